@@ -1,0 +1,2 @@
+// Package fairqueue is the fair request queue (under construction).
+package fairqueue

@@ -1,0 +1,2 @@
+// Package flowcontrol is the controller around the fair queue and the stock (under construction).
+package flowcontrol
