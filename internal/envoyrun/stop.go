@@ -1,0 +1,69 @@
+package envoyrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// stopGrace is how long Stop waits for Envoy to end by itself before it kills it.
+const stopGrace = 5 * time.Second
+
+// Pause stops Envoy where it stands (SIGSTOP): connections stay open, nothing answers. It may take a moment.
+func (e *Envoy) Pause() error { return e.process.signal(syscall.SIGSTOP) }
+
+// Resume lets a paused Envoy go on.
+func (e *Envoy) Resume() error { return e.process.signal(syscall.SIGCONT) }
+
+// Stop ends Envoy and returns when it is gone: orderly (which cuts what still runs), or after 5 s by force. It returns an
+// error, with the end of the log, if Envoy had ended unasked before, or could not be ended orderly. After a Stop, a Kill
+// or the end of Start's context it does nothing.
+func (e *Envoy) Stop() error {
+	return e.end(func() error {
+		err := errors.Join(e.Resume(), e.process.signal(syscall.SIGTERM))
+		if !e.process.endsWithin(stopGrace) {
+			return errors.Join(err, fmt.Errorf("envoyrun: Envoy did not end within %v of SIGTERM%s", stopGrace, e.logTail()))
+		}
+		return err
+	})
+}
+
+// Kill ends Envoy at once (SIGKILL), paused or not, and returns when it is gone. Clients see their connections reset.
+func (e *Envoy) Kill() {
+	_ = e.end(func() error { return nil })
+}
+
+// attach makes the end of ctx kill Envoy.
+func (e *Envoy) attach(ctx context.Context) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.detach = context.AfterFunc(ctx, e.Kill)
+}
+
+// end ends Envoy the given way, then by force, once; it leaves neither a process nor a temporary file. Whoever comes
+// second waits for the first.
+func (e *Envoy) end(gently func() error) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ending {
+		return nil
+	}
+	e.ending = true
+	if e.ownDir {
+		defer func() { _ = os.RemoveAll(e.dir) }()
+	}
+	if e.process == nil {
+		return nil
+	}
+	e.detach()
+	if e.process.ended() {
+		return fmt.Errorf("envoyrun: Envoy had ended before: %v%s", e.process.cmd.ProcessState, e.logTail())
+	}
+	err := gently()
+	err = errors.Join(err, e.process.signal(syscall.SIGKILL))
+	<-e.process.done
+	return err
+}
