@@ -1,0 +1,110 @@
+package modelsim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weir-epp/weir/internal/modelsim/engine"
+)
+
+// Config describes a simulated model server. Start from [DefaultConfig], [TinyVLLM], [Fixed] or [Instant].
+type Config struct {
+	// Address is where [Start] listens; empty is 127.0.0.1 with a free port.
+	Address string
+
+	// Model is the name of the served model. Requests for another one are answered 404; requests that name none get
+	// this one.
+	Model string
+
+	// Engine is the slots and the timing.
+	Engine engine.Config
+
+	// Instant answers at once from prepared bytes: Engine and MaxModelLen are not used, the request is not parsed, the
+	// usage is that of one prompt token and DefaultOutputTokens.
+	Instant bool
+
+	// MaxModelLen is the largest number of prompt and output tokens together; longer requests are answered 400. Zero
+	// is no limit.
+	MaxModelLen int
+
+	// BytesPerToken is the number of JSON bytes of a prompt that make a token, at least 1.
+	BytesPerToken int
+
+	// DefaultOutputTokens is the output of requests that set no limit, at least 1.
+	DefaultOutputTokens int
+
+	// EarlyStop is the probability, at each token, that the answer ends by itself before its limit; 0 to 1. Requests
+	// with ignore_eos are not cut short.
+	EarlyStop float64
+
+	// Seed makes texts, IDs and early stops.
+	Seed uint64
+
+	// Quirk is how answers are delivered, when [Handler.Inject] does not say otherwise.
+	Quirk Quirk
+
+	// Records is how many of the last requests [Handler.Records] keeps; zero keeps none.
+	Records int
+
+	// RecordBodyBytes is how much of each body a record keeps.
+	RecordBodyBytes int
+
+	// TagHeader names the request header whose value is a record's tag, such as x-request-id or the tenant's.
+	TagHeader string
+}
+
+// DefaultConfig is [TinyVLLM].
+func DefaultConfig() Config { return TinyVLLM() }
+
+// TinyVLLM is calibrated on a real vLLM 0.32 with a tiny model on two CPU cores: 8 slots; 32 output tokens take 160 ms
+// alone and 250 ms in a full batch; at most 33 such requests per second.
+func TinyVLLM() Config {
+	return Config{
+		Model:               "tiny",
+		Engine:              engine.TinyVLLM(),
+		MaxModelLen:         2048,
+		BytesPerToken:       4,
+		DefaultOutputTokens: 32,
+		Seed:                1,
+		Records:             256,
+		RecordBodyBytes:     4096,
+		TagHeader:           "x-request-id",
+	}
+}
+
+// Fixed serves each request in the same time, so many at once, whatever its length. A streamed answer's tokens are
+// spread evenly over that time. An abort frees the slot at once.
+func Fixed(slots int, serviceTime time.Duration) Config {
+	cfg := TinyVLLM()
+	cfg.Engine = engine.Config{Slots: slots, ServiceTime: serviceTime, BlockSize: 16, Blocks: 16384, Seed: 1}
+	cfg.MaxModelLen = 0
+	return cfg
+}
+
+// Instant answers at once and keeps no records.
+func Instant() Config {
+	cfg := Fixed(0, 0)
+	cfg.Instant = true
+	cfg.DefaultOutputTokens = 8
+	cfg.Records = 0
+	return cfg
+}
+
+// Validate reports every field that is out of range.
+func (c Config) Validate() error {
+	var errs []error
+	check := func(ok bool, field string, value any, want string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("modelsim: %s is %v, want %s", field, value, want))
+		}
+	}
+	check(c.Model != "", "Model", `""`, "a name")
+	check(c.MaxModelLen >= 0, "MaxModelLen", c.MaxModelLen, "0 or more")
+	check(c.BytesPerToken >= 1, "BytesPerToken", c.BytesPerToken, "1 or more")
+	check(c.DefaultOutputTokens >= 1, "DefaultOutputTokens", c.DefaultOutputTokens, "1 or more")
+	check(c.EarlyStop >= 0 && c.EarlyStop <= 1, "EarlyStop", c.EarlyStop, "between 0 and 1")
+	check(c.Records >= 0, "Records", c.Records, "0 or more")
+	check(c.RecordBodyBytes >= 0, "RecordBodyBytes", c.RecordBodyBytes, "0 or more")
+	return errors.Join(append(errs, c.Quirk.validate(), c.Engine.Validate())...)
+}

@@ -1,0 +1,31 @@
+// Package modelsim is a simulated model server: an HTTP server that speaks the OpenAI and Anthropic APIs as vLLM does,
+// with the timing of a real batching engine and without a model. Tests, benchmarks and the demo use it as the upstream.
+//
+// It owns the APIs' shapes, what is observed of the requests that came in, and the faults that a test injects. Batch
+// slots, the waiting queue and all timing belong to the pure package engine; this package is the thin shell around it:
+// one lock, one timer at the engine's next event, and the requests' own goroutines.
+//
+// # Timing
+//
+// [TinyVLLM] (the default) is calibrated on a real vLLM: prefill per prompt token, decode steps that slow down with the
+// batch. [Fixed] gives every request the same service time in a number of slots. [Instant] answers at once from
+// prepared bytes, without reading anything of the request but its path and whether it asks for a stream: an upstream
+// for proxy benchmarks that costs next to nothing itself.
+//
+// # Answers
+//
+// A streamed answer's headers are flushed at once and its first data comes with the first token (/v1/responses sends
+// response.created and response.in_progress with the headers); a whole answer's headers come with its body. Stream usage
+// is sent on the OpenAI APIs only with stream_options.include_usage. Text is random words, fixed by [Config.Seed], the
+// request's number and the choice.
+//
+// The count of prompt tokens is that of the prompt's JSON bytes divided by [Config.BytesPerToken], rounded up; prompts
+// given as token IDs count exactly. The count of output tokens is the request's limit or [Config.DefaultOutputTokens],
+// cut short at random with [Config.EarlyStop].
+//
+// # Invariants
+//
+//   - Started = Completed + Failed + Aborted + those in flight, always.
+//   - A request whose client has left ends as Aborted, and holds its slot for the abort delay and no longer.
+//   - Without requests there is no timer and no goroutine but the listener's.
+package modelsim

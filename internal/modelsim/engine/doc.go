@@ -1,0 +1,34 @@
+// Package engine is the pure core of the simulated model server: a batching inference engine as an event-driven state
+// machine. It owns the batch slots, the engine's own waiting queue in arrival order, the KV cache blocks and the time
+// that work takes. It knows nothing about HTTP, text or the wall clock: events go in with the time as an argument, what
+// happened comes out, and [Engine.Next] says when to call again. The same calls give the same results, always.
+//
+// # Calibrated time: continuous batching
+//
+// With [Config.Step] set, the engine works in steps, as vLLM does (iteration-level scheduling: Yu et al., "Orca",
+// OSDI 2022). At the start of a step every running sequence and as many waiting ones as slots, token budget and KV
+// blocks allow are put into one batch. A sequence whose prompt is wholly computed at the end of a step gains one token.
+// Arrivals and freed slots count from the next step on. A step with B sequences that computes T tokens takes
+//
+//	Step.Base + Step.PerSequence × B + Step.PerToken × (T − B)
+//
+// so a decode step (one token each) costs Base + PerSequence × B, and prefill adds PerToken for each further token of
+// the prompt. [TinyVLLM] holds the constants measured on a real vLLM; calibration_test.go compares closed loops with
+// that measurement.
+//
+// When the KV cache is full, the sequence that was admitted last is preempted: its blocks are freed, it returns to the
+// head of the waiting queue, and later its prompt and all the tokens it had produced are computed again.
+//
+// # Fixed time
+//
+// With Step zero, each sequence holds a slot for [Config.ServiceTime], however many there are beside it, and its
+// tokens are spread evenly over that time. The KV blocks of the whole sequence are counted, and never run out.
+//
+// # Invariants
+//
+//   - At most Slots sequences run; nobody waits while a slot is free, except until the step in progress ends or for KV
+//     blocks.
+//   - Sequences are admitted in arrival order; a preempted one comes before all that have never run.
+//   - Each submitted sequence ends exactly once, Finished or Aborted, and then holds no slot and no block.
+//   - Time never runs backwards: an earlier now than before panics.
+package engine

@@ -1,0 +1,255 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// ID names a submitted sequence; IDs rise from 1 in arrival order.
+type ID uint64
+
+// Job is the work of one sequence.
+type Job struct {
+	// Prompt and Output are token counts, each at least 1.
+	Prompt, Output int
+	// Streamed asks for an event for each token rather than one at the end.
+	Streamed bool
+}
+
+// End says whether and how a sequence ended.
+type End uint8
+
+// The ends of a sequence.
+const (
+	Going    End = iota // not ended: there are new tokens
+	Finished            // all of its tokens are produced
+	Aborted             // taken out by Abort
+)
+
+// Event is something that happened to a sequence.
+type Event struct {
+	ID     ID
+	At     time.Time // when it happened, never after the now of the call that returned it
+	Tokens int       // produced so far
+	End    End
+}
+
+// Load is the state of the engine that a model server would publish.
+type Load struct {
+	Running, Waiting int
+	KVUsage          float64 // 0 to 1
+	GeneratedTokens  uint64  // since the start, of all sequences
+	Preemptions      uint64  // since the start
+}
+
+// sequence is one job on its way through the engine.
+type sequence struct {
+	Job
+	id       ID
+	produced int // output tokens so far
+	running  bool
+	blocks   int // KV blocks held
+
+	// Calibrated time.
+	computed  int // tokens whose KV entries exist
+	scheduled int // tokens that the step in progress computes
+
+	// Fixed time.
+	started time.Time
+	service time.Duration
+	due     time.Time // of the next token, or of the end when not streamed
+}
+
+// timing is one of the two models of how long work takes.
+type timing interface {
+	// fill starts what can be started at now: a step, or the service of waiting sequences.
+	fill(now time.Time)
+	// next returns when something happens by itself.
+	next() (time.Time, bool)
+	// step does what happens at now, which is what next returned, and does not fill.
+	step(now time.Time)
+	// forget drops a sequence that has just left the running ones.
+	forget(s *sequence)
+}
+
+// pendingAbort is a client's leaving that the engine has not noticed yet.
+type pendingAbort struct {
+	at time.Time
+	id ID
+}
+
+// Engine is the state machine. It is not safe for concurrent use.
+type Engine struct {
+	cfg  Config
+	rng  *rand.Rand
+	time timing
+
+	now     time.Time
+	lastID  ID
+	live    map[ID]*sequence
+	waiting []*sequence // arrival order, preempted ones first
+	running []*sequence // order of admission
+	aborts  []pendingAbort
+	cache   kvCache
+
+	generated, preemptions uint64
+
+	events []Event
+}
+
+// New returns an idle engine, or the configuration's errors.
+func New(cfg Config) (*Engine, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		cfg:   cfg,
+		rng:   rand.New(rand.NewPCG(cfg.Seed, 0x77656972)),
+		live:  make(map[ID]*sequence),
+		cache: kvCache{blockSize: cfg.BlockSize, total: cfg.Blocks},
+	}
+	if cfg.fixed() {
+		e.time = &fixedTime{engine: e}
+	} else {
+		e.time = &stepTime{engine: e}
+	}
+	return e, nil
+}
+
+// Submit adds a sequence to the waiting queue and starts it when it can start. The events are those that were due until
+// now; they are valid until the next call. A job with less than one token, or one that never fits the KV cache (see
+// [Config.Fits]), breaks the contract and panics.
+func (e *Engine) Submit(now time.Time, job Job) (ID, []Event) {
+	if job.Prompt < 1 || job.Output < 1 || !e.cfg.Fits(job.Prompt, job.Output) {
+		panic(fmt.Sprintf("engine: job %+v cannot run", job))
+	}
+	e.events = e.events[:0]
+	e.advance(now)
+	e.lastID++
+	s := &sequence{Job: job, id: e.lastID}
+	e.live[s.id] = s
+	e.waiting = append(e.waiting, s)
+	e.time.fill(now)
+	e.advance(now)
+	return s.id, e.events
+}
+
+// Abort ends a sequence AbortDelay from now, unless it has ended by then. An unknown or ended ID is no error. The
+// events are valid until the next call.
+func (e *Engine) Abort(now time.Time, id ID) []Event {
+	e.events = e.events[:0]
+	e.advance(now)
+	if _, ok := e.live[id]; ok {
+		e.aborts = append(e.aborts, pendingAbort{at: now.Add(e.cfg.AbortDelay), id: id})
+		e.advance(now)
+	}
+	return e.events
+}
+
+// Advance does everything that is due until now and returns what happened, in order. The events are valid until the
+// next call.
+func (e *Engine) Advance(now time.Time) []Event {
+	e.events = e.events[:0]
+	e.advance(now)
+	return e.events
+}
+
+// Next returns when something will happen without further calls; false if nothing will.
+func (e *Engine) Next() (time.Time, bool) {
+	at, ok := e.time.next()
+	if len(e.aborts) > 0 && (!ok || !at.Before(e.aborts[0].at)) {
+		return e.aborts[0].at, true
+	}
+	return at, ok
+}
+
+// Load returns the published state as of the last call.
+func (e *Engine) Load() Load {
+	return Load{
+		Running:         len(e.running),
+		Waiting:         len(e.waiting),
+		KVUsage:         e.cache.usage(),
+		GeneratedTokens: e.generated,
+		Preemptions:     e.preemptions,
+	}
+}
+
+// advance does everything that is due until now. Aborts go before other work of the same instant.
+func (e *Engine) advance(now time.Time) {
+	if now.Before(e.now) {
+		panic(fmt.Sprintf("engine: time runs backwards, from %v to %v", e.now, now))
+	}
+	for {
+		at, ok := e.Next()
+		if !ok || at.After(now) {
+			break
+		}
+		if len(e.aborts) > 0 && !e.aborts[0].at.After(at) {
+			id := e.aborts[0].id
+			e.aborts = e.aborts[1:]
+			if s, ok := e.live[id]; ok {
+				e.leave(s, at, Aborted)
+			}
+		} else {
+			e.time.step(at)
+		}
+		e.time.fill(at)
+	}
+	e.now = now
+}
+
+// admit moves a waiting sequence into the batch.
+func (e *Engine) admit(s *sequence) {
+	e.waiting = remove(e.waiting, s)
+	e.running = append(e.running, s)
+	s.running = true
+}
+
+// produce reports one more token at the time, and the end after the last.
+func (e *Engine) produce(s *sequence, at time.Time, tokens int) {
+	e.generated += uint64(tokens)
+	s.produced += tokens
+	switch {
+	case s.produced >= s.Output:
+		e.leave(s, at, Finished)
+	case s.Streamed:
+		e.events = append(e.events, Event{ID: s.id, At: at, Tokens: s.produced})
+	}
+}
+
+// leave is the one place where a sequence ends.
+func (e *Engine) leave(s *sequence, at time.Time, end End) {
+	delete(e.live, s.id)
+	if s.running {
+		e.running = remove(e.running, s)
+		s.running = false
+		e.time.forget(s)
+	} else {
+		e.waiting = remove(e.waiting, s)
+	}
+	e.cache.free(s)
+	e.events = append(e.events, Event{ID: s.id, At: at, Tokens: s.produced, End: end})
+}
+
+// freeSlot tells whether one more sequence may run.
+func (e *Engine) freeSlot() bool { return e.cfg.Slots == 0 || len(e.running) < e.cfg.Slots }
+
+// jittered spreads a duration by the configured fraction.
+func (e *Engine) jittered(d time.Duration) time.Duration {
+	if e.cfg.Jitter == 0 {
+		return d
+	}
+	return time.Duration(float64(d) * (1 + e.cfg.Jitter*(2*e.rng.Float64()-1)))
+}
+
+// remove takes a sequence out of a list and keeps the order of the others. The head, the usual case, costs nothing.
+func remove(list []*sequence, s *sequence) []*sequence {
+	if list[0] == s {
+		list[0] = nil
+		return list[1:]
+	}
+	i := slices.Index(list, s)
+	return slices.Delete(list, i, i+1)
+}

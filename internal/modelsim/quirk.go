@@ -1,0 +1,133 @@
+package modelsim
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Reset says where the server breaks the connection (HTTP/1.1) or the stream (HTTP/2) instead of answering.
+type Reset uint8
+
+// The places of a reset.
+const (
+	NoReset            Reset = iota
+	ResetBeforeHeaders       // before any byte of the answer, without doing the work
+	ResetMidAnswer           // after the first token's data of a stream, or half of a whole body
+)
+
+// Quirk is a deviation in how an answer is delivered. The zero value is a plain answer.
+type Quirk struct {
+	// Match selects the requests; nil is all of them. It must not read the body.
+	Match func(*http.Request) bool
+
+	// HeaderDelay passes after the request has come in whole and before anything is done about it.
+	HeaderDelay time.Duration
+
+	// Status, when not zero, is answered without doing the work: 204 and 304 without a body, all others with an error
+	// body in the API's shape. Range 200 to 599.
+	Status int
+
+	// Header is added to the answer's headers.
+	Header http.Header
+
+	// Trailer is sent as the answer's trailers.
+	Trailer http.Header
+
+	// Reset breaks the connection instead.
+	Reset Reset
+
+	// ChunkSizes, when not empty, cuts the answer's body into pieces of at most these sizes in bytes, over and over,
+	// each flushed on its own. A piece does not wait for data that is not there yet.
+	ChunkSizes []int
+
+	// ChunkPause passes between two such pieces.
+	ChunkPause time.Duration
+}
+
+// injected is a quirk for the next matching requests.
+type injected struct {
+	left int // negative: without end
+	Quirk
+}
+
+func (q *Quirk) validate() error {
+	var errs []error
+	if q.Status != 0 && (q.Status < 200 || q.Status > 599) {
+		errs = append(errs, fmt.Errorf("modelsim: Quirk.Status is %d, want 200 to 599", q.Status))
+	}
+	if q.Reset > ResetMidAnswer {
+		errs = append(errs, fmt.Errorf("modelsim: Quirk.Reset is %d, which is unknown", q.Reset))
+	}
+	for _, size := range q.ChunkSizes {
+		if size < 1 {
+			errs = append(errs, fmt.Errorf("modelsim: Quirk.ChunkSizes has %d, want 1 or more", size))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Inject gives the quirk to the next n matching inference requests; a negative n is all of them until [Handler.Calm].
+// Quirks injected earlier go first. A quirk with fields out of range panics.
+func (h *Handler) Inject(n int, q Quirk) {
+	if err := q.validate(); err != nil {
+		panic(err)
+	}
+	if n == 0 {
+		return
+	}
+	h.quirkMu.Lock()
+	defer h.quirkMu.Unlock()
+	h.quirks = append(h.quirks, &injected{left: n, Quirk: q})
+	h.quirky.Store(true)
+}
+
+// Calm forgets all injected quirks.
+func (h *Handler) Calm() {
+	h.quirkMu.Lock()
+	defer h.quirkMu.Unlock()
+	h.quirks = nil
+	h.quirky.Store(false)
+}
+
+// FailNext answers the next n inference requests with the status and an error body.
+func (h *Handler) FailNext(n, status int) { h.Inject(n, Quirk{Status: status}) }
+
+// ResetNext breaks the connections of the next n inference requests.
+func (h *Handler) ResetNext(n int, at Reset) { h.Inject(n, Quirk{Reset: at}) }
+
+// quirkFor returns the request's quirk and uses up an injected one.
+func (h *Handler) quirkFor(r *http.Request) *Quirk {
+	if h.quirky.Load() {
+		if q := h.takeInjected(r); q != nil {
+			return q
+		}
+	}
+	if h.cfg.Quirk.Match == nil || h.cfg.Quirk.Match(r) {
+		return &h.cfg.Quirk
+	}
+	return &plain
+}
+
+func (h *Handler) takeInjected(r *http.Request) *Quirk {
+	h.quirkMu.Lock()
+	defer h.quirkMu.Unlock()
+	for i, q := range h.quirks {
+		if q.Match != nil && !q.Match(r) {
+			continue
+		}
+		if q.left > 0 {
+			q.left--
+		}
+		if q.left == 0 {
+			h.quirks = append(h.quirks[:i:i], h.quirks[i+1:]...)
+			h.quirky.Store(len(h.quirks) > 0)
+		}
+		return &q.Quirk
+	}
+	return nil
+}
+
+// plain is the delivery without quirks.
+var plain Quirk

@@ -1,0 +1,171 @@
+package modelsim
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/weir-epp/weir/internal/modelsim/engine"
+)
+
+// runner drives the engine by the real clock: one lock, one timer at the engine's next event.
+type runner struct {
+	mu      sync.Mutex
+	core    *engine.Engine
+	choices map[engine.ID]choiceOf
+	timer   *time.Timer // nil until first needed
+	armed   time.Time   // what the timer is set to; zero when it is not
+	closed  bool
+	watch   *watch
+
+	maxLoad, maxRunning int
+}
+
+// choiceOf finds a sequence's place in its request.
+type choiceOf struct {
+	work  *work
+	index int
+}
+
+// work is one request in the engine: a sequence for each choice.
+type work struct {
+	// Guarded by runner.mu.
+	ids    []engine.ID
+	tokens []int // produced by each sequence
+	ended  []bool
+	left   int // sequences not ended
+
+	notify chan struct{} // of capacity 1: there may be news
+}
+
+// start submits a sequence for each output length, in order.
+func (r *runner) start(prompts, outputs []int, streamed bool) *work {
+	n := len(outputs)
+	w := &work{
+		ids:    make([]engine.ID, n),
+		tokens: make([]int, n),
+		ended:  make([]bool, n),
+		left:   n,
+		notify: make(chan struct{}, 1),
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	for i := range outputs {
+		id, events := r.core.Submit(now, engine.Job{Prompt: prompts[i], Output: outputs[i], Streamed: streamed})
+		w.ids[i] = id
+		r.choices[id] = choiceOf{w, i}
+		r.deliver(events)
+	}
+	r.arm(now)
+	return w
+}
+
+// abandon says that the request's client has left; no more is wanted of the work.
+func (r *runner) abandon(w *work) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	for i, id := range w.ids {
+		if !w.ended[i] {
+			r.deliver(r.core.Abort(now, id))
+		}
+	}
+	r.arm(now)
+}
+
+// await blocks until the work has more tokens than seen, or has ended, and copies the counts into seen. It tells
+// whether every sequence has ended; the context's error means that the client has left.
+func (r *runner) await(ctx context.Context, w *work, seen []int) (done bool, err error) {
+	for {
+		r.mu.Lock()
+		news := false
+		for i, n := range w.tokens {
+			news = news || n > seen[i]
+		}
+		copy(seen, w.tokens)
+		done = w.left == 0
+		r.mu.Unlock()
+		if news || done {
+			return done, nil
+		}
+		select {
+		case <-w.notify:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
+
+// wake is the timer's.
+func (r *runner) wake() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	now := time.Now()
+	r.armed = time.Time{}
+	r.deliver(r.core.Advance(now))
+	r.arm(now)
+}
+
+// deliver passes the engine's events on to the works.
+func (r *runner) deliver(events []engine.Event) {
+	for _, ev := range events {
+		at := r.choices[ev.ID]
+		w := at.work
+		w.tokens[at.index] = ev.Tokens
+		if ev.End != engine.Going {
+			delete(r.choices, ev.ID)
+			w.ended[at.index] = true
+			w.left--
+		}
+		select {
+		case w.notify <- struct{}{}:
+		default:
+		}
+	}
+	load := r.core.Load()
+	r.maxRunning = max(r.maxRunning, load.Running)
+	r.maxLoad = max(r.maxLoad, load.Running+load.Waiting)
+	r.watch.poke()
+}
+
+// arm sets the timer to the engine's next event, or to none.
+func (r *runner) arm(now time.Time) {
+	next, ok := r.core.Next()
+	if !ok || r.closed {
+		if r.timer != nil {
+			r.timer.Stop()
+		}
+		r.armed = time.Time{}
+		return
+	}
+	if next.Equal(r.armed) {
+		return
+	}
+	r.armed = next
+	if r.timer == nil {
+		r.timer = time.AfterFunc(next.Sub(now), r.wake)
+		return
+	}
+	r.timer.Reset(next.Sub(now))
+}
+
+// load returns the engine's load now, and the largest ever seen.
+func (r *runner) load() (load engine.Load, maxLoad, maxRunning int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.core.Load(), r.maxLoad, r.maxRunning
+}
+
+// close stops the timer; works that have not ended never will.
+func (r *runner) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+}

@@ -1,0 +1,165 @@
+package modelsim
+
+import (
+	"bytes"
+	"net/http"
+	"time"
+)
+
+// visit is one inference request being served.
+type visit struct {
+	h       *Handler
+	api     api
+	number  uint64
+	place   int // in the record log
+	outcome Outcome
+	delivery
+}
+
+// infer serves one inference request; its end is counted here and nowhere else.
+func (h *Handler) infer(w http.ResponseWriter, r *http.Request, api api) {
+	v := visit{h: h, api: api, number: h.started.Add(1), outcome: Failed}
+	v.delivery = delivery{w: w, ctx: r.Context(), quirk: &plain}
+	h.enter()
+	body := buffers.Get().(*bytes.Buffer)
+	body.Reset()
+	defer func() { // also when a reset panics
+		buffers.Put(body)
+		v.end()
+	}()
+
+	_, err := body.ReadFrom(r.Body)
+	v.record(r, body.Bytes())
+	if err != nil {
+		v.outcome = Aborted
+		return
+	}
+	v.quirk = h.quirkFor(r)
+	if v.pause(v.quirk.HeaderDelay) != nil {
+		v.outcome = Aborted
+		return
+	}
+	switch {
+	case v.quirk.Reset == ResetBeforeHeaders:
+		panic(http.ErrAbortHandler)
+	case v.quirk.Status != 0:
+		v.refuse(v.quirk.Status, "injected by the test")
+	case h.cfg.Instant:
+		v.instant(body.Bytes())
+	default:
+		v.work(body.Bytes())
+	}
+}
+
+// work parses the request and serves it with the engine.
+func (v *visit) work(body []byte) {
+	in, err := v.h.parse(v.api, body)
+	if err != nil {
+		v.refuse(http.StatusBadRequest, err.Error())
+		return
+	}
+	if in.model != "" && in.model != v.h.cfg.Model {
+		v.refuse(http.StatusNotFound, "The model `"+in.model+"` does not exist.")
+		return
+	}
+	a := v.h.answerTo(in, v.number)
+	prompts, outputs := make([]int, len(a.tokens)), make([]int, len(a.tokens))
+	for i := range outputs {
+		prompts[i] = in.prompts[i/in.choices]
+		outputs[i] = v.h.outputTokens(in, a.key+uint64(i)<<32)
+	}
+	work := v.h.runner.start(prompts, outputs, in.stream)
+	// The one way out for the engine's work: after its end this does nothing.
+	defer v.h.runner.abandon(work)
+	if in.stream {
+		err = v.stream(a, work)
+	} else {
+		err = v.answer(a, work)
+	}
+	v.outcome = Completed
+	if err != nil {
+		v.outcome = Aborted
+	}
+}
+
+// answerTo makes the empty answer to a request.
+func (h *Handler) answerTo(in *inference, number uint64) *answer {
+	n := len(in.prompts) * in.choices
+	return &answer{
+		key:          mix(h.cfg.Seed) + number,
+		created:      time.Now().Unix(),
+		model:        h.model,
+		prompts:      in.prompts,
+		tokens:       make([]int, n),
+		limit:        in.limit,
+		includeUsage: in.includeUsage,
+		sent:         make([]int, n),
+	}
+}
+
+// answer waits for the end and sends everything at once.
+func (v *visit) answer(a *answer, work *work) error {
+	for done := false; !done; {
+		var err error
+		if done, err = v.h.runner.await(v.ctx, work, a.tokens); err != nil {
+			return err
+		}
+	}
+	body := a.whole(make([]byte, 0, 512+10*a.outputTokens()), v.api)
+	v.firstToken()
+	return v.whole(http.StatusOK, body)
+}
+
+// stream sends the headers now, and the tokens as they come.
+func (v *visit) stream(a *answer, work *work) error {
+	v.open()
+	buf := a.opening(make([]byte, 0, 1024), v.api)
+	if err := v.send(buf); err != nil {
+		return err
+	}
+	tokens := make([]int, len(a.tokens))
+	for done, first := false, true; !done; {
+		var err error
+		if done, err = v.h.runner.await(v.ctx, work, tokens); err != nil {
+			return err
+		}
+		buf = a.news(buf[:0], v.api, tokens)
+		if first {
+			first = false
+			v.firstToken()
+			if v.quirk.Reset == ResetMidAnswer {
+				_ = v.send(buf)
+				v.reset()
+			}
+		}
+		if done {
+			buf = a.closing(buf, v.api)
+		}
+		if err := v.send(buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send writes events and flushes them.
+func (v *visit) send(events []byte) error {
+	if len(events) == 0 {
+		return nil
+	}
+	if err := v.write(events); err != nil {
+		return err
+	}
+	v.flush()
+	return nil
+}
+
+// refuse answers an error, or nothing at all where the status has no body.
+func (v *visit) refuse(status int, message string) {
+	if status == http.StatusNoContent || status == http.StatusNotModified {
+		v.headers(nil)
+		v.w.WriteHeader(status)
+		return
+	}
+	_ = v.whole(status, failureBody(v.api, status, message))
+}

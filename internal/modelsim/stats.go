@@ -1,0 +1,110 @@
+package modelsim
+
+import (
+	"net/http"
+	"time"
+)
+
+// Stats is the state of the model server. Each request that has Started is Completed, Failed, Aborted or InFlight.
+type Stats struct {
+	Started, Completed, Failed, Aborted uint64 // inference requests since the start
+
+	InFlight    int // inference requests now
+	MaxInFlight int // the most there ever were
+
+	// In the engine, in sequences (answers to a prompt: n of them count n times). After an abort a sequence may stay
+	// for the engine's abort delay. An instant server's are the requests in flight.
+	Running, Waiting int
+	MaxRunning       int // the most there ever were
+	MaxLoad          int // the most there ever were, running and waiting together
+
+	KVUsage         float64 // 0 to 1
+	GeneratedTokens uint64
+	Preemptions     uint64
+}
+
+// Stats returns the statistics. They are exact when nothing changes meanwhile.
+func (h *Handler) Stats() Stats {
+	s := Stats{
+		Completed:   h.completed.Load(),
+		Failed:      h.failed.Load(),
+		Aborted:     h.aborted.Load(),
+		InFlight:    int(h.inFlight.Load()),
+		MaxInFlight: int(h.maxInFlight.Load()),
+		Started:     h.started.Load(),
+	}
+	if h.cfg.Instant {
+		s.Running, s.MaxRunning, s.MaxLoad = s.InFlight, s.MaxInFlight, s.MaxInFlight
+		s.GeneratedTokens = s.Completed * uint64(h.cfg.DefaultOutputTokens)
+		return s
+	}
+	load, maxLoad, maxRunning := h.runner.load()
+	s.Running, s.Waiting = load.Running, load.Waiting
+	s.MaxRunning, s.MaxLoad = maxRunning, maxLoad
+	s.KVUsage, s.GeneratedTokens, s.Preemptions = load.KVUsage, load.GeneratedTokens, load.Preemptions
+	return s
+}
+
+// Records returns what was seen of the last Config.Records inference requests, the oldest first.
+func (h *Handler) Records() []Record { return h.log.all() }
+
+// enter counts a request in.
+func (h *Handler) enter() {
+	n := h.inFlight.Add(1)
+	for {
+		most := h.maxInFlight.Load()
+		if n <= most || h.maxInFlight.CompareAndSwap(most, n) {
+			break
+		}
+	}
+	h.watch.poke()
+}
+
+// end counts a request out, once.
+func (v *visit) end() {
+	if v.h.cfg.Records > 0 {
+		v.h.log.change(v.place, v.number, func(r *Record) {
+			r.Ended = time.Now()
+			r.Outcome = v.outcome
+		})
+	}
+	switch v.outcome {
+	case Completed:
+		v.h.completed.Add(1)
+	case Aborted:
+		v.h.aborted.Add(1)
+	default:
+		v.h.failed.Add(1)
+	}
+	v.h.inFlight.Add(-1)
+	v.h.watch.poke()
+}
+
+// record notes what came in.
+func (v *visit) record(r *http.Request, body []byte) {
+	if v.h.cfg.Records == 0 {
+		return
+	}
+	kept := body[:min(len(body), v.h.cfg.RecordBodyBytes)]
+	v.place = v.h.log.add(Record{
+		Number:    v.number,
+		Tag:       r.Header.Get(v.h.cfg.TagHeader),
+		Method:    r.Method,
+		Path:      r.URL.RequestURI(),
+		Proto:     r.Proto,
+		Host:      r.Host,
+		Header:    r.Header.Clone(),
+		Body:      append([]byte(nil), kept...),
+		BodyBytes: len(body),
+		Arrived:   time.Now(),
+	})
+}
+
+// firstToken notes that the first token's data is about to be written.
+func (v *visit) firstToken() {
+	if v.h.cfg.Records == 0 {
+		return
+	}
+	now := time.Now()
+	v.h.log.change(v.place, v.number, func(r *Record) { r.FirstToken = now })
+}
