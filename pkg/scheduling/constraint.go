@@ -1,0 +1,86 @@
+package scheduling
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// constraint is an Ask in canonical form.
+type constraint struct {
+	model    string
+	confined bool       // it carries a subset
+	entries  []HostPort // that subset, canonical
+}
+
+// reachOf applies the scheduler's filters. The common cases, the whole pool and all that serve a model, are shared
+// out of the snapshot; a subset is looked up entry by entry.
+func (s *Scheduler) reachOf(snap *Snapshot, c *constraint) *reach {
+	byModel := s.filtersModel && c.model != "" && snap.listsModels
+	if !s.filtersSubset || !c.confined {
+		if !byModel {
+			return snap.whole
+		}
+		if r := snap.byModel[c.model]; r != nil {
+			return r
+		}
+		return snap.anyModel
+	}
+	positions := snap.named(c.entries)
+	if byModel {
+		positions = snap.serving(positions, c.model)
+	}
+	return newReach(snap, positions)
+}
+
+// named returns the positions of the members that the canonical entries name, ascending and each once.
+func (s *Snapshot) named(entries []HostPort) []int32 {
+	positions := make([]int32, 0, len(entries))
+	for _, entry := range entries {
+		if entry.Port == 0 {
+			positions = append(positions, s.byHost[entry.Host]...)
+		} else if p, ok := s.byAddress[entry]; ok {
+			positions = append(positions, p)
+		}
+	}
+	slices.Sort(positions)
+	return slices.Compact(positions)
+}
+
+// laneOf names the lane: a function of the constraint, and of whether the snapshot lists models at all.
+func (s *Scheduler) laneOf(snap *Snapshot, c *constraint) string {
+	byModel := s.filtersModel && c.model != "" && snap.listsModels
+	confined := s.filtersSubset && c.confined
+	switch {
+	case !byModel && !confined:
+		return ""
+	case !confined:
+		return "model=" + quoted(c.model)
+	}
+	var b strings.Builder
+	b.WriteString("subset=")
+	for i, entry := range c.entries {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(quoted(entry.String()))
+	}
+	if byModel {
+		b.WriteString(" model=")
+		b.WriteString(quoted(c.model))
+	}
+	return b.String()
+}
+
+// quoted returns the text itself if it is plain, and Go syntax otherwise, so that no text can pass for two.
+func quoted(text string) string {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case c == '.', c == ':', c == '-', c == '_', c == '/', c == '[', c == ']', c == '@':
+		default:
+			return strconv.Quote(text)
+		}
+	}
+	return text
+}

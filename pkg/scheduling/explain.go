@@ -1,0 +1,89 @@
+package scheduling
+
+// Decision explains what a board would do with a request now. It is a value for people and for JSON.
+type Decision struct {
+	// Version is that of the board's snapshot.
+	Version uint64 `json:"version"`
+	// Lane is the request's lane, "" the whole pool.
+	Lane string `json:"lane"`
+	// Stock is what is in flight at the lane's ready endpoints, LowerBound and UpperBound the sums of their bounds in
+	// millionths of a request.
+	Stock      int   `json:"stock"`
+	LowerBound int64 `json:"lowerBound"`
+	UpperBound int64 `json:"upperBound"`
+	// BelowLower and BelowUpper say whether the lane has room for a release from the queue, and for a bypass. They
+	// are true for the whole pool.
+	BelowLower bool `json:"belowLower"`
+	BelowUpper bool `json:"belowUpper"`
+	// Chosen and Fallbacks are the addresses of the request's last placement, if it has one.
+	Chosen    string   `json:"chosen,omitempty"`
+	Fallbacks []string `json:"fallbacks,omitempty"`
+	// Candidates are all endpoints of the pool, in ring order from the lowest ID.
+	Candidates []Candidate `json:"candidates"`
+}
+
+// Candidate is one endpoint in a Decision.
+type Candidate struct {
+	ID      EndpointID `json:"id"`
+	Address string     `json:"address"`
+	Stock   int        `json:"stock"`
+	// Failed are the filters that rule it out; none: it can be picked.
+	Failed []Failure `json:"failed,omitempty"`
+	// Scores are by configured scorer, those that look at live counts first. Total is their weighted sum.
+	Scores []Rating `json:"scores,omitempty"`
+	Total  Total    `json:"total"`
+}
+
+// Failure is a filter that rules an endpoint out, and why.
+type Failure struct {
+	Filter string `json:"filter"`
+	Reason string `json:"reason"`
+}
+
+// Rating is one scorer's say.
+type Rating struct {
+	Scorer string `json:"scorer"`
+	Weight int    `json:"weight"`
+	// Score is 0 to ScoreOne.
+	Score Score `json:"score"`
+}
+
+// Explain says how the board sees the request now: after a Place that is with the request counted. It changes no
+// count and no rotation. It allocates and looks at every endpoint; it is for a sample of requests, or on demand.
+func (b *Board) Explain(q *Query) Decision {
+	d := Decision{Version: b.snap.Version(), Lane: q.lane}
+	d.Chosen, d.Fallbacks = q.Chosen()
+	b.refresh(q)
+	d.Stock = int(b.laneStock(q.reach))
+	d.LowerBound, d.UpperBound = q.reach.lower, q.reach.upper
+	d.BelowLower, d.BelowUpper = b.laneHasRoom(q, BelowLower), b.laneHasRoom(q, BelowUpper)
+	d.Candidates = make([]Candidate, 0, b.snap.Len())
+	for p := range b.spots {
+		d.Candidates = append(d.Candidates, b.explainOne(q, int32(p)))
+	}
+	return d
+}
+
+func (b *Board) explainOne(q *Query, p int32) Candidate {
+	m, s := &b.snap.members[p], &b.spots[p]
+	c := Candidate{ID: m.ID, Address: m.Address, Stock: s.inFlight}
+	for _, name := range b.scheduler.config.Filters {
+		if f, _ := filterByName(name); !f.passes(&q.constraint, m) {
+			c.Failed = append(c.Failed, Failure{Filter: f.name, Reason: f.reason(&q.constraint, m)})
+		}
+	}
+	if s.inFlight >= s.limit {
+		c.Failed = append(c.Failed, Failure{Filter: filterMaxInFlight, Reason: "as many in flight as it may have"})
+	}
+	rate := func(w weighted, score Score) {
+		c.Scores = append(c.Scores, Rating{Scorer: w.name, Weight: int(w.weight), Score: score})
+		c.Total += w.of(score)
+	}
+	for _, w := range b.scheduler.live {
+		rate(w, w.live(&m.Endpoint, s.inFlight))
+	}
+	for _, w := range b.scheduler.request {
+		rate(w, w.request(&q.constraint, &m.Endpoint))
+	}
+	return c
+}

@@ -1,0 +1,26 @@
+package scheduling
+
+import "math/bits"
+
+// ScorerLeastStock is the scorer of Weir's own count.
+const ScorerLeastStock = "least-stock"
+
+// leastStock rates an endpoint by its projected load: what would be in flight there after this pick, relative to its
+// upper bound b (without one, to a single request):
+//
+//	ScoreOne × b / (b + (inFlight + 1) requests)
+//
+// The projection, rather than the load now, prefers the larger of two idle endpoints, and one with room for a whole
+// request to one with a fraction left. The quotient is rounded down, so that loads in order give scores in order.
+var leastStock = scorer{
+	name: ScorerLeastStock,
+	live: func(e *Endpoint, inFlight int) Score {
+		b := uint64(e.UpperBound)
+		if b == 0 {
+			b = Millionths
+		}
+		hi, lo := bits.Mul64(uint64(ScoreOne), b)
+		score, _ := bits.Div64(hi, lo, b+(uint64(inFlight)+1)*Millionths)
+		return Score(score)
+	},
+}

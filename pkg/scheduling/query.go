@@ -1,0 +1,49 @@
+package scheduling
+
+// Query is a request on its way to an endpoint: what it may use, and after Board.Place what was chosen. It belongs to
+// one request. Board's methods change it under the caller's lock; Chosen and Destinations may be read without the
+// lock once the request cannot be placed again.
+type Query struct {
+	constraint
+	lane string
+
+	// Derived from the constraint; renewed under the lock when the board has moved on.
+	scheduler *Scheduler
+	snap      *Snapshot
+	reach     *reach
+	request   []Total // by position; nil: no scorer depends on the request
+
+	// The choice, as IDs of snap: the chosen endpoint, then the fallbacks.
+	chosen  [1 + MaxFallbacks]EndpointID
+	nChosen int
+}
+
+// renew filters and scores the request against a snapshot.
+func (q *Query) renew(s *Scheduler, snap *Snapshot) {
+	q.scheduler, q.snap = s, snap
+	q.reach = s.reachOf(snap, &q.constraint)
+	q.request = s.requestTotals(snap, &q.constraint, q.reach)
+}
+
+// Lane names the set of endpoints that the request may use; "" is the whole pool. Equal names mean equal sets.
+func (q *Query) Lane() string { return q.lane }
+
+// Chosen returns the address of the chosen endpoint, "" before a placement, and the fallbacks: the next best ready
+// endpoints of the lane at that moment, best first, at most Config.Fallbacks.
+func (q *Query) Chosen() (address string, fallbacks []string) {
+	all := q.Destinations(nil)
+	if len(all) == 0 {
+		return "", nil
+	}
+	return all[0], all[1:]
+}
+
+// Destinations appends the address of the chosen endpoint and those of the fallbacks to dst, best first.
+func (q *Query) Destinations(dst []string) []string {
+	for _, id := range q.chosen[:q.nChosen] {
+		if p, ok := q.snap.position(id); ok {
+			dst = append(dst, q.snap.members[p].Address)
+		}
+	}
+	return dst
+}
