@@ -1,0 +1,147 @@
+package envoyrun
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// No test may leave a goroutine behind: not the one that waits for Envoy, nor a connection to it.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start starts a shipped configuration for a test, with a message timeout that a loaded machine does not reach. Its end
+// is checked: an Envoy that crashed fails the test.
+func start(t *testing.T, config string, p *processor, edit func(Bootstrap) error, modelServers ...string) *Envoy {
+	t.Helper()
+	envoy, err := Start(context.Background(), Options{
+		Config: config, Weir: p.address, ModelServers: modelServers,
+		Edit: func(b Bootstrap) error {
+			_ = messageTimeout(2 * patience)(b)
+			if edit == nil {
+				return nil
+			}
+			return edit(b)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			lines, _ := envoy.AccessLog()
+			t.Logf("access log:\n%s%s", strings.Join(lines, "\n"), envoy.logTail())
+		}
+		if err := envoy.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return envoy
+}
+
+// modelServer serves handler on a port of its own until the end of the test, and returns its ip:port.
+func modelServer(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.Listener.Addr().String()
+}
+
+// answering answers every request with a name, once it has read it.
+func answering(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, name)
+	}
+}
+
+// exchange is one request of a client, and what has come of it.
+type exchange struct {
+	t      *testing.T
+	hangUp context.CancelFunc
+	answer chan *http.Response // one, once its headers are there; closed if there is none
+	err    error               // why there is none
+}
+
+// post sends a request on a connection of its own and does not wait for the answer. The pairs are its headers.
+func (e *Envoy) post(t *testing.T, body string, pairs ...string) *exchange {
+	t.Helper()
+	return e.send(t, strings.NewReader(body), pairs...)
+}
+
+func (e *Envoy) send(t *testing.T, body io.Reader, pairs ...string) *exchange {
+	t.Helper()
+	ctx, hangUp := context.WithCancel(context.Background())
+	t.Cleanup(hangUp)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL()+"/v1/completions", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(pairs); i += 2 {
+		req.Header.Set(pairs[i], pairs[i+1])
+	}
+	x := &exchange{t: t, hangUp: hangUp, answer: make(chan *http.Response, 1)}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
+	go func() {
+		defer close(x.answer)
+		var resp *http.Response
+		if resp, x.err = client.Do(req); x.err == nil {
+			x.answer <- resp
+		}
+	}()
+	return x
+}
+
+// headers waits for the answer's headers.
+func (x *exchange) headers() *http.Response {
+	x.t.Helper()
+	resp := receive(x.t, "the answer's headers", x.answer)
+	x.t.Cleanup(func() { _ = resp.Body.Close() })
+	return resp
+}
+
+// wantUnanswered fails if the client already has the answer's headers.
+func (x *exchange) wantUnanswered() {
+	x.t.Helper()
+	if len(x.answer) > 0 {
+		x.t.Fatal("the client has an answer already")
+	}
+}
+
+// want waits for the whole answer, which must have this status and this body.
+func (x *exchange) want(status int, body string) *http.Response {
+	x.t.Helper()
+	resp := x.headers()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil {
+		x.t.Fatalf("reading the answer: %v", err)
+	}
+	if resp.StatusCode != status || string(got) != body {
+		x.t.Fatalf("answer is %d %q, want %d %q", resp.StatusCode, shorten(got), status, shorten([]byte(body)))
+	}
+	return resp
+}
+
+func shorten(b []byte) string {
+	if len(b) > 200 {
+		return string(b[:200]) + "…"
+	}
+	return string(b)
+}
+
+// wantRead reads exactly what is wanted from an answer that goes on.
+func wantRead(t *testing.T, from io.Reader, wanted string) {
+	t.Helper()
+	got := make([]byte, len(wanted))
+	if _, err := io.ReadFull(from, got); err != nil || string(got) != wanted {
+		t.Fatalf("read %q, %v; want %q", got, err, wanted)
+	}
+}

@@ -1,0 +1,148 @@
+package envoyrun
+
+import (
+	"io"
+	"net/http"
+	"testing"
+
+	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+)
+
+// served is the endpoint that Envoy says has served, in the response headers' metadata.
+func served(message *extproc.ProcessingRequest) string {
+	lb := message.GetMetadataContext().GetFilterMetadata()["envoy.lb"]
+	return lb.GetFields()["x-gateway-destination-endpoint-served"].GetStringValue()
+}
+
+// "override_host load balancing policy, sources header and/or metadata: works; an ordered list is walked on retries; an
+// address that is not in the cluster falls back to the fallback policy." "…-served metadata arrives with the response
+// headers if envoy.lb is forwarded." "Dynamic metadata envoy.lb counts with receiving_namespaces."
+func TestDestination(t *testing.T) {
+	a, b := modelServer(t, answering("a")), modelServer(t, answering("b"))
+	dead, foreign := unused(t), modelServer(t, answering("foreign"))
+	p := newProcessor(t)
+	envoy := start(t, "recommended", p, nil, a, b, dead)
+
+	for _, test := range []struct {
+		name   string
+		answer *extproc.ProcessingResponse
+		want   string // the body; empty: any of the cluster
+		served string
+	}{
+		{"header", requestHeaders(destinationHeader, a), "a", a},
+		{"another", requestHeaders(destinationHeader, b), "b", b},
+		{"metadata", withMetadata(requestHeaders(), "envoy.lb", destinationHeader, b), "b", b},
+		{"header wins", withMetadata(requestHeaders(destinationHeader, a), "envoy.lb", destinationHeader, b), "a", a},
+		{"list", requestHeaders(destinationHeader, dead+","+b), "b", b},
+		{"foreign address", requestHeaders(destinationHeader, foreign), "", ""},
+		{"none", requestHeaders(), "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for range 4 { // the fallback would choose the right one sometimes
+				x := envoy.post(t, "")
+				s := p.accept(t)
+				s.want("request_headers")
+				s.send(test.answer)
+				message := s.want("response_headers")
+				s.send(responseHeaders())
+				resp := x.headers()
+				body, err := io.ReadAll(resp.Body)
+				if err != nil || resp.StatusCode != http.StatusOK || string(body) == "foreign" ||
+					test.want != "" && string(body) != test.want {
+					t.Errorf("answer is %d %q, %v; want %q", resp.StatusCode, body, err, test.want)
+				}
+				if got := served(message); test.served != "" && got != test.served {
+					t.Errorf("served by %q, want %q", got, test.served)
+				}
+				s.wantEnded()
+			}
+		})
+	}
+}
+
+// "A configuration must remove the header before the filter": with every shipped one a client's own destination chooses
+// nothing, also when the processor is dead and requests go on without it. That it is the removal which does it shows
+// where it is taken out.
+func TestForgedDestination(t *testing.T) {
+	a, b := modelServer(t, answering("a")), modelServer(t, answering("b"))
+	chosen := func(t *testing.T, config string, edit func(Bootstrap) error) (chosen int) {
+		p := newProcessor(t)
+		envoy := start(t, config, p, edit, a, b)
+		p.die()
+		const tries = 24
+		for range tries {
+			resp := envoy.post(t, "", destinationHeader, b).headers()
+			body, err := io.ReadAll(resp.Body)
+			if err != nil || resp.StatusCode != http.StatusOK {
+				t.Fatalf("%d, %v", resp.StatusCode, err)
+			}
+			if string(body) == "b" {
+				chosen++
+			}
+		}
+		return chosen * 100 / tries
+	}
+	for _, config := range []string{"recommended", "header-only", "buffered-partial", "streamed", "full-duplex", "gate"} {
+		t.Run(config, func(t *testing.T) {
+			// Two servers by turns: all 24 on one of them is chance only once in millions.
+			if percent := chosen(t, config, nil); percent == 100 {
+				t.Error("the forged destination was honoured")
+			}
+		})
+	}
+	t.Run("without the removal", func(t *testing.T) {
+		if percent := chosen(t, "recommended", KeepHeader(destinationHeader)); percent != 100 {
+			t.Errorf("the forged destination was honoured in %d %% only: the tests above prove nothing", percent)
+		}
+	})
+}
+
+// "Killed, fail-open: running responses finish untouched; held ones go to the fallback policy. Killed, fail-closed: held
+// requests get 503 (status_on_error), and running responses are cut, since their streams are open."
+func TestProcessorDies(t *testing.T) {
+	for _, config := range []string{"recommended", "fail-closed"} {
+		t.Run(config, func(t *testing.T) {
+			p := newProcessor(t)
+			running, pieces, _ := sse(t)
+			envoy := start(t, config, p, nil, running)
+
+			x := envoy.post(t, `{}`)
+			s := dispatch(t, p, config, running)
+			s.want("response_headers")
+			s.send(responseHeaders())
+			pieces <- "begun"
+			body := x.headers().Body
+			wantRead(t, body, "begun")
+			held := envoy.post(t, `{}`)
+			p.accept(t).want("request_headers")
+
+			p.die()
+			if config == "fail-closed" {
+				if rest, err := io.ReadAll(body); err == nil {
+					t.Errorf("the running answer ended orderly with %q", rest)
+				}
+				held.want(http.StatusServiceUnavailable, "")
+				return
+			}
+			if resp := held.headers(); resp.StatusCode != http.StatusOK {
+				t.Errorf("the held request's status is %d", resp.StatusCode)
+			}
+			held.hangUp()
+			pieces <- ", goes on"
+			wantRead(t, body, ", goes on")
+		})
+	}
+}
+
+// "… FULL_DUPLEX ones get 500 whatever the setting"; with status_on_error, 503.
+func TestProcessorDiesHoldingAWholeBody(t *testing.T) {
+	p := newProcessor(t)
+	envoy := start(t, "full-duplex", p, nil, modelServer(t, answering("")))
+
+	x := envoy.post(t, `{}`)
+	s := p.accept(t)
+	s.want("request_headers")
+	s.want("request_body")
+	p.die()
+	x.want(http.StatusServiceUnavailable, "")
+}
