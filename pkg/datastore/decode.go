@@ -1,0 +1,209 @@
+package datastore
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// DecodeEndpoints reads an endpoints file:
+//
+//	endpoints:
+//	- address: "127.0.0.1:8000"   # ip:port, required; IPv6 as "[::1]:8000"
+//	  models: [llama]             # names that it serves; empty or absent: any
+//	  labels: {zone: a}
+//	  slots: 0                    # requests that it runs at once; 0: unknown
+//
+// An empty pool has to be written as endpoints: []; an empty file is an error, since that is what a file being
+// written looks like. Unknown fields are errors, and every problem is returned at once, with its path.
+func DecodeEndpoints(content []byte) ([]scheduling.Endpoint, error) {
+	if err := oneDocument(content); err != nil {
+		return nil, err
+	}
+	asJSON, err := yaml.YAMLToJSONStrict(content)
+	if err != nil {
+		return nil, fmt.Errorf("reading YAML: %w", err)
+	}
+	var root any
+	decoder := json.NewDecoder(bytes.NewReader(asJSON))
+	decoder.UseNumber()
+	if err := decoder.Decode(&root); err != nil {
+		return nil, fmt.Errorf("reading YAML: %w", err)
+	}
+	if root == nil {
+		return nil, errNoEndpoints
+	}
+	var w walk
+	endpoints := w.file(root)
+	if len(w.problems) > 0 {
+		return nil, errors.Join(w.problems...)
+	}
+	return endpoints, nil
+}
+
+// oneDocument refuses a second YAML document, which the decoder would silently ignore.
+func oneDocument(content []byte) error {
+	begun := false
+	for line := range bytes.Lines(content) {
+		text := string(bytes.TrimRight(line, " \t\r\n"))
+		switch {
+		case text == "---" || strings.HasPrefix(text, "--- "):
+			if begun {
+				return errors.New("reading YAML: more than one document (---)")
+			}
+			begun = text != "---"
+		case text != "" && !strings.HasPrefix(strings.TrimLeft(text, " \t"), "#") && !strings.HasPrefix(text, "%"):
+			begun = true
+		}
+	}
+	return nil
+}
+
+// walk goes down the decoded values and gathers what is wrong with them.
+type walk struct {
+	problems []error
+}
+
+func (w *walk) bad(path, format string, args ...any) {
+	w.problems = append(w.problems, fmt.Errorf("%s: %s", path, fmt.Sprintf(format, args...)))
+}
+
+func (w *walk) file(root any) []scheduling.Endpoint {
+	fields := w.object("", root, "endpoints")
+	value, given := fields["endpoints"]
+	if fields != nil && (!given || value == nil) {
+		w.problems = append(w.problems, errNoEndpoints)
+		return nil
+	}
+	seen := map[string]string{}
+	var endpoints []scheduling.Endpoint
+	for i, item := range w.list("endpoints", value) {
+		path := fmt.Sprintf("endpoints[%d]", i)
+		e := w.endpoint(path, item)
+		if first, twice := seen[e.Address]; twice && e.Address != "" {
+			w.bad(path+".address", "%q is that of %s", e.Address, first)
+		} else {
+			seen[e.Address] = path
+		}
+		endpoints = append(endpoints, e)
+	}
+	return endpoints
+}
+
+func (w *walk) endpoint(path string, item any) scheduling.Endpoint {
+	e := scheduling.Endpoint{Ready: true}
+	fields := w.object(path, item, "address", "models", "labels", "slots")
+	if fields == nil {
+		return e
+	}
+	if text, ok := w.text(path+".address", fields["address"]); ok {
+		address, err := parseAddress(strings.TrimSpace(text))
+		if err != nil {
+			w.bad(path+".address", "%v", err)
+		}
+		e.Address = address
+	}
+	for i, model := range w.list(path+".models", fields["models"]) {
+		at := fmt.Sprintf("%s.models[%d]", path, i)
+		if name, ok := w.text(at, model); ok && name == "" {
+			w.bad(at, "is empty")
+		} else if ok && !slices.Contains(e.Models, name) {
+			e.Models = append(e.Models, name)
+		}
+	}
+	e.Labels = w.labels(path+".labels", fields["labels"])
+	e.Slots = w.count(path+".slots", fields["slots"])
+	return e
+}
+
+// object returns the fields of a mapping, and reports those that are not known; nil if it is no mapping.
+func (w *walk) object(path string, value any, known ...string) map[string]any {
+	fields, ok := value.(map[string]any)
+	if !ok {
+		w.bad(cmp.Or(path, "the file"), "want a mapping, have %s", kindOf(value))
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(known, name) {
+			w.bad(strings.TrimPrefix(path+"."+name, "."), "unknown field (known: %s)", strings.Join(known, ", "))
+		}
+	}
+	return fields
+}
+
+func (w *walk) list(path string, value any) []any {
+	items, ok := value.([]any)
+	if !ok && value != nil {
+		w.bad(path, "want a list, have %s", kindOf(value))
+	}
+	return items
+}
+
+func (w *walk) text(path string, value any) (string, bool) {
+	text, ok := value.(string)
+	if value == nil {
+		w.bad(path, "missing")
+	} else if !ok {
+		w.bad(path, "want a string, have %s (write it in quotes)", kindOf(value))
+	}
+	return text, ok
+}
+
+func (w *walk) labels(path string, value any) map[string]string {
+	if value == nil {
+		return nil
+	}
+	fields, ok := value.(map[string]any)
+	if !ok {
+		w.bad(path, "want a mapping, have %s", kindOf(value))
+		return nil
+	}
+	labels := make(map[string]string, len(fields))
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		labels[name], _ = w.text(path+"."+name, fields[name])
+	}
+	return labels
+}
+
+func (w *walk) count(path string, value any) int {
+	if value == nil {
+		return 0
+	}
+	number, ok := value.(json.Number)
+	if !ok {
+		w.bad(path, "want a whole number, have %s", kindOf(value))
+		return 0
+	}
+	n, err := number.Int64()
+	if err != nil || n < 0 || n > math.MaxInt32 {
+		w.bad(path, "%s is not a whole number from 0 to %d", number, math.MaxInt32)
+	}
+	return int(n)
+}
+
+func kindOf(value any) string {
+	switch value.(type) {
+	case nil:
+		return "nothing"
+	case string:
+		return "a string"
+	case json.Number:
+		return "a number"
+	case bool:
+		return "true or false"
+	case []any:
+		return "a list"
+	default:
+		return "a mapping"
+	}
+}

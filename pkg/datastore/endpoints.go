@@ -1,0 +1,68 @@
+package datastore
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// ParseEndpoints reads the values of --endpoints: "ip:port" (IPv6 as "[::1]:80"), each value one or several of them
+// with commas between. The endpoints are ready, have no models, and their addresses are in canonical form. Every
+// problem is returned at once, with the text that has it.
+func ParseEndpoints(values []string) ([]scheduling.Endpoint, error) {
+	var endpoints []scheduling.Endpoint
+	var problems []error
+	seen := map[string]bool{}
+	for _, value := range values {
+		for text := range strings.SplitSeq(value, ",") {
+			address, err := parseAddress(strings.TrimSpace(text))
+			switch {
+			case err != nil:
+				problems = append(problems, fmt.Errorf("datastore: endpoints: %w", err))
+			case seen[address]:
+				problems = append(problems, fmt.Errorf("datastore: endpoints: %q is listed twice", address))
+			default:
+				seen[address] = true
+				endpoints = append(endpoints, scheduling.Endpoint{Address: address, Ready: true})
+			}
+		}
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return endpoints, nil
+}
+
+// parseAddress returns the canonical form of an "ip:port" that Envoy can be sent to.
+func parseAddress(text string) (string, error) {
+	at := scheduling.ParseHostPort(text)
+	switch {
+	case text == "":
+		return "", errors.New(`"" is empty, want ip:port`)
+	case !at.IsIP():
+		return "", notAnAddress(text)
+	case at.Port == 0:
+		return "", fmt.Errorf("%q has no port, want ip:port (IPv6 as [::1]:80)", text)
+	case netip.MustParseAddr(at.Host).IsUnspecified():
+		return "", fmt.Errorf("%q is no destination: it means any address", text)
+	}
+	return at.String(), nil
+}
+
+// notAnAddress says what is wrong with a text whose host is not an IP address.
+func notAnAddress(text string) error {
+	host, port, found := text, "", false
+	if i := strings.LastIndexByte(text, ':'); i >= 0 {
+		host, port, found = text[:i], text[i+1:], true
+	}
+	if found && scheduling.ParseHostPort(host).IsIP() {
+		return fmt.Errorf("%q has a bad port %q, want 1 to 65535", text, port)
+	}
+	if strings.ContainsAny(host, "%[]:/") {
+		return fmt.Errorf("%q is not an address, want ip:port (IPv6 as [::1]:80)", text)
+	}
+	return fmt.Errorf("%q is a hostname, want ip:port: Envoy is sent to addresses and resolves no names", text)
+}

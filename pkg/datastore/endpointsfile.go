@@ -1,0 +1,56 @@
+package datastore
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// loadEndpoints reads and decodes the file once.
+func loadEndpoints(path string) ([]scheduling.Endpoint, error) {
+	content, err := readBounded(path)
+	if err != nil {
+		return nil, fmt.Errorf("datastore: reading the endpoints file: %w", err)
+	}
+	endpoints, err := DecodeEndpoints(content)
+	if err != nil {
+		return nil, fmt.Errorf("datastore: %s: %w", path, err)
+	}
+	return endpoints, nil
+}
+
+// fileChanged is what WatchFile calls.
+func (s *Store) fileChanged(content []byte, err error) {
+	var endpoints []scheduling.Endpoint
+	if err == nil {
+		endpoints, err = DecodeEndpoints(content)
+	}
+	if err == nil {
+		s.Set(endpoints)
+	}
+	s.reportFile(err)
+}
+
+// reportFile logs and passes on the state of the file when it is another than before.
+func (s *Store) reportFile(err error) {
+	before := s.Invalid()
+	if err != nil {
+		s.invalid.Store(&err)
+	} else {
+		s.invalid.Store(nil)
+	}
+	switch {
+	case err == nil && before == nil, err != nil && before != nil && err.Error() == before.Error():
+		return
+	case err == nil:
+		s.log.Info("the endpoints file is good again", "path", s.config.File)
+	default:
+		s.log.Error(err, "the endpoints file is not usable; the last good endpoints stay", "path", s.config.File)
+	}
+	if s.config.OnFile != nil {
+		s.config.OnFile(err)
+	}
+}
+
+var errNoEndpoints = errors.New("endpoints: missing (an empty pool is written as endpoints: [])")

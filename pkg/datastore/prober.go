@@ -1,0 +1,240 @@
+package datastore
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// maxProbes is how many probes run at once; the others wait for their turn, the one due first going first.
+const maxProbes = 32
+
+// prober asks the listed endpoints over HTTP whether they are ready. One goroutine waits for the next one due, and a
+// goroutine lives for each probe under way.
+type prober struct {
+	config  ProbeConfig
+	log     logr.Logger
+	changed func() // called without mu held
+
+	// probe asks once; nil is ready.
+	probe func(ctx context.Context, address string) error
+	wake  chan struct{} // of capacity 1: the earliest due time changed
+
+	// mu is the innermost lock: the store's is taken before it.
+	mu      sync.Mutex
+	targets map[string]*target // by address
+	due     dueHeap            // those of targets that are not being probed
+}
+
+type target struct {
+	address string
+	health  health
+	due     time.Time
+	at      int // in the heap; -1: being probed
+}
+
+func newProber(config ProbeConfig, log logr.Logger, changed func()) *prober {
+	return &prober{
+		config:  config,
+		log:     log,
+		changed: changed,
+		wake:    make(chan struct{}, 1),
+		targets: map[string]*target{},
+	}
+}
+
+// follow makes the listed endpoints the targets. New ones are due at once; one that comes back has to prove itself
+// again.
+func (p *prober) follow(listed []scheduling.Endpoint) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	next := make(map[string]*target, len(listed))
+	for _, e := range listed {
+		t := p.targets[e.Address]
+		if t == nil {
+			t = &target{address: e.Address, due: now}
+			heap.Push(&p.due, t)
+		}
+		next[e.Address] = t
+	}
+	for address, t := range p.targets {
+		if next[address] == nil && t.at >= 0 {
+			heap.Remove(&p.due, t.at)
+		}
+	}
+	p.targets = next
+	p.awaken()
+}
+
+// healthy says whether the probes found the endpoint ready.
+func (p *prober) healthy(address string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.targets[address]
+	return t != nil && t.health.ready
+}
+
+func (p *prober) awaken() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run probes until ctx is done and the last probe has ended.
+func (p *prober) run(ctx context.Context) {
+	if p.probe == nil {
+		transport := newProbeTransport(p.config)
+		defer transport.CloseIdleConnections()
+		p.probe = httpProbe(transport, p.config)
+	}
+	var probing sync.WaitGroup
+	defer probing.Wait()
+	slots := make(chan struct{}, maxProbes)
+	timer := time.NewTimer(0)
+	timer.Stop()
+	defer timer.Stop()
+	for {
+		t, wait := p.next()
+		if t == nil {
+			var ring <-chan time.Time // nil: nothing is due until something is listed
+			if wait > 0 {
+				timer.Reset(wait)
+				ring = timer.C
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-p.wake:
+			case <-ring:
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case slots <- struct{}{}:
+		}
+		probing.Go(func() {
+			p.examine(ctx, t)
+			<-slots
+		})
+	}
+}
+
+// next takes the target that is due out of the heap; or returns how long until the next one is, 0 if there is none.
+func (p *prober) next() (*target, time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.due) == 0 {
+		return nil, 0
+	}
+	if wait := time.Until(p.due[0].due); wait > 0 {
+		return nil, wait
+	}
+	return heap.Pop(&p.due).(*target), 0
+}
+
+// examine probes one target and takes the result in.
+func (p *prober) examine(ctx context.Context, t *target) {
+	probing, stop := context.WithTimeout(ctx, p.config.Timeout)
+	err := p.probe(probing, t.address)
+	stop()
+	if ctx.Err() != nil {
+		return // the probe was cut off, which says nothing about the endpoint
+	}
+	if !p.record(t, err == nil) {
+		return
+	}
+	if err == nil {
+		p.log.Info("the endpoint is ready", "address", t.address)
+	} else {
+		p.log.Info("the endpoint is not ready any more", "address", t.address, "reason", err.Error())
+	}
+	p.changed()
+}
+
+// record says whether the result changed the target's readiness.
+func (p *prober) record(t *target, success bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.targets[t.address] != t {
+		return false // unlisted meanwhile
+	}
+	t.due = time.Now().Add(p.config.Interval)
+	heap.Push(&p.due, t)
+	p.awaken()
+	return t.health.observe(success, p.config)
+}
+
+func newProbeTransport(config ProbeConfig) *http.Transport {
+	return &http.Transport{
+		Proxy:               nil, // never by the environment: the endpoints are asked directly
+		MaxIdleConnsPerHost: 1,
+		IdleConnTimeout:     2 * (config.Interval + config.Timeout),
+		DisableCompression:  true,
+	}
+}
+
+// httpProbe asks with a GET. A redirect is an answer like another, and no 2xx.
+func httpProbe(transport http.RoundTripper, config ProbeConfig) func(context.Context, string) error {
+	client := &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return func(ctx context.Context, address string) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+config.Path, http.NoBody)
+		if err != nil {
+			return fmt.Errorf("datastore: probing: %w", err)
+		}
+		request.Header.Set("User-Agent", "weir-probe")
+		response, err := client.Do(request)
+		if err != nil {
+			return fmt.Errorf("datastore: probing: %w", err)
+		}
+		const worthReading = 64 << 10 // so that the connection can be used again
+		_, _ = io.CopyN(io.Discard, response.Body, worthReading)
+		_ = response.Body.Close()
+		if response.StatusCode < 200 || response.StatusCode > 299 {
+			return fmt.Errorf("datastore: probing: status %d", response.StatusCode)
+		}
+		return nil
+	}
+}
+
+// dueHeap orders targets by when they are due.
+type dueHeap []*target
+
+func (h dueHeap) Len() int           { return len(h) }
+func (h dueHeap) Less(i, j int) bool { return h[i].due.Before(h[j].due) }
+
+func (h dueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i, j
+}
+
+// Push is for container/heap.
+func (h *dueHeap) Push(x any) {
+	t := x.(*target)
+	t.at = len(*h)
+	*h = append(*h, t)
+}
+
+// Pop is for container/heap.
+func (h *dueHeap) Pop() any {
+	last := len(*h) - 1
+	t := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	t.at = -1
+	return t
+}

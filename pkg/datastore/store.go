@@ -1,0 +1,182 @@
+package datastore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// Store holds the pool and publishes it. All methods are safe for concurrent use.
+type Store struct {
+	config Config
+	log    logr.Logger
+
+	current atomic.Pointer[scheduling.Snapshot]
+	invalid atomic.Pointer[error]
+
+	// mu orders publications. Subscribers are called with it held.
+	mu          sync.Mutex
+	listed      []scheduling.Endpoint             // what the source says, sorted by ID
+	ids         map[string]scheduling.EndpointID // by canonical address; never forgets
+	subscribers []func(*scheduling.Snapshot)
+	prober      *prober // nil: probing is off
+}
+
+// New builds the store, with the endpoints that the configuration lists or its file holds now: a file that is
+// missing or invalid is an error here.
+func New(config Config, log logr.Logger) (*Store, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Store{config: config, log: log, ids: map[string]scheduling.EndpointID{}}
+	s.current.Store(scheduling.NewSnapshot(0, nil))
+	if config.Probe.Enabled {
+		s.prober = newProber(config.Probe, log, s.republish)
+	}
+	switch {
+	case config.File != "":
+		endpoints, err := loadEndpoints(config.File)
+		if err != nil {
+			return nil, err
+		}
+		s.Set(endpoints)
+	case len(config.Endpoints) > 0:
+		endpoints, err := ParseEndpoints(config.Endpoints)
+		if err != nil {
+			return nil, err
+		}
+		s.Set(endpoints)
+	}
+	return s, nil
+}
+
+// Current returns the newest snapshot; it is empty, of version 0, before the first publication.
+func (s *Store) Current() *scheduling.Snapshot { return s.current.Load() }
+
+// Subscribe calls the function with the current snapshot now, and with every later one: in order, one call at a time.
+// The function must be quick and must not call Set or Subscribe.
+func (s *Store) Subscribe(changed func(*scheduling.Snapshot)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subscribers = append(s.subscribers, changed)
+	changed(s.current.Load())
+}
+
+// Set replaces the whole pool. IDs are assigned here, whatever the values say; Ready is what the source knows, and
+// with probing on a success is needed as well. Of two values for one address the ready one stands, else the first.
+// Nothing is published when nothing changed.
+func (s *Store) Set(endpoints []scheduling.Endpoint) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	listed := make([]scheduling.Endpoint, 0, len(endpoints))
+	index := make(map[scheduling.EndpointID]int, len(endpoints))
+	for _, e := range endpoints {
+		e.ID = s.idOf(e.Address)
+		e.Models, e.Labels = slices.Clone(e.Models), maps.Clone(e.Labels)
+		if i, twice := index[e.ID]; !twice {
+			index[e.ID] = len(listed)
+			listed = append(listed, e)
+		} else if e.Ready && !listed[i].Ready {
+			listed[i] = e
+		}
+	}
+	slices.SortFunc(listed, func(a, b scheduling.Endpoint) int { return cmp.Compare(a.ID, b.ID) })
+	s.listed = listed
+	if s.prober != nil {
+		s.prober.follow(listed)
+	}
+	s.publish()
+}
+
+// idOf returns the ID of an address, which it has for good.
+func (s *Store) idOf(address string) scheduling.EndpointID {
+	canonical := scheduling.ParseHostPort(address).String()
+	id, known := s.ids[canonical]
+	if !known {
+		id = scheduling.EndpointID(len(s.ids))
+		s.ids[canonical] = id
+	}
+	return id
+}
+
+// republish is called when a probe changed an endpoint's readiness.
+func (s *Store) republish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.publish()
+}
+
+// publish hands out a new snapshot if it differs from the current one. The caller holds mu.
+func (s *Store) publish() {
+	endpoints := slices.Clone(s.listed)
+	if s.prober != nil {
+		for i := range endpoints {
+			endpoints[i].Ready = endpoints[i].Ready && s.prober.healthy(endpoints[i].Address)
+		}
+	}
+	old := s.current.Load()
+	if sameEndpoints(old, endpoints) {
+		return
+	}
+	snap := scheduling.NewSnapshot(old.Version()+1, endpoints)
+	s.current.Store(snap)
+	for _, changed := range s.subscribers {
+		changed(snap)
+	}
+}
+
+// sameEndpoints compares a snapshot with endpoints in order of ID.
+func sameEndpoints(snap *scheduling.Snapshot, endpoints []scheduling.Endpoint) bool {
+	if snap.Len() != len(endpoints) {
+		return false
+	}
+	for i, e := range endpoints {
+		if !sameEndpoint(snap.At(i), e) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameEndpoint(a, b scheduling.Endpoint) bool {
+	return a.ID == b.ID && a.Address == b.Address && a.Slots == b.Slots && a.Ready == b.Ready &&
+		a.LowerBound == b.LowerBound && a.UpperBound == b.UpperBound && a.MaxInFlight == b.MaxInFlight &&
+		slices.Equal(a.Models, b.Models) && maps.Equal(a.Labels, b.Labels)
+}
+
+// Invalid returns what is wrong with the endpoints file now, nil when nothing is or there is none. The pool is then
+// the last good state.
+func (s *Store) Invalid() error {
+	if err := s.invalid.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Run watches the file and probes the endpoints, whichever is configured, until ctx is done. It returns only after
+// its goroutines have: nil when ctx is done, and an error when the file cannot be watched.
+func (s *Store) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	var probing sync.WaitGroup
+	defer probing.Wait()
+	defer stop()
+	if s.prober != nil {
+		probing.Go(func() { s.prober.run(ctx) })
+	}
+	if s.config.File == "" {
+		<-ctx.Done()
+		return nil
+	}
+	if err := WatchFile(ctx, s.config.File, s.fileChanged); err != nil {
+		return fmt.Errorf("datastore: watching the endpoints file: %w", err)
+	}
+	return nil
+}

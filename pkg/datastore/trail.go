@@ -1,0 +1,72 @@
+package datastore
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxLinks is how many symbolic links a path may go through.
+const maxLinks = 40
+
+// trail is the way to a file: what has to be watched so that no change of the file's content, or of the way, is
+// missed.
+type trail struct {
+	// names are the places where the way can turn or end: each symbolic link on it, the file itself, or the first
+	// place at which nothing is.
+	names map[string]bool
+	// dirs are the directories of names.
+	dirs map[string]bool
+}
+
+// trailTo walks along the absolute path, link by link.
+func trailTo(path string) trail {
+	t := trail{names: map[string]bool{}, dirs: map[string]bool{}}
+	at, rest, links := string(filepath.Separator), parts(path), 0
+	for len(rest) > 0 {
+		part := rest[0]
+		rest = rest[1:]
+		if part == ".." {
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, part)
+		info, err := os.Lstat(next)
+		switch {
+		case err != nil:
+			t.add(next)
+			return t
+		case info.Mode()&os.ModeSymlink != 0:
+			t.add(next)
+			target, err := os.Readlink(next)
+			if links++; err != nil || links > maxLinks {
+				return t
+			}
+			if filepath.IsAbs(target) {
+				at = string(filepath.Separator)
+			}
+			rest = append(parts(target), rest...)
+		case len(rest) == 0:
+			t.add(next)
+		default:
+			at = next
+		}
+	}
+	return t
+}
+
+func parts(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == filepath.Separator })
+}
+
+func (t trail) add(name string) {
+	t.names[name] = true
+	t.dirs[filepath.Dir(name)] = true
+}
+
+// concerns says whether an event of this name may mean that the way or the content changed. A directory on the way
+// reports its own end under its own name.
+func (t trail) concerns(name string) bool { return t.names[name] || t.dirs[name] }
+
+func (t trail) equal(o trail) bool { return maps.Equal(t.names, o.names) }
