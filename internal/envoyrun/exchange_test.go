@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -12,7 +13,13 @@ import (
 )
 
 // No test may leave a goroutine behind: not the one that waits for Envoy, nor a connection to it.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(victimVariable) != "" {
+		beVictim()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // start starts a shipped configuration for a test, with a message timeout that a loaded machine does not reach. Its end
 // is checked: an Envoy that crashed fails the test.

@@ -15,6 +15,9 @@ import (
 // messageTimeout is an Edit for the main ext_proc filter.
 func messageTimeout(d time.Duration) func(Bootstrap) error {
 	return func(b Bootstrap) error {
+		if b.Filter(ExtProcFilter) == nil {
+			return nil // direct.yaml
+		}
 		b.Filter(ExtProcFilter)["message_timeout"] = strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
 		return nil
 	}

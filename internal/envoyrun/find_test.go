@@ -1,0 +1,73 @@
+package envoyrun
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// executable writes a file that can be run.
+func executable(t *testing.T, path, content string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// $ENVOY, then PATH without the PyPI package's script, then .cache of the repository around, then an error that helps.
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	repository := filepath.Join(dir, "repository")
+	bin := filepath.Join(dir, "bin")
+	inside := filepath.Join(repository, "pkg", "deep")
+	executable(t, filepath.Join(inside, "file"), "")
+	executable(t, filepath.Join(repository, "go.mod"), "module x\n")
+	t.Chdir(inside)
+	t.Setenv("PATH", bin)
+	t.Setenv("ENVOY", "")
+
+	if _, err := Find(); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "make envoy") {
+		t.Errorf("with nothing: %v", err)
+	}
+	cached := executable(t, filepath.Join(repository, ".cache/envoy-venv/lib/python3.11/site-packages/envoy/_bin/envoy"), "\x7fELF")
+	wantFound(t, cached)
+	executable(t, filepath.Join(bin, "envoy"), "#!/usr/bin/python3\n")
+	wantFound(t, cached)
+	onPath := executable(t, filepath.Join(bin, "envoy"), "\x7fELF")
+	wantFound(t, onPath)
+	own := executable(t, filepath.Join(dir, "own"), "\x7fELF")
+	t.Setenv("ENVOY", own)
+	wantFound(t, own)
+	t.Setenv("ENVOY", filepath.Join(dir, "none"))
+	if _, err := Find(); err == nil || !strings.Contains(err.Error(), "ENVOY") {
+		t.Errorf("with a useless ENVOY: %v", err)
+	}
+}
+
+func wantFound(t *testing.T, want string) {
+	t.Helper()
+	got, err := Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The temporary directory may be behind a symbolic link.
+	got, want = resolved(t, got), resolved(t, want)
+	if got != want {
+		t.Errorf("found %s, want %s", got, want)
+	}
+}
+
+func resolved(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
