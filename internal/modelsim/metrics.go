@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 )
+
+// labelEscaper escapes a label's value as the text format wants it.
+var labelEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 // exposition returns the metrics in Prometheus' text format, under vLLM's names.
 func (h *Handler) exposition() []byte {
 	s := h.Stats()
-	labels := `engine="0",model_name=` + h.model
+	labels := `engine="0",model_name="` + labelEscaper.Replace(h.cfg.Model) + `"`
 	var b bytes.Buffer
 	metric := func(name, kind, help, labels string, value float64) {
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n%s{%s} %s\n",

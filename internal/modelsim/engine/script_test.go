@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// script drives an engine in virtual time and writes down what happens, in milliseconds since the epoch.
+type script struct {
+	t      *testing.T
+	e      *Engine
+	now    time.Time
+	events []string
+}
+
+func newScript(t *testing.T, cfg Config) *script {
+	t.Helper()
+	e, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &script{t: t, e: e, now: epoch}
+}
+
+func (s *script) note(events []Event) {
+	for _, ev := range events {
+		what := fmt.Sprintf("%d has %d", ev.ID, ev.Tokens)
+		switch ev.End {
+		case Finished:
+			what = fmt.Sprintf("%d finished", ev.ID)
+		case Aborted:
+			what = fmt.Sprintf("%d aborted", ev.ID)
+		case Going:
+		}
+		s.events = append(s.events, fmt.Sprintf("%d: %s", ev.At.Sub(epoch).Milliseconds(), what))
+	}
+	checkInvariants(s.t, s.e)
+}
+
+func (s *script) submit(job Job) ID {
+	id, events := s.e.Submit(s.now, job)
+	s.note(events)
+	return id
+}
+
+func (s *script) abort(id ID) { s.note(s.e.Abort(s.now, id)) }
+
+// advance lets time pass in one jump.
+func (s *script) advance(d time.Duration) {
+	s.now = s.now.Add(d)
+	s.note(s.e.Advance(s.now))
+}
+
+// want compares all that happened since the last want.
+func (s *script) want(events ...string) {
+	s.t.Helper()
+	got, want := strings.Join(s.events, "\n\t"), strings.Join(events, "\n\t")
+	if got != want {
+		s.t.Errorf("at %v happened\n\t%s\nwant\n\t%s", s.now.Sub(epoch), got, want)
+	}
+	s.events = nil
+}
+
+func (s *script) wantLoad(running, waiting int) {
+	s.t.Helper()
+	if l := s.e.Load(); l.Running != running || l.Waiting != waiting {
+		s.t.Errorf("at %v %d running and %d waiting, want %d and %d", s.now.Sub(epoch), l.Running, l.Waiting, running, waiting)
+	}
+}
+
+// checkInvariants holds after every call.
+func checkInvariants(t *testing.T, e *Engine) {
+	t.Helper()
+	if e.cfg.Slots > 0 && len(e.running) > e.cfg.Slots {
+		t.Fatalf("%d running in %d slots", len(e.running), e.cfg.Slots)
+	}
+	if len(e.live) != len(e.running)+len(e.waiting) {
+		t.Fatalf("%d live, but %d running and %d waiting", len(e.live), len(e.running), len(e.waiting))
+	}
+	if _, ok := e.Next(); !ok && len(e.live) > 0 {
+		t.Fatalf("%d live, but nothing will ever happen", len(e.live))
+	}
+	blocks := 0
+	for _, s := range e.live {
+		blocks += s.blocks
+		if s.running == (len(e.waiting) > 0 && contains(e.waiting, s)) {
+			t.Fatalf("sequence %d is in the wrong list", s.id)
+		}
+		if !s.running && s.blocks > 0 {
+			t.Fatalf("sequence %d waits and holds %d blocks", s.id, s.blocks)
+		}
+	}
+	if blocks != e.cache.used {
+		t.Fatalf("the sequences hold %d blocks, the cache says %d", blocks, e.cache.used)
+	}
+	if !e.cfg.fixed() && e.cfg.Blocks > 0 && blocks > e.cfg.Blocks {
+		t.Fatalf("%d of %d blocks used", blocks, e.cfg.Blocks)
+	}
+}
+
+func contains(list []*sequence, s *sequence) bool {
+	for _, one := range list {
+		if one == s {
+			return true
+		}
+	}
+	return false
+}
