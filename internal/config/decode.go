@@ -1,0 +1,249 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxNodes bounds the work of one document, aliases followed: a few hundred bytes of nested aliases would otherwise
+// stand for billions of nodes.
+const maxNodes = 100_000
+
+// decoder overlays a YAML document on a Document: only the fields that the YAML names change. It goes on after a
+// problem, so that all of them are found.
+type decoder struct {
+	problems Problems
+	lines    map[string]int // path -> line
+	nodes    int
+}
+
+// scalar is a type that reads itself from a YAML scalar; it answers what is allowed when the scalar is not.
+type scalar interface{ decodeScalar(*yaml.Node) string }
+
+// defaulter is a list's element that does not begin as zero.
+type defaulter interface{ setDefaults() }
+
+// parseYAML reads text as one YAML document; nil when it is empty.
+func parseYAML(text []byte) (root *yaml.Node, err error) {
+	defer func() { // the YAML parser has panicked on hostile input before
+		if r := recover(); r != nil {
+			root, err = nil, Problems{{Message: fmt.Sprintf("not YAML: %v", r)}}
+		}
+	}()
+	dec := yaml.NewDecoder(strings.NewReader(string(text)))
+	var doc, second yaml.Node
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, Problems{{Message: "not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}}
+	}
+	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
+		return nil, Problems{{Message: "more than one YAML document", Line: second.Line}}
+	}
+	if len(doc.Content) != 1 || isNull(doc.Content[0]) {
+		return nil, nil
+	}
+	return doc.Content[0], nil
+}
+
+func (dec *decoder) report(path string, node *yaml.Node, format string, args ...any) {
+	dec.problems = append(dec.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...), Line: node.Line})
+}
+
+// decode overlays node on target, which is settable.
+func (dec *decoder) decode(path string, node *yaml.Node, target reflect.Value) {
+	for node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if dec.nodes++; dec.nodes > maxNodes {
+		if dec.nodes == maxNodes+1 {
+			dec.report(path, node, "the document is too large (more than %d values)", maxNodes)
+		}
+		return
+	}
+	dec.lines[path] = node.Line
+	if target.Kind() == reflect.Pointer {
+		dec.decodeOptional(path, node, target)
+		return
+	}
+	if s, ok := target.Addr().Interface().(scalar); ok {
+		if allowed := decodeScalar(s, node); allowed != "" {
+			dec.report(path, node, "%s: %s", describe(node), allowed)
+		}
+		return
+	}
+	switch target.Kind() {
+	case reflect.Struct:
+		dec.decodeStruct(path, node, target)
+	case reflect.Map:
+		dec.decodeMap(path, node, target)
+	case reflect.Slice:
+		dec.decodeList(path, node, target)
+	case reflect.String:
+		if node.Kind != yaml.ScalarNode || node.Tag != "!!str" {
+			dec.report(path, node, "%s: must be text", describe(node))
+			return
+		}
+		target.SetString(node.Value)
+	case reflect.Bool:
+		if node.Kind != yaml.ScalarNode || node.Tag != "!!bool" {
+			dec.report(path, node, "%s: must be true or false", describe(node))
+			return
+		}
+		target.SetBool(strings.EqualFold(node.Value, "true"))
+	case reflect.Int64:
+		n, err := strconv.ParseInt(node.Value, 10, 64)
+		if node.Kind != yaml.ScalarNode || node.Tag != "!!int" || err != nil {
+			dec.report(path, node, "%s: must be a whole number", describe(node))
+			return
+		}
+		target.SetInt(n)
+	default:
+		panic(fmt.Sprintf("config: %s has a type that no document holds: %s", path, target.Type()))
+	}
+}
+
+func decodeScalar(s scalar, node *yaml.Node) string {
+	if node.Kind != yaml.ScalarNode {
+		node = &yaml.Node{Kind: yaml.ScalarNode, Tag: node.Tag} // a wrong tag: the type says what is allowed
+	}
+	return s.decodeScalar(node)
+}
+
+func (dec *decoder) decodeOptional(path string, node *yaml.Node, target reflect.Value) {
+	if isNull(node) {
+		target.SetZero()
+		return
+	}
+	value := reflect.New(target.Type().Elem())
+	before := len(dec.problems)
+	dec.decode(path, node, value.Elem())
+	if len(dec.problems) == before {
+		target.Set(value)
+	}
+}
+
+// entries gives a mapping's keys and values, each key once; nil when node is not a mapping.
+func (dec *decoder) entries(path string, node *yaml.Node) [][2]*yaml.Node {
+	if isNull(node) {
+		return nil // a section without content changes nothing
+	}
+	if node.Kind != yaml.MappingNode {
+		dec.report(path, node, "%s: must be a mapping", describe(node))
+		return nil
+	}
+	var entries [][2]*yaml.Node
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		switch {
+		case key.Tag == "!!merge":
+			dec.report(join(path, "<<"), key, "merge keys are not supported")
+		case key.Kind != yaml.ScalarNode:
+			dec.report(path, key, "%s as a key: must be text", describe(key))
+		case seen[key.Value]:
+			dec.report(join(path, key.Value), key, "given twice")
+		default:
+			seen[key.Value] = true
+			entries = append(entries, [2]*yaml.Node{key, value})
+		}
+	}
+	return entries
+}
+
+func (dec *decoder) decodeStruct(path string, node *yaml.Node, target reflect.Value) {
+	names := fieldNames(target.Type())
+	given := map[string]string{}
+	for _, entry := range dec.entries(path, node) {
+		key, value := entry[0], entry[1]
+		name := camelCase(path, key.Value)
+		i := slices.Index(names, name)
+		switch {
+		case i < 0:
+			dec.report(join(path, key.Value), key, "unknown field%s", suggest(key.Value, names))
+		case given[name] != "":
+			dec.report(join(path, key.Value), key, "given twice (also as %s)", given[name])
+		case name == "tiers" && path == "":
+			given[name] = key.Value
+			dec.decodeTiers(name, value, target.Field(i))
+		default:
+			given[name] = key.Value
+			dec.decode(join(path, name), value, target.Field(i))
+		}
+	}
+}
+
+func (dec *decoder) decodeMap(path string, node *yaml.Node, target reflect.Value) {
+	entries := dec.entries(path, node)
+	if len(entries) > 0 && target.IsNil() {
+		target.Set(reflect.MakeMap(target.Type()))
+	}
+	for _, entry := range entries {
+		key := reflect.ValueOf(entry[0].Value)
+		value := reflect.New(target.Type().Elem()).Elem()
+		if old := target.MapIndex(key); old.IsValid() {
+			value.Set(old)
+		}
+		dec.decode(join(path, entry[0].Value), entry[1], value)
+		target.SetMapIndex(key, value)
+	}
+}
+
+func (dec *decoder) decodeList(path string, node *yaml.Node, target reflect.Value) {
+	if isNull(node) {
+		return
+	}
+	if node.Kind != yaml.SequenceNode {
+		dec.report(path, node, "%s: must be a list", describe(node))
+		return
+	}
+	if len(node.Content) == 0 {
+		target.SetZero()
+		return
+	}
+	list := reflect.MakeSlice(target.Type(), len(node.Content), len(node.Content))
+	for i, item := range node.Content {
+		if d, ok := list.Index(i).Addr().Interface().(defaulter); ok {
+			d.setDefaults()
+		}
+		dec.decode(index(path, i), item, list.Index(i))
+	}
+	target.Set(list)
+}
+
+func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == "!!null" }
+
+// describe is what a message says was found.
+func describe(node *yaml.Node) string {
+	const longest = 64
+	switch {
+	case node.Kind == yaml.MappingNode:
+		return "a mapping"
+	case node.Kind == yaml.SequenceNode:
+		return "a list"
+	case isNull(node):
+		return "nothing"
+	case len(node.Value) > longest:
+		return strconv.Quote(node.Value[:longest]) + "…"
+	case node.Tag == "!!str":
+		return strconv.Quote(node.Value)
+	default:
+		return node.Value
+	}
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }

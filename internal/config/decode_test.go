@@ -1,0 +1,212 @@
+package config
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// problemsOf are the messages of an error, one line each.
+func problemsOf(t *testing.T, err error) []string {
+	t.Helper()
+	if err == nil {
+		return nil
+	}
+	var ps Problems
+	if !errors.As(err, &ps) {
+		t.Fatalf("%T is not Problems: %v", err, err)
+	}
+	var lines []string
+	for _, p := range ps {
+		lines = append(lines, p.Error())
+	}
+	return lines
+}
+
+// Each document has one problem or several; all of them are reported, in the order of the lines.
+func TestDecodeProblems(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"unknown field": {
+			"fairRequestQueue: { totalCapcity: 5 }",
+			[]string{"fairRequestQueue.totalCapcity: unknown field (did you mean totalCapacity?) (line 1)"},
+		},
+		"unknown field, nothing near": {
+			"spam: 1",
+			[]string{"spam: unknown field (line 1)"},
+		},
+		"snake case outside the two sections": {
+			"trusted_headers: {}",
+			[]string{"trusted_headers: unknown field (did you mean trustedHeaders?) (line 1)"},
+		},
+		"wrong types": {
+			"fairRequestQueue: { totalCapacity: many, flowCapacity: 1.5, queueTTL: [] }\n" +
+				"requestQueueController: { enabled: 1, enqueueAll: \"true\" }\nrequestBody: true\nmodels: chat\nflows: [a]",
+			[]string{
+				`fairRequestQueue.totalCapacity: "many": must be a whole number (line 1)`,
+				"fairRequestQueue.flowCapacity: 1.5: must be a whole number (line 1)",
+				"fairRequestQueue.queueTTL: a list: must be a duration with a unit, such as 30s (line 1)",
+				"requestQueueController.enabled: 1: must be true or false (line 2)",
+				`requestQueueController.enqueueAll: "true": must be true or false (line 2)`,
+				"requestBody: true: must be text (line 3)",
+				`models: "chat": must be a list (line 4)`,
+				"flows: a list: must be a mapping (line 5)",
+			},
+		},
+		"durations want a unit": {
+			"fairRequestQueue:\n  queueTTL: 30\nrequestQueueController:\n  popperWaitBase: soon",
+			[]string{
+				"fairRequestQueue.queueTTL: 30: must be a duration with a unit, such as 30s or 30ms (line 2)",
+				`requestQueueController.popperWaitBase: "soon": must be a duration with a unit, such as 30s or 1m30s (line 4)`,
+			},
+		},
+		"decimals are exact": {
+			"flows: { weights: { a: 0.1234567, b: 1e3, c: .inf, d: heavy, e: 12345678901 } }",
+			[]string{
+				"flows.weights.a: 0.1234567: must have at most six digits after the point (line 1)",
+				"flows.weights.b: 1e3: must be a plain decimal number, such as 0.1 (line 1)",
+				"flows.weights.c: .inf: must be a plain decimal number, such as 0.1 (line 1)",
+				`flows.weights.d: "heavy": must be a number (line 1)`,
+				"flows.weights.e: 12345678901: must have at most nine digits before the point (line 1)",
+			},
+		},
+		"twice": {
+			"fairRequestQueue: { queueTTL: 1s, queueTTL: 2s, queue_ttl: 3s }\nfair_request_queue: {}",
+			[]string{
+				"fairRequestQueue.queueTTL: given twice (line 1)",
+				"fairRequestQueue.queue_ttl: given twice (also as queueTTL) (line 1)",
+				"fair_request_queue: given twice (also as fairRequestQueue) (line 2)",
+			},
+		},
+		"deep paths": {
+			"models:\n- name: chat\n  targets:\n  - { name: a, wieght: 2 }\n  - { name: b, weight: x }",
+			[]string{
+				"models[0].targets[0].wieght: unknown field (did you mean weight?) (line 4)",
+				`models[0].targets[1].weight: "x": must be a whole number (line 5)`,
+			},
+		},
+		"not YAML":      {"a: [", []string{"not YAML: line 1: did not find expected node content"}},
+		"two documents": {"profile: wfq\n---\nprofile: wfq", []string{"more than one YAML document (line 2)"}},
+		"not a mapping": {"- a", []string{"a list: must be a mapping (line 1)"}},
+		"null is no value": {
+			"fairRequestQueue: { totalCapacity: null }",
+			[]string{"fairRequestQueue.totalCapacity: nothing: must be a whole number (line 1)"},
+		},
+		"merge keys": {
+			"fairRequestQueue: &a {}\nrequestQueueController: { <<: *a }",
+			[]string{"requestQueueController.<<: merge keys are not supported (line 2)"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Decode([]byte(test.text))
+			if got := problemsOf(t, err); !slices.Equal(got, test.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
+			}
+		})
+	}
+}
+
+// The proposal's own spelling of its two sections means the same.
+func TestDecodeSnakeCase(t *testing.T) {
+	snake, err := Decode([]byte(`
+fair_request_queue: { total_capacity: 2000, flow_capacity: 200, queue_ttl: "90s" }
+request_queue_controller:
+  watermark_per_backend: 3
+  percentage_deviation_for_bounds: 0.15
+  lower_bound_per_backend: 1
+  upper_bound_per_backend: 4
+  expiry_cleanup_interval: "5s"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	camel, err := Decode([]byte(`
+fairRequestQueue: { totalCapacity: 2000, flowCapacity: 200, queueTTL: 90s }
+requestQueueController:
+  watermarkPerBackend: 3
+  percentageDeviationForBounds: 0.15
+  lowerBoundPerBackend: 1
+  upperBoundPerBackend: 4
+  expiryCleanupInterval: 5s
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(snake, camel) {
+		t.Errorf("snake case: %+v\ncamel case: %+v", snake, camel)
+	}
+	if got := snake.FairRequestQueue.QueueTTL.Std(); got != 90*time.Second {
+		t.Errorf("queueTTL %s, want 90s", got)
+	}
+}
+
+// An empty file, an empty section and a null section change nothing.
+func TestDecodeNothing(t *testing.T) {
+	for _, text := range []string{"", "\n# only a comment\n", "---\n", "flows:\n", "flows: {}\ntiers:\nmodels: []\n"} {
+		d, err := Decode([]byte(text))
+		if err != nil || !reflect.DeepEqual(d, Default()) {
+			t.Errorf("Decode(%q) = %+v, %v; want the defaults", text, d, err)
+		}
+	}
+}
+
+// A listed tier changes only the fields that it names; the others of the profile stay as they are.
+func TestTiersInPlace(t *testing.T) {
+	d, err := Decode([]byte("profile: smg-priority\ntiers: [ { name: bulk, queueSize: 10 }, ]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := Profile(ProfileSMG)
+	want.Tiers[3].QueueSize = new(int64(10))
+	if !reflect.DeepEqual(d, want) {
+		t.Errorf("tiers %+v\nwant %+v", d.Tiers, want.Tiers)
+	}
+	again, _ := Profile(ProfileSMG)
+	if *again.Tiers[3].QueueSize != 1024 {
+		t.Error("decoding changed the profile itself")
+	}
+}
+
+// A list with a tier of its own is the whole list; what the profile knows of a listed name stays.
+func TestTiersWholeList(t *testing.T) {
+	d, err := Decode([]byte("tiers: [ { name: gold, minPriority: 5 }, { name: default }, { name: last, weight: 0.5 } ]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Tier{
+		{Name: "gold", MinPriority: new(int64(5)), Weight: One},
+		{Name: "default", MinPriority: new(int64(0)), Weight: One},
+		{Name: "last", Weight: MustDecimal("0.5")},
+	}
+	if !reflect.DeepEqual(d.Tiers, want) {
+		t.Errorf("tiers %+v\nwant %+v", d.Tiers, want)
+	}
+}
+
+func TestTiersOrder(t *testing.T) {
+	_, err := Decode([]byte("tiers: [ { name: sheddable }, { name: critical } ]"))
+	want := []string{"tiers: in another order than the profile's tiers: list them highest first, as in the profile (line 1)"}
+	if got := problemsOf(t, err); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	_, err = Decode([]byte("tiers: [ { name: critical }, { name: critical, weight: 2 } ]"))
+	want = []string{"tiers[1]: critical: listed twice (line 1)"}
+	if got := problemsOf(t, err); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Nested aliases that stand for a billion values end in a problem, not in a dead process.
+func TestDecodeAliasBomb(t *testing.T) {
+	text := "flows:\n  key: &k [" + strings.Repeat("model, ", 1000) + "]\nmodels:\n"
+	text += "- &m { name: a, targets: [" + strings.Repeat("{ name: x }, ", 1000) + "] }\n" + strings.Repeat("- *m\n", 1000)
+	_, err := Decode([]byte(text))
+	if err == nil || !strings.Contains(err.Error(), "the document is too large") {
+		t.Errorf("got %v", err)
+	}
+}

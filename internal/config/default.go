@@ -1,0 +1,56 @@
+package config
+
+import "time"
+
+// Default is the wfq profile: the values of the original queueing proposal.
+func Default() Document {
+	return Document{
+		APIVersion: APIVersion,
+		Kind:       Kind,
+		Profile:    ProfileWFQ,
+		FairRequestQueue: FairRequestQueue{
+			TotalCapacity:   1000,
+			FlowCapacity:    100,
+			QueueTTL:        Duration(30 * time.Second),
+			CapacityMode:    CapacityReserved,
+			TierMode:        TiersStrict,
+			PromotionBudget: MustDecimal("0.1"),
+			TopTier:         TopGuaranteed,
+		},
+		RequestQueueController: RequestQueueController{
+			Enabled:                      true,
+			WatermarkPerBackend:          2,
+			PercentageDeviationForBounds: MustDecimal("0.1"),
+			NumPoppers:                   10,
+			PopperWaitBase:               Duration(10 * time.Millisecond),
+			PopperWaitJitterMax:          Duration(time.Millisecond),
+			ExpiryCleanupInterval:        Duration(time.Second),
+			HoldWhenEmpty:                true,
+			VictimOrder:                  VictimNewest,
+			DrainWindow:                  Duration(30 * time.Second),
+		},
+		Flows: Flows{Key: []string{SourceModel}, Discipline: DisciplineWFQ, Order: OrderFCFS},
+		Tiers: []Tier{
+			{Name: "critical", MinPriority: new(int64(1)), Weight: One},
+			{Name: "default", MinPriority: new(int64(0)), Weight: One},
+			{Name: "sheddable", Weight: One},
+		},
+		Responses: Responses{Preset: PresetSeed},
+		// An unconfigured Weir queues instead of shedding.
+		Criticality:    Criticality{Default: Critical},
+		TrustedHeaders: TrustedHeaders{Model: "x-gateway-model-name"},
+		RequestBody:    BodyAuto,
+		PassOn:         PassOnPick,
+		Limits: Limits{
+			MaxBodyBytes:      32 << 20,
+			MaxBodyBytesTotal: 1 << 30,
+			MaxHeaderBytes:    64 << 10,
+			MaxFlows:          100_000,
+		},
+		Scheduling: Scheduling{
+			Filters: []string{FilterReady, FilterSubset, FilterModel},
+			Scorers: []Scorer{{Name: ScorerLeastStock, Weight: 1}},
+			Picker:  PickerMaxScore,
+		},
+	}
+}

@@ -1,0 +1,223 @@
+package config
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const docsIntro = `# Configuration
+
+<!-- Generated from the comments of internal/config by: go test ./internal/config -run Docs -rewrite -->
+
+Weir reads one YAML file (` + "`--config-file`" + `, or ` + "`--config-text`" + ` for its text). It is made in layers: the defaults
+of a profile, then the file, then the flags; a later layer changes only the fields that it names. A list replaces the
+list of the layer below; only ` + "`tiers`" + ` is merged by name. An unknown field, a wrong type or a value out of its range is
+an error with its path, and all of them are reported at once. ` + "`weir config validate FILE`" + ` checks a file,
+` + "`weir config show --profile NAME`" + ` prints a profile in full.
+
+The snake_case spelling of the sections ` + "`fair_request_queue` and `request_queue_controller`" + ` and of their keys is
+accepted too. Durations have a unit (` + "`30s`, `1m30s`" + `); decimals have at most six digits after the point and are exact.
+
+**Set the watermark.** The default of 2 requests per backend is far below what an engine batches. Poppers fill only to
+the lower bound, so to keep *n* batch slots of an engine busy (vLLM: ` + "`--max-num-seqs`" + `), set all three:
+
+` + "```yaml" + `
+requestQueueController:
+  watermarkPerBackend: 64
+  lowerBoundPerBackend: 64
+  upperBoundPerBackend: 64
+` + "```" + `
+
+Fields marked † are not acted upon yet: a value other than the wfq default is an error.
+`
+
+// The reference is generated from the structs: their comments, their tags and the profiles.
+func TestDocs(t *testing.T) {
+	comments := fieldComments(t)
+	documents := map[string]reflect.Value{}
+	for _, name := range Profiles() {
+		d, err := Profile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents[name] = reflect.ValueOf(d)
+	}
+	var b strings.Builder
+	b.WriteString(docsIntro)
+	root := reflect.TypeFor[Document]()
+	var sections []int
+	b.WriteString("\n## Document\n\n" + docsHead)
+	for i := range root.NumField() {
+		if isSection(root.Field(i).Type) {
+			sections = append(sections, i)
+		} else {
+			docsRow(t, &b, comments, documents, root, []int{i}, "")
+		}
+	}
+	for _, i := range sections {
+		field := root.Field(i)
+		name := fieldNames(root)[i]
+		section, index, prefix := field.Type, []int{i}, name
+		if section.Kind() != reflect.Struct {
+			section, prefix = section.Elem(), name+"[]"
+			index = nil // its fields have no default of their own
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", prefix, comments["Document."+field.Name], docsHead)
+		docsSection(t, &b, comments, documents, section, index, "")
+	}
+	golden(t, filepath.Join("..", "..", "docs", "config.md"), []byte(b.String()))
+}
+
+const docsHead = "| key | default | other profiles | meaning |\n|---|---|---|---|\n"
+
+func isSection(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct || t.Kind() != reflect.Struct && isList(t)
+}
+
+// isList says whether t is a list or map of structs.
+func isList(t reflect.Type) bool {
+	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Map) && t.Elem().Kind() == reflect.Struct
+}
+
+func docsSection(t *testing.T, b *strings.Builder, comments map[string]string, documents map[string]reflect.Value,
+	section reflect.Type, at []int, prefix string,
+) {
+	for i := range section.NumField() {
+		var index []int
+		if at != nil {
+			index = append(slices.Clone(at), i)
+		}
+		docsRowOf(t, b, comments, documents, section, i, index, prefix)
+		if field := section.Field(i).Type; isList(field) {
+			docsSection(t, b, comments, documents, field.Elem(), nil, prefix+fieldNames(section)[i]+"[].")
+		}
+	}
+}
+
+func docsRow(t *testing.T, b *strings.Builder, comments map[string]string, documents map[string]reflect.Value,
+	section reflect.Type, index []int, prefix string,
+) {
+	docsRowOf(t, b, comments, documents, section, index[len(index)-1], index, prefix)
+}
+
+func docsRowOf(t *testing.T, b *strings.Builder, comments map[string]string, documents map[string]reflect.Value,
+	section reflect.Type, i int, index []int, prefix string,
+) {
+	t.Helper()
+	key := fieldNames(section)[i]
+	comment := comments[section.Name()+"."+section.Field(i).Name]
+	if comment == "" {
+		t.Errorf("%s.%s has no comment", section.Name(), section.Field(i).Name)
+	}
+	var value string
+	var others []string
+	if index != nil {
+		value = docsValue(documents[ProfileWFQ].FieldByIndex(index))
+		for _, name := range Profiles()[1:] {
+			if other := docsValue(documents[name].FieldByIndex(index)); other != value {
+				others = append(others, name+": "+other)
+			}
+		}
+	} else {
+		element := reflect.New(section)
+		if d, ok := element.Interface().(defaulter); ok {
+			d.setDefaults()
+		}
+		value = docsValue(element.Elem().Field(i))
+	}
+	mark := ""
+	if slices.ContainsFunc(notYet, func(path string) bool { return docsPath(section, key) == path }) {
+		mark = " †"
+	}
+	fmt.Fprintf(b, "| `%s`%s | %s | %s | %s |\n", prefix+key, mark, value, strings.Join(others, "<br>"), comment)
+}
+
+// docsPath is the path of a key as notYet spells it.
+func docsPath(section reflect.Type, key string) string {
+	root := reflect.TypeFor[Document]()
+	for i, name := range fieldNames(root) {
+		switch field := root.Field(i).Type; {
+		case section == root && name == key:
+			return key
+		case field == section:
+			return name + "." + key
+		case isList(field) && field.Elem() == section:
+			return name + "[]." + key
+		}
+	}
+	return ""
+}
+
+func docsValue(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return "null"
+		}
+		return docsValue(v.Elem())
+	case reflect.Slice, reflect.Map:
+		if v.Len() == 0 {
+			return "empty"
+		}
+		if v.Type().Elem().Kind() == reflect.Struct {
+			var names []string
+			for i := range v.Len() {
+				names = append(names, v.Index(i).FieldByName("Name").String())
+			}
+			return "`" + strings.Join(names, "`, `") + "`"
+		}
+		var values []string
+		for i := range v.Len() {
+			values = append(values, fmt.Sprint(v.Index(i)))
+		}
+		return "`" + strings.Join(values, "`, `") + "`"
+	}
+	if text := fmt.Sprint(v.Interface()); text != "" {
+		return "`" + text + "`"
+	}
+	return "empty"
+}
+
+// fieldComments are the comments of the struct fields of this package, by Type.Field.
+func fieldComments(t *testing.T) map[string]string {
+	t.Helper()
+	comments := map[string]string{}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			if fields, ok := spec.Type.(*ast.StructType); ok {
+				for _, field := range fields.Fields.List {
+					for _, name := range field.Names {
+						comment := strings.Join(strings.Fields(field.Doc.Text()), " ")
+						comments[spec.Name.Name+"."+name.Name] = strings.ReplaceAll(comment, "|", "\\|")
+					}
+				}
+			}
+			return true
+		})
+	}
+	return comments
+}

@@ -1,0 +1,69 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// What a document says of itself.
+const (
+	APIVersion = "weir.dev/v1alpha1"
+	Kind       = "EndpointPickerConfig"
+)
+
+// Document is the whole configuration: one YAML file, usually a ConfigMap.
+type Document struct {
+	// Version of this format; always weir.dev/v1alpha1.
+	APIVersion string `yaml:"apiVersion"`
+	// Kind of document; always EndpointPickerConfig.
+	Kind string `yaml:"kind"`
+	// Named set of defaults that the rest of the file changes: wfq, recommended, dynamo-drr, smg-priority or
+	// mindrouter-fairshare.
+	Profile string `yaml:"profile"`
+	// The queue: how much it holds, for how long, and for whom.
+	FairRequestQueue FairRequestQueue `yaml:"fairRequestQueue"`
+	// The controller: when requests pass, wait and are released.
+	RequestQueueController RequestQueueController `yaml:"requestQueueController"`
+	// The flows: what makes one, and how they share.
+	Flows Flows `yaml:"flows"`
+	// Strict priority levels, highest first. A listed tier changes only the fields it names.
+	Tiers []Tier `yaml:"tiers"`
+	// Policy classes that share a tier by deficit round robin.
+	Classes []Class `yaml:"classes"`
+	// Models that clients may ask for: their criticality and what they stand for.
+	Models []Model `yaml:"models"`
+	// Named priorities that a request may refer to (InferenceObjectives without Kubernetes).
+	Objectives []Objective `yaml:"objectives"`
+	// What a tenant may ask for, by the tenant's identity (its flow's identity).
+	TenantPolicies map[string]TenantPolicy `yaml:"tenantPolicies"`
+	// The HTTP status of each rejection.
+	Responses Responses `yaml:"responses"`
+	// Where a request's tier may be named.
+	Criticality Criticality `yaml:"criticality"`
+	// Request headers that the gateway sets and that clients never can.
+	TrustedHeaders TrustedHeaders `yaml:"trustedHeaders"`
+	// Whether the request body is taken: auto (only when the headers do not say enough), always or never.
+	RequestBody string `yaml:"requestBody"`
+	// What happens to header-only requests, GETs and unknown paths: pick (placed without queueing) or queue.
+	PassOn string `yaml:"passOn"`
+	// Sizes and counts that bound Weir's memory.
+	Limits Limits `yaml:"limits"`
+	// How an endpoint is chosen.
+	Scheduling Scheduling `yaml:"scheduling"`
+}
+
+// Marshal is the document in full as YAML; decoding it gives an equal document.
+func (d Document) Marshal() ([]byte, error) {
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := enc.Encode(d); err != nil {
+		return nil, fmt.Errorf("config: writing YAML: %w", err)
+	}
+	if err := enc.Close(); err != nil {
+		return nil, fmt.Errorf("config: writing YAML: %w", err)
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,44 @@
+package config
+
+import (
+	"reflect"
+	"testing"
+)
+
+// Whatever the text, Load returns; and a document that decodes without a problem is read back from its own YAML as
+// the very same document.
+func FuzzDecode(f *testing.F) {
+	for _, name := range Profiles() {
+		f.Add([]byte("profile: " + name))
+	}
+	f.Add([]byte("fair_request_queue: { total_capacity: 2000, queue_ttl: 1h2m3s }\nflows: { weights: { a: 0.25, \"\": 3 } }"))
+	f.Add([]byte("tiers: [ { name: gold }, { name: default, minPriority: null, queueTimeout: 5m } ]\nmodels: [ &m {}, *m ]"))
+	f.Add([]byte("requestQueueController: { percentageDeviationForBounds: 0.000001, slotsPerBackend: 1 }\nresponses: { status: { x: 1 } }"))
+	f.Add([]byte("a: &a [*a, *a]\n---\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		_, _ = Load(Source{Text: text})
+		d, err := Decode(text)
+		if err != nil || d.Profile != profileUsed(d) {
+			return
+		}
+		written, err := d.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Decode(written)
+		if err != nil {
+			t.Fatalf("%v\nin\n%s", err, written)
+		}
+		if !reflect.DeepEqual(back, d) {
+			t.Fatalf("got  %+v\nwant %+v\nby\n%s", back, d, written)
+		}
+	})
+}
+
+// profileUsed is the profile that a document was laid over.
+func profileUsed(d Document) string {
+	if _, err := Profile(d.Profile); err != nil {
+		return ProfileWFQ
+	}
+	return d.Profile
+}

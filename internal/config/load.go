@@ -1,0 +1,76 @@
+package config
+
+import (
+	"reflect"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Source is where a configuration comes from.
+type Source struct {
+	// Text is the YAML file; empty: none.
+	Text []byte
+	// Profile overrides the file's profile; empty: the file's, else wfq.
+	Profile string
+	// Override makes the last changes, before validation: the flags that were given. It may be nil.
+	Override func(*Document)
+}
+
+// Load makes the effective configuration of a source: defaults, profile, file, overrides, then validation, also of
+// what this build does not act upon. The error is Problems: all of them. The document is usable only without one.
+func Load(source Source) (Document, error) {
+	d, dec := overlay(source)
+	if source.Override != nil {
+		source.Override(&d)
+	}
+	problems := append(dec.problems, d.problems()...)
+	problems = append(problems, d.unsupported()...)
+	return d, problems.locate(dec.lines).err()
+}
+
+// Decode makes the document of a YAML text over its profile, without validating its values. The error is Problems.
+func Decode(text []byte) (Document, error) {
+	d, dec := overlay(Source{Text: text})
+	return d, dec.problems.locate(dec.lines).err()
+}
+
+// Validate reports every value that is out of its range or contradicts another, as Problems. It does not report
+// what this build does not act upon; Load does.
+func (d Document) Validate() error { return d.problems().err() }
+
+// overlay is the profile with the text over it.
+func overlay(source Source) (Document, *decoder) {
+	dec := &decoder{lines: map[string]int{}}
+	root, err := parseYAML(source.Text)
+	if err != nil {
+		dec.problems, _ = err.(Problems)
+		root = nil
+	}
+	name := source.Profile
+	if name == "" {
+		name = profileOf(root)
+	}
+	d, err := Profile(name)
+	if err != nil { // Validate names the value and the known ones
+		d = Default()
+	}
+	if root != nil {
+		dec.decode("", root, reflect.ValueOf(&d).Elem())
+	}
+	if source.Profile != "" {
+		d.Profile = source.Profile
+	}
+	return d, dec
+}
+
+// profileOf is the profile that a document names, wfq when it names none.
+func profileOf(root *yaml.Node) string {
+	if root != nil && root.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(root.Content); i += 2 {
+			if root.Content[i].Value == "profile" && root.Content[i+1].Tag == "!!str" {
+				return root.Content[i+1].Value
+			}
+		}
+	}
+	return ProfileWFQ
+}

@@ -1,0 +1,142 @@
+package config
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write golden files and docs/config.md anew")
+
+// golden compares got with a file, or writes it with -rewrite.
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *rewrite {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Errorf("%s differs; if that is meant, run: go test ./internal/config -rewrite\ngot:\n%s", file, got)
+	}
+}
+
+// The profiles in full: what `weir config show --profile NAME` prints. Each is valid, and reading it back changes
+// nothing.
+func TestProfilesGolden(t *testing.T) {
+	for _, name := range Profiles() {
+		t.Run(name, func(t *testing.T) {
+			d, err := Profile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Validate(); err != nil {
+				t.Error(err)
+			}
+			text, err := d.Marshal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join("testdata", name+".yaml"), text)
+			if back, err := Decode(text); err != nil || !reflect.DeepEqual(back, d) {
+				t.Errorf("read back: %+v, %v", back, err)
+			}
+		})
+	}
+}
+
+// Every profile can be validated; those whose features this build does not have are refused as a whole.
+func TestLoadProfiles(t *testing.T) {
+	if _, err := Load(Source{}); err != nil {
+		t.Errorf("wfq: %v", err)
+	}
+	_, err := Load(Source{Profile: ProfileRecommended})
+	got := problemsOf(t, err)
+	if len(got) != 1 || !strings.HasPrefix(got[0], `profile: "recommended": not supported yet: this build does not act `+
+		"upon its fairRequestQueue.capacityMode, fairRequestQueue.topTier") {
+		t.Errorf("recommended: %q", got)
+	}
+}
+
+// Defaults, profile, file, flags: the later wins, field by field.
+func TestLoadLayers(t *testing.T) {
+	d, err := Load(Source{
+		Text: []byte("profile: dynamo-drr\nfairRequestQueue: { totalCapacity: 500, flowCapacity: 50, queueTTL: 5s }"),
+		// The flag's profile wins over the file's.
+		Profile:  ProfileWFQ,
+		Override: func(d *Document) { d.FairRequestQueue.FlowCapacity = 20 },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.FairRequestQueue.TotalCapacity = 500
+	want.FairRequestQueue.FlowCapacity = 20
+	want.FairRequestQueue.QueueTTL = d.FairRequestQueue.QueueTTL
+	if !reflect.DeepEqual(d, want) || d.FairRequestQueue.QueueTTL.String() != "5s" {
+		t.Errorf("got %+v\nwant %+v", d, want)
+	}
+}
+
+// Decoding, validation and missing features are reported together, with the lines of the file.
+func TestLoadReportsEverything(t *testing.T) {
+	_, err := Load(Source{
+		Text: []byte(strings.Join([]string{
+			"apiVersion: v2",
+			"kind: EndpointPickerConfig",
+			"profile: recomended",
+			"fairRequestQueue:",
+			"  totalCapacity: 10",
+			"  flowCapacity: 20",
+			"  tierMode: weighted",
+			"  queueTTL: 2h",
+			"flows: { weights: { a: 0 }, key: [tenant] }",
+			"unknown: 1",
+		}, "\n")),
+		Override: func(d *Document) { d.RequestQueueController.NumPoppers = 0 },
+	})
+	want := []string{
+		`apiVersion: "v2": must be weir.dev/v1alpha1 (line 1)`,
+		`profile: "recomended": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare ` +
+			"(did you mean recommended?) (line 3)",
+		"fairRequestQueue.flowCapacity: 20: must be at most totalCapacity (10) (line 6)",
+		"fairRequestQueue.tierMode: \"weighted\": not supported yet (line 7)",
+		"fairRequestQueue.queueTTL: 2h: must be above 0s and at most 1h (line 8)",
+		"flows.weights.a: 0: must be from 0.001 to 1000000 (line 9)",
+		`flows.key[0]: "tenant": must be model, header:NAME, metadata:NAMESPACE/PATH or attribute:NAME (line 9)`,
+		"unknown: unknown field (line 10)",
+		"requestQueueController.numPoppers: 0: must be from 1 to 1000",
+	}
+	got := problemsOf(t, err)
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Every field of the list exists, and with it switched on it is reported.
+func TestNotYetFieldsExist(t *testing.T) {
+	for _, path := range notYet {
+		found := map[string]reflect.Value{}
+		if got := fieldsAt(reflect.ValueOf(Default()), path, "", found); len(got) == 0 {
+			t.Errorf("%s: no such field", path)
+		}
+	}
+	d := Default()
+	d.Classes = []Class{{Name: "a", Quantum: 1, Order: OrderFCFS}}
+	d.Tiers = append(d.Tiers, Tier{Name: "last", Weight: MustDecimal("2")})
+	want := []string{"tiers[3].weight: 2: not supported yet", "classes: 1 given: not supported yet"}
+	if got := problemsOf(t, d.unsupported()); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,105 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Problem is one thing wrong with one field.
+type Problem struct {
+	// Path is the field, as in "models[1].targets[0].weight"; empty for the document as a whole.
+	Path string
+	// Message says what was found and what is allowed.
+	Message string
+	// Line is the line in the file, from 1; 0 when the value does not come from a line of the file.
+	Line int
+}
+
+// Error implements error: "path: message (line n)".
+func (p Problem) Error() string {
+	text := p.Message
+	if p.Path != "" {
+		text = p.Path + ": " + text
+	}
+	if p.Line > 0 {
+		text += fmt.Sprintf(" (line %d)", p.Line)
+	}
+	return text
+}
+
+// Problems is everything wrong with a configuration, in the order of the document's lines, then of its checks.
+type Problems []Problem
+
+// Error implements error, one line for each problem.
+func (ps Problems) Error() string {
+	var b strings.Builder
+	b.WriteString("config: invalid")
+	if len(ps) == 1 {
+		b.WriteString(": " + ps[0].Error())
+		return b.String()
+	}
+	fmt.Fprintf(&b, ", %d problems:", len(ps))
+	for _, p := range ps {
+		b.WriteString("\n  " + p.Error())
+	}
+	return b.String()
+}
+
+// Unwrap gives the single problems to errors.As and errors.Is.
+func (ps Problems) Unwrap() []error {
+	errs := make([]error, len(ps))
+	for i, p := range ps {
+		errs[i] = p
+	}
+	return errs
+}
+
+// err is nil when there is no problem; an empty Problems in an error would not be nil.
+func (ps Problems) err() error {
+	if len(ps) == 0 {
+		return nil
+	}
+	return ps
+}
+
+// shown is a value that messages do not quote.
+type shown string
+
+// add notes a problem at path: the value that was found, then what is allowed.
+func (ps *Problems) add(path string, value any, format string, args ...any) {
+	found := fmt.Sprint(value)
+	if text, ok := value.(string); ok {
+		found = strconv.Quote(text)
+	}
+	*ps = append(*ps, Problem{Path: path, Message: found + ": " + fmt.Sprintf(format, args...)})
+}
+
+// locate gives the lines of the file to the problems at its fields and drops all but the first problem of a path.
+func (ps Problems) locate(lines map[string]int) Problems {
+	seen := make(map[string]bool, len(ps))
+	kept := ps[:0]
+	for _, p := range ps {
+		if p.Path != "" && seen[p.Path] {
+			continue
+		}
+		seen[p.Path] = true
+		if p.Line == 0 {
+			p.Line = lines[p.Path]
+		}
+		kept = append(kept, p)
+	}
+	slices.SortStableFunc(kept, func(a, b Problem) int { return cmp.Compare(a.rank(), b.rank()) })
+	return kept
+}
+
+// rank orders problems by line, those without one last.
+func (p Problem) rank() int {
+	if p.Line == 0 {
+		return math.MaxInt
+	}
+	return p.Line
+}

@@ -1,0 +1,133 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// profiles are the named sets of defaults, each as what it changes in Default.
+var profiles = []struct {
+	name   string
+	change func(*Document)
+}{
+	{ProfileWFQ, func(*Document) {}},
+	{ProfileRecommended, recommended},
+	{ProfileDynamo, dynamo},
+	{ProfileSMG, smg},
+	{ProfileMindRouter, mindrouter},
+}
+
+// Profiles are the names of the profiles, wfq first.
+func Profiles() []string {
+	names := make([]string, len(profiles))
+	for i, p := range profiles {
+		names[i] = p.name
+	}
+	return names
+}
+
+// Profile is a profile's document, a copy of its own. An unknown name is an error that lists the known ones.
+func Profile(name string) (Document, error) {
+	i := slices.IndexFunc(profiles, func(p struct {
+		name   string
+		change func(*Document)
+	},
+	) bool {
+		return p.name == name
+	})
+	if i < 0 {
+		return Document{}, fmt.Errorf("config: profile %q: must be one of %s", name, strings.Join(Profiles(), ", "))
+	}
+	d := Default()
+	d.Profile = name
+	profiles[i].change(&d)
+	return d, nil
+}
+
+// identityKey is the flow's identity where a gateway names the tenant, else the model.
+func identityKey() []string { return []string{"header:x-llm-d-inference-fairness-id", SourceModel} }
+
+// slots is what an engine runs at a time where nothing better is known: SMG's figure for a backend that reports
+// none, and a usual --max-num-seqs of a vLLM on one accelerator. Too few leaves the engine idle, too many moves the
+// backlog into it, where nobody can order it any more: measure, then set it.
+const slots = 64
+
+// fillSlots keeps n slots of each backend busy: poppers release below the lower bound only, so all three are n.
+func fillSlots(c *RequestQueueController, n int64) {
+	c.WatermarkPerBackend = n
+	c.LowerBoundPerBackend = new(n)
+	c.UpperBoundPerBackend = new(n)
+}
+
+// recommended is what a new installation should run: everyone queues, tiers order, and a noisy flow is the first to
+// lose its places.
+func recommended(d *Document) {
+	d.FairRequestQueue.CapacityMode = CapacityShared
+	d.FairRequestQueue.TopTier = TopFair
+	d.FairRequestQueue.PromotionBudget = MustDecimal("0.1")
+	d.RequestQueueController.EnqueueAll = true
+	d.Criticality.Default = Standard
+	fillSlots(&d.RequestQueueController, slots)
+	d.Flows.Key = identityKey()
+	d.Responses.Preset = PresetGateway
+	// Below the TTL of 30 s, so that the guard can act before the waiter expires.
+	d.Tiers[1].StarvationThreshold = new(Duration(10 * time.Second))
+	d.Tiers[2].StarvationThreshold = new(Duration(20 * time.Second))
+}
+
+// dynamo is one tier whose classes share it by deficit round robin; without classes there is one.
+func dynamo(d *Document) {
+	d.FairRequestQueue.CapacityMode = CapacityShared
+	d.FairRequestQueue.TopTier = TopFair
+	d.FairRequestQueue.FlowCapacity = d.FairRequestQueue.TotalCapacity // one flow in each class
+	d.RequestQueueController.EnqueueAll = true
+	d.Criticality.Default = Standard
+	d.RequestQueueController.HoldWhenEmpty = false
+	d.Flows.Discipline = DisciplineNone
+	d.Tiers = []Tier{{Name: "default", MinPriority: new(int64(0)), Weight: One}}
+	d.Responses.Preset = PresetDynamo
+}
+
+// smg is SMG's four strict tiers, one flow each, with its reservations and time-outs.
+func smg(d *Document) {
+	d.FairRequestQueue.CapacityMode = CapacityShared
+	d.FairRequestQueue.TopTier = TopFair
+	d.FairRequestQueue.TotalCapacity = 1856 // the sum of the tiers' queues
+	d.FairRequestQueue.FlowCapacity = 1024  // the largest of them
+	d.FairRequestQueue.PromotionBudget = One
+	d.RequestQueueController.EnqueueAll = true
+	d.Criticality.Default = Standard
+	fillSlots(&d.RequestQueueController, slots)
+	d.RequestQueueController.SlotsPerBackend = new(int64(slots))
+	d.Flows.Discipline = DisciplineNone
+	d.Criticality.Header = "x-smg-priority"
+	d.Responses.Preset = PresetSMG
+	tier := func(name string, priority *int64, floor int64, perSlot string, queue int64, timeout, starved time.Duration) Tier {
+		return Tier{
+			Name: name, MinPriority: priority, Weight: One, QueueSize: new(queue),
+			QueueTimeout: new(Duration(timeout)), StarvationThreshold: new(Duration(starved)),
+			ReservedFloor: floor, ReservedPerSlot: MustDecimal(perSlot),
+		}
+	}
+	d.Tiers = []Tier{
+		tier("system", new(int64(2)), 32, "0", 64, 30*time.Second, 5*time.Second),
+		tier("interactive", new(int64(1)), 128, "0.25", 256, 30*time.Second, 5*time.Second),
+		tier("default", new(int64(0)), 0, "0.1", 512, time.Minute, 30*time.Second),
+		tier("bulk", nil, 0, "0", 1024, 5*time.Minute, 2*time.Minute),
+	}
+	d.Tiers[0].CanPreempt = true
+	d.Tiers[1].CanPreempt = true
+}
+
+// mindrouter is one tier whose flows are users in MindRouter's fair share.
+func mindrouter(d *Document) {
+	d.FairRequestQueue.CapacityMode = CapacityShared
+	d.FairRequestQueue.TopTier = TopFair
+	d.RequestQueueController.EnqueueAll = true
+	d.Criticality.Default = Standard
+	d.Flows.Key = identityKey()
+	d.Flows.Discipline = DisciplineFairShare
+	d.Tiers = []Tier{{Name: "default", MinPriority: new(int64(0)), Weight: One}}
+}

@@ -1,0 +1,59 @@
+package config
+
+// Responses is the section of the rejections.
+type Responses struct {
+	// Statuses to begin with: seed (503), gateway (429 for shedding), smg or dynamo.
+	Preset string `yaml:"preset"`
+	// Single statuses that differ from the preset, by reason: for example queue-full: 429. From 200 to 599.
+	Status map[string]int64 `yaml:"status"`
+}
+
+// Criticality is the section of where a request's tier may be named.
+type Criticality struct {
+	// Request header that names a tier; empty: none.
+	Header string `yaml:"header"`
+	// Dynamic metadata that names a tier, as NAMESPACE/PATH; empty: none.
+	Metadata string `yaml:"metadata"`
+	// The tier of a request that nobody declared: Critical, Standard, Sheddable or a tier's name.
+	Default string `yaml:"default"`
+}
+
+// TrustedHeaders is the section of the headers that only the gateway sets.
+type TrustedHeaders struct {
+	// Header with the model, which saves reading the body; empty: none.
+	Model string `yaml:"model"`
+	// Header with the request's cost, in cost units; empty: none.
+	Cost string `yaml:"cost"`
+}
+
+// Limits is the section of the sizes and counts that bound memory.
+type Limits struct {
+	// Largest request body, in bytes; a larger one is rejected (too-large).
+	MaxBodyBytes int64 `yaml:"maxBodyBytes"`
+	// Most bytes of request bodies that are held at a time, over all requests.
+	MaxBodyBytesTotal int64 `yaml:"maxBodyBytesTotal"`
+	// Largest request headers, in bytes.
+	MaxHeaderBytes int64 `yaml:"maxHeaderBytes"`
+	// Most flows that are known at a time.
+	MaxFlows int64 `yaml:"maxFlows"`
+}
+
+// Scheduling is the section of how an endpoint is chosen.
+type Scheduling struct {
+	// What an endpoint must satisfy: ready, subset (the gateway's subset hint), model (it serves the model).
+	Filters []string `yaml:"filters"`
+	// What makes one endpoint better than another.
+	Scorers []Scorer `yaml:"scorers"`
+	// How the endpoint is taken from the scores: max-score.
+	Picker string `yaml:"picker"`
+}
+
+// Scorer is one scorer with its weight.
+type Scorer struct {
+	// Name of the scorer: least-stock (fewest requests dispatched and not complete).
+	Name string `yaml:"name"`
+	// Weight of its score in the sum. From 1 to 1000.
+	Weight int64 `yaml:"weight"`
+}
+
+func (s *Scorer) setDefaults() { s.Weight = 1 }

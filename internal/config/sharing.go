@@ -1,0 +1,89 @@
+package config
+
+// Flows is the section of the flows.
+type Flows struct {
+	// Where the flow's identity comes from; the first source that is present counts: header:NAME,
+	// metadata:NAMESPACE/PATH, attribute:NAME, or model (the model and its target). A header named here is the
+	// operator's word that the gateway sets or strips it.
+	Key []string `yaml:"key"`
+	// Weight of a flow by its identity; others have 1. From 0.001 to 1000000.
+	Weights map[string]Decimal `yaml:"weights"`
+	// flowCapacity of a flow by its identity. From 1 to totalCapacity.
+	Capacities map[string]int64 `yaml:"capacities"`
+	// Order between flows: wfq (by virtual finish time), vtc (by virtual token counter), fairshare, or none (one
+	// flow).
+	Discipline string `yaml:"discipline"`
+	// Order within a flow: fcfs (as they came), wspt (shortest first, by weight) or edf (earliest deadline first).
+	Order string `yaml:"order"`
+}
+
+// Tier is one strict priority level.
+type Tier struct {
+	// Name of the tier; unique.
+	Name string `yaml:"name"`
+	// Smallest objective priority that belongs to this tier; null: whatever is below the tiers above.
+	MinPriority *int64 `yaml:"minPriority"`
+	// Share of the tier in the weighted tier mode. From 0.001 to 1000000.
+	Weight Decimal `yaml:"weight"`
+	// Most queued requests in the tier, 0: never queue; null: only totalCapacity limits it.
+	QueueSize *int64 `yaml:"queueSize"`
+	// Longest time in the queue for the tier; null: queueTTL.
+	QueueTimeout *Duration `yaml:"queueTimeout"`
+	// Age of the oldest waiter at which the tier is starved and may be promoted; null: never.
+	StarvationThreshold *Duration `yaml:"starvationThreshold"`
+	// Whether the tier may preempt requests in flight of a lower tier.
+	CanPreempt bool `yaml:"canPreempt"`
+	// Stock reserved for the tier, in requests. At least 0.
+	ReservedFloor int64 `yaml:"reservedFloor"`
+	// Stock reserved for the tier, as a share of the capacity. At least 0; the larger of the two counts.
+	ReservedPerSlot Decimal `yaml:"reservedPerSlot"`
+}
+
+func (t *Tier) setDefaults() { t.Weight = One }
+
+// Class is a policy class inside a tier.
+type Class struct {
+	// Name of the class; unique; letters, digits, '_', '.' and '-'.
+	Name string `yaml:"name"`
+	// Credit of the class in each round, in cost units. Above 0.
+	Quantum int64 `yaml:"quantum"`
+	// Order within the class: fcfs, wspt or edf.
+	Order string `yaml:"order"`
+}
+
+func (c *Class) setDefaults() { c.Order = OrderFCFS }
+
+// Model is a model that clients may ask for.
+type Model struct {
+	// Name that clients ask for; unique.
+	Name string `yaml:"name"`
+	// Critical (the highest tier), Standard (the one of minPriority 0) or Sheddable (the lowest), or a tier's name;
+	// empty: undeclared.
+	Criticality string `yaml:"criticality"`
+	// Models at the backends that serve it, one drawn by weight for each request; empty: the name itself.
+	Targets []ModelTarget `yaml:"targets"`
+}
+
+// ModelTarget is one model that serves another's requests.
+type ModelTarget struct {
+	// Name of the model at the backends; unique within the model.
+	Name string `yaml:"name"`
+	// Share of the requests. From 1 to 1000000.
+	Weight int64 `yaml:"weight"`
+}
+
+func (t *ModelTarget) setDefaults() { t.Weight = 1 }
+
+// Objective is a named priority.
+type Objective struct {
+	// Name that requests refer to; unique.
+	Name string `yaml:"name"`
+	// Its priority: it belongs to the highest tier whose minPriority it reaches.
+	Priority int64 `yaml:"priority"`
+}
+
+// TenantPolicy is what one tenant may ask for.
+type TenantPolicy struct {
+	// Highest tier that the tenant may use, by name or criticality; a request that asks for more is clamped to it.
+	MaxClass string `yaml:"maxClass"`
+}

@@ -1,0 +1,64 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// decodeTiers overlays a list of tiers: a listed tier changes only the fields that it names. A list that names only
+// known tiers changes them in place; one that names any other is the whole list.
+func (dec *decoder) decodeTiers(path string, node *yaml.Node, target reflect.Value) {
+	for node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	known, _ := target.Interface().([]Tier)
+	if node.Kind != yaml.SequenceNode || len(node.Content) == 0 {
+		dec.decodeList(path, node, target)
+		return
+	}
+	dec.lines[path] = node.Line
+	listed := make([]Tier, len(node.Content))
+	ranks := make([]int, len(node.Content))
+	for i, item := range node.Content {
+		ranks[i] = slices.IndexFunc(known, func(t Tier) bool { return t.Name == nameOf(item) })
+		if ranks[i] >= 0 {
+			listed[i] = known[ranks[i]]
+		} else {
+			listed[i].setDefaults()
+		}
+		dec.decode(index(path, i), item, reflect.ValueOf(&listed[i]).Elem())
+	}
+	if slices.Contains(ranks, -1) {
+		target.Set(reflect.ValueOf(listed))
+		return
+	}
+	if !slices.IsSorted(ranks) {
+		dec.report(path, node, "in another order than the profile's tiers: list them highest first, as in the profile")
+	}
+	merged := slices.Clone(known)
+	for i, rank := range ranks {
+		if slices.Contains(ranks[:i], rank) {
+			dec.report(index(path, i), node.Content[i], "%s: listed twice", listed[i].Name)
+		}
+		merged[rank] = listed[i]
+	}
+	target.Set(reflect.ValueOf(merged))
+}
+
+// nameOf is the name that a tier's mapping gives; empty when it gives none.
+func nameOf(node *yaml.Node) string {
+	for node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if node.Kind != yaml.MappingNode {
+		return ""
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == "name" {
+			return node.Content[i+1].Value
+		}
+	}
+	return ""
+}

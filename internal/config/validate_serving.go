@@ -1,0 +1,76 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+func (d Document) servingProblems(ps *Problems) {
+	d.Responses.problems(ps)
+	ps.optionalHeader("criticality.header", d.Criticality.Header)
+	ps.optionalHeader("trustedHeaders.model", d.TrustedHeaders.Model)
+	ps.optionalHeader("trustedHeaders.cost", d.TrustedHeaders.Cost)
+	if d.Criticality.Metadata != "" {
+		ps.metadataPath("criticality.metadata", d.Criticality.Metadata)
+	}
+	ps.oneOf("criticality.default", d.Criticality.Default, d.criticalityNames())
+	ps.oneOf("requestBody", d.RequestBody, bodies)
+	ps.oneOf("passOn", d.PassOn, passOns)
+	d.Limits.problems(ps)
+	d.Scheduling.problems(ps)
+}
+
+// optionalHeader checks the name of a request header that need not be given.
+func (ps *Problems) optionalHeader(path, name string) {
+	if name != "" {
+		ps.headerName(path, name)
+	}
+}
+
+func (r Responses) problems(ps *Problems) {
+	ps.oneOf("responses.preset", r.Preset, presets)
+	for _, reason := range slices.Sorted(maps.Keys(r.Status)) {
+		path, status := join("responses.status", reason), r.Status[reason]
+		if !slices.Contains(reasons, reason) {
+			ps.add(path, reason, "must be one of %s%s", strings.Join(reasons, ", "), suggest(reason, reasons))
+		} else if status < 200 || status > 599 {
+			ps.add(path, status, "must be a status from 200 to 599")
+		}
+	}
+}
+
+func (l Limits) problems(ps *Problems) {
+	const at = "limits."
+	if atLeast(ps, at+"maxBodyBytes", l.MaxBodyBytes, 1) {
+		if l.MaxBodyBytes > maxBody {
+			ps.add(at+"maxBodyBytes", l.MaxBodyBytes, "must be at most %d (1 GiB)", maxBody)
+		} else if l.MaxBodyBytes > l.MaxBodyBytesTotal {
+			ps.add(at+"maxBodyBytes", l.MaxBodyBytes, "must be at most maxBodyBytesTotal (%d)", l.MaxBodyBytesTotal)
+		}
+	}
+	atLeast(ps, at+"maxBodyBytesTotal", l.MaxBodyBytesTotal, 1)
+	atLeast(ps, at+"maxHeaderBytes", l.MaxHeaderBytes, 1)
+	atLeast(ps, at+"maxFlows", l.MaxFlows, 1)
+}
+
+func (s Scheduling) problems(ps *Problems) {
+	seen := map[string]bool{}
+	for i, name := range s.Filters {
+		path := index("scheduling.filters", i)
+		ps.unique(path, name, seen)
+		ps.oneOf(path, name, filters)
+	}
+	seen = map[string]bool{}
+	if !slices.Contains(s.Filters, FilterReady) {
+		ps.add("scheduling.filters", shown(fmt.Sprint(s.Filters)), "must contain %s", FilterReady)
+	}
+	for i, scorer := range s.Scorers {
+		path := index("scheduling.scorers", i) + "."
+		ps.unique(path+"name", scorer.Name, seen)
+		ps.oneOf(path+"name", scorer.Name, scorers)
+		within(ps, path+"weight", scorer.Weight, 1, 1000)
+	}
+	ps.oneOf("scheduling.picker", s.Picker, pickers)
+}

@@ -1,0 +1,227 @@
+package config
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// Each change of the defaults has the problems beside it, and no others.
+func TestValidate(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*Document)
+		want   []string
+	}{
+		"defaults": {func(*Document) {}, nil},
+		"watermark = lower = upper": {
+			func(d *Document) { fillSlots(&d.RequestQueueController, 64) }, nil,
+		},
+		"lower bound 0 is allowed": {
+			func(d *Document) { d.RequestQueueController.LowerBoundPerBackend = new(int64(0)) }, nil,
+		},
+		"bounds around the old watermark": {
+			func(d *Document) {
+				d.RequestQueueController.LowerBoundPerBackend = new(int64(8))
+				d.RequestQueueController.UpperBoundPerBackend = new(int64(1))
+			},
+			[]string{
+				"requestQueueController.lowerBoundPerBackend: 8: must be at most watermarkPerBackend (2); to keep n batch " +
+					"slots busy, set watermarkPerBackend, lowerBoundPerBackend and upperBoundPerBackend all to n",
+				"requestQueueController.upperBoundPerBackend: 1: must be at least watermarkPerBackend (2); to keep n batch " +
+					"slots busy, set watermarkPerBackend, lowerBoundPerBackend and upperBoundPerBackend all to n",
+			},
+		},
+		"positive values": {
+			func(d *Document) {
+				d.FairRequestQueue = FairRequestQueue{
+					CapacityMode: CapacityShared, TierMode: TiersStrict, TopTier: TopFair, PromotionBudget: MustDecimal("1.1"),
+				}
+				d.RequestQueueController = RequestQueueController{
+					SlotsPerBackend: new(int64(0)), PopperWaitJitterMax: -1, MaxInFlightPerFlow: -1,
+					MaxInFlightPerFlowPerBackend: -2, VictimOrder: VictimNewest, DrainWindow: Duration(-time.Second),
+					DeadlineHeaders: []string{"x-deadline", "a b", ""},
+				}
+				d.Limits = Limits{}
+			},
+			[]string{
+				"fairRequestQueue.totalCapacity: 0: must be at least 1",
+				"fairRequestQueue.flowCapacity: 0: must be at least 1",
+				"fairRequestQueue.queueTTL: 0s: must be above 0s and at most 1h",
+				"fairRequestQueue.promotionBudget: 1.1: must be from 0 to 1",
+				"requestQueueController.percentageDeviationForBounds: 0: must be above 0 and below 1",
+				"requestQueueController.watermarkPerBackend: 0: must be from 1 to 1000000",
+				"requestQueueController.slotsPerBackend: 0: must be from 1 to 1000000",
+				"requestQueueController.numPoppers: 0: must be from 1 to 1000",
+				"requestQueueController.popperWaitBase: 0s: must be above 0s",
+				"requestQueueController.popperWaitJitterMax: -1ns: must be at least 0s",
+				"requestQueueController.expiryCleanupInterval: 0s: must be above 0s",
+				"requestQueueController.maxInFlightPerFlow: -1: must be at least 0",
+				"requestQueueController.maxInFlightPerFlowPerBackend: -2: must be at least 0",
+				"requestQueueController.drainWindow: -1s: must be from 0s to 1h",
+				`requestQueueController.deadlineHeaders[1]: "a b": must be the name of a header`,
+				`requestQueueController.deadlineHeaders[2]: "": must be the name of a header`,
+				"limits.maxBodyBytes: 0: must be at least 1",
+				"limits.maxBodyBytesTotal: 0: must be at least 1",
+				"limits.maxHeaderBytes: 0: must be at least 1",
+				"limits.maxFlows: 0: must be at least 1",
+			},
+		},
+		"the percentage is below 1": {
+			func(d *Document) { d.RequestQueueController.PercentageDeviationForBounds = One },
+			[]string{"requestQueueController.percentageDeviationForBounds: 1: must be above 0 and below 1"},
+		},
+		"known words": {
+			func(d *Document) {
+				d.FairRequestQueue.CapacityMode = "share"
+				d.FairRequestQueue.TierMode = ""
+				d.RequestBody, d.PassOn = "sometimes", "Pick"
+				d.Scheduling = Scheduling{
+					Filters: []string{"ready", "ready", "quick"},
+					Scorers: []Scorer{{Name: "least-stok", Weight: 1}, {Name: "least-stock"}},
+					Picker:  "any",
+				}
+			},
+			[]string{
+				`fairRequestQueue.capacityMode: "share": must be one of reserved, shared (did you mean shared?)`,
+				`fairRequestQueue.tierMode: "": must be one of strict, weighted`,
+				`requestBody: "sometimes": must be one of auto, always, never`,
+				`passOn: "Pick": must be one of pick, queue (did you mean pick?)`,
+				`scheduling.filters[1]: "ready": must be unique`,
+				`scheduling.filters[2]: "quick": must be one of ready, subset, model`,
+				`scheduling.scorers[0].name: "least-stok": must be one of least-stock (did you mean least-stock?)`,
+				"scheduling.scorers[1].weight: 0: must be from 1 to 1000",
+				`scheduling.picker: "any": must be one of max-score`,
+			},
+		},
+		"flows": {
+			func(d *Document) {
+				d.Flows.Key = []string{
+					"header:x-tenant", "header:", "header:x tenant", "metadata:ns/a/b", "metadata:ns", "attribute:a.b",
+					"attribute:", "model", "model", "tenant",
+				}
+				d.Flows.Weights = map[string]Decimal{"b": -1, "a": 0, "c": One}
+				d.Flows.Capacities = map[string]int64{"a": 0, "b": 1000, "c": 1001}
+			},
+			[]string{
+				`flows.key[1]: "header:": must name the header, as in header:x-tenant`,
+				`flows.key[2]: "x tenant": must be the name of a header`,
+				`flows.key[4]: "ns": must be NAMESPACE/PATH, as in envoy.filters.http.jwt_authn/payload/sub`,
+				`flows.key[6]: "attribute:": must name the attribute, as in attribute:source.principal`,
+				`flows.key[8]: "model": must be unique`,
+				`flows.key[9]: "tenant": must be model, header:NAME, metadata:NAMESPACE/PATH or attribute:NAME`,
+				"flows.weights.a: 0: must be from 0.001 to 1000000",
+				"flows.weights.b: -0.000001: must be from 0.001 to 1000000",
+				"flows.capacities.a: 0: must be at least 1",
+				"flows.capacities.c: 1001: must be at most fairRequestQueue.totalCapacity (1000)",
+			},
+		},
+		"no key, no tiers": {
+			func(d *Document) { d.Flows.Key, d.Tiers = nil, nil },
+			[]string{`flows.key: []: must name at least one source`, `tiers: []: must have at least one tier`},
+		},
+		"tiers": {
+			func(d *Document) {
+				d.Tiers = []Tier{
+					{Name: "a", MinPriority: new(int64(1)), QueueSize: new(int64(-1)), QueueTimeout: new(Duration(0))},
+					{Name: "b", Weight: One, StarvationThreshold: new(Duration(0)), ReservedFloor: -1, ReservedPerSlot: -1},
+					{Name: "a", Weight: One, MinPriority: new(int64(1))},
+				}
+				d.TenantPolicies = map[string]TenantPolicy{"t": {MaxClass: "c"}, "u": {MaxClass: "b"}}
+			},
+			[]string{
+				"tiers[0].weight: 0: must be from 0.001 to 1000000",
+				"tiers[0].queueSize: -1: must be from 0 to 2147483647",
+				"tiers[0].queueTimeout: 0s: must be above 0s and at most 1h",
+				"tiers[1].starvationThreshold: 0s: must be above 0s",
+				"tiers[1].reservedFloor: -1: must be at least 0",
+				"tiers[1].reservedPerSlot: -0.000001: must be at least 0",
+				`tiers[2].name: "a": must be unique`,
+				"tiers[2].minPriority: 1: must be below that of the tiers above (1)",
+				`tenantPolicies.t.maxClass: "c": must be one of Critical, Standard, Sheddable, a, b, a (did you mean a?)`,
+			},
+		},
+		"classes, models, objectives": {
+			func(d *Document) {
+				d.Classes = []Class{{Name: "a/b", Quantum: 1, Order: OrderFCFS}, {Order: "lcfs"}}
+				d.Models = []Model{
+					{Name: "chat", Criticality: "crtical", Targets: []ModelTarget{{Name: "x"}, {Name: "x", Weight: 1}}},
+					{Name: "chat", Criticality: Sheddable},
+				}
+				d.Objectives = []Objective{{Name: "batch", Priority: -1}, {Name: "batch"}, {}}
+			},
+			[]string{
+				`classes[0].name: "a/b": must consist of letters, digits, '_', '.' and '-'`,
+				`classes[1].name: "": must be given`,
+				"classes[1].quantum: 0: must be above 0",
+				`classes[1].order: "lcfs": must be one of fcfs, wspt, edf (did you mean fcfs?)`,
+				`models[0].criticality: "crtical": must be one of Critical, Standard, Sheddable, critical, default, sheddable (did you mean Critical?)`,
+				"models[0].targets[0].weight: 0: must be from 1 to 1000000",
+				`models[0].targets[1].name: "x": must be unique`,
+				`models[1].name: "chat": must be unique`,
+				`objectives[1].name: "batch": must be unique`,
+				`objectives[2].name: "": must be given`,
+			},
+		},
+		"serving": {
+			func(d *Document) {
+				d.Responses = Responses{Preset: "gatway", Status: map[string]int64{
+					"queue-full": 429, "shed": 199, "internal": 600, "queue_full": 429, "dispatched": 200,
+				}}
+				d.Criticality = Criticality{Header: "x:y", Metadata: "ns/", Default: Critical}
+				d.TrustedHeaders = TrustedHeaders{Model: "", Cost: "a b"}
+				d.Limits.MaxBodyBytesTotal = d.Limits.MaxBodyBytes - 1
+			},
+			[]string{
+				`responses.preset: "gatway": must be one of seed, gateway, smg, dynamo (did you mean gateway?)`,
+				`responses.status.dispatched: "dispatched": must be one of flow-full, queue-full, shed, displaced, ` +
+					`ttl-expired, preempted, client-cancelled, deadline-exceeded, no-endpoint, draining, bad-request, ` +
+					`too-large, internal (did you mean displaced?)`,
+				"responses.status.internal: 600: must be a status from 200 to 599",
+				`responses.status.queue_full: "queue_full": must be one of flow-full, queue-full, shed, displaced, ` +
+					`ttl-expired, preempted, client-cancelled, deadline-exceeded, no-endpoint, draining, bad-request, ` +
+					`too-large, internal (did you mean queue-full?)`,
+				"responses.status.shed: 199: must be a status from 200 to 599",
+				`criticality.header: "x:y": must be the name of a header`,
+				`trustedHeaders.cost: "a b": must be the name of a header`,
+				`criticality.metadata: "ns/": must be NAMESPACE/PATH, as in envoy.filters.http.jwt_authn/payload/sub`,
+				"limits.maxBodyBytes: 33554432: must be at most maxBodyBytesTotal (33554431)",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Default()
+			test.change(&d)
+			got := problemsOf(t, d.Validate())
+			for _, line := range got {
+				if !slices.Contains(test.want, line) {
+					t.Errorf("unexpected: %s", line)
+				}
+			}
+			for _, line := range test.want {
+				if !slices.Contains(got, line) {
+					t.Errorf("missing: %s", line)
+				}
+			}
+		})
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	if ws := Default().Warnings(); len(ws) != 0 {
+		t.Errorf("the defaults warn: %v", ws)
+	}
+	d := Default()
+	d.Tiers[2].StarvationThreshold = new(Duration(30 * time.Second))
+	d.RequestQueueController.Enabled, d.RequestQueueController.EnqueueAll = false, true
+	want := []string{
+		"tiers[2].starvationThreshold: 30s: never fires, since a waiter of this tier expires after 30s",
+		"requestQueueController.enqueueAll: true: has no effect, since requestQueueController.enabled is false",
+	}
+	var got []string
+	for _, w := range d.Warnings() {
+		got = append(got, w.Error())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
