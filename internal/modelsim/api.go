@@ -10,13 +10,12 @@ const (
 	completions
 	messages
 	responses
-	apis // how many there are
 )
 
-// path returns where the API is served.
-func (a api) path() string {
-	return [apis]string{"/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses"}[a]
-}
+// apiPaths says where each API is served, apis how many there are.
+var apiPaths = [...]string{"/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses"}
+
+const apis = len(apiPaths)
 
 func (a api) promptKey() string { return [apis]string{"messages", "prompt", "messages", "input"}[a] }
 
@@ -64,9 +63,10 @@ func (a *answer) whole(dst []byte, api api) []byte {
 		return a.openAIWhole(dst, api)
 	case messages:
 		return a.messagesWhole(dst)
-	default:
+	case responses:
 		return a.responseObject(dst, "completed")
 	}
+	return dst
 }
 
 // opening appends the events of a stream that come with the headers.
@@ -91,7 +91,7 @@ func (a *answer) news(dst []byte, api api, tokens []int) []byte {
 			dst = a.openAIToken(dst, api, choice, from, n)
 		case messages:
 			dst = a.messagesToken(dst, from, n)
-		default:
+		case responses:
 			dst = a.responsesToken(dst, from, n)
 		}
 	}
@@ -105,9 +105,10 @@ func (a *answer) closing(dst []byte, api api) []byte {
 		return a.openAIClosing(dst, api)
 	case messages:
 		return a.messagesClosing(dst)
-	default:
+	case responses:
 		return a.responsesClosing(dst)
 	}
+	return dst
 }
 
 // field appends a comma, a key and a whole number.

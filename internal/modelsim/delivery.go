@@ -2,6 +2,7 @@ package modelsim
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -26,9 +27,7 @@ type delivery struct {
 func (d *delivery) headers(contentType []string) {
 	header := d.w.Header()
 	header["Content-Type"] = contentType
-	for key, values := range d.quirk.Header {
-		header[key] = values
-	}
+	maps.Copy(header, d.quirk.Header)
 	for key, values := range d.quirk.Trailer {
 		header[http.TrailerPrefix+key] = values
 	}
@@ -63,6 +62,11 @@ func (d *delivery) write(body []byte) error {
 		return err
 	}
 	for len(body) > 0 {
+		if d.chunk > 0 {
+			if err := d.pause(d.quirk.ChunkPause); err != nil {
+				return err
+			}
+		}
 		size := min(sizes[d.chunk%len(sizes)], len(body))
 		d.chunk++
 		if _, err := d.w.Write(body[:size]); err != nil {
@@ -70,9 +74,6 @@ func (d *delivery) write(body []byte) error {
 		}
 		d.flush()
 		body = body[size:]
-		if err := d.pause(d.quirk.ChunkPause); err != nil {
-			return err
-		}
 	}
 	return nil
 }

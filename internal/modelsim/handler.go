@@ -44,8 +44,8 @@ func NewHandler(cfg Config) (*Handler, error) {
 	h := &Handler{cfg: cfg, model: string(quoted(cfg.Model)), since: time.Now().Unix(), watch: newWatch()}
 	h.runner = &runner{core: core, choices: make(map[engine.ID]choiceOf), watch: h.watch}
 	h.log.ring = make([]Record, 0, cfg.Records)
-	for api := range apis {
-		h.prepared[api] = h.prepare(api)
+	for i := range apis {
+		h.prepared[i] = h.prepare(api(i))
 	}
 	return h, nil
 }
@@ -56,15 +56,15 @@ func (h *Handler) Close() { h.runner.close() }
 // ServeHTTP routes by path.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
-	for api := range apis {
-		if path == api.path() {
+	for i, served := range apiPaths {
+		if path == served {
 			if r.Method != http.MethodPost {
 				w.Header()["Content-Type"] = jsonType
 				w.WriteHeader(http.StatusMethodNotAllowed)
 				_, _ = w.Write([]byte(`{"detail":"Method Not Allowed"}`))
 				return
 			}
-			h.infer(w, r, api)
+			h.infer(w, r, api(i))
 			return
 		}
 	}

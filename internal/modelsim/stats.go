@@ -73,7 +73,7 @@ func (v *visit) end() {
 		v.h.completed.Add(1)
 	case Aborted:
 		v.h.aborted.Add(1)
-	default:
+	case InFlight, Failed:
 		v.h.failed.Add(1)
 	}
 	v.h.inFlight.Add(-1)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,7 +86,7 @@ func checkInvariants(t *testing.T, e *Engine) {
 	blocks := 0
 	for _, s := range e.live {
 		blocks += s.blocks
-		if s.running == (len(e.waiting) > 0 && contains(e.waiting, s)) {
+		if s.running == slices.Contains(e.waiting, s) {
 			t.Fatalf("sequence %d is in the wrong list", s.id)
 		}
 		if !s.running && s.blocks > 0 {
@@ -98,13 +99,4 @@ func checkInvariants(t *testing.T, e *Engine) {
 	if !e.cfg.fixed() && e.cfg.Blocks > 0 && blocks > e.cfg.Blocks {
 		t.Fatalf("%d of %d blocks used", blocks, e.cfg.Blocks)
 	}
-}
-
-func contains(list []*sequence, s *sequence) bool {
-	for _, one := range list {
-		if one == s {
-			return true
-		}
-	}
-	return false
 }
