@@ -1,5 +1,7 @@
 package fairqueue
 
+import "math/bits"
+
 // Cost is the work that a request stands for, in the unit of its profile: 1 per request in wfq, tokens in the token
 // profiles. Range 1 to MaxCost; a cost outside is clamped into it.
 type Cost int64
@@ -8,3 +10,41 @@ type Cost int64
 const MaxCost Cost = 1 << 30
 
 func (c Cost) clamp() Cost { return max(1, min(c, MaxCost)) }
+
+// Weight is a flow's or a tier's share in millionths: WeightOne is weight 1. Range MinWeight to MaxWeight.
+type Weight int64
+
+// The weights: one, and the range from a thousandth to a million.
+const (
+	WeightOne Weight = 1_000_000
+	MinWeight Weight = WeightOne / 1_000
+	MaxWeight Weight = WeightOne * 1_000_000
+)
+
+// VirtualTime is a tag or the virtual time of a class: cost over weight in fixed point with virtualBits binary
+// digits. It rolls over: only differences count, and those stay below 2^62, since one increment is at most
+// MaxCost/MinWeight = 2^30 · 2^20 · 1000 < 2^60.
+type VirtualTime uint64
+
+const virtualBits = 20
+
+// before orders two virtual times across the rollover.
+func (v VirtualTime) before(w VirtualTime) bool { return int64(v-w) < 0 }
+
+// later is the later one of the two.
+func (v VirtualTime) later(w VirtualTime) VirtualTime {
+	if v.before(w) {
+		return w
+	}
+	return v
+}
+
+// increment is cost/weight in virtual time, at least 1 ulp and rounded down.
+func increment(c Cost, w Weight) VirtualTime {
+	if w == WeightOne {
+		return VirtualTime(c) << virtualBits
+	}
+	hi, lo := bits.Mul64(uint64(c)<<virtualBits, uint64(WeightOne))
+	quo, _ := bits.Div64(hi, lo, uint64(w)) // hi < 2^6 < MinWeight
+	return max(1, VirtualTime(quo))
+}

@@ -2,7 +2,16 @@ package flowcontrol
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
 	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // Rejection is the error of TryEnqueue and Refuse: the sentinel with what the client should be told.
@@ -23,18 +32,247 @@ func (r *Rejection) Error() string { return r.Err.Error() }
 func (r *Rejection) Unwrap() error { return r.Err }
 
 // RequestQueueController decides bypass, queue or reject, and releases the waiters.
-type RequestQueueController struct{}
+type RequestQueueController struct {
+	log     logr.Logger
+	metrics *metrics
+	placer  Placer
+	poke    chan struct{} // wakes one popper
+	channel sync.Pool     // of chan struct{}, 1 deep and empty: what a waiter waits on
+
+	mu       sync.Mutex
+	config   Config
+	queue    *fairqueue.FairRequestQueue
+	ledger   *stock.Ledger
+	flows    flowAccounts
+	closed   map[fairqueue.Lane]Placement // lanes that had no room, each with a placement that stands for it
+	timer    *time.Timer
+	armed    time.Time // when the timer fires; zero: not armed
+	retryAt  time.Time // of an unexpected error; zero: none
+	draining bool
+	backoff  schedule // of rejections, by the pool's drain rate
+	counts   counts
+	expired  []*fairqueue.Request // reused
+	lanes    []*fairqueue.Request // reused
+	ranks    []int                // identifiers of the configured tiers, highest first
+	jitter   *rand.Rand
+	failure  error // of the pump, for the popper to log
+	fault    func(where string) error
+}
+
+// counts are the counters that are kept under the lock.
+type counts struct {
+	attempts, successes uint64 // of dequeueing
+	promotions          [stock.MaxTiers]uint64
+	displaced           [stock.MaxTiers]uint64
+}
+
+// New is a controller without backends; they come with SetBackends. Metrics are registered by the caller, see Collector.
+func New(cfg Config, placer Placer, log logr.Logger) (*RequestQueueController, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("flowcontrol: configuration: %w", err)
+	}
+	queue, err := fairqueue.New(cfg.Queue)
+	if err != nil {
+		return nil, fmt.Errorf("flowcontrol: queue: %w", err)
+	}
+	c := &RequestQueueController{
+		log: log, placer: placer, config: cfg, queue: queue,
+		ledger: stock.New(cfg.Stock),
+		poke:   make(chan struct{}, 1),
+		closed: map[fairqueue.Lane]Placement{},
+		jitter: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+	}
+	for _, t := range cfg.Queue.Tiers {
+		c.ranks = append(c.ranks, queue.TierID(t.Name))
+	}
+	c.flows.init()
+	c.channel.New = func() any { return make(chan struct{}, 1) }
+	c.timer = time.AfterFunc(time.Hour, c.wakePopper)
+	c.timer.Stop()
+	c.ledger.SetReservations(c.reservations())
+	c.metrics = newMetrics(c)
+	return c, nil
+}
+
+// reservations are the tiers' baselines by rank; a tier that drains has none.
+func (c *RequestQueueController) reservations() []stock.Reservation {
+	byName := map[string]TierConfig{}
+	for i, t := range c.config.Queue.Tiers {
+		byName[t.Name] = c.config.Tiers[i]
+	}
+	var byRank []stock.Reservation
+	for _, t := range c.queue.Tiers() {
+		r := stock.Reservation{Tier: t.ID}
+		if !t.Removed {
+			r.Floor, r.PerSlot = byName[t.Name].ReservedFloor, byName[t.Name].ReservedPerSlot
+		}
+		byRank = append(byRank, r)
+	}
+	return byRank
+}
+
+// tierOf is the identifier of the tier of this rank; the lowest one's when there is none.
+func (c *RequestQueueController) tierOf(rank int) int {
+	if rank < 0 || rank >= len(c.ranks) {
+		return c.ranks[len(c.ranks)-1]
+	}
+	return c.ranks[rank]
+}
 
 // TryEnqueue admits r: it returns at once with a lease (bypass) or a Rejection, or blocks the caller until r is
 // granted, rejected, displaced, expired or ctx is over. A returned error is always a *Rejection.
 func (c *RequestQueueController) TryEnqueue(ctx context.Context, r *Request) (*Lease, error) {
-	return nil, nil
+	l := c.newLease(r)
+	if d, ok := ctx.Deadline(); ok && (l.queued.Deadline.IsZero() || d.Before(l.queued.Deadline)) {
+		l.queued.Deadline = d
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, l.series.rejected(l, &Rejection{Err: err, Outcome: OutcomeOf(err)})
+	}
+	now := time.Now()
+	c.mu.Lock()
+	l.queued.Tier = c.tierOf(r.Tier)
+	c.admit(now, l)
+	switch l.stage {
+	case stageSent:
+		c.mu.Unlock()
+		l.series.bypassed(l)
+		return l, nil
+	case stageEnded:
+		rejection := l.rejection()
+		c.mu.Unlock()
+		return nil, l.series.rejected(l, rejection)
+	case stageNew, stageWaiting, stageGranted:
+	}
+	l.series.waiting(1)
+	granted, maxWait := l.stage == stageGranted, l.queued.Expires().Sub(now)
+	c.mu.Unlock()
+	if !granted {
+		if r.OnQueued != nil {
+			r.OnQueued(maxWait)
+		}
+		l.await(ctx)
+	}
+	return c.verdict(ctx, l, now)
+}
+
+// verdict is what became of a waiter, decided under the lock.
+func (c *RequestQueueController) verdict(ctx context.Context, l *Lease, since time.Time) (*Lease, error) {
+	now := time.Now()
+	c.mu.Lock()
+	if l.stage == stageWaiting {
+		// The caller gave up, and nothing else had happened yet.
+		c.queue.Remove(&l.queued)
+		c.flows.left(l.flow)
+		l.stage = stageEnded
+		l.err = c.whyOver(ctx, l, now)
+		c.pump(now)
+		c.arm(now)
+	}
+	if l.stage == stageGranted {
+		l.stage = stageSent
+	}
+	woken := l.woken
+	l.woken = nil
+	var rejection *Rejection
+	if l.stage == stageEnded {
+		rejection = l.rejection()
+	}
+	c.mu.Unlock()
+	select { // the channel goes back empty
+	case <-woken:
+	default:
+	}
+	c.channel.Put(woken)
+	l.waited = now.Sub(since)
+	l.series.waiting(-1)
+	if rejection != nil {
+		return nil, l.series.rejected(l, rejection)
+	}
+	l.series.granted(l)
+	return l, nil
+}
+
+// whyOver tells the client's own deadline from the client's going.
+func (c *RequestQueueController) whyOver(ctx context.Context, l *Lease, now time.Time) error {
+	if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if l.queued.TTLOver(now) {
+		l.retry = c.retryAfter(now, l, ErrExpiredTTL)
+		return ErrExpiredTTL
+	}
+	return context.DeadlineExceeded
+}
+
+func (l *Lease) rejection() *Rejection {
+	return &Rejection{Err: l.err, Outcome: OutcomeOf(l.err), RetryAfter: l.retry}
+}
+
+func (c *RequestQueueController) newLease(r *Request) *Lease {
+	l := &Lease{controller: c, placement: r.Placement, endpoint: NoEndpoint}
+	l.series = c.metrics.of(r.Model, r.TargetModel)
+	l.queued = fairqueue.Request{
+		Flow: r.Flow, Tier: r.Tier, Cost: max(1, r.Cost), Deadline: r.Deadline, Owner: l,
+	}
+	if r.Placement != nil {
+		l.queued.Lane = fairqueue.Lane(r.Placement.Lane())
+	}
+	return l
 }
 
 // Refuse counts a request that ends before TryEnqueue (malformed, too large, no endpoint) and returns its Rejection.
 // err wraps one of the sentinels.
-func (c *RequestQueueController) Refuse(model, targetModel string, err error) *Rejection { return nil }
+func (c *RequestQueueController) Refuse(model, targetModel string, err error) *Rejection {
+	r := &Rejection{Err: err, Outcome: OutcomeOf(err)}
+	if r.Outcome == OutcomeNoEndpoint || r.Outcome == OutcomeInternal {
+		now := time.Now()
+		c.mu.Lock()
+		r.RetryAfter = c.backoff.place(now, 0)
+		c.mu.Unlock()
+	}
+	s := c.metrics.of(model, targetModel)
+	return s.rejected(nil, r)
+}
 
 // PassOn counts and places a request that is passed on without queueing (header-only, GETs, unknown paths). Its
 // lease counts as stock like any other.
-func (c *RequestQueueController) PassOn(r *Request) (*Lease, error) { return nil, nil }
+func (c *RequestQueueController) PassOn(r *Request) (*Lease, error) {
+	l := c.newLease(r)
+	c.mu.Lock()
+	l.queued.Tier = c.tierOf(r.Tier)
+	c.passOn(time.Now(), l)
+	var rejection *Rejection
+	if l.stage == stageEnded {
+		rejection = l.rejection()
+	}
+	c.mu.Unlock()
+	if rejection != nil {
+		return nil, l.series.rejected(l, rejection)
+	}
+	l.series.bypassed(l)
+	return l, nil
+}
+
+// SetBackends tells the ready backends. commit, if not nil, is called under the lock: the Placer changes to the same
+// snapshot there. Whoever can go now goes; the leases of a backend that is gone stay until their streams end.
+func (c *RequestQueueController) SetBackends(ready []stock.Backend, commit func()) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if commit != nil {
+		commit()
+	}
+	c.ledger.SetBackends(ready)
+	c.queue.OpenLanes()
+	clear(c.closed)
+	c.lanes = c.queue.Lanes(c.lanes[:0])
+	for _, r := range c.lanes {
+		if l := r.Owner.(*Lease); !c.placer.HasReady(l.placement) {
+			c.queue.CloseLane(r, true)
+		}
+	}
+	clear(c.lanes)
+	c.pump(now)
+	c.arm(now)
+}

@@ -1,16 +1,52 @@
 package flowcontrol
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// stage is where a request stands; it only moves down this list.
+type stage uint8
+
+const (
+	stageNew     stage = iota
+	stageWaiting       // in the queue
+	stageGranted       // holds a lease; its goroutine has not yet been told
+	stageSent          // its goroutine has the lease: the destination is on its way to Envoy
+	stageEnded         // rejected, preempted or complete
+)
 
 // Lease is one request's holding of stock, from dispatch to completion. It is settled exactly once, by
-// OnRequestComplete or by preemption, whichever comes first.
-type Lease struct{ endpoint Endpoint }
+// OnRequestComplete or by preemption, whichever comes first. The same structure is the request's place in the queue,
+// so that a request costs one allocation.
+type Lease struct {
+	controller *RequestQueueController
+	series     *series // its metrics
+	placement  Placement
+
+	// Guarded by the controller's lock.
+	queued   fairqueue.Request
+	held     stock.Lease
+	flow     *flowAccount
+	stage    stage
+	endpoint Endpoint
+	err      error         // of a wait that ended without a lease
+	retry    time.Duration // RetryAfter of err
+	woken    chan struct{} // 1 deep; nil while it need not wait
+
+	// Written by the request's goroutine before it has the lease.
+	waited time.Duration
+	bypass bool
+}
 
 // Endpoint is the endpoint that was picked and reserved for the request.
 func (l *Lease) Endpoint() Endpoint { return l.endpoint }
 
 // Queued is how long the request waited in the queue; 0 and false for a bypass.
-func (l *Lease) Queued() (time.Duration, bool) { return 0, false }
+func (l *Lease) Queued() (time.Duration, bool) { return l.waited, !l.bypass }
 
 // Preempted is closed when the lease is taken for a higher tier: the stream then answers with ErrPreempted's
 // response. It is nil (blocks for ever) for a lease that can never be preempted.
@@ -22,4 +58,60 @@ func (l *Lease) OnFirstByte() error { return nil }
 
 // OnRequestComplete settles the lease: the stock falls, and whoever waits for it is released. Only the first call
 // counts, so it may be deferred and called early as well.
-func (l *Lease) OnRequestComplete(c Completion) {}
+func (l *Lease) OnRequestComplete(done Completion) {
+	c := l.controller
+	c.mu.Lock()
+	if l.stage != stageSent {
+		c.mu.Unlock()
+		return
+	}
+	l.stage = stageEnded
+	c.settle(l)
+	if c.queue.Len() > 0 {
+		now := time.Now()
+		c.pump(now)
+		c.arm(now)
+	}
+	c.mu.Unlock()
+	l.series.completed(l, done)
+}
+
+// settle gives back what the lease holds: stock, the reserved endpoint, its place under the flow's caps.
+func (c *RequestQueueController) settle(l *Lease) {
+	if !c.ledger.Settle(&l.held) {
+		return
+	}
+	c.placer.Release(l.endpoint)
+	c.openLanes(l.endpoint)
+	c.flows.settled(l.flow)
+}
+
+// take makes l the holder of a lease at endpoint e, which the placer has reserved.
+func (c *RequestQueueController) take(l *Lease, e Endpoint, promoted bool) {
+	l.endpoint = e
+	l.held = stock.Lease{Tier: l.queued.Tier, Cost: int64(l.queued.Cost), Promoted: promoted}
+	c.ledger.Take(&l.held)
+	c.flows.taken(l.flow)
+}
+
+// end is the verdict on a waiting request that gets no lease.
+func (l *Lease) end(err error, retry time.Duration) {
+	l.stage = stageEnded
+	l.err, l.retry = err, retry
+	l.wake()
+}
+
+// wake lets the request's goroutine see the verdict. It never blocks: there is at most one verdict.
+func (l *Lease) wake() {
+	if l.woken != nil {
+		l.woken <- struct{}{}
+	}
+}
+
+// await blocks until there is a verdict or ctx is over, and returns without the lock.
+func (l *Lease) await(ctx context.Context) {
+	select {
+	case <-l.woken:
+	case <-ctx.Done():
+	}
+}

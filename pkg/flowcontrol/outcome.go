@@ -71,6 +71,9 @@ var (
 	ErrTooLarge   = errors.New("flowcontrol: request too large")
 )
 
+// errDeadline is the client's own deadline.
+var errDeadline = context.DeadlineExceeded
+
 // OutcomeOf maps an error of TryEnqueue, or nil, to its outcome; an error that it does not know is OutcomeInternal.
 func OutcomeOf(err error) Outcome {
 	switch {

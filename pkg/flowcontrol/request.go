@@ -46,6 +46,8 @@ const (
 	BelowLower Bound = iota
 	// BelowUpper is for a bypass or a starved head: the lane's stock is below the upper bound.
 	BelowUpper
+	// Unbounded is for what is passed on without queueing: a ready endpoint is enough.
+	Unbounded
 )
 
 // Placer picks an endpoint and reserves it in one step. Every method is called under the controller's lock, so it

@@ -1,0 +1,78 @@
+package fairqueue
+
+import "math/bits"
+
+// admit decides whether the queue has room for one more request of flow key in tier t, and in shared mode which
+// request has to leave for it. It changes nothing.
+func (q *FairRequestQueue) admit(t *tier, key string, cost Cost) (displaced *Request, err error) {
+	f := t.flows[key]
+	capacity, waiting := q.config.flowCapacity(key), 0
+	if f != nil {
+		capacity, waiting = f.capacity, f.queued
+	}
+	if t.config.QueueSize == 0 {
+		return nil, ErrTooManyFlows
+	}
+	if q.config.CapacityMode == Reserved || q.guaranteed(t) {
+		if f == nil && q.reserved()+capacity > q.config.TotalCapacity {
+			return nil, ErrTooManyFlows
+		}
+	}
+	if waiting >= capacity {
+		return nil, ErrInsufficientFlowCapacity
+	}
+	tierFull := t.config.QueueSize > 0 && t.queued >= t.config.QueueSize
+	if q.config.TierMode == Weighted && t.queued >= q.tierShare(t) {
+		tierFull = true
+	}
+	switch {
+	case q.config.CapacityMode == Reserved:
+		// The reservations keep the sum in bounds, but for requests that came back and a reload.
+		if tierFull {
+			return nil, ErrTooManyFlows
+		}
+		return nil, nil
+	case tierFull:
+		displaced = q.displaceWithin(t, key, cost)
+	case q.queued >= q.config.TotalCapacity:
+		if displaced = q.displaceBelow(t); displaced == nil {
+			displaced = q.displaceWithin(t, key, cost)
+		}
+	default:
+		return nil, nil
+	}
+	if displaced == nil {
+		return nil, ErrTooManyFlows
+	}
+	return displaced, nil
+}
+
+// guaranteed says whether t's flows have their capacity reserved and its requests are never displaced.
+func (q *FairRequestQueue) guaranteed(t *tier) bool {
+	return q.config.CapacityMode == Shared && q.config.GuaranteedTop && t == q.top
+}
+
+// reserved is the room that tracked flows have reserved: all of them, or those of the guaranteed tier.
+func (q *FairRequestQueue) reserved() int {
+	if q.config.CapacityMode == Shared {
+		return q.top.reserved
+	}
+	n := 0
+	for _, t := range q.tiers {
+		n += t.reserved
+	}
+	return n
+}
+
+// tierShare is a weighted tier's part of totalCapacity, at least 1.
+func (q *FairRequestQueue) tierShare(t *tier) int {
+	var sum uint64
+	for _, o := range q.tiers {
+		if !o.removed {
+			sum += uint64(o.weight())
+		}
+	}
+	hi, lo := bits.Mul64(uint64(q.config.TotalCapacity), uint64(t.weight()))
+	share, _ := bits.Div64(hi, lo, sum) // weight <= sum, so the quotient fits
+	return max(1, int(share))
+}

@@ -1,0 +1,58 @@
+package fairqueue
+
+// class is a policy class: it shares its tier, and its flows share it by a discipline. There is one per tier so far;
+// deficit round robin between several will be a file beside this one.
+type class struct {
+	virtual VirtualTime
+	lanes   map[Lane]*classLane
+	open    heap[*classLane] // lanes that are open and have a flow that is not parked
+	aged    heap[*laneAge]   // lanes that are not dead and have a flow that is not parked
+	stuck   int              // Σ stuck of the lanes
+}
+
+// head is the class's next request: the least tag among the lanes that can go; nil when there is none.
+func (c *class) head() *Request {
+	if l := c.open.min(); l != nil {
+		return l.flows.min().line.first
+	}
+	return nil
+}
+
+// oldest is the request that has waited longest among those that could go.
+func (c *class) oldest() *Request {
+	if a := c.aged.min(); a != nil {
+		return a.of.ages.min().of.line.first
+	}
+	return nil
+}
+
+// settle restores every order after something about fl has changed: its head, tag, parking or emptiness.
+func (c *class) settle(fl *flowLane) {
+	waiting := fl.line.n > 0 && !fl.parked
+	member(&fl.lane.flows, fl, waiting)
+	member(&fl.lane.ages, &fl.age, waiting)
+	c.settleLane(fl.lane)
+}
+
+// settleLane restores the class's own orders after something about lane l has changed.
+func (c *class) settleLane(l *classLane) {
+	some := l.flows.len() > 0
+	member(&c.open, l, some && l.state == laneOpen)
+	member(&c.aged, &l.oldest, some && l.state != laneDead)
+}
+
+// count changes the numbers of a lane: n waiting requests, capped of them behind a parked flow.
+func (c *class) count(l *classLane, n, capped int) {
+	c.stuck -= l.stuck()
+	l.queued += n
+	l.capped += capped
+	c.stuck += l.stuck()
+}
+
+// setState opens a lane or closes it.
+func (c *class) setState(l *classLane, s laneState) {
+	c.stuck -= l.stuck()
+	l.state = s
+	c.stuck += l.stuck()
+	c.settleLane(l)
+}

@@ -1,0 +1,54 @@
+package fairqueue
+
+// discipline orders the flows of a class and charges them. It is stateless: what it knows lies in the class and the
+// flows. A flow's order is the tag of its head, least first, ties by arrival.
+type discipline interface {
+	// flowOf is the key of the flow that a request with this key joins.
+	flowOf(key string) string
+	// begin is told that f becomes backlogged.
+	begin(c *class, f *flow)
+	// tag is the tag of head, a request of f that is the first in its lane.
+	tag(f *flow, head *Request) VirtualTime
+	// charge is told that r of f, with this tag, has been popped.
+	charge(c *class, f *flow, r *Request, tag VirtualTime)
+	// refund takes a charge back: r, popped once, is to wait again.
+	refund(c *class, f *flow, r *Request)
+}
+
+func (d Discipline) implementation() discipline {
+	switch d {
+	case OneFlow:
+		return oneFlow{}
+	case WFQ:
+		return wfq{}
+	default:
+		panic("fairqueue: unknown discipline")
+	}
+}
+
+// wfq is the seed's weighted fair queueing with deferred finish tags; see the package comment.
+type wfq struct{}
+
+func (wfq) flowOf(key string) string { return key }
+
+func (wfq) begin(c *class, f *flow) { f.start = c.virtual }
+
+func (wfq) tag(f *flow, head *Request) VirtualTime { return f.start + increment(head.Cost, f.weight) }
+
+func (wfq) charge(c *class, f *flow, r *Request, tag VirtualTime) {
+	r.start = f.start
+	c.virtual = c.virtual.later(tag)
+	f.start = c.virtual // = max(virtualTime, lastVirFinishTime)
+}
+
+// refund puts the flow back to where it started before r; virtual time stays.
+func (wfq) refund(_ *class, f *flow, r *Request) {
+	if r.start.before(f.start) {
+		f.start = r.start
+	}
+}
+
+// oneFlow is no fairness at all: every request of the class is of the same flow, in order of arrival.
+type oneFlow struct{ wfq }
+
+func (oneFlow) flowOf(string) string { return "" }

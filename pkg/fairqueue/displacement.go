@@ -1,0 +1,150 @@
+package fairqueue
+
+import "math/bits"
+
+// Displacement in shared mode, when the queue is full: first from lower tiers, lowest first; there among the flows
+// above their fair share of the queue the least recently displaced, otherwise among all its flows; its newest request
+// goes. Then, inside the arrival's tier, from the flow with the largest queued cost over weight; when that would be
+// the arrival's own flow, or no other would be larger than it, the arrival is refused.
+
+// shedding is what a flow keeps for displacement.
+type shedding struct {
+	id     uint64 // order of tracking: the last tie-break
+	last   uint64 // when it was last displaced; 0: never
+	queued int    // the key under which it lies in the share tree
+	heavy  heavy
+	node   shareNode
+}
+
+// heavy orders flows by queued cost over weight, largest first.
+type heavy struct {
+	of *flow
+	at int
+}
+
+func (h *heavy) before(o *heavy) bool {
+	if c := compareRatio(h.of.cost, h.of.weight, o.of.cost, o.of.weight); c != 0 {
+		return c > 0
+	}
+	return h.of.shed.id < o.of.shed.id
+}
+
+func (h *heavy) slot() *int { return &h.at }
+
+// compareRatio compares a/v with b/w exactly.
+func compareRatio(a int64, v Weight, b int64, w Weight) int {
+	ahi, alo := bits.Mul64(uint64(a), uint64(w))
+	bhi, blo := bits.Mul64(uint64(b), uint64(v))
+	switch {
+	case ahi == bhi && alo == blo:
+		return 0
+	case ahi < bhi || ahi == bhi && alo < blo:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// sheddingOrder is a tier's flows in the orders that displacement asks for. It is kept in shared mode only.
+type sheddingOrder struct {
+	enabled bool
+	heavy   heap[*heavy]
+	shares  shareTree
+	weights Weight // Σ weights of the tracked flows
+	tracked uint64 // how many flows were ever tracked
+}
+
+func (s *sheddingOrder) track(f *flow) {
+	if !s.enabled {
+		return
+	}
+	s.tracked++
+	f.shed.id = s.tracked
+	f.shed.heavy.of = f
+	s.weights += f.weight
+	s.heavy.push(&f.shed.heavy)
+	s.shares.insert(f)
+}
+
+// update is called after f's queue has changed.
+func (s *sheddingOrder) update(f *flow) {
+	if !s.enabled {
+		return
+	}
+	s.heavy.fix(&f.shed.heavy)
+	if f.shed.queued != f.queued {
+		s.shares.remove(f)
+		f.shed.queued = f.queued
+		s.shares.insert(f)
+	}
+}
+
+func (s *sheddingOrder) forget(f *flow) {
+	if !s.enabled {
+		return
+	}
+	s.weights -= f.weight
+	s.heavy.remove(&f.shed.heavy)
+	s.shares.remove(f)
+}
+
+// reweigh changes f's weight.
+func (s *sheddingOrder) reweigh(f *flow, w Weight) {
+	if !s.enabled {
+		f.weight = w
+		return
+	}
+	s.shares.remove(f)
+	s.weights += w - f.weight
+	f.weight = w
+	s.shares.insert(f)
+	s.heavy.fix(&f.shed.heavy)
+}
+
+// displaceBelow is the request of a lower tier that leaves for an arrival of tier t; nil: there is none.
+func (q *FairRequestQueue) displaceBelow(t *tier) *Request {
+	if q.config.TierMode == Weighted {
+		return nil // each tier has its own part of the queue
+	}
+	for i := len(q.tiers) - 1; i > t.rank; i-- {
+		low := q.tiers[i]
+		if low.queued == 0 || q.guaranteed(low) {
+			continue
+		}
+		f := low.shed.shares.leastRecentAbove(int64(q.config.TotalCapacity), low.shed.weights)
+		if f == nil {
+			f = low.shed.shares.root.shed.node.least
+		}
+		return q.displace(f)
+	}
+	return nil
+}
+
+// displaceWithin is the request of the same tier that leaves for an arrival of flow key; nil: none is less entitled.
+func (q *FairRequestQueue) displaceWithin(t *tier, key string, cost Cost) *Request {
+	if q.guaranteed(t) {
+		return nil
+	}
+	h := t.shed.heavy.min()
+	if h == nil || h.of.key == key {
+		return nil
+	}
+	own, weight := int64(cost), q.config.weight(key)
+	if f := t.flows[key]; f != nil {
+		own += f.cost
+		weight = f.weight
+	}
+	if compareRatio(h.of.cost, h.of.weight, own, weight) <= 0 {
+		return nil
+	}
+	return q.displace(h.of)
+}
+
+// displace picks f's newest request and marks f as displaced just now.
+func (q *FairRequestQueue) displace(f *flow) *Request {
+	q.displacements++
+	f.tier.shed.shares.remove(f)
+	f.shed.last = q.displacements
+	f.tier.shed.shares.insert(f)
+	return f.newest()
+}

@@ -1,0 +1,159 @@
+package fairqueue
+
+// flow is a tracked flow: one with waiting requests. It is forgotten when the last of them leaves.
+type flow struct {
+	key      string
+	tier     *tier
+	weight   Weight
+	capacity int         // its flowCapacity
+	start    VirtualTime // where the tags of its heads start; see the package comment
+	queued   int
+	cost     int64       // Σ cost of its waiting requests
+	lanes    []*flowLane // those with waiting requests; usually one
+	shed     shedding
+}
+
+// laneOf is the flow's line in a lane; nil when it has none there.
+func (f *flow) laneOf(name Lane) *flowLane {
+	for _, l := range f.lanes {
+		if l.lane.name == name {
+			return l
+		}
+	}
+	return nil
+}
+
+// newest is the flow's request that arrived last.
+func (f *flow) newest() *Request {
+	var n *Request
+	for _, l := range f.lanes {
+		if n == nil || n.seq < l.line.last.seq {
+			n = l.line.last
+		}
+	}
+	return n
+}
+
+// attach puts r into its flow's line, creating what is missing.
+func (t *tier) attach(f *flow, r *Request) {
+	fl := f.laneOf(r.Lane)
+	if fl == nil {
+		fl = t.newFlowLane(f, r.Lane)
+	}
+	r.at = fl
+	fl.line.insert(r)
+	t.queued++
+	f.queued++
+	f.cost += int64(r.Cost)
+	capped := 0
+	if fl.parked {
+		capped = 1
+	}
+	t.class.count(fl.lane, 1, capped)
+	if fl.line.first == r {
+		fl.tag = t.discipline.tag(f, r)
+		t.class.settle(fl)
+	}
+	t.shed.update(f)
+}
+
+// detach takes r out of its flow's line and forgets what is empty.
+func (t *tier) detach(r *Request) {
+	fl := r.at
+	f := fl.flow
+	head := fl.line.first == r
+	r.at = nil
+	fl.line.remove(r)
+	t.queued--
+	f.queued--
+	f.cost -= int64(r.Cost)
+	capped := 0
+	if fl.parked {
+		capped = -1
+	}
+	t.class.count(fl.lane, -1, capped)
+	if head {
+		if next := fl.line.first; next != nil {
+			fl.tag = t.discipline.tag(f, next)
+		}
+		t.class.settle(fl)
+	}
+	t.shed.update(f)
+	if fl.line.n == 0 {
+		t.dropFlowLane(fl)
+		if f.queued == 0 {
+			t.dropFlow(f)
+		}
+	}
+}
+
+// retag computes the tags of all heads of f anew, after its start or weight has changed.
+func (t *tier) retag(f *flow) {
+	for _, fl := range f.lanes {
+		fl.tag = t.discipline.tag(f, fl.line.first)
+		t.class.settle(fl)
+	}
+}
+
+func (t *tier) newFlow(key string, weight Weight, capacity int) *flow {
+	f := take(&t.freeFlows)
+	lanes := f.lanes
+	*f = flow{key: key, tier: t, weight: weight, capacity: capacity, lanes: lanes[:0]}
+	t.discipline.begin(&t.class, f)
+	t.flows[key] = f
+	t.reserved += capacity
+	t.shed.track(f)
+	return f
+}
+
+func (t *tier) dropFlow(f *flow) {
+	t.shed.forget(f)
+	t.reserved -= f.capacity
+	delete(t.flows, f.key)
+	f.key = ""
+	t.freeFlows = append(t.freeFlows, f)
+}
+
+func (t *tier) newFlowLane(f *flow, name Lane) *flowLane {
+	cl := t.class.lanes[name]
+	if cl == nil {
+		cl = take(&t.freeLanes)
+		flows, ages := cl.flows, cl.ages
+		*cl = classLane{class: &t.class, name: name, flows: flows, ages: ages}
+		cl.oldest.of = cl
+		t.class.lanes[name] = cl
+	}
+	fl := take(&t.freeFlowLanes)
+	*fl = flowLane{flow: f, lane: cl}
+	fl.age.of = fl
+	f.lanes = append(f.lanes, fl)
+	return fl
+}
+
+func (t *tier) dropFlowLane(fl *flowLane) {
+	f := fl.flow
+	for i, l := range f.lanes {
+		if l == fl {
+			last := len(f.lanes) - 1
+			f.lanes[i], f.lanes[last] = f.lanes[last], nil
+			f.lanes = f.lanes[:last]
+			break
+		}
+	}
+	if cl := fl.lane; cl.queued == 0 {
+		delete(t.class.lanes, cl.name)
+		t.freeLanes = append(t.freeLanes, cl)
+	}
+	fl.flow, fl.lane = nil, nil
+	t.freeFlowLanes = append(t.freeFlowLanes, fl)
+}
+
+// take is the last of a free list, or a new one.
+func take[T any](free *[]*T) *T {
+	if n := len(*free); n > 0 {
+		x := (*free)[n-1]
+		*free = (*free)[:n-1]
+		return x
+	}
+	return new(T)
+}

@@ -1,0 +1,88 @@
+package fairqueue
+
+// flowLane holds a flow's waiting requests of one lane, in order of arrival. It exists while it has one.
+type flowLane struct {
+	flow   *flow
+	lane   *classLane
+	line   line
+	tag    VirtualTime // of the line's head
+	parked bool        // the flow is at its cap: its head cannot go
+	at     int         // slot in the lane's heap
+	age    age
+}
+
+func (l *flowLane) before(o *flowLane) bool {
+	if l.tag != o.tag {
+		return l.tag.before(o.tag)
+	}
+	return l.line.first.seq < o.line.first.seq
+}
+
+func (l *flowLane) slot() *int { return &l.at }
+
+// age orders flowLanes by their oldest request, for the starvation guard.
+type age struct {
+	of *flowLane
+	at int
+}
+
+func (a *age) before(o *age) bool { return a.of.line.first.seq < o.of.line.first.seq }
+
+func (a *age) slot() *int { return &a.at }
+
+// laneState says whether the requests of a lane can go.
+type laneState uint8
+
+const (
+	laneOpen laneState = iota
+	laneBusy           // no room now; a settlement there may change that
+	laneDead           // no ready endpoint: its waiters could not go even with room
+)
+
+// classLane is one lane of a class: the flows that wait in it. It exists while it has a waiting request.
+type classLane struct {
+	class  *class
+	name   Lane
+	state  laneState
+	flows  heap[*flowLane] // those not parked
+	ages   heap[*age]      // the same ones
+	queued int             // waiting requests
+	capped int             // of these, those of parked flowLanes
+	at     int             // slot in the class's heap of open lanes
+	oldest laneAge
+}
+
+func (c *classLane) before(o *classLane) bool { return c.flows.min().before(o.flows.min()) }
+
+func (c *classLane) slot() *int { return &c.at }
+
+// laneAge orders lanes by their oldest request that could go.
+type laneAge struct {
+	of *classLane
+	at int
+}
+
+func (a *laneAge) before(o *laneAge) bool { return a.of.ages.min().before(o.of.ages.min()) }
+
+func (a *laneAge) slot() *int { return &a.at }
+
+// stuck is the number of requests here that could not go even if there were room: their lane has no ready endpoint,
+// or their flow is at its cap. They do not stand in the way of a bypass.
+func (c *classLane) stuck() int {
+	if c.state == laneDead {
+		return c.queued
+	}
+	return c.capped
+}
+
+// member puts x into h, takes it out, or restores its place, so that x is in h exactly when it should be.
+func member[T heapItem[T]](h *heap[T], x T, want bool) {
+	switch in := h.contains(x); {
+	case want && in:
+		h.fix(x)
+	case want:
+		h.push(x)
+	case in:
+		h.remove(x)
+	}
+}

@@ -1,0 +1,78 @@
+package fairqueue
+
+// A request that cannot be placed now must not block those behind it in other lanes or flows: its lane is closed, or
+// its flow is parked in its lane, until a settlement, a cap or a snapshot changes that may free it.
+
+// CloseLane closes the lane of r, a waiting request, within its tier: busy (it has no room now) or dead (it has no
+// ready endpoint, so that its waiters do not stand in the way of a bypass).
+func (q *FairRequestQueue) CloseLane(r *Request, dead bool) {
+	state := laneBusy
+	if dead {
+		state = laneDead
+	}
+	r.at.lane.class.setState(r.at.lane, state)
+}
+
+// OpenLane opens a lane in every tier.
+func (q *FairRequestQueue) OpenLane(name Lane) {
+	for _, t := range q.tiers {
+		if l := t.class.lanes[name]; l != nil && l.state != laneOpen {
+			t.class.setState(l, laneOpen)
+		}
+	}
+}
+
+// OpenLanes opens every lane, for a change of the endpoints.
+func (q *FairRequestQueue) OpenLanes() {
+	for _, t := range q.tiers {
+		for _, l := range t.class.lanes {
+			if l.state != laneOpen {
+				t.class.setState(l, laneOpen)
+			}
+		}
+	}
+}
+
+// Lanes appends to some one waiting request of each lane in each tier that has a flow not parked; the order has no
+// meaning.
+func (q *FairRequestQueue) Lanes(some []*Request) []*Request {
+	for _, t := range q.tiers {
+		for _, l := range t.class.lanes {
+			if fl := l.flows.min(); fl != nil {
+				some = append(some, fl.line.first)
+			}
+		}
+	}
+	return some
+}
+
+// ParkFlow parks the flow of r, a waiting request, within r's lane: it is at its cap.
+func (q *FairRequestQueue) ParkFlow(r *Request) {
+	fl := r.at
+	if fl.parked {
+		return
+	}
+	c := fl.lane.class
+	fl.parked = true
+	c.count(fl.lane, 0, fl.line.n)
+	c.settle(fl)
+}
+
+// UnparkFlow unparks a flow of a tier in all its lanes.
+func (q *FairRequestQueue) UnparkFlow(id int, key string) {
+	if id < 0 || id >= maxTiers || q.byID[id] == nil {
+		return
+	}
+	t := q.byID[id]
+	f := t.flows[q.discipline.flowOf(key)]
+	if f == nil {
+		return
+	}
+	for _, fl := range f.lanes {
+		if fl.parked {
+			fl.parked = false
+			t.class.count(fl.lane, 0, -fl.line.n)
+			t.class.settle(fl)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package fairqueue
+
+import "time"
+
+// FairRequestQueue holds the waiting requests. It is not safe for concurrent use: its owner has a lock.
+type FairRequestQueue struct {
+	config        Config
+	discipline    discipline
+	tiers         []*tier          // by rank, highest first
+	byID          [maxTiers]*tier  // by stable identifier
+	names         map[string]*tier // those that take arrivals
+	top           *tier            // the highest that takes arrivals
+	queued        int
+	arrivals      uint64 // the sequence of the last arrival
+	promotions    uint64
+	displacements uint64
+	budget        budget
+	due           heap[*Request]
+	epoch         time.Time // the first now; deadlines are kept relative to it
+}
+
+// New is an empty queue. The tiers of cfg get the identifiers 0, 1, …, highest first.
+func New(cfg Config) (*FairRequestQueue, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	q := &FairRequestQueue{config: cfg, discipline: cfg.Discipline.implementation(), names: map[string]*tier{}}
+	q.budget = newBudget(cfg.PromotionBudget)
+	for i, tc := range cfg.Tiers {
+		t := newTier(i, tc, q.discipline)
+		q.byID[i] = t
+		q.names[tc.Name] = t
+		q.tiers = append(q.tiers, t)
+	}
+	q.arrange()
+	return q, nil
+}
+
+// arrange derives what depends on the order of the tiers.
+func (q *FairRequestQueue) arrange() {
+	q.top = nil
+	for rank, t := range q.tiers {
+		t.rank = rank
+		if q.top == nil && !t.removed {
+			q.top = t
+		}
+		t.shed.enabled = q.config.CapacityMode == Shared
+	}
+}
+
+// Len is the number of waiting requests.
+func (q *FairRequestQueue) Len() int { return q.queued }
+
+// Flows is the number of tracked flows: those with waiting requests.
+func (q *FairRequestQueue) Flows() int {
+	n := 0
+	for _, t := range q.tiers {
+		n += len(t.flows)
+	}
+	return n
+}
+
+// tierOf is the tier of an identifier; the lowest one that takes arrivals when there is none.
+func (q *FairRequestQueue) tierOf(id int) *tier {
+	if id >= 0 && id < maxTiers && q.byID[id] != nil && !q.byID[id].removed {
+		return q.byID[id]
+	}
+	for i := len(q.tiers) - 1; ; i-- {
+		if !q.tiers[i].removed {
+			return q.tiers[i]
+		}
+	}
+}
+
+// Push queues r, or refuses it with ErrTooManyFlows or ErrInsufficientFlowCapacity and changes nothing. In shared
+// mode it may push another request out to make room: that one has left the queue when Push returns.
+func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, err error) {
+	if r.at != nil {
+		panic("fairqueue: Push of a request that is queued")
+	}
+	t := q.tierOf(r.Tier)
+	r.Tier = t.id
+	r.Cost = r.Cost.clamp()
+	key := q.discipline.flowOf(r.Flow)
+	displaced, err = q.admit(t, key, r.Cost)
+	if err != nil {
+		return nil, err
+	}
+	if displaced != nil {
+		q.Remove(displaced)
+	}
+	f := t.flows[key]
+	if f == nil {
+		f = t.newFlow(key, q.config.weight(key), q.config.flowCapacity(key))
+	}
+	q.arrivals++
+	r.seq = q.arrivals
+	r.arrived = now
+	r.expires = now.Add(t.ttl(&q.config))
+	q.enter(t, f, r)
+	return displaced, nil
+}
+
+// Requeue takes back a popped request whose release came to nothing: it keeps its arrival and its deadline, no limit
+// applies to it, its charge is refunded, and virtual time stays.
+func (q *FairRequestQueue) Requeue(r *Request) {
+	if r.at != nil || r.seq == 0 {
+		panic("fairqueue: Requeue of a request that was not popped")
+	}
+	t := q.byID[r.Tier]
+	if t == nil {
+		t = q.tierOf(r.Tier)
+		r.Tier = t.id
+	}
+	key := q.discipline.flowOf(r.Flow)
+	f := t.flows[key]
+	if f == nil {
+		f = t.newFlow(key, q.config.weight(key), q.config.flowCapacity(key))
+	}
+	q.discipline.refund(&t.class, f, r)
+	q.enter(t, f, r)
+	t.retag(f)
+}
+
+func (q *FairRequestQueue) enter(t *tier, f *flow, r *Request) {
+	if q.epoch.IsZero() {
+		q.epoch = r.arrived
+	}
+	r.due = r.Expires().Sub(q.epoch)
+	q.queued++
+	t.attach(f, r)
+	q.due.push(r)
+}
+
+// Remove takes a waiting request out, and its place is free at once. It says whether the request was waiting.
+func (q *FairRequestQueue) Remove(r *Request) bool {
+	if r.at == nil {
+		return false
+	}
+	t := r.at.flow.tier
+	q.queued--
+	q.due.remove(r)
+	t.detach(r)
+	t.emptied()
+	return true
+}
+
+// Admit says what the stock lets through at this moment.
+type Admit struct {
+	// Tiers are those with stock available to them.
+	Tiers TierSet
+	// Promote lets a starved head go past strict order and others' reservations.
+	Promote bool
+}
+
+// Candidate is a request that may go now.
+type Candidate struct {
+	// Request is nil when there is none.
+	Request *Request
+	// Promoted: it goes as a starved head, out of order.
+	Promoted bool
+}
+
+// Peek is the request that goes next, if what the stock lets through allows one. It changes nothing: commit with Pop,
+// or, when it cannot be placed, park its lane or its flow and peek again.
+func (q *FairRequestQueue) Peek(now time.Time, admit Admit) Candidate {
+	if q.queued == 0 {
+		return Candidate{}
+	}
+	var next *Request
+	if q.config.TierMode == Weighted {
+		next = q.peekWeighted(admit.Tiers)
+	} else {
+		for _, t := range q.tiers {
+			if !admit.Tiers.Has(t.id) {
+				continue
+			}
+			if next = t.class.head(); next != nil {
+				break
+			}
+		}
+	}
+	if admit.Promote {
+		if t := q.starvedTier(now); t != nil {
+			if head := t.class.head(); head != next {
+				return Candidate{Request: head, Promoted: true}
+			}
+		}
+	}
+	return Candidate{Request: next}
+}
+
+// Pop commits a candidate of Peek: the request leaves the queue and its flow is charged.
+func (q *FairRequestQueue) Pop(c Candidate) {
+	r := c.Request
+	fl := r.at
+	if fl == nil || fl.line.first != r {
+		panic("fairqueue: Pop of a request that is not the head of its line")
+	}
+	t, f, tag := fl.flow.tier, fl.flow, fl.tag
+	q.dispatched()
+	if c.Promoted {
+		q.promote(t)
+	}
+	if q.config.TierMode == Weighted {
+		q.chargeTier(t, r.Cost)
+	}
+	t.discipline.charge(&t.class, f, r, tag)
+	q.queued--
+	q.due.remove(r)
+	single := len(f.lanes) == 1
+	t.detach(r) // computes the next head's tag from the new start
+	if !single {
+		t.retag(f)
+	}
+	t.emptied()
+}
+
+// Bypassed is told of a dispatch that did not wait. In wfq it leaves no tag (the seed); it counts for the promotion
+// budget.
+func (q *FairRequestQueue) Bypassed() { q.dispatched() }
+
+// MayBypass says whether an arrival of the tier may go without waiting, as far as the queue has a say: nobody who
+// could go waits in its tier or a higher one (weighted tiers: in any), and no starved head that the budget lets go.
+// promote is Admit.Promote.
+func (q *FairRequestQueue) MayBypass(now time.Time, id int, promote bool) bool {
+	if q.queued == 0 {
+		return true
+	}
+	arrival := q.tierOf(id)
+	for _, t := range q.tiers {
+		if q.config.TierMode == Strict && t.rank > arrival.rank {
+			break
+		}
+		if t.couldGo() > 0 {
+			return false
+		}
+	}
+	return !promote || q.starvedTier(now) == nil
+}
+
+// emptied resets what a tier without waiters does not keep.
+func (t *tier) emptied() {
+	if t.queued == 0 {
+		t.deficit = 0
+	}
+}

@@ -1,0 +1,149 @@
+package fairqueue
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Reconfigure changes the configuration of the running queue: all of it, or on an error nothing. Waiters keep their
+// place and their deadlines, a smaller size evicts nobody, virtual time and deficits survive. A tier that is listed no
+// more keeps its rank, takes no arrivals and drains; a new one gets an identifier of its own. CapacityMode, TierMode
+// and Discipline cannot change.
+func (q *FairRequestQueue) Reconfigure(cfg Config) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case cfg.TierMode != q.config.TierMode:
+		return fmt.Errorf("fairRequestQueue.tierMode: cannot change at run time")
+	case cfg.CapacityMode != q.config.CapacityMode:
+		return fmt.Errorf("fairRequestQueue.capacityMode: cannot change at run time")
+	case cfg.Discipline != q.config.Discipline:
+		return fmt.Errorf("flows.discipline: cannot change at run time")
+	}
+	order, names, err := q.reorder(cfg.Tiers)
+	if err != nil {
+		return err
+	}
+	q.config, q.tiers, q.names = cfg, order, names
+	q.budget.share = cfg.PromotionBudget
+	for _, t := range q.tiers {
+		q.byID[t.id] = t
+	}
+	q.arrange()
+	for _, t := range q.tiers {
+		for key, f := range t.flows {
+			if w := cfg.weight(key); w != f.weight {
+				t.shed.reweigh(f, w)
+				t.retag(f)
+			}
+			t.reserved -= f.capacity
+			f.capacity = cfg.flowCapacity(key)
+			t.reserved += f.capacity
+		}
+	}
+	return nil
+}
+
+// reorder is the new order of tiers: the listed ones, and behind its former upper neighbour each removed one that
+// still has waiters. Nothing is changed but the listed tiers' own configuration, and that only without an error.
+func (q *FairRequestQueue) reorder(listed []TierConfig) (order []*tier, names map[string]*tier, err error) {
+	names = map[string]*tier{}
+	used := TierSet(0)
+	for _, t := range q.tiers {
+		used = used.With(t.id)
+	}
+	type change struct {
+		t   *tier
+		cfg TierConfig
+	}
+	var changes []change
+	for _, tc := range listed {
+		t := q.find(tc.Name)
+		if t == nil {
+			id := 0
+			for ; id < maxTiers && used.Has(id); id++ {
+			}
+			if id == maxTiers {
+				return nil, nil, fmt.Errorf("tiers: more than %d with those that still drain", maxTiers)
+			}
+			used = used.With(id)
+			t = newTier(id, tc, q.discipline)
+		}
+		names[tc.Name] = t
+		order = append(order, t)
+		changes = append(changes, change{t, tc})
+	}
+	for i, t := range q.tiers {
+		if names[t.config.Name] == t {
+			continue
+		}
+		at := 0
+		for j := i - 1; j >= 0; j-- {
+			if k := slices.Index(order, q.tiers[j]); k >= 0 {
+				at = k + 1
+				break
+			}
+		}
+		order = slices.Insert(order, at, t)
+		t.removed = true
+	}
+	for _, c := range changes {
+		c.t.config, c.t.removed = c.cfg, false
+	}
+	return order, names, nil
+}
+
+// find is the tier of this name, draining or not.
+func (q *FairRequestQueue) find(name string) *tier {
+	for _, t := range q.tiers {
+		if t.config.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// Forget drops the removed tiers that have drained; inUse are those that leases still name.
+func (q *FairRequestQueue) Forget(inUse TierSet) {
+	q.tiers = slices.DeleteFunc(q.tiers, func(t *tier) bool {
+		gone := t.removed && t.queued == 0 && !inUse.Has(t.id)
+		if gone {
+			q.byID[t.id] = nil
+		}
+		return gone
+	})
+	q.arrange()
+}
+
+// Tier is what others need to know of a tier.
+type Tier struct {
+	ID      int
+	Name    string
+	Removed bool // takes no arrivals, drains
+	Queued  int  // waiting requests
+}
+
+// Tiers are the tiers by rank, highest first.
+func (q *FairRequestQueue) Tiers() []Tier {
+	tiers := make([]Tier, len(q.tiers))
+	for i, t := range q.tiers {
+		tiers[i] = Tier{ID: t.id, Name: t.config.Name, Removed: t.removed, Queued: t.queued}
+	}
+	return tiers
+}
+
+// TierID is the identifier of the tier of this name that takes arrivals; an unknown name is the lowest one.
+func (q *FairRequestQueue) TierID(name string) int {
+	if t := q.names[name]; t != nil {
+		return t.id
+	}
+	return q.tierOf(-1).id
+}
+
+// Highest says whether the tier of this identifier is the highest that takes arrivals.
+func (q *FairRequestQueue) Highest(id int) bool { return q.tierOf(id) == q.top }
+
+// Resolve is the identifier of the tier that a request of this identifier joins: itself, or the lowest one that takes
+// arrivals.
+func (q *FairRequestQueue) Resolve(id int) int { return q.tierOf(id).id }

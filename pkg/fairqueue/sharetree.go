@@ -1,0 +1,124 @@
+package fairqueue
+
+// shareTree holds a tier's flows by queued requests over weight, and answers which one was displaced least recently
+// among those above a share, in O(log n). It is a treap whose nodes know the least recently displaced flow of their
+// subtree; priorities are a hash of the flow's id, so that the same calls build the same tree.
+type shareTree struct{ root *flow }
+
+// shareNode is a flow's place in the tree.
+type shareNode struct {
+	left, right *flow
+	priority    uint64
+	least       *flow // least recently displaced in this subtree
+}
+
+func shareBefore(f, g *flow) bool {
+	if c := compareRatio(int64(f.shed.queued), f.weight, int64(g.shed.queued), g.weight); c != 0 {
+		return c < 0
+	}
+	return f.shed.id < g.shed.id
+}
+
+func lessRecent(f, g *flow) *flow {
+	if g == nil || f != nil && (f.shed.last < g.shed.last || f.shed.last == g.shed.last && f.shed.id < g.shed.id) {
+		return f
+	}
+	return g
+}
+
+func leastOf(f *flow) *flow {
+	if f == nil {
+		return nil
+	}
+	return f.shed.node.least
+}
+
+func (f *flow) pull() {
+	n := &f.shed.node
+	n.least = lessRecent(lessRecent(f, leastOf(n.left)), leastOf(n.right))
+}
+
+func (s *shareTree) insert(f *flow) {
+	f.shed.node = shareNode{priority: scramble(f.shed.id)}
+	left, right := split(s.root, f)
+	f.pull()
+	s.root = merge(merge(left, f), right)
+}
+
+func (s *shareTree) remove(f *flow) {
+	s.root = without(s.root, f)
+	f.shed.node = shareNode{}
+}
+
+// leastRecentAbove is the least recently displaced flow with queued/weight > total/weights; nil: none is above.
+func (s *shareTree) leastRecentAbove(total int64, weights Weight) *flow {
+	var best *flow
+	for f := s.root; f != nil; {
+		if compareRatio(int64(f.shed.queued), f.weight, total, weights) > 0 {
+			best = lessRecent(lessRecent(f, leastOf(f.shed.node.right)), best)
+			f = f.shed.node.left
+		} else {
+			f = f.shed.node.right
+		}
+	}
+	return best
+}
+
+// split divides the tree into those before g and those not.
+func split(f, g *flow) (left, right *flow) {
+	if f == nil {
+		return nil, nil
+	}
+	n := &f.shed.node
+	if shareBefore(f, g) {
+		n.right, right = split(n.right, g)
+		f.pull()
+		return f, right
+	}
+	left, n.left = split(n.left, g)
+	f.pull()
+	return left, f
+}
+
+// merge joins two trees, everything in left being before everything in right.
+func merge(left, right *flow) *flow {
+	switch {
+	case left == nil:
+		return right
+	case right == nil:
+		return left
+	case left.shed.node.priority > right.shed.node.priority:
+		left.shed.node.right = merge(left.shed.node.right, right)
+		left.pull()
+		return left
+	default:
+		right.shed.node.left = merge(left, right.shed.node.left)
+		right.pull()
+		return right
+	}
+}
+
+func without(f, g *flow) *flow {
+	if f == nil {
+		panic("fairqueue: a tracked flow is missing from the share tree")
+	}
+	n := &f.shed.node
+	if f == g {
+		return merge(n.left, n.right)
+	}
+	if shareBefore(g, f) {
+		n.left = without(n.left, g)
+	} else {
+		n.right = without(n.right, g)
+	}
+	f.pull()
+	return f
+}
+
+// scramble is the finaliser of SplitMix64: a bijection that looks random.
+func scramble(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,94 @@
+package fairqueue
+
+import "time"
+
+// budgetUnlimited is a promotion budget of 1, in millionths; there is then no account to keep.
+const budgetUnlimited = 1_000_000
+
+// promotionCost is what one promotion takes from the budget, in millionths of a promotion.
+const promotionCost = 1_000_000
+
+// promotionsBanked caps the budget's credit.
+const promotionsBanked = 4
+
+// budget is the token bucket of promotions: each dispatch earns the configured share, each promotion that overtakes
+// a higher tier's waiter costs one.
+type budget struct {
+	share  int64 // millionths per dispatch
+	credit int64 // millionths of a promotion
+}
+
+func newBudget(share int64) budget { return budget{share: share, credit: promotionCost} }
+
+func (b *budget) unlimited() bool { return b.share >= budgetUnlimited }
+
+func (b *budget) earn() { b.credit = min(b.credit+b.share, promotionsBanked*promotionCost) }
+
+func (q *FairRequestQueue) dispatched() { q.budget.earn() }
+
+// starved says whether t's oldest waiter that could go has waited as long as its tier's threshold. The highest tier
+// has nobody to be promoted past.
+func (t *tier) starved(now time.Time) bool {
+	if t.rank == 0 || t.config.StarvationThreshold <= 0 {
+		return false
+	}
+	old := t.class.oldest()
+	return old != nil && now.Sub(old.arrived) >= t.config.StarvationThreshold
+}
+
+// starvedTier is the tier whose head is to be promoted now; nil: none. The head of its discipline goes, not
+// necessarily its oldest. Starved tiers take turns, the least recently promoted first, ties to the lowest; with an
+// unlimited budget it is always the lowest. A promotion that overtakes somebody needs credit.
+func (q *FairRequestQueue) starvedTier(now time.Time) *tier {
+	if q.config.TierMode == Weighted {
+		return nil
+	}
+	var best *tier
+	higher := 0 // waiters of higher tiers that could go
+	for _, t := range q.tiers {
+		overtakes := higher > 0
+		higher += t.couldGo()
+		if !t.starved(now) || t.class.open.len() == 0 {
+			continue
+		}
+		if overtakes && !q.budget.unlimited() && q.budget.credit < promotionCost {
+			continue
+		}
+		if best == nil || q.budget.unlimited() || t.promoted <= best.promoted {
+			best = t
+		}
+	}
+	return best
+}
+
+// promote accounts for the promotion of t's head, which is still in the queue.
+func (q *FairRequestQueue) promote(t *tier) {
+	q.promotions++
+	t.promoted = q.promotions
+	if q.budget.unlimited() {
+		return
+	}
+	for _, h := range q.tiers[:t.rank] {
+		if h.couldGo() > 0 {
+			q.budget.credit -= promotionCost
+			return
+		}
+	}
+}
+
+// NextStarvation is the next moment at which a tier becomes starved that is not so at now.
+func (q *FairRequestQueue) NextStarvation(now time.Time) (at time.Time, ok bool) {
+	if q.config.TierMode == Weighted {
+		return at, false
+	}
+	for _, t := range q.tiers[1:] {
+		old := t.class.oldest()
+		if old == nil || t.config.StarvationThreshold <= 0 {
+			continue
+		}
+		if s := old.arrived.Add(t.config.StarvationThreshold); s.After(now) && (!ok || s.Before(at)) {
+			at, ok = s, true
+		}
+	}
+	return at, ok
+}

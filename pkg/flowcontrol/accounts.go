@@ -1,0 +1,92 @@
+package flowcontrol
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// accounts collects what the lock guards, in one look for one scrape.
+type accounts struct {
+	controller               *RequestQueueController
+	upper, lower, watermark  *prometheus.Desc
+	ready, flows, capacity   *prometheus.Desc
+	attempts, successes      *prometheus.Desc
+	displaced, promotions    *prometheus.Desc
+	tierQueued, tierInflight *prometheus.Desc
+	mu                       sync.Mutex
+	tiers                    [stock.MaxTiers]tierAccount
+}
+
+// tierAccount is a tier's numbers at a scrape.
+type tierAccount struct {
+	name                  string
+	queued, inflight      int
+	displaced, promotions uint64
+}
+
+func newAccounts(c *RequestQueueController) *accounts {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("weir_"+name, help, labels, nil)
+	}
+	return &accounts{
+		controller: c,
+		upper:      desc("upper_bound", "Stock below which an arrival may bypass the queue, over the ready backends."),
+		lower:      desc("lower_bound", "Stock below which waiting requests are released, over the ready backends."),
+		watermark:  desc("watermark", "Target stock over the ready backends."),
+		ready:      desc("ready_backends", "Backends that are ready."),
+		flows:      desc("active_flows", "Flows with waiting requests."),
+		capacity:   desc("stock_capacity", "The upper bound rounded up, in leases."),
+		attempts:   desc("popper_dequeue_attempts_total", "Attempts to release a waiting request."),
+		successes:  desc("popper_dequeue_successes_total", "Waiting requests released."),
+		displaced:  desc("displaced_total", "Waiting requests pushed out by a more entitled one.", "tier"),
+		promotions: desc("starvation_promotions_total",
+			"Starved waiting requests released out of order.", "tier"),
+		tierQueued:   desc("tier_queue_length", "Requests that wait in a tier.", "tier"),
+		tierInflight: desc("tier_inflight", "Leases that a tier holds.", "tier"),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (a *accounts) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(a, out) }
+
+// Collect implements prometheus.Collector.
+func (a *accounts) Collect(out chan<- prometheus.Metric) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	state := a.controller.State()
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	counter := func(d *prometheus.Desc, v uint64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+	}
+	gauge(a.upper, state.UpperBound)
+	gauge(a.lower, state.LowerBound)
+	gauge(a.watermark, state.Watermark)
+	gauge(a.ready, float64(state.Ready))
+	gauge(a.flows, float64(state.Flows))
+	gauge(a.capacity, float64(state.Capacity))
+	counter(a.attempts, state.Attempts)
+	counter(a.successes, state.Successes)
+	for _, t := range a.controller.tierAccounts(a.tiers[:0]) {
+		gauge(a.tierQueued, float64(t.queued), t.name)
+		gauge(a.tierInflight, float64(t.inflight), t.name)
+		counter(a.displaced, t.displaced, t.name)
+		counter(a.promotions, t.promotions, t.name)
+	}
+}
+
+func (c *RequestQueueController) tierAccounts(tiers []tierAccount) []tierAccount {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.queue.Tiers() {
+		tiers = append(tiers, tierAccount{
+			name: t.Name, queued: t.Queued, inflight: c.ledger.Inflight(t.ID),
+			displaced: c.counts.displaced[t.ID], promotions: c.counts.promotions[t.ID],
+		})
+	}
+	return tiers
+}

@@ -1,0 +1,110 @@
+package flowcontrol
+
+import "time"
+
+// admit decides an arrival: bypass, reject or enqueue. It leaves l sent, ended, waiting, or already granted.
+func (c *RequestQueueController) admit(now time.Time, l *Lease) {
+	if c.draining {
+		c.reject(now, l, ErrDraining)
+		return
+	}
+	if !c.config.Enabled {
+		c.passOn(now, l)
+		return
+	}
+	c.expire(now)
+	l.flow = c.flows.enter(l.queued.Tier, l.queued.Flow)
+	if c.mayBypass(now, l) {
+		if e := c.placer.Place(l.placement, BelowUpper); e != NoEndpoint {
+			c.take(l, e, false)
+			c.queue.Bypassed()
+			c.flows.left(l.flow)
+			l.stage, l.bypass = stageSent, true
+			return
+		}
+	}
+	ready := c.ledger.Ready() > 0 && c.placer.HasReady(l.placement)
+	switch {
+	case !ready && !c.config.HoldWhenEmpty:
+		c.flows.left(l.flow)
+		c.reject(now, l, ErrNoEndpoint)
+		return
+	case !c.config.EnqueueAll && !c.highest(l.queued.Tier):
+		c.flows.left(l.flow)
+		c.reject(now, l, ErrShed)
+		return
+	}
+	if err := c.push(now, l); err != nil {
+		c.reject(now, l, err)
+		c.flows.left(l.flow)
+		return
+	}
+	if !ready {
+		c.queue.CloseLane(&l.queued, true)
+	}
+	c.pump(now)
+	c.arm(now)
+}
+
+// passOn places a request without asking band or queue; only an endpoint must be ready.
+func (c *RequestQueueController) passOn(now time.Time, l *Lease) {
+	if c.draining {
+		c.reject(now, l, ErrDraining)
+		return
+	}
+	e := c.placer.Place(l.placement, Unbounded)
+	if e == NoEndpoint {
+		c.reject(now, l, ErrNoEndpoint)
+		return
+	}
+	l.flow = c.flows.enter(l.queued.Tier, l.queued.Flow)
+	c.take(l, e, false)
+	c.flows.left(l.flow)
+	l.stage, l.bypass = stageSent, true
+}
+
+func (c *RequestQueueController) mayBypass(now time.Time, l *Lease) bool {
+	return c.ledger.BelowUpper() && c.ledger.Available(l.queued.Tier) > 0 &&
+		c.queue.MayBypass(now, l.queued.Tier, c.mayPromote())
+}
+
+// mayPromote says whether the stock lets a starved head through: below the upper bound, and with the promoted leases
+// in flight below max(1, budget × capacity).
+func (c *RequestQueueController) mayPromote() bool {
+	if !c.ledger.BelowUpper() {
+		return false
+	}
+	budget := c.config.Queue.PromotionBudget
+	limit := max(1, int(budget*int64(c.ledger.Capacity())/1_000_000))
+	return budget >= 1_000_000 || c.ledger.Promoted() < limit
+}
+
+// highest says whether the tier is the one whose requests are critical.
+func (c *RequestQueueController) highest(tier int) bool { return c.queue.Highest(tier) }
+
+func (c *RequestQueueController) push(now time.Time, l *Lease) error {
+	if c.fault != nil {
+		if err := c.fault("push"); err != nil {
+			return err
+		}
+	}
+	displaced, err := c.queue.Push(now, &l.queued)
+	if displaced != nil {
+		d := displaced.Owner.(*Lease)
+		c.counts.displaced[displaced.Tier]++
+		c.flows.left(d.flow)
+		d.end(ErrDisplaced, c.retryAfter(now, d, ErrDisplaced))
+	}
+	if err != nil {
+		return err
+	}
+	l.stage = stageWaiting
+	l.woken = c.channel.Get().(chan struct{})
+	return nil
+}
+
+func (c *RequestQueueController) reject(now time.Time, l *Lease, err error) {
+	l.stage = stageEnded
+	l.err = err
+	l.retry = c.retryAfter(now, l, err)
+}

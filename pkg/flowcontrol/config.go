@@ -1,0 +1,82 @@
+package flowcontrol
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// Config is the controller's configuration with that of the queue and the stock that it owns.
+type Config struct {
+	Queue fairqueue.Config
+	Stock stock.Config
+	// Tiers has what the controller needs to know of each tier of Queue.Tiers, in the same order.
+	Tiers []TierConfig
+	// Enabled: false passes everything by the queue; stock is still counted.
+	Enabled bool
+	// EnqueueAll queues every tier; otherwise only the highest one may wait, and the others are shed under load.
+	EnqueueAll bool
+	// HoldWhenEmpty queues while no backend is ready; otherwise such an arrival ends with ErrNoEndpoint.
+	HoldWhenEmpty bool
+	// NumPoppers is the number of parked goroutines, at least 1; it bounds nothing on the requests' path.
+	NumPoppers int
+	// PopperWaitBase and PopperWaitJitterMax are the wait before a retry after an unexpected error.
+	PopperWaitBase, PopperWaitJitterMax time.Duration
+	// ExpiryCleanupInterval is the longest time between two sweeps while somebody waits.
+	ExpiryCleanupInterval time.Duration
+	// MaxLabels bounds the label values of the metrics by model and by flow; beyond it they are "other".
+	MaxLabels int
+}
+
+// TierConfig is the controller's part of a tier.
+type TierConfig struct {
+	// ReservedFloor is stock kept free for the tier, in requests, ReservedPerSlot as a share of the capacity.
+	ReservedFloor   int
+	ReservedPerSlot stock.Micro
+}
+
+// DefaultConfig is the seed's, for one tier.
+func DefaultConfig() Config {
+	return Config{
+		Queue: fairqueue.DefaultConfig(), Stock: stock.DefaultConfig(), Tiers: []TierConfig{{}},
+		Enabled: true, HoldWhenEmpty: true,
+		NumPoppers: 10, PopperWaitBase: 10 * time.Millisecond, PopperWaitJitterMax: time.Millisecond,
+		ExpiryCleanupInterval: time.Second, MaxLabels: 1000,
+	}
+}
+
+// Validate reports every problem at once, with those of the queue and the stock; the names are the file's.
+func (c *Config) Validate() error {
+	problems := []error{c.Queue.Validate(), c.Stock.Validate()}
+	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if len(c.Tiers) != len(c.Queue.Tiers) {
+		bad("tiers: %d tiers for %d of the queue", len(c.Tiers), len(c.Queue.Tiers))
+	}
+	for i, t := range c.Tiers {
+		if t.ReservedFloor < 0 {
+			bad("tiers[%d].reservedFloor: %d: want at least 0", i, t.ReservedFloor)
+		}
+		if t.ReservedPerSlot < 0 {
+			bad("tiers[%d].reservedPerSlot: %g: want at least 0", i, t.ReservedPerSlot.Float())
+		}
+	}
+	if c.NumPoppers < 1 || c.NumPoppers > 10_000 {
+		bad("requestQueueController.numPoppers: %d: want 1 to 10000", c.NumPoppers)
+	}
+	if c.PopperWaitBase <= 0 {
+		bad("requestQueueController.popperWaitBase: %v: want more than 0", c.PopperWaitBase)
+	}
+	if c.PopperWaitJitterMax < 0 {
+		bad("requestQueueController.popperWaitJitterMax: %v: want at least 0", c.PopperWaitJitterMax)
+	}
+	if c.ExpiryCleanupInterval <= 0 {
+		bad("requestQueueController.expiryCleanupInterval: %v: want more than 0", c.ExpiryCleanupInterval)
+	}
+	if c.MaxLabels < 1 {
+		bad("limits.maxFlows: %d: want at least 1", c.MaxLabels)
+	}
+	return errors.Join(problems...)
+}

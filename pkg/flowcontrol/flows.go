@@ -1,0 +1,60 @@
+package flowcontrol
+
+// flowAccount is what the controller keeps of a flow while it has a request waiting or in flight.
+type flowAccount struct {
+	key      flowKey
+	waiting  int // being admitted or in the queue
+	inflight int
+	backoff  schedule
+}
+
+type flowKey struct {
+	tier int
+	flow string
+}
+
+// flowAccounts are bounded by the requests in the system: an account without one goes.
+type flowAccounts struct {
+	live map[flowKey]*flowAccount
+	free []*flowAccount
+}
+
+func (f *flowAccounts) init() { f.live = map[flowKey]*flowAccount{} }
+
+// enter counts a request of the flow as waiting.
+func (f *flowAccounts) enter(tier int, flow string) *flowAccount {
+	key := flowKey{tier, flow}
+	a := f.live[key]
+	if a == nil {
+		if n := len(f.free); n > 0 {
+			a = f.free[n-1]
+			f.free = f.free[:n-1]
+		} else {
+			a = new(flowAccount)
+		}
+		*a = flowAccount{key: key}
+		f.live[key] = a
+	}
+	a.waiting++
+	return a
+}
+
+// left is told that a request of the flow waits no more; when it was granted, taken comes first.
+func (f *flowAccounts) left(a *flowAccount) {
+	a.waiting--
+	f.drop(a)
+}
+
+func (f *flowAccounts) taken(a *flowAccount) { a.inflight++ }
+
+func (f *flowAccounts) settled(a *flowAccount) {
+	a.inflight--
+	f.drop(a)
+}
+
+func (f *flowAccounts) drop(a *flowAccount) {
+	if a.waiting == 0 && a.inflight == 0 {
+		delete(f.live, a.key)
+		f.free = append(f.free, a)
+	}
+}

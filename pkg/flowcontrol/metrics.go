@@ -1,0 +1,188 @@
+package flowcontrol
+
+import (
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// metrics are the seed's names under the prefix weir_, and ours. What the requests' own goroutines know is counted by
+// them, outside the lock; what the lock guards is read when it is scraped.
+type metrics struct {
+	limit int
+
+	mu     sync.RWMutex
+	labels map[labels]*series
+
+	outcomes    [NumOutcomes]prometheus.Counter
+	requests    *prometheus.CounterVec
+	length      *prometheus.GaugeVec
+	latency     *prometheus.HistogramVec
+	stock       *prometheus.GaugeVec
+	bypass      *prometheus.CounterVec
+	expired     *prometheus.CounterVec
+	cancelled   *prometheus.CounterVec
+	pushErrors  *prometheus.CounterVec
+	accounts    *accounts
+	collectable []prometheus.Collector
+}
+
+type labels struct{ model, target string }
+
+// overflow is the label value of everything beyond the limit.
+const overflow = "other"
+
+// maxLabelLength bounds one label value, in bytes.
+const maxLabelLength = 128
+
+func newMetrics(c *RequestQueueController) *metrics {
+	byModel := []string{"model", "target_model"}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "weir", Name: name, Help: help}, labels)
+	}
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "weir", Name: name, Help: help}, byModel)
+	}
+	m := &metrics{
+		limit:  c.config.MaxLabels,
+		labels: map[labels]*series{},
+		requests: counter("requests_total",
+			"Requests by how they ended; each request is counted once.", "outcome"),
+		length: gauge("queue_length", "Requests that wait in the queue now."),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "weir", Name: "queue_latency_seconds",
+			Help: "Time in the queue of requests that waited there, observed at their end; success: dispatched and " +
+				"answered with a status below 500. Bypasses are not observed.",
+			Buckets: []float64{
+				.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20, 30, 60, 120,
+			},
+			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100,
+		}, append(byModel, "success")),
+		stock:  gauge("stock_level", "Leases held now: requests dispatched and not complete."),
+		bypass: counter("bypass_total", "Requests dispatched without waiting in the queue.", byModel...),
+		expired: counter("requests_expired_total",
+			"Requests whose TTL passed in the queue.", byModel...),
+		cancelled: counter("requests_cancelled_total",
+			"Requests whose client went away, or whose deadline passed, before dispatch.", byModel...),
+		pushErrors: counter("queue_push_errors_total",
+			"Requests that the queue did not take.", append(byModel, "error_type")...),
+		accounts: newAccounts(c),
+	}
+	for o := range m.outcomes {
+		m.outcomes[o] = m.requests.WithLabelValues(Outcome(o).String())
+	}
+	m.collectable = []prometheus.Collector{
+		m.requests, m.length, m.latency, m.stock, m.bypass, m.expired, m.cancelled, m.pushErrors, m.accounts,
+	}
+	return m
+}
+
+// Collectors are the controller's metrics, for the registry of the wiring.
+func (c *RequestQueueController) Collectors() []prometheus.Collector { return c.metrics.collectable }
+
+// series are the metrics of one model and target model.
+type series struct {
+	metrics                *metrics
+	model, target          string
+	length, stock          prometheus.Gauge
+	bypass                 prometheus.Counter
+	expired, cancelled     prometheus.Counter
+	latencyOK, latencyFail prometheus.Observer
+}
+
+// of finds the series of a model; beyond the limit all share one.
+func (m *metrics) of(model, target string) *series {
+	key := labels{model, target}
+	m.mu.RLock()
+	s := m.labels[key]
+	m.mu.RUnlock()
+	if s != nil {
+		return s
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s = m.labels[key]; s != nil {
+		return s
+	}
+	if len(m.labels) >= m.limit || !presentable(model) || !presentable(target) {
+		key = labels{overflow, overflow}
+		if s = m.labels[key]; s != nil {
+			return s
+		}
+	}
+	s = &series{
+		metrics: m, model: key.model, target: key.target,
+		length:      m.length.WithLabelValues(key.model, key.target),
+		stock:       m.stock.WithLabelValues(key.model, key.target),
+		bypass:      m.bypass.WithLabelValues(key.model, key.target),
+		expired:     m.expired.WithLabelValues(key.model, key.target),
+		cancelled:   m.cancelled.WithLabelValues(key.model, key.target),
+		latencyOK:   m.latency.WithLabelValues(key.model, key.target, "true"),
+		latencyFail: m.latency.WithLabelValues(key.model, key.target, "false"),
+	}
+	m.labels[key] = s
+	return s
+}
+
+// presentable says whether a name that a client chose may be a label value.
+func presentable(name string) bool {
+	return len(name) <= maxLabelLength && strings.ToValidUTF8(name, "") == name
+}
+
+func (s *series) waiting(n float64) { s.length.Add(n) }
+
+func (s *series) bypassed(*Lease) {
+	s.stock.Inc()
+	s.bypass.Inc()
+}
+
+func (s *series) granted(*Lease) { s.stock.Inc() }
+
+// completed counts the end of a dispatched request.
+func (s *series) completed(l *Lease, done Completion) {
+	s.stock.Dec()
+	s.metrics.outcomes[OutcomeDispatched].Inc()
+	if l.bypass {
+		return
+	}
+	if done.Status > 0 && done.Status < 500 {
+		s.latencyOK.Observe(l.waited.Seconds())
+	} else {
+		s.latencyFail.Observe(l.waited.Seconds())
+	}
+}
+
+// rejected counts a request that ended without a lease; l is nil or was not queued, or has waited.
+func (s *series) rejected(l *Lease, r *Rejection) *Rejection {
+	s.metrics.outcomes[r.Outcome].Inc()
+	if l != nil && l.waited > 0 {
+		s.latencyFail.Observe(l.waited.Seconds())
+	}
+	switch r.Outcome {
+	case OutcomeTTLExpired:
+		s.expired.Inc()
+	case OutcomeClientCancelled, OutcomeDeadlineExceeded:
+		s.cancelled.Inc()
+	case OutcomeFlowFull, OutcomeQueueFull, OutcomeInternal:
+		s.metrics.pushErrors.WithLabelValues(s.model, s.target, errorType(r.Err)).Inc()
+	case OutcomeDispatched, OutcomeShed, OutcomeDisplaced, OutcomePreempted, OutcomeNoEndpoint, OutcomeDraining,
+		OutcomeBadRequest, OutcomeTooLarge:
+	}
+	return r
+}
+
+// errorType is the seed's name of a push error.
+func errorType(err error) string {
+	switch {
+	case errors.Is(err, fairqueue.ErrTooManyFlows):
+		return "ErrTooManyFlows"
+	case errors.Is(err, fairqueue.ErrInsufficientFlowCapacity):
+		return "ErrInsufficientFlowCapacity"
+	default:
+		return "internal"
+	}
+}

@@ -1,0 +1,82 @@
+package flowcontrol
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Run parks the poppers until ctx is over, and returns when they have ended. Requests are admitted, granted and
+// completed without it; what needs it is time: expiry, starvation, and the retry after an unexpected error.
+func (c *RequestQueueController) Run(ctx context.Context) error {
+	var poppers sync.WaitGroup
+	for range c.config.NumPoppers {
+		poppers.Go(func() {
+			for {
+				select {
+				case <-c.poke:
+					c.popOnce()
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	poppers.Wait()
+	c.mu.Lock()
+	c.timer.Stop()
+	c.armed = time.Time{}
+	c.mu.Unlock()
+	return nil
+}
+
+// wakePopper wakes one popper; if one is about to wake already, that is enough.
+func (c *RequestQueueController) wakePopper() {
+	select {
+	case c.poke <- struct{}{}:
+	default:
+	}
+}
+
+func (c *RequestQueueController) popOnce() {
+	now := time.Now()
+	c.mu.Lock()
+	c.armed = time.Time{}
+	if !c.retryAt.IsZero() && !now.Before(c.retryAt) {
+		c.retryAt = time.Time{}
+	}
+	c.pump(now)
+	c.arm(now)
+	failure := c.failure
+	c.failure = nil
+	c.mu.Unlock()
+	if failure != nil {
+		c.log.Error(failure, "a popper failed and tries again", "after", c.config.PopperWaitBase)
+	}
+}
+
+// arm sets the timer to the next moment at which something is due. It only moves it forward: a timer that stands too
+// early finds nothing to do and is armed anew.
+func (c *RequestQueueController) arm(now time.Time) {
+	if c.queue.Len() == 0 {
+		if !c.armed.IsZero() {
+			c.timer.Stop()
+			c.armed = time.Time{}
+		}
+		return
+	}
+	at := now.Add(c.config.ExpiryCleanupInterval)
+	if d, ok := c.queue.NextDeadline(); ok && d.Before(at) {
+		at = d
+	}
+	if s, ok := c.queue.NextStarvation(now); ok && s.Before(at) {
+		at = s
+	}
+	if !c.retryAt.IsZero() && c.retryAt.Before(at) {
+		at = c.retryAt
+	}
+	if c.armed.IsZero() || at.Before(c.armed) {
+		c.armed = at
+		c.timer.Reset(max(0, at.Sub(now)))
+	}
+}

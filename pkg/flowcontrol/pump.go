@@ -1,0 +1,112 @@
+package flowcontrol
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// pump is the pop loop: it releases waiters for as long as the band, the reservations and the placer let one through.
+// An unexpected failure loses nobody: whoever was not yet popped stays in the queue, and a popper tries again.
+func (c *RequestQueueController) pump(now time.Time) {
+	if c.queue.Len() == 0 {
+		return
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			c.fail(now, fmt.Errorf("flowcontrol: dequeueing: %v", r))
+		}
+	}()
+	c.expire(now)
+	for c.queue.Len() > 0 {
+		admit := fairqueue.Admit{Promote: c.mayPromote()}
+		if c.ledger.BelowLower() {
+			admit.Tiers = fairqueue.TierSet(c.ledger.AvailableTo())
+		}
+		if admit.Tiers == 0 && !admit.Promote {
+			return
+		}
+		next := c.queue.Peek(now, admit)
+		if next.Request == nil {
+			return
+		}
+		c.counts.attempts++
+		if c.fault != nil {
+			if err := c.fault("pop"); err != nil {
+				c.fail(now, err)
+				return
+			}
+		}
+		c.release(now, next)
+	}
+}
+
+// release places the candidate and grants it, or closes its lane.
+func (c *RequestQueueController) release(now time.Time, next fairqueue.Candidate) {
+	l := next.Request.Owner.(*Lease)
+	bound := BelowLower
+	if next.Promoted {
+		bound = BelowUpper
+	}
+	e := c.placer.Place(l.placement, bound)
+	if e == NoEndpoint {
+		dead := !c.placer.HasReady(l.placement)
+		c.queue.CloseLane(next.Request, dead)
+		if !dead {
+			c.closed[next.Request.Lane] = l.placement
+		}
+		return
+	}
+	c.queue.Pop(next)
+	c.take(l, e, next.Promoted)
+	c.flows.left(l.flow)
+	c.counts.successes++
+	if next.Promoted {
+		c.counts.promotions[next.Request.Tier]++
+	}
+	c.backoff.drained(now)
+	l.flow.backoff.drained(now)
+	l.stage = stageGranted
+	l.wake()
+}
+
+// openLanes opens the closed lanes that a settlement at e may have made room in. There are as many as different
+// subsets wait at full backends, not as many as requests.
+func (c *RequestQueueController) openLanes(e Endpoint) {
+	for lane, p := range c.closed {
+		if c.placer.CanServe(p, e) {
+			delete(c.closed, lane)
+			c.queue.OpenLane(lane)
+		}
+	}
+}
+
+// expire ends the waits that are over.
+func (c *RequestQueueController) expire(now time.Time) {
+	if c.queue.Len() == 0 {
+		return
+	}
+	c.expired = c.queue.CleanupExpired(now, c.expired[:0])
+	for i, r := range c.expired {
+		l := r.Owner.(*Lease)
+		err := ErrExpiredTTL
+		if !r.TTLOver(now) {
+			err = errDeadline
+		}
+		c.flows.left(l.flow)
+		l.end(err, c.retryAfter(now, l, err))
+		c.expired[i] = nil
+	}
+}
+
+// fail remembers an unexpected failure for the popper to log, and lets one try again after a short wait.
+func (c *RequestQueueController) fail(now time.Time, err error) {
+	c.failure = err
+	wait := c.config.PopperWaitBase
+	if c.config.PopperWaitJitterMax > 0 {
+		wait += time.Duration(c.jitter.Int64N(int64(c.config.PopperWaitJitterMax)))
+	}
+	c.retryAt = now.Add(wait)
+	c.arm(now)
+}
