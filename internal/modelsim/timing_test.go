@@ -112,6 +112,12 @@ func TestClientLeaves(t *testing.T) {
 				start := time.Now()
 				leave()
 				wg.Wait()
+				if err := b.WaitFor(t.Context(), func(s Stats) bool { return s.Running+s.Waiting == 0 }); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(start); took != delay {
+					t.Errorf("the slot was free after %v, want %v", took, delay)
+				}
 				if status, _ := b.post(chatPath, `{"messages":[]}`); status != http.StatusOK {
 					t.Errorf("status %d, want 200", status)
 				}
@@ -124,6 +130,32 @@ func TestClientLeaves(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestClientLeavesAStream: also with data under way the slot is free at once.
+func TestClientLeavesAStream(t *testing.T) {
+	inBubble(t, Fixed(1, time.Second), func(t *testing.T, b *bubble) {
+		ctx, leave := context.WithCancel(t.Context())
+		resp, err := b.send(ctx, chatPath, `{"messages":[],"stream":true,"max_tokens":10}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		start := time.Now()
+		if _, err := resp.Body.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(start); waited != 100*time.Millisecond {
+			t.Errorf("the first data came after %v, want 100ms", waited)
+		}
+		leave()
+		if err := b.WaitFor(t.Context(), func(s Stats) bool { return s.Aborted == 1 }); err != nil {
+			t.Error(err)
+		}
+		if s := b.Stats(); s.Running != 0 || s.GeneratedTokens != 1 || time.Since(start) != 100*time.Millisecond {
+			t.Errorf("%v after the first data %+v, want nothing running after one token", time.Since(start), s)
+		}
+	})
 }
 
 // TestWaitFor wakes on a change and gives up with the context.
