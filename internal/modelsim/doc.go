@@ -9,8 +9,8 @@
 //
 // [TinyVLLM] (the default) is calibrated on a real vLLM: prefill per prompt token, decode steps that slow down with the
 // batch. [Fixed] gives every request the same service time in a number of slots. [Instant] answers at once from
-// prepared bytes, without reading anything of the request but its path and whether it asks for a stream: an upstream
-// for proxy benchmarks that costs next to nothing itself.
+// prepared bytes, without parsing the request (it only looks whether a stream is asked for): an upstream for proxy
+// benchmarks that costs next to nothing itself.
 //
 // # Answers
 //
@@ -27,5 +27,5 @@
 //
 //   - Started = Completed + Failed + Aborted + those in flight, always.
 //   - A request whose client has left ends as Aborted, and holds its slot for the abort delay and no longer.
-//   - Without requests there is no timer and no goroutine but the listener's.
+//   - Without requests there is no timer and no goroutine but those of the listener and its open connections.
 package modelsim
