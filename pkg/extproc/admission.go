@@ -1,0 +1,196 @@
+package extproc
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+)
+
+// The message timeout that Envoy is asked for while a request waits: its longest wait and a margin, up to the most
+// that Envoy's max_message_timeout can be.
+const (
+	waitMargin = 5 * time.Second
+	longest    = time.Hour
+)
+
+// classHint keeps the dynamic metadata until the tier is resolved, which takes the model.
+type classHint struct{ metadata *corev3.Metadata }
+
+// read takes in the request headers, and says whether the body is wanted.
+func (st *stream) read(m *extprocv3.ProcessingRequest) error {
+	c, h := st.cfg, m.GetRequestHeaders()
+	st.headers.read(&c.names, h.GetHeaders().GetHeaders())
+	st.headers.end = h.GetEndOfStream()
+	st.asked = true
+	st.api = apiOf(&st.headers)
+	st.model = st.headers.values[c.modelHeader]
+	if st.model != "" {
+		st.target = st.server.target(c, st.model)
+	}
+	if st.headers.bytes > c.Limits.MaxHeaderBytes {
+		return tooLarge(fmt.Sprintf("The request headers are larger than %d bytes.", c.Limits.MaxHeaderBytes))
+	}
+	metadata := m.GetMetadataContext()
+	st.subset = subsetOf(metadata)
+	if st.subset.Set && len(st.subset.Members) == 0 {
+		return fmt.Errorf("extproc: the subset hint is empty: %w", flowcontrol.ErrNoEndpoint)
+	}
+	st.identity = c.identify(&st.headers, metadata, m.GetAttributes())
+	if c.classMeta != nil {
+		st.class.metadata = metadata
+	}
+	st.wantsBody = st.bodyWanted()
+	if st.headers.end && st.api != noAPI && st.modelNeeded() && st.model == "" {
+		return badRequest("model", "The request has no body, so the field \"model\" is missing.")
+	}
+	return nil
+}
+
+// modelNeeded says that a model's name is wanted for the flow, the tier, the placement or a rewrite.
+func (st *stream) modelNeeded() bool {
+	c := st.cfg
+	return c.RoutesByModel || len(c.models) > 0 || st.identity.byModel
+}
+
+// bodyWanted says whether to wait for the body before the request is offered to the controller.
+func (st *stream) bodyWanted() bool {
+	c := st.cfg
+	if st.api == noAPI || st.headers.end {
+		return false
+	}
+	rewrite := st.target != st.model
+	lacking := rewrite || st.model == "" && st.modelNeeded()
+	switch st.modes.request {
+	case modeNone, modeStreamed:
+		if c.RequestBody == BodyAlways || c.RequestBody == BodyAuto && lacking {
+			st.server.once.warn(st.server.log, "mode "+st.modes.request.String(),
+				"Envoy's request_body_mode does not let the body be read before the destination is named, so the model "+
+					"is known from the trusted header only, and is not rewritten: use BUFFERED",
+				"mode", st.modes.request.String())
+		}
+		return false
+	}
+	switch c.RequestBody {
+	case BodyNever:
+		return false
+	case BodyAlways:
+		return true
+	default:
+		// In FULL_DUPLEX_STREAMED the body comes anyway: then it is also looked at.
+		return lacking || st.modes.request == modeFullDuplex
+	}
+}
+
+// readBody scans the collected body and completes what the headers said.
+func (st *stream) readBody() error {
+	b := &st.body
+	if err := b.scan(); err != nil {
+		return err
+	}
+	f := &b.fields
+	if st.model == "" && st.modelNeeded() {
+		switch {
+		case f.Model != "":
+		case !f.Complete:
+			return badRequest("model", fmt.Sprintf("The field \"model\" was not found in the first %d bytes of the body: "+
+				"put it before the long fields.", len(b.bytes)))
+		case f.ModelSeen && f.ModelEnd == 0:
+			return badRequest("model", "The field \"model\" is not a string.")
+		case f.ModelSeen:
+			return badRequest("model", "The field \"model\" is empty.")
+		default:
+			return badRequest("model", "The field \"model\" is missing.")
+		}
+	}
+	if st.model == "" && f.Model != "" {
+		st.model = f.Model
+		st.target = st.server.target(st.cfg, st.model)
+	}
+	if !st.rewrites() && st.modes.request != modeFullDuplex {
+		b.drop(&st.server.memory) // Envoy holds it
+	}
+	return nil
+}
+
+// rewrites says that the model's value in the collected body is to be replaced.
+func (st *stream) rewrites() bool {
+	f := &st.body.fields
+	return f.ModelEnd > 0 && f.Model != st.target && st.target != ""
+}
+
+// admit offers the request to the controller and answers Envoy. It returns when the request was granted and answered,
+// or with an error when the stream is over.
+func (st *stream) admit() error {
+	s, c := st.server, st.cfg
+	placement, err := s.picker.Prepare(st.target, st.subset)
+	if err != nil {
+		return st.refuse(fmt.Errorf("%w: %w", flowcontrol.ErrNoEndpoint, err))
+	}
+	st.placement = placement
+	rank, unknown, clamped := c.tier(&st.headers, st.class.metadata, st.model, st.identity.tenant)
+	if unknown {
+		s.metrics.unknownClass.Inc()
+	}
+	if clamped {
+		s.metrics.clamped.Inc()
+	}
+	r := &flowcontrol.Request{
+		Flow:        st.identity.flowKey(st.model, st.target),
+		Model:       st.model,
+		TargetModel: st.target,
+		Tier:        rank,
+		Cost:        st.cost(),
+		Deadline:    c.deadline(&st.headers, st.begun),
+		Placement:   placement,
+	}
+	if d, ok := st.reader.Deadline(); ok && (r.Deadline.IsZero() || d.Before(r.Deadline)) {
+		r.Deadline = d
+	}
+	if st.api == noAPI && c.PassOn == PassOnPick {
+		st.lease, err = s.controller.PassOn(r)
+	} else {
+		r.OnQueued = st.onQueued
+		st.lease, err = s.controller.TryEnqueue(&st.reader, r)
+	}
+	if err != nil {
+		return st.reject(rejectionOf(err))
+	}
+	st.decided = true
+	if err := st.answerRequest(); err != nil {
+		return err
+	}
+	st.state = placed
+	st.lastAnswered = time.Now()
+	if st.lease != nil {
+		if st.preempted = st.lease.Preempted(); st.preempted != nil {
+			st.reader.start()
+		}
+	}
+	return nil
+}
+
+// onQueued is called in this goroutine just before it waits.
+func (st *stream) onQueued(maxWait time.Duration) {
+	// An error needs no answer: the reader sees the end of the stream.
+	_ = st.send(&extprocv3.ProcessingResponse{
+		OverrideMessageTimeout: durationpb.New(min(maxWait+waitMargin, longest)),
+	})
+	st.reader.start()
+}
+
+// cost is the request's cost in the queue: 1, unless the gateway says otherwise.
+func (st *stream) cost() fairqueue.Cost {
+	if v := st.headers.values[st.cfg.costHeader]; v != "" {
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil && n > 0 {
+			return fairqueue.Cost(min(n, int64(fairqueue.MaxCost)))
+		}
+	}
+	return 1
+}

@@ -1,0 +1,297 @@
+package body
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// MaxDepth is how deep arrays and objects may be nested.
+const MaxDepth = 512
+
+// Absent is the value of an integer field that is not there, or is no number.
+const Absent int64 = -1
+
+// maxInteger bounds integer fields, so that sums of them cannot overflow.
+const maxInteger = 1 << 40
+
+// Fields are what the scan finds at the top level of the body.
+type Fields struct {
+	// Model is the model's name, decoded; "" when it is not there.
+	Model string
+	// ModelStart and ModelEnd are the byte range of the model's value with its quotes; both 0 when it is not
+	// there or no string.
+	ModelStart, ModelEnd int
+	// ModelSeen says that there is a model of whatever kind; with ModelEnd 0 it is no string.
+	ModelSeen bool
+	// Stream is stream: true.
+	Stream bool
+	// IncludeUsage is stream_options.include_usage: true.
+	IncludeUsage bool
+	// MaxTokens, MaxCompletionTokens and MaxOutputTokens are max_tokens, max_completion_tokens and
+	// max_output_tokens, and N is n: 0 to 2^40, or Absent.
+	MaxTokens, MaxCompletionTokens, MaxOutputTokens, N int64
+	// Priority is the hint for the engine's own scheduler; HasPriority says that there is one.
+	Priority    float64
+	HasPriority bool
+	// PromptBytes is the length of the JSON of the prompt: messages, prompt, input, system, instructions, tools.
+	PromptBytes int
+	// Complete is false when the body was cut off and the fields are those of its first part.
+	Complete bool
+}
+
+// Syntax is what is wrong with a body that is no JSON object.
+type Syntax struct {
+	// Offset is the byte where the scan stopped.
+	Offset int
+	// Problem says what was wrong there.
+	Problem string
+}
+
+// Error implements error.
+func (e *Syntax) Error() string {
+	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Problem)
+}
+
+// errEnd is the end of the bytes inside of a value.
+var errEnd = errors.New("unexpected end")
+
+// Scan reads b. With partial, b may be cut off at any byte; the fields that were complete before the cut are
+// reported. An error is a *Syntax.
+func Scan(b []byte, partial bool) (Fields, error) {
+	s := scanner{b: b}
+	f := Fields{MaxTokens: Absent, MaxCompletionTokens: Absent, MaxOutputTokens: Absent, N: Absent}
+	err := s.top(&f)
+	switch {
+	case err == nil:
+		f.Complete = true
+		return f, nil
+	case errors.Is(err, errEnd):
+		if partial {
+			return f, nil
+		}
+		return f, &Syntax{Offset: len(b), Problem: err.Error()}
+	default:
+		return f, err
+	}
+}
+
+// promptKey numbers the keys that make up the prompt.
+type promptKey uint8
+
+const (
+	messages promptKey = iota
+	prompt
+	input
+	system
+	instructions
+	tools
+	numPromptKeys
+)
+
+type scanner struct {
+	b []byte
+	i int
+	// sizes are the lengths of the prompt's parts; the last duplicate counts.
+	sizes [numPromptKeys]int
+}
+
+func (s *scanner) fail(problem string) error { return &Syntax{Offset: s.i, Problem: problem} }
+
+// space skips blanks and returns the next byte without taking it.
+func (s *scanner) space() (byte, error) {
+	for s.i < len(s.b) {
+		switch c := s.b[s.i]; c {
+		case ' ', '\t', '\r', '\n':
+			s.i++
+		default:
+			return c, nil
+		}
+	}
+	return 0, errEnd
+}
+
+// top scans the object that is the body.
+func (s *scanner) top(f *Fields) error {
+	c, err := s.space()
+	if err != nil {
+		return err
+	}
+	if c != '{' {
+		return s.fail("the body is no JSON object")
+	}
+	s.i++
+	err = s.members(func(key []byte) error { return s.field(key, f) })
+	for _, n := range s.sizes {
+		f.PromptBytes += n
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := s.space(); err == nil {
+		return s.fail("something follows the JSON object")
+	}
+	return nil
+}
+
+// members scans the members of an object whose brace was taken, up to its end. value has to take the value of key,
+// which is decoded.
+func (s *scanner) members(value func(key []byte) error) error {
+	c, err := s.space()
+	if err != nil {
+		return err
+	}
+	if c == '}' {
+		s.i++
+		return nil
+	}
+	for {
+		if c != '"' {
+			return s.fail("a key was expected")
+		}
+		start := s.i
+		escaped, err := s.str()
+		if err != nil {
+			return err
+		}
+		key := s.b[start+1 : s.i-1]
+		if escaped {
+			key = unescape(key)
+		}
+		if c, err = s.space(); err != nil {
+			return err
+		}
+		if c != ':' {
+			return s.fail("a colon was expected")
+		}
+		s.i++
+		if _, err = s.space(); err != nil {
+			return err
+		}
+		if err = value(key); err != nil {
+			return err
+		}
+		if c, err = s.space(); err != nil {
+			return err
+		}
+		s.i++
+		switch c {
+		case '}':
+			return nil
+		case ',':
+		default:
+			s.i--
+			return s.fail("a comma or the end of the object was expected")
+		}
+		if c, err = s.space(); err != nil {
+			return err
+		}
+	}
+}
+
+// field takes one value of the top level.
+func (s *scanner) field(key []byte, f *Fields) error {
+	start := s.i
+	switch string(key) {
+	case "model":
+		return s.model(f)
+	case "stream":
+		err := s.value(1)
+		f.Stream = err == nil && string(s.b[start:s.i]) == "true"
+		return err
+	case "stream_options":
+		return s.streamOptions(f)
+	case "max_tokens":
+		return s.integer(&f.MaxTokens)
+	case "max_completion_tokens":
+		return s.integer(&f.MaxCompletionTokens)
+	case "max_output_tokens":
+		return s.integer(&f.MaxOutputTokens)
+	case "n":
+		return s.integer(&f.N)
+	case "priority":
+		err := s.value(1)
+		f.Priority, f.HasPriority = 0, false
+		if err == nil {
+			f.Priority, f.HasPriority = number(s.b[start:s.i])
+		}
+		return err
+	case "messages":
+		return s.part(messages)
+	case "prompt":
+		return s.part(prompt)
+	case "input":
+		return s.part(input)
+	case "system":
+		return s.part(system)
+	case "instructions":
+		return s.part(instructions)
+	case "tools":
+		return s.part(tools)
+	}
+	return s.value(1)
+}
+
+func (s *scanner) model(f *Fields) error {
+	start := s.i
+	f.Model, f.ModelStart, f.ModelEnd, f.ModelSeen = "", 0, 0, true
+	if s.b[s.i] != '"' {
+		return s.value(1)
+	}
+	escaped, err := s.str()
+	if err != nil {
+		f.ModelSeen = false
+		return err
+	}
+	raw := s.b[start+1 : s.i-1]
+	if escaped {
+		raw = unescape(raw)
+	}
+	f.Model, f.ModelStart, f.ModelEnd = validUTF8(raw), start, s.i
+	return nil
+}
+
+func (s *scanner) streamOptions(f *Fields) error {
+	f.IncludeUsage = false
+	if s.b[s.i] != '{' {
+		return s.value(1)
+	}
+	s.i++
+	return s.members(func(key []byte) error {
+		start := s.i
+		err := s.value(2)
+		if err == nil && string(key) == "include_usage" {
+			f.IncludeUsage = string(s.b[start:s.i]) == "true"
+		}
+		return err
+	})
+}
+
+// part measures a part of the prompt, also one that is cut off.
+func (s *scanner) part(k promptKey) error {
+	start := s.i
+	err := s.value(1)
+	s.sizes[k] = s.i - start
+	return err
+}
+
+func (s *scanner) integer(to *int64) error {
+	start := s.i
+	*to = Absent
+	if err := s.value(1); err != nil {
+		return err
+	}
+	if v, ok := number(s.b[start:s.i]); ok {
+		*to = int64(min(max(v, 0), maxInteger))
+	}
+	return nil
+}
+
+// number is the value of a JSON number.
+func number(b []byte) (float64, bool) {
+	if c := b[0]; c != '-' && (c < '0' || c > '9') {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(string(b), 64)
+	return v, err == nil || errors.Is(err, strconv.ErrRange)
+}

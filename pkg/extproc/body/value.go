@@ -1,0 +1,319 @@
+package body
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// value takes one value of any kind; depth is how many objects and arrays are open around it. It does not recurse.
+func (s *scanner) value(depth int) error {
+	// objects has a bit for each open bracket of this value: 1 for an object, 0 for an array.
+	var objects [MaxDepth / 64]uint64
+	open := 0
+	for {
+		// A value is expected, and a byte is there.
+		switch c := s.b[s.i]; {
+		case c == '"':
+			if _, err := s.str(); err != nil {
+				return err
+			}
+		case c == '{' || c == '[':
+			if depth+open >= MaxDepth {
+				return s.fail("nested too deep")
+			}
+			s.i++
+			if c == '{' {
+				objects[open/64] |= 1 << (open % 64)
+			} else {
+				objects[open/64] &^= 1 << (open % 64)
+			}
+			open++
+			next, err := s.space()
+			if err != nil {
+				return err
+			}
+			if next == c+2 { // '{' and '}', '[' and ']' are two apart
+				s.i++
+				open--
+				break
+			}
+			if c == '{' {
+				if err := s.key(); err != nil {
+					return err
+				}
+			}
+			continue
+		case c == '-' || c >= '0' && c <= '9':
+			if err := s.digits(); err != nil {
+				return err
+			}
+		default:
+			if err := s.literal(); err != nil {
+				return err
+			}
+		}
+		// A value has ended: close what ends here, and stand before the next one.
+		for {
+			if open == 0 {
+				return nil
+			}
+			c, err := s.space()
+			if err != nil {
+				return err
+			}
+			object := objects[(open-1)/64]>>((open-1)%64)&1 == 1
+			if object && c == '}' || !object && c == ']' {
+				s.i++
+				open--
+				continue
+			}
+			if c != ',' {
+				return s.fail("a comma or a closing bracket was expected")
+			}
+			s.i++
+			if _, err = s.space(); err != nil {
+				return err
+			}
+			if object {
+				if err := s.key(); err != nil {
+					return err
+				}
+			}
+			break
+		}
+	}
+}
+
+// key takes a key and its colon, and stands before the value.
+func (s *scanner) key() error {
+	if s.b[s.i] != '"' {
+		return s.fail("a key was expected")
+	}
+	if _, err := s.str(); err != nil {
+		return err
+	}
+	c, err := s.space()
+	if err != nil {
+		return err
+	}
+	if c != ':' {
+		return s.fail("a colon was expected")
+	}
+	s.i++
+	_, err = s.space()
+	return err
+}
+
+func (s *scanner) literal() error {
+	for _, word := range [...]string{"true", "false", "null"} {
+		if s.b[s.i] != word[0] {
+			continue
+		}
+		rest := s.b[s.i:]
+		if len(rest) >= len(word) {
+			if string(rest[:len(word)]) == word {
+				s.i += len(word)
+				return nil
+			}
+		} else if strings.HasPrefix(word, string(rest)) {
+			return errEnd
+		}
+		return s.fail("neither true, false nor null")
+	}
+	return s.fail("a value was expected")
+}
+
+// digits takes a number: -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?. One at the very end of the bytes may be cut
+// off; at the top level an object's end has to follow, so that this is never mistaken for a whole one.
+func (s *scanner) digits() error {
+	at := func() byte {
+		if s.i < len(s.b) {
+			return s.b[s.i]
+		}
+		return 0
+	}
+	run := func() error {
+		start := s.i
+		for s.i < len(s.b) && s.b[s.i] >= '0' && s.b[s.i] <= '9' {
+			s.i++
+		}
+		switch {
+		case s.i == len(s.b):
+			return errEnd
+		case s.i == start:
+			return s.fail("a digit was expected")
+		}
+		return nil
+	}
+	if at() == '-' {
+		s.i++
+	}
+	if at() == '0' {
+		s.i++
+		if s.i == len(s.b) {
+			return errEnd
+		}
+	} else if err := run(); err != nil {
+		return err
+	}
+	if at() == '.' {
+		s.i++
+		if err := run(); err != nil {
+			return err
+		}
+	}
+	if c := at(); c == 'e' || c == 'E' {
+		s.i++
+		if c := at(); c == '+' || c == '-' {
+			s.i++
+		}
+		if err := run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// str takes a string, whose opening quote is the next byte, and says whether it has escapes.
+func (s *scanner) str() (escaped bool, err error) {
+	i := s.i + 1
+	for {
+		// Eight bytes at a time up to a quote, a backslash or a control character. The lowest mark is exact,
+		// only those above it may be false: the borrow of a subtraction goes upwards.
+		for i+8 <= len(s.b) {
+			w := binary.LittleEndian.Uint64(s.b[i:])
+			q, e := w^(ones*'"'), w^(ones*'\\')
+			marks := ((q-ones)&^q | (e-ones)&^e | (w-ones*0x20)&^w) & highs
+			if marks != 0 {
+				i += bits.TrailingZeros64(marks) / 8
+				break
+			}
+			i += 8
+		}
+		if i >= len(s.b) {
+			s.i = len(s.b)
+			return escaped, errEnd
+		}
+		switch c := s.b[i]; {
+		case c == '"':
+			s.i = i + 1
+			return escaped, nil
+		case c == '\\':
+			escaped = true
+			if i, err = s.escape(i + 1); err != nil {
+				return true, err
+			}
+		case c < 0x20:
+			s.i = i
+			return escaped, s.fail("a control character in a string")
+		default:
+			i++
+		}
+	}
+}
+
+// escape checks the escape whose letter is at i, and returns the index after it.
+func (s *scanner) escape(i int) (int, error) {
+	if i >= len(s.b) {
+		s.i = len(s.b)
+		return i, errEnd
+	}
+	switch s.b[i] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i + 1, nil
+	case 'u':
+		for j := i + 1; j < i+5; j++ {
+			if j >= len(s.b) {
+				s.i = len(s.b)
+				return j, errEnd
+			}
+			if _, ok := hexDigit(s.b[j]); !ok {
+				s.i = j
+				return j, s.fail("a hexadecimal digit was expected")
+			}
+		}
+		return i + 5, nil
+	}
+	s.i = i
+	return i, s.fail("an escape that JSON does not have")
+}
+
+func hexDigit(c byte) (rune, bool) {
+	switch {
+	case c >= '0' && c <= '9':
+		return rune(c - '0'), true
+	case c >= 'a' && c <= 'f':
+		return rune(c-'a') + 10, true
+	case c >= 'A' && c <= 'F':
+		return rune(c-'A') + 10, true
+	}
+	return 0, false
+}
+
+// unescape decodes a string's inside that str has checked. Half of a surrogate pair becomes U+FFFD.
+func unescape(raw []byte) []byte {
+	out := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); {
+		if raw[i] != '\\' {
+			out = append(out, raw[i])
+			i++
+			continue
+		}
+		switch c := raw[i+1]; c {
+		case 'b':
+			out = append(out, '\b')
+		case 'f':
+			out = append(out, '\f')
+		case 'n':
+			out = append(out, '\n')
+		case 'r':
+			out = append(out, '\r')
+		case 't':
+			out = append(out, '\t')
+		case 'u':
+			r := unicodeEscape(raw[i:])
+			if utf16.IsSurrogate(r) {
+				low := unicodeEscape(raw[i+6:])
+				if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+					i += 6
+				}
+			}
+			out = utf8.AppendRune(out, r)
+			i += 4
+		default:
+			out = append(out, c)
+		}
+		i += 2
+	}
+	return out
+}
+
+// unicodeEscape is the value of the \uXXXX at the beginning of b, or -1.
+func unicodeEscape(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return -1
+	}
+	var r rune
+	for _, c := range b[2:6] {
+		d, _ := hexDigit(c)
+		r = r<<4 | d
+	}
+	return r
+}
+
+// validUTF8 is b as a string; each byte that is no UTF-8 becomes U+FFFD, as encoding/json has it.
+func validUTF8(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	return string(bytes.Runes(b))
+}

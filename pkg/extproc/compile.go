@@ -1,0 +1,113 @@
+package extproc
+
+import (
+	"strings"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+)
+
+// compiled is a configuration in the form that streams read. Immutable, but for the cache of answers.
+type compiled struct {
+	Config
+	names       headerNames
+	ranks       tierRanks
+	flow        []source
+	classHeader slot
+	classMeta   *source
+	modelHeader slot
+	costHeader  slot
+	deadlines   []deadlineSource
+	models      map[string]*modelTargets
+	objectives  map[string]int // the ranks of their tiers
+	tenants     map[string]int // the highest rank that each may have
+	otherTenant int            // the same for tenants without a policy
+	defaultRank int
+	rejections  rejections
+	answers     answerCache
+}
+
+// noSlot stands for a header that is not configured: no request has a value there.
+const noSlot slot = maxSlots - 1
+
+// compile needs a valid configuration.
+func compile(cfg *Config) *compiled {
+	c := &compiled{
+		Config:     *cfg,
+		names:      newHeaderNames(),
+		ranks:      newTierRanks(cfg.Tiers),
+		models:     make(map[string]*modelTargets, len(cfg.Models)),
+		objectives: make(map[string]int, len(cfg.Objectives)),
+		tenants:    make(map[string]int, len(cfg.TenantPolicies)),
+		rejections: newRejections(cfg.Responses),
+	}
+	c.classHeader = c.optional(cfg.Criticality.Header)
+	c.modelHeader = c.optional(cfg.TrustedHeaders.Model)
+	c.costHeader = c.optional(cfg.TrustedHeaders.Cost)
+	for _, s := range []slot{c.modelHeader, c.costHeader} {
+		if s != noSlot {
+			c.names.control |= 1 << s
+		}
+	}
+	for _, text := range cfg.FlowKey {
+		c.flow = append(c.flow, c.source(text))
+	}
+	if m := cfg.Criticality.Metadata; m != "" {
+		s := c.source("metadata:" + m)
+		c.classMeta = &s
+	}
+	for _, name := range cfg.DeadlineHeaders {
+		c.deadlines = append(c.deadlines, deadlineSource{slot: c.names.add(name), grpc: strings.EqualFold(name, "grpc-timeout")})
+	}
+	for i := range cfg.Models {
+		m := &cfg.Models[i]
+		c.models[m.Name] = newModelTargets(m, c.rank(m.Criticality, noRank))
+	}
+	for _, o := range cfg.Objectives {
+		c.objectives[o.Name] = c.ranks.byPriority(o.Priority)
+	}
+	for tenant, p := range cfg.TenantPolicies {
+		c.tenants[tenant] = c.rank(p.MaxClass, 0)
+	}
+	c.otherTenant = c.tenants["*"] // 0, the highest, without such a policy
+	standard, _ := c.ranks.byName("standard")
+	c.defaultRank = c.rank(cfg.Criticality.Default, standard)
+	return c
+}
+
+// noRank is the rank of what does not say any.
+const noRank = -1
+
+func (c *compiled) rank(name string, otherwise int) int {
+	if r, ok := c.ranks.byName(name); ok {
+		return r
+	}
+	return otherwise
+}
+
+func (c *compiled) optional(header string) slot {
+	if header == "" {
+		return noSlot
+	}
+	return c.names.add(header)
+}
+
+func (c *compiled) source(text string) source {
+	s, err := parseSource(text)
+	if err != nil {
+		panic(err) // Validate has accepted it
+	}
+	if s.kind == fromHeader {
+		first := c.names.add(s.name)
+		s.slots = []slot{first}
+		switch first { // the ecosystem's names stand for their older synonyms too
+		case slotFairness:
+			s.slots = append(s.slots, slotOldFairness)
+		case slotObjective:
+			s.slots = append(s.slots, slotOldObjective)
+		}
+	}
+	return s
+}
+
+// status is the HTTP status of an outcome.
+func (c *compiled) status(o flowcontrol.Outcome) int { return c.rejections.status[o] }

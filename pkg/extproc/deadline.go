@@ -1,0 +1,59 @@
+package extproc
+
+import (
+	"strconv"
+	"time"
+)
+
+// deadlineSource is one header with the client's deadline.
+type deadlineSource struct {
+	slot slot
+	grpc bool // in gRPC's format, else milliseconds
+}
+
+// maxTimeout is the longest timeout that a header can ask for; a longer one is none at all.
+const maxTimeout = 30 * 24 * time.Hour
+
+// deadline is the earliest that the headers ask for, and zero when none does. What cannot be read, 0 and less do not
+// count: to Envoy 0 means no timeout.
+func (c *compiled) deadline(h *headers, now time.Time) time.Time {
+	var earliest time.Time
+	for _, s := range c.deadlines {
+		v := h.values[s.slot]
+		if v == "" {
+			continue
+		}
+		var timeout time.Duration
+		if s.grpc {
+			timeout = grpcTimeout(v)
+		} else if ms, err := strconv.ParseInt(v, 10, 64); err == nil && ms < int64(maxTimeout/time.Millisecond) {
+			timeout = time.Duration(ms) * time.Millisecond
+		}
+		if timeout <= 0 || timeout > maxTimeout {
+			continue
+		}
+		if at := now.Add(timeout); earliest.IsZero() || at.Before(earliest) {
+			earliest = at
+		}
+	}
+	return earliest
+}
+
+// grpcTimeout reads 1 to 8 digits and a unit (H, M, S, m, u, n), or returns 0.
+func grpcTimeout(v string) time.Duration {
+	if len(v) < 2 || len(v) > 9 {
+		return 0
+	}
+	n, err := strconv.ParseUint(v[:len(v)-1], 10, 32)
+	if err != nil {
+		return 0
+	}
+	unit := map[byte]time.Duration{
+		'H': time.Hour, 'M': time.Minute, 'S': time.Second,
+		'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
+	}[v[len(v)-1]]
+	if n > uint64(maxTimeout/time.Nanosecond) || unit > 0 && time.Duration(n) > maxTimeout/unit {
+		return 0
+	}
+	return time.Duration(n) * unit
+}

@@ -1,0 +1,66 @@
+// Package extproc speaks Envoy's external processing protocol: one gRPC stream for each HTTP request. It reads what
+// a request says of itself, asks the controller to admit it, holds it until it may go, names its destination to
+// Envoy, and watches the stream until the answer has ended.
+//
+// # What it owns
+//
+// The stream protocol in every mode that Envoy may be configured with, the reading of headers and bodies, the model
+// to target resolution and its rewrite, the identity of a request (flow, tenant, tier), the subset hint, the table
+// of statuses and the bodies of rejections, the size limits, and the observation of the answer.
+//
+// # What it must never know
+//
+// How the queue orders, what the stock is, where endpoints come from: no queue algorithm, no Kubernetes, no
+// scraping. To it a placement is an interface and an endpoint is a string to send.
+//
+// # The states of a stream
+//
+//	            response headers first
+//	  fresh ───────────────────────────────► foreign   (Envoy's own answer: answered empty, nothing admitted)
+//	    │ └─ observability mode ───────────► observed  (never answered, nothing admitted)
+//	    │ request headers
+//	    ├─ more is needed ──► collecting   body messages, trailers, the end of the stream are taken in
+//	    │                         │ the body is whole (or enough of it)
+//	    ▼                         ▼
+//	 admission: TryEnqueue or PassOn, in the handler's goroutine
+//	    │ granted                       │ rejected
+//	    ▼                               ▼
+//	  placed ── preempted ───────────► finished  (ImmediateResponse: the last message)
+//	    │ response headers              ▲
+//	    ├─ FULL_DUPLEX ► gated ─────────┤ preempted
+//	    ▼                │ body, trailers
+//	responding ◄─────────┘
+//	    │ the stream ends, whatever Recv says
+//	    ▼
+//	 the lease is settled, once
+//
+// Every message has a defined answer in every state: see transition.go. One that makes no sense there is answered
+// empty where Envoy waits for an answer, counted, and changes nothing.
+//
+// # Where a request waits, by the mode of its request body
+//
+//	BUFFERED              in the header phase when the headers say enough (the body is overridden to NONE and never
+//	                      sent), else in the body phase: headers answered at once, destination in the body's answer
+//	BUFFERED_PARTIAL      the same; the first part of the body has to say enough
+//	NONE, STREAMED        in the header phase, with what the headers say: the destination has to be in the headers'
+//	                      answer, and no chunk comes before it
+//	FULL_DUPLEX_STREAMED  after the whole body was collected; then headers and body are answered together
+//
+// # Goroutines
+//
+// A stream is served by its handler's goroutine, which alone owns the state and sends. A second one, which only
+// receives, is started when the first one has something else to wait for: the queue, or a preemption. An
+// uncontended request that cannot be preempted has one goroutine.
+//
+// # Invariants
+//
+//   - A stream that asks for admission ends in exactly one outcome: a lease that is settled once, a rejection by
+//     TryEnqueue or PassOn, or one Refuse.
+//   - An ImmediateResponse is the last message.
+//   - After the answer to the response headers nothing is ever cut.
+//   - No destination that a client named goes on to the upstream, also for requests that are not placed.
+//   - The bytes of bodies held are bounded for each request and in total, and are given back at the stream's end.
+//
+// Tests: the state machine by scripts (stream_test.go), each defect of peers by its name (defects_test.go), and
+// fuzzing of the body scan, the usage reader, the subset forms and of message sequences.
+package extproc

@@ -1,0 +1,56 @@
+package extproc
+
+import "strings"
+
+// api is whose protocol a path speaks: it decides the shape of errors.
+type api uint8
+
+const (
+	noAPI     api = iota // no inference: passed on
+	openAI               // chat completions, completions, responses, embeddings and the like
+	anthropic            // messages
+)
+
+// inferencePaths are the ends of the paths of requests that run a model; a gateway may put a prefix before them.
+var inferencePaths = []struct {
+	suffix string
+	api    api
+}{
+	{"/v1/chat/completions", openAI},
+	{"/v1/completions", openAI},
+	{"/v1/messages", anthropic},
+	{"/v1/responses", openAI},
+	{"/v1/embeddings", openAI},
+	{"/v1/rerank", openAI},
+	{"/v1/score", openAI},
+	{"/v1/classify", openAI},
+	{"/v1/pooling", openAI},
+}
+
+// apiOf says what a request asks for: inference is a POST of JSON to a known path, and all else is passed on.
+func apiOf(h *headers) api {
+	if h.values[slotMethod] != "POST" || !isJSON(h.values[slotContentType]) {
+		return noAPI
+	}
+	return apiOfPath(h.values[slotPath])
+}
+
+func apiOfPath(path string) api {
+	path, _, _ = strings.Cut(path, "?")
+	for i := range inferencePaths {
+		if p := &inferencePaths[i]; strings.HasSuffix(path, p.suffix) {
+			return p.api
+		}
+	}
+	return noAPI
+}
+
+// isJSON says whether a content type is JSON; none at all counts as JSON, as engines have it.
+func isJSON(contentType string) bool {
+	if contentType == "" || contentType == "application/json" {
+		return true
+	}
+	mediaType, _, _ := strings.Cut(contentType, ";")
+	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
+	return mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")
+}

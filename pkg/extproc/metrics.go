@@ -1,0 +1,112 @@
+package extproc
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are what the streams count. Outcomes are counted by the controller, not here.
+type metrics struct {
+	streams         prometheus.GaugeFunc
+	bodyBytes       prometheus.GaugeFunc
+	streamsTotal    *prometheus.CounterVec
+	unexpected      *prometheus.CounterVec
+	panics          prometheus.Counter
+	headersSeconds  prometheus.Histogram
+	firstToken      prometheus.Histogram
+	unknownClass    prometheus.Counter
+	clamped         prometheus.Counter
+	upstreamStatus  *prometheus.CounterVec
+	usageTokens     *prometheus.CounterVec
+	streamsByMode   [numModes]prometheus.Counter
+	statusByHundred [6]prometheus.Counter
+}
+
+// latencyBuckets go from a millisecond to ten minutes.
+var latencyBuckets = []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600}
+
+func newMetrics() *metrics {
+	m := &metrics{
+		streamsTotal: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_extproc_streams_total",
+			Help: "Streams that Envoy opened, by the mode of the request body.",
+		}, []string{"mode"}),
+		unexpected: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_extproc_unexpected_messages_total",
+			Help: "Messages that make no sense in the state of their stream; they were answered empty.",
+		}, []string{"message", "state"}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "weir_extproc_panics_total",
+			Help: "Panics while serving a stream. Each is a defect.",
+		}),
+		headersSeconds: histogram(
+			"weir_extproc_response_headers_seconds",
+			"From a request's arrival to its response headers. For a streamed answer that is not the first token."),
+		firstToken: histogram(
+			"weir_extproc_time_to_first_token_seconds",
+			"From a request's arrival to the first byte of its answer's body, where response bodies pass by (FULL_DUPLEX_STREAMED)."),
+		unknownClass: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "weir_extproc_unknown_class_total",
+			Help: "Requests that named a tier that does not exist; the name was ignored.",
+		}),
+		clamped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "weir_extproc_clamped_total",
+			Help: "Requests whose tier was lowered to their tenant's highest.",
+		}),
+		upstreamStatus: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_extproc_upstream_responses_total",
+			Help: "Answers of dispatched requests, by the hundreds of their status.",
+		}, []string{"status"}),
+		usageTokens: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_extproc_usage_tokens_total",
+			Help: "Tokens that answers reported, where they are read.",
+		}, []string{"kind"}),
+	}
+	for i := range m.streamsByMode {
+		m.streamsByMode[i] = m.streamsTotal.WithLabelValues(requestMode(i).String())
+	}
+	for i, label := range [...]string{"unknown", "1xx", "2xx", "3xx", "4xx", "5xx"} {
+		m.statusByHundred[i] = m.upstreamStatus.WithLabelValues(label)
+	}
+	return m
+}
+
+// bind adds the gauges that read the server.
+func (m *metrics) bind(s *Server) {
+	m.streams = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "weir_extproc_streams",
+		Help: "Open streams. A plateau at exactly 1024 is the default circuit breaker of Envoy's cluster for Weir.",
+	}, func() float64 { return float64(s.plateau.active.Load()) })
+	m.bodyBytes = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "weir_extproc_body_bytes",
+		Help: "Bytes of request bodies that are held in memory.",
+	}, func() float64 { return float64(s.memory.held.Load()) })
+}
+
+func (m *metrics) register(r prometheus.Registerer) error {
+	var errs []error
+	for _, c := range []prometheus.Collector{
+		m.streams, m.bodyBytes, m.streamsTotal, m.unexpected, m.panics, m.headersSeconds, m.firstToken,
+		m.unknownClass, m.clamped, m.upstreamStatus, m.usageTokens,
+	} {
+		errs = append(errs, r.Register(c))
+	}
+	return errors.Join(errs...)
+}
+
+// upstream counts one answer.
+func (m *metrics) upstream(status int) {
+	hundred := status / 100
+	if hundred < 1 || hundred > 5 {
+		hundred = 0
+	}
+	m.statusByHundred[hundred].Inc()
+}
+
+func histogram(name, help string) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: name, Help: help, Buckets: latencyBuckets, NativeHistogramBucketFactor: 1.1,
+		NativeHistogramMaxBucketNumber: 100,
+	})
+}

@@ -1,0 +1,58 @@
+package extproc
+
+import "sort"
+
+// modelTargets are the targets of one model, and what the configuration says of it.
+type modelTargets struct {
+	rank    int // noRank: it says nothing
+	names   []string
+	until   []int // the sums of the weights up to each
+	rewrite bool  // a target has another name than the model
+}
+
+func newModelTargets(m *Model, rank int) *modelTargets {
+	t := &modelTargets{rank: rank}
+	sum, all := 0, 0
+	for _, target := range m.Targets {
+		all += target.Weight
+	}
+	for _, target := range m.Targets {
+		if all == 0 {
+			sum++
+		} else {
+			sum += target.Weight
+		}
+		t.names = append(t.names, target.Name)
+		t.until = append(t.until, sum)
+		t.rewrite = t.rewrite || target.Name != m.Name
+	}
+	return t
+}
+
+// target is the one that the draw below total falls on.
+func (t *modelTargets) target(draw int) string {
+	return t.names[sort.SearchInts(t.until, draw+1)]
+}
+
+// total is the sum of the weights, 0 when the model has no targets.
+func (t *modelTargets) total() int {
+	if len(t.until) == 0 {
+		return 0
+	}
+	return t.until[len(t.until)-1]
+}
+
+// target draws the target of a model, which is its own name when it is not configured.
+func (s *Server) target(c *compiled, model string) string {
+	t := c.models[model]
+	if t == nil || len(t.names) == 0 {
+		return model
+	}
+	if len(t.names) == 1 {
+		return t.names[0]
+	}
+	s.drawMu.Lock()
+	draw := s.draw.IntN(t.total())
+	s.drawMu.Unlock()
+	return t.target(draw)
+}

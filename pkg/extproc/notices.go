@@ -1,0 +1,77 @@
+package extproc
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// warnings are what is said at most once in the life of the process.
+type warnings struct{ said sync.Map }
+
+func (w *warnings) warn(log logr.Logger, key, message string, keysAndValues ...any) {
+	if _, again := w.said.LoadOrStore(key, true); !again {
+		log.Info("WARNING: "+message, keysAndValues...)
+	}
+}
+
+// envoyDefaultRequests is how many requests Envoy's default circuit breaker lets a cluster have at once; each open
+// stream is one.
+const envoyDefaultRequests = 1024
+
+// plateauHits is how often the number of streams has to come to the limit, and never over it, to be a plateau.
+const plateauHits = 8
+
+// plateau counts the open streams, and notices when their number stands at Envoy's default limit.
+type plateau struct {
+	active atomic.Int64
+	above  atomic.Bool // there were more: the limit is not the default
+	hits   atomic.Int64
+}
+
+// enter counts a new stream, and reports the plateau once.
+func (p *plateau) enter() (report bool) {
+	n := p.active.Add(1)
+	if n < envoyDefaultRequests {
+		return false
+	}
+	if n > envoyDefaultRequests {
+		p.above.Store(true)
+		return false
+	}
+	return !p.above.Load() && p.hits.Add(1) == plateauHits
+}
+
+func (p *plateau) leave() { p.active.Add(-1) }
+
+// unobservedRun is how many streams in a row have to end as if nobody wanted to see the answers.
+const unobservedRun = 16
+
+// unobservedWithin is how soon after the answer such a stream ends.
+const unobservedWithin = 5 * time.Millisecond
+
+// unobserved notices that Envoy ends the streams before the answers have ended, so that completion is not seen: with
+// response headers and trailers both on SKIP just after the request was answered; with response trailers on SKIP just
+// after the response headers, which shows only with answers that are streamed. Trailer modes are told by no message,
+// so that it has to be seen by behaviour.
+type unobserved struct{ atRequest, atHeaders atomic.Int64 }
+
+// ended takes in the end of a stream whose request was dispatched: how long after its last answer it ended, whether
+// that was the answer to the request, and whether the answer is a streamed one. It reports each case once.
+func (u *unobserved) ended(after time.Duration, sawResponse, streamed bool) (report bool) {
+	run := &u.atRequest
+	if sawResponse {
+		u.atRequest.Store(0)
+		if !streamed {
+			return false
+		}
+		run = &u.atHeaders
+	}
+	if after > unobservedWithin {
+		run.Store(0)
+		return false
+	}
+	return run.Add(1) == unobservedRun
+}

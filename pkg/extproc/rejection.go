@@ -1,0 +1,205 @@
+package extproc
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+)
+
+// The headers of a rejection. Envoy's access log has the reason in %RESPONSE_CODE_DETAILS% as well.
+const (
+	reasonHeader        = "x-weir-reason"
+	droppedReasonHeader = "x-llm-d-request-dropped-reason"
+)
+
+// rejections makes the answers of requests that are turned away.
+type rejections struct {
+	preset
+	reasons [flowcontrol.NumOutcomes][]*corev3.HeaderValueOption // the headers that depend on the outcome alone
+}
+
+func newRejections(cfg Responses) rejections {
+	r := rejections{preset: presets[cfg.Preset]}
+	for reason, status := range cfg.Status {
+		if o, ok := outcomeByReason(reason); ok {
+			r.status[o] = status
+		}
+	}
+	for o := range flowcontrol.Outcome(flowcontrol.NumOutcomes) {
+		h := []*corev3.HeaderValueOption{
+			setHeader("content-type", "application/json"),
+			setHeader(reasonHeader, o.String()),
+			setHeader(droppedReasonHeader, o.String()),
+		}
+		if hopeless(o) {
+			h = append(h, setHeader("x-should-retry", "false"))
+		}
+		if o == flowcontrol.OutcomePreempted && r.preemptedHeader != "" {
+			h = append(h, setHeader(r.preemptedHeader, "true"))
+		}
+		r.reasons[o] = h
+	}
+	return r
+}
+
+// hopeless says that the same request would be turned away again.
+func hopeless(o flowcontrol.Outcome) bool {
+	return o == flowcontrol.OutcomeBadRequest || o == flowcontrol.OutcomeTooLarge
+}
+
+// rejectionOf is err as a rejection; the controller's errors are rejections already.
+func rejectionOf(err error) *flowcontrol.Rejection {
+	if rej := new(flowcontrol.Rejection); errors.As(err, &rej) {
+		return rej
+	}
+	return &flowcontrol.Rejection{Err: err, Outcome: flowcontrol.OutcomeOf(err)}
+}
+
+// answer is the ImmediateResponse for rej, in the shape of the errors of the API that was called.
+func (r *rejections) answer(rej *flowcontrol.Rejection, shape api) *extprocv3.ProcessingResponse {
+	o := rej.Outcome
+	headers := r.reasons[o]
+	if rej.RetryAfter > 0 {
+		seconds := (rej.RetryAfter + time.Second - 1) / time.Second
+		millis := (rej.RetryAfter + time.Millisecond - 1) / time.Millisecond
+		headers = append(headers[:len(headers):len(headers)],
+			setHeader("retry-after", strconv.FormatInt(int64(seconds), 10)),
+			setHeader("retry-after-ms", strconv.FormatInt(int64(millis), 10)))
+	}
+	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ImmediateResponse{
+		ImmediateResponse: &extprocv3.ImmediateResponse{
+			Status:  &typev3.HttpStatus{Code: typev3.StatusCode(r.status[o])},
+			Headers: &extprocv3.HeaderMutation{SetHeaders: headers},
+			Body:    r.body(rej, shape),
+			Details: o.String(),
+		},
+	}}
+}
+
+// openAIError and anthropicError are the two shapes of an error.
+type openAIError struct {
+	Error struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Code    string  `json:"code"`
+		Param   *string `json:"param"`
+	} `json:"error"`
+}
+
+type anthropicError struct {
+	Type  string `json:"type"`
+	Error struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+		Code    string `json:"code"`
+	} `json:"error"`
+}
+
+func (r *rejections) body(rej *flowcontrol.Rejection, shape api) []byte {
+	o := rej.Outcome
+	code := o.String()
+	if c, ok := r.codes[o]; ok {
+		code = c
+	}
+	var b []byte
+	if shape == anthropic {
+		e := anthropicError{Type: "error"}
+		e.Error.Type, e.Error.Message, e.Error.Code = anthropicType(r.status[o]), message(rej), code
+		b, _ = json.Marshal(e) // strings can always be marshalled
+	} else {
+		var e openAIError
+		e.Error.Message, e.Error.Type, e.Error.Code = message(rej), openAIType(r.status[o]), code
+		if f := new(fieldError); errors.As(rej.Err, &f) && f.field != "" {
+			e.Error.Param = &f.field
+		}
+		b, _ = json.Marshal(e)
+	}
+	return b
+}
+
+// openAIType is the type of an error as OpenAI's clients know it.
+func openAIType(status int) string {
+	switch {
+	case status == 429:
+		return "rate_limit_error"
+	case status >= 500:
+		return "server_error"
+	default:
+		return "invalid_request_error"
+	}
+}
+
+// anthropicType is the type of an error as Anthropic's clients know it.
+func anthropicType(status int) string {
+	switch {
+	case status == 413:
+		return "request_too_large"
+	case status == 429:
+		return "rate_limit_error"
+	case status == 504:
+		return "timeout_error"
+	case status == 503 || status == 529:
+		return "overloaded_error"
+	case status >= 500:
+		return "api_error"
+	default:
+		return "invalid_request_error"
+	}
+}
+
+// messages are what a user reads. A malformed or too large request's own error says more.
+var messages = [flowcontrol.NumOutcomes]string{
+	flowcontrol.OutcomeFlowFull:         "Too many of your requests are waiting. Please retry later.",
+	flowcontrol.OutcomeQueueFull:        "Too many requests are waiting. Please retry later.",
+	flowcontrol.OutcomeShed:             "The service is busy and this request may be shed. Please retry later.",
+	flowcontrol.OutcomeDisplaced:        "The request was displaced from the queue by a more entitled one. Please retry later.",
+	flowcontrol.OutcomeTTLExpired:       "The request waited too long in the queue. Please retry later.",
+	flowcontrol.OutcomePreempted:        "The request was preempted in favour of one of higher priority. Please retry.",
+	flowcontrol.OutcomeClientCancelled:  "The client closed the request.",
+	flowcontrol.OutcomeDeadlineExceeded: "The request's deadline passed before it could be served.",
+	flowcontrol.OutcomeNoEndpoint:       "No model server can take the request.",
+	flowcontrol.OutcomeDraining:         "The service is shutting down. Please retry.",
+	flowcontrol.OutcomeBadRequest:       "The request is malformed.",
+	flowcontrol.OutcomeTooLarge:         "The request is too large.",
+	flowcontrol.OutcomeInternal:         "Internal error.",
+}
+
+// fieldError is what is wrong with a request, told to its sender.
+type fieldError struct {
+	sentinel error  // of the outcome
+	field    string // the JSON field; "" is the request as a whole
+	message  string
+}
+
+func (e *fieldError) Error() string { return e.message }
+func (e *fieldError) Unwrap() error { return e.sentinel }
+
+func badRequest(field, message string) error {
+	return &fieldError{sentinel: flowcontrol.ErrBadRequest, field: field, message: message}
+}
+
+func tooLarge(message string) error {
+	return &fieldError{sentinel: flowcontrol.ErrTooLarge, message: message}
+}
+
+// message is the text of a rejection. Errors of our own making are not shown, but for what the sender can mend.
+func message(rej *flowcontrol.Rejection) string {
+	if f := new(fieldError); errors.As(rej.Err, &f) {
+		return f.message
+	}
+	return messages[rej.Outcome]
+}
+
+func setHeader(name, value string) *corev3.HeaderValueOption {
+	return &corev3.HeaderValueOption{
+		Header:       &corev3.HeaderValue{Key: name, RawValue: []byte(value)},
+		AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+	}
+}

@@ -1,0 +1,68 @@
+package extproc
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+)
+
+// readResponse reads the status and the kind of the answer. It runs before the answer goes on, so it is short.
+func (st *stream) readResponse(h *extprocv3.HttpHeaders) {
+	var encoded bool
+	for _, hv := range h.GetHeaders().GetHeaders() {
+		switch hv.GetKey() {
+		case ":status":
+			st.status, _ = strconv.Atoi(headerValue(hv))
+		case "content-type":
+			st.eventStream = strings.HasPrefix(strings.ToLower(headerValue(hv)), "text/event-stream")
+		case "content-encoding":
+			encoded = headerValue(hv) != "identity"
+		}
+	}
+	m := st.server.metrics
+	m.headersSeconds.Observe(time.Since(st.begun).Seconds())
+	m.upstream(st.status)
+	if st.cfg.ReadUsage && !encoded && st.modes.echoesResponse() {
+		st.usage = NewUsageReader(st.eventStream)
+	}
+}
+
+// statusOf is the :status of response headers, or 0.
+func statusOf(h *extprocv3.HttpHeaders) int {
+	for _, hv := range h.GetHeaders().GetHeaders() {
+		if hv.GetKey() == ":status" {
+			n, _ := strconv.Atoi(headerValue(hv))
+			return n
+		}
+	}
+	return 0
+}
+
+// echoResponse sends a part of the response body on, and reads along.
+func (st *stream) echoResponse(b []byte, end bool) error {
+	if st.usage != nil {
+		st.usage.Write(b)
+	}
+	for len(b) > maxChunk {
+		if err := st.send(responseChunk(b[:maxChunk], false)); err != nil {
+			return err
+		}
+		b = b[maxChunk:]
+	}
+	return st.send(responseChunk(b, end))
+}
+
+// reportUsage counts the tokens that the answer reported.
+func (st *stream) reportUsage() {
+	if st.usage == nil {
+		return
+	}
+	if u, ok := st.usage.Usage(); ok {
+		m := st.server.metrics
+		m.usageTokens.WithLabelValues("input").Add(float64(u.Input))
+		m.usageTokens.WithLabelValues("output").Add(float64(u.Output))
+		m.usageTokens.WithLabelValues("cached").Add(float64(u.Cached))
+	}
+}

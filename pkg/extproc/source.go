@@ -1,0 +1,118 @@
+package extproc
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// maxIdentityBytes is the longest identity that is used as it is; a longer one, or one that is not UTF-8, is hashed.
+const maxIdentityBytes = 256
+
+// anonymous is the flow and the tenant of a request that no source names.
+const anonymous = "anonymous"
+
+type sourceKind uint8
+
+const (
+	fromModel sourceKind = iota
+	fromHeader
+	fromMetadata
+	fromAttribute
+)
+
+// source is one place where an identity may be found.
+type source struct {
+	kind sourceKind
+	// name is the header (in lower case), the metadata's namespace or the attribute.
+	name string
+	// path leads to the value within the namespace.
+	path []string
+	// slots are where headers.values has the header, in order of preference.
+	slots []slot
+}
+
+// parseSource reads "header:NAME", "metadata:NAMESPACE/PATH", "attribute:NAME" or "model".
+func parseSource(s string) (source, error) {
+	kind, rest, _ := strings.Cut(s, ":")
+	switch kind {
+	case "model":
+		if s == "model" {
+			return source{kind: fromModel}, nil
+		}
+	case "header":
+		if validHeaderName(rest) {
+			return source{kind: fromHeader, name: strings.ToLower(rest)}, nil
+		}
+		return source{}, fmt.Errorf("%q: %q is no header name", s, rest)
+	case "metadata":
+		namespace, path, ok := strings.Cut(rest, "/")
+		parts := strings.Split(path, "/")
+		if !ok || namespace == "" || slices.Contains(parts, "") {
+			return source{}, fmt.Errorf("%q: want metadata:NAMESPACE/PATH", s)
+		}
+		return source{kind: fromMetadata, name: namespace, path: parts}, nil
+	case "attribute":
+		if rest != "" {
+			return source{kind: fromAttribute, name: rest}, nil
+		}
+	}
+	return source{}, fmt.Errorf("%q: want header:NAME, metadata:NAMESPACE/PATH, attribute:NAME or model", s)
+}
+
+// lookup is the value that the source finds, or "". A model source finds nothing here.
+func (s *source) lookup(h *headers, m *corev3.Metadata, attributes map[string]*structpb.Struct) string {
+	switch s.kind {
+	case fromHeader:
+		for _, slot := range s.slots {
+			if v := h.values[slot]; v != "" {
+				return v
+			}
+		}
+	case fromMetadata:
+		return scalar(walk(m.GetFilterMetadata()[s.name], s.path))
+	case fromAttribute:
+		for _, group := range attributes { // one group for each filter: the name is in one of them
+			if v := scalar(group.GetFields()[s.name]); v != "" {
+				return v
+			}
+		}
+	}
+	return ""
+}
+
+func walk(s *structpb.Struct, path []string) *structpb.Value {
+	for _, name := range path[:len(path)-1] {
+		s = s.GetFields()[name].GetStructValue()
+	}
+	return s.GetFields()[path[len(path)-1]]
+}
+
+// scalar is a string, number or bool as text; anything else names nobody.
+func scalar(v *structpb.Value) string {
+	switch k := v.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		return k.StringValue
+	case *structpb.Value_NumberValue:
+		return strconv.FormatFloat(k.NumberValue, 'f', -1, 64)
+	case *structpb.Value_BoolValue:
+		return strconv.FormatBool(k.BoolValue)
+	}
+	return ""
+}
+
+// bounded is id itself, or a hash of it when it is too long to be kept or cannot be shown.
+func bounded(id string) string {
+	if len(id) <= maxIdentityBytes && utf8.ValidString(id) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,204 @@
+package extproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+)
+
+// state is where a stream stands; doc.go draws them.
+type state uint8
+
+const (
+	fresh      state = iota // nothing received
+	collecting              // the request's headers are known, more is needed
+	placed                  // the request was answered
+	gated                   // response headers received, their answer is held until the first body byte
+	responding              // response headers were answered
+	foreign                 // not a request of ours: answered empty
+	observed                // observability mode: never answered
+)
+
+// String is the label of metrics.
+func (s state) String() string {
+	return [...]string{"fresh", "collecting", "placed", "gated", "responding", "foreign", "observed"}[s]
+}
+
+// stream is one HTTP request. It belongs to its handler's goroutine.
+type stream struct {
+	server *Server
+	cfg    *compiled
+	conn   extprocv3.ExternalProcessor_ProcessServer
+	begun  time.Time
+	reader reader
+	state  state
+	modes  modes
+
+	// What the request says.
+	headers   headers
+	api       api
+	identity  identity
+	subset    Subset
+	class     classHint
+	body      requestBody
+	model     string
+	target    string
+	wantsBody bool
+
+	// asked says that the request asks for admission, decided that its outcome is known.
+	asked, decided bool
+	placement      Placement
+	lease          Lease
+	preempted      <-chan struct{}
+	// headersAnswered says that Envoy has its answer to the request headers.
+	headersAnswered bool
+
+	// What the answer says.
+	status       int
+	eventStream  bool
+	lastAnswered time.Time
+	usage        *UsageReader
+}
+
+// errFinished ends a stream after its last message.
+var errFinished = errors.New("extproc: the last message was sent")
+
+// serve runs one stream to its end. The end is OK whatever ended it: to Envoy an error would be a failed processor.
+func (s *Server) serve(conn extprocv3.ExternalProcessor_ProcessServer) (err error) {
+	st := &stream{server: s, cfg: s.config.Load(), conn: conn, begun: time.Now()}
+	st.reader.init(conn)
+	if s.plateau.enter() {
+		s.log.Info("WARNING: the number of streams stands at exactly 1024, Envoy's default circuit breaker: raise "+
+			"circuit_breakers.thresholds max_requests, max_pending_requests and max_connections of the cluster that "+
+			"Envoy reaches Weir by, and of the model servers' cluster; what is beyond is answered 500 by Envoy",
+			"streams", envoyDefaultRequests)
+	}
+	defer st.end()
+	defer func() {
+		if p := recover(); p != nil {
+			st.panicked(p)
+		}
+	}()
+	for {
+		m, err := st.next()
+		if err == nil {
+			err = st.on(m)
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// next is the next message. It returns errFinished after a preemption was answered.
+func (st *stream) next() (*extprocv3.ProcessingRequest, error) {
+	if !st.reader.running() {
+		return st.conn.Recv()
+	}
+	select {
+	case m := <-st.reader.inbox:
+		return m, nil
+	case <-st.preempted:
+		return nil, st.rejectPreempted(st.lease.OnFirstByte())
+	case <-st.reader.gone:
+		select { // what came before the end goes first
+		case m := <-st.reader.inbox:
+			return m, nil
+		default:
+			return nil, context.Canceled
+		}
+	}
+}
+
+// send sends one message. An error is the end of the stream.
+func (st *stream) send(r *extprocv3.ProcessingResponse) error { return st.conn.Send(r) }
+
+// reject answers with an ImmediateResponse, which is the last message.
+func (st *stream) reject(rej *flowcontrol.Rejection) error {
+	st.decided = true
+	st.server.log.V(1).Info("rejected", "reason", rej.Outcome.String(), "status", st.cfg.status(rej.Outcome),
+		"model", st.model, "targetModel", st.target, "error", rej.Err.Error(), "retryAfter", rej.RetryAfter.String(),
+		"after", time.Since(st.begun).String())
+	if rej.Outcome == flowcontrol.OutcomeClientCancelled {
+		return errFinished // nobody is there to read it
+	}
+	if err := st.send(st.cfg.rejections.answer(rej, st.errorShape())); err != nil {
+		return err
+	}
+	return errFinished
+}
+
+// refuse rejects a request that was not offered to the controller.
+func (st *stream) refuse(err error) error {
+	return st.reject(st.server.controller.Refuse(st.model, st.target, err))
+}
+
+// errorShape is the API whose errors the client understands.
+func (st *stream) errorShape() api {
+	if st.api == noAPI {
+		return apiOfPath(st.headers.values[slotPath])
+	}
+	return st.api
+}
+
+// end settles everything, whatever ended the stream.
+func (st *stream) end() {
+	s := st.server
+	st.reader.stop()
+	if st.lease != nil {
+		st.lease.OnRequestComplete(flowcontrol.Completion{Status: st.status})
+		st.notice()
+	}
+	if st.asked && !st.decided {
+		// The stream ended while the request was still arriving.
+		s.controller.Refuse(st.model, st.target, st.goneError())
+	}
+	st.body.drop(&s.memory)
+	st.reportUsage()
+	s.plateau.leave()
+}
+
+// goneError is why a stream ended before its request was offered.
+func (st *stream) goneError() error {
+	if errors.Is(st.conn.Context().Err(), context.DeadlineExceeded) {
+		return context.DeadlineExceeded
+	}
+	return context.Canceled
+}
+
+// notice looks for streams that end too early to show the end of the answer.
+func (st *stream) notice() {
+	if st.lastAnswered.IsZero() || st.state != placed && st.state != responding {
+		return
+	}
+	s := st.server
+	if s.unobserved.ended(time.Since(st.lastAnswered), st.state == responding, st.eventStream) {
+		s.log.Info("WARNING: Envoy ends the streams before the answers have ended, so the stock reads low and the " +
+			"backends get more than they should: set response_trailer_mode: SEND in the filter's processing_mode " +
+			"(response_body_mode may stay NONE)")
+	}
+}
+
+// panicked answers 500 where that is still possible.
+func (st *stream) panicked(p any) {
+	s := st.server
+	s.metrics.panics.Inc()
+	s.log.Error(fmt.Errorf("extproc: panic: %v", p), "serving a stream", "state", st.state.String(), "stack", string(debug.Stack()))
+	defer func() { _ = recover() }() // the fakes and the wire alike: a second panic must not end the process
+	rej := &flowcontrol.Rejection{Err: errors.New("extproc: panic"), Outcome: flowcontrol.OutcomeInternal}
+	if st.asked && !st.decided {
+		st.decided = true
+		if r := s.controller.Refuse(st.model, st.target, rej.Err); r != nil {
+			rej = r
+		}
+	}
+	if st.state == fresh || st.state == collecting || st.state == placed || st.state == gated {
+		_ = st.reject(rej) // the answer has not begun, so that it can still be replaced
+	}
+}
