@@ -1,0 +1,77 @@
+# Weir. `make` lists the targets; `make test` is exactly what continuous integration runs.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+GO            ?= go
+CACHE         := .cache
+GOLANGCI_V    := v2.15.0
+GOLANGCI      := $(CACHE)/bin/golangci-lint-$(GOLANGCI_V)
+VERSION       := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS       := -s -w -X github.com/weir-epp/weir/cmd/epp/app.Version=$(VERSION)
+CORE          := ./pkg/fairqueue ./pkg/stock ./pkg/scheduling
+
+.PHONY: help
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## static binaries: bin/epp and bin/weir
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/epp ./cmd/epp
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/weir ./cmd/weir
+
+.PHONY: demo
+demo: build envoy ## a noisy tenant and a quiet one, without Weir and with it (90 seconds)
+	ENVOY=$$(hack/envoy.sh) bin/weir demo
+
+.PHONY: test
+test: check fuzz-seeds integration ## everything: lint, purity, vet, race, fuzz seeds, integration through a real Envoy
+
+.PHONY: check
+check: lint vet race ## lint, purity, vet and race tests
+
+.PHONY: lint
+lint: $(GOLANGCI) ## golangci-lint with .golangci.yml
+	$(GOLANGCI) run ./...
+
+$(GOLANGCI):
+	@mkdir -p $(CACHE)/bin
+	GOBIN=$(abspath $(CACHE))/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_V)
+	@mv $(CACHE)/bin/golangci-lint $@
+
+.PHONY: vet
+vet: ## go vet
+	$(GO) vet ./...
+
+.PHONY: race
+race: envoy ## all unit tests under the race detector (purity of the core is one of them)
+	ENVOY=$$(hack/envoy.sh) $(GO) test -race $$($(GO) list ./... | grep -v /test/integration)
+
+.PHONY: fuzz-seeds
+fuzz-seeds: ## each fuzz target for a few seconds beyond its seeds
+	hack/fuzz.sh 5s
+
+.PHONY: integration
+integration: envoy openai ## black box on the wire: real Envoy, real binary, real clients
+	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -timeout 20m ./test/integration/...
+
+.PHONY: bench
+bench: envoy build ## benchmarks: the controller's lifecycle, and through Envoy beside a no-op processor
+	$(GO) test -run '^$$' -bench . -benchmem $(CORE) ./pkg/flowcontrol ./pkg/extproc
+	ENVOY=$$(hack/envoy.sh) bin/weir bench proxy
+
+.PHONY: bench-flood
+bench-flood: envoy build ## a flood beside a quiet tenant: throughput and the quiet one's latency
+	ENVOY=$$(hack/envoy.sh) bin/weir bench flood
+
+.PHONY: envoy
+envoy: ## fetch Envoy into the cache unless $$ENVOY or PATH has one
+	@hack/envoy.sh >/dev/null
+
+.PHONY: openai
+openai: ## fetch the Python openai and anthropic clients into the cache
+	@hack/clients.sh >/dev/null
+
+.PHONY: clean
+clean: ## remove what was built; the cache stays
+	rm -rf bin
