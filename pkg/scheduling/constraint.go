@@ -55,7 +55,10 @@ func (s *Scheduler) laneOf(snap *Snapshot, c *constraint) string {
 	case !byModel && !confined:
 		return ""
 	case !confined:
-		return "model=" + quoted(c.model)
+		if r := snap.byModel[c.model]; r != nil {
+			return r.lane
+		}
+		return modelLane(c.model)
 	}
 	var b strings.Builder
 	b.WriteString("subset=")
@@ -71,6 +74,8 @@ func (s *Scheduler) laneOf(snap *Snapshot, c *constraint) string {
 	}
 	return b.String()
 }
+
+func modelLane(model string) string { return "model=" + quoted(model) }
 
 // quoted returns the text itself if it is plain, and Go syntax otherwise, so that no text can pass for two.
 func quoted(text string) string {

@@ -30,12 +30,11 @@ func (b *Board) PlaceAt(q *Query, id EndpointID) {
 // choose settles on the at-th ready endpoint of the lane, and on the fallbacks after it.
 func (b *Board) choose(q *Query, at int) EndpointID {
 	p := q.reach.ready[at]
-	id := b.snap.members[p].ID
-	q.chosen[0], q.nChosen = id, 1
+	q.placedOn, q.chosen[0], q.nChosen = b.snap, p, 1
 	b.addFallbacks(q, at)
 	b.reserve(p)
-	b.last = id
-	return id
+	b.last = b.snap.members[p].ID
+	return b.last
 }
 
 // laneHasRoom compares exactly: stock in millionths against the sum of bounds in millionths.
@@ -134,7 +133,7 @@ func (b *Board) addFallbacks(q *Query, chosen int) {
 			totals[at] = totals[at-1]
 			q.chosen[1+at] = q.chosen[at]
 		}
-		totals[at], q.chosen[1+at] = total, b.snap.members[p].ID
+		totals[at], q.chosen[1+at] = total, p
 	}
 	q.nChosen = 1 + n
 }

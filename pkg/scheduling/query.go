@@ -1,8 +1,8 @@
 package scheduling
 
 // Query is a request on its way to an endpoint: what it may use, and after Board.Place what was chosen. It belongs to
-// one request. Board's methods change it under the caller's lock; Chosen and Destinations may be read without the
-// lock once the request cannot be placed again.
+// one request. Board's methods change it under the caller's lock; Chosen and Destinations may be called without
+// the lock once the request cannot be placed again.
 type Query struct {
 	constraint
 	lane string
@@ -13,9 +13,10 @@ type Query struct {
 	reach     *reach
 	request   []Total // by position; nil: no scorer depends on the request
 
-	// The choice, as IDs of snap: the chosen endpoint, then the fallbacks.
-	chosen  [1 + MaxFallbacks]EndpointID
-	nChosen int
+	// The choice, as positions in placedOn: the chosen endpoint, then the fallbacks.
+	placedOn *Snapshot
+	chosen   [1 + MaxFallbacks]int32
+	nChosen  int
 }
 
 // renew filters and scores the request against a snapshot.
@@ -40,10 +41,8 @@ func (q *Query) Chosen() (address string, fallbacks []string) {
 
 // Destinations appends the address of the chosen endpoint and those of the fallbacks to dst, best first.
 func (q *Query) Destinations(dst []string) []string {
-	for _, id := range q.chosen[:q.nChosen] {
-		if p, ok := q.snap.position(id); ok {
-			dst = append(dst, q.snap.members[p].Address)
-		}
+	for _, p := range q.chosen[:q.nChosen] {
+		dst = append(dst, q.placedOn.members[p].Address)
 	}
 	return dst
 }

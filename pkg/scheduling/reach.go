@@ -9,12 +9,14 @@ type reach struct {
 	ready     []int32 // the ready ones of them, ascending
 	// lower and upper sum the bounds of the ready ones, in millionths of a request.
 	lower, upper int64
-	// whole says that it is the pool: the band is not looked at.
+	// whole says that it has every ready member.
 	whole bool
+	// lane is the name of the lane of those that serve a model, without a subset; "" on other reaches.
+	lane string
 }
 
 func newReach(s *Snapshot, positions []int32) *reach {
-	r := &reach{positions: positions, whole: len(positions) == len(s.members)}
+	r := &reach{positions: positions}
 	for _, p := range positions {
 		m := &s.members[p]
 		if !m.Ready {
@@ -24,6 +26,7 @@ func newReach(s *Snapshot, positions []int32) *reach {
 		r.lower = addBounds(r.lower, m.LowerBound)
 		r.upper = addBounds(r.upper, m.UpperBound)
 	}
+	r.whole = len(r.ready) == s.ready
 	return r
 }
 

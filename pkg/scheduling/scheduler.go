@@ -42,7 +42,6 @@ func New(config Config) (*Scheduler, error) {
 // In an empty pool, and while the endpoints it may use are not ready, it succeeds: such a request waits.
 func (s *Scheduler) Prepare(snap *Snapshot, ask Ask) (*Query, error) {
 	q := &Query{constraint: constraint{model: ask.Model}}
-	q.chosen[0] = NoEndpoint
 	if s.filtersSubset && ask.Subset.Set {
 		q.confined, q.entries = true, ask.Subset.canonical()
 		if len(q.entries) == 0 {

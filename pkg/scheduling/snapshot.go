@@ -11,6 +11,7 @@ import (
 type Snapshot struct {
 	version uint64
 	members []member // by ID, which is the ring order
+	ready   int      // how many of them are
 
 	byAddress map[HostPort]int32
 	byHost    map[string][]int32
@@ -45,6 +46,9 @@ func NewSnapshot(version uint64, endpoints []Endpoint) *Snapshot {
 		}
 		e.Models, e.Labels = slices.Clone(e.Models), maps.Clone(e.Labels)
 		e.LowerBound, e.UpperBound = min(e.LowerBound, maxBound), min(e.UpperBound, maxBound)
+		if e.Ready {
+			s.ready++
+		}
 		s.members = append(s.members, member{Endpoint: e, at: ParseHostPort(e.Address)})
 	}
 	slices.SortFunc(s.members, func(a, b member) int { return cmp.Compare(a.ID, b.ID) })
@@ -65,20 +69,22 @@ func NewSnapshot(version uint64, endpoints []Endpoint) *Snapshot {
 
 func (s *Snapshot) deriveReaches() {
 	all := make([]int32, len(s.members))
-	var any []int32
+	var anyModel []int32
 	for i := range s.members {
 		all[i] = int32(i)
 		if len(s.members[i].Models) == 0 {
-			any = append(any, int32(i))
+			anyModel = append(anyModel, int32(i))
 		}
 	}
 	s.whole = newReach(s, all)
-	s.anyModel = newReach(s, any)
-	s.listsModels = len(any) < len(all)
+	s.anyModel = newReach(s, anyModel)
+	s.listsModels = len(anyModel) < len(all)
 	for i := range s.members {
 		for _, model := range s.members[i].Models {
 			if s.byModel[model] == nil {
-				s.byModel[model] = newReach(s, s.serving(all, model))
+				r := newReach(s, s.serving(all, model))
+				r.lane = modelLane(model)
+				s.byModel[model] = r
 			}
 		}
 	}

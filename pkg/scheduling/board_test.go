@@ -1,0 +1,127 @@
+package scheduling
+
+import "testing"
+
+// A lease outlives its endpoint's stay in the pool, and is found again when the address comes back.
+func TestLeavingAndReturning(t *testing.T) {
+	a, c := ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80")
+	b := poolOf(t, mustNew(t), a, c)
+	q := prepare(t, b, Ask{})
+	wantPlaced(t, b, q, BelowUpper, 0, 1, 0, 1, 0)
+
+	b.SetSnapshot(NewSnapshot(2, []Endpoint{c}))
+	checkInvariants(t, b)
+	if b.Stock(0) != 3 || b.Stock(1) != 2 || b.Total() != 5 {
+		t.Fatalf("%d, %d, %d in flight", b.Stock(0), b.Stock(1), b.Total())
+	}
+	release(t, b, 0)
+	b.SetSnapshot(NewSnapshot(3, []Endpoint{c})) // the absent one's count stays through more changes
+	release(t, b, 1)
+
+	b.SetSnapshot(NewSnapshot(4, []Endpoint{a, c}))
+	checkInvariants(t, b)
+	if b.Stock(0) != 2 || b.Stock(1) != 1 {
+		t.Fatalf("%d and %d in flight", b.Stock(0), b.Stock(1))
+	}
+	wantPlaced(t, b, q, BelowUpper, 1) // its old leases count against the returned one
+
+	b.SetSnapshot(NewSnapshot(5, nil))
+	release(t, b, 0, 0, 1, 1)
+	if b.Total() != 0 || len(b.gone) != 0 {
+		t.Fatalf("%d in flight, %d remembered", b.Total(), len(b.gone))
+	}
+}
+
+func TestReleaseOfNothingPanics(t *testing.T) {
+	for name, id := range map[string]EndpointID{"in the pool": 0, "unknown": 7, "none": NoEndpoint} {
+		t.Run(name, func(t *testing.T) {
+			b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80"))
+			defer wantPanic(t)
+			b.Release(id)
+		})
+	}
+}
+
+func TestCanServeAndPlaceAt(t *testing.T) {
+	b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80", "a"), unready(1, "10.0.0.2:80", "a"), ready(2, "10.0.0.3:80", "b"))
+	q := prepare(t, b, Ask{Model: "a"})
+	for id, want := range map[EndpointID]bool{0: true, 1: false, 2: false, 3: false, NoEndpoint: false} {
+		if got := b.CanServe(q, id); got != want {
+			t.Errorf("CanServe(%d) = %v", id, got)
+		}
+	}
+	b.PlaceAt(q, 0)
+	checkInvariants(t, b)
+	if address, _ := q.Chosen(); b.Stock(0) != 1 || address != "10.0.0.1:80" {
+		t.Errorf("%d in flight, chosen %q", b.Stock(0), address)
+	}
+	defer wantPanic(t)
+	b.PlaceAt(q, 2)
+}
+
+// A request that waited sees the pool as it is, not as it was: also one that was prepared on an empty pool, and one
+// that was prepared on a newer snapshot than the board has.
+func TestQueriesFollowTheBoard(t *testing.T) {
+	s := mustNew(t)
+	b := NewBoard(s, nil)
+	early := prepare(t, b, Ask{Model: "a"})
+	confined := prepare(t, b, subsetOf("10.0.0.2"))
+	if b.HasReady(early) {
+		t.Error("ready in an empty pool")
+	}
+	wantPlaced(t, b, early, BelowLower, NoEndpoint)
+
+	next := NewSnapshot(1, []Endpoint{ready(0, "10.0.0.1:80", "b"), ready(1, "10.0.0.2:80", "a")})
+	ahead, err := s.Prepare(next, Ask{Model: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantPlaced(t, b, ahead, BelowLower, NoEndpoint)
+
+	b.SetSnapshot(next)
+	wantPlaced(t, b, early, BelowUpper, 1)
+	wantPlaced(t, b, ahead, BelowUpper, 1)
+	wantPlaced(t, b, confined, BelowUpper, 1)
+	// early was named "" before any endpoint listed models, yet it is confined to those that serve its model, and
+	// so subject to their band.
+	wantPlaced(t, b, early, BelowUpper, NoEndpoint)
+
+	// The same version with other values, as the wiring derives it: noticed as well.
+	b.SetSnapshot(next.Derive(func(e *Endpoint) { e.UpperBound = 9 * Millionths }))
+	wantPlaced(t, b, early, BelowUpper, 1)
+}
+
+// A new configuration applies to those that wait already.
+func TestSetScheduler(t *testing.T) {
+	b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80", "a"), ready(1, "10.0.0.2:80", "b"))
+	q := prepare(t, b, Ask{Model: "b"})
+	wantPlaced(t, b, q, BelowLower, 1)
+	b.SetScheduler(mustNew(t, func(c *Config) { c.Filters = []string{FilterReady} }))
+	wantPlaced(t, b, q, BelowLower, 0)
+	b.SetScheduler(mustNew(t, func(c *Config) { c.Scorers = nil }))
+	wantPlaced(t, b, q, BelowLower, 1)
+}
+
+// A scorer that depends on the request adds to those that do not.
+func TestRequestScorer(t *testing.T) {
+	s := mustNew(t)
+	s.request = append(s.request, weighted{weight: 10, scorer: scorer{
+		name: "named-after-the-model",
+		request: func(c *constraint, e *Endpoint) Score {
+			if e.Labels["likes"] == c.model {
+				return ScoreOne
+			}
+			return 0
+		},
+	}})
+	liking := ready(2, "10.0.0.3:80")
+	liking.Labels = map[string]string{"likes": "a"}
+	b := poolOf(t, s, ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), liking)
+	wantPlaced(t, b, prepare(t, b, Ask{Model: "a"}), BelowUpper, 2, 2, 2)
+	other := prepare(t, b, Ask{Model: "b"})
+	wantPlaced(t, b, other, BelowUpper, 0, 1, 0)
+	d := b.Explain(prepare(t, b, Ask{Model: "a"}))
+	if got := d.Candidates[2]; len(got.Scores) != 2 || got.Scores[1].Score != ScoreOne || got.Total <= d.Candidates[0].Total {
+		t.Fatalf("%+v", got)
+	}
+}

@@ -1,0 +1,67 @@
+package scheduling
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestDefaultConfigIsValid(t *testing.T) {
+	if err := DefaultConfig().Validate(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every problem is told at once, with the field and what would be right.
+func TestValidate(t *testing.T) {
+	cases := []struct {
+		name   string
+		change func(*Config)
+		want   []string
+	}{
+		{"unknown filter", func(c *Config) { c.Filters[1] = "subnet" }, []string{`scheduling.filters[1]: unknown filter "subnet" (known: model, ready, subset)`}},
+		{"filter twice", func(c *Config) { c.Filters[2] = FilterReady }, []string{`scheduling.filters[2]: "ready" is listed twice`}},
+		{"ready left out", func(c *Config) { c.Filters = []string{FilterModel} }, []string{`scheduling.filters: "ready" is missing`}},
+		{"unknown scorer", func(c *Config) { c.Scorers[0].Name = "luck" }, []string{`scheduling.scorers[0].name: unknown scorer "luck" (known: least-stock)`}},
+		{"scorer twice", func(c *Config) { c.Scorers = append(c.Scorers, c.Scorers[0]) }, []string{`scheduling.scorers[1].name: "least-stock" is listed twice`}},
+		{"no weight", func(c *Config) { c.Scorers[0].Weight = 0 }, []string{"scheduling.scorers[0].weight: 0 is not within 1 to 1000"}},
+		{"too much weight", func(c *Config) { c.Scorers[0].Weight = 1001 }, []string{"scheduling.scorers[0].weight: 1001"}},
+		{"too many scorers", func(c *Config) { c.Scorers = make([]ScorerConfig, 17) }, []string{"scheduling.scorers: 17 scorers, at most 16"}},
+		{"picker", func(c *Config) { c.Picker = "" }, []string{`scheduling.picker: unknown picker "" (known: max-score)`}},
+		{"tie-break", func(c *Config) { c.TieBreak = "coin" }, []string{`scheduling.tieBreak: unknown tie-break "coin" (known: first, random, rotate)`}},
+		{"fallbacks", func(c *Config) { c.Fallbacks = 9 }, []string{"scheduling.fallbacks: 9 is not within 0 to 8"}},
+		{"all at once", func(c *Config) { *c = Config{Fallbacks: -1} }, []string{"scheduling.filters:", "scheduling.picker:", "scheduling.tieBreak:", "scheduling.fallbacks: -1"}},
+	}
+	for _, c := range cases {
+		config := DefaultConfig()
+		c.change(&config)
+		err := config.Validate()
+		if err == nil {
+			t.Errorf("%s: valid", c.name)
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q does not say %q", c.name, err, want)
+			}
+		}
+		if _, err := New(config); err == nil {
+			t.Errorf("%s: New takes it", c.name)
+		}
+	}
+}
+
+// The registries are in order, and each scorer sets one of its functions.
+func TestRegistries(t *testing.T) {
+	for _, names := range [][]string{filterNames(), scorerNames()} {
+		for i := 1; i < len(names); i++ {
+			if names[i-1] >= names[i] {
+				t.Errorf("%q before %q", names[i-1], names[i])
+			}
+		}
+	}
+	for _, s := range scorers {
+		if (s.live == nil) == (s.request == nil) {
+			t.Errorf("scorer %s sets both functions, or none", s.name)
+		}
+	}
+}

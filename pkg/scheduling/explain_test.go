@@ -1,0 +1,48 @@
+package scheduling
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+)
+
+func TestExplain(t *testing.T) {
+	full := ready(3, "10.0.0.4:80", "a")
+	full.MaxInFlight = 1
+	b := poolOf(t, mustNew(t),
+		ready(0, "10.0.0.1:80", "a"), unready(1, "10.0.0.2:80", "b"), ready(2, "10.0.0.3:80"), full)
+	wantPlaced(t, b, prepare(t, b, subsetOf("10.0.0.4")), BelowUpper, 3)
+	q := prepare(t, b, Ask{Model: "a", Subset: Subset{Set: true, Entries: []string{"10.0.0.1", "10.0.0.4"}}})
+	d := b.Explain(q)
+	if d.Version != 1 || d.Lane != "subset=10.0.0.1,10.0.0.4 model=a" || d.Stock != 1 ||
+		d.LowerBound != 3_600_000 || d.UpperBound != 4_400_000 || !d.BelowLower || !d.BelowUpper || d.Chosen != "" {
+		t.Errorf("%+v", d)
+	}
+	want := [][]Failure{
+		nil,
+		{{FilterReady, "not ready"}, {FilterSubset, "not in the subset"}, {FilterModel, "does not serve the model a"}},
+		{{FilterSubset, "not in the subset"}},
+		{{filterMaxInFlight, "as many in flight as it may have"}},
+	}
+	for i, c := range d.Candidates {
+		if !reflect.DeepEqual(c.Failed, want[i]) {
+			t.Errorf("%s: %+v, want %+v", c.Address, c.Failed, want[i])
+		}
+		if len(c.Scores) != 1 || c.Scores[0].Scorer != ScorerLeastStock || c.Total != Total(c.Scores[0].Score) {
+			t.Errorf("%s: %+v", c.Address, c)
+		}
+	}
+	if before, after := b.Total(), b.last; true {
+		b.Explain(q)
+		if b.Total() != before || b.last != after {
+			t.Error("explaining changed the board")
+		}
+	}
+	wantPlaced(t, b, q, BelowLower, 0)
+	if d = b.Explain(q); d.Chosen != "10.0.0.1:80" || d.Stock != 2 {
+		t.Errorf("%+v", d)
+	}
+	if _, err := json.Marshal(d); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,288 @@
+package scheduling
+
+import (
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func three(t testing.TB, s *Scheduler) *Board {
+	t.Helper()
+	return poolOf(t, s, ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), ready(2, "10.0.0.3:80"))
+}
+
+// Pick and reserve are one step: the second of two picks sees the first, and the least loaded goes first.
+func TestPicksSeeEachOther(t *testing.T) {
+	b := three(t, mustNew(t))
+	q := prepare(t, b, Ask{})
+	wantPlaced(t, b, q, BelowLower, 0, 1, 2, 0, 1, 2)
+	release(t, b, 1, 1)
+	wantPlaced(t, b, q, BelowLower, 1, 1) // both beat the others' two
+}
+
+func TestTieBreak(t *testing.T) {
+	t.Run("rotate goes on after the last picked, in ring order", func(t *testing.T) {
+		b := three(t, mustNew(t))
+		q := prepare(t, b, Ask{})
+		for _, want := range []EndpointID{0, 1, 2, 0, 1} {
+			wantPlaced(t, b, q, BelowLower, want)
+			release(t, b, want)
+		}
+	})
+	t.Run("rotate survives the loss of the last picked", func(t *testing.T) {
+		b := three(t, mustNew(t))
+		q := prepare(t, b, Ask{})
+		wantPlaced(t, b, q, BelowLower, 0, 1)
+		release(t, b, 0, 1)
+		b.SetSnapshot(NewSnapshot(2, []Endpoint{ready(0, "10.0.0.1:80"), ready(2, "10.0.0.3:80")}))
+		wantPlaced(t, b, q, BelowLower, 2, 0)
+	})
+	t.Run("first", func(t *testing.T) {
+		b := three(t, mustNew(t, func(c *Config) { c.TieBreak = TieFirst }))
+		q := prepare(t, b, Ask{})
+		for range 3 {
+			wantPlaced(t, b, q, BelowLower, 0)
+			release(t, b, 0)
+		}
+	})
+	t.Run("random is even, and repeats with its seed", func(t *testing.T) {
+		s := mustNew(t, func(c *Config) { c.TieBreak = TieRandom })
+		run := func() (picks []EndpointID, counts [3]int) {
+			b := NewBoard(s, rand.New(rand.NewPCG(1, 2)))
+			b.SetSnapshot(three(t, mustNew(t)).Snapshot())
+			q := prepare(t, b, Ask{})
+			for range 3000 {
+				id := b.Place(q, BelowLower)
+				b.Release(id)
+				picks, counts[id] = append(picks, id), counts[id]+1
+			}
+			return picks, counts
+		}
+		picks, counts := run()
+		for id, n := range counts {
+			if n < 900 || n > 1100 {
+				t.Errorf("endpoint %d was picked %d times of 3000", id, n)
+			}
+		}
+		if again, _ := run(); !slices.Equal(picks, again) {
+			t.Error("another sequence out of the same seed")
+		}
+	})
+	t.Run("random without a source panics", func(t *testing.T) {
+		defer wantPanic(t)
+		NewBoard(mustNew(t, func(c *Config) { c.TieBreak = TieRandom }), nil)
+	})
+}
+
+// An endpoint with room is preferred to one without, whatever their sizes.
+func TestUnequalBounds(t *testing.T) {
+	small, large := ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80")
+	small.UpperBound, large.UpperBound = 2*Millionths, 8*Millionths
+	b := poolOf(t, mustNew(t), small, large)
+	q := prepare(t, b, Ask{})
+	for range 10 {
+		b.Place(q, BelowUpper)
+		checkInvariants(t, b)
+	}
+	if b.Stock(0) != 2 || b.Stock(1) != 8 {
+		t.Fatalf("%d and %d in flight, want 2 and 8", b.Stock(0), b.Stock(1))
+	}
+}
+
+// least-stock orders exactly as the rational number (inFlight + 1) / bound does.
+func TestLeastStockIsMonotone(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	random := func() (Endpoint, int) {
+		e := Endpoint{UpperBound: []int64{0, 1, 999_999, 1_800_000, 2_200_000, 256 * Millionths, maxBound}[r.IntN(7)]}
+		return e, []int{0, 1, 2, 3, 7, 1000, 1 << 20}[r.IntN(7)]
+	}
+	load := func(e Endpoint, n int) *big.Rat {
+		if e.UpperBound == 0 {
+			e.UpperBound = Millionths
+		}
+		return big.NewRat(int64(n)+1, e.UpperBound)
+	}
+	for range 20_000 {
+		a, n := random()
+		b, m := random()
+		x, y := leastStock.live(&a, n), leastStock.live(&b, m)
+		if x < 0 || x > ScoreOne {
+			t.Fatalf("score %d", x)
+		}
+		switch order := load(a, n).Cmp(load(b, m)); {
+		case order < 0 && x < y, order > 0 && x > y, order == 0 && x != y:
+			t.Fatalf("bound %d with %d in flight scores %d, bound %d with %d %d", a.UpperBound, n, x, b.UpperBound, m, y)
+		}
+	}
+	// Equal bounds: fewer is strictly better, up to counts far beyond any endpoint's.
+	e := ready(0, "10.0.0.1:80")
+	for n := range 100_000 {
+		if leastStock.live(&e, n) <= leastStock.live(&e, n+1) {
+			t.Fatalf("%d in flight is not better than %d", n, n+1)
+		}
+	}
+}
+
+func TestLaneBand(t *testing.T) {
+	// Two endpoints: lower bound 3.6, upper bound 4.4. The third is outside the lane.
+	t.Run("a lane fills up to its bound, rounded up", func(t *testing.T) {
+		b := three(t, mustNew(t))
+		q := prepare(t, b, subsetOf("10.0.0.1", "10.0.0.2"))
+		wantPlaced(t, b, q, BelowLower, 0, 1, 0, 1, NoEndpoint)
+		wantPlaced(t, b, q, BelowUpper, 0, NoEndpoint)
+		release(t, b, 0)
+		wantPlaced(t, b, q, BelowLower, NoEndpoint) // 4 is not below 3.6
+		release(t, b, 0)
+		wantPlaced(t, b, q, BelowLower, 0)
+	})
+	t.Run("the edge is exact", func(t *testing.T) {
+		e := ready(0, "10.0.0.1:80")
+		e.LowerBound = 2 * Millionths
+		e.UpperBound = 2*Millionths + 1
+		b := poolOf(t, mustNew(t), e, ready(1, "10.0.0.2:80"))
+		q := prepare(t, b, subsetOf("10.0.0.1"))
+		wantPlaced(t, b, q, BelowLower, 0, 0, NoEndpoint)
+		wantPlaced(t, b, q, BelowUpper, 0, NoEndpoint)
+	})
+	t.Run("the lane counts all leases there", func(t *testing.T) {
+		b := three(t, mustNew(t))
+		wantPlaced(t, b, prepare(t, b, Ask{}), BelowLower, 0, 1, 2, 0, 1, 2)
+		wantPlaced(t, b, prepare(t, b, subsetOf("10.0.0.1")), BelowLower, NoEndpoint)
+	})
+	t.Run("the whole pool is the ledger's", func(t *testing.T) {
+		b := three(t, mustNew(t))
+		q := prepare(t, b, Ask{})
+		for range 100 {
+			if b.Place(q, BelowLower) < 0 {
+				t.Fatal("not placed")
+			}
+		}
+	})
+	t.Run("an idle lane can always be placed", func(t *testing.T) {
+		e := ready(0, "10.0.0.1:80")
+		e.LowerBound, e.UpperBound = 0, 0
+		b := poolOf(t, mustNew(t), e, ready(1, "10.0.0.2:80"))
+		q := prepare(t, b, subsetOf("10.0.0.1"))
+		wantPlaced(t, b, q, BelowLower, 0, NoEndpoint)
+		wantPlaced(t, b, q, BelowUpper, NoEndpoint)
+		release(t, b, 0)
+		wantPlaced(t, b, q, BelowLower, 0)
+	})
+	t.Run("only ready endpoints lend their bounds and their stock", func(t *testing.T) {
+		b := three(t, mustNew(t))
+		q := prepare(t, b, subsetOf("10.0.0.1", "10.0.0.2"))
+		wantPlaced(t, b, q, BelowLower, 0, 1, 0)
+		b.SetSnapshot(NewSnapshot(2, []Endpoint{unready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), ready(2, "10.0.0.3:80")}))
+		wantPlaced(t, b, q, BelowLower, 1, NoEndpoint) // 1 of 1.8, then 2
+	})
+	t.Run("bounds beyond any sense do not wrap around", func(t *testing.T) {
+		huge := func(id EndpointID, address string) Endpoint {
+			e := ready(id, address)
+			e.LowerBound, e.UpperBound = 1<<63-1, 1<<63-1
+			return e
+		}
+		b := poolOf(t, mustNew(t), huge(0, "10.0.0.1:80"), huge(1, "10.0.0.1:81"), huge(2, "10.0.0.2:80"))
+		wantPlaced(t, b, prepare(t, b, subsetOf("10.0.0.1")), BelowLower, 0, 1, 0, 1)
+	})
+}
+
+func TestMaxInFlight(t *testing.T) {
+	e := ready(0, "10.0.0.1:80")
+	e.MaxInFlight = 2
+	f := ready(1, "10.0.0.2:80")
+	f.MaxInFlight = 1
+	b := poolOf(t, mustNew(t), e, f)
+	q := prepare(t, b, Ask{})
+	wantPlaced(t, b, q, BelowUpper, 0, 1, 0, NoEndpoint)
+	if !b.HasReady(q) || !b.CanServe(q, 0) {
+		t.Error("a full endpoint is still ready: a preemptor may take over there")
+	}
+	release(t, b, 1)
+	wantPlaced(t, b, q, BelowUpper, 1, NoEndpoint)
+}
+
+func TestFallbacks(t *testing.T) {
+	pool := []Endpoint{
+		ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), unready(2, "10.0.0.3:80"), ready(3, "10.0.0.4:80"), ready(4, "[::1]:80"),
+	}
+	pool[3].MaxInFlight = 2
+	b := poolOf(t, mustNew(t), pool...)
+	q := prepare(t, b, Ask{})
+	want := func(q *Query, address string, fallbacks ...string) {
+		t.Helper()
+		if a, f := q.Chosen(); a != address || !slices.Equal(f, fallbacks) {
+			t.Fatalf("chosen %s, then %q, want %s, then %q", a, f, address, fallbacks)
+		}
+	}
+	want(q, "")
+	b.Place(q, BelowUpper)
+	want(q, "10.0.0.1:80", "10.0.0.2:80", "10.0.0.4:80") // equals in ring order, the unready one left out
+	b.Place(q, BelowUpper)
+	want(q, "10.0.0.2:80", "10.0.0.4:80", "[::1]:80")
+	b.PlaceAt(q, 3)
+	b.PlaceAt(q, 3)
+	want(q, "10.0.0.4:80", "[::1]:80", "10.0.0.1:80") // the idle one before those with one
+	b.Place(q, BelowUpper)
+	want(q, "[::1]:80", "10.0.0.1:80", "10.0.0.2:80")
+	b.PlaceAt(q, 4)
+	b.PlaceAt(q, 4)
+	want(q, "[::1]:80", "10.0.0.1:80", "10.0.0.2:80") // 3 is at its limit
+
+	confined := prepare(t, b, subsetOf("10.0.0.1", "10.0.0.3"))
+	b.Place(confined, BelowUpper)
+	want(confined, "10.0.0.1:80") // never out of the lane
+	if got := confined.Destinations([]string{"x"}); !slices.Equal(got, []string{"x", "10.0.0.1:80"}) {
+		t.Fatalf("%q", got)
+	}
+
+	b.SetScheduler(mustNew(t, func(c *Config) { c.Fallbacks = 0 }))
+	b.Place(q, BelowUpper)
+	if _, fallbacks := q.Chosen(); len(fallbacks) != 0 {
+		t.Fatalf("%q", fallbacks)
+	}
+	b.SetScheduler(mustNew(t, func(c *Config) { c.Fallbacks = MaxFallbacks }))
+	b.Place(q, BelowUpper)
+	if _, fallbacks := q.Chosen(); len(fallbacks) != 2 {
+		t.Fatalf("%q", fallbacks)
+	}
+}
+
+// A placement that fails leaves no old choice behind; a choice outlives the endpoint.
+func TestChoice(t *testing.T) {
+	b := three(t, mustNew(t))
+	q := prepare(t, b, subsetOf("10.0.0.1"))
+	wantPlaced(t, b, q, BelowLower, 0, 0)
+	b.SetSnapshot(NewSnapshot(2, nil))
+	if b.HasReady(q) || b.CanServe(q, 0) {
+		t.Error("ready in an empty pool")
+	}
+	if address, _ := q.Chosen(); address != "10.0.0.1:80" {
+		t.Errorf("chosen %q", address)
+	}
+	wantPlaced(t, b, q, BelowLower, NoEndpoint)
+	if address, _ := q.Chosen(); address != "" {
+		t.Errorf("chosen %q after a failure", address)
+	}
+}
+
+func wantPanic(t testing.TB) {
+	t.Helper()
+	if recover() == nil {
+		t.Error("no panic")
+	}
+}
+
+// What runs under the lock allocates nothing.
+func TestPlaceAllocates(t *testing.T) {
+	b := three(t, mustNew(t))
+	q := prepare(t, b, subsetOf("10.0.0.1", "10.0.0.3"))
+	allocs := testing.AllocsPerRun(100, func() {
+		if id := b.Place(q, BelowLower); id >= 0 && b.HasReady(q) && b.CanServe(q, id) {
+			b.Release(id)
+		}
+	})
+	if allocs != 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
