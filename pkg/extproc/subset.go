@@ -1,8 +1,6 @@
 package extproc
 
 import (
-	"net/netip"
-	"strconv"
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -19,9 +17,8 @@ const (
 type Subset struct {
 	// Set says that there is a hint. Without one the whole pool may be picked from.
 	Set bool
-	// Members are "ip" (every port of it), "ip:port" or "[ip]:port", IPv6 addresses in their canonical form.
-	// What is no address is kept as it came, and will match nothing. Set and without members: nothing may be
-	// picked.
+	// Members are addresses with or without a port, as they came, without blanks around them; the Picker reads
+	// them. Set and without members: nothing may be picked.
 	Members []string
 }
 
@@ -52,28 +49,7 @@ func subsetOf(m *corev3.Metadata) Subset {
 func (s *Subset) add(list string) {
 	for member := range strings.SplitSeq(list, ",") {
 		if member = strings.TrimSpace(member); member != "" {
-			s.Members = append(s.Members, canonicalAddress(member))
+			s.Members = append(s.Members, member)
 		}
 	}
-}
-
-// canonicalAddress writes an address with or without a port, with or without brackets, in one form.
-func canonicalAddress(s string) string {
-	if ap, err := netip.ParseAddrPort(s); err == nil {
-		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()).String()
-	}
-	bare := s
-	if len(s) > 2 && s[0] == '[' && s[len(s)-1] == ']' {
-		bare = s[1 : len(s)-1]
-	}
-	if a, err := netip.ParseAddr(bare); err == nil {
-		return a.Unmap().String()
-	}
-	// host:port of a host name is taken as it is, in lower case.
-	if host, port, ok := strings.Cut(s, ":"); ok {
-		if _, err := strconv.ParseUint(port, 10, 16); err == nil {
-			return strings.ToLower(host) + ":" + port
-		}
-	}
-	return strings.ToLower(s)
 }

@@ -1,0 +1,434 @@
+package extproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+)
+
+// fakeController stands for the queue: it grants at once, or waits in the test's hands, and counts outcomes.
+type fakeController struct {
+	mu sync.Mutex
+	// hold makes requests wait until grant is sent to.
+	hold    bool
+	grant   chan error
+	reject  error // what TryEnqueue and PassOn answer; nil grants
+	preempt chan struct{}
+	boom    string // panics in the named method
+
+	requests []*flowcontrol.Request
+	passedOn int
+	refused  []error
+	leases   []*fakeLease
+	outcomes int
+}
+
+func (c *fakeController) TryEnqueue(ctx context.Context, r *flowcontrol.Request) (Lease, error) {
+	if c.boom == "TryEnqueue" {
+		panic("boom")
+	}
+	c.mu.Lock()
+	c.requests = append(c.requests, r)
+	hold := c.hold
+	c.mu.Unlock()
+	err := c.reject
+	if hold {
+		r.OnQueued(30 * time.Second)
+		select {
+		case err = <-c.grant:
+		case <-ctx.Done():
+			err = ctx.Err()
+			if err == nil {
+				panic("a context that is done has an error")
+			}
+		}
+	}
+	return c.verdict(err)
+}
+
+func (c *fakeController) verdict(err error) (Lease, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.outcomes++
+		return nil, &flowcontrol.Rejection{Err: err, Outcome: flowcontrol.OutcomeOf(err), RetryAfter: 1500 * time.Millisecond}
+	}
+	l := &fakeLease{controller: c, preempt: c.preempt}
+	c.leases = append(c.leases, l)
+	return l, nil
+}
+
+func (c *fakeController) PassOn(r *flowcontrol.Request) (Lease, error) {
+	c.mu.Lock()
+	c.requests = append(c.requests, r)
+	c.passedOn++
+	c.mu.Unlock()
+	return c.verdict(c.reject)
+}
+
+func (c *fakeController) Refuse(_, _ string, err error) *flowcontrol.Rejection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refused = append(c.refused, err)
+	c.outcomes++
+	return &flowcontrol.Rejection{Err: err, Outcome: flowcontrol.OutcomeOf(err)}
+}
+
+type fakeLease struct {
+	controller *fakeController
+	preempt    chan struct{}
+	completed  []flowcontrol.Completion
+	firstBytes int
+	boom       bool
+}
+
+func (l *fakeLease) Preempted() <-chan struct{} { return l.preempt }
+
+func (l *fakeLease) OnFirstByte() error {
+	l.firstBytes++
+	if l.controller.boom == "OnFirstByte" {
+		panic("boom")
+	}
+	select {
+	case <-l.preempt:
+		return flowcontrol.ErrPreempted
+	default:
+		return nil
+	}
+}
+
+func (l *fakeLease) OnRequestComplete(c flowcontrol.Completion) {
+	l.completed = append(l.completed, c)
+	l.controller.mu.Lock()
+	l.controller.outcomes++
+	l.controller.mu.Unlock()
+}
+
+// fakePicker places every request at the same endpoints.
+type fakePicker struct {
+	address   string
+	fallbacks []string
+	err       error
+	model     string
+	subset    Subset
+}
+
+func (p *fakePicker) Prepare(model string, subset Subset) (Placement, error) {
+	p.model, p.subset = model, subset
+	return p, p.err
+}
+func (p *fakePicker) Lane() string               { return "" }
+func (p *fakePicker) Chosen() (string, []string) { return p.address, p.fallbacks }
+
+// fakeStream is the server's side of a stream without a network. Its context ends when the handler returns, as gRPC's.
+type fakeStream struct {
+	grpc.ServerStream
+	ctx  context.Context
+	in   chan *extprocv3.ProcessingRequest
+	mu   sync.Mutex
+	sent []*extprocv3.ProcessingResponse
+}
+
+func (s *fakeStream) Context() context.Context { return s.ctx }
+
+func (s *fakeStream) Recv() (*extprocv3.ProcessingRequest, error) {
+	select {
+	case m, ok := <-s.in:
+		if !ok {
+			return nil, io.EOF
+		}
+		return m, nil
+	case <-s.ctx.Done():
+		return nil, s.ctx.Err()
+	}
+}
+
+func (s *fakeStream) Send(m *extprocv3.ProcessingResponse) error {
+	if s.ctx.Err() != nil {
+		return io.EOF
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = append(s.sent, m)
+	return nil
+}
+
+// bench is a server with fakes around it.
+type testbench struct {
+	t          testing.TB
+	server     *Server
+	controller *fakeController
+	picker     *fakePicker
+	registry   *prometheus.Registry
+	logged     *logLines
+}
+
+type logLines struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logLines) has(part string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, line := range l.lines {
+		if strings.Contains(line, part) {
+			n++
+		}
+	}
+	return n
+}
+
+func newBench(t testing.TB, change func(*Config)) *testbench {
+	t.Helper()
+	cfg := DefaultConfig()
+	if change != nil {
+		change(&cfg)
+	}
+	b := &testbench{
+		t: t, controller: &fakeController{grant: make(chan error)}, picker: &fakePicker{address: "10.0.0.1:8000"},
+		registry: prometheus.NewRegistry(), logged: &logLines{},
+	}
+	log := logr.Discard()
+	if _, ok := t.(*testing.T); ok {
+		log = funcr.New(func(_, args string) {
+			b.logged.mu.Lock()
+			defer b.logged.mu.Unlock()
+			b.logged.lines = append(b.logged.lines, args)
+		}, funcr.Options{Verbosity: 1})
+	}
+	var err error
+	b.server, err = NewServer(cfg, Dependencies{
+		Controller: b.controller, Picker: b.picker, Log: log, Registerer: b.registry, Rand: rand.New(rand.NewPCG(1, 2)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// conversation is one stream of the bench. It lives in a synctest bubble.
+type conversation struct {
+	*testbench
+	stream *fakeStream
+	cancel context.CancelFunc
+	done   chan error
+	first  bool
+	mode   modes
+	ended  bool
+}
+
+func (b *testbench) open(mode string) *conversation {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &conversation{
+		testbench: b, stream: &fakeStream{ctx: ctx, in: make(chan *extprocv3.ProcessingRequest, 64)},
+		cancel: cancel, done: make(chan error, 1), first: true,
+	}
+	request, response, _ := strings.Cut(mode, "/")
+	c.mode.request = requestMode(slices.Index([]string{"NONE", "STREAMED", "BUFFERED", "BUFFERED_PARTIAL", "FULL_DUPLEX"}, request))
+	if response == "FULL_DUPLEX" {
+		c.mode.response = modev3.ProcessingMode_FULL_DUPLEX_STREAMED
+	} else {
+		c.mode.response = modev3.ProcessingMode_BodySendMode(modev3.ProcessingMode_BodySendMode_value[response])
+	}
+	go func() {
+		err := b.server.Process(c.stream)
+		cancel()
+		c.done <- err
+	}()
+	return c
+}
+
+var requestModes = map[requestMode]modev3.ProcessingMode_BodySendMode{
+	modeNone: modev3.ProcessingMode_NONE, modeStreamed: modev3.ProcessingMode_STREAMED,
+	modeBuffered: modev3.ProcessingMode_BUFFERED, modePartial: modev3.ProcessingMode_BUFFERED_PARTIAL,
+	modeFullDuplex: modev3.ProcessingMode_FULL_DUPLEX_STREAMED,
+}
+
+// say sends one message of Envoy.
+func (c *conversation) say(m *extprocv3.ProcessingRequest) {
+	if c.first {
+		c.first = false
+		m.ProtocolConfig = &extprocv3.ProtocolConfiguration{
+			RequestBodyMode: requestModes[c.mode.request], ResponseBodyMode: c.mode.response,
+		}
+	}
+	c.stream.in <- m
+}
+
+// heard is what was answered since the last call, rendered, one line for each message joined by "; ".
+func (c *conversation) heard() string {
+	synctest.Wait()
+	c.stream.mu.Lock()
+	defer c.stream.mu.Unlock()
+	var lines []string
+	for _, m := range c.stream.sent {
+		lines = append(lines, render(m))
+	}
+	c.stream.sent = nil
+	return strings.Join(lines, "; ")
+}
+
+// end half-closes the stream, and waits for its handler.
+func (c *conversation) end() {
+	c.t.Helper()
+	if c.ended {
+		return
+	}
+	c.ended = true
+	close(c.stream.in)
+	if err := <-c.done; err != nil {
+		c.t.Errorf("Process: %v, want nil: to Envoy an error is a failed processor", err)
+	}
+	synctest.Wait()
+}
+
+// settled checks that everything is back at zero and that there was exactly one outcome for each of n streams.
+func (c *conversation) settled(n int) {
+	c.t.Helper()
+	c.end()
+	if c.controller.outcomes != n {
+		c.t.Errorf("%d outcomes for %d streams", c.controller.outcomes, n)
+	}
+	for _, l := range c.controller.leases {
+		if len(l.completed) != 1 {
+			c.t.Errorf("lease completed %d times, want once", len(l.completed))
+		}
+	}
+	if got := c.server.memory.held.Load(); got != 0 {
+		c.t.Errorf("%d bytes of bodies held at the end", got)
+	}
+	if got := c.server.Streams(); got != 0 {
+		c.t.Errorf("%d streams at the end", got)
+	}
+}
+
+// render writes a message in a line.
+func render(m *extprocv3.ProcessingResponse) string {
+	var w []string
+	common := func(name string, r *extprocv3.CommonResponse) {
+		w = append(w, name)
+		for _, h := range r.GetHeaderMutation().GetSetHeaders() {
+			w = append(w, "+"+h.GetHeader().GetKey()+"="+headerValue(h.GetHeader()))
+		}
+		for _, h := range r.GetHeaderMutation().GetRemoveHeaders() {
+			w = append(w, "-"+h)
+		}
+		if r.GetClearRouteCache() {
+			w = append(w, "clear-route")
+		}
+		switch b := r.GetBodyMutation().GetMutation().(type) {
+		case *extprocv3.BodyMutation_Body:
+			w = append(w, "body="+string(b.Body))
+		case *extprocv3.BodyMutation_StreamedResponse:
+			text := string(b.StreamedResponse.Body)
+			if len(text) > 100 {
+				text = fmt.Sprintf("(%d bytes)", len(text))
+			}
+			w = append(w, "chunk="+text)
+			if b.StreamedResponse.EndOfStream {
+				w = append(w, "end")
+			}
+		}
+	}
+	switch r := m.GetResponse().(type) {
+	case *extprocv3.ProcessingResponse_RequestHeaders:
+		common("headers", r.RequestHeaders.GetResponse())
+	case *extprocv3.ProcessingResponse_RequestBody:
+		common("body", r.RequestBody.GetResponse())
+	case *extprocv3.ProcessingResponse_RequestTrailers:
+		w = append(w, "trailers")
+	case *extprocv3.ProcessingResponse_ResponseHeaders:
+		common("response-headers", r.ResponseHeaders.GetResponse())
+	case *extprocv3.ProcessingResponse_ResponseBody:
+		common("response-body", r.ResponseBody.GetResponse())
+	case *extprocv3.ProcessingResponse_ResponseTrailers:
+		w = append(w, "response-trailers")
+	case *extprocv3.ProcessingResponse_ImmediateResponse:
+		w = append(w, fmt.Sprintf("immediate %d %s", r.ImmediateResponse.GetStatus().GetCode(), r.ImmediateResponse.GetDetails()))
+	case nil:
+	}
+	if v := m.GetDynamicMetadata().GetFields()["envoy.lb"].GetStructValue().GetFields()[destinationHeader]; v != nil {
+		w = append(w, "meta="+v.GetStringValue())
+	}
+	if o := m.GetModeOverride(); o != nil {
+		w = append(w, "override="+o.GetRequestBodyMode().String()+"/"+o.GetResponseBodyMode().String())
+		if o.GetResponseTrailerMode() != modev3.ProcessingMode_SEND || o.GetResponseHeaderMode() != modev3.ProcessingMode_SEND {
+			w = append(w, "WITHOUT COMPLETION")
+		}
+	}
+	if d := m.GetOverrideMessageTimeout(); d != nil {
+		w = append(w, "timeout="+d.AsDuration().String())
+	}
+	return strings.Join(w, " ")
+}
+
+// The messages of Envoy.
+
+func headerMap(pairs ...string) *corev3.HeaderMap {
+	m := &corev3.HeaderMap{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		m.Headers = append(m.Headers, &corev3.HeaderValue{Key: pairs[i], RawValue: []byte(pairs[i+1])})
+	}
+	return m
+}
+
+func requestHeaders(end bool, pairs ...string) *extprocv3.ProcessingRequest {
+	return &extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_RequestHeaders{
+		RequestHeaders: &extprocv3.HttpHeaders{Headers: headerMap(pairs...), EndOfStream: end},
+	}}
+}
+
+// chat is the headers of a chat completion.
+func chat(pairs ...string) *extprocv3.ProcessingRequest {
+	return requestHeaders(false, append([]string{
+		":method", "POST", ":path", "/v1/chat/completions", "content-type", "application/json",
+	}, pairs...)...)
+}
+
+func requestBodyOf(s string, end bool) *extprocv3.ProcessingRequest {
+	return &extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_RequestBody{
+		RequestBody: &extprocv3.HttpBody{Body: []byte(s), EndOfStream: end},
+	}}
+}
+
+func requestTrailers() *extprocv3.ProcessingRequest {
+	return &extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_RequestTrailers{RequestTrailers: &extprocv3.HttpTrailers{}}}
+}
+
+func responseHeaders(status string, end bool, pairs ...string) *extprocv3.ProcessingRequest {
+	return &extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_ResponseHeaders{
+		ResponseHeaders: &extprocv3.HttpHeaders{Headers: headerMap(append([]string{":status", status}, pairs...)...), EndOfStream: end},
+	}}
+}
+
+func responseBodyOf(s string, end bool) *extprocv3.ProcessingRequest {
+	return &extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_ResponseBody{
+		ResponseBody: &extprocv3.HttpBody{Body: []byte(s), EndOfStream: end},
+	}}
+}
+
+func responseTrailers() *extprocv3.ProcessingRequest {
+	return &extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_ResponseTrailers{ResponseTrailers: &extprocv3.HttpTrailers{}}}
+}
+
+var errForTest = errors.New("for the test")

@@ -1,0 +1,299 @@
+package extproc
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+)
+
+// to is how every answer that names the only endpoint ends.
+const (
+	dest = "+x-gateway-destination-endpoint=10.0.0.1:8000"
+	meta = "meta=10.0.0.1:8000"
+)
+
+// TestStates walks the state machine: in each mode, messages of Envoy and what is answered to each.
+func TestStates(t *testing.T) {
+	type step struct {
+		say  *extprocv3.ProcessingRequest // or
+		do   string                       // hold, grant, reject, preempt
+		want string
+	}
+	const prompt = `{"model":"m","messages":[]}`
+	long := `{"model":"m","prompt":"` + strings.Repeat("x", 150_000) + `"}`
+	tests := []struct {
+		name   string
+		mode   string
+		change func(*Config)
+		steps  []step
+	}{
+		{"BUFFERED, the headers say enough: the body is never sent", "BUFFERED/NONE", nil, []step{
+			{say: chat("x-gateway-model-name", "m"), want: "headers " + dest + " -x-gateway-model-name " + meta + " override=NONE/NONE"},
+			{say: responseHeaders("200", false), want: "response-headers"},
+		}},
+		{"BUFFERED, an override that Envoy ignores: the body comes all the same", "BUFFERED/NONE", nil, []step{
+			{say: chat("x-gateway-model-name", "m"), want: "headers " + dest + " -x-gateway-model-name " + meta + " override=NONE/NONE"},
+			{say: requestBodyOf(prompt, true), want: "body"},
+			{say: responseHeaders("200", false), want: "response-headers"},
+		}},
+		{"BUFFERED, the body is needed: headers at once, the destination in the body's answer", "BUFFERED/NONE", nil, []step{
+			{say: chat(), want: "headers"},
+			{say: requestBodyOf(prompt, true), want: "body " + dest + " " + meta},
+			{say: responseHeaders("200", false), want: "response-headers"},
+			{say: responseTrailers(), want: "response-trailers"},
+		}},
+		{"BUFFERED, held in the body phase", "BUFFERED/NONE", nil, []step{
+			{do: "hold"},
+			{say: chat(), want: "headers"},
+			{say: requestBodyOf(prompt, false), want: "timeout=35s"},
+			{say: requestTrailers(), want: ""},
+			{do: "grant", want: "body " + dest + " " + meta + "; trailers"},
+		}},
+		{"BUFFERED, held in the header phase, then rejected", "BUFFERED/NONE", nil, []step{
+			{do: "hold"},
+			{say: chat("x-gateway-model-name", "m"), want: "timeout=35s"},
+			{do: "reject", want: "immediate 503 ttl-expired"},
+		}},
+		{"BUFFERED, Envoy's own 413 while the body arrives", "BUFFERED/NONE", nil, []step{
+			{say: chat(), want: "headers"},
+			{say: responseHeaders("413", false), want: "response-headers"},
+		}},
+		{"BUFFERED, trailers and no body", "BUFFERED/NONE", nil, []step{
+			{say: chat(), want: "headers"},
+			{say: requestTrailers(), want: "immediate 400 bad-request"},
+		}},
+		{"NONE, placed by what the headers say", "NONE/NONE", nil, []step{
+			{say: chat(), want: "headers " + dest + " " + meta},
+			{say: responseHeaders("503", false), want: "response-headers"},
+		}},
+		{"NONE, without a response phase", "NONE/NONE", nil, []step{
+			{say: chat(), want: "headers " + dest + " " + meta},
+		}},
+		{"STREAMED, held in the header phase, chunks answered empty", "STREAMED/STREAMED", nil, []step{
+			{do: "hold"},
+			{say: chat(), want: "timeout=35s"},
+			{do: "grant", want: "headers " + dest + " " + meta + " override=NONE/STREAMED"},
+			{say: requestBodyOf(`{"mod`, false), want: "body"},
+			{say: requestBodyOf(`el":"m"}`, true), want: "body"},
+			{say: responseHeaders("200", false), want: "response-headers"},
+			{say: responseBodyOf("data: x\n\n", false), want: "response-body"},
+			{say: responseBodyOf("", true), want: "response-body"},
+		}},
+		{"BUFFERED_PARTIAL, a body that is cut off after the model", "BUFFERED_PARTIAL/NONE", nil, []step{
+			{say: chat(), want: "headers"},
+			{say: requestBodyOf(`{"model":"m","messages":[{"content":"aaa`, false), want: "body " + dest + " " + meta},
+			{say: responseHeaders("200", false), want: "response-headers"},
+		}},
+		{"BUFFERED_PARTIAL, cut off before the model", "BUFFERED_PARTIAL/NONE", nil, []step{
+			{say: chat(), want: "headers"},
+			{say: requestBodyOf(`{"messages":[{"content":"aaa`, false), want: "immediate 400 bad-request"},
+		}},
+		{"BUFFERED_PARTIAL, rewritten: the length changes by the part's", "BUFFERED_PARTIAL/NONE", rewriteM, []step{
+			{say: chat("content-length", "1000"), want: "headers"},
+			{
+				say:  requestBodyOf(`{"model":"m","messages":[{"content":"aaa`, false),
+				want: "body " + dest + ` +content-length=1003 body={"model":"m-v1","messages":[{"content":"aaa ` + meta,
+			},
+		}},
+		{"BUFFERED, rewritten: content-length in the same answer", "BUFFERED/NONE", rewriteM, []step{
+			{say: chat("content-length", "27"), want: "headers"},
+			{say: requestBodyOf(prompt, true), want: "body " + dest + ` +content-length=30 body={"model":"m-v1","messages":[]} ` + meta},
+		}},
+		{"BUFFERED, the trusted header's model is rewritten too, so the body is taken", "BUFFERED/NONE", rewriteM, []step{
+			{say: chat("x-gateway-model-name", "m"), want: "headers -x-gateway-model-name"},
+			{say: requestBodyOf(prompt, true), want: "body " + dest + ` +content-length=30 body={"model":"m-v1","messages":[]} ` + meta},
+		}},
+		{"FULL_DUPLEX, the whole body first, then sent back", "FULL_DUPLEX/FULL_DUPLEX", nil, []step{
+			{do: "hold"},
+			{say: chat(), want: ""},
+			{say: requestBodyOf(prompt[:10], false), want: ""},
+			{say: requestBodyOf(prompt[10:], true), want: "timeout=35s"},
+			{do: "grant", want: "headers " + dest + " " + meta + "; body chunk=" + prompt + " end"},
+			{say: responseHeaders("200", false), want: ""}, // held: it is not the first token
+			{say: responseBodyOf("data: x\n\n", false), want: "response-headers; response-body chunk=data: x\n\n"},
+			{say: responseBodyOf("", true), want: "response-body chunk= end"},
+		}},
+		{"FULL_DUPLEX, trailers end the body and the answer", "FULL_DUPLEX/FULL_DUPLEX", nil, []step{
+			{say: chat(), want: ""},
+			{say: requestBodyOf(prompt, false), want: ""},
+			{say: requestTrailers(), want: "headers " + dest + " " + meta + "; body chunk=" + prompt + "; trailers"},
+			{say: responseHeaders("200", false), want: ""},
+			{say: responseTrailers(), want: "response-headers; response-trailers"},
+		}},
+		{"FULL_DUPLEX, chunks of at most 64 KiB each way", "FULL_DUPLEX/FULL_DUPLEX", nil, []step{
+			{say: chat(), want: ""},
+			{say: requestBodyOf(long, true), want: "headers " + dest + " " + meta +
+				"; body chunk=(65536 bytes); body chunk=(65536 bytes); body chunk=(18953 bytes) end"},
+			{say: responseHeaders("200", false), want: ""},
+			{say: responseBodyOf(long, true), want: "response-headers; response-body chunk=(65536 bytes)" +
+				"; response-body chunk=(65536 bytes); response-body chunk=(18953 bytes) end"},
+		}},
+		{"FULL_DUPLEX, rewritten: a content-length is removed", "FULL_DUPLEX/NONE", rewriteM, []step{
+			{say: chat("content-length", "27"), want: ""},
+			{say: requestBodyOf(prompt, true), want: "headers " + dest + " -content-length " + meta +
+				`; body chunk={"model":"m-v1","messages":[]} end`},
+			{say: responseHeaders("200", false), want: "response-headers"},
+		}},
+		{"FULL_DUPLEX, no body in the answer", "FULL_DUPLEX/FULL_DUPLEX", nil, []step{
+			{say: chat(), want: ""},
+			{say: requestBodyOf(prompt, true), want: "headers " + dest + " " + meta + "; body chunk=" + prompt + " end"},
+			{say: responseHeaders("204", true), want: "response-headers"},
+		}},
+		{"FULL_DUPLEX, passed on: nothing is collected", "FULL_DUPLEX/FULL_DUPLEX", nil, []step{
+			{say: requestHeaders(false, ":method", "POST", ":path", "/v1/audio/transcriptions", "content-type", "multipart/form-data; boundary=x"), want: "headers " + dest + " " + meta},
+			{say: requestBodyOf("--x", false), want: "body chunk=--x"},
+			{say: requestBodyOf("--x--", true), want: "body chunk=--x-- end"},
+		}},
+		{"FULL_DUPLEX, preempted while the answer's headers are held", "FULL_DUPLEX/FULL_DUPLEX", nil, []step{
+			{do: "preemptible"},
+			{say: chat(), want: ""},
+			{say: requestBodyOf(prompt, true), want: "headers " + dest + " " + meta + "; body chunk=" + prompt + " end"},
+			{say: responseHeaders("200", false), want: ""},
+			{do: "preempt", want: "immediate 503 preempted"},
+		}},
+		{"preempted before any answer", "BUFFERED/NONE", nil, []step{
+			{do: "preemptible"},
+			{say: chat(), want: "headers"},
+			{say: requestBodyOf(prompt, true), want: "body " + dest + " " + meta},
+			{do: "preempt", want: "immediate 503 preempted"},
+		}},
+		{"never preempted after the first byte", "BUFFERED/NONE", nil, []step{
+			{do: "preemptible"},
+			{say: chat(), want: "headers"},
+			{say: requestBodyOf(prompt, true), want: "body " + dest + " " + meta},
+			{say: responseHeaders("200", false), want: "response-headers"},
+			{do: "preempt", want: ""},
+		}},
+		{"a message of a later Envoy", "BUFFERED/NONE", nil, []step{
+			{say: chat(), want: "headers"},
+			{say: &extprocv3.ProcessingRequest{}, want: ""},
+			{say: requestBodyOf(prompt, true), want: "body " + dest + " " + meta},
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newBench(t, test.change).open(test.mode)
+				for i, s := range test.steps {
+					switch s.do {
+					case "hold":
+						c.controller.hold = true
+					case "grant":
+						c.controller.grant <- nil
+					case "reject":
+						c.controller.grant <- flowcontrol.ErrExpiredTTL
+					case "preemptible":
+						c.controller.preempt = make(chan struct{})
+					case "preempt":
+						close(c.controller.preempt)
+					default:
+						c.say(s.say)
+					}
+					if got := c.heard(); got != s.want {
+						t.Errorf("step %d (%s%v):\n got %s\nwant %s", i, s.do, s.say, got, s.want)
+					}
+				}
+				c.settled(1)
+			})
+		})
+	}
+}
+
+// rewriteM serves the model m as m-v1.
+func rewriteM(c *Config) {
+	c.Models = []Model{{Name: "m", Targets: []Target{{Name: "m-v1", Weight: 1}}}}
+}
+
+// Envoy's own answers, and a filter in observability mode, are no requests of ours.
+func TestForeignStreamsAdmitNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newBench(t, nil).open("BUFFERED/NONE")
+		c.say(responseHeaders("404", true))
+		if got := c.heard(); got != "response-headers" {
+			t.Errorf("got %q", got)
+		}
+		c.say(responseTrailers())
+		if got := c.heard(); got != "response-trailers" {
+			t.Errorf("got %q", got)
+		}
+		c.settled(0)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c := newBench(t, nil).open("BUFFERED/NONE")
+		m := chat()
+		m.ObservabilityMode = true
+		c.say(m)
+		c.say(requestBodyOf("{}", true))
+		c.say(responseHeaders("200", true))
+		if got := c.heard(); got != "" {
+			t.Errorf("answered %q in observability mode", got)
+		}
+		c.settled(0)
+	})
+}
+
+// A client that goes while its request waits frees its place at once: whether the stream was half-closed or reset.
+func TestClientGoneWhileQueued(t *testing.T) {
+	for _, how := range []string{"half-closed", "reset"} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newBench(t, nil).open("BUFFERED/NONE")
+				c.controller.hold = true
+				c.say(chat("x-gateway-model-name", "m"))
+				if got := c.heard(); got != "timeout=35s" {
+					t.Fatalf("got %q", got)
+				}
+				if how == "reset" {
+					c.cancel()
+				}
+				c.settled(1)
+				if got := c.heard(); got != "" {
+					t.Errorf("answered %q to nobody", got)
+				}
+			})
+		})
+	}
+}
+
+// The client goes while its body is still arriving: one outcome all the same.
+func TestClientGoneBeforeItsBody(t *testing.T) {
+	for _, mode := range []string{"BUFFERED/NONE", "FULL_DUPLEX/FULL_DUPLEX"} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newBench(t, nil).open(mode)
+			c.say(chat())
+			c.heard()
+			c.settled(1)
+			if o := flowcontrol.OutcomeOf(c.controller.refused[0]); o != flowcontrol.OutcomeClientCancelled {
+				t.Errorf("outcome %v", o)
+			}
+		})
+	}
+}
+
+// A panic costs one stream a 500 and nothing else.
+func TestPanicIsContained(t *testing.T) {
+	for boom, want := range map[string]string{"TryEnqueue": "immediate 500 internal", "OnFirstByte": "immediate 500 internal"} {
+		t.Run(boom, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newBench(t, nil).open("BUFFERED/NONE")
+				c.controller.boom = boom
+				c.say(chat("x-gateway-model-name", "m"))
+				if boom == "OnFirstByte" {
+					c.heard()
+					c.say(responseHeaders("200", false))
+				}
+				if got := c.heard(); got != want {
+					t.Errorf("got %q", got)
+				}
+				c.settled(1)
+				if n := c.logged.has("\"stack\""); n != 1 {
+					t.Errorf("%d log lines of the panic", n)
+				}
+			})
+		})
+	}
+}
