@@ -24,7 +24,7 @@ type Store struct {
 
 	// mu orders publications. Subscribers are called with it held.
 	mu          sync.Mutex
-	listed      []scheduling.Endpoint             // what the source says, sorted by ID
+	listed      []scheduling.Endpoint            // what the source says, sorted by ID
 	ids         map[string]scheduling.EndpointID // by canonical address; never forgets
 	subscribers []func(*scheduling.Snapshot)
 	prober      *prober // nil: probing is off
@@ -70,7 +70,8 @@ func (s *Store) Subscribe(changed func(*scheduling.Snapshot)) {
 	changed(s.current.Load())
 }
 
-// Set replaces the whole pool. IDs are assigned here, whatever the values say; Ready is what the source knows, and
+// Set replaces the whole pool. IDs are assigned here, whatever the values say, and addresses are brought into
+// canonical form; Ready is what the source knows, and
 // with probing on a success is needed as well. Of two values for one address the ready one stands, else the first.
 // Nothing is published when nothing changed.
 func (s *Store) Set(endpoints []scheduling.Endpoint) {
@@ -79,6 +80,7 @@ func (s *Store) Set(endpoints []scheduling.Endpoint) {
 	listed := make([]scheduling.Endpoint, 0, len(endpoints))
 	index := make(map[scheduling.EndpointID]int, len(endpoints))
 	for _, e := range endpoints {
+		e.Address = scheduling.ParseHostPort(e.Address).String()
 		e.ID = s.idOf(e.Address)
 		e.Models, e.Labels = slices.Clone(e.Models), maps.Clone(e.Labels)
 		if i, twice := index[e.ID]; !twice {
@@ -96,13 +98,12 @@ func (s *Store) Set(endpoints []scheduling.Endpoint) {
 	s.publish()
 }
 
-// idOf returns the ID of an address, which it has for good.
+// idOf returns the ID of a canonical address, which it has for good.
 func (s *Store) idOf(address string) scheduling.EndpointID {
-	canonical := scheduling.ParseHostPort(address).String()
-	id, known := s.ids[canonical]
+	id, known := s.ids[address]
 	if !known {
 		id = scheduling.EndpointID(len(s.ids))
-		s.ids[canonical] = id
+		s.ids[address] = id
 	}
 	return id
 }

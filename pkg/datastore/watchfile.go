@@ -40,7 +40,7 @@ func WatchFile(ctx context.Context, path string, changed func(content []byte, er
 	if err != nil {
 		return fmt.Errorf("datastore: opening a watch: %w", err)
 	}
-	defer notify.Close() //nolint:errcheck // nothing to be done about it
+	defer func() { _ = notify.Close() }()
 	w := fileWatch{path: path, notify: notify, changed: changed}
 	if err := w.follow(); err != nil {
 		return err
@@ -74,7 +74,10 @@ func (w *fileWatch) run(ctx context.Context) error {
 			if !w.trail.concerns(event.Name) || event.Op == fsnotify.Chmod && !w.failed() {
 				continue
 			}
-		case <-w.notify.Errors: // an overflow: anything may have happened
+		case lost := <-w.notify.Errors: // an overflow: anything may have happened
+			if lost == nil {
+				continue
+			}
 		case <-settle.C:
 			first = time.Time{}
 			if err := w.follow(); err != nil {
@@ -146,7 +149,7 @@ func readBounded(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // opened for reading
+	defer func() { _ = file.Close() }()
 	content, err := io.ReadAll(io.LimitReader(file, MaxFileBytes+1))
 	if err != nil {
 		return nil, err

@@ -1,0 +1,233 @@
+package datastore
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// news is one call of WatchFile's function.
+type news struct {
+	content string
+	err     error
+}
+
+// watch runs WatchFile until the end of the test.
+func watch(t *testing.T, path string) <-chan news {
+	t.Helper()
+	calls := make(chan news, 100)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		done <- WatchFile(ctx, path, func(content []byte, err error) { calls <- news{string(content), err} })
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := eventually(t, done, "the end of WatchFile"); err != nil {
+			t.Errorf("WatchFile: %v", err)
+		}
+	})
+	return calls
+}
+
+// wantContent waits until the content is reported. What was reported before it, a state in between, is allowed:
+// whoever watches a file may see one.
+func wantContent(t *testing.T, calls <-chan news, want string) {
+	t.Helper()
+	for {
+		if got := eventually(t, calls, "waiting for "+want); got.err == nil && got.content == want {
+			return
+		}
+	}
+}
+
+func wantFailure(t *testing.T, calls <-chan news, want error) {
+	t.Helper()
+	for {
+		if got := eventually(t, calls, "waiting for "+want.Error()); errors.Is(got.err, want) {
+			return
+		}
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func do(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// swap points a symbolic link to another target, atomically, as kubelet does.
+func swap(t *testing.T, link, target string) {
+	t.Helper()
+	do(t, os.Symlink(target, link+"_tmp"))
+	do(t, os.Rename(link+"_tmp", link))
+}
+
+func TestWatchFile(t *testing.T) {
+	t.Run("write in place", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "file")
+		write(t, path, "one")
+		calls := watch(t, path)
+		wantContent(t, calls, "one")
+		write(t, path, "two")
+		wantContent(t, calls, "two")
+		file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+		do(t, err)
+		_, err = file.WriteString("+")
+		do(t, err)
+		wantContent(t, calls, "two+")
+		do(t, file.Close())
+	})
+	t.Run("rename over it", func(t *testing.T) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "file")
+		write(t, path, "one")
+		calls := watch(t, path)
+		wantContent(t, calls, "one")
+		for _, content := range []string{"two", "three"} {
+			write(t, path+".new", content)
+			do(t, os.Rename(path+".new", path))
+			wantContent(t, calls, content)
+		}
+	})
+	t.Run("a ConfigMap's swap of ..data", func(t *testing.T) {
+		dir := t.TempDir()
+		version := func(name, content string) {
+			do(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+			write(t, filepath.Join(dir, name, "file"), content)
+		}
+		version("..1", "one")
+		do(t, os.Symlink("..1", filepath.Join(dir, "..data")))
+		do(t, os.Symlink(filepath.Join("..data", "file"), filepath.Join(dir, "file")))
+		calls := watch(t, filepath.Join(dir, "file"))
+		wantContent(t, calls, "one")
+		version("..2", "two")
+		swap(t, filepath.Join(dir, "..data"), "..2")
+		do(t, os.RemoveAll(filepath.Join(dir, "..1")))
+		wantContent(t, calls, "two")
+		version("..3", "three")
+		swap(t, filepath.Join(dir, "..data"), "..3")
+		wantContent(t, calls, "three")
+		write(t, filepath.Join(dir, "..3", "file"), "four") // and a write behind the links
+		wantContent(t, calls, "four")
+	})
+	t.Run("a swapped directory above it", func(t *testing.T) {
+		dir, versions := t.TempDir(), t.TempDir()
+		for _, name := range []string{"one", "two"} {
+			do(t, os.Mkdir(filepath.Join(versions, name), 0o700))
+			write(t, filepath.Join(versions, name, "file"), name)
+		}
+		current := filepath.Join(dir, "current")
+		do(t, os.Symlink(filepath.Join(versions, "one"), current))
+		calls := watch(t, filepath.Join(current, "file"))
+		wantContent(t, calls, "one")
+		swap(t, current, filepath.Join(versions, "two"))
+		wantContent(t, calls, "two")
+	})
+	t.Run("deleted, and there again", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "file")
+		write(t, path, "one")
+		calls := watch(t, path)
+		wantContent(t, calls, "one")
+		do(t, os.Remove(path))
+		wantFailure(t, calls, fs.ErrNotExist)
+		write(t, path, "one") // the same content is news after an error
+		wantContent(t, calls, "one")
+	})
+	t.Run("its directory deleted, and there again", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "a", "b")
+		path := filepath.Join(dir, "file")
+		do(t, os.MkdirAll(dir, 0o700))
+		write(t, path, "one")
+		calls := watch(t, path)
+		wantContent(t, calls, "one")
+		do(t, os.RemoveAll(filepath.Dir(dir)))
+		wantFailure(t, calls, fs.ErrNotExist)
+		do(t, os.MkdirAll(dir, 0o700))
+		write(t, path, "two")
+		wantContent(t, calls, "two")
+	})
+	t.Run("its directory exchanged", func(t *testing.T) {
+		root := t.TempDir()
+		dir := filepath.Join(root, "a")
+		do(t, os.Mkdir(dir, 0o700))
+		do(t, os.Mkdir(dir+"2", 0o700))
+		write(t, filepath.Join(dir, "file"), "one")
+		write(t, filepath.Join(dir+"2", "file"), "two")
+		calls := watch(t, filepath.Join(dir, "file"))
+		wantContent(t, calls, "one")
+		do(t, os.Rename(dir, dir+"1"))
+		do(t, os.Rename(dir+"2", dir))
+		wantContent(t, calls, "two")
+		write(t, filepath.Join(dir, "file"), "three")
+		wantContent(t, calls, "three")
+	})
+	t.Run("missing at the start", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "file")
+		calls := watch(t, path)
+		wantFailure(t, calls, fs.ErrNotExist)
+		write(t, path, "one")
+		wantContent(t, calls, "one")
+	})
+	t.Run("too large, not regular", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "file")
+		write(t, path, strings.Repeat("x", MaxFileBytes))
+		calls := watch(t, path)
+		wantContent(t, calls, strings.Repeat("x", MaxFileBytes))
+		write(t, path, strings.Repeat("x", MaxFileBytes+1))
+		if got := eventually(t, calls, "too large"); got.err == nil || !strings.Contains(got.err.Error(), "larger than") {
+			t.Fatalf("%v", got.err)
+		}
+		do(t, os.Remove(path))
+		do(t, syscall.Mkfifo(path, 0o600))
+		for got := (news{}); got.err == nil || !strings.Contains(got.err.Error(), "not a regular file"); {
+			got = eventually(t, calls, "a named pipe")
+		}
+		do(t, os.Remove(path))
+		write(t, path, "one")
+		wantContent(t, calls, "one")
+	})
+	t.Run("a circle of links", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "file")
+		do(t, os.Symlink("file", path))
+		calls := watch(t, path)
+		wantFailure(t, calls, syscall.ELOOP)
+		do(t, os.Remove(path))
+		write(t, path, "one")
+		wantContent(t, calls, "one")
+	})
+}
+
+// What does not change the content is no news, and neither is what happens beside the file.
+func TestWatchFileIsQuiet(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	write(t, path, "one")
+	calls := watch(t, path)
+	if got := eventually(t, calls, "the first call"); got != (news{content: "one"}) {
+		t.Fatalf("%+v", got)
+	}
+	write(t, path+".new", "one")
+	do(t, os.Rename(path+".new", path)) // another file of the same content
+	do(t, os.Chmod(path, 0o400))
+	write(t, filepath.Join(dir, "beside"), "noise")
+	do(t, os.Chmod(path, 0o600))
+	write(t, path+".new", "two")
+	do(t, os.Rename(path+".new", path))
+	if got := eventually(t, calls, "the second call"); got != (news{content: "two"}) {
+		t.Fatalf("%+v", got)
+	}
+}
