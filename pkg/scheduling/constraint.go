@@ -33,7 +33,8 @@ func (s *Scheduler) reachOf(snap *Snapshot, c *constraint) *reach {
 	return newReach(snap, positions)
 }
 
-// named returns the positions of the members that the canonical entries name, ascending and each once.
+// named returns the positions of the members that the entries name, ascending. No two canonical entries name the same
+// member.
 func (s *Snapshot) named(entries []HostPort) []int32 {
 	positions := make([]int32, 0, len(entries))
 	for _, entry := range entries {
@@ -44,7 +45,7 @@ func (s *Snapshot) named(entries []HostPort) []int32 {
 		}
 	}
 	slices.Sort(positions)
-	return slices.Compact(positions)
+	return positions
 }
 
 // laneOf names the lane: a function of the constraint, and of whether the snapshot lists models at all.

@@ -79,14 +79,20 @@ func (s *Snapshot) deriveReaches() {
 	s.whole = newReach(s, all)
 	s.anyModel = newReach(s, anyModel)
 	s.listsModels = len(anyModel) < len(all)
+	listing := map[string][]int32{} // one pass over all lists: there may be many models at many endpoints
 	for i := range s.members {
 		for _, model := range s.members[i].Models {
-			if s.byModel[model] == nil {
-				r := newReach(s, s.serving(all, model))
-				r.lane = modelLane(model)
-				s.byModel[model] = r
+			if on := listing[model]; len(on) == 0 || on[len(on)-1] != int32(i) {
+				listing[model] = append(on, int32(i))
 			}
 		}
+	}
+	for model, on := range listing {
+		positions := append(on, anyModel...)
+		slices.Sort(positions)
+		r := newReach(s, positions)
+		r.lane = modelLane(model)
+		s.byModel[model] = r
 	}
 }
 
