@@ -6,9 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // news is one call of WatchFile's function.
@@ -89,6 +91,27 @@ func TestWatchFile(t *testing.T) {
 		_, err = file.WriteString("+")
 		do(t, err)
 		wantContent(t, calls, "two+")
+		do(t, file.Close())
+	})
+	t.Run("writes without a pause", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "file")
+		write(t, path, "1000")
+		calls := watch(t, path)
+		wantContent(t, calls, "1000")
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		do(t, err)
+		tick := time.NewTicker(settleTime / 10)
+		defer tick.Stop()
+		deadline := time.After(patience)
+		for n := 1001; len(calls) == 0; n++ { // it is read within settleAtMost, though it never settles
+			_, err := file.WriteAt([]byte(strconv.Itoa(n)), 0)
+			do(t, err)
+			select {
+			case <-tick.C:
+			case <-deadline:
+				t.Fatal("not seen while it is written")
+			}
+		}
 		do(t, file.Close())
 	})
 	t.Run("rename over it", func(t *testing.T) {
