@@ -159,6 +159,8 @@ type Candidate struct {
 	Request *Request
 	// Promoted: it goes as a starved head, out of order.
 	Promoted bool
+
+	admit TierSet // what Peek was told, for the account of weighted tiers
 }
 
 // Peek is the request that goes next, if what the stock lets through allows one. It changes nothing: commit with Pop,
@@ -181,13 +183,11 @@ func (q *FairRequestQueue) Peek(now time.Time, admit Admit) Candidate {
 		}
 	}
 	if admit.Promote {
-		if t := q.starvedTier(now); t != nil {
-			if head := t.class.head(); head != next {
-				return Candidate{Request: head, Promoted: true}
-			}
+		if t := q.starvedTier(now, next); t != nil {
+			return Candidate{Request: t.class.head(), Promoted: true, admit: admit.Tiers}
 		}
 	}
-	return Candidate{Request: next}
+	return Candidate{Request: next, admit: admit.Tiers}
 }
 
 // Pop commits a candidate of Peek: the request leaves the queue and its flow is charged.
@@ -203,7 +203,7 @@ func (q *FairRequestQueue) Pop(c Candidate) {
 		q.promote(t)
 	}
 	if q.config.TierMode == Weighted {
-		q.chargeTier(t, r.Cost)
+		q.chargeTier(t, r.Cost, c.admit)
 	}
 	t.discipline.charge(&t.class, f, r, tag)
 	q.queued--
@@ -236,7 +236,7 @@ func (q *FairRequestQueue) MayBypass(now time.Time, id int, promote bool) bool {
 			return false
 		}
 	}
-	return !promote || q.starvedTier(now) == nil
+	return !promote || q.starvedTier(now, nil) == nil
 }
 
 // emptied resets what a tier without waiters does not keep.

@@ -38,8 +38,9 @@ func (t *tier) starved(now time.Time) bool {
 
 // starvedTier is the tier whose head is to be promoted now; nil: none. The head of its discipline goes, not
 // necessarily its oldest. Starved tiers take turns, the least recently promoted first, ties to the lowest; with an
-// unlimited budget it is always the lowest. A promotion that overtakes somebody needs credit.
-func (q *FairRequestQueue) starvedTier(now time.Time) *tier {
+// unlimited budget it is always the lowest. The tier of next, which goes anyway, has no turn: it would keep the others
+// from theirs for as long as it is served in order. A promotion that overtakes somebody needs credit.
+func (q *FairRequestQueue) starvedTier(now time.Time, next *Request) *tier {
 	if q.config.TierMode == Weighted {
 		return nil
 	}
@@ -48,7 +49,7 @@ func (q *FairRequestQueue) starvedTier(now time.Time) *tier {
 	for _, t := range q.tiers {
 		overtakes := higher > 0
 		higher += t.couldGo()
-		if !t.starved(now) || t.class.open.len() == 0 {
+		if !t.starved(now) || t.class.open.len() == 0 || next != nil && next.at.flow.tier == t {
 			continue
 		}
 		if overtakes && !q.budget.unlimited() && q.budget.credit < promotionCost {

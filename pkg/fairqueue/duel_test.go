@@ -1,0 +1,248 @@
+package fairqueue
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The operations of a duel.
+
+func (d *duel) step() {
+	switch d.below(20) {
+	case 0, 1, 2, 3, 4, 5, 6:
+		d.push()
+	case 7, 8, 9, 10:
+		d.pop()
+	case 11:
+		d.cancel()
+	case 12, 13:
+		d.advance()
+	case 14:
+		d.block()
+	case 15:
+		d.unblock()
+	case 16:
+		d.requeue()
+	case 17:
+		d.complete()
+	case 18:
+		if d.below(4) == 0 {
+			d.reload()
+		}
+	case 19:
+		d.note("bypassed")
+		d.q.Bypassed()
+		d.o.bypassed()
+	}
+}
+
+func (d *duel) push() {
+	r := &Request{
+		Flow: choose(d, "a", "b", "c", "d"), Tier: d.below(5), Lane: choose[Lane](d, "", "", "x", "y"),
+		Cost: choose[Cost](d, 1, 1, 1, 2, 5, 40),
+	}
+	if d.below(4) == 0 {
+		r.Deadline = d.now.Add(time.Duration(1+d.below(30)) * time.Second)
+	}
+	given := r.Tier
+	displaced, err := d.q.Push(d.now, r)
+	d.note("push flow=%s tier=%d→%d lane=%q cost=%d: displaced %v, %v", r.Flow, given, r.Tier, r.Lane, r.Cost, displaced != nil, err)
+	r.Tier = given
+	w, wantDisplaced, wantErr := d.o.push(d.now, r)
+	d.offered++
+	if !errors.Is(err, wantErr) {
+		d.Fatalf("push: %v, want %v", err, wantErr)
+	}
+	if err != nil {
+		d.ended++
+	} else {
+		r.Tier = w.tier.id
+		d.waiters[r] = w
+	}
+	d.same("displaced", displaced, wantDisplaced)
+	if displaced != nil {
+		d.ended++
+	}
+}
+
+func (d *duel) same(what string, got *Request, want *waiter) {
+	d.Helper()
+	switch {
+	case got == nil && want == nil:
+	case got == nil || want == nil || got != want.r:
+		d.Fatalf("%s: %s, want %s", what, d.show(d.waiters[got]), d.show(want))
+	}
+}
+
+func (d *duel) show(w *waiter) string {
+	if w == nil {
+		return "nobody"
+	}
+	return fmt.Sprintf("%d(tier %s flow %s lane %q cost %d)", w.seq, w.tier.cfg.Name, w.flow, w.r.Lane, w.r.Cost)
+}
+
+// pop peeks with a random part of the tiers, and pops, or blocks the candidate as one that cannot be placed.
+func (d *duel) pop() {
+	admit := Admit{Tiers: AllTiers, Promote: d.below(2) == 0}
+	if d.below(3) == 0 {
+		admit.Tiers = TierSet(d.below(8))
+	}
+	c := d.q.Peek(d.now, admit)
+	want, promoted := d.o.peek(d.now, admit)
+	d.note("peek %x %t: %s promoted=%t", uint64(admit.Tiers), admit.Promote, d.show(d.waiters[c.Request]), c.Promoted)
+	d.same("candidate", c.Request, want)
+	if c.Promoted != promoted {
+		d.Fatalf("promoted %t, want %t", c.Promoted, promoted)
+	}
+	if want == nil {
+		return
+	}
+	if d.below(8) == 0 {
+		d.blockOne(want)
+		return
+	}
+	d.q.Pop(c)
+	d.o.dispatch(want, promoted, admit)
+	if c.Request.Queued() {
+		d.Fatalf("popped, and still queued")
+	}
+	d.popped = append(d.popped, want)
+}
+
+func (d *duel) someone() *waiter {
+	if len(d.o.waiting) == 0 {
+		return nil
+	}
+	return d.o.waiting[d.below(len(d.o.waiting))]
+}
+
+func (d *duel) cancel() {
+	if w := d.someone(); w != nil {
+		d.note("cancel %s", d.show(w))
+		if !d.q.Remove(w.r) || d.q.Remove(w.r) {
+			d.Fatalf("cancelled other than once")
+		}
+		d.o.leave(w)
+		d.ended++
+	}
+}
+
+func (d *duel) advance() {
+	d.now = d.now.Add(time.Duration(d.below(5000)*100) * time.Millisecond)
+	d.note("advance to %v", d.now.Sub(time.Unix(1_700_000_000, 0)))
+	got := d.q.CleanupExpired(d.now, nil)
+	want := d.o.expire(d.now)
+	if len(got) != len(want) {
+		d.Fatalf("%d expired, want %d", len(got), len(want))
+	}
+	for i, r := range got {
+		d.same("expired", r, want[i])
+	}
+	d.ended += len(got)
+	if at, ok := d.q.NextDeadline(); ok != (len(d.o.waiting) > 0) || ok && !at.After(d.now) {
+		d.Fatalf("next deadline %v %t at %v", at, ok, d.now)
+	}
+}
+
+func (d *duel) block() {
+	if w := d.someone(); w != nil {
+		d.blockOne(w)
+	}
+}
+
+// blockOne closes the waiter's lane or parks its flow there.
+func (d *duel) blockOne(w *waiter) {
+	switch d.below(3) {
+	case 0:
+		d.note("park %s", d.show(w))
+		d.q.ParkFlow(w.r)
+		w.tier.flows[w.flow].parked[w.r.Lane] = true
+	case 1:
+		d.note("busy %s", d.show(w))
+		d.q.CloseLane(w.r, false)
+		w.tier.lanes[w.r.Lane] = laneBusy
+	case 2:
+		d.note("dead %s", d.show(w))
+		d.q.CloseLane(w.r, true)
+		w.tier.lanes[w.r.Lane] = laneDead
+	}
+}
+
+func (d *duel) unblock() {
+	switch d.below(3) {
+	case 0:
+		tier, flow := d.o.tiers[d.below(len(d.o.tiers))], choose(d, "a", "b", "c", "d")
+		d.note("unpark %s %s", tier.cfg.Name, flow)
+		d.q.UnparkFlow(tier.id, flow)
+		if f := tier.flows[d.o.key(flow)]; f != nil {
+			clear(f.parked)
+		}
+	case 1:
+		lane := choose[Lane](d, "", "x", "y")
+		d.note("open %q", lane)
+		d.q.OpenLane(lane)
+		for _, t := range d.o.tiers {
+			delete(t.lanes, lane)
+		}
+	case 2:
+		d.note("open all")
+		d.q.OpenLanes()
+		for _, t := range d.o.tiers {
+			clear(t.lanes)
+		}
+	}
+}
+
+// takePopped takes a random one of those in flight.
+func (d *duel) takePopped() *waiter {
+	if len(d.popped) == 0 {
+		return nil
+	}
+	i := d.below(len(d.popped))
+	w := d.popped[i]
+	d.popped = append(d.popped[:i], d.popped[i+1:]...)
+	return w
+}
+
+func (d *duel) requeue() {
+	if w := d.takePopped(); w != nil {
+		d.note("requeue %s", d.show(w))
+		d.audit.excused = true
+		d.q.Requeue(w.r)
+		d.o.requeue(w)
+	}
+}
+
+// complete ends one in flight and forgets the tiers that are gone.
+func (d *duel) complete() {
+	if w := d.takePopped(); w != nil {
+		d.note("complete %s", d.show(w))
+		d.ended++
+	}
+	inUse := TierSet(0)
+	for _, w := range d.popped {
+		inUse = inUse.With(w.tier.id)
+	}
+	d.q.Forget(inUse)
+	d.o.forget(inUse)
+}
+
+func (d *duel) reload() {
+	cfg := d.config(Config{CapacityMode: d.o.cfg.CapacityMode, TierMode: d.o.cfg.TierMode, Discipline: d.o.cfg.Discipline})
+	d.note("reload %+v", cfg)
+	known := map[*tier]bool{}
+	for _, t := range d.q.tiers {
+		known[t] = true
+	}
+	err, want := d.q.Reconfigure(cfg), d.o.reload(cfg)
+	if err != nil || want != nil {
+		d.Fatalf("reload: %v, want %v", err, want)
+	}
+	for _, t := range d.q.tiers { // a new tier's virtual time starts where the others' did
+		if !known[t] {
+			t.class.virtual = VirtualTime(d.offset)
+		}
+	}
+	d.audit.excused = true
+}

@@ -1,0 +1,167 @@
+package fairqueue
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// FuzzQueue runs a sequence of operations on the queue and on the oracle, and wants the same answers, with every
+// invariant after every step. The first bytes are the configuration, the others the operations. Virtual time starts
+// where the offset says, so that the sequences also cross its rollover.
+func FuzzQueue(f *testing.F) {
+	for seed := range uint64(24) {
+		f.Add(randomBytes(seed, 200), seed<<60-50<<virtualBits)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, offset uint64) { newDuel(t, data, offset).run() })
+}
+
+// TestQueueAgainstOracle is the same on many long random sequences.
+func TestQueueAgainstOracle(t *testing.T) {
+	sequences := uint64(4000)
+	if testing.Short() {
+		sequences = 500
+	}
+	for seed := range sequences {
+		newDuel(t, randomBytes(seed+1000, 700), seed<<60-50<<virtualBits).run()
+	}
+}
+
+func randomBytes(seed uint64, n int) []byte {
+	random, data := rand.New(rand.NewPCG(seed, 0)), make([]byte, n)
+	for i := range data {
+		data[i] = byte(random.Uint32())
+	}
+	return data
+}
+
+// duel is a queue and an oracle that are asked the same.
+type duel struct {
+	testing.TB
+	data    []byte
+	offset  uint64
+	q       *FairRequestQueue
+	o       *oracle
+	now     time.Time
+	audit   audit
+	waiters map[*Request]*waiter
+	popped  []*waiter
+	offered int
+	ended   int // refused, displaced, cancelled, expired, complete
+	history []string
+}
+
+func newDuel(t testing.TB, data []byte, offset uint64) *duel {
+	d := &duel{TB: t, data: data, offset: offset, now: time.Unix(1_700_000_000, 0), waiters: map[*Request]*waiter{}}
+	cfg := d.config(Config{
+		CapacityMode: CapacityMode(d.below(2)), TierMode: TierMode(d.below(4) / 3), Discipline: Discipline(d.below(8) / 7),
+	})
+	q, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tier := range q.tiers {
+		tier.class.virtual = VirtualTime(offset)
+	}
+	d.q, d.o = q, newOracle(cfg)
+	return d
+}
+
+// below is the next byte of the data as a number below n; 0 when the data is over.
+func (d *duel) below(n int) int {
+	if len(d.data) == 0 {
+		return 0
+	}
+	b := d.data[0]
+	d.data = d.data[1:]
+	return int(b) % n
+}
+
+func choose[T any](d *duel, from ...T) T { return from[d.below(len(from))] }
+
+// config draws what can change at run time.
+func (d *duel) config(cfg Config) Config {
+	cfg.TotalCapacity = 1 + d.below(14)
+	cfg.FlowCapacity = 1 + d.below(cfg.TotalCapacity)
+	cfg.FlowCapacities = map[string]int{"a": 1 + d.below(cfg.TotalCapacity)}
+	cfg.QueueTTL = time.Duration(5+d.below(60)) * time.Second
+	cfg.Weights = map[string]Weight{"b": choose[Weight](d, 1, 2, 3, 4) * WeightOne, "c": choose[Weight](d, 250_000, 1_500_000, 7*WeightOne)}
+	cfg.PromotionBudget = choose[int64](d, 100_000, 0, 500_000, 1_000_000)
+	cfg.GuaranteedTop = d.below(2) == 0
+	cfg.Tiers = nil
+	names := []string{"system", "high", "middle", "low", "bulk"}
+	for first, n := d.below(3), 1+d.below(3); n > 0; n-- {
+		cfg.Tiers = append(cfg.Tiers, TierConfig{
+			Name: names[first], Weight: choose[Weight](d, 0, 70, 20, 10) * WeightOne,
+			QueueSize:           choose(d, -1, -1, -1, 0, 2, 5),
+			QueueTimeout:        choose[time.Duration](d, 0, 0, 9, 40) * time.Second,
+			StarvationThreshold: choose[time.Duration](d, 0, 2, 6) * time.Second,
+		})
+		first++
+	}
+	return cfg
+}
+
+func (d *duel) run() {
+	for step := 0; len(d.data) > 0; step++ {
+		d.step()
+		d.audit.check(d, d.q)
+		d.compare()
+	}
+}
+
+// Helper, Fatalf and the like are those of the test, with the history before a failure.
+func (d *duel) Fatalf(format string, args ...any) {
+	d.TB.Helper()
+	for _, line := range d.history[max(0, len(d.history)-60):] {
+		d.TB.Log(line)
+	}
+	d.TB.Fatalf(format, args...)
+}
+
+func (d *duel) note(format string, args ...any) {
+	d.history = append(d.history, fmt.Sprintf(format, args...))
+}
+
+// compare asks both all questions that change nothing.
+func (d *duel) compare() {
+	d.TB.Helper()
+	queued, flows := 0, 0
+	for i, t := range d.q.Tiers() {
+		u := d.o.tiers[i]
+		if t.ID != u.id || t.Name != u.cfg.Name || t.Removed != u.removed || t.Queued != len(d.o.ofTier(u)) {
+			d.Fatalf("tier %+v at %d, want %s, removed %t, %d queued", t, i, u.cfg.Name, u.removed, len(d.o.ofTier(u)))
+		}
+		tier := d.q.byID[t.ID]
+		if got := int64(tier.class.virtual - VirtualTime(d.offset)); got != u.virtual {
+			d.Fatalf("virtual time %d of %s, want %d", got, t.Name, u.virtual)
+		}
+		if tier.deficit != u.deficit {
+			d.Fatalf("deficit %d of %s, want %d", tier.deficit, t.Name, u.deficit)
+		}
+		queued, flows = queued+t.Queued, flows+len(u.flows)
+	}
+	if d.q.Len() != queued || d.q.Len() != len(d.o.waiting) || d.q.Flows() != flows {
+		d.Fatalf("%d queued of %d flows, want %d of %d", d.q.Len(), d.q.Flows(), len(d.o.waiting), flows)
+	}
+	if d.offered != queued+len(d.popped)+d.ended {
+		d.Fatalf("offered %d, queued %d, in flight %d, ended %d", d.offered, queued, len(d.popped), d.ended)
+	}
+	for _, w := range d.o.waiting {
+		if !w.r.Queued() || w.r.Arrived() != w.arrived || w.r.Expires() != w.expires {
+			d.Fatalf("request %d: queued %t, arrived %v, expires %v; want %+v", w.seq, w.r.Queued(), w.r.Arrived(), w.r.Expires(), w)
+		}
+	}
+	at, ok := d.q.NextStarvation(d.now)
+	if want, wantOK := d.o.nextStarvation(d.now); at != want || ok != wantOK {
+		d.Fatalf("next starvation %v %t, want %v %t", at, ok, want, wantOK)
+	}
+	for id := range 6 {
+		for _, promote := range []bool{false, true} {
+			if got, want := d.q.MayBypass(d.now, id, promote), d.o.mayBypass(d.now, id, promote); got != want {
+				d.Fatalf("bypass of tier %d, promote %t: %t, want %t", id, promote, got, want)
+			}
+		}
+	}
+}

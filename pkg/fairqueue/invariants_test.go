@@ -1,0 +1,252 @@
+package fairqueue
+
+import (
+	"fmt"
+	"testing"
+)
+
+// checkInvariants says what is wrong with the queue's state; nil: nothing. The list is that of the package comment.
+// It walks everything, by the plainest means.
+func checkInvariants(q *FairRequestQueue) (err error) {
+	fail := func(format string, args ...any) {
+		if err == nil {
+			err = fmt.Errorf(format, args...)
+		}
+	}
+	// Each heap is ordered and knows the place of each of its elements.
+	heapProblem(&q.due, "deadlines", fail)
+	waiting, queued := map[*Request]bool{}, 0
+	for rank, t := range q.tiers {
+		name := t.config.Name
+		if t.rank != rank || q.byID[t.id] != t {
+			fail("tier %s: rank %d, id %d: not at rank %d or not known by its id", name, t.rank, t.id, rank)
+		}
+		if t.removed == (q.names[name] == t) {
+			fail("tier %s: removed %t, but taking arrivals by its name is the same", name, t.removed)
+		}
+		tierProblem(q, t, waiting, fail)
+		queued += t.queued
+	}
+	// Totals are sums, and each waiting request is in the deadline heap exactly once.
+	if q.queued != queued || q.queued != len(waiting) {
+		fail("queued %d, the tiers' sum %d, requests %d", q.queued, queued, len(waiting))
+	}
+	if len(q.due.items) != len(waiting) {
+		fail("%d requests wait, %d have a deadline", len(waiting), len(q.due.items))
+	}
+	for _, r := range q.due.items {
+		if !waiting[r] {
+			fail("request %d has a deadline, but does not wait", r.seq)
+		}
+	}
+	if top := q.top; top == nil || top.removed {
+		fail("the highest tier takes no arrivals")
+	}
+	if b := q.budget.credit; b < 0 || b > promotionsBanked*promotionCost {
+		fail("promotion credit %d: want 0 to %d", b, promotionsBanked*promotionCost)
+	}
+	return err
+}
+
+type failf func(format string, args ...any)
+
+func heapProblem[T heapItem[T]](h *heap[T], name string, fail failf) {
+	for i, x := range h.items {
+		if *x.slot() != i+1 {
+			fail("%s: the element at %d believes to be at %d", name, i, *x.slot()-1)
+			return
+		}
+		if parent := h.items[max(0, i-1)/heapArity]; x.before(parent) {
+			fail("%s: the element at %d is before its parent", name, i)
+			return
+		}
+	}
+}
+
+// tierProblem checks one tier and adds its requests to waiting.
+func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail failf) {
+	c := &t.class
+	queued, reserved, stuck, flowLanes := 0, 0, 0, 0
+	var weights Weight
+	for key, f := range t.flows {
+		flowProblem(q, t, f, waiting, fail)
+		if f.key != key {
+			fail("flow %q is tracked as %q", f.key, key)
+		}
+		queued += f.queued
+		reserved += f.capacity
+		weights += f.weight
+		flowLanes += len(f.lanes)
+	}
+	heapProblem(&c.open, "open lanes", fail)
+	heapProblem(&c.aged, "aged lanes", fail)
+	linedUp := 0
+	for name, l := range c.lanes {
+		heapProblem(&l.flows, fmt.Sprintf("flows of lane %q", name), fail)
+		heapProblem(&l.ages, fmt.Sprintf("ages of lane %q", name), fail)
+		linedUp += laneProblem(t, l, fail)
+		stuck += l.stuck()
+		if l.name != name || l.class != c {
+			fail("lane %q is kept as %q", l.name, name)
+		}
+		// A lane is in its class's heap exactly when it has a flow that is not parked and is not closed.
+		some := len(l.flows.items) > 0
+		if in := within(&c.open, l); in != (some && l.state == laneOpen) {
+			fail("lane %q: state %d, flows %t, among the open ones %t", name, l.state, some, in)
+		}
+		if in := within(&c.aged, &l.oldest); in != (some && l.state != laneDead) {
+			fail("lane %q: state %d, flows %t, among the aged ones %t", name, l.state, some, in)
+		}
+	}
+	if t.queued != queued || t.reserved != reserved || c.stuck != stuck || linedUp != flowLanes {
+		fail("tier %s: queued %d (%d), reserved %d (%d), stuck %d (%d), flow lanes %d (%d)",
+			t.config.Name, t.queued, queued, t.reserved, reserved, c.stuck, stuck, linedUp, flowLanes)
+	}
+	if t.queued == 0 && t.deficit != 0 {
+		fail("tier %s: empty with a deficit of %d", t.config.Name, t.deficit)
+	}
+	if t.deficit > deficitCap || t.deficit < -deficitCap {
+		fail("tier %s: deficit %d beyond its cap", t.config.Name, t.deficit)
+	}
+	if t.shed.enabled {
+		sheddingProblem(t, weights, fail)
+	}
+}
+
+func within[T heapItem[T]](h *heap[T], x T) bool {
+	i := *x.slot() - 1
+	return i >= 0 && i < len(h.items) && h.items[i].slot() == x.slot()
+}
+
+// flowProblem checks a flow with its lines.
+func flowProblem(q *FairRequestQueue, t *tier, f *flow, waiting map[*Request]bool, fail failf) {
+	queued, cost := 0, int64(0)
+	for _, fl := range f.lanes {
+		if fl.flow != f || t.class.lanes[fl.lane.name] != fl.lane {
+			fail("flow %q: a line of another flow or of a lane that is gone", f.key)
+		}
+		n := 0
+		var prev *Request
+		for r := fl.line.first; r != nil; prev, r = r, r.next {
+			n++
+			if r.at != fl || r.prev != prev || prev != nil && prev.seq >= r.seq {
+				fail("flow %q lane %q: request %d is out of its line", f.key, fl.lane.name, r.seq)
+			}
+			if waiting[r] {
+				fail("request %d waits twice", r.seq)
+			}
+			waiting[r] = true
+			if !within(&q.due, r) || r.due != r.Expires().Sub(q.epoch) {
+				fail("request %d: not in the deadline heap, or at another deadline", r.seq)
+			}
+			cost += int64(r.Cost)
+		}
+		if n == 0 || n != fl.line.n || prev != fl.line.last {
+			fail("flow %q lane %q: %d requests, counted %d", f.key, fl.lane.name, n, fl.line.n)
+			continue
+		}
+		// A head's tag is what the discipline says now: nothing waits to be tagged anew.
+		if tag := t.discipline.tag(f, fl.line.first); fl.tag != tag {
+			fail("flow %q lane %q: tag %d, want %d", f.key, fl.lane.name, fl.tag, tag)
+		}
+		if in := within(&fl.lane.flows, fl); in == fl.parked || in != within(&fl.lane.ages, &fl.age) {
+			fail("flow %q lane %q: parked %t, in its lane's heap %t", f.key, fl.lane.name, fl.parked, in)
+		}
+		queued += n
+	}
+	if queued == 0 || f.queued != queued || f.cost != cost {
+		fail("flow %q: queued %d (%d), cost %d (%d)", f.key, f.queued, queued, f.cost, cost)
+	}
+	if t.class.virtual.before(f.start) {
+		fail("flow %q: start %d ahead of virtual time %d", f.key, f.start, t.class.virtual)
+	}
+	if f.weight != q.config.weight(f.key) || f.capacity != q.config.flowCapacity(f.key) {
+		fail("flow %q: weight %d, capacity %d are not the configured ones", f.key, f.weight, f.capacity)
+	}
+}
+
+// laneProblem checks a lane's counts against its flows and returns how many flows have a line in it.
+func laneProblem(t *tier, l *classLane, fail failf) int {
+	queued, capped, lines := 0, 0, 0
+	for _, f := range t.flows {
+		for _, fl := range f.lanes {
+			if fl.lane != l {
+				continue
+			}
+			lines++
+			queued += fl.line.n
+			if fl.parked {
+				capped += fl.line.n
+			}
+		}
+	}
+	if queued == 0 || l.queued != queued || l.capped != capped {
+		fail("lane %q: queued %d (%d), capped %d (%d)", l.name, l.queued, queued, l.capped, capped)
+	}
+	return lines
+}
+
+// sheddingProblem checks the orders that displacement asks for.
+func sheddingProblem(t *tier, weights Weight, fail failf) {
+	s := &t.shed
+	heapProblem(&s.heavy, "heavy flows", fail)
+	inTree := 0
+	var last *flow
+	var walk func(f *flow) (least *flow)
+	walk = func(f *flow) *flow {
+		if f == nil {
+			return nil
+		}
+		n := &f.shed.node
+		for _, child := range []*flow{n.left, n.right} {
+			if child != nil && child.shed.node.priority > n.priority {
+				fail("share tree: flow %q is below a lower priority", child.key)
+			}
+		}
+		left := walk(n.left)
+		if last != nil && !shareBefore(last, f) {
+			fail("share tree: flow %q is not behind %q", f.key, last.key)
+		}
+		last = f
+		inTree++
+		if t.flows[f.key] != f || f.shed.queued != f.queued || !within(&s.heavy, &f.shed.heavy) || f.shed.heavy.of != f {
+			fail("share tree: flow %q is not tracked, or lies under %d of its %d", f.key, f.shed.queued, f.queued)
+		}
+		least := lessRecent(lessRecent(f, left), walk(n.right))
+		if n.least != least {
+			fail("share tree: flow %q knows a wrong least recently displaced one", f.key)
+		}
+		return least
+	}
+	walk(s.shares.root)
+	if inTree != len(t.flows) || len(s.heavy.items) != len(t.flows) || s.weights != weights {
+		fail("shedding order of %s: %d in the tree, %d heavy, of %d flows; weights %d (%d)",
+			t.config.Name, inTree, len(s.heavy.items), len(t.flows), s.weights, weights)
+	}
+}
+
+// audit checks the invariants after each step, and what only a comparison of two steps shows: virtual time never goes
+// back, and reservations fit but where a reload or a requeue went beyond them.
+type audit struct {
+	virtual map[*tier]VirtualTime
+	excused bool
+}
+
+func (a *audit) check(t testing.TB, q *FairRequestQueue) {
+	t.Helper()
+	if err := checkInvariants(q); err != nil {
+		t.Fatalf("invariant broken: %v", err)
+	}
+	if a.virtual == nil {
+		a.virtual = map[*tier]VirtualTime{}
+	}
+	for _, tier := range q.tiers {
+		if before, ok := a.virtual[tier]; ok && tier.class.virtual.before(before) {
+			t.Fatalf("virtual time of %s went back from %d to %d", tier.config.Name, before, tier.class.virtual)
+		}
+		a.virtual[tier] = tier.class.virtual
+	}
+	if q.config.CapacityMode == Reserved && !a.excused && q.reserved() > q.config.TotalCapacity {
+		t.Fatalf("%d reserved of %d", q.reserved(), q.config.TotalCapacity)
+	}
+}

@@ -1,0 +1,212 @@
+package fairqueue
+
+import (
+	"slices"
+	"time"
+)
+
+// oracle is the fair request queue written a second time, from the design and without any structure: one slice of
+// waiters in order of arrival, looked through for every question. It has no rollover, so it is asked only about costs
+// whose virtual times stay small.
+type oracle struct {
+	cfg           Config
+	tiers         []*oracleTier // highest first
+	waiting       []*waiter     // by arrival
+	arrivals      int
+	tracked       int // flows ever tracked
+	promotions    int
+	displacements int
+	credit        int64 // of promotions, in millionths
+}
+
+type oracleTier struct {
+	id       int
+	cfg      TierConfig
+	removed  bool
+	virtual  int64
+	deficit  int64
+	promoted int // when it was last promoted
+	flows    map[string]*oracleFlow
+	lanes    map[Lane]laneState // closed ones
+}
+
+type oracleFlow struct {
+	start     int64
+	tracked   int
+	displaced int           // when it was last displaced; 0: never
+	parked    map[Lane]bool // lanes in which it is parked
+}
+
+type waiter struct {
+	r       *Request
+	tier    *oracleTier
+	flow    string
+	seq     int
+	arrived time.Time
+	expires time.Time
+	start   int64 // its flow's start when it was popped
+}
+
+func newOracle(cfg Config) *oracle {
+	o := &oracle{cfg: cfg, credit: 1_000_000}
+	for i, tc := range cfg.Tiers {
+		o.tiers = append(o.tiers, newOracleTier(i, tc))
+	}
+	return o
+}
+
+func newOracleTier(id int, cfg TierConfig) *oracleTier {
+	return &oracleTier{id: id, cfg: cfg, flows: map[string]*oracleFlow{}, lanes: map[Lane]laneState{}}
+}
+
+func (o *oracle) key(flow string) string {
+	if o.cfg.Discipline == OneFlow {
+		return ""
+	}
+	return flow
+}
+
+// of are the waiters for which is holds, by arrival.
+func (o *oracle) of(is func(w *waiter) bool) (some []*waiter) {
+	for _, w := range o.waiting {
+		if is(w) {
+			some = append(some, w)
+		}
+	}
+	return some
+}
+
+func (o *oracle) ofTier(t *oracleTier) []*waiter {
+	return o.of(func(w *waiter) bool { return w.tier == t })
+}
+
+func (o *oracle) ofFlow(t *oracleTier, key string) []*waiter {
+	return o.of(func(w *waiter) bool { return w.tier == t && w.flow == key })
+}
+
+// enter adds w, in its place by arrival.
+func (o *oracle) enter(w *waiter) {
+	at := len(o.waiting)
+	for at > 0 && o.waiting[at-1].seq > w.seq {
+		at--
+	}
+	o.waiting = slices.Insert(o.waiting, at, w)
+}
+
+// leave takes w out and forgets what nobody waits for any more.
+func (o *oracle) leave(w *waiter) {
+	o.waiting = slices.DeleteFunc(o.waiting, func(v *waiter) bool { return v == w })
+	t, f, lane := w.tier, w.tier.flows[w.flow], w.r.Lane
+	inLane := func(v *waiter) bool { return v.tier == t && v.r.Lane == lane }
+	if len(o.of(inLane)) == 0 {
+		delete(t.lanes, lane)
+	}
+	if len(o.of(func(v *waiter) bool { return inLane(v) && v.flow == w.flow })) == 0 {
+		delete(f.parked, lane)
+	}
+	if len(o.ofFlow(t, w.flow)) == 0 {
+		delete(t.flows, w.flow)
+	}
+	if len(o.ofTier(t)) == 0 {
+		t.deficit = 0
+	}
+}
+
+func (o *oracle) track(t *oracleTier, key string) *oracleFlow {
+	f := t.flows[key]
+	if f == nil {
+		o.tracked++
+		f = &oracleFlow{start: t.virtual, tracked: o.tracked, parked: map[Lane]bool{}}
+		t.flows[key] = f
+	}
+	return f
+}
+
+func (o *oracle) push(now time.Time, r *Request) (pushed, displaced *waiter, err error) {
+	t := o.arrivalTier(r.Tier)
+	w := &waiter{r: r, tier: t, flow: o.key(r.Flow), arrived: now}
+	if displaced, err = o.admit(w); err != nil {
+		return nil, nil, err
+	}
+	if displaced != nil {
+		o.leave(displaced)
+	}
+	o.track(t, w.flow)
+	o.arrivals++
+	w.seq = o.arrivals
+	ttl := o.cfg.QueueTTL
+	if t.cfg.QueueTimeout > 0 {
+		ttl = t.cfg.QueueTimeout
+	}
+	w.expires = now.Add(ttl)
+	if !r.Deadline.IsZero() && r.Deadline.Before(w.expires) {
+		w.expires = r.Deadline
+	}
+	o.enter(w)
+	return w, displaced, nil
+}
+
+// arrivalTier is the tier of an identifier, or else the lowest that takes arrivals.
+func (o *oracle) arrivalTier(id int) (t *oracleTier) {
+	for _, u := range o.tiers {
+		if !u.removed {
+			if u.id == id {
+				return u
+			}
+			t = u
+		}
+	}
+	return t
+}
+
+// requeue takes a popped one back: its flow starts where it started before it.
+func (o *oracle) requeue(w *waiter) {
+	f := o.track(w.tier, w.flow)
+	f.start = min(f.start, w.start)
+	o.enter(w)
+}
+
+// increment is cost over weight with 20 binary digits, rounded down, but at least the last digit.
+func (o *oracle) increment(w *waiter) int64 {
+	c := int64(w.r.Cost)
+	return max(1, c*(1<<20)*1_000_000/int64(o.cfg.weight(w.flow)))
+}
+
+// head is the tier's next request: of the first one of each flow in each open lane the one with the least finish tag.
+func (o *oracle) head(t *oracleTier) (head *waiter, tag int64) {
+	type line struct {
+		flow string
+		lane Lane
+	}
+	seen := map[line]bool{}
+	for _, w := range o.ofTier(t) {
+		if l := (line{w.flow, w.r.Lane}); seen[l] || t.lanes[w.r.Lane] != laneOpen || t.flows[w.flow].parked[w.r.Lane] {
+			continue
+		} else {
+			seen[l] = true
+		}
+		if finish := t.flows[w.flow].start + o.increment(w); head == nil || finish < tag {
+			head, tag = w, finish
+		}
+	}
+	return head, tag
+}
+
+// pop charges w's flow, as a head, and takes it out.
+func (o *oracle) pop(w *waiter) {
+	t, f := w.tier, w.tier.flows[w.flow]
+	w.start = f.start
+	t.virtual = max(t.virtual, f.start+o.increment(w))
+	f.start = t.virtual
+	o.leave(w)
+}
+
+// expire takes out whoever's time is over, the earliest first.
+func (o *oracle) expire(now time.Time) (expired []*waiter) {
+	expired = o.of(func(w *waiter) bool { return !now.Before(w.expires) })
+	slices.SortStableFunc(expired, func(a, b *waiter) int { return a.expires.Compare(b.expires) })
+	for _, w := range expired {
+		o.leave(w)
+	}
+	return expired
+}

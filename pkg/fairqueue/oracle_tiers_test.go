@@ -1,0 +1,183 @@
+package fairqueue
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// stuck says whether w could not go even if there were room: its lane is dead, or its flow is at its cap.
+func (o *oracle) stuck(w *waiter) bool {
+	return w.tier.lanes[w.r.Lane] == laneDead || w.tier.flows[w.flow].parked[w.r.Lane]
+}
+
+func (o *oracle) couldGo(t *oracleTier) []*waiter {
+	return o.of(func(w *waiter) bool { return w.tier == t && !o.stuck(w) })
+}
+
+// peek is who goes next, and whether as a promoted one.
+func (o *oracle) peek(now time.Time, admit Admit) (next *waiter, promoted bool) {
+	if o.cfg.TierMode == Weighted {
+		var best *oracleTier
+		for _, t := range o.tiers {
+			if o.serves(t, admit.Tiers) && (best == nil || t.deficit > best.deficit) {
+				best = t
+			}
+		}
+		if best == nil {
+			return nil, false
+		}
+		next, _ = o.head(best)
+		return next, false
+	}
+	for _, t := range o.tiers {
+		if o.serves(t, admit.Tiers) {
+			next, _ = o.head(t)
+			break
+		}
+	}
+	if admit.Promote {
+		if t := o.starved(now, next); t != nil {
+			next, _ = o.head(t)
+			return next, true
+		}
+	}
+	return next, false
+}
+
+func (o *oracle) serves(t *oracleTier, admit TierSet) bool {
+	head, _ := o.head(t)
+	return admit.Has(t.id) && head != nil
+}
+
+// starved is the tier to promote: not the one that goes anyway, the least recently promoted, ties to the lowest; with
+// an unlimited budget the lowest. It overtakes somebody only with credit.
+func (o *oracle) starved(now time.Time, next *waiter) (best *oracleTier) {
+	if o.cfg.TierMode == Weighted {
+		return nil
+	}
+	unlimited := o.cfg.PromotionBudget == 1_000_000
+	for rank, t := range o.tiers {
+		could := o.couldGo(t)
+		head, _ := o.head(t)
+		switch {
+		case rank == 0, t.cfg.StarvationThreshold == 0, len(could) == 0, head == nil, next != nil && next.tier == t:
+			continue
+		case now.Sub(could[0].arrived) < t.cfg.StarvationThreshold:
+			continue
+		case o.overtakes(rank) && !unlimited && o.credit < 1_000_000:
+			continue
+		}
+		if best == nil || unlimited || t.promoted <= best.promoted {
+			best = t
+		}
+	}
+	return best
+}
+
+func (o *oracle) overtakes(rank int) bool {
+	return slices.ContainsFunc(o.tiers[:rank], func(t *oracleTier) bool { return len(o.couldGo(t)) > 0 })
+}
+
+// dispatch pops what peek has shown.
+func (o *oracle) dispatch(w *waiter, promoted bool, admit Admit) {
+	o.bypassed()
+	if promoted {
+		o.promotions++
+		w.tier.promoted = o.promotions
+		if o.cfg.PromotionBudget < 1_000_000 && o.overtakes(slices.Index(o.tiers, w.tier)) {
+			o.credit -= 1_000_000
+		}
+	}
+	if o.cfg.TierMode == Weighted {
+		o.chargeTier(w, admit)
+	}
+	o.pop(w)
+}
+
+// bypassed earns promotion credit, at most four promotions of it.
+func (o *oracle) bypassed() { o.credit = min(o.credit+o.cfg.PromotionBudget, 4_000_000) }
+
+// chargeTier: every tier that could have been served earns its weight's part of the cost; the one served pays them.
+func (o *oracle) chargeTier(w *waiter, admit Admit) {
+	sum, paid := int64(0), int64(0)
+	for _, t := range o.tiers {
+		if o.serves(t, admit.Tiers) {
+			sum += t.weight()
+		}
+	}
+	for _, t := range o.tiers {
+		if o.serves(t, admit.Tiers) {
+			earned := int64(w.r.Cost) * (1 << 20) * (t.weight() / 1000) / (sum / 1000)
+			t.deficit += earned
+			paid += earned
+		}
+	}
+	w.tier.deficit -= paid
+}
+
+func (o *oracle) mayBypass(now time.Time, id int, promote bool) bool {
+	arrival := o.arrivalTier(id)
+	for _, t := range o.tiers {
+		if len(o.couldGo(t)) > 0 {
+			return false
+		}
+		if t == arrival && o.cfg.TierMode == Strict {
+			break
+		}
+	}
+	return !promote || o.starved(now, nil) == nil
+}
+
+func (o *oracle) nextStarvation(now time.Time) (at time.Time, ok bool) {
+	for _, t := range o.tiers[1:] {
+		if could := o.couldGo(t); len(could) > 0 && t.cfg.StarvationThreshold > 0 && o.cfg.TierMode == Strict {
+			if s := could[0].arrived.Add(t.cfg.StarvationThreshold); s.After(now) && (!ok || s.Before(at)) {
+				at, ok = s, true
+			}
+		}
+	}
+	return at, ok
+}
+
+// reload: the listed tiers in their order; one that is gone keeps its place behind its upper neighbour.
+func (o *oracle) reload(cfg Config) error {
+	old := o.tiers
+	o.tiers = nil
+	for _, tc := range cfg.Tiers {
+		i := slices.IndexFunc(old, func(t *oracleTier) bool { return t.cfg.Name == tc.Name })
+		if i >= 0 {
+			old[i].cfg = tc
+			o.tiers = append(o.tiers, old[i])
+			continue
+		}
+		id := 0
+		for slices.ContainsFunc(slices.Concat(old, o.tiers), func(t *oracleTier) bool { return t.id == id }) {
+			id++
+		}
+		if id == 64 {
+			return fmt.Errorf("too many tiers")
+		}
+		o.tiers = append(o.tiers, newOracleTier(id, tc))
+	}
+	listed := slices.Clone(o.tiers)
+	for i, t := range old {
+		if t.removed = !slices.Contains(listed, t); t.removed {
+			at := 0
+			for j := range i {
+				if k := slices.Index(o.tiers, old[j]); k >= 0 {
+					at = k + 1
+				}
+			}
+			o.tiers = slices.Insert(o.tiers, at, t)
+		}
+	}
+	o.cfg = cfg
+	return nil
+}
+
+func (o *oracle) forget(inUse TierSet) {
+	o.tiers = slices.DeleteFunc(o.tiers, func(t *oracleTier) bool {
+		return t.removed && len(o.ofTier(t)) == 0 && !inUse.Has(t.id)
+	})
+}
