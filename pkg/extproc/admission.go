@@ -169,9 +169,10 @@ func (st *stream) admit() error {
 	st.state = placed
 	st.lastAnswered = time.Now()
 	if st.lease != nil {
-		if st.preempted = st.lease.Preempted(); st.preempted != nil {
-			st.reader.start()
-		}
+		st.preempted = st.lease.Preempted()
+	}
+	if st.preempted != nil || st.server.ending.wanted(false) {
+		st.reader.start()
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ type Server struct {
 	plateau    plateau
 	unobserved unobserved
 	once       warnings
+	ending     ending
 
 	// config is replaced whole by SetConfig; a stream keeps the one that it began with.
 	config atomic.Pointer[compiled]
@@ -58,6 +59,7 @@ func NewServer(cfg Config, deps Dependencies) (*Server, error) {
 	if s.draw == nil {
 		s.draw = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
+	s.ending.now = make(chan struct{})
 	s.metrics.bind(s)
 	if err := s.SetConfig(cfg); err != nil {
 		return nil, err

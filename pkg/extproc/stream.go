@@ -106,6 +106,8 @@ func (st *stream) next() (*extprocv3.ProcessingRequest, error) {
 		return m, nil
 	case <-st.preempted:
 		return nil, st.rejectPreempted(st.lease.OnFirstByte())
+	case <-st.server.ending.now:
+		return nil, errFinished
 	case <-st.reader.gone:
 		select { // what came before the end goes first
 		case m := <-st.reader.inbox:

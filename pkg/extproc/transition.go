@@ -188,6 +188,9 @@ func (st *stream) firstByte(answer *extprocv3.ProcessingResponse) error {
 	}
 	err := st.send(answer)
 	st.lastAnswered = time.Now()
+	if st.server.ending.wanted(st.eventStream) {
+		st.reader.start()
+	}
 	return err
 }
 
