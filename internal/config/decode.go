@@ -30,11 +30,11 @@ type scalar interface{ decodeScalar(*yaml.Node) string }
 // defaulter is a list's element that does not begin as zero.
 type defaulter interface{ setDefaults() }
 
-// parseYAML reads text as one YAML document; nil when it is empty.
-func parseYAML(text []byte) (root *yaml.Node, err error) {
+// parseYAML reads text as one YAML document; nil when it is empty or has a problem.
+func parseYAML(text []byte) (root *yaml.Node, problems Problems) {
 	defer func() { // the YAML parser has panicked on hostile input before
 		if r := recover(); r != nil {
-			root, err = nil, Problems{{Message: fmt.Sprintf("not YAML: %v", r)}}
+			root, problems = nil, Problems{{Message: fmt.Sprintf("not YAML: %v", r)}}
 		}
 	}()
 	dec := yaml.NewDecoder(strings.NewReader(string(text)))
@@ -73,7 +73,7 @@ func (dec *decoder) decode(path string, node *yaml.Node, target reflect.Value) {
 		dec.decodeOptional(path, node, target)
 		return
 	}
-	if s, ok := target.Addr().Interface().(scalar); ok {
+	if s, ok := reflect.TypeAssert[scalar](target.Addr()); ok {
 		if allowed := decodeScalar(s, node); allowed != "" {
 			dec.report(path, node, "%s: %s", describe(node), allowed)
 		}
@@ -210,7 +210,7 @@ func (dec *decoder) decodeList(path string, node *yaml.Node, target reflect.Valu
 	}
 	list := reflect.MakeSlice(target.Type(), len(node.Content), len(node.Content))
 	for i, item := range node.Content {
-		if d, ok := list.Index(i).Addr().Interface().(defaulter); ok {
+		if d, ok := reflect.TypeAssert[defaulter](list.Index(i).Addr()); ok {
 			d.setDefaults()
 		}
 		dec.decode(index(path, i), item, list.Index(i))

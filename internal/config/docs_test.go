@@ -128,7 +128,7 @@ func docsRowOf(t *testing.T, b *strings.Builder, comments map[string]string, doc
 		}
 	} else {
 		element := reflect.New(section)
-		if d, ok := element.Interface().(defaulter); ok {
+		if d, ok := reflect.TypeAssert[defaulter](element); ok {
 			d.setDefaults()
 		}
 		value = docsValue(element.Elem().Field(i))
@@ -179,11 +179,12 @@ func docsValue(v reflect.Value) string {
 			values = append(values, fmt.Sprint(v.Index(i)))
 		}
 		return "`" + strings.Join(values, "`, `") + "`"
+	default:
+		if text := fmt.Sprint(v.Interface()); text != "" {
+			return "`" + text + "`"
+		}
+		return "empty"
 	}
-	if text := fmt.Sprint(v.Interface()); text != "" {
-		return "`" + text + "`"
-	}
-	return "empty"
 }
 
 // fieldComments are the comments of the struct fields of this package, by Type.Field.

@@ -41,11 +41,8 @@ func (d Document) Validate() error { return d.problems().err() }
 // overlay is the profile with the text over it.
 func overlay(source Source) (Document, *decoder) {
 	dec := &decoder{lines: map[string]int{}}
-	root, err := parseYAML(source.Text)
-	if err != nil {
-		dec.problems, _ = err.(Problems)
-		root = nil
-	}
+	var root *yaml.Node
+	root, dec.problems = parseYAML(source.Text)
 	name := source.Profile
 	if name == "" {
 		name = profileOf(root)

@@ -93,7 +93,7 @@ func TestLoadReportsEverything(t *testing.T) {
 		Text: []byte(strings.Join([]string{
 			"apiVersion: v2",
 			"kind: EndpointPickerConfig",
-			"profile: recomended",
+			"profile: recommendd",
 			"fairRequestQueue:",
 			"  totalCapacity: 10",
 			"  flowCapacity: 20",
@@ -106,7 +106,7 @@ func TestLoadReportsEverything(t *testing.T) {
 	})
 	want := []string{
 		`apiVersion: "v2": must be weir.dev/v1alpha1 (line 1)`,
-		`profile: "recomended": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare ` +
+		`profile: "recommendd": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare ` +
 			"(did you mean recommended?) (line 3)",
 		"fairRequestQueue.flowCapacity: 20: must be at most totalCapacity (10) (line 6)",
 		"fairRequestQueue.tierMode: \"weighted\": not supported yet (line 7)",

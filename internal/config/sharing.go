@@ -21,7 +21,7 @@ type Flows struct {
 type Tier struct {
 	// Name of the tier; unique.
 	Name string `yaml:"name"`
-	// Smallest objective priority that belongs to this tier; null: whatever is below the tiers above.
+	// Smallest objective priority that belongs to this tier; null: any that the tiers above did not take.
 	MinPriority *int64 `yaml:"minPriority"`
 	// Share of the tier in the weighted tier mode. From 0.001 to 1000000.
 	Weight Decimal `yaml:"weight"`

@@ -13,7 +13,7 @@ func (dec *decoder) decodeTiers(path string, node *yaml.Node, target reflect.Val
 	for node.Kind == yaml.AliasNode {
 		node = node.Alias
 	}
-	known, _ := target.Interface().([]Tier)
+	known, _ := reflect.TypeAssert[[]Tier](target)
 	if node.Kind != yaml.SequenceNode || len(node.Content) == 0 {
 		dec.decodeList(path, node, target)
 		return

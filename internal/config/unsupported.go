@@ -93,7 +93,7 @@ func isDefault(v, want reflect.Value) bool {
 	if want.IsValid() {
 		return same(v, want)
 	}
-	weight, isWeight := v.Interface().(Decimal)
+	weight, isWeight := reflect.TypeAssert[Decimal](v)
 	return v.IsZero() || isWeight && weight == One
 }
 
@@ -101,11 +101,8 @@ func same(a, b reflect.Value) bool {
 	if !a.IsValid() || !b.IsValid() {
 		return false
 	}
-	switch a.Kind() {
-	case reflect.Map, reflect.Slice:
-		if a.Len() == 0 && b.Len() == 0 {
-			return true
-		}
+	if k := a.Kind(); (k == reflect.Map || k == reflect.Slice) && a.Len() == 0 && b.Len() == 0 {
+		return true // nil and empty say the same
 	}
 	return reflect.DeepEqual(a.Interface(), b.Interface())
 }

@@ -144,7 +144,7 @@ func TestValidate(t *testing.T) {
 			func(d *Document) {
 				d.Classes = []Class{{Name: "a/b", Quantum: 1, Order: OrderFCFS}, {Order: "lcfs"}}
 				d.Models = []Model{
-					{Name: "chat", Criticality: "crtical", Targets: []ModelTarget{{Name: "x"}, {Name: "x", Weight: 1}}},
+					{Name: "chat", Criticality: "Critcal", Targets: []ModelTarget{{Name: "x"}, {Name: "x", Weight: 1}}},
 					{Name: "chat", Criticality: Sheddable},
 				}
 				d.Objectives = []Objective{{Name: "batch", Priority: -1}, {Name: "batch"}, {}}
@@ -154,7 +154,7 @@ func TestValidate(t *testing.T) {
 				`classes[1].name: "": must be given`,
 				"classes[1].quantum: 0: must be above 0",
 				`classes[1].order: "lcfs": must be one of fcfs, wspt, edf (did you mean fcfs?)`,
-				`models[0].criticality: "crtical": must be one of Critical, Standard, Sheddable, critical, default, sheddable (did you mean Critical?)`,
+				`models[0].criticality: "Critcal": must be one of Critical, Standard, Sheddable, critical, default, sheddable (did you mean Critical?)`,
 				"models[0].targets[0].weight: 0: must be from 1 to 1000000",
 				`models[0].targets[1].name: "x": must be unique`,
 				`models[1].name: "chat": must be unique`,
