@@ -1,0 +1,166 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/pkg/datastore"
+	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// App is the whole program, wired. It is made by New and run once, by Run.
+type App struct {
+	options  Options
+	document config.Document
+	log      logr.Logger
+
+	registry   *prometheus.Registry
+	store      *datastore.Store
+	controller *flowcontrol.RequestQueueController
+	server     *extproc.Server
+	pool       *pool
+
+	listeners    listeners
+	certificate  *certificate // nil: no TLS
+	streams      *streamEnd
+	grpcServer   *grpc.Server
+	healthServer *grpc.Server
+	debugServer  *http.Server
+
+	health *health.Server
+	ready  atomic.Bool
+}
+
+// New makes everything and opens the listeners, but serves nothing yet. On an error nothing stays open; the error of
+// an invalid configuration names every problem.
+func New(options Options) (*App, error) {
+	if err := options.Validate(); err != nil {
+		return nil, fmt.Errorf("app: invalid options:\n%w", err)
+	}
+	a := &App{options: options, log: options.Log}
+	d, valid, err := loadConfig(&a.options, a.log)
+	if err != nil {
+		return nil, err
+	}
+	a.document = d
+	var configValid prometheus.Gauge
+	a.registry, configValid = newRegistry()
+	if valid {
+		configValid.Set(1)
+	}
+	advise(&a.document, a.log)
+	if a.listeners, err = listen(&a.options); err != nil {
+		return nil, err
+	}
+	if err := a.wire(); err != nil {
+		return nil, errors.Join(err, a.listeners.close())
+	}
+	return a, nil
+}
+
+// wire makes the parts, from the core outwards. It opens nothing that would need closing.
+func (a *App) wire() error {
+	d := &a.document
+	scheduler, err := scheduling.New(schedulingConfig(d))
+	if err != nil {
+		return fmt.Errorf("app: scheduling: %w", err)
+	}
+	board := scheduling.NewBoard(scheduler, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
+	a.controller, err = flowcontrol.New(flowcontrolConfig(d), placer{board}, a.log.WithName("flowcontrol"))
+	if err != nil {
+		return fmt.Errorf("app: %w", err)
+	}
+	for _, c := range a.controller.Collectors() {
+		if err := a.registry.Register(c); err != nil {
+			return fmt.Errorf("app: registering metrics: %w", err)
+		}
+	}
+	snapshot := &atomic.Pointer[scheduling.Snapshot]{}
+	snapshot.Store(board.Snapshot())
+	streamConfig := extprocConfig(d)
+	a.server, err = extproc.NewServer(streamConfig, extproc.Dependencies{
+		Controller: extproc.Controlled(a.controller),
+		Picker:     picker{scheduler, snapshot},
+		Log:        a.log.WithName("extproc"),
+		Registerer: a.registry,
+	})
+	if err != nil {
+		return fmt.Errorf("app: %w", err)
+	}
+	a.pool = &pool{
+		log: a.log.WithName("pool"), band: stockConfig(d), board: board, controller: a.controller,
+		server: a.server, config: streamConfig, snapshot: snapshot,
+	}
+	if err := a.wireStore(); err != nil {
+		return err
+	}
+	return a.wireServers()
+}
+
+func (a *App) wireStore() error {
+	file := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "weir_endpoints_file_valid",
+		Help: "1 if the endpoints file is in use as it is, 0 if it is broken and the last good endpoints are.",
+	})
+	cfg := a.options.datastore()
+	if cfg.File != "" {
+		a.registry.MustRegister(file)
+		file.Set(1)
+		cfg.OnFile = func(err error) {
+			if err != nil {
+				file.Set(0)
+			} else {
+				file.Set(1)
+			}
+		}
+	}
+	store, err := datastore.New(cfg, a.log.WithName("datastore"))
+	if err != nil {
+		return fmt.Errorf("app: %w", err)
+	}
+	a.store = store
+	a.store.Subscribe(a.pool.changed)
+	return nil
+}
+
+func (a *App) wireServers() error {
+	if a.options.SecureServing {
+		var err error
+		if a.certificate, err = newCertificate(a.options.CertPath, a.log.WithName("certificate")); err != nil {
+			return err
+		}
+	}
+	effective, err := a.document.Marshal()
+	if err != nil {
+		return fmt.Errorf("app: %w", err)
+	}
+	a.streams = newStreamEnd()
+	a.grpcServer = newGRPCServer(a.document.Limits, a.certificate, a.streams)
+	extprocv3.RegisterExternalProcessorServer(a.grpcServer, a.server)
+	a.healthServer, a.health = newHealthServer()
+	healthv1.RegisterHealthServer(a.grpcServer, a.health) // for Envoy's own health checks of the cluster
+	a.debugServer = newDebugServer(a.registry, &a.ready, effective, a.options.Pprof)
+	return nil
+}
+
+// Ports are those that the program listens at, also when it was started with port 0.
+func (a *App) Ports() Ports { return a.listeners.ports() }
+
+// Registry has the program's metrics.
+func (a *App) Registry() *prometheus.Registry { return a.registry }
+
+// Config is the configuration in use.
+func (a *App) Config() config.Document { return a.document }

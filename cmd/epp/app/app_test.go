@@ -1,0 +1,148 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The whole way of a request, over TLS with the self-signed certificate: headers in, destination out, one outcome.
+func TestServesOverTLS(t *testing.T) {
+	o := testOptions()
+	o.SecureServing = true
+	o.PortsFile = filepath.Join(t.TempDir(), "ports.json")
+	r := start(t, o)
+	stream := r.request(t.Context())
+	if got := granted(t, stream); got != "192.0.2.1:8000" {
+		t.Errorf("destination %q", got)
+	}
+	if got := r.controller.State().Stock; got != 1 {
+		t.Errorf("stock %d while the answer is on its way, want 1", got)
+	}
+	if err := stream.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the stock is back", func() bool { return r.controller.State().Stock == 0 })
+
+	text, err := os.ReadFile(o.PortsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ports Ports
+	if err := json.Unmarshal(text, &ports); err != nil || ports != r.Ports() || ports.GRPC == 0 {
+		t.Errorf("ports file %s, %v; want %+v", text, err, r.Ports())
+	}
+}
+
+// The metrics port: metrics of every part, health, the configuration in use, pprof only when it is wanted.
+func TestDebugServer(t *testing.T) {
+	o := testOptions()
+	o.ConfigText = "fairRequestQueue: { queueTTL: 7s }"
+	r := start(t, o)
+	_, metrics := r.get("/metrics")
+	for _, want := range []string{
+		"weir_config_valid 1", "weir_build_info{", "go_goroutines", "process_cpu_seconds_total",
+		`weir_requests_total{outcome="dispatched"} 0`, "weir_ready_backends 1", "weir_upper_bound 2.2",
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("%q is not in /metrics", want)
+		}
+	}
+	for path, want := range map[string]int{
+		"/healthz": 200, "/readyz": 200, "/debug/config": 200, "/debug/pprof/": 404, "/": 404,
+	} {
+		if status, _ := r.get(path); status != want {
+			t.Errorf("%s: %d, want %d", path, status, want)
+		}
+	}
+	_, text := r.get("/debug/config")
+	var document struct {
+		FairRequestQueue struct {
+			QueueTTL string `yaml:"queueTTL"`
+		} `yaml:"fairRequestQueue"`
+	}
+	if err := yaml.Unmarshal([]byte(text), &document); err != nil || document.FairRequestQueue.QueueTTL != "7s" {
+		t.Errorf("/debug/config: %v\n%s", err, text)
+	}
+
+	o.Pprof = true
+	if status, _ := start(t, o).get("/debug/pprof/"); status != 200 {
+		t.Errorf("/debug/pprof/: %d with --enable-pprof", status)
+	}
+}
+
+// Endpoints come and go with their file: who waits for the first one is granted when it comes.
+func TestEndpointsFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "endpoints.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(file+".new", file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("endpoints: []\n")
+	o := testOptions()
+	o.Endpoints, o.EndpointsFile = nil, file
+	r := start(t, o)
+	stream := r.request(t.Context())
+	eventually(t, "the request waits", func() bool { return r.controller.State().Queued == 1 })
+	write("endpoints: [ { address: \"192.0.2.7:80\", slots: 3 } ]\n")
+	if got := granted(t, stream); got != "192.0.2.7:80" {
+		t.Errorf("destination %q", got)
+	}
+	// A backend that reports its slots is kept at exactly these.
+	if s := r.controller.State(); s.LowerBound != 3 || s.UpperBound != 3 || s.Ready != 1 {
+		t.Errorf("bounds %v to %v of %d ready, want 3 to 3 of 1", s.LowerBound, s.UpperBound, s.Ready)
+	}
+	write("endpoints: broken\n")
+	eventually(t, "the broken file is reported", func() bool {
+		_, metrics := r.get("/metrics")
+		return strings.Contains(metrics, "weir_endpoints_file_valid 0")
+	})
+	if got := r.controller.State().Ready; got != 1 {
+		t.Errorf("%d ready with a broken file, want the last good state", got)
+	}
+}
+
+// A wiring that fails leaves nothing open.
+func TestNewRollsBack(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close() //nolint:errcheck // of the test
+	free := freePort(t)
+	o := testOptions()
+	o.GRPCPort, o.HealthPort = free, taken.Addr().(*net.TCPAddr).Port
+	if _, err := New(o); problemsIn(err, "app: listening for health", "address already in use") != nil {
+		t.Error(err)
+	}
+	o.HealthPort, o.EndpointsFile, o.Endpoints = 0, filepath.Join(t.TempDir(), "none.yaml"), nil
+	if _, err := New(o); problemsIn(err, "none.yaml") != nil {
+		t.Error(err)
+	}
+	again, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", free))
+	if err != nil {
+		t.Fatalf("the gRPC port was not given back: %v", err)
+	}
+	_ = again.Close()
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // of the test
+	return l.Addr().(*net.TCPAddr).Port
+}

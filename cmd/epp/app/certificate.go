@@ -1,0 +1,133 @@
+package app
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/weir-epp/weir/pkg/datastore"
+)
+
+// certificate is what the ext_proc server shows to Envoy: self-signed, or from files that may change.
+type certificate struct {
+	log      logr.Logger
+	crt, key string // files; empty: self-signed
+	current  atomic.Pointer[tls.Certificate]
+}
+
+// selfSignedLife is long beyond any process: nobody checks it but against man-in-the-middle, which it cannot stop.
+const selfSignedLife = 10 * 365 * 24 * time.Hour
+
+// newCertificate reads the pair in dir, or makes a self-signed one if dir is empty.
+func newCertificate(dir string, log logr.Logger) (*certificate, error) {
+	c := &certificate{log: log}
+	if dir == "" {
+		pair, err := selfSigned()
+		if err != nil {
+			return nil, fmt.Errorf("app: making a self-signed certificate: %w", err)
+		}
+		c.current.Store(pair)
+		return c, nil
+	}
+	c.crt, c.key = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	if err := c.load(); err != nil {
+		return nil, fmt.Errorf("app: reading the certificate: %w", err)
+	}
+	return c, nil
+}
+
+func (c *certificate) load() error {
+	pair, err := tls.LoadX509KeyPair(c.crt, c.key)
+	if err != nil {
+		return err
+	}
+	c.current.Store(&pair)
+	return nil
+}
+
+// config is the TLS configuration of a server that shows the newest certificate.
+func (c *certificate) config() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return c.current.Load(), nil
+		},
+	}
+}
+
+// watch follows both files until ctx is done. A pair that does not fit together keeps the old one: the other half
+// usually comes a moment later.
+func (c *certificate) watch(ctx context.Context) error {
+	var mu sync.Mutex
+	reload := func(_ []byte, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			err = c.load()
+		}
+		if err != nil {
+			c.log.Error(err, "the certificate stays the old one", "file", c.crt)
+			return
+		}
+		leaf := c.current.Load().Leaf
+		c.log.Info("certificate", "file", c.crt, "subject", leaf.Subject.String(), "until", leaf.NotAfter.UTC())
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- datastore.WatchFile(ctx, c.key, reload)
+		cancel()
+	}()
+	err := datastore.WatchFile(ctx, c.crt, reload)
+	cancel()
+	if other := <-ended; err == nil {
+		err = other
+	}
+	if err != nil {
+		return fmt.Errorf("app: following the certificate: %w", err)
+	}
+	return nil
+}
+
+func selfSigned() (*tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, err
+	}
+	template := x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: "weir", Organization: []string{"weir"}},
+		DNSNames:     []string{"localhost"},
+		NotBefore:    time.Now().Add(-time.Hour), // clocks differ
+		NotAfter:     time.Now().Add(selfSignedLife),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
+	if err != nil {
+		return nil, err
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, nil
+}

@@ -1,0 +1,71 @@
+package app
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/go-logr/logr"
+
+	"github.com/weir-epp/weir/internal/config"
+)
+
+// loadConfig makes the configuration in use. valid is false when the one that was given is not, and the profile's
+// defaults stand in for it because the options say so.
+func loadConfig(o *Options, log logr.Logger) (d config.Document, valid bool, err error) {
+	source := config.Source{Text: []byte(o.ConfigText), Profile: o.Profile, Override: o.Override}
+	name := "--config-text"
+	if o.ConfigFile != "" {
+		name = o.ConfigFile
+		source.Text, err = os.ReadFile(o.ConfigFile)
+	}
+	if err == nil {
+		d, err = config.Load(source)
+	}
+	if err == nil {
+		return d, true, nil
+	}
+	if o.OnInvalidConfig != InvalidDefaults {
+		return d, false, fmt.Errorf("app: loading the configuration: %w", err)
+	}
+	invalid := err
+	// The defaults of the profile that was meant, if there is such a one; with the flags, unless these are what is
+	// wrong.
+	profile := d.Profile
+	if _, err := config.Profile(profile); err != nil {
+		profile = ""
+	}
+	d, err = config.Load(config.Source{Profile: profile, Override: o.Override})
+	if err != nil {
+		d, err = config.Load(config.Source{Profile: profile})
+	}
+	if err != nil {
+		return d, false, fmt.Errorf("app: loading the configuration: %w; and then its defaults: %w", invalid, err)
+	}
+	log.Error(invalid, "THE CONFIGURATION IS INVALID and not in use: starting with the defaults of the profile",
+		"source", name, "profile", d.Profile)
+	return d, false, nil
+}
+
+// advise logs what is allowed but can hardly be meant.
+func advise(d *config.Document, log logr.Logger) {
+	for _, w := range d.Warnings() {
+		log.Info("WARNING: configuration: " + w.Error())
+	}
+	c := d.RequestQueueController
+	if !c.Enabled || c.SlotsPerBackend != nil {
+		return
+	}
+	seed := config.Default().RequestQueueController.WatermarkPerBackend
+	lower := "derived"
+	if c.LowerBoundPerBackend != nil {
+		lower = fmt.Sprint(*c.LowerBoundPerBackend)
+	}
+	if c.WatermarkPerBackend > seed && c.LowerBoundPerBackend != nil && *c.LowerBoundPerBackend == c.WatermarkPerBackend {
+		return
+	}
+	log.Info("WARNING: under load each backend is kept at the lower bound, which is far below what an engine batches "+
+		"unless it is set: to keep n batch slots busy (vLLM: --max-num-seqs n), set all three of watermarkPerBackend, "+
+		"lowerBoundPerBackend and upperBoundPerBackend to n (flags --watermark-per-backend, --lower-bound-per-backend, "+
+		"--upper-bound-per-backend)",
+		"watermarkPerBackend", c.WatermarkPerBackend, "lowerBoundPerBackend", lower)
+}

@@ -1,0 +1,196 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// An invalid configuration ends the start with every problem.
+func TestInvalidConfigFails(t *testing.T) {
+	o := testOptions()
+	o.ConfigFile = filepath.Join(t.TempDir(), "weir.yaml")
+	if _, err := New(o); problemsIn(err, "app: loading the configuration", "no such file") != nil {
+		t.Error(err)
+	}
+	text := "fairRequestQueue: { totalCapcity: 5, queueTTL: 0s }\nflows: { weights: { a: 0 } }\n"
+	if err := os.WriteFile(o.ConfigFile, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := New(o)
+	if err := problemsIn(err, "3 problems", "fairRequestQueue.totalCapcity: unknown field (did you mean totalCapacity?) (line 1)",
+		"fairRequestQueue.queueTTL: 0s: must be", "flows.weights.a: 0: must be"); err != nil {
+		t.Error(err)
+	}
+}
+
+// --on-invalid-config=defaults starts all the same, says so in the log, and shows it in the metrics.
+func TestInvalidConfigDefaults(t *testing.T) {
+	log := &syncBuffer{}
+	o := testOptions()
+	o.OnInvalidConfig = InvalidDefaults
+	o.ConfigText = "fairRequestQueue: { totalCapacity: -5, queueTTL: 7s }"
+	o.Override = func(d *config.Document) { d.RequestQueueController.NumPoppers = 3 }
+	o.Log, _ = newLogger(log, encoderJSON, 0)
+	r := start(t, o)
+	if _, metrics := r.get("/metrics"); !strings.Contains(metrics, "weir_config_valid 0") {
+		t.Error("weir_config_valid is not 0")
+	}
+	want := config.Default()
+	want.RequestQueueController.NumPoppers = 3
+	if !reflect.DeepEqual(r.Config(), want) {
+		t.Errorf("in use: %+v\nwant %+v", r.Config(), want)
+	}
+	if got := log.String(); !strings.Contains(got, "THE CONFIGURATION IS INVALID") || !strings.Contains(got, "totalCapacity: -5") {
+		t.Errorf("log:\n%s", got)
+	}
+	// When the flags are what is wrong, they are left out as well.
+	o.Override = func(d *config.Document) { d.RequestQueueController.NumPoppers = 0 }
+	if r := start(t, o); !reflect.DeepEqual(r.Config(), config.Default()) {
+		t.Errorf("in use: %+v", r.Config())
+	}
+}
+
+// The advice is given until all three bounds are set.
+func TestWatermarkAdvice(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": true,
+		"requestQueueController: { watermarkPerBackend: 64 }":                                                     true,
+		"requestQueueController: { watermarkPerBackend: 64, lowerBoundPerBackend: 64, upperBoundPerBackend: 64 }": false,
+		"requestQueueController: { slotsPerBackend: 64 }":                                                         false,
+		"requestQueueController: { enabled: false }":                                                              false,
+	} {
+		log := &syncBuffer{}
+		logger, _ := newLogger(log, encoderConsole, 0)
+		d, err := config.Load(config.Source{Text: []byte(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		advise(&d, logger)
+		if got := strings.Contains(log.String(), "set all three of watermarkPerBackend"); got != want {
+			t.Errorf("%q: advised %t, want %t", text, got, want)
+		}
+	}
+}
+
+// Every profile becomes configurations that the packages accept, also where this build does not yet act on all of it.
+func TestProfilesConvert(t *testing.T) {
+	for _, name := range config.Profiles() {
+		d, err := config.Profile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		queue, streams := flowcontrolConfig(&d), extprocConfig(&d)
+		for what, err := range map[string]error{
+			"flowcontrol": queue.Validate(), "extproc": streams.Validate(), "scheduling": schedulingConfig(&d).Validate(),
+		} {
+			if err != nil {
+				t.Errorf("%s: %s: %v", name, what, err)
+			}
+		}
+	}
+}
+
+// The wfq profile is what the packages themselves take for default.
+func TestDefaultsAgree(t *testing.T) {
+	d := config.Default()
+	got, want := flowcontrolConfig(&d), flowcontrol.DefaultConfig()
+	want.Queue.Tiers, want.Tiers = got.Queue.Tiers, got.Tiers // theirs has one tier
+	want.Queue.GuaranteedTop = true                           // only in shared mode
+	want.Queue.Weights, want.Queue.FlowCapacities = map[string]fairqueue.Weight{}, map[string]int{}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("flowcontrol: %+v\nwant %+v", got, want)
+	}
+	streams, own := extprocConfig(&d), extproc.DefaultConfig()
+	own.TenantPolicies, own.Responses.Status = map[string]extproc.TenantPolicy{}, map[string]int{}
+	if !reflect.DeepEqual(streams, own) {
+		t.Errorf("extproc: %+v\nwant %+v", streams, own)
+	}
+	if got, want := schedulingConfig(&d), scheduling.DefaultConfig(); !reflect.DeepEqual(got, want) {
+		t.Errorf("scheduling: %+v\nwant %+v", got, want)
+	}
+}
+
+// Each field has its place: a document with everything set differently arrives whole.
+func TestConvertEverything(t *testing.T) {
+	d, err := config.Decode([]byte(`
+fairRequestQueue: { totalCapacity: 50, flowCapacity: 5, queueTTL: 3s, capacityMode: shared, tierMode: weighted, promotionBudget: 0.25, topTier: fair }
+requestQueueController: { enabled: false, enqueueAll: true, watermarkPerBackend: 9, percentageDeviationForBounds: 0.2, lowerBoundPerBackend: 8,
+  upperBoundPerBackend: 10, slotsPerBackend: 4, numPoppers: 2, popperWaitBase: 1s, popperWaitJitterMax: 2s, expiryCleanupInterval: 4s,
+  holdWhenEmpty: false, deadlineHeaders: [x-deadline] }
+flows: { key: ["header:x-tenant"], weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none }
+tiers: [ { name: one, minPriority: 4, weight: 3, queueSize: 0, queueTimeout: 6s, starvationThreshold: 5s, reservedFloor: 1, reservedPerSlot: 0.125 } ]
+models: [ { name: m, criticality: Sheddable, targets: [ { name: t, weight: 3 } ] } ]
+objectives: [ { name: o, priority: -2 } ]
+tenantPolicies: { vip: { maxClass: one } }
+responses: { preset: smg, status: { shed: 529 } }
+criticality: { header: x-class, metadata: ns/tier, default: one }
+trustedHeaders: { model: x-model, cost: x-cost }
+requestBody: never
+passOn: queue
+limits: { maxBodyBytes: 1, maxBodyBytesTotal: 2, maxHeaderBytes: 3, maxFlows: 4 }
+scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ] }
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	queue := flowcontrolConfig(&d)
+	got := []any{queue.Queue, queue.Stock, queue.Tiers, queue.Enabled, queue.EnqueueAll, queue.HoldWhenEmpty, queue.MaxLabels}
+	for i, want := range []string{
+		"{TotalCapacity:50 FlowCapacity:5 FlowCapacities:map[b:7] CapacityMode:1 QueueTTL:3s Weights:map[a:2500000] Discipline:1 " +
+			"TierMode:1 PromotionBudget:250000 GuaranteedTop:false Tiers:[{Name:one Weight:3000000 QueueSize:0 QueueTimeout:6s " +
+			"StarvationThreshold:5s}]}",
+		"{WatermarkPerBackend:9 PercentageDeviationForBounds:200000 LowerBoundPerBackend:8 UpperBoundPerBackend:10 SlotsPerBackend:4}",
+		"[{ReservedFloor:1 ReservedPerSlot:125000}]", "false", "true", "false", "4",
+	} {
+		if text := sprint(got[i]); text != want {
+			t.Errorf("got  %s\nwant %s", text, want)
+		}
+	}
+	streams := extprocConfig(&d)
+	minPriority := streams.Tiers[0].MinPriority
+	if minPriority == nil || *minPriority != 4 {
+		t.Errorf("minPriority %v, want 4", minPriority)
+	}
+	streams.Tiers[0].MinPriority = nil
+	want := "{FlowKey:[header:x-tenant] Models:[{Name:m Criticality:Sheddable Targets:[{Name:t Weight:3}]}] " +
+		"Objectives:[{Name:o Priority:-2}] TenantPolicies:map[vip:{MaxClass:one}] " +
+		"Criticality:{Header:x-class Metadata:ns/tier Default:one} Tiers:[{Name:one MinPriority:<nil>}] " +
+		"TrustedHeaders:{Model:x-model Cost:x-cost} RequestBody:never PassOn:queue " +
+		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 MaxHeaderBytes:3} Responses:{Preset:smg Status:map[shed:529]} " +
+		"DeadlineHeaders:[x-deadline]"
+	if text := sprint(streams); !strings.HasPrefix(text, want) {
+		t.Errorf("got  %s\nwant %s", text, want)
+	}
+	if text := sprint(schedulingConfig(&d)); !strings.HasPrefix(text, "{Filters:[ready] Scorers:[{Name:least-stock Weight:5}]") {
+		t.Errorf("got %s", text)
+	}
+}
+
+// The reasons that a configuration may name are flowcontrol's outcomes, all but the one that is no rejection.
+func TestReasonsAreOutcomes(t *testing.T) {
+	var want []string
+	for o := range flowcontrol.Outcome(flowcontrol.NumOutcomes) {
+		if o != flowcontrol.OutcomeDispatched {
+			want = append(want, o.String())
+		}
+	}
+	got := config.Reasons()
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("config knows %v, flowcontrol %v", got, want)
+	}
+}

@@ -1,0 +1,178 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+)
+
+const extProcService = "envoy.service.ext_proc.v3.ExternalProcessor"
+
+// checker asks the health port.
+func (r *running) checker() func(service string) (healthv1.HealthCheckResponse_ServingStatus, error) {
+	r.t.Helper()
+	conn, err := grpc.NewClient(fmt.Sprintf("127.0.0.1:%d", r.Ports().Health),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = conn.Close() })
+	return func(service string) (healthv1.HealthCheckResponse_ServingStatus, error) {
+		response, err := healthv1.NewHealthClient(conn).Check(r.t.Context(),
+			&healthv1.HealthCheckRequest{Service: service}, grpc.WaitForReady(true))
+		return response.GetStatus(), err
+	}
+}
+
+// Readiness goes down first; liveness stays; a stream in flight runs to its end, and only then Run returns.
+func TestDrainWaitsForStreams(t *testing.T) {
+	r := start(t, testOptions())
+	check := r.checker()
+	for _, service := range []string{"", "liveness", "readiness", extProcService} {
+		if got, err := check(service); err != nil || got != healthv1.HealthCheckResponse_SERVING {
+			t.Errorf("health of %q: %v, %v", service, got, err)
+		}
+	}
+	if _, err := check("other"); status.Code(err) != codes.NotFound {
+		t.Errorf("health of a service that does not exist: %v", err)
+	}
+	stream := r.request(t.Context())
+	granted(t, stream)
+
+	r.stop()
+	eventually(t, "readiness goes down", func() bool {
+		got, err := check("readiness")
+		return err == nil && got == healthv1.HealthCheckResponse_NOT_SERVING
+	})
+	for service, want := range map[string]healthv1.HealthCheckResponse_ServingStatus{
+		"": healthv1.HealthCheckResponse_NOT_SERVING, extProcService: healthv1.HealthCheckResponse_NOT_SERVING,
+		"liveness": healthv1.HealthCheckResponse_SERVING,
+	} {
+		if got, err := check(service); err != nil || got != want {
+			t.Errorf("health of %q while draining: %v, %v; want %v", service, got, err, want)
+		}
+	}
+	if code, _ := r.get("/readyz"); code != 503 {
+		t.Errorf("/readyz while draining: %d", code)
+	}
+	// Within the drain window a new request is still served.
+	second := r.request(t.Context())
+	granted(t, second)
+	for _, s := range []extprocv3.ExternalProcessor_ProcessClient{stream, second} {
+		if err := s.CloseSend(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Recv(); !errors.Is(err, io.EOF) {
+			t.Errorf("the stream ended with %v, want OK", err)
+		}
+	}
+	r.waitEnd()
+}
+
+// After the window, what still waits is rejected with its reason, and nothing is dropped silently.
+func TestDrainRejectsAfterTheWindow(t *testing.T) {
+	o := testOptions()
+	o.ConfigText = "requestQueueController: { watermarkPerBackend: 1, upperBoundPerBackend: 1, lowerBoundPerBackend: 1, drainWindow: 200ms }"
+	r := start(t, o)
+	served := r.request(t.Context())
+	granted(t, served)
+	waiting := r.request(t.Context())
+	eventually(t, "the second request waits", func() bool { return r.controller.State().Queued == 1 })
+	r.stop()
+	var m *extprocv3.ProcessingResponse
+	for m.GetImmediateResponse() == nil {
+		var err error
+		if m, err = waiting.Recv(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reason := ""
+	for _, h := range m.GetImmediateResponse().GetHeaders().GetSetHeaders() {
+		if h.GetHeader().GetKey() == "x-weir-reason" {
+			reason = string(h.GetHeader().GetRawValue())
+		}
+	}
+	if reason != "draining" || m.GetImmediateResponse().GetStatus().GetCode() != 503 {
+		t.Errorf("rejected with %v", m)
+	}
+	if err := served.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	r.waitEnd()
+}
+
+// A request that waits is served within the window when its turn comes.
+func TestDrainServesTheQueue(t *testing.T) {
+	o := testOptions()
+	o.ConfigText = "requestQueueController: { watermarkPerBackend: 1, upperBoundPerBackend: 1, lowerBoundPerBackend: 1 }"
+	r := start(t, o)
+	served := r.request(t.Context())
+	granted(t, served)
+	waiting := r.request(t.Context())
+	eventually(t, "the second request waits", func() bool { return r.controller.State().Queued == 1 })
+	r.stop()
+	if err := served.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	granted(t, waiting)
+	if err := waiting.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	r.waitEnd()
+}
+
+// Streams that outlive the drain timeout are ended with OK, so that Envoy lets their answers go on.
+func TestDrainTimeoutEndsStreamsWithOK(t *testing.T) {
+	o := testOptions()
+	o.DrainTimeout = 300 * time.Millisecond
+	r := start(t, o)
+	stream := r.request(t.Context())
+	granted(t, stream)
+	begun := time.Now()
+	r.stop()
+	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
+		t.Errorf("the stream ended with %v, want OK", err)
+	}
+	r.waitEnd()
+	if took := time.Since(begun); took < o.DrainTimeout || took > o.DrainTimeout+2*time.Second {
+		t.Errorf("stopping took %s with --drain-timeout %s", took, o.DrainTimeout)
+	}
+	if got := r.controller.State().Stock; got != 0 {
+		t.Errorf("stock %d at the end", got)
+	}
+}
+
+// An App that is stopped before it has started serves nobody and ends.
+func TestStopAtOnce(t *testing.T) {
+	a, err := New(testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := a.Run(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// A part that fails ends the program with its error.
+func TestFailingPart(t *testing.T) {
+	a, err := New(testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = a.listeners.health.Close()
+	if err := a.Run(t.Context()); problemsIn(err, "app: serving gRPC", "use of closed network connection") != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,165 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/weir-epp/weir/internal/config"
+)
+
+// flags are the command line: Options, the single fields of the configuration that have a flag, and what only Main
+// needs.
+type flags struct {
+	Options
+
+	version   bool
+	encoder   string
+	verbosity int
+
+	// The flags of single fields write here; those that were given are copied into the configuration.
+	document     config.Document
+	lower, upper int64
+
+	metricsAuth, tracing, leaderElection                                bool
+	poolName, poolNamespace, poolGroup, endpointSelector, endpointPorts string
+
+	set    *pflag.FlagSet
+	groups []group
+}
+
+// group is a section of --help.
+type group struct {
+	title string
+	set   *pflag.FlagSet
+}
+
+const usage = `epp is Weir's endpoint picker: an Envoy ext_proc server that holds requests in a fair queue until the model servers
+can take them, then picks one.
+
+  epp --endpoints 10.0.0.1:8000,10.0.0.2:8000 --config-file weir.yaml
+
+Set the watermark: the default of 2 requests per backend is far below what an engine batches. To keep n batch slots busy
+(vLLM: --max-num-seqs n), set all three: --watermark-per-backend=n --lower-bound-per-backend=n --upper-bound-per-backend=n
+`
+
+func newFlags() *flags {
+	f := &flags{Options: DefaultOptions(), document: config.Default()}
+	f.set = pflag.NewFlagSet("epp", pflag.ContinueOnError)
+	f.set.SortFlags = false
+	f.set.Usage = func() {}
+	f.serving(f.group("Serving"))
+	f.pool(f.group("Endpoints"))
+	f.configuration(f.group("Configuration"))
+	f.queue(f.group("Fields of the configuration (a flag that is given goes before the file)"))
+	f.stopping(f.group("Stopping and observing"))
+	f.kubernetes(f.group("Kubernetes (not supported yet: accepted at their defaults only)"))
+	for _, g := range f.groups {
+		f.set.AddFlagSet(g.set)
+	}
+	return f
+}
+
+func (f *flags) group(title string) *pflag.FlagSet {
+	set := pflag.NewFlagSet(title, pflag.ContinueOnError)
+	set.SortFlags = false
+	f.groups = append(f.groups, group{title, set})
+	return set
+}
+
+func (f *flags) serving(s *pflag.FlagSet) {
+	s.StringVar(&f.BindAddress, "bind-address", f.BindAddress, "`address` of all listeners (default all interfaces)")
+	s.IntVar(&f.GRPCPort, "grpc-port", f.GRPCPort, "`port` of the ext_proc server, for Envoy; 0 picks a free one")
+	s.IntVar(&f.HealthPort, "grpc-health-port", f.HealthPort,
+		"`port` of the gRPC health services (liveness, readiness, envoy.service.ext_proc.v3.ExternalProcessor); 0 picks a free one")
+	s.IntVar(&f.MetricsPort, "metrics-port", f.MetricsPort,
+		"`port` of the HTTP server with /metrics, /healthz, /readyz and /debug/config; 0 picks a free one")
+	s.StringVar(&f.PortsFile, "ports-file", f.PortsFile,
+		"`file` to write the three ports to, as JSON, once everything listens")
+	s.BoolVar(&f.SecureServing, "secure-serving", f.SecureServing, "serve Envoy over TLS")
+	s.StringVar(&f.CertPath, "cert-path", f.CertPath,
+		"`directory` with tls.crt and tls.key (default a self-signed certificate)")
+	s.BoolVar(&f.CertReload, "enable-cert-reload", f.CertReload, "follow changes of the files in --cert-path")
+}
+
+func (f *flags) pool(s *pflag.FlagSet) {
+	s.StringSliceVar(&f.Endpoints, "endpoints", nil, "model servers as `ip:port`, separated by commas; can be repeated")
+	s.StringVar(&f.EndpointsFile, "endpoints-file", "", "YAML `file` with the model servers, followed as it changes")
+	s.StringVar(&f.ProbePath, "probe-path", "",
+		"HTTP `path` that a ready model server answers with 2xx, such as /health (default no probing)")
+	s.DurationVar(&f.ProbeInterval, "probe-interval", f.ProbeInterval, "time between two probes of a model server")
+}
+
+func (f *flags) configuration(s *pflag.FlagSet) {
+	s.StringVar(&f.ConfigFile, "config-file", "", "YAML `file` with the configuration; docs/config.md has every key")
+	s.StringVar(&f.ConfigText, "config-text", "", "the same as `YAML` text")
+	s.StringVar(&f.Profile, "profile", "",
+		"`name` of the set of defaults: "+strings.Join(config.Profiles(), ", ")+" (default the file's, else wfq)")
+	s.StringVar(&f.OnInvalidConfig, "on-invalid-config", f.OnInvalidConfig,
+		"`what` an invalid configuration does: fail (end with every problem named) or defaults (start with the profile's)")
+}
+
+func (f *flags) stopping(s *pflag.FlagSet) {
+	s.DurationVar(&f.DrainTimeout, "drain-timeout", f.DrainTimeout,
+		"longest time from SIGTERM to the end; the drain window of the configuration is a part of it")
+	s.StringVar(&f.encoder, "zap-encoder", "json", "`encoding` of the log: json or console")
+	s.IntVar(&f.verbosity, "v", 0, "`verbosity` of the log, from 0; 1 has a line for each rejection, 2 more")
+	s.BoolVar(&f.Pprof, "enable-pprof", f.Pprof, "serve /debug/pprof on the metrics port")
+	s.BoolVar(&f.metricsAuth, "metrics-endpoint-auth", false, "authenticate readers of the metrics (not supported yet)")
+	s.BoolVar(&f.tracing, "tracing", false, "export traces (not supported yet)")
+	s.BoolVar(&f.version, "version", false, "print the version and exit")
+}
+
+func (f *flags) kubernetes(s *pflag.FlagSet) {
+	s.StringVar(&f.poolName, "pool-name", "", "`name` of the InferencePool")
+	s.StringVar(&f.poolNamespace, "pool-namespace", "", "`namespace` of the InferencePool")
+	s.StringVar(&f.poolGroup, "pool-group", "", "API `group` of the InferencePool")
+	s.StringVar(&f.endpointSelector, "endpoint-selector", "", "label `selector` of the model servers' pods")
+	s.StringVar(&f.endpointPorts, "endpoint-target-ports", "", "`ports` of the model servers' pods")
+	s.BoolVar(&f.leaderElection, "ha-enable-leader-election", false, "elect a leader among several replicas")
+}
+
+// parse reads the arguments; the error names every flag that this build cannot serve.
+func (f *flags) parse(args []string) error {
+	if err := f.set.Parse(args); err != nil {
+		return err
+	}
+	var problems []error
+	if f.set.NArg() > 0 {
+		problems = append(problems, fmt.Errorf("%q: there are no arguments but flags", f.set.Arg(0)))
+	}
+	kubernetes := f.groups[len(f.groups)-1].set
+	kubernetes.VisitAll(func(flag *pflag.Flag) {
+		if flag.Value.String() != flag.DefValue {
+			problems = append(problems, fmt.Errorf(
+				"--%s: %s: Kubernetes is not supported yet; list the model servers with --endpoints or --endpoints-file",
+				flag.Name, flag.Value))
+		}
+	})
+	if f.metricsAuth {
+		problems = append(problems, errors.New("--metrics-endpoint-auth: true: not supported yet"))
+	}
+	if f.tracing {
+		problems = append(problems, errors.New("--tracing: true: not supported yet"))
+	}
+	if f.encoder != encoderJSON && f.encoder != encoderConsole {
+		problems = append(problems, fmt.Errorf("--zap-encoder: %q: must be one of json, console", f.encoder))
+	}
+	if f.verbosity < 0 || f.verbosity > maxVerbosity {
+		problems = append(problems, fmt.Errorf("--v: %d: must be from 0 to %d", f.verbosity, maxVerbosity))
+	}
+	f.Override = f.override
+	problems = append(problems, f.Validate())
+	return errors.Join(problems...)
+}
+
+// help prints the flags by group, with units and defaults.
+func (f *flags) help(w io.Writer) {
+	_, _ = fmt.Fprint(w, usage)
+	for _, g := range f.groups {
+		_, _ = fmt.Fprintf(w, "\n%s:\n%s", g.title, g.set.FlagUsagesWrapped(120))
+	}
+}

@@ -1,0 +1,74 @@
+package app
+
+import (
+	"math"
+	"time"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/weir-epp/weir/internal/config"
+)
+
+// A proxy that is stopped or cut off holds leases until its streams end. After pingAfter without a sign of it it is
+// pinged, and after pingTimeout more its streams are ended: 20 s in all, within the 30 s that are promised.
+const (
+	pingAfter   = 10 * time.Second
+	pingTimeout = 10 * time.Second
+)
+
+// messageMargin is what a message has around its body: the headers of the first one, and the protocol's own fields.
+const messageMargin = 1 << 20
+
+// The gRPC health services. Those beyond liveness are down while the process drains.
+const (
+	serviceLiveness  = "liveness"
+	serviceReadiness = "readiness"
+	serviceWhole     = ""
+)
+
+// readiness are the services that tell whether requests should come here.
+var readiness = []string{serviceWhole, serviceReadiness, extprocv3.ExternalProcessor_ServiceDesc.ServiceName}
+
+// newGRPCServer is the server for Envoy, without services.
+func newGRPCServer(limits config.Limits, cert *certificate, streams *streamEnd) *grpc.Server {
+	options := []grpc.ServerOption{
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
+		// Envoy may ping as often as it likes, also without streams.
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
+		grpc.MaxRecvMsgSize(int(limits.MaxBodyBytes + limits.MaxHeaderBytes + messageMargin)),
+		grpc.MaxSendMsgSize(math.MaxInt32),
+		// Each waiting request is a stream.
+		grpc.MaxConcurrentStreams(math.MaxUint32),
+		grpc.StreamInterceptor(streams.intercept),
+	}
+	if cert != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(cert.config())))
+	}
+	return grpc.NewServer(options...)
+}
+
+// newHealthServer is the server of the health checks; everything but liveness is down until it is set.
+func newHealthServer() (*grpc.Server, *health.Server) {
+	state := health.NewServer()
+	state.SetServingStatus(serviceLiveness, healthv1.HealthCheckResponse_SERVING)
+	setReady(state, false)
+	server := grpc.NewServer()
+	healthv1.RegisterHealthServer(server, state)
+	return server, state
+}
+
+// setReady says whether requests should come here.
+func setReady(state *health.Server, ready bool) {
+	status := healthv1.HealthCheckResponse_NOT_SERVING
+	if ready {
+		status = healthv1.HealthCheckResponse_SERVING
+	}
+	for _, service := range readiness {
+		state.SetServingStatus(service, status)
+	}
+}

@@ -1,0 +1,206 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// soon bounds everything that happens at once when it works.
+const soon = 10 * time.Second
+
+// testOptions are the defaults on free ports of the loopback, with one model server that nobody calls.
+func testOptions() Options {
+	o := DefaultOptions()
+	o.BindAddress = "127.0.0.1"
+	o.GRPCPort, o.HealthPort, o.MetricsPort = 0, 0, 0
+	o.Endpoints = []string{"192.0.2.1:8000"}
+	o.SecureServing = false
+	return o
+}
+
+// running is an App between start and stop.
+type running struct {
+	*App
+	t     *testing.T
+	ended chan error
+	stop  context.CancelFunc
+	conn  *grpc.ClientConn
+}
+
+// start runs an App; at the end of the test it is stopped, if it still runs, and must end without an error.
+func start(t *testing.T, o Options) *running {
+	t.Helper()
+	a, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &running{App: a, t: t, ended: make(chan error, 1), stop: cancel}
+	go func() { r.ended <- a.Run(ctx) }()
+	transport := insecure.NewCredentials()
+	if o.SecureServing {
+		transport = credentials.NewTLS(&tls.Config{InsecureSkipVerify: true}) //nolint:gosec // self-signed
+	}
+	r.conn, err = grpc.NewClient(fmt.Sprintf("127.0.0.1:%d", a.Ports().GRPC), grpc.WithTransportCredentials(transport))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = r.conn.Close()
+		r.stop()
+		r.waitEnd()
+	})
+	return r
+}
+
+// waitEnd waits until Run has returned.
+func (r *running) waitEnd() {
+	r.t.Helper()
+	select {
+	case err := <-r.ended:
+		r.ended <- err
+		if err != nil {
+			r.t.Errorf("Run: %v", err)
+		}
+	case <-time.After(soon):
+		r.t.Fatal("Run does not return")
+	}
+}
+
+// request begins a stream as Envoy does, with the headers of a completion request that names its model.
+func (r *running) request(ctx context.Context) extprocv3.ExternalProcessor_ProcessClient {
+	r.t.Helper()
+	stream, err := extprocv3.NewExternalProcessorClient(r.conn).Process(ctx, grpc.WaitForReady(true))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var headers []*corev3.HeaderValue
+	for _, h := range [][2]string{
+		{":method", "POST"},
+		{":path", "/v1/chat/completions"},
+		{":authority", "weir"},
+		{"content-type", "application/json"},
+		{"content-length", "2"},
+		{"x-gateway-model-name", "chat"},
+	} {
+		headers = append(headers, &corev3.HeaderValue{Key: h[0], RawValue: []byte(h[1])})
+	}
+	err = stream.Send(&extprocv3.ProcessingRequest{
+		Request: &extprocv3.ProcessingRequest_RequestHeaders{
+			RequestHeaders: &extprocv3.HttpHeaders{Headers: &corev3.HeaderMap{Headers: headers}},
+		},
+		ProtocolConfig: &extprocv3.ProtocolConfiguration{
+			RequestBodyMode:  filterv3.ProcessingMode_BUFFERED,
+			ResponseBodyMode: filterv3.ProcessingMode_NONE,
+		},
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return stream
+}
+
+// destination is where an answer to request headers sends the request.
+func destination(m *extprocv3.ProcessingResponse) string {
+	for _, h := range m.GetRequestHeaders().GetResponse().GetHeaderMutation().GetSetHeaders() {
+		if h.GetHeader().GetKey() == "x-gateway-destination-endpoint" {
+			return string(h.GetHeader().GetRawValue())
+		}
+	}
+	return ""
+}
+
+// granted receives the answer that sends a request on, and returns its destination.
+func granted(t *testing.T, stream extprocv3.ExternalProcessor_ProcessClient) string {
+	t.Helper()
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.GetOverrideMessageTimeout() != nil { // it waits
+			continue
+		}
+		address := destination(m)
+		if address == "" {
+			t.Fatalf("no destination in %v", m)
+		}
+		return address
+	}
+}
+
+// get reads a page of the metrics port.
+func (r *running) get(path string) (status int, body string) {
+	r.t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Get(fmt.Sprintf("http://127.0.0.1:%d%s", r.Ports().Metrics, path))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // read to its end
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for until := time.Now().Add(soon); !condition(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("not within %s: %s", soon, what)
+		}
+	}
+}
+
+// problemsIn says which of the texts an error does not have.
+func problemsIn(err error, texts ...string) error {
+	if err == nil {
+		return errors.New("no error")
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			return fmt.Errorf("%q is not in: %w", text, err)
+		}
+	}
+	return nil
+}
+
+// syncBuffer is a log that a test reads while it is written.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}

@@ -1,0 +1,72 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/pflag"
+)
+
+// Main runs the program with its arguments and returns the exit code: 0 for a regular end, 1 for a failure or an
+// invalid configuration, 2 for arguments that cannot be read.
+func Main(args []string, stdout, stderr io.Writer) int {
+	f := newFlags()
+	err := f.parse(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		f.help(stdout)
+		return 0
+	case f.version:
+		_, _ = fmt.Fprintln(stdout, "epp", buildVersion())
+		return 0
+	case err != nil:
+		_, _ = fmt.Fprintf(stderr, "epp: invalid arguments:\n%v\n(epp --help lists the flags)\n", err)
+		return 2
+	}
+	log, flush := newLogger(stderr, f.encoder, f.verbosity)
+	defer flush()
+	f.Log = log
+	a, err := New(f.Options)
+	if err != nil {
+		_, _ = fmt.Fprintf(stderr, "epp: %v\n", err)
+		return 1
+	}
+	ctx, stop := onSignal(os.Exit)
+	defer stop()
+	if err := a.Run(ctx); err != nil {
+		log.Error(err, "ended")
+		return 1
+	}
+	return 0
+}
+
+// onSignal returns a context that the first SIGTERM or SIGINT ends; the second one exits at once.
+func onSignal(exit func(code int)) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-done:
+			return
+		}
+		select {
+		case <-signals:
+			exit(1)
+		case <-done:
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		cancel()
+	}
+}

@@ -1,0 +1,168 @@
+package app
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/weir-epp/weir/internal/config"
+)
+
+func sprint(v any) string { return fmt.Sprintf("%+v", v) }
+
+// text is a document in full.
+func text(t *testing.T, d config.Document) string {
+	t.Helper()
+	yaml, err := d.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(yaml)
+}
+
+func TestMainExits(t *testing.T) {
+	for name, test := range map[string]struct {
+		args           []string
+		code           int
+		stdout, stderr []string
+	}{
+		"help": {
+			[]string{"--help"},
+			0,
+			[]string{"--grpc-port port", "(default 9002)", "--queue-ttl duration", "(default 30s)", "set all three"},
+			nil,
+		},
+		"version":      {[]string{"--version"}, 0, []string{"epp "}, nil},
+		"unknown flag": {[]string{"--grcp-port=1"}, 2, nil, []string{"unknown flag: --grcp-port"}},
+		"every problem of the flags": {
+			[]string{
+				"--pool-name=p", "--ha-enable-leader-election", "--metrics-endpoint-auth", "--grpc-port=-1", "--v=1000",
+				"--zap-encoder=xml", "--on-invalid-config=ignore", "--config-file=a", "--config-text=b", "rest",
+			},
+			2, nil,
+			[]string{
+				"--pool-name: p: Kubernetes is not supported yet", "--ha-enable-leader-election: true: Kubernetes",
+				"--metrics-endpoint-auth: true: not supported yet", "--grpc-port: -1: must be from 0 to 65535", "--v: 1000",
+				`--zap-encoder: "xml"`, `--on-invalid-config: "ignore"`, "--config-text: there is a --config-file", `"rest"`,
+				"--endpoints: no model servers",
+			},
+		},
+		"every problem of the configuration": {
+			[]string{
+				"--endpoints=192.0.2.1:1", "--config-text=flows: { order: sfcs }\nspam: 1", "--total-capacity=0",
+				"--percentage-deviation-for-bounds=1.5",
+			},
+			1, nil,
+			[]string{
+				"epp: app: loading the configuration: config: invalid, 4 problems", "spam: unknown field (line 2)",
+				`flows.order: "sfcs": must be one of fcfs, wspt, edf (did you mean fcfs?) (line 1)`,
+				"fairRequestQueue.totalCapacity: 0: must be at least 1",
+				"requestQueueController.percentageDeviationForBounds: 1.5: must be above 0 and below 1",
+			},
+		},
+		"a port that is taken or may not be had": {
+			[]string{"--endpoints=192.0.2.1:1", "--bind-address=192.0.2.1", "--grpc-port=0"},
+			1, nil,
+			[]string{"epp: app: listening for ext_proc"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			if code := Main(test.args, &stdout, &stderr); code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			for _, want := range test.stdout {
+				if !strings.Contains(stdout.String(), want) {
+					t.Errorf("%q is not in stdout:\n%s", want, stdout.String())
+				}
+			}
+			for _, want := range test.stderr {
+				if !strings.Contains(stderr.String(), want) {
+					t.Errorf("%q is not in stderr:\n%s", want, stderr.String())
+				}
+			}
+		})
+	}
+}
+
+// Each flag of a field changes that field, and only if it is given.
+func TestFieldFlags(t *testing.T) {
+	f := newFlags()
+	err := f.parse([]string{
+		"--endpoints=192.0.2.1:1,192.0.2.2:1", "--total-capacity=2000", "--flow-capacity=200", "--queue-ttl=90s",
+		"--watermark-per-backend=64", "--percentage-deviation-for-bounds=0.15", "--lower-bound-per-backend=63",
+		"--upper-bound-per-backend=65", "--num-poppers=3", "--popper-wait-base=20ms", "--popper-wait-jitter-max=2ms",
+		"--expiry-cleanup-interval=5s",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := config.Load(config.Source{Override: f.Override})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := config.Load(config.Source{Text: []byte(`
+fair_request_queue: { total_capacity: 2000, flow_capacity: 200, queue_ttl: "90s" }
+request_queue_controller: { watermark_per_backend: 64, percentage_deviation_for_bounds: 0.15, lower_bound_per_backend: 63,
+  upper_bound_per_backend: 65, num_poppers: 3, popper_wait_base: 20ms, popper_wait_jitter_max: 2ms, expiry_cleanup_interval: 5s }
+`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := text(t, got), text(t, want); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+
+	none := newFlags()
+	if err := none.parse([]string{"--endpoints=192.0.2.1:1"}); err != nil {
+		t.Fatal(err)
+	}
+	d := config.Document{}
+	none.override(&d)
+	if sprint(d) != sprint(config.Document{}) {
+		t.Errorf("flags that were not given changed %+v", d)
+	}
+}
+
+// Every flag of a field has its copy function, and no function is without a flag.
+func TestFieldFlagsAreComplete(t *testing.T) {
+	f := newFlags()
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.queue(set)
+	set.VisitAll(func(flag *pflag.Flag) {
+		if fields[flag.Name] == nil {
+			t.Errorf("--%s changes nothing", flag.Name)
+		}
+	})
+	for name := range fields {
+		if set.Lookup(name) == nil {
+			t.Errorf("no flag --%s", name)
+		}
+	}
+}
+
+// The first signal ends the context, the second the process.
+func TestSignals(t *testing.T) {
+	codes := make(chan int, 1)
+	ctx, stop := onSignal(func(code int) { codes <- code })
+	defer stop()
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := self.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-ctx.Done()
+	if err := self.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := <-codes; code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+}

@@ -1,0 +1,112 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/weir-epp/weir/internal/config"
+)
+
+// What becomes of an invalid configuration at start.
+const (
+	InvalidFails    = "fail"
+	InvalidDefaults = "defaults"
+)
+
+// Options are what the program is started with: the flags, or a test's own choice. The comments name the flags.
+type Options struct {
+	// BindAddress is the address of all listeners; empty: all interfaces (--bind-address).
+	BindAddress string
+	// GRPCPort serves Envoy, HealthPort the gRPC health checks, MetricsPort metrics and debugging over HTTP; 0 picks
+	// a free port (--grpc-port, --grpc-health-port, --metrics-port).
+	GRPCPort, HealthPort, MetricsPort int
+	// PortsFile is written when everything listens: {"grpc":…,"health":…,"metrics":…}; empty: none (--ports-file).
+	PortsFile string
+
+	// SecureServing serves Envoy over TLS (--secure-serving).
+	SecureServing bool
+	// CertPath is a directory with tls.crt and tls.key; empty: a self-signed certificate (--cert-path).
+	CertPath string
+	// CertReload follows changes of the files in CertPath (--enable-cert-reload).
+	CertReload bool
+
+	// ConfigFile and ConfigText are the configuration; at most one of them (--config-file, --config-text).
+	ConfigFile, ConfigText string
+	// Profile overrides the configuration's profile; empty: it does not (--profile).
+	Profile string
+	// Override changes the configuration after the file, before validation: the flags of single fields.
+	Override func(*config.Document)
+	// OnInvalidConfig is InvalidFails or InvalidDefaults (--on-invalid-config).
+	OnInvalidConfig string
+
+	// Endpoints is the static pool, EndpointsFile a watched file with it; at most one of them.
+	Endpoints     []string
+	EndpointsFile string
+	// ProbePath turns readiness probing on: an HTTP GET of this path at each endpoint (--probe-path).
+	ProbePath string
+	// ProbeInterval is the time between two probes of an endpoint (--probe-interval).
+	ProbeInterval time.Duration
+
+	// DrainTimeout is the longest that stopping takes, from the signal on (--drain-timeout).
+	DrainTimeout time.Duration
+	// Pprof serves /debug/pprof on the metrics port (--enable-pprof).
+	Pprof bool
+
+	// Log is where the program logs; its zero value discards.
+	Log logr.Logger
+}
+
+// DefaultOptions are the flags' defaults.
+func DefaultOptions() Options {
+	return Options{
+		GRPCPort:        9002,
+		HealthPort:      9003,
+		MetricsPort:     9090,
+		SecureServing:   true,
+		CertReload:      true,
+		OnInvalidConfig: InvalidFails,
+		ProbeInterval:   5 * time.Second,
+		DrainTimeout:    time.Minute,
+	}
+}
+
+// Validate reports every problem at once, each with the name of its flag. The configuration is validated when it is
+// loaded.
+func (o *Options) Validate() error {
+	var problems []error
+	bad := func(flag, format string, args ...any) {
+		problems = append(problems, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
+	}
+	for _, port := range []struct {
+		flag  string
+		value int
+	}{{"grpc-port", o.GRPCPort}, {"grpc-health-port", o.HealthPort}, {"metrics-port", o.MetricsPort}} {
+		if port.value < 0 || port.value > 65535 {
+			bad(port.flag, "%d: must be from 0 to 65535", port.value)
+		}
+	}
+	if o.ConfigFile != "" && o.ConfigText != "" {
+		bad("config-text", "there is a --config-file already; use one of the two")
+	}
+	if o.CertPath != "" && !o.SecureServing {
+		bad("cert-path", "%s: has no use with --secure-serving=false", o.CertPath)
+	}
+	if known := []string{InvalidFails, InvalidDefaults}; !slices.Contains(known, o.OnInvalidConfig) {
+		bad("on-invalid-config", "%q: must be one of %s", o.OnInvalidConfig, strings.Join(known, ", "))
+	}
+	if o.DrainTimeout < 0 {
+		bad("drain-timeout", "%s: must be at least 0s", o.DrainTimeout)
+	}
+	if len(o.Endpoints) == 0 && o.EndpointsFile == "" {
+		bad("endpoints", "no model servers: list them here or in --endpoints-file")
+	}
+	if err := o.datastore().Validate(); err != nil {
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,62 @@
+package app
+
+import (
+	"sync/atomic"
+
+	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// picker is extproc's view of scheduling: it prepares a query against the newest snapshot, before the controller's
+// lock.
+type picker struct {
+	scheduler *scheduling.Scheduler
+	snapshot  *atomic.Pointer[scheduling.Snapshot]
+}
+
+// Prepare implements extproc.Picker.
+func (p picker) Prepare(model string, subset extproc.Subset) (extproc.Placement, error) {
+	ask := scheduling.Ask{Model: model, Subset: scheduling.Subset{Set: subset.Set, Entries: subset.Members}}
+	query, err := p.scheduler.Prepare(p.snapshot.Load(), ask)
+	if err != nil {
+		return nil, err
+	}
+	return query, nil
+}
+
+// placer is flowcontrol's view of scheduling: the board, under the controller's lock.
+type placer struct{ board *scheduling.Board }
+
+// queryOf is the query behind a placement; the picker made all of them.
+func queryOf(p flowcontrol.Placement) *scheduling.Query { return p.(*scheduling.Query) }
+
+// Place implements flowcontrol.Placer.
+func (p placer) Place(placement flowcontrol.Placement, bound flowcontrol.Bound) flowcontrol.Endpoint {
+	at := scheduling.BelowLower
+	if bound == flowcontrol.BelowUpper {
+		at = scheduling.BelowUpper
+	}
+	return flowcontrol.Endpoint(p.board.Place(queryOf(placement), at))
+}
+
+// PlaceAt implements flowcontrol.Placer.
+func (p placer) PlaceAt(placement flowcontrol.Placement, e flowcontrol.Endpoint) {
+	p.board.PlaceAt(queryOf(placement), scheduling.EndpointID(e))
+}
+
+// Release implements flowcontrol.Placer.
+func (p placer) Release(e flowcontrol.Endpoint) { p.board.Release(scheduling.EndpointID(e)) }
+
+// HasReady implements flowcontrol.Placer.
+func (p placer) HasReady(placement flowcontrol.Placement) bool {
+	return p.board.HasReady(queryOf(placement))
+}
+
+// CanServe implements flowcontrol.Placer.
+func (p placer) CanServe(placement flowcontrol.Placement, e flowcontrol.Endpoint) bool {
+	return p.board.CanServe(queryOf(placement), scheduling.EndpointID(e))
+}
+
+// NoEndpoint is one value on both sides.
+var _ = [1]struct{}{}[int(flowcontrol.NoEndpoint)-int(scheduling.NoEndpoint)]

@@ -1,0 +1,75 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// Ports are those that the program listens at.
+type Ports struct {
+	GRPC    int `json:"grpc"`
+	Health  int `json:"health"`
+	Metrics int `json:"metrics"`
+}
+
+// listeners are the program's three.
+type listeners struct{ grpc, health, metrics net.Listener }
+
+// listen opens all listeners, or none.
+func listen(o *Options) (l listeners, err error) {
+	for _, at := range []struct {
+		name     string
+		port     int
+		listener *net.Listener
+	}{{"ext_proc", o.GRPCPort, &l.grpc}, {"health", o.HealthPort, &l.health}, {"metrics", o.MetricsPort, &l.metrics}} {
+		address := net.JoinHostPort(o.BindAddress, strconv.Itoa(at.port))
+		if *at.listener, err = net.Listen("tcp", address); err != nil {
+			return listeners{}, errors.Join(fmt.Errorf("app: listening for %s: %w", at.name, err), l.close())
+		}
+	}
+	return l, nil
+}
+
+// close closes the listeners that are open.
+func (l listeners) close() error {
+	var errs []error
+	for _, listener := range []net.Listener{l.grpc, l.health, l.metrics} {
+		if listener != nil {
+			if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (l listeners) ports() Ports {
+	port := func(listener net.Listener) int { return listener.Addr().(*net.TCPAddr).Port }
+	return Ports{GRPC: port(l.grpc), Health: port(l.health), Metrics: port(l.metrics)}
+}
+
+// writePorts writes the file in one step: a reader sees all of it or no file.
+func writePorts(file string, ports Ports) error {
+	text, err := json.Marshal(ports)
+	if err != nil {
+		return fmt.Errorf("app: writing the ports: %w", err)
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
+	if err != nil {
+		return fmt.Errorf("app: writing the ports: %w", err)
+	}
+	_, err = temporary.Write(append(text, '\n'))
+	err = errors.Join(err, temporary.Close())
+	if err == nil {
+		err = os.Rename(temporary.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("app: writing the ports: %w", err), os.Remove(temporary.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package app
+
+import (
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// streamEnd can end all streams with OK. Ending a stream with OK lets its answer go on unobserved, where closing the
+// connection would cut it (with a filter that fails closed).
+//
+// A handler that waits in Recv cannot be made to return, and cancelling its context would be told to Envoy as an
+// error. So the status is written here, past the handler: the transport then ends the stream and with it its context,
+// the handler wakes up, and the status of its own end is ignored as the second one.
+type streamEnd struct {
+	mu   sync.Mutex
+	open map[grpc.ServerStream]struct{}
+}
+
+// statusWriter is what gRPC's transport stream offers beyond its interface; a test holds it to that.
+type statusWriter interface {
+	WriteStatus(st *status.Status) error
+}
+
+func newStreamEnd() *streamEnd { return &streamEnd{open: map[grpc.ServerStream]struct{}{}} }
+
+// intercept runs a stream's handler.
+func (s *streamEnd) intercept(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	s.mu.Lock()
+	s.open[stream] = struct{}{}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.open, stream)
+		s.mu.Unlock()
+	}()
+	return handler(srv, stream)
+}
+
+// end ends every stream that is open, and says how many these were.
+func (s *streamEnd) end() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for stream := range s.open {
+		if w, ok := grpc.ServerTransportStreamFromContext(stream.Context()).(statusWriter); ok {
+			_ = w.WriteStatus(status.New(codes.OK, "")) // an error: the connection is gone, and the stream with it
+		}
+	}
+	return len(s.open)
+}
