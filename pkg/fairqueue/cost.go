@@ -22,8 +22,10 @@ const (
 )
 
 // VirtualTime is a tag or the virtual time of a class: cost over weight in fixed point with virtualBits binary
-// digits. It rolls over: only differences count, and those stay below 2^62, since one increment is at most
-// MaxCost/MinWeight = 2^30 · 2^20 · 1000 < 2^60.
+// digits. It rolls over: only differences count, and they have to stay below 2^63. A head that can go is at most one
+// increment ahead of virtual time, and that is at most MaxCost/MinWeight = 2^30 · 2^20 · 1000 < 2^60. A head that
+// cannot (its lane closed, its flow parked) stands still while virtual time goes on, at most until its TTL: 2^63 is a
+// cost over weight of 8.8e12 in that time, or ten million a second for ten days.
 type VirtualTime uint64
 
 const virtualBits = 20
@@ -39,7 +41,8 @@ func (v VirtualTime) later(w VirtualTime) VirtualTime {
 	return v
 }
 
-// increment is cost/weight in virtual time, at least 1 ulp and rounded down.
+// increment is cost/weight in virtual time, at least 1 ulp and rounded down: the shares of flows of cost 1 are exact to
+// a thousandth up to weight 1000, and coarse near MaxWeight.
 func increment(c Cost, w Weight) VirtualTime {
 	if w == WeightOne {
 		return VirtualTime(c) << virtualBits

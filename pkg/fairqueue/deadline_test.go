@@ -1,0 +1,59 @@
+package fairqueue
+
+import (
+	"testing"
+	"time"
+)
+
+// TestTTLOrDeadline: whichever comes first ends the wait, also when the sweep comes only after both; at the same
+// instant it is the TTL.
+func TestTTLOrDeadline(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		ttl, deadline time.Duration // 0: no deadline
+		sweep         time.Duration
+		wantTTL       bool
+	}{
+		{"TTL alone", 30 * time.Second, 0, 30 * time.Second, true},
+		{"TTL first", 30 * time.Second, 31 * time.Second, 30 * time.Second, true},
+		{"deadline first", 30 * time.Second, 29 * time.Second, 29 * time.Second, false},
+		{"same instant", 30 * time.Second, 30 * time.Second, 30 * time.Second, true},
+		{"deadline first, late sweep", 30 * time.Second, 29 * time.Second, 31 * time.Second, false},
+		{"TTL first, late sweep", 30 * time.Second, 31 * time.Second, 32 * time.Second, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := DefaultConfig()
+			cfg.QueueTTL = c.ttl
+			q := queue(t, cfg)
+			r := &Request{Flow: "f", Cost: 1}
+			if c.deadline > 0 {
+				r.Deadline = start.Add(c.deadline)
+			}
+			mustPush(t, q, r)
+			expired := q.CleanupExpired(start.Add(c.sweep), nil)
+			if len(expired) != 1 || r.TTLOver(start.Add(c.sweep)) != c.wantTTL {
+				t.Errorf("%d expired, TTL over: %t, want %t", len(expired), r.TTLOver(start.Add(c.sweep)), c.wantTTL)
+			}
+		})
+	}
+}
+
+// TestDrain: everything leaves, the earliest deadline first, and the queue is as new.
+func TestDrain(t *testing.T) {
+	q := queue(t, fourTiers(0))
+	for i, ttl := range []time.Duration{9, 3, 6, 1} {
+		mustPush(t, q, &Request{Flow: "f", Tier: i, Cost: 1, Deadline: start.Add(ttl * time.Second)})
+	}
+	var order []int
+	for _, r := range q.Drain(nil) {
+		order = append(order, r.Tier)
+	}
+	if len(order) != 4 || order[0] != 3 || order[1] != 1 || order[2] != 2 || order[3] != 0 {
+		t.Errorf("drained tiers %v, want 3 1 2 0", order)
+	}
+	if _, ok := q.NextDeadline(); ok || q.Len() != 0 || q.Flows() != 0 {
+		t.Error("something is left")
+	}
+	var audit audit
+	audit.check(t, q)
+}

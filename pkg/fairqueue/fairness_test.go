@@ -1,0 +1,155 @@
+package fairqueue
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestWeightsOneTwoFour: "three flows at weights 1, 2, 4 permanently backlogged: served in 1:2:4 within 3 % over 700
+// grants".
+func TestWeightsOneTwoFour(t *testing.T) {
+	q := unlimited(t, map[string]Weight{"b": 2 * WeightOne, "c": 4 * WeightOne})
+	served := serveBacklogged(t, q, 700, "a", "b", "c")
+	for flow, want := range map[string]float64{"a": 100, "b": 200, "c": 400} {
+		if got := float64(served[flow]); math.Abs(got-want) > 0.03*want {
+			t.Errorf("flow %s was served %g of 700, want %g within 3 %%", flow, got, want)
+		}
+	}
+}
+
+// TestEqualFlowsWithinOne: equal flows are within one request of each other, counted at grant, from the first grant on.
+func TestEqualFlowsWithinOne(t *testing.T) {
+	q := unlimited(t, nil)
+	names := []string{"a", "b", "c", "d", "e"}
+	counts := map[string]int{}
+	for grant := range 200 {
+		for flow, n := range serveBacklogged(t, q, 1, names...) {
+			counts[flow] += n
+		}
+		least, most := math.MaxInt, 0
+		for _, flow := range names {
+			least, most = min(least, counts[flow]), max(most, counts[flow])
+		}
+		if most-least > 1 {
+			t.Fatalf("after %d grants: %v", grant+1, counts)
+		}
+	}
+}
+
+// serveBacklogged grants n requests of cost 1, with two of each flow waiting before each grant.
+func serveBacklogged(t *testing.T, q *FairRequestQueue, n int, flows ...string) map[string]int {
+	t.Helper()
+	var audit audit
+	served := map[string]int{}
+	for range n {
+		for _, flow := range flows {
+			for waiting(q, flow) < 2 {
+				mustPush(t, q, &Request{Flow: flow, Cost: 1})
+			}
+		}
+		served[popNext(q).Flow]++
+		audit.check(t, q)
+	}
+	return served
+}
+
+func waiting(q *FairRequestQueue, flow string) int {
+	if f := q.top.flows[flow]; f != nil {
+		return f.queued
+	}
+	return 0
+}
+
+// TestQuietFlowWaitsForOneGrant: a quiet flow beside a flood waits for at most one grant to the other between its
+// arrival and its own grant.
+func TestQuietFlowWaitsForOneGrant(t *testing.T) {
+	q := unlimited(t, nil)
+	for range 500 {
+		mustPush(t, q, &Request{Flow: "flood", Cost: 1})
+	}
+	for i := range 100 {
+		for range i % 4 {
+			popNext(q)
+		}
+		mustPush(t, q, &Request{Flow: "quiet", Cost: 1})
+		before := 0
+		for popNext(q).Flow == "flood" {
+			before++
+		}
+		if before > 1 {
+			t.Fatalf("%d grants to the flood before the quiet one", before)
+		}
+	}
+}
+
+// TestFairnessBound: for two flows that are backlogged throughout an interval, |W_f/w_f − W_g/w_g| <= l_f/w_f + l_g/w_g,
+// W being the cost served in the interval and l the largest cost: here on every interval, with random weights, costs
+// and arrivals, so that flows become idle and come back.
+func TestFairnessBound(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		names := []string{"a", "b", "c", "d"}
+		weights := map[string]Weight{}
+		for _, name := range names {
+			weights[name] = Weight(100_000 + random.IntN(8_000_000))
+		}
+		q := unlimited(t, weights)
+		pairs := map[[2]string]*interval{}
+		for i, f := range names {
+			for _, g := range names[i+1:] {
+				pairs[[2]string{f, g}] = &interval{f: f, g: g, weights: weights}
+			}
+		}
+		largest := map[string]Cost{}
+		for range 1000 {
+			for _, name := range names {
+				if random.IntN(3) == 0 && waiting(q, name) < 8 || waiting(q, name) == 0 && random.IntN(4) == 0 {
+					r := &Request{Flow: name, Cost: Cost(1 + random.IntN(50))}
+					largest[name] = max(largest[name], r.Cost)
+					mustPush(t, q, r)
+				}
+			}
+			backlogged := map[string]bool{}
+			for _, name := range names {
+				backlogged[name] = waiting(q, name) > 0
+			}
+			r := popNext(q)
+			if r == nil {
+				continue
+			}
+			for _, p := range pairs {
+				p.served(r, backlogged[p.f] && backlogged[p.g])
+				bound := p.normal(p.f, largest[p.f]) + p.normal(p.g, largest[p.g])
+				if difference := p.most - p.least; difference > bound+0.01 {
+					t.Fatalf("sequence %d: flows %s and %s differ by %g on an interval, the bound is %g",
+						seed, p.f, p.g, difference, bound)
+				}
+			}
+		}
+	}
+}
+
+// interval follows W_f/w_f − W_g/w_g while both flows are backlogged. The largest difference on any interval within is
+// that between the highest and the lowest value seen.
+type interval struct {
+	f, g                 string
+	weights              map[string]Weight
+	balance, least, most float64
+}
+
+func (p *interval) served(r *Request, both bool) {
+	switch {
+	case !both:
+		p.balance, p.least, p.most = 0, 0, 0
+	case r.Flow == p.f:
+		p.balance += p.normal(p.f, r.Cost)
+	case r.Flow == p.g:
+		p.balance -= p.normal(p.g, r.Cost)
+	}
+	p.least, p.most = min(p.least, p.balance), max(p.most, p.balance)
+}
+
+func (p *interval) normal(flow string, c Cost) float64 {
+	return float64(c) / float64(p.weights[flow]) * 1e6
+}

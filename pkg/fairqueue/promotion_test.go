@@ -1,0 +1,140 @@
+package fairqueue
+
+import (
+	"testing"
+	"time"
+)
+
+// fourTiers are a highest tier and three that starve after a second.
+func fourTiers(budget int64) Config {
+	cfg := DefaultConfig()
+	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity, cfg.PromotionBudget = Shared, 100_000, 100_000, budget
+	cfg.QueueTTL = time.Hour
+	cfg.Tiers = nil
+	for _, name := range []string{"system", "interactive", "default", "bulk"} {
+		cfg.Tiers = append(cfg.Tiers, TierConfig{Name: name, QueueSize: -1, StarvationThreshold: time.Second})
+	}
+	return cfg
+}
+
+// slots is the stock as the controller has it: so many leases of equal service time, first in, first out, and so many
+// promoted ones among them.
+type slots struct {
+	capacity, promotedLimit int
+	held                    []Candidate
+}
+
+func (s *slots) promoted() (n int) {
+	for _, c := range s.held {
+		if c.Promoted {
+			n++
+		}
+	}
+	return n
+}
+
+// dispatchNext frees a slot if all are taken, and releases the next one. It returns the candidate.
+func (s *slots) dispatchNext(t *testing.T, q *FairRequestQueue, now time.Time) Candidate {
+	t.Helper()
+	if len(s.held) == s.capacity {
+		s.held = s.held[1:]
+	}
+	c := q.Peek(now, Admit{Tiers: AllTiers, Promote: s.promoted() < s.promotedLimit})
+	if c.Request == nil {
+		t.Fatal("nobody goes")
+	}
+	q.Pop(c)
+	s.held = append(s.held, c)
+	return c
+}
+
+// TestPromotionBudget: "sustained system flood (its queue never empty, budget 0.1, thresholds 1 s): capacity 4 and
+// equal service times: in 1,000 dispatches 100 ± 2 promotions, shared by the starved tiers in turn".
+func TestPromotionBudget(t *testing.T) {
+	q := queue(t, fourTiers(100_000))
+	now := start
+	for range 200 {
+		for tier := 1; tier < 4; tier++ {
+			mustPush(t, q, &Request{Flow: "old", Tier: tier, Cost: 1})
+		}
+	}
+	now = now.Add(time.Second)
+	stock := slots{capacity: 4, promotedLimit: 1} // max(1, 0.1 × 4)
+	var promotions []int
+	var audit audit
+	for range 1000 {
+		now = now.Add(50 * time.Millisecond)
+		if _, err := q.Push(now, &Request{Flow: "flood", Tier: 0, Cost: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if c := stock.dispatchNext(t, q, now); c.Promoted {
+			promotions = append(promotions, c.Request.Tier)
+		}
+		audit.check(t, q)
+	}
+	if n := len(promotions); n < 98 || n > 102 {
+		t.Errorf("%d promotions in 1000 dispatches, want 100 ± 2", n)
+	}
+	for i, tier := range promotions {
+		if want := 3 - i%3; tier != want { // all equal at first: the lowest, then in turn
+			t.Fatalf("promotion %d is of tier %d, want %d", i, tier, want)
+		}
+	}
+}
+
+// TestTurnsBesideATierServedInOrder: the highest tier is idle, the next one floods and is itself beyond its threshold
+// all the time. It is served in order and needs no promotion; the turns are those of the tiers below.
+func TestTurnsBesideATierServedInOrder(t *testing.T) {
+	q := queue(t, fourTiers(100_000))
+	for range 1000 {
+		for tier := 1; tier < 4; tier++ {
+			mustPush(t, q, &Request{Flow: "old", Tier: tier, Cost: 1})
+		}
+	}
+	stock := slots{capacity: 4, promotedLimit: 1}
+	var served [4]int
+	for range 900 {
+		served[stock.dispatchNext(t, q, start.Add(2*time.Second)).Request.Tier]++
+	}
+	if served[1] < 800 || served[2] < 40 || served[3] < 40 {
+		t.Errorf("served by tier %v: want the two lowest about 45 each", served)
+	}
+}
+
+// TestUnlimitedBudgetIsLowestFirst: budget 1 is SMG's guard: the lowest starved tier, however many there are, and no
+// account. "Starvation: lowest class first (system excluded)."
+func TestUnlimitedBudgetIsLowestFirst(t *testing.T) {
+	q := queue(t, fourTiers(1_000_000))
+	for range 5 {
+		for tier := range 4 {
+			mustPush(t, q, &Request{Flow: "old", Tier: tier, Cost: 1})
+		}
+	}
+	for i := range 20 {
+		c := q.Peek(start.Add(time.Second), Admit{Tiers: AllTiers, Promote: true})
+		q.Pop(c)
+		if want := 3 - i/5; c.Request.Tier != want {
+			t.Fatalf("dispatch %d is of tier %d, want %d", i, c.Request.Tier, want)
+		}
+	}
+}
+
+// TestStarvedAtTheThreshold: starved means age >= threshold, so that a timer at the threshold fires once.
+func TestStarvedAtTheThreshold(t *testing.T) {
+	q := queue(t, fourTiers(100_000))
+	mustPush(t, q, &Request{Flow: "f", Tier: 3, Cost: 1})
+	at, ok := q.NextStarvation(start)
+	if want := start.Add(time.Second); !ok || !at.Equal(want) {
+		t.Fatalf("next starvation at %v %t, want %v", at, ok, want)
+	}
+	promote := Admit{Promote: true} // no tier has stock available
+	if c := q.Peek(at.Add(-1), promote); c.Request != nil {
+		t.Error("promoted a nanosecond too early")
+	}
+	if c := q.Peek(at, promote); !c.Promoted {
+		t.Error("not promoted at its threshold")
+	}
+	if at, ok := q.NextStarvation(at); ok {
+		t.Errorf("the next starvation of nobody else is at %v", at)
+	}
+}

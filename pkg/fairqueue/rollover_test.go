@@ -1,0 +1,97 @@
+package fairqueue
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestRollover: the same operations give the same order wherever virtual time starts: at 0, just before it becomes
+// negative as a signed number, and just before it starts anew; with the largest steps that there are.
+func TestRollover(t *testing.T) {
+	starts := []VirtualTime{0, 1<<63 - 1, 1<<63 - 1<<59, 1 << 63, 1<<64 - 1, 1<<64 - 1<<59, 1<<64 - 1<<61}
+	for seed := range uint64(50) {
+		var want []int
+		for i, from := range starts {
+			order, end := orderFrom(t, seed, from)
+			if i == 0 {
+				want = order
+				continue
+			}
+			for k := range want {
+				if order[k] != want[k] {
+					t.Fatalf("sequence %d from %d to %d: request %d goes at %d, from 0 it is %d", seed, from, end, order[k], k, want[k])
+				}
+			}
+		}
+	}
+}
+
+// orderFrom runs a random sequence with virtual time starting at from, and returns the order of the requests' release
+// and where virtual time ended.
+func orderFrom(t *testing.T, seed uint64, from VirtualTime) (order []int, end VirtualTime) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 4))
+	q := unlimited(t, map[string]Weight{"a": MinWeight, "b": MinWeight, "c": WeightOne, "d": MaxWeight, "e": 3 * MinWeight})
+	q.top.class.virtual = from
+	var audit audit
+	index := map[*Request]int{}
+	for i := range 400 {
+		if random.IntN(2) == 0 {
+			r := &Request{Flow: string(rune('a' + random.IntN(5))), Cost: MaxCost >> random.IntN(4)}
+			index[r] = i
+			mustPush(t, q, r)
+		} else if r := popNext(q); r != nil {
+			order = append(order, index[r])
+		}
+		audit.check(t, q)
+	}
+	return order, q.top.class.virtual
+}
+
+// TestLargestStep: cost over weight at the ends of their ranges stays in range, and is never nothing.
+func TestLargestStep(t *testing.T) {
+	for _, c := range []struct {
+		cost   Cost
+		weight Weight
+		want   VirtualTime
+	}{
+		{1, WeightOne, 1 << 20},
+		{3, 2 * WeightOne, 3 << 19},
+		{10, 3 * WeightOne, 10 << 20 / 3},
+		{MaxCost, WeightOne, 1 << 50},
+		{MaxCost, MinWeight, 1000 << 50},
+		{1, MinWeight, 1000 << 20},
+		{1, MaxWeight, 1}, // 1.05 rounded down
+		{MaxCost, MaxWeight, 1 << 50 / 1_000_000},
+	} {
+		if got := increment(c.cost, c.weight); got != c.want || got >= 1<<60 {
+			t.Errorf("cost %d at weight %d: %d, want %d", c.cost, c.weight, got, c.want)
+		}
+	}
+}
+
+// TestCostIsClamped: a cost outside its range counts as the nearest one inside.
+func TestCostIsClamped(t *testing.T) {
+	for _, c := range []struct{ given, want Cost }{{0, 1}, {-5, 1}, {MaxCost + 1, MaxCost}, {7, 7}} {
+		q := unlimited(t, nil)
+		r := &Request{Flow: "f", Cost: c.given}
+		mustPush(t, q, r)
+		if r.Cost != c.want {
+			t.Errorf("cost %d counts as %d, want %d", c.given, r.Cost, c.want)
+		}
+	}
+}
+
+// TestLongestTTL: a TTL of centuries neither wraps nor expires.
+func TestLongestTTL(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.QueueTTL = 1<<63 - 1
+	q := queue(t, cfg)
+	far, near := &Request{Flow: "f", Cost: 1}, &Request{Flow: "f", Cost: 1, Deadline: start.Add(time.Second)}
+	mustPush(t, q, far)
+	mustPush(t, q, near)
+	if expired := q.CleanupExpired(start.Add(200*365*24*time.Hour), nil); len(expired) != 1 || expired[0] != near {
+		t.Errorf("%d expired, want only the one with a deadline", len(expired))
+	}
+}
