@@ -172,7 +172,7 @@ func (st *stream) admit() error {
 		st.preempted = st.lease.Preempted()
 	}
 	if st.preempted != nil || st.server.ending.wanted(false) {
-		st.reader.start()
+		st.startReader()
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (st *stream) onQueued(maxWait time.Duration) {
 	_ = st.send(&extprocv3.ProcessingResponse{
 		OverrideMessageTimeout: durationpb.New(min(maxWait+waitMargin, longest)),
 	})
-	st.reader.start()
+	st.startReader()
 }
 
 // cost is the request's cost in the queue: 1, unless the gateway says otherwise.

@@ -7,10 +7,6 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
 
-// inboxMessages is how many messages a reader takes in before its stream's goroutine has dealt with one. Beyond it
-// gRPC's flow control holds Envoy back; the end of the stream is seen all the same, by its context.
-const inboxMessages = 4
-
 // reader receives while the stream's goroutine waits for something else. It is also the context of that wait: done
 // when the stream has ended, in whatever way. It is part of the stream, so that a request that never waits pays one
 // channel for it.
@@ -20,7 +16,7 @@ type reader struct {
 	// gone is closed by the reader's goroutine when the stream has ended.
 	gone chan struct{}
 	// inbox and stopped are made by start.
-	inbox   chan *extprocv3.ProcessingRequest
+	inbox   *inbox
 	stopped chan struct{}
 }
 
@@ -50,29 +46,31 @@ func (r *reader) Deadline() (time.Time, bool) { return r.Context.Deadline() }
 func (r *reader) running() bool { return r.inbox != nil }
 
 // start starts the goroutine, once. From then on only inbox and gone tell of the stream.
-func (r *reader) start() {
+func (r *reader) start(memory *bodyAccount, limit int64) {
 	if r.running() {
 		return
 	}
-	r.inbox = make(chan *extprocv3.ProcessingRequest, inboxMessages)
+	r.inbox = newInbox(memory, limit)
 	r.stopped = make(chan struct{})
 	go r.run(r.inbox, r.stopped)
 }
 
 // run ends with the stream: at its end, or when its handler has returned.
-func (r *reader) run(inbox chan<- *extprocv3.ProcessingRequest, stopped <-chan struct{}) {
+func (r *reader) run(inbox *inbox, stopped <-chan struct{}) {
 	defer close(r.gone)
 	for {
 		m, err := r.conn.Recv()
 		if err != nil {
 			return
 		}
-		select {
-		case inbox <- m:
-		case <-r.Context.Done():
-			return
-		case <-stopped:
-			return
+		for !inbox.put(m) {
+			select {
+			case <-inbox.room:
+			case <-r.Context.Done():
+				return
+			case <-stopped:
+				return
+			}
 		}
 	}
 }
@@ -81,5 +79,6 @@ func (r *reader) run(inbox chan<- *extprocv3.ProcessingRequest, stopped <-chan s
 func (r *reader) stop() {
 	if r.running() {
 		close(r.stopped)
+		r.inbox.close()
 	}
 }

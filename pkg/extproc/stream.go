@@ -101,21 +101,28 @@ func (st *stream) next() (*extprocv3.ProcessingRequest, error) {
 	if !st.reader.running() {
 		return st.conn.Recv()
 	}
-	select {
-	case m := <-st.reader.inbox:
-		return m, nil
-	case <-st.preempted:
-		return nil, st.rejectPreempted(st.lease.OnFirstByte())
-	case <-st.server.ending.now:
-		return nil, errFinished
-	case <-st.reader.gone:
-		select { // what came before the end goes first
-		case m := <-st.reader.inbox:
+	for {
+		if m := st.reader.inbox.get(); m != nil {
 			return m, nil
-		default:
+		}
+		select {
+		case <-st.reader.inbox.ready:
+		case <-st.preempted:
+			return nil, st.rejectPreempted(st.lease.OnFirstByte())
+		case <-st.server.ending.now:
+			return nil, errFinished
+		case <-st.reader.gone:
+			if m := st.reader.inbox.get(); m != nil { // what came before the end goes first
+				return m, nil
+			}
 			return nil, context.Canceled
 		}
 	}
+}
+
+// startReader lets this goroutine wait for something else than the next message.
+func (st *stream) startReader() {
+	st.reader.start(&st.server.memory, st.cfg.Limits.MaxBodyBytesTotal)
 }
 
 // send sends one message. An error is the end of the stream.

@@ -189,7 +189,7 @@ func (st *stream) firstByte(answer *extprocv3.ProcessingResponse) error {
 	err := st.send(answer)
 	st.lastAnswered = time.Now()
 	if st.server.ending.wanted(st.eventStream) {
-		st.reader.start()
+		st.startReader()
 	}
 	return err
 }

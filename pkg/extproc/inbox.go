@@ -1,0 +1,89 @@
+package extproc
+
+import (
+	"sync"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+)
+
+// The bounds of what a reader takes in before its stream's goroutine has dealt with it. They are reached only where a
+// body comes while its request waits in the header phase (FULL_DUPLEX_STREAMED that is not collected, STREAMED
+// without waiting). Beyond them gRPC's flow control holds Envoy back; the end of the stream is then seen by its
+// context alone.
+const (
+	inboxMessages = 256
+	inboxBytes    = 1 << 20
+)
+
+// inbox holds the messages between a reader and its stream, in order.
+type inbox struct {
+	memory *bodyAccount
+	limit  int64 // of memory
+
+	mu       sync.Mutex
+	messages []*extprocv3.ProcessingRequest
+	bytes    int64
+
+	ready chan struct{} // 1 deep: there may be a message
+	room  chan struct{} // 1 deep: there may be room
+}
+
+func newInbox(memory *bodyAccount, limit int64) *inbox {
+	return &inbox{memory: memory, limit: limit, ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+}
+
+// put adds m unless there is no room. An empty inbox has always room for one.
+func (b *inbox) put(m *extprocv3.ProcessingRequest) bool {
+	n := bodyBytes(m)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.messages) > 0 {
+		if len(b.messages) >= inboxMessages || b.bytes+n > inboxBytes || !b.memory.take(n, b.limit) {
+			return false
+		}
+	} else {
+		b.memory.held.Add(n)
+	}
+	b.messages = append(b.messages, m)
+	b.bytes += n
+	signal(b.ready)
+	return true
+}
+
+// get takes the oldest message, or returns nil.
+func (b *inbox) get() *extprocv3.ProcessingRequest {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.messages) == 0 {
+		return nil
+	}
+	m := b.messages[0]
+	b.messages[0] = nil
+	b.messages = b.messages[1:]
+	n := bodyBytes(m)
+	b.bytes -= n
+	b.memory.give(n)
+	signal(b.room)
+	return m
+}
+
+// close drops what is left, and what still comes.
+func (b *inbox) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.memory.give(b.bytes)
+	b.messages, b.bytes = nil, 0
+	b.memory = new(bodyAccount) // a message that comes yet is nobody's
+}
+
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// bodyBytes is the part of a message that can be large.
+func bodyBytes(m *extprocv3.ProcessingRequest) int64 {
+	return int64(len(m.GetRequestBody().GetBody()) + len(m.GetResponseBody().GetBody()))
+}
