@@ -19,13 +19,24 @@ type Source struct {
 // Load makes the effective configuration of a source: defaults, profile, file, overrides, then validation, also of
 // what this build does not act upon. The error is Problems: all of them. The document is usable only without one.
 func Load(source Source) (Document, error) {
+	d, lines, problems := layers(source)
+	problems = append(problems, d.unsupported()...)
+	return d, problems.locate(lines).err()
+}
+
+// Show is Load without asking whether this build acts upon all of it.
+func Show(source Source) (Document, error) {
+	d, lines, problems := layers(source)
+	return d, problems.locate(lines).err()
+}
+
+// layers is a source's document with the problems of its text and of its values.
+func layers(source Source) (d Document, lines map[string]int, problems Problems) {
 	d, dec := overlay(source)
 	if source.Override != nil {
 		source.Override(&d)
 	}
-	problems := append(dec.problems, d.problems()...)
-	problems = append(problems, d.unsupported()...)
-	return d, problems.locate(dec.lines).err()
+	return d, dec.lines, append(dec.problems, d.problems()...)
 }
 
 // Decode makes the document of a YAML text over its profile, without validating its values. The error is Problems.

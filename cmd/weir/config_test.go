@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weir-epp/weir/internal/config"
+)
+
+func TestConfigCommand(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	good := write("good.yaml", "fairRequestQueue: { queueTTL: 7s }\nrequestQueueController: { enabled: false, enqueueAll: true }\n")
+	bad := write("bad.yaml", "fairRequestQueue: { queueTTL: 0s, totalCapcity: 1 }\n")
+	later := write("later.yaml", "profile: smg-priority\nfairRequestQueue: { queueTTL: 7s }\n")
+	for name, test := range map[string]struct {
+		args           []string
+		code           int
+		stdout, stderr []string
+	}{
+		"no arguments":    {nil, 2, nil, []string{"Commands:", "weir config"}},
+		"help":            {[]string{"help"}, 0, []string{"Commands:"}, nil},
+		"unknown command": {[]string{"confg"}, 2, nil, []string{`unknown command "confg"`, "Commands:"}},
+		"help of config":  {[]string{"config", "--help"}, 0, []string{"weir config validate FILE", "smg-priority"}, nil},
+		"nothing to do":   {[]string{"config"}, 2, nil, []string{"Usage:"}},
+		"unknown flag":    {[]string{"config", "show", "--profil=wfq"}, 2, nil, []string{"unknown flag", "Usage:"}},
+		"unknown profile": {
+			[]string{"config", "show", "--profile=wqf"}, 1, nil, []string{`profile: "wqf": must be one of wfq, recommended`},
+		},
+		"a file over its profile, whether this build acts upon it or not": {
+			[]string{"config", "show", later}, 0, []string{"profile: smg-priority", "queueTTL: 7s", "name: bulk"}, nil,
+		},
+		"a file that is wrong is not shown": {[]string{"config", "show", bad}, 1, nil, []string{"2 problems"}},
+		"valid": {
+			[]string{"config", "validate", good}, 0, []string{"warning: requestQueueController.enqueueAll", "valid (profile wfq)"}, nil,
+		},
+		"invalid": {
+			[]string{"config", "validate", bad},
+			1, nil,
+			[]string{"2 problems", "queueTTL: 0s: must be above 0s", "did you mean totalCapacity?"},
+		},
+		"no such file": {[]string{"config", "validate", dir + "/none"}, 1, nil, []string{"no such file"}},
+		"no file":      {[]string{"config", "validate"}, 2, nil, []string{"Usage:"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			if code := run(test.args, &stdout, &stderr); code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			for _, want := range test.stdout {
+				if !strings.Contains(stdout.String(), want) {
+					t.Errorf("%q is not in stdout:\n%s", want, stdout.String())
+				}
+			}
+			for _, want := range test.stderr {
+				if !strings.Contains(stderr.String(), want) {
+					t.Errorf("%q is not in stderr:\n%s", want, stderr.String())
+				}
+			}
+		})
+	}
+}
+
+// Every profile is shown in full, and what is shown is read back as the profile itself.
+func TestShowProfiles(t *testing.T) {
+	for _, name := range config.Profiles() {
+		var stdout, stderr bytes.Buffer
+		if code := run([]string{"config", "show", "--profile", name}, &stdout, &stderr); code != 0 {
+			t.Fatalf("%s: %s", name, stderr.String())
+		}
+		if d, err := config.Decode(stdout.Bytes()); err != nil || d.Profile != name {
+			t.Errorf("%s: read back: profile %q, %v", name, d.Profile, err)
+		}
+	}
+}
