@@ -67,13 +67,12 @@ func (st *stream) bodyWanted() bool {
 	}
 	rewrite := st.target != st.model
 	lacking := rewrite || st.model == "" && st.modelNeeded()
-	switch st.modes.request {
-	case modeNone, modeStreamed:
+	if m := st.modes.request; m == modeNone || m == modeStreamed {
 		if c.RequestBody == BodyAlways || c.RequestBody == BodyAuto && lacking {
-			st.server.once.warn(st.server.log, "mode "+st.modes.request.String(),
+			st.server.once.warn(st.server.log, "mode "+m.String(),
 				"Envoy's request_body_mode does not let the body be read before the destination is named, so the model "+
 					"is known from the trusted header only, and is not rewritten: use BUFFERED",
-				"mode", st.modes.request.String())
+				"mode", m.String())
 		}
 		return false
 	}
@@ -171,7 +170,7 @@ func (st *stream) admit() error {
 	if st.lease != nil {
 		st.preempted = st.lease.Preempted()
 	}
-	if st.preempted != nil || st.server.ending.wanted(false) {
+	if st.preempted != nil {
 		st.startReader()
 	}
 	return nil

@@ -37,7 +37,9 @@ type quickController struct{}
 func (quickController) TryEnqueue(context.Context, *flowcontrol.Request) (Lease, error) {
 	return quickLease{}, nil
 }
-func (quickController) PassOn(*flowcontrol.Request) (Lease, error)           { return quickLease{}, nil }
+
+func (quickController) PassOn(*flowcontrol.Request) (Lease, error) { return quickLease{}, nil }
+
 func (quickController) Refuse(_, _ string, err error) *flowcontrol.Rejection { return rejectionOf(err) }
 
 type quickLease struct{}

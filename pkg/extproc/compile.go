@@ -99,11 +99,8 @@ func (c *compiled) source(text string) source {
 	if s.kind == fromHeader {
 		first := c.names.add(s.name)
 		s.slots = []slot{first}
-		switch first { // the ecosystem's names stand for their older synonyms too
-		case slotFairness:
+		if first == slotFairness { // the ecosystem's name stands for its older synonym too
 			s.slots = append(s.slots, slotOldFairness)
-		case slotObjective:
-			s.slots = append(s.slots, slotOldObjective)
 		}
 	}
 	return s

@@ -2,7 +2,6 @@ package extproc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -97,7 +96,6 @@ type fakeLease struct {
 	preempt    chan struct{}
 	completed  []flowcontrol.Completion
 	firstBytes int
-	boom       bool
 }
 
 func (l *fakeLease) Preempted() <-chan struct{} { return l.preempt }
@@ -430,5 +428,3 @@ func responseBodyOf(s string, end bool) *extprocv3.ProcessingRequest {
 func responseTrailers() *extprocv3.ProcessingRequest {
 	return &extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_ResponseTrailers{ResponseTrailers: &extprocv3.HttpTrailers{}}}
 }
-
-var errForTest = errors.New("for the test")

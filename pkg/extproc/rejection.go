@@ -3,6 +3,7 @@ package extproc
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -69,7 +70,7 @@ func (r *rejections) answer(rej *flowcontrol.Rejection, shape api) *extprocv3.Pr
 	if rej.RetryAfter > 0 {
 		seconds := (rej.RetryAfter + time.Second - 1) / time.Second
 		millis := (rej.RetryAfter + time.Millisecond - 1) / time.Millisecond
-		headers = append(headers[:len(headers):len(headers)],
+		headers = append(slices.Clip(headers),
 			setHeader("retry-after", strconv.FormatInt(int64(seconds), 10)),
 			setHeader("retry-after-ms", strconv.FormatInt(int64(millis), 10)))
 	}

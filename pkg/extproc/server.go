@@ -24,7 +24,6 @@ type Server struct {
 	plateau    plateau
 	unobserved unobserved
 	once       warnings
-	ending     ending
 
 	// config is replaced whole by SetConfig; a stream keeps the one that it began with.
 	config atomic.Pointer[compiled]
@@ -59,7 +58,6 @@ func NewServer(cfg Config, deps Dependencies) (*Server, error) {
 	if s.draw == nil {
 		s.draw = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
-	s.ending.now = make(chan struct{})
 	s.metrics.bind(s)
 	if err := s.SetConfig(cfg); err != nil {
 		return nil, err

@@ -70,6 +70,7 @@ func parseSource(s string) (source, error) {
 // lookup is the value that the source finds, or "". A model source finds nothing here.
 func (s *source) lookup(h *headers, m *corev3.Metadata, attributes map[string]*structpb.Struct) string {
 	switch s.kind {
+	case fromModel: // it is not known here
 	case fromHeader:
 		for _, slot := range s.slots {
 			if v := h.values[slot]; v != "" {

@@ -109,8 +109,6 @@ func (st *stream) next() (*extprocv3.ProcessingRequest, error) {
 		case <-st.reader.inbox.ready:
 		case <-st.preempted:
 			return nil, st.rejectPreempted(st.lease.OnFirstByte())
-		case <-st.server.ending.now:
-			return nil, errFinished
 		case <-st.reader.gone:
 			if m := st.reader.inbox.get(); m != nil { // what came before the end goes first
 				return m, nil

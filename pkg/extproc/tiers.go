@@ -1,6 +1,9 @@
 package extproc
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // tierRanks finds the rank of a tier by its name, by a criticality's name or by a priority. Rank 0 is the highest.
 type tierRanks struct {
@@ -21,8 +24,8 @@ func newTierRanks(tiers []Tier) tierRanks {
 		}
 	}
 	r.names["critical"], r.names["standard"], r.names["sheddable"] = 0, standard, len(tiers)-1
-	for i := len(tiers) - 1; i >= 0; i-- { // a tier's own name goes before a criticality's
-		r.names[strings.ToLower(tiers[i].Name)] = i
+	for i, t := range slices.Backward(tiers) { // a tier's own name goes before a criticality's
+		r.names[strings.ToLower(t.Name)] = i
 	}
 	return r
 }

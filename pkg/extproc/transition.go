@@ -131,6 +131,7 @@ func (st *stream) onResponseHeaders(h *extprocv3.HttpHeaders) error {
 		return st.firstByte(emptyResponseHeaders)
 	case gated, responding:
 		st.unexpected("response headers")
+	case fresh, foreign, observed:
 	}
 	return st.send(emptyResponseHeaders)
 }
@@ -149,6 +150,7 @@ func (st *stream) onResponseBody(b *extprocv3.HttpBody) error {
 	case collecting:
 		st.endedByEnvoy(nil)
 		st.state = responding
+	case fresh, responding, foreign, observed:
 	}
 	if st.modes.echoesResponse() {
 		return st.echoResponse(b.GetBody(), ends(b))
@@ -169,6 +171,7 @@ func (st *stream) onResponseTrailers() error {
 	case collecting:
 		st.endedByEnvoy(nil)
 		st.state = responding
+	case fresh, responding, foreign, observed:
 	}
 	return st.send(emptyResponseTrailers)
 }
@@ -188,9 +191,6 @@ func (st *stream) firstByte(answer *extprocv3.ProcessingResponse) error {
 	}
 	err := st.send(answer)
 	st.lastAnswered = time.Now()
-	if st.server.ending.wanted(st.eventStream) {
-		st.startReader()
-	}
 	return err
 }
 

@@ -116,37 +116,3 @@ func TestWireResetWhileQueued(t *testing.T) {
 		}
 	})
 }
-
-// At the end of the drain the streams of running answers end with OK, so that Envoy lets the answers go on: of a
-// streamed answer, and of any request since the drain began.
-func TestWireEndStreams(t *testing.T) {
-	for _, streamed := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, nil)
-			client, stop := b.dial()
-			defer stop()
-			s, err := client.Process(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !streamed {
-				b.server.BeginDrain()
-			}
-			send(t, s, chat("x-gateway-model-name", "m"))
-			receive(t, s)
-			if streamed {
-				send(t, s, responseHeaders("200", false, "content-type", "text/event-stream; charset=utf-8"))
-				receive(t, s)
-			}
-			synctest.Wait()
-			b.server.EndStreams()
-			if _, err := s.Recv(); !errors.Is(err, io.EOF) {
-				t.Errorf("ended with %v, want OK", err)
-			}
-			synctest.Wait()
-			if len(b.controller.leases[0].completed) != 1 || b.server.Streams() != 0 {
-				t.Error("not settled")
-			}
-		})
-	}
-}
