@@ -1,0 +1,127 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// ask is one request to Envoy.
+type ask struct {
+	method string   // default POST
+	path   string   // default /v1/chat/completions
+	body   string   // default: chat("m", false)
+	header []string // name, value, …
+	tenant string   // x-llm-d-inference-fairness-id
+}
+
+// chat is a chat completion request of a model.
+func chat(model string, stream bool) string {
+	return fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"hello"}],"max_tokens":4,"stream":%v}`, model, stream)
+}
+
+// answer is what a client saw.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+	err    error
+}
+
+// reason is the x-weir-reason header.
+func (a answer) reason() string { return a.header.Get("x-weir-reason") }
+
+// failure is an OpenAI-shaped error body.
+type failure struct {
+	Error struct {
+		Message, Type, Code string
+		Param               any
+	}
+}
+
+// failure decodes the error body.
+func (a answer) failure(t *testing.T) failure {
+	t.Helper()
+	var f failure
+	if err := json.Unmarshal([]byte(a.body), &f); err != nil {
+		t.Fatalf("the error body is not JSON: %v: %q", err, a.body)
+	}
+	return f
+}
+
+// client has a connection per request in flight, and no timeout but the context's.
+var client = &http.Client{
+	Transport: &http.Transport{MaxIdleConnsPerHost: 1024, DisableCompression: true},
+}
+
+// send sends one request to an Envoy and reads the whole answer.
+func send(ctx context.Context, url string, a ask) answer {
+	if a.method == "" {
+		a.method = http.MethodPost
+	}
+	if a.path == "" {
+		a.path = "/v1/chat/completions"
+	}
+	if a.body == "" && a.method == http.MethodPost {
+		a.body = chat("tiny", false)
+	}
+	request, err := http.NewRequestWithContext(ctx, a.method, url+a.path, strings.NewReader(a.body))
+	if err != nil {
+		return answer{err: err}
+	}
+	if a.method == http.MethodPost {
+		request.Header.Set("content-type", "application/json")
+	}
+	if a.tenant != "" {
+		request.Header.Set("x-llm-d-inference-fairness-id", a.tenant)
+	}
+	for i := 0; i+1 < len(a.header); i += 2 {
+		request.Header.Add(a.header[i], a.header[i+1])
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return answer{status: response.StatusCode, header: response.Header, body: string(body), err: err}
+}
+
+// send sends one request to the scene's first Envoy.
+func (s *scene) send(a ask) answer {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	return send(ctx, s.envoy().URL(), a)
+}
+
+// pending is a request under way.
+type pending struct {
+	done   chan struct{}
+	cancel context.CancelFunc
+	answer answer // after done
+}
+
+// begin sends a request to the scene's first Envoy and does not wait for it.
+func (s *scene) begin(a ask) *pending {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	p := &pending{done: make(chan struct{}), cancel: cancel}
+	go func() {
+		defer cancel()
+		p.answer = send(ctx, s.envoy().URL(), a)
+		close(p.done)
+	}()
+	s.t.Cleanup(func() { cancel(); <-p.done })
+	return p
+}
+
+// wait waits for the answer.
+func (p *pending) wait() answer {
+	<-p.done
+	return p.answer
+}

@@ -1,0 +1,119 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// patience bounds every wait for a state: far above what any of them takes, so that only a defect reaches it.
+const patience = 20 * time.Second
+
+// eventually waits until the condition holds, and fails the test with its last word otherwise.
+func eventually(t *testing.T, what string, condition func() error) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		err := condition()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %v: %v", what, patience, err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// scrape reads all metrics of epp.
+func (e *epp) scrape() (map[string]*dto.MetricFamily, error) {
+	response, err := http.Get(e.metrics + "/metrics")
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(response.Body)
+}
+
+// value is a metric's value, summed over all series whose labels include the given ones (name, value, name, value …);
+// 0 when there is none. A histogram's value is its count.
+func (e *epp) value(name string, labels ...string) float64 {
+	e.t.Helper()
+	families, err := e.scrape()
+	if err != nil {
+		e.t.Fatalf("scraping: %v", err)
+	}
+	return sum(families, name, labels...)
+}
+
+func sum(families map[string]*dto.MetricFamily, name string, labels ...string) float64 {
+	total := 0.0
+	for _, m := range families[name].GetMetric() {
+		if !labelled(m, labels) {
+			continue
+		}
+		total += m.GetGauge().GetValue() + m.GetCounter().GetValue() + m.GetUntyped().GetValue() +
+			float64(m.GetHistogram().GetSampleCount())
+	}
+	return total
+}
+
+func labelled(m *dto.Metric, want []string) bool {
+	has := map[string]string{}
+	for _, l := range m.GetLabel() {
+		has[l.GetName()] = l.GetValue()
+	}
+	for i := 0; i+1 < len(want); i += 2 {
+		if has[want[i]] != want[i+1] {
+			return false
+		}
+	}
+	return true
+}
+
+// waitFor waits until a metric, summed over the matching series, has the value.
+func (e *epp) waitFor(want float64, name string, labels ...string) {
+	e.t.Helper()
+	eventually(e.t, fmt.Sprintf("%s%v = %v", name, labels, want), func() error {
+		families, err := e.scrape()
+		if err != nil {
+			return err
+		}
+		if got := sum(families, name, labels...); got != want {
+			return fmt.Errorf("%s%v is %v", name, labels, got)
+		}
+		return nil
+	})
+}
+
+// settled waits until nothing is queued, held or in flight: the accounts are back at zero.
+func (e *epp) settled() {
+	e.t.Helper()
+	e.waitFor(0, "weir_queue_length")
+	e.waitFor(0, "weir_stock_level")
+	e.waitFor(0, "weir_active_flows")
+}
+
+// outcomes is requests_total by outcome.
+func (e *epp) outcomes() map[string]int {
+	e.t.Helper()
+	families, err := e.scrape()
+	if err != nil {
+		e.t.Fatalf("scraping: %v", err)
+	}
+	counts := map[string]int{}
+	for _, m := range families["weir_requests_total"].GetMetric() {
+		for _, l := range m.GetLabel() {
+			if l.GetName() == "outcome" && m.GetCounter().GetValue() > 0 {
+				counts[l.GetValue()] += int(m.GetCounter().GetValue())
+			}
+		}
+	}
+	return counts
+}

@@ -1,0 +1,249 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// eppBinary is built once for all tests.
+var eppBinary string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "weir-integration")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		eppBinary = filepath.Join(dir, "epp")
+		build := exec.Command("go", "build", "-o", eppBinary, "github.com/weir-epp/weir/cmd/epp")
+		build.Stdout, build.Stderr = os.Stderr, os.Stderr
+		if err := build.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, "building epp:", err)
+			return 1
+		}
+		if _, err := envoyrun.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// setup is what a scene is made of. The zero value is the recommended Envoy before Weir with the seed's defaults and
+// two fixed model servers of 4 slots.
+type setup struct {
+	envoys  []string          // shipped configurations, one Envoy each; default: recommended
+	models  []modelsim.Config // default: two of Fixed(4, 50 ms)
+	config  string            // Weir's YAML, without apiVersion and kind
+	flags   []string          // further flags of epp
+	noEPP   bool              // for comparisons
+	edit    func(envoyrun.Bootstrap) error
+	workers int  // Envoy's worker threads; default 1
+	file    bool // endpoints in a file that the test may change, instead of --endpoints
+}
+
+// scene is a running Envoy, Weir and its model servers.
+type scene struct {
+	t      *testing.T
+	models []*modelsim.Server
+	epp    *epp
+	envoys []*envoyrun.Envoy
+}
+
+// envoy is the scene's first Envoy.
+func (s *scene) envoy() *envoyrun.Envoy { return s.envoys[0] }
+
+// start starts everything and stops it when the test ends.
+func start(t *testing.T, with setup) *scene {
+	t.Helper()
+	s := &scene{t: t}
+	if with.models == nil {
+		fixed := modelsim.Fixed(4, 50*time.Millisecond)
+		with.models = []modelsim.Config{fixed, fixed}
+	}
+	if with.envoys == nil {
+		with.envoys = []string{"recommended"}
+	}
+	addresses := make([]string, len(with.models))
+	for i, cfg := range with.models {
+		m, err := modelsim.Start(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { m.Close() })
+		s.models = append(s.models, m)
+		addresses[i] = m.Address()
+	}
+	if !with.noEPP {
+		s.epp = startEPP(t, with, addresses)
+	}
+	for _, name := range with.envoys {
+		opts := envoyrun.Options{Config: name, ModelServers: addresses, Edit: with.edit, Concurrency: with.workers}
+		if s.epp != nil {
+			opts.Weir = s.epp.address
+		}
+		// Not t.Context(): that ends before the cleanup that stops Envoy in order.
+		e, err := envoyrun.Start(context.Background(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Logf("end of Envoy's log:\n%s", tail(e.Log(), 20))
+			}
+			e.Kill()
+		})
+		s.envoys = append(s.envoys, e)
+	}
+	return s
+}
+
+// epp is the real binary as a process.
+type epp struct {
+	t         *testing.T
+	cmd       *exec.Cmd
+	log       *logBuffer
+	address   string // ext_proc
+	health    string
+	metrics   string // http://…
+	endpoints string // the file, with setup.file
+	done      chan struct{}
+	err       error // of Wait, after done
+}
+
+func startEPP(t *testing.T, with setup, addresses []string) *epp {
+	t.Helper()
+	dir := t.TempDir()
+	ports := filepath.Join(dir, "ports.json")
+	flags := []string{
+		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0",
+		"--secure-serving=false", "--ports-file=" + ports,
+	}
+	if with.config != "" {
+		file := filepath.Join(dir, "config.yaml")
+		text := "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n" + with.config
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		flags = append(flags, "--config-file="+file)
+	}
+	e := &epp{t: t, log: &logBuffer{}, done: make(chan struct{})}
+	if with.file {
+		e.endpoints = filepath.Join(dir, "endpoints.yaml")
+		e.setEndpoints(addresses...)
+		flags = append(flags, "--endpoints-file="+e.endpoints)
+	} else {
+		flags = append(flags, "--endpoints="+strings.Join(addresses, ","))
+	}
+	e.cmd = exec.Command(eppBinary, append(flags, with.flags...)...)
+	e.cmd.Stdout, e.cmd.Stderr = e.log, e.log
+	if err := e.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { e.err = e.cmd.Wait(); close(e.done) }()
+	t.Cleanup(func() {
+		_ = e.cmd.Process.Kill()
+		<-e.done
+		if t.Failed() {
+			t.Logf("end of epp's log:\n%s", tail(e.log.String(), 40))
+		}
+		if strings.Contains(e.log.String(), "DATA RACE") {
+			t.Error("epp: data race")
+		}
+	})
+	var p struct{ GRPC, Health, Metrics int }
+	eventually(t, "epp listens", func() error {
+		select {
+		case <-e.done:
+			t.Fatalf("epp ended: %v\n%s", e.err, e.log.String())
+		default:
+		}
+		text, err := os.ReadFile(ports)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(text, &p)
+	})
+	e.address = fmt.Sprintf("127.0.0.1:%d", p.GRPC)
+	e.health = fmt.Sprintf("127.0.0.1:%d", p.Health)
+	e.metrics = fmt.Sprintf("http://127.0.0.1:%d", p.Metrics)
+	return e
+}
+
+// setEndpoints replaces the endpoints file by an atomic rename.
+func (e *epp) setEndpoints(addresses ...string) {
+	e.t.Helper()
+	text := "endpoints:\n"
+	if len(addresses) == 0 {
+		text = "endpoints: []\n"
+	}
+	for _, a := range addresses {
+		text += fmt.Sprintf("- { address: %q }\n", a)
+	}
+	if err := os.WriteFile(e.endpoints+".new", []byte(text), 0o600); err != nil {
+		e.t.Fatal(err)
+	}
+	if err := os.Rename(e.endpoints+".new", e.endpoints); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// signal sends a signal to the process.
+func (e *epp) signal(s syscall.Signal) {
+	e.t.Helper()
+	if err := e.cmd.Process.Signal(s); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// exitCode waits for the process to end.
+func (e *epp) exitCode(within time.Duration) int {
+	e.t.Helper()
+	select {
+	case <-e.done:
+	case <-time.After(within):
+		e.t.Fatalf("epp still runs after %v", within)
+	}
+	return e.cmd.ProcessState.ExitCode()
+}
+
+// logBuffer keeps what a process writes, up to a bound.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.buf.Len() < 4<<20 {
+		l.buf.Write(p)
+	}
+	return len(p), nil
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func tail(text string, lines int) string {
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
