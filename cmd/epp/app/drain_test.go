@@ -89,21 +89,8 @@ func TestDrainRejectsAfterTheWindow(t *testing.T) {
 	waiting := r.request(t.Context())
 	eventually(t, "the second request waits", func() bool { return r.controller.State().Queued == 1 })
 	r.stop()
-	var m *extprocv3.ProcessingResponse
-	for m.GetImmediateResponse() == nil {
-		var err error
-		if m, err = waiting.Recv(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	reason := ""
-	for _, h := range m.GetImmediateResponse().GetHeaders().GetSetHeaders() {
-		if h.GetHeader().GetKey() == "x-weir-reason" {
-			reason = string(h.GetHeader().GetRawValue())
-		}
-	}
-	if reason != "draining" || m.GetImmediateResponse().GetStatus().GetCode() != 503 {
-		t.Errorf("rejected with %v", m)
+	if got := rejection(t, waiting); got != "draining" {
+		t.Errorf("rejected with %q, want draining", got)
 	}
 	if err := served.CloseSend(); err != nil {
 		t.Fatal(err)
@@ -149,6 +136,47 @@ func TestDrainTimeoutEndsStreamsWithOK(t *testing.T) {
 	}
 	if got := r.controller.State().Stock; got != 0 {
 		t.Errorf("stock %d at the end", got)
+	}
+}
+
+// Also when the window is as long as the whole drain, what waits has its answer before the streams are ended.
+func TestDrainTimeoutRejectsWhatWaits(t *testing.T) {
+	o := testOptions()
+	o.DrainTimeout = 400 * time.Millisecond
+	o.ConfigText = "requestQueueController: { watermarkPerBackend: 1, upperBoundPerBackend: 1, lowerBoundPerBackend: 1 }"
+	r := start(t, o)
+	served := r.request(t.Context())
+	granted(t, served)
+	waiting := r.request(t.Context())
+	eventually(t, "the second request waits", func() bool { return r.controller.State().Queued == 1 })
+	r.stop()
+	if got := rejection(t, waiting); got != "draining" {
+		t.Errorf("rejected with %q, want draining", got)
+	}
+	if _, err := served.Recv(); !errors.Is(err, io.EOF) {
+		t.Errorf("the stream in flight ended with %v, want OK", err)
+	}
+	r.waitEnd()
+}
+
+// rejection receives the answer that rejects a request, and returns its reason.
+func rejection(t *testing.T, stream extprocv3.ExternalProcessor_ProcessClient) string {
+	t.Helper()
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := m.GetImmediateResponse()
+		if answer == nil {
+			continue
+		}
+		for _, h := range answer.GetHeaders().GetSetHeaders() {
+			if h.GetHeader().GetKey() == "x-weir-reason" && answer.GetStatus().GetCode() == 503 {
+				return string(h.GetHeader().GetRawValue())
+			}
+		}
+		t.Fatalf("no reason in %v", m)
 	}
 }
 

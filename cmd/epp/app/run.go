@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
@@ -73,70 +72,4 @@ func serve(server *grpc.Server, listener net.Listener) error {
 		return fmt.Errorf("app: serving gRPC: %w", err)
 	}
 	return nil
-}
-
-// drainLook is how often a draining process looks whether somebody still waits. It is the only thing that polls, and
-// only at the very end.
-const drainLook = 20 * time.Millisecond
-
-// drain stops taking requests in, in the order that doc.go tells. It returns when nothing is in flight, when the
-// drain timeout is over, or when work is done.
-func (a *App) drain(work context.Context) {
-	begun := time.Now()
-	a.setReady(false)
-	window := min(a.document.RequestQueueController.DrainWindow.Std(), a.options.DrainTimeout)
-	a.log.Info("draining: queued and new requests are still served", "window", window.String(),
-		"timeout", a.options.DrainTimeout.String(), "queued", a.controller.State().Queued, "streams", a.server.Streams())
-	waitUntil(work, window, func() bool { return a.server.Streams() == 0 && a.controller.State().Queued == 0 })
-	queued := a.controller.State().Queued
-	a.controller.Drain()
-	a.log.Info("drained: what waits and what comes is rejected", "after", time.Since(begun).String(),
-		"rejected", queued, "streams", a.server.Streams())
-	// Envoy is told to open its streams elsewhere; those in flight run on.
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		a.grpcServer.GracefulStop()
-	}()
-	timeout := time.NewTimer(max(0, a.options.DrainTimeout-time.Since(begun)))
-	defer timeout.Stop()
-	select {
-	case <-gone:
-	case <-work.Done():
-	case <-timeout.C:
-		a.log.Info("the drain timeout is over: ending the streams in flight, their answers go on unobserved",
-			"streams", a.streams.end())
-		a.grace(gone)
-	}
-	a.grpcServer.Stop()
-	<-gone
-	a.log.Info("stopped", "after", time.Since(begun).String(), "stock", a.controller.State().Stock)
-}
-
-// grace lets the ends of the streams reach Envoy before the connections are closed.
-func (a *App) grace(gone <-chan struct{}) {
-	const atMost = time.Second
-	timer := time.NewTimer(atMost)
-	defer timer.Stop()
-	select {
-	case <-gone:
-	case <-timer.C:
-	}
-}
-
-// waitUntil waits for a condition, at most for a time or until ctx is done.
-func waitUntil(ctx context.Context, atMost time.Duration, condition func() bool) {
-	timeout := time.NewTimer(atMost)
-	defer timeout.Stop()
-	look := time.NewTicker(drainLook)
-	defer look.Stop()
-	for !condition() {
-		select {
-		case <-look.C:
-		case <-timeout.C:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
 }

@@ -1,0 +1,76 @@
+package app
+
+import (
+	"context"
+	"time"
+)
+
+// drainLook is how often a draining process looks whether somebody still waits. It is the only thing that polls, and
+// only at the very end.
+const drainLook = 20 * time.Millisecond
+
+// answerTime is how long rejections, and the ends of streams, have to reach Envoy.
+const answerTime = time.Second
+
+// drain stops taking requests in, in the order that doc.go tells. It returns when nothing is in flight, when the
+// drain timeout is over, or when work is done.
+func (a *App) drain(work context.Context) {
+	begun := time.Now()
+	a.setReady(false)
+	// What is rejected at the end of the window must have its answer before the drain timeout.
+	answering := min(answerTime, a.options.DrainTimeout/4)
+	window := min(a.document.RequestQueueController.DrainWindow.Std(), a.options.DrainTimeout-answering)
+	a.log.Info("draining: queued and new requests are still served", "window", window.String(),
+		"timeout", a.options.DrainTimeout.String(), "queued", a.controller.State().Queued, "streams", a.server.Streams())
+	waitUntil(work, window, func() bool { return a.server.Streams() == 0 && a.controller.State().Queued == 0 })
+	queued, streams := a.controller.State().Queued, a.server.Streams()
+	a.controller.Drain()
+	waitUntil(work, answering, func() bool { return a.server.Streams() <= streams-queued })
+	a.log.Info("drained: what waits and what comes is rejected", "after", time.Since(begun).String(),
+		"rejected", queued, "streams", a.server.Streams())
+	// Envoy is told to open its streams elsewhere; those in flight run on.
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		a.grpcServer.GracefulStop()
+	}()
+	timeout := time.NewTimer(max(0, a.options.DrainTimeout-time.Since(begun)))
+	defer timeout.Stop()
+	select {
+	case <-gone:
+	case <-work.Done():
+	case <-timeout.C:
+		a.log.Info("the drain timeout is over: ending the streams in flight, their answers go on unobserved",
+			"streams", a.streams.end())
+		waitUntil(work, answerTime, func() bool { return closed(gone) })
+	}
+	a.grpcServer.Stop()
+	<-gone
+	a.log.Info("stopped", "after", time.Since(begun).String(), "stock", a.controller.State().Stock)
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// waitUntil waits for a condition, at most for a time or until ctx is done.
+func waitUntil(ctx context.Context, atMost time.Duration, condition func() bool) {
+	timeout := time.NewTimer(atMost)
+	defer timeout.Stop()
+	look := time.NewTicker(drainLook)
+	defer look.Stop()
+	for !condition() {
+		select {
+		case <-look.C:
+		case <-timeout.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
