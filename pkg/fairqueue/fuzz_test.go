@@ -19,7 +19,7 @@ func FuzzQueue(f *testing.F) {
 
 // TestQueueAgainstOracle is the same on many long random sequences.
 func TestQueueAgainstOracle(t *testing.T) {
-	sequences := uint64(4000)
+	sequences := uint64(1500)
 	if testing.Short() {
 		sequences = 500
 	}

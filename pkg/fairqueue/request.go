@@ -48,7 +48,9 @@ func (r *Request) Queued() bool { return r.at != nil }
 
 // TTLOver says whether at now its TTL is what ended its wait, rather than the client's own deadline: whichever came
 // first, however late one looks. At the same instant it is the TTL.
-func (r *Request) TTLOver(now time.Time) bool { return !now.Before(r.expires) && r.Expires().Equal(r.expires) }
+func (r *Request) TTLOver(now time.Time) bool {
+	return !now.Before(r.expires) && r.Expires().Equal(r.expires)
+}
 
 func (r *Request) before(o *Request) bool {
 	if r.due != o.due {

