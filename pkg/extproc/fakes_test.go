@@ -169,7 +169,19 @@ func (s *fakeStream) Send(m *extprocv3.ProcessingResponse) error {
 	return nil
 }
 
-// bench is a server with fakes around it.
+// take is what was sent since the last call, when all is at rest.
+func (s *fakeStream) take() []*extprocv3.ProcessingResponse {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sent := s.sent
+	s.sent = nil
+	return sent
+}
+
+func isImmediate(m *extprocv3.ProcessingResponse) bool { return m.GetImmediateResponse() != nil }
+
+// testbench is a server with fakes around it.
 type testbench struct {
 	t          testing.TB
 	server     *Server
@@ -275,14 +287,10 @@ func (c *conversation) say(m *extprocv3.ProcessingRequest) {
 
 // heard is what was answered since the last call, rendered, one line for each message joined by "; ".
 func (c *conversation) heard() string {
-	synctest.Wait()
-	c.stream.mu.Lock()
-	defer c.stream.mu.Unlock()
 	var lines []string
-	for _, m := range c.stream.sent {
+	for _, m := range c.stream.take() {
 		lines = append(lines, render(m))
 	}
-	c.stream.sent = nil
 	return strings.Join(lines, "; ")
 }
 

@@ -1,0 +1,124 @@
+package extproc
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the golden files")
+
+// TestRejectionTable: every outcome in every preset and both APIs' shapes, as it goes to the client.
+func TestRejectionTable(t *testing.T) {
+	var w strings.Builder
+	for _, name := range []string{"seed", "gateway", "smg", "dynamo"} {
+		r := newRejections(Responses{Preset: name})
+		for o := flowcontrol.OutcomeFlowFull; o < flowcontrol.NumOutcomes; o++ {
+			for _, shape := range []api{openAI, anthropic} {
+				rej := &flowcontrol.Rejection{Err: fmt.Errorf("inner: %s", o), Outcome: o, RetryAfter: 2345 * time.Millisecond}
+				if hopeless(o) {
+					rej.RetryAfter = 0
+				}
+				m := r.answer(rej, shape).GetImmediateResponse()
+				fmt.Fprintf(&w, "%s %s: %d, details %s", name, o, m.GetStatus().GetCode(), m.GetDetails())
+				for _, h := range m.GetHeaders().GetSetHeaders() {
+					fmt.Fprintf(&w, ", %s: %s", h.GetHeader().GetKey(), headerValue(h.GetHeader()))
+				}
+				fmt.Fprintf(&w, "\n    %s\n", m.GetBody())
+			}
+		}
+	}
+	const file = "testdata/rejections.txt"
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(w.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.String() != string(want) {
+		t.Errorf("the table has changed (-rewrite writes %s):\n%s", file, w.String())
+	}
+}
+
+// Every outcome has a status, a message and a reason, so that none is forgotten when one is added.
+func TestEveryOutcomeHasAnAnswer(t *testing.T) {
+	for name, p := range presets {
+		for o := flowcontrol.OutcomeFlowFull; o < flowcontrol.NumOutcomes; o++ {
+			if p.status[o] < 400 || messages[o] == "" {
+				t.Errorf("%s: %s has status %d, message %q", name, o, p.status[o], messages[o])
+			}
+			if back, ok := outcomeByReason(o.String()); !ok || back != o {
+				t.Errorf("%s is not found by its reason", o)
+			}
+		}
+	}
+}
+
+func TestStatusOverride(t *testing.T) {
+	r := newRejections(Responses{Preset: "gateway", Status: map[string]int{"ttl-expired": 408}})
+	if r.status[flowcontrol.OutcomeTTLExpired] != 408 || r.status[flowcontrol.OutcomeQueueFull] != 429 {
+		t.Errorf("%v", r.status)
+	}
+	if presets["gateway"].status[flowcontrol.OutcomeTTLExpired] != 503 {
+		t.Error("the preset itself was changed")
+	}
+}
+
+// A malformed request is told which field is wrong, and how.
+func TestBadRequestNamesTheField(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"messages":[]}`: `"message":"The field \"model\" is missing.","type":"invalid_request_error","code":"bad-request","param":"model"`,
+		`{"model":7}`:     `"message":"The field \"model\" is not a string."`,
+		`{"model":""}`:    `"message":"The field \"model\" is empty."`,
+		`model=m`:         `"message":"The request body is not valid: invalid JSON at byte 0: the body is no JSON object."`,
+		`{"model":"m",}`:  `invalid JSON at byte 13: a key was expected.`,
+		``:                `invalid JSON at byte 0: unexpected end.`,
+	} {
+		inBubble(t, "BUFFERED/NONE", nil, func(c *conversation) {
+			c.say(chat())
+			c.say(requestBodyOf(body, true))
+			got := c.heardBody()
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: got %s", body, got)
+			}
+			c.settled(1)
+		})
+	}
+}
+
+// Anthropic's clients get their own shape, also on a path that is no inference.
+func TestErrorShapeFollowsThePath(t *testing.T) {
+	for path, want := range map[string]string{
+		"/v1/messages":            `{"type":"error"`,
+		"/gateway/v1/messages?x=": `{"type":"error"`,
+		"/v1/chat/completions":    `{"error":{"message"`,
+		"/whatever":               `{"error":{"message"`,
+	} {
+		inBubble(t, "NONE/NONE", nil, func(c *conversation) {
+			c.controller.reject = flowcontrol.ErrNoEndpoint
+			c.say(requestHeaders(true, ":method", "GET", ":path", path))
+			if got := c.heardBody(); !strings.HasPrefix(got, want) {
+				t.Errorf("%s: got %s", path, got)
+			}
+		})
+	}
+}
+
+// heardBody is the body of the ImmediateResponse that was sent.
+func (c *conversation) heardBody() string {
+	messages := c.stream.take()
+	i := slices.IndexFunc(messages, isImmediate)
+	if i < 0 {
+		return "no ImmediateResponse"
+	}
+	return string(messages[i].GetImmediateResponse().GetBody())
+}
