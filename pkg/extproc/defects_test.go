@@ -90,7 +90,9 @@ func TestDefectIPv6WithoutBrackets(t *testing.T) {
 
 func TestDefectSubsetFormsIgnored(t *testing.T) {
 	text := structpb.NewStringValue
-	list := func(v ...*structpb.Value) *structpb.Value { return structpb.NewListValue(&structpb.ListValue{Values: v}) }
+	list := func(v ...*structpb.Value) *structpb.Value {
+		return structpb.NewListValue(&structpb.ListValue{Values: v})
+	}
 	tests := []struct {
 		name  string
 		value *structpb.Value

@@ -1,0 +1,175 @@
+package extproc
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+func TestDefaultConfigIsValid(t *testing.T) {
+	cfg := DefaultConfig()
+	if err := cfg.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Every problem is reported at once, each with the key of its field.
+func TestValidateNamesEveryField(t *testing.T) {
+	cfg := Config{
+		FlowKey:         []string{"header:", "metadata:x", "attribute:", "cookie:y", "models", "header:a b"},
+		Models:          []Model{{}, {Name: "m", Criticality: "Vital"}, {Name: "m", Targets: []Target{{Weight: -1}}}},
+		Objectives:      []Objective{{}, {Name: "o"}, {Name: "o"}},
+		TenantPolicies:  map[string]TenantPolicy{"vip": {MaxClass: "nobility"}},
+		Criticality:     Criticality{Header: "a b", Metadata: "x", Default: "none"},
+		Tiers:           []Tier{{}},
+		TrustedHeaders:  TrustedHeaders{Model: "a:b", Cost: "ä"},
+		RequestBody:     "sometimes",
+		PassOn:          "drop",
+		Limits:          Limits{MaxBodyBytes: 5},
+		Responses:       Responses{Preset: "teapot", Status: map[string]int{"dispatched": 500, "queue-full": 99, "typo": 500}},
+		DeadlineHeaders: []string{""},
+	}
+	err := cfg.Validate()
+	if err == nil {
+		t.Fatal("valid")
+	}
+	for _, field := range []string{
+		"flows.key[0]", "flows.key[1]", "flows.key[2]", "flows.key[3]", "flows.key[4]", "flows.key[5]", "models[0].name",
+		"models[1].criticality", "models[2].name", "models[2].targets[0].name", "models[2].targets[0].weight",
+		"objectives[0].name", "objectives[2].name", "tenantPolicies.vip.maxClass", "criticality.header", "criticality.metadata",
+		"criticality.default", "tiers[0].name", "trustedHeaders.model", "trustedHeaders.cost", "requestBody", "passOn",
+		"limits.maxBodyBytesTotal", "limits.maxHeaderBytes", "responses.preset", "responses.status.dispatched",
+		"responses.status.queue-full", "responses.status.typo", "requestQueueController.deadlineHeaders[0]",
+	} {
+		if !strings.Contains(err.Error(), field+": ") {
+			t.Errorf("%s is not named in:\n%v", field, err)
+		}
+	}
+}
+
+// An invalid configuration changes nothing; a valid one holds for streams that begin after it.
+func TestSetConfig(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(c *Config) { c.FlowKey = []string{"header:x-a"} })
+		before := b.open("NONE/NONE")
+		cfg := DefaultConfig()
+		cfg.PassOn = "drop"
+		if err := b.server.SetConfig(cfg); err == nil {
+			t.Error("accepted")
+		}
+		before.say(chat("x-a", "1", "x-b", "2"))
+		before.heard()
+		cfg = DefaultConfig()
+		cfg.FlowKey = []string{"header:x-b"}
+		if err := b.server.SetConfig(cfg); err != nil {
+			t.Error(err)
+		}
+		after := b.open("NONE/NONE")
+		after.say(chat("x-a", "1", "x-b", "2"))
+		after.heard()
+		if f := []string{b.controller.requests[0].Flow, b.controller.requests[1].Flow}; f[0] != "1" || f[1] != "2" {
+			t.Errorf("flows %q", f)
+		}
+		before.end()
+		after.settled(2)
+	})
+}
+
+// The first source that is present and not empty names the flow.
+func TestFlowKey(t *testing.T) {
+	key := []string{"header:X-Team", "metadata:envoy.filters.http.jwt_authn/payload/sub", "attribute:source.principal", "model", "header:x-late"}
+	tests := []struct {
+		name string
+		pass []string // headers
+		sub  string
+		attr string
+		want string
+	}{
+		{name: "header", pass: []string{"x-team", "a"}, sub: "b", want: "a"},
+		{name: "an empty header is none", pass: []string{"x-team", ""}, sub: "b", want: "b"},
+		{name: "attribute", attr: "spiffe://c", want: "spiffe://c"},
+		{name: "model", pass: []string{"x-gateway-model-name", "m", "x-late", "z"}, want: "m/m-v1"},
+		{name: "a later source, without a model", pass: []string{"x-late", "z"}, want: "z"},
+		{name: "nobody", want: "anonymous"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			change := func(c *Config) { rewriteM(c); c.FlowKey = key }
+			inBubble(t, "NONE/NONE", change, func(c *conversation) {
+				m := chat(test.pass...)
+				if test.sub != "" {
+					payload, _ := structpb.NewStruct(map[string]any{"sub": test.sub})
+					m.MetadataContext = metadataOf("envoy.filters.http.jwt_authn", "payload", structpb.NewStructValue(payload))
+				}
+				if test.attr != "" {
+					m.Attributes = map[string]*structpb.Struct{"envoy.filters.http.ext_proc": {
+						Fields: map[string]*structpb.Value{"source.principal": structpb.NewStringValue(test.attr)},
+					}}
+				}
+				c.say(m)
+				c.heard()
+				if got := c.controller.requests[0].Flow; got != test.want {
+					t.Errorf("flow %q, want %q", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// The ecosystem's fairness header has an older name, which counts as well.
+func TestOlderHeaderNames(t *testing.T) {
+	change := func(c *Config) {
+		c.FlowKey = []string{"header:x-llm-d-inference-fairness-id"}
+		c.Objectives = []Objective{{Name: "batch", Priority: -1}}
+	}
+	inBubble(t, "NONE/NONE", change, func(c *conversation) {
+		c.say(chat("x-gateway-inference-fairness-id", "old", "x-gateway-inference-objective", "batch"))
+		c.heard()
+		if r := c.controller.requests[0]; r.Flow != "old" || r.Tier != 2 {
+			t.Errorf("flow %q, tier %d", r.Flow, r.Tier)
+		}
+	})
+}
+
+// The body is taken when, and only when, something in it is wanted.
+func TestBodyWanted(t *testing.T) {
+	fair := func(c *Config) { c.FlowKey, c.RoutesByModel = []string{"header:x-team", "model"}, false }
+	with := func(changes ...func(*Config)) func(*Config) {
+		return func(c *Config) {
+			for _, f := range changes {
+				f(c)
+			}
+		}
+	}
+	policy := func(p BodyPolicy) func(*Config) { return func(c *Config) { c.RequestBody = p } }
+	tests := []struct {
+		name   string
+		change func(*Config)
+		pass   []string
+		want   bool
+	}{
+		{"the flow is the model", nil, nil, true},
+		{"the model is in the trusted header", nil, []string{"x-gateway-model-name", "m"}, false},
+		{"the flow is in a header, routing needs no model", fair, []string{"x-team", "a"}, false},
+		{"the flow's header is missing: by model", fair, nil, true},
+		{"routing needs the model", with(fair, func(c *Config) { c.RoutesByModel = true }), []string{"x-team", "a"}, true},
+		{"a rewrite needs the body", rewriteM, []string{"x-gateway-model-name", "m"}, true},
+		{"no rewrite of this model", rewriteM, []string{"x-gateway-model-name", "other"}, false},
+		{"always", with(fair, policy(BodyAlways)), []string{"x-team", "a"}, true},
+		{"never", policy(BodyNever), nil, false},
+		{"not JSON", policy(BodyAlways), []string{"content-type", "multipart/form-data"}, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			inBubble(t, "BUFFERED/NONE", test.change, func(c *conversation) {
+				pairs := append([]string{":method", "POST", ":path", "/prefix/v1/completions?x=y"}, test.pass...)
+				c.say(requestHeaders(false, pairs...))
+				if got := !strings.Contains(c.heard(), "override=NONE"); got != test.want {
+					t.Errorf("wanted %v, want %v", got, test.want)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package extproc
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Envoy's default circuit breaker shows as streams that come and go at exactly 1,024.
+func TestPlateauIsReportedOnce(t *testing.T) {
+	var p plateau
+	for range envoyDefaultRequests - 1 {
+		p.enter()
+	}
+	reports := 0
+	for range 100 {
+		if p.enter() {
+			reports++
+		}
+		p.leave()
+	}
+	if reports != 1 {
+		t.Errorf("%d reports", reports)
+	}
+	var busy plateau
+	for range envoyDefaultRequests + 1 {
+		busy.enter()
+	}
+	for range 100 {
+		busy.leave()
+		if busy.enter() {
+			t.Error("reported where there were more")
+		}
+	}
+}
+
+// A filter with response headers and trailers on SKIP ends each stream as soon as the request was answered.
+func TestUnobservedCompletionIsReported(t *testing.T) {
+	run := func(t *testing.T, streams int, live time.Duration, response bool) int {
+		n := 0
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, nil)
+			for range streams {
+				c := b.open("NONE/NONE")
+				c.say(chat())
+				c.heard()
+				if response {
+					c.say(responseHeaders("200", false, "content-type", "text/event-stream"))
+					c.heard()
+				}
+				time.Sleep(live)
+				c.end()
+			}
+			n = b.logged.has("response_trailer_mode")
+		})
+		return n
+	}
+	if n := run(t, 100, time.Millisecond, false); n != 1 {
+		t.Errorf("%d warnings for streams that end with the request", n)
+	}
+	if n := run(t, 100, time.Millisecond, true); n != 1 {
+		t.Errorf("%d warnings for streams that end with the response headers", n)
+	}
+	if n := run(t, 100, time.Second, false) + run(t, 100, time.Second, true); n != 0 {
+		t.Errorf("%d warnings for streams that live as long as the answer", n)
+	}
+}
+
+// Response headers are not the first token; each has its own histogram.
+func TestMomentsHaveTheirOwnNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(c *Config) { c.ReadUsage = true })
+		c := b.open("FULL_DUPLEX/FULL_DUPLEX")
+		c.say(chat())
+		c.say(requestBodyOf(`{"model":"m"}`, true))
+		c.heard()
+		time.Sleep(10 * time.Millisecond)
+		c.say(responseHeaders("200", false, "content-type", "text/event-stream"))
+		if got := c.heard(); got != "" {
+			t.Errorf("headers let through before the first token: %s", got)
+		}
+		time.Sleep(690 * time.Millisecond)
+		c.say(responseBodyOf("data: {\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4}}\n\n", true))
+		c.heard()
+		c.settled(1)
+		for name, want := range map[string]float64{
+			"weir_extproc_response_headers_seconds":            0.01,
+			"weir_extproc_time_to_first_token_seconds":         0.7,
+			"weir_extproc_usage_tokens_total/input":            3,
+			"weir_extproc_usage_tokens_total/output":           4,
+			"weir_extproc_upstream_responses_total/2xx":        1,
+			"weir_extproc_streams_total/FULL_DUPLEX_STREAMED":  1,
+			"weir_extproc_streams":                             0,
+			"weir_extproc_body_bytes":                          0,
+			"weir_extproc_unexpected_messages_total/not there": 0,
+		} {
+			if got := b.metric(name); got != want {
+				t.Errorf("%s: %v, want %v", name, got, want)
+			}
+		}
+	})
+}
+
+// metric is a metric's value (a histogram's sum), by its name and, after a slash, its label's value.
+func (b *testbench) metric(name string) float64 {
+	b.t.Helper()
+	name, label, _ := strings.Cut(name, "/")
+	families, err := b.registry.Gather()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() != name || label != "" && m.GetLabel()[0].GetValue() != label {
+				continue
+			}
+			return m.GetGauge().GetValue() + m.GetCounter().GetValue() + m.GetHistogram().GetSampleSum()
+		}
+	}
+	return 0
+}

@@ -1,0 +1,159 @@
+package extproc
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// What is declared first counts: trusted metadata, class header, objective, model, default; then the tenant's
+// highest. Rank 0 is critical, 1 default, 2 sheddable.
+func TestTier(t *testing.T) {
+	change := func(c *Config) {
+		c.FlowKey = []string{"header:x-tenant", "model"}
+		c.Models = []Model{{Name: "cheap", Criticality: "Sheddable"}, {Name: "plain"}}
+		c.Objectives = []Objective{{Name: "batch", Priority: -1}, {Name: "mid", Priority: 0}, {Name: "top", Priority: 9}}
+		c.Criticality = Criticality{Header: "X-Class", Metadata: "auth/class", Default: "Standard"}
+		c.TenantPolicies = map[string]TenantPolicy{"low": {MaxClass: "sheddable"}, "vip": {MaxClass: "critical"}, "*": {MaxClass: "default"}}
+	}
+	tests := []struct {
+		name     string
+		pass     []string
+		metadata string
+		want     int
+	}{
+		{"nobody says", nil, "", 1},
+		{"metadata, case and blanks do not count", []string{"x-tenant", "vip", "x-class", "sheddable"}, " CRITICAL ", 0},
+		{"metadata that names no tier is passed over", []string{"x-class", "sheddable"}, "nonsense", 2},
+		{"class header", []string{"x-tenant", "vip", "x-class", "critical", "x-llm-d-inference-objective", "batch"}, "", 0},
+		{"a header that names no tier is passed over", []string{"x-class", "wow", "x-llm-d-inference-objective", "batch"}, "", 2},
+		{"objective", []string{"x-llm-d-inference-objective", "batch", "x-gateway-model-name", "plain"}, "", 2},
+		{"objective above all", []string{"x-tenant", "vip", "x-llm-d-inference-objective", "top"}, "", 0},
+		{"an unknown objective says nothing", []string{"x-llm-d-inference-objective", "none", "x-gateway-model-name", "cheap"}, "", 2},
+		{"model", []string{"x-gateway-model-name", "cheap"}, "", 2},
+		{"a model without criticality", []string{"x-gateway-model-name", "plain"}, "", 1},
+		{"clamped down by its policy", []string{"x-tenant", "low", "x-class", "critical"}, "", 2},
+		{"clamped as tenants without one are", []string{"x-class", "critical"}, "", 1},
+		{"never clamped up", []string{"x-tenant", "vip", "x-class", "sheddable"}, "", 2},
+		{"a model's name is no tenant", []string{"x-gateway-model-name", "vip", "x-class", "critical"}, "", 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			inBubble(t, "NONE/NONE", change, func(c *conversation) {
+				m := chat(test.pass...)
+				if test.metadata != "" {
+					m.MetadataContext = metadataOf("auth", "class", structpb.NewStringValue(test.metadata))
+				}
+				c.say(m)
+				c.heard()
+				if got := c.controller.requests[0].Tier; got != test.want {
+					t.Errorf("tier %d, want %d", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// A tier without minPriority 0 leaves the middle as Standard.
+func TestCriticalitiesMapToTiers(t *testing.T) {
+	one := 1
+	r := newTierRanks([]Tier{{Name: "system", MinPriority: &one}, {Name: "interactive"}, {Name: "default"}, {Name: "bulk"}})
+	for name, want := range map[string]int{"Critical": 0, "standard": 2, "SHEDDABLE": 3, "bulk": 3, "default": 2} {
+		if got, ok := r.byName(name); !ok || got != want {
+			t.Errorf("%s: %d, %v", name, got, ok)
+		}
+	}
+}
+
+func TestTargetsAreDrawnByWeight(t *testing.T) {
+	b := newBench(t, func(c *Config) {
+		c.Models = []Model{
+			{Name: "chat", Targets: []Target{{Name: "v1", Weight: 9}, {Name: "never", Weight: 0}, {Name: "v2", Weight: 1}}},
+			{Name: "even", Targets: []Target{{Name: "a"}, {Name: "b"}}},
+		}
+	})
+	c := b.server.config.Load()
+	drawn := map[string]int{}
+	const n = 10_000
+	for range n {
+		drawn[b.server.target(c, "chat")]++
+		drawn[b.server.target(c, "even")]++
+	}
+	if drawn["never"] != 0 || math.Abs(float64(drawn["v1"])/n-0.9) > 0.01 || math.Abs(float64(drawn["a"])/n-0.5) > 0.02 {
+		t.Errorf("%v", drawn)
+	}
+	if got := b.server.target(c, "other"); got != "other" {
+		t.Errorf("a model that is not listed became %q", got)
+	}
+}
+
+func TestDeadlineHeaders(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.DeadlineHeaders = []string{"x-envoy-expected-rq-timeout-ms", "gRPC-Timeout"}
+	c := compile(&cfg)
+	now := time.Unix(1000, 0)
+	tests := []struct {
+		ms, grpc string
+		want     time.Duration // 0: none
+	}{
+		{"1500", "", 1500 * time.Millisecond},
+		{"1500", "1S", time.Second},
+		{"1500", "2S", 1500 * time.Millisecond},
+		{"", "100m", 100 * time.Millisecond},
+		{"", "3H", 3 * time.Hour},
+		{"", "7u", 7 * time.Microsecond},
+		{"", "7n", 7},
+		{"", "2M", 2 * time.Minute},
+		{"0", "", 0},
+		{"-5", "S", 0},
+		{"soon", "1x", 0},
+		{"99999999999999999999", "99999999H", 0},
+		{"9223372036854775807", "123456789S", 0},
+	}
+	for _, test := range tests {
+		var h headers
+		h.read(&c.names, headerMap("x-envoy-expected-rq-timeout-ms", test.ms, "grpc-timeout", test.grpc).GetHeaders())
+		got := c.deadline(&h, now)
+		if test.want == 0 && !got.IsZero() || test.want != 0 && got.Sub(now) != test.want {
+			t.Errorf("%q, %q: %v", test.ms, test.grpc, got.Sub(now))
+		}
+	}
+}
+
+func TestCostFromTrustedHeader(t *testing.T) {
+	for value, want := range map[string]int64{"17": 17, "0": 1, "-3": 1, "many": 1, "": 1, "9999999999999": 1 << 30} {
+		inBubble(t, "NONE/NONE", func(c *Config) { c.TrustedHeaders.Cost = "x-cost" }, func(c *conversation) {
+			c.say(chat("x-cost", value))
+			c.heard()
+			if got := c.controller.requests[0].Cost; int64(got) != want {
+				t.Errorf("%q: cost %d", value, got)
+			}
+		})
+	}
+}
+
+func TestInferencePaths(t *testing.T) {
+	tests := []struct {
+		method, path, contentType string
+		want                      api
+	}{
+		{"POST", "/v1/chat/completions", "application/json", openAI},
+		{"POST", "/gw/v1/chat/completions?a=b", "application/json; charset=utf-8", openAI},
+		{"POST", "/v1/messages", "", anthropic},
+		{"POST", "/v1/responses", "application/vnd.x+json", openAI},
+		{"POST", "/v1/messages/count_tokens", "application/json", noAPI},
+		{"GET", "/v1/chat/completions", "application/json", noAPI},
+		{"POST", "/v1/audio/transcriptions", "multipart/form-data; boundary=json", noAPI},
+		{"POST", "/v1/completions", "text/plain", noAPI},
+		{"POST", "/tokenize", "application/json", noAPI},
+	}
+	for _, test := range tests {
+		var h headers
+		h.values[slotMethod], h.values[slotPath], h.values[slotContentType] = test.method, test.path, test.contentType
+		if got := apiOf(&h); got != test.want {
+			t.Errorf("%+v: %d", test, got)
+		}
+	}
+}
