@@ -70,7 +70,15 @@ func TestDocs(t *testing.T) {
 			section, prefix = section.Elem(), name+"[]"
 			index = nil // its fields have no default of their own
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", prefix, comments["Document."+field.Name], docsHead)
+		mark := ""
+		if slices.Contains(notYet, name) {
+			mark = " †"
+		}
+		fmt.Fprintf(&b, "\n## %s%s\n\n%s\n\n", prefix, mark, comments["Document."+field.Name])
+		if index == nil {
+			b.WriteString(docsList(documents, i))
+		}
+		b.WriteString(docsHead)
 		docsSection(t, &b, comments, documents, section, index, "")
 	}
 	golden(t, filepath.Join("..", "..", "docs", "config.md"), []byte(b.String()))
@@ -138,6 +146,22 @@ func docsRowOf(t *testing.T, b *strings.Builder, comments map[string]string, doc
 		mark = " †"
 	}
 	fmt.Fprintf(b, "| `%s`%s | %s | %s | %s |\n", prefix+key, mark, value, strings.Join(others, "<br>"), comment)
+}
+
+// docsList says which elements a list has by default.
+func docsList(documents map[string]reflect.Value, i int) string {
+	list := "Default: " + docsValue(documents[ProfileWFQ].Field(i))
+	own := list
+	for _, name := range Profiles()[1:] {
+		if other := docsValue(documents[name].Field(i)); "Default: "+other != own {
+			list += "; " + name + ": " + other
+		}
+	}
+	list += "."
+	if list != own+"." {
+		list += " `weir config show --profile NAME` has their fields."
+	}
+	return list + "\n\n"
 }
 
 // docsPath is the path of a key as notYet spells it.
