@@ -27,26 +27,36 @@ func TestBand(t *testing.T) {
 		{"none ready", seed, nil, Band{}, 0},
 		{
 			"explicit bounds", with(func(c *Config) { c.WatermarkPerBackend, c.LowerBoundPerBackend, c.UpperBoundPerBackend = 8, 6, 12 }),
-			pool(3), Band{18 * One, 24 * One, 36 * One}, 36,
+			pool(3),
+			Band{18 * One, 24 * One, 36 * One},
+			36,
 		},
 		{
 			"lower bound of 0", with(func(c *Config) { c.LowerBoundPerBackend = 0 }),
-			pool(2), Band{0, 4 * One, 4_400_000}, 5,
+			pool(2),
+			Band{0, 4 * One, 4_400_000},
+			5,
 		},
 		{"a backend that reports 16 slots", seed, []Backend{{Slots: 16}, {}}, Band{17_800_000, 18 * One, 18_200_000}, 19},
 		{
 			"slotsPerBackend for those that report none", with(func(c *Config) { c.SlotsPerBackend = 64 }),
-			[]Backend{{Slots: 16}, {}}, Band{80 * One, 80 * One, 80 * One}, 80,
+			[]Backend{{Slots: 16}, {}},
+			Band{80 * One, 80 * One, 80 * One},
+			80,
 		},
 		{
 			"the smallest deviation", with(func(c *Config) { c.WatermarkPerBackend, c.PercentageDeviationForBounds = 1, 1 }),
-			pool(1), Band{999_999, One, 1_000_001}, 2,
+			pool(1),
+			Band{999_999, One, 1_000_001},
+			2,
 		},
 		{
 			"the largest of everything", with(func(c *Config) {
 				c.WatermarkPerBackend, c.PercentageDeviationForBounds = MaxPerBackend, One-1
 			}),
-			pool(1), Band{1_000_000, MaxPerBackend * One, MaxPerBackend * (2*One - 1)}, 1_999_999,
+			pool(1),
+			Band{1_000_000, MaxPerBackend * One, MaxPerBackend * (2*One - 1)},
+			1_999_999,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,6 +1,9 @@
 package stock
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // checkLedger checks what must hold after every step; the list is that of the package comment.
 func checkLedger(t testing.TB, l *Ledger) {
@@ -31,8 +34,8 @@ func checkLedger(t testing.TB, l *Ledger) {
 	}
 	// The set says what the single questions say, and what a lower tier may take a higher one may take too.
 	before := 0
-	for i := len(l.order) - 1; i >= 0; i-- {
-		tier := l.order[i].Tier
+	for _, r := range slices.Backward(l.order) {
+		tier := r.Tier
 		available := l.Available(tier)
 		if (available > 0) != (l.AvailableTo()&(1<<tier) != 0) {
 			t.Fatalf("tier %d: available %d, set %x", tier, available, l.AvailableTo())

@@ -1,0 +1,121 @@
+package purity
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCoreIsPure: the core packages are, and in particular do not import each other.
+func TestCoreIsPure(t *testing.T) {
+	for _, name := range []string{"fairqueue", "stock", "scheduling"} {
+		t.Run(name, func(t *testing.T) {
+			fset := token.NewFileSet()
+			files := sources(t, fset, filepath.Join("..", "..", "pkg", name))
+			if len(files) == 0 {
+				t.Fatal("no source files: the package is elsewhere")
+			}
+			for _, problem := range Problems(fset, files) {
+				t.Error(problem)
+			}
+		})
+	}
+}
+
+// sources are the package's files without its tests.
+func sources(t *testing.T, fset *token.FileSet, dir string) (files []*ast.File) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if name := e.Name(); strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+			f, err := parser.ParseFile(fset, filepath.Join(dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// TestImpureIsSeen: the check itself can fail.
+func TestImpureIsSeen(t *testing.T) {
+	for _, c := range []struct{ source, want string }{
+		{`func f() { go f() }`, "go statement"},
+		{`type T struct{ done chan struct{} }`, "channel type"},
+		{`func f() { _ = make(chan int) }`, "channel type"},
+		{`func f(c C) { c <- 1 }`, "channel send"},
+		{`func f(c C) { <-c }`, "channel receive"},
+		{`func f(c C) { close(c) }`, "call of close"},
+		{`func f() { select {} }`, "select statement"},
+		{`func f() { println(1) }`, "call of println"},
+		{`import "sync"`, "import of sync"},
+		{`import "context"`, "import of context"},
+		{`import "log"`, "import of log"},
+		{`import "log/slog"`, "import of log/slog"},
+		{`import "os"`, "import of os"},
+		{`import "net"`, "import of net"},
+		{`import "unsafe"`, "import of unsafe"},
+		{`import "math/rand"`, "import of math/rand"},
+		{`import "github.com/weir-epp/weir/pkg/stock"`, "import of github.com/weir-epp/weir/pkg/stock"},
+		{`import "github.com/go-logr/logr"`, "import of github.com/go-logr/logr"},
+		{`import . "time"`, "import of time as ."},
+		{`import "time"; func f() { _ = time.Now() }`, "use of time.Now"},
+		{`import "time"; var now = time.Now`, "use of time.Now"},
+		{`import clock "time"; func f() { clock.Sleep(1) }`, "use of time.Sleep"},
+		{`import "time"; type T struct{ t *time.Timer }`, "use of time.Timer"},
+		{`import "time"; func f(t time.Time) { _ = t.In(time.Local) }`, "use of time.Local"},
+		{`import "math/rand/v2"; func f() { _ = rand.IntN(3) }`, "use of math/rand/v2.IntN"},
+		{`import "fmt"; func f() { fmt.Println() }`, "use of fmt.Println"},
+		{`var n int`, "package-level variable n without a value"},
+		{`var seen = make(map[string]bool)`, "package-level variable seen from a call of make"},
+		{`import "math/rand/v2"; var r = rand.New(rand.NewPCG(1, 2))`, "package-level variable r from a call of rand.New"},
+		{`var n = 1; func f() { n++ }`, "write to the package-level variable n"},
+		{`var n = 1; func f() { n = 2 }`, "write to the package-level variable n"},
+		{`var n = 1; func f() { g(&n) }`, "write to the package-level variable n"},
+		{`var m = map[int]int{}; func f() { m[1] = 2 }`, "write to the package-level variable m"},
+		{`var m = map[int]int{}; func f() { delete(m, 1) }`, "write to the package-level variable m"},
+		{`var s = struct{ n int }{}; func f() { s.n += 1 }`, "write to the package-level variable s"},
+		{`var n = 1; func f() { for n = range 3 { } }`, "write to the package-level variable n"},
+	} {
+		problems := strings.Join(problemsOf(t, c.source), "\n")
+		if !strings.Contains(problems, c.want) {
+			t.Errorf("%s\n\tgot %q, want %q", c.source, problems, c.want)
+		}
+	}
+}
+
+// TestPureIsPassed: and it does not cry at what is pure.
+func TestPureIsPassed(t *testing.T) {
+	for _, source := range []string{
+		`import "errors"; var ErrFull = errors.New("full")`,
+		`var table = []struct{ name string }{{"a"}}; func f() string { return table[0].name }`,
+		`var n = 1; func f() { n := 2; n++ }`,
+		`var n = 1; func f(n int) { n = 2 }`,
+		`import "time"; func f(now time.Time, d time.Duration) time.Time { return now.Add(d) }`,
+		`type clock struct{}; func (clock) Now() int { return 1 }; func f(time clock) int { return time.Now() }`,
+		`import "math/rand/v2"; func f(r *rand.Rand) int { return r.IntN(3) }`,
+		`func close(int) {}; func f() { close(1) }`,
+	} {
+		if problems := problemsOf(t, source); len(problems) > 0 {
+			t.Errorf("%s\n\tgot %q", source, problems)
+		}
+	}
+}
+
+func problemsOf(t *testing.T, source string) []string {
+	t.Helper()
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, "snippet.go", "package core; "+source, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatalf("%s: %v", source, err)
+	}
+	return Problems(fset, []*ast.File{f})
+}
