@@ -24,7 +24,7 @@ func benchController(b *testing.B, change func(*Config)) *RequestQueueController
 	if change != nil {
 		change(&cfg)
 	}
-	c, err := New(cfg, &onePlacer{}, logr.Discard())
+	c, err := New(cfg, ready(1), logr.Discard())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func benchController(b *testing.B, change func(*Config)) *RequestQueueController
 func BenchmarkLifecycle(b *testing.B) {
 	b.Run("free", func(b *testing.B) {
 		c := benchController(b, nil)
-		r := Request{Flow: "a", Placement: pool{}}
+		r := Request{Flow: "a", Placement: pool}
 		b.ReportAllocs()
 		for b.Loop() {
 			l, err := c.TryEnqueue(context.Background(), &r)
@@ -59,7 +59,7 @@ func BenchmarkLifecycle(b *testing.B) {
 	b.Run("idle=5000/busy=1", func(b *testing.B) {
 		c := benchController(b, nil)
 		for i := range 5000 {
-			l, err := c.TryEnqueue(context.Background(), &Request{Flow: fmt.Sprint("idle-", i), Placement: pool{}})
+			l, err := c.TryEnqueue(context.Background(), &Request{Flow: fmt.Sprint("idle-", i), Placement: pool})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -77,14 +77,14 @@ func backlogged(b *testing.B, c *RequestQueueController, flows, tiers, waiters i
 	var left atomic.Int64
 	left.Store(int64(b.N))
 	finished := make(chan struct{})
-	first, err := c.TryEnqueue(ctx, &Request{Flow: "first", Placement: pool{}})
+	first, err := c.TryEnqueue(ctx, &Request{Flow: "first", Placement: pool})
 	if err != nil {
 		b.Fatal(err)
 	}
 	var workers sync.WaitGroup
 	for i := range waiters {
 		workers.Go(func() {
-			r := Request{Flow: fmt.Sprint("flow-", i%flows), Tier: i % tiers, Placement: pool{}}
+			r := Request{Flow: fmt.Sprint("flow-", i%flows), Tier: i % tiers, Placement: pool}
 			for {
 				l, err := c.TryEnqueue(ctx, &r)
 				if err != nil {

@@ -1,0 +1,380 @@
+package flowcontrol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"go.uber.org/goleak"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// subset is a placement: the endpoints that a request may use, "" for all, "1,2" for some.
+type subset string
+
+func (s subset) Lane() string { return string(s) }
+
+func (s subset) has(e Endpoint) bool {
+	return s == "" || slices.Contains(strings.Split(string(s), ","), fmt.Sprint(e))
+}
+
+var pool subset
+
+// backends is a Placer of so many endpoints, each ready or not, that picks the least loaded.
+type backends struct {
+	ready    []bool
+	reserved []int
+	upper    int // lane bound per endpoint, for placements of a subset; 0: none
+	panics   int // so many calls of Place panic
+}
+
+func ready(n int) *backends {
+	b := &backends{ready: make([]bool, n), reserved: make([]int, n)}
+	for i := range b.ready {
+		b.ready[i] = true
+	}
+	return b
+}
+
+func (b *backends) Place(p Placement, bound Bound) Endpoint {
+	if b.panics > 0 {
+		b.panics--
+		panic("placer: out of order")
+	}
+	best, held, room := NoEndpoint, 0, 0
+	for e := range b.ready {
+		if b.ready[e] && p.(subset).has(Endpoint(e)) {
+			held += b.reserved[e]
+			room += b.upper
+			if best == NoEndpoint || b.reserved[e] < b.reserved[best] {
+				best = Endpoint(e)
+			}
+		}
+	}
+	if p.Lane() != "" && bound != Unbounded && held > 0 && b.upper > 0 && held >= room {
+		return NoEndpoint
+	}
+	if best != NoEndpoint {
+		b.reserved[best]++
+	}
+	return best
+}
+
+func (b *backends) PlaceAt(_ Placement, e Endpoint) { b.reserved[e]++ }
+
+func (b *backends) Release(e Endpoint) {
+	b.reserved[e]--
+	if b.reserved[e] < 0 {
+		panic("released more than was reserved")
+	}
+}
+
+func (b *backends) HasReady(p Placement) bool {
+	for e := range b.ready {
+		if b.ready[e] && p.(subset).has(Endpoint(e)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *backends) CanServe(p Placement, e Endpoint) bool {
+	return int(e) < len(b.ready) && b.ready[e] && p.(subset).has(e)
+}
+
+func (b *backends) total() int {
+	n := 0
+	for _, r := range b.reserved {
+		n += r
+	}
+	return n
+}
+
+// bench is a controller in a bubble of fake time.
+type bench struct {
+	*RequestQueueController
+	t        *testing.T
+	backends *backends
+}
+
+// inBubble runs a test with a controller whose poppers run, and checks at the end that its accounts are zero.
+func inBubble(t *testing.T, b *backends, change func(*Config), test func(*bench)) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := DefaultConfig()
+		if change != nil {
+			change(&cfg)
+		}
+		c, err := New(cfg, b, logr.Discard())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() { _ = c.Run(ctx); close(done) }()
+		x := &bench{c, t, b}
+		x.update()
+		test(x)
+		c.Drain()
+		synctest.Wait()
+		x.checkInvariants()
+		stop()
+		<-done
+	})
+}
+
+// update tells the controller which endpoints are ready.
+func (b *bench) update() {
+	n := 0
+	for _, r := range b.backends.ready {
+		if r {
+			n++
+		}
+	}
+	b.SetBackends(make([]stock.Backend, n), nil)
+}
+
+// checkInvariants compares the controller's accounts with each other and with the placer's.
+func (b *bench) checkInvariants() {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	waiting, inflight := 0, 0
+	for _, a := range b.flows.live {
+		waiting += a.waiting
+		inflight += a.inflight
+	}
+	if waiting != b.queue.Len() || inflight != b.ledger.Stock() || b.backends.total() != b.ledger.Stock() {
+		b.t.Fatalf("accounts differ: flows wait %d and hold %d, queue %d, stock %d, reserved %d",
+			waiting, inflight, b.queue.Len(), b.ledger.Stock(), b.backends.total())
+	}
+	if !b.armed.IsZero() != (b.queue.Len() > 0) {
+		b.t.Fatalf("the timer stands at %v with %d waiting", b.armed, b.queue.Len())
+	}
+}
+
+// one is the one-tier request of a flow.
+func one(flow string) *Request { return &Request{Flow: flow, Placement: pool} }
+
+// holds gets so many leases at once and fails when one would wait.
+func (b *bench) holds(n int) []*Lease {
+	b.t.Helper()
+	var leases []*Lease
+	for range n {
+		ctx, cancel := context.WithTimeout(b.t.Context(), time.Nanosecond)
+		l, err := b.TryEnqueue(ctx, one("held"))
+		cancel()
+		if err != nil {
+			b.t.Fatalf("lease %d of %d: %v", len(leases)+1, n, err)
+		}
+		leases = append(leases, l)
+	}
+	return leases
+}
+
+// arrival is a TryEnqueue in a goroutine of its own.
+type arrival struct {
+	ended chan struct{} // closed when it has ended; the rest is written before
+	lease *Lease
+	err   error
+	at    time.Time
+}
+
+func (b *bench) arrives(ctx context.Context, r *Request) *arrival {
+	a := &arrival{ended: make(chan struct{})}
+	go func() {
+		defer close(a.ended)
+		a.lease, a.err = b.TryEnqueue(ctx, r)
+		a.at = time.Now()
+	}()
+	synctest.Wait()
+	return a
+}
+
+func (a *arrival) outcome() string {
+	select {
+	case <-a.ended:
+		return OutcomeOf(a.err).String()
+	default:
+		return "waits"
+	}
+}
+
+func (b *bench) want(a *arrival, outcome string) {
+	b.t.Helper()
+	synctest.Wait()
+	if got := a.outcome(); got != outcome {
+		b.t.Fatalf("got %s, want %s", got, outcome)
+	}
+}
+
+func complete(l *Lease) { l.OnRequestComplete(Completion{Status: 200}); synctest.Wait() }
+
+func TestBypassEnqueueAndReleaseAtTheSeedsBounds(t *testing.T) {
+	inBubble(t, ready(2), nil, func(b *bench) {
+		leases := b.holds(5) // stock 4 is below 4.4
+		waiter := b.arrives(b.t.Context(), one("a"))
+		b.want(waiter, "waits")
+		complete(leases[0]) // stock 4 is not below 3.6
+		b.want(waiter, "waits")
+		complete(leases[1])
+		b.want(waiter, "dispatched")
+		if wait, queued := waiter.lease.Queued(); !queued || wait != 0 {
+			b.t.Errorf("queued %v for %v", queued, wait)
+		}
+		for _, l := range leases[2:] {
+			complete(l)
+		}
+		complete(waiter.lease)
+		complete(waiter.lease) // only the first call counts
+		if s := b.State(); s.Stock != 0 || s.Queued != 0 || s.LiveFlows != 0 || s.TimerStands {
+			b.t.Errorf("%+v", s)
+		}
+	})
+}
+
+// No barging: inside the band, where an arrival could bypass an empty queue, it waits behind who waits.
+func TestNoBargingInsideTheBand(t *testing.T) {
+	inBubble(t, ready(2), nil, func(b *bench) {
+		leases := b.holds(5)
+		first := b.arrives(b.t.Context(), one("a"))
+		complete(leases[0]) // 4: below the upper bound 4.4, not below the lower 3.6
+		second := b.arrives(b.t.Context(), one("b"))
+		b.want(first, "waits")
+		b.want(second, "waits")
+		complete(leases[1])
+		b.want(first, "dispatched")
+		b.want(second, "waits")
+		for _, l := range leases[2:] {
+			complete(l)
+		}
+		b.want(second, "dispatched")
+		complete(first.lease)
+		complete(second.lease)
+	})
+}
+
+func TestTTLIsExact(t *testing.T) {
+	inBubble(t, ready(1), nil, func(b *bench) {
+		leases := b.holds(3)
+		start := time.Now()
+		time.Sleep(300 * time.Millisecond)
+		waiter := b.arrives(b.t.Context(), one("a"))
+		time.Sleep(30*time.Second - time.Nanosecond)
+		b.want(waiter, "waits")
+		time.Sleep(time.Nanosecond)
+		b.want(waiter, "ttl-expired")
+		if wait := waiter.at.Sub(start); wait != 30*time.Second+300*time.Millisecond {
+			b.t.Errorf("expired after %v", wait)
+		}
+		for _, l := range leases {
+			complete(l)
+		}
+	})
+}
+
+// The client's own deadline is 504, its going 499, and at the same instant as the TTL it is the TTL.
+func TestDeadlineAndCancellation(t *testing.T) {
+	inBubble(t, ready(1), nil, func(b *bench) {
+		leases := b.holds(3)
+		header := one("a")
+		header.Deadline = time.Now().Add(time.Second)
+		byHeader := b.arrives(b.t.Context(), header)
+		stream, cancelStream := context.WithTimeout(b.t.Context(), 2*time.Second)
+		defer cancelStream()
+		byStream := b.arrives(stream, one("a"))
+		gone, leave := context.WithCancel(b.t.Context())
+		client := b.arrives(gone, one("a"))
+		tie := one("a")
+		tie.Deadline = time.Now().Add(30 * time.Second)
+		both := b.arrives(b.t.Context(), tie)
+		if s := b.State(); s.Queued != 4 {
+			b.t.Fatalf("%+v", s)
+		}
+		leave()
+		b.want(client, "client-cancelled")
+		if s := b.State(); s.Queued != 3 {
+			b.t.Errorf("the place of a client that is gone is not free at once: %+v", s)
+		}
+		time.Sleep(time.Second)
+		b.want(byHeader, "deadline-exceeded")
+		time.Sleep(time.Second)
+		b.want(byStream, "deadline-exceeded")
+		time.Sleep(28 * time.Second)
+		b.want(both, "ttl-expired")
+		for _, l := range leases {
+			complete(l)
+		}
+	})
+}
+
+func TestAnArrivalThatIsOverAlreadyIsNotAdmitted(t *testing.T) {
+	inBubble(t, ready(1), nil, func(b *bench) {
+		ctx, cancel := context.WithCancel(b.t.Context())
+		cancel()
+		_, err := b.TryEnqueue(ctx, one("a"))
+		if OutcomeOf(err) != OutcomeClientCancelled || b.State().Stock != 0 {
+			b.t.Errorf("%v %+v", err, b.State())
+		}
+	})
+}
+
+func TestSheddingBelowTheHighestTier(t *testing.T) {
+	two := func(c *Config) {
+		c.Queue.Tiers = []fairqueue.TierConfig{{Name: "critical", QueueSize: -1}, {Name: "sheddable", QueueSize: -1}}
+		c.Tiers = make([]TierConfig, 2)
+	}
+	low := func() *Request { r := one("low"); r.Tier = 1; return r }
+	inBubble(t, ready(1), two, func(b *bench) {
+		first := b.arrives(b.t.Context(), low())
+		b.want(first, "dispatched")
+		leases := b.holds(2) // stock 3, upper bound 2.2
+		b.want(b.arrives(b.t.Context(), low()), "shed")
+		complete(first.lease)
+		for _, l := range leases {
+			complete(l)
+		}
+	})
+	inBubble(t, ready(1), func(c *Config) { two(c); c.EnqueueAll = true }, func(b *bench) {
+		leases := b.holds(3)
+		waits := b.arrives(b.t.Context(), low())
+		b.want(waits, "waits")
+		for _, l := range leases {
+			complete(l)
+		}
+		b.want(waits, "dispatched")
+		complete(waits.lease)
+	})
+}
+
+func TestCapacityErrorsCarryASentinelAndAReason(t *testing.T) {
+	inBubble(t, ready(1), func(c *Config) { c.Queue.TotalCapacity, c.Queue.FlowCapacity = 4, 2 }, func(b *bench) {
+		leases := b.holds(3)
+		for _, flow := range []string{"a", "a", "b"} {
+			b.want(b.arrives(b.t.Context(), one(flow)), "waits")
+		}
+		full := b.arrives(b.t.Context(), one("a"))
+		b.want(full, "flow-full")
+		third := b.arrives(b.t.Context(), one("c"))
+		b.want(third, "queue-full")
+		var r *Rejection
+		if !errors.Is(full.err, fairqueue.ErrInsufficientFlowCapacity) || !errors.As(third.err, &r) ||
+			r.RetryAfter < time.Second || !errors.Is(r, fairqueue.ErrTooManyFlows) {
+			b.t.Errorf("%v, %+v", full.err, r)
+		}
+		b.want(b.arrives(b.t.Context(), one("b")), "waits") // a tracked flow always has its own capacity
+		b.Drain()
+		for _, l := range leases {
+			complete(l)
+		}
+	})
+}

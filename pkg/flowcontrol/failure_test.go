@@ -1,0 +1,243 @@
+package flowcontrol
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Enqueue errors fail closed: an injected push error is 500, and nothing stays behind.
+func TestPushErrorFailsClosed(t *testing.T) {
+	inBubble(t, ready(1), nil, func(b *bench) {
+		leases := b.holds(3)
+		b.fault = func(where string) error {
+			if where == "push" {
+				return errors.New("injected")
+			}
+			return nil
+		}
+		b.want(b.arrives(b.t.Context(), one("a")), "internal")
+		b.fault = nil
+		for _, l := range leases {
+			complete(l)
+		}
+	})
+}
+
+// Dequeue errors fail open: nothing is lost, and a popper tries again after its wait.
+func TestPopErrorLosesNothing(t *testing.T) {
+	inBubble(t, ready(1), nil, func(b *bench) {
+		leases := b.holds(3)
+		waiter := b.arrives(b.t.Context(), one("a"))
+		failures := 0
+		b.fault = func(where string) error {
+			if where == "pop" && failures < 3 {
+				failures++
+				return errors.New("injected")
+			}
+			return nil
+		}
+		start := time.Now()
+		for _, l := range leases {
+			complete(l)
+		}
+		b.want(waiter, "waits")
+		time.Sleep(time.Second)
+		b.want(waiter, "dispatched")
+		if wait := waiter.at.Sub(start); failures != 3 || wait < 10*time.Millisecond || wait > 40*time.Millisecond {
+			b.t.Errorf("%d failures, released after %v", failures, wait)
+		}
+		complete(waiter.lease)
+	})
+}
+
+// A placer that panics ends nobody's wait and leaves the lock free.
+func TestPanicInPlacementLosesNothing(t *testing.T) {
+	inBubble(t, ready(1), nil, func(b *bench) {
+		leases := b.holds(3)
+		waiter := b.arrives(b.t.Context(), one("a"))
+		b.backends.panics = 2
+		for _, l := range leases {
+			complete(l)
+		}
+		time.Sleep(time.Second)
+		b.want(waiter, "dispatched")
+		complete(waiter.lease)
+	})
+}
+
+// None ready: what comes waits for its TTL, or goes when a backend comes.
+func TestHoldWhenEmpty(t *testing.T) {
+	inBubble(t, ready(1), nil, func(b *bench) {
+		b.backends.ready[0] = false
+		b.update()
+		early := b.arrives(b.t.Context(), one("a"))
+		time.Sleep(20 * time.Second)
+		late := b.arrives(b.t.Context(), one("a"))
+		time.Sleep(10 * time.Second)
+		b.want(early, "ttl-expired")
+		b.want(late, "waits")
+		b.backends.ready[0] = true
+		b.update()
+		b.want(late, "dispatched")
+		complete(late.lease)
+	})
+	inBubble(t, ready(0), func(c *Config) { c.HoldWhenEmpty = false }, func(b *bench) {
+		b.want(b.arrives(b.t.Context(), one("a")), "no-endpoint")
+	})
+}
+
+// Losing backends shrinks the bounds at once and settles nothing; stock 0 always releases.
+func TestBackendsComeAndGo(t *testing.T) {
+	inBubble(t, ready(3), nil, func(b *bench) {
+		leases := b.holds(7) // 6 < 6.6
+		b.backends.ready[1], b.backends.ready[2] = false, false
+		b.update()
+		if s := b.State(); s.Stock != 7 || s.UpperBound != 2.2 || s.LowerBound != 1.8 {
+			b.t.Errorf("%+v", s)
+		}
+		waiter := b.arrives(b.t.Context(), one("a"))
+		for _, l := range leases[:5] {
+			complete(l)
+			b.want(waiter, "waits")
+		}
+		complete(leases[5]) // stock 1
+		b.want(waiter, "dispatched")
+		complete(leases[6])
+		complete(waiter.lease)
+	})
+}
+
+// A lane without room does not block others; when a lease at one of its endpoints ends, it goes on.
+func TestLanesDoNotBlockEachOther(t *testing.T) {
+	b := ready(2)
+	b.upper = 2
+	inBubble(t, b, func(c *Config) { c.Stock.WatermarkPerBackend = 2 }, func(b *bench) {
+		at0 := func() *Request { return &Request{Flow: "a", Placement: subset("0")} }
+		at1 := func() *Request { return &Request{Flow: "a", Placement: subset("1")} }
+		first, second := b.arrives(b.t.Context(), at0()), b.arrives(b.t.Context(), at0())
+		b.want(second, "dispatched")
+		blocked := b.arrives(b.t.Context(), at0())
+		b.want(blocked, "waits")
+		other := b.arrives(b.t.Context(), at1()) // same flow, behind it, another lane
+		b.want(other, "dispatched")
+		complete(other.lease)
+		b.want(blocked, "waits")
+		complete(first.lease)
+		b.want(blocked, "dispatched")
+		complete(second.lease)
+		complete(blocked.lease)
+	})
+}
+
+// A waiter whose lane has no ready endpoint stands in nobody's way.
+func TestDeadLaneDoesNotStopABypass(t *testing.T) {
+	inBubble(t, ready(2), nil, func(b *bench) {
+		b.backends.ready[1] = false
+		b.update()
+		dead := b.arrives(b.t.Context(), &Request{Flow: "a", Placement: subset("1")})
+		b.want(dead, "waits")
+		lease := b.holds(1)[0]
+		if _, queued := lease.Queued(); queued {
+			b.t.Error("the arrival waited behind a request that cannot go")
+		}
+		b.backends.ready[1] = true
+		b.update()
+		b.want(dead, "dispatched")
+		complete(lease)
+		complete(dead.lease)
+	})
+}
+
+// Disabled: everything passes, the stock is still counted.
+func TestDisabledStillCounts(t *testing.T) {
+	inBubble(t, ready(1), func(c *Config) { c.Enabled = false }, func(b *bench) {
+		leases := b.holds(50)
+		if s := b.State(); s.Stock != 50 {
+			b.t.Errorf("%+v", s)
+		}
+		for _, l := range leases {
+			complete(l)
+		}
+		b.backends.ready[0] = false
+		b.update()
+		b.want(b.arrives(b.t.Context(), one("a")), "no-endpoint")
+	})
+}
+
+func TestDrainRejectsWhatIsLeft(t *testing.T) {
+	inBubble(t, ready(1), nil, func(b *bench) {
+		leases := b.holds(3)
+		waiter := b.arrives(b.t.Context(), one("a"))
+		b.Drain()
+		b.want(waiter, "draining")
+		b.want(b.arrives(b.t.Context(), one("a")), "draining")
+		if _, err := b.PassOn(one("a")); OutcomeOf(err) != OutcomeDraining {
+			b.t.Error(err)
+		}
+		var r *Rejection
+		if !errors.As(waiter.err, &r) || r.RetryAfter < time.Millisecond || r.RetryAfter > time.Second {
+			b.t.Errorf("%+v", r)
+		}
+		for _, l := range leases {
+			complete(l)
+		}
+	})
+}
+
+// OnQueued is called once, before the wait, and never for a bypass or a rejection.
+func TestOnQueuedTellsTheLongestWait(t *testing.T) {
+	inBubble(t, ready(1), func(c *Config) { c.Queue.TotalCapacity, c.Queue.FlowCapacity = 1, 1 }, func(b *bench) {
+		calls := 0
+		r := one("a")
+		r.OnQueued = func(longest time.Duration) {
+			calls++
+			if longest != 30*time.Second {
+				b.t.Errorf("longest wait %v", longest)
+			}
+		}
+		lease, err := b.TryEnqueue(b.t.Context(), r)
+		if err != nil || calls != 0 {
+			b.t.Fatalf("%v, %d calls", err, calls)
+		}
+		leases := append(b.holds(2), lease)
+		waiter := b.arrives(b.t.Context(), r)
+		if calls != 1 {
+			b.t.Errorf("%d calls", calls)
+		}
+		b.want(b.arrives(b.t.Context(), r), "flow-full")
+		if calls != 1 {
+			b.t.Errorf("%d calls", calls)
+		}
+		for _, l := range leases {
+			complete(l)
+		}
+		complete(waiter.lease)
+	})
+}
+
+// While nobody waits there is no timer, and without Run nothing but time is missing.
+func TestIdleHasNoTimer(t *testing.T) {
+	inBubble(t, ready(1), nil, func(b *bench) {
+		leases := b.holds(3)
+		if b.State().TimerStands {
+			b.t.Error("a timer stands though nobody waits")
+		}
+		ctx, leave := context.WithCancel(b.t.Context())
+		waiter := b.arrives(ctx, one("a"))
+		if !b.State().TimerStands {
+			b.t.Error("no timer stands though somebody waits")
+		}
+		leave()
+		b.want(waiter, "client-cancelled")
+		synctest.Wait()
+		if b.State().TimerStands {
+			b.t.Error("a timer stands though nobody waits any more")
+		}
+		for _, l := range leases {
+			complete(l)
+		}
+	})
+}

@@ -1,0 +1,48 @@
+package flowcontrol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// Every outcome has a reason of its own, and every sentinel its outcome: an unmapped one fails here.
+func TestEverySentinelHasItsOutcome(t *testing.T) {
+	sentinels := map[Outcome]error{
+		OutcomeDispatched:       nil,
+		OutcomeFlowFull:         fairqueue.ErrInsufficientFlowCapacity,
+		OutcomeQueueFull:        fairqueue.ErrTooManyFlows,
+		OutcomeShed:             ErrShed,
+		OutcomeDisplaced:        ErrDisplaced,
+		OutcomeTTLExpired:       ErrExpiredTTL,
+		OutcomePreempted:        ErrPreempted,
+		OutcomeClientCancelled:  context.Canceled,
+		OutcomeDeadlineExceeded: context.DeadlineExceeded,
+		OutcomeNoEndpoint:       ErrNoEndpoint,
+		OutcomeDraining:         ErrDraining,
+		OutcomeBadRequest:       ErrBadRequest,
+		OutcomeTooLarge:         ErrTooLarge,
+		OutcomeInternal:         errors.New("anything else"),
+	}
+	reasons := map[string]Outcome{}
+	for o := range Outcome(NumOutcomes) {
+		err, listed := sentinels[o]
+		if !listed {
+			t.Errorf("outcome %v has no sentinel here", o)
+			continue
+		}
+		if err != nil {
+			err = &Rejection{Err: fmt.Errorf("wrapped: %w", err)}
+		}
+		if got := OutcomeOf(err); got != o {
+			t.Errorf("%v maps to %v, want %v", err, got, o)
+		}
+		if other, taken := reasons[o.String()]; taken || o.String() == "" || o.String() == "unknown" {
+			t.Errorf("reason %q of outcome %d is also %d's", o, o, other)
+		}
+		reasons[o.String()] = o
+	}
+}
