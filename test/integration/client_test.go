@@ -18,6 +18,9 @@ type ask struct {
 	body   string   // default: chat("m", false)
 	header []string // name, value, …
 	tenant string   // x-llm-d-inference-fairness-id
+
+	envoy  int          // index of the scene's Envoy that is asked
+	client *http.Client // default: HTTP/1.1
 }
 
 // chat is a chat completion request of a model.
@@ -59,6 +62,13 @@ var client = &http.Client{
 	Transport: &http.Transport{MaxIdleConnsPerHost: 1024, DisableCompression: true},
 }
 
+// client2 speaks HTTP/2 without TLS: many requests share a connection, and one that goes away resets only its stream.
+var client2 = &http.Client{Transport: func() *http.Transport {
+	t := &http.Transport{DisableCompression: true, Protocols: new(http.Protocols)}
+	t.Protocols.SetUnencryptedHTTP2(true)
+	return t
+}()}
+
 // send sends one request to an Envoy and reads the whole answer.
 func send(ctx context.Context, url string, a ask) answer {
 	if a.method == "" {
@@ -83,7 +93,10 @@ func send(ctx context.Context, url string, a ask) answer {
 	for i := 0; i+1 < len(a.header); i += 2 {
 		request.Header.Add(a.header[i], a.header[i+1])
 	}
-	response, err := client.Do(request)
+	if a.client == nil {
+		a.client = client
+	}
+	response, err := a.client.Do(request)
 	if err != nil {
 		return answer{err: err}
 	}
@@ -92,12 +105,12 @@ func send(ctx context.Context, url string, a ask) answer {
 	return answer{status: response.StatusCode, header: response.Header, body: string(body), err: err}
 }
 
-// send sends one request to the scene's first Envoy.
+// send sends one request to the scene's Envoy.
 func (s *scene) send(a ask) answer {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	return send(ctx, s.envoy().URL(), a)
+	return send(ctx, s.envoys[a.envoy].URL(), a)
 }
 
 // pending is a request under way.
@@ -107,13 +120,13 @@ type pending struct {
 	answer answer // after done
 }
 
-// begin sends a request to the scene's first Envoy and does not wait for it.
+// begin sends a request to the scene's Envoy and does not wait for it.
 func (s *scene) begin(a ask) *pending {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	p := &pending{done: make(chan struct{}), cancel: cancel}
 	go func() {
 		defer cancel()
-		p.answer = send(ctx, s.envoy().URL(), a)
+		p.answer = send(ctx, s.envoys[a.envoy].URL(), a)
 		close(p.done)
 	}()
 	s.t.Cleanup(func() { cancel(); <-p.done })

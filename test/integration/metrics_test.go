@@ -17,14 +17,20 @@ const patience = 20 * time.Second
 // eventually waits until the condition holds, and fails the test with its last word otherwise.
 func eventually(t *testing.T, what string, condition func() error) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	within(t, patience, what, condition)
+}
+
+// within is eventually with another bound, for what has a promised or a longer one.
+func within(t *testing.T, bound time.Duration, what string, condition func() error) {
+	t.Helper()
+	deadline := time.Now().Add(bound)
 	for {
 		err := condition()
 		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %v: %v", what, patience, err)
+			t.Fatalf("%s: not within %v: %v", what, bound, err)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -104,13 +104,24 @@ func start(t *testing.T, with setup) *scene {
 		}
 		t.Cleanup(func() {
 			if t.Failed() {
-				t.Logf("end of Envoy's log:\n%s", tail(e.Log(), 20))
+				log, _ := os.ReadFile(e.Log())
+				t.Logf("end of Envoy's log:\n%s", tail(string(log), 20))
 			}
 			e.Kill()
 		})
 		s.envoys = append(s.envoys, e)
 	}
 	return s
+}
+
+// run runs a part of the test by a name of its own, on the same scene.
+func (s *scene) run(name string, part func()) {
+	s.t.Run(name, func(t *testing.T) {
+		whole := s.t
+		s.t, s.epp.t = t, t
+		defer func() { s.t, s.epp.t = whole, whole }()
+		part()
+	})
 }
 
 // epp is the real binary as a process.
