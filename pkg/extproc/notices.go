@@ -21,30 +21,56 @@ func (w *warnings) warn(log logr.Logger, key, message string, keysAndValues ...a
 // stream is one.
 const envoyDefaultRequests = 1024
 
-// plateauHits is how often the number of streams has to come to the limit, and never over it, to be a plateau.
-const plateauHits = 8
+// A plateau is a number of streams that comes to the limit so often, or stands there for so long, and never goes over
+// it.
+const (
+	plateauHits = 8
+	plateauTime = time.Second
+)
 
 // plateau counts the open streams, and notices when their number stands at Envoy's default limit.
 type plateau struct {
+	report func() // called at most once
+	once   sync.Once
 	active atomic.Int64
 	above  atomic.Bool // there were more: the limit is not the default
 	hits   atomic.Int64
 }
 
-// enter counts a new stream, and reports the plateau once.
-func (p *plateau) enter() (report bool) {
+// enter counts a new stream.
+func (p *plateau) enter() {
 	n := p.active.Add(1)
 	if n < envoyDefaultRequests {
-		return false
+		return
 	}
 	if n > envoyDefaultRequests {
 		p.above.Store(true)
-		return false
+		return
 	}
-	return !p.above.Load() && p.hits.Add(1) == plateauHits
+	if p.above.Load() {
+		return
+	}
+	switch p.hits.Add(1) {
+	case 1:
+		time.AfterFunc(plateauTime, func() {
+			if p.active.Load() == envoyDefaultRequests && !p.above.Load() {
+				p.once.Do(p.report)
+			}
+		})
+	case plateauHits:
+		p.once.Do(p.report)
+	}
 }
 
 func (p *plateau) leave() { p.active.Add(-1) }
+
+// reportPlateau says what the number means, and the remedy.
+func (s *Server) reportPlateau() {
+	s.log.Info("WARNING: the number of streams stands at exactly 1024, Envoy's default circuit breaker: raise "+
+		"circuit_breakers.thresholds max_requests, max_pending_requests and max_connections of the cluster that "+
+		"Envoy reaches Weir by, and of the model servers' cluster; what is beyond is answered 500 by Envoy",
+		"streams", envoyDefaultRequests)
+}
 
 // unobservedRun is how many streams in a row have to end as if nobody wanted to see the answers.
 const unobservedRun = 16

@@ -7,32 +7,47 @@ import (
 	"time"
 )
 
-// Envoy's default circuit breaker shows as streams that come and go at exactly 1,024.
+// Envoy's default circuit breaker shows as streams that come and go, or stand, at exactly 1,024.
 func TestPlateauIsReportedOnce(t *testing.T) {
-	var p plateau
-	for range envoyDefaultRequests - 1 {
-		p.enter()
-	}
-	reports := 0
-	for range 100 {
-		if p.enter() {
-			reports++
+	synctest.Test(t, func(t *testing.T) {
+		fill := func(n int) (p *plateau, reports *int) {
+			p, reports = &plateau{}, new(int)
+			p.report = func() { *reports++ }
+			for range n {
+				p.enter()
+			}
+			return p, reports
 		}
-		p.leave()
-	}
-	if reports != 1 {
-		t.Errorf("%d reports", reports)
-	}
-	var busy plateau
-	for range envoyDefaultRequests + 1 {
-		busy.enter()
-	}
-	for range 100 {
-		busy.leave()
-		if busy.enter() {
-			t.Error("reported where there were more")
+		churn := func(p *plateau) {
+			for range 100 {
+				p.leave()
+				p.enter()
+			}
 		}
-	}
+		churned, reports := fill(envoyDefaultRequests)
+		churn(churned)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if *reports != 1 {
+			t.Errorf("%d reports of streams that come and go at the limit", *reports)
+		}
+		_, reports = fill(envoyDefaultRequests)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if *reports != 1 {
+			t.Errorf("%d reports of streams that stand at the limit", *reports)
+		}
+		above, reports := fill(envoyDefaultRequests + 1)
+		above.leave()
+		churn(above)
+		below, none := fill(envoyDefaultRequests - 1)
+		churn(below)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if *reports+*none != 0 {
+			t.Errorf("%d reports where the limit is another", *reports+*none)
+		}
+	})
 }
 
 // A filter with response headers and trailers on SKIP ends each stream as soon as the request was answered.

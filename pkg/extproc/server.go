@@ -58,6 +58,7 @@ func NewServer(cfg Config, deps Dependencies) (*Server, error) {
 	if s.draw == nil {
 		s.draw = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
+	s.plateau.report = s.reportPlateau
 	s.metrics.bind(s)
 	if err := s.SetConfig(cfg); err != nil {
 		return nil, err

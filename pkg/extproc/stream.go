@@ -73,12 +73,7 @@ var errFinished = errors.New("extproc: the last message was sent")
 func (s *Server) serve(conn extprocv3.ExternalProcessor_ProcessServer) (err error) {
 	st := &stream{server: s, cfg: s.config.Load(), conn: conn, begun: time.Now()}
 	st.reader.init(conn)
-	if s.plateau.enter() {
-		s.log.Info("WARNING: the number of streams stands at exactly 1024, Envoy's default circuit breaker: raise "+
-			"circuit_breakers.thresholds max_requests, max_pending_requests and max_connections of the cluster that "+
-			"Envoy reaches Weir by, and of the model servers' cluster; what is beyond is answered 500 by Envoy",
-			"streams", envoyDefaultRequests)
-	}
+	s.plateau.enter()
 	defer st.end()
 	defer func() {
 		if p := recover(); p != nil {

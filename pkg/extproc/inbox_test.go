@@ -1,0 +1,97 @@
+package extproc
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// What comes while a request waits in the header phase is bounded in messages and in bytes, for it and in total, and
+// an empty inbox takes one message whatever the others hold.
+func TestInboxBounds(t *testing.T) {
+	var memory bodyAccount
+	count := newInbox(&memory, 1<<30)
+	for i := range inboxMessages + 1 {
+		if got := count.put(responseTrailers()); got != (i < inboxMessages) {
+			t.Fatalf("message %d: %v", i, got)
+		}
+	}
+	large := requestBodyOf(strings.Repeat("x", inboxBytes/2+1), false)
+	size := newInbox(&memory, 1<<30)
+	if !size.put(large) || size.put(large) {
+		t.Error("bytes are not bounded")
+	}
+	total := newInbox(&memory, 10)
+	if !total.put(large) || total.put(requestBodyOf("x", false)) {
+		t.Error("the total is not bounded, or an empty inbox is blocked")
+	}
+	if size.get() == nil || !size.put(large) {
+		t.Error("no room after a message was taken")
+	}
+	for _, b := range []*inbox{count, size, total} {
+		b.close()
+		b.put(large)
+	}
+	if held := memory.held.Load(); held != 0 {
+		t.Errorf("%d bytes held at the end", held)
+	}
+}
+
+// A body that arrives while its request waits in the header phase is passed on after the grant, whole and in order.
+func TestBodyThatComesWhileQueued(t *testing.T) {
+	inBubble(t, "FULL_DUPLEX/NONE", func(c *Config) { c.RequestBody = BodyNever }, func(c *conversation) {
+		c.controller.hold = true
+		c.say(chat())
+		var want strings.Builder
+		for _, part := range strings.SplitSeq("abcdefghijklmnopqrstuvwxyz", "") {
+			c.say(requestBodyOf(part, part == "z"))
+			want.WriteString("; body chunk=" + part)
+		}
+		if got := c.heard(); got != "timeout=35s" {
+			t.Errorf("got %s", got)
+		}
+		if held := c.server.memory.held.Load(); held != 26 {
+			t.Errorf("%d bytes held", held)
+		}
+		c.controller.grant <- nil
+		if got := c.heard(); got != "headers "+dest+" "+meta+want.String()+" end" {
+			t.Errorf("got %s", got)
+		}
+		c.settled(1)
+	})
+}
+
+// An Envoy too old to name its modes gets answers that work in every mode but FULL_DUPLEX_STREAMED.
+func TestWithoutProtocolConfig(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newBench(t, nil).open("NONE/NONE")
+		c.first = false // so that the first message does not name the modes
+		c.say(chat())
+		c.say(requestBodyOf(`{"model":"m"}`, true))
+		if got := c.heard(); got != "headers "+dest+" "+meta+"; body" {
+			t.Errorf("got %s", got)
+		}
+		c.settled(1)
+		if c.logged.has("does not tell its body modes") != 1 {
+			t.Error("no warning")
+		}
+	})
+}
+
+// What makes no sense where it comes is answered empty and counted.
+func TestUnexpectedMessages(t *testing.T) {
+	inBubble(t, "NONE/NONE", nil, func(c *conversation) {
+		c.say(chat())
+		c.heard()
+		c.say(chat())
+		c.say(responseHeaders("200", false))
+		c.say(responseHeaders("200", false))
+		if got := c.heard(); got != "headers; response-headers; response-headers" {
+			t.Errorf("got %s", got)
+		}
+		if n := c.metric("weir_extproc_unexpected_messages_total/request headers") + c.metric("weir_extproc_unexpected_messages_total/response headers"); n != 2 {
+			t.Errorf("%v counted", n)
+		}
+		c.settled(1)
+	})
+}
