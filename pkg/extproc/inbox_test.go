@@ -43,7 +43,7 @@ func TestBodyThatComesWhileQueued(t *testing.T) {
 		c.controller.hold = true
 		c.say(chat())
 		var want strings.Builder
-		for _, part := range strings.SplitSeq("abcdefghijklmnopqrstuvwxyz", "") {
+		for part := range strings.SplitSeq("abcdefghijklmnopqrstuvwxyz", "") {
 			c.say(requestBodyOf(part, part == "z"))
 			want.WriteString("; body chunk=" + part)
 		}
