@@ -2,11 +2,14 @@ package extproc
 
 import (
 	"context"
+	"errors"
 	"io"
+	"net"
 	"testing"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
@@ -83,4 +86,86 @@ func BenchmarkBody1KB(b *testing.B) {
 		text[i] = 'x'
 	}
 	benchmark(b, chat(envoyHeaders...), requestBodyOf(`{"model":"m","prompt":"`+string(text)+`"}`, true), responseHeaders("200", false))
+}
+
+// noop is the least that an ext_proc server can do for a request: the same destination, header and metadata, for
+// every one.
+type noop struct {
+	extprocv3.UnimplementedExternalProcessorServer
+	placed *extprocv3.ProcessingResponse
+}
+
+func (n *noop) Process(s extprocv3.ExternalProcessor_ProcessServer) error {
+	for {
+		m, err := s.Recv()
+		if err != nil {
+			return nil
+		}
+		answer := n.placed
+		if m.GetResponseHeaders() != nil {
+			answer = emptyResponseHeaders
+		}
+		if err := s.Send(answer); err != nil {
+			return nil
+		}
+	}
+}
+
+// BenchmarkWire compares whole requests over loopback, client and server in one process: what Weir adds to gRPC.
+func BenchmarkWire(b *testing.B) {
+	bench := newBench(b, nil)
+	bench.server.controller = quickController{}
+	c := bench.server.config.Load()
+	k := answerKey{destination: "10.0.0.1:8000", remove: 1 << c.modelHeader, noBody: true}
+	servers := []struct {
+		name   string
+		server extprocv3.ExternalProcessorServer
+	}{{"noop", &noop{placed: c.answer(k)}}, {"weir", bench.server}}
+	request := chat(append(envoyHeaders, "x-gateway-model-name", "m")...)
+	request.ProtocolConfig = &extprocv3.ProtocolConfiguration{RequestBodyMode: requestModes[modeBuffered]}
+	for _, s := range servers {
+		b.Run(s.name, func(b *testing.B) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				b.Fatal(err)
+			}
+			g := grpc.NewServer()
+			extprocv3.RegisterExternalProcessorServer(g, s.server)
+			go func() { _ = g.Serve(listener) }()
+			defer g.Stop()
+			conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = conn.Close() }()
+			client := extprocv3.NewExternalProcessorClient(conn)
+			b.SetParallelism(16)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					exchange(b, client, request, responseHeaders("200", false))
+				}
+			})
+		})
+	}
+}
+
+// exchange sends each message and waits for its answer, and then for the end.
+func exchange(b *testing.B, client extprocv3.ExternalProcessorClient, messages ...*extprocv3.ProcessingRequest) {
+	s, err := client.Process(context.Background())
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	for _, m := range messages {
+		if err := s.Send(m); err != nil {
+			b.Error(err)
+		}
+		if _, err := s.Recv(); err != nil {
+			b.Error(err)
+		}
+	}
+	_ = s.CloseSend()
+	if _, err := s.Recv(); !errors.Is(err, io.EOF) {
+		b.Error(err)
+	}
 }
