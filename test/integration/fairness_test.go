@@ -1,0 +1,195 @@
+package integration
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// crowd keeps 16 requests of each tenant under way until so many were granted, all of them waiting before the first
+// grant; it returns the tenants of the grants in order. There is one model server that has one request at a time, so
+// the order in which requests come to it is the order of the grants.
+func crowd(t *testing.T, weights string, grants int, flows ...string) []string {
+	t.Helper()
+	const workers = 16 // so many that a flow's queue is never empty, however fast it is served
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: single + "flows: { key: [\"header:x-tenant\"], weights: " + weights + " }\n"})
+	plug := s.begin(from("plug"))
+	s.epp.waitFor(1, "weir_stock_level")
+
+	var all sync.WaitGroup
+	var over atomic.Bool
+	for _, flow := range flows {
+		for range workers {
+			all.Go(func() {
+				for !over.Load() {
+					wantServed(t, "a backlogged request", s.send(from(flow)))
+				}
+			})
+		}
+	}
+	s.epp.waitFor(float64(workers*len(flows)), "weir_queue_length")
+	v.pass(1)
+	wantServed(t, "the plug", plug.wait())
+	v.pass(grants)
+	over.Store(true)
+	v.open()
+	all.Wait()
+	s.epp.settled()
+	return tenants(s.models[0])[1 : 1+grants]
+}
+
+// Flows that always have something waiting are served by their weights: 1:2:4 within 3 %, over 700 grants.
+func TestServedByWeight(t *testing.T) {
+	const grants = 700
+	served := map[string]int{}
+	for _, tenant := range crowd(t, "{ two: 2, four: 4 }", grants, "one", "two", "four") {
+		served[tenant]++
+	}
+	for flow, weight := range map[string]float64{"one": 1, "two": 2, "four": 4} {
+		want := grants * weight / 7
+		if got := float64(served[flow]); math.Abs(got-want) > 0.03*want {
+			t.Errorf("flow %s was served %v of %d, want %v within 3 %%", flow, got, grants, want)
+		}
+	}
+}
+
+// Flows of equal weight are never more than one request apart, at each grant from the first.
+func TestEqualFlows(t *testing.T) {
+	flows := []string{"a", "b", "c"}
+	served := map[string]int{}
+	for i, tenant := range crowd(t, "{}", 300, flows...) {
+		served[tenant]++
+		least, most := math.MaxInt, 0
+		for _, f := range flows {
+			least, most = min(least, served[f]), max(most, served[f])
+		}
+		if most-least > 1 {
+			t.Fatalf("after %d grants: %v", i+1, served)
+		}
+	}
+}
+
+// A flood of 64 closed-loop workers does not delay a quiet flow by more than one grant between its enqueue and its own,
+// however long the flood has been at it.
+func TestFloodBesideAQuietFlow(t *testing.T) {
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: byTenant + single})
+	var flood sync.WaitGroup
+	var over atomic.Bool
+	for range 64 {
+		flood.Go(func() {
+			for !over.Load() {
+				wantServed(t, "the flood", s.send(from("flood")))
+			}
+		})
+	}
+	s.epp.waitFor(63, "weir_queue_length")
+
+	granted := 0 // to the model server, and let through
+	for i := range 20 {
+		// The quiet one comes now and then, at any point of the flood's course. While it enters the queue, the valve
+		// is shut: no grants but those below come between its enqueue and its own.
+		v.pass(1 + i%5)
+		granted += 1 + i%5
+		s.epp.waitFor(63, "weir_queue_length")
+		quiet := s.begin(from("quiet-" + strconv.Itoa(i%2)))
+		s.epp.waitFor(64, "weir_queue_length")
+		s.epp.waitFor(2, "weir_active_flows")
+		before := len(s.models[0].Records())
+		for answered := false; !answered; {
+			v.pass(1)
+			granted++
+			eventually(t, "the next one is granted", func() error {
+				if len(s.models[0].Records()) <= granted {
+					return errNotYet
+				}
+				return nil
+			})
+			answered = slices.Contains(tenants(s.models[0])[before:], "quiet-"+strconv.Itoa(i%2))
+		}
+		if n := len(s.models[0].Records()) - before - 1; n > 1 {
+			t.Errorf("%d grants to the flood before the quiet one's", n)
+		}
+		v.pass(1) // the quiet one itself
+		granted++
+		wantServed(t, "the quiet flow", quiet.wait())
+	}
+	over.Store(true)
+	v.open()
+	flood.Wait()
+	s.epp.settled()
+	if got := s.epp.outcomes(); len(got) != 1 {
+		t.Errorf("outcomes are %v: none was to be turned away", got)
+	}
+}
+
+// The same in the open: two requests per second beside the flood, over five seconds, on a server of 20 ms a request. The
+// flood's grants between the quiet client's sending and its grant are counted: one more than the bound can slip in while
+// the request is on its way.
+func TestTwoRequestsPerSecondBesideAFlood(t *testing.T) {
+	cfg := recorded(1)
+	cfg.Engine.ServiceTime = 20 * time.Millisecond
+	s := start(t, setup{models: []modelsim.Config{cfg}, config: byTenant + single})
+	var flood sync.WaitGroup
+	var over atomic.Bool
+	for range 64 {
+		flood.Go(func() {
+			for !over.Load() {
+				wantServed(t, "the flood", s.send(from("flood")))
+			}
+		})
+	}
+	s.epp.waitFor(63, "weir_queue_length")
+	ticks := time.NewTicker(500 * time.Millisecond)
+	defer ticks.Stop()
+	for range 10 {
+		<-ticks.C
+		before := len(s.models[0].Records())
+		wantServed(t, "the quiet flow", s.send(from("quiet")))
+		order := tenants(s.models[0])[before:]
+		if n := slices.Index(order, "quiet"); n < 0 || n > 2 {
+			t.Errorf("%d grants to the flood while the quiet one came and waited", n)
+		}
+	}
+	over.Store(true)
+	flood.Wait()
+	s.epp.settled()
+}
+
+// Nobody who comes later passes those who wait, also inside the band, where the stock would let an arrival bypass an
+// empty queue.
+func TestNoBarging(t *testing.T) {
+	v := newValve()
+	s := start(t, setup{
+		models: []modelsim.Config{v.on(recorded(8))},
+		config: byTenant + "requestQueueController: { watermarkPerBackend: 2, lowerBoundPerBackend: 1, upperBoundPerBackend: 3 }\n",
+	})
+	for i := range 3 {
+		s.begin(from("bypass"))
+		s.epp.waitFor(float64(i+1), "weir_stock_level")
+	}
+	s.begin(from("waiter"))
+	s.epp.waitFor(1, "weir_queue_length")
+
+	v.pass(2) // down to 1: below the upper bound, and not below the lower
+	s.epp.waitFor(1, "weir_stock_level")
+	s.begin(from("late")) // another flow: were it alone, it would go
+	s.epp.waitFor(2, "weir_queue_length")
+
+	v.open()
+	s.epp.settled()
+	want := []string{"bypass", "bypass", "bypass", "waiter", "late"}
+	if got := tenants(s.models[0]); !slices.Equal(got, want) {
+		t.Errorf("served %v, want %v", got, want)
+	}
+	if n := s.epp.value("weir_bypass_total"); n != 3 {
+		t.Errorf("bypassed: %v, want 3", n)
+	}
+}

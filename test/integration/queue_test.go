@@ -1,0 +1,220 @@
+package integration
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+var errNotYet = errors.New("not yet")
+
+// single makes each backend have one request: the second one waits, and the queue is released one by one.
+const single = "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }\n"
+
+// one is a single model server whose requests wait at the valve.
+func (v *valve) one() []modelsim.Config { return []modelsim.Config{v.on(recorded(1))} }
+
+// A flow may queue its flowCapacity, and no more; that is its own trouble and nobody else's (parity A4).
+func TestFlowFull(t *testing.T) {
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { totalCapacity: 10, flowCapacity: 2 }\n"})
+	s.begin(from("a"))
+	s.epp.waitFor(1, "weir_stock_level")
+	s.begin(from("a"))
+	s.begin(from("a"))
+	s.epp.waitFor(2, "weir_queue_length")
+
+	wantRejection(t, s.send(from("a")), rejection{status: 503, reason: "flow-full"})
+	s.begin(from("b"))
+	s.epp.waitFor(3, "weir_queue_length")
+	s.epp.waitFor(2, "weir_active_flows")
+
+	if n := s.epp.value("weir_queue_push_errors_total", "error_type", "ErrInsufficientFlowCapacity"); n != 1 {
+		t.Errorf("push errors: %v, want 1", n)
+	}
+	s.accessLog(" 503 - flow-full ")
+	v.open()
+	s.epp.settled()
+	if got := s.epp.outcomes(); got["flow-full"] != 1 || got["dispatched"] != 4 {
+		t.Errorf("outcomes are %v, want 4 dispatched, 1 flow-full", got)
+	}
+}
+
+// Each flow with queued requests reserves its flowCapacity: where that does not fit for one more flow, the flow is
+// turned away, and those that are in may still fill theirs (parity A4).
+func TestQueueFull(t *testing.T) {
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { totalCapacity: 5, flowCapacity: 2 }\n"})
+	s.begin(from("a"))
+	s.epp.waitFor(1, "weir_stock_level")
+	s.begin(from("a"))
+	s.begin(from("b"))
+	s.epp.waitFor(2, "weir_queue_length")
+
+	// 2 + 2 are reserved of 5: there is a place left, but not for a flow.
+	wantRejection(t, s.send(from("c")), rejection{status: 503, reason: "queue-full"})
+	s.begin(from("a"))
+	s.begin(from("b"))
+	s.epp.waitFor(4, "weir_queue_length")
+	if n := s.epp.value("weir_queue_push_errors_total", "error_type", "ErrTooManyFlows"); n != 1 {
+		t.Errorf("push errors: %v, want 1", n)
+	}
+	s.accessLog(" 503 - queue-full ")
+
+	// A flow is tracked while it has queued requests: once b's are gone, its reservation is c's.
+	v.pass(4) // the one in service, and a, b, a
+	eventually(t, "b's first is served", func() error {
+		if len(s.models[0].Records()) < 5 {
+			return errNotYet
+		}
+		return nil
+	})
+	s.begin(from("c"))
+	s.epp.waitFor(1, "weir_queue_length")
+	v.open()
+	s.epp.settled()
+	if got := s.epp.outcomes(); got["queue-full"] != 1 || got["dispatched"] != 6 {
+		t.Errorf("outcomes are %v, want 6 dispatched, 1 queue-full", got)
+	}
+}
+
+// What may be shed is not queued: it is turned away when the stock is at or above the upper bound (A9), and also below
+// it when somebody waits.
+func TestShed(t *testing.T) {
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: `
+requestQueueController: { watermarkPerBackend: 2, lowerBoundPerBackend: 1, upperBoundPerBackend: 2 }
+models: [ { name: batch, criticality: Sheddable, targets: [ { name: tiny } ] } ]
+`})
+	batch := ask{body: chat("batch", false)}
+	s.begin(batch) // stock 0 is below the bound, and nobody waits: it goes
+	s.epp.waitFor(1, "weir_stock_level")
+	s.begin(ask{})
+	s.epp.waitFor(2, "weir_stock_level")
+
+	// The stock is exactly at the upper bound.
+	wantRejection(t, s.send(batch), rejection{status: 503, reason: "shed"})
+	// The same edge belongs to enqueue for a critical one (A8).
+	s.begin(ask{})
+	s.epp.waitFor(1, "weir_queue_length")
+
+	// Below the upper bound, but not below the lower: the critical one still waits, and so nobody else passes.
+	v.pass(1)
+	s.epp.waitFor(1, "weir_stock_level")
+	s.epp.waitFor(1, "weir_queue_length")
+	wantRejection(t, s.send(batch), rejection{status: 503, reason: "shed"})
+
+	s.accessLog(" 503 - shed ")
+	v.open()
+	s.epp.settled()
+	if got := s.epp.outcomes(); got["shed"] != 2 || got["dispatched"] != 3 {
+		t.Errorf("outcomes are %v, want 3 dispatched, 2 shed", got)
+	}
+}
+
+// A request that waits longer than its TTL is told so, once, and never reaches a model server (A5).
+func TestTTLExpired(t *testing.T) {
+	v := newValve()
+	// The sweep is far off: the deadline itself is what ends the wait.
+	s := start(t, setup{models: v.one(), config: `
+fairRequestQueue: { queueTTL: 300ms }
+requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1, expiryCleanupInterval: 10m }
+`})
+	s.begin(from("first"))
+	s.epp.waitFor(1, "weir_stock_level")
+
+	begun := time.Now()
+	wantRejection(t, s.send(from("late")), rejection{status: 503, reason: "ttl-expired"})
+	if waited := time.Since(begun); waited < 300*time.Millisecond {
+		t.Errorf("it was turned away after %v", waited)
+	}
+	s.accessLog(" 503 - ttl-expired ")
+	if n := s.epp.value("weir_requests_expired_total", "model", "tiny", "target_model", "tiny"); n != 1 {
+		t.Errorf("expired: %v, want 1", n)
+	}
+	if n := s.epp.value("weir_queue_latency_seconds", "success", "false"); n != 1 {
+		t.Errorf("observed waits that ended badly: %v, want 1", n)
+	}
+	v.open()
+	s.epp.settled()
+	if got := tenants(s.models[0]); len(got) != 1 {
+		t.Errorf("the model server got %v, want the first one only", got)
+	}
+	if got := s.epp.outcomes(); got["ttl-expired"] != 1 || got["dispatched"] != 1 || len(got) != 2 {
+		t.Errorf("outcomes are %v, want 1 dispatched, 1 ttl-expired", got)
+	}
+}
+
+// Within a flow, first come, first served (A3): three that queued one after the other are served in that order.
+func TestOrderWithinAFlow(t *testing.T) {
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: single})
+	want := []string{"0", "1", "2", "3"}
+	for i, name := range want {
+		s.begin(from(name)) // the flow is the model's
+		if i == 0 {
+			s.epp.waitFor(1, "weir_stock_level")
+		} else {
+			s.epp.waitFor(float64(i), "weir_queue_length")
+		}
+	}
+	v.open()
+	s.epp.settled()
+	if got := tenants(s.models[0]); !slices.Equal(got, want) {
+		t.Errorf("served %v, want %v", got, want)
+	}
+	if n := s.epp.value("weir_queue_latency_seconds", "success", "true", "model", "tiny"); n != 3 {
+		t.Errorf("observed waits: %v, want 3", n)
+	}
+}
+
+// Queueing can be off: everything goes at once, whatever the bounds, and the stock is counted all the same (A16).
+func TestQueueingDisabled(t *testing.T) {
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: "requestQueueController: { enabled: false }\n"})
+	for range 9 { // the upper bound is 2.2
+		s.begin(ask{})
+	}
+	s.epp.waitFor(9, "weir_stock_level")
+	if n := s.epp.value("weir_queue_length"); n != 0 {
+		t.Errorf("%v wait", n)
+	}
+	v.open()
+	s.epp.settled()
+	if got := s.epp.outcomes(); got["dispatched"] != 9 || len(got) != 1 {
+		t.Errorf("outcomes are %v, want 9 dispatched", got)
+	}
+}
+
+// Clients of /v1/messages read errors of another shape.
+func TestRejectionOfMessages(t *testing.T) {
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { queueTTL: 50ms }\n"})
+	s.begin(from("a"))
+	s.epp.waitFor(1, "weir_stock_level")
+	a := from("a")
+	a.path = "/v1/messages"
+	wantAnthropicRejection(t, s.send(a), rejection{status: 503, reason: "ttl-expired", kind: "overloaded_error"})
+}
+
+// The status is configuration, the reason never is: the endpoint-picker protocol of the Gateway API wants 429.
+func TestRejectionStatuses(t *testing.T) {
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: byTenant + single + `
+fairRequestQueue: { totalCapacity: 1, flowCapacity: 1, queueTTL: 10m }
+responses: { preset: gateway, status: { no-endpoint: 502 } }
+`})
+	s.begin(from("a"))
+	s.epp.waitFor(1, "weir_stock_level")
+	s.begin(from("a"))
+	s.epp.waitFor(1, "weir_queue_length")
+	wantRejection(t, s.send(from("a")), rejection{status: 429, reason: "flow-full", kind: "rate_limit_error"})
+	wantRejection(t, s.send(from("b")), rejection{status: 429, reason: "queue-full", kind: "rate_limit_error"})
+	a := from("b")
+	a.path = "/v1/messages"
+	wantAnthropicRejection(t, s.send(a), rejection{status: http.StatusTooManyRequests, reason: "queue-full", kind: "rate_limit_error"})
+}

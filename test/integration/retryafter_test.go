@@ -1,0 +1,143 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// moment is when a rejected client would come back: retry-after-ms after the rejection was made, which was between the
+// request's sending and its answer's arrival.
+type moment struct{ earliest, latest time.Time }
+
+// burst sends n requests at once, each of a flow of its own, and returns when their clients would come back.
+func (s *scene) burst(n int, reason string) []moment {
+	s.t.Helper()
+	moments, answers := make([]moment, n), make([]answer, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			sent := time.Now()
+			answers[i] = s.send(from("burst-" + strconv.Itoa(i)))
+			moments[i] = moment{sent, time.Now()}
+		})
+	}
+	all.Wait()
+	for i, got := range answers {
+		if got.reason() != reason {
+			s.t.Fatalf("got %d %q %v, want %s", got.status, got.reason(), got.err, reason)
+		}
+		// The header is rounded up to a whole millisecond.
+		wait := time.Duration(retryAfterMS(s.t, got)) * time.Millisecond
+		moments[i].earliest = moments[i].earliest.Add(wait - time.Millisecond)
+		moments[i].latest = moments[i].latest.Add(wait)
+	}
+	return moments
+}
+
+// apart fails unless each client can have a moment of its own, at least a step from all others: serving them in the order
+// of their latest moments, as early as possible, none is late. This holds for any moments that are so far apart, and
+// where they are not the windows have no room. With the same Retry-After for all, the windows would all be one.
+func apart(moments []moment, step time.Duration) error {
+	left := slices.Clone(moments)
+	next := slices.MinFunc(left, func(a, b moment) int { return a.earliest.Compare(b.earliest) }).earliest
+	for len(left) > 0 {
+		due := -1
+		for i, m := range left {
+			if !m.earliest.After(next) && (due < 0 || m.latest.Before(left[due].latest)) {
+				due = i
+			}
+		}
+		if due < 0 { // nobody yet: go on where the next one may come
+			next = slices.MinFunc(left, func(a, b moment) int { return a.earliest.Compare(b.earliest) }).earliest
+			continue
+		}
+		if next.After(left[due].latest) {
+			return fmt.Errorf("%d of %d have no moment of their own, %v apart", len(left), len(moments), step)
+		}
+		left = slices.Delete(left, due, due+1)
+		next = next.Add(step)
+	}
+	return nil
+}
+
+// span is the time from the first to the last moment, at least.
+func span(moments []moment) time.Duration {
+	first := slices.MinFunc(moments, func(a, b moment) int { return a.latest.Compare(b.latest) })
+	last := slices.MaxFunc(moments, func(a, b moment) int { return a.earliest.Compare(b.earliest) })
+	return last.earliest.Sub(first.latest)
+}
+
+// Real clients come back to the millisecond. 200 that are rejected together get 200 different moments, so that they do
+// not come back together; while nothing is known of how fast the queue drains, 10 ms apart.
+func TestRetryAfterIsSpread(t *testing.T) {
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { totalCapacity: 1, flowCapacity: 1 }\n"})
+	s.begin(from("a"))
+	s.epp.waitFor(1, "weir_stock_level")
+	s.begin(from("a"))
+	s.epp.waitFor(1, "weir_queue_length")
+
+	moments := s.burst(200, "queue-full")
+	// A hair below the step, for clocks that are read a little apart.
+	if err := apart(moments, 9900*time.Microsecond); err != nil {
+		t.Error(err)
+	}
+	if got := span(moments); got > 3*time.Second {
+		t.Errorf("200 places of 10 ms are spread over %v", got)
+	}
+	if n := s.epp.value("weir_queue_push_errors_total", "error_type", "ErrTooManyFlows"); n != 200 {
+		t.Errorf("push errors: %v, want 200", n)
+	}
+}
+
+// They come back as fast as the queue drains, which is what the last releases have shown.
+func TestRetryAfterFollowsTheDrain(t *testing.T) {
+	cfg := recorded(1)
+	cfg.Engine.ServiceTime = 40 * time.Millisecond
+	s := start(t, setup{
+		models: []modelsim.Config{cfg},
+		// Any flow reserves the whole queue: while one waits, all others are turned away.
+		config: byTenant + single + "fairRequestQueue: { totalCapacity: 40, flowCapacity: 40 }\n",
+	})
+	over := make(chan struct{})
+	var backlog sync.WaitGroup
+	for range 20 {
+		backlog.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+					wantServed(t, "the backlog", s.send(from("backlog")))
+				}
+			}
+		})
+	}
+	defer backlog.Wait()
+	defer close(over)
+	eventually(t, "40 releases", func() error {
+		if s.epp.value("weir_popper_dequeue_successes_total") < 40 {
+			return errNotYet
+		}
+		return nil
+	})
+
+	const n = 50
+	moments := s.burst(n, "queue-full")
+	records := s.models[0].Records()
+	last := records[len(records)-16:]
+	drain := last[15].Arrived.Sub(last[0].Arrived) / 15
+	// Half and double: the schedule follows a smoothed interval, on a machine that does other things as well.
+	if err := apart(moments, drain/2); err != nil {
+		t.Errorf("the queue drains one in %v: %v", drain, err)
+	}
+	if got := span(moments); got < (n-1)*drain/2 || got > (n-1)*drain*2 {
+		t.Errorf("%d places are spread over %v, while the queue drains one in %v", n, got, drain)
+	}
+}

@@ -1,0 +1,71 @@
+package integration
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// valve holds the requests at model servers until the test lets them through, so that the order of grants can be
+// counted without a clock. Requests whose client leaves are not held.
+type valve struct {
+	passes chan struct{}
+}
+
+func newValve() *valve { return &valve{passes: make(chan struct{})} }
+
+// on makes a model server's requests wait at the valve once they have come in whole.
+func (v *valve) on(cfg modelsim.Config) modelsim.Config {
+	// Match is asked in the request's own goroutine, and without a quirk beside it, it changes nothing.
+	cfg.Quirk.Match = func(r *http.Request) bool {
+		select {
+		case <-v.passes:
+		case <-r.Context().Done():
+		}
+		return false
+	}
+	return cfg
+}
+
+// pass lets so many requests through. It waits for those that have not come yet.
+func (v *valve) pass(n int) {
+	for range n {
+		v.passes <- struct{}{}
+	}
+}
+
+// open lets all through from now on.
+func (v *valve) open() { close(v.passes) }
+
+// recorded is a model server that serves so many at a time, each in no time, and remembers the order in which
+// requests came, by their header x-tenant.
+func recorded(slots int) modelsim.Config {
+	cfg := modelsim.Fixed(slots, 0)
+	cfg.Records = 8192
+	cfg.TagHeader = "x-tenant"
+	return cfg
+}
+
+// byTenant makes x-tenant the flow. Unlike the ecosystem's fairness header it is not taken off before the model server.
+const byTenant = `flows: { key: ["header:x-tenant"] }` + "\n"
+
+// from is a request of a tenant.
+func from(tenant string) ask { return ask{header: []string{"x-tenant", tenant}} }
+
+// tenants are the tenants of the requests that came to a model server, in order.
+func tenants(m *modelsim.Server) []string {
+	var order []string
+	for _, r := range m.Records() {
+		order = append(order, r.Tag)
+	}
+	return order
+}
+
+// wantServed fails the test unless the request was answered 200.
+func wantServed(t *testing.T, what string, got answer) {
+	t.Helper()
+	if got.err != nil || got.status != http.StatusOK {
+		t.Errorf("%s: got %d %q %v: %s", what, got.status, got.reason(), got.err, got.body)
+	}
+}
