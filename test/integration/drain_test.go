@@ -1,0 +1,250 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// oneAtATime lets one request run and has room for many that wait.
+func oneAtATime(drainWindow string) string {
+	return "fairRequestQueue: { totalCapacity: 100, flowCapacity: 100, queueTTL: 10m }\n" +
+		"requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1, " +
+		"drainWindow: " + drainWindow + " }\n"
+}
+
+// On SIGTERM readiness goes down first, so that no more comes here; what is queued, and what still comes, is served
+// within the drain window. Peers answer 503 to everything from then on.
+func TestDrainServesTheQueue(t *testing.T) {
+	s := start(t, setup{
+		models: []modelsim.Config{modelsim.Fixed(1, 5*time.Millisecond)},
+		config: oneAtATime("2m"), flags: []string{"--drain-timeout=3m"},
+	})
+	// The first one runs until the test lets it go.
+	s.models[0].Inject(1, modelsim.Quirk{HeaderDelay: time.Hour})
+	running := s.begin(ask{})
+	s.running(1)
+	waiting := s.queue(20)
+	if got := s.epp.serving("readiness"); got != healthv1.HealthCheckResponse_SERVING {
+		t.Fatalf("before the signal readiness is %v", got)
+	}
+
+	s.epp.signal(syscall.SIGTERM)
+	eventually(t, "readiness down", func() error {
+		if got := s.epp.serving("readiness"); got != healthv1.HealthCheckResponse_NOT_SERVING {
+			return fmt.Errorf("readiness is %v", got)
+		}
+		return nil
+	})
+	if got := s.epp.serving("liveness"); got != healthv1.HealthCheckResponse_SERVING {
+		t.Errorf("liveness is %v: a draining process must not be restarted", got)
+	}
+	s.epp.waitFor(20, "weir_queue_length") // nobody was sent away
+	late := s.begin(ask{})
+	s.epp.waitFor(21, "weir_queue_length") // and who does not know yet is still taken
+
+	running.cancel()
+	for i, p := range append(waiting, late) {
+		if got := p.wait(); got.status != 200 || got.err != nil {
+			t.Errorf("%d: got %d %v %s", i, got.status, got.err, got.body)
+		}
+	}
+	if code := s.epp.exitCode(patience); code != 0 { // well before the window is over: nobody is left
+		t.Errorf("exit code %d, want 0", code)
+	}
+}
+
+// What still waits when the drain window is over is told so; what runs may go on to its end.
+func TestDrainWindowOver(t *testing.T) {
+	s := start(t, setup{
+		models: []modelsim.Config{slow()},
+		config: oneAtATime("200ms"), flags: []string{"--drain-timeout=3m"},
+	})
+	running := s.begin(ask{})
+	s.epp.waitFor(1, "weir_stock_level")
+	waiting := s.queue(20)
+
+	s.epp.signal(syscall.SIGTERM)
+	moments := map[string]bool{}
+	for i, p := range waiting {
+		got := p.wait()
+		if got.status != 503 || got.reason() != "draining" || got.err != nil {
+			t.Errorf("%d: got %d %q %v, want 503 draining", i, got.status, got.reason(), got.err)
+		}
+		if got.header.Get("retry-after") != "1" || got.header.Get("retry-after-ms") == "" {
+			t.Errorf("%d: retry-after %q, retry-after-ms %q", i, got.header.Get("retry-after"), got.header.Get("retry-after-ms"))
+		}
+		if message := got.failure(t).Error.Message; !strings.Contains(message, "shutting down") {
+			t.Errorf("%d: message %q", i, message)
+		}
+		moments[got.header.Get("retry-after-ms")] = true
+	}
+	if len(moments) < 15 {
+		t.Errorf("%d clients come back at %d moments, want them spread", len(waiting), len(moments))
+	}
+
+	s.running(1) // not touched
+	running.cancel()
+	if code := s.epp.exitCode(patience); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+}
+
+// Under load that never ceases, every client of a Weir that ends gets its answer or a clean rejection: nobody who came
+// to Weir is cut, and each rejection that Weir speaks of has reached its client.
+func TestDrainUnderLoad(t *testing.T) {
+	for _, envoy := range []string{"recommended", "full-duplex"} {
+		t.Run(envoy, func(t *testing.T) {
+			s := start(t, setup{
+				envoys: []string{envoy},
+				models: []modelsim.Config{modelsim.Fixed(1, 20*time.Millisecond)},
+				config: oneAtATime("1s"), flags: []string{"--drain-timeout=30s", "--v=1"},
+			})
+			const workers = 16
+			ended := make(chan drained)
+			for worker := range workers {
+				go func() { ended <- s.loadUntilTheEnd(chat("tiny", worker%2 == 0)) }()
+			}
+			eventually(t, "work", func() error {
+				if n := s.models[0].Stats().Completed; n < 20 {
+					return fmt.Errorf("%d completed", n)
+				}
+				return nil
+			})
+			s.epp.signal(syscall.SIGTERM)
+			if code := s.epp.exitCode(time.Minute); code != 0 {
+				t.Errorf("exit code %d, want 0", code)
+			}
+			var all drained
+			for range workers {
+				one := <-ended
+				all.served += one.served
+				all.rejected += one.rejected
+				all.unclean = append(all.unclean, one.unclean...)
+			}
+			t.Logf("%d served, %d told to come back", all.served, all.rejected)
+			for _, got := range all.unclean {
+				// With bodies in FULL_DUPLEX Envoy cannot go on without Weir, once it is gone.
+				if envoy == "recommended" || got.status != 503 || got.err != nil {
+					t.Errorf("got %d %q %v %s", got.status, got.reason(), got.err, got.body)
+				}
+			}
+			if told := strings.Count(s.epp.log.String(), `"msg":"rejected"`); told != all.rejected {
+				t.Errorf("Weir rejected %d, but %d clients know of it", told, all.rejected)
+			}
+		})
+	}
+}
+
+// drained is what one worker saw of a Weir that ends.
+type drained struct {
+	served, rejected int
+	unclean          []answer
+}
+
+// loadUntilTheEnd sends one request after the other until epp has ended.
+func (s *scene) loadUntilTheEnd(body string) (seen drained) {
+	for {
+		got := send(context.Background(), s.envoy().URL(), ask{body: body})
+		switch {
+		case got.err == nil && got.status == 200:
+			seen.served++
+		case got.err == nil && got.status == 503 && got.reason() == "draining" && got.header.Get("retry-after") != "":
+			seen.rejected++
+		case strings.Contains(s.epp.log.String(), "drained:") && got.status == 503:
+			seen.unclean = append(seen.unclean, got) // the listener is closed
+		default:
+			s.t.Errorf("while Weir is there: got %d %q %v %s", got.status, got.reason(), got.err, got.body)
+		}
+		select {
+		case <-s.epp.done:
+			return seen
+		default:
+		}
+	}
+}
+
+// When the drain timeout is over, the streams of the answers that still run are ended with OK: the answers go on,
+// unobserved, also where the filter fails closed, which would cut them with a dead processor.
+func TestDrainTimeoutCutsNoAnswer(t *testing.T) {
+	for _, envoy := range []string{"fail-closed", "recommended", "full-duplex"} {
+		t.Run(envoy, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, setup{
+				envoys: []string{envoy},
+				models: []modelsim.Config{modelsim.Fixed(8, 4*time.Second)},
+				config: oneAtATime("100ms"), flags: []string{"--drain-timeout=500ms", "--upper-bound-per-backend=2"},
+			})
+			streamed, whole := s.begin(ask{body: chat("tiny", true)}), s.begin(ask{})
+			s.running(2)
+			s.epp.signal(syscall.SIGTERM)
+			if code := s.epp.exitCode(patience); code != 0 {
+				t.Errorf("exit code %d, want 0", code)
+			}
+			if n := s.models[0].Stats().InFlight; n != 2 {
+				t.Fatalf("%d answers run after the end of epp, want 2", n)
+			}
+			if got := streamed.wait(); got.status != 200 || got.err != nil || !strings.Contains(got.body, "[DONE]") {
+				t.Errorf("streamed: got %d %v %s", got.status, got.err, got.body)
+			}
+			if got := whole.wait(); got.status != 200 || got.err != nil {
+				t.Errorf("whole: got %d %v %s", got.status, got.err, got.body)
+			}
+		})
+	}
+}
+
+// Who does not want to wait for the drain sends a second signal.
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	s := start(t, setup{models: []modelsim.Config{slow()}, config: oneAtATime("5m"), flags: []string{"--drain-timeout=10m"}})
+	s.begin(ask{})
+	s.epp.waitFor(1, "weir_stock_level")
+	s.epp.signal(syscall.SIGTERM)
+	eventually(t, "draining", func() error {
+		if got := s.epp.serving("readiness"); got != healthv1.HealthCheckResponse_NOT_SERVING {
+			return fmt.Errorf("readiness is %v", got)
+		}
+		return nil
+	})
+	s.epp.signal(syscall.SIGTERM)
+	if code := s.epp.exitCode(patience); code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+}
+
+// queue begins so many requests and waits until they all wait in the queue.
+func (s *scene) queue(n int) []*pending {
+	s.t.Helper()
+	begun := make([]*pending, n)
+	for i := range begun {
+		begun[i] = s.begin(ask{})
+	}
+	s.epp.waitFor(float64(n), "weir_queue_length")
+	return begun
+}
+
+// serving asks the health port for a service.
+func (e *epp) serving(service string) healthv1.HealthCheckResponse_ServingStatus {
+	e.t.Helper()
+	conn, err := grpc.NewClient(e.health, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	got, err := healthv1.NewHealthClient(conn).Check(ctx, &healthv1.HealthCheckRequest{Service: service})
+	if err != nil {
+		e.t.Fatalf("health of %s: %v", service, err)
+	}
+	return got.GetStatus()
+}
