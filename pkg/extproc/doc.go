@@ -50,7 +50,8 @@
 //
 // A stream is served by its handler's goroutine, which alone owns the state and sends. A second one, which only
 // receives, is started when the first one has something else to wait for: the queue, or a preemption. An
-// uncontended request that cannot be preempted has one goroutine.
+// uncontended request that cannot be preempted has one goroutine. What the second one takes in meanwhile is bounded
+// (inbox.go), and beyond that gRPC holds Envoy back.
 //
 // # Invariants
 //
@@ -59,7 +60,9 @@
 //   - An ImmediateResponse is the last message.
 //   - After the answer to the response headers nothing is ever cut.
 //   - No destination that a client named goes on to the upstream, also for requests that are not placed.
-//   - The bytes of bodies held are bounded for each request and in total, and are given back at the stream's end.
+//   - The bytes of bodies held are bounded for each request and in total, and are given back at the stream's end. In
+//     the BUFFERED modes Envoy holds the body, so here it is dropped after the scan, unless it is to be rewritten.
+//   - A stream ends with OK whatever happened: to Envoy an error is a failed processor.
 //
 // Tests: the state machine by scripts (stream_test.go), each defect of peers by its name (defects_test.go), and
 // fuzzing of the body scan, the usage reader, the subset forms and of message sequences.
