@@ -1,6 +1,9 @@
 package fairqueue
 
-import "math/bits"
+import (
+	"cmp"
+	"math/bits"
+)
 
 // Displacement in shared mode, when the queue is full: first from lower tiers, lowest first; there among the flows
 // above their fair share of the queue the least recently displaced, otherwise among all its flows; its newest request
@@ -33,6 +36,9 @@ func (h *heavy) slot() *int { return &h.at }
 
 // compareRatio compares a/v with b/w exactly.
 func compareRatio(a int64, v Weight, b int64, w Weight) int {
+	if v == w {
+		return cmp.Compare(a, b)
+	}
 	ahi, alo := bits.Mul64(uint64(a), uint64(w))
 	bhi, blo := bits.Mul64(uint64(b), uint64(v))
 	switch {
@@ -62,19 +68,19 @@ func (s *sheddingOrder) track(f *flow) {
 	f.shed.id = s.tracked
 	f.shed.heavy.of = f
 	s.weights += f.weight
-	s.heavy.push(&f.shed.heavy)
-	s.shares.insert(f)
 }
 
-// update is called after f's queue has changed.
+// update is called after f's queue has changed: it enters the orders with its first request and leaves them with its
+// last.
 func (s *sheddingOrder) update(f *flow) {
 	if !s.enabled {
 		return
 	}
-	s.heavy.fix(&f.shed.heavy)
-	if f.shed.queued != f.queued {
+	member(&s.heavy, &f.shed.heavy, f.queued > 0)
+	if f.shed.queued > 0 {
 		s.shares.remove(f)
-		f.shed.queued = f.queued
+	}
+	if f.shed.queued = f.queued; f.queued > 0 {
 		s.shares.insert(f)
 	}
 }
@@ -84,8 +90,6 @@ func (s *sheddingOrder) forget(f *flow) {
 		return
 	}
 	s.weights -= f.weight
-	s.heavy.remove(&f.shed.heavy)
-	s.shares.remove(f)
 }
 
 // reweigh changes f's weight.

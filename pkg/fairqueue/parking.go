@@ -76,3 +76,11 @@ func (q *FairRequestQueue) UnparkFlow(id int, key string) {
 		}
 	}
 }
+
+// Head is the request of a tier that would go next if the tier could; nil: none.
+func (q *FairRequestQueue) Head(id int) *Request {
+	if t := q.byID[id]; t != nil {
+		return t.class.head()
+	}
+	return nil
+}

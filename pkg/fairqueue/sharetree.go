@@ -38,15 +38,26 @@ func (f *flow) pull() {
 	n.least = lessRecent(lessRecent(f, leastOf(n.left)), leastOf(n.right))
 }
 
+// insert descends to where f's priority belongs and divides only what is below.
 func (s *shareTree) insert(f *flow) {
 	f.shed.node = shareNode{priority: scramble(f.shed.id)}
-	left, right := split(s.root, f)
+	at := &s.root
+	for *at != nil && (*at).shed.node.priority >= f.shed.node.priority {
+		n := &(*at).shed.node
+		n.least = lessRecent(n.least, f)
+		if shareBefore(*at, f) {
+			at = &n.right
+		} else {
+			at = &n.left
+		}
+	}
+	f.shed.node.left, f.shed.node.right = split(*at, f)
 	f.pull()
-	s.root = merge(merge(left, f), right)
+	*at = f
 }
 
 func (s *shareTree) remove(f *flow) {
-	s.root = without(s.root, f)
+	without(&s.root, f)
 	f.shed.node = shareNode{}
 }
 
@@ -98,21 +109,23 @@ func merge(left, right *flow) *flow {
 	}
 }
 
-func without(f, g *flow) *flow {
-	if f == nil {
+// without takes f out of the tree at at. Of the nodes above only those that knew it as the least are computed anew.
+func without(at **flow, f *flow) {
+	n := *at
+	switch {
+	case n == nil:
 		panic("fairqueue: a tracked flow is missing from the share tree")
+	case n == f:
+		*at = merge(f.shed.node.left, f.shed.node.right)
+		return
+	case shareBefore(f, n):
+		without(&n.shed.node.left, f)
+	default:
+		without(&n.shed.node.right, f)
 	}
-	n := &f.shed.node
-	if f == g {
-		return merge(n.left, n.right)
+	if n.shed.node.least == f {
+		n.pull()
 	}
-	if shareBefore(g, f) {
-		n.left = without(n.left, g)
-	} else {
-		n.right = without(n.right, g)
-	}
-	f.pull()
-	return f
 }
 
 // scramble is the finaliser of SplitMix64: a bijection that looks random.
