@@ -10,14 +10,14 @@ import (
 
 // accounts collects what the lock guards, in one look for one scrape.
 type accounts struct {
-	controller               *RequestQueueController
-	upper, lower, watermark  *prometheus.Desc
-	ready, flows, capacity   *prometheus.Desc
-	attempts, successes      *prometheus.Desc
-	displaced, promotions    *prometheus.Desc
-	tierQueued, tierInflight *prometheus.Desc
-	mu                       sync.Mutex
-	tiers                    [stock.MaxTiers]tierAccount
+	controller                       *RequestQueueController
+	upper, lower, watermark          *prometheus.Desc
+	ready, flows, capacity           *prometheus.Desc
+	attempts, successes              *prometheus.Desc
+	displaced, promotions, preempted *prometheus.Desc
+	tierQueued, tierInflight         *prometheus.Desc
+	mu                               sync.Mutex
+	tiers                            [stock.MaxTiers]tierAccount
 }
 
 // tierAccount is a tier's numbers at a scrape.
@@ -44,6 +44,8 @@ func newAccounts(c *RequestQueueController) *accounts {
 		displaced:  desc("displaced_total", "Waiting requests pushed out by a more entitled one.", "tier"),
 		promotions: desc("starvation_promotions_total",
 			"Starved waiting requests released out of order.", "tier"),
+		preempted: desc("preempted_total", "Requests in flight cancelled in favour of a higher tier.",
+			"victim_tier", "by_tier"),
 		tierQueued:   desc("tier_queue_length", "Requests that wait in a tier.", "tier"),
 		tierInflight: desc("tier_inflight", "Leases that a tier holds.", "tier"),
 	}
@@ -71,6 +73,9 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 	gauge(a.capacity, float64(state.Capacity))
 	counter(a.attempts, state.Attempts)
 	counter(a.successes, state.Successes)
+	for pair, n := range a.controller.preemptions() {
+		counter(a.preempted, n, pair[0], pair[1])
+	}
 	for _, t := range a.controller.tierAccounts(a.tiers[:0]) {
 		gauge(a.tierQueued, float64(t.queued), t.name)
 		gauge(a.tierInflight, float64(t.inflight), t.name)
@@ -89,4 +94,19 @@ func (c *RequestQueueController) tierAccounts(tiers []tierAccount) []tierAccount
 		})
 	}
 	return tiers
+}
+
+// preemptions are the counts by names of the victim's and the preemptor's tier.
+func (c *RequestQueueController) preemptions() map[[2]string]uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	names := map[int]string{}
+	for _, t := range c.queue.Tiers() {
+		names[t.ID] = t.Name
+	}
+	counts := map[[2]string]uint64{}
+	for pair, n := range c.counts.preempted {
+		counts[[2]string{names[pair[0]], names[pair[1]]}] += n
+	}
+	return counts
 }

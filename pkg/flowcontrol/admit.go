@@ -14,14 +14,11 @@ func (c *RequestQueueController) admit(now time.Time, l *Lease) {
 	}
 	c.expire(now)
 	l.flow = c.flows.enter(l.queued.Tier, l.queued.Flow)
-	if c.mayBypass(now, l) {
-		if e := c.placer.Place(l.placement, BelowUpper); e != NoEndpoint {
-			c.take(l, e, false)
-			c.queue.Bypassed()
-			c.flows.left(l.flow)
-			l.stage, l.bypass = stageSent, true
-			return
-		}
+	if c.queue.MayBypass(now, l.queued.Tier, c.mayPromote()) && c.goes(now, l) {
+		c.queue.Bypassed()
+		c.flows.left(l.flow)
+		l.stage, l.bypass = stageSent, true
+		return
 	}
 	ready := c.ledger.Ready() > 0 && c.placer.HasReady(l.placement)
 	switch {
@@ -42,6 +39,9 @@ func (c *RequestQueueController) admit(now time.Time, l *Lease) {
 	if !ready {
 		c.queue.CloseLane(&l.queued, true)
 	}
+	if c.atCap(l.flow) {
+		c.queue.ParkFlow(&l.queued)
+	}
 	c.pump(now)
 	c.arm(now)
 }
@@ -52,7 +52,7 @@ func (c *RequestQueueController) passOn(now time.Time, l *Lease) {
 		c.reject(now, l, ErrDraining)
 		return
 	}
-	e := c.placer.Place(l.placement, Unbounded)
+	e := c.placer.Place(l.placement, Unbounded, nil)
 	if e == NoEndpoint {
 		c.reject(now, l, ErrNoEndpoint)
 		return
@@ -63,9 +63,22 @@ func (c *RequestQueueController) passOn(now time.Time, l *Lease) {
 	l.stage, l.bypass = stageSent, true
 }
 
-func (c *RequestQueueController) mayBypass(now time.Time, l *Lease) bool {
-	return c.ledger.BelowUpper() && c.ledger.Available(l.queued.Tier) > 0 &&
-		c.queue.MayBypass(now, l.queued.Tier, c.mayPromote())
+// goes takes a lease for an arrival that need not stand behind anybody: because there is room, or by preemption.
+func (c *RequestQueueController) goes(now time.Time, l *Lease) bool {
+	if c.atCap(l.flow) {
+		return false
+	}
+	if c.ledger.BelowUpper() && c.ledger.Available(l.queued.Tier) > 0 {
+		full := c.fullFor(l.flow)
+		if e := c.placer.Place(l.placement, BelowUpper, full); e != NoEndpoint {
+			c.take(l, e, false)
+			return true
+		}
+		if len(full) > 0 && c.placer.HasRoom(l.placement, BelowUpper) {
+			return false // its own cap stands in its way, not another
+		}
+	}
+	return c.preemptFor(now, l)
 }
 
 // mayPromote says whether the stock lets a starved head through: below the upper bound, and with the promoted leases

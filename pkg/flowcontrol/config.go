@@ -27,6 +27,11 @@ type Config struct {
 	PopperWaitBase, PopperWaitJitterMax time.Duration
 	// ExpiryCleanupInterval is the longest time between two sweeps while somebody waits.
 	ExpiryCleanupInterval time.Duration
+	// MaxInFlightPerFlow and MaxInFlightPerFlowPerBackend cap a flow's leases, in total and at each endpoint; 0: no
+	// cap. A flow at its cap waits without blocking others.
+	MaxInFlightPerFlow, MaxInFlightPerFlowPerBackend int
+	// VictimOrder says which request of the lowest tier is preempted first.
+	VictimOrder VictimOrder
 	// MaxLabels bounds the label values of the metrics by model and by flow; beyond it they are "other".
 	MaxLabels int
 }
@@ -36,7 +41,19 @@ type TierConfig struct {
 	// ReservedFloor is stock kept free for the tier, in requests, ReservedPerSlot as a share of the capacity.
 	ReservedFloor   int
 	ReservedPerSlot stock.Micro
+	// CanPreempt lets the tier take the lease of a request of a lower tier whose answer has not begun.
+	CanPreempt bool
 }
+
+// VictimOrder orders the requests that may be preempted, within a tier.
+type VictimOrder uint8
+
+const (
+	// NewestFirst takes the request dispatched last: the least work is lost.
+	NewestFirst VictimOrder = iota
+	// LeastCostFirst takes the one of the smallest cost, then the newest.
+	LeastCostFirst
+)
 
 // DefaultConfig is the seed's, for one tier.
 func DefaultConfig() Config {
@@ -74,6 +91,12 @@ func (c *Config) Validate() error {
 	}
 	if c.ExpiryCleanupInterval <= 0 {
 		bad("requestQueueController.expiryCleanupInterval: %v: want more than 0", c.ExpiryCleanupInterval)
+	}
+	if c.MaxInFlightPerFlow < 0 {
+		bad("requestQueueController.maxInFlightPerFlow: %d: want at least 0", c.MaxInFlightPerFlow)
+	}
+	if c.MaxInFlightPerFlowPerBackend < 0 {
+		bad("requestQueueController.maxInFlightPerFlowPerBackend: %d: want at least 0", c.MaxInFlightPerFlowPerBackend)
 	}
 	if c.MaxLabels < 1 {
 		bad("limits.maxFlows: %d: want at least 1", c.MaxLabels)

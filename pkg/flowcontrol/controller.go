@@ -54,6 +54,10 @@ type RequestQueueController struct {
 	expired  []*fairqueue.Request // reused
 	lanes    []*fairqueue.Request // reused
 	ranks    []int                // identifiers of the configured tiers, highest first
+	byRank   []int                // of all tiers, with those that drain
+	preempts fairqueue.TierSet    // the tiers that may preempt
+	victims  victims
+	full     []Endpoint // reused
 	jitter   *rand.Rand
 	failure  error // of the pump, for the popper to log
 	fault    func(where string) error
@@ -63,6 +67,7 @@ type RequestQueueController struct {
 type counts struct {
 	attempts, successes uint64 // of dequeueing
 	promotions          [stock.MaxTiers]uint64
+	preempted           map[[2]int]uint64 // by victim's and preemptor's tier
 	displaced           [stock.MaxTiers]uint64
 }
 
@@ -82,33 +87,41 @@ func New(cfg Config, placer Placer, log logr.Logger) (*RequestQueueController, e
 		closed: map[fairqueue.Lane]Placement{},
 		jitter: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 	}
-	for _, t := range cfg.Queue.Tiers {
-		c.ranks = append(c.ranks, queue.TierID(t.Name))
-	}
 	c.flows.init()
+	c.counts.preempted = map[[2]int]uint64{}
+	c.victims.order = cfg.VictimOrder
+	c.arrange()
 	c.channel.New = func() any { return make(chan struct{}, 1) }
 	c.timer = time.AfterFunc(time.Hour, c.wakePopper)
 	c.timer.Stop()
-	c.ledger.SetReservations(c.reservations())
 	c.metrics = newMetrics(c)
 	return c, nil
 }
 
-// reservations are the tiers' baselines by rank; a tier that drains has none.
-func (c *RequestQueueController) reservations() []stock.Reservation {
+// arrange derives what depends on the tiers: their ranks, who may preempt, and the reservations, of which a tier that
+// drains has none.
+func (c *RequestQueueController) arrange() {
 	byName := map[string]TierConfig{}
+	c.ranks = nil
 	for i, t := range c.config.Queue.Tiers {
 		byName[t.Name] = c.config.Tiers[i]
+		c.ranks = append(c.ranks, c.queue.TierID(t.Name))
 	}
-	var byRank []stock.Reservation
+	var reservations []stock.Reservation
+	c.byRank, c.preempts = nil, 0
 	for _, t := range c.queue.Tiers() {
+		c.byRank = append(c.byRank, t.ID)
 		r := stock.Reservation{Tier: t.ID}
 		if !t.Removed {
-			r.Floor, r.PerSlot = byName[t.Name].ReservedFloor, byName[t.Name].ReservedPerSlot
+			cfg := byName[t.Name]
+			r.Floor, r.PerSlot = cfg.ReservedFloor, cfg.ReservedPerSlot
+			if cfg.CanPreempt {
+				c.preempts = c.preempts.With(t.ID)
+			}
 		}
-		byRank = append(byRank, r)
+		reservations = append(reservations, r)
 	}
-	return byRank
+	c.ledger.SetReservations(reservations)
 }
 
 // tierOf is the identifier of the tier of this rank; the lowest one's when there is none.
@@ -122,7 +135,7 @@ func (c *RequestQueueController) tierOf(rank int) int {
 // TryEnqueue admits r: it returns at once with a lease (bypass) or a Rejection, or blocks the caller until r is
 // granted, rejected, displaced, expired or ctx is over. A returned error is always a *Rejection.
 func (c *RequestQueueController) TryEnqueue(ctx context.Context, r *Request) (*Lease, error) {
-	l := c.newLease(r)
+	l := c.newLease(ctx, r)
 	if d, ok := ctx.Deadline(); ok && (l.queued.Deadline.IsZero() || d.Before(l.queued.Deadline)) {
 		l.queued.Deadline = d
 	}
@@ -156,10 +169,16 @@ func (c *RequestQueueController) TryEnqueue(ctx context.Context, r *Request) (*L
 	return c.verdict(ctx, l, now)
 }
 
-// verdict is what became of a waiter, decided under the lock.
+// verdict is what became of a waiter, decided under the lock. One that was granted and preempted again before it came
+// here waits on.
 func (c *RequestQueueController) verdict(ctx context.Context, l *Lease, since time.Time) (*Lease, error) {
-	now := time.Now()
 	c.mu.Lock()
+	for l.stage == stageWaiting && ctx.Err() == nil {
+		c.mu.Unlock()
+		l.await(ctx)
+		c.mu.Lock()
+	}
+	now := time.Now()
 	if l.stage == stageWaiting {
 		// The caller gave up, and nothing else had happened yet.
 		c.queue.Remove(&l.queued)
@@ -209,8 +228,8 @@ func (l *Lease) rejection() *Rejection {
 	return &Rejection{Err: l.err, Outcome: OutcomeOf(l.err), RetryAfter: l.retry}
 }
 
-func (c *RequestQueueController) newLease(r *Request) *Lease {
-	l := &Lease{controller: c, placement: r.Placement, endpoint: NoEndpoint}
+func (c *RequestQueueController) newLease(ctx context.Context, r *Request) *Lease {
+	l := &Lease{controller: c, ctx: ctx, placement: r.Placement, endpoint: NoEndpoint}
 	l.series = c.metrics.of(r.Model, r.TargetModel)
 	l.queued = fairqueue.Request{
 		Flow: r.Flow, Tier: r.Tier, Cost: max(1, r.Cost), Deadline: r.Deadline, Owner: l,
@@ -238,7 +257,7 @@ func (c *RequestQueueController) Refuse(model, targetModel string, err error) *R
 // PassOn counts and places a request that is passed on without queueing (header-only, GETs, unknown paths). Its
 // lease counts as stock like any other.
 func (c *RequestQueueController) PassOn(r *Request) (*Lease, error) {
-	l := c.newLease(r)
+	l := c.newLease(context.Background(), r)
 	c.mu.Lock()
 	l.queued.Tier = c.tierOf(r.Tier)
 	c.passOn(time.Now(), l)

@@ -46,7 +46,7 @@ func ready(n int) *backends {
 	return b
 }
 
-func (b *backends) Place(p Placement, bound Bound) Endpoint {
+func (b *backends) Place(p Placement, bound Bound, except []Endpoint) Endpoint {
 	if b.panics > 0 {
 		b.panics--
 		panic("placer: out of order")
@@ -56,6 +56,9 @@ func (b *backends) Place(p Placement, bound Bound) Endpoint {
 		if b.ready[e] && p.(subset).has(Endpoint(e)) {
 			held += b.reserved[e]
 			room += b.upper
+			if slices.Contains(except, Endpoint(e)) {
+				continue
+			}
 			if best == NoEndpoint || b.reserved[e] < b.reserved[best] {
 				best = Endpoint(e)
 			}
@@ -91,6 +94,16 @@ func (b *backends) HasReady(p Placement) bool {
 func (b *backends) CanServe(p Placement, e Endpoint) bool {
 	return int(e) < len(b.ready) && b.ready[e] && p.(subset).has(e)
 }
+
+func (b *backends) HasRoom(p Placement, bound Bound) bool {
+	e := b.Place(p, bound, nil)
+	if e != NoEndpoint {
+		b.Release(e)
+	}
+	return e != NoEndpoint
+}
+
+func (b *backends) CanTakeOver(p Placement, e Endpoint) bool { return b.CanServe(p, e) }
 
 func (b *backends) total() int {
 	n := 0

@@ -6,6 +6,12 @@ type flowAccount struct {
 	waiting  int // being admitted or in the queue
 	inflight int
 	backoff  schedule
+	at       []endpointCount // its leases by endpoint, where those are capped
+}
+
+type endpointCount struct {
+	endpoint Endpoint
+	n        int
 }
 
 type flowKey struct {
@@ -32,12 +38,15 @@ func (f *flowAccounts) enter(tier int, flow string) *flowAccount {
 		} else {
 			a = new(flowAccount)
 		}
-		*a = flowAccount{key: key}
+		*a = flowAccount{key: key, at: a.at[:0]}
 		f.live[key] = a
 	}
 	a.waiting++
 	return a
 }
+
+// waits is told that a request of a live flow waits again.
+func (f *flowAccounts) waits(a *flowAccount) { a.waiting++ }
 
 // left is told that a request of the flow waits no more; when it was granted, taken comes first.
 func (f *flowAccounts) left(a *flowAccount) {

@@ -8,15 +8,17 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// stage is where a request stands; it only moves down this list.
+// stage is where a request stands. It moves down this list, but for a granted request that goes back to waiting: it
+// was preempted before its destination was sent.
 type stage uint8
 
 const (
-	stageNew     stage = iota
-	stageWaiting       // in the queue
-	stageGranted       // holds a lease; its goroutine has not yet been told
-	stageSent          // its goroutine has the lease: the destination is on its way to Envoy
-	stageEnded         // rejected, preempted or complete
+	stageNew       stage = iota
+	stageWaiting         // in the queue
+	stageGranted         // holds a lease; its goroutine has not yet been told
+	stageSent            // its goroutine has the lease: the destination is on its way to Envoy
+	stageStreaming       // the answer has begun: never preempted from here
+	stageEnded           // rejected, preempted or complete
 )
 
 // Lease is one request's holding of stock, from dispatch to completion. It is settled exactly once, by
@@ -26,6 +28,7 @@ type Lease struct {
 	controller *RequestQueueController
 	series     *series // its metrics
 	placement  Placement
+	ctx        context.Context // the request's own: a client that is gone preempts nobody
 
 	// Guarded by the controller's lock.
 	queued   fairqueue.Request
@@ -36,6 +39,12 @@ type Lease struct {
 	err      error         // of a wait that ended without a lease
 	retry    time.Duration // RetryAfter of err
 	woken    chan struct{} // 1 deep; nil while it need not wait
+
+	preempted chan struct{} // closed at preemption; nil: it cannot be preempted
+	granted   uint64        // when it became a possible victim
+	victimAt  int           // 1-based slot among the victims at its endpoint; 0: not among them
+	counted   bool          // it counts against its flow's cap at its endpoint
+	told      bool          // its preemption is counted
 
 	// Written by the request's goroutine before it has the lease.
 	waited time.Duration
@@ -50,19 +59,46 @@ func (l *Lease) Queued() (time.Duration, bool) { return l.waited, !l.bypass }
 
 // Preempted is closed when the lease is taken for a higher tier: the stream then answers with ErrPreempted's
 // response. It is nil (blocks for ever) for a lease that can never be preempted.
-func (l *Lease) Preempted() <-chan struct{} { return nil }
+func (l *Lease) Preempted() <-chan struct{} { return l.preempted }
 
 // OnFirstByte is told before the response headers are let through to the client. Nil: from now on the lease is
-// never preempted. ErrPreempted: the preemption came first, answer with its response instead.
-func (l *Lease) OnFirstByte() error { return nil }
+// never preempted. Otherwise the preemption came first: the error is a *Rejection of ErrPreempted, answer with it.
+func (l *Lease) OnFirstByte() error {
+	if l.preempted == nil {
+		return nil
+	}
+	c := l.controller
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch l.stage {
+	case stageSent:
+		l.stage = stageStreaming
+		c.victims.remove(l)
+	case stageEnded:
+		if l.err != nil {
+			return l.rejection()
+		}
+	case stageNew, stageWaiting, stageGranted, stageStreaming:
+	}
+	return nil
+}
 
 // OnRequestComplete settles the lease: the stock falls, and whoever waits for it is released. Only the first call
 // counts, so it may be deferred and called early as well.
 func (l *Lease) OnRequestComplete(done Completion) {
 	c := l.controller
 	c.mu.Lock()
-	if l.stage != stageSent {
+	if l.stage != stageSent && l.stage != stageStreaming {
+		preempted := l.err != nil && !l.told
+		l.told = true
+		var rejection *Rejection
+		if preempted {
+			rejection = l.rejection()
+		}
 		c.mu.Unlock()
+		if preempted {
+			l.series.preempted(l, rejection)
+		}
 		return
 	}
 	l.stage = stageEnded
@@ -81,8 +117,11 @@ func (c *RequestQueueController) settle(l *Lease) {
 	if !c.ledger.Settle(&l.held) {
 		return
 	}
+	c.victims.remove(l)
+	c.uncount(l)
 	c.placer.Release(l.endpoint)
 	c.openLanes(l.endpoint)
+	c.unpark(l.flow)
 	c.flows.settled(l.flow)
 }
 
@@ -92,6 +131,16 @@ func (c *RequestQueueController) take(l *Lease, e Endpoint, promoted bool) {
 	l.held = stock.Lease{Tier: l.queued.Tier, Cost: int64(l.queued.Cost), Promoted: promoted}
 	c.ledger.Take(&l.held)
 	c.flows.taken(l.flow)
+	c.count(l)
+	if !promoted && c.mayBeVictim(l.held.Tier) {
+		if l.preempted == nil {
+			l.preempted = make(chan struct{})
+		}
+		c.victims.add(l)
+		if len(c.closed) > 0 {
+			c.openLanes(e) // somebody may preempt it there
+		}
+	}
 }
 
 // end is the verdict on a waiting request that gets no lease.
@@ -101,10 +150,12 @@ func (l *Lease) end(err error, retry time.Duration) {
 	l.wake()
 }
 
-// wake lets the request's goroutine see the verdict. It never blocks: there is at most one verdict.
+// wake lets the request's goroutine look for the verdict. It never blocks: one wake-up that was not yet noticed is
+// enough, since the verdict is looked up under the lock.
 func (l *Lease) wake() {
-	if l.woken != nil {
-		l.woken <- struct{}{}
+	select {
+	case l.woken <- struct{}{}:
+	default:
 	}
 }
 

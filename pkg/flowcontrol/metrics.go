@@ -156,6 +156,14 @@ func (s *series) completed(l *Lease, done Completion) {
 	}
 }
 
+// preempted counts a dispatched request that was preempted; its stock is given back already.
+func (s *series) preempted(l *Lease, r *Rejection) {
+	s.metrics.outcomes[r.Outcome].Inc()
+	if !l.bypass {
+		s.latencyFail.Observe(l.waited.Seconds())
+	}
+}
+
 // rejected counts a request that ended without a lease; l is nil or was not queued, or has waited.
 func (s *series) rejected(l *Lease, r *Rejection) *Rejection {
 	s.metrics.outcomes[r.Outcome].Inc()

@@ -24,11 +24,14 @@ func (c *RequestQueueController) pump(now time.Time) {
 		if c.ledger.BelowLower() {
 			admit.Tiers = fairqueue.TierSet(c.ledger.AvailableTo())
 		}
-		if admit.Tiers == 0 && !admit.Promote {
-			return
+		next := fairqueue.Candidate{}
+		if admit.Tiers != 0 || admit.Promote {
+			next = c.queue.Peek(now, admit)
 		}
-		next := c.queue.Peek(now, admit)
 		if next.Request == nil {
+			if c.preemptForHeads(now) {
+				continue
+			}
 			return
 		}
 		c.counts.attempts++
@@ -42,24 +45,40 @@ func (c *RequestQueueController) pump(now time.Time) {
 	}
 }
 
-// release places the candidate and grants it, or closes its lane.
+// release places the candidate and grants it, or parks its flow, or closes its lane.
 func (c *RequestQueueController) release(now time.Time, next fairqueue.Candidate) {
 	l := next.Request.Owner.(*Lease)
+	if c.atCap(l.flow) {
+		c.queue.ParkFlow(next.Request)
+		return
+	}
 	bound := BelowLower
 	if next.Promoted {
 		bound = BelowUpper
 	}
-	e := c.placer.Place(l.placement, bound)
-	if e == NoEndpoint {
+	full := c.fullFor(l.flow)
+	if e := c.placer.Place(l.placement, bound, full); e != NoEndpoint {
+		c.take(l, e, next.Promoted)
+		c.granted(now, next, l)
+		return
+	}
+	switch {
+	case len(full) > 0 && c.placer.HasRoom(l.placement, bound):
+		c.queue.ParkFlow(next.Request)
+	case !next.Promoted && !c.placer.HasRoom(l.placement, BelowUpper) && c.preemptFor(now, l):
+		c.granted(now, next, l)
+	default:
 		dead := !c.placer.HasReady(l.placement)
 		c.queue.CloseLane(next.Request, dead)
 		if !dead {
 			c.closed[next.Request.Lane] = l.placement
 		}
-		return
 	}
+}
+
+// granted takes the candidate, which has its lease, out of the queue and tells it.
+func (c *RequestQueueController) granted(now time.Time, next fairqueue.Candidate, l *Lease) {
 	c.queue.Pop(next)
-	c.take(l, e, next.Promoted)
 	c.flows.left(l.flow)
 	c.counts.successes++
 	if next.Promoted {

@@ -53,11 +53,13 @@ const (
 // Placer picks an endpoint and reserves it in one step. Every method is called under the controller's lock, so it
 // must be quick (at most 2 µs for 100 endpoints) and must not block, log or call back.
 type Placer interface {
-	// Place picks the best endpoint for p and reserves it, or returns NoEndpoint when none can take it now: no
-	// ready one, or the stock of p's lane is not below the bound. A lane of stock 0 with a ready endpoint can
-	// always be placed (work conservation).
-	Place(p Placement, bound Bound) Endpoint
-	// PlaceAt reserves e for p; it is called only after CanServe(p, e). A preemptor takes its victim's endpoint so.
+	// Place picks the best endpoint for p that is not in except and reserves it, or returns NoEndpoint when none can
+	// take it now: no ready one, or the stock of p's lane is not below the bound. A lane of stock 0 with a ready
+	// endpoint can always be placed (work conservation).
+	Place(p Placement, bound Bound, except []Endpoint) Endpoint
+	// HasRoom says whether Place, with nothing in except, would find an endpoint.
+	HasRoom(p Placement, bound Bound) bool
+	// PlaceAt reserves e for p; it is called only after CanServe(p, e) or CanTakeOver. A preemptor takes its victim's endpoint so.
 	PlaceAt(p Placement, e Endpoint)
 	// Release gives back one reservation on e, which may have left the pool meanwhile.
 	Release(e Endpoint)
@@ -65,6 +67,9 @@ type Placer interface {
 	HasReady(p Placement) bool
 	// CanServe says whether e is ready and in p's lane.
 	CanServe(p Placement, e Endpoint) bool
+	// CanTakeOver says whether p could be placed at e if one lease there ended: CanServe, and the lane then below its
+	// upper bound.
+	CanTakeOver(p Placement, e Endpoint) bool
 }
 
 // Completion is what is known of a request when its stream has ended.

@@ -13,6 +13,8 @@ const (
 	BelowLower Bound = iota
 	// BelowUpper is for a bypass or a starved head.
 	BelowUpper
+	// Unbounded asks only for a ready endpoint: for what is passed on without queueing.
+	Unbounded
 )
 
 // Board is Weir's own count of what is in flight at each endpoint, and the place where endpoints are picked. It is
@@ -122,6 +124,12 @@ func (b *Board) CanServe(q *Query, id EndpointID) bool {
 	b.refresh(q)
 	_, ok := q.reach.readyAt(b.snap, id)
 	return ok
+}
+
+// CanTakeOver says whether the request could have the place of one that is counted at the endpoint: the endpoint is
+// ready and in its lane, and the lane is below its upper bound without that one.
+func (b *Board) CanTakeOver(q *Query, id EndpointID) bool {
+	return b.CanServe(q, id) && b.laneHasRoomFor(q, BelowUpper, -1)
 }
 
 func (b *Board) reserve(p int32) {

@@ -1,15 +1,26 @@
 package scheduling
 
+import "slices"
+
 // Place picks the best endpoint for the request and counts it there, in one step, or returns NoEndpoint when none can
 // take it now: none is ready, all are at their MaxInFlight, or the lane (unless it is the whole pool) is not below
 // the bound.
-func (b *Board) Place(q *Query, bound Bound) EndpointID {
+func (b *Board) Place(q *Query, bound Bound) EndpointID { return b.PlaceExcept(q, bound, nil) }
+
+// HasRoom says whether Place would find an endpoint.
+func (b *Board) HasRoom(q *Query, bound Bound) bool {
+	b.refresh(q)
+	return b.laneHasRoom(q, bound) && b.best(q, nil) >= 0
+}
+
+// PlaceExcept is Place without the endpoints of except, which the request's flow may not use more of.
+func (b *Board) PlaceExcept(q *Query, bound Bound, except []EndpointID) EndpointID {
 	b.refresh(q)
 	q.nChosen = 0
 	if !b.laneHasRoom(q, bound) {
 		return NoEndpoint
 	}
-	at := b.best(q)
+	at := b.best(q, except)
 	if at < 0 {
 		return NoEndpoint
 	}
@@ -38,11 +49,14 @@ func (b *Board) choose(q *Query, at int) EndpointID {
 }
 
 // laneHasRoom compares exactly: stock in millionths against the sum of bounds in millionths.
-func (b *Board) laneHasRoom(q *Query, bound Bound) bool {
-	if q.lane == "" && q.reach.whole {
+func (b *Board) laneHasRoom(q *Query, bound Bound) bool { return b.laneHasRoomFor(q, bound, 0) }
+
+// laneHasRoomFor is laneHasRoom with the lane's stock changed by so many.
+func (b *Board) laneHasRoomFor(q *Query, bound Bound, change int64) bool {
+	if bound == Unbounded || q.lane == "" && q.reach.whole {
 		return true
 	}
-	stock := b.laneStock(q.reach)
+	stock := b.laneStock(q.reach) + change
 	return stock == 0 || stock*Millionths < q.reach.bound(bound)
 }
 
@@ -55,14 +69,14 @@ func (b *Board) laneStock(r *reach) int64 {
 }
 
 // best returns the index in the lane's ready endpoints of the one with the highest total, or -1.
-func (b *Board) best(q *Query) int {
+func (b *Board) best(q *Query, except []EndpointID) int {
 	ready := q.reach.ready
 	random := b.scheduler.config.TieBreak == TieRandom
 	best, tied := -1, 0
 	var top Total
 	for n, i := 0, b.start(ready); n < len(ready); n++ {
 		p := ready[i]
-		if s := &b.spots[p]; s.inFlight < s.limit {
+		if s := &b.spots[p]; s.inFlight < s.limit && !slices.Contains(except, b.snap.members[p].ID) {
 			switch total := b.totalAt(q, p); {
 			case best < 0 || total > top:
 				best, top, tied = i, total, 1

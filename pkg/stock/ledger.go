@@ -161,8 +161,16 @@ func (l *Ledger) below(bound Micro) bool {
 	return len(l.backends) > 0 && (l.stock == 0 || Micro(l.stock)*One < bound)
 }
 
+// BelowUpperWithout is BelowUpper with so many leases less.
+func (l *Ledger) BelowUpperWithout(n int) bool {
+	return len(l.backends) > 0 && (l.stock <= n || Micro(l.stock-n)*One < l.band.Upper)
+}
+
 // Available is what a tier may still take, as far as capacity and reservations have a say; never negative.
-func (l *Ledger) Available(tier int) int {
+func (l *Ledger) Available(tier int) int { return max(0, l.Headroom(tier)) }
+
+// Headroom is Available before it is cut at 0: below it, as much is missing.
+func (l *Ledger) Headroom(tier int) int {
 	free := l.capacity - l.stock
 	for _, r := range l.order {
 		if r.Tier == tier {
@@ -170,7 +178,7 @@ func (l *Ledger) Available(tier int) int {
 		}
 		free -= l.accounts[r.Tier].unused()
 	}
-	return max(0, free)
+	return free
 }
 
 func (a *account) unused() int { return max(0, a.reserved-a.inflight) }

@@ -32,12 +32,35 @@ type placer struct{ board *scheduling.Board }
 func queryOf(p flowcontrol.Placement) *scheduling.Query { return p.(*scheduling.Query) }
 
 // Place implements flowcontrol.Placer.
-func (p placer) Place(placement flowcontrol.Placement, bound flowcontrol.Bound) flowcontrol.Endpoint {
-	at := scheduling.BelowLower
-	if bound == flowcontrol.BelowUpper {
-		at = scheduling.BelowUpper
+func (p placer) Place(
+	placement flowcontrol.Placement, bound flowcontrol.Bound, except []flowcontrol.Endpoint,
+) flowcontrol.Endpoint {
+	var full []scheduling.EndpointID
+	for _, e := range except {
+		full = append(full, scheduling.EndpointID(e))
 	}
-	return flowcontrol.Endpoint(p.board.Place(queryOf(placement), at))
+	return flowcontrol.Endpoint(p.board.PlaceExcept(queryOf(placement), boundOf(bound), full))
+}
+
+// HasRoom implements flowcontrol.Placer.
+func (p placer) HasRoom(placement flowcontrol.Placement, bound flowcontrol.Bound) bool {
+	return p.board.HasRoom(queryOf(placement), boundOf(bound))
+}
+
+func boundOf(bound flowcontrol.Bound) scheduling.Bound {
+	switch bound {
+	case flowcontrol.BelowUpper:
+		return scheduling.BelowUpper
+	case flowcontrol.Unbounded:
+		return scheduling.Unbounded
+	default:
+		return scheduling.BelowLower
+	}
+}
+
+// CanTakeOver implements flowcontrol.Placer.
+func (p placer) CanTakeOver(placement flowcontrol.Placement, e flowcontrol.Endpoint) bool {
+	return p.board.CanTakeOver(queryOf(placement), scheduling.EndpointID(e))
 }
 
 // PlaceAt implements flowcontrol.Placer.

@@ -1,0 +1,105 @@
+package flowcontrol
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// mayBeVictim says whether a lease of this tier, granted in order, could ever be preempted.
+func (c *RequestQueueController) mayBeVictim(tier int) bool {
+	if c.config.Queue.TierMode == fairqueue.Weighted {
+		return false
+	}
+	for _, id := range c.byRank {
+		if id == tier {
+			return false
+		}
+		if c.preempts.Has(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// preemptFor looks for a lease that l may take over, and takes it over. The caller has found that nothing is available
+// to l. It is refused when l's client is gone, when its flow is at its cap, and when the victim's place would not be
+// enough: more than the capacity is in use, or it is held back for a higher tier, or no victim is at an endpoint that l
+// may use.
+func (c *RequestQueueController) preemptFor(now time.Time, l *Lease) bool {
+	tier := l.queued.Tier
+	switch {
+	case c.victims.n == 0 || !c.preempts.Has(tier) || c.config.Queue.TierMode == fairqueue.Weighted:
+		return false
+	case c.ledger.Headroom(tier) < 0 || !c.ledger.BelowUpperWithout(1):
+		return false
+	case c.atCap(l.flow) || l.ctx.Err() != nil:
+		return false
+	}
+	v := c.victimFor(l)
+	if v == nil {
+		return false
+	}
+	c.takeOver(now, l, v)
+	return true
+}
+
+// victimFor is the lease that l would take over: of the lowest tier below l's that has one, the first in victim order.
+func (c *RequestQueueController) victimFor(l *Lease) *Lease {
+	full := c.fullFor(l.flow)
+	usable := func(e Endpoint) bool { return !slices.Contains(full, e) && c.placer.CanTakeOver(l.placement, e) }
+	for i := len(c.byRank) - 1; i >= 0 && c.byRank[i] != l.queued.Tier; i-- {
+		if v := c.victims.first(c.byRank[i], usable); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// takeOver passes v's place to l in one transition: the stock does not change. If v's destination was already sent, its
+// stream is told; otherwise v goes back to its place in the queue and nobody will know.
+func (c *RequestQueueController) takeOver(now time.Time, l, v *Lease) {
+	e := v.endpoint
+	c.counts.preempted[[2]int{v.held.Tier, l.queued.Tier}]++
+	c.victims.remove(v)
+	c.ledger.Settle(&v.held)
+	c.uncount(v)
+	if v.stage == stageGranted {
+		c.flows.waits(v.flow)
+		c.flows.settled(v.flow)
+		v.stage, v.endpoint = stageWaiting, NoEndpoint
+		c.queue.Requeue(&v.queued)
+	} else {
+		c.flows.settled(v.flow)
+		v.stage = stageEnded
+		v.err, v.retry = ErrPreempted, c.retryAfter(now, v, ErrPreempted)
+		v.series.stock.Dec()
+		close(v.preempted)
+	}
+	c.unpark(v.flow)
+	c.placer.Release(e)
+	c.placer.PlaceAt(l.placement, e)
+	c.take(l, e, false)
+}
+
+// preemptForHeads lets the heads of the tiers that may preempt do so, highest first; it says whether one did.
+func (c *RequestQueueController) preemptForHeads(now time.Time) bool {
+	if c.victims.n == 0 {
+		return false
+	}
+	for _, id := range c.byRank {
+		if !c.preempts.Has(id) || c.ledger.BelowUpper() && c.ledger.Available(id) > 0 {
+			continue // inside the band it is released when the stock is below the lower bound
+		}
+		head := c.queue.Head(id)
+		if head == nil {
+			continue
+		}
+		if l := head.Owner.(*Lease); c.preemptFor(now, l) {
+			c.granted(now, fairqueue.Candidate{Request: head}, l)
+			return true
+		}
+	}
+	return false
+}
