@@ -1,0 +1,144 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-epp/weir/pkg/extproc"
+)
+
+// metricsDoc is the page that has a row for each metric.
+const metricsDoc = "../../../docs/metrics.md"
+
+// TestMetricsAreDocumented: docs/metrics.md has a row for each metric that epp can export, with its labels, and no
+// others. Those of the Go runtime and of the process are client_golang's, and not in the tables.
+func TestMetricsAreDocumented(t *testing.T) {
+	exported, documented := exportedMetrics(t), documentedMetrics(t)
+	for name, labels := range exported {
+		got, ok := documented[name]
+		switch {
+		case !ok:
+			t.Errorf("%s is exported, and has no row in docs/metrics.md", name)
+		case got != labels:
+			t.Errorf("%s has the labels %q, docs/metrics.md says %q", name, labels, got)
+		}
+	}
+	for name := range documented {
+		if _, ok := exported[name]; !ok {
+			t.Errorf("%s has a row in docs/metrics.md, and is not exported", name)
+		}
+	}
+}
+
+// documentedMetrics are the rows "| `name` | type | labels | …", with their labels sorted.
+func documentedMetrics(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(metricsDoc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| `(weir_[a-z_]+)` \\| (?:counter|gauge|histogram) \\|([^|]*)\\|")
+	rows := map[string]string{}
+	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
+		if _, twice := rows[m[1]]; twice {
+			t.Errorf("%s has two rows in docs/metrics.md", m[1])
+		}
+		rows[m[1]] = sortedLabels(strings.ReplaceAll(m[2], "`", ""))
+	}
+	return rows
+}
+
+// exportedMetrics asks for descriptions, not for values: a metric with labels has none before its first event.
+func exportedMetrics(t *testing.T) map[string]string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "endpoints.yaml")
+	if err := os.WriteFile(file, []byte("endpoints: [{address: \"192.0.2.1:8000\"}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options := testOptions()
+	options.Endpoints, options.EndpointsFile = nil, file
+	a := start(t, options).App
+
+	d := &descriptions{metrics: map[string]string{}}
+	for _, c := range a.controller.Collectors() {
+		d.add(c)
+	}
+	// A second stream server, only for what it registers.
+	if _, err := extproc.NewServer(extprocConfig(&a.document), extproc.Dependencies{
+		Controller: extproc.Controlled(a.controller), Picker: picker{}, Log: logr.Discard(), Registerer: d,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	// The rest has no labels that vary, so it has values.
+	families, err := a.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		name := f.GetName()
+		if _, known := d.metrics[name]; known || !strings.HasPrefix(name, "weir_") {
+			continue
+		}
+		var labels []string
+		for _, l := range f.GetMetric()[0].GetLabel() {
+			labels = append(labels, l.GetName())
+		}
+		d.metrics[name] = sortedLabels(strings.Join(labels, ","))
+	}
+	return d.metrics
+}
+
+// descriptions is a Registerer that notes names and labels.
+type descriptions struct{ metrics map[string]string }
+
+// description is how a Desc prints itself.
+var description = regexp.MustCompile(`fqName: "([^"]*)".*variableLabels: \{([^}]*)\}`)
+
+func (d *descriptions) add(c prometheus.Collector) {
+	descs := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descs)
+		c.Describe(descs)
+	}()
+	for desc := range descs {
+		if m := description.FindStringSubmatch(desc.String()); m != nil {
+			d.metrics[m[1]] = sortedLabels(m[2])
+		} else {
+			d.metrics[desc.String()] = "cannot be read"
+		}
+	}
+}
+
+// Register implements prometheus.Registerer.
+func (d *descriptions) Register(c prometheus.Collector) error {
+	d.add(c)
+	return nil
+}
+
+// MustRegister implements prometheus.Registerer.
+func (d *descriptions) MustRegister(cs ...prometheus.Collector) {
+	for _, c := range cs {
+		d.add(c)
+	}
+}
+
+// Unregister implements prometheus.Registerer.
+func (d *descriptions) Unregister(prometheus.Collector) bool { return false }
+
+func sortedLabels(list string) string {
+	var labels []string
+	for l := range strings.SplitSeq(list, ",") {
+		if l = strings.TrimSpace(l); l != "" {
+			labels = append(labels, l)
+		}
+	}
+	slices.Sort(labels)
+	return strings.Join(labels, ", ")
+}
