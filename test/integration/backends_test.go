@@ -1,0 +1,217 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// listEndpoints replaces the endpoints file by one with these entries, each in YAML, and waits until so many backends
+// are ready: without probing all that are listed.
+func (s *scene) listEndpoints(entries ...string) {
+	s.t.Helper()
+	text := "endpoints: [" + strings.Join(entries, ", ") + "]\n"
+	if err := os.WriteFile(s.epp.endpoints+".new", []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Rename(s.epp.endpoints+".new", s.epp.endpoints); err != nil {
+		s.t.Fatal(err)
+	}
+	s.epp.waitFor(float64(len(entries)), "weir_ready_backends")
+}
+
+// listed are the entries of the scene's first n model servers.
+func (s *scene) listed(n int) []string {
+	var entries []string
+	for _, m := range s.models[:n] {
+		entries = append(entries, fmt.Sprintf("{ address: %q }", m.Address()))
+	}
+	return entries
+}
+
+// Two of three backends go away under load, and come back. The bounds follow the ready backends at once, the stock as
+// what runs ends; nobody is lost, nobody is stuck, and no backend that is gone gets anything new.
+func TestBackendsComeAndGo(t *testing.T) {
+	v := newValve()
+	s := start(t, setup{
+		models: []modelsim.Config{v.on(recorded(8)), v.on(recorded(8)), v.on(recorded(8))},
+		file:   true,
+	})
+	bounds := func(lower, watermark, upper float64) {
+		t.Helper()
+		s.epp.waitFor(lower, "weir_lower_bound")
+		s.epp.waitFor(watermark, "weir_watermark")
+		s.epp.waitFor(upper, "weir_upper_bound")
+	}
+	bounds(5.4, 6, 6.6)
+	var load sync.WaitGroup
+	var over atomic.Bool
+	var served atomic.Int64
+	for range 30 {
+		load.Go(func() {
+			for !over.Load() {
+				wantServed(t, "a loaded backend", s.send(ask{}))
+				served.Add(1)
+			}
+		})
+	}
+	s.epp.waitFor(7, "weir_stock_level") // below the upper bound of 6.6 arrivals pass: 7 of them
+	s.epp.waitFor(23, "weir_queue_length")
+	v.pass(30) // released below 5.4: six at a time
+	s.epp.waitFor(6, "weir_stock_level")
+	s.epp.waitFor(24, "weir_queue_length")
+
+	s.listEndpoints(s.listed(1)...)
+	bounds(1.8, 2, 2.2)
+	if n := s.epp.value("weir_stock_level"); n != 6 {
+		t.Errorf("the stock is %v: what runs at a backend that is gone still runs", n)
+	}
+	gone := len(s.models[1].Records()) + len(s.models[2].Records())
+	v.pass(30)
+	s.epp.waitFor(2, "weir_stock_level") // released below 1.8
+	s.epp.waitFor(28, "weir_queue_length")
+	if n := len(s.models[1].Records()) + len(s.models[2].Records()); n != gone {
+		t.Errorf("%d requests went to backends that were gone", n-gone)
+	}
+
+	s.listEndpoints(s.listed(3)...)
+	bounds(5.4, 6, 6.6)
+	s.epp.waitFor(6, "weir_stock_level") // at once, without a completion
+	s.epp.waitFor(24, "weir_queue_length")
+	v.pass(30)
+	if n := len(s.models[1].Records()) + len(s.models[2].Records()); n == gone {
+		t.Error("the backends that came back get nothing")
+	}
+	over.Store(true)
+	v.open()
+	load.Wait()
+	s.epp.settled()
+	if got := s.epp.outcomes(); len(got) != 1 || got["dispatched"] != int(served.Load()) {
+		t.Errorf("outcomes are %v, want all %d dispatched", got, served.Load())
+	}
+}
+
+// With no backend ready, who is admissible waits, and goes as soon as one comes.
+func TestHeldUntilABackendComes(t *testing.T) {
+	s := start(t, setup{models: []modelsim.Config{recorded(8)}, file: true})
+	s.listEndpoints()
+	s.epp.waitFor(0, "weir_upper_bound")
+	var held []*pending
+	for range 3 {
+		held = append(held, s.begin(ask{}))
+	}
+	s.epp.waitFor(3, "weir_queue_length")
+
+	s.listEndpoints(s.listed(1)...)
+	for _, p := range held {
+		wantServed(t, "a held request", p.wait())
+	}
+	s.epp.settled()
+}
+
+// None comes: the TTL is over.
+func TestHeldUntilTheTTL(t *testing.T) {
+	s := start(t, setup{
+		models: []modelsim.Config{recorded(8)}, file: true,
+		config: "fairRequestQueue: { queueTTL: 200ms }\n",
+	})
+	s.listEndpoints()
+	wantRejection(t, s.send(ask{}), rejection{status: 503, reason: "ttl-expired"})
+	s.epp.settled()
+}
+
+// What is passed on without queueing cannot wait either.
+func TestPassedOnWithoutBackends(t *testing.T) {
+	s := start(t, setup{models: []modelsim.Config{recorded(8)}, file: true})
+	s.listEndpoints()
+	wantRejection(t, s.send(ask{method: "GET", path: "/v1/models"}), rejection{status: 503, reason: "no-endpoint"})
+}
+
+// The endpoint-picker protocol wants an error at once where there is nobody to pick: holdWhenEmpty: false.
+func TestNotHeldWhenEmpty(t *testing.T) {
+	s := start(t, setup{
+		models: []modelsim.Config{recorded(8)}, file: true,
+		config: "requestQueueController: { holdWhenEmpty: false }\n",
+	})
+	wantServed(t, "with a backend", s.send(ask{}))
+	s.listEndpoints()
+	wantRejection(t, s.send(ask{}), rejection{status: 503, reason: "no-endpoint"})
+	s.epp.settled()
+}
+
+// Endpoints may serve some models only: a request goes where its model is, and at once away where nobody has it.
+func TestModelsOfEndpoints(t *testing.T) {
+	s := start(t, setup{
+		models: []modelsim.Config{recorded(8), recorded(8)}, file: true,
+		config: `models: [ { name: alias, targets: [ { name: tiny } ] } ]` + "\n",
+	})
+	s.listEndpoints()
+	s.listEndpoints(
+		fmt.Sprintf("{ address: %q, models: [tiny] }", s.models[0].Address()),
+		fmt.Sprintf("{ address: %q, models: [other] }", s.models[1].Address()))
+	for range 4 {
+		wantServed(t, "tiny", s.send(ask{}))
+		wantServed(t, "its alias", s.send(ask{body: chat("alias", false)}))
+		if got := s.send(ask{body: chat("other", false)}); got.status != 404 {
+			t.Errorf("other: got %d, want the model server's own 404", got.status)
+		}
+	}
+	if a, b := len(s.models[0].Records()), len(s.models[1].Records()); a != 8 || b != 4 {
+		t.Errorf("the servers got %d and %d requests, want 8 and 4", a, b)
+	}
+	wantRejection(t, s.send(ask{body: chat("nobody's", false)}), rejection{status: 503, reason: "no-endpoint"})
+	s.epp.settled()
+}
+
+// With probing a backend is ready after its first success, not before; one that dies is found out, and used again when
+// it is back.
+func TestProbedBackends(t *testing.T) {
+	cfg := recorded(8)
+	s := start(t, setup{
+		models: []modelsim.Config{cfg, cfg},
+		flags:  []string{"--probe-path=/health", "--probe-interval=100ms"},
+	})
+	s.epp.waitFor(2, "weir_ready_backends")
+
+	s.models[1].Close()
+	s.epp.waitFor(1, "weir_ready_backends")
+	s.epp.waitFor(2.2, "weir_upper_bound")
+	for range 4 {
+		wantServed(t, "with one backend", s.send(ask{}))
+	}
+	if n := len(s.models[0].Records()); n != 4 {
+		t.Errorf("the backend that is left got %d of 4", n)
+	}
+
+	cfg.Address = s.models[1].Address()
+	back, err := modelsim.Start(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(back.Close)
+	s.epp.waitFor(2, "weir_ready_backends")
+	for range 4 {
+		wantServed(t, "with two backends", s.send(ask{}))
+	}
+	if n := len(back.Records()); n != 2 {
+		t.Errorf("the backend that is back got %d of 4, want its half", n)
+	}
+}
+
+// What answers the probe with an error is not ready.
+func TestProbeThatFails(t *testing.T) {
+	s := start(t, setup{
+		models: []modelsim.Config{recorded(8)},
+		flags:  []string{"--probe-path=/no-such-page", "--probe-interval=100ms"},
+		config: "fairRequestQueue: { queueTTL: 500ms }\n",
+	})
+	wantRejection(t, s.send(ask{}), rejection{status: 503, reason: "ttl-expired"})
+	if n := s.epp.value("weir_ready_backends"); n != 0 {
+		t.Errorf("ready backends: %v, want 0", n)
+	}
+}
