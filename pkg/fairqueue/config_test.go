@@ -1,0 +1,82 @@
+package fairqueue
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestValidate names each field that is wrong, all at once.
+func TestValidate(t *testing.T) {
+	cfg := DefaultConfig()
+	if err := cfg.Validate(); err != nil {
+		t.Fatalf("the defaults: %v", err)
+	}
+	bad := Config{
+		TotalCapacity: 10, FlowCapacity: 11, FlowCapacities: map[string]int{"a": 0, "b": 12},
+		Weights: map[string]Weight{"a": MinWeight - 1, "b": MaxWeight + 1, "c": MaxWeight}, QueueTTL: 0, PromotionBudget: 1_000_001,
+		Tiers: []TierConfig{
+			{Name: "x"},
+			{Name: "x", Weight: -1, QueueTimeout: -time.Second, StarvationThreshold: -1, QueueSize: 1 << 40},
+			{},
+		},
+	}
+	err := bad.Validate()
+	if err == nil {
+		t.Fatal("no problem seen")
+	}
+	for _, want := range []string{
+		"fairRequestQueue.flowCapacity: 11", `flows.capacities["a"]: 0`, `flows.capacities["b"]: 12`, `flows.weights["a"]`,
+		`flows.weights["b"]`, "fairRequestQueue.queueTTL", "fairRequestQueue.promotionBudget: 1.000001", "tiers[1].name",
+		"tiers[1].weight", "tiers[1].queueTimeout", "tiers[1].starvationThreshold", "tiers[1].queueSize", "tiers[2].name",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\n\tdoes not name %q", err, want)
+		}
+	}
+	if strings.Contains(err.Error(), `flows.weights["c"]`) || strings.Contains(err.Error(), "tiers[0]") {
+		t.Errorf("%v\n\tnames what is right", err)
+	}
+	for _, tiers := range []int{0, maxTiers/2 + 1} {
+		cfg.Tiers = make([]TierConfig, tiers)
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "tiers: ") {
+			t.Errorf("%d tiers: %v", tiers, err)
+		}
+	}
+}
+
+// TestRefusedReloadChangesNothing: a queue that refuses a configuration is as it was, also with tiers that drain.
+func TestRefusedReloadChangesNothing(t *testing.T) {
+	q := queue(t, fourTiers(0))
+	mustPush(t, q, &Request{Flow: "f", Tier: 1, Cost: 1})
+	for name, change := range map[string]func(c *Config){
+		"capacity mode": func(c *Config) { c.CapacityMode = Reserved },
+		"tier mode":     func(c *Config) { c.TierMode = Weighted },
+		"discipline":    func(c *Config) { c.Discipline = OneFlow },
+		"invalid":       func(c *Config) { c.TotalCapacity = 0 },
+	} {
+		cfg := fourTiers(500_000)
+		cfg.Tiers = cfg.Tiers[:1]
+		change(&cfg)
+		if err := q.Reconfigure(cfg); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+		if len(q.Tiers()) != 4 || q.Tiers()[1].Removed || q.config.PromotionBudget != 0 || q.TierID("bulk") != 3 {
+			t.Errorf("%s: something changed", name)
+		}
+	}
+	// Tiers that drain take identifiers too: with all of them taken a reload is refused whole.
+	for generation := range 3 {
+		cfg := fourTiers(0)
+		cfg.Tiers = nil
+		for i := range maxTiers / 2 {
+			cfg.Tiers = append(cfg.Tiers, TierConfig{Name: strings.Repeat("x", generation*100+i+1), QueueSize: -1})
+		}
+		err := q.Reconfigure(cfg)
+		if (err != nil) != (generation > 0) { // 4 + 32, then 32 more do not fit
+			t.Errorf("generation %d: %v", generation, err)
+		}
+		var audit audit
+		audit.check(t, q)
+	}
+}
