@@ -1,0 +1,61 @@
+package integration
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// What a Weir with no request in it may have grown by since it was warm.
+const (
+	heapGrowth      = 8 << 20
+	goroutineGrowth = 12 // a few connections more, each with two or three
+	mostMemory      = 256 << 20
+)
+
+// resources are what epp holds, after a garbage collection.
+type resources struct {
+	heap, goroutines float64
+	streams          int // so far
+}
+
+// resources collects epp's garbage and measures it. It takes --enable-pprof, the only way to ask for a collection
+// from outside.
+func (e *epp) resources() resources {
+	e.t.Helper()
+	response, err := http.Get(e.metrics + "/debug/pprof/heap?gc=1")
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	_ = response.Body.Close()
+	if err != nil || response.StatusCode != 200 {
+		e.t.Fatalf("collecting garbage: %d %v", response.StatusCode, err)
+	}
+	return resources{
+		heap:       e.value("go_memstats_heap_alloc_bytes"),
+		goroutines: e.value("go_goroutines"),
+		streams:    int(e.value("weir_extproc_streams_total")),
+	}
+}
+
+// unburdened waits until heap and goroutines are back at what they were, and looks that no panic was caught and that
+// the memory was bounded meanwhile.
+func (e *epp) unburdened(base resources) {
+	e.t.Helper()
+	eventually(e.t, "memory and goroutines are back", func() error {
+		now := e.resources()
+		if now.heap > base.heap+heapGrowth || now.goroutines > base.goroutines+goroutineGrowth {
+			return fmt.Errorf("heap %.0f, was %.0f; goroutines %.0f, were %.0f",
+				now.heap, base.heap, now.goroutines, base.goroutines)
+		}
+		return nil
+	})
+	if n := e.value("weir_extproc_panics_total"); n != 0 {
+		e.t.Errorf("%v panics", n)
+	}
+	// Resident memory hardly ever falls, so this is about the most there was.
+	if n := e.value("process_resident_memory_bytes"); n > mostMemory {
+		e.t.Errorf("epp has %.0f MB, want at most %d", n/(1<<20), mostMemory>>20)
+	}
+}
