@@ -37,6 +37,7 @@ type RequestQueueController struct {
 	metrics *metrics
 	placer  Placer
 	poke    chan struct{} // wakes one popper
+	resize  chan struct{} // the number of poppers has changed
 	channel sync.Pool     // of chan struct{}, 1 deep and empty: what a waiter waits on
 
 	mu       sync.Mutex
@@ -84,6 +85,7 @@ func New(cfg Config, placer Placer, log logr.Logger) (*RequestQueueController, e
 		log: log, placer: placer, config: cfg, queue: queue,
 		ledger: stock.New(cfg.Stock),
 		poke:   make(chan struct{}, 1),
+		resize: make(chan struct{}, 1),
 		closed: map[fairqueue.Lane]Placement{},
 		jitter: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 	}
@@ -155,7 +157,7 @@ func (c *RequestQueueController) TryEnqueue(ctx context.Context, r *Request) (*L
 		rejection := l.rejection()
 		c.mu.Unlock()
 		return nil, l.series.rejected(l, rejection)
-	case stageNew, stageWaiting, stageGranted:
+	case stageNew, stageWaiting, stageGranted, stageStreaming:
 	}
 	l.series.waiting(1)
 	granted, maxWait := l.stage == stageGranted, l.queued.Expires().Sub(now)
@@ -283,15 +285,7 @@ func (c *RequestQueueController) SetBackends(ready []stock.Backend, commit func(
 		commit()
 	}
 	c.ledger.SetBackends(ready)
-	c.queue.OpenLanes()
-	clear(c.closed)
-	c.lanes = c.queue.Lanes(c.lanes[:0])
-	for _, r := range c.lanes {
-		if l := r.Owner.(*Lease); !c.placer.HasReady(l.placement) {
-			c.queue.CloseLane(r, true)
-		}
-	}
-	clear(c.lanes)
+	c.reopen()
 	c.pump(now)
 	c.arm(now)
 }

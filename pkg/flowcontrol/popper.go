@@ -10,17 +10,29 @@ import (
 // completed without it; what needs it is time: expiry, starvation, and the retry after an unexpected error.
 func (c *RequestQueueController) Run(ctx context.Context) error {
 	var poppers sync.WaitGroup
-	for range c.config.NumPoppers {
-		poppers.Go(func() {
-			for {
-				select {
-				case <-c.poke:
-					c.popOnce()
-				case <-ctx.Done():
-					return
-				}
-			}
-		})
+	var stops []context.CancelFunc
+	for {
+		c.mu.Lock()
+		want := c.config.NumPoppers
+		c.mu.Unlock()
+		for len(stops) < want {
+			life, stop := context.WithCancel(ctx)
+			stops = append(stops, stop)
+			poppers.Go(func() { c.parkPopper(life) })
+		}
+		for len(stops) > want {
+			stops[len(stops)-1]()
+			stops = stops[:len(stops)-1]
+		}
+		select {
+		case <-c.resize:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	for _, stop := range stops {
+		stop()
 	}
 	poppers.Wait()
 	c.mu.Lock()
@@ -28,6 +40,26 @@ func (c *RequestQueueController) Run(ctx context.Context) error {
 	c.armed = time.Time{}
 	c.mu.Unlock()
 	return nil
+}
+
+// parkPopper is one popper.
+func (c *RequestQueueController) parkPopper(ctx context.Context) {
+	for {
+		select {
+		case <-c.poke:
+			c.popOnce()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// resizePoppers tells Run that the configured number may have changed.
+func (c *RequestQueueController) resizePoppers() {
+	select {
+	case c.resize <- struct{}{}:
+	default:
+	}
 }
 
 // wakePopper wakes one popper; if one is about to wake already, that is enough.

@@ -1,0 +1,54 @@
+package flowcontrol
+
+import "testing"
+
+// A flow at its cap waits without blocking others, neither in the queue nor from a bypass.
+func TestAFlowAtItsCapBlocksNobody(t *testing.T) {
+	change := func(c *Config) { c.Stock.SlotsPerBackend = 4; c.MaxInFlightPerFlow = 2 }
+	inBubble(t, ready(1), change, func(b *bench) {
+		var heavy []*arrival
+		for range 4 {
+			heavy = append(heavy, b.arrives(b.t.Context(), one("heavy")))
+		}
+		b.want(heavy[1], "dispatched")
+		b.want(heavy[2], "waits")
+		light := b.arrives(b.t.Context(), one("light"))
+		b.want(light, "dispatched")
+		if _, queued := light.lease.Queued(); queued {
+			b.t.Error("the light flow waited behind a flow at its cap")
+		}
+		complete(heavy[0].lease)
+		b.want(heavy[2], "dispatched")
+		b.want(heavy[3], "waits")
+		complete(heavy[1].lease)
+		b.want(heavy[3], "dispatched")
+		complete(heavy[2].lease)
+		complete(heavy[3].lease)
+		complete(light.lease)
+	})
+}
+
+// The cap at each endpoint sends the flow's next request elsewhere, and parks it when it is at its cap everywhere.
+func TestCapAtEachEndpoint(t *testing.T) {
+	change := func(c *Config) { c.Stock.SlotsPerBackend = 4; c.MaxInFlightPerFlowPerBackend = 1 }
+	inBubble(t, ready(2), change, func(b *bench) {
+		first, second := b.arrives(b.t.Context(), one("a")), b.arrives(b.t.Context(), one("a"))
+		if first.lease.Endpoint() == second.lease.Endpoint() {
+			b.t.Error("both at one endpoint")
+		}
+		third := b.arrives(b.t.Context(), one("a"))
+		b.want(third, "waits")
+		other := b.arrives(b.t.Context(), one("b"))
+		b.want(other, "dispatched")
+		complete(other.lease) // somebody else's room does not help
+		b.want(third, "waits")
+		freed := second.lease.Endpoint()
+		complete(second.lease)
+		b.want(third, "dispatched")
+		if third.lease.Endpoint() != freed {
+			b.t.Error("placed where the flow is at its cap")
+		}
+		complete(first.lease)
+		complete(third.lease)
+	})
+}

@@ -1,0 +1,54 @@
+package flowcontrol
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// Reconfigure changes the configuration of the running controller: all of it, or on an error nothing. Waiters keep
+// their places and deadlines, leases and counters stay; a tier that is listed no more keeps its rank, takes no arrivals
+// and drains. commit, if not nil, is called under the lock with the new band, so that the Placer's bounds change in the
+// same step. The tier mode, the capacity mode and the discipline cannot change; MaxLabels stays what it was.
+func (c *RequestQueueController) Reconfigure(cfg Config, commit func(stock.Config)) error {
+	if err := cfg.Validate(); err != nil {
+		return fmt.Errorf("flowcontrol: configuration: %w", err)
+	}
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue.Forget(fairqueue.TierSet(c.ledger.InUse()))
+	if err := c.queue.Reconfigure(cfg.Queue); err != nil {
+		return fmt.Errorf("flowcontrol: configuration: %w", err)
+	}
+	c.config = cfg
+	c.ledger.Configure(cfg.Stock)
+	if commit != nil {
+		commit(cfg.Stock)
+	}
+	c.victims.reorder(cfg.VictimOrder)
+	c.arrange()
+	for key := range c.flows.live { // caps may be gone or wider
+		c.queue.UnparkFlow(key.tier, key.flow)
+	}
+	c.reopen()
+	c.resizePoppers()
+	c.pump(now)
+	c.arm(now)
+	return nil
+}
+
+// reopen looks at every lane again, after the endpoints or the bounds have changed.
+func (c *RequestQueueController) reopen() {
+	c.queue.OpenLanes()
+	clear(c.closed)
+	c.lanes = c.queue.Lanes(c.lanes[:0])
+	for _, r := range c.lanes {
+		if l := r.Owner.(*Lease); !c.placer.HasReady(l.placement) {
+			c.queue.CloseLane(r, true)
+		}
+	}
+	clear(c.lanes)
+}
