@@ -177,6 +177,13 @@ func (d *definitions) compare(t *testing.T, l *Ledger) {
 	if want := idle || stock.Cmp(upper) < 0; l.BelowUpper() != want {
 		t.Fatalf("stock %v, upper bound %v: %t", stock, upper, l.BelowUpper())
 	}
+	for n := range 4 {
+		without := big.NewRat(int64(len(d.held)-n), 1)
+		want := len(d.backends) > 0 && (len(d.held) <= n || without.Cmp(upper) < 0)
+		if l.BelowUpperWithout(n) != want {
+			t.Fatalf("stock %v without %d, upper bound %v: %t", stock, n, upper, !want)
+		}
+	}
 	capacity := ceil(upper)
 	cost := int64(0)
 	for _, lease := range d.held {
@@ -190,8 +197,9 @@ func (d *definitions) compare(t *testing.T, l *Ledger) {
 		desired := ceil(new(big.Rat).Mul(big.NewRat(int64(r.PerSlot), 1_000_000), big.NewRat(int64(capacity), 1)))
 		reserved := min(capacity, max(r.Floor, desired), remaining)
 		remaining -= reserved
-		if l.Reserved(r.Tier) != reserved || l.Available(r.Tier) != max(0, free) {
-			t.Fatalf("tier %d: reserved %d (%d), available %d (%d)", r.Tier, l.Reserved(r.Tier), reserved, l.Available(r.Tier), max(0, free))
+		if l.Reserved(r.Tier) != reserved || l.Headroom(r.Tier) != free || l.Available(r.Tier) != max(0, free) {
+			t.Fatalf("tier %d: reserved %d (%d), headroom %d (%d), available %d",
+				r.Tier, l.Reserved(r.Tier), reserved, l.Headroom(r.Tier), free, l.Available(r.Tier))
 		}
 		free -= max(0, reserved-d.inflight(r.Tier))
 	}
