@@ -3,6 +3,7 @@ package app
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -69,6 +70,7 @@ func exportedMetrics(t *testing.T) map[string]string {
 	d := &descriptions{metrics: map[string]string{}}
 	for _, c := range a.controller.Collectors() {
 		d.add(c)
+		d.addFields(c)
 	}
 	// A second stream server, only for what it registers.
 	if _, err := extproc.NewServer(extprocConfig(&a.document), extproc.Dependencies{
@@ -113,6 +115,26 @@ func (d *descriptions) add(c prometheus.Collector) {
 		} else {
 			d.metrics[desc.String()] = "cannot be read"
 		}
+	}
+}
+
+// addFields notes the descriptions that a collector of our own holds in its fields: one that describes itself by
+// collecting is silent about a metric without an event.
+func (d *descriptions) addFields(c prometheus.Collector) {
+	v := reflect.ValueOf(c)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return
+	}
+	for _, f := range v.Elem().Fields() {
+		if f.Type() != reflect.TypeFor[*prometheus.Desc]() || f.IsNil() {
+			continue
+		}
+		var labels []string
+		names := f.Elem().FieldByName("variableLabels").Elem().FieldByName("names")
+		for i := range names.Len() {
+			labels = append(labels, names.Index(i).String())
+		}
+		d.metrics[f.Elem().FieldByName("fqName").String()] = sortedLabels(strings.Join(labels, ","))
 	}
 }
 
