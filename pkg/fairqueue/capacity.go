@@ -49,7 +49,7 @@ func (q *FairRequestQueue) admit(t *tier, key string, cost Cost) (displaced *Req
 
 // guaranteed says whether t's flows have their capacity reserved and its requests are never displaced.
 func (q *FairRequestQueue) guaranteed(t *tier) bool {
-	return q.config.CapacityMode == Shared && q.config.GuaranteedTop && t == q.top
+	return q.config.CapacityMode == Shared && q.config.TierMode == Strict && q.config.GuaranteedTop && t == q.top
 }
 
 // reserved is the room that tracked flows have reserved: all of them, or those of the guaranteed tier.

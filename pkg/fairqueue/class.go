@@ -6,7 +6,8 @@ type class struct {
 	virtual VirtualTime
 	lanes   map[Lane]*classLane
 	open    heap[*classLane] // lanes that are open and have a flow that is not parked
-	aged    heap[*laneAge]   // lanes that are not dead and have a flow that is not parked
+	aged    heap[*laneAge]   // lanes that are not dead and have a flow that is not parked; only if guarded
+	guarded bool             // the starvation guard asks for ages
 	stuck   int              // Σ stuck of the lanes
 }
 
@@ -30,7 +31,9 @@ func (c *class) oldest() *Request {
 func (c *class) settle(fl *flowLane) {
 	waiting := fl.line.n > 0 && !fl.parked
 	member(&fl.lane.flows, fl, waiting)
-	member(&fl.lane.ages, &fl.age, waiting)
+	if c.guarded {
+		member(&fl.lane.ages, &fl.age, waiting)
+	}
 	c.settleLane(fl.lane)
 }
 
@@ -38,7 +41,9 @@ func (c *class) settle(fl *flowLane) {
 func (c *class) settleLane(l *classLane) {
 	some := l.flows.len() > 0
 	member(&c.open, l, some && l.state == laneOpen)
-	member(&c.aged, &l.oldest, some && l.state != laneDead)
+	if c.guarded {
+		member(&c.aged, &l.oldest, some && l.state != laneDead)
+	}
 }
 
 // count changes the numbers of a lane: n waiting requests, capped of them behind a parked flow.
@@ -55,4 +60,18 @@ func (c *class) setState(l *classLane, s laneState) {
 	l.state = s
 	c.stuck += l.stuck()
 	c.settleLane(l)
+}
+
+// guard begins or ends the keeping of ages; it looks at every flow once.
+func (c *class) guard(on bool) {
+	if c.guarded == on {
+		return
+	}
+	c.guarded = on
+	for _, l := range c.lanes {
+		for _, e := range l.flows.items {
+			member(&l.ages, &e.of.age, on)
+		}
+		member(&c.aged, &l.oldest, on && l.ages.len() > 0 && l.state != laneDead)
+	}
 }

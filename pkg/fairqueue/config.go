@@ -56,7 +56,7 @@ type Config struct {
 	// PromotionBudget is the share of dispatches, in millionths, that starved heads may take; a million: unlimited.
 	PromotionBudget int64
 	// GuaranteedTop makes the highest tier guaranteed in shared mode: never displaced, each of its flows with its
-	// capacity reserved. Otherwise it is like the others.
+	// capacity reserved. Otherwise it is like the others. In Weighted mode none is: each has its share of the queue.
 	GuaranteedTop bool
 	// Tiers, highest first; at least one.
 	Tiers []TierConfig

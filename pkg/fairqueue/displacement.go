@@ -19,20 +19,28 @@ type shedding struct {
 	node   shareNode
 }
 
-// heavy orders flows by queued cost over weight, largest first.
+// heavy orders flows by queued cost over weight, largest first; what is less than 2^-20 apart counts as equal.
 type heavy struct {
 	of *flow
 	at int
 }
 
-func (h *heavy) before(o *heavy) bool {
-	if c := compareRatio(h.of.cost, h.of.weight, o.of.cost, o.of.weight); c != 0 {
-		return c > 0
-	}
-	return h.of.shed.id < o.of.shed.id
+func (h *heavy) key() key {
+	return key{-heaviness(h.of.cost, h.of.weight), h.of.shed.id} // the largest first
 }
 
 func (h *heavy) slot() *int { return &h.at }
+
+// heaviness is cost/weight in fixed point with virtualBits binary digits, rounded down, at most 2^62.
+func heaviness(cost int64, w Weight) uint64 {
+	const most = 1 << 62
+	hi, lo := bits.Mul64(uint64(cost), uint64(WeightOne)<<virtualBits)
+	if hi >= uint64(w) {
+		return most
+	}
+	quo, _ := bits.Div64(hi, lo, uint64(w))
+	return min(quo, most)
+}
 
 // compareRatio compares a/v with b/w exactly.
 func compareRatio(a int64, v Weight, b int64, w Weight) int {

@@ -34,9 +34,9 @@ func checkInvariants(q *FairRequestQueue) (err error) {
 	if len(q.due.items) != len(waiting) {
 		fail("%d requests wait, %d have a deadline", len(waiting), len(q.due.items))
 	}
-	for _, r := range q.due.items {
-		if !waiting[r] {
-			fail("request %d has a deadline, but does not wait", r.seq)
+	for _, e := range q.due.items {
+		if !waiting[e.of] {
+			fail("request %d has a deadline, but does not wait", e.of.seq)
 		}
 	}
 	if top := q.top; top == nil || top.removed {
@@ -50,13 +50,17 @@ func checkInvariants(q *FairRequestQueue) (err error) {
 
 type failf func(format string, args ...any)
 
-func heapProblem[T heapItem[T]](h *heap[T], name string, fail failf) {
+func heapProblem[T heapItem](h *heap[T], name string, fail failf) {
 	for i, x := range h.items {
-		if *x.slot() != i+1 {
-			fail("%s: the element at %d believes to be at %d", name, i, *x.slot()-1)
+		if *x.of.slot() != i+1 {
+			fail("%s: the element at %d believes to be at %d", name, i, *x.of.slot()-1)
 			return
 		}
-		if parent := h.items[max(0, i-1)/heapArity]; x.before(parent) {
+		if x.key != x.of.key() {
+			fail("%s: the element at %d lies there by %v, its key is %v", name, i, x.key, x.of.key())
+			return
+		}
+		if parent := h.items[max(0, i-1)/heapArity]; x.key.before(parent.key) {
 			fail("%s: the element at %d is before its parent", name, i)
 			return
 		}
@@ -94,7 +98,7 @@ func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail f
 		if in := within(&c.open, l); in != (some && l.state == laneOpen) {
 			fail("lane %q: state %d, flows %t, among the open ones %t", name, l.state, some, in)
 		}
-		if in := within(&c.aged, &l.oldest); in != (some && l.state != laneDead) {
+		if in := within(&c.aged, &l.oldest); in != (c.guarded && some && l.state != laneDead) {
 			fail("lane %q: state %d, flows %t, among the aged ones %t", name, l.state, some, in)
 		}
 	}
@@ -113,9 +117,9 @@ func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail f
 	}
 }
 
-func within[T heapItem[T]](h *heap[T], x T) bool {
+func within[T heapItem](h *heap[T], x T) bool {
 	i := *x.slot() - 1
-	return i >= 0 && i < len(h.items) && h.items[i].slot() == x.slot()
+	return i >= 0 && i < len(h.items) && h.items[i].of.slot() == x.slot()
 }
 
 // flowProblem checks a flow with its lines.
@@ -149,7 +153,7 @@ func flowProblem(q *FairRequestQueue, t *tier, f *flow, waiting map[*Request]boo
 		if tag := t.discipline.tag(f, fl.line.first); fl.tag != tag {
 			fail("flow %q lane %q: tag %d, want %d", f.key, fl.lane.name, fl.tag, tag)
 		}
-		if in := within(&fl.lane.flows, fl); in == fl.parked || in != within(&fl.lane.ages, &fl.age) {
+		if in := within(&fl.lane.flows, fl); in == fl.parked || (in && fl.lane.class.guarded) != within(&fl.lane.ages, &fl.age) {
 			fail("flow %q lane %q: parked %t, in its lane's heap %t", f.key, fl.lane.name, fl.parked, in)
 		}
 		queued += n

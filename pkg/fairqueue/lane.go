@@ -11,12 +11,7 @@ type flowLane struct {
 	age    age
 }
 
-func (l *flowLane) before(o *flowLane) bool {
-	if l.tag != o.tag {
-		return l.tag.before(o.tag)
-	}
-	return l.line.first.seq < o.line.first.seq
-}
+func (l *flowLane) key() key { return key{uint64(l.tag), l.line.first.seq} }
 
 func (l *flowLane) slot() *int { return &l.at }
 
@@ -26,7 +21,7 @@ type age struct {
 	at int
 }
 
-func (a *age) before(o *age) bool { return a.of.line.first.seq < o.of.line.first.seq }
+func (a *age) key() key { return key{seq: a.of.line.first.seq} }
 
 func (a *age) slot() *int { return &a.at }
 
@@ -45,14 +40,14 @@ type classLane struct {
 	name   Lane
 	state  laneState
 	flows  heap[*flowLane] // those not parked
-	ages   heap[*age]      // the same ones
+	ages   heap[*age]      // the same ones, where the tier has a starvation threshold
 	queued int             // waiting requests
 	capped int             // of these, those of parked flowLanes
 	at     int             // slot in the class's heap of open lanes
 	oldest laneAge
 }
 
-func (c *classLane) before(o *classLane) bool { return c.flows.min().before(o.flows.min()) }
+func (c *classLane) key() key { return c.flows.items[0].key }
 
 func (c *classLane) slot() *int { return &c.at }
 
@@ -62,7 +57,7 @@ type laneAge struct {
 	at int
 }
 
-func (a *laneAge) before(o *laneAge) bool { return a.of.ages.min().before(o.of.ages.min()) }
+func (a *laneAge) key() key { return a.of.ages.items[0].key }
 
 func (a *laneAge) slot() *int { return &a.at }
 
@@ -76,7 +71,7 @@ func (c *classLane) stuck() int {
 }
 
 // member puts x into h, takes it out, or restores its place, so that x is in h exactly when it should be.
-func member[T heapItem[T]](h *heap[T], x T, want bool) {
+func member[T heapItem](h *heap[T], x T, want bool) {
 	switch in := h.contains(x); {
 	case want && in:
 		h.fix(x)

@@ -5,7 +5,7 @@ import "math/big"
 // admit decides whether w has room, and who leaves for it.
 func (o *oracle) admit(w *waiter) (displaced *waiter, err error) {
 	t := w.tier
-	top := t == o.top() && o.cfg.CapacityMode == Shared && o.cfg.GuaranteedTop
+	top := t == o.top() && o.cfg.CapacityMode == Shared && o.cfg.TierMode == Strict && o.cfg.GuaranteedTop
 	if t.cfg.QueueSize == 0 {
 		return nil, ErrTooManyFlows // it never queues
 	}

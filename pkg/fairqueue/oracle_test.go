@@ -48,7 +48,10 @@ type waiter struct {
 }
 
 func newOracle(cfg Config) *oracle {
-	o := &oracle{cfg: cfg, credit: 1_000_000}
+	o := &oracle{cfg: cfg}
+	if cfg.PromotionBudget > 0 { // a budget of 0 is none at all
+		o.credit = 1_000_000
+	}
 	for i, tc := range cfg.Tiers {
 		o.tiers = append(o.tiers, newOracleTier(i, tc))
 	}

@@ -52,12 +52,7 @@ func (r *Request) TTLOver(now time.Time) bool {
 	return !now.Before(r.expires) && r.Expires().Equal(r.expires)
 }
 
-func (r *Request) before(o *Request) bool {
-	if r.due != o.due {
-		return r.due < o.due
-	}
-	return r.seq < o.seq
-}
+func (r *Request) key() key { return key{uint64(r.due), r.seq} }
 
 func (r *Request) slot() *int { return &r.dueSlot }
 

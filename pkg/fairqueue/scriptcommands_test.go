@@ -230,7 +230,8 @@ func (s *script) print() {
 	s.say("%d waiting, %d flows", s.queue().Len(), s.q.Flows())
 	for _, t := range s.q.tiers {
 		flows := map[string][]*Request{}
-		for _, r := range s.q.due.items {
+		for _, e := range s.q.due.items {
+			r := e.of
 			if r.at.flow.tier == t {
 				flows[r.at.flow.key] = append(flows[r.at.flow.key], r)
 			}

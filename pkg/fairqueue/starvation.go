@@ -18,7 +18,13 @@ type budget struct {
 	credit int64 // millionths of a promotion
 }
 
-func newBudget(share int64) budget { return budget{share: share, credit: promotionCost} }
+// newBudget starts with one promotion, unless there is to be none.
+func newBudget(share int64) budget {
+	if share == 0 {
+		return budget{}
+	}
+	return budget{share: share, credit: promotionCost}
+}
 
 func (b *budget) unlimited() bool { return b.share >= budgetUnlimited }
 
