@@ -60,6 +60,7 @@ type setup struct {
 // scene is a running Envoy, Weir and its model servers.
 type scene struct {
 	t      *testing.T
+	with   setup
 	models []*modelsim.Server
 	epp    *epp
 	envoys []*envoyrun.Envoy
@@ -79,6 +80,7 @@ func start(t *testing.T, with setup) *scene {
 	if with.envoys == nil {
 		with.envoys = []string{"recommended"}
 	}
+	s.with = with
 	addresses := make([]string, len(with.models))
 	for i, cfg := range with.models {
 		m, err := modelsim.Start(cfg)

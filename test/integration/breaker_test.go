@@ -1,0 +1,69 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// defaultBreaker is how many requests Envoy lets a cluster have when nobody raises it.
+const defaultBreaker = 1024
+
+// Each request that waits is one on Envoy's cluster for Weir, and Envoy's default circuit breaker lets 1,024 of them
+// be: what is beyond never comes to Weir, which can only see that the number of its streams stands still at exactly
+// that. It says so, once, with the remedy.
+func TestDefaultCircuitBreakerIsNoticed(t *testing.T) {
+	s := start(t, setup{
+		envoys: []string{"fail-closed"},
+		models: []modelsim.Config{slow()},
+		config: "fairRequestQueue: { totalCapacity: 5000, flowCapacity: 5000, queueTTL: 10m }\n",
+		edit: func(b envoyrun.Bootstrap) error {
+			delete(b.Cluster(envoyrun.WeirCluster), "circuit_breakers")
+			return nil
+		},
+	})
+	warnings := func() int {
+		return strings.Count(s.epp.log.String(), "the number of streams stands at exactly 1024")
+	}
+	var held []*pending
+	for range defaultBreaker {
+		held = append(held, s.begin(ask{}))
+	}
+	s.epp.waitFor(defaultBreaker, "weir_extproc_streams")
+	if n := warnings(); n != 0 {
+		t.Errorf("warned %d times when 1,024 were reached for the first time, which may be chance", n)
+	}
+
+	// What is beyond is answered by Envoy, and Weir does not see it.
+	for range 20 {
+		if got := s.send(ask{}); got.status != 503 || got.reason() != "" {
+			t.Fatalf("beyond the breaker: %d %q %v", got.status, got.reason(), got.err)
+		}
+	}
+
+	// One goes, one comes: with more than 1,024 who want to, the number never rises above it.
+	for i := range 20 {
+		held[i].cancel()
+		s.epp.waitFor(defaultBreaker-1, "weir_extproc_streams")
+		held = append(held, s.begin(ask{}))
+		s.epp.waitFor(defaultBreaker, "weir_extproc_streams")
+	}
+	eventually(t, "a warning", func() error {
+		if n := warnings(); n != 1 {
+			return fmt.Errorf("%d warnings, want 1", n)
+		}
+		return nil
+	})
+	for _, remedy := range []string{"circuit_breakers", "max_requests"} {
+		if !strings.Contains(s.epp.log.String(), remedy) {
+			t.Errorf("the warning does not say %s", remedy)
+		}
+	}
+	for _, p := range held {
+		p.cancel()
+	}
+	s.epp.settled()
+}

@@ -1,0 +1,115 @@
+package integration
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// A Weir that fails open is missed, but traffic goes on: what waited and what comes goes to the least loaded model
+// server, and what runs is not touched.
+func TestDeadWeirFailsOpen(t *testing.T) {
+	s := start(t, setup{models: []modelsim.Config{modelsim.Fixed(8, 300*time.Millisecond)}, config: oneAtATime("1s")})
+	streamed := s.begin(ask{body: chat("tiny", true)})
+	s.running(1)
+	waiting := s.queue(5)
+
+	s.epp.kill()
+	for i, p := range waiting {
+		if got := p.wait(); got.status != 200 || got.err != nil {
+			t.Errorf("waiting %d: got %d %v %s", i, got.status, got.err, got.body)
+		}
+	}
+	if got := streamed.wait(); got.status != 200 || !strings.Contains(got.body, "[DONE]") {
+		t.Errorf("running: got %d %v %s", got.status, got.err, got.body)
+	}
+	if got := s.send(ask{}); got.status != 200 {
+		t.Errorf("new: got %d %v %s", got.status, got.err, got.body)
+	}
+
+	// Nobody but Weir names a destination, also while it is away.
+	stranger, err := modelsim.Start(modelsim.Fixed(1, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stranger.Close)
+	forged := s.send(ask{header: []string{"x-gateway-destination-endpoint", stranger.Address()}})
+	if n := stranger.Stats().Started; forged.status != 200 || n != 0 {
+		t.Errorf("forged destination: got %d, and the stranger %d requests", forged.status, n)
+	}
+
+	s.restart()
+	s.servedByWeir()
+}
+
+// Who must never bypass the queue fails closed: without Weir everything is 503, until it is back.
+func TestDeadWeirFailsClosed(t *testing.T) {
+	s := start(t, setup{
+		envoys: []string{"fail-closed"},
+		models: []modelsim.Config{modelsim.Fixed(8, 5*time.Millisecond)}, config: oneAtATime("1s"),
+	})
+	s.models[0].Inject(1, modelsim.Quirk{HeaderDelay: time.Hour})
+	running := s.begin(ask{})
+	s.running(1)
+	waiting := s.queue(5)
+
+	s.epp.kill()
+	for i, p := range append(waiting, running) {
+		if got := p.wait(); got.status != 503 && got.err == nil {
+			t.Errorf("%d: got %d %v %s, want 503", i, got.status, got.err, got.body)
+		}
+	}
+	if got := s.send(ask{}); got.status != 503 || got.reason() != "" {
+		t.Errorf("new: got %d %q %v", got.status, got.reason(), got.err)
+	}
+	if n := s.models[0].Stats().Started; n != 1 {
+		t.Errorf("the model server saw %d requests, want the one that was dispatched", n)
+	}
+	s.running(0)
+
+	s.restart()
+	s.servedByWeir()
+}
+
+// kill ends epp at once, without a word.
+func (e *epp) kill() {
+	e.t.Helper()
+	if err := e.cmd.Process.Kill(); err != nil {
+		e.t.Fatal(err)
+	}
+	<-e.done
+}
+
+// restart starts another epp where the dead one was, which is where Envoy looks for it.
+func (s *scene) restart() {
+	s.t.Helper()
+	_, port, err := net.SplitHostPort(s.epp.address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	addresses := make([]string, len(s.models))
+	for i, m := range s.models {
+		addresses[i] = m.Address()
+	}
+	with := s.with
+	with.flags = append(slices.Clip(with.flags), "--grpc-port="+port) // the last one counts
+	s.epp = startEPP(s.t, with, addresses)
+}
+
+// servedByWeir waits for the first request that goes through Weir again.
+func (s *scene) servedByWeir() {
+	s.t.Helper()
+	eventually(s.t, "served by the new Weir", func() error {
+		got := s.send(ask{})
+		if s.epp.outcomes()["dispatched"] == 0 || got.status != 200 {
+			return fmt.Errorf("got %d, outcomes %v", got.status, s.epp.outcomes())
+		}
+		return nil
+	})
+	s.epp.settled()
+}
