@@ -86,7 +86,7 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 
 func (c *RequestQueueController) tierAccounts(tiers []tierAccount) []tierAccount {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	for _, t := range c.queue.Tiers() {
 		tiers = append(tiers, tierAccount{
 			name: t.Name, queued: t.Queued, inflight: c.ledger.Inflight(t.ID),
@@ -99,7 +99,7 @@ func (c *RequestQueueController) tierAccounts(tiers []tierAccount) []tierAccount
 // preemptions are the counts by names of the victim's and the preemptor's tier.
 func (c *RequestQueueController) preemptions() map[[2]string]uint64 {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	names := map[int]string{}
 	for _, t := range c.queue.Tiers() {
 		names[t.ID] = t.Name

@@ -58,7 +58,8 @@ type RequestQueueController struct {
 	byRank   []int                // of all tiers, with those that drain
 	preempts fairqueue.TierSet    // the tiers that may preempt
 	victims  victims
-	full     []Endpoint // reused
+	full     []Endpoint      // reused
+	wakes    []chan struct{} // of those with a verdict, woken by unlock
 	jitter   *rand.Rand
 	failure  error // of the pump, for the popper to log
 	fault    func(where string) error
@@ -150,18 +151,18 @@ func (c *RequestQueueController) TryEnqueue(ctx context.Context, r *Request) (*L
 	c.admit(now, l)
 	switch l.stage {
 	case stageSent:
-		c.mu.Unlock()
+		c.unlock()
 		l.series.bypassed(l)
 		return l, nil
 	case stageEnded:
 		rejection := l.rejection()
-		c.mu.Unlock()
+		c.unlock()
 		return nil, l.series.rejected(l, rejection)
 	case stageNew, stageWaiting, stageGranted, stageStreaming:
 	}
 	l.series.waiting(1)
 	granted, maxWait := l.stage == stageGranted, l.queued.Expires().Sub(now)
-	c.mu.Unlock()
+	c.unlock()
 	if !granted {
 		if r.OnQueued != nil {
 			r.OnQueued(maxWait)
@@ -176,7 +177,7 @@ func (c *RequestQueueController) TryEnqueue(ctx context.Context, r *Request) (*L
 func (c *RequestQueueController) verdict(ctx context.Context, l *Lease, since time.Time) (*Lease, error) {
 	c.mu.Lock()
 	for l.stage == stageWaiting && ctx.Err() == nil {
-		c.mu.Unlock()
+		c.unlock()
 		l.await(ctx)
 		c.mu.Lock()
 	}
@@ -199,7 +200,7 @@ func (c *RequestQueueController) verdict(ctx context.Context, l *Lease, since ti
 	if l.stage == stageEnded {
 		rejection = l.rejection()
 	}
-	c.mu.Unlock()
+	c.unlock()
 	select { // the channel goes back empty
 	case <-woken:
 	default:
@@ -250,7 +251,7 @@ func (c *RequestQueueController) Refuse(model, targetModel string, err error) *R
 		now := time.Now()
 		c.mu.Lock()
 		r.RetryAfter = c.backoff.place(now, 0)
-		c.mu.Unlock()
+		c.unlock()
 	}
 	s := c.metrics.of(model, targetModel)
 	return s.rejected(nil, r)
@@ -267,7 +268,7 @@ func (c *RequestQueueController) PassOn(r *Request) (*Lease, error) {
 	if l.stage == stageEnded {
 		rejection = l.rejection()
 	}
-	c.mu.Unlock()
+	c.unlock()
 	if rejection != nil {
 		return nil, l.series.rejected(l, rejection)
 	}
@@ -280,7 +281,7 @@ func (c *RequestQueueController) PassOn(r *Request) (*Lease, error) {
 func (c *RequestQueueController) SetBackends(ready []stock.Backend, commit func()) {
 	now := time.Now()
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	if commit != nil {
 		commit()
 	}

@@ -6,7 +6,7 @@ import "time"
 func (c *RequestQueueController) Drain() {
 	now := time.Now()
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	c.draining = true
 	for _, r := range c.queue.Drain(nil) {
 		l := r.Owner.(*Lease)
@@ -38,7 +38,7 @@ type State struct {
 // State returns the accounts at this moment.
 func (c *RequestQueueController) State() State {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	band := c.ledger.Band()
 	return State{
 		Queued: c.queue.Len(), Flows: c.queue.Flows(), Stock: c.ledger.Stock(), Cost: c.ledger.Cost(),

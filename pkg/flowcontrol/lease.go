@@ -69,7 +69,7 @@ func (l *Lease) OnFirstByte() error {
 	}
 	c := l.controller
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	switch l.stage {
 	case stageSent:
 		l.stage = stageStreaming
@@ -95,7 +95,7 @@ func (l *Lease) OnRequestComplete(done Completion) {
 		if preempted {
 			rejection = l.rejection()
 		}
-		c.mu.Unlock()
+		c.unlock()
 		if preempted {
 			l.series.preempted(l, rejection)
 		}
@@ -108,7 +108,7 @@ func (l *Lease) OnRequestComplete(done Completion) {
 		c.pump(now)
 		c.arm(now)
 	}
-	c.mu.Unlock()
+	c.unlock()
 	l.series.completed(l, done)
 }
 
@@ -150,12 +150,27 @@ func (l *Lease) end(err error, retry time.Duration) {
 	l.wake()
 }
 
-// wake lets the request's goroutine look for the verdict. It never blocks: one wake-up that was not yet noticed is
-// enough, since the verdict is looked up under the lock.
+// wake lets the request's goroutine look for the verdict, when the lock is given back.
 func (l *Lease) wake() {
-	select {
-	case l.woken <- struct{}{}:
-	default:
+	if l.woken != nil {
+		l.controller.wakes = append(l.controller.wakes, l.woken)
+	}
+}
+
+// unlock gives the lock back and then wakes those that have a verdict: woken earlier they would only run into the
+// lock. A channel may have been given to another waiter meanwhile; that one finds no verdict and waits on. It never
+// blocks: one wake-up that was not yet noticed is enough.
+func (c *RequestQueueController) unlock() {
+	var few [4]chan struct{}
+	wakes := append(few[:0], c.wakes...)
+	clear(c.wakes)
+	c.wakes = c.wakes[:0]
+	c.mu.Unlock()
+	for _, woken := range wakes {
+		select {
+		case woken <- struct{}{}:
+		default:
+		}
 	}
 }
 

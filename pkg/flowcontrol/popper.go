@@ -14,7 +14,7 @@ func (c *RequestQueueController) Run(ctx context.Context) error {
 	for {
 		c.mu.Lock()
 		want := c.config.NumPoppers
-		c.mu.Unlock()
+		c.unlock()
 		for len(stops) < want {
 			life, stop := context.WithCancel(ctx)
 			stops = append(stops, stop)
@@ -38,7 +38,7 @@ func (c *RequestQueueController) Run(ctx context.Context) error {
 	c.mu.Lock()
 	c.timer.Stop()
 	c.armed = time.Time{}
-	c.mu.Unlock()
+	c.unlock()
 	return nil
 }
 
@@ -81,7 +81,7 @@ func (c *RequestQueueController) popOnce() {
 	c.arm(now)
 	failure := c.failure
 	c.failure = nil
-	c.mu.Unlock()
+	c.unlock()
 	if failure != nil {
 		c.log.Error(failure, "a popper failed and tries again", "after", c.config.PopperWaitBase)
 	}

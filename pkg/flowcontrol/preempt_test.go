@@ -269,7 +269,7 @@ func TestAnUnsentVictimGoesBackToItsPlace(t *testing.T) {
 		b.pump(now) // grants low
 		high := b.newLease(b.t.Context(), of(system))
 		b.admit(now, high) // preempts low
-		b.mu.Unlock()
+		b.unlock()
 		if high.stage != stageSent {
 			b.t.Fatal("the high one did not preempt")
 		}

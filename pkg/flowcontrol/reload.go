@@ -18,7 +18,7 @@ func (c *RequestQueueController) Reconfigure(cfg Config, commit func(stock.Confi
 	}
 	now := time.Now()
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	c.queue.Forget(fairqueue.TierSet(c.ledger.InUse()))
 	if err := c.queue.Reconfigure(cfg.Queue); err != nil {
 		return fmt.Errorf("flowcontrol: configuration: %w", err)
