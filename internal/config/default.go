@@ -50,7 +50,7 @@ func Default() Document {
 		Scheduling: Scheduling{
 			Filters: []string{FilterReady, FilterSubset, FilterModel},
 			Scorers: []Scorer{{Name: ScorerLeastStock, Weight: 1}},
-			Picker:  PickerMaxScore,
+			Picker:  PickerMaxScore, TieBreak: TieRotate, Fallbacks: 2,
 		},
 	}
 }

@@ -36,7 +36,10 @@ requestQueueController:
   upperBoundPerBackend: 64
 ` + "```" + `
 
-Fields marked † are not acted upon yet: a value other than the wfq default is an error.
+Fields marked † are not acted upon yet, or not with the values named beside the mark: such a value is an error.
+
+**Changes at run time.** A change of the file is validated and then applied to the running queue; an invalid one is
+refused with every problem named, and the old configuration stays. ` + "`tierMode`, `capacityMode`, `flows.key` and\n`flows.discipline`" + ` cannot change at run time and are refused by name.
 `
 
 // The reference is generated from the structs: their comments, their tags and the profiles.
@@ -70,11 +73,7 @@ func TestDocs(t *testing.T) {
 			section, prefix = section.Elem(), name+"[]"
 			index = nil // its fields have no default of their own
 		}
-		mark := ""
-		if slices.Contains(notYet, name) {
-			mark = " †"
-		}
-		fmt.Fprintf(&b, "\n## %s%s\n\n%s\n\n", prefix, mark, comments["Document."+field.Name])
+		fmt.Fprintf(&b, "\n## %s%s\n\n%s\n\n", prefix, docsMark(name), comments["Document."+field.Name])
 		if index == nil {
 			b.WriteString(docsList(documents, i))
 		}
@@ -141,11 +140,20 @@ func docsRowOf(t *testing.T, b *strings.Builder, comments map[string]string, doc
 		}
 		value = docsValue(element.Elem().Field(i))
 	}
-	mark := ""
-	if slices.ContainsFunc(notYet, func(path string) bool { return docsPath(section, key) == path }) {
-		mark = " †"
+	fmt.Fprintf(b, "| `%s`%s | %s | %s | %s |\n", prefix+key, docsMark(docsPath(section, key)), value, strings.Join(others, "<br>"), comment)
+}
+
+// docsMark marks a field that is not acted upon yet, with its words if it is only some.
+func docsMark(path string) string {
+	i := slices.IndexFunc(notYet, func(m missing) bool { return m.path == path })
+	switch {
+	case i < 0:
+		return ""
+	case len(notYet[i].words) == 0:
+		return " †"
+	default:
+		return " († `" + strings.Join(notYet[i].words, "`, `") + "`)"
 	}
-	fmt.Fprintf(b, "| `%s`%s | %s | %s | %s |\n", prefix+key, mark, value, strings.Join(others, "<br>"), comment)
 }
 
 // docsList says which elements a list has by default.

@@ -64,17 +64,25 @@ func fillSlots(c *RequestQueueController, n int64) {
 // recommended is what a new installation should run: everyone queues, tiers order, and a noisy flow is the first to
 // lose its places.
 func recommended(d *Document) {
+	// A full queue displaces instead of turning a quiet flow away for a noisy one's sake. So no flow needs a limit of
+	// its own: one that is alone may fill the queue, and gives its places up as others come.
 	d.FairRequestQueue.CapacityMode = CapacityShared
+	d.FairRequestQueue.FlowCapacity = d.FairRequestQueue.TotalCapacity
+	// Who may declare itself critical would otherwise be beyond every other limit.
 	d.FairRequestQueue.TopTier = TopFair
+	// One dispatch in ten goes to a starved head: enough to end every wait, too little to be noticed above.
 	d.FairRequestQueue.PromotionBudget = MustDecimal("0.1")
+	// Nobody is shed who could wait; a request that nobody declared is in the middle, so that there is room above it.
 	d.RequestQueueController.EnqueueAll = true
 	d.Criticality.Default = Standard
+	// Lower = watermark = upper: the slots are kept full, and what waits is ordered here and not in the engine.
 	fillSlots(&d.RequestQueueController, slots)
 	d.Flows.Key = identityKey()
 	d.Responses.Preset = PresetGateway
-	// Below the TTL of 30 s, so that the guard can act before the waiter expires.
+	// Below the TTL of 30 s, so that the guard can act before the waiter expires; the lower tier later.
 	d.Tiers[1].StarvationThreshold = new(Duration(10 * time.Second))
 	d.Tiers[2].StarvationThreshold = new(Duration(20 * time.Second))
+	// Preemption and reservations cost throughput: they are for those who ask for them.
 }
 
 // dynamo is one tier whose classes share it by deficit round robin; without classes there is one.
@@ -90,19 +98,21 @@ func dynamo(d *Document) {
 	d.Responses.Preset = PresetDynamo
 }
 
-// smg is SMG's four strict tiers, one flow each, with its reservations and time-outs.
+// smg is SMG's four strict tiers with its reservations and time-outs. What SMG's own file can change is imported by
+// `weir config import --from smg`.
 func smg(d *Document) {
 	d.FairRequestQueue.CapacityMode = CapacityShared
 	d.FairRequestQueue.TopTier = TopFair
 	d.FairRequestQueue.TotalCapacity = 1856 // the sum of the tiers' queues
-	d.FairRequestQueue.FlowCapacity = 1024  // the largest of them
+	d.FairRequestQueue.FlowCapacity = 1024  // the largest of them: a tier is one flow
 	d.FairRequestQueue.PromotionBudget = One
 	d.RequestQueueController.EnqueueAll = true
-	d.Criticality.Default = Standard
 	fillSlots(&d.RequestQueueController, slots)
 	d.RequestQueueController.SlotsPerBackend = new(int64(slots))
+	// First come, first served within a tier, as SMG has it. `flows.discipline: wfq` gives fair flows inside each tier,
+	// which SMG lacks; a full tier then displaces the noisiest flow's newest request.
 	d.Flows.Discipline = DisciplineNone
-	d.Criticality.Header = "x-smg-priority"
+	d.Criticality = Criticality{Header: "x-smg-priority", Default: "default", MaxClass: "default"}
 	d.Responses.Preset = PresetSMG
 	tier := func(name string, priority *int64, floor int64, perSlot string, queue int64, timeout, starved time.Duration) Tier {
 		return Tier{

@@ -16,6 +16,9 @@ type Criticality struct {
 	Metadata string `yaml:"metadata"`
 	// The tier of a request that nobody declared: Critical, Standard, Sheddable or a tier's name.
 	Default string `yaml:"default"`
+	// Highest tier that tenants without a policy (tenantPolicies) may use, by name or criticality; a request that
+	// asks for more is clamped to it; empty: any.
+	MaxClass string `yaml:"maxClass"`
 }
 
 // TrustedHeaders is the section of the headers that only the gateway sets.
@@ -46,6 +49,11 @@ type Scheduling struct {
 	Scorers []Scorer `yaml:"scorers"`
 	// How the endpoint is taken from the scores: max-score.
 	Picker string `yaml:"picker"`
+	// Which of several equally good endpoints is taken: rotate (the next in turn), first or random.
+	TieBreak string `yaml:"tieBreak"`
+	// How many more endpoints, next best first, are named to the gateway after the chosen one, for its retries. From 0
+	// to 8.
+	Fallbacks int64 `yaml:"fallbacks"`
 }
 
 // Scorer is one scorer with its weight.

@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// maxFallbacks is the most that a request's metadata names beside the chosen endpoint.
+const maxFallbacks = 8
+
 func (d Document) servingProblems(ps *Problems) {
 	d.Responses.problems(ps)
 	ps.optionalHeader("criticality.header", d.Criticality.Header)
@@ -16,6 +19,9 @@ func (d Document) servingProblems(ps *Problems) {
 		ps.metadataPath("criticality.metadata", d.Criticality.Metadata)
 	}
 	ps.oneOf("criticality.default", d.Criticality.Default, d.criticalityNames())
+	if d.Criticality.MaxClass != "" {
+		ps.oneOf("criticality.maxClass", d.Criticality.MaxClass, d.criticalityNames())
+	}
 	ps.oneOf("requestBody", d.RequestBody, bodies)
 	ps.oneOf("passOn", d.PassOn, passOns)
 	d.Limits.problems(ps)
@@ -73,4 +79,6 @@ func (s Scheduling) problems(ps *Problems) {
 		within(ps, path+"weight", scorer.Weight, 1, 1000)
 	}
 	ps.oneOf("scheduling.picker", s.Picker, pickers)
+	ps.oneOf("scheduling.tieBreak", s.TieBreak, tieBreaks)
+	within(ps, "scheduling.fallbacks", s.Fallbacks, 0, maxFallbacks)
 }

@@ -112,6 +112,10 @@ func (d Document) tierProblems(ps *Problems) {
 		ps.oneOf(path+"order", c.Order, orders)
 	}
 	for _, tenant := range slices.Sorted(maps.Keys(d.TenantPolicies)) {
+		if tenant == "*" || tenant == "" {
+			ps.add(join("tenantPolicies", tenant), tenant, "must be a tenant's identity; criticality.maxClass is for the "+
+				"tenants that have no policy")
+		}
 		ps.oneOf(join("tenantPolicies", tenant)+".maxClass", d.TenantPolicies[tenant].MaxClass, d.criticalityNames())
 	}
 }

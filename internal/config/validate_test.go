@@ -78,7 +78,7 @@ func TestValidate(t *testing.T) {
 				d.Scheduling = Scheduling{
 					Filters: []string{"ready", "ready", "quick"},
 					Scorers: []Scorer{{Name: "least-stok", Weight: 1}, {Name: "least-stock"}},
-					Picker:  "any",
+					Picker:  "any", TieBreak: "newest", Fallbacks: 9,
 				}
 			},
 			[]string{
@@ -91,6 +91,8 @@ func TestValidate(t *testing.T) {
 				`scheduling.scorers[0].name: "least-stok": must be one of least-stock (did you mean least-stock?)`,
 				"scheduling.scorers[1].weight: 0: must be from 1 to 1000",
 				`scheduling.picker: "any": must be one of max-score`,
+				`scheduling.tieBreak: "newest": must be one of rotate, first, random`,
+				"scheduling.fallbacks: 9: must be from 0 to 8",
 			},
 		},
 		"flows": {
@@ -126,7 +128,8 @@ func TestValidate(t *testing.T) {
 					{Name: "b", Weight: One, StarvationThreshold: new(Duration(0)), ReservedFloor: -1, ReservedPerSlot: -1},
 					{Name: "a", Weight: One, MinPriority: new(int64(1))},
 				}
-				d.TenantPolicies = map[string]TenantPolicy{"t": {MaxClass: "c"}, "u": {MaxClass: "b"}}
+				d.TenantPolicies = map[string]TenantPolicy{"t": {MaxClass: "c"}, "u": {MaxClass: "b"}, "*": {MaxClass: "b"}}
+				d.Criticality.MaxClass = "d"
 			},
 			[]string{
 				"tiers[0].weight: 0: must be from 0.001 to 1000000",
@@ -137,6 +140,8 @@ func TestValidate(t *testing.T) {
 				"tiers[1].reservedPerSlot: -0.000001: must be at least 0",
 				`tiers[2].name: "a": must be unique`,
 				"tiers[2].minPriority: 1: must be below that of the tiers above (1)",
+				`tenantPolicies.*: "*": must be a tenant's identity; criticality.maxClass is for the tenants that have no policy`,
+				`criticality.maxClass: "d": must be one of Critical, Standard, Sheddable, a, b, a (did you mean a?)`,
 				`tenantPolicies.t.maxClass: "c": must be one of Critical, Standard, Sheddable, a, b, a (did you mean a?)`,
 			},
 		},
@@ -206,22 +211,90 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// What is allowed but can hardly be meant, or is not done although it is written.
 func TestWarnings(t *testing.T) {
-	if ws := Default().Warnings(); len(ws) != 0 {
-		t.Errorf("the defaults warn: %v", ws)
-	}
-	d := Default()
-	d.Tiers[2].StarvationThreshold = new(Duration(30 * time.Second))
-	d.RequestQueueController.Enabled, d.RequestQueueController.EnqueueAll = false, true
-	want := []string{
-		"tiers[2].starvationThreshold: 30s: never fires, since a waiter of this tier expires after 30s",
-		"requestQueueController.enqueueAll: true: has no effect, since requestQueueController.enabled is false",
-	}
-	var got []string
-	for _, w := range d.Warnings() {
-		got = append(got, w.Error())
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"the defaults": {"", nil},
+		"recommended":  {"profile: recommended", nil},
+		"a threshold that never fires, and one that does; a queue that never queues": {
+			"tiers: [ { name: default, starvationThreshold: 29s, queueSize: 0 }, { name: sheddable, starvationThreshold: 30s } ]",
+			[]string{"tiers[2].starvationThreshold: 30s: never fires, since a waiter of this tier expires after 30s"},
+		},
+		"queueing off": {
+			"requestQueueController: { enabled: false, enqueueAll: true }",
+			[]string{"requestQueueController.enqueueAll: true: has no effect, since requestQueueController.enabled is false"},
+		},
+		"weighted tiers": {
+			"fairRequestQueue: { tierMode: weighted }\ntiers: [ { name: critical, weight: 7, canPreempt: true, starvationThreshold: 1s } ]",
+			[]string{
+				"tiers[0].starvationThreshold: 1s: has no effect: weighted tiers need no starvation guard",
+				"tiers[0].canPreempt: true: has no effect: weighted tiers do not preempt",
+			},
+		},
+		"strict tiers": {
+			"tiers: [ { name: critical, weight: 7, canPreempt: true }, { name: sheddable, canPreempt: true } ]",
+			[]string{
+				"tiers[0].weight: 7: has no effect, since fairRequestQueue.tierMode is strict",
+				"tiers[2].canPreempt: true: has no effect, since there is no lower tier",
+			},
+		},
+		"smg-priority has tiers that nobody may use": {
+			"profile: smg-priority",
+			[]string{
+				"tiers[0].reservedFloor: 32: not held: nobody may use tier system (criticality.maxClass is default, and no " +
+					"tenant's policy goes higher than default)",
+				"tiers[1].reservedFloor: 128: not held: nobody may use tier interactive (criticality.maxClass is default, and " +
+					"no tenant's policy goes higher than default)",
+			},
+		},
+		"one tenant may": {
+			"profile: smg-priority\nflows: { key: [\"header:x-tenant\"] }\ntenantPolicies: { a: { maxClass: bulk }, vip: { maxClass: system } }",
+			nil,
+		},
+		"all tenants may": {"profile: smg-priority\ncriticality: { maxClass: \"\" }", nil},
+		"policies that match nobody": {
+			"tenantPolicies: { anonymous: { maxClass: default }, vip: { maxClass: Critical } }",
+			[]string{"tenantPolicies.vip: matches nobody, since flows.key names no source of a tenant's identity: every tenant is anonymous"},
+		},
+		"reservations of more than everything, and a share without requests": {
+			"tiers: [ { name: critical, reservedPerSlot: 0.75 }, { name: default, reservedPerSlot: 0.5 } ]",
+			[]string{"tiers: the tiers' reservedPerSlot are 1.25 together: what is more than the capacity is taken from the lowest tiers"},
+		},
+		"a share that nobody may use": {
+			"tiers: [ { name: critical, reservedPerSlot: 0.75 } ]\ncriticality: { maxClass: Standard }",
+			[]string{
+				"tiers[0].reservedPerSlot: 0.75: not held: nobody may use tier critical (criticality.maxClass is Standard, and " +
+					"no tenant's policy goes higher than default)",
+			},
+		},
+		"a queue larger than its only flow": {
+			"profile: smg-priority\ncriticality: { maxClass: system }\nfairRequestQueue: { flowCapacity: 600 }",
+			[]string{
+				"tiers[3].queueSize: 1024: never reached: with flows.discipline none a tier has one flow, of which at most " +
+					"fairRequestQueue.flowCapacity (600) wait",
+			},
+		},
+		"bounds beside slots": {
+			"requestQueueController: { slotsPerBackend: 8, watermarkPerBackend: 9, lowerBoundPerBackend: 8 }",
+			[]string{"requestQueueController.watermarkPerBackend: 9: has no effect, since slotsPerBackend (8) takes its place"},
+		},
+		"the profile's bounds beside other slots": {
+			"profile: smg-priority\ncriticality: { maxClass: \"\" }\nrequestQueueController: { slotsPerBackend: 8 }", nil,
+		},
+	} {
+		d, err := Load(Source{Text: []byte(test.text)})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var got []string
+		for _, w := range d.Warnings() {
+			got = append(got, w.Error())
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: got %q", name, got)
+		}
 	}
 }

@@ -1,28 +1,111 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
 
-// Warnings are what is allowed but can hardly be meant.
+// Warnings are what is allowed but can hardly be meant, and what is not done although it is written, with the reason.
 func (d Document) Warnings() []Problem {
 	var ws []Problem
+	warn := func(path, format string, args ...any) {
+		ws = append(ws, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+	}
+	d.tierWarnings(warn)
+	d.reservationWarnings(warn)
+	d.bandWarnings(warn)
+	if c := d.RequestQueueController; !c.Enabled && c.EnqueueAll {
+		warn("requestQueueController.enqueueAll", "true: has no effect, since requestQueueController.enabled is false")
+	}
+	if !d.Flows.identifies() {
+		for _, tenant := range slices.Sorted(maps.Keys(d.TenantPolicies)) {
+			if tenant != Anonymous {
+				warn(join("tenantPolicies", tenant), "matches nobody, since flows.key names no source of a tenant's "+
+					"identity: every tenant is %s", Anonymous)
+			}
+		}
+	}
+	return ws
+}
+
+type warner func(path, format string, args ...any)
+
+func (d Document) tierWarnings(warn warner) {
+	weighted := d.FairRequestQueue.TierMode == TiersWeighted
 	for i, t := range d.Tiers {
+		path := index("tiers", i) + "."
 		timeout := d.FairRequestQueue.QueueTTL
 		if t.QueueTimeout != nil {
 			timeout = *t.QueueTimeout
 		}
-		if t.StarvationThreshold != nil && *t.StarvationThreshold >= timeout {
-			ws = append(ws, Problem{
-				Path: index("tiers", i) + ".starvationThreshold",
-				Message: fmt.Sprintf("%s: never fires, since a waiter of this tier expires after %s",
-					*t.StarvationThreshold, timeout),
-			})
+		switch {
+		case t.StarvationThreshold == nil:
+		case weighted:
+			warn(path+"starvationThreshold", "%s: has no effect: weighted tiers need no starvation guard", *t.StarvationThreshold)
+		case *t.StarvationThreshold >= timeout:
+			warn(path+"starvationThreshold", "%s: never fires, since a waiter of this tier expires after %s",
+				*t.StarvationThreshold, timeout)
+		}
+		switch {
+		case !t.CanPreempt:
+		case weighted:
+			warn(path+"canPreempt", "true: has no effect: weighted tiers do not preempt")
+		case i == len(d.Tiers)-1:
+			warn(path+"canPreempt", "true: has no effect, since there is no lower tier")
+		}
+		if !weighted && t.Weight != One {
+			warn(path+"weight", "%s: has no effect, since fairRequestQueue.tierMode is %s", t.Weight, d.FairRequestQueue.TierMode)
+		}
+		if n := d.FairRequestQueue.FlowCapacity; t.QueueSize != nil && *t.QueueSize > n &&
+			d.Flows.Discipline == DisciplineNone {
+			warn(path+"queueSize", "%d: never reached: with flows.discipline none a tier has one flow, of which at most "+
+				"fairRequestQueue.flowCapacity (%d) wait", *t.QueueSize, n)
 		}
 	}
-	if c := d.RequestQueueController; !c.Enabled && c.EnqueueAll {
-		ws = append(ws, Problem{
-			Path:    "requestQueueController.enqueueAll",
-			Message: "true: has no effect, since requestQueueController.enabled is false",
-		})
+}
+
+func (d Document) reservationWarnings(warn warner) {
+	highest, shares := d.HighestUsable(), Decimal(0)
+	for i, t := range d.Tiers {
+		path := index("tiers", i) + "."
+		switch {
+		case i >= highest:
+			shares += min(t.ReservedPerSlot, One)
+		case t.ReservedFloor > 0:
+			warn(path+"reservedFloor", "%d: not held: nobody may use tier %s (criticality.maxClass is %s, and no tenant's "+
+				"policy goes higher than %s)", t.ReservedFloor, t.Name, d.Criticality.MaxClass, d.Tiers[highest].Name)
+		case t.ReservedPerSlot > 0:
+			warn(path+"reservedPerSlot", "%s: not held: nobody may use tier %s (criticality.maxClass is %s, and no "+
+				"tenant's policy goes higher than %s)", t.ReservedPerSlot, t.Name, d.Criticality.MaxClass, d.Tiers[highest].Name)
+		}
 	}
-	return ws
+	if shares > One {
+		warn("tiers", "the tiers' reservedPerSlot are %s together: what is more than the capacity is taken from the "+
+			"lowest tiers", shares)
+	}
+}
+
+// bandWarnings are about bounds that slotsPerBackend takes the place of: those that are not the profile's own.
+func (d Document) bandWarnings(warn warner) {
+	c := d.RequestQueueController
+	profile, err := Profile(d.Profile)
+	if c.SlotsPerBackend == nil || err != nil {
+		return
+	}
+	own := profile.RequestQueueController
+	for _, bound := range []struct {
+		path       string
+		value, own *int64
+	}{
+		{"watermarkPerBackend", &c.WatermarkPerBackend, &own.WatermarkPerBackend},
+		{"lowerBoundPerBackend", c.LowerBoundPerBackend, own.LowerBoundPerBackend},
+		{"upperBoundPerBackend", c.UpperBoundPerBackend, own.UpperBoundPerBackend},
+	} {
+		if bound.value == nil || *bound.value == *c.SlotsPerBackend || bound.own != nil && *bound.value == *bound.own {
+			continue
+		}
+		warn("requestQueueController."+bound.path, "%d: has no effect, since slotsPerBackend (%d) takes its place",
+			*bound.value, *c.SlotsPerBackend)
+	}
 }

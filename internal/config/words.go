@@ -52,6 +52,13 @@ const (
 	ScorerLeastStock = "least-stock"
 
 	PickerMaxScore = "max-score"
+
+	TieRotate = "rotate"
+	TieFirst  = "first"
+	TieRandom = "random"
+
+	// Anonymous is the tenant of a request without an identity.
+	Anonymous = "anonymous"
 )
 
 // The known words of each enumerated field, in the order in which messages list them.
@@ -69,6 +76,7 @@ var (
 	filters       = []string{FilterReady, FilterSubset, FilterModel}
 	scorers       = []string{ScorerLeastStock}
 	pickers       = []string{PickerMaxScore}
+	tieBreaks     = []string{TieRotate, TieFirst, TieRandom}
 
 	// reasons are the outcomes that have a status of ours, as flowcontrol names them; a test of the wiring holds
 	// the two lists together.

@@ -1,0 +1,92 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+)
+
+// frozen are the fields that cannot change at run time. (The document's version and kind have one value only.)
+var frozen = []string{
+	"apiVersion", "kind", "fairRequestQueue.tierMode", "fairRequestQueue.capacityMode", "flows.key", "flows.discipline",
+}
+
+// Reload is Load for a program that runs with another document already: a field that differs and cannot change at run
+// time is a problem too, by name. The error is Problems: all of them.
+func Reload(source Source, running Document) (Document, error) {
+	d, lines, problems := layers(source)
+	problems = append(problems, d.unsupported()...)
+	if _, err := Profile(d.Profile); err == nil && problems.readable() { // else everything would seem to have changed
+		problems = append(problems, d.frozenProblems(running)...)
+	}
+	return d, problems.locate(lines).err()
+}
+
+// readable says whether the text could be read at all.
+func (ps Problems) readable() bool {
+	for _, p := range ps {
+		if p.Path == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// frozenProblems are the changes against the running document that need a restart.
+func (d Document) frozenProblems(running Document) Problems {
+	var ps Problems
+	for _, path := range frozen {
+		old, value := fieldAt(reflect.ValueOf(running), path), fieldAt(reflect.ValueOf(d), path)
+		if same(old, value) {
+			continue
+		}
+		ps.add(path, words(value), "cannot change at run time (running: %q); restart to change it", words(old))
+	}
+	return ps
+}
+
+// words is a text, or a list of them, in one line.
+func words(v reflect.Value) string {
+	if list, ok := reflect.TypeAssert[[]string](v); ok {
+		return strings.Join(list, ", ")
+	}
+	return v.String()
+}
+
+// Changed are the paths of the fields in which two documents differ, in the order of the document; of a list or map
+// only its own path, but for tiers that have kept their names.
+func Changed(from, to Document) []string {
+	var paths []string
+	changed("", reflect.ValueOf(from), reflect.ValueOf(to), &paths)
+	return paths
+}
+
+func changed(path string, from, to reflect.Value, paths *[]string) {
+	if same(from, to) {
+		return
+	}
+	switch {
+	case from.Kind() == reflect.Struct:
+		for i, name := range fieldNames(from.Type()) {
+			changed(join(path, name), from.Field(i), to.Field(i), paths)
+		}
+	case from.Type() == reflect.TypeFor[[]Tier]() && sameNames(from, to):
+		for i := range from.Len() {
+			changed(index(path, i), from.Index(i), to.Index(i), paths)
+		}
+	default:
+		*paths = append(*paths, path)
+	}
+}
+
+// sameNames says whether two lists of tiers have the same names in the same order.
+func sameNames(a, b reflect.Value) bool {
+	if a.Len() != b.Len() {
+		return false
+	}
+	for i := range a.Len() {
+		if a.Index(i).FieldByName("Name").String() != b.Index(i).FieldByName("Name").String() {
+			return false
+		}
+	}
+	return true
+}

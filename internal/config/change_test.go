@@ -1,0 +1,87 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A change is named by the fields in which the documents differ, tiers one by one while they keep their names.
+func TestChanged(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                                    nil,
+		"profile: wfq":                        nil,
+		"flows: { weights: {} }":              nil,
+		"flows: { weights: { a: 2 } }":        {"flows.weights"},
+		"fairRequestQueue: { queueTTL: 31s }": {"fairRequestQueue.queueTTL"},
+		"tiers: [ { name: default, weight: 2, queueSize: 3 } ]": {"tiers[1].weight", "tiers[1].queueSize"},
+		"tiers: [ { name: one } ]":                              {"tiers"},
+		"profile: recommended": {
+			"profile", "fairRequestQueue.flowCapacity", "fairRequestQueue.capacityMode", "fairRequestQueue.topTier",
+			"requestQueueController.enqueueAll", "requestQueueController.watermarkPerBackend",
+			"requestQueueController.lowerBoundPerBackend", "requestQueueController.upperBoundPerBackend", "flows.key",
+			"tiers[1].starvationThreshold", "tiers[2].starvationThreshold", "responses.preset", "criticality.default",
+		},
+	} {
+		d, err := Load(Source{Text: []byte(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Changed(Default(), d); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q", text, got)
+		}
+	}
+}
+
+// What cannot change at run time is a problem by name and line, together with everything else that is wrong.
+func TestReload(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"nothing frozen": {"fairRequestQueue: { queueTTL: 5s }\ntiers: [ { name: one } ]\nrequestQueueController: { numPoppers: 1 }", nil},
+		"each by name": {
+			strings.Join([]string{
+				"fairRequestQueue: { capacityMode: shared,",
+				"  tierMode: weighted,",
+				"  queueTTL: 0s }",
+				"flows: { discipline: none,",
+				"  key: [ \"header:x-tenant\", model ] }",
+			}, "\n"),
+			[]string{
+				`fairRequestQueue.capacityMode: "shared": cannot change at run time (running: "reserved"); restart to change it (line 1)`,
+				`fairRequestQueue.tierMode: "weighted": cannot change at run time (running: "strict"); restart to change it (line 2)`,
+				"fairRequestQueue.queueTTL: 0s: must be above 0s and at most 1h (line 3)",
+				`flows.discipline: "none": cannot change at run time (running: "wfq"); restart to change it (line 4)`,
+				`flows.key: "header:x-tenant, model": cannot change at run time (running: "model"); restart to change it (line 5)`,
+			},
+		},
+		"another version": {
+			"apiVersion: v2", []string{`apiVersion: "v2": must be weir.dev/v1alpha1 (line 1)`},
+		},
+		"another profile, which freezes": {
+			"profile: recommended",
+			[]string{
+				`fairRequestQueue.capacityMode: "shared": cannot change at run time (running: "reserved"); restart to change it`,
+				`flows.key: "header:x-llm-d-inference-fairness-id, model": cannot change at run time (running: "model"); restart to change it`,
+			},
+		},
+		"a profile that does not exist says nothing of its fields": {
+			"profile: none",
+			[]string{`profile: "none": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare (line 1)`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Reload(Source{Text: []byte(test.text)}, Default())
+			if got := problemsOf(t, err); !slices.Equal(got, test.want) {
+				t.Errorf("got  %q\nwant %q", got, test.want)
+			}
+		})
+	}
+	// A text that cannot be read is one problem, also over a running document that is far from the defaults.
+	running, _ := Profile(ProfileSMG)
+	_, err := Reload(Source{Text: []byte("a: [")}, running)
+	if got := problemsOf(t, err); len(got) != 1 || !strings.HasPrefix(got[0], "not YAML") {
+		t.Errorf("got %q", got)
+	}
+}
