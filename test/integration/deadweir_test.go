@@ -76,6 +76,30 @@ func TestDeadWeirFailsClosed(t *testing.T) {
 	s.servedByWeir()
 }
 
+// Where bodies are streamed through Weir, Envoy fails closed for requests with a body, whatever failure_mode_allow says:
+// it cannot take back what it had begun to send. Answers that run go through Weir too, and are cut. A gateway that has
+// to use this mode wants two Weirs.
+func TestDeadWeirInFullDuplex(t *testing.T) {
+	s := start(t, setup{envoys: []string{"full-duplex"}, models: []modelsim.Config{modelsim.Fixed(4, time.Second)}})
+	running := s.begin(ask{body: chat("tiny", true)})
+	s.epp.waitFor(1, "weir_extproc_time_to_first_token_seconds")
+
+	s.epp.kill()
+	if got := running.wait(); got.status != 200 || got.err == nil || got.body == "" {
+		t.Errorf("running: got %d %v %q, want a part of an answer", got.status, got.err, got.body)
+	}
+	for range 5 {
+		if got := s.send(ask{}); got.status != 503 || got.reason() != "" {
+			t.Errorf("with a body: got %d %q %v, want Envoy's 503", got.status, got.reason(), got.err)
+		}
+	}
+	if got := s.send(ask{method: "GET", path: "/v1/models"}); got.status != 200 {
+		t.Errorf("without a body: got %d %v, want 200", got.status, got.err)
+	}
+	s.restart()
+	s.servedByWeir()
+}
+
 // kill ends epp at once, without a word.
 func (e *epp) kill() {
 	e.t.Helper()
