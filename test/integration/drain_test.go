@@ -174,7 +174,8 @@ func (s *scene) loadUntilTheEnd(body string) (seen drained) {
 }
 
 // When the drain timeout is over, the streams of the answers that still run are ended with OK: the answers go on,
-// unobserved, also where the filter fails closed, which would cut them with a dead processor.
+// unobserved, also where the filter fails closed, or where they go through Weir: with a dead one both are cut. The
+// streamed answer has begun by then, the whole one has not.
 func TestDrainTimeoutCutsNoAnswer(t *testing.T) {
 	for _, envoy := range []string{"fail-closed", "recommended", "full-duplex"} {
 		t.Run(envoy, func(t *testing.T) {
@@ -182,7 +183,7 @@ func TestDrainTimeoutCutsNoAnswer(t *testing.T) {
 			s := start(t, setup{
 				envoys: []string{envoy},
 				models: []modelsim.Config{modelsim.Fixed(8, 4*time.Second)},
-				config: oneAtATime("100ms"), flags: []string{"--drain-timeout=500ms", "--upper-bound-per-backend=2"},
+				config: oneAtATime("100ms"), flags: []string{"--drain-timeout=1500ms", "--upper-bound-per-backend=2"},
 			})
 			streamed, whole := s.begin(ask{body: chat("tiny", true)}), s.begin(ask{})
 			s.running(2)
