@@ -1,0 +1,80 @@
+package scene
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// eppGrace is how long epp may take to end: it drains at most that long.
+const eppGrace = 2 * time.Second
+
+// FindEPP returns the epp binary: the path if one is given, else the one beside this program. The error says how to get
+// one.
+func FindEPP(path string) (string, error) {
+	if path == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", fmt.Errorf("scene: %w", err)
+		}
+		path = filepath.Join(filepath.Dir(self), "epp")
+	}
+	if _, err := exec.LookPath(path); err != nil {
+		return "", fmt.Errorf("scene: no epp (`make build` builds it beside weir; --epp names another): %w", err)
+	}
+	return filepath.Abs(path)
+}
+
+// EPPOptions say which epp to start.
+type EPPOptions struct {
+	// Binary is its path, from FindEPP.
+	Binary string
+	// Config is its configuration in YAML, without apiVersion and kind; empty is the defaults.
+	Config string
+	// Endpoints are the model servers, ip:port each.
+	Endpoints []string
+	// Flags are further flags.
+	Flags []string
+}
+
+// EPP is a running epp.
+type EPP struct {
+	*Process
+	// Address is where it serves ext_proc, ip:port, without TLS; MetricsURL the root of its metrics and debug pages.
+	Address, MetricsURL string
+}
+
+// EPP starts an epp and returns when it listens.
+func (s *Scene) EPP(options EPPOptions) (*EPP, error) {
+	config := filepath.Join(s.dir, "epp.yaml")
+	text := "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n" + options.Config
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, fmt.Errorf("scene: %w", err)
+	}
+	ports := filepath.Join(s.dir, "epp-ports.json")
+	flags := []string{
+		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--ports-file=" + ports,
+		"--secure-serving=false", "--config-file=" + config, "--endpoints=" + strings.Join(options.Endpoints, ","),
+		"--drain-timeout=" + eppGrace.String(),
+	}
+	process, err := s.start("epp", options.Binary, append(flags, options.Flags...))
+	if err != nil {
+		return nil, err
+	}
+	var at struct{ GRPC, Metrics int }
+	if err := s.await(process, ports, &at); err != nil {
+		return nil, err
+	}
+	if at.GRPC == 0 || at.Metrics == 0 {
+		return nil, errors.New("scene: epp did not say where it listens")
+	}
+	return &EPP{
+		Process:    process,
+		Address:    fmt.Sprintf("127.0.0.1:%d", at.GRPC),
+		MetricsURL: fmt.Sprintf("http://127.0.0.1:%d", at.Metrics),
+	}, nil
+}

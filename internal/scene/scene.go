@@ -1,0 +1,101 @@
+package scene
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// Scene is what runs at a time. Its methods are for one goroutine.
+type Scene struct {
+	dir string
+	ctx context.Context
+	end context.CancelCauseFunc
+
+	parts []part // in the order of starting
+	mu    sync.Mutex
+	ended bool // Close has begun: whatever ends now was asked to
+}
+
+// part is one thing that was started.
+type part struct {
+	name string
+	stop func() error
+}
+
+// New returns an empty scene with its files in dir, which exists. The end of ctx kills its processes; Close it all the
+// same.
+func New(ctx context.Context, dir string) *Scene {
+	s := &Scene{dir: dir}
+	s.ctx, s.end = context.WithCancelCause(ctx)
+	return s
+}
+
+// Context ends with the one given to New, at Close, and when a part has ended unasked: then context.Cause tells which.
+func (s *Scene) Context() context.Context { return s.ctx }
+
+// Close ends all parts, the last started first, and returns when they are gone. A second Close does nothing.
+func (s *Scene) Close() error {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	interrupted := s.ctx.Err() != nil // then processes may have ended by themselves
+	var errs []error
+	for _, p := range slices.Backward(s.parts) {
+		if err := p.stop(); err != nil && !interrupted {
+			errs = append(errs, fmt.Errorf("scene: ending %s: %w", p.name, err))
+		}
+	}
+	s.parts = nil
+	s.end(context.Canceled)
+	return errors.Join(errs...)
+}
+
+// watch ends the scene's context when a process ends before Close.
+func (s *Scene) watch(name, log string, done <-chan struct{}) {
+	go func() {
+		<-done
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !s.ended {
+			s.end(fmt.Errorf("scene: %s ended unasked; its log is %s", name, log))
+		}
+	}()
+}
+
+// Models starts so many model servers inside this process and returns their addresses, ip:port each.
+func (s *Scene) Models(count int, config modelsim.Config) ([]string, error) {
+	addresses := make([]string, count)
+	for i := range addresses {
+		config.Seed++ // or all would say the same
+		server, err := modelsim.Start(config)
+		if err != nil {
+			return nil, fmt.Errorf("scene: model server: %w", err)
+		}
+		s.parts = append(s.parts, part{"a model server", func() error { server.Close(); return nil }})
+		addresses[i] = server.Address()
+	}
+	return addresses, nil
+}
+
+// Envoy starts an Envoy, whose logs are in the folder of that name. Options.Dir is set here.
+func (s *Scene) Envoy(name string, options envoyrun.Options) (*envoyrun.Envoy, error) {
+	options.Dir = filepath.Join(s.dir, name)
+	if err := os.Mkdir(options.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("scene: %w", err)
+	}
+	envoy, err := envoyrun.Start(s.ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	s.parts = append(s.parts, part{name, envoy.Stop})
+	s.watch(name, envoy.Log(), envoy.Done())
+	return envoy, nil
+}
