@@ -64,7 +64,6 @@ type sheddingOrder struct {
 	enabled bool
 	heavy   heap[*heavy]
 	shares  shareTree
-	weights Weight // Σ weights of the tracked flows
 	tracked uint64 // how many flows were ever tracked
 }
 
@@ -75,7 +74,6 @@ func (s *sheddingOrder) track(f *flow) {
 	s.tracked++
 	f.shed.id = s.tracked
 	f.shed.heavy.of = f
-	s.weights += f.weight
 }
 
 // update is called after f's queue has changed: it enters the orders with its first request and leaves them with its
@@ -97,7 +95,6 @@ func (s *sheddingOrder) forget(f *flow) {
 	if !s.enabled {
 		return
 	}
-	s.weights -= f.weight
 }
 
 // reweigh changes f's weight.
@@ -107,7 +104,6 @@ func (s *sheddingOrder) reweigh(f *flow, w Weight) {
 		return
 	}
 	s.shares.remove(f)
-	s.weights += w - f.weight
 	f.weight = w
 	s.shares.insert(f)
 	s.heavy.fix(&f.shed.heavy)
@@ -123,7 +119,7 @@ func (q *FairRequestQueue) displaceBelow(t *tier) *Request {
 		if low.queued == 0 || q.guaranteed(low) {
 			continue
 		}
-		f := low.shed.shares.leastRecentAbove(int64(q.config.TotalCapacity), low.shed.weights)
+		f := low.shed.shares.leastRecentAbove(int64(q.config.TotalCapacity), low.weights)
 		if f == nil {
 			f = low.shed.shares.root.shed.node.least
 		}

@@ -102,6 +102,7 @@ func (t *tier) newFlow(key string, weight Weight, capacity int) *flow {
 	t.discipline.begin(&t.class, f)
 	t.flows[key] = f
 	t.reserved += capacity
+	t.weights += weight
 	t.shed.track(f)
 	return f
 }
@@ -109,6 +110,7 @@ func (t *tier) newFlow(key string, weight Weight, capacity int) *flow {
 func (t *tier) dropFlow(f *flow) {
 	t.shed.forget(f)
 	t.reserved -= f.capacity
+	t.weights -= f.weight
 	delete(t.flows, f.key)
 	f.key = ""
 	t.freeFlows = append(t.freeFlows, f)

@@ -102,6 +102,9 @@ func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail f
 			fail("lane %q: state %d, flows %t, among the aged ones %t", name, l.state, some, in)
 		}
 	}
+	if t.weights != weights {
+		fail("tier %s: weights %d, their sum %d", t.config.Name, t.weights, weights)
+	}
 	if t.queued != queued || t.reserved != reserved || c.stuck != stuck || linedUp != flowLanes {
 		fail("tier %s: queued %d (%d), reserved %d (%d), stuck %d (%d), flow lanes %d (%d)",
 			t.config.Name, t.queued, queued, t.reserved, reserved, c.stuck, stuck, linedUp, flowLanes)
@@ -113,7 +116,7 @@ func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail f
 		fail("tier %s: deficit %d beyond its cap", t.config.Name, t.deficit)
 	}
 	if t.shed.enabled {
-		sheddingProblem(t, weights, fail)
+		sheddingProblem(t, fail)
 	}
 }
 
@@ -191,7 +194,7 @@ func laneProblem(t *tier, l *classLane, fail failf) int {
 }
 
 // sheddingProblem checks the orders that displacement asks for.
-func sheddingProblem(t *tier, weights Weight, fail failf) {
+func sheddingProblem(t *tier, fail failf) {
 	s := &t.shed
 	heapProblem(&s.heavy, "heavy flows", fail)
 	inTree := 0
@@ -223,9 +226,9 @@ func sheddingProblem(t *tier, weights Weight, fail failf) {
 		return least
 	}
 	walk(s.shares.root)
-	if inTree != len(t.flows) || len(s.heavy.items) != len(t.flows) || s.weights != weights {
-		fail("shedding order of %s: %d in the tree, %d heavy, of %d flows; weights %d (%d)",
-			t.config.Name, inTree, len(s.heavy.items), len(t.flows), s.weights, weights)
+	if inTree != len(t.flows) || len(s.heavy.items) != len(t.flows) {
+		fail("shedding order of %s: %d in the tree, %d heavy, of %d flows",
+			t.config.Name, inTree, len(s.heavy.items), len(t.flows))
 	}
 }
 

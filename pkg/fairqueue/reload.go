@@ -34,6 +34,7 @@ func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 	for _, t := range q.tiers {
 		for key, f := range t.flows {
 			if w := cfg.weight(key); w != f.weight {
+				t.weights += w - f.weight
 				t.shed.reweigh(f, w)
 				t.retag(f)
 			}

@@ -12,8 +12,9 @@ type tier struct {
 	class      class
 	flows      map[string]*flow // the tracked ones
 	queued     int
-	reserved   int   // Σ capacity of the tracked flows
-	deficit    int64 // weighted mode: the service that it is owed, in cost; see weighted.go
+	reserved   int    // Σ capacity of the tracked flows
+	weights    Weight // Σ weight of the tracked flows
+	deficit    int64  // weighted mode: the service that it is owed, in cost; see weighted.go
 	promoted   uint64
 	shed       sheddingOrder
 

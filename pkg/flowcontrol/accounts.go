@@ -15,10 +15,14 @@ type accounts struct {
 	ready, flows, capacity           *prometheus.Desc
 	attempts, successes              *prometheus.Desc
 	displaced, promotions, preempted *prometheus.Desc
+	entitled                         *prometheus.Desc
 	tierQueued, tierInflight         *prometheus.Desc
 	mu                               sync.Mutex
 	tiers                            [stock.MaxTiers]tierAccount
 }
+
+// entitledFlows bounds the label values of one scrape.
+const entitledFlows = 100
 
 // tierAccount is a tier's numbers at a scrape.
 type tierAccount struct {
@@ -44,6 +48,8 @@ func newAccounts(c *RequestQueueController) *accounts {
 		displaced:  desc("displaced_total", "Waiting requests pushed out by a more entitled one.", "tier"),
 		promotions: desc("starvation_promotions_total",
 			"Starved waiting requests released out of order.", "tier"),
+		entitled: desc("flow_entitled_share",
+			"Share of its tier that a flow with waiting requests is entitled to, 0 to 1; at most 100 flows.", "flow", "tier"),
 		preempted: desc("preempted_total", "Requests in flight cancelled in favour of a higher tier.",
 			"victim_tier", "by_tier"),
 		tierQueued:   desc("tier_queue_length", "Requests that wait in a tier.", "tier"),
@@ -73,6 +79,11 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 	gauge(a.capacity, float64(state.Capacity))
 	counter(a.attempts, state.Attempts)
 	counter(a.successes, state.Successes)
+	for _, f := range a.controller.Flows(entitledFlows) {
+		if presentable(f.Flow) {
+			gauge(a.entitled, f.Entitled, f.Flow, f.Tier)
+		}
+	}
 	for pair, n := range a.controller.preemptions() {
 		counter(a.preempted, n, pair[0], pair[1])
 	}

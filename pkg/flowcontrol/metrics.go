@@ -27,6 +27,8 @@ type metrics struct {
 	expired     *prometheus.CounterVec
 	cancelled   *prometheus.CounterVec
 	pushErrors  *prometheus.CounterVec
+	served      *prometheus.CounterVec
+	flows       map[string]prometheus.Counter // of served, by flow; guarded by mu
 	accounts    *accounts
 	collectable []prometheus.Collector
 }
@@ -70,13 +72,17 @@ func newMetrics(c *RequestQueueController) *metrics {
 			"Requests whose client went away, or whose deadline passed, before dispatch.", byModel...),
 		pushErrors: counter("queue_push_errors_total",
 			"Requests that the queue did not take.", append(byModel, "error_type")...),
+		served: counter("flow_served_cost_total",
+			"Cost of the requests dispatched, by flow: what each flow got.", "flow"),
+		flows:    map[string]prometheus.Counter{},
 		accounts: newAccounts(c),
 	}
 	for o := range m.outcomes {
 		m.outcomes[o] = m.requests.WithLabelValues(Outcome(o).String())
 	}
 	m.collectable = []prometheus.Collector{
-		m.requests, m.length, m.latency, m.stock, m.bypass, m.expired, m.cancelled, m.pushErrors, m.accounts,
+		m.requests, m.length, m.latency, m.stock, m.bypass, m.expired, m.cancelled, m.pushErrors, m.served,
+		m.accounts,
 	}
 	return m
 }
@@ -133,14 +139,38 @@ func presentable(name string) bool {
 	return len(name) <= maxLabelLength && strings.ToValidUTF8(name, "") == name
 }
 
-func (s *series) waiting(n float64) { s.length.Add(n) }
-
-func (s *series) bypassed(*Lease) {
-	s.stock.Inc()
-	s.bypass.Inc()
+// servedTo is the counter of a flow; beyond the limit all share one.
+func (m *metrics) servedTo(flow string) prometheus.Counter {
+	m.mu.RLock()
+	c := m.flows[flow]
+	m.mu.RUnlock()
+	if c != nil {
+		return c
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c = m.flows[flow]; c != nil {
+		return c
+	}
+	if len(m.flows) >= m.limit || !presentable(flow) {
+		return m.served.WithLabelValues(overflow)
+	}
+	c = m.served.WithLabelValues(flow)
+	m.flows[flow] = c
+	return c
 }
 
-func (s *series) granted(*Lease) { s.stock.Inc() }
+func (s *series) waiting(n float64) { s.length.Add(n) }
+
+func (s *series) bypassed(l *Lease) {
+	s.bypass.Inc()
+	s.granted(l)
+}
+
+func (s *series) granted(l *Lease) {
+	s.stock.Inc()
+	s.metrics.servedTo(l.queued.Flow).Add(float64(l.queued.Cost))
+}
 
 // completed counts the end of a dispatched request.
 func (s *series) completed(l *Lease, done Completion) {

@@ -1,0 +1,39 @@
+package fairqueue
+
+import (
+	"testing"
+	"time"
+)
+
+// A view names each flow once, with its entitled share of its tier.
+func TestView(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Weights = map[string]Weight{"a": 3 * WeightOne}
+	q, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(1, 0)
+	for i, flow := range []string{"a", "b", "a", "a"} {
+		r := &Request{Flow: flow, Lane: Lane([]string{"", "x"}[i%2]), Cost: 2}
+		if _, err := q.Push(now.Add(time.Duration(i)*time.Second), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	views := q.View(10)
+	if len(views) != 2 {
+		t.Fatalf("%d views: %+v", len(views), views)
+	}
+	for _, v := range views {
+		want := map[string]FlowView{
+			"a": {Flow: "a", Weight: 3 * WeightOne, Queued: 3, Cost: 6, Oldest: now, Entitled: 750_000},
+			"b": {Flow: "b", Weight: WeightOne, Queued: 1, Cost: 2, Oldest: now.Add(time.Second), Entitled: 250_000},
+		}[v.Flow]
+		if v != want {
+			t.Errorf("got %+v, want %+v", v, want)
+		}
+	}
+	if got := q.View(1); len(got) != 1 {
+		t.Errorf("%d views, want 1", len(got))
+	}
+}
