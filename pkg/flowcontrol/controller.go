@@ -182,16 +182,18 @@ func (c *RequestQueueController) verdict(ctx context.Context, l *Lease, since ti
 		c.mu.Lock()
 	}
 	now := time.Now()
-	if l.stage == stageWaiting {
+	switch {
+	case l.stage == stageWaiting:
 		// The caller gave up, and nothing else had happened yet.
 		c.queue.Remove(&l.queued)
 		c.flows.left(l.flow)
-		l.stage = stageEnded
-		l.err = c.whyOver(ctx, l, now)
-		c.pump(now)
-		c.arm(now)
-	}
-	if l.stage == stageGranted {
+		c.giveUp(ctx, l, now)
+	case l.stage == stageGranted && ctx.Err() != nil:
+		// It was granted, but there is nobody to be told the destination: it goes to the next one. When a proxy dies,
+		// all that wait become free one after the other, and most grants would go to its own.
+		c.settle(l)
+		c.giveUp(ctx, l, now)
+	case l.stage == stageGranted:
 		l.stage = stageSent
 	}
 	woken := l.woken
@@ -213,6 +215,14 @@ func (c *RequestQueueController) verdict(ctx context.Context, l *Lease, since ti
 	}
 	l.series.granted(l)
 	return l, nil
+}
+
+// giveUp ends a request that holds nothing any more and whose client is gone or past its deadline.
+func (c *RequestQueueController) giveUp(ctx context.Context, l *Lease, now time.Time) {
+	l.stage = stageEnded
+	l.err = c.whyOver(ctx, l, now)
+	c.pump(now)
+	c.arm(now)
 }
 
 // whyOver tells the client's own deadline from the client's going.
