@@ -58,7 +58,14 @@ func newAccounts(c *RequestQueueController) *accounts {
 }
 
 // Describe implements prometheus.Collector.
-func (a *accounts) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(a, out) }
+func (a *accounts) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		a.upper, a.lower, a.watermark, a.ready, a.flows, a.capacity, a.attempts, a.successes, a.displaced, a.promotions,
+		a.preempted, a.entitled, a.tierQueued, a.tierInflight,
+	} {
+		out <- d
+	}
+}
 
 // Collect implements prometheus.Collector.
 func (a *accounts) Collect(out chan<- prometheus.Metric) {

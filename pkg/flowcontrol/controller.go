@@ -146,24 +146,17 @@ func (c *RequestQueueController) TryEnqueue(ctx context.Context, r *Request) (*L
 		return nil, l.series.rejected(l, &Rejection{Err: err, Outcome: OutcomeOf(err)})
 	}
 	now := time.Now()
-	c.mu.Lock()
-	l.queued.Tier = c.tierOf(r.Tier)
-	c.admit(now, l)
-	switch l.stage {
+	at, maxWait := c.offer(now, l, r.Tier, false)
+	switch at {
 	case stageSent:
-		c.unlock()
 		l.series.bypassed(l)
 		return l, nil
 	case stageEnded:
-		rejection := l.rejection()
-		c.unlock()
-		return nil, l.series.rejected(l, rejection)
+		return nil, l.series.rejected(l, l.rejection())
 	case stageNew, stageWaiting, stageGranted, stageStreaming:
 	}
 	l.series.waiting(1)
-	granted, maxWait := l.stage == stageGranted, l.queued.Expires().Sub(now)
-	c.unlock()
-	if !granted {
+	if at == stageWaiting {
 		if r.OnQueued != nil {
 			r.OnQueued(maxWait)
 		}
@@ -172,16 +165,63 @@ func (c *RequestQueueController) TryEnqueue(ctx context.Context, r *Request) (*L
 	return c.verdict(ctx, l, now)
 }
 
+// offer decides an arrival under the lock, and says where it stands then. A panic in the decision ends this request and
+// no other.
+func (c *RequestQueueController) offer(
+	now time.Time, l *Lease, rank int, passOn bool,
+) (at stage, maxWait time.Duration) {
+	c.mu.Lock()
+	defer c.unlock()
+	defer func() {
+		if p := recover(); p != nil {
+			if l.flow != nil {
+				c.flows.left(l.flow)
+			}
+			c.failure = fmt.Errorf("flowcontrol: admission: %v", p)
+			c.reject(now, l, c.failure)
+			c.wakePopper() // which logs it
+			at = l.stage
+		}
+	}()
+	l.queued.Tier = c.tierOf(rank)
+	if passOn {
+		c.passOn(now, l)
+	} else {
+		c.admit(now, l)
+	}
+	return l.stage, l.queued.Expires().Sub(now)
+}
+
 // verdict is what became of a waiter, decided under the lock. One that was granted and preempted again before it came
 // here waits on.
 func (c *RequestQueueController) verdict(ctx context.Context, l *Lease, since time.Time) (*Lease, error) {
+	now, woken, rejection := c.decided(ctx, l)
+	select { // the channel goes back empty
+	case <-woken:
+	default:
+	}
+	c.channel.Put(woken)
+	l.waited = now.Sub(since)
+	l.series.waiting(-1)
+	if rejection != nil {
+		return nil, l.series.rejected(l, rejection)
+	}
+	l.series.granted(l)
+	return l, nil
+}
+
+// decided waits for the verdict and takes it: the time, the channel that is free again, and the rejection or nil.
+func (c *RequestQueueController) decided(
+	ctx context.Context, l *Lease,
+) (now time.Time, woken chan struct{}, rejection *Rejection) {
 	c.mu.Lock()
+	defer c.unlock()
 	for l.stage == stageWaiting && ctx.Err() == nil {
 		c.unlock()
 		l.await(ctx)
 		c.mu.Lock()
 	}
-	now := time.Now()
+	now = time.Now()
 	switch {
 	case l.stage == stageWaiting:
 		// The caller gave up, and nothing else had happened yet.
@@ -196,25 +236,12 @@ func (c *RequestQueueController) verdict(ctx context.Context, l *Lease, since ti
 	case l.stage == stageGranted:
 		l.stage = stageSent
 	}
-	woken := l.woken
+	woken = l.woken
 	l.woken = nil
-	var rejection *Rejection
 	if l.stage == stageEnded {
 		rejection = l.rejection()
 	}
-	c.unlock()
-	select { // the channel goes back empty
-	case <-woken:
-	default:
-	}
-	c.channel.Put(woken)
-	l.waited = now.Sub(since)
-	l.series.waiting(-1)
-	if rejection != nil {
-		return nil, l.series.rejected(l, rejection)
-	}
-	l.series.granted(l)
-	return l, nil
+	return now, woken, rejection
 }
 
 // giveUp ends a request that holds nothing any more and whose client is gone or past its deadline.
@@ -257,10 +284,10 @@ func (c *RequestQueueController) newLease(ctx context.Context, r *Request) *Leas
 // err wraps one of the sentinels.
 func (c *RequestQueueController) Refuse(model, targetModel string, err error) *Rejection {
 	r := &Rejection{Err: err, Outcome: OutcomeOf(err)}
-	if r.Outcome == OutcomeNoEndpoint || r.Outcome == OutcomeInternal {
+	if r.Outcome == OutcomeNoEndpoint || r.Outcome == OutcomeInternal || r.Outcome == OutcomeQueueFull {
 		now := time.Now()
 		c.mu.Lock()
-		r.RetryAfter = c.backoff.place(now, 0)
+		r.RetryAfter = c.backoff.place(now, c.queue.Len())
 		c.unlock()
 	}
 	s := c.metrics.of(model, targetModel)
@@ -271,16 +298,8 @@ func (c *RequestQueueController) Refuse(model, targetModel string, err error) *R
 // lease counts as stock like any other.
 func (c *RequestQueueController) PassOn(r *Request) (*Lease, error) {
 	l := c.newLease(context.Background(), r)
-	c.mu.Lock()
-	l.queued.Tier = c.tierOf(r.Tier)
-	c.passOn(time.Now(), l)
-	var rejection *Rejection
-	if l.stage == stageEnded {
-		rejection = l.rejection()
-	}
-	c.unlock()
-	if rejection != nil {
-		return nil, l.series.rejected(l, rejection)
+	if at, _ := c.offer(time.Now(), l, r.Tier, true); at == stageEnded {
+		return nil, l.series.rejected(l, l.rejection())
 	}
 	l.series.bypassed(l)
 	return l, nil

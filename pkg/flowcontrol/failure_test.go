@@ -68,6 +68,43 @@ func TestPanicInPlacementLosesNothing(t *testing.T) {
 	})
 }
 
+// A panic in the placement of an arrival ends that arrival, and nobody else: the lock is free, the accounts are right.
+func TestPanicInAdmissionEndsOneRequest(t *testing.T) {
+	inBubble(t, ready(1), nil, func(b *bench) {
+		b.backends.panics = 1
+		b.want(b.arrives(b.t.Context(), one("a")), "internal")
+		b.backends.panics = 1
+		if _, err := b.PassOn(one("a")); OutcomeOf(err) != OutcomeInternal {
+			b.t.Errorf("%v", err)
+		}
+		if s := b.State(); s.LiveFlows != 0 || s.Stock != 0 {
+			b.t.Errorf("%+v", s)
+		}
+		complete(b.holds(1)[0])
+	})
+}
+
+// Envoy went on to a fallback: the stock moves to the endpoint that serves.
+func TestTheLeaseMovesToTheEndpointThatServed(t *testing.T) {
+	inBubble(t, ready(2), smg(1), func(b *bench) {
+		low := b.arrives(b.t.Context(), of(bulk))
+		was := low.lease.Endpoint()
+		low.lease.OnServed(1 - was)
+		low.lease.OnServed(7) // not known: stays
+		if low.lease.Endpoint() != 1-was || b.backends.reserved[was] != 0 || b.backends.reserved[1-was] != 1 {
+			b.t.Errorf("at %v, reserved %v", low.lease.Endpoint(), b.backends.reserved)
+		}
+		b.checkInvariants()
+		there := subset([]string{"0", "1"}[1-was])
+		high := b.arrives(b.t.Context(), &Request{Flow: "h", Tier: system, Placement: there})
+		b.want(high, "dispatched") // by preemption of the one that moved there, or by room
+		complete(low.lease)
+		complete(high.lease)
+		low.lease.OnServed(was) // too late
+		b.checkInvariants()
+	})
+}
+
 // None ready: what comes waits for its TTL, or goes when a backend comes.
 func TestHoldWhenEmpty(t *testing.T) {
 	inBubble(t, ready(1), nil, func(b *bench) {

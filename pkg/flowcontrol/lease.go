@@ -83,23 +83,58 @@ func (l *Lease) OnFirstByte() error {
 	return nil
 }
 
+// OnServed is told that the endpoint that served the request is another than the one picked: Envoy had gone on to a
+// fallback. The lease, and with it the endpoint's stock, moves there.
+func (l *Lease) OnServed(e Endpoint) {
+	c := l.controller
+	c.mu.Lock()
+	defer c.unlock()
+	if !l.held.Held() || e == l.endpoint || !c.placer.CanServe(l.placement, e) {
+		return
+	}
+	victim := l.victimAt > 0
+	c.victims.remove(l)
+	counted := l.counted
+	c.uncount(l)
+	left := l.endpoint
+	c.placer.Release(left)
+	c.placer.PlaceAt(l.placement, e)
+	l.endpoint = e
+	if counted {
+		c.count(l)
+	}
+	if victim {
+		c.victims.add(l)
+	}
+	c.openLanes(left)
+	c.unpark(l.flow)
+	now := time.Now()
+	c.pump(now)
+	c.arm(now)
+}
+
 // OnRequestComplete settles the lease: the stock falls, and whoever waits for it is released. Only the first call
 // counts, so it may be deferred and called early as well.
 func (l *Lease) OnRequestComplete(done Completion) {
+	switch settled, preempted := l.complete(); {
+	case settled:
+		l.series.completed(l, done)
+	case preempted != nil:
+		l.series.preempted(l, preempted)
+	}
+}
+
+// complete settles the lease; a preempted one, which was settled before, gives its rejection, once.
+func (l *Lease) complete() (settled bool, preempted *Rejection) {
 	c := l.controller
 	c.mu.Lock()
+	defer c.unlock()
 	if l.stage != stageSent && l.stage != stageStreaming {
-		preempted := l.err != nil && !l.told
-		l.told = true
-		var rejection *Rejection
-		if preempted {
-			rejection = l.rejection()
+		if l.err != nil && !l.told {
+			l.told = true
+			preempted = l.rejection()
 		}
-		c.unlock()
-		if preempted {
-			l.series.preempted(l, rejection)
-		}
-		return
+		return false, preempted
 	}
 	l.stage = stageEnded
 	c.settle(l)
@@ -108,8 +143,7 @@ func (l *Lease) OnRequestComplete(done Completion) {
 		c.pump(now)
 		c.arm(now)
 	}
-	c.unlock()
-	l.series.completed(l, done)
+	return true, nil
 }
 
 // settle gives back what the lease holds: stock, the reserved endpoint, its place under the flow's caps.
