@@ -1,0 +1,94 @@
+package fairqueue
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestEqualStatesBehaveEqually: queues that came to the same state by different ways, at different times, give the
+// same answers to the same calls from there on. Random short histories meet often enough.
+func TestEqualStatesBehaveEqually(t *testing.T) {
+	for _, mode := range []CapacityMode{Reserved, Shared} {
+		for _, tiers := range []TierMode{Strict, Weighted} {
+			cfg := fourTiers(100_000)
+			cfg.CapacityMode, cfg.TierMode, cfg.TotalCapacity, cfg.FlowCapacity = mode, tiers, 6, 2
+			seen, met := map[string]uint64{}, 0
+			for seed := range uint64(2000) {
+				w := after(t, cfg, seed)
+				other, ok := seen[w.state()]
+				seen[w.state()] = seed
+				if !ok {
+					continue
+				}
+				met++
+				twin, random := after(t, cfg, other), rand.New(rand.NewPCG(seed, 1))
+				for step := range 30 {
+					op, tier, flow := random.IntN(6), random.IntN(4), random.IntN(2)
+					if a, b := w.do(op, tier, flow), twin.do(op, tier, flow); a != b {
+						t.Fatalf("%v %v, histories %d and %d, step %d: %s and %s", mode, tiers, seed, other, step, a, b)
+					}
+					if w.state() != twin.state() {
+						t.Fatalf("%v %v, histories %d and %d, step %d: states differ", mode, tiers, seed, other, step)
+					}
+				}
+			}
+			if met < 100 {
+				t.Errorf("%v %v: only %d histories met", mode, tiers, met)
+			}
+		}
+	}
+}
+
+// walk is a queue with a clock of its own.
+type walk struct {
+	*FairRequestQueue
+	t   *testing.T
+	now time.Time
+}
+
+// after is a queue with a random history.
+func after(t *testing.T, cfg Config, seed uint64) *walk {
+	random := rand.New(rand.NewPCG(seed, 0))
+	w := &walk{queue(t, cfg), t, start.Add(time.Duration(seed) * time.Minute)}
+	for range random.IntN(9) {
+		w.do(random.IntN(6), random.IntN(4), random.IntN(2))
+	}
+	return w
+}
+
+func (w *walk) state() string { return string(w.AppendState(nil, w.now, time.Minute)) }
+
+// do does one thing and says what came of it.
+func (w *walk) do(op, tier, flow int) string {
+	what := func(r *Request) string {
+		if r == nil {
+			return "nobody"
+		}
+		return fmt.Sprint(r.Tier, r.Flow, r.Cost, w.now.Sub(r.Arrived()) >= time.Second)
+	}
+	switch op {
+	case 0, 1:
+		displaced, err := w.Push(w.now, &Request{Flow: fmt.Sprint(flow), Tier: tier, Cost: Cost(1 + tier%2)})
+		return fmt.Sprint(what(displaced), err)
+	case 2, 3:
+		c := w.Peek(w.now, Admit{Tiers: AllTiers, Promote: true})
+		if c.Request != nil {
+			w.Pop(c)
+			if op == 3 && tier == 0 {
+				w.Requeue(c.Request)
+			}
+		}
+		return fmt.Sprint(what(c.Request), c.Promoted)
+	case 4:
+		w.now = w.now.Add(time.Second)
+		return "later"
+	default:
+		if r := w.Head(tier); r != nil {
+			w.Remove(r)
+			return what(r)
+		}
+		return "nobody"
+	}
+}
