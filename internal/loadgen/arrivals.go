@@ -1,0 +1,192 @@
+package loadgen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// DefaultMaxInFlight is the room of an open loop that names none.
+const DefaultMaxInFlight = 1024
+
+// Arrivals is the law by which requests arrive: a [ClosedLoop] or an [OpenLoop].
+type Arrivals interface {
+	validate() error
+	// run sends the session's requests and returns when all of them have ended.
+	run(ctx context.Context, s *session)
+}
+
+// ClosedLoop is a number of workers, each of which sends its next request when the last one was answered.
+type ClosedLoop struct {
+	// Workers is how many send, 1 or more.
+	Workers int
+	// Stagger is the time between the starts of two workers, 0 or more. Workers that start together stay in phase for
+	// as long as the server's times are equal, and then measure their own rhythm.
+	Stagger time.Duration
+	// Staggered is how many workers start one by one: worker i starts at i times Stagger, and those from Staggered on
+	// start together, one Stagger after the last of them. 0 staggers all.
+	Staggered int
+}
+
+func (l ClosedLoop) validate() error {
+	var errs []error
+	if l.Workers <= 0 {
+		errs = append(errs, fmt.Errorf("closed loop: workers must be above 0, not %d", l.Workers))
+	}
+	if l.Stagger < 0 {
+		errs = append(errs, fmt.Errorf("closed loop: stagger must not be negative, not %v", l.Stagger))
+	}
+	if l.Staggered < 0 {
+		errs = append(errs, fmt.Errorf("closed loop: staggered must not be negative, not %d", l.Staggered))
+	}
+	return errors.Join(errs...)
+}
+
+// delay is how long after the workload's begin worker i starts.
+func (l ClosedLoop) delay(i int) time.Duration {
+	if l.Staggered > 0 {
+		i = min(i, l.Staggered)
+	}
+	return time.Duration(i) * l.Stagger
+}
+
+func (l ClosedLoop) run(ctx context.Context, s *session) {
+	var workers sync.WaitGroup
+	for i := range l.Workers {
+		workers.Go(func() {
+			if !sleepUntil(ctx, s.begin.Add(l.delay(i))) {
+				return
+			}
+			exchanger := s.newExchanger()
+			for now := time.Now(); now.Before(s.end) && ctx.Err() == nil; now = time.Now() {
+				index, ok := s.claim()
+				if !ok {
+					return
+				}
+				exchanger.send(ctx, index, now)
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// OpenLoop is requests that arrive at a rate, however long the answers take.
+type OpenLoop struct {
+	// Rate is the arrivals per second, above 0.
+	Rate float64
+	// Poisson draws exponential times between arrivals; otherwise they are equal, and the first is at once.
+	Poisson bool
+	// Seed determines the draws.
+	Seed uint64
+	// MaxInFlight is the room: an arrival that finds so many of this workload in flight is recorded as ErrUnsent.
+	// 0 means DefaultMaxInFlight.
+	MaxInFlight int
+}
+
+func (l OpenLoop) validate() error {
+	var errs []error
+	if !(l.Rate > 0) || l.Rate > 1e6 {
+		errs = append(errs, fmt.Errorf("open loop: rate must be above 0 and at most 1e6 per second, not %v", l.Rate))
+	}
+	if l.MaxInFlight < 0 {
+		errs = append(errs, fmt.Errorf("open loop: max in flight must not be negative, not %d", l.MaxInFlight))
+	}
+	return errors.Join(errs...)
+}
+
+// due gives the arrivals one by one, each as the time since the workload's begin.
+func (l OpenLoop) due() func() time.Duration {
+	random := rand.New(rand.NewPCG(l.Seed, 0))
+	var at float64 // seconds
+	var n int
+	return func() time.Duration {
+		if l.Poisson {
+			at += random.ExpFloat64() / l.Rate
+		} else {
+			at = float64(n) / l.Rate
+			n++
+		}
+		return time.Duration(at * float64(time.Second))
+	}
+}
+
+func (l OpenLoop) run(ctx context.Context, s *session) {
+	room := l.MaxInFlight
+	if room == 0 {
+		room = DefaultMaxInFlight
+	}
+	var flights sync.WaitGroup
+	defer flights.Wait()
+
+	// An exchanger is a place in flight. Those that came back are used again, the most recent first.
+	var idle exchangerStack
+	made := 0
+	next := l.due()
+	for {
+		due := s.begin.Add(next())
+		if !due.Before(s.end) || !sleepUntil(ctx, due) {
+			return
+		}
+		index, ok := s.claim()
+		if !ok {
+			return
+		}
+		exchanger := idle.pop()
+		if exchanger == nil && made < room {
+			exchanger = s.newExchanger()
+			made++
+		}
+		if exchanger == nil {
+			s.record(index, due, ErrUnsent)
+			continue
+		}
+		flights.Go(func() {
+			exchanger.send(ctx, index, due)
+			idle.push(exchanger)
+		})
+	}
+}
+
+// exchangerStack holds the exchangers that are not in flight.
+type exchangerStack struct {
+	mu   sync.Mutex
+	idle []*exchanger
+}
+
+func (s *exchangerStack) push(e *exchanger) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle = append(s.idle, e)
+}
+
+// pop returns nil when none is idle.
+func (s *exchangerStack) pop() *exchanger {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.idle) == 0 {
+		return nil
+	}
+	last := len(s.idle) - 1
+	e := s.idle[last]
+	s.idle = s.idle[:last]
+	return e
+}
+
+// sleepUntil returns at the given time, or false when the context ended first.
+func sleepUntil(ctx context.Context, at time.Time) bool {
+	wait := time.Until(at)
+	if wait <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

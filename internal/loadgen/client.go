@@ -1,0 +1,76 @@
+package loadgen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// ErrNotLoopback is the error for an address that is not this machine's own.
+var ErrNotLoopback = errors.New("not a loopback address")
+
+// ClientConfig says where requests go, and how.
+type ClientConfig struct {
+	// BaseURL is the scheme, host and port, such as http://127.0.0.1:10000. Only plain HTTP to a loopback address.
+	BaseURL string
+	// H2C speaks HTTP/2 without TLS, many requests on a connection; otherwise HTTP/1.1 with keep-alive.
+	H2C bool
+	// Dial replaces the network, for tests in memory; nil dials BaseURL.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Client sends requests to one address. It may be shared by runs; Close it after the last.
+type Client struct {
+	base      *url.URL
+	transport *http.Transport
+}
+
+// NewClient makes a client that keeps every connection it opened: a busy one opens as many as it has requests in
+// flight. Connections are not limited here, since a limit would be a queue that nobody measures.
+func NewClient(config ClientConfig) (*Client, error) {
+	base, err := url.Parse(config.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("loadgen: base URL: %w", err)
+	}
+	if base.Scheme != "http" || base.Host == "" {
+		return nil, fmt.Errorf("loadgen: base URL %q: want http://host:port", config.BaseURL)
+	}
+	if host := base.Hostname(); host != "localhost" && !net.ParseIP(host).IsLoopback() {
+		return nil, fmt.Errorf("loadgen: base URL %q: %w", config.BaseURL, ErrNotLoopback)
+	}
+	dial := config.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: -1}).DialContext
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(!config.H2C)
+	protocols.SetUnencryptedHTTP2(config.H2C)
+	return &Client{base: base, transport: &http.Transport{
+		DialContext:         dial,
+		Protocols:           protocols,
+		MaxIdleConnsPerHost: MaxRequests, // never close one for being too many
+		IdleConnTimeout:     time.Minute,
+		DisableCompression:  true, // the body as it is on the wire
+		WriteBufferSize:     16 << 10,
+		ReadBufferSize:      16 << 10,
+	}}, nil
+}
+
+// Close closes the idle connections. Call it when no run is under way.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// address is the URL of a path with its query.
+func (c *Client) address(path string) (*url.URL, error) {
+	relative, err := url.Parse(path)
+	if err != nil {
+		return nil, fmt.Errorf("loadgen: path %q: %w", path, err)
+	}
+	if relative.Host != "" {
+		return nil, fmt.Errorf("loadgen: path %q names a host: %w", path, ErrNotLoopback)
+	}
+	return c.base.ResolveReference(relative), nil
+}

@@ -1,0 +1,123 @@
+package loadgen
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// readBuffer is the size of an exchanger's buffer: a chunk of a stream, or a part of a large answer.
+const readBuffer = 16 << 10
+
+// exchanger sends one request after the other and measures them. It belongs to one goroutine at a time.
+type exchanger struct {
+	session *session
+	buffer  []byte
+}
+
+func (s *session) newExchanger() *exchanger {
+	return &exchanger{session: s, buffer: make([]byte, readBuffer)}
+}
+
+// send sends request index, again as often as the workload's Retry says, and records its result.
+func (e *exchanger) send(ctx context.Context, index int, start time.Time) {
+	s := e.session
+	result := s.result(index, start)
+	var body []byte
+	if s.workload.Request.Body != nil {
+		body = s.workload.Request.Body(index)
+	}
+	for {
+		*result = Result{Tenant: result.Tenant, Start: result.Start, Attempts: result.Attempts + 1}
+		result.Err = e.attempt(ctx, body, start, result)
+		result.Total = time.Since(start)
+		wait, again := s.workload.Retry.next(result, index)
+		if !again || !sleepUntil(ctx, time.Now().Add(wait)) {
+			return
+		}
+	}
+}
+
+// attempt sends once, reads the answer to its end, and fills in what it saw of it.
+func (e *exchanger) attempt(ctx context.Context, body []byte, start time.Time, result *Result) error {
+	if timeout := e.session.workload.Timeout; timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, ErrTimeout)
+		defer cancel()
+	}
+	// The transport itself, not http.Client: no redirects, no cookies, half the allocations.
+	response, err := e.session.client.transport.RoundTrip(e.session.request(ctx, body))
+	if err != nil {
+		return fault(ctx, err)
+	}
+	defer response.Body.Close() //nolint:errcheck // it was read to its end, or is given up
+	result.Headers = time.Since(start)
+	result.Status = response.StatusCode
+	result.RetryAfterMS = response.Header.Get("Retry-After-Ms")
+	result.RetryAfter = response.Header.Get("Retry-After")
+	result.ShouldRetry = response.Header.Get("X-Should-Retry")
+	result.Reason = response.Header.Get("X-Weir-Reason")
+
+	stream := strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream")
+	if err := e.read(response.Body, stream, start, result); err != nil {
+		return fault(ctx, err)
+	}
+	if e.session.workload.Request.Stream && result.OK() && result.Events == 0 {
+		return ErrNotStream
+	}
+	return nil
+}
+
+// read reads a body to its end.
+func (e *exchanger) read(body io.Reader, stream bool, start time.Time, result *Result) error {
+	var scanner dataScanner
+	for {
+		n, err := body.Read(e.buffer)
+		if n > 0 {
+			result.Bytes += int64(n)
+			seen := !stream
+			if stream {
+				scanner.scan(e.buffer[:n])
+				seen = scanner.lines > 0
+			}
+			if seen && result.FirstData == 0 {
+				result.FirstData = time.Since(start)
+			}
+		}
+		if err != nil {
+			result.Events, result.Done = scanner.lines, scanner.done
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// request is one request of the template. The headers are shared: the transport only reads them.
+func (s *session) request(ctx context.Context, body []byte) *http.Request {
+	request := http.Request{
+		Method: s.method, URL: s.address, Host: s.workload.Request.Host, Header: s.header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	if len(body) > 0 {
+		request.ContentLength = int64(len(body))
+		request.Body = io.NopCloser(bytes.NewReader(body))
+		// Lets the transport send again on a connection that was closed while idle, before a byte was written.
+		request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	}
+	return request.WithContext(ctx)
+}
+
+// fault is the context's cause if the context ended, and the error itself if not.
+func fault(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("%w (%w)", cause, err)
+	}
+	return err
+}

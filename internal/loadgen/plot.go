@@ -1,0 +1,224 @@
+package loadgen
+
+import (
+	"errors"
+	"fmt"
+	"image/color"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/image/font"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Figure is a picture of TTFT over time by tenant, one panel per report, side by side on one latency axis, so that
+// heights compare at a glance. Points are requests answered with 2xx, lines their medians over time, ticks at the
+// foot requests that were not; the words beside a panel are of the whole run after the warm-up.
+type Figure struct {
+	Title, Subtitle string
+	// Panels are drawn from left to right; two read best.
+	Panels []Panel
+	// Spans are shaded in every panel.
+	Spans []Span
+}
+
+// Panel is one report of a [Figure].
+type Panel struct {
+	Title  string
+	Report *Report
+}
+
+// Span is a stretch of time with a name, such as "batch sends"; From and To are from the start of the run.
+type Span struct {
+	Label    string
+	From, To time.Duration
+}
+
+// The measures of a figure, in points of 1/72 inch: at 192 dots per inch twice the pixels that a README shows.
+const (
+	figureWidth  vg.Length = 760
+	figureHeight vg.Length = 372
+	figureDPI              = 192
+
+	figureMargin vg.Length = 14
+	headHeight   vg.Length = 74 // title, subtitle, legend
+	footHeight   vg.Length = 12 // a panel's words about its time axis are the panel's own
+	panelGap     vg.Length = 10
+	wordsWidth   vg.Length = 74 // beside each panel
+)
+
+// tenantColours is the palette of Okabe and Ito, which readers with any colour vision can tell apart, darkest first.
+var tenantColours = []color.NRGBA{
+	{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}, // blue
+	{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}, // vermilion
+	{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}, // bluish green
+	{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}, // reddish purple
+	{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}, // orange
+	{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}, // sky blue
+}
+
+var (
+	inkColour  = color.NRGBA{R: 0x1f, G: 0x23, B: 0x28, A: 0xff}
+	greyColour = color.NRGBA{R: 0x59, G: 0x63, B: 0x6e, A: 0xff}
+	gridColour = color.NRGBA{R: 0xe4, G: 0xe7, B: 0xeb, A: 0xff}
+	spanColour = color.NRGBA{R: 0xf3, G: 0xf4, B: 0xf6, A: 0xff}
+)
+
+// Save draws the figure to a file, PNG or SVG by its ending.
+func (f *Figure) Save(path string) (err error) {
+	format := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
+	if format != "png" && format != "svg" {
+		return fmt.Errorf("loadgen: figure %q: want a file ending of .png or .svg", path)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("loadgen: figure: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return f.Write(file, format)
+}
+
+// Write draws the figure in a format, "png" or "svg". An SVG is self-contained, with its fonts.
+func (f *Figure) Write(w io.Writer, format string) error {
+	if len(f.Panels) == 0 {
+		return errors.New("loadgen: figure: no panels")
+	}
+	var out io.WriterTo
+	switch format {
+	case "png":
+		canvas := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(figureWidth, figureHeight), vgimg.UseDPI(figureDPI))}
+		f.draw(draw.New(canvas))
+		out = canvas
+	case "svg":
+		canvas := vgsvg.NewWith(vgsvg.UseWH(figureWidth, figureHeight), vgsvg.EmbedFonts(true))
+		f.draw(draw.New(canvas))
+		out = canvas
+	default:
+		return fmt.Errorf("loadgen: figure: format %q is not png or svg", format)
+	}
+	if _, err := out.WriteTo(w); err != nil {
+		return fmt.Errorf("loadgen: figure: %w", err)
+	}
+	return nil
+}
+
+func (f *Figure) draw(c draw.Canvas) {
+	fillRectangle(c, c.Rectangle, color.White)
+	c = draw.Crop(c, figureMargin, -figureMargin, 0, -figureMargin)
+	tenants := f.tenants()
+	f.drawHead(c, tenants)
+
+	body := draw.Crop(c, 0, 0, footHeight, -headHeight)
+	latency := f.latencyAxis()
+	axisWidth := latency.width()
+	n := vg.Length(len(f.Panels))
+	width := (body.Max.X - body.Min.X - axisWidth - (n-1)*panelGap) / n
+	left := body.Min.X + axisWidth
+	for i := range f.Panels {
+		area := body
+		area.Min.X = left
+		area.Max.X = left + width
+		left = area.Max.X + panelGap
+		p := panel{Panel: f.Panels[i], spans: f.Spans, tenants: tenants, latency: latency, labelled: i == 0}
+		p.draw(area)
+	}
+}
+
+// drawHead draws title, subtitle and legend, from the top.
+func (f *Figure) drawHead(c draw.Canvas, tenants []string) {
+	at := vg.Point{X: c.Min.X, Y: c.Max.Y}
+	c.FillText(textStyle(15, true, inkColour, draw.XLeft, draw.YTop), at, f.Title)
+	at.Y -= 22
+	c.FillText(textStyle(10.5, false, greyColour, draw.XLeft, draw.YTop), at, f.Subtitle)
+	at.Y -= 27
+	entry := func(mark func(middle vg.Point), label string, ink color.Color) {
+		mark(at)
+		at.X += 13
+		style := textStyle(10, false, ink, draw.XLeft, draw.YCenter)
+		c.FillText(style, at, label)
+		at.X += style.Width(label) + 18
+	}
+	dot := func(ink color.Color) func(vg.Point) {
+		return func(middle vg.Point) {
+			middle.X += 4
+			c.DrawGlyphNoClip(draw.GlyphStyle{Color: ink, Radius: 3.4, Shape: draw.CircleGlyph{}}, middle)
+		}
+	}
+	for i, tenant := range tenants {
+		entry(dot(tenantColour(i)), tenant, inkColour)
+	}
+	entry(func(middle vg.Point) {
+		c.StrokeLine2(draw.LineStyle{Color: greyColour, Width: 2}, middle.X-2, middle.Y, middle.X+10, middle.Y)
+	}, "median", greyColour)
+	if f.anyUnserved() {
+		entry(func(middle vg.Point) {
+			c.StrokeLine2(draw.LineStyle{Color: greyColour, Width: 1}, middle.X+4, middle.Y-4, middle.X+4, middle.Y+4)
+		}, "not served", greyColour)
+	}
+}
+
+// tenants are those of all panels, each once, in the order of the plans: a tenant has one colour in all panels.
+func (f *Figure) tenants() []string {
+	var all Report
+	for _, p := range f.Panels {
+		all.Tracks = append(all.Tracks, p.Report.Tracks...)
+	}
+	return all.Tenants()
+}
+
+func (f *Figure) anyUnserved() bool {
+	unserved := false
+	f.each(func(r *Result) { unserved = unserved || !r.OK() })
+	return unserved
+}
+
+// latencyAxis spans the TTFTs of all panels.
+func (f *Figure) latencyAxis() latencyAxis {
+	var low, high time.Duration
+	f.each(func(r *Result) {
+		if !r.OK() {
+			return
+		}
+		if ttft := r.TTFT(); low == 0 || ttft < low {
+			low = ttft
+		}
+		high = max(high, r.TTFT())
+	})
+	return newLatencyAxis(low, high)
+}
+
+func (f *Figure) each(visit func(*Result)) {
+	for _, p := range f.Panels {
+		for _, track := range p.Report.Tracks {
+			for i := range track.Results {
+				visit(&track.Results[i])
+			}
+		}
+	}
+}
+
+func tenantColour(i int) color.NRGBA { return tenantColours[i%len(tenantColours)] }
+
+// textStyle is sans serif of a size in points.
+func textStyle(
+	size vg.Length, bold bool, ink color.Color, x draw.XAlignment, y draw.YAlignment,
+) draw.TextStyle {
+	face := plot.DefaultFont
+	face.Variant = "Sans"
+	face.Size = size
+	if bold {
+		face.Weight = font.WeightBold
+	}
+	return draw.TextStyle{Color: ink, Font: face, XAlign: x, YAlign: y, Handler: plot.DefaultTextHandler}
+}
+
+func fillRectangle(c draw.Canvas, r vg.Rectangle, ink color.Color) {
+	c.FillPolygon(ink, []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}})
+}

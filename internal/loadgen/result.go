@@ -1,0 +1,83 @@
+package loadgen
+
+import (
+	"errors"
+	"time"
+)
+
+// The faults of a request that got no whole answer, besides those of the network.
+var (
+	// ErrUnsent is an arrival of an open loop that found MaxInFlight requests in flight.
+	ErrUnsent = errors.New("loadgen: no room in flight")
+	// ErrTimeout is a request that took longer than its workload's Timeout.
+	ErrTimeout = errors.New("loadgen: request timed out")
+	// ErrCutOff is a request still in flight when the run ended.
+	ErrCutOff = errors.New("loadgen: cut off by the end of the run")
+	// ErrNotStream is an answer of 2xx that should have been a stream of server-sent events, and was none or had no
+	// data line.
+	ErrNotStream = errors.New("loadgen: answer is not an event stream")
+)
+
+// Result is what became of one request. Times are from Start: the moment an open loop's request was due, or a closed
+// loop's was sent. With retries they span the attempts and the waits between them, as the user feels them, and the
+// rest is of the last attempt.
+type Result struct {
+	// Tenant is the workload's.
+	Tenant string
+	// Start is the time since the start of the run.
+	Start time.Duration
+	// Attempts is how often it was sent: 0 if never, 1 without a retry.
+	Attempts int
+	// Status is the HTTP status, 0 without an answer.
+	Status int
+	// Err is why there is no whole answer; nil for a whole one, whatever its status.
+	Err error
+	// Headers is the time to the response headers; 0 without an answer.
+	Headers time.Duration
+	// FirstData is the time to the first data line of a stream of server-sent events, or to the first byte of another
+	// body: the TTFT where the server shows it. 0 for an empty body or no answer.
+	FirstData time.Duration
+	// Total is the time to the end of the answer, or to the fault.
+	Total time.Duration
+	// Bytes is the size of the body.
+	Bytes int64
+	// Events is the number of data lines of a stream of server-sent events.
+	Events int
+	// Done says that the stream's last data line was [DONE].
+	Done bool
+	// RetryAfterMS, RetryAfter, ShouldRetry and Reason are the response headers retry-after-ms, retry-after,
+	// x-should-retry and x-weir-reason, empty where absent.
+	RetryAfterMS, RetryAfter, ShouldRetry, Reason string
+}
+
+// OK says that a whole answer of 2xx came.
+func (r *Result) OK() bool { return r.Err == nil && r.Status >= 200 && r.Status < 300 }
+
+// Rejected says that a whole answer came, and it was not 2xx.
+func (r *Result) Rejected() bool { return r.Err == nil && !r.OK() }
+
+// TTFT is the time to the first data, or the total for an empty body.
+func (r *Result) TTFT() time.Duration {
+	if r.FirstData > 0 {
+		return r.FirstData
+	}
+	return r.Total
+}
+
+// Fault names Err in a word: "unsent", "timeout", "cut off", "not a stream", "broken" for any other, "" for nil.
+func (r *Result) Fault() string {
+	switch {
+	case r.Err == nil:
+		return ""
+	case errors.Is(r.Err, ErrUnsent):
+		return "unsent"
+	case errors.Is(r.Err, ErrTimeout):
+		return "timeout"
+	case errors.Is(r.Err, ErrCutOff):
+		return "cut off"
+	case errors.Is(r.Err, ErrNotStream):
+		return "not a stream"
+	default:
+		return "broken"
+	}
+}
