@@ -1,4 +1,5 @@
-// Command weir is the operator's tool: it shows and checks configurations. `weir help` lists what it can do.
+// Command weir is the operator's tool: it shows and checks configurations, demonstrates what Weir does, and measures it.
+// `weir help` lists what it can do.
 package main
 
 import (
@@ -8,7 +9,7 @@ import (
 )
 
 // command is one subcommand. run returns the exit code: 0 for success, 1 for a failure, 2 for arguments that cannot be
-// read.
+// read. One without a summary is weir's own: it starts itself so, and help does not list it.
 type command struct {
 	name    string
 	summary string
@@ -19,6 +20,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"config", "show a profile or a file in full, or check a file", runConfig},
+		{"demo", "a noisy tenant beside a quiet one, without Weir and with it, in a minute", runDemo},
 	}
 }
 
@@ -47,6 +49,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 func help(w io.Writer) {
 	_, _ = fmt.Fprint(w, "weir is the operator's tool of Weir, the endpoint picker.\n\nCommands:\n")
 	for _, c := range commands() {
+		if c.summary == "" {
+			continue
+		}
 		_, _ = fmt.Fprintf(w, "  weir %-10s %s\n", c.name, c.summary)
 	}
 	_, _ = fmt.Fprint(w, "\n`weir COMMAND --help` tells more.\n")

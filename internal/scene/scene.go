@@ -38,6 +38,9 @@ func New(ctx context.Context, dir string) *Scene {
 	return s
 }
 
+// Dir is where the scene's files are.
+func (s *Scene) Dir() string { return s.dir }
+
 // Context ends with the one given to New, at Close, and when a part has ended unasked: then context.Cause tells which.
 func (s *Scene) Context() context.Context { return s.ctx }
 

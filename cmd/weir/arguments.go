@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+)
+
+const eppFlag = "`path` of the epp binary (default the one beside weir)"
+
+// flagSet is a command's flags, in the order in which they are added.
+func flagSet(name string) *pflag.FlagSet {
+	set := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	set.SortFlags = false
+	set.Usage = func() {}
+	return set
+}
+
+// readFlags parses arguments that are flags only, then asks check for what is wrong with their values. When it answers
+// false the command is over, with that exit code: help was asked for, or something was wrong.
+func readFlags(
+	set *pflag.FlagSet, about string, args []string, check func() error, stdout, stderr io.Writer,
+) (code int, ok bool) {
+	help := fmt.Sprintf("Usage:\n  %s [flags]\n\n%s\nFlags:\n%s", set.Name(), about, set.FlagUsagesWrapped(120))
+	err := set.Parse(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		_, _ = fmt.Fprint(stdout, help)
+		return 0, false
+	}
+	if err == nil && set.NArg() > 0 {
+		err = fmt.Errorf("%q: there are no arguments but flags", set.Arg(0))
+	}
+	if err == nil {
+		err = check()
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(stderr, "%s: %v\n%s", set.Name(), err, help)
+		return 2, false
+	}
+	return 0, true
+}
