@@ -21,6 +21,9 @@ func commands() []command {
 	return []command{
 		{"config", "show a profile or a file in full, or check a file", runConfig},
 		{"demo", "a noisy tenant beside a quiet one, without Weir and with it, in a minute", runDemo},
+		{"bench", "measure a flood beside a quiet tenant, or what Weir costs", runBench},
+		{"noop-processor", "", runNoopProcessor},
+		{"model-servers", "", runModelServers},
 	}
 }
 

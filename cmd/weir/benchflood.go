@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/loadgen"
+	"github.com/weir-epp/weir/internal/modelsim"
+	"github.com/weir-epp/weir/internal/scene"
+)
+
+// The flood: 16 slots of 200 ms serve 80 requests per second at best.
+const (
+	floodServers = 4
+	floodSlots   = 4
+	floodService = 200 * time.Millisecond
+	floodWorkers = 64
+	// The first workers, as many as there are slots, start this far apart: workers that start together would stay in
+	// phase, and the slots would come free all at once.
+	floodStagger = floodService / (floodServers * floodSlots)
+	floodWarmup  = 5 * time.Second
+)
+
+// floodConfig keeps the slots full and the queue in Weir; nothing is rejected by design, since both flows fit.
+var floodConfig = fmt.Sprintf(`
+flows: { key: ["header:%s", "model"] }
+fairRequestQueue: { totalCapacity: 1000, flowCapacity: 100 }
+requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[2]d, upperBoundPerBackend: %[2]d }
+`, fairnessHeader, floodSlots)
+
+const floodAbout = `Four simulated model servers have 4 slots of 200 ms each: at best 80 requests per second. A flood of 64 closed-loop
+workers runs beside a quiet tenant that sends 5 requests per second (Poisson): with Weir, then through Envoy alone.
+`
+
+// floodOptions are the flags of `weir bench flood`.
+type floodOptions struct {
+	epp     string
+	samples int
+	seed    uint64
+	assert  bool
+}
+
+// runBenchFlood is `weir bench flood`.
+func runBenchFlood(args []string, stdout, stderr io.Writer) int {
+	var options floodOptions
+	set := flagSet("weir bench flood")
+	set.IntVar(&options.samples, "samples", 400, "requests of the quiet tenant that count, 1 to 100000")
+	set.Uint64Var(&options.seed, "seed", 1, "seed of the quiet tenant's arrivals")
+	set.BoolVar(&options.assert, "assert", false, "exit with 1 if a target is missed")
+	set.StringVar(&options.epp, "epp", "", eppFlag)
+	check := func() error {
+		if options.samples < 1 || options.samples > 100_000 {
+			return fmt.Errorf("--samples: %d: must be from 1 to 100000", options.samples)
+		}
+		return nil
+	}
+	if code, ok := readFlags(set, floodAbout, args, check, stdout, stderr); !ok {
+		return code
+	}
+	met := false
+	code := onStage("bench flood", stderr, func(s *scene.Scene) (err error) {
+		met, err = benchFlood(s, options, stdout, stderr)
+		return err
+	})
+	if code == 0 && options.assert && !met {
+		return 1
+	}
+	return code
+}
+
+// benchFlood measures both, writes what it found, and says whether Weir met every target.
+func benchFlood(s *scene.Scene, options floodOptions, stdout, stderr io.Writer) (met bool, err error) {
+	binary, err := scene.FindEPP(options.epp)
+	if err != nil {
+		return false, err
+	}
+	servers, err := s.Models(floodServers, modelsim.Fixed(floodSlots, floodService))
+	if err != nil {
+		return false, err
+	}
+	epp, err := s.EPP(scene.EPPOptions{Binary: binary, Config: floodConfig, Endpoints: servers})
+	if err != nil {
+		return false, err
+	}
+	bar := newProgress(stderr, 2)
+	defer bar.end()
+	measure := func(name string, of envoyrun.Options) (loadgen.Summary, error) {
+		of.ModelServers = servers
+		envoy, err := s.Envoy(of.Config, of)
+		if err != nil {
+			return loadgen.Summary{}, err
+		}
+		report, err := flood(s.Context(), envoy.URL(), options, bar.begin(name))
+		if err != nil {
+			return loadgen.Summary{}, err
+		}
+		return loadgen.Summarise(name, report), nil
+	}
+	with, err := measure(sceneWith, envoyrun.Options{Config: "recommended", Weir: epp.Address})
+	if err != nil {
+		return false, err
+	}
+	without, err := measure(sceneWithout, envoyrun.Options{Config: "direct"})
+	if err != nil {
+		return false, err
+	}
+	bar.end()
+	if err := loadgen.WriteTable(stdout, with, without); err != nil {
+		return false, err
+	}
+	_, _ = fmt.Fprintln(stdout)
+	return writeTargets(stdout, floodTargets(with)), nil
+}
+
+// flood runs the flood for as long as the quiet tenant takes to send its samples and to get their answers.
+func flood(ctx context.Context, url string, options floodOptions, progress loadgen.Progress) (*loadgen.Report, error) {
+	client, err := loadgen.NewClient(loadgen.ClientConfig{BaseURL: url})
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	// Twice the time that the samples take on average, and more for few of them: the bound, not the length.
+	bound := floodWarmup + time.Duration(2*float64(options.samples)/quietRate*float64(time.Second)) + 10*time.Second
+	quiet := loadgen.OpenLoop{Rate: quietRate, Poisson: true, Seed: options.seed}
+	early := quiet
+	early.Seed++ // the warm-up's arrivals are others than the measured ones
+	quietPlan := loadgen.Plan{
+		Workloads: []loadgen.Workload{
+			{Tenant: quietTenant, Arrivals: early, Request: floodRequest(quietTenant), Requests: 1000, Duration: floodWarmup},
+			{
+				Tenant: quietTenant, Arrivals: quiet, Request: floodRequest(quietTenant), Requests: options.samples,
+				Begin: floodWarmup, Duration: bound - floodWarmup,
+			},
+		},
+		Warmup: floodWarmup, Drain: 30 * time.Second,
+	}
+	noisyPlan := loadgen.Plan{
+		Workloads: []loadgen.Workload{{
+			Tenant:   noisyTenant,
+			Arrivals: loadgen.ClosedLoop{Workers: floodWorkers, Stagger: floodStagger, Staggered: floodServers * floodSlots},
+			Request:  floodRequest(noisyTenant), Requests: loadgen.MaxRequests, Duration: bound,
+		}},
+		Warmup: floodWarmup, Drain: 30 * time.Second,
+	}
+
+	type outcome struct {
+		report *loadgen.Report
+		err    error
+	}
+	flooding, stop := context.WithCancelCause(ctx)
+	ended := make(chan outcome, 1)
+	go func() {
+		report, err := loadgen.Run(flooding, client, noisyPlan, nil)
+		ended <- outcome{report, err}
+	}()
+	quietReport, err := loadgen.Run(ctx, client, quietPlan, progress)
+	stop(loadgen.ErrCutOff)
+	noisy := <-ended
+	if err != nil {
+		return nil, err
+	}
+	if noisy.err != nil && !errors.Is(noisy.err, loadgen.ErrCutOff) {
+		return nil, noisy.err
+	}
+	for _, track := range noisy.report.Tracks {
+		track.Results = uncut(track.Results)
+		quietReport.Tracks = append(quietReport.Tracks, track)
+	}
+	return quietReport, nil
+}
+
+// uncut leaves out those that were in flight when the flood was stopped.
+func uncut(results []loadgen.Result) []loadgen.Result {
+	kept := results[:0]
+	for i := range results {
+		if !errors.Is(results[i].Err, loadgen.ErrCutOff) {
+			kept = append(kept, results[i])
+		}
+	}
+	return kept
+}
+
+func floodRequest(tenant string) loadgen.Template {
+	return loadgen.Template{
+		Path:   "/v1/chat/completions",
+		Header: http.Header{fairnessHeader: {tenant}, "Content-Type": {"application/json"}},
+		Body: loadgen.FixedBody(
+			`{"model":"` + modelsim.DefaultConfig().Model + `","max_tokens":16,"messages":[{"role":"user","content":"Hello"}]}`),
+	}
+}

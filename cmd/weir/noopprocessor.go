@@ -1,0 +1,144 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weir-epp/weir/internal/scene"
+)
+
+// runNoopProcessor is `weir noop-processor ANSWERS ADDRESSES`: the least that an ext_proc server in grpc-go can do. To
+// request headers it gives the recorded answers of the first file in turn, to all else an empty answer. It writes where
+// it listens to the second file, and ends at a signal.
+func runNoopProcessor(args []string, _, stderr io.Writer) int {
+	if len(args) != 2 {
+		_, _ = fmt.Fprintln(stderr, "weir noop-processor: want a file with answers, and one for addresses")
+		return 2
+	}
+	if err := serveNoop(args[0], args[1]); err != nil {
+		_, _ = fmt.Fprintf(stderr, "weir noop-processor: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+func serveNoop(answers, addresses string) error {
+	text, err := os.ReadFile(answers)
+	if err != nil {
+		return err
+	}
+	processor := &noopProcessor{}
+	if processor.answers, err = unmarshalAnswers(text); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := grpc.NewServer(serverOptions()...)
+	extprocv3.RegisterExternalProcessorServer(server, processor)
+	if err := scene.WriteAddresses(addresses, []string{listener.Addr().String()}); err != nil {
+		return err
+	}
+	return serveUntilSignal(func() error { return server.Serve(listener) }, server.Stop)
+}
+
+// serverOptions are epp's own: what differs between the two servers is what they do, not how they are set up.
+func serverOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
+		grpc.MaxRecvMsgSize(34 << 20),
+		grpc.MaxSendMsgSize(math.MaxInt32),
+		grpc.MaxConcurrentStreams(math.MaxUint32),
+	}
+}
+
+// noopProcessor answers without looking.
+type noopProcessor struct {
+	extprocv3.UnimplementedExternalProcessorServer
+	answers []*extprocv3.ProcessingResponse
+	next    atomic.Uint64
+}
+
+var (
+	emptyRequestBody = &extprocv3.ProcessingResponse{
+		Response: &extprocv3.ProcessingResponse_RequestBody{RequestBody: &extprocv3.BodyResponse{}},
+	}
+	emptyResponseHeaders = &extprocv3.ProcessingResponse{
+		Response: &extprocv3.ProcessingResponse_ResponseHeaders{ResponseHeaders: &extprocv3.HeadersResponse{}},
+	}
+	emptyResponseTrailers = &extprocv3.ProcessingResponse{
+		Response: &extprocv3.ProcessingResponse_ResponseTrailers{ResponseTrailers: &extprocv3.TrailersResponse{}},
+	}
+)
+
+// Process implements the service.
+func (p *noopProcessor) Process(stream extprocv3.ExternalProcessor_ProcessServer) error {
+	for {
+		message, err := stream.Recv()
+		if err != nil {
+			return nil // the request has ended, however it did
+		}
+		var answer *extprocv3.ProcessingResponse
+		switch message.GetRequest().(type) {
+		case *extprocv3.ProcessingRequest_RequestHeaders:
+			answer = p.answers[p.next.Add(1)%uint64(len(p.answers))]
+		case *extprocv3.ProcessingRequest_ResponseHeaders:
+			answer = emptyResponseHeaders
+		case *extprocv3.ProcessingRequest_RequestBody:
+			answer = emptyRequestBody
+		case *extprocv3.ProcessingRequest_ResponseTrailers:
+			answer = emptyResponseTrailers
+		default:
+			return fmt.Errorf("unexpected message %T", message.GetRequest())
+		}
+		if err := stream.Send(answer); err != nil {
+			return nil
+		}
+	}
+}
+
+// marshalAnswers and unmarshalAnswers are the format of the file: each answer after its length in four bytes.
+func marshalAnswers(answers []*extprocv3.ProcessingResponse) ([]byte, error) {
+	var text []byte
+	for _, answer := range answers {
+		one, err := proto.Marshal(answer)
+		if err != nil {
+			return nil, err
+		}
+		text = append(append(text, byte(len(one)>>24), byte(len(one)>>16), byte(len(one)>>8), byte(len(one))), one...)
+	}
+	return text, nil
+}
+
+func unmarshalAnswers(text []byte) ([]*extprocv3.ProcessingResponse, error) {
+	var answers []*extprocv3.ProcessingResponse
+	for len(text) >= 4 {
+		length := int(text[0])<<24 | int(text[1])<<16 | int(text[2])<<8 | int(text[3])
+		if text = text[4:]; length > len(text) {
+			return nil, errors.New("answers: cut short")
+		}
+		answer := &extprocv3.ProcessingResponse{}
+		if err := proto.Unmarshal(text[:length], answer); err != nil {
+			return nil, fmt.Errorf("answers: %w", err)
+		}
+		answers = append(answers, answer)
+		text = text[length:]
+	}
+	if len(answers) == 0 {
+		return nil, errors.New("answers: none")
+	}
+	return answers, nil
+}
