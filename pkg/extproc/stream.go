@@ -154,7 +154,7 @@ func (st *stream) end() {
 	s := st.server
 	st.reader.stop()
 	if st.lease != nil {
-		st.lease.OnRequestComplete(flowcontrol.Completion{Status: st.status})
+		st.lease.OnRequestComplete(flowcontrol.Completion{Status: st.status, Unsent: st.state == collecting})
 		st.notice()
 	}
 	if st.asked && !st.decided {

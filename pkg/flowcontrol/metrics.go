@@ -1,6 +1,7 @@
 package flowcontrol
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -175,6 +176,10 @@ func (s *series) granted(l *Lease) {
 // completed counts the end of a dispatched request.
 func (s *series) completed(l *Lease, done Completion) {
 	s.stock.Dec()
+	if done.Unsent {
+		s.rejected(l, &Rejection{Err: context.Canceled, Outcome: OutcomeClientCancelled})
+		return
+	}
 	s.metrics.outcomes[OutcomeDispatched].Inc()
 	if l.bypass {
 		return

@@ -76,4 +76,7 @@ type Placer interface {
 type Completion struct {
 	// Status is the HTTP status of the model server's answer; 0 when no response headers were seen.
 	Status int
+	// Unsent says that the destination could not be sent, since the client or its proxy had just gone: the request
+	// ends as cancelled, not as dispatched.
+	Unsent bool
 }

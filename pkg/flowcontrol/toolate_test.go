@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	dto "github.com/prometheus/client_model/go"
 )
 
 // A grant to a client that is gone by the time its goroutine takes it is no dispatch: the lease goes to the next one,
@@ -30,5 +32,19 @@ func TestGrantToAClientThatIsGone(t *testing.T) {
 		}
 		complete(held[2])
 		complete(stayer.lease)
+	})
+}
+
+// The same when the client goes between its goroutine's taking of the lease and the sending of the destination.
+func TestDestinationThatCouldNotBeSent(t *testing.T) {
+	inBubble(t, ready(1), nil, func(b *bench) {
+		l := b.holds(1)[0]
+		l.OnRequestComplete(Completion{Unsent: true})
+		for outcome, want := range map[Outcome]float64{OutcomeClientCancelled: 1, OutcomeDispatched: 0} {
+			var m dto.Metric
+			if err := b.metrics.outcomes[outcome].Write(&m); err != nil || m.GetCounter().GetValue() != want {
+				b.t.Errorf("%v: %v times, want %v (%v)", outcome, m.GetCounter().GetValue(), want, err)
+			}
+		}
 	})
 }

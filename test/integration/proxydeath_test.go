@@ -47,10 +47,10 @@ func (s *scene) allBack(bound time.Duration) {
 		}
 		return nil
 	})
-	// As the streams end one by one, a place that becomes free may be granted to a request whose own end is not seen
-	// yet: it counts as dispatched too.
-	if got := s.epp.outcomes(); got["dispatched"] < 100 || got["dispatched"]+got["client-cancelled"] != 200 {
-		s.t.Errorf("outcomes %v, want 200: 100 or more dispatched, and else client-cancelled", got)
+	// As the streams end one by one, a place that becomes free may be granted to a request whose own end comes a
+	// moment later: it counts as dispatched too. These are few: what cannot be told any more is no dispatch.
+	if got := s.epp.outcomes(); got["dispatched"] > 105 || got["dispatched"]+got["client-cancelled"] != 200 {
+		s.t.Errorf("outcomes %v, want 200: 100 (and a few) dispatched, 100 client-cancelled", got)
 	}
 	if n := s.models[0].Stats().Started + s.models[1].Stats().Started; n != 100 {
 		s.t.Errorf("the model servers saw %d requests, want 100", n)
