@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"github.com/go-logr/logr"
@@ -23,11 +24,12 @@ import (
 
 // App is the whole program, wired. It is made by New and run once, by Run.
 type App struct {
-	options  Options
-	document config.Document
-	log      logr.Logger
+	options       Options
+	configuration configuration
+	log           logr.Logger
 
 	registry   *prometheus.Registry
+	metrics    ownMetrics
 	store      *datastore.Store
 	controller *flowcontrol.RequestQueueController
 	server     *extproc.Server
@@ -42,6 +44,10 @@ type App struct {
 
 	health *health.Server
 	ready  atomic.Bool
+
+	receiveLimit int    // of the gRPC server, in bytes
+	loaded       []byte // the configuration file's text at the start; then of watchConfig's goroutine
+	watched      bool   // of watchConfig's goroutine: the file has been looked at
 }
 
 // New makes everything and opens the listeners, but serves nothing yet. On an error nothing stays open; the error of
@@ -51,35 +57,37 @@ func New(options Options) (*App, error) {
 		return nil, fmt.Errorf("app: invalid options:\n%w", err)
 	}
 	a := &App{options: options, log: options.Log}
-	d, valid, err := loadConfig(&a.options, a.log)
+	d, text, invalid, err := loadConfig(&a.options, a.log)
 	if err != nil {
 		return nil, err
 	}
-	a.document = d
-	var configValid prometheus.Gauge
-	a.registry, configValid = newRegistry()
-	if valid {
-		configValid.Set(1)
+	a.loaded = text
+	a.configuration.source = a.options.configName()
+	a.configuration.use(d, time.Now())
+	a.registry, a.metrics = newRegistry()
+	if invalid == nil {
+		a.metrics.configValid.Set(1)
 	}
-	advise(&a.document, a.log)
+	a.configuration.refuse(invalid)
+	advise(&d, a.log)
 	if a.listeners, err = listen(&a.options); err != nil {
 		return nil, err
 	}
-	if err := a.wire(); err != nil {
+	if err := a.wire(&d); err != nil {
 		return nil, errors.Join(err, a.listeners.close())
 	}
 	return a, nil
 }
 
 // wire makes the parts, from the core outwards. It opens nothing that would need closing.
-func (a *App) wire() error {
-	d := &a.document
+func (a *App) wire(d *config.Document) error {
 	scheduler, err := scheduling.New(schedulingConfig(d))
 	if err != nil {
 		return fmt.Errorf("app: scheduling: %w", err)
 	}
 	board := scheduling.NewBoard(scheduler, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
-	a.controller, err = flowcontrol.New(flowcontrolConfig(d), placer{board}, a.log.WithName("flowcontrol"))
+	flow := flowcontrolConfig(d)
+	a.controller, err = flowcontrol.New(flow, placer{board}, a.log.WithName("flowcontrol"))
 	if err != nil {
 		return fmt.Errorf("app: %w", err)
 	}
@@ -88,26 +96,23 @@ func (a *App) wire() error {
 			return fmt.Errorf("app: registering metrics: %w", err)
 		}
 	}
-	snapshot := &atomic.Pointer[scheduling.Snapshot]{}
-	snapshot.Store(board.Snapshot())
+	a.pool = &pool{log: a.log.WithName("pool"), board: board, controller: a.controller, scheduler: scheduler, flow: flow}
+	a.pool.prepared.Store(&prepared{scheduler, board.Snapshot()})
 	streamConfig := extprocConfig(d)
 	a.server, err = extproc.NewServer(streamConfig, extproc.Dependencies{
 		Controller: extproc.Controlled(a.controller),
-		Picker:     picker{scheduler, snapshot},
+		Picker:     picker{&a.pool.prepared},
 		Log:        a.log.WithName("extproc"),
 		Registerer: a.registry,
 	})
 	if err != nil {
 		return fmt.Errorf("app: %w", err)
 	}
-	a.pool = &pool{
-		log: a.log.WithName("pool"), band: stockConfig(d), board: board, controller: a.controller,
-		server: a.server, config: streamConfig, snapshot: snapshot,
-	}
+	a.pool.server, a.pool.streams = a.server, streamConfig
 	if err := a.wireStore(); err != nil {
 		return err
 	}
-	return a.wireServers()
+	return a.wireServers(d)
 }
 
 func (a *App) wireStore() error {
@@ -136,23 +141,20 @@ func (a *App) wireStore() error {
 	return nil
 }
 
-func (a *App) wireServers() error {
+func (a *App) wireServers(d *config.Document) error {
 	if a.options.SecureServing {
 		var err error
 		if a.certificate, err = newCertificate(a.options.CertPath, a.log.WithName("certificate")); err != nil {
 			return err
 		}
 	}
-	effective, err := a.document.Marshal()
-	if err != nil {
-		return fmt.Errorf("app: %w", err)
-	}
 	a.streams = newStreamEnd()
-	a.grpcServer = newGRPCServer(a.document.Limits, a.certificate, a.streams)
+	a.receiveLimit = int(d.Limits.MaxBodyBytes + d.Limits.MaxHeaderBytes + messageMargin)
+	a.grpcServer = newGRPCServer(a.receiveLimit, a.certificate, a.streams)
 	extprocv3.RegisterExternalProcessorServer(a.grpcServer, a.server)
 	a.healthServer, a.health = newHealthServer()
 	healthv1.RegisterHealthServer(a.grpcServer, a.health) // for Envoy's own health checks of the cluster
-	a.debugServer = newDebugServer(a.registry, &a.ready, effective, a.options.Pprof)
+	a.debugServer = newDebugServer(a)
 	return nil
 }
 
@@ -163,4 +165,4 @@ func (a *App) Ports() Ports { return a.listeners.ports() }
 func (a *App) Registry() *prometheus.Registry { return a.registry }
 
 // Config is the configuration in use.
-func (a *App) Config() config.Document { return a.document }
+func (a *App) Config() config.Document { return a.configuration.current() }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
 // The whole way of a request, over TLS with the self-signed certificate: headers in, destination out, one outcome.
@@ -55,7 +57,8 @@ func TestDebugServer(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]int{
-		"/healthz": 200, "/readyz": 200, "/debug/config": 200, "/debug/pprof/": 404, "/": 404,
+		"/healthz": 200, "/readyz": 200, "/statusz": 200, "/debug/config": 200, "/debug/flows": 200,
+		"/debug/flows?limit=0": 400, "/debug/pprof/": 404, "/": 404,
 	} {
 		if status, _ := r.get(path); status != want {
 			t.Errorf("%s: %d, want %d", path, status, want)
@@ -71,9 +74,44 @@ func TestDebugServer(t *testing.T) {
 		t.Errorf("/debug/config: %v\n%s", err, text)
 	}
 
+	_, text = r.get("/statusz")
+	for _, want := range []string{
+		"--config-text, in use for", "profile        wfq", "queued    0 of 1000  in 0 flows", "critical   0", "192.0.2.1:8000  true   1.8",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in /statusz:\n%s", want, text)
+		}
+	}
+
 	o.Pprof = true
 	if status, _ := start(t, o).get("/debug/pprof/"); status != 200 {
 		t.Errorf("/debug/pprof/: %d with --enable-pprof", status)
+	}
+}
+
+// Who waits, since when, and why.
+func TestFlowsPage(t *testing.T) {
+	o := testOptions()
+	o.ConfigText = "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }\nflows: { weights: { chat/chat: 2 } }"
+	r := start(t, o)
+	granted(t, r.request(t.Context()))
+	r.request(t.Context())
+	eventually(t, "the second one waits", func() bool { return r.controller.State().Queued == 1 })
+	_, text := r.get("/debug/flows?limit=5")
+	var page struct {
+		Queued, Flows, Stock int
+		Waiting              []flowcontrol.FlowState
+	}
+	if err := json.Unmarshal([]byte(text), &page); err != nil || page.Queued != 1 || page.Flows != 1 || page.Stock != 1 ||
+		len(page.Waiting) != 1 {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	want := flowcontrol.FlowState{
+		Flow: "chat/chat", Tier: "critical", Waiting: 1, WaitingCost: 1, InFlight: 1, Since: page.Waiting[0].Since, Weight: 2,
+		Entitled: 1, Why: "stock",
+	}
+	if page.Waiting[0] != want || want.Since <= 0 {
+		t.Errorf("got %+v, want %+v", page.Waiting[0], want)
 	}
 }
 

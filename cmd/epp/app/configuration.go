@@ -9,25 +9,41 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// loadConfig makes the configuration in use. valid is false when the one that was given is not, and the profile's
-// defaults stand in for it because the options say so.
-func loadConfig(o *Options, log logr.Logger) (d config.Document, valid bool, err error) {
-	source := config.Source{Text: []byte(o.ConfigText), Profile: o.Profile, Override: o.Override}
-	name := "--config-text"
+// configSource is where the configuration comes from, without the file's text.
+func (o *Options) configSource() config.Source {
+	return config.Source{Text: []byte(o.ConfigText), Profile: o.Profile, Override: o.Override}
+}
+
+// configName is what people call it.
+func (o *Options) configName() string {
+	switch {
+	case o.ConfigFile != "":
+		return o.ConfigFile
+	case o.ConfigText != "":
+		return "--config-text"
+	default:
+		return "the profile"
+	}
+}
+
+// loadConfig makes the configuration in use, and answers the text that it was made from. When the one that was given
+// is invalid and the profile's defaults stand in for it, because the options say so, invalid is what is wrong.
+func loadConfig(o *Options, log logr.Logger) (d config.Document, text []byte, invalid, err error) {
+	source := o.configSource()
 	if o.ConfigFile != "" {
-		name = o.ConfigFile
 		source.Text, err = os.ReadFile(o.ConfigFile)
 	}
+	text = source.Text
 	if err == nil {
 		d, err = config.Load(source)
 	}
 	if err == nil {
-		return d, true, nil
+		return d, text, nil, nil
 	}
 	if o.OnInvalidConfig != InvalidDefaults {
-		return d, false, fmt.Errorf("app: loading the configuration: %w", err)
+		return d, nil, nil, fmt.Errorf("app: loading the configuration: %w", err)
 	}
-	invalid := err
+	invalid = err
 	// The defaults of the profile that was meant, if there is such a one; with the flags, unless these are what is
 	// wrong.
 	profile := d.Profile
@@ -39,11 +55,11 @@ func loadConfig(o *Options, log logr.Logger) (d config.Document, valid bool, err
 		d, err = config.Load(config.Source{Profile: profile})
 	}
 	if err != nil {
-		return d, false, fmt.Errorf("app: loading the configuration: %w; and then its defaults: %w", invalid, err)
+		return d, nil, nil, fmt.Errorf("app: loading the configuration: %w; and then its defaults: %w", invalid, err)
 	}
 	log.Error(invalid, "THE CONFIGURATION IS INVALID and not in use: starting with the defaults of the profile",
-		"source", name, "profile", d.Profile)
-	return d, false, nil
+		"source", o.configName(), "profile", d.Profile)
+	return d, text, invalid, nil
 }
 
 // advise logs what is allowed but can hardly be meant.

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // An invalid configuration ends the start with every problem.
@@ -126,19 +127,19 @@ func TestConvertEverything(t *testing.T) {
 fairRequestQueue: { totalCapacity: 50, flowCapacity: 5, queueTTL: 3s, capacityMode: shared, tierMode: weighted, promotionBudget: 0.25, topTier: fair }
 requestQueueController: { enabled: false, enqueueAll: true, watermarkPerBackend: 9, percentageDeviationForBounds: 0.2, lowerBoundPerBackend: 8,
   upperBoundPerBackend: 10, slotsPerBackend: 4, numPoppers: 2, popperWaitBase: 1s, popperWaitJitterMax: 2s, expiryCleanupInterval: 4s,
-  holdWhenEmpty: false, deadlineHeaders: [x-deadline] }
+  holdWhenEmpty: false, deadlineHeaders: [x-deadline], maxInFlightPerFlow: 12, maxInFlightPerFlowPerBackend: 6, victimOrder: least-cost }
 flows: { key: ["header:x-tenant"], weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none }
-tiers: [ { name: one, minPriority: 4, weight: 3, queueSize: 0, queueTimeout: 6s, starvationThreshold: 5s, reservedFloor: 1, reservedPerSlot: 0.125 } ]
+tiers: [ { name: one, minPriority: 4, weight: 3, queueSize: 0, queueTimeout: 6s, starvationThreshold: 5s, canPreempt: true, reservedFloor: 1, reservedPerSlot: 0.125 } ]
 models: [ { name: m, criticality: Sheddable, targets: [ { name: t, weight: 3 } ] } ]
 objectives: [ { name: o, priority: -2 } ]
 tenantPolicies: { vip: { maxClass: one } }
 responses: { preset: smg, status: { shed: 529 } }
-criticality: { header: x-class, metadata: ns/tier, default: one }
+criticality: { header: x-class, metadata: ns/tier, default: one, maxClass: Critical }
 trustedHeaders: { model: x-model, cost: x-cost }
 requestBody: never
 passOn: queue
 limits: { maxBodyBytes: 1, maxBodyBytesTotal: 2, maxHeaderBytes: 3, maxFlows: 4 }
-scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ] }
+scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], tieBreak: random, fallbacks: 7 }
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -147,13 +148,16 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ] }
 		t.Fatal(err)
 	}
 	queue := flowcontrolConfig(&d)
-	got := []any{queue.Queue, queue.Stock, queue.Tiers, queue.Enabled, queue.EnqueueAll, queue.HoldWhenEmpty, queue.MaxLabels}
+	got := []any{
+		queue.Queue, queue.Stock, queue.Tiers, queue.Enabled, queue.EnqueueAll, queue.HoldWhenEmpty, queue.MaxLabels,
+		queue.MaxInFlightPerFlow, queue.MaxInFlightPerFlowPerBackend, queue.VictimOrder,
+	}
 	for i, want := range []string{
 		"{TotalCapacity:50 FlowCapacity:5 FlowCapacities:map[b:7] CapacityMode:1 QueueTTL:3s Weights:map[a:2500000] Discipline:1 " +
 			"TierMode:1 PromotionBudget:250000 GuaranteedTop:false Tiers:[{Name:one Weight:3000000 QueueSize:0 QueueTimeout:6s " +
 			"StarvationThreshold:5s}]}",
 		"{WatermarkPerBackend:9 PercentageDeviationForBounds:200000 LowerBoundPerBackend:8 UpperBoundPerBackend:10 SlotsPerBackend:4}",
-		"[{ReservedFloor:1 ReservedPerSlot:125000}]", "false", "true", "false", "4",
+		"[{ReservedFloor:1 ReservedPerSlot:125000 CanPreempt:true}]", "false", "true", "false", "4", "12", "6", "1",
 	} {
 		if text := sprint(got[i]); text != want {
 			t.Errorf("got  %s\nwant %s", text, want)
@@ -166,7 +170,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ] }
 	}
 	streams.Tiers[0].MinPriority = nil
 	want := "{FlowKey:[header:x-tenant] Models:[{Name:m Criticality:Sheddable Targets:[{Name:t Weight:3}]}] " +
-		"Objectives:[{Name:o Priority:-2}] TenantPolicies:map[vip:{MaxClass:one}] " +
+		"Objectives:[{Name:o Priority:-2}] TenantPolicies:map[*:{MaxClass:Critical} vip:{MaxClass:one}] " +
 		"Criticality:{Header:x-class Metadata:ns/tier Default:one} Tiers:[{Name:one MinPriority:<nil>}] " +
 		"TrustedHeaders:{Model:x-model Cost:x-cost} RequestBody:never PassOn:queue " +
 		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 MaxHeaderBytes:3} Responses:{Preset:smg Status:map[shed:529]} " +
@@ -174,7 +178,8 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ] }
 	if text := sprint(streams); !strings.HasPrefix(text, want) {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
-	if text := sprint(schedulingConfig(&d)); !strings.HasPrefix(text, "{Filters:[ready] Scorers:[{Name:least-stock Weight:5}]") {
+	want = "{Filters:[ready] Scorers:[{Name:least-stock Weight:5}] Picker:max-score TieBreak:random Fallbacks:7}"
+	if text := sprint(schedulingConfig(&d)); text != want {
 		t.Errorf("got %s", text)
 	}
 }
@@ -192,5 +197,54 @@ func TestReasonsAreOutcomes(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("config knows %v, flowcontrol %v", got, want)
+	}
+}
+
+// What is reserved for tiers that nobody may use is not held back from the others.
+func TestUnusableReservationsAreNotHeld(t *testing.T) {
+	reserved := func(text string) string {
+		d, err := config.Load(config.Source{Text: []byte("profile: smg-priority\n" + text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var floors []int
+		for _, tier := range flowcontrolConfig(&d).Tiers {
+			floors = append(floors, tier.ReservedFloor+int(tier.ReservedPerSlot))
+		}
+		return sprint(floors)
+	}
+	for text, want := range map[string]string{
+		"": "[0 0 100000 0]",
+		"tenantPolicies: { a: { maxClass: bulk } }":        "[0 0 100000 0]",
+		"tenantPolicies: { a: { maxClass: interactive } }": "[0 250128 100000 0]",
+		"tenantPolicies: { a: { maxClass: system } }":      "[32 250128 100000 0]",
+		"criticality: { maxClass: Critical }":              "[32 250128 100000 0]",
+		"criticality: { maxClass: \"\" }":                  "[32 250128 100000 0]",
+		"criticality: { maxClass: bulk }":                  "[0 0 0 0]",
+	} {
+		if got := reserved(text); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// A pool that is smaller than what is reserved in it is reported, with the golden numbers of SMG's defaults.
+func TestClampedReservations(t *testing.T) {
+	d, err := config.Load(config.Source{Text: []byte("profile: smg-priority\ncriticality: { maxClass: system }")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	backends := func(slots int) []stock.Backend { return []stock.Backend{{Slots: slots}} }
+	for slots, want := range map[int]string{
+		4:   "system 4 of 32, interactive 0 of 128, default 0 of 1; capacity 4",
+		80:  "system 32 of 32, interactive 48 of 128, default 0 of 8; capacity 80",
+		256: "",
+	} {
+		if got := clampedReservations(flowcontrolConfig(&d), backends(slots)); got != want {
+			t.Errorf("%d slots: %q, want %q", slots, got, want)
+		}
+	}
+	if got := clampedReservations(flowcontrolConfig(&d), nil); got != "" {
+		t.Errorf("no backend: %q", got)
 	}
 }

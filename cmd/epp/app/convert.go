@@ -16,10 +16,12 @@ import (
 func flowcontrolConfig(d *config.Document) flowcontrol.Config {
 	c := d.RequestQueueController
 	tiers := make([]flowcontrol.TierConfig, len(d.Tiers))
+	usable := d.HighestUsable()
 	for i, t := range d.Tiers {
-		tiers[i] = flowcontrol.TierConfig{
-			ReservedFloor:   int(t.ReservedFloor),
-			ReservedPerSlot: stock.Micro(t.ReservedPerSlot.Millionths()),
+		tiers[i] = flowcontrol.TierConfig{CanPreempt: t.CanPreempt}
+		if i >= usable { // what nobody may use is not held back from the others; config.Warnings says so
+			tiers[i].ReservedFloor = int(t.ReservedFloor)
+			tiers[i].ReservedPerSlot = stock.Micro(t.ReservedPerSlot.Millionths())
 		}
 	}
 	cfg := flowcontrol.DefaultConfig()
@@ -28,6 +30,11 @@ func flowcontrolConfig(d *config.Document) flowcontrol.Config {
 	cfg.NumPoppers = int(c.NumPoppers)
 	cfg.PopperWaitBase, cfg.PopperWaitJitterMax = c.PopperWaitBase.Std(), c.PopperWaitJitterMax.Std()
 	cfg.ExpiryCleanupInterval = c.ExpiryCleanupInterval.Std()
+	cfg.MaxInFlightPerFlow = int(c.MaxInFlightPerFlow)
+	cfg.MaxInFlightPerFlowPerBackend = int(c.MaxInFlightPerFlowPerBackend)
+	if c.VictimOrder == config.VictimLeastCost {
+		cfg.VictimOrder = flowcontrol.LeastCostFirst
+	}
 	// Labels cost memory for good, flows only while they are known: fewer flows mean fewer labels, not more.
 	cfg.MaxLabels = int(min(int64(cfg.MaxLabels), d.Limits.MaxFlows))
 	return cfg
@@ -101,13 +108,18 @@ func stockConfig(d *config.Document) stock.Config {
 }
 
 func schedulingConfig(d *config.Document) scheduling.Config {
-	cfg := scheduling.DefaultConfig() // for what has no key: the tie-break and the fallbacks
-	cfg.Filters, cfg.Picker, cfg.Scorers = d.Scheduling.Filters, d.Scheduling.Picker, nil
+	cfg := scheduling.Config{
+		Filters: d.Scheduling.Filters, Picker: d.Scheduling.Picker, TieBreak: d.Scheduling.TieBreak,
+		Fallbacks: int(d.Scheduling.Fallbacks),
+	}
 	for _, s := range d.Scheduling.Scorers {
 		cfg.Scorers = append(cfg.Scorers, scheduling.ScorerConfig{Name: s.Name, Weight: int(s.Weight)})
 	}
 	return cfg
 }
+
+// otherTenants is extproc's name for the tenants that have no policy.
+const otherTenants = "*"
 
 func extprocConfig(d *config.Document) extproc.Config {
 	cfg := extproc.DefaultConfig() // for what has no key
@@ -123,7 +135,10 @@ func extprocConfig(d *config.Document) extproc.Config {
 	for _, o := range d.Objectives {
 		cfg.Objectives = append(cfg.Objectives, extproc.Objective{Name: o.Name, Priority: int(o.Priority)})
 	}
-	cfg.TenantPolicies = make(map[string]extproc.TenantPolicy, len(d.TenantPolicies))
+	cfg.TenantPolicies = make(map[string]extproc.TenantPolicy, 1+len(d.TenantPolicies))
+	if d.Criticality.MaxClass != "" {
+		cfg.TenantPolicies[otherTenants] = extproc.TenantPolicy{MaxClass: d.Criticality.MaxClass}
+	}
 	for tenant, p := range d.TenantPolicies {
 		cfg.TenantPolicies[tenant] = extproc.TenantPolicy{MaxClass: p.MaxClass}
 	}

@@ -15,6 +15,13 @@
 // datastore publishes a snapshot; the wiring gives each endpoint its share of the hysteresis band and hands it to the
 // controller, which changes the stock's bounds and the board's pool in one critical section.
 //
+// # Change
+//
+// The configuration file is followed as it changes (a mounted ConfigMap too). A new text is loaded, with the flags over
+// it, and validated whole; every part is made from it before any is changed. One that is invalid, or that changes what
+// cannot change at run time, is refused with every problem named: the old configuration stays, weir_config_valid is 0.
+// [pool.reconfigure] has the order in which a valid one comes into use.
+//
 // # Stop
 //
 // On the first SIGTERM or SIGINT readiness goes down. Queued and new requests are still served for the drain window,

@@ -19,7 +19,7 @@ func (a *App) drain(work context.Context) {
 	a.setReady(false)
 	// What is rejected at the end of the window must have its answer before the drain timeout.
 	answering := min(answerTime, a.options.DrainTimeout/4)
-	window := min(a.document.RequestQueueController.DrainWindow.Std(), a.options.DrainTimeout-answering)
+	window := min(a.Config().RequestQueueController.DrainWindow.Std(), a.options.DrainTimeout-answering)
 	a.log.Info("draining: queued and new requests are still served", "window", window.String(),
 		"timeout", a.options.DrainTimeout.String(), "queued", a.controller.State().Queued, "streams", a.server.Streams())
 	waitUntil(work, window, func() bool { return a.server.Streams() == 0 && a.controller.State().Queued == 0 })

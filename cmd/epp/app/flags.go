@@ -76,7 +76,7 @@ func (f *flags) serving(s *pflag.FlagSet) {
 	s.IntVar(&f.HealthPort, "grpc-health-port", f.HealthPort,
 		"`port` of the gRPC health services (liveness, readiness, envoy.service.ext_proc.v3.ExternalProcessor); 0 picks a free one")
 	s.IntVar(&f.MetricsPort, "metrics-port", f.MetricsPort,
-		"`port` of the HTTP server with /metrics, /healthz, /readyz and /debug/config; 0 picks a free one")
+		"`port` of the HTTP server with /metrics, /healthz, /readyz, /statusz, /debug/config and /debug/flows; 0 picks a free one")
 	s.StringVar(&f.PortsFile, "ports-file", f.PortsFile,
 		"`file` to write the three ports to, as JSON, once everything listens")
 	s.BoolVar(&f.SecureServing, "secure-serving", f.SecureServing, "serve Envoy over TLS")
@@ -94,8 +94,8 @@ func (f *flags) pool(s *pflag.FlagSet) {
 }
 
 func (f *flags) configuration(s *pflag.FlagSet) {
-	s.StringVar(&f.ConfigFile, "config-file", "", "YAML `file` with the configuration; docs/config.md has every key")
-	s.StringVar(&f.ConfigText, "config-text", "", "the same as `YAML` text")
+	s.StringVar(&f.ConfigFile, "config-file", "", "YAML `file` with the configuration, followed as it changes; docs/config.md has every key")
+	s.StringVar(&f.ConfigText, "config-text", "", "the same as `YAML` text, which does not change")
 	s.StringVar(&f.Profile, "profile", "",
 		"`name` of the set of defaults: "+strings.Join(config.Profiles(), ", ")+" (default the file's, else wfq)")
 	s.StringVar(&f.OnInvalidConfig, "on-invalid-config", f.OnInvalidConfig,

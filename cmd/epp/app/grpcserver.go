@@ -10,8 +10,6 @@ import (
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
-
-	"github.com/weir-epp/weir/internal/config"
 )
 
 // A proxy that is stopped or cut off holds leases until its streams end. After pingAfter without a sign of it it is
@@ -34,13 +32,13 @@ const (
 // readiness are the services that tell whether requests should come here.
 var readiness = []string{serviceWhole, serviceReadiness, extprocv3.ExternalProcessor_ServiceDesc.ServiceName}
 
-// newGRPCServer is the server for Envoy, without services.
-func newGRPCServer(limits config.Limits, cert *certificate, streams *streamEnd) *grpc.Server {
+// newGRPCServer is the server for Envoy, without services; it receives messages of up to receiveLimit bytes.
+func newGRPCServer(receiveLimit int, cert *certificate, streams *streamEnd) *grpc.Server {
 	options := []grpc.ServerOption{
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
 		// Envoy may ping as often as it likes, also without streams.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
-		grpc.MaxRecvMsgSize(int(limits.MaxBodyBytes + limits.MaxHeaderBytes + messageMargin)),
+		grpc.MaxRecvMsgSize(receiveLimit),
 		grpc.MaxSendMsgSize(math.MaxInt32),
 		// Each waiting request is a stream.
 		grpc.MaxConcurrentStreams(math.MaxUint32),

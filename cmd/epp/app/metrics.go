@@ -5,10 +5,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// newRegistry is a registry with the process's own metrics, and the gauge of whether the configuration in use is the
-// one that was given.
-func newRegistry() (registry *prometheus.Registry, configValid prometheus.Gauge) {
-	registry = prometheus.NewRegistry()
+// ownMetrics are those of the wiring itself.
+type ownMetrics struct {
+	configValid   prometheus.Gauge
+	configReloads *prometheus.CounterVec
+}
+
+// newRegistry is a registry with the process's own metrics and the wiring's.
+func newRegistry() (*prometheus.Registry, ownMetrics) {
+	registry := prometheus.NewRegistry()
 	b := buildInfo()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "weir_build_info",
@@ -18,14 +23,23 @@ func newRegistry() (registry *prometheus.Registry, configValid prometheus.Gauge)
 		},
 	})
 	info.Set(1)
-	configValid = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "weir_config_valid",
-		Help: "1 if the configuration that was given is in use, 0 if it is invalid and defaults or an older one are.",
-	})
+	own := ownMetrics{
+		configValid: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "weir_config_valid",
+			Help: "1 if the newest configuration is in use, 0 if it is invalid and defaults or an older one are.",
+		}),
+		configReloads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_config_reloads_total",
+			Help: "Changes of the configuration file by what became of them.",
+		}, []string{"result"}),
+	}
+	for _, result := range []string{reloadApplied, reloadUnchanged, reloadRefused} {
+		own.configReloads.WithLabelValues(result)
+	}
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		info, configValid,
+		info, own.configValid, own.configReloads,
 	)
-	return registry, configValid
+	return registry, own
 }

@@ -73,7 +73,8 @@ func exportedMetrics(t *testing.T) map[string]string {
 		d.addFields(c)
 	}
 	// A second stream server, only for what it registers.
-	if _, err := extproc.NewServer(extprocConfig(&a.document), extproc.Dependencies{
+	document := a.Config()
+	if _, err := extproc.NewServer(extprocConfig(&document), extproc.Dependencies{
 		Controller: extproc.Controlled(a.controller), Picker: picker{}, Log: logr.Discard(), Registerer: d,
 	}); err != nil {
 		t.Fatal(err)

@@ -10,15 +10,13 @@ import (
 
 // picker is extproc's view of scheduling: it prepares a query against the newest snapshot, before the controller's
 // lock.
-type picker struct {
-	scheduler *scheduling.Scheduler
-	snapshot  *atomic.Pointer[scheduling.Snapshot]
-}
+type picker struct{ prepared *atomic.Pointer[prepared] }
 
 // Prepare implements extproc.Picker.
 func (p picker) Prepare(model string, subset extproc.Subset) (extproc.Placement, error) {
+	now := p.prepared.Load()
 	ask := scheduling.Ask{Model: model, Subset: scheduling.Subset{Set: subset.Set, Entries: subset.Members}}
-	query, err := p.scheduler.Prepare(p.snapshot.Load(), ask)
+	query, err := now.scheduler.Prepare(now.snapshot, ask)
 	if err != nil {
 		return nil, err
 	}

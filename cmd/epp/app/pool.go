@@ -1,6 +1,8 @@
 package app
 
 import (
+	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
@@ -11,41 +13,97 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// pool passes the store's snapshots on to everybody who works with them.
+// pool passes the store's snapshots, and changes of the configuration, on to everybody who works with them.
 type pool struct {
+	// Immutable.
 	log        logr.Logger
-	band       stock.Config
-	board      *scheduling.Board
+	board      *scheduling.Board // guarded by the controller's lock
 	controller *flowcontrol.RequestQueueController
 	server     *extproc.Server
-	config     extproc.Config // of the server; RoutesByModel follows the snapshot
 
-	// snapshot is the newest one, with each endpoint's share of the band.
-	snapshot *atomic.Pointer[scheduling.Snapshot]
+	// prepared is what the streams prepare their requests with, before the controller's lock.
+	prepared atomic.Pointer[prepared]
+
+	// mu orders changes of the pool and of the configuration, and guards the rest.
+	mu        sync.Mutex
+	published *scheduling.Snapshot // the store's newest
+	scheduler *scheduling.Scheduler
+	flow      flowcontrol.Config
+	streams   extproc.Config // RoutesByModel follows the snapshot
+	clamped   string         // what was last logged of the reservations
+}
+
+// prepared is one scheduler with the newest snapshot, in which each endpoint has its share of the band.
+type prepared struct {
+	scheduler *scheduling.Scheduler
+	snapshot  *scheduling.Snapshot
 }
 
 // changed is the store's subscriber: it is called with one snapshot at a time, in order.
 func (p *pool) changed(published *scheduling.Snapshot) {
-	var ready []stock.Backend
-	routesByModel := false
-	snapshot := published.Derive(func(e *scheduling.Endpoint) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.published = published
+	snapshot, ready, routesByModel := p.derive(p.flow.Stock)
+	if routesByModel != p.streams.RoutesByModel {
+		p.streams.RoutesByModel = routesByModel
+		if err := p.server.SetConfig(p.streams); err != nil { // it was valid with the other value
+			p.log.Error(err, "following the models of the endpoints")
+		}
+	}
+	p.prepared.Store(&prepared{p.scheduler, snapshot})
+	p.controller.SetBackends(ready, func() { p.board.SetSnapshot(snapshot) })
+	p.log.Info("endpoints", "version", published.Version(), "listed", published.Len(), "ready", len(ready))
+	p.noteReservations(ready)
+}
+
+// reconfigure changes everything that the configuration is made into, or on an error nothing. The order matters, since
+// requests come and go meanwhile:
+//
+//  1. The parts that can refuse have been made and validated by the caller; what can still fail is the controller's
+//     own step, which comes first.
+//  2. The controller changes the queue, the stock's bounds and, in commit and under the same lock, the board's
+//     scheduler and bounds. So a decision sees all of the old or all of the new: the pool's bounds are always the sum
+//     of its endpoints'.
+//  3. What is prepared before the lock follows. A request that was prepared with the old scheduler or bounds is brought
+//     up to the board's when it is placed.
+//  4. The streams come last. One that has begun keeps the configuration that it began with: its flow, its cost and its
+//     statuses are of a piece. Had they come before 2, requests of the new tiers could have met the old queue. A
+//     request that was classified before 2 and enters the queue after it has the rank that its tier had; only where
+//     tiers are inserted or removed above it is this another tier's.
+func (p *pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Scheduler, streams extproc.Config) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	snapshot, ready, routesByModel := p.derive(flow.Stock)
+	streams.RoutesByModel = routesByModel
+	err := p.controller.Reconfigure(flow, func(stock.Config) {
+		p.board.SetScheduler(scheduler)
+		p.board.SetSnapshot(snapshot)
+	})
+	if err != nil {
+		return err
+	}
+	p.flow, p.scheduler, p.streams = flow, scheduler, streams
+	p.prepared.Store(&prepared{scheduler, snapshot})
+	if err := p.server.SetConfig(streams); err != nil {
+		return fmt.Errorf("app: streams: %w", err) // the caller has validated it
+	}
+	p.noteReservations(ready)
+	return nil
+}
+
+// derive gives each endpoint of the store's newest snapshot its share of the band.
+func (p *pool) derive(band stock.Config) (snapshot *scheduling.Snapshot, ready []stock.Backend, routesByModel bool) {
+	snapshot = p.published.Derive(func(e *scheduling.Endpoint) {
 		backend := stock.Backend{Slots: e.Slots}
-		band := p.band.Of(backend)
-		e.LowerBound, e.UpperBound = millionths(band.Lower), millionths(band.Upper)
+		own := band.Of(backend)
+		e.LowerBound, e.UpperBound = millionths(own.Lower), millionths(own.Upper)
 		if e.Ready {
 			ready = append(ready, backend)
 		}
 		routesByModel = routesByModel || len(e.Models) > 0
 	})
-	if routesByModel != p.config.RoutesByModel {
-		p.config.RoutesByModel = routesByModel
-		if err := p.server.SetConfig(p.config); err != nil { // it was valid with the other value
-			p.log.Error(err, "following the models of the endpoints")
-		}
-	}
-	p.snapshot.Store(snapshot)
-	p.controller.SetBackends(ready, func() { p.board.SetSnapshot(snapshot) })
-	p.log.Info("endpoints", "version", published.Version(), "listed", published.Len(), "ready", len(ready))
+	return snapshot, ready, routesByModel
 }
 
 // millionths is a bound in the scheduler's unit.

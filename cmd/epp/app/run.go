@@ -20,6 +20,9 @@ func (a *App) Run(ctx context.Context) error {
 	parts, work := errgroup.WithContext(work)
 	parts.Go(func() error { return a.controller.Run(work) })
 	parts.Go(func() error { return a.store.Run(work) })
+	if a.options.ConfigFile != "" {
+		parts.Go(func() error { return a.watchConfig(work) })
+	}
 	if a.certificate != nil && a.certificate.crt != "" && a.options.CertReload {
 		parts.Go(func() error { return a.certificate.watch(work) })
 	}
@@ -52,7 +55,7 @@ func (a *App) Run(ctx context.Context) error {
 func (a *App) started() error {
 	ports := a.Ports()
 	build := buildInfo()
-	a.log.Info("started", "version", build.version, "revision", build.revision, "profile", a.document.Profile,
+	a.log.Info("started", "version", build.version, "revision", build.revision, "profile", a.Config().Profile,
 		"bind", a.options.BindAddress, "grpc", ports.GRPC, "health", ports.Health, "metrics", ports.Metrics,
 		"secure", a.options.SecureServing, "endpoints", a.store.Current().Len())
 	a.setReady(true)

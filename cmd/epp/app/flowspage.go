@@ -1,0 +1,44 @@
+package app
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+)
+
+// How many flows /debug/flows shows, and at most (?limit=).
+const (
+	flowsShown = 100
+	flowsMost  = 10_000
+)
+
+// waitingFlows is who waits, since when and why.
+type waitingFlows struct {
+	Queued int `json:"queued"` // waiting requests, of all flows
+	Flows  int `json:"flows"`  // flows with waiting requests, shown or not
+	Stock  int `json:"stock"`  // leases held
+	// Waiting are up to limit flows, roughly those first whose requests expire first.
+	Waiting []flowcontrol.FlowState `json:"waiting"`
+}
+
+// flowsPage writes the flows with waiting requests as JSON.
+func (a *App) flowsPage(w http.ResponseWriter, r *http.Request) {
+	limit := flowsShown
+	if text := r.URL.Query().Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > flowsMost {
+			http.Error(w, "limit: must be from 1 to "+strconv.Itoa(flowsMost), http.StatusBadRequest)
+			return
+		}
+		limit = n
+	}
+	state := a.controller.State()
+	w.Header().Set("Content-Type", "application/json")
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	_ = out.Encode(waitingFlows{ // an error: the reader is gone
+		Queued: state.Queued, Flows: state.Flows, Stock: state.Stock, Waiting: a.controller.Flows(limit),
+	})
+}

@@ -1,0 +1,93 @@
+package app
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-epp/weir/internal/config"
+)
+
+// configuration is the configuration in use and what there is to say of it. It is safe for concurrent use.
+type configuration struct {
+	source string // where it comes from, for people
+
+	mu       sync.Mutex
+	document config.Document
+	since    time.Time // when it came into use
+	reloads  int       // how often it was changed since the start
+	refused  error     // what is wrong with the newest one; nil: it is in use
+}
+
+// current is the document in use.
+func (c *configuration) current() config.Document {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.document
+}
+
+// use replaces the document.
+func (c *configuration) use(d config.Document, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.since.IsZero() {
+		c.reloads++
+	}
+	c.document, c.since, c.refused = d, now, nil
+}
+
+// refuse notes what is wrong with the newest document; nil: it is the one in use.
+func (c *configuration) refuse(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refused = err
+}
+
+// summary is the source and the age in one line, and whether there is a newer one that is invalid.
+func (c *configuration) summary(now time.Time) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text := fmt.Sprintf("%s, in use for %s, changed %d times", c.source, now.Sub(c.since).Round(time.Second), c.reloads)
+	if c.refused != nil {
+		text += "; THE NEWEST IS INVALID and not in use, see /debug/config"
+	}
+	return text
+}
+
+// page is the document in full, as YAML, below comments with its source, its age, what is wrong with a newer one, and
+// its warnings.
+func (c *configuration) page() ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# %s, in use since %s, changed %d times\n", c.source, c.since.UTC().Format(time.RFC3339), c.reloads)
+	if c.refused != nil {
+		b.WriteString("# THE NEWEST CONFIGURATION IS INVALID and not in use:\n")
+		comment(&b, c.refused.Error())
+	}
+	for _, w := range c.document.Warnings() {
+		comment(&b, "warning: "+w.Error())
+	}
+	text, err := c.document.Marshal()
+	if err != nil {
+		return nil, fmt.Errorf("app: showing the configuration: %w", err)
+	}
+	b.Write(text)
+	return b.Bytes(), nil
+}
+
+// comment writes text as YAML comments. A name in it may hold any character that is in the file.
+func comment(b *bytes.Buffer, text string) {
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(b, "#   %s\n", strings.Map(printable, strings.TrimRight(line, "\n")))
+	}
+}
+
+func printable(r rune) rune {
+	if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xfeff {
+		return ' '
+	}
+	return r
+}

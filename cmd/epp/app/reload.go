@@ -1,0 +1,103 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/pkg/datastore"
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// What became of a change of the configuration file: the label of weir_config_reloads_total.
+const (
+	reloadApplied   = "applied"
+	reloadUnchanged = "unchanged" // another text, or the good one again, that says the same as what is in use
+	reloadRefused   = "refused"
+)
+
+// watchConfig follows the configuration file until ctx is done.
+func (a *App) watchConfig(ctx context.Context) error {
+	if err := datastore.WatchFile(ctx, a.options.ConfigFile, a.configChanged); err != nil {
+		return fmt.Errorf("app: watching the configuration: %w", err)
+	}
+	return nil
+}
+
+// configChanged is called with each new content of the file, in one goroutine; the first call has the content of now.
+func (a *App) configChanged(text []byte, err error) {
+	first := !a.watched
+	a.watched = true
+	if first && err == nil && bytes.Equal(text, a.loaded) {
+		return // what the program was started with, valid or not
+	}
+	a.loaded = nil
+	result := reloadRefused
+	var fields []string
+	if err == nil {
+		fields, err = a.reload(text)
+	}
+	switch {
+	case err != nil:
+		a.metrics.configValid.Set(0)
+		a.configuration.refuse(err)
+		a.log.Error(err, "THE NEW CONFIGURATION IS INVALID and not in use: the old one stays", "source", a.options.ConfigFile)
+	case len(fields) == 0:
+		result = reloadUnchanged
+		a.metrics.configValid.Set(1)
+		a.configuration.refuse(nil)
+		a.log.Info("the configuration file says what is in use already", "source", a.options.ConfigFile)
+	default:
+		result = reloadApplied
+		a.metrics.configValid.Set(1)
+		a.log.Info("the configuration has changed", "source", a.options.ConfigFile, "fields", fields)
+	}
+	a.metrics.configReloads.WithLabelValues(result).Inc()
+}
+
+// reload makes the configuration of a text the one in use and answers the fields that have changed; on an error, which
+// names every problem, nothing has.
+func (a *App) reload(text []byte) (fields []string, err error) {
+	running := a.configuration.current()
+	source := a.options.configSource()
+	source.Text = text
+	d, err := config.Reload(source, running)
+	if err != nil {
+		return nil, err
+	}
+	a.capBody(&d)
+	if fields = config.Changed(running, d); len(fields) == 0 {
+		return nil, nil
+	}
+	flow, streams, schedule := flowcontrolConfig(&d), extprocConfig(&d), schedulingConfig(&d)
+	if err := errors.Join(flow.Validate(), streams.Validate(), schedule.Validate()); err != nil {
+		return nil, err
+	}
+	scheduler, err := scheduling.New(schedule)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.pool.reconfigure(flow, scheduler, streams); err != nil {
+		return nil, err
+	}
+	a.configuration.use(d, time.Now())
+	if d.Limits.MaxFlows != running.Limits.MaxFlows {
+		a.log.Info("WARNING: configuration: limits.maxFlows bounds the labels of the metrics from the next start on",
+			"maxFlows", d.Limits.MaxFlows)
+	}
+	advise(&d, a.log)
+	return fields, nil
+}
+
+// capBody lowers a body limit that the gRPC server, which has its limit from the start, could not receive: such a
+// request would end with an error of the stream instead of too-large.
+func (a *App) capBody(d *config.Document) {
+	if most := int64(a.receiveLimit - messageMargin); d.Limits.MaxBodyBytes > most {
+		a.log.Info("WARNING: configuration: limits.maxBodyBytes cannot grow beyond what the program was started for; "+
+			"restart for more", "maxBodyBytes", d.Limits.MaxBodyBytes, "used", most)
+		d.Limits.MaxBodyBytes = most
+	}
+}

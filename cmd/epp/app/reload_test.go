@@ -1,0 +1,270 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-epp/weir/internal/config"
+)
+
+// reloading is an App whose configuration file a test changes.
+type reloading struct {
+	*running
+	file string
+	log  *syncBuffer
+}
+
+func startReloading(t *testing.T, text string, options func(*Options)) *reloading {
+	t.Helper()
+	r := &reloading{file: filepath.Join(t.TempDir(), "weir.yaml"), log: &syncBuffer{}}
+	writeFile(t, r.file, text)
+	o := testOptions()
+	o.ConfigFile = r.file
+	o.Log, _ = newLogger(r.log, encoderConsole, 0)
+	if options != nil {
+		options(&o)
+	}
+	r.running = start(t, o)
+	return r
+}
+
+func writeFile(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// metric waits until /metrics has the line.
+func (r *reloading) metric(line string) {
+	r.t.Helper()
+	eventually(r.t, line, func() bool {
+		_, text := r.get("/metrics")
+		return strings.Contains(text, "\n"+line+"\n")
+	})
+}
+
+// A wider band releases who waits, at once; the streams' answers follow; the page and the log say what has changed.
+func TestReloadChangesTheRunningQueue(t *testing.T) {
+	r := startReloading(t, "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }", nil)
+	granted(t, r.request(t.Context()))
+	second := r.request(t.Context())
+	eventually(t, "the second one waits", func() bool { return r.controller.State().Queued == 1 })
+
+	writeFile(t, r.file, strings.Join([]string{
+		"requestQueueController: { watermarkPerBackend: 2, lowerBoundPerBackend: 2, upperBoundPerBackend: 2, numPoppers: 3 }",
+		"fairRequestQueue: { flowCapacity: 1 }",
+		"responses: { status: { flow-full: 418 } }",
+		"scheduling: { tieBreak: first }",
+	}, "\n"))
+	granted(t, second)
+	r.metric(`weir_config_reloads_total{result="applied"} 1`)
+	r.metric("weir_config_valid 1")
+	if s := r.controller.State(); s.LowerBound != 2 || s.UpperBound != 2 {
+		t.Errorf("bounds %v to %v, want 2", s.LowerBound, s.UpperBound)
+	}
+	e := r.pool.prepared.Load().snapshot.At(0)
+	if e.LowerBound != 2_000_000 || e.UpperBound != 2_000_000 {
+		t.Errorf("the endpoint's bounds: %d to %d, want 2 millions", e.LowerBound, e.UpperBound)
+	}
+
+	r.request(t.Context())
+	eventually(t, "the third one waits", func() bool { return r.controller.State().Queued == 1 })
+	if status := rejected(t, r.request(t.Context())); status != 418 {
+		t.Errorf("status %d of a full flow, want the new one", status)
+	}
+	_, page := r.get("/debug/config")
+	var d struct {
+		RequestQueueController struct {
+			NumPoppers int `yaml:"numPoppers"`
+		} `yaml:"requestQueueController"`
+	}
+	if err := yaml.Unmarshal([]byte(page), &d); err != nil || d.RequestQueueController.NumPoppers != 3 ||
+		!strings.Contains(page, "changed 1 times") {
+		t.Errorf("%v\n%s", err, page)
+	}
+	want := `"fields": ["fairRequestQueue.flowCapacity", "requestQueueController.watermarkPerBackend", ` +
+		`"requestQueueController.lowerBoundPerBackend", "requestQueueController.upperBoundPerBackend", ` +
+		`"requestQueueController.numPoppers", "responses.status", "scheduling.tieBreak"]`
+	if text := r.log.String(); !strings.Contains(text, want) {
+		t.Errorf("the log has no %s:\n%s", want, text)
+	}
+}
+
+// rejected receives the answer that turns a request away, and returns its status.
+func rejected(t *testing.T, stream extprocv3.ExternalProcessor_ProcessClient) int {
+	t.Helper()
+	m, err := stream.Recv()
+	if err != nil || m.GetImmediateResponse() == nil {
+		t.Fatalf("no rejection: %v, %v", m, err)
+	}
+	return int(m.GetImmediateResponse().GetStatus().GetCode())
+}
+
+// An invalid change is refused with every problem named, also of what cannot change at run time; nothing changes, and
+// the gauge is 0 until the file is good again, be it as before.
+func TestReloadRefuses(t *testing.T) {
+	good := "fairRequestQueue: { queueTTL: 7s }\n"
+	r := startReloading(t, good, nil)
+	before := r.Config()
+	writeFile(t, r.file, "fairRequestQueue: { queueTTL: 0s, tierMode: weighted, totalCapcity: 1 }\nflows: { key: [header:x], discipline: none }\n")
+	r.metric(`weir_config_reloads_total{result="refused"} 1`)
+	r.metric("weir_config_valid 0")
+	problems := []string{
+		"5 problems", "fairRequestQueue.queueTTL: 0s: must be", "fairRequestQueue.tierMode: \"weighted\": cannot change at run time",
+		"did you mean totalCapacity?", "flows.key: \"header:x\": cannot change", "flows.discipline: \"none\": cannot change",
+	}
+	_, page := r.get("/debug/config")
+	unquoted := strings.ReplaceAll(r.log.String(), `\"`, `"`)
+	if err := problemsIn(errors.New(unquoted), problems...); err != nil {
+		t.Error(err)
+	}
+	if err := problemsIn(errors.New(page), append(problems, "THE NEWEST CONFIGURATION IS INVALID", "queueTTL: 7s")...); err != nil {
+		t.Error(err)
+	}
+	if _, page := r.get("/statusz"); !strings.Contains(page, "THE NEWEST IS INVALID") {
+		t.Errorf("/statusz:\n%s", page)
+	}
+	if got := config.Changed(before, r.Config()); len(got) > 0 {
+		t.Errorf("changed: %q", got)
+	}
+	if err := os.Remove(r.file); err != nil {
+		t.Fatal(err)
+	}
+	r.metric(`weir_config_reloads_total{result="refused"} 2`)
+	writeFile(t, r.file, good+"# a comment\n")
+	r.metric(`weir_config_reloads_total{result="unchanged"} 1`)
+	r.metric("weir_config_valid 1")
+	if _, page := r.get("/debug/config"); strings.Contains(page, "INVALID") || !strings.Contains(page, "changed 0 times") {
+		t.Errorf("/debug/config:\n%s", page)
+	}
+}
+
+// Kubernetes swaps a symbolic link when a mounted ConfigMap changes. The flags stay above the file.
+func TestReloadOfAMountedConfigMap(t *testing.T) {
+	dir := t.TempDir()
+	mount := func(version, text string) {
+		t.Helper()
+		if err := os.Mkdir(filepath.Join(dir, version), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(dir, version, "weir.yaml"), text)
+		if err := os.Symlink(version, filepath.Join(dir, "..tmp")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mount("..1", "fairRequestQueue: { queueTTL: 7s }")
+	file := filepath.Join(dir, "weir.yaml")
+	if err := os.Symlink(filepath.Join("..data", "weir.yaml"), file); err != nil {
+		t.Fatal(err)
+	}
+	r := startReloading(t, "", func(o *Options) {
+		o.ConfigFile = file
+		o.Override = func(d *config.Document) { d.FairRequestQueue.FlowCapacity = 5 }
+	})
+	mount("..2", "fairRequestQueue: { queueTTL: 8s, flowCapacity: 50 }\nlimits: { maxBodyBytes: 1000000000 }")
+	r.metric(`weir_config_reloads_total{result="applied"} 1`)
+	q := r.Config().FairRequestQueue
+	if q.QueueTTL.String() != "8s" || q.FlowCapacity != 5 {
+		t.Errorf("in use: %+v", q)
+	}
+	// The gRPC server has its limit from the start.
+	most := config.Default().Limits.MaxBodyBytes + config.Default().Limits.MaxHeaderBytes
+	if got := r.Config().Limits.MaxBodyBytes; got != most || !strings.Contains(r.log.String(), "limits.maxBodyBytes cannot grow") {
+		t.Errorf("limits.maxBodyBytes: %d, want %d\n%s", got, most, r.log.String())
+	}
+}
+
+// What was invalid at the start comes into use once it is mended.
+func TestReloadMendsAnInvalidStart(t *testing.T) {
+	r := startReloading(t, "fairRequestQueue: { queueTTL: 0s }", func(o *Options) { o.OnInvalidConfig = InvalidDefaults })
+	r.metric("weir_config_valid 0")
+	if _, page := r.get("/debug/config"); !strings.Contains(page, "THE NEWEST CONFIGURATION IS INVALID") {
+		t.Errorf("/debug/config:\n%s", page)
+	}
+	writeFile(t, r.file, "fairRequestQueue: { queueTTL: 9s }")
+	r.metric("weir_config_valid 1")
+	r.metric(`weir_config_reloads_total{result="applied"} 1`)
+	r.metric(`weir_config_reloads_total{result="refused"} 0`)
+	if got := r.Config().FairRequestQueue.QueueTTL.String(); got != "9s" {
+		t.Errorf("queueTTL %s", got)
+	}
+}
+
+// Requests come and go while tiers, bounds and weights change: none is lost, and the accounts are 0 at the end.
+func TestReloadUnderLoad(t *testing.T) {
+	texts := [][]byte{
+		[]byte("profile: recommended"),
+		[]byte("profile: recommended\ntiers: [ { name: default, starvationThreshold: 1ms, queueSize: 900 } ]\n" +
+			"requestQueueController: { lowerBoundPerBackend: 1, watermarkPerBackend: 1, upperBoundPerBackend: 1, numPoppers: 1 }"),
+		[]byte("profile: recommended\ntiers: [ { name: default, minPriority: 0, canPreempt: true }, { name: new } ]\n" +
+			"requestQueueController: { maxInFlightPerFlow: 3, victimOrder: least-cost }\nscheduling: { filters: [ready] }"),
+		[]byte("profile: recommended\nflows: { weights: { a: 3 } }\nfairRequestQueue: { totalCapacity: -1 }"),
+	}
+	r := startReloading(t, string(texts[0]), nil)
+	const clients, each = 8, 25
+	done := make(chan error, clients)
+	for range clients {
+		go func() {
+			for range each {
+				if err := exchange(t.Context(), r.running); err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for i, left := 1, clients; left > 0; i++ {
+		fields, err := r.reload(texts[i%len(texts)])
+		if wrong := bytes.Contains(texts[i%len(texts)], []byte("-1")); wrong != (err != nil) || !wrong && len(fields) == 0 {
+			t.Fatalf("reload %d: %v, %v", i, fields, err)
+		}
+		for more := true; more; {
+			select {
+			case err := <-done:
+				if left--; err != nil {
+					t.Error(err)
+				}
+			default:
+				more = false
+			}
+		}
+	}
+	eventually(t, "the accounts are 0", func() bool {
+		s := r.controller.State()
+		return s.Queued == 0 && s.Stock == 0 && s.LiveFlows == 0
+	})
+	r.metric(`weir_requests_total{outcome="dispatched"} 200`)
+}
+
+// exchange is one request to its end.
+func exchange(ctx context.Context, r *running) error {
+	stream := r.request(ctx)
+	for {
+		m, err := stream.Recv()
+		switch {
+		case err != nil:
+			return err
+		case m.GetOverrideMessageTimeout() != nil:
+		case m.GetImmediateResponse() != nil:
+			return errors.New(m.GetImmediateResponse().GetDetails())
+		default:
+			return stream.CloseSend()
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// noteReservations logs, once for each new result, that the pool is too small for what is reserved in it: the ledger
+// then fills the reservations from the highest tier down.
+func (p *pool) noteReservations(ready []stock.Backend) {
+	note := clampedReservations(p.flow, ready)
+	if note != "" && note != p.clamped {
+		p.log.Info("the reservations are more than the capacity: they are filled from the highest tier down", "held", note)
+	}
+	p.clamped = note
+}
+
+// clampedReservations says what is held for each tier of what it asks for; "" when all have it, or none is ready.
+func clampedReservations(cfg flowcontrol.Config, ready []stock.Backend) string {
+	if len(ready) == 0 {
+		return ""
+	}
+	reserved := func(tiers ...stock.Reservation) *stock.Ledger {
+		l := stock.New(cfg.Stock)
+		l.SetReservations(tiers)
+		l.SetBackends(ready)
+		return l
+	}
+	all := make([]stock.Reservation, len(cfg.Tiers))
+	for i, t := range cfg.Tiers {
+		all[i] = stock.Reservation{Tier: i, Floor: t.ReservedFloor, PerSlot: t.ReservedPerSlot}
+	}
+	ledger, clamped := reserved(all...), false
+	var held []string
+	for i, r := range all {
+		alone := max(r.Floor, reserved(r).Reserved(i))
+		if alone > 0 {
+			held = append(held, fmt.Sprintf("%s %d of %d", cfg.Queue.Tiers[i].Name, ledger.Reserved(i), alone))
+		}
+		clamped = clamped || ledger.Reserved(i) < alone
+	}
+	if !clamped {
+		return ""
+	}
+	return fmt.Sprintf("%s; capacity %d", strings.Join(held, ", "), ledger.Capacity())
+}

@@ -1,0 +1,85 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/weir-epp/weir/internal/config"
+)
+
+// statusPage writes what an operator asks first, as text: what is running, whether the configuration is the newest,
+// what waits, what is in flight, and where.
+func (a *App) statusPage(out io.Writer, now time.Time) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
+	d, s := a.configuration.current(), a.controller.State()
+	line("epp\t%s", buildVersion())
+	line("configuration\t%s", a.configuration.summary(now))
+	line("profile\t%s", d.Profile)
+	line("ready\t%t", a.ready.Load())
+	line("draining\t%t", s.Draining)
+	line("streams\t%d", a.server.Streams())
+	line("")
+	line("queued\t%d of %d\tin %d flows", s.Queued, d.FairRequestQueue.TotalCapacity, s.Flows)
+	line("stock\t%d\tlower bound %g, watermark %g, upper bound %g", s.Stock, s.LowerBound, s.Watermark, s.UpperBound)
+	line("promoted\t%d\tleases in flight that were granted by promotion", s.PromotedHeld)
+	line("released\t%d\tof %d attempts", s.Successes, s.Attempts)
+	line("")
+	if err := a.tierTable(&d, line); err != nil {
+		return err
+	}
+	line("")
+	line("endpoint\tready\tlower bound\tupper bound\tmodels")
+	snapshot := a.pool.prepared.Load().snapshot
+	for i := range snapshot.Len() {
+		e := snapshot.At(i)
+		line("%s\t%t\t%g\t%g\t%v", e.Address, e.Ready, float64(e.LowerBound)/1e6, float64(e.UpperBound)/1e6, e.Models)
+	}
+	return w.Flush()
+}
+
+// tierTable has a row for each tier, from the metrics.
+func (a *App) tierTable(d *config.Document, line func(format string, args ...any)) error {
+	families, err := a.registry.Gather()
+	if err != nil {
+		return fmt.Errorf("app: status: %w", err)
+	}
+	columns := []string{
+		"weir_tier_queue_length", "weir_tier_inflight", "weir_displaced_total", "weir_starvation_promotions_total",
+	}
+	values := map[string][4]float64{}
+	for _, f := range families {
+		for i, name := range columns {
+			if f.GetName() != name {
+				continue
+			}
+			for _, m := range f.GetMetric() {
+				tier := m.GetLabel()[0].GetValue()
+				row := values[tier]
+				row[i] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+				values[tier] = row
+			}
+		}
+	}
+	line("tier\tqueued\tin flight\tdisplaced\tpromoted")
+	for _, name := range tierNames(d, slices.Sorted(maps.Keys(values))) {
+		v := values[name]
+		line("%s\t%.0f\t%.0f\t%.0f\t%.0f", name, v[0], v[1], v[2], v[3])
+	}
+	return nil
+}
+
+// tierNames are the configured tiers, highest first, then those of before that still drain.
+func tierNames(d *config.Document, known []string) []string {
+	names := d.TierNames()
+	for _, name := range known {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
