@@ -15,6 +15,7 @@ import (
 const configUsage = `Usage:
   weir config show [--profile NAME] [FILE]   print a profile in full, or what a FILE makes of its profile
   weir config validate FILE                  report every problem of a FILE; exit code 1 if there is one
+  weir config import --from smg FILE         print the FILE of SMG's priority scheduler as ours; notes go to stderr
 
 FILE is - for standard input. Profiles: `
 
@@ -23,6 +24,7 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 	set := pflag.NewFlagSet("weir config", pflag.ContinueOnError)
 	set.Usage = func() {}
 	profile := set.String("profile", "", "")
+	from := set.String("from", "", "")
 	err := set.Parse(args)
 	usage := configUsage + strings.Join(config.Profiles(), ", ") + "\n"
 	if errors.Is(err, pflag.ErrHelp) {
@@ -32,6 +34,11 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 	switch rest := set.Args(); {
 	case err != nil:
 		_, _ = fmt.Fprintf(stderr, "weir config: %v\n%s", err, usage)
+		return 2
+	case len(rest) == 2 && rest[0] == "import" && importers[*from] != nil && *profile == "":
+		return importConfig(*from, rest[1], stdout, stderr)
+	case *from != "":
+		_, _ = fmt.Fprint(stderr, usage)
 		return 2
 	case len(rest) >= 1 && len(rest) <= 2 && rest[0] == "show":
 		return showConfig(*profile, strings.Join(rest[1:], ""), stdout, stderr)

@@ -23,6 +23,8 @@ func TestConfigCommand(t *testing.T) {
 	good := write("good.yaml", "fairRequestQueue: { queueTTL: 7s }\nrequestQueueController: { enabled: false, enqueueAll: true }\n")
 	bad := write("bad.yaml", "fairRequestQueue: { queueTTL: 0s, totalCapcity: 1 }\n")
 	later := write("later.yaml", "profile: smg-priority\nfairRequestQueue: { queueTTL: 7s }\n")
+	smg := write("smg.yaml", "classes: { bulk: { queue_size: 0 } }\ntenant_policies: { \"header:acme\": { max_class: system } }\n")
+	badSMG := write("badsmg.yaml", "classes: { bluk: {}, system: { reserve: 1 } }\n")
 	for name, test := range map[string]struct {
 		args           []string
 		code           int
@@ -49,8 +51,24 @@ func TestConfigCommand(t *testing.T) {
 			1, nil,
 			[]string{"2 problems", "queueTTL: 0s: must be above 0s", "did you mean totalCapacity?"},
 		},
-		"no such file": {[]string{"config", "validate", dir + "/none"}, 1, nil, []string{"no such file"}},
-		"no file":      {[]string{"config", "validate"}, 2, nil, []string{"Usage:"}},
+		"imported": {
+			[]string{"config", "import", "--from", "smg", smg},
+			0,
+			[]string{"profile: smg-priority", "- name: bulk\n    queueSize: 0\n", "acme:\n    maxClass: system", "header:x-smg-tenant-id"},
+			[]string{"smg.yaml: note: flows.key trusts the request header x-smg-tenant-id", "status: { ttl-expired: 408 }"},
+		},
+		"an import that is wrong": {
+			[]string{"config", "import", "--from=smg", badSMG},
+			1, nil,
+			[]string{"2 problems", "classes.system.reserve: unknown field (did you mean reserved?)", "did you mean bulk?"},
+		},
+		"an import from elsewhere":   {[]string{"config", "import", "--from=kube", smg}, 2, nil, []string{"weir config import --from smg FILE"}},
+		"an import without a source": {[]string{"config", "import", smg}, 2, nil, []string{"Usage:"}},
+		"an import of nothing":       {[]string{"config", "import", "--from=smg"}, 2, nil, []string{"Usage:"}},
+		"show with --from":           {[]string{"config", "show", "--from=smg"}, 2, nil, []string{"Usage:"}},
+		"import of no such file":     {[]string{"config", "import", "--from=smg", dir + "/none"}, 1, nil, []string{"no such file"}},
+		"no such file":               {[]string{"config", "validate", dir + "/none"}, 1, nil, []string{"no such file"}},
+		"no file":                    {[]string{"config", "validate"}, 2, nil, []string{"Usage:"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer

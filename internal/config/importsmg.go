@@ -1,0 +1,140 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// smgTenantHeader is the header in which SMG finds a tenant unless it is told another one.
+const smgTenantHeader = "x-smg-tenant-id"
+
+// ImportSMG makes a document of a YAML file of SMG's priority scheduler, over the smg-priority profile. Notes are what
+// an operator has to know: what is ignored, what differs, what is offered. An unknown field, or a value that cannot be
+// meant, is an error with its path in the file; the error is Problems, all of them.
+func ImportSMG(text []byte) (d Document, notes []string, err error) {
+	file, prefix, dec := readSMG(text)
+	im := smgImport{file: file, prefix: prefix, problems: dec.problems}
+	if im.document, err = Profile(ProfileSMG); err != nil {
+		return Document{}, nil, err
+	}
+	im.classes()
+	im.tenants()
+	im.others()
+	if problems := im.problems.locate(dec.lines); len(problems) > 0 {
+		return Document{}, nil, problems.err()
+	}
+	if err := im.document.Validate(); err != nil { // what the file's own checks above have let through
+		return Document{}, nil, err
+	}
+	im.offers()
+	return im.document, im.notes, nil
+}
+
+// readSMG decodes the file; prefix is where its fields are.
+func readSMG(text []byte) (file smgFile, prefix string, dec *decoder) {
+	dec = &decoder{lines: map[string]int{}}
+	root, problems := parseYAML(text)
+	dec.problems = problems
+	if root == nil {
+		return file, "", dec
+	}
+	if slices.ContainsFunc(keysOf(root), func(key string) bool { return key == "priority_scheduler" }) {
+		var nested smgNested
+		dec.decode("", root, reflect.ValueOf(&nested).Elem())
+		return nested.PriorityScheduler, "priority_scheduler.", dec
+	}
+	dec.decode("", root, reflect.ValueOf(&file).Elem())
+	return file, "", dec
+}
+
+func keysOf(root *yaml.Node) []string {
+	var keys []string
+	if root.Kind == yaml.MappingNode {
+		for i := 0; i < len(root.Content); i += 2 {
+			keys = append(keys, root.Content[i].Value)
+		}
+	}
+	return keys
+}
+
+// smgImport is an import on its way.
+type smgImport struct {
+	file     smgFile
+	prefix   string
+	document Document
+	problems Problems
+	notes    []string
+}
+
+func (im *smgImport) note(format string, args ...any) {
+	im.notes = append(im.notes, fmt.Sprintf(format, args...))
+}
+
+// classes changes the tiers. SMG replaces a whole class where the file names it; here it keeps what is not named.
+func (im *smgImport) classes() {
+	for _, name := range slices.Sorted(maps.Keys(im.file.Classes)) {
+		rank := slices.Index(smgClasses, name)
+		path := im.prefix + join("classes", name)
+		if rank < 0 {
+			im.problems.add(path, name, "must be one of %s%s", strings.Join(smgClasses, ", "), suggest(name, smgClasses))
+			continue
+		}
+		im.class(path+".", im.file.Classes[name], &im.document.Tiers[rank])
+	}
+	total, largest := int64(0), int64(1)
+	for _, t := range im.document.Tiers {
+		total += *t.QueueSize
+		largest = max(largest, *t.QueueSize)
+	}
+	im.document.FairRequestQueue.TotalCapacity = max(1, total)
+	im.document.FairRequestQueue.FlowCapacity = largest
+}
+
+func (im *smgImport) class(path string, c smgClass, t *Tier) {
+	floor := c.ReservedFloor
+	if c.Reserved != nil {
+		if floor != nil {
+			im.problems.add(path+"reserved", *c.Reserved, "given twice (also as reserved_floor)")
+		}
+		floor = c.Reserved
+	}
+	if floor != nil && within(&im.problems, path+"reserved_floor", *floor, 0, maxReserved) {
+		t.ReservedFloor = *floor
+	}
+	if s := c.ReservedPerSlot; s != nil && atLeast(&im.problems, path+"reserved_per_slot", *s, 0) {
+		t.ReservedPerSlot = *s
+	} else if s == nil && t.ReservedPerSlot > 0 {
+		im.note("%sreserved_per_slot: not given: the default %s stays, where SMG would take 0; write "+
+			"reserved_per_slot: 0 to have that", path, t.ReservedPerSlot)
+	}
+	if n := c.QueueSize; n != nil && within(&im.problems, path+"queue_size", *n, 0, maxQueueSize) {
+		t.QueueSize = new(*n)
+	}
+	if n := c.QueueTimeoutSecs; n != nil &&
+		within(&im.problems, path+"queue_timeout_secs", *n, 1, int64(longestHold.Std()/time.Second)) {
+		t.QueueTimeout = new(seconds(*n))
+	}
+	if n := c.StarvationThresholdSecs; n != nil &&
+		within(&im.problems, path+"starvation_threshold_secs", *n, 1, maxThreshold) {
+		t.StarvationThreshold = new(seconds(*n))
+	}
+	if c.CanPreempt != nil {
+		t.CanPreempt = *c.CanPreempt
+	}
+}
+
+// What a class may have: SMG's reserved_floor has 16 bits, its queue_size is bounded so that four of them can be
+// added, its threshold so that it is a duration.
+const (
+	maxReserved  = 65_535
+	maxQueueSize = 1 << 29
+	maxThreshold = 1_000_000_000
+)
+
+func seconds(n int64) Duration { return Duration(time.Duration(n) * time.Second) }

@@ -1,0 +1,198 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// imported is what a file of SMG's becomes, as an overlay of the smg-priority profile without its head, and its notes.
+func imported(t *testing.T, text string) (overlay string, notes []string) {
+	t.Helper()
+	d, notes, err := ImportSMG([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := d.MarshalOverlay()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Load(Source{Text: written})
+	if err != nil || !reflect.DeepEqual(back, d) {
+		t.Errorf("read back: %v\n%s", err, written)
+	}
+	const head = "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\nprofile: smg-priority\n"
+	body, ok := strings.CutPrefix(string(written), head)
+	if !ok {
+		t.Errorf("no head in\n%s", written)
+	}
+	return body, notes
+}
+
+// has says whether a note begins with the text.
+func has(notes []string, text string) bool {
+	return slices.ContainsFunc(notes, func(n string) bool { return strings.HasPrefix(n, text) })
+}
+
+// What a file does not name keeps its default, class by class and field by field; the queue follows the tiers' sizes.
+func TestImportSMG(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"nothing": {"", ""},
+		"one field of one class": {
+			"classes: { interactive: { queue_size: 512 } }",
+			"fairRequestQueue:\n  totalCapacity: 2112\ntiers:\n  - name: interactive\n    queueSize: 512\n",
+		},
+		"the defaults, in full": {
+			"classes: { bulk: { reserved_floor: 0, reserved_per_slot: 0.0, queue_size: 1024, queue_timeout_secs: 300, " +
+				"starvation_threshold_secs: 120, can_preempt: false } }",
+			"",
+		},
+		"every field": {
+			"classes: { default: { reserved_floor: 7, reserved_per_slot: 0.5, queue_size: 2000, queue_timeout_secs: 61, " +
+				"starvation_threshold_secs: 31, can_preempt: true } }",
+			"fairRequestQueue:\n  totalCapacity: 3344\n  flowCapacity: 2000\ntiers:\n  - name: default\n    queueSize: 2000\n" +
+				"    queueTimeout: 1m1s\n    starvationThreshold: 31s\n    canPreempt: true\n    reservedFloor: 7\n    reservedPerSlot: 0.5\n",
+		},
+		"queues that never queue": {
+			"classes: { system: { queue_size: 0 }, interactive: { queue_size: 0 }, default: { queue_size: 0 }, bulk: { queue_size: 0 } }",
+			"fairRequestQueue:\n  totalCapacity: 1\n  flowCapacity: 1\ntiers:\n  - name: system\n    queueSize: 0\n" +
+				"  - name: interactive\n    queueSize: 0\n  - name: default\n    queueSize: 0\n  - name: bulk\n    queueSize: 0\n",
+		},
+		"the former name of the floor": {
+			"classes: { system: { reserved: 8 } }", "tiers:\n  - name: system\n    reservedFloor: 8\n",
+		},
+		"tenants of the header": {
+			"tenant_policies: { \"header:acme\": { max_class: interactive }, anonymous: { max_class: bulk } }",
+			"flows:\n  key:\n    - header:x-smg-tenant-id\n    - model\ntenantPolicies:\n  acme:\n    maxClass: interactive\n" +
+				"  anonymous:\n    maxClass: bulk\n",
+		},
+		"the header by its name, and the others' class": {
+			"default_max_class: interactive\ntrust_tenant_header: true\ntenant_header_name: X-Team",
+			"flows:\n  key:\n    - header:x-team\n    - model\ncriticality:\n  maxClass: interactive\n",
+		},
+		"a header that is not trusted": {
+			"trust_tenant_header: false\ntenant_policies: { \"header:acme\": { max_class: system } }",
+			"tenantPolicies:\n  acme:\n    maxClass: system\n",
+		},
+		"nested": {
+			"priority_scheduler: { classes: { bulk: { queue_size: 1000 } } }",
+			"fairRequestQueue:\n  totalCapacity: 1832\n  flowCapacity: 1000\ntiers:\n  - name: bulk\n    queueSize: 1000\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, _ := imported(t, test.text); got != test.want {
+				t.Errorf("got\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+// What is ignored, differs or is offered is said.
+func TestImportSMGNotes(t *testing.T) {
+	_, notes := imported(t, strings.Join([]string{
+		"priority_scheduler:",
+		"  enabled: false",
+		"  fallback_capacity: 256",
+		"  tenant_metric_top_n: 32",
+		"  trust_tenant_header: false",
+		"  classes: { interactive: { reserved_floor: 9 }, bulk: { starvation_threshold_secs: 400 } }",
+		"  tenant_policies: { \"auth:1f\": { max_class: system }, \"ip:10.0.0.1\": { max_class: bulk }, \"header:a\": { max_class: bulk } }",
+	}, "\n"))
+	for _, want := range []string{
+		"priority_scheduler.enabled: false: ignored",
+		"priority_scheduler.fallback_capacity: 256: ignored: the capacity is that of the ready backends",
+		"priority_scheduler.tenant_metric_top_n: 32: ignored",
+		"priority_scheduler.trust_tenant_header: false: tenants of the header have policies that nobody gets",
+		"priority_scheduler.classes.interactive.reserved_per_slot: not given: the default 0.25 stays, where SMG would take 0",
+		"priority_scheduler.tenant_policies.auth:1f: is the tenant \"1f\" here",
+		"priority_scheduler.tenant_policies.ip:10.0.0.1: ignored",
+		"in the new file: tiers[3].starvationThreshold: 6m40s: never fires",
+		"in the new file: tenantPolicies.1f: matches nobody",
+		"a request whose queue timeout is over gets 503",
+	} {
+		if !has(notes, want) {
+			t.Errorf("no note %q in\n%s", want, strings.Join(notes, "\n"))
+		}
+	}
+	if _, notes := imported(t, ""); !has(notes, "in the new file: tiers[0].reservedFloor: 32: not held") {
+		t.Errorf("no note that system's reservation is not held: %q", notes)
+	}
+	if _, notes := imported(t, "classes: { default: { reserved_per_slot: 0.1 } }\ndefault_max_class: system"); len(notes) != 1 {
+		t.Errorf("only the offer was expected: %q", notes)
+	}
+}
+
+// What cannot be meant is an error with its path and line in SMG's file, all of it at once.
+func TestImportSMGProblems(t *testing.T) {
+	for text, want := range map[string][]string{
+		"clases: {}": {"clases: unknown field (did you mean classes?) (line 1)"},
+		"priority_scheduler: { clases: {} }\nother: 1": {
+			"priority_scheduler.clases: unknown field (did you mean classes?) (line 1)", "other: unknown field (line 2)",
+		},
+		"classes: { bluk: {}, Bulk: {} }": {
+			`classes.Bulk: "Bulk": must be one of system, interactive, default, bulk (did you mean bulk?) (line 1)`,
+			`classes.bluk: "bluk": must be one of system, interactive, default, bulk (did you mean bulk?) (line 1)`,
+		},
+		"classes:\n  system:\n    reserved_floor: -1\n    reserved_per_slot: -0.5\n    queue_size: 9999999999\n    queue_timeout_secs: 0\n    starvation_threshold_secs: 0\n    can_preempt: maybe\n    weight: 2": {
+			"classes.system.reserved_floor: -1: must be from 0 to 65535 (line 3)",
+			"classes.system.reserved_per_slot: -0.5: must be at least 0 (line 4)",
+			"classes.system.queue_size: 9999999999: must be from 0 to 536870912 (line 5)",
+			"classes.system.queue_timeout_secs: 0: must be from 1 to 3600 (line 6)",
+			"classes.system.starvation_threshold_secs: 0: must be from 1 to 1000000000 (line 7)",
+			`classes.system.can_preempt: "maybe": must be true or false (line 8)`,
+			"classes.system.weight: unknown field (line 9)",
+		},
+		"classes: { system: { reserved_per_slot: .inf, queue_timeout_secs: 99999999999 } }": {
+			"classes.system.reserved_per_slot: .inf: must be a plain decimal number, such as 0.1 (line 1)",
+			"classes.system.queue_timeout_secs: 99999999999: must be from 1 to 3600 (line 1)",
+		},
+		"classes: { system: { reserved: 1, reserved_floor: 1 } }": {
+			"classes.system.reserved: 1: given twice (also as reserved_floor) (line 1)",
+		},
+		"tenant_policies: { a: { max_class: System }, \"header:b\": {}, b: { max_class: bulk }, \"header:\": { max_class: bulk } }": {
+			`tenant_policies.a.max_class: "System": must be one of system, interactive, default, bulk (did you mean system?) (line 1)`,
+			`tenant_policies.header:: "header:": must name a tenant (line 1)`,
+			`tenant_policies.header:b.max_class: "": must be one of system, interactive, default, bulk`,
+			`tenant_policies.header:b: "header:b": is the tenant "b" here, and so is b (line 1)`,
+		},
+		"default_max_class: none\ntrust_tenant_header: true\ntenant_header_name: a b": {
+			`default_max_class: "none": must be one of system, interactive, default, bulk (line 1)`,
+			`tenant_header_name: "a b": must be the name of a header (line 3)`,
+		},
+		"[": {"not YAML: line 1: did not find expected node content"},
+	} {
+		_, _, err := ImportSMG([]byte(text))
+		got := problemsOf(t, err)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: got\n%s", text, strings.Join(got, "\n"))
+		}
+	}
+}
+
+// Whatever the file, the import returns; and what it makes of it is a valid document that its own text says again.
+func FuzzImportSMG(f *testing.F) {
+	f.Add([]byte("classes: { interactive: { reserved_floor: 128, queue_timeout_secs: 30, can_preempt: true } }"))
+	f.Add([]byte("priority_scheduler: { tenant_policies: { \"header:a\": { max_class: bulk } }, capacity: 3 }"))
+	f.Add([]byte("classes: &c { bulk: &b { reserved_per_slot: 0.000001 }, default: *b, system: { reserved: 65535 } }"))
+	f.Add([]byte("tenant_policies: { \"\\x85\": { max_class: system }, \"null\": { max_class: bulk } }\ntenant_header_name: X"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		d, _, err := ImportSMG(text)
+		if err != nil {
+			return
+		}
+		written, err := d.MarshalOverlay()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Load(Source{Text: written})
+		if err != nil {
+			t.Fatalf("%v\nin\n%s", err, written)
+		}
+		if !reflect.DeepEqual(back, d) {
+			t.Fatalf("got  %+v\nwant %+v\nby\n%s", back, d, written)
+		}
+	})
+}
