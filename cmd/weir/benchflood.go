@@ -23,7 +23,6 @@ const (
 	// The first workers, as many as there are slots, start this far apart: workers that start together would stay in
 	// phase, and the slots would come free all at once.
 	floodStagger = floodService / (floodServers * floodSlots)
-	floodWarmup  = 5 * time.Second
 )
 
 // floodConfig keeps the slots full and the queue in Weir; nothing is rejected by design, since both flows fit.
@@ -41,6 +40,7 @@ workers runs beside a quiet tenant that sends 5 requests per second (Poisson): w
 type floodOptions struct {
 	epp     string
 	samples int
+	warmup  time.Duration
 	seed    uint64
 	assert  bool
 }
@@ -50,12 +50,16 @@ func runBenchFlood(args []string, stdout, stderr io.Writer) int {
 	var options floodOptions
 	set := flagSet("weir bench flood")
 	set.IntVar(&options.samples, "samples", 400, "requests of the quiet tenant that count, 1 to 100000")
+	set.DurationVar(&options.warmup, "warmup", 5*time.Second, "time at the beginning that does not count, 100ms to 1m")
 	set.Uint64Var(&options.seed, "seed", 1, "seed of the quiet tenant's arrivals")
 	set.BoolVar(&options.assert, "assert", false, "exit with 1 if a target is missed")
 	set.StringVar(&options.epp, "epp", "", eppFlag)
 	check := func() error {
 		if options.samples < 1 || options.samples > 100_000 {
 			return fmt.Errorf("--samples: %d: must be from 1 to 100000", options.samples)
+		}
+		if options.warmup < 100*time.Millisecond || options.warmup > time.Minute {
+			return fmt.Errorf("--warmup: %v: must be from 100ms to 1m", options.warmup)
 		}
 		return nil
 	}
@@ -87,6 +91,7 @@ func benchFlood(s *scene.Scene, options floodOptions, stdout, stderr io.Writer) 
 	if err != nil {
 		return false, err
 	}
+	stalls := newStallMeter(s.Context())
 	bar := newProgress(stderr, 2)
 	defer bar.end()
 	measure := func(name string, of envoyrun.Options) (loadgen.Summary, error) {
@@ -113,7 +118,7 @@ func benchFlood(s *scene.Scene, options floodOptions, stdout, stderr io.Writer) 
 	if err := loadgen.WriteTable(stdout, with, without); err != nil {
 		return false, err
 	}
-	_, _ = fmt.Fprintln(stdout)
+	_, _ = fmt.Fprintf(stdout, "\nThe machine: %v.\n\n", stalls)
 	return writeTargets(stdout, floodTargets(with)), nil
 }
 
@@ -125,19 +130,19 @@ func flood(ctx context.Context, url string, options floodOptions, progress loadg
 	}
 	defer client.Close()
 	// Twice the time that the samples take on average, and more for few of them: the bound, not the length.
-	bound := floodWarmup + time.Duration(2*float64(options.samples)/quietRate*float64(time.Second)) + 10*time.Second
+	bound := options.warmup + time.Duration(2*float64(options.samples)/quietRate*float64(time.Second)) + 10*time.Second
 	quiet := loadgen.OpenLoop{Rate: quietRate, Poisson: true, Seed: options.seed}
 	early := quiet
 	early.Seed++ // the warm-up's arrivals are others than the measured ones
 	quietPlan := loadgen.Plan{
 		Workloads: []loadgen.Workload{
-			{Tenant: quietTenant, Arrivals: early, Request: floodRequest(quietTenant), Requests: 1000, Duration: floodWarmup},
+			{Tenant: quietTenant, Arrivals: early, Request: floodRequest(quietTenant), Requests: 1000, Duration: options.warmup},
 			{
 				Tenant: quietTenant, Arrivals: quiet, Request: floodRequest(quietTenant), Requests: options.samples,
-				Begin: floodWarmup, Duration: bound - floodWarmup,
+				Begin: options.warmup, Duration: bound - options.warmup,
 			},
 		},
-		Warmup: floodWarmup, Drain: 30 * time.Second,
+		Warmup: options.warmup, Drain: 30 * time.Second,
 	}
 	noisyPlan := loadgen.Plan{
 		Workloads: []loadgen.Workload{{
@@ -145,7 +150,7 @@ func flood(ctx context.Context, url string, options floodOptions, progress loadg
 			Arrivals: loadgen.ClosedLoop{Workers: floodWorkers, Stagger: floodStagger, Staggered: floodServers * floodSlots},
 			Request:  floodRequest(noisyTenant), Requests: loadgen.MaxRequests, Duration: bound,
 		}},
-		Warmup: floodWarmup, Drain: 30 * time.Second,
+		Warmup: options.warmup, Drain: 30 * time.Second,
 	}
 
 	type outcome struct {

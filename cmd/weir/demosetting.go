@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
@@ -24,7 +26,7 @@ const (
 	quietRate    = 5.0 // per second
 )
 
-// fairnessHeader names the tenant, and so the flow.
+// fairnessHeader names the tenant, and so the flow; in Go's canonical form, as an http.Header wants it.
 const fairnessHeader = "X-Llm-D-Inference-Fairness-Id"
 
 // demoConfig keeps the slots full and the backlog out of the engines: watermark and both bounds are the slots. The noisy
@@ -130,16 +132,16 @@ curl -s %[2]s/debug/config
 
 // keep prints what to try, and waits.
 func (d *demoSetting) keep(ctx context.Context, length time.Duration, w io.Writer) error {
-	_, _ = fmt.Fprintf(w, demoKeep, d.weir.URL(), d.epp.MetricsURL, fairnessHeader, length, demoModel)
+	_, _ = fmt.Fprintf(w, demoKeep, d.weir.URL(), d.epp.MetricsURL, strings.ToLower(fairnessHeader), length, demoModel)
 	timer := time.NewTimer(length)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		if cause := context.Cause(ctx); cause != ctx.Err() { //nolint:errorlint // a part that ended has a cause of its own
+		if cause := context.Cause(ctx); errors.Is(cause, scene.ErrUnasked) {
 			return cause
 		}
-		return nil
+		return nil // Ctrl-C: as announced
 	}
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
+// ErrUnasked is in the cause of a scene's end when one of its parts ended by itself.
+var ErrUnasked = errors.New("ended unasked")
+
 // Scene is what runs at a time. Its methods are for one goroutine.
 type Scene struct {
 	dir string
@@ -68,7 +71,7 @@ func (s *Scene) watch(name, log string, done <-chan struct{}) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !s.ended {
-			s.end(fmt.Errorf("scene: %s ended unasked; its log is %s", name, log))
+			s.end(fmt.Errorf("scene: %s %w; its log is %s", name, ErrUnasked, log))
 		}
 	}()
 }

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"image/png"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The demo in miniature: both scenes, the table, the picture; then what it leaves running answers; Ctrl-C ends it all.
+func TestDemo(t *testing.T) {
+	dir := t.TempDir()
+	c := begin(t, "demo", "--length=2s", "--png", "--out="+dir, "--keep", "--epp="+eppBinary)
+	c.stdout.waitFor(t, "/debug/config")
+	text := c.stdout.String()
+	for _, want := range []string{sceneWithout, sceneWith, "quiet", "noisy", "TTFT p50", "median time to first token"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q was not written:\n%s", want, text)
+		}
+	}
+	if svg, err := os.ReadFile(filepath.Join(dir, picture)); err != nil || !strings.Contains(string(svg), "<svg") {
+		t.Errorf("no picture: %v", err)
+	}
+	file, err := os.Open(filepath.Join(dir, "weir-demo.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := png.Decode(file); err != nil {
+		t.Error(err)
+	}
+
+	url := regexp.MustCompile(`curl -i (http://\S+)`).FindStringSubmatch(text)
+	if url == nil {
+		t.Fatalf("no line to try:\n%s", text)
+	}
+	answer, err := http.Post(url[1], "application/json", strings.NewReader(strings.Replace(demoBody, "true", "false", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if body, _ := io.ReadAll(answer.Body); answer.StatusCode != 200 || !strings.Contains(string(body), "choices") {
+		t.Errorf("%s: %s", answer.Status, body)
+	}
+	c.interrupt(t)
+	c.ends(t, 0)
+}
+
+// Ctrl-C in the middle ends everything, and counts as a failure.
+func TestDemoInterrupted(t *testing.T) {
+	c := begin(t, "demo", "--length=1m", "--out="+t.TempDir(), "--epp="+eppBinary)
+	c.stderr.waitFor(t, "1 of 2")
+	c.interrupt(t)
+	c.ends(t, 1)
+	if !strings.Contains(c.stderr.String(), "interrupted") {
+		t.Error(c.stderr.String())
+	}
+}
+
+// Where something does not start, everything else is ended, and the logs are kept and named.
+func TestDemoKeepsLogsOfAFailure(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "epp")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho out of sorts\nexit 3\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := begin(t, "demo", "--length=2s", "--out="+t.TempDir(), "--epp="+script)
+	c.ends(t, 1)
+	for _, want := range []string{"epp ended at its start", "out of sorts", "The logs are kept in " + c.temporary} {
+		if !strings.Contains(c.stderr.String(), want) {
+			t.Errorf("%q was not written:\n%s", want, c.stderr.String())
+		}
+	}
+}
+
+func TestArguments(t *testing.T) {
+	for arguments, want := range map[string]string{
+		"demo --length=1s":                 "--length: 1s: must be from 2s to 5m",
+		"demo --out=picture.gif":           "must end in .svg",
+		"demo --keep-for=0s":               "--keep-for: 0s: must be above 0s",
+		"demo now":                         `"now": there are no arguments but flags`,
+		"bench":                            "weir bench flood",
+		"bench speed":                      `unknown benchmark "speed"`,
+		"bench flood --samples=0":          "--samples: 0: must be from 1 to 100000",
+		"bench flood --warmup=1ms":         "--warmup: 1ms: must be from 100ms to 1m",
+		"bench proxy --rounds=0":           "--rounds: 0: must be from 1 to 1000",
+		"bench proxy --length=1h":          "--length: 1h0m0s: must be from 100ms to 1m",
+		"bench proxy --concurrency=8,8":    "--concurrency: 8: must be from 1 to 1000, and each once",
+		"bench proxy --concurrency=100000": "--concurrency: 100000: must be",
+		"noop-processor":                   "want a file",
+		"model-servers 0 f":                "want a count",
+	} {
+		var stdout, stderr output
+		if code := run(strings.Fields(arguments), &stdout, &stderr); code != 2 {
+			t.Errorf("%s: exit code %d, want 2", arguments, code)
+		}
+		if !strings.Contains(stderr.String(), want) {
+			t.Errorf("%s: %q is not in stderr:\n%s", arguments, want, stderr.String())
+		}
+	}
+	for _, arguments := range []string{"demo --help", "bench --help", "bench flood -h", "bench proxy --help"} {
+		var stdout, stderr output
+		if code := run(strings.Fields(arguments), &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "Usage:") {
+			t.Errorf("%s: exit code %d, want 0 and the usage\n%s", arguments, code, stdout.String())
+		}
+	}
+	var stdout output
+	if run([]string{"help"}, &stdout, io.Discard); strings.Contains(stdout.String(), "noop") {
+		t.Errorf("help lists what is not for users:\n%s", stdout.String())
+	}
+}

@@ -1,0 +1,131 @@
+package scene
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A part that ends unasked ends the scene, whose cause names it.
+func TestUnaskedEnd(t *testing.T) {
+	s := New(t.Context(), t.TempDir())
+	p, err := s.start("sleeper", "/bin/sh", []string{"-c", "sleep 60"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(-p.Pid(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-s.Context().Done()
+	if cause := context.Cause(s.Context()); !errors.Is(cause, ErrUnasked) || !strings.Contains(cause.Error(), "sleeper ended") {
+		t.Error(cause)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Close ends what runs; a process that ignores SIGTERM is named.
+func TestClose(t *testing.T) {
+	s := New(t.Context(), t.TempDir())
+	addresses, err := s.Models(2, modelsim.Instant())
+	if err != nil || len(addresses) != 2 || addresses[0] == addresses[1] {
+		t.Fatalf("model servers at %v, %v", addresses, err)
+	}
+	p, err := s.start("sleeper", "/bin/sh", []string{"-c", "exec sleep 60"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := syscall.Kill(p.Pid(), 0); err == nil {
+		t.Error("the process still runs")
+	}
+	if err := s.Close(); err != nil {
+		t.Error("a second time:", err)
+	}
+}
+
+// The end of the caller's context kills processes.
+func TestContextEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := New(ctx, t.TempDir())
+	p, err := s.start("stubborn", "/bin/sh", []string{"-c", "trap '' TERM; sleep 60 & wait"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-p.done
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	_ = syscall.Kill(-p.Pid(), syscall.SIGKILL) // its own child
+}
+
+// A process that ends before it listens is reported with the end of its log.
+func TestFailedStart(t *testing.T) {
+	s := New(t.Context(), t.TempDir())
+	defer func() { _ = s.Close() }()
+	p, err := s.start("failing", "/bin/sh", []string{"-c", "echo no luck; exit 1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var addresses []string
+	err = s.await(p, filepath.Join(s.Dir(), "none"), &addresses)
+	if err == nil || !strings.Contains(err.Error(), "no luck") {
+		t.Error(err)
+	}
+}
+
+func TestAddressesFile(t *testing.T) {
+	s := New(t.Context(), t.TempDir())
+	defer func() { _ = s.Close() }()
+	p, err := s.start("sleeper", "/bin/sh", []string{"-c", "exec sleep 60"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(s.Dir(), "addresses")
+	go func() { _ = WriteAddresses(file, []string{"127.0.0.1:1", "127.0.0.1:2"}) }()
+	var addresses []string
+	if err := s.await(p, file, &addresses); err != nil || len(addresses) != 2 {
+		t.Errorf("%v, %v", addresses, err)
+	}
+}
+
+func TestFindEPP(t *testing.T) {
+	if _, err := FindEPP(filepath.Join(t.TempDir(), "epp")); err == nil || !strings.Contains(err.Error(), "make build") {
+		t.Error(err)
+	}
+	if path, err := FindEPP("/bin/sh"); err != nil || path != "/bin/sh" {
+		t.Error(path, err)
+	}
+}
+
+// The clock sees work that was done, to far less than the 10 ms of /proc.
+func TestCPU(t *testing.T) {
+	before, err := CPU(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for start := time.Now(); time.Since(start) < 2*time.Millisecond; {
+	}
+	after, err := CPU(os.Getpid())
+	if err != nil || after <= before {
+		t.Errorf("%v, then %v: %v", before, after, err)
+	}
+	if _, err := CPU(1 << 22); err == nil {
+		t.Error("no process has a number so high")
+	}
+}
