@@ -223,11 +223,11 @@ func (s *scene) oneOutcomeEach(before int) {
 			opened += int(n)
 		}
 	}
-	// A client may go away between Envoy's opening of a stream and its first message.
-	if streams > opened || streams < opened-chaosRequests/20 {
+	// A client, one in five of which leave early, may go away before Envoy opens the stream, or before its first message.
+	if streams > opened || streams < opened-chaosRequests/10 {
 		s.t.Errorf("Weir saw %d streams, the Envoys opened %d", streams, opened)
 	}
-	if n := streams - before; n < chaosRequests*9/10 {
+	if n := streams - before; n < chaosRequests*8/10 {
 		s.t.Errorf("only %d of %d requests came to Weir", n, chaosRequests)
 	}
 	s.t.Logf("%d streams opened by Envoy, %d seen: %v", opened, streams, outcomes)
