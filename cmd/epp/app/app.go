@@ -149,7 +149,7 @@ func (a *App) wireServers(d *config.Document) error {
 		}
 	}
 	a.streams = newStreamEnd()
-	a.receiveLimit = int(d.Limits.MaxBodyBytes + d.Limits.MaxHeaderBytes + messageMargin)
+	a.receiveLimit = receiveLimit(d.Limits)
 	a.grpcServer = newGRPCServer(a.receiveLimit, a.certificate, a.streams)
 	extprocv3.RegisterExternalProcessorServer(a.grpcServer, a.server)
 	a.healthServer, a.health = newHealthServer()

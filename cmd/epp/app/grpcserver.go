@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+
+	"github.com/weir-epp/weir/internal/config"
 )
 
 // A proxy that is stopped or cut off holds leases until its streams end. After pingAfter without a sign of it it is
@@ -31,6 +33,13 @@ const (
 
 // readiness are the services that tell whether requests should come here.
 var readiness = []string{serviceWhole, serviceReadiness, extprocv3.ExternalProcessor_ServiceDesc.ServiceName}
+
+// receiveLimit is the longest message that is taken, in bytes. It is far above limits.maxBodyBytes: what gRPC refuses is
+// a failed processor to Envoy, which then, failing open, sends the request on past the queue. A body over the limit has to
+// come in to be answered too-large; what comes in one message is bounded by Envoy's own buffer.
+func receiveLimit(limits config.Limits) int {
+	return int(min(max(limits.MaxBodyBytes, limits.MaxBodyBytesTotal)+limits.MaxHeaderBytes+messageMargin, math.MaxInt32))
+}
 
 // newGRPCServer is the server for Envoy, without services; it receives messages of up to receiveLimit bytes.
 func newGRPCServer(receiveLimit int, cert *certificate, streams *streamEnd) *grpc.Server {
