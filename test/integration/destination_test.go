@@ -1,0 +1,64 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// An idle pool is served by turns, each request at the address that Weir named for it.
+func TestDestination(t *testing.T) {
+	for _, m := range modes {
+		t.Run(m.config, func(t *testing.T) {
+			s := start(t, setup{envoys: []string{m.config}, models: []modelsim.Config{recorded(8), recorded(8), recorded(8)}})
+			for range 12 {
+				wantServed(t, "a request", s.send(ask{}))
+			}
+			for _, server := range s.models {
+				if n := len(server.Records()); n != 4 {
+					t.Errorf("a server got %d of 12, want a third", n)
+				}
+				for _, r := range server.Records() {
+					// The first of the list is where it is: the others are where it would have gone on a failure.
+					first, _, _ := strings.Cut(r.Header.Get("x-gateway-destination-endpoint"), ",")
+					if first != server.Address() {
+						t.Errorf("%s was named, %s serves", first, server.Address())
+					}
+				}
+			}
+			s.epp.settled()
+		})
+	}
+}
+
+// The destination is an ordered list. With a model server dead that Weir has not yet found out about, Envoy's retry walks
+// to the next one, and the client sees nothing of it.
+func TestFallbacks(t *testing.T) {
+	s := start(t, setup{models: []modelsim.Config{recorded(8), recorded(8), recorded(8)}})
+	dead := s.models[1]
+	dead.Close()
+	for range 12 {
+		wantServed(t, "a request", s.send(ask{}))
+	}
+	s.epp.settled()
+	if a, c := len(s.models[0].Records()), len(s.models[2].Records()); a+c != 12 || a < 4 || c < 4 {
+		t.Errorf("the two that live got %d and %d of 12", a, c)
+	}
+	retried := s.accessLog("attempts=2")
+	if strings.Contains(retried, dead.Address()) {
+		t.Errorf("the second attempt went to the dead one: %s", retried)
+	}
+}
+
+// Two of three dead: the list has them all.
+func TestFallbacksToTheLast(t *testing.T) {
+	s := start(t, setup{models: []modelsim.Config{recorded(8), recorded(8), recorded(8)}})
+	s.models[0].Close()
+	s.models[1].Close()
+	for range 9 {
+		wantServed(t, "a request", s.send(ask{}))
+	}
+	s.epp.settled()
+	s.accessLog("attempts=3")
+}

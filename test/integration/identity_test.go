@@ -1,0 +1,143 @@
+package integration
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// separate fails the test unless the first two requests are of one flow and the third is of another: with one place in
+// the queue for each flow, the second is turned away and the third waits.
+func separate(t *testing.T, with setup, first, second, third ask) {
+	t.Helper()
+	v := newValve()
+	with.models = v.one()
+	with.config += single + "fairRequestQueue: { totalCapacity: 10, flowCapacity: 1 }\n"
+	s := start(t, with)
+	s.begin(third)
+	s.epp.waitFor(1, "weir_stock_level")
+	s.begin(first)
+	s.epp.waitFor(1, "weir_queue_length")
+	wantRejection(t, s.send(second), rejection{status: 503, reason: "flow-full"})
+	s.begin(third)
+	s.epp.waitFor(2, "weir_queue_length")
+	s.epp.waitFor(2, "weir_active_flows")
+	v.open()
+	s.epp.settled()
+}
+
+// The seed's flow is the model, and its target.
+func TestFlowByModel(t *testing.T) {
+	separate(t, setup{config: "models: [ { name: alias, targets: [ { name: tiny } ] } ]\n"},
+		ask{body: chat("alias", false), tenant: "a"}, ask{body: chat("alias", true), tenant: "b"}, ask{tenant: "a"})
+}
+
+// The first source that a request has is its flow; the ecosystem's header has an older name too.
+func TestFlowByHeader(t *testing.T) {
+	const key = `flows: { key: ["header:x-llm-d-inference-fairness-id", "model"] }` + "\n"
+	t.Run("two tenants", func(t *testing.T) {
+		separate(t, setup{config: key}, ask{tenant: "a"}, ask{tenant: "a", body: chat("other", false)}, ask{tenant: "b"})
+	})
+	t.Run("old name", func(t *testing.T) {
+		separate(t, setup{config: key},
+			ask{tenant: "a"}, ask{header: []string{"x-gateway-inference-fairness-id", "a"}}, ask{tenant: "b"})
+	})
+	t.Run("none", func(t *testing.T) { separate(t, setup{config: key}, ask{}, ask{}, ask{tenant: "a"}) })
+}
+
+// What Envoy's JWT filter leaves in the dynamic metadata names the flow, deep inside; a client's header does not.
+func TestFlowByMetadata(t *testing.T) {
+	const namespace = "envoy.filters.http.jwt_authn"
+	with := setup{
+		config: `flows: { key: ["metadata:` + namespace + `/claims/sub"] }` + "\n",
+		edit: func(b envoyrun.Bootstrap) error {
+			metadataFromHeader(b, "x-test-claims", namespace, "claims")
+			forwarded := b.Filter(envoyrun.ExtProcFilter)["metadata_options"].(map[string]any)["forwarding_namespaces"].(map[string]any)
+			forwarded["untyped"] = append(forwarded["untyped"].([]any), namespace)
+			return nil
+		},
+	}
+	of := func(subject, tenant string) ask {
+		claims := map[string]any{"iss": "https://issuer.example", "sub": subject}
+		return ask{tenant: tenant, header: []string{"x-test-claims", inMetadata(t, claims)}}
+	}
+	separate(t, with, of("alice", "a"), of("alice", "b"), of("bob", "a"))
+}
+
+// Where the headers say all that is needed, no body comes to Weir: the gateway's word for the model saves the message.
+func TestTrustedModelHeaderTakesNoBody(t *testing.T) {
+	s := start(t, setup{
+		models: []modelsim.Config{recorded(8)},
+		edit:   envoyrun.KeepHeader("x-gateway-model-name"),
+	})
+	sent := func() int64 {
+		stats, err := s.envoy().Stats(context.Background(), `ext_proc\.stream_msgs_sent$`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total := int64(0)
+		for _, n := range stats {
+			total += n
+		}
+		return total
+	}
+	messages := func(want int64, a ask) {
+		t.Helper()
+		before := sent()
+		wantServed(t, "a request", s.send(a))
+		eventually(t, "messages", func() error {
+			if sent() < before+want {
+				return errNotYet
+			}
+			return nil
+		})
+		s.epp.settled()
+		if got := sent() - before; got != want {
+			t.Errorf("Envoy sent %d messages, want %d", got, want)
+		}
+	}
+	messages(3, ask{}) // request headers, its body, response headers
+	trusted := ask{header: []string{"x-gateway-model-name", "tiny"}}
+	messages(2, trusted) // no body
+	trusted.body = chat("tiny", true)
+	messages(2, trusted) // nor any of a streamed answer's chunks
+	s.epp.waitFor(3, "weir_bypass_total", "model", "tiny")
+
+	// The shipped files take the header from clients: it has to be the gateway's own word.
+	clients := start(t, setup{models: []modelsim.Config{recorded(8)}})
+	trusted.header[1] = "another"
+	wantServed(t, "a client's word", clients.send(trusted))
+	clients.epp.waitFor(1, "weir_bypass_total", "model", "tiny")
+}
+
+// What is meant for Weir does not go on to the model server, and everything else does.
+func TestControlHeadersAreStripped(t *testing.T) {
+	for _, config := range []string{"recommended", "full-duplex", "header-only"} {
+		t.Run(config, func(t *testing.T) {
+			s := start(t, setup{
+				envoys: []string{config}, models: []modelsim.Config{recorded(8)},
+				config: "trustedHeaders: { cost: x-cost }\n", edit: envoyrun.KeepHeader("x-gateway-model-name"),
+			})
+			control := []string{
+				"x-llm-d-inference-fairness-id", "a", "x-gateway-inference-fairness-id", "a",
+				"x-llm-d-inference-objective", "o", "x-gateway-inference-objective", "o",
+				"x-llm-d-slo-ttft-ms", "200", "x-gateway-destination-endpoint-subset", "10.0.0.1:80",
+				"x-gateway-destination-endpoint-served", "10.0.0.1:80", "x-gateway-model-name", "tiny",
+				"x-cost", "7", "x-weir-reason", "none", "x-weir-anything", "1",
+			}
+			wantServed(t, "a request", s.send(ask{header: append(control, "x-mine", "kept", "authorization", "Bearer t")}))
+			got := s.models[0].Records()[0].Header
+			for i := 0; i < len(control); i += 2 {
+				if v, there := got[http.CanonicalHeaderKey(control[i])]; there {
+					t.Errorf("%s: %q went on", control[i], v)
+				}
+			}
+			if got.Get("x-mine") != "kept" || got.Get("authorization") != "Bearer t" {
+				t.Errorf("the client's own headers are %v", got)
+			}
+		})
+	}
+}
