@@ -86,22 +86,22 @@ func (r *running) waitEnd() {
 	}
 }
 
-// request begins a stream as Envoy does, with the headers of a completion request that names its model.
-func (r *running) request(ctx context.Context) extprocv3.ExternalProcessor_ProcessClient {
+// request begins a stream as Envoy does, with the headers of a completion request that names its model, and more.
+func (r *running) request(ctx context.Context, more ...[2]string) extprocv3.ExternalProcessor_ProcessClient {
 	r.t.Helper()
 	stream, err := extprocv3.NewExternalProcessorClient(r.conn).Process(ctx, grpc.WaitForReady(true))
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	var headers []*corev3.HeaderValue
-	for _, h := range [][2]string{
+	for _, h := range append([][2]string{
 		{":method", "POST"},
 		{":path", "/v1/chat/completions"},
 		{":authority", "weir"},
 		{"content-type", "application/json"},
 		{"content-length", "2"},
 		{"x-gateway-model-name", "chat"},
-	} {
+	}, more...) {
 		headers = append(headers, &corev3.HeaderValue{Key: h[0], RawValue: []byte(h[1])})
 	}
 	err = stream.Send(&extprocv3.ProcessingRequest{

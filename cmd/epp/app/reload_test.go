@@ -167,7 +167,7 @@ func TestReloadOfAMountedConfigMap(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mount("..1", "fairRequestQueue: { queueTTL: 7s }")
+	mount("..1", "fairRequestQueue: { queueTTL: 7s }\nlimits: { maxBodyBytes: 1048576, maxBodyBytesTotal: 1048576 }")
 	file := filepath.Join(dir, "weir.yaml")
 	if err := os.Symlink(filepath.Join("..data", "weir.yaml"), file); err != nil {
 		t.Fatal(err)
@@ -176,14 +176,14 @@ func TestReloadOfAMountedConfigMap(t *testing.T) {
 		o.ConfigFile = file
 		o.Override = func(d *config.Document) { d.FairRequestQueue.FlowCapacity = 5 }
 	})
-	mount("..2", "fairRequestQueue: { queueTTL: 8s, flowCapacity: 50 }\nlimits: { maxBodyBytes: 2000000000, maxBodyBytesTotal: 2000000000 }")
+	mount("..2", "fairRequestQueue: { queueTTL: 8s, flowCapacity: 50 }\nlimits: { maxBodyBytesTotal: 1000000000 }")
 	r.metric(`weir_config_reloads_total{result="applied"} 1`)
 	q := r.Config().FairRequestQueue
 	if q.QueueTTL.String() != "8s" || q.FlowCapacity != 5 {
 		t.Errorf("in use: %+v", q)
 	}
 	// The gRPC server has its limit from the start.
-	most := config.Default().Limits.MaxBodyBytesTotal + config.Default().Limits.MaxHeaderBytes
+	most := 1<<20 + config.Default().Limits.MaxHeaderBytes
 	if got := r.Config().Limits.MaxBodyBytes; got != most || !strings.Contains(r.log.String(), "limits.maxBodyBytes cannot grow") {
 		t.Errorf("limits.maxBodyBytes: %d, want %d\n%s", got, most, r.log.String())
 	}

@@ -1,0 +1,72 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+)
+
+// The profile smg-priority in one process: classes by header, clamped by tenant, each with its own queue; a preempted
+// request's answer is SMG's.
+func TestSMGProfile(t *testing.T) {
+	o := testOptions()
+	o.ConfigText = strings.Join([]string{
+		"profile: smg-priority",
+		"requestQueueController: { slotsPerBackend: 1 }",
+		"tiers: [ { name: system, reservedFloor: 0 }, { name: interactive, reservedFloor: 0, reservedPerSlot: 0 },",
+		"  { name: default, reservedPerSlot: 0 }, { name: bulk, queueSize: 0 } ]",
+		"flows: { key: [\"header:x-tenant\", model] }",
+		"tenantPolicies: { vip: { maxClass: interactive } }",
+	}, "\n")
+	r := start(t, o)
+	class := func(class string, more ...[2]string) extprocv3.ExternalProcessor_ProcessClient {
+		return r.request(t.Context(), append(more, [2]string{"x-smg-priority", class})...)
+	}
+	victim := class(" Bulk ")
+	granted(t, victim)
+
+	// A queue of size 0 is full at once.
+	answer, err := class("bulk").Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := answer.GetImmediateResponse(); a.GetStatus().GetCode() != 429 ||
+		!strings.Contains(string(a.GetBody()), `"code":"scheduler_queue_full"`) {
+		t.Errorf("a full queue: %v", a)
+	}
+	// Who has no policy is clamped to default, and default does not preempt.
+	clamped := class("system")
+	eventually(t, "it waits in the default tier", func() bool {
+		_, metrics := r.get("/metrics")
+		return strings.Contains(metrics, `weir_tier_queue_length{tier="default"} 1`)
+	})
+	// Who may be interactive preempts, also when it asks for more; the victim's answer says so.
+	preemptor := class("system", [2]string{"x-tenant", "vip"})
+	granted(t, preemptor)
+	answer, err = victim.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := answer.GetImmediateResponse()
+	headers := map[string]string{}
+	for _, h := range a.GetHeaders().GetSetHeaders() {
+		headers[h.GetHeader().GetKey()] = string(h.GetHeader().GetRawValue())
+	}
+	if a.GetStatus().GetCode() != 503 || headers["retry-after"] != "1" || headers["x-smg-preempted"] != "true" ||
+		headers["x-weir-reason"] != "preempted" || !strings.Contains(string(a.GetBody()), `"code":"scheduler_preempted"`) {
+		t.Errorf("preempted: %v", a)
+	}
+	if err := preemptor.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	granted(t, clamped)
+	_, metrics := r.get("/metrics")
+	for _, want := range []string{
+		`weir_preempted_total{by_tier="interactive",victim_tier="bulk"} 1`, "weir_extproc_clamped_total 2",
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("%q is not in /metrics", want)
+		}
+	}
+}
