@@ -1,6 +1,8 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -195,4 +197,25 @@ func FuzzImportSMG(f *testing.F) {
 			t.Fatalf("got  %+v\nwant %+v\nby\n%s", back, d, written)
 		}
 	})
+}
+
+// The page for those who come from SMG names every field of SMG's file, and its example is valid.
+func TestSMGPage(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "smg.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	for _, fields := range []reflect.Type{reflect.TypeFor[smgClass](), reflect.TypeFor[smgTenant]()} {
+		for _, name := range fieldNames(fields) {
+			if !strings.Contains(page, name) {
+				t.Errorf("docs/smg.md does not name %s", name)
+			}
+		}
+	}
+	_, example, _ := strings.Cut(page, "```yaml\n")
+	example, _, ok := strings.Cut(example, "```")
+	if _, err := Load(Source{Text: []byte(example)}); err != nil || !ok {
+		t.Errorf("the example: %v", err)
+	}
 }
