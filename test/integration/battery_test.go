@@ -22,8 +22,8 @@ type mode struct {
 	reads bool
 	// overWeir and overEnvoy are who refuses a body that is over Weir's limit, and over Envoy's buffer.
 	overWeir, overEnvoy refuser
-	// takesTrailers is false where Envoy 1.40 sends a body twice that is followed by trailers: it waits with a filter, and
-	// the router, which keeps a copy for retries, takes that for the filter's (envoyproxy/envoy pull request 46095).
+	// takesTrailers is false where Envoy 1.40 sends a request's body twice when trailers follow it: the router's copy for
+	// retries is sent again when the filter lets the trailers go (envoyproxy/envoy pull request 46095).
 	takesTrailers bool
 }
 
