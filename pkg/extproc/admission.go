@@ -162,14 +162,15 @@ func (st *stream) admit() error {
 		return st.reject(rejectionOf(err))
 	}
 	st.decided = true
+	if st.lease != nil {
+		st.preempted = st.lease.Preempted()
+	}
+	st.tieUp()
 	if err := st.answerRequest(); err != nil {
 		return err
 	}
 	st.state = placed
 	st.lastAnswered = time.Now()
-	if st.lease != nil {
-		st.preempted = st.lease.Preempted()
-	}
 	if st.preempted != nil {
 		st.startReader()
 	}

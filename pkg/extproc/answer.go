@@ -54,8 +54,10 @@ type answerKey struct {
 	// remove has a bit for each control header to remove.
 	remove uint64
 	phase  phase
-	// noBody overrides the request body's mode to NONE; responseBody is then the mode to keep for the answer.
+	// noBody overrides the request body's mode to NONE; responseBody is then the mode to keep for the answer, and
+	// noHeaders keeps the response headers from being sent.
 	noBody       bool
+	noHeaders    bool
 	responseBody modev3.ProcessingMode_BodySendMode
 }
 
@@ -123,6 +125,9 @@ func (c *compiled) newAnswer(k answerKey, common *extprocv3.CommonResponse) *ext
 			ResponseHeaderMode:  modev3.ProcessingMode_SEND,
 			ResponseBodyMode:    k.responseBody,
 			ResponseTrailerMode: modev3.ProcessingMode_SEND,
+		}
+		if k.noHeaders {
+			r.ModeOverride.ResponseHeaderMode = modev3.ProcessingMode_SKIP
 		}
 	}
 	return r

@@ -45,6 +45,12 @@ func apiOfPath(path string) api {
 	return noAPI
 }
 
+// isResponses says whether a path is OpenAI's responses API.
+func isResponses(path string) bool {
+	path, _, _ = strings.Cut(path, "?")
+	return strings.HasSuffix(path, "/v1/responses")
+}
+
 // isJSON says whether a content type is JSON; none at all counts as JSON, as engines have it.
 func isJSON(contentType string) bool {
 	if contentType == "" || contentType == "application/json" {

@@ -19,6 +19,8 @@ type metrics struct {
 	clamped         prometheus.Counter
 	upstreamStatus  *prometheus.CounterVec
 	usageTokens     *prometheus.CounterVec
+	gateStreams     prometheus.Gauge
+	gateUnknown     prometheus.Counter
 	streamsByMode   [numModes]prometheus.Counter
 	statusByHundred [6]prometheus.Counter
 }
@@ -45,7 +47,7 @@ func newMetrics() *metrics {
 			"From a request's arrival to its response headers. For a streamed answer that is not the first token."),
 		firstToken: histogram(
 			"weir_extproc_time_to_first_token_seconds",
-			"From a request's arrival to the first byte of its answer's body, where response bodies pass by (FULL_DUPLEX_STREAMED)."),
+			"From a request's arrival to the first token of its answer, where it is seen: by the first-token gate, or in FULL_DUPLEX_STREAMED."),
 		unknownClass: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "weir_extproc_unknown_class_total",
 			Help: "Requests that named a tier that does not exist; the name was ignored.",
@@ -63,6 +65,14 @@ func newMetrics() *metrics {
 			Help: "Tokens that answers reported, where they are read.",
 		}, []string{"kind"}),
 	}
+	m.gateStreams = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "weir_gate_streams",
+		Help: "Open streams of first-token gates.",
+	})
+	m.gateUnknown = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "weir_gate_unknown_total",
+		Help: "Answers at a first-token gate that name a request that is not known here; they were not held.",
+	})
 	for i := range m.streamsByMode {
 		m.streamsByMode[i] = m.streamsTotal.WithLabelValues(requestMode(i).String())
 	}
@@ -88,7 +98,7 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	var errs []error
 	for _, c := range []prometheus.Collector{
 		m.streams, m.bodyBytes, m.streamsTotal, m.unexpected, m.panics, m.headersSeconds, m.firstToken,
-		m.unknownClass, m.clamped, m.upstreamStatus, m.usageTokens,
+		m.unknownClass, m.clamped, m.upstreamStatus, m.usageTokens, m.gateStreams, m.gateUnknown,
 	} {
 		errs = append(errs, r.Register(c))
 	}

@@ -41,7 +41,7 @@ func (st *stream) answerRequest() error {
 		if st.rewrites() {
 			return st.answerRewritten(k)
 		}
-		return st.send(st.requestAnswer(k))
+		return st.send(st.tied(st.requestAnswer(k)))
 	}
 	k.remove = st.removals()
 	if k.destination != "" {
@@ -50,10 +50,18 @@ func (st *stream) answerRequest() error {
 	if st.modes.request == modeFullDuplex {
 		return st.answerFullDuplex(k)
 	}
-	if !st.headers.end && st.modes.canSkipBody() {
-		k.noBody, k.responseBody = true, st.modes.response
+	st.skipsHeaders = st.needsNoHeaders()
+	if st.skipsHeaders || !st.headers.end && st.modes.canSkipBody() {
+		k.noBody, k.noHeaders, k.responseBody = true, st.skipsHeaders, st.modes.response
 	}
-	return st.send(st.requestAnswer(k))
+	return st.send(st.tied(st.requestAnswer(k)))
+}
+
+// needsNoHeaders says that the response headers need not come to this stream: the request can never be preempted, and
+// its status comes by the gate. It saves a message. Only where the mode can be overridden: in the answer to the request
+// headers.
+func (st *stream) needsNoHeaders() bool {
+	return st.tie != nil && st.preempted == nil && st.server.presence.certain()
 }
 
 // requestAnswer is the answer for k, with the request's own headers removed.
@@ -90,7 +98,7 @@ func (st *stream) answerRewritten(k answerKey) error {
 	}
 	common := &extprocv3.CommonResponse{HeaderMutation: st.mutation(k)}
 	replaceBody(common, replaced, length)
-	err := st.send(st.cfg.newAnswer(k, common))
+	err := st.send(st.tied(st.cfg.newAnswer(k, common)))
 	b.drop(&st.server.memory)
 	return err
 }

@@ -21,9 +21,11 @@ func (st *stream) readResponse(h *extprocv3.HttpHeaders) {
 			encoded = headerValue(hv) != "identity"
 		}
 	}
-	m := st.server.metrics
-	m.headersSeconds.Observe(time.Since(st.begun).Seconds())
-	m.upstream(st.status)
+	if st.tie == nil || st.tie.answered.Load() == 0 { // else the gate has counted it
+		m := st.server.metrics
+		m.headersSeconds.Observe(time.Since(st.begun).Seconds())
+		m.upstream(st.status)
+	}
 	if st.cfg.ReadUsage && !encoded && st.modes.echoesResponse() {
 		st.usage = NewUsageReader(st.eventStream)
 	}

@@ -23,6 +23,8 @@ type Server struct {
 	memory     bodyAccount
 	plateau    plateau
 	unobserved unobserved
+	presence   presence
+	ties       ties
 	once       warnings
 
 	// config is replaced whole by SetConfig; a stream keeps the one that it began with.

@@ -23,11 +23,12 @@ const (
 	responding              // response headers were answered
 	foreign                 // not a request of ours: answered empty
 	observed                // observability mode: never answered
+	atGate                  // a first-token gate's stream, see gate.go
 )
 
 // String is the label of metrics.
 func (s state) String() string {
-	return [...]string{"fresh", "collecting", "placed", "gated", "responding", "foreign", "observed"}[s]
+	return [...]string{"fresh", "collecting", "placed", "gated", "responding", "foreign", "observed", "gate"}[s]
 }
 
 // stream is one HTTP request. It belongs to its handler's goroutine.
@@ -56,8 +57,13 @@ type stream struct {
 	placement      Placement
 	lease          Lease
 	preempted      <-chan struct{}
-	// headersAnswered says that Envoy has its answer to the request headers.
-	headersAnswered bool
+	// headersAnswered says that Envoy has its answer to the request headers, skipsHeaders that it was told to keep the
+	// response headers to itself.
+	headersAnswered, skipsHeaders bool
+	// tie leads the gate to this request; nil: no gate is known, or none is needed.
+	tie *tie
+	// gate is this stream as a gate's own; nil in a request's.
+	gate *gate
 
 	// What the answer says.
 	status       int
@@ -124,6 +130,9 @@ func (st *stream) send(r *extprocv3.ProcessingResponse) error { return st.conn.S
 // reject answers with an ImmediateResponse, which is the last message.
 func (st *stream) reject(rej *flowcontrol.Rejection) error {
 	st.decided = true
+	if st.tie != nil {
+		st.tie.over.Store(true) // before Envoy can bring the rejection to the gate
+	}
 	st.server.log.V(1).Info("rejected", "reason", rej.Outcome.String(), "status", st.cfg.status(rej.Outcome),
 		"model", st.model, "targetModel", st.target, "error", rej.Err.Error(), "retryAfter", rej.RetryAfter.String(),
 		"after", time.Since(st.begun).String())
@@ -153,6 +162,7 @@ func (st *stream) errorShape() api {
 func (st *stream) end() {
 	s := st.server
 	st.reader.stop()
+	st.untie()
 	if st.lease != nil {
 		st.lease.OnRequestComplete(flowcontrol.Completion{Status: st.status, Unsent: st.state == collecting})
 		st.notice()
@@ -163,6 +173,9 @@ func (st *stream) end() {
 	}
 	st.body.drop(&s.memory)
 	st.reportUsage()
+	if st.state == atGate {
+		s.metrics.gateStreams.Dec()
+	}
 	s.plateau.leave()
 }
 
@@ -176,8 +189,11 @@ func (st *stream) goneError() error {
 
 // notice looks for streams that end too early to show the end of the answer.
 func (st *stream) notice() {
-	if st.lastAnswered.IsZero() || st.state != placed && st.state != responding {
+	if st.lastAnswered.IsZero() || st.skipsHeaders || st.state != placed && st.state != responding {
 		return
+	}
+	if t := st.tie; t != nil && t.answered.Load() != 0 && st.state == responding {
+		return // the gate held the headers until there was something to send: a short answer ends with them
 	}
 	s := st.server
 	if s.unobserved.ended(time.Since(st.lastAnswered), st.state == responding, st.eventStream) {

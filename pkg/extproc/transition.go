@@ -15,8 +15,12 @@ func (st *stream) on(m *extprocv3.ProcessingRequest) error {
 	if st.state == fresh {
 		st.begin(m)
 	}
-	if st.state == observed {
+	switch st.state {
+	case observed:
 		return nil
+	case atGate:
+		return st.onGate(m)
+	case fresh, collecting, placed, gated, responding, foreign:
 	}
 	switch r := m.GetRequest().(type) {
 	case *extprocv3.ProcessingRequest_RequestHeaders:
@@ -39,6 +43,11 @@ func (st *stream) on(m *extprocv3.ProcessingRequest) error {
 // begin reads what only the first message says.
 func (st *stream) begin(m *extprocv3.ProcessingRequest) {
 	s := st.server
+	if isGate(m) {
+		st.state = atGate
+		s.metrics.gateStreams.Inc()
+		return
+	}
 	var known bool
 	st.modes, known = modesOf(m)
 	s.metrics.streamsByMode[st.modes.request].Inc()
@@ -131,7 +140,7 @@ func (st *stream) onResponseHeaders(h *extprocv3.HttpHeaders) error {
 		return st.firstByte(emptyResponseHeaders)
 	case gated, responding:
 		st.unexpected("response headers")
-	case fresh, foreign, observed:
+	case fresh, foreign, observed, atGate:
 	}
 	return st.send(emptyResponseHeaders)
 }
@@ -150,7 +159,7 @@ func (st *stream) onResponseBody(b *extprocv3.HttpBody) error {
 	case collecting:
 		st.endedByEnvoy(nil)
 		st.state = responding
-	case fresh, responding, foreign, observed:
+	case fresh, responding, foreign, observed, atGate:
 	}
 	if st.modes.echoesResponse() {
 		return st.echoResponse(b.GetBody(), ends(b))
@@ -171,7 +180,7 @@ func (st *stream) onResponseTrailers() error {
 	case collecting:
 		st.endedByEnvoy(nil)
 		st.state = responding
-	case fresh, responding, foreign, observed:
+	case fresh, responding, foreign, observed, atGate:
 	}
 	return st.send(emptyResponseTrailers)
 }
@@ -197,14 +206,20 @@ func (st *stream) firstByte(answer *extprocv3.ProcessingResponse) error {
 // rejectPreempted is the end of a preempted request. err is what the lease says of it.
 func (st *stream) rejectPreempted(err error) error {
 	st.preempted = nil
-	if err == nil { // the channel was closed, so it was preempted whatever the lease says now
+	return st.reject(preemption(err))
+}
+
+// preemption is what the lease says of its preemption, as a rejection that says when to come back. nil is one too: the
+// channel was closed, so it was preempted whatever the lease says now.
+func preemption(err error) *flowcontrol.Rejection {
+	if err == nil {
 		err = flowcontrol.ErrPreempted
 	}
 	rej := *rejectionOf(err)
 	if rej.RetryAfter <= 0 {
 		rej.RetryAfter = time.Duration(1+rand.IntN(1000)) * time.Millisecond
 	}
-	return st.reject(&rej)
+	return &rej
 }
 
 // endedByEnvoy is the end of a request that Envoy answered itself while its body was still arriving: a 413 for a body
