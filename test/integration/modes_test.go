@@ -214,7 +214,7 @@ func passesNoContent(t *testing.T, b *battery) {
 }
 
 // What is no inference passes without queueing, whatever its body, also when others wait.
-func passesOn(t *testing.T, b *battery) {
+func passesOn(_ *testing.T, b *battery) {
 	plug := b.plug()
 	b.same("GET", ask{method: http.MethodGet, path: "/v1/models"})
 	b.same("GET with a query", ask{method: http.MethodGet, path: "/health?verbose=1"})
