@@ -13,7 +13,7 @@ import (
 
 // The flood in miniature: all parts work, and nothing is rejected; its figures say nothing.
 func TestBenchFlood(t *testing.T) {
-	c := begin(t, "bench", "flood", "--samples=5", "--warmup=500ms", "--epp="+eppBinary)
+	c := begin(t, "bench", "flood", "--samples=4", "--warmup=200ms", "--epp="+eppBinary)
 	c.ends(t, 0)
 	for _, want := range []string{sceneWith, sceneWithout, "at least 77/s", "at most 220ms", "at most 300ms", "load average"} {
 		if !strings.Contains(c.stdout.String(), want) {

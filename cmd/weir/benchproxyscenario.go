@@ -32,6 +32,7 @@ const (
 	figureP99       = "p99 ms"
 	figureEnvoy     = "Envoy µs/req"
 	figureProcessor = "processor µs/req"
+	figureBoth      = "Envoy + processor µs/req"
 	figureModels    = "models µs/req"
 	figureClient    = "client µs/req"
 )
@@ -122,6 +123,7 @@ func (p *proxySetting) measure(
 	for name := range processes {
 		figures[name] = float64(after[name]-before[name]) / float64(time.Microsecond) / float64(all.Requests)
 	}
+	figures[figureBoth] = figures[figureEnvoy] + figures[figureProcessor]
 	return figures, nil
 }
 

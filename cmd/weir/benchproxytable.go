@@ -16,7 +16,7 @@ const tolerance = 1.10
 
 // writeProxy writes the Markdown tables, one comparison for each concurrency, and says whether the target is met.
 func writeProxy(w io.Writer, options proxyOptions, all []*loadgen.Comparison) bool {
-	_, _ = fmt.Fprintf(w, "Envoy with 1 worker thread, %d CPUs, load average %s at the end; medians of %d rounds of %v.\n\n",
+	_, _ = fmt.Fprintf(w, "Through Envoy with 1 worker thread; %d CPUs, load average %s at the end; medians of %d rounds of %v.\n\n",
 		runtime.NumCPU(), loadAverage(), options.rounds, options.length)
 	columns := []string{figureRate, figureP50, figureP99, figureEnvoy, figureProcessor, figureModels, figureClient}
 	markdownRow(w, append([]string{"in flight", "scenario"}, columns...)...)
@@ -32,7 +32,7 @@ func writeProxy(w io.Writer, options proxyOptions, all []*loadgen.Comparison) bo
 	}
 
 	_, _ = fmt.Fprintf(w, "\n%s over %s, in pairs (lowest to highest):\n\n", proxyHeaders, proxyNoop)
-	compared := []string{figureProcessor, figureEnvoy, figureP50, figureP99, figureRate}
+	compared := []string{figureProcessor, figureEnvoy, figureBoth, figureP50, figureP99, figureRate}
 	markdownRow(w, append([]string{"in flight"}, compared...)...)
 	markdownRule(w, 1, len(compared))
 	met := true

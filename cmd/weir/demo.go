@@ -38,7 +38,7 @@ func runDemo(args []string, stdout, stderr io.Writer) int {
 	set := flagSet("weir demo")
 	set.StringVar(&options.out, "out", picture, "`file` for the picture, an .svg; or a directory for it")
 	set.BoolVar(&options.png, "png", false, "write the picture as a PNG too, beside the SVG")
-	set.DurationVar(&options.length, "length", 22*time.Second, "time that each of the two scenes takes, 2s to 5m")
+	set.DurationVar(&options.length, "length", 22*time.Second, "time that each of the two scenes takes, 1s to 5m")
 	set.Uint64Var(&options.seed, "seed", 1, "seed of the quiet tenant's arrivals")
 	set.BoolVar(&options.keep, "keep", false, "leave Envoy, Weir and the model servers running, and print what to try")
 	set.DurationVar(&options.keepFor, "keep-for", 15*time.Minute, "longest time to leave them running")
@@ -53,8 +53,8 @@ func runDemo(args []string, stdout, stderr io.Writer) int {
 // check reports every flag that is out of its range. A directory becomes a file in it.
 func (o *demoOptions) check() error {
 	var problems []error
-	if o.length < 2*time.Second || o.length > 5*time.Minute {
-		problems = append(problems, fmt.Errorf("--length: %v: must be from 2s to 5m", o.length))
+	if o.length < time.Second || o.length > 5*time.Minute {
+		problems = append(problems, fmt.Errorf("--length: %v: must be from 1s to 5m", o.length))
 	}
 	if o.keepFor <= 0 {
 		problems = append(problems, fmt.Errorf("--keep-for: %v: must be above 0s", o.keepFor))
@@ -95,12 +95,13 @@ func demonstrate(s *scene.Scene, options demoOptions, stdout, stderr io.Writer) 
 	if err := report.write(stdout); err != nil {
 		return err
 	}
-	pictures := []string{options.out}
-	if options.png {
-		pictures = append(pictures, strings.TrimSuffix(options.out, ".svg")+".png")
-	}
 	figure := report.figure()
-	for _, file := range pictures {
+	if err := savePicture(figure, options.out); err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(stdout, "The picture is %s\n", options.out)
+	if options.png {
+		file := strings.TrimSuffix(options.out, ".svg") + ".png"
 		if err := figure.Save(file); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/xml"
 	"image/png"
 	"io"
 	"net/http"
@@ -14,7 +15,7 @@ import (
 // The demo in miniature: both scenes, the table, the picture; then what it leaves running answers; Ctrl-C ends it all.
 func TestDemo(t *testing.T) {
 	dir := t.TempDir()
-	c := begin(t, "demo", "--length=2s", "--png", "--out="+dir, "--keep", "--epp="+eppBinary)
+	c := begin(t, "demo", "--length=1s", "--png", "--out="+dir, "--keep", "--epp="+eppBinary)
 	c.stdout.waitFor(t, "/debug/config")
 	text := c.stdout.String()
 	for _, want := range []string{sceneWithout, sceneWith, "quiet", "noisy", "TTFT p50", "median time to first token"} {
@@ -22,15 +23,19 @@ func TestDemo(t *testing.T) {
 			t.Errorf("%q was not written:\n%s", want, text)
 		}
 	}
-	if svg, err := os.ReadFile(filepath.Join(dir, picture)); err != nil || !strings.Contains(string(svg), "<svg") {
+	svg, err := os.ReadFile(filepath.Join(dir, picture))
+	if err != nil || xml.Unmarshal(svg, new(struct{})) != nil {
 		t.Errorf("no picture: %v", err)
+	}
+	if !strings.Contains(string(svg), "Arial") || strings.Contains(string(svg), "@font-face") {
+		t.Error("the picture has fonts within")
 	}
 	file, err := os.Open(filepath.Join(dir, "weir-demo.png"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if _, err := png.Decode(file); err != nil {
+	if _, err = png.Decode(file); err != nil {
 		t.Error(err)
 	}
 
@@ -67,7 +72,7 @@ func TestDemoKeepsLogsOfAFailure(t *testing.T) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\necho out of sorts\nexit 3\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c := begin(t, "demo", "--length=2s", "--out="+t.TempDir(), "--epp="+script)
+	c := begin(t, "demo", "--length=1s", "--out="+t.TempDir(), "--epp="+script)
 	c.ends(t, 1)
 	for _, want := range []string{"epp ended at its start", "out of sorts", "The logs are kept in " + c.temporary} {
 		if !strings.Contains(c.stderr.String(), want) {
@@ -78,7 +83,7 @@ func TestDemoKeepsLogsOfAFailure(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	for arguments, want := range map[string]string{
-		"demo --length=1s":                 "--length: 1s: must be from 2s to 5m",
+		"demo --length=0s":                 "--length: 0s: must be from 1s to 5m",
 		"demo --out=picture.gif":           "must end in .svg",
 		"demo --keep-for=0s":               "--keep-for: 0s: must be above 0s",
 		"demo now":                         `"now": there are no arguments but flags`,

@@ -40,16 +40,16 @@ func verdict(without, with loadgen.Summary) string {
 	}
 	text := fmt.Sprintf(
 		"While the noisy tenant floods, the quiet one's median time to first token is %s without Weir and %s with it (%.0f times less),",
-		round(before.TTFT.P50), round(after.TTFT.P50), float64(before.TTFT.P50)/float64(after.TTFT.P50))
+		latency(before.TTFT.P50), latency(after.TTFT.P50), float64(before.TTFT.P50)/float64(after.TTFT.P50))
 	return text + fmt.Sprintf("\nat %.0f %% of the throughput.", 100*with.All.Throughput/without.All.Throughput)
 }
 
-// round leaves a latency the digits that matter to a reader.
-func round(d time.Duration) time.Duration {
+// latency is a time as a reader wants it: 41 ms, 1.91 s.
+func latency(d time.Duration) string {
 	if d >= time.Second {
-		return d.Round(10 * time.Millisecond)
+		return fmt.Sprintf("%.2f s", d.Seconds())
 	}
-	return d.Round(time.Millisecond)
+	return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
 }
 
 // figure is the picture.
@@ -59,7 +59,7 @@ func (r demoReport) figure() *loadgen.Figure {
 	before, _ := without.Tenant(quietTenant)
 	after, _ := with.Tenant(quietTenant)
 	if before.OK > 0 && after.OK > 0 {
-		title += fmt.Sprintf(": the quiet one waits %v instead of %v", round(after.TTFT.P50), round(before.TTFT.P50))
+		title += fmt.Sprintf(": the quiet one waits %s instead of %s", latency(after.TTFT.P50), latency(before.TTFT.P50))
 	}
 	return &loadgen.Figure{
 		Title: title,

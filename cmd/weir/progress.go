@@ -50,9 +50,10 @@ func (p *progress) begin(what string) loadgen.Progress {
 	return func(done, total int) { _ = p.bar.Set(base + done*partSteps/max(total, 1)) }
 }
 
-// end removes the bar, also when not all parts were done.
+// end removes the bar, also when not all parts were done. A second end does nothing.
 func (p *progress) end() {
 	if p.bar != nil {
 		_ = p.bar.Clear()
+		p.bar = nil
 	}
 }
