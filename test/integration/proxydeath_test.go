@@ -29,6 +29,7 @@ requestQueueController: { watermarkPerBackend: 50, lowerBoundPerBackend: 50, upp
 	}
 	s.epp.waitFor(100, "weir_stock_level")
 	s.epp.waitFor(100, "weir_queue_length")
+	s.running(100)
 	return s
 }
 
