@@ -1,6 +1,9 @@
 package fairqueue
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // budgetUnlimited is a promotion budget of 1, in millionths; there is then no account to keep.
 const budgetUnlimited = 1_000_000
@@ -81,6 +84,11 @@ func (q *FairRequestQueue) promote(t *tier) {
 			return
 		}
 	}
+}
+
+// Starving says whether a tier has a starved waiter, be it in a lane without room.
+func (q *FairRequestQueue) Starving(now time.Time) bool {
+	return q.config.TierMode == Strict && slices.ContainsFunc(q.tiers, func(t *tier) bool { return t.starved(now) })
 }
 
 // NextStarvation is the next moment at which a tier becomes starved that is not so at now.

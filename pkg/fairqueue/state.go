@@ -39,6 +39,7 @@ func (q *FairRequestQueue) AppendState(b []byte, now time.Time, horizon time.Dur
 		t := q.byID[r.Tier]
 		s.number(int64(r.Tier))
 		s.text(q.discipline.flowOf(r.Flow))
+		s.text(string(r.Lane))
 		s.number(int64(r.start - t.class.virtual))
 		s.request(t, r)
 	}

@@ -85,10 +85,11 @@ func (w *walk) do(op, tier, flow int) string {
 		w.now = w.now.Add(time.Second)
 		return "later"
 	default:
-		if r := w.Head(tier); r != nil {
-			w.Remove(r)
-			return what(r)
+		heads := w.Heads(tier, nil)
+		if len(heads) == 0 {
+			return "nobody"
 		}
-		return "nobody"
+		w.Remove(heads[0])
+		return what(heads[0])
 	}
 }

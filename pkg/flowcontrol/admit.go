@@ -17,7 +17,12 @@ func (c *RequestQueueController) admit(now time.Time, l *Lease) {
 	if c.queue.MayBypass(now, l.queued.Tier, c.mayPromote()) && c.goes(now, l) {
 		c.queue.Bypassed()
 		c.flows.left(l.flow)
+		c.repark(l.flow)
 		l.stage, l.bypass = stageSent, true
+		if c.queue.Len() > 0 { // a victim may wait again, or a waiter of its flow may go now
+			c.pump(now)
+		}
+		c.arm(now)
 		return
 	}
 	ready := c.ledger.Ready() > 0 && c.placer.HasReady(l.placement)
@@ -39,9 +44,7 @@ func (c *RequestQueueController) admit(now time.Time, l *Lease) {
 	if !ready {
 		c.queue.CloseLane(&l.queued, true)
 	}
-	if c.atCap(l.flow) {
-		c.queue.ParkFlow(&l.queued)
-	}
+	c.repark(l.flow)
 	c.pump(now)
 	c.arm(now)
 }
@@ -60,6 +63,7 @@ func (c *RequestQueueController) passOn(now time.Time, l *Lease) {
 	l.flow = c.flows.enter(l.queued.Tier, l.queued.Flow)
 	c.take(l, e, false)
 	c.flows.left(l.flow)
+	c.repark(l.flow)
 	l.stage, l.bypass = stageSent, true
 }
 

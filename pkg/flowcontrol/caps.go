@@ -1,5 +1,11 @@
 package flowcontrol
 
+import (
+	"slices"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
 // capped says whether flows are capped at all.
 func (c *RequestQueueController) capped() bool {
 	return c.config.MaxInFlightPerFlow > 0 || c.config.MaxInFlightPerFlowPerBackend > 0
@@ -58,9 +64,66 @@ func (c *RequestQueueController) uncount(l *Lease) {
 	}
 }
 
-// unpark lets the flow's waiters be looked at again, after one of its leases was settled.
-func (c *RequestQueueController) unpark(a *flowAccount) {
-	if c.capped() && a.waiting > 0 {
-		c.queue.UnparkFlow(a.key.tier, a.key.flow)
+// repark parks the flow's waiters exactly where its own caps stand in their way. It is called when the flow's leases
+// or waiters, the caps or the endpoints have changed.
+func (c *RequestQueueController) repark(a *flowAccount) {
+	if !c.capped() || a.waiting == 0 {
+		return
 	}
+	c.queue.UnparkFlow(a.key.tier, a.key.flow)
+	c.heads = c.queue.HeadsOf(a.key.tier, a.key.flow, c.heads[:0])
+	for _, r := range c.heads {
+		if c.capsStop(r.Owner.(*Lease)) {
+			c.park(r, a)
+		}
+	}
+	clear(c.heads)
+}
+
+// park parks the flow of r, of account a, in its lane.
+func (c *RequestQueueController) park(r *fairqueue.Request, a *flowAccount) {
+	c.queue.ParkFlow(r)
+	if !a.listed && c.config.MaxInFlightPerFlowPerBackend > 0 {
+		a.listed = true
+		c.parked = append(c.parked, a)
+	}
+}
+
+// reparkAt looks again at the flows that were parked because they are at their cap at some endpoints, when others of
+// their lane took nobody: one lease at e is less.
+func (c *RequestQueueController) reparkAt(e Endpoint) {
+	kept := c.parked[:0]
+	for _, a := range c.parked {
+		switch {
+		case !a.listed: // of a flow that is gone
+		case a.waiting == 0:
+			a.listed = false
+		default:
+			kept = append(kept, a)
+		}
+	}
+	clear(c.parked[len(kept):])
+	c.parked = kept
+	for _, a := range kept {
+		if !slices.Contains(c.fullFor(a), e) {
+			c.repark(a)
+		}
+	}
+}
+
+// capsStop says whether the flow is at its cap wherever l could go; endpoints that take no more from anybody do not
+// count.
+func (c *RequestQueueController) capsStop(l *Lease) bool {
+	if c.atCap(l.flow) {
+		return true
+	}
+	full := c.fullFor(l.flow)
+	if !slices.ContainsFunc(full, func(e Endpoint) bool { return c.placer.CanServe(l.placement, e) }) {
+		return false
+	}
+	if e := c.placer.Place(l.placement, Unbounded, full); e != NoEndpoint {
+		c.placer.Release(e)
+		return false
+	}
+	return true
 }

@@ -54,11 +54,13 @@ type RequestQueueController struct {
 	counts   counts
 	expired  []*fairqueue.Request // reused
 	lanes    []*fairqueue.Request // reused
+	heads    []*fairqueue.Request // reused
 	ranks    []int                // identifiers of the configured tiers, highest first
 	byRank   []int                // of all tiers, with those that drain
 	preempts fairqueue.TierSet    // the tiers that may preempt
 	victims  victims
 	full     []Endpoint      // reused
+	parked   []*flowAccount  // flows at their cap at endpoints; some may be parked no more
 	wakes    []chan struct{} // of those with a verdict, woken by unlock
 	jitter   *rand.Rand
 	failure  error // of the pump, for the popper to log
@@ -75,6 +77,16 @@ type counts struct {
 
 // New is a controller without backends; they come with SetBackends. Metrics are registered by the caller, see Collector.
 func New(cfg Config, placer Placer, log logr.Logger) (*RequestQueueController, error) {
+	c, err := build(cfg, placer, log)
+	if err != nil {
+		return nil, err
+	}
+	c.metrics = newMetrics(c)
+	return c, nil
+}
+
+// build is a controller without metrics.
+func build(cfg Config, placer Placer, log logr.Logger) (*RequestQueueController, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("flowcontrol: configuration: %w", err)
 	}
@@ -97,7 +109,6 @@ func New(cfg Config, placer Placer, log logr.Logger) (*RequestQueueController, e
 	c.channel.New = func() any { return make(chan struct{}, 1) }
 	c.timer = time.AfterFunc(time.Hour, c.wakePopper)
 	c.timer.Stop()
-	c.metrics = newMetrics(c)
 	return c, nil
 }
 

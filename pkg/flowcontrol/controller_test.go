@@ -35,6 +35,7 @@ type backends struct {
 	ready    []bool
 	reserved []int
 	upper    int // lane bound per endpoint, for placements of a subset; 0: none
+	lower    int // the same for releases from the queue; 0: upper
 	panics   int // so many calls of Place panic
 }
 
@@ -56,6 +57,9 @@ func (b *backends) Place(p Placement, bound Bound, except []Endpoint) Endpoint {
 		if b.ready[e] && p.(subset).has(Endpoint(e)) {
 			held += b.reserved[e]
 			room += b.upper
+			if bound == BelowLower && b.lower > 0 {
+				room += b.lower - b.upper
+			}
 			if slices.Contains(except, Endpoint(e)) {
 				continue
 			}

@@ -7,6 +7,7 @@ type flowAccount struct {
 	inflight int
 	backoff  schedule
 	at       []endpointCount // its leases by endpoint, where those are capped
+	listed   bool            // among the controller's parked ones
 }
 
 type endpointCount struct {
@@ -64,6 +65,7 @@ func (f *flowAccounts) settled(a *flowAccount) {
 func (f *flowAccounts) drop(a *flowAccount) {
 	if a.waiting == 0 && a.inflight == 0 {
 		delete(f.live, a.key)
+		a.listed = false
 		f.free = append(f.free, a)
 	}
 }

@@ -105,9 +105,11 @@ func (l *Lease) OnServed(e Endpoint) {
 	}
 	if victim {
 		c.victims.add(l)
+		c.openLanes(e) // somebody may preempt it there
 	}
 	c.openLanes(left)
-	c.unpark(l.flow)
+	c.repark(l.flow)
+	c.reparkAt(left)
 	now := time.Now()
 	c.pump(now)
 	c.arm(now)
@@ -155,8 +157,9 @@ func (c *RequestQueueController) settle(l *Lease) {
 	c.uncount(l)
 	c.placer.Release(l.endpoint)
 	c.openLanes(l.endpoint)
-	c.unpark(l.flow)
 	c.flows.settled(l.flow)
+	c.repark(l.flow)
+	c.reparkAt(l.endpoint)
 }
 
 // take makes l the holder of a lease at endpoint e, which the placer has reserved.
@@ -170,7 +173,7 @@ func (c *RequestQueueController) take(l *Lease, e Endpoint, promoted bool) {
 		if l.preempted == nil {
 			l.preempted = make(chan struct{})
 		}
-		c.victims.add(l)
+		c.victims.enter(l)
 		if len(c.closed) > 0 {
 			c.openLanes(e) // somebody may preempt it there
 		}

@@ -77,8 +77,8 @@ func (c *RequestQueueController) takeOver(now time.Time, l, v *Lease) {
 		v.series.stock.Dec()
 		close(v.preempted)
 	}
-	c.unpark(v.flow)
 	c.placer.Release(e)
+	c.repark(v.flow)
 	c.placer.PlaceAt(l.placement, e)
 	c.take(l, e, false)
 }
@@ -92,13 +92,13 @@ func (c *RequestQueueController) preemptForHeads(now time.Time) bool {
 		if !c.preempts.Has(id) || c.ledger.BelowUpper() && c.ledger.Available(id) > 0 {
 			continue // inside the band it is released when the stock is below the lower bound
 		}
-		head := c.queue.Head(id)
-		if head == nil {
-			continue
-		}
-		if l := head.Owner.(*Lease); c.preemptFor(now, l) {
-			c.granted(now, fairqueue.Candidate{Request: head}, l)
-			return true
+		// One head without a victim in its lane does not stand in the way of those in other lanes.
+		c.heads = c.queue.Heads(id, c.heads[:0])
+		for _, head := range c.heads {
+			if l := head.Owner.(*Lease); c.preemptFor(now, l) {
+				c.granted(now, fairqueue.Candidate{Request: head}, l)
+				return true
+			}
 		}
 	}
 	return false

@@ -32,7 +32,12 @@ func (c *RequestQueueController) pump(now time.Time) {
 			if c.preemptForHeads(now) {
 				continue
 			}
-			return
+			if !admit.Promote || !c.openForStarved(now) {
+				return
+			}
+			if next = c.queue.Peek(now, fairqueue.Admit{Promote: true}); next.Request == nil {
+				return
+			}
 		}
 		c.counts.attempts++
 		if c.fault != nil {
@@ -49,7 +54,7 @@ func (c *RequestQueueController) pump(now time.Time) {
 func (c *RequestQueueController) release(now time.Time, next fairqueue.Candidate) {
 	l := next.Request.Owner.(*Lease)
 	if c.atCap(l.flow) {
-		c.queue.ParkFlow(next.Request)
+		c.park(next.Request, l.flow)
 		return
 	}
 	bound := BelowLower
@@ -64,7 +69,7 @@ func (c *RequestQueueController) release(now time.Time, next fairqueue.Candidate
 	}
 	switch {
 	case len(full) > 0 && c.placer.HasRoom(l.placement, bound):
-		c.queue.ParkFlow(next.Request)
+		c.park(next.Request, l.flow)
 	case !next.Promoted && !c.placer.HasRoom(l.placement, BelowUpper) && c.preemptFor(now, l):
 		c.granted(now, next, l)
 	default:
@@ -88,6 +93,7 @@ func (c *RequestQueueController) granted(now time.Time, next fairqueue.Candidate
 	l.flow.backoff.drained(now)
 	l.stage = stageGranted
 	l.wake()
+	c.repark(l.flow)
 }
 
 // openLanes opens the closed lanes that a settlement at e may have made room in. There are as many as different
@@ -99,6 +105,22 @@ func (c *RequestQueueController) openLanes(e Endpoint) {
 			c.queue.OpenLane(lane)
 		}
 	}
+}
+
+// openForStarved opens the lanes that were closed at their lower bound while somebody is starved, who may go up to the
+// upper one. It says whether there are any.
+func (c *RequestQueueController) openForStarved(now time.Time) (some bool) {
+	if len(c.closed) == 0 || !c.queue.Starving(now) {
+		return false
+	}
+	for lane, p := range c.closed {
+		if c.placer.HasRoom(p, BelowUpper) {
+			delete(c.closed, lane)
+			c.queue.OpenLane(lane)
+			some = true
+		}
+	}
+	return some
 }
 
 // expire ends the waits that are over.

@@ -30,9 +30,6 @@ func (c *RequestQueueController) Reconfigure(cfg Config, commit func(stock.Confi
 	}
 	c.victims.reorder(cfg.VictimOrder)
 	c.arrange()
-	for key := range c.flows.live { // caps may be gone or wider
-		c.queue.UnparkFlow(key.tier, key.flow)
-	}
 	c.reopen()
 	c.resizePoppers()
 	c.pump(now)
@@ -44,6 +41,9 @@ func (c *RequestQueueController) Reconfigure(cfg Config, commit func(stock.Confi
 func (c *RequestQueueController) reopen() {
 	c.queue.OpenLanes()
 	clear(c.closed)
+	for key := range c.flows.live { // caps may be gone or wider, and an endpoint more is room below them
+		c.queue.UnparkFlow(key.tier, key.flow)
+	}
 	c.lanes = c.queue.Lanes(c.lanes[:0])
 	for _, r := range c.lanes {
 		if l := r.Owner.(*Lease); !c.placer.HasReady(l.placement) {
@@ -51,4 +51,7 @@ func (c *RequestQueueController) reopen() {
 		}
 	}
 	clear(c.lanes)
+	for _, a := range c.flows.live {
+		c.repark(a)
+	}
 }

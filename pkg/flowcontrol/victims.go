@@ -65,9 +65,15 @@ func (v *victims) before(a, b *Lease) bool {
 	return a.granted > b.granted
 }
 
-func (v *victims) add(l *Lease) {
+// enter adds l, the newest lease.
+func (v *victims) enter(l *Lease) {
 	v.sequence++
 	l.granted = v.sequence
+	v.add(l)
+}
+
+// add puts l where its lease's age has it.
+func (v *victims) add(l *Lease) {
 	t := &v.tiers[l.held.Tier]
 	h := t.byEndpoint[l.endpoint]
 	if h == nil {
