@@ -1,0 +1,84 @@
+package flowcontrol
+
+import "slices"
+
+// fleet is the Placer of the exploration: it picks the ready endpoint of the lane with the fewest reservations, and
+// knows the lanes' own bounds as the real one does.
+type fleet struct {
+	scene    *scene
+	slots    []int // 0: not ready
+	reserved [2]int
+}
+
+func (f *fleet) ready(p Placement) (ready []Endpoint) {
+	for e, n := range f.slots {
+		if n > 0 && p.(reach).has(Endpoint(e)) {
+			ready = append(ready, Endpoint(e))
+		}
+	}
+	return ready
+}
+
+// below says whether the lane, with its stock changed by so many, is below a bound. That of the whole pool always is:
+// its band is the ledger's.
+func (f *fleet) below(p Placement, bound Bound, change int) bool {
+	if bound == Unbounded || p.Lane() == "" || f.scene.upper == 0 {
+		return true
+	}
+	held, room := change, 0
+	for _, e := range f.ready(p) {
+		held += f.reserved[e]
+		room += f.scene.upper
+		if bound == BelowLower {
+			room += f.scene.lower - f.scene.upper
+		}
+	}
+	return held == 0 || held < room
+}
+
+func (f *fleet) pick(p Placement, bound Bound, except []Endpoint) Endpoint {
+	best := NoEndpoint
+	if !f.below(p, bound, 0) {
+		return best
+	}
+	for _, e := range f.ready(p) {
+		if f.scene.limit > 0 && f.reserved[e] >= f.scene.limit {
+			continue
+		}
+		if !slices.Contains(except, e) && (best == NoEndpoint || f.reserved[e] < f.reserved[best]) {
+			best = e
+		}
+	}
+	return best
+}
+
+func (f *fleet) Place(p Placement, bound Bound, except []Endpoint) Endpoint {
+	e := f.pick(p, bound, except)
+	if e != NoEndpoint {
+		f.reserved[e]++
+	}
+	return e
+}
+
+func (f *fleet) HasRoom(p Placement, bound Bound) bool { return f.pick(p, bound, nil) != NoEndpoint }
+
+func (f *fleet) PlaceAt(p Placement, e Endpoint) {
+	if !f.CanServe(p, e) {
+		panic("placed where it cannot be")
+	}
+	f.reserved[e]++
+}
+
+func (f *fleet) Release(e Endpoint) {
+	if f.reserved[e]--; f.reserved[e] < 0 {
+		panic("released more than was reserved")
+	}
+}
+
+func (f *fleet) HasReady(p Placement) bool { return len(f.ready(p)) > 0 }
+
+func (f *fleet) CanServe(p Placement, e Endpoint) bool { return slices.Contains(f.ready(p), e) }
+
+func (f *fleet) CanTakeOver(p Placement, e Endpoint) bool {
+	return f.CanServe(p, e) && f.below(p, BelowUpper, -1)
+}

@@ -1,0 +1,266 @@
+package flowcontrol
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// The rules are told from the requests themselves, without the controller's parking, lanes and indices: what they
+// should come to, not how.
+
+// waits says whether the request is in the queue.
+func (s *subject) waits() bool { return s.lease.stage == stageWaiting }
+
+// holds says whether it has a lease.
+func (s *subject) holds() bool { return s.lease.held.Held() }
+
+// sameFlow counts the leases of the request's flow at an endpoint, or anywhere.
+func (w *world) sameFlow(s *subject, e Endpoint) (n int) {
+	for _, o := range w.subjects {
+		if o.holds() && o.lease.queued.Tier == s.lease.queued.Tier && o.kind.flow == s.kind.flow &&
+			(e == NoEndpoint || o.lease.endpoint == e) {
+			n++
+		}
+	}
+	return n
+}
+
+// full are the endpoints at which the flow is at its cap.
+func (w *world) full(s *subject) (full []Endpoint) {
+	if most := w.config.MaxInFlightPerFlowPerBackend; most > 0 {
+		for e := range Endpoint(2) {
+			if w.sameFlow(s, e) >= most {
+				full = append(full, e)
+			}
+		}
+	}
+	return full
+}
+
+// belowCaps says whether the request's flow may have one more lease, somewhere in its lane.
+func (w *world) belowCaps(s *subject) bool {
+	if most := w.config.MaxInFlightPerFlow; most > 0 && w.sameFlow(s, NoEndpoint) >= most {
+		return false
+	}
+	full := w.full(s)
+	return w.fleet.HasReady(s.kind.lane) && (w.fleet.pick(s.kind.lane, Unbounded, full) != NoEndpoint ||
+		!slices.ContainsFunc(full, func(e Endpoint) bool { return w.fleet.CanServe(s.kind.lane, e) }))
+}
+
+// couldGo says whether the request waits, and could go if there were room: its lane has a ready endpoint and its flow
+// is below its caps.
+func (w *world) couldGo(s *subject) bool { return s.waits() && w.belowCaps(s) }
+
+// fits says whether the request can be placed now within a bound.
+func (w *world) fits(s *subject, bound Bound) bool {
+	return w.belowCaps(s) && w.fleet.pick(s.kind.lane, bound, w.full(s)) != NoEndpoint
+}
+
+// before says whether tier a is above tier b.
+func (w *world) before(a, b int) bool { return slices.Index(w.byRank, a) < slices.Index(w.byRank, b) }
+
+// mayWait says why a request waits rightly at this moment; an error says that it does not.
+func (w *world) mayWait(s *subject) error {
+	tier := s.lease.queued.Tier
+	if w.ledger.BelowLower() && w.ledger.Available(tier) > 0 && w.fits(s, BelowLower) {
+		return fmt.Errorf("%v waits, and could go", s)
+	}
+	if w.config.Queue.TierMode == fairqueue.Weighted {
+		return nil
+	}
+	if w.starves(s) && w.promotes() && w.fits(s, BelowUpper) && (w.unlimited() || !w.overtakes(tier)) {
+		return fmt.Errorf("%v is starved, and could go", s)
+	}
+	if v := w.victimOf(s); v != nil {
+		return fmt.Errorf("%v waits, and could preempt %v", s, v)
+	}
+	return nil
+}
+
+// unlimited says whether promotions have no budget.
+func (w *world) unlimited() bool { return w.config.Queue.PromotionBudget >= 1_000_000 }
+
+// starves says whether the tier of the request has a starved waiter that could go.
+func (w *world) starves(s *subject) bool {
+	tier := s.lease.queued.Tier
+	if tier == w.byRank[0] {
+		return false
+	}
+	for _, o := range w.subjects {
+		if o.lease.queued.Tier == tier && w.couldGo(o) && time.Since(o.lease.queued.Arrived()) >= tick {
+			return true
+		}
+	}
+	return false
+}
+
+// promotes says whether the stock lets a starved head through.
+func (w *world) promotes() bool {
+	held := 0
+	for _, s := range w.subjects {
+		if s.holds() && s.promoted {
+			held++
+		}
+	}
+	limit := max(1, int(w.config.Queue.PromotionBudget*int64(w.ledger.Capacity())/1_000_000))
+	return w.ledger.BelowUpper() && (w.unlimited() || held < limit)
+}
+
+// overtakes says whether somebody of a higher tier could go.
+func (w *world) overtakes(tier int) bool {
+	return slices.ContainsFunc(w.subjects, func(o *subject) bool {
+		return w.couldGo(o) && w.before(o.lease.queued.Tier, tier)
+	})
+}
+
+// victimOf is somebody that the waiting request should have preempted; nil: there is none.
+func (w *world) victimOf(s *subject) *subject {
+	tier := s.lease.queued.Tier
+	room := w.ledger.BelowUpper() && w.ledger.Available(tier) > 0
+	if !w.preempts.Has(tier) || s.client.gone || !w.belowCaps(s) ||
+		room || w.ledger.Headroom(tier) < 0 || !w.ledger.BelowUpperWithout(1) {
+		return nil
+	}
+	for _, v := range w.subjects {
+		if w.preemptible(v) && w.before(tier, v.lease.held.Tier) && !slices.Contains(w.full(s), v.lease.endpoint) &&
+			w.fleet.CanTakeOver(s.kind.lane, v.lease.endpoint) {
+			return v
+		}
+	}
+	return nil
+}
+
+// preemptible says whether the request holds a lease that it may lose.
+func (w *world) preemptible(v *subject) bool {
+	return v.holds() && !v.streamed && !v.promoted && (v.lease.stage == stageGranted || v.lease.stage == stageSent)
+}
+
+// glance is what a rule needs to know of the state before the input.
+type glance struct {
+	in        input
+	stock     int
+	preempted uint64
+	promoted  uint64
+	mustGo    error // why the arrival must go at once; nil: it need not
+	stands    error // why it must not go at once
+	lowest    int   // rank of the lowest tier that waits; -1: nobody waits
+}
+
+func (w *world) look(in input) glance {
+	g := glance{in: in, stock: w.ledger.Stock(), preempted: w.lost(), promoted: w.risen(), lowest: -1}
+	starved := false
+	for _, s := range w.subjects {
+		if s.waits() {
+			g.lowest = max(g.lowest, slices.Index(w.byRank, s.lease.queued.Tier))
+			starved = starved || w.starves(s)
+		}
+	}
+	if in.op != arrives {
+		return g
+	}
+	kind := w.scene.kinds[in.at]
+	tier := w.tierOf(kind.tier)
+	arrival := &subject{kind: kind, client: &client{}, lease: &Lease{}}
+	arrival.lease.queued.Tier = tier
+	for _, s := range w.subjects {
+		if w.couldGo(s) && (w.config.Queue.TierMode == fairqueue.Weighted || !w.before(tier, s.lease.queued.Tier)) {
+			g.stands = fmt.Errorf("%v overtakes %v, which could go", arrival, s)
+		}
+	}
+	if g.stands == nil && !starved && w.ledger.BelowUpper() && w.ledger.Available(tier) > 0 && w.fits(arrival, BelowUpper) {
+		g.mustGo = fmt.Errorf("%v does not go at once, and nobody stands before it", arrival)
+	}
+	return g
+}
+
+// lost is how many leases were preempted so far.
+func (w *world) lost() (n uint64) {
+	for _, m := range w.counts.preempted {
+		n += m
+	}
+	return n
+}
+
+// risen is how many were promoted so far.
+func (w *world) risen() (n uint64) {
+	for _, m := range w.counts.promotions {
+		n += m
+	}
+	return n
+}
+
+// check compares the state after an input with every rule.
+func (w *world) check(g glance) error {
+	problems := []error{w.accountsAgree(), w.stagesAgree(g.in), w.stepAgrees(g)}
+	for _, s := range w.subjects {
+		if s.waits() {
+			problems = append(problems, w.mayWait(s))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// stepAgrees checks what the input has changed: who went, for whose place, and who was pushed out.
+func (w *world) stepAgrees(g glance) error {
+	var went []*subject
+	for _, s := range w.subjects {
+		if s.holds() && !s.wasHeld {
+			went = append(went, s)
+		}
+	}
+	lost := w.lost() - g.preempted
+	switch {
+	case len(went) > 0 && w.ledger.Stock() > w.ledger.Capacity():
+		return fmt.Errorf("%d went, and the stock is %d of %d", len(went), w.ledger.Stock(), w.ledger.Capacity())
+	case lost > 0 && w.ledger.Stock() > w.ledger.Capacity():
+		return fmt.Errorf("a victim over capacity: the stock is %d of %d", w.ledger.Stock(), w.ledger.Capacity())
+	case lost > uint64(len(went)):
+		return fmt.Errorf("%d victims for %d admissions", lost, len(went))
+	case g.in.op == arrives && lost > 1:
+		return fmt.Errorf("%d victims for an arrival", lost)
+	}
+	if len(went) == 1 && w.risen() == g.promoted {
+		if tier := went[0].lease.held.Tier; w.ledger.Headroom(tier) < 0 {
+			return fmt.Errorf("%v took what is reserved: headroom %d", went[0], w.ledger.Headroom(tier))
+		}
+	}
+	if g.in.op != arrives {
+		return nil
+	}
+	a := w.subjects[len(w.subjects)-1]
+	if a.lease.stage != stageSent && g.mustGo != nil {
+		return g.mustGo
+	}
+	if a.lease.stage == stageSent && g.stands != nil {
+		return g.stands
+	}
+	return w.displacementAgrees(g, a)
+}
+
+// displacementAgrees: lower tiers first, lowest first; the guaranteed tier is never displaced.
+func (w *world) displacementAgrees(g glance, arrival *subject) error {
+	rank := func(s *subject) int { return slices.Index(w.byRank, s.lease.queued.Tier) }
+	guaranteed := w.config.Queue.GuaranteedTop && w.config.Queue.TierMode == fairqueue.Strict
+	if w.config.Queue.TierMode == fairqueue.Strict && arrival.told && arrival.outcome == OutcomeQueueFull &&
+		g.lowest > rank(arrival) && !(guaranteed && rank(arrival) == 0) {
+		return fmt.Errorf("%v is refused, and a lower tier waits", arrival)
+	}
+	for _, s := range w.subjects {
+		if s.last != stageWaiting || !s.told || s.outcome != OutcomeDisplaced {
+			continue
+		}
+		switch {
+		case guaranteed && rank(s) == 0:
+			return fmt.Errorf("%v of the guaranteed tier is displaced", s)
+		case w.config.Queue.TierMode == fairqueue.Strict && rank(s) < g.lowest:
+			return fmt.Errorf("%v is displaced, and a lower tier waits", s)
+		case rank(s) < rank(arrival):
+			return fmt.Errorf("%v displaces %v of a higher tier", arrival, s)
+		}
+	}
+	return nil
+}

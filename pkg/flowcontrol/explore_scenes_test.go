@@ -1,0 +1,126 @@
+package flowcontrol
+
+import (
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// scenes are the configurations that TestExplore goes through.
+func scenes() []*scene {
+	six := kinds(3, "a", "b")
+	return []*scene{
+		{
+			name: "reservations", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
+			config: func(c *Config) { threeTiers(c, 100_000); c.Tiers[0].ReservedFloor = 1 },
+		},
+		{
+			name: "unlimited-promotion", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
+			config: func(c *Config) { threeTiers(c, 1_000_000); c.VictimOrder = LeastCostFirst },
+		},
+		{
+			name: "weighted", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				c.Queue.TierMode = fairqueue.Weighted
+				for i, w := range []fairqueue.Weight{70, 20, 10} {
+					c.Queue.Tiers[i].Weight = w * fairqueue.WeightOne
+				}
+			},
+		},
+		{
+			name: "caps", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
+			config: func(c *Config) { threeTiers(c, 100_000); c.MaxInFlightPerFlow = 1 },
+		},
+		{
+			name: "lanes", depth: 5, requests: 6, crowd: []int8{2, 4, 5, 6}, pool: twoEndpoints(), start: 2, lower: 1, upper: 1,
+			kinds: []arrivalKind{
+				{0, "a", "0"}, {0, "b", "1"}, {0, "a", ""}, {1, "a", "1"}, {2, "a", "0"}, {2, "b", "1"}, {2, "b", ""},
+			},
+			config: func(c *Config) { threeTiers(c, 100_000); perBackend(c, 1, 1) },
+		},
+		{
+			name: "lanes-in-a-band", depth: 5, requests: 6, crowd: []int8{2, 4, 4, 5}, pool: twoEndpoints(), start: 2, lower: 1, upper: 2,
+			kinds: []arrivalKind{
+				{0, "a", "0"}, {0, "b", "1"}, {1, "a", "0"}, {1, "b", ""}, {2, "a", "0"}, {2, "b", "1"},
+			},
+			config: func(c *Config) { threeTiers(c, 100_000); perBackend(c, 1, 2) },
+		},
+		{
+			name: "caps-by-endpoint", depth: 5, requests: 6, crowd: []int8{4, 4, 5, 2}, pool: twoEndpoints(), start: 2, lower: 1, upper: 2,
+			kinds: []arrivalKind{
+				{0, "a", "0"}, {0, "b", "0"}, {1, "a", ""}, {1, "b", ""}, {2, "a", "0"}, {2, "b", ""},
+			},
+			config: func(c *Config) { threeTiers(c, 100_000); perBackend(c, 1, 2); c.MaxInFlightPerFlowPerBackend = 1 },
+			limit:  1,
+		},
+		{
+			name: "displacement", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 1,
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				c.Queue.GuaranteedTop, c.Queue.TotalCapacity, c.Queue.FlowCapacity = true, 3, 2
+			},
+		},
+		{
+			name: "expiry", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 1,
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				c.Queue.Tiers[1].QueueTimeout, c.Queue.Tiers[2].QueueTimeout = tick, 2*tick
+			},
+		},
+		{
+			name: "reload", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
+			config: func(c *Config) { threeTiers(c, 100_000); c.MaxInFlightPerFlow = 1 },
+			reload: func(c *Config) { // the middle tier goes, and so does the cap
+				threeTiers(c, 1_000_000)
+				c.Queue.Tiers = append(c.Queue.Tiers[:1], c.Queue.Tiers[2])
+				c.Tiers = []TierConfig{{CanPreempt: true, ReservedFloor: 1}, {}}
+			},
+		},
+	}
+}
+
+// kinds are the requests of every tier and flow, for the whole pool.
+func kinds(tiers int, flows ...string) (all []arrivalKind) {
+	for tier := range tiers {
+		for _, flow := range flows {
+			all = append(all, arrivalKind{tier, flow, ""})
+		}
+	}
+	return all
+}
+
+// oneEndpoint has 0, 1 or 2 slots; twoEndpoints are each ready or not.
+func oneEndpoint() [][]int { return [][]int{{0}, {1}, {2}} }
+
+func twoEndpoints() [][]int { return [][]int{{0, 0}, {1, 0}, {1, 1}} }
+
+// threeTiers may preempt but for the lowest; a waiter starves after a tick.
+func threeTiers(c *Config, budget int64) {
+	c.EnqueueAll = true
+	c.Queue.CapacityMode, c.Queue.TotalCapacity, c.Queue.FlowCapacity = fairqueue.Shared, 100, 100
+	c.Queue.PromotionBudget = budget
+	c.Queue.Tiers = nil
+	for _, name := range []string{"high", "middle", "low"} {
+		c.Queue.Tiers = append(c.Queue.Tiers, fairqueue.TierConfig{Name: name, QueueSize: -1, StarvationThreshold: tick})
+	}
+	c.Tiers = []TierConfig{{CanPreempt: true}, {CanPreempt: true}, {}}
+}
+
+// perBackend sets the band of an endpoint.
+func perBackend(c *Config, lower, upper int) {
+	c.Stock.LowerBoundPerBackend, c.Stock.WatermarkPerBackend, c.Stock.UpperBoundPerBackend = lower, upper, upper
+}
+
+// configuration is the scene's first or its other one.
+func (w *world) configuration(other bool) Config {
+	cfg := DefaultConfig()
+	cfg.ExpiryCleanupInterval = 1000 * time.Hour
+	cfg.Queue.QueueTTL = 1000 * time.Hour
+	if other {
+		w.scene.reload(&cfg)
+	} else {
+		w.scene.config(&cfg)
+	}
+	return cfg
+}
