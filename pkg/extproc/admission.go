@@ -62,7 +62,7 @@ func (st *stream) modelNeeded() bool {
 // bodyWanted says whether to wait for the body before the request is offered to the controller.
 func (st *stream) bodyWanted() bool {
 	c := st.cfg
-	if st.api == noAPI || st.headers.end {
+	if st.api == noAPI || st.headers.end || !isJSON(st.headers.values[slotContentType]) {
 		return false
 	}
 	rewrite := st.target != st.model
@@ -133,18 +133,19 @@ func (st *stream) admit() error {
 		return st.refuse(fmt.Errorf("%w: %w", flowcontrol.ErrNoEndpoint, err))
 	}
 	st.placement = placement
-	rank, unknown, clamped := c.tier(&st.headers, st.class.metadata, st.model, st.identity.tenant)
+	requested, effective, unknown := c.tier(&st.headers, st.class.metadata, st.model, st.identity.tenant)
 	if unknown {
-		s.metrics.unknownClass.Inc()
+		s.metrics.unknownPriority.Inc()
 	}
-	if clamped {
-		s.metrics.clamped.Inc()
+	if requested != effective {
+		s.metrics.clamps.WithLabelValues(c.Tiers[requested].Name, c.Tiers[effective].Name).Inc()
 	}
+	st.rank, st.tierKnown = effective, true
 	r := &flowcontrol.Request{
 		Flow:        st.identity.flowKey(st.model, st.target),
 		Model:       st.model,
 		TargetModel: st.target,
-		Tier:        rank,
+		Tier:        effective,
 		Cost:        st.cost(),
 		Deadline:    c.deadline(&st.headers, st.begun),
 		Placement:   placement,

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"testing"
+	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
@@ -43,11 +44,14 @@ func (quickController) TryEnqueue(context.Context, *flowcontrol.Request) (Lease,
 
 func (quickController) PassOn(*flowcontrol.Request) (Lease, error) { return quickLease{}, nil }
 
+func (quickController) Waiting() int { return 0 }
+
 func (quickController) Refuse(_, _ string, err error) *flowcontrol.Rejection { return rejectionOf(err) }
 
 type quickLease struct{}
 
 func (quickLease) Preempted() <-chan struct{}               { return nil }
+func (quickLease) Queued() (time.Duration, bool)            { return 0, false }
 func (quickLease) OnFirstByte() error                       { return nil }
 func (quickLease) OnRequestComplete(flowcontrol.Completion) {}
 

@@ -2,6 +2,7 @@ package extproc
 
 import (
 	"context"
+	"time"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
@@ -12,6 +13,8 @@ type Controller interface {
 	TryEnqueue(ctx context.Context, r *flowcontrol.Request) (Lease, error)
 	// Refuse counts a request that ends before TryEnqueue; err wraps the sentinel of its outcome.
 	Refuse(model, targetModel string, err error) *flowcontrol.Rejection
+	// Waiting is the number of requests in the queue now.
+	Waiting() int
 	// PassOn places r without queueing. An error is a *flowcontrol.Rejection.
 	PassOn(r *flowcontrol.Request) (Lease, error)
 }
@@ -19,6 +22,7 @@ type Controller interface {
 // Lease is a granted request's holding of stock; *flowcontrol.Lease documents the methods.
 type Lease interface {
 	Preempted() <-chan struct{}
+	Queued() (waited time.Duration, queued bool)
 	OnFirstByte() error
 	OnRequestComplete(c flowcontrol.Completion)
 }
@@ -49,6 +53,8 @@ func (c controlled) TryEnqueue(ctx context.Context, r *flowcontrol.Request) (Lea
 	l, err := c.RequestQueueController.TryEnqueue(ctx, r)
 	return leaseOrNil(l), err
 }
+
+func (c controlled) Waiting() int { return c.State().Queued }
 
 func (c controlled) PassOn(r *flowcontrol.Request) (Lease, error) {
 	l, err := c.RequestQueueController.PassOn(r)

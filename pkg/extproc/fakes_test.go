@@ -32,6 +32,8 @@ type fakeController struct {
 	reject  error // what TryEnqueue and PassOn answer; nil grants
 	preempt chan struct{}
 	boom    string // panics in the named method
+	waiting int
+	queued  time.Duration // of the leases
 
 	requests []*flowcontrol.Request
 	passedOn int
@@ -83,6 +85,8 @@ func (c *fakeController) PassOn(r *flowcontrol.Request) (Lease, error) {
 	return c.verdict(c.reject)
 }
 
+func (c *fakeController) Waiting() int { return c.waiting }
+
 func (c *fakeController) Refuse(_, _ string, err error) *flowcontrol.Rejection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,8 +103,13 @@ type fakeLease struct {
 }
 
 func (l *fakeLease) Preempted() <-chan struct{} { return l.preempt }
+func (l *fakeLease) Queued() (time.Duration, bool) {
+	return l.controller.queued, l.controller.queued > 0
+}
 
 func (l *fakeLease) OnFirstByte() error {
+	l.controller.mu.Lock()
+	defer l.controller.mu.Unlock()
 	l.firstBytes++
 	if l.controller.boom == "OnFirstByte" {
 		panic("boom")
@@ -113,9 +122,20 @@ func (l *fakeLease) OnFirstByte() error {
 	}
 }
 
-func (l *fakeLease) OnRequestComplete(c flowcontrol.Completion) {
-	l.completed = append(l.completed, c)
+// tryPreempt takes the lease, unless its answer has begun: first byte and preemption are decided under one lock.
+func (l *fakeLease) tryPreempt() bool {
 	l.controller.mu.Lock()
+	defer l.controller.mu.Unlock()
+	if l.firstBytes > 0 || len(l.completed) > 0 {
+		return false
+	}
+	close(l.preempt)
+	return true
+}
+
+func (l *fakeLease) OnRequestComplete(c flowcontrol.Completion) {
+	l.controller.mu.Lock()
+	l.completed = append(l.completed, c)
 	l.controller.outcomes++
 	l.controller.mu.Unlock()
 }
@@ -244,6 +264,7 @@ type conversation struct {
 	done   chan error
 	first  bool
 	mode   modes
+	gate   bool // it is a first-token gate's
 	ended  bool
 }
 
@@ -280,6 +301,7 @@ func (c *conversation) say(m *extprocv3.ProcessingRequest) {
 		c.first = false
 		m.ProtocolConfig = &extprocv3.ProtocolConfiguration{
 			RequestBodyMode: requestModes[c.mode.request], ResponseBodyMode: c.mode.response,
+			SendBodyWithoutWaitingForHeaderResponse: c.gate,
 		}
 	}
 	c.stream.in <- m
@@ -376,9 +398,15 @@ func render(m *extprocv3.ProcessingResponse) string {
 	if v := m.GetDynamicMetadata().GetFields()["envoy.lb"].GetStructValue().GetFields()[destinationHeader]; v != nil {
 		w = append(w, "meta="+v.GetStringValue())
 	}
+	if tieOf(m) != "" {
+		w = append(w, "tied")
+	}
 	if o := m.GetModeOverride(); o != nil {
 		w = append(w, "override="+o.GetRequestBodyMode().String()+"/"+o.GetResponseBodyMode().String())
-		if o.GetResponseTrailerMode() != modev3.ProcessingMode_SEND || o.GetResponseHeaderMode() != modev3.ProcessingMode_SEND {
+		if o.GetResponseHeaderMode() != modev3.ProcessingMode_SEND {
+			w = append(w, "no-headers")
+		}
+		if o.GetResponseTrailerMode() != modev3.ProcessingMode_SEND {
 			w = append(w, "WITHOUT COMPLETION")
 		}
 	}

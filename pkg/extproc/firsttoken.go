@@ -1,6 +1,9 @@
 package extproc
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // tokenWatch looks for the first token in an answer that passes by in parts, cut anywhere. In a whole answer it is the
 // first byte. In server-sent events it is the first line that is neither empty nor a comment; of /v1/responses also
@@ -103,10 +106,5 @@ func (w *tokenWatch) isEarly() bool {
 		return w.early
 	}
 	name = bytes.TrimPrefix(name, []byte(" "))
-	for _, early := range earlyEvents {
-		if string(name) == early {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(earlyEvents, string(name))
 }

@@ -153,7 +153,8 @@ func (g *gate) lose(err error) error {
 		case <-g.reader.gone:
 			return context.Canceled
 		case <-patience.C:
-			return g.send(g.cfg.rejections.answer(preemption(err), g.tie.shape))
+			_ = g.send(g.cfg.rejections.answer(preemption(err), g.tie.shape))
+			return errFinished
 		}
 	}
 }

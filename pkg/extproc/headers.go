@@ -24,11 +24,13 @@ const (
 	slotFairness
 	slotOldFairness
 	slotSLO // read by nobody yet, and kept from the upstream
+	slotQueueState
 	numFixedSlots
 )
 
-// maxSlots bounds the headers that matter: a request has a place for each, and a bit.
-const maxSlots = 48
+// maxSlots bounds the headers that matter: a request has a place for each, and a bit. It is what Validate lets be
+// configured (16 in the flow's key, 16 deadlines, 3 others) beside the fixed ones, and noSlot.
+const maxSlots = numFixedSlots + 16 + 16 + 3 + 1
 
 const (
 	destinationHeader = "x-gateway-destination-endpoint"
@@ -49,6 +51,7 @@ var fixedNames = [numFixedSlots]string{
 	slotFairness:      "x-llm-d-inference-fairness-id",
 	slotOldFairness:   "x-gateway-inference-fairness-id",
 	slotSLO:           "x-llm-d-slo-ttft-ms",
+	slotQueueState:    queueStateHeader,
 }
 
 // headerNames knows which headers matter. Immutable after compile.

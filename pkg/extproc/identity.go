@@ -1,6 +1,8 @@
 package extproc
 
 import (
+	"strings"
+
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 )
@@ -57,10 +59,10 @@ func (id *identity) flowKey(model, target string) string {
 	}
 }
 
-// tier is the rank of a request's tier: what is declared, then clamped to the tenant's highest. unknown says that the
-// class header or metadata named a tier that does not exist; it then counts as not said.
-func (c *compiled) tier(h *headers, m *corev3.Metadata, model, tenant string) (rank int, unknown, clamped bool) {
-	rank, unknown = c.declared(h, m, model)
+// tier is the rank of a request's tier: the one that is requested, then clamped to the tenant's highest, never up.
+// unknown says that the class header or metadata named a tier that does not exist; it then counts as not said.
+func (c *compiled) tier(h *headers, m *corev3.Metadata, model, tenant string) (requested, effective int, unknown bool) {
+	requested, unknown = c.declared(h, m, model)
 	if tenant == "" {
 		tenant = anonymous
 	}
@@ -68,21 +70,21 @@ func (c *compiled) tier(h *headers, m *corev3.Metadata, model, tenant string) (r
 	if !ok {
 		highest = c.otherTenant
 	}
-	return max(rank, highest), unknown, rank < highest
+	return requested, max(requested, highest), unknown
 }
 
 // declared is the first that says something: trusted metadata, class header, objective, model, the default.
 func (c *compiled) declared(h *headers, m *corev3.Metadata, model string) (rank int, unknown bool) {
 	if c.classMeta != nil {
-		if v := c.classMeta.lookup(h, m, nil); v != "" {
-			if r, ok := c.ranks.byName(v); ok {
+		if v := strings.TrimSpace(c.classMeta.lookup(h, m, nil)); v != "" {
+			if r, ok := c.ranks.said(v); ok {
 				return r, false
 			}
 			unknown = true
 		}
 	}
-	if v := h.values[c.classHeader]; v != "" {
-		if r, ok := c.ranks.byName(v); ok {
+	if v := strings.TrimSpace(h.values[c.classHeader]); v != "" {
+		if r, ok := c.ranks.said(v); ok {
 			return r, unknown
 		}
 		unknown = true

@@ -27,9 +27,11 @@ var inferencePaths = []struct {
 	{"/v1/pooling", openAI},
 }
 
-// apiOf says what a request asks for: inference is a POST of JSON to a known path, and all else is passed on.
+// apiOf says what a request asks for: inference is a POST to a known path, and all else is passed on. The content type
+// does not matter: an engine may read the body as JSON whatever the client calls it, and it must not be a way past the
+// queue. A body that is not called JSON is not read, and the request is queued by what its headers say.
 func apiOf(h *headers) api {
-	if h.values[slotMethod] != "POST" || !isJSON(h.values[slotContentType]) {
+	if h.values[slotMethod] != "POST" {
 		return noAPI
 	}
 	return apiOfPath(h.values[slotPath])

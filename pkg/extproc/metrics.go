@@ -15,8 +15,8 @@ type metrics struct {
 	panics          prometheus.Counter
 	headersSeconds  prometheus.Histogram
 	firstToken      prometheus.Histogram
-	unknownClass    prometheus.Counter
-	clamped         prometheus.Counter
+	unknownPriority prometheus.Counter
+	clamps          *prometheus.CounterVec
 	upstreamStatus  *prometheus.CounterVec
 	usageTokens     *prometheus.CounterVec
 	gateStreams     prometheus.Gauge
@@ -48,14 +48,14 @@ func newMetrics() *metrics {
 		firstToken: histogram(
 			"weir_extproc_time_to_first_token_seconds",
 			"From a request's arrival to the first token of its answer, where it is seen: by the first-token gate, or in FULL_DUPLEX_STREAMED."),
-		unknownClass: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "weir_extproc_unknown_class_total",
+		unknownPriority: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "weir_priority_unknown_total",
 			Help: "Requests that named a tier that does not exist; the name was ignored.",
 		}),
-		clamped: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "weir_extproc_clamped_total",
+		clamps: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_priority_clamps_total",
 			Help: "Requests whose tier was lowered to their tenant's highest.",
-		}),
+		}, []string{"requested", "effective"}),
 		upstreamStatus: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_extproc_upstream_responses_total",
 			Help: "Answers of dispatched requests, by the hundreds of their status.",
@@ -98,7 +98,7 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	var errs []error
 	for _, c := range []prometheus.Collector{
 		m.streams, m.bodyBytes, m.streamsTotal, m.unexpected, m.panics, m.headersSeconds, m.firstToken,
-		m.unknownClass, m.clamped, m.upstreamStatus, m.usageTokens, m.gateStreams, m.gateUnknown,
+		m.unknownPriority, m.clamps, m.upstreamStatus, m.usageTokens, m.gateStreams, m.gateUnknown,
 	} {
 		errs = append(errs, r.Register(c))
 	}

@@ -63,8 +63,8 @@ func rejectionOf(err error) *flowcontrol.Rejection {
 	return &flowcontrol.Rejection{Err: err, Outcome: flowcontrol.OutcomeOf(err)}
 }
 
-// answer is the ImmediateResponse for rej, in the shape of the errors of the API that was called.
-func (r *rejections) answer(rej *flowcontrol.Rejection, shape api) *extprocv3.ProcessingResponse {
+// answer is the ImmediateResponse for rej, in the shape of the errors of the API that was called, with further headers.
+func (r *rejections) answer(rej *flowcontrol.Rejection, shape api, further ...*corev3.HeaderValueOption) *extprocv3.ProcessingResponse {
 	o := rej.Outcome
 	headers := r.reasons[o]
 	if rej.RetryAfter > 0 {
@@ -73,6 +73,9 @@ func (r *rejections) answer(rej *flowcontrol.Rejection, shape api) *extprocv3.Pr
 		headers = append(slices.Clip(headers),
 			setHeader("retry-after", strconv.FormatInt(int64(seconds), 10)),
 			setHeader("retry-after-ms", strconv.FormatInt(int64(millis), 10)))
+	}
+	if len(further) > 0 {
+		headers = append(slices.Clip(headers), further...)
 	}
 	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ImmediateResponse{
 		ImmediateResponse: &extprocv3.ImmediateResponse{

@@ -61,7 +61,7 @@ func (st *stream) answerRequest() error {
 // its status comes by the gate. It saves a message. Only where the mode can be overridden: in the answer to the request
 // headers.
 func (st *stream) needsNoHeaders() bool {
-	return st.tie != nil && st.preempted == nil && st.server.presence.certain()
+	return st.tie != nil && st.preempted == nil && st.server.presence.certain() && !st.wantsQueueState()
 }
 
 // requestAnswer is the answer for k, with the request's own headers removed.

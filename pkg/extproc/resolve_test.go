@@ -146,7 +146,7 @@ func TestInferencePaths(t *testing.T) {
 		{"POST", "/v1/messages/count_tokens", "application/json", noAPI},
 		{"GET", "/v1/chat/completions", "application/json", noAPI},
 		{"POST", "/v1/audio/transcriptions", "multipart/form-data; boundary=json", noAPI},
-		{"POST", "/v1/completions", "text/plain", noAPI},
+		{"POST", "/v1/completions", "text/plain", openAI}, // queued, and its body not read
 		{"POST", "/tokenize", "application/json", noAPI},
 	}
 	for _, test := range tests {

@@ -42,6 +42,8 @@ var presets = map[string]preset{
 		codes: map[flowcontrol.Outcome]string{
 			flowcontrol.OutcomeFlowFull:        "scheduler_queue_full",
 			flowcontrol.OutcomeQueueFull:       "scheduler_queue_full",
+			flowcontrol.OutcomeShed:            "scheduler_queue_full", // SMG has no word for these two
+			flowcontrol.OutcomeDisplaced:       "scheduler_queue_full",
 			flowcontrol.OutcomeTTLExpired:      "scheduler_queue_timeout",
 			flowcontrol.OutcomePreempted:       "scheduler_preempted",
 			flowcontrol.OutcomeClientCancelled: "scheduler_client_cancelled",

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -51,6 +52,8 @@ type stream struct {
 	model     string
 	target    string
 	wantsBody bool
+	rank      int  // of its tier
+	tierKnown bool // rank is
 
 	// asked says that the request asks for admission, decided that its outcome is known.
 	asked, decided bool
@@ -133,16 +136,46 @@ func (st *stream) reject(rej *flowcontrol.Rejection) error {
 	if st.tie != nil {
 		st.tie.over.Store(true) // before Envoy can bring the rejection to the gate
 	}
-	st.server.log.V(1).Info("rejected", "reason", rej.Outcome.String(), "status", st.cfg.status(rej.Outcome),
-		"model", st.model, "targetModel", st.target, "error", rej.Err.Error(), "retryAfter", rej.RetryAfter.String(),
-		"after", time.Since(st.begun).String())
+	st.logRejection(rej)
 	if rej.Outcome == flowcontrol.OutcomeClientCancelled {
 		return errFinished // nobody is there to read it
 	}
-	if err := st.send(st.cfg.rejections.answer(rej, st.errorShape())); err != nil {
+	var further []*corev3.HeaderValueOption
+	if st.wantsQueueState() {
+		waited := time.Since(st.begun)
+		if st.lease != nil {
+			waited, _ = st.lease.Queued()
+		}
+		further = st.queueState(waited)
+	}
+	if err := st.send(st.cfg.rejections.answer(rej, st.errorShape(), further...)); err != nil {
 		return err
 	}
 	return errFinished
+}
+
+// logRejection writes one line for a rejected request, and another one for a preempted one.
+func (st *stream) logRejection(rej *flowcontrol.Rejection) {
+	log := st.server.log.V(1)
+	if !log.Enabled() {
+		return
+	}
+	message, tier := "rejected", "unknown"
+	if st.tierKnown {
+		tier = st.cfg.Tiers[st.rank].Name
+	}
+	log = log.WithValues("reason", rej.Outcome.String(), "status", st.cfg.status(rej.Outcome), "model", st.model,
+		"targetModel", st.target, "tier", tier, "error", rej.Err.Error(), "retryAfter", rej.RetryAfter.String(),
+		"after", time.Since(st.begun).String())
+	if rej.Outcome == flowcontrol.OutcomePreempted {
+		message = "preempted"
+		atGate := st.state == gated
+		if st.tie != nil {
+			_, atGate = st.tie.status()
+		}
+		log = log.WithValues("flow", st.identity.flowKey(st.model, st.target), "headersHeld", atGate)
+	}
+	log.Info(message)
 }
 
 // refuse rejects a request that was not offered to the controller.

@@ -9,6 +9,8 @@ import (
 type tierRanks struct {
 	tiers []Tier
 	names map[string]int // in lower case
+	// criticalities says that the tiers are named in the words of criticality, so that requests may use them too.
+	criticalities bool
 }
 
 func newTierRanks(tiers []Tier) tierRanks {
@@ -25,7 +27,9 @@ func newTierRanks(tiers []Tier) tierRanks {
 	}
 	r.names["critical"], r.names["standard"], r.names["sheddable"] = 0, standard, len(tiers)-1
 	for i, t := range slices.Backward(tiers) { // a tier's own name goes before a criticality's
-		r.names[strings.ToLower(t.Name)] = i
+		name := strings.ToLower(t.Name)
+		r.names[name] = i
+		r.criticalities = r.criticalities || name == "critical" || name == "standard" || name == "sheddable"
 	}
 	return r
 }
@@ -35,6 +39,15 @@ func newTierRanks(tiers []Tier) tierRanks {
 func (r tierRanks) byName(name string) (rank int, ok bool) {
 	rank, ok = r.names[strings.ToLower(strings.TrimSpace(name))]
 	return rank, ok
+}
+
+// said is byName for what a request says. Where no tier is named by a criticality, a request names tiers only: to SMG's
+// system, interactive, default and bulk the word critical is unknown, and no way to the top.
+func (r tierRanks) said(name string) (rank int, ok bool) {
+	if rank, ok = r.byName(name); !ok || r.criticalities {
+		return rank, ok
+	}
+	return rank, strings.EqualFold(r.tiers[rank].Name, strings.TrimSpace(name))
 }
 
 // byPriority is the highest tier whose minPriority is at most p, else the lowest tier.

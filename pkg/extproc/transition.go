@@ -137,7 +137,7 @@ func (st *stream) onResponseHeaders(h *extprocv3.HttpHeaders) error {
 			st.state = gated
 			return nil
 		}
-		return st.firstByte(emptyResponseHeaders)
+		return st.firstByte(st.answerHeaders())
 	case gated, responding:
 		st.unexpected("response headers")
 	case fresh, foreign, observed, atGate:
@@ -149,7 +149,7 @@ func (st *stream) onResponseBody(b *extprocv3.HttpBody) error {
 	switch st.state {
 	case gated:
 		st.server.metrics.firstToken.Observe(time.Since(st.begun).Seconds())
-		if err := st.firstByte(emptyResponseHeaders); err != nil {
+		if err := st.firstByte(st.answerHeaders()); err != nil {
 			return err
 		}
 	case placed: // response_header_mode SKIP
@@ -170,7 +170,7 @@ func (st *stream) onResponseBody(b *extprocv3.HttpBody) error {
 func (st *stream) onResponseTrailers() error {
 	switch st.state {
 	case gated:
-		if err := st.firstByte(emptyResponseHeaders); err != nil {
+		if err := st.firstByte(st.answerHeaders()); err != nil {
 			return err
 		}
 	case placed:

@@ -63,7 +63,9 @@ func TestSMGProfile(t *testing.T) {
 	granted(t, clamped)
 	_, metrics := r.get("/metrics")
 	for _, want := range []string{
-		`weir_preempted_total{by_tier="interactive",victim_tier="bulk"} 1`, "weir_extproc_clamped_total 2",
+		`weir_preempted_total{by_tier="interactive",victim_tier="bulk"} 1`,
+		`weir_priority_clamps_total{effective="default",requested="system"} 1`,
+		`weir_priority_clamps_total{effective="interactive",requested="system"} 1`,
 	} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("%q is not in /metrics", want)

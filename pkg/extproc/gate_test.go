@@ -1,0 +1,443 @@
+package extproc
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// tieOf is the request's name in an answer's metadata.
+func tieOf(m *extprocv3.ProcessingResponse) string {
+	return m.GetDynamicMetadata().GetFields()[tieNamespace].GetStructValue().GetFields()[tieKey].GetStringValue()
+}
+
+// openGate opens a gate's stream.
+func (b *testbench) openGate() *conversation {
+	c := b.open("NONE/STREAMED")
+	c.gate = true
+	return c
+}
+
+// arrives is the gate's first message, of an answer to the request of that name.
+func (c *conversation) arrives(id string, m *extprocv3.ProcessingRequest) {
+	if id != "" {
+		m.MetadataContext = metadataOf(tieNamespace, tieKey, structpb.NewStringValue(id))
+	}
+	c.say(m)
+}
+
+// granted opens a main stream whose request is granted at once, and returns the name that it was given.
+func (b *testbench) granted(pass ...string) (main *conversation, id string) {
+	main = b.open("BUFFERED/NONE")
+	main.say(chat(append(pass, "x-gateway-model-name", "m")...))
+	for _, m := range main.stream.take() {
+		id = tieOf(m)
+	}
+	return main, id
+}
+
+// seeGate makes the server believe in a gate.
+func (b *testbench) seeGate() {
+	g := b.openGate()
+	g.arrives("", responseHeaders("200", false))
+	if got := g.heard(); got != "response-headers" {
+		b.t.Errorf("a stranger at the gate: %s", got)
+	}
+	<-g.done // it ends by itself
+}
+
+var (
+	sseHeaders = []string{"content-type", "text/event-stream"}
+	sse        = func() *extprocv3.ProcessingRequest { return responseHeaders("200", false, sseHeaders...) }
+)
+
+// Without a gate nothing changes: no name is given. The first gate's stream, even of a stranger, shows that there is
+// one; it is answered at once.
+func TestGateIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		first, id := b.granted()
+		if id != "" {
+			t.Error("a name without a gate")
+		}
+		first.end()
+		b.seeGate()
+		second, id := b.granted()
+		if len(id) < 20 || b.server.ties.len() != 1 {
+			t.Errorf("name %q, %d ties", id, b.server.ties.len())
+		}
+		third, other := b.granted()
+		if other == id {
+			t.Error("two requests of one name")
+		}
+		second.end()
+		third.settled(3)
+		if n := b.server.ties.len(); n != 0 {
+			t.Errorf("%d ties at the end", n)
+		}
+	})
+}
+
+// What the gate holds, and until when.
+func TestGateHolds(t *testing.T) {
+	const open = "response-headers"
+	type step struct {
+		say  *extprocv3.ProcessingRequest
+		want string
+	}
+	body := func(s string) *extprocv3.ProcessingRequest { return responseBodyOf(s, false) }
+	tests := []struct {
+		name  string
+		path  string
+		steps []step
+		ttft  int
+	}{
+		{"a streamed answer, until its first piece", "", []step{
+			{sse(), ""}, {body("data: x\n\n"), open + "; response-body"},
+		}, 1},
+		{"comments are no token", "", []step{
+			{sse(), ""}, {body(": ping\n\n"), ""}, {body(": pi"), ""}, {body("ng\n\nda"), open + "; response-body; response-body; response-body"},
+		}, 1},
+		{"a whole answer, until its first piece", "", []step{
+			{responseHeaders("200", false, "content-type", "application/json"), ""}, {body("{"), open + "; response-body"},
+		}, 1},
+		{"an error's piece is no token to be measured", "", []step{
+			{responseHeaders("500", false), ""}, {body("{}"), open + "; response-body"},
+		}, 0},
+		{"no body", "", []step{{responseHeaders("204", true), open}}, 0},
+		{"trailers first", "", []step{{sse(), ""}, {responseTrailers(), open + "; response-trailers"}}, 0},
+		{"the end of comments", "", []step{
+			{sse(), ""}, {body(": ping\n\n"), ""}, {responseBodyOf("", true), open + "; response-body; response-body"},
+		}, 0},
+		{"an empty piece is none", "", []step{
+			{responseHeaders("200", false), ""}, {body(""), ""}, {body("x"), open + "; response-body; response-body"},
+		}, 1},
+		{"announced trailers, which Envoy keeps back while the headers wait", "", []step{
+			{responseHeaders("200", false, "trailer", "x-sum"), open},
+		}, 0},
+		{"gRPC has trailers always", "", []step{{responseHeaders("200", false, "content-type", "application/grpc"), open}}, 0},
+		{"early events of /v1/responses", "/v1/responses", []step{
+			{sse(), ""},
+			{body("event: response.created\ndata: {}\n\n"), ""},
+			{body("event: response.in_progress\ndata: {}\n\n"), ""},
+			{body("event: response.output_item.added\n"), open + "; response-body; response-body; response-body"},
+		}, 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, nil)
+				b.seeGate()
+				var pass []string
+				if test.path != "" {
+					pass = []string{":path", test.path}
+				}
+				main := b.open("BUFFERED/NONE")
+				m := chat("x-gateway-model-name", "m")
+				if pass != nil {
+					m.GetRequestHeaders().GetHeaders().GetHeaders()[1].RawValue = []byte(test.path)
+				}
+				main.say(m)
+				id := tieOf(main.stream.take()[0])
+				g := b.openGate()
+				for i, s := range test.steps {
+					if i == 0 {
+						g.arrives(id, s.say)
+					} else {
+						g.say(s.say)
+					}
+					if got := g.heard(); got != s.want {
+						t.Errorf("step %d:\n got %s\nwant %s", i, got, s.want)
+					}
+				}
+				if err := <-g.done; err != nil {
+					t.Error(err)
+				}
+				if got := b.controller.leases[0].firstBytes; got != 1 {
+					t.Errorf("the lease was asked %d times", got)
+				}
+				main.say(responseHeaders("200", false))
+				if got := main.heard(); got != "response-headers" {
+					t.Errorf("main: %s", got)
+				}
+				main.settled(1)
+				if got := b.counted("weir_extproc_time_to_first_token_seconds"); got != test.ttft {
+					t.Errorf("%d first tokens, want %d", got, test.ttft)
+				}
+				if got := b.counted("weir_extproc_response_headers_seconds"); got != 1 {
+					t.Errorf("response headers counted %d times", got)
+				}
+			})
+		})
+	}
+}
+
+// counted is the value of a metric, summed over its labels; of a histogram, how much was observed.
+func (b *testbench) counted(name string) (sum int) {
+	b.t.Helper()
+	families, err := b.registry.Gather()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			for _, m := range f.GetMetric() {
+				sum += int(m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount()))
+			}
+		}
+	}
+	return sum
+}
+
+// What is held is bounded, in messages and in bytes.
+func TestGateHoldsNoMoreThanItsBounds(t *testing.T) {
+	for _, size := range []int{4, 100_000} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, nil)
+			b.seeGate()
+			main, id := b.granted()
+			g := b.openGate()
+			g.arrives(id, sse())
+			n := 0
+			for g.heard() == "" {
+				g.say(responseBodyOf(":"+strings.Repeat("x", size-2)+"\n", false))
+				n++
+			}
+			if want := min(maxHeld, (maxHeldBytes+size-1)/size); n != want {
+				t.Errorf("let go after %d pieces of %d bytes, want %d", n, size, want)
+			}
+			main.settled(1)
+		})
+	}
+}
+
+// A gate that names nobody, somebody unknown or a request that was rejected holds nothing, and admits nothing.
+func TestGateOfStrangers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		b.seeGate()
+		for _, id := range []string{"", "0-0"} {
+			g := b.openGate()
+			g.arrives(id, sse())
+			if got := g.heard(); got != "response-headers" {
+				t.Errorf("%q: %s", id, got)
+			}
+			<-g.done
+		}
+		// Our own rejection on its way to the client is told by its reason, and not counted as unknown.
+		g := b.openGate()
+		g.arrives("gone", responseHeaders("503", false, reasonHeader, "preempted"))
+		if got := g.heard(); got != "response-headers" {
+			t.Error(got)
+		}
+		<-g.done
+		if got := b.counted("weir_gate_unknown_total"); got != 1 {
+			t.Errorf("%v unknown, want 1", got)
+		}
+		if got := b.counted("weir_gate_streams"); got != 0 {
+			t.Errorf("%v streams left", got)
+		}
+		if b.controller.outcomes != 0 || b.server.Streams() != 0 {
+			t.Errorf("%d outcomes, %d streams", b.controller.outcomes, b.server.Streams())
+		}
+	})
+}
+
+// A filter that only looks like a gate, or only listens, is none.
+func TestWhatIsNoGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		plain := b.open("NONE/STREAMED") // it waits for the headers' answer, so that holding would stop it
+		plain.say(sse())
+		if got := plain.heard(); got != "response-headers" {
+			t.Error(got)
+		}
+		plain.end()
+		observer := b.openGate()
+		m := sse()
+		m.ObservabilityMode = true
+		observer.say(m)
+		if got := observer.heard(); got != "" {
+			t.Errorf("answered %s in observability mode", got)
+		}
+		observer.end()
+		if b.server.presence.likely() {
+			t.Error("taken for a gate")
+		}
+	})
+}
+
+// While the gate holds a streamed answer's headers its request is still preempted, cleanly, from the main stream; after
+// the first token it is not.
+func TestPreemptedAtTheGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		b.seeGate()
+		b.controller.preempt = make(chan struct{})
+		main, id := b.granted()
+		g := b.openGate()
+		g.arrives(id, sse())
+		g.heard()
+		close(b.controller.preempt)
+		if got := main.heard(); got != "immediate 503 preempted" {
+			t.Errorf("main: %s", got)
+		}
+		if n := b.logged.has(`"preempted"`); n == 0 {
+			t.Error("no line in the log")
+		}
+		// A token that comes too late goes nowhere; then Envoy ends the gate's stream.
+		g.say(responseBodyOf("data: x\n\n", false))
+		g.say(responseBodyOf("data: y\n\n", false))
+		if got := g.heard(); got != "" {
+			t.Errorf("the gate let a preempted answer through: %s", got)
+		}
+		g.end()
+		main.settled(1)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		b.seeGate()
+		b.controller.preempt = make(chan struct{})
+		main, id := b.granted()
+		g := b.openGate()
+		g.arrives(id, sse())
+		g.say(responseBodyOf("data: x\n\n", false))
+		if got := g.heard(); got != "response-headers; response-body" {
+			t.Errorf("the gate: %s", got)
+		}
+		if b.controller.leases[0].tryPreempt() {
+			t.Error("preempted after its first token")
+		}
+		main.say(responseHeaders("200", false))
+		if got := main.heard(); got != "response-headers" {
+			t.Errorf("main: %s", got)
+		}
+		main.settled(1)
+	})
+}
+
+// The main stream is lost before its rejection was sent: the client gets it from the gate, not a wait.
+func TestPreemptionOfALostMainStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		b.seeGate()
+		b.controller.preempt = make(chan struct{})
+		main, id := b.granted()
+		g := b.openGate()
+		g.arrives(id, sse())
+		g.heard()
+		main.cancel()
+		<-main.done
+		close(b.controller.preempt)
+		begun := time.Now()
+		g.say(responseBodyOf("data: x\n\n", false))
+		<-g.done
+		if got := g.heard(); got != "immediate 503 preempted" || time.Since(begun) != lostPatience {
+			t.Errorf("%s after %v", got, time.Since(begun))
+		}
+	})
+}
+
+// Response headers are skipped on the main stream only for what can never be preempted, once the gate is a habit, and
+// never where they have something to carry. The status then comes by the gate.
+func TestHeadersAreSkippedOnceTheGateIsAHabit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		b.seeGate()
+		exchange := func(status string, pass ...string) (skipped bool) {
+			main := b.open("BUFFERED/NONE")
+			main.say(chat(append(pass, "x-gateway-model-name", "m")...))
+			answer := main.stream.take()[0]
+			skipped = strings.Contains(render(answer), "no-headers")
+			g := b.openGate()
+			g.arrives(tieOf(answer), responseHeaders(status, true))
+			<-g.done
+			if !skipped {
+				main.say(responseHeaders(status, true))
+			}
+			main.end()
+			return skipped
+		}
+		for i := range gateRun {
+			if exchange("200") {
+				t.Fatalf("skipped at exchange %d", i)
+			}
+		}
+		if !exchange("418") {
+			t.Error("not skipped")
+		}
+		last := b.controller.leases[len(b.controller.leases)-1]
+		if len(last.completed) != 1 || last.completed[0].Status != 418 {
+			t.Errorf("completed %+v, want the gate's status", last.completed)
+		}
+		if exchange("200", queueStateHeader, "1") {
+			t.Error("skipped, though the client wants the queue's state in them")
+		}
+		b.controller.preempt = make(chan struct{})
+		if exchange("200") {
+			t.Error("skipped of a request that can be preempted")
+		}
+		if got := b.counted("weir_extproc_upstream_responses_total"); got != gateRun+3 {
+			t.Errorf("%v answers counted, want %d", got, gateRun+3)
+		}
+	})
+}
+
+// A gate that is taken away is forgotten; the headers are not skipped from the first answer that it misses.
+func TestGateIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		b.seeGate()
+		for i := range gateRun {
+			main, id := b.granted()
+			if id == "" {
+				t.Fatalf("forgotten after %d", i)
+			}
+			main.say(responseHeaders("200", true))
+			main.heard()
+			main.end()
+		}
+		main, id := b.granted()
+		if id != "" {
+			t.Error("a name for nobody")
+		}
+		main.end()
+		if b.controller.outcomes != gateRun+1 {
+			t.Errorf("%d outcomes", b.controller.outcomes)
+		}
+	})
+}
+
+func TestPresence(t *testing.T) {
+	var p presence
+	if p.likely() || !p.appeared() || p.appeared() || !p.likely() || p.certain() {
+		t.Error("the first gate")
+	}
+	for range gateRun {
+		p.passed()
+	}
+	if !p.certain() {
+		t.Error("a habit")
+	}
+	for range 10 * gateRun {
+		p.passed()
+	}
+	p.missed()
+	if p.certain() || !p.likely() {
+		t.Error("one miss ends the habit")
+	}
+	for range gateRun - 2 {
+		p.missed()
+	}
+	if !p.likely() {
+		t.Error("too early")
+	}
+	p.missed()
+	if p.likely() {
+		t.Error("it is gone")
+	}
+}

@@ -1,0 +1,251 @@
+package extproc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+)
+
+// What can happen to a request after its destination was sent, in any order.
+const (
+	gateHeaders = iota // the answer's headers come to the gate
+	gateBody           // its first token
+	gateEnd            // the gate's stream ends: timed out, or cut
+	mainHeaders        // the headers come to the main stream
+	preempt            // a higher tier takes the lease, if it can still be taken
+	clientGone         // Envoy resets both streams
+	completion         // the answer has ended: both streams end
+	numEvents
+)
+
+var eventNames = [numEvents]string{"gateHeaders", "gateBody", "gateEnd", "mainHeaders", "preempt", "clientGone", "completion"}
+
+// proxy is what Envoy does with the two streams of one request, as far as it decides what can happen next.
+type proxy struct {
+	main, gate *conversation
+	id         string
+	lease      *fakeLease
+
+	gateSpoke, gateBodySent   bool // the gate's stream is open, a body message was sent on it
+	gateOpen, mainOpen        bool // the streams
+	passedGate                bool // the gate has answered the headers, or is gone
+	askedMain                 bool
+	over                      bool // the client or the answer is gone
+	preempted                 bool // the lease was taken
+	rejected, headersReleased bool // what the client saw
+}
+
+// possible says whether an event can happen now.
+func (p *proxy) possible(event int) bool {
+	if p.over || !p.mainOpen && event != gateEnd && event != gateHeaders {
+		return false
+	}
+	switch event {
+	case gateHeaders: // also of a rejection, which comes to the gate unless it has begun with the answer
+		return !p.gateSpoke && !p.askedMain
+	case gateBody:
+		return p.gateOpen && !p.gateBodySent
+	case gateEnd:
+		return p.gateOpen
+	case mainHeaders: // without a gate's stream too: it may be out of reach
+		return !p.askedMain && (!p.gateSpoke || p.passedGate)
+	}
+	return true
+}
+
+// do lets an event happen, and then whatever follows from it.
+func (p *proxy) do(t *testing.T, event int) {
+	switch event {
+	case gateHeaders:
+		p.gateSpoke, p.gateOpen = true, true
+		if p.rejected {
+			p.gate.arrives(p.id, responseHeaders("503", false, reasonHeader, "preempted"))
+		} else {
+			p.gate.arrives(p.id, sse())
+		}
+	case gateBody:
+		p.gateBodySent = true
+		p.gate.say(responseBodyOf("data: x\n\n", false))
+	case gateEnd:
+		p.gate.end()
+		p.gateOpen, p.passedGate = false, true
+	case mainHeaders:
+		p.askedMain = true
+		p.main.say(sse())
+	case preempt:
+		p.preempted = p.lease.tryPreempt() || p.preempted
+	case clientGone:
+		p.main.cancel()
+		p.gate.cancel()
+		p.mainOpen, p.gateOpen, p.over = false, false, true
+	case completion:
+		p.main.end()
+		p.gate.end()
+		p.mainOpen, p.gateOpen, p.over = false, false, true
+	}
+	p.look(t)
+}
+
+// look takes in what was answered.
+func (p *proxy) look(t *testing.T) {
+	for _, m := range p.main.stream.take() {
+		switch {
+		case p.rejected:
+			t.Errorf("the main stream says %s after its last message", render(m))
+		case isImmediate(m):
+			p.rejected = true
+			if p.headersReleased {
+				t.Error("an answer is cut")
+			}
+			p.mainOpen = false
+			if p.gateOpen { // Envoy ends it
+				p.gate.end()
+				p.gateOpen = false
+			}
+		case m.GetResponseHeaders() != nil:
+			p.headersReleased = true
+		}
+	}
+	for _, m := range p.gate.stream.take() {
+		if isImmediate(m) {
+			t.Errorf("the gate rejects what the main stream has to: %s", render(m))
+		}
+		if isHeaders(m) {
+			p.passedGate = true
+			if p.preempted && !p.rejected {
+				t.Error("the gate lets a preempted answer through")
+			}
+		}
+	}
+	if p.passedGate {
+		p.gateOpen = false // whoever answers the headers ends the stream
+	}
+}
+
+func isHeaders(m *extprocv3.ProcessingResponse) bool { return m.GetResponseHeaders() != nil }
+
+// permutations calls f with every order of n events.
+func permutations(n int, f func([]int)) {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	var permute func(int)
+	permute = func(k int) {
+		if k == n {
+			f(order)
+			return
+		}
+		for i := k; i < n; i++ {
+			order[k], order[i] = order[i], order[k]
+			permute(k + 1)
+			order[k], order[i] = order[i], order[k]
+		}
+	}
+	permute(0)
+}
+
+// TestEveryOrder: first byte and preemption never both win, a rejection is clean, and nothing is left, in every order
+// in which the events can happen.
+func TestEveryOrder(t *testing.T) {
+	seen := map[string]bool{}
+	outcomes := map[string]int{}
+	permutations(numEvents, func(order []int) {
+		var names []string
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, nil)
+			b.seeGate()
+			b.controller.preempt = make(chan struct{})
+			p := &proxy{gate: b.openGate(), mainOpen: true}
+			p.main, p.id = b.granted()
+			p.lease = b.controller.leases[0]
+			// What comes first in the order and can happen, happens next: so every order that is possible comes to pass.
+			for left := slices.Clone(order); ; {
+				i := slices.IndexFunc(left, p.possible)
+				if i < 0 {
+					break
+				}
+				event := left[i]
+				left = slices.Delete(left, i, i+1)
+				names = append(names, eventNames[event])
+				p.do(t, event)
+			}
+			p.main.end()
+			p.gate.end()
+			p.look(t)
+			if p.preempted && p.headersReleased {
+				t.Error("both have won")
+			}
+			if b.server.ties.len() != 0 || b.counted("weir_gate_streams") != 0 || b.server.Streams() != 0 {
+				t.Errorf("left: %d ties, %d gate streams, %d streams", b.server.ties.len(), b.counted("weir_gate_streams"), b.server.Streams())
+			}
+			if len(p.lease.completed) != 1 || b.controller.outcomes != 1 {
+				t.Errorf("settled %d times, %d outcomes", len(p.lease.completed), b.controller.outcomes)
+			}
+			switch {
+			case p.rejected:
+				outcomes["rejected"]++
+			case p.headersReleased:
+				outcomes["answered"]++
+			default:
+				outcomes["neither"]++
+			}
+		})
+		if t.Failed() {
+			t.Fatalf("in the order %s", strings.Join(names, ", "))
+		}
+		seen[fmt.Sprint(names)] = true
+	})
+	// All: without a preemption 7 ways to go before the end, each of 2 kinds; too late for it in 5, again of 2; and 3 in
+	// which it wins.
+	if want := 7*2 + 5*2 + 3; len(seen) != want {
+		t.Errorf("%d different orders, want %d; the outcomes were %v", len(seen), want, outcomes)
+	}
+}
+
+// TestFirstTokenRacesPreemption: the same two, really at once, by three goroutines that ask the lease.
+func TestFirstTokenRacesPreemption(t *testing.T) {
+	wins := [2]int{}
+	for range 300 {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, nil)
+			b.seeGate()
+			b.controller.preempt = make(chan struct{})
+			main, id := b.granted()
+			g := b.openGate()
+			g.arrives(id, sse())
+			synctest.Wait()
+			taken := make(chan bool)
+			lease := b.controller.leases[0]
+			go func() {
+				time.Sleep(time.Nanosecond)
+				taken <- lease.tryPreempt()
+			}()
+			go func() {
+				time.Sleep(time.Nanosecond)
+				g.say(responseBodyOf("data: x\n\n", false))
+			}()
+			preempted := <-taken
+			atGate, atMain := g.heard(), main.heard()
+			if preempted {
+				wins[0]++
+				if atGate != "" || atMain != "immediate 503 preempted" {
+					t.Errorf("preempted, and the gate says %q, the main stream %q", atGate, atMain)
+				}
+				g.end()
+			} else {
+				wins[1]++
+				if atGate != "response-headers; response-body" || atMain != "" {
+					t.Errorf("not preempted, and the gate says %q, the main stream %q", atGate, atMain)
+				}
+			}
+			main.settled(1)
+		})
+	}
+	t.Logf("preemption won %d times, the first token %d times", wins[0], wins[1])
+}

@@ -1,0 +1,47 @@
+package extproc
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+)
+
+// A client that asks for the queue's state gets it with its answer, and nobody else does; the question does not reach
+// the model server.
+func TestQueueState(t *testing.T) {
+	for value, asked := range map[string]bool{"1": true, "true": true, "0": false, "": false, "yes": false} {
+		inBubble(t, "NONE/NONE", nil, func(c *conversation) {
+			c.controller.waiting, c.controller.queued = 7, 1234567*time.Microsecond
+			c.say(chat(queueStateHeader, value))
+			if got := c.heard(); got != "headers "+dest+" -x-weir-queue-state "+meta {
+				t.Errorf("%q: %s", value, got)
+			}
+			c.say(responseHeaders("200", false))
+			want := "response-headers"
+			if asked {
+				want += " +x-weir-queued-ms=1234 +x-weir-queue-length=7"
+			}
+			if got := c.heard(); got != want {
+				t.Errorf("%q: got %s, want %s", value, got, want)
+			}
+		})
+	}
+}
+
+func TestQueueStateOfARejection(t *testing.T) {
+	inBubble(t, "NONE/NONE", nil, func(c *conversation) {
+		c.controller.waiting, c.controller.hold = 3, true
+		c.say(chat(queueStateHeader, "1"))
+		c.heard()
+		time.Sleep(2 * time.Second)
+		c.controller.grant <- flowcontrol.ErrExpiredTTL
+		headers := map[string]string{}
+		for _, h := range c.stream.take()[0].GetImmediateResponse().GetHeaders().GetSetHeaders() {
+			headers[h.GetHeader().GetKey()] = headerValue(h.GetHeader())
+		}
+		if headers[queuedHeader] != "2000" || headers[queueLengthHeader] != "3" || headers["retry-after"] != "2" {
+			t.Errorf("%v", headers)
+		}
+	})
+}
