@@ -43,7 +43,7 @@ func TestDemo(t *testing.T) {
 	if url == nil {
 		t.Fatalf("no line to try:\n%s", text)
 	}
-	answer, err := http.Post(url[1], "application/json", strings.NewReader(strings.Replace(demoBody, "true", "false", 1)))
+	answer, err := http.Post(url[1], "application/json", strings.NewReader(strings.Replace(string(demoBodies[0]), "true", "false", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
@@ -37,9 +38,18 @@ fairRequestQueue: { totalCapacity: %d, flowCapacity: %d }
 requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[4]d, upperBoundPerBackend: %[4]d }
 `, fairnessHeader, 8*noisyWorkers, 2*noisyWorkers, demoSlots)
 
-// demoBody is what both tenants ask for. ignore_eos gives all answers the same length, so that only waiting differs.
-const demoBody = `{"model":"` + demoModel + `","stream":true,"max_tokens":32,"ignore_eos":true,"messages":[` +
-	`{"role":"user","content":"What is a weir? Answer in one sentence, as if to a child of eight years."}]}`
+// demoBodies is what both tenants ask for, in turn: answers of 8 to 56 tokens, 32 on average, in no order. ignore_eos
+// makes them that long. Were they all alike, whole batches would begin and end together, as no real traffic does.
+var demoBodies = func() [][]byte {
+	const shortest, longest = 8, 56
+	bodies := make([][]byte, longest-shortest+1)
+	for i, n := range rand.New(rand.NewPCG(1, 0)).Perm(len(bodies)) {
+		bodies[i] = fmt.Appendf(nil, `{"model":"%s","stream":true,"max_tokens":%d,"ignore_eos":true,"messages":[`+
+			`{"role":"user","content":"What is a weir? Answer in one sentence, as if to a child of eight years."}]}`,
+			demoModel, shortest+n)
+	}
+	return bodies
+}()
 
 const demoModel = "tiny"
 
@@ -105,7 +115,7 @@ func demoRequest(tenant string) loadgen.Template {
 	return loadgen.Template{
 		Path:   "/v1/chat/completions",
 		Header: http.Header{fairnessHeader: {tenant}, "Content-Type": {"application/json"}},
-		Body:   loadgen.FixedBody(demoBody),
+		Body:   func(i int) []byte { return demoBodies[i%len(demoBodies)] },
 		Stream: true,
 	}
 }
