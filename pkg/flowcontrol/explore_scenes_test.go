@@ -11,7 +11,7 @@ func scenes() []*scene {
 	six := kinds(3, "a", "b")
 	return []*scene{
 		{
-			name: "reservations", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
+			name: "reservations", depth: 6, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
 			config: func(c *Config) { threeTiers(c, 100_000); c.Tiers[0].ReservedFloor = 1 },
 		},
 		{
@@ -29,7 +29,7 @@ func scenes() []*scene {
 			},
 		},
 		{
-			name: "caps", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
+			name: "caps", depth: 6, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
 			config: func(c *Config) { threeTiers(c, 100_000); c.MaxInFlightPerFlow = 1 },
 		},
 		{
@@ -55,7 +55,7 @@ func scenes() []*scene {
 			limit:  1,
 		},
 		{
-			name: "displacement", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 1,
+			name: "displacement", depth: 6, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 1,
 			config: func(c *Config) {
 				threeTiers(c, 100_000)
 				c.Queue.GuaranteedTop, c.Queue.TotalCapacity, c.Queue.FlowCapacity = true, 3, 2
