@@ -1,0 +1,197 @@
+package integration
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// sharedQueue is a queue of so many places that all flows share, in front of so many slots. The class header names the
+// tier, x-tenant the flow; the noisy one may fill the whole queue.
+func sharedQueue(slots, places int, more string) string {
+	return fmt.Sprintf(`
+fairRequestQueue: { capacityMode: shared, totalCapacity: %[2]d, queueTTL: 10m, %[3]s }
+requestQueueController: { enqueueAll: true, watermarkPerBackend: %[1]d, lowerBoundPerBackend: %[1]d, upperBoundPerBackend: %[1]d }
+criticality: { header: x-class }
+flows: { key: ["header:x-tenant"], capacities: { noisy: %[2]d } }
+`, slots, places, more)
+}
+
+// ofTier is a request of a tenant in a tier.
+func ofTier(tenant, tier string) ask {
+	return ask{header: []string{"x-tenant", tenant, "x-class", tier}}
+}
+
+// fill makes so many requests wait, one after the other, so that the last of them is the newest.
+func (s *scene) fill(n int, a ask) []*pending {
+	s.t.Helper()
+	before := s.epp.value("weir_queue_length")
+	var waiting []*pending
+	for i := range n {
+		waiting = append(waiting, s.begin(a))
+		s.epp.waitFor(before+float64(i+1), "weir_queue_length")
+	}
+	return waiting
+}
+
+// wantDisplaced checks that the requests were told so, each with an answer of its own, while everybody else waits on.
+func wantDisplaced(t *testing.T, displaced ...*pending) {
+	t.Helper()
+	for _, p := range displaced {
+		wantRejection(t, p.wait(), rejection{status: 503, reason: "displaced"})
+	}
+}
+
+// The queue is full of one tenant's sheddable work. A critical request of another gets in: the newest of the sheddable
+// ones leaves for it and is told at once, with a moment to come back; the others stay. The noisy
+// tenant's own next one gets in for nobody.
+func TestCriticalDisplacesSheddable(t *testing.T) {
+	for _, top := range []string{"guaranteed", "fair"} {
+		t.Run(top, func(t *testing.T) {
+			const places = 20
+			v := newValve()
+			s := start(t, setup{models: v.one(), config: sharedQueue(1, places, "flowCapacity: 20, topTier: "+top)})
+			s.begin(ofTier("noisy", "sheddable"))
+			s.epp.waitFor(1, "weir_stock_level")
+			waiting := s.fill(places, ofTier("noisy", "sheddable"))
+
+			first := s.begin(ofTier("quiet", "critical"))
+			wantDisplaced(t, waiting[places-1])
+			second := s.begin(ofTier("quiet", "critical"))
+			wantDisplaced(t, waiting[places-2])
+			s.epp.waitFor(2, "weir_tier_queue_length", "tier", "critical")
+			s.epp.waitFor(places-2, "weir_tier_queue_length", "tier", "sheddable")
+			wantRejection(t, s.send(ofTier("noisy", "sheddable")), rejection{status: 503, reason: "queue-full"})
+			for i, p := range waiting[:places-2] {
+				if p.over() {
+					t.Errorf("the waiter at place %d has ended: %+v", i, p.answer)
+				}
+			}
+			s.accessLog(" 503 - displaced ")
+
+			v.open()
+			wantServed(t, "critical", first.wait())
+			wantServed(t, "critical", second.wait())
+			for _, p := range waiting[:places-2] {
+				wantServed(t, "one that was not displaced", p.wait())
+			}
+			s.epp.settled()
+			if n := s.epp.value("weir_displaced_total", "tier", "sheddable"); n != 2 {
+				t.Errorf("%v displaced, want 2", n)
+			}
+			if got := s.epp.outcomes(); got["displaced"] != 2 || got["queue-full"] != 1 || got["dispatched"] != places+1 || len(got) != 3 {
+				t.Errorf("outcomes are %v, want 2 displaced, 1 queue-full, %d dispatched", got, places+1)
+			}
+			if order := tenants(s.models[0]); order[1] != "quiet" || order[2] != "quiet" {
+				t.Errorf("served %v: the critical ones go first", order)
+			}
+		})
+	}
+}
+
+// A flood of the same tier keeps the queue full. A quiet tenant that never has more waiting than its fair share of the
+// queue does not feel it: of 1,000 requests none is rejected, none displaced.
+func TestQuietTenantIsNeverDisplaced(t *testing.T) {
+	const slots, places, quiet, flooders = 4, 40, 20, 64
+	s := start(t, setup{models: []modelsim.Config{modelsim.Fixed(slots, time.Millisecond)}, config: sharedQueue(slots, places, "flowCapacity: 40, topTier: fair")})
+
+	// The flood comes again at once, whatever it is told.
+	var flood sync.WaitGroup
+	var over atomic.Bool
+	var served, displaced, full atomic.Int64
+	for range flooders {
+		flood.Go(func() {
+			for !over.Load() {
+				switch got := s.send(ofTier("noisy", "sheddable")); {
+				case got.status == 200:
+					served.Add(1)
+				case got.reason() == "displaced":
+					displaced.Add(1)
+				case got.reason() == "flow-full": // its capacity is the queue's
+					full.Add(1)
+					time.Sleep(10 * time.Millisecond) // or the flood would be a test of the machine
+				case got.reason() == "queue-full":
+					full.Add(1)
+					time.Sleep(10 * time.Millisecond)
+				default:
+					t.Errorf("the flood: got %d %q %v", got.status, got.reason(), got.err)
+				}
+			}
+		})
+	}
+	s.epp.waitFor(places, "weir_queue_length")
+
+	var calm sync.WaitGroup
+	requests := make(chan int)
+	for range quiet { // so many at once, and never more
+		calm.Go(func() {
+			for i := range requests {
+				wantServed(t, fmt.Sprintf("quiet request %d", i), s.send(ofTier("quiet", "sheddable")))
+			}
+		})
+	}
+	for i := range 1000 {
+		requests <- i
+	}
+	close(requests)
+	calm.Wait()
+	over.Store(true)
+	flood.Wait()
+	s.epp.settled()
+
+	if displaced.Load() < 20 || full.Load() < 20 {
+		t.Errorf("the flood had %d displaced and %d turned away: it did not keep the queue full", displaced.Load(), full.Load())
+	}
+	got := s.epp.outcomes()
+	if got["dispatched"] != 1000+int(served.Load()) || got["displaced"] != int(displaced.Load()) || got["queue-full"]+got["flow-full"] != int(full.Load()) {
+		t.Errorf("outcomes are %v; the clients saw %d served, %d displaced, %d full",
+			got, 1000+served.Load(), displaced.Load(), full.Load())
+	}
+}
+
+// The guaranteed top tier (parity C4, C7): each of its flows may queue its flowCapacity, whoever has filled the queue,
+// until their capacities together are beyond the whole; only then a flow more is turned away. Nobody displaces it.
+func TestGuaranteedTierIsNeverDisplaced(t *testing.T) {
+	const places, each = 10, 3 // three critical flows fit, a fourth does not
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: sharedQueue(1, places, "flowCapacity: 3, topTier: guaranteed")})
+	s.begin(ofTier("noisy", "sheddable"))
+	s.epp.waitFor(1, "weir_stock_level")
+	sheddable := s.fill(places, ofTier("noisy", "sheddable"))
+
+	var critical []*pending
+	for _, tenant := range []string{"a", "b", "c"} {
+		for range each {
+			critical = append(critical, s.begin(ofTier(tenant, "critical")))
+			s.epp.waitFor(float64(len(critical)), "weir_tier_queue_length", "tier", "critical")
+		}
+		wantRejection(t, s.send(ofTier(tenant, "critical")), rejection{status: 503, reason: "flow-full"})
+	}
+	wantDisplaced(t, sheddable[1:]...) // nine of ten, all but the oldest
+	wantRejection(t, s.send(ofTier("d", "critical")), rejection{status: 503, reason: "queue-full"})
+	if n := s.epp.value("weir_queue_push_errors_total", "error_type", "ErrTooManyFlows"); n != 1 {
+		t.Errorf("%v flows too many, want 1", n)
+	}
+	// The queue is full, nine of ten places critical. Who comes below gets what is not theirs, and no more.
+	s.begin(ofTier("e", "default"))
+	wantDisplaced(t, sheddable[0])
+	wantRejection(t, s.send(ofTier("f", "sheddable")), rejection{status: 503, reason: "queue-full"})
+	wantRejection(t, s.send(ofTier("e", "default")), rejection{status: 503, reason: "queue-full"})
+	s.epp.waitFor(places-1, "weir_tier_queue_length", "tier", "critical")
+	if n := s.epp.value("weir_displaced_total", "tier", "critical"); n != 0 {
+		t.Errorf("%v critical ones were displaced", n)
+	}
+
+	v.open()
+	for _, p := range critical {
+		wantServed(t, "a critical request", p.wait())
+	}
+	s.epp.settled()
+	if n := s.epp.value("weir_displaced_total", "tier", "sheddable"); n != places {
+		t.Errorf("%v sheddable ones were displaced, want all %d", n, places)
+	}
+}
