@@ -1,0 +1,238 @@
+package integration
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// strictTiers are SMG's four, highest first: the first floods, the others are starved after the threshold. One model
+// server has so many slots, and the class header names the tier.
+func strictTiers(slots int, threshold time.Duration, canPreempt bool) string {
+	text := fmt.Sprintf(`
+fairRequestQueue: { capacityMode: shared, topTier: fair, promotionBudget: 0.1, queueTTL: 10m }
+requestQueueController: { enqueueAll: true, watermarkPerBackend: %d, lowerBoundPerBackend: %[1]d, upperBoundPerBackend: %[1]d }
+criticality: { header: x-class }
+flows: { key: ["header:x-tenant"] }
+tiers:
+- { name: system, minPriority: 1, canPreempt: %v }
+`, slots, canPreempt)
+	for _, name := range []string{"interactive", "default", "bulk"} {
+		text += fmt.Sprintf("- { name: %s, starvationThreshold: %s }\n", name, threshold)
+	}
+	return text
+}
+
+// inTier is a request of a tier; its tenant, which the model server's records show, is called like the tier.
+func inTier(tier string) ask { return ofTier(tier, tier) }
+
+// flood keeps so many requests under way, each sent when the last one was answered, until the returned function is
+// called. Every one of them has to be served.
+func (s *scene) flood(workers int, a ask) (stop func()) {
+	var all sync.WaitGroup
+	var over atomic.Bool
+	for range workers {
+		all.Go(func() {
+			for !over.Load() {
+				wantServed(s.t, "the flood", s.send(a))
+			}
+		})
+	}
+	return func() { over.Store(true); all.Wait() }
+}
+
+// starvedByAFlood lets so many dispatches through while `system` floods four slots and the three tiers below have old
+// waiters. It returns the tiers in the order of the dispatches, the starved requests, and what ends the scene.
+func starvedByAFlood(t *testing.T, canPreempt bool, dispatches, waiters int) (s *scene, order []string, starved []*pending, end func()) {
+	t.Helper()
+	const slots, workers = 4, 48
+	v := newValve()
+	s = start(t, setup{models: []modelsim.Config{v.on(recorded(slots))}, config: strictTiers(slots, time.Second, canPreempt)})
+	for range slots { // the slots are taken before anybody waits
+		starved = append(starved, s.begin(inTier("system")))
+	}
+	s.epp.waitFor(slots, "weir_stock_level")
+	for _, tier := range []string{"interactive", "default", "bulk"} {
+		for range waiters {
+			starved = append(starved, s.begin(inTier(tier)))
+		}
+		s.epp.waitFor(float64(waiters), "weir_tier_queue_length", "tier", tier)
+	}
+	stop := s.flood(workers, inTier("system"))
+	s.epp.waitFor(workers, "weir_tier_queue_length", "tier", "system")
+	time.Sleep(1100 * time.Millisecond) // all that wait are beyond their threshold now: age is what is tested
+
+	v.pass(dispatches)
+	eventually(t, "the last dispatch is at the model server", func() error {
+		if n := len(s.models[0].Records()); n != slots+dispatches {
+			return fmt.Errorf("%d of %d", n-slots, dispatches)
+		}
+		return nil
+	})
+	return s, tenants(s.models[0])[slots:], starved, func() {
+		var flood sync.WaitGroup
+		flood.Go(stop)
+		v.open()
+		flood.Wait()
+		s.epp.settled()
+	}
+}
+
+// promoted are the tiers that were dispatched past the flood, whose queue is never empty.
+func promoted(order []string) []string {
+	return slices.DeleteFunc(slices.Clone(order), func(tier string) bool { return tier == "system" })
+}
+
+// A flood of the highest tier leaves a tenth of the dispatches to those it starves, no more and no less, and they take
+// turns: at first the lowest, since nobody had a turn yet.
+func TestStarvedTiersShareThePromotionBudget(t *testing.T) {
+	s, order, _, end := starvedByAFlood(t, false, 1000, 40)
+	defer end()
+	turns := promoted(order)
+	if n := len(turns); n < 98 || n > 102 {
+		t.Errorf("%d promotions in 1,000 dispatches, want 100 ± 2", n)
+	}
+	for i, tier := range turns {
+		if want := []string{"bulk", "default", "interactive"}[i%3]; tier != want {
+			t.Fatalf("promotion %d is of %s, want %s: %v", i, tier, want, turns)
+		}
+	}
+	for _, tier := range []string{"interactive", "default", "bulk"} {
+		want := 0
+		for _, turn := range turns {
+			if turn == tier {
+				want++
+			}
+		}
+		if n := s.epp.value("weir_starvation_promotions_total", "tier", tier); n != float64(want) {
+			t.Errorf("%v promotions of %s are counted, the model server got %d", n, tier, want)
+		}
+	}
+}
+
+// The same where the flood may preempt: a request that was promoted keeps its slot to the end. One that came in before
+// the flood, in order, does not: preemption is at work.
+func TestPromotedRequestsAreNotPreempted(t *testing.T) {
+	s, order, starved, end := starvedByAFlood(t, true, 200, 10)
+	if n := len(promoted(order)); n < 18 || n > 22 {
+		t.Errorf("%d promotions in 200 dispatches, want 20 ± 2", n)
+	}
+	if n := s.epp.value("weir_preempted_total"); n != 0 {
+		t.Errorf("%v preempted: none of those in flight could be a victim", n)
+	}
+	end()
+	for _, p := range starved {
+		wantServed(t, "a starved request", p.wait())
+	}
+
+	victim := s.models[0]
+	victim.Inject(1, modelsim.Quirk{HeaderDelay: time.Hour})
+	low := s.begin(inTier("bulk")) // in order: nobody waits
+	s.epp.waitFor(1, "weir_tier_inflight", "tier", "bulk")
+	victim.Inject(4, modelsim.Quirk{HeaderDelay: time.Second})
+	for range 4 {
+		s.begin(inTier("system"))
+	}
+	if got := low.wait(); got.status != http.StatusServiceUnavailable || got.reason() != "preempted" {
+		t.Errorf("a request that was not promoted got %d %q %v, want 503 preempted", got.status, got.reason(), got.err)
+	}
+	s.epp.settled()
+}
+
+// Promotion is bounded in slots too, not only in dispatches: bulk requests that run a hundred times as long as the
+// flood's never hold more than the budget's share, or one.
+func TestLongPromotedLeasesKeepToTheirShare(t *testing.T) {
+	for slots, most := range map[int]int{4: 1, 20: 2} {
+		t.Run(fmt.Sprintf("%d slots", slots), func(t *testing.T) {
+			cfg := modelsim.Fixed(slots, 4*time.Millisecond)
+			cfg.Records, cfg.TagHeader = 1, "x-tenant"
+			cfg.Quirk = modelsim.Quirk{
+				Match:       func(r *http.Request) bool { return r.Header.Get("x-tenant") == "bulk" },
+				HeaderDelay: 400 * time.Millisecond,
+			}
+			s := start(t, setup{models: []modelsim.Config{cfg}, config: strictTiers(slots, 20*time.Millisecond, false)})
+			stop := s.flood(slots+40, inTier("system"))
+			s.epp.waitFor(float64(slots), "weir_stock_level")
+			var bulk []*pending
+			for range 4 * most {
+				bulk = append(bulk, s.begin(inTier("bulk")))
+			}
+			held := 0.0
+			for ended := 0; ended < len(bulk); {
+				held = max(held, s.epp.value("weir_tier_inflight", "tier", "bulk"))
+				for ended < len(bulk) && bulk[ended].over() {
+					ended++
+				}
+				if s.epp.value("weir_tier_queue_length", "tier", "system") == 0 {
+					t.Fatal("the flood's queue is empty: bulk may go in order")
+				}
+			}
+			if held != float64(most) {
+				t.Errorf("bulk held up to %v of %d slots, want %d", held, slots, most)
+			}
+			for _, p := range bulk {
+				wantServed(t, "a bulk request", p.wait())
+			}
+			if n := s.epp.value("weir_starvation_promotions_total", "tier", "bulk"); n != float64(len(bulk)) {
+				t.Errorf("%v of %d were promoted", n, len(bulk))
+			}
+			stop()
+			s.epp.settled()
+		})
+	}
+}
+
+// over says whether the request has ended.
+func (p *pending) over() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Tiers that share by weight instead of by rank: under a permanent backlog each gets its part of the grants.
+func TestWeightedTiers(t *testing.T) {
+	const grants, workers = 1000, 24
+	shares := map[string]float64{"critical": 0.7, "default": 0.2, "sheddable": 0.1}
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: `
+fairRequestQueue: { capacityMode: shared, tierMode: weighted, queueTTL: 10m }
+requestQueueController: { enqueueAll: true, watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }
+criticality: { header: x-class }
+flows: { key: ["header:x-tenant"] }
+tiers: [ { name: critical, weight: 70 }, { name: default, weight: 20 }, { name: sheddable, weight: 10 } ]
+`})
+	s.begin(inTier("default"))
+	s.epp.waitFor(1, "weir_stock_level")
+	var stops []func()
+	for tier := range shares {
+		stops = append(stops, s.flood(workers, inTier(tier)))
+		s.epp.waitFor(workers, "weir_tier_queue_length", "tier", tier)
+	}
+	v.pass(1 + grants)
+	served := map[string]int{}
+	for _, tier := range tenants(s.models[0])[1 : 1+grants] {
+		served[tier]++
+	}
+	for tier, share := range shares {
+		if got := float64(served[tier]) / grants; math.Abs(got-share) > 0.02 {
+			t.Errorf("%s got %v of the grants, want %v ± 0.02", tier, got, share)
+		}
+	}
+	var all sync.WaitGroup
+	for _, stop := range stops {
+		all.Go(stop)
+	}
+	v.open()
+	all.Wait()
+	s.epp.settled()
+}
