@@ -1,0 +1,214 @@
+package integration
+
+import (
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+)
+
+// gateFilter is the name of the gate's filter in the shipped file.
+const gateFilter = "weir.first_token"
+
+// parked is a model server of event streams: it sends the headers and what comes before the first token at once, and the
+// rest when the test says so.
+type parked struct {
+	before  string
+	began   chan struct{}
+	release chan struct{}
+	gone    chan struct{} // a client left while its answer was parked
+}
+
+func newParked(before string) *parked {
+	return &parked{before: before, began: make(chan struct{}, 64), release: make(chan struct{}, 64), gone: make(chan struct{}, 64)}
+}
+
+const parkedRest = "data: first\n\ndata: second\n\n"
+
+func (p *parked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	w.Header().Set("content-type", "text/event-stream")
+	_, _ = io.WriteString(w, p.before)
+	_ = http.NewResponseController(w).Flush()
+	p.began <- struct{}{}
+	select {
+	case <-p.release:
+		_, _ = io.WriteString(w, parkedRest)
+	case <-r.Context().Done():
+		p.gone <- struct{}{}
+	}
+}
+
+// next waits for one more answer to be parked, at the gate too if it has to be seen there.
+func (s *scene) next(p *parked, atGate float64) {
+	s.t.Helper()
+	select {
+	case <-p.began:
+	case <-time.After(patience):
+		s.t.Fatal("the request does not come to the model server")
+	}
+	s.epp.waitFor(atGate, "weir_gate_streams")
+}
+
+// known shows the gate to Weir, by one answer.
+func (s *scene) known(p *parked) {
+	s.t.Helper()
+	first := s.begin(as("default", "a"))
+	s.next(p, 0)
+	p.release <- struct{}{}
+	wantServed(s.t, "the first", first.wait())
+	s.epp.settled()
+}
+
+// wantHeld fails the test if a request has an answer.
+func (s *scene) wantHeld(p *pending) {
+	s.t.Helper()
+	select {
+	case <-p.done:
+		s.t.Fatalf("answered while it should be held: %d %v %q", p.answer.status, p.answer.err, p.answer.body)
+	case <-time.After(100 * time.Millisecond):
+	}
+}
+
+// What comes before the first token does not end preemption: comments, and the events that /v1/responses begins with. It
+// comes through whole when the token does. So it is on every path, also one that only this server knows.
+func TestGateWaitsForTheToken(t *testing.T) {
+	const early = "event: response.created\ndata: {}\n\nevent: response.in_progress\ndata: {}\n\n"
+	for path, prelude := range map[string]string{
+		"/v1/chat/completions": ": waiting\n\n: waiting\n\n",
+		"/v1/embeddings":       "",
+		"/v1/responses":        ": waiting\n\n" + early,
+		"/v1/messages":         "",
+	} {
+		t.Run(path, func(t *testing.T) {
+			p := newParked(prelude)
+			s := before(t, p, setup{envoys: []string{"gate"}, config: smgOneSlot})
+			s.known(p)
+			bulk := as("bulk", "a")
+			bulk.path, bulk.body = path, `{"model":"tiny","input":"x","messages":[],"stream":true}`
+
+			served := s.begin(bulk)
+			s.next(p, 1)
+			s.wantHeld(served)
+			p.release <- struct{}{}
+			got := served.wait()
+			wantServed(t, "the one that was not preempted", got)
+			if got.body != prelude+parkedRest {
+				t.Errorf("the answer is %q", got.body)
+			}
+
+			victim := s.begin(bulk)
+			s.next(p, 1)
+			preemptor := as("interactive", "vip")
+			preemptor.path, preemptor.body = bulk.path, bulk.body
+			urgent := s.begin(preemptor)
+			wantPreempted(t, path, path, victim.wait())
+			<-p.gone
+			s.next(p, 1)
+			p.release <- struct{}{}
+			wantServed(t, "the preemptor", urgent.wait())
+			s.epp.settled()
+			s.epp.waitFor(0, "weir_gate_streams")
+			s.epp.waitFor(0, "weir_extproc_streams")
+			if n := s.epp.value("weir_gate_unknown_total"); n != 0 {
+				t.Errorf("%v unknown", n)
+			}
+		})
+	}
+}
+
+// headers begins a request and tells of the answer when its headers are there; nil: there was none.
+func (s *scene) headers(a ask) <-chan *http.Response {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.envoy().URL()+"/v1/chat/completions", strings.NewReader(longStream))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header.Set("content-type", "application/json")
+	for i := 0; i+1 < len(a.header); i += 2 {
+		request.Header.Set(a.header[i], a.header[i+1])
+	}
+	came := make(chan *http.Response, 1)
+	go func() {
+		response, err := client.Do(request)
+		if err != nil {
+			s.t.Error(err)
+		}
+		came <- response
+	}()
+	return came
+}
+
+// wantWhole reads the answer to its end.
+func wantWhole(t *testing.T, response *http.Response, want string) {
+	t.Helper()
+	if response == nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("the answer is %v", response)
+	}
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err != nil || string(body) != want {
+		t.Errorf("the body is %q, %v, want %q", body, err, want)
+	}
+}
+
+// Weir is killed while its gate holds: the headers flow on, and the answer is whole.
+func TestWeirDiesWhileTheGateHolds(t *testing.T) {
+	p := newParked("")
+	s := before(t, p, setup{envoys: []string{"gate"}, config: smgOneSlot})
+	s.known(p)
+	came := s.headers(as("bulk", "a"))
+	s.next(p, 1)
+	select {
+	case <-came:
+		t.Fatal("the headers were not held")
+	case <-time.After(100 * time.Millisecond):
+	}
+	_ = s.epp.cmd.Process.Kill()
+	response := <-came
+	p.release <- struct{}{}
+	wantWhole(t, response, parkedRest)
+}
+
+// A token that comes after the gate's timeout, or a gate that nobody serves: the headers go on as if there were no gate,
+// the answers are whole, and then nobody is preempted any more.
+func TestGateThatFailsChangesNothing(t *testing.T) {
+	for name, edit := range map[string]func(envoyrun.Bootstrap) error{
+		"too slow": func(b envoyrun.Bootstrap) error {
+			b.Filter(gateFilter)["message_timeout"] = "0.1s"
+			return nil
+		},
+		"dead": func(b envoyrun.Bootstrap) error {
+			nobody := maps.Clone(b.Cluster("weir"))
+			nobody["name"] = "nobody"
+			nobody["load_assignment"] = map[string]any{"cluster_name": "nobody", "endpoints": []any{}}
+			resources := b["static_resources"].(map[string]any)
+			resources["clusters"] = append(resources["clusters"].([]any), nobody)
+			b.Filter(gateFilter)["grpc_service"].(map[string]any)["envoy_grpc"] = map[string]any{"cluster_name": "nobody"}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newParked(": waiting\n\n")
+			s := before(t, p, setup{envoys: []string{"gate"}, config: smgOneSlot, edit: edit})
+			s.known(p)
+			s.known(p)
+			response := <-s.headers(as("bulk", "a"))
+			<-p.began
+			// The headers are out: it is too late to preempt.
+			urgent := s.begin(as("interactive", "vip"))
+			s.epp.waitFor(1, "weir_tier_queue_length", "tier", "interactive")
+			s.wantHeld(urgent)
+			p.release <- struct{}{}
+			wantWhole(t, response, p.before+parkedRest)
+			<-p.began
+			p.release <- struct{}{}
+			wantServed(t, "the one that waited", urgent.wait())
+			s.epp.settled()
+			s.epp.waitFor(0, "weir_extproc_streams")
+		})
+	}
+}
