@@ -1,0 +1,246 @@
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// configFile is a configuration that the test changes while Weir runs with it.
+type configFile struct {
+	t    *testing.T
+	path string
+}
+
+const configHead = "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n"
+
+func newConfigFile(t *testing.T, text string) configFile {
+	f := configFile{t: t, path: filepath.Join(t.TempDir(), "weir.yaml")}
+	f.write(text)
+	return f
+}
+
+// write replaces the file by an atomic rename.
+func (f configFile) write(text string) {
+	f.t.Helper()
+	if err := os.WriteFile(f.path+".new", []byte(configHead+text), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.Rename(f.path+".new", f.path); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// reloaded waits until so many changes were applied and so many refused, and looks that the gauge agrees with the last.
+func (e *epp) reloaded(applied, refused int, valid float64) {
+	e.t.Helper()
+	e.waitFor(float64(applied), "weir_config_reloads_total", "result", "applied")
+	e.waitFor(float64(refused), "weir_config_reloads_total", "result", "refused")
+	if got := e.value("weir_config_valid"); got != valid {
+		e.t.Errorf("weir_config_valid is %v, want %v", got, valid)
+	}
+}
+
+// The part of the configuration that stays, and what takes its turn: weights, tiers, limits and bounds, so chosen that
+// every way to be turned away occurs. A tier is taken away and comes back.
+const reloadedBase = `
+criticality: { header: x-class }
+flows: { key: ["header:x-tenant"], weights: { a: %d } }
+`
+
+var reloadedTurns = []string{`
+fairRequestQueue: { capacityMode: shared, totalCapacity: 100, flowCapacity: 100 }
+requestQueueController: { enqueueAll: true, watermarkPerBackend: 4, lowerBoundPerBackend: 4, upperBoundPerBackend: 4 }
+`, `
+fairRequestQueue: { capacityMode: shared, totalCapacity: 12, flowCapacity: 4, topTier: fair }
+requestQueueController: { enqueueAll: true, watermarkPerBackend: 2, lowerBoundPerBackend: 1, upperBoundPerBackend: 3, maxInFlightPerFlow: 2 }
+tiers: [ { name: critical, canPreempt: true }, { name: sheddable, queueSize: 2 } ]
+`, `
+fairRequestQueue: { capacityMode: shared, totalCapacity: 100, flowCapacity: 10, queueTTL: 20ms }
+requestQueueController: { enqueueAll: true, watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }
+tiers: [ { name: critical, minPriority: 1, reservedFloor: 1 }, { name: other, minPriority: 0, starvationThreshold: 5ms } ]
+limits: { maxBodyBytes: 4096 }
+requestBody: always
+`, `
+fairRequestQueue: { capacityMode: shared, totalCapacity: 8, flowCapacity: 8, promotionBudget: 1 }
+requestQueueController: { enqueueAll: true, watermarkPerBackend: 3, lowerBoundPerBackend: 3, upperBoundPerBackend: 3, victimOrder: least-cost }
+tiers: [ { name: critical, canPreempt: true }, { name: default, canPreempt: true, starvationThreshold: 10ms } ]
+`, `
+fairRequestQueue: { capacityMode: shared, totalCapacity: 100, flowCapacity: 100 }
+requestQueueController: { enqueueAll: false, watermarkPerBackend: 4, maxInFlightPerFlowPerBackend: 1, numPoppers: 1 }
+`}
+
+// reloadedWrong are invalid in several ways each, or no configuration at all.
+var reloadedWrong = []string{
+	"fairRequestQueue: { totalCapacity: -1, capacityMode: shared }\nrequestQueueController: { numPoppers: 0 }\n",
+	"fairRequestQueue: { capacityMode: reserved, totalCapcity: 10 }\nlimits: { maxBodyBytes: -5 }\n",
+	"tiers: [ { name: x }, { name: x } ]\nflows: { key: [model], weights: { a: 0 } }\n",
+	"fairRequestQueue: [\n",
+}
+
+// For ten seconds under load the configuration changes every 100 ms, to a valid one and an invalid one in turn. Every
+// request is answered, each is counted once and as what its client saw, and nothing is held in the end.
+func TestReloadUnderLoad(t *testing.T) {
+	const writes, every, workers = 100, 100 * time.Millisecond, 24
+	turn := func(i int) string {
+		return fmt.Sprintf(reloadedBase, 1+i%7) + reloadedTurns[i%len(reloadedTurns)]
+	}
+	file := newConfigFile(t, turn(0))
+	server := modelsim.Fixed(8, 10*time.Millisecond)
+	s := start(t, setup{models: []modelsim.Config{server, server}, flags: []string{"--config-file=" + file.path}})
+
+	var load sync.WaitGroup
+	var over atomic.Bool
+	seen := make([]map[string]int, workers) // outcomes, by worker
+	for w := range workers {
+		seen[w] = map[string]int{}
+		random := rand.New(rand.NewPCG(uint64(w), 5))
+		load.Go(func() {
+			for !over.Load() {
+				a := ofTier(string("abcd"[random.IntN(4)]), []string{"critical", "standard", "sheddable"}[random.IntN(3)])
+				a.body = chat("tiny", random.IntN(2) == 0)
+				if random.IntN(20) == 0 {
+					a.body = string(padded(8192))
+				}
+				got := s.send(a)
+				switch {
+				case got.err == nil && got.status == 200 && got.reason() == "":
+					seen[w]["dispatched"]++
+				case got.err == nil && got.status >= 400 && got.reason() != "":
+					seen[w][got.reason()]++
+					time.Sleep(5 * time.Millisecond) // or there would be little else
+				default:
+					t.Errorf("a request is lost: %d %q %v %s", got.status, got.reason(), got.err, got.body)
+				}
+			}
+		})
+	}
+
+	ticks := time.NewTicker(every)
+	defer ticks.Stop()
+	for i := 1; i <= writes/2; i++ {
+		<-ticks.C
+		file.write(reloadedWrong[i%len(reloadedWrong)])
+		s.epp.reloaded(i-1, i, 0)
+		<-ticks.C
+		file.write(turn(i))
+		s.epp.reloaded(i, i, 1)
+	}
+	over.Store(true)
+	load.Wait()
+	s.epp.settled()
+	for _, tier := range []string{"critical", "default", "sheddable", "other"} {
+		s.epp.waitFor(0, "weir_tier_inflight", "tier", tier)
+	}
+
+	all := map[string]int{}
+	for _, outcomes := range seen {
+		for outcome, n := range outcomes {
+			all[outcome] += n
+		}
+	}
+	t.Logf("outcomes: %v", all)
+	if got := s.epp.outcomes(); !maps.Equal(got, all) {
+		t.Errorf("counted are %v, the clients saw %v", got, all)
+	}
+	for _, must := range []string{"dispatched", "flow-full", "queue-full", "displaced", "ttl-expired", "too-large", "preempted", "shed"} {
+		if all[must] == 0 {
+			t.Errorf("no request ended as %s: the changes did not come through", must)
+		}
+	}
+	if n := s.epp.value("weir_extproc_panics_total"); n != 0 {
+		t.Errorf("%v panics", n)
+	}
+}
+
+// An invalid file is refused with every problem named in one line of the log, and what was in use goes on, waiters and
+// all; a good one is then in use at once, also for who waits already.
+func TestInvalidReloadNamesEveryProblem(t *testing.T) {
+	v := newValve()
+	file := newConfigFile(t, single)
+	s := start(t, setup{models: v.one(), flags: []string{"--config-file=" + file.path}})
+	s.begin(ask{})
+	s.epp.waitFor(1, "weir_stock_level")
+	s.fill(2, ask{})
+
+	file.write(`fairRequestQueue: { totalCapacity: 0, flowCapacity: x, tierMode: weighted, queuTTL: 1s }
+requestQueueController: { watermarkPerBackend: 3, lowerBoundPerBackend: 4 }
+tiers: [ { name: a }, { name: a } ]
+flows: { discipline: none, weights: { a: -1 } }
+limits: { maxBodyBytes: 0 }
+`)
+	s.epp.reloaded(0, 1, 0)
+	var refusal string
+	for line := range strings.Lines(s.epp.log.String()) {
+		if strings.Contains(line, "THE NEW CONFIGURATION IS INVALID") {
+			refusal = line
+		}
+	}
+	for _, problem := range []string{
+		"fairRequestQueue.totalCapacity", "fairRequestQueue.flowCapacity", "fairRequestQueue.tierMode", "did you mean queueTTL",
+		"lowerBoundPerBackend", "tiers[1].name", "flows.discipline", "flows.weights", "limits.maxBodyBytes", file.path,
+	} {
+		if !strings.Contains(refusal, problem) {
+			t.Errorf("%q is not named in the log: %s", problem, refusal)
+		}
+	}
+	s.epp.waitFor(2, "weir_queue_length")
+
+	file.write("requestQueueController: { watermarkPerBackend: 3, lowerBoundPerBackend: 3, upperBoundPerBackend: 3 }\n")
+	s.epp.reloaded(1, 1, 1)
+	s.epp.waitFor(3, "weir_stock_level")
+	v.open()
+	s.epp.settled()
+}
+
+// A mounted ConfigMap changes by the swap of a symbolic link; the file itself is never written.
+func TestReloadOfAConfigMap(t *testing.T) {
+	dir := t.TempDir()
+	mount := func(version, text string) {
+		t.Helper()
+		data := filepath.Join(dir, version)
+		if err := os.Mkdir(data, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		configFile{t: t, path: filepath.Join(data, "weir.yaml")}.write(text)
+		if err := os.Symlink(version, filepath.Join(dir, "..data_tmp")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mount("..2026_1", single)
+	path := filepath.Join(dir, "weir.yaml")
+	if err := os.Symlink(filepath.Join("..data", "weir.yaml"), path); err != nil {
+		t.Fatal(err)
+	}
+	v := newValve()
+	s := start(t, setup{models: v.one(), flags: []string{"--config-file=" + path}})
+	s.begin(ask{})
+	s.epp.waitFor(1, "weir_stock_level")
+	s.fill(3, ask{})
+
+	mount("..2026_2", "requestQueueController: { watermarkPerBackend: 2, lowerBoundPerBackend: 2, upperBoundPerBackend: 2 }\n")
+	s.epp.reloaded(1, 0, 1)
+	s.epp.waitFor(2, "weir_stock_level")
+	mount("..2026_3", "requestQueueController: { watermarkPerBackend: none }\n")
+	s.epp.reloaded(1, 1, 0)
+	if err := os.RemoveAll(filepath.Join(dir, "..2026_1")); err != nil { // as the kubelet does
+		t.Fatal(err)
+	}
+	mount("..2026_4", "requestQueueController: { watermarkPerBackend: 4, lowerBoundPerBackend: 4, upperBoundPerBackend: 4 }\n")
+	s.epp.reloaded(2, 1, 1)
+	s.epp.waitFor(4, "weir_stock_level")
+	v.open()
+	s.epp.settled()
+}
