@@ -1,0 +1,140 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// roomy has so many slots on each backend, and the flow is the tenant.
+func roomy(slots int, more string) string {
+	return byTenant + fmt.Sprintf("requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[1]d, upperBoundPerBackend: %[1]d, %s }\n", slots, more)
+}
+
+// wantBypasses fails the test unless the request is dispatched without having waited.
+func (s *scene) wantBypasses(a ask) *pending {
+	s.t.Helper()
+	before := s.epp.value("weir_bypass_total")
+	p := s.begin(a)
+	s.epp.waitFor(before+1, "weir_bypass_total")
+	return p
+}
+
+// A flow with as many requests in flight as it may have waits, with room at the backend; those behind it do not (C9).
+// As one of its own ends, its next one goes.
+func TestFlowAtItsCapBlocksNobody(t *testing.T) {
+	v := newValve()
+	s := start(t, setup{models: []modelsim.Config{v.on(recorded(8))}, config: roomy(8, "maxInFlightPerFlow: 2")})
+	heavy := []*pending{s.wantBypasses(from("heavy")), s.wantBypasses(from("heavy"))}
+	heavy = append(heavy, s.fill(3, from("heavy"))...)
+
+	// The others neither stand behind it nor are capped by it.
+	light := []*pending{s.wantBypasses(from("a")), s.wantBypasses(from("b")), s.wantBypasses(from("a"))}
+	light = append(light, s.fill(1, from("a"))...) // its third
+	s.epp.waitFor(5, "weir_stock_level")
+	s.epp.waitFor(4, "weir_queue_length")
+
+	// What ends is the oldest, heavy's first: its third takes the place, and the cap still holds.
+	v.pass(1)
+	wantServed(t, "heavy's first", heavy[0].wait())
+	s.epp.waitFor(3, "weir_queue_length")
+	s.epp.waitFor(5, "weir_stock_level")
+	v.open()
+	for _, p := range append(heavy, light...) {
+		wantServed(t, "a request", p.wait())
+	}
+	s.epp.settled()
+	if got := tenants(s.models[0])[:6]; !slices.Equal(got, []string{"heavy", "heavy", "a", "b", "a", "heavy"}) {
+		t.Errorf("served %v", got)
+	}
+}
+
+// A flow at its cap leaves the room to those that wait behind it, too: with the backend full, what is freed goes to the
+// next one who may have it.
+func TestFlowAtItsCapIsPassedInTheQueue(t *testing.T) {
+	v := newValve()
+	s := start(t, setup{models: []modelsim.Config{v.on(recorded(2))}, config: roomy(2, "maxInFlightPerFlow: 1")})
+	s.wantBypasses(from("other"))
+	s.wantBypasses(from("heavy"))
+	s.fill(2, from("heavy"))
+	s.fill(1, from("light")) // behind heavy's
+	v.pass(1)                // other's: heavy may not have its slot
+	s.epp.waitFor(2, "weir_queue_length")
+	s.epp.waitFor(2, "weir_stock_level")
+	v.open()
+	s.epp.settled()
+	want := []string{"other", "heavy", "light", "heavy", "heavy"}
+	if got := tenants(s.models[0]); !slices.Equal(got, want) {
+		t.Errorf("served %v, want %v", got, want)
+	}
+}
+
+// The cap at each endpoint: a flow's requests spread, one each, and its next waits although both endpoints have room;
+// where its own one ends, it goes. Never are there two of it at one endpoint.
+func TestCapAtEachEndpoint(t *testing.T) {
+	valves := []*valve{newValve(), newValve()}
+	s := start(t, setup{
+		models: []modelsim.Config{valves[0].on(recorded(8)), valves[1].on(recorded(8))},
+		config: roomy(8, "maxInFlightPerFlowPerBackend: 1"),
+	})
+	s.wantBypasses(from("heavy"))
+	s.wantBypasses(from("heavy"))
+	s.fill(2, from("heavy"))
+	arrived := func(want ...int) { // heavy's, at each server
+		t.Helper()
+		eventually(t, "heavy's requests at the servers", func() error {
+			for i, m := range s.models {
+				if n := len(slices.DeleteFunc(tenants(m), func(name string) bool { return name != "heavy" })); n != want[i] {
+					return fmt.Errorf("%d at server %d, want %d", n, i, want[i])
+				}
+			}
+			return nil
+		})
+	}
+	arrived(1, 1)
+
+	// Somebody else's coming and going does not help it.
+	s.wantBypasses(from("light"))
+	s.wantBypasses(from("light"))
+	s.epp.waitFor(4, "weir_stock_level")
+
+	valves[1].pass(1) // heavy's, the first that came
+	arrived(1, 2)
+	s.epp.waitFor(1, "weir_queue_length")
+	valves[1].pass(1) // light's
+	s.epp.waitFor(3, "weir_stock_level")
+	s.epp.waitFor(1, "weir_queue_length")
+	valves[1].pass(1)
+	arrived(1, 3)
+	valves[0].open()
+	valves[1].open()
+	s.epp.settled()
+	if got := s.epp.outcomes(); got["dispatched"] != 6 || len(got) != 1 {
+		t.Errorf("outcomes are %v, want 6 dispatched", got)
+	}
+}
+
+// A cap that is lifted while Weir runs lets those go at once that it held; one that is lowered takes nothing back.
+func TestCapsChangeAtRunTime(t *testing.T) {
+	v := newValve()
+	file := newConfigFile(t, roomy(8, "maxInFlightPerFlow: 1"))
+	s := start(t, setup{models: []modelsim.Config{v.on(recorded(8))}, flags: []string{"--config-file=" + file.path}})
+	s.wantBypasses(from("heavy"))
+	s.fill(4, from("heavy"))
+	file.write(roomy(8, "maxInFlightPerFlow: 3"))
+	s.epp.waitFor(3, "weir_stock_level")
+	s.epp.waitFor(2, "weir_queue_length")
+	file.write(roomy(8, "maxInFlightPerFlow: 2"))
+	s.epp.reloaded(2, 0, 1)
+	s.epp.waitFor(3, "weir_stock_level")
+	v.pass(1)
+	s.epp.waitFor(2, "weir_stock_level")
+	s.epp.waitFor(2, "weir_queue_length")
+	v.pass(1)
+	s.epp.waitFor(1, "weir_queue_length")
+	s.epp.waitFor(2, "weir_stock_level")
+	v.open()
+	s.epp.settled()
+}
