@@ -41,6 +41,7 @@ type floodOptions struct {
 	epp     string
 	samples int
 	warmup  time.Duration
+	jitter  float64
 	seed    uint64
 	assert  bool
 }
@@ -51,6 +52,8 @@ func runBenchFlood(args []string, stdout, stderr io.Writer) int {
 	set := flagSet("weir bench flood")
 	set.IntVar(&options.samples, "samples", 400, "requests of the quiet tenant that count, 1 to 100000")
 	set.DurationVar(&options.warmup, "warmup", 5*time.Second, "time at the beginning that does not count, 100ms to 1m")
+	set.Float64Var(&options.jitter, "jitter", 0, "spread of the service times to either side, 0 to 0.5; without it slots that a "+
+			"stall of this machine made end together do so ever after")
 	set.Uint64Var(&options.seed, "seed", 1, "seed of the quiet tenant's arrivals")
 	set.BoolVar(&options.assert, "assert", false, "exit with 1 if a target is missed")
 	set.StringVar(&options.epp, "epp", "", eppFlag)
@@ -60,6 +63,9 @@ func runBenchFlood(args []string, stdout, stderr io.Writer) int {
 		}
 		if options.warmup < 100*time.Millisecond || options.warmup > time.Minute {
 			return fmt.Errorf("--warmup: %v: must be from 100ms to 1m", options.warmup)
+		}
+		if !(options.jitter >= 0 && options.jitter <= 0.5) {
+			return fmt.Errorf("--jitter: %v: must be from 0 to 0.5", options.jitter)
 		}
 		return nil
 	}
@@ -83,7 +89,9 @@ func benchFlood(s *scene.Scene, options floodOptions, stdout, stderr io.Writer) 
 	if err != nil {
 		return false, err
 	}
-	servers, err := s.Models(floodServers, modelsim.Fixed(floodSlots, floodService))
+	model := modelsim.Fixed(floodSlots, floodService)
+	model.Engine.Jitter = options.jitter
+	servers, err := s.Models(floodServers, model)
 	if err != nil {
 		return false, err
 	}

@@ -91,6 +91,7 @@ func TestArguments(t *testing.T) {
 		"bench speed":                      `unknown benchmark "speed"`,
 		"bench flood --samples=0":          "--samples: 0: must be from 1 to 100000",
 		"bench flood --warmup=1ms":         "--warmup: 1ms: must be from 100ms to 1m",
+		"bench flood --jitter=NaN":         "--jitter: NaN: must be from 0 to 0.5",
 		"bench proxy --rounds=0":           "--rounds: 0: must be from 1 to 1000",
 		"bench proxy --length=1h":          "--length: 1h0m0s: must be from 100ms to 1m",
 		"bench proxy --concurrency=8,8":    "--concurrency: 8: must be from 1 to 1000, and each once",

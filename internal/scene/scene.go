@@ -80,7 +80,8 @@ func (s *Scene) watch(name, log string, done <-chan struct{}) {
 func (s *Scene) Models(count int, config modelsim.Config) ([]string, error) {
 	addresses := make([]string, count)
 	for i := range addresses {
-		config.Seed++ // or all would say the same
+		config.Seed++ // or all would say the same, at the same pace
+		config.Engine.Seed++
 		server, err := modelsim.Start(config)
 		if err != nil {
 			return nil, fmt.Errorf("scene: model server: %w", err)
