@@ -1,0 +1,131 @@
+//go:build e2evllm
+
+package e2evllm
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The engine: what it runs at a time, and what Weir keeps there: a quarter more fills it wholly, because the next one
+// is there when one ends.
+const (
+	slots = 8
+	bound = 10
+	model = "tiny"
+)
+
+// engineStart bounds the start, which takes a minute and a half on a quiet machine of two cores.
+const engineStart = 10 * time.Minute
+
+// engine is a running vLLM.
+type engine struct {
+	address string // ip:port
+	log     *engineLog
+}
+
+// startEngine starts vLLM and waits until it serves. It ends with the test.
+func startEngine(t *testing.T) *engine {
+	t.Helper()
+	venv := os.Getenv("VLLM_VENV")
+	if venv == "" {
+		t.Fatal("no vLLM: run `make e2e-vllm`, or set VLLM_VENV=$(hack/vllm.sh)")
+	}
+	e := &engine{address: freeAddress(t), log: &engineLog{}}
+	_, port, _ := net.SplitHostPort(e.address)
+	ended := e.run(t, filepath.Join(venv, "bin", "vllm"), "serve", filepath.Join(venv, "model"),
+		"--served-model-name", model, "--load-format", "dummy", "--dtype", "bfloat16", "--enforce-eager",
+		"--max-model-len", "2048", "--max-num-seqs", strconv.Itoa(slots), "--enable-log-requests",
+		"--host", "127.0.0.1", "--port", port)
+	t.Logf("starting vLLM at %s", e.address)
+	for deadline := time.Now().Add(engineStart); ; time.Sleep(100 * time.Millisecond) {
+		select {
+		case <-ended:
+			t.Fatal("vLLM ended at its start")
+		default:
+		}
+		response, err := http.Get("http://" + e.address + "/health")
+		if err == nil {
+			_ = response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return e
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("vLLM does not serve: %v", err)
+		}
+	}
+}
+
+// watched is a shell script that becomes its arguments. They end, with all their children, when the pipe at descriptor 3
+// is closed: by stop, or by the end of this process, however it ends.
+const watched = `( read -r _ <&3; trap '' TERM; kill -TERM 0; sleep 10; kill -KILL 0 ) & exec "$@" 3<&-`
+
+// run starts a command in a process group of its own. The channel is closed when it has ended.
+func (e *engine) run(t *testing.T, command ...string) <-chan struct{} {
+	t.Helper()
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", append([]string{"-c", watched, "sh"}, command...)...)
+	cmd.Stdout, cmd.Stderr = e.log, e.log
+	cmd.ExtraFiles = []*os.File{theirs}
+	cmd.WaitDelay = time.Second // its children may keep the output open
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Env = append(os.Environ(),
+		"HF_HUB_OFFLINE=1", "TRANSFORMERS_OFFLINE=1", "VLLM_NO_USAGE_STATS=1", "VLLM_HOST_IP=127.0.0.1",
+		"VLLM_CPU_KVCACHE_SPACE=1", "VLLM_CPU_OMP_THREADS_BIND=nobind", "OMP_NUM_THREADS=1")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = theirs.Close()
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // its log says how it ended
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		_ = ours.Close()
+		<-ended
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // whoever is left of the group
+		if t.Failed() {
+			t.Logf("end of vLLM's log:\n%s", e.log.tail(40))
+		}
+	})
+	return ended
+}
+
+// freeAddress is one that nobody listens at. vLLM does not say which port it got if it is to choose.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// version is what it says of itself.
+func (e *engine) version(t *testing.T) string {
+	t.Helper()
+	response, err := http.Get("http://" + e.address + "/version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var said struct{ Version string }
+	if err := json.NewDecoder(response.Body).Decode(&said); err != nil {
+		t.Fatalf("vLLM's version: %v", err)
+	}
+	return said.Version
+}

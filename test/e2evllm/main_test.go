@@ -1,0 +1,84 @@
+//go:build e2evllm
+
+package e2evllm
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+)
+
+var (
+	out    = flag.String("out", "", "`file` to keep the page of figures in; without it they are only shown")
+	calm   = flag.Duration("calm", 10*time.Minute, "with -out: how long to wait at most for a quiet machine")
+	rounds = flag.Int("rounds", 3, "rounds of the flood, 1 to 20: each through Envoy alone and through Weir")
+)
+
+// eppBinary is built once for all scenes.
+var eppBinary string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "weir-e2evllm")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		eppBinary = filepath.Join(dir, "epp")
+		build := exec.Command("go", "build", "-o", eppBinary, "github.com/weir-epp/weir/cmd/epp")
+		build.Stdout, build.Stderr = os.Stderr, os.Stderr
+		if err := build.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, "building epp:", err)
+			return 1
+		}
+		if _, err := envoyrun.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// TestRealEngine plays the scenes one after the other on one engine, and keeps what they found if all is well and the
+// machine was quiet.
+func TestRealEngine(t *testing.T) {
+	if *rounds < 1 || *rounds > 20 {
+		t.Fatalf("-rounds: %d: must be from 1 to 20", *rounds)
+	}
+	p := &page{before: loadAverage(t)}
+	if *out != "" {
+		p.before = awaitQuiet(t)
+	}
+	e := startEngine(t)
+	p.engine = e.version(t)
+	for _, scene := range []struct {
+		name string
+		play func(*testing.T, *engine) section
+	}{
+		{"clients", clientsScene},
+		{"usage", usageScene},
+		{"preemption", preemptionScene},
+		{"flood", floodScene},
+	} {
+		t.Run(scene.name, func(t *testing.T) {
+			s := scene.play(t, e)
+			t.Logf("%s\n\n%s", s.title, s.text)
+			p.sections = append(p.sections, s)
+		})
+	}
+	if *out == "" || t.Failed() {
+		return
+	}
+	if len(p.sections) < 4 {
+		t.Fatal("-out: not all scenes were played: the page has all or is not written")
+	}
+	p.keep(t, *out)
+}
