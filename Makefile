@@ -55,6 +55,11 @@ fuzz-seeds: ## each fuzz target for a few seconds beyond its seeds
 integration: envoy openai ## black box on the wire: real Envoy, real binary, real clients
 	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -timeout 20m ./test/integration/...
 
+.PHONY: e2e-vllm
+e2e-vllm: envoy openai ## a real vLLM on the CPU (6 GB in .cache), on a quiet machine: writes docs/e2e-vllm.md
+	VLLM_VENV=$$(hack/vllm.sh) && export VLLM_VENV && ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) \
+		$(GO) test -tags e2evllm -count=1 -timeout 40m -v ./test/e2evllm -args -out $(CURDIR)/docs/e2e-vllm.md
+
 .PHONY: bench
 bench: envoy build ## benchmarks: the controller's lifecycle, and through Envoy beside a no-op processor
 	$(GO) test -run '^$$' -bench . -benchmem $(CORE) ./pkg/flowcontrol ./pkg/extproc
