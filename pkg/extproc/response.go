@@ -42,6 +42,37 @@ func statusOf(h *extprocv3.HttpHeaders) int {
 	return 0
 }
 
+// early is what comes of an answer before its first token, in FULL_DUPLEX_STREAMED, where it lies here.
+type early struct {
+	tokenWatch
+	bytes []byte
+}
+
+// maxEarlyBytes is the most of it that is kept for one request.
+const maxEarlyBytes = 16 << 10
+
+// keep takes in a part, unless that were too much.
+func (e *early) keep(b []byte) bool {
+	if len(e.bytes)+len(b) > maxEarlyBytes {
+		return false
+	}
+	e.bytes = append(e.bytes, b...)
+	return true
+}
+
+// passEarly lets the headers that were held go on, and what came before the first token.
+func (st *stream) passEarly() error {
+	if err := st.firstByte(st.answerHeaders()); err != nil {
+		return err
+	}
+	bytes := st.early.bytes
+	st.early = nil
+	if len(bytes) == 0 {
+		return nil
+	}
+	return st.echoResponse(bytes, false)
+}
+
 // echoResponse sends a part of the response body on, and reads along.
 func (st *stream) echoResponse(b []byte, end bool) error {
 	if st.usage != nil {

@@ -73,6 +73,7 @@ type stream struct {
 	eventStream  bool
 	lastAnswered time.Time
 	usage        *UsageReader
+	early        *early // while gated
 }
 
 // errFinished ends a stream after its last message.

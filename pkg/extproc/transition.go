@@ -135,6 +135,9 @@ func (st *stream) onResponseHeaders(h *extprocv3.HttpHeaders) error {
 		st.readResponse(h)
 		if st.modes.echoesResponse() && !h.GetEndOfStream() {
 			st.state = gated
+			st.early = &early{tokenWatch: tokenWatch{
+				events: st.eventStream, responses: isResponses(st.headers.values[slotPath]),
+			}}
 			return nil
 		}
 		return st.firstByte(st.answerHeaders())
@@ -148,8 +151,14 @@ func (st *stream) onResponseHeaders(h *extprocv3.HttpHeaders) error {
 func (st *stream) onResponseBody(b *extprocv3.HttpBody) error {
 	switch st.state {
 	case gated:
-		st.server.metrics.firstToken.Observe(time.Since(st.begun).Seconds())
-		if err := st.firstByte(st.answerHeaders()); err != nil {
+		token := st.early.token(b.GetBody())
+		if !token && !ends(b) && st.early.keep(b.GetBody()) {
+			return nil
+		}
+		if token && st.status/100 == 2 {
+			st.server.metrics.firstToken.Observe(time.Since(st.begun).Seconds())
+		}
+		if err := st.passEarly(); err != nil {
 			return err
 		}
 	case placed: // response_header_mode SKIP
@@ -170,7 +179,7 @@ func (st *stream) onResponseBody(b *extprocv3.HttpBody) error {
 func (st *stream) onResponseTrailers() error {
 	switch st.state {
 	case gated:
-		if err := st.firstByte(st.answerHeaders()); err != nil {
+		if err := st.passEarly(); err != nil {
 			return err
 		}
 	case placed:

@@ -78,21 +78,27 @@ func (s *scene) wantHeld(p *pending) {
 // comes through whole when the token does. So it is on every path, also one that only this server knows.
 func TestGateWaitsForTheToken(t *testing.T) {
 	const early = "event: response.created\ndata: {}\n\nevent: response.in_progress\ndata: {}\n\n"
-	for path, prelude := range map[string]string{
-		"/v1/chat/completions": ": waiting\n\n: waiting\n\n",
-		"/v1/embeddings":       "",
-		"/v1/responses":        ": waiting\n\n" + early,
-		"/v1/messages":         "",
+	for _, test := range []struct {
+		config, path, prelude string
+		atGate                float64
+	}{
+		{"gate", "/v1/chat/completions", ": waiting\n\n: waiting\n\n", 1},
+		{"gate", "/v1/embeddings", "", 1},
+		{"gate", "/v1/responses", ": waiting\n\n" + early, 1},
+		{"gate", "/v1/messages", "", 1},
+		{"full-duplex", "/v1/chat/completions", ": waiting\n\n", 0}, // which needs no gate
+		{"full-duplex", "/v1/responses", early, 0},
 	} {
-		t.Run(path, func(t *testing.T) {
+		t.Run(test.config+test.path, func(t *testing.T) {
+			path, prelude, atGate := test.path, test.prelude, test.atGate
 			p := newParked(prelude)
-			s := before(t, p, setup{envoys: []string{"gate"}, config: smgOneSlot})
+			s := before(t, p, setup{envoys: []string{test.config}, config: smgOneSlot})
 			s.known(p)
 			bulk := as("bulk", "a")
 			bulk.path, bulk.body = path, `{"model":"tiny","input":"x","messages":[],"stream":true}`
 
 			served := s.begin(bulk)
-			s.next(p, 1)
+			s.next(p, atGate)
 			s.wantHeld(served)
 			p.release <- struct{}{}
 			got := served.wait()
@@ -102,13 +108,13 @@ func TestGateWaitsForTheToken(t *testing.T) {
 			}
 
 			victim := s.begin(bulk)
-			s.next(p, 1)
+			s.next(p, atGate)
 			preemptor := as("interactive", "vip")
 			preemptor.path, preemptor.body = bulk.path, bulk.body
 			urgent := s.begin(preemptor)
 			wantPreempted(t, path, path, victim.wait())
 			<-p.gone
-			s.next(p, 1)
+			s.next(p, atGate)
 			p.release <- struct{}{}
 			wantServed(t, "the preemptor", urgent.wait())
 			s.epp.settled()
