@@ -53,7 +53,7 @@ func runBenchFlood(args []string, stdout, stderr io.Writer) int {
 	set.IntVar(&options.samples, "samples", 400, "requests of the quiet tenant that count, 1 to 100000")
 	set.DurationVar(&options.warmup, "warmup", 5*time.Second, "time at the beginning that does not count, 100ms to 1m")
 	set.Float64Var(&options.jitter, "jitter", 0, "spread of the service times to either side, 0 to 0.5; without it slots that a "+
-			"stall of this machine made end together do so ever after")
+		"stall of this machine made end together do so ever after")
 	set.Uint64Var(&options.seed, "seed", 1, "seed of the quiet tenant's arrivals")
 	set.BoolVar(&options.assert, "assert", false, "exit with 1 if a target is missed")
 	set.StringVar(&options.epp, "epp", "", eppFlag)
