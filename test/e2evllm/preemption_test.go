@@ -84,7 +84,7 @@ a JSON error), all the others and the urgent one had whole answers. Since the ur
 		fmt.Fprintf(&text, "| %s | %.0f ms | %.0f ms |\n", line.what, ms(d.P50), ms(d.Max))
 	}
 	fmt.Fprintf(&text, `
-Wanted: both within %d ms. The engine's gauges, read every 10 ms: at most %d while the one left and the other came, at most
+Wanted: the last two within %d ms. The engine's gauges, read every 10 ms: at most %d while one left and the other came, at most
 %d from %d ms on (bound: %d). Others used %.0f %% of the processor time that was used meanwhile.
 `, abortWithin.Milliseconds(), most, mostAfter, abortWithin.Milliseconds(), bound, 100*foreign)
 	return section{"A preemption while the victim waits for its first token", text.String()}
