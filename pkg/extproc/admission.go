@@ -146,6 +146,7 @@ func (st *stream) admit() error {
 		Model:       st.model,
 		TargetModel: st.target,
 		Tier:        effective,
+		TierName:    c.Tiers[effective].Name,
 		Cost:        st.cost(),
 		Deadline:    c.deadline(&st.headers, st.begun),
 		Placement:   placement,

@@ -15,7 +15,9 @@ type accounts struct {
 	ready, flows, capacity           *prometheus.Desc
 	attempts, successes              *prometheus.Desc
 	displaced, promotions, preempted *prometheus.Desc
-	entitled                         *prometheus.Desc
+	entitled, utilisation            *prometheus.Desc
+	tierReserved, tierLimit          *prometheus.Desc
+	tierPressure                     *prometheus.Desc
 	tierQueued, tierInflight         *prometheus.Desc
 	mu                               sync.Mutex
 	tiers                            [stock.MaxTiers]tierAccount
@@ -28,6 +30,8 @@ const entitledFlows = 100
 type tierAccount struct {
 	name                  string
 	queued, inflight      int
+	reserved, limit       int
+	pressure              float64
 	displaced, promotions uint64
 }
 
@@ -54,6 +58,10 @@ func newAccounts(c *RequestQueueController) *accounts {
 			"victim_tier", "by_tier"),
 		tierQueued:   desc("tier_queue_length", "Requests that wait in a tier.", "tier"),
 		tierInflight: desc("tier_inflight", "Leases that a tier holds.", "tier"),
+		utilisation:  desc("stock_utilisation", "Leases held over the stock's capacity; above 1 after backends went away."),
+		tierReserved: desc("tier_reserved", "Stock reserved for a tier at the present capacity, in leases.", "tier"),
+		tierLimit:    desc("tier_queue_limit", "The largest number of requests that may wait in a tier.", "tier"),
+		tierPressure: desc("tier_pressure", "How near a tier is to the limits of its queue and its stock, 0 to 1.", "tier"),
 	}
 }
 
@@ -61,7 +69,7 @@ func newAccounts(c *RequestQueueController) *accounts {
 func (a *accounts) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		a.upper, a.lower, a.watermark, a.ready, a.flows, a.capacity, a.attempts, a.successes, a.displaced, a.promotions,
-		a.preempted, a.entitled, a.tierQueued, a.tierInflight,
+		a.preempted, a.entitled, a.utilisation, a.tierQueued, a.tierInflight, a.tierReserved, a.tierLimit, a.tierPressure,
 	} {
 		out <- d
 	}
@@ -84,6 +92,7 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 	gauge(a.ready, float64(state.Ready))
 	gauge(a.flows, float64(state.Flows))
 	gauge(a.capacity, float64(state.Capacity))
+	gauge(a.utilisation, float64(state.Stock)/float64(max(1, state.Capacity)))
 	counter(a.attempts, state.Attempts)
 	counter(a.successes, state.Successes)
 	for _, f := range a.controller.Flows(entitledFlows) {
@@ -97,21 +106,12 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 	for _, t := range a.controller.tierAccounts(a.tiers[:0]) {
 		gauge(a.tierQueued, float64(t.queued), t.name)
 		gauge(a.tierInflight, float64(t.inflight), t.name)
+		gauge(a.tierReserved, float64(t.reserved), t.name)
+		gauge(a.tierLimit, float64(t.limit), t.name)
+		gauge(a.tierPressure, t.pressure, t.name)
 		counter(a.displaced, t.displaced, t.name)
 		counter(a.promotions, t.promotions, t.name)
 	}
-}
-
-func (c *RequestQueueController) tierAccounts(tiers []tierAccount) []tierAccount {
-	c.mu.Lock()
-	defer c.unlock()
-	for _, t := range c.queue.Tiers() {
-		tiers = append(tiers, tierAccount{
-			name: t.Name, queued: t.Queued, inflight: c.ledger.Inflight(t.ID),
-			displaced: c.counts.displaced[t.ID], promotions: c.counts.promotions[t.ID],
-		})
-	}
-	return tiers
 }
 
 // preemptions are the counts by names of the victim's and the preemptor's tier.

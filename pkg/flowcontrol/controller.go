@@ -40,31 +40,32 @@ type RequestQueueController struct {
 	resize  chan struct{} // the number of poppers has changed
 	channel sync.Pool     // of chan struct{}, 1 deep and empty: what a waiter waits on
 
-	mu       sync.Mutex
-	config   Config
-	queue    *fairqueue.FairRequestQueue
-	ledger   *stock.Ledger
-	flows    flowAccounts
-	closed   map[fairqueue.Lane]Placement // lanes that had no room, each with a placement that stands for it
-	timer    *time.Timer
-	armed    time.Time // when the timer fires; zero: not armed
-	retryAt  time.Time // of an unexpected error; zero: none
-	draining bool
-	backoff  schedule // of rejections, by the pool's drain rate
-	counts   counts
-	expired  []*fairqueue.Request // reused
-	lanes    []*fairqueue.Request // reused
-	heads    []*fairqueue.Request // reused
-	ranks    []int                // identifiers of the configured tiers, highest first
-	byRank   []int                // of all tiers, with those that drain
-	preempts fairqueue.TierSet    // the tiers that may preempt
-	victims  victims
-	full     []Endpoint      // reused
-	parked   []*flowAccount  // flows at their cap at endpoints; some may be parked no more
-	wakes    []chan struct{} // of those with a verdict, woken by unlock
-	jitter   *rand.Rand
-	failure  error // of the pump, for the popper to log
-	fault    func(where string) error
+	mu         sync.Mutex
+	config     Config
+	queue      *fairqueue.FairRequestQueue
+	ledger     *stock.Ledger
+	flows      flowAccounts
+	closed     map[fairqueue.Lane]Placement // lanes that had no room, each with a placement that stands for it
+	timer      *time.Timer
+	armed      time.Time // when the timer fires; zero: not armed
+	retryAt    time.Time // of an unexpected error; zero: none
+	draining   bool
+	backoff    schedule // of rejections, by the pool's drain rate
+	counts     counts
+	expired    []*fairqueue.Request // reused
+	lanes      []*fairqueue.Request // reused
+	heads      []*fairqueue.Request // reused
+	ranks      []int                // identifiers of the configured tiers, highest first
+	tierSeries [stock.MaxTiers]*tierSeries
+	byRank     []int             // of all tiers, with those that drain
+	preempts   fairqueue.TierSet // the tiers that may preempt
+	victims    victims
+	full       []Endpoint      // reused
+	parked     []*flowAccount  // flows at their cap at endpoints; some may be parked no more
+	wakes      []chan struct{} // of those with a verdict, woken by unlock
+	jitter     *rand.Rand
+	failure    error // of the pump, for the popper to log
+	fault      func(where string) error
 }
 
 // counts are the counters that are kept under the lock.
@@ -82,6 +83,7 @@ func New(cfg Config, placer Placer, log logr.Logger) (*RequestQueueController, e
 		return nil, err
 	}
 	c.metrics = newMetrics(c)
+	c.nameTiers()
 	return c, nil
 }
 
@@ -136,6 +138,7 @@ func (c *RequestQueueController) arrange() {
 		reservations = append(reservations, r)
 	}
 	c.ledger.SetReservations(reservations)
+	c.nameTiers()
 }
 
 // tierOf is the identifier of the tier of this rank; the lowest one's when there is none.
@@ -194,7 +197,10 @@ func (c *RequestQueueController) offer(
 			at = l.stage
 		}
 	}()
-	l.queued.Tier = c.tierOf(rank)
+	if l.queued.Tier = c.tierOf(rank); l.tierName != "" {
+		l.queued.Tier = c.queue.TierID(l.tierName)
+	}
+	l.tier = c.tierSeries[l.queued.Tier]
 	if passOn {
 		c.passOn(now, l)
 	} else {
@@ -282,6 +288,7 @@ func (l *Lease) rejection() *Rejection {
 func (c *RequestQueueController) newLease(ctx context.Context, r *Request) *Lease {
 	l := &Lease{controller: c, ctx: ctx, placement: r.Placement, endpoint: NoEndpoint}
 	l.series = c.metrics.of(r.Model, r.TargetModel)
+	l.tierName = r.TierName
 	l.queued = fairqueue.Request{
 		Flow: r.Flow, Tier: r.Tier, Cost: max(1, r.Cost), Deadline: r.Deadline, Owner: l,
 	}

@@ -26,7 +26,9 @@ const (
 // so that a request costs one allocation.
 type Lease struct {
 	controller *RequestQueueController
-	series     *series // its metrics
+	series     *series     // its metrics
+	tier       *tierSeries // and those of its tier
+	tierName   string
 	placement  Placement
 	ctx        context.Context // the request's own: a client that is gone preempts nobody
 

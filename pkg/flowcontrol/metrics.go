@@ -30,6 +30,7 @@ type metrics struct {
 	pushErrors  *prometheus.CounterVec
 	served      *prometheus.CounterVec
 	flows       map[string]prometheus.Counter // of served, by flow; guarded by mu
+	tiers       tierMetrics
 	accounts    *accounts
 	collectable []prometheus.Collector
 }
@@ -76,6 +77,7 @@ func newMetrics(c *RequestQueueController) *metrics {
 		served: counter("flow_served_cost_total",
 			"Cost of the requests dispatched, by flow: what each flow got.", "flow"),
 		flows:    map[string]prometheus.Counter{},
+		tiers:    newTierMetrics(),
 		accounts: newAccounts(c),
 	}
 	for o := range m.outcomes {
@@ -83,6 +85,7 @@ func newMetrics(c *RequestQueueController) *metrics {
 	}
 	m.collectable = []prometheus.Collector{
 		m.requests, m.length, m.latency, m.stock, m.bypass, m.expired, m.cancelled, m.pushErrors, m.served,
+		m.tiers.requests, m.tiers.wait,
 		m.accounts,
 	}
 	return m
@@ -181,6 +184,7 @@ func (s *series) completed(l *Lease, done Completion) {
 		return
 	}
 	s.metrics.outcomes[OutcomeDispatched].Inc()
+	l.tier.ended(OutcomeDispatched, l)
 	if l.bypass {
 		return
 	}
@@ -194,6 +198,7 @@ func (s *series) completed(l *Lease, done Completion) {
 // preempted counts a dispatched request that was preempted; its stock is given back already.
 func (s *series) preempted(l *Lease, r *Rejection) {
 	s.metrics.outcomes[r.Outcome].Inc()
+	l.tier.ended(r.Outcome, l)
 	if !l.bypass {
 		s.latencyFail.Observe(l.waited.Seconds())
 	}
@@ -202,8 +207,11 @@ func (s *series) preempted(l *Lease, r *Rejection) {
 // rejected counts a request that ended without a lease; l is nil or was not queued, or has waited.
 func (s *series) rejected(l *Lease, r *Rejection) *Rejection {
 	s.metrics.outcomes[r.Outcome].Inc()
-	if l != nil && l.waited > 0 {
-		s.latencyFail.Observe(l.waited.Seconds())
+	if l != nil {
+		l.tier.ended(r.Outcome, l)
+		if l.waited > 0 {
+			s.latencyFail.Observe(l.waited.Seconds())
+		}
 	}
 	switch r.Outcome {
 	case OutcomeTTLExpired:

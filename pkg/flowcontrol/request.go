@@ -13,8 +13,10 @@ type Request struct {
 	Flow string
 	// Model and TargetModel are the labels of the request's metrics.
 	Model, TargetModel string
-	// Tier is the rank of its tier: 0 is the highest. A rank that does not exist is the lowest.
-	Tier int
+	// TierName names its tier; a name that does not exist is the lowest one. Empty: Tier is its rank, 0 the highest, and
+	// a rank that does not exist is the lowest. A name stays right when a reload changes the ranks.
+	TierName string
+	Tier     int
 	// Cost is the work it stands for in the queue, at least 1; 0 counts as 1.
 	Cost fairqueue.Cost
 	// Deadline is the client's own (from the stream or a deadline header); zero: none.
