@@ -128,8 +128,9 @@ func TestAPreemptorThatIsGoneLeavesTheVictimUntouched(t *testing.T) {
 	})
 }
 
-// The newest of a tier goes first; with least-cost the smallest, then the newest.
-func TestVictimOrder(t *testing.T) {
+// smg 9.8: the least waste goes by the time of admission alone. Here by default too, the newest of a tier first; with
+// least-cost the smallest in tokens, then the newest.
+func TestDefectLeastWasteCountsNoTokens(t *testing.T) {
 	for _, test := range []struct {
 		order VictimOrder
 		want  int
@@ -151,8 +152,8 @@ func TestVictimOrder(t *testing.T) {
 	}
 }
 
-// The freed slot goes to the preemptor, never to a third request that happened to wait.
-func TestTheSlotGoesToThePreemptor(t *testing.T) {
+// smg 9.1: the freed slot goes to a third request that happened to wait. Here it is the preemptor's, always.
+func TestDefectPreemptedSlotGoesToAThird(t *testing.T) {
 	inBubble(t, ready(1), smg(1), func(b *bench) {
 		low := b.arrives(b.t.Context(), of(bulk))
 		waits := b.arrives(b.t.Context(), of(standard))
@@ -167,8 +168,8 @@ func TestTheSlotGoesToThePreemptor(t *testing.T) {
 	})
 }
 
-// A waiter preempts too when it becomes the head, not only an arrival.
-func TestAQueuedHeadPreempts(t *testing.T) {
+// smg 9.5: only an arrival preempts. Here a waiter does too when it becomes the head.
+func TestDefectOnlyArrivalsPreempt(t *testing.T) {
 	inBubble(t, ready(2), smg(1), func(b *bench) {
 		low := &Request{Flow: "low", Tier: bulk, Placement: subset("0")}
 		first := b.arrives(b.t.Context(), low)
@@ -204,8 +205,9 @@ func TestAQueuedHeadPreempts(t *testing.T) {
 	})
 }
 
-// Over capacity (backends went away) a preemption would free nothing for the preemptor, so nobody is preempted.
-func TestNobodyIsPreemptedWhileOverCapacity(t *testing.T) {
+// smg 9.5: over capacity (backends went away) a preemption frees nothing for the preemptor, and a victim dies for
+// nothing. Here nobody is preempted then.
+func TestDefectPointlessPreemptionOverCapacity(t *testing.T) {
 	inBubble(t, ready(1), smg(2), func(b *bench) {
 		b.SetBackends(make([]stock.Backend, 2), nil)
 		var low []*arrival

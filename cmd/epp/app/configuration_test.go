@@ -200,8 +200,8 @@ func TestReasonsAreOutcomes(t *testing.T) {
 	}
 }
 
-// What is reserved for tiers that nobody may use is not held back from the others.
-func TestUnusableReservationsAreNotHeld(t *testing.T) {
+// smg 9.4: what is reserved for classes that nobody may use is held back from the others. Here it is not.
+func TestDefectReservationsThatNobodyMayUse(t *testing.T) {
 	reserved := func(text string) string {
 		d, err := config.Load(config.Source{Text: []byte("profile: smg-priority\n" + text)})
 		if err != nil {
