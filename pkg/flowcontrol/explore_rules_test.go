@@ -106,8 +106,12 @@ func (w *world) promotes() bool {
 			held++
 		}
 	}
-	limit := max(1, int(w.config.Queue.PromotionBudget*int64(w.ledger.Capacity())/1_000_000))
-	return w.ledger.BelowUpper() && (w.unlimited() || held < limit)
+	return w.ledger.BelowUpper() && (w.unlimited() || held < w.promotable())
+}
+
+// promotable is how many promoted leases there may be.
+func (w *world) promotable() int {
+	return max(1, int(w.config.Queue.PromotionBudget*int64(w.ledger.Capacity())/1_000_000))
 }
 
 // overtakes says whether somebody of a higher tier could go.
@@ -139,60 +143,6 @@ func (w *world) preemptible(v *subject) bool {
 	return v.holds() && !v.streamed && !v.promoted && (v.lease.stage == stageGranted || v.lease.stage == stageSent)
 }
 
-// glance is what a rule needs to know of the state before the input.
-type glance struct {
-	in        input
-	stock     int
-	preempted uint64
-	promoted  uint64
-	mustGo    error // why the arrival must go at once; nil: it need not
-	stands    error // why it must not go at once
-	lowest    int   // rank of the lowest tier that waits; -1: nobody waits
-}
-
-func (w *world) look(in input) glance {
-	g := glance{in: in, stock: w.ledger.Stock(), preempted: w.lost(), promoted: w.risen(), lowest: -1}
-	starved := false
-	for _, s := range w.subjects {
-		if s.waits() {
-			g.lowest = max(g.lowest, slices.Index(w.byRank, s.lease.queued.Tier))
-			starved = starved || w.starves(s)
-		}
-	}
-	if in.op != arrives {
-		return g
-	}
-	kind := w.scene.kinds[in.at]
-	tier := w.tierOf(kind.tier)
-	arrival := &subject{kind: kind, client: &client{}, lease: &Lease{}}
-	arrival.lease.queued.Tier = tier
-	for _, s := range w.subjects {
-		if w.couldGo(s) && (w.config.Queue.TierMode == fairqueue.Weighted || !w.before(tier, s.lease.queued.Tier)) {
-			g.stands = fmt.Errorf("%v overtakes %v, which could go", arrival, s)
-		}
-	}
-	if g.stands == nil && !starved && w.ledger.BelowUpper() && w.ledger.Available(tier) > 0 && w.fits(arrival, BelowUpper) {
-		g.mustGo = fmt.Errorf("%v does not go at once, and nobody stands before it", arrival)
-	}
-	return g
-}
-
-// lost is how many leases were preempted so far.
-func (w *world) lost() (n uint64) {
-	for _, m := range w.counts.preempted {
-		n += m
-	}
-	return n
-}
-
-// risen is how many were promoted so far.
-func (w *world) risen() (n uint64) {
-	for _, m := range w.counts.promotions {
-		n += m
-	}
-	return n
-}
-
 // check compares the state after an input with every rule.
 func (w *world) check(g glance) error {
 	problems := []error{w.accountsAgree(), w.stagesAgree(g.in), w.stepAgrees(g)}
@@ -202,65 +152,4 @@ func (w *world) check(g glance) error {
 		}
 	}
 	return errors.Join(problems...)
-}
-
-// stepAgrees checks what the input has changed: who went, for whose place, and who was pushed out.
-func (w *world) stepAgrees(g glance) error {
-	var went []*subject
-	for _, s := range w.subjects {
-		if s.holds() && !s.wasHeld {
-			went = append(went, s)
-		}
-	}
-	lost := w.lost() - g.preempted
-	switch {
-	case len(went) > 0 && w.ledger.Stock() > w.ledger.Capacity():
-		return fmt.Errorf("%d went, and the stock is %d of %d", len(went), w.ledger.Stock(), w.ledger.Capacity())
-	case lost > 0 && w.ledger.Stock() > w.ledger.Capacity():
-		return fmt.Errorf("a victim over capacity: the stock is %d of %d", w.ledger.Stock(), w.ledger.Capacity())
-	case lost > uint64(len(went)):
-		return fmt.Errorf("%d victims for %d admissions", lost, len(went))
-	case g.in.op == arrives && lost > 1:
-		return fmt.Errorf("%d victims for an arrival", lost)
-	}
-	if len(went) == 1 && w.risen() == g.promoted {
-		if tier := went[0].lease.held.Tier; w.ledger.Headroom(tier) < 0 {
-			return fmt.Errorf("%v took what is reserved: headroom %d", went[0], w.ledger.Headroom(tier))
-		}
-	}
-	if g.in.op != arrives {
-		return nil
-	}
-	a := w.subjects[len(w.subjects)-1]
-	if a.lease.stage != stageSent && g.mustGo != nil {
-		return g.mustGo
-	}
-	if a.lease.stage == stageSent && g.stands != nil {
-		return g.stands
-	}
-	return w.displacementAgrees(g, a)
-}
-
-// displacementAgrees: lower tiers first, lowest first; the guaranteed tier is never displaced.
-func (w *world) displacementAgrees(g glance, arrival *subject) error {
-	rank := func(s *subject) int { return slices.Index(w.byRank, s.lease.queued.Tier) }
-	guaranteed := w.config.Queue.GuaranteedTop && w.config.Queue.TierMode == fairqueue.Strict
-	if w.config.Queue.TierMode == fairqueue.Strict && arrival.told && arrival.outcome == OutcomeQueueFull &&
-		g.lowest > rank(arrival) && !(guaranteed && rank(arrival) == 0) {
-		return fmt.Errorf("%v is refused, and a lower tier waits", arrival)
-	}
-	for _, s := range w.subjects {
-		if s.last != stageWaiting || !s.told || s.outcome != OutcomeDisplaced {
-			continue
-		}
-		switch {
-		case guaranteed && rank(s) == 0:
-			return fmt.Errorf("%v of the guaranteed tier is displaced", s)
-		case w.config.Queue.TierMode == fairqueue.Strict && rank(s) < g.lowest:
-			return fmt.Errorf("%v is displaced, and a lower tier waits", s)
-		case rank(s) < rank(arrival):
-			return fmt.Errorf("%v displaces %v of a higher tier", arrival, s)
-		}
-	}
-	return nil
 }

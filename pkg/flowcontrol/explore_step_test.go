@@ -1,0 +1,151 @@
+package flowcontrol
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// glance is what a rule needs to know of the state before the input.
+type glance struct {
+	in        input
+	stock     int
+	preempted uint64
+	promoted  uint64
+	mustGo    error // why the arrival must go at once; nil: it need not
+	stands    error // why it must not go at once
+	lowest    int   // rank of the lowest tier that waits; -1: nobody waits
+}
+
+func (w *world) look(in input) glance {
+	g := glance{in: in, stock: w.ledger.Stock(), preempted: w.lost(), promoted: w.risen(), lowest: -1}
+	starved := false
+	for _, s := range w.subjects {
+		if s.waits() {
+			g.lowest = max(g.lowest, slices.Index(w.byRank, s.lease.queued.Tier))
+			starved = starved || w.starves(s)
+		}
+	}
+	if in.op != arrives {
+		return g
+	}
+	kind := w.scene.kinds[in.at]
+	tier := w.tierOf(kind.tier)
+	arrival := &subject{kind: kind, client: &client{}, lease: &Lease{}}
+	arrival.lease.queued.Tier = tier
+	for _, s := range w.subjects {
+		if w.couldGo(s) && (w.config.Queue.TierMode == fairqueue.Weighted || !w.before(tier, s.lease.queued.Tier)) {
+			g.stands = fmt.Errorf("%v overtakes %v, which could go", arrival, s)
+		}
+	}
+	if g.stands == nil && !starved && w.ledger.BelowUpper() && w.ledger.Available(tier) > 0 && w.fits(arrival, BelowUpper) {
+		g.mustGo = fmt.Errorf("%v does not go at once, and nobody stands before it", arrival)
+	}
+	return g
+}
+
+// lost is how many leases were preempted so far.
+func (w *world) lost() (n uint64) {
+	for _, m := range w.counts.preempted {
+		n += m
+	}
+	return n
+}
+
+// risen is how many were promoted so far.
+func (w *world) risen() (n uint64) {
+	for _, m := range w.counts.promotions {
+		n += m
+	}
+	return n
+}
+
+// stepAgrees checks what the input has changed: who went, for whose place, and who was pushed out.
+func (w *world) stepAgrees(g glance) error {
+	var went []*subject
+	for _, s := range w.subjects {
+		if s.holds() && !s.wasHeld {
+			went = append(went, s)
+		}
+	}
+	lost := w.lost() - g.preempted
+	switch {
+	case len(went) > 0 && w.ledger.Stock() > w.ledger.Capacity():
+		return fmt.Errorf("%d went, and the stock is %d of %d", len(went), w.ledger.Stock(), w.ledger.Capacity())
+	case lost > 0 && w.ledger.Stock() > w.ledger.Capacity():
+		return fmt.Errorf("a victim over capacity: the stock is %d of %d", w.ledger.Stock(), w.ledger.Capacity())
+	case lost > uint64(len(went)):
+		return fmt.Errorf("%d victims for %d admissions", lost, len(went))
+	case w.risen() > g.promoted && !w.unlimited() && w.ledger.Promoted() > w.promotable():
+		return fmt.Errorf("promoted, and there are %d of %d", w.ledger.Promoted(), w.promotable())
+	case g.in.op == arrives && lost > 1:
+		return fmt.Errorf("%d victims for an arrival", lost)
+	}
+	if len(went) == 1 && w.risen() == g.promoted {
+		if tier := went[0].lease.held.Tier; w.ledger.Headroom(tier) < 0 {
+			return fmt.Errorf("%v took what is reserved: headroom %d", went[0], w.ledger.Headroom(tier))
+		}
+	}
+	if lost == 1 && len(went) == 1 {
+		if err := w.victimAgrees(went[0]); err != nil {
+			return err
+		}
+	}
+	if g.in.op != arrives {
+		return nil
+	}
+	a := w.subjects[len(w.subjects)-1]
+	if a.lease.stage != stageSent && g.mustGo != nil {
+		return g.mustGo
+	}
+	if a.lease.stage == stageSent && g.stands != nil {
+		return g.stands
+	}
+	return w.displacementAgrees(g, a)
+}
+
+// victimAgrees: of those that the preemptor could have taken the place of, the victim is of the lowest tier, and there
+// the newest.
+func (w *world) victimAgrees(preemptor *subject) error {
+	for _, v := range w.subjects {
+		if !v.wasHeld || v.holds() || v.lease.stage != stageWaiting && !v.preempted || v.told && v.last == stageEnded {
+			continue
+		}
+		for _, o := range w.subjects {
+			switch {
+			case o == preemptor || !o.wasHeld || !w.preemptible(o) || slices.Contains(w.full(preemptor), o.lease.endpoint) ||
+				!w.fleet.CanTakeOver(preemptor.kind.lane, o.lease.endpoint):
+			case w.before(v.lease.queued.Tier, o.lease.queued.Tier):
+				return fmt.Errorf("%v is the victim, and %v is of a lower tier", v, o)
+			case v.lease.queued.Tier == o.lease.queued.Tier && o.lease.granted > v.lease.granted:
+				return fmt.Errorf("%v is the victim, and %v is newer", v, o)
+			}
+		}
+	}
+	return nil
+}
+
+// displacementAgrees: lower tiers first, lowest first; the guaranteed tier is never displaced.
+func (w *world) displacementAgrees(g glance, arrival *subject) error {
+	rank := func(s *subject) int { return slices.Index(w.byRank, s.lease.queued.Tier) }
+	guaranteed := w.config.Queue.GuaranteedTop && w.config.Queue.TierMode == fairqueue.Strict
+	if w.config.Queue.TierMode == fairqueue.Strict && arrival.told && arrival.outcome == OutcomeQueueFull &&
+		g.lowest > rank(arrival) && !(guaranteed && rank(arrival) == 0) {
+		return fmt.Errorf("%v is refused, and a lower tier waits", arrival)
+	}
+	for _, s := range w.subjects {
+		if s.last != stageWaiting || !s.told || s.outcome != OutcomeDisplaced {
+			continue
+		}
+		switch {
+		case guaranteed && rank(s) == 0:
+			return fmt.Errorf("%v of the guaranteed tier is displaced", s)
+		case w.config.Queue.TierMode == fairqueue.Strict && rank(s) < g.lowest:
+			return fmt.Errorf("%v is displaced, and a lower tier waits", s)
+		case rank(s) < rank(arrival):
+			return fmt.Errorf("%v displaces %v of a higher tier", arrival, s)
+		}
+	}
+	return nil
+}
