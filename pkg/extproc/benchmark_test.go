@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
@@ -81,6 +83,56 @@ var envoyHeaders = []string{
 // BenchmarkHeadersOnly is everything that this package adds to a request whose headers say enough.
 func BenchmarkHeadersOnly(b *testing.B) {
 	benchmark(b, chat(append(envoyHeaders, "x-gateway-model-name", "m")...), responseHeaders("200", false))
+}
+
+// BenchmarkGated is the same with a first-token gate, both streams of it, and the main filter's response headers
+// skipped.
+func BenchmarkGated(b *testing.B) {
+	bench := newBench(b, nil)
+	bench.server.controller = quickController{}
+	bench.server.presence.appeared()
+	for range gateRun {
+		bench.server.presence.passed()
+	}
+	request := chat(append(envoyHeaders, "x-gateway-model-name", "m")...)
+	request.ProtocolConfig = &extprocv3.ProtocolConfiguration{RequestBodyMode: requestModes[modeBuffered]}
+	answer := responseHeaders("200", false, sseHeaders...)
+	answer.ProtocolConfig = &extprocv3.ProtocolConfiguration{
+		ResponseBodyMode: modev3.ProcessingMode_STREAMED, SendBodyWithoutWaitingForHeaderResponse: true,
+	}
+	gate := &replay{messages: []*extprocv3.ProcessingRequest{answer, responseBodyOf("data: x\n\n", false)}}
+	id := structpb.NewStringValue("")
+	answer.MetadataContext = metadataOf(tieNamespace, tieKey, id)
+	main := &gatedReplay{replay: replay{messages: []*extprocv3.ProcessingRequest{request}}, after: func(name string) {
+		id.Kind = &structpb.Value_StringValue{StringValue: name}
+		gate.next = 0
+		if err := bench.server.Process(gate); err != nil {
+			b.Fatal(err)
+		}
+	}}
+	b.ReportAllocs()
+	for b.Loop() {
+		main.next, gate.sent = 0, 0
+		if err := bench.server.Process(main); err != nil || gate.sent != 2 {
+			b.Fatal(gate.sent, err)
+		}
+	}
+}
+
+// gatedReplay plays a gate's stream once the main stream has named its request.
+type gatedReplay struct {
+	replay
+	after func(name string)
+	name  string
+}
+
+func (r *gatedReplay) Send(m *extprocv3.ProcessingResponse) error { r.name = tieOf(m); return nil }
+
+func (r *gatedReplay) Recv() (*extprocv3.ProcessingRequest, error) {
+	if r.next == len(r.messages) {
+		r.after(r.name)
+	}
+	return r.replay.Recv()
 }
 
 // BenchmarkBody1KB is the same with a body of 1 KB to read.

@@ -84,6 +84,12 @@ const unobservedWithin = 5 * time.Millisecond
 // so that it has to be seen by behaviour.
 type unobserved struct{ atRequest, atHeaders atomic.Int64 }
 
+// seen takes in a stream that has seen its answer, at whatever time it ended.
+func (u *unobserved) seen() {
+	u.atRequest.Store(0)
+	u.atHeaders.Store(0)
+}
+
 // ended takes in the end of a stream whose request was dispatched: how long after its last answer it ended, whether
 // that was the answer to the request, and whether the answer is a streamed one. It reports each case once.
 func (u *unobserved) ended(after time.Duration, sawResponse, streamed bool) (report bool) {

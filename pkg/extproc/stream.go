@@ -223,13 +223,18 @@ func (st *stream) goneError() error {
 
 // notice looks for streams that end too early to show the end of the answer.
 func (st *stream) notice() {
-	if st.lastAnswered.IsZero() || st.skipsHeaders || st.state != placed && st.state != responding {
+	if st.lastAnswered.IsZero() || st.state != placed && st.state != responding {
 		return
 	}
-	if t := st.tie; t != nil && t.answered.Load() != 0 && st.state == responding {
-		return // the gate held the headers until there was something to send: a short answer ends with them
-	}
 	s := st.server
+	if t := st.tie; t != nil && t.answered.Load() != 0 {
+		// It lived to see the answer. When that ended says nothing: the gate held it until there was something to send.
+		s.unobserved.seen()
+		return
+	}
+	if st.skipsHeaders {
+		return
+	}
 	if s.unobserved.ended(time.Since(st.lastAnswered), st.state == responding, st.eventStream) {
 		s.log.Info("WARNING: Envoy ends the streams before the answers have ended, so the stock reads low and the " +
 			"backends get more than they should: set response_trailer_mode: SEND in the filter's processing_mode " +

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -202,6 +203,13 @@ func TestGateKeepsEveryByte(t *testing.T) {
 	// An answer that is reset at once may come to the gate when its request has ended already.
 	if n := s.epp.value("weir_gate_unknown_total"); n > answers/50 {
 		t.Errorf("%v gates named an unknown request", n)
+	}
+	// Each answer that is not reset at once has a status, though soon it comes by the gate alone: here nobody can be preempted.
+	if n := s.epp.value("weir_extproc_upstream_responses_total") - s.epp.value("weir_extproc_upstream_responses_total", "status", "unknown"); n < answers*9/10 {
+		t.Errorf("the status was seen of %v answers", n)
+	}
+	if log := s.epp.log.String(); strings.Contains(log, "WARNING: Envoy ends") {
+		t.Error("a false alarm")
 	}
 	if n := s.epp.value("weir_extproc_time_to_first_token_seconds"); n < answers/2 {
 		t.Errorf("the first token was seen of %v answers", n)

@@ -24,7 +24,7 @@ type parked struct {
 }
 
 func newParked(before string) *parked {
-	return &parked{before: before, began: make(chan struct{}, 64), release: make(chan struct{}, 64), gone: make(chan struct{}, 64)}
+	return &parked{before: before, began: make(chan struct{}, 64), release: make(chan struct{}), gone: make(chan struct{}, 64)}
 }
 
 const parkedRest = "data: first\n\ndata: second\n\n"
@@ -40,6 +40,18 @@ func (p *parked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, parkedRest)
 	case <-r.Context().Done():
 		p.gone <- struct{}{}
+	}
+}
+
+// forget takes out what nobody has waited for.
+func (p *parked) forget() {
+	for {
+		select {
+		case <-p.began:
+		case <-p.gone:
+		default:
+			return
+		}
 	}
 }
 
@@ -125,6 +137,45 @@ func TestGateWaitsForTheToken(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The first token and the preemption at the same time, through a real Envoy: the client gets the whole of one or of the
+// other, and the preemptor is served in any case.
+func TestFirstTokenRacesPreemption(t *testing.T) {
+	p := newParked(": waiting\n\n")
+	s := before(t, p, setup{envoys: []string{"gate"}, config: smgOneSlot})
+	s.known(p)
+	tokens, preemptions := 0, 0
+	for i := range 100 {
+		bulk := s.begin(as("bulk", "a"))
+		s.next(p, 1)
+		token := make(chan struct{})
+		go func() {
+			defer close(token)
+			time.Sleep(time.Duration(i%10) * 150 * time.Microsecond)
+			p.release <- struct{}{} // to the one in flight, or if that is gone to the preemptor
+		}()
+		urgent := s.begin(as("interactive", "vip"))
+		got := bulk.wait()
+		if got.status == http.StatusOK {
+			tokens++
+			if got.err != nil || got.body != p.before+parkedRest {
+				t.Errorf("cut: %v, %q", got.err, got.body)
+			}
+		} else {
+			preemptions++
+			wantPreempted(t, "the one in flight", "", got)
+		}
+		<-token
+		select {
+		case <-urgent.done:
+		case p.release <- struct{}{}:
+		}
+		wantServed(t, "the preemptor", urgent.wait())
+		s.epp.settled()
+		p.forget()
+	}
+	t.Logf("the token won %d times, the preemption %d times", tokens, preemptions)
 }
 
 // headers begins a request and tells of the answer when its headers are there; nil: there was none.

@@ -1,0 +1,103 @@
+package extproc
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// onePlace is a Placer of one endpoint that is always ready.
+type onePlace struct{}
+
+func (onePlace) Place(flowcontrol.Placement, flowcontrol.Bound, []flowcontrol.Endpoint) flowcontrol.Endpoint {
+	return 0
+}
+func (onePlace) HasRoom(flowcontrol.Placement, flowcontrol.Bound) bool            { return true }
+func (onePlace) PlaceAt(flowcontrol.Placement, flowcontrol.Endpoint)              {}
+func (onePlace) Release(flowcontrol.Endpoint)                                     {}
+func (onePlace) HasReady(flowcontrol.Placement) bool                              { return true }
+func (onePlace) CanServe(flowcontrol.Placement, flowcontrol.Endpoint) bool        { return true }
+func (onePlace) CanTakeOver(_ flowcontrol.Placement, _ flowcontrol.Endpoint) bool { return true }
+
+// preemptive is a bench whose queue is the real controller: one slot, two tiers, of which the higher may preempt.
+func preemptive(t *testing.T) (*testbench, *flowcontrol.RequestQueueController) {
+	t.Helper()
+	cfg := flowcontrol.DefaultConfig()
+	cfg.EnqueueAll = true
+	cfg.Stock.SlotsPerBackend = 1
+	cfg.Queue.Tiers = []fairqueue.TierConfig{{Name: "high", QueueSize: 10}, {Name: "low", QueueSize: 10}}
+	cfg.Tiers = []flowcontrol.TierConfig{{CanPreempt: true}, {}}
+	c, err := flowcontrol.New(cfg, onePlace{}, logr.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SetBackends(make([]stock.Backend, 1), nil)
+	b := newBench(t, func(c *Config) {
+		c.Tiers = []Tier{{Name: "high"}, {Name: "low"}}
+		c.Criticality = Criticality{Header: "x-class", Default: "low"}
+	})
+	b.server.controller = Controlled(c)
+	return b, c
+}
+
+// TestFirstTokenRacesARealPreemption: a token at the gate and a request of a higher tier, at once: one of them wins, and
+// the other one knows.
+func TestFirstTokenRacesARealPreemption(t *testing.T) {
+	tokens, preemptions := 0, 0
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			b, c := preemptive(t)
+			b.seeGate()
+			main, id := b.granted()
+			g := b.openGate()
+			g.arrives(id, sse())
+			synctest.Wait()
+			granted := make(chan *flowcontrol.Lease, 1)
+			go func() {
+				time.Sleep(time.Nanosecond)
+				l, err := c.TryEnqueue(t.Context(), &flowcontrol.Request{Flow: "urgent", Tier: 0, Placement: b.picker})
+				if err != nil {
+					t.Error(err)
+				}
+				granted <- l
+			}()
+			go func() {
+				time.Sleep(time.Nanosecond)
+				g.say(responseBodyOf("data: x\n\n", false))
+			}()
+			time.Sleep(2 * time.Nanosecond)
+			atGate, atMain := g.heard(), main.heard()
+			switch {
+			case atGate == "response-headers; response-body" && atMain == "":
+				tokens++
+				select {
+				case <-granted:
+					t.Error("the urgent one has a slot that is taken")
+				default:
+				}
+				main.end()
+			case atGate == "" && atMain == "immediate 503 preempted":
+				preemptions++
+				g.end()
+				main.end()
+			default:
+				t.Errorf("the gate says %q, the main stream %q", atGate, atMain)
+			}
+			l := <-granted
+			if s := c.State(); s.Stock != 1 {
+				t.Errorf("stock %d while the urgent one runs", s.Stock)
+			}
+			l.OnRequestComplete(flowcontrol.Completion{Status: 200})
+			if s := c.State(); s.Stock != 0 || s.Queued != 0 || b.server.ties.len() != 0 {
+				t.Errorf("at the end %+v, %d ties", s, b.server.ties.len())
+			}
+		})
+	}
+	t.Logf("the token won %d times, the preemption %d times", tokens, preemptions)
+}
