@@ -87,6 +87,21 @@ func (w *world) stepAgrees(g glance) error {
 			return fmt.Errorf("%v took what is reserved: headroom %d", went[0], w.ledger.Headroom(tier))
 		}
 	}
+	for _, s := range went {
+		total, at := w.config.MaxInFlightPerFlow, w.config.MaxInFlightPerFlowPerBackend
+		if total > 0 && w.sameFlow(s, NoEndpoint) > total || at > 0 && w.sameFlow(s, s.lease.endpoint) > at {
+			return fmt.Errorf("%v goes beyond its flow's cap", s)
+		}
+		for _, o := range w.subjects { // one that went back into the queue went back to its place
+			if o == s {
+				break
+			}
+			if o.waits() && !o.wasHeld && o.lease.queued.Tier == s.lease.queued.Tier &&
+				o.kind.flow == s.kind.flow && o.kind.lane == s.kind.lane {
+				return fmt.Errorf("%v goes before one of its flow that came before it", s)
+			}
+		}
+	}
 	if lost == 1 && len(went) == 1 {
 		if err := w.victimAgrees(went[0]); err != nil {
 			return err
