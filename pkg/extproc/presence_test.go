@@ -1,0 +1,107 @@
+package extproc
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// Response headers are skipped on the main stream only for what can never be preempted, once the gate is a habit, and
+// never where they have something to carry. The status then comes by the gate.
+func TestHeadersAreSkippedOnceTheGateIsAHabit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		b.seeGate()
+		exchange := func(status string, pass ...string) (skipped bool) {
+			main := b.open("BUFFERED/NONE")
+			main.say(chat(append(pass, "x-gateway-model-name", "m")...))
+			answer := main.stream.take()[0]
+			skipped = strings.Contains(render(answer), "no-headers")
+			g := b.openGate()
+			g.arrives(tieOf(answer), responseHeaders(status, true))
+			<-g.done
+			if !skipped {
+				main.say(responseHeaders(status, true))
+			}
+			main.end()
+			return skipped
+		}
+		for i := range gateRun {
+			if exchange("200") {
+				t.Fatalf("skipped at exchange %d", i)
+			}
+		}
+		if !exchange("418") {
+			t.Error("not skipped")
+		}
+		last := b.controller.leases[len(b.controller.leases)-1]
+		if len(last.completed) != 1 || last.completed[0].Status != 418 {
+			t.Errorf("completed %+v, want the gate's status", last.completed)
+		}
+		if exchange("200", queueStateHeader, "1") {
+			t.Error("skipped, though the client wants the queue's state in them")
+		}
+		b.controller.preempt = make(chan struct{})
+		if exchange("200") {
+			t.Error("skipped of a request that can be preempted")
+		}
+		if got := b.counted("weir_extproc_upstream_responses_total"); got != gateRun+3 {
+			t.Errorf("%v answers counted, want %d", got, gateRun+3)
+		}
+	})
+}
+
+// A gate that is taken away is forgotten; the headers are not skipped from the first answer that it misses.
+func TestGateIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		b.seeGate()
+		for i := range gateRun {
+			main, id := b.granted()
+			if id == "" {
+				t.Fatalf("forgotten after %d", i)
+			}
+			main.say(responseHeaders("200", true))
+			main.heard()
+			main.end()
+		}
+		main, id := b.granted()
+		if id != "" {
+			t.Error("a name for nobody")
+		}
+		main.end()
+		if b.controller.outcomes != gateRun+1 {
+			t.Errorf("%d outcomes", b.controller.outcomes)
+		}
+	})
+}
+
+func TestPresence(t *testing.T) {
+	var p presence
+	if p.likely() || !p.appeared() || p.appeared() || !p.likely() || p.certain() {
+		t.Error("the first gate")
+	}
+	for range gateRun {
+		p.passed()
+	}
+	if !p.certain() {
+		t.Error("a habit")
+	}
+	for range 10 * gateRun {
+		p.passed()
+	}
+	p.missed()
+	if p.certain() || !p.likely() {
+		t.Error("one miss ends the habit")
+	}
+	for range gateRun - 2 {
+		p.missed()
+	}
+	if !p.likely() {
+		t.Error("too early")
+	}
+	p.missed()
+	if p.likely() {
+		t.Error("it is gone")
+	}
+}
