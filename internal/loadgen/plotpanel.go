@@ -39,10 +39,10 @@ func (p *panel) draw(c draw.Canvas) {
 	p.drawLatencyAxis(c)
 	p.drawTimeAxis(c)
 	// The first tenant is drawn last, on top of the others.
-	for i := len(p.tenants) - 1; i >= 0; i-- {
+	for i := range slices.Backward(p.tenants) {
 		p.drawPoints(c, i)
 	}
-	for i := len(p.tenants) - 1; i >= 0; i-- {
+	for i := range slices.Backward(p.tenants) {
 		p.drawMedian(c, i)
 	}
 	p.drawWords(c)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ func WriteTable(w io.Writer, summaries ...Summary) error {
 		summary := &summaries[i]
 		tenants := summary.Tenants
 		if len(tenants) > 1 {
-			tenants = append(tenants[:len(tenants):len(tenants)], summary.All)
+			tenants = append(slices.Clip(tenants), summary.All)
 		}
 		scene := summary.Scene
 		if i > 0 {
