@@ -1,0 +1,117 @@
+package loadgen
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A worker sends its next request when the last one was answered, and no sooner; workers start one by one, so that they
+// are out of phase.
+func TestClosedLoopStagger(t *testing.T) {
+	inBubble(t, takes(100*time.Millisecond), func(b *bubble) {
+		w := load(ClosedLoop{Workers: 3, Stagger: 10 * time.Millisecond})
+		w.Requests = 6
+		wantTimes(b, "starts", starts(b.run(w)),
+			0, 10*time.Millisecond, 20*time.Millisecond, 100*time.Millisecond, 110*time.Millisecond, 120*time.Millisecond)
+	})
+}
+
+// Only so many start one by one; the rest start together, one stagger after the last of them.
+func TestClosedLoopStaggersSomeOnly(t *testing.T) {
+	inBubble(t, takes(time.Hour/2), func(b *bubble) {
+		w := load(ClosedLoop{Workers: 5, Stagger: time.Second, Staggered: 2})
+		w.Requests, w.Begin = 5, time.Minute
+		wantTimes(b, "starts", starts(b.run(w)),
+			time.Minute, time.Minute+time.Second, time.Minute+2*time.Second, time.Minute+2*time.Second, time.Minute+2*time.Second)
+	})
+}
+
+// An open loop's arrivals are equally spaced, however long the answers take, and measured from when they were due.
+func TestOpenLoopDoesNotWaitForAnswers(t *testing.T) {
+	inBubble(t, takes(time.Second), func(b *bubble) {
+		w := load(OpenLoop{Rate: 10})
+		w.Requests = 5
+		results := b.run(w)
+		wantTimes(b, "starts", starts(results),
+			0, 100*time.Millisecond, 200*time.Millisecond, 300*time.Millisecond, 400*time.Millisecond)
+		for i := range results {
+			if r := &results[i]; !r.OK() || r.Total != time.Second {
+				b.Errorf("request %d: %+v", i, r)
+			}
+		}
+	})
+}
+
+// An arrival that finds no room is recorded as unsent at the moment it was due, and is not sent late.
+func TestOpenLoopWithoutRoom(t *testing.T) {
+	inBubble(t, takes(250*time.Millisecond), func(b *bubble) {
+		w := load(OpenLoop{Rate: 10, MaxInFlight: 2})
+		w.Requests = 6
+		results := b.run(w)
+		var faults []string
+		sent := 0
+		for i := range results {
+			faults = append(faults, results[i].Fault())
+			sent += results[i].Attempts
+		}
+		// Two are in flight from 0.1 s on; the first ends at 0.25 s, so that the one due at 0.3 s has room.
+		if want := []string{"", "", "unsent", "", "", "unsent"}; !slices.Equal(faults, want) {
+			b.Errorf("faults %q, want %q", faults, want)
+		}
+		if sent != 4 {
+			b.Errorf("%d were sent, want 4", sent)
+		}
+	})
+}
+
+// The same seed gives the same Poisson arrivals, another one others; their mean is the rate's.
+func TestPoissonFollowsItsSeed(t *testing.T) {
+	draw := func(seed uint64) []time.Duration {
+		next := OpenLoop{Rate: 100, Poisson: true, Seed: seed}.due()
+		all := make([]time.Duration, 20_000)
+		for i := range all {
+			all[i] = next()
+		}
+		return all
+	}
+	first := draw(7)
+	if !slices.Equal(first, draw(7)) {
+		t.Error("two draws of one seed differ")
+	}
+	if slices.Equal(first, draw(8)) {
+		t.Error("two seeds draw the same")
+	}
+	if !slices.IsSorted(first) {
+		t.Error("arrivals go back in time")
+	}
+	// Exponential gaps: the mean and the standard deviation are both 10 ms; the error of either is below 3 % by far.
+	var sum, squares float64
+	last := time.Duration(0)
+	for _, at := range first {
+		gap := (at - last).Seconds()
+		sum, squares, last = sum+gap, squares+gap*gap, at
+	}
+	n := float64(len(first))
+	mean := sum / n
+	deviation := math.Sqrt(squares/n - mean*mean)
+	if math.Abs(mean-0.01) > 0.0003 || math.Abs(deviation-0.01) > 0.0005 {
+		t.Errorf("gaps of %.4f s ± %.4f, want 0.01 ± 0.01", mean, deviation)
+	}
+}
+
+// What the draws say is what a run does.
+func TestPoissonRunsAreRepeatable(t *testing.T) {
+	var runs [2][]time.Duration
+	for i := range runs {
+		inBubble(t, takes(30*time.Millisecond), func(b *bubble) {
+			w := load(OpenLoop{Rate: 50, Poisson: true, Seed: 3})
+			w.Requests = 200
+			runs[i] = starts(b.run(w))
+		})
+	}
+	if len(runs[0]) != 200 || !slices.Equal(runs[0], runs[1]) {
+		t.Errorf("two runs of one seed differ: %v, %v", runs[0], runs[1])
+	}
+}
