@@ -1,16 +1,61 @@
 package loadgen
 
 import (
+	"bytes"
+	"image/png"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
-func TestRenderTmp(t *testing.T) {
-	f := syntheticFigure()
-	for _, n := range []string{"/tmp/lg.png", "/tmp/lg.svg"} {
-		if err := f.Save(n); err != nil {
+// The figure of two runs is a picture, PNG or SVG by the file's ending, with the words that it was given; other endings
+// are errors and leave no file.
+func TestFigureIsSaved(t *testing.T) {
+	dir := t.TempDir()
+	saved := func(name string) []byte {
+		t.Helper()
+		if err := syntheticFigure().Save(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
 	}
-	_ = WriteTable(os.Stdout, Summarise("without", syntheticReport(false)), Summarise("with", syntheticReport(true)))
+	picture, err := png.Decode(bytes.NewReader(saved("figure.png")))
+	if err != nil || picture.Bounds().Dx() < 500 {
+		t.Errorf("%v, %v", picture.Bounds(), err)
+	}
+	svg := string(saved("figure.svg"))
+	if !strings.Contains(svg, "<svg") || !strings.Contains(svg, "</svg>") {
+		t.Errorf("no SVG: %.200s", svg)
+	}
+	if err := syntheticFigure().Save(filepath.Join(dir, "figure.txt")); err == nil {
+		t.Error("a figure is saved as text")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "figure.txt")); err == nil {
+		t.Error("it left a file")
+	}
+}
+
+// The table has a line for each scene and tenant, and one for all; figures are right-aligned.
+func TestTables(t *testing.T) {
+	var table, outcomes strings.Builder
+	summaries := []Summary{Summarise("without", syntheticReport(false)), Summarise("with", syntheticReport(true))}
+	if err := WriteTable(&table, summaries...); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteOutcomes(&outcomes, summaries...); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"without  interactive", "with     interactive", "all", "TTFT p50"} {
+		if !strings.Contains(table.String(), text) {
+			t.Errorf("no %q in\n%s", text, table.String())
+		}
+	}
+	if n := strings.Count(outcomes.String(), " 200 "); n != 4 {
+		t.Errorf("%d outcomes, want 4:\n%s", n, outcomes.String())
+	}
 }
