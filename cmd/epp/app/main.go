@@ -36,6 +36,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintf(stderr, "epp: %v\n", err)
 		return 1
 	}
+	tuneMemory(a.Config().Limits)
 	ctx, stop := onSignal(os.Exit)
 	defer stop()
 	if err := a.Run(ctx); err != nil {
