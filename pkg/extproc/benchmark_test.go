@@ -55,6 +55,7 @@ type quickLease struct{}
 func (quickLease) Preempted() <-chan struct{}               { return nil }
 func (quickLease) Queued() (time.Duration, bool)            { return 0, false }
 func (quickLease) OnFirstByte() error                       { return nil }
+func (quickLease) OnServed(flowcontrol.Endpoint)            {}
 func (quickLease) OnRequestComplete(flowcontrol.Completion) {}
 
 func benchmark(b *testing.B, messages ...*extprocv3.ProcessingRequest) {

@@ -24,6 +24,7 @@ type Lease interface {
 	Preempted() <-chan struct{}
 	Queued() (waited time.Duration, queued bool)
 	OnFirstByte() error
+	OnServed(e flowcontrol.Endpoint)
 	OnRequestComplete(c flowcontrol.Completion)
 }
 
@@ -32,6 +33,8 @@ type Picker interface {
 	// Prepare returns the placement of a request for model ("" when it is not known) within the subset. An error
 	// means that no endpoint can ever take the request, and says why; its outcome is no-endpoint.
 	Prepare(model string, subset Subset) (Placement, error)
+	// Locate is the endpoint of an address, if it is known.
+	Locate(address string) (flowcontrol.Endpoint, bool)
 }
 
 // Placement is a prepared placement, and after the grant it knows the destination.

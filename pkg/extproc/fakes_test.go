@@ -133,6 +133,8 @@ func (l *fakeLease) tryPreempt() bool {
 	return true
 }
 
+func (l *fakeLease) OnServed(flowcontrol.Endpoint) {}
+
 func (l *fakeLease) OnRequestComplete(c flowcontrol.Completion) {
 	l.controller.mu.Lock()
 	l.completed = append(l.completed, c)
@@ -152,6 +154,17 @@ type fakePicker struct {
 func (p *fakePicker) Prepare(model string, subset Subset) (Placement, error) {
 	p.model, p.subset = model, subset
 	return p, p.err
+}
+func (p *fakePicker) Locate(address string) (flowcontrol.Endpoint, bool) {
+	if address == p.address {
+		return 0, true
+	}
+	for i, f := range p.fallbacks {
+		if f == address {
+			return flowcontrol.Endpoint(i + 1), true
+		}
+	}
+	return flowcontrol.NoEndpoint, false
 }
 func (p *fakePicker) Lane() string               { return "" }
 func (p *fakePicker) Chosen() (string, []string) { return p.address, p.fallbacks }

@@ -27,6 +27,7 @@ func (st *stream) destination() string {
 		return ""
 	}
 	address, fallbacks := st.placement.Chosen()
+	st.picked = address
 	if address == "" || len(fallbacks) == 0 {
 		return address
 	}

@@ -59,6 +59,7 @@ type stream struct {
 	asked, decided bool
 	placement      Placement
 	lease          Lease
+	picked         string // the destination's first endpoint
 	preempted      <-chan struct{}
 	// headersAnswered says that Envoy has its answer to the request headers, skipsHeaders that it was told to keep the
 	// response headers to itself.

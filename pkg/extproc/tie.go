@@ -25,6 +25,7 @@ type tie struct {
 	// Immutable.
 	id        string
 	lease     Lease
+	picked    string // the destination's first endpoint
 	begun     time.Time
 	shape     api
 	responses bool // the request is one to /v1/responses
@@ -90,8 +91,10 @@ func (st *stream) tieUp() {
 	if st.lease == nil || st.modes.echoesResponse() || !st.server.presence.likely() {
 		return
 	}
+	picked, _ := st.placement.Chosen()
 	st.tie = &tie{
-		lease: st.lease, begun: st.begun, shape: st.errorShape(), responses: isResponses(st.headers.values[slotPath]),
+		picked: picked,
+		lease:  st.lease, begun: st.begun, shape: st.errorShape(), responses: isResponses(st.headers.values[slotPath]),
 	}
 	st.server.ties.add(st.tie)
 }

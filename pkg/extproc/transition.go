@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -30,7 +31,7 @@ func (st *stream) on(m *extprocv3.ProcessingRequest) error {
 	case *extprocv3.ProcessingRequest_RequestTrailers:
 		return st.onRequestTrailers()
 	case *extprocv3.ProcessingRequest_ResponseHeaders:
-		return st.onResponseHeaders(r.ResponseHeaders)
+		return st.onResponseHeaders(r.ResponseHeaders, m.GetMetadataContext())
 	case *extprocv3.ProcessingRequest_ResponseBody:
 		return st.onResponseBody(r.ResponseBody)
 	case *extprocv3.ProcessingRequest_ResponseTrailers:
@@ -125,7 +126,7 @@ func (st *stream) offerBody() error {
 	return st.admit()
 }
 
-func (st *stream) onResponseHeaders(h *extprocv3.HttpHeaders) error {
+func (st *stream) onResponseHeaders(h *extprocv3.HttpHeaders, metadata *corev3.Metadata) error {
 	switch st.state {
 	case collecting:
 		st.endedByEnvoy(h)
@@ -133,6 +134,7 @@ func (st *stream) onResponseHeaders(h *extprocv3.HttpHeaders) error {
 		return st.send(emptyResponseHeaders)
 	case placed:
 		st.readResponse(h)
+		st.server.served(metadata, st.picked, st.lease)
 		if st.modes.echoesResponse() && !h.GetEndOfStream() {
 			st.state = gated
 			st.early = &early{tokenWatch: tokenWatch{

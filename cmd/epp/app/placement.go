@@ -23,6 +23,12 @@ func (p picker) Prepare(model string, subset extproc.Subset) (extproc.Placement,
 	return query, nil
 }
 
+// Locate implements extproc.Picker.
+func (p picker) Locate(address string) (flowcontrol.Endpoint, bool) {
+	e, ok := p.prepared.Load().snapshot.ByAddress(address)
+	return flowcontrol.Endpoint(e.ID), ok
+}
+
 // placer is flowcontrol's view of scheduling: the board, under the controller's lock.
 type placer struct{ board *scheduling.Board }
 

@@ -1,0 +1,25 @@
+package extproc
+
+import (
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+)
+
+// servedKey is where Envoy's override_host policy says, in the metadata of the response headers, which endpoint has
+// served (selected_host_key): another than the first one after a retry.
+const servedKey = "x-gateway-destination-endpoint-served"
+
+// served moves the lease to the endpoint that has served, if it is not the one picked, so that the stock is counted where
+// the work is.
+func (s *Server) served(metadata *corev3.Metadata, picked string, lease Lease) {
+	if lease == nil || picked == "" {
+		return
+	}
+	fields := metadata.GetFilterMetadata()["envoy.lb"].GetFields()
+	address := fields[servedKey].GetStringValue()
+	if address == "" || address == picked {
+		return
+	}
+	if e, ok := s.picker.Locate(address); ok {
+		lease.OnServed(e)
+	}
+}
