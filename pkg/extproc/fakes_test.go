@@ -155,6 +155,7 @@ func (p *fakePicker) Prepare(model string, subset Subset) (Placement, error) {
 	p.model, p.subset = model, subset
 	return p, p.err
 }
+
 func (p *fakePicker) Locate(address string) (flowcontrol.Endpoint, bool) {
 	if address == p.address {
 		return 0, true
