@@ -21,7 +21,7 @@ build: ## static binaries: bin/epp and bin/weir
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/weir ./cmd/weir
 
 .PHONY: demo
-demo: build envoy ## a noisy tenant and a quiet one, without Weir and with it (a minute)
+demo: build envoy ## a flood contained, without Weir and with it; bulk giving way to interactive (80 s)
 	ENVOY=$$(hack/envoy.sh) bin/weir demo
 
 .PHONY: test

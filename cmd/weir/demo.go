@@ -13,9 +13,10 @@ import (
 )
 
 const demoAbout = `A noisy tenant keeps %d requests in flight while a quiet one sends %g per second, all of them streamed chat
-completions: first through Envoy alone, then with Weir. It starts Envoy, epp and %d simulated model servers on loopback,
-ends in a table and a picture, and stops all that it started. Envoy is $ENVOY, or one on PATH, or what make envoy
-fetched.
+completions: first through Envoy alone, then with Weir. Then bulk work keeps %d in flight beside interactive requests: first
+all alike, then each with its class, behind the first-token gate. The demo starts Envoy, epp and %d simulated model servers
+on loopback, ends in a table and two pictures, and stops all that it started. Envoy is $ENVOY, or one on PATH, or what make
+envoy fetched.
 `
 
 // demoOptions are the flags of `weir demo`.
@@ -29,21 +30,24 @@ type demoOptions struct {
 	keepFor time.Duration
 }
 
-// picture is the name of the demo's picture where none was given.
-const picture = "weir-demo.svg"
+// picture is the name of the demo's picture where none was given; the one about priority has the suffix before .svg.
+const (
+	picture        = "weir-demo.svg"
+	prioritySuffix = "-priority"
+)
 
 // runDemo is `weir demo`.
 func runDemo(args []string, stdout, stderr io.Writer) int {
 	var options demoOptions
 	set := flagSet("weir demo")
-	set.StringVar(&options.out, "out", picture, "`file` for the picture, an .svg; or a directory for it")
-	set.BoolVar(&options.png, "png", false, "write the picture as a PNG too, beside the SVG")
-	set.DurationVar(&options.length, "length", 22*time.Second, "time that each of the two scenes takes, 1s to 5m")
-	set.Uint64Var(&options.seed, "seed", 1, "seed of the quiet tenant's arrivals")
+	set.StringVar(&options.out, "out", picture, "`file` for the picture, an .svg; or a directory for it. The one about priority is named after it")
+	set.BoolVar(&options.png, "png", false, "write the pictures as PNG too, beside the SVG")
+	set.DurationVar(&options.length, "length", 15*time.Second, "time that each of the four scenes takes, 1s to 5m")
+	set.Uint64Var(&options.seed, "seed", 1, "seed of the arrivals that are no flood")
 	set.BoolVar(&options.keep, "keep", false, "leave Envoy, Weir and the model servers running, and print what to try")
 	set.DurationVar(&options.keepFor, "keep-for", 15*time.Minute, "longest time to leave them running")
 	set.StringVar(&options.epp, "epp", "", eppFlag)
-	about := fmt.Sprintf(demoAbout, noisyWorkers, quietRate, demoServers)
+	about := fmt.Sprintf(demoAbout, noisyWorkers, quietRate, bulkWorkers, demoServers)
 	if code, ok := readFlags(set, about, args, options.check, stdout, stderr); !ok {
 		return code
 	}
@@ -68,7 +72,7 @@ func (o *demoOptions) check() error {
 	return errors.Join(problems...)
 }
 
-// demonstrate is the demo: two scenes, a table, a picture.
+// demonstrate is the demo: four scenes, a table, two pictures.
 func demonstrate(s *scene.Scene, options demoOptions, stdout, stderr io.Writer) error {
 	epp, err := scene.FindEPP(options.epp)
 	if err != nil {
@@ -79,33 +83,30 @@ func demonstrate(s *scene.Scene, options demoOptions, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	bar := newProgress(stderr, 2)
+	report := demoReport{length: options.length}
+	report.fairness, report.priority = setting.scenes(options)
+	scenes := []*demoScene{report.fairness.without, report.fairness.with, report.priority.without, report.priority.with}
+	bar := newProgress(stderr, len(scenes))
 	defer bar.end()
-	without, err := setting.run(s.Context(), setting.direct.URL(), options, bar.begin("without Weir"))
-	if err != nil {
-		return err
-	}
-	with, err := setting.run(s.Context(), setting.weir.URL(), options, bar.begin("with Weir"))
-	if err != nil {
-		return err
+	for _, part := range scenes {
+		if err := part.play(s.Context(), options.length, bar.begin(part.name)); err != nil {
+			return err
+		}
 	}
 	bar.end()
+	if report.preempted, err = setting.preempted(s.Context()); err != nil {
+		return err
+	}
 
-	report := demoReport{without: without, with: with, noisyFrom: noisyBegin(options.length)}
 	if err := report.write(stdout); err != nil {
 		return err
 	}
-	figure := report.figure()
-	if err := savePicture(figure, options.out); err != nil {
+	base := strings.TrimSuffix(options.out, ".svg")
+	if err := savePictures(report.fairnessFigure(), base, options.png, stdout); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(stdout, "The picture is %s\n", options.out)
-	if options.png {
-		file := strings.TrimSuffix(options.out, ".svg") + ".png"
-		if err := figure.Save(file); err != nil {
-			return err
-		}
-		_, _ = fmt.Fprintf(stdout, "The picture is %s\n", file)
+	if err := savePictures(report.priorityFigure(), base+prioritySuffix, options.png, stdout); err != nil {
+		return err
 	}
 	if options.keep {
 		return setting.keep(s.Context(), options.keepFor, stdout)

@@ -12,31 +12,27 @@ import (
 	"testing"
 )
 
-// The demo in miniature: both scenes, the table, the picture; then what it leaves running answers; Ctrl-C ends it all.
+// The demo in miniature: the scenes, the table, the pictures; then what it leaves running answers; Ctrl-C ends it all.
 func TestDemo(t *testing.T) {
 	dir := t.TempDir()
 	c := begin(t, "demo", "--length=1s", "--png", "--out="+dir, "--keep", "--epp="+eppBinary)
 	c.stdout.waitFor(t, "/debug/config")
 	text := c.stdout.String()
-	for _, want := range []string{sceneWithout, sceneWith, "quiet", "noisy", "TTFT p50", "median time to first token"} {
+	for _, want := range []string{
+		sceneWithout, sceneWith, sceneNoPriority, scenePriority, quietTenant, noisyTenant, interactiveTenant, bulkTenant,
+		"TTFT p50", "the quiet one's median time to first token", "the interactive requests' median time to first token",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q was not written:\n%s", want, text)
 		}
 	}
-	svg, err := os.ReadFile(filepath.Join(dir, picture))
-	if err != nil || xml.Unmarshal(svg, new(struct{})) != nil {
-		t.Errorf("no picture: %v", err)
+	if preempted := regexp.MustCompile(`(?m)^(\d+) times a bulk request was preempted`).FindStringSubmatch(text); preempted == nil {
+		t.Errorf("nothing about preemption:\n%s", text)
+	} else if preempted[1] == "0" {
+		t.Errorf("nobody was preempted:\n%s", text)
 	}
-	if !strings.Contains(string(svg), "Arial") || strings.Contains(string(svg), "@font-face") {
-		t.Error("the picture has fonts within")
-	}
-	file, err := os.Open(filepath.Join(dir, "weir-demo.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	if _, err = png.Decode(file); err != nil {
-		t.Error(err)
+	for _, name := range []string{"weir-demo", "weir-demo-priority"} {
+		checkPictures(t, filepath.Join(dir, name))
 	}
 
 	url := regexp.MustCompile(`curl -i (http://\S+)`).FindStringSubmatch(text)
@@ -55,10 +51,30 @@ func TestDemo(t *testing.T) {
 	c.ends(t, 0)
 }
 
+// checkPictures checks the SVG and the PNG of that name.
+func checkPictures(t *testing.T, name string) {
+	t.Helper()
+	svg, err := os.ReadFile(name + ".svg")
+	if err != nil || xml.Unmarshal(svg, new(struct{})) != nil {
+		t.Errorf("no picture: %v", err)
+	}
+	if !strings.Contains(string(svg), "Arial") || strings.Contains(string(svg), "@font-face") {
+		t.Error("the picture has fonts within")
+	}
+	file, err := os.Open(name + ".png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err = png.Decode(file); err != nil {
+		t.Error(err)
+	}
+}
+
 // Ctrl-C in the middle ends everything, and counts as a failure.
 func TestDemoInterrupted(t *testing.T) {
 	c := begin(t, "demo", "--length=1m", "--out="+t.TempDir(), "--epp="+eppBinary)
-	c.stderr.waitFor(t, "1 of 2")
+	c.stderr.waitFor(t, "1 of 4")
 	c.interrupt(t)
 	c.ends(t, 1)
 	if !strings.Contains(c.stderr.String(), "interrupted") {

@@ -3,11 +3,28 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 
 	"github.com/weir-epp/weir/internal/loadgen"
 )
+
+// savePictures writes the figure as an SVG and, if asked to, as a PNG, under a name without its ending, and says so.
+func savePictures(figure *loadgen.Figure, name string, png bool, w io.Writer) error {
+	if err := savePicture(figure, name+".svg"); err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(w, "The picture is %s.svg\n", name)
+	if !png {
+		return nil
+	}
+	if err := figure.Save(name + ".png"); err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(w, "The picture is %s.png\n", name)
+	return nil
+}
 
 // savePicture writes the figure as an SVG that a page can hold: without the fonts, which are ten times its size.
 func savePicture(figure *loadgen.Figure, file string) error {

@@ -8,40 +8,68 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// The scenes' names in table and picture.
-const (
-	sceneWithout = "Envoy alone"
-	sceneWith    = "Envoy with Weir"
-)
-
-// demoReport is what both scenes measured.
-type demoReport struct {
-	without, with *loadgen.Report
-	noisyFrom     time.Duration
+// pair is two scenes that differ in one thing, and the tenant that they are about.
+type pair struct {
+	steady        string
+	without, with *demoScene
 }
 
-// write writes the table, and what it says in a sentence.
-func (r demoReport) write(w io.Writer) error {
-	without, with := loadgen.Summarise(sceneWithout, r.without), loadgen.Summarise(sceneWith, r.with)
+// demoReport is what the scenes measured.
+type demoReport struct {
+	fairness, priority pair
+	preempted          int // bulk requests
+	length             time.Duration
+}
+
+// write writes the table, and what it says in a sentence for each pair.
+func (r *demoReport) write(w io.Writer) error {
+	var summaries []loadgen.Summary
+	for _, p := range []pair{r.fairness, r.priority} {
+		without, with := p.summaries()
+		summaries = append(summaries, without, with)
+	}
 	_, _ = fmt.Fprintln(w)
-	if err := loadgen.WriteTable(w, without, with); err != nil {
+	if err := loadgen.WriteTable(w, summaries...); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(w, "\n%s\n", verdict(without, with))
+	_, _ = fmt.Fprintf(w, "\n%s\n\n%s\n%s\n\n",
+		r.fairness.verdict("While the noisy tenant floods, the quiet one's", "Weir"),
+		r.priority.verdict("While bulk work floods, the interactive requests'", "priority"), r.preemptions())
 	return nil
 }
 
+// preemptions says what priority cost the bulk requests.
+func (r *demoReport) preemptions() string {
+	_, with := r.priority.summaries()
+	bulk, _ := with.Tenant(bulkTenant)
+	return fmt.Sprintf("%d times a bulk request was preempted before its first token; the clients retried, and %d of %d were served.",
+		r.preempted, bulk.OK, bulk.Requests)
+}
+
+func (p pair) summaries() (without, with loadgen.Summary) {
+	return loadgen.Summarise(p.without.name, p.without.report), loadgen.Summarise(p.with.name, p.with.report)
+}
+
+// medians are the steady tenant's times to first token; false if it had no answers.
+func (p pair) medians() (without, with time.Duration, ok bool) {
+	first, second := p.summaries()
+	before, _ := first.Tenant(p.steady)
+	after, _ := second.Tenant(p.steady)
+	return before.TTFT.P50, after.TTFT.P50, before.OK > 0 && after.OK > 0
+}
+
 // verdict compares the two scenes in a sentence.
-func verdict(without, with loadgen.Summary) string {
-	before, _ := without.Tenant(quietTenant)
-	after, _ := with.Tenant(quietTenant)
-	if before.OK == 0 || after.OK == 0 || without.All.Throughput == 0 {
-		return "Too short a run to compare."
+func (p pair) verdict(whose, what string) string {
+	before, after, ok := p.medians()
+	if !ok {
+		return whose + " median cannot be compared: too short a run."
 	}
-	text := fmt.Sprintf(
-		"While the noisy tenant floods, the quiet one's median time to first token is %s without Weir and %s with it (%.0f times less),",
-		latency(before.TTFT.P50), latency(after.TTFT.P50), float64(before.TTFT.P50)/float64(after.TTFT.P50))
-	return text + fmt.Sprintf("\nat %.0f %% of the throughput.", 100*with.All.Throughput/without.All.Throughput)
+	text := fmt.Sprintf("%s median time to first token is %s without %s and %s with it (%.0f times less)",
+		whose, latency(before), what, latency(after), float64(before)/float64(after))
+	if without, with := p.summaries(); min(without.All.Throughput, with.All.Throughput) > 0 {
+		text += fmt.Sprintf(",\nat %.0f %% of the throughput", 100*with.All.Throughput/without.All.Throughput)
+	}
+	return text + "."
 }
 
 // latency is a time as a reader wants it: 41 ms, 1.91 s.
@@ -52,23 +80,39 @@ func latency(d time.Duration) string {
 	return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
 }
 
-// figure is the picture.
-func (r demoReport) figure() *loadgen.Figure {
-	title := "A noisy tenant, contained"
-	without, with := loadgen.Summarise(sceneWithout, r.without), loadgen.Summarise(sceneWith, r.with)
-	before, _ := without.Tenant(quietTenant)
-	after, _ := with.Tenant(quietTenant)
-	if before.OK > 0 && after.OK > 0 {
-		title += fmt.Sprintf(": the quiet one waits %s instead of %s", latency(after.TTFT.P50), latency(before.TTFT.P50))
-	}
+// figure is a pair's picture, without its words.
+func (p pair) figure(floodLabel string, floodFrom time.Duration) *loadgen.Figure {
 	return &loadgen.Figure{
-		Title: title,
-		Subtitle: fmt.Sprintf("%d model servers with %d batch slots each · noisy keeps %d requests in flight · quiet sends %g per second",
-			demoServers, demoSlots, noisyWorkers, quietRate),
 		Panels: []loadgen.Panel{
-			{Title: sceneWithout, Report: r.without},
-			{Title: sceneWith, Report: r.with},
+			{Title: p.without.name, Report: p.without.report},
+			{Title: p.with.name, Report: p.with.report},
 		},
-		Spans: []loadgen.Span{{Label: "noisy floods", From: r.noisyFrom, To: max(r.without.Length, r.with.Length)}},
+		Spans: []loadgen.Span{{
+			Label: floodLabel, From: floodFrom, To: max(p.without.report.Length, p.with.report.Length),
+		}},
 	}
+}
+
+// fairnessFigure is the picture of the noisy tenant and the quiet one.
+func (r *demoReport) fairnessFigure() *loadgen.Figure {
+	f := r.fairness.figure("noisy floods", floodBegin(r.length))
+	f.Title = "A noisy tenant, contained"
+	if before, after, ok := r.fairness.medians(); ok {
+		f.Title += fmt.Sprintf(": the quiet one waits %s instead of %s", latency(after), latency(before))
+	}
+	f.Subtitle = fmt.Sprintf("%d model servers with %d batch slots each · noisy keeps %d requests in flight · quiet sends %g per second",
+		demoServers, demoSlots, noisyWorkers, quietRate)
+	return f
+}
+
+// priorityFigure is the picture of interactive requests beside bulk.
+func (r *demoReport) priorityFigure() *loadgen.Figure {
+	f := r.priority.figure("bulk floods", floodBegin(r.length))
+	f.Title = "Bulk work gives way"
+	if before, after, ok := r.priority.medians(); ok {
+		f.Title += fmt.Sprintf(": interactive requests wait %s instead of %s", latency(after), latency(before))
+	}
+	f.Subtitle = fmt.Sprintf("%d model servers with %d batch slots each · bulk keeps %d requests in flight · interactive sends %g per second · %d preemptions",
+		demoServers, demoSlots, bulkWorkers, interactiveRate, r.preempted)
+	return f
 }

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
-	"github.com/weir-epp/weir/internal/loadgen"
 	"github.com/weir-epp/weir/internal/modelsim"
 	"github.com/weir-epp/weir/internal/scene"
 )
@@ -38,18 +36,20 @@ fairRequestQueue: { totalCapacity: %d, flowCapacity: %d }
 requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[4]d, upperBoundPerBackend: %[4]d }
 `, fairnessHeader, 8*noisyWorkers, 2*noisyWorkers, demoSlots)
 
-// demoBodies is what both tenants ask for, in turn: answers of 8 to 56 tokens, 32 on average, in no order. ignore_eos
-// makes them that long. Were they all alike, whole batches would begin and end together, as no real traffic does.
-var demoBodies = func() [][]byte {
+// demoBodies is what tenants ask for, in turn, unless it is bulk.
+var demoBodies = newBodies("What is a weir? Answer in one sentence, as if to a child of eight years.")
+
+// newBodies are requests for answers of 8 to 56 tokens, 32 on average, in no order. ignore_eos makes them that long. Were
+// they all alike, whole batches would begin and end together, as no real traffic does.
+func newBodies(prompt string) [][]byte {
 	const shortest, longest = 8, 56
 	bodies := make([][]byte, longest-shortest+1)
 	for i, n := range rand.New(rand.NewPCG(1, 0)).Perm(len(bodies)) {
 		bodies[i] = fmt.Appendf(nil, `{"model":"%s","stream":true,"max_tokens":%d,"ignore_eos":true,"messages":[`+
-			`{"role":"user","content":"What is a weir? Answer in one sentence, as if to a child of eight years."}]}`,
-			demoModel, shortest+n)
+			`{"role":"user","content":"%s"}]}`, demoModel, shortest+n, prompt)
 	}
 	return bodies
-}()
+}
 
 const demoModel = "tiny"
 
@@ -57,6 +57,9 @@ const demoModel = "tiny"
 type demoSetting struct {
 	direct, weir *envoyrun.Envoy // without Weir, and with it
 	epp          *scene.EPP
+
+	gate        *envoyrun.Envoy // with the first-token gate, and a Weir with priority
+	priorityEPP *scene.EPP
 }
 
 func newDemoSetting(s *scene.Scene, epp string) (*demoSetting, error) {
@@ -74,50 +77,15 @@ func newDemoSetting(s *scene.Scene, epp string) (*demoSetting, error) {
 		return nil, err
 	}
 	d.weir, err = s.Envoy("envoy", envoyrun.Options{Config: "recommended", Weir: d.epp.Address, ModelServers: servers})
-	return d, err
-}
-
-// noisyBegin is when the flood begins, from the start of a scene of that length.
-func noisyBegin(length time.Duration) time.Duration { return length / 5 }
-
-// run sends both tenants' requests to an Envoy. The figures are of the time of the flood, from when its first requests
-// have filled the slots and the queue.
-func (d *demoSetting) run(
-	ctx context.Context, url string, options demoOptions, progress loadgen.Progress,
-) (*loadgen.Report, error) {
-	client, err := loadgen.NewClient(loadgen.ClientConfig{BaseURL: url})
 	if err != nil {
 		return nil, err
 	}
-	defer client.Close()
-	begin := noisyBegin(options.length)
-	flood := options.length - begin
-	settle := min(flood/10, time.Second)
-	return loadgen.Run(ctx, client, loadgen.Plan{
-		Workloads: []loadgen.Workload{
-			{
-				Tenant:   quietTenant,
-				Arrivals: loadgen.OpenLoop{Rate: quietRate, Poisson: true, Seed: options.seed},
-				Request:  demoRequest(quietTenant), Requests: 10_000, Duration: options.length,
-			},
-			{
-				Tenant:   noisyTenant,
-				Arrivals: loadgen.ClosedLoop{Workers: noisyWorkers, Stagger: settle / noisyWorkers},
-				Request:  demoRequest(noisyTenant), Requests: 100_000, Begin: begin, Duration: flood,
-			},
-		},
-		Warmup: begin + settle,
-		Drain:  10 * time.Second,
-	}, progress)
-}
-
-func demoRequest(tenant string) loadgen.Template {
-	return loadgen.Template{
-		Path:   "/v1/chat/completions",
-		Header: http.Header{fairnessHeader: {tenant}, "Content-Type": {"application/json"}},
-		Body:   func(i int) []byte { return demoBodies[i%len(demoBodies)] },
-		Stream: true,
+	priority := scene.EPPOptions{Name: "epp-priority", Binary: epp, Config: priorityConfig, Endpoints: servers}
+	if d.priorityEPP, err = s.EPP(priority); err != nil {
+		return nil, err
 	}
+	d.gate, err = s.Envoy("envoy-gate", envoyrun.Options{Config: "gate", Weir: d.priorityEPP.Address, ModelServers: servers})
+	return d, err
 }
 
 const demoKeep = `

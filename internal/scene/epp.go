@@ -1,7 +1,7 @@
 package scene
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,6 +31,8 @@ func FindEPP(path string) (string, error) {
 
 // EPPOptions say which epp to start.
 type EPPOptions struct {
+	// Name is that of its process and of its files, where a scene has several; empty is epp.
+	Name string
 	// Binary is its path, from FindEPP.
 	Binary string
 	// Config is its configuration in YAML, without apiVersion and kind; empty is the defaults.
@@ -50,18 +52,19 @@ type EPP struct {
 
 // EPP starts an epp and returns when it listens.
 func (s *Scene) EPP(options EPPOptions) (*EPP, error) {
-	config := filepath.Join(s.dir, "epp.yaml")
+	name := cmp.Or(options.Name, "epp")
+	config := filepath.Join(s.dir, name+".yaml")
 	text := "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n" + options.Config
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("scene: %w", err)
 	}
-	ports := filepath.Join(s.dir, "epp-ports.json")
+	ports := filepath.Join(s.dir, name+"-ports.json")
 	flags := []string{
 		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--ports-file=" + ports,
 		"--secure-serving=false", "--config-file=" + config, "--endpoints=" + strings.Join(options.Endpoints, ","),
 		"--drain-timeout=" + eppGrace.String(),
 	}
-	process, err := s.start("epp", options.Binary, append(flags, options.Flags...))
+	process, err := s.start(name, options.Binary, append(flags, options.Flags...))
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +73,7 @@ func (s *Scene) EPP(options EPPOptions) (*EPP, error) {
 		return nil, err
 	}
 	if at.GRPC == 0 || at.Metrics == 0 {
-		return nil, errors.New("scene: epp did not say where it listens")
+		return nil, fmt.Errorf("scene: %s did not say where it listens", name)
 	}
 	return &EPP{
 		Process:    process,
