@@ -8,7 +8,7 @@
 //	FairRequestQueue
 //	  tier            strict priority level, highest first, or a weighted share (tier.go, starvation.go)
 //	    class         shares its tier; one per tier so far (class.go)
-//	      flow        one fair share (flow.go), ordered by a discipline (discipline.go, wfq.go)
+//	      flow        one fair share (flow.go), ordered by a discipline (discipline.go)
 //	        flowLane  the flow's requests in one lane, first come first served (lane.go)
 //	          Request
 //

@@ -12,7 +12,9 @@ type Request struct {
 	Flow string
 	// Lane is the set of backends that it may use.
 	Lane Lane
-	// Tier is its tier's rank: 0 is the highest. A rank out of range is the lowest tier.
+	// Tier is its tier's stable identifier, Tier.ID of Tiers, which is not its rank: they are equal until a reload adds,
+	// removes or moves tiers. One that takes no arrivals any more, or never existed, is the lowest tier; Push writes
+	// the one that the request has joined.
 	Tier int
 	// Cost is its work; clamped into 1 to MaxCost.
 	Cost Cost
