@@ -63,6 +63,7 @@ type RequestQueueController struct {
 	VictimOrder string `yaml:"victimOrder"`
 	// After SIGTERM: how long queued and new requests are still served before what is left is rejected (draining).
 	DrainWindow Duration `yaml:"drainWindow"`
-	// Headers that carry a client's own deadline, as milliseconds from arrival, set by an outer hop.
+	// Headers that carry a client's own deadline, set by an outer hop, as milliseconds from arrival; grpc-timeout is
+	// read in gRPC's format (10S, 500m). The earliest counts; 0, and what cannot be read, is none.
 	DeadlineHeaders []string `yaml:"deadlineHeaders"`
 }

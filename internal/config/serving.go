@@ -25,7 +25,7 @@ type Criticality struct {
 type TrustedHeaders struct {
 	// Header with the model, which saves reading the body; empty: none.
 	Model string `yaml:"model"`
-	// Header with the request's cost, in cost units; empty: none.
+	// Header with the request's cost, in cost units; empty: none. A request without it costs 1.
 	Cost string `yaml:"cost"`
 }
 
@@ -37,7 +37,9 @@ type Limits struct {
 	MaxBodyBytesTotal int64 `yaml:"maxBodyBytesTotal"`
 	// Largest request headers, in bytes.
 	MaxHeaderBytes int64 `yaml:"maxHeaderBytes"`
-	// Most flows that are known at a time.
+	// Most label values of a kind in the metrics (flows; pairs of model and target), at most 1000 whatever is given;
+	// beyond it they are counted as "other". Read at the start only. The flows in memory need no bound of their own: one is forgotten with its last request, so there
+	// are never more of them than requests waiting and in flight.
 	MaxFlows int64 `yaml:"maxFlows"`
 }
 
