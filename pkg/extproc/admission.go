@@ -20,6 +20,14 @@ const (
 	longest    = time.Hour
 )
 
+// maxModelBytes is the longest name of a model. The name outlives the body that it came in: in the lane, the flow's key
+// and the metrics.
+const maxModelBytes = 1024
+
+func modelTooLong() error {
+	return badRequest("model", fmt.Sprintf("The field \"model\" is longer than %d bytes.", maxModelBytes))
+}
+
 // classHint keeps the dynamic metadata until the tier is resolved, which takes the model.
 type classHint struct{ metadata *corev3.Metadata }
 
@@ -30,12 +38,15 @@ func (st *stream) read(m *extprocv3.ProcessingRequest) error {
 	st.headers.end = h.GetEndOfStream()
 	st.asked = true
 	st.api = apiOf(&st.headers)
-	st.model = st.headers.values[c.modelHeader]
-	if st.model != "" {
-		st.target = st.server.target(c, st.model)
+	model := st.headers.values[c.modelHeader]
+	if model != "" && len(model) <= maxModelBytes { // a longer one is nothing to label a metric with
+		st.model, st.target = model, st.server.target(c, model)
 	}
 	if st.headers.bytes > c.Limits.MaxHeaderBytes {
 		return tooLarge(fmt.Sprintf("The request headers are larger than %d bytes.", c.Limits.MaxHeaderBytes))
+	}
+	if len(model) > maxModelBytes {
+		return modelTooLong()
 	}
 	metadata := m.GetMetadataContext()
 	st.subset = subsetOf(metadata)
@@ -94,6 +105,9 @@ func (st *stream) readBody() error {
 		return err
 	}
 	f := &b.fields
+	if len(f.Model) > maxModelBytes { // also where the header names another: the fields are kept
+		return modelTooLong()
+	}
 	if st.model == "" && st.modelNeeded() {
 		switch {
 		case f.Model != "":

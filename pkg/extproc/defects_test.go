@@ -264,6 +264,54 @@ func TestDefectFairnessIDsUnbounded(t *testing.T) {
 	}
 }
 
+// The model's name outlives the body that it came in, and no account counts it.
+func TestDefectModelNamesUnbounded(t *testing.T) {
+	const refused = `{"error":{"message":"The field \"model\" is longer than 1024 bytes.",` +
+		`"type":"invalid_request_error","code":"bad-request","param":"model"}}`
+	talk := func(mode, inHeader, inBody string) (answered *extprocv3.ProcessingResponse) {
+		inBubble(t, mode, nil, func(c *conversation) {
+			headers := chat()
+			if inHeader != "" {
+				headers = chat("x-gateway-model-name", inHeader)
+			}
+			c.say(headers)
+			synctest.Wait()
+			if inBody != "" {
+				c.say(requestBodyOf(`{"model":"`+inBody+`"}`, true))
+			}
+			sent := c.stream.take()
+			answered = sent[len(sent)-1]
+			c.settled(1)
+			for _, model := range c.controller.refusedModels {
+				if len(model) > maxModelBytes {
+					t.Errorf("a model of %d bytes is counted by its name", len(model))
+				}
+			}
+		})
+		return answered
+	}
+	longest := strings.Repeat("m", maxModelBytes)
+	for _, test := range []struct{ mode, inHeader, inBody string }{
+		{"BUFFERED/NONE", "", longest},
+		{"FULL_DUPLEX/NONE", "", longest},
+		{"FULL_DUPLEX/NONE", "short", longest},
+		{"NONE/NONE", longest, ""},
+	} {
+		if got := talk(test.mode, test.inHeader, test.inBody); isImmediate(got) {
+			t.Errorf("%s: the longest name is refused: %s", test.mode, render(got))
+		}
+		if test.inBody == "" {
+			test.inHeader += "m"
+		} else {
+			test.inBody += "m"
+		}
+		got := talk(test.mode, test.inHeader, test.inBody).GetImmediateResponse()
+		if got.GetStatus().GetCode() != 400 || string(got.GetBody()) != refused {
+			t.Errorf("%s: %v %s", test.mode, got.GetStatus().GetCode(), got.GetBody())
+		}
+	}
+}
+
 func TestDefectPlainTextErrorsWithoutRetryAfter(t *testing.T) {
 	inBubble(t, "NONE/NONE", nil, func(c *conversation) {
 		c.controller.reject = flowcontrol.ErrShed

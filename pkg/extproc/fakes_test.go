@@ -38,8 +38,10 @@ type fakeController struct {
 	requests []*flowcontrol.Request
 	passedOn int
 	refused  []error
-	leases   []*fakeLease
-	outcomes int
+	// refusedModels are the models of the refused.
+	refusedModels []string
+	leases        []*fakeLease
+	outcomes      int
 }
 
 func (c *fakeController) TryEnqueue(ctx context.Context, r *flowcontrol.Request) (Lease, error) {
@@ -87,10 +89,11 @@ func (c *fakeController) PassOn(r *flowcontrol.Request) (Lease, error) {
 
 func (c *fakeController) Waiting() int { return c.waiting }
 
-func (c *fakeController) Refuse(_, _ string, err error) *flowcontrol.Rejection {
+func (c *fakeController) Refuse(model, _ string, err error) *flowcontrol.Rejection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refused = append(c.refused, err)
+	c.refusedModels = append(c.refusedModels, model)
 	c.outcomes++
 	return &flowcontrol.Rejection{Err: err, Outcome: flowcontrol.OutcomeOf(err)}
 }

@@ -21,7 +21,7 @@ func (onePlace) Place(flowcontrol.Placement, flowcontrol.Bound, []flowcontrol.En
 func (onePlace) HasRoom(flowcontrol.Placement, flowcontrol.Bound) bool            { return true }
 func (onePlace) PlaceAt(flowcontrol.Placement, flowcontrol.Endpoint)              {}
 func (onePlace) Release(flowcontrol.Endpoint)                                     {}
-func (onePlace) HasReady(flowcontrol.Placement) bool                              { return true }
+func (onePlace) HasReady(flowcontrol.Placement, []flowcontrol.Endpoint) bool      { return true }
 func (onePlace) CanServe(flowcontrol.Placement, flowcontrol.Endpoint) bool        { return true }
 func (onePlace) CanTakeOver(_ flowcontrol.Placement, _ flowcontrol.Endpoint) bool { return true }
 
