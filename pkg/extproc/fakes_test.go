@@ -140,9 +140,12 @@ func (l *fakeLease) OnServed(flowcontrol.Endpoint) {}
 
 func (l *fakeLease) OnRequestComplete(c flowcontrol.Completion) {
 	l.controller.mu.Lock()
+	defer l.controller.mu.Unlock()
 	l.completed = append(l.completed, c)
 	l.controller.outcomes++
-	l.controller.mu.Unlock()
+	if l.controller.boom == "OnRequestComplete" {
+		panic("boom")
+	}
 }
 
 // fakePicker places every request at the same endpoints.
@@ -152,6 +155,7 @@ type fakePicker struct {
 	err       error
 	model     string
 	subset    Subset
+	boom      bool // Chosen panics
 }
 
 func (p *fakePicker) Prepare(model string, subset Subset) (Placement, error) {
@@ -170,8 +174,14 @@ func (p *fakePicker) Locate(address string) (flowcontrol.Endpoint, bool) {
 	}
 	return flowcontrol.NoEndpoint, false
 }
-func (p *fakePicker) Lane() string               { return "" }
-func (p *fakePicker) Chosen() (string, []string) { return p.address, p.fallbacks }
+func (p *fakePicker) Lane() string { return "" }
+
+func (p *fakePicker) Chosen() (string, []string) {
+	if p.boom {
+		panic("boom")
+	}
+	return p.address, p.fallbacks
+}
 
 // fakeStream is the server's side of a stream without a network. Its context ends when the handler returns, as gRPC's.
 type fakeStream struct {

@@ -3,8 +3,6 @@ package extproc
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -191,72 +189,4 @@ func (st *stream) errorShape() api {
 		return apiOfPath(st.headers.values[slotPath])
 	}
 	return st.api
-}
-
-// end settles everything, whatever ended the stream.
-func (st *stream) end() {
-	s := st.server
-	st.reader.stop()
-	st.untie()
-	if st.lease != nil {
-		st.lease.OnRequestComplete(flowcontrol.Completion{Status: st.status, Unsent: st.state == collecting})
-		st.notice()
-	}
-	if st.asked && !st.decided {
-		// The stream ended while the request was still arriving.
-		s.controller.Refuse(st.model, st.target, st.goneError())
-	}
-	st.body.drop(&s.memory)
-	st.reportUsage()
-	if st.state == atGate {
-		s.metrics.gateStreams.Dec()
-	}
-	s.plateau.leave()
-}
-
-// goneError is why a stream ended before its request was offered.
-func (st *stream) goneError() error {
-	if errors.Is(st.conn.Context().Err(), context.DeadlineExceeded) {
-		return context.DeadlineExceeded
-	}
-	return context.Canceled
-}
-
-// notice looks for streams that end too early to show the end of the answer.
-func (st *stream) notice() {
-	if st.lastAnswered.IsZero() || st.state != placed && st.state != responding {
-		return
-	}
-	s := st.server
-	if t := st.tie; t != nil && t.answered.Load() != 0 {
-		// It lived to see the answer. When that ended says nothing: the gate held it until there was something to send.
-		s.unobserved.seen()
-		return
-	}
-	if st.skipsHeaders {
-		return
-	}
-	if s.unobserved.ended(time.Since(st.lastAnswered), st.state == responding, st.eventStream) {
-		s.log.Info("WARNING: Envoy ends the streams before the answers have ended, so the stock reads low and the " +
-			"backends get more than they should: set response_trailer_mode: SEND in the filter's processing_mode " +
-			"(response_body_mode may stay NONE)")
-	}
-}
-
-// panicked answers 500 where that is still possible.
-func (st *stream) panicked(p any) {
-	s := st.server
-	s.metrics.panics.Inc()
-	s.log.Error(fmt.Errorf("extproc: panic: %v", p), "serving a stream", "state", st.state.String(), "stack", string(debug.Stack()))
-	defer func() { _ = recover() }() // the fakes and the wire alike: a second panic must not end the process
-	rej := &flowcontrol.Rejection{Err: errors.New("extproc: panic"), Outcome: flowcontrol.OutcomeInternal}
-	if st.asked && !st.decided {
-		st.decided = true
-		if r := s.controller.Refuse(st.model, st.target, rej.Err); r != nil {
-			rej = r
-		}
-	}
-	if st.state == fresh || st.state == collecting || st.state == placed || st.state == gated {
-		_ = st.reject(rej) // the answer has not begun, so that it can still be replaced
-	}
 }

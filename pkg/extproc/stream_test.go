@@ -296,27 +296,3 @@ func TestClientGoneBeforeItsBody(t *testing.T) {
 		})
 	}
 }
-
-// A panic costs one stream a 500 and nothing else.
-func TestPanicIsContained(t *testing.T) {
-	for boom, want := range map[string]string{"TryEnqueue": "immediate 500 internal", "OnFirstByte": "immediate 500 internal"} {
-		t.Run(boom, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := newBench(t, nil).open("BUFFERED/NONE")
-				c.controller.boom = boom
-				c.say(chat("x-gateway-model-name", "m"))
-				if boom == "OnFirstByte" {
-					c.heard()
-					c.say(responseHeaders("200", false))
-				}
-				if got := c.heard(); got != want {
-					t.Errorf("got %q", got)
-				}
-				c.settled(1)
-				if n := c.logged.has("\"stack\""); n != 1 {
-					t.Errorf("%d log lines of the panic", n)
-				}
-			})
-		})
-	}
-}

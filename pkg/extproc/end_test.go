@@ -1,0 +1,104 @@
+package extproc
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+)
+
+// A panic costs one stream a 500 and nothing else. The request has one outcome all the same, and the right one.
+func TestPanicIsContained(t *testing.T) {
+	dispatched, unsent := &flowcontrol.Completion{}, &flowcontrol.Completion{Unsent: true}
+	seen := &flowcontrol.Completion{Status: 200}
+	tests := []struct {
+		name, mode string
+		boom       func(c *conversation)
+		want       string
+		outcome    *flowcontrol.Completion // nil: refused as internal
+	}{
+		{"before there is a lease", "BUFFERED/NONE", func(c *conversation) {
+			c.controller.boom = "TryEnqueue"
+			c.say(chat("x-gateway-model-name", "m"))
+		}, "immediate 500 internal", nil},
+		{"before the destination was sent", "BUFFERED/NONE", func(c *conversation) {
+			c.picker.boom = true
+			c.say(chat("x-gateway-model-name", "m"))
+		}, "immediate 500 internal", unsent},
+		{"placed", "BUFFERED/NONE", func(c *conversation) {
+			c.controller.boom = "OnFirstByte"
+			c.say(chat("x-gateway-model-name", "m"))
+			c.heard()
+			c.say(responseTrailers())
+		}, "immediate 500 internal", dispatched},
+		{"gated", "FULL_DUPLEX/FULL_DUPLEX", func(c *conversation) {
+			c.controller.boom = "OnFirstByte"
+			c.say(chat())
+			c.say(requestBodyOf(`{"model":"m"}`, true))
+			c.say(responseHeaders("200", false))
+			c.heard()
+			c.say(responseBodyOf("x", false))
+		}, "immediate 500 internal", seen},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			inBubble(t, test.mode, nil, func(c *conversation) {
+				test.boom(c)
+				if got := c.heard(); got != test.want {
+					t.Errorf("got %q", got)
+				}
+				c.settled(1)
+				switch {
+				case test.outcome == nil:
+					if len(c.controller.refused) != 1 || flowcontrol.OutcomeOf(c.controller.refused[0]) != flowcontrol.OutcomeInternal {
+						t.Errorf("refused: %v", c.controller.refused)
+					}
+				case len(c.controller.leases) != 1 || c.controller.leases[0].completed[0] != *test.outcome:
+					t.Errorf("completed %+v, want %+v", c.controller.leases[0].completed, *test.outcome)
+				}
+				if n := c.logged.has("\"stack\""); n != 1 {
+					t.Errorf("%d log lines of the panic", n)
+				}
+			})
+		})
+	}
+}
+
+// gRPC recovers no panic, so one at the end of a stream took the whole process with it.
+func TestDefectPanicAtTheEndOfAStreamEndsTheProcess(t *testing.T) {
+	inBubble(t, "FULL_DUPLEX/FULL_DUPLEX", nil, func(c *conversation) {
+		c.controller.boom, c.controller.preempt = "OnRequestComplete", make(chan struct{}) // it has a reader
+		c.say(chat())
+		c.say(requestBodyOf(`{"model":"m"}`, true))
+		c.say(responseHeaders("200", false))
+		c.heard()
+		c.settled(1)
+		if c.logged.has("\"stack\"") != 1 || c.counted("weir_extproc_panics_total") != 1 {
+			t.Error("not told")
+		}
+	})
+}
+
+// What the end gives back is given back whichever part of it panics: here the request's name, the body and the gauge of
+// a gate's streams.
+func TestPanicAtTheEndKeepsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		st := &stream{server: b.server, cfg: b.server.config.Load(), state: atGate}
+		st.reader.init(&fakeStream{ctx: t.Context()})
+		b.server.plateau.enter()
+		b.server.metrics.gateStreams.Inc()
+		if err := st.body.add([]byte("x"), -1, &st.cfg.Limits, &b.server.memory); err != nil {
+			t.Fatal(err)
+		}
+		b.controller.boom = "OnRequestComplete"
+		lease := &fakeLease{controller: b.controller}
+		st.lease, st.tie = lease, &tie{lease: lease}
+		b.server.ties.add(st.tie)
+		st.end()
+		if b.server.ties.len() != 0 || b.server.memory.held.Load() != 0 || b.server.Streams() != 0 ||
+			b.counted("weir_gate_streams") != 0 {
+			t.Error("something is kept")
+		}
+	})
+}
