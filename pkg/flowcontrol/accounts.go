@@ -13,7 +13,7 @@ type accounts struct {
 	controller                       *RequestQueueController
 	upper, lower, watermark          *prometheus.Desc
 	ready, flows, capacity           *prometheus.Desc
-	attempts, successes              *prometheus.Desc
+	attempts, successes, panics      *prometheus.Desc
 	displaced, promotions, preempted *prometheus.Desc
 	entitled, utilisation            *prometheus.Desc
 	tierReserved, tierLimit          *prometheus.Desc
@@ -49,6 +49,7 @@ func newAccounts(c *RequestQueueController) *accounts {
 		capacity:   desc("stock_capacity", "The upper bound rounded up, in leases."),
 		attempts:   desc("popper_dequeue_attempts_total", "Attempts to release a waiting request."),
 		successes:  desc("popper_dequeue_successes_total", "Waiting requests released."),
+		panics:     desc("decision_panics_total", "Panics under the controller's lock; each ended one request at most."),
 		displaced:  desc("displaced_total", "Waiting requests pushed out by a more entitled one.", "tier"),
 		promotions: desc("starvation_promotions_total",
 			"Starved waiting requests released out of order.", "tier"),
@@ -69,7 +70,7 @@ func newAccounts(c *RequestQueueController) *accounts {
 func (a *accounts) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		a.upper, a.lower, a.watermark, a.ready, a.flows, a.capacity, a.attempts, a.successes, a.displaced, a.promotions,
-		a.preempted, a.entitled, a.utilisation, a.tierQueued, a.tierInflight, a.tierReserved, a.tierLimit, a.tierPressure,
+		a.panics, a.preempted, a.entitled, a.utilisation, a.tierQueued, a.tierInflight, a.tierReserved, a.tierLimit, a.tierPressure,
 	} {
 		out <- d
 	}
@@ -92,6 +93,7 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 	gauge(a.ready, float64(state.Ready))
 	gauge(a.flows, float64(state.Flows))
 	gauge(a.capacity, float64(state.Capacity))
+	counter(a.panics, state.Panics)
 	gauge(a.utilisation, float64(state.Stock)/float64(max(1, state.Capacity)))
 	counter(a.attempts, state.Attempts)
 	counter(a.successes, state.Successes)

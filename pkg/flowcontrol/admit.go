@@ -13,10 +13,10 @@ func (c *RequestQueueController) admit(now time.Time, l *Lease) {
 		return
 	}
 	c.expire(now)
-	l.flow = c.flows.enter(l.queued.Tier, l.queued.Flow)
+	c.enters(l)
 	if c.queue.MayBypass(now, l.queued.Tier, c.mayPromote()) && c.goes(now, l) {
 		c.queue.Bypassed()
-		c.flows.left(l.flow)
+		c.leaves(l)
 		c.repark(l.flow)
 		l.stage, l.bypass = stageSent, true
 		if c.queue.Len() > 0 { // a victim may wait again, or a waiter of its flow may go now
@@ -25,20 +25,20 @@ func (c *RequestQueueController) admit(now time.Time, l *Lease) {
 		c.arm(now)
 		return
 	}
-	ready := c.ledger.Ready() > 0 && c.placer.HasReady(l.placement)
+	ready := c.ledger.Ready() > 0 && c.placer.HasReady(l.placement, nil)
 	switch {
 	case !ready && !c.config.HoldWhenEmpty:
-		c.flows.left(l.flow)
+		c.leaves(l)
 		c.reject(now, l, ErrNoEndpoint)
 		return
 	case !c.config.EnqueueAll && !c.highest(l.queued.Tier):
-		c.flows.left(l.flow)
+		c.leaves(l)
 		c.reject(now, l, ErrShed)
 		return
 	}
 	if err := c.push(now, l); err != nil {
 		c.reject(now, l, err)
-		c.flows.left(l.flow)
+		c.leaves(l)
 		return
 	}
 	if !ready {
@@ -60,9 +60,9 @@ func (c *RequestQueueController) passOn(now time.Time, l *Lease) {
 		c.reject(now, l, ErrNoEndpoint)
 		return
 	}
-	l.flow = c.flows.enter(l.queued.Tier, l.queued.Flow)
+	c.enters(l)
 	c.take(l, e, false)
-	c.flows.left(l.flow)
+	c.leaves(l)
 	c.repark(l.flow)
 	l.stage, l.bypass = stageSent, true
 }
@@ -109,11 +109,17 @@ func (c *RequestQueueController) push(now time.Time, l *Lease) error {
 	if displaced != nil {
 		d := displaced.Owner.(*Lease)
 		c.counts.displaced[displaced.Tier]++
-		c.flows.left(d.flow)
+		c.leaves(d)
 		d.end(ErrDisplaced, c.retryAfter(now, d, ErrDisplaced))
 	}
 	if err != nil {
 		return err
+	}
+	if c.queue.Len() == 1 {
+		c.backoff.waits(now)
+	}
+	if l.flow.waiting == 1 {
+		l.flow.backoff.waits(now)
 	}
 	l.stage = stageWaiting
 	l.woken = c.channel.Get().(chan struct{})

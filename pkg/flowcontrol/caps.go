@@ -83,7 +83,9 @@ func (c *RequestQueueController) repark(a *flowAccount) {
 // park parks the flow of r, of account a, in its lane.
 func (c *RequestQueueController) park(r *fairqueue.Request, a *flowAccount) {
 	c.queue.ParkFlow(r)
-	if !a.listed && c.config.MaxInFlightPerFlowPerBackend > 0 {
+	l := r.Owner.(*Lease)
+	if !a.listed && !c.atCap(a) && c.placer.HasReady(l.placement, c.fullFor(a)) {
+		// Somewhere it is an endpoint's own limit that stands in its way: others' leases matter.
 		a.listed = true
 		c.parked = append(c.parked, a)
 	}

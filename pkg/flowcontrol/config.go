@@ -92,6 +92,10 @@ func (c *Config) Validate() error {
 	if c.ExpiryCleanupInterval <= 0 {
 		bad("requestQueueController.expiryCleanupInterval: %v: want more than 0", c.ExpiryCleanupInterval)
 	}
+	if c.Queue.Discipline == fairqueue.OneFlow && (c.MaxInFlightPerFlow > 0 || c.MaxInFlightPerFlowPerBackend > 0) {
+		bad("requestQueueController.maxInFlightPerFlow: %d, maxInFlightPerFlowPerBackend: %d: want 0 with "+
+			"flows.discipline none, which knows no flows", c.MaxInFlightPerFlow, c.MaxInFlightPerFlowPerBackend)
+	}
 	if c.MaxInFlightPerFlow < 0 {
 		bad("requestQueueController.maxInFlightPerFlow: %d: want at least 0", c.MaxInFlightPerFlow)
 	}

@@ -72,6 +72,7 @@ type RequestQueueController struct {
 type counts struct {
 	attempts, successes uint64 // of dequeueing
 	promotions          [stock.MaxTiers]uint64
+	panics              uint64
 	preempted           map[[2]int]uint64 // by victim's and preemptor's tier
 	displaced           [stock.MaxTiers]uint64
 }
@@ -188,10 +189,10 @@ func (c *RequestQueueController) offer(
 	defer c.unlock()
 	defer func() {
 		if p := recover(); p != nil {
-			if l.flow != nil {
-				c.flows.left(l.flow)
-			}
-			c.failure = fmt.Errorf("flowcontrol: admission: %v", p)
+			c.queue.Remove(&l.queued)
+			c.settle(l)
+			c.leaves(l)
+			c.panicked("admission", p)
 			c.reject(now, l, c.failure)
 			c.wakePopper() // which logs it
 			at = l.stage
@@ -243,12 +244,14 @@ func (c *RequestQueueController) decided(
 	case l.stage == stageWaiting:
 		// The caller gave up, and nothing else had happened yet.
 		c.queue.Remove(&l.queued)
-		c.flows.left(l.flow)
+		c.leaves(l)
 		c.giveUp(ctx, l, now)
 	case l.stage == stageGranted && ctx.Err() != nil:
 		// It was granted, but there is nobody to be told the destination: it goes to the next one. When a proxy dies,
 		// all that wait become free one after the other, and most grants would go to its own.
 		c.settle(l)
+		c.queue.Requeue(&l.queued) // for the refund
+		c.queue.Remove(&l.queued)
 		c.giveUp(ctx, l, now)
 	case l.stage == stageGranted:
 		l.stage = stageSent

@@ -86,9 +86,9 @@ func (b *backends) Release(e Endpoint) {
 	}
 }
 
-func (b *backends) HasReady(p Placement) bool {
+func (b *backends) HasReady(p Placement, except []Endpoint) bool {
 	for e := range b.ready {
-		if b.ready[e] && p.(subset).has(Endpoint(e)) {
+		if !slices.Contains(except, Endpoint(e)) && b.ready[e] && p.(subset).has(Endpoint(e)) {
 			return true
 		}
 	}

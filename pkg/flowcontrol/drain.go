@@ -10,7 +10,7 @@ func (c *RequestQueueController) Drain() {
 	c.draining = true
 	for _, r := range c.queue.Drain(nil) {
 		l := r.Owner.(*Lease)
-		c.flows.left(l.flow)
+		c.leaves(l)
 		l.end(ErrDraining, c.retryAfter(now, l, ErrDraining))
 	}
 	c.arm(now)

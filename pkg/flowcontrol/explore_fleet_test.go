@@ -75,7 +75,9 @@ func (f *fleet) Release(e Endpoint) {
 	}
 }
 
-func (f *fleet) HasReady(p Placement) bool { return len(f.ready(p)) > 0 }
+func (f *fleet) HasReady(p Placement, except []Endpoint) bool {
+	return slices.ContainsFunc(f.ready(p), func(e Endpoint) bool { return !slices.Contains(except, e) })
+}
 
 func (f *fleet) CanServe(p Placement, e Endpoint) bool { return slices.Contains(f.ready(p), e) }
 

@@ -47,7 +47,7 @@ func (w *world) belowCaps(s *subject) bool {
 		return false
 	}
 	full := w.full(s)
-	return w.fleet.HasReady(s.kind.lane) && (w.fleet.pick(s.kind.lane, Unbounded, full) != NoEndpoint ||
+	return w.fleet.HasReady(s.kind.lane, nil) && (w.fleet.pick(s.kind.lane, Unbounded, full) != NoEndpoint ||
 		!slices.ContainsFunc(full, func(e Endpoint) bool { return w.fleet.CanServe(s.kind.lane, e) }))
 }
 

@@ -69,7 +69,10 @@ func (w *world) stepAgrees(g glance) error {
 			went = append(went, s)
 		}
 	}
-	lost := w.lost() - g.preempted
+	lost := uint64(0)
+	if now := w.lost(); now > g.preempted { // a reload forgets the counts of tiers that are gone
+		lost = now - g.preempted
+	}
 	switch {
 	case len(went) > 0 && w.ledger.Stock() > w.ledger.Capacity():
 		return fmt.Errorf("%d went, and the stock is %d of %d", len(went), w.ledger.Stock(), w.ledger.Capacity())

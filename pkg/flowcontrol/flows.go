@@ -28,6 +28,26 @@ type flowAccounts struct {
 
 func (f *flowAccounts) init() { f.live = map[flowKey]*flowAccount{} }
 
+// enters counts l as a waiting request of its flow.
+func (c *RequestQueueController) enters(l *Lease) {
+	l.flow = c.flows.enter(l.queued.Tier, l.queued.Flow)
+	l.waiting = true
+}
+
+// waitsAgain counts l so after its grant came to nothing.
+func (c *RequestQueueController) waitsAgain(l *Lease) {
+	c.flows.waits(l.flow)
+	l.waiting = true
+}
+
+// leaves ends that, once.
+func (c *RequestQueueController) leaves(l *Lease) {
+	if l.waiting {
+		l.waiting = false
+		c.flows.left(l.flow)
+	}
+}
+
 // enter counts a request of the flow as waiting.
 func (f *flowAccounts) enter(tier int, flow string) *flowAccount {
 	key := flowKey{tier, flow}

@@ -36,6 +36,7 @@ type Lease struct {
 	queued   fairqueue.Request
 	held     stock.Lease
 	flow     *flowAccount
+	waiting  bool // it counts as a waiting request of its flow
 	stage    stage
 	endpoint Endpoint
 	err      error         // of a wait that ended without a lease

@@ -81,9 +81,10 @@ func (c *RequestQueueController) popOnce() {
 	c.arm(now)
 	failure := c.failure
 	c.failure = nil
+	wait := c.config.PopperWaitBase
 	c.unlock()
 	if failure != nil {
-		c.log.Error(failure, "a popper failed and tries again", "after", c.config.PopperWaitBase)
+		c.log.Error(failure, "a decision failed; if it was a release, a popper tries again", "after", wait)
 	}
 }
 

@@ -66,7 +66,7 @@ func (c *RequestQueueController) takeOver(now time.Time, l, v *Lease) {
 	c.ledger.Settle(&v.held)
 	c.uncount(v)
 	if v.stage == stageGranted {
-		c.flows.waits(v.flow)
+		c.waitsAgain(v)
 		c.flows.settled(v.flow)
 		v.stage, v.endpoint = stageWaiting, NoEndpoint
 		c.queue.Requeue(&v.queued)

@@ -2,6 +2,7 @@ package flowcontrol
 
 import (
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
@@ -15,7 +16,8 @@ func (c *RequestQueueController) pump(now time.Time) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			c.fail(now, fmt.Errorf("flowcontrol: dequeueing: %v", r))
+			c.panicked("dequeueing", r)
+			c.fail(now, c.failure)
 		}
 	}()
 	c.expire(now)
@@ -73,7 +75,7 @@ func (c *RequestQueueController) release(now time.Time, next fairqueue.Candidate
 	case !next.Promoted && !c.placer.HasRoom(l.placement, BelowUpper) && c.preemptFor(now, l):
 		c.granted(now, next, l)
 	default:
-		dead := !c.placer.HasReady(l.placement)
+		dead := !c.placer.HasReady(l.placement, nil)
 		c.queue.CloseLane(next.Request, dead)
 		if !dead {
 			c.closed[next.Request.Lane] = l.placement
@@ -84,7 +86,7 @@ func (c *RequestQueueController) release(now time.Time, next fairqueue.Candidate
 // granted takes the candidate, which has its lease, out of the queue and tells it.
 func (c *RequestQueueController) granted(now time.Time, next fairqueue.Candidate, l *Lease) {
 	c.queue.Pop(next)
-	c.flows.left(l.flow)
+	c.leaves(l)
 	c.counts.successes++
 	if next.Promoted {
 		c.counts.promotions[next.Request.Tier]++
@@ -135,10 +137,16 @@ func (c *RequestQueueController) expire(now time.Time) {
 		if !r.TTLOver(now) {
 			err = errDeadline
 		}
-		c.flows.left(l.flow)
+		c.leaves(l)
 		l.end(err, c.retryAfter(now, l, err))
 		c.expired[i] = nil
 	}
+}
+
+// panicked counts a panic in a decision and remembers it for the popper to log.
+func (c *RequestQueueController) panicked(where string, p any) {
+	c.counts.panics++
+	c.failure = fmt.Errorf("flowcontrol: %s: panic: %v\n%s", where, p, debug.Stack())
 }
 
 // fail remembers an unexpected failure for the popper to log, and lets one try again after a short wait.

@@ -20,6 +20,7 @@ func (c *RequestQueueController) Reconfigure(cfg Config, commit func(stock.Confi
 	c.mu.Lock()
 	defer c.unlock()
 	c.queue.Forget(fairqueue.TierSet(c.ledger.InUse()))
+	c.forgetCounts()
 	if err := c.queue.Reconfigure(cfg.Queue); err != nil {
 		return fmt.Errorf("flowcontrol: configuration: %w", err)
 	}
@@ -46,12 +47,30 @@ func (c *RequestQueueController) reopen() {
 	}
 	c.lanes = c.queue.Lanes(c.lanes[:0])
 	for _, r := range c.lanes {
-		if l := r.Owner.(*Lease); !c.placer.HasReady(l.placement) {
+		if l := r.Owner.(*Lease); !c.placer.HasReady(l.placement, nil) {
 			c.queue.CloseLane(r, true)
 		}
 	}
 	clear(c.lanes)
 	for _, a := range c.flows.live {
 		c.repark(a)
+	}
+}
+
+// forgetCounts drops the counters of identifiers that no tier has any more: the next one to get them starts at zero.
+func (c *RequestQueueController) forgetCounts() {
+	var known fairqueue.TierSet
+	for _, t := range c.queue.Tiers() {
+		known = known.With(t.ID)
+	}
+	for id := range stock.MaxTiers {
+		if !known.Has(id) {
+			c.counts.displaced[id], c.counts.promotions[id] = 0, 0
+		}
+	}
+	for pair := range c.counts.preempted {
+		if !known.Has(pair[0]) || !known.Has(pair[1]) {
+			delete(c.counts.preempted, pair)
+		}
 	}
 }

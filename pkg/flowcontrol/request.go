@@ -65,8 +65,8 @@ type Placer interface {
 	PlaceAt(p Placement, e Endpoint)
 	// Release gives back one reservation on e, which may have left the pool meanwhile.
 	Release(e Endpoint)
-	// HasReady says whether p's lane has a ready endpoint.
-	HasReady(p Placement) bool
+	// HasReady says whether p's lane has a ready endpoint that is not in except.
+	HasReady(p Placement, except []Endpoint) bool
 	// CanServe says whether e is ready and in p's lane.
 	CanServe(p Placement, e Endpoint) bool
 	// CanTakeOver says whether p could be placed at e if one lease there ended: CanServe, and the lane then below its

@@ -25,6 +25,9 @@ type schedule struct {
 	beyond   uint64        // how many were spread
 }
 
+// waits is told that somebody waits where nobody did: the time before was idleness, not draining.
+func (s *schedule) waits(now time.Time) { s.last = now }
+
 // drained is told of a release from the queue.
 func (s *schedule) drained(now time.Time) {
 	if !s.last.IsZero() {

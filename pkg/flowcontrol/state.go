@@ -16,6 +16,7 @@ type State struct {
 	LiveFlows    int // flows with requests waiting or in flight
 	Draining     bool
 	Attempts     uint64 // dequeue attempts
+	Panics       uint64 // in decisions
 	Successes    uint64
 	TimerStands  bool
 	PromotedHeld int
@@ -31,7 +32,7 @@ func (c *RequestQueueController) State() State {
 		Ready:      c.ledger.Ready(),
 		LowerBound: band.Lower.Float(), Watermark: band.Watermark.Float(), UpperBound: band.Upper.Float(),
 		Capacity: c.ledger.Capacity(), LiveFlows: len(c.flows.live), Draining: c.draining,
-		Attempts: c.counts.attempts, Successes: c.counts.successes,
+		Panics: c.counts.panics, Attempts: c.counts.attempts, Successes: c.counts.successes,
 		TimerStands: !c.armed.IsZero(), PromotedHeld: c.ledger.Promoted(),
 	}
 }

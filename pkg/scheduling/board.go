@@ -3,6 +3,7 @@ package scheduling
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 // Bound says which bound of the hysteresis band a placement has to respect within its lane.
@@ -114,9 +115,15 @@ func (b *Board) Release(id EndpointID) {
 }
 
 // HasReady says whether the request's lane has a ready endpoint.
-func (b *Board) HasReady(q *Query) bool {
+func (b *Board) HasReady(q *Query) bool { return b.HasReadyExcept(q, nil) }
+
+// HasReadyExcept says whether the lane has a ready endpoint that is not in except.
+func (b *Board) HasReadyExcept(q *Query, except []EndpointID) bool {
 	b.refresh(q)
-	return len(q.reach.ready) > 0
+	if len(except) == 0 {
+		return len(q.reach.ready) > 0
+	}
+	return slices.ContainsFunc(q.reach.ready, func(p int32) bool { return !slices.Contains(except, b.snap.members[p].ID) })
 }
 
 // CanServe says whether the endpoint is ready and in the request's lane. It does not look at counts.

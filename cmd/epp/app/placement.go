@@ -30,24 +30,32 @@ func (p picker) Locate(address string) (flowcontrol.Endpoint, bool) {
 }
 
 // placer is flowcontrol's view of scheduling: the board, under the controller's lock.
-type placer struct{ board *scheduling.Board }
+type placer struct {
+	board  *scheduling.Board
+	except []scheduling.EndpointID // reused, under that lock too
+}
+
+// without is the exceptions in the board's terms.
+func (p *placer) without(except []flowcontrol.Endpoint) []scheduling.EndpointID {
+	p.except = p.except[:0]
+	for _, e := range except {
+		p.except = append(p.except, scheduling.EndpointID(e))
+	}
+	return p.except
+}
 
 // queryOf is the query behind a placement; the picker made all of them.
 func queryOf(p flowcontrol.Placement) *scheduling.Query { return p.(*scheduling.Query) }
 
 // Place implements flowcontrol.Placer.
-func (p placer) Place(
+func (p *placer) Place(
 	placement flowcontrol.Placement, bound flowcontrol.Bound, except []flowcontrol.Endpoint,
 ) flowcontrol.Endpoint {
-	var full []scheduling.EndpointID
-	for _, e := range except {
-		full = append(full, scheduling.EndpointID(e))
-	}
-	return flowcontrol.Endpoint(p.board.PlaceExcept(queryOf(placement), boundOf(bound), full))
+	return flowcontrol.Endpoint(p.board.PlaceExcept(queryOf(placement), boundOf(bound), p.without(except)))
 }
 
 // HasRoom implements flowcontrol.Placer.
-func (p placer) HasRoom(placement flowcontrol.Placement, bound flowcontrol.Bound) bool {
+func (p *placer) HasRoom(placement flowcontrol.Placement, bound flowcontrol.Bound) bool {
 	return p.board.HasRoom(queryOf(placement), boundOf(bound))
 }
 
@@ -63,25 +71,25 @@ func boundOf(bound flowcontrol.Bound) scheduling.Bound {
 }
 
 // CanTakeOver implements flowcontrol.Placer.
-func (p placer) CanTakeOver(placement flowcontrol.Placement, e flowcontrol.Endpoint) bool {
+func (p *placer) CanTakeOver(placement flowcontrol.Placement, e flowcontrol.Endpoint) bool {
 	return p.board.CanTakeOver(queryOf(placement), scheduling.EndpointID(e))
 }
 
 // PlaceAt implements flowcontrol.Placer.
-func (p placer) PlaceAt(placement flowcontrol.Placement, e flowcontrol.Endpoint) {
+func (p *placer) PlaceAt(placement flowcontrol.Placement, e flowcontrol.Endpoint) {
 	p.board.PlaceAt(queryOf(placement), scheduling.EndpointID(e))
 }
 
 // Release implements flowcontrol.Placer.
-func (p placer) Release(e flowcontrol.Endpoint) { p.board.Release(scheduling.EndpointID(e)) }
+func (p *placer) Release(e flowcontrol.Endpoint) { p.board.Release(scheduling.EndpointID(e)) }
 
 // HasReady implements flowcontrol.Placer.
-func (p placer) HasReady(placement flowcontrol.Placement) bool {
-	return p.board.HasReady(queryOf(placement))
+func (p *placer) HasReady(placement flowcontrol.Placement, except []flowcontrol.Endpoint) bool {
+	return p.board.HasReadyExcept(queryOf(placement), p.without(except))
 }
 
 // CanServe implements flowcontrol.Placer.
-func (p placer) CanServe(placement flowcontrol.Placement, e flowcontrol.Endpoint) bool {
+func (p *placer) CanServe(placement flowcontrol.Placement, e flowcontrol.Endpoint) bool {
 	return p.board.CanServe(queryOf(placement), scheduling.EndpointID(e))
 }
 
