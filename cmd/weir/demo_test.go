@@ -15,7 +15,7 @@ import (
 // The demo in miniature: the scenes, the table, the pictures; then what it leaves running answers; Ctrl-C ends it all.
 func TestDemo(t *testing.T) {
 	dir := t.TempDir()
-	c := begin(t, "demo", "--length=1s", "--png", "--out="+dir, "--keep", "--epp="+eppBinary)
+	c := begin(t, "demo", "--length=3s", "--png", "--out="+dir, "--keep", "--epp="+eppBinary)
 	c.stdout.waitFor(t, "/debug/config")
 	text := c.stdout.String()
 	for _, want := range []string{
