@@ -195,6 +195,7 @@ func (st *stream) admit() error {
 
 // onQueued is called in this goroutine just before it waits.
 func (st *stream) onQueued(maxWait time.Duration) {
+	st.queued = time.Now()
 	// An error needs no answer: the reader sees the end of the stream.
 	_ = st.send(&extprocv3.ProcessingResponse{
 		OverrideMessageTimeout: durationpb.New(min(maxWait+waitMargin, longest)),

@@ -36,12 +36,49 @@ func TestQueueStateOfARejection(t *testing.T) {
 		c.heard()
 		time.Sleep(2 * time.Second)
 		c.controller.grant <- flowcontrol.ErrExpiredTTL
-		headers := map[string]string{}
-		for _, h := range c.stream.take()[0].GetImmediateResponse().GetHeaders().GetSetHeaders() {
-			headers[h.GetHeader().GetKey()] = headerValue(h.GetHeader())
-		}
+		headers := c.rejection()
 		if headers[queuedHeader] != "2000" || headers[queueLengthHeader] != "3" || headers["retry-after"] != "2" {
 			t.Errorf("%v", headers)
 		}
 	})
+}
+
+// rejection is the headers of the ImmediateResponse that is all that was sent since the last call.
+func (c *conversation) rejection() map[string]string {
+	headers := map[string]string{}
+	for _, h := range c.stream.take()[0].GetImmediateResponse().GetHeaders().GetSetHeaders() {
+		headers[h.GetHeader().GetKey()] = headerValue(h.GetHeader())
+	}
+	return headers
+}
+
+func TestDefectUploadCountedAsWaiting(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		waits  bool
+		body   string
+		queued string
+	}{
+		{"rejected after a wait", true, `{"model":"m"}`, "2000"},
+		{"rejected at once", false, `{"model":"m"}`, "0"},
+		{"never offered", false, `{`, "0"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inBubble(t, "BUFFERED/NONE", nil, func(c *conversation) {
+				c.controller.hold, c.controller.reject = test.waits, flowcontrol.ErrShed
+				c.say(chat(queueStateHeader, "1"))
+				c.heard()
+				time.Sleep(10 * time.Second) // the upload
+				c.say(requestBodyOf(test.body, true))
+				if test.waits {
+					c.heard()
+					time.Sleep(2 * time.Second)
+					c.controller.grant <- flowcontrol.ErrExpiredTTL
+				}
+				if got := c.rejection()[queuedHeader]; got != test.queued {
+					t.Errorf("waited %q ms, want %s", got, test.queued)
+				}
+			})
+		})
+	}
 }

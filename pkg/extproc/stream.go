@@ -56,6 +56,7 @@ type stream struct {
 	// asked says that the request asks for admission, decided that its outcome is known.
 	asked, decided bool
 	placement      Placement
+	queued         time.Time // when it was offered and had to wait; zero: it never waited
 	lease          Lease
 	picked         string // the destination's first endpoint
 	preempted      <-chan struct{}
@@ -142,9 +143,12 @@ func (st *stream) reject(rej *flowcontrol.Rejection) error {
 	}
 	var further []*corev3.HeaderValueOption
 	if st.wantsQueueState() {
-		waited := time.Since(st.begun)
-		if st.lease != nil {
+		var waited time.Duration
+		switch {
+		case st.lease != nil:
 			waited, _ = st.lease.Queued()
+		case !st.queued.IsZero():
+			waited = time.Since(st.queued)
 		}
 		further = st.queueState(waited)
 	}
