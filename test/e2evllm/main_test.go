@@ -17,7 +17,7 @@ import (
 var (
 	out    = flag.String("out", "", "`file` to keep the page of figures in; without it they are only shown")
 	calm   = flag.Duration("calm", 10*time.Minute, "with -out: how long to wait at most for a quiet machine")
-	rounds = flag.Int("rounds", 3, "rounds of the flood, 1 to 20: each through Envoy alone and through Weir")
+	rounds = flag.Int("rounds", 5, "rounds of the flood, 1 to 20: each through Envoy alone and through Weir")
 )
 
 // eppBinary is built once for all scenes.

@@ -54,15 +54,15 @@ type sample struct {
 	occupancy
 }
 
-// watch reads the occupancy every 10 ms, or as fast as the engine says it, until stop is called, which returns what was
+// watch reads the occupancy so often, or as fast as the engine says it, until stop is called, which returns what was
 // read.
-func (e *engine) watch(t *testing.T) (stop func() []sample) {
+func (e *engine) watch(t *testing.T, every time.Duration) (stop func() []sample) {
 	t.Helper()
 	var samples []sample
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		ticker := time.NewTicker(10 * time.Millisecond)
+		ticker := time.NewTicker(every)
 		defer ticker.Stop()
 		for {
 			select {

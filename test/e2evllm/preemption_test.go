@@ -106,7 +106,7 @@ func preemptOnce(t *testing.T, e *engine, set *setting, name string) (p preempte
 		go func() { bulk <- ended{id, <-pending} }()
 	}
 	e.await(t, occupancy{running: slots, waiting: bound - slots})
-	stop := e.watch(t)
+	stop := e.watch(t, 10*time.Millisecond)
 	time.Sleep(50 * time.Millisecond) // some samples before
 
 	urgentID := name + "-urgent."
