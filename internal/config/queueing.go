@@ -52,7 +52,8 @@ type RequestQueueController struct {
 	// Longest time between two sweeps of the queue for requests whose TTL is over. Deadlines are exact all the same:
 	// this is only an upper bound.
 	ExpiryCleanupInterval Duration `yaml:"expiryCleanupInterval"`
-	// Most requests of one flow that are dispatched and not complete at a time; 0: no limit.
+	// Most requests of one flow that are dispatched and not complete at a time; 0: no limit, which it has to be with
+	// flows.discipline none.
 	MaxInFlightPerFlow int64 `yaml:"maxInFlightPerFlow"`
 	// The same at each backend; 0: no limit.
 	MaxInFlightPerFlowPerBackend int64 `yaml:"maxInFlightPerFlowPerBackend"`
