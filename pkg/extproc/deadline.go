@@ -48,11 +48,24 @@ func grpcTimeout(v string) time.Duration {
 	if err != nil {
 		return 0
 	}
-	unit := map[byte]time.Duration{
-		'H': time.Hour, 'M': time.Minute, 'S': time.Second,
-		'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
-	}[v[len(v)-1]]
-	if n > uint64(maxTimeout/time.Nanosecond) || unit > 0 && time.Duration(n) > maxTimeout/unit {
+	var unit time.Duration
+	switch v[len(v)-1] {
+	case 'H':
+		unit = time.Hour
+	case 'M':
+		unit = time.Minute
+	case 'S':
+		unit = time.Second
+	case 'm':
+		unit = time.Millisecond
+	case 'u':
+		unit = time.Microsecond
+	case 'n':
+		unit = time.Nanosecond
+	default:
+		return 0
+	}
+	if time.Duration(n) > maxTimeout/unit { // n is of 8 digits at most
 		return 0
 	}
 	return time.Duration(n) * unit
