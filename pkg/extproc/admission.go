@@ -58,6 +58,9 @@ func (st *stream) read(m *extprocv3.ProcessingRequest) error {
 		st.class.metadata = metadata
 	}
 	st.wantsBody = st.bodyWanted()
+	if st.wantsBody && st.modes.request != modePartial && st.headers.contentLength() > c.Limits.MaxBodyBytes {
+		return bodyTooLarge(c.Limits.MaxBodyBytes) // before it is transferred; of a partial one only a part comes
+	}
 	if st.headers.end && st.api != noAPI && st.modelNeeded() && st.model == "" {
 		return badRequest("model", "The request has no body, so the field \"model\" is missing.")
 	}

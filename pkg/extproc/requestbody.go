@@ -28,7 +28,7 @@ func (b *requestBody) add(part []byte, announced int64, limits *Limits, memory *
 	b.seen = true
 	n := int64(len(part))
 	if b.held+n > limits.MaxBodyBytes {
-		return tooLarge(fmt.Sprintf("The request body is larger than %d bytes.", limits.MaxBodyBytes))
+		return bodyTooLarge(limits.MaxBodyBytes)
 	}
 	if !memory.take(n, limits.MaxBodyBytesTotal) {
 		return fmt.Errorf("extproc: the bodies held take %d bytes: %w", limits.MaxBodyBytesTotal, fairqueue.ErrTooManyFlows)
@@ -47,6 +47,10 @@ func (b *requestBody) add(part []byte, announced int64, limits *Limits, memory *
 		b.bytes = append(b.bytes, part...)
 	}
 	return nil
+}
+
+func bodyTooLarge(limit int64) error {
+	return tooLarge(fmt.Sprintf("The request body is larger than %d bytes.", limit))
 }
 
 // drop gives the bytes back.

@@ -62,6 +62,26 @@ func TestStates(t *testing.T) {
 			{say: chat(), want: "headers"},
 			{say: responseHeaders("413", false), want: "response-headers"},
 		}},
+		{"BUFFERED, a body that is announced as too large is not awaited", "BUFFERED/NONE", atMost100, []step{
+			{say: chat("content-length", "101"), want: "immediate 413 too-large"},
+		}},
+		{"BUFFERED, a body that is announced as just small enough", "BUFFERED/NONE", atMost100, []step{
+			{say: chat("content-length", "100"), want: "headers"},
+			{say: requestBodyOf(prompt+strings.Repeat(" ", 100-len(prompt)), true), want: "body " + dest + " " + meta},
+		}},
+		{"BUFFERED, a large body that is not taken", "BUFFERED/NONE", atMost100, []step{
+			{
+				say:  chat("x-gateway-model-name", "m", "content-length", "101"),
+				want: "headers " + dest + " -x-gateway-model-name " + meta + " override=NONE/NONE",
+			},
+		}},
+		{"BUFFERED_PARTIAL, a large body of which a part is taken", "BUFFERED_PARTIAL/NONE", atMost100, []step{
+			{say: chat("content-length", "101"), want: "headers"},
+			{say: requestBodyOf(`{"model":"m","messages":[{"content":"aaa`, false), want: "body " + dest + " " + meta},
+		}},
+		{"FULL_DUPLEX, a body that is announced as too large is not awaited", "FULL_DUPLEX/FULL_DUPLEX", atMost100, []step{
+			{say: chat("content-length", "101"), want: "immediate 413 too-large"},
+		}},
 		{"BUFFERED, trailers and no body", "BUFFERED/NONE", nil, []step{
 			{say: chat(), want: "headers"},
 			{say: requestTrailers(), want: "immediate 400 bad-request"},
@@ -225,6 +245,9 @@ func TestStates(t *testing.T) {
 		})
 	}
 }
+
+// atMost100 takes bodies of up to 100 bytes.
+func atMost100(c *Config) { c.Limits.MaxBodyBytes = 100 }
 
 // rewriteM serves the model m as m-v1.
 func rewriteM(c *Config) {
