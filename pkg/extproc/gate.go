@@ -2,8 +2,6 @@ package extproc
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
 
 	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
@@ -73,24 +71,11 @@ func (st *stream) arriveAtGate(m *extprocv3.ProcessingRequest) error {
 	g := &gate{stream: st}
 	st.gate = g
 	id := tieID(m.GetMetadataContext())
-	var ours, hasTrailers bool
-	for _, hv := range h.GetHeaders().GetHeaders() {
-		switch hv.GetKey() {
-		case ":status":
-			st.status, _ = strconv.Atoi(headerValue(hv))
-		case "content-type":
-			kind := strings.ToLower(headerValue(hv))
-			g.watch.events = strings.HasPrefix(kind, "text/event-stream")
-			hasTrailers = hasTrailers || strings.HasPrefix(kind, "application/grpc")
-		case "trailer":
-			hasTrailers = true
-		case reasonHeader:
-			ours = true
-		}
-	}
+	head := headOf(h)
+	st.status, g.watch.events = head.status, head.events
 	if id != "" {
 		g.tie = s.ties.find(id)
-		if g.tie == nil && !ours {
+		if g.tie == nil && !head.ours {
 			s.metrics.gateUnknown.Inc()
 		}
 	}
@@ -105,7 +90,7 @@ func (st *stream) arriveAtGate(m *extprocv3.ProcessingRequest) error {
 	s.served(m.GetMetadataContext(), t.picked, t.lease)
 	s.metrics.headersSeconds.Observe(time.Since(t.begun).Seconds())
 	s.metrics.upstream(st.status)
-	if h.GetEndOfStream() || hasTrailers {
+	if h.GetEndOfStream() || head.trailers {
 		// Envoy keeps trailers back while the headers wait: an answer that ends with some and has no token would be
 		// held to the gate's timeout.
 		return g.open(false, false)

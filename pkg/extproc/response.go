@@ -8,38 +8,48 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
 
-// readResponse reads the status and the kind of the answer. It runs before the answer goes on, so it is short.
-func (st *stream) readResponse(h *extprocv3.HttpHeaders) {
-	var encoded bool
+// responseHead is what matters of response headers.
+type responseHead struct {
+	status   int  // 0: none
+	events   bool // server-sent events
+	encoded  bool // the body cannot be read
+	trailers bool // some are announced, or usual
+	ours     bool // the answer is our own rejection
+}
+
+// headOf reads response headers. It runs before the answer goes on, so it is short.
+func headOf(h *extprocv3.HttpHeaders) (r responseHead) {
 	for _, hv := range h.GetHeaders().GetHeaders() {
 		switch hv.GetKey() {
 		case ":status":
-			st.status, _ = strconv.Atoi(headerValue(hv))
+			r.status, _ = strconv.Atoi(headerValue(hv))
 		case "content-type":
-			st.eventStream = strings.HasPrefix(strings.ToLower(headerValue(hv)), "text/event-stream")
+			kind := strings.ToLower(headerValue(hv))
+			r.events = strings.HasPrefix(kind, "text/event-stream")
+			r.trailers = r.trailers || strings.HasPrefix(kind, "application/grpc")
 		case "content-encoding":
-			encoded = headerValue(hv) != "identity"
+			r.encoded = headerValue(hv) != "identity"
+		case "trailer":
+			r.trailers = true
+		case reasonHeader:
+			r.ours = true
 		}
 	}
+	return r
+}
+
+// readResponse takes in the status and the kind of the answer.
+func (st *stream) readResponse(h *extprocv3.HttpHeaders) {
+	head := headOf(h)
+	st.status, st.eventStream = head.status, head.events
 	if st.tie == nil || st.tie.answered.Load() == 0 { // else the gate has counted it
 		m := st.server.metrics
 		m.headersSeconds.Observe(time.Since(st.begun).Seconds())
 		m.upstream(st.status)
 	}
-	if st.cfg.ReadUsage && !encoded && st.modes.echoesResponse() {
+	if st.cfg.ReadUsage && !head.encoded && st.modes.echoesResponse() {
 		st.usage = NewUsageReader(st.eventStream)
 	}
-}
-
-// statusOf is the :status of response headers, or 0.
-func statusOf(h *extprocv3.HttpHeaders) int {
-	for _, hv := range h.GetHeaders().GetHeaders() {
-		if hv.GetKey() == ":status" {
-			n, _ := strconv.Atoi(headerValue(hv))
-			return n
-		}
-	}
-	return 0
 }
 
 // early is what comes of an answer before its first token, in FULL_DUPLEX_STREAMED, where it lies here.

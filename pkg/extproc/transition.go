@@ -238,7 +238,7 @@ func preemption(err error) *flowcontrol.Rejection {
 func (st *stream) endedByEnvoy(h *extprocv3.HttpHeaders) {
 	st.decided = true
 	err := st.goneError()
-	if statusOf(h) == 413 {
+	if headOf(h).status == 413 {
 		err = tooLarge("The request body is larger than Envoy's buffer limit.")
 	}
 	st.server.controller.Refuse(st.model, st.target, err)
