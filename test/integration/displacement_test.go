@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -24,6 +25,13 @@ flows: { key: ["header:x-tenant"], capacities: { noisy: %[2]d } }
 // ofTier is a request of a tenant in a tier.
 func ofTier(tenant, tier string) ask {
 	return ask{header: []string{"x-tenant", tenant, "x-class", tier}}
+}
+
+// unhurried is an Envoy that waits for Weir however long the machine stands still. By itself it gives up after 5 s and,
+// failing open, passes on what Weir may just have turned away: then counts would differ that are compared here.
+func unhurried(b envoyrun.Bootstrap) error {
+	b.Filter(envoyrun.ExtProcFilter)["message_timeout"] = "600s"
+	return nil
 }
 
 // fill makes so many requests wait, one after the other, so that the last of them is the newest.
@@ -97,7 +105,10 @@ func TestCriticalDisplacesSheddable(t *testing.T) {
 // queue does not feel it: of 1,000 requests none is rejected, none displaced.
 func TestQuietTenantIsNeverDisplaced(t *testing.T) {
 	const slots, places, quiet, flooders = 4, 40, 20, 64
-	s := start(t, setup{models: []modelsim.Config{modelsim.Fixed(slots, time.Millisecond)}, config: sharedQueue(slots, places, "flowCapacity: 40, topTier: fair")})
+	s := start(t, setup{
+		models: []modelsim.Config{modelsim.Fixed(slots, time.Millisecond)},
+		config: sharedQueue(slots, places, "flowCapacity: 40, topTier: fair"), edit: unhurried,
+	})
 
 	// The flood comes again at once, whatever it is told.
 	var flood sync.WaitGroup

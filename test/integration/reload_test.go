@@ -96,7 +96,9 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 	file := newConfigFile(t, turn(0))
 	server := modelsim.Fixed(8, 10*time.Millisecond)
-	s := start(t, setup{models: []modelsim.Config{server, server}, flags: []string{"--config-file=" + file.path}})
+	s := start(t, setup{
+		models: []modelsim.Config{server, server}, flags: []string{"--config-file=" + file.path}, edit: unhurried,
+	})
 
 	var load sync.WaitGroup
 	var over atomic.Bool

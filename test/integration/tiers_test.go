@@ -54,7 +54,9 @@ func starvedByAFlood(t *testing.T, canPreempt bool, dispatches, waiters int) (s 
 	t.Helper()
 	const slots, workers = 4, 48
 	v := newValve()
-	s = start(t, setup{models: []modelsim.Config{v.on(recorded(slots))}, config: strictTiers(slots, time.Second, canPreempt)})
+	s = start(t, setup{
+		models: []modelsim.Config{v.on(recorded(slots))}, config: strictTiers(slots, time.Second, canPreempt), edit: unhurried,
+	})
 	for range slots { // the slots are taken before anybody waits
 		starved = append(starved, s.begin(inTier("system")))
 	}
@@ -157,7 +159,7 @@ func TestLongPromotedLeasesKeepToTheirShare(t *testing.T) {
 				Match:       func(r *http.Request) bool { return r.Header.Get("x-tenant") == "bulk" },
 				HeaderDelay: 400 * time.Millisecond,
 			}
-			s := start(t, setup{models: []modelsim.Config{cfg}, config: strictTiers(slots, 20*time.Millisecond, false)})
+			s := start(t, setup{models: []modelsim.Config{cfg}, config: strictTiers(slots, 20*time.Millisecond, false), edit: unhurried})
 			stop := s.flood(slots+40, inTier("system"))
 			s.epp.waitFor(float64(slots), "weir_stock_level")
 			var bulk []*pending
@@ -204,7 +206,7 @@ func TestWeightedTiers(t *testing.T) {
 	const grants, workers = 1000, 24
 	shares := map[string]float64{"critical": 0.7, "default": 0.2, "sheddable": 0.1}
 	v := newValve()
-	s := start(t, setup{models: v.one(), config: `
+	s := start(t, setup{models: v.one(), edit: unhurried, config: `
 fairRequestQueue: { capacityMode: shared, tierMode: weighted, queueTTL: 10m }
 requestQueueController: { enqueueAll: true, watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }
 criticality: { header: x-class }
