@@ -91,12 +91,6 @@ func (s *sheddingOrder) update(f *flow) {
 	}
 }
 
-func (s *sheddingOrder) forget(f *flow) {
-	if !s.enabled {
-		return
-	}
-}
-
 // reweigh changes f's weight.
 func (s *sheddingOrder) reweigh(f *flow, w Weight) {
 	if !s.enabled {

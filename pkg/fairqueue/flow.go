@@ -108,7 +108,6 @@ func (t *tier) newFlow(key string, weight Weight, capacity int) *flow {
 }
 
 func (t *tier) dropFlow(f *flow) {
-	t.shed.forget(f)
 	t.reserved -= f.capacity
 	t.weights -= f.weight
 	delete(t.flows, f.key)
