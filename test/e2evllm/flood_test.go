@@ -82,7 +82,7 @@ func floodRounds(t *testing.T, e *engine, set *setting) (compared *loadgen.Compa
 		}
 	}
 	if len(quiet.Rounds) < *rounds {
-		wantQuiet(t, mostOfAll)
+		wantQuiet(t, mostOfAll, mostForeign)
 		return &all, mostOfAll, 0
 	}
 	return &quiet, most, len(all.Rounds) - len(quiet.Rounds)

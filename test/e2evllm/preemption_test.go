@@ -61,7 +61,7 @@ func preemptionScene(t *testing.T, e *engine) section {
 		most, mostAfter = max(most, p.most), max(mostAfter, p.mostAfter)
 	}
 	foreign := foreignSince(t, start)
-	wantQuiet(t, foreign)
+	wantQuiet(t, foreign, mostForeignBounded)
 
 	var text strings.Builder
 	fmt.Fprintf(&text, `%d streamed bulk requests of %d tokens fill the engine: %d run, the others wait inside it for their first token. Then an
