@@ -20,7 +20,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"config", "show a profile or a file in full, or check a file", runConfig},
-		{"demo", "a noisy tenant beside a quiet one, without Weir and with it, in a minute", runDemo},
+		{"demo", "a noisy tenant beside a quiet one, then a bulk flood beside interactive requests, each without and with; 80 s", runDemo},
 		{"bench", "measure a flood beside a quiet tenant, or what Weir costs", runBench},
 		{"noop-processor", "", runNoopProcessor},
 		{"model-servers", "", runModelServers},
