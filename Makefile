@@ -48,8 +48,8 @@ race: envoy ## all unit tests under the race detector (purity of the core is one
 	ENVOY=$$(hack/envoy.sh) $(GO) test -race $$($(GO) list ./... | grep -v /test/integration)
 
 .PHONY: fuzz-seeds
-fuzz-seeds: ## each fuzz target for a few seconds beyond its seeds
-	hack/fuzz.sh 5s
+fuzz-seeds: ## each fuzz target a few thousand executions beyond its seeds
+	hack/fuzz.sh 5000x
 
 .PHONY: integration
 integration: envoy openai ## black box on the wire: real Envoy, real binary, real clients
