@@ -19,6 +19,8 @@ type ask struct {
 	header []string // name, value, …
 	tenant string   // x-llm-d-inference-fairness-id
 
+	unannounced bool // the body comes in chunks, without a content-length
+
 	envoy  int          // index of the scene's Envoy that is asked
 	client *http.Client // default: HTTP/1.1
 }
@@ -80,7 +82,11 @@ func send(ctx context.Context, url string, a ask) answer {
 	if a.body == "" && a.method == http.MethodPost {
 		a.body = chat("tiny", false)
 	}
-	request, err := http.NewRequestWithContext(ctx, a.method, url+a.path, strings.NewReader(a.body))
+	var body io.Reader = strings.NewReader(a.body)
+	if a.unannounced {
+		body = io.MultiReader(body) // whose length net/http cannot see
+	}
+	request, err := http.NewRequestWithContext(ctx, a.method, url+a.path, body)
 	if err != nil {
 		return answer{err: err}
 	}
@@ -101,8 +107,8 @@ func send(ctx context.Context, url string, a ask) answer {
 		return answer{err: err}
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	return answer{status: response.StatusCode, header: response.Header, body: string(body), err: err}
+	text, err := io.ReadAll(response.Body)
+	return answer{status: response.StatusCode, header: response.Header, body: string(text), err: err}
 }
 
 // send sends one request to the scene's Envoy.

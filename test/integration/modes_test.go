@@ -287,20 +287,24 @@ func passesChunkedBody(t *testing.T, b *battery) {
 	}
 }
 
-// Over Weir's limit it is Weir that refuses, where it takes bodies; what does not fit Envoy's buffer is refused by Envoy,
-// where it buffers, and Weir never sees it.
+// Over Weir's limit it is Weir that refuses, where it takes bodies: by its announced length, before it comes, or when it
+// has come. What is not announced and does not fit Envoy's buffer is refused by Envoy, where it buffers.
 func refusesTooLarge(t *testing.T, b *battery) {
 	for _, test := range []struct {
 		bytes int
 		by    refuser
+
+		unannounced bool
 	}{
-		{weirLimit + 1, b.overWeir},
-		{2 * weirLimit, b.overWeir}, // in one message, where it is buffered
-		{envoyLimit + 1, b.overEnvoy},
+		{weirLimit + 1, b.overWeir, false},
+		{weirLimit + 1, b.overWeir, true},
+		{2 * weirLimit, b.overWeir, true}, // in one message, where it is buffered
+		{envoyLimit + 1, announced(b.overEnvoy), false},
+		{envoyLimit + 1, b.overEnvoy, true},
 	} {
 		body, _ := prompt(test.bytes)
 		before := b.epp.outcomes()["too-large"]
-		got := b.send(ask{body: body})
+		got := b.send(ask{body: body, unannounced: test.unannounced})
 		switch test.by {
 		case nobody:
 			wantServed(t, "a large body", got)
@@ -314,4 +318,12 @@ func refusesTooLarge(t *testing.T, b *battery) {
 		}
 		b.epp.waitFor(float64(before+1), "weir_requests_total", "outcome", "too-large")
 	}
+}
+
+// announced is who refuses a body whose length is announced: where Envoy would, Weir comes before it.
+func announced(by refuser) refuser {
+	if by == envoy {
+		return weir
+	}
+	return by
 }
