@@ -20,7 +20,7 @@ type tokenWatch struct {
 	passing, early, cr bool
 }
 
-// maxEventLine is the longest line of an event's name that is looked at.
+// maxEventLine is the longest line, in bytes, that is kept to be looked at.
 const maxEventLine = 64
 
 const eventPrefix = "event:"
@@ -57,6 +57,9 @@ func (w *tokenWatch) token(b []byte) bool {
 			b = b[n:]
 			continue
 		}
+		if len(w.line) == maxEventLine {
+			return true
+		}
 		w.line = append(w.line, c)
 		if !w.mayPass() {
 			return true
@@ -86,8 +89,6 @@ func (w *tokenWatch) mayPass() bool {
 	case w.line[0] == ':':
 		w.passing = true
 	case !w.responses:
-		return false
-	case len(w.line) > maxEventLine:
 		return false
 	case bytes.HasPrefix(w.line, []byte(eventPrefix)), bytes.HasPrefix([]byte(eventPrefix), w.line):
 		// It takes the whole line to know.

@@ -62,6 +62,7 @@ func TestFirstToken(t *testing.T) {
 func FuzzFirstToken(f *testing.F) {
 	f.Add([]byte(": ping\n\ndata: x\n\n"), 3, true)
 	f.Add([]byte("event: response.created\ndata: x\n\nevent: x\n"), 1, true)
+	f.Add([]byte("event:"+strings.Repeat("x", 2*maxEventLine)), 1, true)
 	f.Fuzz(func(t *testing.T, b []byte, cut int, responses bool) {
 		if cut < 1 {
 			return
