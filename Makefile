@@ -25,7 +25,7 @@ demo: build envoy ## a flood contained, without Weir and with it; bulk giving wa
 	ENVOY=$$(hack/envoy.sh) bin/weir demo
 
 .PHONY: test
-test: check fuzz-seeds integration ## everything: lint, purity, vet, race, fuzz seeds, integration through a real Envoy
+test: check integration ## everything: lint, purity, vet, race, fuzz seeds, integration through a real Envoy
 
 .PHONY: check
 check: lint vet race ## lint, purity, vet and race tests
@@ -44,12 +44,12 @@ vet: ## go vet
 	$(GO) vet ./...
 
 .PHONY: race
-race: envoy ## all unit tests under the race detector (purity of the core is one of them)
+race: envoy ## all unit tests, with the seeds of the fuzz targets, under the race detector (purity of the core is one)
 	ENVOY=$$(hack/envoy.sh) $(GO) test -race $$($(GO) list ./... | grep -v /test/integration)
 
-.PHONY: fuzz-seeds
-fuzz-seeds: ## each fuzz target a few thousand executions beyond its seeds
-	hack/fuzz.sh 5000x
+.PHONY: fuzz
+fuzz: ## each fuzz target a minute beyond its seeds, which every test run takes
+	hack/fuzz.sh 1m
 
 .PHONY: integration
 integration: envoy openai ## black box on the wire: real Envoy, real binary, real clients

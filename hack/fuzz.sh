@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of the repository for the given number of executions or time (default 5000x), one after the
-# other. A number rather than a time: a deadline in the middle of an execution would count as a failure.
+# Runs every fuzz target of the repository for the given time or number of executions (default 5000x), one after the
+# other.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${1:-5000x}
