@@ -26,11 +26,13 @@ const (
 )
 
 // floodConfig keeps the slots full and the queue in Weir; nothing is rejected by design, since both flows fit.
-var floodConfig = fmt.Sprintf(`
+func floodConfig(spacing time.Duration) string {
+	return fmt.Sprintf(`
 flows: { key: ["header:%s", "model"] }
 fairRequestQueue: { totalCapacity: 1000, flowCapacity: 100 }
-requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[2]d, upperBoundPerBackend: %[2]d }
-`, fairnessHeader, floodSlots)
+requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[2]d, upperBoundPerBackend: %[2]d, releaseSpacing: %[3]v }
+`, fairnessHeader, floodSlots, spacing)
+}
 
 const floodAbout = `Four simulated model servers have 4 slots of 200 ms each: at best 80 requests per second. A flood of 64 closed-loop
 workers runs beside a quiet tenant that sends 5 requests per second (Poisson): with Weir, then through Envoy alone.
@@ -42,6 +44,7 @@ type floodOptions struct {
 	samples int
 	warmup  time.Duration
 	jitter  float64
+	spacing time.Duration
 	seed    uint64
 	assert  bool
 }
@@ -52,8 +55,9 @@ func runBenchFlood(args []string, stdout, stderr io.Writer) int {
 	set := flagSet("weir bench flood")
 	set.IntVar(&options.samples, "samples", 400, "requests of the quiet tenant that count, 1 to 100000")
 	set.DurationVar(&options.warmup, "warmup", 5*time.Second, "time at the beginning that does not count, 100ms to 1m")
-	set.Float64Var(&options.jitter, "jitter", 0, "spread of the service times to either side, 0 to 0.5; without it slots that a "+
-		"stall of this machine made end together do so ever after")
+	set.DurationVar(&options.spacing, "spacing", 8*time.Millisecond, "Weir's releaseSpacing, 0 to 1s: without it slots of "+
+		"equal times come free together after a while")
+	set.Float64Var(&options.jitter, "jitter", 0, "spread of the service times to either side, 0 to 0.5")
 	set.Uint64Var(&options.seed, "seed", 1, "seed of the quiet tenant's arrivals")
 	set.BoolVar(&options.assert, "assert", false, "exit with 1 if a target is missed")
 	set.StringVar(&options.epp, "epp", "", eppFlag)
@@ -63,6 +67,9 @@ func runBenchFlood(args []string, stdout, stderr io.Writer) int {
 		}
 		if options.warmup < 100*time.Millisecond || options.warmup > time.Minute {
 			return fmt.Errorf("--warmup: %v: must be from 100ms to 1m", options.warmup)
+		}
+		if options.spacing < 0 || options.spacing > time.Second {
+			return fmt.Errorf("--spacing: %v: must be from 0s to 1s", options.spacing)
 		}
 		if !(options.jitter >= 0 && options.jitter <= 0.5) {
 			return fmt.Errorf("--jitter: %v: must be from 0 to 0.5", options.jitter)
@@ -89,13 +96,11 @@ func benchFlood(s *scene.Scene, options floodOptions, stdout, stderr io.Writer) 
 	if err != nil {
 		return false, err
 	}
-	model := modelsim.Fixed(floodSlots, floodService)
-	model.Engine.Jitter = options.jitter
-	servers, err := s.Models(floodServers, model)
+	_, servers, err := startModels(s, floodServers, modelServers{Slots: floodSlots, Service: floodService, Jitter: options.jitter})
 	if err != nil {
 		return false, err
 	}
-	epp, err := s.EPP(scene.EPPOptions{Binary: binary, Config: floodConfig, Endpoints: servers})
+	epp, err := s.EPP(scene.EPPOptions{Binary: binary, Config: floodConfig(options.spacing), Endpoints: servers})
 	if err != nil {
 		return false, err
 	}
@@ -137,6 +142,9 @@ func flood(ctx context.Context, url string, options floodOptions, progress loadg
 		return nil, err
 	}
 	defer client.Close()
+	if err := prime(ctx, client); err != nil {
+		return nil, err
+	}
 	// Twice the time that the samples take on average, and more for few of them: the bound, not the length.
 	bound := options.warmup + time.Duration(2*float64(options.samples)/quietRate*float64(time.Second)) + 10*time.Second
 	quiet := loadgen.OpenLoop{Rate: quietRate, Poisson: true, Seed: options.seed}
@@ -156,7 +164,7 @@ func flood(ctx context.Context, url string, options floodOptions, progress loadg
 		Workloads: []loadgen.Workload{{
 			Tenant:   noisyTenant,
 			Arrivals: loadgen.ClosedLoop{Workers: floodWorkers, Stagger: floodStagger, Staggered: floodServers * floodSlots},
-			Request:  floodRequest(noisyTenant), Requests: loadgen.MaxRequests, Duration: bound,
+			Request:  floodRequest(noisyTenant), Requests: mostRequests(bound), Duration: bound,
 		}},
 		Warmup: options.warmup, Drain: 30 * time.Second,
 	}
@@ -205,4 +213,24 @@ func floodRequest(tenant string) loadgen.Template {
 		Body: loadgen.FixedBody(
 			`{"model":"` + modelsim.DefaultConfig().Model + `","max_tokens":16,"messages":[{"role":"user","content":"Hello"}]}`),
 	}
+}
+
+// prime opens every connection that the flood will use, and lets all programs run through their code once: first
+// requests take ten times as long as later ones, which would bring workers that start one after the other together.
+func prime(ctx context.Context, client *loadgen.Client) error {
+	_, err := loadgen.Run(ctx, client, loadgen.Plan{
+		Workloads: []loadgen.Workload{{
+			Tenant:   noisyTenant,
+			Arrivals: loadgen.ClosedLoop{Workers: floodWorkers + 2*floodServers*floodSlots},
+			Request:  floodRequest(noisyTenant), Requests: 3 * floodWorkers, Duration: time.Minute,
+		}},
+		Drain: 30 * time.Second,
+	}, nil)
+	return err
+}
+
+// mostRequests is more than the slots can serve in that time: the room for the results, which are allocated at the
+// beginning.
+func mostRequests(during time.Duration) int {
+	return int(2*floodServers*floodSlots*during/floodService) + floodWorkers
 }

@@ -107,7 +107,7 @@ func newProxySetting(s *scene.Scene, options proxyOptions) (*proxySetting, error
 	}
 	p := &proxySetting{}
 	var servers, noop []string
-	if p.models, servers, err = s.Server("model-servers", "model-servers", fmt.Sprint(proxyServers)); err != nil {
+	if p.models, servers, err = startModels(s, proxyServers, modelServers{}); err != nil {
 		return nil, err
 	}
 	epp := scene.EPPOptions{Binary: binary, Config: proxyConfig, Endpoints: servers}

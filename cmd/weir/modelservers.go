@@ -1,40 +1,76 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/weir-epp/weir/internal/modelsim"
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// runModelServers is `weir model-servers COUNT ADDRESSES`: so many simulated model servers that answer at once, in a
-// process of their own, so that their processor time can be told from others'. It writes where they listen to the file,
-// and ends at a signal.
+// modelServers says how simulated model servers serve: in so many slots, each request in the same time but for the
+// jitter, a fraction to either side; the zero value answers at once.
+type modelServers struct {
+	Slots   int
+	Service time.Duration
+	Jitter  float64
+}
+
+func (m modelServers) config() modelsim.Config {
+	if m.Slots == 0 {
+		return modelsim.Instant()
+	}
+	config := modelsim.Fixed(m.Slots, m.Service)
+	config.Engine.Jitter = m.Jitter
+	config.Punctual = true
+	return config
+}
+
+// startModels starts so many simulated model servers in a process of their own: its processor time can be told from
+// others', and the load generator's work does not delay it.
+func startModels(s *scene.Scene, count int, how modelServers) (*scene.Process, []string, error) {
+	text, err := json.Marshal(how)
+	if err != nil {
+		return nil, nil, fmt.Errorf("model servers: %w", err)
+	}
+	return s.Server("model-servers", "model-servers", strconv.Itoa(count), string(text))
+}
+
+// runModelServers is `weir model-servers COUNT HOW ADDRESSES`: so many simulated model servers that
+// serve as the JSON says. It writes where they listen to the file, and ends at a signal.
 func runModelServers(args []string, _, stderr io.Writer) int {
 	count := 0
-	if len(args) == 2 {
+	if len(args) == 3 {
 		count, _ = strconv.Atoi(args[0])
 	}
 	if count < 1 || count > 1000 {
-		_, _ = fmt.Fprintln(stderr, "weir model-servers: want a count from 1 to 1000, and a file for addresses")
+		_, _ = fmt.Fprintln(stderr, "weir model-servers: want a count from 1 to 1000, how they serve and a file for addresses")
 		return 2
 	}
-	if err := serveModels(count, args[1]); err != nil {
+	var how modelServers
+	if err := json.Unmarshal([]byte(args[1]), &how); err != nil {
+		_, _ = fmt.Fprintf(stderr, "weir model-servers: how they serve: %v\n", err)
+		return 2
+	}
+	if err := serveModels(count, how.config(), args[2]); err != nil {
 		_, _ = fmt.Fprintf(stderr, "weir model-servers: %v\n", err)
 		return 1
 	}
 	return 0
 }
 
-func serveModels(count int, file string) error {
+func serveModels(count int, config modelsim.Config, file string) error {
 	var addresses []string
 	for range count {
-		server, err := modelsim.Start(modelsim.Instant())
+		config.Seed++ // or all would say the same, at the same pace
+		config.Engine.Seed++
+		server, err := modelsim.Start(config)
 		if err != nil {
 			return err
 		}

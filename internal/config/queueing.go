@@ -52,6 +52,10 @@ type RequestQueueController struct {
 	// Longest time between two sweeps of the queue for requests whose TTL is over. Deadlines are exact all the same:
 	// this is only an upper bound.
 	ExpiryCleanupInterval Duration `yaml:"expiryCleanupInterval"`
+	// Least time between two releases from the queue, 0s (none) to 1s. Where all requests take the same time, those that
+	// were released together end together ever after, and a newcomer waits for them all; 80 % of service time / slots
+	// keeps them apart. It also bounds the releases to one per spacing, so leave it at 0s where times differ anyway.
+	ReleaseSpacing Duration `yaml:"releaseSpacing"`
 	// Most requests of one flow that are dispatched and not complete at a time; 0: no limit, which it has to be with
 	// flows.discipline none.
 	MaxInFlightPerFlow int64 `yaml:"maxInFlightPerFlow"`

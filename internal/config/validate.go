@@ -11,6 +11,9 @@ import (
 // longest time in the queue.
 const longestHold = Duration(3600 * time.Second)
 
+// longestSpacing is the controller's own bound.
+const longestSpacing = Duration(time.Second)
+
 // maxPerBackend is the largest watermark, bound or number of slots of one backend, in requests.
 const maxPerBackend = 1_000_000
 
@@ -73,6 +76,9 @@ func (c RequestQueueController) problems(ps *Problems) {
 	positive(ps, at+"popperWaitBase", c.PopperWaitBase)
 	atLeast(ps, at+"popperWaitJitterMax", c.PopperWaitJitterMax, 0)
 	positive(ps, at+"expiryCleanupInterval", c.ExpiryCleanupInterval)
+	if c.ReleaseSpacing < 0 || c.ReleaseSpacing > longestSpacing {
+		ps.add(at+"releaseSpacing", c.ReleaseSpacing, "must be from 0s to %s", longestSpacing)
+	}
 	atLeast(ps, at+"maxInFlightPerFlow", c.MaxInFlightPerFlow, 0)
 	atLeast(ps, at+"maxInFlightPerFlowPerBackend", c.MaxInFlightPerFlowPerBackend, 0)
 	ps.oneOf(at+"victimOrder", c.VictimOrder, victimOrders)

@@ -20,6 +20,10 @@ type Config struct {
 	// Engine is the slots and the timing.
 	Engine engine.Config
 
+	// Punctual keeps the engine's times to about 0.1 ms, where the runtime's timers come up to 1 ms late, and several at
+	// once. It holds a thread for the last milliseconds before each event, and needs the real clock.
+	Punctual bool
+
 	// Instant answers at once from prepared bytes: Engine and MaxModelLen are not used, the request is not parsed, the
 	// usage is that of one prompt token and DefaultOutputTokens.
 	Instant bool

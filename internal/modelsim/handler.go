@@ -42,7 +42,7 @@ func NewHandler(cfg Config) (*Handler, error) {
 		return nil, err
 	}
 	h := &Handler{cfg: cfg, model: string(quoted(cfg.Model)), since: time.Now().Unix(), watch: newWatch()}
-	h.runner = &runner{core: core, choices: make(map[engine.ID]choiceOf), watch: h.watch}
+	h.runner = &runner{core: core, choices: make(map[engine.ID]choiceOf), watch: h.watch, punctual: cfg.Punctual}
 	h.log.ring = make([]Record, 0, cfg.Records)
 	for i := range apis {
 		h.prepared[i] = h.prepare(api(i))

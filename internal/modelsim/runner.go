@@ -14,9 +14,11 @@ type runner struct {
 	core    *engine.Engine
 	choices map[engine.ID]choiceOf
 	timer   *time.Timer // nil until first needed
-	armed   time.Time   // what the timer is set to; zero when it is not
+	armed   time.Time   // the event that the timer is set to; zero when it is not
 	closed  bool
 	watch   *watch
+
+	punctual bool // Config.Punctual
 
 	maxLoad, maxRunning int
 }
@@ -97,8 +99,17 @@ func (r *runner) await(ctx context.Context, w *work, seen []int) (done bool, err
 	}
 }
 
+// timerLateness is more than the runtime's timers are late on a machine that has time.
+const timerLateness = 2 * time.Millisecond
+
 // wake is the timer's.
 func (r *runner) wake() {
+	if r.punctual {
+		r.mu.Lock()
+		due := r.armed
+		r.mu.Unlock()
+		sleepThread(time.Until(due))
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -146,11 +157,15 @@ func (r *runner) arm(now time.Time) {
 		return
 	}
 	r.armed = next
+	wait := next.Sub(now)
+	if r.punctual {
+		wait -= timerLateness
+	}
 	if r.timer == nil {
-		r.timer = time.AfterFunc(next.Sub(now), r.wake)
+		r.timer = time.AfterFunc(wait, r.wake)
 		return
 	}
-	r.timer.Reset(next.Sub(now))
+	r.timer.Reset(wait)
 }
 
 // load returns the engine's load now, and the largest ever seen.

@@ -69,8 +69,8 @@ func (c *class) guard(on bool) {
 	}
 	c.guarded = on
 	for _, l := range c.lanes {
-		for _, e := range l.flows.items {
-			member(&l.ages, &e.of.age, on)
+		for fl := range l.flows.all() {
+			member(&l.ages, &fl.age, on)
 		}
 		member(&c.aged, &l.oldest, on && l.ages.len() > 0 && l.state != laneDead)
 	}

@@ -22,14 +22,14 @@ type shedding struct {
 // heavy orders flows by queued cost over weight, largest first; what is less than 2^-20 apart counts as equal.
 type heavy struct {
 	of *flow
-	at int
+	at int32
 }
 
 func (h *heavy) key() key {
 	return key{-heaviness(h.of.cost, h.of.weight), h.of.shed.id} // the largest first
 }
 
-func (h *heavy) slot() *int { return &h.at }
+func (h *heavy) handle() *int32 { return &h.at }
 
 // heaviness is cost/weight in fixed point with virtualBits binary digits, rounded down, at most 2^62.
 func heaviness(cost int64, w Weight) uint64 {

@@ -1,5 +1,7 @@
 package fairqueue
 
+import "iter"
+
 // key orders the elements of a heap: by at, across its rollover, then by seq. Equal keys do not exist in one heap.
 type key struct{ at, seq uint64 }
 
@@ -10,64 +12,98 @@ func (k key) before(o key) bool {
 	return k.seq < o.seq
 }
 
-// heapItem is an element of an indexed heap: it knows its key, and remembers where it lies, so that it can be moved
-// or removed in O(log n).
+// heapItem is an element of an indexed heap: it knows its key, and keeps its number in the heap, so that it can be
+// moved or removed in O(log n).
 type heapItem interface {
 	key() key
-	slot() *int // 1-based position; 0: in no heap
+	handle() *int32 // 1 or more; 0: in no heap
 }
 
-// heap is a 4-ary indexed min-heap. The keys lie beside each other in it, so that a comparison follows no pointer: with
-// thousands of flows that is most of the time. An element whose key changes must be fixed before anything else.
-type heap[T heapItem] struct{ items []heapEntry[T] }
+// heap is a 4-ary indexed min-heap. What moves in it is a key and a number; where a number stands, and whose it is, lie
+// in arrays beside it. So neither a comparison nor a move touches an element: with thousands of flows, of which most
+// are in no cache, that is most of the time. An element whose key changes must be fixed before anything else.
+type heap[T heapItem] struct {
+	items []heapEntry
+	at    []int32 // by number: the index in items
+	of    []T     // by number: the element
+	free  []int32 // numbers that nobody has
+}
 
-type heapEntry[T heapItem] struct {
-	key key
-	of  T
+type heapEntry struct {
+	key    key
+	number int32
 }
 
 const heapArity = 4
 
 func (h *heap[T]) len() int { return len(h.items) }
 
-func (h *heap[T]) contains(x T) bool { return *x.slot() != 0 }
+func (h *heap[T]) contains(x T) bool { return *x.handle() != 0 }
 
 // min is the least element; the zero value when there is none.
 func (h *heap[T]) min() (x T) {
 	if len(h.items) > 0 {
-		x = h.items[0].of
+		x = h.of[h.items[0].number]
 	}
 	return x
 }
 
+// all are the elements, the least first and the others in no order.
+func (h *heap[T]) all() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, e := range h.items {
+			if !yield(h.of[e.number]) {
+				return
+			}
+		}
+	}
+}
+
 func (h *heap[T]) push(x T) {
-	e := heapEntry[T]{x.key(), x}
+	if len(h.of) == 0 { // number 0 is nobody's
+		var none T
+		h.of, h.at = append(h.of, none), append(h.at, 0)
+	}
+	var number int32
+	if n := len(h.free); n > 0 {
+		number, h.free = h.free[n-1], h.free[:n-1]
+		h.of[number] = x
+	} else {
+		number = int32(len(h.of))
+		h.of, h.at = append(h.of, x), append(h.at, 0)
+	}
+	*x.handle() = number
+	e := heapEntry{x.key(), number}
 	h.items = append(h.items, e)
 	h.up(len(h.items)-1, e)
 }
 
 // fix restores the order after x's key may have changed.
 func (h *heap[T]) fix(x T) {
-	i := *x.slot() - 1
-	e := heapEntry[T]{x.key(), x}
+	number := *x.handle()
+	i := int(h.at[number])
+	e := heapEntry{x.key(), number}
 	if h.items[i].key != e.key && !h.up(i, e) {
 		h.down(i, e)
 	}
 }
 
 func (h *heap[T]) remove(x T) {
-	i, last := *x.slot()-1, len(h.items)-1
+	number := *x.handle()
+	*x.handle() = 0
+	var none T
+	h.of[number] = none
+	h.free = append(h.free, number)
+	i, last := int(h.at[number]), len(h.items)-1
 	moved := h.items[last]
-	h.items[last] = heapEntry[T]{}
 	h.items = h.items[:last]
-	*x.slot() = 0
 	if i != last && !h.up(i, moved) {
 		h.down(i, moved)
 	}
 }
 
 // up places e, which belongs at i or above, and reports whether it moved.
-func (h *heap[T]) up(i int, e heapEntry[T]) bool {
+func (h *heap[T]) up(i int, e heapEntry) bool {
 	start := i
 	for i > 0 {
 		parent := (i - 1) / heapArity
@@ -76,16 +112,16 @@ func (h *heap[T]) up(i int, e heapEntry[T]) bool {
 			break
 		}
 		h.items[i] = p
-		*p.of.slot() = i + 1
+		h.at[p.number] = int32(i)
 		i = parent
 	}
 	h.items[i] = e
-	*e.of.slot() = i + 1
+	h.at[e.number] = int32(i)
 	return i != start
 }
 
 // down places e, which belongs at i or below.
-func (h *heap[T]) down(i int, e heapEntry[T]) {
+func (h *heap[T]) down(i int, e heapEntry) {
 	n := len(h.items)
 	for {
 		first := i*heapArity + 1
@@ -103,9 +139,9 @@ func (h *heap[T]) down(i int, e heapEntry[T]) {
 			break
 		}
 		h.items[i] = c
-		*c.of.slot() = i + 1
+		h.at[c.number] = int32(i)
 		i = least
 	}
 	h.items[i] = e
-	*e.of.slot() = i + 1
+	h.at[e.number] = int32(i)
 }

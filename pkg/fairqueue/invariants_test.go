@@ -31,12 +31,12 @@ func checkInvariants(q *FairRequestQueue) (err error) {
 	if q.queued != queued || q.queued != len(waiting) {
 		fail("queued %d, the tiers' sum %d, requests %d", q.queued, queued, len(waiting))
 	}
-	if len(q.due.items) != len(waiting) {
-		fail("%d requests wait, %d have a deadline", len(waiting), len(q.due.items))
+	if q.due.len() != len(waiting) {
+		fail("%d requests wait, %d have a deadline", len(waiting), q.due.len())
 	}
-	for _, e := range q.due.items {
-		if !waiting[e.of] {
-			fail("request %d has a deadline, but does not wait", e.of.seq)
+	for r := range q.due.all() {
+		if !waiting[r] {
+			fail("request %d has a deadline, but does not wait", r.seq)
 		}
 	}
 	if top := q.top; top == nil || top.removed {
@@ -51,13 +51,19 @@ func checkInvariants(q *FairRequestQueue) (err error) {
 type failf func(format string, args ...any)
 
 func heapProblem[T heapItem](h *heap[T], name string, fail failf) {
+	if numbers := max(0, len(h.of)-1); len(h.items)+len(h.free) != numbers || len(h.at) != len(h.of) {
+		fail("%s: %d elements and %d free numbers of %d", name, len(h.items), len(h.free), numbers)
+		return
+	}
 	for i, x := range h.items {
-		if *x.of.slot() != i+1 {
-			fail("%s: the element at %d believes to be at %d", name, i, *x.of.slot()-1)
+		of := h.of[x.number]
+		if *of.handle() != x.number || int(h.at[x.number]) != i {
+			fail("%s: the element at %d, number %d, believes to be number %d at %d", name, i, x.number, *of.handle(),
+				h.at[x.number])
 			return
 		}
-		if x.key != x.of.key() {
-			fail("%s: the element at %d lies there by %v, its key is %v", name, i, x.key, x.of.key())
+		if x.key != of.key() {
+			fail("%s: the element at %d lies there by %v, its key is %v", name, i, x.key, of.key())
 			return
 		}
 		if parent := h.items[max(0, i-1)/heapArity]; x.key.before(parent.key) {
@@ -121,8 +127,8 @@ func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail f
 }
 
 func within[T heapItem](h *heap[T], x T) bool {
-	i := *x.slot() - 1
-	return i >= 0 && i < len(h.items) && h.items[i].of.slot() == x.slot()
+	number := *x.handle()
+	return number > 0 && int(number) < len(h.of) && h.of[number].handle() == x.handle()
 }
 
 // flowProblem checks a flow with its lines.

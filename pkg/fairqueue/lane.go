@@ -7,23 +7,23 @@ type flowLane struct {
 	line   line
 	tag    VirtualTime // of the line's head
 	parked bool        // the flow is at its cap: its head cannot go
-	at     int         // slot in the lane's heap
+	at     int32       // number in the lane's heap
 	age    age
 }
 
 func (l *flowLane) key() key { return key{uint64(l.tag), l.line.first.seq} }
 
-func (l *flowLane) slot() *int { return &l.at }
+func (l *flowLane) handle() *int32 { return &l.at }
 
 // age orders flowLanes by their oldest request, for the starvation guard.
 type age struct {
 	of *flowLane
-	at int
+	at int32
 }
 
 func (a *age) key() key { return key{seq: a.of.line.first.seq} }
 
-func (a *age) slot() *int { return &a.at }
+func (a *age) handle() *int32 { return &a.at }
 
 // laneState says whether the requests of a lane can go.
 type laneState uint8
@@ -43,23 +43,23 @@ type classLane struct {
 	ages   heap[*age]      // the same ones, where the tier has a starvation threshold
 	queued int             // waiting requests
 	capped int             // of these, those of parked flowLanes
-	at     int             // slot in the class's heap of open lanes
+	at     int32           // number in the class's heap of open lanes
 	oldest laneAge
 }
 
 func (c *classLane) key() key { return c.flows.items[0].key }
 
-func (c *classLane) slot() *int { return &c.at }
+func (c *classLane) handle() *int32 { return &c.at }
 
 // laneAge orders lanes by their oldest request that could go.
 type laneAge struct {
 	of *classLane
-	at int
+	at int32
 }
 
 func (a *laneAge) key() key { return a.of.ages.items[0].key }
 
-func (a *laneAge) slot() *int { return &a.at }
+func (a *laneAge) handle() *int32 { return &a.at }
 
 // stuck is the number of requests here that could not go even if there were room: their lane has no ready endpoint,
 // or their flow is at its cap. They do not stand in the way of a bypass.

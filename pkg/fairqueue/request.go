@@ -27,7 +27,7 @@ type Request struct {
 	arrived time.Time     // when it was first pushed
 	expires time.Time     // arrived + TTL
 	due     time.Duration // min(expires, Deadline) since the queue's epoch: the key of the deadline heap
-	dueSlot int
+	inDue   int32         // number in that heap
 	at      *flowLane // where it waits; nil: not queued
 	prev    *Request  // neighbours in the flowLane's line
 	next    *Request
@@ -56,7 +56,7 @@ func (r *Request) TTLOver(now time.Time) bool {
 
 func (r *Request) key() key { return key{uint64(r.due), r.seq} }
 
-func (r *Request) slot() *int { return &r.dueSlot }
+func (r *Request) handle() *int32 { return &r.inDue }
 
 // line is an intrusive list of requests in order of arrival: removal is O(1) anywhere.
 type line struct {

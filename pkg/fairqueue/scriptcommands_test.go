@@ -230,8 +230,7 @@ func (s *script) print() {
 	s.say("%d waiting, %d flows", s.queue().Len(), s.q.Flows())
 	for _, t := range s.q.tiers {
 		flows := map[string][]*Request{}
-		for _, e := range s.q.due.items {
-			r := e.of
+		for r := range s.q.due.all() {
 			if r.at.flow.tier == t {
 				flows[r.at.flow.key] = append(flows[r.at.flow.key], r)
 			}

@@ -14,8 +14,8 @@ import (
 // requests that were popped and may still be given to Requeue. A model check knows by it where it has been.
 func (q *FairRequestQueue) AppendState(b []byte, now time.Time, horizon time.Duration, returning ...*Request) []byte {
 	s := stateWriter{b: b, now: now, horizon: horizon}
-	for _, e := range q.due.items {
-		s.arrivals = append(s.arrivals, e.of.seq)
+	for r := range q.due.all() {
+		s.arrivals = append(s.arrivals, r.seq)
 	}
 	var promoted []uint64
 	for _, t := range q.tiers {

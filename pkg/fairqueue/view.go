@@ -25,9 +25,9 @@ type FlowView struct {
 // a glance at each waiting request.
 func (q *FairRequestQueue) View(limit int) []FlowView {
 	var views []FlowView
-	for _, e := range q.due.items {
-		fl := e.of.at
-		if fl.line.first != e.of || fl.flow.lanes[0] != fl {
+	for r := range q.due.all() {
+		fl := r.at
+		if fl.line.first != r || fl.flow.lanes[0] != fl {
 			continue // each flow once
 		}
 		if len(views) == limit {

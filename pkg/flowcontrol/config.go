@@ -27,6 +27,10 @@ type Config struct {
 	PopperWaitBase, PopperWaitJitterMax time.Duration
 	// ExpiryCleanupInterval is the longest time between two sweeps while somebody waits.
 	ExpiryCleanupInterval time.Duration
+	// ReleaseSpacing is the least time between two releases from the queue, 0 (none) to MaxReleaseSpacing. Requests that
+	// take the same time and were released together end together ever after, and whoever comes meanwhile waits for them
+	// all; spaced, they free the slots one by one. It bounds the releases to one per spacing.
+	ReleaseSpacing time.Duration
 	// MaxInFlightPerFlow and MaxInFlightPerFlowPerBackend cap a flow's leases, in total and at each endpoint; 0: no
 	// cap. A flow at its cap waits without blocking others.
 	MaxInFlightPerFlow, MaxInFlightPerFlowPerBackend int
@@ -54,6 +58,9 @@ const (
 	// LeastCostFirst takes the one of the smallest cost, then the newest.
 	LeastCostFirst
 )
+
+// MaxReleaseSpacing bounds Config.ReleaseSpacing.
+const MaxReleaseSpacing = time.Second
 
 // DefaultConfig is the seed's, for one tier.
 func DefaultConfig() Config {
@@ -91,6 +98,9 @@ func (c *Config) Validate() error {
 	}
 	if c.ExpiryCleanupInterval <= 0 {
 		bad("requestQueueController.expiryCleanupInterval: %v: want more than 0", c.ExpiryCleanupInterval)
+	}
+	if c.ReleaseSpacing < 0 || c.ReleaseSpacing > MaxReleaseSpacing {
+		bad("requestQueueController.releaseSpacing: %v: want 0 to %v", c.ReleaseSpacing, MaxReleaseSpacing)
 	}
 	if c.Queue.Discipline == fairqueue.OneFlow && (c.MaxInFlightPerFlow > 0 || c.MaxInFlightPerFlowPerBackend > 0) {
 		bad("requestQueueController.maxInFlightPerFlow: %d, maxInFlightPerFlowPerBackend: %d: want 0 with "+

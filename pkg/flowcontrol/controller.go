@@ -49,6 +49,8 @@ type RequestQueueController struct {
 	timer      *time.Timer
 	armed      time.Time // when the timer fires; zero: not armed
 	retryAt    time.Time // of an unexpected error; zero: none
+	spacedTo   time.Time // no release from the queue before it, with Config.ReleaseSpacing
+	spaced     bool      // somebody waits for that moment only
 	draining   bool
 	backoff    schedule // of rejections, by the pool's drain rate
 	counts     counts

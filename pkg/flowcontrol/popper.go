@@ -108,6 +108,9 @@ func (c *RequestQueueController) arm(now time.Time) {
 	if !c.retryAt.IsZero() && c.retryAt.Before(at) {
 		at = c.retryAt
 	}
+	if c.spaced && c.spacedTo.Before(at) {
+		at = c.spacedTo
+	}
 	if c.armed.IsZero() || at.Before(c.armed) {
 		c.armed = at
 		c.timer.Reset(max(0, at.Sub(now)))

@@ -21,6 +21,7 @@ func (c *RequestQueueController) pump(now time.Time) {
 		}
 	}()
 	c.expire(now)
+	c.spaced = false
 	for c.queue.Len() > 0 {
 		admit := fairqueue.Admit{Promote: c.mayPromote()}
 		if c.ledger.BelowLower() {
@@ -40,6 +41,10 @@ func (c *RequestQueueController) pump(now time.Time) {
 			if next = c.queue.Peek(now, fairqueue.Admit{Promote: true}); next.Request == nil {
 				return
 			}
+		}
+		if c.config.ReleaseSpacing > 0 && now.Before(c.spacedTo) {
+			c.spaced = true
+			return
 		}
 		c.counts.attempts++
 		if c.fault != nil {
@@ -91,6 +96,7 @@ func (c *RequestQueueController) granted(now time.Time, next fairqueue.Candidate
 	if next.Promoted {
 		c.counts.promotions[next.Request.Tier]++
 	}
+	c.spacedTo = now.Add(c.config.ReleaseSpacing)
 	c.backoff.drained(now)
 	l.flow.backoff.drained(now)
 	l.stage = stageGranted

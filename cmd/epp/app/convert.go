@@ -30,6 +30,7 @@ func flowcontrolConfig(d *config.Document) flowcontrol.Config {
 	cfg.NumPoppers = int(c.NumPoppers)
 	cfg.PopperWaitBase, cfg.PopperWaitJitterMax = c.PopperWaitBase.Std(), c.PopperWaitJitterMax.Std()
 	cfg.ExpiryCleanupInterval = c.ExpiryCleanupInterval.Std()
+	cfg.ReleaseSpacing = c.ReleaseSpacing.Std()
 	cfg.MaxInFlightPerFlow = int(c.MaxInFlightPerFlow)
 	cfg.MaxInFlightPerFlowPerBackend = int(c.MaxInFlightPerFlowPerBackend)
 	if c.VictimOrder == config.VictimLeastCost {
