@@ -2,10 +2,9 @@ package fairqueue
 
 import "math/bits"
 
-// admit decides whether the queue has room for one more request of flow key in tier t, and in shared mode which
-// request has to leave for it. It changes nothing.
-func (q *FairRequestQueue) admit(t *tier, key string, cost Cost) (displaced *Request, err error) {
-	f := t.flows[key]
+// admit decides whether the queue has room for one more request of flow key in tier t, where f is that flow or nil
+// when it is not tracked, and in shared mode which request has to leave for it. It changes nothing.
+func (q *FairRequestQueue) admit(t *tier, f *flow, key string, cost Cost) (displaced *Request, err error) {
 	capacity, waiting := q.config.flowCapacity(key), 0
 	if f != nil {
 		capacity, waiting = f.capacity, f.queued
@@ -33,10 +32,10 @@ func (q *FairRequestQueue) admit(t *tier, key string, cost Cost) (displaced *Req
 		}
 		return nil, nil
 	case tierFull:
-		displaced = q.displaceWithin(t, key, cost)
+		displaced = q.displaceWithin(t, f, key, cost)
 	case q.queued >= q.config.TotalCapacity:
 		if displaced = q.displaceBelow(t); displaced == nil {
-			displaced = q.displaceWithin(t, key, cost)
+			displaced = q.displaceWithin(t, f, key, cost)
 		}
 	default:
 		return nil, nil

@@ -122,8 +122,9 @@ func (q *FairRequestQueue) displaceBelow(t *tier) *Request {
 	return nil
 }
 
-// displaceWithin is the request of the same tier that leaves for an arrival of flow key; nil: none is less entitled.
-func (q *FairRequestQueue) displaceWithin(t *tier, key string, cost Cost) *Request {
+// displaceWithin is the request of the same tier that leaves for an arrival of flow key, f if that is tracked; nil:
+// none is less entitled.
+func (q *FairRequestQueue) displaceWithin(t *tier, f *flow, key string, cost Cost) *Request {
 	if q.guaranteed(t) {
 		return nil
 	}
@@ -132,7 +133,7 @@ func (q *FairRequestQueue) displaceWithin(t *tier, key string, cost Cost) *Reque
 		return nil
 	}
 	own, weight := int64(cost), q.config.weight(key)
-	if f := t.flows[key]; f != nil {
+	if f != nil {
 		own += f.cost
 		weight = f.weight
 	}

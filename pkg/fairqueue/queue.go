@@ -83,14 +83,15 @@ func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, 
 	r.Tier = t.id
 	r.Cost = r.Cost.clamp()
 	key := q.discipline.flowOf(r.Flow)
-	displaced, err = q.admit(t, key, r.Cost)
+	f := t.flows[key]
+	displaced, err = q.admit(t, f, key, r.Cost)
 	if err != nil {
 		return nil, err
 	}
 	if displaced != nil {
 		q.Remove(displaced)
+		f = t.flows[key] // it may have been the flow's last
 	}
-	f := t.flows[key]
 	if f == nil {
 		f = t.newFlow(key, q.config.weight(key), q.config.flowCapacity(key))
 	}

@@ -28,8 +28,8 @@ type Request struct {
 	expires time.Time     // arrived + TTL
 	due     time.Duration // min(expires, Deadline) since the queue's epoch: the key of the deadline heap
 	inDue   int32         // number in that heap
-	at      *flowLane // where it waits; nil: not queued
-	prev    *Request  // neighbours in the flowLane's line
+	at      *flowLane     // where it waits; nil: not queued
+	prev    *Request      // neighbours in the flowLane's line
 	next    *Request
 	start   VirtualTime // its flow's start when it was popped, for a refund
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 
@@ -16,6 +17,11 @@ import (
 // benchController has room for one request at a time, and queues of any size.
 func benchController(b *testing.B, change func(*Config)) *RequestQueueController {
 	b.Helper()
+	return benchControllerOf(b, change, ready(1))
+}
+
+func benchControllerOf(b *testing.B, change func(*Config), placer Placer) *RequestQueueController {
+	b.Helper()
 	cfg := DefaultConfig()
 	cfg.Queue.TotalCapacity, cfg.Queue.FlowCapacity = 100_000_000, 10_000
 	cfg.Queue.FlowCapacities = map[string]int{}
@@ -24,7 +30,7 @@ func benchController(b *testing.B, change func(*Config)) *RequestQueueController
 	if change != nil {
 		change(&cfg)
 	}
-	c, err := New(cfg, ready(1), logr.Discard())
+	c, err := New(cfg, placer, logr.Discard())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -37,20 +43,25 @@ func benchController(b *testing.B, change func(*Config)) *RequestQueueController
 }
 
 // BenchmarkLifecycle is one TryEnqueue to OnRequestComplete through the controller: one operation is one request
-// that came, was granted (at once, or after those that stood before it) and was completed.
+// that came, was granted (at once, or after those that stood before it) and was completed. Nobody blocks: it is the
+// controller's own work; BenchmarkStreams is the same with a goroutine for each waiter.
 func BenchmarkLifecycle(b *testing.B) {
-	b.Run("free", func(b *testing.B) {
-		c := benchController(b, nil)
-		r := Request{Flow: "a", Placement: pool}
-		b.ReportAllocs()
-		for b.Loop() {
-			l, err := c.TryEnqueue(context.Background(), &r)
-			if err != nil {
-				b.Fatal(err)
-			}
-			l.OnRequestComplete(Completion{Status: 200})
-		}
+	b.Run("free", func(b *testing.B) { unhindered(b, benchController(b, nil), 0) })
+	for _, flows := range []int{1, 5000} {
+		b.Run(fmt.Sprintf("waiters=5000/flows=%d", flows), func(b *testing.B) {
+			newDesk(b, nil).serve(flows, 1, 5000)
+		})
+	}
+	b.Run("idle=5000/busy=1", func(b *testing.B) {
+		d := newDesk(b, nil)
+		visitors(b, d.RequestQueueController, 5000)
+		d.serve(1, 1, 16)
 	})
+}
+
+// BenchmarkStreams is BenchmarkLifecycle with a goroutine for each waiter, as streams are: to what the controller does
+// come the parking and waking, and that each waiter's stack is in no cache. BenchmarkFloor is the least of that.
+func BenchmarkStreams(b *testing.B) {
 	for _, flows := range []int{1, 5000} {
 		b.Run(fmt.Sprintf("waiters=5000/flows=%d", flows), func(b *testing.B) {
 			backlogged(b, benchController(b, nil), flows, 1, 5000)
@@ -58,15 +69,114 @@ func BenchmarkLifecycle(b *testing.B) {
 	}
 	b.Run("idle=5000/busy=1", func(b *testing.B) {
 		c := benchController(b, nil)
-		for i := range 5000 {
-			l, err := c.TryEnqueue(context.Background(), &Request{Flow: fmt.Sprint("idle-", i), Placement: pool})
-			if err != nil {
-				b.Fatal(err)
-			}
-			l.OnRequestComplete(Completion{Status: 200})
-		}
+		visitors(b, c, 5000)
 		backlogged(b, c, 1, 1, 16)
 	})
+}
+
+// unhindered is the lifecycle of requests that find room.
+func unhindered(b *testing.B, c *RequestQueueController, tier int) {
+	r := Request{Flow: "a", Tier: tier, Placement: pool}
+	b.ReportAllocs()
+	for b.Loop() {
+		l, err := c.TryEnqueue(context.Background(), &r)
+		if err != nil {
+			b.Fatal(err)
+		}
+		l.OnRequestComplete(Completion{Status: 200})
+	}
+}
+
+// visitors are so many flows that were served once.
+func visitors(b *testing.B, c *RequestQueueController, flows int) {
+	for i := range flows {
+		l, err := c.TryEnqueue(context.Background(), &Request{Flow: fmt.Sprint("idle-", i), Placement: pool})
+		if err != nil {
+			b.Fatal(err)
+		}
+		l.OnRequestComplete(Completion{Status: 200})
+	}
+}
+
+// desk is a controller whose requests wait without a goroutine of their own. It is its own placer, of one endpoint, so
+// that it knows who was granted last.
+type desk struct {
+	*RequestQueueController
+	b        *testing.B
+	reserved int
+	last     *deskRequest
+}
+
+// deskRequest is a request that comes again whenever it was granted.
+type deskRequest struct {
+	Request
+	lease *Lease
+	since time.Time
+}
+
+// Lane implements Placement: the whole pool.
+func (*deskRequest) Lane() string { return "" }
+
+func newDesk(b *testing.B, change func(*Config)) *desk {
+	d := &desk{b: b}
+	d.RequestQueueController = benchControllerOf(b, change, d)
+	return d
+}
+
+func (d *desk) Place(p Placement, _ Bound, _ []Endpoint) Endpoint {
+	d.last, _ = p.(*deskRequest)
+	d.reserved++
+	return 0
+}
+func (d *desk) PlaceAt(Placement, Endpoint)        { d.reserved++ }
+func (d *desk) Release(Endpoint)                   { d.reserved-- }
+func (*desk) HasReady(Placement, []Endpoint) bool  { return true }
+func (*desk) HasRoom(Placement, Bound) bool        { return true }
+func (*desk) CanServe(Placement, Endpoint) bool    { return true }
+func (*desk) CanTakeOver(Placement, Endpoint) bool { return true }
+
+// arrives lets r come; it must end up waiting, or not.
+func (d *desk) arrives(r *deskRequest, waits bool) {
+	var got bool
+	var err error
+	r.lease, r.since, got, err = d.arrive(context.Background(), &r.Request)
+	if err != nil || got != waits {
+		d.b.Fatalf("waits %t, want %t: %v", got, waits, err)
+	}
+}
+
+// serve keeps so many requests of so many flows and tiers waiting behind holders of all slots: an operation is a
+// completion, the grant that it leads to, and the arrival of the next request.
+func (d *desk) serve(flows, tiers, waiters int) {
+	holders := make(chan *Lease, d.State().Capacity)
+	for range cap(holders) {
+		first := &deskRequest{Request: Request{Flow: "first"}}
+		first.Placement = first
+		d.arrives(first, false)
+		holders <- first.lease
+	}
+	requests := make([]deskRequest, waiters)
+	for i := range requests {
+		r := &requests[i]
+		r.Request = Request{Flow: fmt.Sprint("flow-", i%flows), Tier: i % tiers, Placement: r}
+		d.arrives(r, true)
+	}
+	d.b.ReportAllocs()
+	for d.b.Loop() {
+		d.last = nil
+		(<-holders).OnRequestComplete(Completion{Status: 200})
+		granted := d.last
+		l, err := d.verdict(context.Background(), granted.lease, granted.since)
+		if err != nil {
+			d.b.Fatal(err)
+		}
+		holders <- l
+		d.arrives(granted, true)
+	}
+	d.b.StopTimer()
+	if s := d.State(); s.Stock != cap(holders) || s.Queued != waiters || d.reserved != s.Stock {
+		d.b.Fatalf("%d slots and %d waiters: %+v", cap(holders), waiters, s)
+	}
 }
 
 // backlogged keeps so many requests of so many flows and tiers waiting: each worker is a stream that completes its

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// fourTiers are four tiers that starve, with a reservation to compute at each look.
+// fourTiers are four tiers that starve, with a slot reserved for the highest.
 func fourTiers(c *Config) {
 	c.Queue.CapacityMode, c.Queue.Tiers, c.Tiers = fairqueue.Shared, nil, nil
 	for i := range 4 {
@@ -19,31 +19,24 @@ func fourTiers(c *Config) {
 		})
 		c.Tiers = append(c.Tiers, TierConfig{CanPreempt: i < 2})
 	}
-	c.Tiers[3].ReservedFloor = 1
+	c.Tiers[0].ReservedFloor = 1
 }
 
-// BenchmarkLifecycleTiers is BenchmarkLifecycle with four tiers, reservations, starvation and preemption.
+// BenchmarkLifecycleTiers is BenchmarkLifecycle with four tiers, reservations, starvation and preemption, on two slots.
 func BenchmarkLifecycleTiers(b *testing.B) {
-	b.Run("free", func(b *testing.B) {
-		c := benchController(b, fourTiers)
-		r := Request{Flow: "a", Tier: 2, Placement: pool}
-		b.ReportAllocs()
-		for b.Loop() {
-			l, err := c.TryEnqueue(context.Background(), &r)
-			if err != nil {
-				b.Fatal(err)
-			}
-			l.OnRequestComplete(Completion{Status: 200})
-		}
-	})
+	change := func(c *Config) {
+		fourTiers(c)
+		c.Stock.WatermarkPerBackend, c.Stock.LowerBoundPerBackend, c.Stock.UpperBoundPerBackend = 2, 2, 2
+	}
+	b.Run("free", func(b *testing.B) { unhindered(b, benchController(b, change), 2) })
 	for _, flows := range []int{4, 5000} {
 		b.Run(fmt.Sprintf("waiters=5000/flows=%d", flows), func(b *testing.B) {
-			backlogged(b, benchController(b, func(c *Config) {
-				fourTiers(c)
+			newDesk(b, func(c *Config) {
+				change(c)
 				for i := range c.Tiers {
-					c.Tiers[i].CanPreempt = false // a preempted worker would be one less
+					c.Tiers[i].CanPreempt = false // a preempted holder would be one less
 				}
-			}), flows, 4, 5000)
+			}).serve(flows, 4, 5000)
 		})
 	}
 }

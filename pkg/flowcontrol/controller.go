@@ -155,31 +155,40 @@ func (c *RequestQueueController) tierOf(rank int) int {
 // TryEnqueue admits r: it returns at once with a lease (bypass) or a Rejection, or blocks the caller until r is
 // granted, rejected, displaced, expired or ctx is over. A returned error is always a *Rejection.
 func (c *RequestQueueController) TryEnqueue(ctx context.Context, r *Request) (*Lease, error) {
-	l := c.newLease(ctx, r)
+	l, since, waits, err := c.arrive(ctx, r)
+	if !waits {
+		return l, err
+	}
+	l.await(ctx)
+	return c.verdict(ctx, l, since)
+}
+
+// arrive is TryEnqueue up to where it blocks, if it does: l then waits since that time for its verdict, or has it.
+func (c *RequestQueueController) arrive(
+	ctx context.Context, r *Request,
+) (l *Lease, since time.Time, waits bool, err error) {
+	l = c.newLease(ctx, r)
 	if d, ok := ctx.Deadline(); ok && (l.queued.Deadline.IsZero() || d.Before(l.queued.Deadline)) {
 		l.queued.Deadline = d
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, l.series.rejected(l, &Rejection{Err: err, Outcome: OutcomeOf(err)})
+		return nil, since, false, l.series.rejected(l, &Rejection{Err: err, Outcome: OutcomeOf(err)})
 	}
 	now := time.Now()
 	at, maxWait := c.offer(now, l, r.Tier, false)
 	switch at {
 	case stageSent:
 		l.series.bypassed(l)
-		return l, nil
+		return l, now, false, nil
 	case stageEnded:
-		return nil, l.series.rejected(l, l.rejection())
+		return nil, now, false, l.series.rejected(l, l.rejection())
 	case stageNew, stageWaiting, stageGranted, stageStreaming:
 	}
 	l.series.waiting(1)
-	if at == stageWaiting {
-		if r.OnQueued != nil {
-			r.OnQueued(maxWait)
-		}
-		l.await(ctx)
+	if at == stageWaiting && r.OnQueued != nil {
+		r.OnQueued(maxWait)
 	}
-	return c.verdict(ctx, l, now)
+	return l, now, true, nil
 }
 
 // offer decides an arrival under the lock, and says where it stands then. A panic in the decision ends this request and

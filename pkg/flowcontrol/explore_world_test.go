@@ -123,15 +123,16 @@ func newWorld(t *testing.T, s *scene) *world {
 	}
 	w.RequestQueueController = c
 	count := new(tally)
-	c.metrics = &metrics{labels: map[labels]*series{}, flows: map[string]prometheus.Counter{"a": count, "b": count}}
+	c.metrics = &metrics{}
+	c.metrics.flows.Store(&map[string]prometheus.Counter{"a": count, "b": count})
 	for o := range w.tallies.outcomes {
 		c.metrics.outcomes[o] = &w.tallies.outcomes[o]
 	}
 	c.metrics.pushErrors = noPushErrors
-	c.metrics.labels[labels{}] = &series{
+	c.metrics.labels.Store(&map[labels]*series{{}: {
 		metrics: c.metrics, length: level{of: &w.tallies.length}, stock: level{of: &w.tallies.stocks},
 		bypass: count, expired: count, cancelled: count, latencyOK: ignored{}, latencyFail: ignored{},
-	}
+	}})
 	w.backends()
 	return w
 }

@@ -3,8 +3,10 @@ package flowcontrol
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -16,8 +18,11 @@ import (
 type metrics struct {
 	limit int
 
-	mu     sync.RWMutex
-	labels map[labels]*series
+	mu sync.Mutex // to add to the maps, which are replaced whole: they are read with each request
+
+	labels atomic.Pointer[map[labels]*series]
+	flows  atomic.Pointer[map[string]prometheus.Counter] // of served, by flow
+	others prometheus.Counter                            // of served, for all flows beyond the limit
 
 	outcomes    [NumOutcomes]prometheus.Counter
 	requests    *prometheus.CounterVec
@@ -29,7 +34,6 @@ type metrics struct {
 	cancelled   *prometheus.CounterVec
 	pushErrors  *prometheus.CounterVec
 	served      *prometheus.CounterVec
-	flows       map[string]prometheus.Counter // of served, by flow; guarded by mu
 	tiers       tierMetrics
 	accounts    *accounts
 	collectable []prometheus.Collector
@@ -52,8 +56,7 @@ func newMetrics(c *RequestQueueController) *metrics {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "weir", Name: name, Help: help}, byModel)
 	}
 	m := &metrics{
-		limit:  c.config.MaxLabels,
-		labels: map[labels]*series{},
+		limit: c.config.MaxLabels,
 		requests: counter("requests_total",
 			"Requests by how they ended; each request is counted once.", "outcome"),
 		length: gauge("queue_length", "Requests that wait in the queue now."),
@@ -76,10 +79,12 @@ func newMetrics(c *RequestQueueController) *metrics {
 			"Requests that the queue did not take.", append(byModel, "error_type")...),
 		served: counter("flow_served_cost_total",
 			"Cost of the requests dispatched, by flow: what each flow got.", "flow"),
-		flows:    map[string]prometheus.Counter{},
 		tiers:    newTierMetrics(),
 		accounts: newAccounts(c),
 	}
+	m.others = m.served.WithLabelValues(overflow)
+	m.labels.Store(&map[labels]*series{})
+	m.flows.Store(&map[string]prometheus.Counter{})
 	for o := range m.outcomes {
 		m.outcomes[o] = m.requests.WithLabelValues(Outcome(o).String())
 	}
@@ -107,22 +112,18 @@ type series struct {
 // of finds the series of a model; beyond the limit all share one.
 func (m *metrics) of(model, target string) *series {
 	key := labels{model, target}
-	m.mu.RLock()
-	s := m.labels[key]
-	m.mu.RUnlock()
-	if s != nil {
+	if s := (*m.labels.Load())[key]; s != nil {
 		return s
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s = m.labels[key]; s != nil {
-		return s
-	}
-	if len(m.labels) >= m.limit || !presentable(model) || !presentable(target) {
+	known := *m.labels.Load()
+	if len(known) >= m.limit || !presentable(model) || !presentable(target) {
 		key = labels{overflow, overflow}
-		if s = m.labels[key]; s != nil {
-			return s
-		}
+	}
+	s := known[key]
+	if s != nil {
+		return s
 	}
 	s = &series{
 		metrics: m, model: key.model, target: key.target,
@@ -134,7 +135,9 @@ func (m *metrics) of(model, target string) *series {
 		latencyOK:   m.latency.WithLabelValues(key.model, key.target, "true"),
 		latencyFail: m.latency.WithLabelValues(key.model, key.target, "false"),
 	}
-	m.labels[key] = s
+	more := maps.Clone(known)
+	more[key] = s
+	m.labels.Store(&more)
 	return s
 }
 
@@ -145,22 +148,26 @@ func presentable(name string) bool {
 
 // servedTo is the counter of a flow; beyond the limit all share one.
 func (m *metrics) servedTo(flow string) prometheus.Counter {
-	m.mu.RLock()
-	c := m.flows[flow]
-	m.mu.RUnlock()
-	if c != nil {
+	known := *m.flows.Load()
+	if c := known[flow]; c != nil {
 		return c
+	}
+	if len(known) >= m.limit || !presentable(flow) {
+		return m.others
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if c = m.flows[flow]; c != nil {
+	known = *m.flows.Load()
+	if c := known[flow]; c != nil {
 		return c
 	}
-	if len(m.flows) >= m.limit || !presentable(flow) {
-		return m.served.WithLabelValues(overflow)
+	if len(known) >= m.limit {
+		return m.others
 	}
-	c = m.served.WithLabelValues(flow)
-	m.flows[flow] = c
+	c := m.served.WithLabelValues(flow)
+	more := maps.Clone(known)
+	more[flow] = c
+	m.flows.Store(&more)
 	return c
 }
 

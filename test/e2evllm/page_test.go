@@ -60,8 +60,9 @@ func envoyVersion(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// "envoy  version: COMMIT/1.40.0/Clean/RELEASE/BoringSSL"
-	parts := strings.Split(string(said), "/")
+	// "PATH  version: COMMIT/1.40.0/Clean/RELEASE/BoringSSL"
+	_, after, _ := strings.Cut(string(said), "version: ")
+	parts := strings.Split(after, "/")
 	if len(parts) < 2 {
 		t.Fatalf("Envoy's version: %q", said)
 	}
