@@ -1,6 +1,77 @@
 package fairqueue
 
-import "time"
+import (
+	"iter"
+	"time"
+)
+
+// deadlines holds the waiting requests by when they expire. Requests of one TTL come in that order, so each joins the
+// end of a list; one that expires before the list's last (its own deadline, a shorter TTL, one that came back) goes to
+// a heap.
+type deadlines struct {
+	first, last *Request
+	listed      int
+	odd         heap[*Request]
+}
+
+func (d *deadlines) len() int { return d.listed + d.odd.len() }
+
+func (d *deadlines) push(r *Request) {
+	if d.last != nil && r.key().before(d.last.key()) {
+		d.odd.push(r)
+		return
+	}
+	if r.sooner = d.last; d.last != nil {
+		d.last.later = r
+	} else {
+		d.first = r
+	}
+	d.last = r
+	d.listed++
+}
+
+func (d *deadlines) remove(r *Request) {
+	if d.odd.contains(r) {
+		d.odd.remove(r)
+		return
+	}
+	if r.sooner != nil {
+		r.sooner.later = r.later
+	} else {
+		d.first = r.later
+	}
+	if r.later != nil {
+		r.later.sooner = r.sooner
+	} else {
+		d.last = r.sooner
+	}
+	r.sooner, r.later = nil, nil
+	d.listed--
+}
+
+// min is the request that expires next; nil when there is none.
+func (d *deadlines) min() *Request {
+	if r := d.odd.min(); r != nil && (d.first == nil || r.key().before(d.first.key())) {
+		return r
+	}
+	return d.first
+}
+
+// all are the waiting requests, in no order.
+func (d *deadlines) all() iter.Seq[*Request] {
+	return func(yield func(*Request) bool) {
+		for r := d.first; r != nil; r = r.later {
+			if !yield(r) {
+				return
+			}
+		}
+		for r := range d.odd.all() {
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
 
 // NextDeadline is when the next waiting request expires.
 func (q *FairRequestQueue) NextDeadline() (at time.Time, ok bool) {

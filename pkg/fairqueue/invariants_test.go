@@ -14,7 +14,7 @@ func checkInvariants(q *FairRequestQueue) (err error) {
 		}
 	}
 	// Each heap is ordered and knows the place of each of its elements.
-	heapProblem(&q.due, "deadlines", fail)
+	deadlinesProblem(&q.due, fail)
 	waiting, queued := map[*Request]bool{}, 0
 	for rank, t := range q.tiers {
 		name := t.config.Name
@@ -49,6 +49,26 @@ func checkInvariants(q *FairRequestQueue) (err error) {
 }
 
 type failf func(format string, args ...any)
+
+func deadlinesProblem(d *deadlines, fail failf) {
+	heapProblem(&d.odd, "odd deadlines", fail)
+	n := 0
+	var last *Request
+	for r := d.first; r != nil; last, r = r, r.later {
+		n++
+		if r.sooner != last || r.inDue != 0 || last != nil && r.key().before(last.key()) {
+			fail("deadlines: request %d is out of order", r.seq)
+			return
+		}
+	}
+	if n != d.listed || last != d.last {
+		fail("deadlines: %d are listed, want %d", n, d.listed)
+	}
+}
+
+func listed(d *deadlines, r *Request) bool {
+	return r.inDue == 0 && (r.sooner != nil && r.sooner.later == r || d.first == r)
+}
 
 func heapProblem[T heapItem](h *heap[T], name string, fail failf) {
 	if numbers := max(0, len(h.of)-1); len(h.items)+len(h.free) != numbers || len(h.at) != len(h.of) {
@@ -149,7 +169,7 @@ func flowProblem(q *FairRequestQueue, t *tier, f *flow, waiting map[*Request]boo
 				fail("request %d waits twice", r.seq)
 			}
 			waiting[r] = true
-			if !within(&q.due, r) || r.due != r.Expires().Sub(q.epoch) {
+			if !listed(&q.due, r) && !within(&q.due.odd, r) || r.due != r.Expires().Sub(q.epoch) {
 				fail("request %d: not in the deadline heap, or at another deadline", r.seq)
 			}
 			cost += int64(r.Cost)

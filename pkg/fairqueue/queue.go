@@ -15,7 +15,7 @@ type FairRequestQueue struct {
 	promotions    uint64
 	displacements uint64
 	budget        budget
-	due           heap[*Request]
+	due           deadlines
 	epoch         time.Time // the first now; deadlines are kept relative to it
 }
 
@@ -98,7 +98,7 @@ func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, 
 	q.arrivals++
 	r.seq = q.arrivals
 	r.arrived = now
-	r.expires = now.Add(t.ttl(&q.config))
+	r.ttl = t.ttl(&q.config)
 	q.enter(t, f, r)
 	return displaced, nil
 }

@@ -23,15 +23,19 @@ type Request struct {
 	// Owner is the caller's; the queue does not touch it.
 	Owner any
 
-	seq     uint64        // arrival sequence, the last tie-break of every order
-	arrived time.Time     // when it was first pushed
-	expires time.Time     // arrived + TTL
-	due     time.Duration // min(expires, Deadline) since the queue's epoch: the key of the deadline heap
-	inDue   int32         // number in that heap
-	at      *flowLane     // where it waits; nil: not queued
-	prev    *Request      // neighbours in the flowLane's line
-	next    *Request
+	at   *flowLane // where it waits; nil: not queued
+	prev *Request  // neighbours in the flowLane's line
+	next *Request
+	seq  uint64 // arrival sequence, the last tie-break of every order
+
+	due    time.Duration // when it expires, since the queue's epoch: the key of deadlines
+	sooner *Request      // neighbours among the deadlines
+	later  *Request
+	inDue  int32 // number among the odd deadlines
+
 	start   VirtualTime // its flow's start when it was popped, for a refund
+	arrived time.Time   // when it was first pushed
+	ttl     time.Duration
 }
 
 // Arrived is when the request was first pushed.
@@ -39,10 +43,11 @@ func (r *Request) Arrived() time.Time { return r.arrived }
 
 // Expires is when its time in the queue is over: the earlier of its TTL and its own deadline.
 func (r *Request) Expires() time.Time {
-	if !r.Deadline.IsZero() && r.Deadline.Before(r.expires) {
+	ttl := r.arrived.Add(r.ttl)
+	if !r.Deadline.IsZero() && r.Deadline.Before(ttl) {
 		return r.Deadline
 	}
-	return r.expires
+	return ttl
 }
 
 // Queued says whether the request is in a queue now.
@@ -51,7 +56,8 @@ func (r *Request) Queued() bool { return r.at != nil }
 // TTLOver says whether at now its TTL is what ended its wait, rather than the client's own deadline: whichever came
 // first, however late one looks. At the same instant it is the TTL.
 func (r *Request) TTLOver(now time.Time) bool {
-	return !now.Before(r.expires) && r.Expires().Equal(r.expires)
+	ttl := r.arrived.Add(r.ttl)
+	return !now.Before(ttl) && r.Expires().Equal(ttl)
 }
 
 func (r *Request) key() key { return key{uint64(r.due), r.seq} }

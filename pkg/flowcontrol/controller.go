@@ -224,25 +224,25 @@ func (c *RequestQueueController) offer(
 // verdict is what became of a waiter, decided under the lock. One that was granted and preempted again before it came
 // here waits on.
 func (c *RequestQueueController) verdict(ctx context.Context, l *Lease, since time.Time) (*Lease, error) {
-	now, woken, rejection := c.decided(ctx, l)
+	woken, rejection := c.decided(ctx, l)
 	select { // the channel goes back empty
 	case <-woken:
 	default:
 	}
 	c.channel.Put(woken)
-	l.waited = now.Sub(since)
 	l.series.waiting(-1)
 	if rejection != nil {
+		l.waited = time.Since(since)
 		return nil, l.series.rejected(l, rejection)
 	}
 	l.series.granted(l)
 	return l, nil
 }
 
-// decided waits for the verdict and takes it: the time, the channel that is free again, and the rejection or nil.
+// decided waits for the verdict and takes it: the channel that is free again, and the rejection or nil.
 func (c *RequestQueueController) decided(
 	ctx context.Context, l *Lease,
-) (now time.Time, woken chan struct{}, rejection *Rejection) {
+) (woken chan struct{}, rejection *Rejection) {
 	c.mu.Lock()
 	defer c.unlock()
 	for l.stage == stageWaiting && ctx.Err() == nil {
@@ -250,20 +250,19 @@ func (c *RequestQueueController) decided(
 		l.await(ctx)
 		c.mu.Lock()
 	}
-	now = time.Now()
 	switch {
 	case l.stage == stageWaiting:
 		// The caller gave up, and nothing else had happened yet.
 		c.queue.Remove(&l.queued)
 		c.leaves(l)
-		c.giveUp(ctx, l, now)
+		c.giveUp(ctx, l)
 	case l.stage == stageGranted && ctx.Err() != nil:
 		// It was granted, but there is nobody to be told the destination: it goes to the next one. When a proxy dies,
 		// all that wait become free one after the other, and most grants would go to its own.
 		c.settle(l)
 		c.queue.Requeue(&l.queued) // for the refund
 		c.queue.Remove(&l.queued)
-		c.giveUp(ctx, l, now)
+		c.giveUp(ctx, l)
 	case l.stage == stageGranted:
 		l.stage = stageSent
 	}
@@ -272,11 +271,12 @@ func (c *RequestQueueController) decided(
 	if l.stage == stageEnded {
 		rejection = l.rejection()
 	}
-	return now, woken, rejection
+	return woken, rejection
 }
 
 // giveUp ends a request that holds nothing any more and whose client is gone or past its deadline.
-func (c *RequestQueueController) giveUp(ctx context.Context, l *Lease, now time.Time) {
+func (c *RequestQueueController) giveUp(ctx context.Context, l *Lease) {
+	now := time.Now()
 	l.stage = stageEnded
 	l.err = c.whyOver(ctx, l, now)
 	c.pump(now)

@@ -49,8 +49,8 @@ type Lease struct {
 	counted   bool          // it counts against its flow's cap at its endpoint
 	told      bool          // its preemption is counted
 
-	// Written by the request's goroutine before it has the lease.
-	waited time.Duration
+	// Written before the request's goroutine has the lease.
+	waited time.Duration // from arrival to grant, or to the rejection
 	bypass bool
 }
 

@@ -100,6 +100,7 @@ func (c *RequestQueueController) granted(now time.Time, next fairqueue.Candidate
 	c.backoff.drained(now)
 	l.flow.backoff.drained(now)
 	l.stage = stageGranted
+	l.waited = max(0, now.Sub(l.queued.Arrived())) // a clock that was read before the lock may be behind
 	l.wake()
 	c.repark(l.flow)
 }
