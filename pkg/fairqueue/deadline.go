@@ -79,7 +79,7 @@ func (q *FairRequestQueue) NextDeadline() (at time.Time, ok bool) {
 	if r == nil {
 		return at, false
 	}
-	return r.Expires(), true
+	return q.epoch.Add(r.due), true // as Expires, from what lies beside what min has looked at
 }
 
 // CleanupExpired removes what is due at now and appends it to expired, earliest first. A request that is due at now

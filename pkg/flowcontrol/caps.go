@@ -70,8 +70,8 @@ func (c *RequestQueueController) repark(a *flowAccount) {
 	if !c.capped() || a.waiting == 0 {
 		return
 	}
-	c.queue.UnparkFlow(a.key.tier, a.key.flow)
-	c.heads = c.queue.HeadsOf(a.key.tier, a.key.flow, c.heads[:0])
+	c.queue.UnparkFlow(a.tier, a.flow)
+	c.heads = c.queue.HeadsOf(a.tier, a.flow, c.heads[:0])
 	for _, r := range c.heads {
 		if c.capsStop(r.Owner.(*Lease)) {
 			c.park(r, a)

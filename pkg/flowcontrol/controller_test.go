@@ -166,7 +166,7 @@ func (b *bench) checkInvariants() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	waiting, inflight := 0, 0
-	for _, a := range b.flows.live {
+	for a := range b.flows.all() {
 		waiting += a.waiting
 		inflight += a.inflight
 	}

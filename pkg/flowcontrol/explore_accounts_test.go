@@ -11,6 +11,10 @@ import (
 func (w *world) accountsAgree() error {
 	waiting, unsent, held, promoted, victims := 0, 0, 0, 0, 0
 	byTier, byEndpoint := [stock.MaxTiers]int{}, [2]int{}
+	type flowKey struct {
+		tier int
+		flow string
+	}
 	flows := map[flowKey]*flowAccount{}
 	var outcomes [NumOutcomes]int
 	for _, s := range w.subjects {
@@ -57,13 +61,13 @@ func (w *world) accountsAgree() error {
 	case w.tallies.length.n != waiting+unsent || w.tallies.stocks.n != held-unsent:
 		return fmt.Errorf("waiting %d and unsent %d, gauge %d; held %d, gauge %d",
 			waiting, unsent, w.tallies.length.n, held, w.tallies.stocks.n)
-	case len(flows) != len(w.flows.live):
-		return fmt.Errorf("%d flows, %d accounts", len(flows), len(w.flows.live))
+	case len(flows) != w.flows.n:
+		return fmt.Errorf("%d flows, %d accounts", len(flows), w.flows.n)
 	case w.failure != nil:
 		return fmt.Errorf("the pump has failed: %w", w.failure)
 	}
 	for key, want := range flows {
-		if a := w.flows.live[key]; a == nil || a.waiting != want.waiting || a.inflight != want.inflight {
+		if a := w.flows.find(key.tier, key.flow); a == nil || a.waiting != want.waiting || a.inflight != want.inflight {
 			return fmt.Errorf("flow %v waits %d and holds %d: its account is %+v", key, want.waiting, want.inflight, a)
 		}
 	}

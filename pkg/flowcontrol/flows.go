@@ -1,8 +1,15 @@
 package flowcontrol
 
+import (
+	"iter"
+
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
 // flowAccount is what the controller keeps of a flow while it has a request waiting or in flight.
 type flowAccount struct {
-	key      flowKey
+	tier     int
+	flow     string
 	waiting  int // being admitted or in the queue
 	inflight int
 	backoff  schedule
@@ -15,18 +22,34 @@ type endpointCount struct {
 	n        int
 }
 
-type flowKey struct {
-	tier int
-	flow string
-}
-
 // flowAccounts are bounded by the requests in the system: an account without one goes.
 type flowAccounts struct {
-	live map[flowKey]*flowAccount
+	live [stock.MaxTiers]map[string]*flowAccount // by tier's identifier and flow's key
+	n    int                                     // of them
 	free []*flowAccount
 }
 
-func (f *flowAccounts) init() { f.live = map[flowKey]*flowAccount{} }
+func (f *flowAccounts) init() {
+	for tier := range f.live {
+		f.live[tier] = map[string]*flowAccount{}
+	}
+}
+
+// find is the account of a live flow, or nil.
+func (f *flowAccounts) find(tier int, flow string) *flowAccount { return f.live[tier][flow] }
+
+// all are the live accounts, in no order.
+func (f *flowAccounts) all() iter.Seq[*flowAccount] {
+	return func(yield func(*flowAccount) bool) {
+		for tier := range f.live {
+			for _, a := range f.live[tier] {
+				if !yield(a) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // enters counts l as a waiting request of its flow.
 func (c *RequestQueueController) enters(l *Lease) {
@@ -50,8 +73,7 @@ func (c *RequestQueueController) leaves(l *Lease) {
 
 // enter counts a request of the flow as waiting.
 func (f *flowAccounts) enter(tier int, flow string) *flowAccount {
-	key := flowKey{tier, flow}
-	a := f.live[key]
+	a := f.live[tier][flow]
 	if a == nil {
 		if n := len(f.free); n > 0 {
 			a = f.free[n-1]
@@ -59,8 +81,9 @@ func (f *flowAccounts) enter(tier int, flow string) *flowAccount {
 		} else {
 			a = new(flowAccount)
 		}
-		*a = flowAccount{key: key, at: a.at[:0]}
-		f.live[key] = a
+		*a = flowAccount{tier: tier, flow: flow, at: a.at[:0]}
+		f.live[tier][flow] = a
+		f.n++
 	}
 	a.waiting++
 	return a
@@ -84,7 +107,8 @@ func (f *flowAccounts) settled(a *flowAccount) {
 
 func (f *flowAccounts) drop(a *flowAccount) {
 	if a.waiting == 0 && a.inflight == 0 {
-		delete(f.live, a.key)
+		delete(f.live[a.tier], a.flow)
+		f.n--
 		a.listed = false
 		f.free = append(f.free, a)
 	}

@@ -42,8 +42,8 @@ func (c *RequestQueueController) Reconfigure(cfg Config, commit func(stock.Confi
 func (c *RequestQueueController) reopen() {
 	c.queue.OpenLanes()
 	clear(c.closed)
-	for key := range c.flows.live { // caps may be gone or wider, and an endpoint more is room below them
-		c.queue.UnparkFlow(key.tier, key.flow)
+	for a := range c.flows.all() { // caps may be gone or wider, and an endpoint more is room below them
+		c.queue.UnparkFlow(a.tier, a.flow)
 	}
 	c.lanes = c.queue.Lanes(c.lanes[:0])
 	for _, r := range c.lanes {
@@ -52,7 +52,7 @@ func (c *RequestQueueController) reopen() {
 		}
 	}
 	clear(c.lanes)
-	for _, a := range c.flows.live {
+	for a := range c.flows.all() {
 		c.repark(a)
 	}
 }

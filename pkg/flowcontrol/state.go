@@ -31,7 +31,7 @@ func (c *RequestQueueController) State() State {
 		Queued: c.queue.Len(), Flows: c.queue.Flows(), Stock: c.ledger.Stock(), Cost: c.ledger.Cost(),
 		Ready:      c.ledger.Ready(),
 		LowerBound: band.Lower.Float(), Watermark: band.Watermark.Float(), UpperBound: band.Upper.Float(),
-		Capacity: c.ledger.Capacity(), LiveFlows: len(c.flows.live), Draining: c.draining,
+		Capacity: c.ledger.Capacity(), LiveFlows: c.flows.n, Draining: c.draining,
 		Panics: c.counts.panics, Attempts: c.counts.attempts, Successes: c.counts.successes,
 		TimerStands: !c.armed.IsZero(), PromotedHeld: c.ledger.Promoted(),
 	}
@@ -71,7 +71,7 @@ func (c *RequestQueueController) Flows(limit int) []FlowState {
 			Since: now.Sub(v.Oldest).Seconds(), Weight: float64(v.Weight) / 1e6, Entitled: float64(v.Entitled) / 1e6,
 			Why: "stock",
 		}
-		if a := c.flows.live[flowKey{v.Tier, v.Flow}]; a != nil {
+		if a := c.flows.find(v.Tier, v.Flow); a != nil {
 			s.InFlight = a.inflight
 		}
 		switch {
