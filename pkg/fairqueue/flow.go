@@ -11,6 +11,7 @@ type flow struct {
 	cost     int64       // Σ cost of its waiting requests
 	lanes    []*flowLane // those with waiting requests; usually one
 	shed     shedding
+	place    place
 }
 
 // laneOf is the flow's line in a lane; nil when it has none there.
@@ -96,11 +97,8 @@ func (t *tier) retag(f *flow) {
 }
 
 func (t *tier) newFlow(key string, weight Weight, capacity int) *flow {
-	f := take(&t.freeFlows)
-	lanes := f.lanes
-	*f = flow{key: key, tier: t, weight: weight, capacity: capacity, lanes: lanes[:0]}
+	f := t.flows.track(key, flow{tier: t, weight: weight, capacity: capacity})
 	t.discipline.begin(&t.class, f)
-	t.flows[key] = f
 	t.reserved += capacity
 	t.weights += weight
 	t.shed.track(f)
@@ -110,9 +108,7 @@ func (t *tier) newFlow(key string, weight Weight, capacity int) *flow {
 func (t *tier) dropFlow(f *flow) {
 	t.reserved -= f.capacity
 	t.weights -= f.weight
-	delete(t.flows, f.key)
-	f.key = ""
-	t.freeFlows = append(t.freeFlows, f)
+	t.flows.drop(f)
 }
 
 func (t *tier) newFlowLane(f *flow, name Lane) *flowLane {

@@ -93,16 +93,39 @@ func heapProblem[T heapItem](h *heap[T], name string, fail failf) {
 	}
 }
 
+// flowTableProblem checks that every flow is known by its key, and either tracked or kept.
+func flowTableProblem(t *flowTable, fail failf) {
+	tracked := 0
+	for key, f := range t.known {
+		if f.key != key {
+			fail("flow %q is known as %q", f.key, key)
+		}
+		if f.place.tracked {
+			tracked++
+		}
+	}
+	kept := 0
+	var last *flow
+	for f := t.oldest; f != nil; last, f = f, f.place.newer {
+		kept++
+		if f.place.tracked || f.place.older != last || t.known[f.key] != f {
+			fail("kept flow %q is out of place", f.key)
+			return
+		}
+	}
+	if tracked != t.tracked || kept != t.kept || last != t.newest || tracked+kept != len(t.known) || kept > keptFlows {
+		fail("%d flows known, %d tracked, %d kept: want %d, %d", len(t.known), tracked, kept, t.tracked, t.kept)
+	}
+}
+
 // tierProblem checks one tier and adds its requests to waiting.
 func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail failf) {
 	c := &t.class
 	queued, reserved, stuck, flowLanes := 0, 0, 0, 0
 	var weights Weight
-	for key, f := range t.flows {
+	flowTableProblem(&t.flows, fail)
+	for f := range t.flows.all() {
 		flowProblem(q, t, f, waiting, fail)
-		if f.key != key {
-			fail("flow %q is tracked as %q", f.key, key)
-		}
 		queued += f.queued
 		reserved += f.capacity
 		weights += f.weight
@@ -201,7 +224,7 @@ func flowProblem(q *FairRequestQueue, t *tier, f *flow, waiting map[*Request]boo
 // laneProblem checks a lane's counts against its flows and returns how many flows have a line in it.
 func laneProblem(t *tier, l *classLane, fail failf) int {
 	queued, capped, lines := 0, 0, 0
-	for _, f := range t.flows {
+	for f := range t.flows.all() {
 		for _, fl := range f.lanes {
 			if fl.lane != l {
 				continue
@@ -242,7 +265,7 @@ func sheddingProblem(t *tier, fail failf) {
 		}
 		last = f
 		inTree++
-		if t.flows[f.key] != f || f.shed.queued != f.queued || !within(&s.heavy, &f.shed.heavy) || f.shed.heavy.of != f {
+		if t.flows.find(f.key) != f || f.shed.queued != f.queued || !within(&s.heavy, &f.shed.heavy) || f.shed.heavy.of != f {
 			fail("share tree: flow %q is not tracked, or lies under %d of its %d", f.key, f.shed.queued, f.queued)
 		}
 		least := lessRecent(lessRecent(f, left), walk(n.right))
@@ -252,9 +275,9 @@ func sheddingProblem(t *tier, fail failf) {
 		return least
 	}
 	walk(s.shares.root)
-	if inTree != len(t.flows) || len(s.heavy.items) != len(t.flows) {
+	if inTree != t.flows.len() || len(s.heavy.items) != t.flows.len() {
 		fail("shedding order of %s: %d in the tree, %d heavy, of %d flows",
-			t.config.Name, inTree, len(s.heavy.items), len(t.flows))
+			t.config.Name, inTree, len(s.heavy.items), t.flows.len())
 	}
 }
 

@@ -66,7 +66,7 @@ func (q *FairRequestQueue) UnparkFlow(id int, key string) {
 		return
 	}
 	t := q.byID[id]
-	f := t.flows[q.discipline.flowOf(key)]
+	f := t.flows.find(q.discipline.flowOf(key))
 	if f == nil {
 		return
 	}
@@ -84,7 +84,7 @@ func (q *FairRequestQueue) HeadsOf(id int, key string, heads []*Request) []*Requ
 	if id < 0 || id >= maxTiers || q.byID[id] == nil {
 		return heads
 	}
-	if f := q.byID[id].flows[q.discipline.flowOf(key)]; f != nil {
+	if f := q.byID[id].flows.find(q.discipline.flowOf(key)); f != nil {
 		for _, fl := range f.lanes {
 			heads = append(heads, fl.line.first)
 		}

@@ -56,7 +56,7 @@ func (q *FairRequestQueue) Len() int { return q.queued }
 func (q *FairRequestQueue) Flows() int {
 	n := 0
 	for _, t := range q.tiers {
-		n += len(t.flows)
+		n += t.flows.len()
 	}
 	return n
 }
@@ -83,14 +83,14 @@ func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, 
 	r.Tier = t.id
 	r.Cost = r.Cost.clamp()
 	key := q.discipline.flowOf(r.Flow)
-	f := t.flows[key]
+	f := t.flows.find(key)
 	displaced, err = q.admit(t, f, key, r.Cost)
 	if err != nil {
 		return nil, err
 	}
 	if displaced != nil {
 		q.Remove(displaced)
-		f = t.flows[key] // it may have been the flow's last
+		f = t.flows.find(key) // it may have been the flow's last
 	}
 	if f == nil {
 		f = t.newFlow(key, q.config.weight(key), q.config.flowCapacity(key))
@@ -115,7 +115,7 @@ func (q *FairRequestQueue) Requeue(r *Request) {
 		r.Tier = t.id
 	}
 	key := q.discipline.flowOf(r.Flow)
-	f := t.flows[key]
+	f := t.flows.find(key)
 	if f == nil {
 		f = t.newFlow(key, q.config.weight(key), q.config.flowCapacity(key))
 	}

@@ -32,14 +32,14 @@ func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 	}
 	q.arrange()
 	for _, t := range q.tiers {
-		for key, f := range t.flows {
-			if w := cfg.weight(key); w != f.weight {
+		for f := range t.flows.all() {
+			if w := cfg.weight(f.key); w != f.weight {
 				t.weights += w - f.weight
 				t.shed.reweigh(f, w)
 				t.retag(f)
 			}
 			t.reserved -= f.capacity
-			f.capacity = cfg.flowCapacity(key)
+			f.capacity = cfg.flowCapacity(f.key)
 			t.reserved += f.capacity
 		}
 	}

@@ -82,9 +82,9 @@ func (s *stateWriter) tier(t *tier) {
 	for _, name := range closed {
 		s.text(name)
 	}
-	flows := make([]*flow, 0, len(t.flows))
+	flows := make([]*flow, 0, t.flows.len())
 	displaced := []uint64{0}
-	for _, f := range t.flows {
+	for f := range t.flows.all() {
 		flows = append(flows, f)
 		displaced = append(displaced, f.shed.last)
 	}

@@ -10,7 +10,7 @@ type tier struct {
 	removed    bool // takes no arrivals any more, and drains
 	discipline discipline
 	class      class
-	flows      map[string]*flow // the tracked ones
+	flows      flowTable
 	queued     int
 	reserved   int    // Σ capacity of the tracked flows
 	weights    Weight // Σ weight of the tracked flows
@@ -18,7 +18,6 @@ type tier struct {
 	promoted   uint64
 	shed       sheddingOrder
 
-	freeFlows     []*flow
 	freeFlowLanes []*flowLane
 	freeLanes     []*classLane
 }
@@ -27,7 +26,7 @@ func newTier(id int, cfg TierConfig, d discipline) *tier {
 	return &tier{
 		id: id, config: cfg, discipline: d,
 		class: class{lanes: map[Lane]*classLane{}},
-		flows: map[string]*flow{},
+		flows: newFlowTable(),
 	}
 }
 

@@ -1,0 +1,96 @@
+package fairqueue
+
+import "iter"
+
+// keptFlows is how many flows that have just lost their last waiter keep their place in a flowTable.
+const keptFlows = 1024
+
+// flowTable finds a tier's tracked flows by key. A flow that has lost its last waiter often has the next one soon: its
+// place in the map is kept for a while, since adding and deleting there costs more than all else that a flow does.
+// Nothing but the structure and the key outlives its waiters.
+type flowTable struct {
+	known   map[string]*flow // the tracked ones and those kept
+	tracked int
+	kept    int
+	oldest  *flow // of those kept
+	newest  *flow
+	free    []*flow
+}
+
+// place is a flow's place in its flowTable.
+type place struct {
+	tracked      bool
+	older, newer *flow // neighbours among those kept
+}
+
+func newFlowTable() flowTable { return flowTable{known: map[string]*flow{}} }
+
+func (t *flowTable) len() int { return t.tracked }
+
+// find is a tracked flow, or nil.
+func (t *flowTable) find(key string) *flow {
+	if f := t.known[key]; f != nil && f.place.tracked {
+		return f
+	}
+	return nil
+}
+
+// all are the tracked flows, in no order.
+func (t *flowTable) all() iter.Seq[*flow] {
+	return func(yield func(*flow) bool) {
+		for _, f := range t.known {
+			if f.place.tracked && !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// track begins to track a flow that is not, as made by blank, which is given the capacity of an earlier one's lanes.
+func (t *flowTable) track(key string, blank flow) *flow {
+	f := t.known[key]
+	if f != nil {
+		t.unkeep(f)
+	} else {
+		f = take(&t.free)
+		t.known[key] = f
+	}
+	blank.key, blank.lanes, blank.place.tracked = key, f.lanes[:0], true
+	*f = blank
+	t.tracked++
+	return f
+}
+
+// drop ends the tracking of f.
+func (t *flowTable) drop(f *flow) {
+	t.tracked--
+	f.place = place{older: t.newest}
+	if t.newest != nil {
+		t.newest.place.newer = f
+	} else {
+		t.oldest = f
+	}
+	t.newest = f
+	if t.kept++; t.kept > keptFlows {
+		gone := t.oldest
+		t.unkeep(gone)
+		delete(t.known, gone.key)
+		*gone = flow{lanes: gone.lanes}
+		t.free = append(t.free, gone)
+	}
+}
+
+func (t *flowTable) unkeep(f *flow) {
+	t.kept--
+	p := f.place
+	if p.older != nil {
+		p.older.place.newer = p.newer
+	} else {
+		t.oldest = p.newer
+	}
+	if p.newer != nil {
+		p.newer.place.older = p.older
+	} else {
+		t.newest = p.older
+	}
+}

@@ -1,0 +1,40 @@
+package fairqueue
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// Flows come and go, more than are kept: the table stays bounded, and a flow that comes again begins anew.
+func TestFlowTableKeepsOnlySome(t *testing.T) {
+	q, err := New(DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(0, 0)
+	const flows = 3 * keptFlows
+	for round := range 2 {
+		for i := range flows {
+			r := &Request{Flow: fmt.Sprint("flow-", i)}
+			if _, err := q.Push(now, r); err != nil {
+				t.Fatal(err)
+			}
+			if f := q.top.flows.find(r.Flow); f == nil || f.queued != 1 || f.cost != 1 || f.start != q.top.class.virtual {
+				t.Fatalf("round %d: flow %d did not begin anew: %+v", round, i, f)
+			}
+			q.Pop(q.Peek(now, Admit{Tiers: AllTiers}))
+			if q.Flows() != 0 || q.top.flows.find(r.Flow) != nil {
+				t.Fatalf("round %d: flow %d is still tracked", round, i)
+			}
+			if i%100 == 0 || i > flows-3 {
+				if err := checkInvariants(q); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if n := len(q.top.flows.known); n != keptFlows {
+		t.Errorf("%d flows are known, want the %d that were tracked last", n, keptFlows)
+	}
+}
