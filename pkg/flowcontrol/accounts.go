@@ -2,6 +2,7 @@ package flowcontrol
 
 import (
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -80,6 +81,7 @@ func (a *accounts) Describe(out chan<- *prometheus.Desc) {
 func (a *accounts) Collect(out chan<- prometheus.Metric) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.controller.metrics.prune(time.Now())
 	state := a.controller.State()
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)

@@ -124,15 +124,16 @@ func newWorld(t *testing.T, s *scene) *world {
 	w.RequestQueueController = c
 	count := new(tally)
 	c.metrics = &metrics{}
-	c.metrics.flows.Store(&map[string]prometheus.Counter{"a": count, "b": count})
+	c.metrics.served.limit, c.metrics.served.add = 2, func(string) prometheus.Counter { return count }
 	for o := range w.tallies.outcomes {
 		c.metrics.outcomes[o] = &w.tallies.outcomes[o]
 	}
 	c.metrics.pushErrors = noPushErrors
-	c.metrics.labels.Store(&map[labels]*series{{}: {
+	one := &series{
 		metrics: c.metrics, length: level{of: &w.tallies.length}, stock: level{of: &w.tallies.stocks},
 		bypass: count, expired: count, cancelled: count, latencyOK: ignored{}, latencyFail: ignored{},
-	}})
+	}
+	c.metrics.models.limit, c.metrics.models.add = 1, func(labels) *series { return one }
 	w.backends()
 	return w
 }

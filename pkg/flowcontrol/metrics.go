@@ -3,12 +3,12 @@ package flowcontrol
 import (
 	"context"
 	"errors"
-	"maps"
 	"strings"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
@@ -16,13 +16,8 @@ import (
 // metrics are the seed's names under the prefix weir_, and ours. What the requests' own goroutines know is counted by
 // them, outside the lock; what the lock guards is read when it is scraped.
 type metrics struct {
-	limit int
-
-	mu sync.Mutex // to add to the maps, which are replaced whole: they are read with each request
-
-	labels atomic.Pointer[map[labels]*series]
-	flows  atomic.Pointer[map[string]prometheus.Counter] // of served, by flow
-	others prometheus.Counter                            // of served, for all flows beyond the limit
+	models labelled[labels, *series]
+	served labelled[string, prometheus.Counter] // cost, by flow
 
 	outcomes    [NumOutcomes]prometheus.Counter
 	requests    *prometheus.CounterVec
@@ -33,7 +28,7 @@ type metrics struct {
 	expired     *prometheus.CounterVec
 	cancelled   *prometheus.CounterVec
 	pushErrors  *prometheus.CounterVec
-	served      *prometheus.CounterVec
+	servedCost  *prometheus.CounterVec
 	tiers       tierMetrics
 	accounts    *accounts
 	collectable []prometheus.Collector
@@ -56,7 +51,6 @@ func newMetrics(c *RequestQueueController) *metrics {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "weir", Name: name, Help: help}, byModel)
 	}
 	m := &metrics{
-		limit: c.config.MaxLabels,
 		requests: counter("requests_total",
 			"Requests by how they ended; each request is counted once.", "outcome"),
 		length: gauge("queue_length", "Requests that wait in the queue now."),
@@ -77,19 +71,23 @@ func newMetrics(c *RequestQueueController) *metrics {
 			"Requests whose client went away, or whose deadline passed, before dispatch.", byModel...),
 		pushErrors: counter("queue_push_errors_total",
 			"Requests that the queue did not take.", append(byModel, "error_type")...),
-		served: counter("flow_served_cost_total",
+		servedCost: counter("flow_served_cost_total",
 			"Cost of the requests dispatched, by flow: what each flow got.", "flow"),
 		tiers:    newTierMetrics(),
 		accounts: newAccounts(c),
 	}
-	m.others = m.served.WithLabelValues(overflow)
-	m.labels.Store(&map[labels]*series{})
-	m.flows.Store(&map[string]prometheus.Counter{})
+	m.models.limit, m.served.limit = c.config.MaxLabels, c.config.MaxLabels
+	m.models.add, m.models.drop, m.models.idle = m.newSeries, m.dropSeries, (*series).idle
+	m.models.others = sync.OnceValue(func() *series { return m.newSeries(labels{overflow, overflow}) })
+	m.served.add = func(flow string) prometheus.Counter { return m.servedCost.WithLabelValues(flow) }
+	m.served.drop = func(flow string, _ prometheus.Counter) { m.servedCost.DeleteLabelValues(flow) }
+	m.served.idle = func(prometheus.Counter) bool { return true }
+	m.served.others = sync.OnceValue(func() prometheus.Counter { return m.servedCost.WithLabelValues(overflow) })
 	for o := range m.outcomes {
 		m.outcomes[o] = m.requests.WithLabelValues(Outcome(o).String())
 	}
 	m.collectable = []prometheus.Collector{
-		m.requests, m.length, m.latency, m.stock, m.bypass, m.expired, m.cancelled, m.pushErrors, m.served,
+		m.requests, m.length, m.latency, m.stock, m.bypass, m.expired, m.cancelled, m.pushErrors, m.servedCost,
 		m.tiers.requests, m.tiers.wait,
 		m.accounts,
 	}
@@ -111,64 +109,57 @@ type series struct {
 
 // of finds the series of a model; beyond the limit all share one.
 func (m *metrics) of(model, target string) *series {
-	key := labels{model, target}
-	if s := (*m.labels.Load())[key]; s != nil {
-		return s
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known := *m.labels.Load()
-	if len(known) >= m.limit || !presentable(model) || !presentable(target) {
-		key = labels{overflow, overflow}
-	}
-	s := known[key]
-	if s != nil {
-		return s
-	}
-	s = &series{
-		metrics: m, model: key.model, target: key.target,
-		length:      m.length.WithLabelValues(key.model, key.target),
-		stock:       m.stock.WithLabelValues(key.model, key.target),
-		bypass:      m.bypass.WithLabelValues(key.model, key.target),
-		expired:     m.expired.WithLabelValues(key.model, key.target),
-		cancelled:   m.cancelled.WithLabelValues(key.model, key.target),
-		latencyOK:   m.latency.WithLabelValues(key.model, key.target, "true"),
-		latencyFail: m.latency.WithLabelValues(key.model, key.target, "false"),
-	}
-	more := maps.Clone(known)
-	more[key] = s
-	m.labels.Store(&more)
-	return s
-}
-
-// presentable says whether a name that a client chose may be a label value.
-func presentable(name string) bool {
-	return len(name) <= maxLabelLength && strings.ToValidUTF8(name, "") == name
+	return m.models.get(labels{model, target}, labels.presentable)
 }
 
 // servedTo is the counter of a flow; beyond the limit all share one.
-func (m *metrics) servedTo(flow string) prometheus.Counter {
-	known := *m.flows.Load()
-	if c := known[flow]; c != nil {
-		return c
+func (m *metrics) servedTo(flow string) prometheus.Counter { return m.served.get(flow, presentable) }
+
+// prune makes room for new label values while there is none.
+func (m *metrics) prune(now time.Time) {
+	m.models.prune(now)
+	m.served.prune(now)
+}
+
+func (m *metrics) newSeries(l labels) *series {
+	return &series{
+		metrics: m, model: l.model, target: l.target,
+		length:      m.length.WithLabelValues(l.model, l.target),
+		stock:       m.stock.WithLabelValues(l.model, l.target),
+		bypass:      m.bypass.WithLabelValues(l.model, l.target),
+		expired:     m.expired.WithLabelValues(l.model, l.target),
+		cancelled:   m.cancelled.WithLabelValues(l.model, l.target),
+		latencyOK:   m.latency.WithLabelValues(l.model, l.target, "true"),
+		latencyFail: m.latency.WithLabelValues(l.model, l.target, "false"),
 	}
-	if len(known) >= m.limit || !presentable(flow) {
-		return m.others
+}
+
+// dropSeries takes a model's series out of the exposition.
+func (m *metrics) dropSeries(l labels, _ *series) {
+	of := prometheus.Labels{"model": l.model, "target_model": l.target}
+	for _, vec := range []interface {
+		DeletePartialMatch(prometheus.Labels) int
+	}{m.length, m.stock, m.bypass, m.expired, m.cancelled, m.latency, m.pushErrors} {
+		vec.DeletePartialMatch(of)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known = *m.flows.Load()
-	if c := known[flow]; c != nil {
-		return c
+}
+
+// idle says whether no request of the model is waiting or in flight.
+func (s *series) idle() bool { return gaugeOf(s.length) == 0 && gaugeOf(s.stock) == 0 }
+
+func gaugeOf(g prometheus.Gauge) float64 {
+	var m dto.Metric
+	if err := g.Write(&m); err != nil {
+		return 1 // it cannot be told: it stays
 	}
-	if len(known) >= m.limit {
-		return m.others
-	}
-	c := m.served.WithLabelValues(flow)
-	more := maps.Clone(known)
-	more[flow] = c
-	m.flows.Store(&more)
-	return c
+	return m.GetGauge().GetValue()
+}
+
+func (l labels) presentable() bool { return presentable(l.model) && presentable(l.target) }
+
+// presentable says whether a name that a client chose may be a label value of its own.
+func presentable(name string) bool {
+	return name != overflow && len(name) <= maxLabelLength && strings.ToValidUTF8(name, "") == name
 }
 
 func (s *series) waiting(n float64) { s.length.Add(n) }

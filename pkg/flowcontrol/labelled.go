@@ -1,0 +1,92 @@
+package flowcontrol
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// labelled finds the metrics of each label value, of at most limit of them; beyond it all share others. It is read with
+// each request, so the map is replaced whole and no lock is taken. While it is full, prune makes room: client-made
+// names that were used once do not keep others out for ever.
+type labelled[K comparable, V any] struct {
+	// Immutable.
+	limit  int
+	add    func(K) V    // makes the metrics of a value
+	drop   func(K, V)   // takes them out of the exposition
+	idle   func(V) bool // nothing in them would be lost but counters
+	others func() V     // for what is beyond the limit
+
+	known atomic.Pointer[map[K]*labelledOne[V]]
+
+	mu     sync.Mutex // to replace the map
+	pruned time.Time
+}
+
+type labelledOne[V any] struct {
+	of   V
+	used atomic.Bool // since the last prune
+}
+
+// pruneEvery is the least time between two prunes, and so the least time that an unused value stays.
+const pruneEvery = 5 * time.Minute
+
+func (t *labelled[K, V]) load() map[K]*labelledOne[V] {
+	if known := t.known.Load(); known != nil {
+		return *known
+	}
+	return nil
+}
+
+// get finds the metrics of key, and adds them if there is room and the key may be a label.
+func (t *labelled[K, V]) get(key K, presentable func(K) bool) V {
+	known := t.load()
+	if one := known[key]; one != nil {
+		if !one.used.Load() {
+			one.used.Store(true)
+		}
+		return one.of
+	}
+	if len(known) >= t.limit || !presentable(key) {
+		return t.others()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known = t.load()
+	if one := known[key]; one != nil {
+		return one.of
+	}
+	if len(known) >= t.limit {
+		return t.others()
+	}
+	one := &labelledOne[V]{of: t.add(key)}
+	one.used.Store(true)
+	more := maps.Clone(known)
+	if more == nil {
+		more = map[K]*labelledOne[V]{}
+	}
+	more[key] = one
+	t.known.Store(&more)
+	return one.of
+}
+
+// prune drops what was not used since the last prune, if the table is full and that was long enough ago.
+func (t *labelled[K, V]) prune(now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known := t.load()
+	if len(known) < t.limit || now.Sub(t.pruned) < pruneEvery {
+		return
+	}
+	t.pruned = now
+	fewer := map[K]*labelledOne[V]{}
+	for key, one := range known {
+		if !one.used.Swap(false) && t.idle(one.of) {
+			t.drop(key, one.of)
+			continue
+		}
+		fewer[key] = one
+	}
+	t.known.Store(&fewer)
+}

@@ -1,0 +1,72 @@
+package flowcontrol
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// scraped is what a scrape shows of a metric, by one of its labels.
+func (b *bench) scraped(name, label string) map[string]float64 {
+	b.t.Helper()
+	r := prometheus.NewRegistry()
+	r.MustRegister(b.Collectors()...)
+	families, err := r.Gather()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == label {
+					got[l.GetValue()] += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+				}
+			}
+		}
+	}
+	return got
+}
+
+// Flows and models beyond the limit share a label; what was not used for a while makes room, but for models with
+// requests in flight.
+func TestLabelsAreBoundedAndPruned(t *testing.T) {
+	inBubble(t, ready(100), func(c *Config) { c.MaxLabels = 3 }, func(b *bench) {
+		visit := func(name string) *Lease {
+			l, err := b.TryEnqueue(b.t.Context(), &Request{Flow: name, Model: name, Placement: pool})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l
+		}
+		want := func(name, label, want string) {
+			t.Helper()
+			if got := fmt.Sprint(b.scraped(name, label)); got != want {
+				t.Errorf("%s: %s, want %s", name, got, want)
+			}
+		}
+		held := visit("held")
+		for _, name := range []string{"x", "y", "late", "later", "other", "\xff"} {
+			complete(visit(name))
+		}
+		want("weir_flow_served_cost_total", "flow", "map[held:1 other:4 x:1 y:1]")
+		want("weir_bypass_total", "model", "map[held:1 other:4 x:1 y:1]")
+		time.Sleep(pruneEvery)
+		complete(visit("x"))
+		b.scraped("", "") // prunes; what it shows itself may be from before
+		want("weir_flow_served_cost_total", "flow", "map[other:4 x:2]") // all were new at the scrape before
+		want("weir_bypass_total", "model", "map[held:1 other:4 x:2]")
+		want("weir_stock_level", "model", "map[held:1 other:0 x:0]")
+		complete(visit("late"))
+		want("weir_flow_served_cost_total", "flow", "map[late:1 other:4 x:2]")
+		complete(held)
+		synctest.Wait()
+		want("weir_stock_level", "model", "map[held:0 late:0 other:0 x:0]")
+	})
+}
