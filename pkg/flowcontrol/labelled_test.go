@@ -59,7 +59,7 @@ func TestLabelsAreBoundedAndPruned(t *testing.T) {
 		want("weir_bypass_total", "model", "map[held:1 other:4 x:1 y:1]")
 		time.Sleep(pruneEvery)
 		complete(visit("x"))
-		b.scraped("", "") // prunes; what it shows itself may be from before
+		b.scraped("", "")                                               // prunes; what it shows itself may be from before
 		want("weir_flow_served_cost_total", "flow", "map[other:4 x:2]") // all were new at the scrape before
 		want("weir_bypass_total", "model", "map[held:1 other:4 x:2]")
 		want("weir_stock_level", "model", "map[held:1 other:0 x:0]")
