@@ -37,7 +37,7 @@ func TestValidate(t *testing.T) {
 					CapacityMode: CapacityShared, TierMode: TiersStrict, TopTier: TopFair, PromotionBudget: MustDecimal("1.1"),
 				}
 				d.RequestQueueController = RequestQueueController{
-					SlotsPerBackend: new(int64(0)), PopperWaitJitterMax: -1, MaxInFlightPerFlow: -1,
+					SlotsPerBackend: new(int64(0)), PopperWaitJitterMax: -1, ReleaseSpacing: -1, MaxInFlightPerFlow: -1,
 					MaxInFlightPerFlowPerBackend: -2, VictimOrder: VictimNewest, DrainWindow: Duration(-time.Second),
 					DeadlineHeaders: []string{"x-deadline", "a b", ""},
 				}
@@ -55,6 +55,7 @@ func TestValidate(t *testing.T) {
 				"requestQueueController.popperWaitBase: 0s: must be above 0s",
 				"requestQueueController.popperWaitJitterMax: -1ns: must be at least 0s",
 				"requestQueueController.expiryCleanupInterval: 0s: must be above 0s",
+				"requestQueueController.releaseSpacing: -1ns: must be from 0s to 1s",
 				"requestQueueController.maxInFlightPerFlow: -1: must be at least 0",
 				"requestQueueController.maxInFlightPerFlowPerBackend: -2: must be at least 0",
 				"requestQueueController.drainWindow: -1s: must be from 0s to 1h",

@@ -57,15 +57,15 @@ func (d *deadlines) min() *Request {
 	return d.first
 }
 
-// all are the waiting requests, in no order.
+// all are the waiting requests, roughly those first that expire first: those out of order come before the list.
 func (d *deadlines) all() iter.Seq[*Request] {
 	return func(yield func(*Request) bool) {
-		for r := d.first; r != nil; r = r.later {
+		for r := range d.odd.all() {
 			if !yield(r) {
 				return
 			}
 		}
-		for r := range d.odd.all() {
+		for r := d.first; r != nil; r = r.later {
 			if !yield(r) {
 				return
 			}

@@ -140,8 +140,14 @@ func (d *duel) advance() {
 		d.same("expired", r, want[i])
 	}
 	d.ended += len(got)
-	if at, ok := d.q.NextDeadline(); ok != (len(d.o.waiting) > 0) || ok && !at.After(d.now) {
-		d.Fatalf("next deadline %v %t at %v", at, ok, d.now)
+	var next time.Time
+	for _, w := range d.o.waiting {
+		if next.IsZero() || w.expires.Before(next) {
+			next = w.expires
+		}
+	}
+	if at, ok := d.q.NextDeadline(); ok != (len(d.o.waiting) > 0) || !at.Equal(next) {
+		d.Fatalf("next deadline %v %t at %v, want %v", at, ok, d.now, next)
 	}
 }
 

@@ -34,6 +34,21 @@ func TestFlowTableKeepsOnlySome(t *testing.T) {
 			}
 		}
 	}
+	// Those that came last are kept, and their structures are used again.
+	for i := flows - 10; i < flows; i++ {
+		key := fmt.Sprint("flow-", i)
+		kept := q.top.flows.known[key]
+		if _, err := q.Push(now, &Request{Flow: key}); err != nil {
+			t.Fatal(err)
+		}
+		if f := q.top.flows.find(key); f == nil || f != kept || f.queued != 1 {
+			t.Errorf("flow %s has another structure than it had", key)
+		}
+		if err := checkInvariants(q); err != nil {
+			t.Fatal(err)
+		}
+		q.Pop(q.Peek(now, Admit{Tiers: AllTiers}))
+	}
 	if n := len(q.top.flows.known); n != keptFlows {
 		t.Errorf("%d flows are known, want the %d that were tracked last", n, keptFlows)
 	}

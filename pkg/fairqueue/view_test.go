@@ -37,3 +37,20 @@ func TestView(t *testing.T) {
 		t.Errorf("%d views, want 1", len(got))
 	}
 }
+
+// A look at few of many flows shows those that expire first, also where they came last.
+func TestViewShowsFirstWhatExpiresFirst(t *testing.T) {
+	q, err := New(DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(0, 0)
+	for _, r := range []*Request{{Flow: "a"}, {Flow: "b"}, {Flow: "hurried", Deadline: now.Add(time.Second)}} {
+		if _, err := q.Push(now, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if v := q.View(1); len(v) != 1 || v[0].Flow != "hurried" {
+		t.Errorf("shown: %+v", v)
+	}
+}

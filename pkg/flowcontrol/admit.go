@@ -122,6 +122,7 @@ func (c *RequestQueueController) push(now time.Time, l *Lease) error {
 		l.flow.backoff.waits(now)
 	}
 	l.stage = stageWaiting
+	l.queuedUp = true
 	l.woken = c.channel.Get().(chan struct{})
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,7 +15,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// benchController has room for one request at a time, and queues of any size.
+// benchController has room for one request at a time, and queues of any size. The collector runs as rarely as epp lets
+// it.
 func benchController(b *testing.B, change func(*Config)) *RequestQueueController {
 	b.Helper()
 	return benchControllerOf(b, change, ready(1))
@@ -22,6 +24,8 @@ func benchController(b *testing.B, change func(*Config)) *RequestQueueController
 
 func benchControllerOf(b *testing.B, change func(*Config), placer Placer) *RequestQueueController {
 	b.Helper()
+	percent := debug.SetGCPercent(400)
+	b.Cleanup(func() { debug.SetGCPercent(percent) })
 	cfg := DefaultConfig()
 	cfg.Queue.TotalCapacity, cfg.Queue.FlowCapacity = 100_000_000, 10_000
 	cfg.Queue.FlowCapacities = map[string]int{}

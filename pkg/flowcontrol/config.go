@@ -29,7 +29,8 @@ type Config struct {
 	ExpiryCleanupInterval time.Duration
 	// ReleaseSpacing is the least time between two releases from the queue, 0 (none) to MaxReleaseSpacing. Requests that
 	// take the same time and were released together end together ever after, and whoever comes meanwhile waits for them
-	// all; spaced, they free the slots one by one. It bounds the releases to one per spacing.
+	// all; spaced, they free the slots one by one. It bounds the releases to one per spacing, but for those while nothing
+	// is in flight; arrivals that bypass are not held up.
 	ReleaseSpacing time.Duration
 	// MaxInFlightPerFlow and MaxInFlightPerFlowPerBackend cap a flow's leases, in total and at each endpoint; 0: no
 	// cap. A flow at its cap waits without blocking others.

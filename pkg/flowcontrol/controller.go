@@ -49,8 +49,8 @@ type RequestQueueController struct {
 	timer      *time.Timer
 	armed      time.Time // when the timer fires; zero: not armed
 	retryAt    time.Time // of an unexpected error; zero: none
-	spacedTo   time.Time // no release from the queue before it, with Config.ReleaseSpacing
-	spaced     bool      // somebody waits for that moment only
+	released   time.Time // the last release from the queue that came to something; zero: the next may follow at once
+	spaced     bool      // the last pump left a head waiting for Config.ReleaseSpacing
 	draining   bool
 	backoff    schedule // of rejections, by the pool's drain rate
 	counts     counts
@@ -230,12 +230,13 @@ func (c *RequestQueueController) verdict(ctx context.Context, l *Lease, since ti
 	default:
 	}
 	c.channel.Put(woken)
-	l.series.waiting(-1)
 	if rejection != nil {
 		l.waited = time.Since(since)
+		l.series.waiting(-1)
 		return nil, l.series.rejected(l, rejection)
 	}
 	l.series.granted(l)
+	l.series.waiting(-1) // last: a series of which nobody waits or is in flight may be dropped
 	return l, nil
 }
 
@@ -262,6 +263,7 @@ func (c *RequestQueueController) decided(
 		c.settle(l)
 		c.queue.Requeue(&l.queued) // for the refund
 		c.queue.Remove(&l.queued)
+		c.released = time.Time{}
 		c.giveUp(ctx, l)
 	case l.stage == stageGranted:
 		l.stage = stageSent

@@ -22,6 +22,9 @@ type labelled[K comparable, V any] struct {
 
 	mu     sync.Mutex // to replace the map
 	pruned time.Time
+	// doomed are no longer known and are dropped at the next prune: until then nobody who found them before counts in
+	// vain.
+	doomed map[K]V
 }
 
 type labelledOne[V any] struct {
@@ -60,6 +63,7 @@ func (t *labelled[K, V]) get(key K, presentable func(K) bool) V {
 	if len(known) >= t.limit {
 		return t.others()
 	}
+	delete(t.doomed, key) // it would be the same series
 	one := &labelledOne[V]{of: t.add(key)}
 	one.used.Store(true)
 	more := maps.Clone(known)
@@ -71,22 +75,35 @@ func (t *labelled[K, V]) get(key K, presentable func(K) bool) V {
 	return one.of
 }
 
-// prune drops what was not used since the last prune, if the table is full and that was long enough ago.
+// prune forgets what was not used since the last prune, if the table is full and that was long enough ago, and drops
+// what it forgot then. So at most twice the limit is exposed, and what has requests in flight.
 func (t *labelled[K, V]) prune(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known := t.load()
-	if len(known) < t.limit || now.Sub(t.pruned) < pruneEvery {
+	if len(known) < t.limit && len(t.doomed) == 0 || now.Sub(t.pruned) < pruneEvery {
 		return
 	}
 	t.pruned = now
-	fewer := map[K]*labelledOne[V]{}
-	for key, one := range known {
-		if !one.used.Swap(false) && t.idle(one.of) {
-			t.drop(key, one.of)
-			continue
+	for key, of := range t.doomed {
+		if t.idle(of) {
+			t.drop(key, of)
+			delete(t.doomed, key)
 		}
-		fewer[key] = one
 	}
-	t.known.Store(&fewer)
+	if len(known) < t.limit {
+		return
+	}
+	if t.doomed == nil {
+		t.doomed = map[K]V{}
+	}
+	kept := map[K]*labelledOne[V]{}
+	for key, one := range known {
+		if one.used.Swap(false) || !t.idle(one.of) {
+			kept[key] = one
+		} else {
+			t.doomed[key] = one.of
+		}
+	}
+	t.known.Store(&kept)
 }

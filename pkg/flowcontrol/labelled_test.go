@@ -59,12 +59,16 @@ func TestLabelsAreBoundedAndPruned(t *testing.T) {
 		want("weir_bypass_total", "model", "map[held:1 other:4 x:1 y:1]")
 		time.Sleep(pruneEvery)
 		complete(visit("x"))
-		b.scraped("", "")                                               // prunes; what it shows itself may be from before
-		want("weir_flow_served_cost_total", "flow", "map[other:4 x:2]") // all were new at the scrape before
-		want("weir_bypass_total", "model", "map[held:1 other:4 x:2]")
-		want("weir_stock_level", "model", "map[held:1 other:0 x:0]")
-		complete(visit("late"))
-		want("weir_flow_served_cost_total", "flow", "map[late:1 other:4 x:2]")
+		b.scraped("", "")       // forgets flows held and y, and model y, which are still shown
+		complete(visit("late")) // takes a place
+		complete(visit("y"))    // takes the last place among the flows; the models have none
+		want("weir_flow_served_cost_total", "flow", "map[held:1 late:1 other:4 x:2 y:2]")
+		want("weir_bypass_total", "model", "map[held:1 late:1 other:5 x:2 y:1]")
+		time.Sleep(pruneEvery)
+		b.scraped("", "") // drops them, but not the flow that came again; what it shows itself may be from before
+		want("weir_flow_served_cost_total", "flow", "map[late:1 other:4 x:2 y:2]")
+		want("weir_bypass_total", "model", "map[held:1 late:1 other:5 x:2]")
+		want("weir_stock_level", "model", "map[held:1 late:0 other:0 x:0]")
 		complete(held)
 		synctest.Wait()
 		want("weir_stock_level", "model", "map[held:0 late:0 other:0 x:0]")

@@ -50,8 +50,9 @@ type Lease struct {
 	told      bool          // its preemption is counted
 
 	// Written before the request's goroutine has the lease.
-	waited time.Duration // from arrival to grant, or to the rejection
-	bypass bool
+	waited   time.Duration // from arrival to grant, or to the rejection
+	queuedUp bool          // it was in the queue
+	bypass   bool
 }
 
 // Endpoint is the endpoint that was picked and reserved for the request.

@@ -136,11 +136,15 @@ func (m *metrics) newSeries(l labels) *series {
 
 // dropSeries takes a model's series out of the exposition.
 func (m *metrics) dropSeries(l labels, _ *series) {
-	of := prometheus.Labels{"model": l.model, "target_model": l.target}
-	for _, vec := range []interface {
-		DeletePartialMatch(prometheus.Labels) int
-	}{m.length, m.stock, m.bypass, m.expired, m.cancelled, m.latency, m.pushErrors} {
-		vec.DeletePartialMatch(of)
+	for _, vec := range []interface{ DeleteLabelValues(...string) bool }{
+		m.length, m.stock, m.bypass, m.expired, m.cancelled,
+	} {
+		vec.DeleteLabelValues(l.model, l.target)
+	}
+	m.latency.DeleteLabelValues(l.model, l.target, "true")
+	m.latency.DeleteLabelValues(l.model, l.target, "false")
+	for _, kind := range pushErrorTypes {
+		m.pushErrors.DeleteLabelValues(l.model, l.target, kind)
 	}
 }
 
@@ -207,7 +211,7 @@ func (s *series) rejected(l *Lease, r *Rejection) *Rejection {
 	s.metrics.outcomes[r.Outcome].Inc()
 	if l != nil {
 		l.tier.ended(r.Outcome, l)
-		if l.waited > 0 {
+		if l.queuedUp {
 			s.latencyFail.Observe(l.waited.Seconds())
 		}
 	}
@@ -223,6 +227,9 @@ func (s *series) rejected(l *Lease, r *Rejection) *Rejection {
 	}
 	return r
 }
+
+// pushErrorTypes are all that errorType says.
+var pushErrorTypes = []string{"ErrTooManyFlows", "ErrInsufficientFlowCapacity", "internal"}
 
 // errorType is the seed's name of a push error.
 func errorType(err error) string {

@@ -7,7 +7,8 @@ import (
 )
 
 // Run parks the poppers until ctx is over, and returns when they have ended. Requests are admitted, granted and
-// completed without it; what needs it is time: expiry, starvation, and the retry after an unexpected error.
+// completed without it; what needs it is time: expiry, starvation, the spacing of releases, and the retry after
+// an unexpected error.
 func (c *RequestQueueController) Run(ctx context.Context) error {
 	var poppers sync.WaitGroup
 	var stops []context.CancelFunc
@@ -108,8 +109,8 @@ func (c *RequestQueueController) arm(now time.Time) {
 	if !c.retryAt.IsZero() && c.retryAt.Before(at) {
 		at = c.retryAt
 	}
-	if c.spaced && c.spacedTo.Before(at) {
-		at = c.spacedTo
+	if soon := c.released.Add(c.config.ReleaseSpacing); c.spaced && soon.Before(at) {
+		at = soon
 	}
 	if c.armed.IsZero() || at.Before(c.armed) {
 		c.armed = at

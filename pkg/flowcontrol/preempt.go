@@ -70,6 +70,7 @@ func (c *RequestQueueController) takeOver(now time.Time, l, v *Lease) {
 		c.flows.settled(v.flow)
 		v.stage, v.endpoint = stageWaiting, NoEndpoint
 		c.queue.Requeue(&v.queued)
+		c.released = time.Time{} // its own came to nothing
 	} else {
 		c.flows.settled(v.flow)
 		v.stage = stageEnded

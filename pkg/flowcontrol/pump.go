@@ -42,7 +42,7 @@ func (c *RequestQueueController) pump(now time.Time) {
 				return
 			}
 		}
-		if c.config.ReleaseSpacing > 0 && now.Before(c.spacedTo) {
+		if c.tooSoon(now) {
 			c.spaced = true
 			return
 		}
@@ -55,6 +55,12 @@ func (c *RequestQueueController) pump(now time.Time) {
 		}
 		c.release(now, next)
 	}
+}
+
+// tooSoon says whether Config.ReleaseSpacing has not passed since the last release. While nothing is in flight there is
+// nothing to keep apart from.
+func (c *RequestQueueController) tooSoon(now time.Time) bool {
+	return c.config.ReleaseSpacing > 0 && c.ledger.Stock() > 0 && now.Before(c.released.Add(c.config.ReleaseSpacing))
 }
 
 // release places the candidate and grants it, or parks its flow, or closes its lane.
@@ -96,7 +102,7 @@ func (c *RequestQueueController) granted(now time.Time, next fairqueue.Candidate
 	if next.Promoted {
 		c.counts.promotions[next.Request.Tier]++
 	}
-	c.spacedTo = now.Add(c.config.ReleaseSpacing)
+	c.released = now
 	c.backoff.drained(now)
 	l.flow.backoff.drained(now)
 	l.stage = stageGranted

@@ -102,9 +102,9 @@ func TestInvalidReloadChangesNothing(t *testing.T) {
 		before := fmt.Sprintf("%+v", b.State())
 		err := b.reload(func(c *Config) {
 			c.Queue.TotalCapacity, c.Queue.FlowCapacity = 0, -1
-			c.NumPoppers = 0
+			c.NumPoppers, c.ReleaseSpacing = 0, 1001*time.Millisecond
 		})
-		for _, field := range []string{"totalCapacity: 0", "flowCapacity: -1", "numPoppers: 0"} {
+		for _, field := range []string{"totalCapacity: 0", "flowCapacity: -1", "numPoppers: 0", "releaseSpacing: 1.001s"} {
 			if err == nil || !strings.Contains(err.Error(), field) {
 				b.t.Errorf("%v does not name %s", err, field)
 			}

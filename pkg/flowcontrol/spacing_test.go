@@ -1,9 +1,13 @@
 package flowcontrol
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // spaced has four slots and 10 ms between two releases.
@@ -71,4 +75,138 @@ func TestSpacingHoldsNobodyForLong(t *testing.T) {
 			complete(a.lease)
 		}
 	})
+}
+
+// A release that came to nothing spaces nobody: the next one goes to the free slot at once.
+func TestSpacingOnlyAfterAReleaseThatCameToSomething(t *testing.T) {
+	inBubble(t, ready(1), spaced, func(b *bench) {
+		leases := b.holds(4)
+		ctx, leave := context.WithCancel(b.t.Context())
+		gone, next := b.arrives(ctx, one("a")), b.arrives(b.t.Context(), one("a"))
+		start := time.Now()
+		b.mu.Lock() // it leaves in the moment in which it is granted
+		leases[0].stage = stageEnded
+		b.settle(leases[0])
+		b.pump(start)
+		b.arm(start)
+		leave()
+		b.unlock()
+		b.want(gone, "client-cancelled")
+		b.want(next, "dispatched")
+		if got := next.at.Sub(start); got != 0 {
+			t.Errorf("the next one was released after %v", got)
+		}
+		for _, l := range append(leases[1:], next.lease) {
+			complete(l)
+		}
+	})
+}
+
+// A reload to a shorter spacing counts from the last release, and with nothing in flight there is none.
+func TestSpacingFollowsTheConfiguration(t *testing.T) {
+	change := func(c *Config) { spaced(c); c.ReleaseSpacing = time.Second }
+	inBubble(t, ready(1), change, func(b *bench) {
+		leases := b.holds(4)
+		start := time.Now()
+		first, second, third := b.arrives(b.t.Context(), one("a")), b.arrives(b.t.Context(), one("a")), b.arrives(b.t.Context(), one("a"))
+		for _, l := range leases[:3] {
+			complete(l)
+		}
+		b.want(second, "waits")
+		if flows := b.Flows(1); len(flows) != 1 || flows[0].Why != "spacing" {
+			t.Errorf("they wait for: %+v", flows)
+		}
+		b.mustReload(func(c *Config) { c.ReleaseSpacing = 20 * time.Millisecond })
+		time.Sleep(30 * time.Millisecond)
+		b.want(second, "dispatched")
+		if got := second.at.Sub(start); got != 20*time.Millisecond {
+			t.Errorf("released after %v, want 20ms", got)
+		}
+		b.want(third, "waits")
+		for _, l := range []*Lease{leases[3], first.lease, second.lease} {
+			complete(l)
+		}
+		b.want(third, "dispatched") // nothing is in flight
+		if got := third.at.Sub(start); got != 30*time.Millisecond {
+			t.Errorf("released after %v, want 30ms", got)
+		}
+		complete(third.lease)
+	})
+}
+
+// An arrival that finds a request of its tier waiting for the spacing waits behind it.
+func TestSpacingIsNotOvertaken(t *testing.T) {
+	inBubble(t, ready(1), spaced, func(b *bench) {
+		leases := b.holds(4)
+		first, second := b.arrives(b.t.Context(), one("a")), b.arrives(b.t.Context(), one("a"))
+		complete(leases[0])
+		complete(leases[1])
+		complete(leases[2])
+		b.want(first, "dispatched")
+		late := b.arrives(b.t.Context(), one("b"))
+		b.want(second, "waits")
+		b.want(late, "waits")
+		time.Sleep(10 * time.Millisecond)
+		b.want(second, "dispatched")
+		b.want(late, "waits")
+		time.Sleep(10 * time.Millisecond)
+		b.want(late, "dispatched")
+		for _, l := range []*Lease{leases[3], first.lease, second.lease, late.lease} {
+			complete(l)
+		}
+	})
+}
+
+// How long a request waited is told exactly: to its grant, and to its rejection; bypasses did not wait.
+func TestWaitsAreToldExactly(t *testing.T) {
+	change := func(c *Config) {
+		c.Stock.LowerBoundPerBackend, c.Stock.WatermarkPerBackend, c.Stock.UpperBoundPerBackend = 1, 1, 1
+		c.Queue.QueueTTL = 2 * time.Second
+	}
+	inBubble(t, ready(1), change, func(b *bench) {
+		holder := b.holds(1)[0]
+		granted := b.arrives(b.t.Context(), one("a"))
+		time.Sleep(time.Second)
+		expires := b.arrives(b.t.Context(), one("b"))
+		complete(holder)
+		b.want(granted, "dispatched")
+		if wait, queued := granted.lease.Queued(); wait != time.Second || !queued {
+			t.Errorf("queued %t for %v, want 1s", queued, wait)
+		}
+		time.Sleep(10 * time.Second)
+		b.want(expires, "ttl-expired")
+		complete(granted.lease)
+		complete(b.holds(1)[0])
+		for name, want := range map[string]string{
+			"weir_queue_latency_seconds": "map[false:2/1 true:1/1]", "weir_tier_queue_wait_seconds": "map[default:3/2]",
+		} {
+			if got := fmt.Sprint(b.observed(name)); got != want {
+				t.Errorf("%s: %s, want %s", name, got, want)
+			}
+		}
+	})
+}
+
+// observed is the sum and the count of a histogram by its last label.
+func (b *bench) observed(name string) map[string]string {
+	b.t.Helper()
+	r := prometheus.NewRegistry()
+	r.MustRegister(b.Collectors()...)
+	families, err := r.Gather()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if h := m.GetHistogram(); f.GetName() == name && h.GetSampleCount() > 0 {
+				labels := map[string]string{}
+				for _, l := range m.GetLabel() {
+					labels[l.GetName()] = l.GetValue()
+				}
+				got[labels["success"]+labels["tier"]] = fmt.Sprintf("%v/%d", h.GetSampleSum(), h.GetSampleCount())
+			}
+		}
+	}
+	return got
 }

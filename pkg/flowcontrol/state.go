@@ -75,6 +75,8 @@ func (c *RequestQueueController) Flows(limit int) []FlowState {
 			s.InFlight = a.inflight
 		}
 		switch {
+		case c.spaced && !v.Parked && !v.Closed:
+			s.Why = "spacing"
 		case v.Parked:
 			s.Why = "cap"
 		case v.Closed:

@@ -44,7 +44,7 @@ func (s *tierSeries) ended(o Outcome, l *Lease) {
 		return
 	}
 	s.outcomes[o].Inc()
-	if l.waited > 0 {
+	if l.queuedUp {
 		s.wait.Observe(l.waited.Seconds())
 	}
 }

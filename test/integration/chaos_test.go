@@ -57,7 +57,10 @@ func TestChaosWithPreemption(t *testing.T) {
 	s := start(t, setup{
 		envoys: []string{"gate", "full-duplex"},
 		models: []modelsim.Config{server, server, server},
-		config: smgTiers + fmt.Sprintf(`
+		config: strings.NewReplacer(
+			`"header:x-tenant"`, `"header:x-llm-d-inference-fairness-id", "model"`,
+			"vip: { maxClass: system }", "t0: { maxClass: system }, t1: { maxClass: system }, t2: { maxClass: interactive }",
+		).Replace(smgTiers) + fmt.Sprintf(`
 requestQueueController: { slotsPerBackend: 3 }
 limits: { maxBodyBytes: %d }
 `, bodyLimit),
@@ -205,7 +208,6 @@ func (p plan) carryOut(url string) {
 	request.Header.Set("content-type", "application/json")
 	request.Header.Set(chaosHeader, p.kind)
 	request.Header.Set("x-smg-priority", p.class)
-	request.Header.Set("x-tenant", "vip")
 	if p.tenant != "" {
 		request.Header.Set("x-llm-d-inference-fairness-id", p.tenant)
 	}
