@@ -41,15 +41,15 @@ $(GOLANGCI):
 
 .PHONY: vet
 vet: ## go vet
-	$(GO) vet ./...
+	$(GO) vet -tags e2evllm ./...
 
 .PHONY: race
 race: envoy ## all unit tests, with the seeds of the fuzz targets, under the race detector (purity of the core is one)
 	ENVOY=$$(hack/envoy.sh) $(GO) test -race $$($(GO) list ./... | grep -v /test/integration)
 
 .PHONY: fuzz
-fuzz: ## each fuzz target a minute beyond its seeds, which every test run takes
-	hack/fuzz.sh 1m
+fuzz: ## each fuzz target 200,000 executions beyond its seeds, which every test run takes
+	hack/fuzz.sh 200000x
 
 .PHONY: integration
 integration: envoy openai ## black box on the wire: real Envoy, real binary, real clients
@@ -79,4 +79,4 @@ openai: ## fetch the Python openai and anthropic clients into the cache
 
 .PHONY: clean
 clean: ## remove what was built; the cache stays
-	rm -rf bin
+	rm -rf bin *.test

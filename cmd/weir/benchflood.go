@@ -128,6 +128,7 @@ func benchFlood(s *scene.Scene, options floodOptions, stdout, stderr io.Writer) 
 		return false, err
 	}
 	bar.end()
+	_, _ = fmt.Fprintf(stdout, "Weir with releaseSpacing %v (--spacing=0s: none).\n\n", options.spacing)
 	if err := loadgen.WriteTable(stdout, with, without); err != nil {
 		return false, err
 	}
@@ -218,7 +219,7 @@ func floodRequest(tenant string) loadgen.Template {
 // prime opens every connection that the flood will use, and lets all programs run through their code once: first
 // requests take ten times as long as later ones, which would bring workers that start one after the other together.
 func prime(ctx context.Context, client *loadgen.Client) error {
-	_, err := loadgen.Run(ctx, client, loadgen.Plan{
+	report, err := loadgen.Run(ctx, client, loadgen.Plan{
 		Workloads: []loadgen.Workload{{
 			Tenant:   noisyTenant,
 			Arrivals: loadgen.ClosedLoop{Workers: floodWorkers + 2*floodServers*floodSlots},
@@ -226,7 +227,13 @@ func prime(ctx context.Context, client *loadgen.Client) error {
 		}},
 		Drain: 30 * time.Second,
 	}, nil)
-	return err
+	if err != nil {
+		return err
+	}
+	if s := loadgen.Summarise("", report); s.All.OK != s.All.Requests {
+		return fmt.Errorf("%d of %d requests failed before the measurement", s.All.Requests-s.All.OK, s.All.Requests)
+	}
+	return nil
 }
 
 // mostRequests is more than the slots can serve in that time: the room for the results, which are allocated at the

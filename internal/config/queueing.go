@@ -42,7 +42,7 @@ type RequestQueueController struct {
 	UpperBoundPerBackend *int64 `yaml:"upperBoundPerBackend"`
 	// Batch slots of a backend that reports none: takes the place of the watermark and of both bounds; null: unknown.
 	SlotsPerBackend *int64 `yaml:"slotsPerBackend"`
-	// Goroutines that release requests where no request's own goroutine does. At least 1; one is enough, since they
+	// Goroutines that release requests where no request's own goroutine does. From 1 to 1000; one is enough, since they
 	// are woken by events.
 	NumPoppers int64 `yaml:"numPoppers"`
 	// Wait of a popper before it tries again after an unexpected error.

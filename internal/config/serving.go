@@ -39,7 +39,7 @@ type Limits struct {
 	MaxHeaderBytes int64 `yaml:"maxHeaderBytes"`
 	// Most label values of a kind in the metrics (flows; pairs of model and target), at most 1000 whatever is given;
 	// beyond it they are counted as "other". Read at the start only. The flows in memory need no bound of their own:
-	// one is forgotten with its last request, so there are never more of them than requests waiting and in flight.
+	// there are never more of them than requests waiting and in flight, and 1024 keys of earlier ones for each tier.
 	MaxFlows int64 `yaml:"maxFlows"`
 }
 

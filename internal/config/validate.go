@@ -39,6 +39,15 @@ func (d Document) problems() Problems {
 		ps.add("kind", d.Kind, "must be %s", Kind)
 	}
 	ps.oneOf("profile", d.Profile, Profiles())
+	if c := d.RequestQueueController; d.Flows.Discipline == DisciplineNone {
+		const want = "must be 0 with flows.discipline none, which knows no flows"
+		if c.MaxInFlightPerFlow > 0 {
+			ps.add("requestQueueController.maxInFlightPerFlow", c.MaxInFlightPerFlow, want)
+		}
+		if c.MaxInFlightPerFlowPerBackend > 0 {
+			ps.add("requestQueueController.maxInFlightPerFlowPerBackend", c.MaxInFlightPerFlowPerBackend, want)
+		}
+	}
 	d.FairRequestQueue.problems(&ps)
 	d.RequestQueueController.problems(&ps)
 	d.flowProblems(&ps)

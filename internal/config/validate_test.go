@@ -13,6 +13,16 @@ func TestValidate(t *testing.T) {
 		want   []string
 	}{
 		"defaults": {func(*Document) {}, nil},
+		"caps of flows without flows": {
+			func(d *Document) {
+				d.Flows.Discipline = DisciplineNone
+				d.RequestQueueController.MaxInFlightPerFlow, d.RequestQueueController.MaxInFlightPerFlowPerBackend = 3, 2
+			},
+			[]string{
+				"requestQueueController.maxInFlightPerFlow: 3: must be 0 with flows.discipline none, which knows no flows",
+				"requestQueueController.maxInFlightPerFlowPerBackend: 2: must be 0 with flows.discipline none, which knows no flows",
+			},
+		},
 		"watermark = lower = upper": {
 			func(d *Document) { fillSlots(&d.RequestQueueController, 64) }, nil,
 		},

@@ -131,12 +131,21 @@ func (s *Scene) await(p *Process, file string, into any) error {
 		}
 		select {
 		case <-p.done:
-			return fmt.Errorf("scene: %s ended at its start (%v):\n%s", p.name, p.cmd.ProcessState, tail(p.log))
+			return p.endedAtStart()
 		case <-ctx.Done():
-			return fmt.Errorf("scene: %s does not listen: %w", p.name, context.Cause(ctx))
+			select { // its end may be what ended the scene
+			case <-p.done:
+				return p.endedAtStart()
+			default:
+				return fmt.Errorf("scene: %s does not listen: %w", p.name, context.Cause(ctx))
+			}
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+func (p *Process) endedAtStart() error {
+	return fmt.Errorf("scene: %s ended at its start (%v):\n%s", p.name, p.cmd.ProcessState, tail(p.log))
 }
 
 // tail is the end of a log for an error message.

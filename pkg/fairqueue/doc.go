@@ -40,12 +40,13 @@
 //
 // Push, Peek, Pop, Remove, displacement and each expired request are O(log n) in flows and requests, times the number
 // of lanes in which the request's own flow waits and the number of tiers. Nothing walks all flows or all requests,
-// and a flow without waiting requests does not exist here: its last tag is never ahead of virtual time, so forgetting
-// it changes nothing.
+// and of a flow without waiting requests nothing is known but its key: its last tag is never ahead of virtual time, so
+// forgetting it changes nothing. The keys of the last keptFlows of a tier keep their places in the map (flowtable.go).
 //
 // # Invariants (invariants_test.go checks them after every step of every test and fuzz run)
 //
-//   - Totals are sums: queued = Σ tiers = Σ flows = Σ flowLanes; each queued request is in the deadline heap once.
+//   - Totals are sums: queued = Σ tiers = Σ flows = Σ flowLanes; each queued request is among the deadlines
+//     once, in their list or their heap.
 //   - A flowLane is in its lane's heap exactly when it has requests and is not parked; a lane is in its class's heap
 //     exactly when it has such a flowLane and is not blocked.
 //   - Virtual time never goes back. No head's start is ahead of virtual time.

@@ -27,7 +27,7 @@ func checkInvariants(q *FairRequestQueue) (err error) {
 		tierProblem(q, t, waiting, fail)
 		queued += t.queued
 	}
-	// Totals are sums, and each waiting request is in the deadline heap exactly once.
+	// Totals are sums, and each waiting request is among the deadlines exactly once.
 	if q.queued != queued || q.queued != len(waiting) {
 		fail("queued %d, the tiers' sum %d, requests %d", q.queued, queued, len(waiting))
 	}
@@ -193,7 +193,7 @@ func flowProblem(q *FairRequestQueue, t *tier, f *flow, waiting map[*Request]boo
 			}
 			waiting[r] = true
 			if !listed(&q.due, r) && !within(&q.due.odd, r) || r.due != r.Expires().Sub(q.epoch) {
-				fail("request %d: not in the deadline heap, or at another deadline", r.seq)
+				fail("request %d: not among the deadlines, or at another one", r.seq)
 			}
 			cost += int64(r.Cost)
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// BenchmarkFloor is what BenchmarkLifecycle's waiters cost without any queue: so many goroutines pass one token on in
+// BenchmarkFloor is what BenchmarkStreams's waiters cost without any queue: so many goroutines pass one token on in
 // order of arrival, each waiting on a channel of its own. It is the share of Go's scheduler, to read the others beside.
 func BenchmarkFloor(b *testing.B) {
 	for _, waiters := range []int{16, 5000} {

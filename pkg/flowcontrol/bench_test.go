@@ -47,8 +47,8 @@ func benchControllerOf(b *testing.B, change func(*Config), placer Placer) *Reque
 }
 
 // BenchmarkLifecycle is one TryEnqueue to OnRequestComplete through the controller: one operation is one request
-// that came, was granted (at once, or after those that stood before it) and was completed. Nobody blocks: it is the
-// controller's own work; BenchmarkStreams is the same with a goroutine for each waiter.
+// that came, was granted (at once, or after those that stood before it) and was completed. Waiters do not block, but for
+// that it is what TryEnqueue does: the controller's own work; BenchmarkStreams is the same with a goroutine for each.
 func BenchmarkLifecycle(b *testing.B) {
 	b.Run("free", func(b *testing.B) { unhindered(b, benchController(b, nil), 0) })
 	for _, flows := range []int{1, 5000} {

@@ -22,7 +22,8 @@ func fourTiers(c *Config) {
 	c.Tiers[0].ReservedFloor = 1
 }
 
-// BenchmarkLifecycleTiers is BenchmarkLifecycle with four tiers, reservations, starvation and preemption, on two slots.
+// BenchmarkLifecycleTiers is BenchmarkLifecycle with four tiers, a reservation and starvation on two slots; requests that
+// find room could also be preempted.
 func BenchmarkLifecycleTiers(b *testing.B) {
 	change := func(c *Config) {
 		fourTiers(c)

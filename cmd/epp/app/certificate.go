@@ -43,7 +43,7 @@ func newCertificate(dir string, log logr.Logger) (*certificate, error) {
 	}
 	c.crt, c.key = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	if err := c.load(); err != nil {
-		return nil, fmt.Errorf("app: reading the certificate: %w", err)
+		return nil, fmt.Errorf("app: --cert-path: %s and %s: %w", c.crt, c.key, err)
 	}
 	return c, nil
 }

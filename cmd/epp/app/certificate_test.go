@@ -79,7 +79,7 @@ func TestCertificateReload(t *testing.T) {
 func TestCertificateMissing(t *testing.T) {
 	o := testOptions()
 	o.SecureServing, o.CertPath = true, t.TempDir()
-	if _, err := New(o); problemsIn(err, "app: reading the certificate", "tls.crt") != nil {
+	if _, err := New(o); problemsIn(err, "--cert-path: ", "tls.crt") != nil {
 		t.Error(err)
 	}
 }

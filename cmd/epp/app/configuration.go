@@ -41,7 +41,7 @@ func loadConfig(o *Options, log logr.Logger) (d config.Document, text []byte, in
 		return d, text, nil, nil
 	}
 	if o.OnInvalidConfig != InvalidDefaults {
-		return d, nil, nil, fmt.Errorf("app: loading the configuration: %w", err)
+		return d, nil, nil, fmt.Errorf("app: loading the configuration (%s): %w", o.configName(), err)
 	}
 	invalid = err
 	// The defaults of the profile that was meant, if there is such a one; with the flags, unless these are what is

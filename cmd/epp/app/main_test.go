@@ -59,7 +59,7 @@ func TestMainExits(t *testing.T) {
 			},
 			1, nil,
 			[]string{
-				"epp: app: loading the configuration: config: invalid, 4 problems", "spam: unknown field (line 2)",
+				"config: invalid, 4 problems", "spam: unknown field (line 2)",
 				`flows.order: "sfcs": must be one of fcfs, wspt, edf (did you mean fcfs?) (line 1)`,
 				"fairRequestQueue.totalCapacity: 0: must be at least 1",
 				"requestQueueController.percentageDeviationForBounds: 1.5: must be above 0 and below 1",
