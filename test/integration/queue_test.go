@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -217,4 +218,32 @@ responses: { preset: gateway, status: { no-endpoint: 502 } }
 	a := from("b")
 	a.path = "/v1/messages"
 	wantAnthropicRejection(t, s.send(a), rejection{status: http.StatusTooManyRequests, reason: "queue-full", kind: "rate_limit_error"})
+}
+
+// A client's own deadline, in a header that an outer hop sets, ends its wait before the TTL does (parity A6).
+func TestDeadlineHeader(t *testing.T) {
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: byTenant +
+		"requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1, " +
+		"deadlineHeaders: [x-deadline-ms] }\n"})
+	s.begin(from("a"))
+	s.epp.waitFor(1, "weir_stock_level")
+
+	hurried := from("b")
+	hurried.header = append(hurried.header, "x-deadline-ms", "300")
+	sent := time.Now()
+	if got := s.send(hurried); got.status != 504 || got.reason() != "deadline-exceeded" ||
+		!strings.Contains(got.body, `"code":"deadline-exceeded"`) || got.header.Get("Retry-After") != "" {
+		t.Errorf("got %d %q %v: %s", got.status, got.reason(), got.header, got.body)
+	}
+	if waited := time.Since(sent); waited < 300*time.Millisecond {
+		t.Errorf("the deadline of 300 ms was over after %v", waited)
+	}
+	s.epp.waitFor(0, "weir_queue_length")
+	s.accessLog(" 504 - deadline-exceeded ")
+	v.open()
+	s.epp.settled()
+	if got := s.epp.outcomes(); got["deadline-exceeded"] != 1 || got["dispatched"] != 1 {
+		t.Errorf("outcomes are %v, want 1 dispatched, 1 deadline-exceeded", got)
+	}
 }
