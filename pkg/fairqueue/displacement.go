@@ -12,11 +12,11 @@ import (
 
 // shedding is what a flow keeps for displacement.
 type shedding struct {
+	queued int    // the key under which it lies in the share tree
 	id     uint64 // order of tracking: the last tie-break
 	last   uint64 // when it was last displaced; 0: never
-	queued int    // the key under which it lies in the share tree
-	heavy  heavy
 	node   shareNode
+	heavy  heavy
 }
 
 // heavy orders flows by queued cost over weight, largest first; what is less than 2^-20 apart counts as equal.

@@ -1,16 +1,19 @@
 package fairqueue
 
 // flow is a tracked flow: one with waiting requests. It is forgotten when the last of them leaves.
+// The order of the fields is that of use: what a walk through the share tree looks at lies together.
 type flow struct {
-	key      string
-	tier     *tier
-	weight   Weight
+	key    string
+	tier   *tier
+	lanes  []*flowLane // those with waiting requests; usually one
+	queued int
+	cost   int64 // Σ cost of its waiting requests
+
+	weight Weight
+	shed   shedding
+
 	capacity int         // its flowCapacity
 	start    VirtualTime // where the tags of its heads start; see the package comment
-	queued   int
-	cost     int64       // Σ cost of its waiting requests
-	lanes    []*flowLane // those with waiting requests; usually one
-	shed     shedding
 	place    place
 }
 

@@ -58,10 +58,10 @@ func (q *FairRequestQueue) starvedTier(now time.Time, next *Request) *tier {
 	for _, t := range q.tiers {
 		overtakes := higher > 0
 		higher += t.couldGo()
-		if !t.starved(now) || t.class.open.len() == 0 || next != nil && next.at.flow.tier == t {
-			continue
-		}
 		if overtakes && !q.budget.unlimited() && q.budget.credit < promotionCost {
+			break // it overtakes in every lower tier as well
+		}
+		if t.class.open.len() == 0 || next != nil && next.at.flow.tier == t || !t.starved(now) {
 			continue
 		}
 		if best == nil || q.budget.unlimited() || t.promoted <= best.promoted {
