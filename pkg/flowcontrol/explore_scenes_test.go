@@ -10,6 +10,10 @@ import (
 func scenes() []*scene {
 	six := kinds(3, "a", "b")
 	return []*scene{
+		{ // few enough to go on until there is no new state: whole lives
+			name: "to-the-end", depth: 100, requests: 3, kinds: six, crowd: []int8{2}, pool: oneEndpoint(), start: 2,
+			config: func(c *Config) { threeTiers(c, 100_000); c.Tiers[0].ReservedFloor = 1 },
+		},
 		{
 			name: "reservations", depth: 6, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
 			config: func(c *Config) { threeTiers(c, 100_000); c.Tiers[0].ReservedFloor = 1 },

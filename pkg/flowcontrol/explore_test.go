@@ -11,7 +11,10 @@ import (
 	"time"
 )
 
-var exploreDepth = flag.Int("explore.depth", 0, "inputs that TestExplore puts in a row; 0: what each scene has committed")
+var (
+	exploreDepth = flag.Int("explore.depth", 0, "inputs that TestExplore puts in a row; 0: what each scene has committed")
+	exploreMost  = flag.Int("explore.requests", 0, "requests of each scene; 0: what it has committed")
+)
 
 // TestExplore puts every scene through all sequences of inputs up to a depth, and checks every rule in every state
 // that they lead to: those of explore_rules_test.go, and that from there, when leases end and time goes on, everybody
@@ -24,6 +27,9 @@ func TestExplore(t *testing.T) {
 			depth := s.depth
 			if *exploreDepth > 0 {
 				depth = *exploreDepth
+			}
+			if *exploreMost > 0 {
+				s.requests = *exploreMost
 			}
 			start := time.Now()
 			synctest.Test(t, func(t *testing.T) {
@@ -57,6 +63,10 @@ func (e *exploration) run(depth int) {
 	frontier := []visit{{next: first.inputs()}, {path: crowd[:len(crowd)-1], next: crowd[len(crowd)-1:]}}
 	first.discard()
 	for range depth {
+		if len(frontier) == 0 {
+			e.t.Log("every state was reached")
+			return
+		}
 		var further []visit
 		for _, v := range frontier {
 			for _, in := range v.next {
