@@ -7,10 +7,25 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 )
 
 // scraped is what a scrape shows of a metric, by one of its labels.
 func (b *bench) scraped(name, label string) map[string]float64 {
+	b.t.Helper()
+	got := map[string]float64{}
+	for _, m := range b.scrape(name) {
+		for _, l := range m.GetLabel() {
+			if l.GetName() == label {
+				got[l.GetValue()] += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return got
+}
+
+// scrape is what a scrape shows of a metric.
+func (b *bench) scrape(name string) []*dto.Metric {
 	b.t.Helper()
 	r := prometheus.NewRegistry()
 	r.MustRegister(b.Collectors()...)
@@ -18,20 +33,12 @@ func (b *bench) scraped(name, label string) map[string]float64 {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	got := map[string]float64{}
 	for _, f := range families {
-		if f.GetName() != name {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			for _, l := range m.GetLabel() {
-				if l.GetName() == label {
-					got[l.GetValue()] += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-				}
-			}
+		if f.GetName() == name {
+			return f.GetMetric()
 		}
 	}
-	return got
+	return nil
 }
 
 // Flows and models beyond the limit share a label; what was not used for a while makes room, but for models with

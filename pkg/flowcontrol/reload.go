@@ -16,6 +16,9 @@ func (c *RequestQueueController) Reconfigure(cfg Config, commit func(stock.Confi
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("flowcontrol: configuration: %w", err)
 	}
+	for _, t := range cfg.Queue.Tiers {
+		c.metrics.tiers.of(t.Name) // looks their labels up before the lock
+	}
 	now := time.Now()
 	c.mu.Lock()
 	defer c.unlock()

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // spaced has four slots and 10 ms between two releases.
@@ -190,22 +188,14 @@ func TestWaitsAreToldExactly(t *testing.T) {
 // observed is the sum and the count of a histogram by its last label.
 func (b *bench) observed(name string) map[string]string {
 	b.t.Helper()
-	r := prometheus.NewRegistry()
-	r.MustRegister(b.Collectors()...)
-	families, err := r.Gather()
-	if err != nil {
-		b.t.Fatal(err)
-	}
 	got := map[string]string{}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if h := m.GetHistogram(); f.GetName() == name && h.GetSampleCount() > 0 {
-				labels := map[string]string{}
-				for _, l := range m.GetLabel() {
-					labels[l.GetName()] = l.GetValue()
-				}
-				got[labels["success"]+labels["tier"]] = fmt.Sprintf("%v/%d", h.GetSampleSum(), h.GetSampleCount())
+	for _, m := range b.scrape(name) {
+		if h := m.GetHistogram(); h.GetSampleCount() > 0 {
+			labels := map[string]string{}
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
 			}
+			got[labels["success"]+labels["tier"]] = fmt.Sprintf("%v/%d", h.GetSampleSum(), h.GetSampleCount())
 		}
 	}
 	return got

@@ -1,6 +1,8 @@
 package flowcontrol
 
 import (
+	"sync"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -8,10 +10,12 @@ import (
 type tierMetrics struct {
 	requests *prometheus.CounterVec
 	wait     *prometheus.HistogramVec
+	known    *sync.Map // *tierSeries by tier's name
 }
 
 func newTierMetrics() tierMetrics {
 	return tierMetrics{
+		known: &sync.Map{},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "weir", Name: "tier_requests_total",
 			Help: "Requests that were offered to a tier, by how they ended.",
@@ -30,11 +34,19 @@ type tierSeries struct {
 	wait     prometheus.Observer
 }
 
+// of finds the series of a tier; only the first time it looks labels up. Explored without metrics, there are none.
 func (m *tierMetrics) of(name string) *tierSeries {
+	if m.known == nil {
+		return nil
+	}
+	if s, ok := m.known.Load(name); ok {
+		return s.(*tierSeries)
+	}
 	s := &tierSeries{wait: m.wait.WithLabelValues(name)}
 	for o := range s.outcomes {
 		s.outcomes[o] = m.requests.WithLabelValues(name, Outcome(o).String())
 	}
+	m.known.Store(name, s) // another one would count in the same metrics
 	return s
 }
 
@@ -51,8 +63,8 @@ func (s *tierSeries) ended(o Outcome, l *Lease) {
 
 // nameTiers gives each tier its series; the tiers have changed.
 func (c *RequestQueueController) nameTiers() {
-	if c.metrics == nil || c.metrics.tiers.requests == nil {
-		return // being built, or explored without metrics
+	if c.metrics == nil {
+		return // being built
 	}
 	for _, t := range c.queue.Tiers() {
 		c.tierSeries[t.ID] = c.metrics.tiers.of(t.Name)
