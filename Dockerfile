@@ -18,7 +18,7 @@ COPY internal internal
 COPY pkg pkg
 ARG VERSION=unknown
 RUN CGO_ENABLED=0 go build -trimpath \
-    -ldflags "-s -w -X github.com/weir-epp/weir/cmd/epp/app.Version=${VERSION}" \
+    -ldflags "-s -w -X github.com/weir-epp/weir/internal/version.Version=${VERSION}" \
     -o /out/epp ./cmd/epp
 
 FROM ${BASE_IMAGE}

@@ -8,7 +8,7 @@ CACHE         := .cache
 GOLANGCI_V    := v2.15.0
 GOLANGCI      := $(CACHE)/bin/golangci-lint-$(GOLANGCI_V)
 VERSION       := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS       := -s -w -X github.com/weir-epp/weir/cmd/epp/app.Version=$(VERSION)
+LDFLAGS       := -s -w -X github.com/weir-epp/weir/internal/version.Version=$(VERSION)
 CORE          := ./pkg/fairqueue ./pkg/stock ./pkg/scheduling
 
 .PHONY: help

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
+
+	"github.com/weir-epp/weir/internal/version"
 )
 
 // Main runs the program with its arguments and returns the exit code: 0 for a regular end, 1 for a failure or an
@@ -22,7 +24,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		f.help(stdout)
 		return 0
 	case f.version:
-		_, _ = fmt.Fprintln(stdout, "epp", buildVersion())
+		_, _ = fmt.Fprintln(stdout, "epp", version.Info())
 		return 0
 	case err != nil:
 		_, _ = fmt.Fprintf(stderr, "epp: invalid arguments:\n%v\n(epp --help lists the flags)\n", err)

@@ -3,6 +3,8 @@ package app
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/weir-epp/weir/internal/version"
 )
 
 // ownMetrics are those of the wiring itself.
@@ -14,12 +16,12 @@ type ownMetrics struct {
 // newRegistry is a registry with the process's own metrics and the wiring's.
 func newRegistry() (*prometheus.Registry, ownMetrics) {
 	registry := prometheus.NewRegistry()
-	b := buildInfo()
+	b := version.Info()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "weir_build_info",
 		Help: "What this binary was made from; always 1.",
 		ConstLabels: prometheus.Labels{
-			"version": b.version, "revision": b.revision, "goversion": b.goVersion,
+			"version": b.Version, "revision": b.Revision, "goversion": b.Go,
 		},
 	})
 	info.Set(1)

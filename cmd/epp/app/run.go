@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+
+	"github.com/weir-epp/weir/internal/version"
 )
 
 // Run serves until ctx is done, then drains; it returns when all its goroutines have: nil after a regular end. A part
@@ -54,8 +56,8 @@ func (a *App) Run(ctx context.Context) error {
 // started says that everything listens.
 func (a *App) started() error {
 	ports := a.Ports()
-	build := buildInfo()
-	a.log.Info("started", "version", build.version, "revision", build.revision, "profile", a.Config().Profile,
+	build := version.Info()
+	a.log.Info("started", "version", build.Version, "revision", build.Revision, "profile", a.Config().Profile,
 		"bind", a.options.BindAddress, "grpc", ports.GRPC, "health", ports.Health, "metrics", ports.Metrics,
 		"secure", a.options.SecureServing, "endpoints", a.store.Current().Len())
 	a.setReady(true)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/version"
 )
 
 // statusPage writes what an operator asks first, as text: what is running, whether the configuration is the newest,
@@ -17,7 +18,7 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
 	d, s := a.configuration.current(), a.controller.State()
-	line("epp\t%s", buildVersion())
+	line("epp\t%s", version.Info())
 	line("configuration\t%s", a.configuration.summary(now))
 	line("profile\t%s", d.Profile)
 	line("ready\t%t", a.ready.Load())

@@ -1,0 +1,19 @@
+package version
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// A build without -ldflags is named all the same, and one with them by what they say.
+func TestInfo(t *testing.T) {
+	defer func(before string) { Version = before }(Version)
+	for set, want := range map[string]string{"": "devel", "v1.2.3": "v1.2.3"} {
+		Version = set
+		line := Info().String()
+		if !strings.HasPrefix(line, want+" (revision ") || !strings.HasSuffix(line, ", "+runtime.Version()+")") {
+			t.Errorf("%q: %s", set, line)
+		}
+	}
+}
