@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/version"
 )
 
 func TestConfigCommand(t *testing.T) {
@@ -31,7 +32,17 @@ func TestConfigCommand(t *testing.T) {
 		stdout, stderr []string
 	}{
 		"no arguments":    {nil, 2, nil, []string{"Commands:", "weir config"}},
-		"help":            {[]string{"help"}, 0, []string{"Commands:"}, nil},
+		"help":            {[]string{"help"}, 0, []string{"Commands:", "weir version", "import"}, nil},
+		"version":         {[]string{"version"}, 0, []string{"weir " + version.Info().String()}, nil},
+		"version as epp":  {[]string{"--version"}, 0, []string{"weir " + version.Info().String()}, nil},
+		"version of what": {[]string{"version", "demo"}, 2, nil, []string{`weir version: "demo": there are no arguments`}},
+		"help for config": {[]string{"help", "config"}, 0, []string{"weir config validate FILE", "smg-priority"}, nil},
+		"help for demo":   {[]string{"help", "demo"}, 0, []string{"weir demo [flags]", "--keep-for"}, nil},
+		"help for bench":  {[]string{"help", "bench"}, 0, []string{"weir bench flood [flags]"}, nil},
+		"help for flood":  {[]string{"help", "bench", "flood"}, 0, []string{"--samples"}, nil},
+		"help of version": {[]string{"help", "version"}, 0, []string{"weir version"}, nil},
+		"--help for demo": {[]string{"--help", "demo"}, 0, []string{"weir demo [flags]"}, nil},
+		"help for nobody": {[]string{"help", "noop-processor"}, 2, nil, []string{`unknown command "noop-processor"`, "Commands:"}},
 		"unknown command": {[]string{"confg"}, 2, nil, []string{`unknown command "confg"`, "Commands:"}},
 		"help of config":  {[]string{"config", "--help"}, 0, []string{"weir config validate FILE", "smg-priority"}, nil},
 		"nothing to do":   {[]string{"config"}, 2, nil, []string{"Usage:"}},

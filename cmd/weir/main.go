@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+
+	"github.com/weir-epp/weir/internal/version"
 )
 
 // command is one subcommand. run returns the exit code: 0 for success, 1 for a failure, 2 for arguments that cannot be
@@ -19,9 +22,10 @@ type command struct {
 // commands are all subcommands, in the order in which help lists them.
 func commands() []command {
 	return []command{
-		{"config", "show a profile or a file in full, or check a file", runConfig},
+		{"config", "show a profile or a file in full, check a file, or import SMG's", runConfig},
 		{"demo", "a noisy tenant beside a quiet one, then a bulk flood beside interactive requests, each without and with; 80 s", runDemo},
 		{"bench", "measure a flood beside a quiet tenant, or what Weir costs", runBench},
+		{"version", "print the version", runVersion},
 		{"noop-processor", "", runNoopProcessor},
 		{"model-servers", "", runModelServers},
 	}
@@ -34,17 +38,23 @@ func run(args []string, stdout, stderr io.Writer) int {
 		help(stderr)
 		return 2
 	}
-	switch args[0] {
-	case "help", "-h", "--help":
+	name, rest := args[0], args[1:]
+	asked := slices.Contains([]string{"help", "-h", "--help"}, name)
+	switch {
+	case asked && len(rest) == 0:
 		help(stdout)
 		return 0
+	case asked:
+		name, rest = rest[0], append(slices.Clone(rest[1:]), "--help")
+	case name == "--version":
+		name = "version"
 	}
 	for _, c := range commands() {
-		if c.name == args[0] {
-			return c.run(args[1:], stdout, stderr)
+		if c.name == name && (c.summary != "" || !asked) {
+			return c.run(rest, stdout, stderr)
 		}
 	}
-	_, _ = fmt.Fprintf(stderr, "weir: unknown command %q\n", args[0])
+	_, _ = fmt.Fprintf(stderr, "weir: unknown command %q\n", name)
 	help(stderr)
 	return 2
 }
@@ -57,5 +67,20 @@ func help(w io.Writer) {
 		}
 		_, _ = fmt.Fprintf(w, "  weir %-10s %s\n", c.name, c.summary)
 	}
-	_, _ = fmt.Fprint(w, "\n`weir COMMAND --help` tells more.\n")
+	_, _ = fmt.Fprint(w, "\n`weir help COMMAND` tells more.\n")
+}
+
+// runVersion is `weir version`.
+func runVersion(args []string, stdout, stderr io.Writer) int {
+	switch {
+	case len(args) == 0:
+		_, _ = fmt.Fprintln(stdout, "weir", version.Info())
+		return 0
+	case args[0] == "-h" || args[0] == "--help":
+		_, _ = fmt.Fprint(stdout, "Usage:\n  weir version   print what this binary was made from\n")
+		return 0
+	default:
+		_, _ = fmt.Fprintf(stderr, "weir version: %q: there are no arguments\n", args[0])
+		return 2
+	}
 }
