@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -31,23 +33,48 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprint(stdout, usage)
 		return 0
 	}
-	switch rest := set.Args(); {
-	case err != nil:
+	if err == nil {
+		err = checkConfigArguments(set.Args(), *profile, *from)
+	}
+	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "weir config: %v\n%s", err, usage)
 		return 2
-	case len(rest) == 2 && rest[0] == "import" && importers[*from] != nil && *profile == "":
-		return importConfig(*from, rest[1], stdout, stderr)
-	case *from != "":
-		_, _ = fmt.Fprint(stderr, usage)
-		return 2
-	case len(rest) >= 1 && len(rest) <= 2 && rest[0] == "show":
-		return showConfig(*profile, strings.Join(rest[1:], ""), stdout, stderr)
-	case len(rest) == 2 && rest[0] == "validate" && *profile == "":
-		return validateConfig(rest[1], stdout, stderr)
-	default:
-		_, _ = fmt.Fprint(stderr, usage)
-		return 2
 	}
+	switch command, file := set.Arg(0), set.Arg(1); command {
+	case "show":
+		return showConfig(*profile, file, stdout, stderr)
+	case "validate":
+		return validateConfig(file, stdout, stderr)
+	default:
+		return importConfig(*from, file, stdout, stderr)
+	}
+}
+
+// checkConfigArguments says what is wrong with `weir config COMMAND FILE` and the flags' values, if anything is.
+func checkConfigArguments(args []string, profile, from string) error {
+	const known = "show, validate or import"
+	if len(args) == 0 {
+		return errors.New("must be followed by " + known)
+	}
+	command, files := args[0], args[1:]
+	systems := strings.Join(slices.Sorted(maps.Keys(importers)), ", ")
+	switch {
+	case !slices.Contains([]string{"show", "validate", "import"}, command):
+		return fmt.Errorf("%q: must be %s", command, known)
+	case profile != "" && command != "show":
+		return fmt.Errorf("--profile: %q: is for show only", profile)
+	case from != "" && command != "import":
+		return fmt.Errorf("--from: %q: is for import only", from)
+	case command == "import" && from == "":
+		return fmt.Errorf("import: --from must say what system the FILE is of: %s", systems)
+	case command == "import" && importers[from] == nil:
+		return fmt.Errorf("--from: %q: must be %s", from, systems)
+	case command != "show" && len(files) == 0:
+		return fmt.Errorf("%s: must be followed by a FILE", command)
+	case len(files) > 1:
+		return fmt.Errorf("%s: %q: there may be one FILE only", command, files[1])
+	}
+	return nil
 }
 
 // showConfig prints a document in full. It does not ask whether this build acts upon all of it: a profile is shown as

@@ -45,7 +45,6 @@ func TestConfigCommand(t *testing.T) {
 		"help for nobody": {[]string{"help", "noop-processor"}, 2, nil, []string{`unknown command "noop-processor"`, "Commands:"}},
 		"unknown command": {[]string{"confg"}, 2, nil, []string{`unknown command "confg"`, "Commands:"}},
 		"help of config":  {[]string{"config", "--help"}, 0, []string{"weir config validate FILE", "smg-priority"}, nil},
-		"nothing to do":   {[]string{"config"}, 2, nil, []string{"Usage:"}},
 		"unknown flag":    {[]string{"config", "show", "--profil=wfq"}, 2, nil, []string{"unknown flag", "Usage:"}},
 		"unknown profile": {
 			[]string{"config", "show", "--profile=wqf"}, 1, nil, []string{`profile: "wqf": must be one of wfq, recommended`},
@@ -73,13 +72,8 @@ func TestConfigCommand(t *testing.T) {
 			1, nil,
 			[]string{"2 problems", "classes.system.reserve: unknown field (did you mean reserved?)", "did you mean bulk?"},
 		},
-		"an import from elsewhere":   {[]string{"config", "import", "--from=kube", smg}, 2, nil, []string{"weir config import --from smg FILE"}},
-		"an import without a source": {[]string{"config", "import", smg}, 2, nil, []string{"Usage:"}},
-		"an import of nothing":       {[]string{"config", "import", "--from=smg"}, 2, nil, []string{"Usage:"}},
-		"show with --from":           {[]string{"config", "show", "--from=smg"}, 2, nil, []string{"Usage:"}},
-		"import of no such file":     {[]string{"config", "import", "--from=smg", dir + "/none"}, 1, nil, []string{"no such file"}},
-		"no such file":               {[]string{"config", "validate", dir + "/none"}, 1, nil, []string{"no such file"}},
-		"no file":                    {[]string{"config", "validate"}, 2, nil, []string{"Usage:"}},
+		"import of no such file": {[]string{"config", "import", "--from=smg", dir + "/none"}, 1, nil, []string{"no such file"}},
+		"no such file":           {[]string{"config", "validate", dir + "/none"}, 1, nil, []string{"no such file"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
@@ -97,6 +91,34 @@ func TestConfigCommand(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What is wrong with the arguments stands in the first line, before the usage.
+func TestConfigArguments(t *testing.T) {
+	for arguments, want := range map[string]string{
+		"":                                  "must be followed by show, validate or import",
+		"bogus":                             `"bogus": must be show, validate or import`,
+		"show a b":                          `show: "b": there may be one FILE only`,
+		"show --from=smg":                   `--from: "smg": is for import only`,
+		"validate":                          "validate: must be followed by a FILE",
+		"validate a b c":                    `validate: "b": there may be one FILE only`,
+		"validate --profile wfq a":          `--profile: "wfq": is for show only`,
+		"import foo":                        "import: --from must say what system the FILE is of: smg",
+		"import --from=":                    "import: --from must say what system the FILE is of: smg",
+		"import --from vllm foo":            `--from: "vllm": must be smg`,
+		"import --from=smg":                 "import: must be followed by a FILE",
+		"import --from=smg a b":             `import: "b": there may be one FILE only`,
+		"import --from=smg --profile=wfq a": `--profile: "wfq": is for show only`,
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := run(append([]string{"config"}, strings.Fields(arguments)...), &stdout, &stderr); code != 2 {
+			t.Errorf("%s: exit code %d, want 2", arguments, code)
+		}
+		first, rest, _ := strings.Cut(stderr.String(), "\n")
+		if first != "weir config: "+want || !strings.HasPrefix(rest, "Usage:") || stdout.Len() > 0 {
+			t.Errorf("%s: %s%s", arguments, stderr.String(), stdout.String())
+		}
 	}
 }
 
