@@ -100,6 +100,12 @@ func TestDemoKeepsLogsOfAFailure(t *testing.T) {
 func TestArguments(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"demo --length=0s":                 "--length: 0s: must be from 1s to 5m",
+		"demo --length=15":                 `weir demo: --length: "15": must be a duration with a unit`,
+		"demo --seed=-1":                   `--seed: "-1": must be a whole number from 0 to`,
+		"demo --png=maybe":                 `--png: "maybe": must be true or false`,
+		"bench flood --samples=many":       `--samples: "many": must be a whole number`,
+		"bench flood --jitter=some":        `--jitter: "some": must be a number`,
+		"bench proxy --concurrency=1,":     `--concurrency: "1,": must be whole numbers, separated by commas`,
 		"demo --out=picture.gif":           "must end in .svg",
 		"demo --keep-for=0s":               "--keep-for: 0s: must be above 0s",
 		"demo now":                         `"now": there are no arguments but flags`,

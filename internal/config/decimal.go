@@ -79,11 +79,11 @@ func (d Decimal) String() string {
 	return sign + strconv.FormatInt(whole, 10) + "." + strings.TrimRight(fmt.Sprintf("%06d", fraction), "0")
 }
 
-// Set implements pflag.Value.
+// Set implements pflag.Value; its error says what is allowed.
 func (d *Decimal) Set(text string) error {
 	parsed, err := ParseDecimal(text)
 	if err != nil {
-		return err
+		return errors.New(decimalAllowed(err))
 	}
 	*d = parsed
 	return nil
@@ -106,16 +106,23 @@ func (d *Decimal) decodeScalar(node *yaml.Node) string {
 		return "must be a number"
 	}
 	parsed, err := ParseDecimal(node.Value)
+	if err != nil {
+		return decimalAllowed(err)
+	}
+	*d = parsed
+	return ""
+}
+
+// decimalAllowed is what is allowed where ParseDecimal has failed.
+func decimalAllowed(err error) string {
 	switch {
 	case errors.Is(err, errDecimalPlaces):
 		return "must have at most six digits after the point"
 	case errors.Is(err, errDecimalTooLong):
 		return "must have at most nine digits before the point"
-	case err != nil:
+	default:
 		return "must be a plain decimal number, such as 0.1"
 	}
-	*d = parsed
-	return ""
 }
 
 func allDigits(text string) bool {

@@ -48,6 +48,21 @@ func TestDecimalErrors(t *testing.T) {
 	}
 }
 
+// A flag's value that is no decimal is answered with what is allowed, as in a file.
+func TestDecimalSet(t *testing.T) {
+	for text, want := range map[string]string{
+		"many":       "must be a plain decimal number, such as 0.1",
+		"1e3":        "must be a plain decimal number, such as 0.1",
+		"0.0000001":  "must have at most six digits after the point",
+		"1234567890": "must have at most nine digits before the point",
+	} {
+		d := One
+		if err := d.Set(text); err == nil || err.Error() != want || d != One {
+			t.Errorf("%s: %v, %v; want %s", text, d, err, want)
+		}
+	}
+}
+
 // A decimal's text is read back as the very same number, so no rewriting of a configuration ever drifts.
 func TestDecimalRoundTrip(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

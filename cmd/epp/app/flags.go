@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/weir-epp/weir/internal/arguments"
 	"github.com/weir-epp/weir/internal/config"
 )
 
@@ -125,7 +126,7 @@ func (f *flags) kubernetes(s *pflag.FlagSet) {
 // parse reads the arguments; the error names every flag that this build cannot serve.
 func (f *flags) parse(args []string) error {
 	if err := f.set.Parse(args); err != nil {
-		return err
+		return arguments.Explain(err)
 	}
 	var problems []error
 	if f.set.NArg() > 0 {

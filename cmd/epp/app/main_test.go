@@ -39,6 +39,9 @@ func TestMainExits(t *testing.T) {
 		},
 		"version":      {[]string{"--version"}, 0, []string{"epp "}, nil},
 		"unknown flag": {[]string{"--grcp-port=1"}, 2, nil, []string{"unknown flag: --grcp-port"}},
+		"a value that cannot be read": {
+			[]string{"--watermark-per-backend=abc"}, 2, nil, []string{`--watermark-per-backend: "abc": must be a whole number`},
+		},
 		"every problem of the flags": {
 			[]string{
 				"--pool-name=p", "--ha-enable-leader-election", "--metrics-endpoint-auth", "--grpc-port=-1", "--v=1000",
@@ -87,6 +90,27 @@ func TestMainExits(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Whatever its kind, a flag whose value cannot be read says what it takes, and no library's words.
+func TestUnreadableValues(t *testing.T) {
+	kinds := map[string]bool{}
+	newFlags().set.VisitAll(func(flag *pflag.Flag) {
+		kind := flag.Value.Type()
+		if kind == "string" {
+			return // takes everything
+		}
+		kinds[kind] = true
+		err := newFlags().parse([]string{"--" + flag.Name + `=1.2"3`})
+		if err == nil || !strings.HasPrefix(err.Error(), "--"+flag.Name+`: "1.2\"3": must be `) {
+			t.Errorf("--%s: %v", flag.Name, err)
+		}
+	})
+	for _, kind := range []string{"bool", "int", "int64", "duration", "decimal", "stringSlice"} {
+		if !kinds[kind] {
+			t.Errorf("no flag is a %s: take it out of here", kind)
+		}
 	}
 }
 

@@ -1,0 +1,49 @@
+package arguments
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/spf13/pflag"
+)
+
+// Explain is an error of pflag's Parse in our words, if it is about a value; any other is returned as it is.
+func Explain(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	flag := invalid.GetFlag()
+	return fmt.Errorf("--%s: %q: %s", flag.Name, invalid.GetValue(), allowed(flag.Value.Type(), invalid.Unwrap()))
+}
+
+// allowed is what a kind of flag takes. The kinds are pflag's own; any other says it itself, in its error.
+func allowed(kind string, cause error) string {
+	tooLarge := errors.Is(cause, strconv.ErrRange)
+	switch kind {
+	case "int", "int64":
+		if tooLarge {
+			return fmt.Sprintf("must be from %d to %d", math.MinInt64, math.MaxInt64)
+		}
+		return "must be a whole number"
+	case "uint64":
+		return fmt.Sprintf("must be a whole number from 0 to %d", uint64(math.MaxUint64))
+	case "float64":
+		if tooLarge {
+			return "must be a smaller number"
+		}
+		return "must be a number"
+	case "duration":
+		return "must be a duration with a unit, such as 30s or 1m30s"
+	case "bool":
+		return "must be true or false"
+	case "intSlice":
+		return "must be whole numbers, separated by commas"
+	case "stringSlice":
+		return "must be texts, separated by commas"
+	default:
+		return cause.Error()
+	}
+}

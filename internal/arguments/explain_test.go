@@ -1,0 +1,60 @@
+package arguments
+
+import (
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// even is a kind of value that pflag does not know.
+type even struct{ pflag.Value }
+
+func (even) Set(string) error { return errors.New("must be even") }
+func (even) String() string   { return "" }
+func (even) Type() string     { return "even" }
+
+// Each kind of flag says what it takes; what is not about a value stays as it is.
+func TestExplain(t *testing.T) {
+	for argument, want := range map[string]string{
+		"--whole=abc":                   `--whole: "abc": must be a whole number`,
+		"--whole=99999999999999999999":  `--whole: "99999999999999999999": must be from -9223372036854775808 to 9223372036854775807`,
+		"--large=1.5":                   `--large: "1.5": must be a whole number`,
+		"--large=-99999999999999999999": `--large: "-99999999999999999999": must be from -9223372036854775808 to 9223372036854775807`,
+		"--seed=x":                      `--seed: "x": must be a whole number from 0 to 18446744073709551615`,
+		"--seed=-1":                     `--seed: "-1": must be a whole number from 0 to 18446744073709551615`,
+		"--share=half":                  `--share: "half": must be a number`,
+		"--share=1e999":                 `--share: "1e999": must be a smaller number`,
+		"--time=5":                      `--time: "5": must be a duration with a unit, such as 30s or 1m30s`,
+		"--switch=maybe":                `--switch: "maybe": must be true or false`,
+		"--counts=1,x":                  `--counts: "1,x": must be whole numbers, separated by commas`,
+		"--names=a\"b":                  `--names: "a\"b": must be texts, separated by commas`,
+		"--even=3":                      `--even: "3": must be even`,
+		"--none":                        "unknown flag: --none",
+		"--time":                        "flag needs an argument: --time",
+		"--help":                        pflag.ErrHelp.Error(),
+	} {
+		set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		set.SetOutput(io.Discard)
+		set.Int("whole", 0, "")
+		set.Int64("large", 0, "")
+		set.Uint64("seed", 0, "")
+		set.Float64("share", 0, "")
+		set.Duration("time", time.Second, "")
+		set.Bool("switch", false, "")
+		set.IntSlice("counts", nil, "")
+		set.StringSlice("names", nil, "")
+		set.Var(even{}, "even", "")
+		if err := Explain(set.Parse([]string{argument})); err == nil || err.Error() != want {
+			t.Errorf("%s: %v\nwant %s", argument, err, want)
+		}
+	}
+	if err := Explain(nil); err != nil {
+		t.Error(err)
+	}
+	if !errors.Is(Explain(pflag.ErrHelp), pflag.ErrHelp) {
+		t.Error("who asks for help is not recognised any more")
+	}
+}
