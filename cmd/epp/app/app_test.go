@@ -2,11 +2,13 @@ package app
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -161,7 +163,8 @@ func TestNewRollsBack(t *testing.T) {
 	free := freePort(t)
 	o := testOptions()
 	o.GRPCPort, o.HealthPort = free, taken.Addr().(*net.TCPAddr).Port
-	if _, err := New(o); problemsIn(err, "app: listening for health", "address already in use") != nil {
+	if _, err := New(o); problemsIn(err,
+		fmt.Sprintf("app: listening for health: --grpc-health-port: %d: must be free", o.HealthPort), "address already in use") != nil {
 		t.Error(err)
 	}
 	o.HealthPort, o.EndpointsFile, o.Endpoints = 0, filepath.Join(t.TempDir(), "none.yaml"), nil
@@ -173,6 +176,27 @@ func TestNewRollsBack(t *testing.T) {
 		t.Fatalf("the gRPC port was not given back: %v", err)
 	}
 	_ = again.Close()
+}
+
+// Where the system says why it does not listen, the flag is named; where it does not, its words are all there is.
+func TestListenProblem(t *testing.T) {
+	system := func(err error) error { return &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", err)} }
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{system(syscall.EADDRINUSE), "--metrics-port: 90: must be free: "},
+		{system(syscall.EACCES), "--metrics-port: 90: must be a port that this user may open: "},
+		{system(syscall.EADDRNOTAVAIL), `--bind-address: "zz": must be an address of this machine, without brackets or a port: `},
+		{&net.OpError{Op: "listen", Err: &net.DNSError{Err: "no such host", Name: "zz"}}, `--bind-address: "zz": must be an address of`},
+		{&net.OpError{Op: "listen", Err: &net.AddrError{Err: "missing port", Addr: "[::1]"}}, `--bind-address: "zz": must be an address of`},
+		{system(syscall.ENOMEM), "listen: bind: "},
+	} {
+		err := listenProblem(test.err, "zz", "metrics-port", 90)
+		if !strings.HasPrefix(err.Error(), test.want) || !errors.Is(err, test.err) {
+			t.Errorf("%v\nwant %s", err, test.want)
+		}
+	}
 }
 
 func freePort(t *testing.T) int {

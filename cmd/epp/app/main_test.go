@@ -68,10 +68,15 @@ func TestMainExits(t *testing.T) {
 				"requestQueueController.percentageDeviationForBounds: 1.5: must be above 0 and below 1",
 			},
 		},
-		"a port that is taken or may not be had": {
+		"an address of another machine": {
 			[]string{"--endpoints=192.0.2.1:1", "--bind-address=192.0.2.1", "--grpc-port=0"},
 			1, nil,
-			[]string{"epp: app: listening for ext_proc"},
+			[]string{`epp: app: listening for ext_proc: --bind-address: "192.0.2.1": must be an address of this machine`},
+		},
+		"an address that is none": {
+			[]string{"--endpoints=192.0.2.1:1", "--bind-address=127.0.0.1:80"},
+			1, nil,
+			[]string{`--bind-address: "127.0.0.1:80": must be an address of this machine`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

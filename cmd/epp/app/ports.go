@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 )
 
 // Ports are those that the program listens at.
@@ -23,16 +24,37 @@ type listeners struct{ grpc, health, metrics net.Listener }
 // listen opens all listeners, or none.
 func listen(o *Options) (l listeners, err error) {
 	for _, at := range []struct {
-		name     string
-		port     int
-		listener *net.Listener
-	}{{"ext_proc", o.GRPCPort, &l.grpc}, {"health", o.HealthPort, &l.health}, {"metrics", o.MetricsPort, &l.metrics}} {
+		name, flag string
+		port       int
+		listener   *net.Listener
+	}{
+		{"ext_proc", "grpc-port", o.GRPCPort, &l.grpc},
+		{"health", "grpc-health-port", o.HealthPort, &l.health},
+		{"metrics", "metrics-port", o.MetricsPort, &l.metrics},
+	} {
 		address := net.JoinHostPort(o.BindAddress, strconv.Itoa(at.port))
 		if *at.listener, err = net.Listen("tcp", address); err != nil {
+			err = listenProblem(err, o.BindAddress, at.flag, at.port)
 			return listeners{}, errors.Join(fmt.Errorf("app: listening for %s: %w", at.name, err), l.close())
 		}
 	}
 	return l, nil
+}
+
+// listenProblem names the flag that a listener could not be opened for, where the error says which one that is.
+func listenProblem(err error, address, portFlag string, port int) error {
+	var name *net.DNSError
+	var form *net.AddrError
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("--%s: %d: must be free: %w", portFlag, port, err)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("--%s: %d: must be a port that this user may open: %w", portFlag, port, err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.As(err, &name), errors.As(err, &form):
+		return fmt.Errorf("--bind-address: %q: must be an address of this machine, without brackets or a port: %w", address, err)
+	default:
+		return err
+	}
 }
 
 // close closes the listeners that are open.
