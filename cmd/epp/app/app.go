@@ -69,13 +69,13 @@ func New(options Options) (*App, error) {
 		a.metrics.configValid.Set(1)
 	}
 	a.configuration.refuse(invalid)
-	advise(&d, a.log)
 	if a.listeners, err = listen(&a.options); err != nil {
 		return nil, err
 	}
 	if err := a.wire(&d); err != nil {
 		return nil, errors.Join(err, a.listeners.close())
 	}
+	advise(&d, a.log) // not before everything is accepted: advice above an error would be taken for its reason
 	return a, nil
 }
 

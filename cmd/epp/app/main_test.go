@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -95,6 +96,26 @@ func TestMainExits(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Advice about the configuration is for those who can start: an error stands alone.
+func TestErrorsComeWithoutAdvice(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "none")
+	for what, args := range map[string][]string{
+		"a configuration that is invalid": {"--endpoints=192.0.2.1:1", "--config-text=fairRequestQueue: { totalCapacity: 0 }"},
+		"an address that is not here":     {"--endpoints=192.0.2.1:1", "--bind-address=192.0.2.1", "--grpc-port=0"},
+		"no file with the endpoints": {
+			"--endpoints-file=" + missing, "--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0",
+		},
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := Main(args, &stdout, &stderr); code != 1 {
+			t.Errorf("%s: exit code %d, want 1", what, code)
+		}
+		if first, _, _ := strings.Cut(stderr.String(), "\n"); !strings.HasPrefix(first, "epp: app: ") {
+			t.Errorf("%s: the first line is %s", what, first)
+		}
 	}
 }
 
