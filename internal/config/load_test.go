@@ -127,6 +127,25 @@ func TestLoadReportsEverything(t *testing.T) {
 	}
 }
 
+// A tier of the file is named by its place among the tiers in use, with its own line in the file.
+func TestTierProblemsHaveTheirLines(t *testing.T) {
+	for text, want := range map[string][]string{
+		"tiers:\n- { name: default, weight: 0 }\n- { name: sheddable, queueSize: many }": {
+			"tiers[1].weight: 0: must be from 0.001 to 1000000 (line 2)",
+			`tiers[2].queueSize: "many": must be a whole number (line 3)`,
+		},
+		"tiers:\n- { name: gold, minPriority: 3, weight: 0 }\n- { name: sheddable, weight: 0 }": {
+			"tiers[0].weight: 0: must be from 0.001 to 1000000 (line 2)",
+			"tiers[1].weight: 0: must be from 0.001 to 1000000 (line 3)",
+		},
+	} {
+		_, err := Load(Source{Text: []byte(text)})
+		if got := problemsOf(t, err); !slices.Equal(got, want) {
+			t.Errorf("%s:\ngot  %q\nwant %q", text, got, want)
+		}
+	}
+}
+
 // Every field of the list exists, and with what it lacks it is reported.
 func TestNotYetFieldsExist(t *testing.T) {
 	for _, m := range notYet {

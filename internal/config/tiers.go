@@ -23,14 +23,21 @@ func (dec *decoder) decodeTiers(path string, node *yaml.Node, target reflect.Val
 	ranks := make([]int, len(node.Content))
 	for i, item := range node.Content {
 		ranks[i] = slices.IndexFunc(known, func(t Tier) bool { return t.Name == nameOf(item) })
+	}
+	whole := slices.Contains(ranks, -1)
+	for i, item := range node.Content {
+		place := i // among the tiers in use, which is where all else looks for it
+		if !whole {
+			place = ranks[i]
+		}
 		if ranks[i] >= 0 {
 			listed[i] = known[ranks[i]]
 		} else {
 			listed[i].setDefaults()
 		}
-		dec.decode(index(path, i), item, reflect.ValueOf(&listed[i]).Elem())
+		dec.decode(index(path, place), item, reflect.ValueOf(&listed[i]).Elem())
 	}
-	if slices.Contains(ranks, -1) {
+	if whole {
 		target.Set(reflect.ValueOf(listed))
 		return
 	}
