@@ -3,12 +3,13 @@ package fairqueue
 // class is a policy class: it shares its tier, and its flows share it by a discipline. There is one per tier so far;
 // deficit round robin between several will be a file beside this one.
 type class struct {
-	virtual VirtualTime
-	lanes   map[Lane]*classLane
-	open    heap[*classLane] // lanes that are open and have a flow that is not parked
-	aged    heap[*laneAge]   // lanes that are not dead and have a flow that is not parked; only if guarded
-	guarded bool             // the starvation guard asks for ages
-	stuck   int              // Σ stuck of the lanes
+	virtual       VirtualTime
+	newcomerFirst bool // Config.TieBreak
+	lanes         map[Lane]*classLane
+	open          heap[*classLane] // lanes that are open and have a flow that is not parked
+	aged          heap[*laneAge]   // lanes that are not dead and have a flow that is not parked; only if guarded
+	guarded       bool             // the starvation guard asks for ages
+	stuck         int              // Σ stuck of the lanes
 }
 
 // head is the class's next request: the least tag among the lanes that can go; nil when there is none.

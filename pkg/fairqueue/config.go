@@ -39,6 +39,18 @@ const (
 	OneFlow
 )
 
+// TieBreak says which flow goes first of those whose heads have the same tag.
+type TieBreak uint8
+
+const (
+	// ByArrival is the one whose head arrived first.
+	ByArrival TieBreak = iota
+	// NewcomerFirst is one that has not been served since it became backlogged, and among several such, or none, the one
+	// whose head arrived first. A flow that sends now and then does not wait for a grant to those that always have more
+	// waiting: with equal weights and costs its tag equals theirs.
+	NewcomerFirst
+)
+
 // Config is the queue's configuration. Every field but TierMode, CapacityMode and Discipline can change at run time.
 type Config struct {
 	// TotalCapacity is the largest number of waiting requests, FlowCapacity that of one flow; both at least 1, and
@@ -52,6 +64,7 @@ type Config struct {
 	// Weights by flow key; a flow that is not listed has WeightOne.
 	Weights    map[string]Weight
 	Discipline Discipline
+	TieBreak   TieBreak // a change counts for flows that become backlogged from then on
 	TierMode   TierMode
 	// PromotionBudget is the share of dispatches, in millionths, that starved heads may take; a million: unlimited.
 	PromotionBudget int64

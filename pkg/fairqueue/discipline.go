@@ -1,7 +1,7 @@
 package fairqueue
 
 // discipline orders the flows of a class and charges them. It is stateless: what it knows lies in the class and the
-// flows. A flow's order is the tag of its head, least first, ties by arrival.
+// flows. A flow's order is the tag of its head, least first; ties as TieBreak says.
 type discipline interface {
 	// flowOf is the key of the flow that a request with this key joins.
 	flowOf(key string) string
@@ -31,20 +31,20 @@ type wfq struct{}
 
 func (wfq) flowOf(key string) string { return key }
 
-func (wfq) begin(c *class, f *flow) { f.start = c.virtual }
+func (wfq) begin(c *class, f *flow) { f.start, f.newcomer = c.virtual, c.newcomerFirst }
 
 func (wfq) tag(f *flow, head *Request) VirtualTime { return f.start + increment(head.Cost, f.weight) }
 
 func (wfq) charge(c *class, f *flow, r *Request, tag VirtualTime) {
-	r.start = f.start
+	r.start, r.newcomer = f.start, f.newcomer
 	c.virtual = c.virtual.later(tag)
-	f.start = c.virtual // = max(virtualTime, lastVirFinishTime)
+	f.start, f.newcomer = c.virtual, false // start = max(virtualTime, lastVirFinishTime)
 }
 
 // refund puts the flow back to where it started before r; virtual time stays.
 func (wfq) refund(_ *class, f *flow, r *Request) {
 	if r.start.before(f.start) {
-		f.start = r.start
+		f.start, f.newcomer = r.start, r.newcomer
 	}
 }
 

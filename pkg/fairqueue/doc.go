@@ -23,7 +23,10 @@
 //
 //	virFinishTime(r) = max(virtualTime, flow.lastVirFinishTime) + cost(r)/weight(flow)
 //
-// and a pop moves virtualTime to max(virtualTime, the popped finish tag). The least tag goes first, ties by arrival.
+// and a pop moves virtualTime to max(virtualTime, the popped finish tag). The least tag goes first. Ties are frequent:
+// with equal weights and costs a flow that begins to wait has the tag of whoever is next. They go by arrival, or, with
+// NewcomerFirst, to a flow that has not been served since it began to wait. The seed does not say.
+//
 // Tags are deferred: only the head of a flow has one, computed from the flow's start, which is the maximum in the
 // formula at the moment when the flow becomes backlogged or its previous request is popped. For sequences of push and
 // pop with fixed weights and one lane this is the order of tags given at arrival (TestWFQEqualsSeedFormula), because
@@ -34,7 +37,8 @@
 //
 // For two flows f, g that are backlogged throughout an interval, with weights w and largest costs l,
 // |W_f/w_f − W_g/w_g| <= l_f/w_f + l_g/w_g, W being the cost popped: each flow's next finish tag is at most one
-// increment ahead of virtual time and never behind it. Flows of equal weight and cost 1 differ by at most one.
+// increment ahead of virtual time and never behind it. Flows of equal weight and cost 1 differ by at most one. However
+// ties are broken, this holds.
 //
 // # Cost of operations
 //

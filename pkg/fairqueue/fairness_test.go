@@ -9,30 +9,34 @@ import (
 // TestWeightsOneTwoFour: "three flows at weights 1, 2, 4 permanently backlogged: served in 1:2:4 within 3 % over 700
 // grants".
 func TestWeightsOneTwoFour(t *testing.T) {
-	q := unlimited(t, map[string]Weight{"b": 2 * WeightOne, "c": 4 * WeightOne})
-	served := serveBacklogged(t, q, 700, "a", "b", "c")
-	for flow, want := range map[string]float64{"a": 100, "b": 200, "c": 400} {
-		if got := float64(served[flow]); math.Abs(got-want) > 0.03*want {
-			t.Errorf("flow %s was served %g of 700, want %g within 3 %%", flow, got, want)
+	for _, tieBreak := range tieBreaks {
+		q := unlimited(t, map[string]Weight{"b": 2 * WeightOne, "c": 4 * WeightOne}, tieBreak)
+		served := serveBacklogged(t, q, 700, "a", "b", "c")
+		for flow, want := range map[string]float64{"a": 100, "b": 200, "c": 400} {
+			if got := float64(served[flow]); math.Abs(got-want) > 0.03*want {
+				t.Errorf("tie-break %d: flow %s was served %g of 700, want %g within 3 %%", tieBreak, flow, got, want)
+			}
 		}
 	}
 }
 
 // TestEqualFlowsWithinOne: equal flows are within one request of each other, counted at grant, from the first grant on.
 func TestEqualFlowsWithinOne(t *testing.T) {
-	q := unlimited(t, nil)
-	names := []string{"a", "b", "c", "d", "e"}
-	counts := map[string]int{}
-	for grant := range 200 {
-		for flow, n := range serveBacklogged(t, q, 1, names...) {
-			counts[flow] += n
-		}
-		least, most := math.MaxInt, 0
-		for _, flow := range names {
-			least, most = min(least, counts[flow]), max(most, counts[flow])
-		}
-		if most-least > 1 {
-			t.Fatalf("after %d grants: %v", grant+1, counts)
+	for _, tieBreak := range tieBreaks {
+		q := unlimited(t, nil, tieBreak)
+		names := []string{"a", "b", "c", "d", "e"}
+		counts := map[string]int{}
+		for grant := range 200 {
+			for flow, n := range serveBacklogged(t, q, 1, names...) {
+				counts[flow] += n
+			}
+			least, most := math.MaxInt, 0
+			for _, flow := range names {
+				least, most = min(least, counts[flow]), max(most, counts[flow])
+			}
+			if most-least > 1 {
+				t.Fatalf("tie-break %d, after %d grants: %v", tieBreak, grant+1, counts)
+			}
 		}
 	}
 }
@@ -62,23 +66,53 @@ func waiting(q *FairRequestQueue, flow string) int {
 }
 
 // TestQuietFlowWaitsForOneGrant: a quiet flow beside a flood waits for at most one grant to the other between its
-// arrival and its own grant.
+// arrival and its own grant; for none where newcomers go first, unless it was served since the flood was.
 func TestQuietFlowWaitsForOneGrant(t *testing.T) {
-	q := unlimited(t, nil)
-	for range 500 {
+	for _, tieBreak := range tieBreaks {
+		q := unlimited(t, nil, tieBreak)
+		for range 500 {
+			mustPush(t, q, &Request{Flow: "flood", Cost: 1})
+		}
+		for i := range 100 {
+			for range i % 4 {
+				popNext(q)
+			}
+			mustPush(t, q, &Request{Flow: "quiet", Cost: 1})
+			before := 0
+			for popNext(q).Flow == "flood" {
+				before++
+			}
+			most := 1
+			if tieBreak == NewcomerFirst && i%4 > 0 {
+				most = 0
+			}
+			if before > most {
+				t.Fatalf("tie-break %d: %d grants to the flood before the quiet one, which comes after %d", tieBreak, before, i%4)
+			}
+		}
+	}
+}
+
+// TestNewcomersWaitTheirTurn: flows that leave and come back at once, so that each is a newcomer every time, get no
+// more than one that stays: each a grant in a round.
+func TestNewcomersWaitTheirTurn(t *testing.T) {
+	q := unlimited(t, nil, NewcomerFirst)
+	returning := []string{"a", "b", "c"}
+	for range 200 {
 		mustPush(t, q, &Request{Flow: "flood", Cost: 1})
 	}
-	for i := range 100 {
-		for range i % 4 {
-			popNext(q)
+	counts := map[string]int{}
+	for grant := range 400 {
+		for _, flow := range returning {
+			if waiting(q, flow) == 0 {
+				mustPush(t, q, &Request{Flow: flow, Cost: 1})
+			}
 		}
-		mustPush(t, q, &Request{Flow: "quiet", Cost: 1})
-		before := 0
-		for popNext(q).Flow == "flood" {
-			before++
-		}
-		if before > 1 {
-			t.Fatalf("%d grants to the flood before the quiet one", before)
+		counts[popNext(q).Flow]++
+		for _, flow := range returning {
+			if d := counts[flow] - counts["flood"]; d < -1 || d > 1 {
+				t.Fatalf("after %d grants: %v", grant+1, counts)
+			}
 		}
 	}
 }
@@ -94,7 +128,7 @@ func TestFairnessBound(t *testing.T) {
 		for _, name := range names {
 			weights[name] = Weight(100_000 + random.IntN(8_000_000))
 		}
-		q := unlimited(t, weights)
+		q := unlimited(t, weights, tieBreaks[seed%2])
 		pairs := map[[2]string]*interval{}
 		for i, f := range names {
 			for _, g := range names[i+1:] {

@@ -13,6 +13,7 @@ type flow struct {
 	shed   shedding
 
 	capacity int         // its flowCapacity
+	newcomer bool        // goes first among equal tags: NewcomerFirst, and not served since it became backlogged
 	start    VirtualTime // where the tags of its heads start; see the package comment
 	place    place
 }

@@ -89,6 +89,7 @@ func (d *duel) config(cfg Config) Config {
 	cfg.Weights = map[string]Weight{"b": choose[Weight](d, 1, 2, 3, 4) * WeightOne, "c": choose[Weight](d, 250_000, 1_500_000, 7*WeightOne)}
 	cfg.PromotionBudget = choose[int64](d, 100_000, 0, 500_000, 1_000_000)
 	cfg.GuaranteedTop = d.below(2) == 0
+	cfg.TieBreak = choose(d, ByArrival, NewcomerFirst)
 	cfg.Tiers = nil
 	names := []string{"system", "high", "middle", "low", "bulk"}
 	for first, n := d.below(3), 1+d.below(3); n > 0; n-- {

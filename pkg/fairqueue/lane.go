@@ -11,7 +11,16 @@ type flowLane struct {
 	age    age
 }
 
-func (l *flowLane) key() key { return key{uint64(l.tag), l.line.first.seq} }
+// behind is set in the second part of the key of a flow that is no newcomer: among equal tags newcomers go first.
+const behind = 1 << 63
+
+func (l *flowLane) key() key {
+	k := key{uint64(l.tag), l.line.first.seq}
+	if !l.flow.newcomer {
+		k.seq |= behind
+	}
+	return k
+}
 
 func (l *flowLane) handle() *int32 { return &l.at }
 

@@ -32,19 +32,21 @@ type oracleTier struct {
 
 type oracleFlow struct {
 	start     int64
+	newcomer  bool // goes first among equal tags
 	tracked   int
 	displaced int           // when it was last displaced; 0: never
 	parked    map[Lane]bool // lanes in which it is parked
 }
 
 type waiter struct {
-	r       *Request
-	tier    *oracleTier
-	flow    string
-	seq     int
-	arrived time.Time
-	expires time.Time
-	start   int64 // its flow's start when it was popped
+	r        *Request
+	tier     *oracleTier
+	flow     string
+	seq      int
+	arrived  time.Time
+	expires  time.Time
+	start    int64 // its flow's start when it was popped
+	newcomer bool  // and whether that was a newcomer
 }
 
 func newOracle(cfg Config) *oracle {
@@ -119,7 +121,9 @@ func (o *oracle) track(t *oracleTier, key string) *oracleFlow {
 	f := t.flows[key]
 	if f == nil {
 		o.tracked++
-		f = &oracleFlow{start: t.virtual, tracked: o.tracked, parked: map[Lane]bool{}}
+		f = &oracleFlow{
+			start: t.virtual, newcomer: o.cfg.TieBreak == NewcomerFirst, tracked: o.tracked, parked: map[Lane]bool{},
+		}
 		t.flows[key] = f
 	}
 	return f
@@ -165,7 +169,9 @@ func (o *oracle) arrivalTier(id int) (t *oracleTier) {
 // requeue takes a popped one back: its flow starts where it started before it.
 func (o *oracle) requeue(w *waiter) {
 	f := o.track(w.tier, w.flow)
-	f.start = min(f.start, w.start)
+	if w.start < f.start {
+		f.start, f.newcomer = w.start, w.newcomer
+	}
 	o.enter(w)
 }
 
@@ -188,7 +194,8 @@ func (o *oracle) head(t *oracleTier) (head *waiter, tag int64) {
 		} else {
 			seen[l] = true
 		}
-		if finish := t.flows[w.flow].start + o.increment(w); head == nil || finish < tag {
+		finish := t.flows[w.flow].start + o.increment(w)
+		if head == nil || finish < tag || finish == tag && t.flows[w.flow].newcomer && !t.flows[head.flow].newcomer {
 			head, tag = w, finish
 		}
 	}
@@ -198,9 +205,9 @@ func (o *oracle) head(t *oracleTier) (head *waiter, tag int64) {
 // pop charges w's flow, as a head, and takes it out.
 func (o *oracle) pop(w *waiter) {
 	t, f := w.tier, w.tier.flows[w.flow]
-	w.start = f.start
+	w.start, w.newcomer = f.start, f.newcomer
 	t.virtual = max(t.virtual, f.start+o.increment(w))
-	f.start = t.virtual
+	f.start, f.newcomer = t.virtual, false
 	o.leave(w)
 }
 

@@ -45,6 +45,7 @@ func (q *FairRequestQueue) arrange() {
 			q.top = t
 		}
 		t.shed.enabled = q.config.CapacityMode == Shared
+		t.class.newcomerFirst = q.config.TieBreak == NewcomerFirst
 		t.class.guard(q.config.TierMode == Strict && rank > 0 && t.config.StarvationThreshold > 0)
 	}
 }

@@ -33,9 +33,10 @@ type Request struct {
 	later  *Request
 	inDue  int32 // number among the odd deadlines
 
-	start   VirtualTime // its flow's start when it was popped, for a refund
-	arrived time.Time   // when it was first pushed
-	ttl     time.Duration
+	start    VirtualTime // its flow's start when it was popped, for a refund
+	newcomer bool        // and whether its flow was a newcomer
+	arrived  time.Time   // when it was first pushed
+	ttl      time.Duration
 }
 
 // Arrived is when the request was first pushed.

@@ -32,7 +32,7 @@ func TestRollover(t *testing.T) {
 func orderFrom(t *testing.T, seed uint64, from VirtualTime) (order []int, end VirtualTime) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 4))
-	q := unlimited(t, map[string]Weight{"a": MinWeight, "b": MinWeight, "c": WeightOne, "d": MaxWeight, "e": 3 * MinWeight})
+	q := unlimited(t, map[string]Weight{"a": MinWeight, "b": MinWeight, "c": WeightOne, "d": MaxWeight, "e": 3 * MinWeight}, ByArrival)
 	q.top.class.virtual = from
 	var audit audit
 	index := map[*Request]int{}
@@ -74,7 +74,7 @@ func TestLargestStep(t *testing.T) {
 // TestCostIsClamped: a cost outside its range counts as the nearest one inside.
 func TestCostIsClamped(t *testing.T) {
 	for _, c := range []struct{ given, want Cost }{{0, 1}, {-5, 1}, {MaxCost + 1, MaxCost}, {7, 7}} {
-		q := unlimited(t, nil)
+		q := unlimited(t, nil, ByArrival)
 		r := &Request{Flow: "f", Cost: c.given}
 		mustPush(t, q, r)
 		if r.Cost != c.want {

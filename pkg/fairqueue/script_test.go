@@ -19,7 +19,7 @@ var rewrite = flag.Bool("rewrite", false, "write the scripts' answers into testd
 // "#" begins a comment. The commands:
 //
 //	queue KEY=VALUE …        total, flow (capacities), ttl, capacity (reserved, shared), tiers (strict, weighted),
-//	                         top (guaranteed, fair), budget, discipline (wfq, none)
+//	                         top (guaranteed, fair), budget, discipline (wfq, none), tie (arrival, newcomer)
 //	tier NAME KEY=VALUE …    size, timeout, starve, weight; "tier NAME gone" takes it off the list
 //	flow NAME KEY=VALUE …    weight, capacity
 //	reload                   applies what the lines above have changed since the queue was made

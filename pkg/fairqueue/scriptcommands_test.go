@@ -115,6 +115,11 @@ func (s *script) configure(command string, a arguments) {
 				c.GuaranteedTop = value == "guaranteed"
 			case "discipline=none":
 				c.Discipline = OneFlow
+			case "tie=arrival", "tie=newcomer":
+				c.TieBreak = ByArrival
+				if value == "newcomer" {
+					c.TieBreak = NewcomerFirst
+				}
 			}
 		}
 	case "flow":

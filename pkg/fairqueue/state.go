@@ -41,6 +41,7 @@ func (q *FairRequestQueue) AppendState(b []byte, now time.Time, horizon time.Dur
 		s.text(q.discipline.flowOf(r.Flow))
 		s.text(string(r.Lane))
 		s.number(int64(r.start - t.class.virtual))
+		s.flag(r.newcomer)
 		s.request(t, r)
 	}
 	return s.b
@@ -103,6 +104,7 @@ func (s *stateWriter) tier(t *tier) {
 
 func (s *stateWriter) flow(t *tier, f *flow) {
 	s.number(int64(f.start - t.class.virtual))
+	s.flag(f.newcomer)
 	s.number(int64(f.weight))
 	s.number(int64(f.capacity))
 	lanes := slices.SortedFunc(slices.Values(f.lanes), func(a, b *flowLane) int {

@@ -10,10 +10,11 @@ var start = time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
 
 // seedQueue is the seed's weighted fair queue by its letter: "virFinishTime(r) = max(frq.virtualTime,
 // f.lastVirFinishTime) + requestSize", here requestSize/weight, given when the request arrives and never again; the
-// least tag of the flows' heads goes first, and a flow remembers its last tag for ever.
+// least tag of the flows' heads goes first, and a flow remembers its last tag for ever. The seed says nothing of ties.
 type seedQueue struct {
 	virtualTime uint64
 	flows       map[string]*seedFlow
+	tieBreak    TieBreak
 }
 
 type seedFlow struct {
@@ -24,6 +25,19 @@ type seedFlow struct {
 type seedRequest struct {
 	arrival       int
 	virFinishTime uint64
+	newcomer      bool // found its flow empty
+}
+
+// before says whether a goes first, where b is another flow's head.
+func (s *seedQueue) before(a, b seedRequest) bool {
+	switch {
+	case a.virFinishTime != b.virFinishTime:
+		return a.virFinishTime < b.virFinishTime
+	case s.tieBreak == NewcomerFirst && a.newcomer != b.newcomer:
+		return a.newcomer
+	default:
+		return a.arrival < b.arrival
+	}
 }
 
 func (s *seedQueue) push(flow string, arrival int, size uint64, weight uint64) {
@@ -35,17 +49,13 @@ func (s *seedQueue) push(flow string, arrival int, size uint64, weight uint64) {
 	// The fixed point: 20 binary digits, the weight in millionths, rounded down to no less than the last digit.
 	tag := max(s.virtualTime, f.lastVirFinishTime) + max(1, size*1_000_000<<20/weight)
 	f.lastVirFinishTime = tag
-	f.heads = append(f.heads, seedRequest{arrival, tag})
+	f.heads = append(f.heads, seedRequest{arrival, tag, len(f.heads) == 0})
 }
 
 func (s *seedQueue) pop() (arrival int, ok bool) {
 	var best *seedFlow
 	for _, f := range s.flows {
-		if len(f.heads) == 0 {
-			continue
-		}
-		if best == nil || f.heads[0].virFinishTime < best.heads[0].virFinishTime ||
-			f.heads[0].virFinishTime == best.heads[0].virFinishTime && f.heads[0].arrival < best.heads[0].arrival {
+		if len(f.heads) > 0 && (best == nil || s.before(f.heads[0], best.heads[0])) {
 			best = f
 		}
 	}
@@ -74,9 +84,10 @@ func TestWFQEqualsSeedFormula(t *testing.T) {
 				weights[name] = MinWeight + Weight(random.Int64N(int64(8*WeightOne)))
 			}
 		}
-		q := unlimited(t, weights)
+		tieBreak := tieBreaks[seed/10%2]
+		q := unlimited(t, weights, tieBreak)
 		var audit audit
-		seedsOwn := &seedQueue{flows: map[string]*seedFlow{}}
+		seedsOwn := &seedQueue{flows: map[string]*seedFlow{}, tieBreak: tieBreak}
 		arrivals := map[*Request]int{}
 		for i := range 300 {
 			if random.IntN(10) < pushes {
@@ -99,11 +110,14 @@ func TestWFQEqualsSeedFormula(t *testing.T) {
 	}
 }
 
+var tieBreaks = []TieBreak{ByArrival, NewcomerFirst}
+
 // unlimited is a queue of one tier in which everything has room.
-func unlimited(t testing.TB, weights map[string]Weight) *FairRequestQueue {
+func unlimited(t testing.TB, weights map[string]Weight, tieBreak TieBreak) *FairRequestQueue {
 	t.Helper()
 	cfg := DefaultConfig()
 	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity, cfg.Weights = Shared, 1_000_000, 1_000_000, weights
+	cfg.TieBreak = tieBreak
 	return queue(t, cfg)
 }
 

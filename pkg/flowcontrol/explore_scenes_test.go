@@ -20,7 +20,10 @@ func scenes() []*scene {
 		},
 		{
 			name: "unlimited-promotion", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
-			config: func(c *Config) { threeTiers(c, 1_000_000); c.VictimOrder = LeastCostFirst },
+			config: func(c *Config) {
+				threeTiers(c, 1_000_000)
+				c.VictimOrder, c.Queue.TieBreak = LeastCostFirst, fairqueue.NewcomerFirst
+			},
 		},
 		{
 			name: "weighted", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
