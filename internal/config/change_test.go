@@ -20,7 +20,7 @@ func TestChanged(t *testing.T) {
 			"profile", "fairRequestQueue.flowCapacity", "fairRequestQueue.capacityMode", "fairRequestQueue.topTier",
 			"requestQueueController.enqueueAll", "requestQueueController.watermarkPerBackend",
 			"requestQueueController.lowerBoundPerBackend", "requestQueueController.upperBoundPerBackend", "flows.key",
-			"tiers[1].starvationThreshold", "tiers[2].starvationThreshold", "responses.preset", "criticality.default",
+			"flows.tieBreak", "tiers[1].starvationThreshold", "tiers[2].starvationThreshold", "responses.preset", "criticality.default",
 		},
 	} {
 		d, err := Load(Source{Text: []byte(text)})

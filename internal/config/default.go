@@ -29,7 +29,9 @@ func Default() Document {
 			VictimOrder:                  VictimNewest,
 			DrainWindow:                  Duration(30 * time.Second),
 		},
-		Flows: Flows{Key: []string{SourceModel}, Discipline: DisciplineWFQ, Order: OrderFCFS},
+		Flows: Flows{
+			Key: []string{SourceModel}, Discipline: DisciplineWFQ, TieBreak: FlowTieArrival, Order: OrderFCFS,
+		},
 		Tiers: []Tier{
 			{Name: "critical", MinPriority: new(int64(1)), Weight: One},
 			{Name: "default", MinPriority: new(int64(0)), Weight: One},

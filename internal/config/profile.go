@@ -78,6 +78,8 @@ func recommended(d *Document) {
 	// Lower = watermark = upper: the slots are kept full, and what waits is ordered here and not in the engine.
 	fillSlots(&d.RequestQueueController, slots)
 	d.Flows.Key = identityKey()
+	// Who sends now and then does not wait for a grant to a flow that always has more.
+	d.Flows.TieBreak = FlowTieNewcomer
 	d.Responses.Preset = PresetGateway
 	// Below the TTL of 30 s, so that the guard can act before the waiter expires; the lower tier later.
 	d.Tiers[1].StarvationThreshold = new(Duration(10 * time.Second))

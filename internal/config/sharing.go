@@ -13,6 +13,10 @@ type Flows struct {
 	// Order between flows: wfq (by virtual finish time), vtc (by virtual token counter), fairshare, or none (one
 	// flow).
 	Discipline string `yaml:"discipline"`
+	// Which flow goes first where their turns are equal, as those of equal weight mostly are: arrival (the one whose
+	// request came first) or newcomer (one that was not served since it began to wait, which spares those that send now
+	// and then the wait for one grant to those that always wait; then the one whose request came first).
+	TieBreak string `yaml:"tieBreak"`
 	// Order within a flow: fcfs (as they came), wspt (shortest first, by weight) or edf (earliest deadline first).
 	Order string `yaml:"order"`
 }

@@ -108,6 +108,7 @@ func TestValidate(t *testing.T) {
 		},
 		"flows": {
 			func(d *Document) {
+				d.Flows.TieBreak = "newcomers"
 				d.Flows.Key = []string{
 					"header:x-tenant", "header:", "header:x tenant", "metadata:ns/a/b", "metadata:ns", "attribute:a.b",
 					"attribute:", "model", "model", "tenant",
@@ -126,6 +127,7 @@ func TestValidate(t *testing.T) {
 				"flows.weights.b: -0.000001: must be from 0.001 to 1000000",
 				"flows.capacities.a: 0: must be at least 1",
 				"flows.capacities.c: 1001: must be at most fairRequestQueue.totalCapacity (1000)",
+				`flows.tieBreak: "newcomers": must be one of arrival, newcomer (did you mean newcomer?)`,
 			},
 		},
 		"no key, no tiers": {

@@ -25,6 +25,9 @@ const (
 	DisciplineFairShare = "fairshare"
 	DisciplineNone      = "none"
 
+	FlowTieArrival  = "arrival"
+	FlowTieNewcomer = "newcomer"
+
 	OrderFCFS = "fcfs"
 	OrderWSPT = "wspt"
 	OrderEDF  = "edf"
@@ -68,6 +71,7 @@ var (
 	topTiers      = []string{TopGuaranteed, TopFair}
 	victimOrders  = []string{VictimNewest, VictimLeastCost}
 	disciplines   = []string{DisciplineWFQ, DisciplineVTC, DisciplineFairShare, DisciplineNone}
+	flowTieBreaks = []string{FlowTieArrival, FlowTieNewcomer}
 	orders        = []string{OrderFCFS, OrderWSPT, OrderEDF}
 	criticalities = []string{Critical, Standard, Sheddable}
 	presets       = []string{PresetSeed, PresetGateway, PresetSMG, PresetDynamo}

@@ -128,7 +128,7 @@ fairRequestQueue: { totalCapacity: 50, flowCapacity: 5, queueTTL: 3s, capacityMo
 requestQueueController: { enabled: false, enqueueAll: true, watermarkPerBackend: 9, percentageDeviationForBounds: 0.2, lowerBoundPerBackend: 8,
   upperBoundPerBackend: 10, slotsPerBackend: 4, numPoppers: 2, popperWaitBase: 1s, popperWaitJitterMax: 2s, expiryCleanupInterval: 4s, releaseSpacing: 7ms,
   holdWhenEmpty: false, deadlineHeaders: [x-deadline], maxInFlightPerFlow: 12, maxInFlightPerFlowPerBackend: 6, victimOrder: least-cost }
-flows: { key: ["header:x-tenant"], weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none }
+flows: { key: ["header:x-tenant"], weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none, tieBreak: newcomer }
 tiers: [ { name: one, minPriority: 4, weight: 3, queueSize: 0, queueTimeout: 6s, starvationThreshold: 5s, canPreempt: true, reservedFloor: 1, reservedPerSlot: 0.125 } ]
 models: [ { name: m, criticality: Sheddable, targets: [ { name: t, weight: 3 } ] } ]
 objectives: [ { name: o, priority: -2 } ]
@@ -154,7 +154,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], t
 	}
 	for i, want := range []string{
 		"{TotalCapacity:50 FlowCapacity:5 FlowCapacities:map[b:7] CapacityMode:1 QueueTTL:3s Weights:map[a:2500000] Discipline:1 " +
-			"TierMode:1 PromotionBudget:250000 GuaranteedTop:false Tiers:[{Name:one Weight:3000000 QueueSize:0 QueueTimeout:6s " +
+			"TieBreak:1 TierMode:1 PromotionBudget:250000 GuaranteedTop:false Tiers:[{Name:one Weight:3000000 QueueSize:0 QueueTimeout:6s " +
 			"StarvationThreshold:5s}]}",
 		"{WatermarkPerBackend:9 PercentageDeviationForBounds:200000 LowerBoundPerBackend:8 UpperBoundPerBackend:10 SlotsPerBackend:4}",
 		"[{ReservedFloor:1 ReservedPerSlot:125000 CanPreempt:true}]", "false", "true", "false", "4", "12", "6", "1", "7ms",

@@ -67,6 +67,9 @@ func fairqueueConfig(d *config.Document) fairqueue.Config {
 	if d.Flows.Discipline == config.DisciplineNone {
 		cfg.Discipline = fairqueue.OneFlow
 	}
+	if d.Flows.TieBreak == config.FlowTieNewcomer {
+		cfg.TieBreak = fairqueue.NewcomerFirst
+	}
 	for _, t := range d.Tiers {
 		tier := fairqueue.TierConfig{Name: t.Name, Weight: weight(t.Weight), QueueSize: -1}
 		if t.QueueSize != nil {
