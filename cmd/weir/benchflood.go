@@ -28,10 +28,9 @@ const (
 // floodConfig keeps the slots full and the queue in Weir; nothing is rejected by design, since both flows fit.
 func floodConfig(spacing time.Duration) string {
 	return fmt.Sprintf(`
-flows: { key: ["header:%s", "model"] }
-fairRequestQueue: { totalCapacity: 1000, flowCapacity: 100 }
-requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[2]d, upperBoundPerBackend: %[2]d, releaseSpacing: %[3]v }
-`, fairnessHeader, floodSlots, spacing)
+profile: recommended
+requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[1]d, upperBoundPerBackend: %[1]d, releaseSpacing: %[2]v }
+`, floodSlots, spacing)
 }
 
 const floodAbout = `Four simulated model servers have 4 slots of 200 ms each: at best 80 requests per second. A flood of 64 closed-loop
@@ -128,7 +127,7 @@ func benchFlood(s *scene.Scene, options floodOptions, stdout, stderr io.Writer) 
 		return false, err
 	}
 	bar.end()
-	_, _ = fmt.Fprintf(stdout, "Weir with releaseSpacing %v (--spacing=0s: none).\n\n", options.spacing)
+	_, _ = fmt.Fprintf(stdout, "Weir with profile recommended and releaseSpacing %v (--spacing=0s: none).\n\n", options.spacing)
 	if err := loadgen.WriteTable(stdout, with, without); err != nil {
 		return false, err
 	}
