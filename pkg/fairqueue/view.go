@@ -21,19 +21,17 @@ type FlowView struct {
 	Parked, Closed bool
 }
 
-// View looks at up to limit tracked flows, roughly those first whose waiters expire first. It is for people: it costs
-// a glance at each waiting request.
+// View looks at up to limit tracked flows, roughly those first whose waiters expire first. It costs a glance at each
+// request that expires before the head of the last flow that it shows.
 func (q *FairRequestQueue) View(limit int) []FlowView {
-	var views []FlowView
+	views := make([]FlowView, 0, min(limit, q.Flows()))
 	for r := range q.due.all() {
-		fl := r.at
-		if fl.line.first != r || fl.flow.lanes[0] != fl {
-			continue // each flow once
-		}
-		if len(views) == limit {
+		if len(views) == cap(views) {
 			break
 		}
-		views = append(views, fl.flow.view())
+		if fl := r.at; fl.line.first == r && fl.flow.lanes[0] == fl { // each flow once
+			views = append(views, fl.flow.view())
+		}
 	}
 	return views
 }
