@@ -20,7 +20,8 @@ const maxNodes = 100_000
 // problem, so that all of them are found.
 type decoder struct {
 	problems Problems
-	lines    map[string]int // path -> line
+	lines    map[string]int     // path -> line
+	clips    map[string]clipped // path -> number that is too large; join reports them
 	nodes    int
 }
 
@@ -100,7 +101,10 @@ func (dec *decoder) decode(path string, node *yaml.Node, target reflect.Value) {
 		target.SetBool(strings.EqualFold(node.Value, "true"))
 	case reflect.Int64:
 		n, err := strconv.ParseInt(node.Value, 10, 64)
-		if node.Kind != yaml.ScalarNode || node.Tag != "!!int" || err != nil {
+		switch {
+		case errors.Is(err, strconv.ErrRange) && node.Tag != "!!str": // a large one is a float to YAML
+			dec.clip(path, node, n)
+		case node.Kind != yaml.ScalarNode || node.Tag != "!!int" || err != nil:
 			dec.report(path, node, "%s: must be a whole number", describe(node))
 			return
 		}

@@ -36,13 +36,13 @@ func layers(source Source) (d Document, lines map[string]int, problems Problems)
 	if source.Override != nil {
 		source.Override(&d)
 	}
-	return d, dec.lines, append(dec.problems, d.problems()...)
+	return d, dec.lines, dec.join(d.problems())
 }
 
 // Decode makes the document of a YAML text over its profile, without validating its values. The error is Problems.
 func Decode(text []byte) (Document, error) {
 	d, dec := overlay(Source{Text: text})
-	return d, dec.problems.locate(dec.lines).err()
+	return d, dec.join(nil).locate(dec.lines).err()
 }
 
 // Validate reports every value that is out of its range or contradicts another, as Problems. It does not report

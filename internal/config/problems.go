@@ -71,11 +71,15 @@ type shown string
 
 // add notes a problem at path: the value that was found, then what is allowed.
 func (ps *Problems) add(path string, value any, format string, args ...any) {
-	found := fmt.Sprint(value)
+	*ps = append(*ps, Problem{Path: path, Message: found(value) + ": " + fmt.Sprintf(format, args...)})
+}
+
+// found is a value as a message names it.
+func found(value any) string {
 	if text, ok := value.(string); ok {
-		found = strconv.Quote(text)
+		return strconv.Quote(text)
 	}
-	*ps = append(*ps, Problem{Path: path, Message: found + ": " + fmt.Sprintf(format, args...)})
+	return fmt.Sprint(value)
 }
 
 // locate gives the lines of the file to the problems at its fields and drops all but the first problem of a path.
