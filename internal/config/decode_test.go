@@ -58,6 +58,10 @@ func TestDecodeProblems(t *testing.T) {
 				"flows: a list: must be a mapping (line 5)",
 			},
 		},
+		"a large number in quotes": {
+			"fairRequestQueue: { totalCapacity: \"99999999999999999999\" }",
+			[]string{`fairRequestQueue.totalCapacity: "99999999999999999999": must be a whole number (line 1)`},
+		},
 		"durations want a unit": {
 			"fairRequestQueue:\n  queueTTL: 30\nrequestQueueController:\n  popperWaitBase: soon",
 			[]string{

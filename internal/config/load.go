@@ -1,7 +1,9 @@
 package config
 
 import (
+	"fmt"
 	"reflect"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -36,7 +38,30 @@ func layers(source Source) (d Document, lines map[string]int, problems Problems)
 	if source.Override != nil {
 		source.Override(&d)
 	}
-	return d, dec.lines, dec.join(d.problems())
+	return d, dec.lines, dec.join(d.nameDefaults(d.problems(), dec.lines))
+}
+
+// nameDefaults says of the values that are not on a line of the file and that are the profile's own, that they are:
+// what contradicts them is what somebody wrote.
+func (d Document) nameDefaults(ps Problems, lines map[string]int) Problems {
+	profile, err := Profile(d.Profile)
+	if err != nil {
+		return ps
+	}
+	for i, p := range ps {
+		value, ok := lookUp(reflect.ValueOf(d), p.Path)
+		if !ok || lines[p.Path] > 0 {
+			continue
+		}
+		if own, _ := lookUp(reflect.ValueOf(profile), p.Path); !same(value, own) {
+			continue
+		}
+		text := found(reflect.Indirect(value).Interface())
+		if allowed, ok := strings.CutPrefix(p.Message, text+": "); ok {
+			ps[i].Message = fmt.Sprintf("%s (the default of profile %s): %s", text, d.Profile, allowed)
+		}
+	}
+	return ps
 }
 
 // Decode makes the document of a YAML text over its profile, without validating its values. The error is Problems.

@@ -127,6 +127,51 @@ func TestLoadReportsEverything(t *testing.T) {
 	}
 }
 
+// A value that nobody wrote is said to be the profile's.
+func TestProblemsOfDefaults(t *testing.T) {
+	const advice = "; to keep n batch slots busy, set watermarkPerBackend, lowerBoundPerBackend and upperBoundPerBackend all to n"
+	for text, want := range map[string][]string{
+		"fairRequestQueue: { totalCapacity: 50 }": {
+			"fairRequestQueue.flowCapacity: 100 (the default of profile wfq): must be at most totalCapacity (50)",
+		},
+		"profile: recommended\nfairRequestQueue: { totalCapacity: 50 }": {
+			"fairRequestQueue.flowCapacity: 1000 (the default of profile recommended): must be at most totalCapacity (50)",
+		},
+		"fairRequestQueue: { totalCapacity: 50, flowCapacity: 100 }": { // written, although it is the default
+			"fairRequestQueue.flowCapacity: 100: must be at most totalCapacity (50) (line 1)",
+		},
+		"profile: recommended\nrequestQueueController: { watermarkPerBackend: 32 }": {
+			"requestQueueController.lowerBoundPerBackend: 64 (the default of profile recommended): must be at most " +
+				"watermarkPerBackend (32)" + advice,
+		},
+		"profile: smg-priority\ntiers: [ { name: gold, minPriority: 0 } ]": {
+			`criticality.default: "default" (the default of profile smg-priority): must be one of Critical, Standard, Sheddable, gold`,
+			`criticality.maxClass: "default" (the default of profile smg-priority): must be one of Critical, Standard, Sheddable, gold`,
+		},
+		"profile: none\nfairRequestQueue: { totalCapacity: 50 }": { // the profile is what is wrong first of all
+			`profile: "none": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare (line 1)`,
+			"fairRequestQueue.flowCapacity: 100: must be at most totalCapacity (50)",
+		},
+	} {
+		_, err := Load(Source{Text: []byte(text)})
+		if got := problemsOf(t, err); !slices.Equal(got, want) {
+			t.Errorf("%s:\ngot  %q\nwant %q", text, got, want)
+		}
+	}
+	// Flags are no lines of the file: what they say is the default only where it is equal to it.
+	for capacity, want := range map[int64]string{
+		60:  "fairRequestQueue.flowCapacity: 60: must be at most totalCapacity (50)",
+		100: "fairRequestQueue.flowCapacity: 100 (the default of profile wfq): must be at most totalCapacity (50)",
+	} {
+		_, err := Load(Source{Override: func(d *Document) {
+			d.FairRequestQueue.TotalCapacity, d.FairRequestQueue.FlowCapacity = 50, capacity
+		}})
+		if got := problemsOf(t, err); !slices.Equal(got, []string{want}) {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
 // A whole number beyond what a number can be is out of the field's own range, if it has one.
 func TestNumbersTooLarge(t *testing.T) {
 	for text, want := range map[string]string{

@@ -58,16 +58,28 @@ func (m missing) lacks(value, byDefault reflect.Value) bool {
 	return !same(value, byDefault)
 }
 
-// fieldAt is the value at a path of YAML keys.
+// fieldAt is the value at a path of YAML keys, which must exist.
 func fieldAt(v reflect.Value, path string) reflect.Value {
+	field, ok := lookUp(v, path)
+	if !ok {
+		panic("config: no field " + path)
+	}
+	return field
+}
+
+// lookUp is the value at a path of YAML keys; false where there is none, or where it is in a list or a map.
+func lookUp(v reflect.Value, path string) (field reflect.Value, ok bool) {
 	for key := range strings.SplitSeq(path, ".") {
+		if v.Kind() != reflect.Struct {
+			return reflect.Value{}, false
+		}
 		i := slices.Index(fieldNames(v.Type()), key)
 		if i < 0 {
-			panic("config: no field " + path)
+			return reflect.Value{}, false
 		}
 		v = v.Field(i)
 	}
-	return v
+	return v, true
 }
 
 // same says whether two values of one type say the same.
