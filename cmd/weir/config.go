@@ -28,7 +28,7 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 	profile := set.String("profile", "", "")
 	from := set.String("from", "", "")
 	err := set.Parse(args)
-	usage := configUsage + strings.Join(config.Profiles(), ", ") + "\n"
+	usage := configUsage + config.ProfileList() + "\n"
 	if errors.Is(err, pflag.ErrHelp) {
 		_, _ = fmt.Fprint(stdout, usage)
 		return 0

@@ -44,7 +44,7 @@ func TestConfigCommand(t *testing.T) {
 		"--help for demo": {[]string{"--help", "demo"}, 0, []string{"weir demo [flags]"}, nil},
 		"help for nobody": {[]string{"help", "noop-processor"}, 2, nil, []string{`unknown command "noop-processor"`, "Commands:"}},
 		"unknown command": {[]string{"confg"}, 2, nil, []string{`unknown command "confg"`, "Commands:"}},
-		"help of config":  {[]string{"config", "--help"}, 0, []string{"weir config validate FILE", "smg-priority"}, nil},
+		"help of config":  {[]string{"config", "--help"}, 0, []string{"weir config validate FILE", config.ProfileList()}, nil},
 		"unknown flag":    {[]string{"config", "show", "--profil=wfq"}, 2, nil, []string{"unknown flag", "Usage:"}},
 		"unknown profile": {
 			[]string{"config", "show", "--profile=wqf"}, 1, nil, []string{`profile: "wqf": must be one of wfq, recommended`},

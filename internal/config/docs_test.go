@@ -36,7 +36,8 @@ requestQueueController:
   upperBoundPerBackend: 64
 ` + "```" + `
 
-Fields marked † are not acted upon yet, or not with the values named beside the mark: such a value is an error.
+Fields marked † are not acted upon yet, or not with the values named beside the mark: such a value is an error. A
+profile marked † has such values, and is refused.
 
 **Changes at run time.** A change of the file is validated and then applied to the running queue; an invalid one is
 refused with every problem named, and the old configuration stays. ` + "`tierMode`, `capacityMode`, `flows.key` and\n`flows.discipline`" + ` cannot change at run time and are refused by name.
@@ -130,7 +131,7 @@ func docsRowOf(t *testing.T, b *strings.Builder, comments map[string]string, doc
 		value = docsValue(documents[ProfileWFQ].FieldByIndex(index))
 		for _, name := range Profiles()[1:] {
 			if other := docsValue(documents[name].FieldByIndex(index)); other != value {
-				others = append(others, name+": "+other)
+				others = append(others, docsProfile(name)+": "+other)
 			}
 		}
 	} else {
@@ -145,6 +146,10 @@ func docsRowOf(t *testing.T, b *strings.Builder, comments map[string]string, doc
 
 // docsMark marks a field that is not acted upon yet, with its words if it is only some.
 func docsMark(path string) string {
+	if path == "profile" {
+		refusals := slices.DeleteFunc(Profiles(), func(name string) bool { return !refused(name) })
+		return docsWords(refusals)
+	}
 	i := slices.IndexFunc(notYet, func(m missing) bool { return m.path == path })
 	switch {
 	case i < 0:
@@ -152,8 +157,24 @@ func docsMark(path string) string {
 	case len(notYet[i].words) == 0:
 		return " †"
 	default:
-		return " († `" + strings.Join(notYet[i].words, "`, `") + "`)"
+		return docsWords(notYet[i].words)
 	}
+}
+
+// docsWords marks the words of a field that are not acted upon.
+func docsWords(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return " († `" + strings.Join(words, "`, `") + "`)"
+}
+
+// docsProfile is a profile's name, marked if it is refused.
+func docsProfile(name string) string {
+	if refused(name) {
+		return name + " †"
+	}
+	return name
 }
 
 // docsList says which elements a list has by default.
@@ -162,7 +183,7 @@ func docsList(documents map[string]reflect.Value, i int) string {
 	own := list
 	for _, name := range Profiles()[1:] {
 		if other := docsValue(documents[name].Field(i)); "Default: "+other != own {
-			list += "; " + name + ": " + other
+			list += "; " + docsProfile(name) + ": " + other
 		}
 	}
 	list += "."

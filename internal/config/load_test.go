@@ -65,6 +65,9 @@ func TestLoadProfiles(t *testing.T) {
 		if got := problemsOf(t, err); !slices.Equal(got, want) {
 			t.Errorf("%s: %q", name, got)
 		}
+		if listed := strings.Contains(ProfileList()+",", name+" (not supported yet),"); listed != (want != nil) {
+			t.Errorf("%s: %s", name, ProfileList())
+		}
 	}
 }
 
@@ -107,7 +110,7 @@ func TestLoadReportsEverything(t *testing.T) {
 	})
 	want := []string{
 		`apiVersion: "v2": must be weir.dev/v1alpha1 (line 1)`,
-		`profile: "recommendd": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare ` +
+		`profile: "recommendd": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare (not supported yet) ` +
 			"(did you mean recommended?) (line 3)",
 		"fairRequestQueue.flowCapacity: 20: must be at most totalCapacity (10) (line 6)",
 		`fairRequestQueue.tierMode: "even": must be one of strict, weighted (line 7)`,
@@ -149,7 +152,7 @@ func TestProblemsOfDefaults(t *testing.T) {
 			`criticality.maxClass: "default" (the default of profile smg-priority): must be one of Critical, Standard, Sheddable, gold`,
 		},
 		"profile: none\nfairRequestQueue: { totalCapacity: 50 }": { // the profile is what is wrong first of all
-			`profile: "none": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare (line 1)`,
+			`profile: "none": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare (not supported yet) (line 1)`,
 			"fairRequestQueue.flowCapacity: 100: must be at most totalCapacity (50)",
 		},
 	} {

@@ -28,6 +28,17 @@ func Profiles() []string {
 	return names
 }
 
+// ProfileList are these names as a text lists them, with a mark at those that this build refuses.
+func ProfileList() string {
+	names := Profiles()
+	for i, name := range names {
+		if refused(name) {
+			names[i] += " (not supported yet)"
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
 // Profile is a profile's document, a copy of its own. An unknown name is an error that lists the known ones.
 func Profile(name string) (Document, error) {
 	i := slices.IndexFunc(profiles, func(p struct {
@@ -38,7 +49,7 @@ func Profile(name string) (Document, error) {
 		return p.name == name
 	})
 	if i < 0 {
-		return Document{}, fmt.Errorf("config: profile %q: must be one of %s", name, strings.Join(Profiles(), ", "))
+		return Document{}, fmt.Errorf("config: profile %q: must be one of %s", name, ProfileList())
 	}
 	d := Default()
 	d.Profile = name

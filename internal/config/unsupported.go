@@ -50,6 +50,12 @@ func (d Document) unsupported() Problems {
 	return ps
 }
 
+// refused says whether this build does not act upon all of a profile.
+func refused(profile string) bool {
+	d, err := Profile(profile)
+	return err == nil && len(d.unsupported()) > 0
+}
+
 // lacks says whether the build does not act upon the value.
 func (m missing) lacks(value, byDefault reflect.Value) bool {
 	if len(m.words) > 0 {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -98,7 +97,7 @@ func (f *flags) configuration(s *pflag.FlagSet) {
 	s.StringVar(&f.ConfigFile, "config-file", "", "YAML `file` with the configuration, followed as it changes; docs/config.md has every key")
 	s.StringVar(&f.ConfigText, "config-text", "", "the same as `YAML` text, which does not change")
 	s.StringVar(&f.Profile, "profile", "",
-		"`name` of the set of defaults: "+strings.Join(config.Profiles(), ", ")+" (default the file's, else wfq)")
+		"`name` of the set of defaults: "+config.ProfileList()+" (default the file's, else wfq)")
 	s.StringVar(&f.OnInvalidConfig, "on-invalid-config", f.OnInvalidConfig,
 		"`what` an invalid configuration does: fail (end with every problem named) or defaults (start with the profile's)")
 }

@@ -35,7 +35,7 @@ func TestMainExits(t *testing.T) {
 		"help": {
 			[]string{"--help"},
 			0,
-			[]string{"--grpc-port port", "(default 9002)", "--queue-ttl duration", "(default 30s)", "set all three"},
+			[]string{"--grpc-port port", "(default 9002)", "--queue-ttl duration", "(default 30s)", "set all three", "mindrouter-fairshare (not supported yet)"},
 			nil,
 		},
 		"version":      {[]string{"--version"}, 0, []string{"epp "}, nil},
