@@ -102,10 +102,11 @@ func demonstrate(s *scene.Scene, options demoOptions, stdout, stderr io.Writer) 
 		return err
 	}
 	base := strings.TrimSuffix(options.out, ".svg")
-	if err := savePictures(report.fairnessFigure(), base, options.png, stdout); err != nil {
+	if err := savePictures(report.fairnessFigure(), "the noisy tenant and the quiet one", base, options.png, stdout); err != nil {
 		return err
 	}
-	if err := savePictures(report.priorityFigure(), base+prioritySuffix, options.png, stdout); err != nil {
+	err = savePictures(report.priorityFigure(), "bulk work and interactive requests", base+prioritySuffix, options.png, stdout)
+	if err != nil {
 		return err
 	}
 	if options.keep {

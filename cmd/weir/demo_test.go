@@ -10,6 +10,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/loadgen"
 )
 
 // The demo in miniature: the scenes, the table, the pictures; then what it leaves running answers; Ctrl-C ends it all.
@@ -20,6 +23,9 @@ func TestDemo(t *testing.T) {
 	text := c.stdout.String()
 	for _, want := range []string{
 		sceneWithout, sceneWith, sceneNoPriority, scenePriority, quietTenant, noisyTenant, interactiveTenant, bulkTenant,
+		"The picture of the noisy tenant and the quiet one is " + filepath.Join(dir, "weir-demo.svg") + "\n",
+		"The picture of bulk work and interactive requests is " + filepath.Join(dir, "weir-demo-priority.png") + "\n",
+		"The price: the bulk requests' p95 time to first token is ",
 		"TTFT p50", "the quiet one's median time to first token", "the interactive requests' median time to first token",
 	} {
 		if !strings.Contains(text, want) {
@@ -49,6 +55,38 @@ func TestDemo(t *testing.T) {
 	}
 	c.interrupt(t)
 	c.ends(t, 0)
+}
+
+// What priority costs those who give way is said beside what it gains the others.
+func TestDemoPrice(t *testing.T) {
+	played := func(name string, waits ...time.Duration) *demoScene {
+		report := &loadgen.Report{Length: time.Minute, Tracks: []loadgen.Track{{Tenant: bulkTenant}}}
+		for _, wait := range waits {
+			report.Tracks[0].Results = append(report.Tracks[0].Results, loadgen.Result{
+				Tenant: bulkTenant, Attempts: 1, Status: 200, FirstData: wait, Total: wait + time.Second,
+			})
+		}
+		return &demoScene{name: name, report: report}
+	}
+	const s = time.Second
+	for _, test := range []struct {
+		without, with *demoScene
+		want          string
+	}{
+		{
+			played(sceneNoPriority, s, 2*s), played(scenePriority, 500*time.Millisecond, 5*s),
+			"The price: the bulk requests' p95 time to first token is 2.00 s without priority and 5.00 s with it (2.5 times as long).",
+		},
+		{
+			played(sceneNoPriority, s), played(scenePriority),
+			"The price for the bulk requests cannot be told: too short a run.",
+		},
+	} {
+		report := demoReport{priority: pair{without: test.without, with: test.with}}
+		if got := report.price(); got != test.want {
+			t.Errorf("got  %s\nwant %s", got, test.want)
+		}
+	}
 }
 
 // checkPictures checks the SVG and the PNG of that name.

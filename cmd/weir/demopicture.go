@@ -10,19 +10,20 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// savePictures writes the figure as an SVG and, if asked to, as a PNG, under a name without its ending, and says so.
-func savePictures(figure *loadgen.Figure, name string, png bool, w io.Writer) error {
+// savePictures writes the figure as an SVG and, if asked to, as a PNG, under a name without its ending, and says what it
+// shows.
+func savePictures(figure *loadgen.Figure, shows, name string, png bool, w io.Writer) error {
 	if err := savePicture(figure, name+".svg"); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(w, "The picture is %s.svg\n", name)
+	_, _ = fmt.Fprintf(w, "The picture of %s is %s.svg\n", shows, name)
 	if !png {
 		return nil
 	}
 	if err := figure.Save(name + ".png"); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(w, "The picture is %s.png\n", name)
+	_, _ = fmt.Fprintf(w, "The picture of %s is %s.png\n", shows, name)
 	return nil
 }
 

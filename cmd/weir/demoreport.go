@@ -32,13 +32,25 @@ func (r *demoReport) write(w io.Writer) error {
 	if err := loadgen.WriteTable(w, summaries...); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(w, "\n%s\n\n%s\n%s\n\n",
+	_, _ = fmt.Fprintf(w, "\n%s\n\n%s\n%s\n%s\n\n",
 		r.fairness.verdict("While the noisy tenant floods, the quiet one's", "Weir"),
-		r.priority.verdict("While bulk work floods, the interactive requests'", "priority"), r.preemptions())
+		r.priority.verdict("While bulk work floods, the interactive requests'", "priority"), r.price(), r.preemptions())
 	return nil
 }
 
-// preemptions says what priority cost the bulk requests.
+// price says what priority costs the bulk requests in time, by their p95: the slowest are those that gave way.
+func (r *demoReport) price() string {
+	without, with := r.priority.summaries()
+	before, _ := without.Tenant(bulkTenant)
+	after, _ := with.Tenant(bulkTenant)
+	if before.OK == 0 || after.OK == 0 {
+		return "The price for the bulk requests cannot be told: too short a run."
+	}
+	return fmt.Sprintf("The price: the bulk requests' p95 time to first token is %s without priority and %s with it (%.1f times as long).",
+		latency(before.TTFT.P95), latency(after.TTFT.P95), float64(after.TTFT.P95)/float64(before.TTFT.P95))
+}
+
+// preemptions says what priority costs the bulk requests in attempts.
 func (r *demoReport) preemptions() string {
 	_, with := r.priority.summaries()
 	bulk, _ := with.Tenant(bulkTenant)
