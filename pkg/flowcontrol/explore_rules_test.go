@@ -66,6 +66,9 @@ func (w *world) before(a, b int) bool { return slices.Index(w.byRank, a) < slice
 // mayWait says why a request waits rightly at this moment; an error says that it does not.
 func (w *world) mayWait(s *subject) error {
 	tier := s.lease.queued.Tier
+	if w.heldApart() {
+		return nil
+	}
 	if w.ledger.BelowLower() && w.ledger.Available(tier) > 0 && w.fits(s, BelowLower) {
 		return fmt.Errorf("%v waits, and could go", s)
 	}
@@ -79,6 +82,12 @@ func (w *world) mayWait(s *subject) error {
 		return fmt.Errorf("%v waits, and could preempt %v", s, v)
 	}
 	return nil
+}
+
+// heldApart says whether releases wait for their spacing, and the timer will go off when it is over.
+func (w *world) heldApart() bool {
+	over := w.released.Add(w.config.ReleaseSpacing)
+	return w.spaced && w.ledger.Stock() > 0 && time.Now().Before(over) && !w.armed.IsZero() && !w.armed.After(over)
 }
 
 // unlimited says whether promotions have no budget.

@@ -76,6 +76,10 @@ func scenes() []*scene {
 			},
 		},
 		{
+			name: "spacing", depth: 6, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
+			config: func(c *Config) { threeTiers(c, 100_000); c.ReleaseSpacing = tick / 2 },
+		},
+		{
 			name: "reload", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
 			config: func(c *Config) { threeTiers(c, 100_000); c.MaxInFlightPerFlow = 1 },
 			reload: func(c *Config) { // the middle tier goes, and so does the cap

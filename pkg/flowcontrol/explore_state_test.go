@@ -48,6 +48,9 @@ func (w *world) state() string {
 	if !w.armed.IsZero() {
 		b = fmt.Appendf(b, "|%d|", min(w.armed.Sub(now), 100*tick))
 	}
+	if w.config.ReleaseSpacing > 0 {
+		b = fmt.Appendf(b, "|%t %d|", w.spaced, max(0, w.released.Add(w.config.ReleaseSpacing).Sub(now)))
+	}
 	return string(w.queue.AppendState(b, now, 100*tick, returning...))
 }
 

@@ -3,6 +3,7 @@ package flowcontrol
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
@@ -11,6 +12,7 @@ import (
 type glance struct {
 	in        input
 	stock     int
+	released  time.Time // the last release
 	preempted uint64
 	promoted  uint64
 	mustGo    error // why the arrival must go at once; nil: it need not
@@ -19,7 +21,7 @@ type glance struct {
 }
 
 func (w *world) look(in input) glance {
-	g := glance{in: in, stock: w.ledger.Stock(), preempted: w.lost(), promoted: w.risen(), lowest: -1}
+	g := glance{in: in, stock: w.ledger.Stock(), released: w.released, preempted: w.lost(), promoted: w.risen(), lowest: -1}
 	starved := false
 	for _, s := range w.subjects {
 		if s.waits() {
@@ -84,6 +86,14 @@ func (w *world) stepAgrees(g glance) error {
 		return fmt.Errorf("promoted, and there are %d of %d", w.ledger.Promoted(), w.promotable())
 	case g.in.op == arrives && lost > 1:
 		return fmt.Errorf("%d victims for an arrival", lost)
+	}
+	if spaced := w.config.ReleaseSpacing > 0 && time.Now().Before(g.released.Add(w.config.ReleaseSpacing)); spaced &&
+		lost == 0 && g.in.op != leaves && w.ledger.Stock() > 1 {
+		for _, s := range went {
+			if s.last == stageWaiting {
+				return fmt.Errorf("%v is released too soon after another", s)
+			}
+		}
 	}
 	if len(went) == 1 && w.risen() == g.promoted {
 		if tier := went[0].lease.held.Tier; w.ledger.Headroom(tier) < 0 {
