@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -20,8 +21,7 @@ const maxNodes = 100_000
 // problem, so that all of them are found.
 type decoder struct {
 	problems Problems
-	lines    map[string]int     // path -> line
-	clips    map[string]clipped // path -> number that is too large; join reports them
+	lines    map[string]int // path -> line
 	nodes    int
 }
 
@@ -103,7 +103,8 @@ func (dec *decoder) decode(path string, node *yaml.Node, target reflect.Value) {
 		n, err := strconv.ParseInt(node.Value, 10, 64)
 		switch {
 		case errors.Is(err, strconv.ErrRange) && node.Tag != "!!str": // a large one is a float to YAML
-			dec.clip(path, node, n)
+			dec.report(path, node, "%s: must be from %d to %d", describe(node), math.MinInt64, math.MaxInt64)
+			return
 		case node.Kind != yaml.ScalarNode || node.Tag != "!!int" || err != nil:
 			dec.report(path, node, "%s: must be a whole number", describe(node))
 			return

@@ -19,14 +19,14 @@ const smgTenantHeader = "x-smg-tenant-id"
 // meant, is an error with its path in the file; the error is Problems, all of them.
 func ImportSMG(text []byte) (d Document, notes []string, err error) {
 	file, prefix, dec := readSMG(text)
-	im := smgImport{file: file, prefix: prefix}
+	im := smgImport{file: file, prefix: prefix, problems: dec.problems}
 	if im.document, err = Profile(ProfileSMG); err != nil {
 		return Document{}, nil, err
 	}
 	im.classes()
 	im.tenants()
 	im.others()
-	if problems := dec.join(im.problems).locate(dec.lines); len(problems) > 0 {
+	if problems := im.problems.locate(dec.lines); len(problems) > 0 {
 		return Document{}, nil, problems.err()
 	}
 	if err := im.document.Validate(); err != nil { // what the file's own checks above have let through

@@ -149,9 +149,6 @@ func TestImportSMGProblems(t *testing.T) {
 			"classes.system.reserved_per_slot: .inf: must be a plain decimal number, such as 0.1 (line 1)",
 			"classes.system.queue_timeout_secs: 99999999999: must be from 1 to 3600 (line 1)",
 		},
-		"classes: { bulk: { queue_size: 99999999999999999999 } }": {
-			"classes.bulk.queue_size: 99999999999999999999: must be from 0 to 536870912 (line 1)",
-		},
 		"classes: { system: { reserved: 1, reserved_floor: 1 } }": {
 			"classes.system.reserved: 1: given twice (also as reserved_floor) (line 1)",
 		},

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"reflect"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -38,7 +37,7 @@ func layers(source Source) (d Document, lines map[string]int, problems Problems)
 	if source.Override != nil {
 		source.Override(&d)
 	}
-	return d, dec.lines, dec.join(d.nameDefaults(d.problems(), dec.lines))
+	return d, dec.lines, append(dec.problems, d.nameDefaults(d.problems(), dec.lines)...)
 }
 
 // nameDefaults says of the values that are not on a line of the file and that are the profile's own, that they are:
@@ -56,10 +55,7 @@ func (d Document) nameDefaults(ps Problems, lines map[string]int) Problems {
 		if own, _ := lookUp(reflect.ValueOf(profile), p.Path); !same(value, own) {
 			continue
 		}
-		text := found(reflect.Indirect(value).Interface())
-		if allowed, ok := strings.CutPrefix(p.Message, text+": "); ok {
-			ps[i].Message = fmt.Sprintf("%s (the default of profile %s): %s", text, d.Profile, allowed)
-		}
+		ps[i].Found += fmt.Sprintf(" (the default of profile %s)", d.Profile)
 	}
 	return ps
 }
@@ -67,7 +63,7 @@ func (d Document) nameDefaults(ps Problems, lines map[string]int) Problems {
 // Decode makes the document of a YAML text over its profile, without validating its values. The error is Problems.
 func Decode(text []byte) (Document, error) {
 	d, dec := overlay(Source{Text: text})
-	return d, dec.join(nil).locate(dec.lines).err()
+	return d, dec.problems.locate(dec.lines).err()
 }
 
 // Validate reports every value that is out of its range or contradicts another, as Problems. It does not report

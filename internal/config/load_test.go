@@ -175,37 +175,14 @@ func TestProblemsOfDefaults(t *testing.T) {
 	}
 }
 
-// A whole number beyond what a number can be is out of the field's own range, if it has one.
+// A whole number beyond what a number can be is told the range of numbers.
 func TestNumbersTooLarge(t *testing.T) {
-	for text, want := range map[string]string{
-		"requestQueueController: { watermarkPerBackend: 99999999999999999999 }": "must be from 1 to 1000000",
-		"requestQueueController: { slotsPerBackend: 99999999999999999999 }":     "must be from 1 to 1000000",
-		"fairRequestQueue: { flowCapacity: 99999999999999999999 }":              "must be at most totalCapacity (1000)",
-		"fairRequestQueue: { totalCapacity: 99999999999999999999 }":             "must be at most 9223372036854775807",
-		"flows: { capacities: { a: 99999999999999999999 } }":                    "must be at most fairRequestQueue.totalCapacity (1000)",
-		"tiers: [ { name: sheddable, queueSize: 99999999999999999999 } ]":       "must be from 0 to 2147483647",
-		"objectives: [ { name: a, priority: 99999999999999999999 } ]":           "must be at most 9223372036854775807",
-	} {
-		_, err := Load(Source{Text: []byte(text)})
-		if got := problemsOf(t, err); len(got) != 1 || !strings.HasSuffix(got[0], ": 99999999999999999999: "+want+" (line 1)") {
-			t.Errorf("%s: %q", text, got)
+	for _, number := range []string{"99999999999999999999", "9223372036854775808", "-9223372036854775809"} {
+		_, err := Load(Source{Text: []byte("requestQueueController: { watermarkPerBackend: " + number + " }")})
+		want := "requestQueueController.watermarkPerBackend: " + number + ": must be from -9223372036854775808 to 9223372036854775807 (line 1)"
+		if got := problemsOf(t, err); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %q", number, got)
 		}
-	}
-	_, err := Load(Source{Text: []byte("fairRequestQueue: { totalCapacity: -99999999999999999999 }\nobjectives: [ { name: a, priority: -9223372036854775809 } ]")})
-	want := []string{
-		"fairRequestQueue.totalCapacity: -99999999999999999999: must be at least 1 (line 1)",
-		"objectives[0].priority: -9223372036854775809: must be at least -9223372036854775808 (line 2)",
-	}
-	if got := problemsOf(t, err); !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
-	}
-	// Without a check of values there is the format's range only.
-	_, err = Decode([]byte("requestQueueController: { watermarkPerBackend: 99999999999999999999 }"))
-	want = []string{
-		"requestQueueController.watermarkPerBackend: 99999999999999999999: must be at most 9223372036854775807 (line 1)",
-	}
-	if got := problemsOf(t, err); !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
 	}
 }
 

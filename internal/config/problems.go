@@ -13,15 +13,20 @@ import (
 type Problem struct {
 	// Path is the field, as in "models[1].targets[0].weight"; empty for the document as a whole.
 	Path string
-	// Message says what was found and what is allowed.
+	// Found is the value as the message names it; empty when the message does.
+	Found string
+	// Message says what is allowed.
 	Message string
 	// Line is the line in the file, from 1; 0 when the value does not come from a line of the file.
 	Line int
 }
 
-// Error implements error: "path: message (line n)".
+// Error implements error: "path: found: message (line n)".
 func (p Problem) Error() string {
 	text := p.Message
+	if p.Found != "" {
+		text = p.Found + ": " + text
+	}
 	if p.Path != "" {
 		text = p.Path + ": " + text
 	}
@@ -71,15 +76,11 @@ type shown string
 
 // add notes a problem at path: the value that was found, then what is allowed.
 func (ps *Problems) add(path string, value any, format string, args ...any) {
-	*ps = append(*ps, Problem{Path: path, Message: found(value) + ": " + fmt.Sprintf(format, args...)})
-}
-
-// found is a value as a message names it.
-func found(value any) string {
+	found := fmt.Sprint(value)
 	if text, ok := value.(string); ok {
-		return strconv.Quote(text)
+		found = strconv.Quote(text)
 	}
-	return fmt.Sprint(value)
+	*ps = append(*ps, Problem{Path: path, Found: found, Message: fmt.Sprintf(format, args...)})
 }
 
 // locate gives the lines of the file to the problems at its fields and drops all but the first problem of a path.
