@@ -28,13 +28,12 @@ const (
 // fairnessHeader names the tenant, and so the flow; in Go's canonical form, as an http.Header wants it.
 const fairnessHeader = "X-Llm-D-Inference-Fairness-Id"
 
-// demoConfig keeps the slots full and the backlog out of the engines: watermark and both bounds are the slots. The noisy
-// flow has room for all its workers, since the demo is about waiting and not about rejection.
+// demoConfig keeps the slots full and the backlog out of the engines: watermark and both bounds are the slots. The queue
+// has room for everybody, since the demo is about waiting and not about rejection.
 var demoConfig = fmt.Sprintf(`
-flows: { key: ["header:%s", "model"] }
-fairRequestQueue: { totalCapacity: %d, flowCapacity: %d }
-requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[4]d, upperBoundPerBackend: %[4]d }
-`, fairnessHeader, 8*noisyWorkers, 2*noisyWorkers, demoSlots)
+profile: recommended
+requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[1]d, upperBoundPerBackend: %[1]d }
+`, demoSlots)
 
 // demoBodies is what tenants ask for, in turn, unless it is bulk.
 var demoBodies = newBodies("What is a weir? Answer in one sentence, as if to a child of eight years.")
