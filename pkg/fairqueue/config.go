@@ -46,8 +46,8 @@ const (
 	// ByArrival is the one whose head arrived first.
 	ByArrival TieBreak = iota
 	// NewcomerFirst is one that has not been served since it became backlogged, and among several such, or none, the one
-	// whose head arrived first. A flow that sends now and then does not wait for a grant to those that always have more
-	// waiting: with equal weights and costs its tag equals theirs.
+	// whose head arrived first. With equal weights and costs a flow that begins to wait has the tag of whoever is next:
+	// so it mostly does not wait for those that always have more.
 	NewcomerFirst
 )
 

@@ -41,7 +41,8 @@ func (wfq) charge(c *class, f *flow, r *Request, tag VirtualTime) {
 	f.start, f.newcomer = c.virtual, false // start = max(virtualTime, lastVirFinishTime)
 }
 
-// refund puts the flow back to where it started before r; virtual time stays.
+// refund puts the flow back to where it started before r, also where others of its requests were popped since; virtual
+// time stays.
 func (wfq) refund(_ *class, f *flow, r *Request) {
 	if r.start.before(f.start) {
 		f.start, f.newcomer = r.start, r.newcomer

@@ -9,34 +9,30 @@ import (
 // TestWeightsOneTwoFour: "three flows at weights 1, 2, 4 permanently backlogged: served in 1:2:4 within 3 % over 700
 // grants".
 func TestWeightsOneTwoFour(t *testing.T) {
-	for _, tieBreak := range tieBreaks {
-		q := unlimited(t, map[string]Weight{"b": 2 * WeightOne, "c": 4 * WeightOne}, tieBreak)
-		served := serveBacklogged(t, q, 700, "a", "b", "c")
-		for flow, want := range map[string]float64{"a": 100, "b": 200, "c": 400} {
-			if got := float64(served[flow]); math.Abs(got-want) > 0.03*want {
-				t.Errorf("tie-break %d: flow %s was served %g of 700, want %g within 3 %%", tieBreak, flow, got, want)
-			}
+	q := unlimited(t, map[string]Weight{"b": 2 * WeightOne, "c": 4 * WeightOne}, ByArrival)
+	served := serveBacklogged(t, q, 700, "a", "b", "c")
+	for flow, want := range map[string]float64{"a": 100, "b": 200, "c": 400} {
+		if got := float64(served[flow]); math.Abs(got-want) > 0.03*want {
+			t.Errorf("flow %s was served %g of 700, want %g within 3 %%", flow, got, want)
 		}
 	}
 }
 
 // TestEqualFlowsWithinOne: equal flows are within one request of each other, counted at grant, from the first grant on.
 func TestEqualFlowsWithinOne(t *testing.T) {
-	for _, tieBreak := range tieBreaks {
-		q := unlimited(t, nil, tieBreak)
-		names := []string{"a", "b", "c", "d", "e"}
-		counts := map[string]int{}
-		for grant := range 200 {
-			for flow, n := range serveBacklogged(t, q, 1, names...) {
-				counts[flow] += n
-			}
-			least, most := math.MaxInt, 0
-			for _, flow := range names {
-				least, most = min(least, counts[flow]), max(most, counts[flow])
-			}
-			if most-least > 1 {
-				t.Fatalf("tie-break %d, after %d grants: %v", tieBreak, grant+1, counts)
-			}
+	q := unlimited(t, nil, ByArrival)
+	names := []string{"a", "b", "c", "d", "e"}
+	counts := map[string]int{}
+	for grant := range 200 {
+		for flow, n := range serveBacklogged(t, q, 1, names...) {
+			counts[flow] += n
+		}
+		least, most := math.MaxInt, 0
+		for _, flow := range names {
+			least, most = min(least, counts[flow]), max(most, counts[flow])
+		}
+		if most-least > 1 {
+			t.Fatalf("after %d grants: %v", grant+1, counts)
 		}
 	}
 }
@@ -65,30 +61,39 @@ func waiting(q *FairRequestQueue, flow string) int {
 	return 0
 }
 
-// TestQuietFlowWaitsForOneGrant: a quiet flow beside a flood waits for at most one grant to the other between its
-// arrival and its own grant; for none where newcomers go first, unless it was served since the flood was.
+// TestQuietFlowWaitsForOneGrant: quiet flows beside a flood, each with one request at a time, wait for at most one grant
+// to the flood between arrival and grant; for none where newcomers go first, unless somebody was served since the flood.
 func TestQuietFlowWaitsForOneGrant(t *testing.T) {
 	for _, tieBreak := range tieBreaks {
-		q := unlimited(t, nil, tieBreak)
-		for range 500 {
+		q, random := unlimited(t, nil, tieBreak), rand.New(rand.NewPCG(8, uint64(tieBreak)))
+		for range 5000 {
 			mustPush(t, q, &Request{Flow: "flood", Cost: 1})
 		}
-		for i := range 100 {
-			for range i % 4 {
-				popNext(q)
+		most, before := map[string]int{}, map[string]int{} // by quiet flow that waits: what it may wait for, and has
+		after, waited := "flood", 0                        // the flow served last; the waits for a grant in all
+		for range 4000 {
+			for _, flow := range []string{"a", "b", "c"} {
+				if waiting(q, flow) == 0 && random.IntN(6) == 0 {
+					mustPush(t, q, &Request{Flow: flow, Cost: 1})
+					most[flow], before[flow] = 1, 0
+					if tieBreak == NewcomerFirst && after == "flood" {
+						most[flow] = 0
+					}
+				}
 			}
-			mustPush(t, q, &Request{Flow: "quiet", Cost: 1})
-			before := 0
-			for popNext(q).Flow == "flood" {
-				before++
+			if after = popNext(q).Flow; after != "flood" {
+				waited += before[after]
+				delete(before, after)
+				continue
 			}
-			most := 1
-			if tieBreak == NewcomerFirst && i%4 > 0 {
-				most = 0
+			for flow := range before {
+				if before[flow]++; before[flow] > most[flow] {
+					t.Fatalf("tie-break %d: %d grants to the flood before that to %s", tieBreak, before[flow], flow)
+				}
 			}
-			if before > most {
-				t.Fatalf("tie-break %d: %d grants to the flood before the quiet one, which comes after %d", tieBreak, before, i%4)
-			}
+		}
+		if waited == 0 {
+			t.Errorf("tie-break %d: nobody waited for a grant: this shows nothing", tieBreak)
 		}
 	}
 }

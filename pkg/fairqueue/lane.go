@@ -11,7 +11,8 @@ type flowLane struct {
 	age    age
 }
 
-// behind is set in the second part of the key of a flow that is no newcomer: among equal tags newcomers go first.
+// behind is set in the second part of the key of a flow that is no newcomer: among equal tags newcomers go first. No
+// arrival sequence gets that far.
 const behind = 1 << 63
 
 func (l *flowLane) key() key {

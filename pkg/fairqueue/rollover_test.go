@@ -32,7 +32,7 @@ func TestRollover(t *testing.T) {
 func orderFrom(t *testing.T, seed uint64, from VirtualTime) (order []int, end VirtualTime) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 4))
-	q := unlimited(t, map[string]Weight{"a": MinWeight, "b": MinWeight, "c": WeightOne, "d": MaxWeight, "e": 3 * MinWeight}, ByArrival)
+	q := unlimited(t, map[string]Weight{"a": MinWeight, "b": MinWeight, "c": WeightOne, "d": MaxWeight, "e": 3 * MinWeight}, tieBreaks[seed%2])
 	q.top.class.virtual = from
 	var audit audit
 	index := map[*Request]int{}

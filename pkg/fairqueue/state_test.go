@@ -12,32 +12,38 @@ import (
 func TestEqualStatesBehaveEqually(t *testing.T) {
 	for _, mode := range []CapacityMode{Reserved, Shared} {
 		for _, tiers := range []TierMode{Strict, Weighted} {
-			cfg := fourTiers(100_000)
-			cfg.CapacityMode, cfg.TierMode, cfg.TotalCapacity, cfg.FlowCapacity = mode, tiers, 6, 2
-			seen, met := map[string]uint64{}, 0
-			for seed := range uint64(2000) {
-				w := after(t, cfg, seed)
-				other, ok := seen[w.state()]
-				seen[w.state()] = seed
-				if !ok {
-					continue
-				}
-				met++
-				twin, random := after(t, cfg, other), rand.New(rand.NewPCG(seed, 1))
-				for step := range 30 {
-					op, tier, flow := random.IntN(6), random.IntN(4), random.IntN(2)
-					if a, b := w.do(op, tier, flow), twin.do(op, tier, flow); a != b {
-						t.Fatalf("%v %v, histories %d and %d, step %d: %s and %s", mode, tiers, seed, other, step, a, b)
-					}
-					if w.state() != twin.state() {
-						t.Fatalf("%v %v, histories %d and %d, step %d: states differ", mode, tiers, seed, other, step)
-					}
-				}
-			}
-			if met < 100 {
-				t.Errorf("%v %v: only %d histories met", mode, tiers, met)
+			for _, tieBreak := range tieBreaks {
+				cfg := fourTiers(100_000)
+				cfg.CapacityMode, cfg.TierMode, cfg.TieBreak, cfg.TotalCapacity, cfg.FlowCapacity = mode, tiers, tieBreak, 6, 2
+				t.Run(fmt.Sprint(mode, tiers, tieBreak), func(t *testing.T) { equalStatesBehaveEqually(t, cfg) })
 			}
 		}
+	}
+}
+
+func equalStatesBehaveEqually(t *testing.T, cfg Config) {
+	seen, met := map[string]uint64{}, 0
+	for seed := range uint64(2000) {
+		w := after(t, cfg, seed)
+		other, ok := seen[w.state()]
+		seen[w.state()] = seed
+		if !ok {
+			continue
+		}
+		met++
+		twin, random := after(t, cfg, other), rand.New(rand.NewPCG(seed, 1))
+		for step := range 30 {
+			op, tier, flow := random.IntN(6), random.IntN(4), random.IntN(2)
+			if a, b := w.do(op, tier, flow), twin.do(op, tier, flow); a != b {
+				t.Fatalf("histories %d and %d, step %d: %s and %s", seed, other, step, a, b)
+			}
+			if w.state() != twin.state() {
+				t.Fatalf("histories %d and %d, step %d: states differ", seed, other, step)
+			}
+		}
+	}
+	if met < 100 {
+		t.Errorf("only %d histories met", met)
 	}
 }
 

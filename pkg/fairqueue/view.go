@@ -24,9 +24,10 @@ type FlowView struct {
 // View looks at up to limit tracked flows, roughly those first whose waiters expire first. It costs a glance at each
 // request that expires before the head of the last flow that it shows.
 func (q *FairRequestQueue) View(limit int) []FlowView {
-	views := make([]FlowView, 0, min(limit, q.Flows()))
+	n := min(limit, q.Flows())
+	views := make([]FlowView, 0, n)
 	for r := range q.due.all() {
-		if len(views) == cap(views) {
+		if len(views) == n {
 			break
 		}
 		if fl := r.at; fl.line.first == r && fl.flow.lanes[0] == fl { // each flow once
