@@ -25,14 +25,14 @@ func allowed(kind string, cause error) string {
 	switch kind {
 	case "int", "int64":
 		if tooLarge {
-			return fmt.Sprintf("must be from %d to %d", math.MinInt64, math.MaxInt64)
+			return "must be a whole number of at most 18 digits"
 		}
 		return "must be a whole number"
 	case "uint64":
 		return fmt.Sprintf("must be a whole number from 0 to %d", uint64(math.MaxUint64))
 	case "float64":
 		if tooLarge {
-			return "must be a smaller number"
+			return "must be a number below 1e308"
 		}
 		return "must be a number"
 	case "duration":
@@ -42,7 +42,7 @@ func allowed(kind string, cause error) string {
 	case "intSlice":
 		return "must be whole numbers, separated by commas"
 	case "stringSlice":
-		return "must be texts, separated by commas"
+		return "must be a list separated by commas, with quotes in pairs"
 	default:
 		return cause.Error()
 	}

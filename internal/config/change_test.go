@@ -68,7 +68,7 @@ func TestReload(t *testing.T) {
 		},
 		"a profile that does not exist says nothing of its fields": {
 			"profile: none",
-			[]string{`profile: "none": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare (not supported yet) (line 1)`},
+			[]string{`profile: "none": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare (line 1)`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -103,7 +102,7 @@ func (dec *decoder) decode(path string, node *yaml.Node, target reflect.Value) {
 		n, err := strconv.ParseInt(node.Value, 10, 64)
 		switch {
 		case errors.Is(err, strconv.ErrRange) && node.Tag != "!!str": // a large one is a float to YAML
-			dec.report(path, node, "%s: must be from %d to %d", describe(node), math.MinInt64, math.MaxInt64)
+			dec.report(path, node, "%s: must be a whole number of at most 18 digits", describe(node))
 			return
 		case node.Kind != yaml.ScalarNode || node.Tag != "!!int" || err != nil:
 			dec.report(path, node, "%s: must be a whole number", describe(node))

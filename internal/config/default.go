@@ -52,7 +52,7 @@ func Default() Document {
 		Scheduling: Scheduling{
 			Filters: []string{FilterReady, FilterSubset, FilterModel},
 			Scorers: []Scorer{{Name: ScorerLeastStock, Weight: 1}},
-			Picker:  PickerMaxScore, TieBreak: TieRotate, Fallbacks: 2,
+			Picker:  PickerMaxScore, TieBreak: EndpointTieRotate, Fallbacks: 2,
 		},
 	}
 }

@@ -110,7 +110,7 @@ func TestLoadReportsEverything(t *testing.T) {
 	})
 	want := []string{
 		`apiVersion: "v2": must be weir.dev/v1alpha1 (line 1)`,
-		`profile: "recommendd": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare (not supported yet) ` +
+		`profile: "recommendd": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare ` +
 			"(did you mean recommended?) (line 3)",
 		"fairRequestQueue.flowCapacity: 20: must be at most totalCapacity (10) (line 6)",
 		`fairRequestQueue.tierMode: "even": must be one of strict, weighted (line 7)`,
@@ -152,7 +152,7 @@ func TestProblemsOfDefaults(t *testing.T) {
 			`criticality.maxClass: "default" (the default of profile smg-priority): must be one of Critical, Standard, Sheddable, gold`,
 		},
 		"profile: none\nfairRequestQueue: { totalCapacity: 50 }": { // the profile is what is wrong first of all
-			`profile: "none": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare (not supported yet) (line 1)`,
+			`profile: "none": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare (line 1)`,
 			"fairRequestQueue.flowCapacity: 100: must be at most totalCapacity (50)",
 		},
 	} {
@@ -175,11 +175,11 @@ func TestProblemsOfDefaults(t *testing.T) {
 	}
 }
 
-// A whole number beyond what a number can be is told the range of numbers.
+// A whole number beyond what a number can be is told so.
 func TestNumbersTooLarge(t *testing.T) {
 	for _, number := range []string{"99999999999999999999", "9223372036854775808", "-9223372036854775809"} {
 		_, err := Load(Source{Text: []byte("requestQueueController: { watermarkPerBackend: " + number + " }")})
-		want := "requestQueueController.watermarkPerBackend: " + number + ": must be from -9223372036854775808 to 9223372036854775807 (line 1)"
+		want := "requestQueueController.watermarkPerBackend: " + number + ": must be a whole number of at most 18 digits (line 1)"
 		if got := problemsOf(t, err); len(got) != 1 || got[0] != want {
 			t.Errorf("%s: %q", number, got)
 		}

@@ -49,7 +49,7 @@ func Profile(name string) (Document, error) {
 		return p.name == name
 	})
 	if i < 0 {
-		return Document{}, fmt.Errorf("config: profile %q: must be one of %s", name, ProfileList())
+		return Document{}, fmt.Errorf("config: profile %q: must be one of %s", name, strings.Join(Profiles(), ", "))
 	}
 	d := Default()
 	d.Profile = name
@@ -89,7 +89,7 @@ func recommended(d *Document) {
 	// Lower = watermark = upper: the slots are kept full, and what waits is ordered here and not in the engine.
 	fillSlots(&d.RequestQueueController, slots)
 	d.Flows.Key = identityKey()
-	// Who sends now and then does not wait for a grant to a flow that always has more.
+	// Who sends now and then mostly does not wait for a grant to a flow that always has more.
 	d.Flows.TieBreak = FlowTieNewcomer
 	d.Responses.Preset = PresetGateway
 	// Below the TTL of 30 s, so that the guard can act before the waiter expires; the lower tier later.

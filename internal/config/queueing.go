@@ -53,8 +53,8 @@ type RequestQueueController struct {
 	// this is only an upper bound.
 	ExpiryCleanupInterval Duration `yaml:"expiryCleanupInterval"`
 	// Least time between two releases from the queue, 0s (none) to 1s. Where all requests take the same time, those that
-	// were released together end together ever after, and a newcomer waits for them all; 80 % of service time / slots
-	// keeps them apart. It also bounds the releases to one per spacing, so leave it at 0s where times differ anyway.
+	// were released together end together ever after, and who has just missed them waits for them all; 80 % of service
+	// time / slots keeps them apart. It also bounds the releases to one per spacing, so leave it at 0s where times differ anyway.
 	ReleaseSpacing Duration `yaml:"releaseSpacing"`
 	// Most requests of one flow that are dispatched and not complete at a time; 0: no limit, which it has to be with
 	// flows.discipline none.

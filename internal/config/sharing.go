@@ -14,8 +14,9 @@ type Flows struct {
 	// flow).
 	Discipline string `yaml:"discipline"`
 	// Which flow goes first where their turns are equal, as those of equal weight mostly are: arrival (the one whose
-	// request came first) or newcomer (one that was not served since it began to wait, which spares those that send now
-	// and then the wait for one grant to those that always wait; then the one whose request came first).
+	// request came first) or newcomer (one that was not served since it began to wait, which mostly spares those that
+	// send now and then the wait for a grant to those that always wait; then the one whose request came first). Of no
+	// effect with discipline none.
 	TieBreak string `yaml:"tieBreak"`
 	// Order within a flow: fcfs (as they came), wspt (shortest first, by weight) or edf (earliest deadline first).
 	Order string `yaml:"order"`

@@ -38,9 +38,7 @@ func (d Document) problems() Problems {
 	if d.Kind != Kind {
 		ps.add("kind", d.Kind, "must be %s", Kind)
 	}
-	if known := Profiles(); !slices.Contains(known, d.Profile) {
-		ps.add("profile", d.Profile, "must be one of %s%s", ProfileList(), suggest(d.Profile, known))
-	}
+	ps.oneOf("profile", d.Profile, Profiles())
 	if c := d.RequestQueueController; d.Flows.Discipline == DisciplineNone {
 		const want = "must be 0 with flows.discipline none, which knows no flows"
 		if c.MaxInFlightPerFlow > 0 {

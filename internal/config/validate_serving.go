@@ -79,6 +79,6 @@ func (s Scheduling) problems(ps *Problems) {
 		within(ps, path+"weight", scorer.Weight, 1, 1000)
 	}
 	ps.oneOf("scheduling.picker", s.Picker, pickers)
-	ps.oneOf("scheduling.tieBreak", s.TieBreak, tieBreaks)
+	ps.oneOf("scheduling.tieBreak", s.TieBreak, endpointTieBreaks)
 	within(ps, "scheduling.fallbacks", s.Fallbacks, 0, maxFallbacks)
 }

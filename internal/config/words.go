@@ -56,9 +56,9 @@ const (
 
 	PickerMaxScore = "max-score"
 
-	TieRotate = "rotate"
-	TieFirst  = "first"
-	TieRandom = "random"
+	EndpointTieRotate = "rotate"
+	EndpointTieFirst  = "first"
+	EndpointTieRandom = "random"
 
 	// Anonymous is the tenant of a request without an identity.
 	Anonymous = "anonymous"
@@ -66,21 +66,21 @@ const (
 
 // The known words of each enumerated field, in the order in which messages list them.
 var (
-	capacityModes = []string{CapacityReserved, CapacityShared}
-	tierModes     = []string{TiersStrict, TiersWeighted}
-	topTiers      = []string{TopGuaranteed, TopFair}
-	victimOrders  = []string{VictimNewest, VictimLeastCost}
-	disciplines   = []string{DisciplineWFQ, DisciplineVTC, DisciplineFairShare, DisciplineNone}
-	flowTieBreaks = []string{FlowTieArrival, FlowTieNewcomer}
-	orders        = []string{OrderFCFS, OrderWSPT, OrderEDF}
-	criticalities = []string{Critical, Standard, Sheddable}
-	presets       = []string{PresetSeed, PresetGateway, PresetSMG, PresetDynamo}
-	bodies        = []string{BodyAuto, BodyAlways, BodyNever}
-	passOns       = []string{PassOnPick, PassOnQueue}
-	filters       = []string{FilterReady, FilterSubset, FilterModel}
-	scorers       = []string{ScorerLeastStock}
-	pickers       = []string{PickerMaxScore}
-	tieBreaks     = []string{TieRotate, TieFirst, TieRandom}
+	capacityModes     = []string{CapacityReserved, CapacityShared}
+	tierModes         = []string{TiersStrict, TiersWeighted}
+	topTiers          = []string{TopGuaranteed, TopFair}
+	victimOrders      = []string{VictimNewest, VictimLeastCost}
+	disciplines       = []string{DisciplineWFQ, DisciplineVTC, DisciplineFairShare, DisciplineNone}
+	flowTieBreaks     = []string{FlowTieArrival, FlowTieNewcomer}
+	orders            = []string{OrderFCFS, OrderWSPT, OrderEDF}
+	criticalities     = []string{Critical, Standard, Sheddable}
+	presets           = []string{PresetSeed, PresetGateway, PresetSMG, PresetDynamo}
+	bodies            = []string{BodyAuto, BodyAlways, BodyNever}
+	passOns           = []string{PassOnPick, PassOnQueue}
+	filters           = []string{FilterReady, FilterSubset, FilterModel}
+	scorers           = []string{ScorerLeastStock}
+	pickers           = []string{PickerMaxScore}
+	endpointTieBreaks = []string{EndpointTieRotate, EndpointTieFirst, EndpointTieRandom}
 
 	// reasons are the outcomes that have a status of ours, as flowcontrol names them; a test of the wiring holds
 	// the two lists together.
