@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/loadgen"
 	"github.com/weir-epp/weir/internal/modelsim"
@@ -26,11 +27,12 @@ const (
 )
 
 // floodConfig keeps the slots full and the queue in Weir; nothing is rejected by design, since both flows fit.
-func floodConfig(spacing time.Duration) string {
+func floodConfig(spacing time.Duration, tieBreak string) string {
 	return fmt.Sprintf(`
 profile: recommended
-requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[1]d, upperBoundPerBackend: %[1]d, releaseSpacing: %[2]v }
-`, floodSlots, spacing)
+flows: { tieBreak: %s }
+requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[2]d, upperBoundPerBackend: %[2]d, releaseSpacing: %[3]v }
+`, tieBreak, floodSlots, spacing)
 }
 
 const floodAbout = `Four simulated model servers have 4 slots of 200 ms each: at best 80 requests per second. A flood of 64 closed-loop
@@ -39,13 +41,14 @@ workers runs beside a quiet tenant that sends 5 requests per second (Poisson): w
 
 // floodOptions are the flags of `weir bench flood`.
 type floodOptions struct {
-	epp     string
-	samples int
-	warmup  time.Duration
-	jitter  float64
-	spacing time.Duration
-	seed    uint64
-	assert  bool
+	epp      string
+	samples  int
+	warmup   time.Duration
+	jitter   float64
+	spacing  time.Duration
+	tieBreak string
+	seed     uint64
+	assert   bool
 }
 
 // runBenchFlood is `weir bench flood`.
@@ -56,6 +59,7 @@ func runBenchFlood(args []string, stdout, stderr io.Writer) int {
 	set.DurationVar(&options.warmup, "warmup", 5*time.Second, "time at the beginning that does not count, 100ms to 1m")
 	set.DurationVar(&options.spacing, "spacing", 8*time.Millisecond, "Weir's releaseSpacing, 0 to 1s: without it slots of "+
 		"equal times come free together after a while")
+	set.StringVar(&options.tieBreak, "tie-break", config.FlowTieNewcomer, "Weir's flows.tieBreak, newcomer or arrival")
 	set.Float64Var(&options.jitter, "jitter", 0, "spread of the service times to either side, 0 to 0.5")
 	set.Uint64Var(&options.seed, "seed", 1, "seed of the quiet tenant's arrivals")
 	set.BoolVar(&options.assert, "assert", false, "exit with 1 if a target is missed")
@@ -69,6 +73,9 @@ func runBenchFlood(args []string, stdout, stderr io.Writer) int {
 		}
 		if options.spacing < 0 || options.spacing > time.Second {
 			return fmt.Errorf("--spacing: %v: must be from 0s to 1s", options.spacing)
+		}
+		if options.tieBreak != config.FlowTieNewcomer && options.tieBreak != config.FlowTieArrival {
+			return fmt.Errorf("--tie-break: %q: must be newcomer or arrival", options.tieBreak)
 		}
 		if !(options.jitter >= 0 && options.jitter <= 0.5) {
 			return fmt.Errorf("--jitter: %v: must be from 0 to 0.5", options.jitter)
@@ -99,7 +106,7 @@ func benchFlood(s *scene.Scene, options floodOptions, stdout, stderr io.Writer) 
 	if err != nil {
 		return false, err
 	}
-	epp, err := s.EPP(scene.EPPOptions{Binary: binary, Config: floodConfig(options.spacing), Endpoints: servers})
+	epp, err := s.EPP(scene.EPPOptions{Binary: binary, Config: floodConfig(options.spacing, options.tieBreak), Endpoints: servers})
 	if err != nil {
 		return false, err
 	}
@@ -127,7 +134,8 @@ func benchFlood(s *scene.Scene, options floodOptions, stdout, stderr io.Writer) 
 		return false, err
 	}
 	bar.end()
-	_, _ = fmt.Fprintf(stdout, "Weir with profile recommended and releaseSpacing %v (--spacing=0s: none).\n\n", options.spacing)
+	_, _ = fmt.Fprintf(stdout, "Weir with profile recommended, tieBreak %s, and releaseSpacing %v (--spacing=0s: none).\n\n",
+		options.tieBreak, options.spacing)
 	if err := loadgen.WriteTable(stdout, with, without); err != nil {
 		return false, err
 	}

@@ -29,7 +29,7 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 	from := set.String("from", "", "")
 	err := set.Parse(args)
 	usage := configUsage + config.ProfileList() + "\n"
-	if errors.Is(err, pflag.ErrHelp) {
+	if errors.Is(err, pflag.ErrHelp) || set.Arg(0) == "help" {
 		_, _ = fmt.Fprint(stdout, usage)
 		return 0
 	}

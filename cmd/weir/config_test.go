@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/weir-epp/weir/internal/config"
-	"github.com/weir-epp/weir/internal/version"
 )
 
 func TestConfigCommand(t *testing.T) {
@@ -26,26 +25,10 @@ func TestConfigCommand(t *testing.T) {
 	later := write("later.yaml", "profile: smg-priority\nfairRequestQueue: { queueTTL: 7s }\n")
 	smg := write("smg.yaml", "classes: { bulk: { queue_size: 0 } }\ntenant_policies: { \"header:acme\": { max_class: system } }\n")
 	badSMG := write("badsmg.yaml", "classes: { bluk: {}, system: { reserve: 1 } }\n")
-	for name, test := range map[string]struct {
-		args           []string
-		code           int
-		stdout, stderr []string
-	}{
-		"no arguments":    {nil, 2, nil, []string{"Commands:", "weir config"}},
-		"help":            {[]string{"help"}, 0, []string{"Commands:", "weir version", "import"}, nil},
-		"version":         {[]string{"version"}, 0, []string{"weir " + version.Info().String()}, nil},
-		"version as epp":  {[]string{"--version"}, 0, []string{"weir " + version.Info().String()}, nil},
-		"version of what": {[]string{"version", "demo"}, 2, nil, []string{`weir version: "demo": there are no arguments`}},
-		"help for config": {[]string{"help", "config"}, 0, []string{"weir config validate FILE", "smg-priority"}, nil},
-		"help for demo":   {[]string{"help", "demo"}, 0, []string{"weir demo [flags]", "--keep-for"}, nil},
-		"help for bench":  {[]string{"help", "bench"}, 0, []string{"weir bench flood [flags]"}, nil},
-		"help for flood":  {[]string{"help", "bench", "flood"}, 0, []string{"--samples"}, nil},
-		"help of version": {[]string{"help", "version"}, 0, []string{"weir version"}, nil},
-		"--help for demo": {[]string{"--help", "demo"}, 0, []string{"weir demo [flags]"}, nil},
-		"help for nobody": {[]string{"help", "noop-processor"}, 2, nil, []string{`unknown command "noop-processor"`, "Commands:"}},
-		"unknown command": {[]string{"confg"}, 2, nil, []string{`unknown command "confg"`, "Commands:"}},
-		"help of config":  {[]string{"config", "--help"}, 0, []string{"weir config validate FILE", config.ProfileList()}, nil},
-		"unknown flag":    {[]string{"config", "show", "--profil=wfq"}, 2, nil, []string{"unknown flag", "Usage:"}},
+	checkCommands(t, map[string]commandTest{
+		"config help":    {[]string{"config", "help"}, 0, []string{"weir config validate FILE"}, nil},
+		"help of config": {[]string{"config", "--help"}, 0, []string{"weir config validate FILE", config.ProfileList()}, nil},
+		"unknown flag":   {[]string{"config", "show", "--profil=wfq"}, 2, nil, []string{"unknown flag", "Usage:"}},
 		"unknown profile": {
 			[]string{"config", "show", "--profile=wqf"}, 1, nil, []string{`profile: "wqf": must be one of wfq, recommended`},
 		},
@@ -74,24 +57,7 @@ func TestConfigCommand(t *testing.T) {
 		},
 		"import of no such file": {[]string{"config", "import", "--from=smg", dir + "/none"}, 1, nil, []string{"no such file"}},
 		"no such file":           {[]string{"config", "validate", dir + "/none"}, 1, nil, []string{"no such file"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var stdout, stderr bytes.Buffer
-			if code := run(test.args, &stdout, &stderr); code != test.code {
-				t.Errorf("exit code %d, want %d", code, test.code)
-			}
-			for _, want := range test.stdout {
-				if !strings.Contains(stdout.String(), want) {
-					t.Errorf("%q is not in stdout:\n%s", want, stdout.String())
-				}
-			}
-			for _, want := range test.stderr {
-				if !strings.Contains(stderr.String(), want) {
-					t.Errorf("%q is not in stderr:\n%s", want, stderr.String())
-				}
-			}
-		})
-	}
+	})
 }
 
 // What is wrong with the arguments stands in the first line, before the usage.

@@ -152,6 +152,7 @@ func TestArguments(t *testing.T) {
 		"bench flood --samples=0":          "--samples: 0: must be from 1 to 100000",
 		"bench flood --warmup=1ms":         "--warmup: 1ms: must be from 100ms to 1m",
 		"bench flood --spacing=1h":         "--spacing: 1h0m0s: must be from 0s to 1s",
+		"bench flood --tie-break=random":   `--tie-break: "random": must be newcomer or arrival`,
 		"bench flood --jitter=NaN":         "--jitter: NaN: must be from 0 to 0.5",
 		"bench proxy --rounds=0":           "--rounds: 0: must be from 1 to 1000",
 		"bench proxy --length=1h":          "--length: 1h0m0s: must be from 100ms to 1m",

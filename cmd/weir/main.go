@@ -22,7 +22,7 @@ type command struct {
 // commands are all subcommands, in the order in which help lists them.
 func commands() []command {
 	return []command{
-		{"config", "show a profile or a file in full, check a file, or import SMG's", runConfig},
+		{"config", "show a profile or a file in full, check a file, or import one of SMG's", runConfig},
 		{"demo", "a noisy tenant beside a quiet one, then a bulk flood beside interactive requests, each without and with; 80 s", runDemo},
 		{"bench", "measure a flood beside a quiet tenant, or what Weir costs", runBench},
 		{"version", "print the version", runVersion},
@@ -41,7 +41,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	name, rest := args[0], args[1:]
 	asked := slices.Contains([]string{"help", "-h", "--help"}, name)
 	switch {
-	case asked && len(rest) == 0:
+	case asked && (len(rest) == 0 || rest[0] == "help"):
 		help(stdout)
 		return 0
 	case asked:

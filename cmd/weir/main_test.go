@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/weir-epp/weir/internal/version"
 )
 
 // eppBinary is built once for all tests.
@@ -37,6 +39,54 @@ func TestMain(m *testing.M) {
 		}
 		return m.Run()
 	}())
+}
+
+// commandTest is a command that ends at once: its exit code, and what it writes among other things.
+type commandTest struct {
+	args           []string
+	code           int
+	stdout, stderr []string
+}
+
+func checkCommands(t *testing.T, tests map[string]commandTest) {
+	t.Helper()
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			if code := run(test.args, &stdout, &stderr); code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			for _, want := range test.stdout {
+				if !strings.Contains(stdout.String(), want) {
+					t.Errorf("%q is not in stdout:\n%s", want, stdout.String())
+				}
+			}
+			for _, want := range test.stderr {
+				if !strings.Contains(stderr.String(), want) {
+					t.Errorf("%q is not in stderr:\n%s", want, stderr.String())
+				}
+			}
+		})
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	checkCommands(t, map[string]commandTest{
+		"no arguments":    {nil, 2, nil, []string{"Commands:", "weir config"}},
+		"help":            {[]string{"help"}, 0, []string{"Commands:", "weir version", "import"}, nil},
+		"version":         {[]string{"version"}, 0, []string{"weir " + version.Info().String()}, nil},
+		"version as epp":  {[]string{"--version"}, 0, []string{"weir " + version.Info().String()}, nil},
+		"version of what": {[]string{"version", "demo"}, 2, nil, []string{`weir version: "demo": there are no arguments`}},
+		"help for config": {[]string{"help", "config"}, 0, []string{"weir config validate FILE", "smg-priority"}, nil},
+		"help for demo":   {[]string{"help", "demo"}, 0, []string{"weir demo [flags]", "--keep-for"}, nil},
+		"help for bench":  {[]string{"help", "bench"}, 0, []string{"weir bench flood [flags]"}, nil},
+		"help for flood":  {[]string{"help", "bench", "flood"}, 0, []string{"--samples"}, nil},
+		"help of version": {[]string{"help", "version"}, 0, []string{"weir version"}, nil},
+		"--help for demo": {[]string{"--help", "demo"}, 0, []string{"weir demo [flags]"}, nil},
+		"help for nobody": {[]string{"help", "noop-processor"}, 2, nil, []string{`unknown command "noop-processor"`, "Commands:"}},
+		"unknown command": {[]string{"confg"}, 2, nil, []string{`unknown command "confg"`, "Commands:"}},
+		"help for help":   {[]string{"help", "help"}, 0, []string{"Commands:"}, nil},
+	})
 }
 
 // output is what a command writes, while it writes.
