@@ -15,11 +15,11 @@ import (
 )
 
 const configUsage = `Usage:
-  weir config show [--profile NAME] [FILE]   print a profile in full, or what a FILE makes of its profile
-  weir config validate FILE                  report every problem of a FILE; exit code 1 if there is one
-  weir config import --from smg FILE         print the FILE of SMG's priority scheduler as ours; notes go to stderr
+  weir config show [--profile NAME] [FILE]     print a profile in full, or what a FILE makes of its profile
+  weir config validate [--profile NAME] FILE   report every problem of a FILE; exit code 1 if there is one
+  weir config import --from smg FILE           print the FILE of SMG's priority scheduler as ours; notes go to stderr
 
-FILE is - for standard input. Profiles: `
+FILE is - for standard input. --profile goes before the profile that a FILE names, as epp's does. Profiles: `
 
 // runConfig is `weir config`.
 func runConfig(args []string, stdout, stderr io.Writer) int {
@@ -44,7 +44,7 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 	case "show":
 		return showConfig(*profile, file, stdout, stderr)
 	case "validate":
-		return validateConfig(file, stdout, stderr)
+		return validateConfig(*profile, file, stdout, stderr)
 	default:
 		return importConfig(*from, file, stdout, stderr)
 	}
@@ -61,8 +61,8 @@ func checkConfigArguments(args []string, profile, from string) error {
 	switch {
 	case !slices.Contains([]string{"show", "validate", "import"}, command):
 		return fmt.Errorf("%q: must be %s", command, known)
-	case profile != "" && command != "show":
-		return fmt.Errorf("--profile: %q: is for show only", profile)
+	case profile != "" && command == "import":
+		return fmt.Errorf("--profile: %q: is for show and validate only", profile)
 	case from != "" && command != "import":
 		return fmt.Errorf("--from: %q: is for import only", from)
 	case command == "import" && from == "":
@@ -99,12 +99,12 @@ func showConfig(profile, file string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-func validateConfig(file string, stdout, stderr io.Writer) int {
+func validateConfig(profile, file string, stdout, stderr io.Writer) int {
 	text, err := readInput(file)
 	if err != nil {
 		return failed(stderr, err)
 	}
-	d, err := config.Load(config.Source{Text: text})
+	d, err := config.Load(config.Source{Text: text, Profile: profile})
 	if err != nil {
 		return failed(stderr, fmt.Errorf("%s: %w", file, err))
 	}

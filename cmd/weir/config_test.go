@@ -22,12 +22,14 @@ func TestConfigCommand(t *testing.T) {
 	}
 	good := write("good.yaml", "fairRequestQueue: { queueTTL: 7s }\nrequestQueueController: { enabled: false, enqueueAll: true }\n")
 	bad := write("bad.yaml", "fairRequestQueue: { queueTTL: 0s, totalCapcity: 1 }\n")
+	lower := write("lower.yaml", "requestQueueController: { lowerBoundPerBackend: 64 }\n")
+	named := write("named.yaml", "profile: recommended\nrequestQueueController: { lowerBoundPerBackend: 64 }\n")
 	later := write("later.yaml", "profile: smg-priority\nfairRequestQueue: { queueTTL: 7s }\n")
 	smg := write("smg.yaml", "classes: { bulk: { queue_size: 0 } }\ntenant_policies: { \"header:acme\": { max_class: system } }\n")
 	badSMG := write("badsmg.yaml", "classes: { bluk: {}, system: { reserve: 1 } }\n")
 	checkCommands(t, map[string]commandTest{
-		"config help":    {[]string{"config", "help"}, 0, []string{"weir config validate FILE"}, nil},
-		"help of config": {[]string{"config", "--help"}, 0, []string{"weir config validate FILE", config.ProfileList()}, nil},
+		"config help":    {[]string{"config", "help"}, 0, []string{"weir config validate [--profile NAME] FILE"}, nil},
+		"help of config": {[]string{"config", "--help"}, 0, []string{"weir config validate [--profile NAME] FILE", config.ProfileList()}, nil},
 		"unknown flag":   {[]string{"config", "show", "--profil=wfq"}, 2, nil, []string{"unknown flag", "Usage:"}},
 		"unknown profile": {
 			[]string{"config", "show", "--profile=wqf"}, 1, nil, []string{`profile: "wqf": must be one of wfq, recommended`},
@@ -38,6 +40,18 @@ func TestConfigCommand(t *testing.T) {
 		"a file that is wrong is not shown": {[]string{"config", "show", bad}, 1, nil, []string{"2 problems"}},
 		"valid": {
 			[]string{"config", "validate", good}, 0, []string{"warning: requestQueueController.enqueueAll", "valid (profile wfq)"}, nil,
+		},
+		"valid with the profile that is given": {
+			[]string{"config", "validate", "--profile=recommended", lower}, 0, []string{"valid (profile recommended)"}, nil,
+		},
+		"invalid with its own profile": {
+			[]string{"config", "validate", lower}, 1, nil, []string{"lowerBoundPerBackend: 64: must"},
+		},
+		"the profile that is given goes before the file's": {
+			[]string{"config", "validate", "--profile=wfq", named}, 1, nil, []string{"lowerBoundPerBackend: 64: must"},
+		},
+		"validate with an unknown profile": {
+			[]string{"config", "validate", "--profile=wqf", good}, 1, nil, []string{`profile: "wqf": must be one of wfq, recommended`},
 		},
 		"invalid": {
 			[]string{"config", "validate", bad},
@@ -69,13 +83,12 @@ func TestConfigArguments(t *testing.T) {
 		"show --from=smg":                   `--from: "smg": is for import only`,
 		"validate":                          "validate: must be followed by a FILE",
 		"validate a b c":                    `validate: "b": there may be one FILE only`,
-		"validate --profile wfq a":          `--profile: "wfq": is for show only`,
 		"import foo":                        "import: --from must say what system the FILE is of: smg",
 		"import --from=":                    "import: --from must say what system the FILE is of: smg",
 		"import --from vllm foo":            `--from: "vllm": must be smg`,
 		"import --from=smg":                 "import: must be followed by a FILE",
 		"import --from=smg a b":             `import: "b": there may be one FILE only`,
-		"import --from=smg --profile=wfq a": `--profile: "wfq": is for show only`,
+		"import --from=smg --profile=wfq a": `--profile: "wfq": is for show and validate only`,
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(append([]string{"config"}, strings.Fields(arguments)...), &stdout, &stderr); code != 2 {

@@ -77,7 +77,7 @@ func TestHelpAndVersion(t *testing.T) {
 		"version":         {[]string{"version"}, 0, []string{"weir " + version.Info().String()}, nil},
 		"version as epp":  {[]string{"--version"}, 0, []string{"weir " + version.Info().String()}, nil},
 		"version of what": {[]string{"version", "demo"}, 2, nil, []string{`weir version: "demo": there are no arguments`}},
-		"help for config": {[]string{"help", "config"}, 0, []string{"weir config validate FILE", "smg-priority"}, nil},
+		"help for config": {[]string{"help", "config"}, 0, []string{"weir config validate [--profile NAME] FILE", "smg-priority"}, nil},
 		"help for demo":   {[]string{"help", "demo"}, 0, []string{"weir demo [flags]", "--keep-for"}, nil},
 		"help for bench":  {[]string{"help", "bench"}, 0, []string{"weir bench flood [flags]"}, nil},
 		"help for flood":  {[]string{"help", "bench", "flood"}, 0, []string{"--samples"}, nil},
