@@ -70,7 +70,7 @@ bench-flood: envoy build ## a flood beside a quiet tenant: throughput and the qu
 	ENVOY=$$(hack/envoy.sh) bin/weir bench flood
 
 .PHONY: envoy
-envoy: ## fetch Envoy into the cache unless $$ENVOY or PATH has one
+envoy: ## fetch Envoy into the cache unless ENVOY names one or PATH has one
 	@hack/envoy.sh >/dev/null
 
 .PHONY: openai
