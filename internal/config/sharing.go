@@ -13,10 +13,10 @@ type Flows struct {
 	// Order between flows: wfq (by virtual finish time), vtc (by virtual token counter), fairshare, or none (one
 	// flow).
 	Discipline string `yaml:"discipline"`
-	// Which flow goes first where their turns are equal, as those of equal weight mostly are: arrival (the one whose
-	// request came first) or newcomer (one that was not served since it began to wait, which mostly spares those that
-	// send now and then the wait for a grant to those that always wait; then the one whose request came first). Of no
-	// effect with discipline none.
+	// Which flow goes first where their turns are equal, as those of equal weight mostly are. With arrival it is the one
+	// whose request came first; with newcomer, one that was not served since it began to wait, then the one whose request
+	// came first. So newcomer mostly spares those that send now and then the wait for a grant to those that always wait.
+	// Of no effect with discipline none.
 	TieBreak string `yaml:"tieBreak"`
 	// Order within a flow: fcfs (as they came), wspt (shortest first, by weight) or edf (earliest deadline first).
 	Order string `yaml:"order"`
