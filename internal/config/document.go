@@ -46,7 +46,8 @@ type Document struct {
 	TrustedHeaders TrustedHeaders `yaml:"trustedHeaders"`
 	// Whether the request body is taken: auto (only when the headers do not say enough), always or never.
 	RequestBody string `yaml:"requestBody"`
-	// What happens to header-only requests, GETs and unknown paths: pick (placed without queueing) or queue.
+	// What happens to header-only requests, GETs and paths other than those of inference (docs/envoy.md has them): pick
+	// (placed without queueing) or queue.
 	PassOn string `yaml:"passOn"`
 	// Sizes and counts that bound Weir's memory.
 	Limits Limits `yaml:"limits"`

@@ -1,6 +1,10 @@
 package extproc
 
-import "strings"
+import (
+	"net/url"
+	"path"
+	"strings"
+)
 
 // api is whose protocol a path speaks: it decides the shape of errors.
 type api uint8
@@ -11,20 +15,41 @@ const (
 	anthropic            // messages
 )
 
-// inferencePaths are the ends of the paths of requests that run a model; a gateway may put a prefix before them.
-var inferencePaths = []struct {
-	suffix string
-	api    api
-}{
-	{"/v1/chat/completions", openAI},
-	{"/v1/completions", openAI},
-	{"/v1/messages", anthropic},
-	{"/v1/responses", openAI},
-	{"/v1/embeddings", openAI},
-	{"/v1/rerank", openAI},
-	{"/v1/score", openAI},
-	{"/v1/classify", openAI},
-	{"/v1/pooling", openAI},
+// inferencePaths are the ends of the paths of requests that run a model, here and in docs/envoy.md; a gateway may put a
+// prefix before them. They are those of a vLLM.
+var inferencePaths = []string{
+	"/v1/chat/completions", "/v1/chat/completions/batch", "/v1/completions", messagesPath, responsesPath,
+	"/v1/embeddings", "/v2/embed", "/rerank", "/score", "/classify", "/pooling", "/generative_scoring",
+	"/v1/audio/transcriptions", "/v1/audio/translations", "/inference/v1/generate", "/invocations", "/cohere/v2/chat",
+}
+
+const (
+	messagesPath  = "/v1/messages"
+	responsesPath = "/v1/responses"
+)
+
+// inferencePath is the end of the path, if that is one of inference; "" otherwise. However the path is spelled: who has
+// the request served decodes it too, and no spelling must be a way past the queue.
+func inferencePath(requestPath string) string {
+	if i := strings.IndexAny(requestPath, "?#"); i >= 0 {
+		requestPath = requestPath[:i]
+	}
+	if known := knownEnd(requestPath); known != "" {
+		return known
+	}
+	if decoded, err := url.PathUnescape(requestPath); err == nil {
+		requestPath = decoded
+	}
+	return knownEnd(path.Clean(requestPath))
+}
+
+func knownEnd(requestPath string) string {
+	for _, known := range inferencePaths {
+		if strings.HasSuffix(requestPath, known) {
+			return known
+		}
+	}
+	return ""
 }
 
 // apiOf says what a request asks for: inference is a POST to a known path, and all else is passed on. The content type
@@ -37,21 +62,19 @@ func apiOf(h *headers) api {
 	return apiOfPath(h.values[slotPath])
 }
 
-func apiOfPath(path string) api {
-	path, _, _ = strings.Cut(path, "?")
-	for i := range inferencePaths {
-		if p := &inferencePaths[i]; strings.HasSuffix(path, p.suffix) {
-			return p.api
-		}
+func apiOfPath(requestPath string) api {
+	switch inferencePath(requestPath) {
+	case "":
+		return noAPI
+	case messagesPath:
+		return anthropic
+	default:
+		return openAI
 	}
-	return noAPI
 }
 
 // isResponses says whether a path is OpenAI's responses API.
-func isResponses(path string) bool {
-	path, _, _ = strings.Cut(path, "?")
-	return strings.HasSuffix(path, "/v1/responses")
-}
+func isResponses(requestPath string) bool { return inferencePath(requestPath) == responsesPath }
 
 // isJSON says whether a content type is JSON; none at all counts as JSON, as engines have it.
 func isJSON(contentType string) bool {

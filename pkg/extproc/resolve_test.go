@@ -2,6 +2,8 @@ package extproc
 
 import (
 	"math"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -145,7 +147,15 @@ func TestInferencePaths(t *testing.T) {
 		{"POST", "/v1/responses", "application/vnd.x+json", openAI},
 		{"POST", "/v1/messages/count_tokens", "application/json", noAPI},
 		{"GET", "/v1/chat/completions", "application/json", noAPI},
-		{"POST", "/v1/audio/transcriptions", "multipart/form-data; boundary=json", noAPI},
+		{"POST", "/v1/audio/transcriptions", "multipart/form-data; boundary=json", openAI},
+		{"POST", "/v1/chat/%63ompletions", "application/json", openAI},
+		{"POST", "/gw/v1/chat%2Fcompletions?a=%", "application/json", openAI},
+		{"POST", "//v1/./chat//completions/#a", "application/json", openAI},
+		{"POST", "/v1%2fmess%61ges", "application/json", anthropic},
+		{"POST", "/v1/chat/completions%3Fa", "application/json", noAPI}, // a path that ends in ?a
+		{"POST", "/v1/completions%", "application/json", noAPI},
+		{"POST", "/v2/rerank", "application/json", openAI},
+		{"POST", "/v1/chat/completions/render", "application/json", noAPI},
 		{"POST", "/v1/completions", "text/plain", openAI}, // queued, and its body not read
 		{"POST", "/tokenize", "application/json", noAPI},
 	}
@@ -154,6 +164,19 @@ func TestInferencePaths(t *testing.T) {
 		h.values[slotMethod], h.values[slotPath], h.values[slotContentType] = test.method, test.path, test.contentType
 		if got := apiOf(&h); got != test.want {
 			t.Errorf("%+v: %d", test, got)
+		}
+	}
+}
+
+// An operator has to know what is queued.
+func TestDocsListTheInferencePaths(t *testing.T) {
+	page, err := os.ReadFile("../../docs/envoy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, known := range inferencePaths {
+		if !strings.Contains(string(page), "`"+known+"`") {
+			t.Errorf("docs/envoy.md does not name %s", known)
 		}
 	}
 }
