@@ -19,6 +19,10 @@ const (
 	reloadRefused   = "refused"
 )
 
+// errEmpty refuses a file that has been emptied: it is about to be written, or its disk was full. That all defaults are
+// meant is said by {}.
+var errEmpty = errors.New("app: the file is empty ({} stands for a profile's defaults)")
+
 // watchConfig follows the configuration file until ctx is done.
 func (a *App) watchConfig(ctx context.Context) error {
 	if err := datastore.WatchFile(ctx, a.options.ConfigFile, a.configChanged); err != nil {
@@ -37,6 +41,9 @@ func (a *App) configChanged(text []byte, err error) {
 	a.loaded = nil
 	result := reloadRefused
 	var fields []string
+	if err == nil && len(bytes.TrimSpace(text)) == 0 {
+		err = errEmpty
+	}
 	if err == nil {
 		fields, err = a.reload(text)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"go.yaml.in/yaml/v3"
@@ -149,6 +150,21 @@ func TestReloadRefuses(t *testing.T) {
 	if _, page := r.get("/debug/config"); strings.Contains(page, "INVALID") || !strings.Contains(page, "changed 0 times") {
 		t.Errorf("/debug/config:\n%s", page)
 	}
+}
+
+// A file that was emptied, as by a writer that has just begun, does not stand for the defaults.
+func TestReloadRefusesAnEmptyFile(t *testing.T) {
+	r := startReloading(t, "fairRequestQueue: { queueTTL: 7s }\n", nil)
+	writeFile(t, r.file, "\n")
+	r.metric(`weir_config_reloads_total{result="refused"} 1`)
+	if got := r.Config().FairRequestQueue.QueueTTL.Std(); got != 7*time.Second {
+		t.Errorf("queueTTL %v of an empty file", got)
+	}
+	if _, page := r.get("/debug/config"); !strings.Contains(page, "the file is empty") {
+		t.Errorf("/debug/config:\n%s", page)
+	}
+	writeFile(t, r.file, "{}\n")
+	r.metric(`weir_config_reloads_total{result="applied"} 1`)
 }
 
 // Kubernetes swaps a symbolic link when a mounted ConfigMap changes. The flags stay above the file.
