@@ -78,6 +78,10 @@ func demonstrate(s *scene.Scene, options demoOptions, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
+	base := strings.TrimSuffix(options.out, ".svg")
+	if err := checkWritable([]string{base, base + prioritySuffix}, options.png); err != nil {
+		return err
+	}
 	_, _ = fmt.Fprintln(stderr, "Starting Envoy, Weir and the model servers …")
 	setting, err := newDemoSetting(s, epp)
 	if err != nil {
@@ -101,7 +105,6 @@ func demonstrate(s *scene.Scene, options demoOptions, stdout, stderr io.Writer) 
 	if err := report.write(stdout); err != nil {
 		return err
 	}
-	base := strings.TrimSuffix(options.out, ".svg")
 	if err := savePictures(report.fairnessFigure(), "the noisy tenant and the quiet one", base, options.png, stdout); err != nil {
 		return err
 	}

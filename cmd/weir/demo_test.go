@@ -135,6 +135,42 @@ func TestDemoKeepsLogsOfAFailure(t *testing.T) {
 	}
 }
 
+// A picture that cannot be written is reported before anything starts.
+func TestDemoPictureCannotBeWritten(t *testing.T) {
+	c := begin(t, "demo", "--length=5m", "--out="+filepath.Join(t.TempDir(), "nope", "x.svg"), "--epp="+eppBinary)
+	c.ends(t, 1)
+	if text := c.stderr.String(); !strings.Contains(text, "nope/x.svg: no such file or directory") || strings.Contains(text, "Starting") {
+		t.Error(text)
+	}
+}
+
+// The check looks at every file that will be written, leaves none behind, and keeps what is there.
+func TestCheckWritable(t *testing.T) {
+	dir := t.TempDir()
+	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
+	if err := os.WriteFile(one+".svg", []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkWritable([]string{one, two}, true); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(one + ".svg"); string(text) != "old" {
+		t.Errorf("the picture of before: %q, %v", text, err)
+	}
+	if files, err := os.ReadDir(dir); len(files) != 1 {
+		t.Errorf("left behind: %v, %v", files, err)
+	}
+	if err := os.Mkdir(two+".png", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkWritable([]string{one, two}, false); err != nil {
+		t.Error(err)
+	}
+	if err := checkWritable([]string{one, two}, true); err == nil || !strings.Contains(err.Error(), "two.png: is a directory") {
+		t.Errorf("a directory in its place: %v", err)
+	}
+}
+
 func TestArguments(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"demo --length=0s":                 "--length: 0s: must be from 1s to 5m",

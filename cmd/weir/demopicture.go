@@ -2,13 +2,47 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"regexp"
 
 	"github.com/weir-epp/weir/internal/loadgen"
 )
+
+// checkWritable says of pictures under names without their endings whether savePictures could write them now. It changes
+// no file, and leaves none behind.
+func checkWritable(names []string, png bool) error {
+	endings := []string{".svg"}
+	if png {
+		endings = append(endings, ".png")
+	}
+	for _, name := range names {
+		for _, ending := range endings {
+			if err := tryToOpen(name + ending); err != nil {
+				return fmt.Errorf("picture: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// tryToOpen opens a file for writing: as it is, or, if there is none, a new one, which it removes.
+func tryToOpen(name string) error {
+	file, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err == nil {
+		return file.Close()
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if file, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		return err
+	}
+	return errors.Join(file.Close(), os.Remove(name))
+}
 
 // savePictures writes the figure as an SVG and, if asked to, as a PNG, under a name without its ending, and says what it
 // shows.
