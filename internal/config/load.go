@@ -34,22 +34,30 @@ func Show(source Source) (Document, error) {
 // layers is a source's document with the problems of its text and of its values.
 func layers(source Source) (d Document, lines map[string]int, problems Problems) {
 	d, dec := overlay(source)
+	problems = dec.problems.locate(dec.lines) // nameOrigins takes lines away
+	before := d
 	if source.Override != nil {
 		source.Override(&d)
 	}
-	return d, dec.lines, append(dec.problems, d.nameDefaults(d.problems(), dec.lines)...)
+	return d, dec.lines, append(problems, d.nameOrigins(d.problems(), before, dec.lines)...)
 }
 
-// nameDefaults says of the values that are not on a line of the file and that are the profile's own, that they are:
-// what contradicts them is what somebody wrote.
-func (d Document) nameDefaults(ps Problems, lines map[string]int) Problems {
+// nameOrigins says of the values that are not on a line of the file where they come from. Those that differ from the
+// document before the overrides are from a flag; the file's line, if there is one, has another value and is forgotten.
+// Those that are the profile's own are called so: what contradicts them is what somebody wrote.
+func (d Document) nameOrigins(ps Problems, before Document, lines map[string]int) Problems {
 	profile, err := Profile(d.Profile)
-	if err != nil {
-		return ps
-	}
 	for i, p := range ps {
 		value, ok := lookUp(reflect.ValueOf(d), p.Path)
-		if !ok || lines[p.Path] > 0 {
+		if !ok {
+			continue
+		}
+		if written, _ := lookUp(reflect.ValueOf(before), p.Path); !same(value, written) {
+			ps[i].Found += " (from a flag)"
+			delete(lines, p.Path)
+			continue
+		}
+		if err != nil || lines[p.Path] > 0 {
 			continue
 		}
 		if own, _ := lookUp(reflect.ValueOf(profile), p.Path); !same(value, own) {

@@ -120,7 +120,7 @@ func TestLoadReportsEverything(t *testing.T) {
 		"flows.weights.a: 0: must be from 0.001 to 1000000 (line 9)",
 		`flows.key[0]: "tenant": must be model, header:NAME, metadata:NAMESPACE/PATH or attribute:NAME (line 9)`,
 		"unknown: unknown field (line 10)",
-		"requestQueueController.numPoppers: 0: must be from 1 to 1000",
+		"requestQueueController.numPoppers: 0 (from a flag): must be from 1 to 1000",
 	}
 	got := problemsOf(t, err)
 	slices.Sort(got)
@@ -163,7 +163,7 @@ func TestProblemsOfDefaults(t *testing.T) {
 	}
 	// Flags are no lines of the file: what they say is the default only where it is equal to it.
 	for capacity, want := range map[int64]string{
-		60:  "fairRequestQueue.flowCapacity: 60: must be at most totalCapacity (50)",
+		60:  "fairRequestQueue.flowCapacity: 60 (from a flag): must be at most totalCapacity (50)",
 		100: "fairRequestQueue.flowCapacity: 100 (the default of profile wfq): must be at most totalCapacity (50)",
 	} {
 		_, err := Load(Source{Override: func(d *Document) {
@@ -171,6 +171,29 @@ func TestProblemsOfDefaults(t *testing.T) {
 		}})
 		if got := problemsOf(t, err); !slices.Equal(got, []string{want}) {
 			t.Errorf("got %q", got)
+		}
+	}
+}
+
+// A flag's value is said to be one, and has not the line of the file's value, which it goes before.
+func TestProblemsOfFlags(t *testing.T) {
+	for text, want := range map[string][]string{
+		"fairRequestQueue: { queueTTL: 5s, totalCapacity: 0 }": {
+			"fairRequestQueue.totalCapacity: 0: must be at least 1 (line 1)",
+			"fairRequestQueue.queueTTL: 2h (from a flag): must be above 0s and at most 1h",
+		},
+		"fairRequestQueue: { queueTTL: soon }": {
+			`fairRequestQueue.queueTTL: "soon": must be a duration with a unit, such as 30s or 1m30s (line 1)`,
+		},
+		"": {"fairRequestQueue.queueTTL: 2h (from a flag): must be above 0s and at most 1h"},
+	} {
+		_, err := Load(Source{Text: []byte(text), Override: func(d *Document) {
+			if err := d.FairRequestQueue.QueueTTL.Set("2h"); err != nil {
+				t.Fatal(err)
+			}
+		}})
+		if got := problemsOf(t, err); !slices.Equal(got, want) {
+			t.Errorf("%s:\ngot  %q\nwant %q", text, got, want)
 		}
 	}
 }

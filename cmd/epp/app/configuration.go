@@ -21,6 +21,8 @@ func (o *Options) configName() string {
 		return o.ConfigFile
 	case o.ConfigText != "":
 		return "--config-text"
+	case o.Override != nil:
+		return "the profile and the flags"
 	default:
 		return "the profile"
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -31,6 +32,28 @@ func TestInvalidConfigFails(t *testing.T) {
 	if err := problemsIn(err, "3 problems", "fairRequestQueue.totalCapcity: unknown field (did you mean totalCapacity?) (line 1)",
 		"fairRequestQueue.queueTTL: 0s: must be", "flows.weights.a: 0: must be"); err != nil {
 		t.Error(err)
+	}
+}
+
+// A flag that is wrong is not blamed on the profile, nor on the file.
+func TestInvalidFlag(t *testing.T) {
+	for configText, want := range map[string]string{
+		"": "epp: app: loading the configuration (the profile and the flags): config: invalid: " +
+			"fairRequestQueue.queueTTL: 2h (from a flag): must be above 0s and at most 1h\n",
+		"fairRequestQueue: { queueTTL: 5s }": "epp: app: loading the configuration (--config-text): config: invalid: " +
+			"fairRequestQueue.queueTTL: 2h (from a flag): must be above 0s and at most 1h\n",
+	} {
+		var stdout, stderr bytes.Buffer
+		code := Main([]string{"--endpoints=127.0.0.1:1", "--queue-ttl=2h", "--config-text=" + configText}, &stdout, &stderr)
+		if code != 1 || stderr.String() != want {
+			t.Errorf("exit code %d, %s", code, stderr.String())
+		}
+	}
+	for argument, want := range map[string]string{"--queue-ttl=2m": "the profile and the flags", "--v=1": "the profile"} {
+		f := newFlags()
+		if err := f.parse([]string{"--endpoints=127.0.0.1:1", argument}); err != nil || f.configName() != want {
+			t.Errorf("%s: %q, %v", argument, f.configName(), err)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -151,7 +153,9 @@ func (f *flags) parse(args []string) error {
 	if f.verbosity < 0 || f.verbosity > maxVerbosity {
 		problems = append(problems, fmt.Errorf("--v: %d: must be from 0 to %d", f.verbosity, maxVerbosity))
 	}
-	f.Override = f.override
+	if slices.ContainsFunc(slices.Collect(maps.Keys(fields)), f.set.Changed) {
+		f.Override = f.override
+	}
 	problems = append(problems, f.Validate())
 	return errors.Join(problems...)
 }
