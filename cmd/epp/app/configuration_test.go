@@ -84,24 +84,31 @@ func TestInvalidConfigDefaults(t *testing.T) {
 	}
 }
 
-// The advice is given until all three bounds are set.
+// The advice is given until all three bounds are set, and says what the lower bound is.
 func TestWatermarkAdvice(t *testing.T) {
-	for text, want := range map[string]bool{
-		"": true,
-		"requestQueueController: { watermarkPerBackend: 64 }":                                                     true,
-		"requestQueueController: { watermarkPerBackend: 64, lowerBoundPerBackend: 64, upperBoundPerBackend: 64 }": false,
-		"requestQueueController: { slotsPerBackend: 64 }":                                                         false,
-		"requestQueueController: { enabled: false }":                                                              false,
+	const farBelow = "the lower bound, which is far below what an engine batches: to keep"
+	for controller, want := range map[string]string{
+		"":                                  farBelow,
+		"percentageDeviationForBounds: 0.2": farBelow,
+		"watermarkPerBackend: 64":           "the lower bound, a derived 57.6 of the watermark's 64: to keep",
+		"watermarkPerBackend: 64, percentageDeviationForBounds: 0.25":                 "the lower bound, a derived 48 of the watermark's 64: to keep",
+		"watermarkPerBackend: 64, lowerBoundPerBackend: 40":                           "the lower bound, 40 of the watermark's 64: to keep",
+		"lowerBoundPerBackend: 2":                                                     "the lower bound, 2 of the watermark's 2: to keep",
+		"watermarkPerBackend: 64, lowerBoundPerBackend: 64, upperBoundPerBackend: 64": "",
+		"slotsPerBackend: 64":                                                         "",
+		"enabled: false":                                                              "",
 	} {
 		log := &syncBuffer{}
 		logger, _ := newLogger(log, encoderConsole, 0)
-		d, err := config.Load(config.Source{Text: []byte(text)})
+		d, err := config.Load(config.Source{Text: []byte("requestQueueController: { " + controller + " }")})
 		if err != nil {
 			t.Fatal(err)
 		}
 		advise(&d, logger)
-		if got := strings.Contains(log.String(), "set all three of watermarkPerBackend"); got != want {
-			t.Errorf("%q: advised %t, want %t", text, got, want)
+		got := log.String()
+		advised := strings.Contains(got, "set all three of watermarkPerBackend")
+		if advised != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%q: %q is not in %q", controller, want, got)
 		}
 	}
 }
