@@ -208,3 +208,11 @@ func freePort(t *testing.T) int {
 	defer l.Close() //nolint:errcheck // of the test
 	return l.Addr().(*net.TCPAddr).Port
 }
+
+func TestCounted(t *testing.T) {
+	for n, want := range []string{"0 flows", "1 flow", "2 flows"} {
+		if got := counted(n, "flow"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -49,7 +49,7 @@ func (c *configuration) refuse(err error) {
 func (c *configuration) summary(now time.Time) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	text := fmt.Sprintf("%s, in use for %s, changed %d times", c.source, now.Sub(c.since).Round(time.Second), c.reloads)
+	text := fmt.Sprintf("%s, in use for %s, changed %s", c.source, now.Sub(c.since).Round(time.Second), counted(c.reloads, "time"))
 	if c.refused != nil {
 		text += "; THE NEWEST IS INVALID and not in use, see /debug/config"
 	}
@@ -62,7 +62,7 @@ func (c *configuration) page() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# %s, in use since %s, changed %d times\n", c.source, c.since.UTC().Format(time.RFC3339), c.reloads)
+	fmt.Fprintf(&b, "# %s, in use since %s, changed %s\n", c.source, c.since.UTC().Format(time.RFC3339), counted(c.reloads, "time"))
 	if c.refused != nil {
 		b.WriteString("# THE NEWEST CONFIGURATION IS INVALID and not in use:\n")
 		comment(&b, c.refused.Error())

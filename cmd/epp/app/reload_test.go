@@ -92,7 +92,7 @@ func TestReloadChangesTheRunningQueue(t *testing.T) {
 		} `yaml:"requestQueueController"`
 	}
 	if err := yaml.Unmarshal([]byte(page), &d); err != nil || d.RequestQueueController.NumPoppers != 3 ||
-		!strings.Contains(page, "changed 1 times") {
+		!strings.Contains(page, "changed 1 time\n") {
 		t.Errorf("%v\n%s", err, page)
 	}
 	want := `"fields": ["fairRequestQueue.flowCapacity", "requestQueueController.watermarkPerBackend", ` +

@@ -25,7 +25,7 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 	line("draining\t%t", s.Draining)
 	line("streams\t%d", a.server.Streams())
 	line("")
-	line("queued\t%d of %d\tin %d flows", s.Queued, d.FairRequestQueue.TotalCapacity, s.Flows)
+	line("queued\t%d of %d\tin %s", s.Queued, d.FairRequestQueue.TotalCapacity, counted(s.Flows, "flow"))
 	line("stock\t%d\tlower bound %g, watermark %g, upper bound %g", s.Stock, s.LowerBound, s.Watermark, s.UpperBound)
 	line("promoted\t%d\tleases in flight that were granted by promotion", s.PromotedHeld)
 	line("released\t%d\tof %d attempts", s.Successes, s.Attempts)
@@ -41,6 +41,14 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 		line("%s\t%t\t%g\t%g\t%v", e.Address, e.Ready, float64(e.LowerBound)/1e6, float64(e.UpperBound)/1e6, e.Models)
 	}
 	return w.Flush()
+}
+
+// counted is a number of things, as in "1 flow" and "2 flows".
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // tierTable has a row for each tier, from the metrics.
