@@ -19,7 +19,8 @@ const configUsage = `Usage:
   weir config validate [--profile NAME] FILE   report every problem of a FILE; exit code 1 if there is one
   weir config import --from smg FILE           print the FILE of SMG's priority scheduler as ours; notes go to stderr
 
-FILE is - for standard input. --profile goes before the profile that a FILE names, as epp's does. Profiles: `
+FILE is - for standard input. --profile goes before the profile that a FILE names, as epp's does.
+Profiles: `
 
 // runConfig is `weir config`.
 func runConfig(args []string, stdout, stderr io.Writer) int {
