@@ -147,7 +147,7 @@ func (p *proxySetting) profile(ctx context.Context, concurrency int, file string
 		_, err := p.measure(ctx, p.own, p.epp.Process, proxyRequest(true, smallBody), concurrency, length+time.Second)
 		loaded <- err
 	}()
-	err := download(ctx, fmt.Sprintf("%s/debug/pprof/profile?seconds=%.0f", p.epp.MetricsURL, length.Seconds()), file)
+	err := download(ctx, fmt.Sprintf("%s/debug/pprof/profile?seconds=%.0f", p.epp.DebugURL, length.Seconds()), file)
 	return errors.Join(err, <-loaded)
 }
 

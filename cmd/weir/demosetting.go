@@ -104,12 +104,12 @@ seq 200 | xargs -P 64 -I{} curl -s -o /dev/null %[1]s/v1/chat/completions -H 'co
 
 # what Weir says: its metrics, and the configuration in use
 curl -s %[2]s/metrics | grep ^weir_
-curl -s %[2]s/debug/config
+curl -s %[6]s/debug/config
 `
 
 // keep prints what to try, and waits.
 func (d *demoSetting) keep(ctx context.Context, length time.Duration, w io.Writer) error {
-	_, _ = fmt.Fprintf(w, demoKeep, d.weir.URL(), d.epp.MetricsURL, strings.ToLower(fairnessHeader), length, demoModel)
+	_, _ = fmt.Fprintf(w, demoKeep, d.weir.URL(), d.epp.MetricsURL, strings.ToLower(fairnessHeader), length, demoModel, d.epp.DebugURL)
 	timer := time.NewTimer(length)
 	defer timer.Stop()
 	select {

@@ -46,8 +46,9 @@ type EPPOptions struct {
 // EPP is a running epp.
 type EPP struct {
 	*Process
-	// Address is where it serves ext_proc, ip:port, without TLS; MetricsURL the root of its metrics and debug pages.
-	Address, MetricsURL string
+	// Address is where it serves ext_proc, ip:port, without TLS; MetricsURL the root of its metrics, DebugURL that of its
+	// status and debug pages.
+	Address, MetricsURL, DebugURL string
 }
 
 // EPP starts an epp and returns when it listens.
@@ -60,7 +61,8 @@ func (s *Scene) EPP(options EPPOptions) (*EPP, error) {
 	}
 	ports := filepath.Join(s.dir, name+"-ports.json")
 	flags := []string{
-		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--ports-file=" + ports,
+		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0",
+		"--ports-file=" + ports,
 		"--secure-serving=false", "--config-file=" + config, "--endpoints=" + strings.Join(options.Endpoints, ","),
 		"--drain-timeout=" + eppGrace.String(),
 	}
@@ -68,16 +70,17 @@ func (s *Scene) EPP(options EPPOptions) (*EPP, error) {
 	if err != nil {
 		return nil, err
 	}
-	var at struct{ GRPC, Metrics int }
+	var at struct{ GRPC, Metrics, Debug int }
 	if err := s.await(process, ports, &at); err != nil {
 		return nil, err
 	}
-	if at.GRPC == 0 || at.Metrics == 0 {
+	if at.GRPC == 0 || at.Metrics == 0 || at.Debug == 0 {
 		return nil, fmt.Errorf("scene: %s did not say where it listens", name)
 	}
 	return &EPP{
 		Process:    process,
 		Address:    fmt.Sprintf("127.0.0.1:%d", at.GRPC),
 		MetricsURL: fmt.Sprintf("http://127.0.0.1:%d", at.Metrics),
+		DebugURL:   fmt.Sprintf("http://127.0.0.1:%d", at.Debug),
 	}, nil
 }

@@ -23,7 +23,7 @@ type resources struct {
 // from outside.
 func (e *epp) resources() resources {
 	e.t.Helper()
-	response, err := http.Get(e.metrics + "/debug/pprof/heap?gc=1")
+	response, err := http.Get(e.debug + "/debug/pprof/heap?gc=1")
 	if err != nil {
 		e.t.Fatal(err)
 	}

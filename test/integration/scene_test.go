@@ -134,6 +134,7 @@ type epp struct {
 	address   string // ext_proc
 	health    string
 	metrics   string // http://…
+	debug     string // the same
 	endpoints string // the file, with setup.file
 	done      chan struct{}
 	err       error // of Wait, after done
@@ -144,7 +145,7 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 	dir := t.TempDir()
 	ports := filepath.Join(dir, "ports.json")
 	flags := []string{
-		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0",
+		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0",
 		"--secure-serving=false", "--ports-file=" + ports,
 	}
 	if with.config != "" {
@@ -179,7 +180,7 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 			t.Error("epp: data race")
 		}
 	})
-	var p struct{ GRPC, Health, Metrics int }
+	var p struct{ GRPC, Health, Metrics, Debug int }
 	eventually(t, "epp listens", func() error {
 		select {
 		case <-e.done:
@@ -195,6 +196,7 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 	e.address = fmt.Sprintf("127.0.0.1:%d", p.GRPC)
 	e.health = fmt.Sprintf("127.0.0.1:%d", p.Health)
 	e.metrics = fmt.Sprintf("http://127.0.0.1:%d", p.Metrics)
+	e.debug = fmt.Sprintf("http://127.0.0.1:%d", p.Debug)
 	return e
 }
 

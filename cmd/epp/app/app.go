@@ -35,12 +35,13 @@ type App struct {
 	server     *extproc.Server
 	pool       *pool
 
-	listeners    listeners
-	certificate  *certificate // nil: no TLS
-	streams      *streamEnd
-	grpcServer   *grpc.Server
-	healthServer *grpc.Server
-	debugServer  *http.Server
+	listeners     listeners
+	certificate   *certificate // nil: no TLS
+	streams       *streamEnd
+	grpcServer    *grpc.Server
+	healthServer  *grpc.Server
+	metricsServer *http.Server
+	debugServer   *http.Server
 
 	health *health.Server
 	ready  atomic.Bool
@@ -154,7 +155,7 @@ func (a *App) wireServers(d *config.Document) error {
 	extprocv3.RegisterExternalProcessorServer(a.grpcServer, a.server)
 	a.healthServer, a.health = newHealthServer()
 	healthv1.RegisterHealthServer(a.grpcServer, a.health) // for Envoy's own health checks of the cluster
-	a.debugServer = newDebugServer(a)
+	a.metricsServer, a.debugServer = newMetricsServer(a), newDebugServer(a)
 	return nil
 }
 

@@ -44,8 +44,9 @@ func TestServesOverTLS(t *testing.T) {
 	}
 }
 
-// The metrics port: metrics of every part, health, the configuration in use, pprof only when it is wanted.
-func TestDebugServer(t *testing.T) {
+// The metrics port has metrics of every part and health, and nothing that names flows. The debug port has the status
+// page, the configuration in use and who waits, and profiles only when they are wanted.
+func TestMetricsAndDebugServers(t *testing.T) {
 	o := testOptions()
 	o.ConfigText = "fairRequestQueue: { queueTTL: 7s }"
 	r := start(t, o)
@@ -58,15 +59,19 @@ func TestDebugServer(t *testing.T) {
 			t.Errorf("%q is not in /metrics", want)
 		}
 	}
-	for path, want := range map[string]int{
-		"/healthz": 200, "/readyz": 200, "/statusz": 200, "/debug/config": 200, "/debug/flows": 200,
-		"/debug/flows?limit=0": 400, "/debug/pprof/": 404, "/": 404,
+	for path, want := range map[string]struct{ metrics, debug int }{
+		"/metrics": {200, 404}, "/healthz": {200, 404}, "/readyz": {200, 404}, "/statusz": {404, 200},
+		"/debug/config": {404, 200}, "/debug/flows": {404, 200}, "/debug/flows?limit=0": {404, 400},
+		"/debug/pprof/": {404, 404}, "/": {404, 404},
 	} {
-		if status, _ := r.get(path); status != want {
-			t.Errorf("%s: %d, want %d", path, status, want)
+		if status, _ := r.get(path); status != want.metrics {
+			t.Errorf("the metrics port: %s: %d, want %d", path, status, want.metrics)
+		}
+		if status, _ := r.debug(path); status != want.debug {
+			t.Errorf("the debug port: %s: %d, want %d", path, status, want.debug)
 		}
 	}
-	_, text := r.get("/debug/config")
+	_, text := r.debug("/debug/config")
 	var document struct {
 		FairRequestQueue struct {
 			QueueTTL string `yaml:"queueTTL"`
@@ -76,7 +81,7 @@ func TestDebugServer(t *testing.T) {
 		t.Errorf("/debug/config: %v\n%s", err, text)
 	}
 
-	_, text = r.get("/statusz")
+	_, text = r.debug("/statusz")
 	for _, want := range []string{
 		"--config-text, in use for", "profile        wfq", "queued    0 of 1000  in 0 flows", "critical   0", "192.0.2.1:8000  true   1.8",
 	} {
@@ -86,8 +91,34 @@ func TestDebugServer(t *testing.T) {
 	}
 
 	o.Pprof = true
-	if status, _ := start(t, o).get("/debug/pprof/"); status != 200 {
+	profiled := start(t, o)
+	if status, _ := profiled.debug("/debug/pprof/"); status != 200 {
 		t.Errorf("/debug/pprof/: %d with --enable-pprof", status)
+	}
+	if status, _ := profiled.get("/debug/pprof/"); status != 404 {
+		t.Errorf("the metrics port: /debug/pprof/: %d with --enable-pprof", status)
+	}
+}
+
+// Where nobody says otherwise the debug port is for this machine only, also when all the others are for everybody.
+func TestDebugPortIsOnLoopback(t *testing.T) {
+	o := testOptions()
+	o.BindAddress = ""
+	host := func(l net.Listener) net.IP { return l.Addr().(*net.TCPAddr).IP }
+	r := start(t, o)
+	if at := host(r.listeners.debug); !at.IsLoopback() {
+		t.Errorf("the debug port listens at %s", at)
+	}
+	if at := host(r.listeners.metrics); !at.IsUnspecified() {
+		t.Errorf("the metrics port listens at %s", at)
+	}
+	o.DebugBindAddress = "0.0.0.0"
+	if at := host(start(t, o).listeners.debug); !at.IsUnspecified() {
+		t.Errorf("the debug port listens at %s", at)
+	}
+	o.DebugPort = DebugOff
+	if off := start(t, o); off.listeners.debug != nil || off.Ports().Debug != 0 {
+		t.Errorf("the debug port is %d, want none", off.Ports().Debug)
 	}
 }
 
@@ -99,7 +130,7 @@ func TestFlowsPage(t *testing.T) {
 	granted(t, r.request(t.Context()))
 	r.request(t.Context())
 	eventually(t, "the second one waits", func() bool { return r.controller.State().Queued == 1 })
-	_, text := r.get("/debug/flows?limit=5")
+	_, text := r.debug("/debug/flows?limit=5")
 	var page struct {
 		Queued, Flows, Stock int
 		Waiting              []flowcontrol.FlowState
@@ -192,7 +223,7 @@ func TestListenProblem(t *testing.T) {
 		{&net.OpError{Op: "listen", Err: &net.AddrError{Err: "missing port", Addr: "[::1]"}}, `--bind-address: "zz": must be an address of`},
 		{system(syscall.ENOMEM), "listen: bind: "},
 	} {
-		err := listenProblem(test.err, "zz", "metrics-port", 90)
+		err := listenProblem(test.err, "bind-address", "zz", "metrics-port", 90)
 		if !strings.HasPrefix(err.Error(), test.want) || !errors.Is(err, test.err) {
 			t.Errorf("%v\nwant %s", err, test.want)
 		}

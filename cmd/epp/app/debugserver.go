@@ -5,25 +5,12 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// readHeaderTimeout bounds a client of the metrics port that sends nothing.
-const readHeaderTimeout = 10 * time.Second
-
-// newDebugServer serves metrics, health, the status page and the configuration in use over HTTP.
+// newDebugServer serves, over HTTP, what names flows or costs the program time: the status page, the configuration in
+// use, who waits, and profiles. It has no authentication, and so a listener of its own (ADR 0025).
 func newDebugServer(a *App) *http.Server {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{Registry: a.registry, EnableOpenMetrics: true}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !a.ready.Load() {
-			http.Error(w, "not ready", http.StatusServiceUnavailable)
-			return
-		}
-		_, _ = w.Write([]byte("ok\n"))
-	})
 	mux.HandleFunc("GET /debug/config", func(w http.ResponseWriter, _ *http.Request) {
 		page, err := a.configuration.page()
 		if err != nil {

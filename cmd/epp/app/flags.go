@@ -73,14 +73,18 @@ func (f *flags) group(title string) *pflag.FlagSet {
 }
 
 func (f *flags) serving(s *pflag.FlagSet) {
-	s.StringVar(&f.BindAddress, "bind-address", f.BindAddress, "`address` of all listeners (default all interfaces)")
+	s.StringVar(&f.BindAddress, "bind-address", f.BindAddress, "`address` of all listeners but that of --debug-port (default all interfaces)")
 	s.IntVar(&f.GRPCPort, "grpc-port", f.GRPCPort, "`port` of the ext_proc server, for Envoy; 0 picks a free one")
 	s.IntVar(&f.HealthPort, "grpc-health-port", f.HealthPort,
 		"`port` of the gRPC health services (liveness, readiness, envoy.service.ext_proc.v3.ExternalProcessor); 0 picks a free one")
 	s.IntVar(&f.MetricsPort, "metrics-port", f.MetricsPort,
-		"`port` of the HTTP server with /metrics, /healthz, /readyz, /statusz, /debug/config and /debug/flows; 0 picks a free one")
+		"`port` of the HTTP server with /metrics, /healthz and /readyz; 0 picks a free one")
+	s.IntVar(&f.DebugPort, "debug-port", f.DebugPort,
+		"`port` of the HTTP server with /statusz, /debug/config and /debug/flows, which name flows; 0 picks a free one, -1 has none")
+	s.StringVar(&f.DebugBindAddress, "debug-bind-address", f.DebugBindAddress,
+		"`address` of --debug-port, which has no authentication; 0.0.0.0 or :: is all interfaces")
 	s.StringVar(&f.PortsFile, "ports-file", f.PortsFile,
-		"`file` to write the three ports to, as JSON, once everything listens")
+		"`file` to write the ports to, as JSON, once everything listens")
 	s.BoolVar(&f.SecureServing, "secure-serving", f.SecureServing, "serve Envoy over TLS")
 	s.StringVar(&f.CertPath, "cert-path", f.CertPath,
 		"`directory` with tls.crt and tls.key (default a self-signed certificate)")
@@ -109,7 +113,7 @@ func (f *flags) stopping(s *pflag.FlagSet) {
 		"longest time from SIGTERM to the end; the drain window of the configuration is a part of it")
 	s.StringVar(&f.encoder, "zap-encoder", "json", "`encoding` of the log: json or console")
 	s.IntVar(&f.verbosity, "v", 0, "`verbosity` of the log, from 0; 1 has a line for each rejection, 2 more")
-	s.BoolVar(&f.Pprof, "enable-pprof", f.Pprof, "serve /debug/pprof on the metrics port")
+	s.BoolVar(&f.Pprof, "enable-pprof", f.Pprof, "serve /debug/pprof on the debug port")
 	s.BoolVar(&f.metricsAuth, "metrics-endpoint-auth", false, "authenticate readers of the metrics (not supported yet)")
 	s.BoolVar(&f.tracing, "tracing", false, "export traces (not supported yet)")
 	s.BoolVar(&f.version, "version", false, "print the version and exit")

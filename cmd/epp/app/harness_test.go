@@ -31,7 +31,7 @@ const soon = 10 * time.Second
 func testOptions() Options {
 	o := DefaultOptions()
 	o.BindAddress = "127.0.0.1"
-	o.GRPCPort, o.HealthPort, o.MetricsPort = 0, 0, 0
+	o.GRPCPort, o.HealthPort, o.MetricsPort, o.DebugPort = 0, 0, 0, 0
 	o.Endpoints = []string{"192.0.2.1:8000"}
 	o.SecureServing = false
 	return o
@@ -151,8 +151,19 @@ func granted(t *testing.T, stream extprocv3.ExternalProcessor_ProcessClient) str
 // get reads a page of the metrics port.
 func (r *running) get(path string) (status int, body string) {
 	r.t.Helper()
+	return r.getAt(r.Ports().Metrics, path)
+}
+
+// debug reads a page of the debug port.
+func (r *running) debug(path string) (status int, body string) {
+	r.t.Helper()
+	return r.getAt(r.Ports().Debug, path)
+}
+
+func (r *running) getAt(port int, path string) (status int, body string) {
+	r.t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Get(fmt.Sprintf("http://127.0.0.1:%d%s", r.Ports().Metrics, path))
+	response, err := client.Get(fmt.Sprintf("http://127.0.0.1:%d%s", port, path))
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -46,12 +46,14 @@ func TestMainExits(t *testing.T) {
 		"every problem of the flags": {
 			[]string{
 				"--pool-name=p", "--ha-enable-leader-election", "--metrics-endpoint-auth", "--grpc-port=-1", "--v=1000",
+				"--debug-port=-2", "--debug-bind-address=",
 				"--zap-encoder=xml", "--on-invalid-config=ignore", "--config-file=a", "--config-text=b", "rest",
 			},
 			2, nil,
 			[]string{
 				"--pool-name: p: Kubernetes is not supported yet", "--ha-enable-leader-election: true: Kubernetes",
 				"--metrics-endpoint-auth: true: not supported yet", "--grpc-port: -1: must be from 0 to 65535", "--v: 1000",
+				"--debug-port: -2: must be from 0 to 65535, or -1 for none", `--debug-bind-address: "": must be an address`,
 				`--zap-encoder: "xml"`, `--on-invalid-config: "ignore"`, "--config-text: there is a --config-file", `"rest"`,
 				"--endpoints: no model servers",
 			},
@@ -107,6 +109,7 @@ func TestErrorsComeWithoutAdvice(t *testing.T) {
 		"an address that is not here":     {"--endpoints=192.0.2.1:1", "--bind-address=192.0.2.1", "--grpc-port=0"},
 		"no file with the endpoints": {
 			"--endpoints-file=" + missing, "--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0",
+			"--debug-port=0",
 		},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -18,14 +18,22 @@ const (
 	InvalidDefaults = "defaults"
 )
 
+// DebugOff as the debug port means no listener for debugging.
+const DebugOff = -1
+
 // Options are what the program is started with: the flags, or a test's own choice. The comments name the flags.
 type Options struct {
-	// BindAddress is the address of all listeners; empty: all interfaces (--bind-address).
+	// BindAddress is the address of all listeners but that of debugging; empty: all interfaces (--bind-address).
 	BindAddress string
-	// GRPCPort serves Envoy, HealthPort the gRPC health checks, MetricsPort metrics and debugging over HTTP; 0 picks
-	// a free port (--grpc-port, --grpc-health-port, --metrics-port).
+	// GRPCPort serves Envoy, HealthPort the gRPC health checks, MetricsPort metrics over HTTP; 0 picks a free port
+	// (--grpc-port, --grpc-health-port, --metrics-port).
 	GRPCPort, HealthPort, MetricsPort int
-	// PortsFile is written when everything listens: {"grpc":…,"health":…,"metrics":…}; empty: none (--ports-file).
+	// DebugBindAddress is the address of the listener for debugging, never empty (--debug-bind-address).
+	DebugBindAddress string
+	// DebugPort serves the status and debug pages over HTTP; 0 picks a free port, DebugOff has none (--debug-port).
+	DebugPort int
+	// PortsFile is written when everything listens: {"grpc":…,"health":…,"metrics":…,"debug":…}; empty: none
+	// (--ports-file).
 	PortsFile string
 
 	// SecureServing serves Envoy over TLS (--secure-serving).
@@ -54,7 +62,7 @@ type Options struct {
 
 	// DrainTimeout is the longest that stopping takes, from the signal on (--drain-timeout).
 	DrainTimeout time.Duration
-	// Pprof serves /debug/pprof on the metrics port (--enable-pprof).
+	// Pprof serves /debug/pprof on the debug port (--enable-pprof).
 	Pprof bool
 
 	// Log is where the program logs; its zero value discards.
@@ -64,14 +72,16 @@ type Options struct {
 // DefaultOptions are the flags' defaults.
 func DefaultOptions() Options {
 	return Options{
-		GRPCPort:        9002,
-		HealthPort:      9003,
-		MetricsPort:     9090,
-		SecureServing:   true,
-		CertReload:      true,
-		OnInvalidConfig: InvalidFails,
-		ProbeInterval:   5 * time.Second,
-		DrainTimeout:    time.Minute,
+		GRPCPort:         9002,
+		HealthPort:       9003,
+		MetricsPort:      9090,
+		DebugPort:        9004,
+		DebugBindAddress: "127.0.0.1",
+		SecureServing:    true,
+		CertReload:       true,
+		OnInvalidConfig:  InvalidFails,
+		ProbeInterval:    5 * time.Second,
+		DrainTimeout:     time.Minute,
 	}
 }
 
@@ -89,6 +99,12 @@ func (o *Options) Validate() error {
 		if port.value < 0 || port.value > 65535 {
 			bad(port.flag, "%d: must be from 0 to 65535", port.value)
 		}
+	}
+	if o.DebugPort < DebugOff || o.DebugPort > 65535 {
+		bad("debug-port", "%d: must be from 0 to 65535, or %d for none", o.DebugPort, DebugOff)
+	}
+	if o.DebugBindAddress == "" {
+		bad("debug-bind-address", `"": must be an address; all interfaces are 0.0.0.0 or ::`)
 	}
 	if o.ConfigFile != "" && o.ConfigText != "" {
 		bad("config-text", "there is a --config-file already; use one of the two")

@@ -16,25 +16,30 @@ type Ports struct {
 	GRPC    int `json:"grpc"`
 	Health  int `json:"health"`
 	Metrics int `json:"metrics"`
+	Debug   int `json:"debug"` // 0: there is none
 }
 
-// listeners are the program's three.
-type listeners struct{ grpc, health, metrics net.Listener }
+// listeners are the program's four; debug is nil with DebugOff.
+type listeners struct{ grpc, health, metrics, debug net.Listener }
 
 // listen opens all listeners, or none.
 func listen(o *Options) (l listeners, err error) {
 	for _, at := range []struct {
-		name, flag string
-		port       int
-		listener   *net.Listener
+		name, portFlag string
+		port           int
+		hostFlag, host string
+		listener       *net.Listener
 	}{
-		{"ext_proc", "grpc-port", o.GRPCPort, &l.grpc},
-		{"health", "grpc-health-port", o.HealthPort, &l.health},
-		{"metrics", "metrics-port", o.MetricsPort, &l.metrics},
+		{"ext_proc", "grpc-port", o.GRPCPort, "bind-address", o.BindAddress, &l.grpc},
+		{"health", "grpc-health-port", o.HealthPort, "bind-address", o.BindAddress, &l.health},
+		{"metrics", "metrics-port", o.MetricsPort, "bind-address", o.BindAddress, &l.metrics},
+		{"debugging", "debug-port", o.DebugPort, "debug-bind-address", o.DebugBindAddress, &l.debug},
 	} {
-		address := net.JoinHostPort(o.BindAddress, strconv.Itoa(at.port))
-		if *at.listener, err = net.Listen("tcp", address); err != nil {
-			err = listenProblem(err, o.BindAddress, at.flag, at.port)
+		if at.port == DebugOff {
+			continue
+		}
+		if *at.listener, err = net.Listen("tcp", net.JoinHostPort(at.host, strconv.Itoa(at.port))); err != nil {
+			err = listenProblem(err, at.hostFlag, at.host, at.portFlag, at.port)
 			return listeners{}, errors.Join(fmt.Errorf("app: listening for %s: %w", at.name, err), l.close())
 		}
 	}
@@ -42,7 +47,7 @@ func listen(o *Options) (l listeners, err error) {
 }
 
 // listenProblem names the flag that a listener could not be opened for, where the error says which one that is.
-func listenProblem(err error, address, portFlag string, port int) error {
+func listenProblem(err error, hostFlag, host, portFlag string, port int) error {
 	var name *net.DNSError
 	var form *net.AddrError
 	switch {
@@ -51,7 +56,7 @@ func listenProblem(err error, address, portFlag string, port int) error {
 	case errors.Is(err, syscall.EACCES):
 		return fmt.Errorf("--%s: %d: must be a port that this user may open: %w", portFlag, port, err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.As(err, &name), errors.As(err, &form):
-		return fmt.Errorf("--bind-address: %q: must be an address of this machine, without brackets or a port: %w", address, err)
+		return fmt.Errorf("--%s: %q: must be an address of this machine, without brackets or a port: %w", hostFlag, host, err)
 	default:
 		return err
 	}
@@ -60,7 +65,7 @@ func listenProblem(err error, address, portFlag string, port int) error {
 // close closes the listeners that are open.
 func (l listeners) close() error {
 	var errs []error
-	for _, listener := range []net.Listener{l.grpc, l.health, l.metrics} {
+	for _, listener := range []net.Listener{l.grpc, l.health, l.metrics, l.debug} {
 		if listener != nil {
 			if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 				errs = append(errs, err)
@@ -71,8 +76,13 @@ func (l listeners) close() error {
 }
 
 func (l listeners) ports() Ports {
-	port := func(listener net.Listener) int { return listener.Addr().(*net.TCPAddr).Port }
-	return Ports{GRPC: port(l.grpc), Health: port(l.health), Metrics: port(l.metrics)}
+	port := func(listener net.Listener) int {
+		if listener == nil {
+			return 0
+		}
+		return listener.Addr().(*net.TCPAddr).Port
+	}
+	return Ports{GRPC: port(l.grpc), Health: port(l.health), Metrics: port(l.metrics), Debug: port(l.debug)}
 }
 
 // writePorts writes the file in one step: a reader sees all of it or no file.

@@ -85,7 +85,7 @@ func TestReloadChangesTheRunningQueue(t *testing.T) {
 	if status := rejected(t, r.request(t.Context())); status != 418 {
 		t.Errorf("status %d of a full flow, want the new one", status)
 	}
-	_, page := r.get("/debug/config")
+	_, page := r.debug("/debug/config")
 	var d struct {
 		RequestQueueController struct {
 			NumPoppers int `yaml:"numPoppers"`
@@ -126,7 +126,7 @@ func TestReloadRefuses(t *testing.T) {
 		"5 problems", "fairRequestQueue.queueTTL: 0s: must be", "fairRequestQueue.tierMode: \"weighted\": cannot change at run time",
 		"did you mean totalCapacity?", "flows.key: \"header:x\": cannot change", "flows.discipline: \"none\": cannot change",
 	}
-	_, page := r.get("/debug/config")
+	_, page := r.debug("/debug/config")
 	unquoted := strings.ReplaceAll(r.log.String(), `\"`, `"`)
 	if err := problemsIn(errors.New(unquoted), problems...); err != nil {
 		t.Error(err)
@@ -134,7 +134,7 @@ func TestReloadRefuses(t *testing.T) {
 	if err := problemsIn(errors.New(page), append(problems, "THE NEWEST CONFIGURATION IS INVALID", "queueTTL: 7s")...); err != nil {
 		t.Error(err)
 	}
-	if _, page := r.get("/statusz"); !strings.Contains(page, "THE NEWEST IS INVALID") {
+	if _, page := r.debug("/statusz"); !strings.Contains(page, "THE NEWEST IS INVALID") {
 		t.Errorf("/statusz:\n%s", page)
 	}
 	if got := config.Changed(before, r.Config()); len(got) > 0 {
@@ -147,7 +147,7 @@ func TestReloadRefuses(t *testing.T) {
 	writeFile(t, r.file, good+"# a comment\n")
 	r.metric(`weir_config_reloads_total{result="unchanged"} 1`)
 	r.metric("weir_config_valid 1")
-	if _, page := r.get("/debug/config"); strings.Contains(page, "INVALID") || !strings.Contains(page, "changed 0 times") {
+	if _, page := r.debug("/debug/config"); strings.Contains(page, "INVALID") || !strings.Contains(page, "changed 0 times") {
 		t.Errorf("/debug/config:\n%s", page)
 	}
 }
@@ -160,7 +160,7 @@ func TestReloadRefusesAnEmptyFile(t *testing.T) {
 	if got := r.Config().FairRequestQueue.QueueTTL.Std(); got != 7*time.Second {
 		t.Errorf("queueTTL %v of an empty file", got)
 	}
-	if _, page := r.get("/debug/config"); !strings.Contains(page, "the file is empty") {
+	if _, page := r.debug("/debug/config"); !strings.Contains(page, "the file is empty") {
 		t.Errorf("/debug/config:\n%s", page)
 	}
 	writeFile(t, r.file, "{}\n")
@@ -209,7 +209,7 @@ func TestReloadOfAMountedConfigMap(t *testing.T) {
 func TestReloadMendsAnInvalidStart(t *testing.T) {
 	r := startReloading(t, "fairRequestQueue: { queueTTL: 0s }", func(o *Options) { o.OnInvalidConfig = InvalidDefaults })
 	r.metric("weir_config_valid 0")
-	if _, page := r.get("/debug/config"); !strings.Contains(page, "THE NEWEST CONFIGURATION IS INVALID") {
+	if _, page := r.debug("/debug/config"); !strings.Contains(page, "THE NEWEST CONFIGURATION IS INVALID") {
 		t.Errorf("/debug/config:\n%s", page)
 	}
 	writeFile(t, r.file, "fairRequestQueue: { queueTTL: 9s }")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
@@ -30,12 +29,10 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	parts.Go(func() error { return serve(a.grpcServer, a.listeners.grpc) })
 	parts.Go(func() error { return serve(a.healthServer, a.listeners.health) })
-	parts.Go(func() error {
-		if err := a.debugServer.Serve(a.listeners.metrics); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("app: serving metrics: %w", err)
-		}
-		return nil
-	})
+	parts.Go(func() error { return serveHTTP(a.metricsServer, a.listeners.metrics, "metrics") })
+	if a.listeners.debug != nil {
+		parts.Go(func() error { return serveHTTP(a.debugServer, a.listeners.debug, "debugging") })
+	}
 	started := a.started()
 	if started == nil {
 		select {
@@ -48,7 +45,7 @@ func (a *App) Run(ctx context.Context) error {
 	a.streams.end()
 	a.grpcServer.Stop()
 	a.healthServer.Stop()
-	shutdown := a.debugServer.Close()
+	shutdown := errors.Join(a.metricsServer.Close(), a.debugServer.Close())
 	stop()
 	return errors.Join(started, parts.Wait(), shutdown)
 }
@@ -58,7 +55,7 @@ func (a *App) started() error {
 	ports := a.Ports()
 	build := version.Info()
 	a.log.Info("started", "version", build.Version, "revision", build.Revision, "profile", a.Config().Profile,
-		"bind", a.options.BindAddress, "grpc", ports.GRPC, "health", ports.Health, "metrics", ports.Metrics,
+		"bind", a.options.BindAddress, "grpc", ports.GRPC, "health", ports.Health, "metrics", ports.Metrics, "debug", ports.Debug,
 		"secure", a.options.SecureServing, "endpoints", a.store.Current().Len())
 	a.setReady(true)
 	if a.options.PortsFile == "" {

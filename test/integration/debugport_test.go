@@ -1,0 +1,40 @@
+package integration
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// Who may scrape metrics learns no tenant's name of who waits: the pages that say so have a port of their own.
+func TestMetricsPortNamesNoFlow(t *testing.T) {
+	s := start(t, setup{config: `flows: { key: ["header:x-llm-d-inference-fairness-id"] }` + "\n", flags: []string{"--enable-pprof"}})
+	page := func(root, path string) (int, string) {
+		t.Helper()
+		response, err := http.Get(root + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(text)
+	}
+	for _, path := range []string{"/statusz", "/debug/flows", "/debug/config", "/debug/pprof/", "/debug/pprof/cmdline"} {
+		if status, _ := page(s.epp.metrics, path); status != 404 {
+			t.Errorf("the metrics port has %s: %d", path, status)
+		}
+		if status, _ := page(s.epp.debug, path); status != 200 {
+			t.Errorf("the debug port: %s: %d", path, status)
+		}
+	}
+	if _, text := page(s.epp.debug, "/statusz"); !strings.Contains(text, s.models[0].Address()) {
+		t.Errorf("/statusz does not name the endpoint:\n%s", text)
+	}
+	if status, _ := page(s.epp.metrics, "/metrics"); status != 200 {
+		t.Errorf("/metrics: %d", status)
+	}
+}
