@@ -36,7 +36,7 @@ func (w *world) accountsAgree() error {
 		if s.holds() {
 			held++
 			flows[key].inflight++
-			byTier[l.held.Tier]++
+			byTier[l.held.Tier()]++
 			byEndpoint[l.endpoint]++
 			if s.promoted {
 				promoted++
@@ -47,7 +47,7 @@ func (w *world) accountsAgree() error {
 		}
 		if l.victimAt > 0 {
 			victims++
-			if w.victims.tiers[l.held.Tier].byEndpoint[l.endpoint].leases[l.victimAt-1] != l {
+			if w.victims.tiers[l.held.Tier()].byEndpoint[l.endpoint].leases[l.victimAt-1] != l {
 				return fmt.Errorf("%v is not where it believes to be among the victims", s)
 			}
 		}

@@ -137,7 +137,7 @@ func (w *world) apply(in input) error {
 		}
 	}
 	for _, s := range w.subjects {
-		s.promoted = s.lease.held.Held() && s.lease.held.Promoted
+		s.promoted = s.lease.held.Held() && s.lease.held.Promoted()
 	}
 	if err := w.wokenUp(); err != nil {
 		return err

@@ -139,7 +139,7 @@ func (w *world) victimOf(s *subject) *subject {
 		return nil
 	}
 	for _, v := range w.subjects {
-		if w.preemptible(v) && w.before(tier, v.lease.held.Tier) && !slices.Contains(w.full(s), v.lease.endpoint) &&
+		if w.preemptible(v) && w.before(tier, v.lease.held.Tier()) && !slices.Contains(w.full(s), v.lease.endpoint) &&
 			w.fleet.CanTakeOver(s.kind.lane, v.lease.endpoint) {
 			return v
 		}

@@ -22,7 +22,7 @@ func (w *world) state() string {
 		switch {
 		case l.stage == stageGranted:
 			returning = append(returning, &l.queued)
-			b = fmt.Appendf(b, "%d %t %t %t|", l.endpoint, l.held.Promoted, l.counted, l.preempted == nil)
+			b = fmt.Appendf(b, "%d %t %t %t|", l.endpoint, l.held.Promoted(), l.counted, l.preempted == nil)
 		case !l.held.Held():
 			continue
 		case l.victimAt == 0:
@@ -60,5 +60,5 @@ func (w *world) describe(s *subject) string {
 	if l.stage == stageGranted { // the queue tells the rest
 		return fmt.Sprintf("unsent %d at %d;", s.kind.tier, l.endpoint)
 	}
-	return fmt.Sprintf("%d %s at %d: %d %t %t;", l.held.Tier, s.kind.flow, l.endpoint, l.stage, l.held.Promoted, l.counted)
+	return fmt.Sprintf("%d %s at %d: %d %t %t;", l.held.Tier(), s.kind.flow, l.endpoint, l.stage, l.held.Promoted(), l.counted)
 }

@@ -96,7 +96,7 @@ func (w *world) stepAgrees(g glance) error {
 		}
 	}
 	if len(went) == 1 && w.risen() == g.promoted {
-		if tier := went[0].lease.held.Tier; w.ledger.Headroom(tier) < 0 {
+		if tier := went[0].lease.held.Tier(); w.ledger.Headroom(tier) < 0 {
 			return fmt.Errorf("%v took what is reserved: headroom %d", went[0], w.ledger.Headroom(tier))
 		}
 	}

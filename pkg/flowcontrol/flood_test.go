@@ -48,7 +48,7 @@ func (f *flood) arrives(tier int) {
 		if err != nil {
 			return
 		}
-		promoted := l.held.Promoted
+		promoted := l.held.Promoted()
 		f.mu.Lock()
 		f.dispatched = append(f.dispatched, dispatch{tier, promoted})
 		f.held[tier]++

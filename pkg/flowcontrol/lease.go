@@ -169,11 +169,11 @@ func (c *RequestQueueController) settle(l *Lease) {
 // take makes l the holder of a lease at endpoint e, which the placer has reserved.
 func (c *RequestQueueController) take(l *Lease, e Endpoint, promoted bool) {
 	l.endpoint = e
-	l.held = stock.Lease{Tier: l.queued.Tier, Cost: int64(l.queued.Cost), Promoted: promoted}
+	l.held = stock.NewLease(l.queued.Tier, int64(l.queued.Cost), promoted)
 	c.ledger.Take(&l.held)
 	c.flows.taken(l.flow)
 	c.count(l)
-	if !promoted && c.mayBeVictim(l.held.Tier) {
+	if !promoted && c.mayBeVictim(l.held.Tier()) {
 		if l.preempted == nil {
 			l.preempted = make(chan struct{})
 		}

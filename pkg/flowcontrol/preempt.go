@@ -61,7 +61,7 @@ func (c *RequestQueueController) victimFor(l *Lease) *Lease {
 // stream is told; otherwise v goes back to its place in the queue and nobody will know.
 func (c *RequestQueueController) takeOver(now time.Time, l, v *Lease) {
 	e := v.endpoint
-	c.counts.preempted[[2]int{v.held.Tier, l.queued.Tier}]++
+	c.counts.preempted[[2]int{v.held.Tier(), l.queued.Tier}]++
 	c.victims.remove(v)
 	c.ledger.Settle(&v.held)
 	c.uncount(v)

@@ -74,7 +74,7 @@ func (v *victims) enter(l *Lease) {
 
 // add puts l where its lease's age has it.
 func (v *victims) add(l *Lease) {
-	t := &v.tiers[l.held.Tier]
+	t := &v.tiers[l.held.Tier()]
 	h := t.byEndpoint[l.endpoint]
 	if h == nil {
 		h = &victimHeap{owner: v, endpoint: l.endpoint}
@@ -97,7 +97,7 @@ func (v *victims) remove(l *Lease) {
 	if l.victimAt == 0 {
 		return
 	}
-	t := &v.tiers[l.held.Tier]
+	t := &v.tiers[l.held.Tier()]
 	h := t.byEndpoint[l.endpoint]
 	heap.Remove(h, l.victimAt-1)
 	if len(h.leases) == 0 {

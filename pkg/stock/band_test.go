@@ -45,6 +45,12 @@ func TestBand(t *testing.T) {
 			80,
 		},
 		{
+			"a backend that reports more slots than there can be", seed,
+			[]Backend{{Slots: math.MaxInt}},
+			Band{MaxPerBackend * One, MaxPerBackend * One, MaxPerBackend * One},
+			MaxPerBackend,
+		},
+		{
 			"the smallest deviation", with(func(c *Config) { c.WatermarkPerBackend, c.PercentageDeviationForBounds = 1, 1 }),
 			pool(1),
 			Band{999_999, One, 1_000_001},
@@ -82,7 +88,7 @@ func pool(n int) []Backend { return make([]Backend, n) }
 // takeWhile takes leases for as long as it may, at most n.
 func takeWhile(l *Ledger, may func(*Ledger) bool, n int) (taken int) {
 	for taken < n && may(l) {
-		l.Take(&Lease{Cost: 1})
+		l.Take(&Lease{cost: 1})
 		taken++
 	}
 	return taken

@@ -36,15 +36,30 @@ type Reservation struct {
 }
 
 // Lease is one request's holding of stock. The zero value is not held. It is meant to lie inside the owner's
-// structure.
+// structure. Nobody can change what it stands for, so that what is settled is what was taken.
 type Lease struct {
-	Tier     int
-	Cost     int64
-	Promoted bool
+	tier     int
+	cost     int64
+	promoted bool
 	held     bool
 }
 
-// Held says whether the lease is taken and not settled.
+// NewLease is a lease, not yet taken, of a tier (0 to MaxTiers-1) and a cost of at least 0; promoted: it was granted by
+// promotion.
+func NewLease(tier int, cost int64, promoted bool) Lease {
+	return Lease{tier: tier, cost: cost, promoted: promoted}
+}
+
+// Tier is the identifier of the tier that the lease counts for.
+func (l *Lease) Tier() int { return l.tier }
+
+// Cost is what the lease adds to the ledger's cost while it is held.
+func (l *Lease) Cost() int64 { return l.cost }
+
+// Promoted reports whether the lease was granted by promotion.
+func (l *Lease) Promoted() bool { return l.promoted }
+
+// Held reports whether the lease is taken and not settled.
 func (l *Lease) Held() bool { return l.held }
 
 // New is an empty ledger without backends.
@@ -105,9 +120,9 @@ func (l *Ledger) Take(lease *Lease) {
 	}
 	lease.held = true
 	l.stock++
-	l.cost += lease.Cost
-	l.accounts[lease.Tier].inflight++
-	if lease.Promoted {
+	l.cost += lease.cost
+	l.accounts[lease.tier].inflight++
+	if lease.promoted {
 		l.promoted++
 	}
 }
@@ -119,9 +134,9 @@ func (l *Ledger) Settle(lease *Lease) bool {
 	}
 	lease.held = false
 	l.stock--
-	l.cost -= lease.Cost
-	l.accounts[lease.Tier].inflight--
-	if lease.Promoted {
+	l.cost -= lease.cost
+	l.accounts[lease.tier].inflight--
+	if lease.promoted {
 		l.promoted--
 	}
 	return true

@@ -3,6 +3,7 @@ package stock
 import (
 	"math/big"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 )
 
@@ -10,7 +11,7 @@ import (
 func TestSettleOnce(t *testing.T) {
 	l := New(DefaultConfig())
 	l.SetBackends(pool(1))
-	lease := Lease{Tier: 3, Cost: 40, Promoted: true}
+	lease := NewLease(3, 40, true)
 	if l.Settle(&lease) || lease.Held() {
 		t.Error("settled without being held")
 	}
@@ -31,6 +32,26 @@ func TestSettleOnce(t *testing.T) {
 		}
 	}()
 	l.Take(&lease)
+}
+
+// TestSettleGivesBackWhatWasTaken: whoever holds a lease cannot change what it stands for, so that nothing of it can
+// remain in the ledger.
+func TestSettleGivesBackWhatWasTaken(t *testing.T) {
+	lease := NewLease(1, 100, false)
+	for field := range reflect.TypeOf(lease).Fields() {
+		if field.IsExported() {
+			t.Errorf("%s can be changed while the lease is held", field.Name)
+		}
+	}
+	l := New(DefaultConfig())
+	l.SetBackends(pool(1))
+	l.Take(&lease)
+	if lease.Tier() != 1 || lease.Cost() != 100 || lease.Promoted() || l.Cost() != 100 {
+		t.Errorf("taken: %+v", lease)
+	}
+	if l.Settle(&lease); l.Cost() != 0 || l.Stock() != 0 {
+		t.Errorf("stock %d, cost %d remain", l.Stock(), l.Cost())
+	}
 }
 
 // FuzzLedger runs a sequence of operations and compares each answer with the definitions, computed anew from the list
@@ -73,9 +94,9 @@ func runLedger(t *testing.T, data []byte) {
 	for len(data) > 0 {
 		switch below(8) {
 		case 0, 1, 2:
-			lease := &Lease{Tier: below(4), Cost: int64(1 + below(50)), Promoted: below(4) == 0}
-			l.Take(lease)
-			d.held = append(d.held, lease)
+			lease := NewLease(below(4), int64(1+below(50)), below(4) == 0)
+			l.Take(&lease)
+			d.held = append(d.held, &lease)
 		case 3, 4:
 			if n := len(d.held); n > 0 {
 				i := below(n)
@@ -124,7 +145,7 @@ type definitions struct {
 
 func (d *definitions) inflight(tier int) (n int) {
 	for _, lease := range d.held {
-		if lease.Tier == tier {
+		if lease.tier == tier {
 			n++
 		}
 	}
@@ -187,7 +208,7 @@ func (d *definitions) compare(t *testing.T, l *Ledger) {
 	capacity := ceil(upper)
 	cost := int64(0)
 	for _, lease := range d.held {
-		cost += lease.Cost
+		cost += lease.cost
 	}
 	if l.Capacity() != capacity || l.Stock() != len(d.held) || l.Cost() != cost {
 		t.Fatalf("capacity %d (%d), stock %d (%d), cost %d (%d)", l.Capacity(), capacity, l.Stock(), len(d.held), l.Cost(), cost)

@@ -1,6 +1,9 @@
 package stock
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 // The golden numbers of SMG's priority scheduler, whose capacity is in slots: lower = watermark = upper = slots.
 
@@ -38,7 +41,7 @@ func smgDefaults() []Reservation {
 // admit takes leases for a tier while something is available to it, at most n, and returns how many it took.
 func admit(l *Ledger, tier, n int) (taken []*Lease) {
 	for len(taken) < n && l.Available(tier) > 0 {
-		lease := &Lease{Tier: tier}
+		lease := &Lease{tier: tier}
 		l.Take(lease)
 		taken = append(taken, lease)
 	}
@@ -169,6 +172,18 @@ func TestPerSlotIsExact(t *testing.T) {
 			t.Errorf("%d millionths of %d: %d, want %d", c.perSlot, c.capacity, got, c.want)
 		}
 	}
+}
+
+// TestReservationBeyondAllNumbers: a share whose product with the capacity is more than a number holds reserves all
+// slots, and no more.
+func TestReservationBeyondAllNumbers(t *testing.T) {
+	l := New(DefaultConfig())
+	l.SetReservations([]Reservation{{Tier: 0, PerSlot: math.MaxInt64}, {Tier: 1, Floor: 5}})
+	l.SetBackends([]Backend{{Slots: MaxPerBackend}, {Slots: MaxPerBackend}, {Slots: MaxPerBackend}})
+	if l.Reserved(0) != 3*MaxPerBackend || l.Reserved(1) != 0 {
+		t.Errorf("reserved %d and %d of %d: want all and none", l.Reserved(0), l.Reserved(1), l.Capacity())
+	}
+	checkLedger(t, l)
 }
 
 // TestDrainingTierStaysAccounted: a tier that is listed no more keeps its leases in the account, without a reservation.
