@@ -46,6 +46,7 @@ func Default() Document {
 		Limits: Limits{
 			MaxBodyBytes:      32 << 20,
 			MaxBodyBytesTotal: 1 << 30,
+			BodyTimeout:       Duration(30 * time.Second),
 			MaxHeaderBytes:    64 << 10,
 			MaxFlows:          100_000,
 		},

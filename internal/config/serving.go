@@ -33,8 +33,12 @@ type TrustedHeaders struct {
 type Limits struct {
 	// Largest request body, in bytes; a larger one is rejected (too-large).
 	MaxBodyBytes int64 `yaml:"maxBodyBytes"`
-	// Most bytes of request bodies that are held at a time, over all requests.
+	// Most memory for the bodies of all requests together, in bytes. When it is used up, who has the most bytes of bodies
+	// that are not whole yet loses the newest of them (no-memory).
 	MaxBodyBytesTotal int64 `yaml:"maxBodyBytesTotal"`
+	// How long a request's body may take to arrive where Weir collects it, and 1 second more for every 64 KiB of it; later
+	// it is rejected (body-timeout). Above 0s and at most 1h.
+	BodyTimeout Duration `yaml:"bodyTimeout"`
 	// Largest request headers, in bytes.
 	MaxHeaderBytes int64 `yaml:"maxHeaderBytes"`
 	// Most label values of a kind in the metrics (flows; pairs of model and target), at most 1000 whatever is given;

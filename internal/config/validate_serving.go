@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // maxFallbacks is the most that a request's metadata names beside the chosen endpoint.
@@ -57,6 +58,9 @@ func (l Limits) problems(ps *Problems) {
 		}
 	}
 	atLeast(ps, at+"maxBodyBytesTotal", l.MaxBodyBytesTotal, 1)
+	if l.BodyTimeout <= 0 || l.BodyTimeout > Duration(time.Hour) {
+		ps.add(at+"bodyTimeout", l.BodyTimeout, "must be above 0s and at most 1h")
+	}
 	atLeast(ps, at+"maxHeaderBytes", l.MaxHeaderBytes, 1)
 	atLeast(ps, at+"maxFlows", l.MaxFlows, 1)
 }

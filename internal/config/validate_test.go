@@ -73,6 +73,7 @@ func TestValidate(t *testing.T) {
 				`requestQueueController.deadlineHeaders[2]: "": must be the name of a header`,
 				"limits.maxBodyBytes: 0: must be at least 1",
 				"limits.maxBodyBytesTotal: 0: must be at least 1",
+				"limits.bodyTimeout: 0s: must be above 0s and at most 1h",
 				"limits.maxHeaderBytes: 0: must be at least 1",
 				"limits.maxFlows: 0: must be at least 1",
 			},
@@ -193,11 +194,11 @@ func TestValidate(t *testing.T) {
 				`responses.preset: "gatway": must be one of seed, gateway, smg, dynamo (did you mean gateway?)`,
 				`responses.status.dispatched: "dispatched": must be one of flow-full, queue-full, shed, displaced, ` +
 					`ttl-expired, preempted, client-cancelled, deadline-exceeded, no-endpoint, draining, bad-request, ` +
-					`too-large, internal (did you mean displaced?)`,
+					`too-large, body-timeout, no-memory, internal (did you mean displaced?)`,
 				"responses.status.internal: 600: must be a status from 200 to 599",
 				`responses.status.queue_full: "queue_full": must be one of flow-full, queue-full, shed, displaced, ` +
 					`ttl-expired, preempted, client-cancelled, deadline-exceeded, no-endpoint, draining, bad-request, ` +
-					`too-large, internal (did you mean queue-full?)`,
+					`too-large, body-timeout, no-memory, internal (did you mean queue-full?)`,
 				"responses.status.shed: 199: must be a status from 200 to 599",
 				`criticality.header: "x:y": must be the name of a header`,
 				`trustedHeaders.cost: "a b": must be the name of a header`,

@@ -86,7 +86,8 @@ var (
 	// the two lists together.
 	reasons = []string{
 		"flow-full", "queue-full", "shed", "displaced", "ttl-expired", "preempted", "client-cancelled",
-		"deadline-exceeded", "no-endpoint", "draining", "bad-request", "too-large", "internal",
+		"deadline-exceeded", "no-endpoint", "draining", "bad-request", "too-large", "body-timeout",
+		"no-memory", "internal",
 	}
 )
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
@@ -126,13 +127,16 @@ const (
 	PassOnQueue PassOnPolicy = "queue" // queued like any other
 )
 
-// Limits bounds sizes, in bytes. All are at least 1.
+// Limits bounds sizes, in bytes, and times. All are at least 1.
 type Limits struct {
 	// MaxBodyBytes bounds one request's body while it is held here; a larger one is too-large.
 	MaxBodyBytes int64
-	// MaxBodyBytesTotal bounds all bodies held here at once. Beyond it a request is turned away as queue-full: it
-	// is not its fault, and it may come back.
+	// MaxBodyBytesTotal bounds the memory of all bodies held here at once. When it is used up, the identity with the
+	// most bytes of incomplete bodies loses its newest incomplete one, or the arrival is turned away: no-memory.
 	MaxBodyBytesTotal int64
+	// BodyTimeout is how long the body of a request may take to become whole where it is collected here, and one
+	// second longer for every 64 KiB of it received; more is body-timeout. Above 0, at most an hour.
+	BodyTimeout time.Duration
 	// MaxHeaderBytes bounds the names and values of the request headers together; more is too-large.
 	MaxHeaderBytes int64
 }
@@ -155,7 +159,7 @@ func DefaultConfig() Config {
 		TrustedHeaders: TrustedHeaders{Model: "x-gateway-model-name"},
 		RequestBody:    BodyAuto,
 		PassOn:         PassOnPick,
-		Limits:         Limits{MaxBodyBytes: 32 << 20, MaxBodyBytesTotal: 1 << 30, MaxHeaderBytes: 64 << 10},
+		Limits:         Limits{MaxBodyBytes: 32 << 20, MaxBodyBytesTotal: 1 << 30, MaxHeaderBytes: 64 << 10, BodyTimeout: 30 * time.Second},
 		Responses:      Responses{Preset: "seed"},
 		RoutesByModel:  true,
 	}
@@ -274,6 +278,9 @@ func (c *Config) validateLimits(bad func(field, format string, a ...any)) {
 		if l.value < 1 {
 			bad(l.field, "%d is less than 1", l.value)
 		}
+	}
+	if t := c.Limits.BodyTimeout; t <= 0 || t > longest {
+		bad("limits.bodyTimeout", "%v is not above 0 and at most %v", t, longest)
 	}
 	if c.Limits.MaxBodyBytesTotal < c.Limits.MaxBodyBytes {
 		bad("limits.maxBodyBytesTotal", "%d is less than limits.maxBodyBytes (%d)", c.Limits.MaxBodyBytesTotal, c.Limits.MaxBodyBytes)

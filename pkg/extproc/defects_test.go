@@ -222,7 +222,7 @@ func TestDefectNoBodyLimit(t *testing.T) {
 			c.say(requestBodyOf(strings.Repeat("x", 90), false))
 			synctest.Wait()
 		}
-		if got := second.heard(); got != "immediate 503 queue-full" {
+		if got := second.heard(); got != "immediate 503 no-memory" {
 			t.Errorf("got %s", got)
 		}
 		first.end()

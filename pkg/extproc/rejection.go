@@ -50,9 +50,10 @@ func newRejections(cfg Responses) rejections {
 	return r
 }
 
-// hopeless says that the same request would be turned away again.
+// hopeless reports whether the same request would be turned away again: real clients retry a 408 by themselves, and send
+// as slowly as before.
 func hopeless(o flowcontrol.Outcome) bool {
-	return o == flowcontrol.OutcomeBadRequest || o == flowcontrol.OutcomeTooLarge
+	return o == flowcontrol.OutcomeBadRequest || o == flowcontrol.OutcomeTooLarge || o == flowcontrol.OutcomeBodyTimeout
 }
 
 // rejectionOf is err as a rejection; the controller's errors are rejections already.
@@ -172,6 +173,8 @@ var messages = [flowcontrol.NumOutcomes]string{
 	flowcontrol.OutcomeDraining:         "The service is shutting down. Please retry.",
 	flowcontrol.OutcomeBadRequest:       "The request is malformed.",
 	flowcontrol.OutcomeTooLarge:         "The request is too large.",
+	flowcontrol.OutcomeBodyTimeout:      "The request body did not arrive in time.",
+	flowcontrol.OutcomeNoMemory:         "Too many request bodies are on their way. Please retry later.",
 	flowcontrol.OutcomeInternal:         "Internal error.",
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weir-epp/weir/pkg/extproc/body"
-	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
 // requestBody collects the body of one request.
@@ -31,7 +31,7 @@ func (b *requestBody) add(part []byte, announced int64, limits *Limits, memory *
 		return bodyTooLarge(limits.MaxBodyBytes)
 	}
 	if !memory.take(n, limits.MaxBodyBytesTotal) {
-		return fmt.Errorf("extproc: the bodies held take %d bytes: %w", limits.MaxBodyBytesTotal, fairqueue.ErrTooManyFlows)
+		return fmt.Errorf("extproc: the bodies held take %d bytes: %w", limits.MaxBodyBytesTotal, flowcontrol.ErrNoMemory)
 	}
 	b.held += n
 	switch {

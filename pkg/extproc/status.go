@@ -20,6 +20,8 @@ var seedStatus = statusTable{
 	flowcontrol.OutcomeDraining:         503,
 	flowcontrol.OutcomeBadRequest:       400,
 	flowcontrol.OutcomeTooLarge:         413,
+	flowcontrol.OutcomeBodyTimeout:      408,
+	flowcontrol.OutcomeNoMemory:         503,
 	flowcontrol.OutcomeInternal:         500,
 }
 
@@ -42,8 +44,9 @@ var presets = map[string]preset{
 		codes: map[flowcontrol.Outcome]string{
 			flowcontrol.OutcomeFlowFull:        "scheduler_queue_full",
 			flowcontrol.OutcomeQueueFull:       "scheduler_queue_full",
-			flowcontrol.OutcomeShed:            "scheduler_queue_full", // SMG has no word for these two
+			flowcontrol.OutcomeShed:            "scheduler_queue_full", // SMG has no word for these three
 			flowcontrol.OutcomeDisplaced:       "scheduler_queue_full",
+			flowcontrol.OutcomeNoMemory:        "scheduler_queue_full",
 			flowcontrol.OutcomeTTLExpired:      "scheduler_queue_timeout",
 			flowcontrol.OutcomePreempted:       "scheduler_preempted",
 			flowcontrol.OutcomeClientCancelled: "scheduler_client_cancelled",
@@ -57,6 +60,7 @@ var presets = map[string]preset{
 func (t statusTable) withOverload(status int) statusTable {
 	for _, o := range []flowcontrol.Outcome{
 		flowcontrol.OutcomeFlowFull, flowcontrol.OutcomeQueueFull, flowcontrol.OutcomeShed, flowcontrol.OutcomeDisplaced,
+		flowcontrol.OutcomeNoMemory,
 	} {
 		t[o] = status
 	}

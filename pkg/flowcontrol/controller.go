@@ -314,11 +314,12 @@ func (c *RequestQueueController) newLease(ctx context.Context, r *Request) *Leas
 	return l
 }
 
-// Refuse counts a request that ends before TryEnqueue (malformed, too large, no endpoint) and returns its Rejection.
+// Refuse counts a request that ends before TryEnqueue (malformed, too large, late, no
+// memory, no endpoint) and returns its Rejection.
 // err wraps one of the sentinels.
 func (c *RequestQueueController) Refuse(model, targetModel string, err error) *Rejection {
 	r := &Rejection{Err: err, Outcome: OutcomeOf(err)}
-	if r.Outcome == OutcomeNoEndpoint || r.Outcome == OutcomeInternal || r.Outcome == OutcomeQueueFull {
+	if r.Outcome == OutcomeNoEndpoint || r.Outcome == OutcomeInternal || r.Outcome == OutcomeNoMemory {
 		now := time.Now()
 		c.mu.Lock()
 		r.RetryAfter = c.backoff.place(now, c.queue.Len())

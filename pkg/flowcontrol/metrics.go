@@ -223,7 +223,7 @@ func (s *series) rejected(l *Lease, r *Rejection) *Rejection {
 	case OutcomeFlowFull, OutcomeQueueFull, OutcomeInternal:
 		s.metrics.pushErrors.WithLabelValues(s.model, s.target, errorType(r.Err)).Inc()
 	case OutcomeDispatched, OutcomeShed, OutcomeDisplaced, OutcomePreempted, OutcomeNoEndpoint, OutcomeDraining,
-		OutcomeBadRequest, OutcomeTooLarge:
+		OutcomeBadRequest, OutcomeTooLarge, OutcomeBodyTimeout, OutcomeNoMemory:
 	}
 	return r
 }

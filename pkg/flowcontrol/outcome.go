@@ -26,6 +26,8 @@ const (
 	OutcomeDraining                        // this process is shutting down
 	OutcomeBadRequest                      // malformed
 	OutcomeTooLarge                        // the body or the headers are larger than the limit
+	OutcomeBodyTimeout                     // the body was not whole in time
+	OutcomeNoMemory                        // no memory for another body
 	OutcomeInternal                        // our own failure
 
 	// NumOutcomes is the number of outcomes, for tables indexed by Outcome.
@@ -46,6 +48,8 @@ var reasons = [NumOutcomes]string{
 	OutcomeDraining:         "draining",
 	OutcomeBadRequest:       "bad-request",
 	OutcomeTooLarge:         "too-large",
+	OutcomeBodyTimeout:      "body-timeout",
+	OutcomeNoMemory:         "no-memory",
 	OutcomeInternal:         "internal",
 }
 
@@ -66,9 +70,13 @@ var (
 	ErrPreempted  = errors.New("flowcontrol: preempted in favour of a higher tier")
 	ErrNoEndpoint = errors.New("flowcontrol: no endpoint can take the request")
 	ErrDraining   = errors.New("flowcontrol: shutting down")
-	// ErrBadRequest and ErrTooLarge are decided before the controller is asked (extproc), and counted here.
+	// What follows is decided before the controller is asked (extproc), and counted here.
 	ErrBadRequest = errors.New("flowcontrol: malformed request")
 	ErrTooLarge   = errors.New("flowcontrol: request too large")
+	// ErrBodyTimeout: the request's body did not become whole in time.
+	ErrBodyTimeout = errors.New("flowcontrol: the body was not whole in time")
+	// ErrNoMemory: the bodies held use up their memory.
+	ErrNoMemory = errors.New("flowcontrol: no memory for another body")
 )
 
 // errDeadline is the client's own deadline.
@@ -99,6 +107,10 @@ func OutcomeOf(err error) Outcome {
 		return OutcomeBadRequest
 	case errors.Is(err, ErrTooLarge):
 		return OutcomeTooLarge
+	case errors.Is(err, ErrBodyTimeout):
+		return OutcomeBodyTimeout
+	case errors.Is(err, ErrNoMemory):
+		return OutcomeNoMemory
 	case errors.Is(err, context.DeadlineExceeded):
 		return OutcomeDeadlineExceeded
 	case errors.Is(err, context.Canceled):

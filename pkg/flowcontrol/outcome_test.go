@@ -25,6 +25,8 @@ func TestEverySentinelHasItsOutcome(t *testing.T) {
 		OutcomeDraining:         ErrDraining,
 		OutcomeBadRequest:       ErrBadRequest,
 		OutcomeTooLarge:         ErrTooLarge,
+		OutcomeBodyTimeout:      ErrBodyTimeout,
+		OutcomeNoMemory:         ErrNoMemory,
 		OutcomeInternal:         errors.New("anything else"),
 	}
 	reasons := map[string]Outcome{}
@@ -45,4 +47,21 @@ func TestEverySentinelHasItsOutcome(t *testing.T) {
 		}
 		reasons[o.String()] = o
 	}
+}
+
+// Who is refused for want of memory has a place in the schedule, as who is refused for want of room; who sent too slowly
+// has none, and takes none.
+func TestRefusedForMemoryHasAPlace(t *testing.T) {
+	inBubble(t, ready(1), nil, func(c *bench) {
+		for range 3 {
+			if r := c.Refuse("m", "m", fmt.Errorf("x: %w", ErrBodyTimeout)); r.RetryAfter != 0 || r.Outcome != OutcomeBodyTimeout {
+				t.Errorf("%v: come back after %v", r.Outcome, r.RetryAfter)
+			}
+		}
+		first := c.Refuse("m", "m", fmt.Errorf("x: %w", ErrNoMemory)).RetryAfter
+		second := c.Refuse("m", "m", fmt.Errorf("x: %w", ErrNoMemory)).RetryAfter
+		if first != placeFirst || second <= first {
+			t.Errorf("come back after %v and %v", first, second)
+		}
+	})
 }

@@ -168,7 +168,7 @@ criticality: { header: x-class, metadata: ns/tier, default: one, maxClass: Criti
 trustedHeaders: { model: x-model, cost: x-cost }
 requestBody: never
 passOn: queue
-limits: { maxBodyBytes: 1, maxBodyBytesTotal: 2, maxHeaderBytes: 3, maxFlows: 4 }
+limits: { maxBodyBytes: 1, maxBodyBytesTotal: 2, maxHeaderBytes: 3, bodyTimeout: 5s, maxFlows: 4 }
 scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], tieBreak: random, fallbacks: 7 }
 `))
 	if err != nil {
@@ -203,7 +203,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], t
 		"Objectives:[{Name:o Priority:-2}] TenantPolicies:map[*:{MaxClass:Critical} vip:{MaxClass:one}] " +
 		"Criticality:{Header:x-class Metadata:ns/tier Default:one} Tiers:[{Name:one MinPriority:<nil>}] " +
 		"TrustedHeaders:{Model:x-model Cost:x-cost} RequestBody:never PassOn:queue " +
-		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 MaxHeaderBytes:3} Responses:{Preset:smg Status:map[shed:529]} " +
+		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3} Responses:{Preset:smg Status:map[shed:529]} " +
 		"DeadlineHeaders:[x-deadline]"
 	if text := sprint(streams); !strings.HasPrefix(text, want) {
 		t.Errorf("got  %s\nwant %s", text, want)

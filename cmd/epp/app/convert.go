@@ -161,7 +161,7 @@ func extprocConfig(d *config.Document) extproc.Config {
 	cfg.PassOn = extproc.PassOnPolicy(d.PassOn)
 	cfg.Limits = extproc.Limits{
 		MaxBodyBytes: d.Limits.MaxBodyBytes, MaxBodyBytesTotal: d.Limits.MaxBodyBytesTotal,
-		MaxHeaderBytes: d.Limits.MaxHeaderBytes,
+		MaxHeaderBytes: d.Limits.MaxHeaderBytes, BodyTimeout: d.Limits.BodyTimeout.Std(),
 	}
 	cfg.Responses = extproc.Responses{Preset: d.Responses.Preset, Status: make(map[string]int, len(d.Responses.Status))}
 	for reason, status := range d.Responses.Status {
