@@ -26,7 +26,7 @@ func readFlags(
 	set *pflag.FlagSet, about string, args []string, check func() error, stdout, stderr io.Writer,
 ) (code int, ok bool) {
 	help := fmt.Sprintf("Usage:\n  %s [flags]\n\n%s\nFlags:\n%s", set.Name(), about, set.FlagUsagesWrapped(120))
-	err := arguments.Explain(set.Parse(args))
+	err := arguments.Explain(set, set.Parse(args))
 	if errors.Is(err, pflag.ErrHelp) {
 		_, _ = fmt.Fprint(stdout, help)
 		return 0, false

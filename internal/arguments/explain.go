@@ -7,10 +7,19 @@ import (
 	"strconv"
 
 	"github.com/spf13/pflag"
+
+	"github.com/weir-epp/weir/internal/spelling"
 )
 
-// Explain is an error of pflag's Parse in our words, if it is about a value; any other is returned as it is.
-func Explain(err error) error {
+// Explain is an error of the set's Parse in our words, if it is about a value or a flag that does not exist; any other is
+// returned as it is.
+func Explain(set *pflag.FlagSet, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		set.VisitAll(func(flag *pflag.Flag) { names = append(names, "--"+flag.Name) })
+		return fmt.Errorf("%w%s", err, spelling.Suggest("--"+unknown.GetSpecifiedName(), names))
+	}
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
 		return err

@@ -33,6 +33,9 @@ func TestExplain(t *testing.T) {
 		"--names=a\"b":                  `--names: "a\"b": must be a list separated by commas, with quotes in pairs`,
 		"--even=3":                      `--even: "3": must be even`,
 		"--none":                        "unknown flag: --none",
+		"--name":                        "unknown flag: --name (did you mean --names?)",
+		"--elsewhere":                   "unknown flag: --elsewhere",
+		"-x":                            "unknown shorthand flag: 'x' in -x",
 		"--time":                        "flag needs an argument: --time",
 		"--help":                        pflag.ErrHelp.Error(),
 	} {
@@ -47,14 +50,14 @@ func TestExplain(t *testing.T) {
 		set.IntSlice("counts", nil, "")
 		set.StringSlice("names", nil, "")
 		set.Var(even{}, "even", "")
-		if err := Explain(set.Parse([]string{argument})); err == nil || err.Error() != want {
+		if err := Explain(set, set.Parse([]string{argument})); err == nil || err.Error() != want {
 			t.Errorf("%s: %v\nwant %s", argument, err, want)
 		}
 	}
-	if err := Explain(nil); err != nil {
+	if err := Explain(nil, nil); err != nil {
 		t.Error(err)
 	}
-	if !errors.Is(Explain(pflag.ErrHelp), pflag.ErrHelp) {
+	if !errors.Is(Explain(nil, pflag.ErrHelp), pflag.ErrHelp) {
 		t.Error("who asks for help is not recognised any more")
 	}
 }

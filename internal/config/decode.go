@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-epp/weir/internal/spelling"
 )
 
 // maxNodes bounds the work of one document, aliases followed: a few hundred bytes of nested aliases would otherwise
@@ -171,7 +173,7 @@ func (dec *decoder) decodeStruct(path string, node *yaml.Node, target reflect.Va
 		i := slices.Index(names, name)
 		switch {
 		case i < 0:
-			dec.report(join(path, key.Value), key, "unknown field%s", suggest(key.Value, names))
+			dec.report(join(path, key.Value), key, "unknown field%s", spelling.Suggest(key.Value, names))
 		case given[name] != "":
 			dec.report(join(path, key.Value), key, "given twice (also as %s)", given[name])
 		case name == "tiers" && path == "":

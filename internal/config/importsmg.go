@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-epp/weir/internal/spelling"
 )
 
 // smgTenantHeader is the header in which SMG finds a tenant unless it is told another one.
@@ -82,7 +84,7 @@ func (im *smgImport) classes() {
 		rank := slices.Index(smgClasses, name)
 		path := im.prefix + join("classes", name)
 		if rank < 0 {
-			im.problems.add(path, name, "must be one of %s%s", strings.Join(smgClasses, ", "), suggest(name, smgClasses))
+			im.problems.add(path, name, "must be one of %s%s", strings.Join(smgClasses, ", "), spelling.Suggest(name, smgClasses))
 			continue
 		}
 		im.class(path+".", im.file.Classes[name], &im.document.Tiers[rank])

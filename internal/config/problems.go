@@ -42,7 +42,7 @@ type Problems []Problem
 // Error implements error, one line for each problem.
 func (ps Problems) Error() string {
 	var b strings.Builder
-	b.WriteString("config: invalid")
+	b.WriteString("invalid")
 	if len(ps) == 1 {
 		b.WriteString(": " + ps[0].Error())
 		return b.String()

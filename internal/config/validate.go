@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/weir-epp/weir/internal/spelling"
 )
 
 // longestHold is the longest that Envoy holds a request for an external processor (max_message_timeout), and so the
@@ -124,7 +126,7 @@ func (c RequestQueueController) bandProblems(ps *Problems, at string) {
 // oneOf checks a word against the known ones.
 func (ps *Problems) oneOf(path, word string, known []string) {
 	if !slices.Contains(known, word) {
-		ps.add(path, word, "must be one of %s%s", strings.Join(known, ", "), suggest(word, known))
+		ps.add(path, word, "must be one of %s%s", strings.Join(known, ", "), spelling.Suggest(word, known))
 	}
 }
 

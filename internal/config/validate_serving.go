@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/weir-epp/weir/internal/spelling"
 )
 
 // maxFallbacks is the most that a request's metadata names beside the chosen endpoint.
@@ -41,7 +43,7 @@ func (r Responses) problems(ps *Problems) {
 	for _, reason := range slices.Sorted(maps.Keys(r.Status)) {
 		path, status := join("responses.status", reason), r.Status[reason]
 		if !slices.Contains(reasons, reason) {
-			ps.add(path, reason, "must be one of %s%s", strings.Join(reasons, ", "), suggest(reason, reasons))
+			ps.add(path, reason, "must be one of %s%s", strings.Join(reasons, ", "), spelling.Suggest(reason, reasons))
 		} else if status < 200 || status > 599 {
 			ps.add(path, status, "must be a status from 200 to 599")
 		}

@@ -48,11 +48,12 @@ func DefaultConfig() Config {
 	}}
 }
 
-// Validate returns every problem at once, each with the name of its field. It does not open the file.
+// Validate returns every problem at once, each with the name of its flag, or of its field where it
+// has no flag. It does not open the file.
 func (c Config) Validate() error {
 	var problems []error
 	if len(c.Endpoints) > 0 && c.File != "" {
-		problems = append(problems, errors.New("datastore.file: endpoints are given as a list already; use one of the two"))
+		problems = append(problems, errors.New("--endpoints: there is an --endpoints-file already; use one of the two"))
 	}
 	if _, err := ParseEndpoints(c.Endpoints); err != nil {
 		problems = append(problems, err)
@@ -66,22 +67,22 @@ func (c Config) Validate() error {
 func (p ProbeConfig) validate() []error {
 	var problems []error
 	bad := func(field, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("datastore.probe.%s: %s", field, fmt.Sprintf(format, args...)))
+		problems = append(problems, fmt.Errorf("%s: %s", field, fmt.Sprintf(format, args...)))
 	}
 	if !strings.HasPrefix(p.Path, "/") {
-		bad("path", "%q does not begin with a slash", p.Path)
+		bad("--probe-path", "%q does not begin with a slash", p.Path)
 	}
 	if p.Interval < minProbeInterval {
-		bad("interval", "%v is less than %v", p.Interval, minProbeInterval)
+		bad("--probe-interval", "%v is less than %v", p.Interval, minProbeInterval)
 	}
 	if p.Timeout <= 0 {
-		bad("timeout", "%v is not more than 0", p.Timeout)
+		bad("probe.timeout", "%v is not more than 0", p.Timeout)
 	}
 	if p.FailureThreshold < 1 {
-		bad("failureThreshold", "%d is less than 1", p.FailureThreshold)
+		bad("probe.failureThreshold", "%d is less than 1", p.FailureThreshold)
 	}
 	if p.SuccessThreshold < 1 {
-		bad("successThreshold", "%d is less than 1", p.SuccessThreshold)
+		bad("probe.successThreshold", "%d is less than 1", p.SuccessThreshold)
 	}
 	return problems
 }

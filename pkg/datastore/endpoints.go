@@ -21,9 +21,9 @@ func ParseEndpoints(values []string) ([]scheduling.Endpoint, error) {
 			address, err := parseAddress(strings.TrimSpace(text))
 			switch {
 			case err != nil:
-				problems = append(problems, fmt.Errorf("datastore: endpoints: %w", err))
+				problems = append(problems, fmt.Errorf("--endpoints: %w", err))
 			case seen[address]:
-				problems = append(problems, fmt.Errorf("datastore: endpoints: %q is listed twice", address))
+				problems = append(problems, fmt.Errorf("--endpoints: %q is listed twice", address))
 			default:
 				seen[address] = true
 				endpoints = append(endpoints, scheduling.Endpoint{Address: address, Ready: true})

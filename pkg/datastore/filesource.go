@@ -11,11 +11,11 @@ import (
 func loadEndpoints(path string) ([]scheduling.Endpoint, error) {
 	content, err := readBounded(path)
 	if err != nil {
-		return nil, fmt.Errorf("datastore: reading the endpoints file: %w", err)
+		return nil, err // of the file system: it names the path
 	}
 	endpoints, err := DecodeEndpoints(content)
 	if err != nil {
-		return nil, fmt.Errorf("datastore: %s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return endpoints, nil
 }

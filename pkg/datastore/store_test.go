@@ -165,8 +165,8 @@ func TestConfigValidate(t *testing.T) {
 		t.Fatal("valid")
 	}
 	for _, want := range []string{
-		"datastore.file:", `"nowhere:1"`, "datastore.probe.path:", "datastore.probe.interval: 0s", "datastore.probe.timeout:",
-		"datastore.probe.failureThreshold:", "datastore.probe.successThreshold:",
+		"--endpoints: there is an --endpoints-file already", `"nowhere:1"`, "--probe-path:", "--probe-interval: 0s", "probe.timeout:",
+		"probe.failureThreshold:", "probe.successThreshold:",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)

@@ -204,6 +204,17 @@ func message(rej *flowcontrol.Rejection) string {
 	return messages[rej.Outcome]
 }
 
+// modelFlowFull is what a caller without a tenant is told when the flow is full: it is the model's, and mostly others'.
+const modelFlowFull = "Too many requests for this model are waiting, from everybody without a tenant of their own. " +
+	"Please retry later."
+
+// inModelFlow is rej in the words for a request that belongs to its model's flow.
+func inModelFlow(rej *flowcontrol.Rejection) *flowcontrol.Rejection {
+	told := *rej
+	told.Err = &fieldError{sentinel: rej.Err, message: modelFlowFull}
+	return &told
+}
+
 func setHeader(name, value string) *corev3.HeaderValueOption {
 	return &corev3.HeaderValueOption{
 		Header:       &corev3.HeaderValue{Key: name, RawValue: []byte(value)},

@@ -141,6 +141,9 @@ func (st *stream) reject(rej *flowcontrol.Rejection) error {
 	if rej.Outcome == flowcontrol.OutcomeClientCancelled {
 		return errFinished // nobody is there to read it
 	}
+	if rej.Outcome == flowcontrol.OutcomeFlowFull && st.identity.tenant == "" && st.identity.byModel {
+		rej = inModelFlow(rej)
+	}
 	var further []*corev3.HeaderValueOption
 	if st.wantsQueueState() {
 		var waited time.Duration

@@ -208,7 +208,7 @@ func TestGateKeepsEveryByte(t *testing.T) {
 	if n := s.epp.value("weir_extproc_upstream_responses_total") - s.epp.value("weir_extproc_upstream_responses_total", "status", "unknown"); n < answers*9/10 {
 		t.Errorf("the status was seen of %v answers", n)
 	}
-	if log := s.epp.log.String(); strings.Contains(log, "WARNING: Envoy ends") {
+	if log := s.epp.log.String(); strings.Contains(log, "Envoy ends the streams") {
 		t.Error("a false alarm")
 	}
 	if n := s.epp.value("weir_extproc_time_to_first_token_seconds"); n < answers/2 {

@@ -55,7 +55,7 @@ type App struct {
 // an invalid configuration names every problem.
 func New(options Options) (*App, error) {
 	if err := options.Validate(); err != nil {
-		return nil, fmt.Errorf("app: invalid options:\n%w", err)
+		return nil, fmt.Errorf("invalid options:\n%w", err)
 	}
 	a := &App{options: options, log: options.Log}
 	d, text, invalid, err := loadConfig(&a.options, a.log)
@@ -135,7 +135,7 @@ func (a *App) wireStore() error {
 	}
 	store, err := datastore.New(cfg, a.log.WithName("datastore"))
 	if err != nil {
-		return fmt.Errorf("app: %w", err)
+		return fmt.Errorf("--endpoints-file: %w", err) // what Validate has not seen
 	}
 	a.store = store
 	a.store.Subscribe(a.pool.changed)

@@ -195,7 +195,7 @@ func TestNewRollsBack(t *testing.T) {
 	o := testOptions()
 	o.GRPCPort, o.HealthPort = free, taken.Addr().(*net.TCPAddr).Port
 	if _, err := New(o); problemsIn(err,
-		fmt.Sprintf("app: listening for health: --grpc-health-port: %d: must be free", o.HealthPort), "address already in use") != nil {
+		fmt.Sprintf("--grpc-health-port: %d: must be free", o.HealthPort), "address already in use") != nil {
 		t.Error(err)
 	}
 	o.HealthPort, o.EndpointsFile, o.Endpoints = 0, filepath.Join(t.TempDir(), "none.yaml"), nil
@@ -209,7 +209,8 @@ func TestNewRollsBack(t *testing.T) {
 	_ = again.Close()
 }
 
-// Where the system says why it does not listen, the flag is named; where it does not, its words are all there is.
+// Where the system says why it does not listen, so does the error; where it does not, the flag and its words are all
+// there is.
 func TestListenProblem(t *testing.T) {
 	system := func(err error) error { return &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", err)} }
 	for _, test := range []struct {
@@ -221,7 +222,7 @@ func TestListenProblem(t *testing.T) {
 		{system(syscall.EADDRNOTAVAIL), `--bind-address: "zz": must be an address of this machine, without brackets or a port: `},
 		{&net.OpError{Op: "listen", Err: &net.DNSError{Err: "no such host", Name: "zz"}}, `--bind-address: "zz": must be an address of`},
 		{&net.OpError{Op: "listen", Err: &net.AddrError{Err: "missing port", Addr: "[::1]"}}, `--bind-address: "zz": must be an address of`},
-		{system(syscall.ENOMEM), "listen: bind: "},
+		{system(syscall.ENOMEM), "--metrics-port: 90: listen: bind: "},
 	} {
 		err := listenProblem(test.err, "bind-address", "zz", "metrics-port", 90)
 		if !strings.HasPrefix(err.Error(), test.want) || !errors.Is(err, test.err) {

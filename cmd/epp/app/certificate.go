@@ -36,14 +36,14 @@ func newCertificate(dir string, log logr.Logger) (*certificate, error) {
 	if dir == "" {
 		pair, err := selfSigned()
 		if err != nil {
-			return nil, fmt.Errorf("app: making a self-signed certificate: %w", err)
+			return nil, fmt.Errorf("--secure-serving: making a self-signed certificate: %w", err)
 		}
 		c.current.Store(pair)
 		return c, nil
 	}
 	c.crt, c.key = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	if err := c.load(); err != nil {
-		return nil, fmt.Errorf("app: --cert-path: %s and %s: %w", c.crt, c.key, err)
+		return nil, fmt.Errorf("--cert-path: %s and %s: %w", c.crt, c.key, err)
 	}
 	return c, nil
 }

@@ -1,7 +1,9 @@
 package app
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/go-logr/logr"
@@ -28,6 +30,25 @@ func (o *Options) configName() string {
 	}
 }
 
+// invalidConfig is what is wrong with the configuration, behind the flag that it came by. Without one the lines of the
+// problems stand by themselves: each begins with its key.
+func (o *Options) invalidConfig(err error) error {
+	switch {
+	case o.ConfigFile != "":
+		if path := (*fs.PathError)(nil); errors.As(err, &path) {
+			return fmt.Errorf("--config-file: %w", err) // it names the file
+		}
+		return fmt.Errorf("--config-file: %s: %w", o.ConfigFile, err)
+	case o.ConfigText != "":
+		return fmt.Errorf("--config-text: %w", err)
+	}
+	problems := config.Problems{}
+	if !errors.As(err, &problems) {
+		return err
+	}
+	return fmt.Errorf("invalid flags:\n%w", errors.Join(problems.Unwrap()...))
+}
+
 // loadConfig makes the configuration in use, and answers the text that it was made from. When the one that was given
 // is invalid and the profile's defaults stand in for it, because the options say so, invalid is what is wrong.
 func loadConfig(o *Options, log logr.Logger) (d config.Document, text []byte, invalid, err error) {
@@ -43,7 +64,7 @@ func loadConfig(o *Options, log logr.Logger) (d config.Document, text []byte, in
 		return d, text, nil, nil
 	}
 	if o.OnInvalidConfig != InvalidDefaults {
-		return d, nil, nil, fmt.Errorf("app: loading the configuration (%s): %w", o.configName(), err)
+		return d, nil, nil, o.invalidConfig(err)
 	}
 	invalid = err
 	// The defaults of the profile that was meant, if there is such a one; with the flags, unless these are what is
@@ -57,9 +78,9 @@ func loadConfig(o *Options, log logr.Logger) (d config.Document, text []byte, in
 		d, err = config.Load(config.Source{Profile: profile})
 	}
 	if err != nil {
-		return d, nil, nil, fmt.Errorf("app: loading the configuration: %w; and then its defaults: %w", invalid, err)
+		return d, nil, nil, fmt.Errorf("%w; and then its defaults: %w", o.invalidConfig(invalid), err)
 	}
-	log.Error(invalid, "THE CONFIGURATION IS INVALID and not in use: starting with the defaults of the profile",
+	log.Error(o.invalidConfig(invalid), "THE CONFIGURATION IS INVALID and not in use: starting with the defaults of the profile",
 		"source", o.configName(), "profile", d.Profile)
 	return d, text, invalid, nil
 }

@@ -21,7 +21,7 @@ import (
 func TestInvalidConfigFails(t *testing.T) {
 	o := testOptions()
 	o.ConfigFile = filepath.Join(t.TempDir(), "weir.yaml")
-	if _, err := New(o); problemsIn(err, "app: loading the configuration", "no such file") != nil {
+	if _, err := New(o); problemsIn(err, "--config-file: open ", "no such file") != nil {
 		t.Error(err)
 	}
 	text := "fairRequestQueue: { totalCapcity: 5, queueTTL: 0s }\nflows: { weights: { a: 0 } }\n"
@@ -38,9 +38,9 @@ func TestInvalidConfigFails(t *testing.T) {
 // A flag that is wrong is not blamed on the profile, nor on the file.
 func TestInvalidFlag(t *testing.T) {
 	for configText, want := range map[string]string{
-		"": "epp: app: loading the configuration (the profile and the flags): config: invalid: " +
+		"": "epp: invalid flags:\n" +
 			"fairRequestQueue.queueTTL: 2h (from a flag): must be above 0s and at most 1h\n",
-		"fairRequestQueue: { queueTTL: 5s }": "epp: app: loading the configuration (--config-text): config: invalid: " +
+		"fairRequestQueue: { queueTTL: 5s }": "epp: --config-text: invalid: " +
 			"fairRequestQueue.queueTTL: 2h (from a flag): must be above 0s and at most 1h\n",
 	} {
 		var stdout, stderr bytes.Buffer

@@ -131,7 +131,7 @@ func (f *flags) kubernetes(s *pflag.FlagSet) {
 // parse reads the arguments; the error names every flag that this build cannot serve.
 func (f *flags) parse(args []string) error {
 	if err := f.set.Parse(args); err != nil {
-		return arguments.Explain(err)
+		return arguments.Explain(f.set, err)
 	}
 	var problems []error
 	if f.set.NArg() > 0 {

@@ -39,7 +39,7 @@ func TestMainExits(t *testing.T) {
 			nil,
 		},
 		"version":      {[]string{"--version"}, 0, []string{"epp "}, nil},
-		"unknown flag": {[]string{"--grcp-port=1"}, 2, nil, []string{"unknown flag: --grcp-port"}},
+		"unknown flag": {[]string{"--grcp-port=1"}, 2, nil, []string{"unknown flag: --grcp-port (did you mean --grpc-port?)"}},
 		"a value that cannot be read": {
 			[]string{"--watermark-per-backend=abc"}, 2, nil, []string{`--watermark-per-backend: "abc": must be a whole number`},
 		},
@@ -65,7 +65,7 @@ func TestMainExits(t *testing.T) {
 			},
 			1, nil,
 			[]string{
-				"config: invalid, 4 problems", "spam: unknown field (line 2)",
+				"--config-text: invalid, 4 problems:", "spam: unknown field (line 2)",
 				`flows.order: "sfcs": must be one of fcfs, wspt, edf (did you mean fcfs?) (line 1)`,
 				"fairRequestQueue.totalCapacity: 0 (from a flag): must be at least 1",
 				"requestQueueController.percentageDeviationForBounds: 1.5 (from a flag): must be above 0 and below 1",
@@ -74,7 +74,7 @@ func TestMainExits(t *testing.T) {
 		"an address of another machine": {
 			[]string{"--endpoints=192.0.2.1:1", "--bind-address=192.0.2.1", "--grpc-port=0"},
 			1, nil,
-			[]string{`epp: app: listening for ext_proc: --bind-address: "192.0.2.1": must be an address of this machine`},
+			[]string{`epp: --bind-address: "192.0.2.1": must be an address of this machine`},
 		},
 		"an address that is none": {
 			[]string{"--endpoints=192.0.2.1:1", "--bind-address=127.0.0.1:80"},
@@ -116,7 +116,7 @@ func TestErrorsComeWithoutAdvice(t *testing.T) {
 		if code := Main(args, &stdout, &stderr); code != 1 {
 			t.Errorf("%s: exit code %d, want 1", what, code)
 		}
-		if first, _, _ := strings.Cut(stderr.String(), "\n"); !strings.HasPrefix(first, "epp: app: ") {
+		if first, _, _ := strings.Cut(stderr.String(), "\n"); !strings.HasPrefix(first, "epp: --") {
 			t.Errorf("%s: the first line is %s", what, first)
 		}
 	}

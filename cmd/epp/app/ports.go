@@ -25,28 +25,29 @@ type listeners struct{ grpc, health, metrics, debug net.Listener }
 // listen opens all listeners, or none.
 func listen(o *Options) (l listeners, err error) {
 	for _, at := range []struct {
-		name, portFlag string
+		portFlag       string
 		port           int
 		hostFlag, host string
 		listener       *net.Listener
 	}{
-		{"ext_proc", "grpc-port", o.GRPCPort, "bind-address", o.BindAddress, &l.grpc},
-		{"health", "grpc-health-port", o.HealthPort, "bind-address", o.BindAddress, &l.health},
-		{"metrics", "metrics-port", o.MetricsPort, "bind-address", o.BindAddress, &l.metrics},
-		{"debugging", "debug-port", o.DebugPort, "debug-bind-address", o.DebugBindAddress, &l.debug},
+		{"grpc-port", o.GRPCPort, "bind-address", o.BindAddress, &l.grpc},
+		{"grpc-health-port", o.HealthPort, "bind-address", o.BindAddress, &l.health},
+		{"metrics-port", o.MetricsPort, "bind-address", o.BindAddress, &l.metrics},
+		{"debug-port", o.DebugPort, "debug-bind-address", o.DebugBindAddress, &l.debug},
 	} {
 		if at.port == DebugOff {
 			continue
 		}
 		if *at.listener, err = net.Listen("tcp", net.JoinHostPort(at.host, strconv.Itoa(at.port))); err != nil {
 			err = listenProblem(err, at.hostFlag, at.host, at.portFlag, at.port)
-			return listeners{}, errors.Join(fmt.Errorf("app: listening for %s: %w", at.name, err), l.close())
+			return listeners{}, errors.Join(err, l.close())
 		}
 	}
 	return l, nil
 }
 
-// listenProblem names the flag that a listener could not be opened for, where the error says which one that is.
+// listenProblem names the flag that a listener could not be opened for: the address where the error says that it is that,
+// else the port.
 func listenProblem(err error, hostFlag, host, portFlag string, port int) error {
 	var name *net.DNSError
 	var form *net.AddrError
@@ -58,7 +59,7 @@ func listenProblem(err error, hostFlag, host, portFlag string, port int) error {
 	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.As(err, &name), errors.As(err, &form):
 		return fmt.Errorf("--%s: %q: must be an address of this machine, without brackets or a port: %w", hostFlag, host, err)
 	default:
-		return err
+		return fmt.Errorf("--%s: %d: %w", portFlag, port, err)
 	}
 }
 
@@ -89,11 +90,11 @@ func (l listeners) ports() Ports {
 func writePorts(file string, ports Ports) error {
 	text, err := json.Marshal(ports)
 	if err != nil {
-		return fmt.Errorf("app: writing the ports: %w", err)
+		return fmt.Errorf("--ports-file: %w", err)
 	}
 	temporary, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
 	if err != nil {
-		return fmt.Errorf("app: writing the ports: %w", err)
+		return fmt.Errorf("--ports-file: %w", err)
 	}
 	_, err = temporary.Write(append(text, '\n'))
 	err = errors.Join(err, temporary.Close())
@@ -101,7 +102,7 @@ func writePorts(file string, ports Ports) error {
 		err = os.Rename(temporary.Name(), file)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("app: writing the ports: %w", err), os.Remove(temporary.Name()))
+		return errors.Join(fmt.Errorf("--ports-file: %w", err), os.Remove(temporary.Name()))
 	}
 	return nil
 }

@@ -21,12 +21,12 @@ const (
 
 // errEmpty refuses a file that has been emptied: it is about to be written, or its disk was full. That all defaults are
 // meant is said by {}.
-var errEmpty = errors.New("app: the file is empty ({} stands for a profile's defaults)")
+var errEmpty = errors.New("the file is empty ({} stands for a profile's defaults)")
 
 // watchConfig follows the configuration file until ctx is done.
 func (a *App) watchConfig(ctx context.Context) error {
 	if err := datastore.WatchFile(ctx, a.options.ConfigFile, a.configChanged); err != nil {
-		return fmt.Errorf("app: watching the configuration: %w", err)
+		return fmt.Errorf("--config-file: %w", err)
 	}
 	return nil
 }

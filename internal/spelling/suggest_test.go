@@ -1,0 +1,30 @@
+package spelling
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestSuggest(t *testing.T) {
+	names := []string{"--watermark-per-backend", "--grpc-port", "--metrics-port", "--metrics-endpoint-auth", "--v", "queueTTL"}
+	for written, want := range map[string]string{
+		"--watermark":             "--watermark-per-backend", // the only one that begins so
+		"--metrics":               "",                        // two do
+		"--grcp-port":             "--grpc-port",
+		"--grpcport":              "--grpc-port",
+		"--GRPC_PORT":             "--grpc-port",
+		"queue_ttl":               "queueTTL",
+		"que":                     "queueTTL",
+		"qu":                      "",
+		"":                        "",
+		"--something-else":        "",
+		strings.Repeat("--v", 50): "",
+	} {
+		if want != "" {
+			want = " (did you mean " + want + "?)"
+		}
+		if got := Suggest(written, names); got != want {
+			t.Errorf("%q: %q, want %q", written, got, want)
+		}
+	}
+}
