@@ -23,7 +23,8 @@ type FairRequestQueue struct {
 
 // RequestQueueController is the section of the controller.
 type RequestQueueController struct {
-	// Whether requests queue at all. If not, each one passes at once, and the stock is still counted.
+	// Whether requests queue at all. If not, each one passes at once, and the stock is still counted; a reload to false
+	// releases everybody who waits, in the queue's order.
 	Enabled bool `yaml:"enabled"`
 	// Whether requests of every tier queue. If not, those below the highest tier are rejected (shed) instead of
 	// queued when the queue is not empty or the stock is at or above the upper bound.
@@ -61,7 +62,8 @@ type RequestQueueController struct {
 	MaxInFlightPerFlow int64 `yaml:"maxInFlightPerFlow"`
 	// The same at each backend; 0: no limit.
 	MaxInFlightPerFlowPerBackend int64 `yaml:"maxInFlightPerFlowPerBackend"`
-	// With no backend ready: queue until the TTL (true) or reject at once with no-endpoint (false).
+	// With no backend ready that a request may use: queue until the TTL (true), or reject at once with no-endpoint
+	// (false), also those that wait when the last one goes.
 	HoldWhenEmpty bool `yaml:"holdWhenEmpty"`
 	// Whom preemption takes within the lowest tier: newest (dispatched last) or least-cost (smallest input, then
 	// newest).

@@ -6,9 +6,9 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// capped says whether flows are capped at all.
+// capped reports whether flows are capped at all. With Enabled false nobody waits for a cap.
 func (c *RequestQueueController) capped() bool {
-	return c.config.MaxInFlightPerFlow > 0 || c.config.MaxInFlightPerFlowPerBackend > 0
+	return c.config.Enabled && (c.config.MaxInFlightPerFlow > 0 || c.config.MaxInFlightPerFlowPerBackend > 0)
 }
 
 // atCap says whether the flow has as many leases as it may have in total.
@@ -71,13 +71,16 @@ func (c *RequestQueueController) repark(a *flowAccount) {
 		return
 	}
 	c.queue.UnparkFlow(a.tier, a.flow)
-	c.heads = c.queue.HeadsOf(a.tier, a.flow, c.heads[:0])
-	for _, r := range c.heads {
-		if c.capsStop(r.Owner.(*Lease)) {
-			c.park(r, a)
-		}
+	var few [4]*fairqueue.Request
+	heads := c.queue.HeadsOf(a.tier, a.flow, few[:0])
+	for _, r := range heads {
+		l := r.Owner.(*Lease)
+		c.asks(l, func() {
+			if c.capsStop(l) {
+				c.park(r, a)
+			}
+		})
 	}
-	clear(c.heads)
 }
 
 // park parks the flow of r, of account a, in its lane.
@@ -124,7 +127,7 @@ func (c *RequestQueueController) capsStop(l *Lease) bool {
 		return false
 	}
 	if e := c.placer.Place(l.placement, Unbounded, full); e != NoEndpoint {
-		c.placer.Release(e)
+		c.giveBack(e)
 		return false
 	}
 	return true

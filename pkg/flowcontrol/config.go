@@ -15,11 +15,12 @@ type Config struct {
 	Stock stock.Config
 	// Tiers has what the controller needs to know of each tier of Queue.Tiers, in the same order.
 	Tiers []TierConfig
-	// Enabled: false passes everything by the queue; stock is still counted.
+	// Enabled: false passes everything by the queue, those too who wait in it; stock is still counted.
 	Enabled bool
 	// EnqueueAll queues every tier; otherwise only the highest one may wait, and the others are shed under load.
 	EnqueueAll bool
-	// HoldWhenEmpty queues while no backend is ready; otherwise such an arrival ends with ErrNoEndpoint.
+	// HoldWhenEmpty queues while no backend is ready that a request may use; otherwise such an arrival ends with
+	// ErrNoEndpoint, and so does a waiter when the last one goes.
 	HoldWhenEmpty bool
 	// NumPoppers is the number of parked goroutines, at least 1; it bounds nothing on the requests' path.
 	NumPoppers int

@@ -45,7 +45,8 @@ type RequestQueueController struct {
 	queue      *fairqueue.FairRequestQueue
 	ledger     *stock.Ledger
 	flows      flowAccounts
-	closed     map[fairqueue.Lane]Placement // lanes that had no room, each with a placement that stands for it
+	closed     map[fairqueue.Lane]*Lease // lanes that had no room, each with a request whose placement stands for it
+	asking     *Lease                    // the request that the placer is asked for; nil: none
 	timer      *time.Timer
 	armed      time.Time // when the timer fires; zero: not armed
 	retryAt    time.Time // of an unexpected error; zero: none
@@ -104,7 +105,7 @@ func build(cfg Config, placer Placer, log logr.Logger) (*RequestQueueController,
 		ledger: stock.New(cfg.Stock),
 		poke:   make(chan struct{}, 1),
 		resize: make(chan struct{}, 1),
-		closed: map[fairqueue.Lane]Placement{},
+		closed: map[fairqueue.Lane]*Lease{},
 		jitter: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 	}
 	c.flows.init()
@@ -200,11 +201,12 @@ func (c *RequestQueueController) offer(
 	defer c.unlock()
 	defer func() {
 		if p := recover(); p != nil {
+			c.asking = nil
 			c.queue.Remove(&l.queued)
-			c.settle(l)
-			c.leaves(l)
+			c.undo(l)
 			c.panicked("admission", p)
 			c.reject(now, l, c.failure)
+			c.leaves(l)
 			c.wakePopper() // which logs it
 			at = l.stage
 		}
@@ -347,10 +349,10 @@ func (c *RequestQueueController) SetBackends(ready []stock.Backend, commit func(
 	c.mu.Lock()
 	defer c.unlock()
 	if commit != nil {
-		commit()
+		c.contains("endpoints", commit)
 	}
 	c.ledger.SetBackends(ready)
-	c.reopen()
+	c.contains("endpoints", func() { c.reopen(now) })
 	c.pump(now)
 	c.arm(now)
 }

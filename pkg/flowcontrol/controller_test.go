@@ -34,9 +34,19 @@ var pool subset
 type backends struct {
 	ready    []bool
 	reserved []int
-	upper    int // lane bound per endpoint, for placements of a subset; 0: none
-	lower    int // the same for releases from the queue; 0: upper
-	panics   int // so many calls of Place panic
+	upper    int    // lane bound per endpoint, for placements of a subset; 0: none
+	lower    int    // the same for releases from the queue; 0: upper
+	panics   int    // so many calls of Place panic
+	poison   string // a lane: with sick, every question about it panics
+	sick     bool
+	quiet    string // a method that does not
+}
+
+// ask panics when the question is about the poison.
+func (b *backends) ask(method string, p Placement) {
+	if b.sick && p.Lane() == b.poison && method != b.quiet {
+		panic("placer: poison")
+	}
 }
 
 func ready(n int) *backends {
@@ -48,6 +58,7 @@ func ready(n int) *backends {
 }
 
 func (b *backends) Place(p Placement, bound Bound, except []Endpoint) Endpoint {
+	b.ask("Place", p)
 	if b.panics > 0 {
 		b.panics--
 		panic("placer: out of order")
@@ -77,7 +88,10 @@ func (b *backends) Place(p Placement, bound Bound, except []Endpoint) Endpoint {
 	return best
 }
 
-func (b *backends) PlaceAt(_ Placement, e Endpoint) { b.reserved[e]++ }
+func (b *backends) PlaceAt(p Placement, e Endpoint) {
+	b.ask("PlaceAt", p)
+	b.reserved[e]++
+}
 
 func (b *backends) Release(e Endpoint) {
 	b.reserved[e]--
@@ -87,6 +101,7 @@ func (b *backends) Release(e Endpoint) {
 }
 
 func (b *backends) HasReady(p Placement, except []Endpoint) bool {
+	b.ask("HasReady", p)
 	for e := range b.ready {
 		if !slices.Contains(except, Endpoint(e)) && b.ready[e] && p.(subset).has(Endpoint(e)) {
 			return true
@@ -96,10 +111,12 @@ func (b *backends) HasReady(p Placement, except []Endpoint) bool {
 }
 
 func (b *backends) CanServe(p Placement, e Endpoint) bool {
+	b.ask("CanServe", p)
 	return int(e) < len(b.ready) && b.ready[e] && p.(subset).has(e)
 }
 
 func (b *backends) HasRoom(p Placement, bound Bound) bool {
+	b.ask("HasRoom", p)
 	e := b.Place(p, bound, nil)
 	if e != NoEndpoint {
 		b.Release(e)
@@ -107,7 +124,10 @@ func (b *backends) HasRoom(p Placement, bound Bound) bool {
 	return e != NoEndpoint
 }
 
-func (b *backends) CanTakeOver(p Placement, e Endpoint) bool { return b.CanServe(p, e) }
+func (b *backends) CanTakeOver(p Placement, e Endpoint) bool {
+	b.ask("CanTakeOver", p)
+	return b.CanServe(p, e)
+}
 
 func (b *backends) total() int {
 	n := 0

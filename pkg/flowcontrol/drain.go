@@ -1,6 +1,10 @@
 package flowcontrol
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
 
 // Drain rejects whatever waits, and every request from now on, with ErrDraining. Leases run to their end.
 func (c *RequestQueueController) Drain() {
@@ -8,7 +12,9 @@ func (c *RequestQueueController) Drain() {
 	c.mu.Lock()
 	defer c.unlock()
 	c.draining = true
-	for _, r := range c.queue.Drain(nil) {
+	var left []*fairqueue.Request
+	c.contains("drain", func() { left = c.queue.Drain(nil) })
+	for _, r := range left {
 		l := r.Owner.(*Lease)
 		c.leaves(l)
 		l.end(ErrDraining, c.retryAfter(now, l, ErrDraining))

@@ -52,7 +52,17 @@ func (f *fleet) pick(p Placement, bound Bound, except []Endpoint) Endpoint {
 	return best
 }
 
+// isPoison reports whether the placer panics whenever it is asked for a placement.
+func (f *fleet) isPoison(p Placement) bool { return f.scene.poison != "" && p.Lane() == f.scene.poison }
+
+func (f *fleet) ask(p Placement) {
+	if f.isPoison(p) {
+		panic("poison")
+	}
+}
+
 func (f *fleet) Place(p Placement, bound Bound, except []Endpoint) Endpoint {
+	f.ask(p)
 	e := f.pick(p, bound, except)
 	if e != NoEndpoint {
 		f.reserved[e]++
@@ -60,7 +70,10 @@ func (f *fleet) Place(p Placement, bound Bound, except []Endpoint) Endpoint {
 	return e
 }
 
-func (f *fleet) HasRoom(p Placement, bound Bound) bool { return f.pick(p, bound, nil) != NoEndpoint }
+func (f *fleet) HasRoom(p Placement, bound Bound) bool {
+	f.ask(p)
+	return f.pick(p, bound, nil) != NoEndpoint
+}
 
 func (f *fleet) PlaceAt(p Placement, e Endpoint) {
 	if !f.CanServe(p, e) {

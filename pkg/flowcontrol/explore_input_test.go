@@ -99,7 +99,7 @@ func (w *world) isMirrored(k arrivalKind) bool {
 // apply gives the world one input.
 func (w *world) apply(in input) error {
 	for _, s := range w.subjects {
-		s.last, s.wasHeld = s.lease.stage, s.lease.held.Held()
+		s.last, s.wasHeld, s.wasAt = s.lease.stage, s.lease.held.Held(), s.lease.endpoint
 	}
 	switch in.op {
 	case arrives:

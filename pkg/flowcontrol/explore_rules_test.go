@@ -66,7 +66,12 @@ func (w *world) before(a, b int) bool { return slices.Index(w.byRank, a) < slice
 // mayWait says why a request waits rightly at this moment; an error says that it does not.
 func (w *world) mayWait(s *subject) error {
 	tier := s.lease.queued.Tier
-	if w.heldApart() {
+	switch {
+	case !w.config.Enabled:
+		return fmt.Errorf("%v waits, and there is no queue", s)
+	case !w.config.HoldWhenEmpty && !w.fleet.HasReady(s.kind.lane, nil):
+		return fmt.Errorf("%v waits, and none is ready that it may use", s)
+	case w.heldApart():
 		return nil
 	}
 	if w.ledger.BelowLower() && w.ledger.Available(tier) > 0 && w.fits(s, BelowLower) {
@@ -160,5 +165,20 @@ func (w *world) check(g glance) error {
 			problems = append(problems, w.mayWait(s))
 		}
 	}
-	return errors.Join(problems...)
+	return errors.Join(append(problems, w.endsAgree())...)
+}
+
+// endsAgree: the placer's panics end those only that they are for, and nobody is told that no endpoint is ready while
+// one is.
+func (w *world) endsAgree() error {
+	for _, s := range w.subjects {
+		switch {
+		case !s.told || s.last == stageEnded:
+		case (s.outcome == OutcomeInternal) && !w.fleet.isPoison(s.kind.lane):
+			return fmt.Errorf("%v ends as internal", s)
+		case s.outcome == OutcomeNoEndpoint && (w.fleet.HasReady(s.kind.lane, nil) || w.config.HoldWhenEmpty && w.config.Enabled):
+			return fmt.Errorf("%v ends as no-endpoint, with %v", s, w.fleet.slots)
+		}
+	}
+	return nil
 }

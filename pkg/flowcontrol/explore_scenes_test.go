@@ -88,6 +88,39 @@ func scenes() []*scene {
 				c.Tiers = []TierConfig{{CanPreempt: true, ReservedFloor: 1}, {}}
 			},
 		},
+		{
+			name: "poison", depth: 4, requests: 6, crowd: []int8{3, 4, 5, 6}, pool: twoEndpoints(), start: 2, lower: 1, upper: 1,
+			kinds: []arrivalKind{
+				{0, "a", "0"}, {0, "b", "1"}, {1, "a", "0"}, {1, "a", "1"}, {2, "a", "0"}, {2, "a", "1"}, {2, "b", ""},
+			},
+			config: func(c *Config) { threeTiers(c, 100_000); perBackend(c, 1, 1); c.MaxInFlightPerFlowPerBackend = 1 },
+			poison: "1",
+		},
+		{
+			name: "emergency", depth: 4, requests: 6, crowd: []int8{2, 4, 5, 6}, pool: twoEndpoints(), start: 2, lower: 1, upper: 2,
+			kinds: []arrivalKind{
+				{0, "a", "0"}, {0, "b", "1"}, {1, "a", ""}, {1, "b", "1"}, {2, "a", "0"}, {2, "b", "1"}, {2, "b", ""},
+			},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				perBackend(c, 1, 2)
+				c.MaxInFlightPerFlow = 1
+				c.ReleaseSpacing = tick / 2
+			},
+			reload: func(c *Config) {
+				threeTiers(c, 100_000)
+				perBackend(c, 1, 2)
+				c.MaxInFlightPerFlow = 1
+				c.Enabled = false
+			},
+		},
+		{
+			name: "none-is-held", depth: 4, requests: 6, crowd: []int8{2, 4, 5, 6}, pool: twoEndpoints(), start: 2, lower: 1, upper: 1,
+			kinds: []arrivalKind{
+				{0, "a", "0"}, {0, "b", "1"}, {1, "a", ""}, {1, "b", "1"}, {2, "a", "0"}, {2, "b", "1"}, {2, "b", ""},
+			},
+			config: func(c *Config) { threeTiers(c, 100_000); perBackend(c, 1, 1); c.HoldWhenEmpty = false },
+		},
 	}
 }
 

@@ -29,6 +29,7 @@ type scene struct {
 	upper    int
 	config   func(*Config)
 	limit    int           // of an endpoint's reservations; 0: none
+	poison   string        // a lane that the placer panics for
 	passOn   bool          // requests that are passed on are an input
 	reload   func(*Config) // the other configuration, if a reload is an input
 }
@@ -71,6 +72,7 @@ type subject struct {
 	told      bool // it has its outcome
 	preempted bool
 	wasHeld   bool // it held a lease before the present input
+	wasAt     Endpoint
 	promoted  bool // its present lease is by promotion
 }
 

@@ -53,12 +53,12 @@ func TestPopErrorLosesNothing(t *testing.T) {
 	})
 }
 
-// A placer that panics ends nobody's wait and leaves the lock free.
+// A placer that panics once ends nobody's wait and leaves the lock free.
 func TestPanicInPlacementLosesNothing(t *testing.T) {
 	inBubble(t, ready(1), nil, func(b *bench) {
 		leases := b.holds(3)
 		waiter := b.arrives(b.t.Context(), one("a"))
-		b.backends.panics = 2
+		b.backends.panics = 1
 		for _, l := range leases {
 			complete(l)
 		}
@@ -123,6 +123,45 @@ func TestHoldWhenEmpty(t *testing.T) {
 	})
 	inBubble(t, ready(0), func(c *Config) { c.HoldWhenEmpty = false }, func(b *bench) {
 		b.want(b.arrives(b.t.Context(), one("a")), "no-endpoint")
+	})
+}
+
+// holdWhenEmpty false holds for those that wait already: when the last endpoint that they may use is not ready any more
+// they hear of it at once, and those with another one wait on.
+func TestNobodyIsHeldWhenTheLastOneGoes(t *testing.T) {
+	change := func(hold bool) func(*Config) {
+		return func(c *Config) { c.HoldWhenEmpty, c.MaxInFlightPerFlow = hold, 5 }
+	}
+	inBubble(t, ready(2), change(false), func(b *bench) {
+		leases := b.holds(5)
+		capped := b.arrives(b.t.Context(), &Request{Flow: "held", Placement: subset("1")})
+		first := b.arrives(b.t.Context(), &Request{Flow: "a", Placement: subset("1")})
+		second := b.arrives(b.t.Context(), &Request{Flow: "a", Placement: subset("1")})
+		anywhere := b.arrives(b.t.Context(), one("a"))
+		b.backends.ready[1] = false
+		b.update()
+		for _, a := range []*arrival{capped, first, second} {
+			b.want(a, "no-endpoint")
+		}
+		b.want(anywhere, "waits")
+		b.backends.ready[0] = false
+		b.update()
+		b.want(anywhere, "no-endpoint")
+		for _, l := range leases {
+			complete(l)
+		}
+	})
+	inBubble(t, ready(2), change(true), func(b *bench) {
+		leases := b.holds(5)
+		waiter := b.arrives(b.t.Context(), &Request{Flow: "held", Placement: subset("1")})
+		b.backends.ready[1] = false
+		b.update()
+		b.want(waiter, "waits")
+		b.mustReload(func(c *Config) { c.HoldWhenEmpty = false })
+		b.want(waiter, "no-endpoint")
+		for _, l := range leases {
+			complete(l)
+		}
 	})
 }
 

@@ -1,7 +1,9 @@
 package flowcontrol
 
 import (
+	"cmp"
 	"iter"
+	"slices"
 
 	"github.com/weir-epp/weir/pkg/stock"
 )
@@ -10,7 +12,8 @@ import (
 type flowAccount struct {
 	tier     int
 	flow     string
-	waiting  int // being admitted or in the queue
+	since    uint64 // the number of accounts before it
+	waiting  int    // being admitted or in the queue
 	inflight int
 	backoff  schedule
 	at       []endpointCount // its leases by endpoint, where those are capped
@@ -26,6 +29,7 @@ type endpointCount struct {
 type flowAccounts struct {
 	live [stock.MaxTiers]map[string]*flowAccount // by tier's identifier and flow's key
 	n    int                                     // of them
+	made uint64                                  // ever
 	free []*flowAccount
 }
 
@@ -49,6 +53,11 @@ func (f *flowAccounts) all() iter.Seq[*flowAccount] {
 			}
 		}
 	}
+}
+
+// inOrder are the live accounts, the oldest first.
+func (f *flowAccounts) inOrder() []*flowAccount {
+	return slices.SortedFunc(f.all(), func(a, b *flowAccount) int { return cmp.Compare(a.since, b.since) })
 }
 
 // enters counts l as a waiting request of its flow.
@@ -81,7 +90,8 @@ func (f *flowAccounts) enter(tier int, flow string) *flowAccount {
 		} else {
 			a = new(flowAccount)
 		}
-		*a = flowAccount{tier: tier, flow: flow, at: a.at[:0]}
+		f.made++
+		*a = flowAccount{tier: tier, flow: flow, since: f.made, at: a.at[:0]}
 		f.live[tier][flow] = a
 		f.n++
 	}

@@ -30,6 +30,7 @@ type Lease struct {
 	tier       *tierSeries // and those of its tier
 	tierName   string
 	placement  Placement
+	panics     uint8           // of the placer in a row, for it while it waits
 	ctx        context.Context // the request's own: a client that is gone preempts nobody
 
 	// Guarded by the controller's lock.
@@ -41,6 +42,7 @@ type Lease struct {
 	endpoint Endpoint
 	err      error         // of a wait that ended without a lease
 	retry    time.Duration // RetryAfter of err
+	struck   time.Time     // the last of the panics
 	woken    chan struct{} // 1 deep; nil while it need not wait
 
 	preempted chan struct{} // closed at preemption; nil: it cannot be preempted
@@ -93,7 +95,17 @@ func (l *Lease) OnServed(e Endpoint) {
 	c := l.controller
 	c.mu.Lock()
 	defer c.unlock()
-	if !l.held.Held() || e == l.endpoint || !c.placer.CanServe(l.placement, e) {
+	if !l.held.Held() || e == l.endpoint {
+		return
+	}
+	moves := false
+	c.asks(l, func() {
+		if c.placer.CanServe(l.placement, e) {
+			c.placer.PlaceAt(l.placement, e)
+			moves = true
+		}
+	})
+	if !moves {
 		return
 	}
 	victim := l.victimAt > 0
@@ -101,8 +113,7 @@ func (l *Lease) OnServed(e Endpoint) {
 	counted := l.counted
 	c.uncount(l)
 	left := l.endpoint
-	c.placer.Release(left)
-	c.placer.PlaceAt(l.placement, e)
+	c.giveBack(left)
 	l.endpoint = e
 	if counted {
 		c.count(l)
@@ -159,7 +170,7 @@ func (c *RequestQueueController) settle(l *Lease) {
 	}
 	c.victims.remove(l)
 	c.uncount(l)
-	c.placer.Release(l.endpoint)
+	c.giveBack(l.endpoint)
 	c.openLanes(l.endpoint)
 	c.flows.settled(l.flow)
 	c.repark(l.flow)
@@ -173,6 +184,11 @@ func (c *RequestQueueController) take(l *Lease, e Endpoint, promoted bool) {
 	c.ledger.Take(&l.held)
 	c.flows.taken(l.flow)
 	c.count(l)
+	if c.fault != nil {
+		if err := c.fault("lease"); err != nil {
+			panic(err)
+		}
+	}
 	if !promoted && c.mayBeVictim(l.held.Tier()) {
 		if l.preempted == nil {
 			l.preempted = make(chan struct{})

@@ -35,17 +35,52 @@ func TestIdlenessIsNotDraining(t *testing.T) {
 	})
 }
 
-// A panic anywhere in an admission leaves no lease, no waiter and no account behind.
+// A panic once the lease is taken leaves no lease, no reservation, no waiter and no account behind: of an arrival, of
+// one that is passed on, of a preemptor, and of a waiter, for whom it is the second that counts.
 func TestPanicAfterTheLeaseLeavesNothing(t *testing.T) {
-	inBubble(t, ready(1), nil, func(b *bench) {
-		clear(b.flows.live[:]) // enter panics on the first write
-		b.want(b.arrives(b.t.Context(), one("a")), "internal")
-		b.flows.init()
-		l := b.holds(1)[0]
-		if b.State().Panics != 1 {
-			b.t.Errorf("%+v", b.State())
+	inBubble(t, ready(1), smg(1), func(b *bench) {
+		taken := 0
+		fault := func(where string) error {
+			if where == "lease" {
+				if taken++; b.ledger.Stock() == 0 || b.backends.total() == 0 {
+					b.t.Error("there is no lease yet")
+				}
+				panic("after the lease")
+			}
+			return nil
 		}
-		complete(l)
+		nothing := func(what string) {
+			b.t.Helper()
+			if s := b.State(); s.Stock != 0 || s.Queued != 0 || s.LiveFlows != 0 || b.backends.total() != 0 || taken == 0 {
+				b.t.Errorf("%s: %+v, %d reserved, %d taken", what, s, b.backends.total(), taken)
+			}
+			b.fault, taken = nil, 0
+		}
+		b.fault = fault
+		b.want(b.arrives(b.t.Context(), of(bulk)), "internal")
+		nothing("an arrival")
+
+		b.fault = fault
+		if _, err := b.PassOn(of(bulk)); OutcomeOf(err) != OutcomeInternal {
+			b.t.Errorf("%v", err)
+		}
+		nothing("one that is passed on")
+
+		holder := b.arrives(b.t.Context(), of(bulk))
+		b.fault = fault
+		b.want(b.arrives(b.t.Context(), of(system)), "internal")
+		complete(holder.lease)
+		nothing("a preemptor")
+
+		holder = b.arrives(b.t.Context(), of(bulk))
+		waiter := b.arrives(b.t.Context(), of(bulk))
+		b.fault = fault
+		complete(holder.lease)
+		b.want(waiter, "internal")
+		if taken != 2 {
+			b.t.Errorf("ended by panic %d", taken)
+		}
+		nothing("a waiter")
 	})
 }
 

@@ -75,10 +75,12 @@ func (c *RequestQueueController) popOnce() {
 	now := time.Now()
 	c.mu.Lock()
 	c.armed = time.Time{}
-	if !c.retryAt.IsZero() && !now.Before(c.retryAt) {
+	if now.Before(c.retryAt) { // woken for the log, or by another's deadline
+		c.expire(now)
+	} else {
 		c.retryAt = time.Time{}
+		c.pump(now)
 	}
-	c.pump(now)
 	c.arm(now)
 	failure := c.failure
 	c.failure = nil

@@ -61,6 +61,8 @@ func (c *RequestQueueController) victimFor(l *Lease) *Lease {
 // stream is told; otherwise v goes back to its place in the queue and nobody will know.
 func (c *RequestQueueController) takeOver(now time.Time, l, v *Lease) {
 	e := v.endpoint
+	c.placer.PlaceAt(l.placement, e) // first: a panic of it leaves v alone
+	l.endpoint = e
 	c.counts.preempted[[2]int{v.held.Tier(), l.queued.Tier}]++
 	c.victims.remove(v)
 	c.ledger.Settle(&v.held)
@@ -78,9 +80,8 @@ func (c *RequestQueueController) takeOver(now time.Time, l, v *Lease) {
 		v.series.stock.Dec()
 		close(v.preempted)
 	}
-	c.placer.Release(e)
+	c.giveBack(e)
 	c.repark(v.flow)
-	c.placer.PlaceAt(l.placement, e)
 	c.take(l, e, false)
 }
 
@@ -96,8 +97,14 @@ func (c *RequestQueueController) preemptForHeads(now time.Time) bool {
 		// One head without a victim in its lane does not stand in the way of those in other lanes.
 		c.heads = c.queue.Heads(id, c.heads[:0])
 		for _, head := range c.heads {
-			if l := head.Owner.(*Lease); c.preemptFor(now, l) {
+			l := head.Owner.(*Lease)
+			c.asking = l
+			went := c.preemptFor(now, l)
+			if went {
 				c.granted(now, fairqueue.Candidate{Request: head}, l)
+			}
+			c.asking = nil
+			if went {
 				return true
 			}
 		}

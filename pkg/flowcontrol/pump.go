@@ -1,26 +1,42 @@
 package flowcontrol
 
 import (
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
 // pump is the pop loop: it releases waiters for as long as the band, the reservations and the placer let one through.
-// An unexpected failure loses nobody: whoever was not yet popped stays in the queue, and a popper tries again.
+// An unexpected failure loses nobody: whoever was not yet popped stays in the queue, and a popper tries again. A waiter
+// for whom the placer panics is tried again at once, and ended by the second time (poison.go): the others go on.
 func (c *RequestQueueController) pump(now time.Time) {
-	if c.queue.Len() == 0 {
-		return
+	for range mostPanics {
+		if c.queue.Len() == 0 || c.pumped(now) {
+			return
+		}
 	}
+	c.fail(now, c.failure)
+}
+
+// pumped is the pop loop; false: it ended in a panic that one waiter is to blame for.
+func (c *RequestQueueController) pumped(now time.Time) (done bool) {
 	defer func() {
-		if r := recover(); r != nil {
-			c.panicked("dequeueing", r)
-			c.fail(now, c.failure)
+		if p := recover(); p != nil {
+			l := c.asking
+			c.asking = nil
+			c.panicked("dequeueing", p)
+			if done = l == nil; done {
+				c.fail(now, c.failure)
+				return
+			}
+			c.strike(l)
 		}
 	}()
 	c.expire(now)
+	if !c.config.Enabled {
+		c.releaseEverybody(now)
+		return true
+	}
 	c.spaced = false
 	for c.queue.Len() > 0 {
 		admit := fairqueue.Admit{Promote: c.mayPromote()}
@@ -36,25 +52,26 @@ func (c *RequestQueueController) pump(now time.Time) {
 				continue
 			}
 			if !admit.Promote || !c.openForStarved(now) {
-				return
+				return true
 			}
 			if next = c.queue.Peek(now, fairqueue.Admit{Promote: true}); next.Request == nil {
-				return
+				return true
 			}
 		}
 		if c.tooSoon(now) {
 			c.spaced = true
-			return
+			return true
 		}
 		c.counts.attempts++
 		if c.fault != nil {
 			if err := c.fault("pop"); err != nil {
 				c.fail(now, err)
-				return
+				return true
 			}
 		}
 		c.release(now, next)
 	}
+	return true
 }
 
 // tooSoon says whether Config.ReleaseSpacing has not passed since the last release. While nothing is in flight there is
@@ -66,6 +83,16 @@ func (c *RequestQueueController) tooSoon(now time.Time) bool {
 // release places the candidate and grants it, or parks its flow, or closes its lane.
 func (c *RequestQueueController) release(now time.Time, next fairqueue.Candidate) {
 	l := next.Request.Owner.(*Lease)
+	c.asking = l
+	c.place(now, next, l)
+	c.asking = nil
+	if l.stage == stageWaiting && now.After(l.struck) {
+		l.panics = 0 // not twice in a row
+	}
+}
+
+// place is release for l, in whose name the placer is asked.
+func (c *RequestQueueController) place(now time.Time, next fairqueue.Candidate, l *Lease) {
 	if c.atCap(l.flow) {
 		c.park(next.Request, l.flow)
 		return
@@ -89,7 +116,7 @@ func (c *RequestQueueController) release(now time.Time, next fairqueue.Candidate
 		dead := !c.placer.HasReady(l.placement, nil)
 		c.queue.CloseLane(next.Request, dead)
 		if !dead {
-			c.closed[next.Request.Lane] = l.placement
+			c.closed[next.Request.Lane] = l
 		}
 	}
 }
@@ -114,8 +141,10 @@ func (c *RequestQueueController) granted(now time.Time, next fairqueue.Candidate
 // openLanes opens the closed lanes that a settlement at e may have made room in. There are as many as different
 // subsets wait at full backends, not as many as requests.
 func (c *RequestQueueController) openLanes(e Endpoint) {
-	for lane, p := range c.closed {
-		if c.placer.CanServe(p, e) {
+	for lane, l := range c.closed {
+		open := true // when nobody can say: its head will be asked for itself
+		c.asks(l, func() { open = c.placer.CanServe(l.placement, e) })
+		if open {
 			delete(c.closed, lane)
 			c.queue.OpenLane(lane)
 		}
@@ -128,8 +157,10 @@ func (c *RequestQueueController) openForStarved(now time.Time) (some bool) {
 	if len(c.closed) == 0 || !c.queue.Starving(now) {
 		return false
 	}
-	for lane, p := range c.closed {
-		if c.placer.HasRoom(p, BelowUpper) {
+	for lane, l := range c.closed {
+		open := true
+		c.asks(l, func() { open = c.placer.HasRoom(l.placement, BelowUpper) })
+		if open {
 			delete(c.closed, lane)
 			c.queue.OpenLane(lane)
 			some = true
@@ -154,12 +185,6 @@ func (c *RequestQueueController) expire(now time.Time) {
 		l.end(err, c.retryAfter(now, l, err))
 		c.expired[i] = nil
 	}
-}
-
-// panicked counts a panic in a decision and remembers it for the popper to log.
-func (c *RequestQueueController) panicked(where string, p any) {
-	c.counts.panics++
-	c.failure = fmt.Errorf("flowcontrol: %s: panic: %v\n%s", where, p, debug.Stack())
 }
 
 // fail remembers an unexpected failure for the popper to log, and lets one try again after a short wait.

@@ -1,7 +1,9 @@
 package flowcontrol
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
@@ -30,33 +32,76 @@ func (c *RequestQueueController) Reconfigure(cfg Config, commit func(stock.Confi
 	c.config = cfg
 	c.ledger.Configure(cfg.Stock)
 	if commit != nil {
-		commit(cfg.Stock)
+		c.contains("reconfiguration", func() { commit(cfg.Stock) })
 	}
 	c.victims.reorder(cfg.VictimOrder)
 	c.arrange()
-	c.reopen()
+	c.contains("reconfiguration", func() { c.reopen(now) })
 	c.resizePoppers()
-	c.pump(now)
+	c.pump(now) // with Enabled false it releases everybody
 	c.arm(now)
 	return nil
 }
 
 // reopen looks at every lane again, after the endpoints or the bounds have changed.
-func (c *RequestQueueController) reopen() {
+func (c *RequestQueueController) reopen(now time.Time) {
 	c.queue.OpenLanes()
 	clear(c.closed)
 	for a := range c.flows.all() { // caps may be gone or wider, and an endpoint more is room below them
 		c.queue.UnparkFlow(a.tier, a.flow)
 	}
 	c.lanes = c.queue.Lanes(c.lanes[:0])
+	slices.SortFunc(c.lanes, func(a, b *fairqueue.Request) int {
+		return cmp.Or(cmp.Compare(a.Lane, b.Lane), cmp.Compare(a.Tier, b.Tier))
+	})
 	for _, r := range c.lanes {
-		if l := r.Owner.(*Lease); !c.placer.HasReady(l.placement, nil) {
+		l, ready := r.Owner.(*Lease), true
+		c.asks(l, func() { ready = c.placer.HasReady(l.placement, nil) })
+		if ready || !r.Queued() {
+			continue
+		}
+		if c.config.HoldWhenEmpty {
 			c.queue.CloseLane(r, true)
+			continue
+		}
+		for r := c.queue.HeadIn(r.Tier, r.Lane); r != nil; r = c.queue.HeadIn(r.Tier, r.Lane) {
+			c.turnAway(now, r.Owner.(*Lease), ErrNoEndpoint)
 		}
 	}
 	clear(c.lanes)
+	if c.capped() {
+		for _, a := range c.flows.inOrder() {
+			c.repark(a)
+		}
+	}
+}
+
+// turnAway ends a waiter that is still in the queue.
+func (c *RequestQueueController) turnAway(now time.Time, l *Lease, err error) {
+	c.queue.Remove(&l.queued)
+	l.end(err, c.retryAfter(now, l, err))
+	c.leaves(l)
+}
+
+// releaseEverybody is what Enabled false comes to: all that wait go, in the queue's order and charged, whatever the
+// bounds, caps and spacing say; whoever has no ready endpoint ends with ErrNoEndpoint.
+func (c *RequestQueueController) releaseEverybody(now time.Time) {
+	c.queue.OpenLanes()
+	clear(c.closed)
 	for a := range c.flows.all() {
-		c.repark(a)
+		c.queue.UnparkFlow(a.tier, a.flow)
+	}
+	everybody := fairqueue.Admit{Tiers: ^fairqueue.TierSet(0)}
+	for next := c.queue.Peek(now, everybody); next.Request != nil; next = c.queue.Peek(now, everybody) {
+		l := next.Request.Owner.(*Lease)
+		c.asking = l
+		if e := c.placer.Place(l.placement, Unbounded, nil); e != NoEndpoint {
+			c.take(l, e, false)
+			c.granted(now, next, l)
+		} else {
+			c.turnAway(now, l, ErrNoEndpoint)
+		}
+		c.asking = nil
 	}
 }
 

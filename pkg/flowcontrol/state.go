@@ -50,8 +50,9 @@ type FlowState struct {
 	// Weight and Entitled are its weight and its share of its tier (0 to 1).
 	Weight   float64 `json:"weight"`
 	Entitled float64 `json:"entitledShare"`
-	// Why says what it waits for: "stock" (for the stock to fall), "cap" (it has as much in flight as it may have) or
-	// "endpoint" (no endpoint that it may use has room, or none is ready).
+	// Why says what it waits for: "stock" (for the stock to fall), "cap" (it has as much in flight as it may have),
+	// "endpoint" (no endpoint that it may use has room, or none is ready) or "spacing" (for Config.ReleaseSpacing since
+	// the last release).
 	Why string `json:"why"`
 }
 
