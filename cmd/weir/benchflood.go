@@ -125,7 +125,7 @@ func benchFlood(s *scene.Scene, options floodOptions, stdout, stderr io.Writer) 
 		}
 		return loadgen.Summarise(name, report), nil
 	}
-	with, err := measure(sceneWith, envoyrun.Options{Config: "recommended", Weir: epp.Address})
+	with, err := measure(sceneWith, tenantsNamed(envoyrun.Options{Config: "recommended", Weir: epp.Address}))
 	if err != nil {
 		return false, err
 	}

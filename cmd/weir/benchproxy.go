@@ -135,7 +135,7 @@ func newProxySetting(s *scene.Scene, options proxyOptions) (*proxySetting, error
 	if p.alone, err = s.Envoy("envoy-alone", envoyrun.Options{Config: "direct", ModelServers: servers}); err != nil {
 		return nil, err
 	}
-	with := envoyrun.Options{Config: "recommended", ModelServers: servers, Edit: envoyrun.KeepHeader(modelHeader)}
+	with := tenantsNamed(envoyrun.Options{Config: "recommended", ModelServers: servers, Edit: envoyrun.KeepHeader(modelHeader)})
 	with.Weir = noop[0]
 	if p.idle, err = s.Envoy("envoy-noop", with); err != nil {
 		return nil, err

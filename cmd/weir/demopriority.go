@@ -28,6 +28,7 @@ const classHeader = "X-Smg-Priority"
 // others get theirs by preemption. Without a policy a tenant gets no higher than the default class.
 var priorityConfig = fmt.Sprintf(`
 profile: smg-priority
+scheduling: { fallbacks: 2 }
 flows: { key: ["header:%s"] }
 tenantPolicies: { %s: { maxClass: interactive } }
 requestQueueController: { slotsPerBackend: %d }

@@ -32,6 +32,7 @@ const fairnessHeader = "X-Llm-D-Inference-Fairness-Id"
 // has room for everybody, since the demo is about waiting and not about rejection.
 var demoConfig = fmt.Sprintf(`
 profile: recommended
+scheduling: { fallbacks: 2 }
 requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[1]d, upperBoundPerBackend: %[1]d }
 `, demoSlots)
 
@@ -75,7 +76,9 @@ func newDemoSetting(s *scene.Scene, epp string) (*demoSetting, error) {
 	if d.epp, err = s.EPP(scene.EPPOptions{Binary: epp, Config: demoConfig, Endpoints: servers}); err != nil {
 		return nil, err
 	}
-	d.weir, err = s.Envoy("envoy", envoyrun.Options{Config: "recommended", Weir: d.epp.Address, ModelServers: servers})
+	d.weir, err = s.Envoy("envoy", tenantsNamed(envoyrun.Options{
+		Config: "recommended", Weir: d.epp.Address, ModelServers: servers,
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +86,17 @@ func newDemoSetting(s *scene.Scene, epp string) (*demoSetting, error) {
 	if d.priorityEPP, err = s.EPP(priority); err != nil {
 		return nil, err
 	}
-	d.gate, err = s.Envoy("envoy-gate", envoyrun.Options{Config: "gate", Weir: d.priorityEPP.Address, ModelServers: servers})
+	d.gate, err = s.Envoy("envoy-gate", tenantsNamed(envoyrun.Options{
+		Config: "gate", Weir: d.priorityEPP.Address, ModelServers: servers,
+	}))
 	return d, err
+}
+
+// tenantsNamed are the options with which clients may name their tenant, as a gateway would that knows them. The shipped
+// files remove that header.
+func tenantsNamed(options envoyrun.Options) envoyrun.Options {
+	options.Edit = envoyrun.Edits(envoyrun.KeepHeader(strings.ToLower(fairnessHeader)), options.Edit)
+	return options
 }
 
 const demoKeep = `

@@ -18,7 +18,10 @@ const (
 	ModelServersCluster = "model_servers"               // the cluster of the model servers
 	ExtProcFilter       = "envoy.filters.http.ext_proc" // the main ext_proc filter
 	GateFilter          = "weir.first_token"            // the first-token gate of gate.yaml
-	headerFilter        = "envoy.filters.http.header_mutation"
+	BufferFilter        = "envoy.filters.http.buffer"   // lets only whole requests go on
+	APIKeyFilter        = "envoy.filters.http.api_key_auth"
+	JWTFilter           = "envoy.filters.http.jwt_authn"
+	HeaderFilter        = "envoy.filters.http.header_mutation" // removes what clients must not say
 )
 
 // Bootstrap is an Envoy configuration as decoded from YAML or JSON: maps, slices, strings, float64s and bools.
@@ -52,7 +55,9 @@ func Shipped() []string {
 	}
 	names := make([]string, 0, len(entries))
 	for _, entry := range entries {
-		names = append(names, strings.TrimSuffix(entry.Name(), ".yaml"))
+		if !entry.IsDir() {
+			names = append(names, strings.TrimSuffix(entry.Name(), ".yaml"))
+		}
 	}
 	return names
 }
@@ -85,22 +90,15 @@ func (b Bootstrap) connectionManager() map[string]any {
 	return object(first(list(chain, "filters")), "typed_config")
 }
 
-// KeepHeader is an Edit that lets clients send a header which the shipped files remove, as if they were a trusted hop.
-func KeepHeader(name string) func(Bootstrap) error {
-	return func(b Bootstrap) error {
-		mutations := object(b.Filter(headerFilter), "mutations")
-		all := list(mutations, "request_mutations")
-		kept := make([]any, 0, len(all))
-		for _, entry := range all {
-			if mutation, ok := entry.(map[string]any); !ok || mutation["remove"] != name {
-				kept = append(kept, entry)
-			}
-		}
-		if len(kept) < len(all) {
-			mutations["request_mutations"] = kept
-		}
-		return nil
+// Filters names the first listener's HTTP filters, in their order.
+func (b Bootstrap) Filters() []string {
+	var names []string
+	for _, entry := range list(b.connectionManager(), "http_filters") {
+		filter, _ := entry.(map[string]any)
+		name, _ := filter["name"].(string)
+		names = append(names, name)
 	}
+	return names
 }
 
 // The four below walk decoded YAML. Where a part is missing or of another kind they return nil, which they take again.

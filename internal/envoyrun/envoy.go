@@ -54,6 +54,9 @@ func Start(ctx context.Context, o Options) (*Envoy, error) {
 }
 
 func (e *Envoy) launch(ctx context.Context, o Options, bootstrap Bootstrap) error {
+	if err := bootstrap.bundle(e.dir); err != nil {
+		return err
+	}
 	config, err := json.MarshalIndent(bootstrap, "", " ")
 	if err != nil {
 		return err

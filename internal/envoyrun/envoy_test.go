@@ -150,8 +150,9 @@ func TestStatsAndCPU(t *testing.T) {
 		return len(stats) == 1 && stats[counter] == 3
 	})
 	eventually(t, "the access log has three lines", func() bool {
-		lines, err := envoy.AccessLog()
-		return err == nil && len(lines) == 3 && strings.Contains(lines[0], `"POST /v1/completions HTTP/1.1" 200 - via_upstream`)
+		entries, err := envoy.AccessEntries()
+		return err == nil && len(entries) == 3 && entries[0]["path"] == "/v1/completions" && entries[0]["status"] == 200.0 &&
+			entries[0]["details"] == "via_upstream"
 	})
 	if err := envoy.Stop(); err != nil {
 		t.Error(err)

@@ -1,7 +1,9 @@
 package envoyrun
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -135,6 +137,35 @@ func (x *exchange) want(status int, body string) *http.Response {
 		x.t.Fatalf("answer is %d %q, want %d %q", resp.StatusCode, shorten(got), status, shorten([]byte(body)))
 	}
 	return resp
+}
+
+// wantError waits for the whole answer, which must be an error of Envoy's own in the shape of OpenAI's API.
+func (x *exchange) wantError(status int, code string) {
+	x.t.Helper()
+	resp := x.headers()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil {
+		x.t.Fatalf("reading the answer: %v", err)
+	}
+	wantErrorShape(x.t, resp.StatusCode, resp.Header, got, status, code)
+}
+
+// wantErrorShape fails the test unless an answer is an error as clients of OpenAI's API read them, with this code.
+func wantErrorShape(t *testing.T, got int, header http.Header, body []byte, status int, code string) {
+	t.Helper()
+	var e struct {
+		Error struct {
+			Message, Type, Code string
+			Param               *string
+		}
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&e); err != nil || got != status || header.Get("content-type") != "application/json" ||
+		e.Error.Code != code || e.Error.Message == "" || e.Error.Type == "" || !bytes.Contains(body, []byte(`"param":null`)) {
+		t.Errorf("answer is %d %s %q (%v), want %d with the code %q in OpenAI's shape",
+			got, header.Get("content-type"), shorten(body), err, status, code)
+	}
 }
 
 func shorten(b []byte) string {

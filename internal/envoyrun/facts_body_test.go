@@ -94,10 +94,10 @@ func TestBufferedBodyIsOneMessage(t *testing.T) {
 // ends; nothing may leak."
 func TestBodyOverTheBufferLimit(t *testing.T) {
 	p := newProcessor(t)
-	envoy := start(t, "recommended", p, func(b Bootstrap) error {
+	envoy := start(t, "recommended", p, Edits(WithoutFilter(BufferFilter), func(b Bootstrap) error {
 		b.listener()["per_connection_buffer_limit_bytes"] = 64 << 10
 		return nil
-	}, unused(t))
+	}), unused(t))
 
 	x := envoy.post(t, strings.Repeat("x", 1<<20))
 	s := p.accept(t)
@@ -148,10 +148,10 @@ func TestHeaderOnlyHoldsTheBody(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		_, _ = io.WriteString(w, strconv.FormatBool(string(body) == large))
 	})
-	envoy := start(t, "header-only", p, func(b Bootstrap) error {
+	envoy := start(t, "header-only", p, Edits(WithoutFilter(BufferFilter), func(b Bootstrap) error {
 		b.listener()["per_connection_buffer_limit_bytes"] = 64 << 10
 		return nil
-	}, address)
+	}), address)
 
 	sent := &counter{from: strings.NewReader(large)}
 	x := envoy.send(t, sent)

@@ -121,7 +121,7 @@ func TestProcessorDies(t *testing.T) {
 				if rest, err := io.ReadAll(body); err == nil {
 					t.Errorf("the running answer ended orderly with %q", rest)
 				}
-				held.want(http.StatusServiceUnavailable, "")
+				held.wantError(http.StatusServiceUnavailable, "unavailable")
 				return
 			}
 			if resp := held.headers(); resp.StatusCode != http.StatusOK {
@@ -144,5 +144,5 @@ func TestProcessorDiesHoldingAWholeBody(t *testing.T) {
 	s.want("request_headers")
 	s.want("request_body")
 	p.die()
-	x.want(http.StatusServiceUnavailable, "")
+	x.wantError(http.StatusServiceUnavailable, "unavailable")
 }

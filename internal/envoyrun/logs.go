@@ -2,7 +2,9 @@ package envoyrun
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -19,6 +21,22 @@ func (e *Envoy) AccessLog() ([]string, error) {
 		return nil, err
 	}
 	return strings.FieldsFunc(string(content), func(r rune) bool { return r == '\n' }), nil
+}
+
+// AccessEntries returns the lines of the access log so far as the objects that the shipped files write: their fields are
+// the keys of the files' json_format; numbers are float64s. A line that is no JSON object is an error.
+func (e *Envoy) AccessEntries() ([]map[string]any, error) {
+	lines, err := e.AccessLog()
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]map[string]any, len(lines))
+	for i, line := range lines {
+		if err := json.Unmarshal([]byte(line), &entries[i]); err != nil {
+			return nil, fmt.Errorf("envoyrun: access log, line %d: %w", i+1, err)
+		}
+	}
+	return entries, nil
 }
 
 // logTail is the end of Envoy's log for an error message, on lines of its own; empty if there is nothing to show.

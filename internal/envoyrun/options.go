@@ -30,8 +30,8 @@ type Options struct {
 	// LogLevel is one of Envoy's: trace, debug, info, warning, error, critical, off. Empty means warning.
 	LogLevel string
 
-	// Dir is an existing directory for the configuration and the logs (envoy.json, envoy.log, access.log), which stay
-	// there. Empty means a temporary one that goes when Envoy does.
+	// Dir is an existing directory for the configuration and the logs (envoy.json, envoy.log, access.log), and the keys
+	// that it names (auth), which stay there. Empty means a temporary one that goes when Envoy does.
 	Dir string
 
 	// Binary is the Envoy to run. Empty means what Find finds.

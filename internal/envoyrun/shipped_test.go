@@ -22,16 +22,18 @@ func TestShippedFilesAreValid(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			out, err := exec.Command(binary, "--mode", "validate", "--disable-hot-restart", "--log-level", "error",
-				"--config-path", file).CombinedOutput()
-			if err != nil {
+			check := exec.Command(binary, "--mode", "validate", "--disable-hot-restart", "--log-level", "error",
+				"--config-path", "config/envoy/"+filepath.Base(file))
+			check.Dir = "../.." // as the files say
+			if out, err := check.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
 	}
 }
 
-// Every shipped file starts with other addresses, and serves: without Weir, which is not there, what its kind says.
+// Every shipped file starts with other addresses, and serves: without Weir, which is not there, what its kind says. Who
+// has to show a key or a token does; the shipped token keys are nobody's.
 func TestShippedFilesServe(t *testing.T) {
 	address := modelServer(t, answering("served"))
 	for _, config := range Shipped() {
@@ -39,9 +41,15 @@ func TestShippedFilesServe(t *testing.T) {
 			p := newProcessor(t)
 			p.die()
 			envoy := start(t, config, p, nil, address)
-			if config == "fail-closed" {
-				envoy.post(t, "").want(503, "")
-			} else {
+			switch config {
+			case "fail-closed":
+				envoy.post(t, "").wantError(503, "unavailable")
+			case "api-keys":
+				envoy.post(t, "").wantError(401, "unauthenticated")
+				envoy.post(t, "", "authorization", "Bearer example-key-of-team-a").want(200, "served")
+			case "jwt":
+				envoy.post(t, "").wantError(401, "unauthenticated")
+			default:
 				envoy.post(t, "").want(200, "served")
 			}
 		})
@@ -84,26 +92,42 @@ func TestShippedFilesProtect(t *testing.T) {
 			if got := main["max_message_timeout"]; got != "3600s" {
 				t.Errorf("max_message_timeout is %v", got)
 			}
-			names := filterNames(b)
-			removal, call := slices.Index(names, headerFilter), slices.Index(names, ExtProcFilter)
-			if removal < 0 || removal > call {
-				t.Errorf("filters are %v: the client's destination must be removed before ext_proc", names)
+			names := b.Filters()
+			call := slices.Index(names, ExtProcFilter)
+			if removal := slices.Index(names, HeaderFilter); removal != 0 {
+				t.Errorf("filters are %v: what clients must not say must be removed before anybody reads it", names)
 			}
-			removed := list(object(b.Filter(headerFilter), "mutations"), "request_mutations")
-			if !slices.ContainsFunc(removed, func(m any) bool { return m.(map[string]any)["remove"] == destinationHeader }) {
-				t.Errorf("a client's %s stays", destinationHeader)
+			for i, name := range names {
+				if slices.Contains([]string{APIKeyFilter, JWTFilter}, name) && i > slices.Index(names, BufferFilter) {
+					t.Errorf("filters are %v: a body must not be held before its sender is known", names)
+				}
+			}
+			if whole := slices.Index(names, BufferFilter); (whole < 0 || whole > call) && config != "buffered-partial" {
+				t.Errorf("filters are %v: a half-sent request reaches Weir", names)
+			}
+			if limit := b.Filter(BufferFilter)["max_request_bytes"]; limit != nil &&
+				limit != b.listener()["per_connection_buffer_limit_bytes"] {
+				t.Errorf("max_request_bytes is %v, the listener's buffer %v", limit, b.listener()["per_connection_buffer_limit_bytes"])
+			}
+			removed := list(object(b.Filter(HeaderFilter), "mutations"), "request_mutations")
+			for _, header := range []string{
+				destinationHeader, "x-llm-d-inference-fairness-id", "x-gateway-inference-fairness-id",
+				"x-llm-d-inference-objective", "x-gateway-inference-objective", "x-gateway-model-name",
+				"x-envoy-expected-rq-timeout-ms",
+			} {
+				if header == "x-gateway-model-name" && config == "header-only" {
+					continue // which is for those where a hop sets it
+				}
+				if !slices.ContainsFunc(removed, func(m any) bool { return m.(map[string]any)["remove"] == header }) {
+					t.Errorf("a client's %s stays", header)
+				}
+			}
+			received := list(object(object(main, "metadata_options"), "receiving_namespaces"), "untyped")
+			if !slices.Contains(received, any("weir")) {
+				t.Errorf("metadata is received from %v: the access log needs weir", received)
 			}
 		})
 	}
-}
-
-func filterNames(b Bootstrap) []string {
-	var names []string
-	for _, filter := range list(b.connectionManager(), "http_filters") {
-		name, _ := filter.(map[string]any)["name"].(string)
-		names = append(names, name)
-	}
-	return names
 }
 
 // A configuration of the user's own is loaded by its path, and changed in the same places.

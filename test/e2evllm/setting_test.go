@@ -50,7 +50,10 @@ func before(t *testing.T, e *engine, config string) *setting {
 	if set.direct, err = s.Envoy("direct", envoyrun.Options{Config: "direct", ModelServers: servers}); err != nil {
 		t.Fatal(err)
 	}
-	gate := envoyrun.Options{Config: "gate", Weir: set.epp.Address, ModelServers: servers}
+	gate := envoyrun.Options{
+		Config: "gate", Weir: set.epp.Address, ModelServers: servers,
+		Edit: envoyrun.KeepHeader(strings.ToLower(fairnessHeader)), // as a gateway that knows its tenants
+	}
 	if set.weir, err = s.Envoy("weir", gate); err != nil {
 		t.Fatal(err)
 	}

@@ -41,11 +41,13 @@ var modes = []mode{
 	{"recommended", true, weir, envoy, true},
 	{"fail-closed", true, weir, envoy, true},
 	{"gate", true, weir, envoy, true},
-	{"full-duplex", true, weir, weir, false},
+	{"api-keys", true, weir, envoy, true},
+	{"jwt", true, weir, envoy, true},
+	{"full-duplex", true, weir, envoy, false},
 	// The beginning is enough, and what follows passes by.
 	{"buffered-partial", true, nobody, nobody, false},
-	{"header-only", false, nobody, nobody, true},
-	{"streamed", false, nobody, nobody, true},
+	{"header-only", false, nobody, envoy, true},
+	{"streamed", false, nobody, envoy, true},
 }
 
 // battery is a scene of one mode: one model server with prepared answers, which are the same bytes each time, and one
@@ -58,7 +60,7 @@ type battery struct {
 
 const (
 	weirLimit  = 6 << 20
-	envoyLimit = 33554432 // of the shipped files that buffer
+	envoyLimit = 33554432 // of the shipped files with the buffer filter
 )
 
 func startBattery(t *testing.T, m mode) *battery {
@@ -126,6 +128,7 @@ func (b *battery) streaming() *http.Response {
 		b.t.Fatal(err)
 	}
 	request.Header.Set("content-type", "application/json")
+	b.authorize(request)
 	response, err := client.Do(request)
 	if err != nil {
 		b.t.Fatal(err)

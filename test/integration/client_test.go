@@ -116,7 +116,7 @@ func (s *scene) send(a ask) answer {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	return send(ctx, s.envoys[a.envoy].URL(), a)
+	return send(ctx, s.envoys[a.envoy].URL(), s.authorized(a))
 }
 
 // pending is a request under way.
@@ -130,6 +130,7 @@ type pending struct {
 func (s *scene) begin(a ask) *pending {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	p := &pending{done: make(chan struct{}), cancel: cancel}
+	a = s.authorized(a)
 	go func() {
 		defer cancel()
 		p.answer = send(ctx, s.envoys[a.envoy].URL(), a)

@@ -79,7 +79,7 @@ func TestCriticalDisplacesSheddable(t *testing.T) {
 					t.Errorf("the waiter at place %d has ended: %+v", i, p.answer)
 				}
 			}
-			s.accessLog(" 503 - displaced ")
+			s.logged("status", 503.0, "details", "displaced")
 
 			v.open()
 			wantServed(t, "critical", first.wait())

@@ -50,11 +50,11 @@ func (f *forger) forge(each int) (forged, other int) {
 			sent++
 		}
 	}
-	for _, line := range f.log(begin + sent)[begin:] {
-		if answered := strings.Contains(line, `" 200 `); !answered {
+	for _, entry := range f.log(begin + sent)[begin:] {
+		if answered := entry["status"] == 200.0; !answered {
 			continue
 		}
-		if strings.Contains(line, "upstream="+member+" ") {
+		if entry["upstream"] == member {
 			forged++
 		} else {
 			other++
@@ -76,12 +76,12 @@ func (f *forger) forge(each int) (forged, other int) {
 	return forged, other
 }
 
-// log waits for so many lines of Envoy's access log.
-func (f *forger) log(lines int) []string {
+// log waits for so many entries of Envoy's access log.
+func (f *forger) log(lines int) []map[string]any {
 	f.t.Helper()
-	var log []string
+	var log []map[string]any
 	eventually(f.t, "access log", func() (err error) {
-		if log, err = f.envoy().AccessLog(); err == nil && len(log) < lines {
+		if log, err = f.envoy().AccessEntries(); err == nil && len(log) < lines {
 			err = errNotYet
 		}
 		return err

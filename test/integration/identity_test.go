@@ -119,7 +119,7 @@ func TestControlHeadersAreStripped(t *testing.T) {
 		t.Run(config, func(t *testing.T) {
 			s := start(t, setup{
 				envoys: []string{config}, models: []modelsim.Config{recorded(8)},
-				config: "trustedHeaders: { cost: x-cost }\n", edit: envoyrun.KeepHeader("x-gateway-model-name"),
+				config: "trustedHeaders: { cost: x-cost }\n", edit: envoyrun.WithoutFilter(envoyrun.HeaderFilter),
 			})
 			control := []string{
 				"x-llm-d-inference-fairness-id", "a", "x-gateway-inference-fairness-id", "a",

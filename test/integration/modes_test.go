@@ -107,7 +107,7 @@ func rejects(t *testing.T, b *battery) {
 	b.epp.waitFor(1, "weir_queue_length")
 	before := b.server.Stats().Started
 	wantRejection(t, b.send(ask{}), rejection{status: 503, reason: "flow-full"})
-	b.accessLog(" 503 - flow-full ")
+	b.logged("status", 503.0, "details", "flow-full")
 	if n := b.server.Stats().Started; n != before {
 		t.Error("the rejected request came to the model server")
 	}
@@ -169,6 +169,7 @@ func refusesMalformed(t *testing.T, b *battery) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.authorize(request)
 	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -270,6 +271,7 @@ func passesChunkedBody(t *testing.T, b *battery) {
 			}
 			writer.Close()
 		}()
+		b.authorize(request)
 		response, err := client.Do(request)
 		if err != nil {
 			t.Fatal(err)
@@ -287,8 +289,8 @@ func passesChunkedBody(t *testing.T, b *battery) {
 	}
 }
 
-// Over Weir's limit it is Weir that refuses, where it takes bodies: by its announced length, before it comes, or when it
-// has come. What is not announced and does not fit Envoy's buffer is refused by Envoy, where it buffers.
+// Over Weir's limit it is Weir that refuses, where it takes bodies, by the length that Envoy tells it once it has the
+// whole. What does not fit Envoy's buffer is refused there, and Weir never hears of it.
 func refusesTooLarge(t *testing.T, b *battery) {
 	for _, test := range []struct {
 		bytes int
@@ -299,7 +301,7 @@ func refusesTooLarge(t *testing.T, b *battery) {
 		{weirLimit + 1, b.overWeir, false},
 		{weirLimit + 1, b.overWeir, true},
 		{2 * weirLimit, b.overWeir, true}, // in one message, where it is buffered
-		{envoyLimit + 1, announced(b.overEnvoy), false},
+		{envoyLimit + 1, b.overEnvoy, false},
 		{envoyLimit + 1, b.overEnvoy, true},
 	} {
 		body, _ := prompt(test.bytes)
@@ -312,18 +314,9 @@ func refusesTooLarge(t *testing.T, b *battery) {
 		case weir:
 			wantRejection(t, got, rejection{status: 413, reason: "too-large", kind: "invalid_request_error", final: true})
 		case envoy:
-			if got.err != nil || got.status != 413 || got.reason() != "" {
-				t.Errorf("got %d %q %v, want Envoy's own 413", got.status, got.reason(), got.err)
-			}
+			wantEnvoysError(t, got, 413, "too-large")
+			continue
 		}
 		b.epp.waitFor(float64(before+1), "weir_requests_total", "outcome", "too-large")
 	}
-}
-
-// announced is who refuses a body whose length is announced: where Envoy would, Weir comes before it.
-func announced(by refuser) refuser {
-	if by == envoy {
-		return weir
-	}
-	return by
 }

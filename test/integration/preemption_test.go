@@ -109,7 +109,7 @@ func TestPreemption(t *testing.T) {
 			if n := s.epp.value("weir_preempted_total", "victim_tier", "bulk", "by_tier", "interactive"); n != float64(victims) {
 				t.Errorf("%v preempted", n)
 			}
-			s.accessLog(" 503 - preempted ")
+			s.logged("status", 503.0, "details", "preempted")
 		})
 	}
 }

@@ -52,7 +52,7 @@ func TestFlowFull(t *testing.T) {
 	if n := s.epp.value("weir_queue_push_errors_total", "error_type", "ErrInsufficientFlowCapacity"); n != 1 {
 		t.Errorf("push errors: %v, want 1", n)
 	}
-	s.accessLog(" 503 - flow-full ")
+	s.logged("status", 503.0, "details", "flow-full")
 	v.open()
 	s.epp.settled()
 	if got := s.epp.outcomes(); got["flow-full"] != 1 || got["dispatched"] != 4 {
@@ -79,7 +79,7 @@ func TestQueueFull(t *testing.T) {
 	if n := s.epp.value("weir_queue_push_errors_total", "error_type", "ErrTooManyFlows"); n != 1 {
 		t.Errorf("push errors: %v, want 1", n)
 	}
-	s.accessLog(" 503 - queue-full ")
+	s.logged("status", 503.0, "details", "queue-full")
 
 	// A flow is tracked while it has queued requests: once b's are gone, its reservation is c's.
 	v.pass(4) // the one in service, and a, b, a
@@ -124,7 +124,7 @@ models: [ { name: batch, criticality: Sheddable, targets: [ { name: tiny } ] } ]
 	s.epp.waitFor(1, "weir_queue_length")
 	wantRejection(t, s.send(batch), rejection{status: 503, reason: "shed"})
 
-	s.accessLog(" 503 - shed ")
+	s.logged("status", 503.0, "details", "shed")
 	v.open()
 	s.epp.settled()
 	if got := s.epp.outcomes(); got["shed"] != 2 || got["dispatched"] != 3 {
@@ -148,7 +148,7 @@ requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upper
 	if waited := time.Since(begun); waited < 300*time.Millisecond {
 		t.Errorf("it was turned away after %v", waited)
 	}
-	s.accessLog(" 503 - ttl-expired ")
+	s.logged("status", 503.0, "details", "ttl-expired")
 	if n := s.epp.value("weir_requests_expired_total", "model", "tiny", "target_model", "tiny"); n != 1 {
 		t.Errorf("expired: %v, want 1", n)
 	}
@@ -255,7 +255,7 @@ func TestDeadlineHeader(t *testing.T) {
 		t.Errorf("the deadline of 300 ms was over after %v", waited)
 	}
 	s.epp.waitFor(0, "weir_queue_length")
-	s.accessLog(" 504 - deadline-exceeded ")
+	s.logged("status", 504.0, "details", "deadline-exceeded")
 	v.open()
 	s.epp.settled()
 	if got := s.epp.outcomes(); got["deadline-exceeded"] != 1 || got["dispatched"] != 1 {

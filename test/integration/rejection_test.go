@@ -2,8 +2,8 @@ package integration
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
-	"strings"
 	"testing"
 )
 
@@ -95,18 +95,23 @@ func retryAfterMS(t *testing.T, got answer) int {
 	return ms
 }
 
-// accessLog waits for a line of Envoy's access log that has the text.
-func (s *scene) accessLog(text string) string {
+// logged waits for an entry of Envoy's access log in which each of these fields, a name and a value by turns, is that;
+// numbers are float64s.
+func (s *scene) logged(fields ...any) map[string]any {
 	s.t.Helper()
-	var found string
-	eventually(s.t, "access log with "+text, func() error {
-		lines, err := s.envoy().AccessLog()
+	var found map[string]any
+	eventually(s.t, fmt.Sprintf("an entry of the access log with %v", fields), func() error {
+		entries, err := s.envoy().AccessEntries()
 		if err != nil {
 			return err
 		}
-		for _, line := range lines {
-			if strings.Contains(line, text) {
-				found = line
+		for _, entry := range entries {
+			same := true
+			for i := 0; i+1 < len(fields); i += 2 {
+				same = same && entry[fields[i].(string)] == fields[i+1]
+			}
+			if same {
+				found = entry
 				return nil
 			}
 		}

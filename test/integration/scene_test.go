@@ -53,8 +53,15 @@ type setup struct {
 	flags   []string          // further flags of epp
 	noEPP   bool              // for comparisons
 	edit    func(envoyrun.Bootstrap) error
+	strange bool // clients are strangers: the headers that say who and how urgent are removed, as in the shipped files
 	workers int  // Envoy's worker threads; default 1
 	file    bool // endpoints in a file that the test may change, instead of --endpoints
+}
+
+// identityHeaders are what tests say of their requests as if they were a trusted hop. The shipped files remove them.
+var identityHeaders = []string{
+	"x-llm-d-inference-fairness-id", "x-gateway-inference-fairness-id",
+	"x-llm-d-inference-objective", "x-gateway-inference-objective", "x-llm-d-slo-ttft-ms", "x-envoy-expected-rq-timeout-ms",
 }
 
 // scene is a running Envoy, Weir and its model servers.
@@ -94,8 +101,12 @@ func start(t *testing.T, with setup) *scene {
 	if !with.noEPP {
 		s.epp = startEPP(t, with, addresses)
 	}
+	edit := envoyrun.Edits(trustIssuer, with.edit)
+	if !with.strange {
+		edit = envoyrun.Edits(envoyrun.KeepHeader(identityHeaders...), edit)
+	}
 	for _, name := range with.envoys {
-		opts := envoyrun.Options{Config: name, ModelServers: addresses, Edit: with.edit, Concurrency: with.workers}
+		opts := envoyrun.Options{Config: name, ModelServers: addresses, Edit: edit, Concurrency: with.workers}
 		if s.epp != nil {
 			opts.Weir = s.epp.address
 		}

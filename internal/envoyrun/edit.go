@@ -1,0 +1,55 @@
+package envoyrun
+
+import "slices"
+
+// KeepHeader is an Edit that lets clients send headers which the shipped files remove, each by its name in lower case, as
+// if the clients were a trusted hop.
+func KeepHeader(names ...string) func(Bootstrap) error {
+	return func(b Bootstrap) error {
+		mutations := object(b.Filter(HeaderFilter), "mutations")
+		all := list(mutations, "request_mutations")
+		kept := make([]any, 0, len(all))
+		for _, entry := range all {
+			mutation, _ := entry.(map[string]any)
+			if name, ok := mutation["remove"].(string); !ok || !slices.Contains(names, name) {
+				kept = append(kept, entry)
+			}
+		}
+		if len(kept) < len(all) {
+			mutations["request_mutations"] = kept
+		}
+		return nil
+	}
+}
+
+// WithoutFilter is an Edit that takes the first listener's HTTP filters of that name out, if there are any.
+func WithoutFilter(name string) func(Bootstrap) error {
+	return func(b Bootstrap) error {
+		manager := b.connectionManager()
+		var kept []any
+		for _, entry := range list(manager, "http_filters") {
+			if filter, _ := entry.(map[string]any); filter["name"] != name {
+				kept = append(kept, entry)
+			}
+		}
+		if manager != nil {
+			manager["http_filters"] = kept
+		}
+		return nil
+	}
+}
+
+// Edits is the Edit that makes several ones, in this order; nil ones are left out.
+func Edits(edits ...func(Bootstrap) error) func(Bootstrap) error {
+	return func(b Bootstrap) error {
+		for _, edit := range edits {
+			if edit == nil {
+				continue
+			}
+			if err := edit(b); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,109 @@
+package integration
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+)
+
+// The two keys of config/envoy/auth/api-keys.yaml.
+const (
+	keyOfTeamA = "example-key-of-team-a"
+	keyOfTeamB = "example-key-of-team-b"
+)
+
+// issuer signs the tokens that jwt.yaml wants, with the key that the tests put in the place of the shipped one.
+var issuer = sync.OnceValue(func() *ecdsa.PrivateKey {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err) // the system's random source never fails
+	}
+	return key
+})
+
+// trustIssuer is an Edit that makes jwt.yaml verify tokens by the tests' key; others are left as they are.
+func trustIssuer(b envoyrun.Bootstrap) error {
+	filter := b.Filter(envoyrun.JWTFilter)
+	if filter == nil {
+		return nil
+	}
+	point, err := issuer().PublicKey.Bytes()
+	if err != nil {
+		return err
+	}
+	base64url := base64.RawURLEncoding.EncodeToString
+	keys, err := json.Marshal(map[string]any{"keys": []any{map[string]any{
+		"kty": "EC", "crv": "P-256", "alg": "ES256", "x": base64url(point[1:33]), "y": base64url(point[33:]),
+	}}})
+	if err != nil {
+		return err
+	}
+	provider := filter["providers"].(map[string]any)["issuer"].(map[string]any)
+	provider["local_jwks"] = map[string]any{"inline_string": string(keys)}
+	return nil
+}
+
+// token is a token of a key for the subject, as jwt.yaml wants them, valid for an hour.
+func token(t *testing.T, key *ecdsa.PrivateKey, subject string) string {
+	t.Helper()
+	part := func(v any) string {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return base64.RawURLEncoding.EncodeToString(text)
+	}
+	signed := part(map[string]any{"alg": "ES256", "typ": "JWT"}) + "." + part(map[string]any{
+		"iss": "https://issuer.example", "aud": "inference", "sub": subject, "exp": time.Now().Add(time.Hour).Unix(),
+	})
+	digest := sha256.Sum256([]byte(signed))
+	r, s, err := ecdsa.Sign(rand.Reader, key, digest[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed + "." + base64.RawURLEncoding.EncodeToString(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
+}
+
+// credentials is the authorization header that a shipped configuration asks for; "" where it asks for none.
+func credentials(t *testing.T, config string) string {
+	t.Helper()
+	switch config {
+	case "api-keys":
+		return "Bearer " + keyOfTeamA
+	case "jwt":
+		return "Bearer " + token(t, issuer(), "alice")
+	default:
+		return ""
+	}
+}
+
+// authorize gives a request the credentials that the scene's first Envoy asks for, unless it has some.
+func (s *scene) authorize(request *http.Request) {
+	s.t.Helper()
+	if c := credentials(s.t, s.with.envoys[0]); c != "" && request.Header.Get("authorization") == "" {
+		request.Header.Set("authorization", c)
+	}
+}
+
+// authorized is a with the credentials that its Envoy asks for, unless it has some.
+func (s *scene) authorized(a ask) ask {
+	s.t.Helper()
+	for i := 0; i < len(a.header); i += 2 {
+		if a.header[i] == "authorization" {
+			return a
+		}
+	}
+	if c := credentials(s.t, s.with.envoys[a.envoy]); c != "" {
+		a.header = append([]string{"authorization", c}, a.header...)
+	}
+	return a
+}

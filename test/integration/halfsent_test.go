@@ -1,0 +1,136 @@
+package integration
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+)
+
+// half opens a connection to the scene's Envoy that announces a body of 100 bytes, sends 4 of them, and no more. The
+// model's name is in the header that a gateway sets, so that the headers say all that Weir needs.
+func (s *scene) half() net.Conn {
+	s.t.Helper()
+	conn, err := net.DialTimeout("tcp", s.envoy().Addr(), patience)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = conn.Close() })
+	_, err = fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nhost: inference\r\nauthorization: %s\r\n"+
+		"content-type: application/json\r\nx-gateway-model-name: tiny\r\ncontent-length: 100\r\n\r\n{\"mo",
+		credentials(s.t, s.with.envoys[0]))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return conn
+}
+
+// received waits until Envoy has begun to read so many requests.
+func (s *scene) received(requests int64) {
+	s.t.Helper()
+	eventually(s.t, "Envoy has the requests", func() error {
+		stats, err := s.envoy().Stats(s.t.Context(), `^http\.inference\.downstream_rq_total$`)
+		if err != nil {
+			return err
+		}
+		if stats["http.inference.downstream_rq_total"] < requests {
+			return errNotYet
+		}
+		return nil
+	})
+}
+
+// A request of which a part was sent, and no more, holds nothing: it does not reach Weir before it is whole. So it is in
+// every shipped configuration but the one that says so, which shows what it is about.
+func TestHalfSentRequestsHoldNothing(t *testing.T) {
+	for _, m := range modes {
+		t.Run(m.config, func(t *testing.T) {
+			s := start(t, setup{
+				envoys: []string{m.config}, config: "profile: recommended\n",
+				edit: envoyrun.KeepHeader("x-gateway-model-name"),
+			})
+			halves := make([]net.Conn, 5)
+			for i := range halves {
+				halves[i] = s.half()
+			}
+			s.received(5)
+			if m.config == "buffered-partial" {
+				s.epp.waitFor(5, "weir_stock_level")
+				return
+			}
+			// A whole one of the same client's overtakes them: what they hold, they would hold by now.
+			wantServed(t, "a whole request", s.send(ask{}))
+			s.epp.settled()
+			if n := s.epp.value("weir_requests_total"); n != 1 {
+				t.Errorf("%v requests came to Weir, want the whole one", n)
+			}
+
+			// Once it is whole, it is served.
+			if _, err := halves[0].Write([]byte(`del":"tiny","messages":[]}` + strings.Repeat(" ", 70))); err != nil {
+				t.Fatal(err)
+			}
+			_ = halves[0].SetReadDeadline(time.Now().Add(patience))
+			status := make([]byte, len("HTTP/1.1 200"))
+			if _, err := halves[0].Read(status); err != nil || string(status) != "HTTP/1.1 200" {
+				t.Errorf("the one that was completed: %q, %v", status, err)
+			}
+			s.epp.settled()
+		})
+	}
+}
+
+// The filter is what does it: without, five half-sent requests are five in the stock.
+func TestHalfSentRequestsWithoutTheFilter(t *testing.T) {
+	for _, config := range []string{"recommended", "header-only", "streamed"} {
+		t.Run(config, func(t *testing.T) {
+			s := start(t, setup{
+				envoys: []string{config},
+				edit: envoyrun.Edits(
+					envoyrun.KeepHeader("x-gateway-model-name"), envoyrun.WithoutFilter(envoyrun.BufferFilter)),
+			})
+			for range 5 {
+				s.half()
+			}
+			s.epp.waitFor(5, "weir_stock_level")
+		})
+	}
+}
+
+// The route in recommended.yaml for uploads above the limit, which is a comment there, does what it says: they pass whole
+// where it leads, and nowhere else.
+func TestRouteForUploads(t *testing.T) {
+	body, _ := prompt(envoyLimit + 1)
+	s := start(t, setup{envoys: []string{withUploads(t)}})
+	wantEnvoysError(t, s.send(ask{body: body}), 413, "too-large")
+	got := s.send(ask{path: "/v1/files", body: body})
+	if got.err != nil || got.status == 413 || got.reason() != "" {
+		t.Errorf("an upload: %d %q %v", got.status, got.reason(), got.err)
+	}
+	s.epp.settled()
+	// A half one holds nothing here either.
+	conn, err := net.DialTimeout("tcp", s.envoy().Addr(), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprint(conn, "POST /v1/files HTTP/1.1\r\nhost: inference\r\ncontent-length: 100\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	s.received(3)
+	wantServed(t, "another request", s.send(ask{}))
+	s.epp.settled()
+}
+
+// The modes are all shipped configurations with Weir, which is what the tests above rest on.
+func TestModesAreAllShipped(t *testing.T) {
+	for _, config := range envoyrun.Shipped() {
+		known := slices.ContainsFunc(modes, func(m mode) bool { return m.config == config })
+		if !known && config != "direct" {
+			t.Errorf("%s is tested nowhere", config)
+		}
+	}
+}
