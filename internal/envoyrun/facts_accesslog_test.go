@@ -1,0 +1,129 @@
+package envoyrun
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// weirNamespace is where a processor says what it decided.
+const weirNamespace = "weir"
+
+// withDecision adds a whole namespace of dynamic metadata to an answer.
+func withDecision(answer *extproc.ProcessingResponse, fields map[string]any) *extproc.ProcessingResponse {
+	decision, err := structpb.NewStruct(map[string]any{weirNamespace: fields})
+	if err != nil {
+		panic(err)
+	}
+	answer.DynamicMetadata = decision
+	return answer
+}
+
+// loggingDecisions makes the access log one of JSON with the processor's decision, which is accepted or not.
+func loggingDecisions(accepted bool) func(Bootstrap) error {
+	return func(b Bootstrap) error {
+		log := object(first(list(b.connectionManager(), "access_log")), "typed_config")
+		if log == nil {
+			return errors.New("no access log")
+		}
+		log["log_format"] = map[string]any{"json_format": map[string]any{
+			"status": "%RESPONSE_CODE%", "details": "%RESPONSE_CODE_DETAILS%",
+			"flow": "%DYNAMIC_METADATA(weir:flow)%", "wait_ms": "%DYNAMIC_METADATA(weir:wait_ms)%",
+			"outcome": "%DYNAMIC_METADATA(weir:outcome)%", "bypass": "%DYNAMIC_METADATA(weir:bypass)%",
+			"endpoint": "%DYNAMIC_METADATA(weir:endpoint)%",
+		}}
+		namespaces := []any{"envoy.lb"}
+		if accepted {
+			namespaces = append(namespaces, weirNamespace)
+		}
+		options := object(b.Filter(ExtProcFilter), "metadata_options")
+		options["receiving_namespaces"] = map[string]any{"untyped": namespaces}
+		return nil
+	}
+}
+
+// wantLogged waits for the only line of the access log and compares the fields that are given; nil is null.
+func (e *Envoy) wantLogged(t *testing.T, want map[string]any) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		lines, err := e.AccessLog()
+		if err == nil && len(lines) > 0 {
+			var got map[string]any
+			if len(lines) != 1 || json.Unmarshal([]byte(lines[0]), &got) != nil {
+				t.Fatalf("the access log is\n%s", strings.Join(lines, "\n"))
+			}
+			for key, value := range want {
+				if got[key] != value {
+					t.Errorf("%s is %#v, want %#v in %s", key, got[key], value, lines[0])
+				}
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nothing in the access log", err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// Dynamic metadata in any answer is in the access log, that of an ImmediateResponse too, whether the request was held
+// before or not; numbers and booleans stay such, and what a value holds never breaks the line.
+func TestDecisionsInTheAccessLog(t *testing.T) {
+	hostile := "a \"b\"\n{\"outcome\":\"forged\"}\t\\"
+	decision := map[string]any{"flow": hostile, "wait_ms": 1500, "outcome": "ttl-expired", "bypass": false, "endpoint": ""}
+	logged := map[string]any{
+		"flow": hostile, "wait_ms": 1500.0, "outcome": "ttl-expired", "bypass": false, "status": 503.0, "details": "ttl-expired",
+	}
+	for _, config := range []string{"recommended", "header-only", "full-duplex"} {
+		t.Run(config, func(t *testing.T) {
+			p := newProcessor(t)
+			address := modelServer(t, answering("a"))
+			envoy := start(t, config, p, loggingDecisions(true), address)
+			x := envoy.post(t, "{}")
+			s := p.accept(t)
+			s.want("request_headers")
+			if config != "full-duplex" {
+				s.send(overrideTimeout(time.Minute))
+			}
+			s.send(withDecision(rejection("ttl-expired"), decision))
+			x.wantRejection("ttl-expired")
+			envoy.wantLogged(t, logged)
+		})
+	}
+	t.Run("not accepted", func(t *testing.T) {
+		p := newProcessor(t)
+		envoy := start(t, "recommended", p, loggingDecisions(false), modelServer(t, answering("a")))
+		x := envoy.post(t, "{}")
+		s := p.accept(t)
+		s.want("request_headers")
+		s.send(withDecision(rejection("ttl-expired"), decision))
+		x.wantRejection("ttl-expired")
+		envoy.wantLogged(t, map[string]any{"flow": nil, "wait_ms": nil, "outcome": nil, "bypass": nil})
+	})
+}
+
+// Metadata of several answers to one request is merged field by field, the last one counting: a preemption says only
+// what it changes.
+func TestDecisionsAreMerged(t *testing.T) {
+	p := newProcessor(t)
+	address, arrived, _ := hanging(t)
+	envoy := start(t, "recommended", p, loggingDecisions(true), address)
+	x := envoy.post(t, "{}")
+	s := p.accept(t)
+	s.want("request_headers")
+	s.send(withDecision(withoutBody(requestHeaders(destinationHeader, address)),
+		map[string]any{"flow": "alice", "wait_ms": 20, "outcome": "dispatched", "bypass": true, "endpoint": address}))
+	receive(t, "the request", arrived)
+	s.send(withDecision(rejection("preempted"), map[string]any{"outcome": "preempted"}))
+	x.wantRejection("preempted")
+	envoy.wantLogged(t, map[string]any{
+		"flow": "alice", "wait_ms": 20.0, "outcome": "preempted", "bypass": true, "endpoint": address, "status": float64(http.StatusServiceUnavailable),
+	})
+}
