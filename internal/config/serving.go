@@ -4,6 +4,9 @@ package config
 type Responses struct {
 	// Statuses to begin with: seed (503), gateway (429 for shedding), smg or dynamo.
 	Preset string `yaml:"preset"`
+	// Let every answer bring what was decided of the request as dynamic metadata, for Envoy's access log: flow, tier,
+	// model, wait_ms, endpoint, outcome and bypass in the namespace weir (docs/envoy.md).
+	Metadata bool `yaml:"metadata"`
 	// Single statuses that differ from the preset, by reason: for example queue-full: 429. From 200 to 599.
 	Status map[string]int64 `yaml:"status"`
 }

@@ -37,6 +37,7 @@ func (st *stream) read(m *extprocv3.ProcessingRequest) error {
 	st.headers.read(&c.names, h.GetHeaders().GetHeaders())
 	st.headers.end = h.GetEndOfStream()
 	st.asked = true
+	st.beginLine(h)
 	st.api = apiOf(&st.headers)
 	model := st.headers.values[c.modelHeader]
 	if model != "" && len(model) <= maxModelBytes { // a longer one is nothing to label a metric with
@@ -158,8 +159,9 @@ func (st *stream) admit() error {
 		s.metrics.clamps.WithLabelValues(c.Tiers[requested].Name, c.Tiers[effective].Name).Inc()
 	}
 	st.rank, st.tierKnown = effective, true
+	st.flow = st.identity.flowKey(st.model, st.target)
 	r := &flowcontrol.Request{
-		Flow:        st.identity.flowKey(st.model, st.target),
+		Flow:        st.flow,
 		Model:       st.model,
 		TargetModel: st.target,
 		Tier:        effective,

@@ -59,7 +59,11 @@ func (quickLease) OnServed(flowcontrol.Endpoint)            {}
 func (quickLease) OnRequestComplete(flowcontrol.Completion) {}
 
 func benchmark(b *testing.B, messages ...*extprocv3.ProcessingRequest) {
-	bench := newBench(b, nil)
+	benchmarkWith(b, nil, messages...)
+}
+
+func benchmarkWith(b *testing.B, change func(*Config), messages ...*extprocv3.ProcessingRequest) {
+	bench := newBench(b, change)
 	bench.server.controller = quickController{}
 	messages[0].ProtocolConfig = &extprocv3.ProtocolConfiguration{RequestBodyMode: requestModes[modeBuffered]}
 	stream := &replay{messages: messages}
@@ -225,4 +229,10 @@ func exchange(b *testing.B, client extprocv3.ExternalProcessorClient, messages .
 	if _, err := s.Recv(); !errors.Is(err, io.EOF) {
 		b.Error(err)
 	}
+}
+
+// BenchmarkMetadata is BenchmarkHeadersOnly with the decision in dynamic metadata (responses.metadata).
+func BenchmarkMetadata(b *testing.B) {
+	benchmarkWith(b, func(cfg *Config) { cfg.Responses.Metadata = true },
+		chat(append(envoyHeaders, "x-gateway-model-name", "m")...), responseHeaders("200", false))
 }

@@ -145,6 +145,8 @@ type Limits struct {
 type Responses struct {
 	// Preset is seed, gateway, smg or dynamo.
 	Preset string
+	// Metadata lets every answer bring what was decided as dynamic metadata, for Envoy's access log (responses.metadata).
+	Metadata bool
 	// Status overrides single ones by reason, for example queue-full: 429. 200 to 599.
 	Status map[string]int
 }

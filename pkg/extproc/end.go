@@ -26,6 +26,7 @@ func (st *stream) end() {
 	defer st.body.drop(&s.memory)
 	defer st.reader.stop()
 	defer st.reportUsage()
+	defer st.logRequest()
 	defer st.settle()
 	st.untie() // first: it may know the answer's status
 }
@@ -38,7 +39,7 @@ func (st *stream) settle() {
 	}
 	if st.asked && !st.decided {
 		// The stream ended while the request was still arriving.
-		st.server.controller.Refuse(st.model, st.target, st.goneError())
+		st.turnedAway(st.server.controller.Refuse(st.model, st.target, st.goneError()))
 	}
 }
 

@@ -364,6 +364,9 @@ func (c *conversation) settled(n int) {
 	if c.controller.outcomes != n {
 		c.t.Errorf("%d outcomes for %d streams", c.controller.outcomes, n)
 	}
+	if got := c.logged.has(`"msg"="request"`); got != n {
+		c.t.Errorf("%d lines of requests in the log for %d outcomes", got, n)
+	}
 	for _, l := range c.controller.leases {
 		if len(l.completed) != 1 {
 			c.t.Errorf("lease completed %d times, want once", len(l.completed))

@@ -87,7 +87,9 @@ func (st *stream) arriveAtGate(m *extprocv3.ProcessingRequest) error {
 	g.watch.responses = t.responses
 	g.ok = st.status/100 == 2
 	t.answered.Store(int32(st.status) + 1)
-	s.served(m.GetMetadataContext(), t.picked, t.lease)
+	if address := s.served(m.GetMetadataContext(), t.picked, t.lease); address != "" {
+		t.servedAt(address)
+	}
 	s.metrics.headersSeconds.Observe(time.Since(t.begun).Seconds())
 	s.metrics.upstream(st.status)
 	if h.GetEndOfStream() || head.trailers {

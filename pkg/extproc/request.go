@@ -112,7 +112,7 @@ func (st *stream) answerFullDuplex(k answerKey) error {
 		// Envoy sends such a body chunked; a length that a client announced must not go with another body.
 		k.remove |= 1 << slotContentLength
 	}
-	if err := st.send(st.requestAnswer(k)); err != nil || !b.seen {
+	if err := st.send(st.tied(st.requestAnswer(k))); err != nil || !b.seen {
 		if err == nil && b.trailers {
 			err = st.send(emptyRequestTrailers)
 		}

@@ -50,8 +50,9 @@ type stream struct {
 	model     string
 	target    string
 	wantsBody bool
-	rank      int  // of its tier
-	tierKnown bool // rank is
+	flow      string // its key, once it is known
+	rank      int    // of its tier
+	tierKnown bool   // rank is
 
 	// asked says that the request asks for admission, decided that its outcome is known.
 	asked, decided bool
@@ -59,6 +60,8 @@ type stream struct {
 	queued         time.Time // when it was offered and had to wait; zero: it never waited
 	lease          Lease
 	picked         string // the destination's first endpoint
+	elsewhere      string // the endpoint that has served, if it is another
+	rejection      *flowcontrol.Rejection
 	preempted      <-chan struct{}
 	// headersAnswered says that Envoy has its answer to the request headers, skipsHeaders that it was told to keep the
 	// response headers to itself.
@@ -74,6 +77,8 @@ type stream struct {
 	lastAnswered time.Time
 	usage        *UsageReader
 	early        *early // while gated
+
+	line *requestLine // in the log; nil: it has none
 }
 
 // errFinished ends a stream after its last message.
@@ -137,52 +142,23 @@ func (st *stream) reject(rej *flowcontrol.Rejection) error {
 	if st.tie != nil {
 		st.tie.over.Store(true) // before Envoy can bring the rejection to the gate
 	}
-	st.logRejection(rej)
+	st.turnedAway(rej)
 	if rej.Outcome == flowcontrol.OutcomeClientCancelled {
 		return errFinished // nobody is there to read it
 	}
+	told := rej
 	if rej.Outcome == flowcontrol.OutcomeFlowFull && st.identity.tenant == "" && st.identity.byModel {
-		rej = inModelFlow(rej)
+		told = inModelFlow(rej)
 	}
 	var further []*corev3.HeaderValueOption
 	if st.wantsQueueState() {
-		var waited time.Duration
-		switch {
-		case st.lease != nil:
-			waited, _ = st.lease.Queued()
-		case !st.queued.IsZero():
-			waited = time.Since(st.queued)
-		}
+		waited, _ := st.waited()
 		further = st.queueState(waited)
 	}
-	if err := st.send(st.cfg.rejections.answer(rej, st.errorShape(), further...)); err != nil {
+	if err := st.send(st.explained(st.cfg.rejections.answer(told, st.errorShape(), further...), rej)); err != nil {
 		return err
 	}
 	return errFinished
-}
-
-// logRejection writes one line for a rejected request, and another one for a preempted one.
-func (st *stream) logRejection(rej *flowcontrol.Rejection) {
-	log := st.server.log.V(1)
-	if !log.Enabled() {
-		return
-	}
-	message, tier := "rejected", "unknown"
-	if st.tierKnown {
-		tier = st.cfg.Tiers[st.rank].Name
-	}
-	log = log.WithValues("reason", rej.Outcome.String(), "status", st.cfg.status(rej.Outcome), "model", st.model,
-		"targetModel", st.target, "tier", tier, "error", rej.Err.Error(), "retryAfter", rej.RetryAfter.String(),
-		"after", time.Since(st.begun).String())
-	if rej.Outcome == flowcontrol.OutcomePreempted {
-		message = "preempted"
-		atGate := st.state == gated
-		if st.tie != nil {
-			_, atGate = st.tie.status()
-		}
-		log = log.WithValues("flow", st.identity.flowKey(st.model, st.target), "headersHeld", atGate)
-	}
-	log.Info(message)
 }
 
 // refuse rejects a request that was not offered to the controller.

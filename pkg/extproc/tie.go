@@ -8,8 +8,6 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
-	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // Where the request's name stands in dynamic metadata, which no client can write: the main filter's answer sets it
@@ -30,6 +28,8 @@ type tie struct {
 	shape     api
 	responses bool // the request is one to /v1/responses
 
+	// served is the endpoint that has served, if it is another than picked; "" or nil: it is not.
+	served atomic.Pointer[string]
 	// over says that what passes the gate from now on is our own rejection.
 	over atomic.Bool
 	// answered is the status of the answer that came to the gate, plus 1; 0: none came.
@@ -41,6 +41,9 @@ func (t *tie) status() (int, bool) {
 	n := t.answered.Load()
 	return int(n) - 1, n != 0
 }
+
+// servedAt notes the endpoint that has served. It has a copy of its own, so that the usual case allocates none.
+func (t *tie) servedAt(address string) { t.served.Store(&address) }
 
 // ties finds the tie of a request by its name. There is one for each request that is in flight and was given a name.
 type ties struct {
@@ -97,24 +100,6 @@ func (st *stream) tieUp() {
 		lease:  st.lease, begun: st.begun, shape: st.errorShape(), responses: isResponses(st.headers.values[slotPath]),
 	}
 	st.server.ties.add(st.tie)
-}
-
-// tied is the answer with the request's name in its metadata. What is shared stays shared.
-func (st *stream) tied(r *extprocv3.ProcessingResponse) *extprocv3.ProcessingResponse {
-	if st.tie == nil {
-		return r
-	}
-	fields := map[string]*structpb.Value{
-		tieNamespace: structpb.NewStructValue(&structpb.Struct{Fields: map[string]*structpb.Value{
-			tieKey: structpb.NewStringValue(st.tie.id),
-		}}),
-	}
-	if lb := r.GetDynamicMetadata().GetFields()[destinationNamespace]; lb != nil {
-		fields[destinationNamespace] = lb
-	}
-	return &extprocv3.ProcessingResponse{
-		Response: r.GetResponse(), ModeOverride: r.GetModeOverride(), DynamicMetadata: &structpb.Struct{Fields: fields},
-	}
 }
 
 // untie forgets the request's name, and notes whether its answer came by a gate.

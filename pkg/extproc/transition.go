@@ -134,7 +134,7 @@ func (st *stream) onResponseHeaders(h *extprocv3.HttpHeaders, metadata *corev3.M
 		return st.send(emptyResponseHeaders)
 	case placed:
 		st.readResponse(h)
-		st.server.served(metadata, st.picked, st.lease)
+		st.elsewhere = st.server.served(metadata, st.picked, st.lease)
 		if st.modes.echoesResponse() && !h.GetEndOfStream() {
 			st.state = gated
 			st.early = &early{tokenWatch: tokenWatch{
@@ -241,7 +241,7 @@ func (st *stream) endedByEnvoy(h *extprocv3.HttpHeaders) {
 	if headOf(h).status == 413 {
 		err = tooLarge("The request body is larger than Envoy's buffer limit.")
 	}
-	st.server.controller.Refuse(st.model, st.target, err)
+	st.turnedAway(st.server.controller.Refuse(st.model, st.target, err))
 }
 
 // unexpected counts a message that makes no sense in the state that the stream is in.

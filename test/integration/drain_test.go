@@ -138,7 +138,7 @@ func TestDrainUnderLoad(t *testing.T) {
 					t.Errorf("got %d %q %v %s", got.status, got.reason(), got.err, got.body)
 				}
 			}
-			if told := strings.Count(s.epp.log.String(), `"msg":"rejected"`); told != all.rejected {
+			if told := strings.Count(s.epp.log.String(), `"outcome":"draining"`); told != all.rejected {
 				t.Errorf("Weir rejected %d, but %d clients know of it", told, all.rejected)
 			}
 		})

@@ -163,7 +163,7 @@ tiers: [ { name: one, minPriority: 4, weight: 3, queueSize: 0, queueTimeout: 6s,
 models: [ { name: m, criticality: Sheddable, targets: [ { name: t, weight: 3 } ] } ]
 objectives: [ { name: o, priority: -2 } ]
 tenantPolicies: { vip: { maxClass: one } }
-responses: { preset: smg, status: { shed: 529 } }
+responses: { preset: smg, status: { shed: 529 }, metadata: true }
 criticality: { header: x-class, metadata: ns/tier, default: one, maxClass: Critical }
 trustedHeaders: { model: x-model, cost: x-cost }
 requestBody: never
@@ -203,7 +203,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], t
 		"Objectives:[{Name:o Priority:-2}] TenantPolicies:map[*:{MaxClass:Critical} vip:{MaxClass:one}] " +
 		"Criticality:{Header:x-class Metadata:ns/tier Default:one} Tiers:[{Name:one MinPriority:<nil>}] " +
 		"TrustedHeaders:{Model:x-model Cost:x-cost} RequestBody:never PassOn:queue " +
-		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3} Responses:{Preset:smg Status:map[shed:529]} " +
+		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3} Responses:{Preset:smg Metadata:true Status:map[shed:529]} " +
 		"DeadlineHeaders:[x-deadline]"
 	if text := sprint(streams); !strings.HasPrefix(text, want) {
 		t.Errorf("got  %s\nwant %s", text, want)

@@ -163,7 +163,9 @@ func extprocConfig(d *config.Document) extproc.Config {
 		MaxBodyBytes: d.Limits.MaxBodyBytes, MaxBodyBytesTotal: d.Limits.MaxBodyBytesTotal,
 		MaxHeaderBytes: d.Limits.MaxHeaderBytes, BodyTimeout: d.Limits.BodyTimeout.Std(),
 	}
-	cfg.Responses = extproc.Responses{Preset: d.Responses.Preset, Status: make(map[string]int, len(d.Responses.Status))}
+	cfg.Responses = extproc.Responses{
+		Preset: d.Responses.Preset, Status: make(map[string]int, len(d.Responses.Status)), Metadata: d.Responses.Metadata,
+	}
 	for reason, status := range d.Responses.Status {
 		cfg.Responses.Status[reason] = int(status)
 	}
