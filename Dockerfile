@@ -1,7 +1,7 @@
 # The endpoint picker in a minimal image: a static binary, no shell, not root.
 #
 #   docker build -t weir --build-arg VERSION=$(git describe --tags --always --dirty) .
-#   docker run --rm -p 9002:9002 -p 9003:9003 -p 9090:9090 weir --endpoints=10.0.0.1:8000
+#   docker run --rm -p 9002:9002 -p 9003:9003 -p 9090:9090 weir --endpoints=10.0.0.1:8000 --secure-serving=false
 #
 # BUILD_IMAGE needs at least the Go version of go.mod; BASE_IMAGE may be empty, even "scratch" will do.
 ARG BUILD_IMAGE=golang:1.26

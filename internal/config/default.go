@@ -28,6 +28,7 @@ func Default() Document {
 			HoldWhenEmpty:                true,
 			VictimOrder:                  VictimNewest,
 			DrainWindow:                  Duration(30 * time.Second),
+			MinDrain:                     Duration(5 * time.Second),
 		},
 		Flows: Flows{
 			Key: []string{SourceModel}, Discipline: DisciplineWFQ, TieBreak: FlowTieArrival, Order: OrderFCFS,

@@ -70,6 +70,9 @@ type RequestQueueController struct {
 	VictimOrder string `yaml:"victimOrder"`
 	// After SIGTERM: how long queued and new requests are still served before what is left is rejected (draining).
 	DrainWindow Duration `yaml:"drainWindow"`
+	// After SIGTERM: how long queued and new requests are served at least, though nobody waits: a proxy takes that long to
+	// see that this replica is not ready. From 0s to the drainWindow.
+	MinDrain Duration `yaml:"minDrain"`
 	// Headers that carry a client's own deadline, set by an outer hop, as milliseconds from arrival; grpc-timeout is
 	// read in gRPC's format (10S, 500m). The earliest counts; 0, and what cannot be read, is none.
 	DeadlineHeaders []string `yaml:"deadlineHeaders"`

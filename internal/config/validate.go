@@ -95,7 +95,10 @@ func (c RequestQueueController) problems(ps *Problems) {
 	ps.oneOf(at+"victimOrder", c.VictimOrder, victimOrders)
 	if c.DrainWindow < 0 || c.DrainWindow > longestHold {
 		ps.add(at+"drainWindow", c.DrainWindow, "must be from 0s to %s", longestHold)
+	} else if c.MinDrain > c.DrainWindow {
+		ps.add(at+"minDrain", c.MinDrain, "must be at most drainWindow (%s)", c.DrainWindow)
 	}
+	atLeast(ps, at+"minDrain", c.MinDrain, 0)
 	for i, name := range c.DeadlineHeaders {
 		ps.headerName(index(at+"deadlineHeaders", i), name)
 	}

@@ -49,6 +49,7 @@ func TestValidate(t *testing.T) {
 				d.RequestQueueController = RequestQueueController{
 					SlotsPerBackend: new(int64(0)), PopperWaitJitterMax: -1, ReleaseSpacing: -1, MaxInFlightPerFlow: -1,
 					MaxInFlightPerFlowPerBackend: -2, VictimOrder: VictimNewest, DrainWindow: Duration(-time.Second),
+					MinDrain:        Duration(-time.Second),
 					DeadlineHeaders: []string{"x-deadline", "a b", ""},
 				}
 				d.Limits = Limits{}
@@ -69,6 +70,7 @@ func TestValidate(t *testing.T) {
 				"requestQueueController.maxInFlightPerFlow: -1: must be at least 0",
 				"requestQueueController.maxInFlightPerFlowPerBackend: -2: must be at least 0",
 				"requestQueueController.drainWindow: -1s: must be from 0s to 1h",
+				"requestQueueController.minDrain: -1s: must be at least 0s",
 				`requestQueueController.deadlineHeaders[1]: "a b": must be the name of a header`,
 				`requestQueueController.deadlineHeaders[2]: "": must be the name of a header`,
 				"limits.maxBodyBytes: 0: must be at least 1",

@@ -64,7 +64,7 @@ func (s *Scene) EPP(options EPPOptions) (*EPP, error) {
 		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0",
 		"--ports-file=" + ports,
 		"--secure-serving=false", "--config-file=" + config, "--endpoints=" + strings.Join(options.Endpoints, ","),
-		"--drain-timeout=" + eppGrace.String(),
+		"--drain-timeout=" + eppGrace.String(), "--min-drain=0s", "--probe-path=",
 	}
 	process, err := s.start(name, options.Binary, append(flags, options.Flags...))
 	if err != nil {

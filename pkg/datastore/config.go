@@ -14,19 +14,23 @@ type Config struct {
 	Endpoints []string
 	// File is the path of a watched endpoints file (--endpoints-file).
 	File string
-	// OnFile, if set, is told the state of the file whenever that changes, from one goroutine at a time: nil for good,
-	// or what is wrong. It is for a metric: the store itself logs.
+	// OnFile, if set, is told the state of the file when it has become good again (nil), and what is wrong whenever a file
+	// that is not good was read; from one goroutine at a time. It is for a metric: the store itself logs.
 	OnFile func(err error)
 	// Probe is readiness probing of these endpoints.
 	Probe ProbeConfig
 }
 
-// ProbeConfig says how endpoints are asked whether they are ready: by an HTTP GET that is answered with a 2xx status.
+// ProbeConfig says how endpoints are asked whether they are ready: by an HTTP GET that is answered with a 2xx status, or
+// where Path is a guess, with any status below 500.
 type ProbeConfig struct {
 	// Enabled turns probing on. Without it an endpoint is ready when it is listed; with it, after its first success.
 	Enabled bool
 	// Path is what is asked for, with a leading slash.
 	Path string
+	// Guessed means that nobody has named Path: a server may lack it, or want a key for it. What shows that it does not
+	// serve is then a refused connection, silence or a status of 500 and more; any other answer shows that it lives.
+	Guessed bool
 	// Interval is the time from the end of a probe to the next one of the same endpoint, at least 100 ms.
 	Interval time.Duration
 	// Timeout bounds one probe, more than 0.

@@ -20,7 +20,7 @@ func loadEndpoints(path string) ([]scheduling.Endpoint, error) {
 	return endpoints, nil
 }
 
-// fileChanged is what WatchFile calls.
+// fileChanged is what Files calls.
 func (s *Store) fileChanged(content []byte, err error) {
 	var endpoints []scheduling.Endpoint
 	if err == nil {
@@ -32,7 +32,7 @@ func (s *Store) fileChanged(content []byte, err error) {
 	s.reportFile(err)
 }
 
-// reportFile logs and passes on the state of the file when it is another than before.
+// reportFile logs and passes on the state of the file, but for one that was good and still is.
 func (s *Store) reportFile(err error) {
 	before := s.Invalid()
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Store) reportFile(err error) {
 		s.invalid.Store(nil)
 	}
 	switch {
-	case err == nil && before == nil, err != nil && before != nil && err.Error() == before.Error():
+	case err == nil && before == nil:
 		return
 	case err == nil:
 		s.log.Info("the endpoints file is good again", "path", s.config.File)

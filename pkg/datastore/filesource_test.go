@@ -1,7 +1,6 @@
 package datastore
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -46,15 +45,9 @@ func runOnFile(t *testing.T, content string) *running {
 		t.Fatal(err)
 	}
 	r.Subscribe(func(s *scheduling.Snapshot) { r.snapshots <- s })
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- r.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := eventually(t, done, "the end of Run"); err != nil {
-			t.Errorf("Run: %v", err)
-		}
-	})
+	files := NewFiles(log)
+	do(t, r.Follow(files))
+	run(t, files)
 	return r
 }
 

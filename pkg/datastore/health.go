@@ -8,23 +8,40 @@ type health struct {
 	streak int  // results in a row that speak against ready
 }
 
-// observe takes a result in and says whether ready changed.
-func (h *health) observe(success bool, config ProbeConfig) bool {
+// finding is what a probe's result means.
+type finding int
+
+const (
+	sameAsBefore finding = iota
+	becameReady
+	becameUnready
+	neverReady // FailureThreshold failures in a row since it is listed; told once
+)
+
+// observe takes a result in and answers what it means.
+func (h *health) observe(success bool, config ProbeConfig) finding {
 	if success == h.ready {
-		h.streak = 0
-		return false
+		if h.ready || h.probed {
+			h.streak = 0
+			return sameAsBefore
+		}
+		if h.streak--; h.streak == -config.FailureThreshold { // below zero: failures before the first success
+			return neverReady
+		}
+		return sameAsBefore
+	}
+	if !h.probed {
+		*h = health{ready: true, probed: true}
+		return becameReady
 	}
 	h.streak++
-	needed := config.FailureThreshold
 	switch {
-	case success && !h.probed:
-		needed = 1
-	case success:
-		needed = config.SuccessThreshold
+	case success && h.streak >= config.SuccessThreshold:
+		*h = health{ready: true, probed: true}
+		return becameReady
+	case !success && h.streak >= config.FailureThreshold:
+		*h = health{probed: true}
+		return becameUnready
 	}
-	if h.streak < needed {
-		return false
-	}
-	*h = health{ready: success, probed: true}
-	return true
+	return sameAsBefore
 }

@@ -3,10 +3,13 @@ package datastore
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -14,8 +17,11 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// maxProbes is how many probes run at once; the others wait for their turn, the one due first going first.
-const maxProbes = 32
+// maxProbes is how many probes run at once; the others wait for their turn, the one due first going first. One that hangs
+// takes its whole timeout, so with fewer the endpoints that hang would hold up the finding out about each other: this is
+// enough for each of 7,000 that hang to be asked when it is due. A probe under way costs little more than the idle
+// connection that it leaves.
+const maxProbes = 2048
 
 // prober asks the listed endpoints over HTTP whether they are ready. One goroutine waits for the next one due, and a
 // goroutine lives for each probe under way.
@@ -27,6 +33,8 @@ type prober struct {
 	// probe asks once; nil is ready.
 	probe func(ctx context.Context, address string) error
 	wake  chan struct{} // of capacity 1: the earliest due time changed
+
+	lacking sync.Once // the warning that an endpoint has no such path
 
 	// mu is the innermost lock: the store's is taken before it.
 	mu      sync.Mutex
@@ -75,7 +83,7 @@ func (p *prober) follow(listed []scheduling.Endpoint) {
 	p.awaken()
 }
 
-// healthy says whether the probes found the endpoint ready.
+// healthy reports whether the probes found the endpoint ready.
 func (p *prober) healthy(address string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,28 +160,43 @@ func (p *prober) examine(ctx context.Context, t *target) {
 	if ctx.Err() != nil {
 		return // the probe was cut off, which says nothing about the endpoint
 	}
-	if !p.record(t, err == nil) {
-		return
-	}
-	if err == nil {
+	var answer statusError
+	refused := errors.As(err, &answer) && p.config.Guessed && answer < http.StatusInternalServerError
+	switch p.record(t, err == nil || refused, err) {
+	case becameReady:
 		p.log.Info("the endpoint is ready", "address", t.address)
-	} else {
+		if refused {
+			p.lacking.Do(func() {
+				p.log.Info("WARNING: --probe-path: an endpoint answers the path that is probed by default with an error: it is taken "+
+					"for ready while it answers; name a path that it has, or turn probing off with --probe-path=",
+					"address", t.address, "path", p.config.Path, "status", int(answer))
+			})
+		}
+		p.changed()
+	case becameUnready:
 		p.log.Info("the endpoint is not ready any more", "address", t.address, "reason", err.Error())
+		p.changed()
+	case neverReady:
+		p.log.Info("the endpoint is not ready yet: its probes (--probe-path) fail", "address", t.address, "path", p.config.Path,
+			"reason", err.Error())
+	case sameAsBefore:
 	}
-	p.changed()
 }
 
-// record says whether the result changed the target's readiness.
-func (p *prober) record(t *target, success bool) bool {
+// record takes a result in, and answers what it means. A probe that this machine could not send means nothing.
+func (p *prober) record(t *target, alive bool, err error) finding {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.targets[t.address] != t {
-		return false // unlisted meanwhile
+		return sameAsBefore // unlisted meanwhile
 	}
 	t.due = time.Now().Add(p.config.Interval)
 	heap.Push(&p.due, t)
 	p.awaken()
-	return t.health.observe(success, p.config)
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return sameAsBefore
+	}
+	return t.health.observe(alive, p.config)
 }
 
 func newProbeTransport(config ProbeConfig) *http.Transport {
@@ -194,22 +217,27 @@ func httpProbe(transport http.RoundTripper, config ProbeConfig) func(context.Con
 	return func(ctx context.Context, address string) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+config.Path, http.NoBody)
 		if err != nil {
-			return fmt.Errorf("datastore: probing: %w", err)
+			return fmt.Errorf("probing: %w", err)
 		}
 		request.Header.Set("User-Agent", "weir-probe")
 		response, err := client.Do(request)
 		if err != nil {
-			return fmt.Errorf("datastore: probing: %w", err)
+			return fmt.Errorf("probing: %w", err)
 		}
 		const worthReading = 64 << 10 // so that the connection can be used again
 		_, _ = io.CopyN(io.Discard, response.Body, worthReading)
 		_ = response.Body.Close()
 		if response.StatusCode < 200 || response.StatusCode > 299 {
-			return fmt.Errorf("datastore: probing: status %d", response.StatusCode)
+			return fmt.Errorf("probing: %w", statusError(response.StatusCode))
 		}
 		return nil
 	}
 }
+
+// statusError is an HTTP status that is no success.
+type statusError int
+
+func (s statusError) Error() string { return "status " + strconv.Itoa(int(s)) }
 
 // dueHeap orders targets by when they are due.
 type dueHeap []*target

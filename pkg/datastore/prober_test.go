@@ -11,9 +11,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/go-logr/logr/funcr"
 
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
@@ -28,6 +31,14 @@ type clinic struct {
 	now    int // under way
 	most   int // at once
 	takes  time.Duration
+	broken error // what all get, if it is set
+}
+
+// fail lets all probes end with an error from now on.
+func (c *clinic) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken = err
 }
 
 func (c *clinic) probe(ctx context.Context, address string) error {
@@ -54,7 +65,7 @@ func (c *clinic) probe(ctx context.Context, address string) error {
 	if c.sick[address] {
 		return errSick
 	}
-	return nil
+	return c.broken
 }
 
 func (c *clinic) set(address string, sick bool) {
@@ -175,26 +186,217 @@ func TestProbingFollowsTheList(t *testing.T) {
 func TestProbesAreBounded(t *testing.T) {
 	inClinic(t, func(t *testing.T, s *Store, c *clinic) {
 		c.takes = time.Minute
-		var many []string
-		for i := range 100 {
-			many = append(many, fmt.Sprintf("10.0.0.%d:80", i+1))
-		}
-		s.Set(at(many...))
+		endpoints := many(3 * maxProbes)
+		s.Set(endpoints)
 		pass(time.Second)
-		s.Set(at(many[1:]...))
+		s.Set(endpoints[1:])
 		pass(time.Minute)
 		if c.most != maxProbes {
 			t.Errorf("%d probes at once, want %d", c.most, maxProbes)
 		}
-		if n := c.count(many[0]); n != 1 {
+		if n := c.count(endpoints[0].Address); n != 1 {
 			t.Errorf("the unlisted one was probed %d times", n)
 		}
-		// 32 at a time of 2 s each: everybody has had a turn within 8 s, and about 10 in a minute.
-		for _, address := range many[1:] {
-			if n := c.count(address); n < 6 || n > 12 {
-				t.Errorf("%s was probed %d times", address, n)
+		// maxProbes at a time of 2 s each: everybody has had a turn within 6 s, and one every 7 to 8 s after it.
+		for _, e := range endpoints[1:] {
+			if n := c.count(e.Address); n < 7 || n > 9 {
+				t.Errorf("%s was probed %d times", e.Address, n)
 			}
 		}
+	})
+}
+
+// When half of 2,000 endpoints hang, each of them is found out by its own probes alone, as if it were the only one: by
+// three in a row of 2 s, which begin at most 5 s after it hangs, and 5 s apart. The other half stays ready.
+func TestHalfOfManyHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := DefaultConfig()
+		config.Probe.Enabled = true
+		s := mustNew(t, config)
+		var hanging atomic.Bool
+		hangs := func(address string) bool { return hanging.Load() && strings.HasSuffix(address, ":81") }
+		s.prober.probe = func(ctx context.Context, address string) error {
+			if !hangs(address) {
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		var endpoints []scheduling.Endpoint
+		for i := range 1000 {
+			endpoints = append(endpoints, at(
+				fmt.Sprintf("10.0.%d.%d:80", i/250, i%250+1), fmt.Sprintf("10.0.%d.%d:81", i/250, i%250+1))...)
+		}
+		s.Set(endpoints)
+		pass(gatherTime) // all are ready, and probed again in 5 s each
+		unready := func() (n int) {
+			for i := range s.Current().Len() {
+				if e := s.Current().At(i); !e.Ready {
+					n++
+					if !hangs(e.Address) {
+						t.Errorf("%s is not ready", e.Address)
+					}
+				}
+			}
+			return n
+		}
+		if n := unready(); n != 0 {
+			t.Fatalf("%d are not ready at first", n)
+		}
+		hanging.Store(true)
+		begun := time.Now()
+		const first = 5*time.Second - gatherTime + 3*2*time.Second + 2*5*time.Second
+		pass(first - 1)
+		if n := unready(); n != 0 {
+			t.Errorf("%d are not ready after %v", n, time.Since(begun))
+		}
+		pass(1)
+		if n := unready(); n != 1000 {
+			t.Errorf("%d are not ready after %v, want 1000", n, time.Since(begun))
+		}
+		pass(time.Minute)
+		if n := unready(); n != 1000 {
+			t.Errorf("%d are not ready after %v, want 1000", n, time.Since(begun))
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The path that is probed when nobody names one may not be there, or want a key. An answer shows that the server lives;
+// a refused connection, silence or a status of 500 and more shows that it does not.
+func TestGuessedPath(t *testing.T) {
+	const a, b = "10.0.0.1:80", "10.0.0.2:80"
+	guess := func(t *testing.T, test func(s *Store, answer func(address string, err error), logged func(part string) int)) {
+		synctest.Test(t, func(t *testing.T) {
+			config := DefaultConfig()
+			config.Probe.Enabled, config.Probe.Guessed = true, true
+			config.Endpoints = []string{a, b}
+			var mu sync.Mutex
+			var lines []string
+			s, err := New(config, funcr.New(func(_, args string) {
+				mu.Lock()
+				defer mu.Unlock()
+				lines = append(lines, args)
+			}, funcr.Options{}))
+			do(t, err)
+			answers := map[string]error{}
+			s.prober.probe = func(_ context.Context, address string) error {
+				mu.Lock()
+				defer mu.Unlock()
+				return answers[address]
+			}
+			answer := func(address string, err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				answers[address] = err
+			}
+			logged := func(part string) (n int) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, line := range lines {
+					if strings.Contains(line, part) {
+						n++
+					}
+				}
+				return n
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			answer(a, statusError(404))
+			answer(b, statusError(401))
+			go func() { done <- s.Run(ctx) }()
+			pass(gatherTime)
+			test(s, answer, logged)
+			cancel()
+			do(t, <-done)
+		})
+	}
+	t.Run("no such path, or a key is wanted: ready, and one warning", func(t *testing.T) {
+		guess(t, func(s *Store, _ func(string, error), logged func(string) int) {
+			wantSeen(t, s.Current(), a, b)
+			pass(time.Hour)
+			wantSeen(t, s.Current(), a, b)
+			if n := logged("WARNING"); n != 1 {
+				t.Errorf("%d warnings", n)
+			}
+		})
+	})
+	for name, failure := range map[string]error{
+		"refused": syscall.ECONNREFUSED, "silent": context.DeadlineExceeded, "status 500": statusError(500), "status 503": statusError(503),
+	} {
+		t.Run(name+" three times in a row: unready, and ready again with any answer", func(t *testing.T) {
+			guess(t, func(s *Store, answer func(string, error), _ func(string) int) {
+				answer(a, failure)
+				pass(15*time.Second - gatherTime - 1)
+				wantSeen(t, s.Current(), a, b)
+				pass(1)
+				wantSeen(t, s.Current(), "-"+a, b)
+				answer(a, statusError(404))
+				pass(5 * time.Second)
+				wantSeen(t, s.Current(), a, b)
+			})
+		})
+	}
+	t.Run("a path that was there and is gone is no failure either", func(t *testing.T) {
+		guess(t, func(s *Store, answer func(string, error), _ func(string) int) {
+			answer(a, nil)
+			pass(5 * time.Second)
+			answer(a, statusError(429))
+			pass(time.Minute)
+			wantSeen(t, s.Current(), a, b)
+		})
+	})
+}
+
+// An endpoint that has never answered is spoken of, once: nobody would know why nothing is ready.
+func TestNeverReadyIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := DefaultConfig()
+		config.Probe.Enabled = true
+		config.Endpoints = []string{"10.0.0.1:80"}
+		var lines atomic.Int32
+		s, err := New(config, funcr.New(func(_, args string) {
+			if strings.Contains(args, "not ready yet") && strings.Contains(args, "10.0.0.1:80") && strings.Contains(args, "sick") {
+				lines.Add(1)
+			}
+		}, funcr.Options{}))
+		do(t, err)
+		s.prober.probe = func(context.Context, string) error { return errSick }
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		pass(10*time.Second - 1)
+		if n := lines.Load(); n != 0 {
+			t.Errorf("told after two probes")
+		}
+		pass(time.Hour)
+		if n := lines.Load(); n != 1 {
+			t.Errorf("told %d times", n)
+		}
+		cancel()
+		do(t, <-done)
+	})
+}
+
+// A probe that this machine has no file descriptor for says nothing about an endpoint.
+func TestProbeThatCannotBeSent(t *testing.T) {
+	inClinic(t, func(t *testing.T, s *Store, c *clinic) {
+		const a = "10.0.0.1:80"
+		s.Set(at(a))
+		synctest.Wait()
+		wantSeen(t, s.Current(), a)
+		c.fail(fmt.Errorf("dialing: %w", syscall.EMFILE))
+		pass(time.Minute)
+		wantSeen(t, s.Current(), a)
+		c.fail(errSick)
+		pass(15 * time.Second)
+		wantSeen(t, s.Current(), "-"+a)
 	})
 }
 

@@ -3,11 +3,11 @@ package datastore
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 
@@ -27,7 +27,8 @@ type Store struct {
 	listed      []scheduling.Endpoint            // what the source says, sorted by ID
 	ids         map[string]scheduling.EndpointID // by canonical address; never forgets
 	subscribers []func(*scheduling.Snapshot)
-	prober      *prober // nil: probing is off
+	prober      *prober   // nil: probing is off
+	gathering   gathering // of what need not be published at once
 }
 
 // New builds the store, with the endpoints that the configuration lists or its file holds now: a file that is
@@ -71,9 +72,9 @@ func (s *Store) Subscribe(changed func(*scheduling.Snapshot)) {
 }
 
 // Set replaces the whole pool. IDs are assigned here, whatever the values say, and addresses are brought into
-// canonical form; Ready is what the source knows, and
-// with probing on a success is needed as well. Of two values for one address the ready one stands, else the first.
-// Nothing is published when nothing changed.
+// canonical form; Ready is what the source knows, and with probing on a success is needed as well. Of two values for one
+// address the ready one stands, else the first. Nothing is published when nothing changed, and what is only a gain may
+// be published up to gatherTime later, together with others.
 func (s *Store) Set(endpoints []scheduling.Endpoint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,6 +109,14 @@ func (s *Store) idOf(address string) scheduling.EndpointID {
 	return id
 }
 
+// gathered publishes what was put off.
+func (s *Store) gathered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gathering.timer = nil
+	s.publish()
+}
+
 // republish is called when a probe changed an endpoint's readiness.
 func (s *Store) republish() {
 	s.mu.Lock()
@@ -115,7 +124,8 @@ func (s *Store) republish() {
 	s.publish()
 }
 
-// publish hands out a new snapshot if it differs from the current one. The caller holds mu.
+// publish hands out a new snapshot if it differs from the current one, or leaves that to the gathering. The caller holds
+// mu.
 func (s *Store) publish() {
 	endpoints := slices.Clone(s.listed)
 	if s.prober != nil {
@@ -124,9 +134,10 @@ func (s *Store) publish() {
 		}
 	}
 	old := s.current.Load()
-	if sameEndpoints(old, endpoints) {
+	if sameEndpoints(old, endpoints) || canWait(old, endpoints) && s.gathering.defers(time.Now(), s.gathered) {
 		return
 	}
+	s.gathering.published(time.Now())
 	snap := scheduling.NewSnapshot(old.Version()+1, endpoints)
 	s.current.Store(snap)
 	for _, changed := range s.subscribers {
@@ -153,7 +164,7 @@ func sameEndpoint(a, b scheduling.Endpoint) bool {
 		slices.Equal(a.Models, b.Models) && maps.Equal(a.Labels, b.Labels)
 }
 
-// Invalid returns what is wrong with the endpoints file now, nil when nothing is or there is none. The pool is then
+// Invalid is what is wrong with the endpoints file now, nil when nothing is or there is none. The pool is then
 // the last good state.
 func (s *Store) Invalid() error {
 	if err := s.invalid.Load(); err != nil {
@@ -162,22 +173,23 @@ func (s *Store) Invalid() error {
 	return nil
 }
 
-// Run watches the file and probes the endpoints, whichever is configured, until ctx is done. It returns only after
-// its goroutines have: nil when ctx is done, and an error when the file cannot be watched.
-func (s *Store) Run(ctx context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
-	var probing sync.WaitGroup
-	defer probing.Wait()
-	defer stop()
-	if s.prober != nil {
-		probing.Go(func() { s.prober.run(ctx) })
-	}
+// Follow has the endpoints file, if there is one, followed together with others. It is called before files.Run.
+func (s *Store) Follow(files *Files) error {
 	if s.config.File == "" {
-		<-ctx.Done()
 		return nil
 	}
-	if err := WatchFile(ctx, s.config.File, s.fileChanged); err != nil {
-		return fmt.Errorf("datastore: watching the endpoints file: %w", err)
+	return files.Follow(s.config.File, s.fileChanged)
+}
+
+// Run probes the endpoints, if that is configured, until ctx is done. It returns nil, and only after its goroutines have
+// ended; then nothing is published any more but by Set.
+func (s *Store) Run(ctx context.Context) error {
+	if s.prober != nil {
+		s.prober.run(ctx)
 	}
+	<-ctx.Done()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gathering.end()
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/go-logr/logr"
 
@@ -65,8 +66,14 @@ func TestStatic(t *testing.T) {
 }
 
 // Subscribers get the current snapshot and every later one, in order; nothing is published when nothing changed.
-func TestPublication(t *testing.T) {
+func TestPublication(t *testing.T) { synctest.Test(t, publication) }
+
+func publication(t *testing.T) {
 	s := mustNew(t, DefaultConfig())
+	set := func(endpoints []scheduling.Endpoint) {
+		s.Set(endpoints)
+		pass(gatherTime)
+	}
 	var versions []uint64
 	s.Subscribe(func(snap *scheduling.Snapshot) {
 		if snap != s.Current() {
@@ -75,22 +82,22 @@ func TestPublication(t *testing.T) {
 		versions = append(versions, snap.Version())
 	})
 	one := scheduling.Endpoint{Address: "10.0.0.1:80", Ready: true, Models: []string{"a"}, Labels: map[string]string{"zone": "x"}}
-	s.Set(nil) // nothing was there before
-	s.Set([]scheduling.Endpoint{one})
-	s.Set([]scheduling.Endpoint{one}) // nothing new
-	s.Set(append(at("10.0.0.2:80"), one))
-	s.Set(append([]scheduling.Endpoint{one}, at("10.0.0.2:80")...)) // another order is nothing new
+	set(nil) // nothing was there before
+	set([]scheduling.Endpoint{one})
+	set([]scheduling.Endpoint{one}) // nothing new
+	set(append(at("10.0.0.2:80"), one))
+	set(append([]scheduling.Endpoint{one}, at("10.0.0.2:80")...)) // another order is nothing new
 	one.Ready = false
-	s.Set([]scheduling.Endpoint{one})
+	set([]scheduling.Endpoint{one})
 	one.Labels = map[string]string{"zone": "y"}
-	s.Set([]scheduling.Endpoint{one})
+	set([]scheduling.Endpoint{one})
 	one.Models = nil
-	s.Set([]scheduling.Endpoint{one})
+	set([]scheduling.Endpoint{one})
 	one.Slots = 2
-	s.Set([]scheduling.Endpoint{one})
+	set([]scheduling.Endpoint{one})
 	one.MaxInFlight = 3
-	s.Set([]scheduling.Endpoint{one})
-	s.Set(nil)
+	set([]scheduling.Endpoint{one})
+	set(nil)
 	if want := []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8}; !slices.Equal(versions, want) {
 		t.Fatalf("versions %v, want %v", versions, want)
 	}
@@ -101,7 +108,9 @@ func TestPublication(t *testing.T) {
 }
 
 // An address has one ID, whether it is in the pool or not, and however it is written.
-func TestStableIDs(t *testing.T) {
+func TestStableIDs(t *testing.T) { synctest.Test(t, stableIDs) }
+
+func stableIDs(t *testing.T) {
 	s := mustNew(t, DefaultConfig())
 	id := func(address string) scheduling.EndpointID {
 		e, ok := s.Current().ByAddress(address)
@@ -114,6 +123,7 @@ func TestStableIDs(t *testing.T) {
 	one, six := id("10.0.0.1:80"), id("[::1]:80")
 	s.Set(at("10.0.0.2:80"))
 	two := id("10.0.0.2:80")
+	pass(gatherTime)
 	s.Set(at("[0::1]:80", "10.0.0.2:80", "10.0.0.1:80"))
 	if id("10.0.0.1:80") != one || id("[::1]:80") != six || id("10.0.0.2:80") != two || one == six || one == two || six == two {
 		t.Fatalf("IDs changed: %q", seen(s.Current()))

@@ -16,13 +16,24 @@ type trail struct {
 	// names are the places where the way can turn or end: each symbolic link on it, the file itself, or the first
 	// place at which nothing is.
 	names map[string]bool
-	// dirs are the directories of names.
+	// dirs are the directories of names, and those in passed.
 	dirs map[string]bool
+	// passed are the directories that the way goes through, each of which may be exchanged as a whole. Those of dirs that
+	// are no more than that need not be watched at any price.
+	passed map[string]bool
 }
 
 // trailTo walks along the absolute path, link by link.
 func trailTo(path string) trail {
-	t := trail{names: map[string]bool{}, dirs: map[string]bool{}}
+	t := trail{names: map[string]bool{}, dirs: map[string]bool{}, passed: map[string]bool{}}
+	defer func() {
+		for dir := range t.dirs {
+			delete(t.passed, dir) // it holds a name
+		}
+		for dir := range t.passed {
+			t.dirs[dir] = true
+		}
+	}()
 	at, rest, links := string(filepath.Separator), parts(path), 0
 	for len(rest) > 0 {
 		part := rest[0]
@@ -51,6 +62,7 @@ func trailTo(path string) trail {
 			t.add(next)
 		default:
 			at = next
+			t.passed[at] = true
 		}
 	}
 	return t
@@ -65,8 +77,8 @@ func (t trail) add(name string) {
 	t.dirs[filepath.Dir(name)] = true
 }
 
-// concerns says whether an event of this name may mean that the way or the content changed. A directory on the way
+// concerns reports whether an event of this name may mean that the way or the content changed. A directory on the way
 // reports its own end under its own name.
 func (t trail) concerns(name string) bool { return t.names[name] || t.dirs[name] }
 
-func (t trail) equal(o trail) bool { return maps.Equal(t.names, o.names) }
+func (t trail) equal(o trail) bool { return maps.Equal(t.names, o.names) && maps.Equal(t.dirs, o.dirs) }

@@ -2,6 +2,8 @@ package integration
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -213,5 +215,43 @@ func TestProbeThatFails(t *testing.T) {
 	wantRejection(t, s.send(ask{}), rejection{status: 503, reason: "ttl-expired"})
 	if n := s.epp.value("weir_ready_backends"); n != 0 {
 		t.Errorf("ready backends: %v, want 0", n)
+	}
+}
+
+// Nobody names a path to probe: /health is asked for. A server that dies is found out; one that has no such path, or
+// wants a key for it, is ready while it answers, and the log warns once.
+func TestProbedByDefault(t *testing.T) {
+	t.Run("a server that has the path", func(t *testing.T) {
+		cfg := recorded(8)
+		s := start(t, setup{models: []modelsim.Config{cfg, cfg}, shipped: true, flags: []string{"--probe-interval=100ms"}})
+		s.epp.waitFor(2, "weir_ready_backends")
+		s.models[1].Close()
+		s.epp.waitFor(1, "weir_ready_backends")
+		for range 4 {
+			wantServed(t, "with one backend", s.send(ask{}))
+		}
+	})
+	for _, status := range []int{401, 404} {
+		t.Run(fmt.Sprintf("servers that answer %d", status), func(t *testing.T) {
+			var servers []*httptest.Server
+			var addresses []string
+			for range 2 {
+				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == "/health" {
+						w.WriteHeader(status)
+					}
+				}))
+				t.Cleanup(server.Close)
+				servers = append(servers, server)
+				addresses = append(addresses, server.Listener.Addr().String())
+			}
+			e := startEPP(t, setup{shipped: true, flags: []string{"--probe-interval=100ms"}}, addresses)
+			e.waitFor(2, "weir_ready_backends")
+			servers[0].Close()
+			e.waitFor(1, "weir_ready_backends")
+			if n := strings.Count(e.log.String(), "--probe-path: an endpoint answers"); n != 1 {
+				t.Errorf("%d warnings", n)
+			}
+		})
 	}
 }

@@ -222,6 +222,42 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
+// A proxy learns only after a while that a replica is not ready. Until then, 5 s by default, one that has nothing to do
+// still answers: the filter fails closed here, so a request that Weir does not take is a 503.
+func TestIdleReplicaAnswersUntilProxiesKnow(t *testing.T) {
+	const least = 5 * time.Second
+	s := start(t, setup{envoys: []string{"fail-closed"}, shipped: true})
+	s.epp.waitFor(2, "weir_ready_backends")
+	begun := time.Now()
+	s.epp.signal(syscall.SIGTERM)
+	eventually(t, "readiness down", func() error {
+		if got := s.epp.serving("readiness"); got != healthv1.HealthCheckResponse_NOT_SERVING {
+			return fmt.Errorf("readiness is %v", got)
+		}
+		return nil
+	})
+	answered := 0
+	for ; ; answered++ {
+		sent := time.Now()
+		got := s.send(ask{})
+		if sent.Sub(begun) > least-time.Second/2 { // an answer takes a while
+			break
+		}
+		if got.status != 200 || got.err != nil {
+			t.Fatalf("%v after SIGTERM: got %d %v %s", sent.Sub(begun), got.status, got.err, got.body)
+		}
+	}
+	if answered < 10 {
+		t.Errorf("%d answered", answered)
+	}
+	if code := s.epp.exitCode(patience); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+	if took := time.Since(begun); took < least {
+		t.Errorf("it ended %v after SIGTERM, want %v at least", took, least)
+	}
+}
+
 // queue begins so many requests and waits until they all wait in the queue.
 func (s *scene) queue(n int) []*pending {
 	s.t.Helper()

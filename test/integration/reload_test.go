@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -245,4 +246,39 @@ func TestReloadOfAConfigMap(t *testing.T) {
 	s.epp.waitFor(4, "weir_stock_level")
 	v.open()
 	s.epp.settled()
+}
+
+// SIGHUP, which other programs take for that, reads the configuration again and ends nothing: neither epp nor a request
+// that waits. Without a file one line says that there is none.
+func TestHangupReloads(t *testing.T) {
+	file := newConfigFile(t, "fairRequestQueue: { queueTTL: 10m }\n"+
+		"requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }\n")
+	s := start(t, setup{models: []modelsim.Config{modelsim.Fixed(4, 20*time.Millisecond)}, flags: []string{"--config-file=" + file.path}})
+	s.models[0].Inject(1, modelsim.Quirk{HeaderDelay: time.Hour})
+	running := s.begin(ask{})
+	s.running(1)
+	waiting := s.queue(3)
+	s.epp.signal(syscall.SIGHUP)
+	s.epp.waitFor(1, "weir_config_reloads_total", "result", "unchanged")
+	if n := s.epp.value("weir_queue_length"); n != 3 {
+		t.Errorf("%v wait after SIGHUP, want 3", n)
+	}
+	running.cancel()
+	for i, p := range waiting {
+		if got := p.wait(); got.status != 200 || got.err != nil {
+			t.Errorf("%d: got %d %v %s", i, got.status, got.err, got.body)
+		}
+	}
+
+	without := start(t, setup{})
+	for range 2 {
+		without.epp.signal(syscall.SIGHUP)
+		wantServed(t, "after SIGHUP", without.send(ask{}))
+	}
+	eventually(t, "a line in the log", func() error {
+		if !strings.Contains(without.epp.log.String(), "there is no file to read again") {
+			return fmt.Errorf("the log is %s", without.epp.log.String())
+		}
+		return nil
+	})
 }

@@ -56,6 +56,7 @@ type setup struct {
 	strange bool // clients are strangers: the headers that say who and how urgent are removed, as in the shipped files
 	workers int  // Envoy's worker threads; default 1
 	file    bool // endpoints in a file that the test may change, instead of --endpoints
+	shipped bool // probing and minDrain as they are by default; else there is none, and epp ends when nothing runs
 }
 
 // identityHeaders are what tests say of their requests as if they were a trusted hop. The shipped files remove them.
@@ -158,6 +159,9 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 	flags := []string{
 		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0",
 		"--secure-serving=false", "--ports-file=" + ports,
+	}
+	if !with.shipped {
+		flags = append(flags, "--min-drain=0s", "--probe-path=")
 	}
 	if with.config != "" {
 		file := filepath.Join(dir, "config.yaml")

@@ -31,6 +31,7 @@ type App struct {
 	registry   *prometheus.Registry
 	metrics    ownMetrics
 	store      *datastore.Store
+	files      *datastore.Files // configuration, endpoints, certificate: those that are files and followed
 	controller *flowcontrol.RequestQueueController
 	server     *extproc.Server
 	pool       *pool
@@ -47,8 +48,8 @@ type App struct {
 	ready  atomic.Bool
 
 	receiveLimit int    // of the gRPC server, in bytes
-	loaded       []byte // the configuration file's text at the start; then of watchConfig's goroutine
-	watched      bool   // of watchConfig's goroutine: the file has been looked at
+	loaded       []byte // the configuration file's text at the start; then of the files' goroutine
+	watched      bool   // of the files' goroutine: the file has been looked at
 }
 
 // New makes everything and opens the listeners, but serves nothing yet. On an error nothing stays open; the error of
@@ -113,7 +114,38 @@ func (a *App) wire(d *config.Document) error {
 	if err := a.wireStore(); err != nil {
 		return err
 	}
-	return a.wireServers(d)
+	if err := a.wireServers(d); err != nil {
+		return err
+	}
+	return a.wireFiles()
+}
+
+// wireFiles has every file followed that may change.
+func (a *App) wireFiles() error {
+	a.files = datastore.NewFiles(a.log.WithName("files"))
+	var err error
+	if a.options.ConfigFile != "" {
+		err = a.files.Follow(a.options.ConfigFile, a.configChanged)
+	}
+	err = errors.Join(err, a.store.Follow(a.files))
+	if a.certificate != nil && a.certificate.crt != "" && a.options.CertReload {
+		err = errors.Join(err, a.certificate.follow(a.files))
+	}
+	if err != nil {
+		return fmt.Errorf("app: %w", err)
+	}
+	if a.files.Len() > 0 {
+		a.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "weir_files_followed",
+			Help: "1 if changes of the files that Weir was given are seen, 0 if the system gives no watch and they are read at SIGHUP only.",
+		}, func() float64 {
+			if a.files.Err() != nil {
+				return 0
+			}
+			return 1
+		}))
+	}
+	return nil
 }
 
 func (a *App) wireStore() error {
@@ -151,12 +183,21 @@ func (a *App) wireServers(d *config.Document) error {
 	}
 	a.streams = newStreamEnd()
 	a.receiveLimit = receiveLimit(d.Limits)
-	a.grpcServer = newGRPCServer(a.receiveLimit, a.certificate, a.streams)
+	a.grpcServer = newGRPCServer(a.receiveLimit, a.certificate, a.streams, a.log.WithName("tls"))
 	extprocv3.RegisterExternalProcessorServer(a.grpcServer, a.server)
 	a.healthServer, a.health = newHealthServer()
 	healthv1.RegisterHealthServer(a.grpcServer, a.health) // for Envoy's own health checks of the cluster
 	a.metricsServer, a.debugServer = newMetricsServer(a), newDebugServer(a)
 	return nil
+}
+
+// Reload reads every file again that is followed, and uses what it says. It returns at once.
+func (a *App) Reload() {
+	if a.files.Len() == 0 {
+		a.log.Info("there is no file to read again: the configuration is made of the profile and the flags")
+		return
+	}
+	a.files.Reread()
 }
 
 // Ports are those that the program listens at, also when it was started with port 0.

@@ -1,17 +1,16 @@
 package app
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"math/big"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -68,13 +67,10 @@ func (c *certificate) config() *tls.Config {
 	}
 }
 
-// watch follows both files until ctx is done. A pair that does not fit together keeps the old one: the other half
-// usually comes a moment later.
-func (c *certificate) watch(ctx context.Context) error {
-	var mu sync.Mutex
-	reload := func(_ []byte, err error) {
-		mu.Lock()
-		defer mu.Unlock()
+// follow has both files followed. A pair that does not fit together keeps the old one: the other half usually comes a
+// moment later.
+func (c *certificate) follow(files *datastore.Files) error {
+	reload := func(_ []byte, err error) { // of one goroutine
 		if err == nil {
 			err = c.load()
 		}
@@ -85,22 +81,7 @@ func (c *certificate) watch(ctx context.Context) error {
 		leaf := c.current.Load().Leaf
 		c.log.Info("certificate", "file", c.crt, "subject", leaf.Subject.String(), "until", leaf.NotAfter.UTC())
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() {
-		ended <- datastore.WatchFile(ctx, c.key, reload)
-		cancel()
-	}()
-	err := datastore.WatchFile(ctx, c.crt, reload)
-	cancel()
-	if other := <-ended; err == nil {
-		err = other
-	}
-	if err != nil {
-		return fmt.Errorf("app: following the certificate: %w", err)
-	}
-	return nil
+	return errors.Join(files.Follow(c.crt, reload), files.Follow(c.key, reload))
 }
 
 func selfSigned() (*tls.Certificate, error) {

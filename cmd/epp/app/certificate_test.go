@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -60,6 +61,8 @@ func TestCertificateReload(t *testing.T) {
 	first := writePair(t, dir, "1")
 	o := testOptions()
 	o.SecureServing, o.CertPath = true, dir
+	log := &syncBuffer{}
+	o.Log, _ = newLogger(log, encoderConsole, 0)
 	r := start(t, o)
 	if got := r.shown(); got != first {
 		t.Errorf("shown %s, want %s", got, first)
@@ -67,8 +70,23 @@ func TestCertificateReload(t *testing.T) {
 	second := writePair(t, dir, "2")
 	eventually(t, "the new certificate is shown", func() bool { return r.shown() == second })
 
-	if err := os.WriteFile(filepath.Join(dir, "2", "tls.key"), []byte("broken"), 0o600); err != nil {
+	// A pair that cannot be used has been looked at when the log says so. Then the old one is still shown, with the key that
+	// fits it, or no connection would come about.
+	elsewhere := t.TempDir()
+	writePair(t, elsewhere, "other")
+	other, err := os.ReadFile(filepath.Join(elsewhere, "tls.key"))
+	if err != nil {
 		t.Fatal(err)
+	}
+	for what, key := range map[string]string{"no key": "broken", "the key of another": string(other)} {
+		refused := strings.Count(log.String(), "the certificate stays the old one")
+		writeFile(t, filepath.Join(dir, "2", "tls.key"), key)
+		eventually(t, what+" is refused", func() bool {
+			return strings.Count(log.String(), "the certificate stays the old one") > refused
+		})
+		if got := r.shown(); got != second {
+			t.Errorf("%s: shown %s, want %s", what, got, second)
+		}
 	}
 	third := writePair(t, dir, "3")
 	eventually(t, "the third certificate is shown", func() bool { return r.shown() == third })

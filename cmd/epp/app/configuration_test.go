@@ -63,14 +63,16 @@ func TestInvalidConfigDefaults(t *testing.T) {
 	o := testOptions()
 	o.OnInvalidConfig = InvalidDefaults
 	o.ConfigText = "fairRequestQueue: { totalCapacity: -5, queueTTL: 7s }"
-	o.Override = func(d *config.Document) { d.RequestQueueController.NumPoppers = 3 }
+	o.Override = func(d *config.Document) {
+		d.RequestQueueController.NumPoppers, d.RequestQueueController.MinDrain = 3, 0
+	}
 	o.Log, _ = newLogger(log, encoderJSON, 0)
 	r := start(t, o)
 	if _, metrics := r.get("/metrics"); !strings.Contains(metrics, "weir_config_valid 0") {
 		t.Error("weir_config_valid is not 0")
 	}
 	want := config.Default()
-	want.RequestQueueController.NumPoppers = 3
+	want.RequestQueueController.NumPoppers, want.RequestQueueController.MinDrain = 3, 0
 	if !reflect.DeepEqual(r.Config(), want) {
 		t.Errorf("in use: %+v\nwant %+v", r.Config(), want)
 	}
@@ -79,6 +81,7 @@ func TestInvalidConfigDefaults(t *testing.T) {
 	}
 	// When the flags are what is wrong, they are left out as well.
 	o.Override = func(d *config.Document) { d.RequestQueueController.NumPoppers = 0 }
+	o.DrainTimeout = 0 // with minDrain's default it would take 5 s to stop
 	if r := start(t, o); !reflect.DeepEqual(r.Config(), config.Default()) {
 		t.Errorf("in use: %+v", r.Config())
 	}

@@ -178,6 +178,6 @@ func (o *Options) datastore() datastore.Config {
 	cfg := datastore.DefaultConfig()
 	cfg.Endpoints, cfg.File = o.Endpoints, o.EndpointsFile
 	cfg.Probe.Enabled = o.ProbePath != ""
-	cfg.Probe.Path, cfg.Probe.Interval = o.ProbePath, o.ProbeInterval
+	cfg.Probe.Path, cfg.Probe.Guessed, cfg.Probe.Interval = o.ProbePath, o.ProbeGuessed, o.ProbeInterval
 	return cfg
 }

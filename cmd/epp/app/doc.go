@@ -17,7 +17,8 @@
 //
 // # Change
 //
-// The configuration file is followed as it changes (a mounted ConfigMap too). A new text is loaded, with the flags over
+// The configuration file is followed as it changes (a mounted ConfigMap too), and read again on SIGHUP, like the endpoints
+// file and the certificate. A new text is loaded, with the flags over
 // it, and validated whole; every part is made from it before any is changed. One that is invalid, or that changes what
 // cannot change at run time, is refused with every problem named: the old configuration stays, weir_config_valid is 0.
 // [pool.reconfigure] has the order in which a valid one comes into use.
@@ -25,6 +26,7 @@
 // # Stop
 //
 // On the first SIGTERM or SIGINT readiness goes down. Queued and new requests are still served for the drain window,
-// or until nothing is queued and no stream is open; then what waits is rejected (draining). Streams in flight run to
+// or until nothing is queued and no stream is open, but for minDrain at least, which is what proxies need to see that
+// readiness is down; then what waits is rejected (draining). Streams in flight run to
 // their end, or to --drain-timeout, counted from the signal. The exit code is 0. A second signal ends at once, with 1.
 package app

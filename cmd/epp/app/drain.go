@@ -20,9 +20,13 @@ func (a *App) drain(work context.Context) {
 	// What is rejected at the end of the window must have its answer before the drain timeout.
 	answering := min(answerTime, a.options.DrainTimeout/4)
 	window := min(a.Config().RequestQueueController.DrainWindow.Std(), a.options.DrainTimeout-answering)
-	a.log.Info("draining: queued and new requests are still served", "window", window.String(),
+	// Proxies go on opening streams here until they have seen that readiness is down.
+	least := min(a.Config().RequestQueueController.MinDrain.Std(), window)
+	a.log.Info("draining: queued and new requests are still served", "least", least.String(), "window", window.String(),
 		"timeout", a.options.DrainTimeout.String(), "queued", a.controller.State().Queued, "streams", a.server.Streams())
-	waitUntil(work, window, func() bool { return a.server.Streams() == 0 && a.controller.State().Queued == 0 })
+	waitUntil(work, window, func() bool {
+		return time.Since(begun) >= least && a.server.Streams() == 0 && a.controller.State().Queued == 0
+	})
 	queued, streams := a.controller.State().Queued, a.server.Streams()
 	a.controller.Drain()
 	waitUntil(work, answering, func() bool { return a.server.Streams() <= streams-queued })

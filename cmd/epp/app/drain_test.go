@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
+
+	"github.com/weir-epp/weir/internal/config"
 )
 
 const extProcService = "envoy.service.ext_proc.v3.ExternalProcessor"
@@ -116,6 +118,30 @@ func TestDrainServesTheQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.waitEnd()
+}
+
+// Though nobody waits, requests are served for minDrain: proxies do not know yet.
+func TestDrainTakesAtLeastMinDrain(t *testing.T) {
+	o := testOptions()
+	const least = 400 * time.Millisecond
+	o.Override = func(d *config.Document) { d.RequestQueueController.MinDrain = config.Duration(least) }
+	r := start(t, o)
+	check := r.checker()
+	begun := time.Now()
+	r.stop()
+	eventually(t, "readiness goes down", func() bool {
+		got, err := check("readiness")
+		return err == nil && got == healthv1.HealthCheckResponse_NOT_SERVING
+	})
+	late := r.request(t.Context())
+	granted(t, late)
+	if err := late.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	r.waitEnd()
+	if took := time.Since(begun); took < least {
+		t.Errorf("it ended after %v, want %v at least", took, least)
+	}
 }
 
 // Streams that outlive the drain timeout are ended with OK, so that Envoy lets their answers go on.

@@ -6,7 +6,8 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// queue defines the flags of single fields, in the original proposal's names.
+// queue defines the flags of single fields: those of the original proposal, in its names, and minDrain, which is
+// for whoever stops a program that nobody sends to.
 func (f *flags) queue(s *pflag.FlagSet) {
 	q, c := &f.document.FairRequestQueue, &f.document.RequestQueueController
 	s.Int64Var(&q.TotalCapacity, "total-capacity", q.TotalCapacity, "most `requests` queued at a time, over all flows")
@@ -24,6 +25,7 @@ func (f *flags) queue(s *pflag.FlagSet) {
 	s.Var(&c.PopperWaitBase, "popper-wait-base", "wait of a popper after an unexpected error")
 	s.Var(&c.PopperWaitJitterMax, "popper-wait-jitter-max", "most that is added to it at random")
 	s.Var(&c.ExpiryCleanupInterval, "expiry-cleanup-interval", "longest time between two sweeps for expired requests")
+	s.Var(&c.MinDrain, "min-drain", "least time from SIGTERM to the end, so that proxies learn of it; 0s where there are none")
 }
 
 // fields copies one field from the flags to the configuration, by the flag's name.
@@ -60,6 +62,9 @@ var fields = map[string]func(to *config.Document, from *flags){
 	},
 	"expiry-cleanup-interval": func(to *config.Document, from *flags) {
 		to.RequestQueueController.ExpiryCleanupInterval = from.document.RequestQueueController.ExpiryCleanupInterval
+	},
+	"min-drain": func(to *config.Document, from *flags) {
+		to.RequestQueueController.MinDrain = from.document.RequestQueueController.MinDrain
 	},
 }
 

@@ -42,7 +42,9 @@ type group struct {
 const usage = `epp is Weir's endpoint picker: an Envoy ext_proc server that holds requests in a fair queue until the model servers
 can take them, then picks one.
 
-  epp --endpoints 10.0.0.1:8000,10.0.0.2:8000 --config-file weir.yaml
+  epp --endpoints 10.0.0.1:8000,10.0.0.2:8000 --secure-serving=false --config-file weir.yaml
+
+It serves Envoy over TLS by default; --secure-serving=false is for a cluster without TLS, as in config/envoy.
 
 Set the watermark: the default of 2 requests per backend is far below what an engine batches. To keep n batch slots busy
 (vLLM: --max-num-seqs n), set all three: --watermark-per-backend=n --lower-bound-per-backend=n --upper-bound-per-backend=n
@@ -94,8 +96,9 @@ func (f *flags) serving(s *pflag.FlagSet) {
 func (f *flags) pool(s *pflag.FlagSet) {
 	s.StringSliceVar(&f.Endpoints, "endpoints", nil, "model servers as `ip:port`, separated by commas; can be repeated")
 	s.StringVar(&f.EndpointsFile, "endpoints-file", "", "YAML `file` with the model servers, followed as it changes")
-	s.StringVar(&f.ProbePath, "probe-path", "",
-		"HTTP `path` that a ready model server answers with 2xx, such as /health (default no probing)")
+	s.StringVar(&f.ProbePath, "probe-path", f.ProbePath,
+		"HTTP `path` that a ready model server answers with 2xx; empty: no probing. A server that has no such path is ready "+
+			"while it answers, unless this flag is given")
 	s.DurationVar(&f.ProbeInterval, "probe-interval", f.ProbeInterval, "time between two probes of a model server")
 }
 
@@ -133,6 +136,7 @@ func (f *flags) parse(args []string) error {
 	if err := f.set.Parse(args); err != nil {
 		return arguments.Explain(f.set, err)
 	}
+	f.ProbeGuessed = !f.set.Changed("probe-path")
 	var problems []error
 	if f.set.NArg() > 0 {
 		problems = append(problems, fmt.Errorf("%q: there are no arguments but flags", f.set.Arg(0)))

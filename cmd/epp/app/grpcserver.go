@@ -5,6 +5,7 @@ import (
 	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"github.com/go-logr/logr"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
@@ -42,7 +43,7 @@ func receiveLimit(limits config.Limits) int {
 }
 
 // newGRPCServer is the server for Envoy, without services; it receives messages of up to receiveLimit bytes.
-func newGRPCServer(receiveLimit int, cert *certificate, streams *streamEnd) *grpc.Server {
+func newGRPCServer(receiveLimit int, cert *certificate, streams *streamEnd, log logr.Logger) *grpc.Server {
 	options := []grpc.ServerOption{
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
 		// Envoy may ping as often as it likes, also without streams.
@@ -54,7 +55,7 @@ func newGRPCServer(receiveLimit int, cert *certificate, streams *streamEnd) *grp
 		grpc.StreamInterceptor(streams.intercept),
 	}
 	if cert != nil {
-		options = append(options, grpc.Creds(credentials.NewTLS(cert.config())))
+		options = append(options, grpc.Creds(newNoticing(credentials.NewTLS(cert.config()), log)))
 	}
 	return grpc.NewServer(options...)
 }

@@ -20,6 +20,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/weir-epp/weir/internal/config"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,6 +36,8 @@ func testOptions() Options {
 	o.GRPCPort, o.HealthPort, o.MetricsPort, o.DebugPort = 0, 0, 0, 0
 	o.Endpoints = []string{"192.0.2.1:8000"}
 	o.SecureServing = false
+	o.ProbePath = ""
+	o.Override = func(d *config.Document) { d.RequestQueueController.MinDrain = 0 }
 	return o
 }
 

@@ -30,6 +30,9 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintf(stderr, "epp: invalid arguments:\n%v\n(epp --help lists the flags)\n", err)
 		return 2
 	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP) // from the first moment on: its default is the end
+	defer signal.Stop(hangups)
 	log, flush := newLogger(stderr, f.encoder, f.verbosity)
 	defer flush()
 	f.Log = log
@@ -41,6 +44,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	tuneMemory(a.Config().Limits)
 	ctx, stop := onSignal(os.Exit)
 	defer stop()
+	defer onHangup(hangups, a.Reload)()
 	if err := a.Run(ctx); err != nil {
 		log.Error(err, "ended")
 		return 1
@@ -72,4 +76,20 @@ func onSignal(exit func(code int)) (context.Context, context.CancelFunc) {
 		close(done)
 		cancel()
 	}
+}
+
+// onHangup calls a function for every signal, until the returned one is called.
+func onHangup(signals <-chan os.Signal, reload func()) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-signals:
+				reload()
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { close(done) }
 }

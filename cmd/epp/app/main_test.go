@@ -150,7 +150,7 @@ func TestFieldFlags(t *testing.T) {
 		"--endpoints=192.0.2.1:1,192.0.2.2:1", "--total-capacity=2000", "--flow-capacity=200", "--queue-ttl=90s",
 		"--watermark-per-backend=64", "--percentage-deviation-for-bounds=0.15", "--lower-bound-per-backend=63",
 		"--upper-bound-per-backend=65", "--num-poppers=3", "--popper-wait-base=20ms", "--popper-wait-jitter-max=2ms",
-		"--expiry-cleanup-interval=5s",
+		"--expiry-cleanup-interval=5s", "--min-drain=2s",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,8 @@ func TestFieldFlags(t *testing.T) {
 	want, err := config.Load(config.Source{Text: []byte(`
 fair_request_queue: { total_capacity: 2000, flow_capacity: 200, queue_ttl: "90s" }
 request_queue_controller: { watermark_per_backend: 64, percentage_deviation_for_bounds: 0.15, lower_bound_per_backend: 63,
-  upper_bound_per_backend: 65, num_poppers: 3, popper_wait_base: 20ms, popper_wait_jitter_max: 2ms, expiry_cleanup_interval: 5s }
+  upper_bound_per_backend: 65, num_poppers: 3, popper_wait_base: 20ms, popper_wait_jitter_max: 2ms, expiry_cleanup_interval: 5s,
+  min_drain: 2s }
 `)})
 	if err != nil {
 		t.Fatal(err)
@@ -195,6 +196,40 @@ func TestFieldFlagsAreComplete(t *testing.T) {
 	for name := range fields {
 		if set.Lookup(name) == nil {
 			t.Errorf("no flag --%s", name)
+		}
+	}
+}
+
+// SIGHUP reloads for as long as the program runs, and does not end it.
+func TestHangup(*testing.T) {
+	signals, reloads := make(chan os.Signal, 1), make(chan struct{}, 1)
+	stop := onHangup(signals, func() { reloads <- struct{}{} })
+	for range 3 {
+		signals <- syscall.SIGHUP
+		<-reloads
+	}
+	stop()
+}
+
+// Nobody names a path to probe: then it is a guess. One that is named is meant, also if it is the same; an empty one is
+// off.
+func TestProbePath(t *testing.T) {
+	for arguments, want := range map[string]struct {
+		path    string
+		guessed bool
+		enabled bool
+	}{
+		"":                     {"/health", true, true},
+		"--probe-path=/health": {"/health", false, true},
+		"--probe-path=/ready":  {"/ready", false, true},
+		"--probe-path=":        {"", false, false},
+	} {
+		f := newFlags()
+		if err := f.parse(append([]string{"--endpoints=192.0.2.1:1"}, strings.Fields(arguments)...)); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.datastore().Probe; got.Path != want.path || got.Guessed != want.guessed || got.Enabled != want.enabled {
+			t.Errorf("%q: %+v, want %+v", arguments, got, want)
 		}
 	}
 }

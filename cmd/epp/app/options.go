@@ -55,8 +55,11 @@ type Options struct {
 	// Endpoints is the static pool, EndpointsFile a watched file with it; at most one of them.
 	Endpoints     []string
 	EndpointsFile string
-	// ProbePath turns readiness probing on: an HTTP GET of this path at each endpoint (--probe-path).
+	// ProbePath is what an HTTP GET at each endpoint asks for, to see whether it is ready; empty: endpoints are ready when
+	// they are listed (--probe-path).
 	ProbePath string
+	// ProbeGuessed means that nobody has named ProbePath: an endpoint without it is ready while it answers.
+	ProbeGuessed bool
 	// ProbeInterval is the time between two probes of an endpoint (--probe-interval).
 	ProbeInterval time.Duration
 
@@ -80,6 +83,8 @@ func DefaultOptions() Options {
 		SecureServing:    true,
 		CertReload:       true,
 		OnInvalidConfig:  InvalidFails,
+		ProbePath:        "/health",
+		ProbeGuessed:     true,
 		ProbeInterval:    5 * time.Second,
 		DrainTimeout:     time.Minute,
 	}

@@ -2,13 +2,10 @@ package app
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/weir-epp/weir/internal/config"
-	"github.com/weir-epp/weir/pkg/datastore"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -23,15 +20,8 @@ const (
 // meant is said by {}.
 var errEmpty = errors.New("the file is empty ({} stands for a profile's defaults)")
 
-// watchConfig follows the configuration file until ctx is done.
-func (a *App) watchConfig(ctx context.Context) error {
-	if err := datastore.WatchFile(ctx, a.options.ConfigFile, a.configChanged); err != nil {
-		return fmt.Errorf("--config-file: %w", err)
-	}
-	return nil
-}
-
-// configChanged is called with each new content of the file, in one goroutine; the first call has the content of now.
+// configChanged is called with each new content of the file, and with that of now when it is read again, in one
+// goroutine; the first call has the content of now.
 func (a *App) configChanged(text []byte, err error) {
 	first := !a.watched
 	a.watched = true

@@ -190,7 +190,9 @@ func TestReloadOfAMountedConfigMap(t *testing.T) {
 	}
 	r := startReloading(t, "", func(o *Options) {
 		o.ConfigFile = file
-		o.Override = func(d *config.Document) { d.FairRequestQueue.FlowCapacity = 5 }
+		o.Override = func(d *config.Document) {
+			d.FairRequestQueue.FlowCapacity, d.RequestQueueController.MinDrain = 5, 0
+		}
 	})
 	mount("..2", "fairRequestQueue: { queueTTL: 8s, flowCapacity: 50 }\nlimits: { maxBodyBytesTotal: 1000000000 }")
 	r.metric(`weir_config_reloads_total{result="applied"} 1`)
@@ -266,6 +268,27 @@ func TestReloadUnderLoad(t *testing.T) {
 		return s.Queued == 0 && s.Stock == 0 && s.LiveFlows == 0
 	})
 	r.metric(`weir_requests_total{outcome="dispatched"} 200`)
+}
+
+// Asked to, the program reads its files again, whether they have changed or not, and says what became of that.
+func TestReloadOnDemand(t *testing.T) {
+	r := startReloading(t, "fairRequestQueue: { queueTTL: 7s }", nil)
+	r.Reload()
+	r.metric(`weir_config_reloads_total{result="unchanged"} 1`)
+	for _, want := range []string{"reading the files again", r.file, "says what is in use already"} {
+		if !strings.Contains(r.log.String(), want) {
+			t.Errorf("%q is not in the log:\n%s", want, r.log.String())
+		}
+	}
+
+	log := &syncBuffer{}
+	o := testOptions()
+	o.Log, _ = newLogger(log, encoderConsole, 0)
+	without := start(t, o)
+	without.Reload()
+	if got := strings.Count(log.String(), "there is no file to read again"); got != 1 {
+		t.Errorf("%d lines:\n%s", got, log.String())
+	}
 }
 
 // exchange is one request to its end.

@@ -21,12 +21,7 @@ func (a *App) Run(ctx context.Context) error {
 	parts, work := errgroup.WithContext(work)
 	parts.Go(func() error { return a.controller.Run(work) })
 	parts.Go(func() error { return a.store.Run(work) })
-	if a.options.ConfigFile != "" {
-		parts.Go(func() error { return a.watchConfig(work) })
-	}
-	if a.certificate != nil && a.certificate.crt != "" && a.options.CertReload {
-		parts.Go(func() error { return a.certificate.watch(work) })
-	}
+	parts.Go(func() error { return a.files.Run(work) })
 	parts.Go(func() error { return serve(a.grpcServer, a.listeners.grpc) })
 	parts.Go(func() error { return serve(a.healthServer, a.listeners.health) })
 	parts.Go(func() error { return serveHTTP(a.metricsServer, a.listeners.metrics, "metrics") })

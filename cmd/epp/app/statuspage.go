@@ -20,6 +20,9 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 	d, s := a.configuration.current(), a.controller.State()
 	line("epp\t%s", version.Info())
 	line("configuration\t%s", a.configuration.summary(now))
+	if err := a.files.Err(); err != nil {
+		line("files\tNOT FOLLOWED, read at SIGHUP only: %v", err)
+	}
 	line("profile\t%s", d.Profile)
 	line("ready\t%t", a.ready.Load())
 	line("draining\t%t", s.Draining)

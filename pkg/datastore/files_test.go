@@ -11,30 +11,47 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"golang.org/x/sys/unix"
 )
 
-// news is one call of WatchFile's function.
+// news is one call of the function that Follow was given.
 type news struct {
 	content string
 	err     error
 }
 
-// watch runs WatchFile until the end of the test.
+// watch follows a file until the end of the test.
 func watch(t *testing.T, path string) <-chan news {
 	t.Helper()
+	files := NewFiles(logr.Discard())
+	calls := follow(t, files, path)
+	run(t, files)
+	return calls
+}
+
+func follow(t *testing.T, files *Files, path string) <-chan news {
+	t.Helper()
 	calls := make(chan news, 100)
+	do(t, files.Follow(path, func(content []byte, err error) { calls <- news{string(content), err} }))
+	return calls
+}
+
+// run runs files until the end of the test.
+func run(t *testing.T, files *Files) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() {
-		done <- WatchFile(ctx, path, func(content []byte, err error) { calls <- news{string(content), err} })
-	}()
+	go func() { done <- files.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := eventually(t, done, "the end of WatchFile"); err != nil {
-			t.Errorf("WatchFile: %v", err)
+		if err := eventually(t, done, "the end of Run"); err != nil {
+			t.Errorf("Run: %v", err)
 		}
 	})
-	return calls
 }
 
 // wantContent waits until the content is reported. What was reported before it, a state in between, is allowed:
@@ -198,6 +215,33 @@ func TestWatchFile(t *testing.T) {
 		write(t, filepath.Join(dir, "file"), "three")
 		wantContent(t, calls, "three")
 	})
+	t.Run("its grandparent exchanged", func(t *testing.T) {
+		root := t.TempDir()
+		for _, name := range []string{"a", "b"} {
+			do(t, os.MkdirAll(filepath.Join(root, name, "between", "conf"), 0o700))
+			write(t, filepath.Join(root, name, "between", "conf", "file"), name)
+		}
+		calls := watch(t, filepath.Join(root, "a", "between", "conf", "file"))
+		wantContent(t, calls, "a")
+		do(t, os.Rename(filepath.Join(root, "a"), filepath.Join(root, "c")))
+		do(t, os.Rename(filepath.Join(root, "b"), filepath.Join(root, "a")))
+		wantContent(t, calls, "b")
+		write(t, filepath.Join(root, "a", "between", "conf", "file"), "the new one is followed")
+		wantContent(t, calls, "the new one is followed")
+	})
+	t.Run("directories exchanged in one step", func(t *testing.T) {
+		root := t.TempDir()
+		for _, name := range []string{"a", "b"} {
+			do(t, os.MkdirAll(filepath.Join(root, name, "conf"), 0o700))
+			write(t, filepath.Join(root, name, "conf", "file"), name)
+		}
+		calls := watch(t, filepath.Join(root, "a", "conf", "file"))
+		wantContent(t, calls, "a")
+		do(t, unix.Renameat2(unix.AT_FDCWD, filepath.Join(root, "a"), unix.AT_FDCWD, filepath.Join(root, "b"), unix.RENAME_EXCHANGE))
+		wantContent(t, calls, "b")
+		do(t, unix.Renameat2(unix.AT_FDCWD, filepath.Join(root, "a"), unix.AT_FDCWD, filepath.Join(root, "b"), unix.RENAME_EXCHANGE))
+		wantContent(t, calls, "a")
+	})
 	t.Run("missing at the start", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "file")
 		calls := watch(t, path)
@@ -253,4 +297,70 @@ func TestWatchFileIsQuiet(t *testing.T) {
 	if got := eventually(t, calls, "the second call"); got != (news{content: "two"}) {
 		t.Fatalf("%+v", got)
 	}
+}
+
+// Several files have one watch, and each its own calls. Reread calls for all of them, changed or not.
+func TestFilesShareOneWatch(t *testing.T) {
+	dir := t.TempDir()
+	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "sub", "two")
+	do(t, os.Mkdir(filepath.Dir(two), 0o700))
+	write(t, one, "1")
+	write(t, two, "2")
+	files := NewFiles(logr.Discard())
+	first, second := follow(t, files, one), follow(t, files, two)
+	opened := 0
+	files.open = func() (*fsnotify.Watcher, error) { opened++; return fsnotify.NewWatcher() }
+	run(t, files)
+	wantContent(t, first, "1")
+	wantContent(t, second, "2")
+	write(t, two, "3")
+	wantContent(t, second, "3")
+	write(t, one, "4")
+	wantContent(t, first, "4")
+	files.Reread()
+	if got := eventually(t, first, "read again"); got != (news{content: "4"}) {
+		t.Errorf("%+v", got)
+	}
+	if got := eventually(t, second, "read again"); got != (news{content: "3"}) {
+		t.Errorf("%+v", got)
+	}
+	if opened != 1 {
+		t.Errorf("%d watches", opened)
+	}
+}
+
+// Where the system gives no watch, the files are read at the start and when somebody asks for it, and it is said loudly;
+// nothing ends. Asking tries for a watch again.
+func TestFilesWithoutAWatch(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	write(t, path, "one")
+	said := make(chan string, 100)
+	files := NewFiles(funcr.New(func(_, args string) { said <- args }, funcr.Options{}))
+	calls := follow(t, files, path)
+	limit := true // the goroutine of Run reads it: after a call of ours it waits
+	files.open = func() (*fsnotify.Watcher, error) {
+		if limit {
+			return nil, syscall.EMFILE
+		}
+		return fsnotify.NewWatcher()
+	}
+	run(t, files)
+	wantContent(t, calls, "one")
+	if line := eventually(t, said, "a line in the log"); !strings.Contains(line, "NOT FOLLOWED") || !strings.Contains(line, path) {
+		t.Errorf("logged %s", line)
+	}
+	if err := files.Err(); !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("Err: %v", err)
+	}
+	write(t, path, "two")
+	files.Reread()
+	wantContent(t, calls, "two")
+	limit = false
+	files.Reread()
+	wantContent(t, calls, "two")
+	if err := files.Err(); err != nil {
+		t.Errorf("Err: %v", err)
+	}
+	write(t, path, "three")
+	wantContent(t, calls, "three")
 }

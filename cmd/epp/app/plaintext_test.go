@@ -1,0 +1,52 @@
+package app
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A client that speaks HTTP/2 without TLS at the TLS port is told of once, with the cure; others who do not speak TLS, such
+// as port scanners, are not mistaken for one.
+func TestPlaintextClientIsTold(t *testing.T) {
+	log := &syncBuffer{}
+	o := testOptions()
+	o.SecureServing = true
+	o.Log, _ = newLogger(log, encoderConsole, 0)
+	r := start(t, o)
+	say := func(words string) {
+		t.Helper()
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", r.Ports().GRPC))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close() //nolint:errcheck // of the test
+		if _, err := conn.Write([]byte(words)); err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(soon))
+		for buffer := make([]byte, 1024); err == nil; { // until the server has closed it
+			_, err = conn.Read(buffer)
+		}
+	}
+	const told = "a plaintext client at the TLS port"
+	say("GET / HTTP/1.1\r\nhost: weir\r\n\r\n")
+	if strings.Contains(log.String(), told) {
+		t.Errorf("told of HTTP/1.1:\n%s", log.String())
+	}
+	for range 3 {
+		say("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+	}
+	eventually(t, "it is told", func() bool { return strings.Contains(log.String(), told) })
+	for _, want := range []string{"--secure-serving=false", "transport_socket", "127.0.0.1:"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("%q is not in the log:\n%s", want, log.String())
+		}
+	}
+	if n := strings.Count(log.String(), told); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+	granted(t, r.request(t.Context())) // who speaks TLS is served all the same
+}

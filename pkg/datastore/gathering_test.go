@@ -1,0 +1,120 @@
+package datastore
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// many are so many endpoints.
+func many(n int) []scheduling.Endpoint {
+	addresses := make([]string, n)
+	for i := range addresses {
+		addresses[i] = fmt.Sprintf("10.0.%d.%d:80", i/250, i%250+1)
+	}
+	return at(addresses...)
+}
+
+// 2,000 endpoints that become ready one by one, a millisecond after each other, are a snapshot for each 50 ms and not one
+// for each endpoint: the list with nobody ready, the first that is, and 40 more.
+func TestGainsAreGathered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mustNew(t, DefaultConfig())
+		endpoints := many(2000)
+		for i := range endpoints {
+			endpoints[i].Ready = false
+		}
+		s.Set(endpoints)
+		pass(time.Second)
+		begun := time.Now()
+		var first, last time.Duration
+		s.Subscribe(func(snap *scheduling.Snapshot) {
+			if snap.Version() == 2 {
+				first = time.Since(begun)
+			}
+			last = time.Since(begun)
+		})
+		for i := range endpoints {
+			time.Sleep(time.Millisecond)
+			endpoints[i].Ready = true
+			s.Set(endpoints)
+		}
+		pass(gatherTime)
+		if v := s.Current().Version(); v != 42 {
+			t.Errorf("%d snapshots", v)
+		}
+		if first != time.Millisecond || last != 2001*time.Millisecond {
+			t.Errorf("the first endpoint was published after %v, the last after %v", first, last)
+		}
+		for i := range s.Current().Len() {
+			if !s.Current().At(i).Ready {
+				t.Fatalf("endpoint %d is not ready", i)
+			}
+		}
+	})
+}
+
+// A loss is published at once, and everything that was put off with it; then there is no timer left.
+func TestLossesDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mustNew(t, DefaultConfig())
+		s.Set(at("10.0.0.1:80"))
+		wantSeen(t, s.Current(), "10.0.0.1:80") // the first change after quiet
+		s.Set(at("10.0.0.1:80", "10.0.0.2:80"))
+		pass(gatherTime - 1)
+		wantSeen(t, s.Current(), "10.0.0.1:80")
+		pass(1)
+		wantSeen(t, s.Current(), "10.0.0.1:80", "10.0.0.2:80")
+
+		s.Set(at("10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"))
+		wantSeen(t, s.Current(), "10.0.0.1:80", "10.0.0.2:80")
+		s.Set(at("10.0.0.2:80", "10.0.0.3:80"))
+		wantSeen(t, s.Current(), "10.0.0.2:80", "10.0.0.3:80")
+		pass(time.Hour)
+		if v := s.Current().Version(); v != 3 {
+			t.Errorf("version %d", v)
+		}
+
+		// What else may change is no gain, even if it comes with one.
+		models := at("10.0.0.2:80", "10.0.0.3:80")
+		models[0].Models = []string{"a"}
+		s.Set(at("10.0.0.2:80", "10.0.0.3:80", "10.0.0.4:80")) // after quiet
+		s.Set(append(models, at("10.0.0.4:80", "10.0.0.5:80")...))
+		wantSeen(t, s.Current(), "10.0.0.2:80", "10.0.0.3:80", "10.0.0.4:80", "10.0.0.5:80")
+	})
+}
+
+// A gain that is lost again before it was published leaves nothing behind that later ones would wait for.
+func TestGainThatIsTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mustNew(t, DefaultConfig())
+		s.Set(at("10.0.0.1:80"))
+		s.Set(at("10.0.0.1:80", "10.0.0.2:80"))
+		s.Set(at("10.0.0.1:80"))
+		pass(time.Second)
+		s.Set(at("10.0.0.1:80", "10.0.0.3:80"))
+		s.Set(at("10.0.0.1:80", "10.0.0.3:80", "10.0.0.4:80"))
+		pass(gatherTime)
+		wantSeen(t, s.Current(), "10.0.0.1:80", "10.0.0.3:80", "10.0.0.4:80")
+	})
+}
+
+// A store that has ended has no timer, and hides nothing.
+func TestGatheringEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mustNew(t, DefaultConfig())
+		s.Set(at("10.0.0.1:80"))
+		s.Set(at("10.0.0.1:80", "10.0.0.2:80"))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		s.Set(at("10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"))
+		wantSeen(t, s.Current(), "10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80")
+	})
+}

@@ -1,0 +1,34 @@
+package datastore
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// MaxFileBytes bounds a file that is followed.
+const MaxFileBytes = 1 << 20
+
+// readBounded reads a regular file of at most MaxFileBytes.
+func readBounded(path string) ([]byte, error) {
+	info, err := os.Stat(path) // before opening: that would block on a named pipe
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	content, err := io.ReadAll(io.LimitReader(file, MaxFileBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(content) > MaxFileBytes {
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, MaxFileBytes)
+	}
+	return content, nil
+}
