@@ -60,8 +60,8 @@
 // FULL_DUPLEX_STREAMED the main stream sees the token itself and is its own gate (the state gated).
 //
 // A gate's stream finds its request by a name of 128 random bits that the main filter's answer sets in dynamic metadata
-// (tie.go). One without a name, as a rejection's, or with an unknown one is answered at once. Whether there is a gate at
-// all is seen, not configured (presence.go). Once the gate has become a habit, a request that can never be preempted has
+// (tie.go). One without a name, as a rejection's, or with an unknown one is answered at once. Whoever can be preempted
+// has a name; for the others it is seen, not configured, whether there is a gate at all (presence.go). Once the gate has become a habit, a request that can never be preempted has
 // the main filter's response headers skipped: its status comes by the gate.
 //
 // What is not held: answers that announce trailers, and gRPC's, because Envoy keeps trailers back while the headers

@@ -4,12 +4,15 @@ import "sync/atomic"
 
 // presence says whether a first-token gate stands behind the main filter. No message of Envoy's tells, a setting could
 // be forgotten or go stale, and several Envoys may differ; so it is seen. The first stream of a gate, even one that
-// names nobody, shows that there is one: from then on requests are given names. Once so many answers in a row have
+// names nobody, shows that there is one: from then on all requests are given names. Once so many answers in a row have
 // come past the main stream and by no gate, there is none any more, until the next gate's stream.
 //
-// What is lost by a wrong belief is little: without a name a gate holds nothing, as if it were not there; a name that
-// nobody asks for is a few bytes of metadata that Envoy drops; and the main stream decides by its own response headers
-// in any case, unless they were skipped, which takes a request that can never be preempted.
+// A request that can be preempted has a name in any case (ADR 0024): before the first answer, and behind several Envoys
+// of which some have a gate, any belief is wrong for some, and without a name the gate lets the headers of a victim
+// through. What is learned only saves the name for the others, for whom a gate has nothing to hold back: there it costs
+// the time to the first token. A name that nobody asks for is a few bytes of metadata that Envoy drops; and the main
+// stream decides by its own response headers in any case, unless they were skipped, which takes a request that can never
+// be preempted.
 type presence struct {
 	// run counts the answers in a row that came by a gate, or, below zero, that did not. seen says that it counts.
 	seen atomic.Bool

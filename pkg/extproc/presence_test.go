@@ -76,6 +76,42 @@ func TestGateIsForgotten(t *testing.T) {
 	})
 }
 
+// Whoever can be preempted has a name, whatever was learned of gates: before the first was seen, and after the last one
+// was forgotten. The answers of those without a gate still teach that there is none, for the others.
+func TestWhoCanBePreemptedAlwaysHasAName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		b.controller.preempt = make(chan struct{})
+		first, id := b.granted()
+		if id == "" {
+			t.Error("no name before a gate was seen")
+		}
+		g := b.openGate()
+		g.arrives(id, sse())
+		if got := g.heard(); got != "" {
+			t.Errorf("not held: %s", got)
+		}
+		g.say(responseBodyOf("data: x\n\n", false))
+		<-g.done
+		first.end()
+		for range 2 * gateRun {
+			main, id := b.granted()
+			if id == "" {
+				t.Fatal("no name behind an Envoy without a gate")
+			}
+			main.say(responseHeaders("200", true))
+			main.heard()
+			main.end()
+		}
+		b.controller.preempt = nil
+		main, id := b.granted()
+		if id != "" {
+			t.Error("a name for nobody")
+		}
+		main.end()
+	})
+}
+
 func TestPresence(t *testing.T) {
 	var p presence
 	if p.likely() || !p.appeared() || p.appeared() || !p.likely() || p.certain() {

@@ -201,13 +201,13 @@ func TestStates(t *testing.T) {
 		{"preempted before any answer", "BUFFERED/NONE", nil, []step{
 			{do: "preemptible"},
 			{say: chat(), want: "headers"},
-			{say: requestBodyOf(prompt, true), want: "body " + dest + " " + meta},
+			{say: requestBodyOf(prompt, true), want: "body " + dest + " " + meta + " tied"},
 			{do: "preempt", want: "immediate 503 preempted"},
 		}},
 		{"never preempted after the first byte", "BUFFERED/NONE", nil, []step{
 			{do: "preemptible"},
 			{say: chat(), want: "headers"},
-			{say: requestBodyOf(prompt, true), want: "body " + dest + " " + meta},
+			{say: requestBodyOf(prompt, true), want: "body " + dest + " " + meta + " tied"},
 			{say: responseHeaders("200", false), want: "response-headers"},
 			{do: "preempt", want: ""},
 		}},

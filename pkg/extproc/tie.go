@@ -88,10 +88,11 @@ func tieID(m *corev3.Metadata) string {
 	return m.GetFilterMetadata()[tieNamespace].GetFields()[tieKey].GetStringValue()
 }
 
-// tieUp gives the granted request a name for its gate, if there seems to be one. In FULL_DUPLEX_STREAMED the main stream
-// sees the first token itself.
+// tieUp gives the granted request a name for its gate: always if it can be preempted, since a gate that was not seen yet
+// could not hold it otherwise; else if there seems to be one. In FULL_DUPLEX_STREAMED the main stream sees the first
+// token itself. The caller has set st.preempted.
 func (st *stream) tieUp() {
-	if st.lease == nil || st.modes.echoesResponse() || !st.server.presence.likely() {
+	if st.lease == nil || st.modes.echoesResponse() || st.preempted == nil && !st.server.presence.likely() {
 		return
 	}
 	picked, _ := st.placement.Chosen()

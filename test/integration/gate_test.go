@@ -32,14 +32,16 @@ func before(t *testing.T, server http.Handler, with setup) *scene {
 	s := &scene{t: t}
 	address := []string{listener.Addr().String()}
 	s.epp = startEPP(t, with, address)
-	e, err := envoyrun.Start(context.Background(), envoyrun.Options{
-		Config: with.envoys[0], ModelServers: address, Weir: s.epp.address, Edit: with.edit, Concurrency: with.workers,
-	})
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range with.envoys {
+		e, err := envoyrun.Start(context.Background(), envoyrun.Options{
+			Config: name, ModelServers: address, Weir: s.epp.address, Edit: with.edit, Concurrency: with.workers,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { e.Kill() })
+		s.envoys = append(s.envoys, e)
 	}
-	t.Cleanup(func() { e.Kill() })
-	s.envoys = append(s.envoys, e)
 	return s
 }
 

@@ -70,7 +70,7 @@ func (s *scene) next(p *parked, atGate float64) {
 func (s *scene) known(p *parked) {
 	s.t.Helper()
 	first := s.begin(as("default", "a"))
-	s.next(p, 0)
+	<-p.began
 	p.release <- struct{}{}
 	wantServed(s.t, "the first", first.wait())
 	s.epp.settled()
@@ -137,6 +137,61 @@ func TestGateWaitsForTheToken(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A burst right after Weir's start, when no gate was seen yet: all of it is held, and each can be preempted before its
+// first token.
+func TestGateHoldsTheFirstBurst(t *testing.T) {
+	p := newParked(": waiting\n\n")
+	s := before(t, p, setup{envoys: []string{"gate"}, config: smgTwoSlots})
+	bulk := as("bulk", "a")
+	bulk.body = `{"model":"tiny","messages":[],"stream":true}`
+	urgent := as("interactive", "vip")
+	urgent.body = bulk.body
+	victims := []*pending{s.begin(bulk), s.begin(bulk)}
+	s.next(p, 2)
+	s.next(p, 2)
+	s.wantHeld(victims[0])
+	s.wantHeld(victims[1])
+	preemptors := []*pending{s.begin(urgent), s.begin(urgent)}
+	for _, victim := range victims {
+		wantPreempted(t, "of the burst", "", victim.wait())
+		<-p.gone
+	}
+	for range preemptors {
+		p.release <- struct{}{}
+	}
+	for _, preemptor := range preemptors {
+		wantServed(t, "a preemptor", preemptor.wait())
+	}
+	s.epp.settled()
+}
+
+// Behind an Envoy with a gate and one without: the many answers that came by no gate do not take it from the others.
+func TestGatedAndUngatedEnvoys(t *testing.T) {
+	p := newParked(": waiting\n\n")
+	s := before(t, p, setup{envoys: []string{"gate", "recommended"}, config: smgOneSlot})
+	s.known(p)
+	for range 100 {
+		ungated := as("default", "a")
+		ungated.envoy, ungated.body = 1, `{"model":"tiny","messages":[],"stream":true}`
+		served := s.begin(ungated)
+		s.next(p, 0)
+		p.release <- struct{}{}
+		wantServed(t, "without a gate", served.wait())
+	}
+	s.epp.settled()
+	bulk := as("bulk", "a")
+	bulk.body = `{"model":"tiny","messages":[],"stream":true}`
+	victim := s.begin(bulk)
+	s.next(p, 1)
+	s.wantHeld(victim)
+	urgent := s.begin(as("interactive", "vip"))
+	wantPreempted(t, "behind the gate", "", victim.wait())
+	<-p.gone
+	p.release <- struct{}{}
+	wantServed(t, "the preemptor", urgent.wait())
+	s.epp.settled()
 }
 
 // The first token and the preemption at the same time, through a real Envoy: the client gets the whole of one or of the
