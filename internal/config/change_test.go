@@ -63,7 +63,7 @@ func TestReload(t *testing.T) {
 			"profile: recommended",
 			[]string{
 				`fairRequestQueue.capacityMode: "shared": cannot change at run time (running: "reserved"); restart to change it`,
-				`flows.key: "header:x-llm-d-inference-fairness-id, model": cannot change at run time (running: "model"); restart to change it`,
+				`flows.key: "metadata:envoy.filters.http.jwt_authn/payload/sub, header:x-llm-d-inference-fairness-id, model": cannot change at run time (running: "model"); restart to change it`,
 			},
 		},
 		"a profile that does not exist says nothing of its fields": {

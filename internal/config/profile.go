@@ -88,7 +88,8 @@ func recommended(d *Document) {
 	d.Criticality.Default = Standard
 	// Lower = watermark = upper: the slots are kept full, and what waits is ordered here and not in the engine.
 	fillSlots(&d.RequestQueueController, slots)
-	d.Flows.Key = identityKey()
+	// Who asks is what the proxy has verified, by whichever means it has: a token's subject, or a name in the header.
+	d.Flows.Key = append([]string{"metadata:envoy.filters.http.jwt_authn/payload/sub"}, identityKey()...)
 	// Who sends now and then mostly does not wait for a grant to a flow that always has more.
 	d.Flows.TieBreak = FlowTieNewcomer
 	d.Responses.Preset = PresetGateway

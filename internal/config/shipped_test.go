@@ -1,0 +1,22 @@
+package config
+
+import (
+	"os"
+	"testing"
+)
+
+// The file for the shipped Envoys is valid, and gives them a list to walk.
+func TestShippedFileForEnvoy(t *testing.T) {
+	const file = "../../config/weir.yaml"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Load(Source{Text: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Profile != ProfileRecommended || d.Scheduling.Fallbacks != 2 {
+		t.Errorf("profile %s with %d fallbacks, want recommended with 2, as many as the Envoys retry", d.Profile, d.Scheduling.Fallbacks)
+	}
+}

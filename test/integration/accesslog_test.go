@@ -1,0 +1,80 @@
+package integration
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"testing"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+)
+
+// logFields are the fields of the shipped files' access log; those of a file without Weir are the first.
+var logFields = []string{
+	"time", "id", "method", "path", "protocol", "status", "flags", "details", "received_bytes", "sent_bytes", "duration_ms",
+	"upstream", "attempts",
+}
+
+var weirLogFields = []string{"flow", "tier", "model", "wait_ms", "endpoint", "outcome", "bypass"}
+
+// What a client sends is one string in the access log, whatever it looks like: it adds no field, no line, and changes no
+// other field.
+func TestAccessLogCannotBeForged(t *testing.T) {
+	names := []string{
+		`x" "status": 200, "flow":"vip`, `","status":418,"flow":"vip","z":"`, `\","status":418,"z":"\`, "a b\tc", "\\u0022",
+		"%RESPONSE_CODE%", "\xff\xfe", `{"flow":"vip"}`,
+	}
+	for _, config := range envoyrun.Shipped() {
+		t.Run(config, func(t *testing.T) {
+			s := start(t, setup{envoys: []string{config}, noEPP: config == "direct"})
+			fields := slices.Sorted(slices.Values(logFields))
+			if config != "direct" {
+				fields = slices.Sorted(slices.Values(slices.Concat(logFields, weirLogFields)))
+			}
+			for _, name := range names {
+				s.raw("POST /v1/chat/completions?a=%22,%22status%22:418&b=\"x\" HTTP/1.1", "x-request-id: "+name)
+			}
+			var entries []map[string]any
+			eventually(t, "all are in the log", func() (err error) {
+				if entries, err = s.envoy().AccessEntries(); err == nil && len(entries) < len(names) {
+					err = errNotYet
+				}
+				return err
+			})
+			if len(entries) != len(names) {
+				t.Errorf("%d lines for %d requests", len(entries), len(names))
+			}
+			for i, entry := range entries {
+				if got := slices.Sorted(maps.Keys(entry)); !slices.Equal(got, fields) {
+					t.Errorf("%q: fields are %q, want %q", names[i], got, fields)
+				}
+				if names[i] != "\xff\xfe" && entry["id"] != names[i] || entry["method"] != "POST" || entry["flow"] == "vip" ||
+					entry["status"] == 418.0 || entry["path"] != `/v1/chat/completions?a=%22,%22status%22:418&b="x"` {
+					t.Errorf("%q: logged as %v", names[i], entry)
+				}
+			}
+		})
+	}
+}
+
+// raw sends a request with a body, whose first line and one of whose headers are as they are, and reads the answer's
+// first line.
+func (s *scene) raw(line, header string) {
+	s.t.Helper()
+	conn, err := net.DialTimeout("tcp", s.envoy().Addr(), patience)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	body := chat("tiny", false)
+	_, err = fmt.Fprintf(conn, "%s\r\nhost: inference\r\n%s\r\nauthorization: %s\r\ncontent-type: application/json\r\n"+
+		"content-length: %d\r\n\r\n%s", line, header, credentials(s.t, s.with.envoys[0]), len(body), body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if status, err := bufio.NewReader(conn).ReadString('\n'); err != nil {
+		s.t.Errorf("no answer to %q: %q %v", header, status, err)
+	}
+}

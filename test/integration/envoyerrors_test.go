@@ -1,0 +1,84 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// Clients can read what Envoy itself answers: each of its errors has the shape of OpenAI's API, in every shipped file.
+func TestErrorsOfEnvoy(t *testing.T) {
+	for _, config := range envoyrun.Shipped() {
+		t.Run(config, func(t *testing.T) {
+			s := start(t, setup{
+				envoys: []string{config}, noEPP: config == "direct", models: []modelsim.Config{modelsim.Fixed(8, time.Millisecond)},
+				edit: func(b envoyrun.Bootstrap) error {
+					b.Route()["timeout"] = "0.2s"
+					return nil
+				},
+			})
+			s.models[0].Inject(1, modelsim.Quirk{HeaderDelay: time.Hour})
+			wantEnvoysError(t, s.send(ask{}), 504, "timeout")
+			wantServed(t, "an answer that is no error", s.send(ask{}))
+			s.models[0].Close()
+			wantEnvoysError(t, s.send(ask{}), 503, "unavailable")
+			wantEnvoysError(t, s.send(ask{method: "GET", path: "/v1/models"}), 503, "unavailable")
+			if s.epp == nil {
+				return
+			}
+			s.epp.kill()
+			wantEnvoysError(t, s.send(ask{}), 503, "unavailable") // by the filter that fails closed, or for want of a server
+		})
+	}
+}
+
+// Weir's own rejections come through as it sent them, whatever their status and shape: those of a file with the
+// local_reply_config are those of the same file without, but for the time to come back.
+func TestWeirsRejectionsStayAsTheyAre(t *testing.T) {
+	bare := func(b envoyrun.Bootstrap) error { delete(connectionManager(b), "local_reply_config"); return nil }
+	for _, m := range modes {
+		t.Run(m.config, func(t *testing.T) {
+			config := single + "fairRequestQueue: { totalCapacity: 1, flowCapacity: 1 }\nlimits: { maxBodyBytes: 10000 }\n"
+			v := newValve()
+			shaped := start(t, setup{envoys: []string{m.config}, config: config, models: v.one()})
+			plain := start(t, setup{envoys: []string{m.config}, config: config, models: v.one(), edit: bare})
+			for _, s := range []*scene{shaped, plain} {
+				s.begin(ask{})
+				s.epp.waitFor(1, "weir_stock_level")
+				s.begin(ask{})
+				s.epp.waitFor(1, "weir_queue_length")
+			}
+			for name, a := range map[string]ask{
+				"a full queue":                    {},
+				"a full queue, Anthropic's shape": {path: "/v1/messages"},
+				"no model":                        {body: `{"messages":[]}`},
+				"no JSON":                         {path: "/v1/messages", body: "hello"},
+				"a large body":                    {body: `{"model":"tiny","x":"` + strings.Repeat("x", 20000) + `"}`},
+			} {
+				got, want := shaped.send(a), plain.send(a)
+				if got.err != nil || got.status != want.status || got.status < 400 || got.body != want.body || got.reason() == "" {
+					t.Errorf("%s: got %d %q %v, want %d %q", name, got.status, got.body, got.err, want.status, want.body)
+				}
+				for _, timed := range []string{"Date", "Retry-After", "Retry-After-Ms"} {
+					if (got.header.Get(timed) == "") != (want.header.Get(timed) == "") {
+						t.Errorf("%s: %s is %q, want %q", name, timed, got.header.Get(timed), want.header.Get(timed))
+					}
+					got.header.Del(timed)
+					want.header.Del(timed)
+				}
+				for header := range want.header {
+					if got.header.Get(header) != want.header.Get(header) {
+						t.Errorf("%s: %s is %q, want %q", name, header, got.header.Get(header), want.header.Get(header))
+					}
+				}
+				if len(got.header) != len(want.header) {
+					t.Errorf("%s: headers are %v, want %v", name, got.header, want.header)
+				}
+			}
+			v.open()
+		})
+	}
+}

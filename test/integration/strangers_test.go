@@ -1,0 +1,185 @@
+package integration
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// strangersConfig is the profile recommended for one slot, with all that a header could say: a class that objectives
+// name, and what a request costs.
+const strangersConfig = `
+profile: recommended
+requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }
+objectives: [ { name: vip, priority: 10 } ]
+trustedHeaders: { cost: x-weir-cost }
+`
+
+// forgery is everything that a client may try to say of itself in headers, under a new name each time.
+func forgery(i int) []string {
+	name := fmt.Sprintf("vip-%d", i)
+	return []string{
+		"x-llm-d-inference-fairness-id", name, "x-gateway-inference-fairness-id", name,
+		"x-llm-d-inference-objective", "vip", "x-gateway-inference-objective", "vip",
+		"x-gateway-model-name", name, "x-weir-cost", "900", "x-llm-d-slo-ttft-ms", "1",
+		"x-envoy-expected-rq-timeout-ms", "1",
+	}
+}
+
+// waitingFlow is what /debug/flows says of a flow.
+type waitingFlow struct {
+	Flow, Tier           string
+	Waiting, WaitingCost int
+}
+
+// waitingFlows are the flows that wait, by name.
+func (e *epp) waitingFlows() []waitingFlow {
+	e.t.Helper()
+	response, err := http.Get(e.debug + "/debug/flows")
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var page struct{ Waiting []waitingFlow }
+	if err := json.NewDecoder(response.Body).Decode(&page); err != nil {
+		e.t.Fatal(err)
+	}
+	slices.SortFunc(page.Waiting, func(a, b waitingFlow) int { return slices.Compare([]byte(a.Flow), []byte(b.Flow)) })
+	return page.Waiting
+}
+
+// A client that says in every header who it is, how urgent, for which model and how costly, under another name each
+// time, is one flow in the middle tier all the same, and pays what the others pay; where tenants are told apart, another
+// one waits for one of its requests at most.
+func TestClientsThatForgeWhoTheyAre(t *testing.T) {
+	const forged = 8
+	for config, test := range map[string]struct {
+		flow    string // of the client that forges
+		another string // the authorization of another tenant; "" where there is one tenant
+	}{
+		"recommended": {"tiny/tiny", ""},
+		"fail-closed": {"tiny/tiny", ""},
+		"gate":        {"tiny/tiny", ""},
+		"full-duplex": {"tiny/tiny", ""},
+		"api-keys":    {"team-a", "Bearer " + keyOfTeamB},
+		"jwt":         {"alice", "Bearer " + token(t, issuer(), "bob")},
+	} {
+		t.Run(config, func(t *testing.T) {
+			v := newValve()
+			s := start(t, setup{
+				envoys: []string{config}, strange: true, config: strangersConfig,
+				models: []modelsim.Config{v.on(recorded(1))},
+			})
+			plug := s.begin(ask{})
+			s.epp.waitFor(1, "weir_stock_level")
+			crowd := make([]*pending, forged)
+			for i := range crowd {
+				crowd[i] = s.begin(ask{header: append(forgery(i), "x-tenant", "forger")})
+			}
+			s.epp.waitFor(forged, "weir_queue_length")
+			want := []waitingFlow{{Flow: test.flow, Tier: "default", Waiting: forged, WaitingCost: forged}}
+			if got := s.epp.waitingFlows(); !slices.Equal(got, want) {
+				t.Errorf("those who wait are %+v, want %+v", got, want)
+			}
+			if n := s.epp.value("weir_queue_length", "model", "vip-0"); n != 0 {
+				t.Errorf("%v wait for a model that only a header names", n)
+			}
+
+			var quiet *pending
+			if test.another != "" {
+				quiet = s.begin(ask{header: []string{"authorization", test.another, "x-tenant", "quiet"}})
+				s.epp.waitFor(forged+1, "weir_queue_length")
+			}
+			v.open()
+			wantServed(t, "the first", plug.wait())
+			for _, p := range crowd {
+				wantServed(t, "a forger's", p.wait())
+			}
+			if quiet != nil {
+				wantServed(t, "the quiet tenant's", quiet.wait())
+				// After the plug, and one of the forger's at most.
+				if order := tenants(s.models[0]); !slices.Contains(order[1:3], "quiet") {
+					t.Errorf("served were %q: the quiet tenant waited for more than one of the forger's", order)
+				}
+			}
+			s.epp.settled()
+			for _, r := range s.models[0].Records() {
+				if r.Header.Get("authorization") != "" {
+					t.Errorf("the client's credentials went on to the model server")
+				}
+			}
+		})
+	}
+}
+
+// Who has no key, another one, or a token that another key signed, is nobody: 401 by Envoy, and Weir never hears of it.
+func TestStrangersAreTurnedAway(t *testing.T) {
+	impostor, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for config, wrong := range map[string]string{"api-keys": "Bearer guessed", "jwt": "Bearer " + token(t, impostor, "alice")} {
+		t.Run(config, func(t *testing.T) {
+			s := start(t, setup{envoys: []string{config}, strange: true, config: strangersConfig})
+			for _, authorization := range []string{"", wrong, "Basic " + keyOfTeamA} {
+				wantEnvoysError(t, s.send(ask{header: append(forgery(1), "authorization", authorization)}), 401, "unauthenticated")
+			}
+			if n := s.epp.value("weir_requests_total"); n != 0 {
+				t.Errorf("%v of them came to Weir", n)
+			}
+			wantServed(t, "one who is known", s.send(ask{}))
+		})
+	}
+}
+
+// Keys change without a restart: the file is replaced by another.
+func TestKeysAreReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "api-keys.yaml")
+	shipped, err := os.ReadFile("../../config/envoy/auth/api-keys.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, shipped, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, setup{envoys: []string{"api-keys"}, strange: true, edit: func(b envoyrun.Bootstrap) error {
+		for _, entry := range connectionManager(b)["http_filters"].([]any) {
+			filter := entry.(map[string]any)
+			if filter["name"] != envoyrun.APIKeyFilter {
+				continue
+			}
+			source := filter["config_discovery"].(map[string]any)["config_source"].(map[string]any)["path_config_source"].(map[string]any)
+			source["path"], source["watched_directory"] = file, map[string]any{"path": dir}
+		}
+		return nil
+	}})
+	key := func(key string) ask { return ask{header: []string{"authorization", "Bearer " + key}} }
+	wantServed(t, "the old key", s.send(key(keyOfTeamA)))
+	changed := strings.ReplaceAll(string(shipped), keyOfTeamA, "another-key")
+	if err := os.WriteFile(file+".new", []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the new key is known", func() error {
+		if got := s.send(key("another-key")); got.status != http.StatusOK {
+			return errNotYet
+		}
+		return nil
+	})
+	wantEnvoysError(t, s.send(key(keyOfTeamA)), 401, "unauthenticated")
+	wantServed(t, "a key that stayed", s.send(key(keyOfTeamB)))
+}
