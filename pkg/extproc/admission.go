@@ -131,7 +131,7 @@ func (st *stream) readBody() error {
 		st.target = st.server.target(st.cfg, st.model)
 	}
 	if !st.rewrites() && st.modes.request != modeFullDuplex {
-		b.drop(&st.server.memory) // Envoy holds it
+		st.dropBody() // Envoy holds it
 	}
 	return nil
 }

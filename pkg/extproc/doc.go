@@ -79,7 +79,8 @@
 //
 // # Goroutines
 //
-// A stream is served by its handler's goroutine, which alone owns the state and sends. A second one, which only
+// A stream is served by its handler's goroutine, which owns the state and sends. While it receives a body that it awaits it
+// lets go of both, so that the request can be turned away when it is late or its memory is needed (collect.go). A second one, which only
 // receives, is started when the first one has something else to wait for: the queue, or a preemption. An
 // uncontended request that cannot be preempted has one goroutine. What the second one takes in meanwhile is bounded
 // (inbox.go), and beyond that gRPC holds Envoy back.
@@ -94,7 +95,8 @@
 //     the answer through, and a main stream whose gate has won never rejects.
 //   - There is a tie for each request in flight that was given a name, and none when its main stream has ended.
 //   - No destination that a client named goes on to the upstream, also for requests that are not placed.
-//   - The bytes of bodies held are bounded for each request and in total, and are given back at the stream's end. In
+//   - The bytes of bodies held are bounded for each request and in total, a body has to be whole in time, and all is given
+//     back at the stream's end. In
 //     the BUFFERED modes Envoy holds the body, so here it is dropped after the scan, unless it is to be rewritten.
 //   - A stream ends with OK whatever happened: to Envoy an error is a failed processor.
 //

@@ -23,11 +23,12 @@ func (st *stream) end() {
 	if st.state == atGate {
 		defer s.metrics.gateStreams.Dec()
 	}
-	defer st.body.drop(&s.memory)
+	defer st.dropBody()
 	defer st.reader.stop()
 	defer st.reportUsage()
 	defer st.logRequest()
 	defer st.settle()
+	st.stopAwaiting()
 	st.untie() // first: it may know the answer's status
 }
 

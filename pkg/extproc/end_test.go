@@ -88,7 +88,8 @@ func TestPanicAtTheEndKeepsNothing(t *testing.T) {
 		st.reader.init(&fakeStream{ctx: t.Context()})
 		b.server.plateau.enter()
 		b.server.metrics.gateStreams.Inc()
-		if err := st.body.add([]byte("x"), -1, &st.cfg.Limits, &b.server.memory); err != nil {
+		st.arrival = &arrival{stream: nobody{}}
+		if err := st.collect([]byte("x"), false); err != nil {
 			t.Fatal(err)
 		}
 		b.controller.boom = "OnRequestComplete"
@@ -96,7 +97,7 @@ func TestPanicAtTheEndKeepsNothing(t *testing.T) {
 		st.lease, st.tie = lease, &tie{lease: lease}
 		b.server.ties.add(st.tie)
 		st.end()
-		if b.server.ties.len() != 0 || b.server.memory.held.Load() != 0 || b.server.Streams() != 0 ||
+		if b.server.ties.len() != 0 || b.server.memory.bytes() != 0 || b.server.Streams() != 0 ||
 			b.counted("weir_gate_streams") != 0 {
 			t.Error("something is kept")
 		}

@@ -150,6 +150,7 @@ func (l *fakeLease) OnRequestComplete(c flowcontrol.Completion) {
 
 // fakePicker places every request at the same endpoints.
 type fakePicker struct {
+	mu        sync.Mutex // of model and subset: streams call at a time
 	address   string
 	fallbacks []string
 	err       error
@@ -159,6 +160,8 @@ type fakePicker struct {
 }
 
 func (p *fakePicker) Prepare(model string, subset Subset) (Placement, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.model, p.subset = model, subset
 	return p, p.err
 }
@@ -372,7 +375,7 @@ func (c *conversation) settled(n int) {
 			c.t.Errorf("lease completed %d times, want once", len(l.completed))
 		}
 	}
-	if got := c.server.memory.held.Load(); got != 0 {
+	if got := c.server.memory.bytes(); got != 0 {
 		c.t.Errorf("%d bytes of bodies held at the end", got)
 	}
 	if got := c.server.Streams(); got != 0 {

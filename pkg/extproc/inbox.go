@@ -42,7 +42,7 @@ func (b *inbox) put(m *extprocv3.ProcessingRequest) bool {
 			return false
 		}
 	} else {
-		b.memory.held.Add(n)
+		b.memory.add(n)
 	}
 	b.messages = append(b.messages, m)
 	b.bytes += n
@@ -62,7 +62,7 @@ func (b *inbox) get() *extprocv3.ProcessingRequest {
 	b.messages = b.messages[1:]
 	n := bodyBytes(m)
 	b.bytes -= n
-	b.memory.give(n)
+	b.memory.add(-n)
 	signal(b.room)
 	return m
 }
@@ -71,7 +71,7 @@ func (b *inbox) get() *extprocv3.ProcessingRequest {
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.memory.give(b.bytes)
+	b.memory.add(-b.bytes)
 	b.messages, b.bytes = nil, 0
 	b.memory = new(bodyAccount) // a message that comes yet is nobody's
 }

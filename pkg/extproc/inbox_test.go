@@ -32,7 +32,7 @@ func TestInboxBounds(t *testing.T) {
 		b.close()
 		b.put(large)
 	}
-	if held := memory.held.Load(); held != 0 {
+	if held := memory.bytes(); held != 0 {
 		t.Errorf("%d bytes held at the end", held)
 	}
 }
@@ -50,7 +50,7 @@ func TestBodyThatComesWhileQueued(t *testing.T) {
 		if got := c.heard(); got != "timeout=35s" {
 			t.Errorf("got %s", got)
 		}
-		if held := c.server.memory.held.Load(); held != 26 {
+		if held := c.server.memory.bytes(); held != 26 {
 			t.Errorf("%d bytes held", held)
 		}
 		c.controller.grant <- nil

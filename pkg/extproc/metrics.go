@@ -91,7 +91,7 @@ func (m *metrics) bind(s *Server) {
 	m.bodyBytes = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "weir_extproc_body_bytes",
 		Help: "Bytes of request bodies that are held in memory.",
-	}, func() float64 { return float64(s.memory.held.Load()) })
+	}, func() float64 { return float64(s.memory.bytes()) })
 }
 
 func (m *metrics) register(r prometheus.Registerer) error {

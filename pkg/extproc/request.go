@@ -100,7 +100,7 @@ func (st *stream) answerRewritten(k answerKey) error {
 	common := &extprocv3.CommonResponse{HeaderMutation: st.mutation(k)}
 	replaceBody(common, replaced, length)
 	err := st.send(st.tied(st.cfg.newAnswer(k, common)))
-	b.drop(&st.server.memory)
+	st.dropBody()
 	return err
 }
 
@@ -123,7 +123,7 @@ func (st *stream) answerFullDuplex(k answerKey) error {
 		bytes = body.Rewrite(bytes, &b.fields, st.target)
 	}
 	err := st.echoRequest(bytes, !b.trailers)
-	b.drop(&st.server.memory)
+	st.dropBody()
 	if err == nil && b.trailers {
 		err = st.send(emptyRequestTrailers)
 	}

@@ -4,14 +4,13 @@ import (
 	"fmt"
 
 	"github.com/weir-epp/weir/pkg/extproc/body"
-	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
 // requestBody collects the body of one request.
 type requestBody struct {
 	bytes []byte
-	// held is what the account was told.
-	held int64
+	// charged is the capacity of bytes that the account was told.
+	charged int64
 	// whole says that nothing more comes: otherwise bytes is the first part.
 	whole bool
 	// trailers says that the body was ended by trailers, which are answered after it.
@@ -20,43 +19,51 @@ type requestBody struct {
 	fields   body.Fields
 }
 
-// maxPreallocated bounds what a client's content-length alone can make us allocate.
-const maxPreallocated = 1 << 20
-
-// add takes in one message's part. The first is kept as it is, without a copy: most bodies are one message.
-func (b *requestBody) add(part []byte, announced int64, limits *Limits, memory *bodyAccount) error {
+// add takes in one message's part; last is that of the last one. The first is kept as it is, without a copy: most bodies
+// are one message. Room for more grows by doubling, at most to the smaller of what was announced and the limit, and what
+// is charged is the room, not what is in it. An error is what the request is turned away with.
+func (b *requestBody) add(part []byte, last bool, announced int64, limits *Limits, memory *bodyAccount, a *arrival) error {
 	b.seen = true
-	n := int64(len(part))
-	if b.held+n > limits.MaxBodyBytes {
+	if last {
+		if err := memory.complete(a); err != nil {
+			return err
+		}
+	}
+	length := int64(len(b.bytes) + len(part))
+	if length > limits.MaxBodyBytes {
 		return bodyTooLarge(limits.MaxBodyBytes)
 	}
-	if !memory.take(n, limits.MaxBodyBytesTotal) {
-		return fmt.Errorf("extproc: the bodies held take %d bytes: %w", limits.MaxBodyBytesTotal, flowcontrol.ErrNoMemory)
+	if len(part) == 0 {
+		return nil
 	}
-	b.held += n
+	room := int64(cap(b.bytes))
+	if b.bytes == nil {
+		room = max(length, min(int64(cap(part)), limits.MaxBodyBytes)) // above the limit it is the allocator's rounding
+	} else if length > room {
+		if room = min(2*room, limits.MaxBodyBytes); announced > 0 {
+			room = min(room, announced)
+		}
+		if room = max(room, length); last {
+			room = length
+		}
+	}
+	if err := memory.charge(a, int64(len(part)), room-b.charged, limits.MaxBodyBytesTotal); err != nil {
+		return err
+	}
+	b.charged = room
 	switch {
-	case n == 0:
 	case b.bytes == nil:
 		b.bytes = part
-	default:
-		if len(b.bytes)+len(part) > cap(b.bytes) && announced > 0 {
-			grown := make([]byte, len(b.bytes), max(int64(len(b.bytes))+n, min(announced, limits.MaxBodyBytes, maxPreallocated)))
-			copy(grown, b.bytes)
-			b.bytes = grown
-		}
-		b.bytes = append(b.bytes, part...)
+		return nil
+	case length > int64(cap(b.bytes)):
+		b.bytes = append(make([]byte, 0, room), b.bytes...)
 	}
+	b.bytes = append(b.bytes, part...)
 	return nil
 }
 
 func bodyTooLarge(limit int64) error {
 	return tooLarge(fmt.Sprintf("The request body is larger than %d bytes.", limit))
-}
-
-// drop gives the bytes back.
-func (b *requestBody) drop(memory *bodyAccount) {
-	memory.give(b.held)
-	b.bytes, b.held = nil, 0
 }
 
 // scan reads the fields.

@@ -3,6 +3,7 @@ package extproc
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -30,7 +31,7 @@ func (s state) String() string {
 	return [...]string{"fresh", "collecting", "placed", "gated", "responding", "foreign", "observed", "gate"}[s]
 }
 
-// stream is one HTTP request. It belongs to its handler's goroutine.
+// stream is one HTTP request. It belongs to its handler's goroutine, but while that awaits more of a body: see collect.go.
 type stream struct {
 	server *Server
 	cfg    *compiled
@@ -40,6 +41,10 @@ type stream struct {
 	state  state
 	modes  modes
 
+	// turn is locked by whoever the stream belongs to, from the time that its body is awaited until it no longer is.
+	turn       sync.Mutex
+	awaitsBody bool // guarded by turn
+
 	// What the request says.
 	headers   headers
 	api       api
@@ -47,6 +52,7 @@ type stream struct {
 	subset    Subset
 	class     classHint
 	body      requestBody
+	arrival   *arrival // of the body; nil: none was awaited
 	model     string
 	target    string
 	wantsBody bool
@@ -109,6 +115,9 @@ func (s *Server) serve(conn extprocv3.ExternalProcessor_ProcessServer) (err erro
 // next is the next message. It returns errFinished after a preemption was answered.
 func (st *stream) next() (*extprocv3.ProcessingRequest, error) {
 	if !st.reader.running() {
+		if st.awaitsBody {
+			return st.nextOfBody()
+		}
 		return st.conn.Recv()
 	}
 	for {

@@ -79,6 +79,7 @@ func (st *stream) onRequestHeaders(m *extprocv3.ProcessingRequest) error {
 	if !st.wantsBody {
 		return st.admit()
 	}
+	st.awaitBody()
 	if st.modes.request == modeFullDuplex {
 		return nil // headers and body are answered together
 	}
@@ -87,11 +88,12 @@ func (st *stream) onRequestHeaders(m *extprocv3.ProcessingRequest) error {
 
 func (st *stream) onRequestBody(b *extprocv3.HttpBody) error {
 	if st.state == collecting {
-		err := st.body.add(b.GetBody(), st.headers.contentLength(), &st.cfg.Limits, &st.server.memory)
-		if err != nil {
+		// The other modes send one message, which is all that comes before an answer.
+		last := st.modes.request != modeFullDuplex || ends(b)
+		if err := st.collect(b.GetBody(), last); err != nil {
 			return st.refuse(err)
 		}
-		if st.modes.request == modeFullDuplex && !ends(b) {
+		if !last {
 			return nil
 		}
 		// BUFFERED sends one message, which is the whole body also when trailers follow.
@@ -109,6 +111,9 @@ func (st *stream) onRequestBody(b *extprocv3.HttpBody) error {
 
 func (st *stream) onRequestTrailers() error {
 	if st.state == collecting {
+		if err := st.collect(nil, true); err != nil {
+			return st.refuse(err)
+		}
 		st.body.whole, st.body.trailers = true, true
 		return st.offerBody()
 	}
@@ -237,6 +242,8 @@ func preemption(err error) *flowcontrol.Rejection {
 // over the buffer's limit, a 408, or whatever comes when the client is gone.
 func (st *stream) endedByEnvoy(h *extprocv3.HttpHeaders) {
 	st.decided = true
+	st.stopAwaiting()
+	st.dropBody()
 	err := st.goneError()
 	if headOf(h).status == 413 {
 		err = tooLarge("The request body is larger than Envoy's buffer limit.")

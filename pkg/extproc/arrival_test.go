@@ -1,0 +1,470 @@
+package extproc
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const (
+	timedOut = "immediate 408 body-timeout"
+	noMemory = "immediate 503 no-memory"
+)
+
+func byTenant(c *Config) { c.FlowKey = []string{"header:x-tenant", "model"} }
+
+// A client that stops sending is told so after limits.bodyTimeout to the nanosecond, whatever it had sent, and holds
+// nothing from then on; also while its stream stays open.
+func TestBodyThatNeverEnds(t *testing.T) {
+	for _, mode := range []string{"FULL_DUPLEX/NONE", "BUFFERED/NONE", "BUFFERED_PARTIAL/NONE"} {
+		for _, sent := range []string{"", `{"model":"m"`} {
+			inBubble(t, mode, nil, func(c *conversation) {
+				c.say(chat())
+				if sent != "" && mode == "FULL_DUPLEX/NONE" {
+					c.say(requestBodyOf(sent, false))
+				}
+				c.heard()
+				time.Sleep(30*time.Second - 1)
+				if got := c.heard(); got != "" {
+					t.Errorf("%s: before the time: %s", mode, got)
+				}
+				time.Sleep(time.Nanosecond)
+				if got := c.heard(); got != timedOut {
+					t.Errorf("%s: got %q", mode, got)
+				}
+				if held := c.server.memory.bytes(); held != 0 || c.controller.outcomes != 1 {
+					t.Errorf("%s: %d bytes, %d outcomes with the stream still open", mode, held, c.controller.outcomes)
+				}
+				c.say(requestBodyOf(`,"x":1}`, true)) // too late
+				c.settled(1)
+				if got := c.heard(); got != "" || len(c.controller.requests) != 0 {
+					t.Errorf("%s: after the last message: %q", mode, got)
+				}
+			})
+		}
+	}
+}
+
+// Zero-length chunks do not keep a request alive, and bytes do: a second for every 64 KiB, so that a slow upload goes
+// through and one that crawls does not.
+func TestBodyTimeoutFollowsWhatCame(t *testing.T) {
+	chunk := strings.Repeat(" ", 64<<10)
+	for _, test := range []struct {
+		name  string
+		part  string
+		every time.Duration
+		until time.Duration // when it is turned away; 0: it goes through after 100 parts
+	}{
+		{"empty chunks", "", 100 * time.Millisecond, 30 * time.Second},
+		{"64 KiB a second", chunk, time.Second, 0},
+		{"64 KiB in 1.25 s", chunk, 1250 * time.Millisecond, 0},
+		{"64 KiB in 2 s", chunk, 2 * time.Second, 59 * time.Second}, // 30 s, and 29 parts have come by then
+	} {
+		inBubble(t, "FULL_DUPLEX/NONE", nil, func(c *conversation) {
+			c.say(chat())
+			c.say(requestBodyOf(`{"model":"m"`, false))
+			begun := time.Now()
+			for range 1000 {
+				time.Sleep(test.every)
+				if time.Since(begun) >= 100*test.every && test.until == 0 {
+					break
+				}
+				synctest.Wait()
+				if c.controller.outcomes > 0 {
+					break
+				}
+				c.say(requestBodyOf(test.part, false))
+			}
+			if test.until == 0 {
+				c.say(requestBodyOf(`}`, true))
+				if got := c.heard(); !strings.HasPrefix(got, "headers "+dest) {
+					t.Errorf("%s: got %.100s", test.name, got)
+				}
+				c.settled(1)
+				return
+			}
+			if got, after := c.heard(), time.Since(begun); got != timedOut || after.Truncate(2*time.Second) != test.until.Truncate(2*time.Second) {
+				t.Errorf("%s: got %.100s after %v", test.name, got, after)
+			}
+			c.settled(1)
+		})
+	}
+}
+
+// BUFFERED shows no byte before the last, so what was announced counts, up to the limit; no lie buys more than that.
+func TestAnnouncedLengthCountsAsReceived(t *testing.T) {
+	for announced, want := range map[string]time.Duration{
+		"":                    30 * time.Second,
+		"0":                   30 * time.Second,
+		"65536":               31 * time.Second,
+		"6553600":             130 * time.Second,
+		"33554432":            542 * time.Second, // 32 MiB
+		"-6553600":            30 * time.Second,
+		"9223372036854775808": 30 * time.Second, // no number
+		"1e9":                 30 * time.Second,
+	} {
+		inBubble(t, "BUFFERED/NONE", nil, func(c *conversation) {
+			c.say(chat("content-length", announced))
+			c.heard()
+			time.Sleep(want - 1)
+			early := c.heard()
+			time.Sleep(time.Nanosecond)
+			if got := c.heard(); early != "" || got != timedOut {
+				t.Errorf("%q: %q before %v, then %q", announced, early, want, got)
+			}
+			c.settled(1)
+		})
+	}
+}
+
+// The end, or a client that goes, in the very moment of the time-out: one outcome, and nothing after the last message.
+func TestBodyTimeoutAtTheSameInstant(t *testing.T) {
+	for name, last := range map[string]func(c *conversation){
+		"whole":    func(c *conversation) { c.say(requestBodyOf(`{"model":"m"}`, true)) },
+		"trailers": func(c *conversation) { c.say(requestTrailers()) },
+		"gone":     func(c *conversation) { c.cancel() },
+		"answered": func(c *conversation) { c.say(responseHeaders("413", true)) },
+	} {
+		for range 20 {
+			inBubble(t, "FULL_DUPLEX/NONE", nil, func(c *conversation) {
+				c.say(chat())
+				synctest.Wait()
+				time.Sleep(30 * time.Second)
+				last(c)
+				synctest.Wait()
+				c.settled(1)
+				for i, m := range c.stream.sent {
+					if isImmediate(m) && i != len(c.stream.sent)-1 {
+						t.Errorf("%s: %s after the last message", name, render(c.stream.sent[i+1]))
+					}
+				}
+			})
+		}
+	}
+}
+
+// One timer stands for all bodies, and when the last one is whole it goes off once more at most: then none stands.
+func TestNoTimerWithoutArrivals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		standing := func() bool {
+			b.server.memory.mu.Lock()
+			defer b.server.memory.mu.Unlock()
+			return b.server.memory.standing
+		}
+		c := b.open("BUFFERED/NONE")
+		c.say(chat())
+		synctest.Wait()
+		if !standing() {
+			t.Error("nobody watches the body")
+		}
+		b.controller.hold = true
+		c.say(requestBodyOf(`{"model":"m"}`, true))
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if standing() {
+			t.Error("a timer stands and every body is whole")
+		}
+		b.controller.grant <- nil
+		if got := c.heard(); !strings.Contains(got, "body "+dest) {
+			t.Errorf("got %s", got)
+		}
+		c.settled(1)
+	})
+}
+
+// opened is so many requests of a tenant in FULL_DUPLEX whose bodies have begun with so many bytes.
+func (b *testbench) opened(tenant string, n, bytes int) []*conversation {
+	var all []*conversation
+	for range n {
+		c := b.open("FULL_DUPLEX/NONE")
+		c.say(chat("x-tenant", tenant))
+		c.say(requestBodyOf(strings.Repeat(" ", bytes), false))
+		synctest.Wait()
+		all = append(all, c)
+	}
+	return all
+}
+
+func kib(n int64) func(*Config) {
+	return func(c *Config) {
+		byTenant(c)
+		c.Limits.MaxBodyBytes, c.Limits.MaxBodyBytesTotal = n<<10, n<<10
+	}
+}
+
+// Who has the most of incomplete bodies loses the newest of them, and nobody else loses anything.
+func TestHoarderLosesItsNewestBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, kib(64))
+		quiet := b.opened("quiet", 1, 8<<10)
+		hoarder := b.opened("hoarder", 6, 8<<10)
+		arrival := b.opened("arrival", 2, 8<<10) // the second is one too many
+		for i, c := range hoarder {
+			if got, want := c.heard(), map[bool]string{true: noMemory}[i == 5]; got != want {
+				t.Errorf("body %d of the hoarder: %q, want %q", i, got, want)
+			}
+		}
+		for _, c := range append(quiet, arrival...) {
+			c.say(requestBodyOf(`{"model":"m"}`, true))
+			if got := c.heard(); !strings.HasPrefix(got, "headers "+dest) {
+				t.Errorf("got %.80q", got)
+			}
+			c.end()
+		}
+		for _, c := range hoarder {
+			c.end()
+		}
+		quiet[0].settled(9)
+	})
+}
+
+// A hoarder that comes with more loses by its own arrival; a complete body is never taken away, so that where nothing
+// but complete ones is held the arrival is turned away, and nobody loses for nothing.
+func TestWhoIsRefusedForMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, kib(64))
+		hoarder := b.opened("hoarder", 8, 8<<10)
+		more := b.opened("hoarder", 1, 8<<10)
+		if got := more[0].heard(); got != noMemory {
+			t.Errorf("the hoarder's next: %q", got)
+		}
+		for _, c := range hoarder {
+			if got := c.heard(); got != "" {
+				t.Errorf("the hoarder's older ones: %q", got)
+			}
+			c.end()
+		}
+		more[0].settled(9)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, kib(64))
+		b.controller.hold = true
+		whole := b.opened("hoarder", 7, 8<<10)
+		for _, c := range whole {
+			c.say(requestBodyOf(`{"model":"m"}`, true)) // waits in the queue, and holds its body
+		}
+		small := b.opened("small", 1, 1<<10)
+		late := b.opened("late", 1, 8<<10) // also without the small one it would not fit
+		if got := late[0].heard(); got != noMemory {
+			t.Errorf("got %q", got)
+		}
+		if got := small[0].heard(); got != "" {
+			t.Errorf("one has lost its body for nothing: %q", got)
+		}
+		for range whole {
+			b.controller.grant <- nil
+		}
+		for _, c := range whole {
+			if got := c.heard(); !strings.HasPrefix(got, "timeout=35s; headers "+dest) {
+				t.Errorf("a complete body was taken away: %.80q", got)
+			}
+			c.end()
+		}
+		small[0].end()
+		late[0].settled(9)
+	})
+}
+
+// Bodies that grow compete as new ones do: the hoarder's own next chunk costs it the newest of its bodies.
+func TestGrowingBodiesTakeFromTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, kib(64))
+		quiet := b.opened("quiet", 1, 16<<10)
+		hoarder := b.opened("hoarder", 3, 16<<10)
+		hoarder[0].say(requestBodyOf(strings.Repeat(" ", 16<<10), false))
+		for i, want := range []string{"", "", noMemory} {
+			if got := hoarder[i].heard(); got != want {
+				t.Errorf("body %d: %q, want %q", i, got, want)
+			}
+		}
+		if got := quiet[0].heard(); got != "" {
+			t.Errorf("the quiet one: %q", got)
+		}
+		for _, c := range append(hoarder, quiet...) {
+			c.end()
+		}
+		quiet[0].settled(4)
+	})
+}
+
+// The newest body of the one with the most, when it grows itself, is the one that goes; and a first body that asks for
+// more than anybody has goes, not what others have begun.
+func TestLargestArrivalGoesItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, kib(64))
+		all := append(b.opened("quiet", 1, 16<<10), b.opened("hoarder", 3, 16<<10)...)
+		all[3].say(requestBodyOf(strings.Repeat(" ", 16<<10), false))
+		synctest.Wait()
+		if held := b.server.memory.bytes(); held != 48<<10 {
+			t.Errorf("%d bytes held, want those of three", held)
+		}
+		all = append(all, b.opened("large", 1, 33<<10)...)
+		for i, want := range []string{"", "", "", noMemory, noMemory} {
+			if got := all[i].heard(); got != want {
+				t.Errorf("body %d: %q, want %q", i, got, want)
+			}
+			all[i].end()
+		}
+		all[0].settled(5)
+	})
+}
+
+// Where all incomplete bodies together would not make room, nobody loses one.
+func TestNobodyLosesForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, kib(64))
+		b.controller.hold = true
+		all := b.opened("waits", 1, 0)
+		all[0].say(requestBodyOf(`{"model":"m"}`+strings.Repeat(" ", 48<<10-13), true))
+		synctest.Wait()
+		all = append(all, b.opened("hoarder", 1, 3<<10)...)
+		all = append(all, b.opened("late", 1, 0)...)
+		all[2].say(requestBodyOf(`{"model":"m"}`+strings.Repeat(" ", 24<<10-13), true))
+		for i, want := range []string{"timeout=35s", "", noMemory} {
+			if got := all[i].heard(); got != want {
+				t.Errorf("body %d: %q, want %q", i, got, want)
+			}
+			all[i].end()
+		}
+		all[0].settled(3)
+	})
+}
+
+// What is charged is what was allocated, and that is at most twice what came and never more than was announced, whatever
+// the chunks are and however long the body pretends to be.
+func TestBodiesAreChargedAsAllocated(t *testing.T) {
+	limits := DefaultConfig().Limits
+	for _, test := range []struct {
+		announced int64
+		chunks    []int
+		most      int64 // capacity at the end
+	}{
+		{1_000_000, append([]int{1}, ones21()...), 64},
+		{-1, []int{1000, 1000, 1000}, 6000},
+		{2500, []int{1000, 1000, 500}, 2500},
+		{10, []int{1000, 1000}, 4096}, // a lie
+		{1 << 40, []int{20 << 20, 1}, 32 << 20},
+		{24 << 20, []int{20 << 20, 1}, 24 << 20},
+	} {
+		var memory bodyAccount
+		a := arrival{stream: nobody{}}
+		memory.expect(&a, "x", time.Now(), limits.BodyTimeout, 0)
+		var b requestBody
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		var length, came int
+		for _, n := range test.chunks {
+			part := make([]byte, n)
+			came += cap(part)
+			if err := b.add(part, false, test.announced, &limits, &memory, &a); err != nil {
+				t.Fatal(err)
+			}
+			length += n
+			if memory.bytes() < int64(cap(b.bytes)) || len(b.bytes) != length {
+				t.Errorf("%+v: %d charged, %d allocated, %d long", test.announced, memory.bytes(), cap(b.bytes), len(b.bytes))
+			}
+		}
+		runtime.ReadMemStats(&after)
+		if allocated := int64(after.TotalAlloc-before.TotalAlloc) - int64(came); allocated > 2*test.most+32<<10 {
+			t.Errorf("%d announced, %d came: %d bytes allocated", test.announced, length, allocated)
+		}
+		if held := memory.bytes(); held > test.most {
+			t.Errorf("%d announced, %d came: %d charged, want at most %d", test.announced, length, held, test.most)
+		}
+		memory.release(&a)
+		if memory.bytes() != 0 {
+			t.Error("not given back")
+		}
+	}
+}
+
+func ones21() []int {
+	ones := make([]int, 20)
+	for i := range ones {
+		ones[i] = 1
+	}
+	return ones
+}
+
+type nobody struct{}
+
+func (nobody) expel(error) {}
+
+// BenchmarkAmongManyArrivals: what one chunk costs while n other bodies are open, with the memory used up: the search for
+// whoever loses does not grow with n.
+func BenchmarkAmongManyArrivals(b *testing.B) {
+	for _, n := range []int{10, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var memory bodyAccount
+			open := make([]arrival, n)
+			for i := range open {
+				open[i].stream = nobody{}
+				memory.expect(&open[i], fmt.Sprint(i%100), time.Now(), time.Minute, 0)
+				_ = memory.charge(&open[i], 100, 100, 1<<40)
+			}
+			limit := memory.bytes()
+			for b.Loop() {
+				loser := memory.most[0].newest
+				identity := loser.identity
+				a := arrival{stream: nobody{}}
+				memory.expect(&a, "new", time.Now(), time.Minute, 0)
+				if err := memory.charge(&a, 50, 50, limit); err != nil || loser.err == nil {
+					b.Fatal(err, loser.err)
+				}
+				memory.release(&a)
+				*loser = arrival{stream: nobody{}} // it comes again
+				memory.expect(loser, identity, time.Now(), time.Minute, 0)
+				_ = memory.charge(loser, 100, 100, limit)
+			}
+			b.StopTimer()
+			for i := range open {
+				memory.release(&open[i])
+			}
+		})
+	}
+}
+
+// Thousands of bodies open and grow, are taken and time out at a time, over real handlers: exactly one outcome each, and
+// the account is zero at the end.
+func TestArrivalsUnderRace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, kib(256))
+		var all []*conversation
+		for i := range 400 {
+			c := b.open("FULL_DUPLEX/NONE")
+			all = append(all, c)
+			go func() {
+				c.say(chat("x-tenant", fmt.Sprint(i%7)))
+				for j := range 5 {
+					c.say(requestBodyOf(strings.Repeat(" ", 500+i*3), false))
+					time.Sleep(time.Duration((i*j)%13) * time.Second)
+				}
+				if i%3 > 0 {
+					c.say(requestBodyOf(`{"model":"m"}`, true))
+				}
+			}()
+		}
+		time.Sleep(10 * time.Minute)
+		immediates := 0
+		for _, c := range all {
+			sent := c.stream.take()
+			for i, m := range sent {
+				if isImmediate(m) {
+					immediates++
+					if i != len(sent)-1 {
+						t.Error("something follows the last message")
+					}
+				}
+			}
+			c.end()
+		}
+		if immediates == 0 || immediates == 400 {
+			t.Errorf("%d of 400 were turned away: the test shows nothing", immediates)
+		}
+		all[0].settled(400)
+	})
+}
