@@ -45,15 +45,15 @@ vet: ## go vet
 
 .PHONY: race
 race: envoy ## all unit tests, with the seeds of the fuzz targets, under the race detector (purity of the core is one)
-	ENVOY=$$(hack/envoy.sh) $(GO) test -race $$($(GO) list ./... | grep -v /test/integration)
+	ENVOY=$$(hack/envoy.sh) $(GO) test -race $$($(GO) list ./... | grep -v -e /test/integration -e /test/docs)
 
 .PHONY: fuzz
 fuzz: ## each fuzz target 200,000 executions beyond its seeds, which every test run takes
 	hack/fuzz.sh 200000x
 
 .PHONY: integration
-integration: envoy openai ## black box on the wire: real Envoy, real binary, real clients
-	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -timeout 20m ./test/integration/...
+integration: envoy openai ## black box on the wire: real Envoy, real binary, real clients; the commands of the pages
+	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -timeout 20m ./test/integration/... ./test/docs
 
 .PHONY: e2e-vllm
 e2e-vllm: envoy openai ## a real vLLM on the CPU (6 GB in .cache), on a quiet machine: writes docs/e2e-vllm.md

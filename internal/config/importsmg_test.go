@@ -213,9 +213,9 @@ func TestSMGPage(t *testing.T) {
 			}
 		}
 	}
-	_, example, _ := strings.Cut(page, "```yaml\n")
+	_, example, _ := strings.Cut(page, "```yaml\napiVersion:")
 	example, _, ok := strings.Cut(example, "```")
-	if _, err := Load(Source{Text: []byte(example)}); err != nil || !ok {
+	if _, err := Load(Source{Text: []byte("apiVersion:" + example)}); err != nil || !ok {
 		t.Errorf("the example: %v", err)
 	}
 }

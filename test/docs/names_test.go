@@ -1,0 +1,159 @@
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// documents are the pages and what else is written for people.
+func documents(t *testing.T) []string {
+	t.Helper()
+	return append(pages(t), "ARCHITECTURE.md", "CONTRIBUTING.md")
+}
+
+var testName = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`)
+
+// Every test that a page names exists.
+func TestTestsExist(t *testing.T) {
+	var code strings.Builder
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".." {
+			return fs.SkipDir
+		}
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			var text []byte
+			text, err = os.ReadFile(path)
+			code.Write(text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range documents(t) {
+		for _, name := range testName.FindAllString(read(t, page), -1) {
+			if !strings.Contains(code.String(), "func "+name+"(") {
+				t.Errorf("%s: there is no %s", page, name)
+			}
+		}
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// Every link within the repository leads somewhere, also to a heading.
+func TestLinksLeadSomewhere(t *testing.T) {
+	for _, page := range documents(t) {
+		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			path, heading, _ := strings.Cut(m[1], "#")
+			target := page
+			if path != "" {
+				target = filepath.Join(filepath.Dir(page), path)
+			}
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+				t.Errorf("%s: %s: %v", page, m[1], err)
+			} else if heading != "" && !hasHeading(read(t, target), heading) {
+				t.Errorf("%s: %s: there is no such heading", page, m[1])
+			}
+		}
+	}
+}
+
+var notInAnchor = regexp.MustCompile("[^a-z0-9 _-]")
+
+// hasHeading reports whether a page has a heading with that anchor.
+func hasHeading(text, anchor string) bool {
+	for line := range strings.Lines(text) {
+		title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " ")
+		if !strings.HasPrefix(line, "#") || !ok {
+			continue
+		}
+		if strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), ""), " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
+}
+
+var flag = regexp.MustCompile("(?:^|[ `(])--([a-z][a-z-]*[a-z])")
+
+// others are the flags that pages name and that are other programs'.
+var others = map[string]string{
+	"max-num-seqs":                         "vLLM",
+	"base-id":                              "Envoy",
+	"disable-hot-restart":                  "Envoy",
+	"retry":                                "curl",
+	"priority-scheduler-enabled":           "SMG",
+	"priority-scheduler-default-max-class": "SMG",
+}
+
+// Every flag that a page names is epp's or weir's, or listed above.
+func TestFlagsExist(t *testing.T) {
+	var help strings.Builder
+	for _, command := range []string{"epp --help", "weir help config", "weir help demo", "weir help bench", "weir bench flood --help", "weir bench proxy --help"} {
+		name, arguments, _ := strings.Cut(command, " ")
+		out, err := exec.Command(filepath.Join(binaries, name), strings.Fields(arguments)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+		help.Write(out)
+	}
+	for _, page := range pages(t) {
+		for _, m := range flag.FindAllStringSubmatch(read(t, page), -1) {
+			known := regexp.MustCompile(`--` + regexp.QuoteMeta(m[1]) + `\b`)
+			if others[m[1]] == "" && !known.MatchString(help.String()) {
+				t.Errorf("%s: --%s: no flag of epp or weir", page, m[1])
+			}
+		}
+	}
+}
+
+var metric = regexp.MustCompile(`\bweir_[a-z_]+[a-z]`)
+
+// Every metric that a page names is in docs/metrics.md, of which a test in cmd/epp/app says that it is true.
+func TestMetricsExist(t *testing.T) {
+	known := read(t, "docs/metrics.md")
+	for _, page := range documents(t) {
+		for _, name := range metric.FindAllString(read(t, page), -1) {
+			if !strings.Contains(known, "`"+name+"`") {
+				t.Errorf("%s: %s is not in docs/metrics.md", page, name)
+			}
+		}
+	}
+}
+
+// The README can be read in one sitting.
+func TestReadmeIsShort(t *testing.T) {
+	if n := len(strings.Fields(read(t, "README.md"))); n >= 1200 {
+		t.Errorf("%d words, want fewer than 1,200", n)
+	}
+}
+
+// generated are the pages that programs write.
+var generated = map[string]bool{"docs/config.md": true, "docs/e2e-vllm.md": true}
+
+// Lines of text wrap at 120; tables and blocks need not.
+func TestLinesWrap(t *testing.T) {
+	for _, page := range documents(t) {
+		if generated[page] {
+			continue
+		}
+		inside := false
+		for i, line := range strings.Split(read(t, page), "\n") {
+			if strings.HasPrefix(line, "```") {
+				inside = !inside
+			}
+			if !inside && len([]rune(line)) > 120 && !strings.HasPrefix(line, "|") {
+				t.Errorf("%s:%d: %d characters", page, i+1, len([]rune(line)))
+			}
+		}
+	}
+}

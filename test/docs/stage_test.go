@@ -1,0 +1,231 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/modelsim"
+	"github.com/weir-epp/weir/internal/scene"
+)
+
+// binaries has epp and weir, built once for all tests.
+var binaries string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "weir-docs")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		binaries = dir
+		build := exec.Command("go", "build", "-o", dir+"/", "./cmd/epp", "./cmd/weir")
+		build.Dir, build.Stdout, build.Stderr = root, os.Stderr, os.Stderr
+		if err := build.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, "building epp and weir:", err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// stage is what the commands of an act find: a directory, and what runs.
+type stage struct {
+	t      *testing.T
+	dir    string // has bin, config and hack, as the repository does
+	scene  *scene.Scene
+	models []string
+	epp    *scene.EPP
+	envoy  *envoyrun.Envoy
+	count  int // of the epps started
+}
+
+// newStage makes the scene of that name.
+func newStage(t *testing.T, name string) *stage {
+	t.Helper()
+	begin, ok := scenes[name]
+	if !ok {
+		t.Fatalf("there is no scene %q", name)
+	}
+	s := &stage{t: t, dir: t.TempDir(), scene: scene.New(context.Background(), t.TempDir())}
+	t.Cleanup(func() {
+		if t.Failed() && s.epp != nil {
+			t.Logf("epp's log:\n%s", s.log())
+		}
+		_ = s.scene.Close()
+	})
+	for link, to := range map[string]string{"bin": binaries, "config": root + "/config", "hack": root + "/hack"} {
+		path, err := filepath.Abs(to)
+		if err == nil {
+			err = os.Symlink(path, filepath.Join(s.dir, link))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin(s)
+	return s
+}
+
+// serve starts two model servers.
+func (s *stage) serve(each modelsim.Config) {
+	s.t.Helper()
+	models, err := s.scene.Models(2, each)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.models = models
+}
+
+// startEPP starts epp with flags as a page writes them.
+func (s *stage) startEPP(flags string, config ...string) {
+	s.t.Helper()
+	options := scene.EPPOptions{
+		Name: "epp" + strconv.Itoa(s.count), Binary: filepath.Join(binaries, "epp"), Endpoints: s.models,
+		Config: strings.Join(config, "\n"),
+	}
+	s.count++
+	for flag := range strings.FieldsSeq(flags) {
+		if file, ok := strings.CutPrefix(flag, "--config-file="); ok {
+			flag = "--config-file=" + filepath.Join(s.dir, file)
+		}
+		if !strings.HasPrefix(flag, "--endpoints=") {
+			options.Flags = append(options.Flags, s.inward(flag))
+		}
+	}
+	var err error
+	if s.epp, err = s.scene.EPP(options); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// startEnvoy starts Envoy with a shipped configuration, in front of epp; without one, of a port where nothing listens.
+func (s *stage) startEnvoy(config string) {
+	s.t.Helper()
+	weir := "127.0.0.1:1"
+	if s.epp != nil {
+		weir = s.epp.Address
+	}
+	name := "envoy" + strconv.Itoa(s.count)
+	var err error
+	if s.envoy, err = s.scene.Envoy(name, envoyrun.Options{Config: config, Weir: weir, ModelServers: s.models}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// words are what a page writes and what it is here, in pairs.
+func (s *stage) words() []string {
+	var words []string
+	if s.envoy != nil {
+		words = append(words, "localhost:8080", s.envoy.Addr(),
+			"localhost:9901", strings.TrimPrefix(s.envoy.AdminURL(), "http://"))
+	}
+	if s.epp != nil {
+		words = append(words, "localhost:9090", strings.TrimPrefix(s.epp.MetricsURL, "http://"),
+			"localhost:9004", strings.TrimPrefix(s.epp.DebugURL, "http://"),
+			"$(pidof epp)", strconv.Itoa(s.epp.Pid()))
+	}
+	for i, address := range s.models {
+		words = append(words, fmt.Sprintf("10.0.0.%d:8000", i+1), address)
+	}
+	return words
+}
+
+// inward translates what a page writes.
+func (s *stage) inward(text string) string { return strings.NewReplacer(s.words()...).Replace(text) }
+
+// outward translates what commands print.
+func (s *stage) outward(text string) string {
+	var back []string
+	for pair := range slices.Chunk(s.words(), 2) {
+		if strings.Contains(pair[0], ":") { // an address; the number of a process stays
+			back = append(back, pair[1], pair[0])
+		}
+	}
+	return strings.NewReplacer(back...).Replace(text)
+}
+
+// write writes a file for the commands, in one step.
+func (s *stage) write(name, text string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, name)
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// log is what epp has logged.
+func (s *stage) log() string {
+	text, err := os.ReadFile(filepath.Join(s.scene.Dir(), "epp"+strconv.Itoa(s.count-1)+".log"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return s.outward(string(text))
+}
+
+// inLog waits until epp's log has the parts of lines.
+func (s *stage) inLog(at string, want []string) {
+	s.t.Helper()
+	for i, w := range want {
+		want[i] = "…" + w + "…"
+	}
+	for end := time.Now().Add(settle); ; time.Sleep(50 * time.Millisecond) {
+		err := found(s.log(), want)
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("%s: epp's log: %v", at, err)
+		}
+	}
+}
+
+// ask sends a chat completion and reads its answer; the status is 0 when there is none.
+func (s *stage) ask(ctx context.Context, headers ...string) int {
+	body := strings.NewReader(`{"model":"tiny","max_tokens":4,"messages":[{"role":"user","content":"hello"}]}`)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.envoy.URL()+"/v1/chat/completions", body)
+	if err != nil {
+		return 0
+	}
+	request.Header.Set("content-type", "application/json")
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body)
+	return response.StatusCode
+}
+
+// begin sends so many requests that stay under way to the end of the test.
+func (s *stage) begin(count int, headers ...string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{}, count)
+	for range count {
+		go func() { s.ask(ctx, headers...); done <- struct{}{} }()
+	}
+	s.t.Cleanup(func() {
+		cancel()
+		for range count {
+			<-done
+		}
+	})
+}
