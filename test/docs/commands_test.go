@@ -127,10 +127,10 @@ func (s *stage) script(page string, b block) {
 	flush()
 }
 
-// settle is how long a look at metrics and pages may be repeated: they follow what they tell of.
+// settle is how long a look at metrics, pages and logs may be repeated: they follow what they tell of.
 const settle = 10 * time.Second
 
-var looks = regexp.MustCompile(`^curl -s localhost:9\d+/`)
+var looks = regexp.MustCompile(`^(?:curl -s localhost:9\d+/|grep )`)
 
 // run runs a command and looks for the lines that are wanted.
 func (s *stage) run(at, command string, want []string) {

@@ -38,6 +38,21 @@ var scenes = map[string]func(*stage){
 			s.t.Fatalf("status %d, want 200", status)
 		}
 	},
+	// Envoy speaks plaintext to an epp that wants TLS, and a request went on without.
+	"tls": func(s *stage) {
+		s.serve(engine)
+		s.startEPP("--profile=recommended --secure-serving=true")
+		s.startEnvoy("recommended")
+		if status := s.ask(s.t.Context()); status != http.StatusOK {
+			s.t.Fatalf("status %d, want 200", status)
+		}
+	},
+	// epp has a configuration from a file, weir.yaml.
+	"configured": func(s *stage) {
+		s.serve(engine)
+		s.write("weir.yaml", "profile: recommended\n")
+		s.startEPP("--config-file=weir.yaml")
+	},
 	// Nothing listens at the model servers' addresses.
 	"down": func(s *stage) {
 		s.models = []string{"127.0.0.1:1", "127.0.0.1:2"}
@@ -52,7 +67,7 @@ var scenes = map[string]func(*stage){
 func (s *stage) busy(config string) {
 	s.t.Helper()
 	s.serve(modelsim.Fixed(4, time.Hour))
-	s.startEPP("--profile=recommended", config+
+	s.startEPP("--profile=recommended --v=1", config+"responses: { preset: gateway, metadata: true }\n"+
 		"requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }")
 	s.startEnvoy("recommended")
 	s.begin(3)

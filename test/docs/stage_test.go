@@ -123,6 +123,12 @@ func (s *stage) startEnvoy(config string) {
 	if s.envoy, err = s.scene.Envoy(name, envoyrun.Options{Config: config, Weir: weir, ModelServers: s.models}); err != nil {
 		s.t.Fatal(err)
 	}
+	// Its standard output, where the pages look for it.
+	link := filepath.Join(s.dir, "access.log")
+	_ = os.Remove(link)
+	if err := os.Symlink(filepath.Join(s.scene.Dir(), name, "access.log"), link); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // words are what a page writes and what it is here, in pairs.
