@@ -116,10 +116,10 @@ func (c *RequestQueueController) push(now time.Time, l *Lease) error {
 		return err
 	}
 	if c.queue.Len() == 1 {
-		c.backoff.waits(now)
+		c.pace.waits(now)
 	}
 	if l.flow.waiting == 1 {
-		l.flow.backoff.waits(now)
+		l.flow.pace.waits(now)
 	}
 	l.stage = stageWaiting
 	l.queuedUp = true

@@ -53,7 +53,8 @@ type RequestQueueController struct {
 	released   time.Time // the last release from the queue that came to something; zero: the next may follow at once
 	spaced     bool      // the last pump left a head waiting for Config.ReleaseSpacing
 	draining   bool
-	backoff    schedule // of rejections, by the pool's drain rate
+	pace       pace   // at which the queue drains
+	places     places // of rejected clients in the drain schedule
 	counts     counts
 	expired    []*fairqueue.Request // reused
 	lanes      []*fairqueue.Request // reused
@@ -321,12 +322,10 @@ func (c *RequestQueueController) newLease(ctx context.Context, r *Request) *Leas
 // err wraps one of the sentinels.
 func (c *RequestQueueController) Refuse(model, targetModel string, err error) *Rejection {
 	r := &Rejection{Err: err, Outcome: OutcomeOf(err)}
-	if r.Outcome == OutcomeNoEndpoint || r.Outcome == OutcomeInternal || r.Outcome == OutcomeNoMemory {
-		now := time.Now()
-		c.mu.Lock()
-		r.RetryAfter = c.backoff.place(now, c.queue.Len())
-		c.unlock()
-	}
+	now := time.Now()
+	c.mu.Lock()
+	r.RetryAfter = c.refusal(now, model, r.Outcome)
+	c.unlock()
 	s := c.metrics.of(model, targetModel)
 	return s.rejected(nil, r)
 }

@@ -15,7 +15,7 @@ type flowAccount struct {
 	since    uint64 // the number of accounts before it
 	waiting  int    // being admitted or in the queue
 	inflight int
-	backoff  schedule
+	pace     pace
 	at       []endpointCount // its leases by endpoint, where those are capped
 	listed   bool            // among the controller's parked ones
 }

@@ -29,7 +29,7 @@ func TestIdlenessIsNotDraining(t *testing.T) {
 		cycle()
 		time.Sleep(time.Hour)
 		cycle()
-		if got := b.backoff.interval; got < 5*time.Millisecond || got > 50*time.Millisecond {
+		if got := b.pace.interval; got < 5*time.Millisecond || got > 50*time.Millisecond {
 			b.t.Errorf("drain interval %v after an idle hour", got)
 		}
 	})

@@ -130,8 +130,8 @@ func (c *RequestQueueController) granted(now time.Time, next fairqueue.Candidate
 		c.counts.promotions[next.Request.Tier]++
 	}
 	c.released = now
-	c.backoff.drained(now)
-	l.flow.backoff.drained(now)
+	c.pace.drained(now)
+	l.flow.pace.drained(now)
 	l.stage = stageGranted
 	l.waited = max(0, now.Sub(l.queued.Arrived())) // a clock that was read before the lock may be behind
 	l.wake()

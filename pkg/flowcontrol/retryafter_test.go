@@ -1,86 +1,251 @@
 package flowcontrol
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-// 200 rejections in one burst get 200 different moments, spaced as the queue drains.
+// told is what a rejected client is told: its reason and when to come back.
+func (b *bench) told(r *Request) (reason string, wait time.Duration) {
+	b.t.Helper()
+	_, err := b.TryEnqueue(b.t.Context(), r)
+	var rejection *Rejection
+	if !errors.As(err, &rejection) {
+		b.t.Fatalf("%v", err)
+	}
+	return rejection.Outcome.String(), rejection.RetryAfter
+}
+
+// small is a queue of so many places for all flows, each of which may have them all: one waits, all others are turned
+// away.
+func small(places int) func(*Config) {
+	return func(c *Config) {
+		c.Queue.TotalCapacity, c.Queue.FlowCapacity = places, places
+		c.Stock.WatermarkPerBackend, c.Stock.LowerBoundPerBackend, c.Stock.UpperBoundPerBackend = 2, 2, 2
+	}
+}
+
+// A client that asks for an unknown model again and again spoils nobody's time: it takes no place.
+func TestUnknownModelsTakeNoPlaces(t *testing.T) {
+	inBubble(t, ready(1), small(1), func(b *bench) {
+		leases := b.holds(2)
+		waiter := b.arrives(b.t.Context(), one("a"))
+		low, high := time.Hour, time.Duration(0)
+		for range 150 { // 10 a second for 15 s
+			wait := b.Refuse("nobody-has-it", "", ErrNoEndpoint).RetryAfter
+			low, high = min(low, wait), max(high, wait)
+			time.Sleep(100 * time.Millisecond)
+		}
+		if low < time.Second || high > 2*time.Second || high-low < 900*time.Millisecond {
+			b.t.Errorf("they are told %v to %v", low, high)
+		}
+		if reason, wait := b.told(one("b")); reason != "queue-full" || wait != time.Second {
+			b.t.Errorf("%s: the next client is told %v", reason, wait)
+		}
+		b.want(waiter, "waits")
+		for _, l := range leases {
+			complete(l)
+		}
+		complete(waiter.lease)
+	})
+}
+
+// Two slots of 4 s, four places in the queue and seven clients, of which the one too many comes back every 0.3 s,
+// whatever it is told: the queue drains in 8 s, and nobody is told more than twice that, however long it goes on.
+func TestWhoComesBackEarlyPushesNobodyOut(t *testing.T) {
+	inBubble(t, ready(1), small(4), func(b *bench) {
+		over, end := context.WithCancel(b.t.Context())
+		for range 6 {
+			go func() {
+				for over.Err() == nil {
+					l, err := b.TryEnqueue(over, one("a"))
+					if err != nil {
+						time.Sleep(10 * time.Millisecond) // its place was taken by a hair
+						continue
+					}
+					time.Sleep(4 * time.Second)
+					l.OnRequestComplete(Completion{Status: 200})
+				}
+			}()
+		}
+		synctest.Wait()
+		time.Sleep(5 * time.Second) // two were released
+		early, honest := 0, 0
+		for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(300 * time.Millisecond) {
+			if b.State().Queued < 4 {
+				continue
+			}
+			for who, n := range map[string]*int{"a": &early, "b": &honest} { // of its flow, and of another
+				reason, wait := b.told(one(who))
+				if want := map[string]string{"a": "flow-full", "b": "queue-full"}[who]; reason != want {
+					b.t.Fatalf("%s, want %s", reason, want)
+				}
+				if *n++; wait < 6*time.Second || wait > 18*time.Second {
+					b.t.Errorf("rejection %d of %s, with 4 waiting that drain in 8 s, is told %v", *n, who, wait)
+				}
+			}
+		}
+		if early < 100 || honest < 100 {
+			b.t.Errorf("only %d and %d rejections", early, honest)
+		}
+		end()
+		time.Sleep(10 * time.Second)
+	})
+}
+
+// One flow's thousand rejections move another's time by one place.
+func TestOneFlowsRejectionsPushNoOthers(t *testing.T) {
+	inBubble(t, ready(1), small(1), func(b *bench) {
+		leases := b.holds(2)
+		waiter := b.arrives(b.t.Context(), one("a"))
+		latest := time.Duration(0)
+		for range 1000 {
+			_, wait := b.told(one("noisy"))
+			latest = max(latest, wait)
+		}
+		if latest > placeEnd {
+			b.t.Errorf("with one waiting it is told up to %v", latest)
+		}
+		if _, wait := b.told(one("quiet")); wait > time.Second+10*time.Millisecond {
+			b.t.Errorf("the quiet one is told %v", wait)
+		}
+		for _, l := range leases {
+			complete(l)
+		}
+		complete(waiter.lease)
+	})
+}
+
+// Whatever the queue, the pace and the history: nobody is told less than 1 s or more than 50 s (the Node client of
+// OpenAI sleeps as long as it is told, Vercel's and litellm ignore 60 s and more), nor more than twice what the queue
+// needs to drain, and a crowd is not told the same.
+func TestTimesToldAreBounded(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 500 {
+		var p places
+		var rate pace
+		now := time.Now()
+		gap := time.Duration(random.Int64N(int64(time.Duration(1) << random.IntN(40))))
+		for range random.IntN(20) {
+			now = now.Add(gap)
+			rate.drained(now)
+		}
+		waiting, flows := random.IntN(1<<random.IntN(20)), 1+random.IntN(3000)
+		drain := float64(placeDefault)
+		if rate.samples > 0 {
+			drain = float64(max(gap, placeLeast))
+		}
+		drain *= float64(waiting)
+		bound := time.Duration(min(float64(50*time.Second), max(2*drain+1000, float64(placeEnd))))
+		told := map[int64]int{}
+		const n = 2000
+		for range n {
+			wait := p.take(now, turn{flow: fmt.Sprint(random.IntN(flows))}, rate.schedule(waiting))
+			if wait < time.Second || wait > bound {
+				t.Fatalf("%d waiting, one in %v: told %v, want at most %v", waiting, gap, wait, bound)
+			}
+			told[wait.Milliseconds()]++
+		}
+		if most := slices.Max(slices.Collect(maps.Values(told))); most > n/100 {
+			t.Fatalf("%d waiting, one in %v, %d flows: %d come back together", waiting, gap, flows, most)
+		}
+	}
+}
+
+// 200 rejections of one burst get 200 different moments, spaced as the queue drains up to the end of its schedule, and
+// then spread over it.
 func TestBurstOfRejectionsIsSpreadAtTheDrainRate(t *testing.T) {
-	var s schedule
-	now := time.Now()
-	for i := range 50 { // a release every 25 ms
-		s.drained(now.Add(time.Duration(i) * 25 * time.Millisecond))
-	}
-	now = now.Add(2 * time.Second)
-	seen := map[int64]bool{}
-	var last time.Duration
-	for i := range 200 {
-		wait := s.place(now, 100)
-		if i == 0 && wait != 2500*time.Millisecond {
-			t.Errorf("the first place is after %v, want behind the 100 who wait", wait)
+	for _, flows := range []int{1, 200} {
+		var s pace
+		var p places
+		now := time.Now()
+		for i := range 50 { // a release every 25 ms
+			s.drained(now.Add(time.Duration(i) * 25 * time.Millisecond))
 		}
-		if i > 0 && wait-last != 25*time.Millisecond {
-			t.Fatalf("place %d is %v after the one before", i, wait-last)
+		now = now.Add(2 * time.Second)
+		seen := map[int64]bool{}
+		for i := range 200 {
+			wait := p.take(now, turn{flow: fmt.Sprint(i % flows)}, s.schedule(100))
+			want := 2500*time.Millisecond + time.Duration(i)*25*time.Millisecond
+			if want <= 5*time.Second && wait != want {
+				t.Fatalf("%d flows: place %d is after %v, want %v: behind the 100 who wait", flows, i, wait, want)
+			}
+			if wait > 5*time.Second {
+				t.Fatalf("%d flows: place %d is after %v, and the queue drains in 2.5 s", flows, i, wait)
+			}
+			seen[wait.Milliseconds()] = true
 		}
-		last = wait
-		seen[wait.Milliseconds()] = true
-	}
-	if len(seen) != 200 {
-		t.Errorf("%d different moments", len(seen))
+		if len(seen) < 190 {
+			t.Errorf("%d flows: %d different moments", flows, len(seen))
+		}
 	}
 }
 
 func TestPlaces(t *testing.T) {
 	now := time.Now()
+	a := turn{flow: "a"}
 	t.Run("without a sample 10 ms apart, not before 1 s", func(t *testing.T) {
-		var s schedule
+		var s pace
+		var p places
 		for i := range 10 {
-			if got, want := s.place(now, 3), time.Second+time.Duration(i)*10*time.Millisecond; got != want {
+			if got, want := p.take(now, a, s.schedule(3)), time.Second+time.Duration(i)*10*time.Millisecond; got != want {
 				t.Errorf("place %d after %v, want %v", i, got, want)
 			}
 		}
 	})
 	t.Run("at least 1 ms apart", func(t *testing.T) {
-		var s schedule
+		var s pace
+		var p places
 		for i := range 100 {
 			s.drained(now.Add(time.Duration(i) * time.Microsecond))
 		}
-		first := s.place(now, 0)
-		if second := s.place(now, 0); second-first != time.Millisecond {
+		first := p.take(now, a, s.schedule(0))
+		if second := p.take(now, a, s.schedule(0)); second-first != time.Millisecond {
 			t.Errorf("%v apart", second-first)
 		}
 	})
 	t.Run("places are taken up again when their time has passed", func(t *testing.T) {
-		var s schedule
+		var s pace
+		var p places
 		for range 100 {
-			s.place(now, 0)
+			p.take(now, a, s.schedule(0))
 		}
-		if wait := s.place(now.Add(time.Minute), 0); wait != time.Second {
+		if wait := p.take(now.Add(time.Minute), a, s.schedule(0)); wait != time.Second {
 			t.Errorf("%v", wait)
 		}
 	})
-	t.Run("beyond 60 s spread over 60 to 90 s, each its own millisecond", func(t *testing.T) {
-		var s schedule
-		s.drained(now)
-		s.drained(now.Add(time.Hour)) // one an hour
-		s.place(now, 1_000_000_000)
-		seen := map[int64]bool{}
-		low, high := time.Hour, time.Duration(0)
-		for range 1000 {
-			wait := s.place(now, 1_000_000_000)
-			low, high = min(low, wait), max(high, wait)
-			seen[wait.Milliseconds()] = true
+	t.Run("slots that come free together are one pace", func(t *testing.T) {
+		var s pace
+		s.waits(now)
+		for i := range 4 {
+			s.drained(now.Add(time.Duration(i/2+1) * 4 * time.Second)) // two every 4 s
 		}
-		if low < 60*time.Second || high > 90*time.Second || high-low < 29*time.Second || len(seen) < 990 {
-			t.Errorf("from %v to %v, %d different", low, high, len(seen))
+		if s.interval != 2*time.Second {
+			t.Errorf("%v", s.interval)
+		}
+	})
+	t.Run("memory is bounded", func(t *testing.T) {
+		var s pace
+		var p places
+		for i := range 10 * mostTurns {
+			p.take(now.Add(time.Duration(i)*time.Millisecond), turn{flow: fmt.Sprint(i)}, s.schedule(3))
+		}
+		if len(p.turns) > mostTurns {
+			t.Errorf("%d turns", len(p.turns))
 		}
 	})
 	t.Run("preempted and draining: 1 to 1000 ms", func(t *testing.T) {
-		var s schedule
+		var p places
 		low, high := time.Hour, time.Duration(0)
 		for range 1000 {
-			wait := s.soon()
+			wait := p.soon()
 			low, high = min(low, wait), max(high, wait)
 		}
 		if low < time.Millisecond || high > time.Second || high-low < 900*time.Millisecond {

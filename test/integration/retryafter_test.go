@@ -96,6 +96,31 @@ func TestRetryAfterIsSpread(t *testing.T) {
 	}
 }
 
+// One that comes back whenever it likes, with two hundred rejections in no time, is told no more than the end of a short
+// queue's schedule, and pushes nobody else's time out: the next client is told as if it were the second.
+func TestRetryAfterIsNotPushed(t *testing.T) {
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { totalCapacity: 1, flowCapacity: 1 }\n"})
+	s.begin(from("a"))
+	s.epp.waitFor(1, "weir_stock_level")
+	s.begin(from("a"))
+	s.epp.waitFor(1, "weir_queue_length")
+	latest := 0
+	for range 500 {
+		got := s.send(from("noisy"))
+		if got.reason() != "queue-full" {
+			t.Fatalf("got %d %q %v", got.status, got.reason(), got.err)
+		}
+		latest = max(latest, retryAfterMS(t, got))
+	}
+	if latest > 5000 {
+		t.Errorf("with one waiting the noisy one is told up to %d ms", latest)
+	}
+	if ms := retryAfterMS(t, s.send(from("quiet"))); ms < 1000 || ms > 1010 {
+		t.Errorf("the quiet one is told %d ms", ms)
+	}
+}
+
 // They come back as fast as the queue drains, which is what the last releases have shown.
 func TestRetryAfterFollowsTheDrain(t *testing.T) {
 	cfg := recorded(1)
