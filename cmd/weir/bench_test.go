@@ -31,13 +31,15 @@ func TestBenchFlood(t *testing.T) {
 func TestBenchProxy(t *testing.T) {
 	c := begin(t, "bench", "proxy", "--rounds=1", "--length=100ms", "--concurrency=8", "--epp="+eppBinary)
 	c.ends(t, 0)
-	for _, scenario := range []string{proxyAlone, proxyNoop, proxyHeaders, proxySmall, proxyLarge} {
+	for _, scenario := range []string{proxyAlone, proxyNoop, proxyHeaders, proxySmall, proxyLarge, proxyHeadersBare, proxyLargeBare} {
 		if !strings.Contains(c.stdout.String(), "| 8 | "+scenario+" |") {
 			t.Errorf("no line for %s:\n%s", scenario, c.stdout.String())
 		}
 	}
-	if !strings.Contains(c.stdout.String(), "Target: processor time") {
-		t.Errorf("no target:\n%s", c.stdout.String())
+	for _, want := range []string{"Target: processor time", proxyHeaders + " over " + proxyHeadersBare} {
+		if !strings.Contains(c.stdout.String(), want) {
+			t.Errorf("%q was not written:\n%s", want, c.stdout.String())
+		}
 	}
 }
 

@@ -23,6 +23,9 @@ const (
 	proxyHeaders = "Weir, headers only"
 	proxySmall   = "Weir, 1 KB body"
 	proxyLarge   = "Weir, 64 KB body"
+
+	proxyHeadersBare = "Weir, headers only, no buffer filter"
+	proxyLargeBare   = "Weir, 64 KB body, no buffer filter"
 )
 
 // The figures' names.
@@ -76,6 +79,8 @@ func (p *proxySetting) scenarios(concurrency int, length time.Duration) []loadge
 		one(proxyHeaders, p.own, p.epp.Process, proxyRequest(true, smallBody)),
 		one(proxySmall, p.own, p.epp.Process, proxyRequest(false, smallBody)),
 		one(proxyLarge, p.own, p.epp.Process, proxyRequest(false, largeBody)),
+		one(proxyHeadersBare, p.bare, p.epp.Process, proxyRequest(true, smallBody)),
+		one(proxyLargeBare, p.bare, p.epp.Process, proxyRequest(false, largeBody)),
 	}
 }
 

@@ -31,21 +31,16 @@ func writeProxy(w io.Writer, options proxyOptions, all []*loadgen.Comparison) bo
 		}
 	}
 
-	_, _ = fmt.Fprintf(w, "\n%s over %s, in pairs (lowest to highest):\n\n", proxyHeaders, proxyNoop)
-	compared := []string{figureProcessor, figureEnvoy, figureBoth, figureP50, figureP99, figureRate}
-	markdownRow(w, append([]string{"in flight"}, compared...)...)
-	markdownRule(w, 1, len(compared))
 	met := true
 	for i, c := range options.concurrency {
-		cells := []string{fmt.Sprint(c)}
-		for _, figure := range compared {
-			ratio := all[i].Ratio(proxyHeaders, proxyNoop, figure)
-			cells = append(cells, fmt.Sprintf("%.2f (%.2f to %.2f)", ratio.Median, ratio.Min, ratio.Max))
-			if c > 1 && (figure == figureProcessor || figure == figureP50) && ratio.Median > tolerance {
+		for _, figure := range []string{figureProcessor, figureP50} {
+			if c > 1 && all[i].Ratio(proxyHeaders, proxyNoop, figure).Median > tolerance {
 				met = false
 			}
 		}
-		markdownRow(w, cells...)
+	}
+	for _, pair := range [][2]string{{proxyHeaders, proxyNoop}, {proxyHeaders, proxyHeadersBare}, {proxyLarge, proxyLargeBare}} {
+		writeRatios(w, options, all, pair[0], pair[1])
 	}
 	verdict := "met"
 	if !met {
@@ -54,6 +49,22 @@ func writeProxy(w io.Writer, options proxyOptions, all []*loadgen.Comparison) bo
 	_, _ = fmt.Fprintf(w, "\nTarget: processor time and median latency at most %.2f times the no-op's where more than 1 is in flight: %s.\n",
 		tolerance, verdict)
 	return met
+}
+
+// writeRatios writes a table of one scenario's figures over another's, in the same round.
+func writeRatios(w io.Writer, options proxyOptions, all []*loadgen.Comparison, one, other string) {
+	_, _ = fmt.Fprintf(w, "\n%s over %s, in pairs (lowest to highest):\n\n", one, other)
+	compared := []string{figureProcessor, figureEnvoy, figureBoth, figureP50, figureP99, figureRate}
+	markdownRow(w, append([]string{"in flight"}, compared...)...)
+	markdownRule(w, 1, len(compared))
+	for i, c := range options.concurrency {
+		cells := []string{fmt.Sprint(c)}
+		for _, figure := range compared {
+			ratio := all[i].Ratio(one, other, figure)
+			cells = append(cells, fmt.Sprintf("%.2f (%.2f to %.2f)", ratio.Median, ratio.Min, ratio.Max))
+		}
+		markdownRow(w, cells...)
+	}
 }
 
 // cell is a figure with three significant digits, and a dash where nothing was measured.
