@@ -1,7 +1,8 @@
-# The endpoint picker in a minimal image: a static binary, no shell, not root.
+# The endpoint picker, and weir beside it, in a minimal image: static binaries, no shell, not root.
 #
 #   docker build -t weir --build-arg VERSION=$(git describe --tags --always --dirty) .
 #   docker run --rm -p 9002:9002 -p 9003:9003 -p 9090:9090 weir --endpoints=10.0.0.1:8000 --secure-serving=false
+#   docker run --rm -v $PWD:/etc/weir --entrypoint /usr/local/bin/weir weir config validate /etc/weir/weir.yaml
 #
 # BUILD_IMAGE needs at least the Go version of go.mod; BASE_IMAGE may be empty, even "scratch" will do.
 ARG BUILD_IMAGE=golang:1.26
@@ -19,10 +20,10 @@ COPY pkg pkg
 ARG VERSION=unknown
 RUN CGO_ENABLED=0 go build -trimpath \
     -ldflags "-s -w -X github.com/weir-epp/weir/internal/version.Version=${VERSION}" \
-    -o /out/epp ./cmd/epp
+    -o /out/ ./cmd/epp ./cmd/weir
 
 FROM ${BASE_IMAGE}
-COPY --from=build /out/epp /usr/local/bin/epp
+COPY --from=build /out/epp /out/weir /usr/local/bin/
 # By number, so that an orchestrator can see that it is not root.
 USER 65532:65532
 # ext_proc for Envoy, gRPC health, metrics.

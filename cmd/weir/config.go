@@ -12,11 +12,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/pkg/datastore"
 )
 
 const configUsage = `Usage:
   weir config show [--profile NAME] [FILE]     print a profile in full, or what a FILE makes of its profile
   weir config validate [--profile NAME] FILE   report every problem of a FILE; exit code 1 if there is one
+  weir config validate --endpoints FILE        the same for a FILE with the model servers (epp's --endpoints-file)
   weir config import --from smg FILE           print the FILE of SMG's priority scheduler as ours; notes go to stderr
 
 FILE is - for standard input. --profile goes before the profile that a FILE names, as epp's does.
@@ -28,6 +30,7 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 	set.Usage = func() {}
 	profile := set.String("profile", "", "")
 	from := set.String("from", "", "")
+	endpoints := set.Bool("endpoints", false, "")
 	err := set.Parse(args)
 	usage := configUsage + config.ProfileList() + "\n"
 	if errors.Is(err, pflag.ErrHelp) || set.Arg(0) == "help" {
@@ -35,7 +38,7 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	if err == nil {
-		err = checkConfigArguments(set.Args(), *profile, *from)
+		err = checkConfigArguments(set.Args(), *profile, *from, *endpoints)
 	}
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "weir config: %v\n%s", err, usage)
@@ -45,6 +48,9 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 	case "show":
 		return showConfig(*profile, file, stdout, stderr)
 	case "validate":
+		if *endpoints {
+			return validateEndpoints(file, stdout, stderr)
+		}
 		return validateConfig(*profile, file, stdout, stderr)
 	default:
 		return importConfig(*from, file, stdout, stderr)
@@ -52,7 +58,7 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 }
 
 // checkConfigArguments says what is wrong with `weir config COMMAND FILE` and the flags' values, if anything is.
-func checkConfigArguments(args []string, profile, from string) error {
+func checkConfigArguments(args []string, profile, from string, endpoints bool) error {
 	const known = "show, validate or import"
 	if len(args) == 0 {
 		return errors.New("must be followed by " + known)
@@ -66,6 +72,10 @@ func checkConfigArguments(args []string, profile, from string) error {
 		return fmt.Errorf("--profile: %q: is for show and validate only", profile)
 	case from != "" && command != "import":
 		return fmt.Errorf("--from: %q: is for import only", from)
+	case endpoints && command != "validate":
+		return errors.New("--endpoints: is for validate only")
+	case endpoints && profile != "":
+		return fmt.Errorf("--profile: %q: a file with endpoints has none", profile)
 	case command == "import" && from == "":
 		return fmt.Errorf("import: --from must say what system the FILE is of: %s", systems)
 	case command == "import" && importers[from] == nil:
@@ -107,12 +117,31 @@ func validateConfig(profile, file string, stdout, stderr io.Writer) int {
 	}
 	d, err := config.Load(config.Source{Text: text, Profile: profile})
 	if err != nil {
+		if _, other := datastore.DecodeEndpoints(text); other == nil {
+			err = fmt.Errorf("%w\nIt is a valid file with endpoints: weir config validate --endpoints %s", err, file)
+		}
 		return failed(stderr, fmt.Errorf("%s: %w", file, err))
 	}
 	for _, w := range d.Warnings() {
 		_, _ = fmt.Fprintf(stdout, "%s: warning: %v\n", file, w)
 	}
 	_, _ = fmt.Fprintf(stdout, "%s: valid (profile %s)\n", file, d.Profile)
+	return 0
+}
+
+func validateEndpoints(file string, stdout, stderr io.Writer) int {
+	text, err := readInput(file)
+	if err != nil {
+		return failed(stderr, err)
+	}
+	if len(text) > datastore.MaxFileBytes { // epp would refuse it unread
+		return failed(stderr, fmt.Errorf("%s: is larger than %d bytes", file, datastore.MaxFileBytes))
+	}
+	endpoints, err := datastore.DecodeEndpoints(text)
+	if err != nil {
+		return failed(stderr, fmt.Errorf("%s: %w", file, err))
+	}
+	_, _ = fmt.Fprintf(stdout, "%s: valid (endpoints: %d)\n", file, len(endpoints))
 	return 0
 }
 

@@ -25,6 +25,8 @@ func TestConfigCommand(t *testing.T) {
 	lower := write("lower.yaml", "requestQueueController: { lowerBoundPerBackend: 64 }\n")
 	named := write("named.yaml", "profile: recommended\nrequestQueueController: { lowerBoundPerBackend: 64 }\n")
 	later := write("later.yaml", "profile: smg-priority\nfairRequestQueue: { queueTTL: 7s }\n")
+	servers := write("servers.yaml", "endpoints: [ { address: '10.0.0.1:8000', slots: 64, labels: { zone: a } } ]\n")
+	badServers := write("badservers.yaml", "endpoints: [ { address: 'vllm:8000' }, { address: '10.0.0.1:80', slot: 64 } ]\n")
 	smg := write("smg.yaml", "classes: { bulk: { queue_size: 0 } }\ntenant_policies: { \"header:acme\": { max_class: system } }\n")
 	badSMG := write("badsmg.yaml", "classes: { bluk: {}, system: { reserve: 1 } }\n")
 	checkCommands(t, map[string]commandTest{
@@ -58,6 +60,19 @@ func TestConfigCommand(t *testing.T) {
 			1, nil,
 			[]string{"2 problems", "queueTTL: 0s: must be above 0s", "did you mean totalCapacity?"},
 		},
+		"valid endpoints": {[]string{"config", "validate", "--endpoints", servers}, 0, []string{"servers.yaml: valid (endpoints: 1)"}, nil},
+		"invalid endpoints, every problem": {
+			[]string{"config", "validate", "--endpoints", badServers},
+			1, nil,
+			[]string{`endpoints[0].address: "vllm:8000" is a hostname`, "endpoints[1].slot: unknown field"},
+		},
+		"no file with endpoints": {[]string{"config", "validate", "--endpoints", dir + "/none"}, 1, nil, []string{"no such file"}},
+		"endpoints taken for a configuration": {
+			[]string{"config", "validate", servers}, 1, nil, []string{"endpoints: unknown field", "weir config validate --endpoints " + servers},
+		},
+		"a configuration taken for endpoints": {
+			[]string{"config", "validate", "--endpoints", good}, 1, nil, []string{"fairRequestQueue: unknown field (known: endpoints)"},
+		},
 		"imported": {
 			[]string{"config", "import", "--from", "smg", smg},
 			0,
@@ -77,18 +92,21 @@ func TestConfigCommand(t *testing.T) {
 // What is wrong with the arguments stands in the first line, before the usage.
 func TestConfigArguments(t *testing.T) {
 	for arguments, want := range map[string]string{
-		"":                                  "must be followed by show, validate or import",
-		"bogus":                             `"bogus": must be show, validate or import`,
-		"show a b":                          `show: "b": there may be one FILE only`,
-		"show --from=smg":                   `--from: "smg": is for import only`,
-		"validate":                          "validate: must be followed by a FILE",
-		"validate a b c":                    `validate: "b": there may be one FILE only`,
-		"import foo":                        "import: --from must say what system the FILE is of: smg",
-		"import --from=":                    "import: --from must say what system the FILE is of: smg",
-		"import --from vllm foo":            `--from: "vllm": must be smg`,
-		"import --from=smg":                 "import: must be followed by a FILE",
-		"import --from=smg a b":             `import: "b": there may be one FILE only`,
-		"import --from=smg --profile=wfq a": `--profile: "wfq": is for show and validate only`,
+		"":                                     "must be followed by show, validate or import",
+		"bogus":                                `"bogus": must be show, validate or import`,
+		"show a b":                             `show: "b": there may be one FILE only`,
+		"show --from=smg":                      `--from: "smg": is for import only`,
+		"validate":                             "validate: must be followed by a FILE",
+		"validate a b c":                       `validate: "b": there may be one FILE only`,
+		"import foo":                           "import: --from must say what system the FILE is of: smg",
+		"import --from=":                       "import: --from must say what system the FILE is of: smg",
+		"import --from vllm foo":               `--from: "vllm": must be smg`,
+		"import --from=smg":                    "import: must be followed by a FILE",
+		"import --from=smg a b":                `import: "b": there may be one FILE only`,
+		"show --endpoints a":                   "--endpoints: is for validate only",
+		"validate --endpoints":                 "validate: must be followed by a FILE",
+		"validate --endpoints --profile=wfq a": `--profile: "wfq": a file with endpoints has none`,
+		"import --from=smg --profile=wfq a":    `--profile: "wfq": is for show and validate only`,
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(append([]string{"config"}, strings.Fields(arguments)...), &stdout, &stderr); code != 2 {

@@ -16,6 +16,9 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
+// endpointFields are the fields of an endpoint; docs/endpoints.md has them all.
+var endpointFields = []string{"address", "models", "labels", "slots"}
+
 // DecodeEndpoints reads an endpoints file:
 //
 //	endpoints:
@@ -102,7 +105,7 @@ func (w *walk) file(root any) []scheduling.Endpoint {
 
 func (w *walk) endpoint(path string, item any) scheduling.Endpoint {
 	e := scheduling.Endpoint{Ready: true}
-	fields := w.object(path, item, "address", "models", "labels", "slots")
+	fields := w.object(path, item, endpointFields...)
 	if fields == nil {
 		return e
 	}
