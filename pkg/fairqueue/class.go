@@ -7,7 +7,8 @@ type class struct {
 	newcomerFirst bool // Config.TieBreak
 	lanes         map[Lane]*classLane
 	open          heap[*classLane] // lanes that are open and have a flow that is not parked
-	aged          heap[*laneAge]   // lanes that are not dead and have a flow that is not parked; only if guarded
+	above         heap[*laneAbove] // only if guarded: those with room below the upper bound, by their next request,
+	aged          heap[*laneAge]   // and by their oldest
 	guarded       bool             // the starvation guard asks for ages
 	stuck         int              // Σ stuck of the lanes
 }
@@ -20,7 +21,15 @@ func (c *class) head() *Request {
 	return nil
 }
 
-// oldest is the request that has waited longest among those that could go.
+// starvedHead is the request that goes when the tier is promoted: as head, of the lanes with room below the upper bound.
+func (c *class) starvedHead() *Request {
+	if l := c.above.min(); l != nil {
+		return l.of.flows.min().line.first
+	}
+	return nil
+}
+
+// oldest is the request that has waited longest in a lane with room below its upper bound; nil when there is none.
 func (c *class) oldest() *Request {
 	if a := c.aged.min(); a != nil {
 		return a.of.ages.min().of.line.first
@@ -41,10 +50,16 @@ func (c *class) settle(fl *flowLane) {
 // settleLane restores the class's own orders after something about lane l has changed.
 func (c *class) settleLane(l *classLane) {
 	some := l.flows.len() > 0
-	member(&c.open, l, some && l.state == laneOpen)
+	member(&c.open, l, some && l.state == LaneOpen)
 	if c.guarded {
-		member(&c.aged, &l.oldest, some && l.state != laneDead)
+		c.settleGuarded(l, some && l.roomAbove())
 	}
+}
+
+// settleGuarded puts lane l into the orders of the starvation guard, or takes it out.
+func (c *class) settleGuarded(l *classLane, want bool) {
+	member(&c.above, &l.above, want)
+	member(&c.aged, &l.oldest, want)
 }
 
 // count changes the numbers of a lane: n waiting requests, capped of them behind a parked flow.
@@ -56,7 +71,7 @@ func (c *class) count(l *classLane, n, capped int) {
 }
 
 // setState opens a lane or closes it.
-func (c *class) setState(l *classLane, s laneState) {
+func (c *class) setState(l *classLane, s LaneState) {
 	c.stuck -= l.stuck()
 	l.state = s
 	c.stuck += l.stuck()
@@ -73,6 +88,6 @@ func (c *class) guard(on bool) {
 		for fl := range l.flows.all() {
 			member(&l.ages, &fl.age, on)
 		}
-		member(&c.aged, &l.oldest, on && l.ages.len() > 0 && l.state != laneDead)
+		c.settleGuarded(l, on && l.ages.len() > 0 && l.roomAbove())
 	}
 }

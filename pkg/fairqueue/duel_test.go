@@ -95,6 +95,9 @@ func (d *duel) pop() {
 	if c.Promoted != promoted {
 		d.Fatalf("promoted %t, want %t", c.Promoted, promoted)
 	}
+	if promoted {
+		d.same("the one whose age promotes", c.Starved, d.o.lenders(want.tier)[0])
+	}
 	if want == nil {
 		return
 	}
@@ -159,19 +162,23 @@ func (d *duel) block() {
 
 // blockOne closes the waiter's lane or parks its flow there.
 func (d *duel) blockOne(w *waiter) {
-	switch d.below(3) {
+	switch d.below(4) {
 	case 0:
 		d.note("park %s", d.show(w))
 		d.q.ParkFlow(w.r)
 		w.tier.flows[w.flow].parked[w.r.Lane] = true
 	case 1:
 		d.note("busy %s", d.show(w))
-		d.q.CloseLane(w.r, false)
-		w.tier.lanes[w.r.Lane] = laneBusy
+		d.q.CloseLane(w.r, LaneBusy)
+		w.tier.lanes[w.r.Lane] = LaneBusy
 	case 2:
 		d.note("dead %s", d.show(w))
-		d.q.CloseLane(w.r, true)
-		w.tier.lanes[w.r.Lane] = laneDead
+		d.q.CloseLane(w.r, LaneDead)
+		w.tier.lanes[w.r.Lane] = LaneDead
+	case 3:
+		d.note("full %s", d.show(w))
+		d.q.CloseLane(w.r, LaneFull)
+		w.tier.lanes[w.r.Lane] = LaneFull
 	}
 }
 

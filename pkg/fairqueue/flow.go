@@ -121,7 +121,7 @@ func (t *tier) newFlowLane(f *flow, name Lane) *flowLane {
 		cl = take(&t.freeLanes)
 		flows, ages := cl.flows, cl.ages
 		*cl = classLane{class: &t.class, name: name, flows: flows, ages: ages}
-		cl.oldest.of = cl
+		cl.above.of, cl.oldest.of = cl, cl
 		t.class.lanes[name] = cl
 	}
 	fl := take(&t.freeFlowLanes)

@@ -160,9 +160,12 @@ func (d *duel) compare() {
 	}
 	for id := range 6 {
 		for _, promote := range []bool{false, true} {
-			if got, want := d.q.MayBypass(d.now, id, promote), d.o.mayBypass(d.now, id, promote); got != want {
+			got, starved := d.q.MayBypass(d.now, id, promote)
+			want, age := d.o.mayBypass(d.now, id, promote)
+			if got != want {
 				d.Fatalf("bypass of tier %d, promote %t: %t, want %t", id, promote, got, want)
 			}
+			d.same("the one whose age keeps an arrival from passing", starved, age)
 		}
 	}
 }

@@ -132,6 +132,7 @@ func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail f
 		flowLanes += len(f.lanes)
 	}
 	heapProblem(&c.open, "open lanes", fail)
+	heapProblem(&c.above, "lanes with room above", fail)
 	heapProblem(&c.aged, "aged lanes", fail)
 	linedUp := 0
 	for name, l := range c.lanes {
@@ -144,11 +145,12 @@ func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail f
 		}
 		// A lane is in its class's heap exactly when it has a flow that is not parked and is not closed.
 		some := len(l.flows.items) > 0
-		if in := within(&c.open, l); in != (some && l.state == laneOpen) {
+		if in := within(&c.open, l); in != (some && l.state == LaneOpen) {
 			fail("lane %q: state %d, flows %t, among the open ones %t", name, l.state, some, in)
 		}
-		if in := within(&c.aged, &l.oldest); in != (c.guarded && some && l.state != laneDead) {
-			fail("lane %q: state %d, flows %t, among the aged ones %t", name, l.state, some, in)
+		want := c.guarded && some && (l.state == LaneOpen || l.state == LaneBusy)
+		if aged, above := within(&c.aged, &l.oldest), within(&c.above, &l.above); aged != want || above != want {
+			fail("lane %q: state %d, flows %t, among the aged ones %t, those with room above %t", name, l.state, some, aged, above)
 		}
 	}
 	if t.weights != weights {

@@ -35,31 +35,51 @@ func (a *age) key() key { return key{seq: a.of.line.first.seq} }
 
 func (a *age) handle() *int32 { return &a.at }
 
-// laneState says whether the requests of a lane can go.
-type laneState uint8
+// LaneState is what is known of the room in a lane: whether its requests can go.
+type LaneState uint8
 
 const (
-	laneOpen laneState = iota
-	laneBusy           // no room now; a settlement there may change that
-	laneDead           // no ready endpoint: its waiters could not go even with room
+	// LaneOpen is a lane of which nothing else is known.
+	LaneOpen LaneState = iota
+	// LaneBusy has no room below its lower bound; a starved head may still go, up to the upper one.
+	LaneBusy
+	// LaneFull has no room below its upper bound: nobody can go, and nobody there lends its age to its tier. A settlement
+	// may change that, here as in a busy lane.
+	LaneFull
+	// LaneDead has no ready endpoint: its waiters could not go even with room, so they do not stand in the way of a bypass.
+	LaneDead
 )
 
 // classLane is one lane of a class: the flows that wait in it. It exists while it has a waiting request.
 type classLane struct {
 	class  *class
 	name   Lane
-	state  laneState
+	state  LaneState
 	flows  heap[*flowLane] // those not parked
 	ages   heap[*age]      // the same ones, where the tier has a starvation threshold
 	queued int             // waiting requests
 	capped int             // of these, those of parked flowLanes
 	at     int32           // number in the class's heap of open lanes
+	above  laneAbove
 	oldest laneAge
 }
 
 func (c *classLane) key() key { return c.flows.items[0].key }
 
 func (c *classLane) handle() *int32 { return &c.at }
+
+// roomAbove reports whether there may be room below the upper bound.
+func (c *classLane) roomAbove() bool { return c.state == LaneOpen || c.state == LaneBusy }
+
+// laneAbove orders by their next request the lanes in which a starved head may go.
+type laneAbove struct {
+	of *classLane
+	at int32
+}
+
+func (a *laneAbove) key() key { return a.of.key() }
+
+func (a *laneAbove) handle() *int32 { return &a.at }
 
 // laneAge orders lanes by their oldest request that could go.
 type laneAge struct {
@@ -74,7 +94,7 @@ func (a *laneAge) handle() *int32 { return &a.at }
 // stuck is the number of requests here that could not go even if there were room: their lane has no ready endpoint,
 // or their flow is at its cap. They do not stand in the way of a bypass.
 func (c *classLane) stuck() int {
-	if c.state == laneDead {
+	if c.state == LaneDead {
 		return c.queued
 	}
 	return c.capped

@@ -27,7 +27,7 @@ type oracleTier struct {
 	deficit  int64
 	promoted int // when it was last promoted
 	flows    map[string]*oracleFlow
-	lanes    map[Lane]laneState // closed ones
+	lanes    map[Lane]LaneState // closed ones
 }
 
 type oracleFlow struct {
@@ -61,7 +61,7 @@ func newOracle(cfg Config) *oracle {
 }
 
 func newOracleTier(id int, cfg TierConfig) *oracleTier {
-	return &oracleTier{id: id, cfg: cfg, flows: map[string]*oracleFlow{}, lanes: map[Lane]laneState{}}
+	return &oracleTier{id: id, cfg: cfg, flows: map[string]*oracleFlow{}, lanes: map[Lane]LaneState{}}
 }
 
 func (o *oracle) key(flow string) string {
@@ -182,14 +182,17 @@ func (o *oracle) increment(w *waiter) int64 {
 }
 
 // head is the tier's next request: of the first one of each flow in each open lane the one with the least finish tag.
-func (o *oracle) head(t *oracleTier) (head *waiter, tag int64) {
+func (o *oracle) head(t *oracleTier) (head *waiter, tag int64) { return o.headIn(t, LaneOpen) }
+
+// headIn is head in the lanes in these states.
+func (o *oracle) headIn(t *oracleTier, states ...LaneState) (head *waiter, tag int64) {
 	type line struct {
 		flow string
 		lane Lane
 	}
 	seen := map[line]bool{}
 	for _, w := range o.ofTier(t) {
-		if l := (line{w.flow, w.r.Lane}); seen[l] || t.lanes[w.r.Lane] != laneOpen || t.flows[w.flow].parked[w.r.Lane] {
+		if l := (line{w.flow, w.r.Lane}); seen[l] || !slices.Contains(states, t.lanes[w.r.Lane]) || t.flows[w.flow].parked[w.r.Lane] {
 			continue
 		} else {
 			seen[l] = true

@@ -8,11 +8,16 @@ import (
 
 // stuck says whether w could not go even if there were room: its lane is dead, or its flow is at its cap.
 func (o *oracle) stuck(w *waiter) bool {
-	return w.tier.lanes[w.r.Lane] == laneDead || w.tier.flows[w.flow].parked[w.r.Lane]
+	return w.tier.lanes[w.r.Lane] == LaneDead || w.tier.flows[w.flow].parked[w.r.Lane]
 }
 
 func (o *oracle) couldGo(t *oracleTier) []*waiter {
 	return o.of(func(w *waiter) bool { return w.tier == t && !o.stuck(w) })
+}
+
+// lenders are the waiters that lend their age to their tier: those whose lane has room below its upper bound.
+func (o *oracle) lenders(t *oracleTier) []*waiter {
+	return o.of(func(w *waiter) bool { return w.tier == t && !o.stuck(w) && t.lanes[w.r.Lane] != LaneFull })
 }
 
 // peek is who goes next, and whether as a promoted one.
@@ -38,7 +43,7 @@ func (o *oracle) peek(now time.Time, admit Admit) (next *waiter, promoted bool) 
 	}
 	if admit.Promote {
 		if t := o.starved(now, next); t != nil {
-			next, _ = o.head(t)
+			next, _ = o.headIn(t, LaneOpen, LaneBusy)
 			return next, true
 		}
 	}
@@ -58,12 +63,11 @@ func (o *oracle) starved(now time.Time, next *waiter) (best *oracleTier) {
 	}
 	unlimited := o.cfg.PromotionBudget == 1_000_000
 	for rank, t := range o.tiers {
-		could := o.couldGo(t)
-		head, _ := o.head(t)
+		old := o.lenders(t)
 		switch {
-		case rank == 0, t.cfg.StarvationThreshold == 0, len(could) == 0, head == nil, next != nil && next.tier == t:
+		case rank == 0, t.cfg.StarvationThreshold == 0, len(old) == 0, next != nil && next.tier == t:
 			continue
-		case now.Sub(could[0].arrived) < t.cfg.StarvationThreshold:
+		case now.Sub(old[0].arrived) < t.cfg.StarvationThreshold:
 			continue
 		case o.overtakes(rank) && !unlimited && o.credit < 1_000_000:
 			continue
@@ -116,23 +120,26 @@ func (o *oracle) chargeTier(w *waiter, admit Admit) {
 	w.tier.deficit -= paid
 }
 
-func (o *oracle) mayBypass(now time.Time, id int, promote bool) bool {
+func (o *oracle) mayBypass(now time.Time, id int, promote bool) (may bool, starved *waiter) {
 	arrival := o.arrivalTier(id)
 	for _, t := range o.tiers {
 		if len(o.couldGo(t)) > 0 {
-			return false
+			return false, nil
 		}
 		if t == arrival && o.cfg.TierMode == Strict {
 			break
 		}
 	}
-	return !promote || o.starved(now, nil) == nil
+	if t := o.starved(now, nil); promote && t != nil {
+		return false, o.lenders(t)[0]
+	}
+	return true, nil
 }
 
 func (o *oracle) nextStarvation(now time.Time) (at time.Time, ok bool) {
 	for _, t := range o.tiers[1:] {
-		if could := o.couldGo(t); len(could) > 0 && t.cfg.StarvationThreshold > 0 && o.cfg.TierMode == Strict {
-			if s := could[0].arrived.Add(t.cfg.StarvationThreshold); s.After(now) && (!ok || s.Before(at)) {
+		if old := o.lenders(t); len(old) > 0 && t.cfg.StarvationThreshold > 0 && o.cfg.TierMode == Strict {
+			if s := old[0].arrived.Add(t.cfg.StarvationThreshold); s.After(now) && (!ok || s.Before(at)) {
 				at, ok = s, true
 			}
 		}

@@ -5,21 +5,17 @@ import "slices"
 // A request that cannot be placed now must not block those behind it in other lanes or flows: its lane is closed, or
 // its flow is parked in its lane, until a settlement, a cap or a snapshot changes that may free it.
 
-// CloseLane closes the lane of r, a waiting request, within its tier: busy (it has no room now) or dead (it has no
-// ready endpoint, so that its waiters do not stand in the way of a bypass).
-func (q *FairRequestQueue) CloseLane(r *Request, dead bool) {
-	state := laneBusy
-	if dead {
-		state = laneDead
-	}
+// CloseLane closes the lane of r, a waiting request, within its tier: LaneBusy, LaneFull or LaneDead, until OpenLane or
+// OpenLanes.
+func (q *FairRequestQueue) CloseLane(r *Request, state LaneState) {
 	r.at.lane.class.setState(r.at.lane, state)
 }
 
 // OpenLane opens a lane in every tier.
 func (q *FairRequestQueue) OpenLane(name Lane) {
 	for _, t := range q.tiers {
-		if l := t.class.lanes[name]; l != nil && l.state != laneOpen {
-			t.class.setState(l, laneOpen)
+		if l := t.class.lanes[name]; l != nil && l.state != LaneOpen {
+			t.class.setState(l, LaneOpen)
 		}
 	}
 }
@@ -28,8 +24,8 @@ func (q *FairRequestQueue) OpenLane(name Lane) {
 func (q *FairRequestQueue) OpenLanes() {
 	for _, t := range q.tiers {
 		for _, l := range t.class.lanes {
-			if l.state != laneOpen {
-				t.class.setState(l, laneOpen)
+			if l.state != LaneOpen {
+				t.class.setState(l, LaneOpen)
 			}
 		}
 	}
@@ -101,7 +97,7 @@ func (q *FairRequestQueue) Heads(id int, heads []*Request) []*Request {
 	}
 	lanes := len(heads)
 	for _, l := range t.class.lanes {
-		if fl := l.flows.min(); fl != nil && l.state != laneDead {
+		if fl := l.flows.min(); fl != nil && l.state != LaneDead {
 			heads = append(heads, fl.line.first)
 		}
 	}

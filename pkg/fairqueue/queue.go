@@ -162,6 +162,9 @@ type Candidate struct {
 	Request *Request
 	// Promoted: it goes as a starved head, out of order.
 	Promoted bool
+	// Starved is the waiter that lends its age to the promoted one's tier; often another one, maybe in another lane. If
+	// its lane turns out to be full, it lends its age to nobody: close the lane and peek again.
+	Starved *Request
 
 	admit TierSet // what Peek was told, for the account of weighted tiers
 }
@@ -187,7 +190,9 @@ func (q *FairRequestQueue) Peek(now time.Time, admit Admit) Candidate {
 	}
 	if admit.Promote {
 		if t := q.starvedTier(now, next); t != nil {
-			return Candidate{Request: t.class.head(), Promoted: true, admit: admit.Tiers}
+			return Candidate{
+				Request: t.class.starvedHead(), Promoted: true, Starved: t.class.oldest(), admit: admit.Tiers,
+			}
 		}
 	}
 	return Candidate{Request: next, admit: admit.Tiers}
@@ -223,12 +228,13 @@ func (q *FairRequestQueue) Pop(c Candidate) {
 // budget.
 func (q *FairRequestQueue) Bypassed() { q.dispatched() }
 
-// MayBypass says whether an arrival of the tier may go without waiting, as far as the queue has a say: nobody who
+// MayBypass reports whether an arrival of the tier may go without waiting, as far as the queue has a say: nobody who
 // could go waits in its tier or a higher one (weighted tiers: in any), and no starved head that the budget lets go.
-// promote is Admit.Promote.
-func (q *FairRequestQueue) MayBypass(now time.Time, id int, promote bool) bool {
+// promote is Admit.Promote. Where only a starved head stands in the way, starved is Candidate.Starved of it: if its lane
+// turns out to be full, close that and ask again.
+func (q *FairRequestQueue) MayBypass(now time.Time, id int, promote bool) (may bool, starved *Request) {
 	if q.queued == 0 {
-		return true
+		return true, nil
 	}
 	arrival := q.tierOf(id)
 	for _, t := range q.tiers {
@@ -236,10 +242,15 @@ func (q *FairRequestQueue) MayBypass(now time.Time, id int, promote bool) bool {
 			break
 		}
 		if t.couldGo() > 0 {
-			return false
+			return false, nil
 		}
 	}
-	return !promote || q.starvedTier(now, nil) == nil
+	if promote {
+		if t := q.starvedTier(now, nil); t != nil {
+			return false, t.class.oldest()
+		}
+	}
+	return true, nil
 }
 
 // emptied resets what a tier without waiters does not keep.

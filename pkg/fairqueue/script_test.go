@@ -30,7 +30,7 @@ var rewrite = flag.Bool("rewrite", false, "write the scripts' answers into testd
 //	cancel NAME …            leaves the queue
 //	advance DURATION         lets time go by, and expires
 //	park NAME, unpark FLOW   the flow of a waiter is at its cap in its lane, and no more
-//	close NAME busy|dead     the lane of a waiter has no room, or no endpoint
+//	close NAME busy|full|dead  the lane of a waiter has no room below the lower bound, the upper one, or no endpoint
 //	open LANE                "" is the whole pool; open without a name opens all
 //	requeue NAME             a release came to nothing
 //	bypass TIER …            whether an arrival may go without waiting

@@ -65,7 +65,8 @@ func (s *script) placement(command string, a arguments) {
 	case "unpark":
 		q.UnparkFlow(q.TierID(a.named["tier"]), a.words[0])
 	case "close":
-		q.CloseLane(s.request(a.words[0]), a.has("dead"))
+		states := map[string]LaneState{"busy": LaneBusy, "full": LaneFull, "dead": LaneDead}
+		q.CloseLane(s.request(a.words[0]), states[a.words[1]])
 	case "open":
 		if len(a.words) == 0 {
 			q.OpenLanes()
@@ -74,7 +75,8 @@ func (s *script) placement(command string, a arguments) {
 		}
 	case "bypass":
 		for _, tier := range a.words {
-			s.say("%s: %t", tier, q.MayBypass(s.now, q.TierID(tier), true))
+			may, _ := q.MayBypass(s.now, q.TierID(tier), true)
+			s.say("%s: %t", tier, may)
 		}
 	case "forget":
 		q.Forget(0)

@@ -1,9 +1,6 @@
 package fairqueue
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // budgetUnlimited is a promotion budget of 1, in millionths; there is then no account to keep.
 const budgetUnlimited = 1_000_000
@@ -35,8 +32,9 @@ func (b *budget) earn() { b.credit = min(b.credit+b.share, promotionsBanked*prom
 
 func (q *FairRequestQueue) dispatched() { q.budget.earn() }
 
-// starved says whether t's oldest waiter that could go has waited as long as its tier's threshold. The highest tier
-// has nobody to be promoted past.
+// starved reports whether a waiter of t in a lane with room below its upper bound has waited as long as its tier's
+// threshold: it lends its age to its tier, while one whose lane is full lends it to nobody. The highest tier has nobody to
+// be promoted past.
 func (t *tier) starved(now time.Time) bool {
 	if t.rank == 0 || t.config.StarvationThreshold <= 0 {
 		return false
@@ -45,8 +43,8 @@ func (t *tier) starved(now time.Time) bool {
 	return old != nil && now.Sub(old.arrived) >= t.config.StarvationThreshold
 }
 
-// starvedTier is the tier whose head is to be promoted now; nil: none. The head of its discipline goes, not
-// necessarily its oldest. Starved tiers take turns, the least recently promoted first, ties to the lowest; with an
+// starvedTier is the tier whose head is to be promoted now; nil: none. The head of its discipline in the lanes with room
+// below the upper bound goes, not necessarily its oldest. Starved tiers take turns, the least recently promoted first, ties to the lowest; with an
 // unlimited budget it is always the lowest. The tier of next, which goes anyway, has no turn: it would keep the others
 // from theirs for as long as it is served in order. A promotion that overtakes somebody needs credit.
 func (q *FairRequestQueue) starvedTier(now time.Time, next *Request) *tier {
@@ -61,7 +59,7 @@ func (q *FairRequestQueue) starvedTier(now time.Time, next *Request) *tier {
 		if overtakes && !q.budget.unlimited() && q.budget.credit < promotionCost {
 			break // it overtakes in every lower tier as well
 		}
-		if t.class.open.len() == 0 || next != nil && next.at.flow.tier == t || !t.starved(now) {
+		if next != nil && next.at.flow.tier == t || !t.starved(now) {
 			continue
 		}
 		if best == nil || q.budget.unlimited() || t.promoted <= best.promoted {
@@ -86,12 +84,7 @@ func (q *FairRequestQueue) promote(t *tier) {
 	}
 }
 
-// Starving says whether a tier has a starved waiter, be it in a lane without room.
-func (q *FairRequestQueue) Starving(now time.Time) bool {
-	return q.config.TierMode == Strict && slices.ContainsFunc(q.tiers, func(t *tier) bool { return t.starved(now) })
-}
-
-// NextStarvation is the next moment at which a tier becomes starved that is not so at now.
+// NextStarvation is the next moment at which a tier becomes starved that is not so at now, as the lanes are.
 func (q *FairRequestQueue) NextStarvation(now time.Time) (at time.Time, ok bool) {
 	if q.config.TierMode == Weighted {
 		return at, false

@@ -74,7 +74,7 @@ func (s *stateWriter) flag(is bool) {
 func (s *stateWriter) tier(t *tier) {
 	var closed []string
 	for name, l := range t.class.lanes {
-		if l.state != laneOpen {
+		if l.state != LaneOpen {
 			closed = append(closed, string(rune('0'+l.state))+string(name))
 		}
 	}

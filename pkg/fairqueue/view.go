@@ -47,7 +47,7 @@ func (f *flow) view() FlowView {
 			v.Oldest = first.arrived
 		}
 		v.Parked = v.Parked && fl.parked
-		v.Closed = v.Closed && fl.lane.state != laneOpen
+		v.Closed = v.Closed && fl.lane.state != LaneOpen
 	}
 	return v
 }

@@ -1,6 +1,10 @@
 package flowcontrol
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
 
 // admit decides an arrival: bypass, reject or enqueue. It leaves l sent, ended, waiting, or already granted.
 func (c *RequestQueueController) admit(now time.Time, l *Lease) {
@@ -14,7 +18,7 @@ func (c *RequestQueueController) admit(now time.Time, l *Lease) {
 	}
 	c.expire(now)
 	c.enters(l)
-	if c.queue.MayBypass(now, l.queued.Tier, c.mayPromote()) && c.goes(now, l) {
+	if c.mayBypass(now, l.queued.Tier) && c.goes(now, l) {
 		c.queue.Bypassed()
 		c.leaves(l)
 		c.repark(l.flow)
@@ -42,7 +46,7 @@ func (c *RequestQueueController) admit(now time.Time, l *Lease) {
 		return
 	}
 	if !ready {
-		c.queue.CloseLane(&l.queued, true)
+		c.queue.CloseLane(&l.queued, fairqueue.LaneDead)
 	}
 	c.repark(l.flow)
 	c.pump(now)

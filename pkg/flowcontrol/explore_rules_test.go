@@ -98,14 +98,14 @@ func (w *world) heldApart() bool {
 // unlimited says whether promotions have no budget.
 func (w *world) unlimited() bool { return w.config.Queue.PromotionBudget >= 1_000_000 }
 
-// starves says whether the tier of the request has a starved waiter that could go.
+// starves says whether the tier of the request has a starved waiter for which there is room below the upper bound.
 func (w *world) starves(s *subject) bool {
 	tier := s.lease.queued.Tier
 	if tier == w.byRank[0] {
 		return false
 	}
 	for _, o := range w.subjects {
-		if o.lease.queued.Tier == tier && w.couldGo(o) && time.Since(o.lease.queued.Arrived()) >= tick {
+		if o.lease.queued.Tier == tier && o.waits() && w.fits(o, BelowUpper) && time.Since(o.lease.queued.Arrived()) >= tick {
 			return true
 		}
 	}

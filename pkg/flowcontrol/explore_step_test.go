@@ -101,6 +101,9 @@ func (w *world) stepAgrees(g glance) error {
 			return fmt.Errorf("%v took what is reserved: headroom %d", went[0], w.ledger.Headroom(tier))
 		}
 	}
+	if len(went) == 1 && went[0].promoted && !w.lentAge(went[0]) {
+		return fmt.Errorf("%v is promoted, and nobody is starved for whom there was room", went[0])
+	}
 	for _, s := range went {
 		total, at := w.config.MaxInFlightPerFlow, w.config.MaxInFlightPerFlowPerBackend
 		if total > 0 && w.sameFlow(s, NoEndpoint) > total || at > 0 && w.sameFlow(s, s.lease.endpoint) > at {
@@ -132,6 +135,20 @@ func (w *world) stepAgrees(g glance) error {
 		return g.stands
 	}
 	return w.displacementAgrees(g, a)
+}
+
+// lentAge says whether somebody of the tier of s, which was promoted, is starved and had room before s took its place.
+func (w *world) lentAge(s *subject) bool {
+	old := func(o *subject) bool { return time.Since(o.lease.queued.Arrived()) >= tick }
+	if old(s) {
+		return true
+	}
+	w.fleet.reserved[s.lease.endpoint]--
+	defer func() { w.fleet.reserved[s.lease.endpoint]++ }()
+	return slices.ContainsFunc(w.subjects, func(o *subject) bool {
+		return o.lease.queued.Tier == s.lease.queued.Tier && o.waits() && old(o) &&
+			w.fleet.pick(o.kind.lane, BelowUpper, w.full(o)) != NoEndpoint
+	})
 }
 
 // victimAgrees: of those that the preemptor could have taken the place of, the victim is of the lowest tier, and there

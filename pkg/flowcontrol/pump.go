@@ -51,12 +51,10 @@ func (c *RequestQueueController) pumped(now time.Time) (done bool) {
 			if c.preemptForHeads(now) {
 				continue
 			}
-			if !admit.Promote || !c.openForStarved(now) {
-				return true
-			}
-			if next = c.queue.Peek(now, fairqueue.Admit{Promote: true}); next.Request == nil {
-				return true
-			}
+			return true
+		}
+		if next.Promoted && !c.lendsAge(next.Starved) {
+			continue
 		}
 		if c.tooSoon(now) {
 			c.spaced = true
@@ -107,17 +105,14 @@ func (c *RequestQueueController) place(now time.Time, next fairqueue.Candidate, 
 		c.granted(now, next, l)
 		return
 	}
+	above := !next.Promoted && c.placer.HasRoom(l.placement, BelowUpper)
 	switch {
 	case len(full) > 0 && c.placer.HasRoom(l.placement, bound):
 		c.park(next.Request, l.flow)
-	case !next.Promoted && !c.placer.HasRoom(l.placement, BelowUpper) && c.preemptFor(now, l):
+	case !next.Promoted && !above && c.preemptFor(now, l):
 		c.granted(now, next, l)
 	default:
-		dead := !c.placer.HasReady(l.placement, nil)
-		c.queue.CloseLane(next.Request, dead)
-		if !dead {
-			c.closed[next.Request.Lane] = l
-		}
+		c.closeLane(next.Request, above)
 	}
 }
 
@@ -136,37 +131,6 @@ func (c *RequestQueueController) granted(now time.Time, next fairqueue.Candidate
 	l.waited = max(0, now.Sub(l.queued.Arrived())) // a clock that was read before the lock may be behind
 	l.wake()
 	c.repark(l.flow)
-}
-
-// openLanes opens the closed lanes that a settlement at e may have made room in. There are as many as different
-// subsets wait at full backends, not as many as requests.
-func (c *RequestQueueController) openLanes(e Endpoint) {
-	for lane, l := range c.closed {
-		open := true // when nobody can say: its head will be asked for itself
-		c.asks(l, func() { open = c.placer.CanServe(l.placement, e) })
-		if open {
-			delete(c.closed, lane)
-			c.queue.OpenLane(lane)
-		}
-	}
-}
-
-// openForStarved opens the lanes that were closed at their lower bound while somebody is starved, who may go up to the
-// upper one. It says whether there are any.
-func (c *RequestQueueController) openForStarved(now time.Time) (some bool) {
-	if len(c.closed) == 0 || !c.queue.Starving(now) {
-		return false
-	}
-	for lane, l := range c.closed {
-		open := true
-		c.asks(l, func() { open = c.placer.HasRoom(l.placement, BelowUpper) })
-		if open {
-			delete(c.closed, lane)
-			c.queue.OpenLane(lane)
-			some = true
-		}
-	}
-	return some
 }
 
 // expire ends the waits that are over.

@@ -61,7 +61,7 @@ func (c *RequestQueueController) reopen(now time.Time) {
 			continue
 		}
 		if c.config.HoldWhenEmpty {
-			c.queue.CloseLane(r, true)
+			c.queue.CloseLane(r, fairqueue.LaneDead)
 			continue
 		}
 		for r := c.queue.HeadIn(r.Tier, r.Lane); r != nil; r = c.queue.HeadIn(r.Tier, r.Lane) {
