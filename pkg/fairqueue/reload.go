@@ -10,16 +10,9 @@ import (
 // more keeps its rank, takes no arrivals and drains; a new one gets an identifier of its own. CapacityMode, TierMode
 // and Discipline cannot change.
 func (q *FairRequestQueue) Reconfigure(cfg Config) error {
-	if err := cfg.Validate(); err != nil {
+	const nobodyGoes = ^TierSet(0)
+	if err := q.Reconfigurable(cfg, nobodyGoes); err != nil {
 		return err
-	}
-	switch {
-	case cfg.TierMode != q.config.TierMode:
-		return fmt.Errorf("fairRequestQueue.tierMode: cannot change at run time")
-	case cfg.CapacityMode != q.config.CapacityMode:
-		return fmt.Errorf("fairRequestQueue.capacityMode: cannot change at run time")
-	case cfg.Discipline != q.config.Discipline:
-		return fmt.Errorf("flows.discipline: cannot change at run time")
 	}
 	order, names, err := q.reorder(cfg.Tiers)
 	if err != nil {
@@ -45,6 +38,35 @@ func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 	}
 	return nil
 }
+
+// Reconfigurable answers what Reconfigure would have against a configuration after Forget(inUse), and changes nothing.
+func (q *FairRequestQueue) Reconfigurable(cfg Config, inUse TierSet) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case cfg.TierMode != q.config.TierMode:
+		return fmt.Errorf("fairRequestQueue.tierMode: cannot change at run time")
+	case cfg.CapacityMode != q.config.CapacityMode:
+		return fmt.Errorf("fairRequestQueue.capacityMode: cannot change at run time")
+	case cfg.Discipline != q.config.Discipline:
+		return fmt.Errorf("flows.discipline: cannot change at run time")
+	}
+	tiers := len(cfg.Tiers)
+	for _, t := range q.tiers { // and those that stay without being listed
+		listed := slices.ContainsFunc(cfg.Tiers, func(c TierConfig) bool { return c.Name == t.config.Name })
+		if !listed && !t.gone(inUse) {
+			tiers++
+		}
+	}
+	if tiers > maxTiers {
+		return fmt.Errorf("tiers: more than %d with those that still drain", maxTiers)
+	}
+	return nil
+}
+
+// gone reports whether a tier was removed and has drained; inUse are the tiers that leases still name.
+func (t *tier) gone(inUse TierSet) bool { return t.removed && t.queued == 0 && !inUse.Has(t.id) }
 
 // reorder is the new order of tiers: the listed ones, and behind its former upper neighbour each removed one that
 // still has waiters. Nothing is changed but the listed tiers' own configuration, and that only without an error.
@@ -108,7 +130,7 @@ func (q *FairRequestQueue) find(name string) *tier {
 // Forget drops the removed tiers that have drained; inUse are those that leases still name.
 func (q *FairRequestQueue) Forget(inUse TierSet) {
 	q.tiers = slices.DeleteFunc(q.tiers, func(t *tier) bool {
-		gone := t.removed && t.queued == 0 && !inUse.Has(t.id)
+		gone := t.gone(inUse)
 		if gone {
 			q.byID[t.id] = nil
 		}

@@ -24,7 +24,12 @@ func (c *RequestQueueController) Reconfigure(cfg Config, commit func(stock.Confi
 	now := time.Now()
 	c.mu.Lock()
 	defer c.unlock()
-	c.queue.Forget(fairqueue.TierSet(c.ledger.InUse()))
+	inUse := fairqueue.TierSet(c.ledger.InUse())
+	if err := c.queue.Reconfigurable(cfg.Queue, inUse); err != nil {
+		return fmt.Errorf("flowcontrol: configuration: %w", err)
+	}
+	// Nothing is refused from here on. Those that are gone make room for new ones.
+	c.queue.Forget(inUse)
 	c.forgetCounts()
 	if err := c.queue.Reconfigure(cfg.Queue); err != nil {
 		return fmt.Errorf("flowcontrol: configuration: %w", err)

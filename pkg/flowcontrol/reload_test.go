@@ -127,6 +127,43 @@ func TestInvalidReloadChangesNothing(t *testing.T) {
 	})
 }
 
+// A reload that is refused forgets nothing either: neither a tier that has drained nor what was counted of it. One that is
+// taken does, and a tier that comes later begins at zero.
+func TestRefusedReloadForgetsNothing(t *testing.T) {
+	inBubble(t, ready(1), smg(1), func(b *bench) {
+		b.mustReload(func(c *Config) {
+			c.Queue.Tiers = append(c.Queue.Tiers[:interactive], c.Queue.Tiers[standard:]...)
+			c.Tiers = append(c.Tiers[:interactive], c.Tiers[standard:]...)
+		})
+		b.mu.Lock()
+		removed := b.queue.Tiers()[interactive]
+		b.counts.displaced[removed.ID] = 7
+		b.mu.Unlock()
+		if !removed.Removed {
+			b.t.Fatalf("%+v is not removed", removed)
+		}
+		before := fmt.Sprintf("%+v", b.queue.Tiers())
+		for name, change := range map[string]func(*Config){
+			"discipline": func(c *Config) { c.Queue.Discipline = fairqueue.OneFlow },
+			"tier mode":  func(c *Config) { c.Queue.TierMode = fairqueue.Weighted },
+		} {
+			if err := b.reload(change); err == nil {
+				b.t.Errorf("%s: taken", name)
+			}
+			if after := fmt.Sprintf("%+v", b.queue.Tiers()); after != before {
+				b.t.Errorf("%s: the tiers were %s, are %s", name, before, after)
+			}
+			if n := b.counts.displaced[removed.ID]; n != 7 {
+				b.t.Errorf("%s: %d displaced, want 7", name, n)
+			}
+		}
+		b.mustReload(func(*Config) {})
+		if n := b.counts.displaced[removed.ID]; n != 0 {
+			b.t.Errorf("%d displaced of a tier that is gone", n)
+		}
+	})
+}
+
 // The number of poppers follows; Run ends them all.
 func TestPoppersFollowTheConfiguration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
