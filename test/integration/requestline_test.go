@@ -5,43 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/weir-epp/weir/internal/envoyrun"
 )
-
-// decisionsLogged gives Envoy a JSON access log with Weir's decision on each request, and lets the filter take it.
-func decisionsLogged(b envoyrun.Bootstrap) error {
-	visit(map[string]any(b), func(key string, parent map[string]any) {
-		switch key {
-		case "log_format":
-			parent[key] = map[string]any{"json_format": map[string]any{
-				"id": "%REQ(X-REQUEST-ID)%", "status": "%RESPONSE_CODE%",
-				"flow": "%DYNAMIC_METADATA(weir:flow)%", "tier": "%DYNAMIC_METADATA(weir:tier)%",
-				"model": "%DYNAMIC_METADATA(weir:model)%", "wait_ms": "%DYNAMIC_METADATA(weir:wait_ms)%",
-				"endpoint": "%DYNAMIC_METADATA(weir:endpoint)%", "outcome": "%DYNAMIC_METADATA(weir:outcome)%",
-				"bypass": "%DYNAMIC_METADATA(weir:bypass)%",
-			}}
-		case "receiving_namespaces":
-			parent[key] = map[string]any{"untyped": []any{"envoy.lb", "weir"}}
-		}
-	})
-	return nil
-}
-
-// visit calls f for each key of the maps in a decoded document; what f puts there is not visited.
-func visit(node any, f func(key string, parent map[string]any)) {
-	switch node := node.(type) {
-	case map[string]any:
-		for key, child := range node {
-			visit(child, f)
-			f(key, node)
-		}
-	case []any:
-		for _, child := range node {
-			visit(child, f)
-		}
-	}
-}
 
 // decision is what a line says of one request, in Weir's log or in Envoy's.
 type decision struct {
@@ -85,13 +49,13 @@ func lineOf(t *testing.T, where, id string, read func() (string, error)) decisio
 }
 
 // Which tenant was rejected, who waited how long, and where did it go? Each request has one line in Weir's log at
-// --v=1, and the same in Envoy's access log.
+// --v=1, and the same in Envoy's access log, as it is shipped.
 func TestWhoWasRejected(t *testing.T) {
 	for _, envoy := range []string{"recommended", "full-duplex"} {
 		t.Run(envoy, func(t *testing.T) {
 			v := newValve()
 			s := start(t, setup{
-				envoys: []string{envoy}, models: v.one(), flags: []string{"--v=1"}, edit: decisionsLogged,
+				envoys: []string{envoy}, models: v.one(), flags: []string{"--v=1"},
 				config: byTenant + single + "fairRequestQueue: { totalCapacity: 2, flowCapacity: 1 }\nresponses: { metadata: true }\n",
 			})
 			request := func(tenant, id string) ask {
