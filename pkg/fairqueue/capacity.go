@@ -4,7 +4,7 @@ import "math/bits"
 
 // admit decides whether the queue has room for one more request of flow key in tier t, where f is that flow or nil
 // when it is not tracked, and in shared mode which request has to leave for it. It changes nothing.
-func (q *FairRequestQueue) admit(t *tier, f *flow, key string, cost Cost) (displaced *Request, err error) {
+func (q *FairRequestQueue) admit(t *tier, f *flow, key string) (displaced *Request, err error) {
 	capacity, waiting := q.config.flowCapacity(key), 0
 	if f != nil {
 		capacity, waiting = f.capacity, f.queued
@@ -13,7 +13,11 @@ func (q *FairRequestQueue) admit(t *tier, f *flow, key string, cost Cost) (displ
 		return nil, ErrTooManyFlows
 	}
 	if q.config.CapacityMode == Reserved || q.guaranteed(t) {
-		if f == nil && q.reserved()+capacity > q.config.TotalCapacity {
+		room := q.config.totalCapacity() - q.reserved()
+		if q.tiersReserve() {
+			room = q.tierShare(t) - t.reserved
+		}
+		if f == nil && q.reserves(t, capacity) > room {
 			return nil, ErrTooManyFlows
 		}
 	}
@@ -32,10 +36,10 @@ func (q *FairRequestQueue) admit(t *tier, f *flow, key string, cost Cost) (displ
 		}
 		return nil, nil
 	case tierFull:
-		displaced = q.displaceWithin(t, f, key, cost)
-	case q.queued >= q.config.TotalCapacity:
+		displaced = q.displaceWithin(t, f, key)
+	case q.queued >= q.config.totalCapacity():
 		if displaced = q.displaceBelow(t); displaced == nil {
-			displaced = q.displaceWithin(t, f, key, cost)
+			displaced = q.displaceWithin(t, f, key)
 		}
 	default:
 		return nil, nil
@@ -63,6 +67,21 @@ func (q *FairRequestQueue) reserved() int {
 	return n
 }
 
+// tiersReserve reports whether flows reserve out of their tier's share instead of totalCapacity, so that no tier takes
+// another's.
+func (q *FairRequestQueue) tiersReserve() bool {
+	return q.config.CapacityMode == Reserved && q.config.TierMode == Weighted
+}
+
+// reserves is what a flow of tier t with this capacity reserves: with weighted tiers at most the tier's share, so that a
+// small share still admits a flow. A tier that drains admits nobody, and has no share.
+func (q *FairRequestQueue) reserves(t *tier, capacity int) int {
+	if q.tiersReserve() && !t.removed {
+		return min(capacity, q.tierShare(t))
+	}
+	return capacity
+}
+
 // tierShare is a weighted tier's part of totalCapacity, at least 1.
 func (q *FairRequestQueue) tierShare(t *tier) int {
 	var sum uint64
@@ -71,7 +90,7 @@ func (q *FairRequestQueue) tierShare(t *tier) int {
 			sum += uint64(o.weight())
 		}
 	}
-	hi, lo := bits.Mul64(uint64(q.config.TotalCapacity), uint64(t.weight()))
+	hi, lo := bits.Mul64(uint64(q.config.totalCapacity()), uint64(t.weight()))
 	share, _ := bits.Div64(hi, lo, sum) // weight <= sum, so the quotient fits
 	return max(1, int(share))
 }

@@ -167,9 +167,16 @@ func (c *Config) weight(flow string) Weight {
 	return WeightOne
 }
 
+// mostWaiting is what a capacity beyond it counts as: more requests than memory can hold, and few enough that the
+// capacities of all flows can be added.
+const mostWaiting = 1 << 36
+
+func (c *Config) totalCapacity() int { return min(c.TotalCapacity, mostWaiting) }
+
 func (c *Config) flowCapacity(flow string) int {
-	if n, ok := c.FlowCapacities[flow]; ok {
-		return n
+	n, ok := c.FlowCapacities[flow]
+	if !ok {
+		n = c.FlowCapacity
 	}
-	return c.FlowCapacity
+	return min(n, mostWaiting)
 }

@@ -7,8 +7,9 @@ import (
 
 // Displacement in shared mode, when the queue is full: first from lower tiers, lowest first; there among the flows
 // above their fair share of the queue the least recently displaced, otherwise among all its flows; its newest request
-// goes. Then, inside the arrival's tier, from the flow with the largest queued cost over weight; when that would be
-// the arrival's own flow, or no other would be larger than it, the arrival is refused.
+// goes. Then, inside the arrival's tier, from the flow with the most waiting requests over weight; when that would be
+// the arrival's own flow, or no other would have more than it, the arrival is refused. Places are what is scarce, so it
+// is places that are counted, whatever the requests cost.
 
 // shedding is what a flow keeps for displacement.
 type shedding struct {
@@ -16,30 +17,6 @@ type shedding struct {
 	id     uint64 // order of tracking: the last tie-break
 	last   uint64 // when it was last displaced; 0: never
 	node   shareNode
-	heavy  heavy
-}
-
-// heavy orders flows by queued cost over weight, largest first; what is less than 2^-20 apart counts as equal.
-type heavy struct {
-	of *flow
-	at int32
-}
-
-func (h *heavy) key() key {
-	return key{-heaviness(h.of.cost, h.of.weight), h.of.shed.id} // the largest first
-}
-
-func (h *heavy) handle() *int32 { return &h.at }
-
-// heaviness is cost/weight in fixed point with virtualBits binary digits, rounded down, at most 2^62.
-func heaviness(cost int64, w Weight) uint64 {
-	const most = 1 << 62
-	hi, lo := bits.Mul64(uint64(cost), uint64(WeightOne)<<virtualBits)
-	if hi >= uint64(w) {
-		return most
-	}
-	quo, _ := bits.Div64(hi, lo, uint64(w))
-	return min(quo, most)
 }
 
 // compareRatio compares a/v with b/w exactly.
@@ -62,7 +39,6 @@ func compareRatio(a int64, v Weight, b int64, w Weight) int {
 // sheddingOrder is a tier's flows in the orders that displacement asks for. It is kept in shared mode only.
 type sheddingOrder struct {
 	enabled bool
-	heavy   heap[*heavy]
 	shares  shareTree
 	tracked uint64 // how many flows were ever tracked
 }
@@ -73,7 +49,6 @@ func (s *sheddingOrder) track(f *flow) {
 	}
 	s.tracked++
 	f.shed.id = s.tracked
-	f.shed.heavy.of = f
 }
 
 // update is called after f's queue has changed: it enters the orders with its first request and leaves them with its
@@ -82,7 +57,6 @@ func (s *sheddingOrder) update(f *flow) {
 	if !s.enabled {
 		return
 	}
-	member(&s.heavy, &f.shed.heavy, f.queued > 0)
 	if f.shed.queued > 0 {
 		s.shares.remove(f)
 	}
@@ -100,7 +74,6 @@ func (s *sheddingOrder) reweigh(f *flow, w Weight) {
 	s.shares.remove(f)
 	f.weight = w
 	s.shares.insert(f)
-	s.heavy.fix(&f.shed.heavy)
 }
 
 // displaceBelow is the request of a lower tier that leaves for an arrival of tier t; nil: there is none.
@@ -113,7 +86,7 @@ func (q *FairRequestQueue) displaceBelow(t *tier) *Request {
 		if low.queued == 0 || q.guaranteed(low) {
 			continue
 		}
-		f := low.shed.shares.leastRecentAbove(int64(q.config.TotalCapacity), low.weights)
+		f := low.shed.shares.leastRecentAbove(int64(q.config.totalCapacity()), low.weights)
 		if f == nil {
 			f = low.shed.shares.root.shed.node.least
 		}
@@ -124,23 +97,23 @@ func (q *FairRequestQueue) displaceBelow(t *tier) *Request {
 
 // displaceWithin is the request of the same tier that leaves for an arrival of flow key, f if that is tracked; nil:
 // none is less entitled.
-func (q *FairRequestQueue) displaceWithin(t *tier, f *flow, key string, cost Cost) *Request {
+func (q *FairRequestQueue) displaceWithin(t *tier, f *flow, key string) *Request {
 	if q.guaranteed(t) {
 		return nil
 	}
-	h := t.shed.heavy.min()
-	if h == nil || h.of.key == key {
+	most := t.shed.shares.most()
+	if most == nil || most.key == key {
 		return nil
 	}
-	own, weight := int64(cost), q.config.weight(key)
+	own, weight := int64(1), q.config.weight(key)
 	if f != nil {
-		own += f.cost
+		own += int64(f.queued)
 		weight = f.weight
 	}
-	if compareRatio(h.of.cost, h.of.weight, own, weight) <= 0 {
+	if compareRatio(int64(most.queued), most.weight, own, weight) <= 0 {
 		return nil
 	}
-	return q.displace(h.of)
+	return q.displace(most)
 }
 
 // displace picks f's newest request and marks f as displaced just now.

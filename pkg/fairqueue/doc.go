@@ -54,7 +54,8 @@
 //   - A flowLane is in its lane's heap exactly when it has requests and is not parked; a lane is in its class's heap
 //     exactly when it has such a flowLane and is not blocked.
 //   - Virtual time never goes back. No head's start is ahead of virtual time.
-//   - Reserved mode: Σ flowCapacity of the tracked flows <= totalCapacity, unless a reload or requeue made it so.
+//   - Reserved mode: Σ flowCapacity of the tracked flows <= totalCapacity, unless a reload or requeue made it so; with
+//     weighted tiers, in each tier Σ min(flowCapacity, its share) <= its share of totalCapacity, which is at least 1.
 //
 // The package knows nothing of endpoints, stock, HTTP or the wall clock.
 package fairqueue

@@ -13,6 +13,7 @@ type flow struct {
 	shed   shedding
 
 	capacity int         // its flowCapacity
+	reserves int         // what of it is reserved
 	newcomer bool        // goes first among equal tags: NewcomerFirst, and not served since it became backlogged
 	start    VirtualTime // where the tags of its heads start; see the package comment
 	place    place
@@ -100,17 +101,21 @@ func (t *tier) retag(f *flow) {
 	}
 }
 
-func (t *tier) newFlow(key string, weight Weight, capacity int) *flow {
-	f := t.flows.track(key, flow{tier: t, weight: weight, capacity: capacity})
+// newFlow begins to track a flow of tier t.
+func (q *FairRequestQueue) newFlow(t *tier, key string) *flow {
+	capacity := q.config.flowCapacity(key)
+	f := t.flows.track(key, flow{
+		tier: t, weight: q.config.weight(key), capacity: capacity, reserves: q.reserves(t, capacity),
+	})
 	t.discipline.begin(&t.class, f)
-	t.reserved += capacity
-	t.weights += weight
+	t.reserved += f.reserves
+	t.weights += f.weight
 	t.shed.track(f)
 	return f
 }
 
 func (t *tier) dropFlow(f *flow) {
-	t.reserved -= f.capacity
+	t.reserved -= f.reserves
 	t.weights -= f.weight
 	t.flows.drop(f)
 }

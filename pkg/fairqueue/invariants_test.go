@@ -127,7 +127,7 @@ func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail f
 	for f := range t.flows.all() {
 		flowProblem(q, t, f, waiting, fail)
 		queued += f.queued
-		reserved += f.capacity
+		reserved += f.reserves
 		weights += f.weight
 		flowLanes += len(f.lanes)
 	}
@@ -247,7 +247,6 @@ func laneProblem(t *tier, l *classLane, fail failf) int {
 // sheddingProblem checks the orders that displacement asks for.
 func sheddingProblem(t *tier, fail failf) {
 	s := &t.shed
-	heapProblem(&s.heavy, "heavy flows", fail)
 	inTree := 0
 	var last *flow
 	var walk func(f *flow) (least *flow)
@@ -267,7 +266,7 @@ func sheddingProblem(t *tier, fail failf) {
 		}
 		last = f
 		inTree++
-		if t.flows.find(f.key) != f || f.shed.queued != f.queued || !within(&s.heavy, &f.shed.heavy) || f.shed.heavy.of != f {
+		if t.flows.find(f.key) != f || f.shed.queued != f.queued {
 			fail("share tree: flow %q is not tracked, or lies under %d of its %d", f.key, f.shed.queued, f.queued)
 		}
 		least := lessRecent(lessRecent(f, left), walk(n.right))
@@ -277,9 +276,8 @@ func sheddingProblem(t *tier, fail failf) {
 		return least
 	}
 	walk(s.shares.root)
-	if inTree != t.flows.len() || len(s.heavy.items) != t.flows.len() {
-		fail("shedding order of %s: %d in the tree, %d heavy, of %d flows",
-			t.config.Name, inTree, len(s.heavy.items), t.flows.len())
+	if inTree != t.flows.len() {
+		fail("shedding order of %s: %d in the tree, of %d flows", t.config.Name, inTree, t.flows.len())
 	}
 }
 
@@ -304,7 +302,15 @@ func (a *audit) check(t testing.TB, q *FairRequestQueue) {
 		}
 		a.virtual[tier] = tier.class.virtual
 	}
-	if q.config.CapacityMode == Reserved && !a.excused && q.reserved() > q.config.TotalCapacity {
+	if q.config.CapacityMode != Reserved || a.excused {
+		return
+	}
+	if q.config.TierMode == Strict && q.reserved() > q.config.TotalCapacity {
 		t.Fatalf("%d reserved of %d", q.reserved(), q.config.TotalCapacity)
+	}
+	for _, tier := range q.tiers {
+		if q.config.TierMode == Weighted && !tier.removed && tier.reserved > q.tierShare(tier) {
+			t.Fatalf("tier %s: %d reserved of its share %d", tier.config.Name, tier.reserved, q.tierShare(tier))
+		}
 	}
 }

@@ -11,15 +11,20 @@ func (o *oracle) admit(w *waiter) (displaced *waiter, err error) {
 	}
 	own := o.ofFlow(t, w.flow)
 	if len(own) == 0 && (o.cfg.CapacityMode == Reserved || top) {
-		reserved := o.cfg.flowCapacity(w.flow)
+		room, most := o.cfg.TotalCapacity, o.cfg.TotalCapacity
+		byTier := o.cfg.CapacityMode == Reserved && o.cfg.TierMode == Weighted
+		if byTier {
+			room, most = o.tierShare(t), o.tierShare(t)
+		}
+		reserved := min(o.cfg.flowCapacity(w.flow), most)
 		for _, u := range o.tiers {
 			for key := range u.flows {
-				if o.cfg.CapacityMode == Reserved || u == t {
-					reserved += o.cfg.flowCapacity(key)
+				if o.cfg.CapacityMode == Reserved && !byTier || u == t {
+					reserved += min(o.cfg.flowCapacity(key), most)
 				}
 			}
 		}
-		if reserved > o.cfg.TotalCapacity {
+		if reserved > room {
 			return nil, ErrTooManyFlows
 		}
 	}
@@ -119,18 +124,15 @@ func (f *oracleFlow) displacedBefore(g *oracleFlow) bool {
 	return g == nil || f.displaced < g.displaced || f.displaced == g.displaced && f.tracked < g.tracked
 }
 
-// displaceWithin: from the flow of the same tier with the largest queued cost over weight, the arrival counted; if
-// that is the arrival's own, nobody.
+// displaceWithin: from the flow of the same tier with the most places over weight, the arrival counted; if that is the
+// arrival's own, nobody.
 func (o *oracle) displaceWithin(w *waiter) *waiter {
 	load := func(key string) *big.Rat {
-		cost := int64(0)
-		for _, v := range o.ofFlow(w.tier, key) {
-			cost += int64(v.r.Cost)
-		}
+		places := int64(len(o.ofFlow(w.tier, key)))
 		if key == w.flow {
-			cost += int64(w.r.Cost)
+			places++
 		}
-		return ratio(cost, int64(o.cfg.weight(key)))
+		return ratio(places, int64(o.cfg.weight(key)))
 	}
 	var most *oracleFlow
 	var mostKey string

@@ -180,6 +180,9 @@ func (o *oracle) reload(cfg Config) error {
 		}
 	}
 	o.cfg = cfg
+	if cfg.PromotionBudget == 0 {
+		o.credit = 0
+	}
 	return nil
 }
 

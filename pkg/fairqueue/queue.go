@@ -85,7 +85,7 @@ func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, 
 	r.Cost = r.Cost.clamp()
 	key := q.discipline.flowOf(r.Flow)
 	f := t.flows.find(key)
-	displaced, err = q.admit(t, f, key, r.Cost)
+	displaced, err = q.admit(t, f, key)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, 
 		f = t.flows.find(key) // it may have been the flow's last
 	}
 	if f == nil {
-		f = t.newFlow(key, q.config.weight(key), q.config.flowCapacity(key))
+		f = q.newFlow(t, key)
 	}
 	q.arrivals++
 	r.seq = q.arrivals
@@ -118,7 +118,7 @@ func (q *FairRequestQueue) Requeue(r *Request) {
 	key := q.discipline.flowOf(r.Flow)
 	f := t.flows.find(key)
 	if f == nil {
-		f = t.newFlow(key, q.config.weight(key), q.config.flowCapacity(key))
+		f = q.newFlow(t, key)
 	}
 	q.discipline.refund(&t.class, f, r)
 	q.enter(t, f, r)

@@ -19,7 +19,9 @@ func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 		return err
 	}
 	q.config, q.tiers, q.names = cfg, order, names
-	q.budget.share = cfg.PromotionBudget
+	if q.budget.share = cfg.PromotionBudget; q.budget.share == 0 {
+		q.budget.credit = 0
+	}
 	for _, t := range q.tiers {
 		q.byID[t.id] = t
 	}
@@ -31,9 +33,10 @@ func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 				t.shed.reweigh(f, w)
 				t.retag(f)
 			}
-			t.reserved -= f.capacity
+			t.reserved -= f.reserves
 			f.capacity = cfg.flowCapacity(f.key)
-			t.reserved += f.capacity
+			f.reserves = q.reserves(t, f.capacity)
+			t.reserved += f.reserves
 		}
 	}
 	return nil

@@ -1,7 +1,7 @@
 package fairqueue
 
-// shareTree holds a tier's flows by queued requests over weight, and answers which one was displaced least recently
-// among those above a share, in O(log n). It is a treap whose nodes know the least recently displaced flow of their
+// shareTree holds a tier's flows by queued requests over weight, and answers which one has the most, and which one was
+// displaced least recently among those above a share, in O(log n). It is a treap whose nodes know the least recently displaced flow of their
 // subtree; priorities are a hash of the flow's id, so that the same calls build the same tree.
 type shareTree struct{ root *flow }
 
@@ -73,6 +73,26 @@ func (s *shareTree) leastRecentAbove(total int64, weights Weight) *flow {
 		}
 	}
 	return best
+}
+
+// most is the flow with the most queued requests over weight, of several the one tracked first; nil: there is none.
+func (s *shareTree) most() *flow {
+	last := s.root
+	if last == nil {
+		return nil
+	}
+	for last.shed.node.right != nil {
+		last = last.shed.node.right
+	}
+	most := last
+	for f := s.root; f != nil; {
+		if compareRatio(int64(f.shed.queued), f.weight, int64(last.shed.queued), last.weight) == 0 {
+			most, f = f, f.shed.node.left
+		} else {
+			f = f.shed.node.right
+		}
+	}
+	return most
 }
 
 // split divides the tree into those before g and those not.
