@@ -48,7 +48,9 @@ func (quickController) PassOn(*flowcontrol.Request) (Lease, error) { return quic
 
 func (quickController) Waiting() int { return 0 }
 
-func (quickController) Refuse(_, _ string, err error) *flowcontrol.Rejection { return rejectionOf(err) }
+func (quickController) Refuse(_, _, _ string, err error) *flowcontrol.Rejection {
+	return rejectionOf(err)
+}
 
 type quickLease struct{}
 

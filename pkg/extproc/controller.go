@@ -11,8 +11,9 @@ import (
 type Controller interface {
 	// TryEnqueue admits r at once, or blocks until it is granted or rejected. An error is a *flowcontrol.Rejection.
 	TryEnqueue(ctx context.Context, r *flowcontrol.Request) (Lease, error)
-	// Refuse counts a request that ends before TryEnqueue; err wraps the sentinel of its outcome.
-	Refuse(model, targetModel string, err error) *flowcontrol.Rejection
+	// Refuse counts a request that ends before TryEnqueue; err wraps the sentinel of its outcome, and what is not known
+	// yet is empty.
+	Refuse(flow, model, targetModel string, err error) *flowcontrol.Rejection
 	// Waiting is the number of requests in the queue now.
 	Waiting() int
 	// PassOn places r without queueing. An error is a *flowcontrol.Rejection.

@@ -40,6 +40,7 @@ type fakeController struct {
 	refused  []error
 	// refusedModels are the models of the refused.
 	refusedModels []string
+	refusedFlows  []string
 	leases        []*fakeLease
 	outcomes      int
 }
@@ -89,11 +90,12 @@ func (c *fakeController) PassOn(r *flowcontrol.Request) (Lease, error) {
 
 func (c *fakeController) Waiting() int { return c.waiting }
 
-func (c *fakeController) Refuse(model, _ string, err error) *flowcontrol.Rejection {
+func (c *fakeController) Refuse(flow, model, _ string, err error) *flowcontrol.Rejection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refused = append(c.refused, err)
 	c.refusedModels = append(c.refusedModels, model)
+	c.refusedFlows = append(c.refusedFlows, flow)
 	c.outcomes++
 	return &flowcontrol.Rejection{Err: err, Outcome: flowcontrol.OutcomeOf(err)}
 }

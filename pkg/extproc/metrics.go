@@ -94,12 +94,12 @@ func (m *metrics) bind(s *Server) {
 	}, func() float64 { return float64(s.memory.bytes()) })
 }
 
-func (m *metrics) register(r prometheus.Registerer) error {
+func (m *metrics) register(r prometheus.Registerer, further ...prometheus.Collector) error {
 	var errs []error
-	for _, c := range []prometheus.Collector{
+	for _, c := range append(further, []prometheus.Collector{
 		m.streams, m.bodyBytes, m.streamsTotal, m.unexpected, m.panics, m.headersSeconds, m.firstToken,
 		m.unknownPriority, m.clamps, m.upstreamStatus, m.usageTokens, m.gateStreams, m.gateUnknown,
-	} {
+	}...) {
 		errs = append(errs, r.Register(c))
 	}
 	return errors.Join(errs...)

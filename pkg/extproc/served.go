@@ -19,6 +19,7 @@ func (s *Server) served(metadata *corev3.Metadata, picked string, lease Lease) (
 	if address == "" || address == picked {
 		return ""
 	}
+	s.elsewhere.count(picked, address)
 	if e, ok := s.picker.Locate(address); ok {
 		lease.OnServed(e)
 	}

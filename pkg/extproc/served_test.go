@@ -1,9 +1,12 @@
 package extproc
 
 import (
+	"fmt"
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -19,26 +22,84 @@ func (m *movable) OnServed(e flowcontrol.Endpoint) { m.to = append(m.to, e) }
 
 // The lease moves only when Envoy names another endpoint that is known.
 func TestLeaseMovesToTheEndpointThatServed(t *testing.T) {
-	s := &Server{picker: &fakePicker{address: "10.0.0.1:8000", fallbacks: []string{"10.0.0.2:8000"}}}
+	picker := &fakePicker{address: "10.0.0.1:8000", fallbacks: []string{"10.0.0.2:8000"}}
+	s := &Server{picker: picker, elsewhere: newElsewhere(logr.Discard(), picker)}
 	for _, test := range []struct {
 		name   string
 		served *structpb.Value
 		want   int
+
+		elsewhere bool
 	}{
-		{"the first", structpb.NewStringValue("10.0.0.1:8000"), 0},
-		{"a fallback", structpb.NewStringValue("10.0.0.2:8000"), 1},
-		{"a stranger", structpb.NewStringValue("10.9.9.9:8000"), 0},
-		{"nothing", nil, 0},
-		{"not a string", structpb.NewNumberValue(7), 0},
+		{"the first", structpb.NewStringValue("10.0.0.1:8000"), 0, false},
+		{"a fallback", structpb.NewStringValue("10.0.0.2:8000"), 1, true},
+		{"a stranger", structpb.NewStringValue("10.9.9.9:8000"), 0, true},
+		{"nothing", nil, 0, false},
+		{"not a string", structpb.NewNumberValue(7), 0, false},
 	} {
 		l := &movable{}
 		var metadata *corev3.Metadata
 		if test.served != nil {
 			metadata = metadataOf("envoy.lb", servedKey, test.served)
 		}
+		before := s.ServedElsewhere("10.0.0.1:8000")
 		s.served(metadata, "10.0.0.1:8000", l)
+		if counted := s.ServedElsewhere("10.0.0.1:8000") > before; counted != test.elsewhere {
+			t.Errorf("%s: counted as served elsewhere: %v", test.name, counted)
+		}
 		if len(l.to) != test.want || test.want == 1 && l.to[0] != 1 {
 			t.Errorf("%s: moved to %v", test.name, l.to)
 		}
+	}
+}
+
+// Each endpoint is warned about once, with what to do; one that is gone is no longer shown, and there are never too many.
+func TestServedElsewhere(t *testing.T) {
+	b := newBench(t, nil)
+	b.picker.fallbacks = []string{"10.0.0.2:8000"}
+	e := b.server.elsewhere
+	for range 3 {
+		e.count("10.0.0.1:8000", "10.0.0.2:8000")
+	}
+	e.count("10.0.0.2:8000", "10.0.0.1:8000")
+	if n := b.logged.has("WARNING: Envoy served a request elsewhere"); n != 2 {
+		t.Errorf("%d warnings for two endpoints", n)
+	}
+	if n := b.logged.has(`"picked"="10.0.0.1:8000" "served"="10.0.0.2:8000"`); n != 1 {
+		t.Errorf("%d warnings name the first one", n)
+	}
+	shown := func() map[string]float64 {
+		t.Helper()
+		r := prometheus.NewRegistry()
+		r.MustRegister(e)
+		families, err := r.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				got[m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
+			}
+		}
+		return got
+	}
+	if got := shown(); len(got) != 2 || got["10.0.0.1:8000"] != 3 || got["10.0.0.2:8000"] != 1 {
+		t.Errorf("shown: %v", got)
+	}
+	b.picker.fallbacks = nil // it has left the pool
+	if got := shown(); len(got) != 1 || got["10.0.0.1:8000"] != 3 {
+		t.Errorf("shown: %v", got)
+	}
+	for i := range 2 * maxElsewhere {
+		address := fmt.Sprintf("10.1.%d.%d:8000", i>>8, i&255)
+		b.picker.fallbacks = append(b.picker.fallbacks[:0], address) // the pool has only this one now
+		e.count(address, "x")
+	}
+	if n := len(e.counts); n > maxElsewhere {
+		t.Errorf("%d are counted by themselves", n)
+	}
+	if e.others != 0 {
+		t.Errorf("%d in others, although most are gone", e.others)
 	}
 }

@@ -20,6 +20,7 @@ type Server struct {
 	picker     Picker
 	log        logr.Logger
 	metrics    *metrics
+	elsewhere  *servedElsewhere
 	memory     bodyAccount
 	plateau    plateau
 	unobserved unobserved
@@ -55,6 +56,7 @@ func NewServer(cfg Config, deps Dependencies) (*Server, error) {
 		picker:     deps.Picker,
 		log:        deps.Log,
 		metrics:    newMetrics(),
+		elsewhere:  newElsewhere(deps.Log, deps.Picker),
 		draw:       deps.Rand,
 	}
 	if s.draw == nil {
@@ -65,7 +67,7 @@ func NewServer(cfg Config, deps Dependencies) (*Server, error) {
 	if err := s.SetConfig(cfg); err != nil {
 		return nil, err
 	}
-	if err := s.metrics.register(deps.Registerer); err != nil {
+	if err := s.metrics.register(deps.Registerer, s.elsewhere); err != nil {
 		return nil, fmt.Errorf("extproc: registering metrics: %w", err)
 	}
 	return s, nil

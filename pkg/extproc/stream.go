@@ -172,7 +172,7 @@ func (st *stream) reject(rej *flowcontrol.Rejection) error {
 
 // refuse rejects a request that was not offered to the controller.
 func (st *stream) refuse(err error) error {
-	return st.reject(st.server.controller.Refuse(st.model, st.target, err))
+	return st.reject(st.server.controller.Refuse(st.flowSaid(), st.model, st.target, err))
 }
 
 // errorShape is the API whose errors the client understands.

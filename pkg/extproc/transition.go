@@ -248,7 +248,7 @@ func (st *stream) endedByEnvoy(h *extprocv3.HttpHeaders) {
 	if headOf(h).status == 413 {
 		err = tooLarge("The request body is larger than Envoy's buffer limit.")
 	}
-	st.turnedAway(st.server.controller.Refuse(st.model, st.target, err))
+	st.turnedAway(st.server.controller.Refuse(st.flowSaid(), st.model, st.target, err))
 }
 
 // unexpected counts a message that makes no sense in the state that the stream is in.

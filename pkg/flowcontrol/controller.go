@@ -317,15 +317,15 @@ func (c *RequestQueueController) newLease(ctx context.Context, r *Request) *Leas
 	return l
 }
 
-// Refuse counts a request that ends before TryEnqueue (malformed, too large, late, no
-// memory, no endpoint) and returns its Rejection.
-// err wraps one of the sentinels.
-func (c *RequestQueueController) Refuse(model, targetModel string, err error) *Rejection {
+// Refuse counts a request that ends before TryEnqueue (malformed, too large, late, no memory, no endpoint) and returns its
+// Rejection. err wraps one of the sentinels; flow, model and targetModel are empty where they are not known yet.
+func (c *RequestQueueController) Refuse(flow, model, targetModel string, err error) *Rejection {
 	r := &Rejection{Err: err, Outcome: OutcomeOf(err)}
 	now := time.Now()
 	c.mu.Lock()
 	r.RetryAfter = c.refusal(now, model, r.Outcome)
 	c.unlock()
+	c.metrics.flows.of(flow).rejected(r.Outcome)
 	s := c.metrics.of(model, targetModel)
 	return s.rejected(nil, r)
 }

@@ -126,7 +126,8 @@ func newWorld(t *testing.T, s *scene) *world {
 	w.RequestQueueController = c
 	count := new(tally)
 	c.metrics = &metrics{}
-	c.metrics.served.limit, c.metrics.served.add = 2, func(string) prometheus.Counter { return count }
+	c.metrics.flows.known.limit = 2
+	c.metrics.flows.known.add = func(string) *flowSeries { return &flowSeries{served: count} }
 	for o := range w.tallies.outcomes {
 		c.metrics.outcomes[o] = &w.tallies.outcomes[o]
 	}

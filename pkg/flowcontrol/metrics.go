@@ -17,7 +17,7 @@ import (
 // them, outside the lock; what the lock guards is read when it is scraped.
 type metrics struct {
 	models labelled[labels, *series]
-	served labelled[string, prometheus.Counter] // cost, by flow
+	flows  flowMetrics
 
 	outcomes    [NumOutcomes]prometheus.Counter
 	requests    *prometheus.CounterVec
@@ -28,7 +28,6 @@ type metrics struct {
 	expired     *prometheus.CounterVec
 	cancelled   *prometheus.CounterVec
 	pushErrors  *prometheus.CounterVec
-	servedCost  *prometheus.CounterVec
 	tiers       tierMetrics
 	accounts    *accounts
 	collectable []prometheus.Collector
@@ -71,23 +70,20 @@ func newMetrics(c *RequestQueueController) *metrics {
 			"Requests whose client went away, or whose deadline passed, before dispatch.", byModel...),
 		pushErrors: counter("queue_push_errors_total",
 			"Requests that the queue did not take.", append(byModel, "error_type")...),
-		servedCost: counter("flow_served_cost_total",
-			"Cost of the requests dispatched, by flow: what each flow got.", "flow"),
 		tiers:    newTierMetrics(),
 		accounts: newAccounts(c),
 	}
-	m.models.limit, m.served.limit = c.config.MaxLabels, c.config.MaxLabels
+	m.flows.init(c.config.MaxLabels)
+	m.models.limit = c.config.MaxLabels
 	m.models.add, m.models.drop, m.models.idle = m.newSeries, m.dropSeries, (*series).idle
 	m.models.others = sync.OnceValue(func() *series { return m.newSeries(labels{overflow, overflow}) })
-	m.served.add = func(flow string) prometheus.Counter { return m.servedCost.WithLabelValues(flow) }
-	m.served.drop = func(flow string, _ prometheus.Counter) { m.servedCost.DeleteLabelValues(flow) }
-	m.served.idle = func(prometheus.Counter) bool { return true }
-	m.served.others = sync.OnceValue(func() prometheus.Counter { return m.servedCost.WithLabelValues(overflow) })
+	m.models.others() // queue and stock are there before the first request: an autoscaler's sum of nothing is no 0
 	for o := range m.outcomes {
 		m.outcomes[o] = m.requests.WithLabelValues(Outcome(o).String())
 	}
 	m.collectable = []prometheus.Collector{
-		m.requests, m.length, m.latency, m.stock, m.bypass, m.expired, m.cancelled, m.pushErrors, m.servedCost,
+		m.requests, m.length, m.latency, m.stock, m.bypass, m.expired, m.cancelled, m.pushErrors,
+		m.flows.cost, m.flows.wait, m.flows.rejections,
 		m.tiers.requests, m.tiers.wait,
 		m.accounts,
 	}
@@ -112,13 +108,10 @@ func (m *metrics) of(model, target string) *series {
 	return m.models.get(labels{model, target}, labels.presentable)
 }
 
-// servedTo is the counter of a flow; beyond the limit all share one.
-func (m *metrics) servedTo(flow string) prometheus.Counter { return m.served.get(flow, presentable) }
-
 // prune makes room for new label values while there is none.
 func (m *metrics) prune(now time.Time) {
 	m.models.prune(now)
-	m.served.prune(now)
+	m.flows.known.prune(now)
 }
 
 func (m *metrics) newSeries(l labels) *series {
@@ -175,7 +168,7 @@ func (s *series) bypassed(l *Lease) {
 
 func (s *series) granted(l *Lease) {
 	s.stock.Inc()
-	s.metrics.servedTo(l.queued.Flow).Add(float64(l.queued.Cost))
+	s.metrics.flows.of(l.queued.Flow).served.Add(float64(l.queued.Cost))
 }
 
 // completed counts the end of a dispatched request.
@@ -187,6 +180,7 @@ func (s *series) completed(l *Lease, done Completion) {
 	}
 	s.metrics.outcomes[OutcomeDispatched].Inc()
 	l.tier.ended(OutcomeDispatched, l)
+	s.metrics.flows.ended(OutcomeDispatched, l)
 	if l.bypass {
 		return
 	}
@@ -201,6 +195,7 @@ func (s *series) completed(l *Lease, done Completion) {
 func (s *series) preempted(l *Lease, r *Rejection) {
 	s.metrics.outcomes[r.Outcome].Inc()
 	l.tier.ended(r.Outcome, l)
+	s.metrics.flows.ended(r.Outcome, l)
 	if !l.bypass {
 		s.latencyFail.Observe(l.waited.Seconds())
 	}
@@ -211,6 +206,7 @@ func (s *series) rejected(l *Lease, r *Rejection) *Rejection {
 	s.metrics.outcomes[r.Outcome].Inc()
 	if l != nil {
 		l.tier.ended(r.Outcome, l)
+		s.metrics.flows.ended(r.Outcome, l)
 		if l.queuedUp {
 			s.latencyFail.Observe(l.waited.Seconds())
 		}

@@ -39,7 +39,7 @@ func TestUnknownModelsTakeNoPlaces(t *testing.T) {
 		waiter := b.arrives(b.t.Context(), one("a"))
 		low, high := time.Hour, time.Duration(0)
 		for range 150 { // 10 a second for 15 s
-			wait := b.Refuse("nobody-has-it", "", ErrNoEndpoint).RetryAfter
+			wait := b.Refuse("f", "nobody-has-it", "", ErrNoEndpoint).RetryAfter
 			low, high = min(low, wait), max(high, wait)
 			time.Sleep(100 * time.Millisecond)
 		}

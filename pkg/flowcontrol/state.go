@@ -37,6 +37,13 @@ func (c *RequestQueueController) State() State {
 	}
 }
 
+// Look calls look under the lock: for who reads what the Placer counts. It must be quick, and call nothing here.
+func (c *RequestQueueController) Look(look func()) {
+	c.mu.Lock()
+	defer c.unlock()
+	look()
+}
+
 // FlowState is a look at one flow with requests waiting.
 type FlowState struct {
 	Flow string `json:"flow"`

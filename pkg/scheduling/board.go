@@ -93,6 +93,14 @@ func (b *Board) Stock(id EndpointID) int {
 	return b.gone[id]
 }
 
+// InFlight appends what is in flight at each endpoint of the snapshot, in its order.
+func (b *Board) InFlight(counts []int) []int {
+	for p := range b.spots {
+		counts = append(counts, b.spots[p].inFlight)
+	}
+	return counts
+}
+
 // Total is what is in flight at all endpoints, those that left included: the reservations not yet released.
 func (b *Board) Total() int { return b.total }
 

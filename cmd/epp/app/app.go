@@ -100,6 +100,7 @@ func (a *App) wire(d *config.Document) error {
 	}
 	a.pool = &pool{log: a.log.WithName("pool"), board: board, controller: a.controller, scheduler: scheduler, flow: flow}
 	a.pool.prepared.Store(&prepared{scheduler, board.Snapshot()})
+	a.registry.MustRegister(newLoadMetrics(a.pool))
 	streamConfig := extprocConfig(d)
 	a.server, err = extproc.NewServer(streamConfig, extproc.Dependencies{
 		Controller: extproc.Controlled(a.controller),

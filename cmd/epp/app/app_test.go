@@ -54,6 +54,8 @@ func TestMetricsAndDebugServers(t *testing.T) {
 	for _, want := range []string{
 		"weir_config_valid 1", "weir_build_info{", "go_goroutines", "process_cpu_seconds_total",
 		`weir_requests_total{outcome="dispatched"} 0`, "weir_ready_backends 1", "weir_upper_bound 2.2",
+		`weir_queue_length{model="other",target_model="other"} 0`, `weir_stock_level{model="other",target_model="other"} 0`,
+		`weir_endpoint_in_flight{endpoint="192.0.2.1:8000"} 0`, `weir_endpoint_bound{endpoint="192.0.2.1:8000"} 2.2`,
 	} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("%q is not in /metrics", want)
@@ -83,7 +85,7 @@ func TestMetricsAndDebugServers(t *testing.T) {
 
 	_, text = r.debug("/statusz")
 	for _, want := range []string{
-		"--config-text, in use for", "profile        wfq", "queued    0 of 1000  in 0 flows", "critical   0", "192.0.2.1:8000  true   1.8",
+		"--config-text, in use for", "profile        wfq", "queued    0 of 1000  in 0 flows", "critical   0", "endpoint        ready  in flight  lower bound  upper bound  served elsewhere", "192.0.2.1:8000  true   0          1.8          2.2          0",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in /statusz:\n%s", want, text)

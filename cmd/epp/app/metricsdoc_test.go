@@ -45,7 +45,7 @@ func documentedMetrics(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := regexp.MustCompile("(?m)^\\| `(weir_[a-z_]+)` \\| (?:counter|gauge|histogram) \\|([^|]*)\\|")
+	row := regexp.MustCompile("(?m)^\\| `(weir_[a-z_]+)` \\| (?:counter|gauge|histogram|summary) \\|([^|]*)\\|")
 	rows := map[string]string{}
 	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
 		if _, twice := rows[m[1]]; twice {

@@ -37,11 +37,10 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 		return err
 	}
 	line("")
-	line("endpoint\tready\tlower bound\tupper bound\tmodels")
-	snapshot := a.pool.prepared.Load().snapshot
-	for i := range snapshot.Len() {
-		e := snapshot.At(i)
-		line("%s\t%t\t%g\t%g\t%v", e.Address, e.Ready, float64(e.LowerBound)/1e6, float64(e.UpperBound)/1e6, e.Models)
+	line("endpoint\tready\tin flight\tlower bound\tupper bound\tserved elsewhere\tmodels")
+	for _, e := range a.pool.loads() {
+		line("%s\t%t\t%d\t%g\t%g\t%d\t%v", e.Address, e.Ready, e.inFlight, inRequests(e.LowerBound), inRequests(e.UpperBound),
+			a.server.ServedElsewhere(e.Address), e.Models)
 	}
 	return w.Flush()
 }

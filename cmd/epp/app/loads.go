@@ -1,0 +1,78 @@
+package app
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// load is an endpoint with what Weir has in flight there.
+type load struct {
+	scheduling.Endpoint
+	inFlight int
+}
+
+// loads are those of the pool, in its order. Under the lock it only copies the counts.
+func (p *pool) loads() []load {
+	counts := make([]int, 0, p.prepared.Load().snapshot.Len())
+	var snapshot *scheduling.Snapshot
+	p.controller.Look(func() {
+		snapshot = p.board.Snapshot()
+		counts = p.board.InFlight(counts)
+	})
+	loads := make([]load, snapshot.Len())
+	for i := range loads {
+		loads[i] = load{snapshot.At(i), counts[i]}
+	}
+	return loads
+}
+
+// inRequests is a bound of the scheduler's in requests.
+func inRequests(millionths int64) float64 { return float64(millionths) / scheduling.Millionths }
+
+// maxEndpointLabels is the most endpoints with series of their own; the rest is summed as "other". The operator lists
+// them, no client: it is the design's largest pool with some room.
+const maxEndpointLabels = 4096
+
+// loadMetrics collects how full each endpoint is. Endpoints that have left the pool have left it too.
+type loadMetrics struct {
+	pool            *pool
+	inFlight, bound *prometheus.Desc
+}
+
+func newLoadMetrics(p *pool) *loadMetrics {
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc("weir_endpoint_"+name, help, []string{"endpoint"}, nil)
+	}
+	return &loadMetrics{
+		pool:     p,
+		inFlight: desc("in_flight", "Requests in flight at an endpoint, by Weir's own count."),
+		bound:    desc("bound", "Requests in flight below which an endpoint may get one past the queue: its share of the upper bound."),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *loadMetrics) Describe(out chan<- *prometheus.Desc) { out <- m.inFlight; out <- m.bound }
+
+// Collect implements prometheus.Collector.
+func (m *loadMetrics) Collect(out chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, endpoint string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, endpoint)
+	}
+	loads := m.pool.loads()
+	own := loads[:min(len(loads), maxEndpointLabels)]
+	for _, l := range own {
+		gauge(m.inFlight, float64(l.inFlight), l.Address)
+		gauge(m.bound, inRequests(l.UpperBound), l.Address)
+	}
+	if len(own) == len(loads) {
+		return
+	}
+	inFlight, bound := 0, int64(0)
+	for _, l := range loads[len(own):] {
+		inFlight += l.inFlight
+		bound += l.UpperBound
+	}
+	gauge(m.inFlight, float64(inFlight), "other")
+	gauge(m.bound, inRequests(bound), "other")
+}

@@ -1,0 +1,83 @@
+package flowcontrol
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// flowMetrics are the metrics by flow, of a bounded number of flows. A flow costs three series and one for each way in
+// which its requests were turned away: a histogram for each would be twenty.
+type flowMetrics struct {
+	known      labelled[string, *flowSeries]
+	cost       *prometheus.CounterVec
+	wait       *prometheus.SummaryVec // without quantiles: a sum and a count
+	rejections *prometheus.CounterVec
+}
+
+func (m *flowMetrics) init(limit int) {
+	m.cost = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "weir", Name: "flow_served_cost_total",
+		Help: "Cost of the requests dispatched, by flow: what each flow got.",
+	}, []string{"flow"})
+	m.wait = prometheus.NewSummaryVec(prometheus.SummaryOpts{
+		Namespace: "weir", Name: "flow_queue_wait_seconds",
+		Help: "Time in the queue of a flow's requests that waited there, whatever became of them, observed at their end.",
+	}, []string{"flow"})
+	m.rejections = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "weir", Name: "flow_rejections_total",
+		Help: "Requests of a flow that were not served, by how they ended; flow is empty where it was not yet known.",
+	}, []string{"flow", "outcome"})
+	m.known.limit = limit
+	m.known.add = m.series
+	m.known.drop = func(flow string, _ *flowSeries) {
+		m.cost.DeleteLabelValues(flow)
+		m.wait.DeleteLabelValues(flow)
+		m.rejections.DeletePartialMatch(prometheus.Labels{"flow": flow})
+	}
+	m.known.idle = func(*flowSeries) bool { return true }
+	m.known.others = sync.OnceValue(func() *flowSeries { return m.series(overflow) })
+}
+
+// of finds the series of a flow; beyond the limit all share one.
+func (m *flowMetrics) of(flow string) *flowSeries { return m.known.get(flow, presentable) }
+
+// flowSeries are those of one flow. Explored without metrics, it has the served cost only.
+type flowSeries struct {
+	flow       string
+	served     prometheus.Counter
+	wait       prometheus.Observer
+	rejections *prometheus.CounterVec
+}
+
+func (m *flowMetrics) series(flow string) *flowSeries {
+	return &flowSeries{
+		flow: flow, served: m.cost.WithLabelValues(flow), wait: m.wait.WithLabelValues(flow), rejections: m.rejections,
+	}
+}
+
+// ended counts the end of a request that was offered. One that was dispatched at once has nothing to count here, and
+// does not look for its flow a second time.
+func (m *flowMetrics) ended(o Outcome, l *Lease) {
+	if o == OutcomeDispatched && !l.queuedUp {
+		return
+	}
+	s := m.of(l.queued.Flow)
+	if l.queuedUp {
+		s.waited(l.waited)
+	}
+	s.rejected(o)
+}
+
+func (s *flowSeries) waited(d time.Duration) {
+	if s.wait != nil {
+		s.wait.Observe(d.Seconds())
+	}
+}
+
+func (s *flowSeries) rejected(o Outcome) {
+	if o != OutcomeDispatched && s.rejections != nil {
+		s.rejections.WithLabelValues(s.flow, o.String()).Inc()
+	}
+}

@@ -1,0 +1,103 @@
+package flowcontrol
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A sum over no series is no number, and an autoscaler that reads it does nothing or the wrong thing: both exist, at 0,
+// before the first request.
+func TestQueueAndStockExistFromTheStart(t *testing.T) {
+	inBubble(t, ready(1), nil, func(b *bench) {
+		for _, name := range []string{"weir_queue_length", "weir_stock_level"} {
+			series := b.scrape(name)
+			if len(series) == 0 {
+				t.Errorf("there is no %s", name)
+			}
+			for _, m := range series {
+				if m.GetGauge().GetValue() != 0 {
+					t.Errorf("%s is %v", name, m)
+				}
+			}
+		}
+	})
+}
+
+// Which tenant waits, and which is turned away, and why?
+func TestWaitsAndRejectionsByFlow(t *testing.T) {
+	one := func(c *Config) {
+		c.Stock.WatermarkPerBackend, c.Stock.LowerBoundPerBackend, c.Stock.UpperBoundPerBackend = 1, 1, 1
+		c.Queue.FlowCapacity, c.Queue.QueueTTL = 1, 10*time.Second
+	}
+	inBubble(t, ready(1), one, func(b *bench) {
+		ask := func(flow string) (*Lease, error) {
+			return b.TryEnqueue(b.t.Context(), &Request{Flow: flow, Placement: pool})
+		}
+		first, err := ask("quiet") // at once: it does not wait
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan *Lease, 1)
+		go func() {
+			l, err := ask("quiet")
+			if err != nil {
+				t.Error(err)
+			}
+			served <- l
+		}()
+		synctest.Wait()
+		expired := make(chan error, 1)
+		go func() { _, err := ask("noisy"); expired <- err }()
+		synctest.Wait()
+		if _, err := ask("noisy"); OutcomeOf(err) != OutcomeFlowFull {
+			t.Fatal(err)
+		}
+		b.Refuse("noisy", "", "", ErrBadRequest)
+		b.Refuse("", "", "", ErrBadRequest)
+		time.Sleep(3 * time.Second)
+		complete(first)
+		second := <-served
+		if err := <-expired; !errors.Is(err, ErrExpiredTTL) {
+			t.Fatal(err)
+		}
+		complete(second)
+		waits := map[string]string{}
+		for _, m := range b.scrape("weir_flow_queue_wait_seconds") {
+			waits[m.GetLabel()[0].GetValue()] = fmt.Sprint(m.GetSummary().GetSampleCount(), " ", m.GetSummary().GetSampleSum())
+		}
+		if got := fmt.Sprint(waits); got != "map[:0 0 noisy:1 10 quiet:1 3]" {
+			t.Errorf("waits are %s", got)
+		}
+		rejections := map[string]float64{}
+		for _, m := range b.scrape("weir_flow_rejections_total") {
+			rejections[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue()] = m.GetCounter().GetValue()
+		}
+		if got := fmt.Sprint(rejections); got != "map[ bad-request:1 noisy bad-request:1 noisy flow-full:1 noisy ttl-expired:1]" {
+			t.Errorf("rejections are %s", got)
+		}
+	})
+}
+
+// A client that invents names gets no series for each, and what is forgotten leaves nothing.
+func TestRejectionsByFlowAreBounded(t *testing.T) {
+	inBubble(t, ready(1), func(c *Config) { c.MaxLabels = 2 }, func(b *bench) {
+		for i := range 10 {
+			b.Refuse(fmt.Sprint("invented-", i), "", "", ErrBadRequest)
+		}
+		if got := b.scraped("weir_flow_rejections_total", "flow"); len(got) != 3 || got["other"] != 8 {
+			t.Errorf("rejections by flow are %v", got)
+		}
+		time.Sleep(pruneEvery)
+		b.scraped("", "")
+		time.Sleep(pruneEvery)
+		b.scraped("", "")
+		time.Sleep(pruneEvery)
+		b.scraped("", "")
+		if got := b.scraped("weir_flow_rejections_total", "flow"); len(got) != 1 || got["other"] != 8 {
+			t.Errorf("rejections by flow are %v", got)
+		}
+	})
+}
