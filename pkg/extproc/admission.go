@@ -77,7 +77,7 @@ func (st *stream) modelNeeded() bool {
 // bodyWanted says whether to wait for the body before the request is offered to the controller.
 func (st *stream) bodyWanted() bool {
 	c := st.cfg
-	if st.api == noAPI || st.headers.end || !isJSON(st.headers.values[slotContentType]) {
+	if st.api == noAPI || st.headers.end {
 		return false
 	}
 	rewrite := st.target != st.model
@@ -105,7 +105,10 @@ func (st *stream) bodyWanted() bool {
 // readBody scans the collected body and completes what the headers said.
 func (st *stream) readBody() error {
 	b := &st.body
-	if err := b.scan(); err != nil {
+	if !b.whole {
+		return st.readPart()
+	}
+	if err := b.scan(st.headers.values[slotContentType]); err != nil {
 		return err
 	}
 	f := &b.fields
@@ -115,9 +118,6 @@ func (st *stream) readBody() error {
 	if st.model == "" && st.modelNeeded() {
 		switch {
 		case f.Model != "":
-		case !f.Complete:
-			return badRequest("model", fmt.Sprintf("The field \"model\" was not found in the first %d bytes of the body: "+
-				"put it before the long fields.", len(b.bytes)))
 		case f.ModelSeen && f.ModelEnd == 0:
 			return badRequest("model", "The field \"model\" is not a string.")
 		case f.ModelSeen:
@@ -133,6 +133,21 @@ func (st *stream) readBody() error {
 	if !st.rewrites() && st.modes.request != modeFullDuplex {
 		st.dropBody() // Envoy holds it
 	}
+	return nil
+}
+
+// readPart is for the first part of a body whose rest is not seen here (BUFFERED_PARTIAL). An engine reads the last of
+// duplicate fields, which may come after the part: so that names no model, and none is replaced in it.
+func (st *stream) readPart() error {
+	if st.model == "" && st.modelNeeded() {
+		return badRequest("model", fmt.Sprintf("The body is too long for its field \"model\" to be known: only its first %d "+
+			"bytes are read here, and the field may come again after them.", len(st.body.bytes)))
+	}
+	if st.target != st.model {
+		st.server.once.warn(st.server.log, "part", "a body is longer than what Envoy shows of it (BUFFERED_PARTIAL), so the "+
+			"model in it is not replaced by its target: use BUFFERED", "model", st.model, "target", st.target)
+	}
+	st.dropBody()
 	return nil
 }
 

@@ -114,7 +114,7 @@ type BodyPolicy string
 // The body policies. Where Envoy's mode forbids what the policy asks, the mode wins, and a log line says so once.
 const (
 	BodyAuto   BodyPolicy = "auto"   // when the headers do not say enough
-	BodyAlways BodyPolicy = "always" // whenever it is JSON on an inference path
+	BodyAlways BodyPolicy = "always" // whenever there is one on an inference path
 	BodyNever  BodyPolicy = "never"  // not at all
 )
 

@@ -159,7 +159,7 @@ func TestBodyWanted(t *testing.T) {
 		{"no rewrite of this model", rewriteM, []string{"x-gateway-model-name", "other"}, false},
 		{"always", with(fair, policy(BodyAlways)), []string{"x-team", "a"}, true},
 		{"never", policy(BodyNever), nil, false},
-		{"not JSON", policy(BodyAlways), []string{"content-type", "multipart/form-data"}, false},
+		{"not JSON", policy(BodyAlways), []string{"content-type", "multipart/form-data"}, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -72,7 +72,7 @@
 //
 //	BUFFERED              in the header phase when the headers say enough (the body is overridden to NONE and never
 //	                      sent), else in the body phase: headers answered at once, destination in the body's answer
-//	BUFFERED_PARTIAL      the same; the first part of the body has to say enough
+//	BUFFERED_PARTIAL      the same; a body of which only a part comes says nothing
 //	NONE, STREAMED        in the header phase, with what the headers say: the destination has to be in the headers'
 //	                      answer, and no chunk comes before it
 //	FULL_DUPLEX_STREAMED  after the whole body was collected; then headers and body are answered together

@@ -54,7 +54,7 @@ func knownEnd(requestPath string) string {
 
 // apiOf says what a request asks for: inference is a POST to a known path, and all else is passed on. The content type
 // does not matter: an engine may read the body as JSON whatever the client calls it, and it must not be a way past the
-// queue. A body that is not called JSON is not read, and the request is queued by what its headers say.
+// queue.
 func apiOf(h *headers) api {
 	if h.values[slotMethod] != "POST" {
 		return noAPI
@@ -75,13 +75,3 @@ func apiOfPath(requestPath string) api {
 
 // isResponses says whether a path is OpenAI's responses API.
 func isResponses(requestPath string) bool { return inferencePath(requestPath) == responsesPath }
-
-// isJSON says whether a content type is JSON; none at all counts as JSON, as engines have it.
-func isJSON(contentType string) bool {
-	if contentType == "" || contentType == "application/json" {
-		return true
-	}
-	mediaType, _, _ := strings.Cut(contentType, ";")
-	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
-	return mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")
-}

@@ -86,16 +86,13 @@ func (st *stream) mutation(k answerKey) *extprocv3.HeaderMutation {
 	return m
 }
 
-// answerRewritten answers the body with the model's name replaced. In BUFFERED_PARTIAL the rest of the body follows
-// as it is, so the announced length changes by what the part's did.
+// answerRewritten answers the body with the model's name replaced. It is whole: in BUFFERED_PARTIAL a part is not rewritten.
 func (st *stream) answerRewritten(k answerKey) error {
 	b := &st.body
 	replaced := body.Rewrite(b.bytes, &b.fields, st.target)
 	length := int64(len(replaced))
-	if st.modes.request == modePartial {
-		if length = st.headers.contentLength(); length >= 0 {
-			length += int64(len(replaced) - len(b.bytes))
-		}
+	if st.modes.request == modePartial && st.headers.contentLength() < 0 {
+		length = -1
 	}
 	common := &extprocv3.CommonResponse{HeaderMutation: st.mutation(k)}
 	replaceBody(common, replaced, length)

@@ -11,7 +11,7 @@ type requestBody struct {
 	bytes []byte
 	// charged is the capacity of bytes that the account was told.
 	charged int64
-	// whole says that nothing more comes: otherwise bytes is the first part.
+	// whole says that nothing more comes: otherwise bytes is the first part, which says nothing.
 	whole bool
 	// trailers says that the body was ended by trailers, which are answered after it.
 	trailers bool
@@ -66,10 +66,15 @@ func bodyTooLarge(limit int64) error {
 	return tooLarge(fmt.Sprintf("The request body is larger than %d bytes.", limit))
 }
 
-// scan reads the fields.
-func (b *requestBody) scan() error {
+// scan reads the fields of a whole body, by its content type: a form is a form, and everything else is JSON, whatever it
+// is called. So what neither is cannot hide its model.
+func (b *requestBody) scan(contentType string) error {
 	var err error
-	b.fields, err = body.Scan(b.bytes, !b.whole)
+	if body.IsForm(contentType) {
+		b.fields, err = body.ScanForm(b.bytes, contentType)
+	} else {
+		b.fields, err = body.Scan(b.bytes)
+	}
 	if err != nil {
 		return badRequest("", fmt.Sprintf("The request body is not valid: %v.", err))
 	}

@@ -111,36 +111,3 @@ func TestSMGPreempted(t *testing.T) {
 		})
 	}
 }
-
-// A content type that is not JSON is no way past the queue: the request is queued by what its headers say, and its body
-// goes on as it is.
-func TestOtherContentTypesAreQueued(t *testing.T) {
-	for _, mode := range []string{"NONE/NONE", "STREAMED/NONE", "BUFFERED/NONE", "BUFFERED_PARTIAL/NONE", "FULL_DUPLEX/NONE"} {
-		for _, policy := range []BodyPolicy{BodyAuto, BodyAlways} {
-			inBubble(t, mode, func(c *Config) { c.RequestBody = policy }, func(c *conversation) {
-				c.controller.hold = true
-				m := chat()
-				m.GetRequestHeaders().GetHeaders().GetHeaders()[2].RawValue = []byte("text/plain")
-				c.say(m)
-				if got := c.heard(); got != "timeout=35s" {
-					t.Errorf("%s: %s", mode, got)
-				}
-				c.controller.grant <- nil
-				got := c.heard()
-				if !strings.HasPrefix(got, "headers "+dest) {
-					t.Errorf("%s: %s", mode, got)
-				}
-				if c.controller.passedOn != 0 {
-					t.Errorf("%s: passed on", mode)
-				}
-				if mode == "FULL_DUPLEX/NONE" {
-					c.say(requestBodyOf(`{"model":"m"}`, true))
-					if got := c.heard(); got != `body chunk={"model":"m"} end` {
-						t.Errorf("%s: %s", mode, got)
-					}
-				}
-				c.settled(1)
-			})
-		}
-	}
-}

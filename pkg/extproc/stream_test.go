@@ -75,8 +75,8 @@ func TestStates(t *testing.T) {
 				want: "headers " + dest + " -x-gateway-model-name " + meta + " override=NONE/NONE",
 			},
 		}},
-		{"BUFFERED_PARTIAL, a large body of which a part is taken", "BUFFERED_PARTIAL/NONE", atMost100, []step{
-			{say: chat("content-length", "101"), want: "headers"},
+		{"BUFFERED_PARTIAL, a large body of which a part is taken", "BUFFERED_PARTIAL/NONE", always100, []step{
+			{say: chat("content-length", "101", "x-gateway-model-name", "m"), want: "headers -x-gateway-model-name"},
 			{say: requestBodyOf(`{"model":"m","messages":[{"content":"aaa`, false), want: "body " + dest + " " + meta},
 		}},
 		{"FULL_DUPLEX, a body that is announced as too large is not awaited", "FULL_DUPLEX/FULL_DUPLEX", atMost100, []step{
@@ -103,21 +103,29 @@ func TestStates(t *testing.T) {
 			{say: responseBodyOf("data: x\n\n", false), want: "response-body"},
 			{say: responseBodyOf("", true), want: "response-body"},
 		}},
-		{"BUFFERED_PARTIAL, a body that is cut off after the model", "BUFFERED_PARTIAL/NONE", nil, []step{
+		{"BUFFERED_PARTIAL, a body that ends within the part", "BUFFERED_PARTIAL/NONE", nil, []step{
 			{say: chat(), want: "headers"},
-			{say: requestBodyOf(`{"model":"m","messages":[{"content":"aaa`, false), want: "body " + dest + " " + meta},
+			{say: requestBodyOf(`{"model":"m"}`, true), want: "body " + dest + " " + meta},
 			{say: responseHeaders("200", false), want: "response-headers"},
+		}},
+		{"BUFFERED_PARTIAL, a body that is cut off after a model, which another may follow", "BUFFERED_PARTIAL/NONE", nil, []step{
+			{say: chat(), want: "headers"},
+			{say: requestBodyOf(`{"model":"cheap","messages":[{"content":"aaa`, false), want: "immediate 400 bad-request"},
 		}},
 		{"BUFFERED_PARTIAL, cut off before the model", "BUFFERED_PARTIAL/NONE", nil, []step{
 			{say: chat(), want: "headers"},
 			{say: requestBodyOf(`{"messages":[{"content":"aaa`, false), want: "immediate 400 bad-request"},
 		}},
-		{"BUFFERED_PARTIAL, rewritten: the length changes by the part's", "BUFFERED_PARTIAL/NONE", rewriteM, []step{
-			{say: chat("content-length", "1000"), want: "headers"},
+		{"BUFFERED_PARTIAL, rewritten when it is whole", "BUFFERED_PARTIAL/NONE", rewriteM, []step{
+			{say: chat("content-length", "13"), want: "headers"},
 			{
-				say:  requestBodyOf(`{"model":"m","messages":[{"content":"aaa`, false),
-				want: "body " + dest + ` +content-length=1003 body={"model":"m-v1","messages":[{"content":"aaa ` + meta,
+				say:  requestBodyOf(`{"model":"m"}`, true),
+				want: "body " + dest + ` +content-length=16 body={"model":"m-v1"} ` + meta,
 			},
+		}},
+		{"BUFFERED_PARTIAL, a part is not rewritten", "BUFFERED_PARTIAL/NONE", rewriteM, []step{
+			{say: chat("content-length", "1000", "x-gateway-model-name", "m"), want: "headers -x-gateway-model-name"},
+			{say: requestBodyOf(`{"model":"m","messages":[{"content":"aaa`, false), want: "body " + dest + " " + meta},
 		}},
 		{"BUFFERED, rewritten: content-length in the same answer", "BUFFERED/NONE", rewriteM, []step{
 			{say: chat("content-length", "27"), want: "headers"},
@@ -164,7 +172,7 @@ func TestStates(t *testing.T) {
 			{say: responseHeaders("204", true), want: "response-headers"},
 		}},
 		{"FULL_DUPLEX, passed on: nothing is collected", "FULL_DUPLEX/FULL_DUPLEX", nil, []step{
-			{say: requestHeaders(false, ":method", "POST", ":path", "/v1/audio/transcriptions", "content-type", "multipart/form-data; boundary=x"), want: "headers " + dest + " " + meta},
+			{say: requestHeaders(false, ":method", "POST", ":path", "/v1/files", "content-type", "multipart/form-data; boundary=x"), want: "headers " + dest + " " + meta},
 			{say: requestBodyOf("--x", false), want: "body chunk=--x"},
 			{say: requestBodyOf("--x--", true), want: "body chunk=--x-- end"},
 		}},
@@ -250,6 +258,10 @@ func TestStates(t *testing.T) {
 func atMost100(c *Config) { c.Limits.MaxBodyBytes = 100 }
 
 // rewriteM serves the model m as m-v1.
+func always100(c *Config) {
+	c.Limits.MaxBodyBytes, c.RequestBody = 100, BodyAlways
+}
+
 func rewriteM(c *Config) {
 	c.Models = []Model{{Name: "m", Targets: []Target{{Name: "m-v1", Weight: 1}}}}
 }

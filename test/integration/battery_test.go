@@ -20,6 +20,8 @@ type mode struct {
 	// reads says that Weir gets the body before it names the destination. Otherwise it knows the model from a trusted
 	// header only, does not rewrite it, and a body is the model server's to judge.
 	reads bool
+	// part says that of a body over the buffer Weir sees a part, which says nothing of the model.
+	part bool
 	// overWeir and overEnvoy are who refuses a body that is over Weir's limit, and over Envoy's buffer.
 	overWeir, overEnvoy refuser
 	// takesTrailers is false where Envoy 1.40 sends a request's body twice when trailers follow it: the router's copy for
@@ -38,16 +40,15 @@ const (
 
 // The shipped configurations before Weir: all but the one without it.
 var modes = []mode{
-	{"recommended", true, weir, envoy, true},
-	{"fail-closed", true, weir, envoy, true},
-	{"gate", true, weir, envoy, true},
-	{"api-keys", true, weir, envoy, true},
-	{"jwt", true, weir, envoy, true},
-	{"full-duplex", true, weir, envoy, false},
-	// The beginning is enough, and what follows passes by.
-	{"buffered-partial", true, nobody, nobody, false},
-	{"header-only", false, nobody, envoy, true},
-	{"streamed", false, nobody, envoy, true},
+	{"recommended", true, false, weir, envoy, true},
+	{"fail-closed", true, false, weir, envoy, true},
+	{"gate", true, false, weir, envoy, true},
+	{"api-keys", true, false, weir, envoy, true},
+	{"jwt", true, false, weir, envoy, true},
+	{"full-duplex", true, false, weir, envoy, false},
+	{"buffered-partial", true, true, nobody, nobody, false},
+	{"header-only", false, false, nobody, envoy, true},
+	{"streamed", false, false, nobody, envoy, true},
 }
 
 // battery is a scene of one mode: one model server with prepared answers, which are the same bytes each time, and one

@@ -97,6 +97,9 @@ func send(ctx context.Context, url string, a ask) answer {
 		request.Header.Set("x-llm-d-inference-fairness-id", a.tenant)
 	}
 	for i := 0; i+1 < len(a.header); i += 2 {
+		if a.header[i] == "content-type" {
+			request.Header.Del(a.header[i])
+		}
 		request.Header.Add(a.header[i], a.header[i+1])
 	}
 	if a.client == nil {

@@ -29,7 +29,7 @@ func before(t *testing.T, server http.Handler, with setup) *scene {
 	h.Protocols.SetHTTP1(true)
 	go func() { _ = h.Serve(listener) }()
 	t.Cleanup(func() { _ = h.Close() })
-	s := &scene{t: t}
+	s := &scene{t: t, with: with}
 	address := []string{listener.Addr().String()}
 	s.epp = startEPP(t, with, address)
 	for _, name := range with.envoys {

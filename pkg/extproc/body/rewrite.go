@@ -8,9 +8,9 @@ func Rewrite(b []byte, f *Fields, name string) []byte {
 	if f.ModelEnd == 0 {
 		return b
 	}
-	quoted, err := json.Marshal(name)
-	if err != nil { // a string can always be marshalled
-		panic(err)
+	quoted := []byte(name)
+	if !f.ModelRaw {
+		quoted, _ = json.Marshal(name) // a string can always be marshalled
 	}
 	out := make([]byte, 0, len(b)-(f.ModelEnd-f.ModelStart)+len(quoted))
 	out = append(out, b[:f.ModelStart]...)

@@ -36,8 +36,8 @@ type Fields struct {
 	HasPriority bool
 	// PromptBytes is the length of the JSON of the prompt: messages, prompt, input, system, instructions, tools.
 	PromptBytes int
-	// Complete is false when the body was cut off and the fields are those of its first part.
-	Complete bool
+	// ModelRaw says that the model stands there as it is, and not as a JSON string: the body is a form.
+	ModelRaw bool
 }
 
 // Syntax is what is wrong with a body that is no JSON object.
@@ -56,20 +56,15 @@ func (e *Syntax) Error() string {
 // errEnd is the end of the bytes inside of a value.
 var errEnd = errors.New("unexpected end")
 
-// Scan reads b. With partial, b may be cut off at any byte; the fields that were complete before the cut are
-// reported. An error is a *Syntax.
-func Scan(b []byte, partial bool) (Fields, error) {
+// Scan reads b, the whole body. An error is a *Syntax.
+func Scan(b []byte) (Fields, error) {
 	s := scanner{b: b}
 	f := Fields{MaxTokens: Absent, MaxCompletionTokens: Absent, MaxOutputTokens: Absent, N: Absent}
 	err := s.top(&f)
 	switch {
 	case err == nil:
-		f.Complete = true
 		return f, nil
 	case errors.Is(err, errEnd):
-		if partial {
-			return f, nil
-		}
 		return f, &Syntax{Offset: len(b), Problem: err.Error()}
 	default:
 		return f, err
@@ -267,7 +262,7 @@ func (s *scanner) streamOptions(f *Fields) error {
 	})
 }
 
-// part measures a part of the prompt, also one that is cut off.
+// part measures a part of the prompt.
 func (s *scanner) part(k promptKey) error {
 	start := s.i
 	err := s.value(1)

@@ -10,7 +10,7 @@ import (
 )
 
 func absent() Fields {
-	return Fields{MaxTokens: Absent, MaxCompletionTokens: Absent, MaxOutputTokens: Absent, N: Absent, Complete: true}
+	return Fields{MaxTokens: Absent, MaxCompletionTokens: Absent, MaxOutputTokens: Absent, N: Absent}
 }
 
 func TestScanFields(t *testing.T) {
@@ -39,7 +39,7 @@ func TestScanFields(t *testing.T) {
 	for _, test := range tests {
 		want := absent()
 		test.want(&want)
-		got, err := Scan([]byte(test.body), false)
+		got, err := Scan([]byte(test.body))
 		if err != nil || got != want {
 			t.Errorf("%s:\n got %+v, %v\nwant %+v", test.body, got, err, want)
 		}
@@ -54,36 +54,16 @@ func TestScanRefuses(t *testing.T) {
 		`{"a":[1,]}`, `{"a":[1 2]}`, `{"a":{"b"}}`, `{a:1}`, `{'a':1}`, "{\"a\":\"\x01\"}", `{"a":"\x"}`, `{"a":"\u12g4"}`,
 		`model=m&prompt=x`, `{"a":` + deep + `}`,
 	} {
-		_, err := Scan([]byte(body), false)
+		_, err := Scan([]byte(body))
 		if syntax := new(Syntax); !errors.As(err, &syntax) {
 			t.Errorf("%.40s: %v", body, err)
 		}
 	}
 }
 
-// Of a body that is cut off, what was whole before the cut counts, and no cut makes it wrong.
-func TestScanPartial(t *testing.T) {
-	const text = `{"model":"m\u00e9","stream":true,"n":12,"x":[{"a":null},-1.5e3,"\\"],"messages":[{"content":"hello"}]}`
-	for cut := range len(text) {
-		f, err := Scan([]byte(text[:cut]), true)
-		if err != nil {
-			t.Fatalf("%s: %v", text[:cut], err)
-		}
-		if f.Complete {
-			t.Errorf("%s: complete", text[:cut])
-		}
-		if wantModel := cut >= 18; (f.Model == "mé") != wantModel {
-			t.Errorf("%s: model %q", text[:cut], f.Model)
-		}
-		if f.N != Absent && f.N != 12 {
-			t.Errorf("%s: n is %d, half a number", text[:cut], f.N)
-		}
-	}
-}
-
 func TestRewriteChangesOneValue(t *testing.T) {
 	const text = "{ \"model\" : \"first\",\n\t\"x\": {\"model\":\"inner\"}, \"model\" :\"last\" , \"y\": 1.0 }\r\n"
-	f, err := Scan([]byte(text), false)
+	f, err := Scan([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,10 +80,10 @@ func FuzzScan(f *testing.F) {
 		`{"model":"a","model":"b\n\u00e9","x":[1,-2.5e+3,true,null,{"y":{}}]}`,
 		`{"stream_options":{"include_usage":true},"priority":3}`, `{"a":"\ud800"}`, "{\"model\":\"\xff\"}", `[]`, `{}x`,
 	} {
-		f.Add([]byte(s), 3)
+		f.Add([]byte(s))
 	}
-	f.Fuzz(func(t *testing.T, b []byte, cut int) {
-		got, err := Scan(b, false)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, err := Scan(b)
 		var want map[string]json.RawMessage
 		if oracle := json.Unmarshal(b, &want); (err == nil) != (oracle == nil && want != nil) {
 			if !strings.Contains(fmt.Sprint(err), "too deep") {
@@ -123,7 +103,7 @@ func FuzzScan(f *testing.F) {
 		}
 		if got.ModelEnd > 0 {
 			after := Rewrite(b, &got, "other")
-			again, err := Scan(after, false)
+			again, err := Scan(after)
 			if err != nil || again.Model != "other" {
 				t.Errorf("%q rewritten: model %q, %v", after, again.Model, err)
 			}
@@ -152,11 +132,6 @@ func FuzzScan(f *testing.F) {
 		if got.PromptBytes != size {
 			t.Errorf("%q: prompt of %d bytes, want %d", b, got.PromptBytes, size)
 		}
-		if cut >= 0 && cut < len(b) {
-			if _, err := Scan(b[:cut], true); err != nil && len(bytes.TrimSpace(b[cut:])) > 0 {
-				t.Errorf("%q: a part is an error: %v", b[:cut], err)
-			}
-		}
 	})
 }
 
@@ -168,7 +143,7 @@ func BenchmarkScan(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if f, err := Scan(text, false); err != nil || f.MaxTokens != 100 {
+				if f, err := Scan(text); err != nil || f.MaxTokens != 100 {
 					b.Fatal(f, err)
 				}
 			}

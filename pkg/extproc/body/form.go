@@ -1,0 +1,198 @@
+package body
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"mime"
+	"net/textproto"
+	"regexp"
+	"strings"
+)
+
+// MaxParts is how many parts a form may have. Starlette refuses more than 1,000 fields, or 1,000 files.
+const MaxParts = 2000
+
+// maxBoundary is the longest boundary, in bytes (RFC 2046, section 5.1.1).
+const maxBoundary = 70
+
+// Form is what is wrong with a multipart form.
+type Form struct {
+	// Part is the number of the part, from 1; 0 is the form as a whole.
+	Part int
+	// Problem says what was wrong there.
+	Problem string
+}
+
+// Error implements error.
+func (e *Form) Error() string {
+	if e.Part == 0 {
+		return "invalid multipart form: " + e.Problem
+	}
+	return fmt.Sprintf("invalid multipart form, part %d: %s", e.Part, e.Problem)
+}
+
+// IsForm reports whether a content type is multipart/form-data.
+func IsForm(contentType string) bool {
+	mediaType, _, _ := strings.Cut(contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(mediaType), "multipart/form-data")
+}
+
+// ScanForm reads the field "model" of a multipart form of the given content type; the other fields of Fields are those
+// of an empty body. Of several the last one counts, as Starlette and FastAPI have it, and one that is a file is no string.
+//
+// It lets through what mime/multipart and Starlette read alike, and nothing else: lines end in CRLF, nothing stands before
+// the first boundary, between a boundary and its line's end, or after the last one, each part has one Content-Disposition
+// with a plain name, and the form is closed. An error is a *Form.
+func ScanForm(b []byte, contentType string) (Fields, error) {
+	f := Fields{MaxTokens: Absent, MaxCompletionTokens: Absent, MaxOutputTokens: Absent, N: Absent}
+	boundary, err := boundaryOf(contentType)
+	if err != nil {
+		return f, err
+	}
+	parts := partScanner{b: b, delimiter: []byte(crlf + "--" + boundary)}
+	for bytes.HasPrefix(b[parts.i:], []byte(crlf)) { // blank lines before it are nothing to any reader
+		parts.i += len(crlf)
+	}
+	for {
+		p, err := parts.next()
+		if err != nil || p == nil {
+			return f, err
+		}
+		if !p.model {
+			continue
+		}
+		f.Model, f.ModelStart, f.ModelEnd, f.ModelSeen, f.ModelRaw = "", 0, 0, true, true
+		if !p.file {
+			f.Model, f.ModelStart, f.ModelEnd = validUTF8(b[p.start:p.end]), p.start, p.end
+		}
+	}
+}
+
+// extended finds parameters in the form of RFC 2231, which Starlette does not read and mime does.
+var extended = regexp.MustCompile(`(?i)[;\s](boundary|name|charset)\s*\*`)
+
+// boundaryOf is the boundary that a form's content type names.
+func boundaryOf(contentType string) (string, error) {
+	_, params, err := mime.ParseMediaType(contentType)
+	boundary := params["boundary"]
+	charset, has := params["charset"]
+	switch {
+	case err != nil:
+		return "", &Form{Problem: "its content type cannot be read: " + err.Error()}
+	case extended.MatchString(contentType) || strings.Contains(contentType, `\`):
+		return "", &Form{Problem: "its content type has escaped parameters"}
+	case boundary == "" || len(boundary) > maxBoundary:
+		return "", &Form{Problem: fmt.Sprintf("its boundary has %d bytes, and not 1 to %d", len(boundary), maxBoundary)}
+	case has && !strings.EqualFold(charset, "utf-8"):
+		return "", &Form{Problem: fmt.Sprintf("its charset is %q, and not utf-8", charset)}
+	}
+	return boundary, nil
+}
+
+// part is what matters of one part.
+type part struct {
+	model, file bool
+	start, end  int // of its content
+}
+
+// partScanner goes over the parts of a form.
+type partScanner struct {
+	b         []byte
+	delimiter []byte // of parts: CRLF, two hyphens and the boundary
+	i         int    // where the next boundary begins, without its CRLF
+	number    int
+}
+
+func (s *partScanner) fail(format string, a ...any) (*part, error) {
+	return nil, &Form{Part: s.number, Problem: fmt.Sprintf(format, a...)}
+}
+
+// next is the next part, or nil after the last one.
+func (s *partScanner) next() (*part, error) {
+	rest, ok := bytes.CutPrefix(s.b[s.i:], s.delimiter[len(crlf):])
+	switch {
+	case !ok:
+		return s.fail("it does not begin with its boundary")
+	case s.number > 0 && (string(rest) == "--" || string(rest) == "--\r\n"):
+		return nil, nil
+	case !bytes.HasPrefix(rest, []byte(crlf)):
+		return s.fail("it has no part, or a line that begins with its boundary has more than that")
+	}
+	if s.number++; s.number > MaxParts {
+		return s.fail("there are more than %d", MaxParts)
+	}
+	rest = rest[len(crlf):]
+	length := bytes.Index(rest, []byte(crlf+crlf))
+	if length < 0 {
+		return s.fail("its headers do not end")
+	}
+	head := rest[:length+2*len(crlf)]
+	p := &part{start: len(s.b) - len(rest) + len(head)}
+	if problem := p.read(head); problem != "" {
+		return s.fail("%s", problem)
+	}
+	if length = bytes.Index(s.b[p.start:], s.delimiter); length < 0 {
+		return s.fail("it does not end with the form's boundary")
+	}
+	p.end = p.start + length
+	s.i = p.end + len(crlf)
+	return p, nil
+}
+
+const crlf = "\r\n"
+
+// maxHead is how many bytes the headers of a part may have. python-multipart takes 4096 for each.
+const maxHead = 16 << 10
+
+// read takes in a part's headers with the blank line after them; problem is what is wrong with them.
+func (p *part) read(head []byte) (problem string) {
+	if len(head) > maxHead {
+		return fmt.Sprintf("its headers have more than %d bytes", maxHead)
+	}
+	lines := bytes.Count(head, []byte(crlf))
+	switch {
+	case bytes.HasPrefix(head, []byte(crlf)):
+		return "it has no headers"
+	case bytes.Count(head, []byte("\n")) != lines || bytes.Count(head, []byte("\r")) != lines:
+		return "a line of its headers does not end in CRLF"
+	case bytes.Contains(head, []byte("\n ")) || bytes.Contains(head, []byte("\n\t")):
+		return "a line of its headers is folded"
+	}
+	header, err := textproto.NewReader(bufio.NewReader(bytes.NewReader(head))).ReadMIMEHeader()
+	if err != nil {
+		return "its headers cannot be read: " + err.Error()
+	}
+	name, problem := p.nameIn(header)
+	if problem != "" {
+		return problem
+	}
+	if p.model = name == "model"; p.model {
+		switch strings.ToLower(header.Get("Content-Transfer-Encoding")) {
+		case "", "7bit", "8bit", "binary":
+		default:
+			return "the model is encoded"
+		}
+	}
+	return ""
+}
+
+// nameIn is the name of a part, and notes whether it is a file; problem is what is wrong.
+func (p *part) nameIn(header textproto.MIMEHeader) (name, problem string) {
+	dispositions := header.Values("Content-Disposition")
+	if len(dispositions) != 1 {
+		return "", fmt.Sprintf("it has %d Content-Disposition headers, and not 1", len(dispositions))
+	}
+	_, params, err := mime.ParseMediaType(dispositions[0])
+	name, named := params["name"]
+	switch {
+	case err != nil:
+		return "", "its Content-Disposition cannot be read: " + err.Error()
+	case !named || extended.MatchString(dispositions[0]):
+		return "", "it has no plain name"
+	case strings.Contains(dispositions[0], `\`) && strings.Contains(dispositions[0], "model"):
+		return "", "its Content-Disposition is escaped" // readers differ in where such a string ends
+	}
+	_, p.file = params["filename"]
+	return name, ""
+}

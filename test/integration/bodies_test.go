@@ -1,0 +1,169 @@
+package integration
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// collects begins a scene without the buffer filter, in which Weir awaits bodies.
+func collects(t *testing.T, envoy, config string) *scene {
+	t.Helper()
+	return start(t, setup{
+		envoys: []string{envoy}, models: []modelsim.Config{modelsim.Instant()}, config: config,
+		edit: envoyrun.WithoutFilter(envoyrun.BufferFilter),
+	})
+}
+
+// upload is a request on a connection of its own, whose body the test sends as it likes.
+type upload struct {
+	net.Conn
+	t *testing.T
+}
+
+// upload announces a body of so many bytes.
+func (s *scene) upload(tenant string, announced int) *upload {
+	s.t.Helper()
+	conn, err := net.DialTimeout("tcp", s.envoy().Addr(), patience)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = conn.Close() })
+	u := &upload{conn, s.t}
+	u.part(fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nhost: inference\r\nx-llm-d-inference-fairness-id: %s\r\n"+
+		"content-type: application/json\r\ncontent-length: %d\r\n\r\n", tenant, announced))
+	return u
+}
+
+func (u *upload) part(text string) {
+	u.t.Helper()
+	_ = u.SetWriteDeadline(time.Now().Add(patience))
+	if _, err := u.Write([]byte(text)); err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+// wants reads the answer.
+func (u *upload) wants(status int, reason, retry string) {
+	u.t.Helper()
+	_ = u.SetReadDeadline(time.Now().Add(patience))
+	response, err := http.ReadResponse(bufio.NewReader(u), nil)
+	if err != nil {
+		u.t.Errorf("no answer: %v", err)
+		return
+	}
+	defer response.Body.Close()
+	if response.StatusCode != status || response.Header.Get("x-weir-reason") != reason || response.Header.Get("x-should-retry") != retry {
+		u.t.Errorf("got %d %v, want %d %s", response.StatusCode, response.Header, status, reason)
+	}
+}
+
+// A client that stops sending is answered 408, which its SDK must not retry, and holds nothing; it may have announced
+// little or much. One that sends slowly and steadily is served, long after the time that the first one had.
+func TestBodiesThatStop(t *testing.T) {
+	for _, envoy := range []string{"full-duplex", "recommended"} {
+		t.Run(envoy, func(t *testing.T) {
+			s := collects(t, envoy, "limits: { bodyTimeout: 1s }\n")
+			for _, begun := range []string{"", `{"mo`} {
+				u := s.upload("x", 100)
+				u.part(begun)
+				u.wants(408, "body-timeout", "false")
+			}
+			s.epp.waitFor(2, "weir_requests_total", "outcome", "body-timeout")
+			s.epp.settled()
+			s.epp.waitFor(0, "weir_extproc_body_bytes")
+
+			const parts = 8
+			u := s.upload("x", parts<<16)
+			u.part(`{"model":"tiny","messages":[{"role":"user","content":"`)
+			sent := 54
+			for range parts - 1 {
+				time.Sleep(400 * time.Millisecond)
+				u.part(strings.Repeat("x", 1<<16))
+				sent += 1 << 16
+			}
+			u.part(strings.Repeat("x", parts<<16-sent-4) + `"}]}`)
+			u.wants(200, "", "")
+			wantServed(t, "a whole request", s.send(ask{}))
+			s.epp.settled()
+		})
+	}
+}
+
+// Whoever hoards bodies that never end loses the newest of them for whoever comes with another, and nobody else loses any.
+func TestHoardedBodies(t *testing.T) {
+	const part = 64 << 10
+	s := collects(t, "full-duplex", `
+flows: { key: ["header:x-llm-d-inference-fairness-id", "model"] }
+limits: { maxBodyBytes: 262144, maxBodyBytesTotal: 524288 }
+`)
+	var hoarded []*upload
+	for i := range 7 {
+		hoarded = append(hoarded, s.upload("hoarder", part+1000))
+		hoarded[i].part(strings.Repeat(" ", part))
+		eventually(t, "Weir has it", func() error {
+			if s.epp.value("weir_extproc_body_bytes") < float64((i+1)*part) {
+				return errNotYet
+			}
+			return nil
+		})
+	}
+	quiet := ask{tenant: "quiet", body: chat("tiny", false) + strings.Repeat(" ", 2*part)}
+	wantServed(t, "a quiet tenant's request", s.send(quiet))
+	hoarded[6].wants(503, "no-memory", "")
+	if n := s.epp.outcomes()["no-memory"]; n > 2 {
+		t.Errorf("%d lost their bodies, and two would do", n)
+	}
+	for _, u := range hoarded {
+		_ = u.Close()
+	}
+	s.epp.settled()
+	s.epp.waitFor(0, "weir_extproc_body_bytes")
+}
+
+// A form's model names its flow and its target, and is replaced in its place, in every mode that shows bodies.
+func TestFormsHaveAModel(t *testing.T) {
+	const form = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\nContent-Type: audio/wav\r\n\r\n" +
+		"RI\x00\xffFF\r\n--\r\n--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\ncheap\r\n" +
+		"--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nchat\r\n--b--\r\n"
+	for _, envoy := range []string{"recommended", "full-duplex", "buffered-partial"} {
+		t.Run(envoy, func(t *testing.T) {
+			bodies := make(chan string, 2)
+			engine := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				bodies <- string(body)
+			})
+			s := before(t, engine, setup{
+				envoys: []string{envoy}, config: "models: [ { name: chat, targets: [ { name: large, weight: 1 } ] } ]\n",
+			})
+			post := func(body string) answer {
+				return s.send(ask{
+					path: "/v1/audio/transcriptions", header: []string{"content-type", "multipart/form-data; boundary=b"}, body: body,
+				})
+			}
+			if got := post(form); got.status != 200 {
+				t.Fatalf("got %d %v %s", got.status, got.err, got.body)
+			}
+			if got, want := <-bodies, strings.Replace(form, "\r\nchat\r\n", "\r\nlarge\r\n", 1); got != want {
+				t.Errorf("the engine got %q, want %q", got, want)
+			}
+			if got := post(strings.TrimSuffix(form, "--\r\n")); got.status != 400 || got.reason() != "bad-request" {
+				t.Errorf("a form that is not closed: %d %s", got.status, got.body)
+			}
+			if got := s.send(ask{header: []string{"content-type", "text/plain"}, body: chat("chat", false)}); got.status != 200 {
+				t.Errorf("JSON as text/plain: %d %s", got.status, got.body)
+			}
+			if got, want := <-bodies, chat("large", false); got != want {
+				t.Errorf("the engine got %q, want %q", got, want)
+			}
+		})
+	}
+}
