@@ -4,7 +4,8 @@ package fairqueue
 // deficit round robin between several will be a file beside this one.
 type class struct {
 	virtual       VirtualTime
-	newcomerFirst bool // Config.TieBreak
+	rebased       VirtualTime // virtual time when the starts were last looked at; see rebase.go
+	newcomerFirst bool        // Config.TieBreak
 	lanes         map[Lane]*classLane
 	open          heap[*classLane] // lanes that are open and have a flow that is not parked
 	above         heap[*laneAbove] // only if guarded: those with room below the upper bound, by their next request,

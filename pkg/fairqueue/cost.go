@@ -22,10 +22,8 @@ const (
 )
 
 // VirtualTime is a tag or the virtual time of a class: cost over weight in fixed point with virtualBits binary
-// digits. It rolls over: only differences count, and they have to stay below 2^63. A head that can go is at most one
-// increment ahead of virtual time, and that is at most MaxCost/MinWeight = 2^30 · 2^20 · 1000 < 2^60. A head that
-// cannot (its lane closed, its flow parked) stands still while virtual time goes on, at most until its TTL: 2^63 is a
-// cost over weight of 8.8e12 in that time, or ten million a second for ten days.
+// digits. It rolls over: only differences count, and they have to stay below 2^63; rebase.go sees to that. The largest
+// increment is MaxCost/MinWeight = 2^30 · 2^20 · 1000 < 2^60.
 type VirtualTime uint64
 
 const virtualBits = 20

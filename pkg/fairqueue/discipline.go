@@ -36,16 +36,22 @@ func (wfq) begin(c *class, f *flow) { f.start, f.newcomer = c.virtual, c.newcome
 func (wfq) tag(f *flow, head *Request) VirtualTime { return f.start + increment(head.Cost, f.weight) }
 
 func (wfq) charge(c *class, f *flow, r *Request, tag VirtualTime) {
-	r.start, r.newcomer = f.start, f.newcomer
+	r.start, r.charged, r.newcomer = f.start, tag-f.start, f.newcomer
 	c.virtual = c.virtual.later(tag)
-	f.start, f.newcomer = c.virtual, false // start = max(virtualTime, lastVirFinishTime)
+	f.start = tag.later(c.virtual - f.refunded) // max(virtualTime, lastVirFinishTime), but what was given back stays
+	f.refunded, f.newcomer = c.virtual-f.start, false
 }
 
-// refund puts the flow back to where it started before r, also where others of its requests were popped since; virtual
-// time stays.
-func (wfq) refund(_ *class, f *flow, r *Request) {
-	if r.start.before(f.start) {
-		f.start, f.newcomer = r.start, r.newcomer
+// refund takes from the flow's start what r has added to it, no more, whatever was popped since and whatever the flow
+// weighs now; virtual time stays. The flow may lie as far behind that as it was given back. A flow that has nothing to
+// take back any more, since it was tracked anew, still gets no more than r's own increment.
+func (wfq) refund(c *class, f *flow, r *Request) {
+	f.refunded = min(f.refunded+r.charged, largestLag)
+	if lag := c.virtual - f.start; lag < largestLag {
+		f.start = c.virtual - min(lag+r.charged, largestLag)
+	}
+	if f.start == r.start {
+		f.newcomer = r.newcomer
 	}
 }
 

@@ -31,7 +31,8 @@
 // formula at the moment when the flow becomes backlogged or its previous request is popped. For sequences of push and
 // pop with fixed weights and one lane this is the order of tags given at arrival (TestWFQEqualsSeedFormula), because
 // in a backlogged flow the previous tag is never behind virtual time. Where requests are cancelled or weights change
-// nothing has to be tagged anew: a cancelled request takes its increment with it.
+// nothing has to be tagged anew: a cancelled request takes its increment with it. A released one that comes back takes
+// its increment from its flow's start, which then lies behind virtual time by as much, and stays so until it is used.
 //
 // # Bound
 //
@@ -53,7 +54,8 @@
 //     once, in their list or their heap.
 //   - A flowLane is in its lane's heap exactly when it has requests and is not parked; a lane is in its class's heap
 //     exactly when it has such a flowLane and is not blocked.
-//   - Virtual time never goes back. No head's start is ahead of virtual time.
+//   - Virtual time never goes back. No head's start is ahead of virtual time, and none so far behind that the order could
+//     turn round (rebase.go).
 //   - Reserved mode: Σ flowCapacity of the tracked flows <= totalCapacity, unless a reload or requeue made it so; with
 //     weighted tiers, in each tier Σ min(flowCapacity, its share) <= its share of totalCapacity, which is at least 1.
 //

@@ -16,6 +16,7 @@ type flow struct {
 	reserves int         // what of it is reserved
 	newcomer bool        // goes first among equal tags: NewcomerFirst, and not served since it became backlogged
 	start    VirtualTime // where the tags of its heads start; see the package comment
+	refunded VirtualTime // how far start may lie behind virtual time, for what was given back
 	place    place
 }
 

@@ -12,6 +12,7 @@ type oracle struct {
 	cfg           Config
 	tiers         []*oracleTier // highest first
 	waiting       []*waiter     // by arrival
+	popped        []*waiter
 	arrivals      int
 	tracked       int // flows ever tracked
 	promotions    int
@@ -32,7 +33,8 @@ type oracleTier struct {
 
 type oracleFlow struct {
 	start     int64
-	newcomer  bool // goes first among equal tags
+	refunded  int64 // how far it may start behind virtual time
+	newcomer  bool  // goes first among equal tags
 	tracked   int
 	displaced int           // when it was last displaced; 0: never
 	parked    map[Lane]bool // lanes in which it is parked
@@ -45,8 +47,10 @@ type waiter struct {
 	seq      int
 	arrived  time.Time
 	expires  time.Time
-	start    int64 // its flow's start when it was popped
-	newcomer bool  // and whether that was a newcomer
+	start    int64                 // its flow's start when it was popped
+	charged  int64                 // what it added
+	newcomer bool                  // and whether that was a newcomer
+	earned   map[*oracleTier]int64 // by its pop, where they were not reset since
 }
 
 func newOracle(cfg Config) *oracle {
@@ -114,6 +118,9 @@ func (o *oracle) leave(w *waiter) {
 	}
 	if len(o.ofTier(t)) == 0 {
 		t.deficit = 0
+		for _, p := range o.popped {
+			delete(p.earned, t)
+		}
 	}
 }
 
@@ -166,12 +173,15 @@ func (o *oracle) arrivalTier(id int) (t *oracleTier) {
 	return t
 }
 
-// requeue takes a popped one back: its flow starts where it started before it.
+// requeue takes a popped one back: its flow and its tier get what it has cost them.
 func (o *oracle) requeue(w *waiter) {
 	f := o.track(w.tier, w.flow)
-	if w.start < f.start {
-		f.start, f.newcomer = w.start, w.newcomer
+	f.start -= w.charged
+	f.refunded += w.charged
+	if f.start == w.start {
+		f.newcomer = w.newcomer
 	}
+	o.refundTier(w)
 	o.enter(w)
 }
 
@@ -208,9 +218,11 @@ func (o *oracle) headIn(t *oracleTier, states ...LaneState) (head *waiter, tag i
 // pop charges w's flow, as a head, and takes it out.
 func (o *oracle) pop(w *waiter) {
 	t, f := w.tier, w.tier.flows[w.flow]
-	w.start, w.newcomer = f.start, f.newcomer
-	t.virtual = max(t.virtual, f.start+o.increment(w))
-	f.start, f.newcomer = t.virtual, false
+	w.start, w.charged, w.newcomer = f.start, o.increment(w), f.newcomer
+	finish := f.start + w.charged
+	t.virtual = max(t.virtual, finish)
+	f.start = max(finish, t.virtual-f.refunded)
+	f.refunded, f.newcomer = t.virtual-f.start, false
 	o.leave(w)
 }
 

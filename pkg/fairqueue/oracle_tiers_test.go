@@ -105,6 +105,8 @@ func (o *oracle) bypassed() { o.credit = min(o.credit+o.cfg.PromotionBudget, 4_0
 // chargeTier: every tier that could have been served earns its weight's part of the cost; the one served pays them.
 func (o *oracle) chargeTier(w *waiter, admit Admit) {
 	sum, paid := int64(0), int64(0)
+	w.earned = map[*oracleTier]int64{}
+	o.popped = append(o.popped, w)
 	for _, t := range o.tiers {
 		if o.serves(t, admit.Tiers) {
 			sum += t.weight()
@@ -115,9 +117,19 @@ func (o *oracle) chargeTier(w *waiter, admit Admit) {
 			earned := int64(w.r.Cost) * (1 << 20) * (t.weight() / 1000) / (sum / 1000)
 			t.deficit += earned
 			paid += earned
+			w.earned[t] = earned
 		}
 	}
 	w.tier.deficit -= paid
+	w.earned[w.tier] -= paid
+}
+
+// refundTier takes back what w's pop did to the deficits, but for those that were reset since.
+func (o *oracle) refundTier(w *waiter) {
+	for t, earned := range w.earned {
+		t.deficit -= earned
+	}
+	w.earned = nil
 }
 
 func (o *oracle) mayBypass(now time.Time, id int, promote bool) (may bool, starved *waiter) {
@@ -180,6 +192,9 @@ func (o *oracle) reload(cfg Config) error {
 		}
 	}
 	o.cfg = cfg
+	for _, p := range o.popped {
+		p.earned = nil
+	}
 	if cfg.PromotionBudget == 0 {
 		o.credit = 0
 	}

@@ -14,6 +14,8 @@ type FairRequestQueue struct {
 	arrivals      uint64 // the sequence of the last arrival
 	promotions    uint64
 	displacements uint64
+	charges       uint64 // of weighted tiers: their number,
+	reloaded      uint64 // and that at the last reload
 	budget        budget
 	due           deadlines
 	epoch         time.Time // the first now; deadlines are kept relative to it
@@ -105,7 +107,7 @@ func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, 
 }
 
 // Requeue takes back a popped request whose release came to nothing: it keeps its arrival and its deadline, no limit
-// applies to it, its charge is refunded, and virtual time stays.
+// applies to it, the charges of its flow and its tier are refunded, and virtual time stays.
 func (q *FairRequestQueue) Requeue(r *Request) {
 	if r.at != nil || r.seq == 0 {
 		panic("fairqueue: Requeue of a request that was not popped")
@@ -121,6 +123,7 @@ func (q *FairRequestQueue) Requeue(r *Request) {
 		f = q.newFlow(t, key)
 	}
 	q.discipline.refund(&t.class, f, r)
+	q.refundTier(t, r)
 	q.enter(t, f, r)
 	t.retag(f)
 }
@@ -144,7 +147,7 @@ func (q *FairRequestQueue) Remove(r *Request) bool {
 	q.queued--
 	q.due.remove(r)
 	t.detach(r)
-	t.emptied()
+	q.emptied(t)
 	return true
 }
 
@@ -211,7 +214,7 @@ func (q *FairRequestQueue) Pop(c Candidate) {
 		q.promote(t)
 	}
 	if q.config.TierMode == Weighted {
-		q.chargeTier(t, r.Cost, c.admit)
+		q.chargeTier(t, r, c.admit)
 	}
 	t.discipline.charge(&t.class, f, r, tag)
 	q.queued--
@@ -221,7 +224,10 @@ func (q *FairRequestQueue) Pop(c Candidate) {
 	if !single {
 		t.retag(f)
 	}
-	t.emptied()
+	q.emptied(t)
+	if t.class.virtual-t.class.rebased >= rebaseEvery {
+		t.rebase()
+	}
 }
 
 // Bypassed is told of a dispatch that did not wait. In wfq it leaves no tag (the seed); it counts for the promotion
@@ -253,9 +259,9 @@ func (q *FairRequestQueue) MayBypass(now time.Time, id int, promote bool) (may b
 	return true, nil
 }
 
-// emptied resets what a tier without waiters does not keep.
-func (t *tier) emptied() {
+// emptied resets what a tier without waiters does not keep: what it is owed by the other tiers, and owes them.
+func (q *FairRequestQueue) emptied(t *tier) {
 	if t.queued == 0 {
-		t.deficit = 0
+		t.deficit, t.reset = 0, q.charges
 	}
 }

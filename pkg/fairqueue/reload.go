@@ -19,6 +19,7 @@ func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 		return err
 	}
 	q.config, q.tiers, q.names = cfg, order, names
+	q.reloaded = q.charges
 	if q.budget.share = cfg.PromotionBudget; q.budget.share == 0 {
 		q.budget.credit = 0
 	}

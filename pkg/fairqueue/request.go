@@ -33,8 +33,11 @@ type Request struct {
 	later  *Request
 	inDue  int32 // number among the odd deadlines
 
-	start    VirtualTime // its flow's start when it was popped, for a refund
-	newcomer bool        // and whether its flow was a newcomer
+	start    VirtualTime // its flow's start when it was popped, and
+	charged  VirtualTime // what it added to it, for a refund
+	charge   uint64      // the account of weighted tiers: the number of the charge, and
+	earned   TierSet     // the tiers that earned by it
+	newcomer bool        // whether its flow was a newcomer
 	arrived  time.Time   // when it was first pushed
 	ttl      time.Duration
 }

@@ -49,6 +49,46 @@ func orderFrom(t *testing.T, seed uint64, from VirtualTime) (order []int, end Vi
 	return order, q.top.class.virtual
 }
 
+// TestStalledFlowAcrossTheRollover: a flow that is parked, or whose lane is closed, while others are served at the largest
+// cost and the smallest weight, many times more than virtual time has room for, is still first when it may go again.
+func TestStalledFlowAcrossTheRollover(t *testing.T) {
+	for _, pops := range []int{8, 9, 17, 40} {
+		for _, parked := range []bool{false, true} {
+			q := unlimited(t, map[string]Weight{"stalled": MinWeight, "busy": MinWeight, "late": MinWeight}, ByArrival)
+			stalled := &Request{Flow: "stalled", Lane: "x", Cost: MaxCost}
+			mustPush(t, q, stalled)
+			if parked {
+				q.ParkFlow(stalled)
+			} else {
+				q.CloseLane(stalled, LaneFull)
+			}
+			mustPush(t, q, &Request{Flow: "busy", Cost: MaxCost})
+			for range pops {
+				mustPush(t, q, &Request{Flow: "busy", Cost: MaxCost})
+				if r := popNext(q); r.Flow != "busy" {
+					t.Fatalf("%s was served", r.Flow)
+				}
+				if lag := q.top.class.virtual - stalled.at.flow.start; lag > largestLag+rebaseEvery {
+					t.Fatalf("%d is %d behind", stalled.at.flow.start, lag)
+				}
+			}
+			late := &Request{Flow: "late", Lane: "x", Cost: 1}
+			mustPush(t, q, late)
+			if parked {
+				q.UnparkFlow(0, "stalled")
+			} else {
+				q.OpenLanes()
+			}
+			if r := popNext(q); r != stalled {
+				t.Errorf("after %d pops, parked %t: %s is first", pops, parked, r.Flow)
+			}
+			if err := checkInvariants(q); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // TestLargestStep: cost over weight at the ends of their ranges stays in range, and is never nothing.
 func TestLargestStep(t *testing.T) {
 	for _, c := range []struct {

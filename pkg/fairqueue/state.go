@@ -41,6 +41,8 @@ func (q *FairRequestQueue) AppendState(b []byte, now time.Time, horizon time.Dur
 		s.text(q.discipline.flowOf(r.Flow))
 		s.text(string(r.Lane))
 		s.number(int64(r.start - t.class.virtual))
+		s.number(int64(r.charged))
+		s.earned(q, r)
 		s.flag(r.newcomer)
 		s.request(t, r)
 	}
@@ -67,6 +69,15 @@ func (s *stateWriter) flag(is bool) {
 		s.number(1)
 	} else {
 		s.number(0)
+	}
+}
+
+// earned appends which tiers would give back what they have earned by r, and whether its own gets it.
+func (s *stateWriter) earned(q *FairRequestQueue, r *Request) {
+	for _, t := range q.tiers {
+		counts := r.earned.Has(t.id) && q.reloaded < r.charge
+		s.flag(counts)
+		s.flag(counts && t.reset < r.charge)
 	}
 }
 
@@ -104,6 +115,7 @@ func (s *stateWriter) tier(t *tier) {
 
 func (s *stateWriter) flow(t *tier, f *flow) {
 	s.number(int64(f.start - t.class.virtual))
+	s.number(int64(f.refunded))
 	s.flag(f.newcomer)
 	s.number(int64(f.weight))
 	s.number(int64(f.capacity))

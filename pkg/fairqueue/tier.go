@@ -15,6 +15,7 @@ type tier struct {
 	reserved   int    // Σ capacity of the tracked flows
 	weights    Weight // Σ weight of the tracked flows
 	deficit    int64  // weighted mode: the service that it is owed, in cost; see weighted.go
+	reset      uint64 // the number of the last charge when deficit was last reset
 	promoted   uint64
 	shed       sheddingOrder
 

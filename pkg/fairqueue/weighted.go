@@ -5,8 +5,9 @@ import "math/bits"
 // Weighted tiers share the releases by deficit: with each request of cost c, every tier that could have been served
 // earns c·weight/Σweights, rounded down, and the one served pays what all have earned; the largest deficit goes
 // first, ties to the higher tier. So a request served moves no deficit's sum, a tier that cannot go (or to which no
-// stock is available) keeps its deficit and earns nothing, and an emptied one starts anew. Fixed point with
-// deficitBits binary digits, capped at ± deficitCap.
+// stock is available) keeps its deficit and earns nothing. A tier that loses its last waiter starts anew: what it is owed
+// and what it owes are forgotten, and a release from before that is refunded to it no more. Fixed point with deficitBits
+// binary digits, capped at ± deficitCap.
 
 const (
 	deficitBits = 20
@@ -26,23 +27,54 @@ func (q *FairRequestQueue) peekWeighted(admit TierSet) *Request {
 	return best.class.head()
 }
 
-// chargeTier is called before the request leaves, so the served tier is among those that earn.
-func (q *FairRequestQueue) chargeTier(served *tier, c Cost, admit TierSet) {
-	earns := func(t *tier) bool { return t == served || admit.Has(t.id) && t.class.open.len() > 0 }
+// chargeTier is called before r leaves, so the served tier is among those that earn.
+func (q *FairRequestQueue) chargeTier(served *tier, r *Request, admit TierSet) {
+	q.charges++
+	r.charge, r.earned = q.charges, TierSet(0).With(served.id)
+	for _, t := range q.tiers {
+		if admit.Has(t.id) && t.class.open.len() > 0 {
+			r.earned = r.earned.With(t.id)
+		}
+	}
+	served.pay(-q.share(r, func(t *tier, earned int64) { t.pay(earned) }))
+}
+
+// refundTier undoes the charge of r, whose release from tier served came to nothing: those that earned by it give that
+// back, and served gets it. A tier that has been empty since has begun anew and neither gives nor gets; after a reload,
+// which may change weights, nobody does.
+func (q *FairRequestQueue) refundTier(served *tier, r *Request) {
+	if r.charge <= q.reloaded {
+		return
+	}
+	paid := q.share(r, func(t *tier, earned int64) {
+		if t.reset < r.charge {
+			t.pay(-earned)
+		}
+	})
+	if served.reset < r.charge {
+		served.pay(paid)
+	}
+	r.charge, r.earned = 0, 0
+}
+
+// share tells each tier that earned by r what it has earned, and returns the sum.
+func (q *FairRequestQueue) share(r *Request, each func(t *tier, earned int64)) (paid int64) {
 	var sum uint64
 	for _, t := range q.tiers {
-		if earns(t) {
+		if r.earned.Has(t.id) {
 			sum += uint64(t.weight())
 		}
 	}
-	paid := int64(0)
 	for _, t := range q.tiers {
-		if earns(t) {
-			hi, lo := bits.Mul64(uint64(c)<<deficitBits, uint64(t.weight()))
+		if r.earned.Has(t.id) {
+			hi, lo := bits.Mul64(uint64(r.Cost)<<deficitBits, uint64(t.weight()))
 			earned, _ := bits.Div64(hi, lo, sum) // weight <= sum, so the quotient fits
-			t.deficit = min(deficitCap, t.deficit+int64(earned))
+			each(t, int64(earned))
 			paid += int64(earned)
 		}
 	}
-	served.deficit = max(-deficitCap, served.deficit-paid)
+	return paid
 }
+
+// pay adds to what the tier is owed, within the cap: credit and debt of any age are bounded.
+func (t *tier) pay(c int64) { t.deficit = max(-deficitCap, min(deficitCap, t.deficit+c)) }

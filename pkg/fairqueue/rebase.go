@@ -1,0 +1,26 @@
+package fairqueue
+
+// Virtual times are compared across their rollover, so they must not lie 2^63 or more apart. A head that can go is at
+// most one increment ahead of virtual time, and that is less than 2^60. One that cannot go (its flow parked, its lane
+// closed) stands still while virtual time goes on. So each time when that has gone on by rebaseEvery, all starts that lie
+// further back than largestLag are moved up to it: their flows are still before all others, and no longer than that.
+// Virtual time at the last look is at most rebaseEvery and one increment back, so no two tags are further apart than
+// largestLag + rebaseEvery + 2·2^60 = 2^63 − 2^60.
+const (
+	largestStep VirtualTime = 1 << 60 // above every increment
+	largestLag              = 2 * largestStep
+	rebaseEvery             = 3 * largestStep
+)
+
+// rebase looks at every flow of the tier; at weight 1 once in 3.3e12 of cost, and never more often than every third pop.
+func (t *tier) rebase() {
+	c := &t.class
+	c.rebased = c.virtual
+	for f := range t.flows.all() {
+		if c.virtual-f.start > largestLag {
+			f.start = c.virtual - largestLag
+			t.retag(f)
+		}
+		f.refunded = min(f.refunded, largestLag)
+	}
+}
