@@ -102,6 +102,7 @@ type partScanner struct {
 	delimiter []byte // of parts: CRLF, two hyphens and the boundary
 	i         int    // where the next boundary begins, without its CRLF
 	number    int
+	lines     *bufio.Reader // of headers; one for all parts
 }
 
 func (s *partScanner) fail(format string, a ...any) (*part, error) {
@@ -129,7 +130,11 @@ func (s *partScanner) next() (*part, error) {
 	}
 	head := rest[:length+2*len(crlf)]
 	p := &part{start: len(s.b) - len(rest) + len(head)}
-	if problem := p.read(head); problem != "" {
+	if s.lines == nil {
+		s.lines = bufio.NewReader(nil)
+	}
+	s.lines.Reset(bytes.NewReader(head))
+	if problem := p.read(head, s.lines); problem != "" {
 		return s.fail("%s", problem)
 	}
 	if length = bytes.Index(s.b[p.start:], s.delimiter); length < 0 {
@@ -145,21 +150,21 @@ const crlf = "\r\n"
 // maxHead is how many bytes the headers of a part may have. python-multipart takes 4096 for each.
 const maxHead = 16 << 10
 
-// read takes in a part's headers with the blank line after them; problem is what is wrong with them.
-func (p *part) read(head []byte) (problem string) {
+// read takes in a part's headers with the blank line after them, which lines reads; problem is what is wrong with them.
+func (p *part) read(head []byte, lines *bufio.Reader) (problem string) {
 	if len(head) > maxHead {
 		return fmt.Sprintf("its headers have more than %d bytes", maxHead)
 	}
-	lines := bytes.Count(head, []byte(crlf))
+	ends := bytes.Count(head, []byte(crlf))
 	switch {
 	case bytes.HasPrefix(head, []byte(crlf)):
 		return "it has no headers"
-	case bytes.Count(head, []byte("\n")) != lines || bytes.Count(head, []byte("\r")) != lines:
+	case bytes.Count(head, []byte("\n")) != ends || bytes.Count(head, []byte("\r")) != ends:
 		return "a line of its headers does not end in CRLF"
 	case bytes.Contains(head, []byte("\n ")) || bytes.Contains(head, []byte("\n\t")):
 		return "a line of its headers is folded"
 	}
-	header, err := textproto.NewReader(bufio.NewReader(bytes.NewReader(head))).ReadMIMEHeader()
+	header, err := textproto.NewReader(lines).ReadMIMEHeader()
 	if err != nil {
 		return "its headers cannot be read: " + err.Error()
 	}

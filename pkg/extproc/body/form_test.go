@@ -195,3 +195,27 @@ func TestFormsOfClients(t *testing.T) {
 		t.Errorf("%+v, %v", f, err)
 	}
 }
+
+// A form of the most parts costs about what its bytes do: not a buffer for each part.
+func BenchmarkFormOfManyParts(b *testing.B) {
+	form := []byte(strings.Repeat(field(`form-data; name="p"`, ""), MaxParts-1) + field(named, "a") + closed)
+	b.SetBytes(int64(len(form)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if f, err := ScanForm(form, formType); err != nil || f.Model != "a" {
+			b.Fatal(f, err)
+		}
+	}
+}
+
+// BenchmarkForm is an upload of 8 MB.
+func BenchmarkForm(b *testing.B) {
+	form := []byte(field(`form-data; name="file"; filename="a.wav"`, strings.Repeat("\r\n\x00x", 2<<20)) + field(named, "a") + closed)
+	b.SetBytes(int64(len(form)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if f, err := ScanForm(form, formType); err != nil || f.Model != "a" {
+			b.Fatal(f, err)
+		}
+	}
+}
