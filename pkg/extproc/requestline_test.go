@@ -225,3 +225,24 @@ func TestNothingIsSaidForNothing(t *testing.T) {
 		}
 	})
 }
+
+// Who is refused before the queue is asked is counted for its flow too, if that is known by then.
+func TestRefusalsNameTheirFlow(t *testing.T) {
+	for name, test := range map[string]struct {
+		header []string
+		want   string
+	}{
+		"a tenant":              {[]string{"x-tenant", "alice"}, "alice"},
+		"a model that is known": {[]string{"x-gateway-model-name", "m"}, "m/m"},
+		"neither":               {nil, ""},
+	} {
+		inBubble(t, "BUFFERED/NONE", func(cfg *Config) { tenants(cfg); cfg.RequestBody = BodyAlways }, func(c *conversation) {
+			c.say(chat(test.header...))
+			c.say(requestBodyOf(`{`, true))
+			c.settled(1)
+			if len(c.controller.refusedFlows) != 1 || c.controller.refusedFlows[0] != test.want {
+				t.Errorf("%s: refused for %q, want %q", name, c.controller.refusedFlows, test.want)
+			}
+		})
+	}
+}
