@@ -1,6 +1,7 @@
 package envoyrun
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +30,35 @@ func TestShippedFilesAreValid(t *testing.T) {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
+	}
+}
+
+// Each file says at its top how to start it, and the Weir for it, with the addresses that it has.
+func TestShippedFilesSayHowToStartThem(t *testing.T) {
+	for _, config := range Shipped() {
+		text, err := os.ReadFile("../../config/envoy/" + config + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := Load(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var addresses []string
+		for _, address := range endpoints(b.Cluster(ModelServersCluster)) {
+			at := object(address.(map[string]any), "socket_address")
+			addresses = append(addresses, fmt.Sprintf("%v:%v", at["address"], at["port_value"]))
+		}
+		wanted := []string{"#     envoy -c config/envoy/" + config + ".yaml\n"}
+		if config != "direct" {
+			wanted = append(wanted, "#     bin/epp --config-file=config/weir.yaml --secure-serving=false \\\n"+
+				"#       --endpoints="+strings.Join(addresses, ",")+"\n")
+		}
+		for _, want := range wanted {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s does not say %q", config, want)
+			}
+		}
 	}
 }
 
