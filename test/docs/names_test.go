@@ -16,15 +16,20 @@ func documents(t *testing.T) []string {
 	return append(pages(t), "ARCHITECTURE.md", "CONTRIBUTING.md")
 }
 
-var testName = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`)
+var (
+	testName = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`)
+	goFile   = regexp.MustCompile("`(?:[\\w/.-]*/)?(\\w+\\.go)`")
+)
 
-// Every test that a page names exists.
-func TestTestsExist(t *testing.T) {
+// Every test and every file of code that a page names exists.
+func TestCodeExists(t *testing.T) {
 	var code strings.Builder
+	files := map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".." {
 			return fs.SkipDir
 		}
+		files[filepath.Base(path)] = true
 		if err == nil && strings.HasSuffix(path, "_test.go") {
 			var text []byte
 			text, err = os.ReadFile(path)
@@ -36,9 +41,15 @@ func TestTestsExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, page := range documents(t) {
-		for _, name := range testName.FindAllString(read(t, page), -1) {
+		text := read(t, page)
+		for _, name := range testName.FindAllString(text, -1) {
 			if !strings.Contains(code.String(), "func "+name+"(") {
 				t.Errorf("%s: there is no %s", page, name)
+			}
+		}
+		for _, m := range goFile.FindAllStringSubmatch(text, -1) {
+			if !files[m[1]] {
+				t.Errorf("%s: there is no %s", page, m[1])
 			}
 		}
 	}

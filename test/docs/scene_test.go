@@ -47,6 +47,20 @@ var scenes = map[string]func(*stage){
 			s.t.Fatalf("status %d, want 200", status)
 		}
 	},
+	// Weir knows two model servers, Envoy's cluster has the first of them only; both were picked.
+	"missing": func(s *stage) {
+		s.serve(engine)
+		s.startEPP("--profile=recommended")
+		all := s.models
+		s.models = all[:1]
+		s.startEnvoy("recommended")
+		s.models = all
+		for range 4 {
+			if status := s.ask(s.t.Context()); status != http.StatusOK {
+				s.t.Fatalf("status %d, want 200", status)
+			}
+		}
+	},
 	// epp has a configuration from a file, weir.yaml.
 	"configured": func(s *stage) {
 		s.serve(engine)
