@@ -1,5 +1,7 @@
 package fairqueue
 
+import "slices"
+
 // HeadIn is the request that goes next of those that wait in a lane of a tier and are not parked, whether the lane is
 // open or closed; nil: there is none.
 func (q *FairRequestQueue) HeadIn(tier int, lane Lane) *Request {
@@ -14,4 +16,28 @@ func (q *FairRequestQueue) HeadIn(tier int, lane Lane) *Request {
 		return fl.line.first
 	}
 	return nil
+}
+
+// Waits reports whether anybody waits in the lane, in any tier.
+func (q *FairRequestQueue) Waits(lane Lane) bool {
+	for _, t := range q.tiers {
+		if t.class.lanes[lane] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// SortHeads sorts heads of lanes of one tier: the one first that goes first.
+func (q *FairRequestQueue) SortHeads(heads []*Request) {
+	slices.SortFunc(heads, func(a, b *Request) int {
+		switch {
+		case a == b:
+			return 0
+		case a.at.key().before(b.at.key()):
+			return -1
+		default:
+			return 1
+		}
+	})
 }

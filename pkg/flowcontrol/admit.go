@@ -127,6 +127,7 @@ func (c *RequestQueueController) push(now time.Time, l *Lease) error {
 	}
 	l.stage = stageWaiting
 	l.queuedUp = true
+	c.hunts(l)
 	l.woken = c.channel.Get().(chan struct{})
 	return nil
 }

@@ -121,7 +121,7 @@ func BenchmarkVictim(b *testing.B) {
 			l.flow = &flowAccount{}
 			b.ReportAllocs()
 			for b.Loop() {
-				if c.victimFor(l) == nil {
+				if c.victimFor(l, c.note(l)) == nil {
 					b.Fatal("no victim")
 				}
 			}

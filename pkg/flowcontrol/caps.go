@@ -75,6 +75,7 @@ func (c *RequestQueueController) repark(a *flowAccount) {
 	heads := c.queue.HeadsOf(a.tier, a.flow, few[:0])
 	for _, r := range heads {
 		l := r.Owner.(*Lease)
+		c.hunts(l)
 		c.asks(l, func() {
 			if c.capsStop(l) {
 				c.park(r, a)

@@ -46,6 +46,8 @@ type RequestQueueController struct {
 	ledger     *stock.Ledger
 	flows      flowAccounts
 	closed     map[fairqueue.Lane]*Lease // lanes that had no room, each with a request whose placement stands for it
+	memory     lanes                     // what is known of lanes
+	reacher    Reacher                   // the placer, if it is one
 	asking     *Lease                    // the request that the placer is asked for; nil: none
 	timer      *time.Timer
 	armed      time.Time // when the timer fires; zero: not armed
@@ -109,6 +111,8 @@ func build(cfg Config, placer Placer, log logr.Logger) (*RequestQueueController,
 		closed: map[fairqueue.Lane]*Lease{},
 		jitter: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 	}
+	c.reacher, _ = placer.(Reacher)
+	c.memory.reset()
 	c.flows.init()
 	c.counts.preempted = map[[2]int]uint64{}
 	c.victims.order = cfg.VictimOrder

@@ -94,6 +94,14 @@ func (f *fleet) HasReady(p Placement, except []Endpoint) bool {
 
 func (f *fleet) CanServe(p Placement, e Endpoint) bool { return slices.Contains(f.ready(p), e) }
 
+// Reach is asked for the poison as well, so it answers.
+func (f *fleet) Reach(p Placement, _ []Endpoint) ([]Endpoint, bool) {
+	if p.Lane() == "" {
+		return nil, true
+	}
+	return f.ready(p), false
+}
+
 func (f *fleet) CanTakeOver(p Placement, e Endpoint) bool {
 	return f.CanServe(p, e) && f.below(p, BelowUpper, -1)
 }

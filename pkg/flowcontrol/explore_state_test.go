@@ -44,6 +44,10 @@ func (w *world) state() string {
 	for _, lane := range slices.Sorted(maps.Keys(w.closed)) {
 		b = fmt.Appendf(b, "|%s", lane)
 	}
+	for _, lane := range slices.Sorted(maps.Keys(w.memory.notes)) {
+		n := w.memory.notes[lane]
+		b = fmt.Appendf(b, "|%s %d %d %d", lane, n.none, n.over, n.hunts)
+	}
 	now := time.Now()
 	if !w.armed.IsZero() {
 		b = fmt.Appendf(b, "|%d|", min(w.armed.Sub(now), 100*tick))

@@ -19,20 +19,8 @@ func (c *RequestQueueController) closeLane(r *fairqueue.Request, above bool) {
 	default:
 		c.queue.CloseLane(r, fairqueue.LaneFull)
 	}
+	c.note(l) // so that it is found by its endpoints
 	c.closed[r.Lane] = l
-}
-
-// openLanes opens the closed lanes that a settlement at e may have made room in. There are as many as different
-// subsets wait at full backends, not as many as requests.
-func (c *RequestQueueController) openLanes(e Endpoint) {
-	for lane, l := range c.closed {
-		open := true // when nobody can say: its head will be asked for itself
-		c.asks(l, func() { open = c.placer.CanServe(l.placement, e) })
-		if open {
-			delete(c.closed, lane)
-			c.queue.OpenLane(lane)
-		}
-	}
 }
 
 // lendsAge reports whether starved, a waiter beyond its tier's threshold, makes its tier starved: its lane has room below

@@ -30,7 +30,6 @@ type Lease struct {
 	tier       *tierSeries // and those of its tier
 	tierName   string
 	placement  Placement
-	panics     uint8           // of the placer in a row, for it while it waits
 	ctx        context.Context // the request's own: a client that is gone preempts nobody
 
 	// Guarded by the controller's lock.
@@ -42,7 +41,6 @@ type Lease struct {
 	endpoint Endpoint
 	err      error         // of a wait that ended without a lease
 	retry    time.Duration // RetryAfter of err
-	struck   time.Time     // the last of the panics
 	woken    chan struct{} // 1 deep; nil while it need not wait
 
 	preempted chan struct{} // closed at preemption; nil: it cannot be preempted
@@ -50,6 +48,8 @@ type Lease struct {
 	victimAt  int           // 1-based slot among the victims at its endpoint; 0: not among them
 	counted   bool          // it counts against its flow's cap at its endpoint
 	told      bool          // its preemption is counted
+	panics    uint8         // of the placer in a row, for it while it waits
+	struck    int64         // the last of them, in Unix nanoseconds
 
 	// Written before the request's goroutine has the lease.
 	waited   time.Duration // from arrival to grant, or to the rejection
@@ -120,7 +120,7 @@ func (l *Lease) OnServed(e Endpoint) {
 	}
 	if victim {
 		c.victims.add(l)
-		c.openLanes(e) // somebody may preempt it there
+		c.newVictim(e)
 	}
 	c.openLanes(left)
 	c.repark(l.flow)
@@ -194,9 +194,7 @@ func (c *RequestQueueController) take(l *Lease, e Endpoint, promoted bool) {
 			l.preempted = make(chan struct{})
 		}
 		c.victims.enter(l)
-		if len(c.closed) > 0 {
-			c.openLanes(e) // somebody may preempt it there
-		}
+		c.newVictim(e)
 	}
 }
 

@@ -52,7 +52,7 @@ func (c *RequestQueueController) strike(l *Lease) {
 	}
 	c.undo(l)
 	now := time.Now()
-	l.struck = now
+	l.struck = now.UnixNano()
 	if l.panics++; l.panics < panicsEnd {
 		return
 	}

@@ -37,7 +37,7 @@ func (c *RequestQueueController) preemptFor(now time.Time, l *Lease) bool {
 	case c.atCap(l.flow) || l.ctx.Err() != nil:
 		return false
 	}
-	v := c.victimFor(l)
+	v := c.victimFor(l, c.note(l))
 	if v == nil {
 		return false
 	}
@@ -46,13 +46,36 @@ func (c *RequestQueueController) preemptFor(now time.Time, l *Lease) bool {
 }
 
 // victimFor is the lease that l would take over: of the lowest tier below l's that has one, the first in victim order.
-func (c *RequestQueueController) victimFor(l *Lease) *Lease {
+// That there is none is noted of l's lane, unless it is for the caps of l's own flow.
+func (c *RequestQueueController) victimFor(l *Lease, n *laneNote) *Lease {
+	tier := l.queued.Tier
+	if n.barren(tier) {
+		return nil
+	}
 	full := c.fullFor(l.flow)
-	usable := func(e Endpoint) bool { return !slices.Contains(full, e) && c.placer.CanTakeOver(l.placement, e) }
-	for i := len(c.byRank) - 1; i >= 0 && c.byRank[i] != l.queued.Tier; i-- {
-		if v := c.victims.first(c.byRank[i], usable); v != nil {
-			return v
+	capped := false
+	usable := func(e Endpoint) bool {
+		if slices.Contains(full, e) {
+			capped = true
+			return false
 		}
+		return true
+	}
+	for i := len(c.byRank) - 1; i >= 0 && c.byRank[i] != tier; i-- {
+		v := c.victims.first(c.byRank[i], n, func(e Endpoint) bool {
+			return (!n.whole || c.placer.CanServe(l.placement, e)) && usable(e)
+		})
+		if v == nil {
+			continue
+		}
+		if !c.placer.CanTakeOver(l.placement, v.endpoint) {
+			n.over = n.over.With(tier) // wherever in the lane
+			return nil
+		}
+		return v
+	}
+	if !capped {
+		n.none = n.none.With(tier)
 	}
 	return nil
 }
@@ -72,6 +95,7 @@ func (c *RequestQueueController) takeOver(now time.Time, l, v *Lease) {
 		c.flows.settled(v.flow)
 		v.stage, v.endpoint = stageWaiting, NoEndpoint
 		c.queue.Requeue(&v.queued)
+		c.hunts(v)
 		c.released = time.Time{} // its own came to nothing
 	} else {
 		c.flows.settled(v.flow)
@@ -94,20 +118,40 @@ func (c *RequestQueueController) preemptForHeads(now time.Time) bool {
 		if !c.preempts.Has(id) || c.ledger.BelowUpper() && c.ledger.Available(id) > 0 {
 			continue // inside the band it is released when the stock is below the lower bound
 		}
+		if c.ledger.Headroom(id) < 0 || !c.ledger.BelowUpperWithout(1) || len(c.memory.hunts[id]) == 0 {
+			continue
+		}
 		// One head without a victim in its lane does not stand in the way of those in other lanes.
-		c.heads = c.queue.Heads(id, c.heads[:0])
-		for _, head := range c.heads {
-			l := head.Owner.(*Lease)
-			c.asking = l
-			went := c.preemptFor(now, l)
-			if went {
-				c.granted(now, fairqueue.Candidate{Request: head}, l)
+		c.heads = c.heads[:0]
+		c.memory.leave(id, func(n *laneNote) bool {
+			head := c.queue.HeadIn(id, n.lane)
+			if head != nil {
+				c.heads = append(c.heads, head)
 			}
-			c.asking = nil
-			if went {
-				return true
-			}
+			return head == nil
+		})
+		c.queue.SortHeads(c.heads)
+		if c.headPreempts(now, id) {
+			return true
 		}
 	}
 	return false
+}
+
+// headPreempts lets the first of c.heads, of a tier, preempt that can; it reports whether one did. The lanes that have
+// none to take over hunt no more.
+func (c *RequestQueueController) headPreempts(now time.Time, tier int) (went bool) {
+	for _, head := range c.heads {
+		l := head.Owner.(*Lease)
+		c.asking = l
+		if went = c.preemptFor(now, l); went {
+			c.granted(now, fairqueue.Candidate{Request: head}, l)
+		}
+		c.asking = nil
+		if went {
+			break
+		}
+	}
+	c.memory.leave(tier, func(n *laneNote) bool { return n.barren(tier) })
+	return went
 }

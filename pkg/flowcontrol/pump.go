@@ -84,7 +84,7 @@ func (c *RequestQueueController) release(now time.Time, next fairqueue.Candidate
 	c.asking = l
 	c.place(now, next, l)
 	c.asking = nil
-	if l.stage == stageWaiting && now.After(l.struck) {
+	if l.panics > 0 && now.UnixNano() > l.struck {
 		l.panics = 0 // not twice in a row
 	}
 }

@@ -52,6 +52,7 @@ func (c *RequestQueueController) Reconfigure(cfg Config, commit func(stock.Confi
 func (c *RequestQueueController) reopen(now time.Time) {
 	c.queue.OpenLanes()
 	clear(c.closed)
+	c.memory.reset()
 	for a := range c.flows.all() { // caps may be gone or wider, and an endpoint more is room below them
 		c.queue.UnparkFlow(a.tier, a.flow)
 	}
@@ -63,6 +64,9 @@ func (c *RequestQueueController) reopen(now time.Time) {
 		l, ready := r.Owner.(*Lease), true
 		c.asks(l, func() { ready = c.placer.HasReady(l.placement, nil) })
 		if ready || !r.Queued() {
+			if r.Queued() {
+				c.asks(l, func() { c.hunts(l) })
+			}
 			continue
 		}
 		if c.config.HoldWhenEmpty {

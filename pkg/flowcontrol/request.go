@@ -70,8 +70,15 @@ type Placer interface {
 	// CanServe says whether e is ready and in p's lane.
 	CanServe(p Placement, e Endpoint) bool
 	// CanTakeOver says whether p could be placed at e if one lease there ended: CanServe, and the lane then below its
-	// upper bound.
+	// upper bound, which is the same for every endpoint of the lane.
 	CanTakeOver(p Placement, e Endpoint) bool
+}
+
+// Reacher is a Placer that can say which endpoints a lane has. With one that cannot, whatever happens at any endpoint is
+// taken to concern every lane.
+type Reacher interface {
+	// Reach appends to some the ready endpoints of p's lane; whole: it has every one of the pool, and appends none.
+	Reach(p Placement, some []Endpoint) (ready []Endpoint, whole bool)
 }
 
 // Completion is what is known of a request when its stream has ended.

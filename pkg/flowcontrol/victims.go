@@ -111,11 +111,27 @@ func (v *victims) remove(l *Lease) {
 	v.n--
 }
 
-// first is the first victim of a tier among the endpoints that usable lets through; nil: none.
-func (v *victims) first(tier int, usable func(Endpoint) bool) *Lease {
+// first is the first victim of a tier among the endpoints of a lane that usable lets through; nil: none.
+func (v *victims) first(tier int, lane *laneNote, usable func(Endpoint) bool) *Lease {
 	var best *Lease
-	for _, h := range v.tiers[tier].used {
-		if l := h.leases[0]; (best == nil || v.before(l, best)) && usable(h.endpoint) {
+	t := &v.tiers[tier]
+	if lane.whole {
+		for _, h := range t.used {
+			if l := h.leases[0]; (best == nil || v.before(l, best)) && usable(h.endpoint) {
+				best = l
+			}
+		}
+		return best
+	}
+	if t.n == 0 {
+		return nil
+	}
+	for _, e := range lane.ends {
+		h := t.byEndpoint[e]
+		if h == nil || len(h.leases) == 0 {
+			continue
+		}
+		if l := h.leases[0]; (best == nil || v.before(l, best)) && usable(e) {
 			best = l
 		}
 	}

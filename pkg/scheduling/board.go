@@ -147,6 +147,18 @@ func (b *Board) CanTakeOver(q *Query, id EndpointID) bool {
 	return b.CanServe(q, id) && b.laneHasRoomFor(q, BelowUpper, -1)
 }
 
+// Reach appends to some the ready endpoints of the request's lane; whole: it has every ready one, and appends none.
+func (b *Board) Reach(q *Query, some []EndpointID) (ready []EndpointID, whole bool) {
+	b.refresh(q)
+	if q.reach.whole {
+		return some, true
+	}
+	for _, p := range q.reach.ready {
+		some = append(some, b.snap.members[p].ID)
+	}
+	return some, false
+}
+
 func (b *Board) reserve(p int32) {
 	b.spots[p].inFlight++
 	b.total++

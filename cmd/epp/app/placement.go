@@ -75,6 +75,20 @@ func (p *placer) CanTakeOver(placement flowcontrol.Placement, e flowcontrol.Endp
 	return p.board.CanTakeOver(queryOf(placement), scheduling.EndpointID(e))
 }
 
+// Reach implements flowcontrol.Reacher.
+func (p *placer) Reach(
+	placement flowcontrol.Placement, some []flowcontrol.Endpoint,
+) (ready []flowcontrol.Endpoint, whole bool) {
+	ids, whole := p.board.Reach(queryOf(placement), p.except[:0])
+	for _, id := range ids {
+		some = append(some, flowcontrol.Endpoint(id))
+	}
+	p.except = ids[:0]
+	return some, whole
+}
+
+var _ flowcontrol.Reacher = (*placer)(nil)
+
 // PlaceAt implements flowcontrol.Placer.
 func (p *placer) PlaceAt(placement flowcontrol.Placement, e flowcontrol.Endpoint) {
 	p.board.PlaceAt(queryOf(placement), scheduling.EndpointID(e))
