@@ -32,6 +32,7 @@ func Default() Document {
 		},
 		Flows: Flows{
 			Key: []string{SourceModel}, Discipline: DisciplineWFQ, TieBreak: FlowTieArrival, Order: OrderFCFS,
+			UnknownModels: UnknownOwn,
 		},
 		Tiers: []Tier{
 			{Name: "critical", MinPriority: new(int64(1)), Weight: One},
@@ -40,7 +41,7 @@ func Default() Document {
 		},
 		Responses: Responses{Preset: PresetSeed},
 		// An unconfigured Weir queues instead of shedding.
-		Criticality:    Criticality{Default: Critical},
+		Criticality:    Criticality{Default: Critical, ObjectiveHeaders: []string{"x-llm-d-inference-objective"}},
 		TrustedHeaders: TrustedHeaders{Model: "x-gateway-model-name"},
 		RequestBody:    BodyAuto,
 		PassOn:         PassOnPick,
@@ -54,7 +55,7 @@ func Default() Document {
 		Scheduling: Scheduling{
 			Filters: []string{FilterReady, FilterSubset, FilterModel},
 			Scorers: []Scorer{{Name: ScorerLeastStock, Weight: 1}},
-			Picker:  PickerMaxScore, TieBreak: EndpointTieRotate, Fallbacks: 2,
+			Picker:  PickerMaxScore, TieBreak: EndpointTieRotate, Fallbacks: 0,
 		},
 	}
 }

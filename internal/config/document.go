@@ -46,9 +46,11 @@ type Document struct {
 	TrustedHeaders TrustedHeaders `yaml:"trustedHeaders"`
 	// Whether the request body is taken: auto (only when the headers do not say enough), always or never.
 	RequestBody string `yaml:"requestBody"`
-	// What happens to header-only requests, GETs and paths other than those of inference (docs/envoy.md has them): pick
-	// (placed without queueing) or queue.
+	// What happens to requests that are known to be no inference: GET, HEAD, OPTIONS and DELETE without a body, and the
+	// paths that docs/envoy.md lists: pick (placed without queueing) or queue. All else queues.
 	PassOn string `yaml:"passOn"`
+	// Further paths that passOn holds for, whatever the method: each exactly as clients send it, without the query.
+	PassOnPaths []string `yaml:"passOnPaths"`
 	// Sizes and counts that bound Weir's memory.
 	Limits Limits `yaml:"limits"`
 	// How an endpoint is chosen.

@@ -126,7 +126,7 @@ func smg(d *Document) {
 	// First come, first served within a tier, as SMG has it. `flows.discipline: wfq` gives fair flows inside each tier,
 	// which SMG lacks; a full tier then displaces the noisiest flow's newest request.
 	d.Flows.Discipline = DisciplineNone
-	d.Criticality = Criticality{Header: "x-smg-priority", Default: "default", MaxClass: "default"}
+	d.Criticality.Header, d.Criticality.Default, d.Criticality.MaxClass = "x-smg-priority", "default", "default"
 	d.Responses.Preset = PresetSMG
 	tier := func(name string, priority *int64, floor int64, perSlot string, queue int64, timeout, starved time.Duration) Tier {
 		return Tier{

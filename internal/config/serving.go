@@ -9,6 +9,8 @@ type Responses struct {
 	Metadata bool `yaml:"metadata"`
 	// Single statuses that differ from the preset, by reason: for example queue-full: 429. From 200 to 599.
 	Status map[string]int64 `yaml:"status"`
+	// Whether a client that sends x-weir-queue-state: 1 is told how long it waited and how many wait.
+	QueueState bool `yaml:"queueState"`
 }
 
 // Criticality is the section of where a request's tier may be named.
@@ -22,6 +24,8 @@ type Criticality struct {
 	// Highest tier that tenants without a policy (tenantPolicies) may use, by name or criticality; a request that
 	// asks for more is clamped to it; empty: any.
 	MaxClass string `yaml:"maxClass"`
+	// Request headers that name an objective (objectives), the first that is present counts; empty: none. At most 4.
+	ObjectiveHeaders []string `yaml:"objectiveHeaders"`
 }
 
 // TrustedHeaders is the section of the headers that only the gateway sets.

@@ -6,10 +6,14 @@ type Flows struct {
 	// metadata:NAMESPACE/PATH, attribute:NAME, or model (the model and its target). A header named here is the
 	// operator's word that the gateway sets or strips it.
 	Key []string `yaml:"key"`
-	// Weight of a flow by its identity; others have 1. From 0.001 to 1000000.
+	// Weight of a flow by its identity; others have 1. From 0.001 to 1000000. The identity that the source model makes is
+	// MODEL/TARGET, such as "m/m" for a model that stands for itself.
 	Weights map[string]Decimal `yaml:"weights"`
-	// flowCapacity of a flow by its identity. From 1 to totalCapacity.
+	// flowCapacity of a flow by its identity, as in weights. From 1 to totalCapacity.
 	Capacities map[string]int64 `yaml:"capacities"`
+	// Flows of models that neither models nor an endpoint's list names, where the source is model: own (each has its own)
+	// or shared (all are the one flow "unknown"). Clients choose such names, as many as they like.
+	UnknownModels string `yaml:"unknownModels"`
 	// Order between flows: wfq (by virtual finish time), vtc (by virtual token counter), fairshare, or none (one
 	// flow).
 	Discipline string `yaml:"discipline"`

@@ -21,14 +21,37 @@ func (d Document) servingProblems(ps *Problems) {
 	if d.Criticality.Metadata != "" {
 		ps.metadataPath("criticality.metadata", d.Criticality.Metadata)
 	}
+	ps.headerNames("criticality.objectiveHeaders", d.Criticality.ObjectiveHeaders, maxObjectiveHeaders)
 	ps.oneOf("criticality.default", d.Criticality.Default, d.criticalityNames())
 	if d.Criticality.MaxClass != "" {
 		ps.oneOf("criticality.maxClass", d.Criticality.MaxClass, d.criticalityNames())
 	}
 	ps.oneOf("requestBody", d.RequestBody, bodies)
 	ps.oneOf("passOn", d.PassOn, passOns)
+	seen := map[string]bool{}
+	for i, path := range d.PassOnPaths {
+		ps.unique(index("passOnPaths", i), path, seen)
+		if path != "" && (path[0] != '/' || strings.ContainsAny(path, "?#")) {
+			ps.add(index("passOnPaths", i), path, "must be a path as clients send it: from its first slash, without the query")
+		}
+	}
 	d.Limits.problems(ps)
 	d.Scheduling.problems(ps)
+}
+
+// maxObjectiveHeaders is how many headers may name an objective: each has a place in every request.
+const maxObjectiveHeaders = 4
+
+// headerNames checks a list of names of request headers.
+func (ps *Problems) headerNames(path string, names []string, most int) {
+	if len(names) > most {
+		ps.add(path, shown(fmt.Sprintf("%d headers", len(names))), "must be at most %d", most)
+	}
+	seen := map[string]bool{}
+	for i, name := range names {
+		ps.headerName(index(path, i), name)
+		ps.unique(index(path, i), strings.ToLower(name), seen)
+	}
 }
 
 // optionalHeader checks the name of a request header that need not be given.

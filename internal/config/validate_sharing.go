@@ -38,6 +38,7 @@ func (d Document) flowProblems(ps *Problems) {
 	}
 	ps.oneOf("flows.discipline", f.Discipline, disciplines)
 	ps.oneOf("flows.tieBreak", f.TieBreak, flowTieBreaks)
+	ps.oneOf("flows.unknownModels", f.UnknownModels, unknownModels)
 	ps.oneOf("flows.order", f.Order, orders)
 }
 

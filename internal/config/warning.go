@@ -18,6 +18,7 @@ func (d Document) Warnings() []Problem {
 	if c := d.RequestQueueController; !c.Enabled && c.EnqueueAll {
 		warn("requestQueueController.enqueueAll", "true: has no effect, since requestQueueController.enabled is false")
 	}
+	d.identityWarnings(warn)
 	if !d.Flows.identifies() {
 		for _, tenant := range slices.Sorted(maps.Keys(d.TenantPolicies)) {
 			if tenant != Anonymous {

@@ -28,6 +28,9 @@ const (
 	FlowTieArrival  = "arrival"
 	FlowTieNewcomer = "newcomer"
 
+	UnknownOwn    = "own"
+	UnknownShared = "shared"
+
 	OrderFCFS = "fcfs"
 	OrderWSPT = "wspt"
 	OrderEDF  = "edf"
@@ -60,8 +63,10 @@ const (
 	EndpointTieFirst  = "first"
 	EndpointTieRandom = "random"
 
-	// Anonymous is the tenant of a request without an identity.
+	// Anonymous is the flow and the tenant of a request without an identity.
 	Anonymous = "anonymous"
+	// UnknownModels is the flow of all unknown models with flows.unknownModels: shared.
+	UnknownModels = "unknown"
 )
 
 // The known words of each enumerated field, in the order in which messages list them.
@@ -72,6 +77,7 @@ var (
 	victimOrders      = []string{VictimNewest, VictimLeastCost}
 	disciplines       = []string{DisciplineWFQ, DisciplineVTC, DisciplineFairShare, DisciplineNone}
 	flowTieBreaks     = []string{FlowTieArrival, FlowTieNewcomer}
+	unknownModels     = []string{UnknownOwn, UnknownShared}
 	orders            = []string{OrderFCFS, OrderWSPT, OrderEDF}
 	criticalities     = []string{Critical, Standard, Sheddable}
 	presets           = []string{PresetSeed, PresetGateway, PresetSMG, PresetDynamo}

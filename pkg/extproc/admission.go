@@ -9,6 +9,7 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
@@ -39,22 +40,27 @@ func (st *stream) read(m *extprocv3.ProcessingRequest) error {
 	st.asked = true
 	st.beginLine(h)
 	st.api = apiOf(&st.headers)
+	st.passes = c.PassOn == PassOnPick && c.cheap(&st.headers)
 	model := st.headers.values[c.modelHeader]
 	if model != "" && len(model) <= maxModelBytes { // a longer one is nothing to label a metric with
-		st.model, st.target = model, st.server.target(c, model)
+		st.named(model)
 	}
 	if st.headers.bytes > c.Limits.MaxHeaderBytes {
 		return tooLarge(fmt.Sprintf("The request headers are larger than %d bytes.", c.Limits.MaxHeaderBytes))
 	}
+	if err := c.ambiguous(&st.headers); err != nil {
+		return err
+	}
 	if len(model) > maxModelBytes {
 		return modelTooLong()
 	}
+	st.server.warnUnread(c, &st.headers)
 	metadata := m.GetMetadataContext()
 	st.subset = subsetOf(metadata)
 	if st.subset.Set && len(st.subset.Members) == 0 {
 		return fmt.Errorf("extproc: the subset hint is empty: %w", flowcontrol.ErrNoEndpoint)
 	}
-	st.identity = c.identify(&st.headers, metadata, m.GetAttributes())
+	c.identify(&st.identity, &st.headers, metadata, m.GetAttributes())
 	if c.classMeta != nil {
 		st.class.metadata = metadata
 	}
@@ -77,7 +83,7 @@ func (st *stream) modelNeeded() bool {
 // bodyWanted says whether to wait for the body before the request is offered to the controller.
 func (st *stream) bodyWanted() bool {
 	c := st.cfg
-	if st.api == noAPI || st.headers.end {
+	if st.passes || st.headers.end || st.headers.upgrades() {
 		return false
 	}
 	rewrite := st.target != st.model
@@ -109,13 +115,16 @@ func (st *stream) readBody() error {
 		return st.readPart()
 	}
 	if err := b.scan(st.headers.values[slotContentType]); err != nil {
-		return err
+		if st.api != noAPI {
+			return err
+		}
+		b.fields = body.Fields{} // who knows what this path takes
 	}
 	f := &b.fields
 	if len(f.Model) > maxModelBytes { // also where the header names another: the fields are kept
 		return modelTooLong()
 	}
-	if st.model == "" && st.modelNeeded() {
+	if st.model == "" && st.modelNeeded() && st.api != noAPI {
 		switch {
 		case f.Model != "":
 		case f.ModelSeen && f.ModelEnd == 0:
@@ -127,8 +136,7 @@ func (st *stream) readBody() error {
 		}
 	}
 	if st.model == "" && f.Model != "" {
-		st.model = f.Model
-		st.target = st.server.target(st.cfg, st.model)
+		st.named(f.Model)
 	}
 	if !st.rewrites() && st.modes.request != modeFullDuplex {
 		st.dropBody() // Envoy holds it
@@ -139,7 +147,7 @@ func (st *stream) readBody() error {
 // readPart is for the first part of a body whose rest is not seen here (BUFFERED_PARTIAL). An engine reads the last of
 // duplicate fields, which may come after the part: so that names no model, and none is replaced in it.
 func (st *stream) readPart() error {
-	if st.model == "" && st.modelNeeded() {
+	if st.model == "" && st.modelNeeded() && st.api != noAPI {
 		return badRequest("model", fmt.Sprintf("The body is too long for its field \"model\" to be known: only its first %d "+
 			"bytes are read here, and the field may come again after them.", len(st.body.bytes)))
 	}
@@ -175,10 +183,11 @@ func (st *stream) admit() error {
 	}
 	st.rank, st.tierKnown = effective, true
 	st.flow = st.identity.flowKey(st.model, st.target)
+	model, target := st.labels()
 	r := &flowcontrol.Request{
 		Flow:        st.flow,
-		Model:       st.model,
-		TargetModel: st.target,
+		Model:       model,
+		TargetModel: target,
 		Tier:        effective,
 		TierName:    c.Tiers[effective].Name,
 		Cost:        st.cost(),
@@ -188,7 +197,7 @@ func (st *stream) admit() error {
 	if d, ok := st.reader.Deadline(); ok && (r.Deadline.IsZero() || d.Before(r.Deadline)) {
 		r.Deadline = d
 	}
-	if st.api == noAPI && c.PassOn == PassOnPick {
+	if st.passes {
 		st.lease, err = s.controller.PassOn(r)
 	} else {
 		r.OnQueued = st.onQueued

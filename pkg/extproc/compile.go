@@ -1,6 +1,7 @@
 package extproc
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -16,7 +17,12 @@ type compiled struct {
 	classMeta   *source
 	modelHeader slot
 	costHeader  slot
+	objectiveIn []slot // the headers that may name an objective, in order
 	deadlines   []deadlineSource
+	single      uint64 // the headers of which a request has one at most
+	scalar      uint64 // those of them whose values are no lists
+	unread      uint64 // the synonyms of identity and objective that nobody named
+	cheapPaths  map[string]bool
 	models      map[string]*modelTargets
 	objectives  map[string]int // the ranks of their tiers
 	tenants     map[string]int // the highest rank that each may have
@@ -40,6 +46,10 @@ func compile(cfg *Config) *compiled {
 		tenants:    make(map[string]int, len(cfg.TenantPolicies)),
 		rejections: newRejections(cfg.Responses),
 	}
+	c.cheapPaths = make(map[string]bool, len(cheapPaths)+len(cfg.PassOnPaths))
+	for _, path := range slices.Concat(cheapPaths, cfg.PassOnPaths) {
+		c.cheapPaths[path] = true
+	}
 	c.classHeader = c.optional(cfg.Criticality.Header)
 	c.modelHeader = c.optional(cfg.TrustedHeaders.Model)
 	c.costHeader = c.optional(cfg.TrustedHeaders.Cost)
@@ -58,6 +68,10 @@ func compile(cfg *Config) *compiled {
 	for _, name := range cfg.DeadlineHeaders {
 		c.deadlines = append(c.deadlines, deadlineSource{slot: c.names.add(name), grpc: strings.EqualFold(name, "grpc-timeout")})
 	}
+	for _, name := range cfg.Criticality.ObjectiveHeaders {
+		c.objectiveIn = append(c.objectiveIn, c.names.add(name))
+	}
+	c.sortHeaders()
 	for i := range cfg.Models {
 		m := &cfg.Models[i]
 		c.models[m.Name] = newModelTargets(m, c.rank(m.Criticality, noRank))
@@ -66,9 +80,12 @@ func compile(cfg *Config) *compiled {
 		c.objectives[o.Name] = c.ranks.byPriority(o.Priority)
 	}
 	for tenant, p := range cfg.TenantPolicies {
+		if cfg.HashFlowKeys && tenant != otherTenants && tenant != anonymous {
+			tenant = HashedFlowName(tenant)
+		}
 		c.tenants[tenant] = c.rank(p.MaxClass, 0)
 	}
-	c.otherTenant = c.tenants["*"] // 0, the highest, without such a policy
+	c.otherTenant = c.tenants[otherTenants] // 0, the highest, without such a policy
 	standard, _ := c.ranks.byName("standard")
 	c.defaultRank = c.rank(cfg.Criticality.Default, standard)
 	return c
@@ -97,11 +114,7 @@ func (c *compiled) source(text string) source {
 		panic(err) // Validate has accepted it
 	}
 	if s.kind == fromHeader {
-		first := c.names.add(s.name)
-		s.slots = []slot{first}
-		if first == slotFairness { // the ecosystem's name stands for its older synonym too
-			s.slots = append(s.slots, slotOldFairness)
-		}
+		s.slot = c.names.add(s.name)
 	}
 	return s
 }

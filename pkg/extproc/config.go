@@ -32,8 +32,19 @@ type Config struct {
 	TrustedHeaders TrustedHeaders
 	// RequestBody says when the request body is read (requestBody).
 	RequestBody BodyPolicy
-	// PassOn says how requests that are no inference are treated: header-only ones, GETs, unknown paths (passOn).
+	// OneFlow says that the queue knows no flows (flows.discipline: none), so that a full one is nobody's own.
+	OneFlow bool
+	// HashFlowKeys makes identities in flow keys appear as HashedFlow has them, wherever they are shown
+	// (--hash-flow-keys). The keys of TenantPolicies stay as they are.
+	HashFlowKeys bool
+	// UnknownModels says what the flow of a model is that neither Models nor an endpoint's list names
+	// (flows.unknownModels).
+	UnknownModels UnknownModelsPolicy
+	// PassOn says how requests that are known to be no inference are treated: bodyless GET, HEAD, OPTIONS and DELETE, and
+	// those at the paths of the built-in list or of PassOnPaths (passOn). All else queues.
 	PassOn PassOnPolicy
+	// PassOnPaths are further such paths, as sent and without the query (passOnPaths).
+	PassOnPaths []string
 	// Limits bounds sizes (limits).
 	Limits Limits
 	// Responses maps outcomes to statuses (responses).
@@ -91,6 +102,8 @@ type Criticality struct {
 	Metadata string
 	// Default is the tier of a request that nobody declared: a tier's name or criticality; "" is Standard.
 	Default string
+	// ObjectiveHeaders name the headers with an objective's name, of which the first that is present counts. At most 4.
+	ObjectiveHeaders []string
 }
 
 // Tier is what criticality resolution knows of a tier.
@@ -127,6 +140,18 @@ const (
 	PassOnQueue PassOnPolicy = "queue" // queued like any other
 )
 
+// UnknownModelsPolicy says what the flow of an unknown model is.
+type UnknownModelsPolicy string
+
+// The policies for unknown models.
+const (
+	UnknownModelsOwn    UnknownModelsPolicy = "own"    // each is a flow of its own
+	UnknownModelsShared UnknownModelsPolicy = "shared" // all are the flow "unknown"
+)
+
+// maxObjectiveHeaders bounds Criticality.ObjectiveHeaders: each has a place in every request.
+const maxObjectiveHeaders = 4
+
 // Limits bounds sizes, in bytes, and times. All are at least 1.
 type Limits struct {
 	// MaxBodyBytes bounds one request's body while it is held here; a larger one is too-large.
@@ -149,6 +174,8 @@ type Responses struct {
 	Metadata bool
 	// Status overrides single ones by reason, for example queue-full: 429. 200 to 599.
 	Status map[string]int
+	// QueueState tells a client that asks for it how long it waited and how many wait.
+	QueueState bool
 }
 
 // DefaultConfig is the wfq profile's.
@@ -156,7 +183,8 @@ func DefaultConfig() Config {
 	one, zero := 1, 0
 	return Config{
 		FlowKey:        []string{"model"},
-		Criticality:    Criticality{Default: "Critical"},
+		UnknownModels:  UnknownModelsOwn,
+		Criticality:    Criticality{Default: "Critical", ObjectiveHeaders: []string{fixedNames[slotObjective]}},
 		Tiers:          []Tier{{Name: "critical", MinPriority: &one}, {Name: "default", MinPriority: &zero}, {Name: "sheddable"}},
 		TrustedHeaders: TrustedHeaders{Model: "x-gateway-model-name"},
 		RequestBody:    BodyAuto,
@@ -228,6 +256,15 @@ func (c *Config) Validate() error {
 	headerName("criticality.header", c.Criticality.Header)
 	headerName("trustedHeaders.model", c.TrustedHeaders.Model)
 	headerName("trustedHeaders.cost", c.TrustedHeaders.Cost)
+	if len(c.Criticality.ObjectiveHeaders) > maxObjectiveHeaders {
+		bad("criticality.objectiveHeaders", "more than %d", maxObjectiveHeaders)
+	}
+	for i, h := range c.Criticality.ObjectiveHeaders {
+		headerName(fmt.Sprintf("criticality.objectiveHeaders[%d]", i), h)
+		if h == "" {
+			bad(fmt.Sprintf("criticality.objectiveHeaders[%d]", i), "is empty")
+		}
+	}
 	for i, h := range c.DeadlineHeaders {
 		headerName(fmt.Sprintf("requestQueueController.deadlineHeaders[%d]", i), h)
 		if h == "" {
@@ -238,6 +275,16 @@ func (c *Config) Validate() error {
 	case BodyAuto, BodyAlways, BodyNever:
 	default:
 		bad("requestBody", "%q is none of auto, always, never", c.RequestBody)
+	}
+	switch c.UnknownModels {
+	case UnknownModelsOwn, UnknownModelsShared:
+	default:
+		bad("flows.unknownModels", "%q is neither own nor shared", c.UnknownModels)
+	}
+	for i, path := range c.PassOnPaths {
+		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "?#") {
+			bad(fmt.Sprintf("passOnPaths[%d]", i), "%q is no path without a query", path)
+		}
 	}
 	switch c.PassOn {
 	case PassOnPick, PassOnQueue:

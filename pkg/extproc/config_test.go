@@ -22,11 +22,13 @@ func TestValidateNamesEveryField(t *testing.T) {
 		Models:          []Model{{}, {Name: "m", Criticality: "Vital"}, {Name: "m", Targets: []Target{{Weight: -1}}}},
 		Objectives:      []Objective{{}, {Name: "o"}, {Name: "o"}},
 		TenantPolicies:  map[string]TenantPolicy{"vip": {MaxClass: "nobility"}},
-		Criticality:     Criticality{Header: "a b", Metadata: "x", Default: "none"},
+		Criticality:     Criticality{Header: "a b", Metadata: "x", Default: "none", ObjectiveHeaders: []string{"", "a b", "c", "d", "e"}},
 		Tiers:           []Tier{{}},
 		TrustedHeaders:  TrustedHeaders{Model: "a:b", Cost: "ä"},
 		RequestBody:     "sometimes",
 		PassOn:          "drop",
+		PassOnPaths:     []string{"/a?b", "c"},
+		UnknownModels:   "some",
 		Limits:          Limits{MaxBodyBytes: 5},
 		Responses:       Responses{Preset: "teapot", Status: map[string]int{"dispatched": 500, "queue-full": 99, "typo": 500}},
 		DeadlineHeaders: []string{""},
@@ -40,6 +42,8 @@ func TestValidateNamesEveryField(t *testing.T) {
 		"models[1].criticality", "models[2].name", "models[2].targets[0].name", "models[2].targets[0].weight",
 		"objectives[0].name", "objectives[2].name", "tenantPolicies.vip.maxClass", "criticality.header", "criticality.metadata",
 		"criticality.default", "tiers[0].name", "trustedHeaders.model", "trustedHeaders.cost", "requestBody", "passOn",
+		"passOnPaths[0]", "passOnPaths[1]", "flows.unknownModels", "criticality.objectiveHeaders", "criticality.objectiveHeaders[0]",
+		"criticality.objectiveHeaders[1]",
 		"limits.maxBodyBytesTotal", "limits.maxHeaderBytes", "responses.preset", "responses.status.dispatched",
 		"responses.status.queue-full", "responses.status.typo", "requestQueueController.deadlineHeaders[0]",
 	} {
@@ -118,19 +122,63 @@ func TestFlowKey(t *testing.T) {
 	}
 }
 
-// The ecosystem's fairness header has an older name, which counts as well.
-func TestOlderHeaderNames(t *testing.T) {
-	change := func(c *Config) {
-		c.FlowKey = []string{"header:x-llm-d-inference-fairness-id"}
-		c.Objectives = []Objective{{Name: "batch", Priority: -1}}
+// A name counts as itself where the configuration names it, and never as another one: the ecosystem's headers have older
+// synonyms. One that nobody named goes no further, and is warned about once, with the key to name it in.
+func TestOnlyNamedSynonymsAreRead(t *testing.T) {
+	const newer, older = "x-llm-d-inference-", "x-gateway-inference-"
+	all := []string{
+		newer + "fairness-id", "new", older + "fairness-id", "old", newer + "objective", "low", older + "objective", "top",
 	}
-	inBubble(t, "NONE/NONE", change, func(c *conversation) {
-		c.say(chat("x-gateway-inference-fairness-id", "old", "x-gateway-inference-objective", "batch"))
-		c.heard()
-		if r := c.controller.requests[0]; r.Flow != "old" || r.Tier != 2 {
-			t.Errorf("flow %q, tier %d", r.Flow, r.Tier)
-		}
-	})
+	for _, test := range []struct {
+		name       string
+		key        []string
+		objectives []string
+		flow       string
+		tier       int
+		unread     string
+	}{
+		{"none", []string{"model"}, nil, "anonymous", 0, "new old low top"},
+		{"the newer", []string{"header:" + newer + "fairness-id"}, []string{newer + "objective"}, "new", 2, "old top"},
+		{"the older", []string{"header:" + older + "fairness-id"}, []string{older + "objective"}, "old", 1, "new low"},
+		{
+			"both, in this order",
+			[]string{"header:" + older + "fairness-id", "header:" + newer + "fairness-id"},
+			[]string{older + "objective", newer + "objective"},
+			"old", 1, "",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			change := func(c *Config) {
+				c.FlowKey, c.Criticality.ObjectiveHeaders = test.key, test.objectives
+				c.Objectives = []Objective{{Name: "low", Priority: -1}, {Name: "top", Priority: 0}}
+			}
+			inBubble(t, "NONE/NONE", change, func(c *conversation) {
+				for range 2 {
+					c.say(chat(all...))
+				}
+				heard := c.heard()
+				if r := c.controller.requests[0]; r.Flow != test.flow || r.Tier != test.tier {
+					t.Errorf("flow %q, tier %d", r.Flow, r.Tier)
+				}
+				for i := 0; i < len(all); i += 2 {
+					if !strings.Contains(heard+" ", "-"+all[i]+" ") {
+						t.Errorf("%s goes on: %s", all[i], heard)
+					}
+					want := 0
+					if strings.Contains(test.unread, all[i+1]) {
+						want = 1
+					}
+					key := "flows.key"
+					if strings.HasSuffix(all[i], "objective") {
+						key = "criticality.objectiveHeaders"
+					}
+					if n := c.logged.has("name it in " + key + `" "header"="` + all[i] + `"`); n != want {
+						t.Errorf("%s was warned about %d times, want %d: %q", all[i], n, want, c.logged.lines)
+					}
+				}
+			})
+		})
+	}
 }
 
 // The body is taken when, and only when, something in it is wanted.

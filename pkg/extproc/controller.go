@@ -36,6 +36,9 @@ type Picker interface {
 	Prepare(model string, subset Subset) (Placement, error)
 	// Locate is the endpoint of an address, if it is known.
 	Locate(address string) (flowcontrol.Endpoint, bool)
+	// Lists reports whether an endpoint of the pool, ready or not, lists the model. One that lists none serves any, and
+	// says nothing.
+	Lists(model string) bool
 }
 
 // Placement is a prepared placement, and after the grant it knows the destination.

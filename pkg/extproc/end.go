@@ -40,7 +40,7 @@ func (st *stream) settle() {
 	}
 	if st.asked && !st.decided {
 		// The stream ended while the request was still arriving.
-		st.turnedAway(st.server.controller.Refuse(st.flowSaid(), st.model, st.target, st.goneError()))
+		st.turnedAway(st.refusal(st.goneError()))
 	}
 }
 
@@ -81,7 +81,7 @@ func (st *stream) panicked(p any) {
 	rej := &flowcontrol.Rejection{Err: errors.New("extproc: panic"), Outcome: flowcontrol.OutcomeInternal}
 	if st.asked && !st.decided {
 		st.decided = true
-		if r := st.server.controller.Refuse(st.flowSaid(), st.model, st.target, rej.Err); r != nil {
+		if r := st.refusal(rej.Err); r != nil {
 			rej = r
 		}
 	}

@@ -159,6 +159,7 @@ type fakePicker struct {
 	model     string
 	subset    Subset
 	boom      bool // Chosen panics
+	lists     []string
 }
 
 func (p *fakePicker) Prepare(model string, subset Subset) (Placement, error) {
@@ -179,6 +180,9 @@ func (p *fakePicker) Locate(address string) (flowcontrol.Endpoint, bool) {
 	}
 	return flowcontrol.NoEndpoint, false
 }
+
+func (p *fakePicker) Lists(model string) bool { return slices.Contains(p.lists, model) }
+
 func (p *fakePicker) Lane() string { return "" }
 
 func (p *fakePicker) Chosen() (string, []string) {

@@ -16,6 +16,10 @@ const (
 	slotPath
 	slotContentType
 	slotContentLength
+	slotTransferEncoding
+	slotUpgrade
+	slotConnection
+	slotProtocol
 	slotDestination
 	slotServed
 	slotSubset
@@ -29,8 +33,10 @@ const (
 )
 
 // maxSlots bounds the headers that matter: a request has a place for each, and a bit. It is what Validate lets be
-// configured (16 in the flow's key, 16 deadlines, 3 others) beside the fixed ones, and noSlot.
-const maxSlots = numFixedSlots + 16 + 16 + 3 + 1
+// configured (16 in the flow's key, 16 deadlines, 4 objectives, 3 others) beside the fixed ones, and noSlot.
+const maxSlots = numFixedSlots + 16 + 16 + maxObjectiveHeaders + 3 + 1
+
+var _ [64 - maxSlots]struct{} // the bits of a uint64
 
 const (
 	destinationHeader = "x-gateway-destination-endpoint"
@@ -39,19 +45,23 @@ const (
 )
 
 var fixedNames = [numFixedSlots]string{
-	slotMethod:        ":method",
-	slotPath:          ":path",
-	slotContentType:   "content-type",
-	slotContentLength: "content-length",
-	slotDestination:   destinationHeader,
-	slotServed:        "x-gateway-destination-endpoint-served",
-	slotSubset:        subsetKey,
-	slotObjective:     "x-llm-d-inference-objective",
-	slotOldObjective:  "x-gateway-inference-objective",
-	slotFairness:      "x-llm-d-inference-fairness-id",
-	slotOldFairness:   "x-gateway-inference-fairness-id",
-	slotSLO:           "x-llm-d-slo-ttft-ms",
-	slotQueueState:    queueStateHeader,
+	slotMethod:           ":method",
+	slotPath:             ":path",
+	slotContentType:      "content-type",
+	slotContentLength:    "content-length",
+	slotTransferEncoding: "transfer-encoding",
+	slotUpgrade:          "upgrade",
+	slotConnection:       "connection",
+	slotProtocol:         ":protocol",
+	slotDestination:      destinationHeader,
+	slotServed:           "x-gateway-destination-endpoint-served",
+	slotSubset:           subsetKey,
+	slotObjective:        "x-llm-d-inference-objective",
+	slotOldObjective:     "x-gateway-inference-objective",
+	slotFairness:         "x-llm-d-inference-fairness-id",
+	slotOldFairness:      "x-gateway-inference-fairness-id",
+	slotSLO:              "x-llm-d-slo-ttft-ms",
+	slotQueueState:       queueStateHeader,
 }
 
 // headerNames knows which headers matter. Immutable after compile.
@@ -88,11 +98,13 @@ func (n *headerNames) add(name string) slot {
 	return s
 }
 
-// headers are the values of one request's headers that matter. The first of several equal names counts.
+// headers are the values of one request's headers that matter: the first one's of several equal names.
 type headers struct {
 	values [maxSlots]string
 	// present has a bit for each slot that the request has.
 	present uint64
+	// twice has a bit for each slot that the request has more than once.
+	twice uint64
 	// bytes is the size of all names and values.
 	bytes int64
 	// end says that the request has no body.
@@ -116,6 +128,8 @@ func (h *headers) read(names *headerNames, list []*corev3.HeaderValue) {
 					} else {
 						h.values[s] = hv.Value
 					}
+				} else {
+					h.twice |= 1 << s
 				}
 				continue
 			}

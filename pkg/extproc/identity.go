@@ -17,11 +17,12 @@ type identity struct {
 	byModel bool
 	// tenant is the first value of any source but the model; "" is anonymous.
 	tenant string
+	// unknownModel says that the model's name is the client's invention, and names no flow of its own.
+	unknownModel bool
 }
 
 // identify looks the sources up in their order.
-func (c *compiled) identify(h *headers, m *corev3.Metadata, attributes map[string]*structpb.Struct) identity {
-	var id identity
+func (c *compiled) identify(id *identity, h *headers, m *corev3.Metadata, attributes map[string]*structpb.Struct) {
 	for i := range c.flow {
 		s := &c.flow[i]
 		if s.kind == fromModel {
@@ -32,7 +33,11 @@ func (c *compiled) identify(h *headers, m *corev3.Metadata, attributes map[strin
 		if v == "" {
 			continue
 		}
-		v = bounded(v)
+		if c.HashFlowKeys {
+			v = HashedFlow(v)
+		} else {
+			v = bounded(v)
+		}
 		id.tenant = v
 		if id.byModel {
 			id.later = v
@@ -42,7 +47,6 @@ func (c *compiled) identify(h *headers, m *corev3.Metadata, attributes map[strin
 		break
 	}
 	id.byModel = id.byModel && id.flow == ""
-	return id
 }
 
 // flowKey is the key of the flow, once the model is known ("" if it never will be).
@@ -50,6 +54,8 @@ func (id *identity) flowKey(model, target string) string {
 	switch {
 	case id.flow != "":
 		return id.flow
+	case id.byModel && id.unknownModel:
+		return unknownModels
 	case id.byModel && model != "":
 		return bounded(model + "/" + target)
 	case id.later != "":
@@ -58,6 +64,9 @@ func (id *identity) flowKey(model, target string) string {
 		return anonymous
 	}
 }
+
+// theirs reports whether the flow is the client's own: named by whoever asks, and not by what is asked for.
+func (id *identity) theirs(flow string) bool { return id.tenant != "" && flow == id.tenant }
 
 // tier is the rank of a request's tier: the one that is requested, then clamped to the tenant's highest, never up.
 // unknown says that the class header or metadata named a tier that does not exist; it then counts as not said.
@@ -89,7 +98,7 @@ func (c *compiled) declared(h *headers, m *corev3.Metadata, model string) (rank 
 		}
 		unknown = true
 	}
-	if v := h.first(slotObjective, slotOldObjective); v != "" {
+	if v := h.first(c.objectiveIn...); v != "" {
 		if r, ok := c.objectives[v]; ok {
 			return r, unknown
 		}

@@ -10,13 +10,14 @@ import (
 type api uint8
 
 const (
-	noAPI     api = iota // no inference: passed on
+	noAPI     api = iota // not known
 	openAI               // chat completions, completions, responses, embeddings and the like
 	anthropic            // messages
 )
 
-// inferencePaths are the ends of the paths of requests that run a model, here and in docs/envoy.md; a gateway may put a
-// prefix before them. They are those of a vLLM.
+// inferencePaths are the ends of the paths of requests that surely run a model, here and in docs/envoy.md; a gateway may
+// put a prefix before them. They are those of a vLLM. They decide what is an error and how it looks, not what queues:
+// that is all but what passon.go lets through.
 var inferencePaths = []string{
 	"/v1/chat/completions", "/v1/chat/completions/batch", "/v1/completions", messagesPath, responsesPath,
 	"/v1/embeddings", "/v2/embed", "/rerank", "/score", "/classify", "/pooling", "/generative_scoring",
@@ -29,7 +30,7 @@ const (
 )
 
 // inferencePath is the end of the path, if that is one of inference; "" otherwise. However the path is spelled: who has
-// the request served decodes it too, and no spelling must be a way past the queue.
+// the request served decodes it too.
 func inferencePath(requestPath string) string {
 	if i := strings.IndexAny(requestPath, "?#"); i >= 0 {
 		requestPath = requestPath[:i]
@@ -52,9 +53,9 @@ func knownEnd(requestPath string) string {
 	return ""
 }
 
-// apiOf says what a request asks for: inference is a POST to a known path, and all else is passed on. The content type
-// does not matter: an engine may read the body as JSON whatever the client calls it, and it must not be a way past the
-// queue.
+// apiOf is the API that a request is surely of: a POST to a known path, of whatever content type, since an engine may read
+// the body as JSON whatever the client calls it. Such a request without a model, where one is needed, is an error; any
+// other has the model that is found, or none.
 func apiOf(h *headers) api {
 	if h.values[slotMethod] != "POST" {
 		return noAPI

@@ -21,6 +21,7 @@ type metrics struct {
 	usageTokens     *prometheus.CounterVec
 	gateStreams     prometheus.Gauge
 	gateUnknown     prometheus.Counter
+	placedBefore    prometheus.Counter
 	streamsByMode   [numModes]prometheus.Counter
 	statusByHundred [6]prometheus.Counter
 }
@@ -73,6 +74,10 @@ func newMetrics() *metrics {
 		Name: "weir_gate_unknown_total",
 		Help: "Answers at a first-token gate that name a request that is not known here; they were not held.",
 	})
+	m.placedBefore = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "weir_extproc_placed_before_total",
+		Help: "Requests that an earlier filter had placed already: they were passed unqueued and not counted a second time.",
+	})
 	for i := range m.streamsByMode {
 		m.streamsByMode[i] = m.streamsTotal.WithLabelValues(requestMode(i).String())
 	}
@@ -98,7 +103,7 @@ func (m *metrics) register(r prometheus.Registerer, further ...prometheus.Collec
 	var errs []error
 	for _, c := range append(further, []prometheus.Collector{
 		m.streams, m.bodyBytes, m.streamsTotal, m.unexpected, m.panics, m.headersSeconds, m.firstToken,
-		m.unknownPriority, m.clamps, m.upstreamStatus, m.usageTokens, m.gateStreams, m.gateUnknown,
+		m.unknownPriority, m.clamps, m.upstreamStatus, m.usageTokens, m.gateStreams, m.gateUnknown, m.placedBefore,
 	}...) {
 		errs = append(errs, r.Register(c))
 	}

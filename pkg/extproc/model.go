@@ -42,6 +42,24 @@ func (t *modelTargets) total() int {
 	return t.until[len(t.until)-1]
 }
 
+// unknownModels is the flow of all unknown models where they share one, and their label in metrics.
+const unknownModels = "unknown"
+
+// named takes in the model that the request is for.
+func (st *stream) named(model string) {
+	s, c := st.server, st.cfg
+	st.model, st.target = model, s.target(c, model)
+	st.identity.unknownModel = c.UnknownModels == UnknownModelsShared && c.models[model] == nil && !s.picker.Lists(model)
+}
+
+// labels are the model and its target as metrics have them: clients choose the names of unknown models.
+func (st *stream) labels() (model, target string) {
+	if st.identity.unknownModel {
+		return unknownModels, unknownModels
+	}
+	return st.model, st.target
+}
+
 // target draws the target of a model, which is its own name when it is not configured.
 func (s *Server) target(c *compiled, model string) string {
 	t := c.models[model]

@@ -10,7 +10,7 @@ import (
 // never where they have something to carry. The status then comes by the gate.
 func TestHeadersAreSkippedOnceTheGateIsAHabit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, nil)
+		b := newBench(t, tellingState)
 		b.seeGate()
 		exchange := func(status string, pass ...string) (skipped bool) {
 			main := b.open("BUFFERED/NONE")

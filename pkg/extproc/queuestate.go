@@ -8,8 +8,9 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
 
-// A client that wants to slow down by itself asks for the queue's state with the request header x-weir-queue-state: 1
-// (or true), and finds it in the answer's headers, in a model server's answer as in a rejection:
+// Where responses.queueState allows it, a client that wants to slow down by itself asks for the queue's state with the
+// request header x-weir-queue-state: 1 (or true), and finds it in the answer's headers, in a model server's answer as in
+// a rejection:
 //
 //	x-weir-queued-ms     how long this request waited for its grant or its rejection, in whole milliseconds; 0: not at all
 //	x-weir-queue-length  how many requests wait in the whole queue, as the answer goes out
@@ -22,8 +23,11 @@ const (
 	queueLengthHeader = controlPrefix + "queue-length"
 )
 
-// wantsQueueState says whether the client has asked.
+// wantsQueueState reports whether the client has asked, and may be told (responses.queueState).
 func (st *stream) wantsQueueState() bool {
+	if !st.cfg.Responses.QueueState {
+		return false
+	}
 	v := st.headers.values[slotQueueState]
 	return v == "1" || v == "true"
 }

@@ -7,11 +7,32 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
+func tellingState(c *Config) { c.Responses.QueueState = true }
+
+// Unless the configuration says so, nobody is told, and the question goes no further all the same.
+func TestQueueStateIsOffByDefault(t *testing.T) {
+	inBubble(t, "NONE/NONE", nil, func(c *conversation) {
+		c.controller.waiting, c.controller.queued = 7, time.Second
+		c.say(chat(queueStateHeader, "1"))
+		c.say(responseHeaders("200", false))
+		if got := c.heard(); got != "headers "+dest+" -x-weir-queue-state "+meta+"; response-headers" {
+			t.Error(got)
+		}
+	})
+	inBubble(t, "NONE/NONE", nil, func(c *conversation) {
+		c.controller.reject = flowcontrol.ErrShed
+		c.say(chat(queueStateHeader, "1"))
+		if headers := c.rejection(); headers[queuedHeader] != "" || headers[queueLengthHeader] != "" {
+			t.Errorf("%v", headers)
+		}
+	})
+}
+
 // A client that asks for the queue's state gets it with its answer, and nobody else does; the question does not reach
 // the model server.
 func TestQueueState(t *testing.T) {
 	for value, asked := range map[string]bool{"1": true, "true": true, "0": false, "": false, "yes": false} {
-		inBubble(t, "NONE/NONE", nil, func(c *conversation) {
+		inBubble(t, "NONE/NONE", tellingState, func(c *conversation) {
 			c.controller.waiting, c.controller.queued = 7, 1234567*time.Microsecond
 			c.say(chat(queueStateHeader, value))
 			if got := c.heard(); got != "headers "+dest+" -x-weir-queue-state "+meta {
@@ -30,7 +51,7 @@ func TestQueueState(t *testing.T) {
 }
 
 func TestQueueStateOfARejection(t *testing.T) {
-	inBubble(t, "NONE/NONE", nil, func(c *conversation) {
+	inBubble(t, "NONE/NONE", tellingState, func(c *conversation) {
 		c.controller.waiting, c.controller.hold = 3, true
 		c.say(chat(queueStateHeader, "1"))
 		c.heard()
@@ -64,7 +85,7 @@ func TestDefectUploadCountedAsWaiting(t *testing.T) {
 		{"never offered", false, `{`, "0"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			inBubble(t, "BUFFERED/NONE", nil, func(c *conversation) {
+			inBubble(t, "BUFFERED/NONE", tellingState, func(c *conversation) {
 				c.controller.hold, c.controller.reject = test.waits, flowcontrol.ErrShed
 				c.say(chat(queueStateHeader, "1"))
 				c.heard()

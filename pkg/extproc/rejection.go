@@ -204,14 +204,31 @@ func message(rej *flowcontrol.Rejection) string {
 	return messages[rej.Outcome]
 }
 
-// modelFlowFull is what a caller without a tenant is told when the flow is full: it is the model's, and mostly others'.
-const modelFlowFull = "Too many requests for this model are waiting, from everybody without a tenant of their own. " +
-	"Please retry later."
+// What a caller is told when a flow is full that is not its own: most of what waits there is others'.
+const (
+	modelFlowFull = "Too many requests for this model are waiting, from everybody without a tenant of their own. " +
+		"Please retry later."
+	anonymousFlowFull = "Too many requests that name no tenant are waiting. Please retry later."
+	onlyFlowFull      = "Too many requests are waiting, of all callers. Please retry later."
+)
 
-// inModelFlow is rej in the words for a request that belongs to its model's flow.
-func inModelFlow(rej *flowcontrol.Rejection) *flowcontrol.Rejection {
+// ofWhose is a rejection for a full flow in words that say whose flow it is, where it is not the caller's own: who asks
+// for the first time has no requests waiting.
+func (st *stream) ofWhose(rej *flowcontrol.Rejection) *flowcontrol.Rejection {
+	if rej.Outcome != flowcontrol.OutcomeFlowFull {
+		return rej
+	}
+	text := modelFlowFull
+	switch {
+	case st.cfg.OneFlow:
+		text = onlyFlowFull
+	case st.identity.theirs(st.flow):
+		return rej
+	case st.flow == anonymous:
+		text = anonymousFlowFull
+	}
 	told := *rej
-	told.Err = &fieldError{sentinel: rej.Err, message: modelFlowFull}
+	told.Err = &fieldError{sentinel: rej.Err, message: text}
 	return &told
 }
 

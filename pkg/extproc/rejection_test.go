@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -122,21 +121,4 @@ func (c *conversation) heardBody() string {
 		return "no ImmediateResponse"
 	}
 	return string(messages[i].GetImmediateResponse().GetBody())
-}
-
-// Whoever names no tenant shares the model's flow: the message does not blame the caller for the requests of others.
-func TestFlowFullNamesWhoseFlowItIs(t *testing.T) {
-	for header, want := range map[string]string{
-		"":      "Too many requests for this model are waiting, from everybody without a tenant of their own. Please retry later.",
-		"alice": "Too many of your requests are waiting. Please retry later.",
-	} {
-		tenants := func(cfg *Config) { cfg.FlowKey = []string{"header:x-tenant", "model"} }
-		inBubble(t, "NONE/NONE", tenants, func(c *conversation) {
-			c.controller.reject = fairqueue.ErrInsufficientFlowCapacity
-			c.say(chat("x-gateway-model-name", "m", "x-tenant", header))
-			if got := c.heardBody(); !strings.Contains(got, `"`+want+`"`) || !strings.Contains(got, `"flow-full"`) {
-				t.Errorf("tenant %q: %s", header, got)
-			}
-		})
-	}
 }

@@ -3,6 +3,7 @@ package extproc
 import (
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,9 @@ func TestTier(t *testing.T) {
 		c.FlowKey = []string{"header:x-tenant", "model"}
 		c.Models = []Model{{Name: "cheap", Criticality: "Sheddable"}, {Name: "plain"}}
 		c.Objectives = []Objective{{Name: "batch", Priority: -1}, {Name: "mid", Priority: 0}, {Name: "top", Priority: 9}}
-		c.Criticality = Criticality{Header: "X-Class", Metadata: "auth/class", Default: "Standard"}
+		c.Criticality = Criticality{
+			Header: "X-Class", Metadata: "auth/class", Default: "Standard", ObjectiveHeaders: []string{"x-llm-d-inference-objective"},
+		}
 		c.TenantPolicies = map[string]TenantPolicy{"low": {MaxClass: "sheddable"}, "vip": {MaxClass: "critical"}, "*": {MaxClass: "default"}}
 	}
 	tests := []struct {
@@ -174,9 +177,100 @@ func TestDocsListTheInferencePaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, known := range inferencePaths {
+	for _, known := range slices.Concat(inferencePaths, cheapPaths) {
 		if !strings.Contains(string(page), "`"+known+"`") {
 			t.Errorf("docs/envoy.md does not name %s", known)
 		}
 	}
+}
+
+// What passes the queue is a list: no upgrade, and a bodyless GET, HEAD, OPTIONS or DELETE, or one of a few paths exactly
+// as they are listed.
+func TestCheap(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.PassOnPaths = []string{"/own"}
+	c := compile(&cfg)
+	for _, test := range []struct {
+		want    bool
+		end     bool
+		headers string // separated by blanks
+	}{
+		{true, true, ":method GET :path /v1/models"},
+		{true, true, ":method GET :path /v1/chat/completions"},
+		{true, true, ":method HEAD :path /anything%0A"},
+		{true, true, ":method OPTIONS :path *"},
+		{true, true, ":method DELETE :path /v1/responses/1?a=b content-length 0"},
+		{true, true, ":method GET :path / connection Keep-Alive"},
+		{true, false, ":method POST :path /tokenize content-length 5"},
+		{true, false, ":method POST :path /v1/messages/count_tokens?beta=true"},
+		{true, false, ":method PATCH :path /own"},
+		{false, false, ":method GET :path /v1/models"}, // a body may come
+		{false, true, ":method GET :path / content-length 5"},
+		{false, true, ":method GET :path / transfer-encoding chunked"},
+		{false, true, ":method POST :path /generate"},
+		{false, true, ":method PUT :path /generate"},
+		{false, true, ":method get :path /v1/models"},
+		{false, true, ":path /v1/models"},
+		{false, true, ":method CONNECT :path /"},
+		{false, true, ":method CONNECT :path /own"},
+		{false, true, ":method GET :path / :protocol websocket"},
+		{false, true, ":method GET :path / upgrade websocket"},
+		{false, true, ":method GET :path / connection upgrade"},
+		{false, true, ":method GET :path / connection keep-alive,Upgrade"},
+		{false, true, ":method GET :path / connection close connection upgrade"},
+		{false, false, ":method GET :path /own upgrade websocket connection upgrade"},
+		{false, false, ":method POST :path /own/"},
+		{false, false, ":method POST :path /Own"},
+		{false, false, ":method POST :path /%6Fwn"},
+		{false, false, ":method POST :path /x/own"},
+		{false, false, ":method POST :path /own%0A"},
+		{false, false, ":method POST :path /own;a"},
+		{false, false, ":method POST :path /own#a"},
+		{false, false, ":method POST :path //tokenize"},
+		{false, false, ":method POST :path /v1/chat/completions?/tokenize"},
+		{false, false, ":method POST :path /tokenize/../generate"},
+	} {
+		h := headers{end: test.end}
+		h.read(&c.names, headerMap(strings.Fields(test.headers)...).GetHeaders())
+		if got := c.cheap(&h); got != test.want {
+			t.Errorf("%s: %v", test.headers, got)
+		}
+	}
+}
+
+// A path that nobody knows queues with whatever model is found there, and none is no error; of an upgrade no body is
+// awaited.
+func TestUnknownPathsQueue(t *testing.T) {
+	for _, test := range []struct{ name, headers, body, flow string }{
+		{"a model", ":method POST :path /llm/chat", `{"model":"m"}`, "m/m"},
+		{"no model", ":method POST :path /generate", `{"text":"m"}`, "anonymous"},
+		{"an odd model", ":method POST :path /generate", `{"model":7}`, "anonymous"},
+		{"no JSON", ":method POST :path /generate", `{{`, "anonymous"},
+		{"GET with a body", ":method GET :path /v1/models", `{"model":"m"}`, "m/m"},
+	} {
+		for _, mode := range []string{"BUFFERED/NONE", "FULL_DUPLEX/NONE"} {
+			t.Run(test.name+mode, func(t *testing.T) {
+				inBubble(t, mode, nil, func(c *conversation) {
+					c.say(requestHeaders(false, strings.Fields(test.headers)...))
+					c.heard()
+					if len(c.controller.requests) > 0 {
+						t.Fatal("offered without its body")
+					}
+					c.say(requestBodyOf(test.body, true))
+					if got := c.heard(); !strings.Contains(got, "+x-gateway-destination-endpoint=") {
+						t.Errorf("got %s", got)
+					}
+					if c.controller.passedOn != 0 || c.controller.requests[0].Flow != test.flow {
+						t.Errorf("%d passed on, flow %q", c.controller.passedOn, c.controller.requests[0].Flow)
+					}
+				})
+			})
+		}
+	}
+	inBubble(t, "BUFFERED/NONE", func(c *Config) { c.RequestBody = BodyAlways }, func(c *conversation) {
+		c.say(requestHeaders(false, ":method", "GET", ":path", "/v1/realtime", "upgrade", "websocket", "connection", "upgrade"))
+		if got := c.heard(); got != "headers "+dest+" "+meta+" override=NONE/NONE" || c.controller.passedOn != 0 {
+			t.Errorf("got %s, %d passed on", got, c.controller.passedOn)
+		}
+	})
 }

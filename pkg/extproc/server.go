@@ -27,6 +27,7 @@ type Server struct {
 	presence   presence
 	ties       ties
 	once       warnings
+	unreadSaid atomic.Uint64 // a bit for each synonym that was warned about
 
 	// config is replaced whole by SetConfig; a stream keeps the one that it began with.
 	config atomic.Pointer[compiled]

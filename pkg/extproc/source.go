@@ -16,6 +16,9 @@ import (
 // maxIdentityBytes is the longest identity that is used as it is; a longer one, or one that is not UTF-8, is hashed.
 const maxIdentityBytes = 256
 
+// otherTenants names the policy of tenants without one.
+const otherTenants = "*"
+
 // anonymous is the flow and the tenant of a request that no source names.
 const anonymous = "anonymous"
 
@@ -35,8 +38,8 @@ type source struct {
 	name string
 	// path leads to the value within the namespace.
 	path []string
-	// slots are where headers.values has the header, in order of preference.
-	slots []slot
+	// slot is where headers.values has the header.
+	slot slot
 }
 
 // parseSource reads "header:NAME", "metadata:NAMESPACE/PATH", "attribute:NAME" or "model".
@@ -72,11 +75,7 @@ func (s *source) lookup(h *headers, m *corev3.Metadata, attributes map[string]*s
 	switch s.kind {
 	case fromModel: // it is not known here
 	case fromHeader:
-		for _, slot := range s.slots {
-			if v := h.values[slot]; v != "" {
-				return v
-			}
-		}
+		return h.values[s.slot]
 	case fromMetadata:
 		return scalar(walk(m.GetFilterMetadata()[s.name], s.path))
 	case fromAttribute:

@@ -46,19 +46,21 @@ type stream struct {
 	awaitsBody bool // guarded by turn
 
 	// What the request says.
-	headers   headers
-	api       api
-	identity  identity
-	subset    Subset
-	class     classHint
-	body      requestBody
-	arrival   *arrival // of the body; nil: none was awaited
-	model     string
-	target    string
-	wantsBody bool
-	flow      string // its key, once it is known
-	rank      int    // of its tier
-	tierKnown bool   // rank is
+	headers      headers
+	placedBefore bool // placed by an earlier filter: see placedbefore.go
+	api          api
+	identity     identity
+	subset       Subset
+	class        classHint
+	body         requestBody
+	arrival      *arrival // of the body; nil: none was awaited
+	model        string
+	target       string
+	wantsBody    bool
+	passes       bool   // it is known to be no inference, and does not queue
+	flow         string // its key, once it is known
+	rank         int    // of its tier
+	tierKnown    bool   // rank is
 
 	// asked says that the request asks for admission, decided that its outcome is known.
 	asked, decided bool
@@ -155,10 +157,7 @@ func (st *stream) reject(rej *flowcontrol.Rejection) error {
 	if rej.Outcome == flowcontrol.OutcomeClientCancelled {
 		return errFinished // nobody is there to read it
 	}
-	told := rej
-	if rej.Outcome == flowcontrol.OutcomeFlowFull && st.identity.tenant == "" && st.identity.byModel {
-		told = inModelFlow(rej)
-	}
+	told := st.ofWhose(rej)
 	var further []*corev3.HeaderValueOption
 	if st.wantsQueueState() {
 		waited, _ := st.waited()
@@ -172,7 +171,13 @@ func (st *stream) reject(rej *flowcontrol.Rejection) error {
 
 // refuse rejects a request that was not offered to the controller.
 func (st *stream) refuse(err error) error {
-	return st.reject(st.server.controller.Refuse(st.flowSaid(), st.model, st.target, err))
+	return st.reject(st.refusal(err))
+}
+
+// refusal counts a request that was not offered to the controller, under the labels of its model.
+func (st *stream) refusal(err error) *flowcontrol.Rejection {
+	model, target := st.labels()
+	return st.server.controller.Refuse(st.flowSaid(), model, target, err)
 }
 
 // errorShape is the API whose errors the client understands.

@@ -172,7 +172,7 @@ func TestStates(t *testing.T) {
 			{say: responseHeaders("204", true), want: "response-headers"},
 		}},
 		{"FULL_DUPLEX, passed on: nothing is collected", "FULL_DUPLEX/FULL_DUPLEX", nil, []step{
-			{say: requestHeaders(false, ":method", "POST", ":path", "/v1/files", "content-type", "multipart/form-data; boundary=x"), want: "headers " + dest + " " + meta},
+			{say: requestHeaders(false, ":method", "POST", ":path", "/tokenize", "content-type", "multipart/form-data; boundary=x"), want: "headers " + dest + " " + meta},
 			{say: requestBodyOf("--x", false), want: "body chunk=--x"},
 			{say: requestBodyOf("--x--", true), want: "body chunk=--x-- end"},
 		}},

@@ -59,6 +59,9 @@ func (st *stream) begin(m *extprocv3.ProcessingRequest) {
 	case m.GetObservabilityMode():
 		st.state = observed
 		s.once.warn(s.log, "observability", "the filter is in observability mode: nothing is queued or picked")
+	case m.GetRequestHeaders() != nil && placedBefore(m.GetMetadataContext()):
+		st.state, st.placedBefore = foreign, true
+		s.notePlacedBefore()
 	case m.GetRequestHeaders() == nil:
 		st.state = foreign
 		if m.GetResponseHeaders() == nil {
@@ -68,6 +71,9 @@ func (st *stream) begin(m *extprocv3.ProcessingRequest) {
 }
 
 func (st *stream) onRequestHeaders(m *extprocv3.ProcessingRequest) error {
+	if st.placedBefore {
+		return st.passPlacedBefore()
+	}
 	if st.state != fresh {
 		st.unexpected("request headers")
 		return st.send(emptyRequestHeaders)
@@ -103,7 +109,7 @@ func (st *stream) onRequestBody(b *extprocv3.HttpBody) error {
 	if st.modes.request == modeFullDuplex {
 		return st.echoRequest(b.GetBody(), ends(b))
 	}
-	if st.state == foreign {
+	if st.state == foreign && !st.placedBefore {
 		st.unexpected("request body")
 	}
 	return st.send(emptyRequestBody)
@@ -117,7 +123,7 @@ func (st *stream) onRequestTrailers() error {
 		st.body.whole, st.body.trailers = true, true
 		return st.offerBody()
 	}
-	if st.state == foreign {
+	if st.state == foreign && !st.placedBefore {
 		st.unexpected("request trailers")
 	}
 	return st.send(emptyRequestTrailers)
@@ -248,7 +254,7 @@ func (st *stream) endedByEnvoy(h *extprocv3.HttpHeaders) {
 	if headOf(h).status == 413 {
 		err = tooLarge("The request body is larger than Envoy's buffer limit.")
 	}
-	st.turnedAway(st.server.controller.Refuse(st.flowSaid(), st.model, st.target, err))
+	st.turnedAway(st.refusal(err))
 }
 
 // unexpected counts a message that makes no sense in the state that the stream is in.

@@ -52,7 +52,7 @@ func DefaultConfig() Config {
 		Scorers:   []ScorerConfig{{Name: ScorerLeastStock, Weight: 1}},
 		Picker:    PickerMaxScore,
 		TieBreak:  TieRotate,
-		Fallbacks: 2,
+		Fallbacks: 0,
 	}
 }
 

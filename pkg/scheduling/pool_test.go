@@ -22,6 +22,7 @@ func subsetOf(entries ...string) Ask { return Ask{Subset: Subset{Set: true, Entr
 func mustNew(t testing.TB, change ...func(*Config)) *Scheduler {
 	t.Helper()
 	config := DefaultConfig()
+	config.Fallbacks = 2
 	for _, c := range change {
 		c(&config)
 	}

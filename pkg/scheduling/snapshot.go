@@ -132,6 +132,9 @@ func (s *Snapshot) ByAddress(address string) (Endpoint, bool) {
 	return Endpoint{}, false
 }
 
+// Lists reports whether an endpoint, ready or not, lists the model. One whose list is empty serves any, and lists none.
+func (s *Snapshot) Lists(model string) bool { return s.byModel[model] != nil }
+
 // ByHost returns the endpoints at every port of the host, in order of ID.
 func (s *Snapshot) ByHost(host string) []Endpoint {
 	var out []Endpoint

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
@@ -35,15 +36,17 @@ func TestFlowByModel(t *testing.T) {
 		ask{body: chat("alias", false), tenant: "a"}, ask{body: chat("alias", true), tenant: "b"}, ask{tenant: "a"})
 }
 
-// The first source that a request has is its flow; the ecosystem's header has an older name too.
+// The first source that a request has is its flow. The ecosystem's header has an older name, which counts only where it
+// is named itself: a client that sends it under the other name is nobody's tenant, and the log says so.
 func TestFlowByHeader(t *testing.T) {
 	const key = `flows: { key: ["header:x-llm-d-inference-fairness-id", "model"] }` + "\n"
 	t.Run("two tenants", func(t *testing.T) {
 		separate(t, setup{config: key}, ask{tenant: "a"}, ask{tenant: "a", body: chat("other", false)}, ask{tenant: "b"})
 	})
-	t.Run("old name", func(t *testing.T) {
-		separate(t, setup{config: key},
-			ask{tenant: "a"}, ask{header: []string{"x-gateway-inference-fairness-id", "a"}}, ask{tenant: "b"})
+	old := ask{header: []string{"x-gateway-inference-fairness-id", "a"}}
+	t.Run("old name", func(t *testing.T) { separate(t, setup{config: key}, old, ask{}, ask{tenant: "a"}) })
+	t.Run("old name, named", func(t *testing.T) {
+		separate(t, setup{config: strings.Replace(key, "x-llm-d", "x-gateway", 1)}, old, old, ask{tenant: "a"})
 	})
 	t.Run("none", func(t *testing.T) { separate(t, setup{config: key}, ask{}, ask{}, ask{tenant: "a"}) })
 }

@@ -214,17 +214,18 @@ func passesNoContent(t *testing.T, b *battery) {
 	}
 }
 
-// What is no inference passes without queueing, whatever its body, also when others wait.
+// What is known to be no inference passes without queueing, also when others wait; all else queues, and is served.
 func passesOn(_ *testing.T, b *battery) {
 	plug := b.plug()
 	b.same("GET", ask{method: http.MethodGet, path: "/v1/models"})
 	b.same("GET with a query", ask{method: http.MethodGet, path: "/health?verbose=1"})
 	b.same("HEAD", ask{method: http.MethodHead, path: "/v1/models"})
 	b.same("an unknown path", ask{method: http.MethodDelete, path: "/v1/files/1"})
-	b.same("POST to an unknown path", ask{path: "/v1/files", body: "not JSON"})
+	b.same("POST to a listed path", ask{path: "/tokenize", body: "not JSON"})
 	b.same("OPTIONS", ask{method: http.MethodOptions, path: "/v1/chat/completions"})
 	plug.cancel()
 	plug.wait()
+	b.same("POST to an unknown path", ask{path: "/v1/files", body: "not JSON"})
 	b.same("a multipart form",
 		ask{path: "/v1/audio/transcriptions", header: []string{"content-type", "multipart/form-data; boundary=b"}, body: "--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\ntiny\r\n--b--\r\n"})
 }

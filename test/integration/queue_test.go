@@ -19,21 +19,6 @@ const single = "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerB
 // one is a single model server whose requests wait at the valve.
 func (v *valve) one() []modelsim.Config { return []modelsim.Config{v.on(recorded(1))} }
 
-// No spelling of a path is a way past the queue: a server decodes it too.
-func TestNoSpellingPassesTheQueue(t *testing.T) {
-	v := newValve()
-	s := start(t, setup{models: v.one(), config: byTenant + single})
-	s.begin(from("a"))
-	s.epp.waitFor(1, "weir_stock_level")
-	encoded := from("b")
-	encoded.path = "/v1/chat/%63ompletions"
-	answer := s.begin(encoded)
-	s.epp.waitFor(1, "weir_queue_length")
-	v.open()
-	wantServed(t, "the encoded path", answer.wait())
-	s.epp.settled()
-}
-
 // A flow may queue its flowCapacity, and no more; that is its own trouble and nobody else's (parity A4).
 func TestFlowFull(t *testing.T) {
 	v := newValve()

@@ -33,10 +33,13 @@ func TestSMGRejections(t *testing.T) {
 	s.epp.settled()
 }
 
+// tellingState tells clients that ask how the queue stands.
+const tellingState = "responses: { queueState: true }\n"
+
 func TestSMGQueueTimeout(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: strings.Replace(smgOneSlot, "- { name: bulk }",
-		"- { name: bulk, queueTimeout: 300ms, starvationThreshold: 200ms }", 1)})
+		"- { name: bulk, queueTimeout: 300ms, starvationThreshold: 200ms }", 1) + tellingState})
 	running := s.begin(as("default", "a"))
 	s.running(1)
 	for path, want := range map[string]string{
@@ -65,7 +68,7 @@ func TestSMGQueueTimeout(t *testing.T) {
 // Classes that do not exist are default, and counted; the queue's state is told to whom asks, and to nobody else.
 func TestSMGUnknownClassAndQueueState(t *testing.T) {
 	v := newValve()
-	s := start(t, setup{models: v.one(), config: smgOneSlot})
+	s := start(t, setup{models: v.one(), config: smgOneSlot + tellingState})
 	running := s.begin(as("default", "a"))
 	s.running(1)
 	unknown := as("urgent", "vip")

@@ -64,7 +64,7 @@ func New(options Options) (*App, error) {
 		return nil, err
 	}
 	a.loaded = text
-	a.configuration.source = a.options.configName()
+	a.configuration.source, a.configuration.hashed = a.options.configName(), a.options.HashFlowKeys
 	a.configuration.use(d, time.Now())
 	a.registry, a.metrics = newRegistry()
 	if invalid == nil {
@@ -77,7 +77,7 @@ func New(options Options) (*App, error) {
 	if err := a.wire(&d); err != nil {
 		return nil, errors.Join(err, a.listeners.close())
 	}
-	advise(&d, a.log) // not before everything is accepted: advice above an error would be taken for its reason
+	advise(&d, a.options.HashFlowKeys, a.log) // not before everything is accepted: advice above an error would be taken for its reason
 	return a, nil
 }
 
@@ -88,7 +88,7 @@ func (a *App) wire(d *config.Document) error {
 		return fmt.Errorf("app: scheduling: %w", err)
 	}
 	board := scheduling.NewBoard(scheduler, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
-	flow := flowcontrolConfig(d)
+	flow, streamConfig := a.options.converted(d)
 	a.controller, err = flowcontrol.New(flow, &placer{board: board}, a.log.WithName("flowcontrol"))
 	if err != nil {
 		return fmt.Errorf("app: %w", err)
@@ -101,7 +101,6 @@ func (a *App) wire(d *config.Document) error {
 	a.pool = &pool{log: a.log.WithName("pool"), board: board, controller: a.controller, scheduler: scheduler, flow: flow}
 	a.pool.prepared.Store(&prepared{scheduler, board.Snapshot()})
 	a.registry.MustRegister(newLoadMetrics(a.pool))
-	streamConfig := extprocConfig(d)
 	a.server, err = extproc.NewServer(streamConfig, extproc.Dependencies{
 		Controller: extproc.Controlled(a.controller),
 		Picker:     picker{&a.pool.prepared},

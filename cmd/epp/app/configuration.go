@@ -86,8 +86,9 @@ func loadConfig(o *Options, log logr.Logger) (d config.Document, text []byte, in
 }
 
 // advise logs what is allowed but can hardly be meant.
-func advise(d *config.Document, log logr.Logger) {
-	for _, w := range d.Warnings() {
+func advise(d *config.Document, hashed bool, log logr.Logger) {
+	_, warnings := shown(*d, hashed)
+	for _, w := range warnings {
 		log.Info("WARNING: configuration: " + w.Error())
 	}
 	c := d.RequestQueueController

@@ -107,7 +107,7 @@ func TestWatermarkAdvice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		advise(&d, logger)
+		advise(&d, false, logger)
 		got := log.String()
 		advised := strings.Contains(got, "set all three of watermarkPerBackend")
 		if advised != (want != "") || !strings.Contains(got, want) {
@@ -161,13 +161,14 @@ fairRequestQueue: { totalCapacity: 50, flowCapacity: 5, queueTTL: 3s, capacityMo
 requestQueueController: { enabled: false, enqueueAll: true, watermarkPerBackend: 9, percentageDeviationForBounds: 0.2, lowerBoundPerBackend: 8,
   upperBoundPerBackend: 10, slotsPerBackend: 4, numPoppers: 2, popperWaitBase: 1s, popperWaitJitterMax: 2s, expiryCleanupInterval: 4s, releaseSpacing: 7ms,
   holdWhenEmpty: false, deadlineHeaders: [x-deadline], maxInFlightPerFlow: 12, maxInFlightPerFlowPerBackend: 6, victimOrder: least-cost }
-flows: { key: ["header:x-tenant"], weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none, tieBreak: newcomer }
+flows: { key: ["header:x-tenant"], weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none, tieBreak: newcomer, unknownModels: shared }
 tiers: [ { name: one, minPriority: 4, weight: 3, queueSize: 0, queueTimeout: 6s, starvationThreshold: 5s, canPreempt: true, reservedFloor: 1, reservedPerSlot: 0.125 } ]
 models: [ { name: m, criticality: Sheddable, targets: [ { name: t, weight: 3 } ] } ]
 objectives: [ { name: o, priority: -2 } ]
 tenantPolicies: { vip: { maxClass: one } }
-responses: { preset: smg, status: { shed: 529 }, metadata: true }
-criticality: { header: x-class, metadata: ns/tier, default: one, maxClass: Critical }
+passOnPaths: [/cheap]
+responses: { preset: smg, status: { shed: 529 }, metadata: true, queueState: true }
+criticality: { header: x-class, metadata: ns/tier, default: one, maxClass: Critical, objectiveHeaders: [x-objective] }
 trustedHeaders: { model: x-model, cost: x-cost }
 requestBody: never
 passOn: queue
@@ -204,9 +205,9 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], t
 	streams.Tiers[0].MinPriority = nil
 	want := "{FlowKey:[header:x-tenant] Models:[{Name:m Criticality:Sheddable Targets:[{Name:t Weight:3}]}] " +
 		"Objectives:[{Name:o Priority:-2}] TenantPolicies:map[*:{MaxClass:Critical} vip:{MaxClass:one}] " +
-		"Criticality:{Header:x-class Metadata:ns/tier Default:one} Tiers:[{Name:one MinPriority:<nil>}] " +
-		"TrustedHeaders:{Model:x-model Cost:x-cost} RequestBody:never PassOn:queue " +
-		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3} Responses:{Preset:smg Metadata:true Status:map[shed:529]} " +
+		"Criticality:{Header:x-class Metadata:ns/tier Default:one ObjectiveHeaders:[x-objective]} Tiers:[{Name:one MinPriority:<nil>}] " +
+		"TrustedHeaders:{Model:x-model Cost:x-cost} RequestBody:never OneFlow:true HashFlowKeys:false UnknownModels:shared PassOn:queue PassOnPaths:[/cheap] " +
+		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3} Responses:{Preset:smg Metadata:true Status:map[shed:529] QueueState:true} " +
 		"DeadlineHeaders:[x-deadline]"
 	if text := sprint(streams); !strings.HasPrefix(text, want) {
 		t.Errorf("got  %s\nwant %s", text, want)

@@ -148,6 +148,7 @@ func extprocConfig(d *config.Document) extproc.Config {
 	}
 	cfg.Criticality = extproc.Criticality{
 		Header: d.Criticality.Header, Metadata: d.Criticality.Metadata, Default: d.Criticality.Default,
+		ObjectiveHeaders: d.Criticality.ObjectiveHeaders,
 	}
 	for _, t := range d.Tiers {
 		tier := extproc.Tier{Name: t.Name}
@@ -158,13 +159,16 @@ func extprocConfig(d *config.Document) extproc.Config {
 	}
 	cfg.TrustedHeaders = extproc.TrustedHeaders{Model: d.TrustedHeaders.Model, Cost: d.TrustedHeaders.Cost}
 	cfg.RequestBody = extproc.BodyPolicy(d.RequestBody)
-	cfg.PassOn = extproc.PassOnPolicy(d.PassOn)
+	cfg.PassOn, cfg.PassOnPaths = extproc.PassOnPolicy(d.PassOn), d.PassOnPaths
+	cfg.UnknownModels = extproc.UnknownModelsPolicy(d.Flows.UnknownModels)
+	cfg.OneFlow = d.Flows.Discipline == config.DisciplineNone
 	cfg.Limits = extproc.Limits{
 		MaxBodyBytes: d.Limits.MaxBodyBytes, MaxBodyBytesTotal: d.Limits.MaxBodyBytesTotal,
 		MaxHeaderBytes: d.Limits.MaxHeaderBytes, BodyTimeout: d.Limits.BodyTimeout.Std(),
 	}
 	cfg.Responses = extproc.Responses{
 		Preset: d.Responses.Preset, Status: make(map[string]int, len(d.Responses.Status)), Metadata: d.Responses.Metadata,
+		QueueState: d.Responses.QueueState,
 	}
 	for reason, status := range d.Responses.Status {
 		cfg.Responses.Status[reason] = int(status)

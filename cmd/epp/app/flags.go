@@ -116,6 +116,9 @@ func (f *flags) stopping(s *pflag.FlagSet) {
 		"longest time from SIGTERM to the end; the drain window of the configuration is a part of it")
 	s.StringVar(&f.encoder, "zap-encoder", "json", "`encoding` of the log: json or console")
 	s.IntVar(&f.verbosity, "v", 0, "`verbosity` of the log, from 0; 1 has a line for each request")
+	s.BoolVar(&f.HashFlowKeys, "hash-flow-keys", f.HashFlowKeys,
+		"show flow keys that come from headers, metadata or attributes as SHA-256 only, in metrics, logs and pages: for keys "+
+			"that are secrets")
 	s.BoolVar(&f.Pprof, "enable-pprof", f.Pprof, "serve /debug/pprof on the debug port")
 	s.BoolVar(&f.metricsAuth, "metrics-endpoint-auth", false, "authenticate readers of the metrics (not supported yet)")
 	s.BoolVar(&f.tracing, "tracing", false, "export traces (not supported yet)")

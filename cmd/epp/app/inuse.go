@@ -13,6 +13,7 @@ import (
 // configuration is the configuration in use and what there is to say of it. It is safe for concurrent use.
 type configuration struct {
 	source string // where it comes from, for people
+	hashed bool   // identities are shown as hashes (--hash-flow-keys)
 
 	mu       sync.Mutex
 	document config.Document
@@ -67,10 +68,11 @@ func (c *configuration) page() ([]byte, error) {
 		b.WriteString("# THE NEWEST CONFIGURATION IS INVALID and not in use:\n")
 		comment(&b, c.refused.Error())
 	}
-	for _, w := range c.document.Warnings() {
+	shown, warnings := shown(c.document, c.hashed)
+	for _, w := range warnings {
 		comment(&b, "warning: "+w.Error())
 	}
-	text, err := c.document.Marshal()
+	text, err := shown.Marshal()
 	if err != nil {
 		return nil, fmt.Errorf("app: showing the configuration: %w", err)
 	}

@@ -63,6 +63,8 @@ type Options struct {
 	// ProbeInterval is the time between two probes of an endpoint (--probe-interval).
 	ProbeInterval time.Duration
 
+	// HashFlowKeys shows identities in flow keys as hashes, in metrics, logs and pages (--hash-flow-keys).
+	HashFlowKeys bool
 	// DrainTimeout is the longest that stopping takes, from the signal on (--drain-timeout).
 	DrainTimeout time.Duration
 	// Pprof serves /debug/pprof on the debug port (--enable-pprof).

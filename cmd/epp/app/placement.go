@@ -29,6 +29,9 @@ func (p picker) Locate(address string) (flowcontrol.Endpoint, bool) {
 	return flowcontrol.Endpoint(e.ID), ok
 }
 
+// Lists implements extproc.Picker.
+func (p picker) Lists(model string) bool { return p.prepared.Load().snapshot.Lists(model) }
+
 // placer is flowcontrol's view of scheduling: the board, under the controller's lock.
 type placer struct {
 	board  *scheduling.Board

@@ -69,7 +69,8 @@ func (a *App) reload(text []byte) (fields []string, err error) {
 	if fields = config.Changed(running, d); len(fields) == 0 {
 		return nil, nil
 	}
-	flow, streams, schedule := flowcontrolConfig(&d), extprocConfig(&d), schedulingConfig(&d)
+	flow, streams := a.options.converted(&d)
+	schedule := schedulingConfig(&d)
 	if err := errors.Join(flow.Validate(), streams.Validate(), schedule.Validate()); err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func (a *App) reload(text []byte) (fields []string, err error) {
 		a.log.Info("WARNING: configuration: limits.maxFlows bounds the labels of the metrics from the next start on",
 			"maxFlows", d.Limits.MaxFlows)
 	}
-	advise(&d, a.log)
+	advise(&d, a.options.HashFlowKeys, a.log)
 	return fields, nil
 }
 

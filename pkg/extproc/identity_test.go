@@ -1,0 +1,98 @@
+package extproc
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func containsText(b []byte, text string) bool { return bytes.Contains(b, []byte(text)) }
+
+// Clients choose the names of models that nobody knows. With shared they are one flow and one label; a name that the
+// configuration or an endpoint's list has is its own.
+func TestUnknownModelsShareAFlow(t *testing.T) {
+	for _, policy := range []UnknownModelsPolicy{UnknownModelsOwn, UnknownModelsShared} {
+		for model, known := range map[string]bool{"listed": true, "configured": true, "zz0": false, "configured-v1": false} {
+			change := func(c *Config) {
+				c.UnknownModels = policy
+				c.Models = []Model{{Name: "configured", Targets: []Target{{Name: "configured-v1"}}}}
+			}
+			inBubble(t, "BUFFERED/NONE", change, func(c *conversation) {
+				c.picker.lists = []string{"listed"}
+				c.say(chat())
+				c.say(requestBodyOf(`{"model":"`+model+`"}`, true))
+				c.heard()
+				target := model
+				if model == "configured" {
+					target = "configured-v1"
+				}
+				flow, label := model+"/"+target, model
+				if policy == UnknownModelsShared && !known {
+					flow, label, target = "unknown", "unknown", "unknown"
+				}
+				if r := c.controller.requests[0]; r.Flow != flow || r.Model != label || r.TargetModel != target {
+					t.Errorf("%s, %s: flow %q, labels %q, %q", policy, model, r.Flow, r.Model, r.TargetModel)
+				}
+				if c.picker.model != "configured-v1" && c.picker.model != model {
+					t.Errorf("placed as %q: what it is called elsewhere changes nothing", c.picker.model)
+				}
+			})
+		}
+	}
+}
+
+// An unknown model's name is no label of a refusal either, and a tenant stays its own flow whatever it asks for.
+func TestUnknownModelElsewhere(t *testing.T) {
+	change := func(c *Config) {
+		c.UnknownModels, c.FlowKey = UnknownModelsShared, []string{"header:x-tenant", "model"}
+	}
+	inBubble(t, "BUFFERED/NONE", change, func(c *conversation) {
+		c.picker.err = fmt.Errorf("no endpoint serves it")
+		c.say(chat("x-gateway-model-name", "zz1"))
+		c.heard()
+		if got := c.controller.refusedModels; len(got) != 1 || got[0] != "unknown" {
+			t.Errorf("refused %q", got)
+		}
+	})
+	inBubble(t, "BUFFERED/NONE", change, func(c *conversation) {
+		c.say(chat("x-gateway-model-name", "zz1", "x-tenant", "a"))
+		c.heard()
+		if r := c.controller.requests[0]; r.Flow != "a" || r.Model != "unknown" {
+			t.Errorf("flow %q, model %q", r.Flow, r.Model)
+		}
+	})
+}
+
+// A key that is a secret is hashed as it is read: neither the flow nor any line of the log has it, and the tenant's policy
+// holds all the same, whether the configuration has the key or its hash. A model's name is no secret.
+func TestHashedFlowKeys(t *testing.T) {
+	const secret, other = "sk-secret-1", "sk-secret-2"
+	hash := func(s string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(s)))[:7+32] }
+	for tenant, want := range map[string]string{
+		secret: hash(secret), other: hash(other), "sk-3": hash("sk-3"), strings.Repeat("long", 100): hash(strings.Repeat("long", 100)),
+		"": "m/m", "anonymous": hash("anonymous"), hash(secret): hash(hash(secret)),
+	} {
+		change := func(c *Config) {
+			c.HashFlowKeys, c.FlowKey = true, []string{"header:authorization", "model"}
+			c.Criticality.Default = "Critical"
+			c.TenantPolicies = map[string]TenantPolicy{secret: {MaxClass: "default"}, hash(other): {MaxClass: "sheddable"}}
+		}
+		inBubble(t, "NONE/NONE", change, func(c *conversation) {
+			c.say(chat("authorization", tenant, "x-gateway-model-name", "m"))
+			c.say(responseHeaders("200", true))
+			c.heard()
+			r := c.controller.requests[0]
+			if r.Flow != want {
+				t.Errorf("%q: flow %q, want %q", tenant, r.Flow, want)
+			}
+			if tier := map[string]int{secret: 1, other: 2}[tenant]; r.Tier != tier {
+				t.Errorf("%q: tier %d, want %d", tenant, r.Tier, tier)
+			}
+			if tenant != "" && tenant != "anonymous" && c.logged.has(tenant) > 0 {
+				t.Errorf("%q is in the log", tenant)
+			}
+		})
+	}
+}

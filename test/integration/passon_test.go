@@ -1,0 +1,129 @@
+package integration
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+)
+
+// write sends the bytes to the scene's Envoy and keeps the connection, which ends with the test. A client may send what no
+// library would.
+func (s *scene) write(text string) net.Conn {
+	s.t.Helper()
+	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(s.envoy().URL(), "http://"), patience)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if _, err := io.WriteString(conn, text); err != nil {
+		s.t.Fatal(err)
+	}
+	return conn
+}
+
+// rawRequest is a request of HTTP/1.1 as it stands on the wire; headers have no CRLF at their end.
+func rawRequest(method, path, body string, headers ...string) string {
+	lines := append([]string{method + " " + path + " HTTP/1.1", "host: weir"}, headers...)
+	if body != "" {
+		lines = append(lines, fmt.Sprintf("content-length: %d", len(body)))
+	}
+	return strings.Join(lines, "\r\n") + "\r\n\r\n" + body
+}
+
+// plugged has one request at its model server, which keeps those with x-plug and answers all else at once: whoever
+// queues waits behind the plug. Its Envoy serves /llm/ as /v1/, and lets WebSockets through.
+func plugged(t *testing.T, envoy, config string) *scene {
+	t.Helper()
+	s := before(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if r.Header.Get("x-plug") != "" {
+			<-r.Context().Done()
+			return
+		}
+		w.Header().Set("x-path", r.URL.Path)
+	}), setup{
+		envoys: []string{envoy},
+		config: byTenant + single + config,
+		edit: func(b envoyrun.Bootstrap) error {
+			manager := connectionManager(b)
+			// The buffer filter would wait for the end of an upgrade, which has none.
+			filters := slices.DeleteFunc(slices.Clone(manager["http_filters"].([]any)), func(filter any) bool {
+				return filter.(map[string]any)["name"] == "envoy.filters.http.buffer"
+			})
+			manager["upgrade_configs"] = []any{map[string]any{"upgrade_type": "websocket", "filters": filters}}
+			host := manager["route_config"].(map[string]any)["virtual_hosts"].([]any)[0].(map[string]any)
+			rest := host["routes"].([]any)
+			host["routes"] = append([]any{map[string]any{
+				"match": map[string]any{"prefix": "/llm/"},
+				"route": map[string]any{"cluster": envoyrun.ModelServersCluster, "prefix_rewrite": "/v1/", "timeout": "0s"},
+			}}, rest...)
+			return nil
+		},
+	})
+	s.begin(ask{header: []string{"x-tenant", "plug", "x-plug", "1"}})
+	s.epp.waitFor(1, "weir_stock_level")
+	return s
+}
+
+// Whatever is not known to be cheap waits, however it is spelled and wherever a gateway sends it: there is no way past
+// the queue but the list.
+func TestNothingPassesTheQueueButTheList(t *testing.T) {
+	for _, envoy := range []string{"recommended", "full-duplex", "header-only"} {
+		t.Run(envoy, func(t *testing.T) {
+			s := plugged(t, envoy, "passOnPaths: [/cheap]\n")
+			body, waiting := chat("tiny", false), 0.0
+			for _, request := range []struct{ name, text string }{
+				{"encoded", rawRequest("POST", "/v1/chat/%63ompletions", body)},
+				{"a newline at the end", rawRequest("POST", "/v1/chat/completions%0A", body)},
+				{"a prefix that the gateway rewrites", rawRequest("POST", "/llm/chat/completions", body)},
+				{"an engine's own path", rawRequest("POST", "/generate", `{"text":"hello"}`)},
+				{"no JSON", rawRequest("POST", "/generate", `text=hello`)},
+				{"no body", rawRequest("POST", "/generate?text=hello", "", "content-length: 0")},
+				{"PUT without a body", rawRequest("PUT", "/generate", "", "content-length: 0")},
+				{"GET with a body", rawRequest("GET", "/v1/models", body)},
+				{"GET with an empty chunked body", rawRequest("GET", "/v1/models", "", "transfer-encoding: chunked") + "0\r\n\r\n"},
+				{"DELETE with a body", rawRequest("DELETE", "/v1/models", body)},
+				{"WebSocket", rawRequest("GET", "/v1/realtime", "", "upgrade: websocket", "connection: Upgrade")},
+				{"WebSocket at a listed path", rawRequest("GET", "/cheap", "", "upgrade: websocket", "connection: keep-alive, upgrade")},
+				{"nearly a listed path", rawRequest("POST", "/tokenize/", body)},
+				{"nearly a listed path, by spelling", rawRequest("POST", "/%74okenize", body)},
+				{"behind a listed path", rawRequest("POST", "/v1/chat/completions?/tokenize", body)},
+			} {
+				waiting++
+				s.write(request.text) // not within run, whose end would end the connection
+				s.run(request.name, func() { s.epp.waitFor(waiting, "weir_queue_length") })
+				if t.Failed() {
+					return // all that follow would wait in vain
+				}
+			}
+			for _, request := range []struct{ method, path, body string }{
+				{"GET", "/v1/models?x=y", ""},
+				{"GET", "/anything%0A", ""},
+				{"HEAD", "/v1/chat/completions", ""},
+				{"OPTIONS", "/v1/chat/completions", ""},
+				{"DELETE", "/v1/responses/1", ""},
+				{"POST", "/tokenize", body},
+				{"POST", "/detokenize?a=b", "not JSON"},
+				{"POST", "/cheap", body},
+			} {
+				s.run(request.method+request.path, func() {
+					conn := s.write(rawRequest(request.method, request.path, request.body))
+					response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: request.method})
+					if err != nil || response.StatusCode != http.StatusOK {
+						s.t.Fatalf("got %v, %v: it did not pass", response, err)
+					}
+				})
+			}
+			s.epp.waitFor(waiting, "weir_queue_length")
+		})
+	}
+}
