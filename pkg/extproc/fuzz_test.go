@@ -3,6 +3,7 @@ package extproc
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
@@ -21,6 +22,7 @@ func FuzzMessages(f *testing.F) {
 	f.Add(uint8(3), uint8(1), []byte{11, 0, 5, 14, 6})
 	f.Add(uint8(1), uint8(0), []byte{12, 2, 14, 3, 5, 10, 6})
 	f.Add(uint8(0), uint8(2), []byte{6, 7, 8, 0})
+	f.Add(uint8(4), uint8(0), []byte{0, 3, 249, 4, 6})
 	f.Fuzz(func(t *testing.T, requestMode, responseMode uint8, script []byte) {
 		if len(script) > 40 {
 			return
@@ -56,7 +58,11 @@ func FuzzMessages(f *testing.F) {
 				case 8:
 					c.say(responseTrailers())
 				case 9:
-					c.say(&extprocv3.ProcessingRequest{})
+					if op >= 128 {
+						time.Sleep(DefaultConfig().Limits.BodyTimeout) // a body that is awaited is late now
+					} else {
+						c.say(&extprocv3.ProcessingRequest{})
+					}
 				case 10:
 					c.cancel()
 				case 11:
