@@ -55,7 +55,16 @@ func (wfq) refund(c *class, f *flow, r *Request) {
 	}
 }
 
-// oneFlow is no fairness at all: every request of the class is of the same flow, in order of arrival.
-type oneFlow struct{ wfq }
+// oneFlow is no fairness at all: every request of the class is of the same flow, in order of arrival. So all tags are
+// equal and stay so, and nothing is tagged anew in the lanes, of which this one flow has all.
+type oneFlow struct{}
 
 func (oneFlow) flowOf(string) string { return "" }
+
+func (oneFlow) begin(c *class, f *flow) { f.start = c.virtual }
+
+func (oneFlow) tag(f *flow, _ *Request) VirtualTime { return f.start }
+
+func (oneFlow) charge(_ *class, f *flow, r *Request, _ VirtualTime) { r.start, r.charged = f.start, 0 }
+
+func (oneFlow) refund(*class, *flow, *Request) {}

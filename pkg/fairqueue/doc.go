@@ -44,9 +44,11 @@
 // # Cost of operations
 //
 // Push, Peek, Pop, Remove, displacement and each expired request are O(log n) in flows and requests, times the number
-// of lanes in which the request's own flow waits and the number of tiers. Nothing walks all flows or all requests,
+// of lanes in which the request's own flow waits (with discipline none, of which one flow has all lanes, no lane but
+// the request's own is touched) and the number of tiers. Nothing walks all flows or all requests,
 // and of a flow without waiting requests nothing is known but its key: its last tag is never ahead of virtual time, so
 // forgetting it changes nothing. The keys of the last keptFlows of a tier keep their places in the map (flowtable.go).
+// Memory for the next flows and lanes is kept within keptFlows and keptLanes.
 //
 // # Invariants (invariants_test.go checks them after every step of every test and fuzz run)
 //

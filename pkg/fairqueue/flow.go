@@ -5,7 +5,8 @@ package fairqueue
 type flow struct {
 	key    string
 	tier   *tier
-	lanes  []*flowLane // those with waiting requests; usually one
+	lanes  []*flowLane        // those with waiting requests; usually one
+	byLane map[Lane]*flowLane // the same ones, where there are more than fewLanes
 	queued int
 	cost   int64 // Σ cost of its waiting requests
 
@@ -20,8 +21,14 @@ type flow struct {
 	place    place
 }
 
+// fewLanes are found by looking at each.
+const fewLanes = 16
+
 // laneOf is the flow's line in a lane; nil when it has none there.
 func (f *flow) laneOf(name Lane) *flowLane {
+	if f.byLane != nil {
+		return f.byLane[name]
+	}
 	for _, l := range f.lanes {
 		if l.lane.name == name {
 			return l
@@ -131,29 +138,42 @@ func (t *tier) newFlowLane(f *flow, name Lane) *flowLane {
 		t.class.lanes[name] = cl
 	}
 	fl := take(&t.freeFlowLanes)
-	*fl = flowLane{flow: f, lane: cl}
+	*fl = flowLane{flow: f, lane: cl, place: len(f.lanes)}
 	fl.age.of = fl
 	f.lanes = append(f.lanes, fl)
+	if f.byLane != nil {
+		f.byLane[name] = fl
+	} else if len(f.lanes) > fewLanes {
+		f.byLane = map[Lane]*flowLane{}
+		for _, l := range f.lanes {
+			f.byLane[l.lane.name] = l
+		}
+	}
 	return fl
 }
 
 func (t *tier) dropFlowLane(fl *flowLane) {
 	f := fl.flow
-	for i, l := range f.lanes {
-		if l == fl {
-			last := len(f.lanes) - 1
-			f.lanes[i], f.lanes[last] = f.lanes[last], nil
-			f.lanes = f.lanes[:last]
-			break
-		}
-	}
+	last := len(f.lanes) - 1
+	f.lanes[fl.place] = f.lanes[last]
+	f.lanes[fl.place].place = fl.place
+	f.lanes[last] = nil
+	f.lanes = f.lanes[:last]
+	delete(f.byLane, fl.lane.name)
 	if cl := fl.lane; cl.queued == 0 {
 		delete(t.class.lanes, cl.name)
-		t.freeLanes = append(t.freeLanes, cl)
+		if cl.flows.small() && cl.ages.small() && len(t.freeLanes) < keptLanes {
+			t.freeLanes = append(t.freeLanes, cl)
+		}
 	}
 	fl.flow, fl.lane = nil, nil
-	t.freeFlowLanes = append(t.freeFlowLanes, fl)
+	if len(t.freeFlowLanes) < keptFlows {
+		t.freeFlowLanes = append(t.freeFlowLanes, fl)
+	}
 }
+
+// keptLanes is how many lanes without waiters are kept for the next ones, each with small heaps.
+const keptLanes = 64
 
 // take is the last of a free list, or a new one.
 func take[T any](free *[]*T) *T {

@@ -12,6 +12,8 @@ type flowTable struct {
 	known   map[string]*flow // the tracked ones and those kept
 	tracked int
 	kept    int
+	first   *flow // of those tracked, in the order in which they began to wait
+	last    *flow
 	oldest  *flow // of those kept
 	newest  *flow
 	free    []*flow
@@ -20,7 +22,7 @@ type flowTable struct {
 // place is a flow's place in its flowTable.
 type place struct {
 	tracked      bool
-	older, newer *flow // neighbours among those kept
+	older, newer *flow // neighbours among those tracked, or kept
 }
 
 func newFlowTable() flowTable { return flowTable{known: map[string]*flow{}} }
@@ -35,11 +37,11 @@ func (t *flowTable) find(key string) *flow {
 	return nil
 }
 
-// all are the tracked flows, in no order.
+// all are the tracked flows, in the order in which they began to wait.
 func (t *flowTable) all() iter.Seq[*flow] {
 	return func(yield func(*flow) bool) {
-		for _, f := range t.known {
-			if f.place.tracked && !yield(f) {
+		for f := t.first; f != nil; f = f.place.newer {
+			if !yield(f) {
 				return
 			}
 		}
@@ -56,7 +58,14 @@ func (t *flowTable) track(key string, blank flow) *flow {
 		t.known[key] = f
 	}
 	blank.key, blank.lanes, blank.place.tracked = key, f.lanes[:0], true
+	blank.place.older = t.last
 	*f = blank
+	if t.last != nil {
+		t.last.place.newer = f
+	} else {
+		t.first = f
+	}
+	t.last = f
 	t.tracked++
 	return f
 }
@@ -64,6 +73,8 @@ func (t *flowTable) track(key string, blank flow) *flow {
 // drop ends the tracking of f.
 func (t *flowTable) drop(f *flow) {
 	t.tracked--
+	f.byLane = nil
+	unlink(f, &t.first, &t.last)
 	f.place = place{older: t.newest}
 	if t.newest != nil {
 		t.newest.place.newer = f
@@ -76,21 +87,28 @@ func (t *flowTable) drop(f *flow) {
 		t.unkeep(gone)
 		delete(t.known, gone.key)
 		*gone = flow{lanes: gone.lanes}
-		t.free = append(t.free, gone)
+		if len(t.free) < keptFlows {
+			t.free = append(t.free, gone)
+		}
 	}
 }
 
 func (t *flowTable) unkeep(f *flow) {
 	t.kept--
+	unlink(f, &t.oldest, &t.newest)
+}
+
+// unlink takes f out of a list with these ends.
+func unlink(f *flow, first, last **flow) {
 	p := f.place
 	if p.older != nil {
 		p.older.place.newer = p.newer
 	} else {
-		t.oldest = p.newer
+		*first = p.newer
 	}
 	if p.newer != nil {
 		p.newer.place.older = p.older
 	} else {
-		t.newest = p.older
+		*last = p.older
 	}
 }

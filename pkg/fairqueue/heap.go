@@ -36,6 +36,9 @@ type heapEntry struct {
 
 const heapArity = 4
 
+// small reports whether the heap holds on to little memory.
+func (h *heap[T]) small() bool { return cap(h.of) <= 64 }
+
 func (h *heap[T]) len() int { return len(h.items) }
 
 func (h *heap[T]) contains(x T) bool { return *x.handle() != 0 }

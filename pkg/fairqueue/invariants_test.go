@@ -104,6 +104,15 @@ func flowTableProblem(t *flowTable, fail failf) {
 			tracked++
 		}
 	}
+	inOrder := 0
+	for f := range t.all() {
+		if inOrder++; !f.place.tracked || t.known[f.key] != f {
+			fail("tracked flow %q is out of place", f.key)
+		}
+	}
+	if inOrder != tracked {
+		fail("%d flows are tracked, %d in order", tracked, inOrder)
+	}
 	kept := 0
 	var last *flow
 	for f := t.oldest; f != nil; last, f = f, f.place.newer {
@@ -179,7 +188,10 @@ func within[T heapItem](h *heap[T], x T) bool {
 // flowProblem checks a flow with its lines.
 func flowProblem(q *FairRequestQueue, t *tier, f *flow, waiting map[*Request]bool, fail failf) {
 	queued, cost := 0, int64(0)
-	for _, fl := range f.lanes {
+	for i, fl := range f.lanes {
+		if fl.place != i || f.laneOf(fl.lane.name) != fl {
+			fail("flow %q: its lane %q is not found", f.key, fl.lane.name)
+		}
 		if fl.flow != f || t.class.lanes[fl.lane.name] != fl.lane {
 			fail("flow %q: a line of another flow or of a lane that is gone", f.key)
 		}

@@ -8,6 +8,7 @@ type flowLane struct {
 	tag    VirtualTime // of the line's head
 	parked bool        // the flow is at its cap: its head cannot go
 	at     int32       // number in the lane's heap
+	place  int         // in the flow's lanes
 	age    age
 }
 

@@ -187,6 +187,9 @@ func (o *oracle) requeue(w *waiter) {
 
 // increment is cost over weight with 20 binary digits, rounded down, but at least the last digit.
 func (o *oracle) increment(w *waiter) int64 {
+	if o.cfg.Discipline == OneFlow {
+		return 0 // the order of arrival
+	}
 	c := int64(w.r.Cost)
 	return max(1, c*(1<<20)*1_000_000/int64(o.cfg.weight(w.flow)))
 }

@@ -122,10 +122,13 @@ func (q *FairRequestQueue) Requeue(r *Request) {
 	if f == nil {
 		f = q.newFlow(t, key)
 	}
+	start, newcomer := f.start, f.newcomer
 	q.discipline.refund(&t.class, f, r)
 	q.refundTier(t, r)
 	q.enter(t, f, r)
-	t.retag(f)
+	if f.start != start || f.newcomer != newcomer {
+		t.retag(f)
+	}
 }
 
 func (q *FairRequestQueue) enter(t *tier, f *flow, r *Request) {
@@ -216,12 +219,13 @@ func (q *FairRequestQueue) Pop(c Candidate) {
 	if q.config.TierMode == Weighted {
 		q.chargeTier(t, r, c.admit)
 	}
+	start, newcomer := f.start, f.newcomer
 	t.discipline.charge(&t.class, f, r, tag)
 	q.queued--
 	q.due.remove(r)
-	single := len(f.lanes) == 1
+	others := len(f.lanes) > 1 && (f.start != start || f.newcomer != newcomer)
 	t.detach(r) // computes the next head's tag from the new start
-	if !single {
+	if others {
 		t.retag(f)
 	}
 	q.emptied(t)

@@ -21,17 +21,33 @@ type FlowView struct {
 	Parked, Closed bool
 }
 
-// View looks at up to limit tracked flows, roughly those first whose waiters expire first. It costs a glance at each
-// request that expires before the head of the last flow that it shows.
+// glances is how many requests View looks at for a flow that it shows.
+const glances = 4
+
+// View looks at up to limit tracked flows: first those of the requests that expire first, roughly, then by tier those that
+// have waited longest. It costs a few glances for each flow that it shows, and one for each lane in which that waits,
+// however many requests wait.
 func (q *FairRequestQueue) View(limit int) []FlowView {
 	n := min(limit, q.Flows())
-	views := make([]FlowView, 0, n)
+	views, seen := make([]FlowView, 0, n), make(map[*flow]bool, n)
+	show := func(f *flow) (more bool) {
+		if !seen[f] && len(views) < n {
+			seen[f] = true
+			views = append(views, f.view())
+		}
+		return len(views) < n
+	}
+	looks := 0
 	for r := range q.due.all() {
-		if len(views) == n {
+		if looks++; looks > glances*limit || !show(r.at.flow) {
 			break
 		}
-		if fl := r.at; fl.line.first == r && fl.flow.lanes[0] == fl { // each flow once
-			views = append(views, fl.flow.view())
+	}
+	for _, t := range q.tiers {
+		for f := range t.flows.all() {
+			if !show(f) {
+				return views
+			}
 		}
 	}
 	return views

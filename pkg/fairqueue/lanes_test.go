@@ -1,0 +1,143 @@
+package fairqueue
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestNoneIsFirstComeFirstServed: without flows everybody goes in the order of arrival, whatever the cost, also across
+// lanes; and one release touches the lane that it is from and no other, of however many there are.
+func TestNoneIsFirstComeFirstServed(t *testing.T) {
+	for _, lanes := range []int{3, 300} {
+		cfg := DefaultConfig()
+		cfg.Discipline, cfg.TotalCapacity, cfg.FlowCapacity = OneFlow, 10_000, 10_000
+		q := queue(t, cfg)
+		var all []*Request
+		for i := range 3 * lanes {
+			r := &Request{Flow: fmt.Sprint(i % 7), Lane: Lane(fmt.Sprint(i % lanes)), Cost: Cost(1 + (i*31)%50)}
+			mustPush(t, q, r)
+			all = append(all, r)
+		}
+		if err := checkInvariants(q); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range all {
+			tags := map[*flowLane]VirtualTime{}
+			for _, fl := range want.at.flow.lanes {
+				tags[fl] = fl.tag
+			}
+			if r := popNext(q); r != want {
+				t.Fatalf("%d lanes: number %d goes as the %d.", lanes, r.seq, i+1)
+			}
+			for fl, tag := range tags {
+				if fl.flow != nil && fl.tag != tag {
+					t.Fatalf("lane %q was tagged anew", fl.lane.name)
+				}
+			}
+		}
+	}
+}
+
+// TestViewOfThoseThatCannotGo: a flow is shown as parked when it is at its cap wherever it waits, and as closed when none
+// of its lanes can go.
+func TestViewOfThoseThatCannotGo(t *testing.T) {
+	q := queue(t, DefaultConfig())
+	inPool, inX := &Request{Flow: "f", Cost: 1}, &Request{Flow: "f", Lane: "x", Cost: 1}
+	mustPush(t, q, inPool)
+	mustPush(t, q, inX)
+	want := func(parked, closed bool) {
+		t.Helper()
+		if v := q.View(1)[0]; v.Parked != parked || v.Closed != closed {
+			t.Errorf("parked %t, closed %t: want %t, %t", v.Parked, v.Closed, parked, closed)
+		}
+	}
+	want(false, false)
+	q.ParkFlow(inPool)
+	q.CloseLane(inPool, LaneBusy)
+	want(false, false)
+	q.ParkFlow(inX)
+	want(true, false)
+	q.CloseLane(inX, LaneFull)
+	want(true, true)
+	q.UnparkFlow(0, "f")
+	want(false, true)
+	q.OpenLane("x")
+	want(false, false)
+}
+
+// TestViewLooksPastACrowd: however many wait in a few flows whose requests expire first, the others are shown too.
+func TestViewLooksPastACrowd(t *testing.T) {
+	q := crowd(t, 1000)
+	for i := range 5 {
+		mustPush(t, q, &Request{Flow: fmt.Sprint("late", i), Cost: 1})
+	}
+	flows := map[string]bool{}
+	for _, v := range q.View(6) {
+		flows[v.Flow] = true
+	}
+	if len(flows) != 6 {
+		t.Errorf("shown: %v, want 6 flows", flows)
+	}
+}
+
+// crowd is a queue in which n requests of two flows wait.
+func crowd(t testing.TB, n int) *FairRequestQueue {
+	cfg := DefaultConfig()
+	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Shared, 1<<20, 1<<20
+	q := queue(t, cfg)
+	for i := range n {
+		mustPush(t, q, &Request{Flow: fmt.Sprint(i / (n - 1)), Cost: 1}) // the second came last
+	}
+	return q
+}
+
+// TestLittleIsKeptOfACrowd: what waited in many lanes and flows leaves little behind.
+func TestLittleIsKeptOfACrowd(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Shared, 1<<20, 1<<20
+	q := queue(t, cfg)
+	for i := range 10_000 {
+		mustPush(t, q, &Request{Flow: fmt.Sprint(i), Lane: Lane(fmt.Sprint(i % 5000)), Cost: 1})
+	}
+	q.Drain(nil)
+	if lanes, flowLanes, flows := len(q.top.freeLanes), len(q.top.freeFlowLanes), len(q.top.flows.free); lanes > keptLanes ||
+		flowLanes > keptFlows || flows > keptFlows {
+		t.Errorf("kept: %d lanes, %d lines of flows, %d flows", lanes, flowLanes, flows)
+	}
+	for _, l := range q.top.freeLanes {
+		if !l.flows.small() || !l.ages.small() {
+			t.Error("a lane with large heaps is kept")
+		}
+	}
+}
+
+// BenchmarkNone is one push and one pop without flows, in so many lanes.
+func BenchmarkNone(b *testing.B) {
+	for _, lanes := range []int{1, 500, 4000} {
+		b.Run(fmt.Sprintf("%dlanes", lanes), func(b *testing.B) {
+			cfg := DefaultConfig()
+			cfg.Discipline, cfg.TotalCapacity, cfg.FlowCapacity = OneFlow, 100_000, 100_000
+			q := queue(b, cfg)
+			for i := range 2 * lanes {
+				mustPush(b, q, &Request{Lane: Lane(fmt.Sprint(i % lanes)), Cost: 1})
+			}
+			for b.Loop() {
+				c := q.Peek(start, Admit{Tiers: AllTiers})
+				q.Pop(c)
+				mustPush(b, q, c.Request)
+			}
+		})
+	}
+}
+
+// BenchmarkView looks at 100 flows while so many wait in two.
+func BenchmarkView(b *testing.B) {
+	for _, n := range []int{2000, 200_000} {
+		b.Run(fmt.Sprintf("%dwaiters", n), func(b *testing.B) {
+			q := crowd(b, n)
+			for b.Loop() {
+				q.View(100)
+			}
+		})
+	}
+}
