@@ -133,7 +133,9 @@ func TestDrainTakesAtLeastMinDrain(t *testing.T) {
 		got, err := check("readiness")
 		return err == nil && got == healthv1.HealthCheckResponse_NOT_SERVING
 	})
-	late := r.request(t.Context())
+	bounded, cancel := context.WithTimeout(t.Context(), soon) // a program that has ended would be waited for
+	defer cancel()
+	late := r.request(bounded)
 	granted(t, late)
 	if err := late.CloseSend(); err != nil {
 		t.Fatal(err)
