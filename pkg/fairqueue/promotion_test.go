@@ -1,6 +1,7 @@
 package fairqueue
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -136,5 +137,61 @@ func TestStarvedAtTheThreshold(t *testing.T) {
 	}
 	if at, ok := q.NextStarvation(at); ok {
 		t.Errorf("the next starvation of nobody else is at %v", at)
+	}
+}
+
+// TestNobodyIsPromotedForWhomThereIsNoRoom, told from the requests: whatever the lanes of a queue do, whoever is promoted
+// has a waiter in its tier that is beyond its threshold, and whose lane nobody has closed as full or dead.
+func TestNobodyIsPromotedForWhomThereIsNoRoom(t *testing.T) {
+	random := rand.New(rand.NewPCG(8, 8))
+	q := queue(t, fourTiers(budgetUnlimited))
+	now := start
+	type place struct {
+		tier int
+		lane Lane
+	}
+	waiters, shut := map[*Request]bool{}, map[place]bool{}
+	promotions, withheld := 0, 0
+	for range 20_000 {
+		now = now.Add(time.Duration(random.IntN(40)) * time.Millisecond)
+		r := &Request{Flow: string(rune('a' + random.IntN(3))), Tier: random.IntN(4), Lane: Lane(rune('x' + random.IntN(3))), Cost: 1}
+		if len(waiters) < 40 {
+			mustPush(t, q, r)
+			waiters[r] = true
+		}
+		c := q.Peek(now, Admit{Tiers: AllTiers, Promote: true})
+		old := false
+		for w := range waiters {
+			old = old || c.Request != nil && w.Tier == c.Request.Tier && now.Sub(w.Arrived()) >= time.Second && !shut[place{w.Tier, w.Lane}]
+		}
+		switch {
+		case c.Promoted && !old:
+			t.Fatalf("one of tier %d is promoted, and nobody of it is starved for whom there is room", c.Request.Tier)
+		case c.Promoted:
+			promotions++
+		case c.Request != nil && !old:
+			withheld++
+		}
+		if c.Request == nil || random.IntN(3) == 0 {
+			lane := Lane(rune('x' + random.IntN(3)))
+			q.OpenLane(lane)
+			for tier := range 4 {
+				delete(shut, place{tier, lane})
+			}
+			continue
+		}
+		if random.IntN(4) == 0 {
+			q.CloseLane(c.Request, LaneFull)
+			shut[place{c.Request.Tier, c.Request.Lane}] = true
+			continue
+		}
+		q.Pop(c)
+		delete(waiters, c.Request)
+		if key := (place{c.Request.Tier, c.Request.Lane}); shut[key] {
+			t.Fatal("released from a full lane")
+		}
+	}
+	if promotions < 100 || withheld < 20 {
+		t.Errorf("%d promotions, %d releases without: too few to say anything", promotions, withheld)
 	}
 }

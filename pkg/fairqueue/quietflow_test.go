@@ -7,7 +7,8 @@ import (
 
 // TestQuietFlowInAFullQueue: "with a full shared queue: 1,000 quiet-tenant requests of the same tier as the flood, never
 // more waiting than its fair share of the queue: none rejected, none displaced". Two floods of different weights keep
-// the queue full; the fair share is totalCapacity × weight over the weights of the backlogged flows.
+// the queue full; the fair share is totalCapacity × weight over the weights of the backlogged flows. It is a share of
+// places: the quiet flow's requests are far more costly than the others'.
 func TestQuietFlowInAFullQueue(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Shared, 120, 120
@@ -18,7 +19,7 @@ func TestQuietFlowInAFullQueue(t *testing.T) {
 	var audit audit
 	flood := func() {
 		for _, name := range []string{"flood", "burst"} {
-			displaced, _ := q.Push(start, &Request{Flow: name, Cost: 1})
+			displaced, _ := q.Push(start, &Request{Flow: name, Cost: Cost(1 + random.IntN(3))})
 			if displaced != nil && displaced.Flow == "quiet" {
 				t.Fatalf("a quiet request was displaced with %d waiting", waiting(q, "quiet"))
 			}
@@ -30,7 +31,7 @@ func TestQuietFlowInAFullQueue(t *testing.T) {
 	for sent := 0; sent < 1000; {
 		flood()
 		for n := random.IntN(8); n > 0 && waiting(q, "quiet") < share; n-- {
-			displaced, err := q.Push(start, &Request{Flow: "quiet", Cost: 1})
+			displaced, err := q.Push(start, &Request{Flow: "quiet", Cost: Cost(1 + random.IntN(500))})
 			if err != nil || displaced != nil && displaced.Flow == "quiet" {
 				t.Fatalf("quiet request %d with %d waiting: displaced %v, %v", sent, waiting(q, "quiet"), displaced, err)
 			}
