@@ -2,6 +2,7 @@ package flowcontrol
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -10,20 +11,25 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Real goroutines race for grants, give up, complete twice and late, while the backends change: every request has
-// one outcome, and the accounts are zero at the end.
+// Real goroutines race for grants, give up, preempt one another, are served elsewhere, complete twice and late, while
+// the backends and the configuration change, and at last the controller drains: every request has one outcome, each
+// kind of end occurs, and the accounts are zero at the end.
 func TestEveryRequestHasOneOutcomeUnderRace(t *testing.T) {
 	cfg := DefaultConfig()
-	cfg.Queue.TotalCapacity, cfg.Queue.FlowCapacity, cfg.Queue.QueueTTL = 60, 20, 20*time.Millisecond
-	cfg.Queue.Tiers = []fairqueue.TierConfig{{Name: "high", QueueSize: -1}, {Name: "low", QueueSize: 30}}
+	cfg.Queue.TotalCapacity, cfg.Queue.FlowCapacity, cfg.Queue.QueueTTL = 60, 20, 5*time.Millisecond
+	cfg.Queue.Tiers = []fairqueue.TierConfig{
+		{Name: "high", QueueSize: -1}, {Name: "low", QueueSize: 30, StarvationThreshold: 5 * time.Millisecond},
+	}
 	cfg.Queue.CapacityMode = fairqueue.Shared
-	cfg.Tiers = []TierConfig{{ReservedFloor: 1}, {}}
+	cfg.Tiers = []TierConfig{{ReservedFloor: 1, CanPreempt: true}, {}}
 	cfg.EnqueueAll = true
+	cfg.MaxInFlightPerFlow, cfg.MaxInFlightPerFlowPerBackend = 4, 2
 	placer := ready(4)
 	placer.upper = 2
 	c, err := New(cfg, placer, logr.Discard())
@@ -31,40 +37,70 @@ func TestEveryRequestHasOneOutcomeUnderRace(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	var running sync.WaitGroup
+	var running, changes sync.WaitGroup
 	running.Go(func() { _ = c.Run(ctx) })
 	c.SetBackends(make([]stock.Backend, 4), nil)
 
 	var outcomes [NumOutcomes]atomic.Int64
+	var elsewhere, spaced atomic.Int64
+	one := func(random *rand.Rand) {
+		life, cancel := context.WithTimeout(ctx, time.Duration(random.IntN(30)+1)*time.Millisecond)
+		defer cancel()
+		r := &Request{Flow: fmt.Sprint(random.IntN(5)), Tier: random.IntN(2), Placement: pool}
+		if random.IntN(3) == 0 {
+			r.Placement = subset(fmt.Sprint(random.IntN(4)))
+		}
+		l, err := c.TryEnqueue(life, r)
+		if err != nil {
+			outcomes[OutcomeOf(err)].Add(1)
+			time.Sleep(200 * time.Microsecond) // or there would be little else
+			return
+		}
+		if random.IntN(4) > 0 {
+			time.Sleep(time.Duration(random.IntN(500)) * time.Microsecond)
+		}
+		if random.IntN(3) == 0 {
+			l.OnServed(Endpoint(random.IntN(4)))
+			elsewhere.Add(1)
+		}
+		byStream := error(nil)
+		if random.IntN(2) == 0 {
+			byStream = l.OnFirstByte()
+		}
+		var twice sync.WaitGroup
+		for range 2 {
+			twice.Go(func() { l.OnRequestComplete(Completion{Status: 200}) })
+		}
+		twice.Wait()
+		preempted := false
+		select {
+		case <-l.Preempted():
+			preempted = true
+		default:
+		}
+		switch {
+		case byStream == nil && !preempted:
+			outcomes[OutcomeDispatched].Add(1)
+		case preempted && (byStream == nil || errors.Is(byStream, ErrPreempted)):
+			outcomes[OutcomePreempted].Add(1)
+		default:
+			t.Errorf("preempted %t, and its first byte is told %v", preempted, byStream)
+		}
+	}
+
 	const workers, each = 32, 300
 	var requests sync.WaitGroup
 	for w := range workers {
 		requests.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(w)))
 			for range each {
-				life, cancel := context.WithTimeout(ctx, time.Duration(random.IntN(30)+1)*time.Millisecond)
-				r := &Request{Flow: fmt.Sprint(random.IntN(5)), Tier: random.IntN(2), Placement: pool}
-				if random.IntN(3) == 0 {
-					r.Placement = subset(fmt.Sprint(random.IntN(4)))
-				}
-				l, err := c.TryEnqueue(life, r)
-				outcomes[OutcomeOf(err)].Add(1)
-				if err == nil {
-					if random.IntN(4) > 0 {
-						time.Sleep(time.Duration(random.IntN(500)) * time.Microsecond)
-					}
-					var twice sync.WaitGroup
-					for range 2 {
-						twice.Go(func() { l.OnRequestComplete(Completion{Status: 200}) })
-					}
-					twice.Wait()
-				}
-				cancel()
+				one(random)
 			}
 		})
 	}
-	running.Go(func() {
-		for ready := 1; ctx.Err() == nil; ready = ready%4 + 1 {
+	busy, idle := context.WithCancel(ctx)
+	changes.Go(func() {
+		for ready := 1; busy.Err() == nil; ready = (ready + 1) % 5 {
 			c.SetBackends(make([]stock.Backend, ready), func() {
 				for e := range placer.ready {
 					placer.ready[e] = e < ready
@@ -73,7 +109,46 @@ func TestEveryRequestHasOneOutcomeUnderRace(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	})
+	changes.Go(func() {
+		for turn := 0; busy.Err() == nil; turn++ {
+			next := cfg
+			switch turn % 6 {
+			case 1:
+				next.ReleaseSpacing = 200 * time.Microsecond
+				spaced.Add(1)
+			case 2:
+				next.MaxInFlightPerFlow, next.MaxInFlightPerFlowPerBackend = 0, 0
+			case 3:
+				next.Enabled = false
+			case 4:
+				next.HoldWhenEmpty, next.VictimOrder = false, LeastCostFirst
+			case 5:
+				next.EnqueueAll, next.Queue.PromotionBudget = false, 1_000_000
+			}
+			if err := c.Reconfigure(next, nil); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(3 * time.Millisecond)
+		}
+	})
 	requests.Wait()
+	idle()
+	changes.Wait()
+	if err := c.Reconfigure(cfg, nil); err != nil {
+		t.Fatal(err)
+	}
+	for w := range workers { // and now it drains while they come
+		requests.Go(func() {
+			random := rand.New(rand.NewPCG(2, uint64(w)))
+			for range 50 {
+				one(random)
+			}
+		})
+	}
+	time.Sleep(5 * time.Millisecond)
+	c.Drain()
+	requests.Wait()
+
 	total := int64(0)
 	for o := range outcomes {
 		if n := outcomes[o].Load(); n > 0 {
@@ -81,12 +156,28 @@ func TestEveryRequestHasOneOutcomeUnderRace(t *testing.T) {
 			total += n
 		}
 	}
-	if total != workers*each {
-		t.Errorf("%d outcomes for %d requests", total, workers*each)
+	if total != workers*(each+50) {
+		t.Errorf("%d outcomes for %d requests", total, workers*(each+50))
+	}
+	for _, must := range []Outcome{
+		OutcomeDispatched, OutcomePreempted, OutcomeNoEndpoint, OutcomeShed, OutcomeDraining,
+	} {
+		if outcomes[must].Load() == 0 {
+			t.Errorf("nobody ended as %v", must)
+		}
+	}
+	for o := range outcomes {
+		var m dto.Metric
+		if err := c.metrics.outcomes[o].Write(&m); err != nil || int64(m.GetCounter().GetValue()) != outcomes[o].Load() {
+			t.Errorf("%v: %d were told so, counted %v %v", Outcome(o), outcomes[o].Load(), m.GetCounter().GetValue(), err)
+		}
+	}
+	if elsewhere.Load() == 0 || spaced.Load() == 0 || c.State().Panics != 0 {
+		t.Errorf("%d served elsewhere, %d times spaced, %d panics", elsewhere.Load(), spaced.Load(), c.State().Panics)
 	}
 	stop()
 	running.Wait()
-	if s := c.State(); s.Stock != 0 || s.Queued != 0 || s.LiveFlows != 0 || placer.total() != 0 {
+	if s := c.State(); s.Stock != 0 || s.Cost != 0 || s.Queued != 0 || s.LiveFlows != 0 || s.PromotedHeld != 0 || placer.total() != 0 {
 		t.Errorf("accounts are not zero at the end: %+v, reserved %d", s, placer.total())
 	}
 }
