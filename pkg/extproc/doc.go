@@ -17,6 +17,7 @@
 //
 //	            response headers first
 //	  fresh ───────────────────────────────► foreign   (Envoy's own answer: answered empty, nothing admitted)
+//	    │ ├─ its destination is known ─────► foreign   (an earlier filter has placed it: placedbefore.go)
 //	    │ ├─ and they may wait ────────────► gate      (a first-token gate's stream, see below)
 //	    │ └─ observability mode ───────────► observed  (never answered, nothing admitted)
 //	    │ request headers
