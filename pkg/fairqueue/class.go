@@ -8,8 +8,8 @@ type class struct {
 	newcomerFirst bool        // Config.TieBreak
 	lanes         map[Lane]*classLane
 	open          heap[*classLane] // lanes that are open and have a flow that is not parked
-	above         heap[*laneAbove] // only if guarded: those with room below the upper bound, by their next request,
-	aged          heap[*laneAge]   // and by their oldest
+	busy          heap[*laneBusy]  // only if guarded: those with room between the bounds, where a starved head may go,
+	aged          heap[*laneAge]   // and those with room below the upper bound, by their oldest request
 	guarded       bool             // the starvation guard asks for ages
 	stuck         int              // Σ stuck of the lanes
 }
@@ -24,10 +24,11 @@ func (c *class) head() *Request {
 
 // starvedHead is the request that goes when the tier is promoted: as head, of the lanes with room below the upper bound.
 func (c *class) starvedHead() *Request {
-	if l := c.above.min(); l != nil {
-		return l.of.flows.min().line.first
+	busy := c.busy.min()
+	if busy == nil || c.open.len() > 0 && c.open.items[0].key.before(c.busy.items[0].key) {
+		return c.head()
 	}
-	return nil
+	return busy.of.flows.min().line.first
 }
 
 // oldest is the request that has waited longest in a lane with room below its upper bound; nil when there is none.
@@ -59,7 +60,7 @@ func (c *class) settleLane(l *classLane) {
 
 // settleGuarded puts lane l into the orders of the starvation guard, or takes it out.
 func (c *class) settleGuarded(l *classLane, want bool) {
-	member(&c.above, &l.above, want)
+	member(&c.busy, &l.busy, want && l.state == LaneBusy)
 	member(&c.aged, &l.oldest, want)
 }
 

@@ -134,7 +134,7 @@ func (t *tier) newFlowLane(f *flow, name Lane) *flowLane {
 		cl = take(&t.freeLanes)
 		flows, ages := cl.flows, cl.ages
 		*cl = classLane{class: &t.class, name: name, flows: flows, ages: ages}
-		cl.above.of, cl.oldest.of = cl, cl
+		cl.busy.of, cl.oldest.of = cl, cl
 		t.class.lanes[name] = cl
 	}
 	fl := take(&t.freeFlowLanes)

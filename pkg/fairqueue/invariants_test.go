@@ -141,7 +141,7 @@ func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail f
 		flowLanes += len(f.lanes)
 	}
 	heapProblem(&c.open, "open lanes", fail)
-	heapProblem(&c.above, "lanes with room above", fail)
+	heapProblem(&c.busy, "busy lanes", fail)
 	heapProblem(&c.aged, "aged lanes", fail)
 	linedUp := 0
 	for name, l := range c.lanes {
@@ -158,8 +158,9 @@ func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail f
 			fail("lane %q: state %d, flows %t, among the open ones %t", name, l.state, some, in)
 		}
 		want := c.guarded && some && (l.state == LaneOpen || l.state == LaneBusy)
-		if aged, above := within(&c.aged, &l.oldest), within(&c.above, &l.above); aged != want || above != want {
-			fail("lane %q: state %d, flows %t, among the aged ones %t, those with room above %t", name, l.state, some, aged, above)
+		wantBusy := want && l.state == LaneBusy
+		if aged, busy := within(&c.aged, &l.oldest), within(&c.busy, &l.busy); aged != want || busy != wantBusy {
+			fail("lane %q: state %d, flows %t, among the aged ones %t, the busy ones %t", name, l.state, some, aged, busy)
 		}
 	}
 	if t.weights != weights {

@@ -61,7 +61,7 @@ type classLane struct {
 	queued int             // waiting requests
 	capped int             // of these, those of parked flowLanes
 	at     int32           // number in the class's heap of open lanes
-	above  laneAbove
+	busy   laneBusy
 	oldest laneAge
 }
 
@@ -72,15 +72,15 @@ func (c *classLane) handle() *int32 { return &c.at }
 // roomAbove reports whether there may be room below the upper bound.
 func (c *classLane) roomAbove() bool { return c.state == LaneOpen || c.state == LaneBusy }
 
-// laneAbove orders by their next request the lanes in which a starved head may go.
-type laneAbove struct {
+// laneBusy orders by their next request the busy lanes, in which a starved head may go.
+type laneBusy struct {
 	of *classLane
 	at int32
 }
 
-func (a *laneAbove) key() key { return a.of.key() }
+func (b *laneBusy) key() key { return b.of.key() }
 
-func (a *laneAbove) handle() *int32 { return &a.at }
+func (b *laneBusy) handle() *int32 { return &b.at }
 
 // laneAge orders lanes by their oldest request that could go.
 type laneAge struct {
