@@ -1,7 +1,5 @@
 package fairqueue
 
-import "slices"
-
 // A request that cannot be placed now must not block those behind it in other lanes or flows: its lane is closed, or
 // its flow is parked in its lane, until a settlement, a cap or a snapshot changes that may free it.
 
@@ -85,31 +83,5 @@ func (q *FairRequestQueue) HeadsOf(id int, key string, heads []*Request) []*Requ
 			heads = append(heads, fl.line.first)
 		}
 	}
-	return heads
-}
-
-// Heads appends to heads the request of a tier that would go next in each of its lanes that are not dead, the first one
-// first. A lane without room has one too: it may take over a place there.
-func (q *FairRequestQueue) Heads(id int, heads []*Request) []*Request {
-	t := q.byID[id]
-	if t == nil {
-		return heads
-	}
-	lanes := len(heads)
-	for _, l := range t.class.lanes {
-		if fl := l.flows.min(); fl != nil && l.state != LaneDead {
-			heads = append(heads, fl.line.first)
-		}
-	}
-	slices.SortFunc(heads[lanes:], func(a, b *Request) int {
-		switch {
-		case a == b:
-			return 0
-		case a.at.key().before(b.at.key()):
-			return -1
-		default:
-			return 1
-		}
-	})
 	return heads
 }

@@ -91,11 +91,10 @@ func (w *walk) do(op, tier, flow int) string {
 		w.now = w.now.Add(time.Second)
 		return "later"
 	default:
-		heads := w.Heads(tier, nil)
-		if len(heads) == 0 {
-			return "nobody"
+		head := w.HeadIn(tier, "")
+		if head != nil {
+			w.Remove(head)
 		}
-		w.Remove(heads[0])
-		return what(heads[0])
+		return what(head)
 	}
 }
