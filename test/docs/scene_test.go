@@ -61,6 +61,15 @@ var scenes = map[string]func(*stage){
 			}
 		}
 	},
+	// Tenants are told by their keys, and shown as hashes; one has had a request.
+	"hashed": func(s *stage) {
+		s.serve(engine)
+		s.startEPP("--profile=recommended --hash-flow-keys")
+		s.startEnvoy("api-keys")
+		if status := s.ask(s.t.Context(), "authorization", "Bearer example-key-of-team-a"); status != http.StatusOK {
+			s.t.Fatalf("status %d, want 200", status)
+		}
+	},
 	// epp has a configuration from a file, weir.yaml.
 	"configured": func(s *stage) {
 		s.serve(engine)
