@@ -206,10 +206,9 @@ func message(rej *flowcontrol.Rejection) string {
 
 // What a caller is told when a flow is full that is not its own: most of what waits there is others'.
 const (
-	modelFlowFull = "Too many requests for this model are waiting, from everybody without a tenant of their own. " +
-		"Please retry later."
-	anonymousFlowFull = "Too many requests that name no tenant are waiting. Please retry later."
-	onlyFlowFull      = "Too many requests are waiting, of all callers. Please retry later."
+	modelFlowFull     = "Too many requests without a tenant are waiting for this model. Please retry later."
+	anonymousFlowFull = "Too many requests without a tenant are waiting. Please retry later."
+	onlyFlowFull      = "Too many requests from all callers are waiting. Please retry later."
 )
 
 // ofWhose is a rejection for a full flow in words that say whose flow it is, where it is not the caller's own: who asks

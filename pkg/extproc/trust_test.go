@@ -73,13 +73,13 @@ func TestFlowFullSaysWhoseFlow(t *testing.T) {
 		headers    []string
 	}{
 		{"the caller's own", "Too many of your requests are waiting.", nil, []string{"x-tenant", "a"}},
-		{"the model's", "Too many requests for this model are waiting, from everybody without a tenant of their own.", nil, nil},
+		{"the model's", "Too many requests without a tenant are waiting for this model.", nil, nil},
 		{
-			"nobody's", "Too many requests that name no tenant are waiting.",
+			"nobody's", "Too many requests without a tenant are waiting.",
 			func(c *Config) { c.FlowKey = []string{"header:x-tenant"} }, nil,
 		},
 		{
-			"the only one", "Too many requests are waiting, of all callers.", func(c *Config) { c.OneFlow = true },
+			"the only one", "Too many requests from all callers are waiting.", func(c *Config) { c.OneFlow = true },
 			[]string{"x-tenant", "a"},
 		},
 	} {

@@ -104,7 +104,7 @@ requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upper
 
 // Users of the real clients get the exception that their code is written for, with Weir's words in it.
 func TestRealClientsGetTypedExceptions(t *testing.T) {
-	const waiting = "Too many requests for this model are waiting, from everybody without a tenant of their own. Please retry later."
+	const waiting = "Too many requests without a tenant are waiting for this model. Please retry later."
 	for _, c := range []struct {
 		name, config string
 		options      []string
