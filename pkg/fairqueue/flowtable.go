@@ -73,7 +73,9 @@ func (t *flowTable) track(key string, blank flow) *flow {
 // drop ends the tracking of f.
 func (t *flowTable) drop(f *flow) {
 	t.tracked--
-	f.byLane = nil
+	if f.byLane = nil; cap(f.lanes) > fewLanes {
+		f.lanes = nil
+	}
 	unlink(f, &t.first, &t.last)
 	f.place = place{older: t.newest}
 	if t.newest != nil {

@@ -104,6 +104,13 @@ func TestLittleIsKeptOfACrowd(t *testing.T) {
 		flowLanes > keptFlows || flows > keptFlows {
 		t.Errorf("kept: %d lanes, %d lines of flows, %d flows", lanes, flowLanes, flows)
 	}
+	for i := range 5000 {
+		mustPush(t, q, &Request{Flow: "wide", Lane: Lane(fmt.Sprint(i)), Cost: 1})
+	}
+	q.Drain(nil)
+	if n := cap(q.top.flows.known["wide"].lanes); n > fewLanes {
+		t.Errorf("a flow that waited in many lanes keeps room for %d", n)
+	}
 	for _, l := range q.top.freeLanes {
 		if !l.flows.small() || !l.ages.small() {
 			t.Error("a lane with large heaps is kept")

@@ -1,6 +1,7 @@
 package flowcontrol
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,10 +46,9 @@ type RequestQueueController struct {
 	queue      *fairqueue.FairRequestQueue
 	ledger     *stock.Ledger
 	flows      flowAccounts
-	closed     map[fairqueue.Lane]*Lease // lanes that had no room, each with a request whose placement stands for it
-	memory     lanes                     // what is known of lanes
-	reacher    Reacher                   // the placer, if it is one
-	asking     *Lease                    // the request that the placer is asked for; nil: none
+	memory     lanes   // what is known of lanes
+	reacher    Reacher // the placer, if it is one
+	asking     *Lease  // the request that the placer is asked for; nil: none
 	timer      *time.Timer
 	armed      time.Time // when the timer fires; zero: not armed
 	retryAt    time.Time // of an unexpected error; zero: none
@@ -108,7 +108,6 @@ func build(cfg Config, placer Placer, log logr.Logger) (*RequestQueueController,
 		ledger: stock.New(cfg.Stock),
 		poke:   make(chan struct{}, 1),
 		resize: make(chan struct{}, 1),
-		closed: map[fairqueue.Lane]*Lease{},
 		jitter: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 	}
 	c.reacher, _ = placer.(Reacher)
@@ -325,17 +324,14 @@ func (c *RequestQueueController) newLease(ctx context.Context, r *Request) *Leas
 // Rejection. err wraps one of the sentinels; flow, model and targetModel are empty where they are not known yet.
 func (c *RequestQueueController) Refuse(flow, model, targetModel string, err error) *Rejection {
 	r := &Rejection{Err: err, Outcome: OutcomeOf(err)}
-	now := time.Now()
-	c.mu.Lock()
-	r.RetryAfter = c.refusal(now, model, r.Outcome)
-	c.unlock()
+	r.RetryAfter = c.refusal(time.Now(), cmp.Or(flow, model), r.Outcome)
 	c.metrics.flows.of(flow).rejected(r.Outcome)
 	s := c.metrics.of(model, targetModel)
 	return s.rejected(nil, r)
 }
 
-// PassOn counts and places a request that is passed on without queueing (header-only, GETs, unknown paths). Its
-// lease counts as stock like any other.
+// PassOn counts and places a request that is passed on without queueing, since it is known to be no inference. Its lease
+// counts as stock like any other.
 func (c *RequestQueueController) PassOn(r *Request) (*Lease, error) {
 	l := c.newLease(context.Background(), r)
 	if at, _ := c.offer(time.Now(), l, r.Tier, true); at == stageEnded {

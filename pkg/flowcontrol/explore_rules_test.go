@@ -98,7 +98,7 @@ func (w *world) heldApart() bool {
 // unlimited says whether promotions have no budget.
 func (w *world) unlimited() bool { return w.config.Queue.PromotionBudget >= 1_000_000 }
 
-// starves says whether the tier of the request has a starved waiter for which there is room below the upper bound.
+// starves reports whether the tier of the request has a starved waiter for which there is room below the upper bound.
 func (w *world) starves(s *subject) bool {
 	tier := s.lease.queued.Tier
 	if tier == w.byRank[0] {

@@ -41,12 +41,9 @@ func (w *world) state() string {
 	for _, o := range others {
 		b = append(b, o...)
 	}
-	for _, lane := range slices.Sorted(maps.Keys(w.closed)) {
-		b = fmt.Appendf(b, "|%s", lane)
-	}
 	for _, lane := range slices.Sorted(maps.Keys(w.memory.notes)) {
 		n := w.memory.notes[lane]
-		b = fmt.Appendf(b, "|%s %d %d %d", lane, n.none, n.over, n.hunts)
+		b = fmt.Appendf(b, "|%s %d %d %d %t", lane, n.none, n.over, n.hunts, n.closed)
 	}
 	now := time.Now()
 	if !w.armed.IsZero() {

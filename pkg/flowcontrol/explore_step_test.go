@@ -137,7 +137,7 @@ func (w *world) stepAgrees(g glance) error {
 	return w.displacementAgrees(g, a)
 }
 
-// lentAge says whether somebody of the tier of s, which was promoted, is starved and had room before s took its place.
+// lentAge reports whether somebody of the tier of s, which was promoted, is starved and had room before s took its place.
 func (w *world) lentAge(s *subject) bool {
 	old := func(o *subject) bool { return time.Since(o.lease.queued.Arrived()) >= tick }
 	if old(s) {

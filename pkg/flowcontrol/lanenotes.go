@@ -22,6 +22,8 @@ type laneNote struct {
 	none, over fairqueue.TierSet
 	// hunts has the tiers whose waiters here have to look for a victim: those in lanes.hunts.
 	hunts fairqueue.TierSet
+	// closed: the lane had no room, and is closed in the queue until something changes at one of its endpoints.
+	closed bool
 }
 
 // barren reports whether a search for the tier has come to nothing, and nothing has changed since.
@@ -168,8 +170,8 @@ func (c *RequestQueueController) newVictim(e Endpoint) {
 }
 
 func (c *RequestQueueController) open(n *laneNote) {
-	if c.closed[n.lane] != nil {
-		delete(c.closed, n.lane)
+	if n.closed {
+		n.closed = false
 		c.queue.OpenLane(n.lane)
 	}
 }

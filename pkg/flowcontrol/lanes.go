@@ -10,17 +10,16 @@ import (
 // is room) or not at all, until a settlement or the endpoints change that.
 func (c *RequestQueueController) closeLane(r *fairqueue.Request, above bool) {
 	l := r.Owner.(*Lease)
-	switch {
-	case !c.placer.HasReady(l.placement, nil):
+	if !c.placer.HasReady(l.placement, nil) {
 		c.queue.CloseLane(r, fairqueue.LaneDead)
 		return
-	case above:
-		c.queue.CloseLane(r, fairqueue.LaneBusy)
-	default:
-		c.queue.CloseLane(r, fairqueue.LaneFull)
 	}
-	c.note(l) // so that it is found by its endpoints
-	c.closed[r.Lane] = l
+	c.note(l).closed = true // first: a panic of the placer's must not leave a lane closed that nothing opens
+	state := fairqueue.LaneFull
+	if above {
+		state = fairqueue.LaneBusy
+	}
+	c.queue.CloseLane(r, state)
 }
 
 // lendsAge reports whether starved, a waiter beyond its tier's threshold, makes its tier starved: its lane has room below

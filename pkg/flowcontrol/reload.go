@@ -51,7 +51,6 @@ func (c *RequestQueueController) Reconfigure(cfg Config, commit func(stock.Confi
 // reopen looks at every lane again, after the endpoints or the bounds have changed.
 func (c *RequestQueueController) reopen(now time.Time) {
 	c.queue.OpenLanes()
-	clear(c.closed)
 	c.memory.reset()
 	for a := range c.flows.all() { // caps may be gone or wider, and an endpoint more is room below them
 		c.queue.UnparkFlow(a.tier, a.flow)
@@ -96,7 +95,6 @@ func (c *RequestQueueController) turnAway(now time.Time, l *Lease, err error) {
 // bounds, caps and spacing say; whoever has no ready endpoint ends with ErrNoEndpoint.
 func (c *RequestQueueController) releaseEverybody(now time.Time) {
 	c.queue.OpenLanes()
-	clear(c.closed)
 	for a := range c.flows.all() {
 		c.queue.UnparkFlow(a.tier, a.flow)
 	}

@@ -104,7 +104,7 @@ func (p *places) take(now time.Time, t turn, s schedule) time.Duration {
 	known = known && next.After(first)
 	from, step := &next, s.step
 	switch {
-	case !known && t.own:
+	case !known && t.own && len(p.turns) < mostTurns:
 		next = first
 	case !known:
 		from = &p.pool
@@ -179,14 +179,17 @@ func (c *RequestQueueController) retryAfter(now time.Time, l *Lease, err error) 
 	}
 }
 
-// refusal is retryAfter of a request that ends before TryEnqueue, of whose flow only the model is known.
-func (c *RequestQueueController) refusal(now time.Time, model string, o Outcome) time.Duration {
-	switch o {
-	case OutcomeNoEndpoint, OutcomeInternal:
-		return c.places.later()
-	case OutcomeQueueFull, OutcomeNoMemory:
-		return c.places.take(now, turn{tier: -1, flow: model}, c.pace.schedule(c.queue.Len()))
-	default:
+// refusal is retryAfter of a request that ends before TryEnqueue; flow is its flow, or the model where that is not known.
+// One that has no time to be told, such as a malformed request, does not take the lock.
+func (c *RequestQueueController) refusal(now time.Time, flow string, o Outcome) time.Duration {
+	later := o == OutcomeNoEndpoint || o == OutcomeInternal
+	if !later && o != OutcomeNoMemory {
 		return 0
 	}
+	c.mu.Lock()
+	defer c.unlock()
+	if later {
+		return c.places.later()
+	}
+	return c.places.take(now, turn{tier: -1, flow: flow}, c.pace.schedule(c.queue.Len()))
 }

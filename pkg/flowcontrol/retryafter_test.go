@@ -200,6 +200,19 @@ func TestPlaces(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a flow's own, with more flows than have a turn", func(t *testing.T) {
+		var s pace
+		var p places
+		told := map[time.Duration]int{}
+		for i := range 2 * mostTurns {
+			told[p.take(now, turn{flow: fmt.Sprint(i), own: true}, s.schedule(0))]++
+		}
+		for wait, n := range told {
+			if n > mostTurns+1 { // each of those with a turn has its first place
+				t.Errorf("%d come back together, after %v", n, wait)
+			}
+		}
+	})
 	t.Run("at least 1 ms apart", func(t *testing.T) {
 		var s pace
 		var p places

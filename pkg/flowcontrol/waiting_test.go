@@ -1,7 +1,10 @@
 package flowcontrol
 
 import (
+	"context"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -133,6 +136,35 @@ func TestALeaseThatMovesKeepsItsAge(t *testing.T) {
 		b.wantSafe(older)
 		for _, a := range []*arrival{older, newer, high} {
 			complete(a.lease)
+		}
+	})
+}
+
+// Of a lane that nobody waits in any more little is remembered, however many there were: a gateway names as many subsets
+// as it likes.
+func TestLanesThatNobodyWaitsInAreForgotten(t *testing.T) {
+	backends := ready(2)
+	backends.upper = 2
+	inBubble(t, backends, small(4), func(b *bench) {
+		full := &Request{Flow: "f", Placement: subset("0")} // and the other has room
+		held := []*arrival{b.arrives(b.t.Context(), full), b.arrives(b.t.Context(), full)}
+		for i := range 5 * fewNotes {
+			ctx, leave := context.WithCancel(b.t.Context())
+			subset := subset("0" + strings.Repeat(",0", i))
+			a := b.arrives(ctx, &Request{Flow: "f", Placement: subset})
+			b.want(a, "waits")
+			leave()
+			synctest.Wait()
+			b.want(a, "client-cancelled")
+		}
+		b.mu.Lock()
+		n := len(b.memory.notes)
+		b.unlock()
+		if n > fewNotes {
+			b.t.Errorf("%d lanes are remembered", n)
+		}
+		for _, l := range held {
+			complete(l.lease)
 		}
 	})
 }

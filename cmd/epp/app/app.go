@@ -203,8 +203,5 @@ func (a *App) Reload() {
 // Ports are those that the program listens at, also when it was started with port 0.
 func (a *App) Ports() Ports { return a.listeners.ports() }
 
-// Registry has the program's metrics.
-func (a *App) Registry() *prometheus.Registry { return a.registry }
-
 // Config is the configuration in use.
 func (a *App) Config() config.Document { return a.configuration.current() }
