@@ -109,6 +109,9 @@ func TestShippedFilesProtect(t *testing.T) {
 			if got := b.connectionManager()["stream_idle_timeout"]; got != "3600s" {
 				t.Errorf("stream_idle_timeout is %v: it counts the time in the queue", got)
 			}
+			if got := b.connectionManager()["stream_flush_timeout"]; got != "60s" {
+				t.Errorf("stream_flush_timeout is %v: without, an answer that nobody reads holds its lease for the idle timeout", got)
+			}
 			if got := b.Route()["timeout"]; got != "0s" {
 				t.Errorf("route timeout is %v", got)
 			}
