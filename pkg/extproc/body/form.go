@@ -8,6 +8,7 @@ import (
 	"net/textproto"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // MaxParts is how many parts a form may have. Starlette refuses more than 1,000 fields, or 1,000 files.
@@ -63,9 +64,14 @@ func ScanForm(b []byte, contentType string) (Fields, error) {
 			continue
 		}
 		f.Model, f.ModelStart, f.ModelEnd, f.ModelSeen, f.ModelRaw = "", 0, 0, true, true
-		if !p.file {
-			f.Model, f.ModelStart, f.ModelEnd = validUTF8(b[p.start:p.end]), p.start, p.end
+		if p.file {
+			continue
 		}
+		if value := b[p.start:p.end]; !utf8.Valid(value) {
+			_, err = parts.fail("the model is not UTF-8") // Starlette reads it as Latin-1
+			return f, err
+		}
+		f.Model, f.ModelStart, f.ModelEnd = string(b[p.start:p.end]), p.start, p.end
 	}
 }
 
@@ -157,8 +163,6 @@ func (p *part) read(head []byte, lines *bufio.Reader) (problem string) {
 	}
 	ends := bytes.Count(head, []byte(crlf))
 	switch {
-	case bytes.HasPrefix(head, []byte(crlf)):
-		return "it has no headers"
 	case bytes.Count(head, []byte("\n")) != ends || bytes.Count(head, []byte("\r")) != ends:
 		return "a line of its headers does not end in CRLF"
 	case bytes.Contains(head, []byte("\n ")) || bytes.Contains(head, []byte("\n\t")):
