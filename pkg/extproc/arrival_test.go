@@ -120,6 +120,31 @@ func TestAnnouncedLengthCountsAsReceived(t *testing.T) {
 	}
 }
 
+// Where bytes are seen as they come an announced length buys no time; where only a part of the body is shown it may be
+// longer than the limit, and buys no more than the limit does.
+func TestAnnouncedLengthElsewhere(t *testing.T) {
+	for mode, want := range map[string]time.Duration{
+		"FULL_DUPLEX/NONE":      30 * time.Second,
+		"BUFFERED_PARTIAL/NONE": 542 * time.Second, // 32 MiB
+	} {
+		inBubble(t, mode, nil, func(c *conversation) {
+			announced := "33554432"
+			if mode == "BUFFERED_PARTIAL/NONE" {
+				announced = "999999999999"
+			}
+			c.say(chat("content-length", announced))
+			c.heard()
+			time.Sleep(want - 1)
+			early := c.heard()
+			time.Sleep(time.Nanosecond)
+			if got := c.heard(); early != "" || got != timedOut {
+				t.Errorf("%s: %q before %v, then %q", mode, early, want, got)
+			}
+			c.settled(1)
+		})
+	}
+}
+
 // The end, or a client that goes, in the very moment of the time-out: one outcome, and nothing after the last message.
 func TestBodyTimeoutAtTheSameInstant(t *testing.T) {
 	for name, last := range map[string]func(c *conversation){
@@ -342,13 +367,15 @@ func TestBodiesAreChargedAsAllocated(t *testing.T) {
 		announced int64
 		chunks    []int
 		most      int64 // capacity at the end
+		spare     int   // room behind what came, as decoders leave it
 	}{
-		{1_000_000, append([]int{1}, ones21()...), 64},
-		{-1, []int{1000, 1000, 1000}, 6000},
-		{2500, []int{1000, 1000, 500}, 2500},
-		{10, []int{1000, 1000}, 4096}, // a lie
-		{1 << 40, []int{20 << 20, 1}, 32 << 20},
-		{24 << 20, []int{20 << 20, 1}, 24 << 20},
+		{1_000_000, append([]int{1}, ones21()...), 64, 0},
+		{-1, []int{1000, 1000, 1000}, 6000, 0},
+		{2500, []int{1000, 1000, 500}, 2500, 0},
+		{10, []int{1000, 1000}, 4096, 0}, // a lie
+		{1 << 40, []int{20 << 20, 1}, 32 << 20, 0},
+		{24 << 20, []int{20 << 20, 1}, 24 << 20, 0},
+		{-1, []int{1000}, 2000, 1000},
 	} {
 		var memory bodyAccount
 		a := arrival{stream: nobody{}}
@@ -358,7 +385,7 @@ func TestBodiesAreChargedAsAllocated(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		var length, came int
 		for _, n := range test.chunks {
-			part := make([]byte, n)
+			part := make([]byte, n, n+test.spare)
 			came += cap(part)
 			if err := b.add(part, false, test.announced, &limits, &memory, &a); err != nil {
 				t.Fatal(err)

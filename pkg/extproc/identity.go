@@ -66,7 +66,7 @@ func (id *identity) flowKey(model, target string) string {
 }
 
 // theirs reports whether the flow is the client's own: named by whoever asks, and not by what is asked for.
-func (id *identity) theirs(flow string) bool { return id.tenant != "" && flow == id.tenant }
+func (id *identity) theirs(flow string) bool { return flow == id.tenant }
 
 // tier is the rank of a request's tier: the one that is requested, then clamped to the tenant's highest, never up.
 // unknown says that the class header or metadata named a tier that does not exist; it then counts as not said.

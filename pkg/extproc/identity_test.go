@@ -63,6 +63,15 @@ func TestUnknownModelElsewhere(t *testing.T) {
 			t.Errorf("flow %q, model %q", r.Flow, r.Model)
 		}
 	})
+	// Where no flow is named by a model, none is by an unknown one.
+	byName := func(c *Config) { c.UnknownModels, c.FlowKey = UnknownModelsShared, []string{"header:x-tenant"} }
+	inBubble(t, "BUFFERED/NONE", byName, func(c *conversation) {
+		c.say(chat("x-gateway-model-name", "zz1"))
+		c.heard()
+		if r := c.controller.requests[0]; r.Flow != "anonymous" {
+			t.Errorf("flow %q", r.Flow)
+		}
+	})
 }
 
 // A key that is a secret is hashed as it is read: neither the flow nor any line of the log has it, and the tenant's policy
@@ -92,6 +101,23 @@ func TestHashedFlowKeys(t *testing.T) {
 			}
 			if tenant != "" && tenant != "anonymous" && c.logged.has(tenant) > 0 {
 				t.Errorf("%q is in the log", tenant)
+			}
+		})
+	}
+}
+
+// With hashed keys the policies of those without a name and of those without a policy hold as they do without hashes.
+func TestHashedFlowKeysAndPolicies(t *testing.T) {
+	change := func(c *Config) {
+		c.HashFlowKeys, c.FlowKey = true, []string{"header:x-tenant"}
+		c.TenantPolicies = map[string]TenantPolicy{"a": {}, "*": {MaxClass: "default"}, "anonymous": {MaxClass: "sheddable"}}
+	}
+	for tenant, want := range map[string]int{"a": 0, "b": 1, "": 2} {
+		inBubble(t, "NONE/NONE", change, func(c *conversation) {
+			c.say(chat("x-tenant", tenant, "x-gateway-model-name", "m"))
+			c.heard()
+			if r := c.controller.requests[0]; r.Tier != want {
+				t.Errorf("tenant %q: tier %d, want %d", tenant, r.Tier, want)
 			}
 		})
 	}

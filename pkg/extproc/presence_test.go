@@ -51,6 +51,31 @@ func TestHeadersAreSkippedOnceTheGateIsAHabit(t *testing.T) {
 	})
 }
 
+// The gate finds a request by its name also where the same metadata tell the access log of it.
+func TestNameBesideTheDecision(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(c *Config) { c.Responses.Metadata = true })
+		b.seeGate()
+		main := b.open("BUFFERED/NONE")
+		main.say(chat("x-gateway-model-name", "m"))
+		answer := main.stream.take()[0]
+		fields := answer.GetDynamicMetadata().GetFields()
+		if weir := fields["weir"].GetStructValue().AsMap(); tieOf(answer) == "" || weir["outcome"] != "dispatched" ||
+			fields["envoy.lb"].GetStructValue() == nil {
+			t.Errorf("metadata %v", answer.GetDynamicMetadata())
+		}
+		g := b.openGate()
+		g.arrives(tieOf(answer), sse())
+		synctest.Wait()
+		if got := g.heard(); got != "" {
+			t.Errorf("the headers are not held: %s", got)
+		}
+		g.say(responseBodyOf("data: x\n\n", false))
+		<-g.done
+		main.end()
+	})
+}
+
 // A gate that is taken away is forgotten; the headers are not skipped from the first answer that it misses.
 func TestGateIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

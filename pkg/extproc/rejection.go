@@ -206,9 +206,10 @@ func message(rej *flowcontrol.Rejection) string {
 
 // What a caller is told when a flow is full that is not its own: most of what waits there is others'.
 const (
-	modelFlowFull     = "Too many requests without a tenant are waiting for this model. Please retry later."
-	anonymousFlowFull = "Too many requests without a tenant are waiting. Please retry later."
-	onlyFlowFull      = "Too many requests from all callers are waiting. Please retry later."
+	modelFlowFull       = "Too many requests without a tenant are waiting for this model. Please retry later."
+	sharedModelFlowFull = "Too many requests are waiting for this model. Please retry later."
+	anonymousFlowFull   = "Too many requests without a tenant are waiting. Please retry later."
+	onlyFlowFull        = "Too many requests from all callers are waiting. Please retry later."
 )
 
 // ofWhose is a rejection for a full flow in words that say whose flow it is, where it is not the caller's own: who asks
@@ -225,6 +226,8 @@ func (st *stream) ofWhose(rej *flowcontrol.Rejection) *flowcontrol.Rejection {
 		return rej
 	case st.flow == anonymous:
 		text = anonymousFlowFull
+	case st.identity.tenant != "":
+		text = sharedModelFlowFull
 	}
 	told := *rej
 	told.Err = &fieldError{sentinel: rej.Err, message: text}

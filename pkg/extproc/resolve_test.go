@@ -201,6 +201,7 @@ func TestCheap(t *testing.T) {
 		{true, true, ":method OPTIONS :path *"},
 		{true, true, ":method DELETE :path /v1/responses/1?a=b content-length 0"},
 		{true, true, ":method GET :path / connection Keep-Alive"},
+		{true, true, ":method GET :path / connection close"},
 		{true, false, ":method POST :path /tokenize content-length 5"},
 		{true, false, ":method POST :path /v1/messages/count_tokens?beta=true"},
 		{true, false, ":method PATCH :path /own"},

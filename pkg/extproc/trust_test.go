@@ -75,6 +75,11 @@ func TestFlowFullSaysWhoseFlow(t *testing.T) {
 		{"the caller's own", "Too many of your requests are waiting.", nil, []string{"x-tenant", "a"}},
 		{"the model's", "Too many requests without a tenant are waiting for this model.", nil, nil},
 		{
+			"the model's, of all tenants", "Too many requests are waiting for this model.",
+			func(c *Config) { c.FlowKey = []string{"model", "header:x-tenant"} },
+			[]string{"x-tenant", "a"},
+		},
+		{
 			"nobody's", "Too many requests without a tenant are waiting.",
 			func(c *Config) { c.FlowKey = []string{"header:x-tenant"} }, nil,
 		},

@@ -1,0 +1,242 @@
+package extproc
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+)
+
+// kept is a body as an onlooker sees it: its own arrival and what it holds.
+type kept struct {
+	arrival
+	tenant string
+	bytes  int64
+	since  int // when it first held a byte
+	whole  bool
+}
+
+// onlooker adds everything up anew at each step, where the account keeps sums and heaps.
+type onlooker []*kept
+
+func (o onlooker) bytes(counts func(*kept) bool) (sum int64) {
+	for _, k := range o {
+		if counts(k) {
+			sum += k.bytes
+		}
+	}
+	return sum
+}
+
+// incomplete is what a tenant holds in bodies that are not whole.
+func (o onlooker) incomplete(tenant string) int64 {
+	return o.bytes(func(k *kept) bool { return !k.whole && k.tenant == tenant })
+}
+
+func (o onlooker) newest(k *kept) bool {
+	for _, other := range o {
+		if !other.whole && other.bytes > 0 && other.tenant == k.tenant && other.since > k.since {
+			return false
+		}
+	}
+	return true
+}
+
+// mayGo reports whether a body may be given up so that asker has n bytes more: it is its tenant's newest, and no tenant
+// has more in bodies that are not whole. What the asker wants counts as its own; of two with as much it is the asker's.
+func (o onlooker) mayGo(k, asker *kept, n int64) bool {
+	asks := int64(-1) // a whole body has a claim of no tenant's
+	if !asker.whole {
+		asks = o.incomplete(asker.tenant) + n
+	}
+	mine := o.incomplete(k.tenant)
+	if !asker.whole && k.tenant == asker.tenant {
+		mine = asks
+	} else if mine <= asks {
+		return false
+	}
+	for _, other := range o {
+		if o.incomplete(other.tenant) > mine {
+			return false
+		}
+	}
+	return !k.whole && o.newest(k)
+}
+
+// The rule of limits.maxBodyBytesTotal over random bodies that grow, become whole and go: never a byte more than that; a
+// whole body is never taken away; who loses one is who has the most in bodies that are not whole, and it is the newest;
+// nobody loses anything for an arrival that is turned away for its own size; and who is turned away is the one to go.
+func TestWhoLosesABodyIsWhoHasTheMost(t *testing.T) {
+	const limit = 1000
+	lost, refused := 0, 0
+	for seed := range uint64(100) {
+		random := rand.New(rand.NewPCG(seed, 9))
+		var memory bodyAccount
+		var all onlooker
+		for step := range 200 {
+			if len(all) == 0 || random.IntN(3) == 0 {
+				k := &kept{tenant: fmt.Sprint(random.IntN(4)), since: -1}
+				k.stream = nobody{}
+				memory.expect(&k.arrival, k.tenant, time.Now(), time.Hour, 0)
+				all = append(all, k)
+			}
+			i := random.IntN(len(all))
+			k := all[i]
+			switch random.IntN(8) {
+			case 0:
+				if err := memory.complete(&k.arrival); err != nil {
+					t.Fatal(err)
+				}
+				k.whole = true
+			case 1:
+				memory.release(&k.arrival)
+				all = append(all[:i], all[i+1:]...)
+			default:
+				n := 1 + random.Int64N(100)
+				whole := all.bytes(func(k *kept) bool { return k.whole })
+				err := memory.charge(&k.arrival, 0, n, limit)
+				losers := 0
+				for more := true; more; { // in the order in which they may have gone
+					more = false
+					for j, victim := range all {
+						if victim.err != nil && all.mayGo(victim, k, n) {
+							all = append(all[:j], all[j+1:]...)
+							losers, more = losers+1, true
+							break
+						}
+					}
+				}
+				for _, victim := range all {
+					if victim.err != nil {
+						t.Fatalf("seed %d, step %d: a body of tenant %s went, which had not the most, or was not its newest",
+							seed, step, victim.tenant)
+					}
+				}
+				lost += losers
+				tight := all.bytes(func(*kept) bool { return true })+n > limit
+				first := *k
+				if k.since < 0 {
+					first.since = step
+				}
+				switch {
+				case err == nil && tight:
+					t.Fatalf("seed %d, step %d: more than the limit was given", seed, step)
+				case err == nil:
+					k.since, k.bytes = first.since, k.bytes+n
+				case !errors.Is(err, flowcontrol.ErrNoMemory):
+					t.Fatal(err)
+				case whole+n > limit && losers > 0:
+					t.Fatalf("seed %d, step %d: somebody lost a body for an arrival that cannot fit", seed, step)
+				case whole+n <= limit && (!tight || !all.mayGo(&first, k, n)):
+					t.Fatalf("seed %d, step %d: an arrival was turned away although another should go", seed, step)
+				default:
+					refused++
+				}
+			}
+			if held := all.bytes(func(*kept) bool { return true }); memory.bytes() != held {
+				t.Fatalf("seed %d, step %d: %d bytes charged, %d are held", seed, step, memory.bytes(), held)
+			}
+		}
+		for _, k := range all {
+			memory.release(&k.arrival)
+		}
+		if memory.bytes() != 0 || memory.incomplete != 0 || len(memory.owners) != 0 || len(memory.due) != 0 {
+			t.Fatalf("seed %d: something is left: %d bytes, %d owners", seed, memory.bytes(), len(memory.owners))
+		}
+		memory.timer.Stop()
+	}
+	if lost < 300 || refused < 300 {
+		t.Errorf("%d were lost and %d refused: the test shows little", lost, refused)
+	}
+}
+
+// One part of a body turns away a bounded number of others, however small those are: all of them wait for the one lock.
+func TestOnePartTurnsAwayAFew(t *testing.T) {
+	var memory bodyAccount
+	var small [1000]arrival
+	for i := range small {
+		small[i].stream = nobody{}
+		memory.expect(&small[i], fmt.Sprint(i%10), time.Now(), time.Hour, 0)
+		if err := memory.charge(&small[i], 1, 1, 1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := arrival{stream: nobody{}}
+	if err := memory.charge(&whole, 900, 900, 1000); !errors.Is(err, flowcontrol.ErrNoMemory) {
+		t.Errorf("got %v", err)
+	}
+	if left := memory.bytes(); left < 900 {
+		t.Errorf("%d of 1000 bodies are left", left)
+	}
+	for i := range small {
+		memory.release(&small[i])
+	}
+	memory.timer.Stop()
+}
+
+// A part that comes for a body that was given up a moment ago, or its end, is told why, and holds nothing.
+func TestPartOfABodyThatWasGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var memory bodyAccount
+		a := arrival{stream: nobody{}}
+		memory.expect(&a, "x", time.Now(), time.Second, 0)
+		time.Sleep(2 * time.Second)
+		if err := memory.charge(&a, 1, 1, 1000); !errors.Is(err, flowcontrol.ErrBodyTimeout) || memory.bytes() != 0 {
+			t.Errorf("a part: %v, %d bytes", err, memory.bytes())
+		}
+		if err := memory.complete(&a); !errors.Is(err, flowcontrol.ErrBodyTimeout) {
+			t.Errorf("the end: %v", err)
+		}
+	})
+}
+
+// What waits in an inbox counts like a body's, up to the limit and not a byte more.
+func TestTakeUpToTheLimit(t *testing.T) {
+	var memory bodyAccount
+	if !memory.take(10, 10) || memory.take(1, 10) || memory.bytes() != 10 {
+		t.Errorf("%d bytes of 10", memory.bytes())
+	}
+}
+
+// timed notes when its body is given up.
+type timed struct{ at chan time.Time }
+
+func (s timed) expel(error) { s.at <- time.Now() }
+
+// Each of many bodies is given up at its own time, whatever the others' times are and in whatever order they come: a
+// short one after a long one, and one that receives more after one that receives nothing.
+func TestEachBodyHasItsOwnTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		random := rand.New(rand.NewPCG(1, 2))
+		var memory bodyAccount
+		var bodies [300]arrival
+		var want [len(bodies)]time.Time
+		for i := range bodies {
+			s := timed{make(chan time.Time, 1)}
+			bodies[i].stream = s
+			timeout, announced := time.Duration(1+random.IntN(100))*time.Second, random.Int64N(5<<20)
+			memory.expect(&bodies[i], "x", time.Now(), timeout, announced)
+			came := random.Int64N(5 << 20)
+			if err := memory.charge(&bodies[i], came, 1, 1<<30); err != nil {
+				t.Fatal(err)
+			}
+			want[i] = time.Now().Add(timeout + time.Duration((announced+came)/(64<<10))*time.Second)
+			time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
+		}
+		time.Sleep(10 * time.Minute)
+		for i := range bodies {
+			select {
+			case at := <-bodies[i].stream.(timed).at:
+				if !at.Equal(want[i]) {
+					t.Errorf("body %d was given up %v after its time", i, at.Sub(want[i]))
+				}
+			default:
+				t.Errorf("body %d is still awaited", i)
+			}
+		}
+	})
+}
