@@ -73,7 +73,7 @@ func onlyGains(old *scheduling.Snapshot, endpoints []scheduling.Endpoint) bool {
 		for at < len(endpoints) && endpoints[at].ID < before.ID {
 			at++
 		}
-		if at == len(endpoints) || endpoints[at].ID != before.ID {
+		if at == len(endpoints) {
 			return false
 		}
 		before.Ready = before.Ready || endpoints[at].Ready

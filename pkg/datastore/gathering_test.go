@@ -79,12 +79,55 @@ func TestLossesDoNotWait(t *testing.T) {
 			t.Errorf("version %d", v)
 		}
 
+		// One that comes back is a gain like another.
+		s.Set(at("10.0.0.3:80"))
+		s.Set(at("10.0.0.2:80", "10.0.0.3:80"))
+		wantSeen(t, s.Current(), "10.0.0.3:80")
+		pass(gatherTime)
+		wantSeen(t, s.Current(), "10.0.0.2:80", "10.0.0.3:80")
+
 		// What else may change is no gain, even if it comes with one.
 		models := at("10.0.0.2:80", "10.0.0.3:80")
 		models[0].Models = []string{"a"}
 		s.Set(at("10.0.0.2:80", "10.0.0.3:80", "10.0.0.4:80")) // after quiet
 		s.Set(append(models, at("10.0.0.4:80", "10.0.0.5:80")...))
 		wantSeen(t, s.Current(), "10.0.0.2:80", "10.0.0.3:80", "10.0.0.4:80", "10.0.0.5:80")
+	})
+}
+
+// An endpoint that is listed on, but not ready any more, is a loss too; and the first one that is ready is awaited: neither
+// waits, however short the time since the last change is.
+func TestReadinessThatDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ready := func(s *Store) (n int) {
+			for i := range s.Current().Len() {
+				if s.Current().At(i).Ready {
+					n++
+				}
+			}
+			return n
+		}
+		s := mustNew(t, DefaultConfig())
+		endpoints := at("10.0.0.1:80", "10.0.0.2:80")
+		set := func(first, second bool) int {
+			endpoints[0].Ready, endpoints[1].Ready = first, second
+			s.Set(endpoints)
+			return ready(s)
+		}
+		for _, step := range []struct {
+			first, second bool
+			want          int
+		}{
+			{false, false, 0}, {true, false, 1}, {true, true, 1}, {false, true, 1}, {false, false, 0}, {false, true, 1},
+		} {
+			if got := set(step.first, step.second); got != step.want {
+				t.Errorf("%+v: %d ready", step, got)
+			}
+			pass(time.Millisecond)
+		}
+		if s.Current().At(0).Ready || !s.Current().At(1).Ready {
+			t.Error("the wrong one is ready")
+		}
 	})
 }
 
@@ -114,6 +157,8 @@ func TestGatheringEnds(t *testing.T) {
 		if err := s.Run(ctx); err != nil {
 			t.Fatal(err)
 		}
+		pass(time.Hour)
+		wantSeen(t, s.Current(), "10.0.0.1:80") // what was put off has nobody to hear it
 		s.Set(at("10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"))
 		wantSeen(t, s.Current(), "10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80")
 	})
