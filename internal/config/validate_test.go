@@ -80,6 +80,41 @@ func TestValidate(t *testing.T) {
 				"limits.maxFlows: 0: must be at least 1",
 			},
 		},
+		"least and most": {
+			func(d *Document) {
+				d.RequestQueueController.MinDrain = d.RequestQueueController.DrainWindow
+				d.Limits.BodyTimeout = Duration(time.Hour)
+				d.Criticality.ObjectiveHeaders = []string{"a", "b", "c", "d"}
+			}, nil,
+		},
+		"more than the most": {
+			func(d *Document) {
+				d.RequestQueueController.MinDrain = d.RequestQueueController.DrainWindow + 1
+				d.Limits.BodyTimeout = Duration(time.Hour + 1)
+				d.Criticality.ObjectiveHeaders = []string{"a", "b", "c", "d", "e"}
+			},
+			[]string{
+				"requestQueueController.minDrain: 30.000000001s: must be at most drainWindow (30s)",
+				"criticality.objectiveHeaders: 5 headers: must be at most 4",
+				"limits.bodyTimeout: 1h0m0.000000001s: must be above 0s and at most 1h",
+			},
+		},
+		"lists of headers and paths": {
+			func(d *Document) {
+				d.Criticality.ObjectiveHeaders = []string{"x-a", "X-A", "a b"}
+				d.PassOnPaths = []string{"/a", "/a", "b", "/c?d", "/e#f", "/g%0A"}
+				d.Flows.UnknownModels = "share"
+			},
+			[]string{
+				`flows.unknownModels: "share": must be one of own, shared (did you mean shared?)`,
+				`criticality.objectiveHeaders[1]: "x-a": must be unique`,
+				`criticality.objectiveHeaders[2]: "a b": must be the name of a header`,
+				`passOnPaths[1]: "/a": must be unique`,
+				`passOnPaths[2]: "b": must be a path as clients send it: from its first slash, without the query`,
+				`passOnPaths[3]: "/c?d": must be a path as clients send it: from its first slash, without the query`,
+				`passOnPaths[4]: "/e#f": must be a path as clients send it: from its first slash, without the query`,
+			},
+		},
 		"the percentage is below 1": {
 			func(d *Document) { d.RequestQueueController.PercentageDeviationForBounds = One },
 			[]string{"requestQueueController.percentageDeviationForBounds: 1: must be above 0 and below 1"},

@@ -146,7 +146,7 @@ func TestShippedFilesProtect(t *testing.T) {
 			for _, header := range []string{
 				destinationHeader, "x-llm-d-inference-fairness-id", "x-gateway-inference-fairness-id",
 				"x-llm-d-inference-objective", "x-gateway-inference-objective", "x-gateway-model-name",
-				"x-envoy-expected-rq-timeout-ms",
+				"x-envoy-expected-rq-timeout-ms", "x-llm-d-slo-ttft-ms", "x-weir-cost",
 			} {
 				if header == "x-gateway-model-name" && config == "header-only" {
 					continue // which is for those where a hop sets it

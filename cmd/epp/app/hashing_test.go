@@ -39,3 +39,26 @@ tenantPolicies: { sk-1: { maxClass: default } }
 		t.Error("hashed without the flag")
 	}
 }
+
+// A running program with --hash-flow-keys shows the keys that its file names nowhere: not on its page, not in a warning
+// about one that can have no effect, and not after a reload.
+func TestHashedFlowKeysAreShownNowhere(t *testing.T) {
+	text := func(weight string) string {
+		return "flows: { key: [ model ], weights: { sk-secret: " + weight + " } }\n"
+	}
+	r := startReloading(t, text("3"), func(o *Options) { o.HashFlowKeys = true })
+	check := func(when, weight string) {
+		_, page := r.debug("/debug/config")
+		hash := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("sk-secret")))[:7+32]
+		if !strings.Contains(page, hash+": "+weight) || !strings.Contains(r.log.String(), "flows.weights."+hash) {
+			t.Errorf("%s: the hash is not shown\n%s\n%s", when, page, r.log)
+		}
+		if strings.Contains(page+r.log.String(), "sk-secret") {
+			t.Errorf("%s: the key is shown\n%s\n%s", when, page, r.log)
+		}
+	}
+	check("at the start", "3")
+	writeFile(t, r.file, text("4"))
+	eventually(t, "the reload", func() bool { return r.Config().Flows.Weights["sk-secret"] == 4_000_000 })
+	check("after a reload", "4")
+}
