@@ -12,6 +12,7 @@ func TestNamesThatMatchNoFlowAreWarnedAbout(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{"flows: { weights: { m: 3 } }", "flows.weights.m"},
 		{"flows: { weights: { m/m: 3, org/m/org/m: 2, anonymous: 2 }, capacities: { m/m: 5 } }", ""},
+		{"flows: { weights: { m-m: 3 } }", "flows.weights.m-m"},
 		{"flows: { weights: { m/n: 3, /: 2, unknown: 2 }, capacities: { team: 5 } }", "flows.weights./ flows.weights.m/n flows.weights.unknown flows.capacities.team"},
 		{"flows: { unknownModels: shared, weights: { unknown: 2 } }", ""},
 		{models + "flows: { weights: { chat/v1: 2, chat/v2: 2, plain/plain: 2, other/other: 2 } }", ""},

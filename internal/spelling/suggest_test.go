@@ -13,6 +13,8 @@ func TestSuggest(t *testing.T) {
 		"--grcp-port":             "--grpc-port",
 		"--grpcport":              "--grpc-port",
 		"--GRPC_PORT":             "--grpc-port",
+		"--grpc-pot":              "--grpc-port", // a letter short
+		"--grpc-poort":            "--grpc-port", // and one too many
 		"queue_ttl":               "queueTTL",
 		"que":                     "queueTTL",
 		"qu":                      "",

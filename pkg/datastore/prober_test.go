@@ -268,6 +268,30 @@ func TestHalfOfManyHang(t *testing.T) {
 	})
 }
 
+// A path that somebody has named has to be there: what answers 404 or wants a key is not ready, and nothing is guessed.
+func TestNamedPathHasToBeThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := DefaultConfig()
+		config.Probe.Enabled = true
+		config.Endpoints = []string{"10.0.0.1:80", "10.0.0.2:80"}
+		s := mustNew(t, config)
+		s.prober.probe = func(_ context.Context, address string) error {
+			return map[string]error{"10.0.0.1:80": statusError(404), "10.0.0.2:80": statusError(401)}[address]
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		pass(time.Minute)
+		for i := range s.Current().Len() {
+			if e := s.Current().At(i); e.Ready {
+				t.Errorf("%s is ready", e.Address)
+			}
+		}
+		cancel()
+		do(t, <-done)
+	})
+}
+
 // The path that is probed when nobody names one may not be there, or want a key. An answer shows that the server lives;
 // a refused connection, silence or a status of 500 and more shows that it does not.
 func TestGuessedPath(t *testing.T) {

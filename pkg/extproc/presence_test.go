@@ -76,6 +76,25 @@ func TestNameBesideTheDecision(t *testing.T) {
 	})
 }
 
+// A gate that comes back is believed in as one that comes first: a single answer past it is not the end of it.
+func TestGateThatComesBack(t *testing.T) {
+	var p presence
+	p.appeared()
+	for range gateRun {
+		p.missed()
+	}
+	if p.likely() {
+		t.Fatal("not forgotten")
+	}
+	if !p.appeared() {
+		t.Error("its return is no news")
+	}
+	p.missed()
+	if !p.likely() {
+		t.Error("forgotten after one answer")
+	}
+}
+
 // A gate that is taken away is forgotten; the headers are not skipped from the first answer that it misses.
 func TestGateIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

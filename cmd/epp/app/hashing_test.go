@@ -44,13 +44,15 @@ tenantPolicies: { sk-1: { maxClass: default } }
 // about one that can have no effect, and not after a reload.
 func TestHashedFlowKeysAreShownNowhere(t *testing.T) {
 	text := func(weight string) string {
-		return "flows: { key: [ model ], weights: { sk-secret: " + weight + " } }\n"
+		return "flows: { key: [ model ], weights: { anonymous: 2, sk-secret: " + weight + " } }\n" +
+			"tenantPolicies: { sk-secret: { maxClass: default } }\n"
 	}
 	r := startReloading(t, text("3"), func(o *Options) { o.HashFlowKeys = true })
 	check := func(when, weight string) {
 		_, page := r.debug("/debug/config")
 		hash := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("sk-secret")))[:7+32]
-		if !strings.Contains(page, hash+": "+weight) || !strings.Contains(r.log.String(), "flows.weights."+hash) {
+		if !strings.Contains(page, hash+": "+weight) || !strings.Contains(page, "anonymous: 2") ||
+			!strings.Contains(r.log.String(), "flows.weights."+hash) || !strings.Contains(r.log.String(), "tenantPolicies."+hash) {
 			t.Errorf("%s: the hash is not shown\n%s\n%s", when, page, r.log)
 		}
 		if strings.Contains(page+r.log.String(), "sk-secret") {
