@@ -115,7 +115,7 @@ func (st *stream) readBody() error {
 		return st.readPart()
 	}
 	if err := b.scan(st.headers.values[slotContentType]); err != nil {
-		if st.api != noAPI {
+		if st.api != noAPI || st.model == "" && st.modelNeeded() && b.mayNameModel(st.headers.values[slotContentType]) {
 			return err
 		}
 		b.fields = body.Fields{} // who knows what this path takes

@@ -39,7 +39,7 @@ func inferencePath(requestPath string) string {
 		return known
 	}
 	if decoded, err := url.PathUnescape(requestPath); err == nil {
-		requestPath = decoded
+		requestPath = strings.TrimSuffix(decoded, "\n") // before which Starlette's paths may end
 	}
 	return knownEnd(path.Clean(requestPath))
 }

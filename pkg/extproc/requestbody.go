@@ -2,6 +2,8 @@ package extproc
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/weir-epp/weir/pkg/extproc/body"
 )
@@ -79,4 +81,13 @@ func (b *requestBody) scan(contentType string) error {
 		return badRequest("", fmt.Sprintf("The request body is not valid: %v.", err))
 	}
 	return nil
+}
+
+// mayNameModel reports whether a reader that takes more than scan does might find a model in the body: a form, or what
+// begins as a JSON object, in any encoding of JSON. Python reads NaN, deeper nesting, byte order marks and UTF-16; others
+// ignore what follows the object.
+func (b *requestBody) mayNameModel(contentType string) bool {
+	const before = " \t\r\n\x00\xef\xbb\xbf\xfe\xff" // blanks, the zeros of wider encodings, byte order marks
+	first := slices.IndexFunc(b.bytes, func(c byte) bool { return strings.IndexByte(before, c) < 0 })
+	return body.IsForm(contentType) || first >= 0 && b.bytes[first] == '{'
 }

@@ -42,6 +42,51 @@ func TestOtherContentTypesAreJSON(t *testing.T) {
 	}
 }
 
+// At a path that Weir does not know, a body that it cannot read has no model only where nobody else could find one in it:
+// an engine that reads more of JSON would serve another model, in another tier, than the request was counted for.
+func TestUnreadableBodiesThatMayNameAModel(t *testing.T) {
+	const object = `{"model":"m"`
+	for name, test := range map[string]struct {
+		body, contentType string
+		refused           bool
+	}{
+		"NaN":                   {object + `,"x":NaN}`, "application/json", true},
+		"nested too deep":       {object + `,"x":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + "}", "application/json", true},
+		"a byte order mark":     {"\xef\xbb\xbf" + object + "}", "application/json", true},
+		"UTF-16":                {"{\x00\"\x00m\x00", "application/json", true},
+		"UTF-32, big endian":    {"\x00\x00\xfe\xff\x00\x00\x00{", "application/json", true},
+		"something after it":    {object + "} x", "application/json", true},
+		"not called JSON":       {object + `,"x":NaN}`, "application/octet-stream", true},
+		"blanks first":          {"\r\n\t " + object + `,"x":NaN}`, "", true},
+		"a form that is broken": {"--b\r\n", "multipart/form-data; boundary=b", true},
+		"an array":              {`[{"model":"m"}]`, "application/json", false},
+		"text":                  {"model=m", "application/json", false},
+		"a picture":             {"\x89PNG\r\n{", "image/png", false},
+	} {
+		inBubble(t, "BUFFERED/NONE", nil, func(c *conversation) {
+			c.say(requestHeaders(false, ":method", "POST", ":path", "/llm/chat/completions", "content-type", test.contentType))
+			c.say(requestBodyOf(test.body, true))
+			got := c.heard()
+			if refused := strings.HasSuffix(got, "immediate 400 bad-request"); refused != test.refused {
+				t.Errorf("%s: %s", name, got)
+			}
+			c.settled(1)
+		})
+		// Where nobody asks for the model, it is none of our business.
+		inBubble(t, "BUFFERED/NONE", func(cfg *Config) {
+			cfg.FlowKey, cfg.RequestBody = []string{"header:x-tenant"}, BodyAlways
+			cfg.Models, cfg.RoutesByModel = nil, false
+		}, func(c *conversation) {
+			c.say(requestHeaders(false, ":method", "POST", ":path", "/llm/chat/completions", "content-type", test.contentType))
+			c.say(requestBodyOf(test.body, true))
+			if got := c.heard(); strings.Contains(got, "immediate") {
+				t.Errorf("%s, without models: %s", name, got)
+			}
+			c.settled(1)
+		})
+	}
+}
+
 // The model of a form names the flow, the tier and the target as JSON's does, and is replaced in its place; every other
 // byte stays.
 func TestModelOfAForm(t *testing.T) {

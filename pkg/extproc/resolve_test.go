@@ -157,6 +157,8 @@ func TestInferencePaths(t *testing.T) {
 		{"POST", "/v1%2fmess%61ges", "application/json", anthropic},
 		{"POST", "/v1/chat/completions%3Fa", "application/json", noAPI}, // a path that ends in ?a
 		{"POST", "/v1/completions%", "application/json", noAPI},
+		{"POST", "/v1/completions%0A", "application/json", openAI}, // Starlette serves it
+		{"POST", "/v1/completions%0A%0A", "application/json", noAPI},
 		{"POST", "/v2/rerank", "application/json", openAI},
 		{"POST", "/v1/chat/completions/render", "application/json", noAPI},
 		{"POST", "/v1/completions", "text/plain", openAI}, // queued, and its body not read
@@ -246,7 +248,7 @@ func TestUnknownPathsQueue(t *testing.T) {
 		{"a model", ":method POST :path /llm/chat", `{"model":"m"}`, "m/m"},
 		{"no model", ":method POST :path /generate", `{"text":"m"}`, "anonymous"},
 		{"an odd model", ":method POST :path /generate", `{"model":7}`, "anonymous"},
-		{"no JSON", ":method POST :path /generate", `{{`, "anonymous"},
+		{"no JSON", ":method POST :path /generate", `text=m`, "anonymous"},
 		{"GET with a body", ":method GET :path /v1/models", `{"model":"m"}`, "m/m"},
 	} {
 		for _, mode := range []string{"BUFFERED/NONE", "FULL_DUPLEX/NONE"} {
