@@ -102,15 +102,14 @@ func (q *FairRequestQueue) displaceWithin(t *tier, f *flow, key string) *Request
 		return nil
 	}
 	most := t.shed.shares.most()
-	if most == nil || most.key == key {
+	if most == nil {
 		return nil
 	}
-	own, weight := int64(1), q.config.weight(key)
+	own := int64(1)
 	if f != nil {
 		own += int64(f.queued)
-		weight = f.weight
 	}
-	if compareRatio(int64(most.queued), most.weight, own, weight) <= 0 {
+	if compareRatio(int64(most.queued), most.weight, own, q.config.weight(key)) <= 0 {
 		return nil
 	}
 	return q.displace(most)

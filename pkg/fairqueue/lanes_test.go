@@ -96,6 +96,10 @@ func TestLittleIsKeptOfACrowd(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Shared, 1<<20, 1<<20
 	q := queue(t, cfg)
+	for i := range 1000 {
+		mustPush(t, q, &Request{Flow: fmt.Sprint(i), Lane: "crowded", Cost: 1})
+	}
+	q.Drain(nil)
 	for i := range 10_000 {
 		mustPush(t, q, &Request{Flow: fmt.Sprint(i), Lane: Lane(fmt.Sprint(i % 5000)), Cost: 1})
 	}

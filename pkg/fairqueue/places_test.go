@@ -117,6 +117,27 @@ func TestLargestCapacities(t *testing.T) {
 	}
 }
 
+// TestHeavyTierThatDrains: a tier of the largest weight is taken out of the largest queue, while one waits in it and
+// another comes back to it.
+func TestHeavyTierThatDrains(t *testing.T) {
+	cfg := weightedTiers()
+	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Reserved, math.MaxInt, math.MaxInt
+	cfg.Tiers[0].Weight, cfg.Tiers[1].Weight, cfg.Tiers[2].Weight = MaxWeight, MinWeight, MinWeight
+	q := queue(t, cfg)
+	popped, waits := &Request{Flow: "a", Cost: 1}, &Request{Flow: "b", Cost: 1}
+	mustPush(t, q, popped)
+	popNext(q)
+	mustPush(t, q, waits)
+	cfg.Tiers = cfg.Tiers[1:]
+	if err := q.Reconfigure(cfg); err != nil {
+		t.Fatal(err)
+	}
+	q.Requeue(popped)
+	if popNext(q) == nil || popNext(q) == nil || q.Len() != 0 {
+		t.Error("they do not drain")
+	}
+}
+
 // TestReloadToNoBudget: a promotion budget of 0 grants no promotion any more, whatever was earned before.
 func TestReloadToNoBudget(t *testing.T) {
 	q := queue(t, fourTiers(500_000))

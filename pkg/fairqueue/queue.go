@@ -219,11 +219,11 @@ func (q *FairRequestQueue) Pop(c Candidate) {
 	if q.config.TierMode == Weighted {
 		q.chargeTier(t, r, c.admit)
 	}
-	start, newcomer := f.start, f.newcomer
+	start := f.start
 	t.discipline.charge(&t.class, f, r, tag)
 	q.queued--
 	q.due.remove(r)
-	others := len(f.lanes) > 1 && (f.start != start || f.newcomer != newcomer)
+	others := len(f.lanes) > 1 && f.start != start
 	t.detach(r) // computes the next head's tag from the new start
 	if others {
 		t.retag(f)

@@ -21,6 +21,5 @@ func (t *tier) rebase() {
 			f.start = c.virtual - largestLag
 			t.retag(f)
 		}
-		f.refunded = min(f.refunded, largestLag)
 	}
 }

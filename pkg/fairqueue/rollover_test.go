@@ -52,10 +52,10 @@ func orderFrom(t *testing.T, seed uint64, from VirtualTime) (order []int, end Vi
 // TestStalledFlowAcrossTheRollover: a flow that is parked, or whose lane is closed, while others are served at the largest
 // cost and the smallest weight, many times more than virtual time has room for, is still first when it may go again.
 func TestStalledFlowAcrossTheRollover(t *testing.T) {
-	for _, pops := range []int{8, 9, 17, 40} {
+	for pops := range 40 {
 		for _, parked := range []bool{false, true} {
 			q := unlimited(t, map[string]Weight{"stalled": MinWeight, "busy": MinWeight, "late": MinWeight}, ByArrival)
-			stalled := &Request{Flow: "stalled", Lane: "x", Cost: MaxCost}
+			stalled := &Request{Flow: "stalled", Lane: "x", Cost: 1}
 			mustPush(t, q, stalled)
 			if parked {
 				q.ParkFlow(stalled)
@@ -85,6 +85,36 @@ func TestStalledFlowAcrossTheRollover(t *testing.T) {
 			if err := checkInvariants(q); err != nil {
 				t.Error(err)
 			}
+		}
+	}
+}
+
+// TestManyRefundsAcrossTheRollover: a flow gets back many releases of the largest cost and the smallest weight, more than
+// virtual time has room for. It still goes before a flow that has just come, and not for ever.
+func TestManyRefundsAcrossTheRollover(t *testing.T) {
+	for refunds := 1; refunds <= 40; refunds++ {
+		q := unlimited(t, map[string]Weight{"unlucky": MinWeight}, ByArrival)
+		for range refunds + 20 {
+			mustPush(t, q, &Request{Flow: "unlucky", Cost: MaxCost})
+		}
+		var popped []*Request
+		for range refunds {
+			popped = append(popped, popNext(q))
+		}
+		for _, r := range popped {
+			q.Requeue(r)
+		}
+		fresh := &Request{Flow: "fresh", Cost: 1}
+		mustPush(t, q, fresh)
+		before := 0
+		for popNext(q) != fresh {
+			before++
+		}
+		if before < 1 || before > refunds {
+			t.Errorf("%d refunds, and %d requests of it go first", refunds, before)
+		}
+		if err := checkInvariants(q); err != nil {
+			t.Error(err)
 		}
 	}
 }

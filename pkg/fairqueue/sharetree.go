@@ -1,8 +1,8 @@
 package fairqueue
 
 // shareTree holds a tier's flows by queued requests over weight, and answers which one has the most, and which one was
-// displaced least recently among those above a share, in O(log n). It is a treap whose nodes know the least recently displaced flow of their
-// subtree; priorities are a hash of the flow's id, so that the same calls build the same tree.
+// displaced least recently among those above a share, in O(log n). It is a treap whose nodes know the least recently
+// displaced flow of their subtree; priorities are a hash of the flow's id, so that the same calls build the same tree.
 type shareTree struct{ root *flow }
 
 // shareNode is a flow's place in the tree.

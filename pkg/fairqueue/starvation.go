@@ -36,10 +36,7 @@ func (q *FairRequestQueue) dispatched() { q.budget.earn() }
 // threshold: it lends its age to its tier, while one whose lane is full lends it to nobody. The highest tier has nobody to
 // be promoted past.
 func (t *tier) starved(now time.Time) bool {
-	if t.rank == 0 || t.config.StarvationThreshold <= 0 {
-		return false
-	}
-	old := t.class.oldest()
+	old := t.class.oldest() // nil where there is no threshold
 	return old != nil && now.Sub(old.arrived) >= t.config.StarvationThreshold
 }
 
@@ -91,7 +88,7 @@ func (q *FairRequestQueue) NextStarvation(now time.Time) (at time.Time, ok bool)
 	}
 	for _, t := range q.tiers[1:] {
 		old := t.class.oldest()
-		if old == nil || t.config.StarvationThreshold <= 0 {
+		if old == nil {
 			continue
 		}
 		if s := old.arrived.Add(t.config.StarvationThreshold); s.After(now) && (!ok || s.Before(at)) {

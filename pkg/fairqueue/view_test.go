@@ -38,6 +38,27 @@ func TestView(t *testing.T) {
 	}
 }
 
+// The oldest waiter of a flow is the one of any lane that has waited longest.
+func TestViewOfTheOldest(t *testing.T) {
+	q, now := queue(t, DefaultConfig()), time.Unix(1, 0)
+	push := func(lane Lane, at time.Time) *Request {
+		r := &Request{Flow: "f", Lane: lane, Cost: 1}
+		if _, err := q.Push(at, r); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	first := push("x", now)
+	second := push("y", now.Add(time.Second))
+	push("x", now.Add(2*time.Second))
+	for _, want := range []*Request{first, second} {
+		if v := q.View(1)[0]; !v.Oldest.Equal(want.Arrived()) {
+			t.Errorf("the oldest came at %v, want %v", v.Oldest, want.Arrived())
+		}
+		q.Remove(want)
+	}
+}
+
 // A look at few of many flows shows those that expire first, also where they came last.
 func TestViewShowsFirstWhatExpiresFirst(t *testing.T) {
 	q, err := New(DefaultConfig())

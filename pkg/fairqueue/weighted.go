@@ -54,7 +54,6 @@ func (q *FairRequestQueue) refundTier(served *tier, r *Request) {
 	if served.reset < r.charge {
 		served.pay(paid)
 	}
-	r.charge, r.earned = 0, 0
 }
 
 // share tells each tier that earned by r what it has earned, and returns the sum.
