@@ -1,6 +1,9 @@
 package scheduling
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // A lease outlives its endpoint's stay in the pool, and is found again when the address comes back.
 func TestLeavingAndReturning(t *testing.T) {
@@ -123,5 +126,46 @@ func TestRequestScorer(t *testing.T) {
 	d := b.Explain(prepare(t, b, Ask{Model: "a"}))
 	if got := d.Candidates[2]; len(got.Scores) != 2 || got.Scores[1].Score != ScoreOne || got.Total <= d.Candidates[0].Total {
 		t.Fatalf("%+v", got)
+	}
+}
+
+// Reach names the ready endpoints of a request's lane, whatever their numbers; one that may use all of the pool needs no
+// list, however the pool changes.
+func TestReach(t *testing.T) {
+	b := poolOf(t, mustNew(t), ready(3, "10.0.0.1:80", "a"), unready(5, "10.0.0.2:80", "a"), ready(7, "10.0.0.3:80", "b"))
+	ofA, pinned, any := prepare(t, b, Ask{Model: "a"}), prepare(t, b, subsetOf("10.0.0.2:80", "10.0.0.3:80")), prepare(t, b, Ask{})
+	want := func(q *Query, whole bool, ids ...EndpointID) {
+		t.Helper()
+		got, all := b.Reach(q, nil)
+		if all != whole || !slices.Equal(got, ids) {
+			t.Errorf("reach %v, whole %t: want %v, %t", got, all, ids, whole)
+		}
+	}
+	want(ofA, false, 3)
+	want(pinned, false, 7)
+	want(any, true)
+	b.SetSnapshot(NewSnapshot(2, []Endpoint{ready(3, "10.0.0.1:80", "a"), ready(5, "10.0.0.2:80", "a")}))
+	want(ofA, true)
+	want(pinned, false, 5)
+	want(any, true)
+	if got, _ := b.Reach(pinned, []EndpointID{9}); !slices.Equal(got, []EndpointID{9, 5}) {
+		t.Errorf("appended to 9: %v", got)
+	}
+}
+
+// InFlight is what is in flight at each endpoint, in the snapshot's order; what is elsewhere does not count.
+func TestInFlight(t *testing.T) {
+	s := mustNew(t)
+	b := poolOf(t, s, ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), ready(2, "10.0.0.3:80", "b"))
+	wantPlaced(t, b, prepare(t, b, Ask{Model: "a"}), BelowUpper, 0, 1, 0)
+	if got := b.InFlight([]int{9}); !slices.Equal(got, []int{9, 2, 1, 0}) {
+		t.Errorf("appended to 9: %v", got)
+	}
+}
+
+// No fallbacks unless they are asked for: agentgateway parses the header as one address.
+func TestNoFallbacksByDefault(t *testing.T) {
+	if n := DefaultConfig().Fallbacks; n != 0 {
+		t.Errorf("%d fallbacks", n)
 	}
 }

@@ -26,6 +26,16 @@ func TestSnapshotLookups(t *testing.T) {
 	}
 }
 
+// Lists tells a model that an endpoint names from one that only endpoints without a list could serve.
+func TestListedModels(t *testing.T) {
+	s := NewSnapshot(1, []Endpoint{ready(0, "10.0.0.1:80", "a"), unready(1, "10.0.0.2:80", "b"), ready(2, "10.0.0.3:80")})
+	for model, want := range map[string]bool{"a": true, "b": true, "c": false, "": false} {
+		if got := s.Lists(model); got != want {
+			t.Errorf("model %q: %t, want %t", model, got, want)
+		}
+	}
+}
+
 // A snapshot does not change with the values that it was built from.
 func TestSnapshotIsImmutable(t *testing.T) {
 	models, labels := []string{"a"}, map[string]string{"zone": "x"}

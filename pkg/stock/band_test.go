@@ -190,3 +190,12 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
+
+// TestBoundsStayAtTheTop: more backends than a number can count have the largest bounds, not negative ones.
+func TestBoundsStayAtTheTop(t *testing.T) {
+	top := Band{math.MaxInt64, math.MaxInt64 - 1, 1}
+	one := Band{One, One, One}
+	if got, want := top.add(one), (Band{math.MaxInt64, math.MaxInt64, One + 1}); got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

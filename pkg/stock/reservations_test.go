@@ -184,6 +184,11 @@ func TestReservationBeyondAllNumbers(t *testing.T) {
 		t.Errorf("reserved %d and %d of %d: want all and none", l.Reserved(0), l.Reserved(1), l.Capacity())
 	}
 	checkLedger(t, l)
+	l.SetReservations([]Reservation{{Tier: 0, PerSlot: 1 << 62}})
+	l.SetBackends([]Backend{{Slots: MaxPerBackend}, {Slots: MaxPerBackend}, {Slots: MaxPerBackend}, {Slots: MaxPerBackend}})
+	if l.Reserved(0) != 4*MaxPerBackend { // the product is 2^64 exactly
+		t.Errorf("reserved %d of %d: want all", l.Reserved(0), l.Capacity())
+	}
 }
 
 // TestDrainingTierStaysAccounted: a tier that is listed no more keeps its leases in the account, without a reservation.
