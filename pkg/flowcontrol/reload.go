@@ -94,10 +94,7 @@ func (c *RequestQueueController) turnAway(now time.Time, l *Lease, err error) {
 // releaseEverybody is what Enabled false comes to: all that wait go, in the queue's order and charged, whatever the
 // bounds, caps and spacing say; whoever has no ready endpoint ends with ErrNoEndpoint.
 func (c *RequestQueueController) releaseEverybody(now time.Time) {
-	c.queue.OpenLanes()
-	for a := range c.flows.all() {
-		c.queue.UnparkFlow(a.tier, a.flow)
-	}
+	c.queue.OpenLanes() // the caps are gone already: capped
 	everybody := fairqueue.Admit{Tiers: ^fairqueue.TierSet(0)}
 	for next := c.queue.Peek(now, everybody); next.Request != nil; next = c.queue.Peek(now, everybody) {
 		l := next.Request.Owner.(*Lease)

@@ -76,7 +76,7 @@ func TestWhoComesBackEarlyPushesNobodyOut(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		time.Sleep(5 * time.Second) // two were released
+		time.Sleep(5050 * time.Millisecond) // two were released; and nobody asks in the middle of two releases
 		early, honest := 0, 0
 		for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(300 * time.Millisecond) {
 			if b.State().Queued < 4 {

@@ -1,0 +1,48 @@
+package flowcontrol
+
+import (
+	"testing"
+	"time"
+)
+
+// Each flow is shown with what it waits for, whatever others wait for.
+func TestWhatAFlowWaitsFor(t *testing.T) {
+	b := ready(3)
+	b.upper, b.ready[2] = 1, false
+	inBubble(t, b, func(c *Config) {
+		perBackend(c, 2, 2)
+		c.MaxInFlightPerFlow, c.ReleaseSpacing = 1, time.Second
+	}, func(b *bench) {
+		arrives := func(flow string, lane subset) *arrival {
+			a := b.arrives(b.t.Context(), &Request{Flow: flow, Placement: lane})
+			time.Sleep(2 * time.Second)
+			return a
+		}
+		why := func(want map[string]string) {
+			b.t.Helper()
+			got := map[string]string{}
+			for _, f := range b.Flows(10) {
+				got[f.Flow] = f.Why
+			}
+			for flow, w := range want {
+				if got[flow] != w {
+					b.t.Errorf("%s waits for %q, want %q", flow, got[flow], w)
+				}
+			}
+		}
+		first := arrives("first", "0")
+		arrives("capped", "1")
+		arrives("capped", pool)
+		arrives("pinned", "0") // which has no room
+		arrives("gone", "2")   // which is not ready
+		why(map[string]string{"capped": "cap", "pinned": "endpoint", "gone": "endpoint"})
+		second, third := arrives("second", pool), arrives("third", pool)
+		arrives("fourth", pool)
+		arrives("fifth", pool)
+		why(map[string]string{"capped": "cap", "fourth": "stock", "fifth": "stock", "gone": "endpoint"})
+		complete(first.lease) // one goes, the next one not before a second has passed
+		complete(second.lease)
+		complete(third.lease)
+		why(map[string]string{"capped": "cap", "fifth": "spacing", "gone": "endpoint"})
+	})
+}
