@@ -133,21 +133,21 @@ func TestRequestScorer(t *testing.T) {
 // list, however the pool changes.
 func TestReach(t *testing.T) {
 	b := poolOf(t, mustNew(t), ready(3, "10.0.0.1:80", "a"), unready(5, "10.0.0.2:80", "a"), ready(7, "10.0.0.3:80", "b"))
-	ofA, pinned, any := prepare(t, b, Ask{Model: "a"}), prepare(t, b, subsetOf("10.0.0.2:80", "10.0.0.3:80")), prepare(t, b, Ask{})
+	ofA, pinned, all := prepare(t, b, Ask{Model: "a"}), prepare(t, b, subsetOf("10.0.0.2:80", "10.0.0.3:80")), prepare(t, b, Ask{})
 	want := func(q *Query, whole bool, ids ...EndpointID) {
 		t.Helper()
-		got, all := b.Reach(q, nil)
-		if all != whole || !slices.Equal(got, ids) {
-			t.Errorf("reach %v, whole %t: want %v, %t", got, all, ids, whole)
+		got, full := b.Reach(q, nil)
+		if full != whole || !slices.Equal(got, ids) {
+			t.Errorf("reach %v, whole %t: want %v, %t", got, full, ids, whole)
 		}
 	}
 	want(ofA, false, 3)
 	want(pinned, false, 7)
-	want(any, true)
+	want(all, true)
 	b.SetSnapshot(NewSnapshot(2, []Endpoint{ready(3, "10.0.0.1:80", "a"), ready(5, "10.0.0.2:80", "a")}))
 	want(ofA, true)
 	want(pinned, false, 5)
-	want(any, true)
+	want(all, true)
 	if got, _ := b.Reach(pinned, []EndpointID{9}); !slices.Equal(got, []EndpointID{9, 5}) {
 		t.Errorf("appended to 9: %v", got)
 	}
