@@ -37,6 +37,7 @@ type backends struct {
 	upper    int    // lane bound per endpoint, for placements of a subset; 0: none
 	lower    int    // the same for releases from the queue; 0: upper
 	panics   int    // so many calls of Place panic
+	releases int    // so many calls of Release panic once it is done
 	poison   string // a lane: with sick, every question about it panics
 	sick     bool
 	quiet    string // a method that does not
@@ -97,6 +98,10 @@ func (b *backends) Release(e Endpoint) {
 	b.reserved[e]--
 	if b.reserved[e] < 0 {
 		panic("released more than was reserved")
+	}
+	if b.releases > 0 {
+		b.releases--
+		panic("placer: out of order")
 	}
 }
 

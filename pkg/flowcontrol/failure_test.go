@@ -124,6 +124,18 @@ func TestHoldWhenEmpty(t *testing.T) {
 	inBubble(t, ready(0), func(c *Config) { c.HoldWhenEmpty = false }, func(b *bench) {
 		b.want(b.arrives(b.t.Context(), one("a")), "no-endpoint")
 	})
+	fleet := ready(2)
+	fleet.ready[1] = false
+	inBubble(t, fleet, func(c *Config) { c.HoldWhenEmpty = false }, func(b *bench) {
+		leases := b.holds(3) // the pool is full, and not empty
+		b.want(b.arrives(b.t.Context(), &Request{Flow: "a", Placement: subset("1")}), "no-endpoint")
+		waiter := b.arrives(b.t.Context(), one("a"))
+		b.want(waiter, "waits")
+		for _, l := range leases {
+			complete(l)
+		}
+		complete(waiter.lease)
+	})
 }
 
 // holdWhenEmpty false holds for those that wait already: when the last endpoint that they may use is not ready any more

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // A waiter whose placement panics whenever it is asked about ends as internal, and costs the others nothing: not even
@@ -109,5 +111,91 @@ func TestPanicsForEverybodyAreBounded(t *testing.T) {
 			b.want(w, "internal")
 		}
 		complete(leases[2])
+	})
+}
+
+// A panic that is nobody's ends nobody: not the stream whose lease ends, not a reload or a change of the endpoints. It is
+// counted, and what comes after it goes on.
+func TestPanicsOfNobody(t *testing.T) {
+	out := func() { panic("out of order") }
+	for name, happens := range map[string]func(*bench, []*Lease){
+		"a reservation is given back": func(b *bench, held []*Lease) {
+			b.backends.releases = 1
+			complete(held[0])
+			complete(held[1])
+		},
+		"the endpoints change": func(b *bench, _ []*Lease) { b.SetBackends(make([]stock.Backend, 2), out) },
+		"a reload": func(b *bench, _ []*Lease) {
+			cfg := b.config
+			perBackend(&cfg, 5, 5)
+			if err := b.Reconfigure(cfg, func(stock.Config) { out() }); err != nil {
+				b.t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, ready(2), func(c *Config) { perBackend(c, 1, 1) }, func(b *bench) {
+				b.SetBackends(make([]stock.Backend, 1), nil)
+				held := b.holds(1)
+				b.mustReload(func(c *Config) { perBackend(c, 2, 2) })
+				held = append(held, b.holds(1)...)
+				waiter := b.arrives(b.t.Context(), one("a"))
+				b.want(waiter, "waits")
+				happens(b, held)
+				b.want(waiter, "dispatched")
+				if n := b.State().Panics; n != 1 {
+					b.t.Errorf("%d panics", n)
+				}
+				complete(waiter.lease)
+				for _, l := range held {
+					complete(l)
+				}
+			})
+		})
+	}
+}
+
+// What panics for one waiter when the endpoints change keeps nobody from hearing that its own last one is gone.
+func TestPoisonHidesNoLossOfEndpoints(t *testing.T) {
+	fleet := ready(2)
+	fleet.poison = "0"
+	inBubble(t, fleet, func(c *Config) { c.HoldWhenEmpty = false }, func(b *bench) {
+		leases := b.holds(5)
+		poison := b.arrives(b.t.Context(), &Request{Flow: "poison", Placement: subset("0")})
+		other := b.arrives(b.t.Context(), &Request{Flow: "a", Placement: subset("1")})
+		b.want(other, "waits")
+		fleet.sick, fleet.ready[1] = true, false
+		b.update()
+		b.want(other, "no-endpoint")
+		fleet.sick = false
+		for _, l := range leases {
+			complete(l)
+		}
+		b.want(poison, "dispatched")
+		complete(poison.lease)
+	})
+}
+
+// Two panics that are not in a row end nobody: between them it was asked about, and could not go.
+func TestPanicsFarApartEndNobody(t *testing.T) {
+	fleet := ready(2)
+	fleet.upper = 1
+	inBubble(t, fleet, func(c *Config) { perBackend(c, 2, 2) }, func(b *bench) {
+		first := b.arrives(b.t.Context(), &Request{Flow: "a", Placement: subset("0")})
+		waiter := b.arrives(b.t.Context(), &Request{Flow: "a", Placement: subset("0")})
+		for range 5 {
+			b.want(waiter, "waits")
+			time.Sleep(time.Second)
+			fleet.panics = 1
+			b.update() // asks about it
+			time.Sleep(time.Second)
+			b.update() // and now it answers
+		}
+		if n := b.State().Panics; n != 5 {
+			b.t.Errorf("%d panics", n)
+		}
+		complete(first.lease)
+		b.want(waiter, "dispatched")
+		complete(waiter.lease)
 	})
 }

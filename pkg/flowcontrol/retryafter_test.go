@@ -100,6 +100,49 @@ func TestWhoComesBackEarlyPushesNobodyOut(t *testing.T) {
 	})
 }
 
+// The first flow-full of a flow takes no place from the others, and is told by the rate at which that flow drains: one that
+// is slow beside fast ones waits for its own.
+func TestFlowFullIsTheFlowsOwn(t *testing.T) {
+	inBubble(t, ready(1), func(c *Config) {
+		small(6)(c)
+		c.Queue.FlowCapacity = 2
+	}, func(b *bench) {
+		leases := b.holds(2)
+		var waiters []*arrival
+		for _, flow := range []string{"slow", "slow", "a", "c"} {
+			waiters = append(waiters, b.arrives(b.t.Context(), one(flow)))
+		}
+		synctest.Wait()
+		b.flows.find(0, "slow").pace = pace{interval: 4 * time.Second, samples: paceMost}
+		b.pace = pace{interval: 100 * time.Millisecond, samples: paceMost}
+		if reason, wait := b.told(one("slow")); reason != "flow-full" || wait != 8*time.Second {
+			b.t.Errorf("%s: the slow flow, with two that drain in 8 s, is told %v", reason, wait)
+		}
+		if reason, wait := b.told(one("b")); reason != "queue-full" || wait != time.Second {
+			b.t.Errorf("%s: another is told %v", reason, wait)
+		}
+		for _, l := range leases {
+			complete(l)
+		}
+		for range waiters {
+			synctest.Wait()
+			complete(holder(waiters).lease)
+		}
+	})
+}
+
+// Refusals for want of memory have their places by model: those of one move another's time by one place.
+func TestOneModelsRefusalsPushNoOthers(t *testing.T) {
+	inBubble(t, ready(1), nil, func(b *bench) {
+		for range 200 {
+			b.Refuse("", "noisy", "", ErrNoMemory)
+		}
+		if wait := b.Refuse("", "quiet", "", ErrNoMemory).RetryAfter; wait < time.Second || wait > time.Second+10*time.Millisecond {
+			b.t.Errorf("the other model's is told %v", wait)
+		}
+	})
+}
+
 // One flow's thousand rejections move another's time by one place.
 func TestOneFlowsRejectionsPushNoOthers(t *testing.T) {
 	inBubble(t, ready(1), small(1), func(b *bench) {
@@ -232,6 +275,24 @@ func TestPlaces(t *testing.T) {
 		}
 		if wait := p.take(now.Add(time.Minute), a, s.schedule(0)); wait != time.Second {
 			t.Errorf("%v", wait)
+		}
+	})
+	t.Run("never less than 1 s, nor a moment twice, while time goes on", func(t *testing.T) {
+		var s pace
+		var p places
+		told := map[time.Time]bool{}
+		for i := range 300 {
+			if i == 150 {
+				now = now.Add(1500 * time.Millisecond)
+			}
+			if i >= 200 {
+				now = now.Add(700 * time.Millisecond)
+			}
+			wait := p.take(now, a, s.schedule(0))
+			if at := now.Add(wait); wait < time.Second || told[at] {
+				t.Fatalf("rejection %d is told %v, the same moment %t", i, wait, told[at])
+			}
+			told[now.Add(wait)] = true
 		}
 	})
 	t.Run("slots that come free together are one pace", func(t *testing.T) {
