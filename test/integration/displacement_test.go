@@ -101,6 +101,38 @@ func TestCriticalDisplacesSheddable(t *testing.T) {
 	}
 }
 
+// Places are what is scarce in a queue, whatever a request costs: a quiet tenant's one costly request keeps its place
+// while a noisy tenant holds all the others and sends more.
+func TestCostlyRequestKeepsItsPlace(t *testing.T) {
+	const places = 10
+	v := newValve()
+	s := start(t, setup{
+		models: v.one(), edit: unhurried,
+		config: sharedQueue(1, places, "flowCapacity: 10, topTier: fair") + "trustedHeaders: { cost: x-cost }\n",
+	})
+	costs := func(tenant, cost string) ask {
+		a := ofTier(tenant, "sheddable")
+		a.header = append(a.header, "x-cost", cost)
+		return a
+	}
+	served := []*pending{s.begin(costs("noisy", "1"))}
+	s.epp.waitFor(1, "weir_stock_level")
+	quiet := s.fill(1, costs("quiet", "200"))[0]
+	served = append(served, s.fill(places-1, costs("noisy", "1"))...)
+	for range 5 {
+		wantRejection(t, s.send(costs("noisy", "1")), rejection{status: 503, reason: "queue-full"})
+	}
+	v.open()
+	wantServed(t, "the quiet tenant's request", quiet.wait())
+	for _, p := range served {
+		wantServed(t, "a request of the noisy tenant", p.wait())
+	}
+	s.epp.settled()
+	if got := s.epp.outcomes(); got["displaced"] != 0 || got["queue-full"] != 5 {
+		t.Errorf("outcomes are %v, want none displaced and the noisy tenant's 5 turned away", got)
+	}
+}
+
 // A flood of the same tier keeps the queue full. A quiet tenant that never has more waiting than its fair share of the
 // queue does not feel it: of 1,000 requests none is rejected, none displaced.
 func TestQuietTenantIsNeverDisplaced(t *testing.T) {
