@@ -29,7 +29,7 @@ func (q *FairRequestQueue) Waits(lane Lane) bool {
 }
 
 // SortHeads sorts heads of lanes of one tier: the one first that goes first.
-func (q *FairRequestQueue) SortHeads(heads []*Request) {
+func SortHeads(heads []*Request) {
 	slices.SortFunc(heads, func(a, b *Request) int {
 		switch {
 		case a == b:

@@ -130,7 +130,7 @@ func (c *RequestQueueController) preemptForHeads(now time.Time) bool {
 			}
 			return head == nil
 		})
-		c.queue.SortHeads(c.heads)
+		fairqueue.SortHeads(c.heads)
 		if c.headPreempts(now, id) {
 			return true
 		}
