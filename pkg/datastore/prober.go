@@ -23,12 +23,26 @@ import (
 // connection that it leaves.
 const maxProbes = 2048
 
+// probesAtOnce is maxProbes, or a quarter of the files that the process may have open if that is less: the rest is for
+// the streams, which matter more.
+func probesAtOnce(files uint64) int { return int(max(1, min(maxProbes, files/4))) }
+
+// openFiles is how many files the process may have open.
+func openFiles() uint64 {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 4 * maxProbes
+	}
+	return limit.Cur
+}
+
 // prober asks the listed endpoints over HTTP whether they are ready. One goroutine waits for the next one due, and a
 // goroutine lives for each probe under way.
 type prober struct {
 	config  ProbeConfig
 	log     logr.Logger
 	changed func() // called without mu held
+	most    int    // probes at once
 
 	// probe asks once; nil is ready.
 	probe func(ctx context.Context, address string) error
@@ -54,6 +68,7 @@ func newProber(config ProbeConfig, log logr.Logger, changed func()) *prober {
 		config:  config,
 		log:     log,
 		changed: changed,
+		most:    probesAtOnce(openFiles()),
 		wake:    make(chan struct{}, 1),
 		targets: map[string]*target{},
 	}
@@ -107,7 +122,7 @@ func (p *prober) run(ctx context.Context) {
 	}
 	var probing sync.WaitGroup
 	defer probing.Wait()
-	slots := make(chan struct{}, maxProbes)
+	slots := make(chan struct{}, p.most)
 	timer := time.NewTimer(0)
 	timer.Stop()
 	defer timer.Stop()
