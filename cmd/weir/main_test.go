@@ -110,7 +110,7 @@ func (o *output) String() string {
 // waitFor waits until the text was written.
 func (o *output) waitFor(t *testing.T, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(o.String(), text); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); !strings.Contains(o.String(), text); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%q was not written:\n%s", text, o.String())
 		}

@@ -283,7 +283,7 @@ func TestPlaces(t *testing.T) {
 		told := map[time.Time]bool{}
 		for i := range 300 {
 			if i == 150 {
-				now = now.Add(1500 * time.Millisecond)
+				now = now.Add(1400 * time.Millisecond)
 			}
 			if i >= 200 {
 				now = now.Add(700 * time.Millisecond)

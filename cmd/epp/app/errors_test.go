@@ -26,7 +26,7 @@ func TestErrorsBeginWithWhatIsToBeChanged(t *testing.T) {
 	defer taken.Close()
 	port := taken.Addr().(*net.TCPAddr).Port
 	const pool = "--endpoints=192.0.2.1:1"
-	here := []string{"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0"}
+	here := []string{"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0"}
 	for want, args := range map[string][]string{
 		`--endpoints: "foo" is a hostname`:                            {"--endpoints=foo"},
 		`--endpoints: "10.0.0.1:1" is listed twice`:                   {"--endpoints=10.0.0.1:1,10.0.0.1:1"},
