@@ -55,6 +55,14 @@ func trustIssuer(b envoyrun.Bootstrap) error {
 // token is a token of a key for the subject, as jwt.yaml wants them, valid for an hour.
 func token(t *testing.T, key *ecdsa.PrivateKey, subject string) string {
 	t.Helper()
+	return signed(t, key, map[string]any{
+		"iss": "https://issuer.example", "aud": "inference", "sub": subject, "exp": time.Now().Add(time.Hour).Unix(),
+	})
+}
+
+// signed is a token with these claims.
+func signed(t *testing.T, key *ecdsa.PrivateKey, claims map[string]any) string {
+	t.Helper()
 	part := func(v any) string {
 		text, err := json.Marshal(v)
 		if err != nil {
@@ -62,15 +70,13 @@ func token(t *testing.T, key *ecdsa.PrivateKey, subject string) string {
 		}
 		return base64.RawURLEncoding.EncodeToString(text)
 	}
-	signed := part(map[string]any{"alg": "ES256", "typ": "JWT"}) + "." + part(map[string]any{
-		"iss": "https://issuer.example", "aud": "inference", "sub": subject, "exp": time.Now().Add(time.Hour).Unix(),
-	})
-	digest := sha256.Sum256([]byte(signed))
+	text := part(map[string]any{"alg": "ES256", "typ": "JWT"}) + "." + part(claims)
+	digest := sha256.Sum256([]byte(text))
 	r, s, err := ecdsa.Sign(rand.Reader, key, digest[:])
 	if err != nil {
 		t.Fatal(err)
 	}
-	return signed + "." + base64.RawURLEncoding.EncodeToString(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
+	return text + "." + base64.RawURLEncoding.EncodeToString(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
 }
 
 // credentials is the authorization header that a shipped configuration asks for; "" where it asks for none.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/modelsim"
@@ -141,6 +142,31 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 			wantServed(t, "one who is known", s.send(ask{}))
 		})
 	}
+}
+
+// A token of the right issuer is nobody's either if it was made for another service, never ends, has ended, or is of
+// another issuer.
+func TestTokensForOthersAreTurnedAway(t *testing.T) {
+	s := start(t, setup{envoys: []string{"jwt"}, strange: true, config: strangersConfig})
+	hour := time.Now().Add(time.Hour).Unix()
+	for _, test := range []struct {
+		name   string
+		claims map[string]any
+		status int
+		code   string
+	}{
+		{"another audience", map[string]any{"iss": "https://issuer.example", "aud": "billing", "sub": "alice", "exp": hour}, 403, "forbidden"},
+		{"no audience", map[string]any{"iss": "https://issuer.example", "sub": "alice", "exp": hour}, 403, "forbidden"},
+		{"without an end", map[string]any{"iss": "https://issuer.example", "aud": "inference", "sub": "alice"}, 401, "unauthenticated"},
+		{"ended", map[string]any{"iss": "https://issuer.example", "aud": "inference", "sub": "alice", "exp": hour - 7200}, 401, "unauthenticated"},
+		{"another issuer", map[string]any{"iss": "https://other.example", "aud": "inference", "sub": "alice", "exp": hour}, 401, "unauthenticated"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := s.send(ask{header: []string{"authorization", "Bearer " + signed(t, issuer(), test.claims)}})
+			wantEnvoysError(t, got, test.status, test.code)
+		})
+	}
+	wantServed(t, "one who is known", s.send(ask{}))
 }
 
 // Keys change without a restart: the file is replaced by another.
