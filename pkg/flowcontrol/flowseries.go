@@ -57,13 +57,15 @@ func (m *flowMetrics) series(flow string) *flowSeries {
 	}
 }
 
-// ended counts the end of a request that was offered. One that was dispatched at once has nothing to count here, and
-// does not look for its flow a second time.
+// ended counts the end of a request that was offered. One that was dispatched at once has nothing to count here.
 func (m *flowMetrics) ended(o Outcome, l *Lease) {
 	if o == OutcomeDispatched && !l.queuedUp {
 		return
 	}
-	s := m.of(l.queued.Flow)
+	s := l.flowSeries
+	if s == nil {
+		s = m.of(l.queued.Flow)
+	}
 	if l.queuedUp {
 		s.waited(l.waited)
 	}

@@ -28,6 +28,7 @@ type Lease struct {
 	controller *RequestQueueController
 	series     *series     // its metrics
 	tier       *tierSeries // and those of its tier
+	flowSeries *flowSeries // and those of its flow; nil: not looked for yet
 	tierName   string
 	placement  Placement
 	ctx        context.Context // the request's own: a client that is gone preempts nobody
@@ -38,6 +39,8 @@ type Lease struct {
 	flow     *flowAccount
 	waiting  bool // it counts as a waiting request of its flow
 	stage    stage
+	queuedUp bool // it was in the queue; this and bypass are written before the request's goroutine has the lease
+	bypass   bool
 	endpoint Endpoint
 	err      error         // of a wait that ended without a lease
 	retry    time.Duration // RetryAfter of err
@@ -45,16 +48,14 @@ type Lease struct {
 
 	preempted chan struct{} // closed at preemption; nil: it cannot be preempted
 	granted   uint64        // when it became a possible victim
-	victimAt  int           // 1-based slot among the victims at its endpoint; 0: not among them
+	victimAt  int32         // 1-based slot among the victims at its endpoint; 0: not among them
 	counted   bool          // it counts against its flow's cap at its endpoint
 	told      bool          // its preemption is counted
 	panics    uint8         // of the placer in a row, for it while it waits
 	struck    int64         // the last of them, in Unix nanoseconds
 
 	// Written before the request's goroutine has the lease.
-	waited   time.Duration // from arrival to grant, or to the rejection
-	queuedUp bool          // it was in the queue
-	bypass   bool
+	waited time.Duration // from arrival to grant, or to the rejection
 }
 
 // Endpoint is the endpoint that was picked and reserved for the request.

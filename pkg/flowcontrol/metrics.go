@@ -168,7 +168,8 @@ func (s *series) bypassed(l *Lease) {
 
 func (s *series) granted(l *Lease) {
 	s.stock.Inc()
-	s.metrics.flows.of(l.queued.Flow).served.Add(float64(l.queued.Cost))
+	l.flowSeries = s.metrics.flows.of(l.queued.Flow)
+	l.flowSeries.served.Add(float64(l.queued.Cost))
 }
 
 // completed counts the end of a dispatched request.

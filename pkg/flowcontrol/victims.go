@@ -37,14 +37,14 @@ func (h *victimHeap) Less(i, j int) bool { return h.owner.before(h.leases[i], h.
 
 func (h *victimHeap) Swap(i, j int) {
 	h.leases[i], h.leases[j] = h.leases[j], h.leases[i]
-	h.leases[i].victimAt, h.leases[j].victimAt = i+1, j+1
+	h.leases[i].victimAt, h.leases[j].victimAt = int32(i+1), int32(j+1)
 }
 
 // Push implements heap.Interface.
 func (h *victimHeap) Push(x any) {
 	l := x.(*Lease)
 	h.leases = append(h.leases, l)
-	l.victimAt = len(h.leases)
+	l.victimAt = int32(len(h.leases))
 }
 
 // Pop implements heap.Interface.
@@ -99,7 +99,7 @@ func (v *victims) remove(l *Lease) {
 	}
 	t := &v.tiers[l.held.Tier()]
 	h := t.byEndpoint[l.endpoint]
-	heap.Remove(h, l.victimAt-1)
+	heap.Remove(h, int(l.victimAt)-1)
 	if len(h.leases) == 0 {
 		last := len(t.used) - 1
 		t.used[h.at] = t.used[last]
@@ -148,7 +148,7 @@ func (v *victims) reorder(order VictimOrder) {
 		for _, h := range v.tiers[i].used {
 			heap.Init(h)
 			for at, l := range h.leases {
-				l.victimAt = at + 1
+				l.victimAt = int32(at + 1)
 			}
 		}
 	}
