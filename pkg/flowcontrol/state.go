@@ -1,6 +1,10 @@
 package flowcontrol
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
 
 // State is a look at the controller's accounts.
 type State struct {
@@ -58,8 +62,8 @@ type FlowState struct {
 	Weight   float64 `json:"weight"`
 	Entitled float64 `json:"entitledShare"`
 	// Why says what it waits for: "stock" (for the stock to fall), "cap" (it has as much in flight as it may have),
-	// "endpoint" (no endpoint that it may use has room, or none is ready) or "spacing" (for Config.ReleaseSpacing since
-	// the last release).
+	// "endpoint" (no endpoint that it may use has room, or none is ready), "reservation" (what is free is held for higher
+	// tiers) or "spacing" (for Config.ReleaseSpacing since the last release).
 	Why string `json:"why"`
 }
 
@@ -73,6 +77,7 @@ func (c *RequestQueueController) Flows(limit int) []FlowState {
 		names[t.ID] = t.Name
 	}
 	states := []FlowState{}
+	available, free := fairqueue.TierSet(c.ledger.AvailableTo()), c.ledger.BelowLower()
 	for _, v := range c.queue.View(limit) {
 		s := FlowState{
 			Flow: v.Flow, Tier: names[v.Tier], Waiting: v.Queued, WaitingCost: v.Cost,
@@ -89,6 +94,8 @@ func (c *RequestQueueController) Flows(limit int) []FlowState {
 			s.Why = "cap"
 		case v.Closed:
 			s.Why = "endpoint"
+		case free && !available.Has(v.Tier):
+			s.Why = "reservation"
 		}
 		states = append(states, s)
 	}

@@ -46,3 +46,26 @@ func TestWhatAFlowWaitsFor(t *testing.T) {
 		why(map[string]string{"capped": "cap", "fifth": "spacing", "gone": "endpoint"})
 	})
 }
+
+// Who waits on idle backends because all their slots are held for a higher tier is told so, and nobody looks for a stock
+// that would have to fall.
+func TestWaitingForAReservation(t *testing.T) {
+	inBubble(t, ready(1), func(c *Config) {
+		smg(2)(c)
+		c.Tiers[system].ReservedFloor = 2
+	}, func(b *bench) {
+		waits := b.arrives(b.t.Context(), of(bulk))
+		if flows := b.Flows(1); len(flows) != 1 || flows[0].Why != "reservation" {
+			b.t.Errorf("got %+v, want one that waits for a reservation", flows)
+		}
+		first, second := b.arrives(b.t.Context(), of(system)), b.arrives(b.t.Context(), of(system))
+		if flows := b.Flows(1); len(flows) != 1 || flows[0].Why != "stock" {
+			b.t.Errorf("got %+v, want one that waits for the stock to fall: it is full", flows)
+		}
+		complete(first.lease)
+		complete(second.lease)
+		time.Sleep(2 * time.Minute) // bulk's threshold
+		b.want(waits, "dispatched")
+		complete(waits.lease)
+	})
+}

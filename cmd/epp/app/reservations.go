@@ -13,12 +13,14 @@ import (
 func (p *pool) noteReservations(ready []stock.Backend) {
 	note := clampedReservations(p.flow, ready)
 	if note != "" && note != p.clamped {
-		p.log.Info("the reservations are more than the capacity: they are filled from the highest tier down", "held", note)
+		p.log.Info("WARNING: the reservations are more than the capacity: they are filled from the highest tier down, and "+
+			"the tiers below wait for their starvationThreshold, even while the model servers are idle: lower reservedFloor or "+
+			"reservedPerSlot", "held", note)
 	}
 	p.clamped = note
 }
 
-// clampedReservations says what is held for each tier of what it asks for; "" when all have it, or none is ready.
+// clampedReservations is what is held for each tier of what it asks for; "" when all have it, or none is ready.
 func clampedReservations(cfg flowcontrol.Config, ready []stock.Backend) string {
 	if len(ready) == 0 {
 		return ""
