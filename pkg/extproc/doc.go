@@ -80,11 +80,11 @@
 //
 // # Goroutines
 //
-// A stream is served by its handler's goroutine, which owns the state and sends. While it receives a body that it awaits it
-// lets go of both, so that the request can be turned away when it is late or its memory is needed (collect.go). A second one, which only
-// receives, is started when the first one has something else to wait for: the queue, or a preemption. An
-// uncontended request that cannot be preempted has one goroutine. What the second one takes in meanwhile is bounded
-// (inbox.go), and beyond that gRPC holds Envoy back.
+// A stream is served by its handler's goroutine, which owns the state and sends. While it receives a body that it awaits
+// it lets go of both, so that the request can be turned away when it is late or its memory is needed (collect.go). A
+// second one, which only receives, is started when the first one has something else to wait for: the queue, or a
+// preemption. An uncontended request that cannot be preempted has one goroutine. What the second one takes in meanwhile
+// is bounded (inbox.go), and beyond that gRPC holds Envoy back.
 //
 // # Invariants
 //
