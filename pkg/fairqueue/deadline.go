@@ -85,9 +85,10 @@ func (q *FairRequestQueue) NextDeadline() (at time.Time, ok bool) {
 // CleanupExpired removes what is due at now and appends it to expired, earliest first. A request that is due at now
 // is never popped after this call. TTLOver tells TTL from the client's own deadline.
 func (q *FairRequestQueue) CleanupExpired(now time.Time, expired []*Request) []*Request {
+	since := now.Sub(q.epoch)
 	for {
 		r := q.due.min()
-		if r == nil || now.Before(r.Expires()) {
+		if r == nil || since < r.due {
 			return expired
 		}
 		q.Remove(r)

@@ -135,7 +135,10 @@ func (q *FairRequestQueue) enter(t *tier, f *flow, r *Request) {
 	if q.epoch.IsZero() {
 		q.epoch = r.arrived
 	}
-	r.due = r.Expires().Sub(q.epoch)
+	r.due = r.arrived.Sub(q.epoch) + r.ttl
+	if !r.Deadline.IsZero() {
+		r.due = min(r.due, r.Deadline.Sub(q.epoch))
+	}
 	q.queued++
 	t.attach(f, r)
 	q.due.push(r)

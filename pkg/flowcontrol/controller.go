@@ -224,7 +224,10 @@ func (c *RequestQueueController) offer(
 	} else {
 		c.admit(now, l)
 	}
-	return l.stage, l.queued.Expires().Sub(now)
+	if l.stage == stageWaiting {
+		maxWait = l.queued.Expires().Sub(now)
+	}
+	return l.stage, maxWait
 }
 
 // verdict is what became of a waiter, decided under the lock. One that was granted and preempted again before it came

@@ -111,8 +111,10 @@ func (c *RequestQueueController) arm(now time.Time) {
 	if !c.retryAt.IsZero() && c.retryAt.Before(at) {
 		at = c.retryAt
 	}
-	if soon := c.released.Add(c.config.ReleaseSpacing); c.spaced && soon.Before(at) {
-		at = soon
+	if c.spaced {
+		if soon := c.released.Add(c.config.ReleaseSpacing); soon.Before(at) {
+			at = soon
+		}
 	}
 	if c.armed.IsZero() || at.Before(c.armed) {
 		c.armed = at
