@@ -25,7 +25,7 @@ demo: build envoy ## a flood contained, without Weir and with it; bulk giving wa
 	ENVOY=$$(hack/envoy.sh) bin/weir demo
 
 .PHONY: test
-test: check integration ## everything: lint, purity, vet, race, fuzz seeds, integration through a real Envoy
+test: check facts integration pages ## everything: lint, purity, vet, race, fuzz seeds, integration through a real Envoy
 
 .PHONY: check
 check: lint vet race ## lint, purity, vet and race tests
@@ -45,15 +45,23 @@ vet: ## go vet
 
 .PHONY: race
 race: envoy ## all unit tests, with the seeds of the fuzz targets, under the race detector (purity of the core is one)
-	ENVOY=$$(hack/envoy.sh) $(GO) test -race $$($(GO) list ./... | grep -v -e /test/integration -e /test/docs)
+	ENVOY=$$(hack/envoy.sh) $(GO) test -race $$($(GO) list ./... | grep -v -e /test/)
 
 .PHONY: fuzz
 fuzz: ## each fuzz target 200,000 executions beyond its seeds, which every test run takes
 	hack/fuzz.sh 200000x
 
+.PHONY: facts
+facts: envoy ## what Weir expects of Envoy, on a real one, without Weir; the shipped configurations
+	ENVOY=$$(hack/envoy.sh) $(GO) test -count=1 ./test/envoyfacts
+
 .PHONY: integration
-integration: envoy openai ## black box on the wire: real Envoy, real binary, real clients; the commands of the pages
-	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -timeout 20m ./test/integration/... ./test/docs
+integration: envoy openai ## black box on the wire: real Envoy, real binary, real clients
+	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -timeout 20m ./test/integration
+
+.PHONY: pages
+pages: envoy ## the commands of README.md and of the pages in docs
+	ENVOY=$$(hack/envoy.sh) $(GO) test -count=1 ./test/docs
 
 .PHONY: e2e-vllm
 e2e-vllm: envoy openai ## a real vLLM on the CPU (6 GB in .cache), on a quiet machine: writes docs/e2e-vllm.md

@@ -10,8 +10,8 @@ import (
 // are. Weir is spoken to without TLS, whatever the file says.
 func (b Bootstrap) setAddresses(o Options) error {
 	return errors.Join(
-		setAddress(b.listener(), "listener", orAnyPort(o.Listen)),
-		setAddress(object(b, "admin"), "admin", orAnyPort(o.Admin)),
+		setAddress(b.Listener(), "listener", orAnyPort(o.Listen)),
+		setAddress(Object(b, "admin"), "admin", orAnyPort(o.Admin)),
 		b.setWeir(o.Weir),
 		b.setModelServers(o.ModelServers),
 	)

@@ -64,66 +64,80 @@ func Shipped() []string {
 
 // Cluster returns the static cluster of that name, to be changed in place; nil if there is none.
 func (b Bootstrap) Cluster(name string) map[string]any {
-	return named(list(object(b, "static_resources"), "clusters"), name)
+	return named(List(b, "static_resources", "clusters"), name)
+}
+
+// Listener returns the first listener, to be changed in place; nil if there is none.
+func (b Bootstrap) Listener() map[string]any { return Object(b, "static_resources", "listeners", 0) }
+
+// ConnectionManager returns the typed_config of the first listener's first network filter, which is the HTTP connection
+// manager in the shipped files, to be changed in place; nil if there is none.
+func (b Bootstrap) ConnectionManager() map[string]any {
+	return Object(b.Listener(), "filter_chains", 0, "filters", 0, "typed_config")
 }
 
 // Filter returns the typed_config of the first listener's HTTP filter of that name, to be changed in place; nil if there
 // is none.
 func (b Bootstrap) Filter(name string) map[string]any {
-	return object(named(list(b.connectionManager(), "http_filters"), name), "typed_config")
-}
-
-// Route returns the action of the first route ("cluster", "timeout", "retry_policy"), to be changed in place; nil if
-// there is none.
-func (b Bootstrap) Route() map[string]any {
-	hosts := list(object(b.connectionManager(), "route_config"), "virtual_hosts")
-	return object(first(list(first(hosts), "routes")), "route")
-}
-
-func (b Bootstrap) listener() map[string]any {
-	return first(list(object(b, "static_resources"), "listeners"))
-}
-
-// connectionManager is the first network filter of the first listener: the shipped files have one.
-func (b Bootstrap) connectionManager() map[string]any {
-	chain := first(list(b.listener(), "filter_chains"))
-	return object(first(list(chain, "filters")), "typed_config")
+	return Object(named(List(b.ConnectionManager(), "http_filters"), name), "typed_config")
 }
 
 // Filters names the first listener's HTTP filters, in their order.
 func (b Bootstrap) Filters() []string {
 	var names []string
-	for _, entry := range list(b.connectionManager(), "http_filters") {
-		filter, _ := entry.(map[string]any)
-		name, _ := filter["name"].(string)
+	for _, filter := range List(b.ConnectionManager(), "http_filters") {
+		name, _ := Object(filter)["name"].(string)
 		names = append(names, name)
 	}
 	return names
 }
 
-// The four below walk decoded YAML. Where a part is missing or of another kind they return nil, which they take again.
-
-func object(parent map[string]any, key string) map[string]any {
-	child, _ := parent[key].(map[string]any)
-	return child
+// Route returns the action of the first route ("cluster", "timeout", "retry_policy"), to be changed in place; nil if
+// there is none.
+func (b Bootstrap) Route() map[string]any {
+	return Object(b.ConnectionManager(), "route_config", "virtual_hosts", 0, "routes", 0, "route")
 }
 
-func list(parent map[string]any, key string) []any {
-	child, _ := parent[key].([]any)
-	return child
+// Object returns the object at a path below part of a configuration, to be changed in place: a string in the path is the
+// key of an object, an int the place in a list. It is nil where the path leads to nothing, or to something else.
+func Object(part any, path ...any) map[string]any {
+	object, _ := walk(part, path).(map[string]any)
+	return object
 }
 
-func first(entries []any) map[string]any {
-	if len(entries) == 0 {
-		return nil
+// List is [Object] for a list. Its entries are those of the configuration; what is appended to it is not.
+func List(part any, path ...any) []any {
+	list, _ := walk(part, path).([]any)
+	return list
+}
+
+// walk returns what is at a path, nil if there is nothing.
+func walk(part any, path []any) any {
+	if b, ok := part.(Bootstrap); ok {
+		part = map[string]any(b)
 	}
-	entry, _ := entries[0].(map[string]any)
-	return entry
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			object, _ := part.(map[string]any)
+			part = object[step]
+		case int:
+			list, _ := part.([]any)
+			if step < 0 || step >= len(list) {
+				return nil
+			}
+			part = list[step]
+		default:
+			panic(fmt.Sprintf("envoyrun: a path has keys and places, not %T", step))
+		}
+	}
+	return part
 }
 
+// named returns the object in a list that has this name; nil if there is none.
 func named(entries []any, name string) map[string]any {
 	for _, entry := range entries {
-		if object, ok := entry.(map[string]any); ok && object["name"] == name {
+		if object := Object(entry); object["name"] == name {
 			return object
 		}
 	}

@@ -6,12 +6,11 @@ import "slices"
 // if the clients were a trusted hop.
 func KeepHeader(names ...string) func(Bootstrap) error {
 	return func(b Bootstrap) error {
-		mutations := object(b.Filter(HeaderFilter), "mutations")
-		all := list(mutations, "request_mutations")
+		mutations := Object(b.Filter(HeaderFilter), "mutations")
+		all := List(mutations, "request_mutations")
 		kept := make([]any, 0, len(all))
 		for _, entry := range all {
-			mutation, _ := entry.(map[string]any)
-			if name, ok := mutation["remove"].(string); !ok || !slices.Contains(names, name) {
+			if name, ok := Object(entry)["remove"].(string); !ok || !slices.Contains(names, name) {
 				kept = append(kept, entry)
 			}
 		}
@@ -25,10 +24,10 @@ func KeepHeader(names ...string) func(Bootstrap) error {
 // WithoutFilter is an Edit that takes the first listener's HTTP filters of that name out, if there are any.
 func WithoutFilter(name string) func(Bootstrap) error {
 	return func(b Bootstrap) error {
-		manager := b.connectionManager()
+		manager := b.ConnectionManager()
 		var kept []any
-		for _, entry := range list(manager, "http_filters") {
-			if filter, _ := entry.(map[string]any); filter["name"] != name {
+		for _, entry := range List(manager, "http_filters") {
+			if Object(entry)["name"] != name {
 				kept = append(kept, entry)
 			}
 		}

@@ -140,16 +140,6 @@ func (e *Envoy) Pid() int { return e.process.cmd.Process.Pid }
 // Done is closed when Envoy has ended, for whatever reason.
 func (e *Envoy) Done() <-chan struct{} { return e.process.done }
 
-// CPU is the processor time that Envoy has used since its start, user and system, all threads; in steps of 10 ms while
-// it runs. It works after the end too. Linux only.
-func (e *Envoy) CPU() (time.Duration, error) {
-	used, err := e.process.cpu()
-	if err != nil {
-		return 0, fmt.Errorf("envoyrun: CPU time: %w", err)
-	}
-	return used, nil
-}
-
 // Stats returns the counters and gauges whose full names match the regular expression; all for "". Worker threads
 // publish their counts within some 100 ms.
 func (e *Envoy) Stats(ctx context.Context, filter string) (map[string]int64, error) {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -17,7 +16,7 @@ import (
 // Started from a thread that ends at once (a goroutine that returns locked ends its thread), Envoy lives on, although it
 // asks the kernel to be killed with its parent.
 func TestOutlivesTheCallersThread(t *testing.T) {
-	address := modelServer(t, answering("ok"))
+	address := modelServer(t)
 	started := make(chan *Envoy)
 	go func() {
 		runtime.LockOSThread() // and never unlocked
@@ -33,7 +32,7 @@ func TestOutlivesTheCallersThread(t *testing.T) {
 	}
 	defer envoy.Kill()
 	time.Sleep(100 * time.Millisecond)
-	envoy.post(t, "").want(http.StatusOK, "ok")
+	wantServed(t, envoy)
 }
 
 // victimVariable makes this test binary a program that starts an Envoy and waits to be killed.

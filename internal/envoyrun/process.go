@@ -2,12 +2,9 @@ package envoyrun
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -67,40 +64,4 @@ func (p *process) endsWithin(d time.Duration) bool {
 	case <-timer.C:
 		return false
 	}
-}
-
-// cpu is the user and system time used so far by all threads, in steps of 10 ms while the process runs.
-func (p *process) cpu() (time.Duration, error) {
-	if p.ended() {
-		state := p.cmd.ProcessState
-		return state.UserTime() + state.SystemTime(), nil
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		if p.endsWithin(time.Second) { // between the look above and the reading
-			return p.cpu()
-		}
-		return 0, err
-	}
-	return parseCPU(string(stat))
-}
-
-// parseCPU reads utime and stime, fields 14 and 15 of /proc/PID/stat (proc_pid_stat(5)), which count ticks of 1/100 s.
-func parseCPU(stat string) (time.Duration, error) {
-	const tick = 10 * time.Millisecond
-	// The second field is the command's name in parentheses, and may itself have spaces and parentheses.
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	const utime, stime = 14 - 3, 15 - 3
-	if len(fields) <= stime {
-		return 0, fmt.Errorf("unexpected /proc/PID/stat: %q", stat)
-	}
-	user, err := strconv.ParseInt(fields[utime], 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("/proc/PID/stat: utime: %w", err)
-	}
-	system, err := strconv.ParseInt(fields[stime], 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("/proc/PID/stat: stime: %w", err)
-	}
-	return time.Duration(user+system) * tick, nil
 }

@@ -109,8 +109,7 @@ func TestAttemptsToMultiplyWork(t *testing.T) {
 		w.Header().Set("x-weir-requeue", "1")
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}), setup{envoys: []string{"recommended"}, config: "profile: recommended\n", edit: func(b envoyrun.Bootstrap) error {
-		listener := b["static_resources"].(map[string]any)["listeners"].([]any)[0].(map[string]any)
-		listener["listener_filters"] = []any{map[string]any{"name": "envoy.filters.listener.proxy_protocol", "typed_config": map[string]any{
+		b.Listener()["listener_filters"] = []any{map[string]any{"name": "envoy.filters.listener.proxy_protocol", "typed_config": map[string]any{
 			"@type": "type.googleapis.com/envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol",
 		}}}
 		return nil

@@ -82,10 +82,9 @@ models: [ { name: chat, targets: [ { name: chat-large-v1, weight: 3 }, { name: v
 // withTrailers lets trailers through on both sides: the shipped files leave them off, as HTTP/1.1 clients do not expect
 // any. What is tested here is Weir's part.
 func withTrailers(b envoyrun.Bootstrap) error {
-	connectionManager(b)["http_protocol_options"] = map[string]any{"enable_trailers": true}
-	options := b.Cluster(envoyrun.ModelServersCluster)["typed_extension_protocol_options"].(map[string]any)
-	for _, o := range options {
-		o.(map[string]any)["explicit_http_config"] = map[string]any{
+	b.ConnectionManager()["http_protocol_options"] = map[string]any{"enable_trailers": true}
+	for _, o := range envoyrun.Object(b.Cluster(envoyrun.ModelServersCluster), "typed_extension_protocol_options") {
+		envoyrun.Object(o)["explicit_http_config"] = map[string]any{
 			"http_protocol_options": map[string]any{"enable_trailers": true},
 		}
 	}

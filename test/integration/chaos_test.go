@@ -75,8 +75,7 @@ limits: { maxBodyBytes: %d }
 
 // smallBuffers lets Envoy buffer no more than bufferLimit.
 func smallBuffers(b envoyrun.Bootstrap) error {
-	listener := b["static_resources"].(map[string]any)["listeners"].([]any)[0].(map[string]any)
-	listener["per_connection_buffer_limit_bytes"] = bufferLimit
+	b.Listener()["per_connection_buffer_limit_bytes"] = bufferLimit
 	return nil
 }
 

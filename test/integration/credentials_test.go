@@ -47,7 +47,7 @@ func trustIssuer(b envoyrun.Bootstrap) error {
 	if err != nil {
 		return err
 	}
-	provider := filter["providers"].(map[string]any)["issuer"].(map[string]any)
+	provider := envoyrun.Object(filter, "providers", "issuer")
 	provider["local_jwks"] = map[string]any{"inline_string": string(keys)}
 	return nil
 }

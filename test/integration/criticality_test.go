@@ -31,7 +31,7 @@ tenantPolicies: { vip: { maxClass: critical }, low: { maxClass: sheddable } }
 `,
 		edit: func(b envoyrun.Bootstrap) error {
 			metadataFromHeader(b, "x-test-class", namespace, "class")
-			forwarded := b.Filter(envoyrun.ExtProcFilter)["metadata_options"].(map[string]any)["forwarding_namespaces"].(map[string]any)
+			forwarded := envoyrun.Object(b.Filter(envoyrun.ExtProcFilter), "metadata_options", "forwarding_namespaces")
 			forwarded["untyped"] = append(forwarded["untyped"].([]any), namespace)
 			return nil
 		},

@@ -38,7 +38,7 @@ func TestErrorsOfEnvoy(t *testing.T) {
 // Weir's own rejections come through as it sent them, whatever their status and shape: those of a file with the
 // local_reply_config are those of the same file without, but for the time to come back.
 func TestWeirsRejectionsStayAsTheyAre(t *testing.T) {
-	bare := func(b envoyrun.Bootstrap) error { delete(connectionManager(b), "local_reply_config"); return nil }
+	bare := func(b envoyrun.Bootstrap) error { delete(b.ConnectionManager(), "local_reply_config"); return nil }
 	for _, m := range modes {
 		t.Run(m.config, func(t *testing.T) {
 			config := single + "fairRequestQueue: { totalCapacity: 1, flowCapacity: 1 }\nlimits: { maxBodyBytes: 10000 }\n"

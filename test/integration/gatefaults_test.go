@@ -11,9 +11,6 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// gateFilter is the name of the gate's filter in the shipped file.
-const gateFilter = "weir.first_token"
-
 // parked is a model server of event streams: it sends the headers and what comes before the first token at once, and the
 // rest when the test says so.
 type parked struct {
@@ -290,16 +287,16 @@ func TestWeirDiesWhileTheGateHolds(t *testing.T) {
 func TestGateThatFailsChangesNothing(t *testing.T) {
 	for name, edit := range map[string]func(envoyrun.Bootstrap) error{
 		"too slow": func(b envoyrun.Bootstrap) error {
-			b.Filter(gateFilter)["message_timeout"] = "0.1s"
+			b.Filter(envoyrun.GateFilter)["message_timeout"] = "0.1s"
 			return nil
 		},
 		"dead": func(b envoyrun.Bootstrap) error {
 			nobody := maps.Clone(b.Cluster("weir"))
 			nobody["name"] = "nobody"
 			nobody["load_assignment"] = map[string]any{"cluster_name": "nobody", "endpoints": []any{}}
-			resources := b["static_resources"].(map[string]any)
-			resources["clusters"] = append(resources["clusters"].([]any), nobody)
-			b.Filter(gateFilter)["grpc_service"].(map[string]any)["envoy_grpc"] = map[string]any{"cluster_name": "nobody"}
+			resources := envoyrun.Object(b, "static_resources")
+			resources["clusters"] = append(envoyrun.List(resources, "clusters"), any(nobody))
+			envoyrun.Object(b.Filter(envoyrun.GateFilter), "grpc_service")["envoy_grpc"] = map[string]any{"cluster_name": "nobody"}
 			return nil
 		},
 	} {

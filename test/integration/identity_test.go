@@ -58,7 +58,7 @@ func TestFlowByMetadata(t *testing.T) {
 		config: `flows: { key: ["metadata:` + namespace + `/claims/sub"] }` + "\n",
 		edit: func(b envoyrun.Bootstrap) error {
 			metadataFromHeader(b, "x-test-claims", namespace, "claims")
-			forwarded := b.Filter(envoyrun.ExtProcFilter)["metadata_options"].(map[string]any)["forwarding_namespaces"].(map[string]any)
+			forwarded := envoyrun.Object(b.Filter(envoyrun.ExtProcFilter), "metadata_options", "forwarding_namespaces")
 			forwarded["untyped"] = append(forwarded["untyped"].([]any), namespace)
 			return nil
 		},

@@ -54,18 +54,17 @@ func plugged(t *testing.T, envoy, config string) *scene {
 		envoys: []string{envoy},
 		config: byTenant + single + config,
 		edit: func(b envoyrun.Bootstrap) error {
-			manager := connectionManager(b)
+			manager := b.ConnectionManager()
 			// The buffer filter would wait for the end of an upgrade, which has none.
-			filters := slices.DeleteFunc(slices.Clone(manager["http_filters"].([]any)), func(filter any) bool {
-				return filter.(map[string]any)["name"] == "envoy.filters.http.buffer"
+			filters := slices.DeleteFunc(slices.Clone(envoyrun.List(manager, "http_filters")), func(filter any) bool {
+				return envoyrun.Object(filter)["name"] == envoyrun.BufferFilter
 			})
 			manager["upgrade_configs"] = []any{map[string]any{"upgrade_type": "websocket", "filters": filters}}
-			host := manager["route_config"].(map[string]any)["virtual_hosts"].([]any)[0].(map[string]any)
-			rest := host["routes"].([]any)
+			host := envoyrun.Object(manager, "route_config", "virtual_hosts", 0)
 			host["routes"] = append([]any{map[string]any{
 				"match": map[string]any{"prefix": "/llm/"},
 				"route": map[string]any{"cluster": envoyrun.ModelServersCluster, "prefix_rewrite": "/v1/", "timeout": "0s"},
-			}}, rest...)
+			}}, envoyrun.List(host, "routes")...)
 			return nil
 		},
 	})

@@ -181,12 +181,12 @@ func TestKeysAreReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := start(t, setup{envoys: []string{"api-keys"}, strange: true, edit: func(b envoyrun.Bootstrap) error {
-		for _, entry := range connectionManager(b)["http_filters"].([]any) {
-			filter := entry.(map[string]any)
+		for _, entry := range envoyrun.List(b.ConnectionManager(), "http_filters") {
+			filter := envoyrun.Object(entry)
 			if filter["name"] != envoyrun.APIKeyFilter {
 				continue
 			}
-			source := filter["config_discovery"].(map[string]any)["config_source"].(map[string]any)["path_config_source"].(map[string]any)
+			source := envoyrun.Object(filter, "config_discovery", "config_source", "path_config_source")
 			source["path"], source["watched_directory"] = file, map[string]any{"path": dir}
 		}
 		return nil

@@ -13,17 +13,10 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// connectionManager is the configuration of Envoy's HTTP connection manager, to be changed in place.
-func connectionManager(b envoyrun.Bootstrap) map[string]any {
-	listener := b["static_resources"].(map[string]any)["listeners"].([]any)[0].(map[string]any)
-	chain := listener["filter_chains"].([]any)[0].(map[string]any)
-	return chain["filters"].([]any)[0].(map[string]any)["typed_config"].(map[string]any)
-}
-
 // metadataFromHeader makes Envoy, before it asks Weir, set dynamic metadata of any shape to what the request header
 // says, which inMetadata writes; the way that other filters (a JWT's, a gateway's) set it is the same.
 func metadataFromHeader(b envoyrun.Bootstrap, header, namespace, key string) {
-	manager := connectionManager(b)
+	manager := b.ConnectionManager()
 	filter := map[string]any{
 		"name": "envoy.filters.http.header_to_metadata." + header,
 		"typed_config": map[string]any{
@@ -37,7 +30,7 @@ func metadataFromHeader(b envoyrun.Bootstrap, header, namespace, key string) {
 			}},
 		},
 	}
-	manager["http_filters"] = append([]any{filter}, manager["http_filters"].([]any)...)
+	manager["http_filters"] = append([]any{filter}, envoyrun.List(manager, "http_filters")...)
 }
 
 // inMetadata is the value of a header for metadataFromHeader.

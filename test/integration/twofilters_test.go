@@ -20,10 +20,10 @@ func TestTwoFilters(t *testing.T) {
 			s := start(t, setup{
 				envoys: []string{config}, models: []modelsim.Config{recorded(8)}, config: byTenant + single,
 				edit: func(b envoyrun.Bootstrap) error {
-					manager := connectionManager(b)
-					filters := manager["http_filters"].([]any)
-					at := slices.IndexFunc(filters, func(f any) bool { return f.(map[string]any)["name"] == envoyrun.ExtProcFilter })
-					second := maps.Clone(filters[at].(map[string]any))
+					manager := b.ConnectionManager()
+					filters := envoyrun.List(manager, "http_filters")
+					at := slices.IndexFunc(filters, func(f any) bool { return envoyrun.Object(f)["name"] == envoyrun.ExtProcFilter })
+					second := maps.Clone(envoyrun.Object(filters[at]))
 					second["name"] = "a.second.one"
 					manager["http_filters"] = slices.Insert(filters, at+1, any(second))
 					return nil

@@ -58,7 +58,7 @@ func TestUnreadAnswersHoldNothing(t *testing.T) {
 
 // soonFlushed is an Edit that makes the shipped time for the rest of an answer shorter, where there is one.
 func soonFlushed(b envoyrun.Bootstrap) error {
-	if manager := connectionManager(b); manager["stream_flush_timeout"] != nil {
+	if manager := b.ConnectionManager(); manager["stream_flush_timeout"] != nil {
 		manager["stream_flush_timeout"] = "0.3s"
 	}
 	return nil

@@ -1,4 +1,4 @@
-package envoyrun
+package envoyfacts
 
 import (
 	"encoding/json"
@@ -10,6 +10,8 @@ import (
 
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
 // weirNamespace is where a processor says what it decided.
@@ -26,9 +28,9 @@ func withDecision(answer *extproc.ProcessingResponse, fields map[string]any) *ex
 }
 
 // loggingDecisions makes the access log one of JSON with the processor's decision, which is accepted or not.
-func loggingDecisions(accepted bool) func(Bootstrap) error {
-	return func(b Bootstrap) error {
-		log := object(first(list(b.connectionManager(), "access_log")), "typed_config")
+func loggingDecisions(accepted bool) func(envoyrun.Bootstrap) error {
+	return func(b envoyrun.Bootstrap) error {
+		log := envoyrun.Object(b.ConnectionManager(), "access_log", 0, "typed_config")
 		if log == nil {
 			return errors.New("no access log")
 		}
@@ -42,14 +44,14 @@ func loggingDecisions(accepted bool) func(Bootstrap) error {
 		if accepted {
 			namespaces = append(namespaces, weirNamespace)
 		}
-		options := object(b.Filter(ExtProcFilter), "metadata_options")
+		options := envoyrun.Object(b.Filter(envoyrun.ExtProcFilter), "metadata_options")
 		options["receiving_namespaces"] = map[string]any{"untyped": namespaces}
 		return nil
 	}
 }
 
 // wantLogged waits for the only line of the access log and compares the fields that are given; nil is null.
-func (e *Envoy) wantLogged(t *testing.T, want map[string]any) {
+func (e *proxy) wantLogged(t *testing.T, want map[string]any) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {

@@ -1,4 +1,4 @@
-package envoyrun
+package envoyfacts
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	mode "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
 // "The first message's protocol_config names the request and response body modes: tell modes apart by it."
@@ -94,8 +96,8 @@ func TestBufferedBodyIsOneMessage(t *testing.T) {
 // ends; nothing may leak."
 func TestBodyOverTheBufferLimit(t *testing.T) {
 	p := newProcessor(t)
-	envoy := start(t, "recommended", p, Edits(WithoutFilter(BufferFilter), func(b Bootstrap) error {
-		b.listener()["per_connection_buffer_limit_bytes"] = 64 << 10
+	envoy := start(t, "recommended", p, envoyrun.Edits(envoyrun.WithoutFilter(envoyrun.BufferFilter), func(b envoyrun.Bootstrap) error {
+		b.Listener()["per_connection_buffer_limit_bytes"] = 64 << 10
 		return nil
 	}), unused(t))
 
@@ -148,8 +150,8 @@ func TestHeaderOnlyHoldsTheBody(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		_, _ = io.WriteString(w, strconv.FormatBool(string(body) == large))
 	})
-	envoy := start(t, "header-only", p, Edits(WithoutFilter(BufferFilter), func(b Bootstrap) error {
-		b.listener()["per_connection_buffer_limit_bytes"] = 64 << 10
+	envoy := start(t, "header-only", p, envoyrun.Edits(envoyrun.WithoutFilter(envoyrun.BufferFilter), func(b envoyrun.Bootstrap) error {
+		b.Listener()["per_connection_buffer_limit_bytes"] = 64 << 10
 		return nil
 	}), address)
 

@@ -1,4 +1,4 @@
-package envoyrun
+package envoyfacts
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package envoyrun
+package envoyfacts
 
 import (
 	"io"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
 // served is the endpoint that Envoy says has served, in the response headers' metadata.
@@ -65,7 +67,7 @@ func TestDestination(t *testing.T) {
 // where it is taken out.
 func TestForgedDestination(t *testing.T) {
 	a, b := modelServer(t, answering("a")), modelServer(t, answering("b"))
-	chosen := func(t *testing.T, config string, edit func(Bootstrap) error) (chosen int) {
+	chosen := func(t *testing.T, config string, edit func(envoyrun.Bootstrap) error) (chosen int) {
 		p := newProcessor(t)
 		envoy := start(t, config, p, edit, a, b)
 		p.die()
@@ -91,7 +93,7 @@ func TestForgedDestination(t *testing.T) {
 		})
 	}
 	t.Run("without the removal", func(t *testing.T) {
-		if percent := chosen(t, "recommended", KeepHeader(destinationHeader)); percent != 100 {
+		if percent := chosen(t, "recommended", envoyrun.KeepHeader(destinationHeader)); percent != 100 {
 			t.Errorf("the forged destination was honoured in %d %% only: the tests above prove nothing", percent)
 		}
 	})

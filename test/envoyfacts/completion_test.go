@@ -1,4 +1,4 @@
-package envoyrun
+package envoyfacts
 
 import (
 	"io"
@@ -6,10 +6,9 @@ import (
 	"net/http"
 	"strconv"
 	"testing"
-)
 
-// The tests in the files facts_*.go do not test Weir. They repeat, on a real Envoy, what Weir's stream state machine is
-// built upon: if a new Envoy fails one of them, Weir is wrong about it.
+	"github.com/weir-epp/weir/internal/envoyrun"
+)
 
 // sse is a model server that sends its headers at once, then the pieces given to it, one by one, and ends when there are
 // no more. Gone gets one for each request that has ended.
@@ -70,8 +69,8 @@ func TestStreamEndsWithTheResponse(t *testing.T) {
 func TestStreamWithoutTrailerModeEndsEarly(t *testing.T) {
 	p := newProcessor(t)
 	address, pieces, _ := sse(t)
-	envoy := start(t, "recommended", p, func(b Bootstrap) error {
-		object(b.Filter(ExtProcFilter), "processing_mode")["response_trailer_mode"] = "SKIP"
+	envoy := start(t, "recommended", p, func(b envoyrun.Bootstrap) error {
+		envoyrun.Object(b.Filter(envoyrun.ExtProcFilter), "processing_mode")["response_trailer_mode"] = "SKIP"
 		return nil
 	}, address)
 
@@ -96,10 +95,10 @@ func TestTrailersAreAMessage(t *testing.T) {
 		w.Header().Set("X-Checksum", "1")
 	})
 	// Over HTTP/1.1 Envoy passes trailers only if told to; upstream ones reach ext_proc only then.
-	envoy := start(t, "recommended", p, func(b Bootstrap) error {
-		options := object(b.Cluster(ModelServersCluster), "typed_extension_protocol_options")
-		protocol := object(options, "envoy.extensions.upstreams.http.v3.HttpProtocolOptions")
-		object(protocol, "explicit_http_config")["http_protocol_options"] = map[string]any{"enable_trailers": true}
+	envoy := start(t, "recommended", p, func(b envoyrun.Bootstrap) error {
+		protocol := envoyrun.Object(b.Cluster(envoyrun.ModelServersCluster), "typed_extension_protocol_options",
+			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions", "explicit_http_config")
+		protocol["http_protocol_options"] = map[string]any{"enable_trailers": true}
 		return nil
 	}, address)
 

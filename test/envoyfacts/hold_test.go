@@ -1,4 +1,4 @@
-package envoyrun
+package envoyfacts
 
 import (
 	"io"
@@ -10,15 +10,17 @@ import (
 	"time"
 
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
 // messageTimeout is an Edit for the main ext_proc filter.
-func messageTimeout(d time.Duration) func(Bootstrap) error {
-	return func(b Bootstrap) error {
-		if b.Filter(ExtProcFilter) == nil {
+func messageTimeout(d time.Duration) func(envoyrun.Bootstrap) error {
+	return func(b envoyrun.Bootstrap) error {
+		if b.Filter(envoyrun.ExtProcFilter) == nil {
 			return nil // direct.yaml
 		}
-		b.Filter(ExtProcFilter)["message_timeout"] = strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
+		b.Filter(envoyrun.ExtProcFilter)["message_timeout"] = strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
 		return nil
 	}
 }
@@ -86,8 +88,8 @@ func TestFullDuplexHoldsAndEchoes(t *testing.T) {
 		w.Header().Set("X-Length", strconv.FormatInt(r.ContentLength, 10))
 		_, _ = io.WriteString(w, large)
 	})
-	envoy := start(t, "full-duplex", p, func(b Bootstrap) error {
-		b.listener()["per_connection_buffer_limit_bytes"] = 64 << 10
+	envoy := start(t, "full-duplex", p, func(b envoyrun.Bootstrap) error {
+		b.Listener()["per_connection_buffer_limit_bytes"] = 64 << 10
 		return messageTimeout(timeout)(b)
 	}, address)
 

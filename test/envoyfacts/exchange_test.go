@@ -1,4 +1,4 @@
-package envoyrun
+package envoyfacts
 
 import (
 	"bytes"
@@ -12,24 +12,23 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
 // No test may leave a goroutine behind: not the one that waits for Envoy, nor a connection to it.
-func TestMain(m *testing.M) {
-	if os.Getenv(victimVariable) != "" {
-		beVictim()
-		return
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// proxy is a running Envoy as its clients see it.
+type proxy struct{ *envoyrun.Envoy }
 
 // start starts a shipped configuration for a test, with a message timeout that a loaded machine does not reach. Its end
 // is checked: an Envoy that crashed fails the test.
-func start(t *testing.T, config string, p *processor, edit func(Bootstrap) error, modelServers ...string) *Envoy {
+func start(t *testing.T, config string, p *processor, edit func(envoyrun.Bootstrap) error, modelServers ...string) *proxy {
 	t.Helper()
-	envoy, err := Start(context.Background(), Options{
+	envoy, err := envoyrun.Start(context.Background(), envoyrun.Options{
 		Config: config, Weir: p.address, ModelServers: modelServers,
-		Edit: func(b Bootstrap) error {
+		Edit: func(b envoyrun.Bootstrap) error {
 			_ = messageTimeout(2 * patience)(b)
 			if edit == nil {
 				return nil
@@ -43,13 +42,14 @@ func start(t *testing.T, config string, p *processor, edit func(Bootstrap) error
 	t.Cleanup(func() {
 		if t.Failed() {
 			lines, _ := envoy.AccessLog()
-			t.Logf("access log:\n%s%s", strings.Join(lines, "\n"), envoy.logTail())
+			log, _ := os.ReadFile(envoy.Log())
+			t.Logf("access log:\n%s\nEnvoy's log:\n%s", strings.Join(lines, "\n"), log)
 		}
 		if err := envoy.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	return envoy
+	return &proxy{envoy}
 }
 
 // modelServer serves handler on a port of its own until the end of the test, and returns its ip:port.
@@ -80,12 +80,12 @@ type exchange struct {
 }
 
 // post sends a request on a connection of its own and does not wait for the answer. The pairs are its headers.
-func (e *Envoy) post(t *testing.T, body string, pairs ...string) *exchange {
+func (e *proxy) post(t *testing.T, body string, pairs ...string) *exchange {
 	t.Helper()
 	return e.send(t, strings.NewReader(body), pairs...)
 }
 
-func (e *Envoy) send(t *testing.T, body io.Reader, pairs ...string) *exchange {
+func (e *proxy) send(t *testing.T, body io.Reader, pairs ...string) *exchange {
 	t.Helper()
 	ctx, hangUp := context.WithCancel(context.Background())
 	t.Cleanup(hangUp)

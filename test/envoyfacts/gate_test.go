@@ -1,4 +1,4 @@
-package envoyrun
+package envoyfacts
 
 import (
 	"io"
@@ -36,7 +36,7 @@ func (s *stream) openGate() {
 }
 
 // gated starts an exchange through gate.yaml and conducts it until the gate has the answer's headers.
-func gated(t *testing.T, p *processor, envoy *Envoy, destination string) (x *exchange, main, gate *stream) {
+func gated(t *testing.T, p *processor, envoy *proxy, destination string) (x *exchange, main, gate *stream) {
 	t.Helper()
 	x = envoy.post(t, `{"stream":true}`)
 	main = p.accept(t)
