@@ -6,6 +6,8 @@ import (
 	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/weir-epp/weir/pkg/extproc/usage"
 )
 
 // responseHead is what matters of response headers.
@@ -48,7 +50,7 @@ func (st *stream) readResponse(h *extprocv3.HttpHeaders) {
 		m.upstream(st.status)
 	}
 	if st.cfg.ReadUsage && !head.encoded && st.modes.echoesResponse() {
-		st.usage = NewUsageReader(st.eventStream)
+		st.usage = usage.NewReader(st.eventStream)
 	}
 }
 
@@ -102,7 +104,7 @@ func (st *stream) reportUsage() {
 	if st.usage == nil {
 		return
 	}
-	if u, ok := st.usage.Usage(); ok {
+	if u, ok := st.usage.Tokens(); ok {
 		m := st.server.metrics
 		m.usageTokens.WithLabelValues("input").Add(float64(u.Input))
 		m.usageTokens.WithLabelValues("output").Add(float64(u.Output))

@@ -9,6 +9,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
+	"github.com/weir-epp/weir/pkg/extproc/usage"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -83,7 +84,7 @@ type stream struct {
 	status       int
 	eventStream  bool
 	lastAnswered time.Time
-	usage        *UsageReader
+	usage        *usage.Reader
 	early        *early // while gated
 
 	line *requestLine // in the log; nil: it has none

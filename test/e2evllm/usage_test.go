@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/extproc/usage"
 )
 
 const usageTokens = 16 // of each answer
@@ -64,7 +64,7 @@ must find the same. Every answer has 16 tokens; tokens in and out:
 }
 
 // readUsage sends a request and reads the usage in its answer.
-func readUsage(t *testing.T, set *setting, path, body string, stream bool) extproc.Usage {
+func readUsage(t *testing.T, set *setting, path, body string, stream bool) usage.Tokens {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -85,17 +85,17 @@ func readUsage(t *testing.T, set *setting, path, body string, stream bool) extpr
 }
 
 // usageIn gives the body to Weir's reader in parts of that size.
-func usageIn(t *testing.T, body []byte, stream bool, part int) extproc.Usage {
+func usageIn(t *testing.T, body []byte, stream bool, part int) usage.Tokens {
 	t.Helper()
-	reader := extproc.NewUsageReader(stream)
+	reader := usage.NewReader(stream)
 	for rest := body; len(rest) > 0; {
 		n := min(part, len(rest))
 		reader.Write(rest[:n])
 		rest = rest[n:]
 	}
-	usage, ok := reader.Usage()
+	found, ok := reader.Tokens()
 	if !ok {
 		t.Errorf("no usage in %.500q", body)
 	}
-	return usage
+	return found
 }

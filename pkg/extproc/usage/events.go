@@ -1,31 +1,30 @@
-package extproc
+package usage
 
 import "bytes"
 
-// eventLines cuts server-sent events into lines, and passes the data of each event on as one document: its data
-// lines joined by line ends. Lines end with CR, LF or both; "data:" may be followed by one blank; an empty line ends
-// the event.
+// eventLines splits server-sent events into lines and passes on the data of each event as one document: its data lines,
+// joined by line ends. Lines end in CR, LF or CRLF. One space may follow "data:". An empty line ends the event.
 type eventLines struct {
-	// name is the beginning of the line up to the colon, as far as it can still be "data".
+	// name is the line's field name so far, while it can still be "data".
 	name []byte
-	// field says where in the line we are.
+	// field is the part of the line that the next byte belongs to.
 	field eventField
-	// cr says that the last byte was a CR, whose LF is no line of its own.
+	// cr is set if the last byte was a CR: an LF then belongs to the same line end.
 	cr bool
 }
 
 type eventField uint8
 
 const (
-	lineStart eventField = iota // in the field's name
+	lineStart eventField = iota // in the field name
 	afterData                   // just after "data:"
 	inData
-	ignored // in a line that is no data
+	ignored // in a line without data
 )
 
 const dataField = "data"
 
-func (l *eventLines) write(b []byte, to *usageScan) {
+func (l *eventLines) write(b []byte, to *scan) {
 	for len(b) > 0 {
 		c := b[0]
 		if l.cr {
@@ -70,8 +69,8 @@ func (l *eventLines) write(b []byte, to *usageScan) {
 	}
 }
 
-// line is the end of a line.
-func (l *eventLines) line(to *usageScan) {
+// line ends a line.
+func (l *eventLines) line(to *scan) {
 	switch {
 	case l.field == lineStart && len(l.name) == 0:
 		to.restart()

@@ -1,37 +1,37 @@
-package extproc
+package usage
 
 import "bytes"
 
-// usageScan finds usage numbers in JSON documents that come in parts. It is a byte machine that follows strings and
-// brackets and remembers only the keys that lead to a number it wants:
+// scan finds usage numbers in JSON documents that arrive in parts. It tracks strings and brackets byte by byte, and
+// remembers only the keys that lead to these numbers:
 //
 //	usage.NAME, message.usage.NAME, response.usage.NAME, and NAME within …usage.prompt_tokens_details or
 //	….input_tokens_details
 //
-// It does not check the syntax: answers are the engine's. What is no JSON finds nothing.
-type usageScan struct {
-	usage Usage
-	found bool
+// It does not check the syntax, because the engine wrote the response. It finds nothing in what is not JSON.
+type scan struct {
+	tokens Tokens
+	found  bool
 
 	depth int
-	// path has the place of the innermost known object for each depth; deeper than that is of no interest.
+	// path is the place of the open object at each depth. Deeper objects hold no usage.
 	path [4]place
-	// objects has a bit for each depth below 64: 1 for an object.
+	// objects has a bit for each of the first 64 depths: 1 for an object, 0 for an array.
 	objects uint64
-	// awaitKey says that the next string is a key; key is the wanted key before the value.
+	// awaitKey is set while the next string is a key. key is the key of the value that comes next.
 	awaitKey bool
-	key      usageKey
+	key      key
 
 	inString, escaped bool
-	// text is the string so far, as long as it may be a key that is wanted; overlong says that it is none.
+	// text is the key so far. overlong is set once it can no longer be a key that leads to a number.
 	text     []byte
 	overlong bool
-	// number is the value of the digits so far, -1 when no number is being read.
+	// number is the value of the digits so far, while counted is set.
 	number  int64
 	counted bool
 }
 
-// place is what an object means.
+// place is the meaning of an open object.
 type place uint8
 
 const (
@@ -42,11 +42,11 @@ const (
 	inDetails
 )
 
-// usageKey is a key that leads somewhere.
-type usageKey uint8
+// key is a key that leads to a number.
+type key uint8
 
 const (
-	noKey usageKey = iota
+	noKey key = iota
 	keyUsage
 	keyEnvelope
 	keyDetails
@@ -55,10 +55,10 @@ const (
 	keyCached
 )
 
-// maxKey is the longest key that is wanted.
+// maxKey is longer than every key that leads to a number, in bytes.
 const maxKey = 32
 
-func keyOf(text []byte) usageKey {
+func keyOf(text []byte) key {
 	switch string(text) {
 	case "usage":
 		return keyUsage
@@ -76,12 +76,12 @@ func keyOf(text []byte) usageKey {
 	return noKey
 }
 
-// restart begins a new document; what was found stays.
-func (s *usageScan) restart() {
-	*s = usageScan{usage: s.usage, found: s.found, text: s.text[:0]}
+// restart begins a new document. It keeps the numbers found so far.
+func (s *scan) restart() {
+	*s = scan{tokens: s.tokens, found: s.found, text: s.text[:0]}
 }
 
-func (s *usageScan) write(b []byte) {
+func (s *scan) write(b []byte) {
 	for i := 0; i < len(b); i++ {
 		if s.inString {
 			i += s.inside(b[i:]) - 1
@@ -108,16 +108,16 @@ func (s *usageScan) write(b []byte) {
 		case ',':
 			s.awaitKey, s.key = s.inObject(), noKey
 		case ':', ' ', '\t', '\r', '\n':
-		default: // -, true, false, null: no count
+		default: // -, true, false, null: not a count
 			s.key = noKey
 		}
 	}
 }
 
-// inside takes bytes of a string, and returns how many.
-func (s *usageScan) inside(b []byte) int {
+// inside reads bytes of a string and returns how many it read.
+func (s *scan) inside(b []byte) int {
 	if s.escaped {
-		s.escaped, s.overlong = false, true // no wanted key has escapes
+		s.escaped, s.overlong = false, true // none of the keys has escapes
 		return 1
 	}
 	n := bytes.IndexAny(b, `"\`)
@@ -149,19 +149,19 @@ func (s *usageScan) inside(b []byte) int {
 	return n + 1
 }
 
-func (s *usageScan) inObject() bool {
+func (s *scan) inObject() bool {
 	return s.depth > 0 && s.depth <= 64 && s.objects>>(s.depth-1)&1 == 1
 }
 
-// here is the place of the innermost object.
-func (s *usageScan) here() place {
+// here returns the place of the innermost open object.
+func (s *scan) here() place {
 	if s.depth == 0 || s.depth > len(s.path) {
 		return elsewhere
 	}
 	return s.path[s.depth-1]
 }
 
-func (s *usageScan) open(object bool) {
+func (s *scan) open(object bool) {
 	next := elsewhere
 	if object {
 		switch here := s.here(); {
@@ -188,10 +188,10 @@ func (s *usageScan) open(object bool) {
 	s.awaitKey, s.key = object, noKey
 }
 
-// maxCount bounds a count of tokens: a larger one is nonsense.
+// maxCount bounds a count of tokens; a larger one is nonsense.
 const maxCount = 1 << 40
 
-func (s *usageScan) digit(c byte) {
+func (s *scan) digit(c byte) {
 	if s.key < keyInput {
 		return
 	}
@@ -201,9 +201,8 @@ func (s *usageScan) digit(c byte) {
 	s.number = min(s.number*10+int64(c-'0'), maxCount)
 }
 
-// value is the end of a number, seen by the byte after it. Counts are integers: one with a point or an exponent is
-// none.
-func (s *usageScan) value(after byte) {
+// value ends a number at the byte after it. Counts are integers: a number with a point or an exponent is not one.
+func (s *scan) value(after byte) {
 	n, key, here := s.number, s.key, s.here()
 	s.counted, s.key = false, noKey
 	if after == '.' || after == 'e' || after == 'E' {
@@ -211,11 +210,11 @@ func (s *usageScan) value(after byte) {
 	}
 	switch {
 	case key == keyInput && here == inUsage:
-		s.usage.Input = n
+		s.tokens.Input = n
 	case key == keyOutput && here == inUsage:
-		s.usage.Output = n
+		s.tokens.Output = n
 	case key == keyCached && (here == inUsage || here == inDetails):
-		s.usage.Cached = n
+		s.tokens.Cached = n
 	default:
 		return
 	}

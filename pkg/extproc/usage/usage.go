@@ -1,0 +1,30 @@
+package usage
+
+// Tokens is the usage that a response reports, in tokens.
+type Tokens struct {
+	Input, Output int64
+	// Cached is the part of Input that the engine had in its cache; 0 if the engine does not report it.
+	Cached int64
+}
+
+// Reader finds the usage in one response. If several parts of the response report a number, the last one counts.
+type Reader struct {
+	events bool
+	lines  eventLines
+	scan   scan
+}
+
+// NewReader returns a Reader of server-sent events, or of one JSON document.
+func NewReader(events bool) *Reader { return &Reader{events: events} }
+
+// Write reads the next part of the response.
+func (r *Reader) Write(b []byte) {
+	if !r.events {
+		r.scan.write(b)
+		return
+	}
+	r.lines.write(b, &r.scan)
+}
+
+// Tokens returns the usage found so far and reports whether there was any.
+func (r *Reader) Tokens() (t Tokens, ok bool) { return r.scan.tokens, r.scan.found }
