@@ -37,10 +37,10 @@ func TestBand(t *testing.T) {
 			Band{0, 4 * One, 4_400_000},
 			5,
 		},
-		{"a backend that reports 16 slots", seed, []Backend{{Slots: 16}, {}}, Band{17_800_000, 18 * One, 18_200_000}, 19},
+		{"a backend that reports 16 slots", seed, []Backend{{ID: 1, Slots: 16}, {ID: 2}}, Band{17_800_000, 18 * One, 18_200_000}, 19},
 		{
 			"slotsPerBackend for those that report none", with(func(c *Config) { c.SlotsPerBackend = 64 }),
-			[]Backend{{Slots: 16}, {}},
+			[]Backend{{ID: 1, Slots: 16}, {ID: 2}},
 			Band{80 * One, 80 * One, 80 * One},
 			80,
 		},
@@ -83,7 +83,21 @@ func TestBand(t *testing.T) {
 	}
 }
 
-func pool(n int) []Backend { return make([]Backend, n) }
+// pool is n backends that report nothing.
+func pool(n int) []Backend {
+	backends := make([]Backend, n)
+	for i := range backends {
+		backends[i].ID = BackendID(i)
+	}
+	return backends
+}
+
+// withCost is the seed's band with one of cost.
+func withCost(cost CostConfig) Config {
+	c := DefaultConfig()
+	c.Cost = cost
+	return c
+}
 
 // takeWhile takes leases for as long as it may, at most n.
 func takeWhile(l *Ledger, may func(*Ledger) bool, n int) (taken int) {
@@ -149,15 +163,6 @@ func TestWorkConservation(t *testing.T) {
 	}
 }
 
-// TestSaturation: a pool beyond any size keeps its bounds at the largest number instead of wrapping.
-func TestSaturation(t *testing.T) {
-	huge := Band{math.MaxInt64 - 1, math.MaxInt64 - 1, math.MaxInt64 - 1}
-	sum := huge.add(huge)
-	if sum.Upper != math.MaxInt64 || sum.Upper.Ceil() != math.MaxInt64/1_000_000+1 {
-		t.Errorf("upper bound %d, capacity %d", sum.Upper, sum.Upper.Ceil())
-	}
-}
-
 // TestValidate names each field that is wrong, all at once.
 func TestValidate(t *testing.T) {
 	for _, c := range []struct {
@@ -178,6 +183,19 @@ func TestValidate(t *testing.T) {
 			Config{WatermarkPerBackend: 1, PercentageDeviationForBounds: 1, UpperBoundPerBackend: MaxPerBackend + 1, SlotsPerBackend: MaxPerBackend + 1},
 			[]string{"upperBoundPerBackend: 1000001", "slotsPerBackend: 1000001"},
 		},
+		{withCost(CostConfig{Watermark: 1000}), nil},
+		{withCost(CostConfig{Watermark: MaxCostPerBackend, Lower: MaxCostPerBackend, Upper: MaxCostPerBackend}), nil},
+		{
+			withCost(CostConfig{Watermark: -1, Lower: 1, Upper: 1}),
+			[]string{"costWatermarkPerBackend: -1", "costLowerBoundPerBackend: 1", "costUpperBoundPerBackend: 1"},
+		},
+		{
+			withCost(CostConfig{Watermark: MaxCostPerBackend + 1, Lower: -1, Upper: -1}),
+			[]string{"costWatermarkPerBackend: 1000000001", "costLowerBoundPerBackend: -1", "costUpperBoundPerBackend: -1"},
+		},
+		{withCost(CostConfig{Watermark: 10, Lower: 11, Upper: 9}), []string{"costLowerBoundPerBackend: 11", "costUpperBoundPerBackend: 9"}},
+		{withCost(CostConfig{Upper: 5}), []string{"costUpperBoundPerBackend: 5"}},
+		{withCost(CostConfig{Watermark: 5, Upper: MaxCostPerBackend + 1}), []string{"costUpperBoundPerBackend: 1000000001"}},
 	} {
 		err := c.config.Validate()
 		if (err != nil) != (len(c.want) > 0) {
@@ -188,14 +206,5 @@ func TestValidate(t *testing.T) {
 				t.Errorf("%v: does not name %q", err, want)
 			}
 		}
-	}
-}
-
-// TestBoundsStayAtTheTop: more backends than a number can count have the largest bounds, not negative ones.
-func TestBoundsStayAtTheTop(t *testing.T) {
-	top := Band{math.MaxInt64, math.MaxInt64 - 1, 1}
-	one := Band{One, One, One}
-	if got, want := top.add(one), (Band{math.MaxInt64, math.MaxInt64, One + 1}); got != want {
-		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -3,29 +3,13 @@ package stock
 import (
 	"errors"
 	"fmt"
-	"math"
 )
-
-// Micro is a decimal in millionths, of a request or of a share.
-type Micro int64
-
-// One is 1.
-const One Micro = 1_000_000
 
 // MaxPerBackend is the largest watermark or bound of one backend, in requests.
 const MaxPerBackend = 1_000_000
 
-// Ceil is the value in whole units, rounded up.
-func (m Micro) Ceil() int {
-	n := int(m / One)
-	if m%One > 0 {
-		n++
-	}
-	return n
-}
-
-// Float is for display and gauges only; it decides nothing.
-func (m Micro) Float() float64 { return float64(m) / float64(One) }
+// MaxCostPerBackend is the largest watermark or bound of one backend, in units of cost.
+const MaxCostPerBackend = 1_000_000_000
 
 // Config is the band of one backend.
 type Config struct {
@@ -38,6 +22,16 @@ type Config struct {
 	LowerBoundPerBackend, UpperBoundPerBackend int
 	// SlotsPerBackend, more than 0, sets all three for a backend that reports no slots.
 	SlotsPerBackend int
+	// Cost bounds the stock in units of cost as well.
+	Cost CostConfig
+}
+
+// CostConfig is the band of one backend in units of cost, such as tokens.
+type CostConfig struct {
+	// Watermark is the target stock, 0 to MaxCostPerBackend; 0: cost is counted and bounds nothing.
+	Watermark int64
+	// Lower and Upper are the bounds; 0: Config.PercentageDeviationForBounds derives them. Lower <= Watermark <= Upper.
+	Lower, Upper int64
 }
 
 // DefaultConfig is the seed's: watermark 2 ± 10 %.
@@ -74,51 +68,18 @@ func (c *Config) Validate() error {
 	if c.SlotsPerBackend < 0 || c.SlotsPerBackend > MaxPerBackend {
 		bad("slotsPerBackend: %d: want 0 to %d", c.SlotsPerBackend, MaxPerBackend)
 	}
+	c.Cost.validate(bad)
 	return errors.Join(problems...)
 }
 
-// Backend is one ready backend.
-type Backend struct {
-	// Slots is the largest number of requests that it runs at once, as it reports; 0: it does not.
-	Slots int
-}
-
-// Band is a lower bound, a watermark and an upper bound.
-type Band struct{ Lower, Watermark, Upper Micro }
-
-// Of is the band of one backend. One that reports its slots is kept at exactly these.
-func (c *Config) Of(b Backend) Band {
-	slots := b.Slots
-	if slots <= 0 {
-		slots = c.SlotsPerBackend
+func (c *CostConfig) validate(bad func(format string, args ...any)) {
+	if c.Watermark < 0 || c.Watermark > MaxCostPerBackend {
+		bad("costWatermarkPerBackend: %d: want 0 to %d", c.Watermark, MaxCostPerBackend)
 	}
-	if slots > 0 {
-		m := Micro(min(slots, MaxPerBackend)) * One
-		return Band{m, m, m}
+	if c.Lower < 0 || c.Lower > c.Watermark {
+		bad("costLowerBoundPerBackend: %d: want 0 to costWatermarkPerBackend %d", c.Lower, c.Watermark)
 	}
-	w := Micro(c.WatermarkPerBackend)
-	band := Band{
-		Lower:     w * (One - c.PercentageDeviationForBounds),
-		Watermark: w * One,
-		Upper:     w * (One + c.PercentageDeviationForBounds),
+	if c.Upper < 0 || c.Upper > MaxCostPerBackend || c.Upper > 0 && (c.Upper < c.Watermark || c.Watermark <= 0) {
+		bad("costUpperBoundPerBackend: %d: want 0, or costWatermarkPerBackend %d to %d", c.Upper, c.Watermark, MaxCostPerBackend)
 	}
-	if c.LowerBoundPerBackend >= 0 {
-		band.Lower = Micro(c.LowerBoundPerBackend) * One
-	}
-	if c.UpperBoundPerBackend >= 0 {
-		band.Upper = Micro(c.UpperBoundPerBackend) * One
-	}
-	return band
-}
-
-// add sums bands; a pool of more than nine million full backends would be needed to saturate it.
-func (b Band) add(o Band) Band {
-	return Band{saturate(b.Lower, o.Lower), saturate(b.Watermark, o.Watermark), saturate(b.Upper, o.Upper)}
-}
-
-func saturate(a, b Micro) Micro {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }

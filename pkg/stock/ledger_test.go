@@ -88,36 +88,77 @@ func runLedger(t *testing.T, data []byte) {
 		data = data[1:]
 		return int(b) % n
 	}
-	d := definitions{config: DefaultConfig()}
+	d := definitions{config: DefaultConfig(), ready: map[BackendID]Backend{}, foreign: map[BackendID]Amount{}}
 	l := New(d.config)
-	var settled []*Lease
+	var settled []*heldLease
 	for len(data) > 0 {
-		switch below(8) {
+		switch below(12) {
 		case 0, 1, 2:
 			lease := NewLease(below(4), int64(1+below(50)), below(4) == 0)
 			l.Take(&lease)
-			d.held = append(d.held, &lease)
+			d.held = append(d.held, &heldLease{&lease, lease.cost})
 		case 3, 4:
 			if n := len(d.held); n > 0 {
 				i := below(n)
 				lease := d.held[i]
 				d.held = append(d.held[:i], d.held[i+1:]...)
 				settled = append(settled, lease)
-				if !l.Settle(lease) {
+				if !l.Settle(lease.Lease) {
 					t.Fatal("a held lease was not settled")
 				}
 			}
 		case 5:
-			if n := len(settled); n > 0 && l.Settle(settled[below(n)]) {
-				t.Fatal("settled twice")
+			if n := len(settled); n > 0 {
+				lease := settled[below(n)]
+				if l.Settle(lease.Lease) || l.Adjust(lease.Lease, 7) {
+					t.Fatal("settled twice, or adjusted after it")
+				}
 			}
 		case 6:
-			d.backends = nil
-			for range below(5) {
-				d.backends = append(d.backends, Backend{Slots: max(0, below(40)-20)})
+			if n := len(d.held); n > 0 {
+				lease := d.held[below(n)]
+				lease.standsFor = int64(below(200))
+				if !l.Adjust(lease.Lease, lease.standsFor) {
+					t.Fatal("a held lease was not adjusted")
+				}
 			}
-			l.SetBackends(d.backends)
-		case 7:
+		case 7: // all at once; what stays keeps its foreign stock
+			ready, foreign := map[BackendID]Backend{}, map[BackendID]Amount{}
+			var list []Backend
+			for id := range BackendID(4) {
+				if below(2) == 0 {
+					continue
+				}
+				b := Backend{ID: id, Slots: max(0, below(40)-20), MaxCost: int64(max(0, below(900)-600))}
+				ready[id], foreign[id] = b, d.foreign[id]
+				list = append(list, b)
+			}
+			d.ready, d.foreign = ready, foreign
+			l.SetBackends(list)
+		case 8:
+			b := Backend{ID: BackendID(below(4)), Slots: max(0, below(40)-20), MaxCost: int64(max(0, below(900)-600))}
+			d.ready[b.ID] = b
+			returned := l.SetBackend(b)
+			if kept, ok := l.Bounds(b.ID); !ok || kept != returned {
+				t.Fatalf("contributes %v, and %v is kept", returned, kept)
+			}
+		case 9:
+			id := BackendID(below(4))
+			if _, known := d.ready[id]; l.RemoveBackend(id) != known {
+				t.Fatalf("backend %d removed: %t", id, !known)
+			}
+			delete(d.ready, id)
+			delete(d.foreign, id)
+		case 10:
+			id, stock := BackendID(below(4)), Amount{below(6), int64(below(100))}
+			_, known := d.ready[id]
+			if l.SetForeign(id, stock) != known {
+				t.Fatalf("foreign stock at backend %d counted: %t", id, !known)
+			}
+			if known {
+				d.foreign[id] = stock
+			}
+		case 11:
 			d.byRank = nil
 			first := below(4)
 			for i := range 4 {
@@ -127,6 +168,10 @@ func runLedger(t *testing.T, data []byte) {
 			d.config = Config{
 				WatermarkPerBackend: 1 + below(9), PercentageDeviationForBounds: 1 + Micro(below(255))*3_919,
 				LowerBoundPerBackend: below(3) - 1, UpperBoundPerBackend: -1, SlotsPerBackend: max(0, below(6)-3),
+				Cost: CostConfig{Watermark: int64(max(0, below(120)-40))},
+			}
+			if below(3) == 0 && d.config.Cost.Watermark > 0 {
+				d.config.Cost.Upper = d.config.Cost.Watermark + int64(below(10))
 			}
 			l.Configure(d.config)
 		}
@@ -137,10 +182,17 @@ func runLedger(t *testing.T, data []byte) {
 
 // definitions is the ledger as the formulas have it.
 type definitions struct {
-	config   Config
-	backends []Backend
-	byRank   []Reservation
-	held     []*Lease
+	config  Config
+	ready   map[BackendID]Backend
+	foreign map[BackendID]Amount
+	byRank  []Reservation
+	held    []*heldLease
+}
+
+// heldLease is a lease with what it should stand for.
+type heldLease struct {
+	*Lease
+	standsFor int64
 }
 
 func (d *definitions) inflight(tier int) (n int) {
@@ -152,31 +204,68 @@ func (d *definitions) inflight(tier int) (n int) {
 	return n
 }
 
-// bounds are the pool's lower and upper bound.
-func (d *definitions) bounds() (lower, upper *big.Rat) {
-	lower, upper = new(big.Rat), new(big.Rat)
-	for _, b := range d.backends {
-		lo, hi := new(big.Rat), new(big.Rat)
-		deviation := big.NewRat(int64(d.config.PercentageDeviationForBounds), 1_000_000)
-		switch {
-		case b.Slots > 0:
-			lo.SetInt64(int64(b.Slots))
-			hi.Set(lo)
-		case d.config.SlotsPerBackend > 0:
-			lo.SetInt64(int64(d.config.SlotsPerBackend))
-			hi.Set(lo)
-		default:
-			watermark := big.NewRat(int64(d.config.WatermarkPerBackend), 1)
-			lo.Mul(watermark, new(big.Rat).Sub(big.NewRat(1, 1), deviation))
-			hi.Mul(watermark, new(big.Rat).Add(big.NewRat(1, 1), deviation))
-			if d.config.LowerBoundPerBackend >= 0 {
-				lo.SetInt64(int64(d.config.LowerBoundPerBackend))
-			}
-		}
-		lower.Add(lower, lo)
-		upper.Add(upper, hi)
+// there is all that is at the backends, ours and others'.
+func (d *definitions) there() (requests, cost int64) {
+	for _, lease := range d.held {
+		requests++
+		cost += lease.standsFor
 	}
-	return lower, upper
+	for _, foreign := range d.foreign {
+		requests += int64(foreign.Requests)
+		cost += foreign.Cost
+	}
+	return requests, cost
+}
+
+// bound is one bound of one backend: what it reports, else what is explicit, else the watermark and so much of it as the
+// sign says.
+func (d *definitions) bound(reports, explicit, watermark, sign int64) *big.Rat {
+	deviation := big.NewRat(sign*int64(d.config.PercentageDeviationForBounds), 1_000_000)
+	switch {
+	case reports > 0:
+		return big.NewRat(reports, 1)
+	case explicit >= 0:
+		return big.NewRat(explicit, 1)
+	default:
+		return deviation.Mul(deviation.Add(deviation, big.NewRat(1, 1)), big.NewRat(watermark, 1))
+	}
+}
+
+// bounds are the pool's lower (-1) or upper (1) bound in requests and in cost.
+func (d *definitions) bounds(sign int64) (requests, cost *big.Rat) {
+	requests, cost = new(big.Rat), new(big.Rat)
+	for _, b := range d.ready {
+		slots, lower, upper := b.Slots, d.config.LowerBoundPerBackend, d.config.Cost.Upper
+		if slots == 0 {
+			slots = d.config.SlotsPerBackend
+		}
+		if sign > 0 {
+			lower = -1
+		}
+		if sign < 0 || upper == 0 {
+			upper = -1
+		}
+		requests.Add(requests, d.bound(int64(slots), int64(lower), int64(d.config.WatermarkPerBackend), sign))
+		cost.Add(cost, d.bound(b.MaxCost, upper, d.config.Cost.Watermark, sign))
+	}
+	return requests, cost
+}
+
+// below reports whether more may go below a bound with some of the stock gone.
+func (d *definitions) below(sign, requestsGone, costGone int64, costCounts bool) bool {
+	requests, cost := d.there()
+	requests, cost = requests-requestsGone, cost-costGone
+	boundRequests, boundCost := d.bounds(sign)
+	switch {
+	case len(d.ready) == 0:
+		return false
+	case requests <= 0:
+		return true
+	case big.NewRat(requests, 1).Cmp(boundRequests) >= 0:
+		return false
+	default:
+		return !costCounts || d.config.Cost.Watermark == 0 || big.NewRat(cost, 1).Cmp(boundCost) < 0
+	}
 }
 
 func ceil(r *big.Rat) int {
@@ -189,31 +278,34 @@ func ceil(r *big.Rat) int {
 
 func (d *definitions) compare(t *testing.T, l *Ledger) {
 	t.Helper()
-	lower, upper := d.bounds()
-	stock := big.NewRat(int64(len(d.held)), 1)
-	idle := len(d.backends) > 0 && len(d.held) == 0
-	if want := idle || stock.Cmp(lower) < 0; l.BelowLower() != want {
-		t.Fatalf("stock %v, lower bound %v: %t", stock, lower, l.BelowLower())
+	if want := d.below(-1, 0, 0, true); l.BelowLower() != want {
+		t.Fatalf("%+v: below the lower bound: %t", d, !want)
 	}
-	if want := idle || stock.Cmp(upper) < 0; l.BelowUpper() != want {
-		t.Fatalf("stock %v, upper bound %v: %t", stock, upper, l.BelowUpper())
+	if want := d.below(1, 0, 0, true); l.BelowUpper() != want {
+		t.Fatalf("%+v: below the upper bound: %t", d, !want)
 	}
 	for n := range 4 {
-		without := big.NewRat(int64(len(d.held)-n), 1)
-		want := len(d.backends) > 0 && (len(d.held) <= n || without.Cmp(upper) < 0)
-		if l.BelowUpperWithout(n) != want {
-			t.Fatalf("stock %v without %d, upper bound %v: %t", stock, n, upper, !want)
+		if want := d.below(1, int64(n), 0, false); l.BelowUpperWithout(n) != want {
+			t.Fatalf("%+v: below the upper bound without %d: %t", d, n, !want)
 		}
 	}
-	capacity := ceil(upper)
 	cost := int64(0)
 	for _, lease := range d.held {
-		cost += lease.cost
+		cost += lease.standsFor
+		if want := d.below(1, 1, lease.standsFor, true); l.BelowUpperAfter(lease.Lease) != want {
+			t.Fatalf("%+v: below the upper bound after a lease of %d: %t", d, lease.standsFor, !want)
+		}
 	}
-	if l.Capacity() != capacity || l.Stock() != len(d.held) || l.Cost() != cost {
-		t.Fatalf("capacity %d (%d), stock %d (%d), cost %d (%d)", l.Capacity(), capacity, l.Stock(), len(d.held), l.Cost(), cost)
+	upper, _ := d.bounds(1)
+	capacity, foreign := ceil(upper), 0
+	for _, f := range d.foreign {
+		foreign += f.Requests
 	}
-	remaining, free := capacity, capacity-len(d.held)
+	if l.Capacity() != capacity || l.Stock() != len(d.held) || l.Cost() != cost || l.Foreign().Requests != foreign || l.Ready() != len(d.ready) {
+		t.Fatalf("capacity %d (%d), stock %d (%d), cost %d (%d), foreign %d (%d), ready %d (%d)", l.Capacity(), capacity,
+			l.Stock(), len(d.held), l.Cost(), cost, l.Foreign().Requests, foreign, l.Ready(), len(d.ready))
+	}
+	remaining, free := capacity, capacity-len(d.held)-foreign
 	for _, r := range d.byRank {
 		desired := ceil(new(big.Rat).Mul(big.NewRat(int64(r.PerSlot), 1_000_000), big.NewRat(int64(capacity), 1)))
 		reserved := min(capacity, max(r.Floor, desired), remaining)

@@ -174,18 +174,27 @@ func TestPerSlotIsExact(t *testing.T) {
 	}
 }
 
+// full is n backends of the largest size.
+func full(n int) []Backend {
+	backends := pool(n)
+	for i := range backends {
+		backends[i].Slots = MaxPerBackend
+	}
+	return backends
+}
+
 // TestReservationBeyondAllNumbers: a share whose product with the capacity is more than a number holds reserves all
 // slots, and no more.
 func TestReservationBeyondAllNumbers(t *testing.T) {
 	l := New(DefaultConfig())
 	l.SetReservations([]Reservation{{Tier: 0, PerSlot: math.MaxInt64}, {Tier: 1, Floor: 5}})
-	l.SetBackends([]Backend{{Slots: MaxPerBackend}, {Slots: MaxPerBackend}, {Slots: MaxPerBackend}})
+	l.SetBackends(full(3))
 	if l.Reserved(0) != 3*MaxPerBackend || l.Reserved(1) != 0 {
 		t.Errorf("reserved %d and %d of %d: want all and none", l.Reserved(0), l.Reserved(1), l.Capacity())
 	}
 	checkLedger(t, l)
 	l.SetReservations([]Reservation{{Tier: 0, PerSlot: 1 << 62}})
-	l.SetBackends([]Backend{{Slots: MaxPerBackend}, {Slots: MaxPerBackend}, {Slots: MaxPerBackend}, {Slots: MaxPerBackend}})
+	l.SetBackends(full(4))
 	if l.Reserved(0) != 4*MaxPerBackend { // the product is 2^64 exactly
 		t.Errorf("reserved %d of %d: want all", l.Reserved(0), l.Capacity())
 	}

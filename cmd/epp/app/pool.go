@@ -95,8 +95,8 @@ func (p *pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Schedu
 // derive gives each endpoint of the store's newest snapshot its share of the band.
 func (p *pool) derive(band stock.Config) (snapshot *scheduling.Snapshot, ready []stock.Backend, routesByModel bool) {
 	snapshot = p.published.Derive(func(e *scheduling.Endpoint) {
-		backend := stock.Backend{Slots: e.Slots}
-		own := band.Of(backend)
+		backend := stock.Backend{ID: stock.BackendID(e.ID), Slots: e.Slots}
+		own := band.Of(backend).Requests
 		e.LowerBound, e.UpperBound = millionths(own.Lower), millionths(own.Upper)
 		if e.Ready {
 			ready = append(ready, backend)

@@ -1,0 +1,128 @@
+package stock
+
+import "math"
+
+// BackendID names a backend: a number of the caller's.
+type BackendID int32
+
+// Backend is one ready backend.
+type Backend struct {
+	ID BackendID
+	// Slots is the largest number of requests that it runs at once, as it reports; 0: it does not.
+	Slots int
+	// MaxCost is the largest cost that it holds at once, as it reports; 0: it does not. It matters only where
+	// Config.Cost bounds the cost.
+	MaxCost int64
+}
+
+// Amount is stock in its two units.
+type Amount struct {
+	Requests int
+	Cost     int64
+}
+
+// readyBackend is one with what it contributes.
+type readyBackend struct {
+	Backend
+	bounds  Bounds
+	foreign Amount
+}
+
+// SetBackends sets the ready backends, all at once. What is foreign at those that stay remains.
+func (l *Ledger) SetBackends(ready []Backend) {
+	before, at := l.backends, l.at
+	l.backends, l.at = make([]readyBackend, 0, len(ready)), make(map[BackendID]int, len(ready))
+	l.requests, l.cost, l.foreign = sums{}, sums{}, Amount{}
+	for _, b := range ready {
+		entry := readyBackend{Backend: b}
+		if i, stays := at[b.ID]; stays {
+			entry.foreign = before[i].foreign
+		}
+		l.enter(entry)
+	}
+	l.rebound()
+}
+
+// SetBackend adds a ready backend, or changes the one of its ID, and returns what it contributes to the bounds now.
+func (l *Ledger) SetBackend(b Backend) Bounds {
+	i, known := l.at[b.ID]
+	if !known {
+		i = l.enter(readyBackend{Backend: b})
+	} else {
+		l.discount(i)
+		l.backends[i].Backend = b
+		l.count(i)
+	}
+	l.rebound()
+	return l.backends[i].bounds
+}
+
+// RemoveBackend takes out a backend that is ready no more, with what is foreign there, and reports whether it was among
+// the ready ones. The leases there stay until they are settled.
+func (l *Ledger) RemoveBackend(id BackendID) bool {
+	i, known := l.at[id]
+	if !known {
+		return false
+	}
+	l.discount(i)
+	delete(l.at, id)
+	last := len(l.backends) - 1
+	if i < last {
+		l.backends[i] = l.backends[last]
+		l.at[l.backends[i].ID] = i
+	}
+	l.backends = l.backends[:last]
+	l.rebound()
+	return true
+}
+
+// SetForeign tells what others have at a backend, each number clamped into 0 to MaxPerBackend or MaxCost, in place of
+// what was told before. It reports whether the backend is among the ready ones; at others nothing counts.
+func (l *Ledger) SetForeign(id BackendID, stock Amount) bool {
+	i, known := l.at[id]
+	if !known {
+		return false
+	}
+	l.discount(i)
+	l.backends[i].foreign = Amount{max(0, min(stock.Requests, MaxPerBackend)), clampCost(stock.Cost)}
+	l.count(i)
+	return true
+}
+
+// enter adds a backend at the end and returns its position.
+func (l *Ledger) enter(entry readyBackend) int {
+	i := len(l.backends)
+	l.backends = append(l.backends, entry)
+	l.at[entry.ID] = i
+	l.count(i)
+	return i
+}
+
+// count computes what a backend contributes and adds it to the sums.
+func (l *Ledger) count(i int) {
+	b := &l.backends[i]
+	b.bounds = l.config.Of(b.Backend)
+	l.requests.add(b.bounds.Requests)
+	l.cost.add(b.bounds.Cost)
+	l.foreign.Requests += b.foreign.Requests
+	l.foreign.Cost += b.foreign.Cost
+}
+
+// discount takes what a backend contributes out of the sums.
+func (l *Ledger) discount(i int) {
+	b := &l.backends[i]
+	l.requests.subtract(b.bounds.Requests)
+	l.cost.subtract(b.bounds.Cost)
+	l.foreign.Requests -= b.foreign.Requests
+	l.foreign.Cost -= b.foreign.Cost
+}
+
+// rebound derives the limits from the sums, and the reservations from the capacity.
+func (l *Ledger) rebound() {
+	l.lower = limit{int(l.requests.lower.ceil()), l.cost.lower.ceil()}
+	l.upper = limit{int(l.requests.upper.ceil()), l.cost.upper.ceil()}
+	if l.config.Cost.Watermark == 0 {
+		l.lower.cost, l.upper.cost = math.MaxInt64, math.MaxInt64
+	}
+	l.reserve()
+}

@@ -1,0 +1,97 @@
+package stock
+
+import "testing"
+
+// TestChangedOneByOne: a pool that grows, changes and shrinks backend by backend has the bounds of one that is set at
+// once, and nothing remains when the last one is gone.
+func TestChangedOneByOne(t *testing.T) {
+	l := New(withCost(CostConfig{Watermark: 1000}))
+	if got, want := l.SetBackend(Backend{ID: 7}), (Bounds{Band{1_800_000, 2 * One, 2_200_000}, Band{900 * One, 1000 * One, 1100 * One}}); got != want {
+		t.Errorf("the first contributes %v, want %v", got, want)
+	}
+	l.SetBackend(Backend{ID: 8, Slots: 16, MaxCost: 5000})
+	if l.Ready() != 2 || l.Band() != (Band{17_800_000, 18 * One, 18_200_000}) || l.CostBand() != (Band{5900 * One, 6000 * One, 6100 * One}) {
+		t.Errorf("two: %v and %v", l.Band(), l.CostBand())
+	}
+	l.SetBackend(Backend{ID: 7, Slots: 4}) // it reports now
+	if l.Ready() != 2 || l.Band() != (Band{20 * One, 20 * One, 20 * One}) || l.Capacity() != 20 {
+		t.Errorf("the first changed: %v", l.Band())
+	}
+	if bounds, ok := l.Bounds(8); !ok || bounds.Requests.Upper != 16*One || bounds.Cost.Lower != 5000*One {
+		t.Errorf("the second contributes %v, %t", bounds, ok)
+	}
+	if l.RemoveBackend(9) || !l.RemoveBackend(7) || l.RemoveBackend(7) {
+		t.Error("removed other than once")
+	}
+	if _, ok := l.Bounds(7); ok || l.Capacity() != 16 {
+		t.Errorf("capacity %d after the first is gone", l.Capacity())
+	}
+	if !l.RemoveBackend(8) || l.Band() != (Band{}) || l.CostBand() != (Band{}) || l.Capacity() != 0 || l.BelowUpper() {
+		t.Errorf("empty: %v, %v, capacity %d", l.Band(), l.CostBand(), l.Capacity())
+	}
+	checkLedger(t, l)
+}
+
+// TestReservationsFollowEachBackend: a change of one backend changes the capacity, and with it what is reserved.
+func TestReservationsFollowEachBackend(t *testing.T) {
+	l := slots(80, smgDefaults()...)
+	wantReserved(t, l, [4]int{32, 48, 0, 0})
+	l.SetBackend(Backend{ID: 5, Slots: 176})
+	wantReserved(t, l, [4]int{32, 128, 26, 0})
+	l.RemoveBackend(5)
+	wantReserved(t, l, [4]int{32, 48, 0, 0})
+}
+
+// TestForeignStock: what other replicas have at a backend counts against the bounds, the capacity and for idleness; it
+// is nobody's lease, a later word replaces an earlier one, and it goes with the backend.
+func TestForeignStock(t *testing.T) {
+	l := both()
+	l.SetBackend(Backend{ID: 1}) // 16, 20, 24 requests; 1,800, 2,000, 2,200 of cost
+	if !l.SetForeign(0, Amount{15, 1500}) || l.Stock() != 0 || l.Cost() != 0 || l.Capacity() != 24 || !l.BelowLower() {
+		t.Errorf("15 foreign: stock %d, cost %d, below lower %t", l.Stock(), l.Cost(), l.BelowLower())
+	}
+	lease := take(l, 1, 1)[0]
+	if l.BelowLower() || l.Headroom(0) != 8 {
+		t.Errorf("15 foreign and 1 of ours of 16: below lower %t, headroom %d of 24", l.BelowLower(), l.Headroom(0))
+	}
+	l.SetForeign(0, Amount{5, 2199})
+	if l.BelowUpper() || !l.BelowUpperAfter(lease) {
+		t.Errorf("cost 2,199 foreign and 1 of ours of 2,200: below upper %t", l.BelowUpper())
+	}
+	l.Settle(lease)
+	if l.BelowLower() || l.Foreign() != (Amount{5, 2199}) {
+		t.Errorf("others keep the pool busy: below lower %t, foreign %v", l.BelowLower(), l.Foreign())
+	}
+	if l.SetForeign(9, Amount{5, 5}) || l.Foreign() != (Amount{5, 2199}) {
+		t.Errorf("at a backend that is not there: %v", l.Foreign())
+	}
+	l.SetBackend(Backend{ID: 0, Slots: 3}) // stays, with what is foreign there
+	l.SetBackends([]Backend{{ID: 0}, {ID: 2}})
+	l.Configure(DefaultConfig())
+	if l.Foreign() != (Amount{5, 2199}) || l.BelowUpper() {
+		t.Errorf("after changes: foreign %v, below upper %t of 4.4", l.Foreign(), l.BelowUpper())
+	}
+	l.RemoveBackend(0)
+	if l.Foreign() != (Amount{}) || !l.BelowLower() {
+		t.Errorf("its backend is gone: foreign %v", l.Foreign())
+	}
+	l.SetBackend(Backend{ID: 0})
+	if l.Foreign() != (Amount{}) {
+		t.Errorf("its backend is back: foreign %v", l.Foreign())
+	}
+	checkLedger(t, l)
+}
+
+// TestForeignStockUsesNoReservation: it takes from the capacity that nobody has reserved before it takes from a
+// reservation.
+func TestForeignStockUsesNoReservation(t *testing.T) {
+	l := slots(10, floors(4, 0, 0, 0)...)
+	l.SetForeign(0, Amount{Requests: 5})
+	if l.Available(system) != 5 || l.Available(bulk) != 1 {
+		t.Errorf("system %d, bulk %d, want 5 and 1", l.Available(system), l.Available(bulk))
+	}
+	l.SetForeign(0, Amount{Requests: 12})
+	if l.Available(system) != 0 || l.Headroom(system) != -2 || l.AvailableTo() != 0 {
+		t.Errorf("system %d, headroom %d", l.Available(system), l.Headroom(system))
+	}
+}

@@ -1,0 +1,81 @@
+package stock
+
+// Band is a lower bound, a watermark and an upper bound.
+type Band struct{ Lower, Watermark, Upper Micro }
+
+// Bounds are the bands of the stock in its two units.
+type Bounds struct {
+	Requests Band
+	// Cost is the zero value where cost bounds nothing.
+	Cost Band
+}
+
+// Of is what one backend contributes to the pool's bounds. One that reports what it holds at once is kept at exactly
+// that.
+func (c *Config) Of(b Backend) Bounds {
+	bounds := Bounds{Requests: c.requestsOf(b.Slots)}
+	if c.Cost.Watermark > 0 {
+		bounds.Cost = c.costOf(b.MaxCost)
+	}
+	return bounds
+}
+
+func (c *Config) requestsOf(slots int) Band {
+	if slots <= 0 {
+		slots = c.SlotsPerBackend
+	}
+	if slots > 0 {
+		return exactly(int64(min(slots, MaxPerBackend)))
+	}
+	band := c.around(int64(c.WatermarkPerBackend))
+	if c.LowerBoundPerBackend >= 0 {
+		band.Lower = Micro(c.LowerBoundPerBackend) * One
+	}
+	if c.UpperBoundPerBackend >= 0 {
+		band.Upper = Micro(c.UpperBoundPerBackend) * One
+	}
+	return band
+}
+
+func (c *Config) costOf(most int64) Band {
+	if most > 0 {
+		return exactly(min(most, MaxCostPerBackend))
+	}
+	band := c.around(c.Cost.Watermark)
+	if c.Cost.Lower > 0 {
+		band.Lower = Micro(c.Cost.Lower) * One
+	}
+	if c.Cost.Upper > 0 {
+		band.Upper = Micro(c.Cost.Upper) * One
+	}
+	return band
+}
+
+// around is the band that the deviation makes of a watermark.
+func (c *Config) around(watermark int64) Band {
+	w := Micro(watermark)
+	return Band{w * (One - c.PercentageDeviationForBounds), w * One, w * (One + c.PercentageDeviationForBounds)}
+}
+
+func exactly(n int64) Band {
+	m := Micro(n) * One
+	return Band{m, m, m}
+}
+
+// sums are those of the bands of many backends.
+type sums struct{ lower, watermark, upper total }
+
+func (s *sums) add(b Band) {
+	s.lower.add(b.Lower)
+	s.watermark.add(b.Watermark)
+	s.upper.add(b.Upper)
+}
+
+func (s *sums) subtract(b Band) {
+	s.lower.subtract(b.Lower)
+	s.watermark.subtract(b.Watermark)
+	s.upper.subtract(b.Upper)
+}
+
+// band is the sum, each bound at most the largest Micro.
+func (s *sums) band() Band { return Band{s.lower.micro(), s.watermark.micro(), s.upper.micro()} }

@@ -1,0 +1,104 @@
+package stock
+
+import "math/bits"
+
+// MaxTiers is the number of tier identifiers: 0 to MaxTiers-1.
+const MaxTiers = 64
+
+// TierSet is a set of tiers by their identifiers.
+type TierSet uint64
+
+// account is a tier's.
+type account struct{ inflight, reserved int }
+
+// Reservation is a tier and its baseline.
+type Reservation struct {
+	// Tier is its identifier.
+	Tier int
+	// Floor is in leases, PerSlot a share of the capacity; both at least 0.
+	Floor   int
+	PerSlot Micro
+}
+
+// SetReservations sets the tiers by rank, highest first, with their baselines.
+func (l *Ledger) SetReservations(byRank []Reservation) {
+	l.order = append(l.order[:0], byRank...)
+	l.reserve()
+}
+
+// reserve fills the reservations from the capacity, highest tier first.
+func (l *Ledger) reserve() {
+	for i := range l.accounts {
+		l.accounts[i].reserved = 0
+	}
+	remaining := l.Capacity()
+	for _, r := range l.order {
+		reserved := min(r.desired(l.Capacity()), remaining)
+		l.accounts[r.Tier].reserved = reserved
+		remaining -= reserved
+	}
+}
+
+// desired is what the baseline asks of a capacity.
+func (r Reservation) desired(capacity int) int {
+	hi, lo := bits.Mul64(uint64(r.PerSlot), uint64(capacity))
+	if hi >= uint64(One) {
+		return capacity
+	}
+	share, rest := bits.Div64(hi, lo, uint64(One))
+	if rest > 0 {
+		share++
+	}
+	return int(min(uint64(capacity), max(uint64(r.Floor), share)))
+}
+
+// Inflight is the number of leases that a tier holds, Reserved what is reserved for it.
+func (l *Ledger) Inflight(tier int) int { return l.accounts[tier].inflight }
+
+// Reserved is the number of leases reserved for a tier at the present capacity.
+func (l *Ledger) Reserved(tier int) int { return l.accounts[tier].reserved }
+
+// Available is what a tier may still take, in leases, as far as capacity and reservations have a say; never negative.
+func (l *Ledger) Available(tier int) int { return max(0, l.Headroom(tier)) }
+
+// Headroom is Available without clamping; a negative value is a shortfall.
+func (l *Ledger) Headroom(tier int) int {
+	free := l.free()
+	for _, r := range l.order {
+		if r.Tier == tier {
+			break
+		}
+		free -= l.accounts[r.Tier].unused()
+	}
+	return free
+}
+
+// free is the capacity that nobody uses.
+func (l *Ledger) free() int { return l.Capacity() - l.held.Requests - l.foreign.Requests }
+
+func (a *account) unused() int { return max(0, a.reserved-a.inflight) }
+
+// AvailableTo is the set of tiers to which something is available.
+func (l *Ledger) AvailableTo() TierSet {
+	var set TierSet
+	free := l.free()
+	for _, r := range l.order {
+		if free <= 0 {
+			break
+		}
+		set |= 1 << r.Tier
+		free -= l.accounts[r.Tier].unused()
+	}
+	return set
+}
+
+// InUse is the set of tiers that hold leases.
+func (l *Ledger) InUse() TierSet {
+	var set TierSet
+	for i := range l.accounts {
+		if l.accounts[i].inflight > 0 {
+			set |= 1 << i
+		}
+	}
+	return set
+}
