@@ -13,7 +13,7 @@ import (
 
 // The flood in miniature: all parts work, and nothing is rejected; its figures say nothing.
 func TestBenchFlood(t *testing.T) {
-	c := begin(t, "bench", "flood", "--samples=4", "--warmup=200ms", "--epp="+eppBinary)
+	c := begin(t, "bench", "flood", "--samples=4", "--warmup=200ms", eppBuilt())
 	c.ends(t, 0)
 	for _, want := range []string{sceneWith, sceneWithout, "at least 77/s", "at most 220ms", "at most 300ms", "load average"} {
 		if !strings.Contains(c.stdout.String(), want) {
@@ -29,7 +29,7 @@ func TestBenchFlood(t *testing.T) {
 
 // The proxy's benchmark in miniature: every scenario is served, by every process.
 func TestBenchProxy(t *testing.T) {
-	c := begin(t, "bench", "proxy", "--rounds=1", "--length=100ms", "--concurrency=8", "--epp="+eppBinary)
+	c := begin(t, "bench", "proxy", "--rounds=1", "--length=100ms", "--concurrency=8", eppBuilt())
 	c.ends(t, 0)
 	for _, scenario := range []string{proxyAlone, proxyNoop, proxyHeaders, proxySmall, proxyLarge, proxyHeadersBare, proxyLargeBare} {
 		if !strings.Contains(c.stdout.String(), "| 8 | "+scenario+" |") {

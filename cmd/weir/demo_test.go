@@ -18,7 +18,7 @@ import (
 // The demo in miniature: the scenes, the table, the pictures; then what it leaves running answers; Ctrl-C ends it all.
 func TestDemo(t *testing.T) {
 	dir := t.TempDir()
-	c := begin(t, "demo", "--length=3s", "--png", "--out="+dir, "--keep", "--epp="+eppBinary)
+	c := begin(t, "demo", "--length=3s", "--png", "--out="+dir, "--keep", eppBuilt())
 	c.stdout.waitFor(t, "/debug/config")
 	text := c.stdout.String()
 	for _, want := range []string{
@@ -111,7 +111,7 @@ func checkPictures(t *testing.T, name string) {
 
 // Ctrl-C in the middle ends everything, and counts as a failure.
 func TestDemoInterrupted(t *testing.T) {
-	c := begin(t, "demo", "--length=1m", "--out="+t.TempDir(), "--epp="+eppBinary)
+	c := begin(t, "demo", "--length=1m", "--out="+t.TempDir(), eppBuilt())
 	c.stderr.waitFor(t, "1 of 4")
 	c.interrupt(t)
 	c.ends(t, 1)
@@ -137,7 +137,7 @@ func TestDemoKeepsLogsOfAFailure(t *testing.T) {
 
 // A picture that cannot be written is reported before anything starts.
 func TestDemoPictureCannotBeWritten(t *testing.T) {
-	c := begin(t, "demo", "--length=5m", "--out="+filepath.Join(t.TempDir(), "nope", "x.svg"), "--epp="+eppBinary)
+	c := begin(t, "demo", "--length=5m", "--out="+filepath.Join(t.TempDir(), "nope", "x.svg"), eppBuilt())
 	c.ends(t, 1)
 	if text := c.stderr.String(); !strings.Contains(text, "nope/x.svg: no such file or directory") || strings.Contains(text, "Starting") {
 		t.Error(text)

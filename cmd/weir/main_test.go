@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -12,34 +10,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/version"
 )
-
-// eppBinary is built once for all tests.
-var eppBinary string
 
 // TestMain also is what the benchmarks start again under another name: this binary stands for weir.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == "noop-processor" || os.Args[1] == "model-servers") {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "weir-test")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		eppBinary = filepath.Join(dir, "epp")
-		build := exec.Command("go", "build", "-o", eppBinary, "github.com/weir-epp/weir/cmd/epp")
-		build.Stdout, build.Stderr = os.Stderr, os.Stderr
-		if err := build.Run(); err != nil {
-			fmt.Fprintln(os.Stderr, "building epp:", err)
-			return 1
-		}
-		return m.Run()
-	}())
+	os.Exit(binaries.Run(m, binaries.EPP))
 }
+
+// eppBuilt is the flag that names the epp which was built for the tests.
+func eppBuilt() string { return "--epp=" + binaries.Path(binaries.EPP) }
 
 // commandTest is a command that ends at once: its exit code, and what it writes among other things.
 type commandTest struct {

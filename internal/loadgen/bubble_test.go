@@ -5,51 +5,15 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/test/bufconn"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// memoryListener is a listener in memory: its connections may be used in a synctest bubble, where time is virtual and
-// so every time that a run measures is exact.
-type memoryListener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (l *memoryListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *memoryListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
-func (l *memoryListener) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "pipe"} }
-
-func (l *memoryListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case l.conns <- server:
-		return client, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
 
 // bubble is a client of a server in virtual time.
 type bubble struct {
@@ -58,14 +22,18 @@ type bubble struct {
 	epoch  time.Time
 }
 
-// inBubble runs a test with a client of the server. All that runs has ended when the test has.
+// inBubble runs a test with a client of the server, over memory, so that time is virtual and every time that a run
+// measures is exact. All that runs has ended when the test has.
 func inBubble(t *testing.T, server http.HandlerFunc, test func(*bubble)) {
 	synctest.Test(t, func(t *testing.T) {
-		listener := &memoryListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+		listener := bufconn.Listen(1 << 20)
 		s := &http.Server{Handler: server} //nolint:gosec // no network, no slow clients
 		served := make(chan error, 1)
 		go func() { served <- s.Serve(listener) }()
-		client, err := NewClient(ClientConfig{BaseURL: "http://127.0.0.1:1", Dial: listener.dial})
+		client, err := NewClient(ClientConfig{
+			BaseURL: "http://127.0.0.1:1",
+			Dial:    func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

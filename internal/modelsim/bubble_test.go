@@ -8,50 +8,12 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"google.golang.org/grpc/test/bufconn"
 )
-
-// pipeListener is a listener in memory: its connections may be used in a synctest bubble, where time is virtual.
-type pipeListener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipeListener() *pipeListener {
-	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-}
-
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipeListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
-func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "pipe"} }
-
-func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case l.conns <- server:
-		return client, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
 
 // bubble is a model server and a client of it in virtual time.
 type bubble struct {
@@ -60,16 +22,19 @@ type bubble struct {
 	client *http.Client
 }
 
-// inBubble runs the test against a server in virtual time. Everything must have ended when it returns.
+// inBubble runs the test against a server over memory, in virtual time. Everything must have ended when it returns.
 func inBubble(t *testing.T, cfg Config, test func(t *testing.T, b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		listener := newPipeListener()
+		listener := bufconn.Listen(1 << 20)
 		s, err := Serve(listener, cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		transport := &http.Transport{DialContext: listener.dial, MaxIdleConnsPerHost: 100}
+		transport := &http.Transport{
+			DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) },
+			MaxIdleConnsPerHost: 100,
+		}
 		defer s.Close()
 		defer transport.CloseIdleConnections()
 		test(t, &bubble{Server: s, t: t, client: &http.Client{Transport: transport}})

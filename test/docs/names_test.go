@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/weir-epp/weir/internal/binaries"
 )
 
 // documents are the pages and what else is written for people.
@@ -111,7 +113,7 @@ func TestFlagsExist(t *testing.T) {
 	var help strings.Builder
 	for _, command := range []string{"epp --help", "weir help config", "weir help demo", "weir help bench", "weir bench flood --help", "weir bench proxy --help"} {
 		name, arguments, _ := strings.Cut(command, " ")
-		out, err := exec.Command(filepath.Join(binaries, name), strings.Fields(arguments)...).CombinedOutput()
+		out, err := exec.Command(binaries.Path(name), strings.Fields(arguments)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", command, err, out)
 		}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,32 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/modelsim"
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// binaries has epp and weir, built once for all tests.
-var binaries string
-
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "weir-docs")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		binaries = dir
-		build := exec.Command("go", "build", "-o", dir+"/", "./cmd/epp", "./cmd/weir")
-		build.Dir, build.Stdout, build.Stderr = root, os.Stderr, os.Stderr
-		if err := build.Run(); err != nil {
-			fmt.Fprintln(os.Stderr, "building epp and weir:", err)
-			return 1
-		}
-		return m.Run()
-	}())
-}
+func TestMain(m *testing.M) { os.Exit(binaries.Run(m, binaries.EPP, binaries.Weir)) }
 
 // stage is what the commands of an act find: a directory, and what runs.
 type stage struct {
@@ -66,7 +46,7 @@ func newStage(t *testing.T, name string) *stage {
 		}
 		_ = s.scene.Close()
 	})
-	for link, to := range map[string]string{"bin": binaries, "config": root + "/config", "hack": root + "/hack"} {
+	for link, to := range map[string]string{"bin": binaries.Dir(), "config": root + "/config", "hack": root + "/hack"} {
 		path, err := filepath.Abs(to)
 		if err == nil {
 			err = os.Symlink(path, filepath.Join(s.dir, link))
@@ -93,7 +73,7 @@ func (s *stage) serve(each modelsim.Config) {
 func (s *stage) startEPP(flags string, config ...string) {
 	s.t.Helper()
 	options := scene.EPPOptions{
-		Name: "epp" + strconv.Itoa(s.count), Binary: filepath.Join(binaries, "epp"), Endpoints: s.models,
+		Name: "epp" + strconv.Itoa(s.count), Binary: binaries.Path(binaries.EPP), Endpoints: s.models,
 		Config: strings.Join(config, "\n"),
 	}
 	s.count++

@@ -6,11 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
@@ -20,31 +19,13 @@ var (
 	rounds = flag.Int("rounds", 5, "rounds of the flood, 1 to 20: each through Envoy alone and through Weir")
 )
 
-// eppBinary is built once for all scenes.
-var eppBinary string
-
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "weir-e2evllm")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		eppBinary = filepath.Join(dir, "epp")
-		build := exec.Command("go", "build", "-o", eppBinary, "github.com/weir-epp/weir/cmd/epp")
-		build.Stdout, build.Stderr = os.Stderr, os.Stderr
-		if err := build.Run(); err != nil {
-			fmt.Fprintln(os.Stderr, "building epp:", err)
-			return 1
-		}
-		if _, err := envoyrun.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return m.Run()
-	}())
+	if _, err := envoyrun.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(binaries.Run(m, binaries.EPP))
 }
 
 // TestRealEngine plays the scenes one after the other on one engine, and keeps what they found if all is well and the

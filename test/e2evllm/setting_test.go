@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/scene"
 )
@@ -44,7 +45,7 @@ func before(t *testing.T, e *engine, config string) *setting {
 	})
 	servers := []string{e.address}
 	var err error
-	if set.epp, err = s.EPP(scene.EPPOptions{Binary: eppBinary, Config: config, Endpoints: servers}); err != nil {
+	if set.epp, err = s.EPP(scene.EPPOptions{Binary: binaries.Path(binaries.EPP), Config: config, Endpoints: servers}); err != nil {
 		t.Fatal(err)
 	}
 	if set.direct, err = s.Envoy("direct", envoyrun.Options{Config: "direct", ModelServers: servers}); err != nil {

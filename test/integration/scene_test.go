@@ -14,34 +14,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// eppBinary is built once for all tests.
-var eppBinary string
-
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "weir-integration")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		eppBinary = filepath.Join(dir, "epp")
-		build := exec.Command("go", "build", "-o", eppBinary, "github.com/weir-epp/weir/cmd/epp")
-		build.Stdout, build.Stderr = os.Stderr, os.Stderr
-		if err := build.Run(); err != nil {
-			fmt.Fprintln(os.Stderr, "building epp:", err)
-			return 1
-		}
-		if _, err := envoyrun.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return m.Run()
-	}())
+	if _, err := envoyrun.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(binaries.Run(m, binaries.EPP))
 }
 
 // setup is what a scene is made of. The zero value is the recommended Envoy before Weir with the seed's defaults and
@@ -179,7 +162,7 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 	} else {
 		flags = append(flags, "--endpoints="+strings.Join(addresses, ","))
 	}
-	e.cmd = exec.Command(eppBinary, append(flags, with.flags...)...)
+	e.cmd = exec.Command(binaries.Path(binaries.EPP), append(flags, with.flags...)...)
 	e.cmd.Stdout, e.cmd.Stderr = e.log, e.log
 	if err := e.cmd.Start(); err != nil {
 		t.Fatal(err)
