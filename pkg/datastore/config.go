@@ -7,41 +7,42 @@ import (
 	"time"
 )
 
-// Config says where the endpoints come from when Kubernetes does not list them. At most one of Endpoints and File is
-// given; with neither, somebody else calls Store.Set.
+// Config names the source of the endpoints when Kubernetes does not list them. At most one of Endpoints and File is
+// set; with neither, a caller sets the pool with Store.Set.
 type Config struct {
 	// Endpoints are addresses as ParseEndpoints reads them (--endpoints).
 	Endpoints []string
 	// File is the path of a watched endpoints file (--endpoints-file).
 	File string
-	// OnFile, if set, is told the state of the file when it has become good again (nil), and what is wrong whenever a file
-	// that is not good was read; from one goroutine at a time. It is for a metric: the store itself logs.
+	// OnFile, if set, is called with the error whenever a bad endpoints file has been read, and with nil when the file
+	// is good again; from one goroutine at a time. It is meant for a metric: the store does its own logging.
 	OnFile func(err error)
-	// Probe is readiness probing of these endpoints.
+	// Probe configures readiness probing of these endpoints.
 	Probe ProbeConfig
 }
 
-// ProbeConfig says how endpoints are asked whether they are ready: by an HTTP GET that is answered with a 2xx status, or
-// where Path is a guess, with any status below 500.
+// ProbeConfig configures readiness probes: HTTP GETs that a ready endpoint answers with a 2xx status, or, where Path is
+// a guess, with any status below 500.
 type ProbeConfig struct {
-	// Enabled turns probing on. Without it an endpoint is ready when it is listed; with it, after its first success.
+	// Enabled turns probing on. Without it an endpoint is ready as soon as it is listed; with it, after its first
+	// successful probe.
 	Enabled bool
-	// Path is what is asked for, with a leading slash.
+	// Path is the path to request, with a leading slash.
 	Path string
-	// Guessed means that nobody has named Path: a server may lack it, or want a key for it. What shows that it does not
-	// serve is then a refused connection, silence or a status of 500 and more; any other answer shows that it lives.
+	// Guessed means that Path is a default that no operator chose, so a server may lack it or require a key for it.
+	// Only a refused connection, a timeout or a status of 500 or more then counts as a failure.
 	Guessed bool
-	// Interval is the time from the end of a probe to the next one of the same endpoint, at least 100 ms.
+	// Interval is the time from the end of one probe of an endpoint to the start of its next, at least 100 ms.
 	Interval time.Duration
-	// Timeout bounds one probe, more than 0.
+	// Timeout bounds one probe; it is more than 0.
 	Timeout time.Duration
-	// FailureThreshold is how many failures in a row make a ready endpoint unready, at least 1.
+	// FailureThreshold is the number of consecutive failures that make a ready endpoint unready, at least 1.
 	FailureThreshold int
-	// SuccessThreshold is how many successes in a row make it ready again after that, at least 1.
+	// SuccessThreshold is the number of consecutive successes that make it ready again, at least 1.
 	SuccessThreshold int
 }
 
-// DefaultConfig has no source and no probing.
+// DefaultConfig returns a configuration without a source and without probing.
 func DefaultConfig() Config {
 	return Config{Probe: ProbeConfig{
 		Path:             "/health",
@@ -52,8 +53,8 @@ func DefaultConfig() Config {
 	}}
 }
 
-// Validate returns every problem at once, each with the name of its flag, or of its field where it
-// has no flag. It does not open the file.
+// Validate returns every problem at once, each with the name of its flag, or of its field if it has no flag. It does
+// not open the file.
 func (c Config) Validate() error {
 	var problems []error
 	if len(c.Endpoints) > 0 && c.File != "" {

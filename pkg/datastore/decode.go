@@ -16,7 +16,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// endpointFields are the fields of an endpoint; docs/endpoints.md has them all.
+// endpointFields are the fields of an endpoint; docs/endpoints.md documents them.
 var endpointFields = []string{"address", "models", "labels", "slots"}
 
 // DecodeEndpoints reads an endpoints file:
@@ -72,7 +72,7 @@ func oneDocument(content []byte) error {
 	return nil
 }
 
-// walk goes down the decoded values and gathers what is wrong with them.
+// walk descends into the decoded values and collects what is wrong with them.
 type walk struct {
 	problems []error
 }
@@ -129,7 +129,8 @@ func (w *walk) endpoint(path string, item any) scheduling.Endpoint {
 	return e
 }
 
-// object returns the fields of a mapping, and reports those that are not known; nil if it is no mapping.
+// object returns the fields of a mapping and reports unknown ones as problems. It returns nil if the value is not a
+// mapping.
 func (w *walk) object(path string, value any, known ...string) map[string]any {
 	fields, ok := value.(map[string]any)
 	if !ok {

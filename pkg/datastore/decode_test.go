@@ -56,7 +56,7 @@ func TestDecodeEndpointsErrors(t *testing.T) {
 		"endpoints: []\nendpoints: []":      {"reading YAML", "already set"},
 		"endpoints: [":                      {"reading YAML"},
 		"endpoints: []\n---\nendpoints: []": {"more than one document"},
-		// All at once, each with its path.
+		// Every problem is reported at once, with its path.
 		`
 endpoints:
 - {address: "127.0.0.1:80", model: llama, Slots: 1}
@@ -94,7 +94,8 @@ endpoints:
 	}
 }
 
-// FuzzDecodeEndpoints: what is accepted can be published: distinct canonical addresses, and no broken contract.
+// FuzzDecodeEndpoints checks that whatever is accepted can be published: addresses are canonical and distinct, and
+// nothing panics.
 func FuzzDecodeEndpoints(f *testing.F) {
 	f.Add([]byte(`endpoints: [{address: "127.0.0.1:80", models: [a], labels: {b: c}, slots: 1}]`))
 	f.Add([]byte("endpoints:\n- address: '[::1]:1'\n- &a {address: 1.2.3.4:5}\n"))

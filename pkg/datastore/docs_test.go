@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// docs/endpoints.md has every field and no other, and each file that it shows is one.
+// docs/endpoints.md lists every field and no other, and each file that it shows is valid.
 func TestDocs(t *testing.T) {
 	text, err := os.ReadFile("../../docs/endpoints.md")
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// ParseEndpoints reads the values of --endpoints: "ip:port" (IPv6 as "[::1]:80"), each value one or several of them
-// with commas between. The endpoints are ready, have no models, and their addresses are in canonical form. Every
-// problem is returned at once, with the text that has it.
+// ParseEndpoints parses the values of --endpoints. Each value is one "ip:port" (IPv6 as "[::1]:80") or several
+// separated by commas. The returned endpoints are ready, list no models, and have canonical addresses. Every problem is
+// returned at once, with the offending text.
 func ParseEndpoints(values []string) ([]scheduling.Endpoint, error) {
 	var endpoints []scheduling.Endpoint
 	var problems []error
@@ -36,7 +36,7 @@ func ParseEndpoints(values []string) ([]scheduling.Endpoint, error) {
 	return endpoints, nil
 }
 
-// parseAddress returns the canonical form of an "ip:port" that Envoy can be sent to.
+// parseAddress returns the canonical form of an "ip:port" that Envoy can route to.
 func parseAddress(text string) (string, error) {
 	at := scheduling.ParseHostPort(text)
 	switch {
@@ -52,7 +52,7 @@ func parseAddress(text string) (string, error) {
 	return at.String(), nil
 }
 
-// notAnAddress says what is wrong with a text whose host is not an IP address.
+// notAnAddress explains why a text whose host is not an IP address is not accepted.
 func notAnAddress(text string) error {
 	host, port, found := text, "", false
 	if i := strings.LastIndexByte(text, ':'); i >= 0 {

@@ -41,7 +41,7 @@ func TestParseEndpoints(t *testing.T) {
 	}
 }
 
-// Every bad value is named, and told apart.
+// Each kind of bad value has its own message, which quotes the value.
 func TestParseEndpointsErrors(t *testing.T) {
 	for in, want := range map[string]string{
 		"127.0.0.1":                     `"127.0.0.1" has no port`,

@@ -11,37 +11,37 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// A change is read when the files have been quiet for settleTime, so that a file being written is not seen in halves,
-// but at most settleAtMost after its first event.
+// Changes are read once the files have been quiet for quietTime, so that a half-written file is not read, but at most
+// quietAtMost after the first event.
 const (
-	settleTime   = 50 * time.Millisecond
-	settleAtMost = time.Second
+	quietTime   = 50 * time.Millisecond
+	quietAtMost = time.Second
 )
 
-// Files follows files, all with one watch. A write in place, a rename over a file, the swap of a symbolic link anywhere
-// on the way to it (Kubernetes swaps the ..data of a mounted ConfigMap) and the exchange of any directory on that way
-// are seen alike. Nothing is polled: where there is no watch to be had, files are read at the start and at Reread only,
-// which is logged as an error, and Err tells it.
+// Files watches files for changes, with one watch for all of them. It notices a write in place, a rename over a file, a
+// swapped symbolic link anywhere on its path (Kubernetes swaps the ..data of a mounted ConfigMap), and a replaced
+// directory on that path. It never polls: if the system grants no watch, files are read at the start and at Reread
+// only; that is logged as an error, and Err returns it.
 type Files struct {
 	log   logr.Logger
-	again chan struct{}         // of capacity 1: Reread was called
-	err   atomic.Pointer[error] // what the watch lacks; nil: nothing
+	again chan struct{}         // of capacity 1; signals a call of Reread
+	err   atomic.Pointer[error] // why changes may be missed; nil if they are not
 
-	// Of the goroutine of Run, once that runs.
+	// Owned by Run's goroutine once Run has started.
 	files  []*followed
 	open   func() (*fsnotify.Watcher, error)
-	notify *fsnotify.Watcher // nil: there is none
+	notify *fsnotify.Watcher // nil if there is no watch
 }
 
-// NewFiles follows nothing yet.
+// NewFiles returns a Files that follows nothing yet.
 func NewFiles(log logr.Logger) *Files {
 	return &Files{log: log, again: make(chan struct{}, 1), open: fsnotify.NewWatcher}
 }
 
-// Follow has changed called with the file's content once at the start of Run, after every change of the content, and
-// after every Reread, always from the goroutine of Run. When the file cannot be read, is no regular file or is larger
-// than MaxFileBytes, changed is called with the error, once for as long as the error stays the same; a file that appears
-// later is seen. The content must not be modified. Follow is called before Run.
+// Follow registers changed to be called with the file's content: once when Run starts, after every change of the
+// content, and after every Reread, always from Run's goroutine. If the file cannot be read, is not a regular file, or
+// is larger than MaxFileBytes, changed is called with the error instead, and not again while the error stays the same;
+// a file that appears later is noticed. The content must not be modified. Follow must be called before Run.
 func (f *Files) Follow(path string, changed func(content []byte, err error)) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -51,19 +51,19 @@ func (f *Files) Follow(path string, changed func(content []byte, err error)) err
 	return nil
 }
 
-// Len is how many files are followed.
+// Len returns the number of files followed.
 func (f *Files) Len() int { return len(f.files) }
 
-// Reread makes Run read every file again and call its function, whether anything has changed or not. It returns at once
-// and is safe for concurrent use.
+// Reread makes Run read every file again and call its function, even if nothing has changed. It returns at once and is
+// safe for concurrent use.
 func (f *Files) Reread() {
 	select {
 	case f.again <- struct{}{}:
-	default: // asked for already
+	default: // a reread is pending already
 	}
 }
 
-// Err is why changes of the files are not seen now; nil: they are. It is safe for concurrent use.
+// Err returns why changes of the files are currently missed, or nil if they are not. It is safe for concurrent use.
 func (f *Files) Err() error {
 	if err := f.err.Load(); err != nil {
 		return *err
@@ -71,17 +71,17 @@ func (f *Files) Err() error {
 	return nil
 }
 
-// Run follows the files until ctx is done, and returns nil.
+// Run watches the files until ctx is done, and returns nil.
 func (f *Files) Run(ctx context.Context) error {
 	defer func() {
 		if f.notify != nil {
 			_ = f.notify.Close()
 		}
 	}()
-	settle := time.NewTimer(0)
-	settle.Stop()
-	defer settle.Stop()
-	var first time.Time // of the events that are not read yet; zero: there are none
+	quiet := time.NewTimer(0)
+	quiet.Stop()
+	defer quiet.Stop()
+	var first time.Time // of the events not read yet; zero if there are none
 	f.look(false)
 	for {
 		var events chan fsnotify.Event
@@ -94,11 +94,11 @@ func (f *Files) Run(ctx context.Context) error {
 			return nil
 		case <-f.again:
 			f.log.Info("reading the files again", "files", f.paths())
-			settle.Stop()
+			quiet.Stop()
 			first = time.Time{}
 			f.look(true)
 			continue
-		case <-settle.C:
+		case <-quiet.C:
 			first = time.Time{}
 			f.look(false)
 			continue
@@ -106,7 +106,7 @@ func (f *Files) Run(ctx context.Context) error {
 			if !f.concerns(event) {
 				continue
 			}
-		case err := <-lost: // an overflow: anything may have happened
+		case err := <-lost: // an overflow: any event may be lost
 			if err == nil {
 				continue
 			}
@@ -115,11 +115,11 @@ func (f *Files) Run(ctx context.Context) error {
 		if first.IsZero() {
 			first = now
 		}
-		settle.Reset(min(settleTime, first.Add(settleAtMost).Sub(now)))
+		quiet.Reset(min(quietTime, first.Add(quietAtMost).Sub(now)))
 	}
 }
 
-// look follows the ways as they are now and then reads every file.
+// look watches the paths as they are now, then reads every file.
 func (f *Files) look(again bool) {
 	f.note(f.watch())
 	for _, file := range f.files {
@@ -127,7 +127,7 @@ func (f *Files) look(again bool) {
 	}
 }
 
-// note keeps and logs what the watch lacks, when that is news.
+// note stores and logs what is wrong with the watch, if it has changed.
 func (f *Files) note(err error) {
 	before := f.Err()
 	switch {
@@ -150,8 +150,8 @@ func (f *Files) paths() []string {
 	return paths
 }
 
-// concerns reports whether an event may mean that the way to a file, or its content, has changed. A change of
-// permissions counts only for a file that could not be read.
+// concerns reports whether an event may mean that the path to a file, or its content, has changed. A change of
+// permissions matters only if the file could not be read.
 func (f *Files) concerns(event fsnotify.Event) bool {
 	for _, file := range f.files {
 		if file.trail.concerns(event.Name) && (event.Op != fsnotify.Chmod || file.failure != "") {

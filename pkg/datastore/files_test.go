@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// news is one call of the function that Follow was given.
+// news is one call of the function that was passed to Follow.
 type news struct {
 	content string
 	err     error
@@ -54,8 +54,8 @@ func run(t *testing.T, files *Files) {
 	})
 }
 
-// wantContent waits until the content is reported. What was reported before it, a state in between, is allowed:
-// whoever watches a file may see one.
+// wantContent waits until the content is reported. It ignores earlier calls, since a watcher may see a file in an
+// intermediate state.
 func wantContent(t *testing.T, calls <-chan news, want string) {
 	t.Helper()
 	for {
@@ -88,7 +88,7 @@ func do(t *testing.T, err error) {
 	}
 }
 
-// swap points a symbolic link to another target, atomically, as kubelet does.
+// swap atomically points a symbolic link to another target, as kubelet does.
 func swap(t *testing.T, link, target string) {
 	t.Helper()
 	do(t, os.Symlink(target, link+"_tmp"))
@@ -117,10 +117,10 @@ func TestWatchFile(t *testing.T) {
 		wantContent(t, calls, "1000")
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
 		do(t, err)
-		tick := time.NewTicker(settleTime / 10)
+		tick := time.NewTicker(quietTime / 10)
 		defer tick.Stop()
 		deadline := time.After(patience)
-		for n := 1001; len(calls) == 0; n++ { // it is read within settleAtMost, though it never settles
+		for n := 1001; len(calls) == 0; n++ { // read after quietAtMost, though it is never quiet
 			_, err := file.WriteAt([]byte(strconv.Itoa(n)), 0)
 			do(t, err)
 			select {
@@ -161,7 +161,7 @@ func TestWatchFile(t *testing.T) {
 		version("..3", "three")
 		swap(t, filepath.Join(dir, "..data"), "..3")
 		wantContent(t, calls, "three")
-		write(t, filepath.Join(dir, "..3", "file"), "four") // and a write behind the links
+		write(t, filepath.Join(dir, "..3", "file"), "four") // and a write to the file behind the links
 		wantContent(t, calls, "four")
 	})
 	t.Run("a swapped directory above it", func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestWatchFile(t *testing.T) {
 		wantContent(t, calls, "one")
 		do(t, os.Remove(path))
 		wantFailure(t, calls, fs.ErrNotExist)
-		write(t, path, "one") // the same content is news after an error
+		write(t, path, "one") // the same content counts as a change after an error
 		wantContent(t, calls, "one")
 	})
 	t.Run("its directory deleted, and there again", func(t *testing.T) {
@@ -278,7 +278,7 @@ func TestWatchFile(t *testing.T) {
 	})
 }
 
-// What does not change the content is no news, and neither is what happens beside the file.
+// A write that does not change the content is not reported, and neither is a change of a neighbouring file.
 func TestWatchFileIsQuiet(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
@@ -288,7 +288,7 @@ func TestWatchFileIsQuiet(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	write(t, path+".new", "one")
-	do(t, os.Rename(path+".new", path)) // another file of the same content
+	do(t, os.Rename(path+".new", path)) // another file with the same content
 	do(t, os.Chmod(path, 0o400))
 	write(t, filepath.Join(dir, "beside"), "noise")
 	do(t, os.Chmod(path, 0o600))
@@ -299,7 +299,8 @@ func TestWatchFileIsQuiet(t *testing.T) {
 	}
 }
 
-// Several files have one watch, and each its own calls. Reread calls for all of them, changed or not.
+// Several files share one watch, and each has its own callback. Reread calls all of them, whether the file changed or
+// not.
 func TestFilesShareOneWatch(t *testing.T) {
 	dir := t.TempDir()
 	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "sub", "two")
@@ -329,15 +330,15 @@ func TestFilesShareOneWatch(t *testing.T) {
 	}
 }
 
-// Where the system gives no watch, the files are read at the start and when somebody asks for it, and it is said loudly;
-// nothing ends. Asking tries for a watch again.
+// If the system grants no watch, Run keeps going: it logs an error, and reads the files at the start and on request.
+// Each request tries to open a watch again.
 func TestFilesWithoutAWatch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	write(t, path, "one")
 	said := make(chan string, 100)
 	files := NewFiles(funcr.New(func(_, args string) { said <- args }, funcr.Options{}))
 	calls := follow(t, files, path)
-	limit := true // the goroutine of Run reads it: after a call of ours it waits
+	limit := true // safe to share with Run's goroutine, which is idle after each call
 	files.open = func() (*fsnotify.Watcher, error) {
 		if limit {
 			return nil, syscall.EMFILE

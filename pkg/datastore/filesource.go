@@ -11,7 +11,7 @@ import (
 func loadEndpoints(path string) ([]scheduling.Endpoint, error) {
 	content, err := readBounded(path)
 	if err != nil {
-		return nil, err // of the file system: it names the path
+		return nil, err // an error of the file system, which names the path
 	}
 	endpoints, err := DecodeEndpoints(content)
 	if err != nil {
@@ -20,7 +20,7 @@ func loadEndpoints(path string) ([]scheduling.Endpoint, error) {
 	return endpoints, nil
 }
 
-// fileChanged is what Files calls.
+// fileChanged is the callback that Files calls.
 func (s *Store) fileChanged(content []byte, err error) {
 	var endpoints []scheduling.Endpoint
 	if err == nil {
@@ -32,7 +32,7 @@ func (s *Store) fileChanged(content []byte, err error) {
 	s.reportFile(err)
 }
 
-// reportFile logs and passes on the state of the file, but for one that was good and still is.
+// reportFile logs the state of the file and passes it to OnFile, unless the file was good and still is.
 func (s *Store) reportFile(err error) {
 	before := s.Invalid()
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Store) reportFile(err error) {
 	case err == nil:
 		s.log.Info("the endpoints file is good again", "path", s.config.File)
 	default:
-		s.log.Error(err, "the endpoints file is not usable; the last good endpoints stay", "path", s.config.File)
+		s.log.Error(err, "the endpoints file is unusable; keeping the last good endpoints", "path", s.config.File)
 	}
 	if s.config.OnFile != nil {
 		s.config.OnFile(err)

@@ -14,12 +14,12 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// running is a store on an endpoints file, with all that can be seen of it.
+// running is a store that follows an endpoints file, with everything observable about it.
 type running struct {
 	*Store
 	path      string
 	snapshots chan *scheduling.Snapshot
-	states    chan error // what OnFile was told
+	states    chan error // what OnFile was called with
 
 	mu   sync.Mutex
 	logs []string
@@ -51,7 +51,7 @@ func runOnFile(t *testing.T, content string) *running {
 	return r
 }
 
-// replace renames a new file over the old one, so that no state in between is seen.
+// replace renames a new file over the old one, so that no intermediate state can be seen.
 func (r *running) replace(t *testing.T, content string) {
 	t.Helper()
 	write(t, r.path+".new", content)
@@ -82,7 +82,7 @@ func TestFile(t *testing.T) {
 	wantSeen(t, eventually(t, r.snapshots, "all of it again"), "10.0.0.1:80", "10.0.0.2:80")
 }
 
-// A broken or lost file keeps the last good state, says so once, and says when it is good again.
+// A broken or missing file keeps the last good state and is logged once, and so is its recovery.
 func TestBrokenFileKeepsTheLastGoodState(t *testing.T) {
 	r := runOnFile(t, twoEndpoints)
 	eventually(t, r.snapshots, "the first snapshot")
@@ -104,7 +104,7 @@ func TestBrokenFileKeepsTheLastGoodState(t *testing.T) {
 	if err := eventually(t, r.states, "a lost file"); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("%v", err)
 	}
-	if n := r.logged("not usable"); n != len(broken)+1 {
+	if n := r.logged("unusable"); n != len(broken)+1 {
 		t.Errorf("%d log lines for %d states", n, len(broken)+1)
 	}
 	wantSeen(t, r.Current(), "10.0.0.1:80", "10.0.0.2:80")

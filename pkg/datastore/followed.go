@@ -2,7 +2,7 @@ package datastore
 
 import "bytes"
 
-// followed is one file that is followed.
+// followed is one followed file.
 type followed struct {
 	path    string // absolute
 	changed func(content []byte, err error)
@@ -11,10 +11,10 @@ type followed struct {
 
 	called  bool
 	content []byte // of the last call
-	failure string // of the last call; "": it had content
+	failure string // of the last call; "" if it had content
 }
 
-// read calls changed if there is news, or if again is set.
+// read calls changed if the content or the error is new, or if again is set.
 func (f *followed) read(again bool) {
 	content, err := readBounded(f.path)
 	failure := ""

@@ -7,19 +7,20 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// gatherTime is how long a gain waits for others after a publication. A pool of thousands that becomes ready endpoint by
-// endpoint is then some tens of snapshots, each of which everybody works through whole.
+// gatherTime is how long a gain waits after the last publication, so that several are published together. Without it, a
+// pool of thousands that becomes ready one endpoint at a time would be thousands of snapshots, each of which every
+// subscriber processes whole.
 const gatherTime = 50 * time.Millisecond
 
-// gathering puts off publications that can wait. The store's mu guards it.
+// gathering delays publications that can wait. It is guarded by the store's mu.
 type gathering struct {
 	last  time.Time   // of the last publication
-	timer *time.Timer // of the next one; nil: there is none
+	timer *time.Timer // of the next one; nil if none is delayed
 	ended bool
 }
 
-// defers reports whether a publication waits: its function is then called, once for all, gatherTime after the last
-// publication. The first one after that much quiet does not wait.
+// defers reports whether a publication must wait. If so, publish is called gatherTime after the last publication, once
+// for all that were delayed. A publication that comes later than that does not wait.
 func (g *gathering) defers(now time.Time, publish func()) bool {
 	wait := g.last.Add(gatherTime).Sub(now)
 	if g.ended || wait <= 0 {
@@ -31,7 +32,7 @@ func (g *gathering) defers(now time.Time, publish func()) bool {
 	return true
 }
 
-// published notes a publication, which has everything that was put off.
+// published notes a publication, which includes everything delayed so far.
 func (g *gathering) published(now time.Time) {
 	g.last = now
 	if g.timer != nil {
@@ -40,7 +41,7 @@ func (g *gathering) published(now time.Time) {
 	}
 }
 
-// end stops waiting for good.
+// end stops the delaying for good.
 func (g *gathering) end() {
 	g.ended = true
 	if g.timer != nil {
@@ -48,8 +49,8 @@ func (g *gathering) end() {
 	}
 }
 
-// canWait reports whether a publication may be put off: it has only gains, and not the first ready endpoint, which
-// somebody may be waiting for.
+// canWait reports whether a publication may be delayed: it has gains only, and not the pool's first ready endpoint, for
+// which requests may be waiting.
 func canWait(old *scheduling.Snapshot, endpoints []scheduling.Endpoint) bool {
 	return onlyGains(old, endpoints) &&
 		(anyReady(old) || !slices.ContainsFunc(endpoints, func(e scheduling.Endpoint) bool { return e.Ready }))
@@ -64,8 +65,8 @@ func anyReady(s *scheduling.Snapshot) bool {
 	return false
 }
 
-// onlyGains reports whether endpoints, in order of ID, differ from a snapshot in nothing but endpoints more, and in some
-// that have become ready. Whatever else changed has somebody who would be sent to the wrong place.
+// onlyGains reports whether endpoints, sorted by ID, differ from a snapshot only by additional endpoints and by
+// endpoints that have become ready. Any other change must not wait, since requests would go to the wrong place.
 func onlyGains(old *scheduling.Snapshot, endpoints []scheduling.Endpoint) bool {
 	at := 0
 	for i := range old.Len() {

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// many are so many endpoints.
+// many returns n endpoints.
 func many(n int) []scheduling.Endpoint {
 	addresses := make([]string, n)
 	for i := range addresses {
@@ -19,8 +19,8 @@ func many(n int) []scheduling.Endpoint {
 	return at(addresses...)
 }
 
-// 2,000 endpoints that become ready one by one, a millisecond after each other, are a snapshot for each 50 ms and not one
-// for each endpoint: the list with nobody ready, the first that is, and 40 more.
+// 2,000 endpoints that become ready one millisecond apart are one snapshot per 50 ms, not one per endpoint: the list
+// with none ready, the first ready one, and 40 more.
 func TestGainsAreGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mustNew(t, DefaultConfig())
@@ -58,12 +58,12 @@ func TestGainsAreGathered(t *testing.T) {
 	})
 }
 
-// A loss is published at once, and everything that was put off with it; then there is no timer left.
+// A loss is published at once, together with everything delayed; then no timer is left.
 func TestLossesDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mustNew(t, DefaultConfig())
 		s.Set(at("10.0.0.1:80"))
-		wantSeen(t, s.Current(), "10.0.0.1:80") // the first change after quiet
+		wantSeen(t, s.Current(), "10.0.0.1:80") // the first change after a quiet time
 		s.Set(at("10.0.0.1:80", "10.0.0.2:80"))
 		pass(gatherTime - 1)
 		wantSeen(t, s.Current(), "10.0.0.1:80")
@@ -79,24 +79,24 @@ func TestLossesDoNotWait(t *testing.T) {
 			t.Errorf("version %d", v)
 		}
 
-		// One that comes back is a gain like another.
+		// An endpoint that comes back counts as a gain.
 		s.Set(at("10.0.0.3:80"))
 		s.Set(at("10.0.0.2:80", "10.0.0.3:80"))
 		wantSeen(t, s.Current(), "10.0.0.3:80")
 		pass(gatherTime)
 		wantSeen(t, s.Current(), "10.0.0.2:80", "10.0.0.3:80")
 
-		// What else may change is no gain, even if it comes with one.
+		// Any other change is not a gain, even together with one.
 		models := at("10.0.0.2:80", "10.0.0.3:80")
 		models[0].Models = []string{"a"}
-		s.Set(at("10.0.0.2:80", "10.0.0.3:80", "10.0.0.4:80")) // after quiet
+		s.Set(at("10.0.0.2:80", "10.0.0.3:80", "10.0.0.4:80")) // after a quiet time
 		s.Set(append(models, at("10.0.0.4:80", "10.0.0.5:80")...))
 		wantSeen(t, s.Current(), "10.0.0.2:80", "10.0.0.3:80", "10.0.0.4:80", "10.0.0.5:80")
 	})
 }
 
-// An endpoint that is listed on, but not ready any more, is a loss too; and the first one that is ready is awaited: neither
-// waits, however short the time since the last change is.
+// An endpoint that is still listed but no longer ready is a loss, and the first ready endpoint may be waited for:
+// neither is delayed, however recent the last publication.
 func TestReadinessThatDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ready := func(s *Store) (n int) {
@@ -131,7 +131,7 @@ func TestReadinessThatDoesNotWait(t *testing.T) {
 	})
 }
 
-// A gain that is lost again before it was published leaves nothing behind that later ones would wait for.
+// A gain that is lost before it was published does not delay anything later.
 func TestGainThatIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mustNew(t, DefaultConfig())
@@ -146,7 +146,7 @@ func TestGainThatIsTakenBack(t *testing.T) {
 	})
 }
 
-// A store that has ended has no timer, and hides nothing.
+// A store that has ended has no timer, and publishes at once.
 func TestGatheringEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mustNew(t, DefaultConfig())
@@ -158,7 +158,7 @@ func TestGatheringEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(time.Hour)
-		wantSeen(t, s.Current(), "10.0.0.1:80") // what was put off has nobody to hear it
+		wantSeen(t, s.Current(), "10.0.0.1:80") // the delayed change is dropped: there is no reader
 		s.Set(at("10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"))
 		wantSeen(t, s.Current(), "10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80")
 	})

@@ -1,31 +1,31 @@
 package datastore
 
-// health is what the probes of one endpoint have shown: not ready at first, ready after the first success, unready
-// after FailureThreshold failures in a row, and then ready again after SuccessThreshold successes in a row.
+// health is the state of one endpoint according to its probes: not ready at first, ready after the first success,
+// unready after FailureThreshold consecutive failures, and ready again after SuccessThreshold consecutive successes.
 type health struct {
 	ready  bool
-	probed bool // it was ready once
-	streak int  // results in a row that speak against ready
+	probed bool // it has been ready before
+	streak int  // consecutive results that contradict ready
 }
 
-// finding is what a probe's result means.
+// finding is what a probe's result changes.
 type finding int
 
 const (
 	sameAsBefore finding = iota
 	becameReady
 	becameUnready
-	neverReady // FailureThreshold failures in a row since it is listed; told once
+	neverReady // FailureThreshold consecutive failures since it was listed; reported once
 )
 
-// observe takes a result in and answers what it means.
+// observe records a result and returns what it changes.
 func (h *health) observe(success bool, config ProbeConfig) finding {
 	if success == h.ready {
 		if h.ready || h.probed {
 			h.streak = 0
 			return sameAsBefore
 		}
-		if h.streak--; h.streak == -config.FailureThreshold { // below zero: failures before the first success
+		if h.streak--; h.streak == -config.FailureThreshold { // negative: counts failures before the first success
 			return neverReady
 		}
 		return sameAsBefore

@@ -17,17 +17,17 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// maxProbes is how many probes run at once; the others wait for their turn, the one due first going first. One that hangs
-// takes its whole timeout, so with fewer the endpoints that hang would hold up the finding out about each other: this is
-// enough for each of 7,000 that hang to be asked when it is due. A probe under way costs little more than the idle
-// connection that it leaves.
+// maxProbes is how many probes run at once; others wait, earliest due time first. A probe of a hanging endpoint takes
+// its whole timeout, so a low limit would let hanging endpoints delay the probes of all the others. With this one, even
+// 7,000 hanging endpoints are each probed on time. A running probe costs little more than the idle connection it leaves
+// behind.
 const maxProbes = 2048
 
-// probesAtOnce is maxProbes, or a quarter of the files that the process may have open if that is less: the rest is for
-// the streams, which matter more.
+// probesAtOnce returns maxProbes, or a quarter of the process's limit on open files if that is less. The rest is for
+// streams, which matter more.
 func probesAtOnce(files uint64) int { return int(max(1, min(maxProbes, files/4))) }
 
-// openFiles is how many files the process may have open.
+// openFiles returns the process's limit on open files.
 func openFiles() uint64 {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -36,31 +36,31 @@ func openFiles() uint64 {
 	return limit.Cur
 }
 
-// prober asks the listed endpoints over HTTP whether they are ready. One goroutine waits for the next one due, and a
-// goroutine lives for each probe under way.
+// prober checks over HTTP whether the listed endpoints are ready. One goroutine waits for the next due probe, and each
+// running probe has a goroutine of its own.
 type prober struct {
 	config  ProbeConfig
 	log     logr.Logger
 	changed func() // called without mu held
 	most    int    // probes at once
 
-	// probe asks once; nil is ready.
+	// probe sends one probe; nil means ready.
 	probe func(ctx context.Context, address string) error
-	wake  chan struct{} // of capacity 1: the earliest due time changed
+	wake  chan struct{} // of capacity 1: the earliest due time has changed
 
-	lacking sync.Once // the warning that an endpoint has no such path
+	lacking sync.Once // guards the warning that an endpoint lacks the default path
 
-	// mu is the innermost lock: the store's is taken before it.
+	// mu is the innermost lock: the store's mu is acquired before it.
 	mu      sync.Mutex
 	targets map[string]*target // by address
-	due     dueHeap            // those of targets that are not being probed
+	due     dueHeap            // the targets that are not being probed
 }
 
 type target struct {
 	address string
 	health  health
 	due     time.Time
-	at      int // in the heap; -1: being probed
+	at      int // index in the heap; -1 while it is being probed
 }
 
 func newProber(config ProbeConfig, log logr.Logger, changed func()) *prober {
@@ -74,8 +74,8 @@ func newProber(config ProbeConfig, log logr.Logger, changed func()) *prober {
 	}
 }
 
-// follow makes the listed endpoints the targets. New ones are due at once; one that comes back has to prove itself
-// again.
+// follow makes the listed endpoints the targets. New ones are probed at once; an endpoint that comes back counts as
+// new.
 func (p *prober) follow(listed []scheduling.Endpoint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +98,7 @@ func (p *prober) follow(listed []scheduling.Endpoint) {
 	p.awaken()
 }
 
-// healthy reports whether the probes found the endpoint ready.
+// healthy reports whether the probes have found the endpoint ready.
 func (p *prober) healthy(address string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +129,7 @@ func (p *prober) run(ctx context.Context) {
 	for {
 		t, wait := p.next()
 		if t == nil {
-			var ring <-chan time.Time // nil: nothing is due until something is listed
+			var ring <-chan time.Time // nil blocks: nothing is due until something is listed
 			if wait > 0 {
 				timer.Reset(wait)
 				ring = timer.C
@@ -154,7 +154,8 @@ func (p *prober) run(ctx context.Context) {
 	}
 }
 
-// next takes the target that is due out of the heap; or returns how long until the next one is, 0 if there is none.
+// next removes the target that is due from the heap and returns it. If none is due, it returns how long until the next
+// one is, or 0 if there are none.
 func (p *prober) next() (*target, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,13 +168,13 @@ func (p *prober) next() (*target, time.Duration) {
 	return heap.Pop(&p.due).(*target), 0
 }
 
-// examine probes one target and takes the result in.
+// examine probes one target and records the result.
 func (p *prober) examine(ctx context.Context, t *target) {
 	probing, stop := context.WithTimeout(ctx, p.config.Timeout)
 	err := p.probe(probing, t.address)
 	stop()
 	if ctx.Err() != nil {
-		return // the probe was cut off, which says nothing about the endpoint
+		return // the probe was interrupted: its result says nothing about the endpoint
 	}
 	var answer statusError
 	refused := errors.As(err, &answer) && p.config.Guessed && answer < http.StatusInternalServerError
@@ -182,8 +183,8 @@ func (p *prober) examine(ctx context.Context, t *target) {
 		p.log.Info("the endpoint is ready", "address", t.address)
 		if refused {
 			p.lacking.Do(func() {
-				p.log.Info("WARNING: --probe-path: an endpoint answers the path that is probed by default with an error: it is taken "+
-					"for ready while it answers; name a path that it has, or turn probing off with --probe-path=",
+				p.log.Info("WARNING: --probe-path: an endpoint answers the default probe path with an error and counts as ready "+
+					"while it answers; name a path that it has, or turn probing off with --probe-path=",
 					"address", t.address, "path", p.config.Path, "status", int(answer))
 			})
 		}
@@ -198,12 +199,12 @@ func (p *prober) examine(ctx context.Context, t *target) {
 	}
 }
 
-// record takes a result in, and answers what it means. A probe that this machine could not send means nothing.
+// record records a result and returns what it changes. It ignores a probe that this machine had no file descriptor for.
 func (p *prober) record(t *target, alive bool, err error) finding {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.targets[t.address] != t {
-		return sameAsBefore // unlisted meanwhile
+		return sameAsBefore // it was removed from the list meanwhile
 	}
 	t.due = time.Now().Add(p.config.Interval)
 	heap.Push(&p.due, t)
@@ -216,14 +217,14 @@ func (p *prober) record(t *target, alive bool, err error) finding {
 
 func newProbeTransport(config ProbeConfig) *http.Transport {
 	return &http.Transport{
-		Proxy:               nil, // never by the environment: the endpoints are asked directly
+		Proxy:               nil, // endpoints are probed directly, whatever the environment says
 		MaxIdleConnsPerHost: 1,
 		IdleConnTimeout:     2 * (config.Interval + config.Timeout),
 		DisableCompression:  true,
 	}
 }
 
-// httpProbe asks with a GET. A redirect is an answer like another, and no 2xx.
+// httpProbe returns a function that sends a GET. It does not follow redirects; they count as failures.
 func httpProbe(transport http.RoundTripper, config ProbeConfig) func(context.Context, string) error {
 	client := &http.Client{
 		Transport:     transport,
@@ -239,7 +240,7 @@ func httpProbe(transport http.RoundTripper, config ProbeConfig) func(context.Con
 		if err != nil {
 			return fmt.Errorf("probing: %w", err)
 		}
-		const worthReading = 64 << 10 // so that the connection can be used again
+		const worthReading = 64 << 10 // enough to let the connection be reused
 		_, _ = io.CopyN(io.Discard, response.Body, worthReading)
 		_ = response.Body.Close()
 		if response.StatusCode < 200 || response.StatusCode > 299 {
@@ -249,12 +250,12 @@ func httpProbe(transport http.RoundTripper, config ProbeConfig) func(context.Con
 	}
 }
 
-// statusError is an HTTP status that is no success.
+// statusError is an HTTP status other than 2xx.
 type statusError int
 
 func (s statusError) Error() string { return "status " + strconv.Itoa(int(s)) }
 
-// dueHeap orders targets by when they are due.
+// dueHeap is a heap of targets by due time.
 type dueHeap []*target
 
 func (h dueHeap) Len() int           { return len(h) }
@@ -265,14 +266,14 @@ func (h dueHeap) Swap(i, j int) {
 	h[i].at, h[j].at = i, j
 }
 
-// Push is for container/heap.
+// Push implements heap.Interface.
 func (h *dueHeap) Push(x any) {
 	t := x.(*target)
 	t.at = len(*h)
 	*h = append(*h, t)
 }
 
-// Pop is for container/heap.
+// Pop implements heap.Interface.
 func (h *dueHeap) Pop() any {
 	last := len(*h) - 1
 	t := (*h)[last]

@@ -23,18 +23,18 @@ import (
 
 var errSick = errors.New("sick")
 
-// clinic answers probes by address, and counts them.
+// clinic answers probes by address and counts them.
 type clinic struct {
 	mu     sync.Mutex
 	sick   map[string]bool
 	probes map[string]int
-	now    int // under way
-	most   int // at once
+	now    int // running now
+	most   int // the most that ran at once
 	takes  time.Duration
-	broken error // what all get, if it is set
+	broken error // if set, every probe's result
 }
 
-// fail lets all probes end with an error from now on.
+// fail makes all probes end with err from now on.
 func (c *clinic) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,8 @@ func (c *clinic) count(address string) int {
 	return c.probes[address]
 }
 
-// inClinic runs a test in a bubble of fake time, with a probing store: every 5 s, 3 failures, 2 successes.
+// inClinic runs a test in a synctest bubble with a store that probes every 5 s, with thresholds of 3 failures and 2
+// successes.
 func inClinic(t *testing.T, test func(t *testing.T, s *Store, c *clinic)) {
 	synctest.Test(t, func(t *testing.T) {
 		config := DefaultConfig()
@@ -124,7 +125,7 @@ func TestReadyAfterTheFirstSuccess(t *testing.T) {
 		pass(5*time.Second - 1)
 		wantSeen(t, s.Current(), "10.0.0.1:80", "-10.0.0.2:80")
 		pass(1)
-		wantSeen(t, s.Current(), "10.0.0.1:80", "10.0.0.2:80") // one success is enough for the first time
+		wantSeen(t, s.Current(), "10.0.0.1:80", "10.0.0.2:80") // the first time, one success is enough
 	})
 }
 
@@ -137,11 +138,11 @@ func TestThresholds(t *testing.T) {
 		pass(10 * time.Second) // two failures
 		wantSeen(t, s.Current(), a)
 		c.set(a, false)
-		pass(5 * time.Second) // a success ends the row
+		pass(5 * time.Second) // a success resets the count
 		c.set(a, true)
 		pass(10 * time.Second)
 		wantSeen(t, s.Current(), a)
-		pass(5 * time.Second) // the third
+		pass(5 * time.Second) // the third in a row
 		wantSeen(t, s.Current(), "-"+a)
 		c.set(a, false)
 		pass(5 * time.Second)
@@ -154,15 +155,15 @@ func TestThresholds(t *testing.T) {
 	})
 }
 
-// The source's word counts too, and who comes back has to prove itself again.
+// The source's readiness counts too, and an endpoint that comes back is probed as new.
 func TestProbingFollowsTheList(t *testing.T) {
 	inClinic(t, func(t *testing.T, s *Store, c *clinic) {
 		const a, b = "10.0.0.1:80", "10.0.0.2:80"
 		s.Set(append(at(a), scheduling.Endpoint{Address: b}))
 		synctest.Wait()
-		wantSeen(t, s.Current(), a, "-"+b) // healthy, but not ready by its source
+		wantSeen(t, s.Current(), a, "-"+b) // healthy, but the source says not ready
 		s.Set(at(b))
-		wantSeen(t, s.Current(), b) // its probes are remembered
+		wantSeen(t, s.Current(), b) // the results of its probes are kept
 		n := c.count(a)
 		pass(time.Minute)
 		if c.count(a) != n {
@@ -181,7 +182,7 @@ func TestProbingFollowsTheList(t *testing.T) {
 	})
 }
 
-// A path that somebody has named has to be there: what answers 404 or wants a key is not ready, and nothing is guessed.
+// A path that the operator named must exist: 404 or 401 means not ready, and nothing is guessed.
 func TestNamedPathHasToBeThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := DefaultConfig()
@@ -205,8 +206,8 @@ func TestNamedPathHasToBeThere(t *testing.T) {
 	})
 }
 
-// The path that is probed when nobody names one may not be there, or want a key. An answer shows that the server lives;
-// a refused connection, silence or a status of 500 and more shows that it does not.
+// The default path may not exist, or may require a key. Any answer below 500 shows that the server is up; a refused
+// connection, a timeout or a status of 500 and more shows that it is not.
 func TestGuessedPath(t *testing.T) {
 	const a, b = "10.0.0.1:80", "10.0.0.2:80"
 	guess := func(t *testing.T, test func(s *Store, answer func(address string, err error), logged func(part string) int)) {
@@ -291,7 +292,7 @@ func TestGuessedPath(t *testing.T) {
 	})
 }
 
-// An endpoint that has never answered is spoken of, once: nobody would know why nothing is ready.
+// An endpoint that never answers is logged once: otherwise an operator could not see why nothing is ready.
 func TestNeverReadyIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := DefaultConfig()
@@ -321,7 +322,7 @@ func TestNeverReadyIsTold(t *testing.T) {
 	})
 }
 
-// A probe that this machine has no file descriptor for says nothing about an endpoint.
+// A probe that this machine has no file descriptor for says nothing about the endpoint.
 func TestProbeThatCannotBeSent(t *testing.T) {
 	inClinic(t, func(t *testing.T, s *Store, c *clinic) {
 		const a = "10.0.0.1:80"
@@ -337,7 +338,7 @@ func TestProbeThatCannotBeSent(t *testing.T) {
 	})
 }
 
-// The real thing: 2xx is ready, redirects are not followed, and the connection is used again.
+// Over real HTTP: 2xx is ready, redirects are not followed, and the connection is reused.
 func TestHTTPProbe(t *testing.T) {
 	status := atomic.Int32{}
 	status.Store(http.StatusNoContent)

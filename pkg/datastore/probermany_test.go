@@ -13,12 +13,12 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// A slow probe is bounded by the timeout, and all of them by maxProbes; one that was unlisted while it was asked does
-// not come back.
+// A slow probe is bounded by its timeout, and the number of probes by maxProbes; an endpoint that was removed from the
+// list during its probe does not come back.
 func TestProbesAreBounded(t *testing.T) {
 	inClinic(t, func(t *testing.T, s *Store, c *clinic) {
 		c.takes = time.Minute
-		s.prober.most = maxProbes // whatever this machine allows
+		s.prober.most = maxProbes // whatever limit this machine has
 		endpoints := many(3 * maxProbes)
 		s.Set(endpoints)
 		pass(time.Second)
@@ -30,7 +30,7 @@ func TestProbesAreBounded(t *testing.T) {
 		if n := c.count(endpoints[0].Address); n != 1 {
 			t.Errorf("the unlisted one was probed %d times", n)
 		}
-		// maxProbes at a time of 2 s each: everybody has had a turn within 6 s, and one every 7 to 8 s after it.
+		// maxProbes at a time take 2 s: each endpoint is probed within 6 s, and then every 7 to 8 s.
 		for _, e := range endpoints[1:] {
 			if n := c.count(e.Address); n < 7 || n > 9 {
 				t.Errorf("%s was probed %d times", e.Address, n)
@@ -39,7 +39,7 @@ func TestProbesAreBounded(t *testing.T) {
 	})
 }
 
-// Where the process may open few files, probes that hang leave most of them to the streams.
+// Where the process may open only a few files, hanging probes leave most of them to the streams.
 func TestProbesLeaveFilesToTheStreams(t *testing.T) {
 	for files, want := range map[uint64]int{1: 1, 1024: 256, 4096: 1024, 8192: maxProbes, 1 << 20: maxProbes, math.MaxUint64: maxProbes} {
 		if got := probesAtOnce(files); got != want {
@@ -48,14 +48,14 @@ func TestProbesLeaveFilesToTheStreams(t *testing.T) {
 	}
 }
 
-// When half of 2,000 endpoints hang, each of them is found out by its own probes alone, as if it were the only one: by
-// three in a row of 2 s, which begin at most 5 s after it hangs, and 5 s apart. The other half stays ready.
+// When half of 2,000 endpoints hang, each becomes unready as soon as it would have alone: after three consecutive
+// probes of 2 s, 5 s apart, the first at most 5 s after it began to hang. The other half stays ready.
 func TestHalfOfManyHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := DefaultConfig()
 		config.Probe.Enabled = true
 		s := mustNew(t, config)
-		s.prober.most = maxProbes // whatever this machine allows
+		s.prober.most = maxProbes // whatever limit this machine has
 		var hanging atomic.Bool
 		hangs := func(address string) bool { return hanging.Load() && strings.HasSuffix(address, ":81") }
 		s.prober.probe = func(ctx context.Context, address string) error {
@@ -74,7 +74,7 @@ func TestHalfOfManyHang(t *testing.T) {
 				fmt.Sprintf("10.0.%d.%d:80", i/250, i%250+1), fmt.Sprintf("10.0.%d.%d:81", i/250, i%250+1))...)
 		}
 		s.Set(endpoints)
-		pass(gatherTime) // all are ready, and probed again in 5 s each
+		pass(gatherTime) // all are ready, and due again in 5 s
 		unready := func() (n int) {
 			for i := range s.Current().Len() {
 				if e := s.Current().At(i); !e.Ready {

@@ -6,12 +6,12 @@ import (
 	"os"
 )
 
-// MaxFileBytes bounds a file that is followed.
+// MaxFileBytes is the largest size of a followed file.
 const MaxFileBytes = 1 << 20
 
-// readBounded reads a regular file of at most MaxFileBytes.
+// readBounded reads a regular file of at most MaxFileBytes bytes.
 func readBounded(path string) ([]byte, error) {
-	info, err := os.Stat(path) // before opening: that would block on a named pipe
+	info, err := os.Stat(path) // before opening it, which would block on a named pipe
 	if err != nil {
 		return nil, err
 	}

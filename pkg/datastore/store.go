@@ -14,7 +14,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// Store holds the pool and publishes it. All methods are safe for concurrent use.
+// Store holds the pool and publishes snapshots of it. All methods are safe for concurrent use.
 type Store struct {
 	config Config
 	log    logr.Logger
@@ -22,17 +22,17 @@ type Store struct {
 	current atomic.Pointer[scheduling.Snapshot]
 	invalid atomic.Pointer[error]
 
-	// mu orders publications. Subscribers are called with it held.
+	// mu orders publications. Subscribers are called while it is held.
 	mu          sync.Mutex
-	listed      []scheduling.Endpoint            // what the source says, sorted by ID
-	ids         map[string]scheduling.EndpointID // by canonical address; never forgets
+	listed      []scheduling.Endpoint            // as the source lists them, sorted by ID
+	ids         map[string]scheduling.EndpointID // by canonical address; entries are never removed
 	subscribers []func(*scheduling.Snapshot)
-	prober      *prober   // nil: probing is off
-	gathering   gathering // of what need not be published at once
+	prober      *prober   // nil if probing is off
+	gathering   gathering // delays publications that can wait
 }
 
-// New builds the store, with the endpoints that the configuration lists or its file holds now: a file that is
-// missing or invalid is an error here.
+// New returns a store with the endpoints that the configuration lists, or that its file holds now. A missing or invalid
+// file is an error.
 func New(config Config, log logr.Logger) (*Store, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -59,11 +59,11 @@ func New(config Config, log logr.Logger) (*Store, error) {
 	return s, nil
 }
 
-// Current returns the newest snapshot; it is empty, of version 0, before the first publication.
+// Current returns the newest snapshot; before the first publication it is empty and has version 0.
 func (s *Store) Current() *scheduling.Snapshot { return s.current.Load() }
 
-// Subscribe calls the function with the current snapshot now, and with every later one: in order, one call at a time.
-// The function must be quick and must not call Set or Subscribe.
+// Subscribe calls changed with the current snapshot now and with every later one, in order and one call at a time.
+// changed must be quick and must not call Set or Subscribe.
 func (s *Store) Subscribe(changed func(*scheduling.Snapshot)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,10 +71,10 @@ func (s *Store) Subscribe(changed func(*scheduling.Snapshot)) {
 	changed(s.current.Load())
 }
 
-// Set replaces the whole pool. IDs are assigned here, whatever the values say, and addresses are brought into
-// canonical form; Ready is what the source knows, and with probing on a success is needed as well. Of two values for one
-// address the ready one stands, else the first. Nothing is published when nothing changed, and what is only a gain may
-// be published up to gatherTime later, together with others.
+// Set replaces the whole pool. It assigns the IDs, ignoring those in the values, and makes the addresses canonical.
+// Ready is what the source knows; with probing on, an endpoint also needs a successful probe. If an address occurs
+// twice, the ready one wins, or else the first. An unchanged pool is not published again, and a change that only adds
+// may be published up to gatherTime later, together with others.
 func (s *Store) Set(endpoints []scheduling.Endpoint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *Store) Set(endpoints []scheduling.Endpoint) {
 	s.publish()
 }
 
-// idOf returns the ID of a canonical address, which it has for good.
+// idOf returns the ID of a canonical address. An address keeps its ID for good.
 func (s *Store) idOf(address string) scheduling.EndpointID {
 	id, known := s.ids[address]
 	if !known {
@@ -109,7 +109,7 @@ func (s *Store) idOf(address string) scheduling.EndpointID {
 	return id
 }
 
-// gathered publishes what was put off.
+// gathered publishes what was delayed.
 func (s *Store) gathered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,14 +117,14 @@ func (s *Store) gathered() {
 	s.publish()
 }
 
-// republish is called when a probe changed an endpoint's readiness.
+// republish is called when a probe has changed an endpoint's readiness.
 func (s *Store) republish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.publish()
 }
 
-// publish hands out a new snapshot if it differs from the current one, or leaves that to the gathering. The caller holds
+// publish publishes a new snapshot if it differs from the current one, or leaves it to the gathering. The caller holds
 // mu.
 func (s *Store) publish() {
 	endpoints := slices.Clone(s.listed)
@@ -145,7 +145,7 @@ func (s *Store) publish() {
 	}
 }
 
-// sameEndpoints compares a snapshot with endpoints in order of ID.
+// sameEndpoints reports whether a snapshot holds exactly these endpoints, which are sorted by ID.
 func sameEndpoints(snap *scheduling.Snapshot, endpoints []scheduling.Endpoint) bool {
 	if snap.Len() != len(endpoints) {
 		return false
@@ -164,8 +164,8 @@ func sameEndpoint(a, b scheduling.Endpoint) bool {
 		slices.Equal(a.Models, b.Models) && maps.Equal(a.Labels, b.Labels)
 }
 
-// Invalid is what is wrong with the endpoints file now, nil when nothing is or there is none. The pool is then
-// the last good state.
+// Invalid returns what is wrong with the endpoints file now, or nil if nothing is or there is no file. While it is not
+// nil, the pool is the last good one.
 func (s *Store) Invalid() error {
 	if err := s.invalid.Load(); err != nil {
 		return *err
@@ -173,7 +173,7 @@ func (s *Store) Invalid() error {
 	return nil
 }
 
-// Follow has the endpoints file, if there is one, followed together with others. It is called before files.Run.
+// Follow registers the endpoints file, if there is one, with files. It must be called before files.Run.
 func (s *Store) Follow(files *Files) error {
 	if s.config.File == "" {
 		return nil
@@ -181,8 +181,8 @@ func (s *Store) Follow(files *Files) error {
 	return files.Follow(s.config.File, s.fileChanged)
 }
 
-// Run probes the endpoints, if that is configured, until ctx is done. It returns nil, and only after its goroutines have
-// ended; then nothing is published any more but by Set.
+// Run probes the endpoints, if that is configured, until ctx is done. It returns nil, after its goroutines have ended;
+// from then on only Set publishes.
 func (s *Store) Run(ctx context.Context) error {
 	if s.prober != nil {
 		s.prober.run(ctx)

@@ -30,7 +30,7 @@ func at(addresses ...string) []scheduling.Endpoint {
 	return out
 }
 
-// seen is what a snapshot holds, in order of ID, with a minus before what is not ready.
+// seen lists a snapshot's addresses in order of ID, with a minus before those that are not ready.
 func seen(s *scheduling.Snapshot) []string {
 	var out []string
 	for i := range s.Len() {
@@ -65,7 +65,7 @@ func TestStatic(t *testing.T) {
 	}
 }
 
-// Subscribers get the current snapshot and every later one, in order; nothing is published when nothing changed.
+// Subscribers get the current snapshot and every later one, in order; an unchanged pool is not published again.
 func TestPublication(t *testing.T) { synctest.Test(t, publication) }
 
 func publication(t *testing.T) {
@@ -82,11 +82,11 @@ func publication(t *testing.T) {
 		versions = append(versions, snap.Version())
 	})
 	one := scheduling.Endpoint{Address: "10.0.0.1:80", Ready: true, Models: []string{"a"}, Labels: map[string]string{"zone": "x"}}
-	set(nil) // nothing was there before
+	set(nil) // it was empty before
 	set([]scheduling.Endpoint{one})
-	set([]scheduling.Endpoint{one}) // nothing new
+	set([]scheduling.Endpoint{one}) // unchanged
 	set(append(at("10.0.0.2:80"), one))
-	set(append([]scheduling.Endpoint{one}, at("10.0.0.2:80")...)) // another order is nothing new
+	set(append([]scheduling.Endpoint{one}, at("10.0.0.2:80")...)) // only the order differs
 	one.Ready = false
 	set([]scheduling.Endpoint{one})
 	one.Labels = map[string]string{"zone": "y"}
@@ -107,7 +107,7 @@ func publication(t *testing.T) {
 	}
 }
 
-// An address has one ID, whether it is in the pool or not, and however it is written.
+// An address keeps its ID, whether it is in the pool or not, and however it is written.
 func TestStableIDs(t *testing.T) { synctest.Test(t, stableIDs) }
 
 func stableIDs(t *testing.T) {
@@ -130,7 +130,7 @@ func stableIDs(t *testing.T) {
 	}
 }
 
-// A list may name an address twice, as when a pod takes over the host port of one that ends.
+// A list may contain an address twice, for example when a pod takes over the host port of one that is ending.
 func TestOneAddressTwice(t *testing.T) {
 	s := mustNew(t, DefaultConfig())
 	ending := scheduling.Endpoint{Address: "10.0.0.1:80", Slots: 1}
@@ -140,7 +140,7 @@ func TestOneAddressTwice(t *testing.T) {
 	wantSeen(t, s.Current(), "10.0.0.1:80")
 }
 
-// Whoever sets at the same time, versions come in order and one at a time.
+// With concurrent calls of Set, versions still arrive in order and one at a time.
 func TestConcurrentSet(t *testing.T) {
 	s := mustNew(t, DefaultConfig())
 	var last uint64
@@ -148,7 +148,7 @@ func TestConcurrentSet(t *testing.T) {
 		if snap.Version() > 0 && snap.Version() != last+1 {
 			t.Errorf("version %d after %d", snap.Version(), last)
 		}
-		last = snap.Version() // the race detector tells if two calls overlap
+		last = snap.Version() // the race detector reports overlapping calls
 	})
 	var setting sync.WaitGroup
 	for _, address := range []string{"10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80", "10.0.0.4:80"} {

@@ -10,25 +10,25 @@ import (
 // maxLinks is how many symbolic links a path may go through.
 const maxLinks = 40
 
-// trail is the way to a file: what has to be watched so that no change of the file's content, or of the way, is
+// trail is the path to a file: what must be watched so that no change of the file's content, or of the path itself, is
 // missed.
 type trail struct {
-	// names are the places where the way can turn or end: each symbolic link on it, the file itself, or the first
-	// place at which nothing is.
+	// names are the points where the path can change: each symbolic link on it, the file itself, or the first component
+	// that does not exist.
 	names map[string]bool
-	// dirs are the directories of names, and those in passed.
+	// dirs are the directories that contain names, and those in passed.
 	dirs map[string]bool
-	// passed are the directories that the way goes through, each of which may be exchanged as a whole. Those of dirs that
-	// are no more than that need not be watched at any price.
+	// passed are the directories that the path only goes through; each may be replaced as a whole. A failure to watch
+	// one of these is tolerated.
 	passed map[string]bool
 }
 
-// trailTo walks along the absolute path, link by link.
+// trailTo follows the absolute path, link by link.
 func trailTo(path string) trail {
 	t := trail{names: map[string]bool{}, dirs: map[string]bool{}, passed: map[string]bool{}}
 	defer func() {
 		for dir := range t.dirs {
-			delete(t.passed, dir) // it holds a name
+			delete(t.passed, dir) // it contains a name
 		}
 		for dir := range t.passed {
 			t.dirs[dir] = true
@@ -77,8 +77,8 @@ func (t trail) add(name string) {
 	t.dirs[filepath.Dir(name)] = true
 }
 
-// concerns reports whether an event of this name may mean that the way or the content changed. A directory on the way
-// reports its own end under its own name.
+// concerns reports whether an event with this name may mean that the path or the content changed. A directory on the
+// path reports its own removal under its own name.
 func (t trail) concerns(name string) bool { return t.names[name] || t.dirs[name] }
 
 func (t trail) equal(o trail) bool { return maps.Equal(t.names, o.names) && maps.Equal(t.dirs, o.dirs) }

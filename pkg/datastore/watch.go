@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// watch watches the directories on the ways to the files as they are now. It looks again after adding watches: what
-// changed in between had nobody watching.
+// watch watches the directories on the paths of the files as they are now. After adding the watches it checks the paths
+// again, since a change in between would go unnoticed.
 func (f *Files) watch() error {
 	if f.notify == nil {
 		notify, err := f.open()
@@ -16,12 +16,12 @@ func (f *Files) watch() error {
 		}
 		f.notify = notify
 	}
-	const attempts = 10 // a link that changes faster than this is seen with the next event
+	const attempts = 10 // a link that changes faster than this is handled with the next event
 	var err error
 	for range attempts {
-		// A watch is of a directory, not of its name: a name may stand for another directory than it did.
+		// A watch belongs to a directory, not to its name, and the name may mean another directory by now.
 		for _, dir := range f.notify.WatchList() {
-			_ = f.notify.Remove(dir) // it may be gone already, and its watch with it
+			_ = f.notify.Remove(dir) // the directory and its watch may be gone already
 		}
 		err = nil
 		for _, file := range f.files {
@@ -35,14 +35,14 @@ func (f *Files) watch() error {
 	return err
 }
 
-// watchTrail adds what is to be watched for one file.
+// watchTrail adds the watches for one file.
 func (f *Files) watchTrail(t trail) error {
 	for dir := range t.dirs {
 		err := f.notify.Add(dir)
 		switch {
-		case err == nil, errors.Is(err, os.ErrNotExist): // the next look sees that it is gone
+		case err == nil, errors.Is(err, os.ErrNotExist): // the next look notices that it is gone
 		case errors.Is(err, os.ErrPermission) && t.passed[dir]:
-			// It may be gone through, but not be listed: others exchange it, if anybody does, and cannot be watched.
+			// It may be traversed but not listed. A replacement of it goes unnoticed.
 		default:
 			return fmt.Errorf("watching %s: %w", dir, err)
 		}
@@ -50,7 +50,7 @@ func (f *Files) watchTrail(t trail) error {
 	return nil
 }
 
-// steady reports whether the ways are still those that are watched.
+// steady reports whether the paths are still those that are watched.
 func (f *Files) steady() bool {
 	for _, file := range f.files {
 		if !trailTo(file.path).equal(file.trail) {
