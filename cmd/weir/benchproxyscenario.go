@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-epp/weir/internal/child"
 	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/loadgen"
 	"github.com/weir-epp/weir/internal/modelsim"
@@ -137,7 +138,7 @@ func usedBy(processes map[string]int) (map[string]time.Duration, error) {
 	used := make(map[string]time.Duration, len(processes))
 	for name, pid := range processes {
 		var err error
-		if used[name], err = scene.CPU(pid); err != nil {
+		if used[name], err = child.CPU(pid); err != nil {
 			return nil, err
 		}
 	}

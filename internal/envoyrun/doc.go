@@ -24,10 +24,7 @@
 // # Life
 //
 // An Envoy lives until Stop, Kill, or the end of the context given to Start, whichever comes first; it also dies with
-// its parent. The kernel's parent-death signal belongs to the thread that forked the child, not to the process: were
-// that thread to end (a goroutine that returns while locked to its thread ends it), Envoy would be killed out of the
-// blue. So Envoy is forked and waited for by one goroutine, locked to its thread for all of Envoy's life. That goroutine
-// reaps it whatever ends it; after Stop or Kill no process, goroutine or temporary file is left.
+// its parent (package child). After Stop or Kill no process, goroutine or temporary file is left.
 //
 // # Getting Envoy
 //

@@ -11,11 +11,13 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/weir-epp/weir/internal/child"
 )
 
 // Envoy is a running Envoy. Its methods may be called from any goroutine.
 type Envoy struct {
-	process *process
+	process *child.Process
 	admin   admin
 	address string // of the listener, ip:port
 	dir     string
@@ -97,7 +99,7 @@ func (e *Envoy) start(cmd *exec.Cmd) error {
 	}
 	defer func() { _ = log.Close() }()
 	cmd.Stdout, cmd.Stderr = access, log
-	e.process, err = spawn(cmd)
+	e.process, err = child.Start(cmd)
 	return err
 }
 
@@ -116,8 +118,8 @@ func (e *Envoy) waitReady(ctx context.Context, timeout time.Duration, adminAddre
 			last = err
 		}
 		select {
-		case <-e.process.done:
-			return fmt.Errorf("it ended: %v", e.process.cmd.ProcessState)
+		case <-e.process.Done():
+			return fmt.Errorf("it ended: %v", e.process.State())
 		case <-ctx.Done():
 			return fmt.Errorf("not ready after %v: %w", timeout, last)
 		case <-time.After(5 * time.Millisecond):
@@ -135,10 +137,10 @@ func (e *Envoy) URL() string { return "http://" + e.address }
 func (e *Envoy) AdminURL() string { return "http://" + e.admin.address }
 
 // Pid is the process ID, also of an Envoy that has ended.
-func (e *Envoy) Pid() int { return e.process.cmd.Process.Pid }
+func (e *Envoy) Pid() int { return e.process.Pid() }
 
 // Done is closed when Envoy has ended, for whatever reason.
-func (e *Envoy) Done() <-chan struct{} { return e.process.done }
+func (e *Envoy) Done() <-chan struct{} { return e.process.Done() }
 
 // Stats returns the counters and gauges whose full names match the regular expression; all for "". Worker threads
 // publish their counts within some 100 ms.

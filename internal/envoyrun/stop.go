@@ -13,27 +13,28 @@ import (
 const stopGrace = 5 * time.Second
 
 // Pause stops Envoy where it stands (SIGSTOP): connections stay open, nothing answers. It may take a moment.
-func (e *Envoy) Pause() error { return e.process.signal(syscall.SIGSTOP) }
+func (e *Envoy) Pause() error { return e.process.Signal(syscall.SIGSTOP) }
 
 // Resume lets a paused Envoy go on.
-func (e *Envoy) Resume() error { return e.process.signal(syscall.SIGCONT) }
+func (e *Envoy) Resume() error { return e.process.Signal(syscall.SIGCONT) }
 
 // Stop ends Envoy and returns when it is gone: orderly (which cuts what still runs), or after 5 s by force. It returns an
 // error, with the end of the log, if Envoy had ended unasked before, or could not be ended orderly. After a Stop, a Kill
 // or the end of Start's context it does nothing.
 func (e *Envoy) Stop() error {
 	return e.end(func() error {
-		err := errors.Join(e.Resume(), e.process.signal(syscall.SIGTERM))
-		if !e.process.endsWithin(stopGrace) {
-			return errors.Join(err, fmt.Errorf("envoyrun: Envoy did not end within %v of SIGTERM%s", stopGrace, e.logTail()))
+		resumed := e.Resume()
+		orderly, err := e.process.Stop(stopGrace)
+		if err == nil && !orderly {
+			err = fmt.Errorf("envoyrun: Envoy did not end within %v of SIGTERM%s", stopGrace, e.logTail())
 		}
-		return err
+		return errors.Join(resumed, err)
 	})
 }
 
 // Kill ends Envoy at once (SIGKILL), paused or not, and returns when it is gone. Clients see their connections reset.
 func (e *Envoy) Kill() {
-	_ = e.end(func() error { return nil })
+	_ = e.end(func() error { return e.process.Kill() })
 }
 
 // attach makes the end of ctx kill Envoy.
@@ -43,9 +44,9 @@ func (e *Envoy) attach(ctx context.Context) {
 	e.detach = context.AfterFunc(ctx, e.Kill)
 }
 
-// end ends Envoy the given way, then by force, once; it leaves neither a process nor a temporary file. Whoever comes
-// second waits for the first.
-func (e *Envoy) end(gently func() error) error {
+// end ends Envoy the given way, once; it leaves neither a process nor a temporary file. Whoever comes second waits for the
+// first.
+func (e *Envoy) end(way func() error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ending {
@@ -59,11 +60,8 @@ func (e *Envoy) end(gently func() error) error {
 		return nil
 	}
 	e.detach()
-	if e.process.ended() {
-		return fmt.Errorf("envoyrun: Envoy had ended before: %v%s", e.process.cmd.ProcessState, e.logTail())
+	if e.process.Ended() {
+		return fmt.Errorf("envoyrun: Envoy had ended before: %v%s", e.process.State(), e.logTail())
 	}
-	err := gently()
-	err = errors.Join(err, e.process.signal(syscall.SIGKILL))
-	<-e.process.done
-	return err
+	return way()
 }

@@ -9,10 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/weir-epp/weir/internal/child"
 )
 
 // Longest times that a process may take to say where it listens, and to end by itself.
@@ -21,16 +21,12 @@ const (
 	stopGrace    = eppGrace + 3*time.Second
 )
 
-// Process is a child process.
+// Process is a process of the scene.
 type Process struct {
+	*child.Process
 	name string
 	log  string // path
-	cmd  *exec.Cmd
-	done chan struct{} // closed when it was reaped
 }
-
-// Pid is the process ID, also of a process that has ended.
-func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Server starts this program again with other arguments, as a process that serves at addresses which it writes, as a JSON
 // list of ip:port, to the file named by its last argument. It returns these addresses.
@@ -65,53 +61,29 @@ func WriteAddresses(file string, addresses []string) error {
 
 // start starts a process whose output goes to a log of its name.
 func (s *Scene) start(name, path string, arguments []string) (*Process, error) {
-	p := &Process{name: name, log: filepath.Join(s.dir, name+".log"), done: make(chan struct{})}
+	p := &Process{name: name, log: filepath.Join(s.dir, name+".log")}
 	log, err := os.Create(p.log)
 	if err != nil {
 		return nil, fmt.Errorf("scene: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	p.cmd = exec.CommandContext(s.ctx, path, arguments...)
-	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = ownGroup()
-	if err := p.spawn(); err != nil {
+	cmd := exec.CommandContext(s.ctx, path, arguments...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if p.Process, err = child.Start(cmd); err != nil {
 		return nil, fmt.Errorf("scene: starting %s: %w", name, err)
 	}
 	s.parts = append(s.parts, part{name, p.stop})
-	s.watch(name, p.log, p.done)
+	s.watch(name, p.log, p.Done())
 	return p, nil
-}
-
-// spawn starts the process and reaps it from one goroutine that keeps its thread: the parent-death signal is the
-// thread's.
-func (p *Process) spawn() error {
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = p.cmd.Wait() // how it ended is in cmd.ProcessState
-			close(p.done)
-		}
-	}()
-	return <-started
 }
 
 // stop asks the process to end, waits, and kills it after stopGrace.
 func (p *Process) stop() error {
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
+	orderly, err := p.Stop(stopGrace)
+	if err == nil && !orderly {
+		err = fmt.Errorf("it did not end within %v of SIGTERM; its log is %s", stopGrace, p.log)
 	}
-	select {
-	case <-p.done:
-		return nil
-	case <-time.After(stopGrace):
-	}
-	_ = p.cmd.Process.Kill()
-	<-p.done
-	return fmt.Errorf("it did not end within %v of SIGTERM; its log is %s", stopGrace, p.log)
+	return err
 }
 
 // await waits until the process has written a JSON file.
@@ -130,22 +102,20 @@ func (s *Scene) await(p *Process, file string, into any) error {
 			return fmt.Errorf("scene: %s: %w", p.name, err)
 		}
 		select {
-		case <-p.done:
+		case <-p.Done():
 			return p.endedAtStart()
 		case <-ctx.Done():
-			select { // its end may be what ended the scene
-			case <-p.done:
+			if p.Ended() { // which may be what ended the scene
 				return p.endedAtStart()
-			default:
-				return fmt.Errorf("scene: %s does not listen: %w", p.name, context.Cause(ctx))
 			}
+			return fmt.Errorf("scene: %s does not listen: %w", p.name, context.Cause(ctx))
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
 func (p *Process) endedAtStart() error {
-	return fmt.Errorf("scene: %s ended at its start (%v):\n%s", p.name, p.cmd.ProcessState, tail(p.log))
+	return fmt.Errorf("scene: %s ended at its start (%v):\n%s", p.name, p.State(), tail(p.log))
 }
 
 // tail is the end of a log for an error message.

@@ -103,10 +103,9 @@ func TestDeadWeirInFullDuplex(t *testing.T) {
 // kill ends epp at once, without a word.
 func (e *epp) kill() {
 	e.t.Helper()
-	if err := e.cmd.Process.Kill(); err != nil {
+	if err := e.Kill(); err != nil {
 		e.t.Fatal(err)
 	}
-	<-e.done
 }
 
 // restart starts another epp where the dead one was, which is where Envoy looks for it.

@@ -166,7 +166,7 @@ func (s *scene) loadUntilTheEnd(body string) (seen drained) {
 			s.t.Errorf("while Weir is there: got %d %q %v %s", got.status, got.reason(), got.err, got.body)
 		}
 		select {
-		case <-s.epp.done:
+		case <-s.epp.Done():
 			return seen
 		default:
 		}

@@ -276,7 +276,7 @@ func TestWeirDiesWhileTheGateHolds(t *testing.T) {
 		t.Fatal("the headers were not held")
 	case <-time.After(100 * time.Millisecond):
 	}
-	_ = s.epp.cmd.Process.Kill()
+	_ = s.epp.Kill()
 	response := <-came
 	p.release <- struct{}{}
 	wantWhole(t, response, parkedRest)

@@ -71,7 +71,7 @@ func TestIdleUsesNoCPU(t *testing.T) {
 // /proc/pid/stat has steps of 10 ms.
 func (e *epp) cpu() time.Duration {
 	e.t.Helper()
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", e.cmd.Process.Pid))
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", e.Pid()))
 	if err != nil || len(files) == 0 {
 		e.t.Fatalf("no schedstat of epp (needs Linux): %v", err)
 	}

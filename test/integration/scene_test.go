@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/binaries"
+	"github.com/weir-epp/weir/internal/child"
 	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
@@ -123,16 +124,15 @@ func (s *scene) run(name string, part func()) {
 
 // epp is the real binary as a process.
 type epp struct {
+	*child.Process
+
 	t         *testing.T
-	cmd       *exec.Cmd
 	log       *logBuffer
 	address   string // ext_proc
 	health    string
 	metrics   string // http://…
 	debug     string // the same
 	endpoints string // the file, with setup.file
-	done      chan struct{}
-	err       error // of Wait, after done
 }
 
 func startEPP(t *testing.T, with setup, addresses []string) *epp {
@@ -154,7 +154,7 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 		}
 		flags = append(flags, "--config-file="+file)
 	}
-	e := &epp{t: t, log: &logBuffer{}, done: make(chan struct{})}
+	e := &epp{t: t, log: &logBuffer{}}
 	if with.file {
 		e.endpoints = filepath.Join(dir, "endpoints.yaml")
 		e.setEndpoints(addresses...)
@@ -162,15 +162,14 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 	} else {
 		flags = append(flags, "--endpoints="+strings.Join(addresses, ","))
 	}
-	e.cmd = exec.Command(binaries.Path(binaries.EPP), append(flags, with.flags...)...)
-	e.cmd.Stdout, e.cmd.Stderr = e.log, e.log
-	if err := e.cmd.Start(); err != nil {
+	cmd := exec.Command(binaries.Path(binaries.EPP), append(flags, with.flags...)...)
+	cmd.Stdout, cmd.Stderr = e.log, e.log
+	var err error
+	if e.Process, err = child.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
-	go func() { e.err = e.cmd.Wait(); close(e.done) }()
 	t.Cleanup(func() {
-		_ = e.cmd.Process.Kill()
-		<-e.done
+		_ = e.Kill()
 		if t.Failed() {
 			t.Logf("end of epp's log:\n%s", tail(e.log.String(), 40))
 		}
@@ -181,8 +180,8 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 	var p struct{ GRPC, Health, Metrics, Debug int }
 	eventually(t, "epp listens", func() error {
 		select {
-		case <-e.done:
-			t.Fatalf("epp ended: %v\n%s", e.err, e.log.String())
+		case <-e.Done():
+			t.Fatalf("epp ended: %v\n%s", e.State(), e.log.String())
 		default:
 		}
 		text, err := os.ReadFile(ports)
@@ -219,7 +218,7 @@ func (e *epp) setEndpoints(addresses ...string) {
 // signal sends a signal to the process.
 func (e *epp) signal(s syscall.Signal) {
 	e.t.Helper()
-	if err := e.cmd.Process.Signal(s); err != nil {
+	if err := e.Signal(s); err != nil {
 		e.t.Fatal(err)
 	}
 }
@@ -228,11 +227,11 @@ func (e *epp) signal(s syscall.Signal) {
 func (e *epp) exitCode(within time.Duration) int {
 	e.t.Helper()
 	select {
-	case <-e.done:
+	case <-e.Done():
 	case <-time.After(within):
 		e.t.Fatalf("epp still runs after %v", within)
 	}
-	return e.cmd.ProcessState.ExitCode()
+	return e.State().ExitCode()
 }
 
 // logBuffer keeps what a process writes, up to a bound.

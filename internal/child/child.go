@@ -1,0 +1,96 @@
+// Package child starts processes that do not outlive this one, and says how much processor time they use.
+//
+// On Linux a child asks the kernel to kill it when its parent dies. That signal belongs to the thread that forked the
+// child, not to the process: were that thread to end (a goroutine that returns while locked to its thread ends it), the
+// child would be killed out of the blue. So one goroutine, locked to its thread for all of the child's life, forks the
+// child and waits for it. It reaps the child whatever ends it.
+package child
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// Process is a running child, or one that has ended. Its methods may be called from any goroutine.
+type Process struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the child was reaped; then cmd.ProcessState is set
+}
+
+// Start starts cmd in a process group of its own, out of reach of the terminal's Ctrl-C: this process ends it in order.
+// It sets cmd.SysProcAttr.
+func Start(cmd *exec.Cmd) (*Process, error) {
+	cmd.SysProcAttr = attributes()
+	p := &Process{cmd: cmd, done: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // State says how it ended
+			close(p.done)
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Pid returns the process ID, also of a child that has ended.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Done returns a channel that is closed when the child has ended, for whatever reason.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// State returns how the child ended. It may be called once Done is closed.
+func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
+
+// Ended reports whether the child has ended.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Signal sends a signal. A child that has ended gets none, which is no error.
+func (p *Process) Signal(s os.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+// Kill ends the child at once (SIGKILL) and returns when it is gone.
+func (p *Process) Kill() error {
+	if err := p.Signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	<-p.done
+	return nil
+}
+
+// Stop asks the child to end (SIGTERM), and kills it if it still runs after grace. It returns when the child is gone, and
+// reports whether it ended by itself.
+func (p *Process) Stop(grace time.Duration) (orderly bool, err error) {
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		return false, errors.Join(err, p.Kill())
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return true, nil
+	case <-timer.C:
+		return p.Ended(), p.Kill()
+	}
+}

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package child
+
+import (
+	"errors"
+	"syscall"
+	"time"
+)
+
+// attributes lack the parent-death signal, which only Linux has.
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// CPU returns the processor time that a process has used; only Linux tells it.
+func CPU(int) (time.Duration, error) {
+	return 0, errors.New("child: processor time of another process: only on Linux")
+}
