@@ -11,14 +11,15 @@ import (
 
 	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/loadgen"
+	"github.com/weir-epp/weir/internal/modelsim"
 	"github.com/weir-epp/weir/internal/scene"
 )
 
 const proxyAbout = `Requests per second, latency and processor time per request through a real Envoy with one worker thread, in rounds that
 take turns: Envoy alone; with a processor that answers at once and does nothing; with Weir, when the headers say enough,
 when it reads a body of 1 KB, and one of 64 KB. All have Envoy's buffer filter, which lets only whole requests go on; two
-more rows are without it, with bodies of 1 KB and 64 KB, to show what it costs. The model servers answer at once and have a process of their own. The
-figures are medians of the rounds, the ratios medians of the ratios of each round.
+more rows, headers only and a body of 64 KB, are without it, to show what it costs. The model servers answer at once and
+have a process of their own. The figures are medians of the rounds, the ratios medians of the ratios of each round.
 `
 
 // proxyOptions are the flags of `weir bench proxy`.
@@ -88,11 +89,13 @@ const proxyServers = 4
 // maxConcurrency is the most requests in flight; Weir has room for that many without queueing.
 const maxConcurrency = 1000
 
-// proxyConfig has room for all: what is measured is the way of a request that need not wait.
+// proxyConfig has room for all: what is measured is the way of a request that need not wait. It lists the model, so that
+// Weir has to know each request's: from a header, or else from the body.
 var proxyConfig = fmt.Sprintf(`
 flows: { key: ["header:%s", "model"] }
-requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[2]d, upperBoundPerBackend: %[2]d }
-`, fairnessHeader, maxConcurrency)
+models: [ { name: %q } ]
+requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[3]d, upperBoundPerBackend: %[3]d }
+`, fairnessHeader, modelsim.Instant().Model, maxConcurrency)
 
 // proxySetting is what runs during the benchmark.
 type proxySetting struct {
@@ -119,8 +122,11 @@ func newProxySetting(s *scene.Scene, options proxyOptions) (*proxySetting, error
 	if p.epp, err = s.EPP(epp); err != nil {
 		return nil, err
 	}
-	answers, err := recordAnswers(s.Context(), p.epp.Address, proxyServers, proxyHeader(true), smallBody)
+	answers, err := recordAnswers(s.Context(), p.epp.Address, proxyServers)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkBodies(s.Context(), p.epp.Address); err != nil {
 		return nil, err
 	}
 	recorded, err := marshalAnswers(answers)

@@ -20,7 +20,40 @@ import (
 // recordAnswers asks Weir, as the recommended Envoy would, for its answers to so many requests that are in flight at the
 // same time, so that each goes to another endpoint: what the no-op processor then says, so that both name the same
 // destinations, in header and metadata, and leave Envoy in the same mode.
-func recordAnswers(
+func recordAnswers(ctx context.Context, address string, count int) ([]*extprocv3.ProcessingResponse, error) {
+	answers, err := askWeir(ctx, address, count, proxyHeader(true), smallBody)
+	if err != nil {
+		return nil, err
+	}
+	for _, answer := range answers {
+		if answer.GetRequestHeaders() == nil || !skipsBody(answer) {
+			return nil, fmt.Errorf("Weir did not answer the headers at once, but: %v", answer)
+		}
+	}
+	return answers, nil
+}
+
+// checkBodies fails unless Weir wants the body of a request whose headers do not name the model: what the scenarios with
+// a body are there to measure.
+func checkBodies(ctx context.Context, address string) error {
+	answers, err := askWeir(ctx, address, 1, proxyHeader(false), smallBody)
+	if err != nil {
+		return err
+	}
+	if skipsBody(answers[0]) {
+		return fmt.Errorf("Weir does not want the body: %v", answers[0])
+	}
+	return nil
+}
+
+// skipsBody reports whether Envoy is told not to send the request's body.
+func skipsBody(answer *extprocv3.ProcessingResponse) bool {
+	override := answer.GetModeOverride()
+	return override != nil && override.GetRequestBodyMode() == extprocfilterv3.ProcessingMode_NONE
+}
+
+// askWeir returns the first answers to so many requests in flight at the same time, which end after that.
+func askWeir(
 	ctx context.Context, address string, count int, header http.Header, bodyBytes int,
 ) ([]*extprocv3.ProcessingResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -51,9 +84,6 @@ func recordAnswers(
 		answer, err := stream.Recv()
 		if err != nil {
 			return nil, fmt.Errorf("asking Weir for its answers: %w", err)
-		}
-		if answer.GetRequestHeaders() == nil {
-			return nil, fmt.Errorf("Weir did not answer the headers at once, but: %v", answer)
 		}
 		answers = append(answers, answer)
 	}
