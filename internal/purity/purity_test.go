@@ -12,7 +12,7 @@ import (
 
 // TestCoreIsPure: the core packages are, and in particular do not import each other.
 func TestCoreIsPure(t *testing.T) {
-	for _, name := range []string{"fairqueue", "stock", "scheduling"} {
+	for _, name := range []string{"fairqueue", "stock", "scheduling", "invalid"} {
 		t.Run(name, func(t *testing.T) {
 			fset := token.NewFileSet()
 			files := sources(t, fset, filepath.Join("..", "..", "pkg", name))

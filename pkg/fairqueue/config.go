@@ -1,12 +1,14 @@
 package fairqueue
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"time"
+
+	"github.com/weir-epp/weir/pkg/invalid"
 )
 
 // CapacityMode says how flows divide the queue's room.
@@ -81,14 +83,17 @@ type TierConfig struct {
 	Name string
 	// Weight is its share in Weighted mode; 0 counts as WeightOne.
 	Weight Weight
-	// QueueSize is the largest number of requests that wait in the tier; negative: no limit of its own; 0: it never
-	// queues.
+	// QueueSize is the largest number of requests that wait in the tier; 0: it never queues; NoLimit: it has no limit of
+	// its own.
 	QueueSize int
 	// QueueTimeout takes the place of QueueTTL; 0: QueueTTL.
 	QueueTimeout time.Duration
 	// StarvationThreshold is the age at which its oldest waiter counts as starved; 0: never.
 	StarvationThreshold time.Duration
 }
+
+// NoLimit is the QueueSize of a tier that only the queue's capacity limits.
+const NoLimit = -1
 
 // DefaultConfig is the seed's: one tier, 1000 waiting requests, 100 a flow, 30 s.
 func DefaultConfig() Config {
@@ -97,67 +102,76 @@ func DefaultConfig() Config {
 		FlowCapacity:    100,
 		QueueTTL:        30 * time.Second,
 		PromotionBudget: 100_000,
-		Tiers:           []TierConfig{{Name: "default", QueueSize: -1}},
+		Tiers:           []TierConfig{{Name: "default", QueueSize: NoLimit}},
 	}
 }
 
-// maxTiers bounds the ranks, so that a TierSet holds them all with room for removed tiers that still drain.
-const maxTiers = 64
+// MaxTiers is the largest number of tiers. Ranks go up to maxTiers, so that a TierSet holds them all with room for
+// removed tiers that still drain.
+const (
+	MaxTiers = maxTiers / 2
+	maxTiers = 64
+)
 
-// Validate reports every problem at once; the names are those of the configuration file.
+// Validate reports every problem at once, as invalid.Problems.
 func (c *Config) Validate() error {
-	var problems []error
-	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if c.TotalCapacity < 1 {
-		bad("fairRequestQueue.totalCapacity: %d: want at least 1", c.TotalCapacity)
-	}
-	capacity := func(field string, n int) {
-		switch {
-		case n < 1:
-			bad("%s: %d: want at least 1", field, n)
-		case n > c.TotalCapacity:
-			bad("%s: %d: want at most totalCapacity %d", field, n, c.TotalCapacity)
-		}
-	}
-	capacity("fairRequestQueue.flowCapacity", c.FlowCapacity)
+	var ps invalid.Problems
+	invalid.AtLeast(&ps, invalid.At("TotalCapacity"), c.TotalCapacity, 1)
+	c.checkFlowCapacity(&ps, invalid.At("FlowCapacity"), c.FlowCapacity)
 	for _, flow := range slices.Sorted(maps.Keys(c.FlowCapacities)) {
-		capacity(fmt.Sprintf("flows.capacities[%q]", flow), c.FlowCapacities[flow])
+		c.checkFlowCapacity(&ps, invalid.At("FlowCapacities", invalid.Key(flow)), c.FlowCapacities[flow])
 	}
 	for _, flow := range slices.Sorted(maps.Keys(c.Weights)) {
-		if w := c.Weights[flow]; w < MinWeight || w > MaxWeight {
-			bad("flows.weights[%q]: %g: want 0.001 to 1000000", flow, float64(w)/float64(WeightOne))
-		}
+		c.Weights[flow].check(&ps, invalid.At("Weights", invalid.Key(flow)))
 	}
-	if c.QueueTTL <= 0 {
-		bad("fairRequestQueue.queueTTL: %v: want more than 0", c.QueueTTL)
-	}
+	invalid.Above(&ps, invalid.At("QueueTTL"), c.QueueTTL, 0)
 	if c.PromotionBudget < 0 || c.PromotionBudget > budgetUnlimited {
-		bad("fairRequestQueue.promotionBudget: %g: want 0 to 1", float64(c.PromotionBudget)/budgetUnlimited)
+		ps.Add(invalid.At("PromotionBudget"), float64(c.PromotionBudget)/budgetUnlimited, "must be from 0 to 1")
 	}
-	if len(c.Tiers) == 0 || len(c.Tiers) > maxTiers/2 {
-		bad("tiers: %d tiers: want 1 to %d", len(c.Tiers), maxTiers/2)
+	switch n := len(c.Tiers); {
+	case n == 0:
+		ps.Add(invalid.At("Tiers"), invalid.Shown("[]"), "must have at least one tier")
+	case n > MaxTiers:
+		ps.Add(invalid.At("Tiers"), invalid.Shown(fmt.Sprintf("%d tiers", n)), "must be at most %d", MaxTiers)
 	}
-	seen := map[string]bool{}
+	var names invalid.Names
 	for i, t := range c.Tiers {
-		field := fmt.Sprintf("tiers[%d]", i)
-		if t.Name == "" || seen[t.Name] {
-			bad("%s.name: %q: want a name that is not empty and unique", field, t.Name)
-		}
-		seen[t.Name] = true
-		if t.Weight != 0 && (t.Weight < MinWeight || t.Weight > MaxWeight) {
-			bad("%s.weight: %g: want 0.001 to 1000000", field, float64(t.Weight)/float64(WeightOne))
-		}
-		if t.QueueTimeout < 0 {
-			bad("%s.queueTimeout: %v: want more than 0", field, t.QueueTimeout)
-		}
-		if t.StarvationThreshold < 0 {
-			bad("%s.starvationThreshold: %v: want more than 0", field, t.StarvationThreshold)
-		}
-		if t.QueueSize > math.MaxInt32 {
-			bad("%s.queueSize: %d: too large", field, t.QueueSize)
-		}
+		names.Check(&ps, invalid.At("Tiers", i, "Name"), t.Name)
+		t.check(&ps, invalid.At("Tiers", i))
 	}
-	return errors.Join(problems...)
+	return ps.Err()
+}
+
+func (c *Config) checkFlowCapacity(ps *invalid.Problems, at invalid.Path, n int) {
+	if invalid.AtLeast(ps, at, n, 1) && c.TotalCapacity >= 1 && n > c.TotalCapacity {
+		ps.Add(at, n, "must be at most %s (%d)", invalid.At("TotalCapacity"), c.TotalCapacity)
+	}
+}
+
+func (t *TierConfig) check(ps *invalid.Problems, at invalid.Path) {
+	if t.Weight != 0 {
+		t.Weight.check(ps, at.At("Weight"))
+	}
+	if t.QueueSize != NoLimit {
+		invalid.Within(ps, at.At("QueueSize"), t.QueueSize, 0, math.MaxInt32)
+	}
+	if t.QueueTimeout != 0 {
+		invalid.Above(ps, at.At("QueueTimeout"), t.QueueTimeout, 0)
+	}
+	if t.StarvationThreshold != 0 {
+		invalid.Above(ps, at.At("StarvationThreshold"), t.StarvationThreshold, 0)
+	}
+}
+
+func (w Weight) check(ps *invalid.Problems, at invalid.Path) {
+	if w < MinWeight || w > MaxWeight {
+		ps.Add(at, w.decimal(), "must be from %s to %s", MinWeight.decimal(), MaxWeight.decimal())
+	}
+}
+
+// decimal is the weight for messages; it decides nothing.
+func (w Weight) decimal() invalid.Shown {
+	return invalid.Shown(strconv.FormatFloat(float64(w)/float64(WeightOne), 'f', -1, 64))
 }
 
 func (c *Config) weight(flow string) Weight {

@@ -1,10 +1,10 @@
 package scheduling
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/weir-epp/weir/pkg/invalid"
 )
 
 // Limits of a Config.
@@ -56,48 +56,27 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate returns every problem at once, each with the name of its field.
+// Validate reports every problem at once, as invalid.Problems.
 func (c Config) Validate() error {
-	var problems []error
-	bad := func(field, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("scheduling.%s: %s", field, fmt.Sprintf(format, args...)))
-	}
+	var ps invalid.Problems
+	var filters, scorers invalid.Names
 	for i, name := range c.Filters {
-		field := fmt.Sprintf("filters[%d]", i)
-		if _, ok := filterByName(name); !ok {
-			bad(field, "unknown filter %q (known: %s)", name, known(filterNames()))
-		} else if slices.Contains(c.Filters[:i], name) {
-			bad(field, "%q is listed twice", name)
-		}
+		at := invalid.At("Filters", i)
+		_ = filters.Check(&ps, at, name) && invalid.OneOf(&ps, at, name, filterNames())
 	}
 	if !slices.Contains(c.Filters, FilterReady) {
-		bad("filters", "%q is missing: a request must not go to an endpoint that is not ready", FilterReady)
+		ps.Add(invalid.At("Filters"), invalid.Shown(fmt.Sprint(c.Filters)), "must contain %s", FilterReady)
 	}
-	if len(c.Scorers) > MaxScorers {
-		bad("scorers", "%d scorers, at most %d", len(c.Scorers), MaxScorers)
+	if n := len(c.Scorers); n > MaxScorers {
+		ps.Add(invalid.At("Scorers"), invalid.Shown(fmt.Sprintf("%d scorers", n)), "must be at most %d", MaxScorers)
 	}
 	for i, scorer := range c.Scorers {
-		field := fmt.Sprintf("scorers[%d]", i)
-		same := func(s ScorerConfig) bool { return s.Name == scorer.Name }
-		if _, ok := scorerByName(scorer.Name); !ok {
-			bad(field+".name", "unknown scorer %q (known: %s)", scorer.Name, known(scorerNames()))
-		} else if slices.ContainsFunc(c.Scorers[:i], same) {
-			bad(field+".name", "%q is listed twice", scorer.Name)
-		}
-		if scorer.Weight < 1 || scorer.Weight > MaxWeight {
-			bad(field+".weight", "%d is not within 1 to %d", scorer.Weight, MaxWeight)
-		}
+		name := invalid.At("Scorers", i, "Name")
+		_ = scorers.Check(&ps, name, scorer.Name) && invalid.OneOf(&ps, name, scorer.Name, scorerNames())
+		invalid.Within(&ps, invalid.At("Scorers", i, "Weight"), scorer.Weight, 1, MaxWeight)
 	}
-	if c.Picker != PickerMaxScore {
-		bad("picker", "unknown picker %q (known: %s)", c.Picker, PickerMaxScore)
-	}
-	if ties := []string{TieFirst, TieRandom, TieRotate}; !slices.Contains(ties, c.TieBreak) {
-		bad("tieBreak", "unknown tie-break %q (known: %s)", c.TieBreak, known(ties))
-	}
-	if c.Fallbacks < 0 || c.Fallbacks > MaxFallbacks {
-		bad("fallbacks", "%d is not within 0 to %d", c.Fallbacks, MaxFallbacks)
-	}
-	return errors.Join(problems...)
+	invalid.OneOf(&ps, invalid.At("Picker"), c.Picker, []string{PickerMaxScore})
+	invalid.OneOf(&ps, invalid.At("TieBreak"), c.TieBreak, []string{TieRotate, TieFirst, TieRandom})
+	invalid.Within(&ps, invalid.At("Fallbacks"), c.Fallbacks, 0, MaxFallbacks)
+	return ps.Err()
 }
-
-func known(names []string) string { return strings.Join(names, ", ") }

@@ -18,18 +18,18 @@ func TestValidate(t *testing.T) {
 		change func(*Config)
 		want   []string
 	}{
-		{"unknown filter", func(c *Config) { c.Filters[1] = "subnet" }, []string{`scheduling.filters[1]: unknown filter "subnet" (known: model, ready, subset)`}},
-		{"filter twice", func(c *Config) { c.Filters[2] = FilterReady }, []string{`scheduling.filters[2]: "ready" is listed twice`}},
-		{"ready left out", func(c *Config) { c.Filters = []string{FilterModel} }, []string{`scheduling.filters: "ready" is missing`}},
-		{"unknown scorer", func(c *Config) { c.Scorers[0].Name = "luck" }, []string{`scheduling.scorers[0].name: unknown scorer "luck" (known: least-stock)`}},
-		{"scorer twice", func(c *Config) { c.Scorers = append(c.Scorers, c.Scorers[0]) }, []string{`scheduling.scorers[1].name: "least-stock" is listed twice`}},
-		{"no weight", func(c *Config) { c.Scorers[0].Weight = 0 }, []string{"scheduling.scorers[0].weight: 0 is not within 1 to 1000"}},
-		{"too much weight", func(c *Config) { c.Scorers[0].Weight = 1001 }, []string{"scheduling.scorers[0].weight: 1001"}},
-		{"too many scorers", func(c *Config) { c.Scorers = make([]ScorerConfig, 17) }, []string{"scheduling.scorers: 17 scorers, at most 16"}},
-		{"picker", func(c *Config) { c.Picker = "" }, []string{`scheduling.picker: unknown picker "" (known: max-score)`}},
-		{"tie-break", func(c *Config) { c.TieBreak = "coin" }, []string{`scheduling.tieBreak: unknown tie-break "coin" (known: first, random, rotate)`}},
-		{"fallbacks", func(c *Config) { c.Fallbacks = 9 }, []string{"scheduling.fallbacks: 9 is not within 0 to 8"}},
-		{"all at once", func(c *Config) { *c = Config{Fallbacks: -1} }, []string{"scheduling.filters:", "scheduling.picker:", "scheduling.tieBreak:", "scheduling.fallbacks: -1"}},
+		{"unknown filter", func(c *Config) { c.Filters[1] = "subnet" }, []string{`Filters[1]: "subnet": must be one of model, ready, subset`}},
+		{"filter twice", func(c *Config) { c.Filters[2] = FilterReady }, []string{`Filters[2]: "ready": must be unique`}},
+		{"ready left out", func(c *Config) { c.Filters = []string{FilterModel} }, []string{`Filters: [model]: must contain ready`}},
+		{"unknown scorer", func(c *Config) { c.Scorers[0].Name = "luck" }, []string{`Scorers[0].Name: "luck": must be one of least-stock`}},
+		{"scorer twice", func(c *Config) { c.Scorers = append(c.Scorers, c.Scorers[0]) }, []string{`Scorers[1].Name: "least-stock": must be unique`}},
+		{"no weight", func(c *Config) { c.Scorers[0].Weight = 0 }, []string{"Scorers[0].Weight: 0: must be from 1 to 1000"}},
+		{"too much weight", func(c *Config) { c.Scorers[0].Weight = 1001 }, []string{"Scorers[0].Weight: 1001"}},
+		{"too many scorers", func(c *Config) { c.Scorers = make([]ScorerConfig, 17) }, []string{"Scorers: 17 scorers: must be at most 16"}},
+		{"picker", func(c *Config) { c.Picker = "" }, []string{`Picker: "": must be one of max-score`}},
+		{"tie-break", func(c *Config) { c.TieBreak = "coin" }, []string{`TieBreak: "coin": must be one of rotate, first, random`}},
+		{"fallbacks", func(c *Config) { c.Fallbacks = 9 }, []string{"Fallbacks: 9: must be from 0 to 8"}},
+		{"all at once", func(c *Config) { *c = Config{Fallbacks: -1} }, []string{"Filters:", "Picker:", "TieBreak:", "Fallbacks: -1"}},
 	}
 	for _, c := range cases {
 		config := DefaultConfig()

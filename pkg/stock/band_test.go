@@ -173,36 +173,44 @@ func TestValidate(t *testing.T) {
 		{Config{WatermarkPerBackend: 2, PercentageDeviationForBounds: 1, LowerBoundPerBackend: 2, UpperBoundPerBackend: 2}, nil},
 		{
 			Config{WatermarkPerBackend: 0, PercentageDeviationForBounds: One, LowerBoundPerBackend: 1, UpperBoundPerBackend: -1, SlotsPerBackend: -1},
-			[]string{"watermarkPerBackend: 0", "percentageDeviationForBounds: 1", "lowerBoundPerBackend: 1", "slotsPerBackend: -1"},
+			[]string{"WatermarkPerBackend: 0", "PercentageDeviationForBounds: 1", "SlotsPerBackend: -1"},
 		},
 		{
 			Config{WatermarkPerBackend: MaxPerBackend + 1, LowerBoundPerBackend: -1, UpperBoundPerBackend: MaxPerBackend},
-			[]string{"watermarkPerBackend: 1000001", "percentageDeviationForBounds: 0", "upperBoundPerBackend: 1000000"},
+			[]string{"WatermarkPerBackend: 1000001", "PercentageDeviationForBounds: 0"},
 		},
 		{
 			Config{WatermarkPerBackend: 1, PercentageDeviationForBounds: 1, UpperBoundPerBackend: MaxPerBackend + 1, SlotsPerBackend: MaxPerBackend + 1},
-			[]string{"upperBoundPerBackend: 1000001", "slotsPerBackend: 1000001"},
+			[]string{"UpperBoundPerBackend: 1000001", "SlotsPerBackend: 1000001"},
+		},
+		{
+			Config{WatermarkPerBackend: 5, PercentageDeviationForBounds: 1, LowerBoundPerBackend: 6, UpperBoundPerBackend: 4},
+			[]string{"LowerBoundPerBackend: 6", "UpperBoundPerBackend: 4"},
+		},
+		{
+			Config{WatermarkPerBackend: 5, PercentageDeviationForBounds: 1, LowerBoundPerBackend: Derived - 1, UpperBoundPerBackend: Derived - 1},
+			[]string{"LowerBoundPerBackend: -2", "UpperBoundPerBackend: -2"},
 		},
 		{withCost(CostConfig{Watermark: 1000}), nil},
 		{withCost(CostConfig{Watermark: MaxCostPerBackend, Lower: MaxCostPerBackend, Upper: MaxCostPerBackend}), nil},
 		{
 			withCost(CostConfig{Watermark: -1, Lower: 1, Upper: 1}),
-			[]string{"costWatermarkPerBackend: -1", "costLowerBoundPerBackend: 1", "costUpperBoundPerBackend: 1"},
+			[]string{"Cost.Watermark: -1", "Cost.Lower: 1", "Cost.Upper: 1"},
 		},
 		{
 			withCost(CostConfig{Watermark: MaxCostPerBackend + 1, Lower: -1, Upper: -1}),
-			[]string{"costWatermarkPerBackend: 1000000001", "costLowerBoundPerBackend: -1", "costUpperBoundPerBackend: -1"},
+			[]string{"Cost.Watermark: 1000000001", "Cost.Lower: -1", "Cost.Upper: -1"},
 		},
-		{withCost(CostConfig{Watermark: 10, Lower: 11, Upper: 9}), []string{"costLowerBoundPerBackend: 11", "costUpperBoundPerBackend: 9"}},
-		{withCost(CostConfig{Upper: 5}), []string{"costUpperBoundPerBackend: 5"}},
-		{withCost(CostConfig{Watermark: 5, Upper: MaxCostPerBackend + 1}), []string{"costUpperBoundPerBackend: 1000000001"}},
+		{withCost(CostConfig{Watermark: 10, Lower: 11, Upper: 9}), []string{"Cost.Lower: 11", "Cost.Upper: 9"}},
+		{withCost(CostConfig{Upper: 5}), []string{"Cost.Upper: 5"}},
+		{withCost(CostConfig{Watermark: 5, Upper: MaxCostPerBackend + 1}), []string{"Cost.Upper: 1000000001"}},
 	} {
 		err := c.config.Validate()
 		if (err != nil) != (len(c.want) > 0) {
 			t.Errorf("%+v: %v", c.config, err)
 		}
 		for _, want := range c.want {
-			if err != nil && !strings.Contains(err.Error(), "requestQueueController."+want) {
+			if err != nil && !strings.Contains(err.Error(), want+": must be ") {
 				t.Errorf("%v: does not name %q", err, want)
 			}
 		}

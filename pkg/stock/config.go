@@ -1,9 +1,6 @@
 package stock
 
-import (
-	"errors"
-	"fmt"
-)
+import "github.com/weir-epp/weir/pkg/invalid"
 
 // MaxPerBackend is the largest watermark or bound of one backend, in requests.
 const MaxPerBackend = 1_000_000
@@ -17,8 +14,8 @@ type Config struct {
 	WatermarkPerBackend int
 	// PercentageDeviationForBounds derives the bounds from the watermark: between 0 and 1, both exclusive.
 	PercentageDeviationForBounds Micro
-	// LowerBoundPerBackend and UpperBoundPerBackend override the derived ones; negative: derived.
-	// lower <= watermark <= upper.
+	// LowerBoundPerBackend and UpperBoundPerBackend are explicit bounds; Derived: they follow from the watermark.
+	// 0 <= lower <= watermark <= upper <= MaxPerBackend.
 	LowerBoundPerBackend, UpperBoundPerBackend int
 	// SlotsPerBackend, more than 0, sets all three for a backend that reports no slots.
 	SlotsPerBackend int
@@ -34,52 +31,57 @@ type CostConfig struct {
 	Lower, Upper int64
 }
 
+// Derived as a bound stands for the one that follows from the watermark and PercentageDeviationForBounds.
+const Derived = -1
+
 // DefaultConfig is the seed's: watermark 2 ± 10 %.
 func DefaultConfig() Config {
 	return Config{
 		WatermarkPerBackend: 2, PercentageDeviationForBounds: One / 10,
-		LowerBoundPerBackend: -1, UpperBoundPerBackend: -1,
+		LowerBoundPerBackend: Derived, UpperBoundPerBackend: Derived,
 	}
 }
 
-// Validate reports every problem at once; the names are those of the configuration file.
+// Validate reports every problem at once, as invalid.Problems.
 func (c *Config) Validate() error {
-	var problems []error
-	bad := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf("requestQueueController."+format, args...))
+	var ps invalid.Problems
+	if d := c.PercentageDeviationForBounds; d <= 0 || d >= One {
+		ps.Add(invalid.At("PercentageDeviationForBounds"), d.Float(), "must be above 0 and below 1")
 	}
-	if c.WatermarkPerBackend < 1 || c.WatermarkPerBackend > MaxPerBackend {
-		bad("watermarkPerBackend: %d: want 1 to %d", c.WatermarkPerBackend, MaxPerBackend)
+	c.checkBounds(&ps)
+	if c.SlotsPerBackend != 0 {
+		invalid.Within(&ps, invalid.At("SlotsPerBackend"), c.SlotsPerBackend, 1, MaxPerBackend)
 	}
-	if c.PercentageDeviationForBounds <= 0 || c.PercentageDeviationForBounds >= One {
-		bad("percentageDeviationForBounds: %g: want more than 0 and less than 1", c.PercentageDeviationForBounds.Float())
-	}
-	if c.LowerBoundPerBackend >= 0 && c.LowerBoundPerBackend > c.WatermarkPerBackend {
-		bad("lowerBoundPerBackend: %d: want at most watermarkPerBackend %d (set lower, watermark and upper together)",
-			c.LowerBoundPerBackend, c.WatermarkPerBackend)
-	}
-	if c.UpperBoundPerBackend >= 0 && c.UpperBoundPerBackend < c.WatermarkPerBackend {
-		bad("upperBoundPerBackend: %d: want at least watermarkPerBackend %d (set lower, watermark and upper together)",
-			c.UpperBoundPerBackend, c.WatermarkPerBackend)
-	}
-	if c.UpperBoundPerBackend > MaxPerBackend {
-		bad("upperBoundPerBackend: %d: want at most %d", c.UpperBoundPerBackend, MaxPerBackend)
-	}
-	if c.SlotsPerBackend < 0 || c.SlotsPerBackend > MaxPerBackend {
-		bad("slotsPerBackend: %d: want 0 to %d", c.SlotsPerBackend, MaxPerBackend)
-	}
-	c.Cost.validate(bad)
-	return errors.Join(problems...)
+	c.Cost.check(&ps, invalid.At("Cost"))
+	return ps.Err()
 }
 
-func (c *CostConfig) validate(bad func(format string, args ...any)) {
-	if c.Watermark < 0 || c.Watermark > MaxCostPerBackend {
-		bad("costWatermarkPerBackend: %d: want 0 to %d", c.Watermark, MaxCostPerBackend)
+// checkBounds checks lower <= watermark <= upper. Bounds that are derived from a right watermark are right.
+func (c *Config) checkBounds(ps *invalid.Problems) {
+	watermark, lower, upper := invalid.At("WatermarkPerBackend"), invalid.At("LowerBoundPerBackend"), invalid.At("UpperBoundPerBackend")
+	const advice = "; to keep n batch slots busy, set %s, %s and %s all to n"
+	if !invalid.Within(ps, watermark, c.WatermarkPerBackend, 1, MaxPerBackend) {
+		return
 	}
+	if n := c.LowerBoundPerBackend; n != Derived && invalid.AtLeast(ps, lower, n, 0) && n > c.WatermarkPerBackend {
+		ps.Add(lower, n, "must be at most %s (%d)"+advice, watermark, c.WatermarkPerBackend, watermark, lower, upper)
+	}
+	switch n := c.UpperBoundPerBackend; {
+	case n == Derived:
+	case n > MaxPerBackend:
+		ps.Add(upper, n, "must be at most %d", MaxPerBackend)
+	case n < c.WatermarkPerBackend:
+		ps.Add(upper, n, "must be at least %s (%d)"+advice, watermark, c.WatermarkPerBackend, watermark, lower, upper)
+	}
+}
+
+func (c *CostConfig) check(ps *invalid.Problems, at invalid.Path) {
+	watermark, upper := at.At("Watermark"), at.At("Upper")
+	invalid.Within(ps, watermark, c.Watermark, 0, MaxCostPerBackend)
 	if c.Lower < 0 || c.Lower > c.Watermark {
-		bad("costLowerBoundPerBackend: %d: want 0 to costWatermarkPerBackend %d", c.Lower, c.Watermark)
+		ps.Add(at.At("Lower"), c.Lower, "must be from 0 to %s (%d)", watermark, c.Watermark)
 	}
 	if c.Upper < 0 || c.Upper > MaxCostPerBackend || c.Upper > 0 && (c.Upper < c.Watermark || c.Watermark <= 0) {
-		bad("costUpperBoundPerBackend: %d: want 0, or costWatermarkPerBackend %d to %d", c.Upper, c.Watermark, MaxCostPerBackend)
+		ps.Add(upper, c.Upper, "must be 0, or from %s (%d) to %d", watermark, c.Watermark, MaxCostPerBackend)
 	}
 }

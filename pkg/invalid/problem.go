@@ -1,0 +1,134 @@
+package invalid
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Problem is one thing wrong with one field.
+type Problem struct {
+	// Path leads to the field.
+	Path Path
+	// Value is what the field holds.
+	Value any
+	// Known are the words that the field takes, when Value is none of them.
+	Known []string
+
+	format string
+	args   []any
+}
+
+// Shown is a Value that messages show as it is, without quotes: "33 tiers", "[]".
+type Shown string
+
+// Found is the value as messages show it.
+func (p Problem) Found() string { return Text(p.Value) }
+
+// Want says what is wanted of the field, such as "must be at least 1". Other fields that it mentions are named by name.
+func (p Problem) Want(name func(Path) string) string {
+	args := make([]any, len(p.args))
+	for i, arg := range p.args {
+		switch arg := arg.(type) {
+		case Path:
+			args[i] = name(arg)
+		case time.Duration:
+			args[i] = Text(arg)
+		default:
+			args[i] = arg
+		}
+	}
+	return fmt.Sprintf(p.format, args...)
+}
+
+// Error implements error, with the names of Go fields: "Tiers[3].QueueSize: -2: must be at least 0".
+func (p Problem) Error() string {
+	return p.Path.String() + ": " + p.Found() + ": " + p.Want(Path.String)
+}
+
+// Text is a value as messages show it: text in quotes, a duration without its zero parts (5m for 5m0s).
+func Text(value any) string {
+	switch v := value.(type) {
+	case Shown:
+		return string(v)
+	case string:
+		return strconv.Quote(v)
+	case time.Duration:
+		text := v.String()
+		if strings.HasSuffix(text, "m0s") {
+			text = strings.TrimSuffix(text, "0s")
+		}
+		if strings.HasSuffix(text, "h0m") {
+			text = strings.TrimSuffix(text, "0m")
+		}
+		return text
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// Problems is everything wrong with a Config, in the order of its checks. A Validate fills one and returns its Err.
+type Problems []Problem
+
+// Add notes a problem. The format and its arguments say what is wanted; an argument that is a Path stands for the name
+// of that field.
+func (ps *Problems) Add(at Path, value any, format string, args ...any) {
+	*ps = append(*ps, Problem{Path: at, Value: value, format: format, args: args})
+}
+
+// Under adds the problems of a part, which the Config holds at the path. A nil error adds none.
+func (ps *Problems) Under(at Path, err error) {
+	for _, p := range Of(err) {
+		p.Path = at.At(p.Path...)
+		args := make([]any, len(p.args))
+		for i, arg := range p.args {
+			if other, ok := arg.(Path); ok {
+				arg = at.At(other...)
+			}
+			args[i] = arg
+		}
+		p.args = args
+		*ps = append(*ps, p)
+	}
+}
+
+// Of are the problems of an error that a Validate returned; none for nil. It panics for an error of any other kind,
+// which would be lost.
+func Of(err error) Problems {
+	if err == nil {
+		return nil
+	}
+	var ps Problems
+	if !errors.As(err, &ps) {
+		panic(fmt.Sprintf("invalid: %v is no error of a Validate", err))
+	}
+	return ps
+}
+
+// Err is the problems as an error, nil when there are none.
+func (ps Problems) Err() error {
+	if len(ps) == 0 {
+		return nil
+	}
+	return ps
+}
+
+// Error implements error, one line for each problem.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap gives the single problems to errors.As.
+func (ps Problems) Unwrap() []error {
+	errs := make([]error, len(ps))
+	for i, p := range ps {
+		errs[i] = p
+	}
+	return errs
+}

@@ -1,0 +1,66 @@
+package invalid
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// The rules that most fields have. Each reports whether the value is right, and notes the problem if it is not.
+
+// AtLeast wants a value of at least the bound.
+func AtLeast[T cmp.Ordered](ps *Problems, at Path, value, bound T) bool {
+	if value < bound {
+		ps.Add(at, value, "must be at least %v", bound)
+		return false
+	}
+	return true
+}
+
+// Above wants a value greater than the bound.
+func Above[T cmp.Ordered](ps *Problems, at Path, value, bound T) bool {
+	if value <= bound {
+		ps.Add(at, value, "must be above %v", bound)
+		return false
+	}
+	return true
+}
+
+// Within wants a value between the two, both included.
+func Within[T cmp.Ordered](ps *Problems, at Path, value, least, most T) bool {
+	if value < least || value > most {
+		ps.Add(at, value, "must be from %v to %v", least, most)
+		return false
+	}
+	return true
+}
+
+// OneOf wants one of the known words.
+func OneOf(ps *Problems, at Path, word string, known []string) bool {
+	if slices.Contains(known, word) {
+		return true
+	}
+	ps.Add(at, word, "must be one of %s", strings.Join(known, ", "))
+	(*ps)[len(*ps)-1].Known = known
+	return false
+}
+
+// Names checks names, each of which must be given and be different from those before it. The zero value is ready.
+type Names struct{ seen map[string]bool }
+
+// Check wants a name that is given and that no Check before had.
+func (n *Names) Check(ps *Problems, at Path, name string) bool {
+	switch {
+	case name == "":
+		ps.Add(at, name, "must be given")
+		return false
+	case n.seen[name]:
+		ps.Add(at, name, "must be unique")
+		return false
+	}
+	if n.seen == nil {
+		n.seen = map[string]bool{}
+	}
+	n.seen[name] = true
+	return true
+}
