@@ -1,10 +1,10 @@
 package datastore
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"time"
+
+	"github.com/weir-epp/weir/pkg/invalid"
 )
 
 // Config names the source of the endpoints when Kubernetes does not list them. At most one of Endpoints and File is
@@ -53,43 +53,31 @@ func DefaultConfig() Config {
 	}}
 }
 
-// Validate returns every problem at once, each with the name of its flag, or of its field if it has no flag. It does
-// not open the file.
+// Validate reports every problem at once, as invalid.Problems. It does not open the file.
 func (c Config) Validate() error {
-	var problems []error
+	var ps invalid.Problems
 	if len(c.Endpoints) > 0 && c.File != "" {
-		problems = append(problems, errors.New("--endpoints: there is an --endpoints-file already; use one of the two"))
+		ps.Add(endpointsField, nil, "%s is given already; use one of the two", invalid.At("File"))
 	}
-	if _, err := ParseEndpoints(c.Endpoints); err != nil {
-		problems = append(problems, err)
-	}
+	_, err := ParseEndpoints(c.Endpoints)
+	ps.Under(invalid.At(), err)
 	if c.Probe.Enabled {
-		problems = append(problems, c.Probe.validate()...)
+		c.Probe.check(&ps, invalid.At("Probe"))
 	}
-	return errors.Join(problems...)
+	return ps.Err()
 }
 
-func (p ProbeConfig) validate() []error {
-	var problems []error
-	bad := func(field, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("%s: %s", field, fmt.Sprintf(format, args...)))
-	}
+// endpointsField is where a Config has its endpoints.
+var endpointsField = invalid.At("Endpoints")
+
+func (p ProbeConfig) check(ps *invalid.Problems, at invalid.Path) {
 	if !strings.HasPrefix(p.Path, "/") {
-		bad("--probe-path", "%q does not begin with a slash", p.Path)
+		ps.Add(at.At("Path"), p.Path, "must begin with a slash")
 	}
-	if p.Interval < minProbeInterval {
-		bad("--probe-interval", "%v is less than %v", p.Interval, minProbeInterval)
-	}
-	if p.Timeout <= 0 {
-		bad("probe.timeout", "%v is not more than 0", p.Timeout)
-	}
-	if p.FailureThreshold < 1 {
-		bad("probe.failureThreshold", "%d is less than 1", p.FailureThreshold)
-	}
-	if p.SuccessThreshold < 1 {
-		bad("probe.successThreshold", "%d is less than 1", p.SuccessThreshold)
-	}
-	return problems
+	invalid.AtLeast(ps, at.At("Interval"), p.Interval, minProbeInterval)
+	invalid.Above(ps, at.At("Timeout"), p.Timeout, 0)
+	invalid.AtLeast(ps, at.At("FailureThreshold"), p.FailureThreshold, 1)
+	invalid.AtLeast(ps, at.At("SuccessThreshold"), p.SuccessThreshold, 1)
 }
 
 const minProbeInterval = 100 * time.Millisecond

@@ -6,24 +6,25 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/weir-epp/weir/pkg/invalid"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
 // ParseEndpoints parses the values of --endpoints. Each value is one "ip:port" (IPv6 as "[::1]:80") or several
 // separated by commas. The returned endpoints are ready, list no models, and have canonical addresses. Every problem is
-// returned at once, with the offending text.
+// reported at once, as invalid.Problems, with the offending text.
 func ParseEndpoints(values []string) ([]scheduling.Endpoint, error) {
 	var endpoints []scheduling.Endpoint
-	var problems []error
+	var problems invalid.Problems
 	seen := map[string]bool{}
 	for _, value := range values {
 		for text := range strings.SplitSeq(value, ",") {
 			address, err := parseAddress(strings.TrimSpace(text))
 			switch {
 			case err != nil:
-				problems = append(problems, fmt.Errorf("--endpoints: %w", err))
+				problems.Add(endpointsField, nil, "%v", err)
 			case seen[address]:
-				problems = append(problems, fmt.Errorf("--endpoints: %q is listed twice", address))
+				problems.Add(endpointsField, nil, "%q is listed twice", address)
 			default:
 				seen[address] = true
 				endpoints = append(endpoints, scheduling.Endpoint{Address: address, Ready: true})
@@ -31,7 +32,7 @@ func ParseEndpoints(values []string) ([]scheduling.Endpoint, error) {
 		}
 	}
 	if len(problems) > 0 {
-		return nil, errors.Join(problems...)
+		return nil, problems
 	}
 	return endpoints, nil
 }

@@ -175,8 +175,10 @@ func TestConfigValidate(t *testing.T) {
 		t.Fatal("valid")
 	}
 	for _, want := range []string{
-		"--endpoints: there is an --endpoints-file already", `"nowhere:1"`, "--probe-path:", "--probe-interval: 0s", "probe.timeout:",
-		"probe.failureThreshold:", "probe.successThreshold:",
+		"Endpoints: File is given already; use one of the two", `Endpoints: "nowhere:1"`,
+		`Probe.Path: "health": must begin with a slash`, "Probe.Interval: 0s: must be at least 100ms",
+		"Probe.Timeout: 0s: must be above 0s", "Probe.FailureThreshold: 0: must be at least 1",
+		"Probe.SuccessThreshold: 0: must be at least 1",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)

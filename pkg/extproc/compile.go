@@ -62,7 +62,7 @@ func compile(cfg *Config) *compiled {
 		c.flow = append(c.flow, c.source(text))
 	}
 	if m := cfg.Criticality.Metadata; m != "" {
-		s := c.source("metadata:" + m)
+		s := c.source(metadataSource + m)
 		c.classMeta = &s
 	}
 	for _, name := range cfg.DeadlineHeaders {
@@ -86,8 +86,7 @@ func compile(cfg *Config) *compiled {
 		c.tenants[tenant] = c.rank(p.MaxClass, 0)
 	}
 	c.otherTenant = c.tenants[otherTenants] // 0, the highest, without such a policy
-	standard, _ := c.ranks.byName("standard")
-	c.defaultRank = c.rank(cfg.Criticality.Default, standard)
+	c.defaultRank = c.rank(cfg.Criticality.Default, 0)
 	return c
 }
 
@@ -109,9 +108,9 @@ func (c *compiled) optional(header string) slot {
 }
 
 func (c *compiled) source(text string) source {
-	s, err := parseSource(text)
-	if err != nil {
-		panic(err) // Validate has accepted it
+	s, bad := parseSource(text)
+	if bad != nil {
+		panic(bad) // Validate has accepted it
 	}
 	if s.kind == fromHeader {
 		s.slot = c.names.add(s.name)

@@ -1,14 +1,6 @@
 package extproc
 
-import (
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
-	"time"
-
-	"github.com/weir-epp/weir/pkg/flowcontrol"
-)
+import "time"
 
 // Config is what a stream needs to know. The comments name the keys of the configuration file.
 type Config struct {
@@ -78,7 +70,7 @@ type Model struct {
 // Target is one target of a model, drawn with a probability of its weight over the sum of weights.
 type Target struct {
 	Name string
-	// Weight is 0 to 1,000,000; 0 is never drawn (unless all are 0: then all count alike).
+	// Weight is 1 to 1,000,000.
 	Weight int
 }
 
@@ -90,7 +82,7 @@ type Objective struct {
 
 // TenantPolicy limits a tenant.
 type TenantPolicy struct {
-	// MaxClass is the highest tier that its requests may have, a tier's name or criticality; "" does not clamp.
+	// MaxClass is the highest tier that its requests may have, a tier's name or criticality.
 	MaxClass string
 }
 
@@ -100,7 +92,7 @@ type Criticality struct {
 	Header string
 	// Metadata is NAMESPACE/PATH of trusted dynamic metadata; "" is none.
 	Metadata string
-	// Default is the tier of a request that nobody declared: a tier's name or criticality; "" is Standard.
+	// Default is the tier of a request that nobody declared: a tier's name or criticality.
 	Default string
 	// ObjectiveHeaders name the headers with an objective's name, of which the first that is present counts. At most 4.
 	ObjectiveHeaders []string
@@ -149,9 +141,6 @@ const (
 	UnknownModelsShared UnknownModelsPolicy = "shared" // all are the flow "unknown"
 )
 
-// maxObjectiveHeaders bounds Criticality.ObjectiveHeaders: each has a place in every request.
-const maxObjectiveHeaders = 4
-
 // Limits bounds sizes, in bytes, and times. All are at least 1.
 type Limits struct {
 	// MaxBodyBytes bounds one request's body while it is held here; a larger one is too-large.
@@ -193,180 +182,4 @@ func DefaultConfig() Config {
 		Responses:      Responses{Preset: "seed"},
 		RoutesByModel:  true,
 	}
-}
-
-// Validate returns every problem, each with the key of the field, or nil.
-func (c *Config) Validate() error {
-	var errs []error
-	bad := func(field, format string, a ...any) {
-		errs = append(errs, fmt.Errorf("%s: %s", field, fmt.Sprintf(format, a...)))
-	}
-	for i, s := range c.FlowKey {
-		if _, err := parseSource(s); err != nil {
-			bad(fmt.Sprintf("flows.key[%d]", i), "%v", err)
-		}
-	}
-	const most = 16 // each header has a place in every request
-	if len(c.FlowKey) > most {
-		bad("flows.key", "more than %d sources", most)
-	}
-	if len(c.DeadlineHeaders) > most {
-		bad("requestQueueController.deadlineHeaders", "more than %d", most)
-	}
-	if len(c.Tiers) == 0 {
-		bad("tiers", "at least one is needed")
-	}
-	for i, t := range c.Tiers {
-		if t.Name == "" {
-			bad(fmt.Sprintf("tiers[%d].name", i), "is empty")
-		}
-	}
-	c.validateModels(bad)
-	for i, o := range c.Objectives {
-		field := fmt.Sprintf("objectives[%d].name", i)
-		if o.Name == "" {
-			bad(field, "is empty")
-		} else if slices.IndexFunc(c.Objectives, func(p Objective) bool { return p.Name == o.Name }) < i {
-			bad(field, "%q is there twice", o.Name)
-		}
-	}
-	ranks := newTierRanks(c.Tiers)
-	tier := func(field, name string) {
-		if _, ok := ranks.byName(name); name != "" && !ok {
-			bad(field, "%q is neither a tier nor Critical, Standard or Sheddable", name)
-		}
-	}
-	for i, m := range c.Models {
-		tier(fmt.Sprintf("models[%d].criticality", i), m.Criticality)
-	}
-	for _, name := range sortedKeys(c.TenantPolicies) {
-		tier("tenantPolicies."+name+".maxClass", c.TenantPolicies[name].MaxClass)
-	}
-	tier("criticality.default", c.Criticality.Default)
-	if m := c.Criticality.Metadata; m != "" {
-		if _, err := parseSource("metadata:" + m); err != nil {
-			bad("criticality.metadata", "%v", err)
-		}
-	}
-	headerName := func(field, name string) {
-		if name != "" && !validHeaderName(name) {
-			bad(field, "%q is no header name", name)
-		}
-	}
-	headerName("criticality.header", c.Criticality.Header)
-	headerName("trustedHeaders.model", c.TrustedHeaders.Model)
-	headerName("trustedHeaders.cost", c.TrustedHeaders.Cost)
-	if len(c.Criticality.ObjectiveHeaders) > maxObjectiveHeaders {
-		bad("criticality.objectiveHeaders", "more than %d", maxObjectiveHeaders)
-	}
-	for i, h := range c.Criticality.ObjectiveHeaders {
-		headerName(fmt.Sprintf("criticality.objectiveHeaders[%d]", i), h)
-		if h == "" {
-			bad(fmt.Sprintf("criticality.objectiveHeaders[%d]", i), "is empty")
-		}
-	}
-	for i, h := range c.DeadlineHeaders {
-		headerName(fmt.Sprintf("requestQueueController.deadlineHeaders[%d]", i), h)
-		if h == "" {
-			bad(fmt.Sprintf("requestQueueController.deadlineHeaders[%d]", i), "is empty")
-		}
-	}
-	switch c.RequestBody {
-	case BodyAuto, BodyAlways, BodyNever:
-	default:
-		bad("requestBody", "%q is none of auto, always, never", c.RequestBody)
-	}
-	switch c.UnknownModels {
-	case UnknownModelsOwn, UnknownModelsShared:
-	default:
-		bad("flows.unknownModels", "%q is neither own nor shared", c.UnknownModels)
-	}
-	for i, path := range c.PassOnPaths {
-		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "?#") {
-			bad(fmt.Sprintf("passOnPaths[%d]", i), "%q is no path without a query", path)
-		}
-	}
-	switch c.PassOn {
-	case PassOnPick, PassOnQueue:
-	default:
-		bad("passOn", "%q is neither pick nor queue", c.PassOn)
-	}
-	c.validateLimits(bad)
-	c.validateResponses(bad)
-	return errors.Join(errs...)
-}
-
-func (c *Config) validateModels(bad func(field, format string, a ...any)) {
-	for i, m := range c.Models {
-		field := fmt.Sprintf("models[%d]", i)
-		if m.Name == "" {
-			bad(field+".name", "is empty")
-		} else if slices.IndexFunc(c.Models, func(n Model) bool { return n.Name == m.Name }) < i {
-			bad(field+".name", "%q is there twice", m.Name)
-		}
-		for j, t := range m.Targets {
-			if t.Name == "" {
-				bad(fmt.Sprintf("%s.targets[%d].name", field, j), "is empty")
-			}
-			if t.Weight < 0 || t.Weight > 1_000_000 {
-				bad(fmt.Sprintf("%s.targets[%d].weight", field, j), "%d is not in 0 to 1000000", t.Weight)
-			}
-		}
-	}
-}
-
-func (c *Config) validateLimits(bad func(field, format string, a ...any)) {
-	for _, l := range []struct {
-		field string
-		value int64
-	}{
-		{"limits.maxBodyBytes", c.Limits.MaxBodyBytes},
-		{"limits.maxBodyBytesTotal", c.Limits.MaxBodyBytesTotal},
-		{"limits.maxHeaderBytes", c.Limits.MaxHeaderBytes},
-	} {
-		if l.value < 1 {
-			bad(l.field, "%d is less than 1", l.value)
-		}
-	}
-	if t := c.Limits.BodyTimeout; t <= 0 || t > longest {
-		bad("limits.bodyTimeout", "%v is not above 0 and at most %v", t, longest)
-	}
-	if c.Limits.MaxBodyBytesTotal < c.Limits.MaxBodyBytes {
-		bad("limits.maxBodyBytesTotal", "%d is less than limits.maxBodyBytes (%d)", c.Limits.MaxBodyBytesTotal, c.Limits.MaxBodyBytes)
-	}
-}
-
-func (c *Config) validateResponses(bad func(field, format string, a ...any)) {
-	if _, ok := presets[c.Responses.Preset]; !ok {
-		bad("responses.preset", "%q is none of seed, gateway, smg, dynamo", c.Responses.Preset)
-	}
-	for _, reason := range sortedKeys(c.Responses.Status) {
-		field := "responses.status." + reason
-		if o, ok := outcomeByReason(reason); !ok || o == flowcontrol.OutcomeDispatched {
-			bad(field, "is no reason of a rejection")
-		}
-		if s := c.Responses.Status[reason]; s < 200 || s > 599 {
-			bad(field, "%d is not in 200 to 599", s)
-		}
-	}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// validHeaderName says whether name is an HTTP token (RFC 9110, section 5.6.2).
-func validHeaderName(name string) bool {
-	for _, r := range []byte(name) {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", r) >= 0 {
-			continue
-		}
-		return false
-	}
-	return name != ""
 }

@@ -17,7 +17,7 @@ func TestUnknownModelsShareAFlow(t *testing.T) {
 		for model, known := range map[string]bool{"listed": true, "configured": true, "zz0": false, "configured-v1": false} {
 			change := func(c *Config) {
 				c.UnknownModels = policy
-				c.Models = []Model{{Name: "configured", Targets: []Target{{Name: "configured-v1"}}}}
+				c.Models = []Model{{Name: "configured", Targets: []Target{{Name: "configured-v1", Weight: 1}}}}
 			}
 			inBubble(t, "BUFFERED/NONE", change, func(c *conversation) {
 				c.picker.lists = []string{"listed"}
@@ -110,7 +110,7 @@ func TestHashedFlowKeys(t *testing.T) {
 func TestHashedFlowKeysAndPolicies(t *testing.T) {
 	change := func(c *Config) {
 		c.HashFlowKeys, c.FlowKey = true, []string{"header:x-tenant"}
-		c.TenantPolicies = map[string]TenantPolicy{"a": {}, "*": {MaxClass: "default"}, "anonymous": {MaxClass: "sheddable"}}
+		c.TenantPolicies = map[string]TenantPolicy{"a": {MaxClass: "Critical"}, "*": {MaxClass: "default"}, "anonymous": {MaxClass: "sheddable"}}
 	}
 	for tenant, want := range map[string]int{"a": 0, "b": 1, "": 2} {
 		inBubble(t, "NONE/NONE", change, func(c *conversation) {

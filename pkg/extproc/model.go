@@ -12,16 +12,9 @@ type modelTargets struct {
 
 func newModelTargets(m *Model, rank int) *modelTargets {
 	t := &modelTargets{rank: rank}
-	sum, all := 0, 0
+	sum := 0
 	for _, target := range m.Targets {
-		all += target.Weight
-	}
-	for _, target := range m.Targets {
-		if all == 0 {
-			sum++
-		} else {
-			sum += target.Weight
-		}
+		sum += target.Weight
 		t.names = append(t.names, target.Name)
 		t.until = append(t.until, sum)
 		t.rewrite = t.rewrite || target.Name != m.Name

@@ -51,7 +51,11 @@ func TestRejectionTable(t *testing.T) {
 
 // Every outcome has a status, a message and a reason, so that none is forgotten when one is added.
 func TestEveryOutcomeHasAnAnswer(t *testing.T) {
-	for name, p := range presets {
+	if len(presetNames) != len(presets) {
+		t.Errorf("%d names of %d presets", len(presetNames), len(presets))
+	}
+	for _, name := range presetNames {
+		p := presets[name]
 		for o := flowcontrol.OutcomeFlowFull; o < flowcontrol.NumOutcomes; o++ {
 			if p.status[o] < 400 || messages[o] == "" {
 				t.Errorf("%s: %s has status %d, message %q", name, o, p.status[o], messages[o])

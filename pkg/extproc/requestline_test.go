@@ -180,7 +180,10 @@ func TestDecisionInMetadata(t *testing.T) {
 			[]string{"map[bypass:true endpoint:10.0.0.1:8000 flow:m/m model:m outcome:dispatched tier:critical wait_ms:0]"},
 		},
 		"dispatched with another model": {
-			"BUFFERED/NONE", func(cfg *Config) { with(cfg); cfg.Models = []Model{{Name: "m", Targets: []Target{{Name: "v1"}}}} }, false,
+			"BUFFERED/NONE", func(cfg *Config) {
+				with(cfg)
+				cfg.Models = []Model{{Name: "m", Targets: []Target{{Name: "v1", Weight: 1}}}}
+			}, false,
 			func(c *conversation) {
 				c.say(chat())
 				c.say(requestBodyOf(`{"model":"m"}`, true))

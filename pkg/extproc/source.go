@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"golang.org/x/net/http/httpguts"
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
@@ -42,32 +43,40 @@ type source struct {
 	slot slot
 }
 
+// metadataSource begins the text of a source in the dynamic metadata.
+const metadataSource = "metadata:"
+
+// badSource is a text that names no source: the part that is wrong, and what it must do.
+type badSource struct{ part, want string }
+
+func (b *badSource) Error() string { return fmt.Sprintf("%q: must %s", b.part, b.want) }
+
 // parseSource reads "header:NAME", "metadata:NAMESPACE/PATH", "attribute:NAME" or "model".
-func parseSource(s string) (source, error) {
+func parseSource(s string) (source, *badSource) {
 	kind, rest, _ := strings.Cut(s, ":")
-	switch kind {
-	case "model":
-		if s == "model" {
-			return source{kind: fromModel}, nil
+	switch {
+	case s == "model":
+		return source{kind: fromModel}, nil
+	case s == "header:":
+		return source{}, &badSource{s, "name the header, as in header:x-tenant"}
+	case kind == "header":
+		if !httpguts.ValidHeaderFieldName(rest) {
+			return source{}, &badSource{rest, "be the name of a header"}
 		}
-	case "header":
-		if validHeaderName(rest) {
-			return source{kind: fromHeader, name: strings.ToLower(rest)}, nil
-		}
-		return source{}, fmt.Errorf("%q: %q is no header name", s, rest)
-	case "metadata":
+		return source{kind: fromHeader, name: strings.ToLower(rest)}, nil
+	case strings.HasPrefix(s, metadataSource):
 		namespace, path, ok := strings.Cut(rest, "/")
 		parts := strings.Split(path, "/")
 		if !ok || namespace == "" || slices.Contains(parts, "") {
-			return source{}, fmt.Errorf("%q: want metadata:NAMESPACE/PATH", s)
+			return source{}, &badSource{rest, "be NAMESPACE/PATH, as in envoy.filters.http.jwt_authn/payload/sub"}
 		}
 		return source{kind: fromMetadata, name: namespace, path: parts}, nil
-	case "attribute":
-		if rest != "" {
-			return source{kind: fromAttribute, name: rest}, nil
-		}
+	case s == "attribute:":
+		return source{}, &badSource{s, "name the attribute, as in attribute:source.principal"}
+	case kind == "attribute":
+		return source{kind: fromAttribute, name: rest}, nil
 	}
-	return source{}, fmt.Errorf("%q: want header:NAME, metadata:NAMESPACE/PATH, attribute:NAME or model", s)
+	return source{}, &badSource{s, "be model, header:NAME, metadata:NAMESPACE/PATH or attribute:NAME"}
 }
 
 // lookup is the value that the source finds, or "". A model source finds nothing here.

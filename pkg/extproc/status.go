@@ -67,6 +67,9 @@ func (t statusTable) withOverload(status int) statusTable {
 	return t
 }
 
+// presetNames are the names of the presets, the default first.
+var presetNames = []string{"seed", "gateway", "smg", "dynamo"}
+
 // outcomeByReason finds the outcome whose string is reason.
 func outcomeByReason(reason string) (flowcontrol.Outcome, bool) {
 	for o := range flowcontrol.Outcome(flowcontrol.NumOutcomes) {

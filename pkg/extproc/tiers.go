@@ -1,8 +1,16 @@
 package extproc
 
 import (
+	"maps"
 	"slices"
 	"strings"
+)
+
+// The criticalities, each of which names a tier: the highest, the one of minPriority 0 (else the middle), the lowest.
+const (
+	critical  = "Critical"
+	standard  = "Standard"
+	sheddable = "Sheddable"
 )
 
 // tierRanks finds the rank of a tier by its name, by a criticality's name or by a priority. Rank 0 is the highest.
@@ -18,20 +26,46 @@ func newTierRanks(tiers []Tier) tierRanks {
 	if len(tiers) == 0 {
 		return r
 	}
-	standard := len(tiers) / 2
+	middle := len(tiers) / 2
 	for i, t := range tiers {
 		if t.MinPriority != nil && *t.MinPriority == 0 {
-			standard = i
+			middle = i
 			break
 		}
 	}
-	r.names["critical"], r.names["standard"], r.names["sheddable"] = 0, standard, len(tiers)-1
+	words := map[string]int{strings.ToLower(critical): 0, strings.ToLower(standard): middle, strings.ToLower(sheddable): len(tiers) - 1}
+	maps.Copy(r.names, words)
 	for i, t := range slices.Backward(tiers) { // a tier's own name goes before a criticality's
 		name := strings.ToLower(t.Name)
 		r.names[name] = i
-		r.criticalities = r.criticalities || name == "critical" || name == "standard" || name == "sheddable"
+		_, criticality := words[name]
+		r.criticalities = r.criticalities || criticality
 	}
 	return r
+}
+
+// tierWords are the words that name a tier: the criticalities, then the tiers' own names.
+func tierWords(tiers []Tier) []string {
+	words := []string{critical, standard, sheddable}
+	for _, t := range tiers {
+		words = append(words, t.Name)
+	}
+	return words
+}
+
+// HighestUsable is the rank of the highest tier that any tenant may use. The tiers above it get no requests.
+func (c *Config) HighestUsable() int {
+	if _, clamped := c.TenantPolicies[otherTenants]; !clamped {
+		return 0
+	}
+	ranks := newTierRanks(c.Tiers)
+	highest := max(0, len(c.Tiers)-1)
+	for _, p := range c.TenantPolicies {
+		if rank, ok := ranks.byName(p.MaxClass); ok {
+			highest = min(highest, rank)
+		}
+	}
+	return highest
 }
 
 // byName is the rank of a tier's name or of Critical, Standard or Sheddable; case and surrounding blanks do not

@@ -75,9 +75,11 @@ func TestUnder(t *testing.T) {
 	var part, whole Problems
 	part.Add(At("Flow"), 11, "must be at most %s (%d)", At("Total"), 10)
 	part.Add(At("Tiers"), Shown("33 tiers"), "must be at most %d", 32)
+	part.Add(At("Flow"), nil, "there is a %s already", At("Total"))
 	whole.Under(At("Queue"), part.Err())
 	whole.Under(At("Stock"), Problems(nil).Err())
-	want := "Queue.Flow: 11: must be at most Queue.Total (10)\nQueue.Tiers: 33 tiers: must be at most 32"
+	want := "Queue.Flow: 11: must be at most Queue.Total (10)\nQueue.Tiers: 33 tiers: must be at most 32\n" +
+		"Queue.Flow: there is a Queue.Total already"
 	if whole.Error() != want {
 		t.Errorf("got\n%v", whole)
 	}

@@ -12,7 +12,7 @@ import (
 type Problem struct {
 	// Path leads to the field.
 	Path Path
-	// Value is what the field holds.
+	// Value is what the field holds; nil when what is wanted names it.
 	Value any
 	// Known are the words that the field takes, when Value is none of them.
 	Known []string
@@ -24,8 +24,13 @@ type Problem struct {
 // Shown is a Value that messages show as it is, without quotes: "33 tiers", "[]".
 type Shown string
 
-// Found is the value as messages show it.
-func (p Problem) Found() string { return Text(p.Value) }
+// Found is the value as messages show it, empty when what is wanted names it.
+func (p Problem) Found() string {
+	if p.Value == nil {
+		return ""
+	}
+	return Text(p.Value)
+}
 
 // Want says what is wanted of the field, such as "must be at least 1". Other fields that it mentions are named by name.
 func (p Problem) Want(name func(Path) string) string {
@@ -44,8 +49,15 @@ func (p Problem) Want(name func(Path) string) string {
 }
 
 // Error implements error, with the names of Go fields: "Tiers[3].QueueSize: -2: must be at least 0".
-func (p Problem) Error() string {
-	return p.Path.String() + ": " + p.Found() + ": " + p.Want(Path.String)
+func (p Problem) Error() string { return p.Text(Path.String) }
+
+// Text is the whole message with every field named by name: "field: value: what is wanted".
+func (p Problem) Text(name func(Path) string) string {
+	text := name(p.Path) + ": "
+	if found := p.Found(); found != "" {
+		text += found + ": "
+	}
+	return text + p.Want(name)
 }
 
 // Text is a value as messages show it: text in quotes, a duration without its zero parts (5m for 5m0s).

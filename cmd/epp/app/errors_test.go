@@ -30,7 +30,7 @@ func TestErrorsBeginWithWhatIsToBeChanged(t *testing.T) {
 	for want, args := range map[string][]string{
 		`--endpoints: "foo" is a hostname`:                            {"--endpoints=foo"},
 		`--endpoints: "10.0.0.1:1" is listed twice`:                   {"--endpoints=10.0.0.1:1,10.0.0.1:1"},
-		"--endpoints: there is an --endpoints-file already":           {pool, "--endpoints-file=" + broken},
+		"--endpoints: --endpoints-file is given already":              {pool, "--endpoints-file=" + broken},
 		`--probe-path: "abc"`:                                         {pool, "--probe-path=abc"},
 		"--probe-interval: 1ms":                                       {pool, "--probe-path=/health", "--probe-interval=1ms"},
 		"--config-file: open " + missing:                              {pool, "--config-file=" + missing},

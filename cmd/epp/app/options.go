@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/pkg/invalid"
 )
 
 // What becomes of an invalid configuration at start.
@@ -128,8 +130,16 @@ func (o *Options) Validate() error {
 	if len(o.Endpoints) == 0 && o.EndpointsFile == "" {
 		bad("endpoints", "no model servers: list them here or in --endpoints-file")
 	}
-	if err := o.datastore().Validate(); err != nil {
-		problems = append(problems, err)
+	for _, p := range invalid.Of(o.datastore().Validate()) {
+		problems = append(problems, errors.New(p.Text(flagOf)))
 	}
 	return errors.Join(problems...)
+}
+
+// flagOf is the flag that gives a field of the datastore's configuration, or the field itself if none does.
+func flagOf(field invalid.Path) string {
+	flags := map[string]string{
+		"Endpoints": "--endpoints", "File": "--endpoints-file", "Probe.Path": "--probe-path", "Probe.Interval": "--probe-interval",
+	}
+	return cmp.Or(flags[field.Pattern()], field.String())
 }
