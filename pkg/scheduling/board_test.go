@@ -36,11 +36,12 @@ func TestLeavingAndReturning(t *testing.T) {
 }
 
 func TestReleaseOfNothingPanics(t *testing.T) {
-	for name, id := range map[string]EndpointID{"in the pool": 0, "unknown": 7, "none": NoEndpoint} {
+	for name, id := range map[string]EndpointID{"in the pool": 0, "unknown": 7} {
 		t.Run(name, func(t *testing.T) {
 			b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80"))
 			defer wantPanic(t)
-			b.Release(id)
+			r := Reserved(id)
+			b.Release(&r)
 		})
 	}
 }
@@ -69,7 +70,7 @@ func TestQueriesFollowTheBoard(t *testing.T) {
 	b := NewBoard(s, nil)
 	early := prepare(t, b, Ask{Model: "a"})
 	confined := prepare(t, b, subsetOf("10.0.0.2"))
-	if b.HasReady(early) {
+	if b.HasReady(early, nil) {
 		t.Error("ready in an empty pool")
 	}
 	wantPlaced(t, b, early, BelowLower, NoEndpoint)
@@ -108,15 +109,7 @@ func TestSetScheduler(t *testing.T) {
 // A scorer that depends on the request adds to those that do not.
 func TestRequestScorer(t *testing.T) {
 	s := mustNew(t)
-	s.request = append(s.request, weighted{weight: 10, scorer: scorer{
-		name: "named-after-the-model",
-		request: func(c *constraint, e *Endpoint) Score {
-			if e.Labels["likes"] == c.model {
-				return ScoreOne
-			}
-			return 0
-		},
-	}})
+	s.add(weighted{weight: 10, name: "named-after-the-model", scorer: scorer{request: likes}})
 	liking := ready(2, "10.0.0.3:80")
 	liking.Labels = map[string]string{"likes": "a"}
 	b := poolOf(t, s, ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), liking)

@@ -75,7 +75,7 @@ func (c Config) Validate() error {
 		_ = scorers.Check(&ps, name, scorer.Name) && invalid.OneOf(&ps, name, scorer.Name, scorerNames())
 		invalid.Within(&ps, invalid.At("Scorers", i, "Weight"), scorer.Weight, 1, MaxWeight)
 	}
-	invalid.OneOf(&ps, invalid.At("Picker"), c.Picker, []string{PickerMaxScore})
+	invalid.OneOf(&ps, invalid.At("Picker"), c.Picker, pickerNames())
 	invalid.OneOf(&ps, invalid.At("TieBreak"), c.TieBreak, []string{TieRotate, TieFirst, TieRandom})
 	invalid.Within(&ps, invalid.At("Fallbacks"), c.Fallbacks, 0, MaxFallbacks)
 	return ps.Err()

@@ -11,6 +11,7 @@ type constraint struct {
 	model    string
 	confined bool       // it carries a subset
 	entries  []HostPort // that subset, canonical
+	text     string     // and as the lane's name has it
 }
 
 // reachOf applies the scheduler's filters. The common cases, the whole pool and all that serve a model, are shared
@@ -21,8 +22,8 @@ func (s *Scheduler) reachOf(snap *Snapshot, c *constraint) *reach {
 		if !byModel {
 			return snap.whole
 		}
-		if r := snap.byModel[c.model]; r != nil {
-			return r
+		if m, ok := snap.byModel[c.model]; ok {
+			return m.reach
 		}
 		return snap.anyModel
 	}
@@ -48,30 +49,33 @@ func (s *Snapshot) named(entries []HostPort) []int32 {
 	return positions
 }
 
-// laneOf names the lane: a function of the constraint, and of whether the snapshot lists models at all.
-func (s *Scheduler) laneOf(snap *Snapshot, c *constraint) string {
+// laneName names the lane: a function of the constraint, and of whether the snapshot lists models at all.
+func (s *Scheduler) laneName(snap *Snapshot, c *constraint) string {
 	byModel := s.filtersModel && c.model != "" && snap.listsModels
 	confined := s.filtersSubset && c.confined
 	switch {
 	case !byModel && !confined:
 		return ""
-	case !confined:
-		if r := snap.byModel[c.model]; r != nil {
-			return r.lane
-		}
-		return modelLane(c.model)
+	case !byModel:
+		return c.text
+	case confined:
+		return c.text + " " + modelLane(c.model)
 	}
+	if m, ok := snap.byModel[c.model]; ok {
+		return m.lane
+	}
+	return modelLane(c.model)
+}
+
+// subsetLane is the name of the lane of those that the entries name.
+func subsetLane(entries []HostPort) string {
 	var b strings.Builder
 	b.WriteString("subset=")
-	for i, entry := range c.entries {
+	for i, entry := range entries {
 		if i > 0 {
 			b.WriteByte(',')
 		}
 		b.WriteString(quoted(entry.String()))
-	}
-	if byModel {
-		b.WriteString(" model=")
-		b.WriteString(quoted(c.model))
 	}
 	return b.String()
 }

@@ -54,9 +54,9 @@ func (b *Board) Explain(q *Query) Decision {
 	d := Decision{Version: b.snap.Version(), Lane: q.lane}
 	d.Chosen, d.Fallbacks = q.Chosen()
 	b.refresh(q)
-	d.Stock = int(b.laneStock(q.reach))
+	d.Stock = int(b.laneStock(q))
 	d.LowerBound, d.UpperBound = q.reach.lower, q.reach.upper
-	d.BelowLower, d.BelowUpper = b.laneHasRoom(q, BelowLower), b.laneHasRoom(q, BelowUpper)
+	d.BelowLower, d.BelowUpper = b.laneHasRoomFor(q, BelowLower, 0), b.laneHasRoomFor(q, BelowUpper, 0)
 	d.Candidates = make([]Candidate, 0, b.snap.Len())
 	for p := range b.spots {
 		d.Candidates = append(d.Candidates, b.explainOne(q, int32(p)))
@@ -66,7 +66,7 @@ func (b *Board) Explain(q *Query) Decision {
 
 func (b *Board) explainOne(q *Query, p int32) Candidate {
 	m, s := &b.snap.members[p], &b.spots[p]
-	c := Candidate{ID: m.ID, Address: m.Address, Stock: s.inFlight}
+	c := Candidate{ID: m.ID, Address: m.Address, Stock: int(s.inFlight)}
 	for _, name := range b.scheduler.config.Filters {
 		if f, _ := filterByName(name); !f.passes(&q.constraint, m) {
 			c.Failed = append(c.Failed, Failure{Filter: f.name, Reason: f.reason(&q.constraint, m)})
@@ -75,15 +75,17 @@ func (b *Board) explainOne(q *Query, p int32) Candidate {
 	if s.inFlight >= s.limit {
 		c.Failed = append(c.Failed, Failure{Filter: filterMaxInFlight, Reason: "as many in flight as it may have"})
 	}
-	rate := func(w weighted, score Score) {
+	rate := func(w *weighted, score Score) {
 		c.Scores = append(c.Scores, Rating{Scorer: w.name, Weight: int(w.weight), Score: score})
 		c.Total += w.of(score)
 	}
-	for _, w := range b.scheduler.live {
-		rate(w, w.live(&m.Endpoint, s.inFlight))
+	for i := range b.scheduler.live {
+		w := &b.scheduler.live[i]
+		rate(w, w.live(s.load()))
 	}
-	for _, w := range b.scheduler.request {
-		rate(w, w.request(&q.constraint, &m.Endpoint))
+	for i := range b.scheduler.request {
+		w := &b.scheduler.request[i]
+		rate(w, q.ratingOf(w.name, m.ID))
 	}
 	return c
 }

@@ -5,6 +5,9 @@ import "math/bits"
 // ScorerLeastStock is the scorer of Weir's own count.
 const ScorerLeastStock = "least-stock"
 
+// newLeastStock is the scorer of an endpoint's projected load.
+func newLeastStock() scorer { return scorer{live: leastStock} }
+
 // leastStock rates an endpoint by its projected load: what would be in flight there after this pick, relative to its
 // upper bound b (without one, to a single request):
 //
@@ -12,15 +15,12 @@ const ScorerLeastStock = "least-stock"
 //
 // The projection, rather than the load now, prefers the larger of two idle endpoints, and one with room for a whole
 // request to one with a fraction left. The quotient is rounded down, so that loads in order give scores in order.
-var leastStock = scorer{
-	name: ScorerLeastStock,
-	live: func(e *Endpoint, inFlight int) Score {
-		b := uint64(e.UpperBound)
-		if b == 0 {
-			b = Millionths
-		}
-		hi, lo := bits.Mul64(uint64(ScoreOne), b)
-		score, _ := bits.Div64(hi, lo, b+(uint64(inFlight)+1)*Millionths)
-		return Score(score)
-	},
+func leastStock(l Load) Score {
+	b := uint64(l.UpperBound)
+	if b == 0 {
+		b = Millionths
+	}
+	hi, lo := bits.Mul64(uint64(ScoreOne), b)
+	score, _ := bits.Div64(hi, lo, b+(uint64(l.InFlight)+1)*Millionths)
+	return Score(score)
 }

@@ -11,11 +11,13 @@ import (
 )
 
 // oracle is the scheduler written to be read and not to be fast: it keeps every lease in a list, looks at every
-// endpoint by its text, and compares loads as rational numbers. It breaks ties by rotation.
+// endpoint by its text, and compares loads as rational numbers. What a request likes goes before all else. It breaks
+// ties by rotation, or takes the first.
 type oracle struct {
 	pool   []Endpoint // by ID
 	leases []EndpointID
 	last   EndpointID
+	first  bool
 }
 
 func (o *oracle) stock(id EndpointID) (n int64) {
@@ -52,8 +54,8 @@ func (o *oracle) load(e Endpoint) *big.Rat {
 	return big.NewRat(o.stock(e.ID)+1, max(e.UpperBound, 1)) // the test has no endpoint without an upper bound
 }
 
-func (o *oracle) place(ask Ask, name string, bound Bound) (EndpointID, []string) {
-	lane := o.lane(ask)
+// room reports whether the lane's band has room for one more; a lane that is the whole pool has no band here.
+func (o *oracle) room(lane []Endpoint, name string, bound Bound) bool {
 	var stock, band int64
 	for _, e := range lane {
 		stock += o.stock(e.ID)
@@ -64,23 +66,40 @@ func (o *oracle) place(ask Ask, name string, bound Bound) (EndpointID, []string)
 		}
 	}
 	confined := name != "" || len(lane) < len(o.lane(Ask{})) // see board_test.go, TestQueriesFollowTheBoard
-	if confined && stock > 0 && big.NewRat(stock, 1).Cmp(big.NewRat(band, Millionths)) >= 0 {
+	return bound == Unbounded || !confined || stock == 0 || big.NewRat(stock, 1).Cmp(big.NewRat(band, Millionths)) < 0
+}
+
+func (o *oracle) place(x waiting, bound Bound, except []EndpointID) (EndpointID, []string) {
+	lane := o.lane(x.ask)
+	if !o.room(lane, x.q.Lane(), bound) {
 		return NoEndpoint, nil
 	}
-	order := o.ranked(lane, o.last)
+	after := o.last
+	if o.first {
+		after = NoEndpoint
+	}
+	order := o.ranked(x, lane, after)
+	order = slices.DeleteFunc(order, func(e Endpoint) bool { return slices.Contains(except, e.ID) })
 	if len(order) == 0 {
 		return NoEndpoint, nil
 	}
-	return o.take(lane, order[0])
+	return o.take(x, lane, order[0])
 }
 
 // ranked returns those below their limit, best first, equals in ring order after an endpoint.
-func (o *oracle) ranked(lane []Endpoint, after EndpointID) []Endpoint {
+func (o *oracle) ranked(x waiting, lane []Endpoint, after EndpointID) []Endpoint {
 	free := slices.DeleteFunc(slices.Clone(lane), func(e Endpoint) bool {
 		return e.MaxInFlight > 0 && o.stock(e.ID) >= int64(e.MaxInFlight)
 	})
+	loads := map[EndpointID]*big.Rat{}
+	for _, e := range free {
+		loads[e.ID] = o.load(e)
+	}
 	slices.SortFunc(free, func(a, b Endpoint) int {
-		if c := o.load(a).Cmp(o.load(b)); c != 0 {
+		if c := cmp.Compare(asInt(slices.Contains(x.likes, b.ID)), asInt(slices.Contains(x.likes, a.ID))); c != 0 {
+			return c
+		}
+		if c := loads[a.ID].Cmp(loads[b.ID]); c != 0 {
 			return c
 		}
 		if wrapped := cmp.Compare(asInt(a.ID <= after), asInt(b.ID <= after)); wrapped != 0 {
@@ -98,9 +117,9 @@ func asInt(b bool) int {
 	return 0
 }
 
-func (o *oracle) take(lane []Endpoint, e Endpoint) (EndpointID, []string) {
+func (o *oracle) take(x waiting, lane []Endpoint, e Endpoint) (EndpointID, []string) {
 	destinations := []string{e.Address}
-	for _, next := range o.ranked(lane, e.ID) {
+	for _, next := range o.ranked(x, lane, e.ID) {
 		if next.ID != e.ID && len(destinations) < 3 {
 			destinations = append(destinations, next.Address)
 		}
@@ -111,8 +130,9 @@ func (o *oracle) take(lane []Endpoint, e Endpoint) (EndpointID, []string) {
 
 // waiting is a request that was prepared at some time and is placed at some later one.
 type waiting struct {
-	ask Ask
-	q   *Query
+	ask   Ask
+	q     *Query
+	likes []EndpointID // those that it liked when it was prepared
 }
 
 // world drives a board and the oracle through the same random operations.
@@ -124,6 +144,7 @@ type world struct {
 	o       *oracle
 	version uint64
 	known   []Endpoint // all that were ever in the pool, by ID
+	entries []string   // what subsets are made of
 	queue   []waiting
 }
 
@@ -135,25 +156,62 @@ var (
 
 func TestAgainstOracle(t *testing.T) {
 	for seed := range uint64(60) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			w := &world{t: t, r: rand.New(rand.NewPCG(seed, 1)), s: mustNew(t), o: &oracle{last: NoEndpoint}}
-			w.b = NewBoard(w.s, nil)
-			for _, address := range worldAddresses {
-				w.known = append(w.known, Endpoint{ID: EndpointID(len(w.known)), Address: address})
-			}
-			for range 600 {
-				w.step()
-				w.check()
-			}
-		})
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { newWorld(t, seed, len(worldAddresses)).run(600) })
+	}
+	for seed := range uint64(8) { // lanes of more endpoints than are looked at one by one
+		t.Run(fmt.Sprint("many-", seed), func(t *testing.T) { newWorld(t, seed, 3*few).run(300) })
+	}
+}
+
+func FuzzBoard(f *testing.F) {
+	for seed := range uint64(4) {
+		f.Add(seed, uint8(10*seed))
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, size uint8) { newWorld(t, seed, 1+int(size)%90).run(30) })
+}
+
+// newWorld is an empty pool, and so many endpoints that may join it.
+func newWorld(t *testing.T, seed uint64, size int) *world {
+	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 1)), entries: slices.Clone(worldEntries)}
+	w.o = &oracle{last: NoEndpoint, first: seed%4 == 3}
+	w.s = mustNew(t, func(c *Config) {
+		if w.o.first {
+			c.TieBreak = TieFirst
+		}
+	})
+	if seed%2 == 1 { // any endpoint that it likes is better than all others
+		w.s.add(weighted{name: "likes", weight: 10, scorer: scorer{request: likes}})
+	}
+	w.b = NewBoard(w.s, nil)
+	for id := range size {
+		e := Endpoint{ID: EndpointID(id + id/5*3), Address: fmt.Sprintf("10.1.%d.%d:80", id/16, id%16)}
+		if id < len(worldAddresses) {
+			e.Address = worldAddresses[id]
+		} else {
+			w.entries = append(w.entries, e.Address)
+		}
+		if len(w.s.request) > 0 && id%3 == 0 {
+			e.Labels = map[string]string{"likes": worldModels[1+w.r.IntN(2)]}
+		}
+		w.known = append(w.known, e)
+	}
+	return w
+}
+
+func (w *world) run(steps int) {
+	for range steps {
+		w.step()
+		w.check()
 	}
 }
 
 func (w *world) step() {
 	switch n := w.r.IntN(100); {
-	case n < 6 || w.version == 0:
+	case n < 3 || w.version == 0:
 		w.changePool()
-	case n < 26:
+	case n < 8:
+		w.changeOne()
+	case n < 28:
 		w.arrive()
 	case n < 66:
 		w.place()
@@ -162,6 +220,29 @@ func (w *world) step() {
 	default:
 		w.release()
 	}
+}
+
+// changeOne changes what is known of one endpoint of the pool.
+func (w *world) changeOne() {
+	if len(w.o.pool) == 0 {
+		return
+	}
+	pool := slices.Clone(w.o.pool)
+	switch e := &pool[w.r.IntN(len(pool))]; w.r.IntN(3) {
+	case 0:
+		e.Ready = !e.Ready
+	case 1:
+		e.MaxInFlight = w.r.IntN(3)
+	default:
+		e.UpperBound = e.LowerBound + 1 + w.r.Int64N(3_000_000)
+	}
+	w.setPool(pool)
+}
+
+func (w *world) setPool(pool []Endpoint) {
+	w.version++
+	w.o.pool = pool
+	w.b.SetSnapshot(NewSnapshot(w.version, pool))
 }
 
 func (w *world) changePool() {
@@ -182,22 +263,30 @@ func (w *world) changePool() {
 		}
 		pool = append(pool, e)
 	}
-	w.version++
-	w.o.pool = pool
-	w.b.SetSnapshot(NewSnapshot(w.version, pool))
+	w.setPool(pool)
 }
 
 func (w *world) arrive() {
 	ask := Ask{Model: worldModels[w.r.IntN(len(worldModels))]}
 	if w.r.IntN(2) == 0 {
 		ask.Subset.Set = true
-		for range 1 + w.r.IntN(3) {
-			ask.Subset.Entries = append(ask.Subset.Entries, worldEntries[w.r.IntN(len(worldEntries))])
+		n := 1 + w.r.IntN(3)
+		if w.r.IntN(3) == 0 {
+			n = 1 + w.r.IntN(len(w.entries))
+		}
+		for range n {
+			ask.Subset.Entries = append(ask.Subset.Entries, w.entries[w.r.IntN(len(w.entries))])
 		}
 	}
 	q, err := w.s.Prepare(w.b.Snapshot(), ask)
 	if err == nil {
-		w.queue = append(w.queue, waiting{ask, q})
+		x := waiting{ask: ask, q: q}
+		for _, e := range w.o.pool {
+			if len(w.s.request) > 0 && ask.Model != "" && e.Labels["likes"] == ask.Model {
+				x.likes = append(x.likes, e.ID)
+			}
+		}
+		w.queue = append(w.queue, x)
 	} else if len(w.o.lane(ask)) > 0 {
 		w.t.Fatalf("%+v: %v, but there are endpoints for it", ask, err)
 	}
@@ -221,14 +310,38 @@ func (w *world) place() {
 	if !ok {
 		return
 	}
-	bound := Bound(w.r.IntN(2))
-	want, destinations := w.o.place(x.ask, x.q.Lane(), bound)
-	if got := w.b.Place(x.q, bound); got != want {
-		w.t.Fatalf("%+v in lane %q is at %d, want %d", x.ask, x.q.Lane(), got, want)
+	bound := Bound(w.r.IntN(3))
+	except, ids := w.except()
+	had, could := w.b.HasRoom(x.q, bound, except), w.b.HasRoom(x.q, bound, nil)
+	if lane := w.o.lane(x.ask); could != (w.o.room(lane, x.q.Lane(), bound) && len(w.o.ranked(x, lane, 0)) > 0) {
+		w.t.Fatalf("%+v in lane %q: room %t", x.ask, x.q.Lane(), could)
+	}
+	want, destinations := w.o.place(x, bound, ids)
+	if had != (want != NoEndpoint) {
+		w.t.Fatalf("%+v in lane %q: room %t, and is to go to %d", x.ask, x.q.Lane(), had, want)
+	}
+	if got := w.b.Place(x.q, bound, except).Endpoint(); got != want {
+		w.t.Fatalf("%+v in lane %q is at %d, want %d; not at %v", x.ask, x.q.Lane(), got, want, ids)
 	}
 	if got := x.q.Destinations(nil); !slices.Equal(got, destinations) {
 		w.t.Fatalf("%+v goes to %q, want %q", x.ask, got, destinations)
 	}
+}
+
+// except draws endpoints that a request may not use: none, a few or most.
+func (w *world) except() (set *EndpointSet, ids []EndpointID) {
+	most := []int{0, 0, 20, 60, 95}[w.r.IntN(5)]
+	if most == 0 {
+		return nil, nil
+	}
+	set = &EndpointSet{}
+	for _, i := range w.r.Perm(len(w.known)) {
+		if w.r.IntN(100) < most {
+			set.Add(w.known[i].ID)
+			ids = append(ids, w.known[i].ID)
+		}
+	}
+	return set, ids
 }
 
 func (w *world) placeAt() {
@@ -241,7 +354,7 @@ func (w *world) placeAt() {
 		return
 	}
 	e := lane[w.r.IntN(len(lane))]
-	_, destinations := w.o.take(lane, e)
+	_, destinations := w.o.take(x, lane, e)
 	w.b.PlaceAt(x.q, e.ID)
 	if got := x.q.Destinations(nil); !slices.Equal(got, destinations) {
 		w.t.Fatalf("%+v goes to %q, want %q", x.ask, got, destinations)
@@ -253,7 +366,7 @@ func (w *world) release() {
 		return
 	}
 	i := w.r.IntN(len(w.o.leases))
-	w.b.Release(w.o.leases[i])
+	give(w.b, w.o.leases[i])
 	w.o.leases = slices.Delete(w.o.leases, i, i+1)
 }
 
@@ -274,8 +387,16 @@ func (w *world) check() {
 	}
 	x := w.queue[w.r.IntN(len(w.queue))]
 	lane := w.o.lane(x.ask)
-	if w.b.HasReady(x.q) != (len(lane) > 0) {
-		t.Fatalf("HasReady(%+v) = %v", x.ask, w.b.HasReady(x.q))
+	if w.b.HasReady(x.q, nil) != (len(lane) > 0) {
+		t.Fatalf("HasReady(%+v) = %v", x.ask, w.b.HasReady(x.q, nil))
+	}
+	set, ids := w.except()
+	inside := func(e Endpoint) bool { return slices.Contains(ids, e.ID) }
+	if w.b.HasReady(x.q, set) != slices.ContainsFunc(lane, func(e Endpoint) bool { return !inside(e) }) {
+		t.Fatalf("HasReady(%+v, %v) = %v", x.ask, ids, w.b.HasReady(x.q, set))
+	}
+	if w.b.Meets(x.q, set) != slices.ContainsFunc(lane, inside) {
+		t.Fatalf("Meets(%+v, %v) = %v", x.ask, ids, w.b.Meets(x.q, set))
 	}
 	for _, c := range w.b.Explain(x.q).Candidates {
 		serves := slices.ContainsFunc(lane, func(e Endpoint) bool { return e.ID == c.ID })

@@ -1,153 +1,106 @@
 package scheduling
 
-import "slices"
-
-// Place picks the best endpoint for the request and counts it there, in one step, or returns NoEndpoint when none can
-// take it now: none is ready, all are at their MaxInFlight, or the lane (unless it is the whole pool) is not below
-// the bound.
-func (b *Board) Place(q *Query, bound Bound) EndpointID { return b.PlaceExcept(q, bound, nil) }
-
-// HasRoom says whether Place would find an endpoint.
-func (b *Board) HasRoom(q *Query, bound Bound) bool {
-	b.refresh(q)
-	return b.laneHasRoom(q, bound) && b.best(q, nil) >= 0
-}
-
-// PlaceExcept is Place without the endpoints of except, which the request's flow may not use more of.
-func (b *Board) PlaceExcept(q *Query, bound Bound, except []EndpointID) EndpointID {
+// Place picks the best endpoint for the request that is not in except, which may be nil, and counts the request there,
+// in one step. The reservation is empty when none can take it now: none is ready, all are at their MaxInFlight or in
+// except, or the lane (unless it is the whole pool) is not below the bound.
+func (b *Board) Place(q *Query, bound Bound, except *EndpointSet) Reservation {
 	b.refresh(q)
 	q.nChosen = 0
-	if !b.laneHasRoom(q, bound) {
-		return NoEndpoint
+	if !b.laneHasRoomFor(q, bound, 0) {
+		return Reservation{}
 	}
-	at := b.best(q, except)
-	if at < 0 {
-		return NoEndpoint
+	f := b.fieldOf(q, except.on(b.ring), b.start())
+	p := b.scheduler.picker.pick(f, b.lot())
+	if p < 0 {
+		return Reservation{}
 	}
-	return b.choose(q, at)
+	return b.choose(q, p)
+}
+
+// HasRoom reports whether Place would find an endpoint. It changes nothing and draws no random number.
+func (b *Board) HasRoom(q *Query, bound Bound, except *EndpointSet) bool {
+	b.refresh(q)
+	if !b.laneHasRoomFor(q, bound, 0) {
+		return false
+	}
+	f := b.fieldOf(q, except.on(b.ring), 0)
+	return f.some()
 }
 
 // PlaceAt counts the request at the given endpoint, whatever the bounds and limits. It is called only after
 // CanServe(q, id); otherwise it panics. A preemptor takes its victim's endpoint so.
-func (b *Board) PlaceAt(q *Query, id EndpointID) {
+func (b *Board) PlaceAt(q *Query, id EndpointID) Reservation {
 	b.refresh(q)
-	at, ok := q.reach.readyAt(b.snap, id)
-	if !ok {
+	p, ok := b.ring.position(id)
+	if !ok || !q.reach.has(p) {
 		panic("scheduling: PlaceAt an endpoint that cannot serve the request")
 	}
-	b.choose(q, at)
+	return b.choose(q, p)
 }
 
-// choose settles on the at-th ready endpoint of the lane, and on the fallbacks after it.
-func (b *Board) choose(q *Query, at int) EndpointID {
-	p := q.reach.ready[at]
+// choose settles on the endpoint, and on the fallbacks after it.
+func (b *Board) choose(q *Query, p int32) Reservation {
+	id := b.ring.ids[p]
 	q.placedOn, q.chosen[0], q.nChosen = b.snap, p, 1
-	b.addFallbacks(q, at)
-	b.reserve(p)
-	b.last = b.snap.members[p].ID
-	return b.last
+	b.last = id
+	if most := b.scheduler.config.Fallbacks; most > 0 {
+		b.addFallbacks(q, p, most)
+	}
+	b.count(p, 1)
+	b.total++
+	for _, placed := range b.scheduler.placed {
+		placed(q, id)
+	}
+	return Reserved(id)
 }
 
-// laneHasRoom compares exactly: stock in millionths against the sum of bounds in millionths.
-func (b *Board) laneHasRoom(q *Query, bound Bound) bool { return b.laneHasRoomFor(q, bound, 0) }
+// start is the position that wins among equals.
+func (b *Board) start() int32 {
+	if b.scheduler.config.TieBreak != TieRotate {
+		return 0
+	}
+	return b.ring.after(b.last)
+}
 
-// laneHasRoomFor is laneHasRoom with the lane's stock changed by so many.
+// laneHasRoomFor compares exactly: the lane's stock in millionths, changed by so many requests, against the sum of
+// bounds in millionths.
 func (b *Board) laneHasRoomFor(q *Query, bound Bound, change int64) bool {
 	if bound == Unbounded || q.lane == "" && q.reach.whole {
 		return true
 	}
-	stock := b.laneStock(q.reach) + change
+	stock := b.laneStock(q) + change
 	return stock == 0 || stock*Millionths < q.reach.bound(bound)
 }
 
-func (b *Board) laneStock(r *reach) int64 {
-	var stock int64
-	for _, p := range r.ready {
+// laneStock is what is in flight at the ready endpoints of the query's lane.
+func (b *Board) laneStock(q *Query) (stock int64) {
+	switch {
+	case q.reach.whole:
+		return b.readyStock
+	case q.reach.large():
+		return b.laneOf(q).stock
+	}
+	for _, p := range q.reach.ready {
 		stock += int64(b.spots[p].inFlight)
 	}
 	return stock
 }
 
-// best returns the index in the lane's ready endpoints of the one with the highest total, or -1.
-func (b *Board) best(q *Query, except []EndpointID) int {
-	ready := q.reach.ready
-	random := b.scheduler.config.TieBreak == TieRandom
-	best, tied := -1, 0
-	var top Total
-	for n, i := 0, b.start(ready); n < len(ready); n++ {
-		p := ready[i]
-		if s := &b.spots[p]; s.inFlight < s.limit && !slices.Contains(except, b.snap.members[p].ID) {
-			switch total := b.totalAt(q, p); {
-			case best < 0 || total > top:
-				best, top, tied = i, total, 1
-			case random && total == top:
-				if tied++; b.random.IntN(tied) == 0 {
-					best = i
-				}
-			}
+// addFallbacks names the next best of the lane's ready endpoints, equals in ring order after the chosen one: each is
+// out while the next one is looked for.
+func (b *Board) addFallbacks(q *Query, chosen int32, most int) {
+	f := b.fieldOf(q, nil, b.ring.after(b.ring.ids[chosen]))
+	f.put(chosen, out)
+	for q.nChosen <= most {
+		p := maxScore(f, nil)
+		if p < 0 {
+			break
 		}
-		if i++; i == len(ready) {
-			i = 0
-		}
+		f.put(p, out)
+		q.chosen[q.nChosen] = p
+		q.nChosen++
 	}
-	return best
-}
-
-// start is where in the lane's ready endpoints the comparison begins, and so which of equals wins.
-func (b *Board) start(ready []int32) int {
-	if b.scheduler.config.TieBreak != TieRotate {
-		return 0
+	for _, p := range q.chosen[:q.nChosen] {
+		f.put(p, b.spots[p].leaf())
 	}
-	lo, hi := 0, len(ready)
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		if b.snap.members[ready[mid]].ID <= b.last {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	if lo == len(ready) {
-		return 0
-	}
-	return lo
-}
-
-func (b *Board) totalAt(q *Query, p int32) Total {
-	if q.request == nil {
-		return b.spots[p].total
-	}
-	return b.spots[p].total + q.request[p]
-}
-
-// addFallbacks names the next best of the lane's ready endpoints, equals in ring order after the chosen one.
-func (b *Board) addFallbacks(q *Query, chosen int) {
-	most := b.scheduler.config.Fallbacks
-	if most == 0 {
-		return
-	}
-	var totals [MaxFallbacks]Total
-	n, ready := 0, q.reach.ready
-	i := chosen
-	for range len(ready) - 1 {
-		if i++; i == len(ready) {
-			i = 0
-		}
-		p := ready[i]
-		if s := &b.spots[p]; s.inFlight >= s.limit {
-			continue
-		}
-		total := b.totalAt(q, p)
-		if n == most && total <= totals[n-1] {
-			continue
-		}
-		n = min(n+1, most)
-		at := n - 1
-		for ; at > 0 && totals[at-1] < total; at-- {
-			totals[at] = totals[at-1]
-			q.chosen[1+at] = q.chosen[at]
-		}
-		totals[at], q.chosen[1+at] = total, p
-	}
-	q.nChosen = 1 + n
 }

@@ -53,8 +53,8 @@ func TestTieBreak(t *testing.T) {
 			b.SetSnapshot(three(t, mustNew(t)).Snapshot())
 			q := prepare(t, b, Ask{})
 			for range 3000 {
-				id := b.Place(q, BelowLower)
-				b.Release(id)
+				id := b.Place(q, BelowLower, nil).Endpoint()
+				give(b, id)
 				picks, counts[id] = append(picks, id), counts[id]+1
 			}
 			return picks, counts
@@ -82,7 +82,7 @@ func TestUnequalBounds(t *testing.T) {
 	b := poolOf(t, mustNew(t), small, large)
 	q := prepare(t, b, Ask{})
 	for range 10 {
-		b.Place(q, BelowUpper)
+		b.Place(q, BelowUpper, nil)
 		checkInvariants(t, b)
 	}
 	if b.Stock(0) != 2 || b.Stock(1) != 8 {
@@ -103,10 +103,11 @@ func TestLeastStockIsMonotone(t *testing.T) {
 		}
 		return big.NewRat(int64(n)+1, e.UpperBound)
 	}
+	rated := func(e Endpoint, n int) Score { return leastStock(Load{InFlight: n, UpperBound: e.UpperBound}) }
 	for range 20_000 {
 		a, n := random()
 		b, m := random()
-		x, y := leastStock.live(&a, n), leastStock.live(&b, m)
+		x, y := rated(a, n), rated(b, m)
 		if x < 0 || x > ScoreOne {
 			t.Fatalf("score %d", x)
 		}
@@ -118,7 +119,7 @@ func TestLeastStockIsMonotone(t *testing.T) {
 	// Equal bounds: fewer is strictly better, up to counts far beyond any endpoint's.
 	e := ready(0, "10.0.0.1:80")
 	for n := range 100_000 {
-		if leastStock.live(&e, n) <= leastStock.live(&e, n+1) {
+		if rated(e, n) <= rated(e, n+1) {
 			t.Fatalf("%d in flight is not better than %d", n, n+1)
 		}
 	}
@@ -154,7 +155,7 @@ func TestLaneBand(t *testing.T) {
 		b := three(t, mustNew(t))
 		q := prepare(t, b, Ask{})
 		for range 100 {
-			if b.Place(q, BelowLower) < 0 {
+			if b.Place(q, BelowLower, nil).Empty() {
 				t.Fatal("not placed")
 			}
 		}
@@ -195,7 +196,7 @@ func TestMaxInFlight(t *testing.T) {
 	b := poolOf(t, mustNew(t), e, f)
 	q := prepare(t, b, Ask{})
 	wantPlaced(t, b, q, BelowUpper, 0, 1, 0, NoEndpoint)
-	if !b.HasReady(q) || !b.CanServe(q, 0) {
+	if !b.HasReady(q, nil) || !b.CanServe(q, 0) {
 		t.Error("a full endpoint is still ready: a preemptor may take over there")
 	}
 	release(t, b, 1)
@@ -216,33 +217,33 @@ func TestFallbacks(t *testing.T) {
 		}
 	}
 	want(q, "")
-	b.Place(q, BelowUpper)
+	b.Place(q, BelowUpper, nil)
 	want(q, "10.0.0.1:80", "10.0.0.2:80", "10.0.0.4:80") // equals in ring order, the unready one left out
-	b.Place(q, BelowUpper)
+	b.Place(q, BelowUpper, nil)
 	want(q, "10.0.0.2:80", "10.0.0.4:80", "[::1]:80")
 	b.PlaceAt(q, 3)
 	b.PlaceAt(q, 3)
 	want(q, "10.0.0.4:80", "[::1]:80", "10.0.0.1:80") // the idle one before those with one
-	b.Place(q, BelowUpper)
+	b.Place(q, BelowUpper, nil)
 	want(q, "[::1]:80", "10.0.0.1:80", "10.0.0.2:80")
 	b.PlaceAt(q, 4)
 	b.PlaceAt(q, 4)
 	want(q, "[::1]:80", "10.0.0.1:80", "10.0.0.2:80") // 3 is at its limit
 
 	confined := prepare(t, b, subsetOf("10.0.0.1", "10.0.0.3"))
-	b.Place(confined, BelowUpper)
+	b.Place(confined, BelowUpper, nil)
 	want(confined, "10.0.0.1:80") // never out of the lane
 	if got := confined.Destinations([]string{"x"}); !slices.Equal(got, []string{"x", "10.0.0.1:80"}) {
 		t.Fatalf("%q", got)
 	}
 
 	b.SetScheduler(mustNew(t, func(c *Config) { c.Fallbacks = 0 }))
-	b.Place(q, BelowUpper)
+	b.Place(q, BelowUpper, nil)
 	if _, fallbacks := q.Chosen(); len(fallbacks) != 0 {
 		t.Fatalf("%q", fallbacks)
 	}
 	b.SetScheduler(mustNew(t, func(c *Config) { c.Fallbacks = MaxFallbacks }))
-	b.Place(q, BelowUpper)
+	b.Place(q, BelowUpper, nil)
 	if _, fallbacks := q.Chosen(); len(fallbacks) != 2 {
 		t.Fatalf("%q", fallbacks)
 	}
@@ -254,7 +255,7 @@ func TestChoice(t *testing.T) {
 	q := prepare(t, b, subsetOf("10.0.0.1"))
 	wantPlaced(t, b, q, BelowLower, 0, 0)
 	b.SetSnapshot(NewSnapshot(2, nil))
-	if b.HasReady(q) || b.CanServe(q, 0) {
+	if b.HasReady(q, nil) || b.CanServe(q, 0) {
 		t.Error("ready in an empty pool")
 	}
 	if address, _ := q.Chosen(); address != "10.0.0.1:80" {
@@ -278,8 +279,8 @@ func TestPlaceAllocates(t *testing.T) {
 	b := three(t, mustNew(t))
 	q := prepare(t, b, subsetOf("10.0.0.1", "10.0.0.3"))
 	allocs := testing.AllocsPerRun(100, func() {
-		if id := b.Place(q, BelowLower); id >= 0 && b.HasReady(q) && b.CanServe(q, id) {
-			b.Release(id)
+		if r := b.Place(q, BelowLower, nil); !r.Empty() && b.HasReady(q, nil) && b.CanServe(q, r.Endpoint()) {
+			b.Release(&r)
 		}
 	})
 	if allocs != 0 {

@@ -54,7 +54,7 @@ func prepare(t testing.TB, b *Board, ask Ask) *Query {
 func wantPlaced(t testing.TB, b *Board, q *Query, bound Bound, want ...EndpointID) {
 	t.Helper()
 	for i, id := range want {
-		if got := b.Place(q, bound); got != id {
+		if got := b.Place(q, bound, nil).Endpoint(); got != id {
 			t.Fatalf("placement %d is at %d, want %d", i, got, id)
 		}
 		checkInvariants(t, b)
@@ -64,15 +64,31 @@ func wantPlaced(t testing.TB, b *Board, q *Query, bound Bound, want ...EndpointI
 func release(t testing.TB, b *Board, ids ...EndpointID) {
 	t.Helper()
 	for _, id := range ids {
-		b.Release(id)
+		give(b, id)
 		checkInvariants(t, b)
 	}
+}
+
+// give releases one reservation of an endpoint.
+func give(b *Board, id EndpointID) {
+	r := Reserved(id)
+	b.Release(&r)
+}
+
+// likes is a scorer's request: it prefers the endpoints whose label likes is the request's model.
+func likes(c *constraint, s *Snapshot) (scores []EndpointScore) {
+	for i := range s.Len() {
+		if e := s.At(i); c.model != "" && e.Labels["likes"] == c.model {
+			scores = append(scores, EndpointScore{e.ID, ScoreOne})
+		}
+	}
+	return scores
 }
 
 // checkInvariants holds a board against what doc.go promises.
 func checkInvariants(t testing.TB, b *Board) {
 	t.Helper()
-	sum := 0
+	sum, inReady := 0, int64(0)
 	for p, s := range b.spots {
 		m := &b.snap.members[p]
 		if s.inFlight < 0 {
@@ -81,14 +97,42 @@ func checkInvariants(t testing.TB, b *Board) {
 		if _, twice := b.gone[m.ID]; twice {
 			t.Fatalf("endpoint %d is in the pool and gone", m.ID)
 		}
-		var total Total
-		for _, w := range b.scheduler.live {
-			total += w.of(w.live(&m.Endpoint, s.inFlight))
+		if b.ring.ids[p] != m.ID || s.vital != vitalOf(&m.Endpoint) {
+			t.Fatalf("endpoint %d is not up to date", m.ID)
 		}
-		if s.total != total {
+		fresh := s
+		if fresh.rate(b.scheduler.live); s.total != fresh.total {
 			t.Fatalf("endpoint %d has a stale total", m.ID)
 		}
-		sum += s.inFlight
+		leaf := s.total
+		if !m.Ready || m.MaxInFlight > 0 && int(s.inFlight) >= m.MaxInFlight {
+			leaf = out
+		}
+		if b.pool.of(p) != leaf {
+			t.Fatalf("endpoint %d has %d in the tournament, want %d", m.ID, b.pool.of(p), leaf)
+		}
+		sum += int(s.inFlight)
+		if m.Ready {
+			inReady += int64(s.inFlight)
+		}
+	}
+	if b.readyStock != inReady {
+		t.Fatalf("%d in flight at the ready ones, want %d", b.readyStock, inReady)
+	}
+	checkTournament(t, &b.pool)
+	for _, l := range b.lanes {
+		l.follow(b)
+		var stock int64
+		for i, p := range l.reach.ready {
+			stock += int64(b.spots[p].inFlight)
+			if l.tree.of(i) != b.pool.of(int(p)) {
+				t.Fatalf("position %d has %d in its lane, %d in the pool", p, l.tree.of(i), b.pool.of(int(p)))
+			}
+		}
+		if l.stock != stock {
+			t.Fatalf("%d in flight in a lane, want %d", l.stock, stock)
+		}
+		checkTournament(t, &l.tree)
 	}
 	for id, n := range b.gone {
 		if n <= 0 {
@@ -98,5 +142,28 @@ func checkInvariants(t testing.TB, b *Board) {
 	}
 	if sum != b.total {
 		t.Fatalf("the counts sum up to %d, the total is %d", sum, b.total)
+	}
+}
+
+// checkTournament: each node has the better of its children, and counts who has it.
+func checkTournament(t testing.TB, tree *tournament) {
+	t.Helper()
+	for n := 1; n < tree.leaves; n++ {
+		left, right := tree.best[2*n], tree.best[2*n+1]
+		if tree.best[n] != max(left, right) {
+			t.Fatalf("node %d has %d of %d and %d", n, tree.best[n], left, right)
+		}
+		if tree.ties == nil {
+			continue
+		}
+		want := int32(0)
+		for _, child := range []int{2 * n, 2*n + 1} {
+			if tree.best[child] == tree.best[n] {
+				want += tree.ties[child]
+			}
+		}
+		if tree.ties[n] != want {
+			t.Fatalf("node %d counts %d, want %d", n, tree.ties[n], want)
+		}
 	}
 }

@@ -11,7 +11,14 @@ type Query struct {
 	scheduler *Scheduler
 	snap      *Snapshot
 	reach     *reach
-	request   []Total // by position; nil: no scorer depends on the request
+	extras    []extra // what the request adds to totals, in order of ID
+
+	// What the board keeps of a large lane, while it is that.
+	state      *laneState
+	stateLives uint64
+
+	// What the scorers that depend on the request said of it, once, before the lock: by ID, and so on any snapshot.
+	ratings []rating
 
 	// The choice, as positions in placedOn: the chosen endpoint, then the fallbacks.
 	placedOn *Snapshot
@@ -19,11 +26,23 @@ type Query struct {
 	nChosen  int
 }
 
-// renew filters and scores the request against a snapshot.
+// renew filters the request against a snapshot, and weighs what the scorers said of it.
 func (q *Query) renew(s *Scheduler, snap *Snapshot) {
+	if q.scheduler != s {
+		q.extras = s.extrasOf(q.ratings)
+	}
 	q.scheduler, q.snap = s, snap
 	q.reach = s.reachOf(snap, &q.constraint)
-	q.request = s.requestTotals(snap, &q.constraint, q.reach)
+}
+
+// ratingOf returns what the scorer said of the endpoint for this request.
+func (q *Query) ratingOf(scorer string, id EndpointID) Score {
+	for _, r := range q.ratings {
+		if r.scorer == scorer && r.ID == id {
+			return r.Score
+		}
+	}
+	return 0
 }
 
 // Lane names the set of endpoints that the request may use; "" is the whole pool. Equal names mean equal sets.

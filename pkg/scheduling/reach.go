@@ -1,6 +1,9 @@
 package scheduling
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // reach is the set of a snapshot's endpoints that a request may use: what is left after the filters that do not look
 // at live counts. It is immutable.
@@ -9,11 +12,16 @@ type reach struct {
 	ready     []int32 // the ready ones of them, ascending
 	// lower and upper sum the bounds of the ready ones, in millionths of a request.
 	lower, upper int64
-	// whole says that it has every ready member.
+	// whole reports whether it has every ready member.
 	whole bool
-	// lane is the name of the lane of those that serve a model, without a subset; "" on other reaches.
-	lane string
+	// words has a bit for the position of each ready one, and below how many there are in the words before; nil while
+	// the ready ones are few.
+	words []uint64
+	below []int32
 }
+
+// few is how many endpoints are looked at one by one, rather than through what is kept of them.
+const few = 64
 
 func newReach(s *Snapshot, positions []int32) *reach {
 	r := &reach{positions: positions}
@@ -27,6 +35,15 @@ func newReach(s *Snapshot, positions []int32) *reach {
 		r.upper = addBounds(r.upper, m.UpperBound)
 	}
 	r.whole = len(r.ready) == s.ready
+	if r.large() {
+		r.words, r.below = make([]uint64, wordsFor(len(s.members))), make([]int32, wordsFor(len(s.members)))
+		for _, p := range r.ready {
+			r.words[p/64] |= 1 << (p % 64)
+		}
+		for w := range len(r.words) - 1 {
+			r.below[w+1] = r.below[w] + int32(bits.OnesCount64(r.words[w]))
+		}
+	}
 	return r
 }
 
@@ -36,6 +53,9 @@ func addBounds(a, b int64) int64 {
 	return min(a+b, top)
 }
 
+// large reports whether the ready ones are too many to look at one by one.
+func (r *reach) large() bool { return len(r.ready) > few }
+
 func (r *reach) bound(which Bound) int64 {
 	if which == BelowUpper {
 		return r.upper
@@ -43,11 +63,54 @@ func (r *reach) bound(which Bound) int64 {
 	return r.lower
 }
 
-// readyAt returns the index of the endpoint among the ready ones.
-func (r *reach) readyAt(s *Snapshot, id EndpointID) (int, bool) {
-	p, ok := s.position(id)
-	if !ok {
-		return 0, false
+// index returns where among the ready ones the position is; if it is not, where it would be.
+func (r *reach) index(p int32) (int, bool) {
+	if !r.large() {
+		return slices.BinarySearch(r.ready, p)
 	}
-	return slices.BinarySearch(r.ready, p)
+	w := p / 64
+	word := r.words[w]
+	i := int(r.below[w]) + bits.OnesCount64(word&(1<<(p%64)-1))
+	return i, word>>(p%64)&1 != 0
+}
+
+// has reports whether the position is one of the ready ones.
+func (r *reach) has(p int32) bool {
+	if r.large() {
+		return in(r.words, p)
+	}
+	_, ok := slices.BinarySearch(r.ready, p)
+	return ok
+}
+
+// hasBeside reports whether there is a ready one that is not among the words.
+func (r *reach) hasBeside(words []uint64) bool {
+	switch {
+	case words == nil:
+		return len(r.ready) > 0
+	case !r.large():
+		return slices.ContainsFunc(r.ready, func(p int32) bool { return !in(words, p) })
+	}
+	for w, ready := range r.words {
+		if ready&^words[w] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// meets reports whether there is a ready one that is among the words.
+func (r *reach) meets(words []uint64) bool {
+	switch {
+	case words == nil:
+		return false
+	case !r.large():
+		return slices.ContainsFunc(r.ready, func(p int32) bool { return in(words, p) })
+	}
+	for w, ready := range r.words {
+		if ready&words[w] != 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -5,13 +5,17 @@ import (
 	"slices"
 )
 
-// Scheduler is a Config made ready for use. It is immutable and may be used by any number of goroutines.
+// Scheduler is a Config made ready for use: Prepare may be called by any number of goroutines. What its scorers remember
+// belongs to the one board that it is given to.
 type Scheduler struct {
 	config        Config
 	filtersModel  bool
 	filtersSubset bool
+	picker        picker
 	live          []weighted
 	request       []weighted
+	placed        []func(*Query, EndpointID)
+	completed     []func(EndpointID)
 }
 
 // New builds the scheduler of a configuration, or returns what Validate says of it.
@@ -25,16 +29,28 @@ func New(config Config) (*Scheduler, error) {
 		filtersModel:  slices.Contains(config.Filters, FilterModel),
 		filtersSubset: slices.Contains(config.Filters, FilterSubset),
 	}
+	s.picker, _ = pickerByName(config.Picker)
 	for _, c := range config.Scorers {
 		chosen, _ := scorerByName(c.Name)
-		w := weighted{scorer: chosen, weight: int64(c.Weight)}
-		if chosen.live != nil {
-			s.live = append(s.live, w)
-		} else {
-			s.request = append(s.request, w)
-		}
+		s.add(weighted{scorer: chosen.make(), name: c.Name, weight: int64(c.Weight)})
 	}
 	return s, nil
+}
+
+// add takes a scorer in.
+func (s *Scheduler) add(w weighted) {
+	if w.live != nil {
+		s.live = append(s.live, w)
+	}
+	if w.request != nil {
+		s.request = append(s.request, w)
+	}
+	if w.placed != nil {
+		s.placed = append(s.placed, w.placed)
+	}
+	if w.completed != nil {
+		s.completed = append(s.completed, w.completed)
+	}
 }
 
 // Prepare does all that depends on the request and the snapshot alone. It fails with ErrSubsetEmpty,
@@ -47,8 +63,10 @@ func (s *Scheduler) Prepare(snap *Snapshot, ask Ask) (*Query, error) {
 		if len(q.entries) == 0 {
 			return nil, fmt.Errorf("scheduling: preparing: %w", ErrSubsetEmpty)
 		}
+		q.text = subsetLane(q.entries)
 	}
-	q.lane = s.laneOf(snap, &q.constraint)
+	q.lane = s.laneName(snap, &q.constraint)
+	q.ratings = s.rated(snap, &q.constraint)
 	q.renew(s, snap)
 	if len(q.reach.positions) > 0 || snap.Len() == 0 {
 		return q, nil
@@ -66,18 +84,4 @@ func abridged(entries []HostPort) string {
 		return fmt.Sprintf("%q and %d more", entries[:shown], len(entries)-shown)
 	}
 	return fmt.Sprintf("%q", entries)
-}
-
-// requestTotals sums the scorers that depend on the request, by position; nil if there are none.
-func (s *Scheduler) requestTotals(snap *Snapshot, c *constraint, r *reach) []Total {
-	if len(s.request) == 0 {
-		return nil
-	}
-	totals := make([]Total, snap.Len())
-	for _, p := range r.ready {
-		for _, w := range s.request {
-			totals[p] += w.of(w.request(c, &snap.members[p].Endpoint))
-		}
-	}
-	return totals
 }

@@ -13,14 +13,23 @@ type Snapshot struct {
 	members []member // by ID, which is the ring order
 	ready   int      // how many of them are
 
+	// Of IDs and addresses alone, and so shared by snapshots that differ in other things.
+	ring      *ring
 	byAddress map[HostPort]int32
 	byHost    map[string][]int32
 
 	// Derived once, so that a request without a subset shares them.
+	vitals      []vital // by position
 	whole       *reach
-	byModel     map[string]*reach
-	anyModel    *reach // for a model that no endpoint lists: those that serve any
+	byModel     map[string]modelReach // models that the same endpoints serve have one reach
+	anyModel    *reach                // for a model that no endpoint lists: those that serve any
 	listsModels bool
+}
+
+// modelReach is the reach of a request that needs a model, and the name of its lane.
+type modelReach struct {
+	*reach
+	lane string
 }
 
 // member is an endpoint of a snapshot with its address taken apart.
@@ -38,17 +47,10 @@ func NewSnapshot(version uint64, endpoints []Endpoint) *Snapshot {
 		members:   make([]member, 0, len(endpoints)),
 		byAddress: make(map[HostPort]int32, len(endpoints)),
 		byHost:    make(map[string][]int32, len(endpoints)),
-		byModel:   map[string]*reach{},
+		ring:      &ring{ids: make([]EndpointID, 0, len(endpoints))},
 	}
 	for _, e := range endpoints {
-		if e.ID < 0 || e.LowerBound < 0 || e.UpperBound < 0 || e.MaxInFlight < 0 {
-			panic(fmt.Sprintf("scheduling: endpoint %q has a negative ID, bound or limit", e.Address))
-		}
 		e.Models, e.Labels = slices.Clone(e.Models), maps.Clone(e.Labels)
-		e.LowerBound, e.UpperBound = min(e.LowerBound, maxBound), min(e.UpperBound, maxBound)
-		if e.Ready {
-			s.ready++
-		}
 		s.members = append(s.members, member{Endpoint: e, at: ParseHostPort(e.Address)})
 	}
 	slices.SortFunc(s.members, func(a, b member) int { return cmp.Compare(a.ID, b.ID) })
@@ -60,11 +62,29 @@ func NewSnapshot(version uint64, endpoints []Endpoint) *Snapshot {
 		if _, taken := s.byAddress[m.at]; taken {
 			panic(fmt.Sprintf("scheduling: endpoint address %q is taken", m.Address))
 		}
+		s.ring.ids = append(s.ring.ids, m.ID)
 		s.byAddress[m.at] = int32(i)
 		s.byHost[m.at.Host] = append(s.byHost[m.at.Host], int32(i))
 	}
-	s.deriveReaches()
+	s.derive()
 	return s
+}
+
+// derive computes what follows from the members.
+func (s *Snapshot) derive() {
+	s.vitals = make([]vital, len(s.members))
+	for i := range s.members {
+		e := &s.members[i].Endpoint
+		if e.ID < 0 || e.LowerBound < 0 || e.UpperBound < 0 || e.MaxInFlight < 0 {
+			panic(fmt.Sprintf("scheduling: endpoint %q has a negative ID, bound or limit", e.Address))
+		}
+		e.LowerBound, e.UpperBound = min(e.LowerBound, maxBound), min(e.UpperBound, maxBound)
+		if e.Ready {
+			s.ready++
+		}
+		s.vitals[i] = vitalOf(e)
+	}
+	s.deriveReaches()
 }
 
 func (s *Snapshot) deriveReaches() {
@@ -87,13 +107,29 @@ func (s *Snapshot) deriveReaches() {
 			}
 		}
 	}
+	s.byModel = make(map[string]modelReach, len(listing))
+	same := map[uint64][]*reach{} // by hash: adapters of one base model are many, and served by the same endpoints
 	for model, on := range listing {
 		positions := append(on, anyModel...)
 		slices.Sort(positions)
-		r := newReach(s, positions)
-		r.lane = modelLane(model)
-		s.byModel[model] = r
+		s.byModel[model] = modelReach{s.oneReach(same, positions), modelLane(model)}
 	}
+}
+
+// oneReach returns the reach of the positions, and the same one for the same positions.
+func (s *Snapshot) oneReach(same map[uint64][]*reach, positions []int32) *reach {
+	hash := uint64(len(positions))
+	for _, p := range positions {
+		hash = (hash ^ uint64(p)) * 0x100000001b3 // FNV-1a's prime
+	}
+	for _, r := range same[hash] {
+		if slices.Equal(r.positions, positions) {
+			return r
+		}
+	}
+	r := newReach(s, positions)
+	same[hash] = append(same[hash], r)
+	return r
 }
 
 // serving returns those of the positions whose endpoints serve the model.
@@ -133,7 +169,10 @@ func (s *Snapshot) ByAddress(address string) (Endpoint, bool) {
 }
 
 // Lists reports whether an endpoint, ready or not, lists the model. One whose list is empty serves any, and lists none.
-func (s *Snapshot) Lists(model string) bool { return s.byModel[model] != nil }
+func (s *Snapshot) Lists(model string) bool {
+	_, listed := s.byModel[model]
+	return listed
+}
 
 // ByHost returns the endpoints at every port of the host, in order of ID.
 func (s *Snapshot) ByHost(host string) []Endpoint {
@@ -145,17 +184,21 @@ func (s *Snapshot) ByHost(host string) []Endpoint {
 }
 
 // Derive returns a snapshot of the same version and endpoints in which change was applied to each, in order of ID.
-// The wiring sets bounds and limits so. It must leave ID and Address alone.
+// The wiring sets bounds and limits so. It must leave ID and Address alone, and replace Models and Labels rather than
+// change them.
 func (s *Snapshot) Derive(change func(*Endpoint)) *Snapshot {
-	endpoints := make([]Endpoint, len(s.members))
-	for i := range s.members {
-		endpoints[i] = s.members[i].Endpoint
-		change(&endpoints[i])
+	d := &Snapshot{
+		version: s.version, members: slices.Clone(s.members),
+		ring: s.ring, byAddress: s.byAddress, byHost: s.byHost,
 	}
-	return NewSnapshot(s.version, endpoints)
+	for i := range d.members {
+		m := &d.members[i]
+		if change(&m.Endpoint); m.ID != s.members[i].ID || m.Address != s.members[i].Address {
+			panic(fmt.Sprintf("scheduling: endpoint %q was derived into %q", s.members[i].Address, m.Address))
+		}
+	}
+	d.derive()
+	return d
 }
 
-func (s *Snapshot) position(id EndpointID) (int32, bool) {
-	p, ok := slices.BinarySearchFunc(s.members, id, func(m member, id EndpointID) int { return cmp.Compare(m.ID, id) })
-	return int32(p), ok
-}
+func (s *Snapshot) position(id EndpointID) (int32, bool) { return s.ring.position(id) }

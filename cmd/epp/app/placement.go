@@ -35,16 +35,20 @@ func (p picker) Lists(model string) bool { return p.prepared.Load().snapshot.Lis
 // placer is flowcontrol's view of scheduling: the board, under the controller's lock.
 type placer struct {
 	board  *scheduling.Board
-	except []scheduling.EndpointID // reused, under that lock too
+	except scheduling.EndpointSet  // reused, under that lock too
+	reach  []scheduling.EndpointID // likewise
 }
 
 // without is the exceptions in the board's terms.
-func (p *placer) without(except []flowcontrol.Endpoint) []scheduling.EndpointID {
-	p.except = p.except[:0]
-	for _, e := range except {
-		p.except = append(p.except, scheduling.EndpointID(e))
+func (p *placer) without(except []flowcontrol.Endpoint) *scheduling.EndpointSet {
+	if len(except) == 0 {
+		return nil
 	}
-	return p.except
+	p.except.Clear()
+	for _, e := range except {
+		p.except.Add(scheduling.EndpointID(e))
+	}
+	return &p.except
 }
 
 // queryOf is the query behind a placement; the picker made all of them.
@@ -54,12 +58,13 @@ func queryOf(p flowcontrol.Placement) *scheduling.Query { return p.(*scheduling.
 func (p *placer) Place(
 	placement flowcontrol.Placement, bound flowcontrol.Bound, except []flowcontrol.Endpoint,
 ) flowcontrol.Endpoint {
-	return flowcontrol.Endpoint(p.board.PlaceExcept(queryOf(placement), boundOf(bound), p.without(except)))
+	r := p.board.Place(queryOf(placement), boundOf(bound), p.without(except))
+	return flowcontrol.Endpoint(r.Endpoint())
 }
 
 // HasRoom implements flowcontrol.Placer.
 func (p *placer) HasRoom(placement flowcontrol.Placement, bound flowcontrol.Bound) bool {
-	return p.board.HasRoom(queryOf(placement), boundOf(bound))
+	return p.board.HasRoom(queryOf(placement), boundOf(bound), nil)
 }
 
 func boundOf(bound flowcontrol.Bound) scheduling.Bound {
@@ -82,11 +87,11 @@ func (p *placer) CanTakeOver(placement flowcontrol.Placement, e flowcontrol.Endp
 func (p *placer) Reach(
 	placement flowcontrol.Placement, some []flowcontrol.Endpoint,
 ) (ready []flowcontrol.Endpoint, whole bool) {
-	ids, whole := p.board.Reach(queryOf(placement), p.except[:0])
+	ids, whole := p.board.Reach(queryOf(placement), p.reach[:0])
 	for _, id := range ids {
 		some = append(some, flowcontrol.Endpoint(id))
 	}
-	p.except = ids[:0]
+	p.reach = ids[:0]
 	return some, whole
 }
 
@@ -98,11 +103,14 @@ func (p *placer) PlaceAt(placement flowcontrol.Placement, e flowcontrol.Endpoint
 }
 
 // Release implements flowcontrol.Placer.
-func (p *placer) Release(e flowcontrol.Endpoint) { p.board.Release(scheduling.EndpointID(e)) }
+func (p *placer) Release(e flowcontrol.Endpoint) {
+	r := scheduling.Reserved(scheduling.EndpointID(e))
+	p.board.Release(&r)
+}
 
 // HasReady implements flowcontrol.Placer.
 func (p *placer) HasReady(placement flowcontrol.Placement, except []flowcontrol.Endpoint) bool {
-	return p.board.HasReadyExcept(queryOf(placement), p.without(except))
+	return p.board.HasReady(queryOf(placement), p.without(except))
 }
 
 // CanServe implements flowcontrol.Placer.

@@ -1,0 +1,124 @@
+package scheduling
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// many is a board of so many endpoints, those of odd numbers with the model odd, and a third of all with third.
+func many(s *Scheduler, random *rand.Rand, n int) *Board {
+	endpoints := make([]Endpoint, n)
+	for i, address := range addresses(n) {
+		endpoints[i] = ready(EndpointID(i), address, "any", []string{"even", "odd"}[i%2], []string{"third", "x", "x"}[i%3])
+	}
+	b := NewBoard(s, random)
+	b.SetSnapshot(NewSnapshot(1, endpoints))
+	return b
+}
+
+// A pick by lot is even among the best, in lanes of any size and whatever the request may not use; asking draws nothing:
+// the same source leads to the same picks.
+func TestRandomIsEvenAndAskingDrawsNothing(t *testing.T) {
+	s := mustNew(t, func(c *Config) { c.TieBreak = TieRandom })
+	for _, endpoints := range []int{32, 300} {
+		var except EndpointSet
+		for id := range EndpointID(endpoints / 2) {
+			except.Add(id)
+		}
+		for name, c := range map[string]struct {
+			ask    Ask
+			except *EndpointSet
+			among  int
+		}{
+			"whole":           {among: endpoints},
+			"model":           {ask: Ask{Model: "odd"}, among: endpoints / 2},
+			"shared model":    {ask: Ask{Model: "any"}, among: endpoints},
+			"except":          {except: &except, among: endpoints / 2},
+			"model, except":   {ask: Ask{Model: "odd"}, except: &except, among: endpoints / 4},
+			"subset":          {ask: subsetOf(addresses(endpoints)[10:20]...), among: 10},
+			"a subset of all": {ask: subsetOf(addresses(endpoints)...), among: endpoints},
+		} {
+			t.Run(fmt.Sprintf("%s of %d", name, endpoints), func(t *testing.T) {
+				run := func(ask bool) (picks []EndpointID) {
+					b := many(s, rand.New(rand.NewPCG(1, 2)), endpoints)
+					q := prepare(t, b, c.ask)
+					for range 200 * c.among {
+						if ask && (!b.HasRoom(q, BelowUpper, c.except) || !b.HasReady(q, c.except)) {
+							t.Fatal("no room")
+						}
+						r := b.Place(q, BelowUpper, c.except)
+						picks = append(picks, r.Endpoint())
+						b.Release(&r)
+					}
+					return picks
+				}
+				picks := run(false)
+				counts := map[EndpointID]int{}
+				for _, id := range picks {
+					if counts[id]++; c.except != nil && c.except.Has(id) {
+						t.Fatalf("endpoint %d was picked", id)
+					}
+				}
+				for id, n := range counts {
+					if n < 120 || n > 280 {
+						t.Errorf("endpoint %d was picked %d times, of 200 on average", id, n)
+					}
+				}
+				if len(counts) != c.among {
+					t.Errorf("%d endpoints were picked, want %d", len(counts), c.among)
+				}
+				if !slices.Equal(picks, run(true)) {
+					t.Error("asking changed the picks")
+				}
+			})
+		}
+	}
+}
+
+// More lanes than are kept: none is wrong for it, and memory does not grow with them.
+func TestManyLanes(t *testing.T) {
+	b := many(mustNew(t), nil, 200)
+	r := rand.New(rand.NewPCG(3, 4))
+	var queries []*Query
+	for i := range 3 * maxLanes / 2 {
+		at := addresses(200)
+		r.Shuffle(len(at), func(i, j int) { at[i], at[j] = at[j], at[i] })
+		queries = append(queries, prepare(t, b, subsetOf(at[:few+1+i%20]...)))
+	}
+	for range 3000 {
+		q := queries[r.IntN(len(queries))]
+		b.Place(q, BelowUpper, nil)
+		var stock int
+		for _, p := range q.reach.ready {
+			stock += int(b.spots[p].inFlight)
+		}
+		if got := b.Explain(q).Stock; got != stock {
+			t.Fatalf("%d in flight in the lane, want %d", got, stock)
+		}
+		if len(b.lanes) > maxLanes || len(b.spare) > maxLanes {
+			t.Fatalf("%d lanes, %d spare", len(b.lanes), len(b.spare))
+		}
+	}
+	checkInvariants(t, b)
+}
+
+// Models that the same endpoints serve have one set: a base model's adapters cost no more than one.
+func TestModelsOfTheSameEndpoints(t *testing.T) {
+	endpoints := make([]Endpoint, 100)
+	for i, address := range addresses(100) {
+		endpoints[i] = ready(EndpointID(i), address, "base", fmt.Sprint("own-", i%2))
+		for a := range 20 {
+			endpoints[i].Models = append(endpoints[i].Models, fmt.Sprint("adapter-", a))
+		}
+	}
+	b := poolOf(t, mustNew(t), endpoints...)
+	base, adapter, own := prepare(t, b, Ask{Model: "base"}), prepare(t, b, Ask{Model: "adapter-7"}), prepare(t, b, Ask{Model: "own-1"})
+	if base.reach != adapter.reach || base.reach == own.reach {
+		t.Error("the sets are not shared as they are equal")
+	}
+	if base.Lane() == adapter.Lane() {
+		t.Error("two models are one lane")
+	}
+}

@@ -1,0 +1,37 @@
+package scheduling
+
+import (
+	"maps"
+	"testing"
+)
+
+// A reservation lists what it holds, and is given back once, whole or in part.
+func TestReservation(t *testing.T) {
+	const decode Role = 1 // a role to come
+	b := three(t, mustNew(t))
+	q := prepare(t, b, Ask{})
+	r := b.Place(q, BelowLower, nil)
+	other := b.PlaceAt(q, 2)
+	if r != Reserved(0) || other != Reserved(2) {
+		t.Fatalf("%+v and %+v", r, other)
+	}
+	both := r.with(decode, other.Endpoint())
+	if got := maps.Collect(both.All()); !maps.Equal(got, map[Role]EndpointID{Serving: 0, decode: 2}) {
+		t.Fatalf("holds %v", got)
+	}
+	if !both.Holds(0) || !both.Holds(2) || both.Holds(1) || both.Holds(NoEndpoint) || both.In(decode) != 2 || both.In(7) != NoEndpoint {
+		t.Errorf("%+v", both)
+	}
+	for range 2 { // the second time there is nothing to give back
+		b.ReleaseIn(&both, Serving)
+		if b.Stock(0) != 0 || b.Stock(2) != 1 || both.Empty() || both.Endpoint() != NoEndpoint {
+			t.Fatalf("%d and %d in flight, %+v", b.Stock(0), b.Stock(2), both)
+		}
+	}
+	for range 2 {
+		if b.Release(&both); b.Total() != 0 || !both.Empty() || both.Holds(0) {
+			t.Fatalf("%d in flight, %+v", b.Total(), both)
+		}
+	}
+	checkInvariants(t, b)
+}

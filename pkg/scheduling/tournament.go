@@ -1,0 +1,138 @@
+package scheduling
+
+// tournament keeps the best of many totals at hand: a binary tree whose leaves are the entrants and whose inner nodes
+// have the better total of their two children. A change costs O(log n), and so does the question who is best.
+type tournament struct {
+	leaves int     // the index of the first leaf, and so a power of two
+	best   []Total // by node: the root is 1, the children of n are 2n and 2n+1
+	ties   []int32 // by node: how many leaves below it have its total; nil: not counted
+}
+
+// out is the total of a leaf that takes no part. All others are at least 0.
+const out Total = -1
+
+// enter starts anew with so many entrants, all out, and counts equals where ties are broken by lot; seat and play follow.
+// It keeps its memory.
+func (t *tournament) enter(entrants int, counted bool) {
+	t.leaves = 1
+	for t.leaves < entrants {
+		t.leaves *= 2
+	}
+	t.best = resized(t.best, 2*t.leaves)
+	for i := range t.best {
+		t.best[i] = out
+	}
+	if !counted {
+		t.ties = nil
+		return
+	}
+	t.ties = resized(t.ties, 2*t.leaves)
+	for i := range t.ties[t.leaves:] {
+		t.ties[t.leaves+i] = 1
+	}
+}
+
+// resized returns a slice of the length, in s's memory if that is enough. What is in it is of no meaning.
+func resized[T any](s []T, length int) []T {
+	if cap(s) < length {
+		return make([]T, length)
+	}
+	return s[:length]
+}
+
+// seat sets a total between enter and play.
+func (t *tournament) seat(i int, total Total) { t.best[t.leaves+i] = total }
+
+// play computes the inner nodes from the leaves.
+func (t *tournament) play() {
+	for n := t.leaves - 1; n > 0; n-- {
+		t.meet(n)
+	}
+}
+
+// meet computes one inner node from its children; it reports whether that changed it.
+func (t *tournament) meet(n int) bool {
+	left, right := t.best[2*n], t.best[2*n+1]
+	better := max(left, right)
+	if t.ties == nil {
+		changed := better != t.best[n]
+		t.best[n] = better
+		return changed
+	}
+	var tied int32
+	if left == better {
+		tied += t.ties[2*n]
+	}
+	if right == better {
+		tied += t.ties[2*n+1]
+	}
+	changed := better != t.best[n] || tied != t.ties[n]
+	t.best[n], t.ties[n] = better, tied
+	return changed
+}
+
+// set changes an entrant's total.
+func (t *tournament) set(i int, total Total) {
+	n := t.leaves + i
+	if t.best[n] == total {
+		return
+	}
+	t.best[n] = total
+	for n /= 2; n > 0 && t.meet(n); n /= 2 {
+	}
+}
+
+// of returns an entrant's total.
+func (t *tournament) of(i int) Total { return t.best[t.leaves+i] }
+
+// totals are the entrants', to be read only.
+func (t *tournament) totals() []Total { return t.best[t.leaves:] }
+
+// top returns the best total, out if there is none.
+func (t *tournament) top() Total { return t.best[1] }
+
+// blockTop returns the best total of the entrants 64 × w to 64 × w + 63.
+func (t *tournament) blockTop(w int) Total { return t.best[max(t.leaves/64, 1)+w] }
+
+// firstFrom returns the first entrant at or after i, round the ring, that has the best total.
+func (t *tournament) firstFrom(i int) int {
+	top := t.best[1]
+	n := t.leaves + i
+	if t.best[n] == top {
+		return i
+	}
+	for ; n > 1; n /= 2 {
+		if n%2 == 0 && t.best[n+1] == top { // the next subtree to the right
+			return t.firstBelow(n+1, top)
+		}
+	}
+	return t.firstBelow(1, top)
+}
+
+// firstBelow returns the first entrant below the node that has the total, which the node has.
+func (t *tournament) firstBelow(n int, total Total) int {
+	for n < t.leaves {
+		if n *= 2; t.best[n] != total {
+			n++
+		}
+	}
+	return n - t.leaves
+}
+
+// tied returns how many have the best total. It needs counting.
+func (t *tournament) tied() int { return int(t.ties[1]) }
+
+// nth returns the k-th of those that have the best total, from 0. It needs counting.
+func (t *tournament) nth(k int) int {
+	top, n := t.best[1], 1
+	for n < t.leaves {
+		n *= 2
+		if t.best[n] != top {
+			n++
+		} else if left := int(t.ties[n]); k >= left {
+			k -= left
+			n++
+		}
+	}
+	return n - t.leaves
+}
