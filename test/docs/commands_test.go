@@ -90,7 +90,7 @@ func (s *stage) play(page string, a act) {
 
 var (
 	startsEPP   = regexp.MustCompile(`^(?:bin/)?epp (.*--endpoints=.*?)(?: &)?$`)
-	startsEnvoy = regexp.MustCompile(`-c config/envoy/([\w-]+)\.yaml(?: &)?$`)
+	startsEnvoy = regexp.MustCompile(`-c ((?:config/envoy/)?[\w-]+\.yaml)(?: &)?$`)
 )
 
 // script runs the commands of a block. What needs no output of its own shares one shell.
@@ -114,7 +114,7 @@ func (s *stage) script(page string, b block) {
 			s.startEPP(startsEPP.FindStringSubmatch(command)[1])
 		case startsEnvoy.MatchString(command):
 			flush()
-			s.startEnvoy(startsEnvoy.FindStringSubmatch(command)[1])
+			s.startEnvoy("./" + startsEnvoy.FindStringSubmatch(command)[1])
 		case b.kind == "console":
 			s.run(at, command, step.want)
 		default:

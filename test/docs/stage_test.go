@@ -91,9 +91,13 @@ func (s *stage) startEPP(flags string, config ...string) {
 	}
 }
 
-// startEnvoy starts Envoy with a shipped configuration, in front of epp; without one, of a port where nothing listens.
+// startEnvoy starts Envoy in front of epp, or, without one, of a port where nothing listens. The configuration is a shipped
+// one by its name, or a file by its path from the stage's directory, with a slash in it.
 func (s *stage) startEnvoy(config string) {
 	s.t.Helper()
+	if strings.Contains(config, "/") {
+		config = filepath.Join(s.dir, config)
+	}
 	weir := "127.0.0.1:1"
 	if s.epp != nil {
 		weir = s.epp.Address
