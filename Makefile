@@ -9,7 +9,7 @@ GOLANGCI_V    := v2.15.0
 GOLANGCI      := $(CACHE)/bin/golangci-lint-$(GOLANGCI_V)
 VERSION       := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS       := -s -w -X github.com/weir-epp/weir/internal/version.Version=$(VERSION)
-CORE          := ./pkg/fairqueue ./pkg/stock ./pkg/scheduling
+BENCHFLAGS    ?= -benchtime=300ms -count=5
 
 .PHONY: help
 help: ## list the targets
@@ -69,8 +69,8 @@ e2e-vllm: envoy openai ## a real vLLM on the CPU (6 GB in .cache), on a quiet ma
 		$(GO) test -tags e2evllm -count=1 -timeout 40m -v ./test/e2evllm -args -out $(CURDIR)/docs/e2e-vllm.md
 
 .PHONY: bench
-bench: envoy build ## benchmarks: the controller's lifecycle, and through Envoy beside a no-op processor
-	$(GO) test -run '^$$' -bench . -benchmem $(CORE) ./pkg/flowcontrol ./pkg/extproc
+bench: envoy build ## benchmarks: all of pkg, with ratios to each one's first row, and through Envoy beside a no-op processor
+	set -o pipefail; $(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./pkg/... | $(GO) run ./hack/benchratios
 	ENVOY=$$(hack/envoy.sh) bin/weir bench proxy
 
 .PHONY: bench-flood
