@@ -6,7 +6,11 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/weir-epp/weir/internal/loadgen"
 )
@@ -19,17 +23,17 @@ func writeProxy(w io.Writer, options proxyOptions, all []*loadgen.Comparison) bo
 	_, _ = fmt.Fprintf(w, "Through Envoy with 1 worker thread; %d CPUs, load average %s at the end; medians of %d rounds of %v.\n\n",
 		runtime.NumCPU(), loadAverage(), options.rounds, options.length)
 	columns := []string{figureRate, figureP50, figureP99, figureEnvoy, figureProcessor, figureModels, figureClient}
-	markdownRow(w, append([]string{"in flight", "scenario"}, columns...)...)
-	markdownRule(w, 2, len(columns))
+	figures := newFigures([]string{"in flight", "scenario"}, columns)
 	for i, c := range options.concurrency {
 		for _, scenario := range all[i].Scenarios {
-			cells := []string{fmt.Sprint(c), scenario}
+			cells := table.Row{c, scenario}
 			for _, figure := range columns {
 				cells = append(cells, cell(all[i].Of(scenario, figure).Median, figure))
 			}
-			markdownRow(w, cells...)
+			figures.AppendRow(cells)
 		}
 	}
+	_, _ = fmt.Fprintln(w, figures.RenderMarkdown())
 
 	met := true
 	for i, c := range options.concurrency {
@@ -55,16 +59,16 @@ func writeProxy(w io.Writer, options proxyOptions, all []*loadgen.Comparison) bo
 func writeRatios(w io.Writer, options proxyOptions, all []*loadgen.Comparison, one, other string) {
 	_, _ = fmt.Fprintf(w, "\n%s over %s, in pairs (lowest to highest):\n\n", one, other)
 	compared := []string{figureProcessor, figureEnvoy, figureBoth, figureP50, figureP99, figureRate}
-	markdownRow(w, append([]string{"in flight"}, compared...)...)
-	markdownRule(w, 1, len(compared))
+	ratios := newFigures([]string{"in flight"}, compared)
 	for i, c := range options.concurrency {
-		cells := []string{fmt.Sprint(c)}
+		cells := table.Row{c}
 		for _, figure := range compared {
 			ratio := all[i].Ratio(one, other, figure)
 			cells = append(cells, fmt.Sprintf("%.2f (%.2f to %.2f)", ratio.Median, ratio.Min, ratio.Max))
 		}
-		markdownRow(w, cells...)
+		ratios.AppendRow(cells)
 	}
+	_, _ = fmt.Fprintln(w, ratios.RenderMarkdown())
 }
 
 // cell is a figure with three significant digits, and a dash where nothing was measured.
@@ -79,21 +83,28 @@ func cell(value float64, figure string) string {
 	}
 }
 
-func markdownRow(w io.Writer, cells ...string) {
-	_, _ = fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
-}
-
-// markdownRule has so many columns to the left, and so many, numbers, to the right.
-func markdownRule(w io.Writer, left, right int) {
-	_, _ = fmt.Fprintln(w, "|"+strings.Repeat("---|", left)+strings.Repeat("---:|", right))
+// newFigures returns a table with columns of words, to the left, and then of figures, to the right.
+func newFigures(words, figures []string) table.Writer {
+	t := table.NewWriter()
+	var header table.Row
+	var right []table.ColumnConfig
+	for i, name := range slices.Concat(words, figures) {
+		header = append(header, name)
+		if i >= len(words) {
+			right = append(right, table.ColumnConfig{Number: i + 1, Align: text.AlignRight})
+		}
+	}
+	t.AppendHeader(header)
+	t.SetColumnConfigs(right)
+	return t
 }
 
 // loadAverage is how busy the machine was in the last minute, or "unknown".
 func loadAverage() string {
-	text, err := os.ReadFile("/proc/loadavg")
+	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return "unknown"
 	}
-	first, _, _ := strings.Cut(string(text), " ")
+	first, _, _ := strings.Cut(string(load), " ")
 	return first
 }

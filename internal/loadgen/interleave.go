@@ -62,20 +62,6 @@ func Interleave(ctx context.Context, rounds int, scenarios []Scenario, progress 
 	return comparison, nil
 }
 
-// Names lists the figures that any scenario measured, sorted.
-func (c *Comparison) Names() []string {
-	var names []string
-	for _, round := range c.Rounds {
-		for _, figures := range round {
-			for name := range figures {
-				names = append(names, name)
-			}
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // Of is the spread of one scenario's figure over the rounds that measured it.
 func (c *Comparison) Of(scenario, figure string) Spread {
 	i := slices.Index(c.Scenarios, scenario)

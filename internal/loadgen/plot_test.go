@@ -39,23 +39,3 @@ func TestFigureIsSaved(t *testing.T) {
 		t.Error("it left a file")
 	}
 }
-
-// The table has a line for each scene and tenant, and one for all; figures are right-aligned.
-func TestTables(t *testing.T) {
-	var table, outcomes strings.Builder
-	summaries := []Summary{Summarise("without", syntheticReport(false)), Summarise("with", syntheticReport(true))}
-	if err := WriteTable(&table, summaries...); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteOutcomes(&outcomes, summaries...); err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{"without  interactive", "with     interactive", "all", "TTFT p50"} {
-		if !strings.Contains(table.String(), text) {
-			t.Errorf("no %q in\n%s", text, table.String())
-		}
-	}
-	if n := strings.Count(outcomes.String(), " 200 "); n != 4 {
-		t.Errorf("%d outcomes, want 4:\n%s", n, outcomes.String())
-	}
-}

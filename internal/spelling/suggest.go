@@ -2,7 +2,11 @@
 // a flag.
 package spelling
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
 
 // longest is the longest text, in bytes, that is compared: nobody misspells more.
 const longest = 64
@@ -30,7 +34,7 @@ func Suggest(written string, names []string) string {
 func nearest(written string, names []string) string {
 	best, distance := "", 1+len(written)/4
 	for _, name := range names {
-		if d := editDistance(plain(written), plain(name)); d <= distance && (best == "" || d < distance) {
+		if d := levenshtein.ComputeDistance(plain(written), plain(name)); d <= distance && (best == "" || d < distance) {
 			best, distance = name, d
 		}
 	}
@@ -56,24 +60,3 @@ func only(written string, names []string) string {
 }
 
 func plain(s string) string { return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s)) }
-
-// editDistance is the Levenshtein distance of a and b in bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
-}
