@@ -20,8 +20,8 @@ func flagSet(name string) *pflag.FlagSet {
 	return set
 }
 
-// readFlags parses arguments that are flags only, then asks check for what is wrong with their values. When it answers
-// false the command is over, with that exit code: help was asked for, or something was wrong.
+// readFlags parses arguments that consist of flags only, then calls check to validate their values. If ok is false the
+// command is over, with the returned exit code: help was requested, or the arguments are wrong.
 func readFlags(
 	set *pflag.FlagSet, about string, args []string, check func() error, stdout, stderr io.Writer,
 ) (code int, ok bool) {

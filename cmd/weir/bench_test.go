@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// The flood in miniature: all parts work, and nothing is rejected; its figures say nothing.
+// The flood in miniature: every part works and nothing is rejected. Its figures mean nothing.
 func TestBenchFlood(t *testing.T) {
 	c := begin(t, "bench", "flood", "--samples=4", "--warmup=200ms", eppBuilt())
 	c.ends(t, 0)
@@ -27,7 +27,7 @@ func TestBenchFlood(t *testing.T) {
 	}
 }
 
-// The proxy's benchmark in miniature: every scenario is served, by every process.
+// The proxy benchmark in miniature: every scenario is served, by every process.
 func TestBenchProxy(t *testing.T) {
 	c := begin(t, "bench", "proxy", "--rounds=1", "--length=100ms", "--concurrency=8", eppBuilt())
 	c.ends(t, 0)
@@ -43,7 +43,7 @@ func TestBenchProxy(t *testing.T) {
 	}
 }
 
-// A target that is met exactly is met; one that is missed by a little is missed.
+// A target that is met exactly counts as met; one that is narrowly missed does not.
 func TestFloodTargets(t *testing.T) {
 	quiet := func(median, p99 time.Duration) loadgen.TenantSummary {
 		return loadgen.TenantSummary{Tenant: quietTenant, OK: 400, Total: loadgen.Distribution{P50: median, P99: p99}}

@@ -15,18 +15,18 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// The flood: 16 slots of 200 ms serve 80 requests per second at best.
+// The flood: 16 slots of 200 ms serve at most 80 requests per second.
 const (
 	floodServers = 4
 	floodSlots   = 4
 	floodService = 200 * time.Millisecond
 	floodWorkers = 64
-	// The first workers, as many as there are slots, start this far apart: workers that start together would stay in
-	// phase, and the slots would come free all at once.
+	// The first workers, one per slot, start this far apart. If they started together they would stay in phase, and all
+	// slots would come free at once.
 	floodStagger = floodService / (floodServers * floodSlots)
 )
 
-// floodConfig keeps the slots full and the queue in Weir; nothing is rejected by design, since both flows fit.
+// floodConfig keeps the slots full and the backlog in Weir. The queue has room for both flows, so nothing is rejected.
 func floodConfig(spacing time.Duration, tieBreak string) string {
 	return fmt.Sprintf(`
 profile: recommended
@@ -96,7 +96,7 @@ func runBenchFlood(args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// benchFlood measures both, writes what it found, and says whether Weir met every target.
+// benchFlood measures both, writes the results, and reports whether Weir met every target.
 func benchFlood(s *scene.Scene, options floodOptions, stdout, stderr io.Writer) (met bool, err error) {
 	binary, err := scene.FindEPP(options.epp)
 	if err != nil {
@@ -143,7 +143,7 @@ func benchFlood(s *scene.Scene, options floodOptions, stdout, stderr io.Writer) 
 	return writeTargets(stdout, floodTargets(with)), nil
 }
 
-// flood runs the flood for as long as the quiet tenant takes to send its samples and to get their answers.
+// flood runs the flood until the quiet tenant has sent its samples and got their answers.
 func flood(ctx context.Context, url string, options floodOptions, progress loadgen.Progress) (*loadgen.Report, error) {
 	client, err := loadgen.NewClient(loadgen.ClientConfig{BaseURL: url})
 	if err != nil {
@@ -153,11 +153,11 @@ func flood(ctx context.Context, url string, options floodOptions, progress loadg
 	if err := prime(ctx, client); err != nil {
 		return nil, err
 	}
-	// Twice the time that the samples take on average, and more for few of them: the bound, not the length.
+	// An upper bound: twice the time that the samples take on average, and more if they are few.
 	bound := options.warmup + time.Duration(2*float64(options.samples)/quietRate*float64(time.Second)) + 10*time.Second
 	quiet := loadgen.OpenLoop{Rate: quietRate, Poisson: true, Seed: options.seed}
 	early := quiet
-	early.Seed++ // the warm-up's arrivals are others than the measured ones
+	early.Seed++ // so that the warm-up's arrivals differ from the measured ones
 	quietPlan := loadgen.Plan{
 		Workloads: []loadgen.Workload{
 			{Tenant: quietTenant, Arrivals: early, Request: floodRequest(quietTenant), Requests: 1000, Duration: options.warmup},
@@ -203,7 +203,7 @@ func flood(ctx context.Context, url string, options floodOptions, progress loadg
 	return quietReport, nil
 }
 
-// uncut leaves out those that were in flight when the flood was stopped.
+// uncut drops the requests that were in flight when the flood was stopped.
 func uncut(results []loadgen.Result) []loadgen.Result {
 	kept := results[:0]
 	for i := range results {
@@ -223,8 +223,8 @@ func floodRequest(tenant string) loadgen.Template {
 	}
 }
 
-// prime opens every connection that the flood will use, and lets all programs run through their code once: first
-// requests take ten times as long as later ones, which would bring workers that start one after the other together.
+// prime opens every connection that the flood will use and runs every program's code once. First requests take ten
+// times as long as later ones, which would bring the staggered workers into phase.
 func prime(ctx context.Context, client *loadgen.Client) error {
 	report, err := loadgen.Run(ctx, client, loadgen.Plan{
 		Workloads: []loadgen.Workload{{
@@ -243,8 +243,8 @@ func prime(ctx context.Context, client *loadgen.Client) error {
 	return nil
 }
 
-// mostRequests is more than the slots can serve in that time: the room for the results, which are allocated at the
-// beginning.
+// mostRequests returns more than the slots can serve in that time: the capacity for the results, which are allocated at
+// the start.
 func mostRequests(during time.Duration) int {
 	return int(2*floodServers*floodSlots*during/floodService) + floodWorkers
 }

@@ -16,10 +16,10 @@ import (
 )
 
 const proxyAbout = `Requests per second, latency and processor time per request through a real Envoy with one worker thread, in rounds that
-take turns: Envoy alone; with a processor that answers at once and does nothing; with Weir, when the headers say enough,
-when it reads a body of 1 KB, and one of 64 KB. All have Envoy's buffer filter, which lets only whole requests go on; two
-more rows, headers only and a body of 64 KB, are without it, to show what it costs. The model servers answer at once and
-have a process of their own. The figures are medians of the rounds, the ratios medians of the ratios of each round.
+take turns: Envoy alone; with a processor that only answers at once; with Weir, when the headers suffice, when it reads a
+body of 1 KB, and one of 64 KB. All have Envoy's buffer filter, which lets only complete requests pass; two more rows,
+headers only and a body of 64 KB, are without it, to show what it costs. The model servers answer at once and run in a
+process of their own. The figures are medians over the rounds, the ratios medians of each round's ratio.
 `
 
 // proxyOptions are the flags of `weir bench proxy`.
@@ -83,14 +83,14 @@ func (o *proxyOptions) validate() error {
 	return errors.Join(problems...)
 }
 
-// proxyServers is how many endpoints there are to pick from.
+// proxyServers is the number of endpoints to pick from.
 const proxyServers = 4
 
-// maxConcurrency is the most requests in flight; Weir has room for that many without queueing.
+// maxConcurrency is the largest number of requests in flight; Weir has room for that many without queueing.
 const maxConcurrency = 1000
 
-// proxyConfig has room for all: what is measured is the way of a request that need not wait. It lists the model, so that
-// Weir has to know each request's: from a header, or else from the body.
+// proxyConfig has room for all requests, so that the benchmark measures the path of a request that need not wait. It
+// lists the model, so Weir needs each request's model: from a header or else from the body.
 var proxyConfig = fmt.Sprintf(`
 flows: { key: ["header:%s", "model"] }
 models: [ { name: %q } ]
@@ -157,7 +157,7 @@ func newProxySetting(s *scene.Scene, options proxyOptions) (*proxySetting, error
 	return p, err
 }
 
-// benchProxy measures, writes the tables, and says whether the target is met.
+// benchProxy measures, writes the tables, and reports whether the target is met.
 func benchProxy(s *scene.Scene, options proxyOptions, stdout, stderr io.Writer) (met bool, err error) {
 	setting, err := newProxySetting(s, options)
 	if err != nil {

@@ -48,7 +48,7 @@ const (
 	largeBody   = 64 << 10
 )
 
-// proxyHeader is what the requests have, with the model in a trusted header or not.
+// proxyHeader returns the headers of the requests, with or without the model in a trusted header.
 func proxyHeader(model bool) http.Header {
 	header := http.Header{fairnessHeader: {"tenant-a"}, "Content-Type": {"application/json"}}
 	if model {
@@ -57,7 +57,7 @@ func proxyHeader(model bool) http.Header {
 	return header
 }
 
-// proxyRequest is a chat completion with a body of so many bytes.
+// proxyRequest returns a chat completion with a body of the given size.
 func proxyRequest(model bool, bytes int) loadgen.Template {
 	begin := `{"model":"` + modelsim.Instant().Model + `","max_tokens":16,"messages":[{"role":"user","content":"`
 	const end = `"}]}`
@@ -67,7 +67,7 @@ func proxyRequest(model bool, bytes int) loadgen.Template {
 	}
 }
 
-// scenarios are the things compared, with so many requests in flight.
+// scenarios returns the scenarios to compare, each with the given number of requests in flight.
 func (p *proxySetting) scenarios(concurrency int, length time.Duration) []loadgen.Scenario {
 	one := func(name string, envoy *envoyrun.Envoy, processor *scene.Process, request loadgen.Template) loadgen.Scenario {
 		return loadgen.Scenario{Name: name, Run: func(ctx context.Context, _ int) (loadgen.Figures, error) {
@@ -85,7 +85,7 @@ func (p *proxySetting) scenarios(concurrency int, length time.Duration) []loadge
 	}
 }
 
-// measure runs a closed loop and takes the processor time that each process used meanwhile.
+// measure runs a closed loop and measures the processor time that each process uses meanwhile.
 func (p *proxySetting) measure(
 	ctx context.Context, envoy *envoyrun.Envoy, processor *scene.Process, request loadgen.Template,
 	concurrency int, length time.Duration,
@@ -133,7 +133,7 @@ func (p *proxySetting) measure(
 	return figures, nil
 }
 
-// usedBy is the processor time of each process.
+// usedBy returns the processor time that each process has used.
 func usedBy(processes map[string]int) (map[string]time.Duration, error) {
 	used := make(map[string]time.Duration, len(processes))
 	for name, pid := range processes {
@@ -145,7 +145,7 @@ func usedBy(processes map[string]int) (map[string]time.Duration, error) {
 	return used, nil
 }
 
-// profile takes a CPU profile of epp while the headers-only scenario runs, and saves it.
+// profile records a CPU profile of epp while the headers-only scenario runs.
 func (p *proxySetting) profile(ctx context.Context, concurrency int, file string) error {
 	const length = 5 * time.Second
 	loaded := make(chan error, 1)

@@ -8,13 +8,13 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// target is one figure beside what it should be.
+// target is a measured figure and its target.
 type target struct {
 	what, want, got string
 	met             bool
 }
 
-// floodTargets are what the flood's figures should be with Weir.
+// floodTargets returns the targets of the flood with Weir.
 func floodTargets(with loadgen.Summary) []target {
 	quiet, _ := with.Tenant(quietTenant)
 	unserved := with.All.Rejected + with.All.Failed
@@ -31,7 +31,7 @@ func floodTargets(with loadgen.Summary) []target {
 	}
 }
 
-// writeTargets writes a line for each target and says whether all are met.
+// writeTargets writes a line for each target and reports whether all are met.
 func writeTargets(w io.Writer, targets []target) bool {
 	all := true
 	for _, t := range targets {

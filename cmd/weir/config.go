@@ -16,12 +16,12 @@ import (
 )
 
 const configUsage = `Usage:
-  weir config show [--profile NAME] [FILE]     print a profile in full, or what a FILE makes of its profile
+  weir config show [--profile NAME] [FILE]     print a profile, or the configuration that a FILE results in, in full
   weir config validate [--profile NAME] FILE   report every problem of a FILE; exit code 1 if there is one
   weir config validate --endpoints FILE        the same for a FILE with the model servers (epp's --endpoints-file)
   weir config import --from smg FILE           print the FILE of SMG's priority scheduler as ours; notes go to stderr
 
-FILE is - for standard input. --profile goes before the profile that a FILE names, as epp's does.
+FILE is - for standard input. --profile overrides the profile that a FILE names, as in epp.
 Profiles: `
 
 // runConfig is `weir config`.
@@ -57,7 +57,7 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 	}
 }
 
-// checkConfigArguments says what is wrong with `weir config COMMAND FILE` and the flags' values, if anything is.
+// checkConfigArguments returns what is wrong with the arguments of `weir config COMMAND FILE`, or nil.
 func checkConfigArguments(args []string, profile, from string, endpoints bool) error {
 	const known = "show, validate or import"
 	if len(args) == 0 {
@@ -77,19 +77,19 @@ func checkConfigArguments(args []string, profile, from string, endpoints bool) e
 	case endpoints && profile != "":
 		return fmt.Errorf("--profile: %q: a file with endpoints has none", profile)
 	case command == "import" && from == "":
-		return fmt.Errorf("import: --from must say what system the FILE is of: %s", systems)
+		return fmt.Errorf("import: --from must name the system that the FILE comes from: %s", systems)
 	case command == "import" && importers[from] == nil:
 		return fmt.Errorf("--from: %q: must be %s", from, systems)
 	case command != "show" && len(files) == 0:
 		return fmt.Errorf("%s: must be followed by a FILE", command)
 	case len(files) > 1:
-		return fmt.Errorf("%s: %q: there may be one FILE only", command, files[1])
+		return fmt.Errorf("%s: %q: only one FILE is allowed", command, files[1])
 	}
 	return nil
 }
 
-// showConfig prints a document in full. It does not ask whether this build acts upon all of it: a profile is shown as
-// it is.
+// showConfig prints a document in full. It does not check whether this build implements all of it: a profile is shown
+// as it is.
 func showConfig(profile, file string, stdout, stderr io.Writer) int {
 	var text []byte
 	var err error
@@ -134,7 +134,7 @@ func validateEndpoints(file string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return failed(stderr, err)
 	}
-	if len(text) > datastore.MaxFileBytes { // epp would refuse it unread
+	if len(text) > datastore.MaxFileBytes { // epp would refuse it without reading
 		return failed(stderr, fmt.Errorf("%s: is larger than %d bytes", file, datastore.MaxFileBytes))
 	}
 	endpoints, err := datastore.DecodeEndpoints(text)

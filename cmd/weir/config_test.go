@@ -89,20 +89,20 @@ func TestConfigCommand(t *testing.T) {
 	})
 }
 
-// What is wrong with the arguments stands in the first line, before the usage.
+// The first line says what is wrong with the arguments; the usage follows.
 func TestConfigArguments(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"":                                     "must be followed by show, validate or import",
 		"bogus":                                `"bogus": must be show, validate or import`,
-		"show a b":                             `show: "b": there may be one FILE only`,
+		"show a b":                             `show: "b": only one FILE is allowed`,
 		"show --from=smg":                      `--from: "smg": is for import only`,
 		"validate":                             "validate: must be followed by a FILE",
-		"validate a b c":                       `validate: "b": there may be one FILE only`,
-		"import foo":                           "import: --from must say what system the FILE is of: smg",
-		"import --from=":                       "import: --from must say what system the FILE is of: smg",
+		"validate a b c":                       `validate: "b": only one FILE is allowed`,
+		"import foo":                           "import: --from must name the system that the FILE comes from: smg",
+		"import --from=":                       "import: --from must name the system that the FILE comes from: smg",
 		"import --from vllm foo":               `--from: "vllm": must be smg`,
 		"import --from=smg":                    "import: must be followed by a FILE",
-		"import --from=smg a b":                `import: "b": there may be one FILE only`,
+		"import --from=smg a b":                `import: "b": only one FILE is allowed`,
 		"show --endpoints a":                   "--endpoints: is for validate only",
 		"validate --endpoints":                 "validate: must be followed by a FILE",
 		"validate --endpoints --profile=wfq a": `--profile: "wfq": a file with endpoints has none`,
@@ -119,7 +119,7 @@ func TestConfigArguments(t *testing.T) {
 	}
 }
 
-// Every profile is shown in full, and what is shown is read back as the profile itself.
+// Every profile is shown in full, and the output reads back as the profile itself.
 func TestShowProfiles(t *testing.T) {
 	for _, name := range config.Profiles() {
 		var stdout, stderr bytes.Buffer

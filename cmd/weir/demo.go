@@ -22,7 +22,7 @@ envoy fetched.
 // demoOptions are the flags of `weir demo`.
 type demoOptions struct {
 	epp     string
-	out     string // file that ends in .svg
+	out     string // a file that ends in .svg
 	png     bool
 	length  time.Duration
 	seed    uint64
@@ -30,7 +30,7 @@ type demoOptions struct {
 	keepFor time.Duration
 }
 
-// picture is the name of the demo's picture where none was given; the one about priority has the suffix before .svg.
+// picture is the default name of the demo's picture; the one about priority adds the suffix before .svg.
 const (
 	picture        = "weir-demo.svg"
 	prioritySuffix = "-priority"
@@ -43,7 +43,7 @@ func runDemo(args []string, stdout, stderr io.Writer) int {
 	set.StringVar(&options.out, "out", picture, "`file` for the picture, an .svg; or a directory for it. The one about priority is named after it")
 	set.BoolVar(&options.png, "png", false, "write the pictures as PNG too, beside the SVG")
 	set.DurationVar(&options.length, "length", 15*time.Second, "time that each of the four scenes takes, 1s to 5m")
-	set.Uint64Var(&options.seed, "seed", 1, "seed of the arrivals that are no flood")
+	set.Uint64Var(&options.seed, "seed", 1, "seed of the arrivals, except the flood's")
 	set.BoolVar(&options.keep, "keep", false, "leave Envoy, Weir and the model servers running, and print what to try")
 	set.DurationVar(&options.keepFor, "keep-for", 15*time.Minute, "longest time to leave them running")
 	set.StringVar(&options.epp, "epp", "", eppFlag)
@@ -54,7 +54,7 @@ func runDemo(args []string, stdout, stderr io.Writer) int {
 	return onStage("demo", stderr, func(s *scene.Scene) error { return demonstrate(s, options, stdout, stderr) })
 }
 
-// check reports every flag that is out of its range. A directory becomes a file in it.
+// check reports every flag that is out of its range. If --out is a directory, it adds a file name.
 func (o *demoOptions) check() error {
 	var problems []error
 	if o.length < time.Second || o.length > 5*time.Minute {
@@ -72,7 +72,7 @@ func (o *demoOptions) check() error {
 	return errors.Join(problems...)
 }
 
-// demonstrate is the demo: four scenes, a table, two pictures.
+// demonstrate runs the demo: four scenes, a table, two pictures.
 func demonstrate(s *scene.Scene, options demoOptions, stdout, stderr io.Writer) error {
 	epp, err := scene.FindEPP(options.epp)
 	if err != nil {

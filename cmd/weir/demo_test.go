@@ -15,7 +15,8 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// The demo in miniature: the scenes, the table, the pictures; then what it leaves running answers; Ctrl-C ends it all.
+// The demo in miniature: the scenes, the table and the pictures. What it leaves running answers requests, and Ctrl-C
+// ends all of it.
 func TestDemo(t *testing.T) {
 	dir := t.TempDir()
 	c := begin(t, "demo", "--length=3s", "--png", "--out="+dir, "--keep", eppBuilt())
@@ -57,7 +58,7 @@ func TestDemo(t *testing.T) {
 	c.ends(t, 0)
 }
 
-// What priority costs those who give way is said beside what it gains the others.
+// The report states what priority costs the bulk requests as well as what it gains the others.
 func TestDemoPrice(t *testing.T) {
 	played := func(name string, waits ...time.Duration) *demoScene {
 		report := &loadgen.Report{Length: time.Minute, Tracks: []loadgen.Track{{Tenant: bulkTenant}}}
@@ -79,7 +80,7 @@ func TestDemoPrice(t *testing.T) {
 		},
 		{
 			played(sceneNoPriority, s), played(scenePriority),
-			"The price for the bulk requests cannot be told: too short a run.",
+			"The price for the bulk requests is unknown: the run was too short.",
 		},
 	} {
 		report := demoReport{priority: pair{without: test.without, with: test.with}}
@@ -89,7 +90,7 @@ func TestDemoPrice(t *testing.T) {
 	}
 }
 
-// checkPictures checks the SVG and the PNG of that name.
+// checkPictures checks the SVG and the PNG with that name.
 func checkPictures(t *testing.T, name string) {
 	t.Helper()
 	svg, err := os.ReadFile(name + ".svg")
@@ -109,7 +110,7 @@ func checkPictures(t *testing.T, name string) {
 	}
 }
 
-// Ctrl-C in the middle ends everything, and counts as a failure.
+// Ctrl-C in the middle ends everything, and the command fails.
 func TestDemoInterrupted(t *testing.T) {
 	c := begin(t, "demo", "--length=1m", "--out="+t.TempDir(), eppBuilt())
 	c.stderr.waitFor(t, "1 of 4")
@@ -120,7 +121,7 @@ func TestDemoInterrupted(t *testing.T) {
 	}
 }
 
-// Where something does not start, everything else is ended, and the logs are kept and named.
+// If something does not start, everything else is stopped, and the logs are kept and their directory is printed.
 func TestDemoKeepsLogsOfAFailure(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "epp")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\necho out of sorts\nexit 3\n"), 0o700); err != nil {
@@ -144,7 +145,7 @@ func TestDemoPictureCannotBeWritten(t *testing.T) {
 	}
 }
 
-// The check looks at every file that will be written, leaves none behind, and keeps what is there.
+// The check covers every file that will be written, leaves no file behind, and does not change existing ones.
 func TestCheckWritable(t *testing.T) {
 	dir := t.TempDir()
 	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")

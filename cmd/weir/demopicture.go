@@ -12,8 +12,8 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// checkWritable says of pictures under names without their endings whether savePictures could write them now. It changes
-// no file, and leaves none behind.
+// checkWritable checks that savePictures can write the pictures with these names, which have no extension. It changes
+// no file and leaves none behind.
 func checkWritable(names []string, png bool) error {
 	endings := []string{".svg"}
 	if png {
@@ -29,7 +29,7 @@ func checkWritable(names []string, png bool) error {
 	return nil
 }
 
-// tryToOpen opens a file for writing: as it is, or, if there is none, a new one, which it removes.
+// tryToOpen opens a file for writing without changing it. If there is none, it creates one and removes it again.
 func tryToOpen(name string) error {
 	file, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err == nil {
@@ -44,8 +44,8 @@ func tryToOpen(name string) error {
 	return errors.Join(file.Close(), os.Remove(name))
 }
 
-// savePictures writes the figure as an SVG and, if asked to, as a PNG, under a name without its ending, and says what it
-// shows.
+// savePictures writes the figure as an SVG and optionally as a PNG, under a name without extension, and prints where it
+// is.
 func savePictures(figure *loadgen.Figure, shows, name string, png bool, w io.Writer) error {
 	if err := savePicture(figure, name+".svg"); err != nil {
 		return err
@@ -61,7 +61,7 @@ func savePictures(figure *loadgen.Figure, shows, name string, png bool, w io.Wri
 	return nil
 }
 
-// savePicture writes the figure as an SVG that a page can hold: without the fonts, which are ten times its size.
+// savePicture writes the figure as an SVG without embedded fonts, which would be ten times its size.
 func savePicture(figure *loadgen.Figure, file string) error {
 	var drawn bytes.Buffer
 	if err := figure.Write(&drawn, "svg"); err != nil {
@@ -79,7 +79,8 @@ var (
 	fontFamilies  = []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")
 )
 
-// systemFonts lets an SVG use the reader's own fonts: Arial has the measures of Liberation Sans, and Helvetica nearly.
+// systemFonts lets an SVG use the reader's own fonts: Arial has the metrics of Liberation Sans, and Helvetica nearly
+// so.
 func systemFonts(svg []byte) []byte {
 	return bytes.ReplaceAll(embeddedFonts.ReplaceAll(svg, nil), fontFamily, fontFamilies)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// The tenants of the scenes about priority, named as the classes they ask for. Bulk keeps four times in flight what the
-// slots take.
+// The tenants of the scenes about priority have the names of the classes they ask for. Bulk keeps four times as many
+// requests in flight as there are slots.
 const (
 	interactiveTenant = "interactive"
 	bulkTenant        = "bulk"
@@ -21,11 +21,11 @@ const (
 	interactiveRate   = 5.0 // per second
 )
 
-// classHeader names a request's class; in Go's canonical form.
+// classHeader names a request's class, in Go's canonical form.
 const classHeader = "X-Smg-Priority"
 
-// priorityConfig is the profile smg-priority for so few slots: it keeps one of them free for interactive requests, and
-// others get theirs by preemption. Without a policy a tenant gets no higher than the default class.
+// priorityConfig is the profile smg-priority for a few slots: it keeps one of them free for interactive requests, and
+// further ones get theirs by preemption. A tenant without a policy gets at most the default class.
 var priorityConfig = fmt.Sprintf(`
 profile: smg-priority
 scheduling: { fallbacks: 2 }
@@ -39,10 +39,12 @@ tiers:
 - { name: bulk }
 `, fairnessHeader, interactiveTenant, demoSlots)
 
-// bulkBodies have long prompts, as of a job that reads documents: until the first token there is some work.
+// bulkBodies have long prompts, as from a job that reads documents, so that it takes some work to get to the first
+// token.
 var bulkBodies = newBodies("Sum up: " + strings.Repeat("A weir is a low dam: it keeps the level of a river steady. ", 95))
 
-// priorityWorkloads are interactive requests beside a flood of bulk, in these classes. Clients retry as the real ones do.
+// priorityWorkloads returns interactive requests beside a flood of bulk requests, in these classes. Clients retry as
+// real ones do.
 func priorityWorkloads(options demoOptions, interactiveClass, bulkClass string) []loadgen.Workload {
 	workloads := []loadgen.Workload{
 		steadyLoad(options, interactiveTenant, interactiveRate, demoRequest(interactiveTenant, interactiveClass, demoBodies)),
@@ -56,7 +58,7 @@ func priorityWorkloads(options demoOptions, interactiveClass, bulkClass string) 
 
 var preemptedLine = regexp.MustCompile(`(?m)^weir_preempted_total\{.*\} (\d+)$`)
 
-// preempted is how many requests Weir has preempted, as it counts them itself.
+// preempted returns the number of requests that Weir has preempted, from its own metrics.
 func (d *demoSetting) preempted(ctx context.Context) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.priorityEPP.MetricsURL+"/metrics", http.NoBody)
 	if err != nil {

@@ -8,20 +8,20 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// pair is two scenes that differ in one thing, and the tenant that they are about.
+// pair is two scenes that differ in one thing, and the tenant that they compare.
 type pair struct {
 	steady        string
 	without, with *demoScene
 }
 
-// demoReport is what the scenes measured.
+// demoReport holds the results of the scenes.
 type demoReport struct {
 	fairness, priority pair
 	preempted          int // bulk requests
 	length             time.Duration
 }
 
-// write writes the table, and what it says in a sentence for each pair.
+// write writes the table, and a sentence about each pair.
 func (r *demoReport) write(w io.Writer) error {
 	var summaries []loadgen.Summary
 	for _, p := range []pair{r.fairness, r.priority} {
@@ -38,19 +38,19 @@ func (r *demoReport) write(w io.Writer) error {
 	return nil
 }
 
-// price says what priority costs the bulk requests in time, by their p95: the slowest are those that gave way.
+// price says how much longer bulk requests take with priority, by their p95: the slowest ones are those that gave way.
 func (r *demoReport) price() string {
 	without, with := r.priority.summaries()
 	before, _ := without.Tenant(bulkTenant)
 	after, _ := with.Tenant(bulkTenant)
 	if before.OK == 0 || after.OK == 0 {
-		return "The price for the bulk requests cannot be told: too short a run."
+		return "The price for the bulk requests is unknown: the run was too short."
 	}
 	return fmt.Sprintf("The price: the bulk requests' p95 time to first token is %s without priority and %s with it (%.1f times as long).",
 		latency(before.TTFT.P95), latency(after.TTFT.P95), float64(after.TTFT.P95)/float64(before.TTFT.P95))
 }
 
-// preemptions says what priority costs the bulk requests in attempts.
+// preemptions says how many attempts of bulk requests were preempted.
 func (r *demoReport) preemptions() string {
 	_, with := r.priority.summaries()
 	bulk, _ := with.Tenant(bulkTenant)
@@ -62,7 +62,7 @@ func (p pair) summaries() (without, with loadgen.Summary) {
 	return loadgen.Summarise(p.without.name, p.without.report), loadgen.Summarise(p.with.name, p.with.report)
 }
 
-// medians are the steady tenant's times to first token; false if it had no answers.
+// medians returns the steady tenant's median times to first token; ok is false if it had no answers.
 func (p pair) medians() (without, with time.Duration, ok bool) {
 	first, second := p.summaries()
 	before, _ := first.Tenant(p.steady)
@@ -74,7 +74,7 @@ func (p pair) medians() (without, with time.Duration, ok bool) {
 func (p pair) verdict(whose, what string) string {
 	before, after, ok := p.medians()
 	if !ok {
-		return whose + " median cannot be compared: too short a run."
+		return whose + " medians cannot be compared: the run was too short."
 	}
 	text := fmt.Sprintf("%s median time to first token is %s without %s and %s with it (%.0f times less)",
 		whose, latency(before), what, latency(after), float64(before)/float64(after))
@@ -84,7 +84,7 @@ func (p pair) verdict(whose, what string) string {
 	return text + "."
 }
 
-// latency is a time as a reader wants it: 41 ms, 1.91 s.
+// latency formats a duration for readers: 41 ms, 1.91 s.
 func latency(d time.Duration) string {
 	if d >= time.Second {
 		return fmt.Sprintf("%.2f s", d.Seconds())
@@ -92,7 +92,7 @@ func latency(d time.Duration) string {
 	return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
 }
 
-// figure is a pair's picture, without its words.
+// figure returns a pair's picture, without its texts.
 func (p pair) figure(floodLabel string, floodFrom time.Duration) *loadgen.Figure {
 	return &loadgen.Figure{
 		Panels: []loadgen.Panel{
@@ -105,7 +105,7 @@ func (p pair) figure(floodLabel string, floodFrom time.Duration) *loadgen.Figure
 	}
 }
 
-// fairnessFigure is the picture of the noisy tenant and the quiet one.
+// fairnessFigure returns the picture of the noisy and the quiet tenant.
 func (r *demoReport) fairnessFigure() *loadgen.Figure {
 	f := r.fairness.figure("noisy floods", floodBegin(r.length))
 	f.Title = "A noisy tenant, contained"
@@ -117,7 +117,7 @@ func (r *demoReport) fairnessFigure() *loadgen.Figure {
 	return f
 }
 
-// priorityFigure is the picture of interactive requests beside bulk.
+// priorityFigure returns the picture of interactive and bulk requests.
 func (r *demoReport) priorityFigure() *loadgen.Figure {
 	f := r.priority.figure("bulk floods", floodBegin(r.length))
 	f.Title = "Bulk work gives way"

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// The scenes' names in table and picture.
+// The scenes' names in the table and the pictures.
 const (
 	sceneWithout    = "Envoy alone"
 	sceneWith       = "Envoy with Weir"
@@ -16,7 +16,7 @@ const (
 	scenePriority   = "Weir with priority"
 )
 
-// demoScene is one of the demo's scenes: who sends what to which Envoy, and then what was measured.
+// demoScene is one of the demo's scenes: who sends what to which Envoy, and the results.
 type demoScene struct {
 	name      string
 	url       string
@@ -24,8 +24,8 @@ type demoScene struct {
 	report    *loadgen.Report
 }
 
-// scenes are the demo's, two about fairness and two about priority. The scenes of a pair differ in one thing: whether
-// there is a Weir, and whether requests name their class.
+// scenes returns the demo's scenes: a pair about fairness, which differ in whether Weir is used, and a pair about
+// priority, which differ in whether requests name their class.
 func (d *demoSetting) scenes(options demoOptions) (fairness, priority pair) {
 	tenants := []loadgen.Workload{
 		steadyLoad(options, quietTenant, quietRate, demoRequest(quietTenant, "", demoBodies)),
@@ -46,7 +46,7 @@ func (d *demoSetting) scenes(options demoOptions) (fairness, priority pair) {
 	return fairness, priority
 }
 
-// steadyLoad is a tenant's requests throughout a scene.
+// steadyLoad returns a tenant's requests throughout a scene.
 func steadyLoad(options demoOptions, tenant string, rate float64, request loadgen.Template) loadgen.Workload {
 	return loadgen.Workload{
 		Tenant: tenant, Request: request, Requests: 10_000, Duration: options.length,
@@ -54,7 +54,7 @@ func steadyLoad(options demoOptions, tenant string, rate float64, request loadge
 	}
 }
 
-// floodLoad is a tenant that keeps so many requests in flight from floodBegin on.
+// floodLoad returns a tenant's load that keeps workers requests in flight from floodBegin on.
 func floodLoad(options demoOptions, tenant string, workers int, request loadgen.Template) loadgen.Workload {
 	begin := floodBegin(options.length)
 	return loadgen.Workload{
@@ -63,15 +63,15 @@ func floodLoad(options demoOptions, tenant string, workers int, request loadgen.
 	}
 }
 
-// floodBegin is when a flood begins, from the start of a scene of that length; floodSettle is how long its first requests
-// take to fill the slots and the queue.
+// floodBegin is when the flood begins in a scene of the given length; floodSettle is how long its first requests take
+// to fill the slots and the queue.
 func floodBegin(length time.Duration) time.Duration { return length / 5 }
 
 func floodSettle(length time.Duration) time.Duration {
 	return min((length-floodBegin(length))/10, time.Second)
 }
 
-// play sends a scene's requests. The figures are of the time of the flood, from when it has settled.
+// play sends a scene's requests. The results cover the flood, without its first floodSettle.
 func (s *demoScene) play(ctx context.Context, length time.Duration, progress loadgen.Progress) error {
 	client, err := loadgen.NewClient(loadgen.ClientConfig{BaseURL: s.url})
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *demoScene) play(ctx context.Context, length time.Duration, progress loa
 	return err
 }
 
-// demoRequest is a tenant's request, of a class if one is named.
+// demoRequest returns a tenant's request, with a class unless that is empty.
 func demoRequest(tenant, class string, bodies [][]byte) loadgen.Template {
 	header := http.Header{fairnessHeader: {tenant}, "Content-Type": {"application/json"}}
 	if class != "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// Who sends how much to what. The flood is eight times what the slots take, so that without Weir whoever comes waits
-// behind about seven batches.
+// The load. The flood keeps eight times as many requests in flight as there are slots, so that without Weir a new
+// request waits behind about seven batches.
 const (
 	demoServers  = 2
 	demoSlots    = 8 // modelsim.TinyVLLM's
@@ -25,22 +25,22 @@ const (
 	quietRate    = 5.0 // per second
 )
 
-// fairnessHeader names the tenant, and so the flow; in Go's canonical form, as an http.Header wants it.
+// fairnessHeader names the tenant, and so the flow, in Go's canonical form.
 const fairnessHeader = "X-Llm-D-Inference-Fairness-Id"
 
-// demoConfig keeps the slots full and the backlog out of the engines: watermark and both bounds are the slots. The queue
-// has room for everybody, since the demo is about waiting and not about rejection.
+// demoConfig keeps the slots full and the backlog out of the engines: the watermark and both bounds equal the slots.
+// The queue has room for everybody, since the demo is about waiting, not about rejection.
 var demoConfig = fmt.Sprintf(`
 profile: recommended
 scheduling: { fallbacks: 2 }
 requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[1]d, upperBoundPerBackend: %[1]d }
 `, demoSlots)
 
-// demoBodies is what tenants ask for, in turn, unless it is bulk.
+// demoBodies are the bodies that tenants send in turn, except for bulk.
 var demoBodies = newBodies("What is a weir? Answer in one sentence, as if to a child of eight years.")
 
-// newBodies are requests for answers of 8 to 56 tokens, 32 on average, in no order. ignore_eos makes them that long. Were
-// they all alike, whole batches would begin and end together, as no real traffic does.
+// newBodies returns requests for answers of 8 to 56 tokens, 32 on average, in random order. ignore_eos makes the
+// answers that long. If all had the same length, whole batches would begin and end together, unlike real traffic.
 func newBodies(prompt string) [][]byte {
 	const shortest, longest = 8, 56
 	bodies := make([][]byte, longest-shortest+1)
@@ -53,12 +53,12 @@ func newBodies(prompt string) [][]byte {
 
 const demoModel = "tiny"
 
-// demoSetting is what runs during the demo.
+// demoSetting is everything that runs during the demo.
 type demoSetting struct {
-	direct, weir *envoyrun.Envoy // without Weir, and with it
+	direct, weir *envoyrun.Envoy // without and with Weir
 	epp          *scene.EPP
 
-	gate        *envoyrun.Envoy // with the first-token gate, and a Weir with priority
+	gate        *envoyrun.Envoy // with the first-token gate, and with a Weir that has priorities
 	priorityEPP *scene.EPP
 }
 
@@ -92,15 +92,15 @@ func newDemoSetting(s *scene.Scene, epp string) (*demoSetting, error) {
 	return d, err
 }
 
-// tenantsNamed are the options with which clients may name their tenant, as a gateway would that knows them. The shipped
-// files remove that header.
+// tenantsNamed returns options that keep the client's tenant header, which the shipped files remove: the demo stands in
+// for a gateway that knows its tenants.
 func tenantsNamed(options envoyrun.Options) envoyrun.Options {
 	options.Edit = envoyrun.Edits(envoyrun.KeepHeader(strings.ToLower(fairnessHeader)), options.Edit)
 	return options
 }
 
 const demoKeep = `
-All of it still runs, for %[4]v at most; Ctrl-C ends it.
+Everything keeps running, for %[4]v at most; Ctrl-C ends it.
 
 # a streamed answer, through Envoy and Weir
 curl -N %[1]s/v1/chat/completions -H 'content-type: application/json' -H '%[3]s: me' \
@@ -131,6 +131,6 @@ func (d *demoSetting) keep(ctx context.Context, length time.Duration, w io.Write
 		if cause := context.Cause(ctx); errors.Is(cause, scene.ErrUnasked) {
 			return cause
 		}
-		return nil // Ctrl-C: as announced
+		return nil // Ctrl-C ends it, as announced
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// importers make a document of another system's configuration, with notes for its operator.
+// importers convert another system's configuration to a document, with notes for the operator.
 var importers = map[string]func(text []byte) (config.Document, []string, error){
 	"smg": config.ImportSMG,
 }
 
-// importConfig prints another system's configuration as ours on stdout, and what there is to know of it on stderr.
+// importConfig prints another system's configuration as ours on stdout, and the notes on stderr.
 func importConfig(from, file string, stdout, stderr io.Writer) int {
 	text, err := readInput(file)
 	if err != nil {
@@ -34,7 +34,7 @@ func importConfig(from, file string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// printableLine is a note in one line, whatever names the file has in it.
+// printableLine returns a note as a single printable line, whatever names the file contains.
 func printableLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

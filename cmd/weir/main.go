@@ -11,8 +11,8 @@ import (
 	"github.com/weir-epp/weir/internal/version"
 )
 
-// command is one subcommand. run returns the exit code: 0 for success, 1 for a failure, 2 for arguments that cannot be
-// read. One without a summary is weir's own: it starts itself so, and help does not list it.
+// command is one subcommand. run returns the exit code: 0 for success, 1 for a failure, 2 for bad arguments. A command
+// without a summary is internal: weir starts itself with it, and help does not list it.
 type command struct {
 	name    string
 	summary string
@@ -67,7 +67,7 @@ func help(w io.Writer) {
 		}
 		_, _ = fmt.Fprintf(w, "  weir %-10s %s\n", c.name, c.summary)
 	}
-	_, _ = fmt.Fprint(w, "\n`weir help COMMAND` tells more.\n")
+	_, _ = fmt.Fprint(w, "\n`weir help COMMAND` has more.\n")
 }
 
 // runVersion is `weir version`.
@@ -80,7 +80,7 @@ func runVersion(args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprint(stdout, "Usage:\n  weir version   print what this binary was made from\n")
 		return 0
 	default:
-		_, _ = fmt.Fprintf(stderr, "weir version: %q: there are no arguments\n", args[0])
+		_, _ = fmt.Fprintf(stderr, "weir version: %q: takes no arguments\n", args[0])
 		return 2
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-epp/weir/internal/version"
 )
 
-// TestMain also is what the benchmarks start again under another name: this binary stands for weir.
+// TestMain lets the test binary act as weir, since the benchmarks start themselves again under another name.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == "noop-processor" || os.Args[1] == "model-servers") {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
@@ -22,10 +22,10 @@ func TestMain(m *testing.M) {
 	os.Exit(binaries.Run(m, binaries.EPP))
 }
 
-// eppBuilt is the flag that names the epp which was built for the tests.
+// eppBuilt returns the flag that names the epp that was built for the tests.
 func eppBuilt() string { return "--epp=" + binaries.Path(binaries.EPP) }
 
-// commandTest is a command that ends at once: its exit code, and what it writes among other things.
+// commandTest is a command that ends at once, with its exit code and some of its expected output.
 type commandTest struct {
 	args           []string
 	code           int
@@ -60,7 +60,7 @@ func TestHelpAndVersion(t *testing.T) {
 		"help":            {[]string{"help"}, 0, []string{"Commands:", "weir version", "import"}, nil},
 		"version":         {[]string{"version"}, 0, []string{"weir " + version.Info().String()}, nil},
 		"version as epp":  {[]string{"--version"}, 0, []string{"weir " + version.Info().String()}, nil},
-		"version of what": {[]string{"version", "demo"}, 2, nil, []string{`weir version: "demo": there are no arguments`}},
+		"version of what": {[]string{"version", "demo"}, 2, nil, []string{`weir version: "demo": takes no arguments`}},
 		"help for config": {[]string{"help", "config"}, 0, []string{"weir config validate [--profile NAME] FILE", "smg-priority"}, nil},
 		"help for demo":   {[]string{"help", "demo"}, 0, []string{"weir demo [flags]", "--keep-for"}, nil},
 		"help for bench":  {[]string{"help", "bench"}, 0, []string{"weir bench flood [flags]"}, nil},
@@ -73,7 +73,7 @@ func TestHelpAndVersion(t *testing.T) {
 	})
 }
 
-// output is what a command writes, while it writes.
+// output collects what a command writes while it runs.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -91,7 +91,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// waitFor waits until the text was written.
+// waitFor waits until the text has been written.
 func (o *output) waitFor(t *testing.T, text string) {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); !strings.Contains(o.String(), text); time.Sleep(5 * time.Millisecond) {
@@ -101,7 +101,7 @@ func (o *output) waitFor(t *testing.T, text string) {
 	}
 }
 
-// started is a command that runs in this process, with a temporary folder of its own.
+// started is a command that runs in this process, with its own temporary directory.
 type started struct {
 	stdout, stderr output
 	code           chan int
@@ -116,7 +116,7 @@ func begin(t *testing.T, arguments ...string) *started {
 	return c
 }
 
-// interrupt is Ctrl-C. The command must be past its first words, or it hits the test itself.
+// interrupt sends Ctrl-C. The command must have written something, so that it handles the signal instead of the test.
 func (c *started) interrupt(t *testing.T) {
 	t.Helper()
 	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
@@ -124,7 +124,7 @@ func (c *started) interrupt(t *testing.T) {
 	}
 }
 
-// ends waits for the exit code, and checks that nothing but logs to keep is left.
+// ends waits for the exit code, and checks that nothing is left except logs that should be kept.
 func (c *started) ends(t *testing.T, want int) {
 	t.Helper()
 	select {
@@ -147,7 +147,7 @@ func (c *started) ends(t *testing.T, want int) {
 	}
 }
 
-// children are the processes that this one started and that still run.
+// children returns the running child processes of this one.
 func children(t *testing.T) []string {
 	t.Helper()
 	lists, err := filepath.Glob("/proc/self/task/*/children")

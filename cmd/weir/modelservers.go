@@ -14,8 +14,8 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// modelServers says how simulated model servers serve: in so many slots, each request in the same time but for the
-// jitter, a fraction to either side; the zero value answers at once.
+// modelServers configures simulated model servers: their slots, the service time of each request, and its jitter as a
+// fraction to either side. The zero value answers at once.
 type modelServers struct {
 	Slots   int
 	Service time.Duration
@@ -32,8 +32,8 @@ func (m modelServers) config() modelsim.Config {
 	return config
 }
 
-// startModels starts so many simulated model servers in a process of their own: its processor time can be told from
-// others', and the load generator's work does not delay it.
+// startModels starts simulated model servers in a process of their own, so that their processor time can be measured
+// separately and the load generator does not delay them.
 func startModels(s *scene.Scene, count int, how modelServers) (*scene.Process, []string, error) {
 	text, err := json.Marshal(how)
 	if err != nil {
@@ -42,8 +42,8 @@ func startModels(s *scene.Scene, count int, how modelServers) (*scene.Process, [
 	return s.Server("model-servers", "model-servers", strconv.Itoa(count), string(text))
 }
 
-// runModelServers is `weir model-servers COUNT HOW ADDRESSES`: so many simulated model servers that
-// serve as the JSON says. It writes where they listen to the file, and ends at a signal.
+// runModelServers is `weir model-servers COUNT HOW ADDRESSES`: it runs COUNT simulated model servers, configured by the
+// JSON in HOW, writes their addresses to a file, and ends at a signal.
 func runModelServers(args []string, _, stderr io.Writer) int {
 	count := 0
 	if len(args) == 3 {
@@ -68,7 +68,7 @@ func runModelServers(args []string, _, stderr io.Writer) int {
 func serveModels(count int, config modelsim.Config, file string) error {
 	var addresses []string
 	for range count {
-		config.Seed++ // or all would say the same, at the same pace
+		config.Seed++ // otherwise all would give the same answers at the same pace
 		config.Engine.Seed++
 		server, err := modelsim.Start(config)
 		if err != nil {
@@ -83,7 +83,7 @@ func serveModels(count int, config modelsim.Config, file string) error {
 	return serveUntilSignal(nil, func() {})
 }
 
-// serveUntilSignal serves, if there is anything to call, until SIGTERM or SIGINT, and then stops.
+// serveUntilSignal calls serve, if it is not nil, until SIGTERM or SIGINT, and then calls stop.
 func serveUntilSignal(serve func() error, stop func()) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -18,9 +18,9 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// runNoopProcessor is `weir noop-processor ANSWERS ADDRESSES`: the least that an ext_proc server in grpc-go can do. To
-// request headers it gives the recorded answers of the first file in turn, to all else an empty answer. It writes where
-// it listens to the second file, and ends at a signal.
+// runNoopProcessor is `weir noop-processor ANSWERS ADDRESSES`: the minimum that an ext_proc server in grpc-go can do.
+// It answers request headers with the answers recorded in the first file, in turn, and everything else with an empty
+// answer. It writes its address to the second file, and ends at a signal.
 func runNoopProcessor(args []string, _, stderr io.Writer) int {
 	if len(args) != 2 {
 		_, _ = fmt.Fprintln(stderr, "weir noop-processor: want a file with answers, and one for addresses")
@@ -54,7 +54,7 @@ func serveNoop(answers, addresses string) error {
 	return serveUntilSignal(func() error { return server.Serve(listener) }, server.Stop)
 }
 
-// serverOptions are epp's own: what differs between the two servers is what they do, not how they are set up.
+// serverOptions returns the same options as epp's, so that the two servers differ only in what they do.
 func serverOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
@@ -65,7 +65,7 @@ func serverOptions() []grpc.ServerOption {
 	}
 }
 
-// noopProcessor answers without looking.
+// noopProcessor answers without looking at the messages.
 type noopProcessor struct {
 	extprocv3.UnimplementedExternalProcessorServer
 	answers []*extprocv3.ProcessingResponse
@@ -89,7 +89,7 @@ func (p *noopProcessor) Process(stream extprocv3.ExternalProcessor_ProcessServer
 	for {
 		message, err := stream.Recv()
 		if err != nil {
-			return nil // the request has ended, however it did
+			return nil // the request has ended, in whatever way
 		}
 		var answer *extprocv3.ProcessingResponse
 		switch message.GetRequest().(type) {
@@ -110,7 +110,8 @@ func (p *noopProcessor) Process(stream extprocv3.ExternalProcessor_ProcessServer
 	}
 }
 
-// marshalAnswers and unmarshalAnswers are the format of the file: each answer after its length in four bytes.
+// marshalAnswers encodes the answers for the file, each preceded by its length in four bytes; unmarshalAnswers decodes
+// them.
 func marshalAnswers(answers []*extprocv3.ProcessingResponse) ([]byte, error) {
 	var text []byte
 	for _, answer := range answers {

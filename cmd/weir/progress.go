@@ -12,12 +12,13 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// progress shows how far a command is, over several parts of equal length: a bar on a terminal, else a line per part.
+// progress shows how far a command has got, over several parts of equal length: as a bar on a terminal, otherwise with
+// a line per part.
 type progress struct {
 	out   io.Writer
 	bar   *progressbar.ProgressBar // nil without a terminal
 	parts int
-	part  int // begun
+	part  int // parts begun
 }
 
 // partSteps is the resolution of a part.
@@ -38,7 +39,7 @@ func newProgress(out io.Writer, parts int) *progress {
 	return p
 }
 
-// begin says what the next part is, and returns what reports its progress.
+// begin announces the next part and returns the function that reports its progress.
 func (p *progress) begin(what string) loadgen.Progress {
 	p.part++
 	if p.bar == nil {
@@ -50,7 +51,7 @@ func (p *progress) begin(what string) loadgen.Progress {
 	return func(done, total int) { _ = p.bar.Set(base + done*partSteps/max(total, 1)) }
 }
 
-// end removes the bar, also when not all parts were done. A second end does nothing.
+// end removes the bar, even if some parts are not done. Further calls do nothing.
 func (p *progress) end() {
 	if p.bar != nil {
 		_ = p.bar.Clear()

@@ -17,9 +17,9 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// recordAnswers asks Weir, as the recommended Envoy would, for its answers to so many requests that are in flight at the
-// same time, so that each goes to another endpoint: what the no-op processor then says, so that both name the same
-// destinations, in header and metadata, and leave Envoy in the same mode.
+// recordAnswers asks Weir, as the recommended Envoy would, for its answers to count concurrent requests, so that each
+// goes to another endpoint. The no-op processor replays them, so that both processors name the same destinations, in
+// header and metadata, and leave Envoy in the same mode.
 func recordAnswers(ctx context.Context, address string, count int) ([]*extprocv3.ProcessingResponse, error) {
 	answers, err := askWeir(ctx, address, count, proxyHeader(true), smallBody)
 	if err != nil {
@@ -33,8 +33,8 @@ func recordAnswers(ctx context.Context, address string, count int) ([]*extprocv3
 	return answers, nil
 }
 
-// checkBodies fails unless Weir wants the body of a request whose headers do not name the model: what the scenarios with
-// a body are there to measure.
+// checkBodies returns an error unless Weir wants the body of a request whose headers do not name the model, which the
+// scenarios with a body are meant to measure.
 func checkBodies(ctx context.Context, address string) error {
 	answers, err := askWeir(ctx, address, 1, proxyHeader(false), smallBody)
 	if err != nil {
@@ -46,13 +46,13 @@ func checkBodies(ctx context.Context, address string) error {
 	return nil
 }
 
-// skipsBody reports whether Envoy is told not to send the request's body.
+// skipsBody reports whether the answer tells Envoy not to send the request's body.
 func skipsBody(answer *extprocv3.ProcessingResponse) bool {
 	override := answer.GetModeOverride()
 	return override != nil && override.GetRequestBodyMode() == extprocfilterv3.ProcessingMode_NONE
 }
 
-// askWeir returns the first answers to so many requests in flight at the same time, which end after that.
+// askWeir returns the first answers to concurrent requests, and then ends these.
 func askWeir(
 	ctx context.Context, address string, count int, header http.Header, bodyBytes int,
 ) ([]*extprocv3.ProcessingResponse, error) {
@@ -90,7 +90,7 @@ func askWeir(
 	return answers, nil
 }
 
-// asEnvoySends are the headers of a POST in the order and the form of Envoy's messages.
+// asEnvoySends returns the headers of a POST in the order and the form of Envoy's messages.
 func asEnvoySends(header http.Header, bodyBytes int) *corev3.HeaderMap {
 	headers := &corev3.HeaderMap{}
 	add := func(name, value string) {

@@ -13,9 +13,9 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// onStage runs play in a scene that ends with it, also at Ctrl-C. The scene's logs are removed when all went well, and
-// kept otherwise; stderr is told where. It returns the exit code of the command of that name. The second Ctrl-C ends
-// weir at once.
+// onStage runs play in a scene that ends with it, even at Ctrl-C. It removes the scene's logs if all went well;
+// otherwise it keeps them and prints their directory to stderr. It returns the command's exit code. A second Ctrl-C
+// ends weir at once.
 func onStage(name string, stderr io.Writer, play func(*scene.Scene) error) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// stallMeter measures how late this machine lets a goroutine wake: where other programs hold the processors, answers
-// that were due one after the other come all at once, and a benchmark of latency measures that.
+// stallMeter measures how late goroutines wake up on this machine. While other programs occupy the processors, answers
+// that were due one after another arrive all at once, which would spoil a latency benchmark.
 type stallMeter struct {
 	stop context.CancelFunc
-	late chan []time.Duration // all of them, at the end
+	late chan []time.Duration // all of them, sent at the end
 }
 
-// stallEvery is the time between two looks, and maxStalls bounds their number.
+// stallEvery is the time between two samples, and maxStalls bounds their number.
 const (
 	stallEvery = 2 * time.Millisecond
 	maxStalls  = 1 << 20
 )
 
-// newStallMeter measures until the context ends, or String is called.
+// newStallMeter starts measuring, until the context ends or String is called.
 func newStallMeter(ctx context.Context) *stallMeter {
 	ctx, stop := context.WithCancel(ctx)
 	m := &stallMeter{stop: stop, late: make(chan []time.Duration, 1)}
@@ -45,7 +45,7 @@ func newStallMeter(ctx context.Context) *stallMeter {
 	return m
 }
 
-// String ends the measurement and says what it found, with the machine's load. Call it once.
+// String ends the measurement and returns its result, with the machine's load. It must be called only once.
 func (m *stallMeter) String() string {
 	m.stop()
 	late := <-m.late
