@@ -1,3 +1,3 @@
-// Package arguments says in words what is wrong with the value of a flag, as configurations do: the flag, the value that
-// was found and what is allowed there.
+// Package arguments explains errors in command-line arguments in the style of configuration errors: the flag, the value
+// found and the values allowed.
 package arguments

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-epp/weir/internal/spelling"
 )
 
-// Explain is an error of the set's Parse in our words, if it is about a value or a flag that does not exist; any other is
-// returned as it is.
+// Explain rewords an error of the set's Parse if it is about a value or an unknown flag; any other error is returned
+// unchanged.
 func Explain(set *pflag.FlagSet, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
@@ -28,7 +28,8 @@ func Explain(set *pflag.FlagSet, err error) error {
 	return fmt.Errorf("--%s: %q: %s", flag.Name, invalid.GetValue(), allowed(flag.Value.Type(), invalid.Unwrap()))
 }
 
-// allowed is what a kind of flag takes. The kinds are pflag's own; any other says it itself, in its error.
+// allowed describes the values that a kind of flag accepts. The kinds are pflag's own; any other describes them itself,
+// in its error.
 func allowed(kind string, cause error) string {
 	tooLarge := errors.Is(cause, strconv.ErrRange)
 	switch kind {

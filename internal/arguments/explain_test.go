@@ -16,7 +16,7 @@ func (even) Set(string) error { return errors.New("must be even") }
 func (even) String() string   { return "" }
 func (even) Type() string     { return "even" }
 
-// Each kind of flag says what it takes; what is not about a value stays as it is.
+// The error of each kind of flag says which values it accepts; other errors are unchanged.
 func TestExplain(t *testing.T) {
 	for argument, want := range map[string]string{
 		"--whole=abc":                   `--whole: "abc": must be a whole number`,

@@ -21,11 +21,11 @@ const (
 
 const commands = "github.com/weir-epp/weir/cmd/"
 
-// dir has what Run has built, for as long as the tests run.
+// dir contains what Run has built, for as long as the tests run.
 var dir string
 
-// Run builds the commands, runs the tests and removes what it has built. It returns the exit code, which is 1 if a command
-// cannot be built.
+// Run builds the commands, runs the tests and removes what it has built. It returns the exit code, which is 1 if a
+// command cannot be built.
 func Run(m *testing.M, names ...string) int {
 	var err error
 	if dir, err = os.MkdirTemp("", "weir-binaries-"); err != nil {

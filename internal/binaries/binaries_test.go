@@ -15,7 +15,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What cannot be built is named, with the reason.
+// The error names the command that cannot be built, and the reason.
 func TestBuildFails(t *testing.T) {
 	err := build(t.TempDir(), []string{"none"})
 	if err == nil || !strings.Contains(err.Error(), "cmd/none") {

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shell starts a script that goes on after it has written a line, and returns then.
+// shell starts a script that keeps running after it has written a line, and returns once it has.
 func shell(t *testing.T, script string) *Process {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", script)
@@ -68,7 +68,7 @@ func TestStopStubborn(t *testing.T) {
 	wantGone(t, p)
 }
 
-// A child that has ended by itself takes signals without an error.
+// Signals to a child that has ended are no error.
 func TestEndedByItself(t *testing.T) {
 	p, err := Start(exec.Command("/bin/sh", "-c", "exit 3"))
 	if err != nil {
@@ -93,7 +93,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// The clock sees work that was done, to far less than the 10 ms of /proc.
+// The clock measures work much more finely than the 10 ms of /proc.
 func TestCPU(t *testing.T) {
 	before, err := CPU(os.Getpid())
 	if err != nil {

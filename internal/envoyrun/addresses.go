@@ -6,8 +6,8 @@ import (
 	"net/netip"
 )
 
-// setAddresses puts the options' addresses into a configuration: where Envoy listens, where Weir and the model servers
-// are. Weir is spoken to without TLS, whatever the file says.
+// setAddresses puts the options' addresses into a configuration: Envoy's own, Weir's and the model servers'. It turns
+// off TLS to Weir, whatever the file says.
 func (b Bootstrap) setAddresses(o Options) error {
 	return errors.Join(
 		setAddress(b.Listener(), "listener", orAnyPort(o.Listen)),

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// admin asks Envoy's admin interface. Each call has a connection of its own and leaves none behind.
+// admin is a client of Envoy's admin interface. Each call has a connection of its own and leaves none behind.
 type admin struct {
 	address string // ip:port
 }
@@ -20,7 +20,7 @@ type admin struct {
 // adminTimeout bounds one call; a paused Envoy does not answer.
 const adminTimeout = 10 * time.Second
 
-// adminBodyLimit bounds an answer that is read: all statistics of a large Envoy are some hundred KB.
+// adminBodyLimit bounds the size of an answer; all statistics of a large Envoy are a few hundred KB.
 const adminBodyLimit = 64 << 20
 
 func (a admin) get(ctx context.Context, path string) ([]byte, error) {

@@ -18,10 +18,10 @@ const (
 	ModelServersCluster = "model_servers"               // the cluster of the model servers
 	ExtProcFilter       = "envoy.filters.http.ext_proc" // the main ext_proc filter
 	GateFilter          = "weir.first_token"            // the first-token gate of gate.yaml
-	BufferFilter        = "envoy.filters.http.buffer"   // lets only whole requests go on
+	BufferFilter        = "envoy.filters.http.buffer"   // lets only complete requests pass
 	APIKeyFilter        = "envoy.filters.http.api_key_auth"
 	JWTFilter           = "envoy.filters.http.jwt_authn"
-	HeaderFilter        = "envoy.filters.http.header_mutation" // removes what clients must not say
+	HeaderFilter        = "envoy.filters.http.header_mutation" // removes headers that clients must not send
 )
 
 // Bootstrap is an Envoy configuration as decoded from YAML or JSON: maps, slices, strings, float64s and bools.
@@ -51,7 +51,7 @@ func Load(config string) (Bootstrap, error) {
 func Shipped() []string {
 	entries, err := fs.ReadDir(shipped.Files, ".")
 	if err != nil {
-		panic(err) // the files are in this very binary
+		panic(err) // the files are embedded in this binary
 	}
 	names := make([]string, 0, len(entries))
 	for _, entry := range entries {
@@ -98,8 +98,8 @@ func (b Bootstrap) Route() map[string]any {
 	return Object(b.ConnectionManager(), "route_config", "virtual_hosts", 0, "routes", 0, "route")
 }
 
-// Object returns the object at a path below part of a configuration, to be changed in place: a string in the path is the
-// key of an object, an int the place in a list. It is nil where the path leads to nothing, or to something else.
+// Object returns the object at a path below part of a configuration, to be changed in place: a string in the path is
+// the key of an object, an int an index in a list. It is nil if there is nothing at the path, or something else.
 func Object(part any, path ...any) map[string]any {
 	object, _ := walk(part, path).(map[string]any)
 	return object
@@ -111,7 +111,7 @@ func List(part any, path ...any) []any {
 	return list
 }
 
-// walk returns what is at a path, nil if there is nothing.
+// walk returns what is at a path; nil if there is nothing.
 func walk(part any, path []any) any {
 	if b, ok := part.(Bootstrap); ok {
 		part = map[string]any(b)

@@ -10,11 +10,11 @@ import (
 	shipped "github.com/weir-epp/weir/config/envoy"
 )
 
-// shippedFolder is where the shipped files are, as they name each other: seen from the root of the repository.
+// shippedFolder is the path of the shipped files, as they refer to each other: relative to the root of the repository.
 const shippedFolder = "config/envoy/"
 
-// bundle copies what the configuration names below config/envoy (keys, say) into dir, and makes it name the copies: an
-// Envoy of ours runs in any working directory.
+// bundle copies files below config/envoy that the configuration refers to, such as keys, into dir, and makes it refer
+// to the copies, so that Envoy can run in any working directory.
 func (b Bootstrap) bundle(dir string) error {
 	err := fs.WalkDir(shipped.Files, "auth", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -37,7 +37,7 @@ func (b Bootstrap) bundle(dir string) error {
 	return nil
 }
 
-// renamed is a part of a configuration in which each path below config/envoy is one below dir.
+// renamed returns a part of a configuration with each path below config/envoy replaced by one below dir.
 func renamed(part any, dir string) any {
 	switch p := part.(type) {
 	case string:

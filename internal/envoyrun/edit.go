@@ -2,8 +2,8 @@ package envoyrun
 
 import "slices"
 
-// KeepHeader is an Edit that lets clients send headers which the shipped files remove, each by its name in lower case, as
-// if the clients were a trusted hop.
+// KeepHeader returns an Edit that lets clients send headers which the shipped files remove, each by its name in lower
+// case, as if the clients were a trusted hop.
 func KeepHeader(names ...string) func(Bootstrap) error {
 	return func(b Bootstrap) error {
 		mutations := Object(b.Filter(HeaderFilter), "mutations")
@@ -21,7 +21,7 @@ func KeepHeader(names ...string) func(Bootstrap) error {
 	}
 }
 
-// WithoutFilter is an Edit that takes the first listener's HTTP filters of that name out, if there are any.
+// WithoutFilter returns an Edit that removes the first listener's HTTP filters of that name, if there are any.
 func WithoutFilter(name string) func(Bootstrap) error {
 	return func(b Bootstrap) error {
 		manager := b.ConnectionManager()
@@ -38,7 +38,7 @@ func WithoutFilter(name string) func(Bootstrap) error {
 	}
 }
 
-// Edits is the Edit that makes several ones, in this order; nil ones are left out.
+// Edits returns an Edit that applies several in this order; nil ones are skipped.
 func Edits(edits ...func(Bootstrap) error) func(Bootstrap) error {
 	return func(b Bootstrap) error {
 		for _, edit := range edits {

@@ -21,14 +21,14 @@ type Envoy struct {
 	admin   admin
 	address string // of the listener, ip:port
 	dir     string
-	ownDir  bool // dir goes with Envoy
+	ownDir  bool // remove dir with Envoy
 
 	mu     sync.Mutex
-	ending bool        // guarded by mu; Stop, Kill or the context: the end is no surprise
-	detach func() bool // guarded by mu; takes Kill off the context; nil before the process is there
+	ending bool        // guarded by mu; Envoy is expected to end, by Stop, Kill or the context
+	detach func() bool // guarded by mu; detaches Kill from the context; nil before there is a process
 }
 
-// Start starts an Envoy and returns when it takes requests. Envoy is killed when ctx ends, so ctx should be the one of
+// Start starts an Envoy and returns when it accepts requests. Envoy is killed when ctx ends, so ctx should be that of
 // the whole test or command; Options.ReadyTimeout bounds the start. On an error nothing is left running, and the error
 // has the end of Envoy's log.
 func Start(ctx context.Context, o Options) (*Envoy, error) {
@@ -103,7 +103,7 @@ func (e *Envoy) start(cmd *exec.Cmd) error {
 	return err
 }
 
-// waitReady waits until Envoy has its addresses and takes requests, and notes the addresses.
+// waitReady waits until Envoy has its addresses and accepts requests, and stores the addresses.
 func (e *Envoy) waitReady(ctx context.Context, timeout time.Duration, adminAddress string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -127,23 +127,24 @@ func (e *Envoy) waitReady(ctx context.Context, timeout time.Duration, adminAddre
 	}
 }
 
-// Addr is the address to send requests to, ip:port. With Listen on all interfaces it is the unspecified address.
+// Addr returns the address to send requests to, ip:port. If it listens on all interfaces, it is the unspecified
+// address.
 func (e *Envoy) Addr() string { return e.address }
 
-// URL is "http://" and Addr.
+// URL returns "http://" and Addr.
 func (e *Envoy) URL() string { return "http://" + e.address }
 
-// AdminURL is where the admin interface is.
+// AdminURL returns the root of the admin interface.
 func (e *Envoy) AdminURL() string { return "http://" + e.admin.address }
 
-// Pid is the process ID, also of an Envoy that has ended.
+// Pid returns the process ID, also of an Envoy that has ended.
 func (e *Envoy) Pid() int { return e.process.Pid() }
 
-// Done is closed when Envoy has ended, for whatever reason.
+// Done returns a channel that is closed when Envoy has ended, for whatever reason.
 func (e *Envoy) Done() <-chan struct{} { return e.process.Done() }
 
 // Stats returns the counters and gauges whose full names match the regular expression; all for "". Worker threads
-// publish their counts within some 100 ms.
+// publish their counts within about 100 ms.
 func (e *Envoy) Stats(ctx context.Context, filter string) (map[string]int64, error) {
 	values, err := e.admin.stats(ctx, filter)
 	if err != nil {

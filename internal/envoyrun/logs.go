@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Log is the path of Envoy's own log. It goes with Envoy unless Options.Dir was set.
+// Log returns the path of Envoy's own log. It is removed with Envoy unless Options.Dir was set.
 func (e *Envoy) Log() string { return e.file("envoy.log") }
 
 // AccessLog returns the lines of the access log so far: one per finished request, at most some 100 ms late.
@@ -23,8 +23,8 @@ func (e *Envoy) AccessLog() ([]string, error) {
 	return strings.FieldsFunc(string(content), func(r rune) bool { return r == '\n' }), nil
 }
 
-// AccessEntries returns the lines of the access log so far as the objects that the shipped files write: their fields are
-// the keys of the files' json_format; numbers are float64s. A line that is no JSON object is an error.
+// AccessEntries returns the lines of the access log so far as the objects that the shipped files write: their fields
+// are the keys of the files' json_format; numbers are float64s. A line that is not a JSON object is an error.
 func (e *Envoy) AccessEntries() ([]map[string]any, error) {
 	lines, err := e.AccessLog()
 	if err != nil {
@@ -39,7 +39,7 @@ func (e *Envoy) AccessEntries() ([]map[string]any, error) {
 	return entries, nil
 }
 
-// logTail is the end of Envoy's log for an error message, on lines of its own; empty if there is nothing to show.
+// logTail returns the end of Envoy's log for an error message, on lines of its own; empty if there is nothing to show.
 func (e *Envoy) logTail() string {
 	const tail = 4 << 10
 	content, err := readTail(e.Log(), tail)
@@ -49,7 +49,7 @@ func (e *Envoy) logTail() string {
 	return "\nthe end of its log:\n" + string(bytes.TrimSpace(content))
 }
 
-// readTail reads at most the last n bytes of a file. One that does not exist is empty.
+// readTail reads at most the last n bytes of a file. A file that does not exist counts as empty.
 func readTail(path string, n int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Options say which Envoy to start. Config and ModelServers must be set, and Weir if the configuration has ext_proc.
+// Options describe the Envoy to start. Config and ModelServers must be set, and Weir if the configuration has ext_proc.
 type Options struct {
 	// Config is a shipped configuration ("recommended", "full-duplex"; see Shipped), or the path, with a slash in it, of
 	// another with the clusters "weir" and "model_servers".
@@ -24,14 +24,14 @@ type Options struct {
 	// Listen and Admin are the addresses to bind, ip:port. Empty means 127.0.0.1 and any free port; so does port 0.
 	Listen, Admin string
 
-	// Concurrency is the number of worker threads. 0 means 1: a test's Envoy leaves the other cores alone.
+	// Concurrency is the number of worker threads. 0 means 1, which leaves the other cores to the test.
 	Concurrency int
 
 	// LogLevel is one of Envoy's: trace, debug, info, warning, error, critical, off. Empty means warning.
 	LogLevel string
 
-	// Dir is an existing directory for the configuration and the logs (envoy.json, envoy.log, access.log), and the keys
-	// that it names (auth), which stay there. Empty means a temporary one that goes when Envoy does.
+	// Dir is an existing directory for the configuration, the logs (envoy.json, envoy.log, access.log) and the key
+	// files (auth), which stay there. Empty means a temporary directory that is removed with Envoy.
 	Dir string
 
 	// Binary is the Envoy to run. Empty means what Find finds.

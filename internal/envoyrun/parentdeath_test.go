@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Started from a thread that ends at once (a goroutine that returns locked ends its thread), Envoy lives on, although it
-// asks the kernel to be killed with its parent.
+// If it is started from a thread that ends at once (a goroutine that returns while locked ends its thread), Envoy keeps
+// running, although it asks the kernel to be killed with its parent.
 func TestOutlivesTheCallersThread(t *testing.T) {
 	address := modelServer(t)
 	started := make(chan *Envoy)
@@ -50,7 +50,7 @@ func beVictim() {
 	<-envoy.Done()
 }
 
-// Killed without a chance to tidy up, a program takes its Envoy with it.
+// A program that is killed without a chance to clean up takes its Envoy with it.
 func TestEndsWithItsParent(t *testing.T) {
 	victim := exec.Command(os.Args[0])
 	victim.Env = append(os.Environ(), victimVariable+"="+t.TempDir())
@@ -71,7 +71,7 @@ func TestEndsWithItsParent(t *testing.T) {
 	if err := victim.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// Not our child: some init reaps it, or nobody in a container without one.
+	// It is not our child: an init process reaps it, or, in a container without one, nobody does.
 	eventually(t, "Envoy has ended", func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err != nil || strings.Contains(string(stat), ") Z ")

@@ -51,7 +51,7 @@ func socket(address string, port uint16) any {
 	return map[string]any{"socket_address": map[string]any{"address": address, "port_value": port}}
 }
 
-// endpoints are a cluster's addresses.
+// endpoints returns a cluster's addresses.
 func endpoints(cluster map[string]any) []any {
 	var addresses []any
 	for _, entry := range List(cluster, "load_assignment", "endpoints", 0, "lb_endpoints") {
@@ -60,7 +60,7 @@ func endpoints(cluster map[string]any) []any {
 	return addresses
 }
 
-// What cannot work is refused before Envoy is started, by name.
+// Options that cannot work are refused before Envoy is started, by name.
 func TestRenderRefuses(t *testing.T) {
 	for _, test := range []struct {
 		options Options
@@ -78,7 +78,7 @@ func TestRenderRefuses(t *testing.T) {
 	}
 }
 
-// A path into a configuration that leads nowhere is nil, whatever is in the way.
+// A path into a configuration that leads nowhere returns nil, whatever is in the way.
 func TestObjectAndList(t *testing.T) {
 	b := Bootstrap{"a": []any{map[string]any{"b": map[string]any{"c": []any{"d"}}}}, "text": "t"}
 	if got := Object(b, "a", 0, "b"); !reflect.DeepEqual(got, map[string]any{"c": []any{"d"}}) {

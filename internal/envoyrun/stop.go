@@ -12,15 +12,15 @@ import (
 // stopGrace is how long Stop waits for Envoy to end by itself before it kills it.
 const stopGrace = 5 * time.Second
 
-// Pause stops Envoy where it stands (SIGSTOP): connections stay open, nothing answers. It may take a moment.
+// Pause suspends Envoy (SIGSTOP): connections stay open, and nothing is answered. It may take a moment to act.
 func (e *Envoy) Pause() error { return e.process.Signal(syscall.SIGSTOP) }
 
-// Resume lets a paused Envoy go on.
+// Resume lets a paused Envoy continue.
 func (e *Envoy) Resume() error { return e.process.Signal(syscall.SIGCONT) }
 
-// Stop ends Envoy and returns when it is gone: orderly (which cuts what still runs), or after 5 s by force. It returns an
-// error, with the end of the log, if Envoy had ended unasked before, or could not be ended orderly. After a Stop, a Kill
-// or the end of Start's context it does nothing.
+// Stop ends Envoy and returns when it is gone: orderly (which cuts running requests), or by force after 5 s. It returns
+// an error, with the end of the log, if Envoy had ended by itself before, or could not be ended orderly. After a Stop,
+// a Kill or the end of Start's context it does nothing.
 func (e *Envoy) Stop() error {
 	return e.end(func() error {
 		resumed := e.Resume()
@@ -44,8 +44,8 @@ func (e *Envoy) attach(ctx context.Context) {
 	e.detach = context.AfterFunc(ctx, e.Kill)
 }
 
-// end ends Envoy the given way, once; it leaves neither a process nor a temporary file. Whoever comes second waits for the
-// first.
+// end ends Envoy in the given way, once; it leaves neither a process nor a temporary file. Concurrent callers wait for
+// the first.
 func (e *Envoy) end(way func() error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// DefaultMaxInFlight is the room of an open loop that names none.
+// DefaultMaxInFlight is the limit of an open loop that sets none.
 const DefaultMaxInFlight = 1024
 
-// Arrivals is the law by which requests arrive: a [ClosedLoop] or an [OpenLoop].
+// Arrivals is a process by which requests arrive: a [ClosedLoop] or an [OpenLoop].
 type Arrivals interface {
 	validate() error
 	// run sends the session's requests and returns when all of them have ended.
 	run(ctx context.Context, s *session)
 }
 
-// ClosedLoop is a number of workers, each of which sends its next request when the last one was answered.
+// ClosedLoop is a number of workers, each of which sends its next request when its last one was answered.
 type ClosedLoop struct {
-	// Workers is how many send, 1 or more.
+	// Workers is the number of workers, 1 or more.
 	Workers int
-	// Stagger is the time between the starts of two workers, 0 or more. Workers that start together stay in phase for
-	// as long as the server's times are equal, and then measure their own rhythm.
+	// Stagger is the time between the starts of two workers, 0 or more. Workers that start together stay in phase while
+	// the server's times are equal, and then measure their own rhythm.
 	Stagger time.Duration
-	// Staggered is how many workers start one by one: worker i starts at i times Stagger, and those from Staggered on
-	// start together, one Stagger after the last of them. 0 staggers all.
+	// Staggered is how many workers start one by one: worker i starts after i times Stagger, and those from Staggered
+	// on start together, one Stagger after the last staggered one. 0 staggers all.
 	Staggered int
 }
 
@@ -45,7 +45,7 @@ func (l ClosedLoop) validate() error {
 	return errors.Join(errs...)
 }
 
-// delay is how long after the workload's begin worker i starts.
+// delay returns how long after the workload's begin worker i starts.
 func (l ClosedLoop) delay(i int) time.Duration {
 	if l.Staggered > 0 {
 		i = min(i, l.Staggered)
@@ -73,16 +73,17 @@ func (l ClosedLoop) run(ctx context.Context, s *session) {
 	workers.Wait()
 }
 
-// OpenLoop is requests that arrive at a rate, however long the answers take.
+// OpenLoop sends requests at a rate, however long the answers take.
 type OpenLoop struct {
 	// Rate is the arrivals per second, above 0.
 	Rate float64
-	// Poisson draws exponential times between arrivals; otherwise they are equal, and the first is at once.
+	// Poisson draws exponential times between arrivals; otherwise the times are equal and the first request is sent at
+	// once.
 	Poisson bool
 	// Seed determines the draws.
 	Seed uint64
-	// MaxInFlight is the room: an arrival that finds so many of this workload in flight is recorded as ErrUnsent.
-	// 0 means DefaultMaxInFlight.
+	// MaxInFlight limits the requests of this workload in flight; an arrival beyond that is recorded as ErrUnsent. 0
+	// means DefaultMaxInFlight.
 	MaxInFlight int
 }
 
@@ -97,7 +98,7 @@ func (l OpenLoop) validate() error {
 	return errors.Join(errs...)
 }
 
-// due gives the arrivals one by one, each as the time since the workload's begin.
+// due returns a function that yields the arrivals one by one, each as the time since the workload's begin.
 func (l OpenLoop) due() func() time.Duration {
 	random := rand.New(rand.NewPCG(l.Seed, 0))
 	var at float64 // seconds
@@ -121,7 +122,7 @@ func (l OpenLoop) run(ctx context.Context, s *session) {
 	var flights sync.WaitGroup
 	defer flights.Wait()
 
-	// An exchanger is a place in flight. Those that came back are used again, the most recent first.
+	// There is one exchanger per request in flight. Idle ones are reused, the most recent first.
 	var idle exchangerStack
 	made := 0
 	next := l.due()
@@ -150,7 +151,7 @@ func (l OpenLoop) run(ctx context.Context, s *session) {
 	}
 }
 
-// exchangerStack holds the exchangers that are not in flight.
+// exchangerStack holds the idle exchangers.
 type exchangerStack struct {
 	mu   sync.Mutex
 	idle []*exchanger
@@ -162,7 +163,7 @@ func (s *exchangerStack) push(e *exchanger) {
 	s.idle = append(s.idle, e)
 }
 
-// pop returns nil when none is idle.
+// pop returns nil if none is idle.
 func (s *exchangerStack) pop() *exchanger {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +176,7 @@ func (s *exchangerStack) pop() *exchanger {
 	return e
 }
 
-// sleepUntil returns at the given time, or false when the context ended first.
+// sleepUntil returns true at the given time, or false if the context ended first.
 func sleepUntil(ctx context.Context, at time.Time) bool {
 	wait := time.Until(at)
 	if wait <= 0 {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A worker sends its next request when the last one was answered, and no sooner; workers start one by one, so that they
-// are out of phase.
+// A worker sends its next request only when the last one was answered; workers start one by one, so that they are out
+// of phase.
 func TestClosedLoopStagger(t *testing.T) {
 	inBubble(t, takes(100*time.Millisecond), func(b *bubble) {
 		w := load(ClosedLoop{Workers: 3, Stagger: 10 * time.Millisecond})
@@ -18,7 +18,7 @@ func TestClosedLoopStagger(t *testing.T) {
 	})
 }
 
-// Only so many start one by one; the rest start together, one stagger after the last of them.
+// Only the first Staggered workers start one by one; the rest start together, one stagger after the last of them.
 func TestClosedLoopStaggersSomeOnly(t *testing.T) {
 	inBubble(t, takes(time.Hour/2), func(b *bubble) {
 		w := load(ClosedLoop{Workers: 5, Stagger: time.Second, Staggered: 2})
@@ -28,7 +28,8 @@ func TestClosedLoopStaggersSomeOnly(t *testing.T) {
 	})
 }
 
-// An open loop's arrivals are equally spaced, however long the answers take, and measured from when they were due.
+// An open loop's arrivals are equally spaced, however long the answers take, and latencies are measured from when they
+// were due.
 func TestOpenLoopDoesNotWaitForAnswers(t *testing.T) {
 	inBubble(t, takes(time.Second), func(b *bubble) {
 		w := load(OpenLoop{Rate: 10})
@@ -44,7 +45,7 @@ func TestOpenLoopDoesNotWaitForAnswers(t *testing.T) {
 	})
 }
 
-// An arrival that finds no room is recorded as unsent at the moment it was due, and is not sent late.
+// An arrival beyond MaxInFlight is recorded as unsent at the moment it was due, and is not sent later.
 func TestOpenLoopWithoutRoom(t *testing.T) {
 	inBubble(t, takes(250*time.Millisecond), func(b *bubble) {
 		w := load(OpenLoop{Rate: 10, MaxInFlight: 2})
@@ -66,7 +67,7 @@ func TestOpenLoopWithoutRoom(t *testing.T) {
 	})
 }
 
-// The same seed gives the same Poisson arrivals, another one others; their mean is the rate's.
+// The same seed gives the same Poisson arrivals, and another seed gives others; their mean is that of the rate.
 func TestPoissonFollowsItsSeed(t *testing.T) {
 	draw := func(seed uint64) []time.Duration {
 		next := OpenLoop{Rate: 100, Poisson: true, Seed: seed}.due()
@@ -86,7 +87,7 @@ func TestPoissonFollowsItsSeed(t *testing.T) {
 	if !slices.IsSorted(first) {
 		t.Error("arrivals go back in time")
 	}
-	// Exponential gaps: the mean and the standard deviation are both 10 ms; the error of either is below 3 % by far.
+	// Exponential gaps: the mean and the standard deviation are both 10 ms; the error of either is well below 3 %.
 	var sum, squares float64
 	last := time.Duration(0)
 	for _, at := range first {
@@ -101,7 +102,7 @@ func TestPoissonFollowsItsSeed(t *testing.T) {
 	}
 }
 
-// What the draws say is what a run does.
+// A run sends at the times that were drawn.
 func TestPoissonRunsAreRepeatable(t *testing.T) {
 	var runs [2][]time.Duration
 	for i := range runs {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A plan that is not bounded in requests and in time is an error that names every fault, and nothing is sent.
+// A plan that is not bounded in requests and in time is an error that names every problem, and nothing is sent.
 func TestUnboundedPlansAreErrors(t *testing.T) {
 	inBubble(t, func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }, func(b *bubble) {
 		plan := Plan{
@@ -44,7 +44,7 @@ func TestUnboundedPlansAreErrors(t *testing.T) {
 	})
 }
 
-// No more requests are sent than the workload has, by no number of workers; each has one result, in the order of
+// However many workers there are, no more requests are sent than the workload has; each has one result, in the order of
 // sending.
 func TestBoundedInRequests(t *testing.T) {
 	inBubble(t, takes(time.Millisecond), func(b *bubble) {
@@ -66,7 +66,8 @@ func TestBoundedInRequests(t *testing.T) {
 	})
 }
 
-// Nothing is sent after the workload's end. What is in flight then has the drain to end, and is cut off after it.
+// Nothing is sent after the workload's end. Requests in flight then have the drain time to finish, and are cut off
+// after it.
 func TestBoundedInTime(t *testing.T) {
 	for drain, want := range map[time.Duration]string{0: "cut off", 64 * time.Millisecond: "cut off", 66 * time.Millisecond: ""} {
 		inBubble(t, takes(70*time.Millisecond), func(b *bubble) {
@@ -89,7 +90,7 @@ func TestBoundedInTime(t *testing.T) {
 	}
 }
 
-// One attempt has its timeout; that is a failure of that request, and the worker goes on.
+// The timeout covers one attempt. A request that times out fails, and its worker continues.
 func TestTimeout(t *testing.T) {
 	inBubble(t, takes(time.Second), func(b *bubble) {
 		w := load(ClosedLoop{Workers: 1})
@@ -104,7 +105,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// When the caller's context ends, the report so far comes with the cause.
+// When the caller's context ends, Run returns the report so far and the cause.
 func TestCancelledRun(t *testing.T) {
 	inBubble(t, takes(time.Second), func(b *bubble) {
 		enough := errors.New("enough")
@@ -120,7 +121,7 @@ func TestCancelledRun(t *testing.T) {
 	})
 }
 
-// No load leaves the machine.
+// Only loopback addresses are accepted.
 func TestOnlyLoopback(t *testing.T) {
 	for _, url := range []string{"http://127.0.0.1:1", "http://localhost:80", "http://[::1]:1", "http://127.9.9.9"} {
 		if _, err := NewClient(ClientConfig{BaseURL: url}); err != nil {

@@ -22,8 +22,8 @@ type bubble struct {
 	epoch  time.Time
 }
 
-// inBubble runs a test with a client of the server, over memory, so that time is virtual and every time that a run
-// measures is exact. All that runs has ended when the test has.
+// inBubble runs a test in virtual time with a client of the server, over an in-memory connection, so that every
+// measured time is exact. Everything has ended when it returns.
 func inBubble(t *testing.T, server http.HandlerFunc, test func(*bubble)) {
 	synctest.Test(t, func(t *testing.T) {
 		listener := bufconn.Listen(1 << 20)
@@ -45,7 +45,7 @@ func inBubble(t *testing.T, server http.HandlerFunc, test func(*bubble)) {
 	})
 }
 
-// run carries a plan of one workload out and returns its results.
+// run runs a plan of one workload and returns its results.
 func (b *bubble) run(w Workload) []Result {
 	b.Helper()
 	report, err := Run(b.Context(), b.client, Plan{Workloads: []Workload{w}}, nil)
@@ -55,14 +55,14 @@ func (b *bubble) run(w Workload) []Result {
 	return report.Tracks[0].Results
 }
 
-// load is a workload with these arrivals: up to a thousand requests within an hour.
+// load returns a workload with these arrivals: up to a thousand requests within an hour.
 func load(arrivals Arrivals) Workload {
 	return Workload{
 		Tenant: "t", Arrivals: arrivals, Request: Template{Path: "/"}, Requests: 1000, Duration: time.Hour,
 	}
 }
 
-// takes is a server that answers each request after so long, unless its client leaves before.
+// takes returns a server that answers each request after d, unless its client leaves before.
 func takes(d time.Duration) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -73,7 +73,7 @@ func takes(d time.Duration) http.HandlerFunc {
 	}
 }
 
-// starts are when the requests started, since the begin of the run.
+// starts returns when the requests started, since the start of the run.
 func starts(results []Result) []time.Duration {
 	all := make([]time.Duration, len(results))
 	for i := range results {

@@ -10,27 +10,28 @@ import (
 	"time"
 )
 
-// ErrNotLoopback is the error for an address that is not this machine's own.
+// ErrNotLoopback is the error for an address that is not a loopback address.
 var ErrNotLoopback = errors.New("not a loopback address")
 
 // ClientConfig says where requests go, and how.
 type ClientConfig struct {
-	// BaseURL is the scheme, host and port, such as http://127.0.0.1:10000. Only plain HTTP to a loopback address.
+	// BaseURL is the scheme, host and port, such as http://127.0.0.1:10000. It must be plain HTTP to a loopback
+	// address.
 	BaseURL string
-	// H2C speaks HTTP/2 without TLS, many requests on a connection; otherwise HTTP/1.1 with keep-alive.
+	// H2C selects HTTP/2 without TLS, with many requests on a connection; otherwise it is HTTP/1.1 with keep-alive.
 	H2C bool
 	// Dial replaces the network, for tests in memory; nil dials BaseURL.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Client sends requests to one address. It may be shared by runs; Close it after the last.
+// Client sends requests to one address. Several runs may share it; Close it after the last.
 type Client struct {
 	base      *url.URL
 	transport *http.Transport
 }
 
-// NewClient makes a client that keeps every connection it opened: a busy one opens as many as it has requests in
-// flight. Connections are not limited here, since a limit would be a queue that nobody measures.
+// NewClient returns a client that keeps every connection it opened: a busy one opens as many as it has requests in
+// flight. Connections are not limited, since a limit would be an unmeasured queue.
 func NewClient(config ClientConfig) (*Client, error) {
 	base, err := url.Parse(config.BaseURL)
 	if err != nil {
@@ -52,15 +53,15 @@ func NewClient(config ClientConfig) (*Client, error) {
 	return &Client{base: base, transport: &http.Transport{
 		DialContext:         dial,
 		Protocols:           protocols,
-		MaxIdleConnsPerHost: MaxRequests, // never close one for being too many
+		MaxIdleConnsPerHost: MaxRequests, // never close one because there are too many
 		IdleConnTimeout:     time.Minute,
-		DisableCompression:  true, // the body as it is on the wire
+		DisableCompression:  true, // leave the body as it is on the wire
 		WriteBufferSize:     16 << 10,
 		ReadBufferSize:      16 << 10,
 	}}, nil
 }
 
-// Close closes the idle connections. Call it when no run is under way.
+// Close closes the idle connections. It must not be called during a run.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
 // address is the URL of a path with its query.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A stream's TTFT is the time of its first data line: neither headers nor comments nor event names count.
+// A stream's TTFT is the time of its first data line: headers, comments and event names do not count.
 func TestTTFTIsTheFirstDataLine(t *testing.T) {
 	inBubble(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept") != "text/event-stream" {
@@ -32,7 +32,7 @@ func TestTTFTIsTheFirstDataLine(t *testing.T) {
 	})
 }
 
-// Of another body it is the first byte, of an empty one the end.
+// For other bodies it is the time of the first byte, for an empty one the end.
 func TestTTFTOfOtherBodies(t *testing.T) {
 	for body, want := range map[string]time.Duration{"{}": 300 * time.Millisecond, "": 600 * time.Millisecond} {
 		inBubble(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -51,7 +51,7 @@ func TestTTFTOfOtherBodies(t *testing.T) {
 	}
 }
 
-// A stream that was asked for and did not come is a fault; a rejection is none, whatever its body.
+// If a stream was requested, a 2xx answer that is not one is a fault; a rejection is not, whatever its body.
 func TestNotAStream(t *testing.T) {
 	for _, test := range []struct {
 		status     int
@@ -77,7 +77,7 @@ func TestNotAStream(t *testing.T) {
 	}
 }
 
-// Wherever the reads split a stream, the same is seen.
+// The scanner's result does not depend on where the reads split the stream.
 func TestScannerAcrossEverySplit(t *testing.T) {
 	for stream, want := range map[string]struct {
 		lines int
@@ -88,7 +88,7 @@ func TestScannerAcrossEverySplit(t *testing.T) {
 		"data:[DONE]\r\n\r\n":                                          {1, true},
 		"data: [DONE]\n\ndata: more\n\n":                               {2, false},
 		"data: [DONE] and a line that is much longer\n":                {1, false},
-		"data: [DONE]": {1, false}, // no whole line
+		"data: [DONE]": {1, false}, // an incomplete line
 		" data: indented\nxdata: y\nDATA: z\ndat\na: q\n": {0, false},
 		"data\n": {0, false},
 		"data: " + strings.Repeat("x", 5000) + "\n\ndata: [DONE]\n": {2, true},

@@ -14,7 +14,7 @@ import (
 // readBuffer is the size of an exchanger's buffer: a chunk of a stream, or a part of a large answer.
 const readBuffer = 16 << 10
 
-// exchanger sends one request after the other and measures them. It belongs to one goroutine at a time.
+// exchanger sends one request after another and measures them. It belongs to one goroutine at a time.
 type exchanger struct {
 	session *session
 	buffer  []byte
@@ -24,7 +24,7 @@ func (s *session) newExchanger() *exchanger {
 	return &exchanger{session: s, buffer: make([]byte, readBuffer)}
 }
 
-// send sends request index, again as often as the workload's Retry says, and records its result.
+// send sends the request with this index, with the retries that the workload's Retry allows, and records its result.
 func (e *exchanger) send(ctx context.Context, index int, start time.Time) {
 	s := e.session
 	result := s.result(index, start)
@@ -43,7 +43,7 @@ func (e *exchanger) send(ctx context.Context, index int, start time.Time) {
 	}
 }
 
-// attempt sends once, reads the answer to its end, and fills in what it saw of it.
+// attempt sends the request once, reads the answer to its end, and fills in the result.
 func (e *exchanger) attempt(ctx context.Context, body []byte, start time.Time, result *Result) error {
 	if timeout := e.session.workload.Timeout; timeout > 0 {
 		var cancel context.CancelFunc
@@ -108,13 +108,13 @@ func (s *session) request(ctx context.Context, body []byte) *http.Request {
 	if len(body) > 0 {
 		request.ContentLength = int64(len(body))
 		request.Body = io.NopCloser(bytes.NewReader(body))
-		// Lets the transport send again on a connection that was closed while idle, before a byte was written.
+		// Lets the transport resend on another connection if an idle one was closed before a byte was written.
 		request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
 	return request.WithContext(ctx)
 }
 
-// fault is the context's cause if the context ended, and the error itself if not.
+// fault returns the context's cause if the context has ended, and otherwise the error itself.
 func fault(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%w (%w)", cause, err)

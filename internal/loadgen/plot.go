@@ -18,9 +18,9 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Figure is a picture of TTFT over time by tenant, one panel per report, side by side on one latency axis, so that
-// heights compare at a glance. Points are requests answered with 2xx, lines their medians over time, ticks at the
-// foot requests that were not; the words beside a panel are of the whole run after the warm-up.
+// Figure is a picture of TTFT over time by tenant, with one panel per report, side by side on one latency axis. Points
+// are requests answered with 2xx, lines their medians over time, and ticks at the bottom the other requests; the text
+// beside a panel covers the whole run after the warm-up.
 type Figure struct {
 	Title, Subtitle string
 	// Panels are drawn from left to right; two read best.
@@ -35,13 +35,14 @@ type Panel struct {
 	Report *Report
 }
 
-// Span is a stretch of time with a name, such as "batch sends"; From and To are from the start of the run.
+// Span is a named stretch of time, such as "batch sends"; From and To are from the start of the run.
 type Span struct {
 	Label    string
 	From, To time.Duration
 }
 
-// The measures of a figure, in points of 1/72 inch: at 192 dots per inch twice the pixels that a README shows.
+// The dimensions of a figure, in points of 1/72 inch. At 192 dots per inch a picture has twice the pixels that a README
+// shows.
 const (
 	figureWidth  vg.Length = 760
 	figureHeight vg.Length = 372
@@ -49,7 +50,7 @@ const (
 
 	figureMargin vg.Length = 14
 	headHeight   vg.Length = 74 // title, subtitle, legend
-	footHeight   vg.Length = 12 // a panel's words about its time axis are the panel's own
+	footHeight   vg.Length = 12 // the text below a time axis belongs to its panel
 	panelGap     vg.Length = 10
 	wordsWidth   vg.Length = 74 // beside each panel
 )
@@ -85,7 +86,7 @@ func (f *Figure) Save(path string) (err error) {
 	return f.Write(file, format)
 }
 
-// Write draws the figure in a format, "png" or "svg". An SVG is self-contained, with its fonts.
+// Write draws the figure in a format, "png" or "svg". An SVG embeds its fonts.
 func (f *Figure) Write(w io.Writer, format string) error {
 	if len(f.Panels) == 0 {
 		return errors.New("loadgen: figure: no panels")
@@ -164,7 +165,8 @@ func (f *Figure) drawHead(c draw.Canvas, tenants []string) {
 	}
 }
 
-// tenants are those of all panels, each once, in the order of the plans: a tenant has one colour in all panels.
+// tenants returns the tenants of all panels, each once, in the order of the plans: a tenant has one colour in all
+// panels.
 func (f *Figure) tenants() []string {
 	var all Report
 	for _, p := range f.Panels {
@@ -179,7 +181,7 @@ func (f *Figure) anyUnserved() bool {
 	return unserved
 }
 
-// latencyAxis spans the TTFTs of all panels.
+// latencyAxis returns the axis that covers the TTFTs of all panels.
 func (f *Figure) latencyAxis() latencyAxis {
 	var low, high time.Duration
 	f.each(func(r *Result) {
@@ -206,7 +208,7 @@ func (f *Figure) each(visit func(*Result)) {
 
 func tenantColour(i int) color.NRGBA { return tenantColours[i%len(tenantColours)] }
 
-// textStyle is sans serif of a size in points.
+// textStyle returns a sans-serif style with a size in points.
 func textStyle(
 	size vg.Length, bold bool, ink color.Color, x draw.XAlignment, y draw.YAlignment,
 ) draw.TextStyle {

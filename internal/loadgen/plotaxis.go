@@ -9,12 +9,12 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// latencyAxis is a logarithmic axis of durations: what matters about a latency is how many times longer it is.
+// latencyAxis is a logarithmic axis of durations, since ratios of latencies matter more than differences.
 type latencyAxis struct {
 	low, high time.Duration // both are ticks
 }
 
-// newLatencyAxis spans low to high and at least a factor of ten, from tick to tick.
+// newLatencyAxis returns an axis from low to high, extended to ticks and to at least a factor of ten.
 func newLatencyAxis(low, high time.Duration) latencyAxis {
 	low = max(low, time.Microsecond)
 	high = max(high, low)
@@ -33,7 +33,7 @@ func newLatencyAxis(low, high time.Duration) latencyAxis {
 	}
 }
 
-// nextTick goes on in steps of 1, 2, 5, 10; i is the number of the tick.
+// nextTick returns the tick after tick in steps of 1, 2, 5, 10, and its number; i is the number of tick.
 func nextTick(tick time.Duration, i int) (next time.Duration, number int) {
 	if i%3 == 1 {
 		return tick / 2 * 5, i + 1
@@ -41,7 +41,7 @@ func nextTick(tick time.Duration, i int) (next time.Duration, number int) {
 	return tick * 2, i + 1
 }
 
-// ticks are in steps of 1, 2, 5 up to three decades, of ten beyond.
+// ticks returns ticks in steps of 1, 2, 5 for up to three decades, of ten beyond.
 func (a latencyAxis) ticks() []time.Duration {
 	var ticks []time.Duration
 	for tick, i := time.Microsecond, 0; tick <= a.high; tick, i = nextTick(tick, i) {
@@ -52,18 +52,18 @@ func (a latencyAxis) ticks() []time.Duration {
 	return ticks
 }
 
-// place is where a duration stands, 0 at low to 1 at high, and no further.
+// place returns a duration's position, from 0 at low to 1 at high, clamped to that range.
 func (a latencyAxis) place(d time.Duration) float64 {
 	part := math.Log(float64(max(d, 1))/float64(a.low)) / math.Log(float64(a.high)/float64(a.low))
 	return min(max(part, 0), 1)
 }
 
-// latencyTickStyle is of the labels left of the axis.
+// latencyTickStyle is the style of the labels left of the axis.
 func latencyTickStyle() draw.TextStyle {
 	return textStyle(9.5, false, greyColour, draw.XRight, draw.YCenter)
 }
 
-// width is the room that the labels and the axis title take.
+// width returns the width of the labels and the axis title.
 func (a latencyAxis) width() vg.Length {
 	var widest vg.Length
 	for _, tick := range a.ticks() {
@@ -72,7 +72,7 @@ func (a latencyAxis) width() vg.Length {
 	return widest + 28
 }
 
-// timeStep is the distance of the time axis's ticks: about five, in steps of 1, 2, 5.
+// timeStep returns the distance between ticks of the time axis: about five ticks, in steps of 1, 2, 5.
 func timeStep(length time.Duration) time.Duration {
 	step := time.Millisecond
 	for i := 0; 6*step < length; step, i = nextTick(step, i) {
@@ -81,5 +81,5 @@ func timeStep(length time.Duration) time.Duration {
 	return step
 }
 
-// secondsText is a tick of the time axis, without the unit.
+// secondsText returns the label of a tick of the time axis, without the unit.
 func secondsText(d time.Duration) string { return fmt.Sprintf("%g", d.Seconds()) }

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// maxPoints bounds the points drawn of one tenant in one panel; more are thinned evenly.
+	// maxPoints bounds the points drawn for one tenant in one panel; if there are more, they are thinned evenly.
 	maxPoints = 4000
-	// wordsGap is the least distance between two tenants' words beside a panel.
+	// wordsGap is the smallest distance between two tenants' texts beside a panel.
 	wordsGap vg.Length = 42
 )
 
@@ -22,9 +22,9 @@ const (
 type panel struct {
 	Panel
 	spans    []Span
-	tenants  []string // of the whole figure: their place gives the colour
+	tenants  []string // of the whole figure: the index gives the colour
 	latency  latencyAxis
-	labelled bool // draw the latency axis's labels left of the area
+	labelled bool // draw the latency axis's labels to the left
 
 	data vg.Rectangle // where the points are
 }
@@ -97,7 +97,7 @@ func (p *panel) drawTimeAxis(c draw.Canvas) {
 	c.FillText(style, vg.Point{X: middle, Y: p.data.Min.Y - 18}, "time since the start (s)")
 }
 
-// results visits those of one tenant, each step-th of every track.
+// results visits the results of one tenant, each step-th of every track.
 func (p *panel) results(tenant, step int, visit func(*Result)) {
 	for _, track := range p.Report.Tracks {
 		if track.Tenant != p.tenants[tenant] {
@@ -131,7 +131,8 @@ func (p *panel) drawPoints(c draw.Canvas, tenant int) {
 	})
 }
 
-// drawMedian draws the medians of a tenant's TTFTs over equal times. Where a time has no answers the line is broken.
+// drawMedian draws the medians of a tenant's TTFTs over equal intervals. The line is broken where an interval has no
+// answers.
 func (p *panel) drawMedian(c draw.Canvas, tenant int) {
 	count := 0
 	p.results(tenant, 1, func(*Result) { count++ })
@@ -144,7 +145,7 @@ func (p *panel) drawMedian(c draw.Canvas, tenant int) {
 	})
 	var line []vg.Point
 	stroke := func() {
-		// A white line below sets it off from the points.
+		// A white line below separates it from the points.
 		c.StrokeLines(draw.LineStyle{Color: color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xc0}, Width: 4}, line)
 		c.StrokeLines(draw.LineStyle{Color: tenantColour(tenant), Width: 2}, line)
 		line = nil
@@ -176,7 +177,7 @@ func (p *panel) drawWords(c draw.Canvas) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b words) int { return int(math.Copysign(1, float64(b.top-a.top))) })
-	// From the lowest up, each at least a gap above the one below; from the highest down, none above the panel.
+	// From the bottom up, keep a gap above the text below; then from the top down, keep within the panel.
 	floor := p.data.Min.Y + wordsGap - 4
 	for i := len(all) - 1; i >= 0; i-- {
 		all[i].top = max(all[i].top, floor)

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// The faults of a request that got no whole answer, besides those of the network.
+// The faults of a request that got no complete answer, besides those of the network.
 var (
-	// ErrUnsent is an arrival of an open loop that found MaxInFlight requests in flight.
+	// ErrUnsent means that an open loop's arrival found MaxInFlight requests in flight.
 	ErrUnsent = errors.New("loadgen: no room in flight")
-	// ErrTimeout is a request that took longer than its workload's Timeout.
+	// ErrTimeout means that a request took longer than its workload's Timeout.
 	ErrTimeout = errors.New("loadgen: request timed out")
-	// ErrCutOff is a request still in flight when the run ended.
+	// ErrCutOff means that a request was still in flight when the run ended.
 	ErrCutOff = errors.New("loadgen: cut off by the end of the run")
-	// ErrNotStream is an answer of 2xx that should have been a stream of server-sent events, and was none or had no
-	// data line.
+	// ErrNotStream means that a 2xx answer should have been a stream of server-sent events, but was not, or had no data
+	// line.
 	ErrNotStream = errors.New("loadgen: answer is not an event stream")
 )
 
-// Result is what became of one request. Times are from Start: the moment an open loop's request was due, or a closed
-// loop's was sent. With retries they span the attempts and the waits between them, as the user feels them, and the
-// rest is of the last attempt.
+// Result is the result of one request. Times are from Start: when an open loop's request was due, or a closed loop's
+// was sent. With retries they include all attempts and the waits between them, as the user experiences them; the other
+// fields are of the last attempt.
 type Result struct {
 	// Tenant is the workload's.
 	Tenant string
@@ -30,7 +30,7 @@ type Result struct {
 	Attempts int
 	// Status is the HTTP status, 0 without an answer.
 	Status int
-	// Err is why there is no whole answer; nil for a whole one, whatever its status.
+	// Err is why there is no complete answer; nil for a complete one, whatever its status.
 	Err error
 	// Headers is the time to the response headers; 0 without an answer.
 	Headers time.Duration
@@ -43,20 +43,20 @@ type Result struct {
 	Bytes int64
 	// Events is the number of data lines of a stream of server-sent events.
 	Events int
-	// Done says that the stream's last data line was [DONE].
+	// Done reports whether the stream's last data line was [DONE].
 	Done bool
 	// RetryAfterMS, RetryAfter, ShouldRetry and Reason are the response headers retry-after-ms, retry-after,
 	// x-should-retry and x-weir-reason, empty where absent.
 	RetryAfterMS, RetryAfter, ShouldRetry, Reason string
 }
 
-// OK says that a whole answer of 2xx came.
+// OK reports whether there was a complete 2xx answer.
 func (r *Result) OK() bool { return r.Err == nil && r.Status >= 200 && r.Status < 300 }
 
-// Rejected says that a whole answer came, and it was not 2xx.
+// Rejected reports whether there was a complete answer other than 2xx.
 func (r *Result) Rejected() bool { return r.Err == nil && !r.OK() }
 
-// TTFT is the time to the first data, or the total for an empty body.
+// TTFT returns the time to the first data, or the total for an empty body.
 func (r *Result) TTFT() time.Duration {
 	if r.FirstData > 0 {
 		return r.FirstData
@@ -64,7 +64,7 @@ func (r *Result) TTFT() time.Duration {
 	return r.Total
 }
 
-// Fault names Err in a word: "unsent", "timeout", "cut off", "not a stream", "broken" for any other, "" for nil.
+// Fault returns a word for Err: "unsent", "timeout", "cut off", "not a stream", "broken" for any other, "" for nil.
 func (r *Result) Fault() string {
 	switch {
 	case r.Err == nil:

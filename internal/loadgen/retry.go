@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// The backoff of the OpenAI and Anthropic clients, where the server names no time: half a second, doubled with each
-// retry up to 8 s, less up to a quarter by chance.
+// The backoff of the OpenAI and Anthropic clients if the server gives no time: half a second, doubled with each retry
+// up to 8 s, minus a random part of up to a quarter.
 const (
 	backoffBase   = 500 * time.Millisecond
 	backoffMax    = 8 * time.Second
 	backoffJitter = 0.25
 )
 
-// Retry is what follows a rejection, after the OpenAI and Anthropic clients: 408, 409, 429 and 5xx are sent again,
-// unless x-should-retry says otherwise, after exactly retry-after-ms, else retry-after, else their backoff. A broken
-// connection is sent again too.
+// Retry defines retries after a rejection, like the OpenAI and Anthropic clients: 408, 409, 429 and 5xx are sent again,
+// unless x-should-retry says otherwise, after exactly retry-after-ms, else retry-after, else the clients' backoff. A
+// broken connection is retried too.
 type Retry struct {
-	// Max is the most retries of one request; 0 sends each request once. The real clients' default is 2.
+	// Max is the largest number of retries of one request; 0 sends each request once. The real clients' default is 2.
 	Max int
 	// Seed determines the backoff's jitter.
 	Seed uint64
 }
 
-// next tells whether the request is sent again after its attempts so far, and after what wait.
+// next reports whether the request is sent again after the attempts so far, and after what wait.
 func (p Retry) next(r *Result, index int) (wait time.Duration, again bool) {
 	if r.Attempts > p.Max || !retryable(r) {
 		return 0, false
@@ -59,7 +59,7 @@ func retryable(r *Result) bool {
 	return r.Status >= 500
 }
 
-// delay reads a header that is a number of units, 0 or more; the date form of retry-after is not read.
+// delay parses a header that is a number of units, 0 or more; the date form of retry-after is not supported.
 func delay(header string, unit time.Duration) (time.Duration, bool) {
 	n, err := strconv.ParseFloat(header, 64)
 	if err != nil || !(n >= 0) || n > math.MaxInt64/float64(2*unit) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// rejects answers the first of each list of headers with its status, and what comes after them with 200. It keeps the
-// times at which requests came.
+// rejects answers the first requests with the status and, in turn, each of the headers, and later ones with 200. It
+// records when requests arrived.
 type rejects struct {
 	status  int
 	headers []http.Header
@@ -26,8 +26,8 @@ func (s *rejects) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// sentAt runs one request against the rejections, with so many retries, and returns when its attempts came and what
-// became of it.
+// sentAt runs one request against the rejections, with up to retry.Max retries, and returns when its attempts arrived
+// and its result.
 func sentAt(t *testing.T, s *rejects, retry Retry) (came []time.Duration, result Result) {
 	t.Helper()
 	inBubble(t, s.ServeHTTP, func(b *bubble) {
@@ -47,7 +47,7 @@ func headers(pairs ...string) http.Header {
 	return h
 }
 
-// A rejected request comes back to the millisecond that retry-after-ms says, before retry-after; as often as it may.
+// A rejected request is retried exactly after retry-after-ms, which takes precedence over retry-after, up to Max times.
 func TestRetryObeysTheServer(t *testing.T) {
 	s := &rejects{status: 503, headers: []http.Header{
 		headers("retry-after-ms", "1234", "retry-after", "2"),
@@ -61,7 +61,7 @@ func TestRetryObeysTheServer(t *testing.T) {
 	}
 }
 
-// Beyond its retries a request ends as rejected, with the last answer's headers.
+// When its retries are used up, a request ends as rejected, with the last answer's headers.
 func TestRetriesAreBounded(t *testing.T) {
 	again := headers("retry-after-ms", "10", "x-weir-reason", "queue-full", "retry-after", "1")
 	for most, want := range map[int]int{0: 1, 2: 3} {
@@ -73,7 +73,7 @@ func TestRetriesAreBounded(t *testing.T) {
 	}
 }
 
-// What is sent again is what the real clients send again; x-should-retry has the last word.
+// The same statuses are retried as by the real clients; x-should-retry overrides them.
 func TestWhatIsRetried(t *testing.T) {
 	for _, test := range []struct {
 		status int
@@ -99,8 +99,8 @@ func TestWhatIsRetried(t *testing.T) {
 	}
 }
 
-// Where the server names no time, or none that can be read, the wait is the clients' backoff: 0.5 s doubled up to 8 s,
-// less up to a quarter, drawn from the seed.
+// If the server gives no time, or an unreadable one, the wait is the clients' backoff: 0.5 s doubled up to 8 s, minus
+// up to a quarter, drawn from the seed.
 func TestBackoff(t *testing.T) {
 	senseless := []http.Header{
 		headers(),
@@ -124,7 +124,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// A connection that breaks before an answer is sent again, one that breaks within it is not.
+// A connection that breaks before the answer is retried; one that breaks within it is not.
 func TestBrokenConnections(t *testing.T) {
 	for within, want := range map[bool]int{false: 3, true: 1} {
 		came := 0

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Progress is told how far a run is: done of total, where total does not change and done never falls. It is called
-// from one goroutine at a time, some times per second, and at last with done equal to total.
+// Progress reports how far a run has got: done of total, where total does not change and done never falls. It is called
+// from one goroutine at a time, a few times per second, and finally with done equal to total.
 type Progress func(done, total int)
 
 // progressParts is the total of a run's progress; progressEvery is the time between two reports.
@@ -21,10 +21,10 @@ const (
 
 // Report is what a run measured.
 type Report struct {
-	// Warmup is the plan's: the time from the start that summaries leave out.
+	// Warmup is the plan's: the time from the start that summaries exclude.
 	Warmup time.Duration
-	// Length is the time from the start to the last moment of sending, or to the last answer if the workloads had
-	// sent all their requests and got their answers before.
+	// Length is the time from the start to the last moment of sending, or to the last answer if all requests were sent
+	// and answered before.
 	Length time.Duration
 	// Tracks holds the results of each workload, in the plan's order.
 	Tracks []Track
@@ -49,9 +49,9 @@ func (r *Report) Tenants() []string {
 	return tenants
 }
 
-// Run carries the plan out: it returns when every request has ended or was cut off, at most the plan's longest
-// workload and its Drain later. When the context ends, requests in flight are cut off, and the report so far comes
-// with the context's cause. Progress may be nil.
+// Run runs the plan. It returns when every request has ended or was cut off: at the latest Drain after the end of the
+// plan's longest workload. When the context ends, requests in flight are cut off, and Run returns the report so far
+// with the context's cause. progress may be nil.
 func Run(ctx context.Context, client *Client, plan Plan, progress Progress) (*Report, error) {
 	if err := plan.Validate(); err != nil {
 		return nil, err
@@ -101,7 +101,8 @@ type session struct {
 	// Set by run, before any request.
 	epoch, begin, end time.Time
 
-	// claimed counts the requests begun, and may run past the end of results; slot i is written by whoever claimed i.
+	// claimed counts the requests begun, and may exceed the length of results; slot i is written by the goroutine that
+	// claimed i.
 	claimed atomic.Int64
 	results []Result
 }
@@ -140,16 +141,16 @@ func (s *session) run(ctx context.Context, epoch time.Time) {
 	}
 }
 
-// claim takes the next request's index, or false when all have been taken.
+// claim returns the next request's index; ok is false when all have been claimed.
 func (s *session) claim() (index int, ok bool) {
 	index = int(s.claimed.Add(1) - 1)
 	return index, index < len(s.results)
 }
 
-// sent is the number of requests claimed.
+// sent returns the number of requests claimed.
 func (s *session) sent() int { return min(int(s.claimed.Load()), len(s.results)) }
 
-// result is the slot of a claimed request.
+// result initialises and returns the slot of a claimed request.
 func (s *session) result(index int, start time.Time) *Result {
 	result := &s.results[index]
 	result.Tenant = s.workload.Tenant
@@ -162,8 +163,8 @@ func (s *session) record(index int, start time.Time, err error) {
 	s.result(index, start).Err = err
 }
 
-// reportProgress reports until ended is closed. The part done is that of the time or that of the requests, whichever
-// is further.
+// reportProgress reports until ended is closed. Progress is the larger of the fraction of time and the fraction of
+// requests.
 func reportProgress(
 	progress Progress, sessions []*session, epoch time.Time, length time.Duration, ended <-chan struct{},
 ) {

@@ -19,17 +19,17 @@ type Summary struct {
 	All TenantSummary
 }
 
-// TenantSummary is one tenant's figures. Counts and times are of the requests that started in the window, wherever
+// TenantSummary holds one tenant's figures. Counts and times are of the requests that started in the window, wherever
 // they ended; throughput is of the answers that ended in it, wherever they started.
 type TenantSummary struct {
 	Tenant string
 	// Requests is OK plus Rejected plus Failed.
 	Requests int
-	// OK counts whole answers of 2xx, Rejected other whole answers, Failed requests without a whole answer.
+	// OK counts complete 2xx answers, Rejected other complete answers, Failed requests without a complete answer.
 	OK, Rejected, Failed int
 	// Retries counts the attempts after each request's first.
 	Retries int
-	// Throughput is the whole answers of 2xx per second.
+	// Throughput is the number of complete 2xx answers per second.
 	Throughput float64
 	// Outcomes counts by status, reason and fault, the most frequent first.
 	Outcomes []OutcomeCount
@@ -44,7 +44,7 @@ type Outcome struct {
 	Fault  string
 }
 
-// String is such as "200", "429 queue_full" or "200 broken".
+// String returns for example "200", "429 queue_full" or "200 broken".
 func (o Outcome) String() string {
 	text := strconv.Itoa(o.Status)
 	if o.Status == 0 {
@@ -58,20 +58,20 @@ func (o Outcome) String() string {
 	return text
 }
 
-// OutcomeCount is how many requests ended so.
+// OutcomeCount is the number of requests with an outcome.
 type OutcomeCount struct {
 	Outcome
 	Count int
 }
 
-// Distribution is of exact percentiles (nearest rank: the smallest value that at least so many do not exceed). All
-// are 0 for none.
+// Distribution has exact percentiles (nearest rank: the smallest value that is at least as large as that percentage of
+// the values). All are 0 if there are no values.
 type Distribution struct {
 	Count                    int
 	Mean, P50, P95, P99, Max time.Duration
 }
 
-// Distribute sorts the values in place.
+// Distribute returns the distribution of the values, which it sorts in place.
 func Distribute(values []time.Duration) Distribution {
 	if len(values) == 0 {
 		return Distribution{}
@@ -91,7 +91,7 @@ func Distribute(values []time.Duration) Distribution {
 	}
 }
 
-// nearestRank is the percentile of sorted values, percent from 1 to 100.
+// nearestRank returns the percentile of sorted values, percent from 1 to 100.
 func nearestRank(sorted []time.Duration, percent int) time.Duration {
 	return sorted[(len(sorted)*percent+99)/100-1]
 }
@@ -117,7 +117,7 @@ func Summarise(scene string, report *Report) Summary {
 	return summary
 }
 
-// Tenant is the named tenant's figures; false if the report has none of that name.
+// Tenant returns the named tenant's figures; ok is false if the report has no such tenant.
 func (s *Summary) Tenant(name string) (TenantSummary, bool) {
 	for _, tenant := range s.Tenants {
 		if tenant.Tenant == name {
@@ -127,7 +127,7 @@ func (s *Summary) Tenant(name string) (TenantSummary, bool) {
 	return TenantSummary{}, false
 }
 
-// tally adds up one tenant's results.
+// tally sums up one tenant's results.
 type tally struct {
 	from, to  time.Duration // the window
 	figures   TenantSummary

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Percentiles are exact: the smallest value that so many percent do not exceed.
+// Percentiles are exact: the smallest value that is at least as large as that percentage of the values.
 func TestPercentilesAreExact(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 19, 20, 21, 99, 100, 101, 1000} {
 		values := make([]time.Duration, n)
@@ -18,7 +18,7 @@ func TestPercentilesAreExact(t *testing.T) {
 			percent int
 			got     time.Duration
 		}{{50, d.P50}, {95, d.P95}, {99, d.P99}, {100, d.Max}} {
-			// Of the values 1 to n, the k-th is k: the definition, word by word.
+			// Of the values 1 to n, the k-th is k: this is the definition, taken literally.
 			want := time.Duration(1)
 			for int(want)*100 < p.percent*n {
 				want++
@@ -36,7 +36,7 @@ func TestPercentilesAreExact(t *testing.T) {
 	}
 }
 
-// Counts and times leave out what started in the warm-up; throughput counts the answers that ended in the window,
+// Counts and times exclude what started in the warm-up; throughput counts the answers that ended in the window,
 // wherever they started.
 func TestWarmupIsLeftOut(t *testing.T) {
 	answer := func(start, total time.Duration) Result {
@@ -67,7 +67,7 @@ func TestWarmupIsLeftOut(t *testing.T) {
 	}
 }
 
-// A run's own warm-up is that of its summary.
+// A run's warm-up is excluded from its summary.
 func TestRunWithWarmup(t *testing.T) {
 	inBubble(t, takes(100*time.Millisecond), func(b *bubble) {
 		w := load(ClosedLoop{Workers: 2})
@@ -83,7 +83,8 @@ func TestRunWithWarmup(t *testing.T) {
 	})
 }
 
-// Every result counts once, as OK, rejected or failed; outcomes are the most frequent first, and the whole is the sum.
+// Every result counts once, as OK, rejected or failed; outcomes are sorted by frequency, and the total is the sum over
+// tenants.
 func TestSummaryByTenantAndOutcome(t *testing.T) {
 	result := func(tenant string, status int, reason string, err error, attempts int) Result {
 		return Result{Tenant: tenant, Status: status, Reason: reason, Err: err, Attempts: attempts, Total: 1}

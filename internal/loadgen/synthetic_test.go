@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// syntheticReport is a report as a run would give it: a quiet tenant with 2 requests per second, and a noisy one with
-// 64 workers from 5 s to 25 s of 30 s. Held says whether something holds the noisy tenant back.
+// syntheticReport returns a report as from a run: a quiet tenant with 2 requests per second, and a noisy one with 64
+// workers from 5 s to 25 s of 30 s. held means that something holds the noisy tenant back.
 func syntheticReport(held bool) *Report {
 	random := rand.New(rand.NewPCG(1, 2))
 	report := &Report{Warmup: time.Second, Length: 30 * time.Second}

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// MaxRequests is the most requests that one workload may have; the memory of a run follows from it.
+// MaxRequests is the most requests that one workload may have; it bounds a run's memory.
 const MaxRequests = 1 << 22
 
-// Template says what a workload's requests look like.
+// Template describes a workload's requests.
 type Template struct {
 	// Method is the HTTP method; empty means POST.
 	Method string
@@ -21,15 +21,15 @@ type Template struct {
 	Host string
 	// Header is sent with every request and must not change during a run.
 	Header http.Header
-	// Body gives the body of request i (0, 1, 2, …, in the order of sending); nil means none. It is called from many
-	// goroutines at once, and must not change what it returned.
+	// Body returns the body of request i (0, 1, 2, …, in the order of sending); nil means none. It is called from many
+	// goroutines at once, and must not change what it has returned.
 	Body func(i int) []byte
-	// Stream says that the answer is a stream of server-sent events: it is asked for in the Accept header, and an
-	// answer of 2xx that is none, or that has no data line, is a fault.
+	// Stream means that the answer should be a stream of server-sent events: the Accept header asks for it, and a 2xx
+	// answer that is not a stream, or has no data line, is a fault.
 	Stream bool
 }
 
-// FixedBody is a [Template] body that is the same for every request.
+// FixedBody returns a [Template] body that is the same for every request.
 func FixedBody(body string) func(i int) []byte {
 	fixed := []byte(body)
 	return func(int) []byte { return fixed }
@@ -37,9 +37,9 @@ func FixedBody(body string) func(i int) []byte {
 
 // Workload is the load of one tenant, bounded in requests and in time.
 type Workload struct {
-	// Tenant names who sends: a label of the results. The header that tells the server is the template's.
+	// Tenant labels the results. The header that names the tenant to the server is the template's.
 	Tenant string
-	// Arrivals is the law of the arrivals: a ClosedLoop or an OpenLoop.
+	// Arrivals is a ClosedLoop or an OpenLoop.
 	Arrivals Arrivals
 	// Request is what is sent.
 	Request Template
@@ -51,7 +51,7 @@ type Workload struct {
 	Duration time.Duration
 	// Timeout bounds one attempt, from its sending to the end of its answer; 0 means the end of the run alone.
 	Timeout time.Duration
-	// Retry says what follows a rejection.
+	// Retry defines what follows a rejection.
 	Retry Retry
 }
 
@@ -90,21 +90,21 @@ func (w *Workload) Validate() error {
 	return errors.Join(errs...)
 }
 
-// end is when the last request may be sent, from the start of the run.
+// end returns when the last request may be sent, from the start of the run.
 func (w *Workload) end() time.Duration { return w.Begin + w.Duration }
 
-// Plan is what one run does.
+// Plan describes one run.
 type Plan struct {
 	// Workloads run side by side.
 	Workloads []Workload
-	// Warmup is the time from the start of the run that summaries leave out, 0 or more and less than the run.
+	// Warmup is the time from the start of the run that summaries exclude, 0 or more and less than the run.
 	Warmup time.Duration
-	// Drain is how long requests in flight may go on after the last workload's end; then they are cut off. 0 cuts them
-	// off at once.
+	// Drain is how long requests in flight may continue after the last workload's end; then they are cut off. 0 cuts
+	// them off at once.
 	Drain time.Duration
 }
 
-// Validate reports every fault of the plan and of its workloads.
+// Validate reports every problem of the plan and of its workloads.
 func (p *Plan) Validate() error {
 	var errs []error
 	if len(p.Workloads) == 0 {
@@ -122,7 +122,7 @@ func (p *Plan) Validate() error {
 	return errors.Join(errs...)
 }
 
-// length is the time from the start of the run to the last moment at which a request may be sent.
+// length returns the time from the start of the run to the last moment at which a request may be sent.
 func (p *Plan) length() time.Duration {
 	var length time.Duration
 	for i := range p.Workloads {

@@ -10,7 +10,7 @@ func (a *answer) messagesHead(dst []byte) []byte {
 	return append(dst, a.model...)
 }
 
-// messagesUsage appends the usage with so many output tokens.
+// messagesUsage appends the usage with the given number of output tokens.
 func (a *answer) messagesUsage(dst []byte, output int) []byte {
 	dst = append(dst, `"usage":{"input_tokens":`...)
 	dst = strconv.AppendInt(dst, int64(a.promptTokens()), 10)

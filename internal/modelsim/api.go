@@ -33,7 +33,7 @@ type answer struct {
 	limit        int    // output limit of each answer
 	includeUsage bool
 
-	sent  []int // tokens of each answer that the stream has told
+	sent  []int // tokens of each answer that the stream has sent
 	event int   // number of the stream's next event, where events are numbered
 }
 
@@ -43,7 +43,7 @@ func (a *answer) promptTokens() int { return sum(a.prompts) }
 // outputTokens returns the usage's output: of all answers.
 func (a *answer) outputTokens() int { return sum(a.tokens) }
 
-// finish returns why the answer ended: limited or by itself.
+// finish returns the finish reason: limited if the answer reached its limit, otherwise itself.
 func (a *answer) finish(choice int, limited, itself string) string {
 	if a.tokens[choice] >= a.limit {
 		return limited
@@ -77,7 +77,7 @@ func (a *answer) opening(dst []byte, api api) []byte {
 	return dst
 }
 
-// news appends the events for the tokens that the stream has not told yet.
+// news appends the events for the tokens that the stream has not sent yet.
 func (a *answer) news(dst []byte, api api, tokens []int) []byte {
 	copy(a.tokens, tokens)
 	for choice, n := range tokens {

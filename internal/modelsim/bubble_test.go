@@ -22,7 +22,8 @@ type bubble struct {
 	client *http.Client
 }
 
-// inBubble runs the test against a server over memory, in virtual time. Everything must have ended when it returns.
+// inBubble runs the test in virtual time against a server with an in-memory listener. Everything must have ended when
+// it returns.
 func inBubble(t *testing.T, cfg Config, test func(t *testing.T, b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

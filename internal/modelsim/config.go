@@ -10,45 +10,44 @@ import (
 
 // Config describes a simulated model server. Start from [DefaultConfig], [TinyVLLM], [Fixed] or [Instant].
 type Config struct {
-	// Address is where [Start] listens; empty is 127.0.0.1 with a free port.
+	// Address is where [Start] listens; empty means 127.0.0.1 and a free port.
 	Address string
 
-	// Model is the name of the served model. Requests for another one are answered 404; requests that name none get
-	// this one.
+	// Model is the name of the served model. Requests for another model get 404; a request without a model gets this
+	// one.
 	Model string
 
-	// Engine is the slots and the timing.
+	// Engine configures the slots and the timing.
 	Engine engine.Config
 
-	// Punctual keeps the engine's times to about 0.1 ms, where the runtime's timers come up to 1 ms late, and several at
-	// once. It holds a thread for the last milliseconds before each event, and needs the real clock.
+	// Punctual keeps the engine's times accurate to about 0.1 ms; the runtime's timers fire up to 1 ms late, and
+	// several at once. It occupies a thread for the last milliseconds before each event, and needs the real clock.
 	Punctual bool
 
-	// Instant answers at once from prepared bytes: Engine and MaxModelLen are not used, the request is not parsed, the
-	// usage is that of one prompt token and DefaultOutputTokens.
+	// Instant answers at once from prepared bytes: Engine and MaxModelLen are ignored, the request is not parsed, and
+	// the usage is one prompt token and DefaultOutputTokens.
 	Instant bool
 
-	// MaxModelLen is the largest number of prompt and output tokens together; longer requests are answered 400. Zero
-	// is no limit.
+	// MaxModelLen is the largest total of prompt and output tokens; longer requests get 400. Zero means no limit.
 	MaxModelLen int
 
 	// BytesPerToken is the number of JSON bytes of a prompt that make a token, at least 1.
 	BytesPerToken int
 
-	// DefaultOutputTokens is the output of requests that set no limit, at least 1.
+	// DefaultOutputTokens is the output length of requests that set no limit, at least 1.
 	DefaultOutputTokens int
 
 	// EarlyStop is the probability, at each token, that the answer ends by itself before its limit; 0 to 1. Requests
 	// with ignore_eos are not cut short.
 	EarlyStop float64
 
-	// Seed makes texts, IDs and early stops.
+	// Seed determines texts, IDs and early stops.
 	Seed uint64
 
-	// Quirk is how answers are delivered, when [Handler.Inject] does not say otherwise.
+	// Quirk applies to all answers, unless [Handler.Inject] overrides it.
 	Quirk Quirk
 
-	// Records is how many of the last requests [Handler.Records] keeps; zero keeps none.
+	// Records is the number of the latest requests that [Handler.Records] keeps; zero keeps none.
 	Records int
 
 	// RecordBodyBytes is how much of each body a record keeps.
@@ -77,8 +76,8 @@ func TinyVLLM() Config {
 	}
 }
 
-// Fixed serves each request in the same time, so many at once, whatever its length. A streamed answer's tokens are
-// spread evenly over that time. An abort frees the slot at once.
+// Fixed serves each request in the same time, whatever its length, in the given number of slots. A streamed answer's
+// tokens are spread evenly over that time. An abort frees the slot at once.
 func Fixed(slots int, serviceTime time.Duration) Config {
 	cfg := TinyVLLM()
 	cfg.Engine = engine.Config{Slots: slots, ServiceTime: serviceTime, BlockSize: 16, Blocks: 16384, Seed: 1}

@@ -33,7 +33,7 @@ func (d *delivery) headers(contentType []string) {
 	}
 }
 
-// whole sends an answer that is all there.
+// whole sends a complete answer.
 func (d *delivery) whole(status int, body []byte) error {
 	d.headers(jsonType)
 	if len(d.quirk.Trailer) == 0 {
@@ -54,7 +54,7 @@ func (d *delivery) open() {
 	d.flush()
 }
 
-// write sends a part of the body, in the odd chunks if there are any.
+// write sends a part of the body, in odd chunks if the quirk has any.
 func (d *delivery) write(body []byte) error {
 	sizes := d.quirk.ChunkSizes
 	if len(sizes) == 0 {
@@ -90,7 +90,7 @@ func (d *delivery) reset() {
 	panic(http.ErrAbortHandler)
 }
 
-// pause lets the time pass, unless the client leaves.
+// pause waits, unless the client leaves.
 func (d *delivery) pause(t time.Duration) error {
 	if t <= 0 {
 		return nil

@@ -19,7 +19,7 @@ type inference struct {
 	ignoreEOS    bool
 }
 
-// limitKeys are each API's names for the output limit; the first that is present counts.
+// limitKeys are each API's names for the output limit; the first one present counts.
 var (
 	chatLimitKeys       = []string{"max_completion_tokens", "max_tokens"}
 	completionLimitKeys = []string{"max_tokens"}
@@ -28,7 +28,7 @@ var (
 
 const maxChoices = 128
 
-// object is a JSON object by its exact keys; of a duplicate key the last value wins, as in the real servers.
+// object is a JSON object with exact keys; of duplicate keys the last value wins, as in the real servers.
 type object map[string]json.RawMessage
 
 // get decodes the field into dst, which it leaves alone when the field is absent or null.
@@ -43,7 +43,7 @@ func (o object) get(key string, dst any) error {
 	return nil
 }
 
-// parse reads a request's body. The error is the client's fault, a 400.
+// parse parses a request's body. An error is the client's fault, a 400.
 func (h *Handler) parse(api api, body []byte) (*inference, error) {
 	var o object
 	if err := json.Unmarshal(body, &o); err != nil {

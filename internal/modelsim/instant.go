@@ -55,8 +55,8 @@ func (v *visit) instant(body []byte) {
 	}
 }
 
-// asksFor tells whether the JSON has the key with the value true, wherever it is. Quotes within texts are escaped, so
-// a text cannot look like the key, but a nested object can have it.
+// asksFor reports whether the JSON has the key with the value true anywhere. Quotes within strings are escaped, so a
+// string cannot imitate the key, but a nested object may contain it.
 func asksFor(body []byte, key string) bool {
 	for {
 		i := bytes.Index(body, []byte(key))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// BenchmarkInstant is the cost of one request to an instant server over loopback, with a client that does as little as
-// possible: raw bytes on a kept connection, the answer's length known. Client and server share the processor.
+// BenchmarkInstant measures one request to an instant server over loopback, with a minimal client: raw bytes on a kept
+// connection, with a known answer length. Client and server share the processor.
 func BenchmarkInstant(b *testing.B) {
 	for _, size := range []int{1 << 10, 64 << 10} {
 		b.Run(fmt.Sprintf("body=%dKB", size>>10), func(b *testing.B) {

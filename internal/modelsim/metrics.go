@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// labelEscaper escapes a label's value as the text format wants it.
+// labelEscaper escapes a label's value for the text format.
 var labelEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 // exposition returns the metrics in Prometheus' text format, under vLLM's names.

@@ -39,7 +39,7 @@ func TestRecords(t *testing.T) {
 	})
 }
 
-// TestMetrics: the gauges move with the load, under vLLM's names.
+// The gauges follow the load, under vLLM's names.
 func TestMetrics(t *testing.T) {
 	cfg := Fixed(2, time.Second)
 	cfg.Model = `a"b`

@@ -19,14 +19,14 @@ const (
 
 // Quirk is a deviation in how an answer is delivered. The zero value is a plain answer.
 type Quirk struct {
-	// Match selects the requests; nil is all of them. It must not read the body.
+	// Match selects the requests; nil selects all. It must not read the body.
 	Match func(*http.Request) bool
 
-	// HeaderDelay passes after the request has come in whole and before anything is done about it.
+	// HeaderDelay is the time between the arrival of the complete request and the start of its processing.
 	HeaderDelay time.Duration
 
-	// Status, when not zero, is answered without doing the work: 204 and 304 without a body, all others with an error
-	// body in the API's shape. Range 200 to 599.
+	// Status, if not zero, is the answer's status, without any work: 204 and 304 have no body, all others an error body
+	// in the API's shape. Range 200 to 599.
 	Status int
 
 	// Header is added to the answer's headers.
@@ -35,20 +35,20 @@ type Quirk struct {
 	// Trailer is sent as the answer's trailers.
 	Trailer http.Header
 
-	// Reset breaks the connection instead.
+	// Reset breaks the connection instead of answering.
 	Reset Reset
 
-	// ChunkSizes, when not empty, cuts the answer's body into pieces of at most these sizes in bytes, over and over,
-	// each flushed on its own. A piece does not wait for data that is not there yet.
+	// ChunkSizes, if not empty, cuts the answer's body into pieces of at most these sizes in bytes, repeatedly; each
+	// piece is flushed. A piece does not wait for data that is not there yet.
 	ChunkSizes []int
 
-	// ChunkPause passes between two such pieces.
+	// ChunkPause is the time between two such pieces.
 	ChunkPause time.Duration
 }
 
 // injected is a quirk for the next matching requests.
 type injected struct {
-	left int // negative: without end
+	left int // negative: unlimited
 	Quirk
 }
 
@@ -68,8 +68,8 @@ func (q *Quirk) validate() error {
 	return errors.Join(errs...)
 }
 
-// Inject gives the quirk to the next n matching inference requests; a negative n is all of them until [Handler.Calm].
-// Quirks injected earlier go first. A quirk with fields out of range panics.
+// Inject applies the quirk to the next n matching inference requests; a negative n means all of them until
+// [Handler.Calm]. Quirks injected earlier come first. A quirk with fields out of range panics.
 func (h *Handler) Inject(n int, q Quirk) {
 	if err := q.validate(); err != nil {
 		panic(err)

@@ -66,7 +66,7 @@ func TestResetBeforeHeaders(t *testing.T) {
 	})
 }
 
-// TestResetMidAnswer: part of the answer comes, then the connection breaks and the slot is free.
+// Part of the answer arrives, then the connection breaks and the slot is free.
 func TestResetMidAnswer(t *testing.T) {
 	for _, body := range []string{`{"messages":[],"stream":true}`, `{"messages":[]}`} {
 		inBubble(t, Fixed(1, 32*time.Second), func(t *testing.T, b *bubble) {
@@ -121,7 +121,7 @@ func TestTrailersAndNoContent(t *testing.T) {
 	})
 }
 
-// TestOddChunksKeepTheBytes: whatever the pieces, the answer is the same; the pieces are as asked.
+// However the body is cut into pieces, the answer is the same, and the pieces have the sizes asked for.
 func TestOddChunksKeepTheBytes(t *testing.T) {
 	answers := make(map[string][]string)
 	for _, sizes := range [][]int{nil, {1}, {1, 100, 3}} {

@@ -12,16 +12,16 @@ type Outcome uint8
 // The outcomes.
 const (
 	InFlight  Outcome = iota
-	Completed         // the answer was written whole, or is being written if it is large
-	Failed            // answered 204 or an error, or reset, by a quirk or for the request's own fault
-	Aborted           // the client left before
+	Completed         // the whole answer was written, or is being written if it is large
+	Failed            // answered 204 or an error, or reset, by a quirk or because the request was bad
+	Aborted           // the client left before its end
 )
 
 func (o Outcome) String() string {
 	return [...]string{"in flight", "completed", "failed", "aborted"}[o]
 }
 
-// Record is what was seen of one inference request.
+// Record is what was observed of one inference request.
 type Record struct {
 	Number    uint64 // from 1, in order of arrival
 	Tag       string // value of the request header Config.TagHeader
@@ -29,12 +29,12 @@ type Record struct {
 	Path      string
 	Proto     string      // "HTTP/1.1" or "HTTP/2.0"
 	Host      string      // or :authority
-	Header    http.Header // shared, not to be changed
-	Body      []byte      // the first Config.RecordBodyBytes; shared, not to be changed
-	BodyBytes int         // the body's whole length
+	Header    http.Header // shared; must not be changed
+	Body      []byte      // the first Config.RecordBodyBytes; shared, must not be changed
+	BodyBytes int         // the length of the whole body
 
 	Arrived    time.Time
-	FirstToken time.Time // when its data was written; of a whole answer, the body; zero before
+	FirstToken time.Time // when the token was written, or the body of an answer that is not a stream; zero before
 	Ended      time.Time // zero while in flight
 	Outcome    Outcome
 }
@@ -43,10 +43,10 @@ type Record struct {
 type recordLog struct {
 	mu   sync.Mutex
 	ring []Record
-	next uint64 // how many were ever added
+	next uint64 // number of records ever added
 }
 
-// add keeps the record and returns its place.
+// add stores the record and returns its index.
 func (l *recordLog) add(r Record) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,7 +60,7 @@ func (l *recordLog) add(r Record) int {
 	return place
 }
 
-// change changes the record at the place, unless another one has taken it.
+// change changes the record at the index, unless another one has replaced it.
 func (l *recordLog) change(place int, number uint64, change func(*Record)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

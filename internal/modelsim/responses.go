@@ -42,7 +42,7 @@ func (a *answer) responsesItem(dst []byte, status string) []byte {
 	return append(dst, "]}"...)
 }
 
-// responsesPart appends the text part with so many tokens.
+// responsesPart appends the text part with the given number of tokens.
 func (a *answer) responsesPart(dst []byte, tokens int) []byte {
 	dst = append(dst, `{"type":"output_text","text":"`...)
 	dst = a.text(dst, 0, 0, tokens)
@@ -55,7 +55,7 @@ func (a *answer) itemID(dst []byte) []byte {
 	return append(dst, '"')
 }
 
-// responsesEvent appends the beginning of a numbered event, up to its own fields.
+// responsesEvent appends the start of a numbered event, up to its own fields.
 func (a *answer) responsesEvent(dst []byte, kind string) []byte {
 	dst = append(dst, "event: response."...)
 	dst = append(dst, kind...)
@@ -67,7 +67,7 @@ func (a *answer) responsesEvent(dst []byte, kind string) []byte {
 	return append(dst, ',')
 }
 
-// responsesPlace appends which part of the output an event is about.
+// responsesPlace appends the fields that identify a part of the output.
 func (a *answer) responsesPlace(dst []byte) []byte {
 	dst = append(dst, `"output_index":0,"content_index":0,"item_id":`...)
 	return a.itemID(dst)

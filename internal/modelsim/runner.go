@@ -8,13 +8,13 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim/engine"
 )
 
-// runner drives the engine by the real clock: one lock, one timer at the engine's next event.
+// runner drives the engine with the real clock: one lock, one timer at the engine's next event.
 type runner struct {
 	mu      sync.Mutex
 	core    *engine.Engine
 	choices map[engine.ID]choiceOf
 	timer   *time.Timer // nil until first needed
-	armed   time.Time   // the event that the timer is set to; zero when it is not
+	armed   time.Time   // the event that the timer is set to; zero if it is not set
 	closed  bool
 	watch   *watch
 
@@ -23,7 +23,7 @@ type runner struct {
 	maxLoad, maxRunning int
 }
 
-// choiceOf finds a sequence's place in its request.
+// choiceOf maps a sequence to a choice of its request.
 type choiceOf struct {
 	work  *work
 	index int
@@ -37,7 +37,7 @@ type work struct {
 	ended  []bool
 	left   int // sequences not ended
 
-	notify chan struct{} // of capacity 1: there may be news
+	notify chan struct{} // of capacity 1: signals possible news
 }
 
 // start submits a sequence for each output length, in order.
@@ -63,7 +63,7 @@ func (r *runner) start(prompts, outputs []int, streamed bool) *work {
 	return w
 }
 
-// abandon says that the request's client has left; no more is wanted of the work.
+// abandon tells the engine that the request's client has left.
 func (r *runner) abandon(w *work) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,8 +76,8 @@ func (r *runner) abandon(w *work) {
 	r.arm(now)
 }
 
-// await blocks until the work has more tokens than seen, or has ended, and copies the counts into seen. It tells
-// whether every sequence has ended; the context's error means that the client has left.
+// await blocks until the work has more tokens than seen, or has ended, and copies the counts into seen. It reports
+// whether every sequence has ended; an error is the context's, and means that the client has left.
 func (r *runner) await(ctx context.Context, w *work, seen []int) (done bool, err error) {
 	for {
 		r.mu.Lock()
@@ -99,10 +99,10 @@ func (r *runner) await(ctx context.Context, w *work, seen []int) (done bool, err
 	}
 }
 
-// timerLateness is more than the runtime's timers are late on a machine that has time.
+// timerLateness is more than the runtime's timers are late on a machine that is not overloaded.
 const timerLateness = 2 * time.Millisecond
 
-// wake is the timer's.
+// wake is called by the timer.
 func (r *runner) wake() {
 	if r.punctual {
 		r.mu.Lock()
@@ -121,7 +121,7 @@ func (r *runner) wake() {
 	r.arm(now)
 }
 
-// deliver passes the engine's events on to the works.
+// deliver passes the engine's events to the works.
 func (r *runner) deliver(events []engine.Event) {
 	for _, ev := range events {
 		at := r.choices[ev.ID]
@@ -168,7 +168,7 @@ func (r *runner) arm(now time.Time) {
 	r.timer.Reset(wait)
 }
 
-// load returns the engine's load now, and the largest ever seen.
+// load returns the engine's load now, and the largest so far.
 func (r *runner) load() (load engine.Load, maxLoad, maxRunning int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,12 +11,12 @@ type visit struct {
 	h       *Handler
 	api     api
 	number  uint64
-	place   int // in the record log
+	place   int // index in the record log
 	outcome Outcome
 	delivery
 }
 
-// infer serves one inference request; its end is counted here and nowhere else.
+// infer serves one inference request; this is the only place that counts its end.
 func (h *Handler) infer(w http.ResponseWriter, r *http.Request, api api) {
 	v := visit{h: h, api: api, number: h.started.Add(1), outcome: Failed}
 	v.delivery = delivery{w: w, ctx: r.Context(), quirk: &plain}
@@ -69,7 +69,7 @@ func (v *visit) work(body []byte) {
 		outputs[i] = v.h.outputTokens(in, a.key+uint64(i)<<32)
 	}
 	work := v.h.runner.start(prompts, outputs, in.stream)
-	// The one way out for the engine's work: after its end this does nothing.
+	// Whatever happens, the engine's work ends here; if it has ended before, this does nothing.
 	defer v.h.runner.abandon(work)
 	if in.stream {
 		err = v.stream(a, work)
@@ -82,7 +82,7 @@ func (v *visit) work(body []byte) {
 	}
 }
 
-// answerTo makes the empty answer to a request.
+// answerTo returns the empty answer to a request.
 func (h *Handler) answerTo(in *inference, number uint64) *answer {
 	n := len(in.prompts) * in.choices
 	return &answer{
@@ -110,7 +110,7 @@ func (v *visit) answer(a *answer, work *work) error {
 	return v.whole(http.StatusOK, body)
 }
 
-// stream sends the headers now, and the tokens as they come.
+// stream sends the headers at once, and the tokens as they arrive.
 func (v *visit) stream(a *answer, work *work) error {
 	v.open()
 	buf := a.opening(make([]byte, 0, 1024), v.api)
@@ -154,7 +154,7 @@ func (v *visit) send(events []byte) error {
 	return nil
 }
 
-// refuse answers an error, or nothing at all where the status has no body.
+// refuse sends an error, without a body if the status has none.
 func (v *visit) refuse(status int, message string) {
 	if status == http.StatusNoContent || status == http.StatusNotModified {
 		v.headers(nil)

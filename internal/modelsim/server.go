@@ -36,7 +36,7 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Serve serves on the listener, which may be one in memory, until Close.
+// Serve serves on the listener, which may be in memory, until Close.
 func Serve(listener net.Listener, cfg Config) (*Server, error) {
 	h, err := NewHandler(cfg)
 	if err != nil {
@@ -66,10 +66,10 @@ func (s *Server) Address() string { return s.listener.Addr().String() }
 // URL returns the server's root, without a slash at the end.
 func (s *Server) URL() string { return "http://" + s.Address() }
 
-// Close breaks all connections and returns when nothing of the server is left. Closing twice does nothing.
+// Close breaks all connections and returns when the server has stopped completely. Further calls do nothing.
 func (s *Server) Close() {
 	s.close.Do(func() {
-		_ = s.http.Close() // an error would be the listener's, which is of no more use
+		_ = s.http.Close() // a listener's error does not matter any more
 		<-s.served
 		s.conns.Wait()
 		s.Handler.Close()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestBothProtocols: HTTP/1.1 and HTTP/2 without TLS, on one port of a real network, whole and streamed.
+// HTTP/1.1 and HTTP/2 without TLS work on one port of a real network, streamed or not.
 func TestBothProtocols(t *testing.T) {
 	for _, cfg := range []Config{Instant(), Fixed(2, 0)} {
 		s, err := Start(cfg)
@@ -42,7 +42,7 @@ func TestBothProtocols(t *testing.T) {
 	}
 }
 
-// TestHTTP2Reset: over HTTP/2 only the stream breaks, not the connection.
+// Over HTTP/2 a reset breaks the stream, not the connection.
 func TestHTTP2Reset(t *testing.T) {
 	s, err := Start(Fixed(2, 0))
 	if err != nil {
@@ -87,7 +87,7 @@ func TestStartReportsErrors(t *testing.T) {
 	}
 }
 
-// TestAsksFor: the instant server finds the key without parsing, and is not fooled by texts.
+// The instant server finds the key without parsing, and text that looks like it does not count.
 func TestAsksFor(t *testing.T) {
 	for body, want := range map[string]bool{
 		`{"stream":true}`:                 true,

@@ -35,9 +35,9 @@ func path(t *testing.T, text string, keys ...any) any {
 // keys is a path into JSON.
 type keys []any
 
-// TestWholeAnswers: usage, text, and reason of the end of each API's JSON answer.
+// The usage, text and finish reason of each API's JSON answer.
 func TestWholeAnswers(t *testing.T) {
-	// Token counts: the prompt's JSON bytes by four, rounded up.
+	// Token counts: a quarter of the prompt's JSON bytes, rounded up.
 	for _, c := range []struct {
 		name, path, body      string
 		in, out, text, reason keys
@@ -115,12 +115,12 @@ func TestWholeAnswers(t *testing.T) {
 	}
 }
 
-// TestStreams: the events of each API's stream, in order, and the usage in it.
+// The events of each API's stream, in order, and the usage among them.
 func TestStreams(t *testing.T) {
 	for _, c := range []struct {
 		name, path, body string
 		kinds            string
-		usageAt          int // which event has the usage, from the end; 0: none has
+		usageAt          int // index from the end of the event with the usage; 0 if there is none
 		in, out          keys
 	}{
 		{
@@ -205,7 +205,7 @@ func kindOf(t *testing.T, data string) string {
 	return "?"
 }
 
-// numberOf returns the sequence number of an event, where there is one.
+// numberOf returns the sequence number of an event, if it has one.
 func numberOf(data string) (int, bool) {
 	var event struct {
 		Number *int `json:"sequence_number"`
@@ -216,7 +216,7 @@ func numberOf(data string) (int, bool) {
 	return *event.Number, true
 }
 
-// TestBadRequests: the status and the shape of each API's errors.
+// The status and the shape of each API's errors.
 func TestBadRequests(t *testing.T) {
 	cfg := Fixed(8, time.Second)
 	cfg.MaxModelLen = 100
@@ -254,7 +254,7 @@ func TestBadRequests(t *testing.T) {
 	})
 }
 
-// TestAccepted: what looks odd and is served all the same.
+// Unusual requests that are served nevertheless.
 func TestAccepted(t *testing.T) {
 	inBubble(t, Fixed(8, time.Second), func(t *testing.T, b *bubble) {
 		for _, body := range []string{
@@ -271,7 +271,7 @@ func TestAccepted(t *testing.T) {
 	})
 }
 
-// TestSeedFixesTheTexts: the same seed gives the same answers, another one others; so does another request.
+// The same seed gives the same answers; another seed, or another request, gives others.
 func TestSeedFixesTheTexts(t *testing.T) {
 	texts := func(seed uint64) (list []string) {
 		cfg := Fixed(8, time.Second)

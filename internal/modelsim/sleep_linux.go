@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// sleepThread blocks the thread for so long, by the kernel's clock. It may return early, at a signal.
+// sleepThread blocks the thread for d, by the kernel's clock. A signal may end it early.
 func sleepThread(d time.Duration) {
 	if d <= 0 {
 		return

@@ -10,20 +10,20 @@ type Stats struct {
 	Started, Completed, Failed, Aborted uint64 // inference requests since the start
 
 	InFlight    int // inference requests now
-	MaxInFlight int // the most there ever were
+	MaxInFlight int // the maximum so far
 
-	// In the engine, in sequences (answers to a prompt: n of them count n times). After an abort a sequence may stay
-	// for the engine's abort delay. An instant server's are the requests in flight.
+	// In the engine, in sequences (n answers to a prompt count n times). After an abort a sequence may stay for the
+	// engine's abort delay. For an instant server these are the requests in flight.
 	Running, Waiting int
-	MaxRunning       int // the most there ever were
-	MaxLoad          int // the most there ever were, running and waiting together
+	MaxRunning       int // the maximum so far
+	MaxLoad          int // the maximum of running and waiting together
 
 	KVUsage         float64 // 0 to 1
 	GeneratedTokens uint64
 	Preemptions     uint64
 }
 
-// Stats returns the statistics. They are exact when nothing changes meanwhile.
+// Stats returns the statistics. They are consistent only while nothing changes.
 func (h *Handler) Stats() Stats {
 	s := Stats{
 		Completed:   h.completed.Load(),
@@ -45,10 +45,10 @@ func (h *Handler) Stats() Stats {
 	return s
 }
 
-// Records returns what was seen of the last Config.Records inference requests, the oldest first.
+// Records returns the records of the last Config.Records inference requests, the oldest first.
 func (h *Handler) Records() []Record { return h.log.all() }
 
-// enter counts a request in.
+// enter counts the start of a request.
 func (h *Handler) enter() {
 	n := h.inFlight.Add(1)
 	for {
@@ -60,7 +60,7 @@ func (h *Handler) enter() {
 	h.watch.poke()
 }
 
-// end counts a request out, once.
+// end counts the end of a request, once.
 func (v *visit) end() {
 	if v.h.cfg.Records > 0 {
 		v.h.log.change(v.place, v.number, func(r *Record) {
@@ -80,7 +80,7 @@ func (v *visit) end() {
 	v.h.watch.poke()
 }
 
-// record notes what came in.
+// record records the request.
 func (v *visit) record(r *http.Request, body []byte) {
 	if v.h.cfg.Records == 0 {
 		return
@@ -100,7 +100,7 @@ func (v *visit) record(r *http.Request, body []byte) {
 	})
 }
 
-// firstToken notes that the first token's data is about to be written.
+// firstToken records that the first token is about to be written.
 func (v *visit) firstToken() {
 	if v.h.cfg.Records == 0 {
 		return

@@ -1,6 +1,6 @@
 package modelsim
 
-// words are the tokens of all texts: none needs escaping in JSON, each is one token.
+// words are the tokens of all texts: none needs escaping in JSON, and each is one token.
 var words = [...]string{
 	" weir", " river", " flow", " level", " gate", " bank", " stone", " reed", " pool", " spring", " tide", " mill",
 	" bridge", " current", " delta", " eddy", " ford", " heron", " island", " lock", " marsh", " oar", " pebble",
@@ -15,7 +15,7 @@ func mix(x uint64) uint64 {
 	return x ^ (x >> 31)
 }
 
-// appendText appends the tokens from (included) to (excluded) of the text that the key fixes.
+// appendText appends the tokens in [from, to) of the text that the key determines.
 func appendText(dst []byte, key uint64, from, to int) []byte {
 	for i := from; i < to; i++ {
 		word := words[mix(key+uint64(i))%uint64(len(words))]
@@ -29,7 +29,7 @@ func appendText(dst []byte, key uint64, from, to int) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendID appends 24 hexadecimal digits that the key fixes.
+// appendID appends 24 hexadecimal digits that the key determines.
 func appendID(dst []byte, key uint64) []byte {
 	high, low := mix(key), mix(key^0xa5a5a5a5)
 	for shift := 60; shift >= 0; shift -= 4 {

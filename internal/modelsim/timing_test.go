@@ -12,7 +12,7 @@ import (
 
 const chatPath = "/v1/chat/completions"
 
-// TestFixedTimeQueues sends ten requests at once to four slots of 200 ms: they end in three rounds.
+// Ten requests at once, to four slots of 200 ms, end in three rounds.
 func TestFixedTimeQueues(t *testing.T) {
 	inBubble(t, Fixed(4, 200*time.Millisecond), func(t *testing.T, b *bubble) {
 		start := time.Now()
@@ -45,7 +45,7 @@ func TestFixedTimeQueues(t *testing.T) {
 	})
 }
 
-// TestStreamHeadersComeAtOnce: the headers do not wait for the slot; the data does.
+// The headers of a stream do not wait for the slot; the data does.
 func TestStreamHeadersComeAtOnce(t *testing.T) {
 	inBubble(t, Fixed(1, 400*time.Millisecond), func(t *testing.T, b *bubble) {
 		first, err := b.send(t.Context(), chatPath, `{"messages":[],"stream":true,"max_tokens":4}`)
@@ -75,7 +75,7 @@ func TestStreamHeadersComeAtOnce(t *testing.T) {
 	})
 }
 
-// TestResponsesStreamOpensAtOnce: on /v1/responses two events come with the headers, before the first token.
+// On /v1/responses two events come with the headers, before the first token.
 func TestResponsesStreamOpensAtOnce(t *testing.T) {
 	inBubble(t, Fixed(1, 400*time.Millisecond), func(t *testing.T, b *bubble) {
 		start := time.Now()
@@ -92,7 +92,7 @@ func TestResponsesStreamOpensAtOnce(t *testing.T) {
 	})
 }
 
-// TestClientLeaves: the slot is free when the abort delay is over, and a request that waits is dropped likewise.
+// After the abort delay the slot is free; a waiting request of a client that left is dropped in the same way.
 func TestClientLeaves(t *testing.T) {
 	for _, delay := range []time.Duration{0, 50 * time.Millisecond} {
 		t.Run(delay.String(), func(t *testing.T) {

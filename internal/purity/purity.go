@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// imports are the packages that the core may use; of some of them only the names that are not in impure.
+// imports are the packages that the core may import; of those in impure, only some names.
 var imports = []string{
 	"cmp", "container/heap", "errors", "fmt", "iter", "maps", "math", "math/bits", "math/rand/v2", "net/netip", "slices",
 	"sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
@@ -31,10 +31,10 @@ var pure = map[string][]string{
 	"math/rand/v2": {"Rand", "Source", "New", "NewPCG", "NewChaCha8", "PCG", "ChaCha8", "Zipf", "NewZipf"},
 }
 
-// Problems is what makes the package of these files impure, in order of position.
+// Problems returns what makes the package of these files impure, in order of position.
 func Problems(fset *token.FileSet, files []*ast.File) []string {
 	c := &checker{fset: fset, info: &types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}}
-	// Names are resolved, types of other packages are not needed: errors about them are of no interest.
+	// Only names need to be resolved, so errors about types of other packages are ignored.
 	conf := types.Config{Importer: names{}, Error: func(error) {}}
 	_, _ = conf.Check("core", fset, files, c.info)
 	for _, f := range files {
@@ -73,8 +73,8 @@ func (c *checker) imported(i *ast.ImportSpec) {
 	}
 }
 
-// packageLevel allows a variable that is a constant in all but name: it has a value, nothing is called for it but
-// errors.New, and (see written) nothing writes to it.
+// packageLevel allows a variable that is in effect a constant: it has a value, only errors.New may be called for it,
+// and nothing writes to it (see written).
 func (c *checker) packageLevel(g *ast.GenDecl) {
 	for _, spec := range g.Specs {
 		v := spec.(*ast.ValueSpec)
@@ -128,7 +128,7 @@ func (c *checker) node(n ast.Node) bool {
 	return true
 }
 
-// written complains when x is a package-level variable or a part of one.
+// written reports a problem if x is a package-level variable or part of one.
 func (c *checker) written(x ast.Expr) {
 	switch e := x.(type) {
 	case *ast.Ident:
@@ -148,7 +148,7 @@ func (c *checker) written(x ast.Expr) {
 	}
 }
 
-// called: of the built-in functions some write, and some speak.
+// called checks calls of built-in functions, some of which write or print.
 func (c *checker) called(call *ast.CallExpr) {
 	name, ok := call.Fun.(*ast.Ident)
 	if !ok {
@@ -165,7 +165,7 @@ func (c *checker) called(call *ast.CallExpr) {
 	}
 }
 
-// selected looks at a name of another package.
+// selected checks a name of another package.
 func (c *checker) selected(s *ast.SelectorExpr) {
 	x, ok := s.X.(*ast.Ident)
 	if !ok {

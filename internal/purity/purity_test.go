@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestCoreIsPure: the core packages are, and in particular do not import each other.
+// The core packages are pure; in particular they do not import each other.
 func TestCoreIsPure(t *testing.T) {
 	for _, name := range []string{"fairqueue", "stock", "scheduling", "invalid"} {
 		t.Run(name, func(t *testing.T) {
@@ -26,7 +26,7 @@ func TestCoreIsPure(t *testing.T) {
 	}
 }
 
-// sources are the package's files without its tests.
+// sources returns the package's files without its tests.
 func sources(t *testing.T, fset *token.FileSet, dir string) (files []*ast.File) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -45,7 +45,7 @@ func sources(t *testing.T, fset *token.FileSet, dir string) (files []*ast.File) 
 	return files
 }
 
-// TestImpureIsSeen: the check itself can fail.
+// The check finds each kind of impurity.
 func TestImpureIsSeen(t *testing.T) {
 	for _, c := range []struct{ source, want string }{
 		{`func f() { go f() }`, "go statement"},
@@ -92,7 +92,7 @@ func TestImpureIsSeen(t *testing.T) {
 	}
 }
 
-// TestPureIsPassed: and it does not cry at what is pure.
+// The check accepts pure code.
 func TestPureIsPassed(t *testing.T) {
 	for _, source := range []string{
 		`import "errors"; var ErrFull = errors.New("full")`,

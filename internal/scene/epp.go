@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// eppGrace is how long epp may take to end: it drains at most that long.
+// eppGrace is how long epp may take to stop; it drains for at most that long.
 const eppGrace = 2 * time.Second
 
 // FindEPP returns the epp binary: the path if one is given, else the one beside this program. The error says how to get
@@ -29,9 +29,9 @@ func FindEPP(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// EPPOptions say which epp to start.
+// EPPOptions describe the epp to start.
 type EPPOptions struct {
-	// Name is that of its process and of its files, where a scene has several; empty is epp.
+	// Name is the name of its process and of its files, needed if a scene has several; empty means epp.
 	Name string
 	// Binary is its path, from FindEPP.
 	Binary string
@@ -46,8 +46,8 @@ type EPPOptions struct {
 // EPP is a running epp.
 type EPP struct {
 	*Process
-	// Address is where it serves ext_proc, ip:port, without TLS; MetricsURL the root of its metrics, DebugURL that of its
-	// status and debug pages.
+	// Address is where it serves ext_proc without TLS, ip:port; MetricsURL is the root of its metrics, DebugURL that of
+	// its status and debug pages.
 	Address, MetricsURL, DebugURL string
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-epp/weir/internal/child"
 )
 
-// Longest times that a process may take to say where it listens, and to end by itself.
+// The longest times that a process may take to report its addresses, and to end by itself.
 const (
 	startTimeout = 30 * time.Second
 	stopGrace    = eppGrace + 3*time.Second
@@ -28,8 +28,8 @@ type Process struct {
 	log  string // path
 }
 
-// Server starts this program again with other arguments, as a process that serves at addresses which it writes, as a JSON
-// list of ip:port, to the file named by its last argument. It returns these addresses.
+// Server starts this program again with other arguments, as a process that writes the addresses at which it serves, a
+// JSON list of ip:port, to the file named by its last argument. It returns these addresses.
 func (s *Scene) Server(name string, arguments ...string) (*Process, []string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Scene) Server(name string, arguments ...string) (*Process, []string, er
 	return process, addresses, nil
 }
 
-// WriteAddresses writes the file that Server waits for, in one step.
+// WriteAddresses atomically writes the file that Server waits for.
 func WriteAddresses(file string, addresses []string) error {
 	text, err := json.Marshal(addresses)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Scene) await(p *Process, file string, into any) error {
 		case <-p.Done():
 			return p.endedAtStart()
 		case <-ctx.Done():
-			if p.Ended() { // which may be what ended the scene
+			if p.Ended() { // this may be what ended the scene
 				return p.endedAtStart()
 			}
 			return fmt.Errorf("scene: %s does not listen: %w", p.name, context.Cause(ctx))

@@ -13,18 +13,18 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// ErrUnasked is in the cause of a scene's end when one of its parts ended by itself.
+// ErrUnasked is in the cause of a scene's end if one of its parts ended by itself.
 var ErrUnasked = errors.New("ended unasked")
 
-// Scene is what runs at a time. Its methods are for one goroutine.
+// Scene is a set of running processes. Its methods are for one goroutine.
 type Scene struct {
 	dir string
 	ctx context.Context
 	end context.CancelCauseFunc
 
-	parts []part // in the order of starting
+	parts []part // in starting order
 	mu    sync.Mutex
-	ended bool // Close has begun: whatever ends now was asked to
+	ended bool // Close has begun: processes are expected to end
 }
 
 // part is one thing that was started.
@@ -33,26 +33,27 @@ type part struct {
 	stop func() error
 }
 
-// New returns an empty scene with its files in dir, which exists. The end of ctx kills its processes; Close it all the
-// same.
+// New returns an empty scene with its files in dir, which must exist. The end of ctx kills its processes; Close must be
+// called even then.
 func New(ctx context.Context, dir string) *Scene {
 	s := &Scene{dir: dir}
 	s.ctx, s.end = context.WithCancelCause(ctx)
 	return s
 }
 
-// Dir is where the scene's files are.
+// Dir returns the directory of the scene's files.
 func (s *Scene) Dir() string { return s.dir }
 
-// Context ends with the one given to New, at Close, and when a part has ended unasked: then context.Cause tells which.
+// Context returns a context that ends with the one given to New, at Close, and when a part has ended by itself;
+// context.Cause then names the part.
 func (s *Scene) Context() context.Context { return s.ctx }
 
-// Close ends all parts, the last started first, and returns when they are gone. A second Close does nothing.
+// Close ends all parts, the last started first, and returns when they are gone. Further calls do nothing.
 func (s *Scene) Close() error {
 	s.mu.Lock()
 	s.ended = true
 	s.mu.Unlock()
-	interrupted := s.ctx.Err() != nil // then processes may have ended by themselves
+	interrupted := s.ctx.Err() != nil // in that case processes may have ended by themselves
 	var errs []error
 	for _, p := range slices.Backward(s.parts) {
 		if err := p.stop(); err != nil && !interrupted {
@@ -76,11 +77,11 @@ func (s *Scene) watch(name, log string, done <-chan struct{}) {
 	}()
 }
 
-// Models starts so many model servers inside this process and returns their addresses, ip:port each.
+// Models starts count model servers in this process and returns their addresses, ip:port each.
 func (s *Scene) Models(count int, config modelsim.Config) ([]string, error) {
 	addresses := make([]string, count)
 	for i := range addresses {
-		config.Seed++ // or all would say the same, at the same pace
+		config.Seed++ // otherwise all would give the same answers at the same pace
 		config.Engine.Seed++
 		server, err := modelsim.Start(config)
 		if err != nil {
@@ -92,7 +93,7 @@ func (s *Scene) Models(count int, config modelsim.Config) ([]string, error) {
 	return addresses, nil
 }
 
-// Envoy starts an Envoy, whose logs are in the folder of that name. Options.Dir is set here.
+// Envoy starts an Envoy, whose logs are in the directory of that name. It sets Options.Dir.
 func (s *Scene) Envoy(name string, options envoyrun.Options) (*envoyrun.Envoy, error) {
 	options.Dir = filepath.Join(s.dir, name)
 	if err := os.Mkdir(options.Dir, 0o700); err != nil {

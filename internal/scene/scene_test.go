@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A part that ends unasked ends the scene, whose cause names it.
+// A part that ends by itself ends the scene, whose cause names it.
 func TestUnaskedEnd(t *testing.T) {
 	s := New(t.Context(), t.TempDir())
 	p, err := s.start("sleeper", "/bin/sh", []string{"-c", "sleep 60"})
@@ -34,7 +34,7 @@ func TestUnaskedEnd(t *testing.T) {
 	}
 }
 
-// Close ends what runs; a process that ignores SIGTERM is named.
+// Close ends what runs; the error names a process that ignores SIGTERM.
 func TestClose(t *testing.T) {
 	s := New(t.Context(), t.TempDir())
 	addresses, err := s.Models(2, modelsim.Instant())
@@ -72,7 +72,7 @@ func TestContextEnds(t *testing.T) {
 	_ = syscall.Kill(-p.Pid(), syscall.SIGKILL) // its own child
 }
 
-// A process that ends before it listens is reported with the end of its log.
+// If a process ends before it listens, the error has the end of its log.
 func TestFailedStart(t *testing.T) {
 	s := New(t.Context(), t.TempDir())
 	defer func() { _ = s.Close() }()

@@ -1,5 +1,4 @@
-// Package spelling finds what somebody meant who wrote a name that does not exist: a key of the configuration, a word,
-// a flag.
+// Package spelling suggests corrections for misspelled names: keys of the configuration, words, flags.
 package spelling
 
 import (
@@ -8,14 +7,14 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// longest is the longest text, in bytes, that is compared: nobody misspells more.
+// longest is the longest text, in bytes, for which a correction is searched.
 const longest = 64
 
-// shortest is the shortest text, in bytes, that is taken for the beginning of a name.
+// shortest is the shortest text, in bytes, that counts as the beginning of a name.
 const shortest = 3
 
-// Suggest is " (did you mean X?)" for the known name nearest to what was written, or for the only one that begins with
-// it; "" when there is none. Case, hyphens and underscores do not count.
+// Suggest returns " (did you mean X?)" with the known name nearest to what was written, or the only one that begins
+// with it; "" if there is none. It ignores case, hyphens and underscores.
 func Suggest(written string, names []string) string {
 	if len(written) > longest || plain(written) == "" {
 		return ""
@@ -30,7 +29,7 @@ func Suggest(written string, names []string) string {
 	return " (did you mean " + best + "?)"
 }
 
-// nearest is the name of the fewest edits, at most one and a quarter of the length.
+// nearest returns the known name with the fewest edits: at most one, plus a quarter of the length.
 func nearest(written string, names []string) string {
 	best, distance := "", 1+len(written)/4
 	for _, name := range names {
@@ -41,7 +40,7 @@ func nearest(written string, names []string) string {
 	return best
 }
 
-// only is the one name that begins with what was written.
+// only returns the name that begins with what was written, if there is exactly one.
 func only(written string, names []string) string {
 	if len(written) < shortest {
 		return ""

@@ -8,13 +8,13 @@ import (
 func TestSuggest(t *testing.T) {
 	names := []string{"--watermark-per-backend", "--grpc-port", "--metrics-port", "--metrics-endpoint-auth", "--v", "queueTTL"}
 	for written, want := range map[string]string{
-		"--watermark":             "--watermark-per-backend", // the only one that begins so
-		"--metrics":               "",                        // two do
+		"--watermark":             "--watermark-per-backend", // the only flag with this prefix
+		"--metrics":               "",                        // two flags have it
 		"--grcp-port":             "--grpc-port",
 		"--grpcport":              "--grpc-port",
 		"--GRPC_PORT":             "--grpc-port",
-		"--grpc-pot":              "--grpc-port", // a letter short
-		"--grpc-poort":            "--grpc-port", // and one too many
+		"--grpc-pot":              "--grpc-port", // a letter missing
+		"--grpc-poort":            "--grpc-port", // a letter too many
 		"queue_ttl":               "queueTTL",
 		"que":                     "queueTTL",
 		"qu":                      "",

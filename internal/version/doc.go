@@ -1,2 +1,2 @@
-// Package version says what a binary was made from: for --version, the log, /statusz and weir_build_info.
+// Package version identifies the build of a binary, for --version, the log, /statusz and weir_build_info.
 package version

@@ -8,10 +8,10 @@ import (
 // Version is set at build time: -ldflags "-X github.com/weir-epp/weir/internal/version.Version=v1.2.3".
 var Version = ""
 
-// Build is what a binary was made from; what is not known of it is "unknown", the version "devel".
+// Build identifies a build; an unknown revision is "unknown", an unknown version "devel".
 type Build struct{ Version, Revision, Go string }
 
-// Info is what this binary was made from.
+// Info returns the build of this binary.
 func Info() Build {
 	b := Build{Version: Version, Revision: "unknown", Go: "unknown"}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -31,7 +31,7 @@ func Info() Build {
 	return b
 }
 
-// String is one line of it.
+// String returns the build in one line.
 func (b Build) String() string {
 	return fmt.Sprintf("%s (revision %s, %s)", b.Version, b.Revision, b.Go)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A build without -ldflags is named all the same, and one with them by what they say.
+// A build without -ldflags has the default version, one with them the version that they set.
 func TestInfo(t *testing.T) {
 	defer func(before string) { Version = before }(Version)
 	for set, want := range map[string]string{"": "devel", "v1.2.3": "v1.2.3"} {

@@ -12,7 +12,7 @@ type StepTime struct {
 	Base time.Duration
 	// PerSequence is added for each sequence in the batch.
 	PerSequence time.Duration
-	// PerToken is added for each token beyond the first of a sequence: the price of prefill.
+	// PerToken is added for each token beyond the first of a sequence: the cost of prefill.
 	PerToken time.Duration
 }
 
@@ -31,17 +31,17 @@ type Config struct {
 	// prompt is computed in several steps. Zero is no limit. Only with Step.
 	TokenBudget int
 
-	// BlockSize is the number of tokens in one KV cache block, and Blocks how many blocks there are. Blocks zero is an
-	// endless cache, of which nothing is ever used.
+	// BlockSize is the number of tokens in one KV cache block, and Blocks the number of blocks. With Blocks zero the
+	// cache is unlimited and its usage is always 0.
 	BlockSize, Blocks int
 
-	// AbortDelay is the time between the client's leaving and the end of its work; the slot is held meanwhile.
+	// AbortDelay is the time from the client's disconnect to the end of its work; the slot is held meanwhile.
 	AbortDelay time.Duration
 
 	// Jitter spreads each step, or each service time, uniformly by this fraction to either side; 0 to 1.
 	Jitter float64
 
-	// Seed makes the jitter.
+	// Seed determines the jitter.
 	Seed uint64
 }
 
@@ -84,7 +84,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Fits tells whether a sequence of so many prompt and output tokens can ever run to its end in the KV cache.
+// Fits reports whether a sequence with these prompt and output tokens can ever run to its end in the KV cache.
 func (c Config) Fits(prompt, output int) bool {
 	return c.Blocks == 0 || c.fixed() || blocksFor(prompt+output, c.BlockSize) <= c.Blocks
 }

@@ -16,7 +16,7 @@
 // the prompt. [TinyVLLM] holds the constants measured on a real vLLM; calibration_test.go compares closed loops with
 // that measurement.
 //
-// When the KV cache is full, the sequence that was admitted last is preempted: its blocks are freed, it returns to the
+// When the KV cache is full, the sequence that joined the batch last is preempted: its blocks are freed, it returns to the
 // head of the waiting queue, and later its prompt and all the tokens it had produced are computed again.
 //
 // # Fixed time
@@ -28,7 +28,7 @@
 //
 //   - At most Slots sequences run; nobody waits while a slot is free, except until the step in progress ends or for KV
 //     blocks.
-//   - Sequences are admitted in arrival order; a preempted one comes before all that have never run.
+//   - Sequences join the batch in arrival order; a preempted one comes before all that have never run.
 //   - Each submitted sequence ends exactly once, Finished or Aborted, and then holds no slot and no block.
 //   - Time never runs backwards: an earlier now than before panics.
 package engine

@@ -18,14 +18,14 @@ type Job struct {
 	Streamed bool
 }
 
-// End says whether and how a sequence ended.
+// End is whether and how a sequence ended.
 type End uint8
 
 // The ends of a sequence.
 const (
 	Going    End = iota // not ended: there are new tokens
-	Finished            // all of its tokens are produced
-	Aborted             // taken out by Abort
+	Finished            // all its tokens are produced
+	Aborted             // removed by Abort
 )
 
 // Event is something that happened to a sequence.
@@ -64,17 +64,17 @@ type sequence struct {
 
 // timing is one of the two models of how long work takes.
 type timing interface {
-	// fill starts what can be started at now: a step, or the service of waiting sequences.
+	// fill starts what can start at now: a step, or the service of waiting sequences.
 	fill(now time.Time)
-	// next returns when something happens by itself.
+	// next returns when something happens without further calls.
 	next() (time.Time, bool)
-	// step does what happens at now, which is what next returned, and does not fill.
+	// step does what happens at now, the time that next returned; it does not fill.
 	step(now time.Time)
 	// forget drops a sequence that has just left the running ones.
 	forget(s *sequence)
 }
 
-// pendingAbort is a client's leaving that the engine has not noticed yet.
+// pendingAbort is a client's disconnect that the engine has not noticed yet.
 type pendingAbort struct {
 	at time.Time
 	id ID
@@ -90,7 +90,7 @@ type Engine struct {
 	lastID  ID
 	live    map[ID]*sequence
 	waiting []*sequence // arrival order, preempted ones first
-	running []*sequence // order of admission
+	running []*sequence // in the order in which they joined
 	aborts  []pendingAbort
 	cache   kvCache
 
@@ -118,9 +118,9 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Submit adds a sequence to the waiting queue and starts it when it can start. The events are those that were due until
-// now; they are valid until the next call. A job with less than one token, or one that never fits the KV cache (see
-// [Config.Fits]), breaks the contract and panics.
+// Submit adds a sequence to the waiting queue and starts it if it can start. The returned events are those that were
+// due until now; they are valid until the next call. A job with less than one token, or one that never fits the KV
+// cache (see [Config.Fits]), panics.
 func (e *Engine) Submit(now time.Time, job Job) (ID, []Event) {
 	if job.Prompt < 1 || job.Output < 1 || !e.cfg.Fits(job.Prompt, job.Output) {
 		panic(fmt.Sprintf("engine: job %+v cannot run", job))
@@ -136,7 +136,7 @@ func (e *Engine) Submit(now time.Time, job Job) (ID, []Event) {
 	return s.id, e.events
 }
 
-// Abort ends a sequence AbortDelay from now, unless it has ended by then. An unknown or ended ID is no error. The
+// Abort ends a sequence AbortDelay from now, unless it has ended by then. An unknown or ended ID is not an error. The
 // events are valid until the next call.
 func (e *Engine) Abort(now time.Time, id ID) []Event {
 	e.events = e.events[:0]
@@ -200,14 +200,14 @@ func (e *Engine) advance(now time.Time) {
 	e.now = now
 }
 
-// admit moves a waiting sequence into the batch.
-func (e *Engine) admit(s *sequence) {
+// join moves a waiting sequence into the batch.
+func (e *Engine) join(s *sequence) {
 	e.waiting = remove(e.waiting, s)
 	e.running = append(e.running, s)
 	s.running = true
 }
 
-// produce reports one more token at the time, and the end after the last.
+// produce reports one more token, and the end after the last.
 func (e *Engine) produce(s *sequence, at time.Time, tokens int) {
 	e.generated += uint64(tokens)
 	s.produced += tokens
@@ -219,7 +219,7 @@ func (e *Engine) produce(s *sequence, at time.Time, tokens int) {
 	}
 }
 
-// leave is the one place where a sequence ends.
+// leave ends a sequence; no other code does.
 func (e *Engine) leave(s *sequence, at time.Time, end End) {
 	delete(e.live, s.id)
 	if s.running {
@@ -233,7 +233,7 @@ func (e *Engine) leave(s *sequence, at time.Time, end End) {
 	e.events = append(e.events, Event{ID: s.id, At: at, Tokens: s.produced, End: end})
 }
 
-// freeSlot tells whether one more sequence may run.
+// freeSlot reports whether one more sequence may run.
 func (e *Engine) freeSlot() bool { return e.cfg.Slots == 0 || len(e.running) < e.cfg.Slots }
 
 // jittered spreads a duration by the configured fraction.
@@ -244,7 +244,7 @@ func (e *Engine) jittered(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (1 + e.cfg.Jitter*(2*e.rng.Float64()-1)))
 }
 
-// remove takes a sequence out of a list and keeps the order of the others. The head, the usual case, costs nothing.
+// remove removes a sequence from a list and keeps the order of the others. Removing the head, the usual case, is cheap.
 func remove(list []*sequence, s *sequence) []*sequence {
 	if list[0] == s {
 		list[0] = nil

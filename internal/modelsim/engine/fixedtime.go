@@ -23,7 +23,7 @@ func (t *fixedTime) fill(now time.Time) {
 	e := t.engine
 	for len(e.waiting) > 0 && e.freeSlot() {
 		s := e.waiting[0]
-		e.admit(s)
+		e.join(s)
 		e.cache.hold(s, s.Prompt+s.Output)
 		s.started = now
 		s.service = e.jittered(e.cfg.ServiceTime)
@@ -47,8 +47,8 @@ func (t *fixedTime) step(now time.Time) {
 
 func (t *fixedTime) forget(s *sequence) { heap.Remove(&t.dues, slices.Index(t.dues, s)) }
 
-// dueAfter returns when the token after so many is due: the k-th of n at k/n of the service time; without streaming
-// only the last one is told.
+// dueAfter returns when the next token is due after the given number of tokens: the k-th of n at k/n of the service
+// time; without streaming only the last one is reported.
 func (s *sequence) dueAfter(tokens int) time.Time {
 	if !s.Streamed {
 		return s.started.Add(s.service)
@@ -69,10 +69,10 @@ func (h dueHeap) Less(i, j int) bool {
 }
 func (h dueHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
-// Push is for container/heap.
+// Push implements heap.Interface.
 func (h *dueHeap) Push(x any) { *h = append(*h, x.(*sequence)) }
 
-// Pop is for container/heap.
+// Pop implements heap.Interface.
 func (h *dueHeap) Pop() any {
 	old := *h
 	last := len(old) - 1

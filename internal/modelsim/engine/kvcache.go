@@ -9,7 +9,8 @@ type kvCache struct {
 // blocksFor returns how many blocks the tokens need.
 func blocksFor(tokens, blockSize int) int { return (tokens + blockSize - 1) / blockSize }
 
-// grow makes the sequence hold blocks for so many tokens. It tells whether there was room; if not, nothing changed.
+// grow makes the sequence hold blocks for the given number of tokens. It reports whether there was room; if not,
+// nothing changes.
 func (k *kvCache) grow(s *sequence, tokens int) bool {
 	if k.total == 0 {
 		return true
@@ -23,7 +24,7 @@ func (k *kvCache) grow(s *sequence, tokens int) bool {
 	return true
 }
 
-// hold is grow without a limit, for fixed time: the use may pass the total.
+// hold is grow without a limit, for fixed time: the usage may exceed the total.
 func (k *kvCache) hold(s *sequence, tokens int) {
 	if k.total == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestPurity: the core has no goroutine and no channel, and uses of time and randomness only values.
+// The core has no goroutine and no channel, and uses time and randomness as values only.
 func TestPurity(t *testing.T) {
 	files, err := os.ReadDir(".")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestRandomOperations checks the invariants after each of many random calls, on engines of all kinds, and that each
-// sequence ends exactly once; then that the same seed gives the same events.
+// The invariants hold after each of many random calls, on engines of all kinds, and each sequence ends exactly once;
+// the same seed gives the same events.
 func TestRandomOperations(t *testing.T) {
 	for seed := range uint64(200) {
 		first := randomRun(t, seed)

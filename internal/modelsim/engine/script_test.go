@@ -54,7 +54,7 @@ func (s *script) advance(d time.Duration) {
 	s.note(s.e.Advance(s.now))
 }
 
-// want compares all that happened since the last want.
+// want compares everything that happened since the last want.
 func (s *script) want(events ...string) {
 	s.t.Helper()
 	got, want := strings.Join(s.events, "\n\t"), strings.Join(events, "\n\t")
@@ -71,7 +71,7 @@ func (s *script) wantLoad(running, waiting int) {
 	}
 }
 
-// checkInvariants holds after every call.
+// checkInvariants checks what holds after every call.
 func checkInvariants(t *testing.T, e *Engine) {
 	t.Helper()
 	if e.cfg.Slots > 0 && len(e.running) > e.cfg.Slots {

@@ -50,14 +50,14 @@ func (t *stepTime) fill(now time.Time) {
 			schedule(s, n)
 		}
 	}
-	// As in vLLM, a step that had to preempt admits nobody: it would take what was just freed.
+	// As in vLLM, no sequence joins in a step that had to preempt: it would take what was just freed.
 	for !preempted && len(e.waiting) > 0 && e.freeSlot() && budget > 0 {
 		s := e.waiting[0]
 		n := min(s.missing(), budget)
 		if !e.cache.grow(s, s.computed+n) {
 			break
 		}
-		e.admit(s)
+		e.join(s)
 		schedule(s, n)
 	}
 	if len(t.batch) == 0 {
@@ -76,7 +76,7 @@ func (t *stepTime) step(now time.Time) {
 		if s == nil {
 			continue
 		}
-		t.batch[i] = nil // or forget would look for it
+		t.batch[i] = nil // so that forget does not find it
 		s.computed += s.scheduled
 		s.scheduled = 0
 		if s.missing() == 0 {
@@ -91,7 +91,7 @@ func (t *stepTime) forget(s *sequence) {
 	}
 }
 
-// preempt sends a running sequence back to the head of the queue, with everything to compute again.
+// preempt sends a running sequence back to the head of the queue, with all its tokens to be computed again.
 func (t *stepTime) preempt(s *sequence) {
 	e := t.engine
 	e.preemptions++
@@ -102,6 +102,6 @@ func (t *stepTime) preempt(s *sequence) {
 	e.waiting = slices.Insert(e.waiting, 0, s)
 }
 
-// missing returns how many of the sequence's known tokens, prompt and produced, are not computed yet: the prompt's
-// rest during prefill, 1 while decoding.
+// missing returns the number of the sequence's known tokens, prompt and produced, that are not computed yet: the rest
+// of the prompt during prefill, 1 while decoding.
 func (s *sequence) missing() int { return s.Prompt + s.produced - s.computed }

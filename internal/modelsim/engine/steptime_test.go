@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// roundSteps has a formula that can be computed in the head: 10 ms, 2 ms a sequence, 1 ms a further token.
+// roundSteps returns a formula that is easy to compute by hand: 10 ms, 2 ms per sequence, 1 ms per further token.
 func roundSteps(slots int) Config {
 	return Config{Slots: slots, Step: StepTime{Base: 10 * ms, PerSequence: 2 * ms, PerToken: ms}}
 }
@@ -56,7 +56,7 @@ func TestAbortWithinAStep(t *testing.T) {
 	s.abort(first)
 	s.wantLoad(0, 1)
 	s.advance(time.Second)
-	// The step in progress ends at its time, and the next one has the freed slot.
+	// The step in progress ends at its time, and the next one uses the freed slot.
 	s.want("5: 1 aborted", "24: 2 finished")
 }
 
@@ -67,11 +67,11 @@ func TestFullCachePreemptsTheLastAdmitted(t *testing.T) {
 	s.submit(Job{Prompt: 4, Output: 4, Streamed: true}) // 8 tokens at its end: all 4 blocks
 	s.submit(Job{Prompt: 3, Output: 1, Streamed: true}) // 2 blocks at its prefill
 	s.advance(time.Second)
-	// The second is admitted in the step from 15, when the first needs its third block: one block is left, too few. So
-	// it waits, without preemption, until the first has ended.
+	// The second may join in the step from 15, when the first needs its third block: one block is left, too few. So it
+	// waits, without preemption, until the first has ended.
 	s.want("15: 1 has 1", "27: 1 has 2", "39: 1 has 3", "51: 1 finished", "65: 2 finished")
 	if got := s.e.Load().Preemptions; got != 0 {
-		t.Errorf("%d preemptions, want none: it was never admitted", got)
+		t.Errorf("%d preemptions, want none: it never joined the batch", got)
 	}
 
 	s = newScript(t, cfg)
@@ -80,7 +80,7 @@ func TestFullCachePreemptsTheLastAdmitted(t *testing.T) {
 	s.advance(time.Second)
 	// Both run from 13, with 2 blocks each while they decode. At 42 the first needs a third block: the second loses its
 	// two and its tokens' cache, and waits until the first has freed the cache. Then its prompt and its one token are
-	// computed again, which is told to nobody.
+	// computed again, which is not reported.
 	s.want("13: 1 has 1", "28: 1 has 2", "28: 2 has 1", "42: 1 has 3", "42: 2 has 2",
 		"54: 1 has 4", "66: 1 finished", "81: 2 finished")
 	if got := s.e.Load(); got.Preemptions != 1 || got.GeneratedTokens != 8 {
