@@ -2,12 +2,19 @@ package fairqueue
 
 import "math/bits"
 
-// admit decides whether the queue has room for one more request of flow key in tier t, where f is that flow or nil
-// when it is not tracked, and in shared mode which request has to leave for it. It changes nothing.
-func (q *FairRequestQueue) admit(t *tier, f *flow, key string) (displaced *Request, err error) {
-	capacity, waiting := q.config.flowCapacity(key), 0
+// admit decides whether the queue has room for r in class c, where f is its flow or nil when that is not tracked, and in
+// shared mode which request has to leave for it. What counts is the class's own flow on its path; those under it share
+// its places. It changes nothing.
+func (q *FairRequestQueue) admit(c *class, f *flow, r *Request) (displaced *Request, err error) {
+	t, key := c.tier, c.flowKey(r)
+	if q.config.Levels > 1 {
+		f = c.flows.find(key)
+	}
+	var capacity, waiting int
 	if f != nil {
 		capacity, waiting = f.capacity, f.queued
+	} else {
+		capacity = q.config.flowCapacity(key)
 	}
 	if t.config.QueueSize == 0 {
 		return nil, ErrTooManyFlows
@@ -36,10 +43,10 @@ func (q *FairRequestQueue) admit(t *tier, f *flow, key string) (displaced *Reque
 		}
 		return nil, nil
 	case tierFull:
-		displaced = q.displaceWithin(t, f, key)
+		displaced = q.displaceWithin(c, r)
 	case q.queued >= q.config.totalCapacity():
 		if displaced = q.displaceBelow(t); displaced == nil {
-			displaced = q.displaceWithin(t, f, key)
+			displaced = q.displaceWithin(c, r)
 		}
 	default:
 		return nil, nil

@@ -1,23 +1,46 @@
 package fairqueue
 
-// class is a policy class: it shares its tier, and its flows share it by a discipline. There is one per tier so far;
-// deficit round robin between several will be a file beside this one.
+// class is a policy class: it shares its tier, and its flows share it. Without Config.Classes a tier has one, which then
+// has nobody to share with. Lanes are outermost: each has the flows that wait in it, in their order, and the flows under
+// those in theirs.
 type class struct {
-	virtual       VirtualTime
-	rebased       VirtualTime // virtual time when the starts were last looked at; see rebase.go
-	newcomerFirst bool        // Config.TieBreak
-	lanes         map[Lane]*classLane
-	open          heap[*classLane] // lanes that are open and have a flow that is not parked
-	busy          heap[*laneBusy]  // only if guarded: those with room between the bounds, where a starved head may go,
-	aged          heap[*laneAge]   // and those with room below the upper bound, by their oldest request
-	guarded       bool             // the starvation guard asks for ages
-	stuck         int              // Σ stuck of the lanes
+	share    // of its tier
+	siblings // its flows
+
+	tier    *tier
+	config  ClassConfig
+	order   order // within its flows; nil: by arrival
+	removed bool  // takes no arrivals any more, and drains
+	queued  int
+	next    *Request // while tier.turn compares: what the class has to offer
+
+	lanes   map[Lane]*classLane
+	open    heap[*classLane] // lanes that are open and have a flow that is not parked
+	busy    heap[*laneBusy]  // only if guarded: those with room between the bounds, where a starved head may go,
+	aged    heap[*laneAge]   // and those with room below the upper bound, by their oldest request
+	guarded bool             // the starvation guard asks for ages
+
+	freeFlowLanes []*flowLane
+	freeLanes     []*classLane
+}
+
+func newClass(t *tier, cfg ClassConfig, q *FairRequestQueue) *class {
+	return &class{
+		share: share{weight: cfg.weight()},
+		siblings: siblings{
+			level: level{discipline: q.config.Discipline.implementation(), now: &q.now}, flows: newFlowTable(keptFlows),
+		},
+		tier:   t,
+		config: cfg,
+		order:  cfg.Order.implementation(),
+		lanes:  map[Lane]*classLane{},
+	}
 }
 
 // head is the class's next request: the least tag among the lanes that can go; nil when there is none.
 func (c *class) head() *Request {
 	if l := c.open.min(); l != nil {
-		return l.flows.min().line.first
+		return l.flows.min().head
 	}
 	return nil
 }
@@ -28,23 +51,51 @@ func (c *class) starvedHead() *Request {
 	if busy == nil || c.open.len() > 0 && c.open.items[0].key.before(c.busy.items[0].key) {
 		return c.head()
 	}
-	return busy.of.flows.min().line.first
+	return busy.of.flows.min().head
+}
+
+// headIn is the next request of those in a lane that are not parked, open or closed; nil: there is none.
+func (c *class) headIn(lane Lane) *Request {
+	if l := c.lanes[lane]; l != nil {
+		if fl := l.flows.min(); fl != nil {
+			return fl.head
+		}
+	}
+	return nil
 }
 
 // oldest is the request that has waited longest in a lane with room below its upper bound; nil when there is none.
 func (c *class) oldest() *Request {
 	if a := c.aged.min(); a != nil {
-		return a.of.ages.min().of.line.first
+		return a.of.ages.min().oldest()
 	}
 	return nil
 }
 
-// settle restores every order after something about fl has changed: its head, tag, parking or emptiness.
+// retag computes the tag of fl's head anew.
+func (fl *flowLane) retag() {
+	f := fl.flow
+	fl.tag = f.in.discipline.tag(&f.in.level, &f.share, fl.head)
+}
+
+// settle restores every order after something about fl has changed: its head, tag, parking, oldest or emptiness.
 func (c *class) settle(fl *flowLane) {
-	waiting := fl.line.n > 0 && !fl.parked
-	member(&fl.lane.flows, fl, waiting)
-	if c.guarded {
-		member(&fl.lane.ages, &fl.age, waiting)
+	for {
+		b, waiting := fl.in(), fl.head != nil && !fl.parked
+		member(&b.flows, fl, waiting)
+		if c.guarded {
+			member(&b.ages, &fl.age, waiting)
+		}
+		if fl.above == nil {
+			break
+		}
+		fl = fl.above
+		if first := fl.under.flows.min(); first != nil {
+			fl.head = first.head
+			fl.retag()
+		} else {
+			fl.head = nil
+		}
 	}
 	c.settleLane(fl.lane)
 }
@@ -66,17 +117,17 @@ func (c *class) settleGuarded(l *classLane, want bool) {
 
 // count changes the numbers of a lane: n waiting requests, capped of them behind a parked flow.
 func (c *class) count(l *classLane, n, capped int) {
-	c.stuck -= l.stuck()
+	was := l.stuck()
 	l.queued += n
 	l.capped += capped
-	c.stuck += l.stuck()
+	c.tier.stuck += l.stuck() - was
 }
 
 // setState opens a lane or closes it.
 func (c *class) setState(l *classLane, s LaneState) {
-	c.stuck -= l.stuck()
+	was := l.stuck()
 	l.state = s
-	c.stuck += l.stuck()
+	c.tier.stuck += l.stuck() - was
 	c.settleLane(l)
 }
 
@@ -87,9 +138,16 @@ func (c *class) guard(on bool) {
 	}
 	c.guarded = on
 	for _, l := range c.lanes {
-		for fl := range l.flows.all() {
-			member(&l.ages, &fl.age, on)
-		}
+		l.branch.guard(on)
 		c.settleGuarded(l, on && l.ages.len() > 0 && l.roomAbove())
+	}
+}
+
+func (b *branch) guard(on bool) {
+	for fl := range b.flows.all() {
+		if fl.under != nil {
+			fl.under.guard(on)
+		}
+		member(&b.ages, &fl.age, on)
 	}
 }

@@ -53,7 +53,8 @@ const (
 	NewcomerFirst
 )
 
-// Config is the queue's configuration. Every field but TierMode, CapacityMode and Discipline can change at run time.
+// Config is the queue's configuration. Every field but TierMode, CapacityMode, Discipline and Levels can change at run
+// time.
 type Config struct {
 	// TotalCapacity is the largest number of waiting requests, FlowCapacity that of one flow; both at least 1, and
 	// FlowCapacity <= TotalCapacity. FlowCapacities overrides it by flow key.
@@ -75,7 +76,32 @@ type Config struct {
 	GuaranteedTop bool
 	// Tiers, highest first; at least one.
 	Tiers []TierConfig
+	// Classes share each tier, in this order where their turns are equal; none: no tier is shared. A request that names
+	// none of them is of the first. At most MaxClasses.
+	Classes []ClassConfig
+	// Order of the requests of a flow, unless its class has its own.
+	Order Order
+	// Levels is how many flows a request names, each under the one before: 1 for Request.Flow alone, up to
+	// MaxFlowLevels; 0 counts as 1. Weights, capacities and caps are those of the first; those under one have equal
+	// weights and share its places.
+	Levels int
 }
+
+// ClassConfig is one class's.
+type ClassConfig struct {
+	// Name is unique and not empty.
+	Name string
+	// Quantum is its share of its tier, in cost for each round; 1 to MaxCost.
+	Quantum Cost
+	// Order of the requests of its flows.
+	Order Order
+}
+
+// MaxClasses is the most classes, and MaxFlowLevels the most flows that a request names.
+const (
+	MaxClasses    = 64
+	MaxFlowLevels = maxLevels - 1
+)
 
 // TierConfig is one tier's.
 type TierConfig struct {
@@ -139,6 +165,7 @@ func (c *Config) Validate() error {
 		names.Check(&ps, invalid.At("Tiers", i, "Name"), t.Name)
 		t.check(&ps, invalid.At("Tiers", i))
 	}
+	c.checkSharing(&ps)
 	return ps.Err()
 }
 
@@ -173,6 +200,21 @@ func (w Weight) check(ps *invalid.Problems, at invalid.Path) {
 func (w Weight) decimal() invalid.Shown {
 	return invalid.Shown(strconv.FormatFloat(float64(w)/float64(WeightOne), 'f', -1, 64))
 }
+
+// checkSharing checks the levels below the tiers.
+func (c *Config) checkSharing(ps *invalid.Problems) {
+	invalid.Within(ps, invalid.At("Levels"), c.Levels, 0, MaxFlowLevels)
+	if n := len(c.Classes); n > MaxClasses {
+		ps.Add(invalid.At("Classes"), invalid.Shown(fmt.Sprintf("%d classes", n)), "must be at most %d", MaxClasses)
+	}
+	var names invalid.Names
+	for i, class := range c.Classes {
+		names.Check(ps, invalid.At("Classes", i, "Name"), class.Name)
+		invalid.Within(ps, invalid.At("Classes", i, "Quantum"), class.Quantum, 1, MaxCost)
+	}
+}
+
+func (c *Config) levels() int { return max(1, c.Levels) }
 
 func (c *Config) weight(flow string) Weight {
 	if w, ok := c.Weights[flow]; ok {

@@ -22,7 +22,7 @@ const (
 )
 
 // VirtualTime is a tag or the virtual time of a class: cost over weight in fixed point with virtualBits binary
-// digits. It rolls over: only differences count, and they have to stay below 2^63; rebase.go sees to that. The largest
+// digits. It rolls over: only differences count, and they have to stay below 2^63; wfqrebase.go sees to that. The largest
 // increment is MaxCost/MinWeight = 2^30 · 2^20 · 1000 < 2^60.
 type VirtualTime uint64
 

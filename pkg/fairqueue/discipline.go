@@ -1,19 +1,55 @@
 package fairqueue
 
-// discipline orders the flows of a class and charges them. It is stateless: what it knows lies in the class and the
-// flows. A flow's order is the tag of its head, least first; ties as TieBreak says.
+import "time"
+
+// discipline shares what a level gets among its sharers: it gives each sharer a tag, and the least tag goes first. It is
+// stateless: what it knows lies in the level, which has the time too, the shares and the receipts. Classes of a tier,
+// flows of a class and flows under a flow are all sharers, so a discipline serves at every level.
+//
+// Every method that changes a share reports whether the share's tags have changed with it, so that the queue computes
+// them anew; charge, adjust, trueUp and refund get the receipt of r at this level, which charge fills.
 type discipline interface {
-	// flowOf is the key of the flow that a request with this key joins.
-	flowOf(key string) string
-	// begin is told that f becomes backlogged.
-	begin(c *class, f *flow)
-	// tag is the tag of head, a request of f that is the first in its lane.
-	tag(f *flow, head *Request) VirtualTime
-	// charge is told that r of f, with this tag, has been popped.
-	charge(c *class, f *flow, r *Request, tag VirtualTime)
-	// refund takes a charge back: r, popped once, is to wait again.
-	refund(c *class, f *flow, r *Request)
+	// begin is told that s becomes backlogged.
+	begin(l *level, s *share)
+	// tag is the tag of head, the request of s that goes next, or next in one of its lanes.
+	tag(l *level, s *share, head *Request) VirtualTime
+	// charge is told that r of s, with this tag, leaves the queue for an endpoint.
+	charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) (moved bool)
+	// refund takes a charge back: the release of r came to nothing.
+	refund(l *level, s *share, r *Request, p *receipt) (moved bool)
+	// freshen looks at one of all shares, when a charge has made the level stale.
+	freshen(l *level, s *share) (moved bool)
+	// describe tells every number that decides what a share, or with nil the level, will get, for AppendState;
+	// describeReceipt does so of a receipt.
+	describe(l *level, s *share, number func(int64))
+	describeReceipt(l *level, p *receipt, number func(int64))
 }
+
+// level is a set of sharers and what their discipline knows of them all: the classes of a tier, the flows of a class, or
+// the flows under a flow.
+type level struct {
+	discipline discipline
+	now        *time.Time // the queue's: the last that it was told
+	stale      bool       // every share has to be looked at with freshen
+	wfqLevel
+}
+
+// siblings are a level of flows.
+type siblings struct {
+	level
+	flows   flowTable
+	weights Weight // Σ weight of the tracked flows
+	shed    sheddingOrder
+}
+
+// share is what a discipline knows of one sharer: a class or a flow.
+type share struct {
+	weight Weight
+	wfqShare
+}
+
+// receipt is what one pop has charged to one sharer.
+type receipt struct{ wfqReceipt }
 
 func (d Discipline) implementation() discipline {
 	switch d {
@@ -25,46 +61,3 @@ func (d Discipline) implementation() discipline {
 		panic("fairqueue: unknown discipline")
 	}
 }
-
-// wfq is the seed's weighted fair queueing with deferred finish tags; see the package comment.
-type wfq struct{}
-
-func (wfq) flowOf(key string) string { return key }
-
-func (wfq) begin(c *class, f *flow) { f.start, f.newcomer = c.virtual, c.newcomerFirst }
-
-func (wfq) tag(f *flow, head *Request) VirtualTime { return f.start + increment(head.Cost, f.weight) }
-
-func (wfq) charge(c *class, f *flow, r *Request, tag VirtualTime) {
-	r.start, r.charged, r.newcomer = f.start, tag-f.start, f.newcomer
-	c.virtual = c.virtual.later(tag)
-	f.start = tag.later(c.virtual - f.refunded) // max(virtualTime, lastVirFinishTime), but what was given back stays
-	f.refunded, f.newcomer = c.virtual-f.start, false
-}
-
-// refund takes from the flow's start what r has added to it, no more, whatever was popped since and whatever the flow
-// weighs now; virtual time stays. The flow may lie as far behind that as it was given back. A flow that has nothing to
-// take back any more, since it was tracked anew, still gets no more than r's own increment.
-func (wfq) refund(c *class, f *flow, r *Request) {
-	f.refunded = min(f.refunded+r.charged, largestLag)
-	if lag := c.virtual - f.start; lag < largestLag {
-		f.start = c.virtual - min(lag+r.charged, largestLag)
-	}
-	if f.start == r.start {
-		f.newcomer = r.newcomer
-	}
-}
-
-// oneFlow is no fairness at all: every request of the class is of the same flow, in order of arrival. So all tags are
-// equal and stay so, and nothing is tagged anew in the lanes, of which this one flow has all.
-type oneFlow struct{}
-
-func (oneFlow) flowOf(string) string { return "" }
-
-func (oneFlow) begin(c *class, f *flow) { f.start = c.virtual }
-
-func (oneFlow) tag(f *flow, _ *Request) VirtualTime { return f.start }
-
-func (oneFlow) charge(_ *class, f *flow, r *Request, _ VirtualTime) { r.start, r.charged = f.start, 0 }
-
-func (oneFlow) refund(*class, *flow, *Request) {}

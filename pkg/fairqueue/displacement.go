@@ -36,7 +36,7 @@ func compareRatio(a int64, v Weight, b int64, w Weight) int {
 	}
 }
 
-// sheddingOrder is a tier's flows in the orders that displacement asks for. It is kept in shared mode only.
+// sheddingOrder is siblings in the orders that displacement asks for. It is kept in shared mode only.
 type sheddingOrder struct {
 	enabled bool
 	shares  shareTree
@@ -51,12 +51,9 @@ func (s *sheddingOrder) track(f *flow) {
 	f.shed.id = s.tracked
 }
 
-// update is called after f's queue has changed: it enters the orders with its first request and leaves them with its
+// update is called in shared mode after f's queue has changed: it enters the orders with its first request and leaves them with its
 // last.
 func (s *sheddingOrder) update(f *flow) {
-	if !s.enabled {
-		return
-	}
 	if f.shed.queued > 0 {
 		s.shares.remove(f)
 	}
@@ -86,40 +83,64 @@ func (q *FairRequestQueue) displaceBelow(t *tier) *Request {
 		if low.queued == 0 || q.guaranteed(low) {
 			continue
 		}
-		f := low.shed.shares.leastRecentAbove(int64(q.config.totalCapacity()), low.weights)
+		c := low.fullest()
+		f := c.shed.shares.leastRecentAbove(int64(q.config.totalCapacity()), c.weights)
 		if f == nil {
-			f = low.shed.shares.root.shed.node.least
+			f = c.shed.shares.root.shed.node.least
 		}
 		return q.displace(f)
 	}
 	return nil
 }
 
-// displaceWithin is the request of the same tier that leaves for an arrival of flow key, f if that is tracked; nil:
-// none is less entitled.
-func (q *FairRequestQueue) displaceWithin(t *tier, f *flow, key string) *Request {
-	if q.guaranteed(t) {
+// displaceWithin is the request of the same tier that leaves for r, an arrival of class c; nil: none is less entitled. At
+// each level of its path, classes first, somebody else gives up a place who has more of them over weight than its own
+// would have with it.
+func (q *FairRequestQueue) displaceWithin(c *class, r *Request) *Request {
+	if q.guaranteed(c.tier) {
 		return nil
 	}
-	most := t.shed.shares.most()
-	if most == nil {
-		return nil
+	if most := c.tier.fullest(); most != c && compareRatio(int64(most.queued), most.weight, 1+int64(c.queued), c.weight) > 0 {
+		return q.displace(most.shed.shares.most())
 	}
-	own := int64(1)
-	if f != nil {
-		own += int64(f.queued)
+	in, key, weight := &c.siblings, c.flowKey(r), q.config.weight(c.flowKey(r))
+	for depth := 0; ; depth++ {
+		most, own, places := in.shed.shares.most(), in.flows.find(key), int64(1)
+		if own != nil {
+			places += int64(own.queued)
+		}
+		switch {
+		case most == nil:
+			return nil
+		case compareRatio(int64(most.queued), most.weight, places, weight) > 0:
+			return q.displace(most)
+		case own == nil || own.under == nil:
+			return nil
+		}
+		in, key, weight = own.under, c.keyAt(r, depth+1), WeightOne
 	}
-	if compareRatio(int64(most.queued), most.weight, own, q.config.weight(key)) <= 0 {
-		return nil
-	}
-	return q.displace(most)
 }
 
-// displace picks f's newest request and marks f as displaced just now.
+// fullest is the class with the most places over weight, of several the first.
+func (t *tier) fullest() *class {
+	most := t.classes[0]
+	for _, c := range t.classes[1:] {
+		if compareRatio(int64(c.queued), c.weight, int64(most.queued), most.weight) > 0 {
+			most = c
+		}
+	}
+	return most
+}
+
+// displace picks f's newest request, of the fullest flow under it where there are some, and marks those as displaced
+// just now.
 func (q *FairRequestQueue) displace(f *flow) *Request {
-	q.displacements++
-	f.tier.shed.shares.remove(f)
-	f.shed.last = q.displacements
-	f.tier.shed.shares.insert(f)
-	return f.newest()
+	for q.displacements++; ; f = f.under.shed.shares.most() {
+		f.in.shed.shares.remove(f)
+		f.shed.last = q.displacements
+		f.in.shed.shares.insert(f)
+		if f.under == nil {
+			return f.newest()
+		}
+	}
 }

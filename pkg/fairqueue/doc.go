@@ -6,15 +6,21 @@
 // # Structure
 //
 //	FairRequestQueue
-//	  tier            strict priority level, highest first, or a weighted share (tier.go, starvation.go)
-//	    class         shares its tier; one per tier so far (class.go)
-//	      flow        one fair share (flow.go), ordered by a discipline (discipline.go)
-//	        flowLane  the flow's requests in one lane, first come first served (lane.go)
-//	          Request
+//	  tier              strict priority level, highest first, or a weighted share (tier.go, starvation.go)
+//	    class           shares its tier with the others (classes.go, turn.go); one, unless Config.Classes names some
+//	      flow          one fair share of its class (flow.go), or of the flow that it is under
+//	        flowLane    the flow's requests in one lane (lane.go)
+//	          line      in their order, and beside that by arrival (line.go)
+//	            Request
 //
-// A lane is a set of backends that a request may use. Requests of different lanes do not block each other, so a
-// class keeps one heap of flowLanes per lane, and a heap of the lanes that can go (lane.go). Of the seed's
-// "min-heap per flow" that is what remains, since a flow's own order is its arrival order.
+// Tenant and user are flows, one under the other; a request names its path of them (Path). Classes and flows are all
+// sharers: a discipline (discipline.go) shares a level, which is the classes of a tier, the flows of a class, or those
+// under a flow. It knows a level by its level and a sharer by its share; so wfq.go serves at each of them.
+//
+// A lane is a set of backends that a request may use. Requests of different lanes do not block each other, so lanes are
+// outermost within a class: it keeps a heap of flowLanes per lane, under each flowLane one of those under it, and a heap
+// of the lanes that can go (class.go). Of the seed's "min-heap per flow" that is what remains, since a flow's own order is
+// its arrival order, unless an order says otherwise.
 //
 // # Formula
 //
@@ -44,10 +50,11 @@
 // # Cost of operations
 //
 // Push, Peek, Pop, Remove, displacement and each expired request are O(log n) in flows and requests, times the number
-// of lanes in which the request's own flow waits (with discipline none, of which one flow has all lanes, no lane but
+// of levels, of lanes in which the request's own flow waits (with discipline none, of which one flow has all lanes, no lane but
 // the request's own is touched) and the number of tiers. Nothing walks all flows or all requests,
 // and of a flow without waiting requests nothing is known but its key: its last tag is never ahead of virtual time, so
-// forgetting it changes nothing. The keys of the last keptFlows of a tier keep their places in the map (flowtable.go).
+// forgetting it changes nothing. The keys of the last keptFlows of a class keep their places in the map (flowtable.go),
+// and those of the last keptUnder under each flow that has waiters.
 // Memory for the next flows and lanes is kept within keptFlows and keptLanes.
 //
 // # Invariants (invariants_test.go checks them after every step of every test and fuzz run)
@@ -57,7 +64,7 @@
 //   - A flowLane is in its lane's heap exactly when it has requests and is not parked; a lane is in its class's heap
 //     exactly when it has such a flowLane and is not blocked.
 //   - Virtual time never goes back. No head's start is ahead of virtual time, and none so far behind that the order could
-//     turn round (rebase.go).
+//     turn round (wfqrebase.go).
 //   - Reserved mode: Σ flowCapacity of the tracked flows <= totalCapacity, unless a reload or requeue made it so; with
 //     weighted tiers, in each tier Σ min(flowCapacity, its share) <= its share of totalCapacity, which is at least 1.
 //

@@ -254,7 +254,7 @@ func (d *duel) reload() {
 	}
 	for _, t := range d.q.tiers { // a new tier's virtual time starts where the others' did
 		if !known[t] {
-			t.class.virtual = VirtualTime(d.offset)
+			t.classes[0].virtual = VirtualTime(d.offset)
 		}
 	}
 	d.audit.excused = true

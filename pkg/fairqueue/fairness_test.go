@@ -55,7 +55,7 @@ func serveBacklogged(t *testing.T, q *FairRequestQueue, n int, flows ...string) 
 }
 
 func waiting(q *FairRequestQueue, flow string) int {
-	if f := q.top.flows.find(flow); f != nil {
+	if f := q.top.classes[0].flows.find(flow); f != nil {
 		return f.queued
 	}
 	return 0

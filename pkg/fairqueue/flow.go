@@ -1,30 +1,33 @@
 package fairqueue
 
-// flow is a tracked flow: one with waiting requests. It is forgotten when the last of them leaves.
-// The order of the fields is that of use: what a walk through the share tree looks at lies together.
+import "iter"
+
+// flow is a tracked flow: one with waiting requests, of its own or of the flows under it. It is forgotten when the last of
+// them leaves. The order of the fields is that of use: what a walk through the share tree looks at lies together.
 type flow struct {
 	key    string
-	tier   *tier
+	class  *class
+	in     *siblings          // that it is one of
+	above  *flow              // the one that it is under; nil: it is the class's own
+	under  *siblings          // the flows under it; nil: requests wait in it
 	lanes  []*flowLane        // those with waiting requests; usually one
 	byLane map[Lane]*flowLane // the same ones, where there are more than fewLanes
 	queued int
 	cost   int64 // Σ cost of its waiting requests
 
-	weight Weight
-	shed   shedding
+	share
+	shed shedding
 
-	capacity int         // its flowCapacity
-	reserves int         // what of it is reserved
-	newcomer bool        // goes first among equal tags: NewcomerFirst, and not served since it became backlogged
-	start    VirtualTime // where the tags of its heads start; see the package comment
-	refunded VirtualTime // how far start may lie behind virtual time, for what was given back
+	capacity int // its flowCapacity, and
+	reserves int // what of it is reserved, of the class's own flows
+	depth    int // 0: the class's own
 	place    place
 }
 
 // fewLanes are found by looking at each.
 const fewLanes = 16
 
-// laneOf is the flow's line in a lane; nil when it has none there.
+// laneOf is the flow's part of a lane; nil when nobody waits there.
 func (f *flow) laneOf(name Lane) *flowLane {
 	if f.byLane != nil {
 		return f.byLane[name]
@@ -37,108 +40,209 @@ func (f *flow) laneOf(name Lane) *flowLane {
 	return nil
 }
 
-// newest is the flow's request that arrived last.
+// newest is the request that arrived last, of a flow in which requests wait.
 func (f *flow) newest() *Request {
 	var n *Request
 	for _, l := range f.lanes {
-		if n == nil || n.seq < l.line.last.seq {
-			n = l.line.last
+		if n == nil || n.seq < l.line.newest.seq {
+			n = l.line.newest
 		}
 	}
 	return n
 }
 
-// attach puts r into its flow's line, creating what is missing.
-func (t *tier) attach(f *flow, r *Request) {
-	fl := f.laneOf(r.Lane)
-	if fl == nil {
-		fl = t.newFlowLane(f, r.Lane)
+// find is the flow that r would wait in; nil: it is not tracked.
+func (c *class) find(r *Request) *flow {
+	f := c.flows.find(c.flowKey(r))
+	for f != nil && f.under != nil {
+		f = f.under.flows.find(c.keyAt(r, f.depth+1))
 	}
-	r.at = fl
-	fl.line.insert(r)
-	t.queued++
-	f.queued++
-	f.cost += int64(r.Cost)
-	capped := 0
-	if fl.parked {
-		capped = 1
-	}
-	t.class.count(fl.lane, 1, capped)
-	if fl.line.first == r {
-		fl.tag = t.discipline.tag(f, r)
-		t.class.settle(fl)
-	}
-	t.shed.update(f)
-}
-
-// detach takes r out of its flow's line and forgets what is empty.
-func (t *tier) detach(r *Request) {
-	fl := r.at
-	f := fl.flow
-	head := fl.line.first == r
-	r.at = nil
-	fl.line.remove(r)
-	t.queued--
-	f.queued--
-	f.cost -= int64(r.Cost)
-	capped := 0
-	if fl.parked {
-		capped = -1
-	}
-	t.class.count(fl.lane, -1, capped)
-	if head {
-		if next := fl.line.first; next != nil {
-			fl.tag = t.discipline.tag(f, next)
-		}
-		t.class.settle(fl)
-	}
-	t.shed.update(f)
-	if fl.line.n == 0 {
-		t.dropFlowLane(fl)
-		if f.queued == 0 {
-			t.dropFlow(f)
-		}
-	}
-}
-
-// retag computes the tags of all heads of f anew, after its start or weight has changed.
-func (t *tier) retag(f *flow) {
-	for _, fl := range f.lanes {
-		fl.tag = t.discipline.tag(f, fl.line.first)
-		t.class.settle(fl)
-	}
-}
-
-// newFlow begins to track a flow of tier t.
-func (q *FairRequestQueue) newFlow(t *tier, key string) *flow {
-	capacity := q.config.flowCapacity(key)
-	f := t.flows.track(key, flow{
-		tier: t, weight: q.config.weight(key), capacity: capacity, reserves: q.reserves(t, capacity),
-	})
-	t.discipline.begin(&t.class, f)
-	t.reserved += f.reserves
-	t.weights += f.weight
-	t.shed.track(f)
 	return f
 }
 
-func (t *tier) dropFlow(f *flow) {
-	t.reserved -= f.reserves
-	t.weights -= f.weight
-	t.flows.drop(f)
+// flowKey is the key of the class's own flow that r belongs to.
+func (c *class) flowKey(r *Request) string {
+	if _, one := c.discipline.(oneFlow); one {
+		return ""
+	}
+	return r.Flow
 }
 
-func (t *tier) newFlowLane(f *flow, name Lane) *flowLane {
-	cl := t.class.lanes[name]
-	if cl == nil {
-		cl = take(&t.freeLanes)
-		flows, ages := cl.flows, cl.ages
-		*cl = classLane{class: &t.class, name: name, flows: flows, ages: ages}
-		cl.busy.of, cl.oldest.of = cl, cl
-		t.class.lanes[name] = cl
+// keyAt is the key of r's flow at a depth, 0 being the class's own.
+func (c *class) keyAt(r *Request, depth int) string {
+	switch {
+	case depth == 0:
+		return c.flowKey(r)
+	case r.Path != nil && depth <= len(r.Path.Under):
+		return r.Path.Under[depth-1]
+	default:
+		return ""
 	}
-	fl := take(&t.freeFlowLanes)
-	*fl = flowLane{flow: f, lane: cl, place: len(f.lanes)}
+}
+
+// attach puts r into its flow's line, creating what is missing.
+func (c *class) attach(f *flow, r *Request) {
+	fl := f.laneOf(r.Lane)
+	if fl == nil {
+		fl = c.newFlowLane(f, r.Lane)
+	}
+	r.at = fl
+	fl.line.insert(r)
+	c.recount(fl, r, 1)
+	if head := fl.line.head(); fl.head != head {
+		fl.head = head
+		fl.retag()
+		c.settle(fl)
+	} else if fl.line.oldest == r {
+		c.settle(fl)
+	}
+}
+
+// detach takes r out of its flow's line and forgets what is empty.
+func (c *class) detach(r *Request) {
+	fl := r.at
+	oldest := fl.line.oldest == r
+	r.at = nil
+	fl.line.remove(r)
+	c.recount(fl, r, -1)
+	if fl.head == r {
+		if fl.head = fl.line.head(); fl.head != nil {
+			fl.retag()
+		}
+		c.settle(fl)
+	} else if oldest {
+		c.settle(fl)
+	}
+	for fl != nil && fl.queued == 0 {
+		f, above := fl.flow, fl.above
+		c.dropFlowLane(fl)
+		if f.queued == 0 {
+			f.drop()
+		}
+		fl = above
+	}
+}
+
+// recount adds r to all the numbers of waiting requests, or takes it away.
+func (c *class) recount(fl *flowLane, r *Request, by int) {
+	c.queued += by
+	c.tier.queued += by
+	capped := 0
+	for {
+		if fl.parked {
+			capped = by
+		}
+		fl.queued += by
+		f := fl.flow
+		f.queued += by
+		f.cost += int64(by) * int64(r.Cost)
+		if f.in.shed.enabled {
+			f.in.shed.update(f)
+		}
+		if fl.above == nil {
+			break
+		}
+		fl = fl.above
+	}
+	c.count(fl.lane, by, capped)
+}
+
+// retag computes the tags of all heads of f anew, but the one in a lane that is retagged anyway, after its start or
+// weight has changed.
+func (f *flow) retag(but *flowLane) {
+	for _, fl := range f.lanes {
+		if fl != but {
+			fl.retag()
+			f.class.settle(fl)
+		}
+	}
+}
+
+// track begins to track the flow of r, which is not, and those that it is under where they are not either.
+func (q *FairRequestQueue) track(c *class, r *Request) *flow {
+	if t := c.tier; c.queued == 0 && len(t.classes) > 1 {
+		t.discipline.begin(&t.level, &c.share)
+	}
+	var above *flow
+	in, key := &c.siblings, c.flowKey(r)
+	for depth := 1; depth < q.config.levels(); depth++ {
+		f := in.flows.find(key)
+		if f == nil {
+			f = q.newFlow(c, above, key)
+		}
+		above, in, key = f, f.under, c.keyAt(r, depth)
+	}
+	return q.newFlow(c, above, key)
+}
+
+func (q *FairRequestQueue) newFlow(c *class, above *flow, key string) *flow {
+	blank := flow{class: c, above: above, share: share{weight: WeightOne}}
+	if above == nil {
+		blank.in, blank.weight, blank.capacity = &c.siblings, q.config.weight(key), q.config.flowCapacity(key)
+		blank.reserves = q.reserves(c.tier, blank.capacity)
+	} else {
+		blank.in, blank.depth = above.under, above.depth+1
+	}
+	if blank.depth < q.config.levels()-1 {
+		blank.under = c.siblings.below()
+	}
+	f := blank.in.flows.track(key, blank)
+	f.in.discipline.begin(&f.in.level, &f.share)
+	c.tier.reserved += f.reserves
+	f.in.weights += f.weight
+	f.in.shed.track(f)
+	return f
+}
+
+// leaves are the flows in which requests wait.
+func (s *siblings) leaves() iter.Seq[*flow] {
+	return func(yield func(*flow) bool) {
+		for f := range s.flows.all() {
+			if f.under == nil {
+				if !yield(f) {
+					return
+				}
+				continue
+			}
+			for g := range f.under.leaves() {
+				if !yield(g) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// below is the siblings that will be under one of these.
+func (s *siblings) below() *siblings {
+	below := &siblings{level: level{discipline: s.discipline, now: s.now}, flows: newFlowTable(keptUnder)}
+	below.newcomerFirst, below.shed.enabled = s.newcomerFirst, s.shed.enabled
+	return below
+}
+
+func (f *flow) drop() {
+	f.class.tier.reserved -= f.reserves
+	f.in.weights -= f.weight
+	f.in.flows.drop(f)
+}
+
+func (c *class) newFlowLane(f *flow, name Lane) *flowLane {
+	cl := c.lanes[name]
+	if cl == nil {
+		cl = take(&c.freeLanes)
+		*cl = classLane{branch: cl.branch, class: c, name: name}
+		cl.busy.of, cl.oldest.of = cl, cl
+		c.lanes[name] = cl
+	}
+	var above *flowLane
+	if f.above != nil {
+		if above = f.above.laneOf(name); above == nil {
+			above = c.newFlowLane(f.above, name)
+		}
+	}
+	fl := take(&c.freeFlowLanes)
+	*fl = flowLane{flow: f, lane: cl, above: above, place: int32(len(f.lanes)), under: fl.under, line: line{row: fl.line.row}}
+	fl.shape()
 	fl.age.of = fl
 	f.lanes = append(f.lanes, fl)
 	if f.byLane != nil {
@@ -152,7 +256,23 @@ func (t *tier) newFlowLane(f *flow, name Lane) *flowLane {
 	return fl
 }
 
-func (t *tier) dropFlowLane(fl *flowLane) {
+// shape gives fl what its flow needs: a branch for the flows under it, or a row for an order of its own.
+func (fl *flowLane) shape() {
+	switch {
+	case fl.flow.under == nil:
+		fl.under = nil
+	case fl.under == nil:
+		fl.under = &branch{}
+	}
+	switch {
+	case fl.under != nil || fl.flow.class.order == nil:
+		fl.line.row = nil
+	case fl.line.row == nil:
+		fl.line.row = &row{}
+	}
+}
+
+func (c *class) dropFlowLane(fl *flowLane) {
 	f := fl.flow
 	last := len(f.lanes) - 1
 	f.lanes[fl.place] = f.lanes[last]
@@ -160,15 +280,21 @@ func (t *tier) dropFlowLane(fl *flowLane) {
 	f.lanes[last] = nil
 	f.lanes = f.lanes[:last]
 	delete(f.byLane, fl.lane.name)
-	if cl := fl.lane; cl.queued == 0 {
-		delete(t.class.lanes, cl.name)
-		if cl.flows.small() && cl.ages.small() && len(t.freeLanes) < keptLanes {
-			t.freeLanes = append(t.freeLanes, cl)
+	if cl := fl.lane; cl.queued == 0 && fl.above == nil {
+		delete(c.lanes, cl.name)
+		if cl.small() && len(c.freeLanes) < keptLanes {
+			c.freeLanes = append(c.freeLanes, cl)
 		}
 	}
-	fl.flow, fl.lane = nil, nil
-	if len(t.freeFlowLanes) < keptFlows {
-		t.freeFlowLanes = append(t.freeFlowLanes, fl)
+	fl.flow, fl.lane, fl.above = nil, nil, nil
+	if fl.under != nil && !fl.under.small() {
+		fl.under = nil
+	}
+	if fl.line.row != nil && !fl.line.row.small() {
+		fl.line.row = nil
+	}
+	if len(c.freeFlowLanes) < keptFlows {
+		c.freeFlowLanes = append(c.freeFlowLanes, fl)
 	}
 }
 

@@ -2,16 +2,21 @@ package fairqueue
 
 import "iter"
 
-// keptFlows is how many flows that have just lost their last waiter keep their place in a flowTable.
-const keptFlows = 1024
+// keptFlows is how many flows that have just lost their last waiter keep their place in a class's flowTable, and
+// keptUnder in that of the flows under one.
+const (
+	keptFlows = 1024
+	keptUnder = 16
+)
 
-// flowTable finds a tier's tracked flows by key. A flow that has lost its last waiter often has the next one soon: its
+// flowTable finds a level's tracked flows by key. A flow that has lost its last waiter often has the next one soon: its
 // place in the map is kept for a while, since adding and deleting there costs more than all else that a flow does.
 // Nothing but the structure and the key outlives its waiters.
 type flowTable struct {
 	known   map[string]*flow // the tracked ones and those kept
 	tracked int
 	kept    int
+	most    int   // that are kept
 	first   *flow // of those tracked, in the order in which they began to wait
 	last    *flow
 	oldest  *flow // of those kept
@@ -25,7 +30,7 @@ type place struct {
 	older, newer *flow // neighbours among those tracked, or kept
 }
 
-func newFlowTable() flowTable { return flowTable{known: map[string]*flow{}} }
+func newFlowTable(most int) flowTable { return flowTable{known: map[string]*flow{}, most: most} }
 
 func (t *flowTable) len() int { return t.tracked }
 
@@ -73,6 +78,7 @@ func (t *flowTable) track(key string, blank flow) *flow {
 // drop ends the tracking of f.
 func (t *flowTable) drop(f *flow) {
 	t.tracked--
+	f.under = nil
 	if f.byLane = nil; cap(f.lanes) > fewLanes {
 		f.lanes = nil
 	}
@@ -84,12 +90,12 @@ func (t *flowTable) drop(f *flow) {
 		t.oldest = f
 	}
 	t.newest = f
-	if t.kept++; t.kept > keptFlows {
+	if t.kept++; t.kept > t.most {
 		gone := t.oldest
 		t.unkeep(gone)
 		delete(t.known, gone.key)
 		*gone = flow{lanes: gone.lanes}
-		if len(t.free) < keptFlows {
+		if len(t.free) < t.most {
 			t.free = append(t.free, gone)
 		}
 	}

@@ -20,11 +20,11 @@ func TestFlowTableKeepsOnlySome(t *testing.T) {
 			if _, err := q.Push(now, r); err != nil {
 				t.Fatal(err)
 			}
-			if f := q.top.flows.find(r.Flow); f == nil || f.queued != 1 || f.cost != 1 || f.start != q.top.class.virtual {
+			if f := q.top.classes[0].flows.find(r.Flow); f == nil || f.queued != 1 || f.cost != 1 || f.start != q.top.classes[0].virtual {
 				t.Fatalf("round %d: flow %d did not begin anew: %+v", round, i, f)
 			}
 			q.Pop(q.Peek(now, Admit{Tiers: AllTiers}))
-			if q.Flows() != 0 || q.top.flows.find(r.Flow) != nil {
+			if q.Flows() != 0 || q.top.classes[0].flows.find(r.Flow) != nil {
 				t.Fatalf("round %d: flow %d is still tracked", round, i)
 			}
 			if i%100 == 0 || i > flows-3 {
@@ -37,11 +37,11 @@ func TestFlowTableKeepsOnlySome(t *testing.T) {
 	// Those that came last are kept, and their structures are used again.
 	for i := flows - 10; i < flows; i++ {
 		key := fmt.Sprint("flow-", i)
-		kept := q.top.flows.known[key]
+		kept := q.top.classes[0].flows.known[key]
 		if _, err := q.Push(now, &Request{Flow: key}); err != nil {
 			t.Fatal(err)
 		}
-		if f := q.top.flows.find(key); f == nil || f != kept || f.queued != 1 {
+		if f := q.top.classes[0].flows.find(key); f == nil || f != kept || f.queued != 1 {
 			t.Errorf("flow %s has another structure than it had", key)
 		}
 		if err := checkInvariants(q); err != nil {
@@ -49,7 +49,7 @@ func TestFlowTableKeepsOnlySome(t *testing.T) {
 		}
 		q.Pop(q.Peek(now, Admit{Tiers: AllTiers}))
 	}
-	if n := len(q.top.flows.known); n != keptFlows {
+	if n := len(q.top.classes[0].flows.known); n != keptFlows {
 		t.Errorf("%d flows are known, want the %d that were tracked last", n, keptFlows)
 	}
 }

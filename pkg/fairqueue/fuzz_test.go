@@ -62,7 +62,7 @@ func newDuel(t testing.TB, data []byte, offset uint64) *duel {
 		t.Fatal(err)
 	}
 	for _, tier := range q.tiers {
-		tier.class.virtual = VirtualTime(offset)
+		tier.classes[0].virtual = VirtualTime(offset)
 	}
 	d.q, d.o = q, newOracle(cfg)
 	return d
@@ -135,7 +135,7 @@ func (d *duel) compare() {
 			d.Fatalf("tier %+v at %d, want %s, removed %t, %d queued", t, i, u.cfg.Name, u.removed, len(d.o.ofTier(u)))
 		}
 		tier := d.q.byID[t.ID]
-		if got := int64(tier.class.virtual - VirtualTime(d.offset)); got != u.virtual {
+		if got := int64(tier.classes[0].virtual - VirtualTime(d.offset)); got != u.virtual {
 			d.Fatalf("virtual time %d of %s, want %d", got, t.Name, u.virtual)
 		}
 		if tier.deficit != u.deficit {

@@ -122,23 +122,47 @@ func flowTableProblem(t *flowTable, fail failf) {
 			return
 		}
 	}
-	if tracked != t.tracked || kept != t.kept || last != t.newest || tracked+kept != len(t.known) || kept > keptFlows {
+	if tracked != t.tracked || kept != t.kept || last != t.newest || tracked+kept != len(t.known) || kept > t.most {
 		fail("%d flows known, %d tracked, %d kept: want %d, %d", len(t.known), tracked, kept, t.tracked, t.kept)
 	}
 }
 
 // tierProblem checks one tier and adds its requests to waiting.
 func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail failf) {
-	c := &t.class
-	queued, reserved, stuck, flowLanes := 0, 0, 0, 0
-	var weights Weight
-	flowTableProblem(&t.flows, fail)
-	for f := range t.flows.all() {
-		flowProblem(q, t, f, waiting, fail)
-		queued += f.queued
+	queued, reserved, stuck, names := 0, 0, 0, map[string]bool{}
+	for _, c := range t.classes {
+		r := classProblem(q, c, waiting, fail)
+		queued += c.queued
+		reserved += r
+		for _, l := range c.lanes {
+			stuck += l.stuck()
+		}
+		if names[c.config.Name] || c.tier != t || c.removed && c.queued == 0 {
+			fail("tier %s: class %q is there twice, another tier's, or has drained", t.config.Name, c.config.Name)
+		}
+		names[c.config.Name] = true
+	}
+	if t.classes[0].removed {
+		fail("tier %s: nobody takes arrivals of no class", t.config.Name)
+	}
+	if t.queued != queued || t.reserved != reserved || t.stuck != stuck {
+		fail("tier %s: queued %d (%d), reserved %d (%d), stuck %d (%d)",
+			t.config.Name, t.queued, queued, t.reserved, reserved, t.stuck, stuck)
+	}
+	if t.queued == 0 && t.deficit != 0 {
+		fail("tier %s: empty with a deficit of %d", t.config.Name, t.deficit)
+	}
+	if t.deficit > deficitCap || t.deficit < -deficitCap {
+		fail("tier %s: deficit %d beyond its cap", t.config.Name, t.deficit)
+	}
+}
+
+// classProblem checks one class, and returns what its flows reserve.
+func classProblem(q *FairRequestQueue, c *class, waiting map[*Request]bool, fail failf) (reserved int) {
+	name := fmt.Sprintf("class %q of tier %s", c.config.Name, c.tier.config.Name)
+	queued, flowLanes := siblingsProblem(q, c, &c.siblings, nil, waiting, fail)
+	for f := range c.flows.all() {
 		reserved += f.reserves
-		weights += f.weight
-		flowLanes += len(f.lanes)
 	}
 	heapProblem(&c.open, "open lanes", fail)
 	heapProblem(&c.busy, "busy lanes", fail)
@@ -147,8 +171,7 @@ func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail f
 	for name, l := range c.lanes {
 		heapProblem(&l.flows, fmt.Sprintf("flows of lane %q", name), fail)
 		heapProblem(&l.ages, fmt.Sprintf("ages of lane %q", name), fail)
-		linedUp += laneProblem(t, l, fail)
-		stuck += l.stuck()
+		linedUp += laneProblem(c, l, fail)
 		if l.name != name || l.class != c {
 			fail("lane %q is kept as %q", l.name, name)
 		}
@@ -163,22 +186,36 @@ func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail f
 			fail("lane %q: state %d, flows %t, among the aged ones %t, the busy ones %t", name, l.state, some, aged, busy)
 		}
 	}
-	if t.weights != weights {
-		fail("tier %s: weights %d, their sum %d", t.config.Name, t.weights, weights)
+	if c.queued != queued || linedUp != flowLanes {
+		fail("%s: queued %d (%d), flow lanes %d (%d)", name, c.queued, queued, linedUp, flowLanes)
 	}
-	if t.queued != queued || t.reserved != reserved || c.stuck != stuck || linedUp != flowLanes {
-		fail("tier %s: queued %d (%d), reserved %d (%d), stuck %d (%d), flow lanes %d (%d)",
-			t.config.Name, t.queued, queued, t.reserved, reserved, c.stuck, stuck, linedUp, flowLanes)
+	wfqProblem(&c.siblings, name, fail)
+	return reserved
+}
+
+// siblingsProblem checks the flows of a level and those under them, and returns how many requests wait there and how
+// many parts of lanes the flows of the level have.
+func siblingsProblem(
+	q *FairRequestQueue, c *class, in *siblings, above *flow, waiting map[*Request]bool, fail failf,
+) (queued, flowLanes int) {
+	var weights Weight
+	flowTableProblem(&in.flows, fail)
+	for f := range in.flows.all() {
+		if f.in != in || f.above != above || f.class != c {
+			fail("flow %q is not where it belongs", f.key)
+		}
+		flowProblem(q, c, f, waiting, fail)
+		queued += f.queued
+		weights += f.weight
+		flowLanes += len(f.lanes)
 	}
-	if t.queued == 0 && t.deficit != 0 {
-		fail("tier %s: empty with a deficit of %d", t.config.Name, t.deficit)
+	if in.weights != weights {
+		fail("weights %d, their sum %d", in.weights, weights)
 	}
-	if t.deficit > deficitCap || t.deficit < -deficitCap {
-		fail("tier %s: deficit %d beyond its cap", t.config.Name, t.deficit)
+	if in.shed.enabled {
+		sheddingProblem(in, fail)
 	}
-	if t.shed.enabled {
-		sheddingProblem(t, fail)
-	}
+	return queued, flowLanes
 }
 
 func within[T heapItem](h *heap[T], x T) bool {
@@ -186,41 +223,44 @@ func within[T heapItem](h *heap[T], x T) bool {
 	return number > 0 && int(number) < len(h.of) && h.of[number].handle() == x.handle()
 }
 
-// flowProblem checks a flow with its lines.
-func flowProblem(q *FairRequestQueue, t *tier, f *flow, waiting map[*Request]bool, fail failf) {
+// flowProblem checks a flow with its lines, or with the flows under it.
+func flowProblem(q *FairRequestQueue, c *class, f *flow, waiting map[*Request]bool, fail failf) {
 	queued, cost := 0, int64(0)
+	if f.under != nil {
+		siblingsProblem(q, c, f.under, f, waiting, fail)
+		wfqProblem(f.under, "flow "+f.key, fail)
+		for g := range f.under.flows.all() {
+			cost += g.cost
+		}
+	}
 	for i, fl := range f.lanes {
-		if fl.place != i || f.laneOf(fl.lane.name) != fl {
+		if int(fl.place) != i || f.laneOf(fl.lane.name) != fl {
 			fail("flow %q: its lane %q is not found", f.key, fl.lane.name)
 		}
-		if fl.flow != f || t.class.lanes[fl.lane.name] != fl.lane {
+		if fl.flow != f || c.lanes[fl.lane.name] != fl.lane {
 			fail("flow %q: a line of another flow or of a lane that is gone", f.key)
 		}
-		n := 0
-		var prev *Request
-		for r := fl.line.first; r != nil; prev, r = r, r.next {
-			n++
-			if r.at != fl || r.prev != prev || prev != nil && prev.seq >= r.seq {
-				fail("flow %q lane %q: request %d is out of its line", f.key, fl.lane.name, r.seq)
-			}
-			if waiting[r] {
-				fail("request %d waits twice", r.seq)
-			}
-			waiting[r] = true
-			if !listed(&q.due, r) && !within(&q.due.odd, r) || r.due != r.Expires().Sub(q.epoch) {
-				fail("request %d: not among the deadlines, or at another one", r.seq)
-			}
-			cost += int64(r.Cost)
+		if fl.above != nil && (fl.above.flow != f.above || fl.above.lane != fl.lane || fl.parked) {
+			fail("flow %q: its part of lane %q is under another's, or parked by itself", f.key, fl.lane.name)
 		}
-		if n == 0 || n != fl.line.n || prev != fl.line.last {
-			fail("flow %q lane %q: %d requests, counted %d", f.key, fl.lane.name, n, fl.line.n)
+		n := 0
+		if f.under == nil {
+			var lineCost int64
+			n, lineCost = lineProblem(q, fl, waiting, fail)
+			cost += lineCost
+		} else {
+			n = branchProblem(fl, fail)
+		}
+		if n == 0 || n != fl.queued || fl.head == nil {
+			fail("flow %q lane %q: %d requests, counted %d", f.key, fl.lane.name, n, fl.queued)
 			continue
 		}
 		// A head's tag is what the discipline says now: nothing waits to be tagged anew.
-		if tag := t.discipline.tag(f, fl.line.first); fl.tag != tag {
+		if tag := f.in.discipline.tag(&f.in.level, &f.share, fl.head); fl.tag != tag {
 			fail("flow %q lane %q: tag %d, want %d", f.key, fl.lane.name, fl.tag, tag)
 		}
-		if in := within(&fl.lane.flows, fl); in == fl.parked || (in && fl.lane.class.guarded) != within(&fl.lane.ages, &fl.age) {
+		b := fl.in()
+		if in := within(&b.flows, fl); in == fl.parked || (in && c.guarded) != within(&b.ages, &fl.age) {
 			fail("flow %q lane %q: parked %t, in its lane's heap %t", f.key, fl.lane.name, fl.parked, in)
 		}
 		queued += n
@@ -228,26 +268,88 @@ func flowProblem(q *FairRequestQueue, t *tier, f *flow, waiting map[*Request]boo
 	if queued == 0 || f.queued != queued || f.cost != cost {
 		fail("flow %q: queued %d (%d), cost %d (%d)", f.key, f.queued, queued, f.cost, cost)
 	}
-	if t.class.virtual.before(f.start) {
-		fail("flow %q: start %d ahead of virtual time %d", f.key, f.start, t.class.virtual)
+	weight, capacity := WeightOne, 0
+	if f.above == nil {
+		weight, capacity = q.config.weight(f.key), q.config.flowCapacity(f.key)
 	}
-	if f.weight != q.config.weight(f.key) || f.capacity != q.config.flowCapacity(f.key) {
+	if f.weight != weight || f.capacity != capacity {
 		fail("flow %q: weight %d, capacity %d are not the configured ones", f.key, f.weight, f.capacity)
 	}
 }
 
-// laneProblem checks a lane's counts against its flows and returns how many flows have a line in it.
-func laneProblem(t *tier, l *classLane, fail failf) int {
+// branchProblem checks the heaps of a flow with others under it in one lane, and returns how many requests wait there.
+func branchProblem(fl *flowLane, fail failf) (queued int) {
+	heapProblem(&fl.under.flows, "flows under one", fail)
+	heapProblem(&fl.under.ages, "ages under one", fail)
+	for g := range fl.flow.under.flows.all() {
+		if part := g.laneOf(fl.lane.name); part != nil {
+			queued += part.queued
+		}
+	}
+	if first := fl.under.flows.min(); first == nil || fl.head != first.head {
+		fail("flow %q lane %q: its head is not that of the first under it", fl.flow.key, fl.lane.name)
+	}
+	return queued
+}
+
+// lineProblem checks a line, and returns how many requests wait there and their cost.
+func lineProblem(q *FairRequestQueue, fl *flowLane, waiting map[*Request]bool, fail failf) (n int, cost int64) {
+	var prev, oldest, newest, first *Request
+	for r := range fl.line.all() {
+		n++
+		if r.at != fl || fl.line.row == nil && (r.prev != prev || prev != nil && prev.seq >= r.seq) {
+			fail("flow %q lane %q: request %d is out of its line", fl.flow.key, fl.lane.name, r.seq)
+		}
+		prev = r
+		if oldest == nil || r.seq < oldest.seq {
+			oldest = r
+		}
+		if newest == nil || r.seq > newest.seq {
+			newest = r
+		}
+		if first == nil || rankKey(r).before(rankKey(first)) {
+			first = r
+		}
+		if waiting[r] {
+			fail("request %d waits twice", r.seq)
+		}
+		waiting[r] = true
+		if !listed(&q.due, r) && !within(&q.due.odd, r) || r.due != r.Expires().Sub(q.epoch) {
+			fail("request %d: not among the deadlines, or at another one", r.seq)
+		}
+		cost += int64(r.Cost)
+	}
+	if n != fl.queued || oldest != fl.line.oldest || newest != fl.line.newest || first != fl.line.head() || first != fl.head {
+		fail("flow %q lane %q: %d requests (%d), or a wrong oldest, newest or first", fl.flow.key, fl.lane.name, n, fl.queued)
+	}
+	if w := fl.line.row; w != nil {
+		heapProblem(&w.next, "a row", fail)
+		heapProblem(&w.old, "a row's ages", fail)
+		heapProblem(&w.young, "a row's newest", fail)
+	}
+	return n, cost
+}
+
+// rankKey orders requests of one flow.
+func rankKey(r *Request) key {
+	if r.extra == nil {
+		return key{0, r.seq}
+	}
+	return key{r.extra.rank, r.seq}
+}
+
+// laneProblem checks a lane's counts against its flows and returns how many of the class's own have a part of it.
+func laneProblem(c *class, l *classLane, fail failf) int {
 	queued, capped, lines := 0, 0, 0
-	for f := range t.flows.all() {
+	for f := range c.flows.all() {
 		for _, fl := range f.lanes {
 			if fl.lane != l {
 				continue
 			}
 			lines++
-			queued += fl.line.n
+			queued += fl.queued
 			if fl.parked {
-				capped += fl.line.n
+				capped += fl.queued
 			}
 		}
 	}
@@ -258,8 +360,8 @@ func laneProblem(t *tier, l *classLane, fail failf) int {
 }
 
 // sheddingProblem checks the orders that displacement asks for.
-func sheddingProblem(t *tier, fail failf) {
-	s := &t.shed
+func sheddingProblem(in *siblings, fail failf) {
+	s := &in.shed
 	inTree := 0
 	var last *flow
 	var walk func(f *flow) (least *flow)
@@ -279,7 +381,7 @@ func sheddingProblem(t *tier, fail failf) {
 		}
 		last = f
 		inTree++
-		if t.flows.find(f.key) != f || f.shed.queued != f.queued {
+		if in.flows.find(f.key) != f || f.shed.queued != f.queued {
 			fail("share tree: flow %q is not tracked, or lies under %d of its %d", f.key, f.shed.queued, f.queued)
 		}
 		least := lessRecent(lessRecent(f, left), walk(n.right))
@@ -289,15 +391,15 @@ func sheddingProblem(t *tier, fail failf) {
 		return least
 	}
 	walk(s.shares.root)
-	if inTree != t.flows.len() {
-		fail("shedding order of %s: %d in the tree, of %d flows", t.config.Name, inTree, t.flows.len())
+	if inTree != in.flows.len() {
+		fail("shedding order: %d in the tree, of %d flows", inTree, in.flows.len())
 	}
 }
 
-// audit checks the invariants after each step, and what only a comparison of two steps shows: virtual time never goes
-// back, and reservations fit but where a reload or a requeue went beyond them.
+// audit checks the invariants after each step, and what only a comparison of two steps shows: those of wfq, and that
+// reservations fit but where a reload or a requeue went beyond them.
 type audit struct {
-	virtual map[*tier]VirtualTime
+	wfqAudit
 	excused bool
 }
 
@@ -306,15 +408,7 @@ func (a *audit) check(t testing.TB, q *FairRequestQueue) {
 	if err := checkInvariants(q); err != nil {
 		t.Fatalf("invariant broken: %v", err)
 	}
-	if a.virtual == nil {
-		a.virtual = map[*tier]VirtualTime{}
-	}
-	for _, tier := range q.tiers {
-		if before, ok := a.virtual[tier]; ok && tier.class.virtual.before(before) {
-			t.Fatalf("virtual time of %s went back from %d to %d", tier.config.Name, before, tier.class.virtual)
-		}
-		a.virtual[tier] = tier.class.virtual
-	}
+	a.wfqAudit.check(t, q)
 	if q.config.CapacityMode != Reserved || a.excused {
 		return
 	}

@@ -1,30 +1,59 @@
 package fairqueue
 
-// flowLane holds a flow's waiting requests of one lane, in order of arrival. It exists while it has one.
+// flowLane is a flow's part of a lane: the requests that wait there, or what the flows under it have there. It exists
+// while somebody waits in it.
 type flowLane struct {
 	flow   *flow
 	lane   *classLane
-	line   line
-	tag    VirtualTime // of the line's head
-	parked bool        // the flow is at its cap: its head cannot go
-	at     int32       // number in the lane's heap
-	place  int         // in the flow's lanes
+	above  *flowLane   // of the flow that this one is under; nil: it is the class's own
+	under  *branch     // nil where no flow is under this one
+	head   *Request    // that goes next
+	tag    VirtualTime // of the head
+	at     int32       // number in the heap of its branch
+	place  int32       // in the flow's lanes
+	line   line        // where no flow is under this one
+	queued int         // waiting requests
 	age    age
+	parked bool // the flow is at its cap: its head cannot go
+}
+
+// branch orders sharers of one level in one lane.
+type branch struct {
+	flows heap[*flowLane] // those not parked
+	ages  heap[*age]      // the same ones, where the tier has a starvation threshold
+}
+
+func (b *branch) small() bool { return b.flows.small() && b.ages.small() }
+
+// in is the branch that fl lies in.
+func (fl *flowLane) in() *branch {
+	if fl.above != nil {
+		return fl.above.under
+	}
+	return &fl.lane.branch
+}
+
+// outermost is the flowLane of the class's own flow, above any others.
+func (fl *flowLane) outermost() *flowLane {
+	for fl.above != nil {
+		fl = fl.above
+	}
+	return fl
 }
 
 // behind is set in the second part of the key of a flow that is no newcomer: among equal tags newcomers go first. No
 // arrival sequence gets that far.
 const behind = 1 << 63
 
-func (l *flowLane) key() key {
-	k := key{uint64(l.tag), l.line.first.seq}
-	if !l.flow.newcomer {
+func (fl *flowLane) key() key {
+	k := key{uint64(fl.tag), fl.head.seq}
+	if !fl.flow.newcomer {
 		k.seq |= behind
 	}
 	return k
 }
 
-func (l *flowLane) handle() *int32 { return &l.at }
+func (fl *flowLane) handle() *int32 { return &fl.at }
 
 // age orders flowLanes by their oldest request, for the starvation guard.
 type age struct {
@@ -32,9 +61,22 @@ type age struct {
 	at int32
 }
 
-func (a *age) key() key { return key{seq: a.of.line.first.seq} }
+func (a *age) key() key {
+	if b := a.of.under; b != nil {
+		return b.ages.items[0].key
+	}
+	return key{seq: a.of.line.oldest.seq}
+}
 
 func (a *age) handle() *int32 { return &a.at }
+
+// oldest is the request that has waited longest.
+func (a *age) oldest() *Request {
+	for a.of.under != nil {
+		a = a.of.under.ages.min()
+	}
+	return a.of.line.oldest
+}
 
 // LaneState is what is known of the room in a lane: whether its requests can go.
 type LaneState uint8
@@ -53,14 +95,13 @@ const (
 
 // classLane is one lane of a class: the flows that wait in it. It exists while it has a waiting request.
 type classLane struct {
+	branch
 	class  *class
 	name   Lane
 	state  LaneState
-	flows  heap[*flowLane] // those not parked
-	ages   heap[*age]      // the same ones, where the tier has a starvation threshold
-	queued int             // waiting requests
-	capped int             // of these, those of parked flowLanes
-	at     int32           // number in the class's heap of open lanes
+	queued int   // waiting requests
+	capped int   // of these, those of parked flowLanes
+	at     int32 // number in the class's heap of open lanes
 	busy   laneBusy
 	oldest laneAge
 }

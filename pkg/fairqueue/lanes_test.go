@@ -104,7 +104,7 @@ func TestLittleIsKeptOfACrowd(t *testing.T) {
 		mustPush(t, q, &Request{Flow: fmt.Sprint(i), Lane: Lane(fmt.Sprint(i % 5000)), Cost: 1})
 	}
 	q.Drain(nil)
-	if lanes, flowLanes, flows := len(q.top.freeLanes), len(q.top.freeFlowLanes), len(q.top.flows.free); lanes > keptLanes ||
+	if lanes, flowLanes, flows := len(q.top.classes[0].freeLanes), len(q.top.classes[0].freeFlowLanes), len(q.top.classes[0].flows.free); lanes > keptLanes ||
 		flowLanes > keptFlows || flows > keptFlows {
 		t.Errorf("kept: %d lanes, %d lines of flows, %d flows", lanes, flowLanes, flows)
 	}
@@ -112,10 +112,10 @@ func TestLittleIsKeptOfACrowd(t *testing.T) {
 		mustPush(t, q, &Request{Flow: "wide", Lane: Lane(fmt.Sprint(i)), Cost: 1})
 	}
 	q.Drain(nil)
-	if n := cap(q.top.flows.known["wide"].lanes); n > fewLanes {
+	if n := cap(q.top.classes[0].flows.known["wide"].lanes); n > fewLanes {
 		t.Errorf("a flow that waited in many lanes keeps room for %d", n)
 	}
-	for _, l := range q.top.freeLanes {
+	for _, l := range q.top.classes[0].freeLanes {
 		if !l.flows.small() || !l.ages.small() {
 			t.Error("a lane with large heaps is kept")
 		}

@@ -1,19 +1,23 @@
 package fairqueue
 
+import "iter"
+
 // A request that cannot be placed now must not block those behind it in other lanes or flows: its lane is closed, or
 // its flow is parked in its lane, until a settlement, a cap or a snapshot changes that may free it.
 
-// CloseLane closes the lane of r, a waiting request, within its tier: LaneBusy, LaneFull or LaneDead, until OpenLane or
+// CloseLane closes the lane of r, a waiting request, within its class: LaneBusy, LaneFull or LaneDead, until OpenLane or
 // OpenLanes.
 func (q *FairRequestQueue) CloseLane(r *Request, state LaneState) {
 	r.at.lane.class.setState(r.at.lane, state)
 }
 
-// OpenLane opens a lane in every tier.
+// OpenLane opens a lane in every class.
 func (q *FairRequestQueue) OpenLane(name Lane) {
 	for _, t := range q.tiers {
-		if l := t.class.lanes[name]; l != nil && l.state != LaneOpen {
-			t.class.setState(l, LaneOpen)
+		for _, c := range t.classes {
+			if l := c.lanes[name]; l != nil && l.state != LaneOpen {
+				c.setState(l, LaneOpen)
+			}
 		}
 	}
 }
@@ -21,67 +25,80 @@ func (q *FairRequestQueue) OpenLane(name Lane) {
 // OpenLanes opens every lane, for a change of the endpoints.
 func (q *FairRequestQueue) OpenLanes() {
 	for _, t := range q.tiers {
-		for _, l := range t.class.lanes {
-			if l.state != LaneOpen {
-				t.class.setState(l, LaneOpen)
+		for _, c := range t.classes {
+			for _, l := range c.lanes {
+				if l.state != LaneOpen {
+					c.setState(l, LaneOpen)
+				}
 			}
 		}
 	}
 }
 
-// Lanes appends to some one waiting request of each lane in each tier that has a flow not parked; the order has no
+// Lanes appends to some one waiting request of each lane in each class that has a flow not parked; the order has no
 // meaning.
 func (q *FairRequestQueue) Lanes(some []*Request) []*Request {
 	for _, t := range q.tiers {
-		for _, l := range t.class.lanes {
-			if fl := l.flows.min(); fl != nil {
-				some = append(some, fl.line.first)
+		for _, c := range t.classes {
+			for name := range c.lanes {
+				if r := c.headIn(name); r != nil {
+					some = append(some, r)
+				}
 			}
 		}
 	}
 	return some
 }
 
-// ParkFlow parks the flow of r, a waiting request, within r's lane: it is at its cap.
+// ParkFlow parks the flow of r, a waiting request, within r's lane, with all that is under it: it is at its cap.
 func (q *FairRequestQueue) ParkFlow(r *Request) {
-	fl := r.at
+	fl := r.at.outermost()
 	if fl.parked {
 		return
 	}
 	c := fl.lane.class
 	fl.parked = true
-	c.count(fl.lane, 0, fl.line.n)
+	c.count(fl.lane, 0, fl.queued)
 	c.settle(fl)
 }
 
-// UnparkFlow unparks a flow of a tier in all its lanes.
+// UnparkFlow unparks a flow of a tier in all its lanes, in every class.
 func (q *FairRequestQueue) UnparkFlow(id int, key string) {
-	if id < 0 || id >= maxTiers || q.byID[id] == nil {
-		return
-	}
-	t := q.byID[id]
-	f := t.flows.find(q.discipline.flowOf(key))
-	if f == nil {
-		return
-	}
-	for _, fl := range f.lanes {
+	for fl := range q.parts(id, key) {
 		if fl.parked {
 			fl.parked = false
-			t.class.count(fl.lane, 0, -fl.line.n)
-			t.class.settle(fl)
+			c := fl.lane.class
+			c.count(fl.lane, 0, -fl.queued)
+			c.settle(fl)
 		}
 	}
 }
 
 // HeadsOf appends to heads the first request of a flow of a tier in each lane in which it waits, parked or not.
 func (q *FairRequestQueue) HeadsOf(id int, key string, heads []*Request) []*Request {
-	if id < 0 || id >= maxTiers || q.byID[id] == nil {
-		return heads
-	}
-	if f := q.byID[id].flows.find(q.discipline.flowOf(key)); f != nil {
-		for _, fl := range f.lanes {
-			heads = append(heads, fl.line.first)
-		}
+	for fl := range q.parts(id, key) {
+		heads = append(heads, fl.head)
 	}
 	return heads
+}
+
+// parts are what a flow of this key has in each lane, in every class of a tier.
+func (q *FairRequestQueue) parts(id int, key string) iter.Seq[*flowLane] {
+	return func(yield func(*flowLane) bool) {
+		if id < 0 || id >= maxTiers || q.byID[id] == nil {
+			return
+		}
+		r := Request{Flow: key}
+		for _, c := range q.byID[id].classes {
+			f := c.flows.find(c.flowKey(&r))
+			if f == nil {
+				continue
+			}
+			for _, fl := range f.lanes {
+				if !yield(fl) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -5,7 +5,7 @@ import "time"
 // FairRequestQueue holds the waiting requests. It is not safe for concurrent use: its owner has a lock.
 type FairRequestQueue struct {
 	config        Config
-	discipline    discipline
+	now           time.Time        // the last that it was told
 	tiers         []*tier          // by rank, highest first
 	byID          [maxTiers]*tier  // by stable identifier
 	names         map[string]*tier // those that take arrivals
@@ -26,10 +26,10 @@ func New(cfg Config) (*FairRequestQueue, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	q := &FairRequestQueue{config: cfg, discipline: cfg.Discipline.implementation(), names: map[string]*tier{}}
+	q := &FairRequestQueue{config: cfg, names: map[string]*tier{}}
 	q.budget = newBudget(cfg.PromotionBudget)
 	for i, tc := range cfg.Tiers {
-		t := newTier(i, tc, q.discipline)
+		t := newTier(q, i, tc)
 		q.byID[i] = t
 		q.names[tc.Name] = t
 		q.tiers = append(q.tiers, t)
@@ -46,9 +46,11 @@ func (q *FairRequestQueue) arrange() {
 		if q.top == nil && !t.removed {
 			q.top = t
 		}
-		t.shed.enabled = q.config.CapacityMode == Shared
-		t.class.newcomerFirst = q.config.TieBreak == NewcomerFirst
-		t.class.guard(q.config.TierMode == Strict && rank > 0 && t.config.StarvationThreshold > 0)
+		for _, c := range t.classes {
+			c.shed.enabled = q.config.CapacityMode == Shared
+			c.newcomerFirst = q.config.TieBreak == NewcomerFirst
+			c.guard(q.config.TierMode == Strict && rank > 0 && t.config.StarvationThreshold > 0)
+		}
 	}
 }
 
@@ -59,7 +61,9 @@ func (q *FairRequestQueue) Len() int { return q.queued }
 func (q *FairRequestQueue) Flows() int {
 	n := 0
 	for _, t := range q.tiers {
-		n += t.flows.len()
+		for _, c := range t.classes {
+			n += c.flows.len()
+		}
 	}
 	return n
 }
@@ -85,24 +89,24 @@ func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, 
 	t := q.tierOf(r.Tier)
 	r.Tier = t.id
 	r.Cost = r.Cost.clamp()
-	key := q.discipline.flowOf(r.Flow)
-	f := t.flows.find(key)
-	displaced, err = q.admit(t, f, key)
-	if err != nil {
+	c := t.classOf(r)
+	q.now = now
+	f := c.find(r)
+	if displaced, err = q.admit(c, f, r); err != nil {
 		return nil, err
 	}
 	if displaced != nil {
 		q.Remove(displaced)
-		f = t.flows.find(key) // it may have been the flow's last
+		f = c.find(r) // it may have been the flow's last
 	}
 	if f == nil {
-		f = q.newFlow(t, key)
+		f = q.track(c, r)
 	}
 	q.arrivals++
 	r.seq = q.arrivals
 	r.arrived = now
 	r.ttl = t.ttl(&q.config)
-	q.enter(t, f, r)
+	q.enter(c, f, r)
 	return displaced, nil
 }
 
@@ -117,21 +121,17 @@ func (q *FairRequestQueue) Requeue(r *Request) {
 		t = q.tierOf(r.Tier)
 		r.Tier = t.id
 	}
-	key := q.discipline.flowOf(r.Flow)
-	f := t.flows.find(key)
+	c := t.classOf(r)
+	f := c.find(r)
 	if f == nil {
-		f = q.newFlow(t, key)
+		f = q.track(c, r)
 	}
-	start, newcomer := f.start, f.newcomer
-	q.discipline.refund(&t.class, f, r)
+	c.refund(f, r)
 	q.refundTier(t, r)
-	q.enter(t, f, r)
-	if f.start != start || f.newcomer != newcomer {
-		t.retag(f)
-	}
+	q.enter(c, f, r)
 }
 
-func (q *FairRequestQueue) enter(t *tier, f *flow, r *Request) {
+func (q *FairRequestQueue) enter(c *class, f *flow, r *Request) {
 	if q.epoch.IsZero() {
 		q.epoch = r.arrived
 	}
@@ -140,8 +140,18 @@ func (q *FairRequestQueue) enter(t *tier, f *flow, r *Request) {
 		r.due = min(r.due, r.Deadline.Sub(q.epoch))
 	}
 	q.queued++
-	t.attach(f, r)
+	q.rank(c, r)
+	c.attach(f, r)
 	q.due.push(r)
+}
+
+// rank computes r's place in the order of its class's lines.
+func (q *FairRequestQueue) rank(c *class, r *Request) {
+	if c.order != nil {
+		r.more().rank = c.order.rank(r.arrived.Sub(q.epoch), r)
+	} else if r.extra != nil {
+		r.extra.rank = 0
+	}
 }
 
 // Remove takes a waiting request out, and its place is free at once. It says whether the request was waiting.
@@ -149,11 +159,11 @@ func (q *FairRequestQueue) Remove(r *Request) bool {
 	if r.at == nil {
 		return false
 	}
-	t := r.at.flow.tier
+	c := r.at.flow.class
 	q.queued--
 	q.due.remove(r)
-	t.detach(r)
-	q.emptied(t)
+	c.detach(r)
+	q.emptied(c)
 	return true
 }
 
@@ -184,6 +194,7 @@ func (q *FairRequestQueue) Peek(now time.Time, admit Admit) Candidate {
 	if q.queued == 0 {
 		return Candidate{}
 	}
+	q.now = now
 	var next *Request
 	if q.config.TierMode == Weighted {
 		next = q.peekWeighted(admit.Tiers)
@@ -192,7 +203,7 @@ func (q *FairRequestQueue) Peek(now time.Time, admit Admit) Candidate {
 			if !admit.Tiers.Has(t.id) {
 				continue
 			}
-			if next = t.class.head(); next != nil {
+			if next = t.head(); next != nil {
 				break
 			}
 		}
@@ -200,7 +211,7 @@ func (q *FairRequestQueue) Peek(now time.Time, admit Admit) Candidate {
 	if admit.Promote {
 		if t := q.starvedTier(now, next); t != nil {
 			return Candidate{
-				Request: t.class.starvedHead(), Promoted: true, Starved: t.class.oldest(), admit: admit.Tiers,
+				Request: t.starvedHead(), Promoted: true, Starved: t.oldest(), admit: admit.Tiers,
 			}
 		}
 	}
@@ -210,31 +221,21 @@ func (q *FairRequestQueue) Peek(now time.Time, admit Admit) Candidate {
 // Pop commits a candidate of Peek: the request leaves the queue and its flow is charged.
 func (q *FairRequestQueue) Pop(c Candidate) {
 	r := c.Request
-	fl := r.at
-	if fl == nil || fl.line.first != r {
+	if r.at == nil || r.at.head != r {
 		panic("fairqueue: Pop of a request that is not the head of its line")
 	}
-	t, f, tag := fl.flow.tier, fl.flow, fl.tag
+	cl := r.at.flow.class
 	q.dispatched()
 	if c.Promoted {
-		q.promote(t)
+		q.promote(cl.tier)
 	}
 	if q.config.TierMode == Weighted {
-		q.chargeTier(t, r, c.admit)
+		q.chargeTier(cl.tier, r, c.admit)
 	}
-	start := f.start
-	t.discipline.charge(&t.class, f, r, tag)
 	q.queued--
 	q.due.remove(r)
-	others := len(f.lanes) > 1 && f.start != start
-	t.detach(r) // computes the next head's tag from the new start
-	if others {
-		t.retag(f)
-	}
-	q.emptied(t)
-	if t.class.virtual-t.class.rebased >= rebaseEvery {
-		t.rebase()
-	}
+	cl.pop(r)
+	q.emptied(cl)
 }
 
 // Bypassed is told of a dispatch that did not wait. In wfq it leaves no tag (the seed); it counts for the promotion
@@ -260,15 +261,20 @@ func (q *FairRequestQueue) MayBypass(now time.Time, id int, promote bool) (may b
 	}
 	if promote {
 		if t := q.starvedTier(now, nil); t != nil {
-			return false, t.class.oldest()
+			return false, t.oldest()
 		}
 	}
 	return true, nil
 }
 
-// emptied resets what a tier without waiters does not keep: what it is owed by the other tiers, and owes them.
-func (q *FairRequestQueue) emptied(t *tier) {
+// emptied resets what a tier without waiters does not keep: what it is owed by the other tiers, and owes them. A class
+// that drains is gone with its last waiter.
+func (q *FairRequestQueue) emptied(c *class) {
+	t := c.tier
 	if t.queued == 0 {
 		t.deficit, t.reset = 0, q.charges
+	}
+	if c.queued == 0 && c.removed {
+		t.dropClass(c)
 	}
 }

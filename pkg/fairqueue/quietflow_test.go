@@ -55,7 +55,7 @@ func TestCriticalEntersAQueueFullOfSheddable(t *testing.T) {
 		for range 50 {
 			mustPush(t, q, &Request{Flow: "noisy", Tier: 1, Cost: 1})
 		}
-		newest := q.tiers[1].flows.find("noisy").newest()
+		newest := q.tiers[1].classes[0].flows.find("noisy").newest()
 		displaced, err := q.Push(start, &Request{Flow: "other", Tier: 0, Cost: 1})
 		if err != nil || displaced != newest || displaced.Queued() {
 			t.Errorf("guaranteed %t: displaced %v, %v, want the newest", guaranteed, displaced, err)

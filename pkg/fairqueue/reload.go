@@ -26,21 +26,35 @@ func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 	for _, t := range q.tiers {
 		q.byID[t.id] = t
 	}
+	for _, t := range q.tiers {
+		t.reclass(q)
+	}
 	q.arrange()
 	for _, t := range q.tiers {
-		for f := range t.flows.all() {
-			if w := cfg.weight(f.key); w != f.weight {
-				t.weights += w - f.weight
-				t.shed.reweigh(f, w)
-				t.retag(f)
+		for _, c := range t.classes {
+			for f := range c.flows.all() {
+				q.reconfigureFlow(f)
 			}
-			t.reserved -= f.reserves
-			f.capacity = cfg.flowCapacity(f.key)
-			f.reserves = q.reserves(t, f.capacity)
-			t.reserved += f.reserves
 		}
 	}
 	return nil
+}
+
+// reconfigureFlow gives a class's own flow its weight and its capacity.
+func (q *FairRequestQueue) reconfigureFlow(f *flow) {
+	if w := q.config.weight(f.key); w != f.weight {
+		f.in.weights += w - f.weight
+		f.in.shed.reweigh(f, w)
+		f.retag(nil)
+	}
+	if f.under != nil {
+		f.under.newcomerFirst = f.in.newcomerFirst
+	}
+	t := f.class.tier
+	t.reserved -= f.reserves
+	f.capacity = q.config.flowCapacity(f.key)
+	f.reserves = q.reserves(t, f.capacity)
+	t.reserved += f.reserves
 }
 
 // Reconfigurable answers what Reconfigure would have against a configuration after Forget(inUse), and changes nothing.
@@ -55,6 +69,8 @@ func (q *FairRequestQueue) Reconfigurable(cfg Config, inUse TierSet) error {
 		return fmt.Errorf("fairRequestQueue.capacityMode: cannot change at run time")
 	case cfg.Discipline != q.config.Discipline:
 		return fmt.Errorf("flows.discipline: cannot change at run time")
+	case cfg.levels() != q.config.levels():
+		return fmt.Errorf("flows.key: the number of levels cannot change at run time")
 	}
 	tiers := len(cfg.Tiers)
 	for _, t := range q.tiers { // and those that stay without being listed
@@ -95,7 +111,7 @@ func (q *FairRequestQueue) reorder(listed []TierConfig) (order []*tier, names ma
 				return nil, nil, fmt.Errorf("tiers: more than %d with those that still drain", maxTiers)
 			}
 			used = used.With(id)
-			t = newTier(id, tc, q.discipline)
+			t = newTier(q, id, tc)
 		}
 		names[tc.Name] = t
 		order = append(order, t)

@@ -8,8 +8,10 @@ type Lane string
 // Request is one request in the queue. It is meant to lie inside the caller's own structure: the queue allocates
 // nothing for it. The exported fields are set before Push and left alone until the request has left the queue.
 type Request struct {
-	// Flow is the key of its flow within its tier.
+	// Flow is the key of its flow within its class.
 	Flow string
+	// Path says where else it belongs; nil: to the first class of its tier, and to no flow under Flow.
+	Path *Path
 	// Lane is the set of backends that it may use.
 	Lane Lane
 	// Tier is its tier's stable identifier, Tier.ID of Tiers, which is not its rank: they are equal until a reload adds,
@@ -24,7 +26,7 @@ type Request struct {
 	Owner any
 
 	at   *flowLane // where it waits; nil: not queued
-	prev *Request  // neighbours in the flowLane's line
+	prev *Request  // neighbours in the flowLane's line, by arrival
 	next *Request
 	seq  uint64 // arrival sequence, the last tie-break of every order
 
@@ -33,14 +35,52 @@ type Request struct {
 	later  *Request
 	inDue  int32 // number among the odd deadlines
 
-	start    VirtualTime // its flow's start when it was popped, and
-	charged  VirtualTime // what it added to it, for a refund
-	charge   uint64      // the account of weighted tiers: the number of the charge, and
-	earned   TierSet     // the tiers that earned by it
-	newcomer bool        // whether its flow was a newcomer
-	arrived  time.Time   // when it was first pushed
-	ttl      time.Duration
+	paid    receipt // what its pop has charged to its flow, for a refund
+	extra   *extra
+	arrived time.Time // when it was first pushed
+	ttl     time.Duration
 }
+
+// Path is what a request is part of beside its tier and its flow.
+type Path struct {
+	// Class names its class within its tier; a name that no class has is the first one's. It says nothing without
+	// Config.Classes.
+	Class string
+	// Under are the keys of the flows under Request.Flow, outermost first: a user of a tenant. As many of them count as
+	// Config.Levels says; one that is missing is "".
+	Under []string
+}
+
+// maxLevels is the most levels that share: classes, and flows within flows.
+const maxLevels = 4
+
+// extra is what only some requests need, as their queue is configured.
+type extra struct {
+	rank   uint64             // its key in the order within its flow
+	rowAt  [3]int32           // numbers in the heaps of its line's row
+	paid   [maxLevels]receipt // what its pop has charged to others than its flow
+	charge uint64             // the account of weighted tiers: the number of the charge, and
+	earned TierSet            // the tiers that earned by it
+}
+
+// more is r's extra, made when there is none.
+func (r *Request) more() *extra {
+	if r.extra == nil {
+		r.extra = new(extra)
+	}
+	return r.extra
+}
+
+// receiptOf is where the receipt of a sharer is kept: a flow's by its depth, 0 for one of the class itself, and the
+// class's at classDepth.
+func (r *Request) receiptOf(depth int) *receipt {
+	if depth == 0 {
+		return &r.paid
+	}
+	return &r.more().paid[depth]
+}
+
+const classDepth = maxLevels - 1
 
 // Arrived is when the request was first pushed.
 func (r *Request) Arrived() time.Time { return r.arrived }
@@ -67,50 +107,3 @@ func (r *Request) TTLOver(now time.Time) bool {
 func (r *Request) key() key { return key{uint64(r.due), r.seq} }
 
 func (r *Request) handle() *int32 { return &r.inDue }
-
-// line is an intrusive list of requests in order of arrival: removal is O(1) anywhere.
-type line struct {
-	first, last *Request
-	n           int
-}
-
-// insert puts r in its place by arrival: at the end, but for one that comes back into the queue. Those before it
-// then are others that came back, since a lane's line is popped in order.
-func (l *line) insert(r *Request) {
-	after := l.last
-	if after != nil && after.seq > r.seq {
-		after = nil
-		for n := l.first; n.seq < r.seq; n = n.next {
-			after = n
-		}
-	}
-	r.prev = after
-	if after != nil {
-		r.next = after.next
-		after.next = r
-	} else {
-		r.next = l.first
-		l.first = r
-	}
-	if r.next != nil {
-		r.next.prev = r
-	} else {
-		l.last = r
-	}
-	l.n++
-}
-
-func (l *line) remove(r *Request) {
-	if r.prev != nil {
-		r.prev.next = r.next
-	} else {
-		l.first = r.next
-	}
-	if r.next != nil {
-		r.next.prev = r.prev
-	} else {
-		l.last = r.prev
-	}
-	r.prev, r.next = nil, nil
-	l.n--
-}

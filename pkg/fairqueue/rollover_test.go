@@ -33,7 +33,7 @@ func orderFrom(t *testing.T, seed uint64, from VirtualTime) (order []int, end Vi
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 4))
 	q := unlimited(t, map[string]Weight{"a": MinWeight, "b": MinWeight, "c": WeightOne, "d": MaxWeight, "e": 3 * MinWeight}, tieBreaks[seed%2])
-	q.top.class.virtual = from
+	q.top.classes[0].virtual = from
 	var audit audit
 	index := map[*Request]int{}
 	for i := range 400 {
@@ -46,7 +46,7 @@ func orderFrom(t *testing.T, seed uint64, from VirtualTime) (order []int, end Vi
 		}
 		audit.check(t, q)
 	}
-	return order, q.top.class.virtual
+	return order, q.top.classes[0].virtual
 }
 
 // TestStalledFlowAcrossTheRollover: a flow that is parked, or whose lane is closed, while others are served at the largest
@@ -68,7 +68,7 @@ func TestStalledFlowAcrossTheRollover(t *testing.T) {
 				if r := popNext(q); r.Flow != "busy" {
 					t.Fatalf("%s was served", r.Flow)
 				}
-				if lag := q.top.class.virtual - stalled.at.flow.start; lag > largestLag+rebaseEvery {
+				if lag := q.top.classes[0].virtual - stalled.at.flow.start; lag > largestLag+rebaseEvery {
 					t.Fatalf("%d is %d behind", stalled.at.flow.start, lag)
 				}
 			}

@@ -36,7 +36,7 @@ func (q *FairRequestQueue) dispatched() { q.budget.earn() }
 // threshold: it lends its age to its tier, while one whose lane is full lends it to nobody. The highest tier has nobody to
 // be promoted past.
 func (t *tier) starved(now time.Time) bool {
-	old := t.class.oldest() // nil where there is no threshold
+	old := t.oldest() // nil where there is no threshold
 	return old != nil && now.Sub(old.arrived) >= t.config.StarvationThreshold
 }
 
@@ -56,7 +56,7 @@ func (q *FairRequestQueue) starvedTier(now time.Time, next *Request) *tier {
 		if overtakes && !q.budget.unlimited() && q.budget.credit < promotionCost {
 			break // it overtakes in every lower tier as well
 		}
-		if next != nil && next.at.flow.tier == t || !t.starved(now) {
+		if next != nil && next.at.flow.class.tier == t || !t.starved(now) {
 			continue
 		}
 		if best == nil || q.budget.unlimited() || t.promoted <= best.promoted {
@@ -87,7 +87,7 @@ func (q *FairRequestQueue) NextStarvation(now time.Time) (at time.Time, ok bool)
 		return at, false
 	}
 	for _, t := range q.tiers[1:] {
-		old := t.class.oldest()
+		old := t.oldest()
 		if old == nil {
 			continue
 		}

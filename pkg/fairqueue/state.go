@@ -38,13 +38,13 @@ func (q *FairRequestQueue) AppendState(b []byte, now time.Time, horizon time.Dur
 	for _, r := range returning {
 		t := q.byID[r.Tier]
 		s.number(int64(r.Tier))
-		s.text(q.discipline.flowOf(r.Flow))
+		c := t.classOf(r)
+		s.text(c.config.Name)
+		s.text(c.flowKey(r))
 		s.text(string(r.Lane))
-		s.number(int64(r.start - t.class.virtual))
-		s.number(int64(r.charged))
+		s.receipts(c, r)
 		s.earned(q, r)
-		s.flag(r.newcomer)
-		s.request(t, r)
+		s.request(c, r)
 	}
 	return s.b
 }
@@ -64,27 +64,64 @@ func (s *stateWriter) text(name string) {
 	s.b = append(s.b, name...)
 }
 
-func (s *stateWriter) flag(is bool) {
+func (s *stateWriter) flag(is bool) { s.number(one(is)) }
+
+// one is 1 for true, and 0 for false.
+func one(is bool) int64 {
 	if is {
-		s.number(1)
-	} else {
-		s.number(0)
+		return 1
 	}
+	return 0
 }
 
 // earned appends which tiers would give back what they have earned by r, and whether its own gets it.
 func (s *stateWriter) earned(q *FairRequestQueue, r *Request) {
 	for _, t := range q.tiers {
-		counts := r.earned.Has(t.id) && q.reloaded < r.charge
+		x := r.more()
+		counts := x.earned.Has(t.id) && q.reloaded < x.charge
 		s.flag(counts)
-		s.flag(counts && t.reset < r.charge)
+		s.flag(counts && t.reset < x.charge)
 	}
 }
 
-// tier appends the lanes that are closed and the flows, in the order of the last tie-break of displacement.
+// receipts appends what r would give back to those on its path. Where a flow is no more, it would begin anew.
+func (s *stateWriter) receipts(c *class, r *Request) {
+	for depth, in := 0, &c.siblings; in != nil; depth++ {
+		s.text(c.keyAt(r, depth))
+		in.discipline.describeReceipt(&in.level, r.receiptOf(depth), s.number)
+		f := in.flows.find(c.keyAt(r, depth))
+		if in = nil; f != nil {
+			in = f.under
+		}
+	}
+	if t := c.tier; len(t.classes) > 1 {
+		t.discipline.describeReceipt(&t.level, r.receiptOf(classDepth), s.number)
+	}
+}
+
+// tier appends the classes, and if there are several what they have to share.
 func (s *stateWriter) tier(t *tier) {
+	s.number(int64(len(t.classes)))
+	if len(t.classes) > 1 {
+		t.discipline.describe(&t.level, nil, s.number)
+	}
+	for _, c := range t.classes {
+		if len(t.classes) > 1 {
+			s.text(c.config.Name)
+			s.flag(c.removed)
+			s.flag(c.queued == 0)
+			if c.queued > 0 {
+				t.discipline.describe(&t.level, &c.share, s.number)
+			}
+		}
+		s.class(c)
+	}
+}
+
+// class appends the lanes that are closed and the flows.
+func (s *stateWriter) class(c *class) {
 	var closed []string
-	for name, l := range t.class.lanes {
+	for name, l := range c.lanes {
 		if l.state != LaneOpen {
 			closed = append(closed, string(rune('0'+l.state))+string(name))
 		}
@@ -94,9 +131,15 @@ func (s *stateWriter) tier(t *tier) {
 	for _, name := range closed {
 		s.text(name)
 	}
-	flows := make([]*flow, 0, t.flows.len())
+	s.flows(&c.siblings)
+}
+
+// flows appends the flows of a level, in the order of the last tie-break of displacement.
+func (s *stateWriter) flows(in *siblings) {
+	in.discipline.describe(&in.level, nil, s.number)
+	flows := make([]*flow, 0, in.flows.len())
 	displaced := []uint64{0}
-	for f := range t.flows.all() {
+	for f := range in.flows.all() {
 		flows = append(flows, f)
 		displaced = append(displaced, f.shed.last)
 	}
@@ -109,14 +152,12 @@ func (s *stateWriter) tier(t *tier) {
 	for _, f := range flows {
 		s.text(f.key)
 		s.number(int64(slices.Index(displaced, f.shed.last)))
-		s.flow(t, f)
+		s.flow(f)
 	}
 }
 
-func (s *stateWriter) flow(t *tier, f *flow) {
-	s.number(int64(f.start - t.class.virtual))
-	s.number(int64(f.refunded))
-	s.flag(f.newcomer)
+func (s *stateWriter) flow(f *flow) {
+	f.in.discipline.describe(&f.in.level, &f.share, s.number)
 	s.number(int64(f.weight))
 	s.number(int64(f.capacity))
 	lanes := slices.SortedFunc(slices.Values(f.lanes), func(a, b *flowLane) int {
@@ -126,18 +167,25 @@ func (s *stateWriter) flow(t *tier, f *flow) {
 	for _, l := range lanes {
 		s.text(string(l.lane.name))
 		s.flag(l.parked)
-		s.number(int64(l.line.n))
-		for r := l.line.first; r != nil; r = r.next {
-			s.request(t, r)
+		s.number(int64(l.queued))
+		for _, r := range slices.SortedFunc(l.line.all(), func(a, b *Request) int { return cmp.Compare(a.seq, b.seq) }) {
+			s.request(f.class, r)
 		}
+	}
+	if f.under != nil {
+		s.flows(f.under)
 	}
 }
 
 // request appends r's rank by arrival, its cost, how long it has waited and how long it may.
-func (s *stateWriter) request(t *tier, r *Request) {
+func (s *stateWriter) request(c *class, r *Request) {
 	rank, _ := slices.BinarySearch(s.arrivals, r.seq)
 	s.number(int64(rank))
 	s.number(int64(r.Cost))
-	s.number(int64(min(s.now.Sub(r.arrived), t.config.StarvationThreshold)))
+	s.number(int64(min(s.now.Sub(r.arrived), c.tier.config.StarvationThreshold)))
 	s.number(int64(min(r.Expires().Sub(s.now), s.horizon)))
+	if c.order != nil {
+		s.number(int64(r.extra.rank - c.order.rank(s.now.Sub(c.tier.queue.epoch), r)))
+		s.number(int64(c.order.rank(0, r)))
+	}
 }

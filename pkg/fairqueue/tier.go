@@ -4,35 +4,41 @@ import "time"
 
 // tier is one priority level.
 type tier struct {
-	id         int // stable; a rank changes when tiers are added or removed
-	rank       int // 0 is the highest
-	config     TierConfig
-	removed    bool // takes no arrivals any more, and drains
-	discipline discipline
-	class      class
-	flows      flowTable
-	queued     int
-	reserved   int    // Σ capacity of the tracked flows
-	weights    Weight // Σ weight of the tracked flows
-	deficit    int64  // weighted mode: the service that it is owed, in cost; see weighted.go
-	reset      uint64 // the number of the last charge when deficit was last reset
-	promoted   uint64
-	shed       sheddingOrder
-
-	freeFlowLanes []*flowLane
-	freeLanes     []*classLane
+	level    // among its classes
+	queue    *FairRequestQueue
+	id       int // stable; a rank changes when tiers are added or removed
+	rank     int // 0 is the highest
+	config   TierConfig
+	removed  bool     // takes no arrivals any more, and drains
+	classes  []*class // in the order of the configuration, then those that drain; at least one
+	queued   int
+	stuck    int    // Σ stuck of the lanes of its classes
+	reserved int    // Σ capacity of the tracked flows
+	deficit  int64  // weighted mode: the service that it is owed, in cost; see weighted.go
+	reset    uint64 // the number of the last charge when deficit was last reset
+	promoted uint64
 }
 
-func newTier(id int, cfg TierConfig, d discipline) *tier {
-	return &tier{
-		id: id, config: cfg, discipline: d,
-		class: class{lanes: map[Lane]*classLane{}},
-		flows: newFlowTable(),
+func newTier(q *FairRequestQueue, id int, cfg TierConfig) *tier {
+	t := &tier{queue: q, id: id, config: cfg, level: level{discipline: q.config.amongClasses(), now: &q.now}}
+	for _, cc := range q.config.classes() {
+		t.classes = append(t.classes, newClass(t, cc, q))
 	}
+	return t
 }
 
 // couldGo is the number of waiters that could go if there were room.
-func (t *tier) couldGo() int { return t.queued - t.class.stuck }
+func (t *tier) couldGo() int { return t.queued - t.stuck }
+
+// canGo reports whether a waiter could go below the lower bound, as the lanes are.
+func (t *tier) canGo() bool {
+	for _, c := range t.classes {
+		if c.open.len() > 0 {
+			return true
+		}
+	}
+	return false
+}
 
 func (t *tier) ttl(c *Config) time.Duration {
 	if t.config.QueueTimeout > 0 {

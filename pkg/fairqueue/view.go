@@ -8,14 +8,15 @@ import (
 // FlowView is a look at a tracked flow.
 type FlowView struct {
 	Tier   int
+	Class  string
 	Flow   string
 	Weight Weight
 	// Queued is the number of its waiting requests, Cost the sum of their costs.
 	Queued int
 	Cost   int64
-	// Oldest is when the first of its waiting requests arrived.
+	// Oldest is when the first of its waiting requests arrived; where flows are under it, the next one of each lane.
 	Oldest time.Time
-	// Entitled is its share of its tier, in millionths: its weight over that of the tier's tracked flows.
+	// Entitled is its share of its class, in millionths: its weight over that of the class's tracked flows.
 	Entitled int64
 	// Parked: it is at its cap. Closed: none of its lanes can go now.
 	Parked, Closed bool
@@ -39,14 +40,16 @@ func (q *FairRequestQueue) View(limit int) []FlowView {
 	}
 	looks := 0
 	for r := range q.due.all() {
-		if looks++; looks > glances*limit || !show(r.at.flow) {
+		if looks++; looks > glances*limit || !show(r.at.outermost().flow) {
 			break
 		}
 	}
 	for _, t := range q.tiers {
-		for f := range t.flows.all() {
-			if !show(f) {
-				return views
+		for _, c := range t.classes {
+			for f := range c.flows.all() {
+				if !show(f) {
+					return views
+				}
 			}
 		}
 	}
@@ -55,11 +58,15 @@ func (q *FairRequestQueue) View(limit int) []FlowView {
 
 func (f *flow) view() FlowView {
 	v := FlowView{
-		Tier: f.tier.id, Flow: f.key, Weight: f.weight, Queued: f.queued, Cost: f.cost,
-		Entitled: millionths(f.weight, f.tier.weights), Parked: true, Closed: true,
+		Tier: f.class.tier.id, Class: f.class.config.Name, Flow: f.key, Weight: f.weight, Queued: f.queued, Cost: f.cost,
+		Entitled: millionths(f.weight, f.in.weights), Parked: true, Closed: true,
 	}
 	for _, fl := range f.lanes {
-		if first := fl.line.first; v.Oldest.IsZero() || first.arrived.Before(v.Oldest) {
+		first := fl.head
+		if fl.under == nil {
+			first = fl.line.oldest
+		}
+		if v.Oldest.IsZero() || first.arrived.Before(v.Oldest) {
 			v.Oldest = first.arrived
 		}
 		v.Parked = v.Parked && fl.parked

@@ -17,23 +17,24 @@ const (
 func (q *FairRequestQueue) peekWeighted(admit TierSet) *Request {
 	var best *tier
 	for _, t := range q.tiers {
-		if admit.Has(t.id) && t.class.open.len() > 0 && (best == nil || t.deficit > best.deficit) {
+		if admit.Has(t.id) && t.canGo() && (best == nil || t.deficit > best.deficit) {
 			best = t
 		}
 	}
 	if best == nil {
 		return nil
 	}
-	return best.class.head()
+	return best.head()
 }
 
 // chargeTier is called before r leaves, so the served tier is among those that earn.
 func (q *FairRequestQueue) chargeTier(served *tier, r *Request, admit TierSet) {
 	q.charges++
-	r.charge, r.earned = q.charges, TierSet(0).With(served.id)
+	x := r.more()
+	x.charge, x.earned = q.charges, TierSet(0).With(served.id)
 	for _, t := range q.tiers {
-		if admit.Has(t.id) && t.class.open.len() > 0 {
-			r.earned = r.earned.With(t.id)
+		if admit.Has(t.id) && t.canGo() {
+			x.earned = x.earned.With(t.id)
 		}
 	}
 	served.pay(-q.share(r, func(t *tier, earned int64) { t.pay(earned) }))
@@ -43,15 +44,15 @@ func (q *FairRequestQueue) chargeTier(served *tier, r *Request, admit TierSet) {
 // back, and served gets it. A tier that has been empty since has begun anew and neither gives nor gets; after a reload,
 // which may change weights, nobody does.
 func (q *FairRequestQueue) refundTier(served *tier, r *Request) {
-	if r.charge <= q.reloaded {
+	if r.extra == nil || r.extra.charge <= q.reloaded {
 		return
 	}
 	paid := q.share(r, func(t *tier, earned int64) {
-		if t.reset < r.charge {
+		if t.reset < r.extra.charge {
 			t.pay(-earned)
 		}
 	})
-	if served.reset < r.charge {
+	if served.reset < r.extra.charge {
 		served.pay(paid)
 	}
 }
@@ -60,12 +61,12 @@ func (q *FairRequestQueue) refundTier(served *tier, r *Request) {
 func (q *FairRequestQueue) share(r *Request, each func(t *tier, earned int64)) (paid int64) {
 	var sum uint64
 	for _, t := range q.tiers {
-		if r.earned.Has(t.id) {
+		if r.extra.earned.Has(t.id) {
 			sum += uint64(t.weight())
 		}
 	}
 	for _, t := range q.tiers {
-		if r.earned.Has(t.id) {
+		if r.extra.earned.Has(t.id) {
 			hi, lo := bits.Mul64(uint64(r.Cost)<<deficitBits, uint64(t.weight()))
 			earned, _ := bits.Div64(hi, lo, sum) // weight <= sum, so the quotient fits
 			each(t, int64(earned))

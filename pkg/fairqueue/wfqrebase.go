@@ -12,14 +12,18 @@ const (
 	rebaseEvery             = 3 * largestStep
 )
 
-// rebase looks at every flow of the tier; at weight 1 once in 3.3e12 of cost, and never more often than every third pop.
-func (t *tier) rebase() {
-	c := &t.class
-	c.rebased = c.virtual
-	for f := range t.flows.all() {
-		if c.virtual-f.start > largestLag {
-			f.start = c.virtual - largestLag
-			t.retag(f)
-		}
+// rebase makes the level stale when its virtual time has gone on far enough: at weight 1 once in 3.3e12 of cost, and
+// never more often than at every third pop.
+func (l *level) rebase() {
+	if l.virtual-l.rebased >= rebaseEvery {
+		l.rebased, l.stale = l.virtual, true
 	}
+}
+
+func (wfq) freshen(l *level, s *share) (moved bool) {
+	if l.virtual-s.start <= largestLag {
+		return false
+	}
+	s.start = l.virtual - largestLag
+	return true
 }

@@ -1,0 +1,61 @@
+package fairqueue
+
+// pop takes r, the head of its line, out of the class and charges it to everybody on its path: its flow, those that this
+// is under, and the class.
+func (c *class) pop(r *Request) {
+	stale := false
+	for fl := r.at; fl != nil; fl = fl.above {
+		f, in := fl.flow, fl.flow.in
+		if in.discipline.charge(&in.level, &f.share, r, fl.tag, r.receiptOf(f.depth)) && len(f.lanes) > 1 {
+			f.retag(fl) // the one in r's lane gets its tag when r has left
+		}
+		stale = stale || in.stale
+	}
+	if len(c.tier.classes) == 1 {
+		c.detach(r)
+	} else {
+		c.popShared(r)
+	}
+	if stale {
+		c.siblings.freshen()
+	}
+}
+
+// popShared takes r out and charges it to the class, which shares its tier.
+func (c *class) popShared(r *Request) {
+	t, turn := c.tier, c.turnKey(r)
+	c.detach(r)
+	t.discipline.charge(&t.level, &c.share, r, VirtualTime(turn.at), r.receiptOf(classDepth))
+	if t.stale {
+		t.stale = false
+		for _, c := range t.classes {
+			t.discipline.freshen(&t.level, &c.share)
+		}
+	}
+}
+
+// freshen lets the discipline look at every share of the levels that are stale.
+func (s *siblings) freshen() {
+	stale := s.stale
+	s.stale = false
+	for f := range s.flows.all() {
+		if f.under != nil {
+			f.under.freshen()
+		}
+		if stale && s.discipline.freshen(&s.level, &f.share) {
+			f.retag(nil)
+		}
+	}
+}
+
+// refund takes back what the pop of r has charged on its path, f being its flow there.
+func (c *class) refund(f *flow, r *Request) {
+	for ; f != nil; f = f.above {
+		if f.in.discipline.refund(&f.in.level, &f.share, r, r.receiptOf(f.depth)) {
+			f.retag(nil)
+		}
+	}
+	if t := c.tier; len(t.classes) > 1 {
+		t.discipline.refund(&t.level, &c.share, r, r.receiptOf(classDepth))
+	}
+}

@@ -1,0 +1,259 @@
+package fairqueue
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestTenantOverUser: a tenant with ten users gets no more than one with a single user, and among the ten each gets the
+// same; with weights, tenants get them in proportion, and so does each user of theirs.
+func TestTenantOverUser(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Levels, cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = 2, Shared, 10_000, 10_000
+	cfg.Weights = map[string]Weight{"heavy": 2 * WeightOne}
+	q := queue(t, cfg)
+	for range 400 {
+		mustPush(t, q, of("alone", "u"))
+		mustPush(t, q, of("heavy", "u"))
+		for user := range 10 {
+			mustPush(t, q, of("crowd", fmt.Sprint(user)))
+		}
+	}
+	served := map[string]int{}
+	for range 800 {
+		r := popNext(q)
+		served[r.Flow]++
+		served[r.Flow+"/"+r.Path.Under[0]]++
+	}
+	if served["alone"] != 200 || served["crowd"] != 200 || served["heavy"] != 400 {
+		t.Errorf("served: %v, want 200, 200 and 400 of the tenants", served)
+	}
+	for user := range 10 {
+		if n := served[fmt.Sprint("crowd/", user)]; n != 20 {
+			t.Errorf("user %d of the crowd: %d, want 20", user, n)
+		}
+	}
+}
+
+// TestUserGivesUpAPlace: in a full queue it is the tenant with the most places that gives one up, and of its users the one
+// with the most; a tenant's own user displaces another of the same tenant, and no other tenant's.
+func TestUserGivesUpAPlace(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Levels, cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = 2, Shared, 12, 12
+	q := queue(t, cfg)
+	for range 2 {
+		mustPush(t, q, of("big", "modest"))
+		mustPush(t, q, of("small", "u"))
+	}
+	for range 8 {
+		mustPush(t, q, of("big", "noisy"))
+	}
+	for _, c := range []struct{ tenant, user, gone string }{
+		{"small", "u", "noisy"}, {"big", "modest", "noisy"}, {"big", "noisy", ""}, {"new", "u", "noisy"},
+	} {
+		displaced, err := q.Push(start, of(c.tenant, c.user))
+		switch {
+		case c.gone == "" && err == nil:
+			t.Errorf("%s/%s entered a full queue", c.tenant, c.user)
+		case c.gone != "" && (displaced == nil || displaced.Flow != "big" || displaced.Path.Under[0] != c.gone):
+			t.Errorf("%s/%s: displaced %+v, %v, want one of big/%s", c.tenant, c.user, displaced, err, c.gone)
+		}
+	}
+	if err := checkInvariants(q); err != nil {
+		t.Error(err)
+	}
+}
+
+func of(path ...string) *Request {
+	return &Request{Flow: path[0], Path: &Path{Under: path[1:]}, Cost: 1}
+}
+
+// sharer is one of a naive tree of sharers: it knows its start and, for those under it, virtual time.
+type sharer struct {
+	start, virtual int64
+	weight         int64
+	under          map[string]*sharer
+}
+
+// tree is the fair queue with levels once more, without any structure: classes, tenants, users and their devices are
+// all alike, and every question is answered by a look at all waiters.
+type tree struct {
+	root    *sharer
+	waiting []*Request
+	paths   map[*Request][]string
+	closed  map[[2]string]bool // by class and lane
+}
+
+// at is the sharer of a path.
+func (o *tree) at(path []string) *sharer {
+	s := o.root
+	for _, key := range path {
+		if s.under[key] == nil {
+			s.under[key] = &sharer{weight: 1, start: s.virtual, under: map[string]*sharer{}}
+			if s == o.root || key == "heavy" {
+				s.under[key].weight = map[string]int64{"gold": 3, "iron": 1, "heavy": 2}[key]
+			}
+		}
+		s = s.under[key]
+	}
+	return s
+}
+
+// among are the waiters below a path.
+func (o *tree) among(path []string) (some []*Request) {
+	for _, r := range o.waiting {
+		if slices.Equal(o.paths[r][:len(path)], path) {
+			some = append(some, r)
+		}
+	}
+	return some
+}
+
+// next is who goes next below a path, of those in lanes for which may holds: at each level the least finish tag, and of
+// equal ones the first that came.
+func (o *tree) next(path []string, may func(*Request) bool) (best *Request, least int64) {
+	keys := map[string]bool{}
+	for _, r := range o.among(path) {
+		if len(path) == len(o.paths[r]) {
+			if may(r) {
+				return r, 0
+			}
+			continue
+		}
+		key := o.paths[r][len(path)]
+		if keys[key] {
+			continue
+		}
+		keys[key] = true
+		below := append(slices.Clone(path), key)
+		head, _ := o.next(below, may)
+		if len(path) == 0 {
+			head = o.firstLane(below, may)
+		}
+		if head == nil {
+			continue
+		}
+		s := o.at(below)
+		tag := s.start + int64(head.Cost)*(1<<20)/s.weight
+		if best == nil || tag < least || tag == least && head.seq < best.seq {
+			best, least = head, tag
+		}
+	}
+	return best, least
+}
+
+// firstLane is who goes next of a class: of the heads of its lanes the one with the least tag.
+func (o *tree) firstLane(class []string, may func(*Request) bool) (best *Request) {
+	var least int64
+	for _, lane := range []Lane{"", "x", "y"} {
+		head, tag := o.next(class, func(r *Request) bool { return r.Lane == lane && may(r) })
+		if head != nil && (best == nil || tag < least || tag == least && head.seq < best.seq) {
+			best, least = head, tag
+		}
+	}
+	return best
+}
+
+// leave takes r out; whoever has nobody waiting any more is forgotten.
+func (o *tree) leave(r *Request) {
+	o.waiting = slices.DeleteFunc(o.waiting, func(w *Request) bool { return w == r })
+	path := o.paths[r]
+	for n := len(path); n > 0; n-- {
+		if len(o.among(path[:n])) > 0 {
+			continue
+		}
+		if n > 1 { // a class stays, and begins anew with its next waiter
+			delete(o.at(path[:n-1]).under, path[n-1])
+		}
+	}
+	lanes := o.among(path[:1])
+	if !slices.ContainsFunc(lanes, func(w *Request) bool { return w.Lane == r.Lane }) {
+		delete(o.closed, [2]string{path[0], string(r.Lane)})
+	}
+}
+
+func (o *tree) enter(r *Request, path []string) {
+	if len(o.among(path[:1])) == 0 {
+		s := o.at(path[:1])
+		s.start = o.root.virtual
+	}
+	o.at(path)
+	o.paths[r] = path
+	o.waiting = append(o.waiting, r)
+}
+
+func (o *tree) pop(r *Request) {
+	path := o.paths[r]
+	for n := range path {
+		level, s := o.at(path[:n]), o.at(path[:n+1])
+		s.start += int64(r.Cost) * (1 << 20) / s.weight
+		level.virtual = max(level.virtual, s.start)
+		s.start = level.virtual
+	}
+	o.leave(r)
+}
+
+// TestLevelsAgainstOracle: random pushes, pops, cancellations and closed lanes in two classes of paths of one to three
+// flows give the order of the naive tree.
+func TestLevelsAgainstOracle(t *testing.T) {
+	for seed := range uint64(600) {
+		random := rand.New(rand.NewPCG(seed, 11))
+		levels := 1 + int(seed%3)
+		cfg := DefaultConfig()
+		cfg.Levels, cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = levels, CapacityMode(seed/3%2), 1000, 100
+		cfg.Weights = map[string]Weight{"heavy": 2 * WeightOne}
+		cfg.Classes = []ClassConfig{{Name: "gold", Quantum: 3}, {Name: "iron", Quantum: 1}}[:1+seed/6%2]
+		q := queue(t, cfg)
+		asWFQ(q)
+		o := &tree{
+			root: &sharer{weight: 1, under: map[string]*sharer{}}, paths: map[*Request][]string{},
+			closed: map[[2]string]bool{},
+		}
+		may := func(r *Request) bool { return !o.closed[[2]string{o.paths[r][0], string(r.Lane)}] }
+		var audit audit
+		for step := range 250 {
+			switch op := random.IntN(12); {
+			case op < 6:
+				path := []string{"gold", []string{"heavy", "light"}[random.IntN(2)], fmt.Sprint(random.IntN(3)), fmt.Sprint(random.IntN(2))}
+				if len(cfg.Classes) > 1 && random.IntN(2) == 0 {
+					path[0] = "iron"
+				}
+				r := &Request{
+					Flow: path[1], Path: &Path{Class: path[0], Under: path[2:]}, Cost: Cost(1 + random.IntN(9)),
+					Lane: []Lane{"", "", "x", "y"}[random.IntN(4)],
+				}
+				mustPush(t, q, r)
+				o.enter(r, path[:1+levels])
+			case op < 9:
+				want, _ := o.next(nil, may)
+				if got := popNext(q); got != want {
+					t.Fatalf("sequence %d, step %d: popped %v, want %v", seed, step, o.paths[got], o.paths[want])
+				}
+				if want != nil {
+					o.pop(want)
+				}
+			case op < 10 && len(o.waiting) > 0:
+				r := o.waiting[random.IntN(len(o.waiting))]
+				q.Remove(r)
+				o.leave(r)
+			case op < 11 && len(o.waiting) > 0:
+				r := o.waiting[random.IntN(len(o.waiting))]
+				q.CloseLane(r, LaneFull)
+				o.closed[[2]string{o.paths[r][0], string(r.Lane)}] = true
+			case op == 11:
+				q.OpenLanes()
+				clear(o.closed)
+			}
+			audit.check(t, q)
+		}
+	}
+}
+
+// asWFQ has the classes share by wfq, like the flows.
+func asWFQ(q *FairRequestQueue) {
+	for _, t := range q.tiers {
+		t.discipline = wfq{}
+	}
+}

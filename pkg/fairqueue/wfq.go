@@ -1,0 +1,70 @@
+package fairqueue
+
+// wfq is the seed's weighted fair queueing with deferred finish tags; see the package comment.
+type wfq struct{}
+
+// wfqLevel is what wfq knows of a level.
+type wfqLevel struct {
+	virtual       VirtualTime
+	rebased       VirtualTime // virtual time when the starts were last looked at; see wfqrebase.go
+	newcomerFirst bool        // Config.TieBreak
+}
+
+// wfqShare is what wfq knows of a sharer.
+type wfqShare struct {
+	newcomer bool        // goes first among equal tags: NewcomerFirst, and not served since it became backlogged
+	start    VirtualTime // where the tags of its heads start; see the package comment
+	refunded VirtualTime // how far start may lie behind virtual time, for what was given back
+}
+
+// wfqReceipt is what a pop has done to a share.
+type wfqReceipt struct {
+	start    VirtualTime // before the pop
+	charged  VirtualTime // what was added to it
+	newcomer bool        // before the pop
+}
+
+func (wfq) begin(l *level, s *share) { s.start, s.newcomer = l.virtual, l.newcomerFirst }
+
+func (wfq) tag(_ *level, s *share, head *Request) VirtualTime {
+	return s.start + increment(head.Cost, s.weight)
+}
+
+func (wfq) charge(l *level, s *share, _ *Request, tag VirtualTime, p *receipt) (moved bool) {
+	p.start, p.charged, p.newcomer = s.start, tag-s.start, s.newcomer
+	l.virtual = l.virtual.later(tag)
+	l.rebase()
+	s.start = tag.later(l.virtual - s.refunded) // max(virtualTime, lastVirFinishTime), but what was given back stays
+	s.refunded, s.newcomer = l.virtual-s.start, false
+	return s.start != p.start
+}
+
+// refund takes from the share's start what r has added to it, no more, whatever was popped since and whatever the share
+// weighs now; virtual time stays. The start may lie as far behind that as it was given back. A sharer that has nothing to
+// take back any more, since it was tracked anew, still gets no more than r's own increment.
+func (wfq) refund(l *level, s *share, _ *Request, p *receipt) (moved bool) {
+	was, newcomer := s.start, s.newcomer
+	s.refunded = min(s.refunded+p.charged, largestLag)
+	if lag := l.virtual - s.start; lag < largestLag {
+		s.start = l.virtual - min(lag+p.charged, largestLag)
+	}
+	if s.start == p.start {
+		s.newcomer = p.newcomer
+	}
+	return s.start != was || s.newcomer != newcomer
+}
+
+func (wfq) describe(l *level, s *share, number func(int64)) {
+	if s == nil {
+		return // virtual times are relative to the level's
+	}
+	number(int64(s.start - l.virtual))
+	number(int64(s.refunded))
+	number(one(s.newcomer))
+}
+
+func (wfq) describeReceipt(l *level, p *receipt, number func(int64)) {
+	number(int64(p.start - l.virtual))
+	number(int64(p.charged))
+	number(one(p.newcomer))
+}
