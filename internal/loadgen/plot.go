@@ -10,8 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/image/font"
+	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -49,10 +50,9 @@ const (
 	figureDPI              = 192
 
 	figureMargin vg.Length = 14
-	headHeight   vg.Length = 74 // title, subtitle, legend
-	footHeight   vg.Length = 12 // the text below a time axis belongs to its panel
+	headHeight   vg.Length = 78 // title, subtitle, legend, the panels' titles
+	footHeight   vg.Length = 12
 	panelGap     vg.Length = 10
-	wordsWidth   vg.Length = 74 // beside each panel
 )
 
 // tenantColours is the palette of Okabe and Ito, which readers with any colour vision can tell apart, darkest first.
@@ -116,19 +116,18 @@ func (f *Figure) draw(c draw.Canvas) {
 	tenants := f.tenants()
 	f.drawHead(c, tenants)
 
-	body := draw.Crop(c, 0, 0, footHeight, -headHeight)
 	latency := f.latencyAxis()
-	axisWidth := latency.width()
-	n := vg.Length(len(f.Panels))
-	width := (body.Max.X - body.Min.X - axisWidth - (n-1)*panelGap) / n
-	left := body.Min.X + axisWidth
-	for i := range f.Panels {
-		area := body
-		area.Min.X = left
-		area.Max.X = left + width
-		left = area.Max.X + panelGap
-		p := panel{Panel: f.Panels[i], spans: f.Spans, tenants: tenants, latency: latency, labelled: i == 0}
-		p.draw(area)
+	panels := make([]*panel, len(f.Panels))
+	plots := make([]*plot.Plot, len(f.Panels))
+	for i, of := range f.Panels {
+		panels[i] = newPanel(of, tenants, f.Spans, latency)
+		plots[i] = panels[i].axes
+		latency.label = "" // all panels share the first one's labels
+	}
+	body := draw.Crop(c, 0, 0, footHeight, -headHeight)
+	tiles := draw.Tiles{Rows: 1, Cols: len(plots), PadX: panelGap}
+	for i, area := range plot.Align([][]*plot.Plot{plots}, tiles, body)[0] {
+		panels[i].draw(area)
 	}
 }
 
@@ -212,13 +211,17 @@ func tenantColour(i int) color.NRGBA { return tenantColours[i%len(tenantColours)
 func textStyle(
 	size vg.Length, bold bool, ink color.Color, x draw.XAlignment, y draw.YAlignment,
 ) draw.TextStyle {
+	return draw.TextStyle{Color: ink, Font: textFont(size, bold), XAlign: x, YAlign: y, Handler: plot.DefaultTextHandler}
+}
+
+func textFont(size vg.Length, bold bool) font.Font {
 	face := plot.DefaultFont
 	face.Variant = "Sans"
 	face.Size = size
 	if bold {
-		face.Weight = font.WeightBold
+		face.Weight = xfont.WeightBold
 	}
-	return draw.TextStyle{Color: ink, Font: face, XAlign: x, YAlign: y, Handler: plot.DefaultTextHandler}
+	return face
 }
 
 func fillRectangle(c draw.Canvas, r vg.Rectangle, ink color.Color) {

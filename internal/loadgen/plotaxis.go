@@ -1,85 +1,63 @@
 package loadgen
 
 import (
-	"fmt"
-	"math"
 	"time"
 
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot"
 )
 
-// latencyAxis is a logarithmic axis of durations, since ratios of latencies matter more than differences.
+// latencyAxis is a logarithmic axis of durations, in seconds, since ratios of latencies matter more than differences. It
+// implements plot.Ticker.
 type latencyAxis struct {
-	low, high time.Duration // both are ticks
+	low, high time.Duration // both are steps
+	label     string        // of the axis; if empty, ticks have no labels either
 }
 
-// newLatencyAxis returns an axis from low to high, extended to ticks and to at least a factor of ten.
+// newLatencyAxis returns an axis from low to high, extended to steps and to at least a factor of ten.
 func newLatencyAxis(low, high time.Duration) latencyAxis {
 	low = max(low, time.Microsecond)
 	high = max(high, low)
 	for high < 10*low {
 		low, high = max(low*4/5, time.Microsecond), high*5/4
 	}
-	axis := latencyAxis{low: time.Microsecond, high: time.Microsecond}
-	for tick, i := time.Microsecond, 0; ; tick, i = nextTick(tick, i) {
-		if tick <= low {
-			axis.low = tick
+	axis := latencyAxis{label: "time to first token (log scale)"}
+	for step := range steps {
+		if step <= low {
+			axis.low = step
 		}
-		if tick >= high {
-			axis.high = tick
-			return axis
+		if step >= high {
+			axis.high = step
+			break
+		}
+	}
+	return axis
+}
+
+// steps yields 1, 2, 5, 10, 20, 50 µs and so on, up to years.
+func steps(yield func(time.Duration) bool) {
+	for decade := time.Microsecond; decade < 1e9*time.Second; decade *= 10 {
+		if !yield(decade) || !yield(2*decade) || !yield(5*decade) {
+			return
 		}
 	}
 }
 
-// nextTick returns the tick after tick in steps of 1, 2, 5, 10, and its number; i is the number of tick.
-func nextTick(tick time.Duration, i int) (next time.Duration, number int) {
-	if i%3 == 1 {
-		return tick / 2 * 5, i + 1
-	}
-	return tick * 2, i + 1
-}
-
-// ticks returns ticks in steps of 1, 2, 5 for up to three decades, of ten beyond.
-func (a latencyAxis) ticks() []time.Duration {
-	var ticks []time.Duration
-	for tick, i := time.Microsecond, 0; tick <= a.high; tick, i = nextTick(tick, i) {
-		if tick >= a.low && (a.high <= 1000*a.low || i%3 == 0) {
-			ticks = append(ticks, tick)
+// Ticks returns a tick for each step, or for each decade if there are more than three.
+func (a latencyAxis) Ticks(_, _ float64) []plot.Tick {
+	var ticks []plot.Tick
+	number := 0
+	for step := range steps {
+		if step > a.high {
+			break
 		}
+		if step >= a.low && (a.high <= 1000*a.low || number%3 == 0) {
+			label := " " // a tick without a label is a minor one, which has no grid line
+			if a.label != "" {
+				label = durationText(step)
+			}
+			ticks = append(ticks, plot.Tick{Value: step.Seconds(), Label: label})
+		}
+		number++
 	}
 	return ticks
 }
-
-// place returns a duration's position, from 0 at low to 1 at high, clamped to that range.
-func (a latencyAxis) place(d time.Duration) float64 {
-	part := math.Log(float64(max(d, 1))/float64(a.low)) / math.Log(float64(a.high)/float64(a.low))
-	return min(max(part, 0), 1)
-}
-
-// latencyTickStyle is the style of the labels left of the axis.
-func latencyTickStyle() draw.TextStyle {
-	return textStyle(9.5, false, greyColour, draw.XRight, draw.YCenter)
-}
-
-// width returns the width of the labels and the axis title.
-func (a latencyAxis) width() vg.Length {
-	var widest vg.Length
-	for _, tick := range a.ticks() {
-		widest = max(widest, latencyTickStyle().Width(durationText(tick)))
-	}
-	return widest + 28
-}
-
-// timeStep returns the distance between ticks of the time axis: about five ticks, in steps of 1, 2, 5.
-func timeStep(length time.Duration) time.Duration {
-	step := time.Millisecond
-	for i := 0; 6*step < length; step, i = nextTick(step, i) {
-		continue
-	}
-	return step
-}
-
-// secondsText returns the label of a tick of the time axis, without the unit.
-func secondsText(d time.Duration) string { return fmt.Sprintf("%g", d.Seconds()) }

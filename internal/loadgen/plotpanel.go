@@ -7,94 +7,81 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
-const (
-	// maxPoints bounds the points drawn for one tenant in one panel; if there are more, they are thinned evenly.
-	maxPoints = 4000
-	// wordsGap is the smallest distance between two tenants' texts beside a panel.
-	wordsGap vg.Length = 42
-)
+// maxPoints bounds the points drawn for one tenant in one panel; if there are more, they are thinned evenly.
+const maxPoints = 4000
 
-// panel draws one report.
+// panel is the plot of one report. Both axes are in seconds.
 type panel struct {
 	Panel
-	spans    []Span
-	tenants  []string // of the whole figure: the index gives the colour
-	latency  latencyAxis
-	labelled bool // draw the latency axis's labels to the left
-
-	data vg.Rectangle // where the points are
+	tenants []string // of the whole figure: the index gives the colour
+	axes    *plot.Plot
 }
 
-func (p *panel) draw(c draw.Canvas) {
-	p.data = c.Rectangle
-	p.data.Min.Y += 28 // time axis
-	p.data.Max.Y -= 20 // title
-	p.data.Max.X -= wordsWidth
-	c.FillText(textStyle(11.5, true, inkColour, draw.XLeft, draw.YTop), vg.Point{X: c.Min.X, Y: c.Max.Y}, p.Title)
-	p.drawSpans(c)
-	p.drawLatencyAxis(c)
-	p.drawTimeAxis(c)
+func newPanel(of Panel, tenants []string, spans []Span, latency latencyAxis) *panel {
+	p := &panel{Panel: of, tenants: tenants, axes: plot.New()}
+	p.axes.BackgroundColor = nil
+	axisStyle(&p.axes.X, "time since the start (s)")
+	p.axes.X.LineStyle = draw.LineStyle{Color: greyColour, Width: 0.8}
+	p.axes.X.Tick.LineStyle = p.axes.X.LineStyle
+	p.axes.X.Tick.Length = 3
+	axisStyle(&p.axes.Y, latency.label)
+	p.axes.Y.LineStyle.Width, p.axes.Y.Tick.Length = 0, 0
+	p.axes.Y.Scale, p.axes.Y.Tick.Marker = plot.LogScale{}, latency
+
+	for _, span := range spans {
+		p.addSpan(span, latency)
+	}
+	grid := plotter.NewGrid()
+	grid.Vertical.Color = nil
+	grid.Horizontal = draw.LineStyle{Color: gridColour, Width: 0.6}
+	p.axes.Add(grid)
 	// The first tenant is drawn last, on top of the others.
-	for i := range slices.Backward(p.tenants) {
-		p.drawPoints(c, i)
+	for i := range slices.Backward(tenants) {
+		p.addPoints(i, latency)
 	}
-	for i := range slices.Backward(p.tenants) {
-		p.drawMedian(c, i)
+	for i := range slices.Backward(tenants) {
+		p.addMedians(i)
 	}
-	p.drawWords(c)
+	p.axes.Add(words{p})
+	p.axes.X.Min, p.axes.X.Max = 0, max(of.Report.Length, 1).Seconds()
+	p.axes.Y.Min, p.axes.Y.Max = latency.low.Seconds(), latency.high.Seconds()
+	return p
 }
 
-func (p *panel) x(at time.Duration) vg.Length {
-	part := min(max(float64(at)/float64(max(p.Report.Length, 1)), 0), 1)
-	return p.data.Min.X + vg.Length(part)*(p.data.Max.X-p.data.Min.X)
+func axisStyle(axis *plot.Axis, label string) {
+	axis.Padding = 0
+	axis.Label.Text = label
+	axis.Label.TextStyle.Font = textFont(9.5, false)
+	axis.Label.TextStyle.Color = greyColour
+	axis.Label.Padding = 4
+	axis.Tick.Label.Font = textFont(9.5, false)
+	axis.Tick.Label.Color = greyColour
 }
 
-func (p *panel) y(latency time.Duration) vg.Length {
-	return p.data.Min.Y + vg.Length(p.latency.place(latency))*(p.data.Max.Y-p.data.Min.Y)
+// draw draws the panel in the area that plot.Align has chosen, and its title above the data.
+func (p *panel) draw(c draw.Canvas) {
+	data := p.axes.DataCanvas(c)
+	c.FillText(textStyle(11.5, true, inkColour, draw.XLeft, draw.YBottom), vg.Point{X: data.Min.X, Y: data.Max.Y + 7}, p.Title)
+	p.axes.Draw(c)
 }
 
-func (p *panel) drawSpans(c draw.Canvas) {
-	for _, span := range p.spans {
-		left, right := p.x(span.From), p.x(span.To)
-		fillRectangle(c, vg.Rectangle{
-			Min: vg.Point{X: left, Y: p.data.Min.Y}, Max: vg.Point{X: right, Y: p.data.Max.Y},
-		}, spanColour)
-		style := textStyle(8.5, false, greyColour, draw.XCenter, draw.YTop)
-		c.FillText(style, vg.Point{X: (left + right) / 2, Y: p.data.Max.Y - 3}, span.Label)
+// addSpan adds a shaded stretch of time with its label.
+func (p *panel) addSpan(span Span, latency latencyAxis) {
+	from, to := span.From.Seconds(), min(span.To, p.Report.Length).Seconds()
+	low, high := latency.low.Seconds(), latency.high.Seconds()
+	area := &plotter.Polygon{XYs: []plotter.XYs{{{X: from, Y: low}, {X: to, Y: low}, {X: to, Y: high}, {X: from, Y: high}}}}
+	area.Color = spanColour
+	label := &plotter.Labels{
+		XYs: plotter.XYs{{X: (from + to) / 2, Y: high}}, Labels: []string{span.Label}, Offset: vg.Point{Y: -3},
+		TextStyle: []draw.TextStyle{textStyle(8.5, false, greyColour, draw.XCenter, draw.YTop)},
 	}
-}
-
-func (p *panel) drawLatencyAxis(c draw.Canvas) {
-	for _, tick := range p.latency.ticks() {
-		y := p.y(tick)
-		c.StrokeLine2(draw.LineStyle{Color: gridColour, Width: 0.6}, p.data.Min.X, y, p.data.Max.X, y)
-		if p.labelled {
-			c.FillText(latencyTickStyle(), vg.Point{X: p.data.Min.X - 6, Y: y}, durationText(tick))
-		}
-	}
-	if p.labelled {
-		style := textStyle(9.5, false, greyColour, draw.XCenter, draw.YTop)
-		style.Rotation = math.Pi / 2
-		middle := (p.data.Min.Y + p.data.Max.Y) / 2
-		c.FillText(style, vg.Point{X: p.data.Min.X - p.latency.width(), Y: middle}, "time to first token (log scale)")
-	}
-}
-
-func (p *panel) drawTimeAxis(c draw.Canvas) {
-	c.StrokeLine2(draw.LineStyle{Color: greyColour, Width: 0.8}, p.data.Min.X, p.data.Min.Y, p.data.Max.X, p.data.Min.Y)
-	style := textStyle(9.5, false, greyColour, draw.XCenter, draw.YTop)
-	step := timeStep(p.Report.Length)
-	for tick := time.Duration(0); tick <= p.Report.Length; tick += step {
-		x := p.x(tick)
-		c.StrokeLine2(draw.LineStyle{Color: greyColour, Width: 0.8}, x, p.data.Min.Y, x, p.data.Min.Y-3)
-		c.FillText(style, vg.Point{X: x, Y: p.data.Min.Y - 5}, secondsText(tick))
-	}
-	middle := (p.data.Min.X + p.data.Max.X) / 2
-	c.FillText(style, vg.Point{X: middle, Y: p.data.Min.Y - 18}, "time since the start (s)")
+	p.axes.Add(area, label)
 }
 
 // results visits the results of one tenant, each step-th of every track.
@@ -109,10 +96,15 @@ func (p *panel) results(tenant, step int, visit func(*Result)) {
 	}
 }
 
-// drawPoints draws a tenant's requests, small and faint if there are many.
-func (p *panel) drawPoints(c draw.Canvas, tenant int) {
+func (p *panel) count(tenant int) int {
 	count := 0
 	p.results(tenant, 1, func(*Result) { count++ })
+	return count
+}
+
+// addPoints adds a tenant's requests, small and faint if there are many; those that were not served are at the bottom.
+func (p *panel) addPoints(tenant int, latency latencyAxis) {
+	count := p.count(tenant)
 	ink := tenantColour(tenant)
 	radius := 2.1
 	ink.A = 0xa0
@@ -120,83 +112,108 @@ func (p *panel) drawPoints(c draw.Canvas, tenant int) {
 		radius = 1.25
 		ink.A = uint8(min(max(0x60*1500/count, 0x28), 0x80))
 	}
-	glyph := draw.GlyphStyle{Color: ink, Radius: vg.Length(radius), Shape: draw.CircleGlyph{}}
+	served := &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: ink, Radius: vg.Length(radius), Shape: draw.CircleGlyph{}}}
+	unserved := &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: ink, Radius: 3, Shape: tickGlyph{}}}
 	p.results(tenant, (count+maxPoints-1)/maxPoints, func(r *Result) {
-		x := p.x(r.Start)
+		at := plotter.XY{X: r.Start.Seconds(), Y: latency.low.Seconds()}
 		if r.OK() {
-			c.DrawGlyphNoClip(glyph, vg.Point{X: x, Y: p.y(r.TTFT())})
-			return
+			at.Y = max(r.TTFT(), 1).Seconds()
+			served.XYs = append(served.XYs, at)
+		} else {
+			unserved.XYs = append(unserved.XYs, at)
 		}
-		c.StrokeLine2(draw.LineStyle{Color: ink, Width: 0.5}, x, p.data.Min.Y, x, p.data.Min.Y+6)
 	})
+	p.axes.Add(served, unserved)
 }
 
-// drawMedian draws the medians of a tenant's TTFTs over equal intervals. The line is broken where an interval has no
+// tickGlyph is a line upward from a point, of twice the radius.
+type tickGlyph struct{}
+
+// DrawGlyph implements draw.GlyphDrawer.
+func (tickGlyph) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
+	c.StrokeLine2(draw.LineStyle{Color: style.Color, Width: 0.5}, at.X, at.Y, at.X, at.Y+2*style.Radius)
+}
+
+// addMedians adds the medians of a tenant's TTFTs over equal intervals. The line is broken where an interval has no
 // answers.
-func (p *panel) drawMedian(c draw.Canvas, tenant int) {
-	count := 0
-	p.results(tenant, 1, func(*Result) { count++ })
-	bins := make([][]time.Duration, min(max(count/6, 5), 40))
+func (p *panel) addMedians(tenant int) {
+	bins := make([][]time.Duration, min(max(p.count(tenant)/6, 5), 40))
 	width := max(p.Report.Length/time.Duration(len(bins)), 1)
 	p.results(tenant, 1, func(r *Result) {
 		if bin := int(r.Start / width); r.OK() && bin < len(bins) {
 			bins[bin] = append(bins[bin], r.TTFT())
 		}
 	})
-	var line []vg.Point
-	stroke := func() {
-		// A white line below separates it from the points.
-		c.StrokeLines(draw.LineStyle{Color: color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xc0}, Width: 4}, line)
-		c.StrokeLines(draw.LineStyle{Color: tenantColour(tenant), Width: 2}, line)
-		line = nil
-	}
-	for i, bin := range bins {
-		if len(bin) == 0 {
-			stroke()
+	var run plotter.XYs
+	for i, bin := range append(bins, nil) {
+		if len(bin) > 0 {
+			slices.Sort(bin)
+			middle := time.Duration(i)*width + width/2
+			run = append(run, plotter.XY{X: middle.Seconds(), Y: max(nearestRank(bin, 50), 1).Seconds()})
 			continue
 		}
-		slices.Sort(bin)
-		middle := time.Duration(i)*width + width/2
-		line = append(line, vg.Point{X: p.x(middle), Y: p.y(nearestRank(bin, 50))})
+		if len(run) > 0 {
+			// A white line below separates it from the points.
+			white := color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xc0}
+			p.axes.Add(
+				&plotter.Line{XYs: run, LineStyle: draw.LineStyle{Color: white, Width: 4}},
+				&plotter.Line{XYs: run, LineStyle: draw.LineStyle{Color: tenantColour(tenant), Width: 2}},
+			)
+		}
+		run = nil
 	}
-	stroke()
 }
 
-// drawWords draws each tenant's name and percentiles beside its line.
-func (p *panel) drawWords(c draw.Canvas) {
-	type words struct {
+// words is a plotter that writes each tenant's name and percentiles beside its line, to the right of the data.
+type words struct{ *panel }
+
+// The width of the texts, and the smallest distance between two tenants' texts.
+const (
+	wordsWidth vg.Length = 74
+	wordsGap   vg.Length = 42
+)
+
+// GlyphBoxes implements plot.GlyphBoxer: the plot leaves this width free.
+func (words) GlyphBoxes(*plot.Plot) []plot.GlyphBox {
+	return []plot.GlyphBox{{X: 1, Y: 0.5, Rectangle: vg.Rectangle{Max: vg.Point{X: wordsWidth, Y: 1}}}}
+}
+
+// Plot implements plot.Plotter.
+func (p words) Plot(c draw.Canvas, axes *plot.Plot) {
+	type entry struct {
 		tenant  int
 		summary TenantSummary
 		top     vg.Length
 	}
-	var all []words
+	_, y := axes.Transforms(&c)
+	var all []entry
 	summary := Summarise(p.Title, p.Report)
 	for i, name := range p.tenants {
 		if tenant, ok := summary.Tenant(name); ok {
-			all = append(all, words{tenant: i, summary: tenant, top: p.y(tenant.TTFT.P50) + 18})
+			all = append(all, entry{tenant: i, summary: tenant, top: y(max(tenant.TTFT.P50.Seconds(), axes.Y.Min)) + 18})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b words) int { return int(math.Copysign(1, float64(b.top-a.top))) })
+	slices.SortStableFunc(all, func(a, b entry) int { return int(math.Copysign(1, float64(b.top-a.top))) })
 	// From the bottom up, keep a gap above the text below; then from the top down, keep within the panel.
-	floor := p.data.Min.Y + wordsGap - 4
+	floor := c.Min.Y + wordsGap - 4
 	for i := len(all) - 1; i >= 0; i-- {
 		all[i].top = max(all[i].top, floor)
 		floor = all[i].top + wordsGap
 	}
-	ceiling := p.data.Max.Y
+	ceiling := c.Max.Y
 	for i := range all {
 		all[i].top = min(all[i].top, ceiling)
 		ceiling = all[i].top - wordsGap
 	}
-	for _, w := range all {
-		ink := tenantColour(w.tenant)
-		at := vg.Point{X: p.data.Max.X + 7, Y: w.top}
-		c.FillText(textStyle(10, true, ink, draw.XLeft, draw.YTop), at, w.summary.Tenant)
+	for _, e := range all {
+		ink := tenantColour(e.tenant)
+		at := vg.Point{X: c.Max.X + 7, Y: e.top}
+		c.FillText(textStyle(10, true, ink, draw.XLeft, draw.YTop), at, e.summary.Tenant)
 		lines := []string{
-			"p50 " + latencyText(w.summary.TTFT, w.summary.TTFT.P50),
-			"p99 " + latencyText(w.summary.TTFT, w.summary.TTFT.P99),
+			"p50 " + latencyText(e.summary.TTFT, e.summary.TTFT.P50),
+			"p99 " + latencyText(e.summary.TTFT, e.summary.TTFT.P99),
 		}
-		if unserved := w.summary.Rejected + w.summary.Failed; unserved > 0 {
+		if unserved := e.summary.Rejected + e.summary.Failed; unserved > 0 {
 			lines[1] = fmt.Sprintf("%d not served", unserved)
 		}
 		for _, line := range lines {
