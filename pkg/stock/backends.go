@@ -2,33 +2,33 @@ package stock
 
 import "math"
 
-// BackendID names a backend: a number of the caller's.
+// BackendID identifies a backend. The caller chooses it.
 type BackendID int32
 
 // Backend is one ready backend.
 type Backend struct {
 	ID BackendID
-	// Slots is the largest number of requests that it runs at once, as it reports; 0: it does not.
+	// Slots is the largest number of requests that the backend runs at once, if it reports one, or 0.
 	Slots int
-	// MaxCost is the largest cost that it holds at once, as it reports; 0: it does not. It matters only where
+	// MaxCost is the largest cost that the backend holds at once, if it reports one, or 0. It matters only if
 	// Config.Cost bounds the cost.
 	MaxCost int64
 }
 
-// Amount is stock in its two units.
+// Amount is an amount of stock in its two units.
 type Amount struct {
 	Requests int
 	Cost     int64
 }
 
-// readyBackend is one with what it contributes.
+// readyBackend is a ready backend with its contribution to the bounds.
 type readyBackend struct {
 	Backend
 	bounds  Bounds
 	foreign Amount
 }
 
-// SetBackends sets the ready backends, all at once. What is foreign at those that stay remains.
+// SetBackends replaces the set of ready backends. Backends that stay keep their foreign stock.
 func (l *Ledger) SetBackends(ready []Backend) {
 	before, at := l.backends, l.at
 	l.backends, l.at = make([]readyBackend, 0, len(ready)), make(map[BackendID]int, len(ready))
@@ -43,7 +43,7 @@ func (l *Ledger) SetBackends(ready []Backend) {
 	l.rebound()
 }
 
-// SetBackend adds a ready backend, or changes the one of its ID, and returns what it contributes to the bounds now.
+// SetBackend adds a ready backend, or changes the one with its ID, and returns what it now contributes to the bounds.
 func (l *Ledger) SetBackend(b Backend) Bounds {
 	i, known := l.at[b.ID]
 	if !known {
@@ -57,8 +57,8 @@ func (l *Ledger) SetBackend(b Backend) Bounds {
 	return l.backends[i].bounds
 }
 
-// RemoveBackend takes out a backend that is ready no more, with what is foreign there, and reports whether it was among
-// the ready ones. The leases there stay until they are settled.
+// RemoveBackend removes a backend that is no longer ready, with its foreign stock, and reports whether it was among the
+// ready ones. Leases there stay until they are settled.
 func (l *Ledger) RemoveBackend(id BackendID) bool {
 	i, known := l.at[id]
 	if !known {
@@ -76,8 +76,8 @@ func (l *Ledger) RemoveBackend(id BackendID) bool {
 	return true
 }
 
-// SetForeign tells what others have at a backend, each number clamped into 0 to MaxPerBackend or MaxCost, in place of
-// what was told before. It reports whether the backend is among the ready ones; at others nothing counts.
+// SetForeign replaces what others hold at a backend. Each number is clamped to 0 to MaxPerBackend or MaxCost. It
+// reports whether the backend is among the ready ones; at others foreign stock is not counted.
 func (l *Ledger) SetForeign(id BackendID, stock Amount) bool {
 	i, known := l.at[id]
 	if !known {
@@ -89,7 +89,7 @@ func (l *Ledger) SetForeign(id BackendID, stock Amount) bool {
 	return true
 }
 
-// enter adds a backend at the end and returns its position.
+// enter appends a backend and returns its position.
 func (l *Ledger) enter(entry readyBackend) int {
 	i := len(l.backends)
 	l.backends = append(l.backends, entry)
@@ -98,7 +98,7 @@ func (l *Ledger) enter(entry readyBackend) int {
 	return i
 }
 
-// count computes what a backend contributes and adds it to the sums.
+// count computes a backend's contribution and adds it to the sums.
 func (l *Ledger) count(i int) {
 	b := &l.backends[i]
 	b.bounds = l.config.Of(b.Backend)
@@ -108,7 +108,7 @@ func (l *Ledger) count(i int) {
 	l.foreign.Cost += b.foreign.Cost
 }
 
-// discount takes what a backend contributes out of the sums.
+// discount subtracts a backend's contribution from the sums.
 func (l *Ledger) discount(i int) {
 	b := &l.backends[i]
 	l.requests.subtract(b.bounds.Requests)

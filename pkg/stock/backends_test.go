@@ -2,8 +2,8 @@ package stock
 
 import "testing"
 
-// TestChangedOneByOne: a pool that grows, changes and shrinks backend by backend has the bounds of one that is set at
-// once, and nothing remains when the last one is gone.
+// A pool that grows, changes and shrinks backend by backend has the bounds of one that is set at once, and nothing
+// remains when the last backend is removed.
 func TestChangedOneByOne(t *testing.T) {
 	l := New(withCost(CostConfig{Watermark: 1000}))
 	if got, want := l.SetBackend(Backend{ID: 7}), (Bounds{Band{1_800_000, 2 * One, 2_200_000}, Band{900 * One, 1000 * One, 1100 * One}}); got != want {
@@ -32,7 +32,7 @@ func TestChangedOneByOne(t *testing.T) {
 	checkLedger(t, l)
 }
 
-// TestReservationsFollowEachBackend: a change of one backend changes the capacity, and with it what is reserved.
+// A change of one backend changes the capacity, and with it the reservations.
 func TestReservationsFollowEachBackend(t *testing.T) {
 	l := slots(80, smgDefaults()...)
 	wantReserved(t, l, [4]int{32, 48, 0, 0})
@@ -42,8 +42,8 @@ func TestReservationsFollowEachBackend(t *testing.T) {
 	wantReserved(t, l, [4]int{32, 48, 0, 0})
 }
 
-// TestForeignStock: what other replicas have at a backend counts against the bounds, the capacity and for idleness; it
-// is nobody's lease, a later word replaces an earlier one, and it goes with the backend.
+// What other replicas hold at a backend counts against the bounds and the capacity, and a pool with foreign stock is
+// not idle. It belongs to no lease, a later value replaces an earlier one, and it goes with the backend.
 func TestForeignStock(t *testing.T) {
 	l := both()
 	l.SetBackend(Backend{ID: 1}) // 16, 20, 24 requests; 1,800, 2,000, 2,200 of cost
@@ -65,7 +65,7 @@ func TestForeignStock(t *testing.T) {
 	if l.SetForeign(9, Amount{5, 5}) || l.Foreign() != (Amount{5, 2199}) {
 		t.Errorf("at a backend that is not there: %v", l.Foreign())
 	}
-	l.SetBackend(Backend{ID: 0, Slots: 3}) // stays, with what is foreign there
+	l.SetBackend(Backend{ID: 0, Slots: 3}) // stays, with its foreign stock
 	l.SetBackends([]Backend{{ID: 0}, {ID: 2}})
 	l.Configure(DefaultConfig())
 	if l.Foreign() != (Amount{5, 2199}) || l.BelowUpper() {
@@ -82,8 +82,7 @@ func TestForeignStock(t *testing.T) {
 	checkLedger(t, l)
 }
 
-// TestForeignStockUsesNoReservation: it takes from the capacity that nobody has reserved before it takes from a
-// reservation.
+// Foreign stock uses up the unreserved capacity before it affects a reservation.
 func TestForeignStockUsesNoReservation(t *testing.T) {
 	l := slots(10, floors(4, 0, 0, 0)...)
 	l.SetForeign(0, Amount{Requests: 5})

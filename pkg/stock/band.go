@@ -3,15 +3,15 @@ package stock
 // Band is a lower bound, a watermark and an upper bound.
 type Band struct{ Lower, Watermark, Upper Micro }
 
-// Bounds are the bands of the stock in its two units.
+// Bounds are the bands of stock in its two units.
 type Bounds struct {
 	Requests Band
-	// Cost is the zero value where cost bounds nothing.
+	// Cost is the zero value if cost is not bounded.
 	Cost Band
 }
 
-// Of is what one backend contributes to the pool's bounds. One that reports what it holds at once is kept at exactly
-// that.
+// Of returns what one backend contributes to the pool's bounds. For a backend that reports how much it holds at once,
+// all bounds equal that.
 func (c *Config) Of(b Backend) Bounds {
 	bounds := Bounds{Requests: c.requestsOf(b.Slots)}
 	if c.Cost.Watermark > 0 {
@@ -51,7 +51,7 @@ func (c *Config) costOf(most int64) Band {
 	return band
 }
 
-// around is the band that the deviation makes of a watermark.
+// around returns the band that the deviation gives around a watermark.
 func (c *Config) around(watermark int64) Band {
 	w := Micro(watermark)
 	return Band{w * (One - c.PercentageDeviationForBounds), w * One, w * (One + c.PercentageDeviationForBounds)}
@@ -62,7 +62,7 @@ func exactly(n int64) Band {
 	return Band{m, m, m}
 }
 
-// sums are those of the bands of many backends.
+// sums are the sums over many backends' bands.
 type sums struct{ lower, watermark, upper total }
 
 func (s *sums) add(b Band) {
@@ -77,5 +77,5 @@ func (s *sums) subtract(b Band) {
 	s.upper.subtract(b.Upper)
 }
 
-// band is the sum, each bound at most the largest Micro.
+// band returns the sum, with each bound clamped to the largest Micro.
 func (s *sums) band() Band { return Band{s.lower.micro(), s.watermark.micro(), s.upper.micro()} }

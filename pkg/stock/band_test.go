@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestBand: the bounds of a pool are exact decimals, and stock exactly at a bound is not below it.
+// The bounds of a pool are exact decimals, and stock exactly at a bound is not below it.
 func TestBand(t *testing.T) {
 	seed := DefaultConfig()
 	with := func(change func(c *Config)) Config {
@@ -74,7 +74,8 @@ func TestBand(t *testing.T) {
 			if l.Band() != c.want || l.Capacity() != c.capacity || l.Ready() != len(c.backends) {
 				t.Errorf("band %v, capacity %d, want %v and %d", l.Band(), l.Capacity(), c.want, c.capacity)
 			}
-			// Capacity is how many unit leases "stock < upper bound" admits, and with a backend the first always goes.
+			// Capacity is the number of unit leases that "stock < upper bound" permits, and with a backend the first is
+			// always permitted.
 			if taken := takeWhile(l, (*Ledger).BelowUpper, 100); taken != min(c.capacity, 100) {
 				t.Errorf("%d leases below the upper bound, want %d", taken, c.capacity)
 			}
@@ -83,7 +84,7 @@ func TestBand(t *testing.T) {
 	}
 }
 
-// pool is n backends that report nothing.
+// pool returns n backends that report nothing.
 func pool(n int) []Backend {
 	backends := make([]Backend, n)
 	for i := range backends {
@@ -92,14 +93,14 @@ func pool(n int) []Backend {
 	return backends
 }
 
-// withCost is the seed's band with one of cost.
+// withCost returns the seed's band with a band of cost.
 func withCost(cost CostConfig) Config {
 	c := DefaultConfig()
 	c.Cost = cost
 	return c
 }
 
-// takeWhile takes leases for as long as it may, at most n.
+// takeWhile takes leases while may allows it, at most n.
 func takeWhile(l *Ledger, may func(*Ledger) bool, n int) (taken int) {
 	for taken < n && may(l) {
 		l.Take(&Lease{cost: 1})
@@ -108,8 +109,8 @@ func takeWhile(l *Ledger, may func(*Ledger) bool, n int) (taken int) {
 	return taken
 }
 
-// TestFiveBypass: "two backends, defaults: five bypass an empty queue, since stock 4 is below 4.4; the rest wait;
-// poppers release while stock is below 3.6".
+// "Two backends, defaults: five bypass an empty queue, since stock 4 is below 4.4; the rest wait; poppers release while
+// stock is below 3.6".
 func TestFiveBypass(t *testing.T) {
 	l := New(DefaultConfig())
 	l.SetBackends(pool(2))
@@ -132,7 +133,7 @@ func TestFiveBypass(t *testing.T) {
 	checkLedger(t, l)
 }
 
-// TestAtTheBound: stock exactly at a bound is not below it.
+// Stock exactly at a bound is not below it.
 func TestAtTheBound(t *testing.T) {
 	l := New(DefaultConfig())
 	l.SetBackends(pool(10)) // 18, 20, 22
@@ -144,7 +145,7 @@ func TestAtTheBound(t *testing.T) {
 	}
 }
 
-// TestWorkConservation: with a ready backend and stock 0 a release is allowed whatever the bounds; without, never.
+// With a ready backend and stock 0 a release is allowed whatever the bounds; without a backend, never.
 func TestWorkConservation(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.LowerBoundPerBackend = 0
@@ -163,7 +164,7 @@ func TestWorkConservation(t *testing.T) {
 	}
 }
 
-// TestValidate names each field that is wrong, all at once.
+// Validate names every bad field at once.
 func TestValidate(t *testing.T) {
 	for _, c := range []struct {
 		config Config

@@ -14,7 +14,7 @@ type Config struct {
 	WatermarkPerBackend int
 	// PercentageDeviationForBounds derives the bounds from the watermark: between 0 and 1, both exclusive.
 	PercentageDeviationForBounds Micro
-	// LowerBoundPerBackend and UpperBoundPerBackend are explicit bounds; Derived: they follow from the watermark.
+	// LowerBoundPerBackend and UpperBoundPerBackend are explicit bounds, or Derived to compute them from the watermark.
 	// 0 <= lower <= watermark <= upper <= MaxPerBackend.
 	LowerBoundPerBackend, UpperBoundPerBackend int
 	// SlotsPerBackend, more than 0, sets all three for a backend that reports no slots.
@@ -25,16 +25,17 @@ type Config struct {
 
 // CostConfig is the band of one backend in units of cost, such as tokens.
 type CostConfig struct {
-	// Watermark is the target stock, 0 to MaxCostPerBackend; 0: cost is counted and bounds nothing.
+	// Watermark is the target stock, 0 to MaxCostPerBackend; with 0, cost is counted but not bounded.
 	Watermark int64
-	// Lower and Upper are the bounds; 0: Config.PercentageDeviationForBounds derives them. Lower <= Watermark <= Upper.
+	// Lower and Upper are the bounds; 0 derives them with Config.PercentageDeviationForBounds. Lower <= Watermark <=
+	// Upper.
 	Lower, Upper int64
 }
 
-// Derived as a bound stands for the one that follows from the watermark and PercentageDeviationForBounds.
+// Derived is the value of a bound that is computed from the watermark and PercentageDeviationForBounds.
 const Derived = -1
 
-// DefaultConfig is the seed's: watermark 2 ± 10 %.
+// DefaultConfig returns the seed's defaults: watermark 2 ± 10 %.
 func DefaultConfig() Config {
 	return Config{
 		WatermarkPerBackend: 2, PercentageDeviationForBounds: One / 10,
@@ -56,7 +57,7 @@ func (c *Config) Validate() error {
 	return ps.Err()
 }
 
-// checkBounds checks lower <= watermark <= upper. Bounds that are derived from a right watermark are right.
+// checkBounds checks lower <= watermark <= upper. Derived bounds need no check if the watermark is valid.
 func (c *Config) checkBounds(ps *invalid.Problems) {
 	watermark, lower, upper := invalid.At("WatermarkPerBackend"), invalid.At("LowerBoundPerBackend"), invalid.At("UpperBoundPerBackend")
 	const advice = "; to keep n batch slots busy, set %s, %s and %s all to n"

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// both is a ledger of one backend with bounds of 8, 10 and 12 requests and 900, 1,000 and 1,100 units of cost.
+// both returns a ledger of one backend with bounds of 8, 10 and 12 requests and 900, 1,000 and 1,100 units of cost.
 func both() *Ledger {
 	l := New(Config{
 		WatermarkPerBackend: 10, PercentageDeviationForBounds: One / 10, LowerBoundPerBackend: 8, UpperBoundPerBackend: 12,
@@ -15,7 +15,7 @@ func both() *Ledger {
 	return l
 }
 
-// take takes n leases of a cost.
+// take takes n leases with the given cost.
 func take(l *Ledger, n int, cost int64) []*Lease {
 	leases := make([]*Lease, n)
 	for i := range leases {
@@ -26,7 +26,7 @@ func take(l *Ledger, n int, cost int64) []*Lease {
 	return leases
 }
 
-// TestCostBand: what a backend contributes in units of cost: derived, explicit, or exactly what it reports.
+// A backend's contribution in units of cost is derived, explicit, or exactly what it reports.
 func TestCostBand(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -53,7 +53,7 @@ func TestCostBand(t *testing.T) {
 	}
 }
 
-// TestBothUnitsBound: with both units bounded the stock has to be below the bound in both, each compared exactly.
+// With both units bounded, stock must be below the bound in both, each compared exactly.
 func TestBothUnitsBound(t *testing.T) {
 	for _, c := range []struct {
 		name                   string
@@ -87,8 +87,7 @@ func TestBothUnitsBound(t *testing.T) {
 	}
 }
 
-// TestCostIsOffByDefault: without a watermark of cost no cost, however high, holds anybody back; it is counted all the
-// same.
+// Without a watermark of cost, no cost is too high; it is counted nevertheless.
 func TestCostIsOffByDefault(t *testing.T) {
 	l := New(DefaultConfig())
 	l.SetBackends(pool(1))
@@ -98,7 +97,7 @@ func TestCostIsOffByDefault(t *testing.T) {
 	}
 }
 
-// TestOneLargeRequestGoes: an idle pool takes a request that costs more than all its bounds, and then nobody.
+// An idle pool takes a request that costs more than all its bounds, and then nothing else.
 func TestOneLargeRequestGoes(t *testing.T) {
 	l := both()
 	if !l.BelowLower() {
@@ -114,8 +113,8 @@ func TestOneLargeRequestGoes(t *testing.T) {
 	}
 }
 
-// TestAdjust: a lease can be raised while it is held, and trued up more than once; what it then stands for is what its
-// settlement gives back. Once it is settled nothing of it can be changed.
+// A lease's cost can be raised while it is held, and trued up repeatedly; settling subtracts its latest cost. A settled
+// lease cannot be changed.
 func TestAdjust(t *testing.T) {
 	l := both()
 	other := take(l, 1, 100)[0]
@@ -153,8 +152,8 @@ func TestAdjust(t *testing.T) {
 	}
 }
 
-// TestAfterOneLease: whether there is room once a lease is gone depends on what it stands for; by the number of requests
-// alone it does not.
+// Whether there is room after one lease is settled depends on that lease's cost; the number of requests alone does not
+// tell.
 func TestAfterOneLease(t *testing.T) {
 	l := both()
 	large, small := take(l, 1, 1000)[0], take(l, 1, 200)[0]
@@ -171,7 +170,7 @@ func TestAfterOneLease(t *testing.T) {
 	}
 }
 
-// TestCostSaturates: nothing that a client or a peer can name makes a sum wrap.
+// No value that a client or a peer can choose makes a sum wrap around.
 func TestCostSaturates(t *testing.T) {
 	l := both()
 	take(l, 100, math.MaxInt64)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// checkLedger checks what must hold after every step; the list is that of the package comment.
+// checkLedger checks the invariants of the package comment.
 func checkLedger(t testing.TB, l *Ledger) {
 	t.Helper()
 	inflight, reserved, inUse := 0, 0, TierSet(0)
@@ -32,7 +32,7 @@ func checkLedger(t testing.TB, l *Ledger) {
 	if l.Ready() == 0 && (l.Capacity() != 0 || l.AvailableTo() != 0) {
 		t.Fatalf("no ready backend, capacity %d, available to %x", l.Capacity(), l.AvailableTo())
 	}
-	// The set says what the single questions say, and what a lower tier may take a higher one may take too.
+	// The set agrees with the single queries, and what is available to a lower tier is available to a higher one.
 	before := 0
 	for _, r := range slices.Backward(l.order) {
 		tier := r.Tier

@@ -5,7 +5,7 @@ import "math"
 // Ledger is the account of leases and capacity. It is not safe for concurrent use: its owner has a lock.
 type Ledger struct {
 	config   Config
-	backends []readyBackend // the ready ones, in no order
+	backends []readyBackend // the ready ones, unordered
 	at       map[BackendID]int
 
 	// Derived from the backends.
@@ -16,17 +16,18 @@ type Ledger struct {
 	order    []Reservation // by rank, highest first
 	accounts [MaxTiers]account
 
-	held     Amount // by the leases taken and not settled
-	promoted int    // of them, those granted by promotion
+	held     Amount // the leases taken and not settled
+	promoted int    // of these, the ones granted by promotion
 }
 
-// limit is a bound rounded up, so that whole numbers are compared; a unit that is not bounded has the largest number.
+// limit is a bound rounded up, so that whole numbers can be compared with it; it is the largest number for a unit that
+// is not bounded.
 type limit struct {
 	requests int
 	cost     int64
 }
 
-// New is an empty ledger without backends.
+// New returns an empty ledger without backends.
 func New(cfg Config) *Ledger {
 	l := &Ledger{config: cfg, at: map[BackendID]int{}}
 	l.rebound()
@@ -43,28 +44,28 @@ func (l *Ledger) Configure(cfg Config) {
 	l.rebound()
 }
 
-// Stock is the number of leases held.
+// Stock returns the number of leases held.
 func (l *Ledger) Stock() int { return l.held.Requests }
 
-// Cost is the sum of what the leases held stand for.
+// Cost returns the sum of the costs of the leases held.
 func (l *Ledger) Cost() int64 { return l.held.Cost }
 
-// Foreign is what others have at the ready backends.
+// Foreign returns what others hold at the ready backends.
 func (l *Ledger) Foreign() Amount { return l.foreign }
 
-// Promoted is the number of leases held that were granted by promotion.
+// Promoted returns the number of leases held that were granted by promotion.
 func (l *Ledger) Promoted() int { return l.promoted }
 
-// Ready is the number of ready backends.
+// Ready returns the number of ready backends.
 func (l *Ledger) Ready() int { return len(l.backends) }
 
-// Band is the pool's band in requests.
+// Band returns the pool's band in requests.
 func (l *Ledger) Band() Band { return l.requests.band() }
 
-// CostBand is the pool's band in units of cost; the zero value where cost bounds nothing.
+// CostBand returns the pool's band in units of cost; the zero value if cost is not bounded.
 func (l *Ledger) CostBand() Band { return l.cost.band() }
 
-// Bounds is what a ready backend contributes to the pool's bounds; false: it is not among the ready ones.
+// Bounds returns what a ready backend contributes to the pool's bounds; ok is false if the backend is not ready.
 func (l *Ledger) Bounds(id BackendID) (Bounds, bool) {
 	if i, known := l.at[id]; known {
 		return l.backends[i].bounds, true
@@ -72,7 +73,7 @@ func (l *Ledger) Bounds(id BackendID) (Bounds, bool) {
 	return Bounds{}, false
 }
 
-// Capacity is the upper bound in requests rounded up, in leases.
+// Capacity returns the upper bound in requests, rounded up, in leases.
 func (l *Ledger) Capacity() int { return l.upper.requests }
 
 // BelowUpper reports whether the band lets an arrival or a starved head through.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSettleOnce: a lease is settled exactly once, and only when it is held.
+// A lease is settled exactly once, and only if it is held.
 func TestSettleOnce(t *testing.T) {
 	l := New(DefaultConfig())
 	l.SetBackends(pool(1))
@@ -34,8 +34,7 @@ func TestSettleOnce(t *testing.T) {
 	l.Take(&lease)
 }
 
-// TestSettleGivesBackWhatWasTaken: whoever holds a lease cannot change what it stands for, so that nothing of it can
-// remain in the ledger.
+// The holder of a lease cannot change its cost, so that nothing of it can remain in the ledger.
 func TestSettleGivesBackWhatWasTaken(t *testing.T) {
 	lease := NewLease(1, 100, false)
 	for field := range reflect.TypeOf(lease).Fields() {
@@ -54,8 +53,8 @@ func TestSettleGivesBackWhatWasTaken(t *testing.T) {
 	}
 }
 
-// FuzzLedger runs a sequence of operations and compares each answer with the definitions, computed anew from the list
-// of leases with rational numbers.
+// FuzzLedger runs a sequence of operations and compares each result with the definitions, computed from the list of
+// leases with rational numbers.
 func FuzzLedger(f *testing.F) {
 	for seed := range uint64(16) {
 		f.Add(randomBytes(seed, 150))
@@ -63,7 +62,7 @@ func FuzzLedger(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { runLedger(t, data) })
 }
 
-// TestLedgerAgainstDefinitions is the same on random sequences.
+// Random sequences of operations agree with the definitions.
 func TestLedgerAgainstDefinitions(t *testing.T) {
 	for seed := range uint64(1000) {
 		runLedger(t, randomBytes(seed+100, 200))
@@ -122,7 +121,7 @@ func runLedger(t *testing.T, data []byte) {
 					t.Fatal("a held lease was not adjusted")
 				}
 			}
-		case 7: // all at once; what stays keeps its foreign stock
+		case 7: // all at once; backends that stay keep their foreign stock
 			ready, foreign := map[BackendID]Backend{}, map[BackendID]Amount{}
 			var list []Backend
 			for id := range BackendID(4) {
@@ -180,7 +179,7 @@ func runLedger(t *testing.T, data []byte) {
 	}
 }
 
-// definitions is the ledger as the formulas have it.
+// definitions is the ledger as the formulas define it.
 type definitions struct {
 	config  Config
 	ready   map[BackendID]Backend
@@ -189,7 +188,7 @@ type definitions struct {
 	held    []*heldLease
 }
 
-// heldLease is a lease with what it should stand for.
+// heldLease is a lease with its expected cost.
 type heldLease struct {
 	*Lease
 	standsFor int64
@@ -204,7 +203,7 @@ func (d *definitions) inflight(tier int) (n int) {
 	return n
 }
 
-// there is all that is at the backends, ours and others'.
+// there returns everything at the backends, ours and others'.
 func (d *definitions) there() (requests, cost int64) {
 	for _, lease := range d.held {
 		requests++
@@ -217,8 +216,8 @@ func (d *definitions) there() (requests, cost int64) {
 	return requests, cost
 }
 
-// bound is one bound of one backend: what it reports, else what is explicit, else the watermark and so much of it as the
-// sign says.
+// bound returns one bound of one backend: the reported one, else the explicit one, else the watermark plus or minus the
+// deviation, by the sign.
 func (d *definitions) bound(reports, explicit, watermark, sign int64) *big.Rat {
 	deviation := big.NewRat(sign*int64(d.config.PercentageDeviationForBounds), 1_000_000)
 	switch {
@@ -231,7 +230,7 @@ func (d *definitions) bound(reports, explicit, watermark, sign int64) *big.Rat {
 	}
 }
 
-// bounds are the pool's lower (-1) or upper (1) bound in requests and in cost.
+// bounds returns the pool's lower (-1) or upper (1) bound in requests and in cost.
 func (d *definitions) bounds(sign int64) (requests, cost *big.Rat) {
 	requests, cost = new(big.Rat), new(big.Rat)
 	for _, b := range d.ready {
@@ -251,7 +250,7 @@ func (d *definitions) bounds(sign int64) (requests, cost *big.Rat) {
 	return requests, cost
 }
 
-// below reports whether more may go below a bound with some of the stock gone.
+// below reports whether the stock is below a bound after some of it is gone.
 func (d *definitions) below(sign, requestsGone, costGone int64, costCounts bool) bool {
 	requests, cost := d.there()
 	requests, cost = requests-requestsGone, cost-costGone

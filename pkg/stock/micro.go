@@ -11,7 +11,7 @@ type Micro int64
 // One is 1.
 const One Micro = 1_000_000
 
-// Ceil is the value in whole units, rounded up.
+// Ceil returns the value in whole units, rounded up.
 func (m Micro) Ceil() int {
 	n := int(m / One)
 	if m%One > 0 {
@@ -20,10 +20,10 @@ func (m Micro) Ceil() int {
 	return n
 }
 
-// Float is for display and gauges only; it decides nothing.
+// Float is for display and gauges only; no decision uses it.
 func (m Micro) Float() float64 { return float64(m) / float64(One) }
 
-// total is an exact sum of decimals, none of them negative, in 128 bits: whatever was added can be taken away again.
+// total is an exact sum of non-negative decimals, in 128 bits, so that whatever was added can be subtracted again.
 type total struct{ hi, lo uint64 }
 
 func (t *total) add(m Micro) {
@@ -38,7 +38,7 @@ func (t *total) subtract(m Micro) {
 	t.hi -= borrow
 }
 
-// micro is the sum, at most the largest Micro.
+// micro returns the sum, clamped to the largest Micro.
 func (t total) micro() Micro {
 	if t.hi > 0 || t.lo > math.MaxInt64 {
 		return math.MaxInt64
@@ -46,8 +46,8 @@ func (t total) micro() Micro {
 	return Micro(t.lo)
 }
 
-// ceil is the sum in whole units, rounded up; at most the largest int64. A whole number is below it exactly when it is
-// below the sum.
+// ceil returns the sum in whole units, rounded up and clamped to the largest int64. A whole number is below it exactly
+// if it is below the sum.
 func (t total) ceil() int64 {
 	if t.hi >= uint64(One) {
 		return math.MaxInt64

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestTotalIsExact: sums that no 64 bits hold are exact, whatever is added and taken away again, and are shown as the
-// largest number while they are beyond it.
+// Sums that exceed 64 bits are exact, whatever is added and subtracted, and are shown as the largest number.
 func TestTotalIsExact(t *testing.T) {
 	var sum total
 	want := new(big.Int)
@@ -48,7 +47,7 @@ func TestTotalIsExact(t *testing.T) {
 	}
 }
 
-// largest is n, at most the largest int64.
+// largest returns n, clamped to the largest int64.
 func largest(n *big.Int) *big.Int {
 	if most := big.NewInt(math.MaxInt64); n.Cmp(most) > 0 {
 		return most
@@ -56,7 +55,7 @@ func largest(n *big.Int) *big.Int {
 	return n
 }
 
-// TestCeil rounds up what is not whole.
+// Fractions are rounded up.
 func TestCeil(t *testing.T) {
 	for _, c := range []struct {
 		m    Micro

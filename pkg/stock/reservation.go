@@ -8,12 +8,12 @@ const MaxTiers = 64
 // TierSet is a set of tiers by their identifiers.
 type TierSet uint64
 
-// account is a tier's.
+// account is the account of one tier.
 type account struct{ inflight, reserved int }
 
-// Reservation is a tier and its baseline.
+// Reservation is a tier's baseline.
 type Reservation struct {
-	// Tier is its identifier.
+	// Tier is the tier's identifier.
 	Tier int
 	// Floor is in leases, PerSlot a share of the capacity; both at least 0.
 	Floor   int
@@ -26,7 +26,7 @@ func (l *Ledger) SetReservations(byRank []Reservation) {
 	l.reserve()
 }
 
-// reserve fills the reservations from the capacity, highest tier first.
+// reserve distributes the capacity among the reservations, highest tier first.
 func (l *Ledger) reserve() {
 	for i := range l.accounts {
 		l.accounts[i].reserved = 0
@@ -39,7 +39,7 @@ func (l *Ledger) reserve() {
 	}
 }
 
-// desired is what the baseline asks of a capacity.
+// desired returns what the baseline asks for at a capacity.
 func (r Reservation) desired(capacity int) int {
 	hi, lo := bits.Mul64(uint64(r.PerSlot), uint64(capacity))
 	if hi >= uint64(One) {
@@ -52,13 +52,13 @@ func (r Reservation) desired(capacity int) int {
 	return int(min(uint64(capacity), max(uint64(r.Floor), share)))
 }
 
-// Inflight is the number of leases that a tier holds, Reserved what is reserved for it.
+// Inflight returns the number of leases that a tier holds.
 func (l *Ledger) Inflight(tier int) int { return l.accounts[tier].inflight }
 
-// Reserved is the number of leases reserved for a tier at the present capacity.
+// Reserved returns the number of leases reserved for a tier at the present capacity.
 func (l *Ledger) Reserved(tier int) int { return l.accounts[tier].reserved }
 
-// Available is what a tier may still take, in leases, as far as capacity and reservations have a say; never negative.
+// Available returns how many more leases capacity and reservations permit the tier; it is never negative.
 func (l *Ledger) Available(tier int) int { return max(0, l.Headroom(tier)) }
 
 // Headroom is Available without clamping; a negative value is a shortfall.
@@ -73,12 +73,12 @@ func (l *Ledger) Headroom(tier int) int {
 	return free
 }
 
-// free is the capacity that nobody uses.
+// free returns the unused capacity.
 func (l *Ledger) free() int { return l.Capacity() - l.held.Requests - l.foreign.Requests }
 
 func (a *account) unused() int { return max(0, a.reserved-a.inflight) }
 
-// AvailableTo is the set of tiers to which something is available.
+// AvailableTo returns the set of tiers to which something is available.
 func (l *Ledger) AvailableTo() TierSet {
 	var set TierSet
 	free := l.free()
@@ -92,7 +92,7 @@ func (l *Ledger) AvailableTo() TierSet {
 	return set
 }
 
-// InUse is the set of tiers that hold leases.
+// InUse returns the set of tiers that hold leases.
 func (l *Ledger) InUse() TierSet {
 	var set TierSet
 	for i := range l.accounts {

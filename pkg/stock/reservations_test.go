@@ -14,7 +14,7 @@ const (
 	bulk
 )
 
-// slots is a ledger with a capacity of n and four tiers with these baselines.
+// slots returns a ledger with a capacity of n and tiers with these baselines.
 func slots(n int, baselines ...Reservation) *Ledger {
 	l := New(DefaultConfig())
 	l.SetReservations(baselines)
@@ -28,7 +28,8 @@ func floors(system, interactive, standard, bulk int) []Reservation {
 	return []Reservation{{Tier: 0, Floor: system}, {Tier: 1, Floor: interactive}, {Tier: 2, Floor: standard}, {Tier: 3, Floor: bulk}}
 }
 
-// smgDefaults are the released version's: system 32, interactive 128 or a quarter, default a tenth, bulk none.
+// smgDefaults returns the released version's baselines: system 32, interactive 128 or a quarter, default a tenth, bulk
+// none.
 func smgDefaults() []Reservation {
 	return []Reservation{
 		{Tier: system, Floor: 32},
@@ -38,8 +39,8 @@ func smgDefaults() []Reservation {
 	}
 }
 
-// admit takes leases for a tier while something is available to it, at most n, and returns how many it took.
-func admit(l *Ledger, tier, n int) (taken []*Lease) {
+// takeFor takes leases for a tier while something is available to it, at most n, and returns them.
+func takeFor(l *Ledger, tier, n int) (taken []*Lease) {
 	for len(taken) < n && l.Available(tier) > 0 {
 		lease := &Lease{tier: tier}
 		l.Take(lease)
@@ -48,9 +49,9 @@ func admit(l *Ledger, tier, n int) (taken []*Lease) {
 	return taken
 }
 
-// TestReservedGolden: the reserved slots at each capacity. "With the defaults: cap 256 → 32/128/26/0; 800 →
-// 32/200/80/0; 256 → 80 → 32/48/0/0, back to 256 fully restored; [bulk 5, default 20, interactive 128, system 32] at
-// 100 → system 32, interactive 68, rest 0."
+// The reserved slots at each capacity: "With the defaults: cap 256 → 32/128/26/0; 800 → 32/200/80/0; 256 → 80 →
+// 32/48/0/0, back to 256 fully restored; [bulk 5, default 20, interactive 128, system 32] at 100 → system 32,
+// interactive 68, rest 0."
 func TestReservedGolden(t *testing.T) {
 	l := slots(1, smgDefaults()...)
 	for _, c := range []struct {
@@ -87,31 +88,30 @@ func wantReserved(t *testing.T, l *Ledger, want [4]int) {
 	checkLedger(t, l)
 }
 
-// TestUnusedReservationIsHeldBack: "cap 128, system reserves 32: bulk avail 96, system 128; system using all 32: bulk
-// still 96".
+// "Cap 128, system reserves 32: bulk avail 96, system 128; system using all 32: bulk still 96".
 func TestUnusedReservationIsHeldBack(t *testing.T) {
 	l := slots(128, floors(32, 0, 0, 0)...)
 	if l.Available(bulk) != 96 || l.Available(system) != 128 {
 		t.Errorf("bulk %d, system %d, want 96 and 128", l.Available(bulk), l.Available(system))
 	}
-	admit(l, system, 32)
+	takeFor(l, system, 32)
 	if l.Available(bulk) != 96 {
 		t.Errorf("bulk %d while system uses its 32, want 96", l.Available(bulk))
 	}
-	admit(l, system, 1)
+	takeFor(l, system, 1)
 	if l.Available(bulk) != 95 {
 		t.Errorf("bulk %d while system uses 33, want 95", l.Available(bulk))
 	}
 	checkLedger(t, l)
 }
 
-// TestReservedSlotsStayForTheirTier: "cap 4, system reserves 2: bulk gets 2, is refused, system gets 2, full".
+// "Cap 4, system reserves 2: bulk gets 2, is refused, system gets 2, full".
 func TestReservedSlotsStayForTheirTier(t *testing.T) {
 	l := slots(4, floors(2, 0, 0, 0)...)
-	if n := len(admit(l, bulk, 9)); n != 2 {
+	if n := len(takeFor(l, bulk, 9)); n != 2 {
 		t.Errorf("bulk got %d, want 2", n)
 	}
-	if n := len(admit(l, system, 9)); n != 2 {
+	if n := len(takeFor(l, system, 9)); n != 2 {
 		t.Errorf("system got %d, want 2", n)
 	}
 	if l.AvailableTo() != 0 {
@@ -119,19 +119,19 @@ func TestReservedSlotsStayForTheirTier(t *testing.T) {
 	}
 }
 
-// TestTwentyBulkAdmissions: "200 → exactly 20 bulk admissions, the 21st refused".
+// "200 → exactly 20 bulk admissions, the 21st refused".
 func TestTwentyBulkAdmissions(t *testing.T) {
 	l := slots(200, smgDefaults()...)
-	if n := len(admit(l, bulk, 1000)); n != 20 {
+	if n := len(takeFor(l, bulk, 1000)); n != 20 {
 		t.Errorf("%d bulk admissions, want 20", n)
 	}
 	checkLedger(t, l)
 }
 
-// TestShrinkEvictsNobody: "50 in flight, shrink to 40: nobody admitted"; they stay, and leave as they are settled.
+// "50 in flight, shrink to 40: nobody admitted"; the leases stay until they are settled.
 func TestShrinkEvictsNobody(t *testing.T) {
 	l := slots(50, floors(0, 0, 0, 0)...)
-	leases := admit(l, bulk, 1000)
+	leases := takeFor(l, bulk, 1000)
 	l.setSlots(40)
 	for range 10 {
 		if l.Stock() < 40 || l.Available(system) != 0 || l.BelowUpper() {
@@ -150,7 +150,7 @@ func TestShrinkEvictsNobody(t *testing.T) {
 	checkLedger(t, l)
 }
 
-// TestPerSlotIsExact: perSlot is a decimal, its product with the capacity rounded up only if it is not whole.
+// perSlot is a decimal; its product with the capacity is rounded up only if it is not whole.
 func TestPerSlotIsExact(t *testing.T) {
 	for _, c := range []struct {
 		perSlot  Micro
@@ -174,7 +174,7 @@ func TestPerSlotIsExact(t *testing.T) {
 	}
 }
 
-// full is n backends of the largest size.
+// full returns n backends of the largest size.
 func full(n int) []Backend {
 	backends := pool(n)
 	for i := range backends {
@@ -183,8 +183,7 @@ func full(n int) []Backend {
 	return backends
 }
 
-// TestReservationBeyondAllNumbers: a share whose product with the capacity is more than a number holds reserves all
-// slots, and no more.
+// If the product of the share and the capacity overflows a number, all slots are reserved, and no more.
 func TestReservationBeyondAllNumbers(t *testing.T) {
 	l := New(DefaultConfig())
 	l.SetReservations([]Reservation{{Tier: 0, PerSlot: math.MaxInt64}, {Tier: 1, Floor: 5}})
@@ -200,10 +199,10 @@ func TestReservationBeyondAllNumbers(t *testing.T) {
 	}
 }
 
-// TestDrainingTierStaysAccounted: a tier that is listed no more keeps its leases in the account, without a reservation.
+// A removed tier keeps its leases in the account, without a reservation.
 func TestDrainingTierStaysAccounted(t *testing.T) {
 	l := slots(4, floors(0, 2, 0, 0)...)
-	leases := admit(l, interactive, 3)
+	leases := takeFor(l, interactive, 3)
 	l.SetReservations([]Reservation{{Tier: system}, {Tier: bulk}})
 	if l.Available(bulk) != 1 || l.InUse() != 1<<interactive || l.Reserved(interactive) != 0 {
 		t.Errorf("bulk %d, in use %x, reserved %d", l.Available(bulk), l.InUse(), l.Reserved(interactive))
