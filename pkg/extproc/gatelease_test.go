@@ -18,7 +18,10 @@ type onePlace struct{}
 func (onePlace) Place(flowcontrol.Placement, flowcontrol.Bound, []flowcontrol.Endpoint) flowcontrol.Endpoint {
 	return 0
 }
-func (onePlace) HasRoom(flowcontrol.Placement, flowcontrol.Bound) bool            { return true }
+
+func (onePlace) HasRoom(flowcontrol.Placement, flowcontrol.Bound, []flowcontrol.Endpoint) bool {
+	return true
+}
 func (onePlace) PlaceAt(flowcontrol.Placement, flowcontrol.Endpoint)              {}
 func (onePlace) Release(flowcontrol.Endpoint)                                     {}
 func (onePlace) HasReady(flowcontrol.Placement, []flowcontrol.Endpoint) bool      { return true }

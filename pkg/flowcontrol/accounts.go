@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/weir-epp/weir/pkg/stock"
+	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
 // accounts collects what the lock guards, in one look for one scrape.
@@ -21,20 +21,11 @@ type accounts struct {
 	tierPressure                     *prometheus.Desc
 	tierQueued, tierInflight         *prometheus.Desc
 	mu                               sync.Mutex
-	tiers                            [stock.MaxTiers]tierAccount
+	tiers                            []dispatch.TierState
 }
 
 // entitledFlows bounds the label values of one scrape.
 const entitledFlows = 100
-
-// tierAccount is a tier's numbers at a scrape.
-type tierAccount struct {
-	name                  string
-	queued, inflight      int
-	reserved, limit       int
-	pressure              float64
-	displaced, promotions uint64
-}
 
 func newAccounts(c *RequestQueueController) *accounts {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
@@ -104,31 +95,20 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 			gauge(a.entitled, f.Entitled, f.Flow, f.Tier)
 		}
 	}
-	for pair, n := range a.controller.preemptions() {
+	var preempted map[[2]string]uint64
+	a.tiers, preempted = a.controller.tierAccounts(a.tiers[:0])
+	for pair, n := range preempted {
 		counter(a.preempted, n, pair[0], pair[1])
 	}
-	for _, t := range a.controller.tierAccounts(a.tiers[:0]) {
-		gauge(a.tierQueued, float64(t.queued), t.name)
-		gauge(a.tierInflight, float64(t.inflight), t.name)
-		gauge(a.tierReserved, float64(t.reserved), t.name)
-		gauge(a.tierLimit, float64(t.limit), t.name)
-		gauge(a.tierPressure, t.pressure, t.name)
-		counter(a.displaced, t.displaced, t.name)
-		counter(a.promotions, t.promotions, t.name)
+	reservedHigher := 0
+	for _, t := range a.tiers {
+		gauge(a.tierQueued, float64(t.Queued), t.Name)
+		gauge(a.tierInflight, float64(t.InFlight), t.Name)
+		gauge(a.tierReserved, float64(t.Reserved), t.Name)
+		gauge(a.tierLimit, float64(t.Limit), t.Name)
+		gauge(a.tierPressure, pressure(t.Queued, t.Limit, t.InFlight, t.Reserved, state.Capacity, reservedHigher), t.Name)
+		counter(a.displaced, t.Displaced, t.Name)
+		counter(a.promotions, t.Promotions, t.Name)
+		reservedHigher += t.Reserved
 	}
-}
-
-// preemptions are the counts by names of the victim's and the preemptor's tier.
-func (c *RequestQueueController) preemptions() map[[2]string]uint64 {
-	c.mu.Lock()
-	defer c.unlock()
-	names := map[int]string{}
-	for _, t := range c.queue.Tiers() {
-		names[t.ID] = t.Name
-	}
-	counts := map[[2]string]uint64{}
-	for pair, n := range c.counts.preempted {
-		counts[[2]string{names[pair[0]], names[pair[1]]}] += n
-	}
-	return counts
 }

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/go-logr/logr"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -35,7 +38,9 @@ func (f *lots) Place(p Placement, _ Bound, _ []Endpoint) Endpoint {
 	return NoEndpoint
 }
 
-func (f *lots) HasRoom(p Placement, _ Bound) bool { return f.held(p) < len(f.lanes[p.Lane()]) }
+func (f *lots) HasRoom(p Placement, _ Bound, _ []Endpoint) bool {
+	return f.held(p) < len(f.lanes[p.Lane()])
+}
 
 func (f *lots) PlaceAt(_ Placement, e Endpoint) { f.reserved[e]++ }
 
@@ -71,26 +76,25 @@ func BenchmarkWaitersElsewhere(b *testing.B) {
 			cfg := DefaultConfig()
 			smg(1)(&cfg)
 			cfg.Queue.Tiers[system].QueueSize, cfg.Queue.TotalCapacity, cfg.Queue.FlowCapacity = -1, 10_000, 10_000
-			c, err := build(cfg, f, nothing)
+			c, err := New(cfg, f, logr.Discard())
 			if err != nil {
 				b.Fatal(err)
 			}
-			c.metrics = newMetrics(c)
 			c.SetBackends(make([]stock.Backend, 2000), nil)
 			s := steps{c, b}
 			for m := range 50 { // half of 100 models of 20 endpoints: nobody there can be preempted
 				p := lane(fmt.Sprint("streaming-", m), 20*m, 20)
 				for range 20 {
-					if err := s.offers(&Request{Flow: "s", Tier: bulk, Placement: p}, stageSent).OnFirstByte(); err != nil {
+					if err := (*Lease)(s.offers(&Request{Flow: "s", Tier: bulk, Placement: p}, dispatch.StageSent)).OnFirstByte(); err != nil {
 						b.Fatal(err)
 					}
 				}
 			}
-			var leases []*Lease
+			var leases []*waiter
 			for m := range 50 { // and the other half, where anybody can
 				p := lane(fmt.Sprint("bulk-", m), 1000+20*m, 20)
 				for range 20 {
-					leases = append(leases, s.offers(&Request{Flow: "b", Tier: bulk, Placement: p}, stageSent))
+					leases = append(leases, s.offers(&Request{Flow: "b", Tier: bulk, Placement: p}, dispatch.StageSent))
 				}
 			}
 			for w := range waiting {
@@ -98,18 +102,13 @@ func BenchmarkWaitersElsewhere(b *testing.B) {
 				if waiting > 50 { // subsets
 					p = lane(fmt.Sprint("subset-", w), w%980, 20)
 				}
-				s.offers(&Request{Flow: "w", Tier: system, Placement: p}, stageWaiting)
+				s.offers(&Request{Flow: "w", Tier: system, Placement: p}, dispatch.StageWaiting)
 			}
 			last := leases[len(leases)-1]
 			b.ReportAllocs()
 			for b.Loop() {
-				last.OnRequestComplete(Completion{Status: 200})
-				r := &Request{Flow: "b", Tier: bulk, Placement: lot("bulk-49")}
-				last = s.newLease(b.Context(), r)
-				if at, _ := s.offer(s.released, last, bulk, false); at != stageGranted && at != stageSent {
-					b.Fatalf("stage %d", at)
-				}
-				last.stage = stageSent
+				last.complete()
+				last = s.offers(&Request{Flow: "b", Tier: bulk, Placement: lot("bulk-49")}, dispatch.StageSent)
 			}
 		})
 	}

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 
@@ -114,8 +113,7 @@ type desk struct {
 // deskRequest is a request that comes again whenever it was granted.
 type deskRequest struct {
 	Request
-	lease *Lease
-	since time.Time
+	waiter *waiter
 }
 
 // Lane implements Placement: the whole pool.
@@ -132,20 +130,19 @@ func (d *desk) Place(p Placement, _ Bound, _ []Endpoint) Endpoint {
 	d.reserved++
 	return 0
 }
-func (d *desk) PlaceAt(Placement, Endpoint)        { d.reserved++ }
-func (d *desk) Release(Endpoint)                   { d.reserved-- }
-func (*desk) HasReady(Placement, []Endpoint) bool  { return true }
-func (*desk) HasRoom(Placement, Bound) bool        { return true }
-func (*desk) CanServe(Placement, Endpoint) bool    { return true }
-func (*desk) CanTakeOver(Placement, Endpoint) bool { return true }
+func (d *desk) PlaceAt(Placement, Endpoint)             { d.reserved++ }
+func (d *desk) Release(Endpoint)                        { d.reserved-- }
+func (*desk) HasReady(Placement, []Endpoint) bool       { return true }
+func (*desk) HasRoom(Placement, Bound, []Endpoint) bool { return true }
+func (*desk) CanServe(Placement, Endpoint) bool         { return true }
+func (*desk) CanTakeOver(Placement, Endpoint) bool      { return true }
 
 // arrives lets r come; it must end up waiting, or not.
 func (d *desk) arrives(r *deskRequest, waits bool) {
-	var got bool
 	var err error
-	r.lease, r.since, got, err = d.arrive(context.Background(), &r.Request)
-	if err != nil || got != waits {
-		d.b.Fatalf("waits %t, want %t: %v", got, waits, err)
+	r.waiter, err = d.arrive(context.Background(), &r.Request)
+	if err != nil || (r.waiter.woken != nil) != waits {
+		d.b.Fatalf("want waits %t: %v", waits, err)
 	}
 }
 
@@ -157,7 +154,7 @@ func (d *desk) serve(flows, tiers, waiters int) {
 		first := &deskRequest{Request: Request{Flow: "first"}}
 		first.Placement = first
 		d.arrives(first, false)
-		holders <- first.lease
+		holders <- (*Lease)(first.waiter)
 	}
 	requests := make([]deskRequest, waiters)
 	for i := range requests {
@@ -170,7 +167,7 @@ func (d *desk) serve(flows, tiers, waiters int) {
 		d.last = nil
 		(<-holders).OnRequestComplete(Completion{Status: 200})
 		granted := d.last
-		l, err := d.verdict(context.Background(), granted.lease, granted.since)
+		l, err := d.verdict(granted.waiter)
 		if err != nil {
 			d.b.Fatal(err)
 		}

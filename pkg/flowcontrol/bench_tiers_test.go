@@ -1,11 +1,13 @@
 package flowcontrol
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/stock"
 )
@@ -42,21 +44,6 @@ func BenchmarkLifecycleTiers(b *testing.B) {
 	}
 }
 
-// steps drives a controller without other goroutines than the caller's.
-type steps struct {
-	*RequestQueueController
-	b *testing.B
-}
-
-// offers is an arrival that must end up in the stage.
-func (s steps) offers(r *Request, want stage) *Lease {
-	l := s.newLease(context.Background(), r)
-	if at, _ := s.offer(time.Now(), l, r.Tier, false); at != want {
-		s.b.Fatalf("stage %d, want %d: %v", at, want, l.err)
-	}
-	return l
-}
-
 // BenchmarkDisplacement is a lifecycle at a full queue: one operation is a request that displaces another one, is
 // granted when the holder completes, and a second one that takes the place which is free then.
 func BenchmarkDisplacement(b *testing.B) {
@@ -70,34 +57,34 @@ func BenchmarkDisplacement(b *testing.B) {
 		}
 	}), b}
 	var flows [waiters]Request
-	var low [waiters]*Lease
+	var low [waiters]*waiter
 	high := Request{Flow: "high", Placement: pool}
-	holder := s.offers(&high, stageSent)
+	holder := s.offers(&high, dispatch.StageSent)
 	for i := range flows {
 		flows[i] = Request{Flow: fmt.Sprint("low-", i), Tier: 3, Placement: pool}
-		low[i] = s.offers(&flows[i], stageWaiting)
+		low[i] = s.offers(&flows[i], dispatch.StageWaiting)
 	}
 	b.ReportAllocs()
 	at := 0
 	for b.Loop() {
-		next := s.offers(&high, stageWaiting)
-		if low[at].stage != stageEnded { // each has one: the flow that came first was displaced least recently
+		next := s.offers(&high, dispatch.StageWaiting)
+		if low[at].Stage() != dispatch.StageEnded { // each has one: the flow that came first was displaced least recently
 			b.Fatal("another one was displaced")
 		}
-		if _, err := s.verdict(context.Background(), low[at], time.Time{}); err == nil {
+		if _, err := s.verdict(low[at]); err == nil {
 			b.Fatal("not displaced")
 		}
-		holder.OnRequestComplete(Completion{Status: 200})
-		if _, err := s.verdict(context.Background(), next, time.Time{}); err != nil {
+		holder.complete()
+		if _, err := s.verdict(next); err != nil {
 			b.Fatal(err)
 		}
 		holder = next
-		low[at] = s.offers(&flows[at], stageWaiting)
+		low[at] = s.offers(&flows[at], dispatch.StageWaiting)
 		at = (at + 1) % waiters
 	}
 }
 
-// BenchmarkVictim is the choice of a victim among 10,000 leases, and the whole preemption: the arrival that takes
+// BenchmarkVictim is a preemption among 10,000 leases that may be preempted: the arrival that takes
 // over, its completion, and an arrival that takes the victim's place.
 func BenchmarkVictim(b *testing.B) {
 	const leases = 10_000
@@ -105,32 +92,21 @@ func BenchmarkVictim(b *testing.B) {
 		placer := ready(endpoints)
 		cfg := DefaultConfig()
 		smg(leases / endpoints)(&cfg)
-		c, err := build(cfg, placer, nothing)
+		c, err := New(cfg, placer, logr.Discard())
 		if err != nil {
 			b.Fatal(err)
 		}
-		c.metrics = newMetrics(c)
 		c.SetBackends(make([]stock.Backend, endpoints), nil)
 		s := steps{c, b}
 		high, low := of(system), of(bulk)
 		for range leases {
-			s.offers(low, stageSent)
+			s.offers(low, dispatch.StageSent)
 		}
-		b.Run(fmt.Sprintf("choice/endpoints=%d", endpoints), func(b *testing.B) {
-			l := c.newLease(context.Background(), high)
-			l.flow = &flowAccount{}
-			b.ReportAllocs()
-			for b.Loop() {
-				if c.victimFor(l, c.note(l)) == nil {
-					b.Fatal("no victim")
-				}
-			}
-		})
 		b.Run(fmt.Sprintf("takeover/endpoints=%d", endpoints), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				s.offers(high, stageSent).OnRequestComplete(Completion{Status: 200})
-				s.offers(low, stageSent)
+				s.offers(high, dispatch.StageSent).complete()
+				s.offers(low, dispatch.StageSent)
 			}
 		})
 	}

@@ -40,7 +40,8 @@ type backends struct {
 	releases int    // so many calls of Release panic once it is done
 	poison   string // a lane: with sick, every question about it panics
 	sick     bool
-	quiet    string // a method that does not
+	quiet    string   // a method that does not
+	placed   []string // the lanes of what was placed, in order
 }
 
 // ask panics when the question is about the poison.
@@ -64,6 +65,15 @@ func (b *backends) Place(p Placement, bound Bound, except []Endpoint) Endpoint {
 		b.panics--
 		panic("placer: out of order")
 	}
+	best := b.pick(p, bound, except)
+	if best != NoEndpoint {
+		b.reserved[best]++
+		b.placed = append(b.placed, p.Lane())
+	}
+	return best
+}
+
+func (b *backends) pick(p Placement, bound Bound, except []Endpoint) Endpoint {
 	best, held, room := NoEndpoint, 0, 0
 	for e := range b.ready {
 		if b.ready[e] && p.(subset).has(Endpoint(e)) {
@@ -82,9 +92,6 @@ func (b *backends) Place(p Placement, bound Bound, except []Endpoint) Endpoint {
 	}
 	if p.Lane() != "" && bound != Unbounded && held > 0 && b.upper > 0 && held >= room {
 		return NoEndpoint
-	}
-	if best != NoEndpoint {
-		b.reserved[best]++
 	}
 	return best
 }
@@ -120,13 +127,9 @@ func (b *backends) CanServe(p Placement, e Endpoint) bool {
 	return int(e) < len(b.ready) && b.ready[e] && p.(subset).has(e)
 }
 
-func (b *backends) HasRoom(p Placement, bound Bound) bool {
+func (b *backends) HasRoom(p Placement, bound Bound, except []Endpoint) bool {
 	b.ask("HasRoom", p)
-	e := b.Place(p, bound, nil)
-	if e != NoEndpoint {
-		b.Release(e)
-	}
-	return e != NoEndpoint
+	return b.pick(p, bound, except) != NoEndpoint
 }
 
 func (b *backends) CanTakeOver(p Placement, e Endpoint) bool {
@@ -188,19 +191,12 @@ func (b *bench) update() {
 // checkInvariants compares the controller's accounts with each other and with the placer's.
 func (b *bench) checkInvariants() {
 	b.t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	waiting, inflight := 0, 0
-	for a := range b.flows.all() {
-		waiting += a.waiting
-		inflight += a.inflight
+	s := b.State()
+	if b.backends.total() != s.Stock || s.LiveFlows > s.Queued+s.Stock || s.LiveFlows == 0 != (s.Queued+s.Stock == 0) {
+		b.t.Fatalf("accounts differ: %d reserved, %+v", b.backends.total(), s)
 	}
-	if waiting != b.queue.Len() || inflight != b.ledger.Stock() || b.backends.total() != b.ledger.Stock() {
-		b.t.Fatalf("accounts differ: flows wait %d and hold %d, queue %d, stock %d, reserved %d",
-			waiting, inflight, b.queue.Len(), b.ledger.Stock(), b.backends.total())
-	}
-	if !b.armed.IsZero() != (b.queue.Len() > 0) {
-		b.t.Fatalf("the timer stands at %v with %d waiting", b.armed, b.queue.Len())
+	if s.TimerStands != (s.Queued > 0) {
+		b.t.Fatalf("the timer stands: %t, with %d waiting", s.TimerStands, s.Queued)
 	}
 }
 

@@ -4,41 +4,12 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
 // What SMG's priority scheduler gets wrong, as far as the controller decides it; docs/smg.md lists all of it. The
 // number is the row there. More of them are in preempt_test.go, and on the wire in test/integration.
-
-// smg 9.2: an arrival takes a slot that was freed while an older request of its own or a higher class waits. Here the
-// arrival comes at the very moment: the slot is free and nobody has released the waiter yet.
-func TestDefectBarging(t *testing.T) {
-	for name, test := range map[string]struct{ waiter, arrival int }{
-		"own class":    {standard, standard},
-		"higher class": {standard, bulk},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, ready(1), smg(1), func(b *bench) {
-				holder := b.arrives(b.t.Context(), of(system))
-				waiter := b.arrives(b.t.Context(), of(test.waiter))
-				b.mu.Lock()
-				holder.lease.stage = stageEnded
-				b.settle(holder.lease)
-				late := b.newLease(b.t.Context(), &Request{Flow: "late", Tier: test.arrival, Placement: pool})
-				late.queued.Tier = b.tierOf(test.arrival)
-				b.admit(time.Now(), late)
-				if late.stage != stageWaiting {
-					b.t.Error("the arrival did not queue behind the waiter")
-				}
-				b.queue.Remove(&late.queued) // nobody waits for it
-				b.flows.left(late.flow)
-				late.stage = stageEnded
-				b.unlock()
-				b.want(waiter, "dispatched")
-				complete(waiter.lease)
-			})
-		})
-	}
-}
 
 // smg 9.3: an old bulk backlog takes every slot ahead of system, since a promotion costs nothing. With a budget of a
 // tenth it takes a tenth; the profile's 1 is SMG's behaviour, for comparison.
@@ -60,7 +31,7 @@ func TestDefectOldBacklogTakesEverySlot(t *testing.T) {
 				complete(next.lease)
 				next = nil
 				for _, a := range append(backlog, urgent...) {
-					if b.want(a, a.outcome()); a.outcome() == "dispatched" && a.lease.stage != stageEnded {
+					if b.want(a, a.outcome()); a.outcome() == "dispatched" && a.lease.Stage() != dispatch.StageEnded {
 						next = a
 					}
 				}

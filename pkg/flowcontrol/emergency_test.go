@@ -25,8 +25,8 @@ func TestDisablingReleasesEverybody(t *testing.T) {
 		asks := []*Request{
 			{Flow: "a", Tier: bulk, Cost: cost, Placement: subset("1")}, // no room in its lane, and at its cap
 			{Flow: "a", Tier: bulk, Cost: cost, Placement: pool},
-			{Flow: "b", Tier: bulk, Cost: 1, Placement: pool},
-			{Flow: "c", Tier: standard, Cost: cost, Placement: subset("1")},
+			{Flow: "b", Tier: bulk, Cost: 1, Placement: subset("0,1")},
+			{Flow: "c", Tier: standard, Cost: cost, Placement: subset("1,1")},
 		}
 		var waiters []*arrival
 		for _, r := range asks {
@@ -38,15 +38,9 @@ func TestDisablingReleasesEverybody(t *testing.T) {
 		none := b.arrives(b.t.Context(), &Request{Flow: "n", Tier: bulk, Placement: subset("0")})
 		b.want(none, "waits")
 		start := time.Now()
-		var order []string
-		b.fault = func(where string) error {
-			if where == "lease" {
-				order = append(order, b.asking.queued.Flow)
-			}
-			return nil
-		}
+		b.backends.placed = nil
 		b.mustReload(func(c *Config) { c.Enabled = false })
-		b.fault = nil
+		order := b.backends.placed
 		for _, a := range waiters {
 			b.want(a, "dispatched")
 			if !a.at.Equal(start) {
@@ -54,7 +48,7 @@ func TestDisablingReleasesEverybody(t *testing.T) {
 			}
 		}
 		b.want(none, "no-endpoint")
-		if want := []string{"c", "b", "a", "a"}; !slices.Equal(order, want) {
+		if want := []string{"1,1", "0,1", "1", ""}; !slices.Equal(order, want) {
 			b.t.Errorf("released in the order %v, want %v", order, want)
 		}
 		if s := b.State(); s.Stock != 5 || s.Queued != 0 || s.Successes != 4 || s.TimerStands || s.Cost != 1+3*cost+1 {

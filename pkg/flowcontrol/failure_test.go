@@ -8,51 +8,6 @@ import (
 	"time"
 )
 
-// Enqueue errors fail closed: an injected push error is 500, and nothing stays behind.
-func TestPushErrorFailsClosed(t *testing.T) {
-	inBubble(t, ready(1), nil, func(b *bench) {
-		leases := b.holds(3)
-		b.fault = func(where string) error {
-			if where == "push" {
-				return errors.New("injected")
-			}
-			return nil
-		}
-		b.want(b.arrives(b.t.Context(), one("a")), "internal")
-		b.fault = nil
-		for _, l := range leases {
-			complete(l)
-		}
-	})
-}
-
-// Dequeue errors fail open: nothing is lost, and a popper tries again after its wait.
-func TestPopErrorLosesNothing(t *testing.T) {
-	inBubble(t, ready(1), nil, func(b *bench) {
-		leases := b.holds(3)
-		waiter := b.arrives(b.t.Context(), one("a"))
-		failures := 0
-		b.fault = func(where string) error {
-			if where == "pop" && failures < 3 {
-				failures++
-				return errors.New("injected")
-			}
-			return nil
-		}
-		start := time.Now()
-		for _, l := range leases {
-			complete(l)
-		}
-		b.want(waiter, "waits")
-		time.Sleep(time.Second)
-		b.want(waiter, "dispatched")
-		if wait := waiter.at.Sub(start); failures != 3 || wait < 10*time.Millisecond || wait > 40*time.Millisecond {
-			b.t.Errorf("%d failures, released after %v", failures, wait)
-		}
-		complete(waiter.lease)
-	})
-}
-
 // A placer that panics once ends nobody's wait and leaves the lock free.
 func TestPanicInPlacementLosesNothing(t *testing.T) {
 	inBubble(t, ready(1), nil, func(b *bench) {

@@ -31,12 +31,12 @@ type flood struct {
 	streams sync.WaitGroup
 
 	mu         sync.Mutex
-	dispatched []dispatch
+	dispatched []dispatched
 	held, most [4]int // leases by tier, now and at most
 	completed  int    // promoted ones
 }
 
-type dispatch struct {
+type dispatched struct {
 	tier     int
 	promoted bool
 }
@@ -50,7 +50,7 @@ func (f *flood) arrives(tier int) {
 		}
 		promoted := l.held.Promoted()
 		f.mu.Lock()
-		f.dispatched = append(f.dispatched, dispatch{tier, promoted})
+		f.dispatched = append(f.dispatched, dispatched{tier, promoted})
 		f.held[tier]++
 		f.most[tier] = max(f.most[tier], f.held[tier])
 		f.mu.Unlock()
@@ -138,8 +138,8 @@ func TestFloodLeavesATenthToTheStarved(t *testing.T) {
 				}
 			}
 			var all uint64
-			for _, n := range b.counts.promotions {
-				all += n
+			for _, t := range b.machine.Tiers(nil) {
+				all += t.Promotions
 			}
 			if uint64(f.completed) != all {
 				b.t.Errorf("%d of %d promoted requests completed", f.completed, all)

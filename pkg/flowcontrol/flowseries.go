@@ -58,16 +58,16 @@ func (m *flowMetrics) series(flow string) *flowSeries {
 }
 
 // ended counts the end of a request that was offered. One that was dispatched at once has nothing to count here.
-func (m *flowMetrics) ended(o Outcome, l *Lease) {
-	if o == OutcomeDispatched && !l.queuedUp {
+func (m *flowMetrics) ended(o Outcome, w *waiter) {
+	if o == OutcomeDispatched && !w.WasQueued() {
 		return
 	}
-	s := l.flowSeries
+	s := w.flowSeries
 	if s == nil {
-		s = m.of(l.queued.Flow)
+		s = m.of(w.Flow())
 	}
-	if l.queuedUp {
-		s.waited(l.waited)
+	if w.WasQueued() {
+		s.waited(w.Waited())
 	}
 	s.rejected(o)
 }

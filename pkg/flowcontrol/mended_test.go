@@ -29,58 +29,23 @@ func TestIdlenessIsNotDraining(t *testing.T) {
 		cycle()
 		time.Sleep(time.Hour)
 		cycle()
-		if got := b.pace.interval; got < 5*time.Millisecond || got > 50*time.Millisecond {
-			b.t.Errorf("drain interval %v after an idle hour", got)
+		leases := b.holds(3)
+		var waiters []*arrival
+		for range 3 {
+			waiters = append(waiters, b.arrives(b.t.Context(), one("a")))
 		}
-	})
-}
-
-// A panic once the lease is taken leaves no lease, no reservation, no waiter and no account behind: of an arrival, of
-// one that is passed on, of a preemptor, and of a waiter, for whom it is the second that counts.
-func TestPanicAfterTheLeaseLeavesNothing(t *testing.T) {
-	inBubble(t, ready(1), smg(1), func(b *bench) {
-		taken := 0
-		fault := func(where string) error {
-			if where == "lease" {
-				if taken++; b.ledger.Stock() == 0 || b.backends.total() == 0 {
-					b.t.Error("there is no lease yet")
-				}
-				panic("after the lease")
-			}
-			return nil
+		reason, first := b.told(one("b"))
+		_, second := b.told(one("b"))
+		if got := second - first; reason != "queue-full" || got < 5*time.Millisecond || got > 50*time.Millisecond {
+			b.t.Errorf("%s: places %v apart after an idle hour", reason, got)
 		}
-		nothing := func(what string) {
-			b.t.Helper()
-			if s := b.State(); s.Stock != 0 || s.Queued != 0 || s.LiveFlows != 0 || b.backends.total() != 0 || taken == 0 {
-				b.t.Errorf("%s: %+v, %d reserved, %d taken", what, s, b.backends.total(), taken)
-			}
-			b.fault, taken = nil, 0
+		for _, l := range leases {
+			complete(l)
 		}
-		b.fault = fault
-		b.want(b.arrives(b.t.Context(), of(bulk)), "internal")
-		nothing("an arrival")
-
-		b.fault = fault
-		if _, err := b.PassOn(of(bulk)); OutcomeOf(err) != OutcomeInternal {
-			b.t.Errorf("%v", err)
+		for _, w := range waiters {
+			b.want(w, "dispatched")
+			complete(w.lease)
 		}
-		nothing("one that is passed on")
-
-		holder := b.arrives(b.t.Context(), of(bulk))
-		b.fault = fault
-		b.want(b.arrives(b.t.Context(), of(system)), "internal")
-		complete(holder.lease)
-		nothing("a preemptor")
-
-		holder = b.arrives(b.t.Context(), of(bulk))
-		waiter := b.arrives(b.t.Context(), of(bulk))
-		b.fault = fault
-		complete(holder.lease)
-		b.want(waiter, "internal")
-		if taken != 2 {
-			b.t.Errorf("ended by panic %d", taken)
-		}
-		nothing("a waiter")
 	})
 }
 
@@ -109,7 +74,7 @@ func TestCountersOfATierThatIsGone(t *testing.T) {
 			c.Queue.Tiers = append(c.Queue.Tiers, fairqueue.TierConfig{Name: "new", QueueSize: -1})
 			c.Tiers = append(c.Tiers, TierConfig{})
 		})
-		for pair, n := range b.preemptions() {
+		for pair, n := range b.machine.Preemptions() {
 			b.t.Errorf("%v: %d", pair, n)
 		}
 	})

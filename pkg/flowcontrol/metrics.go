@@ -161,55 +161,54 @@ func presentable(name string) bool {
 
 func (s *series) waiting(n float64) { s.length.Add(n) }
 
-func (s *series) bypassed(l *Lease) {
-	s.bypass.Inc()
-	s.granted(l)
-}
-
-func (s *series) granted(l *Lease) {
+// dispatched counts a request that has its lease.
+func (s *series) dispatched(w *waiter) {
+	if w.Bypassed() {
+		s.bypass.Inc()
+	}
 	s.stock.Inc()
-	l.flowSeries = s.metrics.flows.of(l.queued.Flow)
-	l.flowSeries.served.Add(float64(l.queued.Cost))
+	w.flowSeries = s.metrics.flows.of(w.Flow())
+	w.flowSeries.served.Add(float64(w.Cost()))
 }
 
 // completed counts the end of a dispatched request.
-func (s *series) completed(l *Lease, done Completion) {
+func (s *series) completed(w *waiter, done Completion) {
 	s.stock.Dec()
 	if done.Unsent {
-		s.rejected(l, &Rejection{Err: context.Canceled, Outcome: OutcomeClientCancelled})
+		s.rejected(w, &Rejection{Err: context.Canceled, Outcome: OutcomeClientCancelled})
 		return
 	}
 	s.metrics.outcomes[OutcomeDispatched].Inc()
-	l.tier.ended(OutcomeDispatched, l)
-	s.metrics.flows.ended(OutcomeDispatched, l)
-	if l.bypass {
+	w.tier.ended(OutcomeDispatched, w)
+	s.metrics.flows.ended(OutcomeDispatched, w)
+	if w.Bypassed() {
 		return
 	}
 	if done.Status > 0 && done.Status < 500 {
-		s.latencyOK.Observe(l.waited.Seconds())
+		s.latencyOK.Observe(w.Waited().Seconds())
 	} else {
-		s.latencyFail.Observe(l.waited.Seconds())
+		s.latencyFail.Observe(w.Waited().Seconds())
 	}
 }
 
 // preempted counts a dispatched request that was preempted; its stock is given back already.
-func (s *series) preempted(l *Lease, r *Rejection) {
+func (s *series) preempted(w *waiter, r *Rejection) {
 	s.metrics.outcomes[r.Outcome].Inc()
-	l.tier.ended(r.Outcome, l)
-	s.metrics.flows.ended(r.Outcome, l)
-	if !l.bypass {
-		s.latencyFail.Observe(l.waited.Seconds())
+	w.tier.ended(r.Outcome, w)
+	s.metrics.flows.ended(r.Outcome, w)
+	if !w.Bypassed() {
+		s.latencyFail.Observe(w.Waited().Seconds())
 	}
 }
 
-// rejected counts a request that ended without a lease; l is nil or was not queued, or has waited.
-func (s *series) rejected(l *Lease, r *Rejection) *Rejection {
+// rejected counts a request that ended without a lease; w is nil or was not queued, or has waited.
+func (s *series) rejected(w *waiter, r *Rejection) *Rejection {
 	s.metrics.outcomes[r.Outcome].Inc()
-	if l != nil {
-		l.tier.ended(r.Outcome, l)
-		s.metrics.flows.ended(r.Outcome, l)
-		if l.queuedUp {
-			s.latencyFail.Observe(l.waited.Seconds())
+	if w != nil {
+		w.tier.ended(r.Outcome, w)
+		s.metrics.flows.ended(r.Outcome, w)
+		if w.WasQueued() {
+			s.latencyFail.Observe(w.Waited().Seconds())
 		}
 	}
 	switch r.Outcome {

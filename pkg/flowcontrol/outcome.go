@@ -3,66 +3,40 @@ package flowcontrol
 import (
 	"context"
 	"errors"
+	"time"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// Outcome is how a request ended. Every request ends in exactly one. Its string is the reason that clients see in
-// x-weir-reason, the label of requests_total and the word in the log; it never changes.
-type Outcome uint8
+// Outcome is how a request ended; see dispatch.Outcome.
+type Outcome = dispatch.Outcome
 
-// The outcomes. See DESIGN: the status that each one has on the wire is extproc's table, and configurable.
+// The outcomes.
 const (
-	OutcomeDispatched       Outcome = iota // a model server got it; the status is the model server's
-	OutcomeFlowFull                        // the flow is over its share of the queue
-	OutcomeQueueFull                       // the queue cannot take another flow, or is full
-	OutcomeShed                            // not admissible under load
-	OutcomeDisplaced                       // pushed out of the queue by a more entitled request
-	OutcomeTTLExpired                      // waited longer than its TTL
-	OutcomePreempted                       // in flight, no byte sent yet, cancelled for a higher tier
-	OutcomeClientCancelled                 // the client went away before dispatch
-	OutcomeDeadlineExceeded                // the client's own deadline passed before dispatch
-	OutcomeNoEndpoint                      // no model server can ever take it
-	OutcomeDraining                        // this process is shutting down
-	OutcomeBadRequest                      // malformed
-	OutcomeTooLarge                        // the body or the headers are larger than the limit
-	OutcomeBodyTimeout                     // the body was not whole in time
-	OutcomeNoMemory                        // no memory for another body
-	OutcomeInternal                        // our own failure
+	OutcomeDispatched       = dispatch.OutcomeDispatched
+	OutcomeFlowFull         = dispatch.OutcomeFlowFull
+	OutcomeQueueFull        = dispatch.OutcomeQueueFull
+	OutcomeShed             = dispatch.OutcomeShed
+	OutcomeDisplaced        = dispatch.OutcomeDisplaced
+	OutcomeTTLExpired       = dispatch.OutcomeTTLExpired
+	OutcomePreempted        = dispatch.OutcomePreempted
+	OutcomeClientCancelled  = dispatch.OutcomeClientCancelled
+	OutcomeDeadlineExceeded = dispatch.OutcomeDeadlineExceeded
+	OutcomeNoEndpoint       = dispatch.OutcomeNoEndpoint
+	OutcomeDraining         = dispatch.OutcomeDraining
+	OutcomeBadRequest       = dispatch.OutcomeBadRequest
+	OutcomeTooLarge         = dispatch.OutcomeTooLarge
+	OutcomeBodyTimeout      = dispatch.OutcomeBodyTimeout
+	OutcomeNoMemory         = dispatch.OutcomeNoMemory
+	OutcomeInternal         = dispatch.OutcomeInternal
 
 	// NumOutcomes is the number of outcomes, for tables indexed by Outcome.
-	NumOutcomes = iota
+	NumOutcomes = dispatch.NumOutcomes
 )
 
-var reasons = [NumOutcomes]string{
-	OutcomeDispatched:       "dispatched",
-	OutcomeFlowFull:         "flow-full",
-	OutcomeQueueFull:        "queue-full",
-	OutcomeShed:             "shed",
-	OutcomeDisplaced:        "displaced",
-	OutcomeTTLExpired:       "ttl-expired",
-	OutcomePreempted:        "preempted",
-	OutcomeClientCancelled:  "client-cancelled",
-	OutcomeDeadlineExceeded: "deadline-exceeded",
-	OutcomeNoEndpoint:       "no-endpoint",
-	OutcomeDraining:         "draining",
-	OutcomeBadRequest:       "bad-request",
-	OutcomeTooLarge:         "too-large",
-	OutcomeBodyTimeout:      "body-timeout",
-	OutcomeNoMemory:         "no-memory",
-	OutcomeInternal:         "internal",
-}
-
-// String is the reason: lower case words joined by hyphens.
-func (o Outcome) String() string {
-	if int(o) < len(reasons) {
-		return reasons[o]
-	}
-	return "unknown"
-}
-
-// Sentinels of the outcomes that the controller decides; the queue's own are fairqueue's, a client's going is
-// context.Canceled, its deadline context.DeadlineExceeded.
+// Sentinels of the outcomes; those of the queue's limits are fairqueue's, a client's going is context.Canceled, its
+// deadline context.DeadlineExceeded.
 var (
 	ErrShed       = errors.New("flowcontrol: not admissible under load")
 	ErrDisplaced  = errors.New("flowcontrol: displaced from the queue by a more entitled request")
@@ -77,45 +51,62 @@ var (
 	ErrBodyTimeout = errors.New("flowcontrol: the body was not whole in time")
 	// ErrNoMemory: the bodies held use up their memory.
 	ErrNoMemory = errors.New("flowcontrol: no memory for another body")
+	// errInternal: what failed is not known.
+	errInternal = errors.New("flowcontrol: internal")
 )
 
-// errDeadline is the client's own deadline.
-var errDeadline = context.DeadlineExceeded
+// sentinels has the sentinel of each outcome; nil: it is served.
+var sentinels = [NumOutcomes]error{
+	OutcomeDispatched:       nil,
+	OutcomeFlowFull:         fairqueue.ErrInsufficientFlowCapacity,
+	OutcomeQueueFull:        fairqueue.ErrTooManyFlows,
+	OutcomeShed:             ErrShed,
+	OutcomeDisplaced:        ErrDisplaced,
+	OutcomeTTLExpired:       ErrExpiredTTL,
+	OutcomePreempted:        ErrPreempted,
+	OutcomeClientCancelled:  context.Canceled,
+	OutcomeDeadlineExceeded: context.DeadlineExceeded,
+	OutcomeNoEndpoint:       ErrNoEndpoint,
+	OutcomeDraining:         ErrDraining,
+	OutcomeBadRequest:       ErrBadRequest,
+	OutcomeTooLarge:         ErrTooLarge,
+	OutcomeBodyTimeout:      ErrBodyTimeout,
+	OutcomeNoMemory:         ErrNoMemory,
+	OutcomeInternal:         errInternal,
+}
 
 // OutcomeOf maps an error of TryEnqueue, or nil, to its outcome; an error that it does not know is OutcomeInternal.
 func OutcomeOf(err error) Outcome {
-	switch {
-	case err == nil:
-		return OutcomeDispatched
-	case errors.Is(err, fairqueue.ErrInsufficientFlowCapacity):
-		return OutcomeFlowFull
-	case errors.Is(err, fairqueue.ErrTooManyFlows):
-		return OutcomeQueueFull
-	case errors.Is(err, ErrShed):
-		return OutcomeShed
-	case errors.Is(err, ErrDisplaced):
-		return OutcomeDisplaced
-	case errors.Is(err, ErrExpiredTTL):
-		return OutcomeTTLExpired
-	case errors.Is(err, ErrPreempted):
-		return OutcomePreempted
-	case errors.Is(err, ErrNoEndpoint):
-		return OutcomeNoEndpoint
-	case errors.Is(err, ErrDraining):
-		return OutcomeDraining
-	case errors.Is(err, ErrBadRequest):
-		return OutcomeBadRequest
-	case errors.Is(err, ErrTooLarge):
-		return OutcomeTooLarge
-	case errors.Is(err, ErrBodyTimeout):
-		return OutcomeBodyTimeout
-	case errors.Is(err, ErrNoMemory):
-		return OutcomeNoMemory
-	case errors.Is(err, context.DeadlineExceeded):
-		return OutcomeDeadlineExceeded
-	case errors.Is(err, context.Canceled):
-		return OutcomeClientCancelled
-	default:
-		return OutcomeInternal
+	for o, sentinel := range sentinels {
+		if errors.Is(err, sentinel) {
+			return Outcome(o)
+		}
 	}
+	return OutcomeInternal
+}
+
+// Rejection is the error of TryEnqueue and Refuse: the sentinel with what the client should be told.
+type Rejection struct {
+	// Err is the sentinel; errors.Is sees through.
+	Err error
+	// Outcome is OutcomeOf(Err).
+	Outcome Outcome
+	// RetryAfter is when the client should come back, already spread (each rejection has a moment of its own);
+	// 0: say nothing.
+	RetryAfter time.Duration
+}
+
+// Error implements error.
+func (r *Rejection) Error() string { return r.Err.Error() }
+
+// Unwrap gives the sentinel.
+func (r *Rejection) Unwrap() error { return r.Err }
+
+// rejectionOf is the Rejection of a request that has ended.
+func rejectionOf(w *dispatch.Waiter) *Rejection {
+	r := &Rejection{Err: sentinels[w.Outcome()], Outcome: w.Outcome(), RetryAfter: w.RetryAfter()}
+	if err := w.Failure(); err != nil {
+		r.Err = err
+	}
+	return r
 }

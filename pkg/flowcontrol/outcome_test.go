@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
@@ -60,7 +61,7 @@ func TestRefusedForMemoryHasAPlace(t *testing.T) {
 		}
 		first := c.Refuse("f", "m", "m", fmt.Errorf("x: %w", ErrNoMemory)).RetryAfter
 		second := c.Refuse("f", "m", "m", fmt.Errorf("x: %w", ErrNoMemory)).RetryAfter
-		if first != placeFirst || second <= first {
+		if first != time.Second || second <= first {
 			t.Errorf("come back after %v and %v", first, second)
 		}
 	})

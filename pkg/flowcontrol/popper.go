@@ -15,7 +15,7 @@ func (c *RequestQueueController) Run(ctx context.Context) error {
 	for {
 		c.mu.Lock()
 		want := c.config.NumPoppers
-		c.unlock()
+		c.mu.Unlock()
 		for len(stops) < want {
 			life, stop := context.WithCancel(ctx)
 			stops = append(stops, stop)
@@ -39,7 +39,7 @@ func (c *RequestQueueController) Run(ctx context.Context) error {
 	c.mu.Lock()
 	c.timer.Stop()
 	c.armed = time.Time{}
-	c.unlock()
+	c.mu.Unlock()
 	return nil
 }
 
@@ -71,53 +71,19 @@ func (c *RequestQueueController) wakePopper() {
 	}
 }
 
+// popOnce does what is due, and logs what has failed.
 func (c *RequestQueueController) popOnce() {
 	now := time.Now()
-	c.mu.Lock()
-	c.armed = time.Time{}
-	if now.Before(c.retryAt) { // woken for the log, or by another's deadline
-		c.expire(now)
-	} else {
-		c.retryAt = time.Time{}
-		c.pump(now)
-	}
-	c.arm(now)
-	failure := c.failure
-	c.failure = nil
-	wait := c.config.PopperWaitBase
-	c.unlock()
-	if failure != nil {
-		c.log.Error(failure, "a decision failed; if it was a release, a popper tries again", "after", wait)
+	if failure := c.advance(now); failure != nil {
+		c.log.Error(failure, "a decision failed; whoever it was for is tried again, and ended by the second time")
 	}
 }
 
-// arm sets the timer to the next moment at which something is due. It only moves it forward: a timer that stands too
-// early finds nothing to do and is armed anew.
-func (c *RequestQueueController) arm(now time.Time) {
-	if c.queue.Len() == 0 {
-		if !c.armed.IsZero() {
-			c.timer.Stop()
-			c.armed = time.Time{}
-		}
-		return
-	}
-	at := now.Add(c.config.ExpiryCleanupInterval)
-	if d, ok := c.queue.NextDeadline(); ok && d.Before(at) {
-		at = d
-	}
-	if s, ok := c.queue.NextStarvation(now); ok && s.Before(at) {
-		at = s
-	}
-	if !c.retryAt.IsZero() && c.retryAt.Before(at) {
-		at = c.retryAt
-	}
-	if c.spaced {
-		if soon := c.released.Add(c.config.ReleaseSpacing); soon.Before(at) {
-			at = soon
-		}
-	}
-	if c.armed.IsZero() || at.Before(c.armed) {
-		c.armed = at
-		c.timer.Reset(max(0, at.Sub(now)))
-	}
+func (c *RequestQueueController) advance(now time.Time) (failure error) {
+	c.mu.Lock()
+	defer c.end(now, nil)
+	c.armed = time.Time{}
+	failure, c.failure = c.failure, nil
+	c.machine.Advance(now)
+	return failure
 }

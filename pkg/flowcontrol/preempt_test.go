@@ -264,20 +264,14 @@ func TestAnUnsentVictimGoesBackToItsPlace(t *testing.T) {
 		holder := b.arrives(b.t.Context(), of(standard))
 		low := b.arrives(b.t.Context(), of(bulk))
 		behind := b.arrives(b.t.Context(), of(bulk))
-		b.mu.Lock()
 		now := time.Now()
-		holder.lease.stage = stageEnded
-		b.settle(holder.lease)
-		b.pump(now) // grants low
-		high := b.newLease(b.t.Context(), of(system))
-		b.admit(now, high) // preempts low
-		b.unlock()
-		if high.stage != stageSent {
-			b.t.Fatal("the high one did not preempt")
-		}
+		b.mu.Lock()
+		b.machine.Complete(now, holder.lease.held)                          // grants low
+		high := steps{b.RequestQueueController, b.t}.under(now, of(system)) // preempts low
+		b.end(now, high)
 		b.want(low, "waits")
 		b.want(behind, "waits")
-		high.OnRequestComplete(Completion{Status: 200})
+		high.complete()
 		b.want(low, "dispatched") // still before the one that came after it
 		b.want(behind, "waits")
 		complete(low.lease)

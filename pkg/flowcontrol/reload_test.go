@@ -89,7 +89,7 @@ func TestRemovedTierDrainsAtItsRank(t *testing.T) {
 		if err := b.reload(func(*Config) {}); err != nil {
 			b.t.Fatal(err)
 		}
-		if n := len(b.queue.Tiers()); n != 3 {
+		if n := len(b.machine.Tiers(nil)); n != 3 {
 			b.t.Errorf("%d tiers after the removed one has drained", n)
 		}
 	})
@@ -104,7 +104,7 @@ func TestInvalidReloadChangesNothing(t *testing.T) {
 			c.Queue.TotalCapacity, c.Queue.FlowCapacity = 0, -1
 			c.NumPoppers, c.ReleaseSpacing = 0, 1001*time.Millisecond
 		})
-		for _, field := range []string{"totalCapacity: 0", "flowCapacity: -1", "numPoppers: 0", "releaseSpacing: 1.001s"} {
+		for _, field := range []string{"TotalCapacity: 0", "FlowCapacity: -1", "numPoppers: 0", "releaseSpacing: 1.001s"} {
 			if err == nil || !strings.Contains(err.Error(), field) {
 				b.t.Errorf("%v does not name %s", err, field)
 			}
@@ -124,43 +124,6 @@ func TestInvalidReloadChangesNothing(t *testing.T) {
 		complete(holder.lease)
 		b.want(waits, "dispatched")
 		complete(waits.lease)
-	})
-}
-
-// A reload that is refused forgets nothing either: neither a tier that has drained nor what was counted of it. One that is
-// taken does, and a tier that comes later begins at zero.
-func TestRefusedReloadForgetsNothing(t *testing.T) {
-	inBubble(t, ready(1), smg(1), func(b *bench) {
-		b.mustReload(func(c *Config) {
-			c.Queue.Tiers = append(c.Queue.Tiers[:interactive], c.Queue.Tiers[standard:]...)
-			c.Tiers = append(c.Tiers[:interactive], c.Tiers[standard:]...)
-		})
-		b.mu.Lock()
-		removed := b.queue.Tiers()[interactive]
-		b.counts.displaced[removed.ID] = 7
-		b.mu.Unlock()
-		if !removed.Removed {
-			b.t.Fatalf("%+v is not removed", removed)
-		}
-		before := fmt.Sprintf("%+v", b.queue.Tiers())
-		for name, change := range map[string]func(*Config){
-			"discipline": func(c *Config) { c.Queue.Discipline = fairqueue.OneFlow },
-			"tier mode":  func(c *Config) { c.Queue.TierMode = fairqueue.Weighted },
-		} {
-			if err := b.reload(change); err == nil {
-				b.t.Errorf("%s: taken", name)
-			}
-			if after := fmt.Sprintf("%+v", b.queue.Tiers()); after != before {
-				b.t.Errorf("%s: the tiers were %s, are %s", name, before, after)
-			}
-			if n := b.counts.displaced[removed.ID]; n != 7 {
-				b.t.Errorf("%s: %d displaced, want 7", name, n)
-			}
-		}
-		b.mustReload(func(*Config) {})
-		if n := b.counts.displaced[removed.ID]; n != 0 {
-			b.t.Errorf("%d displaced of a tier that is gone", n)
-		}
 	})
 }
 

@@ -83,12 +83,9 @@ func TestSpacingOnlyAfterAReleaseThatCameToSomething(t *testing.T) {
 		gone, next := b.arrives(ctx, one("a")), b.arrives(b.t.Context(), one("a"))
 		start := time.Now()
 		b.mu.Lock() // it leaves in the moment in which it is granted
-		leases[0].stage = stageEnded
-		b.settle(leases[0])
-		b.pump(start)
-		b.arm(start)
+		b.machine.Complete(start, leases[0].held)
 		leave()
-		b.unlock()
+		b.end(start, nil)
 		b.want(gone, "client-cancelled")
 		b.want(next, "dispatched")
 		if got := next.at.Sub(start); got != 0 {

@@ -61,7 +61,7 @@ func TestWaiterOfAFullLaneLendsItsAgeToNobody(t *testing.T) {
 // holder is the one of them that has a lease.
 func holder(all []*arrival) *arrival {
 	for _, a := range all {
-		if a.outcome() == "dispatched" && a.lease.held.Held() {
+		if a.outcome() == "dispatched" && a.lease.Lease() != nil {
 			return a
 		}
 	}
@@ -90,13 +90,10 @@ func TestFullLaneDoesNotStandInTheWayOfABypass(t *testing.T) {
 		time.Sleep(2*time.Minute - time.Nanosecond)
 		b.mu.Lock() // so that the arrival comes before the timer's popper
 		time.Sleep(time.Nanosecond)
-		passing := b.newLease(b.t.Context(), request(system, "1"))
-		passing.queued.Tier = b.tierOf(system)
-		if b.admit(time.Now(), passing); passing.stage != stageSent {
-			b.t.Error("it was queued for a waiter that could not go")
-		}
-		b.unlock()
-		for _, l := range []*Lease{first.lease, passed, passing} {
+		now := time.Now()
+		passing := steps{b.RequestQueueController, b.t}.under(now, request(system, "1"))
+		b.end(now, passing)
+		for _, l := range []*Lease{first.lease, passed, (*Lease)(passing)} {
 			complete(l)
 		}
 		b.want(old, "dispatched")

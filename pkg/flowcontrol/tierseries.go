@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
 // tierMetrics are the metrics by tier of what the requests' own goroutines know.
@@ -51,22 +53,19 @@ func (m *tierMetrics) of(name string) *tierSeries {
 }
 
 // ended counts the end of a request that was offered to the tier.
-func (s *tierSeries) ended(o Outcome, l *Lease) {
+func (s *tierSeries) ended(o Outcome, w *waiter) {
 	if s == nil {
 		return
 	}
 	s.outcomes[o].Inc()
-	if l.queuedUp {
-		s.wait.Observe(l.waited.Seconds())
+	if w.WasQueued() {
+		s.wait.Observe(w.Waited().Seconds())
 	}
 }
 
 // nameTiers gives each tier its series; the tiers have changed.
 func (c *RequestQueueController) nameTiers() {
-	if c.metrics == nil {
-		return // being built
-	}
-	for _, t := range c.queue.Tiers() {
+	for _, t := range c.machine.Tiers(nil) {
 		c.tierSeries[t.ID] = c.metrics.tiers.of(t.Name)
 	}
 }
@@ -85,28 +84,11 @@ func pressure(depth, limit, inflight, reserved, capacity, reservedHigher int) fl
 	return min(1, max(queue, float64(max(0, inflight-reserved))/float64(max(1, capacity-reservedHigher))))
 }
 
-// tierAccounts looks at every tier, by rank.
-func (c *RequestQueueController) tierAccounts(tiers []tierAccount) []tierAccount {
+// tierAccounts looks at every tier, by rank, and at who has preempted whom.
+func (c *RequestQueueController) tierAccounts(tiers []dispatch.TierState) (
+	[]dispatch.TierState, map[[2]string]uint64,
+) {
 	c.mu.Lock()
-	defer c.unlock()
-	limits := map[string]int{}
-	for _, t := range c.config.Queue.Tiers {
-		limits[t.Name] = t.QueueSize
-	}
-	reservedHigher := 0
-	for _, t := range c.queue.Tiers() {
-		limit, listed := limits[t.Name]
-		if !listed || limit < 0 {
-			limit = c.config.Queue.TotalCapacity
-		}
-		a := tierAccount{
-			name: t.Name, queued: t.Queued, inflight: c.ledger.Inflight(t.ID), reserved: c.ledger.Reserved(t.ID),
-			limit:     limit,
-			displaced: c.counts.displaced[t.ID], promotions: c.counts.promotions[t.ID],
-		}
-		a.pressure = pressure(a.queued, limit, a.inflight, a.reserved, c.ledger.Capacity(), reservedHigher)
-		reservedHigher += a.reserved
-		tiers = append(tiers, a)
-	}
-	return tiers
+	defer c.mu.Unlock()
+	return c.machine.Tiers(tiers), c.machine.Preemptions()
 }

@@ -36,7 +36,7 @@ func TestTierByName(t *testing.T) {
 			}
 			b.want(a, "waits")
 		}
-		if n := b.queue.Tiers()[bulk].Queued; n != 2 {
+		if n := b.machine.Tiers(nil)[bulk].Queued; n != 2 {
 			b.t.Errorf("%d wait in the lowest tier", n)
 		}
 		complete(holder.lease)

@@ -17,14 +17,12 @@ func TestGrantToAClientThatIsGone(t *testing.T) {
 		leaver := b.arrives(ctx, one("a"))
 		stayer := b.arrives(b.t.Context(), one("a"))
 		b.want(leaver, "waits")
+		now := time.Now()
 		b.mu.Lock()
-		for _, l := range held[:2] {
-			l.stage = stageEnded
-			b.settle(l)
-		}
-		b.pump(time.Now()) // below the lower bound: grants the leaver's
+		b.machine.Complete(now, held[0].held)
+		b.machine.Complete(now, held[1].held) // below the lower bound: grants the leaver's
 		leave()
-		b.unlock()
+		b.end(now, nil)
 		b.want(leaver, "client-cancelled")
 		b.want(stayer, "dispatched")
 		if s := b.State(); s.Stock != 2 || s.Queued != 0 {

@@ -26,7 +26,7 @@ func (p picker) Prepare(model string, subset extproc.Subset) (extproc.Placement,
 // Locate implements extproc.Picker.
 func (p picker) Locate(address string) (flowcontrol.Endpoint, bool) {
 	e, ok := p.prepared.Load().snapshot.ByAddress(address)
-	return flowcontrol.Endpoint(e.ID), ok
+	return e.ID, ok
 }
 
 // Lists implements extproc.Picker.
@@ -35,8 +35,7 @@ func (p picker) Lists(model string) bool { return p.prepared.Load().snapshot.Lis
 // placer is flowcontrol's view of scheduling: the board, under the controller's lock.
 type placer struct {
 	board  *scheduling.Board
-	except scheduling.EndpointSet  // reused, under that lock too
-	reach  []scheduling.EndpointID // likewise
+	except scheduling.EndpointSet // reused, under that lock too
 }
 
 // without is the exceptions in the board's terms.
@@ -46,7 +45,7 @@ func (p *placer) without(except []flowcontrol.Endpoint) *scheduling.EndpointSet 
 	}
 	p.except.Clear()
 	for _, e := range except {
-		p.except.Add(scheduling.EndpointID(e))
+		p.except.Add(e)
 	}
 	return &p.except
 }
@@ -58,53 +57,39 @@ func queryOf(p flowcontrol.Placement) *scheduling.Query { return p.(*scheduling.
 func (p *placer) Place(
 	placement flowcontrol.Placement, bound flowcontrol.Bound, except []flowcontrol.Endpoint,
 ) flowcontrol.Endpoint {
-	r := p.board.Place(queryOf(placement), boundOf(bound), p.without(except))
-	return flowcontrol.Endpoint(r.Endpoint())
+	r := p.board.Place(queryOf(placement), bound, p.without(except))
+	return r.Endpoint()
 }
 
 // HasRoom implements flowcontrol.Placer.
-func (p *placer) HasRoom(placement flowcontrol.Placement, bound flowcontrol.Bound) bool {
-	return p.board.HasRoom(queryOf(placement), boundOf(bound), nil)
-}
-
-func boundOf(bound flowcontrol.Bound) scheduling.Bound {
-	switch bound {
-	case flowcontrol.BelowUpper:
-		return scheduling.BelowUpper
-	case flowcontrol.Unbounded:
-		return scheduling.Unbounded
-	default:
-		return scheduling.BelowLower
-	}
+func (p *placer) HasRoom(
+	placement flowcontrol.Placement, bound flowcontrol.Bound, except []flowcontrol.Endpoint,
+) bool {
+	return p.board.HasRoom(queryOf(placement), bound, p.without(except))
 }
 
 // CanTakeOver implements flowcontrol.Placer.
 func (p *placer) CanTakeOver(placement flowcontrol.Placement, e flowcontrol.Endpoint) bool {
-	return p.board.CanTakeOver(queryOf(placement), scheduling.EndpointID(e))
+	return p.board.CanTakeOver(queryOf(placement), e)
 }
 
 // Reach implements flowcontrol.Reacher.
 func (p *placer) Reach(
 	placement flowcontrol.Placement, some []flowcontrol.Endpoint,
 ) (ready []flowcontrol.Endpoint, whole bool) {
-	ids, whole := p.board.Reach(queryOf(placement), p.reach[:0])
-	for _, id := range ids {
-		some = append(some, flowcontrol.Endpoint(id))
-	}
-	p.reach = ids[:0]
-	return some, whole
+	return p.board.Reach(queryOf(placement), some)
 }
 
 var _ flowcontrol.Reacher = (*placer)(nil)
 
 // PlaceAt implements flowcontrol.Placer.
 func (p *placer) PlaceAt(placement flowcontrol.Placement, e flowcontrol.Endpoint) {
-	p.board.PlaceAt(queryOf(placement), scheduling.EndpointID(e))
+	p.board.PlaceAt(queryOf(placement), e)
 }
 
 // Release implements flowcontrol.Placer.
 func (p *placer) Release(e flowcontrol.Endpoint) {
-	r := scheduling.Reserved(scheduling.EndpointID(e))
+	r := scheduling.Reserved(e)
 	p.board.Release(&r)
 }
 
@@ -115,8 +100,5 @@ func (p *placer) HasReady(placement flowcontrol.Placement, except []flowcontrol.
 
 // CanServe implements flowcontrol.Placer.
 func (p *placer) CanServe(placement flowcontrol.Placement, e flowcontrol.Endpoint) bool {
-	return p.board.CanServe(queryOf(placement), scheduling.EndpointID(e))
+	return p.board.CanServe(queryOf(placement), e)
 }
-
-// NoEndpoint is one value on both sides.
-var _ = [1]struct{}{}[int(flowcontrol.NoEndpoint)-int(scheduling.NoEndpoint)]

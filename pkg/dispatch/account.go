@@ -1,4 +1,4 @@
-package flowcontrol
+package dispatch
 
 import (
 	"cmp"
@@ -60,23 +60,25 @@ func (f *flowAccounts) inOrder() []*flowAccount {
 	return slices.SortedFunc(f.all(), func(a, b *flowAccount) int { return cmp.Compare(a.since, b.since) })
 }
 
-// enters counts l as a waiting request of its flow.
-func (c *RequestQueueController) enters(l *Lease) {
-	l.flow = c.flows.enter(l.queued.Tier, l.queued.Flow)
-	l.waiting = true
+// enters counts w as a waiting request of its flow; it is idempotent.
+func (m *Machine) enters(w *Waiter) {
+	if !w.waiting {
+		w.flow = m.flows.enter(w.queued.Tier, w.queued.Flow)
+		w.waiting = true
+	}
 }
 
-// waitsAgain counts l so after its grant came to nothing.
-func (c *RequestQueueController) waitsAgain(l *Lease) {
-	c.flows.waits(l.flow)
-	l.waiting = true
+// waitsAgain counts w as waiting after its grant came to nothing.
+func (m *Machine) waitsAgain(w *Waiter) {
+	w.flow.waiting++
+	w.waiting = true
 }
 
-// leaves ends that, once.
-func (c *RequestQueueController) leaves(l *Lease) {
-	if l.waiting {
-		l.waiting = false
-		c.flows.left(l.flow)
+// leaves stops counting w as waiting; it is idempotent.
+func (m *Machine) leaves(w *Waiter) {
+	if w.waiting {
+		w.waiting = false
+		m.flows.left(w.flow)
 	}
 }
 
@@ -98,9 +100,6 @@ func (f *flowAccounts) enter(tier int, flow string) *flowAccount {
 	a.waiting++
 	return a
 }
-
-// waits is told that a request of a live flow waits again.
-func (f *flowAccounts) waits(a *flowAccount) { a.waiting++ }
 
 // left is told that a request of the flow waits no more; when it was granted, taken comes first.
 func (f *flowAccounts) left(a *flowAccount) {

@@ -1,10 +1,9 @@
-package flowcontrol
+package dispatch
 
 import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
@@ -18,21 +17,21 @@ func (w *world) state() string {
 	b := fmt.Appendf(nil, "%d %t %d|", w.level, w.reloaded, w.scene.requests-len(w.subjects))
 	victims := make([]*subject, 0, len(w.subjects))
 	for _, s := range w.subjects {
-		l := s.lease
+		l := s.w
 		switch {
-		case l.stage == stageGranted:
+		case l.stage == StageGranted:
 			returning = append(returning, &l.queued)
-			b = fmt.Appendf(b, "%d %t %t %t|", l.endpoint, l.held.Promoted(), l.counted, l.preempted == nil)
-		case !l.held.Held():
+			b = fmt.Appendf(b, "%d %t %t %t|", l.lease.endpoint, l.lease.held.Promoted(), l.lease.counted, !l.lease.preemptible)
+		case !l.lease.held.Held():
 			continue
-		case l.victimAt == 0:
+		case l.lease.victimAt == 0:
 			others = append(others, w.describe(s))
 		}
-		if l.victimAt > 0 {
+		if l.lease.victimAt > 0 {
 			victims = append(victims, s)
 		}
 	}
-	slices.SortFunc(victims, func(a, b *subject) int { return int(a.lease.granted) - int(b.lease.granted) })
+	slices.SortFunc(victims, func(a, b *subject) int { return int(a.w.lease.granted) - int(b.w.lease.granted) })
 	for _, s := range victims {
 		b = append(b, w.describe(s)...)
 	}
@@ -41,14 +40,11 @@ func (w *world) state() string {
 	for _, o := range others {
 		b = append(b, o...)
 	}
-	for _, lane := range slices.Sorted(maps.Keys(w.memory.notes)) {
-		n := w.memory.notes[lane]
+	for _, lane := range slices.Sorted(maps.Keys(w.lanes.notes)) {
+		n := w.lanes.notes[lane]
 		b = fmt.Appendf(b, "|%s %d %d %d %t", lane, n.none, n.over, n.hunts, n.closed)
 	}
-	now := time.Now()
-	if !w.armed.IsZero() {
-		b = fmt.Appendf(b, "|%d|", min(w.armed.Sub(now), 100*tick))
-	}
+	now := w.clock
 	if w.config.ReleaseSpacing > 0 {
 		b = fmt.Appendf(b, "|%t %d|", w.spaced, max(0, w.released.Add(w.config.ReleaseSpacing).Sub(now)))
 	}
@@ -57,9 +53,9 @@ func (w *world) state() string {
 
 // describe is what distinguishes a lease from another.
 func (w *world) describe(s *subject) string {
-	l := s.lease
-	if l.stage == stageGranted { // the queue tells the rest
-		return fmt.Sprintf("unsent %d at %d;", s.kind.tier, l.endpoint)
+	l := s.w
+	if l.stage == StageGranted { // the queue tells the rest
+		return fmt.Sprintf("unsent %d at %d;", s.kind.tier, l.lease.endpoint)
 	}
-	return fmt.Sprintf("%d %s at %d: %d %t %t;", l.held.Tier(), s.kind.flow, l.endpoint, l.stage, l.held.Promoted(), l.counted)
+	return fmt.Sprintf("%d %s at %d: %d %t %t;", l.lease.held.Tier(), s.kind.flow, l.lease.endpoint, l.stage, l.lease.held.Promoted(), l.lease.counted)
 }

@@ -1,10 +1,9 @@
-package flowcontrol
+package dispatch
 
 import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
@@ -13,16 +12,16 @@ import (
 // should come to, not how.
 
 // waits says whether the request is in the queue.
-func (s *subject) waits() bool { return s.lease.stage == stageWaiting }
+func (s *subject) waits() bool { return s.w.stage == StageWaiting }
 
 // holds says whether it has a lease.
-func (s *subject) holds() bool { return s.lease.held.Held() }
+func (s *subject) holds() bool { return s.w.lease.held.Held() }
 
 // sameFlow counts the leases of the request's flow at an endpoint, or anywhere.
 func (w *world) sameFlow(s *subject, e Endpoint) (n int) {
 	for _, o := range w.subjects {
-		if o.holds() && o.lease.queued.Tier == s.lease.queued.Tier && o.kind.flow == s.kind.flow &&
-			(e == NoEndpoint || o.lease.endpoint == e) {
+		if o.holds() && o.w.queued.Tier == s.w.queued.Tier && o.kind.flow == s.kind.flow &&
+			(e == NoEndpoint || o.w.lease.endpoint == e) {
 			n++
 		}
 	}
@@ -65,7 +64,7 @@ func (w *world) before(a, b int) bool { return slices.Index(w.byRank, a) < slice
 
 // mayWait says why a request waits rightly at this moment; an error says that it does not.
 func (w *world) mayWait(s *subject) error {
-	tier := s.lease.queued.Tier
+	tier := s.w.queued.Tier
 	switch {
 	case !w.config.Enabled:
 		return fmt.Errorf("%v waits, and there is no queue", s)
@@ -92,7 +91,8 @@ func (w *world) mayWait(s *subject) error {
 // heldApart says whether releases wait for their spacing, and the timer will go off when it is over.
 func (w *world) heldApart() bool {
 	over := w.released.Add(w.config.ReleaseSpacing)
-	return w.spaced && w.ledger.Stock() > 0 && time.Now().Before(over) && !w.armed.IsZero() && !w.armed.After(over)
+	at, asks := w.Next(w.clock)
+	return w.spaced && w.ledger.Stock() > 0 && w.clock.Before(over) && asks && !at.After(over)
 }
 
 // unlimited says whether promotions have no budget.
@@ -100,12 +100,12 @@ func (w *world) unlimited() bool { return w.config.Queue.PromotionBudget >= 1_00
 
 // starves reports whether the tier of the request has a starved waiter for which there is room below the upper bound.
 func (w *world) starves(s *subject) bool {
-	tier := s.lease.queued.Tier
+	tier := s.w.queued.Tier
 	if tier == w.byRank[0] {
 		return false
 	}
 	for _, o := range w.subjects {
-		if o.lease.queued.Tier == tier && o.waits() && w.fits(o, BelowUpper) && time.Since(o.lease.queued.Arrived()) >= tick {
+		if o.w.queued.Tier == tier && o.waits() && w.fits(o, BelowUpper) && w.clock.Sub(o.w.queued.Arrived()) >= tick {
 			return true
 		}
 	}
@@ -131,21 +131,21 @@ func (w *world) promotable() int {
 // overtakes says whether somebody of a higher tier could go.
 func (w *world) overtakes(tier int) bool {
 	return slices.ContainsFunc(w.subjects, func(o *subject) bool {
-		return w.couldGo(o) && w.before(o.lease.queued.Tier, tier)
+		return w.couldGo(o) && w.before(o.w.queued.Tier, tier)
 	})
 }
 
 // victimOf is somebody that the waiting request should have preempted; nil: there is none.
 func (w *world) victimOf(s *subject) *subject {
-	tier := s.lease.queued.Tier
+	tier := s.w.queued.Tier
 	room := w.ledger.BelowUpper() && w.ledger.Available(tier) > 0
-	if !w.preempts.Has(tier) || s.client.gone || !w.belowCaps(s) ||
+	if !w.preempts.Has(tier) || !w.belowCaps(s) ||
 		room || w.ledger.Headroom(tier) < 0 || !w.ledger.BelowUpperWithout(1) {
 		return nil
 	}
 	for _, v := range w.subjects {
-		if w.preemptible(v) && w.before(tier, v.lease.held.Tier()) && !slices.Contains(w.full(s), v.lease.endpoint) &&
-			w.fleet.CanTakeOver(s.kind.lane, v.lease.endpoint) {
+		if w.preemptible(v) && w.before(tier, v.w.lease.held.Tier()) && !slices.Contains(w.full(s), v.w.lease.endpoint) &&
+			w.fleet.CanTakeOver(s.kind.lane, v.w.lease.endpoint) {
 			return v
 		}
 	}
@@ -154,7 +154,7 @@ func (w *world) victimOf(s *subject) *subject {
 
 // preemptible says whether the request holds a lease that it may lose.
 func (w *world) preemptible(v *subject) bool {
-	return v.holds() && !v.streamed && !v.promoted && (v.lease.stage == stageGranted || v.lease.stage == stageSent)
+	return v.holds() && !v.streamed && !v.promoted && (v.w.stage == StageGranted || v.w.stage == StageSent)
 }
 
 // check compares the state after an input with every rule.
@@ -173,7 +173,7 @@ func (w *world) check(g glance) error {
 func (w *world) endsAgree() error {
 	for _, s := range w.subjects {
 		switch {
-		case !s.told || s.last == stageEnded:
+		case !s.told || s.last == StageEnded:
 		case (s.outcome == OutcomeInternal) && !w.fleet.isPoison(s.kind.lane):
 			return fmt.Errorf("%v ends as internal", s)
 		case s.outcome == OutcomeNoEndpoint && (w.fleet.HasReady(s.kind.lane, nil) || w.config.HoldWhenEmpty && w.config.Enabled):

@@ -1,4 +1,4 @@
-package flowcontrol
+package dispatch
 
 import (
 	"container/heap"
@@ -57,10 +57,10 @@ func (h *victimHeap) Pop() any {
 	return l
 }
 
-// before says whether a is preempted before b, both of one tier.
+// before reports whether a is preempted before b, both of one tier.
 func (v *victims) before(a, b *Lease) bool {
-	if v.order == LeastCostFirst && a.queued.Cost != b.queued.Cost {
-		return a.queued.Cost < b.queued.Cost
+	if v.order == LeastCostFirst && a.held.Cost() != b.held.Cost() {
+		return a.held.Cost() < b.held.Cost()
 	}
 	return a.granted > b.granted
 }

@@ -1,4 +1,4 @@
-package flowcontrol
+package dispatch
 
 import (
 	"time"

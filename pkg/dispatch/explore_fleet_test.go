@@ -1,4 +1,4 @@
-package flowcontrol
+package dispatch
 
 import "slices"
 
@@ -8,6 +8,7 @@ type fleet struct {
 	scene    *scene
 	slots    []int // 0: not ready
 	reserved [2]int
+	sick     bool // it panics whenever it is asked for a placement
 }
 
 func (f *fleet) ready(p Placement) (ready []Endpoint) {
@@ -56,7 +57,7 @@ func (f *fleet) pick(p Placement, bound Bound, except []Endpoint) Endpoint {
 func (f *fleet) isPoison(p Placement) bool { return f.scene.poison != "" && p.Lane() == f.scene.poison }
 
 func (f *fleet) ask(p Placement) {
-	if f.isPoison(p) {
+	if f.sick || f.isPoison(p) {
 		panic("poison")
 	}
 }
@@ -70,9 +71,9 @@ func (f *fleet) Place(p Placement, bound Bound, except []Endpoint) Endpoint {
 	return e
 }
 
-func (f *fleet) HasRoom(p Placement, bound Bound) bool {
+func (f *fleet) HasRoom(p Placement, bound Bound, except []Endpoint) bool {
 	f.ask(p)
-	return f.pick(p, bound, nil) != NoEndpoint
+	return f.pick(p, bound, except) != NoEndpoint
 }
 
 func (f *fleet) PlaceAt(p Placement, e Endpoint) {

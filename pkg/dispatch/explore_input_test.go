@@ -1,4 +1,4 @@
-package flowcontrol
+package dispatch
 
 import (
 	"fmt"
@@ -45,24 +45,24 @@ func (w *world) inputs() (in []input) {
 	timed := false
 	for i, s := range w.subjects {
 		at := int8(i)
-		switch s.lease.stage {
-		case stageWaiting:
+		switch s.w.stage {
+		case StageWaiting:
 			in = append(in, input{leaves, at})
 			timed = true
-		case stageGranted:
+		case StageGranted:
 			in = append(in, input{isTold, at}, input{leaves, at})
 			timed = true
-		case stageSent:
-			if s.lease.preempted != nil {
+		case StageSent:
+			if s.w.lease.preemptible {
 				in = append(in, input{firstByte, at})
 			}
 			in = append(in, input{completes, at})
-			if w.fleet.CanServe(s.kind.lane, 1-s.lease.endpoint) {
+			if w.fleet.CanServe(s.kind.lane, 1-s.w.lease.endpoint) {
 				in = append(in, input{isServed, at})
 			}
-		case stageStreaming:
+		case StageStreaming:
 			in = append(in, input{completes, at})
-		case stageNew, stageEnded:
+		case StageNew, StageEnded:
 		}
 	}
 	if timed {
@@ -98,31 +98,34 @@ func (w *world) isMirrored(k arrivalKind) bool {
 
 // apply gives the world one input.
 func (w *world) apply(in input) error {
+	clear(w.heard)
 	for _, s := range w.subjects {
-		s.last, s.wasHeld, s.wasAt = s.lease.stage, s.lease.held.Held(), s.lease.endpoint
+		s.last, s.wasHeld, s.wasAt = s.w.stage, s.w.lease.held.Held(), s.w.lease.endpoint
 	}
+	own := (*subject)(nil) // whose caller reads the verdict off
 	switch in.op {
 	case arrives:
-		w.arrive(w.scene.kinds[in.at], false)
+		w.arrives(w.scene.kinds[in.at], false)
+		own = w.subjects[len(w.subjects)-1]
 	case passesOn:
-		w.arrive(w.scene.kinds[in.at], true)
+		w.arrives(w.scene.kinds[in.at], true)
+		own = w.subjects[len(w.subjects)-1]
 	case isTold:
-		w.verdict(w.subjects[in.at])
+		w.Told(w.subjects[in.at].w)
 	case firstByte:
 		s := w.subjects[in.at]
-		if err := s.lease.OnFirstByte(); err != nil {
-			return fmt.Errorf("the first byte of %v is not let through: %w", s, err)
+		if !w.FirstByte(&s.w.lease) {
+			return fmt.Errorf("the first byte of %v is not let through", s)
 		}
 		s.streamed = true
 	case completes:
 		w.complete(w.subjects[in.at])
 	case leaves:
-		s := w.subjects[in.at]
-		s.client.gone = true
-		w.verdict(s)
+		own = w.subjects[in.at]
+		w.event(func() { w.Cancel(w.clock, own.w, OutcomeClientCancelled) })
 	case isServed:
 		s := w.subjects[in.at]
-		s.lease.OnServed(1 - s.lease.endpoint)
+		w.event(func() { w.ServedElsewhere(w.clock, &s.w.lease, 1-s.w.lease.endpoint) })
 	case advances:
 		w.advance()
 	case grows:
@@ -137,31 +140,29 @@ func (w *world) apply(in input) error {
 		}
 	}
 	for _, s := range w.subjects {
-		s.promoted = s.lease.held.Held() && s.lease.held.Promoted()
+		s.promoted = s.w.lease.held.Held() && s.w.lease.held.Promoted()
 	}
-	if err := w.wokenUp(); err != nil {
+	if err := w.verdictsAgree(own); err != nil {
 		return err
 	}
 	return w.streams()
 }
 
 // reloadOther changes to the configuration that is not the present one.
-func (w *world) reloadOther() error {
+func (w *world) reloadOther() (err error) {
 	cfg := w.configuration(!w.reloaded)
 	w.reloaded = !w.reloaded
-	return w.Reconfigure(cfg, nil)
+	w.event(func() { err = w.Configure(w.clock, cfg) })
+	return err
 }
 
-// wokenUp checks that whoever has a verdict finds a wake-up in its channel.
-func (w *world) wokenUp() error {
+// verdictsAgree checks that whoever waits no more is named in a verdict, but for the request that the input is about.
+func (w *world) verdictsAgree(own *subject) error {
 	for _, s := range w.subjects {
-		l := s.lease
-		if (l.stage == stageGranted || l.stage == stageEnded && !s.told && s.last == stageWaiting) && len(l.woken) != 1 {
-			return fmt.Errorf("%v has a verdict, and nobody wakes it", s)
+		decided := s.w.stage == StageGranted && s.last != StageGranted || s.w.stage == StageEnded && !s.told && s.last == StageWaiting
+		if decided && s != own && w.heard[s.w] == 0 {
+			return fmt.Errorf("%v has a verdict, and nobody hears of it", s)
 		}
-	}
-	if len(w.wakes) > 0 {
-		return fmt.Errorf("%d wake-ups were left when the lock was given back", len(w.wakes))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package flowcontrol
+package dispatch
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ func (w *world) look(in input) glance {
 	starved := false
 	for _, s := range w.subjects {
 		if s.waits() {
-			g.lowest = max(g.lowest, slices.Index(w.byRank, s.lease.queued.Tier))
+			g.lowest = max(g.lowest, slices.Index(w.byRank, s.w.queued.Tier))
 			starved = starved || w.starves(s)
 		}
 	}
@@ -34,10 +34,10 @@ func (w *world) look(in input) glance {
 	}
 	kind := w.scene.kinds[in.at]
 	tier := w.tierOf(kind.tier)
-	arrival := &subject{kind: kind, client: &client{}, lease: &Lease{}}
-	arrival.lease.queued.Tier = tier
+	arrival := &subject{kind: kind, w: &Waiter{}}
+	arrival.w.queued.Tier, arrival.w.flow = tier, &flowAccount{}
 	for _, s := range w.subjects {
-		if w.couldGo(s) && (w.config.Queue.TierMode == fairqueue.Weighted || !w.before(tier, s.lease.queued.Tier)) {
+		if w.couldGo(s) && (w.config.Queue.TierMode == fairqueue.Weighted || !w.before(tier, s.w.queued.Tier)) {
 			g.stands = fmt.Errorf("%v overtakes %v, which could go", arrival, s)
 		}
 	}
@@ -68,7 +68,7 @@ func (w *world) stepAgrees(g glance) error {
 	var went []*subject
 	for _, s := range w.subjects {
 		// One that was preempted before it was told, and took another's place in turn, went as well.
-		if s.holds() && (!s.wasHeld || s.wasAt != s.lease.endpoint && g.in.op != isServed) {
+		if s.holds() && (!s.wasHeld || s.wasAt != s.w.lease.endpoint && g.in.op != isServed) {
 			went = append(went, s)
 		}
 	}
@@ -88,16 +88,16 @@ func (w *world) stepAgrees(g glance) error {
 	case w.risen() > g.promoted && !w.unlimited() && w.ledger.Promoted() > w.promotable():
 		return fmt.Errorf("promoted, and there are %d of %d", w.ledger.Promoted(), w.promotable())
 	}
-	if spaced := w.config.ReleaseSpacing > 0 && time.Now().Before(g.released.Add(w.config.ReleaseSpacing)); spaced &&
+	if spaced := w.config.ReleaseSpacing > 0 && w.clock.Before(g.released.Add(w.config.ReleaseSpacing)); spaced &&
 		lost == 0 && g.in.op != leaves && w.ledger.Stock() > 1 {
 		for _, s := range went {
-			if s.last == stageWaiting {
+			if s.last == StageWaiting {
 				return fmt.Errorf("%v is released too soon after another", s)
 			}
 		}
 	}
 	if len(went) == 1 && w.risen() == g.promoted {
-		if tier := went[0].lease.held.Tier(); w.ledger.Headroom(tier) < 0 {
+		if tier := went[0].w.lease.held.Tier(); w.ledger.Headroom(tier) < 0 {
 			return fmt.Errorf("%v took what is reserved: headroom %d", went[0], w.ledger.Headroom(tier))
 		}
 	}
@@ -106,14 +106,14 @@ func (w *world) stepAgrees(g glance) error {
 	}
 	for _, s := range went {
 		total, at := w.config.MaxInFlightPerFlow, w.config.MaxInFlightPerFlowPerBackend
-		if total > 0 && w.sameFlow(s, NoEndpoint) > total || at > 0 && w.sameFlow(s, s.lease.endpoint) > at {
+		if total > 0 && w.sameFlow(s, NoEndpoint) > total || at > 0 && w.sameFlow(s, s.w.lease.endpoint) > at {
 			return fmt.Errorf("%v goes beyond its flow's cap", s)
 		}
 		for _, o := range w.subjects { // one that went back into the queue went back to its place
 			if o == s {
 				break
 			}
-			if o.waits() && !o.wasHeld && o.lease.queued.Tier == s.lease.queued.Tier &&
+			if o.waits() && !o.wasHeld && o.w.queued.Tier == s.w.queued.Tier &&
 				o.kind.flow == s.kind.flow && o.kind.lane == s.kind.lane {
 				return fmt.Errorf("%v goes before one of its flow that came before it", s)
 			}
@@ -128,10 +128,10 @@ func (w *world) stepAgrees(g glance) error {
 		return nil
 	}
 	a := w.subjects[len(w.subjects)-1]
-	if a.lease.stage != stageSent && g.mustGo != nil {
+	if a.w.stage != StageSent && g.mustGo != nil {
 		return g.mustGo
 	}
-	if a.lease.stage == stageSent && g.stands != nil {
+	if a.w.stage == StageSent && g.stands != nil {
 		return g.stands
 	}
 	return w.displacementAgrees(g, a)
@@ -139,14 +139,14 @@ func (w *world) stepAgrees(g glance) error {
 
 // lentAge reports whether somebody of the tier of s, which was promoted, is starved and had room before s took its place.
 func (w *world) lentAge(s *subject) bool {
-	old := func(o *subject) bool { return time.Since(o.lease.queued.Arrived()) >= tick }
+	old := func(o *subject) bool { return w.clock.Sub(o.w.queued.Arrived()) >= tick }
 	if old(s) {
 		return true
 	}
-	w.fleet.reserved[s.lease.endpoint]--
-	defer func() { w.fleet.reserved[s.lease.endpoint]++ }()
+	w.fleet.reserved[s.w.lease.endpoint]--
+	defer func() { w.fleet.reserved[s.w.lease.endpoint]++ }()
 	return slices.ContainsFunc(w.subjects, func(o *subject) bool {
-		return o.lease.queued.Tier == s.lease.queued.Tier && o.waits() && old(o) &&
+		return o.w.queued.Tier == s.w.queued.Tier && o.waits() && old(o) &&
 			w.fleet.pick(o.kind.lane, BelowUpper, w.full(o)) != NoEndpoint
 	})
 }
@@ -155,16 +155,16 @@ func (w *world) lentAge(s *subject) bool {
 // the newest.
 func (w *world) victimAgrees(preemptor *subject) error {
 	for _, v := range w.subjects {
-		if !v.wasHeld || v.holds() || v.lease.stage != stageWaiting && !v.preempted || v.told && v.last == stageEnded {
+		if !v.wasHeld || v.holds() || v.w.stage != StageWaiting && !v.preempted || v.told && v.last == StageEnded {
 			continue
 		}
 		for _, o := range w.subjects {
 			switch {
-			case o == preemptor || !o.wasHeld || !w.preemptible(o) || slices.Contains(w.full(preemptor), o.lease.endpoint) ||
-				!w.fleet.CanTakeOver(preemptor.kind.lane, o.lease.endpoint):
-			case w.before(v.lease.queued.Tier, o.lease.queued.Tier):
+			case o == preemptor || !o.wasHeld || !w.preemptible(o) || slices.Contains(w.full(preemptor), o.w.lease.endpoint) ||
+				!w.fleet.CanTakeOver(preemptor.kind.lane, o.w.lease.endpoint):
+			case w.before(v.w.queued.Tier, o.w.queued.Tier):
 				return fmt.Errorf("%v is the victim, and %v is of a lower tier", v, o)
-			case v.lease.queued.Tier == o.lease.queued.Tier && o.lease.granted > v.lease.granted:
+			case v.w.queued.Tier == o.w.queued.Tier && o.w.lease.granted > v.w.lease.granted:
 				return fmt.Errorf("%v is the victim, and %v is newer", v, o)
 			}
 		}
@@ -174,14 +174,14 @@ func (w *world) victimAgrees(preemptor *subject) error {
 
 // displacementAgrees: lower tiers first, lowest first; the guaranteed tier is never displaced.
 func (w *world) displacementAgrees(g glance, arrival *subject) error {
-	rank := func(s *subject) int { return slices.Index(w.byRank, s.lease.queued.Tier) }
+	rank := func(s *subject) int { return slices.Index(w.byRank, s.w.queued.Tier) }
 	guaranteed := w.config.Queue.GuaranteedTop && w.config.Queue.TierMode == fairqueue.Strict
 	if w.config.Queue.TierMode == fairqueue.Strict && arrival.told && arrival.outcome == OutcomeQueueFull &&
 		g.lowest > rank(arrival) && !(guaranteed && rank(arrival) == 0) {
 		return fmt.Errorf("%v is refused, and a lower tier waits", arrival)
 	}
 	for _, s := range w.subjects {
-		if s.last != stageWaiting || !s.told || s.outcome != OutcomeDisplaced {
+		if s.last != StageWaiting || !s.told || s.outcome != OutcomeDisplaced {
 			continue
 		}
 		switch {

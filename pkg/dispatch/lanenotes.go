@@ -1,4 +1,4 @@
-package flowcontrol
+package dispatch
 
 import (
 	"slices"
@@ -20,7 +20,7 @@ type laneNote struct {
 	// none has the tiers whose waiters here would find no lease that they may take over, over those that found that the
 	// lane would be at its upper bound all the same. Until that changes nobody looks again.
 	none, over fairqueue.TierSet
-	// hunts has the tiers whose waiters here have to look for a victim: those in lanes.hunts.
+	// hunts has the tiers whose waiters here have to look for a victim: those in laneNotes.hunts.
 	hunts fairqueue.TierSet
 	// closed: the lane had no room, and is closed in the queue until something changes at one of its endpoints.
 	closed bool
@@ -29,8 +29,8 @@ type laneNote struct {
 // barren reports whether a search for the tier has come to nothing, and nothing has changed since.
 func (n *laneNote) barren(tier int) bool { return (n.none | n.over).Has(tier) }
 
-// lanes are the notes.
-type lanes struct {
+// laneNotes are the notes by lane.
+type laneNotes struct {
 	notes  map[fairqueue.Lane]*laneNote
 	at     map[Endpoint][]*laneNote // those of lanes that are not whole, by endpoint
 	wholes []*laneNote
@@ -42,7 +42,7 @@ type lanes struct {
 const fewNotes = 64
 
 // reset forgets everything: the endpoints have changed.
-func (s *lanes) reset() {
+func (s *laneNotes) reset() {
 	s.notes, s.at = map[fairqueue.Lane]*laneNote{}, map[Endpoint][]*laneNote{}
 	clear(s.wholes)
 	s.wholes = s.wholes[:0]
@@ -54,7 +54,7 @@ func (s *lanes) reset() {
 }
 
 // add notes a lane.
-func (s *lanes) add(n *laneNote) {
+func (s *laneNotes) add(n *laneNote) {
 	s.notes[n.lane] = n
 	if n.whole {
 		s.wholes = append(s.wholes, n)
@@ -65,7 +65,7 @@ func (s *lanes) add(n *laneNote) {
 }
 
 // hunt has the waiters of a tier in a lane look for a victim, unless that is known to be in vain.
-func (s *lanes) hunt(n *laneNote, tier int) {
+func (s *laneNotes) hunt(n *laneNote, tier int) {
 	if !n.barren(tier) && !n.hunts.Has(tier) {
 		n.hunts = n.hunts.With(tier)
 		s.hunts[tier] = append(s.hunts[tier], n)
@@ -73,7 +73,7 @@ func (s *lanes) hunt(n *laneNote, tier int) {
 }
 
 // leave is hunt's opposite: the waiters are gone, or looked in vain.
-func (s *lanes) leave(tier int, done func(*laneNote) bool) {
+func (s *laneNotes) leave(tier int, done func(*laneNote) bool) {
 	s.hunts[tier] = slices.DeleteFunc(s.hunts[tier], func(n *laneNote) bool {
 		if !done(n) {
 			return false
@@ -84,7 +84,7 @@ func (s *lanes) leave(tier int, done func(*laneNote) bool) {
 }
 
 // using are the notes of the lanes that can use the endpoint.
-func (s *lanes) using(e Endpoint, each func(*laneNote)) {
+func (s *laneNotes) using(e Endpoint, each func(*laneNote)) {
 	for _, n := range s.at[e] {
 		each(n)
 	}
@@ -94,7 +94,7 @@ func (s *lanes) using(e Endpoint, each func(*laneNote)) {
 }
 
 // again has the tiers look again in the lane.
-func (s *lanes) again(n *laneNote, tiers fairqueue.TierSet) {
+func (s *laneNotes) again(n *laneNote, tiers fairqueue.TierSet) {
 	for tier := 0; tiers != 0; tier, tiers = tier+1, tiers>>1 {
 		if tiers.Has(0) {
 			s.hunt(n, tier)
@@ -103,7 +103,7 @@ func (s *lanes) again(n *laneNote, tiers fairqueue.TierSet) {
 }
 
 // sweep drops the notes of lanes that nobody waits in, when there are many.
-func (s *lanes) sweep(waits func(fairqueue.Lane) bool) {
+func (s *laneNotes) sweep(waits func(fairqueue.Lane) bool) {
 	if len(s.notes) < s.most {
 		return
 	}
@@ -121,57 +121,57 @@ func (s *lanes) sweep(waits func(fairqueue.Lane) bool) {
 	s.most = max(fewNotes, 2*len(s.notes))
 }
 
-// note is the note of l's lane, made when there is none.
-func (c *RequestQueueController) note(l *Lease) *laneNote {
-	if n := c.memory.notes[l.queued.Lane]; n != nil {
+// note is the note of w's lane, made when there is none.
+func (m *Machine) note(w *Waiter) *laneNote {
+	if n := m.lanes.notes[w.queued.Lane]; n != nil {
 		return n
 	}
-	c.memory.sweep(c.queue.Waits)
-	n := &laneNote{lane: l.queued.Lane, whole: true}
-	if c.reacher != nil {
-		n.ends, n.whole = c.reacher.Reach(l.placement, nil)
+	m.lanes.sweep(m.queue.Waits)
+	n := &laneNote{lane: w.queued.Lane, whole: true}
+	if m.reacher != nil {
+		n.ends, n.whole = m.reacher.Reach(w.placement, nil)
 	}
-	c.memory.add(n)
+	m.lanes.add(n)
 	return n
 }
 
-// hunts has a waiter look for a victim in the next pump, if it may preempt at all.
-func (c *RequestQueueController) hunts(l *Lease) {
-	if c.preempts.Has(l.queued.Tier) && c.config.Queue.TierMode == fairqueue.Strict {
-		c.memory.hunt(c.note(l), l.queued.Tier)
+// hunts has a waiter look for a victim in the next run, if it may preempt at all.
+func (m *Machine) hunts(w *Waiter) {
+	if m.preempts.Has(w.queued.Tier) && m.config.Queue.TierMode == fairqueue.Strict {
+		m.lanes.hunt(m.note(w), w.queued.Tier)
 	}
 }
 
 // openLanes opens the closed lanes that a change at e may have made room in, and has those look for a victim again for
 // whom it may have made one possible.
-func (c *RequestQueueController) openLanes(e Endpoint) {
-	if len(c.memory.notes) == 0 {
+func (m *Machine) openLanes(e Endpoint) {
+	if len(m.lanes.notes) == 0 {
 		return
 	}
-	c.memory.using(e, func(n *laneNote) {
+	m.lanes.using(e, func(n *laneNote) {
 		over := n.over
 		n.over = 0
-		c.memory.again(n, over&^n.none)
-		c.open(n)
+		m.lanes.again(n, over&^n.none)
+		m.open(n)
 	})
 }
 
 // newVictim has the lanes that can use e look again: there is a lease that may be taken over.
-func (c *RequestQueueController) newVictim(e Endpoint) {
-	if len(c.memory.notes) == 0 {
+func (m *Machine) newVictim(e Endpoint) {
+	if len(m.lanes.notes) == 0 {
 		return
 	}
-	c.memory.using(e, func(n *laneNote) {
+	m.lanes.using(e, func(n *laneNote) {
 		none := n.none
 		n.none = 0
-		c.memory.again(n, none&^n.over)
-		c.open(n)
+		m.lanes.again(n, none&^n.over)
+		m.open(n)
 	})
 }
 
-func (c *RequestQueueController) open(n *laneNote) {
+func (m *Machine) open(n *laneNote) {
 	if n.closed {
 		n.closed = false
-		c.queue.OpenLane(n.lane)
+		m.queue.OpenLane(n.lane)
 	}
 }

@@ -1,7 +1,8 @@
-package flowcontrol
+package dispatch
 
 import (
-	"hash/maphash"
+	"crypto/sha256"
+	"strings"
 	"time"
 )
 
@@ -78,9 +79,8 @@ const mostTurns = 1024
 
 // places are the places given, by flow.
 type places struct {
-	seed  maphash.Seed
-	turns map[uint64]time.Time // the next place by flow, as its hash: keys are as long as clients like
-	pool  time.Time            // the next place of the pool
+	turns map[turn]time.Time // the next place by flow
+	pool  time.Time          // the next place of the pool
 	swept time.Time
 	n     uint64 // how many rejections were spread
 }
@@ -92,13 +92,26 @@ type turn struct {
 	own  bool // by the flow's own pace: its first place is none of the pool's
 }
 
+// longestTurn is the longest key of a flow, in bytes, that is kept as it is.
+const longestTurn = 64
+
+// short is the turn with a key of its own and of bounded length: keys are as long as clients like, and their memory is
+// the request's.
+func (t turn) short() turn {
+	if len(t.flow) > longestTurn {
+		sum := sha256.Sum256([]byte(t.flow))
+		t.flow = string(sum[:])
+	}
+	return t
+}
+
 // take is the time until the next free place.
 func (p *places) take(now time.Time, t turn, s schedule) time.Duration {
 	if p.turns == nil {
-		p.turns, p.seed = map[uint64]time.Time{}, maphash.MakeSeed()
+		p.turns = map[turn]time.Time{}
 	}
 	p.sweep(now)
-	key := maphash.Comparable(p.seed, t)
+	key := t.short()
 	first := now.Add(s.first)
 	next, known := p.turns[key]
 	known = known && next.After(first)
@@ -124,6 +137,9 @@ func (p *places) take(now time.Time, t turn, s schedule) time.Duration {
 		next = now.Add(wait + s.step*time.Duration(len(p.turns)+1))
 	}
 	if known || len(p.turns) < mostTurns {
+		if !known {
+			key.flow = strings.Clone(key.flow)
+		}
 		p.turns[key] = next
 	}
 	return wait
@@ -155,41 +171,38 @@ func (p *places) later() time.Duration {
 }
 
 // retryAfter is when the client of a rejected request should come back; 0: no word of it.
-func (c *RequestQueueController) retryAfter(now time.Time, l *Lease, err error) time.Duration {
-	t := turn{tier: l.queued.Tier, flow: l.queued.Flow}
-	switch OutcomeOf(err) {
+func (m *Machine) retryAfter(w *Waiter, o Outcome) time.Duration {
+	t := turn{tier: w.queued.Tier, flow: w.queued.Flow}
+	switch o {
 	case OutcomePreempted, OutcomeDraining:
-		return c.places.soon()
+		return m.places.soon()
 	case OutcomeNoEndpoint, OutcomeInternal:
-		return c.places.later()
+		return m.places.later()
 	case OutcomeFlowFull:
-		if l.flow != nil {
+		if w.flow != nil {
 			t.own = true
-			waiting := l.flow.waiting
-			if l.waiting {
+			waiting := w.flow.waiting
+			if w.waiting {
 				waiting-- // itself
 			}
-			return c.places.take(now, t, l.flow.pace.schedule(waiting))
+			return m.places.take(m.now, t, w.flow.pace.schedule(waiting))
 		}
-		return c.places.take(now, t, c.pace.schedule(c.queue.Len()))
+		return m.places.take(m.now, t, m.pace.schedule(m.queue.Len()))
 	case OutcomeQueueFull, OutcomeShed, OutcomeDisplaced, OutcomeTTLExpired, OutcomeNoMemory:
-		return c.places.take(now, t, c.pace.schedule(c.queue.Len()))
+		return m.places.take(m.now, t, m.pace.schedule(m.queue.Len()))
 	default:
 		return 0
 	}
 }
 
-// refusal is retryAfter of a request that ends before TryEnqueue; flow is its flow, or the model where that is not known.
-// One that has no time to be told, such as a malformed request, does not take the lock.
-func (c *RequestQueueController) refusal(now time.Time, flow string, o Outcome) time.Duration {
-	later := o == OutcomeNoEndpoint || o == OutcomeInternal
-	if !later && o != OutcomeNoMemory {
+// refusal is retryAfter of a request that ends before it arrives; flow is its flow, or the model where that is not known.
+func (m *Machine) refusal(flow string, o Outcome) time.Duration {
+	switch o {
+	case OutcomeNoEndpoint, OutcomeInternal:
+		return m.places.later()
+	case OutcomeNoMemory:
+		return m.places.take(m.now, turn{tier: -1, flow: flow}, m.pace.schedule(m.queue.Len()))
+	default:
 		return 0
 	}
-	c.mu.Lock()
-	defer c.unlock()
-	if later {
-		return c.places.later()
-	}
-	return c.places.take(now, turn{tier: -1, flow: flow}, c.pace.schedule(c.queue.Len()))
 }

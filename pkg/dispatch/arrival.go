@@ -1,0 +1,157 @@
+package dispatch
+
+import (
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// offer makes w the waiter of an arrival.
+func (m *Machine) offer(w *Waiter, a Arrival) {
+	w.owner, w.placement = a.Owner, a.Placement
+	w.lease = Lease{waiter: w, endpoint: NoEndpoint}
+	w.queued = fairqueue.Request{
+		Flow: a.Flow, Tier: m.tierOf(a.Tier), Cost: max(1, a.Cost), Deadline: a.Deadline, Owner: w,
+	}
+	if a.TierName != "" {
+		w.queued.Tier = m.queue.TierID(a.TierName)
+	}
+	if a.Placement != nil {
+		w.queued.Lane = fairqueue.Lane(a.Placement.Lane())
+	}
+}
+
+// decide decides on an arrival. A panic in it ends this request and no other.
+func (m *Machine) decide(w *Waiter) {
+	switch {
+	case m.draining:
+		m.reject(w, OutcomeDraining)
+	case m.pending.passedOn || !m.config.Enabled:
+		m.passOn(w)
+	default:
+		m.admit(w)
+	}
+	m.asking = nil
+}
+
+// admit decides on an arrival: bypass, reject or enqueue. It leaves w sent, ended or waiting.
+func (m *Machine) admit(w *Waiter) {
+	if m.queue.Len() > 0 {
+		m.expire()
+	}
+	m.enters(w)
+	bypass := m.mayBypass(w.queued.Tier)
+	m.asking = w
+	if bypass && m.goes(w) {
+		m.queue.Bypassed()
+		m.leaves(w)
+		m.touch(w.flow)
+		w.stage, w.bypass = StageSent, true
+		return
+	}
+	ready := m.ledger.Ready() > 0 && m.placer.HasReady(w.placement, nil)
+	switch {
+	case !ready && !m.config.HoldWhenEmpty:
+		m.leaves(w)
+		m.reject(w, OutcomeNoEndpoint)
+		return
+	case !m.config.EnqueueAll && !m.queue.Highest(w.queued.Tier):
+		m.leaves(w)
+		m.reject(w, OutcomeShed)
+		return
+	}
+	if !m.push(w) {
+		return
+	}
+	if !ready {
+		m.queue.CloseLane(&w.queued, fairqueue.LaneDead)
+	}
+	m.touch(w.flow)
+}
+
+// passOn places a request without asking band or queue; only an endpoint must be ready.
+func (m *Machine) passOn(w *Waiter) {
+	m.asking = w
+	e := m.placer.Place(w.placement, Unbounded, nil)
+	if e == NoEndpoint {
+		m.reject(w, OutcomeNoEndpoint)
+		return
+	}
+	m.enters(w)
+	m.take(w, e, false)
+	m.leaves(w)
+	m.touch(w.flow)
+	w.stage, w.bypass = StageSent, true
+}
+
+// goes takes a lease for an arrival that need not stand behind anybody: because there is room, or by preemption.
+func (m *Machine) goes(w *Waiter) bool {
+	if m.atCap(w.flow) {
+		return false
+	}
+	if m.ledger.BelowUpper() && m.ledger.Available(w.queued.Tier) > 0 {
+		full := m.fullFor(w.flow)
+		if e := m.placer.Place(w.placement, BelowUpper, full); e != NoEndpoint {
+			m.take(w, e, false)
+			return true
+		}
+		if len(full) > 0 && m.placer.HasRoom(w.placement, BelowUpper, nil) {
+			return false // its own cap stands in its way, not another
+		}
+	}
+	v := m.victimOf(w)
+	if v != nil {
+		m.takeOver(w, v)
+	}
+	return v != nil
+}
+
+// push puts w into the queue, or rejects it.
+func (m *Machine) push(w *Waiter) bool {
+	displaced, err := m.queue.Push(m.now, &w.queued)
+	if displaced != nil {
+		d := waiterOf(displaced)
+		m.counts.displaced[displaced.Tier]++
+		m.leaves(d)
+		m.end(d, OutcomeDisplaced)
+	}
+	if err != nil {
+		o := outcomeOf(err)
+		if o == OutcomeInternal {
+			w.failure = err
+		}
+		m.reject(w, o)
+		m.leaves(w)
+		return false
+	}
+	if m.queue.Len() == 1 {
+		m.pace.waits(m.now)
+	}
+	if w.flow.waiting == 1 {
+		w.flow.pace.waits(m.now)
+	}
+	w.stage = StageWaiting
+	w.wasQueued = true
+	m.hunts(w)
+	return true
+}
+
+// reject ends a request that gets no lease.
+func (m *Machine) reject(w *Waiter, o Outcome) {
+	w.stage, w.outcome = StageEnded, o
+	w.retry = m.retryAfter(w, o)
+	if w.wasQueued {
+		w.waited = max(0, m.now.Sub(w.queued.Arrived()))
+	}
+}
+
+// end is reject for a request that waits: its stream has to hear of it.
+func (m *Machine) end(w *Waiter, o Outcome) {
+	m.reject(w, o)
+	m.verdicts = append(m.verdicts, w)
+}
+
+// turnAway ends a waiter that is still in the queue.
+func (m *Machine) turnAway(w *Waiter, o Outcome) {
+	m.queue.Remove(&w.queued)
+	m.end(w, o)
+	m.leaves(w)
+}

@@ -1,0 +1,134 @@
+package dispatch
+
+import (
+	"slices"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// capped reports whether flows are capped at all. With Enabled false nobody waits for a cap.
+func (m *Machine) capped() bool {
+	return m.config.Enabled && (m.config.MaxInFlightPerFlow > 0 || m.config.MaxInFlightPerFlowPerBackend > 0)
+}
+
+// atCap reports whether the flow has as many leases as it may have in total.
+func (m *Machine) atCap(a *flowAccount) bool {
+	return m.config.MaxInFlightPerFlow > 0 && a.inflight >= m.config.MaxInFlightPerFlow
+}
+
+// fullFor are the endpoints at which the flow has as many leases as it may have there. It is valid until the next call.
+func (m *Machine) fullFor(a *flowAccount) []Endpoint {
+	most := m.config.MaxInFlightPerFlowPerBackend
+	if most == 0 {
+		return nil
+	}
+	m.full = m.full[:0]
+	for _, at := range a.at {
+		if at.n >= most {
+			m.full = append(m.full, at.endpoint)
+		}
+	}
+	return m.full
+}
+
+// count counts l against its flow's cap at its endpoint. Leases from before a reload that capped them do not count.
+func (m *Machine) count(l *Lease) {
+	if m.config.MaxInFlightPerFlowPerBackend == 0 {
+		return
+	}
+	l.counted = true
+	a := l.waiter.flow
+	for i := range a.at {
+		if a.at[i].endpoint == l.endpoint {
+			a.at[i].n++
+			return
+		}
+	}
+	a.at = append(a.at, endpointCount{l.endpoint, 1})
+}
+
+func (m *Machine) uncount(l *Lease) {
+	if !l.counted {
+		return
+	}
+	l.counted = false
+	a := l.waiter.flow
+	for i := range a.at {
+		if a.at[i].endpoint != l.endpoint {
+			continue
+		}
+		if a.at[i].n--; a.at[i].n == 0 {
+			last := len(a.at) - 1
+			a.at[i] = a.at[last]
+			a.at = a.at[:last]
+		}
+		return
+	}
+}
+
+// repark parks the flow's waiters exactly where its own caps stand in their way.
+func (m *Machine) repark(a *flowAccount) {
+	if a.waiting == 0 {
+		return
+	}
+	m.queue.UnparkFlow(a.tier, a.flow)
+	if !m.capped() {
+		return
+	}
+	var few [4]*fairqueue.Request
+	for _, r := range m.queue.HeadsOf(a.tier, a.flow, few[:0]) {
+		w := waiterOf(r)
+		m.asking = w
+		m.hunts(w)
+		if m.capsStop(w) {
+			m.park(w)
+		}
+		m.asking = nil
+	}
+}
+
+// park parks the flow of w in its lane.
+func (m *Machine) park(w *Waiter) {
+	m.queue.ParkFlow(&w.queued)
+	a := w.flow
+	if !a.listed && !m.atCap(a) && m.placer.HasReady(w.placement, m.fullFor(a)) {
+		// Somewhere it is an endpoint's own limit that stands in its way: others' leases matter.
+		a.listed = true
+		m.parked = append(m.parked, a)
+	}
+}
+
+// touchAt touches the flows that were parked because they are at their cap at some endpoints, when others of their lane
+// took nobody: a lease at e was released.
+func (m *Machine) touchAt(e Endpoint) {
+	kept := m.parked[:0]
+	for _, a := range m.parked {
+		switch {
+		case !a.listed: // of a flow that is gone
+		case a.waiting == 0:
+			a.listed = false
+		default:
+			kept = append(kept, a)
+		}
+	}
+	clear(m.parked[len(kept):])
+	m.parked = kept
+	for _, a := range kept {
+		if !slices.Contains(m.fullFor(a), e) {
+			m.touch(a)
+		}
+	}
+}
+
+// capsStop reports whether the flow is at its cap wherever w could go; endpoints that take no more from anybody do not
+// count.
+func (m *Machine) capsStop(w *Waiter) bool {
+	if m.atCap(w.flow) {
+		return true
+	}
+	full := m.fullFor(w.flow)
+	if !slices.ContainsFunc(full, func(e Endpoint) bool { return m.placer.CanServe(w.placement, e) }) {
+		return false
+	}
+	return !m.placer.HasRoom(w.placement, Unbounded, full)
+}

@@ -1,0 +1,197 @@
+package dispatch
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// tick is what an advance of the time is: the starvation threshold, so that whoever waits is starved after one.
+const tick = time.Second
+
+// scene is a configuration to explore.
+type scene struct {
+	name     string
+	depth    int // committed number of inputs
+	requests int // arrivals at most
+	kinds    []arrivalKind
+	crowd    []int8  // kinds that arrive before a second exploration begins
+	pool     [][]int // slots by endpoint, 0: not ready; shrink goes one to the left, grow one to the right
+	start    int     // in pool
+	lower    int     // bounds of a lane per ready endpoint
+	upper    int
+	config   func(*Config)
+	limit    int           // of an endpoint's reservations; 0: none
+	poison   string        // a lane that the placer panics for
+	passOn   bool          // requests that are passed on are an input
+	reload   func(*Config) // the other configuration, if a reload is an input
+}
+
+// arrivalKind is what tells one request from another.
+type arrivalKind struct {
+	tier int
+	flow string
+	lane reach
+}
+
+// reach is a placement: "" is the whole pool, a digit that endpoint.
+type reach string
+
+func (r reach) Lane() string { return string(r) }
+
+func (r reach) has(e Endpoint) bool { return r == "" || Endpoint(r[0]-'0') == e }
+
+// world is one run of the machine under exploration. What streams, poppers and the timer would do are inputs.
+type world struct {
+	*Machine
+	scene    *scene
+	fleet    *fleet
+	clock    time.Time
+	level    int // in scene.pool
+	reloaded bool
+	subjects []*subject
+	failed   error           // the first panic
+	heard    map[*Waiter]int // verdicts of the present input
+}
+
+// subject is a request with what the explorer knows of it.
+type subject struct {
+	kind      arrivalKind
+	w         *Waiter
+	last      Stage // before the present input
+	streamed  bool  // its first byte went out
+	outcome   Outcome
+	told      bool // it has its outcome
+	preempted bool
+	wasHeld   bool // it held a lease before the present input
+	wasAt     Endpoint
+	promoted  bool // its present lease is by promotion
+}
+
+var epoch = time.Unix(1_000_000_000, 0)
+
+func newWorld(t *testing.T, s *scene) *world {
+	w := &world{scene: s, fleet: &fleet{scene: s}, level: s.start, clock: epoch, heard: map[*Waiter]int{}}
+	m, err := New(w.configuration(false), w.fleet, rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Machine = m
+	w.backends()
+	return w
+}
+
+// event is an event with what its caller has to do: to tell of panics, to answer for clients, to hear the verdicts.
+func (w *world) event(happens func()) {
+	w.contain(happens)
+	for w.Preemptor() != nil {
+		w.contain(func() { w.Preempt(w.clock) })
+	}
+	for _, v := range w.Verdicts() {
+		w.heard[v]++
+	}
+}
+
+func (w *world) contain(part func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			err := fmt.Errorf("%v", p)
+			if w.failed == nil {
+				w.failed = err
+			}
+			w.contain(func() { w.Failed(w.clock, err) })
+		}
+	}()
+	part()
+}
+
+// backends makes the present level of the pool the ready one.
+func (w *world) backends() {
+	slots := w.scene.pool[w.level]
+	var ready []stock.Backend
+	for _, n := range slots {
+		if n > 0 {
+			ready = append(ready, stock.Backend{Slots: max(0, n)})
+			if w.scene.upper > 0 {
+				ready[len(ready)-1].Slots = 0 // the band is the configuration's
+			}
+		}
+	}
+	w.fleet.slots = slots
+	w.event(func() { w.SetBackends(w.clock, ready) })
+}
+
+// arrives is a request that comes.
+func (w *world) arrives(k arrivalKind, passOn bool) {
+	s := &subject{kind: k, w: new(Waiter)}
+	w.subjects = append(w.subjects, s)
+	a := Arrival{Flow: k.flow, Tier: k.tier, Placement: k.lane}
+	w.event(func() {
+		if passOn {
+			w.PassOn(w.clock, s.w, a)
+		} else {
+			w.Arrive(w.clock, s.w, a)
+		}
+	})
+}
+
+// complete ends a stream, twice: only the first time counts.
+func (w *world) complete(s *subject) {
+	s.outcome, s.told = OutcomeDispatched, true
+	if s.preempted {
+		s.outcome = OutcomePreempted
+	}
+	w.event(func() { w.Complete(w.clock, &s.w.lease) })
+	w.event(func() { w.Complete(w.clock, &s.w.lease) })
+}
+
+// advance lets one tick go by. Advance is called on the way whenever it is due.
+func (w *world) advance() {
+	for until := w.clock.Add(tick); w.clock.Before(until); {
+		next, due := w.Next(w.clock)
+		if !due || !next.Before(until) {
+			w.clock = until
+		} else {
+			w.clock = later(w.clock, next)
+		}
+		if due && !next.After(w.clock) {
+			w.event(func() { w.Advance(w.clock) })
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// streams does for the streams what they do at once: those whose wait is over say so, those preempted answer so.
+func (w *world) streams() error {
+	for _, s := range w.subjects {
+		if s.w.stage != StageEnded || s.told {
+			continue
+		}
+		if s.last == StageNew || s.last == StageWaiting || s.last == StageGranted {
+			s.outcome, s.told = s.w.outcome, true
+			continue
+		}
+		if w.heard[s.w] == 0 {
+			return fmt.Errorf("%v lost its lease and was not told", s)
+		}
+		s.preempted = true
+		if w.FirstByte(&s.w.lease) || s.w.outcome != OutcomePreempted {
+			return fmt.Errorf("%v is preempted, and its first byte is let through", s)
+		}
+		w.complete(s)
+	}
+	return nil
+}
+
+func (s *subject) String() string {
+	return fmt.Sprintf("tier %d flow %s lane %q", s.kind.tier, s.kind.flow, string(s.kind.lane))
+}

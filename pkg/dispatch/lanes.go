@@ -1,0 +1,42 @@
+package dispatch
+
+import "github.com/weir-epp/weir/pkg/fairqueue"
+
+// closeLane closes the lane of w, who could not be placed below the lower bound (above: but below the upper one there is
+// room) or not at all, until a settlement or the endpoints change that.
+func (m *Machine) closeLane(w *Waiter, above bool) {
+	if !m.placer.HasReady(w.placement, nil) {
+		m.queue.CloseLane(&w.queued, fairqueue.LaneDead)
+		return
+	}
+	m.note(w).closed = true // first: a panic of the placer's must not leave a lane closed that nothing opens
+	state := fairqueue.LaneFull
+	if above {
+		state = fairqueue.LaneBusy
+	}
+	m.queue.CloseLane(&w.queued, state)
+}
+
+// lendsAge reports whether starved, a waiter beyond its tier's threshold, makes its tier starved: its lane has room below
+// the upper bound. Otherwise the lane is closed. The queue learns of a lane only what was tried there, so this is asked
+// whenever an age decides.
+func (m *Machine) lendsAge(starved *fairqueue.Request) (lends bool) {
+	w := waiterOf(starved)
+	m.asking = w
+	if lends = m.placer.HasRoom(w.placement, BelowUpper, nil); !lends {
+		m.closeLane(w, false)
+	}
+	m.asking = nil
+	return lends
+}
+
+// mayBypass reports whether nobody waits in the queue who goes before an arrival of the tier.
+func (m *Machine) mayBypass(tier int) bool {
+	promote := m.mayPromote()
+	for {
+		may, starved := m.queue.MayBypass(m.now, tier, promote)
+		if starved == nil || m.lendsAge(starved) {
+			return may
+		}
+	}
+}

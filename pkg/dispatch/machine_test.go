@@ -1,0 +1,252 @@
+package dispatch
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// bench drives a machine by hand, at a time of its own. Panics are told to it, and every preemptor's client is there.
+type bench struct {
+	*Machine
+	t     *testing.T
+	fleet *fleet
+	clock time.Time
+}
+
+// newBench is a machine of three tiers that may preempt but for the lowest, over endpoints of so many slots.
+func newBench(t *testing.T, slots []int, change func(*Config)) *bench {
+	cfg := DefaultConfig()
+	threeTiers(&cfg, 100_000)
+	if change != nil {
+		change(&cfg)
+	}
+	f := &fleet{scene: &scene{lower: 1, upper: 1}, slots: slots}
+	m, err := New(cfg, f, rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{Machine: m, t: t, fleet: f, clock: epoch}
+	var ready []stock.Backend
+	for _, n := range slots {
+		ready = append(ready, stock.Backend{Slots: n})
+	}
+	b.event(func() { b.SetBackends(b.clock, ready) })
+	return b
+}
+
+func (b *bench) event(happens func()) {
+	b.contain(happens)
+	for b.Preemptor() != nil {
+		b.contain(func() { b.Preempt(b.clock) })
+	}
+}
+
+func (b *bench) contain(part func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			b.contain(func() { b.Failed(b.clock, fmt.Errorf("%v", p)) })
+		}
+	}()
+	part()
+}
+
+// arrives lets a request come, which must end up in the stage.
+func (b *bench) arrives(tier int, flow string, lane reach, want Stage) *Waiter {
+	b.t.Helper()
+	w := new(Waiter)
+	b.event(func() { b.Arrive(b.clock, w, Arrival{Flow: flow, Tier: tier, Placement: lane}) })
+	b.want(w, want)
+	return w
+}
+
+func (b *bench) want(w *Waiter, stage Stage) {
+	b.t.Helper()
+	if w.Stage() != stage {
+		b.t.Fatalf("stage %d (%v), want %d", w.Stage(), w.Outcome(), stage)
+	}
+}
+
+// complete takes a lease to its end.
+func (b *bench) complete(w *Waiter) {
+	b.Told(w)
+	b.event(func() { b.Complete(b.clock, &w.lease) })
+}
+
+// nothing checks that no account has anything left.
+func (b *bench) nothing(what string) {
+	b.t.Helper()
+	if s := b.State(); s.Stock != 0 || s.Queued != 0 || s.LiveFlows != 0 || b.fleet.reserved != [2]int{} {
+		b.t.Errorf("%s: %+v, reserved %v", what, s, b.fleet.reserved)
+	}
+}
+
+// smg 9.2: an arrival takes a slot that was freed while an older request of its own or a higher tier waits. Here the
+// arrival comes at the very moment: the slot is free and nobody has released the waiter yet.
+func TestDefectBarging(t *testing.T) {
+	for name, test := range map[string]struct{ waiter, arrival int }{"own tier": {1, 1}, "higher tier": {1, 2}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, []int{1}, nil)
+			holder := b.arrives(0, "h", "", StageSent)
+			waiter := b.arrives(test.waiter, "w", "", StageWaiting)
+			holder.stage = StageEnded
+			b.settle(holder)
+			late := b.arrives(test.arrival, "late", "", StageWaiting)
+			b.want(waiter, StageGranted)
+			b.complete(waiter)
+			b.want(late, StageGranted)
+			b.complete(late)
+			b.nothing("at the end")
+		})
+	}
+}
+
+// A panic once the lease is taken leaves no lease, no reservation, no waiter and no account behind: of an arrival, of a
+// preemptor, and of a waiter, for whom it is the second that counts. What fails is the victims' order.
+func TestPanicAfterTheLeaseLeavesNothing(t *testing.T) {
+	b := newBench(t, []int{1}, nil)
+	victims := &b.victims.tiers[b.ranks[2]]
+	breaks := func() { // a heap with a hole
+		victims.byEndpoint = map[Endpoint]*victimHeap{0: {owner: &b.victims, leases: make([]*Lease, 1)}}
+	}
+	heals := func() { *victims = victimTier{} }
+	breaks()
+	w := b.arrives(2, "a", "", StageEnded)
+	if w.Outcome() != OutcomeInternal || w.Failure() == nil || b.State().Panics != 1 {
+		t.Errorf("%v, %v", w.Outcome(), w.Failure())
+	}
+	heals()
+	b.nothing("an arrival")
+
+	holder := b.arrives(2, "a", "", StageSent)
+	waiter := b.arrives(2, "a", "", StageWaiting)
+	other := b.arrives(2, "b", "", StageWaiting)
+	b.FirstByte(&holder.lease)
+	breaks()
+	b.complete(holder)
+	b.want(waiter, StageEnded)
+	b.want(other, StageEnded)
+	if waiter.Outcome() != OutcomeInternal || b.State().Panics != 5 {
+		t.Errorf("%v after %d panics", waiter.Outcome(), b.State().Panics)
+	}
+	heals()
+	b.nothing("waiters")
+}
+
+// Where decisions panic for everybody, an event goes on after a bounded number of panics; whoever is left goes after the
+// wait, which Next names.
+func TestPanicsLoseNobodyWhoCanGo(t *testing.T) {
+	b := newBench(t, []int{2}, func(c *Config) { perBackend(c, 2, 2) })
+	holder := b.arrives(2, "h", "", StageSent)
+	second := b.arrives(2, "h", "", StageSent)
+	var waiters []*Waiter
+	for range mostPanics {
+		waiters = append(waiters, b.arrives(2, "a", "", StageWaiting))
+	}
+	b.fleet.sick = true
+	b.complete(holder)
+	if n := b.State().Panics; n != mostPanics {
+		t.Errorf("%d panics in one event", n)
+	}
+	last := waiters[mostPanics-1]
+	b.want(last, StageWaiting)
+	b.fleet.sick = false
+	at, ok := b.Next(b.clock)
+	if wait := at.Sub(b.clock); !ok || wait < 10*time.Millisecond || wait > 11*time.Millisecond {
+		t.Errorf("tried again after %v", wait)
+	}
+	b.clock = at.Add(-1)
+	b.event(func() { b.Advance(b.clock) })
+	for _, w := range waiters {
+		if w.stage == StageGranted {
+			t.Error("released before the wait is over")
+		}
+	}
+	b.clock = at
+	for b.event(func() { b.Advance(b.clock) }); b.State().Queued > 0; {
+		i := slices.IndexFunc(waiters, func(w *Waiter) bool { return w.stage == StageGranted })
+		if i < 0 {
+			t.Fatal("nobody is released")
+		}
+		b.complete(waiters[i])
+	}
+	b.want(last, StageGranted)
+	for _, w := range append(waiters, second) {
+		b.complete(w)
+	}
+	b.nothing("at the end")
+}
+
+// The first flow-full of a flow takes no place from the others, and is told by the rate at which that flow drains: one
+// that is slow beside fast ones waits for its own.
+func TestFlowFullIsTheFlowsOwn(t *testing.T) {
+	b := newBench(t, []int{2}, func(c *Config) {
+		c.Queue.CapacityMode, c.Queue.TotalCapacity, c.Queue.FlowCapacity = fairqueue.Reserved, 6, 2
+	})
+	for range 2 {
+		b.arrives(0, "held", "", StageSent)
+	}
+	for _, flow := range []string{"slow", "slow", "a", "c"} {
+		b.arrives(0, flow, "", StageWaiting)
+	}
+	b.flows.find(0, "slow").pace = pace{interval: 4 * time.Second, samples: paceMost}
+	b.pace = pace{interval: 100 * time.Millisecond, samples: paceMost}
+	if w := b.arrives(0, "slow", "", StageEnded); w.Outcome() != OutcomeFlowFull || w.RetryAfter() != 8*time.Second {
+		t.Errorf("%v: the slow flow, with two that drain in 8 s, is told %v", w.Outcome(), w.RetryAfter())
+	}
+	if w := b.arrives(0, "b", "", StageEnded); w.Outcome() != OutcomeQueueFull || w.RetryAfter() != time.Second {
+		t.Errorf("%v: another is told %v", w.Outcome(), w.RetryAfter())
+	}
+}
+
+// A configuration that is refused forgets nothing: neither a tier that has drained nor what was counted of it. One that
+// is taken does, and a tier that comes later begins at zero.
+func TestRefusedConfigurationForgetsNothing(t *testing.T) {
+	b := newBench(t, []int{1}, nil)
+	cfg := b.config
+	cfg.Queue.Tiers = []fairqueue.TierConfig{cfg.Queue.Tiers[0], cfg.Queue.Tiers[2]}
+	cfg.Tiers = []TierConfig{cfg.Tiers[0], cfg.Tiers[2]}
+	if err := b.Configure(b.clock, cfg); err != nil {
+		t.Fatal(err)
+	}
+	b.counts.displaced[1] = 7
+	before := fmt.Sprintf("%+v", b.Tiers(nil))
+	for name, change := range map[string]func(*Config){
+		"discipline": func(c *Config) { c.Queue.Discipline = fairqueue.OneFlow },
+		"tier mode":  func(c *Config) { c.Queue.TierMode = fairqueue.Weighted },
+	} {
+		other := cfg
+		change(&other)
+		if err := b.Configure(b.clock, other); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+		if after := fmt.Sprintf("%+v", b.Tiers(nil)); after != before || b.counts.displaced[1] != 7 {
+			t.Errorf("%s: the tiers were %s, are %s", name, before, after)
+		}
+	}
+	if err := b.Configure(b.clock, cfg); err != nil || b.counts.displaced[1] != 0 {
+		t.Errorf("%d displaced of a tier that is gone; %v", b.counts.displaced[1], err)
+	}
+}
+
+// Of lanes that nobody waits in any more little is remembered, however many there were: a gateway names as many subsets
+// as it likes.
+func TestLanesWithoutWaitersAreForgotten(t *testing.T) {
+	b := newBench(t, []int{1}, func(c *Config) { c.Tiers[0].CanPreempt = true })
+	held := b.arrives(0, "f", "", StageSent)
+	for i := range 5000 {
+		w := b.arrives(0, "f", reach("0"+fmt.Sprint(i)), StageWaiting)
+		b.event(func() { b.Cancel(b.clock, w, OutcomeClientCancelled) })
+	}
+	n := &b.lanes
+	if len(n.notes) > 2*fewNotes || len(n.at[0]) > 2*fewNotes || len(n.hunts[0]) > 2*fewNotes {
+		t.Errorf("%d notes, %d at the endpoint, %d hunts", len(n.notes), len(n.at[0]), len(n.hunts[0]))
+	}
+	b.complete(held)
+	b.nothing("at the end")
+}

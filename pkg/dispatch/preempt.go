@@ -1,0 +1,140 @@
+package dispatch
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// mayBeVictim reports whether a lease of this tier, granted in order, could ever be preempted.
+func (m *Machine) mayBeVictim(tier int) bool {
+	if m.config.Queue.TierMode == fairqueue.Weighted {
+		return false
+	}
+	for _, id := range m.byRank {
+		if id == tier {
+			return false
+		}
+		if m.preempts.Has(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// victimOf is the lease that w may take over; nil: there is none. The caller has found that nothing is available to w.
+// There is none when w's flow is at its cap, or the victim's place would not be enough: more than the capacity is in use,
+// or it is held back for a higher tier, or no victim is at an endpoint that w may use.
+func (m *Machine) victimOf(w *Waiter) *Lease {
+	tier := w.queued.Tier
+	switch {
+	case m.victims.n == 0 || !m.preempts.Has(tier) || m.config.Queue.TierMode == fairqueue.Weighted:
+		return nil
+	case m.ledger.Headroom(tier) < 0 || !m.ledger.BelowUpperWithout(1) || m.atCap(w.flow):
+		return nil
+	}
+	return m.victimIn(w, m.note(w))
+}
+
+// victimIn is victimOf in the lane of w: of the lowest tier below w's that has one, the first in victim order. That there
+// is none is noted of the lane, unless it is for the caps of w's own flow.
+func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
+	tier := w.queued.Tier
+	if n.barren(tier) {
+		return nil
+	}
+	full := m.fullFor(w.flow)
+	capped := false
+	usable := func(e Endpoint) bool {
+		if slices.Contains(full, e) {
+			capped = true
+			return false
+		}
+		return true
+	}
+	for i := len(m.byRank) - 1; i >= 0 && m.byRank[i] != tier; i-- {
+		v := m.victims.first(m.byRank[i], n, func(e Endpoint) bool {
+			return (!n.whole || m.placer.CanServe(w.placement, e)) && usable(e)
+		})
+		if v == nil {
+			continue
+		}
+		if !m.placer.CanTakeOver(w.placement, v.endpoint) {
+			n.over = n.over.With(tier) // wherever in the lane
+			return nil
+		}
+		return v
+	}
+	if !capped {
+		n.none = n.none.With(tier)
+	}
+	return nil
+}
+
+// takeOver passes v's place to w in one transition: the stock does not change. If v's destination was already sent, its
+// stream is told; otherwise v goes back to its place in the queue and nobody will know.
+func (m *Machine) takeOver(w *Waiter, v *Lease) {
+	e, loser := v.endpoint, v.waiter
+	m.placer.PlaceAt(w.placement, e) // first: a panic of it leaves v alone
+	w.lease.endpoint = e
+	m.counts.preempted[[2]int{v.held.Tier(), w.queued.Tier}]++
+	m.victims.remove(v)
+	m.ledger.Settle(&v.held)
+	m.uncount(v)
+	if loser.stage == StageGranted {
+		m.waitsAgain(loser)
+		m.flows.settled(loser.flow)
+		loser.stage, v.endpoint = StageWaiting, NoEndpoint
+		m.queue.Requeue(&loser.queued)
+		m.hunts(loser)
+		m.released = time.Time{} // its own came to nothing
+	} else {
+		m.flows.settled(loser.flow)
+		loser.stage, loser.outcome = StageEnded, OutcomePreempted
+		loser.retry = m.retryAfter(loser, OutcomePreempted)
+		m.verdicts = append(m.verdicts, loser)
+	}
+	m.pending.freed = append(m.pending.freed, e)
+	m.touch(loser.flow)
+	m.take(w, e, false)
+}
+
+// findPreemptor makes the head of the highest tier the preemptor that may and can preempt.
+func (m *Machine) findPreemptor() {
+	if m.victims.n == 0 {
+		return
+	}
+	for _, id := range m.byRank {
+		if !m.preempts.Has(id) || m.ledger.BelowUpper() && m.ledger.Available(id) > 0 {
+			continue // inside the band it is released when the stock is below the lower bound
+		}
+		if m.ledger.Headroom(id) < 0 || !m.ledger.BelowUpperWithout(1) || len(m.lanes.hunts[id]) == 0 {
+			continue
+		}
+		// One head without a victim in its lane does not stand in the way of those in other lanes.
+		m.heads = m.heads[:0]
+		m.lanes.leave(id, func(n *laneNote) bool {
+			head := m.queue.HeadIn(id, n.lane)
+			if head != nil {
+				m.heads = append(m.heads, head)
+			}
+			return head == nil
+		})
+		fairqueue.SortHeads(m.heads)
+		for _, head := range m.heads {
+			w := waiterOf(head)
+			m.asking = w
+			v := m.victimOf(w)
+			m.asking = nil
+			if v != nil {
+				m.preemptor = w
+				break
+			}
+		}
+		m.lanes.leave(id, func(n *laneNote) bool { return n.barren(id) }) // they hunt no more
+		if m.preemptor != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package dispatch
+
+import (
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// release releases waiters for as long as the band, the reservations and the placer let one through.
+func (m *Machine) release() {
+	if !m.config.Enabled {
+		m.releaseEverybody()
+		return
+	}
+	m.spaced = false
+	for m.preemptor == nil {
+		m.tidy()
+		if m.queue.Len() == 0 {
+			return
+		}
+		admit := fairqueue.Admit{Promote: m.mayPromote()}
+		if m.ledger.BelowLower() {
+			admit.Tiers = fairqueue.TierSet(m.ledger.AvailableTo())
+		}
+		next := fairqueue.Candidate{}
+		if admit.Tiers != 0 || admit.Promote {
+			next = m.queue.Peek(m.now, admit)
+		}
+		switch {
+		case next.Request == nil:
+			m.findPreemptor()
+			return
+		case next.Promoted && !m.lendsAge(next.Starved):
+			continue
+		case m.tooSoon():
+			m.spaced = true
+			return
+		}
+		m.counts.attempts++
+		m.place(next)
+	}
+}
+
+// tooSoon reports whether Config.ReleaseSpacing has not passed since the last release. While nothing is in flight there is
+// nothing to keep apart from.
+func (m *Machine) tooSoon() bool {
+	return m.config.ReleaseSpacing > 0 && m.ledger.Stock() > 0 && m.now.Before(m.released.Add(m.config.ReleaseSpacing))
+}
+
+// mayPromote reports whether the stock lets a starved head through: below the upper bound, and with the promoted leases
+// in flight below max(1, budget × capacity).
+func (m *Machine) mayPromote() bool {
+	if !m.ledger.BelowUpper() {
+		return false
+	}
+	budget := m.config.Queue.PromotionBudget
+	limit := max(1, int(budget*int64(m.ledger.Capacity())/1_000_000))
+	return budget >= 1_000_000 || m.ledger.Promoted() < limit
+}
+
+// place places the candidate and grants it, or parks its flow, closes its lane, or makes it the preemptor.
+func (m *Machine) place(next fairqueue.Candidate) {
+	w := waiterOf(next.Request)
+	m.asking = w
+	switch full := m.fullFor(w.flow); {
+	case m.atCap(w.flow):
+		m.park(w)
+	default:
+		bound := BelowLower
+		if next.Promoted {
+			bound = BelowUpper
+		}
+		if e := m.placer.Place(w.placement, bound, full); e != NoEndpoint {
+			m.take(w, e, next.Promoted)
+			m.granted(next, w)
+			break
+		}
+		above := !next.Promoted && m.placer.HasRoom(w.placement, BelowUpper, nil)
+		switch {
+		case len(full) > 0 && m.placer.HasRoom(w.placement, bound, nil):
+			m.park(w)
+		case !next.Promoted && !above && m.victimOf(w) != nil:
+			m.preemptor = w
+		default:
+			m.closeLane(w, above)
+		}
+	}
+	m.asking = nil
+	if w.panics > 0 && m.now.UnixNano() > w.struck {
+		w.panics = 0 // not twice in a row
+	}
+}
+
+// take makes w the holder of a lease at endpoint e, which the placer has reserved.
+func (m *Machine) take(w *Waiter, e Endpoint, promoted bool) {
+	l := &w.lease
+	l.endpoint = e
+	l.held = stock.NewLease(w.queued.Tier, int64(w.queued.Cost), promoted)
+	m.ledger.Take(&l.held)
+	m.flows.taken(w.flow)
+	m.count(l)
+	if !promoted && m.mayBeVictim(l.held.Tier()) {
+		l.preemptible = true
+		m.victims.enter(l)
+		m.newVictim(e)
+	}
+}
+
+// granted takes the candidate, which has its lease, out of the queue.
+func (m *Machine) granted(next fairqueue.Candidate, w *Waiter) {
+	m.queue.Pop(next)
+	m.leaves(w)
+	m.counts.successes++
+	if next.Promoted {
+		m.counts.promotions[next.Request.Tier]++
+	}
+	m.released = m.now
+	m.pace.drained(m.now)
+	w.flow.pace.drained(m.now)
+	w.stage = StageGranted
+	w.waited = max(0, m.now.Sub(w.queued.Arrived())) // a clock that was read before the lock may be behind
+	m.verdicts = append(m.verdicts, w)
+	m.touch(w.flow)
+}
+
+// settle gives back what the lease of w holds: stock, the reserved endpoint, its place under the flow's caps.
+func (m *Machine) settle(w *Waiter) {
+	l := &w.lease
+	if !m.ledger.Settle(&l.held) {
+		return
+	}
+	m.victims.remove(l)
+	m.uncount(l)
+	m.gaveBack(l.endpoint)
+	m.flows.settled(w.flow)
+	m.touch(w.flow)
+}
+
+// releaseEverybody is what Enabled false comes to: all that wait go, in the queue's order and charged, whatever the
+// bounds, caps and spacing say; whoever has no ready endpoint ends with OutcomeNoEndpoint.
+func (m *Machine) releaseEverybody() {
+	m.queue.OpenLanes() // the caps are gone already: capped
+	everybody := fairqueue.Admit{Tiers: ^fairqueue.TierSet(0)}
+	for next := m.queue.Peek(m.now, everybody); next.Request != nil; next = m.queue.Peek(m.now, everybody) {
+		w := waiterOf(next.Request)
+		m.asking = w
+		if e := m.placer.Place(w.placement, Unbounded, nil); e != NoEndpoint {
+			m.take(w, e, false)
+			m.granted(next, w)
+		} else {
+			m.turnAway(w, OutcomeNoEndpoint)
+		}
+		m.asking = nil
+	}
+}
+
+// expire ends the waits that are over.
+func (m *Machine) expire() {
+	m.expired = m.queue.CleanupExpired(m.now, m.expired[:0])
+	for i, r := range m.expired {
+		w, o := waiterOf(r), OutcomeTTLExpired
+		if !r.TTLOver(m.now) {
+			o = OutcomeDeadlineExceeded
+		}
+		m.leaves(w)
+		m.end(w, o)
+		m.expired[i] = nil
+	}
+}

@@ -1,0 +1,137 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// State is a look at the machine's accounts.
+type State struct {
+	Queued       int   // waiting requests
+	Flows        int   // flows with waiting requests
+	Stock        int   // leases held
+	Cost         int64 // Σ cost of the leases held
+	Ready        int   // ready backends
+	LowerBound   float64
+	Watermark    float64
+	UpperBound   float64
+	Capacity     int // upper bound rounded up
+	LiveFlows    int // flows with requests waiting or in flight
+	Draining     bool
+	Attempts     uint64 // to release a waiter
+	Panics       uint64 // in decisions
+	Successes    uint64 // releases
+	PromotedHeld int    // leases granted by promotion
+}
+
+// State returns the accounts at this moment.
+func (m *Machine) State() State {
+	band := m.ledger.Band()
+	return State{
+		Queued: m.queue.Len(), Flows: m.queue.Flows(), Stock: m.ledger.Stock(), Cost: m.ledger.Cost(),
+		Ready:      m.ledger.Ready(),
+		LowerBound: band.Lower.Float(), Watermark: band.Watermark.Float(), UpperBound: band.Upper.Float(),
+		Capacity: m.ledger.Capacity(), LiveFlows: m.flows.n, Draining: m.draining,
+		Panics: m.counts.panics, Attempts: m.counts.attempts, Successes: m.counts.successes,
+		PromotedHeld: m.ledger.Promoted(),
+	}
+}
+
+// Waiting is the number of waiting requests.
+func (m *Machine) Waiting() int { return m.queue.Len() }
+
+// TierState is a look at one tier.
+type TierState struct {
+	ID                    int
+	Name                  string
+	Queued, InFlight      int // requests
+	Reserved              int // leases that are reserved for it at the present capacity
+	Limit                 int // the largest number of requests that may wait in it
+	Displaced, Promotions uint64
+}
+
+// Tiers appends a look at every tier, by rank, to tiers.
+func (m *Machine) Tiers(tiers []TierState) []TierState {
+	limits := map[string]int{}
+	for _, t := range m.config.Queue.Tiers {
+		limits[t.Name] = t.QueueSize
+	}
+	for _, t := range m.queue.Tiers() {
+		limit, listed := limits[t.Name]
+		if !listed || limit < 0 {
+			limit = m.config.Queue.TotalCapacity
+		}
+		tiers = append(tiers, TierState{
+			ID: t.ID, Name: t.Name, Queued: t.Queued, InFlight: m.ledger.Inflight(t.ID), Reserved: m.ledger.Reserved(t.ID),
+			Limit: limit, Displaced: m.counts.displaced[t.ID], Promotions: m.counts.promotions[t.ID],
+		})
+	}
+	return tiers
+}
+
+// Preemptions are the numbers of leases that were preempted, by the victim's and the preemptor's tier.
+func (m *Machine) Preemptions() map[[2]string]uint64 {
+	names := m.tierNames()
+	counts := map[[2]string]uint64{}
+	for pair, n := range m.counts.preempted {
+		counts[[2]string{names[pair[0]], names[pair[1]]}] += n
+	}
+	return counts
+}
+
+func (m *Machine) tierNames() map[int]string {
+	names := map[int]string{}
+	for _, t := range m.queue.Tiers() {
+		names[t.ID] = t.Name
+	}
+	return names
+}
+
+// FlowState is a look at one flow with requests waiting.
+type FlowState struct {
+	Flow string `json:"flow"`
+	Tier string `json:"tier"`
+	// Waiting and InFlight are numbers of requests, WaitingCost the cost of the former.
+	Waiting     int   `json:"waiting"`
+	WaitingCost int64 `json:"waitingCost"`
+	InFlight    int   `json:"inFlight"`
+	// Since is how long its oldest waiter has waited, in seconds.
+	Since float64 `json:"sinceSeconds"`
+	// Weight and Entitled are its weight and its share of its tier (0 to 1).
+	Weight   float64 `json:"weight"`
+	Entitled float64 `json:"entitledShare"`
+	// Why says what it waits for: "stock" (for the stock to fall), "cap" (it has as much in flight as it may have),
+	// "endpoint" (no endpoint that it may use has room, or none is ready), "reservation" (what is free is held for higher
+	// tiers) or "spacing" (for Config.ReleaseSpacing since the last release).
+	Why string `json:"why"`
+}
+
+// Flows looks at up to limit flows with requests waiting, roughly those first that expire first.
+func (m *Machine) Flows(now time.Time, limit int) []FlowState {
+	names := m.tierNames()
+	states := []FlowState{}
+	available, free := fairqueue.TierSet(m.ledger.AvailableTo()), m.ledger.BelowLower()
+	for _, v := range m.queue.View(limit) {
+		s := FlowState{
+			Flow: v.Flow, Tier: names[v.Tier], Waiting: v.Queued, WaitingCost: v.Cost,
+			Since: now.Sub(v.Oldest).Seconds(), Weight: float64(v.Weight) / 1e6, Entitled: float64(v.Entitled) / 1e6,
+			Why: "stock",
+		}
+		if a := m.flows.find(v.Tier, v.Flow); a != nil {
+			s.InFlight = a.inflight
+		}
+		switch {
+		case m.spaced && !v.Parked && !v.Closed:
+			s.Why = "spacing"
+		case v.Parked:
+			s.Why = "cap"
+		case v.Closed:
+			s.Why = "endpoint"
+		case free && !available.Has(v.Tier):
+			s.Why = "reservation"
+		}
+		states = append(states, s)
+	}
+	return states
+}
