@@ -189,7 +189,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], t
 	for i, want := range []string{
 		"{TotalCapacity:50 FlowCapacity:5 FlowCapacities:map[b:7] CapacityMode:1 QueueTTL:3s Weights:map[a:2500000] Discipline:1 " +
 			"TieBreak:1 TierMode:1 PromotionBudget:250000 GuaranteedTop:false Tiers:[{Name:one Weight:3000000 QueueSize:0 QueueTimeout:6s " +
-			"StarvationThreshold:5s}]}",
+			"StarvationThreshold:5s}] Classes:[] Order:0 Levels:0}",
 		"{WatermarkPerBackend:9 PercentageDeviationForBounds:200000 LowerBoundPerBackend:8 UpperBoundPerBackend:10 SlotsPerBackend:4 " +
 			"Cost:{Watermark:0 Lower:0 Upper:0}}",
 		"[{ReservedFloor:1 ReservedPerSlot:125000 CanPreempt:true}]", "false", "true", "false", "4", "12", "6", "1", "7ms",
