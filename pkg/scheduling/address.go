@@ -6,19 +6,18 @@ import (
 	"strings"
 )
 
-// HostPort is a canonical address: what is left of the ways to write one. Two of them are equal exactly when they
-// mean the same place.
+// HostPort is an address in canonical form. Two of them are equal exactly if they mean the same place.
 type HostPort struct {
-	// Host is an IP address in its shortest form, without brackets, IPv4 in IPv6 unwrapped; or, when it is not one,
-	// the text as it came. Addresses with a zone count as text.
+	// Host is an IP address in its shortest form, without brackets, and with IPv4 in IPv6 unwrapped; or, if it is not
+	// an IP address, the original text. Addresses with a zone count as text.
 	Host string
 	// Port is 1 to 65535, or 0 for every port of the host.
 	Port uint16
 }
 
-// ParseHostPort reads "1.2.3.4", "1.2.3.4:80", "::1", "[::1]", "[::1]:80" or a name, with or without a port and with
-// spaces around. It always succeeds: what is not an address is text, and compared as text (a port that is no number
-// from 1 to 65535 makes the whole entry text). The zero value means that nothing but spaces was there.
+// ParseHostPort parses "1.2.3.4", "1.2.3.4:80", "::1", "[::1]", "[::1]:80" or a name, with or without a port and
+// surrounding spaces. It always succeeds: anything that is not an address is compared as text (a port that is not a
+// number from 1 to 65535 makes the whole entry text). The zero value means that the text was blank.
 func ParseHostPort(s string) HostPort {
 	s = strings.TrimSpace(s)
 	if host, ok := parseIP(s); ok {
@@ -41,7 +40,7 @@ func ParseHostPort(s string) HostPort {
 		return HostPort{Host: at.Addr().Unmap().String(), Port: at.Port()}
 	}
 	if strings.IndexByte(s, ':') != colon {
-		return HostPort{Host: s} // several colons, and no address: "::1%eth0:80", "a:b:80"
+		return HostPort{Host: s} // several colons, but not an address: "::1%eth0:80", "a:b:80"
 	}
 	return HostPort{Host: s[:colon], Port: uint16(port)}
 }
@@ -54,13 +53,13 @@ func parseIP(s string) (string, bool) {
 	return ip.Unmap().String(), true
 }
 
-// IsIP says whether the host is an IP address.
+// IsIP reports whether the host is an IP address.
 func (h HostPort) IsIP() bool {
 	_, ok := parseIP(h.Host)
 	return ok
 }
 
-// String is the canonical text; ParseHostPort reads it back as the same value.
+// String returns the canonical text; ParseHostPort parses it back to the same value.
 func (h HostPort) String() string {
 	if h.Port == 0 {
 		return h.Host

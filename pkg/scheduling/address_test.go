@@ -20,16 +20,16 @@ func TestParseHostPort(t *testing.T) {
 		{" [::1]:80 ", HostPort{"::1", 80}},
 		{"[0:0:0::1]:080", HostPort{"::1", 80}},
 		{"2001:DB8::A", HostPort{"2001:db8::a", 0}},
-		// An IPv4 address in IPv6 clothes is that address: Go's own listeners report it so.
+		// An IPv4 address wrapped in IPv6 is that address: Go's own listeners report it that way.
 		{"[::ffff:1.2.3.4]:80", HostPort{"1.2.3.4", 80}},
 		{"::ffff:1.2.3.4", HostPort{"1.2.3.4", 0}},
-		// Without brackets the port is part of the address. That is what the text says.
+		// Without brackets the port is part of the address, as the text says.
 		{"::1:80", HostPort{"::1:80", 0}},
 		// Names are text.
 		{"pod-a", HostPort{"pod-a", 0}},
 		{"pod-a:80", HostPort{"pod-a", 80}},
 		{"Pod-A:80", HostPort{"Pod-A", 80}},
-		// What is no port makes the whole entry text: it must never come to mean "all ports".
+		// A bad port makes the whole entry text: it must never come to mean "all ports".
 		{"1.2.3.4:0", HostPort{"1.2.3.4:0", 0}},
 		{"1.2.3.4:65536", HostPort{"1.2.3.4:65536", 0}},
 		{"1.2.3.4:", HostPort{"1.2.3.4:", 0}},
@@ -62,8 +62,8 @@ func TestHostPortString(t *testing.T) {
 	}
 }
 
-// FuzzParseHostPort: any text has one canonical form, which is its own canonical form, whatever spaces surround it;
-// and an address with a port never turns into a whole host.
+// Any text has one canonical form, which is its own canonical form, whatever spaces surround it; an address with a port
+// never turns into a whole host.
 func FuzzParseHostPort(f *testing.F) {
 	for _, seed := range []string{
 		"1.2.3.4", "1.2.3.4:80", "[::1]:80", "::1", " [::1] ", "a:b", "a:80", "::ffff:1.2.3.4", "[fe80::1%x ]", ":", "[]:1",

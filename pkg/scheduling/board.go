@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Bound is a bound of the hysteresis band that a placement has to respect within its lane.
+// Bound is a bound of the hysteresis band that a placement must respect within its lane.
 type Bound uint8
 
 const (
@@ -13,37 +13,37 @@ const (
 	BelowLower Bound = iota
 	// BelowUpper is for a bypass or a starved head.
 	BelowUpper
-	// Unbounded asks only for a ready endpoint: for what is passed on without queueing.
+	// Unbounded only requires a ready endpoint: it is for requests that are passed on without queueing.
 	Unbounded
 )
 
-// Board is Weir's own count of what is in flight at each endpoint, and the place where endpoints are picked. It is
-// not safe for concurrent use: the caller's lock guards it, and every Query, EndpointSet and Reservation passed to it.
+// Board counts what Weir has in flight at each endpoint, and picks endpoints. It is not safe for concurrent use: the
+// caller's lock guards it, and every Query, EndpointSet and Reservation passed to it.
 type Board struct {
 	scheduler *Scheduler
 	random    *rand.Rand
 
 	snap       *Snapshot
-	ring       *ring              // of snap, or of an older snapshot of the same endpoints
+	ring       *ring              // of snap, or of an older snapshot with the same endpoints
 	spots      []spot             // by position
-	before     []spot             // memory for the next pool's
+	before     []spot             // memory for the next pool's spots
 	gone       map[EndpointID]int // counts above 0 of endpoints that left the pool
-	last       EndpointID         // the last one picked: rotation goes on after it
+	last       EndpointID         // the last one picked, after which rotation continues
 	total      int                // sum of all counts
 	readyStock int64              // sum of those of the ready endpoints
 
-	// What is kept of totals, so that nobody has to look at all of them.
+	// Totals are kept in a structure that is cheaper to query than all spots.
 	pool    tournament // of all endpoints, by position
 	log     [changeLog]int32
-	changes uint64 // how many have been logged
+	changes uint64 // number of changes logged
 	lanes   map[laneKey]*laneState
 	spare   []*laneState
 
-	field field // of the pick at hand
+	field field // of the current pick
 }
 
-// NewBoard returns a board of an empty pool. The random source is used for tie-break random only; without that it may
-// be nil.
+// NewBoard returns a board with an empty pool. The random source is only used for the tie-break random; otherwise it
+// may be nil.
 func NewBoard(s *Scheduler, random *rand.Rand) *Board {
 	b := &Board{
 		random: random, snap: NewSnapshot(0, nil), gone: map[EndpointID]int{}, last: NoEndpoint,
@@ -54,7 +54,7 @@ func NewBoard(s *Scheduler, random *rand.Rand) *Board {
 	return b
 }
 
-// SetScheduler changes how endpoints are chosen from now on. Requests that wait are filtered anew; their lanes keep
+// SetScheduler changes how endpoints are chosen from now on. Waiting requests are filtered again; their lanes keep
 // their names.
 func (b *Board) SetScheduler(s *Scheduler) {
 	if s.config.TieBreak == TieRandom && b.random == nil {
@@ -68,7 +68,7 @@ func (b *Board) SetScheduler(s *Scheduler) {
 	b.seatAll()
 }
 
-// lot returns the random source if ties are broken by it.
+// lot returns the random source if ties are broken at random, else nil.
 func (b *Board) lot() *rand.Rand {
 	if b.scheduler.config.TieBreak != TieRandom {
 		return nil
@@ -76,12 +76,12 @@ func (b *Board) lot() *rand.Rand {
 	return b.random
 }
 
-// SetSnapshot changes the pool. Counts stay with their endpoints, those that leave included, and so do the signals of
-// those that stay. Of endpoints that are the same as before it costs little more than to see that they are.
+// SetSnapshot changes the pool. Endpoints keep their counts, even those that leave, and those that stay keep their
+// signals. An endpoint that has not changed costs little more than a comparison.
 func (b *Board) SetSnapshot(next *Snapshot) {
 	b.forgetLanes()
 	if !slices.Equal(next.ring.ids, b.ring.ids) {
-		b.resettle(next)
+		b.replacePool(next)
 		return
 	}
 	b.snap = next
@@ -95,8 +95,8 @@ func (b *Board) SetSnapshot(next *Snapshot) {
 	}
 }
 
-// resettle is SetSnapshot for a pool of other endpoints.
-func (b *Board) resettle(next *Snapshot) {
+// replacePool is SetSnapshot for a pool with other endpoints.
+func (b *Board) replacePool(next *Snapshot) {
 	spots := resized(b.before, next.Len())
 	old := 0
 	leave := func() {
@@ -133,7 +133,7 @@ func (b *Board) resettle(next *Snapshot) {
 	b.seatAll()
 }
 
-// seatAll starts the pool's tournament anew.
+// seatAll rebuilds the pool's tournament.
 func (b *Board) seatAll() {
 	b.pool.enter(len(b.spots), b.lot() != nil)
 	for p := range b.spots {
@@ -142,7 +142,7 @@ func (b *Board) seatAll() {
 	b.pool.play()
 }
 
-// changed renews what is known of an endpoint after its count, its signals or what the snapshot says of it changed.
+// changed updates what is derived from an endpoint's count, its signals or the snapshot.
 func (b *Board) changed(p int32) {
 	s := &b.spots[p]
 	s.rate(b.scheduler.live)
@@ -151,7 +151,7 @@ func (b *Board) changed(p int32) {
 	b.changes++
 }
 
-// count changes what is in flight at an endpoint of the pool.
+// count changes the number of requests in flight at an endpoint of the pool.
 func (b *Board) count(p, by int32) {
 	s := &b.spots[p]
 	s.inFlight += by
@@ -161,10 +161,10 @@ func (b *Board) count(p, by int32) {
 	b.changed(p)
 }
 
-// Snapshot is the pool that the board works on.
+// Snapshot returns the pool that the board uses.
 func (b *Board) Snapshot() *Snapshot { return b.snap }
 
-// Stock is what is in flight at the endpoint, in the pool or not.
+// Stock returns the number of requests in flight at the endpoint, which need not be in the pool.
 func (b *Board) Stock(id EndpointID) int {
 	if p, ok := b.ring.position(id); ok {
 		return int(b.spots[p].inFlight)
@@ -172,7 +172,7 @@ func (b *Board) Stock(id EndpointID) int {
 	return b.gone[id]
 }
 
-// InFlight appends what is in flight at each endpoint of the snapshot, in its order.
+// InFlight appends the number of requests in flight at each endpoint of the snapshot, in its order.
 func (b *Board) InFlight(counts []int) []int {
 	for p := range b.spots {
 		counts = append(counts, int(b.spots[p].inFlight))
@@ -180,7 +180,7 @@ func (b *Board) InFlight(counts []int) []int {
 	return counts
 }
 
-// Total is what is in flight at all endpoints, those that left included: the reservations not yet released.
+// Total returns the number of reservations not yet released, including those at endpoints that left the pool.
 func (b *Board) Total() int { return b.total }
 
 // HasReady reports whether the request's lane has a ready endpoint that is not in except, which may be nil.
@@ -202,13 +202,14 @@ func (b *Board) CanServe(q *Query, id EndpointID) bool {
 	return ok && q.reach.has(p)
 }
 
-// CanTakeOver reports whether the request could have the place of one that is counted at the endpoint: the endpoint is
+// CanTakeOver reports whether the request could take the place of one that is counted at the endpoint: the endpoint is
 // ready and in its lane, and the lane is below its upper bound without that one.
 func (b *Board) CanTakeOver(q *Query, id EndpointID) bool {
 	return b.CanServe(q, id) && b.laneHasRoomFor(q, BelowUpper, -1)
 }
 
-// Reach appends to some the ready endpoints of the request's lane; whole: it has every ready one, and appends none.
+// Reach appends the ready endpoints of the request's lane to some. If the lane has every ready endpoint, it appends
+// none and whole is true.
 func (b *Board) Reach(q *Query, some []EndpointID) (ready []EndpointID, whole bool) {
 	b.refresh(q)
 	if q.reach.whole {
@@ -220,7 +221,7 @@ func (b *Board) Reach(q *Query, some []EndpointID) (ready []EndpointID, whole bo
 	return some, false
 }
 
-// refresh brings a request up to the board's pool and scheduler.
+// refresh updates a query to the board's snapshot and scheduler.
 func (b *Board) refresh(q *Query) {
 	if q.snap != b.snap || q.scheduler != b.scheduler {
 		q.renew(b.scheduler, b.snap)

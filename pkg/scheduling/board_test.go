@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A lease outlives its endpoint's stay in the pool, and is found again when the address comes back.
+// A lease outlives its endpoint's stay in the pool, and counts again when the address comes back.
 func TestLeavingAndReturning(t *testing.T) {
 	a, c := ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80")
 	b := poolOf(t, mustNew(t), a, c)
@@ -18,7 +18,7 @@ func TestLeavingAndReturning(t *testing.T) {
 		t.Fatalf("%d, %d, %d in flight", b.Stock(0), b.Stock(1), b.Total())
 	}
 	release(t, b, 0)
-	b.SetSnapshot(NewSnapshot(3, []Endpoint{c})) // the absent one's count stays through more changes
+	b.SetSnapshot(NewSnapshot(3, []Endpoint{c})) // the absent endpoint's count survives more changes
 	release(t, b, 1)
 
 	b.SetSnapshot(NewSnapshot(4, []Endpoint{a, c}))
@@ -26,7 +26,7 @@ func TestLeavingAndReturning(t *testing.T) {
 	if b.Stock(0) != 2 || b.Stock(1) != 1 {
 		t.Fatalf("%d and %d in flight", b.Stock(0), b.Stock(1))
 	}
-	wantPlaced(t, b, q, BelowUpper, 1) // its old leases count against the returned one
+	wantPlaced(t, b, q, BelowUpper, 1) // its old leases count against the endpoint that came back
 
 	b.SetSnapshot(NewSnapshot(5, nil))
 	release(t, b, 0, 0, 1, 1)
@@ -63,8 +63,8 @@ func TestCanServeAndPlaceAt(t *testing.T) {
 	b.PlaceAt(q, 2)
 }
 
-// A request that waited sees the pool as it is, not as it was: also one that was prepared on an empty pool, and one
-// that was prepared on a newer snapshot than the board has.
+// A waiting request uses the current pool, even if it was prepared on an empty pool, or on a newer snapshot than the
+// board's.
 func TestQueriesFollowTheBoard(t *testing.T) {
 	s := mustNew(t)
 	b := NewBoard(s, nil)
@@ -86,16 +86,16 @@ func TestQueriesFollowTheBoard(t *testing.T) {
 	wantPlaced(t, b, early, BelowUpper, 1)
 	wantPlaced(t, b, ahead, BelowUpper, 1)
 	wantPlaced(t, b, confined, BelowUpper, 1)
-	// early was named "" before any endpoint listed models, yet it is confined to those that serve its model, and
-	// so subject to their band.
+	// The lane of early was named "" before any endpoint listed models, yet it is confined to those that serve its
+	// model, and so subject to their band.
 	wantPlaced(t, b, early, BelowUpper, NoEndpoint)
 
-	// The same version with other values, as the wiring derives it: noticed as well.
+	// A snapshot of the same version with other values, as the wiring derives it, is noticed as well.
 	b.SetSnapshot(next.Derive(func(e *Endpoint) { e.UpperBound = 9 * Millionths }))
 	wantPlaced(t, b, early, BelowUpper, 1)
 }
 
-// A new configuration applies to those that wait already.
+// A new configuration applies to waiting requests too.
 func TestSetScheduler(t *testing.T) {
 	b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80", "a"), ready(1, "10.0.0.2:80", "b"))
 	q := prepare(t, b, Ask{Model: "b"})
@@ -106,7 +106,7 @@ func TestSetScheduler(t *testing.T) {
 	wantPlaced(t, b, q, BelowLower, 1)
 }
 
-// A scorer that depends on the request adds to those that do not.
+// A scorer that depends on the request adds to the others.
 func TestRequestScorer(t *testing.T) {
 	s := mustNew(t)
 	s.add(weighted{weight: 10, name: "named-after-the-model", scorer: scorer{request: likes}})
@@ -122,8 +122,8 @@ func TestRequestScorer(t *testing.T) {
 	}
 }
 
-// Reach names the ready endpoints of a request's lane, whatever their numbers; one that may use all of the pool needs no
-// list, however the pool changes.
+// Reach returns the ready endpoints of a request's lane, whatever their numbers; a request that may use the whole pool
+// needs no list, however the pool changes.
 func TestReach(t *testing.T) {
 	b := poolOf(t, mustNew(t), ready(3, "10.0.0.1:80", "a"), unready(5, "10.0.0.2:80", "a"), ready(7, "10.0.0.3:80", "b"))
 	ofA, pinned, all := prepare(t, b, Ask{Model: "a"}), prepare(t, b, subsetOf("10.0.0.2:80", "10.0.0.3:80")), prepare(t, b, Ask{})
@@ -146,7 +146,8 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// InFlight is what is in flight at each endpoint, in the snapshot's order; what is elsewhere does not count.
+// InFlight returns the requests in flight at each endpoint, in the snapshot's order; those at other endpoints do not
+// count.
 func TestInFlight(t *testing.T) {
 	s := mustNew(t)
 	b := poolOf(t, s, ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), ready(2, "10.0.0.3:80", "b"))
@@ -156,7 +157,7 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// No fallbacks unless they are asked for: agentgateway parses the header as one address.
+// There are no fallbacks unless configured: agentgateway parses the header as one address.
 func TestNoFallbacksByDefault(t *testing.T) {
 	if n := DefaultConfig().Fallbacks; n != 0 {
 		t.Errorf("%d fallbacks", n)

@@ -23,10 +23,10 @@ const (
 	TieRandom = "random"
 )
 
-// Config says how an endpoint is chosen.
+// Config configures how an endpoint is chosen.
 type Config struct {
-	// Filters names the filters that rule endpoints out. ready is required: nothing is sent to an endpoint that is
-	// not. Without subset or model a request's subset or model is ignored.
+	// Filters names the filters that rule endpoints out. ready is required, since only ready endpoints may get
+	// requests. Without subset or model, a request's subset or model is ignored.
 	Filters []string `json:"filters"`
 	// Scorers are at most 16, each at most once. Without any, all endpoints tie.
 	Scorers []ScorerConfig `json:"scorers"`
@@ -34,18 +34,18 @@ type Config struct {
 	Picker string `json:"picker"`
 	// TieBreak chooses among equal scores: rotate, first or random.
 	TieBreak string `json:"tieBreak"`
-	// Fallbacks is how many more endpoints, next best first, are named after the chosen one; 0 to 8.
+	// Fallbacks is the number of further endpoints, next best first, that are named after the chosen one; 0 to 8.
 	Fallbacks int `json:"fallbacks"`
 }
 
-// ScorerConfig is one scorer and its say.
+// ScorerConfig is a scorer and its weight.
 type ScorerConfig struct {
 	Name string `json:"name"`
 	// Weight is 1 to 1000.
 	Weight int `json:"weight"`
 }
 
-// DefaultConfig is every filter, Weir's own count, and rotation among equals.
+// DefaultConfig returns a configuration with every filter, Weir's own count, and rotation among equals.
 func DefaultConfig() Config {
 	return Config{
 		Filters:   []string{FilterReady, FilterSubset, FilterModel},

@@ -11,7 +11,7 @@ func TestDefaultConfigIsValid(t *testing.T) {
 	}
 }
 
-// Every problem is told at once, with the field and what would be right.
+// Every problem is reported at once, with the field and what is allowed.
 func TestValidate(t *testing.T) {
 	cases := []struct {
 		name   string
@@ -50,7 +50,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// The registries are in order, and each scorer sets one of its functions.
+// The registries are sorted, and each scorer sets one of its functions.
 func TestRegistries(t *testing.T) {
 	for _, names := range [][]string{filterNames(), scorerNames(), pickerNames()} {
 		for i := 1; i < len(names); i++ {

@@ -9,13 +9,13 @@ import (
 // constraint is an Ask in canonical form.
 type constraint struct {
 	model    string
-	confined bool       // it carries a subset
+	confined bool       // the request has a subset
 	entries  []HostPort // that subset, canonical
-	text     string     // and as the lane's name has it
+	text     string     // and as it appears in the lane's name
 }
 
-// reachOf applies the scheduler's filters. The common cases, the whole pool and all that serve a model, are shared
-// out of the snapshot; a subset is looked up entry by entry.
+// reachOf applies the scheduler's filters. The snapshot shares the reach of the common cases, the whole pool and all
+// that serve a model; a subset is looked up entry by entry.
 func (s *Scheduler) reachOf(snap *Snapshot, c *constraint) *reach {
 	byModel := s.filtersModel && c.model != "" && snap.listsModels
 	if !s.filtersSubset || !c.confined {
@@ -49,7 +49,7 @@ func (s *Snapshot) named(entries []HostPort) []int32 {
 	return positions
 }
 
-// laneName names the lane: a function of the constraint, and of whether the snapshot lists models at all.
+// laneName returns the lane's name, which depends on the constraint and on whether the snapshot lists models at all.
 func (s *Scheduler) laneName(snap *Snapshot, c *constraint) string {
 	byModel := s.filtersModel && c.model != "" && snap.listsModels
 	confined := s.filtersSubset && c.confined
@@ -67,7 +67,7 @@ func (s *Scheduler) laneName(snap *Snapshot, c *constraint) string {
 	return modelLane(c.model)
 }
 
-// subsetLane is the name of the lane of those that the entries name.
+// subsetLane returns the name of the lane of a subset.
 func subsetLane(entries []HostPort) string {
 	var b strings.Builder
 	b.WriteString("subset=")
@@ -82,7 +82,7 @@ func subsetLane(entries []HostPort) string {
 
 func modelLane(model string) string { return "model=" + quoted(model) }
 
-// quoted returns the text itself if it is plain, and Go syntax otherwise, so that no text can pass for two.
+// quoted returns the text itself if it is plain, and Go syntax otherwise, so that no two texts look the same.
 func quoted(text string) string {
 	for i := range len(text) {
 		switch c := text[i]; {

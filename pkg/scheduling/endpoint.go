@@ -2,7 +2,7 @@ package scheduling
 
 import "slices"
 
-// EndpointID names an endpoint. It is stable for an address as long as the process knows it, and at least 0.
+// EndpointID identifies an endpoint. It is at least 0, and stable for an address as long as the process knows it.
 type EndpointID int32
 
 // NoEndpoint is the EndpointID of a request that is not placed.
@@ -14,31 +14,31 @@ const Millionths = 1_000_000
 // maxBound caps a bound, about 10^9 requests, so that sums and products of bounds stay within their integers.
 const maxBound int64 = 1 << 50
 
-// Endpoint is one model server that can be picked. It is a value: whoever built a Snapshot of it must not change its
-// Models or Labels afterwards.
+// Endpoint is one model server that can be picked. It is a value: its Models and Labels must not be changed once it is
+// in a Snapshot.
 type Endpoint struct {
 	// ID is unique in a snapshot, at least 0.
 	ID EndpointID
-	// Address is "ip:port", "[::1]:80" for IPv6: exactly what Envoy is told.
+	// Address is "ip:port", "[::1]:80" for IPv6, exactly as Envoy gets it.
 	Address string
-	// Models are the names it serves; empty: any.
+	// Models are the names of the models it serves; empty means any.
 	Models []string
-	// Labels are for display and for later filters.
+	// Labels are for display and for future filters.
 	Labels map[string]string
-	// Slots is how many requests it runs at once by its own report; 0: unknown.
+	// Slots is the number of requests that it runs at once, as it reports; 0 means unknown.
 	Slots int
-	// Ready says whether it may be picked now.
+	// Ready reports whether it may be picked now.
 	Ready bool
 
-	// LowerBound and UpperBound are its share of a lane's hysteresis band, in millionths of a request, at least 0.
-	// They are filled in by the wiring (see Snapshot.Derive); 0 lets a lane have one request in flight at a time.
+	// LowerBound and UpperBound are its share of a lane's hysteresis band, in millionths of a request, at least 0. The
+	// wiring sets them (see Snapshot.Derive); with 0 a lane can have one request in flight at a time.
 	LowerBound, UpperBound int64
-	// MaxInFlight is a hard limit on the requests in flight at this endpoint; 0: none.
+	// MaxInFlight is a hard limit on the requests in flight at this endpoint; 0 means no limit.
 	MaxInFlight int
 }
 
-// Serves says whether the endpoint serves the model. An endpoint that lists no models serves any, and an empty model
-// asks for none.
+// Serves reports whether the endpoint serves the model. An endpoint that lists no models serves any, and any endpoint
+// serves the empty model.
 func (e *Endpoint) Serves(model string) bool {
 	return model == "" || len(e.Models) == 0 || slices.Contains(e.Models, model)
 }

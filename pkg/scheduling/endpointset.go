@@ -2,18 +2,18 @@ package scheduling
 
 import "slices"
 
-// EndpointSet is a set of endpoints that a pick is not to take, kept by whoever forbids them from one request to the
-// next: what a change costs does not depend on how many requests ask. The zero value is empty. It is not safe for
-// concurrent use: the lock that guards the board guards it too, once it was given to one.
+// EndpointSet is a set of endpoints that a pick must not use. It is kept between requests, so that the cost of a change
+// does not depend on the number of picks. The zero value is empty. It is not safe for concurrent use: once it has been
+// passed to a board, the lock that guards the board guards it too.
 type EndpointSet struct {
 	ids []EndpointID // ascending
 
-	// Derived: the positions of the ids on a ring, 64 to a word. Those that are not in the pool have none.
+	// Derived: the positions of the ids on a ring, 64 to a word. Endpoints that are not in the pool have none.
 	ring  *ring
 	words []uint64
 }
 
-// Len returns how many endpoints are in the set.
+// Len returns the number of endpoints in the set.
 func (s *EndpointSet) Len() int { return len(s.ids) }
 
 // Has reports whether the endpoint is in the set.
@@ -22,7 +22,7 @@ func (s *EndpointSet) Has(id EndpointID) bool {
 	return ok
 }
 
-// Add puts the endpoint into the set, if it is not in it.
+// Add adds the endpoint to the set.
 func (s *EndpointSet) Add(id EndpointID) {
 	i, ok := slices.BinarySearch(s.ids, id)
 	if ok {
@@ -34,7 +34,7 @@ func (s *EndpointSet) Add(id EndpointID) {
 	}
 }
 
-// Remove takes the endpoint out of the set, if it is in it.
+// Remove removes the endpoint from the set.
 func (s *EndpointSet) Remove(id EndpointID) {
 	i, ok := slices.BinarySearch(s.ids, id)
 	if !ok {
@@ -61,7 +61,7 @@ func (s *EndpointSet) mark(id EndpointID) {
 	}
 }
 
-// on returns the positions of the set's endpoints on the ring; nil if the set is empty. It may be nil itself.
+// on returns the positions of the set's endpoints on the ring, nil if the set is empty. The receiver may be nil.
 func (s *EndpointSet) on(r *ring) []uint64 {
 	if s == nil || len(s.ids) == 0 {
 		return nil
@@ -77,8 +77,8 @@ func (s *EndpointSet) on(r *ring) []uint64 {
 	return s.words
 }
 
-// wordsFor returns how many words of 64 bits have a bit for each of so many.
+// wordsFor returns the number of 64-bit words needed for n bits.
 func wordsFor(n int) int { return (n + 63) / 64 }
 
-// in reports whether the position is among the words; without any words none is.
+// in reports whether the position's bit is set in words, which may be nil.
 func in(words []uint64, p int32) bool { return words != nil && words[p/64]>>(p%64)&1 != 0 }

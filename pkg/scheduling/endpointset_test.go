@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A set has what was added and not removed, also of endpoints that no pool has, and on whatever pool it is used next.
+// A set contains what was added and not removed, including endpoints that are in no pool, whatever pool it is used
+// with.
 func TestEndpointSet(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var set EndpointSet
@@ -49,7 +50,7 @@ func TestEndpointSet(t *testing.T) {
 	}
 }
 
-// What a flow may not use more of stands, whatever happens to the pool.
+// An exception stays in force, whatever happens to the pool.
 func TestExceptFollowsThePool(t *testing.T) {
 	b := three(t, mustNew(t))
 	q := prepare(t, b, Ask{})

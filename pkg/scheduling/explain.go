@@ -1,24 +1,24 @@
 package scheduling
 
-// Decision explains what a board would do with a request now. It is a value for people and for JSON.
+// Decision explains what a board would do with a request now, for humans and as JSON.
 type Decision struct {
 	// Version is that of the board's snapshot.
 	Version uint64 `json:"version"`
-	// Lane is the request's lane, "" the whole pool.
+	// Lane is the request's lane; "" is the whole pool.
 	Lane string `json:"lane"`
-	// Stock is what is in flight at the lane's ready endpoints, LowerBound and UpperBound the sums of their bounds in
-	// millionths of a request.
+	// Stock is the number of requests in flight at the lane's ready endpoints; LowerBound and UpperBound are the sums
+	// of their bounds in millionths of a request.
 	Stock      int   `json:"stock"`
 	LowerBound int64 `json:"lowerBound"`
 	UpperBound int64 `json:"upperBound"`
-	// BelowLower and BelowUpper say whether the lane has room for a release from the queue, and for a bypass. They
+	// BelowLower and BelowUpper report whether the lane has room for a release from the queue, and for a bypass. They
 	// are true for the whole pool.
 	BelowLower bool `json:"belowLower"`
 	BelowUpper bool `json:"belowUpper"`
 	// Chosen and Fallbacks are the addresses of the request's last placement, if it has one.
 	Chosen    string   `json:"chosen,omitempty"`
 	Fallbacks []string `json:"fallbacks,omitempty"`
-	// Candidates are all endpoints of the pool, in ring order from the lowest ID.
+	// Candidates are all endpoints of the pool, by ID.
 	Candidates []Candidate `json:"candidates"`
 }
 
@@ -27,9 +27,9 @@ type Candidate struct {
 	ID      EndpointID `json:"id"`
 	Address string     `json:"address"`
 	Stock   int        `json:"stock"`
-	// Failed are the filters that rule it out; none: it can be picked.
+	// Failed are the filters that rule it out; if there are none, it can be picked.
 	Failed []Failure `json:"failed,omitempty"`
-	// Scores are by configured scorer, those that look at live counts first. Total is their weighted sum.
+	// Scores are the ratings by scorer, those that look at live counts first. Total is their weighted sum.
 	Scores []Rating `json:"scores,omitempty"`
 	Total  Total    `json:"total"`
 }
@@ -40,7 +40,7 @@ type Failure struct {
 	Reason string `json:"reason"`
 }
 
-// Rating is one scorer's say.
+// Rating is the score of one scorer.
 type Rating struct {
 	Scorer string `json:"scorer"`
 	Weight int    `json:"weight"`
@@ -48,8 +48,9 @@ type Rating struct {
 	Score Score `json:"score"`
 }
 
-// Explain says how the board sees the request now: after a Place that is with the request counted. It changes no
-// count and no rotation. It allocates and looks at every endpoint; it is for a sample of requests, or on demand.
+// Explain explains how the board rates the request's endpoints now; after a Place, the request itself is counted. It
+// changes no count and no rotation. It allocates and looks at every endpoint, so it is only for samples of requests, or
+// on demand.
 func (b *Board) Explain(q *Query) Decision {
 	d := Decision{Version: b.snap.Version(), Lane: q.lane}
 	d.Chosen, d.Fallbacks = q.Chosen()

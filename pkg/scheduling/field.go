@@ -2,22 +2,21 @@ package scheduling
 
 import "math/bits"
 
-// field is what one pick chooses from: the ready endpoints of a lane that are below their limits, without those that the
-// request may not use. Of the whole pool and of large lanes the best are known; a few endpoints, and those that are left
-// of a lane without some, are looked at, in blocks of 64 of which the best total is known.
+// field is the set of endpoints that one pick chooses from: the ready endpoints of a lane that are below their limits,
+// except those that the request may not use. For the whole pool and for large lanes the best is known. Small lanes, and
+// lanes with exceptions, are searched, in blocks of 64 whose best total is known.
 type field struct {
-	pool    *tournament // by position; who cannot be picked is out
+	pool    *tournament // by position; an endpoint that cannot be picked is out
 	ring    *ring
 	reach   *reach
-	without []uint64   // positions that may not be used; nil: none
-	lane    *laneState // nil: the whole pool, or endpoints that are looked at
+	without []uint64   // positions that may not be used; nil if there are none
+	lane    *laneState // nil for the whole pool, and for endpoints that are searched
 	whole   bool       // the whole pool
-	extras  []extra    // what the request adds to totals
-	start   int32      // the position that wins among equals, and the others after it round the ring
+	extras  []extra    // additions to totals for this request
+	start   int32      // the position that wins among equals; the others follow in ring order
 }
 
-// fieldOf returns what there is to choose from for the query, equals in order from the start. It is valid until the
-// next call.
+// fieldOf returns the field of the query, in which equals are ordered from start. It is valid until the next call.
 func (b *Board) fieldOf(q *Query, without []uint64, start int32) *field {
 	f := &b.field
 	*f = field{pool: &b.pool, ring: b.ring, reach: q.reach, without: without, extras: q.extras, start: start}
@@ -31,7 +30,7 @@ func (b *Board) fieldOf(q *Query, without []uint64, start int32) *field {
 	return f
 }
 
-// some reports whether there is anything to choose.
+// some reports whether the field has an endpoint.
 func (f *field) some() bool {
 	switch {
 	case f.whole:
@@ -52,8 +51,7 @@ func (f *field) has(p int32) bool {
 	return f.pool.of(int(p)) != out && f.reach.has(p) && !in(f.without, p)
 }
 
-// first returns the first of those with the best total, as far as it does not depend on the request; -1 if there is
-// none.
+// first returns the first endpoint with the best total, without the request's additions; -1 if there is none.
 func (f *field) first() (p int32, top Total) {
 	switch {
 	case f.whole:
@@ -74,7 +72,7 @@ func (f *field) first() (p int32, top Total) {
 	return f.look()
 }
 
-// tied returns how many have the total, which is the best.
+// tied returns the number of endpoints with the total, which must be the best.
 func (f *field) tied(top Total) (n int) {
 	switch {
 	case f.whole:
@@ -91,7 +89,7 @@ func (f *field) tied(top Total) (n int) {
 	return n
 }
 
-// nth returns the k-th of those that have the total, which is the best, from 0.
+// nth returns the k-th endpoint, from 0, with the total, which must be the best.
 func (f *field) nth(top Total, k int) (at int32) {
 	switch {
 	case f.whole:
@@ -109,7 +107,7 @@ func (f *field) nth(top Total, k int) (at int32) {
 	return at
 }
 
-// each calls look with every position that can be chosen and its total, in order, until that returns false.
+// each calls look with every position that can be chosen and its total, in order, until look returns false.
 func (f *field) each(look func(p int32, total Total) bool) {
 	if f.reach.large() {
 		f.eachInBlocks(look)
@@ -133,7 +131,7 @@ func (f *field) eachInBlocks(look func(p int32, total Total) bool) {
 	}
 }
 
-// look is first for what has to be looked at.
+// look implements first for endpoints that have to be searched.
 func (f *field) look() (at int32, top Total) {
 	if f.reach.large() {
 		return f.lookAtBlocks()
@@ -154,12 +152,12 @@ func (f *field) look() (at int32, top Total) {
 	return at, top
 }
 
-// lookAtBlocks passes over blocks of endpoints that have none better than what was seen.
+// lookAtBlocks skips blocks of endpoints that have no better total than the best so far.
 func (f *field) lookAtBlocks() (at int32, top Total) {
 	at, top = -1, out
 	words, totals := len(f.reach.words), f.pool.totals()
 	w := int(f.start / 64)
-	later := ^uint64(0) << (f.start % 64) // of the first block: those from the start on; the others come last
+	later := ^uint64(0) << (f.start % 64) // in the first block: positions from start on; those before come last
 	for n := range words + 1 {
 		left := f.reach.words[w] &^ f.without[w]
 		switch n {
@@ -182,7 +180,7 @@ func (f *field) lookAtBlocks() (at int32, top Total) {
 	return at, top
 }
 
-// put changes the total of an endpoint of the reach for the time of a choice.
+// put temporarily changes the total of an endpoint.
 func (f *field) put(p int32, total Total) {
 	f.pool.set(int(p), total)
 	if f.lane != nil {

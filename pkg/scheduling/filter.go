@@ -7,21 +7,21 @@ const (
 	FilterModel  = "model"
 )
 
-// filterMaxInFlight is the name under which an endpoint's hard limit shows in a Decision. It is not configured: it
-// is on where an endpoint has a limit.
+// filterMaxInFlight is the name that a Decision shows for an endpoint's hard limit. It is not configured: it applies if
+// the endpoint has a limit.
 const filterMaxInFlight = "max-in-flight"
 
-// filter rules endpoints out by what the request and the snapshot say. It sees no live count, so its verdict holds
-// until the next snapshot.
+// filter rules endpoints out by what the request and the snapshot say. It does not look at live counts, so its result
+// holds until the next snapshot.
 type filter struct {
 	name string
-	// passes is asked with a constraint in which what the filter looks at is set.
+	// passes is only called with a constraint that sets what the filter looks at.
 	passes func(c *constraint, m *member) bool
-	// reason says why it does not pass.
+	// reason explains why an endpoint does not pass.
 	reason func(c *constraint, m *member) string
 }
 
-// filters is the registry, in order of name.
+// filters is the registry, sorted by name.
 var filters = []filter{
 	{
 		name:   FilterModel,

@@ -1,32 +1,32 @@
 package scheduling
 
-// laneState is what a board keeps of a lane of many endpoints that is asked about: how much is in flight there, and who
-// is best. It follows the board's changes when it is asked the next time, so that a change costs the same however many
-// lanes there are, and a lane that nobody asks about costs nothing.
+// laneState caches, for a large lane that is in use, its stock and its best endpoints. It catches up with the board's
+// changes when it is next used, so that the cost of a change does not depend on the number of lanes, and unused lanes
+// cost nothing.
 type laneState struct {
 	reach  *reach
 	tree   tournament // of the ready ones, by index in reach.ready
-	counts []int32    // what was in flight there, by index
+	counts []int32    // requests in flight there, by index
 	stock  int64      // their sum
-	seen   uint64     // how many of the board's changes it has followed
-	asked  bool       // since lanes were dropped last
-	lives  uint64     // how many lanes this memory has been, to whoever has a pointer to it
+	seen   uint64     // number of the board's changes applied
+	asked  bool       // used since lanes were last dropped
+	lives  uint64     // how often this memory was reused, so that old pointers to it can be detected
 }
 
-// changeLog is how many changes the board remembers. A lane that has missed more is counted anew, and so is one that has
-// missed so many that this is quicker.
+// changeLog is the number of changes that the board remembers. A lane that has missed more is recomputed, and so is one
+// that has missed enough for that to be quicker.
 const changeLog = 1024
 
-// maxLanes bounds the lanes that are kept; of more, those that are not asked about are dropped.
+// maxLanes bounds the cached lanes; when there are more, unused ones are dropped.
 const maxLanes = 128
 
-// laneKey tells the lanes of one snapshot apart: by their reach where requests share it, else by what was asked.
+// laneKey identifies a lane of a snapshot: by its reach if requests share it, otherwise by its name.
 type laneKey struct {
 	shared        *reach
 	subset, model string
 }
 
-// laneOf returns the state of the query's lane, which is large, up to date.
+// laneOf returns the up-to-date state of the query's lane, which must be large.
 func (b *Board) laneOf(q *Query) *laneState {
 	if l := q.state; l != nil && l.lives == q.stateLives {
 		l.asked = true
@@ -54,7 +54,7 @@ func (b *Board) laneOf(q *Query) *laneState {
 	return l
 }
 
-// dropLanes makes room for one more.
+// dropLanes makes room for another lane.
 func (b *Board) dropLanes() {
 	if len(b.lanes) < maxLanes {
 		return
@@ -70,14 +70,14 @@ func (b *Board) dropLanes() {
 	}
 }
 
-// forgetLanes drops all lanes: they are other sets now.
+// forgetLanes drops all lanes, because their members have changed.
 func (b *Board) forgetLanes() {
 	for key, l := range b.lanes {
 		b.drop(key, l)
 	}
 }
 
-// drop keeps the memory of the lanes that go for those that come.
+// drop drops a lane and keeps its memory for another one.
 func (b *Board) drop(key laneKey, l *laneState) {
 	delete(b.lanes, key)
 	l.reach = nil
@@ -101,7 +101,7 @@ func (l *laneState) countAnew(b *Board) {
 	l.seen = b.changes
 }
 
-// follow brings the lane up to the board's last change.
+// follow applies the board's changes that the lane has missed.
 func (l *laneState) follow(b *Board) {
 	if b.changes-l.seen > uint64(min(changeLog, len(l.reach.ready)/8)) {
 		l.countAnew(b)

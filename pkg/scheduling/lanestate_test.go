@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// many is a board of so many endpoints, those of odd numbers with the model odd, and a third of all with third.
+// many returns a board with n endpoints; those with odd numbers have the model odd, and a third of all has third.
 func many(s *Scheduler, random *rand.Rand, n int) *Board {
 	endpoints := make([]Endpoint, n)
 	for i, address := range addresses(n) {
@@ -18,8 +18,8 @@ func many(s *Scheduler, random *rand.Rand, n int) *Board {
 	return b
 }
 
-// A pick by lot is even among the best, in lanes of any size and whatever the request may not use; asking draws nothing:
-// the same source leads to the same picks.
+// A random pick is uniform among the best, in lanes of any size and with any exceptions; asking for room draws nothing,
+// so the same source leads to the same picks.
 func TestRandomIsEvenAndAskingDrawsNothing(t *testing.T) {
 	s := mustNew(t, func(c *Config) { c.TieBreak = TieRandom })
 	for _, endpoints := range []int{32, 300} {
@@ -77,7 +77,7 @@ func TestRandomIsEvenAndAskingDrawsNothing(t *testing.T) {
 	}
 }
 
-// More lanes than are kept: none is wrong for it, and memory does not grow with them.
+// With more lanes than are cached, all are still right, and memory does not grow.
 func TestManyLanes(t *testing.T) {
 	b := many(mustNew(t), nil, 200)
 	r := rand.New(rand.NewPCG(3, 4))
@@ -104,7 +104,7 @@ func TestManyLanes(t *testing.T) {
 	checkInvariants(t, b)
 }
 
-// Models that the same endpoints serve have one set: a base model's adapters cost no more than one.
+// Models that are served by the same endpoints share one reach, so a base model's adapters cost no more than one model.
 func TestModelsOfTheSameEndpoints(t *testing.T) {
 	endpoints := make([]Endpoint, 100)
 	for i, address := range addresses(100) {

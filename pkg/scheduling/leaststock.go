@@ -5,7 +5,7 @@ import "math/bits"
 // ScorerLeastStock is the scorer of Weir's own count.
 const ScorerLeastStock = "least-stock"
 
-// newLeastStock is the scorer of an endpoint's projected load.
+// newLeastStock returns a scorer of an endpoint's projected load.
 func newLeastStock() scorer { return scorer{live: leastStock} }
 
 // leastStock rates an endpoint by its projected load: what would be in flight there after this pick, relative to its

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// oracle is the scheduler written to be read and not to be fast: it keeps every lease in a list, looks at every
-// endpoint by its text, and compares loads as rational numbers. What a request likes goes before all else. It breaks
-// ties by rotation, or takes the first.
+// oracle is the scheduler written to be read rather than to be fast: it keeps every lease in a list, compares endpoints
+// by their text, and compares loads as rational numbers. Endpoints that the request likes come before all others. It
+// breaks ties by rotation, or takes the first.
 type oracle struct {
 	pool   []Endpoint // by ID
 	leases []EndpointID
@@ -40,7 +40,7 @@ func (o *oracle) lane(ask Ask) (lane []Endpoint) {
 	return lane
 }
 
-// names says whether a subset's entry names the address, the long way.
+// names reports whether a subset's entry names the address, without canonical forms.
 func names(entry, address string) bool {
 	at := netip.MustParseAddrPort(address)
 	if both, err := netip.ParseAddrPort(entry); err == nil {
@@ -54,7 +54,7 @@ func (o *oracle) load(e Endpoint) *big.Rat {
 	return big.NewRat(o.stock(e.ID)+1, max(e.UpperBound, 1)) // the test has no endpoint without an upper bound
 }
 
-// room reports whether the lane's band has room for one more; a lane that is the whole pool has no band here.
+// room reports whether the lane's band has room for another request; a lane that is the whole pool has no band here.
 func (o *oracle) room(lane []Endpoint, name string, bound Bound) bool {
 	var stock, band int64
 	for _, e := range lane {
@@ -86,7 +86,7 @@ func (o *oracle) place(x waiting, bound Bound, except []EndpointID) (EndpointID,
 	return o.take(x, lane, order[0])
 }
 
-// ranked returns those below their limit, best first, equals in ring order after an endpoint.
+// ranked returns the endpoints below their limit, best first, with equals in ring order after an endpoint.
 func (o *oracle) ranked(x waiting, lane []Endpoint, after EndpointID) []Endpoint {
 	free := slices.DeleteFunc(slices.Clone(lane), func(e Endpoint) bool {
 		return e.MaxInFlight > 0 && o.stock(e.ID) >= int64(e.MaxInFlight)
@@ -128,14 +128,14 @@ func (o *oracle) take(x waiting, lane []Endpoint, e Endpoint) (EndpointID, []str
 	return e.ID, destinations
 }
 
-// waiting is a request that was prepared at some time and is placed at some later one.
+// waiting is a request that is prepared at one time and placed later.
 type waiting struct {
 	ask   Ask
 	q     *Query
-	likes []EndpointID // those that it liked when it was prepared
+	likes []EndpointID // the endpoints that it liked when it was prepared
 }
 
-// world drives a board and the oracle through the same random operations.
+// world applies the same random operations to a board and to the oracle.
 type world struct {
 	t       *testing.T
 	r       *rand.Rand
@@ -143,8 +143,8 @@ type world struct {
 	b       *Board
 	o       *oracle
 	version uint64
-	known   []Endpoint // all that were ever in the pool, by ID
-	entries []string   // what subsets are made of
+	known   []Endpoint // all that have ever been in the pool, by ID
+	entries []string   // the entries that subsets are drawn from
 	queue   []waiting
 }
 
@@ -158,7 +158,7 @@ func TestAgainstOracle(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { newWorld(t, seed, len(worldAddresses)).run(600) })
 	}
-	for seed := range uint64(8) { // lanes of more endpoints than are looked at one by one
+	for seed := range uint64(8) { // large lanes, which are not searched one by one
 		t.Run(fmt.Sprint("many-", seed), func(t *testing.T) { newWorld(t, seed, 3*few).run(300) })
 	}
 }
@@ -170,7 +170,7 @@ func FuzzBoard(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, size uint8) { newWorld(t, seed, 1+int(size)%90).run(30) })
 }
 
-// newWorld is an empty pool, and so many endpoints that may join it.
+// newWorld returns an empty pool, and size endpoints that may join it.
 func newWorld(t *testing.T, seed uint64, size int) *world {
 	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 1)), entries: slices.Clone(worldEntries)}
 	w.o = &oracle{last: NoEndpoint, first: seed%4 == 3}
@@ -179,7 +179,7 @@ func newWorld(t *testing.T, seed uint64, size int) *world {
 			c.TieBreak = TieFirst
 		}
 	})
-	if seed%2 == 1 { // any endpoint that it likes is better than all others
+	if seed%2 == 1 { // any endpoint that a request likes is better than all others
 		w.s.add(weighted{name: "likes", weight: 10, scorer: scorer{request: likes}})
 	}
 	w.b = NewBoard(w.s, nil)
@@ -222,7 +222,7 @@ func (w *world) step() {
 	}
 }
 
-// changeOne changes what is known of one endpoint of the pool.
+// changeOne changes one endpoint of the pool.
 func (w *world) changeOne() {
 	if len(w.o.pool) == 0 {
 		return
@@ -292,7 +292,7 @@ func (w *world) arrive() {
 	}
 }
 
-// take draws a waiting request, as often as not to leave it in the queue: it may be placed again.
+// take draws a waiting request; half the time it stays in the queue and may be placed again.
 func (w *world) take() (waiting, bool) {
 	if len(w.queue) == 0 {
 		return waiting{}, false
@@ -370,7 +370,7 @@ func (w *world) release() {
 	w.o.leases = slices.Delete(w.o.leases, i, i+1)
 }
 
-// check compares all that can be seen of the two.
+// check compares everything observable of the two.
 func (w *world) check() {
 	t := w.t
 	checkInvariants(t, w.b)
@@ -411,7 +411,7 @@ func (w *world) check() {
 	w.checkLanes(x)
 }
 
-// checkLanes: requests that were prepared on one snapshot and whose lanes have one name use the same endpoints.
+// checkLanes checks that requests prepared on one snapshot whose lanes have the same name may use the same endpoints.
 func (w *world) checkLanes(x waiting) {
 	fresh, err := w.s.Prepare(w.b.Snapshot(), x.ask)
 	if err != nil {

@@ -2,14 +2,14 @@ package scheduling
 
 import "math/rand/v2"
 
-// picker turns the totals of a field into a choice, a position or -1. It changes nothing but the random source, which is
-// nil unless ties are broken by lot. A new one is a file with such a function, and a line in the registry.
+// picker chooses from a field and returns a position, or -1. It changes nothing except the random source, which is nil
+// unless ties are broken at random. A new one is a file with such a function, and a line in the registry.
 type picker struct {
 	name string
 	pick func(f *field, random *rand.Rand) int32
 }
 
-// pickers is the registry, in order of name.
+// pickers is the registry, sorted by name.
 var pickers = []picker{{PickerMaxScore, maxScore}}
 
 func pickerByName(name string) (picker, bool) {
@@ -29,12 +29,12 @@ func pickerNames() []string {
 	return names
 }
 
-// maxScore picks the highest total: among equals the first in the field's order, or any by lot. Those for which the
-// request adds something are compared with the best of all; nothing is added below 0, so if one of them is that best
-// itself, it wins with what is added.
+// maxScore picks the highest total: among equals the first in the field's order, or a random one. Endpoints for which
+// the request adds something are compared with the best of all. Additions are never negative, so if such an endpoint is
+// that best itself, it wins with its addition.
 func maxScore(f *field, random *rand.Rand) int32 {
 	at, top := f.first()
-	plain := top // the best total without what the request adds
+	plain := top // the best total without the request's additions
 	best, tied := top, 0
 	for _, x := range f.extras {
 		p, ok := f.ring.position(x.id)
@@ -64,8 +64,8 @@ func (f *field) before(p, q int32) bool {
 	return p < q
 }
 
-// draw picks one of those with the best total: of all, if that is the plain best, and of so many for which the request
-// adds something. It asks the random source only when there are two.
+// draw picks one of the endpoints with the best total: all of those with the plain total if that is the best, and the
+// given number of those with additions. It uses the random source only if there are two or more.
 func (f *field) draw(random *rand.Rand, best Total, plain bool, extras int) int32 {
 	others := 0
 	if plain {

@@ -1,7 +1,7 @@
 package scheduling
 
 // Place picks the best endpoint for the request that is not in except, which may be nil, and counts the request there,
-// in one step. The reservation is empty when none can take it now: none is ready, all are at their MaxInFlight or in
+// in one step. The reservation is empty if none can take it now: none is ready, all are at their MaxInFlight or in
 // except, or the lane (unless it is the whole pool) is not below the bound.
 func (b *Board) Place(q *Query, bound Bound, except *EndpointSet) Reservation {
 	b.refresh(q)
@@ -27,8 +27,8 @@ func (b *Board) HasRoom(q *Query, bound Bound, except *EndpointSet) bool {
 	return f.some()
 }
 
-// PlaceAt counts the request at the given endpoint, whatever the bounds and limits. It is called only after
-// CanServe(q, id); otherwise it panics. A preemptor takes its victim's endpoint so.
+// PlaceAt counts the request at the given endpoint, whatever the bounds and limits. It panics unless CanServe(q, id). A
+// preemptor takes over its victim's endpoint this way.
 func (b *Board) PlaceAt(q *Query, id EndpointID) Reservation {
 	b.refresh(q)
 	p, ok := b.ring.position(id)
@@ -38,7 +38,7 @@ func (b *Board) PlaceAt(q *Query, id EndpointID) Reservation {
 	return b.choose(q, p)
 }
 
-// choose settles on the endpoint, and on the fallbacks after it.
+// choose reserves the endpoint and adds the fallbacks.
 func (b *Board) choose(q *Query, p int32) Reservation {
 	id := b.ring.ids[p]
 	q.placedOn, q.chosen[0], q.nChosen = b.snap, p, 1
@@ -54,7 +54,7 @@ func (b *Board) choose(q *Query, p int32) Reservation {
 	return Reserved(id)
 }
 
-// start is the position that wins among equals.
+// start returns the position that wins among equals.
 func (b *Board) start() int32 {
 	if b.scheduler.config.TieBreak != TieRotate {
 		return 0
@@ -62,8 +62,8 @@ func (b *Board) start() int32 {
 	return b.ring.after(b.last)
 }
 
-// laneHasRoomFor compares exactly: the lane's stock in millionths, changed by so many requests, against the sum of
-// bounds in millionths.
+// laneHasRoomFor reports whether the lane is below the bound with its stock changed by the given number of requests. It
+// compares exactly, in millionths.
 func (b *Board) laneHasRoomFor(q *Query, bound Bound, change int64) bool {
 	if bound == Unbounded || q.lane == "" && q.reach.whole {
 		return true
@@ -72,7 +72,7 @@ func (b *Board) laneHasRoomFor(q *Query, bound Bound, change int64) bool {
 	return stock == 0 || stock*Millionths < q.reach.bound(bound)
 }
 
-// laneStock is what is in flight at the ready endpoints of the query's lane.
+// laneStock returns the number of requests in flight at the ready endpoints of the query's lane.
 func (b *Board) laneStock(q *Query) (stock int64) {
 	switch {
 	case q.reach.whole:
@@ -86,8 +86,8 @@ func (b *Board) laneStock(q *Query) (stock int64) {
 	return stock
 }
 
-// addFallbacks names the next best of the lane's ready endpoints, equals in ring order after the chosen one: each is
-// out while the next one is looked for.
+// addFallbacks adds the next best of the lane's ready endpoints; equals are in ring order after the chosen one. Each is
+// temporarily taken out of the field while the next one is searched.
 func (b *Board) addFallbacks(q *Query, chosen int32, most int) {
 	f := b.fieldOf(q, nil, b.ring.after(b.ring.ids[chosen]))
 	f.put(chosen, out)

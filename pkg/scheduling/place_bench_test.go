@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkPlace is the board's part of the critical section: one pick, and a release elsewhere in the lane, among so
-// many endpoints. The budget for all of a decision is 2 µs for 100 endpoints and 3 µs for 2,000, without an allocation.
+// BenchmarkPlace measures the board's part of the critical section: one pick, and a release elsewhere in the lane. The
+// budget for a whole decision is 2 µs for 100 endpoints and 3 µs for 2,000, without allocations.
 func BenchmarkPlace(b *testing.B) {
 	for _, n := range []int{10, 100, 2000} {
 		cases := []struct {
@@ -58,7 +58,7 @@ func BenchmarkPlace(b *testing.B) {
 	}
 }
 
-// BenchmarkSetSnapshot is what a changed pool costs under the lock.
+// BenchmarkSetSnapshot measures a change of the pool under the lock.
 func BenchmarkSetSnapshot(b *testing.B) {
 	for _, n := range []int{100, 2000} {
 		board, _ := benchmarkBoard(b, n, Ask{}, false)
@@ -80,7 +80,7 @@ func BenchmarkSetSnapshot(b *testing.B) {
 	}
 }
 
-// BenchmarkPrepare100 is what a request costs before the lock.
+// BenchmarkPrepare100 measures a request's cost before the lock.
 func BenchmarkPrepare100(b *testing.B) {
 	cases := []struct {
 		name string

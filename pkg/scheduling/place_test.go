@@ -12,7 +12,8 @@ func three(t testing.TB, s *Scheduler) *Board {
 	return poolOf(t, s, ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), ready(2, "10.0.0.3:80"))
 }
 
-// Pick and reserve are one step: the second of two picks sees the first, and the least loaded goes first.
+// Picking and reserving are one step: the second of two picks sees the first, and the least loaded endpoint comes
+// first.
 func TestPicksSeeEachOther(t *testing.T) {
 	b := three(t, mustNew(t))
 	q := prepare(t, b, Ask{})
@@ -249,7 +250,7 @@ func TestFallbacks(t *testing.T) {
 	}
 }
 
-// A placement that fails leaves no old choice behind; a choice outlives the endpoint.
+// A failed placement leaves no old choice behind; a choice outlives the endpoint.
 func TestChoice(t *testing.T) {
 	b := three(t, mustNew(t))
 	q := prepare(t, b, subsetOf("10.0.0.1"))
@@ -274,7 +275,7 @@ func wantPanic(t testing.TB) {
 	}
 }
 
-// What runs under the lock allocates nothing.
+// What runs under the lock does not allocate.
 func TestPlaceAllocates(t *testing.T) {
 	b := three(t, mustNew(t))
 	q := prepare(t, b, subsetOf("10.0.0.1", "10.0.0.3"))

@@ -4,9 +4,9 @@ import (
 	"testing"
 )
 
-// The words that the tests are written in.
+// Helpers for the tests.
 
-// ready is a ready endpoint with a band of 1.8 to 2.2 requests, the seed's.
+// ready returns a ready endpoint with a band of 1.8 to 2.2 requests, the seed's.
 func ready(id EndpointID, address string, models ...string) Endpoint {
 	return Endpoint{ID: id, Address: address, Models: models, Ready: true, LowerBound: 1_800_000, UpperBound: 2_200_000}
 }
@@ -33,7 +33,7 @@ func mustNew(t testing.TB, change ...func(*Config)) *Scheduler {
 	return s
 }
 
-// poolOf is a board whose endpoints are the given ones.
+// poolOf returns a board with the given endpoints.
 func poolOf(t testing.TB, s *Scheduler, endpoints ...Endpoint) *Board {
 	t.Helper()
 	b := NewBoard(s, nil)
@@ -75,7 +75,7 @@ func give(b *Board, id EndpointID) {
 	b.Release(&r)
 }
 
-// likes is a scorer's request: it prefers the endpoints whose label likes is the request's model.
+// likes is a scorer's request function: it prefers the endpoints whose label likes equals the request's model.
 func likes(c *constraint, s *Snapshot) (scores []EndpointScore) {
 	for i := range s.Len() {
 		if e := s.At(i); c.model != "" && e.Labels["likes"] == c.model {
@@ -85,7 +85,7 @@ func likes(c *constraint, s *Snapshot) (scores []EndpointScore) {
 	return scores
 }
 
-// checkInvariants holds a board against what doc.go promises.
+// checkInvariants checks the invariants of doc.go.
 func checkInvariants(t testing.TB, b *Board) {
 	t.Helper()
 	sum, inReady := 0, int64(0)
@@ -145,7 +145,7 @@ func checkInvariants(t testing.TB, b *Board) {
 	}
 }
 
-// checkTournament: each node has the better of its children, and counts who has it.
+// checkTournament checks that each node has the better total of its children, and the number of entrants that have it.
 func checkTournament(t testing.TB, tree *tournament) {
 	t.Helper()
 	for n := 1; n < tree.leaves; n++ {

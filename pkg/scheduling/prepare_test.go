@@ -106,7 +106,7 @@ func TestFiltersLeftOut(t *testing.T) {
 	wantPlaced(t, b, q, BelowLower, 0, 1, 0, 1)
 }
 
-// The common case is one allocation: the query itself.
+// In the common case Prepare allocates only the query.
 func TestPrepareAllocates(t *testing.T) {
 	s := mustNew(t)
 	for _, endpoints := range [][]Endpoint{{ready(0, "10.0.0.1:80")}, {ready(0, "10.0.0.1:80", "a")}} {

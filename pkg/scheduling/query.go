@@ -1,23 +1,24 @@
 package scheduling
 
-// Query is a request on its way to an endpoint: what it may use, and after Board.Place what was chosen. It belongs to
-// one request. Board's methods change it under the caller's lock; Chosen and Destinations may be called without
-// the lock once the request cannot be placed again.
+// Query is a request to be placed: what it may use and, after Board.Place, what was chosen. It belongs to one request.
+// Board's methods change it under the caller's lock; Chosen and Destinations may be called without the lock once the
+// request cannot be placed again.
 type Query struct {
 	constraint
 	lane string
 
-	// Derived from the constraint; renewed under the lock when the board has moved on.
+	// Derived from the constraint; renewed under the lock if the board's snapshot or scheduler has changed.
 	scheduler *Scheduler
 	snap      *Snapshot
 	reach     *reach
-	extras    []extra // what the request adds to totals, in order of ID
+	extras    []extra // the request's additions to totals, sorted by ID
 
-	// What the board keeps of a large lane, while it is that.
+	// The board's state of the lane, if it is large and cached.
 	state      *laneState
 	stateLives uint64
 
-	// What the scorers that depend on the request said of it, once, before the lock: by ID, and so on any snapshot.
+	// The ratings by scorers that depend on the request, computed once, before the lock. They are by ID, so they hold
+	// on any snapshot.
 	ratings []rating
 
 	// The choice, as positions in placedOn: the chosen endpoint, then the fallbacks.
@@ -26,7 +27,7 @@ type Query struct {
 	nChosen  int
 }
 
-// renew filters the request against a snapshot, and weighs what the scorers said of it.
+// renew filters the request against a snapshot, and weighs its ratings.
 func (q *Query) renew(s *Scheduler, snap *Snapshot) {
 	if q.scheduler != s {
 		q.extras = s.extrasOf(q.ratings)
@@ -35,7 +36,7 @@ func (q *Query) renew(s *Scheduler, snap *Snapshot) {
 	q.reach = s.reachOf(snap, &q.constraint)
 }
 
-// ratingOf returns what the scorer said of the endpoint for this request.
+// ratingOf returns the scorer's score of the endpoint for this request.
 func (q *Query) ratingOf(scorer string, id EndpointID) Score {
 	for _, r := range q.ratings {
 		if r.scorer == scorer && r.ID == id {
@@ -45,7 +46,8 @@ func (q *Query) ratingOf(scorer string, id EndpointID) Score {
 	return 0
 }
 
-// Lane names the set of endpoints that the request may use; "" is the whole pool. Equal names mean equal sets.
+// Lane returns the name of the set of endpoints that the request may use; "" is the whole pool. Equal names mean equal
+// sets.
 func (q *Query) Lane() string { return q.lane }
 
 // Chosen returns the address of the chosen endpoint, "" before a placement, and the fallbacks: the next best ready

@@ -10,17 +10,17 @@ import (
 type reach struct {
 	positions []int32 // all members, ready or not, ascending
 	ready     []int32 // the ready ones of them, ascending
-	// lower and upper sum the bounds of the ready ones, in millionths of a request.
+	// lower and upper are the sums of the bounds of the ready ones, in millionths of a request.
 	lower, upper int64
 	// whole reports whether it has every ready member.
 	whole bool
-	// words has a bit for the position of each ready one, and below how many there are in the words before; nil while
-	// the ready ones are few.
+	// words has a bit for the position of each ready endpoint; below has the number of ready ones in the words before.
+	// Both are nil if few are ready.
 	words []uint64
 	below []int32
 }
 
-// few is how many endpoints are looked at one by one, rather than through what is kept of them.
+// few is the largest number of endpoints that are searched one by one.
 const few = 64
 
 func newReach(s *Snapshot, positions []int32) *reach {
@@ -47,13 +47,13 @@ func newReach(s *Snapshot, positions []int32) *reach {
 	return r
 }
 
-// addBounds adds without wrapping around: the sum of more than 2^12 endpoints at maxBound stays at the top.
+// addBounds adds and saturates: the sum for more than 2^12 endpoints at maxBound stays at the maximum.
 func addBounds(a, b int64) int64 {
 	const top = 1 << 62
 	return min(a+b, top)
 }
 
-// large reports whether the ready ones are too many to look at one by one.
+// large reports whether there are too many ready endpoints to search them one by one.
 func (r *reach) large() bool { return len(r.ready) > few }
 
 func (r *reach) bound(which Bound) int64 {
@@ -63,7 +63,7 @@ func (r *reach) bound(which Bound) int64 {
 	return r.lower
 }
 
-// index returns where among the ready ones the position is; if it is not, where it would be.
+// index returns the position's index among the ready ones, or where it would be.
 func (r *reach) index(p int32) (int, bool) {
 	if !r.large() {
 		return slices.BinarySearch(r.ready, p)
@@ -83,7 +83,7 @@ func (r *reach) has(p int32) bool {
 	return ok
 }
 
-// hasBeside reports whether there is a ready one that is not among the words.
+// hasBeside reports whether a ready endpoint is not among the words.
 func (r *reach) hasBeside(words []uint64) bool {
 	switch {
 	case words == nil:
@@ -99,7 +99,7 @@ func (r *reach) hasBeside(words []uint64) bool {
 	return false
 }
 
-// meets reports whether there is a ready one that is among the words.
+// meets reports whether a ready endpoint is among the words.
 func (r *reach) meets(words []uint64) bool {
 	switch {
 	case words == nil:

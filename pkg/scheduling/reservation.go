@@ -8,20 +8,20 @@ import (
 // Role is what an endpoint does for a request.
 type Role uint8
 
-// Serving is the only role yet: the endpoint does all of the request.
+// Serving is the only role so far: the endpoint does everything for the request.
 const Serving Role = 0
 
-// maxRoles is how many a Reservation has room for: prefill and decode will be two.
+// maxRoles is the number of roles that a Reservation has room for: prefill and decode will be two.
 const maxRoles = 2
 
 // Reservation is what a placement holds: endpoints, each in one role, at which the board counts the request. It is a
-// small value, to be looked at and copied by whoever keeps leases; it is given back once, whole or role by role. The
-// zero value holds nothing.
+// small value that whoever keeps leases may inspect and copy; it is released once, whole or role by role. The zero
+// value holds nothing.
 type Reservation struct {
-	held [maxRoles]int32 // by role: the endpoint's ID + 1; 0: none
+	held [maxRoles]int32 // by role: the endpoint's ID + 1, or 0 for none
 }
 
-// Reserved is the value of a reservation of one endpoint, Serving. It counts nothing anywhere: Board.Place and PlaceAt
+// Reserved returns the value of a reservation of one endpoint, Serving. It counts nothing: only Board.Place and PlaceAt
 // do.
 func Reserved(id EndpointID) Reservation { return Reservation{}.with(Serving, id) }
 
@@ -30,10 +30,10 @@ func (r Reservation) with(role Role, id EndpointID) Reservation {
 	return r
 }
 
-// Empty reports whether it holds nothing.
+// Empty reports whether the reservation holds nothing.
 func (r Reservation) Empty() bool { return r == Reservation{} }
 
-// In returns the endpoint that it holds in the role, NoEndpoint if none.
+// In returns the endpoint held in the role; NoEndpoint if there is none.
 func (r Reservation) In(role Role) EndpointID {
 	if int(role) >= len(r.held) {
 		return NoEndpoint
@@ -41,10 +41,10 @@ func (r Reservation) In(role Role) EndpointID {
 	return EndpointID(r.held[role] - 1)
 }
 
-// Endpoint returns the endpoint that serves the request, NoEndpoint if it holds none.
+// Endpoint returns the endpoint that serves the request; NoEndpoint if there is none.
 func (r Reservation) Endpoint() EndpointID { return r.In(Serving) }
 
-// Holds reports whether it holds the endpoint, in any role.
+// Holds reports whether the reservation holds the endpoint in any role.
 func (r Reservation) Holds(id EndpointID) bool {
 	for _, held := range r.All() {
 		if held == id {
@@ -54,7 +54,7 @@ func (r Reservation) Holds(id EndpointID) bool {
 	return false
 }
 
-// All lists what it holds, in order of role.
+// All lists the endpoints held, in order of role.
 func (r Reservation) All() iter.Seq2[Role, EndpointID] {
 	return func(yield func(Role, EndpointID) bool) {
 		for role, held := range r.held {
@@ -65,15 +65,15 @@ func (r Reservation) All() iter.Seq2[Role, EndpointID] {
 	}
 }
 
-// Release gives back all that the reservation holds, and empties it; its endpoints may have left the pool meanwhile. What
-// was never reserved is a broken contract and panics.
+// Release releases everything that the reservation holds, and empties it; its endpoints may have left the pool
+// meanwhile. It panics if an endpoint was never reserved.
 func (b *Board) Release(r *Reservation) {
 	for role := range r.held {
 		b.ReleaseIn(r, Role(role))
 	}
 }
 
-// ReleaseIn is Release for one role; the others are still held. A role that holds nothing is left as it is.
+// ReleaseIn releases one role; the others are still held. It does nothing if the role holds nothing.
 func (b *Board) ReleaseIn(r *Reservation, role Role) {
 	id := r.In(role)
 	if id == NoEndpoint {
@@ -83,7 +83,7 @@ func (b *Board) ReleaseIn(r *Reservation, role Role) {
 	r.held[role] = 0
 }
 
-// unreserve counts one request less at the endpoint.
+// unreserve counts one request fewer at the endpoint.
 func (b *Board) unreserve(id EndpointID) {
 	p, ok := b.ring.position(id)
 	switch {

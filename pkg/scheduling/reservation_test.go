@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// A reservation lists what it holds, and is given back once, whole or in part.
+// A reservation lists what it holds, and is released once, whole or in part.
 func TestReservation(t *testing.T) {
-	const decode Role = 1 // a role to come
+	const decode Role = 1 // a future role
 	b := three(t, mustNew(t))
 	q := prepare(t, b, Ask{})
 	r := b.Place(q, BelowLower, nil)
@@ -22,7 +22,7 @@ func TestReservation(t *testing.T) {
 	if !both.Holds(0) || !both.Holds(2) || both.Holds(1) || both.Holds(NoEndpoint) || both.In(decode) != 2 || both.In(7) != NoEndpoint {
 		t.Errorf("%+v", both)
 	}
-	for range 2 { // the second time there is nothing to give back
+	for range 2 { // the second time there is nothing to release
 		b.ReleaseIn(&both, Serving)
 		if b.Stock(0) != 0 || b.Stock(2) != 1 || both.Empty() || both.Endpoint() != NoEndpoint {
 			t.Fatalf("%d and %d in flight, %+v", b.Stock(0), b.Stock(2), both)

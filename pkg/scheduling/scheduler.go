@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Scheduler is a Config made ready for use: Prepare may be called by any number of goroutines. What its scorers remember
-// belongs to the one board that it is given to.
+// Scheduler is a compiled Config. Prepare may be called by any number of goroutines. The state of its scorers belongs
+// to the one board that uses it.
 type Scheduler struct {
 	config        Config
 	filtersModel  bool
@@ -18,7 +18,7 @@ type Scheduler struct {
 	completed     []func(EndpointID)
 }
 
-// New builds the scheduler of a configuration, or returns what Validate says of it.
+// New returns the scheduler of a configuration, or the errors of Validate.
 func New(config Config) (*Scheduler, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func New(config Config) (*Scheduler, error) {
 	return s, nil
 }
 
-// add takes a scorer in.
+// add adds a scorer.
 func (s *Scheduler) add(w weighted) {
 	if w.live != nil {
 		s.live = append(s.live, w)
@@ -53,9 +53,9 @@ func (s *Scheduler) add(w weighted) {
 	}
 }
 
-// Prepare does all that depends on the request and the snapshot alone. It fails with ErrSubsetEmpty,
-// ErrSubsetForeign or ErrModelUnknown (wrapped with the value) when no endpoint known now can ever serve the request.
-// In an empty pool, and while the endpoints it may use are not ready, it succeeds: such a request waits.
+// Prepare does everything that depends only on the request and the snapshot. It fails with ErrSubsetEmpty,
+// ErrSubsetForeign or ErrModelUnknown (wrapped with the value) if no endpoint known now can ever serve the request. In
+// an empty pool, or if the endpoints that it may use are not ready, it succeeds: such a request waits.
 func (s *Scheduler) Prepare(snap *Snapshot, ask Ask) (*Query, error) {
 	q := &Query{constraint: constraint{model: ask.Model}}
 	if s.filtersSubset && ask.Subset.Set {
@@ -77,7 +77,7 @@ func (s *Scheduler) Prepare(snap *Snapshot, ask Ask) (*Query, error) {
 	return nil, fmt.Errorf("scheduling: preparing: %w %q", ErrModelUnknown, q.model)
 }
 
-// abridged shows the first entries: a client may have sent any number.
+// abridged returns the first entries: a client may have sent any number.
 func abridged(entries []HostPort) string {
 	const shown = 3
 	if len(entries) > shown {

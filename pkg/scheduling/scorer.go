@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Score is how good an endpoint is in one scorer's eyes: 0 to ScoreOne.
+// Score is a scorer's rating of an endpoint, from 0 to ScoreOne, the best.
 type Score int64
 
 // ScoreOne is the best Score. With at most 16 scorers of a weight of at most 1000 a total stays below 2^54.
@@ -14,18 +14,19 @@ const ScoreOne Score = 1 << 40
 // Total is a sum of scores times weights.
 type Total int64
 
-// scorer rates one endpoint without looking at the others. It sets live or request, and the hooks that it needs; what
-// it remembers is in the variables that these functions share.
+// scorer rates one endpoint without looking at the others. It sets live or request, and the hooks that it needs; its
+// state is in the variables that these functions share.
 type scorer struct {
-	// live rates an endpoint with what is in flight there and what its engine reports. It is asked under the lock, when
-	// one of these changes, not at a pick. What it remembers besides may change an endpoint's score in a hook for the
-	// same endpoint only.
+	// live rates an endpoint by its requests in flight and what its engine reports. It is called under the lock when
+	// one of these changes, not for a pick. If it depends on other state, a hook may only change that state for the
+	// hook's own endpoint.
 	live func(Load) Score
-	// request rates endpoints for a request (a prefix that they have cached, a session that they know): those that it
-	// prefers, each once, in any order; the others get 0. It is asked once, before the lock, by many goroutines at a
-	// time: it must not read what a hook writes, unless that is safe to share.
+	// request rates endpoints for a request (a prefix that they have cached, a session that they know): it returns
+	// those that it prefers, each once, in any order; the others get 0. It is called once, before the lock, by many
+	// goroutines at a time: it must not read what a hook writes, unless that is safe to share.
 	request func(*constraint, *Snapshot) []EndpointScore
-	// placed is told, under the lock, that the request was counted at an endpoint, and completed that one was released.
+	// placed is called, under the lock, when the request is counted at an endpoint; completed when that one is
+	// released.
 	placed    func(*Query, EndpointID)
 	completed func(EndpointID)
 }
@@ -39,11 +40,11 @@ type EndpointScore struct {
 // kind is a scorer that a configuration can name. A new one is a file with a constructor, and a line in the registry.
 type kind struct {
 	name string
-	// make returns a scorer of its own for one scheduler.
+	// make returns a new scorer for one scheduler.
 	make func() scorer
 }
 
-// scorers is the registry, in order of name.
+// scorers is the registry, sorted by name.
 var scorers = []kind{{ScorerLeastStock, newLeastStock}}
 
 func scorerByName(name string) (kind, bool) {
@@ -63,29 +64,29 @@ func scorerNames() []string {
 	return names
 }
 
-// weighted is a scorer with its say.
+// weighted is a scorer with its weight.
 type weighted struct {
 	scorer
 	name   string
 	weight int64
 }
 
-// of is the score's part of a total. A scorer that leaves its range does not leave it here.
+// of returns the score's part of a total. Scores out of range are clamped.
 func (w *weighted) of(s Score) Total { return Total(w.weight * int64(min(max(s, 0), ScoreOne))) }
 
-// rating is what one scorer said of an endpoint for a request.
+// rating is one scorer's score of an endpoint for a request.
 type rating struct {
 	scorer string
 	EndpointScore
 }
 
-// extra is what a request adds to an endpoint's total.
+// extra is a request's addition to an endpoint's total.
 type extra struct {
 	id    EndpointID
 	total Total
 }
 
-// rated asks the scorers that depend on the request. The answer is in order of ID and valid on any snapshot.
+// rated calls the scorers that depend on the request. The result is sorted by ID and valid on any snapshot.
 func (s *Scheduler) rated(snap *Snapshot, c *constraint) []rating {
 	var ratings []rating
 	for i := range s.request {
@@ -97,8 +98,8 @@ func (s *Scheduler) rated(snap *Snapshot, c *constraint) []rating {
 	return ratings
 }
 
-// extrasOf weighs ratings: what is above 0, once for each endpoint, in order of ID. Those of scorers that the scheduler
-// does not have count for nothing.
+// extrasOf weighs ratings. It returns those above 0, once for each endpoint, sorted by ID. Ratings of scorers that the
+// scheduler does not have are ignored.
 func (s *Scheduler) extrasOf(ratings []rating) []extra {
 	var extras []extra
 	for _, r := range ratings {

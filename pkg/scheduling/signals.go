@@ -1,30 +1,31 @@
 package scheduling
 
-// Signals are what an engine reports of itself, as it was read last. They only correct Weir's own count; the zero
-// value knows nothing, which is also what is set when they are too old.
+// Signals are an engine's latest report about itself. They only correct Weir's own count. The zero value means that
+// nothing is known, and replaces signals that are too old.
 type Signals struct {
-	// Known reports whether the other fields mean anything.
+	// Known reports whether the other fields are set.
 	Known bool
-	// Running and Waiting are requests inside the engine, in its batch and before it.
+	// Running and Waiting are the requests inside the engine, in its batch and in its queue.
 	Running, Waiting int32
 	// CacheUsed is the used share of its KV cache, in millionths.
 	CacheUsed int32
 }
 
-// Load is what a live scorer looks at: one endpoint, now.
+// Load is the input of a live scorer: one endpoint, now.
 type Load struct {
 	// InFlight is Weir's own count of the requests there.
 	InFlight int
-	// UpperBound is the endpoint's share of the band, in millionths of a request; 0: none.
+	// UpperBound is the endpoint's share of the band, in millionths of a request; 0 means none.
 	UpperBound int64
-	// Slots is how many requests it runs at once by its own report; 0: unknown.
+	// Slots is the number of requests that it runs at once, as it reports; 0 means unknown.
 	Slots int
-	// Signals are its engine's.
+	// Signals are those of its engine.
 	Signals Signals
 }
 
-// SetSignals changes what is known of one endpoint's engine; the cost does not depend on how many others there are. It
-// reports whether the endpoint is in the pool: of others nothing is kept, and who returns is taken for a new engine.
+// SetSignals sets the signals of one endpoint's engine; the cost does not depend on the number of endpoints. It reports
+// whether the endpoint is in the pool. Signals of other endpoints are dropped, and an endpoint that comes back counts
+// as a new engine.
 func (b *Board) SetSignals(id EndpointID, signals Signals) bool {
 	p, ok := b.ring.position(id)
 	if !ok {

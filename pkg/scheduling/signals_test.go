@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// shortLine prefers the endpoint whose engine has the fewest requests waiting, by its own report; unknown is no waiting.
+// shortLine prefers the endpoint whose engine reports the fewest waiting requests; unknown counts as none.
 func shortLine(l Load) Score { return ScoreOne / Score(1+l.Signals.Waiting) }
 
 // Signals reach the board by endpoint, and stay with it through changes of the pool until it leaves.
@@ -42,7 +42,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A scorer's hooks are told of each reservation and of each release, once.
+// A scorer's hooks are called once for each reservation and once for each release.
 func TestScorerHooks(t *testing.T) {
 	var told []string
 	s := mustNew(t)
@@ -57,7 +57,7 @@ func TestScorerHooks(t *testing.T) {
 	b.HasRoom(q, BelowLower, nil)
 	second := b.PlaceAt(q, 2)
 	b.SetSnapshot(NewSnapshot(2, nil))
-	b.Place(q, BelowLower, nil) // in vain
+	b.Place(q, BelowLower, nil) // refused
 	b.Release(&first)
 	b.Release(&second)
 	b.Release(&second)
@@ -66,7 +66,7 @@ func TestScorerHooks(t *testing.T) {
 	}
 }
 
-// Scores that were given before the lock hold on any snapshot, and are weighed by the scheduler of the moment.
+// Ratings from before the lock hold on any snapshot, and are weighed by the current scheduler.
 func TestRatingsSurvive(t *testing.T) {
 	with := func(weight int64) *Scheduler {
 		s := mustNew(t)
@@ -80,7 +80,7 @@ func TestRatingsSurvive(t *testing.T) {
 	pool := []Endpoint{ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), liked}
 	b := poolOf(t, with(10), pool...)
 	q := prepare(t, b, Ask{Model: "a"})
-	pool[2].Labels = nil // asked once: what the label says now does not matter
+	pool[2].Labels = nil // ratings were computed before: the label does not matter any more
 	b.SetSnapshot(NewSnapshot(2, pool))
 	wantPlaced(t, b, q, BelowUpper, 2, 2)
 	b.SetSnapshot(NewSnapshot(3, pool[:2]))
@@ -96,7 +96,7 @@ func TestRatingsSurvive(t *testing.T) {
 	}
 }
 
-// A scorer that leaves its range neither rules an endpoint out nor outweighs what it may not.
+// A scorer that leaves its range neither rules an endpoint out nor outweighs more than its weight allows.
 func TestScoresStayInRange(t *testing.T) {
 	s := mustNew(t, func(c *Config) { c.TieBreak = TieFirst })
 	s.add(weighted{name: "wild", weight: 1, scorer: scorer{live: func(l Load) Score { return Score(l.Slots-1) * 4 * ScoreOne }}})

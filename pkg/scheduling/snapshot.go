@@ -13,16 +13,16 @@ type Snapshot struct {
 	members []member // by ID, which is the ring order
 	ready   int      // how many of them are
 
-	// Of IDs and addresses alone, and so shared by snapshots that differ in other things.
+	// These depend on IDs and addresses only, so snapshots that differ in other things share them.
 	ring      *ring
 	byAddress map[HostPort]int32
 	byHost    map[string][]int32
 
-	// Derived once, so that a request without a subset shares them.
+	// Derived once, and shared by all requests without a subset.
 	vitals      []vital // by position
 	whole       *reach
-	byModel     map[string]modelReach // models that the same endpoints serve have one reach
-	anyModel    *reach                // for a model that no endpoint lists: those that serve any
+	byModel     map[string]modelReach // models served by the same endpoints share one reach
+	anyModel    *reach                // for a model that no endpoint lists: the endpoints that serve any
 	listsModels bool
 }
 
@@ -32,15 +32,14 @@ type modelReach struct {
 	lane string
 }
 
-// member is an endpoint of a snapshot with its address taken apart.
+// member is an endpoint of a snapshot with its parsed address.
 type member struct {
 	Endpoint
 	at HostPort
 }
 
-// NewSnapshot builds the snapshot of the endpoints, in any order. The version tells snapshots apart for a reader; it
-// should increase. Two endpoints with one ID or one address, an ID below 0, and a bound or limit below 0 are broken
-// contracts and panic.
+// NewSnapshot returns the snapshot of the endpoints, in any order. The version lets readers tell snapshots apart; it
+// should increase. It panics if two endpoints have the same ID or address, or if an ID, bound or limit is negative.
 func NewSnapshot(version uint64, endpoints []Endpoint) *Snapshot {
 	s := &Snapshot{
 		version:   version,
@@ -99,7 +98,7 @@ func (s *Snapshot) deriveReaches() {
 	s.whole = newReach(s, all)
 	s.anyModel = newReach(s, anyModel)
 	s.listsModels = len(anyModel) < len(all)
-	listing := map[string][]int32{} // one pass over all lists: there may be many models at many endpoints
+	listing := map[string][]int32{} // one pass over all lists, since there may be many models at many endpoints
 	for i := range s.members {
 		for _, model := range s.members[i].Models {
 			if on := listing[model]; len(on) == 0 || on[len(on)-1] != int32(i) {
@@ -108,7 +107,7 @@ func (s *Snapshot) deriveReaches() {
 		}
 	}
 	s.byModel = make(map[string]modelReach, len(listing))
-	same := map[uint64][]*reach{} // by hash: adapters of one base model are many, and served by the same endpoints
+	same := map[uint64][]*reach{} // by hash, since a base model has many adapters, all served by the same endpoints
 	for model, on := range listing {
 		positions := append(on, anyModel...)
 		slices.Sort(positions)
@@ -116,7 +115,7 @@ func (s *Snapshot) deriveReaches() {
 	}
 }
 
-// oneReach returns the reach of the positions, and the same one for the same positions.
+// oneReach returns the reach of the positions, one for equal positions.
 func (s *Snapshot) oneReach(same map[uint64][]*reach, positions []int32) *reach {
 	hash := uint64(len(positions))
 	for _, p := range positions {
@@ -132,7 +131,7 @@ func (s *Snapshot) oneReach(same map[uint64][]*reach, positions []int32) *reach 
 	return r
 }
 
-// serving returns those of the positions whose endpoints serve the model.
+// serving returns the positions whose endpoints serve the model.
 func (s *Snapshot) serving(positions []int32, model string) []int32 {
 	var out []int32
 	for _, p := range positions {
@@ -143,10 +142,10 @@ func (s *Snapshot) serving(positions []int32, model string) []int32 {
 	return out
 }
 
-// Version is what NewSnapshot was given.
+// Version returns the version passed to NewSnapshot.
 func (s *Snapshot) Version() uint64 { return s.version }
 
-// Len is the number of endpoints, ready or not.
+// Len returns the number of endpoints, ready or not.
 func (s *Snapshot) Len() int { return len(s.members) }
 
 // At returns the i-th endpoint in order of ID. Its Models and Labels must not be changed.
@@ -160,7 +159,7 @@ func (s *Snapshot) ByID(id EndpointID) (Endpoint, bool) {
 	return Endpoint{}, false
 }
 
-// ByAddress returns the endpoint at the address, in any form that ParseHostPort reads, with its port.
+// ByAddress returns the endpoint at the address, in any form that ParseHostPort accepts, with its port.
 func (s *Snapshot) ByAddress(address string) (Endpoint, bool) {
 	if p, ok := s.byAddress[ParseHostPort(address)]; ok {
 		return s.members[p].Endpoint, true
@@ -168,7 +167,8 @@ func (s *Snapshot) ByAddress(address string) (Endpoint, bool) {
 	return Endpoint{}, false
 }
 
-// Lists reports whether an endpoint, ready or not, lists the model. One whose list is empty serves any, and lists none.
+// Lists reports whether an endpoint, ready or not, lists the model. An endpoint with an empty list serves any model,
+// but lists none.
 func (s *Snapshot) Lists(model string) bool {
 	_, listed := s.byModel[model]
 	return listed
@@ -183,9 +183,9 @@ func (s *Snapshot) ByHost(host string) []Endpoint {
 	return out
 }
 
-// Derive returns a snapshot of the same version and endpoints in which change was applied to each, in order of ID.
-// The wiring sets bounds and limits so. It must leave ID and Address alone, and replace Models and Labels rather than
-// change them.
+// Derive returns a snapshot of the same version and endpoints with change applied to each, in order of ID. The wiring
+// sets bounds and limits with it. change must not modify ID and Address, and must replace Models and Labels rather than
+// modify them.
 func (s *Snapshot) Derive(change func(*Endpoint)) *Snapshot {
 	d := &Snapshot{
 		version: s.version, members: slices.Clone(s.members),

@@ -26,7 +26,7 @@ func TestSnapshotLookups(t *testing.T) {
 	}
 }
 
-// Lists tells a model that an endpoint names from one that only endpoints without a list could serve.
+// Lists distinguishes a model that an endpoint lists from one that only endpoints without a list could serve.
 func TestListedModels(t *testing.T) {
 	s := NewSnapshot(1, []Endpoint{ready(0, "10.0.0.1:80", "a"), unready(1, "10.0.0.2:80", "b"), ready(2, "10.0.0.3:80")})
 	for model, want := range map[string]bool{"a": true, "b": true, "c": false, "": false} {

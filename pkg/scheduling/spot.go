@@ -1,7 +1,7 @@
 package scheduling
 
-// vital is what a snapshot says of an endpoint that matters for totals and limits. It is comparable, so that a board
-// sees what changed.
+// vital is what totals and limits depend on in a snapshot's endpoint. It is comparable, so that a board can detect
+// changes.
 type vital struct {
 	upperBound int64
 	limit      int32 // MaxInFlight, or noLimit
@@ -19,18 +19,18 @@ func vitalOf(e *Endpoint) vital {
 	return v
 }
 
-// spot is one endpoint's live state on a board.
+// spot is an endpoint's live state on a board.
 type spot struct {
 	vital
 	inFlight int32
 	signals  Signals
-	total    Total // the live scorers' sum; renewed when what they look at changes
+	total    Total // the live scorers' sum, updated when their input changes
 }
 
 // open reports whether the endpoint can be picked.
 func (s *spot) open() bool { return s.ready && s.inFlight < s.limit }
 
-// leaf is the endpoint's total among those that can be picked.
+// leaf returns the endpoint's total in the tournament.
 func (s *spot) leaf() Total {
 	if !s.open() {
 		return out
@@ -38,7 +38,7 @@ func (s *spot) leaf() Total {
 	return s.total
 }
 
-// rate renews the total.
+// rate recomputes the total.
 func (s *spot) rate(live []weighted) {
 	s.total = 0
 	load := s.load()
@@ -51,7 +51,7 @@ func (s *spot) load() Load {
 	return Load{InFlight: int(s.inFlight), UpperBound: s.upperBound, Slots: int(s.slots), Signals: s.signals}
 }
 
-// readyStock is what the endpoint counts for among the ready ones.
+// readyStock returns what the endpoint adds to the stock of the ready endpoints.
 func (s *spot) readyStock() int64 {
 	if !s.ready {
 		return 0

@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// Subset is the set of endpoints that a request is confined to. Set and without entries is not the same as not set:
-// the first allows nothing, the second everything.
+// Subset is the set of endpoints that a request is confined to. A Subset that is set but has no entries allows nothing;
+// one that is not set allows everything.
 type Subset struct {
-	// Set says that the request carries a subset at all.
+	// Set reports whether the request has a subset at all.
 	Set bool
-	// Entries are addresses with or without a port, in any form that ParseHostPort reads; without a port an entry
-	// names all ports of its host.
+	// Entries are addresses with or without a port, in any form that ParseHostPort accepts; an entry without a port
+	// means all ports of its host.
 	Entries []string
 }
 
-// Ask is what a request wants of its endpoint.
+// Ask is what a request asks of its endpoint.
 type Ask struct {
-	// Model is the model as the model server knows it (after a rewrite); "" if the request needs none.
+	// Model is the model's name at the model server, after a rewrite; "" if the request needs none.
 	Model string
 	// Subset confines the request.
 	Subset Subset
 }
 
-// canonical returns the entries normalised, sorted and without duplicates, blanks, and those that another entry
-// covers (an address next to its whole host).
+// canonical returns the entries normalised and sorted, without duplicates, blanks, and entries that another one covers
+// (an address beside its whole host).
 func (s Subset) canonical() []HostPort {
 	entries := make([]HostPort, 0, len(s.Entries))
 	for _, text := range s.Entries {
@@ -33,7 +33,7 @@ func (s Subset) canonical() []HostPort {
 		}
 	}
 	slices.SortFunc(entries, compareHostPorts)
-	// A host without a port sorts before its ports, so it is the last one kept when they come.
+	// A host without a port sorts before its ports, so when those come it is the last entry kept.
 	kept := entries[:0]
 	for _, entry := range entries {
 		if n := len(kept); n > 0 && kept[n-1].Host == entry.Host && (kept[n-1].Port == 0 || kept[n-1].Port == entry.Port) {
@@ -51,7 +51,7 @@ func compareHostPorts(a, b HostPort) int {
 	return int(a.Port) - int(b.Port)
 }
 
-// covers says whether one of the canonical entries names the address.
+// covers reports whether one of the canonical entries names the address.
 func covers(entries []HostPort, address HostPort) bool {
 	if _, ok := slices.BinarySearchFunc(entries, HostPort{Host: address.Host}, compareHostPorts); ok {
 		return true

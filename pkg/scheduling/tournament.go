@@ -1,18 +1,18 @@
 package scheduling
 
-// tournament keeps the best of many totals at hand: a binary tree whose leaves are the entrants and whose inner nodes
-// have the better total of their two children. A change costs O(log n), and so does the question who is best.
+// tournament finds the best of many totals quickly. It is a binary tree whose leaves are the entrants, and each inner
+// node has the better total of its two children. A change costs O(log n), and so does finding the best.
 type tournament struct {
 	leaves int     // the index of the first leaf, and so a power of two
 	best   []Total // by node: the root is 1, the children of n are 2n and 2n+1
-	ties   []int32 // by node: how many leaves below it have its total; nil: not counted
+	ties   []int32 // by node: how many leaves below have its total; nil if not counted
 }
 
-// out is the total of a leaf that takes no part. All others are at least 0.
+// out is the total of a leaf that does not take part. All others are at least 0.
 const out Total = -1
 
-// enter starts anew with so many entrants, all out, and counts equals where ties are broken by lot; seat and play follow.
-// It keeps its memory.
+// enter resets the tournament to the number of entrants, all out; counted makes it count equals, which random
+// tie-breaks need. Calls of seat and then play must follow. It reuses its memory.
 func (t *tournament) enter(entrants int, counted bool) {
 	t.leaves = 1
 	for t.leaves < entrants {
@@ -32,7 +32,7 @@ func (t *tournament) enter(entrants int, counted bool) {
 	}
 }
 
-// resized returns a slice of the length, in s's memory if that is enough. What is in it is of no meaning.
+// resized returns a slice of the length, in s's memory if that suffices. Its contents are undefined.
 func resized[T any](s []T, length int) []T {
 	if cap(s) < length {
 		return make([]T, length)
@@ -50,7 +50,7 @@ func (t *tournament) play() {
 	}
 }
 
-// meet computes one inner node from its children; it reports whether that changed it.
+// meet computes one inner node from its children and reports whether that changed it.
 func (t *tournament) meet(n int) bool {
 	left, right := t.best[2*n], t.best[2*n+1]
 	better := max(left, right)
@@ -85,16 +85,16 @@ func (t *tournament) set(i int, total Total) {
 // of returns an entrant's total.
 func (t *tournament) of(i int) Total { return t.best[t.leaves+i] }
 
-// totals are the entrants', to be read only.
+// totals returns the entrants' totals, which must not be changed.
 func (t *tournament) totals() []Total { return t.best[t.leaves:] }
 
-// top returns the best total, out if there is none.
+// top returns the best total; out if there is none.
 func (t *tournament) top() Total { return t.best[1] }
 
 // blockTop returns the best total of the entrants 64 × w to 64 × w + 63.
 func (t *tournament) blockTop(w int) Total { return t.best[max(t.leaves/64, 1)+w] }
 
-// firstFrom returns the first entrant at or after i, round the ring, that has the best total.
+// firstFrom returns the first entrant with the best total at or after i, in ring order.
 func (t *tournament) firstFrom(i int) int {
 	top := t.best[1]
 	n := t.leaves + i
@@ -109,7 +109,7 @@ func (t *tournament) firstFrom(i int) int {
 	return t.firstBelow(1, top)
 }
 
-// firstBelow returns the first entrant below the node that has the total, which the node has.
+// firstBelow returns the first entrant below the node that has the node's total.
 func (t *tournament) firstBelow(n int, total Total) int {
 	for n < t.leaves {
 		if n *= 2; t.best[n] != total {
@@ -119,10 +119,10 @@ func (t *tournament) firstBelow(n int, total Total) int {
 	return n - t.leaves
 }
 
-// tied returns how many have the best total. It needs counting.
+// tied returns the number of entrants with the best total. It requires counting.
 func (t *tournament) tied() int { return int(t.ties[1]) }
 
-// nth returns the k-th of those that have the best total, from 0. It needs counting.
+// nth returns the k-th entrant, from 0, with the best total. It requires counting.
 func (t *tournament) nth(k int) int {
 	top, n := t.best[1], 1
 	for n < t.leaves {

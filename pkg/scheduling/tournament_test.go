@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// A tournament agrees with who looks at all entrants, whatever was set before.
+// A tournament agrees with a search through all entrants, whatever was set before.
 func TestTournament(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var tree tournament // its memory is used again
+	var tree tournament // reused
 	for _, size := range []int{0, 1, 2, 3, 63, 64, 65, 200} {
 		tree.enter(size, size%2 == 0)
 		tree.play()
