@@ -1,6 +1,17 @@
 package envoyrun
 
-import "slices"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	shipped "github.com/weir-epp/weir/config/envoy"
+)
 
 // KeepHeader returns an Edit that lets clients send headers which the shipped files remove, each by its name in lower
 // case, as if the clients were a trusted hop.
@@ -51,4 +62,127 @@ func Edits(edits ...func(Bootstrap) error) func(Bootstrap) error {
 		}
 		return nil
 	}
+}
+
+// setAddresses puts the options' addresses into a configuration: Envoy's own, Weir's and the model servers'. It turns
+// off TLS to Weir, whatever the file says.
+func (b Bootstrap) setAddresses(o Options) error {
+	return errors.Join(
+		setAddress(b.Listener(), "listener", orAnyPort(o.Listen)),
+		setAddress(Object(b, "admin"), "admin", orAnyPort(o.Admin)),
+		b.setWeir(o.Weir),
+		b.setModelServers(o.ModelServers),
+	)
+}
+
+func orAnyPort(address string) string {
+	if address == "" {
+		return "127.0.0.1:0"
+	}
+	return address
+}
+
+// setAddress sets parent's address, an Envoy Address message.
+func setAddress(parent map[string]any, what, address string) error {
+	if parent == nil {
+		return fmt.Errorf("envoyrun: configuration has no %s", what)
+	}
+	message, err := addressMessage(address)
+	if err != nil {
+		return fmt.Errorf("envoyrun: %s address: %w", what, err)
+	}
+	parent["address"] = message
+	return nil
+}
+
+func (b Bootstrap) setWeir(address string) error {
+	cluster := b.Cluster(WeirCluster)
+	if cluster == nil {
+		return nil // a configuration without ext_proc
+	}
+	delete(cluster, "transport_socket")
+	return setEndpoints(cluster, []string{address})
+}
+
+func (b Bootstrap) setModelServers(addresses []string) error {
+	cluster := b.Cluster(ModelServersCluster)
+	if cluster == nil || len(addresses) == 0 {
+		return fmt.Errorf("envoyrun: need a cluster %s (have: %t) and at least one model server (have: %d)",
+			ModelServersCluster, cluster != nil, len(addresses))
+	}
+	return setEndpoints(cluster, addresses)
+}
+
+// setEndpoints makes addresses the endpoints of a cluster, all in one locality.
+func setEndpoints(cluster map[string]any, addresses []string) error {
+	endpoints := make([]any, 0, len(addresses))
+	for _, address := range addresses {
+		message, err := addressMessage(address)
+		if err != nil {
+			return fmt.Errorf("envoyrun: endpoint of cluster %v: %w", cluster["name"], err)
+		}
+		endpoints = append(endpoints, map[string]any{"endpoint": map[string]any{"address": message}})
+	}
+	cluster["load_assignment"] = map[string]any{
+		"cluster_name": cluster["name"],
+		"endpoints":    []any{map[string]any{"lb_endpoints": endpoints}},
+	}
+	return nil
+}
+
+func addressMessage(address string) (map[string]any, error) {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("want ip:port: %w", err)
+	}
+	return map[string]any{"socket_address": map[string]any{
+		"address":    ap.Addr().String(),
+		"port_value": ap.Port(),
+	}}, nil
+}
+
+// shippedFolder is the path of the shipped files, as they refer to each other: relative to the root of the repository.
+const shippedFolder = "config/envoy/"
+
+// bundle copies files below config/envoy that the configuration refers to, such as keys, into dir, and makes it refer
+// to the copies, so that Envoy can run in any working directory.
+func (b Bootstrap) bundle(dir string) error {
+	err := fs.WalkDir(shipped.Files, "auth", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(dir, path)
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o700)
+		}
+		content, err := fs.ReadFile(shipped.Files, path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, content, 0o600)
+	})
+	if err != nil {
+		return fmt.Errorf("copying what the configuration names: %w", err)
+	}
+	renamed(map[string]any(b), dir)
+	return nil
+}
+
+// renamed returns a part of a configuration with each path below config/envoy replaced by one below dir.
+func renamed(part any, dir string) any {
+	switch p := part.(type) {
+	case string:
+		if rest, ok := strings.CutPrefix(p, shippedFolder); ok {
+			return filepath.Join(dir, rest)
+		}
+	case []any:
+		for i := range p {
+			p[i] = renamed(p[i], dir)
+		}
+	case map[string]any:
+		for key := range p {
+			p[key] = renamed(p[key], dir)
+		}
+	}
+	return part
 }

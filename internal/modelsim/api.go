@@ -1,6 +1,9 @@
 package modelsim
 
-import "strconv"
+import (
+	"net/http"
+	"strconv"
+)
 
 // api is one of the inference APIs.
 type api uint8
@@ -125,4 +128,80 @@ func sum(list []int) int {
 		total += n
 	}
 	return total
+}
+
+// words are the tokens of all texts: none needs escaping in JSON, and each is one token.
+var words = [...]string{
+	" weir", " river", " flow", " level", " gate", " bank", " stone", " reed", " pool", " spring", " tide", " mill",
+	" bridge", " current", " delta", " eddy", " ford", " heron", " island", " lock", " marsh", " oar", " pebble",
+	" quay", " rapid", " sluice", " trout", " upstream", " valley", " wave", " willow", " brook",
+}
+
+// mix is the finalizer of SplitMix64: it spreads a number over all 64 bits.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
+	x = (x ^ (x >> 27)) * 0x94d049bb133111eb
+	return x ^ (x >> 31)
+}
+
+// appendText appends the tokens in [from, to) of the text that the key determines.
+func appendText(dst []byte, key uint64, from, to int) []byte {
+	for i := from; i < to; i++ {
+		word := words[mix(key+uint64(i))%uint64(len(words))]
+		if i == 0 {
+			word = word[1:]
+		}
+		dst = append(dst, word...)
+	}
+	return dst
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendID appends 24 hexadecimal digits that the key determines.
+func appendID(dst []byte, key uint64) []byte {
+	high, low := mix(key), mix(key^0xa5a5a5a5)
+	for shift := 60; shift >= 0; shift -= 4 {
+		dst = append(dst, hexDigits[high>>shift&15])
+	}
+	for shift := 28; shift >= 0; shift -= 4 {
+		dst = append(dst, hexDigits[low>>shift&15])
+	}
+	return dst
+}
+
+// failureBody returns an error body in the API's shape.
+func failureBody(api api, status int, message string) []byte {
+	kind := failureKind(status)
+	if api == messages {
+		body := append([]byte(`{"type":"error","error":{"type":"`), kind...)
+		body = append(body, `","message":`...)
+		body = append(body, quoted(message)...)
+		return append(body, "}}"...)
+	}
+	body := append([]byte(`{"error":{"message":`), quoted(message)...)
+	body = append(body, `,"type":"`...)
+	body = append(body, kind...)
+	body = append(body, `","param":null`...)
+	body = field(body, "code", status)
+	return append(body, "}}"...)
+}
+
+// failureKind names a status as vLLM does.
+func failureKind(status int) string {
+	switch status {
+	case http.StatusBadRequest:
+		return "BadRequestError"
+	case http.StatusNotFound:
+		return "NotFoundError"
+	case http.StatusTooManyRequests:
+		return "RateLimitError"
+	case http.StatusServiceUnavailable:
+		return "ServiceUnavailableError"
+	}
+	if status >= 500 {
+		return "InternalServerError"
+	}
+	return strconv.Itoa(status)
 }

@@ -42,3 +42,62 @@ func TestFiveBypassTheRestWait(t *testing.T) {
 		t.Errorf("bypass_total is %v, want 5", n)
 	}
 }
+
+// enabled: false is the operator's emergency switch: all who wait go at once, in the queue's order, and are counted like
+// all others; whoever comes then passes. With the switch back there is a queue again.
+func TestDisablingReleasesTheQueue(t *testing.T) {
+	v := newValve()
+	file := newConfigFile(t, byTenant+single)
+	s := start(t, setup{models: v.one(), flags: []string{"--config-file=" + file.path}})
+	clients := []*pending{s.begin(from("a"))}
+	s.epp.waitFor(1, "weir_stock_level")
+	for i, tenant := range []string{"a", "a", "b", "c"} {
+		clients = append(clients, s.begin(from(tenant)))
+		s.epp.waitFor(float64(i+1), "weir_queue_length")
+	}
+
+	file.write(byTenant + "requestQueueController: { enabled: false }\n")
+	s.epp.reloaded(1, 0, 1)
+	s.epp.waitFor(0, "weir_queue_length")
+	s.epp.waitFor(5, "weir_stock_level")
+	clients = append(clients, s.begin(from("d")))
+	s.epp.waitFor(6, "weir_stock_level")
+
+	file.write(byTenant + single)
+	s.epp.reloaded(2, 0, 1)
+	clients = append(clients, s.begin(from("e")))
+	s.epp.waitFor(1, "weir_queue_length")
+	v.open()
+	for _, c := range clients {
+		wantServed(t, "everybody", c.wait())
+	}
+	s.epp.settled()
+	if got := s.epp.outcomes(); got["dispatched"] != len(clients) {
+		t.Errorf("outcomes are %v", got)
+	}
+}
+
+// holdWhenEmpty: false is for those too who wait already when the last endpoint goes.
+func TestNobodyWaitsForNobody(t *testing.T) {
+	v := newValve()
+	s := start(t, setup{models: v.one(), file: true, config: byTenant +
+		"requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1, holdWhenEmpty: false }\n"})
+	running := s.begin(from("a"))
+	s.epp.waitFor(1, "weir_stock_level")
+	waits := []*pending{s.begin(from("a")), s.begin(from("b"))}
+	s.epp.waitFor(2, "weir_queue_length")
+
+	s.epp.setEndpoints()
+	for _, w := range waits {
+		got := w.wait()
+		if got.status != 503 || got.reason() != "no-endpoint" {
+			t.Errorf("got %d %q %v", got.status, got.reason(), got.err)
+		}
+		if ms := retryAfterMS(t, got); ms < 1000 || ms > 2000 {
+			t.Errorf("come back after %d ms", ms)
+		}
+	}
+	v.open()
+	wantServed(t, "the one in flight", running.wait())
+	s.epp.settled()
+}
