@@ -8,55 +8,55 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// bodyAccount charges the memory of all bodies that are held, and knows those that are still arriving: whose they are
-// (owner.go), and until when they have to be whole (bodydeadline.go). Its zero value is empty.
+// bodyAccount accounts for the memory of all bodies that are held. Of those that are still arriving it knows whose they
+// are (owner.go) and when they have to be whole (bodydeadline.go). The zero value is an empty account.
 //
 // The memory is bounded. When it is used up, the owner with the most bytes in incomplete bodies loses its newest
-// incomplete one; a complete body is never taken away. A search takes O(log n) of n owners.
+// incomplete body. A complete body is never expelled. Finding the victim takes O(log n) for n owners.
 type bodyAccount struct {
 	mu sync.Mutex
 
 	// Guarded by mu.
 	held       int64 // bytes of all bodies
-	incomplete int64 // of these, what owners have
+	incomplete int64 // bytes of the bodies that have an owner
 	owners     map[string]*owner
 	most       ownerHeap
 	due        dueHeap
 	timer      *time.Timer
-	standing   bool // the timer is
-	standsAt   time.Time
+	armed      bool // the timer is
+	armedFor   time.Time
 }
 
-// mostExpelled bounds how many bodies make room for one part of another.
+// mostExpelled is how many bodies may be expelled to make room for one part of another.
 const mostExpelled = 64
 
-// arrival is a body that is arriving, or has arrived. It belongs to its stream, and is part of it.
+// arrival is the account's record of one stream's body, which is arriving or has arrived.
 type arrival struct {
-	// stream is told when the body is no longer awaited, in a goroutine of its own.
+	// stream is told when the body is expelled, in a goroutine of its own.
 	stream interface{ expel(err error) }
 
 	// Guarded by the account's mu.
-	err          error // why it is no longer awaited; nil: nothing has happened to it
+	err          error // why the body was expelled; nil if it was not
 	charged      int64
-	awaited      bool   // it is incomplete
-	identity     string // whose it is
-	owner        *owner // nil: it is not awaited, or holds nothing
+	awaited      bool   // the body is incomplete
+	identity     string // of the owner
+	owner        *owner // nil if the body is not awaited or holds nothing
 	older, newer *arrival
 	deadline     deadline
 }
 
-// expect begins to await a body: it has to be whole within timeout of begun, and a second more for every 64 KiB; announced
-// bytes count as received.
+// expect begins to await a body. It has to be whole within timeout of begun, and one second more for every 64 KiB received
+// or announced.
 func (b *bodyAccount) expect(a *arrival, identity string, begun time.Time, timeout time.Duration, announced int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a.awaited, a.identity = true, identity
 	a.deadline = deadline{end: begun.Add(timeout), received: announced}
-	b.watch(a)
+	b.schedule(a)
 }
 
-// charge takes n bytes more for a body of which so many bytes came, of a limit for all. An error wraps ErrNoMemory, or is
-// what has happened to the body before: it is then over.
+// charge charges n more bytes for a body of which received more bytes arrived, within a limit for all bodies. The error
+// wraps ErrNoMemory, or says why the body was expelled before; the request cannot go on.
 func (b *bodyAccount) charge(a *arrival, received, n, limit int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,7 +67,7 @@ func (b *bodyAccount) charge(a *arrival, received, n, limit int64) error {
 	if n == 0 {
 		return nil
 	}
-	if b.held-b.incomplete+n > limit { // nobody needs to lose for nothing
+	if b.held-b.incomplete+n > limit { // expelling all others would not make enough room
 		return noMemoryOf(limit)
 	}
 	for expelled := 0; b.held+n > limit; expelled++ {
@@ -80,7 +80,7 @@ func (b *bodyAccount) charge(a *arrival, received, n, limit int64) error {
 	b.held += n
 	a.charged += n
 	if a.awaited {
-		b.owns(a, n)
+		b.chargeOwner(a, n)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func noMemoryOf(limit int64) error {
 	return fmt.Errorf("extproc: the bodies held take %d bytes: %w", limit, flowcontrol.ErrNoMemory)
 }
 
-// complete ends the awaiting of a body: it is whole, and stays charged. An error is what has happened to it before.
+// complete marks a body as whole. It stays charged. The error says why the body was expelled before.
 func (b *bodyAccount) complete(a *arrival) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,7 +97,7 @@ func (b *bodyAccount) complete(a *arrival) error {
 	return a.err
 }
 
-// release gives back all that the body holds.
+// release releases the memory of a body, complete or not.
 func (b *bodyAccount) release(a *arrival) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,7 +106,7 @@ func (b *bodyAccount) release(a *arrival) {
 	a.charged = 0
 }
 
-// expel gives up an awaited body for err, and what it holds.
+// expel releases an awaited body because of err, and tells its stream. The caller holds b.mu.
 func (b *bodyAccount) expel(a *arrival, err error) {
 	b.leave(a)
 	b.held -= a.charged
@@ -114,19 +114,19 @@ func (b *bodyAccount) expel(a *arrival, err error) {
 	go a.stream.expel(err)
 }
 
-// leave takes the body out of what is awaited, if it is there.
+// leave stops awaiting a body. It is idempotent. The caller holds b.mu.
 func (b *bodyAccount) leave(a *arrival) {
 	if !a.awaited {
 		return
 	}
 	a.awaited = false
-	b.unwatch(a)
+	b.unschedule(a)
 	if a.owner != nil {
-		b.disowns(a)
+		b.disown(a)
 	}
 }
 
-// take adds n bytes that belong to nobody's body unless there would be more than limit.
+// take charges n bytes that belong to no body, and reports whether they fit within limit.
 func (b *bodyAccount) take(n, limit int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -137,14 +137,14 @@ func (b *bodyAccount) take(n, limit int64) bool {
 	return true
 }
 
-// add is take without a limit, and with n < 0 gives back.
+// add charges n bytes that belong to no body, without a limit. A negative n releases.
 func (b *bodyAccount) add(n int64) {
 	b.mu.Lock()
 	b.held += n
 	b.mu.Unlock()
 }
 
-// bytes is what is held.
+// bytes returns the memory that is held.
 func (b *bodyAccount) bytes() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

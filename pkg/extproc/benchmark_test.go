@@ -109,7 +109,7 @@ func BenchmarkGated(b *testing.B) {
 	}
 	gate := &replay{messages: []*extprocv3.ProcessingRequest{answer, responseBodyOf("data: x\n\n", false)}}
 	id := structpb.NewStringValue("")
-	answer.MetadataContext = metadataOf(tieNamespace, tieKey, id)
+	answer.MetadataContext = metadataOf(weirNamespace, linkKey, id)
 	main := &gatedReplay{replay: replay{messages: []*extprocv3.ProcessingRequest{request}}, after: func(name string) {
 		id.Kind = &structpb.Value_StringValue{StringValue: name}
 		gate.next = 0
@@ -133,7 +133,7 @@ type gatedReplay struct {
 	name  string
 }
 
-func (r *gatedReplay) Send(m *extprocv3.ProcessingResponse) error { r.name = tieOf(m); return nil }
+func (r *gatedReplay) Send(m *extprocv3.ProcessingResponse) error { r.name = linkOf(m); return nil }
 
 func (r *gatedReplay) Recv() (*extprocv3.ProcessingRequest, error) {
 	if r.next == len(r.messages) {
@@ -179,11 +179,11 @@ func BenchmarkWire(b *testing.B) {
 	bench := newBench(b, nil)
 	bench.server.controller = quickController{}
 	c := bench.server.config.Load()
-	k := answerKey{destination: "10.0.0.1:8000", remove: 1 << c.modelHeader, noBody: true}
+	k := replyKey{destination: "10.0.0.1:8000", remove: 1 << c.modelHeader, noBody: true}
 	servers := []struct {
 		name   string
 		server extprocv3.ExternalProcessorServer
-	}{{"noop", &noop{placed: c.answer(k)}}, {"weir", bench.server}}
+	}{{"noop", &noop{placed: c.shared(k)}}, {"weir", bench.server}}
 	request := chat(append(envoyHeaders, "x-gateway-model-name", "m")...)
 	request.ProtocolConfig = &extprocv3.ProtocolConfiguration{RequestBodyMode: requestModes[modeBuffered]}
 	for _, s := range servers {

@@ -8,23 +8,24 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// bytesPerSecond is how slowly a body may arrive for as long as it likes: each so many bytes move its end by a second.
+// bytesPerSecond is how many bytes extend the deadline of a body by one second. A body may arrive at this rate forever.
 const bytesPerSecond = 64 << 10
 
-// deadline is until when an awaited body has to be whole.
+// deadline is when an awaited body has to be whole.
 type deadline struct {
-	end      time.Time // with nothing received
-	received int64     // bytes, or announced ones
-	key      time.Time // its place in the heap is by this time, which is never after at()
-	place    int
+	end      time.Time // if nothing is received
+	received int64     // bytes received or announced
+	key      time.Time // the order in the heap; never after at()
+	place    int       // in the heap
 }
 
+// at returns the deadline.
 func (d *deadline) at() time.Time {
 	return d.end.Add(time.Duration(d.received/bytesPerSecond) * time.Second)
 }
 
-// dueHeap has the awaited bodies, the first one due first. A body that receives more stays where it is, and moves when
-// its turn comes, so that a part that arrives costs nothing here.
+// dueHeap has the awaited bodies, the one with the earliest key first. A body that receives a part keeps its key until the
+// key is due, so that parts cost nothing here.
 type dueHeap []*arrival
 
 func (h dueHeap) Len() int           { return len(h) }
@@ -50,27 +51,27 @@ func (h *dueHeap) Pop() any {
 	return a
 }
 
-// watch puts a body among those that are due some time.
-func (b *bodyAccount) watch(a *arrival) {
+// schedule adds a body to the heap. The caller holds b.mu.
+func (b *bodyAccount) schedule(a *arrival) {
 	a.deadline.key = a.deadline.at()
 	heap.Push(&b.due, a)
-	b.stand()
+	b.arm()
 }
 
-// unwatch takes it out. The timer stays where it is, since another body comes before long; if none does, it finds nothing
-// to do, once.
-func (b *bodyAccount) unwatch(a *arrival) { heap.Remove(&b.due, a.deadline.place) }
+// unschedule removes a body from the heap. The timer stays armed, since another body usually follows; if none does, the
+// timer fires once for nothing. The caller holds b.mu.
+func (b *bodyAccount) unschedule(a *arrival) { heap.Remove(&b.due, a.deadline.place) }
 
-// stand puts the one timer at the first time that somebody may be due, unless it stands before.
-func (b *bodyAccount) stand() {
+// arm sets the timer to the earliest key, unless it is set to an earlier time. The caller holds b.mu.
+func (b *bodyAccount) arm() {
 	if len(b.due) == 0 {
 		return
 	}
 	first := b.due[0].deadline.key
-	if b.standing && !first.Before(b.standsAt) {
+	if b.armed && !first.Before(b.armedFor) {
 		return
 	}
-	b.standing, b.standsAt = true, first
+	b.armed, b.armedFor = true, first
 	if wait := time.Until(first); b.timer == nil {
 		b.timer = time.AfterFunc(wait, b.expire)
 	} else {
@@ -78,20 +79,20 @@ func (b *bodyAccount) stand() {
 	}
 }
 
-// expire gives up the bodies that are due. It is the timer's.
+// expire expels the bodies whose deadline has passed. The timer calls it.
 func (b *bodyAccount) expire() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
 	for len(b.due) > 0 && !b.due[0].deadline.key.After(now) {
 		a := b.due[0]
-		if at := a.deadline.at(); at.After(now) { // more has come since
+		if at := a.deadline.at(); at.After(now) { // it has received more since
 			a.deadline.key = at
 			heap.Fix(&b.due, 0)
 			continue
 		}
-		b.expel(a, fmt.Errorf("extproc: %d bytes have come: %w", a.charged, flowcontrol.ErrBodyTimeout))
+		b.expel(a, fmt.Errorf("extproc: %d bytes have arrived: %w", a.charged, flowcontrol.ErrBodyTimeout))
 	}
-	b.standing = false
-	b.stand()
+	b.armed = false
+	b.arm()
 }

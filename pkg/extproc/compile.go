@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// compiled is a configuration in the form that streams read. Immutable, but for the cache of answers.
+// compiled is a configuration in the form that streams read. Immutable, except for the cache of replies.
 type compiled struct {
 	Config
 	names       headerNames
@@ -17,25 +17,25 @@ type compiled struct {
 	classMeta   *source
 	modelHeader slot
 	costHeader  slot
-	objectiveIn []slot // the headers that may name an objective, in order
+	objectiveIn []slot // of the headers that may name an objective, in order
 	deadlines   []deadlineSource
-	single      uint64 // the headers of which a request has one at most
-	scalar      uint64 // those of them whose values are no lists
-	unread      uint64 // the synonyms of identity and objective that nobody named
+	single      uint64 // has a bit for each header that a request may have only once
+	scalar      uint64 // has a bit for each of those whose value cannot be a list
+	unread      uint64 // has a bit for each synonym that the configuration does not name
 	cheapPaths  map[string]bool
 	models      map[string]*modelTargets
-	objectives  map[string]int // the ranks of their tiers
-	tenants     map[string]int // the highest rank that each may have
-	otherTenant int            // the same for tenants without a policy
+	objectives  map[string]int // rank by objective
+	tenants     map[string]int // highest rank by tenant
+	otherTenant int            // highest rank of tenants without a policy
 	defaultRank int
 	rejections  rejections
-	answers     answerCache
+	replies     replyCache
 }
 
-// noSlot stands for a header that is not configured: no request has a value there.
+// noSlot is the slot of headers that are not configured. No request has a value there.
 const noSlot slot = maxSlots - 1
 
-// compile needs a valid configuration.
+// compile compiles a valid configuration.
 func compile(cfg *Config) *compiled {
 	c := &compiled{
 		Config:     *cfg,
@@ -90,9 +90,7 @@ func compile(cfg *Config) *compiled {
 	return c
 }
 
-// noRank is the rank of what does not say any.
-const noRank = -1
-
+// rank returns the rank of a tier's name or criticality, or otherwise if there is none of that name.
 func (c *compiled) rank(name string, otherwise int) int {
 	if r, ok := c.ranks.byName(name); ok {
 		return r
@@ -100,6 +98,7 @@ func (c *compiled) rank(name string, otherwise int) int {
 	return otherwise
 }
 
+// optional returns the slot of a header, or noSlot if its name is empty.
 func (c *compiled) optional(header string) slot {
 	if header == "" {
 		return noSlot
@@ -107,6 +106,7 @@ func (c *compiled) optional(header string) slot {
 	return c.names.add(header)
 }
 
+// source parses a valid source.
 func (c *compiled) source(text string) source {
 	s, bad := parseSource(text)
 	if bad != nil {
@@ -118,5 +118,5 @@ func (c *compiled) source(text string) source {
 	return s
 }
 
-// status is the HTTP status of an outcome.
+// status returns the HTTP status of an outcome.
 func (c *compiled) status(o flowcontrol.Outcome) int { return c.rejections.status[o] }

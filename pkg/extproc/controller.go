@@ -7,20 +7,20 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// Controller is what a stream asks of the queue controller; see Controlled.
+// Controller is the queue controller, as streams use it. Controlled makes one.
 type Controller interface {
-	// TryEnqueue admits r at once, or blocks until it is granted or rejected. An error is a *flowcontrol.Rejection.
+	// TryEnqueue admits r at once, or blocks until r is granted or rejected. The error is a *flowcontrol.Rejection.
 	TryEnqueue(ctx context.Context, r *flowcontrol.Request) (Lease, error)
-	// Refuse counts a request that ends before TryEnqueue; err wraps the sentinel of its outcome, and what is not known
-	// yet is empty.
+	// Refuse counts a request that is rejected without TryEnqueue. err wraps the sentinel of its outcome. A flow or model
+	// that is not known is empty.
 	Refuse(flow, model, targetModel string, err error) *flowcontrol.Rejection
-	// Waiting is the number of requests in the queue now.
+	// Waiting returns the number of requests in the queue.
 	Waiting() int
-	// PassOn places r without queueing. An error is a *flowcontrol.Rejection.
+	// PassOn places r without queueing. The error is a *flowcontrol.Rejection.
 	PassOn(r *flowcontrol.Request) (Lease, error)
 }
 
-// Lease is a granted request's holding of stock; *flowcontrol.Lease documents the methods.
+// Lease is a granted request's holding of stock. *flowcontrol.Lease documents the methods.
 type Lease interface {
 	Preempted() <-chan struct{}
 	Queued() (waited time.Duration, queued bool)
@@ -29,27 +29,27 @@ type Lease interface {
 	OnRequestComplete(c flowcontrol.Completion)
 }
 
-// Picker prepares placements: what depends on the request alone is computed before the controller's lock.
+// Picker prepares placements, so that what depends on the request alone is computed outside the controller's lock.
 type Picker interface {
-	// Prepare returns the placement of a request for model ("" when it is not known) within the subset. An error
-	// means that no endpoint can ever take the request, and says why; its outcome is no-endpoint.
+	// Prepare returns the placement of a request for model ("" if it is not known) within the subset. It returns an error
+	// if no endpoint can ever take the request, whose outcome is then no-endpoint.
 	Prepare(model string, subset Subset) (Placement, error)
-	// Locate is the endpoint of an address, if it is known.
+	// Locate returns the endpoint at an address, and reports whether it is known.
 	Locate(address string) (flowcontrol.Endpoint, bool)
-	// Lists reports whether an endpoint of the pool, ready or not, lists the model. One that lists none serves any, and
-	// says nothing.
+	// Lists reports whether an endpoint of the pool, ready or not, lists the model. An endpoint without a list may serve
+	// any model, and does not count.
 	Lists(model string) bool
 }
 
-// Placement is a prepared placement, and after the grant it knows the destination.
+// Placement is a prepared placement. After the grant it knows the destination.
 type Placement interface {
 	flowcontrol.Placement
-	// Chosen is the endpoint that was placed, as ip:port or [ip]:port, and the fallbacks in order. "" when the
-	// request was not placed.
+	// Chosen returns the endpoint where the request was placed, as ip:port or [ip]:port, and the fallbacks in order. The
+	// address is "" if the request was not placed.
 	Chosen() (address string, fallbacks []string)
 }
 
-// Controlled is c as a Controller.
+// Controlled returns c as a Controller.
 func Controlled(c *flowcontrol.RequestQueueController) Controller { return controlled{c} }
 
 type controlled struct {
@@ -68,7 +68,7 @@ func (c controlled) PassOn(r *flowcontrol.Request) (Lease, error) {
 	return leaseOrNil(l), err
 }
 
-// leaseOrNil keeps a nil pointer from becoming an interface that is not nil.
+// leaseOrNil returns l, but a nil interface for a nil pointer.
 func leaseOrNil(l *flowcontrol.Lease) Lease {
 	if l == nil {
 		return nil

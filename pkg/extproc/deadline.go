@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// deadlineSource is one header with the client's deadline.
+// deadlineSource is a header with the client's deadline.
 type deadlineSource struct {
 	slot slot
-	grpc bool // in gRPC's format, else milliseconds
+	grpc bool // the value has gRPC's format; otherwise it is in milliseconds
 }
 
-// maxTimeout is the longest timeout that a header can ask for; a longer one is none at all.
+// maxTimeout is the longest timeout that a header can ask for. A longer one is ignored.
 const maxTimeout = 30 * 24 * time.Hour
 
-// deadline is the earliest that the headers ask for, and zero when none does. What cannot be read, 0 and less do not
-// count: to Envoy 0 means no timeout.
+// deadline returns the earliest deadline that the headers ask for, or zero if there is none. It ignores values that it
+// cannot read, and those of 0 or less: to Envoy 0 means no timeout.
 func (c *compiled) deadline(h *headers, now time.Time) time.Time {
 	var earliest time.Time
 	for _, s := range c.deadlines {
@@ -39,7 +39,7 @@ func (c *compiled) deadline(h *headers, now time.Time) time.Time {
 	return earliest
 }
 
-// grpcTimeout reads 1 to 8 digits and a unit (H, M, S, m, u, n), or returns 0.
+// grpcTimeout reads 1 to 8 digits and a unit (H, M, S, m, u, n). It returns 0 for anything else.
 func grpcTimeout(v string) time.Duration {
 	if len(v) < 2 || len(v) > 9 {
 		return 0
@@ -65,7 +65,7 @@ func grpcTimeout(v string) time.Duration {
 	default:
 		return 0
 	}
-	if time.Duration(n) > maxTimeout/unit { // n is of 8 digits at most
+	if time.Duration(n) > maxTimeout/unit { // n has at most 8 digits
 		return 0
 	}
 	return time.Duration(n) * unit

@@ -3,6 +3,7 @@ package extproc
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
@@ -79,25 +80,24 @@ func TestDefectPanicAtTheEndOfAStreamEndsTheProcess(t *testing.T) {
 	})
 }
 
-// What the end gives back is given back whichever part of it panics: here the request's name, the body and the gauge of
-// a gate's streams.
+// A panic at the end of a stream does not keep the other parts from being released: the request's link, its body, and a
+// gate's place in the gauge.
 func TestPanicAtTheEndKeepsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
-		st := &stream{server: b.server, cfg: b.server.config.Load(), state: atGate}
-		st.reader.init(&fakeStream{ctx: t.Context()})
-		b.server.plateau.enter()
-		b.server.metrics.gateStreams.Inc()
+		wire := newConnection(b.server, &fakeStream{ctx: t.Context()}, time.Now())
+		st, g := newMainStream(wire, chat()), newGate(wire)
 		st.arrival = &arrival{stream: nobody{}}
 		if err := st.collect([]byte("x"), false); err != nil {
 			t.Fatal(err)
 		}
 		b.controller.boom = "OnRequestComplete"
 		lease := &fakeLease{controller: b.controller}
-		st.lease, st.tie = lease, &tie{lease: lease}
-		b.server.ties.add(st.tie)
+		st.lease, st.link = lease, &link{lease: lease}
+		b.server.links.add(st.link)
 		st.end()
-		if b.server.ties.len() != 0 || b.server.memory.bytes() != 0 || b.server.Streams() != 0 ||
+		g.end()
+		if len(lease.completed) != 1 || b.server.links.len() != 0 || b.server.memory.bytes() != 0 ||
 			b.counted("weir_gate_streams") != 0 {
 			t.Error("something is kept")
 		}

@@ -436,8 +436,8 @@ func render(m *extprocv3.ProcessingResponse) string {
 	if v := m.GetDynamicMetadata().GetFields()["envoy.lb"].GetStructValue().GetFields()[destinationHeader]; v != nil {
 		w = append(w, "meta="+v.GetStringValue())
 	}
-	if tieOf(m) != "" {
-		w = append(w, "tied")
+	if linkOf(m) != "" {
+		w = append(w, "linked")
 	}
 	if o := m.GetModeOverride(); o != nil {
 		w = append(w, "override="+o.GetRequestBodyMode().String()+"/"+o.GetResponseBodyMode().String())

@@ -5,30 +5,31 @@ import (
 	"slices"
 )
 
-// tokenWatch looks for the first token in an answer that passes by in parts, cut anywhere. In a whole answer it is the
-// first byte. In server-sent events it is the first line that is neither empty nor a comment; of /v1/responses also
-// the events that an engine sends before it has begun to work are none, with all their lines. What is not understood
-// counts as a token: it must not be held.
+// tokenWatch finds the first token of a response that passes by in parts, which may be cut anywhere.
+//
+// The first token of a JSON response is its first byte. Of server-sent events it is the first line that is neither empty
+// nor a comment. Of /v1/responses the events that an engine sends before it begins to work do not count either, with all
+// their lines. Whatever tokenWatch does not understand counts as a token, because it must not be held.
 type tokenWatch struct {
-	events    bool // the answer is server-sent events
-	responses bool // of /v1/responses
+	events    bool // the response is server-sent events
+	responses bool // and of /v1/responses
 
-	// line is the line so far, as far as it matters.
+	// line is the line so far, unless it is passing.
 	line []byte
-	// passing says that the rest of the line does not matter, early that the event is an early one, cr that the last
-	// byte was a CR, whose LF is no line of its own.
+	// passing is set if the rest of the line does not matter, early in an early event, and cr if the last byte was a CR:
+	// an LF then belongs to the same line end.
 	passing, early, cr bool
 }
 
-// maxEventLine is the longest line, in bytes, that is kept to be looked at.
+// maxEventLine is how many bytes of a line are kept. A longer line counts as a token.
 const maxEventLine = 64
 
 const eventPrefix = "event:"
 
-// earlyEvents come at once, however long the request then waits in the engine.
+// earlyEvents are sent at once, however long the request then waits in the engine.
 var earlyEvents = []string{"response.created", "response.queued", "response.in_progress"}
 
-// token takes in the next part and says whether the first token is in it.
+// token reads the next part and reports whether the first token is in it.
 func (w *tokenWatch) token(b []byte) bool {
 	if !w.events {
 		return len(b) > 0
@@ -68,7 +69,7 @@ func (w *tokenWatch) token(b []byte) bool {
 	return false
 }
 
-// endLine is the end of a line; false: it was a token.
+// endLine ends a line and reports whether it was something other than a token.
 func (w *tokenWatch) endLine() bool {
 	switch {
 	case w.passing:
@@ -83,7 +84,7 @@ func (w *tokenWatch) endLine() bool {
 	return true
 }
 
-// mayPass says whether the line so far may still be something else than a token.
+// mayPass reports whether the line so far may still be something other than a token.
 func (w *tokenWatch) mayPass() bool {
 	switch {
 	case w.line[0] == ':':
@@ -91,7 +92,7 @@ func (w *tokenWatch) mayPass() bool {
 	case !w.responses:
 		return false
 	case bytes.HasPrefix(w.line, []byte(eventPrefix)), bytes.HasPrefix([]byte(eventPrefix), w.line):
-		// It takes the whole line to know.
+		// Only the whole line can tell.
 	case w.early:
 		w.passing = true
 	default:
@@ -100,7 +101,7 @@ func (w *tokenWatch) mayPass() bool {
 	return true
 }
 
-// isEarly says whether the line names an early event.
+// isEarly reports whether the line names, or belongs to, an early event.
 func (w *tokenWatch) isEarly() bool {
 	name, ok := bytes.CutPrefix(w.line, []byte(eventPrefix))
 	if !ok {

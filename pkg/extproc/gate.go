@@ -4,111 +4,128 @@ import (
 	"context"
 	"time"
 
-	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
 
-// gate is the stream of a first-token gate: a second ext_proc filter between the main one and the router. It sees the
-// answer before the main filter does, and holds its headers, and with them the main filter's, until the first token.
+// gate is the machine of a first-token gate: a second ext_proc filter between the main one and the router. It sees the
+// response before the main filter does, and holds its headers until the first token. The main filter's response headers
+// wait with them.
 type gate struct {
-	*stream
-	tie   *tie // nil: the answer belongs to no request that is known, so it is never held
+	connection
+	state gateState
+	link  *link // nil if the response belongs to no known request; it is then not held
 	watch tokenWatch
 	ok    bool // the status is 2xx
 
-	// held counts the body messages that wait for their answers, and heldBytes their size. They lie in Envoy.
+	// held is how many body messages wait for their answers, and heldBytes their size. Envoy keeps the bodies.
 	held      int
 	heldBytes int
 }
 
-// The most that is held of what comes before the first token. Beyond it the answer goes on, whatever it is.
+// gateState is where a gate stands. It has no other states, because a stream that releases the response ends with that.
+type gateState uint8
+
+const (
+	gateOpening gateState = iota // the response headers are the next message
+	gateHolding                  // the response headers wait for their answer
+)
+
+// String is the value of the label "state" in metrics.
+func (gateState) String() string { return "gate" }
+
+// The most that is held before the first token. Beyond it the response is released, whatever it is.
 const (
 	maxHeld      = 1024
 	maxHeldBytes = 1 << 20
 )
 
-// lostPatience is how long the gate of a preempted request waits for the main stream's rejection to arrive.
+// lostPatience is how long the gate of a preempted request waits for the main stream's rejection to end it.
 const lostPatience = 2 * time.Second
 
-// isGate says whether a stream that begins with this message is a gate's. A main filter's stream may begin with
-// response headers as well, when Envoy answers by itself; only the gate lets bodies come while its headers wait.
-func isGate(first *extprocv3.ProcessingRequest) bool {
-	p := first.GetProtocolConfig()
-	return first.GetResponseHeaders() != nil && !first.GetObservabilityMode() && p.GetSendBodyWithoutWaitingForHeaderResponse() &&
-		p.GetRequestBodyMode() == modev3.ProcessingMode_NONE && p.GetResponseBodyMode() == modev3.ProcessingMode_STREAMED
+func newGate(c connection) *gate {
+	c.server.metrics.gateStreams.Inc()
+	return &gate{connection: c}
 }
 
-// onGate deals with one message of a gate's stream.
-func (st *stream) onGate(m *extprocv3.ProcessingRequest) error {
-	g := st.gate
-	switch r := m.GetRequest().(type) {
-	case *extprocv3.ProcessingRequest_ResponseHeaders:
-		if g != nil {
-			st.unexpected("response headers")
-			return st.send(emptyResponseHeaders)
+// next returns the next message.
+func (g *gate) next() (*extprocv3.ProcessingRequest, error) { return g.wire.Recv() }
+
+// on answers one message. A message that is held is answered later.
+func (g *gate) on(m *extprocv3.ProcessingRequest) error {
+	switch kindOf(m) {
+	case responseHeadersKind:
+		if g.state == gateHolding {
+			g.unexpected("response headers", g.state.String())
+			return g.send(emptyResponseHeaders)
 		}
-		return st.arriveAtGate(m)
-	case *extprocv3.ProcessingRequest_ResponseBody:
-		b := r.ResponseBody
+		return g.readResponse(m)
+	case responseBodyKind:
+		b := m.GetResponseBody()
 		g.held++
 		g.heldBytes += len(b.GetBody())
 		token := g.watch.token(b.GetBody())
 		if token || ends(b) || g.held >= maxHeld || g.heldBytes >= maxHeldBytes {
-			return g.open(token, false)
+			return g.release(token, false)
 		}
-	case *extprocv3.ProcessingRequest_ResponseTrailers:
-		return g.open(false, true)
+	case responseTrailersKind:
+		return g.release(false, true)
+	default: // Envoy sends no others to a gate, and waits for no answer to them
 	}
 	return nil
 }
 
-// arriveAtGate takes in the answer's headers, and holds them if they belong to a request that is known.
-func (st *stream) arriveAtGate(m *extprocv3.ProcessingRequest) error {
-	s, h := st.server, m.GetResponseHeaders()
+// readResponse reads the response headers, and holds them if they belong to a known request.
+func (g *gate) readResponse(m *extprocv3.ProcessingRequest) error {
+	g.state = gateHolding
+	s, h := g.server, m.GetResponseHeaders()
 	if s.presence.appeared() {
 		s.log.Info("first-token gate: seen")
 	}
-	g := &gate{stream: st}
-	st.gate = g
-	id := tieID(m.GetMetadataContext())
 	head := headOf(h)
-	st.status, g.watch.events = head.status, head.events
-	if id != "" {
-		g.tie = s.ties.find(id)
-		if g.tie == nil && !head.ours {
-			s.metrics.gateUnknown.Inc()
-		}
+	g.watch.events = head.events
+	l := g.findLink(linkID(m.GetMetadataContext()), head.ours)
+	if l == nil || l.over.Load() {
+		return g.release(false, false)
 	}
-	t := g.tie
-	if t == nil || t.over.Load() {
-		g.tie = nil
-		return g.open(false, false)
+	g.link = l
+	g.watch.responses = l.responses
+	g.ok = head.status/100 == 2
+	l.answered.Store(int32(head.status) + 1)
+	if address := s.moveToServing(m.GetMetadataContext(), l.picked, l.lease); address != "" {
+		l.setServed(address)
 	}
-	g.watch.responses = t.responses
-	g.ok = st.status/100 == 2
-	t.answered.Store(int32(st.status) + 1)
-	if address := s.served(m.GetMetadataContext(), t.picked, t.lease); address != "" {
-		t.servedAt(address)
-	}
-	s.metrics.headersSeconds.Observe(time.Since(t.begun).Seconds())
-	s.metrics.upstream(st.status)
+	s.metrics.headersSeconds.Observe(time.Since(l.begun).Seconds())
+	s.metrics.countResponse(head.status)
 	if h.GetEndOfStream() || head.trailers {
-		// Envoy keeps trailers back while the headers wait: an answer that ends with some and has no token would be
-		// held to the gate's timeout.
-		return g.open(false, false)
+		// Envoy keeps trailers back while the headers wait, so a response that ends in trailers without a token would be
+		// held until the gate's timeout.
+		return g.release(false, false)
 	}
 	return nil
 }
 
-// open lets the answer through with everything that was held, and ends the stream, so that the rest costs no message.
-// When the request was preempted just before, nothing goes through.
-func (g *gate) open(token, trailers bool) error {
-	if t := g.tie; t != nil {
-		if err := t.lease.OnFirstByte(); err != nil {
+// findLink returns the link with the given ID, or nil. An unknown ID is counted, unless the response is Weir's own
+// rejection, whose main stream has ended.
+func (g *gate) findLink(id string, ours bool) *link {
+	if id == "" {
+		return nil
+	}
+	l := g.server.links.find(id)
+	if l == nil && !ours {
+		g.server.metrics.gateUnknown.Inc()
+	}
+	return l
+}
+
+// release answers everything that was held and ends the stream, so that the rest of the response costs no message. If
+// the request was preempted just before, it releases nothing.
+func (g *gate) release(token, trailers bool) error {
+	if l := g.link; l != nil {
+		if err := l.lease.OnFirstByte(); err != nil {
 			return g.lose(err)
 		}
 		if token && g.ok {
-			g.server.metrics.firstToken.Observe(time.Since(t.begun).Seconds())
+			g.server.metrics.firstToken.Observe(time.Since(l.begun).Seconds())
 		}
 	}
 	if err := g.send(emptyResponseHeaders); err != nil {
@@ -127,10 +144,10 @@ func (g *gate) open(token, trailers bool) error {
 	return errFinished
 }
 
-// lose waits for the end that the main stream's rejection makes of this stream. Should the main stream have ended
-// without it, the client still gets its rejection, from here: nothing of the answer has gone on.
+// lose waits for the main stream's rejection, which makes Envoy end this stream. If the main stream was lost before it
+// could send one, the gate sends it: nothing of the response has gone to the client.
 func (g *gate) lose(err error) error {
-	g.startReader()
+	g.receiveInBackground()
 	patience := time.NewTimer(lostPatience)
 	defer patience.Stop()
 	for {
@@ -141,8 +158,17 @@ func (g *gate) lose(err error) error {
 		case <-g.reader.gone:
 			return context.Canceled
 		case <-patience.C:
-			_ = g.send(g.cfg.rejections.answer(preemption(err), g.tie.shape))
+			_ = g.send(g.cfg.rejections.reply(preemption(err), g.link.shape))
 			return errFinished
 		}
 	}
+}
+
+// panicked only reports the panic: when the stream ends, Envoy releases the response.
+func (g *gate) panicked(p any) { g.reportPanic(p, "serving a gate", g.state.String()) }
+
+// end implements machine.
+func (g *gate) end() {
+	defer g.server.metrics.gateStreams.Dec()
+	g.reader.stop()
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // tieOf is the request's name in an answer's metadata.
-func tieOf(m *extprocv3.ProcessingResponse) string {
-	return m.GetDynamicMetadata().GetFields()[tieNamespace].GetStructValue().GetFields()[tieKey].GetStringValue()
+func linkOf(m *extprocv3.ProcessingResponse) string {
+	return m.GetDynamicMetadata().GetFields()[weirNamespace].GetStructValue().GetFields()[linkKey].GetStringValue()
 }
 
 // openGate opens a gate's stream.
@@ -25,7 +25,7 @@ func (b *testbench) openGate() *conversation {
 // arrives is the gate's first message, of an answer to the request of that name.
 func (c *conversation) arrives(id string, m *extprocv3.ProcessingRequest) {
 	if id != "" {
-		m.MetadataContext = metadataOf(tieNamespace, tieKey, structpb.NewStringValue(id))
+		m.MetadataContext = metadataOf(weirNamespace, linkKey, structpb.NewStringValue(id))
 	}
 	c.say(m)
 }
@@ -35,7 +35,7 @@ func (b *testbench) granted(pass ...string) (main *conversation, id string) {
 	main = b.open("BUFFERED/NONE")
 	main.say(chat(append(pass, "x-gateway-model-name", "m")...))
 	for _, m := range main.stream.take() {
-		id = tieOf(m)
+		id = linkOf(m)
 	}
 	return main, id
 }
@@ -67,8 +67,8 @@ func TestGateIsSeen(t *testing.T) {
 		first.end()
 		b.seeGate()
 		second, id := b.granted()
-		if len(id) < 20 || b.server.ties.len() != 1 {
-			t.Errorf("name %q, %d ties", id, b.server.ties.len())
+		if len(id) < 20 || b.server.links.len() != 1 {
+			t.Errorf("name %q, %d links", id, b.server.links.len())
 		}
 		third, other := b.granted()
 		if other == id {
@@ -76,8 +76,8 @@ func TestGateIsSeen(t *testing.T) {
 		}
 		second.end()
 		third.settled(3)
-		if n := b.server.ties.len(); n != 0 {
-			t.Errorf("%d ties at the end", n)
+		if n := b.server.links.len(); n != 0 {
+			t.Errorf("%d links at the end", n)
 		}
 	})
 }
@@ -142,7 +142,7 @@ func TestGateHolds(t *testing.T) {
 					m.GetRequestHeaders().GetHeaders().GetHeaders()[1].RawValue = []byte(test.path)
 				}
 				main.say(m)
-				id := tieOf(main.stream.take()[0])
+				id := linkOf(main.stream.take()[0])
 				g := b.openGate()
 				for i, s := range test.steps {
 					if i == 0 {

@@ -97,8 +97,8 @@ func TestFirstTokenRacesARealPreemption(t *testing.T) {
 				t.Errorf("stock %d while the urgent one runs", s.Stock)
 			}
 			l.OnRequestComplete(flowcontrol.Completion{Status: 200})
-			if s := c.State(); s.Stock != 0 || s.Queued != 0 || b.server.ties.len() != 0 {
-				t.Errorf("at the end %+v, %d ties", s, b.server.ties.len())
+			if s := c.State(); s.Stock != 0 || s.Queued != 0 || b.server.links.len() != 0 {
+				t.Errorf("at the end %+v, %d links", s, b.server.links.len())
 			}
 		})
 	}

@@ -181,8 +181,8 @@ func TestEveryOrder(t *testing.T) {
 			if p.preempted && p.headersReleased {
 				t.Error("both have won")
 			}
-			if b.server.ties.len() != 0 || b.counted("weir_gate_streams") != 0 || b.server.Streams() != 0 {
-				t.Errorf("left: %d ties, %d gate streams, %d streams", b.server.ties.len(), b.counted("weir_gate_streams"), b.server.Streams())
+			if b.server.links.len() != 0 || b.counted("weir_gate_streams") != 0 || b.server.Streams() != 0 {
+				t.Errorf("left: %d links, %d gate streams, %d streams", b.server.links.len(), b.counted("weir_gate_streams"), b.server.Streams())
 			}
 			if len(p.lease.completed) != 1 || b.controller.outcomes != 1 {
 				t.Errorf("settled %d times, %d outcomes", len(p.lease.completed), b.controller.outcomes)

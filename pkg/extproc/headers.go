@@ -7,10 +7,10 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 )
 
-// slot numbers a header whose value matters.
+// slot is the index of a header that Weir reads.
 type slot uint8
 
-// The headers that always matter; configured ones follow. The ecosystem's names have older synonyms.
+// The slots of the headers that Weir always reads. Those of configured headers follow.
 const (
 	slotMethod slot = iota
 	slotPath
@@ -27,20 +27,20 @@ const (
 	slotOldObjective
 	slotFairness
 	slotOldFairness
-	slotSLO // read by nobody yet, and kept from the upstream
+	slotSLO // not read yet, but removed like the others
 	slotQueueState
 	numFixedSlots
 )
 
-// maxSlots bounds the headers that matter: a request has a place for each, and a bit. It is what Validate lets be
-// configured (16 in the flow's key, 16 deadlines, 4 objectives, 3 others) beside the fixed ones, and noSlot.
+// maxSlots bounds the headers that Weir reads: each request has a place and a bit for each of them. Validate allows 16 in
+// the flow's key, 16 deadlines, 4 objectives and 3 others beside the fixed ones; one more is noSlot.
 const maxSlots = numFixedSlots + 16 + 16 + maxObjectiveHeaders + 3 + 1
 
 var _ [64 - maxSlots]struct{} // the bits of a uint64
 
 const (
 	destinationHeader = "x-gateway-destination-endpoint"
-	// controlPrefix marks headers that are Weir's own, in requests as in answers.
+	// controlPrefix begins the names of Weir's own headers, in requests and in responses.
 	controlPrefix = "x-weir-"
 )
 
@@ -64,13 +64,13 @@ var fixedNames = [numFixedSlots]string{
 	slotQueueState:       queueStateHeader,
 }
 
-// headerNames knows which headers matter. Immutable after compile.
+// headerNames knows the headers that Weir reads. Immutable after compile.
 type headerNames struct {
 	slots map[string]slot
 	names []string
-	// lengths has a bit for each length of a name: most headers are passed over by it.
+	// lengths has a bit for each length of a name, modulo 64. It rules out most other headers without a look-up.
 	lengths uint64
-	// control has a bit for each slot that is removed before the upstream.
+	// control has a bit for each slot whose header is removed before the request goes on to the model server.
 	control uint64
 }
 
@@ -85,7 +85,7 @@ func newHeaderNames() headerNames {
 	return n
 }
 
-// add gives name a slot, or finds the one that it has.
+// add returns the slot of the header of that name, which gets one if it has none.
 func (n *headerNames) add(name string) slot {
 	name = strings.ToLower(name)
 	if s, ok := n.slots[name]; ok {
@@ -98,22 +98,22 @@ func (n *headerNames) add(name string) slot {
 	return s
 }
 
-// headers are the values of one request's headers that matter: the first one's of several equal names.
+// headers are the headers of one request that Weir reads. Of several headers with one name it has the first value.
 type headers struct {
 	values [maxSlots]string
-	// present has a bit for each slot that the request has.
+	// present has a bit for each slot whose header the request has.
 	present uint64
-	// twice has a bit for each slot that the request has more than once.
+	// twice has a bit for each slot whose header the request has more than once.
 	twice uint64
-	// bytes is the size of all names and values.
+	// bytes is the size of the names and values of all headers.
 	bytes int64
-	// end says that the request has no body.
+	// end is set if the request ends with its headers.
 	end bool
-	// own are the request's own x-weir-* headers, which are removed.
+	// own has the names of the request's x-weir-* headers that have no slot. They are removed.
 	own []string
 }
 
-// read goes over the headers once.
+// read reads the headers, in one pass.
 func (h *headers) read(names *headerNames, list []*corev3.HeaderValue) {
 	for _, hv := range list {
 		key := hv.Key
@@ -140,7 +140,7 @@ func (h *headers) read(names *headerNames, list []*corev3.HeaderValue) {
 	}
 }
 
-// first is the value of the first slot that has one.
+// first returns the value of the first of the slots that has one, or "".
 func (h *headers) first(slots ...slot) string {
 	for _, s := range slots {
 		if v := h.values[s]; v != "" {
@@ -150,7 +150,7 @@ func (h *headers) first(slots ...slot) string {
 	return ""
 }
 
-// contentLength is the announced length of the body, or -1.
+// contentLength returns the announced length of the body, or -1.
 func (h *headers) contentLength() int64 {
 	n, err := strconv.ParseInt(h.values[slotContentLength], 10, 64)
 	if err != nil || n < 0 {
@@ -159,7 +159,7 @@ func (h *headers) contentLength() int64 {
 	return n
 }
 
-// headerValue is the value of one header wherever Envoy put it.
+// headerValue returns the value of a header, in whichever field Envoy has put it.
 func headerValue(hv *corev3.HeaderValue) string {
 	if len(hv.GetRawValue()) > 0 {
 		return string(hv.GetRawValue())

@@ -1,27 +1,36 @@
 package extproc
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
+	"unicode/utf8"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// identity is who asks: found in the headers, before the model is known.
+// anonymous is the flow and the tenant of a request in which no source finds an identity.
+const anonymous = "anonymous"
+
+// maxIdentityBytes is the longest identity that is used as it is. A longer one, or one that is not UTF-8, is hashed.
+const maxIdentityBytes = 256
+
+// identity is who sent a request. It is read from the headers, before the model is known.
 type identity struct {
-	// flow is the first source's value before "model" in the list; "" if the model's turn comes first.
+	// flow is what a source before "model" in the list found, or "".
 	flow string
-	// later is the first value of the sources after "model", for a request without a model.
+	// later is what a source after "model" found, for a request without a model.
 	later string
-	// byModel says that the model's name is wanted for the flow.
+	// byModel is set if the flow depends on the model's name.
 	byModel bool
-	// tenant is the first value of any source but the model; "" is anonymous.
+	// tenant is what the first source other than "model" found; "" means anonymous.
 	tenant string
-	// unknownModel says that the model's name is the client's invention, and names no flow of its own.
+	// unknownModel is set if the client made up the model's name, so that it names no flow of its own.
 	unknownModel bool
 }
 
-// identify looks the sources up in their order.
+// identify reads the identity from the sources of the flow key, in their order.
 func (c *compiled) identify(id *identity, h *headers, m *corev3.Metadata, attributes map[string]*structpb.Struct) {
 	for i := range c.flow {
 		s := &c.flow[i]
@@ -49,7 +58,7 @@ func (c *compiled) identify(id *identity, h *headers, m *corev3.Metadata, attrib
 	id.byModel = id.byModel && id.flow == ""
 }
 
-// flowKey is the key of the flow, once the model is known ("" if it never will be).
+// flowKey returns the key of the flow. The model is "" if the request has none.
 func (id *identity) flowKey(model, target string) string {
 	switch {
 	case id.flow != "":
@@ -65,46 +74,38 @@ func (id *identity) flowKey(model, target string) string {
 	}
 }
 
-// theirs reports whether the flow is the client's own: named by whoever asks, and not by what is asked for.
-func (id *identity) theirs(flow string) bool { return flow == id.tenant }
+// owns reports whether the flow is the client's own: its key names the client, and not what the client asks for.
+func (id *identity) owns(flow string) bool { return flow == id.tenant }
 
-// tier is the rank of a request's tier: the one that is requested, then clamped to the tenant's highest, never up.
-// unknown says that the class header or metadata named a tier that does not exist; it then counts as not said.
-func (c *compiled) tier(h *headers, m *corev3.Metadata, model, tenant string) (requested, effective int, unknown bool) {
-	requested, unknown = c.declared(h, m, model)
-	if tenant == "" {
-		tenant = anonymous
+// bounded returns id, or its hash if id is too long to keep or is not text.
+func bounded(id string) string {
+	if len(id) <= maxIdentityBytes && utf8.ValidString(id) {
+		return id
 	}
-	highest, ok := c.tenants[tenant]
-	if !ok {
-		highest = c.otherTenant
-	}
-	return requested, max(requested, highest), unknown
+	sum := sha256.Sum256([]byte(id))
+	return hashPrefix + hex.EncodeToString(sum[:])
 }
 
-// declared is the first that says something: trusted metadata, class header, objective, model, the default.
-func (c *compiled) declared(h *headers, m *corev3.Metadata, model string) (rank int, unknown bool) {
-	if c.classMeta != nil {
-		if v := strings.TrimSpace(c.classMeta.lookup(h, m, nil)); v != "" {
-			if r, ok := c.ranks.said(v); ok {
-				return r, false
-			}
-			unknown = true
-		}
+// A flow's key may be a secret: an API key, a token. With Config.HashFlowKeys a key from a header, metadata or an
+// attribute is replaced by its hash as soon as it is read, so that nothing that shows flows (metrics, logs, pages) can
+// show it. Names in the configuration are hashed in the same way. A model's name is not a secret and stays.
+
+const (
+	hashPrefix = "sha256:"
+	hashDigits = 32 // 128 bits: no two flows collide by chance, and nobody can find another identity with the same hash
+)
+
+// HashedFlow returns what stands for an identity: "sha256:" and the first 32 hexadecimal digits of its SHA-256.
+func HashedFlow(identity string) string {
+	sum := sha256.Sum256([]byte(identity))
+	return hashPrefix + hex.EncodeToString(sum[:hashDigits/2])
+}
+
+// HashedFlowName returns HashedFlow of a name in the configuration, or the name itself if it is such a hash already.
+func HashedFlowName(name string) string {
+	digits, ok := strings.CutPrefix(name, hashPrefix)
+	if ok && len(digits) == hashDigits && strings.Trim(digits, "0123456789abcdef") == "" {
+		return name
 	}
-	if v := strings.TrimSpace(h.values[c.classHeader]); v != "" {
-		if r, ok := c.ranks.said(v); ok {
-			return r, unknown
-		}
-		unknown = true
-	}
-	if v := h.first(c.objectiveIn...); v != "" {
-		if r, ok := c.objectives[v]; ok {
-			return r, unknown
-		}
-	}
-	if t := c.models[model]; t != nil && t.rank != noRank {
-		return t.rank, unknown
-	}
-	return c.defaultRank, unknown
+	return HashedFlow(name)
 }

@@ -6,16 +6,15 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
 
-// The bounds of what a reader takes in before its stream's goroutine has dealt with it. They are reached only where a
-// body comes while its request waits in the header phase (FULL_DUPLEX_STREAMED that is not collected, STREAMED
-// without waiting). Beyond them gRPC's flow control holds Envoy back; the end of the stream is then seen by its
-// context alone.
+// The bounds of an inbox. A stream reaches them only if a body arrives while its request waits in the header phase
+// (FULL_DUPLEX_STREAMED without collecting, STREAMED without waiting). Beyond them gRPC's flow control holds Envoy back,
+// and only the stream's context shows that it has ended.
 const (
 	inboxMessages = 256
 	inboxBytes    = 1 << 20
 )
 
-// inbox holds the messages between a reader and its stream, in order.
+// inbox holds the messages that a reader has received and its stream has not yet processed, in order.
 type inbox struct {
 	memory *bodyAccount
 	limit  int64 // of memory
@@ -24,15 +23,15 @@ type inbox struct {
 	messages []*extprocv3.ProcessingRequest
 	bytes    int64
 
-	ready chan struct{} // 1 deep: there may be a message
-	room  chan struct{} // 1 deep: there may be room
+	ready chan struct{} // holds a value if there may be a message
+	room  chan struct{} // holds a value if there may be room
 }
 
 func newInbox(memory *bodyAccount, limit int64) *inbox {
 	return &inbox{memory: memory, limit: limit, ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
-// put adds m unless there is no room. An empty inbox has always room for one.
+// put adds m and reports whether there was room. An empty inbox always has room for one message.
 func (b *inbox) put(m *extprocv3.ProcessingRequest) bool {
 	n := bodyBytes(m)
 	b.mu.Lock()
@@ -50,7 +49,7 @@ func (b *inbox) put(m *extprocv3.ProcessingRequest) bool {
 	return true
 }
 
-// get takes the oldest message, or returns nil.
+// get removes and returns the oldest message, or returns nil if there is none.
 func (b *inbox) get() *extprocv3.ProcessingRequest {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,13 +66,13 @@ func (b *inbox) get() *extprocv3.ProcessingRequest {
 	return m
 }
 
-// close drops what is left, and what still comes.
+// close drops the messages and releases their memory. A message that arrives later is not accounted for.
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.memory.add(-b.bytes)
 	b.messages, b.bytes = nil, 0
-	b.memory = new(bodyAccount) // a message that comes yet is nobody's
+	b.memory = new(bodyAccount)
 }
 
 func signal(c chan<- struct{}) {
@@ -83,7 +82,7 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// bodyBytes is the part of a message that can be large.
+// bodyBytes returns the size of the only part of a message that can be large.
 func bodyBytes(m *extprocv3.ProcessingRequest) int64 {
 	return int64(len(m.GetRequestBody().GetBody()) + len(m.GetResponseBody().GetBody()))
 }

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// api is whose protocol a path speaks: it decides the shape of errors.
+// api is the API whose client sent a request. It decides the shape of errors.
 type api uint8
 
 const (
-	noAPI     api = iota // not known
+	noAPI     api = iota // unknown
 	openAI               // chat completions, completions, responses, embeddings and the like
 	anthropic            // messages
 )
 
-// inferencePaths are the ends of the paths of requests that surely run a model, here and in docs/envoy.md; a gateway may
-// put a prefix before them. They are those of a vLLM. They decide what is an error and how it looks, not what queues:
-// that is all but what passon.go lets through.
+// inferencePaths are the ends of the paths of requests that certainly run a model, here and in docs/envoy.md. They are a
+// vLLM's; a gateway may put a prefix before them. They decide what is an error and what it looks like, not what queues:
+// all requests queue that are not cheap.
 var inferencePaths = []string{
 	"/v1/chat/completions", "/v1/chat/completions/batch", "/v1/completions", messagesPath, responsesPath,
 	"/v1/embeddings", "/v2/embed", "/rerank", "/score", "/classify", "/pooling", "/generative_scoring",
@@ -29,8 +29,8 @@ const (
 	responsesPath = "/v1/responses"
 )
 
-// inferencePath is the end of the path, if that is one of inference; "" otherwise. However the path is spelled: who has
-// the request served decodes it too.
+// inferencePath returns the entry of inferencePaths that the path ends with, or "". It recognises other spellings of the
+// path as well, because model servers decode it too.
 func inferencePath(requestPath string) string {
 	if i := strings.IndexAny(requestPath, "?#"); i >= 0 {
 		requestPath = requestPath[:i]
@@ -39,7 +39,7 @@ func inferencePath(requestPath string) string {
 		return known
 	}
 	if decoded, err := url.PathUnescape(requestPath); err == nil {
-		requestPath = strings.TrimSuffix(decoded, "\n") // before which Starlette's paths may end
+		requestPath = strings.TrimSuffix(decoded, "\n") // Starlette's routes match with a newline at the end
 	}
 	return knownEnd(path.Clean(requestPath))
 }
@@ -53,9 +53,9 @@ func knownEnd(requestPath string) string {
 	return ""
 }
 
-// apiOf is the API that a request is surely of: a POST to a known path, of whatever content type, since an engine may read
-// the body as JSON whatever the client calls it. Such a request without a model, where one is needed, is an error; any
-// other has the model that is found, or none.
+// apiOf returns the API of a request that certainly runs a model: a POST to a known path, of any content type, since an
+// engine may read the body as JSON whatever the client calls it. If such a request lacks a model where one is needed, that
+// is an error. Any other request has the model that is found, or none.
 func apiOf(h *headers) api {
 	if h.values[slotMethod] != "POST" {
 		return noAPI
@@ -74,5 +74,52 @@ func apiOfPath(requestPath string) api {
 	}
 }
 
-// isResponses says whether a path is OpenAI's responses API.
+// isResponses reports whether a path is one of OpenAI's responses API.
 func isResponses(requestPath string) bool { return inferencePath(requestPath) == responsesPath }
+
+// cheapPaths are the paths of requests that run no model, whatever their body says, here and in docs/envoy.md. They are
+// compared with the path as it was sent, without the query: however others read a path, a list of what bypasses the queue
+// can only let too little through.
+var cheapPaths = []string{"/tokenize", "/detokenize", "/v1/messages/count_tokens"}
+
+// cheap reports whether a request is known not to be inference: it is no upgrade, and it is at a cheap path or is a GET,
+// HEAD, OPTIONS or DELETE without a body.
+func (c *compiled) cheap(h *headers) bool {
+	if h.upgrades() {
+		return false
+	}
+	requestPath, _, _ := strings.Cut(h.values[slotPath], "?")
+	if c.cheapPaths[requestPath] {
+		return true
+	}
+	switch h.values[slotMethod] {
+	case "GET", "HEAD", "OPTIONS", "DELETE":
+		return h.bodyless()
+	default:
+		return false
+	}
+}
+
+// upgrades reports whether a request may become a connection of another protocol, whose bytes are not a body: by CONNECT,
+// by an upgrade header, or by HTTP/2's extended CONNECT, which Envoy shows as an upgrade and other proxies as :protocol. A
+// connection header with any option but keep-alive and close counts as an upgrade.
+func (h *headers) upgrades() bool {
+	const said = 1<<slotUpgrade | 1<<slotProtocol
+	if h.present&said != 0 || h.twice>>slotConnection&1 != 0 || h.values[slotMethod] == "CONNECT" {
+		return true
+	}
+	switch strings.ToLower(h.values[slotConnection]) {
+	case "", "keep-alive", "close":
+		return false
+	default:
+		return true
+	}
+}
+
+// bodyless reports whether a request has no body: it ends with its headers, in any mode of Envoy's, and they announce no
+// body. A body that turns out to be empty is still a body, since only its end shows that.
+func (h *headers) bodyless() bool {
+	const announced = 1 << slotTransferEncoding
+	length := h.values[slotContentLength]
+	return h.end && h.present&announced == 0 && (length == "" || length == "0")
+}

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are what the streams count. Outcomes are counted by the controller, not here.
+// metrics are the metrics of the streams. The controller counts the outcomes of requests.
 type metrics struct {
 	streams         prometheus.GaugeFunc
 	bodyBytes       prometheus.GaugeFunc
@@ -26,7 +26,7 @@ type metrics struct {
 	statusByHundred [6]prometheus.Counter
 }
 
-// latencyBuckets go from a millisecond to ten minutes.
+// latencyBuckets are from a millisecond to ten minutes, in seconds.
 var latencyBuckets = []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600}
 
 func newMetrics() *metrics {
@@ -87,7 +87,7 @@ func newMetrics() *metrics {
 	return m
 }
 
-// bind adds the gauges that read the server.
+// bind creates the gauges that read the server.
 func (m *metrics) bind(s *Server) {
 	m.streams = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "weir_extproc_streams",
@@ -110,8 +110,8 @@ func (m *metrics) register(r prometheus.Registerer, further ...prometheus.Collec
 	return errors.Join(errs...)
 }
 
-// upstream counts one answer.
-func (m *metrics) upstream(status int) {
+// countResponse counts one response by its status.
+func (m *metrics) countResponse(status int) {
 	hundred := status / 100
 	if hundred < 1 || hundred > 5 {
 		hundred = 0

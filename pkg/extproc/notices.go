@@ -8,7 +8,7 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// warnings are what is said at most once in the life of the process.
+// warnings logs each warning at most once in the life of the process.
 type warnings struct{ said sync.Map }
 
 func (w *warnings) warn(log logr.Logger, key, message string, keysAndValues ...any) {
@@ -17,27 +17,26 @@ func (w *warnings) warn(log logr.Logger, key, message string, keysAndValues ...a
 	}
 }
 
-// envoyDefaultRequests is how many requests Envoy's default circuit breaker lets a cluster have at once; each open
+// envoyDefaultRequests is how many requests a cluster may have at once by Envoy's default circuit breaker. Each open
 // stream is one.
 const envoyDefaultRequests = 1024
 
-// A plateau is a number of streams that comes to the limit so often, or stands there for so long, and never goes over
-// it.
+// The number of streams has a plateau if it reaches the limit this often, or stays at it this long, and never exceeds it.
 const (
 	plateauHits = 8
 	plateauTime = time.Second
 )
 
-// plateau counts the open streams, and notices when their number stands at Envoy's default limit.
+// plateau counts the open streams, and notices a plateau at Envoy's default limit.
 type plateau struct {
 	report func() // called at most once
 	once   sync.Once
 	active atomic.Int64
-	above  atomic.Bool // there were more: the limit is not the default
+	above  atomic.Bool // the limit was exceeded, so it is not the default
 	hits   atomic.Int64
 }
 
-// enter counts a new stream.
+// enter counts a stream that begins.
 func (p *plateau) enter() {
 	n := p.active.Add(1)
 	if n < envoyDefaultRequests {
@@ -62,9 +61,10 @@ func (p *plateau) enter() {
 	}
 }
 
+// leave counts a stream that ends.
 func (p *plateau) leave() { p.active.Add(-1) }
 
-// reportPlateau says what the number means, and the remedy.
+// reportPlateau logs what a plateau means, and the remedy.
 func (s *Server) reportPlateau() {
 	s.log.Info("WARNING: the number of streams stands at exactly 1024, Envoy's default circuit breaker: raise "+
 		"circuit_breakers.thresholds max_requests, max_pending_requests and max_connections of the cluster that "+
@@ -72,26 +72,27 @@ func (s *Server) reportPlateau() {
 		"streams", envoyDefaultRequests)
 }
 
-// unobservedRun is how many streams in a row have to end as if nobody wanted to see the answers.
+// unobservedRun is how many consecutive streams have to end too early before that is reported.
 const unobservedRun = 16
 
-// unobservedWithin is how soon after the answer such a stream ends.
+// unobservedWithin is how soon after Weir's last answer a stream ends too early.
 const unobservedWithin = 5 * time.Millisecond
 
-// unobserved notices that Envoy ends the streams before the answers have ended, so that completion is not seen: with
-// response headers and trailers both on SKIP just after the request was answered; with response trailers on SKIP just
-// after the response headers, which shows only with answers that are streamed. Trailer modes are told by no message,
-// so that it has to be seen by behaviour.
+// unobserved notices if Envoy ends the streams before the responses have ended, so that Weir does not see completions.
+// With response headers and trailers both on SKIP, that is just after the request was answered; with response trailers
+// alone on SKIP, just after the response headers, which shows only if responses are streamed. No message tells the modes
+// of trailers, so Weir has to observe what happens.
 type unobserved struct{ atRequest, atHeaders atomic.Int64 }
 
-// seen takes in a stream that has seen its answer, at whatever time it ended.
-func (u *unobserved) seen() {
+// reset records a stream that lived until its response.
+func (u *unobserved) reset() {
 	u.atRequest.Store(0)
 	u.atHeaders.Store(0)
 }
 
-// ended takes in the end of a stream whose request was dispatched: how long after its last answer it ended, whether
-// that was the answer to the request, and whether the answer is a streamed one. It reports each case once.
+// ended records the end of a stream whose request was dispatched: how long after Weir's last answer it ended, whether that
+// was the answer to the response headers, and whether the response was streamed. It returns true when either case has
+// to be reported.
 func (u *unobserved) ended(after time.Duration, sawResponse, streamed bool) (report bool) {
 	run := &u.atRequest
 	if sawResponse {

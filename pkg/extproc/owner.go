@@ -2,15 +2,15 @@ package extproc
 
 import "container/heap"
 
-// owner is an identity with awaited bodies that hold any bytes.
+// owner is an identity with awaited bodies that hold bytes.
 type owner struct {
 	identity string
-	bytes    int64    // of these bodies
-	newest   *arrival // of them, in the order that they began to hold any
+	bytes    int64    // of those bodies
+	newest   *arrival // of those bodies, in the order in which they got their first bytes
 	place    int      // in the heap
 }
 
-// ownerHeap has the one with the most bytes first.
+// ownerHeap has the owner with the most bytes first.
 type ownerHeap []*owner
 
 func (h ownerHeap) Len() int           { return len(h) }
@@ -36,8 +36,8 @@ func (h *ownerHeap) Pop() any {
 	return o
 }
 
-// owns counts n bytes more of an awaited body.
-func (b *bodyAccount) owns(a *arrival, n int64) {
+// chargeOwner charges n bytes of an awaited body to its owner. The caller holds b.mu.
+func (b *bodyAccount) chargeOwner(a *arrival, n int64) {
 	o := a.owner
 	if o == nil {
 		o = b.ownerOf(a.identity)
@@ -51,6 +51,7 @@ func (b *bodyAccount) owns(a *arrival, n int64) {
 	heap.Fix(&b.most, o.place)
 }
 
+// ownerOf returns the owner with an identity, which is created if there is none. The caller holds b.mu.
 func (b *bodyAccount) ownerOf(identity string) *owner {
 	o := b.owners[identity]
 	if o == nil {
@@ -64,8 +65,8 @@ func (b *bodyAccount) ownerOf(identity string) *owner {
 	return o
 }
 
-// disowns takes a body from its owner, and forgets an owner without any.
-func (b *bodyAccount) disowns(a *arrival) {
+// disown removes a body from its owner, and drops an owner that has no more bodies. The caller holds b.mu.
+func (b *bodyAccount) disown(a *arrival) {
 	o := a.owner
 	if a.newer != nil {
 		a.newer.older = a.older
@@ -86,8 +87,9 @@ func (b *bodyAccount) disowns(a *arrival) {
 	}
 }
 
-// victim is the awaited body that has to go so that a can have n bytes more: the newest of the owner with the most, in
-// which a's own counts with the bytes that it asks for. nil: a itself is that body, or there is none.
+// victim returns the awaited body to expel so that a gets n more bytes: the newest body of the owner with the most bytes,
+// where a's owner counts with the bytes it asks for. It returns nil if that body is a itself, or if there is none. The
+// caller holds b.mu.
 func (b *bodyAccount) victim(a *arrival, n int64) *arrival {
 	if len(b.most) == 0 {
 		return nil

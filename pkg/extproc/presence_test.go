@@ -18,7 +18,7 @@ func TestHeadersAreSkippedOnceTheGateIsAHabit(t *testing.T) {
 			answer := main.stream.take()[0]
 			skipped = strings.Contains(render(answer), "no-headers")
 			g := b.openGate()
-			g.arrives(tieOf(answer), responseHeaders(status, true))
+			g.arrives(linkOf(answer), responseHeaders(status, true))
 			<-g.done
 			if !skipped {
 				main.say(responseHeaders(status, true))
@@ -60,12 +60,12 @@ func TestNameBesideTheDecision(t *testing.T) {
 		main.say(chat("x-gateway-model-name", "m"))
 		answer := main.stream.take()[0]
 		fields := answer.GetDynamicMetadata().GetFields()
-		if weir := fields["weir"].GetStructValue().AsMap(); tieOf(answer) == "" || weir["outcome"] != "dispatched" ||
+		if weir := fields["weir"].GetStructValue().AsMap(); linkOf(answer) == "" || weir["outcome"] != "dispatched" ||
 			fields["envoy.lb"].GetStructValue() == nil {
 			t.Errorf("metadata %v", answer.GetDynamicMetadata())
 		}
 		g := b.openGate()
-		g.arrives(tieOf(answer), sse())
+		g.arrives(linkOf(answer), sse())
 		synctest.Wait()
 		if got := g.heard(); got != "" {
 			t.Errorf("the headers are not held: %s", got)

@@ -8,23 +8,23 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
 
-// Where responses.queueState allows it, a client that wants to slow down by itself asks for the queue's state with the
-// request header x-weir-queue-state: 1 (or true), and finds it in the answer's headers, in a model server's answer as in
-// a rejection:
+// If responses.queueState allows it, a client that wants to slow down by itself asks for the queue's state with the
+// request header x-weir-queue-state: 1 (or true). The response has it in these headers, whether a model server made it or
+// Weir rejected the request:
 //
 //	x-weir-queued-ms     how long this request waited for its grant or its rejection, in whole milliseconds; 0: not at all
-//	x-weir-queue-length  how many requests wait in the whole queue, as the answer goes out
+//	x-weir-queue-length  how many requests wait in the whole queue when the response goes out
 //
-// Nobody else is told. Where no response headers come to the main filter (response_header_mode: SKIP) there is nothing
-// to write it into.
+// No other client is told. The headers are missing where the main filter sees no response headers
+// (response_header_mode: SKIP).
 const (
 	queueStateHeader  = controlPrefix + "queue-state"
 	queuedHeader      = controlPrefix + "queued-ms"
 	queueLengthHeader = controlPrefix + "queue-length"
 )
 
-// wantsQueueState reports whether the client has asked, and may be told (responses.queueState).
-func (st *stream) wantsQueueState() bool {
+// wantsQueueState reports whether the client has asked for the queue's state and may be told.
+func (st *mainStream) wantsQueueState() bool {
 	if !st.cfg.Responses.QueueState {
 		return false
 	}
@@ -32,23 +32,20 @@ func (st *stream) wantsQueueState() bool {
 	return v == "1" || v == "true"
 }
 
-// queueState is what the client is told, after a wait of so long.
-func (st *stream) queueState(waited time.Duration) []*corev3.HeaderValueOption {
+// queueState returns the headers with the queue's state for a request that waited this long.
+func (st *mainStream) queueState(waited time.Duration) []*corev3.HeaderValueOption {
 	return []*corev3.HeaderValueOption{
 		setHeader(queuedHeader, strconv.FormatInt(waited.Milliseconds(), 10)),
 		setHeader(queueLengthHeader, strconv.Itoa(st.server.controller.Waiting())),
 	}
 }
 
-// answerHeaders is the answer to the response headers.
-func (st *stream) answerHeaders() *extprocv3.ProcessingResponse {
-	if st.lease == nil || !st.wantsQueueState() {
-		return emptyResponseHeaders
+// responseHeadersReply returns the reply to the response headers.
+func (st *mainStream) responseHeadersReply() *extprocv3.ProcessingResponse {
+	var own ownPart
+	if st.lease != nil && st.wantsQueueState() {
+		waited, _ := st.lease.Queued()
+		own.set = st.queueState(waited)
 	}
-	waited, _ := st.lease.Queued()
-	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ResponseHeaders{
-		ResponseHeaders: &extprocv3.HeadersResponse{Response: &extprocv3.CommonResponse{
-			HeaderMutation: &extprocv3.HeaderMutation{SetHeaders: st.queueState(waited)},
-		}},
-	}}
+	return own.addTo(emptyResponseHeaders, false)
 }

@@ -3,6 +3,7 @@ package extproc
 import (
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
@@ -20,10 +21,10 @@ const (
 	droppedReasonHeader = "x-llm-d-request-dropped-reason"
 )
 
-// rejections makes the answers of requests that are turned away.
+// rejections makes the replies that reject requests.
 type rejections struct {
 	preset
-	reasons [flowcontrol.NumOutcomes][]*corev3.HeaderValueOption // the headers that depend on the outcome alone
+	headers [flowcontrol.NumOutcomes][]*corev3.HeaderValueOption // the headers that depend on the outcome alone
 }
 
 func newRejections(cfg Responses) rejections {
@@ -45,18 +46,18 @@ func newRejections(cfg Responses) rejections {
 		if o == flowcontrol.OutcomePreempted && r.preemptedHeader != "" {
 			h = append(h, setHeader(r.preemptedHeader, "true"))
 		}
-		r.reasons[o] = h
+		r.headers[o] = h
 	}
 	return r
 }
 
-// hopeless reports whether the same request would be turned away again: real clients retry a 408 by themselves, and send
-// as slowly as before.
+// hopeless reports whether the same request would be rejected again. Without being told, real clients retry a 408, and
+// send as slowly as before.
 func hopeless(o flowcontrol.Outcome) bool {
 	return o == flowcontrol.OutcomeBadRequest || o == flowcontrol.OutcomeTooLarge || o == flowcontrol.OutcomeBodyTimeout
 }
 
-// rejectionOf is err as a rejection; the controller's errors are rejections already.
+// rejectionOf returns err as a rejection. The controller's errors are rejections already.
 func rejectionOf(err error) *flowcontrol.Rejection {
 	if rej := new(flowcontrol.Rejection); errors.As(err, &rej) {
 		return rej
@@ -64,10 +65,24 @@ func rejectionOf(err error) *flowcontrol.Rejection {
 	return &flowcontrol.Rejection{Err: err, Outcome: flowcontrol.OutcomeOf(err)}
 }
 
-// answer is the ImmediateResponse for rej, in the shape of the errors of the API that was called, with further headers.
-func (r *rejections) answer(rej *flowcontrol.Rejection, shape api, further ...*corev3.HeaderValueOption) *extprocv3.ProcessingResponse {
+// preemption returns a lease's error as a rejection that says when to come back. A nil error is a preemption too: the
+// lease's channel was closed, whatever the lease says now.
+func preemption(err error) *flowcontrol.Rejection {
+	if err == nil {
+		err = flowcontrol.ErrPreempted
+	}
+	rej := *rejectionOf(err)
+	if rej.RetryAfter <= 0 {
+		rej.RetryAfter = time.Duration(1+rand.IntN(1000)) * time.Millisecond
+	}
+	return &rej
+}
+
+// reply returns the ImmediateResponse for rej, with its body in the shape of the given API's errors, and with further
+// headers.
+func (r *rejections) reply(rej *flowcontrol.Rejection, shape api, further ...*corev3.HeaderValueOption) *extprocv3.ProcessingResponse {
 	o := rej.Outcome
-	headers := r.reasons[o]
+	headers := r.headers[o]
 	if rej.RetryAfter > 0 {
 		seconds := (rej.RetryAfter + time.Second - 1) / time.Second
 		millis := (rej.RetryAfter + time.Millisecond - 1) / time.Millisecond
@@ -88,7 +103,7 @@ func (r *rejections) answer(rej *flowcontrol.Rejection, shape api, further ...*c
 	}}
 }
 
-// openAIError and anthropicError are the two shapes of an error.
+// openAIError is the body of an error in OpenAI's API.
 type openAIError struct {
 	Error struct {
 		Message string  `json:"message"`
@@ -98,6 +113,7 @@ type openAIError struct {
 	} `json:"error"`
 }
 
+// anthropicError is the body of an error in Anthropic's API.
 type anthropicError struct {
 	Type  string `json:"type"`
 	Error struct {
@@ -117,7 +133,7 @@ func (r *rejections) body(rej *flowcontrol.Rejection, shape api) []byte {
 	if shape == anthropic {
 		e := anthropicError{Type: "error"}
 		e.Error.Type, e.Error.Message, e.Error.Code = anthropicType(r.status[o]), message(rej), code
-		b, _ = json.Marshal(e) // strings can always be marshalled
+		b, _ = json.Marshal(e) // marshalling strings cannot fail
 	} else {
 		var e openAIError
 		e.Error.Message, e.Error.Type, e.Error.Code = message(rej), openAIType(r.status[o]), code
@@ -129,7 +145,7 @@ func (r *rejections) body(rej *flowcontrol.Rejection, shape api) []byte {
 	return b
 }
 
-// openAIType is the type of an error as OpenAI's clients know it.
+// openAIType returns the type of an error with this status in OpenAI's API.
 func openAIType(status int) string {
 	switch {
 	case status == 429:
@@ -141,7 +157,7 @@ func openAIType(status int) string {
 	}
 }
 
-// anthropicType is the type of an error as Anthropic's clients know it.
+// anthropicType returns the type of an error with this status in Anthropic's API.
 func anthropicType(status int) string {
 	switch {
 	case status == 413:
@@ -159,7 +175,7 @@ func anthropicType(status int) string {
 	}
 }
 
-// messages are what a user reads. A malformed or too large request's own error says more.
+// messages are what a user reads, unless the error has a message of its own.
 var messages = [flowcontrol.NumOutcomes]string{
 	flowcontrol.OutcomeFlowFull:         "Too many of your requests are waiting. Please retry later.",
 	flowcontrol.OutcomeQueueFull:        "Too many requests are waiting. Please retry later.",
@@ -178,10 +194,10 @@ var messages = [flowcontrol.NumOutcomes]string{
 	flowcontrol.OutcomeInternal:         "Internal error.",
 }
 
-// fieldError is what is wrong with a request, told to its sender.
+// fieldError tells the sender of a request what is wrong with it.
 type fieldError struct {
 	sentinel error  // of the outcome
-	field    string // the JSON field; "" is the request as a whole
+	field    string // the JSON field, or "" for the request as a whole
 	message  string
 }
 
@@ -196,7 +212,7 @@ func tooLarge(message string) error {
 	return &fieldError{sentinel: flowcontrol.ErrTooLarge, message: message}
 }
 
-// message is the text of a rejection. Errors of our own making are not shown, but for what the sender can mend.
+// message returns the text of a rejection. It shows only errors that the sender can mend.
 func message(rej *flowcontrol.Rejection) string {
 	if f := new(fieldError); errors.As(rej.Err, &f) {
 		return f.message
@@ -204,7 +220,7 @@ func message(rej *flowcontrol.Rejection) string {
 	return messages[rej.Outcome]
 }
 
-// What a caller is told when a flow is full that is not its own: most of what waits there is others'.
+// The messages for a full flow that is not the caller's own: most of the requests that wait there are others'.
 const (
 	modelFlowFull       = "Too many requests without a tenant are waiting for this model. Please retry later."
 	sharedModelFlowFull = "Too many requests are waiting for this model. Please retry later."
@@ -212,9 +228,9 @@ const (
 	onlyFlowFull        = "Too many requests from all callers are waiting. Please retry later."
 )
 
-// ofWhose is a rejection for a full flow in words that say whose flow it is, where it is not the caller's own: who asks
-// for the first time has no requests waiting.
-func (st *stream) ofWhose(rej *flowcontrol.Rejection) *flowcontrol.Rejection {
+// wordedForCaller returns the rejection with a message that says whose flow is full, if it is not the caller's own: a
+// caller that asks for the first time has no requests waiting.
+func (st *mainStream) wordedForCaller(rej *flowcontrol.Rejection) *flowcontrol.Rejection {
 	if rej.Outcome != flowcontrol.OutcomeFlowFull {
 		return rej
 	}
@@ -222,7 +238,7 @@ func (st *stream) ofWhose(rej *flowcontrol.Rejection) *flowcontrol.Rejection {
 	switch {
 	case st.cfg.OneFlow:
 		text = onlyFlowFull
-	case st.identity.theirs(st.flow):
+	case st.identity.owns(st.flow):
 		return rej
 	case st.flow == anonymous:
 		text = anonymousFlowFull
@@ -232,11 +248,4 @@ func (st *stream) ofWhose(rej *flowcontrol.Rejection) *flowcontrol.Rejection {
 	told := *rej
 	told.Err = &fieldError{sentinel: rej.Err, message: text}
 	return &told
-}
-
-func setHeader(name, value string) *corev3.HeaderValueOption {
-	return &corev3.HeaderValueOption{
-		Header:       &corev3.HeaderValue{Key: name, RawValue: []byte(value)},
-		AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
-	}
 }

@@ -25,7 +25,7 @@ func TestRejectionTable(t *testing.T) {
 				if hopeless(o) {
 					rej.RetryAfter = 0
 				}
-				m := r.answer(rej, shape).GetImmediateResponse()
+				m := r.reply(rej, shape).GetImmediateResponse()
 				fmt.Fprintf(&w, "%s %s: %d, details %s", name, o, m.GetStatus().GetCode(), m.GetDetails())
 				for _, h := range m.GetHeaders().GetSetHeaders() {
 					fmt.Fprintf(&w, ", %s: %s", h.GetHeader().GetKey(), headerValue(h.GetHeader()))

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
 	"github.com/weir-epp/weir/pkg/extproc/body"
 )
@@ -11,19 +14,19 @@ import (
 // requestBody collects the body of one request.
 type requestBody struct {
 	bytes []byte
-	// charged is the capacity of bytes that the account was told.
+	// charged is what the memory account was charged: the capacity of bytes.
 	charged int64
-	// whole says that nothing more comes: otherwise bytes is the first part, which says nothing.
+	// whole reports whether bytes is the whole body. A first part tells nothing about the rest.
 	whole bool
-	// trailers says that the body was ended by trailers, which are answered after it.
+	// trailers reports whether trailers ended the body. They are answered after it.
 	trailers bool
 	seen     bool
 	fields   body.Fields
 }
 
-// add takes in one message's part; last is that of the last one. The first is kept as it is, without a copy: most bodies
-// are one message. Room for more grows by doubling, at most to the smaller of what was announced and the limit, and what
-// is charged is the room, not what is in it. An error is what the request is turned away with.
+// add appends the next part. The first part is kept without a copy, since most bodies are one message. Room for more
+// grows by doubling, up to the announced length and the limit; the account is charged for the room, not its contents.
+// The request is to be refused with the error.
 func (b *requestBody) add(part []byte, last bool, announced int64, limits *Limits, memory *bodyAccount, a *arrival) error {
 	b.seen = true
 	if last {
@@ -68,8 +71,8 @@ func bodyTooLarge(limit int64) error {
 	return tooLarge(fmt.Sprintf("The request body is larger than %d bytes.", limit))
 }
 
-// scan reads the fields of a whole body, by its content type: a form is a form, and everything else is JSON, whatever it
-// is called. So what neither is cannot hide its model.
+// scan reads the fields of a whole body. A body is a form if its content type says so, and JSON otherwise, whatever its
+// content type: no body can hide its model behind a type that Weir does not read.
 func (b *requestBody) scan(contentType string) error {
 	var err error
 	if body.IsForm(contentType) {
@@ -83,11 +86,104 @@ func (b *requestBody) scan(contentType string) error {
 	return nil
 }
 
-// mayNameModel reports whether a reader that takes more than scan does might find a model in the body: a form, or what
-// begins as a JSON object, in any encoding of JSON. Python reads NaN, deeper nesting, byte order marks and UTF-16; others
-// ignore what follows the object.
+// mayNameModel reports whether a more lenient reader than scan could find a model in the body: a form, or what begins
+// like a JSON object, in any encoding of JSON. Python reads NaN, deeper nesting, byte order marks and UTF-16; other
+// readers ignore what follows the object.
 func (b *requestBody) mayNameModel(contentType string) bool {
 	const before = " \t\r\n\x00\xef\xbb\xbf\xfe\xff" // blanks, the zeros of wider encodings, byte order marks
 	first := slices.IndexFunc(b.bytes, func(c byte) bool { return strings.IndexByte(before, c) < 0 })
 	return body.IsForm(contentType) || first >= 0 && b.bytes[first] == '{'
+}
+
+// turn decides who acts for a stream while the rest of its body is awaited: its handler, or whoever expels the request
+// because its body is late or its memory is needed (ADR 0015).
+//
+// Only Envoy can interrupt the handler's Recv, and a second goroutine that does nothing but receive would be one more for
+// every request, although most bodies arrive at once. So the handler gives its turn away while it receives. expel, in a
+// goroutine that exists only for a request to be expelled, takes the turn and sends the last message; Envoy then ends
+// the stream, and with it Recv.
+type turn struct {
+	mu      sync.Mutex // held by whoever acts, while the body is awaited
+	awaited bool       // guarded by mu
+}
+
+// begin takes the turn for the handler, until end.
+func (t *turn) begin() {
+	t.mu.Lock()
+	t.awaited = true
+}
+
+// end keeps the stream for the handler. It does nothing if the body is not awaited.
+func (t *turn) end() {
+	if t.awaited {
+		t.awaited = false
+		t.mu.Unlock()
+	}
+}
+
+// awaitBody begins to await the body.
+func (st *mainStream) awaitBody() {
+	announced := int64(0)
+	if st.modes.request != modeFullDuplex { // the other modes show nothing before the last byte
+		announced = min(max(st.headers.contentLength(), 0), st.cfg.Limits.MaxBodyBytes)
+	}
+	st.enter(arriving)
+	st.turn.begin()
+	st.arrival = &arrival{stream: st}
+	st.server.memory.expect(st.arrival, st.identity.tenant, st.begun, st.cfg.Limits.BodyTimeout, announced)
+}
+
+// nextOfBody returns the next message while the body is awaited, or errFinished if the request was expelled meanwhile.
+func (st *mainStream) nextOfBody() (*extprocv3.ProcessingRequest, error) {
+	m, err := st.receiveWithoutTurn()
+	if !st.turn.awaited {
+		st.turn.mu.Unlock()
+		return nil, errFinished
+	}
+	return m, err
+}
+
+func (st *mainStream) receiveWithoutTurn() (*extprocv3.ProcessingRequest, error) {
+	st.turn.mu.Unlock()
+	defer st.turn.mu.Lock()
+	return st.wire.Recv()
+}
+
+// collect appends the next part of the body; last is set if no more is awaited. The request is to be refused with the
+// error.
+func (st *mainStream) collect(part []byte, last bool) error {
+	err := st.body.add(part, last, st.headers.contentLength(), &st.cfg.Limits, &st.server.memory, st.arrival)
+	if err != nil || last {
+		st.turn.end()
+	}
+	if err != nil {
+		st.dropBody()
+	}
+	return err
+}
+
+// dropBody releases the body and its memory.
+func (st *mainStream) dropBody() {
+	if st.arrival != nil {
+		st.server.memory.release(st.arrival)
+		st.body.bytes, st.body.charged = nil, 0
+	}
+}
+
+// expel rejects the request because of its body, unless the handler no longer awaits it: the account's error reaches it
+// there.
+func (st *mainStream) expel(err error) {
+	st.turn.mu.Lock()
+	defer st.turn.mu.Unlock()
+	if !st.turn.awaited {
+		return
+	}
+	st.turn.awaited = false
+	defer func() {
+		if p := recover(); p != nil {
+			st.reportPanic(p, "expelling a request", st.state.String())
+		}
+	}()
+	st.body.bytes = nil
+	_ = st.refuse(err) // an error means that the stream has ended
 }

@@ -8,22 +8,22 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// requestLine is what only the log's line of a request needs to know; there is none at a lower verbosity than
-// requestVerbosity, so that nobody pays for it.
+// requestLine is what only the log needs to know of a request. It exists only at a verbosity of requestVerbosity or more,
+// so that nobody else pays for it.
 type requestLine struct {
 	id   string        // the request's x-request-id, which a client may have chosen
-	wait time.Duration // of a request that was turned away
-	held bool          // a gate held the answer's headers when it was preempted
+	wait time.Duration // of a rejected request
+	held bool          // a gate held the response headers when the request was preempted
 }
 
-// requestVerbosity is the --v at which each request has a line.
+// requestVerbosity is the --v from which on each request has a line in the log.
 const requestVerbosity = 1
 
-// maxRequestID is the most of an x-request-id that is logged, in bytes.
+// maxRequestID is how much of an x-request-id is logged, in bytes.
 const maxRequestID = 256
 
-// beginLine begins the request's line, if it shall have one.
-func (st *stream) beginLine(h *extprocv3.HttpHeaders) {
+// beginLine begins the request's line, if the log's verbosity asks for one.
+func (st *mainStream) beginLine(h *extprocv3.HttpHeaders) {
 	if !st.server.log.V(requestVerbosity).Enabled() {
 		return
 	}
@@ -37,27 +37,27 @@ func (st *stream) beginLine(h *extprocv3.HttpHeaders) {
 	}
 }
 
-// turnedAway notes what a rejection's line says of the moment of the rejection.
-func (st *stream) turnedAway(rej *flowcontrol.Rejection) {
+// noteRejection records the rejection, and for the log what is known only at that moment.
+func (st *mainStream) noteRejection(rej *flowcontrol.Rejection) {
 	st.rejection = rej
 	if st.line == nil {
 		return
 	}
 	st.line.wait, _ = st.waited()
 	if rej.Outcome == flowcontrol.OutcomePreempted {
-		st.line.held = st.state == gated
-		if st.tie != nil {
-			_, st.line.held = st.tie.status()
+		st.line.held = st.state == holding
+		if st.link != nil {
+			_, st.line.held = st.link.status()
 		}
 	}
 }
 
-// outcome is how the request ended, as the controller has counted it. It is known when everything is settled.
-func (st *stream) outcome(unsent bool) flowcontrol.Outcome {
+// outcome returns how the request ended, as the controller has counted it. It is called after settle.
+func (st *mainStream) outcome() flowcontrol.Outcome {
 	switch {
 	case st.lease == nil && st.rejection != nil:
 		return st.rejection.Outcome
-	case st.lease == nil: // a panic before there was anything to count
+	case st.lease == nil: // a panic before anything could be counted
 		return flowcontrol.OutcomeInternal
 	}
 	select {
@@ -65,20 +65,20 @@ func (st *stream) outcome(unsent bool) flowcontrol.Outcome {
 		return flowcontrol.OutcomePreempted
 	default:
 	}
-	if unsent {
+	if st.completion.Unsent {
 		return flowcontrol.OutcomeClientCancelled
 	}
 	return flowcontrol.OutcomeDispatched
 }
 
-// logRequest writes the request's line. It is called once, after its settlement. Every value is one of the line's
-// fields, which the log's encoder escapes: clients choose some of them.
-func (st *stream) logRequest() {
+// logRequest writes the request's line. It is called once, after settle. Clients choose some of the values; the log's
+// encoder escapes them.
+func (st *mainStream) logRequest() {
 	if st.line == nil {
 		return
 	}
-	outcome := st.outcome(st.state == collecting)
-	status, wait, bypass := st.status, st.line.wait, false
+	outcome := st.outcome()
+	status, wait, bypass := st.completion.Status, st.line.wait, false
 	if st.lease != nil {
 		wait, bypass = st.waited()
 	}
@@ -89,7 +89,7 @@ func (st *stream) logRequest() {
 		status = st.cfg.status(rej.Outcome)
 	}
 	values := []any{
-		"id", st.line.id, "flow", st.flowSaid(), "tier", st.tierSaid(), "model", st.model, "targetModel", st.target,
+		"id", st.line.id, "flow", st.flowKey(), "tier", st.tierName(), "model", st.model, "targetModel", st.target,
 		"wait", wait, "bypass", bypass, "endpoint", st.picked, "outcome", outcome.String(), "status", status,
 		"after", time.Since(st.begun),
 	}

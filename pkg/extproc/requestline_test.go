@@ -229,10 +229,11 @@ func TestDecisionInMetadata(t *testing.T) {
 // Nobody pays for what is off: an answer is the shared one, and the log costs nothing.
 func TestNothingIsSaidForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &stream{server: newBench(t, nil).server, cfg: compile(new(DefaultConfig()))}
-		shared := st.cfg.answer(answerKey{destination: "10.0.0.1:8000"})
-		if st.tied(shared) != shared {
-			t.Error("the answer is a copy")
+		wire := newConnection(newBench(t, nil).server, &fakeStream{ctx: t.Context()}, time.Now())
+		st := newMainStream(wire, chat())
+		k := replyKey{destination: "10.0.0.1:8000"}
+		if st.cfg.reply(k, ownPart{metadata: st.metadata()}) != st.cfg.shared(k) {
+			t.Error("the reply is a copy")
 		}
 	})
 }

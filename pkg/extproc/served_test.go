@@ -43,7 +43,7 @@ func TestLeaseMovesToTheEndpointThatServed(t *testing.T) {
 			metadata = metadataOf("envoy.lb", servedKey, test.served)
 		}
 		before := s.ServedElsewhere("10.0.0.1:8000")
-		s.served(metadata, "10.0.0.1:8000", l)
+		s.moveToServing(metadata, "10.0.0.1:8000", l)
 		if counted := s.ServedElsewhere("10.0.0.1:8000") > before; counted != test.elsewhere {
 			t.Errorf("%s: counted as served elsewhere: %v", test.name, counted)
 		}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"github.com/go-logr/logr"
@@ -13,7 +14,7 @@ import (
 )
 
 // Server serves Envoy's external processing streams. Create it with NewServer and register it with
-// extprocv3.RegisterExternalProcessorServer. It has no goroutines of its own.
+// extprocv3.RegisterExternalProcessorServer. It starts no goroutine before the first stream.
 type Server struct {
 	// Immutable.
 	controller Controller
@@ -25,29 +26,30 @@ type Server struct {
 	plateau    plateau
 	unobserved unobserved
 	presence   presence
-	ties       ties
+	links      links
 	once       warnings
-	unreadSaid atomic.Uint64 // a bit for each synonym that was warned about
+	unreadSaid atomic.Uint64 // has a bit for each synonym that was warned about
 
-	// config is replaced whole by SetConfig; a stream keeps the one that it began with.
+	// config is replaced as a whole by SetConfig. A stream keeps the one from its start.
 	config atomic.Pointer[compiled]
 
-	// drawMu guards draw, the source of target draws.
+	// drawMu guards draw, which draws the targets of models.
 	drawMu sync.Mutex
 	draw   *rand.Rand
 }
 
-// Dependencies are what a Server works with. All but the seed are required; Log may be its zero value.
+// Dependencies are what a Server works with. Controller, Picker and Registerer are required.
 type Dependencies struct {
 	Controller Controller
 	Picker     Picker
 	Log        logr.Logger
 	Registerer prometheus.Registerer
-	// Rand draws the targets of models; nil: seeded at random.
+	// Rand draws the targets of models. Nil means a source with a random seed.
 	Rand *rand.Rand
 }
 
-// NewServer validates cfg and registers the metrics.
+// NewServer returns a Server and registers its metrics. It returns an error if cfg is not valid or a metric is already
+// registered.
 func NewServer(cfg Config, deps Dependencies) (*Server, error) {
 	if deps.Controller == nil || deps.Picker == nil || deps.Registerer == nil {
 		return nil, errors.New("extproc: controller, picker and registerer are required")
@@ -74,8 +76,8 @@ func NewServer(cfg Config, deps Dependencies) (*Server, error) {
 	return s, nil
 }
 
-// SetConfig validates cfg and makes it the configuration of streams that begin from now on. On an error, which
-// names every problem, nothing changes.
+// SetConfig makes cfg the configuration of streams that begin from now on. If cfg is not valid, it returns an error that
+// names every problem, and changes nothing.
 func (s *Server) SetConfig(cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("extproc: %w", err)
@@ -84,10 +86,18 @@ func (s *Server) SetConfig(cfg Config) error {
 	return nil
 }
 
-// Streams is the number of open streams.
+// Streams returns the number of open streams.
 func (s *Server) Streams() int { return int(s.plateau.active.Load()) }
 
-// Process serves one stream; it implements extprocv3.ExternalProcessorServer.
-func (s *Server) Process(conn extprocv3.ExternalProcessor_ProcessServer) error {
-	return s.serve(conn)
+// Process serves one stream. It implements extprocv3.ExternalProcessorServer.
+//
+// It returns nil whatever ended the stream, because to Envoy an error is a failed processor.
+func (s *Server) Process(wire extprocv3.ExternalProcessor_ProcessServer) error {
+	begun := time.Now()
+	s.plateau.enter()
+	defer s.plateau.leave()
+	if first, err := wire.Recv(); err == nil {
+		run(s.newMachine(wire, begun, first), first)
+	}
+	return nil
 }

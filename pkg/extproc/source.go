@@ -1,27 +1,15 @@
 package extproc
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"golang.org/x/net/http/httpguts"
 	"google.golang.org/protobuf/types/known/structpb"
 )
-
-// maxIdentityBytes is the longest identity that is used as it is; a longer one, or one that is not UTF-8, is hashed.
-const maxIdentityBytes = 256
-
-// otherTenants names the policy of tenants without one.
-const otherTenants = "*"
-
-// anonymous is the flow and the tenant of a request that no source names.
-const anonymous = "anonymous"
 
 type sourceKind uint8
 
@@ -32,14 +20,14 @@ const (
 	fromAttribute
 )
 
-// source is one place where an identity may be found.
+// source is one place in a request where an identity may be found.
 type source struct {
 	kind sourceKind
-	// name is the header (in lower case), the metadata's namespace or the attribute.
+	// name is the header (in lower case), the namespace of the metadata, or the attribute.
 	name string
-	// path leads to the value within the namespace.
+	// path is the way to the value within the namespace.
 	path []string
-	// slot is where headers.values has the header.
+	// slot is the index of the header in headers.values.
 	slot slot
 }
 
@@ -51,7 +39,7 @@ type badSource struct{ part, want string }
 
 func (b *badSource) Error() string { return fmt.Sprintf("%q: must %s", b.part, b.want) }
 
-// parseSource reads "header:NAME", "metadata:NAMESPACE/PATH", "attribute:NAME" or "model".
+// parseSource parses "header:NAME", "metadata:NAMESPACE/PATH", "attribute:NAME" or "model".
 func parseSource(s string) (source, *badSource) {
 	kind, rest, _ := strings.Cut(s, ":")
 	switch {
@@ -79,16 +67,16 @@ func parseSource(s string) (source, *badSource) {
 	return source{}, &badSource{s, "be model, header:NAME, metadata:NAMESPACE/PATH or attribute:NAME"}
 }
 
-// lookup is the value that the source finds, or "". A model source finds nothing here.
+// lookup returns the value that the source finds, or "". The source "model" finds nothing here.
 func (s *source) lookup(h *headers, m *corev3.Metadata, attributes map[string]*structpb.Struct) string {
 	switch s.kind {
-	case fromModel: // it is not known here
+	case fromModel: // the model is not known here
 	case fromHeader:
 		return h.values[s.slot]
 	case fromMetadata:
 		return scalar(walk(m.GetFilterMetadata()[s.name], s.path))
 	case fromAttribute:
-		for _, group := range attributes { // one group for each filter: the name is in one of them
+		for _, group := range attributes { // one group for each filter; one of them has the name
 			if v := scalar(group.GetFields()[s.name]); v != "" {
 				return v
 			}
@@ -104,7 +92,7 @@ func walk(s *structpb.Struct, path []string) *structpb.Value {
 	return s.GetFields()[path[len(path)-1]]
 }
 
-// scalar is a string, number or bool as text; anything else names nobody.
+// scalar returns a string, number or bool as text, and "" for any other value.
 func scalar(v *structpb.Value) string {
 	switch k := v.GetKind().(type) {
 	case *structpb.Value_StringValue:
@@ -115,13 +103,4 @@ func scalar(v *structpb.Value) string {
 		return strconv.FormatBool(k.BoolValue)
 	}
 	return ""
-}
-
-// bounded is id itself, or a hash of it when it is too long to be kept or cannot be shown.
-func bounded(id string) string {
-	if len(id) <= maxIdentityBytes && utf8.ValidString(id) {
-		return id
-	}
-	sum := sha256.Sum256([]byte(id))
-	return "sha256:" + hex.EncodeToString(sum[:])
 }

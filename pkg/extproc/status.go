@@ -2,10 +2,10 @@ package extproc
 
 import "github.com/weir-epp/weir/pkg/flowcontrol"
 
-// statusTable is the HTTP status of each rejection.
+// statusTable has the HTTP status of each outcome.
 type statusTable [flowcontrol.NumOutcomes]int
 
-// seedStatus is the table of the seed, and the base of the others. client-cancelled is recorded, never sent.
+// seedStatus is the table of the seed, and the base of the others. The status of client-cancelled is recorded, never sent.
 var seedStatus = statusTable{
 	flowcontrol.OutcomeDispatched:       200,
 	flowcontrol.OutcomeFlowFull:         503,
@@ -25,17 +25,17 @@ var seedStatus = statusTable{
 	flowcontrol.OutcomeInternal:         500,
 }
 
-// preset is a table with what else its profile's answers have.
+// preset is a status table and what else is particular to the rejections of one system.
 type preset struct {
 	status statusTable
-	// codes are the error codes in the JSON body where they are not the reasons.
+	// codes are the error codes in the JSON body, where they differ from the reasons.
 	codes map[flowcontrol.Outcome]string
-	// preemptedHeader is sent as "true" with a preempted request's answer; "" is none.
+	// preemptedHeader is a header that is sent as "true" if the request was preempted, or "" for none.
 	preemptedHeader string
 }
 
-// presets: the full queue is 503 in the seed, 429 in the Gateway's endpoint-picker protocol and in SMG, and 529 in
-// Dynamo. Everything else is alike.
+// presets has the values of responses.preset. A full queue is 503 in the seed, 429 in the Gateway's endpoint-picker
+// protocol and in SMG, and 529 in Dynamo. All other statuses are the same.
 var presets = map[string]preset{
 	"seed":    {status: seedStatus},
 	"gateway": {status: seedStatus.withOverload(429)},
@@ -56,7 +56,7 @@ var presets = map[string]preset{
 	"dynamo": {status: seedStatus.withOverload(529)},
 }
 
-// withOverload is t with one status for what is turned away because there is too much.
+// withOverload returns t with the given status for all outcomes that mean overload.
 func (t statusTable) withOverload(status int) statusTable {
 	for _, o := range []flowcontrol.Outcome{
 		flowcontrol.OutcomeFlowFull, flowcontrol.OutcomeQueueFull, flowcontrol.OutcomeShed, flowcontrol.OutcomeDisplaced,
@@ -70,7 +70,7 @@ func (t statusTable) withOverload(status int) statusTable {
 // presetNames are the names of the presets, the default first.
 var presetNames = []string{"seed", "gateway", "smg", "dynamo"}
 
-// outcomeByReason finds the outcome whose string is reason.
+// outcomeByReason returns the outcome with the given reason.
 func outcomeByReason(reason string) (flowcontrol.Outcome, bool) {
 	for o := range flowcontrol.Outcome(flowcontrol.NumOutcomes) {
 		if o.String() == reason {

@@ -209,13 +209,13 @@ func TestStates(t *testing.T) {
 		{"preempted before any answer", "BUFFERED/NONE", nil, []step{
 			{do: "preemptible"},
 			{say: chat(), want: "headers"},
-			{say: requestBodyOf(prompt, true), want: "body " + dest + " " + meta + " tied"},
+			{say: requestBodyOf(prompt, true), want: "body " + dest + " " + meta + " linked"},
 			{do: "preempt", want: "immediate 503 preempted"},
 		}},
 		{"never preempted after the first byte", "BUFFERED/NONE", nil, []step{
 			{do: "preemptible"},
 			{say: chat(), want: "headers"},
-			{say: requestBodyOf(prompt, true), want: "body " + dest + " " + meta + " tied"},
+			{say: requestBodyOf(prompt, true), want: "body " + dest + " " + meta + " linked"},
 			{say: responseHeaders("200", false), want: "response-headers"},
 			{do: "preempt", want: ""},
 		}},

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Where the endpoint-picker protocol has the subset hint: dynamic metadata that the data plane sets.
+// The endpoint-picker protocol has the subset hint in this field of dynamic metadata, which the data plane sets.
 const (
 	subsetNamespace = "envoy.lb.subset_hint"
 	subsetKey       = "x-gateway-destination-endpoint-subset"
@@ -15,15 +15,15 @@ const (
 
 // Subset is the subset hint: the only endpoints that may be picked.
 type Subset struct {
-	// Set says that there is a hint. Without one the whole pool may be picked from.
+	// Set reports whether there is a hint. Without one any endpoint of the pool may be picked.
 	Set bool
-	// Members are addresses with or without a port, as they came, without blanks around them; the Picker reads
-	// them. Set and without members: nothing may be picked.
+	// Members are addresses with or without a port, as received but without surrounding blanks. If Set is true and there
+	// are no members, no endpoint may be picked.
 	Members []string
 }
 
-// subsetOf reads the hint from a request's metadata. A value of a form that nobody speaks names nobody: it must not
-// open the whole pool.
+// subsetOf reads the hint from a request's metadata. A value that is neither a string nor a list has no members: it must
+// not open the whole pool.
 func subsetOf(m *corev3.Metadata) Subset {
 	hint, ok := m.GetFilterMetadata()[subsetNamespace]
 	if !ok {
@@ -45,7 +45,7 @@ func subsetOf(m *corev3.Metadata) Subset {
 	return s
 }
 
-// add takes in a comma-separated list.
+// add adds the members of a comma-separated list.
 func (s *Subset) add(list string) {
 	for member := range strings.SplitSeq(list, ",") {
 		if member = strings.TrimSpace(member); member != "" {

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 )
 
 // The criticalities, each of which names a tier: the highest, the one of minPriority 0 (else the middle), the lowest.
@@ -13,11 +15,59 @@ const (
 	sheddable = "Sheddable"
 )
 
-// tierRanks finds the rank of a tier by its name, by a criticality's name or by a priority. Rank 0 is the highest.
+// noRank stands for a tier that is not known.
+const noRank = -1
+
+// otherTenants names the policy of tenants that have none of their own.
+const otherTenants = "*"
+
+// tier resolves the tier of a request: the requested one, lowered to the tenant's highest. unknown reports whether the
+// class header or the metadata named a tier that does not exist, which is ignored.
+func (c *compiled) tier(h *headers, m *corev3.Metadata, model, tenant string) (requested, effective int, unknown bool) {
+	requested, unknown = c.requestedTier(h, m, model)
+	if tenant == "" {
+		tenant = anonymous
+	}
+	highest, ok := c.tenants[tenant]
+	if !ok {
+		highest = c.otherTenant
+	}
+	return requested, max(requested, highest), unknown
+}
+
+// requestedTier returns the tier that is named first by trusted metadata, the class header, the objective or the model,
+// in this order; otherwise the default.
+func (c *compiled) requestedTier(h *headers, m *corev3.Metadata, model string) (rank int, unknown bool) {
+	if c.classMeta != nil {
+		if v := strings.TrimSpace(c.classMeta.lookup(h, m, nil)); v != "" {
+			if r, ok := c.ranks.byRequest(v); ok {
+				return r, false
+			}
+			unknown = true
+		}
+	}
+	if v := strings.TrimSpace(h.values[c.classHeader]); v != "" {
+		if r, ok := c.ranks.byRequest(v); ok {
+			return r, unknown
+		}
+		unknown = true
+	}
+	if v := h.first(c.objectiveIn...); v != "" {
+		if r, ok := c.objectives[v]; ok {
+			return r, unknown
+		}
+	}
+	if t := c.models[model]; t != nil && t.rank != noRank {
+		return t.rank, unknown
+	}
+	return c.defaultRank, unknown
+}
+
+// tierRanks finds the rank of a tier by its name, by a criticality or by a priority. Rank 0 is the highest.
 type tierRanks struct {
 	tiers []Tier
 	names map[string]int // in lower case
-	// criticalities says that the tiers are named in the words of criticality, so that requests may use them too.
+	// criticalities is set if a tier is named like a criticality. Requests may then name tiers by criticality too.
 	criticalities bool
 }
 
@@ -35,7 +85,7 @@ func newTierRanks(tiers []Tier) tierRanks {
 	}
 	words := map[string]int{strings.ToLower(critical): 0, strings.ToLower(standard): middle, strings.ToLower(sheddable): len(tiers) - 1}
 	maps.Copy(r.names, words)
-	for i, t := range slices.Backward(tiers) { // a tier's own name goes before a criticality's
+	for i, t := range slices.Backward(tiers) { // a tier's own name wins over a criticality
 		name := strings.ToLower(t.Name)
 		r.names[name] = i
 		_, criticality := words[name]
@@ -44,7 +94,7 @@ func newTierRanks(tiers []Tier) tierRanks {
 	return r
 }
 
-// tierWords are the words that name a tier: the criticalities, then the tiers' own names.
+// tierWords returns the words that name a tier: the criticalities, then the tiers' own names.
 func tierWords(tiers []Tier) []string {
 	words := []string{critical, standard, sheddable}
 	for _, t := range tiers {
@@ -53,7 +103,7 @@ func tierWords(tiers []Tier) []string {
 	return words
 }
 
-// HighestUsable is the rank of the highest tier that any tenant may use. The tiers above it get no requests.
+// HighestUsable returns the rank of the highest tier that any tenant may use. The tiers above it get no requests.
 func (c *Config) HighestUsable() int {
 	if _, clamped := c.TenantPolicies[otherTenants]; !clamped {
 		return 0
@@ -68,23 +118,22 @@ func (c *Config) HighestUsable() int {
 	return highest
 }
 
-// byName is the rank of a tier's name or of Critical, Standard or Sheddable; case and surrounding blanks do not
-// count.
+// byName returns the rank of a tier's name, or of Critical, Standard or Sheddable. It ignores case and surrounding blanks.
 func (r tierRanks) byName(name string) (rank int, ok bool) {
 	rank, ok = r.names[strings.ToLower(strings.TrimSpace(name))]
 	return rank, ok
 }
 
-// said is byName for what a request says. Where no tier is named by a criticality, a request names tiers only: to SMG's
-// system, interactive, default and bulk the word critical is unknown, and no way to the top.
-func (r tierRanks) said(name string) (rank int, ok bool) {
+// byRequest is byName for a name in a request. Unless a tier is named like a criticality, requests can name tiers only: to
+// SMG's system, interactive, default and bulk the word critical is unknown, and must not lead to the top.
+func (r tierRanks) byRequest(name string) (rank int, ok bool) {
 	if rank, ok = r.byName(name); !ok || r.criticalities {
 		return rank, ok
 	}
 	return rank, strings.EqualFold(r.tiers[rank].Name, strings.TrimSpace(name))
 }
 
-// byPriority is the highest tier whose minPriority is at most p, else the lowest tier.
+// byPriority returns the highest tier whose minPriority is at most p, or the lowest tier if there is none.
 func (r tierRanks) byPriority(p int) int {
 	for i, t := range r.tiers {
 		if t.MinPriority == nil || p >= *t.MinPriority {

@@ -6,16 +6,17 @@ import (
 	"strings"
 )
 
-// Headers that say who asks, how urgently, until when, for which model or how costly are believed, because a gateway sets
-// or strips them. One that comes twice has been appended to what the client sent: nobody can tell which of the two is the
-// gateway's word, so the request is refused (ADR 0017). Envoy joins the values of a few headers that it knows, such as
-// its own deadline, by commas: where no value can have a comma, one is as good as a second header.
+// Weir trusts the headers that say who sends a request, how urgent it is and until when, which model it is for and what it
+// costs, because a gateway sets or strips them. If one of them comes twice, somebody appended it to what the client sent:
+// nobody can tell which of the two is the gateway's, so the request is refused (ADR 0017). Envoy joins the values of a few
+// headers that it knows, such as its own deadline, with commas. Where no value can contain a comma, one counts as a
+// second header.
 
-// synonyms are the ecosystem's names of identity and objective, newer and older. They are read only where the
-// configuration names them, and never reach the upstream.
+// synonyms are the ecosystem's names for identity and objective, newer and older ones. They are read only if the
+// configuration names them, and never reach the model server.
 var synonyms = []struct {
 	slot slot
-	key  string // where to name it
+	key  string // of the configuration, which may name the header
 }{
 	{slotFairness, "flows.key"},
 	{slotOldFairness, "flows.key"},
@@ -23,14 +24,14 @@ var synonyms = []struct {
 	{slotOldObjective, "criticality.objectiveHeaders"},
 }
 
-// forgiving reports whether a class header is one whose second value is no error: SMG and Dynamo take the first of
-// theirs, which clients may send.
+// forgiving reports whether a class header may come twice: SMG and Dynamo take the first value of theirs, which clients
+// may send.
 func forgiving(header string) bool {
 	header = strings.ToLower(header)
 	return header == "x-smg-priority" || strings.HasPrefix(header, "x-dynamo-")
 }
 
-// sortHeaders derives single, scalar and unread, when every header that is configured has its slot.
+// sortHeaders derives single, scalar and unread, once every configured header has its slot.
 func (c *compiled) sortHeaders() {
 	add := func(set *uint64, s slot) {
 		if s != noSlot {
@@ -61,7 +62,7 @@ func (c *compiled) sortHeaders() {
 	c.single |= c.scalar
 }
 
-// ambiguous is the error of a request that says one thing twice, or nil.
+// ambiguous returns the error of a request that says something trusted twice, or nil.
 func (c *compiled) ambiguous(h *headers) error {
 	if twice := h.twice & c.single; twice != 0 {
 		name := c.names.names[bits.TrailingZeros64(twice)]
@@ -77,8 +78,8 @@ func (c *compiled) ambiguous(h *headers) error {
 	return nil
 }
 
-// warnUnread says once of each synonym that a request brought it and nobody reads it: a tenant that vanishes into another
-// flow should not do so in silence.
+// warnUnread warns once of each synonym that a request has and the configuration does not name. Without a warning, nobody
+// would learn why a tenant ended up in another flow.
 func (s *Server) warnUnread(c *compiled, h *headers) {
 	unread := h.present & c.unread &^ s.unreadSaid.Load()
 	if unread == 0 {

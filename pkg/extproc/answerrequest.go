@@ -1,0 +1,157 @@
+package extproc
+
+import (
+	"strings"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/extproc/body"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+)
+
+// answerHeadersEarly answers the request headers before the body is read: Envoy sends the body only then. The headers
+// that must not reach the model server are removed here.
+func (st *mainStream) answerHeadersEarly() error {
+	k := replyKey{phase: headersPhase, remove: st.removals()}
+	if k.remove == 0 && len(st.headers.own) == 0 {
+		return st.send(emptyRequestHeaders)
+	}
+	return st.send(st.cfg.reply(k, ownPart{remove: st.headers.own}))
+}
+
+// headersAnswered reports whether answerHeadersEarly has answered the request headers.
+func (st *mainStream) headersAnswered() bool {
+	return st.arrival != nil && st.modes.request != modeFullDuplex
+}
+
+// removals has a bit for each control header of the request.
+func (st *mainStream) removals() uint64 { return st.headers.present & st.cfg.names.control }
+
+// answerRequest tells Envoy where a granted request goes. From then on the stream watches the response.
+func (st *mainStream) answerRequest() error {
+	next, err := st.sendDestination()
+	if err != nil {
+		return err
+	}
+	st.enter(next)
+	st.completion.Unsent = false
+	st.lastAnswered = time.Now()
+	if st.preempted != nil {
+		st.receiveInBackground()
+	}
+	return nil
+}
+
+// sendDestination answers the headers, the body or both, whatever waits for an answer, and returns the next state.
+func (st *mainStream) sendDestination() (next state, err error) {
+	k := replyKey{destination: st.destination()}
+	own := ownPart{metadata: st.metadata()}
+	if st.headersAnswered() {
+		k.phase = bodyPhase
+		rewritten := st.rewrites()
+		if rewritten {
+			own.body = st.rewritten()
+			if st.modes.request != modePartial || st.headers.contentLength() >= 0 {
+				own.setContentLength(len(own.body))
+			}
+		}
+		err = st.send(st.cfg.reply(k, own))
+		if rewritten {
+			st.dropBody()
+		}
+		return placed, err
+	}
+	own.remove = st.headers.own
+	k.remove = st.removals()
+	if k.destination != "" {
+		k.remove &^= 1 << slotDestination // it is overwritten
+	}
+	if st.modes.request == modeFullDuplex {
+		return placed, st.answerFullDuplex(k, own)
+	}
+	next = placed
+	if st.needsNoHeaders() {
+		next = placedNoHeaders
+	}
+	if next == placedNoHeaders || !st.headers.end && st.modes.canSkipBody() {
+		k.noBody, k.noHeaders, k.responseBody = true, next == placedNoHeaders, st.modes.response
+	}
+	return next, st.send(st.cfg.reply(k, own))
+}
+
+// destination returns the ordered list of endpoints that the request may go to, or "" if it was not placed.
+func (st *mainStream) destination() string {
+	if st.lease == nil {
+		return ""
+	}
+	address, fallbacks := st.placement.Chosen()
+	st.picked = address
+	if address == "" || len(fallbacks) == 0 {
+		return address
+	}
+	return address + "," + strings.Join(fallbacks, ",")
+}
+
+// needsNoHeaders reports whether this stream can do without the response headers, which saves a message: the request can
+// never be preempted, and its status comes through the gate. Only the answer to the request headers can override the
+// mode.
+func (st *mainStream) needsNoHeaders() bool {
+	return st.link != nil && st.preempted == nil && st.server.presence.certain() && !st.wantsQueueState()
+}
+
+// metadata returns the fields that Envoy is to keep of the request in the namespace weir: its ID for the gate, and the
+// decision for the access log. It returns nil if neither is wanted.
+func (st *mainStream) metadata() metadataFields {
+	var fields metadataFields
+	if st.cfg.Responses.Metadata {
+		fields = st.decision(flowcontrol.OutcomeDispatched)
+	}
+	if st.link != nil {
+		fields = fields.with(linkKey, st.link.id)
+	}
+	return fields
+}
+
+// rewritten returns the collected body with the model replaced. In BUFFERED_PARTIAL the body is whole, since a part is
+// not rewritten.
+func (st *mainStream) rewritten() []byte {
+	return body.Rewrite(st.body.bytes, &st.body.fields, st.target)
+}
+
+// answerFullDuplex answers the headers, and sends the whole body back in chunks if it was collected.
+func (st *mainStream) answerFullDuplex(k replyKey, own ownPart) error {
+	b := &st.body
+	rewritten := st.rewrites()
+	if rewritten && st.headers.present>>slotContentLength&1 != 0 {
+		// Envoy sends such a body chunked. The client's content-length must not go with another body.
+		k.remove |= 1 << slotContentLength
+	}
+	if err := st.send(st.cfg.reply(k, own)); err != nil {
+		return err
+	}
+	if b.seen {
+		bytes := b.bytes
+		if rewritten {
+			bytes = st.rewritten()
+		}
+		err := st.echoRequest(bytes, !b.trailers)
+		st.dropBody()
+		if err != nil {
+			return err
+		}
+	}
+	if b.trailers {
+		return st.send(emptyRequestTrailers)
+	}
+	return nil
+}
+
+// echoRequest sends a part of the request body back.
+func (st *mainStream) echoRequest(b []byte, end bool) error {
+	for len(b) > maxChunk {
+		if err := st.send(requestChunk(b[:maxChunk], false)); err != nil {
+			return err
+		}
+		b = b[maxChunk:]
+	}
+	return st.send(requestChunk(b, end))
+}

@@ -1,0 +1,144 @@
+package extproc
+
+import (
+	"context"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/grpc/metadata"
+)
+
+// The role of a filter, where Envoy's configuration states it: grpc_service.initial_metadata of the ext_proc filter sets
+// this key, which no client can reach (ADR 0039). Without it the first message decides.
+const (
+	roleKey  = "x-weir-role"
+	roleMain = "main"
+	roleGate = "gate"
+)
+
+// newMachine returns the machine of a stream that began at the given time with the given message.
+func (s *Server) newMachine(wire extprocv3.ExternalProcessor_ProcessServer, begun time.Time, first *extprocv3.ProcessingRequest) machine {
+	c := newConnection(s, wire, begun)
+	if s.isGate(wire.Context(), first) {
+		return newGate(c)
+	}
+	return newMainStream(c, first)
+}
+
+// isGate reports whether a stream belongs to a first-token gate. The role alone does not make it one: without the modes
+// of a gate, held response headers would never be released.
+func (s *Server) isGate(ctx context.Context, first *extprocv3.ProcessingRequest) bool {
+	if first.GetResponseHeaders() == nil || first.GetObservabilityMode() {
+		return false
+	}
+	var role string
+	if values := metadata.ValueFromIncomingContext(ctx, roleKey); len(values) > 0 {
+		role = values[0]
+	}
+	able := canHold(first.GetProtocolConfig())
+	switch role {
+	case "":
+	case roleMain:
+		return false
+	case roleGate:
+		if !able {
+			s.once.warn(s.log, "gate modes", "a filter has the role of the first-token gate but cannot hold response headers, so "+
+				"they pass: set send_body_without_waiting_for_header_response: true, request_body_mode: NONE and "+
+				"response_body_mode: STREAMED in it")
+		}
+	default:
+		s.once.warn(s.log, "role", "a filter has an unknown role in its initial_metadata, which is ignored: use main or gate",
+			"key", roleKey, "role", role)
+	}
+	return able
+}
+
+// canHold reports whether Envoy sends response bodies while their headers wait for an answer. Only a gate is configured
+// that way. A main stream can begin with response headers too, if Envoy itself responds to the client.
+func canHold(p *extprocv3.ProtocolConfiguration) bool {
+	return p.GetSendBodyWithoutWaitingForHeaderResponse() &&
+		p.GetRequestBodyMode() == modev3.ProcessingMode_NONE && p.GetResponseBodyMode() == modev3.ProcessingMode_STREAMED
+}
+
+// firstState returns the state of a main stream that begins with the given message.
+func (s *Server) firstState(first *extprocv3.ProcessingRequest) state {
+	switch {
+	case first.GetObservabilityMode():
+		s.once.warn(s.log, "observability", "the filter is in observability mode: nothing is queued or picked")
+		return observed
+	case first.GetRequestHeaders() == nil:
+		if first.GetResponseHeaders() == nil {
+			s.once.warn(s.log, "no headers", "a stream does not begin with headers: set request_header_mode: SEND")
+		}
+		return foreign
+	case placedBefore(first.GetMetadataContext()):
+		s.metrics.placedBefore.Inc()
+		s.once.warn(s.log, "placed before", "a request has its destination already, from an ext_proc filter before this one: "+
+			"it is passed on as it is, neither queued nor counted here. Keep one of the filters: look for a second ext_proc "+
+			"filter in the listener, its routes and the gateway's policies that leads to Weir or another endpoint picker")
+		return preplaced
+	}
+	return fresh
+}
+
+// placedBefore reports whether an earlier filter has named the destination: Weir again, through an extension's policy
+// say, or another endpoint picker. If two filters asked Weir to admit the same request, the first leases would use up
+// the stock and the second ones would wait forever (ADR 0018). Clients cannot write dynamic metadata.
+func placedBefore(m *corev3.Metadata) bool {
+	return m.GetFilterMetadata()[destinationNamespace].GetFields()[destinationHeader] != nil
+}
+
+// requestMode is how Envoy sends the request body.
+type requestMode uint8
+
+const (
+	modeNone       requestMode = iota // not at all
+	modeStreamed                      // in chunks, after the headers were answered
+	modeBuffered                      // in one message
+	modePartial                       // in one message, up to the buffer's limit
+	modeFullDuplex                    // in chunks, which have to be sent back
+	numModes       = iota
+)
+
+// String returns the mode as Envoy's configuration spells it.
+func (m requestMode) String() string {
+	return [numModes]string{"NONE", "STREAMED", "BUFFERED", "BUFFERED_PARTIAL", "FULL_DUPLEX_STREAMED"}[m]
+}
+
+// modes are the two body modes of a stream.
+type modes struct {
+	request  requestMode
+	response modev3.ProcessingMode_BodySendMode
+}
+
+// modesOf reads the modes from the first message. An Envoy that is too old to name them gets answers that work in every
+// mode but FULL_DUPLEX_STREAMED: none of them needs the body.
+func modesOf(first *extprocv3.ProcessingRequest) (m modes, known bool) {
+	p := first.GetProtocolConfig()
+	m.response = p.GetResponseBodyMode()
+	switch p.GetRequestBodyMode() {
+	case modev3.ProcessingMode_STREAMED:
+		m.request = modeStreamed
+	case modev3.ProcessingMode_BUFFERED:
+		m.request = modeBuffered
+	case modev3.ProcessingMode_BUFFERED_PARTIAL:
+		m.request = modePartial
+	case modev3.ProcessingMode_FULL_DUPLEX_STREAMED, modev3.ProcessingMode_GRPC:
+		m.request = modeFullDuplex
+	default:
+		m.request = modeNone
+	}
+	return m, p != nil
+}
+
+// echoesResponse reports whether response bodies have to be sent back.
+func (m modes) echoesResponse() bool {
+	return m.response == modev3.ProcessingMode_FULL_DUPLEX_STREAMED || m.response == modev3.ProcessingMode_GRPC
+}
+
+// canSkipBody reports whether the answer to the request headers can override the request body's mode to NONE.
+func (m modes) canSkipBody() bool {
+	return m.request == modeBuffered || m.request == modePartial || m.request == modeStreamed
+}

@@ -1,0 +1,273 @@
+package extproc
+
+import (
+	"math/bits"
+	"slices"
+	"strconv"
+	"sync"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// maxChunk is the largest part of a body, in bytes, that Envoy accepts back in one message.
+const maxChunk = 64 << 10
+
+// destinationNamespace is the namespace of dynamic metadata in which the data plane looks for the destination.
+const destinationNamespace = "envoy.lb"
+
+// The empty replies. All streams share them, since sending a message only reads it.
+var (
+	emptyRequestHeaders = &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestHeaders{
+		RequestHeaders: &extprocv3.HeadersResponse{},
+	}}
+	emptyRequestBody = &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestBody{
+		RequestBody: &extprocv3.BodyResponse{},
+	}}
+	emptyRequestTrailers = &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestTrailers{
+		RequestTrailers: &extprocv3.TrailersResponse{},
+	}}
+	emptyResponseHeaders = &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ResponseHeaders{
+		ResponseHeaders: &extprocv3.HeadersResponse{},
+	}}
+	emptyResponseBody = &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ResponseBody{
+		ResponseBody: &extprocv3.BodyResponse{},
+	}}
+	emptyResponseTrailers = &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ResponseTrailers{
+		ResponseTrailers: &extprocv3.TrailersResponse{},
+	}}
+)
+
+// forwardReply answers the headers of a request that an earlier filter has placed. Envoy then sends nothing more.
+var forwardReply = &extprocv3.ProcessingResponse{
+	Response: emptyRequestHeaders.Response,
+	ModeOverride: &modev3.ProcessingMode{
+		RequestBodyMode:     modev3.ProcessingMode_NONE,
+		RequestTrailerMode:  modev3.ProcessingMode_SKIP,
+		ResponseHeaderMode:  modev3.ProcessingMode_SKIP,
+		ResponseBodyMode:    modev3.ProcessingMode_NONE,
+		ResponseTrailerMode: modev3.ProcessingMode_SKIP,
+	},
+}
+
+// phase is the kind of message that a reply with a destination answers.
+type phase uint8
+
+const (
+	headersPhase phase = iota
+	bodyPhase
+)
+
+// replyKey is everything that the shared part of a reply depends on.
+type replyKey struct {
+	// destination is the ordered list of endpoints, or "" for none.
+	destination string
+	// remove has a bit for each control header to remove.
+	remove uint64
+	phase  phase
+	// noBody overrides the mode of the request body to NONE. responseBody is then the mode to keep for the response
+	// body, and noHeaders makes Envoy keep the response headers to itself.
+	noBody       bool
+	noHeaders    bool
+	responseBody modev3.ProcessingMode_BodySendMode
+}
+
+// ownPart is the part of a reply that belongs to one request alone. Nothing of it is cached, so it may hold whatever
+// differs from request to request: an ID, a trace context, a rewritten body.
+type ownPart struct {
+	set      []*corev3.HeaderValueOption
+	remove   []string
+	body     []byte // replaces the request body, unless nil
+	metadata metadataFields
+}
+
+// metadataFields are fields of dynamic metadata in the namespace weir.
+type metadataFields map[string]*structpb.Value
+
+// with returns the fields and one more.
+func (f metadataFields) with(name, value string) metadataFields {
+	if f == nil {
+		f = make(metadataFields, 1)
+	}
+	f[name] = structpb.NewStringValue(value)
+	return f
+}
+
+// setContentLength sets the header of that name. If the request has one, Envoy wants the length of the new body in the
+// same reply.
+func (o *ownPart) setContentLength(n int) {
+	o.set = append(o.set, setHeader("content-length", strconv.Itoa(n)))
+}
+
+// reply returns the reply for k with a request's own part. A request without one gets the shared reply, which nobody may
+// change.
+func (c *compiled) reply(k replyKey, own ownPart) *extprocv3.ProcessingResponse {
+	return own.addTo(c.shared(k), c.ClearRouteCache)
+}
+
+// addTo returns a copy of the shared reply with the own part added, or the reply itself if there is nothing to add. The
+// copy shares what it does not change.
+func (o *ownPart) addTo(shared *extprocv3.ProcessingResponse, clearRouteCache bool) *extprocv3.ProcessingResponse {
+	headers := len(o.set) > 0 || len(o.remove) > 0
+	if !headers && o.body == nil && o.metadata == nil {
+		return shared
+	}
+	r := &extprocv3.ProcessingResponse{
+		Response: shared.GetResponse(), ModeOverride: shared.GetModeOverride(), DynamicMetadata: shared.GetDynamicMetadata(),
+	}
+	if o.metadata != nil {
+		r.DynamicMetadata = weirMetadata(o.metadata)
+		if lb := shared.GetDynamicMetadata().GetFields()[destinationNamespace]; lb != nil {
+			r.DynamicMetadata.Fields[destinationNamespace] = lb
+		}
+	}
+	if !headers && o.body == nil {
+		return r
+	}
+	switch answer := shared.GetResponse().(type) {
+	case *extprocv3.ProcessingResponse_RequestHeaders:
+		r.Response = &extprocv3.ProcessingResponse_RequestHeaders{RequestHeaders: &extprocv3.HeadersResponse{
+			Response: o.addToCommon(answer.RequestHeaders.GetResponse(), clearRouteCache),
+		}}
+	case *extprocv3.ProcessingResponse_RequestBody:
+		r.Response = &extprocv3.ProcessingResponse_RequestBody{RequestBody: &extprocv3.BodyResponse{
+			Response: o.addToCommon(answer.RequestBody.GetResponse(), clearRouteCache),
+		}}
+	case *extprocv3.ProcessingResponse_ResponseHeaders:
+		r.Response = &extprocv3.ProcessingResponse_ResponseHeaders{ResponseHeaders: &extprocv3.HeadersResponse{
+			Response: o.addToCommon(answer.ResponseHeaders.GetResponse(), false),
+		}}
+	}
+	return r
+}
+
+// addToCommon adds headers and body. Envoy is to choose the route again whenever request headers change, if at all.
+func (o *ownPart) addToCommon(shared *extprocv3.CommonResponse, clearRouteCache bool) *extprocv3.CommonResponse {
+	m := shared.GetHeaderMutation()
+	if len(o.set) > 0 || len(o.remove) > 0 {
+		m = &extprocv3.HeaderMutation{
+			SetHeaders:    append(slices.Clip(m.GetSetHeaders()), o.set...),
+			RemoveHeaders: append(slices.Clip(m.GetRemoveHeaders()), o.remove...),
+		}
+	}
+	r := &extprocv3.CommonResponse{HeaderMutation: m, ClearRouteCache: clearRouteCache && m != nil}
+	if o.body != nil {
+		r.BodyMutation = &extprocv3.BodyMutation{Mutation: &extprocv3.BodyMutation_Body{Body: o.body}}
+	}
+	return r
+}
+
+// weirMetadata returns dynamic metadata with the given fields in the namespace weir.
+func weirMetadata(fields metadataFields) *structpb.Struct {
+	return &structpb.Struct{Fields: map[string]*structpb.Value{
+		weirNamespace: structpb.NewStructValue(&structpb.Struct{Fields: fields}),
+	}}
+}
+
+// replyCache keeps shared replies: most requests of a pool get one of a few.
+type replyCache struct {
+	mu      sync.RWMutex
+	replies map[replyKey]*extprocv3.ProcessingResponse
+}
+
+// maxReplies bounds the cache, which is emptied when it is full. A reply takes about 1 KB.
+const maxReplies = 4096
+
+// shared returns the reply for k that all requests share.
+func (c *compiled) shared(k replyKey) *extprocv3.ProcessingResponse {
+	c.replies.mu.RLock()
+	r := c.replies.replies[k]
+	c.replies.mu.RUnlock()
+	if r != nil {
+		return r
+	}
+	r = c.newReply(k)
+	c.replies.mu.Lock()
+	if c.replies.replies == nil || len(c.replies.replies) >= maxReplies {
+		c.replies.replies = make(map[replyKey]*extprocv3.ProcessingResponse)
+	}
+	c.replies.replies[k] = r
+	c.replies.mu.Unlock()
+	return r
+}
+
+func (c *compiled) newReply(k replyKey) *extprocv3.ProcessingResponse {
+	common := &extprocv3.CommonResponse{HeaderMutation: c.mutation(k)}
+	common.ClearRouteCache = c.ClearRouteCache && common.HeaderMutation != nil
+	r := &extprocv3.ProcessingResponse{}
+	switch k.phase {
+	case headersPhase:
+		r.Response = &extprocv3.ProcessingResponse_RequestHeaders{RequestHeaders: &extprocv3.HeadersResponse{Response: common}}
+	case bodyPhase:
+		r.Response = &extprocv3.ProcessingResponse_RequestBody{RequestBody: &extprocv3.BodyResponse{Response: common}}
+	}
+	if k.destination != "" {
+		r.DynamicMetadata = &structpb.Struct{Fields: map[string]*structpb.Value{
+			destinationNamespace: structpb.NewStructValue(&structpb.Struct{Fields: map[string]*structpb.Value{
+				destinationHeader: structpb.NewStringValue(k.destination),
+			}}),
+		}}
+	}
+	if k.noBody {
+		// An override replaces the whole mode. Response trailers keep the stream open until the response has ended, so
+		// they are asked for even where the base mode does not have them.
+		r.ModeOverride = &modev3.ProcessingMode{
+			RequestBodyMode:     modev3.ProcessingMode_NONE,
+			RequestTrailerMode:  modev3.ProcessingMode_SKIP,
+			ResponseHeaderMode:  modev3.ProcessingMode_SEND,
+			ResponseBodyMode:    k.responseBody,
+			ResponseTrailerMode: modev3.ProcessingMode_SEND,
+		}
+		if k.noHeaders {
+			r.ModeOverride.ResponseHeaderMode = modev3.ProcessingMode_SKIP
+		}
+	}
+	return r
+}
+
+// mutation returns the mutation that names the destination and removes the control headers, or nil if there is nothing
+// to change.
+func (c *compiled) mutation(k replyKey) *extprocv3.HeaderMutation {
+	if k.destination == "" && k.remove == 0 {
+		return nil
+	}
+	m := &extprocv3.HeaderMutation{}
+	if k.destination != "" {
+		m.SetHeaders = []*corev3.HeaderValueOption{setHeader(destinationHeader, k.destination)}
+	}
+	for rest := k.remove; rest != 0; rest &= rest - 1 {
+		m.RemoveHeaders = append(m.RemoveHeaders, c.names.names[bits.TrailingZeros64(rest)])
+	}
+	return m
+}
+
+// requestChunk returns a reply that sends a part of the request body back.
+func requestChunk(b []byte, end bool) *extprocv3.ProcessingResponse {
+	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestBody{
+		RequestBody: &extprocv3.BodyResponse{Response: streamed(b, end)},
+	}}
+}
+
+// responseChunk returns a reply that sends a part of the response body back.
+func responseChunk(b []byte, end bool) *extprocv3.ProcessingResponse {
+	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ResponseBody{
+		ResponseBody: &extprocv3.BodyResponse{Response: streamed(b, end)},
+	}}
+}
+
+func streamed(b []byte, end bool) *extprocv3.CommonResponse {
+	return &extprocv3.CommonResponse{BodyMutation: &extprocv3.BodyMutation{
+		Mutation: &extprocv3.BodyMutation_StreamedResponse{
+			StreamedResponse: &extprocv3.StreamedBodyResponse{Body: b, EndOfStream: end},
+		},
+	}}
+}
+
+func setHeader(name, value string) *corev3.HeaderValueOption {
+	return &corev3.HeaderValueOption{
+		Header:       &corev3.HeaderValue{Key: name, RawValue: []byte(value)},
+		AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+	}
+}

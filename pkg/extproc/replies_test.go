@@ -1,0 +1,89 @@
+package extproc
+
+import (
+	"testing"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+// replyParts are the kinds of own parts that a reply can have.
+func replyParts() map[string]ownPart {
+	return map[string]ownPart{
+		"nothing":                 {},
+		"a link":                  {metadata: metadataFields{}.with(linkKey, "1-2")},
+		"a trace context":         {set: append(ownPart{}.set, setHeader("traceparent", traceparent))},
+		"a header to remove":      {remove: []string{"x-weir-x"}},
+		"a rewritten body":        {body: []byte("{}")},
+		"a trace context, a link": {set: append(ownPart{}.set, setHeader("traceparent", traceparent)), metadata: metadataFields{}.with(linkKey, "1-2")},
+	}
+}
+
+// A request's own part is added to a copy. The reply that the others share stays as it is, and stays cached.
+func TestOwnPartOfAReply(t *testing.T) {
+	for mode, clear := range map[string]bool{"": false, " clear-route": true} {
+		for name, test := range map[string]struct {
+			k    replyKey
+			want map[string]string
+		}{
+			"headers": {
+				replyKey{destination: "10.0.0.1:8000", remove: 1 << slotSLO, noBody: true},
+				map[string]string{
+					"nothing":                 "headers " + dest + " -x-llm-d-slo-ttft-ms" + mode + " " + meta + " override=NONE/NONE",
+					"a link":                  "headers " + dest + " -x-llm-d-slo-ttft-ms" + mode + " " + meta + " linked override=NONE/NONE",
+					"a trace context":         "headers " + dest + " +traceparent=" + traceparent + " -x-llm-d-slo-ttft-ms" + mode + " " + meta + " override=NONE/NONE",
+					"a header to remove":      "headers " + dest + " -x-llm-d-slo-ttft-ms -x-weir-x" + mode + " " + meta + " override=NONE/NONE",
+					"a rewritten body":        "headers " + dest + " -x-llm-d-slo-ttft-ms" + mode + " body={} " + meta + " override=NONE/NONE",
+					"a trace context, a link": "headers " + dest + " +traceparent=" + traceparent + " -x-llm-d-slo-ttft-ms" + mode + " " + meta + " linked override=NONE/NONE",
+				},
+			},
+			"body": {
+				replyKey{phase: bodyPhase},
+				map[string]string{
+					"nothing":                 "body",
+					"a link":                  "body linked",
+					"a trace context":         "body +traceparent=" + traceparent + mode,
+					"a header to remove":      "body -x-weir-x" + mode,
+					"a rewritten body":        "body body={}",
+					"a trace context, a link": "body +traceparent=" + traceparent + mode + " linked",
+				},
+			},
+		} {
+			c := compile(new(DefaultConfig()))
+			c.ClearRouteCache = clear
+			shared := c.shared(test.k)
+			before := proto.Clone(shared)
+			for own, part := range replyParts() {
+				got := c.reply(test.k, part)
+				if text := render(got); text != test.want[own] {
+					t.Errorf("%s, %s:\n got %s\nwant %s", name, own, text, test.want[own])
+				}
+				if (got == shared) != (own == "nothing") {
+					t.Errorf("%s, %s: shared %v", name, own, got == shared)
+				}
+			}
+			if !proto.Equal(shared, before) || c.shared(test.k) != shared {
+				t.Errorf("%s: the shared reply has changed to %v", name, shared)
+			}
+		}
+	}
+}
+
+// BenchmarkReply is the price of a reply: shared, with a request's own metadata, and with a header of its own.
+func BenchmarkReply(b *testing.B) {
+	c := compile(new(DefaultConfig()))
+	k := replyKey{destination: "10.0.0.1:8000", remove: 1 << c.modelHeader, noBody: true}
+	var r *extprocv3.ProcessingResponse
+	for _, own := range []string{"nothing", "a link", "a trace context", "a trace context, a link"} {
+		part := replyParts()[own]
+		b.Run(own, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r = c.reply(k, part)
+			}
+		})
+	}
+	_ = r
+}

@@ -1,0 +1,85 @@
+package extproc
+
+import (
+	"fmt"
+	"math/bits"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+)
+
+// Every message in every state has a reaction, every state has a label, and every state but the first ones follows
+// another one. What the reactions answer is in testdata/messages.txt.
+func TestEveryStateIsComplete(t *testing.T) {
+	reached := set(fresh, foreign, preplaced, observed)
+	for s := range state(numStates) {
+		reached |= following[s]
+		if s.String() == "" {
+			t.Errorf("state %d has no label", s)
+		}
+		for k := range kind(numKinds) {
+			if reactions[s][k] == nil {
+				t.Errorf("state %d has no reaction to kind %d", s, k)
+			}
+		}
+	}
+	if n := bits.OnesCount32(reached); n != numStates {
+		t.Errorf("%d of %d states are reached", n, numStates)
+	}
+}
+
+// A request never comes back from an end, and from its first response byte on it cannot be rejected.
+func TestStatesThatEndARequest(t *testing.T) {
+	for _, s := range []state{responding, abandoned, rejected, foreign, forwarded, observed} {
+		if following[s] != 0 {
+			t.Errorf("state %d has a successor", s)
+		}
+	}
+	for s := range state(numStates) {
+		if s.replaceable() != (following[s]>>rejected&1 == 1) {
+			t.Errorf("state %d: replaceable %v", s, s.replaceable())
+		}
+	}
+}
+
+// A change of state that is not in the table is a broken contract, which costs this one request a 500.
+func TestNoOtherChangeOfState(t *testing.T) {
+	st := newMainStream(newConnection(newBench(t, nil).server, &fakeStream{ctx: t.Context()}, time.Now()), chat())
+	defer func() {
+		if recover() == nil || st.state != fresh {
+			t.Errorf("now in state %d", st.state)
+		}
+	}()
+	st.enter(responding)
+}
+
+// A message that is read where none may be read is contained like any other panic, and the client is told.
+func TestMessageWhereNoneIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		for _, s := range []state{deciding, granted} {
+			stream := &fakeStream{ctx: t.Context()}
+			st := newMainStream(newConnection(b.server, stream, time.Now()), chat())
+			st.state = s
+			run(st, chat())
+			if len(stream.sent) != 1 || render(stream.sent[0]) != "immediate 500 internal" {
+				t.Errorf("state %d: sent %v", s, stream.sent)
+			}
+		}
+	})
+}
+
+// The kinds are told apart by the message alone; whatever a later Envoy may send is of the last kind.
+func TestKinds(t *testing.T) {
+	for want, m := range map[kind]*extprocv3.ProcessingRequest{
+		requestHeadersKind: chat(), requestBodyKind: requestBodyOf("", true), requestTrailersKind: requestTrailers(),
+		responseHeadersKind: responseHeaders("200", true), responseBodyKind: responseBodyOf("", true),
+		responseTrailersKind: responseTrailers(), otherKind: {},
+	} {
+		if got := kindOf(m); got != want {
+			t.Errorf("%s: kind %d, want %d", fmt.Sprint(m), got, want)
+		}
+	}
+}
