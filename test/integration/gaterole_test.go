@@ -1,0 +1,63 @@
+package integration
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+)
+
+// gate.yaml says what its second filter is, by metadata that real streams bring to Weir. So Weir can warn of a gate whose
+// modes hold nothing, and does not take another filter for a gate. Without it the modes decide, as they always did.
+func TestShippedGateNamesItsRole(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		edit     func(gate map[string]any)
+		held     bool
+		warnings int
+	}{
+		{"as shipped", nil, true, 0},
+		{"modes that hold nothing", func(gate map[string]any) {
+			delete(gate, "send_body_without_waiting_for_header_response")
+		}, false, 1},
+		{"the role of the main filter", func(gate map[string]any) {
+			service := gate["grpc_service"].(map[string]any)
+			service["initial_metadata"] = []any{map[string]any{"key": "x-weir-role", "value": "main"}}
+		}, false, 0},
+		{"no role", func(gate map[string]any) {
+			delete(gate["grpc_service"].(map[string]any), "initial_metadata")
+		}, true, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			const text = "data: a token\n\n"
+			server := func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				w.Header().Set("content-type", "text/event-stream")
+				_, _ = io.WriteString(w, text)
+			}
+			s := before(t, http.HandlerFunc(server), setup{
+				envoys: []string{"gate"}, config: wide,
+				edit: func(b envoyrun.Bootstrap) error {
+					if test.edit != nil {
+						test.edit(b.Filter(envoyrun.GateFilter))
+					}
+					return nil
+				},
+			})
+			for range 3 { // the first one only shows that there is a gate
+				if got := s.send(ask{body: chat("m", true)}); got.status != 200 || got.body != text {
+					t.Errorf("got %d %q (%v)", got.status, got.body, got.err)
+				}
+			}
+			s.epp.waitFor(0, "weir_extproc_streams")
+			if tokens := s.epp.value("weir_extproc_time_to_first_token_seconds"); (tokens > 0) != test.held {
+				t.Errorf("%v first tokens seen, held: %v", tokens, test.held)
+			}
+			if n := strings.Count(s.epp.log.String(), "cannot hold response headers"); n != test.warnings {
+				t.Errorf("%d warnings, want %d", n, test.warnings)
+			}
+		})
+	}
+}
