@@ -16,13 +16,8 @@ type flowAccount struct {
 	waiting  int    // being admitted or in the queue
 	inflight int
 	pace     pace
-	at       []endpointCount // its leases by endpoint, where those are capped
-	listed   bool            // among the controller's parked ones
-}
-
-type endpointCount struct {
-	endpoint Endpoint
-	n        int
+	at       tally // its leases by endpoint, where those are capped
+	listed   bool  // among the controller's parked ones
 }
 
 // flowAccounts are bounded by the requests in the system: an account without one goes.
@@ -93,7 +88,8 @@ func (f *flowAccounts) enter(tier int, flow string) *flowAccount {
 			a = new(flowAccount)
 		}
 		f.made++
-		*a = flowAccount{tier: tier, flow: flow, since: f.made, at: a.at[:0]}
+		a.at.empty()
+		*a = flowAccount{tier: tier, flow: flow, since: f.made, at: a.at}
 		f.live[tier][flow] = a
 		f.n++
 	}

@@ -7,7 +7,7 @@ import (
 // offer makes w the waiter of an arrival.
 func (m *Machine) offer(w *Waiter, a Arrival) {
 	w.owner, w.placement = a.Owner, a.Placement
-	w.lease = Lease{waiter: w, endpoint: NoEndpoint}
+	w.lease = Lease{waiter: w}
 	w.queued = fairqueue.Request{
 		Flow: a.Flow, Tier: m.tierOf(a.Tier), Cost: max(1, a.Cost), Deadline: a.Deadline, Owner: w,
 	}
@@ -70,13 +70,13 @@ func (m *Machine) admit(w *Waiter) {
 // passOn places a request without asking band or queue; only an endpoint must be ready.
 func (m *Machine) passOn(w *Waiter) {
 	m.asking = w
-	e := m.placer.Place(w.placement, Unbounded, nil)
-	if e == NoEndpoint {
+	r := m.placer.Place(w.placement, Unbounded, nil)
+	if r.Empty() {
 		m.reject(w, OutcomeNoEndpoint)
 		return
 	}
 	m.enters(w)
-	m.take(w, e, false)
+	m.take(w, r, false)
 	m.leaves(w)
 	m.touch(w.flow)
 	w.stage, w.bypass = StageSent, true
@@ -89,11 +89,11 @@ func (m *Machine) goes(w *Waiter) bool {
 	}
 	if m.ledger.BelowUpper() && m.ledger.Available(w.queued.Tier) > 0 {
 		full := m.fullFor(w.flow)
-		if e := m.placer.Place(w.placement, BelowUpper, full); e != NoEndpoint {
-			m.take(w, e, false)
+		if r := m.placer.Place(w.placement, BelowUpper, full); !r.Empty() {
+			m.take(w, r, false)
 			return true
 		}
-		if len(full) > 0 && m.placer.HasRoom(w.placement, BelowUpper, nil) {
+		if full != nil && m.placer.HasRoom(w.placement, BelowUpper, nil) {
 			return false // its own cap stands in its way, not another
 		}
 	}

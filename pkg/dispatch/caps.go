@@ -1,10 +1,6 @@
 package dispatch
 
-import (
-	"slices"
-
-	"github.com/weir-epp/weir/pkg/fairqueue"
-)
+import "github.com/weir-epp/weir/pkg/fairqueue"
 
 // capped reports whether flows are capped at all. With Enabled false nobody waits for a cap.
 func (m *Machine) capped() bool {
@@ -16,35 +12,24 @@ func (m *Machine) atCap(a *flowAccount) bool {
 	return m.config.MaxInFlightPerFlow > 0 && a.inflight >= m.config.MaxInFlightPerFlow
 }
 
-// fullFor are the endpoints at which the flow has as many leases as it may have there. It is valid until the next call.
-func (m *Machine) fullFor(a *flowAccount) []Endpoint {
-	most := m.config.MaxInFlightPerFlowPerBackend
-	if most == 0 {
+// fullFor are the endpoints at which the flow has as many leases as it may have there; nil: none.
+func (m *Machine) fullFor(a *flowAccount) *EndpointSet {
+	if m.config.MaxInFlightPerFlowPerBackend == 0 || a.at.full.Len() == 0 {
 		return nil
 	}
-	m.full = m.full[:0]
-	for _, at := range a.at {
-		if at.n >= most {
-			m.full = append(m.full, at.endpoint)
-		}
-	}
-	return m.full
+	return &a.at.full
 }
 
-// count counts l against its flow's cap at its endpoint. Leases from before a reload that capped them do not count.
+// count counts l against its flow's cap at its endpoints. Leases from before a reload that capped them do not count.
 func (m *Machine) count(l *Lease) {
-	if m.config.MaxInFlightPerFlowPerBackend == 0 {
+	most := m.config.MaxInFlightPerFlowPerBackend
+	if most == 0 {
 		return
 	}
 	l.counted = true
-	a := l.waiter.flow
-	for i := range a.at {
-		if a.at[i].endpoint == l.endpoint {
-			a.at[i].n++
-			return
-		}
+	for _, e := range l.reservation.All() {
+		l.waiter.flow.at.add(e, most)
 	}
-	a.at = append(a.at, endpointCount{l.endpoint, 1})
 }
 
 func (m *Machine) uncount(l *Lease) {
@@ -52,17 +37,15 @@ func (m *Machine) uncount(l *Lease) {
 		return
 	}
 	l.counted = false
-	a := l.waiter.flow
-	for i := range a.at {
-		if a.at[i].endpoint != l.endpoint {
-			continue
-		}
-		if a.at[i].n--; a.at[i].n == 0 {
-			last := len(a.at) - 1
-			a.at[i] = a.at[last]
-			a.at = a.at[:last]
-		}
-		return
+	for _, e := range l.reservation.All() {
+		l.waiter.flow.at.remove(e, m.config.MaxInFlightPerFlowPerBackend)
+	}
+}
+
+// recount is told that the cap at an endpoint may have changed.
+func (m *Machine) recount() {
+	for a := range m.flows.all() {
+		a.at.recount(m.config.MaxInFlightPerFlowPerBackend)
 	}
 }
 
@@ -114,7 +97,7 @@ func (m *Machine) touchAt(e Endpoint) {
 	clear(m.parked[len(kept):])
 	m.parked = kept
 	for _, a := range kept {
-		if !slices.Contains(m.fullFor(a), e) {
+		if !m.fullFor(a).Has(e) {
 			m.touch(a)
 		}
 	}
@@ -127,7 +110,7 @@ func (m *Machine) capsStop(w *Waiter) bool {
 		return true
 	}
 	full := m.fullFor(w.flow)
-	if !slices.ContainsFunc(full, func(e Endpoint) bool { return m.placer.CanServe(w.placement, e) }) {
+	if full == nil || !m.placer.Meets(w.placement, full) {
 		return false
 	}
 	return !m.placer.HasRoom(w.placement, Unbounded, full)

@@ -29,7 +29,7 @@ func (w *world) accountsAgree() error {
 			held++
 			flows[key].inflight++
 			byTier[l.lease.held.Tier()]++
-			byEndpoint[l.lease.endpoint]++
+			byEndpoint[l.lease.Endpoint()]++
 			if s.promoted {
 				promoted++
 			}
@@ -39,7 +39,7 @@ func (w *world) accountsAgree() error {
 		}
 		if l.lease.victimAt > 0 {
 			victims++
-			if w.victims.tiers[l.lease.held.Tier()].byEndpoint[l.lease.endpoint].leases[l.lease.victimAt-1] != &l.lease {
+			if w.victims.tiers[l.lease.held.Tier()].byEndpoint[l.lease.Endpoint()].leases[l.lease.victimAt-1] != &l.lease {
 				return fmt.Errorf("%v is not where it believes to be among the victims", s)
 			}
 		}

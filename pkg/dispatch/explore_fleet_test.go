@@ -1,6 +1,10 @@
 package dispatch
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
 
 // fleet is the Placer of the exploration: it picks the ready endpoint of the lane with the fewest reservations, and
 // knows the lanes' own bounds as the real one does.
@@ -37,7 +41,7 @@ func (f *fleet) below(p Placement, bound Bound, change int) bool {
 	return held == 0 || held < room
 }
 
-func (f *fleet) pick(p Placement, bound Bound, except []Endpoint) Endpoint {
+func (f *fleet) pick(p Placement, bound Bound, except *EndpointSet) Endpoint {
 	best := NoEndpoint
 	if !f.below(p, bound, 0) {
 		return best
@@ -46,7 +50,7 @@ func (f *fleet) pick(p Placement, bound Bound, except []Endpoint) Endpoint {
 		if f.scene.limit > 0 && f.reserved[e] >= f.scene.limit {
 			continue
 		}
-		if !slices.Contains(except, e) && (best == NoEndpoint || f.reserved[e] < f.reserved[best]) {
+		if !except.Has(e) && (best == NoEndpoint || f.reserved[e] < f.reserved[best]) {
 			best = e
 		}
 	}
@@ -62,35 +66,42 @@ func (f *fleet) ask(p Placement) {
 	}
 }
 
-func (f *fleet) Place(p Placement, bound Bound, except []Endpoint) Endpoint {
+func (f *fleet) Place(p Placement, bound Bound, except *EndpointSet) Reservation {
 	f.ask(p)
 	e := f.pick(p, bound, except)
-	if e != NoEndpoint {
-		f.reserved[e]++
+	if e == NoEndpoint {
+		return Reservation{}
 	}
-	return e
+	f.reserved[e]++
+	return scheduling.Reserved(e)
 }
 
-func (f *fleet) HasRoom(p Placement, bound Bound, except []Endpoint) bool {
+func (f *fleet) HasRoom(p Placement, bound Bound, except *EndpointSet) bool {
 	f.ask(p)
 	return f.pick(p, bound, except) != NoEndpoint
 }
 
-func (f *fleet) PlaceAt(p Placement, e Endpoint) {
+func (f *fleet) PlaceAt(p Placement, e Endpoint) Reservation {
 	if !f.CanServe(p, e) {
 		panic("placed where it cannot be")
 	}
 	f.reserved[e]++
+	return scheduling.Reserved(e)
 }
 
-func (f *fleet) Release(e Endpoint) {
+func (f *fleet) Release(r *Reservation) {
+	e := r.Endpoint()
 	if f.reserved[e]--; f.reserved[e] < 0 {
 		panic("released more than was reserved")
 	}
 }
 
-func (f *fleet) HasReady(p Placement, except []Endpoint) bool {
-	return slices.ContainsFunc(f.ready(p), func(e Endpoint) bool { return !slices.Contains(except, e) })
+func (f *fleet) HasReady(p Placement, except *EndpointSet) bool {
+	return slices.ContainsFunc(f.ready(p), func(e Endpoint) bool { return !except.Has(e) })
+}
+
+func (f *fleet) Meets(p Placement, set *EndpointSet) bool {
+	return slices.ContainsFunc(f.ready(p), set.Has)
 }
 
 func (f *fleet) CanServe(p Placement, e Endpoint) bool { return slices.Contains(f.ready(p), e) }

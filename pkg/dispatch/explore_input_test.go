@@ -57,7 +57,7 @@ func (w *world) inputs() (in []input) {
 				in = append(in, input{firstByte, at})
 			}
 			in = append(in, input{completes, at})
-			if w.fleet.CanServe(s.kind.lane, 1-s.w.lease.endpoint) {
+			if w.fleet.CanServe(s.kind.lane, 1-s.w.lease.Endpoint()) {
 				in = append(in, input{isServed, at})
 			}
 		case StageStreaming:
@@ -100,7 +100,7 @@ func (w *world) isMirrored(k arrivalKind) bool {
 func (w *world) apply(in input) error {
 	clear(w.heard)
 	for _, s := range w.subjects {
-		s.last, s.wasHeld, s.wasAt = s.w.stage, s.w.lease.held.Held(), s.w.lease.endpoint
+		s.last, s.wasHeld, s.wasAt = s.w.stage, s.w.lease.held.Held(), s.w.lease.Endpoint()
 	}
 	own := (*subject)(nil) // whose caller reads the verdict off
 	switch in.op {
@@ -125,7 +125,7 @@ func (w *world) apply(in input) error {
 		w.event(func() { w.Cancel(w.clock, own.w, OutcomeClientCancelled) })
 	case isServed:
 		s := w.subjects[in.at]
-		w.event(func() { w.ServedElsewhere(w.clock, &s.w.lease, 1-s.w.lease.endpoint) })
+		w.event(func() { w.ServedElsewhere(w.clock, &s.w.lease, 1-s.w.lease.Endpoint()) })
 	case advances:
 		w.advance()
 	case grows:

@@ -21,7 +21,7 @@ func (s *subject) holds() bool { return s.w.lease.held.Held() }
 func (w *world) sameFlow(s *subject, e Endpoint) (n int) {
 	for _, o := range w.subjects {
 		if o.holds() && o.w.queued.Tier == s.w.queued.Tier && o.kind.flow == s.kind.flow &&
-			(e == NoEndpoint || o.w.lease.endpoint == e) {
+			(e == NoEndpoint || o.w.lease.Endpoint() == e) {
 			n++
 		}
 	}
@@ -29,11 +29,12 @@ func (w *world) sameFlow(s *subject, e Endpoint) (n int) {
 }
 
 // full are the endpoints at which the flow is at its cap.
-func (w *world) full(s *subject) (full []Endpoint) {
+func (w *world) full(s *subject) *EndpointSet {
+	full := &EndpointSet{}
 	if most := w.config.MaxInFlightPerFlowPerBackend; most > 0 {
 		for e := range Endpoint(2) {
 			if w.sameFlow(s, e) >= most {
-				full = append(full, e)
+				full.Add(e)
 			}
 		}
 	}
@@ -47,7 +48,7 @@ func (w *world) belowCaps(s *subject) bool {
 	}
 	full := w.full(s)
 	return w.fleet.HasReady(s.kind.lane, nil) && (w.fleet.pick(s.kind.lane, Unbounded, full) != NoEndpoint ||
-		!slices.ContainsFunc(full, func(e Endpoint) bool { return w.fleet.CanServe(s.kind.lane, e) }))
+		!w.fleet.Meets(s.kind.lane, full))
 }
 
 // couldGo says whether the request waits, and could go if there were room: its lane has a ready endpoint and its flow
@@ -144,8 +145,8 @@ func (w *world) victimOf(s *subject) *subject {
 		return nil
 	}
 	for _, v := range w.subjects {
-		if w.preemptible(v) && w.before(tier, v.w.lease.held.Tier()) && !slices.Contains(w.full(s), v.w.lease.endpoint) &&
-			w.fleet.CanTakeOver(s.kind.lane, v.w.lease.endpoint) {
+		if w.preemptible(v) && w.before(tier, v.w.lease.held.Tier()) && !w.full(s).Has(v.w.lease.Endpoint()) &&
+			w.fleet.CanTakeOver(s.kind.lane, v.w.lease.Endpoint()) {
 			return v
 		}
 	}

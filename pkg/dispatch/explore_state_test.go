@@ -21,7 +21,7 @@ func (w *world) state() string {
 		switch {
 		case l.stage == StageGranted:
 			returning = append(returning, &l.queued)
-			b = fmt.Appendf(b, "%d %t %t %t|", l.lease.endpoint, l.lease.held.Promoted(), l.lease.counted, !l.lease.preemptible)
+			b = fmt.Appendf(b, "%d %t %t %t|", l.lease.Endpoint(), l.lease.held.Promoted(), l.lease.counted, !l.lease.preemptible)
 		case !l.lease.held.Held():
 			continue
 		case l.lease.victimAt == 0:
@@ -55,7 +55,7 @@ func (w *world) state() string {
 func (w *world) describe(s *subject) string {
 	l := s.w
 	if l.stage == StageGranted { // the queue tells the rest
-		return fmt.Sprintf("unsent %d at %d;", s.kind.tier, l.lease.endpoint)
+		return fmt.Sprintf("unsent %d at %d;", s.kind.tier, l.lease.Endpoint())
 	}
-	return fmt.Sprintf("%d %s at %d: %d %t %t;", l.lease.held.Tier(), s.kind.flow, l.lease.endpoint, l.stage, l.lease.held.Promoted(), l.lease.counted)
+	return fmt.Sprintf("%d %s at %d: %d %t %t;", l.lease.held.Tier(), s.kind.flow, l.lease.Endpoint(), l.stage, l.lease.held.Promoted(), l.lease.counted)
 }

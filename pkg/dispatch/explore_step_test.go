@@ -68,7 +68,7 @@ func (w *world) stepAgrees(g glance) error {
 	var went []*subject
 	for _, s := range w.subjects {
 		// One that was preempted before it was told, and took another's place in turn, went as well.
-		if s.holds() && (!s.wasHeld || s.wasAt != s.w.lease.endpoint && g.in.op != isServed) {
+		if s.holds() && (!s.wasHeld || s.wasAt != s.w.lease.Endpoint() && g.in.op != isServed) {
 			went = append(went, s)
 		}
 	}
@@ -106,7 +106,7 @@ func (w *world) stepAgrees(g glance) error {
 	}
 	for _, s := range went {
 		total, at := w.config.MaxInFlightPerFlow, w.config.MaxInFlightPerFlowPerBackend
-		if total > 0 && w.sameFlow(s, NoEndpoint) > total || at > 0 && w.sameFlow(s, s.w.lease.endpoint) > at {
+		if total > 0 && w.sameFlow(s, NoEndpoint) > total || at > 0 && w.sameFlow(s, s.w.lease.Endpoint()) > at {
 			return fmt.Errorf("%v goes beyond its flow's cap", s)
 		}
 		for _, o := range w.subjects { // one that went back into the queue went back to its place
@@ -143,8 +143,8 @@ func (w *world) lentAge(s *subject) bool {
 	if old(s) {
 		return true
 	}
-	w.fleet.reserved[s.w.lease.endpoint]--
-	defer func() { w.fleet.reserved[s.w.lease.endpoint]++ }()
+	w.fleet.reserved[s.w.lease.Endpoint()]--
+	defer func() { w.fleet.reserved[s.w.lease.Endpoint()]++ }()
 	return slices.ContainsFunc(w.subjects, func(o *subject) bool {
 		return o.w.queued.Tier == s.w.queued.Tier && o.waits() && old(o) &&
 			w.fleet.pick(o.kind.lane, BelowUpper, w.full(o)) != NoEndpoint
@@ -160,8 +160,8 @@ func (w *world) victimAgrees(preemptor *subject) error {
 		}
 		for _, o := range w.subjects {
 			switch {
-			case o == preemptor || !o.wasHeld || !w.preemptible(o) || slices.Contains(w.full(preemptor), o.w.lease.endpoint) ||
-				!w.fleet.CanTakeOver(preemptor.kind.lane, o.w.lease.endpoint):
+			case o == preemptor || !o.wasHeld || !w.preemptible(o) || w.full(preemptor).Has(o.w.lease.Endpoint()) ||
+				!w.fleet.CanTakeOver(preemptor.kind.lane, o.w.lease.Endpoint()):
 			case w.before(v.w.queued.Tier, o.w.queued.Tier):
 				return fmt.Errorf("%v is the victim, and %v is of a lower tier", v, o)
 			case v.w.queued.Tier == o.w.queued.Tier && o.w.lease.granted > v.w.lease.granted:

@@ -71,8 +71,8 @@ func (m *Machine) undo(w *Waiter) {
 	switch {
 	case w.lease.held.Held():
 		m.settle(w)
-	case w.lease.endpoint != NoEndpoint:
-		m.pending.freed = append(m.pending.freed, w.lease.endpoint)
+	case !w.lease.reservation.Empty():
+		m.pending.freed = append(m.pending.freed, w.lease.reservation)
 	}
-	w.lease.endpoint = NoEndpoint
+	w.lease.reservation = Reservation{}
 }

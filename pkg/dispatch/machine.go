@@ -46,7 +46,6 @@ type Machine struct {
 	// Reused.
 	expired []*fairqueue.Request
 	heads   []*fairqueue.Request
-	full    []Endpoint
 }
 
 // counts are the machine's counters.
@@ -204,23 +203,24 @@ func (m *Machine) FirstByte(l *Lease) (goesOn bool) {
 // a fallback. The lease, and with it the endpoint's stock, moves there.
 func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 	m.begin(now)
-	if !l.held.Held() || e == l.endpoint {
+	if !l.held.Held() || e == l.Endpoint() {
 		return
 	}
 	w := l.waiter
 	m.asking = w
 	serves := m.placer.CanServe(w.placement, e)
+	var r Reservation
 	if serves {
-		m.placer.PlaceAt(w.placement, e)
+		r = m.placer.PlaceAt(w.placement, e)
 	}
 	m.asking = nil
 	if !serves {
 		return
 	}
-	victim, counted, left := l.victimAt > 0, l.counted, l.endpoint
+	victim, counted, left := l.victimAt > 0, l.counted, l.reservation
 	m.victims.remove(l)
 	m.uncount(l)
-	l.endpoint = e
+	l.reservation = r
 	if counted {
 		m.count(l)
 	}

@@ -10,7 +10,7 @@ import (
 // pending is what an event has still to do. Each part is taken off when it is done, or just before, where it must not be
 // done twice: so a panic of the Placer interrupts nothing for good, and run goes on with the rest.
 type pending struct {
-	freed    []Endpoint           // reservations to give back
+	freed    []Reservation        // to be given back
 	touched  []*flowAccount       // flows whose waiters may have to be parked, or not any more
 	lanes    []*fairqueue.Request // a waiter of each lane to look at after a change of the endpoints
 	arrival  *Waiter              // to be decided on
@@ -40,9 +40,9 @@ func (m *Machine) run() {
 // ready endpoint is not parked.
 func (m *Machine) tidy() {
 	for n := len(m.pending.freed); n > 0; n = len(m.pending.freed) {
-		e := m.pending.freed[n-1]
+		r := m.pending.freed[n-1]
 		m.pending.freed = m.pending.freed[:n-1] // before: it is given back once
-		m.placer.Release(e)
+		m.placer.Release(&r)
 	}
 	if len(m.pending.lanes) > 0 {
 		return
@@ -55,11 +55,13 @@ func (m *Machine) tidy() {
 	}
 }
 
-// gaveBack is told that a lease at e was released, or has moved from there.
-func (m *Machine) gaveBack(e Endpoint) {
-	m.pending.freed = append(m.pending.freed, e)
-	m.openLanes(e)
-	m.touchAt(e)
+// gaveBack is told that a lease has let go of a reservation: it was settled, or has moved elsewhere.
+func (m *Machine) gaveBack(r Reservation) {
+	m.pending.freed = append(m.pending.freed, r)
+	for _, e := range r.All() {
+		m.openLanes(e)
+		m.touchAt(e)
+	}
 }
 
 // touch has the flow's waiters looked at, since its leases or waiters have changed.

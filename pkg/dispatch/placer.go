@@ -18,6 +18,12 @@ const NoEndpoint = scheduling.NoEndpoint
 // queue, that for a bypass or a starved head, or none, for what is passed on without queueing.
 type Bound = scheduling.Bound
 
+// EndpointSet is a set of endpoints, which the machine keeps for each flow that is at its cap somewhere.
+type EndpointSet = scheduling.EndpointSet
+
+// Reservation is what a placement holds at the Placer; Empty: nothing.
+type Reservation = scheduling.Reservation
+
 // The bounds.
 const (
 	BelowLower = scheduling.BelowLower
@@ -28,19 +34,21 @@ const (
 // Placer picks an endpoint and reserves it in one step. Every method is called under the lock of the machine's owner, so
 // it must be quick (at most 2 µs for 100 endpoints) and must not block, log or call back.
 type Placer interface {
-	// Place picks the best endpoint for p that is not in except and reserves it, or returns NoEndpoint when none can
-	// take it now: no ready one, or the stock of p's lane is not below the bound. A lane of stock 0 with a ready
-	// endpoint can always be placed (work conservation).
-	Place(p Placement, bound Bound, except []Endpoint) Endpoint
+	// Place picks the best endpoint for p that is not in except, which may be nil, and reserves it. The reservation is
+	// empty when none can take p now: no ready one, or the stock of p's lane is not below the bound. A lane of stock 0
+	// with a ready endpoint can always be placed (work conservation).
+	Place(p Placement, bound Bound, except *EndpointSet) Reservation
 	// HasRoom reports whether Place would find an endpoint. Like every question it changes nothing.
-	HasRoom(p Placement, bound Bound, except []Endpoint) bool
+	HasRoom(p Placement, bound Bound, except *EndpointSet) bool
 	// PlaceAt reserves e for p; it is called only after CanServe(p, e) or CanTakeOver. A preemptor takes its victim's
 	// endpoint so.
-	PlaceAt(p Placement, e Endpoint)
-	// Release gives back one reservation on e, which may have left the pool meanwhile.
-	Release(e Endpoint)
+	PlaceAt(p Placement, e Endpoint) Reservation
+	// Release gives back a reservation, whose endpoints may have left the pool meanwhile.
+	Release(r *Reservation)
 	// HasReady reports whether p's lane has a ready endpoint that is not in except.
-	HasReady(p Placement, except []Endpoint) bool
+	HasReady(p Placement, except *EndpointSet) bool
+	// Meets reports whether p's lane has a ready endpoint that is in the set.
+	Meets(p Placement, set *EndpointSet) bool
 	// CanServe reports whether e is ready and in p's lane.
 	CanServe(p Placement, e Endpoint) bool
 	// CanTakeOver reports whether p could be placed at e if one lease there ended: CanServe, and the lane then below its

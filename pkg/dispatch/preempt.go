@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"slices"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
@@ -47,7 +46,7 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 	full := m.fullFor(w.flow)
 	capped := false
 	usable := func(e Endpoint) bool {
-		if slices.Contains(full, e) {
+		if full.Has(e) {
 			capped = true
 			return false
 		}
@@ -60,7 +59,7 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 		if v == nil {
 			continue
 		}
-		if !m.placer.CanTakeOver(w.placement, v.endpoint) {
+		if !m.placer.CanTakeOver(w.placement, v.Endpoint()) {
 			n.over = n.over.With(tier) // wherever in the lane
 			return nil
 		}
@@ -75,9 +74,9 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 // takeOver passes v's place to w in one transition: the stock does not change. If v's destination was already sent, its
 // stream is told; otherwise v goes back to its place in the queue and nobody will know.
 func (m *Machine) takeOver(w *Waiter, v *Lease) {
-	e, loser := v.endpoint, v.waiter
-	m.placer.PlaceAt(w.placement, e) // first: a panic of it leaves v alone
-	w.lease.endpoint = e
+	loser, freed := v.waiter, v.reservation
+	r := m.placer.PlaceAt(w.placement, v.Endpoint()) // first: a panic of it leaves v alone
+	w.lease.reservation = r
 	m.counts.preempted[[2]int{v.held.Tier(), w.queued.Tier}]++
 	m.victims.remove(v)
 	m.ledger.Settle(&v.held)
@@ -85,7 +84,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 	if loser.stage == StageGranted {
 		m.waitsAgain(loser)
 		m.flows.settled(loser.flow)
-		loser.stage, v.endpoint = StageWaiting, NoEndpoint
+		loser.stage, v.reservation = StageWaiting, Reservation{}
 		m.queue.Requeue(&loser.queued)
 		m.hunts(loser)
 		m.released = time.Time{} // its own came to nothing
@@ -95,9 +94,9 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 		loser.retry = m.retryAfter(loser, OutcomePreempted)
 		m.verdicts = append(m.verdicts, loser)
 	}
-	m.pending.freed = append(m.pending.freed, e)
+	m.pending.freed = append(m.pending.freed, freed)
 	m.touch(loser.flow)
-	m.take(w, e, false)
+	m.take(w, r, false)
 }
 
 // findPreemptor makes the head of the highest tier the preemptor that may and can preempt.

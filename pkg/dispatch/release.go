@@ -69,14 +69,14 @@ func (m *Machine) place(next fairqueue.Candidate) {
 		if next.Promoted {
 			bound = BelowUpper
 		}
-		if e := m.placer.Place(w.placement, bound, full); e != NoEndpoint {
-			m.take(w, e, next.Promoted)
+		if r := m.placer.Place(w.placement, bound, full); !r.Empty() {
+			m.take(w, r, next.Promoted)
 			m.granted(next, w)
 			break
 		}
 		above := !next.Promoted && m.placer.HasRoom(w.placement, BelowUpper, nil)
 		switch {
-		case len(full) > 0 && m.placer.HasRoom(w.placement, bound, nil):
+		case full != nil && m.placer.HasRoom(w.placement, bound, nil):
 			m.park(w)
 		case !next.Promoted && !above && m.victimOf(w) != nil:
 			m.preemptor = w
@@ -90,10 +90,10 @@ func (m *Machine) place(next fairqueue.Candidate) {
 	}
 }
 
-// take makes w the holder of a lease at endpoint e, which the placer has reserved.
-func (m *Machine) take(w *Waiter, e Endpoint, promoted bool) {
+// take makes w the holder of a lease, of what the placer has reserved for it.
+func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	l := &w.lease
-	l.endpoint = e
+	l.reservation = r
 	l.held = stock.NewLease(w.queued.Tier, int64(w.queued.Cost), promoted)
 	m.ledger.Take(&l.held)
 	m.flows.taken(w.flow)
@@ -101,7 +101,7 @@ func (m *Machine) take(w *Waiter, e Endpoint, promoted bool) {
 	if !promoted && m.mayBeVictim(l.held.Tier()) {
 		l.preemptible = true
 		m.victims.enter(l)
-		m.newVictim(e)
+		m.newVictim(l.Endpoint())
 	}
 }
 
@@ -130,7 +130,7 @@ func (m *Machine) settle(w *Waiter) {
 	}
 	m.victims.remove(l)
 	m.uncount(l)
-	m.gaveBack(l.endpoint)
+	m.gaveBack(l.reservation)
 	m.flows.settled(w.flow)
 	m.touch(w.flow)
 }
@@ -143,8 +143,8 @@ func (m *Machine) releaseEverybody() {
 	for next := m.queue.Peek(m.now, everybody); next.Request != nil; next = m.queue.Peek(m.now, everybody) {
 		w := waiterOf(next.Request)
 		m.asking = w
-		if e := m.placer.Place(w.placement, Unbounded, nil); e != NoEndpoint {
-			m.take(w, e, false)
+		if r := m.placer.Place(w.placement, Unbounded, nil); !r.Empty() {
+			m.take(w, r, false)
 			m.granted(next, w)
 		} else {
 			m.turnAway(w, OutcomeNoEndpoint)

@@ -75,13 +75,13 @@ func (v *victims) enter(l *Lease) {
 // add puts l where its lease's age has it.
 func (v *victims) add(l *Lease) {
 	t := &v.tiers[l.held.Tier()]
-	h := t.byEndpoint[l.endpoint]
+	h := t.byEndpoint[l.Endpoint()]
 	if h == nil {
-		h = &victimHeap{owner: v, endpoint: l.endpoint}
+		h = &victimHeap{owner: v, endpoint: l.Endpoint()}
 		if t.byEndpoint == nil {
 			t.byEndpoint = map[Endpoint]*victimHeap{}
 		}
-		t.byEndpoint[l.endpoint] = h
+		t.byEndpoint[l.Endpoint()] = h
 	}
 	if len(h.leases) == 0 {
 		h.at = len(t.used)
@@ -98,7 +98,7 @@ func (v *victims) remove(l *Lease) {
 		return
 	}
 	t := &v.tiers[l.held.Tier()]
-	h := t.byEndpoint[l.endpoint]
+	h := t.byEndpoint[l.Endpoint()]
 	heap.Remove(h, int(l.victimAt)-1)
 	if len(h.leases) == 0 {
 		last := len(t.used) - 1

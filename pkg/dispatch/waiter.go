@@ -111,9 +111,9 @@ func (w *Waiter) TTLOver(now time.Time) bool { return w.queued.TTLOver(now) }
 // Lease is one request's holding of stock and of a reservation at an endpoint, from its grant until it is settled, which
 // happens exactly once.
 type Lease struct {
-	waiter   *Waiter
-	held     stock.Lease
-	endpoint Endpoint
+	waiter      *Waiter
+	held        stock.Lease
+	reservation Reservation
 
 	preemptible bool   // it was granted as a possible victim
 	counted     bool   // it counts against its flow's cap at its endpoint
@@ -122,7 +122,7 @@ type Lease struct {
 }
 
 // Endpoint is the endpoint that is reserved for the request.
-func (l *Lease) Endpoint() Endpoint { return l.endpoint }
+func (l *Lease) Endpoint() Endpoint { return l.reservation.Endpoint() }
 
 // Preemptible reports whether the lease may ever be taken for a higher tier.
 func (l *Lease) Preemptible() bool { return l.preemptible }

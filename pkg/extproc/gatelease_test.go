@@ -9,22 +9,28 @@ import (
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // onePlace is a Placer of one endpoint that is always ready.
 type onePlace struct{}
 
-func (onePlace) Place(flowcontrol.Placement, flowcontrol.Bound, []flowcontrol.Endpoint) flowcontrol.Endpoint {
-	return 0
+func (onePlace) Place(flowcontrol.Placement, flowcontrol.Bound, *flowcontrol.EndpointSet) flowcontrol.Reservation {
+	return scheduling.Reserved(0)
 }
 
-func (onePlace) HasRoom(flowcontrol.Placement, flowcontrol.Bound, []flowcontrol.Endpoint) bool {
+func (onePlace) HasRoom(flowcontrol.Placement, flowcontrol.Bound, *flowcontrol.EndpointSet) bool {
 	return true
 }
-func (onePlace) PlaceAt(flowcontrol.Placement, flowcontrol.Endpoint)              {}
-func (onePlace) Release(flowcontrol.Endpoint)                                     {}
-func (onePlace) HasReady(flowcontrol.Placement, []flowcontrol.Endpoint) bool      { return true }
+
+func (onePlace) PlaceAt(_ flowcontrol.Placement, e flowcontrol.Endpoint) flowcontrol.Reservation {
+	return scheduling.Reserved(e)
+}
+
+func (onePlace) Release(*flowcontrol.Reservation)                                 {}
+func (onePlace) HasReady(flowcontrol.Placement, *flowcontrol.EndpointSet) bool    { return true }
+func (onePlace) Meets(flowcontrol.Placement, *flowcontrol.EndpointSet) bool       { return false }
 func (onePlace) CanServe(flowcontrol.Placement, flowcontrol.Endpoint) bool        { return true }
 func (onePlace) CanTakeOver(_ flowcontrol.Placement, _ flowcontrol.Endpoint) bool { return true }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -125,17 +126,23 @@ func newDesk(b *testing.B, change func(*Config)) *desk {
 	return d
 }
 
-func (d *desk) Place(p Placement, _ Bound, _ []Endpoint) Endpoint {
+func (d *desk) Place(p Placement, _ Bound, _ *EndpointSet) Reservation {
 	d.last, _ = p.(*deskRequest)
 	d.reserved++
-	return 0
+	return scheduling.Reserved(0)
 }
-func (d *desk) PlaceAt(Placement, Endpoint)             { d.reserved++ }
-func (d *desk) Release(Endpoint)                        { d.reserved-- }
-func (*desk) HasReady(Placement, []Endpoint) bool       { return true }
-func (*desk) HasRoom(Placement, Bound, []Endpoint) bool { return true }
-func (*desk) CanServe(Placement, Endpoint) bool         { return true }
-func (*desk) CanTakeOver(Placement, Endpoint) bool      { return true }
+
+func (d *desk) PlaceAt(_ Placement, e Endpoint) Reservation {
+	d.reserved++
+	return scheduling.Reserved(e)
+}
+
+func (d *desk) Release(*Reservation)                      { d.reserved-- }
+func (*desk) HasReady(Placement, *EndpointSet) bool       { return true }
+func (*desk) Meets(Placement, *EndpointSet) bool          { return false }
+func (*desk) HasRoom(Placement, Bound, *EndpointSet) bool { return true }
+func (*desk) CanServe(Placement, Endpoint) bool           { return true }
+func (*desk) CanTakeOver(Placement, Endpoint) bool        { return true }
 
 // arrives lets r come; it must end up waiting, or not.
 func (d *desk) arrives(r *deskRequest, waits bool) {

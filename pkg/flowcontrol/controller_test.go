@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -59,21 +60,22 @@ func ready(n int) *backends {
 	return b
 }
 
-func (b *backends) Place(p Placement, bound Bound, except []Endpoint) Endpoint {
+func (b *backends) Place(p Placement, bound Bound, except *EndpointSet) Reservation {
 	b.ask("Place", p)
 	if b.panics > 0 {
 		b.panics--
 		panic("placer: out of order")
 	}
 	best := b.pick(p, bound, except)
-	if best != NoEndpoint {
-		b.reserved[best]++
-		b.placed = append(b.placed, p.Lane())
+	if best == NoEndpoint {
+		return Reservation{}
 	}
-	return best
+	b.reserved[best]++
+	b.placed = append(b.placed, p.Lane())
+	return scheduling.Reserved(best)
 }
 
-func (b *backends) pick(p Placement, bound Bound, except []Endpoint) Endpoint {
+func (b *backends) pick(p Placement, bound Bound, except *EndpointSet) Endpoint {
 	best, held, room := NoEndpoint, 0, 0
 	for e := range b.ready {
 		if b.ready[e] && p.(subset).has(Endpoint(e)) {
@@ -82,7 +84,7 @@ func (b *backends) pick(p Placement, bound Bound, except []Endpoint) Endpoint {
 			if bound == BelowLower && b.lower > 0 {
 				room += b.lower - b.upper
 			}
-			if slices.Contains(except, Endpoint(e)) {
+			if except.Has(Endpoint(e)) {
 				continue
 			}
 			if best == NoEndpoint || b.reserved[e] < b.reserved[best] {
@@ -96,12 +98,14 @@ func (b *backends) pick(p Placement, bound Bound, except []Endpoint) Endpoint {
 	return best
 }
 
-func (b *backends) PlaceAt(p Placement, e Endpoint) {
+func (b *backends) PlaceAt(p Placement, e Endpoint) Reservation {
 	b.ask("PlaceAt", p)
 	b.reserved[e]++
+	return scheduling.Reserved(e)
 }
 
-func (b *backends) Release(e Endpoint) {
+func (b *backends) Release(r *Reservation) {
+	e := r.Endpoint()
 	b.reserved[e]--
 	if b.reserved[e] < 0 {
 		panic("released more than was reserved")
@@ -112,10 +116,20 @@ func (b *backends) Release(e Endpoint) {
 	}
 }
 
-func (b *backends) HasReady(p Placement, except []Endpoint) bool {
+func (b *backends) HasReady(p Placement, except *EndpointSet) bool {
 	b.ask("HasReady", p)
 	for e := range b.ready {
-		if !slices.Contains(except, Endpoint(e)) && b.ready[e] && p.(subset).has(Endpoint(e)) {
+		if !except.Has(Endpoint(e)) && b.ready[e] && p.(subset).has(Endpoint(e)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *backends) Meets(p Placement, set *EndpointSet) bool {
+	b.ask("Meets", p)
+	for e := range b.ready {
+		if set.Has(Endpoint(e)) && b.ready[e] && p.(subset).has(Endpoint(e)) {
 			return true
 		}
 	}
@@ -127,7 +141,7 @@ func (b *backends) CanServe(p Placement, e Endpoint) bool {
 	return int(e) < len(b.ready) && b.ready[e] && p.(subset).has(e)
 }
 
-func (b *backends) HasRoom(p Placement, bound Bound, except []Endpoint) bool {
+func (b *backends) HasRoom(p Placement, bound Bound, except *EndpointSet) bool {
 	b.ask("HasRoom", p)
 	return b.pick(p, bound, except) != NoEndpoint
 }

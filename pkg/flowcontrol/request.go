@@ -36,6 +36,10 @@ type (
 	Endpoint = dispatch.Endpoint
 	// Bound says which bound a placement has to respect; see dispatch.Bound.
 	Bound = dispatch.Bound
+	// EndpointSet is a set of endpoints; see dispatch.EndpointSet.
+	EndpointSet = dispatch.EndpointSet
+	// Reservation is what a placement holds; see dispatch.Reservation.
+	Reservation = dispatch.Reservation
 	// Placer picks endpoints; see dispatch.Placer.
 	Placer = dispatch.Placer
 	// Reacher is a Placer that knows lanes' endpoints; see dispatch.Reacher.

@@ -13,11 +13,23 @@ type EndpointSet struct {
 	words []uint64
 }
 
+// NewEndpointSet returns the set of the endpoints.
+func NewEndpointSet(ids ...EndpointID) *EndpointSet {
+	s := &EndpointSet{}
+	for _, id := range ids {
+		s.Add(id)
+	}
+	return s
+}
+
 // Len returns the number of endpoints in the set.
 func (s *EndpointSet) Len() int { return len(s.ids) }
 
-// Has reports whether the endpoint is in the set.
+// Has reports whether the endpoint is in the set. A nil set is empty.
 func (s *EndpointSet) Has(id EndpointID) bool {
+	if s == nil {
+		return false
+	}
 	_, ok := slices.BinarySearch(s.ids, id)
 	return ok
 }

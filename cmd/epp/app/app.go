@@ -89,7 +89,7 @@ func (a *App) wire(d *config.Document) error {
 	}
 	board := scheduling.NewBoard(scheduler, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
 	flow, streamConfig := a.options.converted(d)
-	a.controller, err = flowcontrol.New(flow, &placer{board: board}, a.log.WithName("flowcontrol"))
+	a.controller, err = flowcontrol.New(flow, placer{board}, a.log.WithName("flowcontrol"))
 	if err != nil {
 		return fmt.Errorf("app: %w", err)
 	}

@@ -32,73 +32,54 @@ func (p picker) Locate(address string) (flowcontrol.Endpoint, bool) {
 // Lists implements extproc.Picker.
 func (p picker) Lists(model string) bool { return p.prepared.Load().snapshot.Lists(model) }
 
-// placer is flowcontrol's view of scheduling: the board, under the controller's lock.
-type placer struct {
-	board  *scheduling.Board
-	except scheduling.EndpointSet // reused, under that lock too
-}
+// placer is dispatch's view of scheduling: the board, which knows what a request asks of its endpoints by the query that
+// the picker has made. It is used under the controller's lock.
+type placer struct{ *scheduling.Board }
 
-// without is the exceptions in the board's terms.
-func (p *placer) without(except []flowcontrol.Endpoint) *scheduling.EndpointSet {
-	if len(except) == 0 {
-		return nil
-	}
-	p.except.Clear()
-	for _, e := range except {
-		p.except.Add(e)
-	}
-	return &p.except
-}
+var _ flowcontrol.Reacher = placer{}
 
-// queryOf is the query behind a placement; the picker made all of them.
 func queryOf(p flowcontrol.Placement) *scheduling.Query { return p.(*scheduling.Query) }
 
 // Place implements flowcontrol.Placer.
-func (p *placer) Place(
-	placement flowcontrol.Placement, bound flowcontrol.Bound, except []flowcontrol.Endpoint,
-) flowcontrol.Endpoint {
-	r := p.board.Place(queryOf(placement), bound, p.without(except))
-	return r.Endpoint()
+func (b placer) Place(
+	p flowcontrol.Placement, bound scheduling.Bound, except *scheduling.EndpointSet,
+) scheduling.Reservation {
+	return b.Board.Place(queryOf(p), bound, except)
 }
 
 // HasRoom implements flowcontrol.Placer.
-func (p *placer) HasRoom(
-	placement flowcontrol.Placement, bound flowcontrol.Bound, except []flowcontrol.Endpoint,
-) bool {
-	return p.board.HasRoom(queryOf(placement), bound, p.without(except))
+func (b placer) HasRoom(p flowcontrol.Placement, bound scheduling.Bound, except *scheduling.EndpointSet) bool {
+	return b.Board.HasRoom(queryOf(p), bound, except)
 }
-
-// CanTakeOver implements flowcontrol.Placer.
-func (p *placer) CanTakeOver(placement flowcontrol.Placement, e flowcontrol.Endpoint) bool {
-	return p.board.CanTakeOver(queryOf(placement), e)
-}
-
-// Reach implements flowcontrol.Reacher.
-func (p *placer) Reach(
-	placement flowcontrol.Placement, some []flowcontrol.Endpoint,
-) (ready []flowcontrol.Endpoint, whole bool) {
-	return p.board.Reach(queryOf(placement), some)
-}
-
-var _ flowcontrol.Reacher = (*placer)(nil)
 
 // PlaceAt implements flowcontrol.Placer.
-func (p *placer) PlaceAt(placement flowcontrol.Placement, e flowcontrol.Endpoint) {
-	p.board.PlaceAt(queryOf(placement), e)
-}
-
-// Release implements flowcontrol.Placer.
-func (p *placer) Release(e flowcontrol.Endpoint) {
-	r := scheduling.Reserved(e)
-	p.board.Release(&r)
+func (b placer) PlaceAt(p flowcontrol.Placement, e scheduling.EndpointID) scheduling.Reservation {
+	return b.Board.PlaceAt(queryOf(p), e)
 }
 
 // HasReady implements flowcontrol.Placer.
-func (p *placer) HasReady(placement flowcontrol.Placement, except []flowcontrol.Endpoint) bool {
-	return p.board.HasReady(queryOf(placement), p.without(except))
+func (b placer) HasReady(p flowcontrol.Placement, except *scheduling.EndpointSet) bool {
+	return b.Board.HasReady(queryOf(p), except)
+}
+
+// Meets implements flowcontrol.Placer.
+func (b placer) Meets(p flowcontrol.Placement, set *scheduling.EndpointSet) bool {
+	return b.Board.Meets(queryOf(p), set)
 }
 
 // CanServe implements flowcontrol.Placer.
-func (p *placer) CanServe(placement flowcontrol.Placement, e flowcontrol.Endpoint) bool {
-	return p.board.CanServe(queryOf(placement), e)
+func (b placer) CanServe(p flowcontrol.Placement, e scheduling.EndpointID) bool {
+	return b.Board.CanServe(queryOf(p), e)
+}
+
+// CanTakeOver implements flowcontrol.Placer.
+func (b placer) CanTakeOver(p flowcontrol.Placement, e scheduling.EndpointID) bool {
+	return b.Board.CanTakeOver(queryOf(p), e)
+}
+
+// Reach implements flowcontrol.Reacher.
+func (b placer) Reach(
+	p flowcontrol.Placement, some []scheduling.EndpointID,
+) (ready []scheduling.EndpointID, whole bool) {
+	return b.Board.Reach(queryOf(p), some)
 }

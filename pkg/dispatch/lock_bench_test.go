@@ -1,0 +1,294 @@
+package dispatch
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// table is a machine over a real board, and the requests in it.
+type table struct {
+	*Machine
+	b         *testing.B
+	board     *scheduling.Board
+	scheduler *scheduling.Scheduler
+	snapshot  *scheduling.Snapshot
+	ready     []stock.Backend
+	clock     time.Time
+	held      []*Waiter // in order of arrival
+	waiting   []*Waiter
+}
+
+func newTable(b *testing.B, endpoints int, models func(i int) []string, change func(*Config)) *table {
+	cfg := DefaultConfig()
+	cfg.EnqueueAll = true
+	cfg.Queue.CapacityMode = fairqueue.Shared
+	cfg.Queue.TotalCapacity, cfg.Queue.FlowCapacity = 1_000_000, 1_000_000
+	cfg.Queue.FlowCapacities = map[string]int{}
+	if change != nil {
+		change(&cfg)
+	}
+	s, err := scheduling.New(scheduling.DefaultConfig())
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := &table{b: b, board: scheduling.NewBoard(s, nil), scheduler: s, clock: time.Unix(1_000_000, 0)}
+	band := cfg.Stock.Of(stock.Backend{}).Requests
+	pool := make([]scheduling.Endpoint, endpoints)
+	for i := range pool {
+		pool[i] = scheduling.Endpoint{
+			ID: scheduling.EndpointID(i), Address: fmt.Sprintf("10.0.%d.%d:80", i/250, i%250+1), Ready: true,
+			LowerBound: int64(band.Lower) * scheduling.Millionths / int64(stock.One),
+			UpperBound: int64(band.Upper) * scheduling.Millionths / int64(stock.One),
+		}
+		if models != nil {
+			pool[i].Models = models(i)
+		}
+		x.ready = append(x.ready, stock.Backend{ID: stock.BackendID(i)})
+	}
+	x.snapshot = scheduling.NewSnapshot(1, pool)
+	if x.Machine, err = New(cfg, onBoard{x.board}, rand.New(rand.NewPCG(1, 2))); err != nil {
+		b.Fatal(err)
+	}
+	x.set(x.snapshot, x.ready)
+	return x
+}
+
+func (x *table) set(snapshot *scheduling.Snapshot, ready []stock.Backend) {
+	x.board.SetSnapshot(snapshot)
+	x.SetBackends(x.clock, ready)
+}
+
+// query is what a stream has prepared before the lock.
+func (x *table) query(ask scheduling.Ask) *scheduling.Query {
+	q, err := x.scheduler.Prepare(x.snapshot, ask)
+	if err != nil {
+		x.b.Fatal(err)
+	}
+	return q
+}
+
+// at is a request for some endpoints.
+func (x *table) at(endpoints ...int) scheduling.Ask {
+	ask := scheduling.Ask{Subset: scheduling.Subset{Set: true}}
+	for _, i := range endpoints {
+		ask.Subset.Entries = append(ask.Subset.Entries, x.snapshot.At(i).Address)
+	}
+	return ask
+}
+
+// arrives is an arrival, and what follows from it for those who wait.
+func (x *table) arrives(w *Waiter, flow string, tier int, q *scheduling.Query) *Waiter {
+	x.clock = x.clock.Add(time.Microsecond)
+	x.Arrive(x.clock, w, Arrival{Flow: flow, Tier: tier, Placement: q})
+	switch w.stage {
+	case StageSent, StageGranted:
+		x.goes(w)
+	case StageWaiting:
+		x.waiting = append(x.waiting, w)
+	default:
+		x.b.Fatalf("stage %d, outcome %v", w.stage, w.outcome)
+	}
+	return w
+}
+
+func (x *table) goes(w *Waiter) {
+	x.Told(w)
+	x.held = append(x.held, w)
+}
+
+// backlog has the flow's requests come until so many wait.
+func (x *table) backlog(flow string, ask scheduling.Ask, waiters int) {
+	for w := 0; w < waiters; {
+		if x.arrives(new(Waiter), flow, 0, x.query(ask)).stage == StageWaiting {
+			w++
+		}
+	}
+}
+
+// lives measures requests' lives of a flow: the oldest one completes, another is granted its place, and one more arrives.
+func (x *table) lives(flow string, tier int, ask scheduling.Ask) {
+	const batch = 8 // lives between two looks at the clock
+	var next [batch]*Waiter
+	var queries [batch]*scheduling.Query
+	x.medians(batch, func() {
+		for i := range batch {
+			next[i], queries[i] = new(Waiter), x.query(ask)
+		}
+	}, func() {
+		for i := range batch {
+			w := x.held[0]
+			x.held = x.held[1:]
+			if !x.Complete(x.clock, &w.lease) {
+				x.b.Fatal("not held")
+			}
+			if len(x.waiting) > 0 && x.waiting[0].stage == StageGranted {
+				x.goes(x.waiting[0])
+				x.waiting = x.waiting[1:]
+			}
+			x.arrives(next[i], flow, tier, queries[i])
+		}
+	})
+}
+
+// medians makes the benchmark's time that of the median of an operation that consists of so many.
+func (x *table) medians(of int, prepare, operation func()) {
+	for range 2000 / of { // past what the bypass has let in above the lower bound
+		prepare()
+		operation()
+	}
+	var samples []time.Duration
+	for x.b.Loop() {
+		prepare()
+		since := time.Now()
+		operation()
+		samples = append(samples, time.Since(since))
+	}
+	slices.Sort(samples)
+	x.b.ReportMetric(float64(samples[len(samples)/2])/float64(of), "ns/op")
+}
+
+// BenchmarkLock is how long the lock is held: for one request's life on a busy pool, under what may make it long, and for
+// what holds it besides. The rows are to be read as ratios to the first; Times are
+// medians; what a stream prepares before the lock is not in them.
+func BenchmarkLock(b *testing.B) {
+	for _, n := range []int{10, 100, 2000} {
+		b.Run(fmt.Sprintf("endpoints=%d", n), func(b *testing.B) {
+			x := newTable(b, n, nil, nil)
+			x.backlog("a", scheduling.Ask{}, 16)
+			x.lives("a", 0, scheduling.Ask{})
+		})
+	}
+	for _, lanes := range []int{100, 10_000} {
+		b.Run(fmt.Sprintf("closed-lanes=%d", lanes), func(b *testing.B) {
+			x := newTable(b, 2000, nil, nil)
+			for i := range 1000 { // two at each of the first 500: a lane of these is at its lower bound
+				x.arrives(new(Waiter), "full", 0, x.query(x.at(i%500)))
+			}
+			for i := range lanes {
+				var some []int
+				for k := range 20 {
+					some = append(some, (i*7+k*(1+i/500))%500)
+				}
+				x.backlog(fmt.Sprint("elsewhere-", i%100), x.at(some...), 1)
+			}
+			x.held, x.waiting = nil, nil
+			var mine []int
+			for i := range 20 {
+				mine = append(mine, 1900+i)
+			}
+			x.backlog("a", x.at(mine...), 16)
+			x.lives("a", 0, x.at(mine...))
+		})
+	}
+	for _, percent := range []int{50, 95} {
+		b.Run(fmt.Sprintf("capped-at=%d%%", percent), func(b *testing.B) {
+			x := newTable(b, 2000, nil, func(c *Config) { c.MaxInFlightPerFlowPerBackend = 1 })
+			for range 20 * percent {
+				x.arrives(new(Waiter), "capped", 0, x.query(scheduling.Ask{}))
+			}
+			x.lives("capped", 0, scheduling.Ask{})
+		})
+	}
+	b.Run("nobody-to-preempt", func(b *testing.B) {
+		models := func(i int) []string { return []string{fmt.Sprint("m", i/20)} }
+		x := newTable(b, 2000, models, func(c *Config) {
+			one := c.Queue.Tiers[0]
+			high, low := one, one
+			high.Name, low.Name = "high", "low"
+			c.Queue.Tiers = []fairqueue.TierConfig{high, low}
+			c.Tiers = []TierConfig{{CanPreempt: true}, {}}
+			c.Stock.WatermarkPerBackend, c.Stock.LowerBoundPerBackend, c.Stock.UpperBoundPerBackend = 1, 1, 1
+		})
+		for m := range 100 {
+			for range 20 {
+				w := x.arrives(new(Waiter), "low", 1, x.query(scheduling.Ask{Model: fmt.Sprint("m", m)}))
+				if m < 50 && !x.FirstByte(&w.lease) {
+					b.Fatal("preempted")
+				}
+			}
+		}
+		for m := range 50 { // half of the models: whoever is there has begun to answer
+			x.arrives(new(Waiter), "high", 0, x.query(scheduling.Ask{Model: fmt.Sprint("m", m)}))
+		}
+		x.held, x.waiting = x.held[len(x.held)-20:], nil
+		x.lives("low", 1, scheduling.Ask{Model: "m99"})
+	})
+	b.Run("set-backends", func(b *testing.B) {
+		x := newTable(b, 2000, nil, nil)
+		x.backlog("a", scheduling.Ask{}, 10_000)
+		one := x.snapshot.Derive(func(e *scheduling.Endpoint) { e.Ready = e.ID != 5 })
+		others := slices.Delete(slices.Clone(x.ready), 5, 6)
+		n := 0
+		x.medians(1, func() { n++ }, func() {
+			if n%2 == 0 {
+				x.set(x.snapshot, x.ready)
+			} else {
+				x.set(one, others)
+			}
+		})
+	})
+	b.Run("scrape", func(b *testing.B) {
+		x := newTable(b, 2000, nil, nil)
+		for i := range 100 {
+			x.backlog(fmt.Sprint("flow-", i), scheduling.Ask{}, 2000)
+		}
+		var tiers []TierState
+		var counts []int
+		longest := func(holds ...func()) func() { // each is a hold of the lock by itself
+			return func() {
+				for _, hold := range holds {
+					hold()
+				}
+			}
+		}
+		x.medians(1, func() {}, longest(
+			func() { _ = x.State() },
+			func() { _ = x.Flows(x.clock, 100) },
+			func() { tiers = x.Tiers(tiers[:0]) },
+			func() { _ = x.Preemptions() },
+			func() { counts = x.board.InFlight(counts[:0]) },
+		))
+	})
+}
+
+// onBoard is a Placer on a board.
+type onBoard struct{ *scheduling.Board }
+
+func (b onBoard) Place(p Placement, bound Bound, except *EndpointSet) Reservation {
+	return b.Board.Place(p.(*scheduling.Query), bound, except)
+}
+
+func (b onBoard) HasRoom(p Placement, bound Bound, except *EndpointSet) bool {
+	return b.Board.HasRoom(p.(*scheduling.Query), bound, except)
+}
+
+func (b onBoard) HasReady(p Placement, except *EndpointSet) bool {
+	return b.Board.HasReady(p.(*scheduling.Query), except)
+}
+
+func (b onBoard) Meets(p Placement, set *EndpointSet) bool {
+	return b.Board.Meets(p.(*scheduling.Query), set)
+}
+
+func (b onBoard) PlaceAt(p Placement, e Endpoint) Reservation {
+	return b.Board.PlaceAt(p.(*scheduling.Query), e)
+}
+
+func (b onBoard) CanServe(p Placement, e Endpoint) bool {
+	return b.Board.CanServe(p.(*scheduling.Query), e)
+}
+
+func (b onBoard) CanTakeOver(p Placement, e Endpoint) bool {
+	return b.Board.CanTakeOver(p.(*scheduling.Query), e)
+}
+
+func (b onBoard) Reach(p Placement, some []Endpoint) ([]Endpoint, bool) {
+	return b.Board.Reach(p.(*scheduling.Query), some)
+}
