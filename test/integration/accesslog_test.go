@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// logFields are the fields of the shipped files' access log; those of a file without Weir are the first.
+// logFields are the fields of the shipped files' access log; a file without Weir has only the first ones.
 var logFields = []string{
 	"time", "id", "method", "path", "protocol", "status", "flags", "details", "received_bytes", "sent_bytes", "duration_ms",
 	"upstream", "attempts",
@@ -19,8 +19,7 @@ var logFields = []string{
 
 var weirLogFields = []string{"flow", "tier", "model", "wait_ms", "endpoint", "outcome", "bypass"}
 
-// What a client sends is one string in the access log, whatever it looks like: it adds no field, no line, and changes no
-// other field.
+// Whatever a client sends is one string in the access log: it cannot add a field or a line, or change another field.
 func TestAccessLogCannotBeForged(t *testing.T) {
 	names := []string{
 		`x" "status": 200, "flow":"vip`, `","status":418,"flow":"vip","z":"`, `\","status":418,"z":"\`, "a b\tc", "\\u0022",
@@ -59,8 +58,7 @@ func TestAccessLogCannotBeForged(t *testing.T) {
 	}
 }
 
-// raw sends a request with a body, whose first line and one of whose headers are as they are, and reads the answer's
-// first line.
+// raw sends a request with the given request line and header unchanged, and reads the first line of the answer.
 func (s *scene) raw(line, header string) {
 	s.t.Helper()
 	conn, err := net.DialTimeout("tcp", s.envoy().Addr(), patience)

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// utf16 is an ASCII text in UTF-16, little endian, which Python's json reads.
+// utf16 returns an ASCII text in UTF-16, little endian, which Python's json can read.
 func utf16(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -26,8 +26,8 @@ func utf16(text string) string {
 	return b.String()
 }
 
-// What a client may try to run a model without waiting behind the plug, or in another flow and tier than those of the
-// model that the engine would read in its body. Each is refused, or waits as what it is.
+// Ways in which a client may try to run a model without waiting behind the plug, or in another flow and tier than those
+// of the model that the engine would find in its body. Each request is refused, or waits as what it is.
 func TestAttemptsToPassTheQueue(t *testing.T) {
 	s := plugged(t, "recommended", "profile: recommended\nmodels: [ { name: tiny, criticality: Sheddable } ]\n")
 	body, json := chat("tiny", false), "content-type: application/json"
@@ -61,7 +61,7 @@ func TestAttemptsToPassTheQueue(t *testing.T) {
 			conn := s.write(attempt.text)
 			defer func() {
 				_ = conn.Close()
-				s.epp.waitFor(0, "weir_queue_length") // who leaves waits no more
+				s.epp.waitFor(0, "weir_queue_length") // a client that leaves no longer waits
 			}()
 			if attempt.want == waits {
 				s.epp.waitFor(1, "weir_queue_length")
@@ -79,7 +79,8 @@ func TestAttemptsToPassTheQueue(t *testing.T) {
 	}
 	s.epp.waitFor(1, "weir_stock_level") // the plug
 
-	// A client that has said all and hangs up half of its connection is gone, and 300 that leave at once leave nothing.
+	// A client that half-closes its connection after its request counts as gone, and 300 that leave at once leave
+	// nothing behind.
 	half := s.write(rawRequest("POST", "/v1/chat/completions", body, json))
 	s.epp.waitFor(1, "weir_queue_length")
 	if err := half.(*net.TCPConn).CloseWrite(); err != nil {
@@ -95,9 +96,9 @@ func TestAttemptsToPassTheQueue(t *testing.T) {
 	s.epp.waitFor(1, "weir_stock_level")
 }
 
-// Nothing that a client says makes Envoy repeat its request at the model servers, where it has one lease: also not one
-// whose address is private. Nor does it write what the access log says of its path, nor a model server that claims to be
-// Weir change what became of a request.
+// Nothing that a client sends makes Envoy repeat its request at the model servers, where it has one lease, not even a
+// private client address. A client cannot change what the access log says about its path, and a model server that
+// imitates Weir cannot change a request's outcome.
 func TestAttemptsToMultiplyWork(t *testing.T) {
 	var served atomic.Int64
 	s := before(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

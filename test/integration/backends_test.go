@@ -13,8 +13,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// listEndpoints replaces the endpoints file by one with these entries, each in YAML, and waits until so many backends
-// are ready: without probing all that are listed.
+// listEndpoints replaces the endpoints file by one with these entries, in YAML, and waits until the given number of
+// backends is ready: without probing, all that are listed.
 func (s *scene) listEndpoints(entries ...string) {
 	s.t.Helper()
 	text := "endpoints: [" + strings.Join(entries, ", ") + "]\n"
@@ -27,7 +27,7 @@ func (s *scene) listEndpoints(entries ...string) {
 	s.epp.waitFor(float64(len(entries)), "weir_ready_backends")
 }
 
-// listed are the entries of the scene's first n model servers.
+// listed returns the entries of the scene's first n model servers.
 func (s *scene) listed(n int) []string {
 	var entries []string
 	for _, m := range s.models[:n] {
@@ -36,8 +36,8 @@ func (s *scene) listed(n int) []string {
 	return entries
 }
 
-// Two of three backends go away under load, and come back. The bounds follow the ready backends at once, the stock as
-// what runs ends; nobody is lost, nobody is stuck, and no backend that is gone gets anything new.
+// Two of three backends go away under load and come back. The bounds follow the ready backends at once, and the stock
+// falls as running requests end. No request is lost or stuck, and a removed backend gets no new requests.
 func TestBackendsComeAndGo(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{
@@ -62,7 +62,7 @@ func TestBackendsComeAndGo(t *testing.T) {
 			}
 		})
 	}
-	s.epp.waitFor(7, "weir_stock_level") // below the upper bound of 6.6 arrivals pass: 7 of them
+	s.epp.waitFor(7, "weir_stock_level") // below the upper bound of 6.6 arrivals bypass: 7 of them
 	s.epp.waitFor(23, "weir_queue_length")
 	v.pass(30) // released below 5.4: six at a time
 	s.epp.waitFor(6, "weir_stock_level")
@@ -98,7 +98,7 @@ func TestBackendsComeAndGo(t *testing.T) {
 	}
 }
 
-// With no backend ready, who is admissible waits, and goes as soon as one comes.
+// With no backend ready, admissible requests wait, and go as soon as a backend is ready.
 func TestHeldUntilABackendComes(t *testing.T) {
 	s := start(t, setup{models: []modelsim.Config{recorded(8)}, file: true})
 	s.listEndpoints()
@@ -116,7 +116,7 @@ func TestHeldUntilABackendComes(t *testing.T) {
 	s.epp.settled()
 }
 
-// None comes: the TTL is over.
+// If no backend becomes ready, the wait ends with the TTL.
 func TestHeldUntilTheTTL(t *testing.T) {
 	s := start(t, setup{
 		models: []modelsim.Config{recorded(8)}, file: true,
@@ -127,14 +127,14 @@ func TestHeldUntilTheTTL(t *testing.T) {
 	s.epp.settled()
 }
 
-// What is passed on without queueing cannot wait either.
+// Requests that are passed on without queueing cannot wait either.
 func TestPassedOnWithoutBackends(t *testing.T) {
 	s := start(t, setup{models: []modelsim.Config{recorded(8)}, file: true})
 	s.listEndpoints()
 	wantRejection(t, s.send(ask{method: "GET", path: "/v1/models"}), rejection{status: 503, reason: "no-endpoint"})
 }
 
-// The endpoint-picker protocol wants an error at once where there is nobody to pick: holdWhenEmpty: false.
+// The endpoint-picker protocol requires an error at once if there is no endpoint to pick: holdWhenEmpty: false.
 func TestNotHeldWhenEmpty(t *testing.T) {
 	s := start(t, setup{
 		models: []modelsim.Config{recorded(8)}, file: true,
@@ -146,7 +146,8 @@ func TestNotHeldWhenEmpty(t *testing.T) {
 	s.epp.settled()
 }
 
-// Endpoints may serve some models only: a request goes where its model is, and at once away where nobody has it.
+// If endpoints serve some models only, a request goes to one that serves its model, and is rejected at once if there is
+// none.
 func TestModelsOfEndpoints(t *testing.T) {
 	s := start(t, setup{
 		models: []modelsim.Config{recorded(8), recorded(8)}, file: true,
@@ -170,8 +171,8 @@ func TestModelsOfEndpoints(t *testing.T) {
 	s.epp.settled()
 }
 
-// With probing a backend is ready after its first success, not before; one that dies is found out, and used again when
-// it is back.
+// With probing, a backend is ready only after its first success; if it dies it becomes unready, and it is used again
+// when it is back.
 func TestProbedBackends(t *testing.T) {
 	cfg := recorded(8)
 	s := start(t, setup{
@@ -205,7 +206,7 @@ func TestProbedBackends(t *testing.T) {
 	}
 }
 
-// What answers the probe with an error is not ready.
+// A backend that answers the probe with an error is not ready.
 func TestProbeThatFails(t *testing.T) {
 	s := start(t, setup{
 		models: []modelsim.Config{recorded(8)},
@@ -218,8 +219,8 @@ func TestProbeThatFails(t *testing.T) {
 	}
 }
 
-// Nobody names a path to probe: /health is asked for. A server that dies is found out; one that has no such path, or
-// wants a key for it, is ready while it answers, and the log warns once.
+// Without a configured path, /health is probed. A server that dies becomes unready; one that lacks the path, or
+// requires a key for it, is ready while it answers, and Weir logs one warning.
 func TestProbedByDefault(t *testing.T) {
 	t.Run("a server that has the path", func(t *testing.T) {
 		cfg := recorded(8)

@@ -14,18 +14,18 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// mode is a shipped Envoy configuration, with what differs between them on the wire.
+// mode is a shipped Envoy configuration, with its differences on the wire.
 type mode struct {
 	config string
-	// reads says that Weir gets the body before it names the destination. Otherwise it knows the model from a trusted
-	// header only, does not rewrite it, and a body is the model server's to judge.
+	// reads reports whether Weir gets the body before it names the destination. Otherwise it knows the model only from
+	// a trusted header, does not rewrite it, and leaves bodies to the model server.
 	reads bool
-	// part says that of a body over the buffer Weir sees a part, which says nothing of the model.
+	// part reports whether Weir sees only part of a body that exceeds the buffer, which is not searched for a model.
 	part bool
-	// overWeir and overEnvoy are who refuses a body that is over Weir's limit, and over Envoy's buffer.
+	// overWeir and overEnvoy are who refuses a body above Weir's limit, and above Envoy's buffer.
 	overWeir, overEnvoy refuser
-	// takesTrailers is false where Envoy 1.40 sends a request's body twice when trailers follow it: the router's copy for
-	// retries is sent again when the filter lets the trailers go (envoyproxy/envoy pull request 46095).
+	// takesTrailers is false where Envoy 1.40 sends a request's body twice when trailers follow it: the router's copy
+	// for retries is sent again when the filter lets the trailers go (envoyproxy/envoy pull request 46095).
 	takesTrailers bool
 }
 
@@ -38,7 +38,7 @@ const (
 	envoy
 )
 
-// The shipped configurations before Weir: all but the one without it.
+// The shipped configurations with Weir.
 var modes = []mode{
 	{"recommended", true, false, weir, envoy, true},
 	{"fail-closed", true, false, weir, envoy, true},
@@ -51,8 +51,8 @@ var modes = []mode{
 	{"streamed", false, false, nobody, envoy, true},
 }
 
-// battery is a scene of one mode: one model server with prepared answers, which are the same bytes each time, and one
-// request at a time, so that what comes second waits.
+// battery is a scene of one mode: one model server with prepared answers, which are always the same bytes, and one
+// request at a time, so that a second one waits.
 type battery struct {
 	*scene
 	mode
@@ -79,8 +79,8 @@ models: [ { name: chat, targets: [ { name: chat-large-v1, weight: 3 }, { name: v
 	return &battery{scene: s, mode: m, server: s.models[0]}
 }
 
-// withTrailers lets trailers through on both sides: the shipped files leave them off, as HTTP/1.1 clients do not expect
-// any. What is tested here is Weir's part.
+// withTrailers enables trailers in both directions: the shipped files leave them off, since HTTP/1.1 clients do not
+// expect any. This tests Weir's part.
 func withTrailers(b envoyrun.Bootstrap) error {
 	b.ConnectionManager()["http_protocol_options"] = map[string]any{"enable_trailers": true}
 	for _, o := range envoyrun.Object(b.Cluster(envoyrun.ModelServersCluster), "typed_extension_protocol_options") {
@@ -91,7 +91,7 @@ func withTrailers(b envoyrun.Bootstrap) error {
 	return nil
 }
 
-// last is the newest request that came to the model server.
+// last returns the newest request at the model server.
 func (b *battery) last() modelsim.Record {
 	b.t.Helper()
 	records := b.server.Records()
@@ -101,7 +101,7 @@ func (b *battery) last() modelsim.Record {
 	return records[len(records)-1]
 }
 
-// straight sends a request to the model server itself.
+// straight sends a request directly to the model server.
 func (b *battery) straight(a ask) answer {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -119,7 +119,7 @@ func (b *battery) same(what string, a ask) {
 	}
 }
 
-// streaming begins a streamed request and returns its answer, of which only the headers were read.
+// streaming begins a streamed request and returns its answer after its headers.
 func (b *battery) streaming() *http.Response {
 	b.t.Helper()
 	request, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.envoy().URL()+"/v1/chat/completions",
@@ -137,7 +137,7 @@ func (b *battery) streaming() *http.Response {
 	return response
 }
 
-// prompt is a request with a prompt that makes the body so many bytes large, and its digest.
+// prompt returns a request with a body of the given size, and the body's digest.
 func prompt(bytes int) (body, digest string) {
 	const before, after = `{"model":"tiny","messages":[{"role":"user","content":"`, `"}],"max_tokens":1}`
 	body = before + strings.Repeat("All work and no play. ", bytes/22+1)[:bytes-len(before)-len(after)] + after

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// collects begins a scene without the buffer filter, in which Weir awaits bodies.
+// collects starts a scene without the buffer filter, in which Weir collects bodies.
 func collects(t *testing.T, envoy, config string) *scene {
 	t.Helper()
 	return start(t, setup{
@@ -23,13 +23,13 @@ func collects(t *testing.T, envoy, config string) *scene {
 	})
 }
 
-// upload is a request on a connection of its own, whose body the test sends as it likes.
+// upload is a request on a connection of its own, whose body the test sends step by step.
 type upload struct {
 	net.Conn
 	t *testing.T
 }
 
-// upload announces a body of so many bytes.
+// upload announces a body of the given size.
 func (s *scene) upload(tenant string, announced int) *upload {
 	s.t.Helper()
 	conn, err := net.DialTimeout("tcp", s.envoy().Addr(), patience)
@@ -66,8 +66,8 @@ func (u *upload) wants(status int, reason, retry string) {
 	}
 }
 
-// A client that stops sending is answered 408, which its SDK must not retry, and holds nothing; it may have announced
-// little or much. One that sends slowly and steadily is served, long after the time that the first one had.
+// A client that stops sending gets 408, which its SDK must not retry, and holds nothing, whether it announced much or
+// little. One that sends slowly but steadily is served, long after the first one's time was over.
 func TestBodiesThatStop(t *testing.T) {
 	for _, envoy := range []string{"full-duplex", "recommended"} {
 		t.Run(envoy, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestBodiesThatStop(t *testing.T) {
 	}
 }
 
-// Whoever hoards bodies that never end loses the newest of them for whoever comes with another, and nobody else loses any.
+// A client that hoards incomplete bodies loses the newest of them to another client's body, and nobody else loses any.
 func TestHoardedBodies(t *testing.T) {
 	const part = 64 << 10
 	s := collects(t, "full-duplex", `
@@ -129,7 +129,7 @@ limits: { maxBodyBytes: 262144, maxBodyBytesTotal: 524288 }
 	s.epp.waitFor(0, "weir_extproc_body_bytes")
 }
 
-// A form's model names its flow and its target, and is replaced in its place, in every mode that shows bodies.
+// A form's model determines its flow and its target, and is rewritten in place, in every mode that shows bodies.
 func TestFormsHaveAModel(t *testing.T) {
 	const form = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\nContent-Type: audio/wav\r\n\r\n" +
 		"RI\x00\xffFF\r\n--\r\n--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\ncheap\r\n" +

@@ -9,12 +9,12 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// defaultBreaker is how many requests Envoy lets a cluster have when nobody raises it.
+// defaultBreaker is Envoy's default limit of requests for a cluster.
 const defaultBreaker = 1024
 
-// Each request that waits is one on Envoy's cluster for Weir, and Envoy's default circuit breaker lets 1,024 of them
-// be: what is beyond never comes to Weir, which can only see that the number of its streams stands still at exactly
-// that. It says so, once, with the remedy.
+// Each waiting request is a request on Envoy's cluster for Weir, and Envoy's default circuit breaker allows 1,024 of
+// them. Any beyond that never reach Weir, which only sees that its number of streams stays at exactly that. Weir logs
+// it once, with the remedy.
 func TestDefaultCircuitBreakerIsNoticed(t *testing.T) {
 	s := start(t, setup{
 		envoys: []string{"fail-closed"},
@@ -37,14 +37,14 @@ func TestDefaultCircuitBreakerIsNoticed(t *testing.T) {
 		t.Errorf("warned %d times when 1,024 were reached for the first time, which may be chance", n)
 	}
 
-	// What is beyond is answered by Envoy, and Weir does not see it.
+	// Envoy answers requests beyond the limit, and Weir does not see them.
 	for range 20 {
 		if got := s.send(ask{}); got.status != 503 || got.reason() != "" {
 			t.Fatalf("beyond the breaker: %d %q %v", got.status, got.reason(), got.err)
 		}
 	}
 
-	// One goes, one comes: with more than 1,024 who want to, the number never rises above it.
+	// One ends, one begins: although more than 1,024 are wanted, the number never exceeds it.
 	for i := range 20 {
 		held[i].cancel()
 		s.epp.waitFor(defaultBreaker-1, "weir_extproc_streams")
@@ -67,8 +67,8 @@ func TestDefaultCircuitBreakerIsNoticed(t *testing.T) {
 	s.epp.settled()
 }
 
-// beginUntilItCounts begins a request that makes so many streams. Envoy frees a place a moment after Weir has, so that
-// the first attempts may still be beyond its breaker.
+// beginUntilItCounts begins a request and waits for the given number of streams. Envoy frees a place a moment after
+// Weir has, so the first attempts may still exceed the breaker.
 func (s *scene) beginUntilItCounts(streams float64) *pending {
 	s.t.Helper()
 	p := s.begin(ask{})

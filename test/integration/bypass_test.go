@@ -7,10 +7,10 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// slow is a model server whose requests do not end by themselves within a test.
+// slow returns a model server whose requests do not end by themselves within a test.
 func slow() modelsim.Config { return modelsim.Fixed(1000, time.Hour) }
 
-// An uncontended request goes through at once, and its stock comes back.
+// Without contention a request goes through at once, and its stock is returned.
 func TestBypassWhenIdle(t *testing.T) {
 	s := start(t, setup{})
 	got := s.send(ask{})
@@ -43,8 +43,8 @@ func TestFiveBypassTheRestWait(t *testing.T) {
 	}
 }
 
-// enabled: false is the operator's emergency switch: all who wait go at once, in the queue's order, and are counted like
-// all others; whoever comes then passes. With the switch back there is a queue again.
+// enabled: false is the operator's emergency switch: all waiting requests go at once, in the queue's order, and are
+// counted as usual; new requests bypass. When it is switched back, there is a queue again.
 func TestDisablingReleasesTheQueue(t *testing.T) {
 	v := newValve()
 	file := newConfigFile(t, byTenant+single)
@@ -77,7 +77,7 @@ func TestDisablingReleasesTheQueue(t *testing.T) {
 	}
 }
 
-// holdWhenEmpty: false is for those too who wait already when the last endpoint goes.
+// holdWhenEmpty: false also rejects requests that already wait when the last endpoint goes away.
 func TestNobodyWaitsForNobody(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: v.one(), file: true, config: byTenant +

@@ -8,12 +8,12 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// roomy has so many slots on each backend, and the flow is the tenant.
+// roomy returns a configuration with the given slots on each backend, in which the tenant is the flow.
 func roomy(slots int, more string) string {
 	return byTenant + fmt.Sprintf("requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[1]d, upperBoundPerBackend: %[1]d, %s }\n", slots, more)
 }
 
-// wantBypasses fails the test unless the request is dispatched without having waited.
+// wantBypasses fails the test unless the request is dispatched without waiting.
 func (s *scene) wantBypasses(a ask) *pending {
 	s.t.Helper()
 	before := s.epp.value("weir_bypass_total")
@@ -22,21 +22,21 @@ func (s *scene) wantBypasses(a ask) *pending {
 	return p
 }
 
-// A flow with as many requests in flight as it may have waits, with room at the backend; those behind it do not (C9).
-// As one of its own ends, its next one goes.
+// A flow that is at its cap waits although the backend has room; requests behind it do not (C9). When one of its own
+// ends, its next one goes.
 func TestFlowAtItsCapBlocksNobody(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: []modelsim.Config{v.on(recorded(8))}, config: roomy(8, "maxInFlightPerFlow: 2")})
 	heavy := []*pending{s.wantBypasses(from("heavy")), s.wantBypasses(from("heavy"))}
 	heavy = append(heavy, s.fill(3, from("heavy"))...)
 
-	// The others neither stand behind it nor are capped by it.
+	// The other flows do not wait behind it, and are not capped by it.
 	light := []*pending{s.wantBypasses(from("a")), s.wantBypasses(from("b")), s.wantBypasses(from("a"))}
 	light = append(light, s.fill(1, from("a"))...) // its third
 	s.epp.waitFor(5, "weir_stock_level")
 	s.epp.waitFor(4, "weir_queue_length")
 
-	// What ends is the oldest, heavy's first: its third takes the place, and the cap still holds.
+	// The oldest requests end first, heavy's among them: its third takes the place, and the cap still holds.
 	v.pass(1)
 	wantServed(t, "heavy's first", heavy[0].wait())
 	s.epp.waitFor(3, "weir_queue_length")
@@ -51,8 +51,8 @@ func TestFlowAtItsCapBlocksNobody(t *testing.T) {
 	}
 }
 
-// A flow at its cap leaves the room to those that wait behind it, too: with the backend full, what is freed goes to the
-// next one who may have it.
+// A flow at its cap also leaves room to those that wait behind it: with the backend full, a freed slot goes to the next
+// request that may have it.
 func TestFlowAtItsCapIsPassedInTheQueue(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: []modelsim.Config{v.on(recorded(2))}, config: roomy(2, "maxInFlightPerFlow: 1")})
@@ -60,7 +60,7 @@ func TestFlowAtItsCapIsPassedInTheQueue(t *testing.T) {
 	s.wantBypasses(from("heavy"))
 	s.fill(2, from("heavy"))
 	s.fill(1, from("light")) // behind heavy's
-	v.pass(1)                // other's: heavy may not have its slot
+	v.pass(1)                // other's request ends: heavy may not have its slot
 	s.epp.waitFor(2, "weir_queue_length")
 	s.epp.waitFor(2, "weir_stock_level")
 	v.open()
@@ -71,8 +71,8 @@ func TestFlowAtItsCapIsPassedInTheQueue(t *testing.T) {
 	}
 }
 
-// The cap at each endpoint: a flow's requests spread, one each, and its next waits although both endpoints have room;
-// where its own one ends, it goes. Never are there two of it at one endpoint.
+// With the cap at each endpoint a flow's requests spread, one each, and its next waits although both endpoints have
+// room; it goes where one of its own ends. There are never two of it at one endpoint.
 func TestCapAtEachEndpoint(t *testing.T) {
 	valves := []*valve{newValve(), newValve()}
 	s := start(t, setup{
@@ -95,12 +95,12 @@ func TestCapAtEachEndpoint(t *testing.T) {
 	}
 	arrived(1, 1)
 
-	// Somebody else's coming and going does not help it.
+	// Other flows' requests that come and go do not help it.
 	s.wantBypasses(from("light"))
 	s.wantBypasses(from("light"))
 	s.epp.waitFor(4, "weir_stock_level")
 
-	valves[1].pass(1) // heavy's, the first that came
+	valves[1].pass(1) // heavy's, the first to arrive
 	arrived(1, 2)
 	s.epp.waitFor(1, "weir_queue_length")
 	valves[1].pass(1) // light's
@@ -116,7 +116,7 @@ func TestCapAtEachEndpoint(t *testing.T) {
 	}
 }
 
-// A cap that is lifted while Weir runs lets those go at once that it held; one that is lowered takes nothing back.
+// If a cap is lifted at run time, the requests that it held go at once; lowering a cap ends nothing.
 func TestCapsChangeAtRunTime(t *testing.T) {
 	v := newValve()
 	file := newConfigFile(t, roomy(8, "maxInFlightPerFlow: 1"))

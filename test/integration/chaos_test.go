@@ -17,7 +17,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// The sizes of the chaos. Weir takes bodies up to bodyLimit, the Envoys that buffer up to bufferLimit.
+// Sizes for the chaos test. Weir takes bodies up to bodyLimit, the Envoys that buffer up to bufferLimit.
 const (
 	chaosRequests = 10_000
 	chaosWorkers  = 48
@@ -25,12 +25,12 @@ const (
 	bufferLimit   = 128 << 10
 )
 
-// chaosHeader tells the model servers what to do to a request. They go by it alone, so that what happens to which
+// chaosHeader tells the model servers how to treat a request. They look at nothing else, so that what happens to which
 // request follows from the seed.
 const chaosHeader = "x-chaos"
 
-// Everything that can happen to a request, 10,000 times, through three kinds of Envoy at once: each request that came
-// to Weir has exactly one outcome, nothing is held in the end, and neither memory nor goroutines have grown.
+// Everything that can happen to a request happens, 10,000 times, through three kinds of Envoy at once: each request
+// that reached Weir has exactly one outcome, nothing is held in the end, and neither memory nor goroutines have grown.
 func TestChaos(t *testing.T) {
 	server := modelsim.Fixed(16, 3*time.Millisecond)
 	server.Records = 0
@@ -49,8 +49,8 @@ limits: { maxBodyBytes: %d }
 	s.unleash(chaosRequests)
 }
 
-// Classes that preempt each other, in the same chaos, through a first-token gate and in full duplex: still one outcome
-// for each request, and nothing held in the end.
+// The same with classes that preempt each other, through a first-token gate and in full duplex: there is still one
+// outcome for each request, and nothing held in the end.
 func TestChaosWithPreemption(t *testing.T) {
 	server := modelsim.Fixed(16, 3*time.Millisecond)
 	server.Records = 0
@@ -79,7 +79,7 @@ func smallBuffers(b envoyrun.Bootstrap) error {
 	return nil
 }
 
-// unleash sends so many requests to which anything may happen, and checks the accounts afterwards.
+// unleash sends requests to which anything may happen, and checks the accounts afterwards.
 func (s *scene) unleash(requests int) {
 	for _, m := range s.models {
 		m.Inject(-1, modelsim.Quirk{Match: chaotic("reset"), Reset: modelsim.ResetBeforeHeaders})
@@ -90,7 +90,7 @@ func (s *scene) unleash(requests int) {
 		m.Inject(-1, modelsim.Quirk{Match: chaotic("late"), HeaderDelay: 30 * time.Millisecond})
 		m.Inject(-1, modelsim.Quirk{Match: chaotic("trailers"), Trailer: http.Header{"X-Chaos": {"end"}}})
 	}
-	// What one connection from each Envoy costs is the base.
+	// The baseline includes one connection from each Envoy.
 	for i := range s.envoys {
 		s.send(ask{envoy: i})
 	}
@@ -126,7 +126,7 @@ func chaotic(kind string) func(*http.Request) bool {
 	return func(r *http.Request) bool { return r.Header.Get(chaosHeader) == kind }
 }
 
-// plan is one client's doing.
+// plan is what one client does.
 type plan struct {
 	envoy  int
 	client *http.Client
@@ -136,7 +136,7 @@ type plan struct {
 	path   string
 	body   []byte
 	slow   bool          // the body comes in pieces
-	leaves time.Duration // after this; 0: it stays
+	leaves time.Duration // after this time; 0: it stays
 }
 
 var chaosKinds = []string{"", "", "", "reset", "cut", "500", "503", "crumbs", "late", "trailers"}
@@ -184,12 +184,12 @@ func newPlan(rng *rand.Rand, envoy int) plan {
 	return p
 }
 
-// padded is a chat completion request of about so many bytes.
+// padded returns a chat completion request of about the given size.
 func padded(size int) []byte {
 	return []byte(`{"model":"tiny","messages":[{"role":"user","content":"` + strings.Repeat("x", size) + `"}],"max_tokens":4}`)
 }
 
-// carryOut sends the request and reads whatever comes. Anything may come, but it must come to an end.
+// carryOut sends the request and reads the answer. Any answer is fine, but it must end.
 func (p plan) carryOut(url string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -218,7 +218,7 @@ func (p plan) carryOut(url string) {
 	_ = response.Body.Close()
 }
 
-// trickle gives a body in eight pieces with pauses.
+// trickle sends a body in eight pieces with pauses.
 type trickle struct {
 	rest []byte
 	size int
@@ -237,7 +237,7 @@ func (r *trickle) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// oneOutcomeEach compares three counts of the requests that came to Weir: its streams, its outcomes, and Envoy's.
+// oneOutcomeEach compares three counts of the requests that reached Weir: its streams, its outcomes, and Envoy's.
 func (s *scene) oneOutcomeEach(before, requests int) {
 	s.t.Helper()
 	outcomes, sum := s.epp.outcomes(), 0
@@ -259,7 +259,8 @@ func (s *scene) oneOutcomeEach(before, requests int) {
 		}
 	}
 	gated := slices.Contains(s.with.envoys, "gate") // then Envoy counts the gate's streams as well
-	// A client, one in five of which leave early, may go away before Envoy opens the stream, or before its first message.
+	// A client, one in five of which leave early, may disconnect before Envoy opens the stream, or before its first
+	// message.
 	if streams > opened || !gated && streams < opened-requests/10 {
 		s.t.Errorf("Weir saw %d streams, the Envoys opened %d", streams, opened)
 	}

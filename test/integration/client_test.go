@@ -19,13 +19,13 @@ type ask struct {
 	header []string // name, value, …
 	tenant string   // x-llm-d-inference-fairness-id
 
-	unannounced bool // the body comes in chunks, without a content-length
+	unannounced bool // the body is chunked, without a content-length
 
-	envoy  int          // index of the scene's Envoy that is asked
+	envoy  int          // index of the scene's Envoy to use
 	client *http.Client // default: HTTP/1.1
 }
 
-// chat is a chat completion request of a model.
+// chat returns a chat completion request for a model.
 func chat(model string, stream bool) string {
 	return fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"hello"}],"max_tokens":4,"stream":%v}`, model, stream)
 }
@@ -38,7 +38,7 @@ type answer struct {
 	err    error
 }
 
-// reason is the x-weir-reason header.
+// reason returns the x-weir-reason header.
 func (a answer) reason() string { return a.header.Get("x-weir-reason") }
 
 // failure is an OpenAI-shaped error body.
@@ -59,12 +59,12 @@ func (a answer) failure(t *testing.T) failure {
 	return f
 }
 
-// client has a connection per request in flight, and no timeout but the context's.
+// client uses a connection per request in flight, and has no timeout but the context's.
 var client = &http.Client{
 	Transport: &http.Transport{MaxIdleConnsPerHost: 1024, DisableCompression: true},
 }
 
-// client2 speaks HTTP/2 without TLS: many requests share a connection, and one that goes away resets only its stream.
+// client2 speaks HTTP/2 without TLS: requests share a connection, and one that is cancelled resets only its stream.
 var client2 = &http.Client{Transport: func() *http.Transport {
 	t := &http.Transport{DisableCompression: true, Protocols: new(http.Protocols)}
 	t.Protocols.SetUnencryptedHTTP2(true)
@@ -122,14 +122,14 @@ func (s *scene) send(a ask) answer {
 	return send(ctx, s.envoys[a.envoy].URL(), s.authorized(a))
 }
 
-// pending is a request under way.
+// pending is a request in progress.
 type pending struct {
 	done   chan struct{}
 	cancel context.CancelFunc
-	answer answer // after done
+	answer answer // valid after done
 }
 
-// begin sends a request to the scene's Envoy and does not wait for it.
+// begin sends a request to the scene's Envoy without waiting for the answer.
 func (s *scene) begin(a ask) *pending {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	p := &pending{done: make(chan struct{}), cancel: cancel}

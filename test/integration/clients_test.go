@@ -14,7 +14,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// call is what one call of a real client came to; see testdata/clients.py.
+// call is the result of one call of a real client; see testdata/clients.py.
 type call struct {
 	Text   string
 	Tokens int
@@ -34,7 +34,7 @@ type attempt struct {
 	Reason       string `json:"x-weir-reason"`
 }
 
-// python starts the real clients. The channel gives what the calls came to, by their names.
+// python starts the real clients. The channel receives the results of the calls, by name.
 func (s *scene) python(what string, options ...string) <-chan map[string]call {
 	s.t.Helper()
 	interpreter := os.Getenv("CLIENTS_PYTHON")
@@ -66,7 +66,7 @@ func (s *scene) python(what string, options ...string) <-chan map[string]call {
 	return ended
 }
 
-// Every API of the real clients works through Weir, streaming and not, in both ways that Envoy shows bodies.
+// Every API of the real clients works through Weir, streaming or not, with both ways in which Envoy shows bodies.
 func TestRealClientsWork(t *testing.T) {
 	for _, envoy := range []string{"recommended", "full-duplex"} {
 		t.Run(envoy, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestRealClientsWork(t *testing.T) {
 	}
 }
 
-// congested lets one request run that does not end by itself, and fills the one place in the queue.
+// congested runs one request that does not end by itself, and fills the only place in the queue.
 func congested(t *testing.T, config string) *scene {
 	t.Helper()
 	s := start(t, setup{
@@ -102,7 +102,7 @@ requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upper
 	return s
 }
 
-// Users of the real clients get the exception that their code is written for, with Weir's words in it.
+// Users of the real clients get the exception that their code is written for, with Weir's message in it.
 func TestRealClientsGetTypedExceptions(t *testing.T) {
 	const waiting = "Too many requests without a tenant are waiting for this model. Please retry later."
 	for _, c := range []struct {
@@ -179,8 +179,8 @@ func TestRealClientsGetTypedExceptions(t *testing.T) {
 	}
 }
 
-// A rejection says when to come back, and the real clients do, then; by that time there is room, and the user has seen
-// nothing of it.
+// A rejection says when to retry, and the real clients do so at that time; by then there is room, and the user notices
+// nothing.
 func TestRealClientsRetryWhenTold(t *testing.T) {
 	for _, name := range []string{"chat", "chat_stream", "messages", "messages_stream"} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestRealClientsRetryWhenTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Never before the time, and not long after it; without being told they would be back within 1 s.
+			// Never before that time, and not long after it; without Retry-After they would retry within 1 s.
 			told, waited := ms/1000, second.At-first.Answered
 			if waited < told || waited > told+3 {
 				t.Errorf("came back after %.3f s, told was %.3f s", waited, told)
@@ -215,7 +215,7 @@ func TestRealClientsRetryWhenTold(t *testing.T) {
 	}
 }
 
-// Where a retry is hopeless the clients are told not to try, also when the operator has chosen a status that they would
+// If a retry is hopeless the clients are told not to try, even if the operator has chosen a status that they would
 // retry.
 func TestRealClientsDoNotRetryTheHopeless(t *testing.T) {
 	s := start(t, setup{config: "limits: { maxBodyBytes: 1000 }\nresponses: { status: { too-large: 503 } }\n"})

@@ -21,7 +21,7 @@ const (
 	keyOfTeamB = "example-key-of-team-b"
 )
 
-// issuer signs the tokens that jwt.yaml wants, with the key that the tests put in the place of the shipped one.
+// issuer signs the tokens that jwt.yaml expects, with the key that the tests put in place of the shipped one.
 var issuer = sync.OnceValue(func() *ecdsa.PrivateKey {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -30,7 +30,8 @@ var issuer = sync.OnceValue(func() *ecdsa.PrivateKey {
 	return key
 })
 
-// trustIssuer is an Edit that makes jwt.yaml verify tokens by the tests' key; others are left as they are.
+// trustIssuer is an Edit that makes jwt.yaml verify tokens with the tests' key; it does not change other
+// configurations.
 func trustIssuer(b envoyrun.Bootstrap) error {
 	filter := b.Filter(envoyrun.JWTFilter)
 	if filter == nil {
@@ -52,7 +53,7 @@ func trustIssuer(b envoyrun.Bootstrap) error {
 	return nil
 }
 
-// token is a token of a key for the subject, as jwt.yaml wants them, valid for an hour.
+// token returns a token for the subject, signed with the key, as jwt.yaml expects, valid for an hour.
 func token(t *testing.T, key *ecdsa.PrivateKey, subject string) string {
 	t.Helper()
 	return signed(t, key, map[string]any{
@@ -60,7 +61,7 @@ func token(t *testing.T, key *ecdsa.PrivateKey, subject string) string {
 	})
 }
 
-// signed is a token with these claims.
+// signed returns a token with these claims.
 func signed(t *testing.T, key *ecdsa.PrivateKey, claims map[string]any) string {
 	t.Helper()
 	part := func(v any) string {
@@ -79,7 +80,7 @@ func signed(t *testing.T, key *ecdsa.PrivateKey, claims map[string]any) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
 }
 
-// credentials is the authorization header that a shipped configuration asks for; "" where it asks for none.
+// credentials returns the authorization header that a shipped configuration requires; "" if it requires none.
 func credentials(t *testing.T, config string) string {
 	t.Helper()
 	switch config {
@@ -92,7 +93,7 @@ func credentials(t *testing.T, config string) string {
 	}
 }
 
-// authorize gives a request the credentials that the scene's first Envoy asks for, unless it has some.
+// authorize adds the credentials that the scene's first Envoy requires to a request, unless it has some.
 func (s *scene) authorize(request *http.Request) {
 	s.t.Helper()
 	if c := credentials(s.t, s.with.envoys[0]); c != "" && request.Header.Get("authorization") == "" {
@@ -100,7 +101,7 @@ func (s *scene) authorize(request *http.Request) {
 	}
 }
 
-// authorized is a with the credentials that its Envoy asks for, unless it has some.
+// authorized returns a with the credentials that its Envoy requires, unless it has some.
 func (s *scene) authorized(a ask) ask {
 	s.t.Helper()
 	for i := 0; i < len(a.header); i += 2 {

@@ -8,9 +8,9 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// With enqueueAll nobody is shed: each request waits in the tier of its criticality, which is the first that is
-// declared of trusted metadata, class header, objective and model, else the default; then its tenant's highest, which
-// lowers it and never raises it. What waited goes by tier.
+// With enqueueAll nothing is shed: each request waits in the tier of its criticality, which is the first declared by
+// trusted metadata, class header, objective and model, else the default. Its tenant's maximum may lower it but never
+// raises it. Waiting requests go by tier.
 func TestEveryCriticalityQueuesInItsTier(t *testing.T) {
 	const namespace = "weir.test.auth"
 	v := newValve()

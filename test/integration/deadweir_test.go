@@ -11,8 +11,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// A Weir that fails open is missed, but traffic goes on: what waited and what comes goes to the least loaded model
-// server, and what runs is not touched.
+// If Weir dies and the filter fails open, traffic continues: waiting and new requests go to the least loaded model
+// server, and running ones are not affected.
 func TestDeadWeirFailsOpen(t *testing.T) {
 	s := start(t, setup{models: []modelsim.Config{modelsim.Fixed(8, 300*time.Millisecond)}, config: oneAtATime("1s")})
 	streamed := s.begin(ask{body: chat("tiny", true)})
@@ -32,7 +32,7 @@ func TestDeadWeirFailsOpen(t *testing.T) {
 		t.Errorf("new: got %d %v %s", got.status, got.err, got.body)
 	}
 
-	// Nobody but Weir names a destination, also while it is away.
+	// Only Weir names a destination, even while it is unreachable.
 	stranger, err := modelsim.Start(modelsim.Fixed(1, 0))
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestDeadWeirFailsOpen(t *testing.T) {
 	s.servedByWeir()
 }
 
-// Who must never bypass the queue fails closed: without Weir everything is 503, until it is back.
+// With a filter that fails closed, everything gets 503 without Weir, until it is back.
 func TestDeadWeirFailsClosed(t *testing.T) {
 	s := start(t, setup{
 		envoys: []string{"fail-closed"},
@@ -76,9 +76,9 @@ func TestDeadWeirFailsClosed(t *testing.T) {
 	s.servedByWeir()
 }
 
-// Where bodies are streamed through Weir, Envoy fails closed for requests with a body, whatever failure_mode_allow says:
-// it cannot take back what it had begun to send. Answers that run go through Weir too, and are cut. A gateway that has
-// to use this mode wants two Weirs.
+// If bodies are streamed through Weir, Envoy fails closed for requests with a body, whatever failure_mode_allow says:
+// it cannot take back what it has begun to send. Running answers go through Weir too, and are cut. A gateway that has
+// to use this mode needs two Weirs.
 func TestDeadWeirInFullDuplex(t *testing.T) {
 	s := start(t, setup{envoys: []string{"full-duplex"}, models: []modelsim.Config{modelsim.Fixed(4, time.Second)}})
 	running := s.begin(ask{body: chat("tiny", true)})
@@ -100,7 +100,7 @@ func TestDeadWeirInFullDuplex(t *testing.T) {
 	s.servedByWeir()
 }
 
-// kill ends epp at once, without a word.
+// kill kills epp.
 func (e *epp) kill() {
 	e.t.Helper()
 	if err := e.Kill(); err != nil {
@@ -108,7 +108,7 @@ func (e *epp) kill() {
 	}
 }
 
-// restart starts another epp where the dead one was, which is where Envoy looks for it.
+// restart starts another epp at the dead one's address, where Envoy looks for it.
 func (s *scene) restart() {
 	s.t.Helper()
 	_, port, err := net.SplitHostPort(s.epp.address)
@@ -120,7 +120,7 @@ func (s *scene) restart() {
 		addresses[i] = m.Address()
 	}
 	with := s.with
-	with.flags = append(slices.Clip(with.flags), "--grpc-port="+port) // the last one counts
+	with.flags = append(slices.Clip(with.flags), "--grpc-port="+port) // the last value of a repeated flag counts
 	s.epp = startEPP(s.t, with, addresses)
 }
 

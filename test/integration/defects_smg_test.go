@@ -8,10 +8,10 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// What SMG's priority scheduler gets wrong, with its own profile on the wire; docs/smg.md lists all of it, with the
-// tests of what the controller decides alone. The number is the row there.
+// Defects of SMG's priority scheduler, tested with its own profile on the wire. docs/smg.md lists all of them,
+// including those tested on the controller alone. The number is the row there.
 
-// smgSlots is the profile before one model server of so many slots. x-tenant names the tenant.
+// smgSlots returns the profile for one model server with the given slots. x-tenant names the tenant.
 func smgSlots(slots int, more string) string {
 	return fmt.Sprintf(`
 profile: smg-priority
@@ -20,7 +20,7 @@ flows: { key: ["header:x-tenant", model] }
 %s`, slots, more)
 }
 
-// unreserved are the classes of a pool that is too small for reservations, with more for bulk.
+// unreserved returns the classes for a pool that is too small for reservations, with additions for bulk.
 func unreserved(bulk string) string {
 	return "tiers: [ { name: system, reservedFloor: 0, canPreempt: false }, { name: interactive, reservedFloor: 0, reservedPerSlot: 0 }, " +
 		"{ name: default, reservedPerSlot: 0 }, { name: bulk, " + bulk + " } ]\n"
@@ -28,13 +28,13 @@ func unreserved(bulk string) string {
 
 const vipMayAll = "tenantPolicies: { vip: { maxClass: system } }\n"
 
-// ofClass is a request of an SMG class.
+// ofClass returns a request of an SMG class.
 func ofClass(class, tenant string) ask {
 	return ask{header: []string{"x-tenant", tenant, "x-smg-priority", class}}
 }
 
 // smg 9.4: the profile's reservations for system and interactive (32 and 128 slots) are held although every tenant is
-// clamped to default, so that a small pool serves nobody. Here they are not, and the log says so at the start.
+// clamped to default, so a small pool serves nobody. In Weir they are not held, and the log says so at start.
 func TestDefectReservationsForNobody(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: []modelsim.Config{v.on(recorded(4))}, config: smgSlots(4, "tiers: [ { name: default, reservedPerSlot: 0 } ]\n")})
@@ -56,8 +56,8 @@ func TestDefectReservationsForNobody(t *testing.T) {
 	s.epp.settled()
 }
 
-// smg 9.6 and 9.10: a client that disconnects while it waits is seen when its timeout is over, and holds its place
-// until then: others get a false 429. Here the place is free at once.
+// smg 9.6 and 9.10: a client's disconnect while it waits is noticed only at its timeout, and until then it holds its
+// place: others get a false 429. In Weir the place is free at once.
 func TestDefectDisconnectIsSeenAtTheTimeout(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: smgSlots(1, unreserved("queueSize: 1"))})
@@ -78,8 +78,8 @@ func TestDefectDisconnectIsSeenAtTheTimeout(t *testing.T) {
 	}
 }
 
-// smg 9.7: with all backends unready the capacity becomes a configured fallback. Here it is 0: requests
-// wait, and go when a backend comes, the highest class first.
+// smg 9.7: with all backends unready the capacity becomes a configured fallback. In Weir it is 0: requests wait, and go
+// when a backend comes, the highest class first.
 func TestDefectNoBackendIsSomeCapacity(t *testing.T) {
 	s := start(t, setup{
 		models: []modelsim.Config{recorded(1)}, file: true,
@@ -98,8 +98,8 @@ func TestDefectNoBackendIsSomeCapacity(t *testing.T) {
 	}
 }
 
-// smg 9.9: the configuration is read once, and one typing error in it switches the scheduler off. Here a change is
-// followed, and a wrong one changes nothing: classes, queue sizes and order stay as they were.
+// smg 9.9: the configuration is read once, and one typo in it switches the scheduler off. In Weir a change is applied
+// at run time, and an invalid one changes nothing: classes, queue sizes and order stay as they were.
 func TestDefectTypoSwitchesSchedulingOff(t *testing.T) {
 	v := newValve()
 	text := func(bulk string) string { return smgSlots(1, vipMayAll+unreserved(bulk)) }

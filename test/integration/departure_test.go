@@ -12,15 +12,15 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// oneSlot lets one request through to one model server, and two wait. Nothing but the departures themselves can free
-// a place within these tests: requests do not end by themselves, the TTL is long, and no sweep comes by.
+// oneSlot lets one request through to one model server, and two wait. Within these tests only departures can free a
+// place: requests do not end by themselves, the TTL is long, and no sweep runs.
 const oneSlot = `
 fairRequestQueue: { totalCapacity: 2, flowCapacity: 2, queueTTL: 10m }
 requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1, expiryCleanupInterval: 10m }
 `
 
-// The two phases that a request can wait in: when the headers name its flow it waits before Envoy has taken in its
-// body, when only the body says which model it is for it waits after.
+// The two phases in which a request can wait: if the headers name its flow, it waits before Envoy has received its
+// body; if only the body names its model, it waits after.
 var phases = map[string]string{
 	"header phase": oneSlot + `flows: { key: ["header:x-llm-d-inference-fairness-id"] }` + "\n",
 	"body phase":   oneSlot + `flows: { key: ["model"] }` + "\n",
@@ -28,7 +28,7 @@ var phases = map[string]string{
 
 var protocols = map[string]*http.Client{"HTTP/1.1": client, "HTTP/2": client2}
 
-// everyDeparture runs a test for each phase, Envoy configuration and HTTP version of the client, on a scene of one
+// everyDeparture runs a test for each phase, Envoy configuration and HTTP version of the client, on a scene with one
 // model server with one slot.
 func everyDeparture(t *testing.T, test func(s *scene, a ask)) {
 	for phase, config := range phases {
@@ -44,8 +44,8 @@ func everyDeparture(t *testing.T, test func(s *scene, a ask)) {
 	}
 }
 
-// A client that goes away while it waits leaves the queue at once: it no longer counts as waiting, and its place in a
-// full flow goes to the next one who asks. Peers keep a cancelled waiter's capacity until a sweep.
+// A client that disconnects while it waits leaves the queue at once: it no longer counts as waiting, and its place in a
+// full flow goes to the next request. Peers keep a cancelled waiter's capacity until a sweep.
 func TestClientGoneWhileQueued(t *testing.T) {
 	everyDeparture(t, func(s *scene, a ask) {
 		cancelled := s.epp.value("weir_requests_cancelled_total")
@@ -69,15 +69,15 @@ func TestClientGoneWhileQueued(t *testing.T) {
 		running.cancel()
 		s.epp.settled()
 		s.epp.waitFor(0, "weir_extproc_streams")
-		// Nobody who left the queue ever came to the model server.
+		// No request that left the queue ever reached the model server.
 		if n := s.models[0].Stats().Started; n != uint64(s.epp.outcomes()["dispatched"]) {
 			s.t.Errorf("the model server saw %d requests, dispatched were %d", n, s.epp.outcomes()["dispatched"])
 		}
 	})
 }
 
-// A client that goes away while its request runs gives its stock back at once, to the next in the queue, and the model
-// server's work is aborted. Streamed answers have begun by then, whole ones have not.
+// If a client disconnects while its request runs, its stock goes at once to the next in the queue, and the model
+// server's work is aborted. Streamed answers have begun by then, others have not.
 func TestClientGoneAfterDispatch(t *testing.T) {
 	everyDeparture(t, func(s *scene, a ask) {
 		for _, stream := range []bool{false, true} {
@@ -92,7 +92,7 @@ func TestClientGoneAfterDispatch(t *testing.T) {
 			s.epp.waitFor(0, "weir_queue_length")
 			s.epp.waitFor(1, "weir_stock_level")
 			s.aborted(aborted + 1)
-			s.running(1) // the one that waited
+			s.running(1) // the one that was waiting
 
 			waiting.cancel()
 			s.aborted(aborted + 2)
@@ -102,7 +102,7 @@ func TestClientGoneAfterDispatch(t *testing.T) {
 	})
 }
 
-// running waits until so many requests are at the model servers.
+// running waits until the given number of requests is at the model servers.
 func (s *scene) running(want int) {
 	s.t.Helper()
 	eventually(s.t, "requests at the model servers", func() error {
@@ -117,7 +117,7 @@ func (s *scene) running(want int) {
 	})
 }
 
-// aborted waits until the first model server has seen so many clients go away.
+// aborted waits until the first model server has counted the given number of disconnects.
 func (s *scene) aborted(want uint64) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -127,7 +127,8 @@ func (s *scene) aborted(want uint64) {
 	}
 }
 
-// reluctant speaks HTTP/2 with a window of 64 KiB for each answer: more is not sent to it before it reads.
+// reluctant returns a client that speaks HTTP/2 with a window of 64 KiB for each answer: it gets no more before it
+// reads.
 func reluctant() *http.Client {
 	t := &http.Transport{
 		DisableCompression: true, Protocols: new(http.Protocols),
@@ -137,9 +138,9 @@ func reluctant() *http.Client {
 	return &http.Client{Transport: t}
 }
 
-// A client that asks and never reads its answers holds nothing for longer than the shipped files say, once the model
-// server is through with them. With HTTP/2 it would otherwise for as long as an idle stream may live, which is an hour,
-// and with any answer longer than the window that it chooses.
+// A client that never reads its answers holds nothing for longer than the shipped files allow, once the model server
+// has finished. Otherwise, with HTTP/2, it could hold its lease until the stream idle timeout, which is an hour, with
+// any answer longer than its window.
 func TestUnreadAnswersHoldNothing(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.config, func(t *testing.T) {
@@ -148,7 +149,7 @@ func TestUnreadAnswersHoldNothing(t *testing.T) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				_, _ = io.WriteString(w, "x")
 				_ = http.NewResponseController(w).Flush()
-				<-begun // an answer that is whole before its headers are through ends for Weir at once
+				<-begun // for Weir, an answer that is complete before its headers are sent ends at once
 				_, _ = io.WriteString(w, strings.Repeat("x", 256<<10))
 			}), setup{envoys: []string{m.config}, config: "profile: recommended\n", edit: envoyrun.Edits(trustIssuer, soonFlushed)})
 			client := reluctant()
@@ -174,7 +175,7 @@ func TestUnreadAnswersHoldNothing(t *testing.T) {
 	}
 }
 
-// soonFlushed is an Edit that makes the shipped time for the rest of an answer shorter, where there is one.
+// soonFlushed is an Edit that shortens the shipped time for the rest of an answer, if there is one.
 func soonFlushed(b envoyrun.Bootstrap) error {
 	if manager := b.ConnectionManager(); manager["stream_flush_timeout"] != nil {
 		manager["stream_flush_timeout"] = "0.3s"

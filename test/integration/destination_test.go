@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// An idle pool is served by turns, each request at the address that Weir named for it.
+// An idle pool is served in turn, each request at the address that Weir named for it.
 func TestDestination(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.config, func(t *testing.T) {
@@ -20,7 +20,7 @@ func TestDestination(t *testing.T) {
 					t.Errorf("a server got %d of 12, want a third", n)
 				}
 				for _, r := range server.Records() {
-					// The first of the list is where it is: the others are where it would have gone on a failure.
+					// The first of the list is where it went; the others are fallbacks.
 					first, _, _ := strings.Cut(r.Header.Get("x-gateway-destination-endpoint"), ",")
 					if first != server.Address() {
 						t.Errorf("%s was named, %s serves", first, server.Address())
@@ -32,11 +32,11 @@ func TestDestination(t *testing.T) {
 	}
 }
 
-// walking is what config/weir.yaml says of the list for the shipped Envoys, whose retries walk it.
+// walking is the configuration in config/weir.yaml of the list for the shipped Envoys, whose retries go through it.
 const walking = "scheduling: { fallbacks: 2 }\n"
 
-// The destination is an ordered list. With a model server dead that Weir has not yet found out about, Envoy's retry walks
-// to the next one, and the client sees nothing of it.
+// The destination is an ordered list. If a model server is dead but Weir does not know yet, Envoy's retry goes to the
+// next one, and the client notices nothing.
 func TestFallbacks(t *testing.T) {
 	s := start(t, setup{config: walking, models: []modelsim.Config{recorded(8), recorded(8), recorded(8)}})
 	dead := s.models[1]
@@ -53,7 +53,7 @@ func TestFallbacks(t *testing.T) {
 	}
 }
 
-// Two of three dead: the list has them all.
+// With two of three dead, the list still has all of them.
 func TestFallbacksToTheLast(t *testing.T) {
 	s := start(t, setup{config: walking, models: []modelsim.Config{recorded(8), recorded(8), recorded(8)}})
 	s.models[0].Close()

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// sharedQueue is a queue of so many places that all flows share, in front of so many slots. The class header names the
-// tier, x-tenant the flow; the noisy one may fill the whole queue.
+// sharedQueue returns a configuration with a queue that all flows share, in front of the given slots. The class header
+// names the tier, x-tenant the flow; the noisy one may fill the whole queue.
 func sharedQueue(slots, places int, more string) string {
 	return fmt.Sprintf(`
 fairRequestQueue: { capacityMode: shared, totalCapacity: %[2]d, queueTTL: 10m, %[3]s }
@@ -22,19 +22,19 @@ flows: { key: ["header:x-tenant"], capacities: { noisy: %[2]d } }
 `, slots, places, more)
 }
 
-// ofTier is a request of a tenant in a tier.
+// ofTier returns a request of a tenant in a tier.
 func ofTier(tenant, tier string) ask {
 	return ask{header: []string{"x-tenant", tenant, "x-class", tier}}
 }
 
-// unhurried is an Envoy that waits for Weir however long the machine stands still. By itself it gives up after 5 s and,
-// failing open, passes on what Weir may just have turned away: then counts would differ that are compared here.
+// unhurried is an Edit that makes Envoy wait for Weir for as long as it takes. By default it gives up after 5 s and,
+// failing open, passes on what Weir may just have rejected, which would falsify the counts that are compared here.
 func unhurried(b envoyrun.Bootstrap) error {
 	b.Filter(envoyrun.ExtProcFilter)["message_timeout"] = "600s"
 	return nil
 }
 
-// fill makes so many requests wait, one after the other, so that the last of them is the newest.
+// fill makes n requests wait, one after another, so that the last of them is the newest.
 func (s *scene) fill(n int, a ask) []*pending {
 	s.t.Helper()
 	before := s.epp.value("weir_queue_length")
@@ -46,7 +46,8 @@ func (s *scene) fill(n int, a ask) []*pending {
 	return waiting
 }
 
-// wantDisplaced checks that the requests were told so, each with an answer of its own, while everybody else waits on.
+// wantDisplaced checks that these requests are rejected as displaced, each with its own Retry-After, while all others
+// keep waiting.
 func wantDisplaced(t *testing.T, displaced ...*pending) {
 	t.Helper()
 	for _, p := range displaced {
@@ -54,9 +55,9 @@ func wantDisplaced(t *testing.T, displaced ...*pending) {
 	}
 }
 
-// The queue is full of one tenant's sheddable work. A critical request of another gets in: the newest of the sheddable
-// ones leaves for it and is told at once, with a moment to come back; the others stay. The noisy
-// tenant's own next one gets in for nobody.
+// The queue is full of one tenant's sheddable requests. A critical request of another tenant gets in: the newest
+// sheddable one is displaced and told at once, with a time to retry; the others stay. The noisy tenant's own next
+// request displaces nobody.
 func TestCriticalDisplacesSheddable(t *testing.T) {
 	for _, top := range []string{"guaranteed", "fair"} {
 		t.Run(top, func(t *testing.T) {
@@ -101,8 +102,8 @@ func TestCriticalDisplacesSheddable(t *testing.T) {
 	}
 }
 
-// Places are what is scarce in a queue, whatever a request costs: a quiet tenant's one costly request keeps its place
-// while a noisy tenant holds all the others and sends more.
+// Places are the scarce resource of a queue, whatever a request costs: a quiet tenant's one costly request keeps its
+// place while a noisy tenant holds all the others and sends more.
 func TestCostlyRequestKeepsItsPlace(t *testing.T) {
 	const places = 10
 	v := newValve()
@@ -133,8 +134,8 @@ func TestCostlyRequestKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// A flood of the same tier keeps the queue full. A quiet tenant that never has more waiting than its fair share of the
-// queue does not feel it: of 1,000 requests none is rejected, none displaced.
+// A flood in the same tier keeps the queue full. A quiet tenant that never exceeds its fair share of the queue is not
+// affected: of 1,000 requests none is rejected or displaced.
 func TestQuietTenantIsNeverDisplaced(t *testing.T) {
 	const slots, places, quiet, flooders = 4, 40, 20, 64
 	s := start(t, setup{
@@ -142,7 +143,7 @@ func TestQuietTenantIsNeverDisplaced(t *testing.T) {
 		config: sharedQueue(slots, places, "flowCapacity: 40, topTier: fair"), edit: unhurried,
 	})
 
-	// The flood comes again at once, whatever it is told.
+	// The flood retries at once, whatever it is told.
 	var flood sync.WaitGroup
 	var over atomic.Bool
 	var served, displaced, full atomic.Int64
@@ -156,7 +157,7 @@ func TestQuietTenantIsNeverDisplaced(t *testing.T) {
 					displaced.Add(1)
 				case got.reason() == "flow-full": // its capacity is the queue's
 					full.Add(1)
-					time.Sleep(10 * time.Millisecond) // or the flood would be a test of the machine
+					time.Sleep(10 * time.Millisecond) // otherwise the flood would only measure the machine
 				case got.reason() == "queue-full":
 					full.Add(1)
 					time.Sleep(10 * time.Millisecond)
@@ -170,7 +171,7 @@ func TestQuietTenantIsNeverDisplaced(t *testing.T) {
 
 	var calm sync.WaitGroup
 	requests := make(chan int)
-	for range quiet { // so many at once, and never more
+	for range quiet { // this many at once, and never more
 		calm.Go(func() {
 			for i := range requests {
 				wantServed(t, fmt.Sprintf("quiet request %d", i), s.send(ofTier("quiet", "sheddable")))
@@ -197,7 +198,8 @@ func TestQuietTenantIsNeverDisplaced(t *testing.T) {
 }
 
 // The guaranteed top tier (parity C4, C7): each of its flows may queue its flowCapacity, whoever has filled the queue,
-// until their capacities together are beyond the whole; only then a flow more is turned away. Nobody displaces it.
+// until the sum of their capacities would exceed the total; only then is another flow rejected. Its requests are never
+// displaced.
 func TestGuaranteedTierIsNeverDisplaced(t *testing.T) {
 	const places, each = 10, 3 // three critical flows fit, a fourth does not
 	v := newValve()
@@ -219,7 +221,7 @@ func TestGuaranteedTierIsNeverDisplaced(t *testing.T) {
 	if n := s.epp.value("weir_queue_push_errors_total", "error_type", "ErrTooManyFlows"); n != 1 {
 		t.Errorf("%v flows too many, want 1", n)
 	}
-	// The queue is full, nine of ten places critical. Who comes below gets what is not theirs, and no more.
+	// The queue is full, and nine of ten places are critical. Lower tiers get only the rest.
 	s.begin(ofTier("e", "default"))
 	wantDisplaced(t, sheddable[0])
 	wantRejection(t, s.send(ofTier("f", "sheddable")), rejection{status: 503, reason: "queue-full"})

@@ -15,21 +15,21 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// oneAtATime lets one request run and has room for many that wait.
+// oneAtATime returns a configuration that lets one request run, with room for many waiting ones.
 func oneAtATime(drainWindow string) string {
 	return "fairRequestQueue: { totalCapacity: 100, flowCapacity: 100, queueTTL: 10m }\n" +
 		"requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1, " +
 		"drainWindow: " + drainWindow + " }\n"
 }
 
-// On SIGTERM readiness goes down first, so that no more comes here; what is queued, and what still comes, is served
-// within the drain window. Peers answer 503 to everything from then on.
+// On SIGTERM readiness goes down first, so that no new traffic comes; queued requests, and those that still arrive, are
+// served within the drain window. Peers answer 503 to everything from then on.
 func TestDrainServesTheQueue(t *testing.T) {
 	s := start(t, setup{
 		models: []modelsim.Config{modelsim.Fixed(1, 5*time.Millisecond)},
 		config: oneAtATime("2m"), flags: []string{"--drain-timeout=3m"},
 	})
-	// The first one runs until the test lets it go.
+	// The first one runs until the test releases it.
 	s.models[0].Inject(1, modelsim.Quirk{HeaderDelay: time.Hour})
 	running := s.begin(ask{})
 	s.running(1)
@@ -48,9 +48,9 @@ func TestDrainServesTheQueue(t *testing.T) {
 	if got := s.epp.serving("liveness"); got != healthv1.HealthCheckResponse_SERVING {
 		t.Errorf("liveness is %v: a draining process must not be restarted", got)
 	}
-	s.epp.waitFor(20, "weir_queue_length") // nobody was sent away
+	s.epp.waitFor(20, "weir_queue_length") // none was rejected
 	late := s.begin(ask{})
-	s.epp.waitFor(21, "weir_queue_length") // and who does not know yet is still taken
+	s.epp.waitFor(21, "weir_queue_length") // and requests that still arrive are accepted
 
 	running.cancel()
 	for i, p := range append(waiting, late) {
@@ -58,12 +58,12 @@ func TestDrainServesTheQueue(t *testing.T) {
 			t.Errorf("%d: got %d %v %s", i, got.status, got.err, got.body)
 		}
 	}
-	if code := s.epp.exitCode(patience); code != 0 { // well before the window is over: nobody is left
+	if code := s.epp.exitCode(patience); code != 0 { // well before the window is over, since nothing is left
 		t.Errorf("exit code %d, want 0", code)
 	}
 }
 
-// What still waits when the drain window is over is told so; what runs may go on to its end.
+// Requests that still wait at the end of the drain window are rejected; running ones continue to their end.
 func TestDrainWindowOver(t *testing.T) {
 	s := start(t, setup{
 		models: []modelsim.Config{slow()},
@@ -92,15 +92,15 @@ func TestDrainWindowOver(t *testing.T) {
 		t.Errorf("%d clients come back at %d moments, want them spread", len(waiting), len(moments))
 	}
 
-	s.running(1) // not touched
+	s.running(1) // still running
 	running.cancel()
 	if code := s.epp.exitCode(patience); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
 }
 
-// Under load that never ceases, every client of a Weir that ends gets its answer or a clean rejection: nobody who came
-// to Weir is cut, and each rejection that Weir speaks of has reached its client.
+// When Weir stops under continuous load, every client gets its answer or a clean rejection: no request that reached
+// Weir is cut, and each rejection that Weir counts has reached its client.
 func TestDrainUnderLoad(t *testing.T) {
 	for _, envoy := range []string{"recommended", "full-duplex"} {
 		t.Run(envoy, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestDrainUnderLoad(t *testing.T) {
 			}
 			t.Logf("%d served, %d told to come back", all.served, all.rejected)
 			for _, got := range all.unclean {
-				// With bodies in FULL_DUPLEX Envoy cannot go on without Weir, once it is gone.
+				// With bodies in FULL_DUPLEX Envoy cannot continue without Weir once it is gone.
 				if envoy == "recommended" || got.status != 503 || got.err != nil {
 					t.Errorf("got %d %q %v %s", got.status, got.reason(), got.err, got.body)
 				}
@@ -145,13 +145,13 @@ func TestDrainUnderLoad(t *testing.T) {
 	}
 }
 
-// drained is what one worker saw of a Weir that ends.
+// drained is what one worker saw of a stopping Weir.
 type drained struct {
 	served, rejected int
 	unclean          []answer
 }
 
-// loadUntilTheEnd sends one request after the other until epp has ended.
+// loadUntilTheEnd sends one request after another until epp has ended.
 func (s *scene) loadUntilTheEnd(body string) (seen drained) {
 	for {
 		got := send(context.Background(), s.envoy().URL(), ask{body: body})
@@ -173,9 +173,9 @@ func (s *scene) loadUntilTheEnd(body string) (seen drained) {
 	}
 }
 
-// When the drain timeout is over, the streams of the answers that still run are ended with OK: the answers go on,
-// unobserved, also where the filter fails closed, or where they go through Weir: with a dead one both are cut. The
-// streamed answer has begun by then, the whole one has not.
+// At the end of the drain timeout, the streams of answers that still run are ended with OK: the answers continue
+// unobserved, even if the filter fails closed or they go through Weir, where a dead Weir would cut both. The streamed
+// answer has begun by then, the other has not.
 func TestDrainTimeoutCutsNoAnswer(t *testing.T) {
 	for _, envoy := range []string{"fail-closed", "recommended", "full-duplex"} {
 		t.Run(envoy, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestDrainTimeoutCutsNoAnswer(t *testing.T) {
 	}
 }
 
-// Who does not want to wait for the drain sends a second signal.
+// A second signal ends the process without waiting for the drain.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	s := start(t, setup{models: []modelsim.Config{slow()}, config: oneAtATime("5m"), flags: []string{"--drain-timeout=10m"}})
 	s.begin(ask{})
@@ -240,7 +240,7 @@ func TestIdleReplicaAnswersUntilProxiesKnow(t *testing.T) {
 	for ; ; answered++ {
 		sent := time.Now()
 		got := s.send(ask{})
-		if sent.Sub(begun) > least-time.Second/2 { // an answer takes a while
+		if sent.Sub(begun) > least-time.Second/2 { // an answer takes time
 			break
 		}
 		if got.status != 200 || got.err != nil {
@@ -258,7 +258,7 @@ func TestIdleReplicaAnswersUntilProxiesKnow(t *testing.T) {
 	}
 }
 
-// queue begins so many requests and waits until they all wait in the queue.
+// queue begins n requests and waits until all of them wait in the queue.
 func (s *scene) queue(n int) []*pending {
 	s.t.Helper()
 	begun := make([]*pending, n)
@@ -269,7 +269,7 @@ func (s *scene) queue(n int) []*pending {
 	return begun
 }
 
-// serving asks the health port for a service.
+// serving asks the health port about a service.
 func (e *epp) serving(service string) healthv1.HealthCheckResponse_ServingStatus {
 	e.t.Helper()
 	conn, err := grpc.NewClient(e.health, grpc.WithTransportCredentials(insecure.NewCredentials()))

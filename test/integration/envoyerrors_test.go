@@ -33,13 +33,13 @@ func TestErrorsOfEnvoy(t *testing.T) {
 				return
 			}
 			s.epp.kill()
-			wantEnvoysError(t, s.send(ask{}), 503, "unavailable") // by the filter that fails closed, or for want of a server
+			wantEnvoysError(t, s.send(ask{}), 503, "unavailable") // because the filter fails closed, or for lack of a server
 		})
 	}
 }
 
-// Weir's own rejections come through as it sent them, whatever their status and shape: those of a file with the
-// local_reply_config are those of the same file without, but for the time to come back.
+// Weir's own rejections arrive as it sent them, whatever their status and shape: with local_reply_config they are the
+// same as without, except for the time to retry.
 func TestWeirsRejectionsStayAsTheyAre(t *testing.T) {
 	bare := func(b envoyrun.Bootstrap) error { delete(b.ConnectionManager(), "local_reply_config"); return nil }
 	for _, m := range modes {
@@ -103,7 +103,7 @@ func wantEnvoysError(t *testing.T, got answer, status int, code string) {
 	}
 }
 
-// withUploads is the path of recommended.yaml with its commented route for uploads in effect, as a user would do it.
+// withUploads returns the path of a copy of recommended.yaml with its commented-out route for uploads enabled.
 func withUploads(t *testing.T) string {
 	t.Helper()
 	shipped, err := os.ReadFile("../../config/envoy/recommended.yaml")

@@ -12,12 +12,12 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// crowd keeps 16 requests of each tenant under way until so many were granted, all of them waiting before the first
-// grant; it returns the tenants of the grants in order. There is one model server that has one request at a time, so
-// the order in which requests come to it is the order of the grants.
+// crowd keeps 16 requests of each tenant in progress until the given number was granted, all of them waiting before the
+// first grant; it returns the tenants of the grants in order. There is one model server that runs one request at a
+// time, so requests arrive there in the order of the grants.
 func crowd(t *testing.T, weights string, grants int, flows ...string) []string {
 	t.Helper()
-	const workers = 16 // so many that a flow's queue is never empty, however fast it is served
+	const workers = 16 // enough that a flow's queue is never empty, however fast it is served
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: single + "flows: { key: [\"header:x-tenant\"], weights: " + weights + " }\n"})
 	plug := s.begin(from("plug"))
@@ -45,7 +45,7 @@ func crowd(t *testing.T, weights string, grants int, flows ...string) []string {
 	return tenants(s.models[0])[1 : 1+grants]
 }
 
-// Flows that always have something waiting are served by their weights: 1:2:4 within 3 %, over 700 grants.
+// Flows that always have requests waiting are served by their weights: 1:2:4 within 3 %, over 700 grants.
 func TestServedByWeight(t *testing.T) {
 	const grants = 700
 	served := map[string]int{}
@@ -60,7 +60,7 @@ func TestServedByWeight(t *testing.T) {
 	}
 }
 
-// Flows of equal weight are never more than one request apart, at each grant from the first.
+// Flows of equal weight never differ by more than one request, at any grant.
 func TestEqualFlows(t *testing.T) {
 	flows := []string{"a", "b", "c"}
 	served := map[string]int{}
@@ -76,8 +76,8 @@ func TestEqualFlows(t *testing.T) {
 	}
 }
 
-// A flood of 64 closed-loop workers does not delay a quiet flow by more than one grant between its enqueue and its own,
-// however long the flood has been at it; where newcomers go first, by none.
+// A flood of 64 closed-loop workers delays a quiet flow by at most one grant between its enqueue and its own grant,
+// however long the flood has lasted; with newcomers first, by none.
 func TestFloodBesideAQuietFlow(t *testing.T) {
 	t.Run("ties by arrival", func(t *testing.T) { floodBesideAQuietFlow(t, byTenant, 1) })
 	t.Run("newcomers first", func(t *testing.T) {
@@ -110,8 +110,8 @@ func floodBesideAQuietFlow(t *testing.T, flows string, most int) {
 		})
 	}
 	for i := range 20 {
-		// The quiet one comes now and then, at any point of the flood's course. While it enters the queue, the valve
-		// is shut: no grants but those below come between its enqueue and its own.
+		// The quiet flow's requests come at various points of the flood. While one enters the queue, the valve is shut:
+		// no grants but those below come between its enqueue and its own.
 		v.pass(1 + i%5)
 		granted += 1 + i%5
 		atServer()
@@ -129,7 +129,7 @@ func floodBesideAQuietFlow(t *testing.T, flows string, most int) {
 		if n := len(s.models[0].Records()) - before - 1; n > most {
 			t.Errorf("%d grants to the flood before the quiet one's", n)
 		}
-		v.pass(1) // the quiet one itself
+		v.pass(1) // the quiet request itself
 		granted++
 		wantServed(t, "the quiet flow", quiet.wait())
 	}
@@ -142,9 +142,9 @@ func floodBesideAQuietFlow(t *testing.T, flows string, most int) {
 	}
 }
 
-// The same in the open: two requests per second beside the flood, over five seconds, on a server of 20 ms a request. The
-// flood's grants between the quiet client's sending and its grant are counted: one more than the bound can slip in while
-// the request is on its way.
+// The same without a valve: two requests per second beside the flood, over five seconds, on a server of 20 ms per
+// request. The flood's grants between the quiet client's sending and its grant are counted: one more than the bound can
+// slip in while the request is on its way.
 func TestTwoRequestsPerSecondBesideAFlood(t *testing.T) {
 	cfg := recorded(1)
 	cfg.Engine.ServiceTime = 20 * time.Millisecond
@@ -175,8 +175,8 @@ func TestTwoRequestsPerSecondBesideAFlood(t *testing.T) {
 	s.epp.settled()
 }
 
-// Nobody who comes later passes those who wait, also inside the band, where the stock would let an arrival bypass an
-// empty queue.
+// No later request overtakes waiting ones, even inside the band, where the stock would let an arrival bypass an empty
+// queue.
 func TestNoBarging(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{
@@ -190,9 +190,9 @@ func TestNoBarging(t *testing.T) {
 	s.begin(from("waiter"))
 	s.epp.waitFor(1, "weir_queue_length")
 
-	v.pass(2) // down to 1: below the upper bound, and not below the lower
+	v.pass(2) // down to 1: below the upper bound, but not below the lower
 	s.epp.waitFor(1, "weir_stock_level")
-	s.begin(from("late")) // another flow: were it alone, it would go
+	s.begin(from("late")) // another flow: alone, it would go
 	s.epp.waitFor(2, "weir_queue_length")
 
 	v.open()

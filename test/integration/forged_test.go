@@ -12,7 +12,7 @@ import (
 
 const destinationHeader = "x-gateway-destination-endpoint"
 
-// forger is a scene with a model server that is not in the pool, and a client that names its own destination.
+// forger is a scene with a model server outside the pool, and a client that names its own destination.
 type forger struct {
 	*scene
 	stranger *modelsim.Server
@@ -33,8 +33,9 @@ func startForger(t *testing.T, config string, edit func(envoyrun.Bootstrap) erro
 	}
 }
 
-// forge sends so many requests with each form of a forged destination to a member of the pool, then as many to a stranger
-// and to Envoy's own admin page. Of the first, it returns how many were answered by each member.
+// forge sends each requests with each form of a destination header that names a member of the pool, then as many that
+// name a stranger and Envoy's own admin page. It returns how many of the first went to the named member and to the
+// other one.
 func (f *forger) forge(each int) (forged, other int) {
 	f.t.Helper()
 	member := f.models[1].Address()
@@ -69,14 +70,14 @@ func (f *forger) forge(each int) (forged, other int) {
 			sent += 2
 		}
 	}
-	f.log(begin + sent) // so that none of them shows up later
+	f.log(begin + sent) // so that none of them appears later
 	if n := f.stranger.Stats().Started; n != 0 {
 		f.t.Errorf("%d requests came to a server that is not in the pool", n)
 	}
 	return forged, other
 }
 
-// log waits for so many entries of Envoy's access log.
+// log waits for the given number of entries in Envoy's access log.
 func (f *forger) log(lines int) []map[string]any {
 	f.t.Helper()
 	var log []map[string]any
@@ -89,8 +90,8 @@ func (f *forger) log(lines int) []map[string]any {
 	return log
 }
 
-// A destination that a client forges chooses nothing, with any shipped configuration, while Weir is there and when it is
-// gone. Both members get their share all the same: were the header honoured, one would get everything.
+// A destination forged by a client has no effect, with any shipped configuration, whether Weir is running or dead. Both
+// members still get their share: if the header were honoured, one would get everything.
 func TestForgedDestination(t *testing.T) {
 	const each = 16
 	for _, config := range envoyrun.Shipped() {
@@ -109,9 +110,9 @@ func TestForgedDestination(t *testing.T) {
 			case "fail-closed":
 				want = 0
 			case "full-duplex":
-				want = each // Envoy has no copy of a body that was on its way to Weir: only the GETs go on
+				want = each // Envoy has no copy of a body that was on its way to Weir: only the GETs continue
 			}
-			// By chance all on one side comes once in 65,536 runs, with the fewest.
+			// By chance all go to one side once in 65,536 runs, at the smallest number of requests.
 			if forged, other := f.forge(each); forged+other != want || want > 0 && other == 0 {
 				t.Errorf("Weir down: %d came to the forged member, %d to the other, want %d in all", forged, other, want)
 			}
@@ -119,8 +120,8 @@ func TestForgedDestination(t *testing.T) {
 	}
 }
 
-// Also where the configuration does not remove the header (another gateway's, say), Weir does not let it choose: it is
-// overwritten where Weir names a destination, and taken off where it does not.
+// Even if the configuration does not remove the header (another gateway's might not), Weir does not honour it: it is
+// overwritten if Weir names a destination, and removed otherwise.
 func TestForgedDestinationThatReachesWeir(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.config, func(t *testing.T) {

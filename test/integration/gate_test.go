@@ -18,7 +18,7 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// before starts Weir and an Envoy by the configuration named, before a model server of the test's own.
+// before starts Weir and an Envoy with the named configuration, in front of a model server of the test's own.
 func before(t *testing.T, server http.Handler, with setup) *scene {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -48,7 +48,7 @@ func before(t *testing.T, server http.Handler, with setup) *scene {
 // wide lets everything through at once.
 const wide = "requestQueueController: { watermarkPerBackend: 1000, lowerBoundPerBackend: 1000, upperBoundPerBackend: 1000 }\n"
 
-// lettingTrailersThrough is for both sides of Envoy: the shipped files leave trailers off.
+// lettingTrailersThrough enables trailers in both directions: the shipped files leave them off.
 func lettingTrailersThrough(b envoyrun.Bootstrap) error {
 	listener := b["static_resources"].(map[string]any)["listeners"].([]any)[0].(map[string]any)
 	filter := listener["filter_chains"].([]any)[0].(map[string]any)["filters"].([]any)[0].(map[string]any)
@@ -62,7 +62,7 @@ func lettingTrailersThrough(b envoyrun.Bootstrap) error {
 	return nil
 }
 
-// odd is one answer, all of it drawn from its seed.
+// odd is an unusual answer, drawn from its seed.
 type odd struct {
 	status   int
 	events   bool
@@ -109,13 +109,13 @@ func newOdd(seed uint64) odd {
 
 func (o odd) whole() []byte { return bytes.Join(o.chunks, nil) }
 
-// ServeHTTP answers with the odd answer that the request asks for.
+// serveOdd answers with the odd answer that the request asks for.
 func serveOdd(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	seed, _ := strconv.ParseUint(r.Header.Get("x-seed"), 10, 64)
 	o := newOdd(seed)
 	if o.trailers {
-		w.Header().Set("trailer", "x-checksum") // one that is not announced is not waited for
+		w.Header().Set("trailer", "x-checksum") // unannounced trailers are not waited for
 	}
 	w.Header().Set("content-type", "application/json")
 	if o.events {
@@ -123,7 +123,7 @@ func serveOdd(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(o.status)
 	if seed%2 == 0 {
-		_ = http.NewResponseController(w).Flush() // the headers on their own
+		_ = http.NewResponseController(w).Flush() // send the headers separately
 	}
 	for i, chunk := range o.chunks {
 		time.Sleep(o.pauses[i])
@@ -142,7 +142,7 @@ func serveOdd(w http.ResponseWriter, r *http.Request) {
 // answerWithin is far longer than any odd answer takes.
 const answerWithin = 10 * time.Second
 
-// check asks for one odd answer and compares every byte.
+// check requests one odd answer and compares every byte.
 func (s *scene) check(seed uint64) error {
 	o := newOdd(seed)
 	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
@@ -161,7 +161,7 @@ func (s *scene) check(seed uint64) error {
 	got, err := io.ReadAll(response.Body)
 	want := o.whole()
 	if o.reset >= 0 {
-		// The headers may or may not have gone on before; what has gone on is a part of the whole.
+		// The headers may or may not have been sent before; what was sent is a prefix of the whole.
 		if err == nil && response.StatusCode == o.status {
 			return fmt.Errorf("a reset answer ended well with %d of %d bytes", len(got), len(want))
 		}
@@ -183,7 +183,7 @@ func (s *scene) check(seed uint64) error {
 	return nil
 }
 
-// Whatever an answer looks like, the gate lets every byte of it through, and no stream of it is left.
+// Whatever an answer looks like, the gate lets every byte of it through, and leaves no stream behind.
 func TestGateKeepsEveryByte(t *testing.T) {
 	s := before(t, http.HandlerFunc(serveOdd), setup{envoys: []string{"gate"}, config: wide, edit: lettingTrailersThrough})
 	const answers, clients = 5000, 16
@@ -202,11 +202,12 @@ func TestGateKeepsEveryByte(t *testing.T) {
 	s.epp.settled()
 	s.epp.waitFor(0, "weir_gate_streams")
 	s.epp.waitFor(0, "weir_extproc_streams")
-	// An answer that is reset at once may come to the gate when its request has ended already.
+	// The stream of an answer that is reset at once may reach the gate after its request has ended.
 	if n := s.epp.value("weir_gate_unknown_total"); n > answers/50 {
 		t.Errorf("%v gates named an unknown request", n)
 	}
-	// Each answer that is not reset at once has a status, though soon it comes by the gate alone: here nobody can be preempted.
+	// Each answer that is not reset at once has a status, although after a while only the gate sees it: here no request
+	// can be preempted.
 	if n := s.epp.value("weir_extproc_upstream_responses_total") - s.epp.value("weir_extproc_upstream_responses_total", "status", "unknown"); n < answers*9/10 {
 		t.Errorf("the status was seen of %v answers", n)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// parked is a model server of event streams: it sends the headers and what comes before the first token at once, and the
+// parked is a model server of event streams: it sends the headers and what precedes the first token at once, and the
 // rest when the test says so.
 type parked struct {
 	before  string
@@ -40,7 +40,7 @@ func (p *parked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// forget takes out what nobody has waited for.
+// forget discards events that nobody has waited for.
 func (p *parked) forget() {
 	for {
 		select {
@@ -52,7 +52,7 @@ func (p *parked) forget() {
 	}
 }
 
-// next waits for one more answer to be parked, at the gate too if it has to be seen there.
+// next waits until another answer is parked, and at the gate if atGate says so.
 func (s *scene) next(p *parked, atGate float64) {
 	s.t.Helper()
 	select {
@@ -63,7 +63,7 @@ func (s *scene) next(p *parked, atGate float64) {
 	s.epp.waitFor(atGate, "weir_gate_streams")
 }
 
-// known shows the gate to Weir, by one answer.
+// known makes Weir notice the gate, with one answer.
 func (s *scene) known(p *parked) {
 	s.t.Helper()
 	first := s.begin(as("default", "a"))
@@ -83,8 +83,8 @@ func (s *scene) wantHeld(p *pending) {
 	}
 }
 
-// What comes before the first token does not end preemption: comments, and the events that /v1/responses begins with. It
-// comes through whole when the token does. So it is on every path, also one that only this server knows.
+// What precedes the first token does not end preemption: comments, and the events that begin a stream of /v1/responses.
+// It arrives unchanged with the token. This holds on every path, even one that only this server knows.
 func TestGateWaitsForTheToken(t *testing.T) {
 	const early = "event: response.created\ndata: {}\n\nevent: response.in_progress\ndata: {}\n\n"
 	for _, test := range []struct {
@@ -136,8 +136,8 @@ func TestGateWaitsForTheToken(t *testing.T) {
 	}
 }
 
-// A burst right after Weir's start, when no gate was seen yet: all of it is held, and each can be preempted before its
-// first token.
+// A burst right after Weir's start, before it has seen a gate: all of it is held, and each request can be preempted
+// before its first token.
 func TestGateHoldsTheFirstBurst(t *testing.T) {
 	p := newParked(": waiting\n\n")
 	s := before(t, p, setup{envoys: []string{"gate"}, config: smgTwoSlots})
@@ -164,7 +164,8 @@ func TestGateHoldsTheFirstBurst(t *testing.T) {
 	s.epp.settled()
 }
 
-// Behind an Envoy with a gate and one without: the many answers that came by no gate do not take it from the others.
+// With one Envoy that has a gate and one that has not, the many answers that come without a gate do not stop the others
+// from being held.
 func TestGatedAndUngatedEnvoys(t *testing.T) {
 	p := newParked(": waiting\n\n")
 	s := before(t, p, setup{envoys: []string{"gate", "recommended"}, config: smgOneSlot})
@@ -191,8 +192,8 @@ func TestGatedAndUngatedEnvoys(t *testing.T) {
 	s.epp.settled()
 }
 
-// The first token and the preemption at the same time, through a real Envoy: the client gets the whole of one or of the
-// other, and the preemptor is served in any case.
+// If the first token and the preemption happen at the same time, through a real Envoy, the client gets either the whole
+// answer or the whole rejection, and the preemptor is served in any case.
 func TestFirstTokenRacesPreemption(t *testing.T) {
 	p := newParked(": waiting\n\n")
 	s := before(t, p, setup{envoys: []string{"gate"}, config: smgOneSlot})
@@ -205,7 +206,7 @@ func TestFirstTokenRacesPreemption(t *testing.T) {
 		go func() {
 			defer close(token)
 			time.Sleep(time.Duration(i%10) * 150 * time.Microsecond)
-			p.release <- struct{}{} // to the one in flight, or if that is gone to the preemptor
+			p.release <- struct{}{} // for the request in flight or, if it is gone, the preemptor
 		}()
 		urgent := s.begin(as("interactive", "vip"))
 		got := bulk.wait()
@@ -230,7 +231,7 @@ func TestFirstTokenRacesPreemption(t *testing.T) {
 	t.Logf("the token won %d times, the preemption %d times", tokens, preemptions)
 }
 
-// headers begins a request and tells of the answer when its headers are there; nil: there was none.
+// headers begins a request and sends the answer to the channel once its headers have arrived; nil if there is none.
 func (s *scene) headers(a ask) <-chan *http.Response {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.envoy().URL()+"/v1/chat/completions", strings.NewReader(longStream))
@@ -264,7 +265,7 @@ func wantWhole(t *testing.T, response *http.Response, want string) {
 	}
 }
 
-// Weir is killed while its gate holds: the headers flow on, and the answer is whole.
+// If Weir is killed while its gate holds, the headers continue, and the answer is complete.
 func TestWeirDiesWhileTheGateHolds(t *testing.T) {
 	p := newParked("")
 	s := before(t, p, setup{envoys: []string{"gate"}, config: smgOneSlot})
@@ -282,8 +283,8 @@ func TestWeirDiesWhileTheGateHolds(t *testing.T) {
 	wantWhole(t, response, parkedRest)
 }
 
-// A token that comes after the gate's timeout, or a gate that nobody serves: the headers go on as if there were no gate,
-// the answers are whole, and then nobody is preempted any more.
+// If a token comes after the gate's timeout, or nobody serves the gate, the headers continue as if there were no gate,
+// the answers are complete, and from then on the request cannot be preempted.
 func TestGateThatFailsChangesNothing(t *testing.T) {
 	for name, edit := range map[string]func(envoyrun.Bootstrap) error{
 		"too slow": func(b envoyrun.Bootstrap) error {
@@ -307,7 +308,7 @@ func TestGateThatFailsChangesNothing(t *testing.T) {
 			s.known(p)
 			response := <-s.headers(as("bulk", "a"))
 			<-p.began
-			// The headers are out: it is too late to preempt.
+			// The headers have been sent: it is too late to preempt.
 			urgent := s.begin(as("interactive", "vip"))
 			s.epp.waitFor(1, "weir_tier_queue_length", "tier", "interactive")
 			s.wantHeld(urgent)

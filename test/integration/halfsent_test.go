@@ -11,8 +11,8 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// half opens a connection to the scene's Envoy that announces a body of 100 bytes, sends 4 of them, and no more. The
-// model's name is in the header that a gateway sets, so that the headers say all that Weir needs.
+// half opens a connection to the scene's Envoy that announces a body of 100 bytes and sends only 4 of them. The model's
+// name is in the header that a gateway sets, so that Weir needs nothing but the headers.
 func (s *scene) half() net.Conn {
 	s.t.Helper()
 	conn, err := net.DialTimeout("tcp", s.envoy().Addr(), patience)
@@ -29,7 +29,7 @@ func (s *scene) half() net.Conn {
 	return conn
 }
 
-// received waits until Envoy has begun to read so many requests.
+// received waits until Envoy has begun to read the given number of requests.
 func (s *scene) received(requests int64) {
 	s.t.Helper()
 	eventually(s.t, "Envoy has the requests", func() error {
@@ -44,8 +44,8 @@ func (s *scene) received(requests int64) {
 	})
 }
 
-// A request of which a part was sent, and no more, holds nothing: it does not reach Weir before it is whole. So it is in
-// every shipped configuration but the one that says so, which shows what it is about.
+// A request that was only partly sent holds nothing: it does not reach Weir before it is complete. This holds in every
+// shipped configuration except the one that says otherwise, which shows why it matters.
 func TestHalfSentRequestsHoldNothing(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.config, func(t *testing.T) {
@@ -62,14 +62,14 @@ func TestHalfSentRequestsHoldNothing(t *testing.T) {
 				s.epp.waitFor(5, "weir_stock_level")
 				return
 			}
-			// A whole one of the same client's overtakes them: what they hold, they would hold by now.
+			// A complete request of the same client overtakes them: anything that they hold, they would hold by now.
 			wantServed(t, "a whole request", s.send(ask{}))
 			s.epp.settled()
 			if n := s.epp.value("weir_requests_total"); n != 1 {
 				t.Errorf("%v requests came to Weir, want the whole one", n)
 			}
 
-			// Once it is whole, it is served.
+			// Once complete, it is served.
 			if _, err := halves[0].Write([]byte(`del":"tiny","messages":[]}` + strings.Repeat(" ", 70))); err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func TestHalfSentRequestsHoldNothing(t *testing.T) {
 	}
 }
 
-// The filter is what does it: without, five half-sent requests are five in the stock.
+// The filter causes this: without it, five half-sent requests are a stock of five.
 func TestHalfSentRequestsWithoutTheFilter(t *testing.T) {
 	for _, config := range []string{"recommended", "header-only", "streamed"} {
 		t.Run(config, func(t *testing.T) {
@@ -100,8 +100,8 @@ func TestHalfSentRequestsWithoutTheFilter(t *testing.T) {
 	}
 }
 
-// The route in recommended.yaml for uploads above the limit, which is a comment there, does what it says: they pass whole
-// where it leads, and nowhere else.
+// The route for uploads above the limit, a comment in recommended.yaml, does what it says: uploads pass whole on that
+// route, and nowhere else.
 func TestRouteForUploads(t *testing.T) {
 	body, _ := prompt(envoyLimit + 1)
 	s := start(t, setup{envoys: []string{withUploads(t)}})
@@ -111,7 +111,7 @@ func TestRouteForUploads(t *testing.T) {
 		t.Errorf("an upload: %d %q %v", got.status, got.reason(), got.err)
 	}
 	s.epp.settled()
-	// A half one holds nothing here either.
+	// A half-sent request holds nothing here either.
 	conn, err := net.DialTimeout("tcp", s.envoy().Addr(), patience)
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestRouteForUploads(t *testing.T) {
 	s.epp.settled()
 }
 
-// The modes are all shipped configurations with Weir, which is what the tests above rest on.
+// modes contains all shipped configurations with Weir, as the tests above assume.
 func TestModesAreAllShipped(t *testing.T) {
 	for _, config := range envoyrun.Shipped() {
 		known := slices.ContainsFunc(modes, func(m mode) bool { return m.config == config })

@@ -23,11 +23,11 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// hostileLimit is Weir's limit of a body here.
+// hostileLimit is Weir's limit for bodies in these tests.
 const hostileLimit = 64 << 10
 
-// The ext_proc port should be reachable for Envoy alone, and often is not: scanners, a proxy that is configured
-// wrongly, a client of another protocol. Whatever comes, nothing panics, leaks, or grows, and Envoy is served on.
+// The ext_proc port should be reachable for Envoy only, but often is not: scanners, a misconfigured proxy or a client
+// of another protocol may connect. Whatever they send, nothing panics, leaks or grows, and Envoy is still served.
 func TestHostileBytes(t *testing.T) {
 	s := start(t, setup{
 		models: []modelsim.Config{modelsim.Fixed(4, time.Millisecond)},
@@ -75,13 +75,13 @@ func (s *scene) dial() net.Conn {
 }
 
 func (s *scene) sendGarbage() {
-	// HTTP/2's preface makes the bytes behind it frames.
+	// HTTP/2's preface makes the following bytes frames.
 	for _, preface := range []string{"", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET / HTTP/1.1\r\nhost: weir\r\n\r\n"} {
 		for range 30 {
 			garbage := make([]byte, 64<<10)
 			_, _ = rand.Read(garbage)
 			conn := s.dial()
-			_, _ = conn.Write(append([]byte(preface), garbage...)) // an error: epp has had enough
+			_, _ = conn.Write(append([]byte(preface), garbage...)) // an error means that epp has closed the connection
 			_, err := io.Copy(io.Discard, conn)
 			if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
 				s.t.Errorf("epp keeps a connection that sent garbage behind %q", preface)
@@ -107,7 +107,7 @@ func (s *scene) openAndClose() {
 		dialers.Go(func() {
 			for range 500 {
 				if conn, err := net.DialTimeout("tcp", s.epp.address, patience); err == nil {
-					_ = conn.(*net.TCPConn).SetLinger(0) // leaves no ports in TIME_WAIT behind
+					_ = conn.(*net.TCPConn).SetLinger(0) // leave no ports in TIME_WAIT
 					_ = conn.Close()
 				}
 			}
@@ -116,7 +116,7 @@ func (s *scene) openAndClose() {
 	dialers.Wait()
 }
 
-// processor is a gRPC client of the test in the place of Envoy.
+// processor returns a gRPC client that takes Envoy's place.
 func (s *scene) processor() (extprocv3.ExternalProcessorClient, func()) {
 	s.t.Helper()
 	conn, err := grpc.NewClient(s.epp.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -184,7 +184,7 @@ func (s *scene) sendAbsurdOrders() {
 			{Request: &extprocv3.ProcessingRequest_ResponseTrailers{}},
 			{},
 		}
-		// Every pair of kinds, then each kind twice, then all of them backwards.
+		// Every pair of kinds, then each kind twice, then all of them in reverse.
 		for _, a := range kinds {
 			for _, b := range kinds {
 				if _, err := s.talk(a, b, b, a); err != nil {
@@ -216,7 +216,7 @@ func (s *scene) sendCrumbs() {
 	if got := answer.GetRequestBody().GetResponse().GetBodyMutation().GetStreamedResponse(); err != nil || !got.GetEndOfStream() {
 		s.t.Errorf("got %v, %v, want the end of the body", answer, err)
 	}
-	// The same without an end: it stops at the limit.
+	// The same without an end: Weir stops at the limit.
 	messages = messages[:1]
 	crumb := requestBody(" ", false)
 	for range hostileLimit + 1 {
@@ -251,7 +251,7 @@ func (s *scene) abandonStreams() {
 	}
 }
 
-// requestHeaders is the first message of a stream; further headers are name, value, ….
+// requestHeaders returns the first message of a stream; further headers are name, value, ….
 func requestHeaders(body filterv3.ProcessingMode_BodySendMode, further ...string) *extprocv3.ProcessingRequest {
 	headers := &corev3.HeaderMap{}
 	pairs := append([]string{":method", "POST", ":path", "/v1/chat/completions", ":authority", "weir"}, further...)

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// separate fails the test unless the first two requests are of one flow and the third is of another: with one place in
-// the queue for each flow, the second is turned away and the third waits.
+// separate fails the test unless the first two requests are in one flow and the third is in another: with one place in
+// the queue for each flow, the second is rejected and the third waits.
 func separate(t *testing.T, with setup, first, second, third ask) {
 	t.Helper()
 	v := newValve()
@@ -30,14 +30,14 @@ func separate(t *testing.T, with setup, first, second, third ask) {
 	s.epp.settled()
 }
 
-// The seed's flow is the model, and its target.
+// In the seed a flow is a model with its target.
 func TestFlowByModel(t *testing.T) {
 	separate(t, setup{config: "models: [ { name: alias, targets: [ { name: tiny } ] } ]\n"},
 		ask{body: chat("alias", false), tenant: "a"}, ask{body: chat("alias", true), tenant: "b"}, ask{tenant: "a"})
 }
 
-// The first source that a request has is its flow. The ecosystem's header has an older name, which counts only where it
-// is named itself: a client that sends it under the other name is nobody's tenant, and the log says so.
+// The first source that a request has determines its flow. The ecosystem's header has an older name, which counts only
+// if it is configured itself: a client that sends only the older name has no tenant, and Weir logs it.
 func TestFlowByHeader(t *testing.T) {
 	const key = `flows: { key: ["header:x-llm-d-inference-fairness-id", "model"] }` + "\n"
 	t.Run("two tenants", func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestFlowByHeader(t *testing.T) {
 	t.Run("none", func(t *testing.T) { separate(t, setup{config: key}, ask{}, ask{}, ask{tenant: "a"}) })
 }
 
-// What Envoy's JWT filter leaves in the dynamic metadata names the flow, deep inside; a client's header does not.
+// What Envoy's JWT filter stores in the dynamic metadata, however deep, names the flow; a client's header does not.
 func TestFlowByMetadata(t *testing.T) {
 	const namespace = "envoy.filters.http.jwt_authn"
 	with := setup{
@@ -70,7 +70,7 @@ func TestFlowByMetadata(t *testing.T) {
 	separate(t, with, of("alice", "a"), of("alice", "b"), of("bob", "a"))
 }
 
-// Where the headers say all that is needed, no body comes to Weir: the gateway's word for the model saves the message.
+// If the headers suffice, Weir does not get the body: a trusted model header saves that message.
 func TestTrustedModelHeaderTakesNoBody(t *testing.T) {
 	s := start(t, setup{
 		models: []modelsim.Config{recorded(8)},
@@ -106,17 +106,17 @@ func TestTrustedModelHeaderTakesNoBody(t *testing.T) {
 	trusted := ask{header: []string{"x-gateway-model-name", "tiny"}}
 	messages(2, trusted) // no body
 	trusted.body = chat("tiny", true)
-	messages(2, trusted) // nor any of a streamed answer's chunks
+	messages(2, trusted) // nor any chunk of a streamed answer
 	s.epp.waitFor(3, "weir_bypass_total", "model", "tiny")
 
-	// The shipped files take the header from clients: it has to be the gateway's own word.
+	// The shipped files remove the header from clients: only the gateway may set it.
 	clients := start(t, setup{models: []modelsim.Config{recorded(8)}})
 	trusted.header[1] = "another"
 	wantServed(t, "a client's word", clients.send(trusted))
 	clients.epp.waitFor(1, "weir_bypass_total", "model", "tiny")
 }
 
-// What is meant for Weir does not go on to the model server, and everything else does.
+// Headers for Weir do not go on to the model server, and all others do.
 func TestControlHeadersAreStripped(t *testing.T) {
 	for _, config := range []string{"recommended", "full-duplex", "header-only"} {
 		t.Run(config, func(t *testing.T) {

@@ -13,8 +13,9 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// An idle Weir uses no processor: nothing polls, no timer stands. With 5,000 known flows and 100 endpoints, at most
-// 10 ms over 10 s; scraping and probing are off. What it does use is gRPC's keepalive and the runtime's own watch.
+// An idle Weir uses no processor time: nothing polls and no timer runs. With 5,000 known flows and 100 endpoints it
+// uses at most 10 ms in 10 s; scraping and probing are off. What remains is gRPC's keepalive and the runtime's own
+// monitoring.
 func TestIdleUsesNoCPU(t *testing.T) {
 	t.Parallel()
 	const (
@@ -50,12 +51,12 @@ func TestIdleUsesNoCPU(t *testing.T) {
 		t.Fatalf("%d dispatched, want %d", n, flows)
 	}
 
-	// Right after the load the runtime still gives memory back. The least of a few windows is what idleness costs; the
-	// work of a poll or a timer would be in each of them.
+	// Right after the load the runtime still returns memory. The minimum over a few windows is the cost of idleness; a
+	// poll or a timer would show in each of them.
 	least := time.Hour
 	for range 3 {
 		before := s.epp.cpu()
-		time.Sleep(window) // the thing measured, not a wait for something
+		time.Sleep(window) // this is the window being measured, not a wait for an event
 		least = min(least, s.epp.cpu()-before)
 		if least <= most {
 			break
@@ -67,8 +68,8 @@ func TestIdleUsesNoCPU(t *testing.T) {
 	}
 }
 
-// cpu is the processor time that all threads of epp have used, in nanoseconds as the scheduler counts them:
-// /proc/pid/stat has steps of 10 ms.
+// cpu returns the processor time of all threads of epp, in nanoseconds as the scheduler counts them: /proc/pid/stat has
+// a resolution of 10 ms.
 func (e *epp) cpu() time.Duration {
 	e.t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", e.Pid()))

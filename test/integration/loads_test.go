@@ -8,7 +8,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// How full is each engine? In flight and bound by endpoint, for as long as the endpoint is in the pool.
+// The metrics show each engine's load: requests in flight and bound by endpoint, for as long as the endpoint is in the
+// pool.
 func TestLoadByEndpoint(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: []modelsim.Config{v.on(recorded(8)), v.on(recorded(8))}, config: byTenant, file: true})
@@ -38,13 +39,13 @@ func TestLoadByEndpoint(t *testing.T) {
 		t.Errorf("the bound is %v, want 2.2 (the watermark of 2 and a tenth)", bound)
 	}
 	s.epp.setEndpoints(a)
-	s.epp.waitFor(one, "weir_endpoint_in_flight") // the other one's series is gone, whatever is in flight there
+	s.epp.waitFor(one, "weir_endpoint_in_flight") // the other one's series is gone, although it may have requests in flight
 	v.open()
 	s.epp.settled()
 	s.epp.waitFor(0, "weir_endpoint_in_flight")
 }
 
-// Which tenant waits and which one is rejected is in the metrics, by flow.
+// The metrics by flow show which tenant waits and which one is rejected.
 func TestRejectionsByTenant(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { totalCapacity: 10, flowCapacity: 1 }\n"})
@@ -76,8 +77,9 @@ func TestRejectionsByTenant(t *testing.T) {
 	}
 }
 
-// An endpoint that Weir has and Envoy does not is picked, and the request is served elsewhere: nobody is turned away, but
-// Weir counts with a capacity that is not there. It is counted by the endpoint that was picked, and said once.
+// An endpoint that Weir has and Envoy lacks is picked, and its requests are served elsewhere: none is rejected, but
+// Weir counts capacity that does not exist. A metric counts them by the endpoint that was picked, and Weir logs it
+// once.
 func TestEndpointThatEnvoyLacks(t *testing.T) {
 	for _, envoy := range []string{"recommended", "full-duplex", "gate"} {
 		t.Run(envoy, func(t *testing.T) {

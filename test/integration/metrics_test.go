@@ -11,16 +11,16 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// patience bounds every wait for a state: far above what any of them takes, so that only a defect reaches it.
+// patience bounds every wait for a state, far above what any of them takes, so that only a defect reaches it.
 const patience = 20 * time.Second
 
-// eventually waits until the condition holds, and fails the test with its last word otherwise.
+// eventually waits until condition returns nil, and otherwise fails the test with its last error.
 func eventually(t *testing.T, what string, condition func() error) {
 	t.Helper()
 	within(t, patience, what, condition)
 }
 
-// within is eventually with another bound, for what has a promised or a longer one.
+// within is eventually with another bound, for states with a promised or a longer time.
 func within(t *testing.T, bound time.Duration, what string, condition func() error) {
 	t.Helper()
 	deadline := time.Now().Add(bound)
@@ -47,8 +47,8 @@ func (e *epp) scrape() (map[string]*dto.MetricFamily, error) {
 	return parser.TextToMetricFamilies(response.Body)
 }
 
-// value is a metric's value, summed over all series whose labels include the given ones (name, value, name, value …);
-// 0 when there is none. A histogram's value is its count.
+// value returns a metric's value, summed over all series whose labels include the given ones (name, value, name, value
+// …); 0 if there is none. A histogram's value is its count.
 func (e *epp) value(name string, labels ...string) float64 {
 	e.t.Helper()
 	families, err := e.scrape()
@@ -106,7 +106,7 @@ func (e *epp) settled() {
 	e.waitFor(0, "weir_active_flows")
 }
 
-// outcomes is requests_total by outcome.
+// outcomes returns requests_total by outcome.
 func (e *epp) outcomes() map[string]int {
 	e.t.Helper()
 	families, err := e.scrape()

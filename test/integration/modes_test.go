@@ -14,7 +14,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// The same things work with every configuration that is shipped, whatever Envoy shows of the bodies.
+// The same things work with every shipped configuration, however Envoy shows bodies.
 func TestEveryMode(t *testing.T) {
 	var configs []string
 	for _, m := range modes {
@@ -53,7 +53,7 @@ func TestEveryMode(t *testing.T) {
 			if n := b.epp.value("weir_extproc_body_bytes"); n != 0 {
 				t.Errorf("%v bytes of bodies are still held", n)
 			}
-			// The gate's own streams begin with response headers, which is what they are for.
+			// The gate's own streams begin with response headers by design.
 			if n := b.epp.value("weir_extproc_unexpected_messages_total"); n != 0 && m.config != "gate" {
 				t.Errorf("%v messages were not expected in their state", n)
 			}
@@ -115,7 +115,7 @@ func rejects(t *testing.T, b *battery) {
 	wantServed(t, "the request that waited", waiting.wait())
 }
 
-// The model's name is replaced by its target's where Weir sees the body, and nothing else changes.
+// The model's name is replaced by its target's if Weir sees the body, and nothing else changes.
 func rewrites(t *testing.T, b *battery) {
 	body := "{ \"messages\":[{\"content\":\"say \\\"model\\\":\\\"chat\\\" \u00fc\\u00fc\"}],\n\t\"model\" : \"chat\" ,\"x\":1e3}\r\n"
 	replaced := func(target string) string { return strings.Replace(body, `"chat" ,`, `"`+target+`" ,`, 1) }
@@ -137,7 +137,7 @@ func rewrites(t *testing.T, b *battery) {
 			t.Errorf("the model server got %q (%d times), want one of %q", got, n, want)
 		}
 	}
-	// Three to one: with 40 draws one of the two is missing once in 100,000 runs.
+	// Three to one: in 40 draws one of the two is missing once in 100,000 runs.
 	if len(drawn) != len(want) || b.reads && drawn[want[0]] < drawn[want[1]] {
 		t.Errorf("drawn: %v", drawn)
 	}
@@ -153,7 +153,7 @@ func refusesMalformed(t *testing.T, b *battery) {
 	} {
 		got := b.send(ask{body: test.body})
 		if !b.reads {
-			// The model server, which parses nothing here, got it as it is.
+			// The model server, which parses nothing here, got it unchanged.
 			wantServed(t, test.name, got)
 			if got := string(b.last().Body); got != test.body {
 				t.Errorf("%s: the model server got %q", test.name, got)
@@ -164,7 +164,7 @@ func refusesMalformed(t *testing.T, b *battery) {
 			status: 400, reason: "bad-request", kind: "invalid_request_error", param: test.param, final: true,
 		})
 	}
-	// No body at all says no model either; that much the headers tell in every mode.
+	// A request without a body has no model; the headers show that in every mode.
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.envoy().URL()+"/v1/chat/completions", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func streamsAnswer(_ *testing.T, b *battery) {
 		ask{body: `{"model":"tiny","stream":true,"stream_options":{"include_usage":true},"messages":[]}`})
 }
 
-// In pieces of 1, 7 and 1,000 bytes with pauses, which cut events and characters anywhere.
+// In pieces of 1, 7 and 1,000 bytes with pauses, which split events and characters anywhere.
 func streamsOddChunks(t *testing.T, b *battery) {
 	want := b.straight(ask{body: chat("tiny", true)})
 	b.server.Inject(1, modelsim.Quirk{ChunkSizes: []int{1, 7, 1000}, ChunkPause: 2 * time.Millisecond})
@@ -214,7 +214,8 @@ func passesNoContent(t *testing.T, b *battery) {
 	}
 }
 
-// What is known to be no inference passes without queueing, also when others wait; all else queues, and is served.
+// What is known not to be inference passes without queueing, even while others wait; everything else queues and is
+// served.
 func passesOn(_ *testing.T, b *battery) {
 	plug := b.plug()
 	b.same("GET", ask{method: http.MethodGet, path: "/v1/models"})
@@ -244,7 +245,7 @@ func passesLargeBody(t *testing.T, b *battery) {
 	}
 }
 
-// wantUnknownModel is for a body of which Weir sees a part: its end may name another model.
+// wantUnknownModel checks the answer to a body of which Weir sees only part: the rest may name another model.
 func wantUnknownModel(t *testing.T, got answer) {
 	t.Helper()
 	if got.status != 400 || got.reason() != "bad-request" || !strings.Contains(got.body, "too long for its field") {
@@ -252,7 +253,7 @@ func wantUnknownModel(t *testing.T, got answer) {
 	}
 }
 
-// The same with another model's name in it.
+// The same with another model's name in the body.
 func rewritesLargeBody(t *testing.T, b *battery) {
 	body, _ := prompt(5 << 20)
 	body = strings.Replace(body, `"tiny"`, `"chat"`, 1)
@@ -268,7 +269,7 @@ func rewritesLargeBody(t *testing.T, b *battery) {
 	}
 }
 
-// A client that does not say how long its body is, and, where Envoy can, sends trailers after it.
+// A client that does not announce the length of its body and, where Envoy supports it, sends trailers after it.
 func passesChunkedBody(t *testing.T, b *battery) {
 	for _, model := range []string{"tiny", "chat"} {
 		pipe, writer := io.Pipe()
@@ -307,8 +308,8 @@ func passesChunkedBody(t *testing.T, b *battery) {
 	}
 }
 
-// Over Weir's limit it is Weir that refuses, where it takes bodies, by the length that Envoy tells it once it has the
-// whole. What does not fit Envoy's buffer is refused there, and Weir never hears of it.
+// Where Weir takes bodies, it refuses those above its limit by the length that Envoy reports once it has all of it.
+// Envoy refuses what exceeds its buffer, and Weir never sees it.
 func refusesTooLarge(t *testing.T, b *battery) {
 	for _, test := range []struct {
 		bytes int

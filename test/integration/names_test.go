@@ -11,8 +11,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// Clients choose the names of tenants and models, so they may send as many as they like, as long as they like, in any
-// bytes: flows come and go, and metrics have no more series than they are allowed.
+// Clients choose the names of tenants and models, so they may send any number, of any length, with any bytes: flows
+// come and go, and metrics have no more series than they are allowed.
 func TestNamesWithoutEnd(t *testing.T) {
 	const names, mostLabels = 3000, 1000
 	server := modelsim.Instant()
@@ -63,8 +63,8 @@ requestQueueController: { watermarkPerBackend: 100 }
 	}
 }
 
-// Ten waiting requests for invented models lock a real one out where each is a flow of its own, and not where they share
-// one: their eleventh is turned away instead.
+// Ten waiting requests for invented models lock out a real one if each is a flow of its own, but not if they share one:
+// then their eleventh is rejected instead.
 func TestInventedModelsLockNobodyOut(t *testing.T) {
 	for _, unknown := range []string{"own", "shared"} {
 		t.Run(unknown, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestInventedModelsLockNobodyOut(t *testing.T) {
 	}
 }
 
-// Flow keys that are secrets are shown nowhere: not on a page, in a metric or in the log.
+// Secret flow keys appear nowhere: not on a page, in a metric or in the log.
 func TestSecretFlowKeysAreShownNowhere(t *testing.T) {
 	const secret = "sk-very-secret"
 	v := newValve()

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// write sends the bytes to the scene's Envoy and keeps the connection, which ends with the test. A client may send what no
-// library would.
+// write sends the bytes to the scene's Envoy and keeps the connection open until the end of the test. A client may send
+// what no library would.
 func (s *scene) write(text string) net.Conn {
 	s.t.Helper()
 	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(s.envoy().URL(), "http://"), patience)
@@ -30,7 +30,7 @@ func (s *scene) write(text string) net.Conn {
 	return conn
 }
 
-// rawRequest is a request of HTTP/1.1 as it stands on the wire; headers have no CRLF at their end.
+// rawRequest returns an HTTP/1.1 request as it is on the wire; headers are given without CRLF.
 func rawRequest(method, path, body string, headers ...string) string {
 	lines := append([]string{method + " " + path + " HTTP/1.1", "host: weir"}, headers...)
 	if body != "" {
@@ -39,8 +39,8 @@ func rawRequest(method, path, body string, headers ...string) string {
 	return strings.Join(lines, "\r\n") + "\r\n\r\n" + body
 }
 
-// plugged has one request at its model server, which keeps those with x-plug and answers all else at once: whoever
-// queues waits behind the plug. Its Envoy serves /llm/ as /v1/, and lets WebSockets through.
+// plugged returns a scene whose only slot is taken by a request with x-plug; the model server answers all others at
+// once, so whatever queues waits behind the plug. Its Envoy serves /llm/ as /v1/, and lets WebSockets through.
 func plugged(t *testing.T, envoy, config string) *scene {
 	t.Helper()
 	s := before(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,8 +73,8 @@ func plugged(t *testing.T, envoy, config string) *scene {
 	return s
 }
 
-// Whatever is not known to be cheap waits, however it is spelled and wherever a gateway sends it: there is no way past
-// the queue but the list.
+// Anything that is not known to be cheap waits, however its path is spelled and wherever a gateway sends it: only the
+// list bypasses the queue.
 func TestNothingPassesTheQueueButTheList(t *testing.T) {
 	for _, envoy := range []string{"recommended", "full-duplex", "header-only"} {
 		t.Run(envoy, func(t *testing.T) {
@@ -98,10 +98,10 @@ func TestNothingPassesTheQueueButTheList(t *testing.T) {
 				{"behind a listed path", rawRequest("POST", "/v1/chat/completions?/tokenize", body)},
 			} {
 				waiting++
-				s.write(request.text) // not within run, whose end would end the connection
+				s.write(request.text) // not within run, whose end would close the connection
 				s.run(request.name, func() { s.epp.waitFor(waiting, "weir_queue_length") })
 				if t.Failed() {
-					return // all that follow would wait in vain
+					return // all further ones would wait in vain
 				}
 			}
 			for _, request := range []struct{ method, path, body string }{

@@ -8,12 +8,12 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// A bulk request that may use only a server held by a long stream grows old there. That makes nobody else's bulk
-// requests urgent: at the other server the system tier goes first, however old the pinned one is.
+// A bulk request that may use only a server that is held by a long stream grows old there. That does not make other
+// bulk requests urgent: at the other server the system tier goes first, however old the pinned one is.
 func TestPinnedWaiterPromotesNobodyElse(t *testing.T) {
 	const (
 		grants    = 20
-		threshold = 4 * time.Second // the fresh requests are younger than that to the end of the test
+		threshold = 4 * time.Second // the new requests stay younger than that until the end of the test
 	)
 	for _, budget := range []string{"1", "0.1"} {
 		t.Run("budget "+budget, func(t *testing.T) {
@@ -44,7 +44,7 @@ tiers:
 			s.epp.waitFor(2, "weir_stock_level")
 			pinned := s.begin(at(0, "bulk"))
 			s.epp.waitFor(1, "weir_tier_queue_length", "tier", "bulk")
-			time.Sleep(threshold + 200*time.Millisecond) // the pinned one's age is what is tested
+			time.Sleep(threshold + 200*time.Millisecond) // this tests the pinned request's age
 
 			begun := time.Now()
 			all := []*pending{long, running, pinned}

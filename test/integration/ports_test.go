@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Who may scrape metrics learns no tenant's name of who waits: the pages that say so have a port of their own.
+// Access to the metrics does not reveal which tenants wait: the pages that show them have a port of their own.
 func TestMetricsPortNamesNoFlow(t *testing.T) {
 	s := start(t, setup{config: `flows: { key: ["header:x-llm-d-inference-fairness-id"] }` + "\n", flags: []string{"--enable-pprof"}})
 	page := func(root, path string) (int, string) {
@@ -40,8 +40,8 @@ func TestMetricsPortNamesNoFlow(t *testing.T) {
 	}
 }
 
-// The shipped Envoy configurations have no TLS to Weir, which has it by default. The filter fails open, so that clients
-// notice nothing: Weir says so itself, once, and how to mend it.
+// The shipped Envoy configurations use no TLS to Weir, which serves TLS by default. The filter fails open, so clients
+// notice nothing: Weir logs it once, with the remedy.
 func TestPlaintextEnvoyAtTheTLSPort(t *testing.T) {
 	s := start(t, setup{flags: []string{"--secure-serving"}})
 	for range 3 {

@@ -9,8 +9,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// smgTiers is the profile smg-priority with so small a capacity that it can be counted: no reservations, and vip may use
-// every class.
+// smgTiers is the profile smg-priority with a small capacity: no reservations, and vip may use every class.
 const smgTiers = `
 profile: smg-priority
 flows: { key: ["header:x-tenant"] }
@@ -27,12 +26,12 @@ const (
 	smgTwoSlots = smgTiers + "requestQueueController: { slotsPerBackend: 2 }\n"
 )
 
-// as is a request of a class and a tenant.
+// as returns a request of a class and a tenant.
 func as(class, tenant string) ask {
 	return ask{header: []string{"x-smg-priority", class, "x-tenant", tenant}}
 }
 
-// wantPreempted checks what a preempted client gets: the whole 503, and nothing of the answer.
+// wantPreempted checks that a preempted client gets the whole 503, and nothing of the answer.
 func wantPreempted(t *testing.T, what, path string, got answer) {
 	t.Helper()
 	if got.err != nil || got.status != http.StatusServiceUnavailable || got.reason() != "preempted" {
@@ -66,17 +65,17 @@ var bodies = map[string]string{
 	"/v1/responses":        `{"model":"tiny","input":"hello","max_output_tokens":4}`,
 }
 
-// A request of a higher class takes the slot of one in flight that has not answered: the victim's client gets a whole
-// 503 in the shape of its API, its work ends at the model server, the slot is the preemptor's and then anybody's. In
-// each of Envoy's configurations.
+// A request of a higher class takes the slot of one in flight that has not been answered: the victim's client gets a
+// complete 503 in the shape of its API, its work ends at the model server, and the slot is the preemptor's until it
+// ends. This works in each of Envoy's configurations.
 func TestPreemption(t *testing.T) {
 	for _, config := range []string{"recommended", "gate", "full-duplex", "header-only"} {
 		t.Run(config, func(t *testing.T) {
 			v := newValve()
-			// Its work takes a moment, so that one whose client is gone is seen to be aborted.
+			// Its work takes a moment, so that an abort can be observed.
 			engine := []modelsim.Config{v.on(modelsim.Fixed(1, 10*time.Millisecond))}
 			s := start(t, setup{envoys: []string{config}, models: engine, config: smgOneSlot})
-			// The first answer shows the gate, if there is one.
+			// The first answer shows Weir the gate, if there is one.
 			first := s.begin(as("default", "a"))
 			v.pass(1)
 			wantServed(t, "the first", first.wait())
@@ -139,14 +138,14 @@ func TestClampedTenantDoesNotPreempt(t *testing.T) {
 const longStream = `{"model":"tiny","messages":[],"max_tokens":600,"stream":true}`
 
 // While a streamed request waits for its first token in the model server's own queue, its 200 is held at the gate, and
-// it can be preempted cleanly; one whose first token has gone out is never. Without a gate, and with the headers out,
-// nobody can be preempted.
+// it can be preempted cleanly; once its first token has been sent, it cannot. Without a gate the headers have been
+// sent, so nothing can be preempted.
 func TestPreemptionBeforeTheFirstToken(t *testing.T) {
 	for config, preempted := range map[string]bool{"gate": true, "full-duplex": true, "recommended": false} {
 		t.Run(config, func(t *testing.T) {
 			engine := modelsim.Fixed(1, time.Minute)
 			s := start(t, setup{envoys: []string{config}, models: []modelsim.Config{engine}, config: smgTwoSlots})
-			// Any answer shows the gate: here one that goes away by itself.
+			// Any answer shows Weir the gate: here one whose client leaves.
 			first := s.begin(ask{body: longStream})
 			s.epp.waitFor(1, "weir_extproc_response_headers_seconds")
 			first.cancel()

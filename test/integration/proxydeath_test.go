@@ -10,11 +10,11 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// promised is how long a proxy that stands still may hold its leases. gRPC's keepalive notices it after 20 s.
+// promised is how long a stopped proxy may hold its leases. gRPC's keepalive detects it after 20 s.
 const promised = 30 * time.Second
 
-// full starts a scene with 100 requests in flight and 100 queued, from one Envoy. Nothing but the proxy's end can end
-// them within these tests.
+// full starts a scene with 100 requests in flight and 100 queued, from one Envoy. Only the proxy's end can end them
+// within these tests.
 func full(t *testing.T) *scene {
 	t.Helper()
 	s := start(t, setup{
@@ -33,7 +33,8 @@ requestQueueController: { watermarkPerBackend: 50, lowerBoundPerBackend: 50, upp
 	return s
 }
 
-// allBack says that the queue, the stock and the streams are at 0, and that each of the 200 has its one outcome.
+// allBack checks that the queue, the stock and the streams are at 0 within the bound, and that each of the 200 requests
+// has one outcome.
 func (s *scene) allBack(bound time.Duration) {
 	s.t.Helper()
 	within(s.t, bound, "everything is back", func() error {
@@ -48,8 +49,8 @@ func (s *scene) allBack(bound time.Duration) {
 		}
 		return nil
 	})
-	// As the streams end one by one, a place that becomes free may be granted to a request whose own end comes a
-	// moment later: it counts as dispatched too. These are few: what cannot be told any more is no dispatch.
+	// As the streams end one by one, a freed place may be granted to a request whose own stream ends a moment later: it
+	// counts as dispatched too. These are few: a request whose stream has ended is not dispatched.
 	if got := s.epp.outcomes(); got["dispatched"] > 105 || got["dispatched"]+got["client-cancelled"] != 200 {
 		s.t.Errorf("outcomes %v, want 200: 100 (and a few) dispatched, 100 client-cancelled", got)
 	}
@@ -58,13 +59,13 @@ func (s *scene) allBack(bound time.Duration) {
 	}
 }
 
-// An Envoy that dies takes its requests with it: all leases are back at once.
+// If an Envoy dies, its requests end with it: all leases are returned at once.
 func TestProxyKilled(t *testing.T) {
 	s := full(t)
 	s.envoy().Kill()
-	s.allBack(5 * time.Second) // at once, and long before a keepalive would notice
+	s.allBack(5 * time.Second) // at once, long before a keepalive would notice
 
-	// Its successor is served as if nothing had been.
+	// A new Envoy is served as if nothing had happened.
 	s.replaceEnvoy()
 	p := s.begin(ask{})
 	s.running(1)
@@ -72,7 +73,7 @@ func TestProxyKilled(t *testing.T) {
 	s.epp.settled()
 }
 
-// An Envoy that is stopped, or behind a cable that was cut, says nothing at all.
+// An Envoy that is stopped, or behind a cut cable, sends nothing at all.
 func TestProxyStopped(t *testing.T) {
 	t.Parallel()
 	s := full(t)
@@ -82,7 +83,7 @@ func TestProxyStopped(t *testing.T) {
 	s.allBack(promised)
 }
 
-// replaceEnvoy starts another Envoy in the place of the first one.
+// replaceEnvoy starts another Envoy in place of the first one.
 func (s *scene) replaceEnvoy() {
 	s.t.Helper()
 	opts := envoyrun.Options{Config: "recommended", Weir: s.epp.address}

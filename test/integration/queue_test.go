@@ -13,13 +13,13 @@ import (
 
 var errNotYet = errors.New("not yet")
 
-// single makes each backend have one request: the second one waits, and the queue is released one by one.
+// single lets each backend have one request: the second one waits, and the queue is released one by one.
 const single = "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }\n"
 
-// one is a single model server whose requests wait at the valve.
+// one returns a single model server whose requests wait at the valve.
 func (v *valve) one() []modelsim.Config { return []modelsim.Config{v.on(recorded(1))} }
 
-// A flow may queue its flowCapacity, and no more; that is its own trouble and nobody else's (parity A4).
+// A flow may queue its flowCapacity, and no more; that does not affect other flows (parity A4).
 func TestFlowFull(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { totalCapacity: 10, flowCapacity: 2 }\n"})
@@ -45,8 +45,8 @@ func TestFlowFull(t *testing.T) {
 	}
 }
 
-// Each flow with queued requests reserves its flowCapacity: where that does not fit for one more flow, the flow is
-// turned away, and those that are in may still fill theirs (parity A4).
+// Each flow with queued requests reserves its flowCapacity: if another flow's does not fit, that flow is rejected,
+// while those that are in may still fill theirs (parity A4).
 func TestQueueFull(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { totalCapacity: 5, flowCapacity: 2 }\n"})
@@ -56,7 +56,7 @@ func TestQueueFull(t *testing.T) {
 	s.begin(from("b"))
 	s.epp.waitFor(2, "weir_queue_length")
 
-	// 2 + 2 are reserved of 5: there is a place left, but not for a flow.
+	// 2 + 2 are reserved of 5: one place is left, but that is not enough for a flow.
 	wantRejection(t, s.send(from("c")), rejection{status: 503, reason: "queue-full"})
 	s.begin(from("a"))
 	s.begin(from("b"))
@@ -66,7 +66,7 @@ func TestQueueFull(t *testing.T) {
 	}
 	s.logged("status", 503.0, "details", "queue-full")
 
-	// A flow is tracked while it has queued requests: once b's are gone, its reservation is c's.
+	// A flow is tracked while it has queued requests: once b's are gone, c gets its reservation.
 	v.pass(4) // the one in service, and a, b, a
 	eventually(t, "b's first is served", func() error {
 		if len(s.models[0].Records()) < 5 {
@@ -83,8 +83,8 @@ func TestQueueFull(t *testing.T) {
 	}
 }
 
-// What may be shed is not queued: it is turned away when the stock is at or above the upper bound (A9), and also below
-// it when somebody waits.
+// Sheddable requests are not queued: they are rejected when the stock is at or above the upper bound (A9), and also
+// below it when somebody waits.
 func TestShed(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: `
@@ -92,18 +92,18 @@ requestQueueController: { watermarkPerBackend: 2, lowerBoundPerBackend: 1, upper
 models: [ { name: batch, criticality: Sheddable, targets: [ { name: tiny } ] } ]
 `})
 	batch := ask{body: chat("batch", false)}
-	s.begin(batch) // stock 0 is below the bound, and nobody waits: it goes
+	s.begin(batch) // stock 0 is below the bound and nobody waits: it goes
 	s.epp.waitFor(1, "weir_stock_level")
 	s.begin(ask{})
 	s.epp.waitFor(2, "weir_stock_level")
 
 	// The stock is exactly at the upper bound.
 	wantRejection(t, s.send(batch), rejection{status: 503, reason: "shed"})
-	// The same edge belongs to enqueue for a critical one (A8).
+	// At the same bound a critical request is queued (A8).
 	s.begin(ask{})
 	s.epp.waitFor(1, "weir_queue_length")
 
-	// Below the upper bound, but not below the lower: the critical one still waits, and so nobody else passes.
+	// Below the upper bound, but not below the lower: the critical request still waits, so no other bypasses it.
 	v.pass(1)
 	s.epp.waitFor(1, "weir_stock_level")
 	s.epp.waitFor(1, "weir_queue_length")
@@ -117,10 +117,10 @@ models: [ { name: batch, criticality: Sheddable, targets: [ { name: tiny } ] } ]
 	}
 }
 
-// A request that waits longer than its TTL is told so, once, and never reaches a model server (A5).
+// A request that waits longer than its TTL is rejected once, and never reaches a model server (A5).
 func TestTTLExpired(t *testing.T) {
 	v := newValve()
-	// The sweep is far off: the deadline itself is what ends the wait.
+	// The sweep is far off: only the deadline itself can end the wait.
 	s := start(t, setup{models: v.one(), config: `
 fairRequestQueue: { queueTTL: 300ms }
 requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1, expiryCleanupInterval: 10m }
@@ -150,7 +150,8 @@ requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upper
 	}
 }
 
-// Within a flow, first come, first served (A3): three that queued one after the other are served in that order.
+// Within a flow requests are served in order of arrival (A3): three that queued one after another are served in that
+// order.
 func TestOrderWithinAFlow(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: single})
@@ -173,7 +174,7 @@ func TestOrderWithinAFlow(t *testing.T) {
 	}
 }
 
-// Queueing can be off: everything goes at once, whatever the bounds, and the stock is counted all the same (A16).
+// With queueing off, everything goes at once, whatever the bounds, and the stock is still counted (A16).
 func TestQueueingDisabled(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: "requestQueueController: { enabled: false }\n"})
@@ -191,7 +192,7 @@ func TestQueueingDisabled(t *testing.T) {
 	}
 }
 
-// Clients of /v1/messages read errors of another shape.
+// Clients of /v1/messages expect errors of another shape.
 func TestRejectionOfMessages(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { queueTTL: 50ms }\n"})
@@ -202,7 +203,7 @@ func TestRejectionOfMessages(t *testing.T) {
 	wantAnthropicRejection(t, s.send(a), rejection{status: 503, reason: "ttl-expired", kind: "overloaded_error"})
 }
 
-// The status is configuration, the reason never is: the endpoint-picker protocol of the Gateway API wants 429.
+// The status is configurable, the reason is not: the endpoint-picker protocol of the Gateway API wants 429.
 func TestRejectionStatuses(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: byTenant + single + `

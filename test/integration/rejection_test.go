@@ -7,17 +7,17 @@ import (
 	"testing"
 )
 
-// rejection is what a client is told.
+// rejection is the expected content of a rejection.
 type rejection struct {
 	status int
 	reason string
 	kind   string // the error's type; default: server_error
-	param  string // the field that is wrong
-	final  bool   // there is no point in coming back: no Retry-After, and the clients are told not to
+	param  string // the bad field
+	final  bool   // a retry is pointless: there is no Retry-After, and clients are told not to retry
 }
 
-// wantRejection checks everything that a rejection carries: status, the reason in both headers, the OpenAI-shaped JSON
-// body, and a Retry-After that both kinds of clients read alike.
+// wantRejection checks everything in a rejection: status, the reason in both headers, the OpenAI-shaped JSON body, and
+// a Retry-After that both kinds of clients read alike.
 func wantRejection(t *testing.T, got answer, want rejection) {
 	t.Helper()
 	wantRefusal(t, got, want)
@@ -34,13 +34,13 @@ func wantRejection(t *testing.T, got answer, want rejection) {
 	if message, _ := e["message"].(string); message == "" || e["type"] != want.kind || e["code"] != want.reason {
 		t.Errorf("the error is %v, want a message, type %s, code %s", e, want.kind, want.reason)
 	}
-	// The clients' own types have the field always: null when there is nothing to name.
+	// The clients' own types always have the field: null if there is nothing to name.
 	if param, there := e["param"]; !there || want.param == "" && param != nil || want.param != "" && param != want.param {
 		t.Errorf("the error's param is %v (there: %v), want %q", param, there, want.param)
 	}
 }
 
-// wantAnthropicRejection is the same in the shape that clients of /v1/messages read.
+// wantAnthropicRejection is wantRejection for the shape that clients of /v1/messages read.
 func wantAnthropicRejection(t *testing.T, got answer, want rejection) {
 	t.Helper()
 	wantRefusal(t, got, want)
@@ -82,7 +82,7 @@ func wantRefusal(t *testing.T, got answer, want rejection) {
 	}
 }
 
-// retryAfterMS is the answer's retry-after-ms; retry-after is its ceiling in whole seconds.
+// retryAfterMS returns the answer's retry-after-ms; retry-after is its ceiling in whole seconds.
 func retryAfterMS(t *testing.T, got answer) int {
 	t.Helper()
 	ms, err := strconv.Atoi(got.header.Get("retry-after-ms"))
@@ -95,7 +95,7 @@ func retryAfterMS(t *testing.T, got answer) int {
 	return ms
 }
 
-// logged waits for an entry of Envoy's access log in which each of these fields, a name and a value by turns, is that;
+// logged waits for an entry of Envoy's access log in which these fields (name, value, name, value …) have these values;
 // numbers are float64s.
 func (s *scene) logged(fields ...any) map[string]any {
 	s.t.Helper()

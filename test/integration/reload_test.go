@@ -16,7 +16,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// configFile is a configuration that the test changes while Weir runs with it.
+// configFile is a configuration that the test changes while Weir uses it.
 type configFile struct {
 	t    *testing.T
 	path string
@@ -30,7 +30,7 @@ func newConfigFile(t *testing.T, text string) configFile {
 	return f
 }
 
-// write replaces the file by an atomic rename.
+// write replaces the file with an atomic rename.
 func (f configFile) write(text string) {
 	f.t.Helper()
 	if err := os.WriteFile(f.path+".new", []byte(configHead+text), 0o600); err != nil {
@@ -41,7 +41,8 @@ func (f configFile) write(text string) {
 	}
 }
 
-// reloaded waits until so many changes were applied and so many refused, and looks that the gauge agrees with the last.
+// reloaded waits until the given numbers of changes were applied and refused, and checks that the gauge agrees with the
+// last one.
 func (e *epp) reloaded(applied, refused int, valid float64) {
 	e.t.Helper()
 	e.waitFor(float64(applied), "weir_config_reloads_total", "result", "applied")
@@ -51,8 +52,8 @@ func (e *epp) reloaded(applied, refused int, valid float64) {
 	}
 }
 
-// The part of the configuration that stays, and what takes its turn: weights, tiers, limits and bounds, so chosen that
-// every way to be turned away occurs. A tier is taken away and comes back.
+// The part of the configuration that stays, and the parts that take turns: weights, tiers, limits and bounds, chosen so
+// that every kind of rejection occurs. A tier is removed and comes back.
 const reloadedBase = `
 criticality: { header: x-class }
 flows: { key: ["header:x-tenant"], weights: { a: %d } }
@@ -80,7 +81,7 @@ fairRequestQueue: { capacityMode: shared, totalCapacity: 100, flowCapacity: 100 
 requestQueueController: { enqueueAll: false, watermarkPerBackend: 4, maxInFlightPerFlowPerBackend: 1, numPoppers: 1 }
 `}
 
-// reloadedWrong are invalid in several ways each, or no configuration at all.
+// reloadedWrong are invalid in several ways each, or not configurations at all.
 var reloadedWrong = []string{
 	"fairRequestQueue: { totalCapacity: -1, capacityMode: shared }\nrequestQueueController: { numPoppers: 0 }\n",
 	"fairRequestQueue: { capacityMode: reserved, totalCapcity: 10 }\nlimits: { maxBodyBytes: -5 }\n",
@@ -88,8 +89,9 @@ var reloadedWrong = []string{
 	"fairRequestQueue: [\n",
 }
 
-// For ten seconds under load the configuration changes every 100 ms, to a valid one and an invalid one in turn. Every
-// request is answered, each is counted once and as what its client saw, and nothing is held in the end.
+// For ten seconds under load the configuration changes every 100 ms, alternating between a valid and an invalid one.
+// Every request is answered, each is counted once and with the outcome that its client saw, and nothing is held in the
+// end.
 func TestReloadUnderLoad(t *testing.T) {
 	const writes, every, workers = 100, 100 * time.Millisecond, 24
 	turn := func(i int) string {
@@ -120,7 +122,7 @@ func TestReloadUnderLoad(t *testing.T) {
 					seen[w]["dispatched"]++
 				case got.err == nil && got.status >= 400 && got.reason() != "":
 					seen[w][got.reason()]++
-					time.Sleep(5 * time.Millisecond) // or there would be little else
+					time.Sleep(5 * time.Millisecond) // otherwise there would be little else
 				default:
 					t.Errorf("a request is lost: %d %q %v %s", got.status, got.reason(), got.err, got.body)
 				}
@@ -165,8 +167,8 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 }
 
-// An invalid file is refused with every problem named in one line of the log, and what was in use goes on, waiters and
-// all; a good one is then in use at once, also for who waits already.
+// An invalid file is refused with every problem named in one line of the log, and the old configuration stays in use,
+// waiters included; a valid one takes effect at once, for waiting requests too.
 func TestInvalidReloadNamesEveryProblem(t *testing.T) {
 	v := newValve()
 	file := newConfigFile(t, single)
@@ -205,7 +207,7 @@ limits: { maxBodyBytes: 0 }
 	s.epp.settled()
 }
 
-// A mounted ConfigMap changes by the swap of a symbolic link; the file itself is never written.
+// A mounted ConfigMap changes by a swapped symbolic link; the file itself is never written.
 func TestReloadOfAConfigMap(t *testing.T) {
 	dir := t.TempDir()
 	mount := func(version, text string) {
@@ -248,8 +250,8 @@ func TestReloadOfAConfigMap(t *testing.T) {
 	s.epp.settled()
 }
 
-// SIGHUP, which other programs take for that, reads the configuration again and ends nothing: neither epp nor a request
-// that waits. Without a file one line says that there is none.
+// SIGHUP, which other programs use for that, rereads the configuration and ends nothing: neither epp nor a waiting
+// request. Without a file, Weir logs that there is none.
 func TestHangupReloads(t *testing.T) {
 	file := newConfigFile(t, "fairRequestQueue: { queueTTL: 10m }\n"+
 		"requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }\n")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// decision is what a line says of one request, in Weir's log or in Envoy's.
+// decision is what a line says about one request, in Weir's log or in Envoy's.
 type decision struct {
 	Msg      string
 	Level    string
@@ -24,7 +24,7 @@ type decision struct {
 	Error    string
 }
 
-// lineOf waits for the one line about the request of that id.
+// lineOf waits for the one line about the request with that id.
 func lineOf(t *testing.T, where, id string, read func() (string, error)) decision {
 	t.Helper()
 	var found decision
@@ -48,8 +48,8 @@ func lineOf(t *testing.T, where, id string, read func() (string, error)) decisio
 	return found
 }
 
-// Which tenant was rejected, who waited how long, and where did it go? Each request has one line in Weir's log at
-// --v=1, and the same in Envoy's access log, as it is shipped.
+// Each request has one line in Weir's log at --v=1, and the same in Envoy's access log as shipped: which tenant was
+// rejected, how long a request waited, and where it went.
 func TestWhoWasRejected(t *testing.T) {
 	for _, envoy := range []string{"recommended", "full-duplex"} {
 		t.Run(envoy, func(t *testing.T) {

@@ -6,21 +6,21 @@ import (
 	"net/http"
 )
 
-// What a Weir with no request in it may have grown by since it was warm.
+// How much an idle Weir may have grown since it was warm.
 const (
 	heapGrowth      = 8 << 20
-	goroutineGrowth = 12 // a few connections more, each with two or three
+	goroutineGrowth = 12 // a few more connections, each with two or three
 	mostMemory      = 256 << 20
 )
 
-// resources are what epp holds, after a garbage collection.
+// resources are what epp uses after a garbage collection.
 type resources struct {
 	heap, goroutines float64
 	streams          int // so far
 }
 
-// resources collects epp's garbage and measures it. It takes --enable-pprof, the only way to ask for a collection
-// from outside.
+// resources collects epp's garbage and measures it. It needs --enable-pprof, the only way to request a collection from
+// outside.
 func (e *epp) resources() resources {
 	e.t.Helper()
 	response, err := http.Get(e.debug + "/debug/pprof/heap?gc=1")
@@ -39,8 +39,8 @@ func (e *epp) resources() resources {
 	}
 }
 
-// unburdened waits until heap and goroutines are back at what they were, and looks that no panic was caught and that
-// the memory was bounded meanwhile.
+// unburdened waits until heap and goroutines are back at base, and checks that no panic was caught and that memory was
+// bounded meanwhile.
 func (e *epp) unburdened(base resources) {
 	e.t.Helper()
 	eventually(e.t, "memory and goroutines are back", func() error {
@@ -54,7 +54,7 @@ func (e *epp) unburdened(base resources) {
 	if n := e.value("weir_extproc_panics_total"); n != 0 {
 		e.t.Errorf("%v panics", n)
 	}
-	// Resident memory hardly ever falls, so this is about the most there was.
+	// Resident memory hardly ever falls, so this is about its maximum.
 	if n := e.value("process_resident_memory_bytes"); n > mostMemory {
 		e.t.Errorf("epp has %.0f MB, want at most %d", n/(1<<20), mostMemory>>20)
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// moment is when a rejected client would come back: retry-after-ms after the rejection was made, which was between the
+// moment is when a rejected client would retry: retry-after-ms after the rejection was made, which was between the
 // request's sending and its answer's arrival.
 type moment struct{ earliest, latest time.Time }
 
-// burst sends n requests at once, each of a flow of its own, and returns when their clients would come back.
+// burst sends n requests at once, each in a flow of its own, and returns when their clients would retry.
 func (s *scene) burst(n int, reason string) []moment {
 	s.t.Helper()
 	moments, answers := make([]moment, n), make([]answer, n)
@@ -40,9 +40,10 @@ func (s *scene) burst(n int, reason string) []moment {
 	return moments
 }
 
-// apart fails unless each client can have a moment of its own, at least a step from all others: serving them in the order
-// of their latest moments, as early as possible, none is late. This holds for any moments that are so far apart, and
-// where they are not the windows have no room. With the same Retry-After for all, the windows would all be one.
+// apart fails unless each client can have a moment of its own, at least a step from all others: when moments are
+// assigned in order of their latest time, as early as possible, none is late. This holds for any moments that are that
+// far apart, and fails otherwise for lack of room in the windows. With the same Retry-After for all, the windows would
+// all be the same.
 func apart(moments []moment, step time.Duration) error {
 	left := slices.Clone(moments)
 	next := slices.MinFunc(left, func(a, b moment) int { return a.earliest.Compare(b.earliest) }).earliest
@@ -53,7 +54,7 @@ func apart(moments []moment, step time.Duration) error {
 				due = i
 			}
 		}
-		if due < 0 { // nobody yet: go on where the next one may come
+		if due < 0 { // none is possible yet: continue at the next earliest time
 			next = slices.MinFunc(left, func(a, b moment) int { return a.earliest.Compare(b.earliest) }).earliest
 			continue
 		}
@@ -66,15 +67,15 @@ func apart(moments []moment, step time.Duration) error {
 	return nil
 }
 
-// span is the time from the first to the last moment, at least.
+// span returns a lower bound of the time from the first to the last moment.
 func span(moments []moment) time.Duration {
 	first := slices.MinFunc(moments, func(a, b moment) int { return a.latest.Compare(b.latest) })
 	last := slices.MaxFunc(moments, func(a, b moment) int { return a.earliest.Compare(b.earliest) })
 	return last.earliest.Sub(first.latest)
 }
 
-// Real clients come back to the millisecond. 200 that are rejected together get 200 different moments, so that they do
-// not come back together; while nothing is known of how fast the queue drains, 10 ms apart.
+// Real clients retry to the millisecond. 200 clients that are rejected together get 200 different times, so that they
+// do not retry together; while the drain rate is unknown, 10 ms apart.
 func TestRetryAfterIsSpread(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { totalCapacity: 1, flowCapacity: 1 }\n"})
@@ -84,7 +85,7 @@ func TestRetryAfterIsSpread(t *testing.T) {
 	s.epp.waitFor(1, "weir_queue_length")
 
 	moments := s.burst(200, "queue-full")
-	// A hair below the step, for clocks that are read a little apart.
+	// Slightly below the step, for clocks that are not read at the same instant.
 	if err := apart(moments, 9900*time.Microsecond); err != nil {
 		t.Error(err)
 	}
@@ -96,8 +97,8 @@ func TestRetryAfterIsSpread(t *testing.T) {
 	}
 }
 
-// One that comes back whenever it likes, with two hundred rejections in no time, is told no more than the end of a short
-// queue's schedule, and pushes nobody else's time out: the next client is told as if it were the second.
+// A client that retries whenever it likes, with two hundred rejections in a short time, is never told more than the end
+// of a short queue's schedule, and does not push back others: the next client's time is as if it were the second.
 func TestRetryAfterIsNotPushed(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { totalCapacity: 1, flowCapacity: 1 }\n"})
@@ -121,13 +122,13 @@ func TestRetryAfterIsNotPushed(t *testing.T) {
 	}
 }
 
-// They come back as fast as the queue drains, which is what the last releases have shown.
+// Retries follow the rate at which the queue drains, as the latest releases have shown.
 func TestRetryAfterFollowsTheDrain(t *testing.T) {
 	cfg := recorded(1)
 	cfg.Engine.ServiceTime = 40 * time.Millisecond
 	s := start(t, setup{
 		models: []modelsim.Config{cfg},
-		// Any flow reserves the whole queue: while one waits, all others are turned away.
+		// Any flow reserves the whole queue: while one waits, all others are rejected.
 		config: byTenant + single + "fairRequestQueue: { totalCapacity: 40, flowCapacity: 40 }\n",
 	})
 	over := make(chan struct{})
@@ -158,7 +159,7 @@ func TestRetryAfterFollowsTheDrain(t *testing.T) {
 	records := s.models[0].Records()
 	last := records[len(records)-16:]
 	drain := last[15].Arrived.Sub(last[0].Arrived) / 15
-	// Half and double: the schedule follows a smoothed interval, on a machine that does other things as well.
+	// Half and double: the schedule follows a smoothed interval, on a machine that does other things too.
 	if err := apart(moments, drain/2); err != nil {
 		t.Errorf("the queue drains one in %v: %v", drain, err)
 	}

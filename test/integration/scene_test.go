@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(binaries.Run(m, binaries.EPP))
 }
 
-// setup is what a scene is made of. The zero value is the recommended Envoy before Weir with the seed's defaults and
-// two fixed model servers of 4 slots.
+// setup describes a scene. The zero value is the recommended Envoy with Weir with the seed's defaults and two fixed
+// model servers of 4 slots.
 type setup struct {
 	envoys  []string          // shipped configurations, one Envoy each; default: recommended
 	models  []modelsim.Config // default: two of Fixed(4, 50 ms)
@@ -37,13 +37,13 @@ type setup struct {
 	flags   []string          // further flags of epp
 	noEPP   bool              // for comparisons
 	edit    func(envoyrun.Bootstrap) error
-	strange bool // clients are strangers: the headers that say who and how urgent are removed, as in the shipped files
+	strange bool // clients are strangers: headers about identity and urgency are removed, as in the shipped files
 	workers int  // Envoy's worker threads; default 1
-	file    bool // endpoints in a file that the test may change, instead of --endpoints
-	shipped bool // probing and minDrain as they are by default; else there is none, and epp ends when nothing runs
+	file    bool // endpoints in a file that the test may change, instead of in --endpoints
+	shipped bool // the default probing and minDrain; otherwise there is none, and epp ends when nothing runs
 }
 
-// identityHeaders are what tests say of their requests as if they were a trusted hop. The shipped files remove them.
+// identityHeaders are headers that tests send as if they were a trusted hop. The shipped files remove them.
 var identityHeaders = []string{
 	"x-llm-d-inference-fairness-id", "x-gateway-inference-fairness-id",
 	"x-llm-d-inference-objective", "x-gateway-inference-objective", "x-llm-d-slo-ttft-ms", "x-envoy-expected-rq-timeout-ms",
@@ -112,7 +112,7 @@ func start(t *testing.T, with setup) *scene {
 	return s
 }
 
-// run runs a part of the test by a name of its own, on the same scene.
+// run runs part of the test as a subtest, on the same scene.
 func (s *scene) run(name string, part func()) {
 	s.t.Run(name, func(t *testing.T) {
 		whole := s.t
@@ -132,7 +132,7 @@ type epp struct {
 	health    string
 	metrics   string // http://…
 	debug     string // the same
-	endpoints string // the file, with setup.file
+	endpoints string // the file, if setup.file is set
 }
 
 func startEPP(t *testing.T, with setup, addresses []string) *epp {
@@ -197,7 +197,7 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 	return e
 }
 
-// setEndpoints replaces the endpoints file by an atomic rename.
+// setEndpoints replaces the endpoints file with an atomic rename.
 func (e *epp) setEndpoints(addresses ...string) {
 	e.t.Helper()
 	text := "endpoints:\n"
@@ -234,7 +234,7 @@ func (e *epp) exitCode(within time.Duration) int {
 	return e.State().ExitCode()
 }
 
-// logBuffer keeps what a process writes, up to a bound.
+// logBuffer keeps what a process writes, up to a limit.
 type logBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// SMG's answers to what it turns away, over the wire, in both shapes.
+// SMG's rejections over the wire, in both shapes.
 func TestSMGRejections(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: strings.Replace(smgOneSlot, "- { name: bulk }",
@@ -33,7 +33,7 @@ func TestSMGRejections(t *testing.T) {
 	s.epp.settled()
 }
 
-// tellingState tells clients that ask how the queue stands.
+// tellingState is a configuration that tells clients the queue's state if they ask.
 const tellingState = "responses: { queueState: true }\n"
 
 func TestSMGQueueTimeout(t *testing.T) {
@@ -65,7 +65,7 @@ func TestSMGQueueTimeout(t *testing.T) {
 	s.epp.settled()
 }
 
-// Classes that do not exist are default, and counted; the queue's state is told to whom asks, and to nobody else.
+// Unknown classes count as default, and are counted; clients that ask get the queue's state, and others do not.
 func TestSMGUnknownClassAndQueueState(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: smgOneSlot + tellingState})
@@ -93,7 +93,7 @@ func TestSMGUnknownClassAndQueueState(t *testing.T) {
 	}
 }
 
-// A content type that is not JSON is no way past the queue.
+// A content type other than JSON does not bypass the queue.
 func TestOtherContentTypeIsQueued(t *testing.T) {
 	for _, config := range []string{"recommended", "full-duplex"} {
 		t.Run(config, func(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// strangersConfig is the profile recommended for one slot, with all that a header could say: a class that objectives
-// name, and what a request costs.
+// strangersConfig is the profile recommended with one slot and everything that a header could influence: a class that
+// objectives name, and what a request costs.
 const strangersConfig = `
 profile: recommended
 requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }
@@ -27,7 +27,7 @@ objectives: [ { name: vip, priority: 10 } ]
 trustedHeaders: { cost: x-weir-cost }
 `
 
-// forgery is everything that a client may try to say of itself in headers, under a new name each time.
+// forgery returns every header with which a client may make claims about itself, with a new name each time.
 func forgery(i int) []string {
 	name := fmt.Sprintf("vip-%d", i)
 	return []string{
@@ -38,13 +38,13 @@ func forgery(i int) []string {
 	}
 }
 
-// waitingFlow is what /debug/flows says of a flow.
+// waitingFlow is an entry for a flow in /debug/flows.
 type waitingFlow struct {
 	Flow, Tier           string
 	Waiting, WaitingCost int
 }
 
-// waitingFlows are the flows that wait, by name.
+// waitingFlows returns the flows that wait, by name.
 func (e *epp) waitingFlows() []waitingFlow {
 	e.t.Helper()
 	response, err := http.Get(e.debug + "/debug/flows")
@@ -60,14 +60,14 @@ func (e *epp) waitingFlows() []waitingFlow {
 	return page.Waiting
 }
 
-// A client that says in every header who it is, how urgent, for which model and how costly, under another name each
-// time, is one flow in the middle tier all the same, and pays what the others pay; where tenants are told apart, another
-// one waits for one of its requests at most.
+// A client that claims in every header an identity, an urgency, a model and a cost, under a new name each time, is
+// still one flow in the middle tier, and pays what others pay; if tenants are authenticated, another tenant waits for
+// at most one of its requests.
 func TestClientsThatForgeWhoTheyAre(t *testing.T) {
 	const forged = 8
 	for config, test := range map[string]struct {
-		flow    string // of the client that forges
-		another string // the authorization of another tenant; "" where there is one tenant
+		flow    string // of the forging client
+		another string // the authorization of another tenant; "" if there is only one tenant
 	}{
 		"recommended": {"tiny/tiny", ""},
 		"fail-closed": {"tiny/tiny", ""},
@@ -109,7 +109,7 @@ func TestClientsThatForgeWhoTheyAre(t *testing.T) {
 			}
 			if quiet != nil {
 				wantServed(t, "the quiet tenant's", quiet.wait())
-				// After the plug, and one of the forger's at most.
+				// After the plug, and at most one of the forger's.
 				if order := tenants(s.models[0]); !slices.Contains(order[1:3], "quiet") {
 					t.Errorf("served were %q: the quiet tenant waited for more than one of the forger's", order)
 				}
@@ -124,7 +124,8 @@ func TestClientsThatForgeWhoTheyAre(t *testing.T) {
 	}
 }
 
-// Who has no key, another one, or a token that another key signed, is nobody: 401 by Envoy, and Weir never hears of it.
+// A client without a key, with an unknown key, or with a token signed by another key gets 401 from Envoy, and Weir
+// never sees its request.
 func TestStrangersAreTurnedAway(t *testing.T) {
 	impostor, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -144,8 +145,8 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 	}
 }
 
-// A token of the right issuer is nobody's either if it was made for another service, never ends, has ended, or is of
-// another issuer.
+// A token from the right issuer is rejected too if it is for another service, never expires or has expired; so is one
+// from another issuer.
 func TestTokensForOthersAreTurnedAway(t *testing.T) {
 	s := start(t, setup{envoys: []string{"jwt"}, strange: true, config: strangersConfig})
 	hour := time.Now().Add(time.Hour).Unix()
@@ -169,7 +170,7 @@ func TestTokensForOthersAreTurnedAway(t *testing.T) {
 	wantServed(t, "one who is known", s.send(ask{}))
 }
 
-// Keys change without a restart: the file is replaced by another.
+// Keys change without a restart when the file is replaced.
 func TestKeysAreReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "api-keys.yaml")

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// metadataFromHeader makes Envoy, before it asks Weir, set dynamic metadata of any shape to what the request header
-// says, which inMetadata writes; the way that other filters (a JWT's, a gateway's) set it is the same.
+// metadataFromHeader makes Envoy set dynamic metadata of any shape from a request header, which inMetadata writes,
+// before it asks Weir; other filters (for JWTs, or a gateway's) set metadata in the same way.
 func metadataFromHeader(b envoyrun.Bootstrap, header, namespace, key string) {
 	manager := b.ConnectionManager()
 	filter := map[string]any{
@@ -33,7 +33,7 @@ func metadataFromHeader(b envoyrun.Bootstrap, header, namespace, key string) {
 	manager["http_filters"] = append([]any{filter}, envoyrun.List(manager, "http_filters")...)
 }
 
-// inMetadata is the value of a header for metadataFromHeader.
+// inMetadata returns the value of a header for metadataFromHeader.
 func inMetadata(t *testing.T, value any) string {
 	t.Helper()
 	v, err := structpb.NewValue(value)
@@ -48,7 +48,7 @@ func inMetadata(t *testing.T, value any) string {
 }
 
 // The subset hint of the endpoint-picker protocol, in all its forms, confines the pick to its members, and never opens
-// the pool: who names no member gets nobody, at once.
+// the pool: a hint that names no member is rejected at once.
 func TestSubset(t *testing.T) {
 	at := func(address string) modelsim.Config {
 		cfg := recorded(8)
@@ -70,7 +70,7 @@ func TestSubset(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		hint any
-		want string // which of the model servers may be picked; none: no-endpoint
+		want string // the model servers that may be picked; none: no-endpoint
 	}{
 		{"one", a, "a"},
 		{"another", b, "b"},
@@ -103,7 +103,7 @@ func TestSubset(t *testing.T) {
 				wantRejection(t, s.send(hinted), rejection{status: 503, reason: "no-endpoint"})
 				return
 			}
-			// As often as there are servers, twice: an idle pool is served by turns, so each that may be picked is.
+			// Twice as many requests as servers: an idle pool is served in turn, so each server that may be picked is.
 			for range 6 {
 				wantServed(t, "a hinted request", s.send(hinted))
 			}
@@ -119,7 +119,7 @@ func TestSubset(t *testing.T) {
 		})
 	}
 	wantServed(t, "without a hint", s.send(ask{}))
-	// The header of the same name is a client's, and says nothing.
+	// A client's header of the same name has no effect.
 	wantServed(t, "a client's hint", s.send(ask{header: []string{"x-gateway-destination-endpoint-subset", "10.1.2.3:80"}}))
 	for _, m := range s.models {
 		for _, r := range m.Records() {
@@ -133,7 +133,7 @@ func TestSubset(t *testing.T) {
 	s.epp.settled()
 }
 
-// A request that waits for its subset does not hold up others, and a member that is known but away is waited for.
+// A request that waits for its subset does not hold up others, and a known member that is not ready is waited for.
 func TestSubsetThatIsBusy(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{

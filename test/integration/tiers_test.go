@@ -13,8 +13,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// strictTiers are SMG's four, highest first: the first floods, the others are starved after the threshold. One model
-// server has so many slots, and the class header names the tier.
+// strictTiers returns a configuration with SMG's four tiers, highest first: the first floods, the others are starved
+// after the threshold. One model server has the given slots, and the class header names the tier.
 func strictTiers(slots int, threshold time.Duration, canPreempt bool) string {
 	text := fmt.Sprintf(`
 fairRequestQueue: { capacityMode: shared, topTier: fair, promotionBudget: 0.1, queueTTL: 10m }
@@ -30,11 +30,11 @@ tiers:
 	return text
 }
 
-// inTier is a request of a tier; its tenant, which the model server's records show, is called like the tier.
+// inTier returns a request in a tier; its tenant, which the model server records, has the tier's name.
 func inTier(tier string) ask { return ofTier(tier, tier) }
 
-// flood keeps so many requests under way, each sent when the last one was answered, until the returned function is
-// called. Every one of them has to be served.
+// flood keeps workers requests in progress, each sent when the last one was answered, until stop is called. Every one
+// of them has to be served.
 func (s *scene) flood(workers int, a ask) (stop func()) {
 	var all sync.WaitGroup
 	var over atomic.Bool
@@ -48,8 +48,9 @@ func (s *scene) flood(workers int, a ask) (stop func()) {
 	return func() { over.Store(true); all.Wait() }
 }
 
-// starvedByAFlood lets so many dispatches through while `system` floods four slots and the three tiers below have old
-// waiters. It returns the tiers in the order of the dispatches, the starved requests, and what ends the scene.
+// starvedByAFlood lets the given number of dispatches through while `system` floods four slots and the three tiers
+// below have old waiters. It returns the tiers in the order of the dispatches, the starved requests, and a function
+// that ends the scene.
 func starvedByAFlood(t *testing.T, canPreempt bool, dispatches, waiters int) (s *scene, order []string, starved []*pending, end func()) {
 	t.Helper()
 	const slots, workers = 4, 48
@@ -69,7 +70,7 @@ func starvedByAFlood(t *testing.T, canPreempt bool, dispatches, waiters int) (s 
 	}
 	stop := s.flood(workers, inTier("system"))
 	s.epp.waitFor(workers, "weir_tier_queue_length", "tier", "system")
-	time.Sleep(1100 * time.Millisecond) // all that wait are beyond their threshold now: age is what is tested
+	time.Sleep(1100 * time.Millisecond) // all waiters are beyond their threshold now: this tests their age
 
 	v.pass(dispatches)
 	eventually(t, "the last dispatch is at the model server", func() error {
@@ -87,13 +88,13 @@ func starvedByAFlood(t *testing.T, canPreempt bool, dispatches, waiters int) (s 
 	}
 }
 
-// promoted are the tiers that were dispatched past the flood, whose queue is never empty.
+// promoted returns the tiers that were dispatched past the flood, whose queue is never empty.
 func promoted(order []string) []string {
 	return slices.DeleteFunc(slices.Clone(order), func(tier string) bool { return tier == "system" })
 }
 
-// A flood of the highest tier leaves a tenth of the dispatches to those it starves, no more and no less, and they take
-// turns: at first the lowest, since nobody had a turn yet.
+// A flood in the highest tier leaves a tenth of the dispatches to the tiers it starves, no more and no less, and they
+// take turns: the lowest first, since none has had a turn yet.
 func TestStarvedTiersShareThePromotionBudget(t *testing.T) {
 	s, order, _, end := starvedByAFlood(t, false, 1000, 40)
 	defer end()
@@ -119,8 +120,8 @@ func TestStarvedTiersShareThePromotionBudget(t *testing.T) {
 	}
 }
 
-// The same where the flood may preempt: a request that was promoted keeps its slot to the end. One that came in before
-// the flood, in order, does not: preemption is at work.
+// The same with a flood that may preempt: a promoted request keeps its slot to the end. One that came in order before
+// the flood does not, which shows that preemption is active.
 func TestPromotedRequestsAreNotPreempted(t *testing.T) {
 	s, order, starved, end := starvedByAFlood(t, true, 200, 10)
 	if n := len(promoted(order)); n < 18 || n > 22 {
@@ -191,7 +192,7 @@ func TestLongPromotedLeasesKeepToTheirShare(t *testing.T) {
 	}
 }
 
-// over says whether the request has ended.
+// over reports whether the request has ended.
 func (p *pending) over() bool {
 	select {
 	case <-p.done:
@@ -201,7 +202,7 @@ func (p *pending) over() bool {
 	}
 }
 
-// Tiers that share by weight instead of by rank: under a permanent backlog each gets its part of the grants.
+// With tiers that share by weight instead of rank, under a permanent backlog each gets its share of the grants.
 func TestWeightedTiers(t *testing.T) {
 	const grants, workers = 1000, 24
 	shares := map[string]float64{"critical": 0.7, "default": 0.2, "sheddable": 0.1}

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// Two ext_proc filters to the same Weir: each request is queued and counted once, and the log says what to do. Would both
-// ask for a lease, with room for one request nobody would ever get the second.
+// With two ext_proc filters to the same Weir, each request is queued and counted once, and the log says what to do. If
+// both asked for a lease, with room for one request none would ever get its second.
 func TestTwoFilters(t *testing.T) {
 	for _, config := range []string{"recommended", "header-only", "full-duplex", "streamed"} {
 		t.Run(config, func(t *testing.T) {
@@ -50,8 +50,8 @@ func TestTwoFilters(t *testing.T) {
 	}
 }
 
-// An internal redirect is a new request to Envoy, with metadata of its own: it is queued and counted again, and does not
-// pass as one that was placed.
+// To Envoy an internal redirect is a new request, with metadata of its own: it is queued and counted again, and does
+// not count as placed.
 func TestInternalRedirectQueuesAgain(t *testing.T) {
 	s := before(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/first" {
@@ -81,7 +81,7 @@ func TestInternalRedirectQueuesAgain(t *testing.T) {
 	}
 }
 
-// A second value of a header that is believed is refused, with its name, also where Envoy joins the two by a comma.
+// A second value of a trusted header is refused, with the header's name, even if Envoy joins the two with a comma.
 func TestAppendedHeadersAreRefused(t *testing.T) {
 	s := start(t, setup{
 		models: []modelsim.Config{recorded(8)},

@@ -7,17 +7,17 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// valve holds the requests at model servers until the test lets them through, so that the order of grants can be
-// counted without a clock. Requests whose client leaves are not held.
+// valve holds requests at model servers until the test lets them through, so that the order of grants can be observed
+// without a clock. It does not hold requests whose client leaves.
 type valve struct {
 	passes chan struct{}
 }
 
 func newValve() *valve { return &valve{passes: make(chan struct{})} }
 
-// on makes a model server's requests wait at the valve once they have come in whole.
+// on makes a model server's complete requests wait at the valve.
 func (v *valve) on(cfg modelsim.Config) modelsim.Config {
-	// Match is asked in the request's own goroutine, and without a quirk beside it, it changes nothing.
+	// Match is called in the request's own goroutine and, without any other quirk, changes nothing.
 	cfg.Quirk.Match = func(r *http.Request) bool {
 		select {
 		case <-v.passes:
@@ -28,18 +28,18 @@ func (v *valve) on(cfg modelsim.Config) modelsim.Config {
 	return cfg
 }
 
-// pass lets so many requests through. It waits for those that have not come yet.
+// pass lets n requests through. It waits for those that have not arrived yet.
 func (v *valve) pass(n int) {
 	for range n {
 		v.passes <- struct{}{}
 	}
 }
 
-// open lets all through from now on.
+// open lets all requests through from now on.
 func (v *valve) open() { close(v.passes) }
 
-// recorded is a model server that serves so many at a time, each in no time, and remembers the order in which
-// requests came, by their header x-tenant.
+// recorded returns a model server with the given slots that answers at once, and records the order of requests by their
+// header x-tenant.
 func recorded(slots int) modelsim.Config {
 	cfg := modelsim.Fixed(slots, 0)
 	cfg.Records = 8192
@@ -47,13 +47,13 @@ func recorded(slots int) modelsim.Config {
 	return cfg
 }
 
-// byTenant makes x-tenant the flow. Unlike the ecosystem's fairness header it is not taken off before the model server.
+// byTenant makes x-tenant the flow. Unlike the ecosystem's fairness header it is not removed before the model server.
 const byTenant = `flows: { key: ["header:x-tenant"] }` + "\n"
 
-// from is a request of a tenant.
+// from returns a request of a tenant.
 func from(tenant string) ask { return ask{header: []string{"x-tenant", tenant}} }
 
-// tenants are the tenants of the requests that came to a model server, in order.
+// tenants returns the tenants of the requests at a model server, in order of arrival.
 func tenants(m *modelsim.Server) []string {
 	var order []string
 	for _, r := range m.Records() {
