@@ -16,7 +16,7 @@ func Example() {
 		panic(err)
 	}
 	defer s.Close()
-	s.FailNext(1, http.StatusServiceUnavailable)
+	s.Inject(1, modelsim.Quirk{Status: http.StatusServiceUnavailable})
 	for range 2 {
 		resp, err := http.Post(s.URL()+"/v1/completions", "application/json",
 			strings.NewReader(`{"prompt":"How deep is the river?","max_tokens":4}`))

@@ -68,8 +68,8 @@ func (q *Quirk) validate() error {
 	return errors.Join(errs...)
 }
 
-// Inject applies the quirk to the next n matching inference requests; a negative n means all of them until
-// [Handler.Calm]. Quirks injected earlier come first. A quirk with fields out of range panics.
+// Inject applies the quirk to the next n matching inference requests; a negative n means to all of them from now on.
+// Quirks injected earlier come first. A quirk with fields out of range panics.
 func (h *Handler) Inject(n int, q Quirk) {
 	if err := q.validate(); err != nil {
 		panic(err)
@@ -82,20 +82,6 @@ func (h *Handler) Inject(n int, q Quirk) {
 	h.quirks = append(h.quirks, &injected{left: n, Quirk: q})
 	h.quirky.Store(true)
 }
-
-// Calm forgets all injected quirks.
-func (h *Handler) Calm() {
-	h.quirkMu.Lock()
-	defer h.quirkMu.Unlock()
-	h.quirks = nil
-	h.quirky.Store(false)
-}
-
-// FailNext answers the next n inference requests with the status and an error body.
-func (h *Handler) FailNext(n, status int) { h.Inject(n, Quirk{Status: status}) }
-
-// ResetNext breaks the connections of the next n inference requests.
-func (h *Handler) ResetNext(n int, at Reset) { h.Inject(n, Quirk{Reset: at}) }
 
 // quirkFor returns the request's quirk and uses up an injected one.
 func (h *Handler) quirkFor(r *http.Request) *Quirk {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-func TestFailNext(t *testing.T) {
+func TestInjectedStatus(t *testing.T) {
 	inBubble(t, Fixed(1, time.Second), func(t *testing.T, b *bubble) {
-		b.FailNext(2, 503)
+		b.Inject(2, Quirk{Status: 503})
 		var got []int
 		for range 3 {
 			status, _ := b.post(chatPath, `{"messages":[]}`)
@@ -27,7 +27,7 @@ func TestFailNext(t *testing.T) {
 	})
 }
 
-func TestQuirksMatchAndEnd(t *testing.T) {
+func TestQuirksMatch(t *testing.T) {
 	inBubble(t, Fixed(1, time.Second), func(t *testing.T, b *bubble) {
 		b.Inject(-1, Quirk{
 			Status: 529, Header: http.Header{"Retry-After": {"7"}},
@@ -46,16 +46,12 @@ func TestQuirksMatchAndEnd(t *testing.T) {
 				t.Errorf("status %d, retry-after %q, want 529 and 7", resp.StatusCode, resp.Header.Get("Retry-After"))
 			}
 		}
-		b.Calm()
-		if status, _ := b.post("/v1/messages", `{"messages":[]}`); status != 200 {
-			t.Errorf("status %d after Calm, want 200", status)
-		}
 	})
 }
 
 func TestResetBeforeHeaders(t *testing.T) {
 	inBubble(t, Fixed(1, time.Second), func(t *testing.T, b *bubble) {
-		b.ResetNext(1, ResetBeforeHeaders)
+		b.Inject(1, Quirk{Reset: ResetBeforeHeaders})
 		if resp, err := b.send(t.Context(), chatPath, `{"messages":[]}`); err == nil {
 			resp.Body.Close()
 			t.Errorf("status %d, want a broken connection", resp.StatusCode)
@@ -70,7 +66,7 @@ func TestResetBeforeHeaders(t *testing.T) {
 func TestResetMidAnswer(t *testing.T) {
 	for _, body := range []string{`{"messages":[],"stream":true}`, `{"messages":[]}`} {
 		inBubble(t, Fixed(1, 32*time.Second), func(t *testing.T, b *bubble) {
-			b.ResetNext(1, ResetMidAnswer)
+			b.Inject(1, Quirk{Reset: ResetMidAnswer})
 			resp, err := b.send(t.Context(), chatPath, body)
 			if err != nil {
 				t.Fatal(err)
@@ -114,7 +110,7 @@ func TestTrailersAndNoContent(t *testing.T) {
 				t.Errorf("%s: trailer %q, want abc", body, got)
 			}
 		}
-		b.FailNext(1, http.StatusNoContent)
+		b.Inject(1, Quirk{Status: http.StatusNoContent})
 		if status, answer := b.post(chatPath, `{"messages":[]}`); status != 204 || answer != "" {
 			t.Errorf("%d %q, want 204 and nothing", status, answer)
 		}

@@ -53,7 +53,7 @@ func TestHTTP2Reset(t *testing.T) {
 	transport.Protocols.SetUnencryptedHTTP2(true)
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
-	s.ResetNext(1, ResetMidAnswer)
+	s.Inject(1, Quirk{Reset: ResetMidAnswer})
 	resp, err := client.Post(s.URL()+chatPath, "application/json", strings.NewReader(`{"messages":[],"stream":true}`))
 	if err != nil {
 		t.Fatal(err)
