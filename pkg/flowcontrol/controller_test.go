@@ -41,8 +41,9 @@ type backends struct {
 	releases int    // so many calls of Release panic once it is done
 	poison   string // a lane: with sick, every question about it panics
 	sick     bool
-	quiet    string   // a method that does not
-	placed   []string // the lanes of what was placed, in order
+	quiet    string // a method that does not
+	noting   bool
+	placed   []string // while noting: the lanes of what was placed, in order
 }
 
 // ask panics when the question is about the poison.
@@ -71,7 +72,9 @@ func (b *backends) Place(p Placement, bound Bound, except *EndpointSet) Reservat
 		return Reservation{}
 	}
 	b.reserved[best]++
-	b.placed = append(b.placed, p.Lane())
+	if b.noting {
+		b.placed = append(b.placed, p.Lane())
+	}
 	return scheduling.Reserved(best)
 }
 

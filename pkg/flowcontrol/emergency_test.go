@@ -38,8 +38,9 @@ func TestDisablingReleasesEverybody(t *testing.T) {
 		none := b.arrives(b.t.Context(), &Request{Flow: "n", Tier: bulk, Placement: subset("0")})
 		b.want(none, "waits")
 		start := time.Now()
-		b.backends.placed = nil
+		b.backends.noting = true
 		b.mustReload(func(c *Config) { c.Enabled = false })
+		b.backends.noting = false
 		order := b.backends.placed
 		for _, a := range waiters {
 			b.want(a, "dispatched")
