@@ -16,9 +16,11 @@ type Machine struct {
 	reacher Reacher // the placer, if it is one
 	random  *rand.Rand
 
-	queue  *fairqueue.FairRequestQueue
-	ledger *stock.Ledger
-	flows  flowAccounts
+	queue   *fairqueue.FairRequestQueue
+	ledger  *stock.Ledger
+	ready   []stock.Backend // as the ledger knows them
+	inOrder bool            // of ID, and so none is there twice
+	flows   flowAccounts
 
 	now      time.Time // of the present event
 	draining bool
@@ -245,15 +247,6 @@ func (m *Machine) Complete(now time.Time, l *Lease) (settled bool) {
 	m.settle(w)
 	m.run()
 	return true
-}
-
-// SetBackends sets the ready backends; the Placer has changed to the same endpoints already. Whoever can go now goes; the
-// leases of a backend that is gone stay until they are complete.
-func (m *Machine) SetBackends(now time.Time, ready []stock.Backend) {
-	m.begin(now)
-	m.ledger.SetBackends(ready)
-	m.reopen()
-	m.run()
 }
 
 // Drain rejects whatever waits, and every request from now on, with OutcomeDraining. Leases run to their end.

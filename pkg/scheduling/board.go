@@ -80,15 +80,17 @@ func (b *Board) lot() *rand.Rand {
 // signals. An endpoint that has not changed costs little more than a comparison.
 func (b *Board) SetSnapshot(next *Snapshot) {
 	b.forgetLanes()
-	if !slices.Equal(next.ring.ids, b.ring.ids) {
+	if next.ring != b.ring && !slices.Equal(next.ring.ids, b.ring.ids) {
 		b.replacePool(next)
 		return
 	}
+	before := b.snap.vitals
 	b.snap = next
-	for p := range b.spots {
-		if s := &b.spots[p]; s.vital != next.vitals[p] {
+	for p, v := range next.vitals {
+		if v != before[p] {
+			s := &b.spots[p]
 			b.readyStock -= s.readyStock()
-			s.vital = next.vitals[p]
+			s.vital = v
 			b.readyStock += s.readyStock()
 			b.changed(int32(p))
 		}

@@ -1,0 +1,52 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// SetBackends sets the ready backends, in order of ID; the Placer has changed to the same endpoints already. Whoever can
+// go now goes; the leases of a backend that is gone stay until they are complete. The caller must not change the slice
+// afterwards.
+func (m *Machine) SetBackends(now time.Time, ready []stock.Backend) {
+	m.begin(now)
+	m.tellLedger(ready)
+	m.reopen()
+	m.run()
+}
+
+// tellLedger tells the ledger which backends are ready: one by one those that differ, if they are few.
+func (m *Machine) tellLedger(ready []stock.Backend) {
+	before := m.ready
+	m.ready = ready
+	same, end := 0, 0 // at the beginning, and at the end
+	for most := min(len(before), len(ready)); same < most && before[same] == ready[same]; same++ {
+	}
+	for most := min(len(before), len(ready)) - same; end < most && before[len(before)-1-end] == ready[len(ready)-1-end]; end++ {
+	}
+	const few = 64
+	gone, here := before[same:len(before)-end], ready[same:len(ready)-end]
+	if !m.inOrder || !ascending(ready, same, end) || len(gone)+len(here) > few {
+		m.inOrder = ascending(ready, 0, 0)
+		m.ledger.SetBackends(ready)
+		return
+	}
+	for _, b := range gone {
+		m.ledger.RemoveBackend(b.ID)
+	}
+	for _, b := range here {
+		m.ledger.SetBackend(b)
+	}
+}
+
+// ascending reports whether each backend has a higher ID than the one before, in what is left of a list between so many
+// at the beginning and at the end, and where it meets them.
+func ascending(list []stock.Backend, first, last int) bool {
+	for i := max(1, first); i <= min(len(list)-1, len(list)-last); i++ {
+		if list[i-1].ID >= list[i].ID {
+			return false
+		}
+	}
+	return true
+}
