@@ -12,12 +12,11 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// Envoy is asked for this message timeout while a request waits: its longest wait and a margin, up to the largest value
-// of Envoy's max_message_timeout.
-const (
-	waitMargin = 5 * time.Second
-	longest    = time.Hour
-)
+// LongestHold is the longest that Envoy holds a request for an external processor (max_message_timeout).
+const LongestHold = time.Hour
+
+// waitMargin is added to the longest wait of a request for the message timeout that Envoy is asked for.
+const waitMargin = 5 * time.Second
 
 // offer offers the request to the controller, waits for its verdict, and answers Envoy. An error ends the stream.
 func (st *mainStream) offer() error {
@@ -66,7 +65,7 @@ func (st *mainStream) onQueued(maxWait time.Duration) {
 	st.queued = time.Now()
 	// An error needs no reaction here: the reader sees the end of the stream.
 	_ = st.send(&extprocv3.ProcessingResponse{
-		OverrideMessageTimeout: durationpb.New(min(maxWait+waitMargin, longest)),
+		OverrideMessageTimeout: durationpb.New(min(maxWait+waitMargin, LongestHold)),
 	})
 	st.receiveInBackground()
 }

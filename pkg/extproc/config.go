@@ -2,68 +2,65 @@ package extproc
 
 import "time"
 
-// Config is what a stream needs to know. The comments name the keys of the configuration file.
+// Config configures the streams of a Server. The comments name the keys of the configuration file in parentheses.
 type Config struct {
-	// FlowKey is the ordered list of sources of the flow key (flows.key): "header:NAME",
-	// "metadata:NAMESPACE/PATH" (PATH is split at slashes), "attribute:NAME" or "model". The first one that is
-	// present and not empty wins; a request with none belongs to the flow "anonymous".
+	// FlowKey lists the sources of the flow key in order (flows.key): "header:NAME", "metadata:NAMESPACE/PATH" (PATH is
+	// split at slashes), "attribute:NAME" or "model". The first source that has a value counts. A request without a value
+	// belongs to the flow "anonymous".
 	FlowKey []string
-	// Models resolves model names to targets and criticalities (models). A model that is not listed is its own
-	// target.
+	// Models has the targets and criticalities of models (models). A model that is not listed is its own target.
 	Models []Model
-	// Objectives names priorities (objectives).
+	// Objectives has the priorities of objectives (objectives).
 	Objectives []Objective
-	// TenantPolicies clamps the tier by tenant (tenantPolicies). The policy "*" is for tenants without one;
-	// without it they are not clamped.
+	// TenantPolicies limits the tier by tenant (tenantPolicies). The policy "*" applies to tenants that have none of their
+	// own; without it they are not limited.
 	TenantPolicies map[string]TenantPolicy
-	// Criticality says where a request's tier may be named (criticality).
+	// Criticality is where a request's tier may be named (criticality).
 	Criticality Criticality
 	// Tiers are the tiers, highest first (tiers); rank 0 is Tiers[0]. At least one.
 	Tiers []Tier
 	// TrustedHeaders are set by the gateway, never by clients (trustedHeaders).
 	TrustedHeaders TrustedHeaders
-	// RequestBody says when the request body is read (requestBody).
+	// RequestBody is when the request body is read (requestBody).
 	RequestBody BodyPolicy
-	// OneFlow says that the queue knows no flows (flows.discipline: none), so that a full one is nobody's own.
+	// OneFlow is set if the queue has a single flow (flows.discipline: none), which belongs to no caller.
 	OneFlow bool
-	// HashFlowKeys makes identities in flow keys appear as HashedFlow has them, wherever they are shown
-	// (--hash-flow-keys). The keys of TenantPolicies stay as they are.
+	// HashFlowKeys replaces identities in flow keys by their HashedFlow, so that nothing shows them (--hash-flow-keys). The
+	// keys of TenantPolicies may be identities or hashes.
 	HashFlowKeys bool
-	// UnknownModels says what the flow of a model is that neither Models nor an endpoint's list names
-	// (flows.unknownModels).
+	// UnknownModels is the flow of a model that neither Models nor an endpoint lists (flows.unknownModels).
 	UnknownModels UnknownModelsPolicy
-	// PassOn says how requests that are known to be no inference are treated: bodyless GET, HEAD, OPTIONS and DELETE, and
-	// those at the paths of the built-in list or of PassOnPaths (passOn). All else queues.
+	// PassOn is what happens to requests that are known not to be inference: GET, HEAD, OPTIONS and DELETE without a body,
+	// and requests at the built-in paths or at PassOnPaths (passOn). All other requests queue.
 	PassOn PassOnPolicy
-	// PassOnPaths are further such paths, as sent and without the query (passOnPaths).
+	// PassOnPaths are more such paths, as clients send them and without the query (passOnPaths).
 	PassOnPaths []string
 	// Limits bounds sizes (limits).
 	Limits Limits
-	// Responses maps outcomes to statuses (responses).
+	// Responses is what clients and Envoy are told about outcomes (responses).
 	Responses Responses
-	// DeadlineHeaders name request headers with the client's deadline, set by an outer hop
-	// (requestQueueController.deadlineHeaders): milliseconds, or gRPC's format in a header named grpc-timeout.
+	// DeadlineHeaders names request headers in which an outer hop states the client's deadline
+	// (requestQueueController.deadlineHeaders), in milliseconds, or in gRPC's format if the name is grpc-timeout.
 	DeadlineHeaders []string
-	// RoutesByModel says that endpoints differ in the models that they serve, so that the model has to be known
-	// to place a request. The wiring sets it; true is the safe value.
+	// RoutesByModel is set if endpoints differ in the models that they serve, so that a request cannot be placed without
+	// its model. The wiring sets it; true is the safe value.
 	RoutesByModel bool
-	// ClearRouteCache makes Envoy choose the route again after the destination was set (clearRouteCache). Other
-	// endpoint pickers set it always. The default is false: the destination is read by the load balancer of the
-	// cluster that was chosen already, while control headers that routes may match on (x-gateway-model-name) are
-	// removed in the same answer, so that a second choice could only go wrong; and it costs Envoy a route match.
+	// ClearRouteCache makes Envoy choose the route again after Weir has changed request headers (clearRouteCache). Other
+	// endpoint pickers always do. The default is false: the load balancer of the cluster that was chosen reads the
+	// destination, and the same answer removes control headers that routes may match on (x-gateway-model-name), so a second
+	// choice could only go wrong. It also costs Envoy a route match.
 	ClearRouteCache bool
-	// ReadUsage makes the token usage be read from answers where they pass by (response mode
-	// FULL_DUPLEX_STREAMED).
+	// ReadUsage makes Weir read the token usage from responses that it sees (response mode FULL_DUPLEX_STREAMED).
 	ReadUsage bool
 }
 
-// Model maps a model name as clients say it.
+// Model is a model by the name that clients use.
 type Model struct {
 	// Name is the model's name in requests.
 	Name string
-	// Criticality is "Critical", "Standard", "Sheddable" or a tier's name; "" says nothing.
+	// Criticality is "Critical", "Standard", "Sheddable" or a tier's name. "" leaves it to the default.
 	Criticality string
-	// Targets are the names that engines serve it by; none: its own name.
+	// Targets are the names under which engines serve it. Without targets that is its own name.
 	Targets []Target
 }
 
@@ -74,7 +71,7 @@ type Target struct {
 	Weight int
 }
 
-// Objective names a priority.
+// Objective is a named priority.
 type Objective struct {
 	Name     string
 	Priority int
@@ -82,57 +79,57 @@ type Objective struct {
 
 // TenantPolicy limits a tenant.
 type TenantPolicy struct {
-	// MaxClass is the highest tier that its requests may have, a tier's name or criticality.
+	// MaxClass is the highest tier of the tenant's requests: a tier's name or a criticality.
 	MaxClass string
 }
 
-// Criticality says where a request's tier may be named, and what it is when nobody says.
+// Criticality is where a request's tier may be named, and the tier of requests for which it is not.
 type Criticality struct {
-	// Header names the class header; "" is none.
+	// Header names the class header, or is "".
 	Header string
-	// Metadata is NAMESPACE/PATH of trusted dynamic metadata; "" is none.
+	// Metadata is the NAMESPACE/PATH of trusted dynamic metadata, or "".
 	Metadata string
-	// Default is the tier of a request that nobody declared: a tier's name or criticality.
+	// Default is the tier of a request that names none: a tier's name or a criticality.
 	Default string
-	// ObjectiveHeaders name the headers with an objective's name, of which the first that is present counts. At most 4.
+	// ObjectiveHeaders names up to 4 headers that may hold the name of an objective. The first one with a value counts.
 	ObjectiveHeaders []string
 }
 
-// Tier is what criticality resolution knows of a tier.
+// Tier is a tier, as far as resolving the tier of a request depends on it.
 type Tier struct {
 	Name string
-	// MinPriority is the lowest priority of an objective that belongs to it; nil: any.
+	// MinPriority is the lowest priority of the objectives in the tier. Nil means any priority.
 	MinPriority *int
 }
 
 // TrustedHeaders are headers that the gateway sets or strips.
 type TrustedHeaders struct {
-	// Model carries the model's name; "" is none.
+	// Model names the header with the model's name, or is "".
 	Model string
-	// Cost carries the request's cost, an integer of at least 1; "" is none.
+	// Cost names the header with the request's cost, an integer of at least 1, or is "".
 	Cost string
 }
 
-// BodyPolicy says when the request body is read.
+// BodyPolicy is when the request body is read.
 type BodyPolicy string
 
-// The body policies. Where Envoy's mode forbids what the policy asks, the mode wins, and a log line says so once.
+// The body policies. If Envoy's mode does not allow what the policy asks, the mode wins, and Weir warns once.
 const (
-	BodyAuto   BodyPolicy = "auto"   // when the headers do not say enough
-	BodyAlways BodyPolicy = "always" // whenever there is one on an inference path
-	BodyNever  BodyPolicy = "never"  // not at all
+	BodyAuto   BodyPolicy = "auto"   // if the headers do not say enough
+	BodyAlways BodyPolicy = "always" // whenever there is one
+	BodyNever  BodyPolicy = "never"  // never
 )
 
-// PassOnPolicy says how requests that are no inference are treated.
+// PassOnPolicy is what happens to requests that are not inference.
 type PassOnPolicy string
 
-// The policies for requests that are passed on.
+// The policies for requests that are not inference.
 const (
 	PassOnPick  PassOnPolicy = "pick"  // placed without queueing
 	PassOnQueue PassOnPolicy = "queue" // queued like any other
 )
 
-// UnknownModelsPolicy says what the flow of an unknown model is.
+// UnknownModelsPolicy is what the flow of an unknown model is.
 type UnknownModelsPolicy string
 
 // The policies for unknown models.
@@ -141,33 +138,35 @@ const (
 	UnknownModelsShared UnknownModelsPolicy = "shared" // all are the flow "unknown"
 )
 
-// Limits bounds sizes, in bytes, and times. All are at least 1.
+// Limits bounds sizes, in bytes, and times.
 type Limits struct {
-	// MaxBodyBytes bounds one request's body while it is held here; a larger one is too-large.
+	// MaxBodyBytes is the largest body that Weir holds of one request. A larger one is rejected as too-large. From 1 to
+	// MaxBodyBytesTotal, at most 1 GiB.
 	MaxBodyBytes int64
-	// MaxBodyBytesTotal bounds the memory of all bodies held here at once. When it is used up, the identity with the
-	// most bytes of incomplete bodies loses its newest incomplete one, or the arrival is turned away: no-memory.
+	// MaxBodyBytesTotal bounds the memory of all bodies that Weir holds. When it is used up, the identity with the most
+	// bytes in incomplete bodies loses its newest incomplete body, or the arrival is rejected, as no-memory.
 	MaxBodyBytesTotal int64
-	// BodyTimeout is how long the body of a request may take to become whole where it is collected here, and one
-	// second longer for every 64 KiB of it received; more is body-timeout. Above 0, at most an hour.
+	// BodyTimeout is how long a body that Weir collects may take to become whole, plus one second for every 64 KiB received.
+	// A later one is rejected as body-timeout. Above 0, and at most an hour.
 	BodyTimeout time.Duration
-	// MaxHeaderBytes bounds the names and values of the request headers together; more is too-large.
+	// MaxHeaderBytes bounds the names and values of the request headers together. Larger ones are rejected as too-large. At
+	// least 1.
 	MaxHeaderBytes int64
 }
 
-// Responses maps outcomes to HTTP statuses.
+// Responses is what Weir tells clients and Envoy about outcomes.
 type Responses struct {
-	// Preset is seed, gateway, smg or dynamo.
+	// Preset is the table of statuses: seed, gateway, smg or dynamo.
 	Preset string
-	// Metadata lets every answer bring what was decided as dynamic metadata, for Envoy's access log (responses.metadata).
+	// Metadata adds the decision on a request to Envoy's dynamic metadata, for its access log.
 	Metadata bool
-	// Status overrides single ones by reason, for example queue-full: 429. 200 to 599.
+	// Status overrides statuses by reason, for example queue-full: 429. From 200 to 599.
 	Status map[string]int
-	// QueueState tells a client that asks for it how long it waited and how many wait.
+	// QueueState lets clients ask how long they waited and how many requests wait.
 	QueueState bool
 }
 
-// DefaultConfig is the wfq profile's.
+// DefaultConfig returns the configuration of the profile wfq.
 func DefaultConfig() Config {
 	one, zero := 1, 0
 	return Config{

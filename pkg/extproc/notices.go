@@ -68,7 +68,7 @@ func (p *plateau) leave() { p.active.Add(-1) }
 func (s *Server) reportPlateau() {
 	s.log.Info("WARNING: the number of streams stands at exactly 1024, Envoy's default circuit breaker: raise "+
 		"circuit_breakers.thresholds max_requests, max_pending_requests and max_connections of the cluster that "+
-		"Envoy reaches Weir by, and of the model servers' cluster; what is beyond is answered 500 by Envoy",
+		"Envoy reaches Weir by, and of the model servers' cluster; Envoy answers 500 to the requests beyond",
 		"streams", envoyDefaultRequests)
 }
 

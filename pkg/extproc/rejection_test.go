@@ -83,8 +83,8 @@ func TestBadRequestNamesTheField(t *testing.T) {
 		`{"messages":[]}`: `"message":"The field \"model\" is missing.","type":"invalid_request_error","code":"bad-request","param":"model"`,
 		`{"model":7}`:     `"message":"The field \"model\" is not a string."`,
 		`{"model":""}`:    `"message":"The field \"model\" is empty."`,
-		`model=m`:         `"message":"The request body is not valid: invalid JSON at byte 0: the body is no JSON object."`,
-		`{"model":"m",}`:  `invalid JSON at byte 13: a key was expected.`,
+		`model=m`:         `"message":"The request body is not valid: invalid JSON at byte 0: the body is not a JSON object."`,
+		`{"model":"m",}`:  `invalid JSON at byte 13: expected a key.`,
 		``:                `invalid JSON at byte 0: unexpected end.`,
 	} {
 		inBubble(t, "BUFFERED/NONE", nil, func(c *conversation) {

@@ -14,10 +14,7 @@ import (
 )
 
 const (
-	// LongestHold is the longest that Envoy holds a request for an external processor (max_message_timeout).
-	LongestHold = longest
-
-	// Each header that may be named has a place in every request.
+	// Every request has a place for each of these headers.
 	maxSources          = 16
 	maxDeadlineHeaders  = 16
 	maxObjectiveHeaders = 4
@@ -157,7 +154,7 @@ func (r *Responses) check(ps *invalid.Problems, at invalid.Path) {
 	}
 }
 
-// rejectionReasons are the outcomes that have a status of ours: all but the one that is no rejection.
+// rejectionReasons returns the reasons of all outcomes that are rejections.
 func rejectionReasons() []string {
 	var reasons []string
 	for o := range flowcontrol.Outcome(flowcontrol.NumOutcomes) {
@@ -168,7 +165,7 @@ func rejectionReasons() []string {
 	return reasons
 }
 
-// checkHeader wants the name of a header (an HTTP token: RFC 9110, section 5.6.2).
+// checkHeader checks that name is the name of a header (an HTTP token: RFC 9110, section 5.6.2), and reports whether it is.
 func checkHeader(ps *invalid.Problems, at invalid.Path, name string) bool {
 	if !httpguts.ValidHeaderFieldName(name) {
 		ps.Add(at, name, "must be the name of a header")
@@ -177,7 +174,7 @@ func checkHeader(ps *invalid.Problems, at invalid.Path, name string) bool {
 	return true
 }
 
-// checkOptionalHeader wants the name of a header, or none.
+// checkOptionalHeader checks that name is the name of a header, or empty.
 func checkOptionalHeader(ps *invalid.Problems, at invalid.Path, name string) {
 	if name != "" {
 		checkHeader(ps, at, name)

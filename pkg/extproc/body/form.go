@@ -11,17 +11,17 @@ import (
 	"unicode/utf8"
 )
 
-// MaxParts is how many parts a form may have. Starlette refuses more than 1,000 fields, or 1,000 files.
+// MaxParts is how many parts a form may have. Starlette refuses more than 1,000 fields or 1,000 files.
 const MaxParts = 2000
 
 // maxBoundary is the longest boundary, in bytes (RFC 2046, section 5.1.1).
 const maxBoundary = 70
 
-// Form is what is wrong with a multipart form.
+// Form is the error of a body that is not a multipart form.
 type Form struct {
-	// Part is the number of the part, from 1; 0 is the form as a whole.
+	// Part is the number of the part, from 1, or 0 for the form as a whole.
 	Part int
-	// Problem says what was wrong there.
+	// Problem is what is wrong there.
 	Problem string
 }
 
@@ -39,12 +39,12 @@ func IsForm(contentType string) bool {
 	return strings.EqualFold(strings.TrimSpace(mediaType), "multipart/form-data")
 }
 
-// ScanForm reads the field "model" of a multipart form of the given content type; the other fields of Fields are those
-// of an empty body. Of several the last one counts, as Starlette and FastAPI have it, and one that is a file is no string.
+// ScanForm reads the field "model" of a multipart form with the given content type. The other fields of the result are
+// those of an empty body. As in Starlette and FastAPI, the last of several models counts, and a file is not a string.
 //
-// It lets through what mime/multipart and Starlette read alike, and nothing else: lines end in CRLF, nothing stands before
-// the first boundary, between a boundary and its line's end, or after the last one, each part has one Content-Disposition
-// with a plain name, and the form is closed. An error is a *Form.
+// It accepts only forms that mime/multipart and Starlette read alike: lines end in CRLF; there is nothing before the first
+// boundary, between a boundary and the end of its line, or after the last boundary; each part has one Content-Disposition
+// with a plain name; and the form is closed. The error is a *Form.
 func ScanForm(b []byte, contentType string) (Fields, error) {
 	f := Fields{MaxTokens: Absent, MaxCompletionTokens: Absent, MaxOutputTokens: Absent, N: Absent}
 	boundary, err := boundaryOf(contentType)
@@ -52,7 +52,7 @@ func ScanForm(b []byte, contentType string) (Fields, error) {
 		return f, err
 	}
 	parts := partScanner{b: b, delimiter: []byte(crlf + "--" + boundary)}
-	for bytes.HasPrefix(b[parts.i:], []byte(crlf)) { // blank lines before it are nothing to any reader
+	for bytes.HasPrefix(b[parts.i:], []byte(crlf)) { // every reader ignores blank lines before it
 		parts.i += len(crlf)
 	}
 	for {
@@ -75,10 +75,10 @@ func ScanForm(b []byte, contentType string) (Fields, error) {
 	}
 }
 
-// extended finds parameters in the form of RFC 2231, which Starlette does not read and mime does.
+// extended matches parameters in the form of RFC 2231, which mime reads and Starlette does not.
 var extended = regexp.MustCompile(`(?i)[;\s](boundary|name|charset)\s*\*`)
 
-// boundaryOf is the boundary that a form's content type names.
+// boundaryOf returns the boundary in a form's content type.
 func boundaryOf(contentType string) (string, error) {
 	_, params, err := mime.ParseMediaType(contentType)
 	boundary := params["boundary"]
@@ -89,33 +89,33 @@ func boundaryOf(contentType string) (string, error) {
 	case extended.MatchString(contentType) || strings.Contains(contentType, `\`):
 		return "", &Form{Problem: "its content type has escaped parameters"}
 	case boundary == "" || len(boundary) > maxBoundary:
-		return "", &Form{Problem: fmt.Sprintf("its boundary has %d bytes, and not 1 to %d", len(boundary), maxBoundary)}
+		return "", &Form{Problem: fmt.Sprintf("its boundary has %d bytes instead of 1 to %d", len(boundary), maxBoundary)}
 	case has && !strings.EqualFold(charset, "utf-8"):
-		return "", &Form{Problem: fmt.Sprintf("its charset is %q, and not utf-8", charset)}
+		return "", &Form{Problem: fmt.Sprintf("its charset is %q instead of utf-8", charset)}
 	}
 	return boundary, nil
 }
 
-// part is what matters of one part.
+// part is one part of a form.
 type part struct {
-	model, file bool
-	start, end  int // of its content
+	model, file bool // its name is "model"; it is a file
+	start, end  int  // of its content
 }
 
-// partScanner goes over the parts of a form.
+// partScanner scans the parts of a form.
 type partScanner struct {
 	b         []byte
 	delimiter []byte // of parts: CRLF, two hyphens and the boundary
 	i         int    // where the next boundary begins, without its CRLF
 	number    int
-	lines     *bufio.Reader // of headers; one for all parts
+	lines     *bufio.Reader // of headers; reused for all parts
 }
 
 func (s *partScanner) fail(format string, a ...any) (*part, error) {
 	return nil, &Form{Part: s.number, Problem: fmt.Sprintf(format, a...)}
 }
 
-// next is the next part, or nil after the last one.
+// next returns the next part, or nil after the last one.
 func (s *partScanner) next() (*part, error) {
 	rest, ok := bytes.CutPrefix(s.b[s.i:], s.delimiter[len(crlf):])
 	switch {
@@ -124,10 +124,10 @@ func (s *partScanner) next() (*part, error) {
 	case s.number > 0 && (string(rest) == "--" || string(rest) == "--\r\n"):
 		return nil, nil
 	case !bytes.HasPrefix(rest, []byte(crlf)):
-		return s.fail("it has no part, or a line that begins with its boundary has more than that")
+		return s.fail("it has no part, or more follows its boundary in the same line")
 	}
 	if s.number++; s.number > MaxParts {
-		return s.fail("there are more than %d", MaxParts)
+		return s.fail("more than %d parts", MaxParts)
 	}
 	rest = rest[len(crlf):]
 	length := bytes.Index(rest, []byte(crlf+crlf))
@@ -153,10 +153,11 @@ func (s *partScanner) next() (*part, error) {
 
 const crlf = "\r\n"
 
-// maxHead is how many bytes the headers of a part may have. python-multipart takes 4096 for each.
+// maxHead is how many bytes the headers of a part may have. python-multipart accepts 4096 for each.
 const maxHead = 16 << 10
 
-// read takes in a part's headers with the blank line after them, which lines reads; problem is what is wrong with them.
+// read reads a part's headers, including the blank line after them, through lines, which is set to read head. It returns
+// what is wrong with them, or "".
 func (p *part) read(head []byte, lines *bufio.Reader) (problem string) {
 	if len(head) > maxHead {
 		return fmt.Sprintf("its headers have more than %d bytes", maxHead)
@@ -164,9 +165,9 @@ func (p *part) read(head []byte, lines *bufio.Reader) (problem string) {
 	ends := bytes.Count(head, []byte(crlf))
 	switch {
 	case bytes.Count(head, []byte("\n")) != ends || bytes.Count(head, []byte("\r")) != ends:
-		return "a line of its headers does not end in CRLF"
+		return "a header line does not end in CRLF"
 	case bytes.Contains(head, []byte("\n ")) || bytes.Contains(head, []byte("\n\t")):
-		return "a line of its headers is folded"
+		return "a header line is folded"
 	}
 	header, err := textproto.NewReader(lines).ReadMIMEHeader()
 	if err != nil {
@@ -186,11 +187,11 @@ func (p *part) read(head []byte, lines *bufio.Reader) (problem string) {
 	return ""
 }
 
-// nameIn is the name of a part, and notes whether it is a file; problem is what is wrong.
+// nameIn returns the name of a part, and notes whether it is a file. It returns what is wrong with the name, or "".
 func (p *part) nameIn(header textproto.MIMEHeader) (name, problem string) {
 	dispositions := header.Values("Content-Disposition")
 	if len(dispositions) != 1 {
-		return "", fmt.Sprintf("it has %d Content-Disposition headers, and not 1", len(dispositions))
+		return "", fmt.Sprintf("it has %d Content-Disposition headers instead of 1", len(dispositions))
 	}
 	_, params, err := mime.ParseMediaType(dispositions[0])
 	name, named := params["name"]

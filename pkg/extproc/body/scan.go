@@ -6,45 +6,45 @@ import (
 	"strconv"
 )
 
-// MaxDepth is how deep arrays and objects may be nested.
+// MaxDepth is how deeply arrays and objects may be nested.
 const MaxDepth = 512
 
-// Absent is the value of an integer field that is not there, or is no number.
+// Absent is the value of an integer field that is missing or not a number.
 const Absent int64 = -1
 
-// maxInteger bounds integer fields, so that sums of them cannot overflow.
+// maxInteger bounds integer fields, so that their sums cannot overflow.
 const maxInteger = 1 << 40
 
-// Fields are what the scan finds at the top level of the body.
+// Fields are the fields at the top level of a body.
 type Fields struct {
-	// Model is the model's name, decoded; "" when it is not there.
+	// Model is the model's name, decoded, or "" if there is none.
 	Model string
-	// ModelStart and ModelEnd are the byte range of the model's value with its quotes; both 0 when it is not
-	// there or no string.
+	// ModelStart and ModelEnd are the byte range of the model's value, including its quotes. Both are 0 if there is no
+	// model or it is not a string.
 	ModelStart, ModelEnd int
-	// ModelSeen says that there is a model of whatever kind; with ModelEnd 0 it is no string.
+	// ModelSeen reports whether there is a model, of any kind. If ModelEnd is 0, it is not a string.
 	ModelSeen bool
-	// Stream is stream: true.
+	// Stream reports whether stream is true.
 	Stream bool
-	// IncludeUsage is stream_options.include_usage: true.
+	// IncludeUsage reports whether stream_options.include_usage is true.
 	IncludeUsage bool
-	// MaxTokens, MaxCompletionTokens and MaxOutputTokens are max_tokens, max_completion_tokens and
-	// max_output_tokens, and N is n: 0 to 2^40, or Absent.
+	// MaxTokens, MaxCompletionTokens and MaxOutputTokens are max_tokens, max_completion_tokens and max_output_tokens, and
+	// N is n. From 0 to 2^40, or Absent.
 	MaxTokens, MaxCompletionTokens, MaxOutputTokens, N int64
-	// Priority is the hint for the engine's own scheduler; HasPriority says that there is one.
+	// Priority is the hint for the engine's own scheduler. HasPriority reports whether there is one.
 	Priority    float64
 	HasPriority bool
-	// PromptBytes is the length of the JSON of the prompt: messages, prompt, input, system, instructions, tools.
+	// PromptBytes is the length of the prompt's JSON: messages, prompt, input, system, instructions and tools together.
 	PromptBytes int
-	// ModelRaw says that the model stands there as it is, and not as a JSON string: the body is a form.
+	// ModelRaw reports whether the model is plain text and not a JSON string, as in a form.
 	ModelRaw bool
 }
 
-// Syntax is what is wrong with a body that is no JSON object.
+// Syntax is the error of a body that is not a JSON object.
 type Syntax struct {
 	// Offset is the byte where the scan stopped.
 	Offset int
-	// Problem says what was wrong there.
+	// Problem is what is wrong there.
 	Problem string
 }
 
@@ -53,10 +53,10 @@ func (e *Syntax) Error() string {
 	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Problem)
 }
 
-// errEnd is the end of the bytes inside of a value.
+// errEnd means that the bytes end inside a value.
 var errEnd = errors.New("unexpected end")
 
-// Scan reads b, the whole body. An error is a *Syntax.
+// Scan reads b, which is a whole body. The error is a *Syntax.
 func Scan(b []byte) (Fields, error) {
 	s := scanner{b: b}
 	f := Fields{MaxTokens: Absent, MaxCompletionTokens: Absent, MaxOutputTokens: Absent, N: Absent}
@@ -87,13 +87,13 @@ const (
 type scanner struct {
 	b []byte
 	i int
-	// sizes are the lengths of the prompt's parts; the last duplicate counts.
+	// sizes are the lengths of the prompt's parts. The last of duplicates counts.
 	sizes [numPromptKeys]int
 }
 
 func (s *scanner) fail(problem string) error { return &Syntax{Offset: s.i, Problem: problem} }
 
-// space skips blanks and returns the next byte without taking it.
+// space skips blanks and returns the next byte without consuming it.
 func (s *scanner) space() (byte, error) {
 	for s.i < len(s.b) {
 		switch c := s.b[s.i]; c {
@@ -106,14 +106,14 @@ func (s *scanner) space() (byte, error) {
 	return 0, errEnd
 }
 
-// top scans the object that is the body.
+// top scans the body's one object.
 func (s *scanner) top(f *Fields) error {
 	c, err := s.space()
 	if err != nil {
 		return err
 	}
 	if c != '{' {
-		return s.fail("the body is no JSON object")
+		return s.fail("the body is not a JSON object")
 	}
 	s.i++
 	err = s.members(func(key []byte) error { return s.field(key, f) })
@@ -124,13 +124,13 @@ func (s *scanner) top(f *Fields) error {
 		return err
 	}
 	if _, err := s.space(); err == nil {
-		return s.fail("something follows the JSON object")
+		return s.fail("unexpected bytes after the JSON object")
 	}
 	return nil
 }
 
-// members scans the members of an object whose brace was taken, up to its end. value has to take the value of key,
-// which is decoded.
+// members scans the members of an object, from behind its brace to its end. It calls value with each key, decoded; value
+// has to consume the key's value.
 func (s *scanner) members(value func(key []byte) error) error {
 	c, err := s.space()
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *scanner) members(value func(key []byte) error) error {
 	}
 	for {
 		if c != '"' {
-			return s.fail("a key was expected")
+			return s.fail("expected a key")
 		}
 		start := s.i
 		escaped, err := s.str()
@@ -157,7 +157,7 @@ func (s *scanner) members(value func(key []byte) error) error {
 			return err
 		}
 		if c != ':' {
-			return s.fail("a colon was expected")
+			return s.fail("expected a colon")
 		}
 		s.i++
 		if _, err = s.space(); err != nil {
@@ -176,7 +176,7 @@ func (s *scanner) members(value func(key []byte) error) error {
 		case ',':
 		default:
 			s.i--
-			return s.fail("a comma or the end of the object was expected")
+			return s.fail("expected a comma or the end of the object")
 		}
 		if c, err = s.space(); err != nil {
 			return err
@@ -184,7 +184,7 @@ func (s *scanner) members(value func(key []byte) error) error {
 	}
 }
 
-// field takes one value of the top level.
+// field reads one value of the top level.
 func (s *scanner) field(key []byte, f *Fields) error {
 	start := s.i
 	switch string(key) {
@@ -262,7 +262,7 @@ func (s *scanner) streamOptions(f *Fields) error {
 	})
 }
 
-// part measures a part of the prompt.
+// part measures one part of the prompt.
 func (s *scanner) part(k promptKey) error {
 	start := s.i
 	err := s.value(1)
@@ -282,7 +282,7 @@ func (s *scanner) integer(to *int64) error {
 	return nil
 }
 
-// number is the value of a JSON number.
+// number returns the value of a JSON number, and reports whether b is one.
 func number(b []byte) (float64, bool) {
 	if c := b[0]; c != '-' && (c < '0' || c > '9') {
 		return 0, false

@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// value takes one value of any kind; depth is how many objects and arrays are open around it. It does not recurse.
+// value consumes one value of any kind, inside depth open objects and arrays. It does not recurse.
 func (s *scanner) value(depth int) error {
 	// objects has a bit for each open bracket of this value: 1 for an object, 0 for an array.
 	var objects [MaxDepth / 64]uint64
 	open := 0
 	for {
-		// A value is expected, and a byte is there.
+		// The next byte begins a value.
 		switch c := s.b[s.i]; {
 		case c == '"':
 			if _, err := s.str(); err != nil {
@@ -56,7 +56,7 @@ func (s *scanner) value(depth int) error {
 				return err
 			}
 		}
-		// A value has ended: close what ends here, and stand before the next one.
+		// A value has ended: close the brackets that end here, and stop before the next value.
 		for {
 			if open == 0 {
 				return nil
@@ -72,7 +72,7 @@ func (s *scanner) value(depth int) error {
 				continue
 			}
 			if c != ',' {
-				return s.fail("a comma or a closing bracket was expected")
+				return s.fail("expected a comma or a closing bracket")
 			}
 			s.i++
 			if _, err = s.space(); err != nil {
@@ -88,10 +88,10 @@ func (s *scanner) value(depth int) error {
 	}
 }
 
-// key takes a key and its colon, and stands before the value.
+// key consumes a key and its colon, and stops before the value.
 func (s *scanner) key() error {
 	if s.b[s.i] != '"' {
-		return s.fail("a key was expected")
+		return s.fail("expected a key")
 	}
 	if _, err := s.str(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (s *scanner) key() error {
 		return err
 	}
 	if c != ':' {
-		return s.fail("a colon was expected")
+		return s.fail("expected a colon")
 	}
 	s.i++
 	_, err = s.space()
@@ -122,13 +122,13 @@ func (s *scanner) literal() error {
 		} else if strings.HasPrefix(word, string(rest)) {
 			return errEnd
 		}
-		return s.fail("neither true, false nor null")
+		return s.fail("expected true, false or null")
 	}
-	return s.fail("a value was expected")
+	return s.fail("expected a value")
 }
 
-// digits takes a number: -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?. One at the very end of the bytes may be cut
-// off; at the top level an object's end has to follow, so that this is never mistaken for a whole one.
+// digits consumes a number: -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?. A number at the very end of the bytes may be
+// cut off. It is never mistaken for a whole one, because the end of the body's object has to follow.
 func (s *scanner) digits() error {
 	at := func() byte {
 		if s.i < len(s.b) {
@@ -145,7 +145,7 @@ func (s *scanner) digits() error {
 		case s.i == len(s.b):
 			return errEnd
 		case s.i == start:
-			return s.fail("a digit was expected")
+			return s.fail("expected a digit")
 		}
 		return nil
 	}
@@ -183,12 +183,12 @@ const (
 	highs = 0x8080808080808080
 )
 
-// str takes a string, whose opening quote is the next byte, and says whether it has escapes.
+// str consumes a string, whose opening quote is the next byte, and reports whether it has escapes.
 func (s *scanner) str() (escaped bool, err error) {
 	i := s.i + 1
 	for {
-		// Eight bytes at a time up to a quote, a backslash or a control character. The lowest mark is exact,
-		// only those above it may be false: the borrow of a subtraction goes upwards.
+		// Skip eight bytes at a time, up to a quote, a backslash or a control character. The lowest mark is exact. Those
+		// above it may be wrong, because the borrow of a subtraction carries upwards.
 		for i+8 <= len(s.b) {
 			w := binary.LittleEndian.Uint64(s.b[i:])
 			q, e := w^(ones*'"'), w^(ones*'\\')
@@ -214,14 +214,14 @@ func (s *scanner) str() (escaped bool, err error) {
 			}
 		case c < 0x20:
 			s.i = i
-			return escaped, s.fail("a control character in a string")
+			return escaped, s.fail("control character in a string")
 		default:
 			i++
 		}
 	}
 }
 
-// escape checks the escape whose letter is at i, and returns the index after it.
+// escape checks the escape whose letter is at i, and returns the index behind it.
 func (s *scanner) escape(i int) (int, error) {
 	if i >= len(s.b) {
 		s.i = len(s.b)
@@ -238,13 +238,13 @@ func (s *scanner) escape(i int) (int, error) {
 			}
 			if _, ok := hexDigit(s.b[j]); !ok {
 				s.i = j
-				return j, s.fail("a hexadecimal digit was expected")
+				return j, s.fail("expected a hexadecimal digit")
 			}
 		}
 		return i + 5, nil
 	}
 	s.i = i
-	return i, s.fail("an escape that JSON does not have")
+	return i, s.fail("unknown escape")
 }
 
 func hexDigit(c byte) (rune, bool) {
@@ -259,7 +259,7 @@ func hexDigit(c byte) (rune, bool) {
 	return 0, false
 }
 
-// unescape decodes a string's inside that str has checked. Half of a surrogate pair becomes U+FFFD.
+// unescape decodes the inside of a string that str has checked. Half a surrogate pair becomes U+FFFD.
 func unescape(raw []byte) []byte {
 	out := make([]byte, 0, len(raw))
 	for i := 0; i < len(raw); {
@@ -297,7 +297,7 @@ func unescape(raw []byte) []byte {
 	return out
 }
 
-// unicodeEscape is the value of the \uXXXX at the beginning of b, or -1.
+// unicodeEscape returns the value of the \uXXXX at the beginning of b, or -1.
 func unicodeEscape(b []byte) rune {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return -1
@@ -310,7 +310,7 @@ func unicodeEscape(b []byte) rune {
 	return r
 }
 
-// validUTF8 is b as a string; each byte that is no UTF-8 becomes U+FFFD, as encoding/json has it.
+// validUTF8 returns b as a string. Like encoding/json, it replaces each byte that is not UTF-8 by U+FFFD.
 func validUTF8(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
