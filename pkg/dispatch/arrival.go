@@ -38,10 +38,10 @@ func (m *Machine) admit(w *Waiter) {
 		m.expire()
 	}
 	m.enters(w)
-	bypass := m.mayBypass(w.queued.Tier)
+	bypass := m.mayBypass(w)
 	m.asking = w
 	if bypass && m.goes(w) {
-		m.queue.Bypassed()
+		m.queue.Bypassed(m.now, &w.queued)
 		m.leaves(w)
 		m.touch(w.flow)
 		w.stage, w.bypass = StageSent, true

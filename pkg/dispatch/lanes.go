@@ -30,11 +30,11 @@ func (m *Machine) lendsAge(starved *fairqueue.Request) (lends bool) {
 	return lends
 }
 
-// mayBypass reports whether nobody waits in the queue who goes before an arrival of the tier.
-func (m *Machine) mayBypass(tier int) bool {
+// mayBypass reports whether nobody waits in the queue who goes before w, an arrival.
+func (m *Machine) mayBypass(w *Waiter) bool {
 	promote := m.mayPromote()
 	for {
-		may, starved := m.queue.MayBypass(m.now, tier, promote)
+		may, starved := m.queue.MayBypass(m.now, &w.queued, promote)
 		if starved == nil || m.lendsAge(starved) {
 			return may
 		}

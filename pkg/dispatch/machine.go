@@ -244,6 +244,7 @@ func (m *Machine) Complete(now time.Time, l *Lease) (settled bool) {
 		return false
 	}
 	w.stage, w.outcome = StageEnded, OutcomeDispatched
+	m.queue.Completed(&w.queued)
 	m.settle(w)
 	m.run()
 	return true
@@ -277,7 +278,7 @@ func (m *Machine) Preempt(now time.Time) {
 	m.asking = w
 	if v := m.victimOf(w); v != nil {
 		m.takeOver(w, v)
-		m.granted(fairqueue.Candidate{Request: &w.queued}, w)
+		m.granted(m.queue.Claim(&w.queued), w)
 	}
 	m.asking = nil
 	m.run()

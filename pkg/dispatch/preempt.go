@@ -89,6 +89,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 		m.hunts(loser)
 		m.released = time.Time{} // its own came to nothing
 	} else {
+		m.queue.Completed(&loser.queued)
 		m.flows.settled(loser.flow)
 		loser.stage, loser.outcome = StageEnded, OutcomePreempted
 		loser.retry = m.retryAfter(loser, OutcomePreempted)

@@ -1,9 +1,9 @@
 package fairqueue
 
-// pop takes r, the head of its line, out of the class and charges it to everybody on its path: its flow, those that this
-// is under, and the class.
-func (c *class) pop(r *Request) {
-	stale := false
+// pop takes a candidate out of the class and charges it to everybody on its path: its flow, those that this is under, and
+// the class.
+func (c *class) pop(of *Candidate) {
+	r, stale := of.Request, false
 	for fl := r.at; fl != nil; fl = fl.above {
 		f, in := fl.flow, fl.flow.in
 		if in.discipline.charge(&in.level, &f.share, r, fl.tag, r.receiptOf(f.depth)) && len(f.lanes) > 1 {
@@ -14,18 +14,20 @@ func (c *class) pop(r *Request) {
 	if len(c.tier.classes) == 1 {
 		c.detach(r)
 	} else {
-		c.popShared(r)
+		c.popShared(of)
 	}
 	if stale {
 		c.siblings.freshen()
 	}
 }
 
-// popShared takes r out and charges it to the class, which shares its tier.
-func (c *class) popShared(r *Request) {
-	t, turn := c.tier, c.turnKey(r)
+// popShared takes a candidate out and charges it to the class, which shares its tier.
+func (c *class) popShared(of *Candidate) {
+	t, r := c.tier, of.Request
+	t.offers(of)
 	c.detach(r)
-	t.discipline.charge(&t.level, &c.share, r, VirtualTime(turn.at), r.receiptOf(classDepth))
+	c.offer = c.head()
+	t.discipline.charge(&t.level, &c.share, r, of.turn, r.receiptOf(classDepth))
 	if t.stale {
 		t.stale = false
 		for _, c := range t.classes {

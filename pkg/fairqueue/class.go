@@ -7,18 +7,20 @@ type class struct {
 	share    // of its tier
 	siblings // its flows
 
-	tier    *tier
-	config  ClassConfig
-	order   order // within its flows; nil: by arrival
-	removed bool  // takes no arrivals any more, and drains
-	queued  int
-	next    *Request // while tier.turn compares: what the class has to offer
+	tier     *tier
+	config   ClassConfig
+	order    order // within its flows; nil: by arrival
+	removed  bool  // takes no arrivals any more, and drains
+	queued   int
+	offer    *Request // while a turn is charged: what the class has to offer in it
+	inflight int      // requests in flight, where the discipline wants to know
 
 	lanes   map[Lane]*classLane
 	open    heap[*classLane] // lanes that are open and have a flow that is not parked
 	busy    heap[*laneBusy]  // only if guarded: those with room between the bounds, where a starved head may go,
 	aged    heap[*laneAge]   // and those with room below the upper bound, by their oldest request
 	guarded bool             // the starvation guard asks for ages
+	stuck   int              // Σ stuck of the lanes
 
 	freeFlowLanes []*flowLane
 	freeLanes     []*classLane
@@ -115,19 +117,27 @@ func (c *class) settleGuarded(l *classLane, want bool) {
 	member(&c.aged, &l.oldest, want)
 }
 
+// couldGo is the number of waiters that could go if there were room.
+func (c *class) couldGo() int { return c.queued - c.stuck }
+
 // count changes the numbers of a lane: n waiting requests, capped of them behind a parked flow.
 func (c *class) count(l *classLane, n, capped int) {
 	was := l.stuck()
 	l.queued += n
 	l.capped += capped
-	c.tier.stuck += l.stuck() - was
+	c.stick(l.stuck() - was)
+}
+
+func (c *class) stick(n int) {
+	c.stuck += n
+	c.tier.stuck += n
 }
 
 // setState opens a lane or closes it.
 func (c *class) setState(l *classLane, s LaneState) {
 	was := l.stuck()
 	l.state = s
-	c.tier.stuck += l.stuck() - was
+	c.stick(l.stuck() - was)
 	c.settleLane(l)
 }
 

@@ -13,17 +13,48 @@ type discipline interface {
 	begin(l *level, s *share)
 	// tag is the tag of head, the request of s that goes next, or next in one of its lanes.
 	tag(l *level, s *share, head *Request) VirtualTime
-	// charge is told that r of s, with this tag, leaves the queue for an endpoint.
+	// charge is told that r of s, with this tag, leaves the queue for an endpoint. In a level of classes it has left, and
+	// class.offer of each is what that had to offer beside r, of s what it has now.
 	charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) (moved bool)
 	// refund takes a charge back: the release of r came to nothing.
 	refund(l *level, s *share, r *Request, p *receipt) (moved bool)
 	// freshen looks at one of all shares, when a charge has made the level stale.
 	freshen(l *level, s *share) (moved bool)
+
+	// active reports whether the discipline wants to know of what does not wait: then a sharer is active while it has
+	// anything queued or in flight, and the methods that follow are called.
+	active() bool
+	// bypassed is told of a request that is dispatched without having waited.
+	bypassed(l *level, s *share, r *Request, p *receipt) (moved bool)
+	// adjust raises what r, which is in flight, is charged to this cost; trueUp corrects it to what r has really cost.
+	adjust(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool)
+	trueUp(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool)
+	// end is told that s is active no more. What it knows of s may be forgotten from now on.
+	end(l *level, s *share)
+	// look is called before a turn from level.until on: the tag of level.restless has changed with time. It names
+	// the next such sharer and moment, or none.
+	look(l *level)
+
 	// describe tells every number that decides what a share, or with nil the level, will get, for AppendState;
 	// describeReceipt does so of a receipt.
 	describe(l *level, s *share, number func(int64))
 	describeReceipt(l *level, p *receipt, number func(int64))
 }
+
+// costsKnown is the part of a discipline whose charges are final at the pop, and depend on nothing but what waits.
+type costsKnown struct{}
+
+func (costsKnown) active() bool { return false }
+
+func (costsKnown) bypassed(*level, *share, *Request, *receipt) (moved bool) { return false }
+
+func (costsKnown) adjust(*level, *share, *Request, Cost, *receipt) (moved bool) { return false }
+
+func (costsKnown) trueUp(*level, *share, *Request, Cost, *receipt) (moved bool) { return false }
+
+func (costsKnown) end(*level, *share) {}
+
+func (costsKnown) look(*level) {}
 
 // level is a set of sharers and what their discipline knows of them all: the classes of a tier, the flows of a class, or
 // the flows under a flow.
@@ -31,6 +62,9 @@ type level struct {
 	discipline discipline
 	now        *time.Time // the queue's: the last that it was told
 	stale      bool       // every share has to be looked at with freshen
+	classes    []*class   // of a tier, in their order; nil: its sharers are flows
+	restless   *share     // the one whose tag changes with time, of a class's own flows; nil: none
+	until      time.Time  // when to look at it again
 	wfqLevel
 }
 
@@ -44,6 +78,7 @@ type siblings struct {
 
 // share is what a discipline knows of one sharer: a class or a flow.
 type share struct {
+	flow   *flow // nil: it is a class
 	weight Weight
 	wfqShare
 }

@@ -32,7 +32,7 @@ func (d *duel) step() {
 		}
 	case 19:
 		d.note("bypassed")
-		d.q.Bypassed()
+		d.q.Bypassed(d.now, &Request{Cost: 1})
 		d.o.bypassed()
 	}
 }

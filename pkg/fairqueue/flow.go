@@ -21,6 +21,7 @@ type flow struct {
 	capacity int // its flowCapacity, and
 	reserves int // what of it is reserved, of the class's own flows
 	depth    int // 0: the class's own
+	inflight int // requests in flight, where the discipline wants to know
 	place    place
 }
 
@@ -176,21 +177,41 @@ func (q *FairRequestQueue) track(c *class, r *Request) *flow {
 }
 
 func (q *FairRequestQueue) newFlow(c *class, above *flow, key string) *flow {
-	blank := flow{class: c, above: above, share: share{weight: WeightOne}}
-	if above == nil {
-		blank.in, blank.weight, blank.capacity = &c.siblings, q.config.weight(key), q.config.flowCapacity(key)
-		blank.reserves = q.reserves(c.tier, blank.capacity)
-	} else {
-		blank.in, blank.depth = above.under, above.depth+1
-	}
-	if blank.depth < q.config.levels()-1 {
-		blank.under = c.siblings.below()
-	}
-	f := blank.in.flows.track(key, blank)
+	f := in(c, above).flows.track(key, q.blank(c, above, key))
 	f.in.discipline.begin(&f.in.level, &f.share)
 	c.tier.reserved += f.reserves
 	f.in.weights += f.weight
 	f.in.shed.track(f)
+	return f
+}
+
+// in is the siblings that a flow of the class, or under another, is one of.
+func in(c *class, above *flow) *siblings {
+	if above != nil {
+		return above.under
+	}
+	return &c.siblings
+}
+
+// blank is a flow that begins to wait, with what is still known of it.
+func (q *FairRequestQueue) blank(c *class, above *flow, key string) flow {
+	f := flow{class: c, in: in(c, above), above: above, share: share{weight: WeightOne}}
+	if above == nil {
+		f.weight, f.capacity = q.config.weight(key), q.config.flowCapacity(key)
+		f.reserves = q.reserves(c.tier, f.capacity)
+	} else {
+		f.depth = above.depth + 1
+	}
+	if q.active {
+		if old := f.in.flows.known[key]; old != nil {
+			weight := f.weight
+			f.share, f.inflight, f.under = old.share, old.inflight, old.under
+			f.weight = weight
+		}
+	}
+	if f.under == nil && f.depth < q.config.levels()-1 {
+		f.under = c.siblings.below()
+	}
 	return f
 }
 
@@ -224,6 +245,9 @@ func (f *flow) drop() {
 	f.class.tier.reserved -= f.reserves
 	f.in.weights -= f.weight
 	f.in.flows.drop(f)
+	if f.inflight == 0 {
+		f.in.discipline.end(&f.in.level, &f.share)
+	}
 }
 
 func (c *class) newFlowLane(f *flow, name Lane) *flowLane {

@@ -11,9 +11,10 @@ const (
 
 // flowTable finds a level's tracked flows by key. A flow that has lost its last waiter often has the next one soon: its
 // place in the map is kept for a while, since adding and deleting there costs more than all else that a flow does.
-// Nothing but the structure and the key outlives its waiters.
+// Nothing but the structure and the key outlives its waiters, unless the discipline wants to know which flows are active:
+// then a flow also rests here while it has requests in flight, and is kept with its share.
 type flowTable struct {
-	known   map[string]*flow // the tracked ones and those kept
+	known   map[string]*flow // the tracked ones, those at rest, and those kept
 	tracked int
 	kept    int
 	most    int   // that are kept
@@ -27,6 +28,7 @@ type flowTable struct {
 // place is a flow's place in its flowTable.
 type place struct {
 	tracked      bool
+	resting      bool  // nothing waits, but something is in flight
 	older, newer *flow // neighbours among those tracked, or kept
 }
 
@@ -55,16 +57,8 @@ func (t *flowTable) all() iter.Seq[*flow] {
 
 // track begins to track a flow that is not, as made by blank, which is given the capacity of an earlier one's lanes.
 func (t *flowTable) track(key string, blank flow) *flow {
-	f := t.known[key]
-	if f != nil {
-		t.unkeep(f)
-	} else {
-		f = take(&t.free)
-		t.known[key] = f
-	}
-	blank.key, blank.lanes, blank.place.tracked = key, f.lanes[:0], true
-	blank.place.older = t.last
-	*f = blank
+	f := t.claim(key, blank)
+	f.place = place{tracked: true, older: t.last}
 	if t.last != nil {
 		t.last.place.newer = f
 	} else {
@@ -75,14 +69,46 @@ func (t *flowTable) track(key string, blank flow) *flow {
 	return f
 }
 
-// drop ends the tracking of f.
+// claim makes the structure for a flow that is not tracked.
+func (t *flowTable) claim(key string, blank flow) *flow {
+	f := t.known[key]
+	switch {
+	case f == nil:
+		f = take(&t.free)
+		t.known[key] = f
+	case !f.place.resting:
+		t.unkeep(f)
+	}
+	blank.key, blank.lanes = key, f.lanes[:0]
+	*f = blank
+	f.share.flow = f
+	return f
+}
+
+// rest has the flow known while it has requests in flight.
+func (t *flowTable) rest(key string, blank flow) *flow {
+	f := t.claim(key, blank)
+	f.place = place{resting: true}
+	return f
+}
+
+// drop ends the tracking of f, which rests as long as it has requests in flight.
 func (t *flowTable) drop(f *flow) {
 	t.tracked--
-	f.under = nil
 	if f.byLane = nil; cap(f.lanes) > fewLanes {
 		f.lanes = nil
 	}
 	unlink(f, &t.first, &t.last)
+	if f.inflight > 0 {
+		f.place = place{resting: true}
+		return
+	}
+	t.keep(f)
+}
+
+// keep keeps the place of f, which is not active any more, for a while.
+func (t *flowTable) keep(f *flow) {
+	f.under = nil
 	f.place = place{older: t.newest}
 	if t.newest != nil {
 		t.newest.place.newer = f

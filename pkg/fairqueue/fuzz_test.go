@@ -160,7 +160,7 @@ func (d *duel) compare() {
 	}
 	for id := range 6 {
 		for _, promote := range []bool{false, true} {
-			got, starved := d.q.MayBypass(d.now, id, promote)
+			got, starved := d.q.MayBypass(d.now, &Request{Tier: id}, promote)
 			want, age := d.o.mayBypass(d.now, id, promote)
 			if got != want {
 				d.Fatalf("bypass of tier %d, promote %t: %t, want %t", id, promote, got, want)

@@ -93,15 +93,22 @@ func heapProblem[T heapItem](h *heap[T], name string, fail failf) {
 	}
 }
 
-// flowTableProblem checks that every flow is known by its key, and either tracked or kept.
+// flowTableProblem checks that every flow is known by its key, and either tracked, at rest or kept.
 func flowTableProblem(t *flowTable, fail failf) {
-	tracked := 0
+	tracked, resting := 0, 0
 	for key, f := range t.known {
 		if f.key != key {
 			fail("flow %q is known as %q", f.key, key)
 		}
-		if f.place.tracked {
+		switch {
+		case f.place.tracked:
 			tracked++
+		case f.place.resting:
+			resting++
+		}
+		if f.place.tracked != (f.queued > 0) || f.place.resting != (f.queued == 0 && f.inflight > 0) {
+			fail("flow %q: tracked %t, resting %t, with %d queued and %d in flight", key, f.place.tracked, f.place.resting,
+				f.queued, f.inflight)
 		}
 	}
 	inOrder := 0
@@ -117,12 +124,12 @@ func flowTableProblem(t *flowTable, fail failf) {
 	var last *flow
 	for f := t.oldest; f != nil; last, f = f, f.place.newer {
 		kept++
-		if f.place.tracked || f.place.older != last || t.known[f.key] != f {
+		if f.place.tracked || f.place.resting || f.place.older != last || t.known[f.key] != f {
 			fail("kept flow %q is out of place", f.key)
 			return
 		}
 	}
-	if tracked != t.tracked || kept != t.kept || last != t.newest || tracked+kept != len(t.known) || kept > t.most {
+	if tracked != t.tracked || kept != t.kept || last != t.newest || tracked+resting+kept != len(t.known) || kept > t.most {
 		fail("%d flows known, %d tracked, %d kept: want %d, %d", len(t.known), tracked, kept, t.tracked, t.kept)
 	}
 }

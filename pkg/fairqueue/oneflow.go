@@ -3,7 +3,7 @@ package fairqueue
 // oneFlow is no fairness at all: every request of the class is of the same flow, and goes by the order within flows. Its
 // tag is its head's rank there, and with fcfs that is the same for all, so nothing is ever tagged anew in the lanes, of
 // which this one flow has all.
-type oneFlow struct{}
+type oneFlow struct{ costsKnown }
 
 func (oneFlow) begin(*level, *share) {}
 

@@ -8,6 +8,7 @@ import "iter"
 // CloseLane closes the lane of r, a waiting request, within its class: LaneBusy, LaneFull or LaneDead, until OpenLane or
 // OpenLanes.
 func (q *FairRequestQueue) CloseLane(r *Request, state LaneState) {
+	q.changes++
 	r.at.lane.class.setState(r.at.lane, state)
 }
 
@@ -56,6 +57,7 @@ func (q *FairRequestQueue) ParkFlow(r *Request) {
 	if fl.parked {
 		return
 	}
+	q.changes++
 	c := fl.lane.class
 	fl.parked = true
 	c.count(fl.lane, 0, fl.queued)

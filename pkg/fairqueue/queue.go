@@ -6,6 +6,8 @@ import "time"
 type FairRequestQueue struct {
 	config        Config
 	now           time.Time        // the last that it was told
+	active        bool             // the flows' discipline wants to know which are active
+	changes       uint64           // how often anybody came, went, or could go no more: what ends a Candidate
 	tiers         []*tier          // by rank, highest first
 	byID          [maxTiers]*tier  // by stable identifier
 	names         map[string]*tier // those that take arrivals
@@ -26,7 +28,7 @@ func New(cfg Config) (*FairRequestQueue, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	q := &FairRequestQueue{config: cfg, names: map[string]*tier{}}
+	q := &FairRequestQueue{config: cfg, names: map[string]*tier{}, active: cfg.Discipline.implementation().active()}
 	q.budget = newBudget(cfg.PromotionBudget)
 	for i, tc := range cfg.Tiers {
 		t := newTier(q, i, tc)
@@ -126,6 +128,7 @@ func (q *FairRequestQueue) Requeue(r *Request) {
 	if f == nil {
 		f = q.track(c, r)
 	}
+	q.returned(f, r)
 	c.refund(f, r)
 	q.refundTier(t, r)
 	q.enter(c, f, r)
@@ -139,6 +142,7 @@ func (q *FairRequestQueue) enter(c *class, f *flow, r *Request) {
 	if !r.Deadline.IsZero() {
 		r.due = min(r.due, r.Deadline.Sub(q.epoch))
 	}
+	q.changes++
 	q.queued++
 	q.rank(c, r)
 	c.attach(f, r)
@@ -160,6 +164,7 @@ func (q *FairRequestQueue) Remove(r *Request) bool {
 		return false
 	}
 	c := r.at.flow.class
+	q.changes++
 	q.queued--
 	q.due.remove(r)
 	c.detach(r)
@@ -167,97 +172,25 @@ func (q *FairRequestQueue) Remove(r *Request) bool {
 	return true
 }
 
-// Admit says what the stock lets through at this moment.
-type Admit struct {
-	// Tiers are those with stock available to them.
-	Tiers TierSet
-	// Promote lets a starved head go past strict order and others' reservations.
-	Promote bool
-}
-
-// Candidate is a request that may go now.
-type Candidate struct {
-	// Request is nil when there is none.
-	Request *Request
-	// Promoted: it goes as a starved head, out of order.
-	Promoted bool
-	// Starved is the waiter that lends its age to the promoted one's tier; often another one, maybe in another lane. If
-	// its lane turns out to be full, it lends its age to nobody: close the lane and peek again.
-	Starved *Request
-
-	admit TierSet // what Peek was told, for the account of weighted tiers
-}
-
-// Peek is the request that goes next, if what the stock lets through allows one. It changes nothing: commit with Pop,
-// or, when it cannot be placed, park its lane or its flow and peek again.
-func (q *FairRequestQueue) Peek(now time.Time, admit Admit) Candidate {
-	if q.queued == 0 {
-		return Candidate{}
-	}
-	q.now = now
-	var next *Request
-	if q.config.TierMode == Weighted {
-		next = q.peekWeighted(admit.Tiers)
-	} else {
-		for _, t := range q.tiers {
-			if !admit.Tiers.Has(t.id) {
-				continue
-			}
-			if next = t.head(); next != nil {
-				break
-			}
-		}
-	}
-	if admit.Promote {
-		if t := q.starvedTier(now, next); t != nil {
-			return Candidate{
-				Request: t.starvedHead(), Promoted: true, Starved: t.oldest(), admit: admit.Tiers,
-			}
-		}
-	}
-	return Candidate{Request: next, admit: admit.Tiers}
-}
-
-// Pop commits a candidate of Peek: the request leaves the queue and its flow is charged.
-func (q *FairRequestQueue) Pop(c Candidate) {
-	r := c.Request
-	if r.at == nil || r.at.head != r {
-		panic("fairqueue: Pop of a request that is not the head of its line")
-	}
-	cl := r.at.flow.class
-	q.dispatched()
-	if c.Promoted {
-		q.promote(cl.tier)
-	}
-	if q.config.TierMode == Weighted {
-		q.chargeTier(cl.tier, r, c.admit)
-	}
-	q.queued--
-	q.due.remove(r)
-	cl.pop(r)
-	q.emptied(cl)
-}
-
-// Bypassed is told of a dispatch that did not wait. In wfq it leaves no tag (the seed); it counts for the promotion
-// budget.
-func (q *FairRequestQueue) Bypassed() { q.dispatched() }
-
-// MayBypass reports whether an arrival of the tier may go without waiting, as far as the queue has a say: nobody who
-// could go waits in its tier or a higher one (weighted tiers: in any), and no starved head that the budget lets go.
-// promote is Admit.Promote. Where only a starved head stands in the way, starved is Candidate.Starved of it: if its lane
-// turns out to be full, close that and ask again.
-func (q *FairRequestQueue) MayBypass(now time.Time, id int, promote bool) (may bool, starved *Request) {
+// MayBypass reports whether r, an arrival, may go without waiting, as far as the queue has a say: nobody who could go
+// waits in its class or a higher tier (weighted tiers: in any), and no starved head that the budget lets go. promote is
+// Admit.Promote. Where only a starved head stands in the way, starved is Candidate.Starved of it: if its lane turns out
+// to be full, close that and ask again.
+func (q *FairRequestQueue) MayBypass(now time.Time, r *Request, promote bool) (may bool, starved *Request) {
 	if q.queued == 0 {
 		return true, nil
 	}
-	arrival := q.tierOf(id)
+	arrival := q.tierOf(r.Tier)
 	for _, t := range q.tiers {
-		if q.config.TierMode == Strict && t.rank > arrival.rank {
+		if q.config.TierMode == Strict && t.rank >= arrival.rank {
 			break
 		}
 		if t.couldGo() > 0 {
 			return false, nil
 		}
+	}
+	if arrival.classOf(r).couldGo() > 0 {
+		return false, nil
 	}
 	if promote {
 		if t := q.starvedTier(now, nil); t != nil {
@@ -274,7 +207,7 @@ func (q *FairRequestQueue) emptied(c *class) {
 	if t.queued == 0 {
 		t.deficit, t.reset = 0, q.charges
 	}
-	if c.queued == 0 && c.removed {
+	if c.removed && c.queued == 0 && c.inflight == 0 {
 		t.dropClass(c)
 	}
 }

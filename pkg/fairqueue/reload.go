@@ -19,6 +19,7 @@ func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 		return err
 	}
 	q.config, q.tiers, q.names = cfg, order, names
+	q.changes++
 	q.reloaded = q.charges
 	if q.budget.share = cfg.PromotionBudget; q.budget.share == 0 {
 		q.budget.credit = 0
@@ -149,6 +150,7 @@ func (q *FairRequestQueue) find(name string) *tier {
 
 // Forget drops the removed tiers that have drained; inUse are those that leases still name.
 func (q *FairRequestQueue) Forget(inUse TierSet) {
+	q.changes++
 	q.tiers = slices.DeleteFunc(q.tiers, func(t *tier) bool {
 		gone := t.gone(inUse)
 		if gone {

@@ -61,6 +61,8 @@ type extra struct {
 	paid   [maxLevels]receipt // what its pop has charged to others than its flow
 	charge uint64             // the account of weighted tiers: the number of the charge, and
 	earned TierSet            // the tiers that earned by it
+
+	inFlight bool // it counts as in flight, where that matters
 }
 
 // more is r's extra, made when there is none.

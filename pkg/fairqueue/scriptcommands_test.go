@@ -75,7 +75,7 @@ func (s *script) placement(command string, a arguments) {
 		}
 	case "bypass":
 		for _, tier := range a.words {
-			may, _ := q.MayBypass(s.now, q.TierID(tier), true)
+			may, _ := q.MayBypass(s.now, &Request{Tier: q.TierID(tier)}, true)
 			s.say("%s: %t", tier, may)
 		}
 	case "forget":

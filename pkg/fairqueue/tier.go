@@ -4,13 +4,12 @@ import "time"
 
 // tier is one priority level.
 type tier struct {
-	level    // among its classes
+	level    // its classes: in the order of the configuration, then those that drain; at least one
 	queue    *FairRequestQueue
 	id       int // stable; a rank changes when tiers are added or removed
 	rank     int // 0 is the highest
 	config   TierConfig
-	removed  bool     // takes no arrivals any more, and drains
-	classes  []*class // in the order of the configuration, then those that drain; at least one
+	removed  bool // takes no arrivals any more, and drains
 	queued   int
 	stuck    int    // Σ stuck of the lanes of its classes
 	reserved int    // Σ capacity of the tracked flows

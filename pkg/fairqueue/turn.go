@@ -32,19 +32,32 @@ func (t *tier) turn(offer func(*class) *Request) (best *Request) {
 	}
 	var least key
 	for _, c := range t.classes {
-		if c.next = offer(c); c.next == nil {
+		r := offer(c)
+		if r == nil {
 			continue
 		}
-		k := c.turnKey(c.next)
-		if best == nil || k.before(least) {
-			best, least = c.next, k
+		if k := (key{uint64(c.turnTag(r)), r.seq}); best == nil || k.before(least) {
+			best, least = r, k
 		}
 	}
 	return best
 }
 
-// turnKey orders the classes of a tier by what they offer.
-func (c *class) turnKey(r *Request) key {
-	t := c.tier
-	return key{uint64(t.discipline.tag(&t.level, &c.share, r)), r.seq}
+// turnTag orders the classes of a tier by what they offer.
+func (c *class) turnTag(r *Request) VirtualTime {
+	return c.tier.discipline.tag(&c.tier.level, &c.share, r)
+}
+
+// offers notes what each class has to offer in the turn that a candidate is from: one that is claimed is alone in it.
+func (t *tier) offers(of *Candidate) {
+	for _, c := range t.classes {
+		switch {
+		case of.claimed:
+			c.offer = nil
+		case of.Promoted:
+			c.offer = c.starvedHead()
+		default:
+			c.offer = c.head()
+		}
+	}
 }

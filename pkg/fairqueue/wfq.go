@@ -1,7 +1,7 @@
 package fairqueue
 
 // wfq is the seed's weighted fair queueing with deferred finish tags; see the package comment.
-type wfq struct{}
+type wfq struct{ costsKnown }
 
 // wfqLevel is what wfq knows of a level.
 type wfqLevel struct {
@@ -24,7 +24,9 @@ type wfqReceipt struct {
 	newcomer bool        // before the pop
 }
 
-func (wfq) begin(l *level, s *share) { s.start, s.newcomer = l.virtual, l.newcomerFirst }
+func (wfq) begin(l *level, s *share) {
+	s.wfqShare = wfqShare{start: l.virtual, newcomer: l.newcomerFirst}
+}
 
 func (wfq) tag(_ *level, s *share, head *Request) VirtualTime {
 	return s.start + increment(head.Cost, s.weight)

@@ -1,0 +1,128 @@
+package fairqueue
+
+import "time"
+
+// Where a discipline charges what does not wait, or corrects a charge later, a flow is active while it has anything queued
+// or in flight, and the queue is told of every dispatch and of its end. An active flow is known as long as it is one. Of
+// the others the last keptFlows of a class are still known with what the discipline knows of them, and the last keptUnder
+// under each active flow; the rest begin anew. With wfq and none nothing of this costs anything: there what is in flight
+// does not matter.
+
+// Bypassed is told that r is dispatched without having waited. In wfq it leaves no tag (the seed); it counts for the
+// promotion budget.
+func (q *FairRequestQueue) Bypassed(now time.Time, r *Request) {
+	q.dispatched()
+	if !q.active {
+		return
+	}
+	q.now = now
+	t := q.tierOf(r.Tier)
+	r.Tier, r.Cost = t.id, r.Cost.clamp()
+	c := t.classOf(r)
+	f := q.known(c, r, true)
+	q.departed(f, r)
+	for ; f != nil; f = f.above {
+		if f.in.discipline.bypassed(&f.in.level, &f.share, r, r.receiptOf(f.depth)) {
+			f.retag(nil)
+		}
+	}
+}
+
+// Completed is told that r, which was popped or bypassed, is in flight no more. Only the first call for a dispatch counts.
+func (q *FairRequestQueue) Completed(r *Request) {
+	if r.extra == nil || !r.extra.inFlight {
+		return
+	}
+	r.extra.inFlight = false
+	c := q.classAt(r)
+	for f := q.known(c, r, false); f != nil; f = f.above {
+		if f.inflight--; f.inflight == 0 && f.queued == 0 {
+			f.in.discipline.end(&f.in.level, &f.share)
+			f.in.flows.keep(f)
+		}
+	}
+	c.inflight--
+	q.emptied(c)
+}
+
+// Adjust raises what r, which is in flight, is charged to this cost, as it turns out to be more than was thought.
+func (q *FairRequestQueue) Adjust(now time.Time, r *Request, to Cost) {
+	q.correct(now, r, to, discipline.adjust)
+}
+
+// TrueUp corrects what r is charged to what it has really cost. It may come after Completed: it then counts as long as
+// the flow is known.
+func (q *FairRequestQueue) TrueUp(now time.Time, r *Request, to Cost) {
+	q.correct(now, r, to, discipline.trueUp)
+}
+
+func (q *FairRequestQueue) correct(
+	now time.Time, r *Request, to Cost, how func(discipline, *level, *share, *Request, Cost, *receipt) bool,
+) {
+	if !q.active {
+		return
+	}
+	q.now = now
+	q.changes++
+	to = to.clamp()
+	for f := q.known(q.classAt(r), r, false); f != nil; f = f.above {
+		if how(f.in.discipline, &f.in.level, &f.share, r, to, r.receiptOf(f.depth)) {
+			f.retag(nil)
+		}
+	}
+}
+
+// departed counts r as in flight, of flow f.
+func (q *FairRequestQueue) departed(f *flow, r *Request) {
+	r.more().inFlight = true
+	f.class.inflight++
+	for ; f != nil; f = f.above {
+		f.inflight++
+	}
+}
+
+// returned counts r as in flight no more, of flow f, in which it waits again.
+func (q *FairRequestQueue) returned(f *flow, r *Request) {
+	if r.extra == nil || !r.extra.inFlight {
+		return
+	}
+	r.extra.inFlight = false
+	f.class.inflight--
+	for ; f != nil; f = f.above {
+		f.inflight--
+	}
+}
+
+// known is r's flow, whether anybody waits in it or not; nil: it is forgotten, unless it is wanted.
+func (q *FairRequestQueue) known(c *class, r *Request, wanted bool) (f *flow) {
+	for depth := range q.config.levels() {
+		above, key := f, c.keyAt(r, depth)
+		siblings := in(c, above)
+		if f = siblings.flows.known[key]; wanted && (f == nil || !f.place.tracked && !f.place.resting) {
+			f = siblings.flows.rest(key, q.blank(c, above, key))
+		}
+		if f == nil {
+			return nil
+		}
+		if f.under == nil && depth < q.config.levels()-1 {
+			return nil // kept without those under it
+		}
+	}
+	return f
+}
+
+// classAt is the class in which r was popped or bypassed.
+func (q *FairRequestQueue) classAt(r *Request) *class {
+	t := q.byID[r.Tier]
+	if t == nil {
+		t = q.tierOf(r.Tier)
+	}
+	if r.Path != nil {
+		for _, c := range t.classes {
+			if c.config.Name == r.Path.Class {
+				return c
+			}
+		}
+	}
+	return t.classes[0]
+}

@@ -1,0 +1,270 @@
+package fairqueue
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// counter is a discipline with a memory, for tests: each flow counts what it was charged, waiting or not, and the least
+// count goes first. A flow that gets its first request is lifted to the least active count. Like the token disciplines to
+// come it charges what bypasses, and corrects charges. One flow, noisy if there is one, has its count doubled until a
+// time.
+type counter struct {
+	counting map[*share]bool // the active ones
+	noisy    string
+	until    time.Time
+}
+
+func (counter) active() bool { return true }
+
+func (d counter) lift(s *share) {
+	if d.counting[s] {
+		return
+	}
+	least := VirtualTime(0)
+	for o := range d.counting {
+		if least == 0 || o.start < least {
+			least = o.start
+		}
+	}
+	s.start = max(s.start, least)
+	d.counting[s] = true
+}
+
+func (d counter) begin(l *level, s *share) {
+	d.lift(s)
+	if s.flow.key == d.noisy && l.now.Before(d.until) {
+		l.restless, l.until = s, d.until
+	}
+}
+
+func (d counter) tag(l *level, s *share, _ *Request) VirtualTime {
+	if s.flow != nil && s.flow.key == d.noisy && l.now.Before(d.until) {
+		return 2 * s.start
+	}
+	return s.start
+}
+
+func (counter) look(l *level) { l.restless = nil }
+
+func (counter) charge(_ *level, s *share, r *Request, _ VirtualTime, p *receipt) bool {
+	p.charged = VirtualTime(r.Cost)
+	s.start += p.charged
+	return true
+}
+
+func (d counter) bypassed(l *level, s *share, r *Request, p *receipt) bool {
+	d.lift(s)
+	return d.charge(l, s, r, 0, p)
+}
+
+func (d counter) adjust(l *level, s *share, r *Request, to Cost, p *receipt) bool {
+	return to > Cost(p.charged) && d.trueUp(l, s, r, to, p)
+}
+
+func (counter) trueUp(_ *level, s *share, _ *Request, to Cost, p *receipt) bool {
+	s.start += VirtualTime(to) - p.charged
+	p.charged = VirtualTime(to)
+	return true
+}
+
+func (counter) refund(_ *level, s *share, _ *Request, p *receipt) bool {
+	s.start -= p.charged
+	return true
+}
+
+func (d counter) end(_ *level, s *share) { delete(d.counting, s) }
+
+func (counter) freshen(*level, *share) bool { return false }
+
+func (counter) describe(_ *level, s *share, number func(int64)) {
+	if s != nil {
+		number(int64(s.start))
+	}
+}
+
+func (counter) describeReceipt(_ *level, p *receipt, number func(int64)) { number(int64(p.charged)) }
+
+// remembering is a queue whose flows share by counter.
+func remembering(t testing.TB, levels int, d counter) *FairRequestQueue {
+	cfg := DefaultConfig()
+	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity, cfg.Levels = Shared, 1_000_000, 1_000_000, levels
+	q := queue(t, cfg)
+	q.active = true
+	q.top.classes[0].discipline = d
+	return q
+}
+
+// pushes queues n requests of a flow with this cost.
+func pushes(t testing.TB, q *FairRequestQueue, flow string, cost Cost, n int) {
+	for range n {
+		mustPush(t, q, &Request{Flow: flow, Cost: cost})
+	}
+}
+
+// TestAFlowInFlightIsRemembered: a flow whose only requests are in flight keeps its count; when they are complete and
+// enough others have come and gone, it begins anew with the least active one.
+func TestAFlowInFlightIsRemembered(t *testing.T) {
+	for _, bypasses := range []bool{false, true} {
+		q := remembering(t, 1, counter{counting: map[*share]bool{}})
+		pushes(t, q, "steady", 1, 50)
+		for range 5 {
+			popNext(q)
+		}
+		greedy := &Request{Flow: "greedy", Cost: 10}
+		if bypasses {
+			q.Bypassed(start, greedy)
+		} else {
+			mustPush(t, q, greedy)
+			for popNext(q) != greedy {
+			}
+		}
+		pushes(t, q, "greedy", 10, 1)
+		if n := servedBefore(t, q, "greedy"); n < 9 {
+			t.Errorf("bypasses %t: after %d of the steady flow the greedy one goes again, want its 10 made up for", bypasses, n)
+		}
+		q.Completed(greedy)
+		q.Completed(greedy)
+		for r := popNext(q); r != nil; r = popNext(q) {
+			q.Completed(r)
+		}
+	}
+}
+
+// servedBefore counts those that go before the flow's next one; each is complete at once.
+func servedBefore(t testing.TB, q *FairRequestQueue, flow string) (n int) {
+	t.Helper()
+	for {
+		r := popNext(q)
+		if r == nil {
+			t.Fatalf("%s does not wait", flow)
+		}
+		q.Completed(r)
+		if r.Flow == flow {
+			return n
+		}
+		n++
+	}
+}
+
+// TestTrueUpMovesTheFlow: what a request has really cost counts, whether it becomes known while it runs, at its end or
+// later; and a refund takes back what was charged.
+func TestTrueUpMovesTheFlow(t *testing.T) {
+	for name, c := range map[string]struct {
+		correct func(q *FairRequestQueue, r *Request)
+		want    int // of the other flow until the next one of this
+	}{
+		"as charged":         {func(q *FairRequestQueue, r *Request) { q.Completed(r) }, 5},
+		"raised in flight":   {func(q *FairRequestQueue, r *Request) { q.Adjust(start, r, 20); q.Completed(r) }, 20},
+		"not lowered":        {func(q *FairRequestQueue, r *Request) { q.Adjust(start, r, 1); q.Completed(r) }, 5},
+		"more at the end":    {func(q *FairRequestQueue, r *Request) { q.TrueUp(start, r, 12); q.Completed(r) }, 12},
+		"less at the end":    {func(q *FairRequestQueue, r *Request) { q.TrueUp(start, r, 2); q.Completed(r) }, 2},
+		"known after it":     {func(q *FairRequestQueue, r *Request) { q.Completed(r); q.TrueUp(start, r, 9) }, 9},
+		"it came to nothing": {func(q *FairRequestQueue, r *Request) { q.Requeue(r); q.Remove(r); q.Completed(r) }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := remembering(t, 1, counter{counting: map[*share]bool{}})
+			r := &Request{Flow: "a", Cost: 5}
+			mustPush(t, q, r)
+			pushes(t, q, "a", 5, 1)
+			pushes(t, q, "b", 1, 100)
+			if popNext(q) != r {
+				t.Fatal("the first did not go first")
+			}
+			c.correct(q, r)
+			if n := servedBefore(t, q, "a"); n != c.want && n != c.want+1 {
+				t.Errorf("%d of the other flow go before, want %d", n, c.want)
+			}
+		})
+	}
+}
+
+// TestLittleIsKeptOfFlowsInFlight: many flows come, wait, fly, and end, at two levels: what is known of them is bounded by
+// what is active and what is kept, and everything in flight is counted once.
+func TestLittleIsKeptOfFlowsInFlight(t *testing.T) {
+	d := counter{counting: map[*share]bool{}}
+	q := remembering(t, 2, d)
+	random := rand.New(rand.NewPCG(1, 2))
+	var flying []*Request
+	for step := range 30_000 {
+		r := of(fmt.Sprint(random.IntN(3000)), fmt.Sprint(random.IntN(40)))
+		switch random.IntN(4) {
+		case 0:
+			q.Bypassed(start, r)
+			flying = append(flying, r)
+		case 1:
+			mustPush(t, q, r)
+		case 2:
+			if r := popNext(q); r != nil {
+				if flying = append(flying, r); random.IntN(5) == 0 {
+					q.Requeue(r)
+					flying = flying[:len(flying)-1]
+				}
+			}
+		}
+		if len(flying) > 500 || random.IntN(4) == 3 && len(flying) > 0 {
+			i := random.IntN(len(flying))
+			q.Completed(flying[i])
+			flying[i] = flying[len(flying)-1]
+			flying = flying[:len(flying)-1]
+		}
+		if step%500 == 0 {
+			if err := checkInvariants(q); err != nil {
+				t.Fatal(err)
+			}
+			countsFlights(t, q, len(flying))
+		}
+	}
+	for _, r := range flying {
+		q.Completed(r)
+	}
+	q.Drain(nil)
+	countsFlights(t, q, 0)
+	if n := len(q.top.classes[0].flows.known); n > keptFlows || len(d.counting) > 0 {
+		t.Errorf("%d flows known, %d active, want at most the %d that are kept and none", n, len(d.counting), keptFlows)
+	}
+	if err := checkInvariants(q); err != nil {
+		t.Error(err)
+	}
+}
+
+// countsFlights checks that so many requests are in flight, at every level.
+func countsFlights(t *testing.T, q *FairRequestQueue, want int) {
+	t.Helper()
+	c := q.top.classes[0]
+	outer, inner := 0, 0
+	for _, f := range c.flows.known {
+		outer += f.inflight
+		if f.under != nil {
+			for _, g := range f.under.flows.known {
+				inner += g.inflight
+			}
+		}
+	}
+	if outer != want || inner != want || c.inflight != want {
+		t.Fatalf("in flight: %d of the class, %d of tenants, %d of users, want %d", c.inflight, outer, inner, want)
+	}
+}
+
+// TestATagThatChangesWithTime: the flow that the discipline holds back goes when its time has come, without a change of
+// anything else.
+func TestATagThatChangesWithTime(t *testing.T) {
+	q := remembering(t, 1, counter{counting: map[*share]bool{}, noisy: "noisy", until: start.Add(time.Minute)})
+	q.Bypassed(start, &Request{Flow: "noisy", Cost: 10})
+	q.Bypassed(start, &Request{Flow: "other", Cost: 5})
+	pushes(t, q, "noisy", 10, 1)
+	pushes(t, q, "other", 1, 1)
+	for _, c := range []struct {
+		at   time.Duration
+		want string
+	}{{0, "other"}, {59 * time.Second, "other"}, {time.Minute, "noisy"}} {
+		if next := q.Peek(start.Add(c.at), Admit{Tiers: AllTiers}).Request; next.Flow != c.want {
+			t.Errorf("after %v %s goes first, want %s", c.at, next.Flow, c.want)
+		}
+		if err := checkInvariants(q); err != nil {
+			t.Error(err)
+		}
+	}
+}
