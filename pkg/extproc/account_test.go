@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// kept is a body as an onlooker sees it: its own arrival and what it holds.
+// kept is a body as the onlooker sees it: its arrival and the bytes it holds.
 type kept struct {
 	arrival
 	tenant string
@@ -20,7 +20,7 @@ type kept struct {
 	whole  bool
 }
 
-// onlooker adds everything up anew at each step, where the account keeps sums and heaps.
+// onlooker adds everything up again at each step, where the account keeps sums and heaps.
 type onlooker []*kept
 
 func (o onlooker) bytes(counts func(*kept) bool) (sum int64) {
@@ -32,7 +32,7 @@ func (o onlooker) bytes(counts func(*kept) bool) (sum int64) {
 	return sum
 }
 
-// incomplete is what a tenant holds in bodies that are not whole.
+// incomplete returns the bytes of a tenant's incomplete bodies.
 func (o onlooker) incomplete(tenant string) int64 {
 	return o.bytes(func(k *kept) bool { return !k.whole && k.tenant == tenant })
 }
@@ -46,8 +46,8 @@ func (o onlooker) newest(k *kept) bool {
 	return true
 }
 
-// mayGo reports whether a body may be given up so that asker has n bytes more: it is its tenant's newest, and no tenant
-// has more in bodies that are not whole. What the asker wants counts as its own; of two with as much it is the asker's.
+// mayGo reports whether a body may be expelled so that asker gets n more bytes: it is its tenant's newest incomplete body, and
+// no tenant has more bytes in such bodies. The bytes that asker wants count as its own; of two equal tenants it is asker's.
 func (o onlooker) mayGo(k, asker *kept, n int64) bool {
 	asks := int64(-1) // a whole body has a claim of no tenant's
 	if !asker.whole {
@@ -67,9 +67,9 @@ func (o onlooker) mayGo(k, asker *kept, n int64) bool {
 	return !k.whole && o.newest(k)
 }
 
-// The rule of limits.maxBodyBytesTotal over random bodies that grow, become whole and go: never a byte more than that; a
-// whole body is never taken away; who loses one is who has the most in bodies that are not whole, and it is the newest;
-// nobody loses anything for an arrival that is turned away for its own size; and who is turned away is the one to go.
+// The rule of limits.maxBodyBytesTotal, over random bodies that grow, become whole and go: never a byte more than the
+// limit. A whole body is never expelled. The tenant with the most bytes in incomplete bodies loses its newest one. No body
+// is expelled for an arrival that is refused anyway because of its size. An arrival is refused if it is the one to go.
 func TestWhoLosesABodyIsWhoHasTheMost(t *testing.T) {
 	const limit = 1000
 	lost, refused := 0, 0
@@ -154,7 +154,7 @@ func TestWhoLosesABodyIsWhoHasTheMost(t *testing.T) {
 	}
 }
 
-// One part of a body turns away a bounded number of others, however small those are: all of them wait for the one lock.
+// One part of a body expels a bounded number of others, however small they are, because all bodies wait for the one lock.
 func TestOnePartTurnsAwayAFew(t *testing.T) {
 	var memory bodyAccount
 	var small [1000]arrival
@@ -178,7 +178,7 @@ func TestOnePartTurnsAwayAFew(t *testing.T) {
 	memory.timer.Stop()
 }
 
-// A part that comes for a body that was given up a moment ago, or its end, is told why, and holds nothing.
+// A part or the end of a body that was expelled a moment ago gets the reason as an error, and holds no memory.
 func TestPartOfABodyThatWasGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var memory bodyAccount
@@ -194,7 +194,7 @@ func TestPartOfABodyThatWasGivenUp(t *testing.T) {
 	})
 }
 
-// What waits in an inbox counts like a body's, up to the limit and not a byte more.
+// Messages in an inbox count like bodies, up to the limit and not a byte more.
 func TestTakeUpToTheLimit(t *testing.T) {
 	var memory bodyAccount
 	if !memory.take(10, 10) || memory.take(1, 10) || memory.bytes() != 10 {
@@ -202,13 +202,13 @@ func TestTakeUpToTheLimit(t *testing.T) {
 	}
 }
 
-// timed notes when its body is given up.
+// timed records when its body is expelled.
 type timed struct{ at chan time.Time }
 
 func (s timed) expel(error) { s.at <- time.Now() }
 
-// Each of many bodies is given up at its own time, whatever the others' times are and in whatever order they come: a
-// short one after a long one, and one that receives more after one that receives nothing.
+// Each of many bodies is expelled at its own deadline, whatever the others' deadlines are and in whatever order they come:
+// a short one after a long one, and one that receives more after one that receives nothing.
 func TestEachBodyHasItsOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))

@@ -16,8 +16,8 @@ const (
 
 func byTenant(c *Config) { c.FlowKey = []string{"header:x-tenant", "model"} }
 
-// A client that stops sending is told so after limits.bodyTimeout to the nanosecond, whatever it had sent, and holds
-// nothing from then on; also while its stream stays open.
+// A client that stops sending is rejected after exactly limits.bodyTimeout, whatever it has sent. From then on it holds no
+// memory, even while its stream stays open.
 func TestBodyThatNeverEnds(t *testing.T) {
 	for _, mode := range []string{"FULL_DUPLEX/NONE", "BUFFERED/NONE", "BUFFERED_PARTIAL/NONE"} {
 		for _, sent := range []string{"", `{"model":"m"`} {
@@ -48,8 +48,8 @@ func TestBodyThatNeverEnds(t *testing.T) {
 	}
 }
 
-// Zero-length chunks do not keep a request alive, and bytes do: a second for every 64 KiB, so that a slow upload goes
-// through and one that crawls does not.
+// Empty chunks do not extend a body's deadline, and bytes do, by a second for every 64 KiB. So a slow upload succeeds, and
+// one that is much slower does not.
 func TestBodyTimeoutFollowsWhatCame(t *testing.T) {
 	chunk := strings.Repeat(" ", 64<<10)
 	for _, test := range []struct {
@@ -94,7 +94,8 @@ func TestBodyTimeoutFollowsWhatCame(t *testing.T) {
 	}
 }
 
-// BUFFERED shows no byte before the last, so what was announced counts, up to the limit; no lie buys more than that.
+// BUFFERED shows no byte before the last one, so the announced length counts, up to the limit. A false one gains no more
+// than that.
 func TestAnnouncedLengthCountsAsReceived(t *testing.T) {
 	for announced, want := range map[string]time.Duration{
 		"":                    30 * time.Second,
@@ -120,8 +121,8 @@ func TestAnnouncedLengthCountsAsReceived(t *testing.T) {
 	}
 }
 
-// Where bytes are seen as they come an announced length buys no time; where only a part of the body is shown it may be
-// longer than the limit, and buys no more than the limit does.
+// Where Weir sees the bytes as they arrive, an announced length gains no time. In BUFFERED_PARTIAL it may exceed the limit,
+// and gains no more time than the limit does.
 func TestAnnouncedLengthElsewhere(t *testing.T) {
 	for mode, want := range map[string]time.Duration{
 		"FULL_DUPLEX/NONE":      30 * time.Second,
@@ -145,7 +146,8 @@ func TestAnnouncedLengthElsewhere(t *testing.T) {
 	}
 }
 
-// The end, or a client that goes, in the very moment of the time-out: one outcome, and nothing after the last message.
+// If the body ends or the client leaves at the instant of the timeout, there is one outcome, and nothing after the last
+// message.
 func TestBodyTimeoutAtTheSameInstant(t *testing.T) {
 	for name, last := range map[string]func(c *conversation){
 		"whole":    func(c *conversation) { c.say(requestBodyOf(`{"model":"m"}`, true)) },
@@ -171,7 +173,7 @@ func TestBodyTimeoutAtTheSameInstant(t *testing.T) {
 	}
 }
 
-// One timer stands for all bodies, and when the last one is whole it goes off once more at most: then none stands.
+// There is one timer for all bodies. After the last body is whole it fires at most once more, and is not armed again.
 func TestNoTimerWithoutArrivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -201,7 +203,7 @@ func TestNoTimerWithoutArrivals(t *testing.T) {
 	})
 }
 
-// opened is so many requests of a tenant in FULL_DUPLEX whose bodies have begun with so many bytes.
+// opened opens n requests of a tenant in FULL_DUPLEX, each with the first bytes of its body.
 func (b *testbench) opened(tenant string, n, bytes int) []*conversation {
 	var all []*conversation
 	for range n {
@@ -221,7 +223,7 @@ func kib(n int64) func(*Config) {
 	}
 }
 
-// Who has the most of incomplete bodies loses the newest of them, and nobody else loses anything.
+// The tenant with the most bytes in incomplete bodies loses the newest of them, and no other tenant loses anything.
 func TestHoarderLosesItsNewestBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, kib(64))
@@ -247,8 +249,8 @@ func TestHoarderLosesItsNewestBody(t *testing.T) {
 	})
 }
 
-// A hoarder that comes with more loses by its own arrival; a complete body is never taken away, so that where nothing
-// but complete ones is held the arrival is turned away, and nobody loses for nothing.
+// If the hoarder itself sends more, its own arrival is rejected. A complete body is never expelled: if only complete bodies
+// are held, the arrival is rejected, and no incomplete body is expelled in vain.
 func TestWhoIsRefusedForMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, kib(64))
@@ -294,7 +296,7 @@ func TestWhoIsRefusedForMemory(t *testing.T) {
 	})
 }
 
-// Bodies that grow compete as new ones do: the hoarder's own next chunk costs it the newest of its bodies.
+// Bodies that grow compete like new ones: the hoarder's next chunk costs it the newest of its bodies.
 func TestGrowingBodiesTakeFromTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, kib(64))
@@ -316,8 +318,8 @@ func TestGrowingBodiesTakeFromTheirOwn(t *testing.T) {
 	})
 }
 
-// The newest body of the one with the most, when it grows itself, is the one that goes; and a first body that asks for
-// more than anybody has goes, not what others have begun.
+// If the newest body of the tenant with the most bytes grows, that body is expelled. A first body that asks for more than
+// any tenant has is rejected itself.
 func TestLargestArrivalGoesItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, kib(64))
@@ -338,7 +340,7 @@ func TestLargestArrivalGoesItself(t *testing.T) {
 	})
 }
 
-// Where all incomplete bodies together would not make room, nobody loses one.
+// If all incomplete bodies together would not make enough room, none is expelled.
 func TestNobodyLosesForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, kib(64))
@@ -359,8 +361,8 @@ func TestNobodyLosesForNothing(t *testing.T) {
 	})
 }
 
-// What is charged is what was allocated, and that is at most twice what came and never more than was announced, whatever
-// the chunks are and however long the body pretends to be.
+// The charge is what was allocated: at most twice what arrived and never more than was announced, whatever the chunks are
+// and however long the body claims to be.
 func TestBodiesAreChargedAsAllocated(t *testing.T) {
 	limits := DefaultConfig().Limits
 	for _, test := range []struct {
@@ -421,8 +423,8 @@ type nobody struct{}
 
 func (nobody) expel(error) {}
 
-// BenchmarkAmongManyArrivals: what one chunk costs while n other bodies are open, with the memory used up: the search for
-// whoever loses does not grow with n.
+// BenchmarkAmongManyArrivals measures one chunk while n other bodies are open and the memory is used up. The search for a
+// victim does not grow with n.
 func BenchmarkAmongManyArrivals(b *testing.B) {
 	for _, n := range []int{10, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -455,8 +457,8 @@ func BenchmarkAmongManyArrivals(b *testing.B) {
 	}
 }
 
-// Thousands of bodies open and grow, are taken and time out at a time, over real handlers: exactly one outcome each, and
-// the account is zero at the end.
+// Thousands of bodies open, grow, are expelled and time out concurrently, over real handlers: each has exactly one outcome,
+// and the account is zero at the end.
 func TestArrivalsUnderRace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, kib(256))

@@ -87,12 +87,12 @@ var envoyHeaders = []string{
 	"content-length", "1024",
 }
 
-// BenchmarkHeadersOnly is everything that this package adds to a request whose headers say enough.
+// BenchmarkHeadersOnly measures all that this package adds to a request whose headers say enough.
 func BenchmarkHeadersOnly(b *testing.B) {
 	benchmark(b, chat(append(envoyHeaders, "x-gateway-model-name", "m")...), responseHeaders("200", false))
 }
 
-// BenchmarkGated is the same with a first-token gate, both streams of it, and the main filter's response headers
+// BenchmarkGated measures both streams of such a request behind a first-token gate, with the main filter's response headers
 // skipped.
 func BenchmarkGated(b *testing.B) {
 	bench := newBench(b, nil)
@@ -142,7 +142,7 @@ func (r *gatedReplay) Recv() (*extprocv3.ProcessingRequest, error) {
 	return r.replay.Recv()
 }
 
-// BenchmarkBody1KB is the same with a body of 1 KB to read.
+// BenchmarkBody1KB measures a request with a body of 1 KB to read.
 func BenchmarkBody1KB(b *testing.B) {
 	text := make([]byte, 1000)
 	for i := range text {
@@ -151,8 +151,7 @@ func BenchmarkBody1KB(b *testing.B) {
 	benchmark(b, chat(envoyHeaders...), requestBodyOf(`{"model":"m","prompt":"`+string(text)+`"}`, true), responseHeaders("200", false))
 }
 
-// noop is the least that an ext_proc server can do for a request: the same destination, header and metadata, for
-// every one.
+// noop does the least that an ext_proc server can do: it gives every request the same destination, in header and metadata.
 type noop struct {
 	extprocv3.UnimplementedExternalProcessorServer
 	placed *extprocv3.ProcessingResponse
@@ -174,7 +173,7 @@ func (n *noop) Process(s extprocv3.ExternalProcessor_ProcessServer) error {
 	}
 }
 
-// BenchmarkWire compares whole requests over loopback, client and server in one process: what Weir adds to gRPC.
+// BenchmarkWire compares whole requests over loopback, with client and server in one process: what Weir adds to gRPC.
 func BenchmarkWire(b *testing.B) {
 	bench := newBench(b, nil)
 	bench.server.controller = quickController{}

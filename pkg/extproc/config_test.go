@@ -121,7 +121,7 @@ func TestHighestUsable(t *testing.T) {
 	}
 }
 
-// An invalid configuration changes nothing; a valid one holds for streams that begin after it.
+// An invalid configuration changes nothing. A valid one applies to streams that begin after it.
 func TestSetConfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, func(c *Config) { c.FlowKey = []string{"header:x-a"} })
@@ -149,7 +149,7 @@ func TestSetConfig(t *testing.T) {
 	})
 }
 
-// The first source that is present and not empty names the flow.
+// The first source that has a value names the flow.
 func TestFlowKey(t *testing.T) {
 	key := []string{"header:X-Team", "metadata:envoy.filters.http.jwt_authn/payload/sub", "attribute:source.principal", "model", "header:x-late"}
 	tests := []struct {
@@ -190,8 +190,8 @@ func TestFlowKey(t *testing.T) {
 	}
 }
 
-// A name counts as itself where the configuration names it, and never as another one: the ecosystem's headers have older
-// synonyms. One that nobody named goes no further, and is warned about once, with the key to name it in.
+// A header counts only if the configuration names it, and never in place of a synonym. A synonym that is not named is
+// removed, and Weir warns once with the key that may name it.
 func TestOnlyNamedSynonymsAreRead(t *testing.T) {
 	const newer, older = "x-llm-d-inference-", "x-gateway-inference-"
 	all := []string{
@@ -249,7 +249,7 @@ func TestOnlyNamedSynonymsAreRead(t *testing.T) {
 	}
 }
 
-// The body is taken when, and only when, something in it is wanted.
+// The body is read if and only if something in it is needed.
 func TestBodyWanted(t *testing.T) {
 	fair := func(c *Config) { c.FlowKey, c.RoutesByModel = []string{"header:x-team", "model"}, false }
 	with := func(changes ...func(*Config)) func(*Config) {

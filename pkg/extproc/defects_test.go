@@ -153,8 +153,8 @@ func TestDefectDuplicateHeadersCollapsed(t *testing.T) {
 	})
 }
 
-// What is Weir's business, and what a client may have forged, never goes on to the upstream: also not of a request
-// that is not placed.
+// Weir's own headers, and those that a client may have forged, never reach the model server, even if the request is not
+// placed.
 func TestDefectControlHeadersReachTheUpstream(t *testing.T) {
 	forged := []string{
 		"x-gateway-destination-endpoint", "169.254.169.254:80", "x-gateway-destination-endpoint-served", "6.6.6.6:1",
@@ -213,7 +213,7 @@ func TestDefectNoBodyLimit(t *testing.T) {
 		}
 		c.settled(1)
 	})
-	// All bodies together: it is not this request's fault, so it may come back.
+	// The limit of all bodies is not this request's fault, so the client may retry.
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, small)
 		first, second := b.open("FULL_DUPLEX/NONE"), b.open("FULL_DUPLEX/NONE")
@@ -236,7 +236,7 @@ func TestDefectNoBodyLimit(t *testing.T) {
 	})
 }
 
-// The answer's headers are let through as they are.
+// The response's headers pass unchanged.
 func TestDefectTransferEncodingCopiedBack(t *testing.T) {
 	for _, mode := range []string{"NONE/NONE", "FULL_DUPLEX/FULL_DUPLEX"} {
 		inBubble(t, mode, nil, func(c *conversation) {
@@ -264,7 +264,7 @@ func TestDefectFairnessIDsUnbounded(t *testing.T) {
 	}
 }
 
-// The model's name outlives the body that it came in, and no account counts it.
+// The model's name outlives its body, and no account counts it.
 func TestDefectModelNamesUnbounded(t *testing.T) {
 	const refused = `{"error":{"message":"The field \"model\" is longer than 1024 bytes.",` +
 		`"type":"invalid_request_error","code":"bad-request","param":"model"}}`

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// A panic costs one stream a 500 and nothing else. The request has one outcome all the same, and the right one.
+// A panic costs one stream a 500 and nothing else. The request still has exactly one outcome, and the right one.
 func TestPanicIsContained(t *testing.T) {
 	dispatched, unsent := &flowcontrol.Completion{}, &flowcontrol.Completion{Unsent: true}
 	seen := &flowcontrol.Completion{Status: 200}
@@ -65,7 +65,7 @@ func TestPanicIsContained(t *testing.T) {
 	}
 }
 
-// gRPC recovers no panic, so one at the end of a stream took the whole process with it.
+// gRPC recovers no panic, so one at the end of a stream ended the whole process.
 func TestDefectPanicAtTheEndOfAStreamEndsTheProcess(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/FULL_DUPLEX", nil, func(c *conversation) {
 		c.controller.boom, c.controller.preempt = "OnRequestComplete", make(chan struct{}) // it has a reader

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// everyMessage is each kind of message that Envoy can send, and one of a later Envoy.
+// everyMessage has each kind of message that Envoy can send, and one of a later Envoy.
 var everyMessage = []struct {
 	name string
 	say  func() *extprocv3.ProcessingRequest
@@ -31,8 +31,8 @@ var everyMessage = []struct {
 	{"another", func() *extprocv3.ProcessingRequest { return &extprocv3.ProcessingRequest{} }},
 }
 
-// everyState leads a stream into each state that it can be in when a message arrives. A lead that does not get there in
-// the stream's mode returns false.
+// everyState leads a stream into each state in which a message can arrive. A lead returns false if the state does not exist
+// in the stream's mode.
 var everyState = []struct {
 	name string
 	lead func(c *conversation) bool
@@ -119,7 +119,7 @@ var everyState = []struct {
 	}},
 }
 
-// leadToGrant offers a request in the cheapest way of the mode.
+// leadToGrant sends the fewest messages from which a request is offered.
 func (c *conversation) leadToGrant() {
 	c.say(chat("x-gateway-model-name", "m"))
 	if c.mode.request == modeFullDuplex {
@@ -127,7 +127,7 @@ func (c *conversation) leadToGrant() {
 	}
 }
 
-// preemptible is a main stream whose request was granted and can be preempted.
+// preemptible opens a main stream whose request was granted and can be preempted.
 func (b *testbench) preemptible() (main *conversation, id string) {
 	b.controller.preempt = make(chan struct{})
 	return b.granted()
@@ -135,8 +135,8 @@ func (b *testbench) preemptible() (main *conversation, id string) {
 
 func (m modes) String() string { return fmt.Sprintf("%s/%s", m.request, m.response) }
 
-// TestEveryMessageInEveryState: what is answered to each message in each state, in the modes that differ. A line that
-// begins with "!" is a message that makes no sense there, which is counted as unexpected.
+// TestEveryMessageInEveryState has the answer to each message in each state, in the modes that differ. A line that begins
+// with "!" is a message that makes no sense there and is counted as unexpected.
 func TestEveryMessageInEveryState(t *testing.T) {
 	short := strings.NewReplacer("\n", "\\n", dest+" ", "DESTINATION ", meta, "METADATA")
 	var w strings.Builder

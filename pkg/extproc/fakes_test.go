@@ -22,10 +22,10 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// fakeController stands for the queue: it grants at once, or waits in the test's hands, and counts outcomes.
+// fakeController stands for the queue: it grants at once or when the test says so, and counts outcomes.
 type fakeController struct {
 	mu sync.Mutex
-	// hold makes requests wait until grant is sent to.
+	// hold makes requests wait for a verdict in grant.
 	hold    bool
 	grant   chan error
 	reject  error // what TryEnqueue and PassOn answer; nil grants
@@ -37,7 +37,7 @@ type fakeController struct {
 	requests []*flowcontrol.Request
 	passedOn int
 	refused  []error
-	// refusedModels are the models of the refused.
+	// refusedModels and refusedFlows are those of the refused requests.
 	refusedModels []string
 	refusedFlows  []string
 	leases        []*fakeLease
@@ -126,7 +126,7 @@ func (l *fakeLease) OnFirstByte() error {
 	}
 }
 
-// tryPreempt takes the lease, unless its answer has begun: first byte and preemption are decided under one lock.
+// tryPreempt takes the lease, unless its response has begun: first byte and preemption are decided under one lock.
 func (l *fakeLease) tryPreempt() bool {
 	l.controller.mu.Lock()
 	defer l.controller.mu.Unlock()
@@ -191,7 +191,7 @@ func (p *fakePicker) Chosen() (string, []string) {
 	return p.address, p.fallbacks
 }
 
-// fakeStream is the server's side of a stream without a network. Its context ends when the handler returns, as gRPC's.
+// fakeStream is the server's side of a stream without a network. Like gRPC's, its context ends when the handler returns.
 type fakeStream struct {
 	grpc.ServerStream
 	ctx  context.Context
@@ -224,7 +224,7 @@ func (s *fakeStream) Send(m *extprocv3.ProcessingResponse) error {
 	return nil
 }
 
-// take is what was sent since the last call, when all is at rest.
+// take waits until nothing moves and returns what was sent since the last call.
 func (s *fakeStream) take() []*extprocv3.ProcessingResponse {
 	synctest.Wait()
 	s.mu.Lock()
@@ -342,7 +342,7 @@ func (c *conversation) say(m *extprocv3.ProcessingRequest) {
 	c.stream.in <- m
 }
 
-// heard is what was answered since the last call, rendered, one line for each message joined by "; ".
+// heard renders the replies since the last call, joined by "; ".
 func (c *conversation) heard() string {
 	var lines []string
 	for _, m := range c.stream.take() {
@@ -365,7 +365,7 @@ func (c *conversation) end() {
 	synctest.Wait()
 }
 
-// settled checks that everything is back at zero and that there was exactly one outcome for each of n streams.
+// settled ends the stream, and checks that nothing is held and that each of n streams had exactly one outcome.
 func (c *conversation) settled(n int) {
 	c.t.Helper()
 	c.end()
@@ -388,7 +388,7 @@ func (c *conversation) settled(n int) {
 	}
 }
 
-// render writes a message in a line.
+// render writes a reply as one line.
 func render(m *extprocv3.ProcessingResponse) string {
 	var w []string
 	common := func(name string, r *extprocv3.CommonResponse) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// However an answer is cut, the first token is found in the same byte.
+// The first token is found in the same byte, wherever the response is cut.
 func TestFirstToken(t *testing.T) {
 	const none = "NONE"
 	early := "event: response.created\ndata: {\"type\":\"response.created\"}\n\n"
@@ -58,7 +58,7 @@ func TestFirstToken(t *testing.T) {
 	}
 }
 
-// FuzzFirstToken: two cuts of one answer agree on whether there is a token, and nothing but early lines is held.
+// FuzzFirstToken cuts a response in two ways, which have to agree on whether there is a token. Only early lines are kept.
 func FuzzFirstToken(f *testing.F) {
 	f.Add([]byte(": ping\n\ndata: x\n\n"), 3, true)
 	f.Add([]byte("event: response.created\ndata: x\n\nevent: x\n"), 1, true)

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// tieOf is the request's name in an answer's metadata.
+// linkOf returns the request's ID in a reply's metadata.
 func linkOf(m *extprocv3.ProcessingResponse) string {
 	return m.GetDynamicMetadata().GetFields()[weirNamespace].GetStructValue().GetFields()[linkKey].GetStringValue()
 }
@@ -22,7 +22,7 @@ func (b *testbench) openGate() *conversation {
 	return c
 }
 
-// arrives is the gate's first message, of an answer to the request of that name.
+// arrives sends a gate's first message, of a response to the request with that ID.
 func (c *conversation) arrives(id string, m *extprocv3.ProcessingRequest) {
 	if id != "" {
 		m.MetadataContext = metadataOf(weirNamespace, linkKey, structpb.NewStringValue(id))
@@ -30,7 +30,7 @@ func (c *conversation) arrives(id string, m *extprocv3.ProcessingRequest) {
 	c.say(m)
 }
 
-// granted opens a main stream whose request is granted at once, and returns the name that it was given.
+// granted opens a main stream whose request is granted at once, and returns the request's ID.
 func (b *testbench) granted(pass ...string) (main *conversation, id string) {
 	main = b.open("BUFFERED/NONE")
 	main.say(chat(append(pass, "x-gateway-model-name", "m")...))
@@ -40,7 +40,7 @@ func (b *testbench) granted(pass ...string) (main *conversation, id string) {
 	return main, id
 }
 
-// seeGate makes the server believe in a gate.
+// seeGate shows the server that there is a gate.
 func (b *testbench) seeGate() {
 	g := b.openGate()
 	g.arrives("", responseHeaders("200", false))
@@ -55,14 +55,14 @@ var (
 	sse        = func() *extprocv3.ProcessingRequest { return responseHeaders("200", false, sseHeaders...) }
 )
 
-// Without a gate nothing changes: no name is given. The first gate's stream, even of a stranger, shows that there is
-// one; it is answered at once.
+// Without a gate no request gets an ID. The first gate's stream shows that there is a gate, even if it names no request; it
+// is answered at once.
 func TestGateIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
 		first, id := b.granted()
 		if id != "" {
-			t.Error("a name without a gate")
+			t.Error("an ID without a gate")
 		}
 		first.end()
 		b.seeGate()
@@ -72,7 +72,7 @@ func TestGateIsSeen(t *testing.T) {
 		}
 		third, other := b.granted()
 		if other == id {
-			t.Error("two requests of one name")
+			t.Error("two requests with one ID")
 		}
 		second.end()
 		third.settled(3)
@@ -82,7 +82,7 @@ func TestGateIsSeen(t *testing.T) {
 	})
 }
 
-// What the gate holds, and until when.
+// TestGateHolds has what a gate holds, and until when.
 func TestGateHolds(t *testing.T) {
 	const open = "response-headers"
 	type step struct {
@@ -176,7 +176,7 @@ func TestGateHolds(t *testing.T) {
 	}
 }
 
-// counted is the value of a metric, summed over its labels; of a histogram, how much was observed.
+// counted returns the value of a metric, summed over its labels, or the number of observations of a histogram.
 func (b *testbench) counted(name string) (sum int) {
 	b.t.Helper()
 	families, err := b.registry.Gather()
@@ -193,7 +193,7 @@ func (b *testbench) counted(name string) (sum int) {
 	return sum
 }
 
-// What is held is bounded, in messages and in bytes.
+// A gate holds a bounded number of messages and bytes.
 func TestGateHoldsNoMoreThanItsBounds(t *testing.T) {
 	for _, size := range []int{4, 100_000} {
 		synctest.Test(t, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestGateHoldsNoMoreThanItsBounds(t *testing.T) {
 	}
 }
 
-// A gate that names nobody, somebody unknown or a request that was rejected holds nothing, and admits nothing.
+// A gate without an ID, with an unknown one or with that of a rejected request holds nothing and admits nothing.
 func TestGateOfStrangers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -228,7 +228,7 @@ func TestGateOfStrangers(t *testing.T) {
 			}
 			<-g.done
 		}
-		// Our own rejection on its way to the client is told by its reason, and not counted as unknown.
+		// Weir's own rejection on its way to the client is recognised by its reason, and not counted as unknown.
 		g := b.openGate()
 		g.arrives("gone", responseHeaders("503", false, reasonHeader, "preempted"))
 		if got := g.heard(); got != "response-headers" {
@@ -247,7 +247,7 @@ func TestGateOfStrangers(t *testing.T) {
 	})
 }
 
-// A filter that only looks like a gate, or only listens, is none.
+// A filter that waits for the answer to the headers, or only observes, is not a gate.
 func TestWhatIsNoGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -271,8 +271,8 @@ func TestWhatIsNoGate(t *testing.T) {
 	})
 }
 
-// While the gate holds a streamed answer's headers its request is still preempted, cleanly, from the main stream; after
-// the first token it is not.
+// While the gate holds a streamed response's headers, the main stream can still preempt the request cleanly. After the
+// first token it cannot.
 func TestPreemptedAtTheGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -289,7 +289,7 @@ func TestPreemptedAtTheGate(t *testing.T) {
 		if n := b.logged.has(`"preempted"`); n == 0 {
 			t.Error("no line in the log")
 		}
-		// A token that comes too late goes nowhere; then Envoy ends the gate's stream.
+		// A token that comes too late is not released. Then Envoy ends the gate's stream.
 		g.say(responseBodyOf("data: x\n\n", false))
 		g.say(responseBodyOf("data: y\n\n", false))
 		if got := g.heard(); got != "" {
@@ -320,7 +320,7 @@ func TestPreemptedAtTheGate(t *testing.T) {
 	})
 }
 
-// The main stream is lost before its rejection was sent: the client gets it from the gate, not a wait.
+// If the main stream is lost before it has sent its rejection, the gate sends it, and the client need not wait.
 func TestPreemptionOfALostMainStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)

@@ -34,7 +34,7 @@ func (onePlace) Meets(flowcontrol.Placement, *flowcontrol.EndpointSet) bool     
 func (onePlace) CanServe(flowcontrol.Placement, flowcontrol.Endpoint) bool        { return true }
 func (onePlace) CanTakeOver(_ flowcontrol.Placement, _ flowcontrol.Endpoint) bool { return true }
 
-// preemptive is a bench whose queue is the real controller: one slot, two tiers, of which the higher may preempt.
+// preemptive is a bench with the real controller: one slot and two tiers, of which the higher may preempt.
 func preemptive(t *testing.T) (*testbench, *flowcontrol.RequestQueueController) {
 	t.Helper()
 	cfg := flowcontrol.DefaultConfig()
@@ -55,8 +55,8 @@ func preemptive(t *testing.T) (*testbench, *flowcontrol.RequestQueueController) 
 	return b, c
 }
 
-// TestFirstTokenRacesARealPreemption: a token at the gate and a request of a higher tier, at once: one of them wins, and
-// the other one knows.
+// TestFirstTokenRacesARealPreemption lets a token reach the gate at the instant of a request of a higher tier: one of them
+// wins, and the other one learns it.
 func TestFirstTokenRacesARealPreemption(t *testing.T) {
 	tokens, preemptions := 0, 0
 	for range 200 {

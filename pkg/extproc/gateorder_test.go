@@ -11,7 +11,7 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
 
-// What can happen to a request after its destination was sent, in any order.
+// The events that can happen to a request after its destination was sent, in any order.
 const (
 	gateHeaders = iota // the answer's headers come to the gate
 	gateBody           // its first token
@@ -25,7 +25,7 @@ const (
 
 var eventNames = [numEvents]string{"gateHeaders", "gateBody", "gateEnd", "mainHeaders", "preempt", "clientGone", "completion"}
 
-// proxy is what Envoy does with the two streams of one request, as far as it decides what can happen next.
+// proxy is Envoy's part in the two streams of one request, as far as it decides what can happen next.
 type proxy struct {
 	main, gate *conversation
 	id         string
@@ -40,7 +40,7 @@ type proxy struct {
 	rejected, headersReleased bool // what the client saw
 }
 
-// possible says whether an event can happen now.
+// possible reports whether an event can happen now.
 func (p *proxy) possible(event int) bool {
 	if p.over || !p.mainOpen && event != gateEnd && event != gateHeaders {
 		return false
@@ -58,7 +58,7 @@ func (p *proxy) possible(event int) bool {
 	return true
 }
 
-// do lets an event happen, and then whatever follows from it.
+// do lets an event happen, and what follows from it.
 func (p *proxy) do(t *testing.T, event int) {
 	switch event {
 	case gateHeaders:
@@ -91,7 +91,7 @@ func (p *proxy) do(t *testing.T, event int) {
 	p.look(t)
 }
 
-// look takes in what was answered.
+// look reads the replies.
 func (p *proxy) look(t *testing.T) {
 	for _, m := range p.main.stream.take() {
 		switch {
@@ -150,8 +150,8 @@ func permutations(n int, f func([]int)) {
 	permute(0)
 }
 
-// TestEveryOrder: first byte and preemption never both win, a rejection is clean, and nothing is left, in every order
-// in which the events can happen.
+// In every order in which the events can happen, first byte and preemption never both win, a rejection cuts no response, and
+// nothing is left.
 func TestEveryOrder(t *testing.T) {
 	seen := map[string]bool{}
 	outcomes := map[string]int{}
@@ -164,7 +164,7 @@ func TestEveryOrder(t *testing.T) {
 			p := &proxy{gate: b.openGate(), mainOpen: true}
 			p.main, p.id = b.granted()
 			p.lease = b.controller.leases[0]
-			// What comes first in the order and can happen, happens next: so every order that is possible comes to pass.
+			// The first event in the order that can happen, happens next. So every possible order occurs.
 			for left := slices.Clone(order); ; {
 				i := slices.IndexFunc(left, p.possible)
 				if i < 0 {
@@ -201,14 +201,13 @@ func TestEveryOrder(t *testing.T) {
 		}
 		seen[fmt.Sprint(names)] = true
 	})
-	// All: without a preemption 7 ways to go before the end, each of 2 kinds; too late for it in 5, again of 2; and 3 in
-	// which it wins.
+	// These are all: 7 ways without a preemption, 5 with one that is too late, each with 2 ends, and 3 in which it wins.
 	if want := 7*2 + 5*2 + 3; len(seen) != want {
 		t.Errorf("%d different orders, want %d; the outcomes were %v", len(seen), want, outcomes)
 	}
 }
 
-// TestFirstTokenRacesPreemption: the same two, really at once, by three goroutines that ask the lease.
+// TestFirstTokenRacesPreemption lets three goroutines ask the lease at the same instant.
 func TestFirstTokenRacesPreemption(t *testing.T) {
 	wins := [2]int{}
 	for range 300 {

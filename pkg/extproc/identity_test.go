@@ -10,8 +10,8 @@ import (
 
 func containsText(b []byte, text string) bool { return bytes.Contains(b, []byte(text)) }
 
-// Clients choose the names of models that nobody knows. With shared they are one flow and one label; a name that the
-// configuration or an endpoint's list has is its own.
+// Clients can make up names of models. With "shared" all unknown models are one flow and one label. A model that the
+// configuration or an endpoint lists is its own flow.
 func TestUnknownModelsShareAFlow(t *testing.T) {
 	for _, policy := range []UnknownModelsPolicy{UnknownModelsOwn, UnknownModelsShared} {
 		for model, known := range map[string]bool{"listed": true, "configured": true, "zz0": false, "configured-v1": false} {
@@ -43,7 +43,7 @@ func TestUnknownModelsShareAFlow(t *testing.T) {
 	}
 }
 
-// An unknown model's name is no label of a refusal either, and a tenant stays its own flow whatever it asks for.
+// Refusals are not labelled with an unknown model's name either. A tenant is its own flow whatever model it asks for.
 func TestUnknownModelElsewhere(t *testing.T) {
 	change := func(c *Config) {
 		c.UnknownModels, c.FlowKey = UnknownModelsShared, []string{"header:x-tenant", "model"}
@@ -63,7 +63,7 @@ func TestUnknownModelElsewhere(t *testing.T) {
 			t.Errorf("flow %q, model %q", r.Flow, r.Model)
 		}
 	})
-	// Where no flow is named by a model, none is by an unknown one.
+	// If models name no flows, unknown models do not either.
 	byName := func(c *Config) { c.UnknownModels, c.FlowKey = UnknownModelsShared, []string{"header:x-tenant"} }
 	inBubble(t, "BUFFERED/NONE", byName, func(c *conversation) {
 		c.say(chat("x-gateway-model-name", "zz1"))
@@ -74,8 +74,8 @@ func TestUnknownModelElsewhere(t *testing.T) {
 	})
 }
 
-// A key that is a secret is hashed as it is read: neither the flow nor any line of the log has it, and the tenant's policy
-// holds all the same, whether the configuration has the key or its hash. A model's name is no secret.
+// A secret key is hashed as soon as it is read: neither the flow nor any line of the log shows it. The tenant's policy still
+// applies, whether the configuration has the key or its hash. A model's name is not a secret.
 func TestHashedFlowKeys(t *testing.T) {
 	const secret, other = "sk-secret-1", "sk-secret-2"
 	hash := func(s string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(s)))[:7+32] }
@@ -106,7 +106,7 @@ func TestHashedFlowKeys(t *testing.T) {
 	}
 }
 
-// With hashed keys the policies of those without a name and of those without a policy hold as they do without hashes.
+// With hashed keys, the policies "anonymous" and "*" apply as they do without.
 func TestHashedFlowKeysAndPolicies(t *testing.T) {
 	change := func(c *Config) {
 		c.HashFlowKeys, c.FlowKey = true, []string{"header:x-tenant"}

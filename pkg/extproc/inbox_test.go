@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// What comes while a request waits in the header phase is bounded in messages and in bytes, for it and in total, and
-// an empty inbox takes one message whatever the others hold.
+// An inbox is bounded in messages and in bytes, and all of them in total. An empty inbox takes one message whatever the
+// others hold.
 func TestInboxBounds(t *testing.T) {
 	var memory bodyAccount
 	count := newInbox(&memory, 1<<30)
@@ -37,7 +37,7 @@ func TestInboxBounds(t *testing.T) {
 	}
 }
 
-// A body that arrives while its request waits in the header phase is passed on after the grant, whole and in order.
+// A body that arrives while its request waits in the header phase goes on after the grant, complete and in order.
 func TestBodyThatComesWhileQueued(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/NONE", func(c *Config) { c.RequestBody = BodyNever }, func(c *conversation) {
 		c.controller.hold = true
@@ -61,7 +61,7 @@ func TestBodyThatComesWhileQueued(t *testing.T) {
 	})
 }
 
-// An Envoy too old to name its modes gets answers that work in every mode but FULL_DUPLEX_STREAMED.
+// An Envoy that is too old to name its modes gets answers that work in every mode but FULL_DUPLEX_STREAMED.
 func TestWithoutProtocolConfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newBench(t, nil).open("NONE/NONE")
@@ -78,7 +78,7 @@ func TestWithoutProtocolConfig(t *testing.T) {
 	})
 }
 
-// What makes no sense where it comes is answered empty and counted.
+// A message that makes no sense in its state gets an empty answer and is counted.
 func TestUnexpectedMessages(t *testing.T) {
 	inBubble(t, "NONE/NONE", nil, func(c *conversation) {
 		c.say(chat())

@@ -19,7 +19,7 @@ func requestHeaders(end bool, pairs ...string) *extprocv3.ProcessingRequest {
 	}}
 }
 
-// chat is the headers of a chat completion.
+// chat returns the headers of a chat completion.
 func chat(pairs ...string) *extprocv3.ProcessingRequest {
 	return requestHeaders(false, append([]string{
 		":method", "POST", ":path", "/v1/chat/completions", "content-type", "application/json",

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Envoy's default circuit breaker shows as streams that come and go, or stand, at exactly 1,024.
+// Envoy's default circuit breaker shows in a number of streams that reaches, or stays at, exactly 1,024.
 func TestPlateauIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fill := func(n int) (p *plateau, reports *int) {
@@ -50,7 +50,7 @@ func TestPlateauIsReportedOnce(t *testing.T) {
 	})
 }
 
-// A filter with response headers and trailers on SKIP ends each stream as soon as the request was answered.
+// A filter with response headers and trailers on SKIP ends each stream as soon as its request is answered.
 func TestUnobservedCompletionIsReported(t *testing.T) {
 	run := func(t *testing.T, streams int, live time.Duration, response bool) int {
 		n := 0
@@ -117,7 +117,7 @@ func TestMomentsHaveTheirOwnNames(t *testing.T) {
 	})
 }
 
-// metric is a metric's value (a histogram's sum), by its name and, after a slash, its label's value.
+// metric returns the value of a metric, or the sum of a histogram, by its name and, after a slash, its label's value.
 func (b *testbench) metric(name string) float64 {
 	b.t.Helper()
 	name, label, _ := strings.Cut(name, "/")

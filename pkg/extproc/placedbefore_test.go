@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// A request that has its destination already comes from a filter before this one: it goes on as it is, in every mode,
-// without a lease or an outcome, counted, and warned about once.
+// A request that has its destination already was placed by an earlier filter. In every mode it goes on unchanged, without a
+// lease or an outcome. It is counted, and Weir warns once.
 func TestPlacedBefore(t *testing.T) {
 	for mode, want := range map[string]string{
 		"NONE/NONE":               "headers override=NONE/NONE no-headers WITHOUT COMPLETION",
@@ -41,7 +41,7 @@ func TestPlacedBefore(t *testing.T) {
 			}
 		})
 	}
-	// What a client says is no metadata, and the endpoint that served the last time no destination.
+	// A client's header is not metadata, and the endpoint that served is not a destination.
 	inBubble(t, "NONE/NONE", nil, func(c *conversation) {
 		m := chat("x-gateway-destination-endpoint", "10.0.0.1:8000")
 		m.MetadataContext = metadataOf("envoy.lb", "x-gateway-destination-endpoint-served", structpb.NewStringValue("10.0.0.1:8000"))

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// Response headers are skipped on the main stream only for what can never be preempted, once the gate is a habit, and
-// never where they have something to carry. The status then comes by the gate.
+// The main stream's response headers are skipped only for requests that can never be preempted, once responses come
+// through a gate as a rule, and never if they have to carry the queue's state. The status then comes through the gate.
 func TestHeadersAreSkippedOnceTheGateIsAHabit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, tellingState)
@@ -51,7 +51,7 @@ func TestHeadersAreSkippedOnceTheGateIsAHabit(t *testing.T) {
 	})
 }
 
-// The gate finds a request by its name also where the same metadata tell the access log of it.
+// The gate finds a request by its ID even if the same metadata has the decision for the access log.
 func TestNameBesideTheDecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, func(c *Config) { c.Responses.Metadata = true })
@@ -76,7 +76,7 @@ func TestNameBesideTheDecision(t *testing.T) {
 	})
 }
 
-// A gate that comes back is believed in as one that comes first: a single answer past it is not the end of it.
+// A gate that comes back counts like the first one: a single response that bypasses it does not end it.
 func TestGateThatComesBack(t *testing.T) {
 	var p presence
 	p.appeared()
@@ -95,7 +95,7 @@ func TestGateThatComesBack(t *testing.T) {
 	}
 }
 
-// A gate that is taken away is forgotten; the headers are not skipped from the first answer that it misses.
+// A gate that is removed is forgotten. From the first response that bypasses it, headers are no longer skipped.
 func TestGateIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -111,7 +111,7 @@ func TestGateIsForgotten(t *testing.T) {
 		}
 		main, id := b.granted()
 		if id != "" {
-			t.Error("a name for nobody")
+			t.Error("an ID without a gate")
 		}
 		main.end()
 		if b.controller.outcomes != gateRun+1 {
@@ -120,15 +120,15 @@ func TestGateIsForgotten(t *testing.T) {
 	})
 }
 
-// Whoever can be preempted has a name, whatever was learned of gates: before the first was seen, and after the last one
-// was forgotten. The answers of those without a gate still teach that there is none, for the others.
+// A request that can be preempted always has an ID: before the first gate was seen, and after the last one was forgotten.
+// Its response still shows, for other requests, whether there is a gate.
 func TestWhoCanBePreemptedAlwaysHasAName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
 		b.controller.preempt = make(chan struct{})
 		first, id := b.granted()
 		if id == "" {
-			t.Error("no name before a gate was seen")
+			t.Error("no ID before a gate was seen")
 		}
 		g := b.openGate()
 		g.arrives(id, sse())
@@ -141,7 +141,7 @@ func TestWhoCanBePreemptedAlwaysHasAName(t *testing.T) {
 		for range 2 * gateRun {
 			main, id := b.granted()
 			if id == "" {
-				t.Fatal("no name behind an Envoy without a gate")
+				t.Fatal("no ID behind an Envoy without a gate")
 			}
 			main.say(responseHeaders("200", true))
 			main.heard()
@@ -150,7 +150,7 @@ func TestWhoCanBePreemptedAlwaysHasAName(t *testing.T) {
 		b.controller.preempt = nil
 		main, id := b.granted()
 		if id != "" {
-			t.Error("a name for nobody")
+			t.Error("an ID without a gate")
 		}
 		main.end()
 	})

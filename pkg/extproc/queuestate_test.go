@@ -9,7 +9,7 @@ import (
 
 func tellingState(c *Config) { c.Responses.QueueState = true }
 
-// Unless the configuration says so, nobody is told, and the question goes no further all the same.
+// Unless the configuration allows it, no client is told, and the header is still removed.
 func TestQueueStateIsOffByDefault(t *testing.T) {
 	inBubble(t, "NONE/NONE", nil, func(c *conversation) {
 		c.controller.waiting, c.controller.queued = 7, time.Second
@@ -28,8 +28,7 @@ func TestQueueStateIsOffByDefault(t *testing.T) {
 	})
 }
 
-// A client that asks for the queue's state gets it with its answer, and nobody else does; the question does not reach
-// the model server.
+// Only a client that asks for the queue's state gets it with the response. The header does not reach the model server.
 func TestQueueState(t *testing.T) {
 	for value, asked := range map[string]bool{"1": true, "true": true, "0": false, "": false, "yes": false} {
 		inBubble(t, "NONE/NONE", tellingState, func(c *conversation) {
@@ -64,7 +63,7 @@ func TestQueueStateOfARejection(t *testing.T) {
 	})
 }
 
-// rejection is the headers of the ImmediateResponse that is all that was sent since the last call.
+// rejection returns the headers of the ImmediateResponse that was sent since the last call.
 func (c *conversation) rejection() map[string]string {
 	headers := map[string]string{}
 	for _, h := range c.stream.take()[0].GetImmediateResponse().GetHeaders().GetSetHeaders() {

@@ -14,7 +14,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files")
 
-// TestRejectionTable: every outcome in every preset and both APIs' shapes, as it goes to the client.
+// TestRejectionTable has every outcome in every preset and in both APIs' shapes, as the client gets it.
 func TestRejectionTable(t *testing.T) {
 	var w strings.Builder
 	for _, name := range []string{"seed", "gateway", "smg", "dynamo"} {
@@ -49,7 +49,7 @@ func TestRejectionTable(t *testing.T) {
 	}
 }
 
-// Every outcome has a status, a message and a reason, so that none is forgotten when one is added.
+// Every outcome has a status, a message and a reason. So none is forgotten when an outcome is added.
 func TestEveryOutcomeHasAnAnswer(t *testing.T) {
 	if len(presetNames) != len(presets) {
 		t.Errorf("%d names of %d presets", len(presetNames), len(presets))
@@ -77,7 +77,7 @@ func TestStatusOverride(t *testing.T) {
 	}
 }
 
-// A malformed request is told which field is wrong, and how.
+// The sender of a malformed request is told which field is wrong, and how.
 func TestBadRequestNamesTheField(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"messages":[]}`: `"message":"The field \"model\" is missing.","type":"invalid_request_error","code":"bad-request","param":"model"`,
@@ -99,7 +99,7 @@ func TestBadRequestNamesTheField(t *testing.T) {
 	}
 }
 
-// Anthropic's clients get their own shape, also on a path that is no inference.
+// Anthropic's clients get errors in their own shape, on other paths of that API too.
 func TestErrorShapeFollowsThePath(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/messages":            `{"type":"error"`,
@@ -117,7 +117,7 @@ func TestErrorShapeFollowsThePath(t *testing.T) {
 	}
 }
 
-// heardBody is the body of the ImmediateResponse that was sent.
+// heardBody returns the body of the ImmediateResponse that was sent.
 func (c *conversation) heardBody() string {
 	messages := c.stream.take()
 	i := slices.IndexFunc(messages, isImmediate)

@@ -7,8 +7,7 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
 
-// A content type that is not JSON is no way past the queue, nor to another flow: an engine may read the body as JSON all
-// the same, so it is read as JSON here.
+// No content type leads around the queue or to another flow. An engine may read any body as JSON, so Weir does too.
 func TestOtherContentTypesAreJSON(t *testing.T) {
 	for _, mode := range []string{"BUFFERED/NONE", "BUFFERED_PARTIAL/NONE", "FULL_DUPLEX/NONE"} {
 		for _, contentType := range []string{
@@ -42,8 +41,8 @@ func TestOtherContentTypesAreJSON(t *testing.T) {
 	}
 }
 
-// At a path that Weir does not know, a body that it cannot read has no model only where nobody else could find one in it:
-// an engine that reads more of JSON would serve another model, in another tier, than the request was counted for.
+// At a path that Weir does not know, a body that it cannot read has no model only if no other reader could find one.
+// Otherwise a more lenient engine could serve another model, in another tier, than the one the request was counted for.
 func TestUnreadableBodiesThatMayNameAModel(t *testing.T) {
 	const object = `{"model":"m"`
 	for name, test := range map[string]struct {
@@ -72,7 +71,7 @@ func TestUnreadableBodiesThatMayNameAModel(t *testing.T) {
 			}
 			c.settled(1)
 		})
-		// Where nobody asks for the model, it is none of our business.
+		// If nothing depends on the model, the body may be anything.
 		inBubble(t, "BUFFERED/NONE", func(cfg *Config) {
 			cfg.FlowKey, cfg.RequestBody = []string{"header:x-tenant"}, BodyAlways
 			cfg.Models, cfg.RoutesByModel = nil, false
@@ -87,8 +86,8 @@ func TestUnreadableBodiesThatMayNameAModel(t *testing.T) {
 	}
 }
 
-// The model of a form names the flow, the tier and the target as JSON's does, and is replaced in its place; every other
-// byte stays.
+// A form's model names the flow, the tier and the target like a JSON body's, and is replaced in place. Every other byte
+// stays.
 func TestModelOfAForm(t *testing.T) {
 	const before = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\nContent-Type: audio/wav\r\n\r\n" +
 		"RI\x00\xffFF\r\n--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\n"
@@ -137,7 +136,7 @@ func TestModelOfAForm(t *testing.T) {
 	}
 }
 
-// Of a part of a body nobody learns a model: an engine reads the last of two, which comes after the part.
+// A part of a body names no model: an engine reads the last of two models, which may come after the part.
 func TestAPartSaysNothing(t *testing.T) {
 	inBubble(t, "BUFFERED_PARTIAL/NONE", nil, func(c *conversation) {
 		c.say(chat())
@@ -149,7 +148,7 @@ func TestAPartSaysNothing(t *testing.T) {
 		}
 		c.settled(1)
 	})
-	// Where none is needed, or a trusted header has it, the part names none either.
+	// The part names no model either if none is needed or a trusted header has it.
 	inBubble(t, "BUFFERED_PARTIAL/NONE", func(c *Config) { c.RequestBody = BodyAlways }, func(c *conversation) {
 		c.say(chat("x-gateway-model-name", "m"))
 		c.say(requestBodyOf(`{"model":"cheap","messages":[`, false))

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// theLine is the only line of a request, without how long it took in all.
+// theLine returns the only line of a request, without its total time.
 func (c *conversation) theLine() string {
 	c.t.Helper()
 	c.end()
@@ -32,15 +32,15 @@ func (c *conversation) theLine() string {
 
 func tenants(cfg *Config) { cfg.FlowKey = []string{"header:x-tenant", "model"} }
 
-// ofAlice is a request that says everything.
+// ofAlice has the headers of a request that names everything.
 func ofAlice(pairs ...string) []string {
 	return append([]string{"x-gateway-model-name", "m", "x-tenant", "alice", "x-request-id", "r-1"}, pairs...)
 }
 
 const aliceSaid = `"id"="r-1" "flow"="alice" "tier"="critical" "model"="m" "targetModel"="m" `
 
-// At --v=1 each request has one line when it has ended, whatever became of it: who it was, how long it waited, where it
-// went, what its client was told.
+// At --v=1 each request has one line when it has ended, however it ended: whose it was, how long it waited, where it went,
+// and what its client was told.
 func TestOneLineForEachRequest(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(c *conversation)
@@ -144,7 +144,7 @@ func TestNoLineWithoutVerbosity(t *testing.T) {
 	})
 }
 
-// The same in dynamic metadata, for Envoy's access log: with each answer that decides, if it is asked for.
+// If the configuration asks for it, dynamic metadata has the decision for Envoy's access log, in each reply that decides.
 func TestDecisionInMetadata(t *testing.T) {
 	with := func(cfg *Config) { tenants(cfg); cfg.Responses.Metadata = true }
 	said := func(c *conversation) []string {
@@ -226,7 +226,7 @@ func TestDecisionInMetadata(t *testing.T) {
 	}
 }
 
-// Nobody pays for what is off: an answer is the shared one, and the log costs nothing.
+// A request pays nothing for features that are off: its reply is the shared one, and it has no line.
 func TestNothingIsSaidForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wire := newConnection(newBench(t, nil).server, &fakeStream{ctx: t.Context()}, time.Now())
@@ -238,7 +238,7 @@ func TestNothingIsSaidForNothing(t *testing.T) {
 	})
 }
 
-// Who is refused before the queue is asked is counted for its flow too, if that is known by then.
+// A request that is refused before it is offered is counted for its flow, if that is known by then.
 func TestRefusalsNameTheirFlow(t *testing.T) {
 	for name, test := range map[string]struct {
 		header []string

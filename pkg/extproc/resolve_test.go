@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// What is declared first counts: trusted metadata, class header, objective, model, default; then the tenant's
-// highest. Rank 0 is critical, 1 default, 2 sheddable.
+// The first of these that names a tier counts: trusted metadata, class header, objective, model, default. Then the tenant's
+// highest tier limits it. Rank 0 is critical, 1 default, 2 sheddable.
 func TestTier(t *testing.T) {
 	change := func(c *Config) {
 		c.FlowKey = []string{"header:x-tenant", "model"}
@@ -61,7 +61,7 @@ func TestTier(t *testing.T) {
 	}
 }
 
-// A tier without minPriority 0 leaves the middle as Standard.
+// If no tier has minPriority 0, Standard is the one in the middle.
 func TestCriticalitiesMapToTiers(t *testing.T) {
 	one := 1
 	r := newTierRanks([]Tier{{Name: "system", MinPriority: &one}, {Name: "interactive"}, {Name: "default"}, {Name: "bulk"}})
@@ -173,7 +173,7 @@ func TestInferencePaths(t *testing.T) {
 	}
 }
 
-// An operator has to know what is queued.
+// Operators have to know what queues.
 func TestDocsListTheInferencePaths(t *testing.T) {
 	page, err := os.ReadFile("../../docs/envoy.md")
 	if err != nil {
@@ -186,8 +186,8 @@ func TestDocsListTheInferencePaths(t *testing.T) {
 	}
 }
 
-// What passes the queue is a list: no upgrade, and a bodyless GET, HEAD, OPTIONS or DELETE, or one of a few paths exactly
-// as they are listed.
+// Only what is listed bypasses the queue: no upgrades, and GET, HEAD, OPTIONS and DELETE without a body, or a few paths
+// exactly as listed.
 func TestCheap(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.PassOnPaths = []string{"/own"}
@@ -241,8 +241,7 @@ func TestCheap(t *testing.T) {
 	}
 }
 
-// A path that nobody knows queues with whatever model is found there, and none is no error; of an upgrade no body is
-// awaited.
+// A request at an unknown path queues with the model that is found, if any. The body of an upgrade is not awaited.
 func TestUnknownPathsQueue(t *testing.T) {
 	for _, test := range []struct{ name, headers, body, flow string }{
 		{"a model", ":method POST :path /llm/chat", `{"model":"m"}`, "m/m"},

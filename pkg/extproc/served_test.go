@@ -53,7 +53,8 @@ func TestLeaseMovesToTheEndpointThatServed(t *testing.T) {
 	}
 }
 
-// Each endpoint is warned about once, with what to do; one that is gone is no longer shown, and there are never too many.
+// Weir warns once of each endpoint, with the remedy. An endpoint that has left the pool is not shown, and the number of
+// endpoints is bounded.
 func TestServedElsewhere(t *testing.T) {
 	b := newBench(t, nil)
 	b.picker.fallbacks = []string{"10.0.0.2:8000"}

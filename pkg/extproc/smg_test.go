@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// smgLike is the part of the profile smg-priority that this package acts upon.
+// smgLike sets what the profile smg-priority changes in this package.
 func smgLike(c *Config) {
 	one, zero, two := 1, 0, 2
 	c.FlowKey = []string{"header:x-tenant", "model"}
@@ -82,7 +82,7 @@ func TestSMGPriority(t *testing.T) {
 	}
 }
 
-// SMG's answer to a preempted request, in the shape of the API that was called.
+// A preempted request gets SMG's answer, in the shape of the API that was called.
 func TestSMGPreempted(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/chat/completions": `"type":"server_error","code":"scheduler_preempted"`,

@@ -10,13 +10,13 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// to is how every answer that names the only endpoint ends.
+// Every reply that names the only endpoint has these.
 const (
 	dest = "+x-gateway-destination-endpoint=10.0.0.1:8000"
 	meta = "meta=10.0.0.1:8000"
 )
 
-// TestStates walks the state machine: in each mode, messages of Envoy and what is answered to each.
+// TestStates follows requests through the states, in each mode: Envoy's messages, and the answer to each.
 func TestStates(t *testing.T) {
 	type step struct {
 		say  *extprocv3.ProcessingRequest // or
@@ -266,7 +266,7 @@ func rewriteM(c *Config) {
 	c.Models = []Model{{Name: "m", Targets: []Target{{Name: "m-v1", Weight: 1}}}}
 }
 
-// Envoy's own answers, and a filter in observability mode, are no requests of ours.
+// Envoy's own responses, and the streams of a filter in observability mode, are not requests, so nothing is admitted.
 func TestForeignStreamsAdmitNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newBench(t, nil).open("BUFFERED/NONE")
@@ -294,7 +294,7 @@ func TestForeignStreamsAdmitNothing(t *testing.T) {
 	})
 }
 
-// A client that goes while its request waits frees its place at once: whether the stream was half-closed or reset.
+// If a client leaves while its request waits, its place is free at once, whether the stream is half-closed or reset.
 func TestClientGoneWhileQueued(t *testing.T) {
 	for _, how := range []string{"half-closed", "reset"} {
 		t.Run(how, func(t *testing.T) {
@@ -317,7 +317,7 @@ func TestClientGoneWhileQueued(t *testing.T) {
 	}
 }
 
-// The client goes while its body is still arriving: one outcome all the same.
+// If a client leaves while its body is still arriving, its request still has exactly one outcome.
 func TestClientGoneBeforeItsBody(t *testing.T) {
 	for _, mode := range []string{"BUFFERED/NONE", "FULL_DUPLEX/FULL_DUPLEX"} {
 		synctest.Test(t, func(t *testing.T) {

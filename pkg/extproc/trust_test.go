@@ -6,9 +6,9 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// A header that says who, how urgently, until when, which model or how costly is the gateway's word. Twice, it may be the
-// client's too: nobody can tell which is which, and the request is refused with the header's name. The class headers of
-// SMG and Dynamo keep what those systems do: the first value.
+// A trusted header comes from the gateway. If it comes twice, one of the two may be the client's, and nobody can tell which,
+// so the request is refused with the header's name. Of the class headers of SMG and Dynamo the first value counts, as in
+// those systems.
 func TestTwoHeadersAreRefused(t *testing.T) {
 	change := func(c *Config) {
 		c.FlowKey = []string{"header:x-tenant", "header:x-gateway-inference-fairness-id", "model"}
@@ -64,7 +64,7 @@ func TestTwoHeadersAreRefused(t *testing.T) {
 	}
 }
 
-// Who is turned away because a flow is full is told whose flow it is: a caller who asks for the first time has no
+// A caller that is rejected because a flow is full is told whose flow it is: one that asks for the first time has no
 // requests waiting.
 func TestFlowFullSaysWhoseFlow(t *testing.T) {
 	for _, test := range []struct {

@@ -6,7 +6,7 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
 
-// What the main filter and the gate read of an answer's headers is the same.
+// The main stream and the gate read response headers in the same way.
 func TestResponseHead(t *testing.T) {
 	tests := []struct {
 		headers []string

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 )
 
-// dial is a real gRPC client of the bench's server, over memory. It has to be called in a bubble.
+// dial returns a real gRPC client of the bench's server, over memory. It has to be called in a bubble.
 func (b *testbench) dial() (client extprocv3.ExternalProcessorClient, stop func()) {
 	listener := bufconn.Listen(1 << 20)
 	g := grpc.NewServer()
@@ -49,7 +49,7 @@ func receive(t *testing.T, s extprocv3.ExternalProcessor_ProcessClient) string {
 	return render(m)
 }
 
-// A request held for 90 s on a real gRPC stream is granted to the nanosecond, and its lease lives as long as the
+// A request that is held for 90 s on a real gRPC stream is granted to the nanosecond, and its lease lives as long as the
 // stream.
 func TestWireHoldAndGrant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
