@@ -165,9 +165,10 @@ func BenchmarkLock(b *testing.B) {
 			x.lives("a", 0, scheduling.Ask{})
 		})
 	}
-	for _, lanes := range []int{100, 10_000} {
+	for _, lanes := range []int{1, 100, 10_000} {
 		b.Run(fmt.Sprintf("closed-lanes=%d", lanes), func(b *testing.B) {
-			x := newTable(b, 2000, nil, nil)
+			models := func(i int) []string { return []string{fmt.Sprint("m", i/20)} }
+			x := newTable(b, 2000, models, nil)
 			for i := range 1000 { // two at each of the first 500: a lane of these is at its lower bound
 				x.arrives(new(Waiter), "full", 0, x.query(x.at(i%500)))
 			}
@@ -179,12 +180,11 @@ func BenchmarkLock(b *testing.B) {
 				x.backlog(fmt.Sprint("elsewhere-", i%100), x.at(some...), 1)
 			}
 			x.held, x.waiting = nil, nil
-			var mine []int
-			for i := range 20 {
-				mine = append(mine, 1900+i)
+			ask := scheduling.Ask{Model: "m99"} // its lane has room
+			for range 20 {
+				x.arrives(new(Waiter), "a", 0, x.query(ask))
 			}
-			x.backlog("a", x.at(mine...), 16)
-			x.lives("a", 0, x.at(mine...))
+			x.lives("a", 0, ask)
 		})
 	}
 	for _, percent := range []int{50, 95} {
