@@ -154,6 +154,14 @@ func (x *table) medians(of int, prepare, operation func()) {
 	x.b.ReportMetric(float64(samples[len(samples)/2])/float64(of), "ns/op")
 }
 
+// twoTiers are two tiers, of which the higher one may preempt, and a slot at each endpoint.
+func twoTiers(c *Config) {
+	high, low := c.Queue.Tiers[0], c.Queue.Tiers[0]
+	high.Name, low.Name = "high", "low"
+	c.Queue.Tiers, c.Tiers = []fairqueue.TierConfig{high, low}, []TierConfig{{CanPreempt: true}, {}}
+	c.Stock.WatermarkPerBackend, c.Stock.LowerBoundPerBackend, c.Stock.UpperBoundPerBackend = 1, 1, 1
+}
+
 // BenchmarkLock is how long the lock is held: for one request's life on a busy pool, under what may make it long, and for
 // what holds it besides. The rows are to be read as ratios to the first; Times are
 // medians; what a stream prepares before the lock is not in them.
@@ -198,14 +206,7 @@ func BenchmarkLock(b *testing.B) {
 	}
 	b.Run("nobody-to-preempt", func(b *testing.B) {
 		models := func(i int) []string { return []string{fmt.Sprint("m", i/20)} }
-		x := newTable(b, 2000, models, func(c *Config) {
-			one := c.Queue.Tiers[0]
-			high, low := one, one
-			high.Name, low.Name = "high", "low"
-			c.Queue.Tiers = []fairqueue.TierConfig{high, low}
-			c.Tiers = []TierConfig{{CanPreempt: true}, {}}
-			c.Stock.WatermarkPerBackend, c.Stock.LowerBoundPerBackend, c.Stock.UpperBoundPerBackend = 1, 1, 1
-		})
+		x := newTable(b, 2000, models, twoTiers)
 		for m := range 100 {
 			for range 20 {
 				w := x.arrives(new(Waiter), "low", 1, x.query(scheduling.Ask{Model: fmt.Sprint("m", m)}))
@@ -219,6 +220,23 @@ func BenchmarkLock(b *testing.B) {
 		}
 		x.held, x.waiting = x.held[len(x.held)-20:], nil
 		x.lives("low", 1, scheduling.Ask{Model: "m99"})
+	})
+	b.Run("takeover", func(b *testing.B) {
+		x := newTable(b, 2000, nil, twoTiers)
+		for range 2000 {
+			x.arrives(new(Waiter), "low", 1, x.query(scheduling.Ask{}))
+		}
+		var high, low *Waiter
+		var a, c *scheduling.Query
+		x.medians(1, func() {
+			high, low, a, c = new(Waiter), new(Waiter), x.query(scheduling.Ask{}), x.query(scheduling.Ask{})
+			x.held = x.held[:0]
+		}, func() {
+			if x.arrives(high, "high", 0, a); len(x.Verdicts()) != 1 || !x.Complete(x.clock, &high.lease) {
+				b.Fatal("nobody was preempted")
+			}
+			x.arrives(low, "low", 1, c)
+		})
 	})
 	b.Run("set-backends", func(b *testing.B) {
 		x := newTable(b, 2000, nil, nil)

@@ -46,16 +46,12 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 	full := m.fullFor(w.flow)
 	capped := false
 	usable := func(e Endpoint) bool {
-		if full.Has(e) {
-			capped = true
-			return false
-		}
-		return true
+		serves := m.placer.CanServe(w.placement, e)
+		capped = capped || serves && full.Has(e)
+		return serves && !full.Has(e)
 	}
 	for i := len(m.byRank) - 1; i >= 0 && m.byRank[i] != tier; i-- {
-		v := m.victims.first(m.byRank[i], n, func(e Endpoint) bool {
-			return (!n.whole || m.placer.CanServe(w.placement, e)) && usable(e)
-		})
+		v := m.victims.first(m.byRank[i], n, usable)
 		if v == nil {
 			continue
 		}

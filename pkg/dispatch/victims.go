@@ -7,8 +7,9 @@ import (
 )
 
 // victims are the leases that may be preempted: those of tiers below one that may preempt, whose answer has not
-// begun, and that were not granted by promotion. They lie by tier and endpoint, so that the victim for a request that
-// may use some endpoints only is found by looking at the first of each.
+// begun, and that were not granted by promotion. They lie by tier and endpoint: the victim for a request that may use a
+// few endpoints only is found by looking at the first of each, and that for one that may use many by looking at the
+// endpoints in order of their first, which are a heap as well.
 type victims struct {
 	order    VictimOrder
 	sequence uint64
@@ -19,7 +20,7 @@ type victims struct {
 // victimTier holds one tier's.
 type victimTier struct {
 	byEndpoint map[Endpoint]*victimHeap
-	used       []*victimHeap // those that are not empty
+	used       usedHeap // those that are not empty
 	n          int
 }
 
@@ -83,11 +84,12 @@ func (v *victims) add(l *Lease) {
 		}
 		t.byEndpoint[l.Endpoint()] = h
 	}
-	if len(h.leases) == 0 {
-		h.at = len(t.used)
-		t.used = append(t.used, h)
-	}
 	heap.Push(h, l)
+	if len(h.leases) == 1 {
+		heap.Push(&t.used, h)
+	} else if h.leases[0] == l {
+		heap.Fix(&t.used, h.at)
+	}
 	t.n++
 	v.n++
 }
@@ -99,30 +101,28 @@ func (v *victims) remove(l *Lease) {
 	}
 	t := &v.tiers[l.held.Tier()]
 	h := t.byEndpoint[l.Endpoint()]
+	if len(h.leases) == 1 {
+		heap.Remove(&t.used, h.at)
+	}
+	first := l.victimAt == 1
 	heap.Remove(h, int(l.victimAt)-1)
-	if len(h.leases) == 0 {
-		last := len(t.used) - 1
-		t.used[h.at] = t.used[last]
-		t.used[h.at].at = h.at
-		t.used[last] = nil
-		t.used = t.used[:last]
+	if first && len(h.leases) > 0 {
+		heap.Fix(&t.used, h.at)
 	}
 	t.n--
 	v.n--
 }
 
-// first is the first victim of a tier among the endpoints of a lane that usable lets through; nil: none.
+// fewEnds is how many endpoints are looked at one by one.
+const fewEnds = 64
+
+// first is the first victim of a tier at an endpoint of the lane that usable lets through; nil: none.
 func (v *victims) first(tier int, lane *laneNote, usable func(Endpoint) bool) *Lease {
-	var best *Lease
 	t := &v.tiers[tier]
-	if lane.whole {
-		for _, h := range t.used {
-			if l := h.leases[0]; (best == nil || v.before(l, best)) && usable(h.endpoint) {
-				best = l
-			}
-		}
-		return best
+	if lane.whole || len(lane.ends) > fewEnds {
+		return t.firstBelow(0, nil, usable)
 	}
+	var best *Lease
 	if t.n == 0 {
 		return nil
 	}
@@ -138,6 +138,22 @@ func (v *victims) first(tier int, lane *laneNote, usable func(Endpoint) bool) *L
 	return best
 }
 
+// firstBelow is the first victim at one of the endpoints below a place of the heap that usable lets through, or best if
+// that is before it. What is below a usable endpoint, or after best, is not looked at.
+func (t *victimTier) firstBelow(at int, best *Lease, usable func(Endpoint) bool) *Lease {
+	if at >= len(t.used) {
+		return best
+	}
+	h := t.used[at]
+	switch l := h.leases[0]; {
+	case best != nil && !h.owner.before(l, best):
+		return best
+	case usable(h.endpoint):
+		return l
+	}
+	return t.firstBelow(2*at+2, t.firstBelow(2*at+1, best, usable), usable)
+}
+
 // reorder changes the order.
 func (v *victims) reorder(order VictimOrder) {
 	if v.order == order {
@@ -151,5 +167,37 @@ func (v *victims) reorder(order VictimOrder) {
 				l.victimAt = int32(at + 1)
 			}
 		}
+		heap.Init(&v.tiers[i].used)
+		for at, h := range v.tiers[i].used {
+			h.at = at
+		}
 	}
+}
+
+// usedHeap holds the endpoints that have victims, that with the first on top. It implements heap.Interface.
+type usedHeap []*victimHeap
+
+func (u usedHeap) Len() int { return len(u) }
+
+func (u usedHeap) Less(i, j int) bool { return u[i].owner.before(u[i].leases[0], u[j].leases[0]) }
+
+func (u usedHeap) Swap(i, j int) {
+	u[i], u[j] = u[j], u[i]
+	u[i].at, u[j].at = i, j
+}
+
+// Push implements heap.Interface.
+func (u *usedHeap) Push(x any) {
+	h := x.(*victimHeap)
+	h.at = len(*u)
+	*u = append(*u, h)
+}
+
+// Pop implements heap.Interface.
+func (u *usedHeap) Pop() any {
+	last := len(*u) - 1
+	h := (*u)[last]
+	(*u)[last] = nil
+	*u = (*u)[:last]
+	return h
 }

@@ -1,0 +1,57 @@
+package dispatch
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// The first victim in any lane, large or small, is the one that a look at all of them finds.
+func TestFirstVictim(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, order := range []VictimOrder{NewestFirst, LeastCostFirst} {
+		v := &victims{order: order}
+		var held []*Lease
+		for range 5000 {
+			if len(held) > 0 && r.IntN(100) < 48 {
+				i := r.IntN(len(held))
+				v.remove(held[i])
+				held = slices.Delete(held, i, i+1)
+			} else {
+				l := &Lease{held: stock.NewLease(3, r.Int64N(5), false)}
+				l.reservation = scheduling.Reserved(Endpoint(r.IntN(150)))
+				v.enter(l)
+				held = append(held, l)
+			}
+			if r.IntN(500) == 0 {
+				v.reorder([]VictimOrder{NewestFirst, LeastCostFirst}[r.IntN(2)])
+			}
+			lane, ready := &laneNote{lane: fairqueue.Lane("x")}, r.IntN(101)
+			for e := range Endpoint(150) {
+				if r.IntN(100) < ready {
+					lane.ends = append(lane.ends, e)
+				}
+			}
+			var full EndpointSet
+			for e := range Endpoint(150) {
+				if r.IntN(3) == 0 {
+					full.Add(e)
+				}
+			}
+			var want *Lease
+			for _, l := range held {
+				if slices.Contains(lane.ends, l.Endpoint()) && !full.Has(l.Endpoint()) && (want == nil || v.before(l, want)) {
+					want = l
+				}
+			}
+			got := v.first(3, lane, func(e Endpoint) bool { return slices.Contains(lane.ends, e) && !full.Has(e) })
+			if got != want {
+				t.Fatalf("%+v, want %+v", got, want)
+			}
+		}
+	}
+}
