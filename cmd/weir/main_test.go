@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == "noop-processor" || os.Args[1] == "model-servers") {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}
-	os.Exit(binaries.Run(m, binaries.EPP))
+	os.Exit(binaries.Run(m, binaries.EPP, binaries.Weir))
 }
 
 // eppBuilt returns the flag that names the epp that was built for the tests.

@@ -51,7 +51,7 @@ func TestReload(t *testing.T) {
 			[]string{
 				`fairRequestQueue.capacityMode: "shared": cannot change at run time (running: "reserved"); restart to change it (line 1)`,
 				`fairRequestQueue.tierMode: "weighted": cannot change at run time (running: "strict"); restart to change it (line 2)`,
-				"fairRequestQueue.queueTTL: 0s: must be above 0s and at most 1h (line 3)",
+				"fairRequestQueue.queueTTL: 0s: must be above 0s (line 3)",
 				`flows.discipline: "none": cannot change at run time (running: "wfq"); restart to change it (line 4)`,
 				`flows.key: "header:x-tenant, model": cannot change at run time (running: "model"); restart to change it (line 5)`,
 			},

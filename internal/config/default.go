@@ -1,6 +1,11 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
 
 // Default is the wfq profile: the values of the original queueing proposal.
 func Default() Document {
@@ -43,8 +48,8 @@ func Default() Document {
 		// An unconfigured Weir queues instead of shedding.
 		Criticality:    Criticality{Default: Critical, ObjectiveHeaders: []string{"x-llm-d-inference-objective"}},
 		TrustedHeaders: TrustedHeaders{Model: "x-gateway-model-name"},
-		RequestBody:    BodyAuto,
-		PassOn:         PassOnPick,
+		RequestBody:    string(extproc.BodyAuto),
+		PassOn:         string(extproc.PassOnPick),
 		Limits: Limits{
 			MaxBodyBytes:      32 << 20,
 			MaxBodyBytesTotal: 1 << 30,
@@ -53,9 +58,9 @@ func Default() Document {
 			MaxFlows:          100_000,
 		},
 		Scheduling: Scheduling{
-			Filters: []string{FilterReady, FilterSubset, FilterModel},
-			Scorers: []Scorer{{Name: ScorerLeastStock, Weight: 1}},
-			Picker:  PickerMaxScore, TieBreak: EndpointTieRotate, Fallbacks: 0,
+			Filters: []string{scheduling.FilterReady, scheduling.FilterSubset, scheduling.FilterModel},
+			Scorers: []Scorer{{Name: scheduling.ScorerLeastStock, Weight: 1}},
+			Picker:  scheduling.PickerMaxScore, TieBreak: scheduling.TieRotate, Fallbacks: 0,
 		},
 	}
 }

@@ -1,5 +1,5 @@
-// Package config is Weir's one configuration document: its YAML form, its profiles, its strict decoding and its
-// validation.
+// Package config is Weir's one configuration document: its YAML form, its profiles, its strict decoding, its validation,
+// and its conversion to the configurations of the packages.
 //
 // A document is made in layers, each of which changes only the fields that it names:
 //
@@ -13,6 +13,12 @@
 // A section or a map is merged key by key. A list replaces the list of the layer below, with one exception: tiers.
 // A list of tiers that names only tiers of the profile changes them in place, and only in the fields that it names;
 // a list that names any other tier is the whole list, highest first.
+//
+// # Validation
+//
+// The packages check what the document becomes for them ([Document.FlowcontrolConfig], [Document.ExtprocConfig],
+// [Document.SchedulingConfig]), in the names of their own fields. keys.go has the key of each field. Only what no package
+// has is checked here.
 //
 // # Spelling
 //

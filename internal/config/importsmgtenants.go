@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // tenants makes SMG's tenant keys, which name their source, identities: header:acme is the tenant acme, whom the
@@ -62,7 +64,9 @@ func (im *smgImport) tenantHeader(needed bool) {
 	name := smgTenantHeader
 	if im.file.TenantHeaderName != nil {
 		name = strings.ToLower(*im.file.TenantHeaderName)
-		im.problems.headerName(im.prefix+"tenant_header_name", name)
+		if !httpguts.ValidHeaderFieldName(name) {
+			im.problems.add(im.prefix+"tenant_header_name", name, "must be the name of a header")
+		}
 	}
 	im.document.Flows.Key = []string{SourceHeader + name, SourceModel}
 	im.note("flows.key trusts the request header %s to name the tenant: the gateway must set it, or strip it from what "+

@@ -54,6 +54,15 @@ func (dec *decoder) decodeTiers(path string, node *yaml.Node, target reflect.Val
 	target.Set(reflect.ValueOf(merged))
 }
 
+// TierNames are the names of the tiers, highest first.
+func (d Document) TierNames() []string {
+	names := make([]string, len(d.Tiers))
+	for i, t := range d.Tiers {
+		names[i] = t.Name
+	}
+	return names
+}
+
 // nameOf is the name that a tier's mapping gives; empty when it gives none.
 func nameOf(node *yaml.Node) string {
 	for node.Kind == yaml.AliasNode {

@@ -2,36 +2,18 @@ package config
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/weir-epp/weir/internal/spelling"
+	"github.com/weir-epp/weir/pkg/extproc"
 )
 
-// longestHold is the longest that Envoy holds a request for an external processor (max_message_timeout), and so the
-// longest time in the queue.
-const longestHold = Duration(3600 * time.Second)
+// longestHold is the longest that Envoy holds a request, and so the longest time in the queue.
+const longestHold = Duration(extproc.LongestHold)
 
-// longestSpacing is the controller's own bound.
-const longestSpacing = Duration(time.Second)
-
-// maxPerBackend is the largest watermark, bound or number of slots of one backend, in requests.
-const maxPerBackend = 1_000_000
-
-// The weights of flows and tiers, which the queue's fixed point holds.
-var (
-	minWeight = MustDecimal("0.001")
-	maxWeight = MustDecimal("1000000")
-)
-
-// maxTiers bounds the ranks.
-const maxTiers = 32
-
-// maxBody is the largest gRPC message that a body may come in.
-const maxBody = 1 << 30
-
-// problems checks every field, and fields against each other.
+// problems are those of every key: here of what no package has for itself, and of the packages' own rules.
 func (d Document) problems() Problems {
 	var ps Problems
 	if d.APIVersion != APIVersion {
@@ -41,88 +23,71 @@ func (d Document) problems() Problems {
 		ps.add("kind", d.Kind, "must be %s", Kind)
 	}
 	ps.oneOf("profile", d.Profile, Profiles())
-	if c := d.RequestQueueController; d.Flows.Discipline == DisciplineNone {
-		const want = "must be 0 with flows.discipline none, which knows no flows"
-		if c.MaxInFlightPerFlow > 0 {
-			ps.add("requestQueueController.maxInFlightPerFlow", c.MaxInFlightPerFlow, want)
-		}
-		if c.MaxInFlightPerFlowPerBackend > 0 {
-			ps.add("requestQueueController.maxInFlightPerFlowPerBackend", c.MaxInFlightPerFlowPerBackend, want)
-		}
-	}
-	d.FairRequestQueue.problems(&ps)
-	d.RequestQueueController.problems(&ps)
-	d.flowProblems(&ps)
-	d.tierProblems(&ps)
-	d.modelProblems(&ps)
-	d.servingProblems(&ps)
-	return ps
+	d.wordProblems(&ps)
+	d.holdProblems(&ps)
+	d.classProblems(&ps)
+	d.tenantProblems(&ps)
+	return append(ps, d.problemsOfParts()...)
 }
 
-func (q FairRequestQueue) problems(ps *Problems) {
-	const at = "fairRequestQueue."
-	atLeast(ps, at+"totalCapacity", q.TotalCapacity, 1)
-	if atLeast(ps, at+"flowCapacity", q.FlowCapacity, 1) && q.TotalCapacity >= 1 && q.FlowCapacity > q.TotalCapacity {
-		ps.add(at+"flowCapacity", q.FlowCapacity, "must be at most totalCapacity (%d)", q.TotalCapacity)
-	}
-	ps.hold(at+"queueTTL", q.QueueTTL)
-	ps.oneOf(at+"capacityMode", q.CapacityMode, capacityModes)
-	ps.oneOf(at+"tierMode", q.TierMode, tierModes)
-	ps.oneOf(at+"topTier", q.TopTier, topTiers)
-	if q.PromotionBudget < 0 || q.PromotionBudget > One {
-		ps.add(at+"promotionBudget", q.PromotionBudget, "must be from 0 to 1")
-	}
+// wordProblems are about words that conversion makes numbers of.
+func (d Document) wordProblems(ps *Problems) {
+	q := d.FairRequestQueue
+	ps.oneOf("fairRequestQueue.capacityMode", q.CapacityMode, capacityModes)
+	ps.oneOf("fairRequestQueue.tierMode", q.TierMode, tierModes)
+	ps.oneOf("fairRequestQueue.topTier", q.TopTier, topTiers)
+	ps.oneOf("requestQueueController.victimOrder", d.RequestQueueController.VictimOrder, victimOrders)
+	ps.oneOf("flows.discipline", d.Flows.Discipline, disciplines)
+	ps.oneOf("flows.tieBreak", d.Flows.TieBreak, flowTieBreaks)
+	ps.oneOf("flows.order", d.Flows.Order, orders)
 }
 
-func (c RequestQueueController) problems(ps *Problems) {
+// holdProblems are about times for which Envoy would have to hold a request, and about those of the drain.
+func (d Document) holdProblems(ps *Problems) {
+	ps.hold("fairRequestQueue.queueTTL", d.FairRequestQueue.QueueTTL)
+	for i, t := range d.Tiers {
+		if t.QueueTimeout != nil {
+			ps.hold(index("tiers", i)+".queueTimeout", *t.QueueTimeout)
+		}
+	}
+	c := d.RequestQueueController
 	const at = "requestQueueController."
-	if c.PercentageDeviationForBounds <= 0 || c.PercentageDeviationForBounds >= One {
-		ps.add(at+"percentageDeviationForBounds", c.PercentageDeviationForBounds, "must be above 0 and below 1")
-	}
-	c.bandProblems(ps, at)
-	if c.SlotsPerBackend != nil {
-		within(ps, at+"slotsPerBackend", *c.SlotsPerBackend, 1, maxPerBackend)
-	}
-	within(ps, at+"numPoppers", c.NumPoppers, 1, 1000)
-	positive(ps, at+"popperWaitBase", c.PopperWaitBase)
-	atLeast(ps, at+"popperWaitJitterMax", c.PopperWaitJitterMax, 0)
-	positive(ps, at+"expiryCleanupInterval", c.ExpiryCleanupInterval)
-	if c.ReleaseSpacing < 0 || c.ReleaseSpacing > longestSpacing {
-		ps.add(at+"releaseSpacing", c.ReleaseSpacing, "must be from 0s to %s", longestSpacing)
-	}
-	atLeast(ps, at+"maxInFlightPerFlow", c.MaxInFlightPerFlow, 0)
-	atLeast(ps, at+"maxInFlightPerFlowPerBackend", c.MaxInFlightPerFlowPerBackend, 0)
-	ps.oneOf(at+"victimOrder", c.VictimOrder, victimOrders)
-	if c.DrainWindow < 0 || c.DrainWindow > longestHold {
-		ps.add(at+"drainWindow", c.DrainWindow, "must be from 0s to %s", longestHold)
-	} else if c.MinDrain > c.DrainWindow {
+	if within(ps, at+"drainWindow", c.DrainWindow, 0, longestHold) && c.MinDrain > c.DrainWindow {
 		ps.add(at+"minDrain", c.MinDrain, "must be at most drainWindow (%s)", c.DrainWindow)
 	}
 	atLeast(ps, at+"minDrain", c.MinDrain, 0)
-	for i, name := range c.DeadlineHeaders {
-		ps.headerName(index(at+"deadlineHeaders", i), name)
+}
+
+// hold checks that Envoy holds a request for so long; that it is above 0 is the queue's rule.
+func (ps *Problems) hold(path string, d Duration) {
+	if d > longestHold {
+		ps.add(path, d, "must be above 0s and at most %s", longestHold)
 	}
 }
 
-// bandProblems checks lower <= watermark <= upper. Bounds that are derived from the watermark are always right.
-func (c RequestQueueController) bandProblems(ps *Problems, at string) {
-	const advice = "to keep n batch slots busy, set watermarkPerBackend, lowerBoundPerBackend and " +
-		"upperBoundPerBackend all to n"
-	if !within(ps, at+"watermarkPerBackend", c.WatermarkPerBackend, 1, maxPerBackend) {
-		return
+// classProblems are about classes, which no package has yet.
+func (d Document) classProblems(ps *Problems) {
+	seen := map[string]bool{}
+	for i, c := range d.Classes {
+		path := index("classes", i) + "."
+		ps.unique(path+"name", c.Name, seen)
+		if strings.ContainsFunc(c.Name, func(r rune) bool {
+			return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-", r)
+		}) {
+			ps.add(path+"name", c.Name, "must consist of letters, digits, '_', '.' and '-'")
+		}
+		positive(ps, path+"quantum", c.Quantum)
+		ps.oneOf(path+"order", c.Order, orders)
 	}
-	if lower := c.LowerBoundPerBackend; lower != nil && atLeast(ps, at+"lowerBoundPerBackend", *lower, 0) &&
-		*lower > c.WatermarkPerBackend {
-		ps.add(at+"lowerBoundPerBackend", *lower, "must be at most watermarkPerBackend (%d); %s",
-			c.WatermarkPerBackend, advice)
-	}
-	switch upper := c.UpperBoundPerBackend; {
-	case upper == nil:
-	case *upper > maxPerBackend:
-		ps.add(at+"upperBoundPerBackend", *upper, "must be at most %d", maxPerBackend)
-	case *upper < c.WatermarkPerBackend:
-		ps.add(at+"upperBoundPerBackend", *upper, "must be at least watermarkPerBackend (%d); %s",
-			c.WatermarkPerBackend, advice)
+}
+
+// tenantProblems are about names that no tenant has.
+func (d Document) tenantProblems(ps *Problems) {
+	for _, tenant := range slices.Sorted(maps.Keys(d.TenantPolicies)) {
+		if tenant == extproc.OtherTenants || tenant == "" {
+			ps.add(join("tenantPolicies", tenant), tenant, "must be a tenant's identity; criticality.maxClass is for the "+
+				"tenants that have no policy")
+		}
 	}
 }
 
@@ -130,30 +95,6 @@ func (c RequestQueueController) bandProblems(ps *Problems, at string) {
 func (ps *Problems) oneOf(path, word string, known []string) {
 	if !slices.Contains(known, word) {
 		ps.add(path, word, "must be one of %s%s", strings.Join(known, ", "), spelling.Suggest(word, known))
-	}
-}
-
-// hold checks a time that a request may be held for.
-func (ps *Problems) hold(path string, d Duration) {
-	if d <= 0 || d > longestHold {
-		ps.add(path, d, "must be above 0s and at most %s", longestHold)
-	}
-}
-
-// headerName checks the name of a request header.
-func (ps *Problems) headerName(path, name string) {
-	token := func(c byte) bool {
-		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
-			strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
-	}
-	for i := range len(name) {
-		if !token(name[i]) {
-			ps.add(path, name, "must be the name of a header")
-			return
-		}
-	}
-	if name == "" {
-		ps.add(path, name, "must be the name of a header")
 	}
 }
 

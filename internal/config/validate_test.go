@@ -57,7 +57,7 @@ func TestValidate(t *testing.T) {
 			[]string{
 				"fairRequestQueue.totalCapacity: 0: must be at least 1",
 				"fairRequestQueue.flowCapacity: 0: must be at least 1",
-				"fairRequestQueue.queueTTL: 0s: must be above 0s and at most 1h",
+				"fairRequestQueue.queueTTL: 0s: must be above 0s",
 				"fairRequestQueue.promotionBudget: 1.1: must be from 0 to 1",
 				"requestQueueController.percentageDeviationForBounds: 0: must be above 0 and below 1",
 				"requestQueueController.watermarkPerBackend: 0: must be from 1 to 1000000",
@@ -136,7 +136,7 @@ func TestValidate(t *testing.T) {
 				`requestBody: "sometimes": must be one of auto, always, never`,
 				`passOn: "Pick": must be one of pick, queue (did you mean pick?)`,
 				`scheduling.filters[1]: "ready": must be unique`,
-				`scheduling.filters[2]: "quick": must be one of ready, subset, model`,
+				`scheduling.filters[2]: "quick": must be one of model, ready, subset`,
 				`scheduling.scorers[0].name: "least-stok": must be one of least-stock (did you mean least-stock?)`,
 				"scheduling.scorers[1].weight: 0: must be from 1 to 1000",
 				`scheduling.picker: "any": must be one of max-score`,
@@ -185,7 +185,7 @@ func TestValidate(t *testing.T) {
 			[]string{
 				"tiers[0].weight: 0: must be from 0.001 to 1000000",
 				"tiers[0].queueSize: -1: must be from 0 to 2147483647",
-				"tiers[0].queueTimeout: 0s: must be above 0s and at most 1h",
+				"tiers[0].queueTimeout: 0s: must be above 0s",
 				"tiers[1].starvationThreshold: 0s: must be above 0s",
 				"tiers[1].reservedFloor: -1: must be at least 0",
 				"tiers[1].reservedPerSlot: -0.000001: must be at least 0",

@@ -67,7 +67,7 @@ func (d Document) tierWarnings(warn warner) {
 }
 
 func (d Document) reservationWarnings(warn warner) {
-	highest, shares := d.HighestUsable(), Decimal(0)
+	highest, shares := d.highestUsable(), Decimal(0)
 	for i, t := range d.Tiers {
 		path := index("tiers", i) + "."
 		switch {

@@ -1,11 +1,11 @@
 package dispatch
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/invalid"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -70,42 +70,34 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports every problem at once, with those of the queue and the stock; the names are the file's.
+// Validate reports every problem at once, as invalid.Problems, with those of the queue and the stock.
 func (c *Config) Validate() error {
-	problems := []error{c.Queue.Validate(), c.Stock.Validate()}
-	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	var ps invalid.Problems
+	ps.Under(invalid.At("Queue"), c.Queue.Validate())
+	ps.Under(invalid.At("Stock"), c.Stock.Validate())
 	if len(c.Tiers) != len(c.Queue.Tiers) {
-		bad("tiers: %d tiers for %d of the queue", len(c.Tiers), len(c.Queue.Tiers))
+		ps.Add(invalid.At("Tiers"), invalid.Shown(fmt.Sprintf("%d tiers", len(c.Tiers))), "must be as many as %s (%d)",
+			invalid.At("Queue", "Tiers"), len(c.Queue.Tiers))
 	}
 	for i, t := range c.Tiers {
-		if t.ReservedFloor < 0 {
-			bad("tiers[%d].reservedFloor: %d: want at least 0", i, t.ReservedFloor)
-		}
+		invalid.AtLeast(&ps, invalid.At("Tiers", i, "ReservedFloor"), t.ReservedFloor, 0)
 		if t.ReservedPerSlot < 0 {
-			bad("tiers[%d].reservedPerSlot: %g: want at least 0", i, t.ReservedPerSlot.Float())
+			ps.Add(invalid.At("Tiers", i, "ReservedPerSlot"), t.ReservedPerSlot.Float(), "must be at least 0")
 		}
 	}
-	if c.PopperWaitBase <= 0 {
-		bad("requestQueueController.popperWaitBase: %v: want more than 0", c.PopperWaitBase)
+	invalid.Above(&ps, invalid.At("PopperWaitBase"), c.PopperWaitBase, 0)
+	invalid.AtLeast(&ps, invalid.At("PopperWaitJitterMax"), c.PopperWaitJitterMax, 0)
+	invalid.Above(&ps, invalid.At("ExpiryCleanupInterval"), c.ExpiryCleanupInterval, 0)
+	invalid.Within(&ps, invalid.At("ReleaseSpacing"), c.ReleaseSpacing, 0, MaxReleaseSpacing)
+	c.checkCap(&ps, invalid.At("MaxInFlightPerFlow"), c.MaxInFlightPerFlow)
+	c.checkCap(&ps, invalid.At("MaxInFlightPerFlowPerBackend"), c.MaxInFlightPerFlowPerBackend)
+	return ps.Err()
+}
+
+// checkCap checks a cap per flow, which needs flows.
+func (c *Config) checkCap(ps *invalid.Problems, at invalid.Path, n int) {
+	if n > 0 && c.Queue.Discipline == fairqueue.OneFlow {
+		ps.Add(at, n, "must be 0 with %s none, which knows no flows", invalid.At("Queue", "Discipline"))
 	}
-	if c.PopperWaitJitterMax < 0 {
-		bad("requestQueueController.popperWaitJitterMax: %v: want at least 0", c.PopperWaitJitterMax)
-	}
-	if c.ExpiryCleanupInterval <= 0 {
-		bad("requestQueueController.expiryCleanupInterval: %v: want more than 0", c.ExpiryCleanupInterval)
-	}
-	if c.ReleaseSpacing < 0 || c.ReleaseSpacing > MaxReleaseSpacing {
-		bad("requestQueueController.releaseSpacing: %v: want 0 to %v", c.ReleaseSpacing, MaxReleaseSpacing)
-	}
-	if c.Queue.Discipline == fairqueue.OneFlow && (c.MaxInFlightPerFlow > 0 || c.MaxInFlightPerFlowPerBackend > 0) {
-		bad("requestQueueController.maxInFlightPerFlow: %d, maxInFlightPerFlowPerBackend: %d: want 0 with "+
-			"flows.discipline none, which knows no flows", c.MaxInFlightPerFlow, c.MaxInFlightPerFlowPerBackend)
-	}
-	if c.MaxInFlightPerFlow < 0 {
-		bad("requestQueueController.maxInFlightPerFlow: %d: want at least 0", c.MaxInFlightPerFlow)
-	}
-	if c.MaxInFlightPerFlowPerBackend < 0 {
-		bad("requestQueueController.maxInFlightPerFlowPerBackend: %d: want at least 0", c.MaxInFlightPerFlowPerBackend)
-	}
-	return errors.Join(problems...)
+	invalid.AtLeast(ps, at, n, 0)
 }

@@ -80,12 +80,12 @@ func compile(cfg *Config) *compiled {
 		c.objectives[o.Name] = c.ranks.byPriority(o.Priority)
 	}
 	for tenant, p := range cfg.TenantPolicies {
-		if cfg.HashFlowKeys && tenant != otherTenants && tenant != anonymous {
+		if cfg.HashFlowKeys && tenant != OtherTenants && tenant != anonymous {
 			tenant = HashedFlowName(tenant)
 		}
 		c.tenants[tenant] = c.rank(p.MaxClass, 0)
 	}
-	c.otherTenant = c.tenants[otherTenants] // 0, the highest, without such a policy
+	c.otherTenant = c.tenants[OtherTenants] // 0, the highest, without such a policy
 	c.defaultRank = c.rank(cfg.Criticality.Default, 0)
 	return c
 }

@@ -10,16 +10,16 @@ import (
 
 // The criticalities, each of which names a tier: the highest, the one of minPriority 0 (else the middle), the lowest.
 const (
-	critical  = "Critical"
-	standard  = "Standard"
-	sheddable = "Sheddable"
+	Critical  = "Critical"
+	Standard  = "Standard"
+	Sheddable = "Sheddable"
 )
 
 // noRank stands for a tier that is not known.
 const noRank = -1
 
-// otherTenants names the policy of tenants that have none of their own.
-const otherTenants = "*"
+// OtherTenants names the policy of tenants that have none of their own.
+const OtherTenants = "*"
 
 // tier resolves the tier of a request: the requested one, lowered to the tenant's highest. unknown reports whether the
 // class header or the metadata named a tier that does not exist, which is ignored.
@@ -83,7 +83,7 @@ func newTierRanks(tiers []Tier) tierRanks {
 			break
 		}
 	}
-	words := map[string]int{strings.ToLower(critical): 0, strings.ToLower(standard): middle, strings.ToLower(sheddable): len(tiers) - 1}
+	words := map[string]int{strings.ToLower(Critical): 0, strings.ToLower(Standard): middle, strings.ToLower(Sheddable): len(tiers) - 1}
 	maps.Copy(r.names, words)
 	for i, t := range slices.Backward(tiers) { // a tier's own name wins over a criticality
 		name := strings.ToLower(t.Name)
@@ -96,7 +96,7 @@ func newTierRanks(tiers []Tier) tierRanks {
 
 // tierWords returns the words that name a tier: the criticalities, then the tiers' own names.
 func tierWords(tiers []Tier) []string {
-	words := []string{critical, standard, sheddable}
+	words := []string{Critical, Standard, Sheddable}
 	for _, t := range tiers {
 		words = append(words, t.Name)
 	}
@@ -105,7 +105,7 @@ func tierWords(tiers []Tier) []string {
 
 // HighestUsable returns the rank of the highest tier that any tenant may use. The tiers above it get no requests.
 func (c *Config) HighestUsable() int {
-	if _, clamped := c.TenantPolicies[otherTenants]; !clamped {
+	if _, clamped := c.TenantPolicies[OtherTenants]; !clamped {
 		return 0
 	}
 	ranks := newTierRanks(c.Tiers)

@@ -106,11 +106,11 @@ func (c *Config) checkModels(ps *invalid.Problems) {
 
 func (c *Config) checkCriticality(ps *invalid.Problems) {
 	at := invalid.At("Criticality")
+	invalid.OneOf(ps, at.At("Default"), c.Criticality.Default, tierWords(c.Tiers))
 	for _, tenant := range slices.Sorted(maps.Keys(c.TenantPolicies)) {
 		invalid.OneOf(ps, invalid.At("TenantPolicies", invalid.Key(tenant), "MaxClass"), c.TenantPolicies[tenant].MaxClass,
 			tierWords(c.Tiers))
 	}
-	invalid.OneOf(ps, at.At("Default"), c.Criticality.Default, tierWords(c.Tiers))
 	checkOptionalHeader(ps, at.At("Header"), c.Criticality.Header)
 	if m := c.Criticality.Metadata; m != "" {
 		checkSource(ps, at.At("Metadata"), metadataSource+m)
@@ -131,7 +131,7 @@ func (l *Limits) check(ps *invalid.Problems, at invalid.Path) {
 	case !invalid.AtLeast(ps, body, n, 1):
 	case n > maxBody:
 		ps.Add(body, n, "must be at most %d (1 GiB)", maxBody)
-	case n > l.MaxBodyBytesTotal:
+	case n > l.MaxBodyBytesTotal && l.MaxBodyBytesTotal >= 1:
 		ps.Add(body, n, "must be at most %s (%d)", at.At("MaxBodyBytesTotal"), l.MaxBodyBytesTotal)
 	}
 	invalid.AtLeast(ps, at.At("MaxBodyBytesTotal"), l.MaxBodyBytesTotal, 1)

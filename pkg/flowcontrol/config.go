@@ -1,16 +1,14 @@
 package flowcontrol
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/invalid"
 )
 
 // Config is the controller's configuration: that of the decisions, and what goroutines and metrics need.
 type Config struct {
 	dispatch.Config
-	// NumPoppers is the number of parked goroutines, at least 1; it bounds nothing on the requests' path.
+	// NumPoppers is the number of parked goroutines, 1 to 1000; it bounds nothing on the requests' path.
 	NumPoppers int
 	// MaxLabels bounds the label values of the metrics by model and by flow; beyond it they are "other".
 	MaxLabels int
@@ -36,15 +34,14 @@ func DefaultConfig() Config {
 	return Config{Config: dispatch.DefaultConfig(), NumPoppers: 10, MaxLabels: 1000}
 }
 
-// Validate reports every problem at once, with those of the decisions; the names are the file's.
+// maxPoppers bounds Config.NumPoppers.
+const maxPoppers = 1000
+
+// Validate reports every problem at once, as invalid.Problems, with those of the decisions.
 func (c *Config) Validate() error {
-	problems := []error{c.Config.Validate()}
-	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if c.NumPoppers < 1 || c.NumPoppers > 10_000 {
-		bad("requestQueueController.numPoppers: %d: want 1 to 10000", c.NumPoppers)
-	}
-	if c.MaxLabels < 1 {
-		bad("limits.maxFlows: %d: want at least 1", c.MaxLabels)
-	}
-	return errors.Join(problems...)
+	var ps invalid.Problems
+	ps.Under(invalid.At(), c.Config.Validate())
+	invalid.Within(&ps, invalid.At("NumPoppers"), c.NumPoppers, 1, maxPoppers)
+	invalid.AtLeast(&ps, invalid.At("MaxLabels"), c.MaxLabels, 1)
+	return ps.Err()
 }

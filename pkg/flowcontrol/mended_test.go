@@ -54,7 +54,7 @@ func TestCapsNeedFlows(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Queue.Discipline = fairqueue.OneFlow
 	cfg.MaxInFlightPerFlow = 2
-	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "maxInFlightPerFlow: 2") {
+	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "MaxInFlightPerFlow: 2: must be 0 with Queue.Discipline none") {
 		t.Errorf("%v", err)
 	}
 }

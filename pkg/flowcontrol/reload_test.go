@@ -104,7 +104,7 @@ func TestInvalidReloadChangesNothing(t *testing.T) {
 			c.Queue.TotalCapacity, c.Queue.FlowCapacity = 0, -1
 			c.NumPoppers, c.ReleaseSpacing = 0, 1001*time.Millisecond
 		})
-		for _, field := range []string{"TotalCapacity: 0", "FlowCapacity: -1", "numPoppers: 0", "releaseSpacing: 1.001s"} {
+		for _, field := range []string{"TotalCapacity: 0", "FlowCapacity: -1", "NumPoppers: 0", "ReleaseSpacing: 1.001s"} {
 			if err == nil || !strings.Contains(err.Error(), field) {
 				b.t.Errorf("%v does not name %s", err, field)
 			}

@@ -111,5 +111,5 @@ func TestOf(t *testing.T) {
 			t.Error("another error is taken for none")
 		}
 	}()
-	Of(errors.New("something else"))
+	Of(errors.Join(ps.Err(), errors.New("something else")))
 }

@@ -106,17 +106,18 @@ func (ps *Problems) Under(at Path, err error) {
 	}
 }
 
-// Of are the problems of an error that a Validate returned; none for nil. It panics for an error of any other kind,
-// which would be lost.
+// Of are the problems of an error that a Validate returned, wrapped or not; none for nil. It panics for an error of any
+// other kind, which would be lost.
 func Of(err error) Problems {
-	if err == nil {
-		return nil
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		if ps, ok := inner.(Problems); ok { //nolint:errorlint // what several errors are joined to is not searched
+			return ps
+		}
 	}
-	var ps Problems
-	if !errors.As(err, &ps) {
+	if err != nil {
 		panic(fmt.Sprintf("invalid: %v is no error of a Validate", err))
 	}
-	return ps
+	return nil
 }
 
 // Err is the problems as an error, nil when there are none.

@@ -83,7 +83,7 @@ func New(options Options) (*App, error) {
 
 // wire makes the parts, from the core outwards. It opens nothing that would need closing.
 func (a *App) wire(d *config.Document) error {
-	scheduler, err := scheduling.New(schedulingConfig(d))
+	scheduler, err := scheduling.New(d.SchedulingConfig())
 	if err != nil {
 		return fmt.Errorf("app: scheduling: %w", err)
 	}

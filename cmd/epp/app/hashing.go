@@ -31,7 +31,7 @@ func alsoHashed[V any](of map[string]V) map[string]V {
 
 // converted is a document as the two packages' configurations, with what the options add.
 func (o *Options) converted(d *config.Document) (flowcontrol.Config, extproc.Config) {
-	flow, streams := flowcontrolConfig(d), extprocConfig(d)
+	flow, streams := d.FlowcontrolConfig(), d.ExtprocConfig()
 	if o.HashFlowKeys {
 		withHashedFlows(&flow, &streams)
 	}

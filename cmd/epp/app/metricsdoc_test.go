@@ -74,7 +74,7 @@ func exportedMetrics(t *testing.T) map[string]string {
 	}
 	// A second stream server, only for what it registers.
 	document := a.Config()
-	if _, err := extproc.NewServer(extprocConfig(&document), extproc.Dependencies{
+	if _, err := extproc.NewServer(document.ExtprocConfig(), extproc.Dependencies{
 		Controller: extproc.Controlled(a.controller), Picker: picker{}, Log: logr.Discard(), Registerer: d,
 	}); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/pkg/datastore"
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
@@ -142,4 +143,13 @@ func flagOf(field invalid.Path) string {
 		"Endpoints": "--endpoints", "File": "--endpoints-file", "Probe.Path": "--probe-path", "Probe.Interval": "--probe-interval",
 	}
 	return cmp.Or(flags[field.Pattern()], field.String())
+}
+
+// datastore is the pool's configuration.
+func (o *Options) datastore() datastore.Config {
+	cfg := datastore.DefaultConfig()
+	cfg.Endpoints, cfg.File = o.Endpoints, o.EndpointsFile
+	cfg.Probe.Enabled = o.ProbePath != ""
+	cfg.Probe.Path, cfg.Probe.Guessed, cfg.Probe.Interval = o.ProbePath, o.ProbeGuessed, o.ProbeInterval
+	return cfg
 }

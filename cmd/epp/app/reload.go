@@ -70,11 +70,7 @@ func (a *App) reload(text []byte) (fields []string, err error) {
 		return nil, nil
 	}
 	flow, streams := a.options.converted(&d)
-	schedule := schedulingConfig(&d)
-	if err := errors.Join(flow.Validate(), streams.Validate(), schedule.Validate()); err != nil {
-		return nil, err
-	}
-	scheduler, err := scheduling.New(schedule)
+	scheduler, err := scheduling.New(d.SchedulingConfig())
 	if err != nil {
 		return nil, err
 	}

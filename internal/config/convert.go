@@ -1,8 +1,8 @@
-package app
+package config
 
 import (
-	"github.com/weir-epp/weir/internal/config"
-	"github.com/weir-epp/weir/pkg/datastore"
+	"time"
+
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -10,22 +10,25 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// A valid document becomes each package's own configuration. What cannot be said there is not accepted by
-// config.Load, so nothing is lost here.
+// A document becomes each package's own configuration, where its values are checked (problemsOfParts): so conversion
+// takes any document, and never makes a wrong value right.
 
-func flowcontrolConfig(d *config.Document) flowcontrol.Config {
+// FlowcontrolConfig is the document as the controller takes it, with its queue and its stock.
+func (d *Document) FlowcontrolConfig() flowcontrol.Config {
 	c := d.RequestQueueController
 	tiers := make([]flowcontrol.TierConfig, len(d.Tiers))
-	usable := d.HighestUsable()
+	usable := d.highestUsable()
 	for i, t := range d.Tiers {
-		tiers[i] = flowcontrol.TierConfig{CanPreempt: t.CanPreempt}
-		if i >= usable { // what nobody may use is not held back from the others; config.Warnings says so
-			tiers[i].ReservedFloor = int(t.ReservedFloor)
-			tiers[i].ReservedPerSlot = stock.Micro(t.ReservedPerSlot.Millionths())
+		if i < usable { // what nobody may use is not held back from the others; Warnings says so
+			t.ReservedFloor, t.ReservedPerSlot = min(t.ReservedFloor, 0), min(t.ReservedPerSlot, 0)
+		}
+		tiers[i] = flowcontrol.TierConfig{
+			ReservedFloor: int(t.ReservedFloor), ReservedPerSlot: stock.Micro(t.ReservedPerSlot.Millionths()),
+			CanPreempt: t.CanPreempt,
 		}
 	}
 	cfg := flowcontrol.DefaultConfig()
-	cfg.Queue, cfg.Stock, cfg.Tiers = fairqueueConfig(d), stockConfig(d), tiers
+	cfg.Queue, cfg.Stock, cfg.Tiers = d.fairqueueConfig(), d.stockConfig(), tiers
 	cfg.Enabled, cfg.EnqueueAll, cfg.HoldWhenEmpty = c.Enabled, c.EnqueueAll, c.HoldWhenEmpty
 	cfg.NumPoppers = int(c.NumPoppers)
 	cfg.PopperWaitBase, cfg.PopperWaitJitterMax = c.PopperWaitBase.Std(), c.PopperWaitJitterMax.Std()
@@ -33,7 +36,7 @@ func flowcontrolConfig(d *config.Document) flowcontrol.Config {
 	cfg.ReleaseSpacing = c.ReleaseSpacing.Std()
 	cfg.MaxInFlightPerFlow = int(c.MaxInFlightPerFlow)
 	cfg.MaxInFlightPerFlowPerBackend = int(c.MaxInFlightPerFlowPerBackend)
-	if c.VictimOrder == config.VictimLeastCost {
+	if c.VictimOrder == VictimLeastCost {
 		cfg.VictimOrder = flowcontrol.LeastCostFirst
 	}
 	// Labels cost memory for good, flows only while they are known: fewer flows mean fewer labels, not more.
@@ -41,7 +44,7 @@ func flowcontrolConfig(d *config.Document) flowcontrol.Config {
 	return cfg
 }
 
-func fairqueueConfig(d *config.Document) fairqueue.Config {
+func (d *Document) fairqueueConfig() fairqueue.Config {
 	q := d.FairRequestQueue
 	cfg := fairqueue.Config{
 		TotalCapacity:   int(q.TotalCapacity),
@@ -50,7 +53,7 @@ func fairqueueConfig(d *config.Document) fairqueue.Config {
 		QueueTTL:        q.QueueTTL.Std(),
 		Weights:         make(map[string]fairqueue.Weight, len(d.Flows.Weights)),
 		PromotionBudget: q.PromotionBudget.Millionths(),
-		GuaranteedTop:   q.TopTier == config.TopGuaranteed,
+		GuaranteedTop:   q.TopTier == TopGuaranteed,
 	}
 	for flow, n := range d.Flows.Capacities {
 		cfg.FlowCapacities[flow] = int(n)
@@ -58,60 +61,59 @@ func fairqueueConfig(d *config.Document) fairqueue.Config {
 	for flow, w := range d.Flows.Weights {
 		cfg.Weights[flow] = weight(w)
 	}
-	if q.CapacityMode == config.CapacityShared {
+	if q.CapacityMode == CapacityShared {
 		cfg.CapacityMode = fairqueue.Shared
 	}
-	if q.TierMode == config.TiersWeighted {
+	if q.TierMode == TiersWeighted {
 		cfg.TierMode = fairqueue.Weighted
 	}
-	if d.Flows.Discipline == config.DisciplineNone {
+	if d.Flows.Discipline == DisciplineNone {
 		cfg.Discipline = fairqueue.OneFlow
 	}
-	if d.Flows.TieBreak == config.FlowTieNewcomer {
+	if d.Flows.TieBreak == FlowTieNewcomer {
 		cfg.TieBreak = fairqueue.NewcomerFirst
 	}
 	for _, t := range d.Tiers {
-		tier := fairqueue.TierConfig{Name: t.Name, Weight: weight(t.Weight), QueueSize: -1}
-		if t.QueueSize != nil {
-			tier.QueueSize = int(*t.QueueSize)
-		}
-		if t.QueueTimeout != nil {
-			tier.QueueTimeout = t.QueueTimeout.Std()
-		}
-		if t.StarvationThreshold != nil {
-			tier.StarvationThreshold = t.StarvationThreshold.Std()
-		}
-		cfg.Tiers = append(cfg.Tiers, tier)
+		cfg.Tiers = append(cfg.Tiers, fairqueue.TierConfig{
+			Name:                t.Name,
+			Weight:              weight(Decimal(given(&t.Weight, 0))),
+			QueueSize:           int(given(t.QueueSize, fairqueue.NoLimit)),
+			QueueTimeout:        time.Duration(given(t.QueueTimeout, 0)),
+			StarvationThreshold: time.Duration(given(t.StarvationThreshold, 0)),
+		})
 	}
 	return cfg
 }
 
 // weight is a decimal in the queue's fixed point, which counts millionths too.
-func weight(d config.Decimal) fairqueue.Weight {
-	return fairqueue.Weight(d.Millionths()) * fairqueue.WeightOne / fairqueue.Weight(config.One)
+func weight(d Decimal) fairqueue.Weight { return fairqueue.Weight(d.Millionths()) }
+
+// given is the value of a key for a package in which unset stands for a key that is not given. A value that is given is
+// never taken for that: where it is unset itself, the package gets the one below, which it refuses.
+func given[T ~int64](value *T, unset int64) int64 {
+	switch {
+	case value == nil:
+		return unset
+	case int64(*value) == unset:
+		return unset - 1
+	default:
+		return int64(*value)
+	}
 }
 
-func stockConfig(d *config.Document) stock.Config {
+func (d *Document) stockConfig() stock.Config {
 	c := d.RequestQueueController
-	cfg := stock.Config{
+	return stock.Config{
 		WatermarkPerBackend:          int(c.WatermarkPerBackend),
 		PercentageDeviationForBounds: stock.Micro(c.PercentageDeviationForBounds.Millionths()),
-		LowerBoundPerBackend:         -1,
-		UpperBoundPerBackend:         -1,
+		LowerBoundPerBackend:         int(given(c.LowerBoundPerBackend, stock.Derived)),
+		UpperBoundPerBackend:         int(given(c.UpperBoundPerBackend, stock.Derived)),
+		SlotsPerBackend:              int(given(c.SlotsPerBackend, 0)),
 	}
-	if c.LowerBoundPerBackend != nil {
-		cfg.LowerBoundPerBackend = int(*c.LowerBoundPerBackend)
-	}
-	if c.UpperBoundPerBackend != nil {
-		cfg.UpperBoundPerBackend = int(*c.UpperBoundPerBackend)
-	}
-	if c.SlotsPerBackend != nil {
-		cfg.SlotsPerBackend = int(*c.SlotsPerBackend)
-	}
-	return cfg
 }
 
-func schedulingConfig(d *config.Document) scheduling.Config {
+// SchedulingConfig is the document as the scheduler takes it.
+func (d *Document) SchedulingConfig() scheduling.Config {
 	cfg := scheduling.Config{
 		Filters: d.Scheduling.Filters, Picker: d.Scheduling.Picker, TieBreak: d.Scheduling.TieBreak,
 		Fallbacks: int(d.Scheduling.Fallbacks),
@@ -122,10 +124,8 @@ func schedulingConfig(d *config.Document) scheduling.Config {
 	return cfg
 }
 
-// otherTenants is extproc's name for the tenants that have no policy.
-const otherTenants = "*"
-
-func extprocConfig(d *config.Document) extproc.Config {
+// ExtprocConfig is the document as the streams take it.
+func (d *Document) ExtprocConfig() extproc.Config {
 	cfg := extproc.DefaultConfig() // for what has no key
 	cfg.FlowKey = d.Flows.Key
 	cfg.Models, cfg.Objectives, cfg.Tiers = nil, nil, nil
@@ -140,11 +140,12 @@ func extprocConfig(d *config.Document) extproc.Config {
 		cfg.Objectives = append(cfg.Objectives, extproc.Objective{Name: o.Name, Priority: int(o.Priority)})
 	}
 	cfg.TenantPolicies = make(map[string]extproc.TenantPolicy, 1+len(d.TenantPolicies))
-	if d.Criticality.MaxClass != "" {
-		cfg.TenantPolicies[otherTenants] = extproc.TenantPolicy{MaxClass: d.Criticality.MaxClass}
-	}
 	for tenant, p := range d.TenantPolicies {
 		cfg.TenantPolicies[tenant] = extproc.TenantPolicy{MaxClass: p.MaxClass}
+	}
+	delete(cfg.TenantPolicies, extproc.OtherTenants) // no tenant's name (tenantProblems)
+	if d.Criticality.MaxClass != "" {
+		cfg.TenantPolicies[extproc.OtherTenants] = extproc.TenantPolicy{MaxClass: d.Criticality.MaxClass}
 	}
 	cfg.Criticality = extproc.Criticality{
 		Header: d.Criticality.Header, Metadata: d.Criticality.Metadata, Default: d.Criticality.Default,
@@ -161,7 +162,7 @@ func extprocConfig(d *config.Document) extproc.Config {
 	cfg.RequestBody = extproc.BodyPolicy(d.RequestBody)
 	cfg.PassOn, cfg.PassOnPaths = extproc.PassOnPolicy(d.PassOn), d.PassOnPaths
 	cfg.UnknownModels = extproc.UnknownModelsPolicy(d.Flows.UnknownModels)
-	cfg.OneFlow = d.Flows.Discipline == config.DisciplineNone
+	cfg.OneFlow = d.Flows.Discipline == DisciplineNone
 	cfg.Limits = extproc.Limits{
 		MaxBodyBytes: d.Limits.MaxBodyBytes, MaxBodyBytesTotal: d.Limits.MaxBodyBytesTotal,
 		MaxHeaderBytes: d.Limits.MaxHeaderBytes, BodyTimeout: d.Limits.BodyTimeout.Std(),
@@ -174,14 +175,5 @@ func extprocConfig(d *config.Document) extproc.Config {
 		cfg.Responses.Status[reason] = int(status)
 	}
 	cfg.DeadlineHeaders = d.RequestQueueController.DeadlineHeaders
-	return cfg
-}
-
-// datastore is the pool's configuration.
-func (o *Options) datastore() datastore.Config {
-	cfg := datastore.DefaultConfig()
-	cfg.Endpoints, cfg.File = o.Endpoints, o.EndpointsFile
-	cfg.Probe.Enabled = o.ProbePath != ""
-	cfg.Probe.Path, cfg.Probe.Guessed, cfg.Probe.Interval = o.ProbePath, o.ProbeGuessed, o.ProbeInterval
 	return cfg
 }

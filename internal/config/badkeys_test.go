@@ -1,0 +1,146 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// badKey is one bad value of a key.
+type badKey struct {
+	// Key with [] for the index of a list or the key of a map.
+	Key string `yaml:"key"`
+	// Bad is the file with the value, Says the one problem in it.
+	Bad  string `yaml:"bad"`
+	Says string `yaml:"says"`
+	// Right is the file with the nearest value that is allowed, if there is one.
+	Right string `yaml:"right"`
+}
+
+func badKeys(t *testing.T) (bad []badKey) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "badkeys.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &bad); err != nil {
+		t.Fatal(err)
+	}
+	return bad
+}
+
+// anyValue are the keys that take every value of their type.
+var anyValue = []string{
+	"requestQueueController.enabled", "requestQueueController.enqueueAll", "requestQueueController.holdWhenEmpty",
+	"tiers[].canPreempt", "objectives[].priority", "responses.metadata", "responses.queueState",
+}
+
+// Every key of the document has a bad value, and what is said of it begins with the key, has the value, and says what is
+// allowed. What is allowed next to it is indeed.
+func TestEveryKeyHasABadValue(t *testing.T) {
+	missing := map[string]bool{}
+	for _, key := range keysOfSchema(reflect.TypeFor[Document](), "") {
+		missing[key] = !slices.Contains(anyValue, key)
+	}
+	for _, bad := range badKeys(t) {
+		if _, known := missing[bad.Key]; !known && bad.Key != "tiers" && bad.Key != "tenantPolicies" {
+			t.Errorf("%s is no key that has a value", bad.Key)
+		}
+		missing[bad.Key] = false
+		_, err := Load(Source{Text: []byte(bad.Bad)})
+		if got := problemsOf(t, err); len(got) == 0 || got[0] != bad.Says+" (line 1)" && got[0] != bad.Says {
+			t.Errorf("%s\ngot  %q\nwant %q", bad.Bad, got, bad.Says)
+		} else if len(got) > 1 && !strings.HasPrefix(bad.Key, "classes") { // which are refused as a whole too
+			t.Errorf("%s: also %q", bad.Bad, got[1:])
+		}
+		if bad.Right == "" {
+			continue
+		}
+		if _, err := Load(Source{Text: []byte(bad.Right)}); err != nil {
+			t.Errorf("%s: %v", bad.Right, err)
+		}
+	}
+	for key, without := range missing {
+		if without {
+			t.Errorf("testdata/badkeys.yaml has no bad value of %s", key)
+		}
+	}
+}
+
+// A value of another type is reported with the key, whichever it is.
+func TestEveryKeyHasAType(t *testing.T) {
+	for _, key := range keysOfSchema(reflect.TypeFor[Document](), "") {
+		_, err := Load(Source{Text: []byte(withValue(key, "{ [a]: b }"))})
+		var paths []string
+		for _, line := range problemsOf(t, err) {
+			path, message, _ := strings.Cut(line, ": ")
+			if strings.HasPrefix(message, "a mapping: must be ") || strings.Contains(message, "a list as a key") {
+				paths = append(paths, regexp.MustCompile(`\[\d\]|\.any`).ReplaceAllString(path, "[]"))
+			}
+		}
+		if !slices.Contains(paths, key) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// The same rules hold for a file at the start and for a change of it.
+func TestReloadHasTheSameRules(t *testing.T) {
+	for _, bad := range badKeys(t) {
+		source := Source{Text: []byte(bad.Bad)}
+		_, atStart := Load(source)
+		_, later := Reload(source, Default())
+		got := slices.DeleteFunc(problemsOf(t, later), func(line string) bool { return strings.Contains(line, "cannot change at run time") })
+		want := problemsOf(t, atStart)
+		if len(got) < len(want) { // of a key there is one problem, here that it cannot change
+			want = slices.DeleteFunc(want, func(line string) bool { return !slices.Contains(got, line) })
+		}
+		if !slices.Equal(got, want) || later == nil {
+			t.Errorf("%s\nat the start %q\nlater %q", bad.Bad, want, got)
+		}
+	}
+}
+
+// keysOfSchema are the keys that have values: those of lists and maps of structs stand for their elements' keys.
+func keysOfSchema(schema reflect.Type, key string) []string {
+	switch kind := schema.Kind(); {
+	case kind == reflect.Pointer:
+		return keysOfSchema(schema.Elem(), key)
+	case kind == reflect.Struct:
+		var keys []string
+		for i, name := range fieldNames(schema) {
+			keys = append(keys, keysOfSchema(schema.Field(i).Type, join(key, name))...)
+		}
+		return keys
+	case kind == reflect.Slice && schema.Elem().Kind() == reflect.String && strings.HasSuffix(key, "passOnPaths"):
+		return []string{key + "[]"} // as many as you like
+	case kind == reflect.Slice && schema.Elem().Kind() == reflect.String:
+		return []string{key, key + "[]"}
+	case kind == reflect.Slice || kind == reflect.Map:
+		return keysOfSchema(schema.Elem(), key+"[]")
+	default:
+		return []string{key}
+	}
+}
+
+// withValue is a file with one key, in lists of one element and maps of the key any.
+func withValue(key, value string) string {
+	parts := strings.Split(key, ".")
+	text := value
+	for _, part := range slices.Backward(parts) {
+		name, element := strings.CutSuffix(part, "[]")
+		if element && slices.Contains([]string{"weights", "capacities", "tenantPolicies", "status"}, name) {
+			text = "{ any: " + text + " }"
+		} else if element {
+			text = "[ " + text + " ]"
+		}
+		text = "{ " + name + ": " + text + " }"
+	}
+	return text
+}

@@ -1,0 +1,144 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// Every profile becomes configurations that the packages accept, also where this build does not yet act on all of it.
+func TestProfilesConvert(t *testing.T) {
+	for _, name := range Profiles() {
+		d, err := Profile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		queue, streams := d.FlowcontrolConfig(), d.ExtprocConfig()
+		for what, err := range map[string]error{
+			"flowcontrol": queue.Validate(), "extproc": streams.Validate(), "scheduling": d.SchedulingConfig().Validate(),
+		} {
+			if err != nil {
+				t.Errorf("%s: %s: %v", name, what, err)
+			}
+		}
+	}
+}
+
+// The wfq profile is what the packages themselves take for default.
+func TestDefaultsAgree(t *testing.T) {
+	d := Default()
+	got, want := d.FlowcontrolConfig(), flowcontrol.DefaultConfig()
+	want.Queue.Tiers, want.Tiers = got.Queue.Tiers, got.Tiers // theirs has one tier
+	want.Queue.GuaranteedTop = true                           // only in shared mode
+	want.Queue.Weights, want.Queue.FlowCapacities = map[string]fairqueue.Weight{}, map[string]int{}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("flowcontrol: %+v\nwant %+v", got, want)
+	}
+	streams, own := d.ExtprocConfig(), extproc.DefaultConfig()
+	own.TenantPolicies, own.Responses.Status = map[string]extproc.TenantPolicy{}, map[string]int{}
+	if !reflect.DeepEqual(streams, own) {
+		t.Errorf("extproc: %+v\nwant %+v", streams, own)
+	}
+	if got, want := d.SchedulingConfig(), scheduling.DefaultConfig(); !reflect.DeepEqual(got, want) {
+		t.Errorf("scheduling: %+v\nwant %+v", got, want)
+	}
+}
+
+// Each field has its place: a document with everything set differently arrives whole.
+func TestConvertEverything(t *testing.T) {
+	d, err := Decode([]byte(`
+fairRequestQueue: { totalCapacity: 50, flowCapacity: 5, queueTTL: 3s, capacityMode: shared, tierMode: weighted, promotionBudget: 0.25, topTier: fair }
+requestQueueController: { enabled: false, enqueueAll: true, watermarkPerBackend: 9, percentageDeviationForBounds: 0.2, lowerBoundPerBackend: 8,
+  upperBoundPerBackend: 10, slotsPerBackend: 4, numPoppers: 2, popperWaitBase: 1s, popperWaitJitterMax: 2s, expiryCleanupInterval: 4s, releaseSpacing: 7ms,
+  holdWhenEmpty: false, deadlineHeaders: [x-deadline], maxInFlightPerFlow: 12, maxInFlightPerFlowPerBackend: 6, victimOrder: least-cost }
+flows: { key: ["header:x-tenant"], weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none, tieBreak: newcomer, unknownModels: shared }
+tiers: [ { name: one, minPriority: 4, weight: 3, queueSize: 0, queueTimeout: 6s, starvationThreshold: 5s, canPreempt: true, reservedFloor: 1, reservedPerSlot: 0.125 } ]
+models: [ { name: m, criticality: Sheddable, targets: [ { name: t, weight: 3 } ] } ]
+objectives: [ { name: o, priority: -2 } ]
+tenantPolicies: { vip: { maxClass: one } }
+passOnPaths: [/cheap]
+responses: { preset: smg, status: { shed: 529 }, metadata: true, queueState: true }
+criticality: { header: x-class, metadata: ns/tier, default: one, maxClass: Critical, objectiveHeaders: [x-objective] }
+trustedHeaders: { model: x-model, cost: x-cost }
+requestBody: never
+passOn: queue
+limits: { maxBodyBytes: 1, maxBodyBytesTotal: 2, maxHeaderBytes: 3, bodyTimeout: 5s, maxFlows: 4 }
+scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], tieBreak: random, fallbacks: 7 }
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Validate(); err == nil || !strings.Contains(err.Error(), "2 problems") { // caps of flows, and no flows
+		t.Fatal(err)
+	}
+	queue := d.FlowcontrolConfig()
+	got := []any{
+		queue.Queue, queue.Stock, queue.Tiers, queue.Enabled, queue.EnqueueAll, queue.HoldWhenEmpty, queue.MaxLabels,
+		queue.MaxInFlightPerFlow, queue.MaxInFlightPerFlowPerBackend, queue.VictimOrder, queue.ReleaseSpacing,
+	}
+	for i, want := range []string{
+		"{TotalCapacity:50 FlowCapacity:5 FlowCapacities:map[b:7] CapacityMode:1 QueueTTL:3s Weights:map[a:2500000] Discipline:1 " +
+			"TieBreak:1 TierMode:1 PromotionBudget:250000 GuaranteedTop:false Tiers:[{Name:one Weight:3000000 QueueSize:0 QueueTimeout:6s " +
+			"StarvationThreshold:5s}] Classes:[] Order:0 Levels:0}",
+		"{WatermarkPerBackend:9 PercentageDeviationForBounds:200000 LowerBoundPerBackend:8 UpperBoundPerBackend:10 SlotsPerBackend:4 " +
+			"Cost:{Watermark:0 Lower:0 Upper:0}}",
+		"[{ReservedFloor:1 ReservedPerSlot:125000 CanPreempt:true}]", "false", "true", "false", "4", "12", "6", "1", "7ms",
+	} {
+		if text := fmt.Sprintf("%+v", got[i]); text != want {
+			t.Errorf("got  %s\nwant %s", text, want)
+		}
+	}
+	streams := d.ExtprocConfig()
+	minPriority := streams.Tiers[0].MinPriority
+	if minPriority == nil || *minPriority != 4 {
+		t.Errorf("minPriority %v, want 4", minPriority)
+	}
+	streams.Tiers[0].MinPriority = nil
+	want := "{FlowKey:[header:x-tenant] Models:[{Name:m Criticality:Sheddable Targets:[{Name:t Weight:3}]}] " +
+		"Objectives:[{Name:o Priority:-2}] TenantPolicies:map[*:{MaxClass:Critical} vip:{MaxClass:one}] " +
+		"Criticality:{Header:x-class Metadata:ns/tier Default:one ObjectiveHeaders:[x-objective]} Tiers:[{Name:one MinPriority:<nil>}] " +
+		"TrustedHeaders:{Model:x-model Cost:x-cost} RequestBody:never OneFlow:true HashFlowKeys:false UnknownModels:shared PassOn:queue PassOnPaths:[/cheap] " +
+		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3} Responses:{Preset:smg Metadata:true Status:map[shed:529] QueueState:true} " +
+		"DeadlineHeaders:[x-deadline]"
+	if text := fmt.Sprintf("%+v", streams); !strings.HasPrefix(text, want) {
+		t.Errorf("got  %s\nwant %s", text, want)
+	}
+	want = "{Filters:[ready] Scorers:[{Name:least-stock Weight:5}] Picker:max-score TieBreak:random Fallbacks:7}"
+	if text := fmt.Sprintf("%+v", d.SchedulingConfig()); text != want {
+		t.Errorf("got %s", text)
+	}
+}
+
+// smg 9.4: what is reserved for classes that nobody may use is held back from the others. Here it is not.
+func TestDefectReservationsThatNobodyMayUse(t *testing.T) {
+	reserved := func(text string) string {
+		d, err := Load(Source{Text: []byte("profile: smg-priority\n" + text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var floors []int
+		for _, tier := range d.FlowcontrolConfig().Tiers {
+			floors = append(floors, tier.ReservedFloor+int(tier.ReservedPerSlot))
+		}
+		return fmt.Sprintf("%+v", floors)
+	}
+	for text, want := range map[string]string{
+		"": "[0 0 100000 0]",
+		"tenantPolicies: { a: { maxClass: bulk } }":        "[0 0 100000 0]",
+		"tenantPolicies: { a: { maxClass: interactive } }": "[0 250128 100000 0]",
+		"tenantPolicies: { a: { maxClass: system } }":      "[32 250128 100000 0]",
+		"criticality: { maxClass: Critical }":              "[32 250128 100000 0]",
+		"criticality: { maxClass: \"\" }":                  "[32 250128 100000 0]",
+		"criticality: { maxClass: bulk }":                  "[0 0 0 0]",
+	} {
+		if got := reserved(text); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/weir-epp/weir/internal/spelling"
+	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/invalid"
+)
+
+// Each limit is checked by the package that relies on it, in the names of its own fields. Here, and nowhere else, is
+// what these fields are called in the document. [] stands for the index of a list or the key of a map.
+
+// controllerKeys are the keys of the fields of FlowcontrolConfig.
+var controllerKeys = map[string]string{
+	"Queue.TotalCapacity":               "fairRequestQueue.totalCapacity",
+	"Queue.FlowCapacity":                "fairRequestQueue.flowCapacity",
+	"Queue.FlowCapacities[]":            "flows.capacities[]",
+	"Queue.CapacityMode":                "fairRequestQueue.capacityMode",
+	"Queue.QueueTTL":                    "fairRequestQueue.queueTTL",
+	"Queue.Weights[]":                   "flows.weights[]",
+	"Queue.Discipline":                  "flows.discipline",
+	"Queue.TieBreak":                    "flows.tieBreak",
+	"Queue.TierMode":                    "fairRequestQueue.tierMode",
+	"Queue.PromotionBudget":             "fairRequestQueue.promotionBudget",
+	"Queue.GuaranteedTop":               "fairRequestQueue.topTier",
+	"Queue.Order":                       "flows.order",
+	"Queue.Classes":                     "classes",
+	"Queue.Classes[].Name":              "classes[].name",
+	"Queue.Classes[].Quantum":           "classes[].quantum",
+	"Queue.Classes[].Order":             "classes[].order",
+	"Queue.Tiers":                       "tiers",
+	"Queue.Tiers[].Name":                "tiers[].name",
+	"Queue.Tiers[].Weight":              "tiers[].weight",
+	"Queue.Tiers[].QueueSize":           "tiers[].queueSize",
+	"Queue.Tiers[].QueueTimeout":        "tiers[].queueTimeout",
+	"Queue.Tiers[].StarvationThreshold": "tiers[].starvationThreshold",
+
+	"Stock.WatermarkPerBackend":          "requestQueueController.watermarkPerBackend",
+	"Stock.PercentageDeviationForBounds": "requestQueueController.percentageDeviationForBounds",
+	"Stock.LowerBoundPerBackend":         "requestQueueController.lowerBoundPerBackend",
+	"Stock.UpperBoundPerBackend":         "requestQueueController.upperBoundPerBackend",
+	"Stock.SlotsPerBackend":              "requestQueueController.slotsPerBackend",
+
+	"Tiers":                        "tiers",
+	"Tiers[].ReservedFloor":        "tiers[].reservedFloor",
+	"Tiers[].ReservedPerSlot":      "tiers[].reservedPerSlot",
+	"Tiers[].CanPreempt":           "tiers[].canPreempt",
+	"Enabled":                      "requestQueueController.enabled",
+	"EnqueueAll":                   "requestQueueController.enqueueAll",
+	"HoldWhenEmpty":                "requestQueueController.holdWhenEmpty",
+	"NumPoppers":                   "requestQueueController.numPoppers",
+	"PopperWaitBase":               "requestQueueController.popperWaitBase",
+	"PopperWaitJitterMax":          "requestQueueController.popperWaitJitterMax",
+	"ExpiryCleanupInterval":        "requestQueueController.expiryCleanupInterval",
+	"ReleaseSpacing":               "requestQueueController.releaseSpacing",
+	"MaxInFlightPerFlow":           "requestQueueController.maxInFlightPerFlow",
+	"MaxInFlightPerFlowPerBackend": "requestQueueController.maxInFlightPerFlowPerBackend",
+	"VictimOrder":                  "requestQueueController.victimOrder",
+	"MaxLabels":                    "limits.maxFlows",
+}
+
+// streamKeys are the keys of the fields of ExtprocConfig.
+var streamKeys = map[string]string{
+	"FlowKey":                        "flows.key",
+	"FlowKey[]":                      "flows.key[]",
+	"UnknownModels":                  "flows.unknownModels",
+	"OneFlow":                        "flows.discipline",
+	"Models[].Name":                  "models[].name",
+	"Models[].Criticality":           "models[].criticality",
+	"Models[].Targets[].Name":        "models[].targets[].name",
+	"Models[].Targets[].Weight":      "models[].targets[].weight",
+	"Objectives[].Name":              "objectives[].name",
+	"Objectives[].Priority":          "objectives[].priority",
+	"TenantPolicies[].MaxClass":      "tenantPolicies[].maxClass",
+	"Criticality.Header":             "criticality.header",
+	"Criticality.Metadata":           "criticality.metadata",
+	"Criticality.Default":            "criticality.default",
+	"Criticality.ObjectiveHeaders":   "criticality.objectiveHeaders",
+	"Criticality.ObjectiveHeaders[]": "criticality.objectiveHeaders[]",
+	"Tiers":                          "tiers",
+	"Tiers[].Name":                   "tiers[].name",
+	"Tiers[].MinPriority":            "tiers[].minPriority",
+	"TrustedHeaders.Model":           "trustedHeaders.model",
+	"TrustedHeaders.Cost":            "trustedHeaders.cost",
+	"RequestBody":                    "requestBody",
+	"PassOn":                         "passOn",
+	"PassOnPaths[]":                  "passOnPaths[]",
+	"Limits.MaxBodyBytes":            "limits.maxBodyBytes",
+	"Limits.MaxBodyBytesTotal":       "limits.maxBodyBytesTotal",
+	"Limits.BodyTimeout":             "limits.bodyTimeout",
+	"Limits.MaxHeaderBytes":          "limits.maxHeaderBytes",
+	"Responses.Preset":               "responses.preset",
+	"Responses.Metadata":             "responses.metadata",
+	"Responses.Status[]":             "responses.status[]",
+	"Responses.QueueState":           "responses.queueState",
+	"DeadlineHeaders":                "requestQueueController.deadlineHeaders",
+	"DeadlineHeaders[]":              "requestQueueController.deadlineHeaders[]",
+}
+
+// schedulingKeys are the keys of the fields of SchedulingConfig.
+var schedulingKeys = map[string]string{
+	"Filters":          "scheduling.filters",
+	"Filters[]":        "scheduling.filters[]",
+	"Scorers":          "scheduling.scorers",
+	"Scorers[].Name":   "scheduling.scorers[].name",
+	"Scorers[].Weight": "scheduling.scorers[].weight",
+	"Picker":           "scheduling.picker",
+	"TieBreak":         "scheduling.tieBreak",
+	"Fallbacks":        "scheduling.fallbacks",
+}
+
+// problemsOfParts are the problems that the packages see in what the document becomes, in the document's keys.
+func (d *Document) problemsOfParts() Problems {
+	controller, streams := d.FlowcontrolConfig(), d.ExtprocConfig()
+	return slices.Concat(
+		d.inKeys(controllerKeys, controller.Validate()),
+		d.inKeys(streamKeys, streams.Validate()),
+		d.inKeys(schedulingKeys, d.SchedulingConfig().Validate()),
+	)
+}
+
+// inKeys are a package's problems in the keys of the document, with the values that stand there.
+func (d *Document) inKeys(keys map[string]string, err error) Problems {
+	var ps Problems
+	for _, p := range invalid.Of(err) {
+		key := keyOf(keys, p.Path)
+		found := p.Found()
+		switch p.Value.(type) {
+		case string, nil:
+		default: // in the package's unit
+			if value, ok := valueAt(reflect.ValueOf(*d), key); ok && !slices.Contains(composite, value.Kind()) {
+				found = fmt.Sprint(value.Interface())
+			}
+		}
+		message := p.Want(func(other invalid.Path) string { return nameBeside(key, keyOf(keys, other)) })
+		if word, ok := p.Value.(string); ok {
+			message += spelling.Suggest(word, p.Known)
+		}
+		ps = append(ps, Problem{Path: pathText(key), Found: found, Message: message})
+	}
+	return ps
+}
+
+// composite are the kinds of values that no message shows in full.
+var composite = []reflect.Kind{reflect.Slice, reflect.Map, reflect.Struct}
+
+// keyOf is the key of a package's field: names of keys (string), indexes (int) and keys of maps (invalid.Key).
+func keyOf(keys map[string]string, field invalid.Path) invalid.Path {
+	pattern, known := keys[field.Pattern()]
+	if !known {
+		return field // TestEveryFieldHasItsKey
+	}
+	elements := field.Elements()
+	if len(elements) == 1 && elements[0] == invalid.Key(extproc.OtherTenants) && pattern == "tenantPolicies[].maxClass" {
+		return invalid.At("criticality", "maxClass")
+	}
+	var key invalid.Path
+	for name := range strings.SplitSeq(pattern, ".") {
+		name, element := strings.CutSuffix(name, "[]")
+		key = key.At(name)
+		if element {
+			key, elements = key.At(elements[0]), elements[1:]
+		}
+	}
+	return key
+}
+
+// pathText is a key as messages have it: tiers[3].queueSize, flows.weights.team-a.
+func pathText(key invalid.Path) string {
+	text := ""
+	for _, step := range key {
+		switch step := step.(type) {
+		case int:
+			text = index(text, step)
+		default:
+			text = join(text, fmt.Sprint(step))
+		}
+	}
+	return text
+}
+
+// nameBeside is how the message of one key names another: without the section that both are in.
+func nameBeside(key, other invalid.Path) string {
+	n := len(other) - 1
+	if n > 0 && n < len(key) && slices.Equal(key[:len(key)-1], other[:n]) {
+		return pathText(other[n:])
+	}
+	return pathText(other)
+}
+
+// valueAt is the value at a key; false where there is none.
+func valueAt(v reflect.Value, key invalid.Path) (reflect.Value, bool) {
+	for _, step := range key {
+		switch step := step.(type) {
+		case string:
+			var ok bool
+			if v, ok = lookUp(v, step); !ok {
+				return v, false
+			}
+		case int:
+			if v.Kind() != reflect.Slice || step >= v.Len() {
+				return v, false
+			}
+			v = v.Index(step)
+		case invalid.Key:
+			if v.Kind() != reflect.Map {
+				return v, false
+			}
+			if v = v.MapIndex(reflect.ValueOf(string(step))); !v.IsValid() {
+				return v, false
+			}
+		}
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				return v, false
+			}
+			v = v.Elem()
+		}
+	}
+	return v, true
+}
