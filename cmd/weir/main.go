@@ -25,6 +25,7 @@ func commands() []command {
 		{"config", "show a profile or a file in full, check a file, or import one of SMG's", runConfig},
 		{"demo", "a noisy tenant beside a quiet one, then a bulk flood beside interactive requests, each without and with; 80 s", runDemo},
 		{"bench", "measure a flood beside a quiet tenant, or what Weir costs", runBench},
+		{"replay", "repeat what an epp with --record has recorded, and see that it decides the same", runReplay},
 		{"version", "print the version", runVersion},
 		{"noop-processor", "", runNoopProcessor},
 		{"model-servers", "", runModelServers},

@@ -6,7 +6,8 @@ import (
 
 // offer makes w the waiter of an arrival.
 func (m *Machine) offer(w *Waiter, a Arrival) {
-	w.owner, w.placement = a.Owner, a.Placement
+	m.arrived++
+	w.number, w.owner, w.placement = m.arrived, a.Owner, a.Placement
 	w.lease = Lease{waiter: w}
 	w.queued = fairqueue.Request{
 		Flow: a.Flow, Tier: m.tierOf(a.Tier), Cost: max(1, a.Cost), Deadline: a.Deadline, Owner: w,

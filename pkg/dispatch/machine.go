@@ -23,6 +23,7 @@ type Machine struct {
 	flows   flowAccounts
 
 	now      time.Time // of the present event
+	arrived  uint64    // requests, ever
 	draining bool
 	released time.Time // the last release from the queue that came to something; zero: the next may follow at once
 	spaced   bool      // the last run left a head waiting for Config.ReleaseSpacing

@@ -43,6 +43,7 @@ type Arrival struct {
 type Waiter struct {
 	owner     any
 	queued    fairqueue.Request
+	number    uint64
 	placement Placement
 	flow      *flowAccount
 	lease     Lease
@@ -62,6 +63,9 @@ type Waiter struct {
 
 // Owner is Arrival.Owner.
 func (w *Waiter) Owner() any { return w.owner }
+
+// Number counts the requests that have arrived, from 1: it tells this one from all others. 0: it has not arrived.
+func (w *Waiter) Number() uint64 { return w.number }
 
 // Stage is where the request stands.
 func (w *Waiter) Stage() Stage { return w.stage }
@@ -120,6 +124,9 @@ type Lease struct {
 	victimAt    int32  // 1-based slot among the victims at its endpoint; 0: not among them
 	granted     uint64 // its number among the possible victims: the newest has the largest
 }
+
+// Waiter is the request that holds the lease.
+func (l *Lease) Waiter() *Waiter { return l.waiter }
 
 // Endpoint is the endpoint that is reserved for the request.
 func (l *Lease) Endpoint() Endpoint { return l.reservation.Endpoint() }

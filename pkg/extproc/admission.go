@@ -29,6 +29,7 @@ func (st *mainStream) offer() error {
 	st.resolveTier()
 	model, target := st.labels()
 	r := &flowcontrol.Request{
+		ID:          st.id,
 		Flow:        st.identity.flowKey(st.model, st.target),
 		Model:       model,
 		TargetModel: target,

@@ -11,7 +11,6 @@ import (
 // requestLine is what only the log needs to know of a request. It exists only at a verbosity of requestVerbosity or more,
 // so that nobody else pays for it.
 type requestLine struct {
-	id   string        // the request's x-request-id, which a client may have chosen
 	wait time.Duration // of a rejected request
 	held bool          // a gate held the response headers when the request was preempted
 }
@@ -19,19 +18,21 @@ type requestLine struct {
 // requestVerbosity is the --v from which on each request has a line in the log.
 const requestVerbosity = 1
 
-// maxRequestID is how much of an x-request-id is logged, in bytes.
+// maxRequestID is how much of an x-request-id is logged or recorded, in bytes.
 const maxRequestID = 256
 
-// beginLine begins the request's line, if the log's verbosity asks for one.
+// beginLine begins the request's line, if the log's verbosity asks for one, and reads the request's ID, if that or a
+// recording does.
 func (st *mainStream) beginLine(h *extprocv3.HttpHeaders) {
-	if !st.server.log.V(requestVerbosity).Enabled() {
+	if st.server.log.V(requestVerbosity).Enabled() {
+		st.line = &requestLine{}
+	} else if !st.server.names {
 		return
 	}
-	st.line = &requestLine{}
 	for _, hv := range h.GetHeaders().GetHeaders() {
 		if hv.GetKey() == "x-request-id" {
 			id := headerValue(hv)
-			st.line.id = id[:min(len(id), maxRequestID)]
+			st.id = id[:min(len(id), maxRequestID)]
 			return
 		}
 	}
@@ -89,7 +90,7 @@ func (st *mainStream) logRequest() {
 		status = st.cfg.status(rej.Outcome)
 	}
 	values := []any{
-		"id", st.line.id, "flow", st.flowKey(), "tier", st.tierName(), "model", st.model, "targetModel", st.target,
+		"id", st.id, "flow", st.flowKey(), "tier", st.tierName(), "model", st.model, "targetModel", st.target,
 		"wait", wait, "bypass", bypass, "endpoint", st.picked, "outcome", outcome.String(), "status", status,
 		"after", time.Since(st.begun),
 	}

@@ -28,6 +28,7 @@ type Server struct {
 	presence   presence
 	links      links
 	once       warnings
+	names      bool          // the controller wants the requests' IDs
 	unreadSaid atomic.Uint64 // has a bit for each synonym that was warned about
 
 	// config is replaced as a whole by SetConfig. A stream keeps the one from its start.
@@ -46,6 +47,8 @@ type Dependencies struct {
 	Registerer prometheus.Registerer
 	// Rand draws the targets of models. Nil means a source with a random seed.
 	Rand *rand.Rand
+	// NameRequests tells the controller each request's x-request-id.
+	NameRequests bool
 }
 
 // NewServer returns a Server and registers its metrics. It returns an error if cfg is not valid or a metric is already
@@ -61,6 +64,7 @@ func NewServer(cfg Config, deps Dependencies) (*Server, error) {
 		metrics:    newMetrics(),
 		elsewhere:  newElsewhere(deps.Log, deps.Picker),
 		draw:       deps.Rand,
+		names:      deps.NameRequests,
 	}
 	if s.draw == nil {
 		s.draw = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))

@@ -41,6 +41,7 @@ type mainStream struct {
 	picked    string                 // the first endpoint of its destination
 	rejection *flowcontrol.Rejection // nil if it was not rejected
 	link      *link                  // to its first-token gate; nil if it has none
+	id        string                 // its x-request-id, which a client may have chosen; empty unless somebody wants it
 	line      *requestLine           // its line in the log; nil if there is none
 
 	// What is known of the response (watchresponse.go).

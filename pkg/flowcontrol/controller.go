@@ -23,7 +23,7 @@ type RequestQueueController struct {
 	channels sync.Pool     // of chan struct{}, 1 deep and empty: what a waiter waits on
 
 	mu         sync.Mutex
-	machine    *dispatch.Machine
+	machine    machine
 	config     Config
 	tierSeries [stock.MaxTiers]*tierSeries
 	timer      *time.Timer
@@ -36,12 +36,12 @@ func New(cfg Config, placer Placer, log logr.Logger) (*RequestQueueController, e
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("flowcontrol: configuration: %w", err)
 	}
-	machine, err := dispatch.New(cfg.Config, placer, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
+	decides, err := dispatch.New(cfg.Config, placer, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
 	if err != nil {
 		return nil, fmt.Errorf("flowcontrol: %w", err)
 	}
 	c := &RequestQueueController{
-		log: log, machine: machine, config: cfg, poke: make(chan struct{}, 1), resize: make(chan struct{}, 1),
+		log: log, machine: machine{Machine: decides}, config: cfg, poke: make(chan struct{}, 1), resize: make(chan struct{}, 1),
 	}
 	c.channels.New = func() any { return make(chan struct{}, 1) }
 	c.timer = time.AfterFunc(time.Hour, c.wakePopper)
@@ -93,7 +93,7 @@ func (c *RequestQueueController) arrive(ctx context.Context, r *Request) (*waite
 func (c *RequestQueueController) offer(now time.Time, w *waiter, r *Request, deadline time.Time) {
 	c.mu.Lock()
 	defer c.end(now, w)
-	c.machine.Arrive(now, &w.Waiter, arrivalOf(w, r, deadline))
+	c.machine.arrive(now, w, r, deadline, false)
 }
 
 func arrivalOf(w *waiter, r *Request, deadline time.Time) dispatch.Arrival {
@@ -181,7 +181,7 @@ func (c *RequestQueueController) PassOn(r *Request) (*Lease, error) {
 func (c *RequestQueueController) passOn(now time.Time, w *waiter, r *Request) {
 	c.mu.Lock()
 	defer c.end(now, w)
-	c.machine.PassOn(now, &w.Waiter, arrivalOf(w, r, r.Deadline))
+	c.machine.arrive(now, w, r, r.Deadline, true)
 }
 
 // SetBackends tells the ready backends. commit, if not nil, is called under the lock: the Placer changes to the same

@@ -18,6 +18,7 @@ func (c *RequestQueueController) end(now time.Time, own *waiter) {
 		c.failed(now, p)
 	}
 	c.answer(now)
+	c.machine.decided()
 	var few [4]chan struct{}
 	wakes := few[:0]
 	for _, v := range c.machine.Verdicts() {

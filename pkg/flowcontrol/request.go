@@ -10,6 +10,8 @@ import (
 // Request is what the controller is told of one request. The caller fills it, passes it to TryEnqueue once, and
 // leaves it alone until TryEnqueue has returned.
 type Request struct {
+	// ID is what the request is called in logs, for a recording; it may be empty.
+	ID string
 	// Flow is the key of the flow; requests with equal keys (and tiers) share one fair share.
 	Flow string
 	// Model and TargetModel are the labels of the request's metrics.

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(binaries.Run(m, binaries.EPP))
+	os.Exit(binaries.Run(m, binaries.EPP, binaries.Weir))
 }
 
 // setup describes a scene. The zero value is the recommended Envoy with Weir with the seed's defaults and two fixed

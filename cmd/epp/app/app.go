@@ -19,6 +19,7 @@ import (
 	"github.com/weir-epp/weir/pkg/datastore"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/recording"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -35,6 +36,7 @@ type App struct {
 	controller *flowcontrol.RequestQueueController
 	server     *extproc.Server
 	pool       *pool
+	recorder   *recording.Recorder // nil: none
 
 	listeners     listeners
 	certificate   *certificate // nil: no TLS
@@ -93,6 +95,9 @@ func (a *App) wire(d *config.Document) error {
 	if err != nil {
 		return fmt.Errorf("app: %w", err)
 	}
+	if err := a.record(board); err != nil {
+		return err
+	}
 	for _, c := range a.controller.Collectors() {
 		if err := a.registry.Register(c); err != nil {
 			return fmt.Errorf("app: registering metrics: %w", err)
@@ -105,7 +110,7 @@ func (a *App) wire(d *config.Document) error {
 		Controller: extproc.Controlled(a.controller),
 		Picker:     picker{&a.pool.prepared},
 		Log:        a.log.WithName("extproc"),
-		Registerer: a.registry,
+		Registerer: a.registry, NameRequests: a.recorder != nil,
 	})
 	if err != nil {
 		return fmt.Errorf("app: %w", err)

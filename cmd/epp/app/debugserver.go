@@ -30,6 +30,9 @@ func newDebugServer(a *App) *http.Server {
 		_, _ = page.WriteTo(w)
 	})
 	mux.HandleFunc("GET /debug/flows", a.flowsPage)
+	if a.recorder != nil {
+		mux.HandleFunc("GET /debug/recording", a.recordingPage)
+	}
 	if a.options.Pprof {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)
 		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)

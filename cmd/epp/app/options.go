@@ -21,6 +21,9 @@ const (
 	InvalidDefaults = "defaults"
 )
 
+// MaxRecord bounds Options.Record, in MiB.
+const MaxRecord = 1024
+
 // DebugOff as the debug port means no listener for debugging.
 const DebugOff = -1
 
@@ -70,6 +73,8 @@ type Options struct {
 	HashFlowKeys bool
 	// DrainTimeout is the longest that stopping takes, from the signal on (--drain-timeout).
 	DrainTimeout time.Duration
+	// Record is the size of the recording at /debug/recording, in MiB, 0 to MaxRecord; 0: none (--record).
+	Record int
 	// Pprof serves /debug/pprof on the debug port (--enable-pprof).
 	Pprof bool
 
@@ -127,6 +132,12 @@ func (o *Options) Validate() error {
 	}
 	if o.DrainTimeout < 0 {
 		bad("drain-timeout", "%s: must be at least 0s", o.DrainTimeout)
+	}
+	if o.Record < 0 || o.Record > MaxRecord {
+		bad("record", "%d: must be from 0 to %d MiB", o.Record, MaxRecord)
+	}
+	if o.Record > 0 && o.DebugPort == DebugOff {
+		bad("record", "%d: there is no --debug-port to read the recording at", o.Record)
 	}
 	if len(o.Endpoints) == 0 && o.EndpointsFile == "" {
 		bad("endpoints", "no model servers: list them here or in --endpoints-file")

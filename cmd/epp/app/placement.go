@@ -3,6 +3,7 @@ package app
 import (
 	"sync/atomic"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/scheduling"
@@ -38,6 +39,10 @@ type placer struct{ *scheduling.Board }
 
 var _ flowcontrol.Reacher = placer{}
 
+// NewPlacer returns how the program's machine places requests on a board.
+func NewPlacer(board *scheduling.Board) dispatch.Placer { return placer{board} }
+
+// queryOf is the query behind a placement; the picker made all of them.
 func queryOf(p flowcontrol.Placement) *scheduling.Query { return p.(*scheduling.Query) }
 
 // Place implements flowcontrol.Placer.

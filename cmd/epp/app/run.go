@@ -25,6 +25,9 @@ func (a *App) Run(ctx context.Context) error {
 	parts.Go(func() error { return serve(a.grpcServer, a.listeners.grpc) })
 	parts.Go(func() error { return serve(a.healthServer, a.listeners.health) })
 	parts.Go(func() error { return serveHTTP(a.metricsServer, a.listeners.metrics, "metrics") })
+	if a.recorder != nil {
+		parts.Go(func() error { a.keepRecording(work); return nil })
+	}
 	if a.listeners.debug != nil {
 		parts.Go(func() error { return serveHTTP(a.debugServer, a.listeners.debug, "debugging") })
 	}

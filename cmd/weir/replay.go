@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/weir-epp/weir/cmd/epp/app"
+)
+
+const replayUsage = `Usage:
+  weir replay FILE   repeat the decisions of a recording, and compare each with what was recorded
+
+FILE is what epp serves at /debug/recording with --record, or - for standard input. The epp and weir must be of the same
+build. The exit code is 1 if a decision differs: what was recorded and what the replay came to are printed.
+`
+
+// runReplay is `weir replay`.
+func runReplay(args []string, stdout, stderr io.Writer) int {
+	switch {
+	case len(args) == 1 && (args[0] == "-h" || args[0] == "--help"):
+		_, _ = fmt.Fprint(stdout, replayUsage)
+		return 0
+	case len(args) != 1:
+		_, _ = fmt.Fprintf(stderr, "weir replay: must be followed by one FILE\n%s", replayUsage)
+		return 2
+	}
+	if err := replay(args[0], stdout); err != nil {
+		_, _ = fmt.Fprintf(stderr, "weir replay: %s: %v\n", args[0], err)
+		return 1
+	}
+	return 0
+}
+
+func replay(file string, stdout io.Writer) error {
+	text, err := readInput(file)
+	if err != nil {
+		return err
+	}
+	format, err := app.Recordings()
+	if err != nil {
+		return err
+	}
+	s, err := format.Replay(text)
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(stdout, "%d events in %v, %d of them arrivals: all %d verdicts are as recorded\n",
+		s.Events, s.To.Sub(s.From).Round(time.Millisecond), s.Arrivals, s.Verdicts)
+	return nil
+}

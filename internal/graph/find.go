@@ -1,0 +1,185 @@
+package graph
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"unsafe"
+)
+
+// object is a piece of memory that pointers point to: count values of a type, one after the other.
+type object struct {
+	at    uintptr
+	t     reflect.Type
+	count int
+	value reflect.Value // of the first one, addressable
+	index int           // in the order of writing; -1: not yet
+}
+
+func (o *object) size() uintptr { return o.t.Size() * uintptr(o.count) }
+
+// finder finds every object that can be reached.
+type finder struct {
+	codec   *Codec
+	seen    map[seenKey]bool
+	maps    map[unsafe.Pointer]bool
+	objects []object
+	plain   map[reflect.Type]bool
+	next    []reflect.Value // to be looked through
+	learn   bool            // types in interfaces
+}
+
+func newFinder(c *Codec) *finder {
+	return &finder{codec: c, seen: map[seenKey]bool{}, maps: map[unsafe.Pointer]bool{}, plain: map[reflect.Type]bool{}}
+}
+
+type seenKey struct {
+	at    uintptr
+	t     reflect.Type
+	count int
+}
+
+// find returns the objects in the order of their addresses, none of them within another.
+func (c *Codec) find(root reflect.Value) ([]object, error) {
+	f := newFinder(c)
+	if err := f.all(root); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(f.objects, func(a, b object) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.size(), a.size()))
+	})
+	kept := f.objects[:0]
+	for _, o := range f.objects {
+		if n := len(kept); n > 0 {
+			last := &kept[n-1]
+			end := last.at + last.size()
+			if o.at < end && o.at+o.size() <= end {
+				continue // within it
+			}
+			if o.at < end {
+				return nil, fmt.Errorf("graph: %d of %v and %d of %v overlap", last.count, last.t, o.count, o.t)
+			}
+		}
+		kept = append(kept, o)
+	}
+	return kept, nil
+}
+
+// all looks through everything that can be reached from v.
+func (f *finder) all(v reflect.Value) error {
+	for f.next = append(f.next, v); len(f.next) > 0; {
+		v := f.next[len(f.next)-1]
+		f.next = f.next[:len(f.next)-1]
+		if err := f.look(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *finder) isPlain(t reflect.Type) bool {
+	is, known := f.plain[t]
+	if !known {
+		is = plain(t)
+		f.plain[t] = is
+	}
+	return is
+}
+
+// object notes count values of a type from first on.
+func (f *finder) object(first reflect.Value, count int) {
+	at := first.Addr().Pointer()
+	key := seenKey{at, first.Type(), count}
+	if f.seen[key] || first.Type().Size() == 0 {
+		return
+	}
+	f.seen[key] = true
+	f.objects = append(f.objects, object{at: at, t: first.Type(), count: count, value: first, index: -1})
+	if !f.isPlain(first.Type()) {
+		for i := range count {
+			f.next = append(f.next, element(first, i))
+		}
+	}
+}
+
+// element is the i-th value from first on in memory.
+func element(first reflect.Value, i int) reflect.Value {
+	if i == 0 {
+		return first
+	}
+	return reflect.NewAt(first.Type(), unsafe.Add(first.Addr().UnsafePointer(), uintptr(i)*first.Type().Size())).Elem()
+}
+
+// look looks through one value.
+func (f *finder) look(v reflect.Value) error {
+	t := v.Type()
+	if f.isPlain(t) {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		if _, is := f.codec.opaque[t]; !is && !v.IsNil() {
+			f.object(exposed(v).Elem(), 1)
+		}
+	case reflect.Slice:
+		if v.Len() > 0 {
+			f.object(exposed(v).Index(0), v.Len())
+		}
+	case reflect.Map:
+		if v.IsNil() || f.maps[v.UnsafePointer()] {
+			return nil
+		}
+		f.maps[v.UnsafePointer()] = true
+		for entries := exposed(v).MapRange(); entries.Next(); {
+			for _, part := range []reflect.Value{entries.Key(), entries.Value()} {
+				if err := f.look(addressable(part)); err != nil {
+					return err
+				}
+			}
+		}
+	case reflect.Interface:
+		if v.IsNil() {
+			return nil
+		}
+		inside := addressable(exposed(v).Elem())
+		if f.learn {
+			f.codec.fingerprint = 0
+			f.codec.add(inside.Type())
+		}
+		return f.look(inside)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if err := f.look(field(v, i)); err != nil {
+				return err
+			}
+		}
+	case reflect.Array:
+		for i := range t.Len() {
+			if err := f.look(v.Index(i)); err != nil {
+				return err
+			}
+		}
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		if !v.IsNil() {
+			return fmt.Errorf("graph: a %v that is not nil", t)
+		}
+	default:
+	}
+	return nil
+}
+
+// exposed is an addressable value without the mark that it came out of an unexported field.
+func exposed(v reflect.Value) reflect.Value {
+	return reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem()
+}
+
+// addressable is a copy of a value that was in a map or an interface.
+func addressable(v reflect.Value) reflect.Value {
+	p := reflect.New(v.Type()).Elem()
+	p.Set(v)
+	return p
+}
+
+// field is a struct's field.
+func field(v reflect.Value, i int) reflect.Value { return exposed(v.Field(i)) }

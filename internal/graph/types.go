@@ -1,0 +1,118 @@
+package graph
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"reflect"
+)
+
+// Codec knows the types of the graphs of one root type.
+type Codec struct {
+	root        reflect.Type // of what the root points to
+	types       []reflect.Type
+	ids         map[reflect.Type]int
+	opaque      map[reflect.Type]opaque // by pointer type
+	fingerprint uint64
+}
+
+// opaque is how the values behind pointers of one type are written.
+type opaque struct {
+	write func(pointer any) ([]byte, error)
+	read  func(text []byte) (any, error)
+}
+
+// New returns a codec for graphs whose root is a pointer like root. concrete are pointers or values of the types that
+// interfaces in the graph can hold, beside those that its static types name.
+func New(root any, concrete ...any) *Codec {
+	c := &Codec{root: reflect.TypeOf(root).Elem(), ids: map[reflect.Type]int{}, opaque: map[reflect.Type]opaque{}}
+	c.add(c.root)
+	for _, v := range concrete {
+		c.add(reflect.TypeOf(v))
+	}
+	return c
+}
+
+// Learn knows the types that interfaces in an example hold, whatever their names are. It returns what Write would of an
+// example that cannot be written.
+func (c *Codec) Learn(example any) error {
+	f := newFinder(c)
+	f.learn = true
+	return f.all(addressable(reflect.ValueOf(example)))
+}
+
+// Opaque has pointers of one type written by write and read by read, which are given and return such a pointer. Equal
+// pointers stay equal.
+func Opaque[T any](c *Codec, write func(*T) ([]byte, error), read func([]byte) (*T, error)) {
+	c.opaque[reflect.TypeFor[*T]()] = opaque{
+		func(p any) ([]byte, error) { return write(p.(*T)) },
+		func(text []byte) (any, error) { return read(text) },
+	}
+	concrete := c.types
+	c.types, c.ids, c.fingerprint = nil, map[reflect.Type]int{}, 0
+	for _, t := range concrete { // without what is only behind such pointers
+		c.add(t)
+	}
+}
+
+// add knows a type and all that it is made of.
+func (c *Codec) add(t reflect.Type) {
+	if _, known := c.ids[t]; known {
+		return
+	}
+	c.ids[t] = len(c.types)
+	c.types = append(c.types, t)
+	if _, is := c.opaque[t]; is {
+		return
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		c.add(t.Elem())
+	case reflect.Map:
+		c.add(t.Key())
+		c.add(t.Elem())
+	case reflect.Struct:
+		for field := range t.Fields() {
+			c.add(field.Type)
+		}
+	default:
+	}
+}
+
+// print is the fingerprint of all types: their names, fields and order.
+func (c *Codec) print() uint64 {
+	if c.fingerprint != 0 {
+		return c.fingerprint
+	}
+	h := fnv.New64a()
+	for _, t := range c.types {
+		_, _ = fmt.Fprintf(h, "%s %s %d;", t.PkgPath(), t, t.Size())
+		if t.Kind() == reflect.Struct {
+			for f := range t.Fields() {
+				_, _ = fmt.Fprintf(h, "%s %s %d,", f.Name, f.Type, f.Offset)
+			}
+		}
+	}
+	c.fingerprint = h.Sum64() | 1
+	return c.fingerprint
+}
+
+// plain reports whether values of the type hold no reference: they are written as they are.
+func plain(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface, reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.String:
+		return false
+	case reflect.Array:
+		return plain(t.Elem())
+	case reflect.Struct:
+		for field := range t.Fields() {
+			if !plain(field.Type) {
+				return false
+			}
+		}
+	default:
+	}
+	return true
+}
+
+var order = binary.LittleEndian

@@ -1,0 +1,166 @@
+package flowcontrol
+
+import (
+	"time"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// Recorder writes down what a machine is told, each event before the machine hears of it, and what that came to. Its
+// methods are called under the lock.
+type Recorder interface {
+	Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival, id string, passedOn bool)
+	Told(w *dispatch.Waiter)
+	Cancel(now time.Time, w *dispatch.Waiter, o Outcome)
+	FirstByte(l *dispatch.Lease)
+	ServedElsewhere(now time.Time, l *dispatch.Lease, e Endpoint)
+	Complete(now time.Time, l *dispatch.Lease)
+	Refuse(now time.Time, key string, o Outcome, retryAfter time.Duration)
+	Backends(now time.Time, ready []stock.Backend)
+	Configure(now time.Time, cfg dispatch.Config)
+	Drain(now time.Time)
+	Advance(now time.Time)
+	Preempt(now time.Time)
+	PreemptorGone(now time.Time, o Outcome)
+	Failed(now time.Time)
+	NoteFailure()
+	Verdicts(others []*dispatch.Waiter)
+}
+
+// Record has everything recorded from now on by what start returns for the machine and its configuration. It must be
+// called before the first request.
+func (c *RequestQueueController) Record(start func(*dispatch.Machine, dispatch.Config) (Recorder, error)) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	recorder, err := start(c.machine.Machine, c.config.Config)
+	if err != nil {
+		return err
+	}
+	c.machine.recorder = recorder
+	return nil
+}
+
+// machine is dispatch's, with every event recorded.
+type machine struct {
+	*dispatch.Machine
+	recorder Recorder // nil: none
+}
+
+func (m *machine) arrive(now time.Time, w *waiter, r *Request, deadline time.Time, passedOn bool) {
+	a := arrivalOf(w, r, deadline)
+	if m.recorder != nil {
+		m.recorder.Arrive(now, &w.Waiter, a, r.ID, passedOn)
+	}
+	if passedOn {
+		m.Machine.PassOn(now, &w.Waiter, a)
+	} else {
+		m.Machine.Arrive(now, &w.Waiter, a)
+	}
+}
+
+func (m *machine) Told(w *dispatch.Waiter) {
+	if m.recorder != nil {
+		m.recorder.Told(w)
+	}
+	m.Machine.Told(w)
+}
+
+func (m *machine) Cancel(now time.Time, w *dispatch.Waiter, o Outcome) {
+	if m.recorder != nil {
+		m.recorder.Cancel(now, w, o)
+	}
+	m.Machine.Cancel(now, w, o)
+}
+
+func (m *machine) FirstByte(l *dispatch.Lease) (goesOn bool) {
+	if m.recorder != nil {
+		m.recorder.FirstByte(l)
+	}
+	return m.Machine.FirstByte(l)
+}
+
+func (m *machine) ServedElsewhere(now time.Time, l *dispatch.Lease, e Endpoint) {
+	if m.recorder != nil {
+		m.recorder.ServedElsewhere(now, l, e)
+	}
+	m.Machine.ServedElsewhere(now, l, e)
+}
+
+func (m *machine) Complete(now time.Time, l *dispatch.Lease) (settled bool) {
+	if m.recorder != nil {
+		m.recorder.Complete(now, l)
+	}
+	return m.Machine.Complete(now, l)
+}
+
+func (m *machine) Refuse(now time.Time, key string, o Outcome) (retryAfter time.Duration) {
+	retryAfter = m.Machine.Refuse(now, key, o)
+	if m.recorder != nil {
+		m.recorder.Refuse(now, key, o, retryAfter)
+	}
+	return retryAfter
+}
+
+func (m *machine) SetBackends(now time.Time, ready []stock.Backend) {
+	if m.recorder != nil {
+		m.recorder.Backends(now, ready)
+	}
+	m.Machine.SetBackends(now, ready)
+}
+
+func (m *machine) Configure(now time.Time, cfg dispatch.Config) error {
+	if m.recorder != nil {
+		m.recorder.Configure(now, cfg)
+	}
+	return m.Machine.Configure(now, cfg)
+}
+
+func (m *machine) Drain(now time.Time) {
+	if m.recorder != nil {
+		m.recorder.Drain(now)
+	}
+	m.Machine.Drain(now)
+}
+
+func (m *machine) Advance(now time.Time) {
+	if m.recorder != nil {
+		m.recorder.Advance(now)
+	}
+	m.Machine.Advance(now)
+}
+
+func (m *machine) Preempt(now time.Time) {
+	if m.recorder != nil {
+		m.recorder.Preempt(now)
+	}
+	m.Machine.Preempt(now)
+}
+
+func (m *machine) PreemptorGone(now time.Time, o Outcome) {
+	if m.recorder != nil {
+		m.recorder.PreemptorGone(now, o)
+	}
+	m.Machine.PreemptorGone(now, o)
+}
+
+func (m *machine) Failed(now time.Time, failure error) {
+	if m.recorder != nil {
+		m.recorder.Failed(now)
+	}
+	m.Machine.Failed(now, failure)
+}
+
+func (m *machine) NoteFailure() {
+	if m.recorder != nil {
+		m.recorder.NoteFailure()
+	}
+	m.Machine.NoteFailure()
+}
+
+// decided records what the present event has come to.
+func (m *machine) decided() {
+	if m.recorder != nil {
+		m.recorder.Verdicts(m.Verdicts())
+	}
+}

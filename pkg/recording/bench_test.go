@@ -1,0 +1,130 @@
+package recording_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/weir-epp/weir/cmd/epp/app"
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/recording"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// BenchmarkRecorded is what a request costs that bypasses the queue on a real board: without a recording, with one, and
+// what the recorder's part of it is alone.
+func BenchmarkRecorded(b *testing.B) {
+	for _, mode := range []string{"off", "on"} {
+		b.Run(mode, func(b *testing.B) {
+			r := newRunning(b, mode == "on")
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				lease, err := r.controller.TryEnqueue(context.Background(), r.request(i))
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := lease.OnFirstByte(); err != nil {
+					b.Fatal(err)
+				}
+				lease.OnRequestComplete(flowcontrol.Completion{Status: 200})
+			}
+		})
+	}
+	b.Run("recorder", func(b *testing.B) {
+		d := newDriver(b, 1, 1<<20, nil)
+		for len(d.alive) == 0 || d.some(dispatch.StageSent) == nil {
+			d.step()
+		}
+		l := d.some(dispatch.StageSent)
+		ids := requestIDs()
+		a := dispatch.Arrival{Flow: "flow-1", Cost: 3}
+		b.ReportAllocs()
+		b.ResetTimer()
+		for i := 0; b.Loop(); i++ {
+			now := start.Add(time.Duration(i) * time.Microsecond)
+			a.Flow = flows[i%len(flows)]
+			d.recorder.Arrive(now, &l.Waiter, a, ids[i%len(ids)], false)
+			d.recorder.Verdicts(nil)
+			d.recorder.FirstByte(l.Lease())
+			d.recorder.Complete(now, l.Lease())
+			d.recorder.Verdicts(nil)
+		}
+	})
+}
+
+var flows = func() (flows []string) {
+	for i := range 100 {
+		flows = append(flows, fmt.Sprintf("tenant-%d", i))
+	}
+	return flows
+}()
+
+func requestIDs() (ids []string) {
+	for i := range 100 {
+		ids = append(ids, fmt.Sprintf("%08x-1234-4abc-8def-%012x", i*i*77_777, i*i*1234567))
+	}
+	return ids
+}
+
+// running is a controller over a board of ten endpoints.
+type running struct {
+	controller *flowcontrol.RequestQueueController
+	recorder   *recording.Recorder
+	scheduler  *scheduling.Scheduler
+	snapshot   *scheduling.Snapshot
+	ids        []string
+}
+
+func newRunning(b *testing.B, recorded bool) *running {
+	b.Helper()
+	cfg := flowcontrol.DefaultConfig()
+	cfg.Stock.WatermarkPerBackend = 100
+	scheduler, err := scheduling.New(scheduling.DefaultConfig())
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := &running{scheduler: scheduler, ids: requestIDs()}
+	board := scheduling.NewBoard(scheduler, rand.New(rand.NewPCG(1, 2)))
+	if r.controller, err = flowcontrol.New(cfg, app.NewPlacer(board), logr.Discard()); err != nil {
+		b.Fatal(err)
+	}
+	if recorded {
+		format, err := recording.NewFormat(app.NewPlacer(nil))
+		if err != nil {
+			b.Fatal(err)
+		}
+		err = r.controller.Record(func(m *dispatch.Machine, cfg dispatch.Config) (flowcontrol.Recorder, error) {
+			var err error
+			r.recorder, err = format.Record(m, board, cfg, 4<<20, time.Now(), nil)
+			return r.recorder, err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	var endpoints []scheduling.Endpoint
+	var ready []stock.Backend
+	for id := range 10 {
+		endpoints = append(endpoints, scheduling.Endpoint{
+			ID: scheduling.EndpointID(id), Address: fmt.Sprintf("10.0.0.%d:80", id+1), Ready: true, LowerBound: 90_000_000, UpperBound: 110_000_000,
+		})
+		ready = append(ready, stock.Backend{ID: stock.BackendID(id)})
+	}
+	r.snapshot = scheduling.NewSnapshot(1, endpoints)
+	r.controller.SetBackends(ready, func() { board.SetSnapshot(r.snapshot) })
+	return r
+}
+
+func (r *running) request(i int) *flowcontrol.Request {
+	q, err := r.scheduler.Prepare(r.snapshot, scheduling.Ask{})
+	if err != nil {
+		panic(err)
+	}
+	return &flowcontrol.Request{Flow: flows[i%len(flows)], Model: "m", TargetModel: "m", Cost: 1, Placement: q, ID: r.ids[i%len(r.ids)]}
+}

@@ -1,0 +1,326 @@
+package recording_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/cmd/epp/app"
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/recording"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// life is one request of a driver.
+type life struct {
+	dispatch.Waiter
+	gone bool // its client is
+}
+
+// driver drives a machine as a controller does, and has it recorded. What happens next is drawn by lot.
+type driver struct {
+	t         testing.TB
+	lot       *rand.Rand
+	format    *recording.Format
+	machine   *dispatch.Machine
+	board     *scheduling.Board
+	scheduler *scheduling.Scheduler
+	snapshot  *scheduling.Snapshot
+	older     *scheduling.Snapshot // some requests were prepared before the last change
+	config    dispatch.Config
+	recorder  *recording.Recorder
+	now       time.Time
+	alive     []*life
+	version   uint64
+	counts    map[string]int // what has happened
+	verdicts  [][2]int       // where they are in the present segment
+}
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+
+func newDriver(t testing.TB, seed uint64, limit int, hide func(string) string) *driver {
+	t.Helper()
+	d := &driver{
+		t: t, lot: rand.New(rand.NewPCG(seed, 1)), now: start, counts: map[string]int{},
+	}
+	var err error
+	if d.format, err = recording.NewFormat(app.NewPlacer(nil)); err != nil {
+		t.Fatal(err)
+	}
+	d.config = d.someConfig()
+	d.scheduler = d.someScheduler()
+	d.board = scheduling.NewBoard(d.scheduler, rand.New(rand.NewPCG(seed, 2)))
+	d.snapshot = d.board.Snapshot()
+	d.older = d.snapshot
+	if d.machine, err = dispatch.New(d.config, app.NewPlacer(d.board), rand.New(rand.NewPCG(seed, 3))); err != nil {
+		t.Fatal(err)
+	}
+	if d.recorder, err = d.format.Record(d.machine, d.board, d.config, limit, d.now, hide); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func (d *driver) chance(n int) bool { return d.lot.IntN(n) == 0 }
+
+// someConfig is a configuration by lot; what cannot change at run time is the same in all of them.
+func (d *driver) someConfig() dispatch.Config {
+	c := dispatch.DefaultConfig()
+	c.Queue.CapacityMode = fairqueue.Shared
+	c.Queue.TotalCapacity, c.Queue.FlowCapacity = 20+d.lot.IntN(60), 5+d.lot.IntN(15)
+	c.Queue.PromotionBudget = int64(d.lot.IntN(3)) * 500_000
+	c.Queue.Weights = map[string]fairqueue.Weight{"flow-1": fairqueue.WeightOne * fairqueue.Weight(1+d.lot.IntN(5))}
+	c.Queue.QueueTTL = time.Duration(1+d.lot.IntN(4)) * time.Second
+	c.Queue.Tiers = []fairqueue.TierConfig{
+		{Name: "critical", QueueSize: -1},
+		{Name: "default", QueueSize: -1, StarvationThreshold: time.Duration(d.lot.IntN(3)) * time.Second},
+		{Name: "batch", QueueSize: 5 + d.lot.IntN(20), StarvationThreshold: time.Second},
+	}
+	c.Tiers = []dispatch.TierConfig{
+		{CanPreempt: true, ReservedFloor: d.lot.IntN(3)},
+		{CanPreempt: d.chance(2), ReservedPerSlot: stock.One / 10},
+		{},
+	}
+	c.EnqueueAll = !d.chance(4)
+	c.HoldWhenEmpty = !d.chance(4)
+	c.Stock.WatermarkPerBackend = 1 + d.lot.IntN(4)
+	if d.chance(3) {
+		c.MaxInFlightPerFlow = 3 + d.lot.IntN(5)
+	}
+	if d.chance(2) {
+		c.MaxInFlightPerFlowPerBackend = 1 + d.lot.IntN(2)
+	}
+	if d.chance(4) {
+		c.ReleaseSpacing = time.Duration(1+d.lot.IntN(20)) * time.Millisecond
+	}
+	if d.chance(3) {
+		c.VictimOrder = dispatch.LeastCostFirst
+	}
+	return c
+}
+
+func (d *driver) someScheduler() *scheduling.Scheduler {
+	c := scheduling.DefaultConfig()
+	c.TieBreak = []string{scheduling.TieRotate, scheduling.TieRandom, scheduling.TieFirst}[d.lot.IntN(3)]
+	c.Fallbacks = d.lot.IntN(3)
+	s, err := scheduling.New(c)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+// somePool is a pool by lot, with the bounds of the present configuration.
+func (d *driver) somePool() (*scheduling.Snapshot, []stock.Backend) {
+	var endpoints []scheduling.Endpoint
+	var ready []stock.Backend
+	models := d.chance(3)
+	for id := range 6 {
+		if d.chance(6) {
+			continue
+		}
+		e := scheduling.Endpoint{
+			ID: scheduling.EndpointID(id), Address: fmt.Sprintf("10.0.0.%d:80", id+1), Ready: !d.chance(6), Slots: max(0, d.lot.IntN(8)-4),
+			Labels: map[string]string{"zone": string(rune('a' + id%2))},
+		}
+		if models && id%2 == 0 {
+			e.Models = []string{"chat"}
+		}
+		if d.chance(4) {
+			e.MaxInFlight = 1 + d.lot.IntN(6)
+		}
+		b := stock.Backend{ID: stock.BackendID(id), Slots: e.Slots}
+		own := d.config.Stock.Of(b).Requests
+		e.LowerBound, e.UpperBound = int64(own.Lower), int64(own.Upper)
+		endpoints = append(endpoints, e)
+		if e.Ready {
+			ready = append(ready, b)
+		}
+	}
+	d.version++
+	return scheduling.NewSnapshot(d.version, endpoints), ready
+}
+
+// step lets one thing happen.
+func (d *driver) step() {
+	d.now = d.now.Add(time.Duration(d.lot.ExpFloat64() * float64(20*time.Millisecond)))
+	switch n := d.lot.IntN(100); {
+	case n < 40:
+		d.arrive()
+	case n < 70:
+		d.finish()
+	case n < 80:
+		d.firstByte()
+	case n < 84:
+		d.cancel()
+	case n < 87:
+		d.servedElsewhere()
+	case n < 92:
+		d.recorder.Advance(d.now)
+		d.call(func() { d.machine.Advance(d.now) })
+	case n < 94:
+		o := []dispatch.Outcome{dispatch.OutcomeNoEndpoint, dispatch.OutcomeNoMemory, dispatch.OutcomeInternal}[d.lot.IntN(3)]
+		flow := d.flow()
+		d.recorder.Refuse(d.now, flow, o, d.machine.Refuse(d.now, flow, o))
+	case n < 98:
+		d.change()
+	default:
+		d.reload()
+	}
+}
+
+func (d *driver) flow() string { return fmt.Sprintf("flow-%d", d.lot.IntN(8)) }
+
+func (d *driver) arrive() {
+	l := &life{}
+	a := dispatch.Arrival{Flow: d.flow(), Tier: d.lot.IntN(3), Cost: fairqueue.Cost(d.lot.IntN(20)), Owner: l}
+	if d.chance(5) {
+		a.TierName = []string{"critical", "batch", "nobody's"}[d.lot.IntN(3)]
+	}
+	if d.chance(4) {
+		a.Deadline = d.now.Add(time.Duration(d.lot.IntN(3000)) * time.Millisecond)
+	}
+	snapshot := d.snapshot
+	if d.chance(3) {
+		snapshot = d.older
+	}
+	ask := scheduling.Ask{Model: []string{"", "chat", "chat", "embed"}[d.lot.IntN(4)]}
+	if d.chance(4) {
+		ask.Subset = scheduling.Subset{Set: true, Entries: []string{"10.0.0.1:80", "10.0.0.2", "10.0.0.3:80", "[::1]:5"}[d.lot.IntN(3):]}
+	}
+	q, err := d.scheduler.Prepare(snapshot, ask)
+	if err != nil {
+		return
+	}
+	a.Placement = q
+	id := ""
+	switch d.lot.IntN(3) {
+	case 0:
+		id = fmt.Sprintf("%08x-0000-4000-8000-%012x", d.lot.Uint32(), d.lot.Uint32())
+	case 1:
+		id = fmt.Sprintf("Call %d", d.lot.IntN(1000))
+	}
+	passOn := d.chance(20)
+	d.recorder.Arrive(d.now, &l.Waiter, a, id, passOn)
+	d.call(func() {
+		if passOn {
+			d.machine.PassOn(d.now, &l.Waiter, a)
+		} else {
+			d.machine.Arrive(d.now, &l.Waiter, a)
+		}
+	})
+	d.alive = append(d.alive, l)
+}
+
+// some is a living request in one of the stages; nil: there is none.
+func (d *driver) some(stages ...dispatch.Stage) *life {
+	d.alive = slices.DeleteFunc(d.alive, func(l *life) bool { return l.Stage() == dispatch.StageEnded })
+	for range 20 {
+		if len(d.alive) > 0 {
+			if l := d.alive[d.lot.IntN(len(d.alive))]; slices.Contains(stages, l.Stage()) {
+				return l
+			}
+		}
+	}
+	return nil
+}
+
+func (d *driver) finish() {
+	if l := d.some(dispatch.StageSent, dispatch.StageStreaming); l != nil {
+		d.recorder.Complete(d.now, l.Lease())
+		d.call(func() { d.machine.Complete(d.now, l.Lease()) })
+	}
+}
+
+func (d *driver) firstByte() {
+	if l := d.some(dispatch.StageSent); l != nil {
+		d.recorder.FirstByte(l.Lease())
+		d.machine.FirstByte(l.Lease())
+	}
+}
+
+func (d *driver) cancel() {
+	if l := d.some(dispatch.StageWaiting, dispatch.StageGranted); l != nil {
+		if l.gone = true; d.chance(2) {
+			return // it is found out when it could preempt, or later
+		}
+		d.recorder.Cancel(d.now, &l.Waiter, dispatch.OutcomeClientCancelled)
+		d.call(func() { d.machine.Cancel(d.now, &l.Waiter, dispatch.OutcomeClientCancelled) })
+	}
+}
+
+func (d *driver) servedElsewhere() {
+	if l := d.some(dispatch.StageSent); l != nil {
+		e := dispatch.Endpoint(d.lot.IntN(7))
+		d.recorder.ServedElsewhere(d.now, l.Lease(), e)
+		d.call(func() { d.machine.ServedElsewhere(d.now, l.Lease(), e) })
+	}
+}
+
+func (d *driver) change() {
+	next, ready := d.somePool()
+	d.older, d.snapshot = d.snapshot, next
+	d.board.SetSnapshot(next)
+	d.recorder.Backends(d.now, ready)
+	d.call(func() { d.machine.SetBackends(d.now, ready) })
+}
+
+func (d *driver) reload() {
+	c := d.someConfig()
+	if d.machine.Configurable(c) != nil {
+		return
+	}
+	d.config, d.scheduler = c, d.someScheduler()
+	next, _ := d.somePool()
+	d.board.SetScheduler(d.scheduler)
+	d.board.SetSnapshot(next)
+	d.older, d.snapshot = d.snapshot, next
+	d.recorder.Configure(d.now, c)
+	d.call(func() {
+		if err := d.machine.Configure(d.now, c); err != nil {
+			panic(err)
+		}
+	})
+}
+
+// call runs an event with all that belongs to it, as the controller does.
+func (d *driver) call(event func()) {
+	event()
+	for v := d.machine.Preemptor(); v != nil; v = d.machine.Preemptor() {
+		if v.Owner().(*life).gone {
+			d.recorder.PreemptorGone(d.now, dispatch.OutcomeClientCancelled)
+			d.machine.PreemptorGone(d.now, dispatch.OutcomeClientCancelled)
+		} else {
+			d.recorder.Preempt(d.now)
+			d.machine.Preempt(d.now)
+		}
+	}
+	verdicts := slices.Clone(d.machine.Verdicts())
+	before := d.recorder.Len()
+	d.recorder.Verdicts(verdicts)
+	d.verdicts = append(d.verdicts, [2]int{before, d.recorder.Len()})
+	for _, v := range verdicts {
+		d.counts[fmt.Sprint(v.Stage(), v.Outcome())]++
+	}
+	for _, l := range d.alive {
+		if l.Stage() == dispatch.StageGranted && !d.chance(3) { // the others are told later
+			d.recorder.Told(&l.Waiter)
+			d.machine.Told(&l.Waiter)
+		}
+	}
+}
+
+// bytes is the recording as a file.
+func (d *driver) bytes() []byte {
+	d.t.Helper()
+	d.recorder.Seal()
+	text, err := d.recorder.Bytes()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return text
+}

@@ -1,0 +1,57 @@
+package recording
+
+// kind is what a record is about.
+type kind uint8
+
+// The kinds. Their numbers are part of the format.
+const (
+	arrive    kind = iota + 1 // a request has arrived: the next number is its
+	passOn                    // the same, for one that does not queue
+	told                      // a granted request knows its destination
+	cancel                    // a client is gone, or its deadline over
+	firstByte                 // an answer's headers go on to the client
+	served                    // another endpoint serves the request
+	complete                  // a lease is settled
+	refuse                    // a request has ended before it arrived
+	backends                  // the endpoints have changed
+	configure                 // the configuration has changed
+	drain                     // the program is shutting down
+	advance                   // what was due is done
+	preempt                   // the preemptor's client is still there
+	gone                      // it is not
+	failed                    // the event has panicked
+	noted                     // something beside it has
+	verdict                   // what became of a request
+	numKinds
+)
+
+var kindNames = [numKinds]string{
+	arrive: "arrival", passOn: "arrival that does not queue", told: "destination told", cancel: "cancellation",
+	firstByte: "first byte", served: "served elsewhere", complete: "completion", refuse: "refusal",
+	backends: "change of endpoints", configure: "change of configuration", drain: "drain", advance: "timer",
+	preempt: "preemption", gone: "preemptor gone", failed: "panic", noted: "panic beside a decision", verdict: "verdict",
+}
+
+// String is the kind in words.
+func (k kind) String() string {
+	if k < numKinds && kindNames[k] != "" {
+		return kindNames[k]
+	}
+	return "unknown record"
+}
+
+// follows reports whether a record belongs to the event before it.
+func (k kind) follows() bool { return k == preempt || k == gone || k == failed || k == verdict }
+
+// A record begins with a byte: its kind, and timed if a time follows.
+const timed = 0x80
+
+// What an arrival has, in the byte after its time.
+const (
+	hasTierName = 1 << iota
+	hasDeadline
+	hasUUID // its ID, as 16 bytes
+	hasText // its ID, as text
+	isPlaced
+	isRated // by scorers that look at the request
+)

@@ -1,0 +1,118 @@
+package recording
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// poolChange is how a snapshot differs from the one before.
+type poolChange struct {
+	Version uint64                  `json:"version"`
+	Set     []scheduling.Endpoint   `json:"set,omitempty"` // new ones, and those that have changed
+	Removed []scheduling.EndpointID `json:"removed,omitempty"`
+}
+
+func changeOf(before, after *scheduling.Snapshot) poolChange {
+	c := poolChange{Version: after.Version()}
+	for i := range after.Len() {
+		e := after.At(i)
+		if old, known := before.ByID(e.ID); !known || !sameEndpoint(&old, &e) {
+			c.Set = append(c.Set, e)
+		}
+	}
+	for i := range before.Len() {
+		if id := before.At(i).ID; !hasID(after, id) {
+			c.Removed = append(c.Removed, id)
+		}
+	}
+	return c
+}
+
+func hasID(s *scheduling.Snapshot, id scheduling.EndpointID) bool {
+	_, ok := s.ByID(id)
+	return ok
+}
+
+// sameEndpoint compares field by field, the slow ones only where they are there.
+func sameEndpoint(a, b *scheduling.Endpoint) bool {
+	x, y := *a, *b
+	if !slices.Equal(x.Models, y.Models) || !maps.Equal(x.Labels, y.Labels) {
+		return false
+	}
+	x.Models, y.Models, x.Labels, y.Labels = nil, nil, nil, nil
+	return reflect.DeepEqual(x, y)
+}
+
+// apply makes the snapshot after from the one before.
+func (c *poolChange) apply(before *scheduling.Snapshot) *scheduling.Snapshot {
+	set := map[scheduling.EndpointID]scheduling.Endpoint{}
+	for i := range before.Len() {
+		set[before.At(i).ID] = before.At(i)
+	}
+	for _, id := range c.Removed {
+		delete(set, id)
+	}
+	for _, e := range c.Set {
+		set[e.ID] = e
+	}
+	endpoints := make([]scheduling.Endpoint, 0, len(set))
+	for _, id := range slices.Sorted(maps.Keys(set)) {
+		endpoints = append(endpoints, set[id])
+	}
+	return scheduling.NewSnapshot(c.Version, endpoints)
+}
+
+// change writes how the board's snapshot differs from the one that was written last; nothing, if it is the same.
+func (r *Recorder) change() {
+	now := r.board.Snapshot()
+	if now == r.pool {
+		r.number(0)
+		return
+	}
+	text, err := json.Marshal(changeOf(r.pool, now))
+	if err != nil {
+		panic(err) // there is nothing in it that JSON does not know
+	}
+	r.pool = now
+	r.bytes(text)
+}
+
+// configuration is what a change of the configuration says.
+type configuration struct {
+	Dispatch   dispatch.Config   `json:"dispatch"`
+	Scheduling scheduling.Config `json:"scheduling"`
+}
+
+func configurationText(d dispatch.Config, s scheduling.Config) []byte {
+	text, err := json.Marshal(configuration{d, s})
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// hidden is the configuration with the keys of flows as they are written.
+func (r *Recorder) hidden(cfg dispatch.Config) dispatch.Config {
+	if r.hide == nil {
+		return cfg
+	}
+	cfg.Queue.Weights = rekeyed(cfg.Queue.Weights, r.hide)
+	cfg.Queue.FlowCapacities = rekeyed(cfg.Queue.FlowCapacities, r.hide)
+	return cfg
+}
+
+func rekeyed[V any](of map[string]V, key func(string) string) map[string]V {
+	if of == nil {
+		return nil
+	}
+	rekeyed := make(map[string]V, len(of))
+	for k, v := range of {
+		rekeyed[key(k)] = v
+	}
+	return rekeyed
+}

@@ -1,0 +1,231 @@
+package recording
+
+import (
+	"time"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// Recorder writes down the events of one machine, each before the machine is told of it, and its verdicts after it. All
+// its methods but Run and WriteTo are called under the lock of the machine's owner.
+type Recorder struct {
+	segment
+	board *scheduling.Board
+	hide  func(string) string // a flow's key as it is written; nil: as it is
+	own   *dispatch.Waiter    // whom the present event is about, if its verdict is written
+	pool  *scheduling.Snapshot
+
+	*follower // has a lock of its own
+}
+
+// event begins a record of an event. A full segment ends before it.
+func (r *Recorder) event(k kind, now time.Time) {
+	if len(r.buf) >= segmentSize {
+		r.Seal()
+	}
+	r.own = nil
+	r.begin(k, now)
+}
+
+// Seal ends the present segment, so that it is in the next Bytes.
+func (r *Recorder) Seal() {
+	if len(r.buf) > 0 {
+		r.restart(r.ring.push(r.buf))
+	}
+}
+
+// about writes whom a record is about.
+func (r *Recorder) about(k kind, now time.Time, w *dispatch.Waiter) {
+	r.event(k, now)
+	r.number(w.Number())
+}
+
+// Arrive records an arrival, and PassOn (passedOn) one that does not queue. id is what the request is called in logs; it
+// may be empty.
+func (r *Recorder) Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival, id string, passedOn bool) {
+	k := arrive
+	if passedOn {
+		k = passOn
+	}
+	r.event(k, now)
+	r.own = w
+	flags := len(r.buf)
+	r.buf = append(r.buf, 0)
+	r.text(a.Flow, r.hide)
+	r.signed(int64(a.Tier))
+	r.signed(int64(a.Cost))
+	if a.TierName != "" {
+		r.buf[flags] |= hasTierName
+		r.text(a.TierName, nil)
+	}
+	if !a.Deadline.IsZero() {
+		r.buf[flags] |= hasDeadline
+		r.signed(int64(a.Deadline.Sub(r.base)) - r.last)
+	}
+	if q, ok := a.Placement.(*scheduling.Query); ok && q != nil {
+		r.buf[flags] |= isPlaced
+		recalled := q.Recalled()
+		r.constraint(recalled)
+		if len(recalled.Ratings) > 0 {
+			r.buf[flags] |= isRated
+			r.ratings(recalled.Ratings)
+		}
+	}
+	r.buf[flags] |= r.id(id)
+}
+
+// ratings writes what scorers said for a request, by endpoint.
+func (r *Recorder) ratings(ratings []scheduling.EndpointRating) {
+	r.number(uint64(len(ratings)))
+	for _, rating := range ratings {
+		r.text(rating.Scorer, nil)
+		r.signed(int64(rating.ID))
+		r.signed(int64(rating.Score))
+	}
+}
+
+// Told records that a granted request knows its destination.
+func (r *Recorder) Told(w *dispatch.Waiter) {
+	if w.Stage() == dispatch.StageGranted {
+		r.about(told, time.Time{}, w)
+	}
+}
+
+// Cancel records that a client is gone or its deadline over. Where it changes nothing it is not written.
+func (r *Recorder) Cancel(now time.Time, w *dispatch.Waiter, o dispatch.Outcome) {
+	if w.Stage() != dispatch.StageWaiting && w.Stage() != dispatch.StageGranted {
+		r.nothing()
+		return
+	}
+	r.about(cancel, now, w)
+	r.own = w
+	r.number(uint64(o))
+}
+
+// nothing is an event that is not written.
+func (r *Recorder) nothing() { r.own = nil }
+
+// FirstByte records that an answer's headers go on to the client.
+func (r *Recorder) FirstByte(l *dispatch.Lease) {
+	if w := l.Waiter(); w.Stage() == dispatch.StageSent {
+		r.about(firstByte, time.Time{}, w)
+	}
+}
+
+// ServedElsewhere records that another endpoint serves the request.
+func (r *Recorder) ServedElsewhere(now time.Time, l *dispatch.Lease, e dispatch.Endpoint) {
+	w := l.Waiter()
+	if w.Stage() == dispatch.StageEnded {
+		r.nothing()
+		return
+	}
+	r.about(served, now, w)
+	r.signed(int64(e))
+}
+
+// Complete records that a lease is settled.
+func (r *Recorder) Complete(now time.Time, l *dispatch.Lease) {
+	w := l.Waiter()
+	if w.Stage() == dispatch.StageEnded {
+		r.nothing()
+		return
+	}
+	r.about(complete, now, w)
+}
+
+// Refuse records that a request has ended before it arrived, and when its client was told to come back.
+func (r *Recorder) Refuse(now time.Time, key string, o dispatch.Outcome, retryAfter time.Duration) {
+	r.event(refuse, now)
+	r.text(key, r.hide)
+	r.number(uint64(o))
+	r.number(uint64(retryAfter))
+}
+
+// Backends records that the endpoints have changed: the board has them already.
+func (r *Recorder) Backends(now time.Time, ready []stock.Backend) {
+	r.event(backends, now)
+	r.change()
+	r.number(uint64(len(ready)))
+	for _, b := range ready {
+		r.signed(int64(b.ID))
+		r.signed(int64(b.Slots))
+		r.signed(b.MaxCost)
+	}
+}
+
+// Configure records that the configuration has changed: the board has its part already.
+func (r *Recorder) Configure(now time.Time, cfg dispatch.Config) {
+	r.event(configure, now)
+	r.change()
+	r.bytes(configurationText(r.hidden(cfg), r.board.Scheduler().Config()))
+}
+
+// Drain records that the program is shutting down.
+func (r *Recorder) Drain(now time.Time) { r.event(drain, now) }
+
+// Advance records that the timer was due.
+func (r *Recorder) Advance(now time.Time) { r.event(advance, now) }
+
+// Preempt records that the preemptor's client is there still, and PreemptorGone that it is not.
+func (r *Recorder) Preempt(now time.Time) { r.begin(preempt, now) }
+
+// PreemptorGone is Preempt's opposite; o is the client's end.
+func (r *Recorder) PreemptorGone(now time.Time, o dispatch.Outcome) {
+	r.begin(gone, now)
+	r.number(uint64(o))
+}
+
+// Failed records that the event has panicked, and NoteFailure that something beside it has.
+func (r *Recorder) Failed(now time.Time) { r.begin(failed, now) }
+
+// NoteFailure records a panic of somebody else's in the event.
+func (r *Recorder) NoteFailure() { r.event(noted, time.Time{}) }
+
+// Verdicts records what the event has come to: for the request that it is about, and for others.
+func (r *Recorder) Verdicts(others []*dispatch.Waiter) {
+	if r.own != nil {
+		r.verdict(r.own)
+		r.own = nil
+	}
+	for _, w := range others {
+		r.verdict(w)
+	}
+}
+
+// verdict writes where a request stands, and what it got.
+func (r *Recorder) verdict(w *dispatch.Waiter) {
+	r.buf = append(r.buf, byte(verdict))
+	r.number(w.Number())
+	v := verdictOn(w)
+	r.number(uint64(v.stage))
+	switch v.stage {
+	case dispatch.StageGranted, dispatch.StageSent:
+		r.signed(int64(v.endpoint))
+	case dispatch.StageEnded:
+		r.number(uint64(v.outcome))
+		r.number(uint64(v.retry))
+	default:
+	}
+}
+
+// ruling is what became of a request in an event.
+type ruling struct {
+	stage    dispatch.Stage
+	endpoint dispatch.Endpoint
+	outcome  dispatch.Outcome
+	retry    time.Duration
+}
+
+func verdictOn(w *dispatch.Waiter) ruling {
+	v := ruling{stage: w.Stage()}
+	switch v.stage {
+	case dispatch.StageGranted, dispatch.StageSent:
+		v.endpoint = w.Lease().Endpoint()
+	case dispatch.StageEnded:
+		v.outcome, v.retry = w.Outcome(), w.RetryAfter()
+	default:
+	}
+	return v
+}

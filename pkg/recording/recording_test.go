@@ -1,0 +1,194 @@
+package recording_test
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/weir-epp/weir/pkg/recording"
+)
+
+// TestReplayComesToTheSame: whatever happens, its replay comes to the same verdicts, event by event.
+func TestReplayComesToTheSame(t *testing.T) {
+	counts := map[string]int{}
+	for seed := range uint64(20) {
+		d := newDriver(t, seed, 1<<20, nil)
+		for range 3000 {
+			d.step()
+		}
+		summary, err := d.format.Replay(d.bytes())
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if summary.Events < 2000 || summary.Verdicts < 500 || summary.Arrivals < 500 || !summary.To.After(summary.From) {
+			t.Fatalf("seed %d: %+v", seed, summary)
+		}
+		for what, n := range d.counts {
+			counts[what] += n
+		}
+	}
+	for _, must := range []string{"preempted", "displaced", "ttl-expired", "deadline-exceeded", "no-endpoint"} {
+		if counts["5 "+must] < 20 {
+			t.Errorf("%d requests ended as %s: the runs are too tame", counts["5 "+must], must)
+		}
+	}
+}
+
+// TestRestoreGoesOn: a recording that has lost its beginning starts with a checkpoint, from which the rest comes to the
+// same, reloads and pool changes included.
+func TestRestoreGoesOn(t *testing.T) {
+	for seed := range uint64(20) {
+		d := newDriver(t, seed, recording.SegmentSize, nil)
+		for i := range 6000 {
+			d.step()
+			if i%100 == 0 {
+				if err := d.recorder.Drop(); err != nil {
+					t.Fatalf("seed %d, step %d: %v", seed, i, err)
+				}
+			}
+		}
+		text := d.bytes()
+		if n := len(recording.Chunks(text, 's')); n > 3 {
+			t.Errorf("seed %d: %d segments are kept", seed, n)
+		}
+		summary, err := d.format.Replay(text)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if summary.Events > 5000 {
+			t.Fatalf("seed %d: nothing was dropped: %+v", seed, summary)
+		}
+	}
+}
+
+// FuzzRecord is both, with the run drawn from the fuzzer's seed.
+func FuzzRecord(f *testing.F) {
+	f.Add(uint64(1), uint16(500), false)
+	f.Fuzz(func(t *testing.T, seed uint64, steps uint16, drop bool) {
+		d := newDriver(t, seed, recording.SegmentSize, nil)
+		for range steps {
+			d.step()
+		}
+		if drop {
+			if err := d.recorder.Drop(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := d.format.Replay(d.bytes()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestChangedByteIsNoticed: a byte of the events that has changed is noticed by its checksum, wherever it is. When that is
+// made right it is noticed by what the replay comes to: always if it is a verdict's, and else if it decides anything. A
+// name in logs or a millisecond of a request that nobody waited for does not.
+func TestChangedByteIsNoticed(t *testing.T) {
+	d := newDriver(t, 7, 1<<20, nil)
+	for range 500 {
+		d.step()
+	}
+	text := d.bytes()
+	segments := recording.Chunks(text, 's')
+	if len(segments) != 1 {
+		t.Fatalf("%d segments", len(segments))
+	}
+	verdicts := map[int]bool{}
+	for _, span := range d.verdicts {
+		for at := span[0]; at < span[1]; at++ {
+			verdicts[segments[0][0]+at] = true
+		}
+	}
+	lot, passed, n := rand.New(rand.NewPCG(1, 1)), 0, 0
+	for at := segments[0][0]; at < segments[0][1]; at++ {
+		if lot.IntN(3) > 0 || !verdicts[at] && lot.IntN(20) > 0 {
+			continue
+		}
+		changed := bytes.Clone(text)
+		changed[at] ^= 1 << lot.IntN(8)
+		if _, err := d.format.Replay(changed); err == nil || !strings.Contains(err.Error(), "checksum") {
+			t.Fatalf("byte %d: its checksum does not notice: %v", at, err)
+		}
+		switch _, err := d.format.Replay(recording.Resum(changed)); {
+		case verdicts[at] && err == nil:
+			t.Errorf("byte %d, of a verdict, is not noticed", at)
+		case !verdicts[at]:
+			n++
+			if err == nil {
+				passed++
+			}
+		}
+	}
+	if passed > n/2 {
+		t.Errorf("%d of %d changes of events are not noticed", passed, n)
+	}
+}
+
+// TestDifferenceSaysWhere: a replay ends at the first event that comes to something else, and says what it was.
+func TestDifferenceSaysWhere(t *testing.T) {
+	d := newDriver(t, 7, 1<<20, nil)
+	for range 500 {
+		d.step()
+	}
+	text := d.bytes()
+	segment := recording.Chunks(text, 's')[0]
+	for at := segment[0] + 1000; ; at++ {
+		changed := bytes.Clone(text)
+		changed[at]++
+		_, err := d.format.Replay(recording.Resum(changed))
+		var difference *recording.Difference
+		if !errors.As(err, &difference) {
+			continue
+		}
+		if difference.Event == 0 || difference.Kind == "" || difference.Recorded == "" || difference.Replayed == "" {
+			t.Errorf("%+v", difference)
+		}
+		return
+	}
+}
+
+// TestBrokenFiles are refused.
+func TestBrokenFiles(t *testing.T) {
+	d := newDriver(t, 7, 1<<20, nil)
+	for range 50 {
+		d.step()
+	}
+	text := d.bytes()
+	for _, c := range []struct {
+		name, want string
+		text       []byte
+	}{
+		{"nothing", "no recording", nil},
+		{"another file", "no recording", []byte("GET / HTTP/1.1")},
+		{"cut off", "cut off", text[:len(text)-5]},
+		{"without its end", "cut off", text[:len(text)-9]},
+		{"with something after its end", "broken", append(bytes.Clone(text), 1)},
+	} {
+		if _, err := d.format.Replay(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// TestNamesAreHidden: with a way to hide them no name of a flow is in a recording, neither from an arrival nor from a
+// configuration, and it replays to the same all the same.
+func TestNamesAreHidden(t *testing.T) {
+	d := newDriver(t, 3, recording.SegmentSize, func(name string) string { return "hidden " + strings.TrimPrefix(name, "flow-") })
+	for range 3000 {
+		d.step()
+	}
+	for range 2 {
+		text := d.bytes()
+		if bytes.Contains(text, []byte("flow-")) || !bytes.Contains(text, []byte("hidden 1")) {
+			t.Error("a flow is named")
+		}
+		if _, err := d.format.Replay(text); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.recorder.Drop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package recording
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// A segment is a run of whole events. Within it a text or a constraint is written once and then named by its number, and
+// a time is the difference to the one before; the first one's is to the recording's base. So a segment can be read by
+// whoever has the state at its beginning.
+type segment struct {
+	buf         []byte
+	base        time.Time
+	last        int64 // the last time, in nanoseconds since base
+	texts       map[string]uint64
+	constraints map[constraintKey]uint64
+}
+
+// constraintKey tells constraints apart: a lane's name has its subset.
+type constraintKey struct {
+	model, lane string
+	confined    bool
+}
+
+func newSegment(base time.Time) *segment {
+	return &segment{base: base, texts: map[string]uint64{}, constraints: map[constraintKey]uint64{}}
+}
+
+// restart begins a new one in buf.
+func (s *segment) restart(buf []byte) {
+	s.buf, s.last = buf[:0], 0
+	clear(s.texts)
+	clear(s.constraints)
+}
+
+// begin writes a record's kind and time; the zero time is none.
+func (s *segment) begin(k kind, now time.Time) {
+	if now.IsZero() {
+		s.buf = append(s.buf, byte(k))
+		return
+	}
+	at := int64(now.Sub(s.base))
+	s.buf = binary.AppendVarint(append(s.buf, byte(k)|timed), at-s.last)
+	s.last = at
+}
+
+func (s *segment) number(n uint64) { s.buf = binary.AppendUvarint(s.buf, n) }
+
+func (s *segment) signed(n int64) { s.buf = binary.AppendVarint(s.buf, n) }
+
+func (s *segment) bytes(b []byte) {
+	s.number(uint64(len(b)))
+	s.buf = append(s.buf, b...)
+}
+
+// text writes a text: its number, and the text itself with the next free one.
+func (s *segment) text(t string, shown func(string) string) {
+	n, known := s.texts[t]
+	if !known {
+		n = uint64(len(s.texts))
+		s.texts[t] = n
+	}
+	s.number(n)
+	if !known {
+		if shown != nil {
+			t = shown(t)
+		}
+		s.number(uint64(len(t)))
+		s.buf = append(s.buf, t...)
+	}
+}
+
+// constraint writes what a query was made of, in the same way.
+func (s *segment) constraint(r scheduling.Recalled) {
+	key := constraintKey{r.Model, r.Lane, r.Confined}
+	n, known := s.constraints[key]
+	if !known {
+		n = uint64(len(s.constraints))
+		s.constraints[key] = n
+	}
+	s.number(n)
+	if known {
+		return
+	}
+	s.bytes([]byte(r.Model))
+	s.bytes([]byte(r.Lane))
+	if !r.Confined {
+		s.number(0)
+		return
+	}
+	s.number(uint64(len(r.Subset)) + 1)
+	for _, entry := range r.Subset {
+		s.bytes([]byte(entry.String()))
+	}
+}
+
+// reader reads a segment.
+type reader struct {
+	in          []byte
+	at          int // how much was read
+	last        int64
+	texts       []string
+	constraints []scheduling.Recalled
+	broken      bool
+}
+
+func (r *reader) more() bool { return !r.broken && r.at < len(r.in) }
+
+// next reads a record's kind and time.
+func (r *reader) next(base time.Time) (k kind, now time.Time) {
+	b := r.octet()
+	if b&timed != 0 {
+		r.last += r.signed()
+		now = base.Add(time.Duration(r.last))
+	}
+	return kind(b &^ timed), now
+}
+
+func (r *reader) octet() byte {
+	if r.at >= len(r.in) {
+		r.broken = true
+		return 0
+	}
+	r.at++
+	return r.in[r.at-1]
+}
+
+func (r *reader) number() uint64 {
+	n, size := binary.Uvarint(r.in[r.at:])
+	return r.took(n, size)
+}
+
+func (r *reader) signed() int64 {
+	n, size := binary.Varint(r.in[r.at:])
+	return int64(r.took(uint64(n), size))
+}
+
+func (r *reader) took(n uint64, size int) uint64 {
+	if size <= 0 {
+		r.broken = true
+		return 0
+	}
+	r.at += size
+	return n
+}
+
+// index is a number below limit.
+func (r *reader) index(limit int) int {
+	n := r.number()
+	if n >= uint64(limit) {
+		r.broken = true
+		return 0
+	}
+	return int(n)
+}
+
+func (r *reader) fixed(n int) []byte {
+	if n > len(r.in)-r.at {
+		r.broken = true
+		return nil
+	}
+	r.at += n
+	return r.in[r.at-n : r.at]
+}
+
+func (r *reader) bytes() []byte {
+	return r.fixed(r.index(len(r.in) - r.at + 1))
+}
+
+func (r *reader) text() string {
+	n := r.index(len(r.texts) + 1)
+	if n == len(r.texts) && !r.broken {
+		r.texts = append(r.texts, string(r.bytes()))
+	}
+	if r.broken {
+		return ""
+	}
+	return r.texts[n]
+}
+
+func (r *reader) constraint() (c scheduling.Recalled) {
+	n := r.index(len(r.constraints) + 1)
+	if n < len(r.constraints) {
+		return r.constraints[n]
+	}
+	c.Model, c.Lane = string(r.bytes()), string(r.bytes())
+	if entries := r.index(len(r.in) + 1); entries > 0 {
+		c.Confined = true
+		for range entries - 1 {
+			c.Subset = append(c.Subset, scheduling.ParseHostPort(string(r.bytes())))
+			if r.broken {
+				break
+			}
+		}
+	}
+	r.constraints = append(r.constraints, c)
+	return c
+}
