@@ -8,23 +8,24 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// flowAccount is what the controller keeps of a flow while it has a request waiting or in flight.
+// flowAccount is what the machine keeps of a flow while it has a request waiting or in flight.
 type flowAccount struct {
 	tier     int
 	flow     string
-	since    uint64 // the number of accounts before it
+	since    uint64 // the number of accounts made before it
 	waiting  int    // being admitted or in the queue
 	inflight int
 	pace     pace
-	at       tally // its leases by endpoint, where those are capped
-	listed   bool  // among the controller's parked ones
+	at       tally // its leases by endpoint, if those are capped
+	listed   bool  // it is in Machine.parked
 }
 
-// flowAccounts are bounded by the requests in the system: an account without one goes.
+// flowAccounts holds the accounts of live flows. It is bounded by the requests in the system: an account without a
+// request is dropped.
 type flowAccounts struct {
 	live [stock.MaxTiers]map[string]*flowAccount // by tier's identifier and flow's key
-	n    int                                     // of them
-	made uint64                                  // ever
+	n    int                                     // number of live accounts
+	made uint64                                  // number of accounts ever made
 	free []*flowAccount
 }
 
@@ -34,10 +35,10 @@ func (f *flowAccounts) init() {
 	}
 }
 
-// find is the account of a live flow, or nil.
+// find returns the account of a live flow, or nil.
 func (f *flowAccounts) find(tier int, flow string) *flowAccount { return f.live[tier][flow] }
 
-// all are the live accounts, in no order.
+// all iterates over the live accounts in no particular order.
 func (f *flowAccounts) all() iter.Seq[*flowAccount] {
 	return func(yield func(*flowAccount) bool) {
 		for tier := range f.live {
@@ -50,7 +51,7 @@ func (f *flowAccounts) all() iter.Seq[*flowAccount] {
 	}
 }
 
-// inOrder are the live accounts, the oldest first.
+// inOrder returns the live accounts, the oldest first.
 func (f *flowAccounts) inOrder() []*flowAccount {
 	return slices.SortedFunc(f.all(), func(a, b *flowAccount) int { return cmp.Compare(a.since, b.since) })
 }
@@ -97,7 +98,7 @@ func (f *flowAccounts) enter(tier int, flow string) *flowAccount {
 	return a
 }
 
-// left is told that a request of the flow waits no more; when it was granted, taken comes first.
+// left counts one waiting request fewer; if it was granted, taken must be called first.
 func (f *flowAccounts) left(a *flowAccount) {
 	a.waiting--
 	f.drop(a)

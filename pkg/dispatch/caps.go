@@ -2,17 +2,17 @@ package dispatch
 
 import "github.com/weir-epp/weir/pkg/fairqueue"
 
-// capped reports whether flows are capped at all. With Enabled false nobody waits for a cap.
+// capped reports whether flows are capped at all. With Enabled false no request waits for a cap.
 func (m *Machine) capped() bool {
 	return m.config.Enabled && (m.config.MaxInFlightPerFlow > 0 || m.config.MaxInFlightPerFlowPerBackend > 0)
 }
 
-// atCap reports whether the flow has as many leases as it may have in total.
+// atCap reports whether the flow holds as many leases as it may in total.
 func (m *Machine) atCap(a *flowAccount) bool {
 	return m.config.MaxInFlightPerFlow > 0 && a.inflight >= m.config.MaxInFlightPerFlow
 }
 
-// fullFor are the endpoints at which the flow has as many leases as it may have there; nil: none.
+// fullFor returns the endpoints at which the flow holds as many leases as it may; nil if there are none.
 func (m *Machine) fullFor(a *flowAccount) *EndpointSet {
 	if m.config.MaxInFlightPerFlowPerBackend == 0 || a.at.full.Len() == 0 {
 		return nil
@@ -20,7 +20,7 @@ func (m *Machine) fullFor(a *flowAccount) *EndpointSet {
 	return &a.at.full
 }
 
-// count counts l against its flow's cap at its endpoints. Leases from before a reload that capped them do not count.
+// count counts l against its flow's cap at its endpoints. Leases taken before a reload introduced the cap do not count.
 func (m *Machine) count(l *Lease) {
 	most := m.config.MaxInFlightPerFlowPerBackend
 	if most == 0 {
@@ -42,14 +42,14 @@ func (m *Machine) uncount(l *Lease) {
 	}
 }
 
-// recount is told that the cap at an endpoint may have changed.
+// recount updates the accounts when the cap at an endpoint may have changed.
 func (m *Machine) recount() {
 	for a := range m.flows.all() {
 		a.at.recount(m.config.MaxInFlightPerFlowPerBackend)
 	}
 }
 
-// repark parks the flow's waiters exactly where its own caps stand in their way.
+// repark parks the flow's waiters exactly where its own caps prevent them from going.
 func (m *Machine) repark(a *flowAccount) {
 	if a.waiting == 0 {
 		return
@@ -75,19 +75,19 @@ func (m *Machine) park(w *Waiter) {
 	m.queue.ParkFlow(&w.queued)
 	a := w.flow
 	if !a.listed && !m.atCap(a) && m.placer.HasReady(w.placement, m.fullFor(a)) {
-		// Somewhere it is an endpoint's own limit that stands in its way: others' leases matter.
+		// Elsewhere it is an endpoint's own limit that prevents it, so other flows' leases matter.
 		a.listed = true
 		m.parked = append(m.parked, a)
 	}
 }
 
-// touchAt touches the flows that were parked because they are at their cap at some endpoints, when others of their lane
-// took nobody: a lease at e was released.
+// touchAt touches the flows that are parked because they are at their cap at some endpoints and the others of their
+// lane had no room: a lease at e was released.
 func (m *Machine) touchAt(e Endpoint) {
 	kept := m.parked[:0]
 	for _, a := range m.parked {
 		switch {
-		case !a.listed: // of a flow that is gone
+		case !a.listed: // its flow is gone
 		case a.waiting == 0:
 			a.listed = false
 		default:
@@ -103,8 +103,8 @@ func (m *Machine) touchAt(e Endpoint) {
 	}
 }
 
-// capsStop reports whether the flow is at its cap wherever w could go; endpoints that take no more from anybody do not
-// count.
+// capsStop reports whether the flow is at its cap wherever w could go, ignoring endpoints that have no room for any
+// flow.
 func (m *Machine) capsStop(w *Waiter) bool {
 	if m.atCap(w.flow) {
 		return true

@@ -1,10 +1,10 @@
-// Package dispatch decides: over the fair queue, the stock and the placement together, it says who goes at once, who
-// waits, who is turned away, who is released next and whose place is taken. It is a pure state machine: events go in,
-// verdicts come out, with the time when it wants to be asked again. It has no goroutine, lock, context, log, metric,
-// clock or random source of its own, so the same events always lead to the same verdicts: a replay of what production
-// recorded, the explorer, a simulation and production itself run this code.
+// Package dispatch makes every decision over the fair queue, the stock and the placement together: which request goes at
+// once, waits or is rejected, which one is released next, and which one is preempted. It is a pure state machine: events
+// go in, verdicts come out, with the time of the next event that it needs. It has no goroutine, lock, context, log,
+// metric, clock or random source of its own, so the same events always lead to the same verdicts: a replay of a recording
+// from production, the explorer, a simulation and production itself run the same code.
 //
-// # A request's way
+// # A request's life
 //
 //	Arrive ── bypass ───────────────────────────────► lease
 //	   │ └─── reject ──────────────────────────────► rejected
@@ -16,15 +16,16 @@
 //	   ▲                 │ preempted: rejected
 //	   └─ preempted: waits again
 //
-// A [Waiter] is a request; its [Lease] is there from the grant on. Both lie in one structure of the caller's, so a request
+// A [Waiter] is a request; its [Lease] exists from the grant on. Both are in one structure of the caller's, so a request
 // costs one allocation.
 //
 // # Events and verdicts
 //
-// Each event is a method; where time has a say it takes now. What becomes of the request that the event is about is read from it when the
-// method returns; what becomes of others is in Verdicts until the next event. Next is when Advance is due, though nothing
-// happens. A waiter that may preempt is not believed to be there still: Preemptor names it, and the caller answers with
-// Preempt if its client is there, or with PreemptorGone. So everything that the machine knows of the outside is an event.
+// Each event is a method; if time matters to it, it takes now. The result for the request that the event is about is read
+// from that request when the method returns; results for others are in Verdicts until the next event. Next returns when
+// Advance is due even if no other event happens. The machine does not assume that the client of a waiter that may preempt
+// is still there: Preemptor names the waiter, and the caller answers with Preempt if the client is there, or with
+// PreemptorGone. So everything that the machine knows of the outside arrives as an event.
 //
 // # Admission
 //
@@ -35,19 +36,20 @@
 //
 // # Failures
 //
-// The machine does not recover from panics: its caller does, and tells it with Failed. Before each question to the Placer
-// the machine notes for whom it asks (asking), and everything that a panic can interrupt is kept as pending work
-// (pending.go) until it is done. So after Failed it goes on where it was, and a request for which the Placer panics
-// twice in a row ends as OutcomeInternal, alone.
+// The machine does not recover from panics: its caller does, and reports them with Failed. Before each call of the Placer
+// the machine notes for which request it asks (asking), and work that a panic may interrupt is kept as pending until it
+// is done (pending.go). So after Failed it continues where it was, and only a request for which the Placer panics twice
+// in a row ends as OutcomeInternal.
 //
 // # Invariants (checkInvariants in tests; the explorer checks them in every state that it reaches)
 //
 //   - Every request that arrived has exactly one outcome.
 //   - arrived = waiting + leases held + ended; a lease is settled exactly once.
 //   - Reservations at the Placer = leases held.
-//   - Between two events nobody waits who could go: no head that the band, the reservations and the Placer would let
-//     through is still queued, but for the time of a ReleaseSpacing.
-//   - Nothing is done per waiter, lane or flow that an event does not concern; SetBackends and Configure look at each once.
+//   - Between two events no request waits that could go: no head that the band, the reservations and the Placer permit is
+//     queued, except for a ReleaseSpacing.
+//   - An event does no work for waiters, lanes or flows that it does not concern; SetBackends and Configure look at each
+//     once.
 //
 // The package knows nothing of Envoy, protobuf, Kubernetes, or the names of endpoints.
 package dispatch

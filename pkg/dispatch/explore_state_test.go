@@ -31,7 +31,7 @@ func (w *world) state() string {
 			victims = append(victims, s)
 		}
 	}
-	slices.SortFunc(victims, func(a, b *subject) int { return int(a.w.lease.granted) - int(b.w.lease.granted) })
+	slices.SortFunc(victims, func(a, b *subject) int { return int(a.w.lease.victimAge) - int(b.w.lease.victimAge) })
 	for _, s := range victims {
 		b = append(b, w.describe(s)...)
 	}

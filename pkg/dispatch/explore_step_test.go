@@ -164,7 +164,7 @@ func (w *world) victimAgrees(preemptor *subject) error {
 				!w.fleet.CanTakeOver(preemptor.kind.lane, o.w.lease.Endpoint()):
 			case w.before(v.w.queued.Tier, o.w.queued.Tier):
 				return fmt.Errorf("%v is the victim, and %v is of a lower tier", v, o)
-			case v.w.queued.Tier == o.w.queued.Tier && o.w.lease.granted > v.w.lease.granted:
+			case v.w.queued.Tier == o.w.queued.Tier && o.w.lease.victimAge > v.w.lease.victimAge:
 				return fmt.Errorf("%v is the victim, and %v is newer", v, o)
 			}
 		}

@@ -2,20 +2,20 @@ package dispatch
 
 import "time"
 
-// A waiter for whom the Placer panics each time would stop the releases whenever it is the next. So every question to the
-// Placer has a name to it, that of the request it is asked for, and the second panic in a row for one waiter ends it as
-// internal. What it held or had reserved is given back; everybody else goes on.
+// If the Placer panicked each time it is asked for a certain waiter, no waiter behind it would ever be released. So the
+// machine notes which request it asks for, and a second consecutive panic for a waiter ends it as internal. Whatever it
+// held or had reserved is released, and all others continue.
 
-// mostPanics is how many panics one event goes on after. Where every waiter's placement panics the rest is left to a
-// later Advance, so that the lock is not held for all of them.
+// mostPanics is the number of panics after which one event gives up. If every waiter's placement panics, the rest is
+// left to a later Advance, so that the lock is not held for all of them.
 const mostPanics = 16
 
-// panicsEnd is how many panics in a row end a waiter.
+// panicsEnd is the number of consecutive panics that ends a waiter.
 const panicsEnd = 2
 
-// Failed is told that the event, or a Failed or Preempt after it, has panicked: the request that was asked for is struck
-// or ended, and the rest of the event is done. It may panic in turn, which is to be told with another Failed; after
-// mostPanics it leaves the rest to a later Advance.
+// Failed must be called after the event, or a Failed or Preempt after it, has panicked. It counts the panic against the
+// request that the Placer was asked for, or ends that request, and does the rest of the event. It may panic again,
+// which requires another Failed; after mostPanics it leaves the rest to a later Advance.
 func (m *Machine) Failed(now time.Time, failure error) {
 	m.now = now
 	m.counts.panics++
@@ -26,7 +26,7 @@ func (m *Machine) Failed(now time.Time, failure error) {
 	if a := m.pending.arrival; a != nil && (w == a || enough) {
 		m.pending.arrival, m.pending.passedOn = nil, false
 		m.fail(a, failure)
-	} else if w != nil && w.stage == StageWaiting { // whoever waits no more has its lease or its end, and keeps it
+	} else if w != nil && w.stage == StageWaiting { // a request that no longer waits keeps its lease or its outcome
 		m.undo(w)
 		w.struck = now.UnixNano()
 		w.panics++
@@ -34,7 +34,7 @@ func (m *Machine) Failed(now time.Time, failure error) {
 		if ended {
 			m.fail(w, failure)
 		}
-		// Perhaps it was asked for in the name of all that wait in its lane.
+		// It may have been asked for on behalf of all that wait in its lane.
 		if r := m.queue.HeadIn(w.queued.Tier, w.queued.Lane); r != nil && (ended || m.preempts.Has(r.Tier)) {
 			m.pending.lanes = append(m.pending.lanes, r)
 		}
@@ -49,10 +49,10 @@ func (m *Machine) Failed(now time.Time, failure error) {
 	m.run()
 }
 
-// NoteFailure counts a panic outside the machine that belongs to an event, and changes nothing else.
+// NoteFailure counts a panic outside the machine that belongs to an event. It changes nothing else.
 func (m *Machine) NoteFailure() { m.counts.panics++ }
 
-// fail ends a request as internal that waits or is being decided on.
+// fail ends a request that waits or is being decided on as internal.
 func (m *Machine) fail(w *Waiter, failure error) {
 	waits := w.stage == StageWaiting
 	m.queue.Remove(&w.queued)
@@ -66,7 +66,7 @@ func (m *Machine) fail(w *Waiter, failure error) {
 	m.leaves(w)
 }
 
-// undo gives back what a request holds that did not get as far as its grant.
+// undo releases what a request holds if its grant was not completed.
 func (m *Machine) undo(w *Waiter) {
 	switch {
 	case w.lease.held.Held():

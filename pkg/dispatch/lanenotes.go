@@ -7,41 +7,43 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// What is remembered of lanes, so that nothing is looked for again before it can be there: which of them have to be
-// opened when an endpoint has room again, and for which tiers a search for a victim came to nothing. A change at an
-// endpoint concerns the lanes that can use it and no others, so what happens elsewhere costs nothing.
+// The machine remembers two things about lanes, so that it does not search again in vain: which of them must be opened
+// when an endpoint has room again, and for which tiers a search for a victim found none. A change at an endpoint
+// concerns only the lanes that can use it, so changes elsewhere cost nothing.
 
-// laneNote is what is remembered of one lane, for as long as the endpoints stay the same.
+// laneNote is what is remembered about one lane, until the endpoints change.
 type laneNote struct {
 	lane fairqueue.Lane
-	// ends are its ready endpoints, unless it is whole: then they are those of the pool.
+	// ends are the lane's ready endpoints; empty if the lane is whole, which means that it has all ready endpoints of
+	// the pool.
 	ends  []Endpoint
 	whole bool
-	// none has the tiers whose waiters here would find no lease that they may take over, over those that found that the
-	// lane would be at its upper bound all the same. Until that changes nobody looks again.
+	// none has the tiers whose waiters here found no victim; over has those that found a victim, but whose lane would
+	// still be at its upper bound without it. They search again only when that may have changed.
 	none, over fairqueue.TierSet
-	// hunts has the tiers whose waiters here have to look for a victim: those in laneNotes.hunts.
+	// hunts has the tiers whose waiters here have to search for a victim. They are also in laneNotes.hunts.
 	hunts fairqueue.TierSet
-	// closed: the lane had no room, and is closed in the queue until something changes at one of its endpoints.
+	// closed means that the lane had no room, and is closed in the queue until something changes at one of its
+	// endpoints.
 	closed bool
 }
 
-// barren reports whether a search for the tier has come to nothing, and nothing has changed since.
+// barren reports whether the tier has searched for a victim in vain, and nothing has changed since.
 func (n *laneNote) barren(tier int) bool { return (n.none | n.over).Has(tier) }
 
 // laneNotes are the notes by lane.
 type laneNotes struct {
 	notes  map[fairqueue.Lane]*laneNote
-	at     map[Endpoint][]*laneNote // those of lanes that are not whole, by endpoint
+	at     map[Endpoint][]*laneNote // the notes of lanes that are not whole, by endpoint
 	wholes []*laneNote
-	hunts  [stock.MaxTiers][]*laneNote // by tier: those whose waiters have to look for a victim
-	most   int                         // notes at which those of lanes without waiters are dropped
+	hunts  [stock.MaxTiers][]*laneNote // by tier: the notes whose waiters have to search for a victim
+	most   int                         // number of notes at which those of lanes without waiters are dropped
 }
 
-// fewNotes are never swept.
+// fewNotes is a number of notes that need no sweep.
 const fewNotes = 64
 
-// reset forgets everything: the endpoints have changed.
+// reset forgets everything, because the endpoints have changed.
 func (s *laneNotes) reset() {
 	s.notes, s.at = map[fairqueue.Lane]*laneNote{}, map[Endpoint][]*laneNote{}
 	clear(s.wholes)
@@ -53,7 +55,7 @@ func (s *laneNotes) reset() {
 	s.most = fewNotes
 }
 
-// add notes a lane.
+// add adds a note.
 func (s *laneNotes) add(n *laneNote) {
 	s.notes[n.lane] = n
 	if n.whole {
@@ -64,7 +66,7 @@ func (s *laneNotes) add(n *laneNote) {
 	}
 }
 
-// hunt has the waiters of a tier in a lane look for a victim, unless that is known to be in vain.
+// hunt marks that the waiters of a tier in a lane have to search for a victim, unless that is known to be in vain.
 func (s *laneNotes) hunt(n *laneNote, tier int) {
 	if !n.barren(tier) && !n.hunts.Has(tier) {
 		n.hunts = n.hunts.With(tier)
@@ -72,7 +74,7 @@ func (s *laneNotes) hunt(n *laneNote, tier int) {
 	}
 }
 
-// leave is hunt's opposite: the waiters are gone, or looked in vain.
+// leave is the opposite of hunt: the waiters are gone, or have searched in vain.
 func (s *laneNotes) leave(tier int, done func(*laneNote) bool) {
 	s.hunts[tier] = slices.DeleteFunc(s.hunts[tier], func(n *laneNote) bool {
 		if !done(n) {
@@ -83,7 +85,7 @@ func (s *laneNotes) leave(tier int, done func(*laneNote) bool) {
 	})
 }
 
-// using are the notes of the lanes that can use the endpoint.
+// using calls each with the notes of the lanes that can use the endpoint.
 func (s *laneNotes) using(e Endpoint, each func(*laneNote)) {
 	for _, n := range s.at[e] {
 		each(n)
@@ -93,7 +95,7 @@ func (s *laneNotes) using(e Endpoint, each func(*laneNote)) {
 	}
 }
 
-// again has the tiers look again in the lane.
+// again makes the tiers search in the lane again.
 func (s *laneNotes) again(n *laneNote, tiers fairqueue.TierSet) {
 	for tier := 0; tiers != 0; tier, tiers = tier+1, tiers>>1 {
 		if tiers.Has(0) {
@@ -102,7 +104,7 @@ func (s *laneNotes) again(n *laneNote, tiers fairqueue.TierSet) {
 	}
 }
 
-// sweep drops the notes of lanes that nobody waits in, when there are many.
+// sweep drops the notes of lanes without waiters, if there are many.
 func (s *laneNotes) sweep(waits func(fairqueue.Lane) bool) {
 	if len(s.notes) < s.most {
 		return
@@ -121,7 +123,7 @@ func (s *laneNotes) sweep(waits func(fairqueue.Lane) bool) {
 	s.most = max(fewNotes, 2*len(s.notes))
 }
 
-// note is the note of w's lane, made when there is none.
+// note returns the note of w's lane, and makes one if there is none.
 func (m *Machine) note(w *Waiter) *laneNote {
 	if n := m.lanes.notes[w.queued.Lane]; n != nil {
 		return n
@@ -135,15 +137,15 @@ func (m *Machine) note(w *Waiter) *laneNote {
 	return n
 }
 
-// hunts has a waiter look for a victim in the next run, if it may preempt at all.
+// hunts makes w search for a victim in the next run, if it may preempt at all.
 func (m *Machine) hunts(w *Waiter) {
 	if m.preempts.Has(w.queued.Tier) && m.config.Queue.TierMode == fairqueue.Strict {
 		m.lanes.hunt(m.note(w), w.queued.Tier)
 	}
 }
 
-// openLanes opens the closed lanes that a change at e may have made room in, and has those look for a victim again for
-// whom it may have made one possible.
+// openLanes opens the closed lanes in which a change at e may have made room, and makes waiters search again for whom
+// it may have made a victim available.
 func (m *Machine) openLanes(e Endpoint) {
 	if len(m.lanes.notes) == 0 {
 		return
@@ -156,7 +158,8 @@ func (m *Machine) openLanes(e Endpoint) {
 	})
 }
 
-// newVictim has the lanes that can use e look again: there is a lease that may be taken over.
+// newVictim makes waiters of the lanes that can use e search again, because there is a new lease that may be taken
+// over.
 func (m *Machine) newVictim(e Endpoint) {
 	if len(m.lanes.notes) == 0 {
 		return

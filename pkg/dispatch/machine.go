@@ -279,7 +279,7 @@ func (m *Machine) Preempt(now time.Time) {
 	m.asking = w
 	if v := m.victimOf(w); v != nil {
 		m.takeOver(w, v)
-		m.granted(m.queue.Claim(&w.queued), w)
+		m.grant(m.queue.Claim(&w.queued), w)
 	}
 	m.asking = nil
 	m.run()

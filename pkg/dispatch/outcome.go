@@ -6,26 +6,26 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// Outcome is how a request ended. Every request ends in exactly one. Its string is the reason that clients see in
-// x-weir-reason, the label of requests_total and the word in the log; it never changes.
+// Outcome is how a request ended. Every request ends in exactly one. Its string is the reason in x-weir-reason, in
+// requests_total and in the log; it never changes.
 type Outcome uint8
 
-// The outcomes. See DESIGN: the status that each one has on the wire is extproc's table, and configurable.
+// The outcomes. The status that each one has on the wire is configurable and in a table of extproc.
 const (
-	OutcomeDispatched       Outcome = iota // a model server got it; the status is the model server's
-	OutcomeFlowFull                        // the flow is over its share of the queue
+	OutcomeDispatched       Outcome = iota // sent to a model server; the status is the model server's
+	OutcomeFlowFull                        // the flow is at its capacity in the queue
 	OutcomeQueueFull                       // the queue cannot take another flow, or is full
 	OutcomeShed                            // not admissible under load
-	OutcomeDisplaced                       // pushed out of the queue by a more entitled request
+	OutcomeDisplaced                       // removed from the queue in favour of a more entitled request
 	OutcomeTTLExpired                      // waited longer than its TTL
-	OutcomePreempted                       // in flight, no byte sent yet, cancelled for a higher tier
-	OutcomeClientCancelled                 // the client went away before dispatch
+	OutcomePreempted                       // cancelled in flight for a higher tier, before its first byte
+	OutcomeClientCancelled                 // the client disconnected before dispatch
 	OutcomeDeadlineExceeded                // the client's own deadline passed before dispatch
 	OutcomeNoEndpoint                      // no model server can ever take it
 	OutcomeDraining                        // this process is shutting down
 	OutcomeBadRequest                      // malformed
 	OutcomeTooLarge                        // the body or the headers are larger than the limit
-	OutcomeBodyTimeout                     // the body was not whole in time
+	OutcomeBodyTimeout                     // the body was not complete in time
 	OutcomeNoMemory                        // no memory for another body
 	OutcomeInternal                        // our own failure
 
@@ -52,7 +52,7 @@ var reasons = [NumOutcomes]string{
 	OutcomeInternal:         "internal",
 }
 
-// String is the reason: lower case words joined by hyphens.
+// String returns the reason: lower-case words joined by hyphens.
 func (o Outcome) String() string {
 	if int(o) < len(reasons) {
 		return reasons[o]
@@ -60,7 +60,7 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// outcomeOf is the outcome of an error of the queue.
+// outcomeOf returns the outcome of an error of the queue.
 func outcomeOf(err error) Outcome {
 	switch {
 	case errors.Is(err, fairqueue.ErrInsufficientFlowCapacity):

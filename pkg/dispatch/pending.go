@@ -7,18 +7,18 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// pending is what an event has still to do. Each part is taken off when it is done, or just before, where it must not be
-// done twice: so a panic of the Placer interrupts nothing for good, and run goes on with the rest.
+// pending is the rest of an event's work. Each part is removed when it is done, or just before if it must not be done
+// twice. So a panic of the Placer does not lose work: run continues with the rest.
 type pending struct {
-	freed    []Reservation        // to be given back
+	freed    []Reservation        // reservations to be released
 	touched  []*flowAccount       // flows whose waiters may have to be parked, or not any more
-	lanes    []*fairqueue.Request // a waiter of each lane to look at after a change of the endpoints
+	lanes    []*fairqueue.Request // one waiter of each lane to be looked at after a change of the endpoints
 	arrival  *Waiter              // to be decided on
 	passedOn bool                 // the arrival does not queue
 	failures int                  // panics in this event
 }
 
-// run does what is pending, and then releases whoever may go.
+// run does the pending work, and then releases all waiters that may go.
 func (m *Machine) run() {
 	m.tidy()
 	if w := m.pending.arrival; w != nil {
@@ -36,12 +36,12 @@ func (m *Machine) run() {
 	m.tidy()
 }
 
-// tidy gives reservations back and parks flows; these only where the lanes have been looked at, since whoever has no
+// tidy releases reservations and parks flows. It parks only after the lanes have been looked at, since a flow without a
 // ready endpoint is not parked.
 func (m *Machine) tidy() {
 	for n := len(m.pending.freed); n > 0; n = len(m.pending.freed) {
 		r := m.pending.freed[n-1]
-		m.pending.freed = m.pending.freed[:n-1] // before: it is given back once
+		m.pending.freed = m.pending.freed[:n-1] // first, since it must be released only once
 		m.placer.Release(&r)
 	}
 	if len(m.pending.lanes) > 0 {
@@ -55,7 +55,7 @@ func (m *Machine) tidy() {
 	}
 }
 
-// gaveBack is told that a lease has let go of a reservation: it was settled, or has moved elsewhere.
+// gaveBack marks a reservation for release, because its lease was settled or has moved.
 func (m *Machine) gaveBack(r Reservation) {
 	m.pending.freed = append(m.pending.freed, r)
 	for _, e := range r.All() {
@@ -64,23 +64,23 @@ func (m *Machine) gaveBack(r Reservation) {
 	}
 }
 
-// touch has the flow's waiters looked at, since its leases or waiters have changed.
+// touch marks the flow for repark, because its leases or waiters have changed.
 func (m *Machine) touch(a *flowAccount) {
 	if m.capped() && a.waiting > 0 {
 		m.pending.touched = append(m.pending.touched, a)
 	}
 }
 
-// reopen has every lane looked at again, after the endpoints or the bounds have changed.
+// reopen opens every lane and marks it to be looked at, because the endpoints or the bounds have changed.
 func (m *Machine) reopen() {
 	m.queue.OpenLanes()
 	m.lanes.reset()
-	for a := range m.flows.all() { // caps may be gone or wider, and an endpoint more is room below them
+	for a := range m.flows.all() { // caps may be gone or higher, and another endpoint is room below them
 		m.queue.UnparkFlow(a.tier, a.flow)
 	}
 	m.pending.lanes = m.queue.Lanes(m.pending.lanes[:0])
 	slices.SortFunc(m.pending.lanes, func(a, b *fairqueue.Request) int {
-		return cmp.Or(cmp.Compare(b.Lane, a.Lane), cmp.Compare(b.Tier, a.Tier)) // taken from the end
+		return cmp.Or(cmp.Compare(b.Lane, a.Lane), cmp.Compare(b.Tier, a.Tier)) // in reverse, since they are taken from the end
 	})
 	if m.capped() {
 		m.pending.touched = append(m.pending.touched, m.flows.inOrder()...)
@@ -89,7 +89,7 @@ func (m *Machine) reopen() {
 }
 
 // look looks at the lanes that a change of the endpoints has opened: whether they have a ready endpoint, and whether
-// somebody there has to look for a victim.
+// waiters there have to search for a victim.
 func (m *Machine) look() {
 	for n := len(m.pending.lanes); n > 0; n = len(m.pending.lanes) {
 		r := m.pending.lanes[n-1]

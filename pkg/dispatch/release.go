@@ -5,7 +5,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// release releases waiters for as long as the band, the reservations and the placer let one through.
+// release releases waiters while the band, the reservations and the placer permit one.
 func (m *Machine) release() {
 	if !m.config.Enabled {
 		m.releaseEverybody()
@@ -40,14 +40,14 @@ func (m *Machine) release() {
 	}
 }
 
-// tooSoon reports whether Config.ReleaseSpacing has not passed since the last release. While nothing is in flight there is
-// nothing to keep apart from.
+// tooSoon reports whether Config.ReleaseSpacing has not yet passed since the last release. It is false while nothing is
+// in flight.
 func (m *Machine) tooSoon() bool {
 	return m.config.ReleaseSpacing > 0 && m.ledger.Stock() > 0 && m.now.Before(m.released.Add(m.config.ReleaseSpacing))
 }
 
-// mayPromote reports whether the stock lets a starved head through: below the upper bound, and with the promoted leases
-// in flight below max(1, budget × capacity).
+// mayPromote reports whether the stock permits the release of a starved head: it is below the upper bound, and the
+// promoted leases in flight are below max(1, budget × capacity).
 func (m *Machine) mayPromote() bool {
 	if !m.ledger.BelowUpper() {
 		return false
@@ -71,7 +71,7 @@ func (m *Machine) place(next fairqueue.Candidate) {
 		}
 		if r := m.placer.Place(w.placement, bound, full); !r.Empty() {
 			m.take(w, r, next.Promoted)
-			m.granted(next, w)
+			m.grant(next, w)
 			break
 		}
 		above := !next.Promoted && m.placer.HasRoom(w.placement, BelowUpper, nil)
@@ -86,11 +86,11 @@ func (m *Machine) place(next fairqueue.Candidate) {
 	}
 	m.asking = nil
 	if w.panics > 0 && m.now.UnixNano() > w.struck {
-		w.panics = 0 // not twice in a row
+		w.panics = 0 // not consecutive
 	}
 }
 
-// take makes w the holder of a lease, of what the placer has reserved for it.
+// take gives w a lease for the placer's reservation r.
 func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	l := &w.lease
 	l.reservation = r
@@ -105,8 +105,8 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	}
 }
 
-// granted takes the candidate, which has its lease, out of the queue.
-func (m *Machine) granted(next fairqueue.Candidate, w *Waiter) {
+// grant removes the candidate, which has its lease, from the queue.
+func (m *Machine) grant(next fairqueue.Candidate, w *Waiter) {
 	m.queue.Pop(next)
 	m.leaves(w)
 	m.counts.successes++
@@ -117,12 +117,13 @@ func (m *Machine) granted(next fairqueue.Candidate, w *Waiter) {
 	m.pace.drained(m.now)
 	w.flow.pace.drained(m.now)
 	w.stage = StageGranted
-	w.waited = max(0, m.now.Sub(w.queued.Arrived())) // a clock that was read before the lock may be behind
+	w.waited = max(0, m.now.Sub(w.queued.Arrived())) // the clock may have been read before the lock was acquired
 	m.verdicts = append(m.verdicts, w)
 	m.touch(w.flow)
 }
 
-// settle gives back what the lease of w holds: stock, the reserved endpoint, its place under the flow's caps.
+// settle settles the lease of w and releases what it holds: stock, the reserved endpoint, its count against the flow's
+// caps.
 func (m *Machine) settle(w *Waiter) {
 	l := &w.lease
 	if !m.ledger.Settle(&l.held) {
@@ -135,17 +136,17 @@ func (m *Machine) settle(w *Waiter) {
 	m.touch(w.flow)
 }
 
-// releaseEverybody is what Enabled false comes to: all that wait go, in the queue's order and charged, whatever the
-// bounds, caps and spacing say; whoever has no ready endpoint ends with OutcomeNoEndpoint.
+// releaseEverybody implements Enabled false: all waiters go, in the queue's order and charged, whatever the bounds,
+// caps and spacing; those without a ready endpoint end with OutcomeNoEndpoint.
 func (m *Machine) releaseEverybody() {
-	m.queue.OpenLanes() // the caps are gone already: capped
+	m.queue.OpenLanes() // the caps are off already: see capped
 	everybody := fairqueue.Admit{Tiers: ^fairqueue.TierSet(0)}
 	for next := m.queue.Peek(m.now, everybody); next.Request != nil; next = m.queue.Peek(m.now, everybody) {
 		w := waiterOf(next.Request)
 		m.asking = w
 		if r := m.placer.Place(w.placement, Unbounded, nil); !r.Empty() {
 			m.take(w, r, false)
-			m.granted(next, w)
+			m.grant(next, w)
 		} else {
 			m.turnAway(w, OutcomeNoEndpoint)
 		}
@@ -153,7 +154,7 @@ func (m *Machine) releaseEverybody() {
 	}
 }
 
-// expire ends the waits that are over.
+// expire ends the waiters whose TTL or deadline is over.
 func (m *Machine) expire() {
 	m.expired = m.queue.CleanupExpired(m.now, m.expired[:0])
 	for i, r := range m.expired {

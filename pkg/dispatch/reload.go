@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Configurable reports why Configure would be refused; nil: it would not. It changes nothing.
+// Configurable returns the error with which Configure would refuse the configuration, or nil. It changes nothing.
 func (m *Machine) Configurable(cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -16,15 +16,15 @@ func (m *Machine) Configurable(cfg Config) error {
 	return m.queue.Reconfigurable(cfg.Queue, fairqueue.TierSet(m.ledger.InUse()))
 }
 
-// Configure changes the configuration: all of it, or on an error nothing. Waiters keep their places and deadlines, leases
-// and counters stay; a tier that is listed no more keeps its rank, takes no arrivals and drains. The Placer has changed to
-// the same bounds already. The tier mode, the capacity mode and the discipline cannot change.
+// Configure changes the configuration: all of it, or nothing if it returns an error. Waiters keep their places and
+// deadlines, and leases and counters are kept; a removed tier keeps its rank, accepts no arrivals and drains. The
+// Placer must already use the new bounds. The tier mode, the capacity mode and the discipline cannot change.
 func (m *Machine) Configure(now time.Time, cfg Config) error {
 	if err := m.Configurable(cfg); err != nil {
 		return err
 	}
 	m.begin(now)
-	// Nothing is refused from here on. Those that are gone make room for new ones.
+	// From here on nothing is refused. Drained tiers make room for new ones.
 	m.queue.Forget(fairqueue.TierSet(m.ledger.InUse()))
 	m.forgetCounts()
 	if err := m.queue.Reconfigure(cfg.Queue); err != nil {
@@ -36,11 +36,11 @@ func (m *Machine) Configure(now time.Time, cfg Config) error {
 	m.victims.reorder(cfg.VictimOrder)
 	m.rankTiers()
 	m.reopen()
-	m.run() // with Enabled false it releases everybody
+	m.run() // with Enabled false this releases everybody
 	return nil
 }
 
-// forgetCounts drops the counters of identifiers that no tier has any more: the next one to get them starts at zero.
+// forgetCounts drops the counters of unused tier identifiers, so that the next tiers to get them start at zero.
 func (m *Machine) forgetCounts() {
 	var known fairqueue.TierSet
 	for _, t := range m.queue.Tiers() {

@@ -6,51 +6,51 @@ import (
 	"time"
 )
 
-// Rejected clients come back to the millisecond, in step, so each rejection for lack of room gets a moment of its own:
-// the next free place of the drain schedule. Places are one drain interval apart, and the first is behind those who wait
-// now. What is no lack of room takes none.
+// Real clients retry exactly when they are told, so each rejection for lack of room gets a time of its own: the next
+// free place of the drain schedule. Places are one drain interval apart, and the first comes after the present waiters.
+// Other rejections take no place.
 //
-// The schedule is as long as the present queue needs to drain: it begins when that is over, and ends at twice that, at
-// the latest after placeLast. Past its end rejections are spread over it evenly. So what was promised to others before,
-// and what they have made of it, moves nobody further than that. Each flow has places of its own, as far apart as there are
-// flows with places ahead, and takes one of the pool's for the first of them only: however many it takes, it pushes no
-// other flow's.
+// The schedule is as long as the present queue needs to drain: it begins when the queue will have drained, and ends at
+// twice that time, at the latest after placeLast. Rejections beyond its end are spread over it evenly. So however many
+// places were given before, no client is told a later time than that. Each flow has its own places, spaced by the
+// number of flows that have places ahead, and takes a place of the pool only for the first of them: however many a flow
+// takes, it does not push back others.
 const (
-	placeDefault = 10 * time.Millisecond // of a queue that has not drained yet
+	placeDefault = 10 * time.Millisecond // for a queue that has not drained yet
 	placeLeast   = time.Millisecond
 	placeFirst   = time.Second
-	placeLast    = 50 * time.Second // clients ignore 60 s and more, or sleep through it
+	placeLast    = 50 * time.Second // clients ignore 60 s and more, or sleep that long
 	// placeEnd is the earliest end of the schedule, so that a burst finds places however short the queue is.
 	placeEnd = 5 * time.Second
-	// paceMost is how many of the last releases count for the pace, roughly.
+	// paceMost is roughly the number of latest releases that determine the pace.
 	paceMost = 8
 )
 
-// pace is how fast a queue drains: the pool's, or one flow's.
+// pace measures how fast a queue drains: the pool's, or one flow's.
 type pace struct {
 	interval time.Duration // smoothed time between two releases
-	samples  int           // of it, up to paceMost
+	samples  int           // number of samples, up to paceMost
 	last     time.Time     // of the last release
 }
 
-// waits is told that somebody waits where nobody did: the time before was idleness, not draining.
+// waits records that a request waits where none did: the time before was idle time, not draining.
 func (p *pace) waits(now time.Time) { p.last = now }
 
-// drained is told of a release from the queue.
+// drained records a release from the queue.
 func (p *pace) drained(now time.Time) {
 	if !p.last.IsZero() {
-		p.samples = min(p.samples+1, paceMost) // the first ones count alike: slots come free together
+		p.samples = min(p.samples+1, paceMost) // the first samples have equal weight, since slots come free together
 		p.interval += (now.Sub(p.last) - p.interval) / time.Duration(p.samples)
 	}
 	p.last = now
 }
 
-// schedule is the drain schedule of a moment, as times from then.
+// schedule is the drain schedule at one moment, as times from then.
 type schedule struct {
 	step, first, last time.Duration
 }
 
-// schedule is the one of a queue in which so many wait.
+// schedule returns the schedule of a queue with this many waiters.
 func (p *pace) schedule(waiting int) schedule {
 	s := schedule{step: placeDefault}
 	if p.samples > 0 {
@@ -65,38 +65,38 @@ func (p *pace) schedule(waiting int) schedule {
 	return s
 }
 
-// evenly is a time within the schedule: any run of them is spread evenly, each a millisecond of its own.
+// evenly returns a time within the schedule: any sequence of them is spread evenly, at distinct milliseconds.
 func (s schedule) evenly(n uint64) time.Duration { return s.first + share(s.last-s.first, n) }
 
-// share is the n-th of a low-discrepancy sequence over d, from 0 up to but not including d.
+// share returns the n-th element of a low-discrepancy sequence over d, from 0 up to but not including d.
 func share(d time.Duration, n uint64) time.Duration {
 	const golden = 0x9e3779b97f4a7c15
 	return time.Duration((n*golden)>>44) * d >> 20
 }
 
-// mostTurns bounds the flows that have a turn of their own; with more the rest take the pool's places.
+// mostTurns bounds the flows with places of their own; any more use the pool's places.
 const mostTurns = 1024
 
-// places are the places given, by flow.
+// places are the places taken, by flow.
 type places struct {
 	turns map[turn]time.Time // the next place by flow
-	pool  time.Time          // the next place of the pool
+	pool  time.Time          // the pool's next place
 	swept time.Time
-	n     uint64 // how many rejections were spread
+	n     uint64 // number of rejections that were spread
 }
 
-// turn names a sequence of places.
+// turn identifies a sequence of places.
 type turn struct {
 	tier int
 	flow string
-	own  bool // by the flow's own pace: its first place is none of the pool's
+	own  bool // at the flow's own pace: its first place is not one of the pool's
 }
 
-// longestTurn is the longest key of a flow, in bytes, that is kept as it is.
+// longestTurn is the longest flow key, in bytes, that is kept unchanged.
 const longestTurn = 64
 
-// short is the turn with a key of its own and of bounded length: keys are as long as clients like, and their memory is
-// the request's.
+// short returns the turn with a copy of its key, of bounded length: clients choose the length of keys, and a key's
+// memory belongs to the request.
 func (t turn) short() turn {
 	if len(t.flow) > longestTurn {
 		sum := sha256.Sum256([]byte(t.flow))
@@ -105,7 +105,7 @@ func (t turn) short() turn {
 	return t
 }
 
-// take is the time until the next free place.
+// take takes the next free place and returns the time until it.
 func (p *places) take(now time.Time, t turn, s schedule) time.Duration {
 	if p.turns == nil {
 		p.turns = map[turn]time.Time{}
@@ -128,7 +128,7 @@ func (p *places) take(now time.Time, t turn, s schedule) time.Duration {
 		step *= time.Duration(len(p.turns))
 	}
 	wait := from.Sub(now)
-	if wait > s.last { // past its end: any time of it, and the place stays free
+	if wait > s.last { // past the end: any time of the schedule, and the place stays free
 		p.n++
 		return s.evenly(p.n)
 	}
@@ -145,7 +145,7 @@ func (p *places) take(now time.Time, t turn, s schedule) time.Duration {
 	return wait
 }
 
-// sweep forgets the flows whose places are all over, once a second.
+// sweep drops the flows whose places are all over, at most once a second.
 func (p *places) sweep(now time.Time) {
 	if now.Sub(p.swept) < time.Second {
 		return
@@ -158,19 +158,19 @@ func (p *places) sweep(now time.Time) {
 	}
 }
 
-// soon spreads those that should come back at once over 1 to 1,000 ms.
+// soon returns a time for clients that may retry at once, spread over 1 to 1,000 ms.
 func (p *places) soon() time.Duration {
 	p.n++
 	return share(time.Second, p.n).Truncate(time.Millisecond) + time.Millisecond
 }
 
-// later spreads those for whom there is no knowing over 1 to 2 s.
+// later returns a time, spread over 1 to 2 s, for clients about which nothing better is known.
 func (p *places) later() time.Duration {
 	p.n++
 	return placeFirst + share(time.Second, p.n)
 }
 
-// retryAfter is when the client of a rejected request should come back; 0: no word of it.
+// retryAfter returns when the client of a rejected request should retry; 0 means that it is not told.
 func (m *Machine) retryAfter(w *Waiter, o Outcome) time.Duration {
 	t := turn{tier: w.queued.Tier, flow: w.queued.Flow}
 	switch o {
@@ -183,7 +183,7 @@ func (m *Machine) retryAfter(w *Waiter, o Outcome) time.Duration {
 			t.own = true
 			waiting := w.flow.waiting
 			if w.waiting {
-				waiting-- // itself
+				waiting-- // the request itself
 			}
 			return m.places.take(m.now, t, w.flow.pace.schedule(waiting))
 		}
@@ -195,7 +195,8 @@ func (m *Machine) retryAfter(w *Waiter, o Outcome) time.Duration {
 	}
 }
 
-// refusal is retryAfter of a request that ends before it arrives; flow is its flow, or the model where that is not known.
+// refusal is retryAfter for a request that ends before it arrives; flow is its flow, or the model if the flow is
+// unknown.
 func (m *Machine) refusal(flow string, o Outcome) time.Duration {
 	switch o {
 	case OutcomeNoEndpoint, OutcomeInternal:

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// State is a look at the machine's accounts.
+// State is a copy of the machine's accounts.
 type State struct {
 	Queued       int   // waiting requests
 	Flows        int   // flows with waiting requests
@@ -20,12 +20,12 @@ type State struct {
 	LiveFlows    int // flows with requests waiting or in flight
 	Draining     bool
 	Attempts     uint64 // to release a waiter
-	Panics       uint64 // in decisions
+	Panics       uint64 // in the machine's decisions
 	Successes    uint64 // releases
 	PromotedHeld int    // leases granted by promotion
 }
 
-// State returns the accounts at this moment.
+// State returns the current accounts.
 func (m *Machine) State() State {
 	band := m.ledger.Band()
 	return State{
@@ -38,10 +38,10 @@ func (m *Machine) State() State {
 	}
 }
 
-// Waiting is the number of waiting requests.
+// Waiting returns the number of waiting requests.
 func (m *Machine) Waiting() int { return m.queue.Len() }
 
-// TierState is a look at one tier.
+// TierState is the state of one tier.
 type TierState struct {
 	ID                    int
 	Name                  string
@@ -51,7 +51,7 @@ type TierState struct {
 	Displaced, Promotions uint64
 }
 
-// Tiers appends a look at every tier, by rank, to tiers.
+// Tiers appends the state of every tier to tiers, by rank.
 func (m *Machine) Tiers(tiers []TierState) []TierState {
 	limits := map[string]int{}
 	for _, t := range m.config.Queue.Tiers {
@@ -70,7 +70,7 @@ func (m *Machine) Tiers(tiers []TierState) []TierState {
 	return tiers
 }
 
-// Preemptions are the numbers of leases that were preempted, by the victim's and the preemptor's tier.
+// Preemptions returns the numbers of preempted leases, by the victim's and the preemptor's tier.
 func (m *Machine) Preemptions() map[[2]string]uint64 {
 	names := m.tierNames()
 	counts := map[[2]string]uint64{}
@@ -88,11 +88,11 @@ func (m *Machine) tierNames() map[int]string {
 	return names
 }
 
-// FlowState is a look at one flow with requests waiting.
+// FlowState is the state of one flow with waiting requests.
 type FlowState struct {
 	Flow string `json:"flow"`
 	Tier string `json:"tier"`
-	// Waiting and InFlight are numbers of requests, WaitingCost the cost of the former.
+	// Waiting and InFlight are numbers of requests; WaitingCost is the cost of the waiting ones.
 	Waiting     int   `json:"waiting"`
 	WaitingCost int64 `json:"waitingCost"`
 	InFlight    int   `json:"inFlight"`
@@ -101,13 +101,13 @@ type FlowState struct {
 	// Weight and Entitled are its weight and its share of its tier (0 to 1).
 	Weight   float64 `json:"weight"`
 	Entitled float64 `json:"entitledShare"`
-	// Why says what it waits for: "stock" (for the stock to fall), "cap" (it has as much in flight as it may have),
-	// "endpoint" (no endpoint that it may use has room, or none is ready), "reservation" (what is free is held for higher
-	// tiers) or "spacing" (for Config.ReleaseSpacing since the last release).
+	// Why is what it waits for: "stock" (for the stock to fall), "cap" (it is at its cap of requests in flight),
+	// "endpoint" (no endpoint that it may use has room, or none is ready), "reservation" (the free stock is held for
+	// higher tiers) or "spacing" (for Config.ReleaseSpacing since the last release).
 	Why string `json:"why"`
 }
 
-// Flows looks at up to limit flows with requests waiting, roughly those first that expire first.
+// Flows returns the states of up to limit flows with waiting requests, roughly those first that expire first.
 func (m *Machine) Flows(now time.Time, limit int) []FlowState {
 	names := m.tierNames()
 	states := []FlowState{}

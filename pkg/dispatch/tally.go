@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// tally is what a flow has in flight at each endpoint, and at which of them that is as much as it may have there.
+// tally counts a flow's leases at each endpoint, and has the set of endpoints at which the flow is at its cap.
 type tally struct {
-	held []endpointCount // above 0, by endpoint
+	held []endpointCount // counts above 0, by endpoint
 	full EndpointSet
 }
 
@@ -20,7 +20,7 @@ func (t *tally) find(e Endpoint) (int, bool) {
 	return slices.BinarySearchFunc(t.held, e, func(c endpointCount, e Endpoint) int { return cmp.Compare(c.endpoint, e) })
 }
 
-// add counts one more at the endpoint, where most is as much as the flow may have.
+// add counts one more lease at the endpoint; most is the cap.
 func (t *tally) add(e Endpoint, most int) {
 	i, ok := t.find(e)
 	if !ok {
@@ -31,7 +31,7 @@ func (t *tally) add(e Endpoint, most int) {
 	}
 }
 
-// remove counts one less.
+// remove counts one lease fewer.
 func (t *tally) remove(e Endpoint, most int) {
 	i, ok := t.find(e)
 	if !ok {
@@ -45,7 +45,7 @@ func (t *tally) remove(e Endpoint, most int) {
 	}
 }
 
-// recount is told that most has changed.
+// recount rebuilds the set for another cap.
 func (t *tally) recount(most int) {
 	t.full.Clear()
 	for _, c := range t.held {
@@ -55,7 +55,7 @@ func (t *tally) recount(most int) {
 	}
 }
 
-// empty forgets everything, and keeps the memory.
+// empty resets the tally but keeps its memory.
 func (t *tally) empty() {
 	t.held = t.held[:0]
 	t.full.Clear()

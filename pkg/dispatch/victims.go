@@ -6,10 +6,10 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// victims are the leases that may be preempted: those of tiers below one that may preempt, whose answer has not
-// begun, and that were not granted by promotion. They lie by tier and endpoint: the victim for a request that may use a
-// few endpoints only is found by looking at the first of each, and that for one that may use many by looking at the
-// endpoints in order of their first, which are a heap as well.
+// victims are the leases that may be preempted: those of tiers below one that may preempt, whose answer has not begun,
+// and that were not granted by promotion. They are indexed by tier and endpoint. The victim for a request that may use
+// a few endpoints is found by comparing the first of each; for a request that may use many, by going through the
+// endpoints in order of their first victim, since these form a heap as well.
 type victims struct {
 	order    VictimOrder
 	sequence uint64
@@ -17,19 +17,19 @@ type victims struct {
 	tiers    [stock.MaxTiers]victimTier
 }
 
-// victimTier holds one tier's.
+// victimTier holds the victims of one tier.
 type victimTier struct {
 	byEndpoint map[Endpoint]*victimHeap
 	used       usedHeap // those that are not empty
 	n          int
 }
 
-// victimHeap holds those at one endpoint, the first victim on top. It implements heap.Interface.
+// victimHeap holds the victims at one endpoint, the first to be preempted on top. It implements heap.Interface.
 type victimHeap struct {
 	owner    *victims
 	endpoint Endpoint
 	leases   []*Lease
-	at       int // in used
+	at       int // index in used
 }
 
 func (h *victimHeap) Len() int { return len(h.leases) }
@@ -58,22 +58,22 @@ func (h *victimHeap) Pop() any {
 	return l
 }
 
-// before reports whether a is preempted before b, both of one tier.
+// before reports whether a is preempted before b; both are of one tier.
 func (v *victims) before(a, b *Lease) bool {
 	if v.order == LeastCostFirst && a.held.Cost() != b.held.Cost() {
 		return a.held.Cost() < b.held.Cost()
 	}
-	return a.granted > b.granted
+	return a.victimAge > b.victimAge
 }
 
-// enter adds l, the newest lease.
+// enter adds l as the newest lease.
 func (v *victims) enter(l *Lease) {
 	v.sequence++
-	l.granted = v.sequence
+	l.victimAge = v.sequence
 	v.add(l)
 }
 
-// add puts l where its lease's age has it.
+// add adds l in the position of its age.
 func (v *victims) add(l *Lease) {
 	t := &v.tiers[l.held.Tier()]
 	h := t.byEndpoint[l.Endpoint()]
@@ -94,7 +94,7 @@ func (v *victims) add(l *Lease) {
 	v.n++
 }
 
-// remove takes l out, if it is in.
+// remove removes l, if it is in victims.
 func (v *victims) remove(l *Lease) {
 	if l.victimAt == 0 {
 		return
@@ -113,10 +113,10 @@ func (v *victims) remove(l *Lease) {
 	v.n--
 }
 
-// fewEnds is how many endpoints are looked at one by one.
+// fewEnds is the largest number of endpoints that are compared one by one.
 const fewEnds = 64
 
-// first is the first victim of a tier at an endpoint of the lane that usable lets through; nil: none.
+// first returns the first victim of a tier at an endpoint of the lane that is usable; nil if there is none.
 func (v *victims) first(tier int, lane *laneNote, usable func(Endpoint) bool) *Lease {
 	t := &v.tiers[tier]
 	if lane.whole || len(lane.ends) > fewEnds {
@@ -138,8 +138,8 @@ func (v *victims) first(tier int, lane *laneNote, usable func(Endpoint) bool) *L
 	return best
 }
 
-// firstBelow is the first victim at one of the endpoints below a place of the heap that usable lets through, or best if
-// that is before it. What is below a usable endpoint, or after best, is not looked at.
+// firstBelow returns the first victim at a usable endpoint below an index of the heap, or best if that comes first. It
+// skips whatever is below a usable endpoint, or after best.
 func (t *victimTier) firstBelow(at int, best *Lease, usable func(Endpoint) bool) *Lease {
 	if at >= len(t.used) {
 		return best
@@ -174,7 +174,7 @@ func (v *victims) reorder(order VictimOrder) {
 	}
 }
 
-// usedHeap holds the endpoints that have victims, that with the first on top. It implements heap.Interface.
+// usedHeap holds the endpoints that have victims, the one with the first victim on top. It implements heap.Interface.
 type usedHeap []*victimHeap
 
 func (u usedHeap) Len() int { return len(u) }

@@ -122,7 +122,7 @@ type Lease struct {
 	preemptible bool   // it was granted as a possible victim
 	counted     bool   // it counts against its flow's cap at its endpoint
 	victimAt    int32  // 1-based slot among the victims at its endpoint; 0: not among them
-	granted     uint64 // its number among the possible victims: the newest has the largest
+	victimAge   uint64 // its number among the possible victims: the newest has the largest
 }
 
 // Waiter is the request that holds the lease.

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// accounts collects what the lock guards, in one look for one scrape.
+// accounts collects the metrics whose values the lock guards, with one look under the lock per scrape.
 type accounts struct {
 	controller                       *RequestQueueController
 	upper, lower, watermark          *prometheus.Desc

@@ -7,12 +7,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// flowMetrics are the metrics by flow, of a bounded number of flows. A flow costs three series and one for each way in
-// which its requests were turned away: a histogram for each would be twenty.
+// flowMetrics are the metrics by flow, for a bounded number of flows. A flow costs three series, plus one for each kind
+// of rejection; a histogram would cost twenty.
 type flowMetrics struct {
 	known      labelled[string, *flowSeries]
 	cost       *prometheus.CounterVec
-	wait       *prometheus.SummaryVec // without quantiles: a sum and a count
+	wait       *prometheus.SummaryVec // without quantiles: sum and count only
 	rejections *prometheus.CounterVec
 }
 
@@ -40,10 +40,10 @@ func (m *flowMetrics) init(limit int) {
 	m.known.others = sync.OnceValue(func() *flowSeries { return m.series(overflow) })
 }
 
-// of finds the series of a flow; beyond the limit all share one.
+// of returns the series of a flow; flows beyond the limit share one.
 func (m *flowMetrics) of(flow string) *flowSeries { return m.known.get(flow, presentable) }
 
-// flowSeries are those of one flow. Explored without metrics, it has the served cost only.
+// flowSeries are the series of one flow. In the explorer, which has no metrics, only the served cost exists.
 type flowSeries struct {
 	flow       string
 	served     prometheus.Counter
@@ -57,7 +57,7 @@ func (m *flowMetrics) series(flow string) *flowSeries {
 	}
 }
 
-// ended counts the end of a request that was offered. One that was dispatched at once has nothing to count here.
+// ended counts the end of a request that was offered. A request that was dispatched at once is not counted here.
 func (m *flowMetrics) ended(o Outcome, w *waiter) {
 	if o == OutcomeDispatched && !w.WasQueued() {
 		return

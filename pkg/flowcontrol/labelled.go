@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// labelled finds the metrics of each label value, of at most limit of them; beyond it all share others. It is read with
-// each request, so the map is replaced whole and no lock is taken. While it is full, prune makes room: client-made
-// names that were used once do not keep others out for ever.
+// labelled maps label values to their metrics, for at most limit values; all others share one set. It is read for each
+// request, so the map is replaced as a whole and reads take no lock. When it is full, prune makes room, so that names
+// that clients used once do not keep others out for ever.
 type labelled[K comparable, V any] struct {
 	// Immutable.
 	limit  int
-	add    func(K) V    // makes the metrics of a value
-	drop   func(K, V)   // takes them out of the exposition
-	idle   func(V) bool // nothing in them would be lost but counters
-	others func() V     // for what is beyond the limit
+	add    func(K) V    // creates the metrics of a value
+	drop   func(K, V)   // removes them from the exposition
+	idle   func(V) bool // reports whether dropping them loses nothing but counters
+	others func() V     // creates the metrics of values beyond the limit
 
 	known atomic.Pointer[map[K]*labelledOne[V]]
 
-	mu     sync.Mutex // to replace the map
+	mu     sync.Mutex // guards replacing the map
 	pruned time.Time
-	// doomed are no longer known and are dropped at the next prune: until then nobody who found them before counts in
-	// vain.
+	// doomed values are unknown already, and are dropped at the next prune; a goroutine that found their metrics before
+	// can still count in them until then.
 	doomed map[K]V
 }
 
@@ -32,7 +32,7 @@ type labelledOne[V any] struct {
 	used atomic.Bool // since the last prune
 }
 
-// pruneEvery is the least time between two prunes, and so the least time that an unused value stays.
+// pruneEvery is the minimum time between two prunes, and so the minimum time that an unused value stays.
 const pruneEvery = 5 * time.Minute
 
 func (t *labelled[K, V]) load() map[K]*labelledOne[V] {
@@ -42,7 +42,7 @@ func (t *labelled[K, V]) load() map[K]*labelledOne[V] {
 	return nil
 }
 
-// get finds the metrics of key, and adds them if there is room and the key may be a label.
+// get returns the metrics of key, and adds them if there is room and the key may be a label value.
 func (t *labelled[K, V]) get(key K, presentable func(K) bool) V {
 	known := t.load()
 	if one := known[key]; one != nil {
@@ -75,8 +75,8 @@ func (t *labelled[K, V]) get(key K, presentable func(K) bool) V {
 	return one.of
 }
 
-// prune forgets what was not used since the last prune, if the table is full and that was long enough ago, and drops
-// what it forgot then. So at most twice the limit is exposed, and what has requests in flight.
+// prune forgets the values that were not used since the last prune, if the table is full and that was long enough ago,
+// and drops those that it forgot then. So at most twice the limit is exposed, plus values with requests in flight.
 func (t *labelled[K, V]) prune(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,21 +7,21 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// waiter is one request, from TryEnqueue or PassOn to its end: what the machine knows of it, and what the goroutine that
-// waits and the metrics need.
+// waiter is one request, from TryEnqueue or PassOn to its end: the machine's part, and what the waiting goroutine and
+// the metrics need.
 type waiter struct {
 	dispatch.Waiter
 	controller *RequestQueueController
 	ctx        context.Context // the request's own
 	series     *series         // its metrics
 	tier       *tierSeries     // and those of its tier
-	flowSeries *flowSeries     // and those of its flow; nil: not looked for yet
+	flowSeries *flowSeries     // and those of its flow; nil until first needed
 
 	// Guarded by the controller's lock until the request's goroutine has its verdict.
-	woken     chan struct{}   // 1 deep; nil: it need not wait
-	held      *dispatch.Lease // nil: it has none
-	preempted chan struct{}   // closed at preemption; nil: it cannot be preempted
-	told      bool            // its preemption is counted
+	woken     chan struct{}   // of capacity 1; nil if it need not wait
+	held      *dispatch.Lease // nil if it has none
+	preempted chan struct{}   // closed at preemption; nil if it cannot be preempted
+	told      bool            // its preemption has been counted
 }
 
 // Lease is one request's holding of stock, from dispatch to completion. It is settled exactly once, by
@@ -29,7 +29,7 @@ type waiter struct {
 // one allocation.
 type Lease waiter
 
-// await blocks until there may be a verdict or the client is gone.
+// await blocks until there may be a verdict or the client has gone.
 func (w *waiter) await() {
 	select {
 	case <-w.woken:
@@ -37,18 +37,19 @@ func (w *waiter) await() {
 	}
 }
 
-// Endpoint is the endpoint that was picked and reserved for the request.
+// Endpoint returns the endpoint that is reserved for the request.
 func (l *Lease) Endpoint() Endpoint { return l.held.Endpoint() }
 
-// Queued is how long the request waited in the queue; 0 and false for a bypass.
+// Queued returns how long the request waited in the queue; ok is false for a bypass.
 func (l *Lease) Queued() (time.Duration, bool) { return l.Waited(), !l.Bypassed() }
 
-// Preempted is closed when the lease is taken for a higher tier: the stream then answers with ErrPreempted's
-// response. It is nil (blocks for ever) for a lease that can never be preempted.
+// Preempted returns a channel that is closed when the lease is preempted: the stream then answers with the response of
+// ErrPreempted. It is nil (blocks for ever) for a lease that can never be preempted.
 func (l *Lease) Preempted() <-chan struct{} { return l.preempted }
 
-// OnFirstByte is told before the response headers are let through to the client. Nil: from now on the lease is
-// never preempted. Otherwise the preemption came first: the error is a *Rejection of ErrPreempted, answer with it.
+// OnFirstByte must be called before the response headers go on to the client. If it returns nil, the lease cannot be
+// preempted any more. Otherwise it was preempted before: the error is a *Rejection with ErrPreempted, which is the
+// answer to send.
 func (l *Lease) OnFirstByte() error {
 	if l.preempted == nil {
 		return nil
@@ -61,7 +62,7 @@ func (l *Lease) OnFirstByte() error {
 	return nil
 }
 
-// OnServed is told that the endpoint that served the request is another than the one picked: Envoy had gone on to a
+// OnServed must be called if another endpoint than the picked one served the request, because Envoy went on to a
 // fallback. The lease, and with it the endpoint's stock, moves there.
 func (l *Lease) OnServed(e Endpoint) {
 	now := time.Now()
@@ -70,8 +71,8 @@ func (l *Lease) OnServed(e Endpoint) {
 	l.controller.machine.ServedElsewhere(now, l.held, e)
 }
 
-// OnRequestComplete settles the lease: the stock falls, and whoever waits for it is released. Only the first call
-// counts, so it may be deferred and called early as well.
+// OnRequestComplete settles the lease: the stock falls, and waiters for it are released. Only the first call counts, so
+// it may be deferred and called early as well.
 func (l *Lease) OnRequestComplete(done Completion) {
 	w := (*waiter)(l)
 	switch settled, preempted := l.controller.complete(w); {
@@ -82,11 +83,11 @@ func (l *Lease) OnRequestComplete(done Completion) {
 	}
 }
 
-// complete settles the lease; a preempted one, which was settled before, gives its rejection, once.
+// complete settles the lease. For a preempted one, which was settled before, the first call returns its rejection.
 func (c *RequestQueueController) complete(w *waiter) (settled bool, preempted *Rejection) {
 	c.mu.Lock()
 	var now time.Time
-	if c.machine.Waiting() > 0 { // nothing else needs the time
+	if c.machine.Waiting() > 0 { // otherwise nothing needs the time
 		now = time.Now()
 	}
 	defer c.end(now, nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// metrics are the seed's names under the prefix weir_, and ours. What the requests' own goroutines know is counted by
-// them, outside the lock; what the lock guards is read when it is scraped.
+// metrics are the seed's metrics under the prefix weir_, and ours. What requests' own goroutines know is counted by
+// them, outside the lock; what the lock guards is read at a scrape.
 type metrics struct {
 	models labelled[labels, *series]
 	flows  flowMetrics
@@ -77,7 +77,7 @@ func newMetrics(c *RequestQueueController) *metrics {
 	m.models.limit = c.config.MaxLabels
 	m.models.add, m.models.drop, m.models.idle = m.newSeries, m.dropSeries, (*series).idle
 	m.models.others = sync.OnceValue(func() *series { return m.newSeries(labels{overflow, overflow}) })
-	m.models.others() // queue and stock are there before the first request: an autoscaler's sum of nothing is no 0
+	m.models.others() // queue and stock exist before the first request: for an autoscaler, a sum over no series is not 0
 	for o := range m.outcomes {
 		m.outcomes[o] = m.requests.WithLabelValues(Outcome(o).String())
 	}
@@ -90,7 +90,7 @@ func newMetrics(c *RequestQueueController) *metrics {
 	return m
 }
 
-// Collectors are the controller's metrics, for the registry of the wiring.
+// Collectors returns the controller's metrics, for the wiring's registry.
 func (c *RequestQueueController) Collectors() []prometheus.Collector { return c.metrics.collectable }
 
 // series are the metrics of one model and target model.
@@ -103,12 +103,12 @@ type series struct {
 	latencyOK, latencyFail prometheus.Observer
 }
 
-// of finds the series of a model; beyond the limit all share one.
+// of returns the series of a model; models beyond the limit share one.
 func (m *metrics) of(model, target string) *series {
 	return m.models.get(labels{model, target}, labels.presentable)
 }
 
-// prune makes room for new label values while there is none.
+// prune makes room for new label values if there is none.
 func (m *metrics) prune(now time.Time) {
 	m.models.prune(now)
 	m.flows.known.prune(now)
@@ -127,7 +127,7 @@ func (m *metrics) newSeries(l labels) *series {
 	}
 }
 
-// dropSeries takes a model's series out of the exposition.
+// dropSeries removes a model's series from the exposition.
 func (m *metrics) dropSeries(l labels, _ *series) {
 	for _, vec := range []interface{ DeleteLabelValues(...string) bool }{
 		m.length, m.stock, m.bypass, m.expired, m.cancelled,
@@ -141,20 +141,20 @@ func (m *metrics) dropSeries(l labels, _ *series) {
 	}
 }
 
-// idle says whether no request of the model is waiting or in flight.
+// idle reports whether no request of the model is waiting or in flight.
 func (s *series) idle() bool { return gaugeOf(s.length) == 0 && gaugeOf(s.stock) == 0 }
 
 func gaugeOf(g prometheus.Gauge) float64 {
 	var m dto.Metric
 	if err := g.Write(&m); err != nil {
-		return 1 // it cannot be told: it stays
+		return 1 // unknown, so it stays
 	}
 	return m.GetGauge().GetValue()
 }
 
 func (l labels) presentable() bool { return presentable(l.model) && presentable(l.target) }
 
-// presentable says whether a name that a client chose may be a label value of its own.
+// presentable reports whether a name that a client chose may be a label value.
 func presentable(name string) bool {
 	return name != overflow && len(name) <= maxLabelLength && strings.ToValidUTF8(name, "") == name
 }
@@ -191,7 +191,7 @@ func (s *series) completed(w *waiter, done Completion) {
 	}
 }
 
-// preempted counts a dispatched request that was preempted; its stock is given back already.
+// preempted counts a dispatched request that was preempted; its lease is settled already.
 func (s *series) preempted(w *waiter, r *Rejection) {
 	s.metrics.outcomes[r.Outcome].Inc()
 	w.tier.ended(r.Outcome, w)
@@ -201,7 +201,7 @@ func (s *series) preempted(w *waiter, r *Rejection) {
 	}
 }
 
-// rejected counts a request that ended without a lease; w is nil or was not queued, or has waited.
+// rejected counts a request that ended without a lease; w is nil if the request never reached the controller.
 func (s *series) rejected(w *waiter, r *Rejection) *Rejection {
 	s.metrics.outcomes[r.Outcome].Inc()
 	if w != nil {
@@ -224,10 +224,10 @@ func (s *series) rejected(w *waiter, r *Rejection) *Rejection {
 	return r
 }
 
-// pushErrorTypes are all that errorType says.
+// pushErrorTypes are all values of errorType.
 var pushErrorTypes = []string{"ErrTooManyFlows", "ErrInsufficientFlowCapacity", "internal"}
 
-// errorType is the seed's name of a push error.
+// errorType returns the seed's name of a push error.
 func errorType(err error) string {
 	switch {
 	case errors.Is(err, fairqueue.ErrTooManyFlows):

@@ -35,8 +35,8 @@ const (
 	NumOutcomes = dispatch.NumOutcomes
 )
 
-// Sentinels of the outcomes; those of the queue's limits are fairqueue's, a client's going is context.Canceled, its
-// deadline context.DeadlineExceeded.
+// Sentinels of the outcomes. Those of the queue's limits are fairqueue's; context.Canceled means that the client
+// disconnected, context.DeadlineExceeded that its deadline is over.
 var (
 	ErrShed       = errors.New("flowcontrol: not admissible under load")
 	ErrDisplaced  = errors.New("flowcontrol: displaced from the queue by a more entitled request")
@@ -44,18 +44,18 @@ var (
 	ErrPreempted  = errors.New("flowcontrol: preempted in favour of a higher tier")
 	ErrNoEndpoint = errors.New("flowcontrol: no endpoint can take the request")
 	ErrDraining   = errors.New("flowcontrol: shutting down")
-	// What follows is decided before the controller is asked (extproc), and counted here.
+	// The following are decided by extproc before it asks the controller, and counted here.
 	ErrBadRequest = errors.New("flowcontrol: malformed request")
 	ErrTooLarge   = errors.New("flowcontrol: request too large")
-	// ErrBodyTimeout: the request's body did not become whole in time.
+	// ErrBodyTimeout means that the request's body was not complete in time.
 	ErrBodyTimeout = errors.New("flowcontrol: the body was not whole in time")
-	// ErrNoMemory: the bodies held use up their memory.
+	// ErrNoMemory means that the bodies held use up their memory.
 	ErrNoMemory = errors.New("flowcontrol: no memory for another body")
-	// errInternal: what failed is not known.
+	// errInternal is the sentinel of a failure of unknown cause.
 	errInternal = errors.New("flowcontrol: internal")
 )
 
-// sentinels has the sentinel of each outcome; nil: it is served.
+// sentinels has the sentinel of each outcome; nil if the request was served.
 var sentinels = [NumOutcomes]error{
 	OutcomeDispatched:       nil,
 	OutcomeFlowFull:         fairqueue.ErrInsufficientFlowCapacity,
@@ -75,7 +75,7 @@ var sentinels = [NumOutcomes]error{
 	OutcomeInternal:         errInternal,
 }
 
-// OutcomeOf maps an error of TryEnqueue, or nil, to its outcome; an error that it does not know is OutcomeInternal.
+// OutcomeOf maps an error of TryEnqueue, or nil, to its outcome; an unknown error is OutcomeInternal.
 func OutcomeOf(err error) Outcome {
 	for o, sentinel := range sentinels {
 		if errors.Is(err, sentinel) {
@@ -85,24 +85,24 @@ func OutcomeOf(err error) Outcome {
 	return OutcomeInternal
 }
 
-// Rejection is the error of TryEnqueue and Refuse: the sentinel with what the client should be told.
+// Rejection is the error of TryEnqueue and Refuse: the sentinel, and what to tell the client.
 type Rejection struct {
-	// Err is the sentinel; errors.Is sees through.
+	// Err is the sentinel; errors.Is finds it.
 	Err error
 	// Outcome is OutcomeOf(Err).
 	Outcome Outcome
-	// RetryAfter is when the client should come back, already spread (each rejection has a moment of its own);
-	// 0: say nothing.
+	// RetryAfter is when the client should retry, already spread (each rejection has a time of its own); 0 means that
+	// the client is not told.
 	RetryAfter time.Duration
 }
 
 // Error implements error.
 func (r *Rejection) Error() string { return r.Err.Error() }
 
-// Unwrap gives the sentinel.
+// Unwrap returns the sentinel.
 func (r *Rejection) Unwrap() error { return r.Err }
 
-// rejectionOf is the Rejection of a request that has ended.
+// rejectionOf returns the Rejection of a request that has ended.
 func rejectionOf(w *dispatch.Waiter) *Rejection {
 	r := &Rejection{Err: sentinels[w.Outcome()], Outcome: w.Outcome(), RetryAfter: w.RetryAfter()}
 	if err := w.Failure(); err != nil {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Run parks the poppers until ctx is over, and returns when they have ended. Requests are admitted, granted and
-// completed without it; what needs it is time: expiry, starvation, the spacing of releases, and the retry after
-// an unexpected error.
+// Run parks the poppers until ctx is done, and returns when they have ended. Requests are admitted, granted and
+// completed without it; only time needs it: expiry, starvation, the spacing of releases, and the retry after an
+// unexpected error.
 func (c *RequestQueueController) Run(ctx context.Context) error {
 	var poppers sync.WaitGroup
 	var stops []context.CancelFunc
@@ -43,7 +43,7 @@ func (c *RequestQueueController) Run(ctx context.Context) error {
 	return nil
 }
 
-// parkPopper is one popper.
+// parkPopper runs one popper.
 func (c *RequestQueueController) parkPopper(ctx context.Context) {
 	for {
 		select {
@@ -55,7 +55,7 @@ func (c *RequestQueueController) parkPopper(ctx context.Context) {
 	}
 }
 
-// resizePoppers tells Run that the configured number may have changed.
+// resizePoppers makes Run check the configured number of poppers.
 func (c *RequestQueueController) resizePoppers() {
 	select {
 	case c.resize <- struct{}{}:
@@ -63,7 +63,7 @@ func (c *RequestQueueController) resizePoppers() {
 	}
 }
 
-// wakePopper wakes one popper; if one is about to wake already, that is enough.
+// wakePopper wakes one popper, unless a wake-up is pending already.
 func (c *RequestQueueController) wakePopper() {
 	select {
 	case c.poke <- struct{}{}:
@@ -71,7 +71,7 @@ func (c *RequestQueueController) wakePopper() {
 	}
 }
 
-// popOnce does what is due, and logs what has failed.
+// popOnce does what is due, and logs failures.
 func (c *RequestQueueController) popOnce() {
 	now := time.Now()
 	if failure := c.advance(now); failure != nil {

@@ -6,23 +6,23 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// State is a look at the controller's accounts.
+// State is a copy of the controller's accounts.
 type State struct {
 	dispatch.State
 	TimerStands bool
 }
 
-// FlowState is a look at one flow with requests waiting.
+// FlowState is the state of one flow with waiting requests.
 type FlowState = dispatch.FlowState
 
-// State returns the accounts at this moment.
+// State returns the current accounts.
 func (c *RequestQueueController) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return State{State: c.machine.State(), TimerStands: !c.armed.IsZero()}
 }
 
-// Flows looks at up to limit flows with requests waiting, roughly those first that expire first.
+// Flows returns the states of up to limit flows with waiting requests, roughly those first that expire first.
 func (c *RequestQueueController) Flows(limit int) []FlowState {
 	now := time.Now()
 	c.mu.Lock()
@@ -30,7 +30,8 @@ func (c *RequestQueueController) Flows(limit int) []FlowState {
 	return c.machine.Flows(now, limit)
 }
 
-// Look calls look under the lock: for who reads what the Placer counts. It must be quick, and call nothing here.
+// Look calls look under the lock, so that it can read what the Placer counts. look must be quick, and must not call the
+// controller.
 func (c *RequestQueueController) Look(look func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// tierMetrics are the metrics by tier of what the requests' own goroutines know.
+// tierMetrics are the metrics by tier that requests' own goroutines count.
 type tierMetrics struct {
 	requests *prometheus.CounterVec
 	wait     *prometheus.HistogramVec
@@ -30,13 +30,14 @@ func newTierMetrics() tierMetrics {
 	}
 }
 
-// tierSeries are those of one tier; nil counts nothing.
+// tierSeries are the series of one tier; a nil one counts nothing.
 type tierSeries struct {
 	outcomes [NumOutcomes]prometheus.Counter
 	wait     prometheus.Observer
 }
 
-// of finds the series of a tier; only the first time it looks labels up. Explored without metrics, there are none.
+// of returns the series of a tier; it looks up labels only the first time. In the explorer, which has no metrics, it
+// returns nil.
 func (m *tierMetrics) of(name string) *tierSeries {
 	if m.known == nil {
 		return nil
@@ -48,7 +49,7 @@ func (m *tierMetrics) of(name string) *tierSeries {
 	for o := range s.outcomes {
 		s.outcomes[o] = m.requests.WithLabelValues(name, Outcome(o).String())
 	}
-	m.known.Store(name, s) // another one would count in the same metrics
+	m.known.Store(name, s) // a second one would count in the same metrics
 	return s
 }
 
@@ -63,19 +64,19 @@ func (s *tierSeries) ended(o Outcome, w *waiter) {
 	}
 }
 
-// nameTiers gives each tier its series; the tiers have changed.
+// nameTiers gives each tier its series, because the tiers have changed.
 func (c *RequestQueueController) nameTiers() {
 	for _, t := range c.machine.Tiers(nil) {
 		c.tierSeries[t.ID] = c.metrics.tiers.of(t.Name)
 	}
 }
 
-// pressure is how near a tier is to its limits, 0 to 1: of its queue, and of the stock that is not held back for
+// pressure returns how close a tier is to its limits, 0 to 1: of its queue, and of the stock that is not reserved for
 // higher tiers. SMG's formula:
 //
 //	min(1, max(depth/limit, max(0, inflight − reserved)/max(1, capacity − Σ reserved_higher)))
 //
-// limit 0 or less (no limit of its own) leaves the first term out.
+// A limit of 0 or less (no limit of its own) leaves out the first term.
 func pressure(depth, limit, inflight, reserved, capacity, reservedHigher int) float64 {
 	queue := 0.0
 	if limit > 0 {
@@ -84,7 +85,7 @@ func pressure(depth, limit, inflight, reserved, capacity, reservedHigher int) fl
 	return min(1, max(queue, float64(max(0, inflight-reserved))/float64(max(1, capacity-reservedHigher))))
 }
 
-// tierAccounts looks at every tier, by rank, and at who has preempted whom.
+// tierAccounts returns the state of every tier, by rank, and the preemptions.
 func (c *RequestQueueController) tierAccounts(tiers []dispatch.TierState) (
 	[]dispatch.TierState, map[[2]string]uint64,
 ) {
