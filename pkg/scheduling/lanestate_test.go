@@ -122,3 +122,62 @@ func TestModelsOfTheSameEndpoints(t *testing.T) {
 		t.Error("two models are one lane")
 	}
 }
+
+// A lane that was not asked about for long, or since its scorers changed, answers as one that was never asked before.
+func TestLaneCatchesUp(t *testing.T) {
+	s := mustNew(t)
+	b := many(s, nil, 300)
+	r := rand.New(rand.NewPCG(5, 6))
+	all := prepare(t, b, Ask{})
+	for _, changes := range []int{1, 10, 100, changeLog - 1, changeLog, changeLog + 1, 3 * changeLog} {
+		odd := prepare(t, b, Ask{Model: "odd"})
+		b.Place(odd, BelowUpper, nil) // its lane is kept from here on
+		var held []Reservation
+		for range changes {
+			if len(held) > 0 && r.IntN(3) == 0 {
+				i := r.IntN(len(held))
+				b.Release(&held[i])
+				held = slices.Delete(held, i, i+1)
+			} else {
+				held = append(held, b.PlaceAt(all, EndpointID(r.IntN(300))))
+			}
+		}
+		if changes == 10 {
+			b.SetScheduler(mustNew(t, func(c *Config) { c.Scorers = nil }))
+		}
+		want, fewest := 0, 1<<30
+		for id := EndpointID(1); id < 300; id += 2 {
+			want += b.Stock(id)
+			fewest = min(fewest, b.Stock(id))
+		}
+		if got := b.Explain(odd).Stock; got != want {
+			t.Fatalf("after %d changes: %d in flight, want %d", changes, got, want)
+		}
+		b.PlaceAt(all, 298)
+		got := b.Place(odd, Unbounded, nil).Endpoint()
+		if b.scheduler == s && b.Stock(got)-1 != fewest {
+			t.Fatalf("after %d changes: placed where %d are, not %d", changes, b.Stock(got)-1, fewest)
+		}
+		if b.scheduler != s && got != 299 { // without scorers all are equal: the next one in ring order
+			t.Fatalf("placed at %d, want 299", got)
+		}
+		checkInvariants(t, b)
+		b.SetScheduler(s)
+	}
+}
+
+// The random source is asked only when there is something to draw.
+func TestNoLotForOne(t *testing.T) {
+	source := rand.NewPCG(1, 2)
+	before := *source
+	b := NewBoard(mustNew(t, func(c *Config) { c.TieBreak = TieRandom }), rand.New(source))
+	b.SetSnapshot(NewSnapshot(1, []Endpoint{ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80")}))
+	q := prepare(t, b, Ask{})
+	b.PlaceAt(q, 1)
+	if b.Place(q, BelowUpper, nil) != Reserved(0) || *source != before {
+		t.Error("a number was drawn for one endpoint")
+	}
+	if b.Place(q, BelowUpper, nil); *source == before {
+		t.Error("no number was drawn for two")
+	}
+}
