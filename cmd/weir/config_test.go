@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,7 +127,15 @@ func TestShowProfiles(t *testing.T) {
 		if code := run([]string{"config", "show", "--profile", name}, &stdout, &stderr); code != 0 {
 			t.Fatalf("%s: %s", name, stderr.String())
 		}
-		if d, err := config.Decode(stdout.Bytes()); err != nil || d.Profile != name {
+		d, err := config.Load(config.Source{Text: stdout.Bytes()})
+		var problems config.Problems
+		errors.As(err, &problems)
+		for _, p := range problems { // a profile that is yet to come is shown too
+			if !strings.Contains(p.Error(), "not supported yet") {
+				t.Errorf("%s: read back: %v", name, p)
+			}
+		}
+		if d.Profile != name || len(problems) == 0 && err != nil {
 			t.Errorf("%s: read back: profile %q, %v", name, d.Profile, err)
 		}
 	}

@@ -9,6 +9,12 @@ import (
 	"time"
 )
 
+// Decode makes the document of a YAML text over its profile, without validating its values. The error is Problems.
+func Decode(text []byte) (Document, error) {
+	d, dec := overlay(Source{Text: text})
+	return d, dec.problems.locate(dec.lines).err()
+}
+
 // problemsOf are the messages of an error, one line each.
 func problemsOf(t *testing.T, err error) []string {
 	t.Helper()

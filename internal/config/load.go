@@ -68,12 +68,6 @@ func (d Document) nameOrigins(ps Problems, before Document, lines map[string]int
 	return ps
 }
 
-// Decode makes the document of a YAML text over its profile, without validating its values. The error is Problems.
-func Decode(text []byte) (Document, error) {
-	d, dec := overlay(Source{Text: text})
-	return d, dec.problems.locate(dec.lines).err()
-}
-
 // Validate reports every value that is out of its range or contradicts another, as Problems. It does not report
 // what this build does not act upon; Load does.
 func (d Document) Validate() error { return d.problems().err() }
