@@ -28,7 +28,7 @@ demo: build envoy ## a flood contained, without Weir and with it; bulk giving wa
 test: check facts integration pages ## everything: lint, purity, vet, race, fuzz seeds, integration through a real Envoy
 
 .PHONY: check
-check: lint vet race ## lint, purity, vet and race tests
+check: lint vet race explore ## lint, purity, vet and race tests, and the decisions explored
 
 .PHONY: lint
 lint: $(GOLANGCI) ## golangci-lint with .golangci.yml
@@ -46,6 +46,10 @@ vet: ## go vet
 .PHONY: race
 race: envoy ## all unit tests, with the seeds of the fuzz targets, under the race detector (purity of the core is one)
 	ENVOY=$$(hack/envoy.sh) $(GO) test -race $$($(GO) list ./... | grep -v -e /test/)
+
+.PHONY: explore
+explore: ## every sequence of events of a few requests, with whole lives of four, through the decisions
+	$(GO) test -run TestExplore ./pkg/dispatch
 
 .PHONY: fuzz
 fuzz: ## each fuzz target 200,000 executions beyond its seeds, which every test run takes

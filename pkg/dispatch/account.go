@@ -23,16 +23,10 @@ type flowAccount struct {
 // flowAccounts holds the accounts of live flows. It is bounded by the requests in the system: an account without a
 // request is dropped.
 type flowAccounts struct {
-	live [stock.MaxTiers]map[string]*flowAccount // by tier's identifier and flow's key
+	live [stock.MaxTiers]map[string]*flowAccount // by tier's identifier and flow's key; nil: none yet
 	n    int                                     // number of live accounts
 	made uint64                                  // number of accounts ever made
 	free []*flowAccount
-}
-
-func (f *flowAccounts) init() {
-	for tier := range f.live {
-		f.live[tier] = map[string]*flowAccount{}
-	}
 }
 
 // find returns the account of a live flow, or nil.
@@ -42,6 +36,9 @@ func (f *flowAccounts) find(tier int, flow string) *flowAccount { return f.live[
 func (f *flowAccounts) all() iter.Seq[*flowAccount] {
 	return func(yield func(*flowAccount) bool) {
 		for tier := range f.live {
+			if len(f.live[tier]) == 0 {
+				continue
+			}
 			for _, a := range f.live[tier] {
 				if !yield(a) {
 					return
@@ -91,6 +88,9 @@ func (f *flowAccounts) enter(tier int, flow string) *flowAccount {
 		f.made++
 		a.at.empty()
 		*a = flowAccount{tier: tier, flow: flow, since: f.made, at: a.at}
+		if f.live[tier] == nil {
+			f.live[tier] = map[string]*flowAccount{}
+		}
 		f.live[tier][flow] = a
 		f.n++
 	}

@@ -81,7 +81,7 @@ func (w *world) inputs() (in []input) {
 }
 
 // isMirrored says whether this arrival would do the same as another one that is an input as well: the flows of a tier
-// have the same possibilities, so flow b comes only after flow a has.
+// have the same possibilities, so while neither has a request flow a is the one to come.
 func (w *world) isMirrored(k arrivalKind) bool {
 	if k.flow == "a" {
 		return false
@@ -93,7 +93,7 @@ func (w *world) isMirrored(k arrivalKind) bool {
 		}
 	}
 	return maps.Equal(lanes["a"], lanes["b"]) &&
-		!slices.ContainsFunc(w.subjects, func(s *subject) bool { return s.kind.tier == k.tier })
+		!slices.ContainsFunc(w.subjects, func(s *subject) bool { return s.kind.tier == k.tier && s.w.stage != StageEnded })
 }
 
 // apply gives the world one input.

@@ -10,9 +10,28 @@ import (
 func scenes() []*scene {
 	six := kinds(3, "a", "b")
 	return []*scene{
-		{ // few enough to go on until there is no new state: whole lives
-			name: "to-the-end", depth: 100, requests: 3, kinds: six, crowd: []int8{2}, pool: oneEndpoint(), start: 2,
+		// These are few enough for whole lives.
+		{
+			name: "to-the-end", depth: wholeLives, requests: 3, kinds: six, crowd: []int8{2}, pool: oneEndpoint(), start: 2,
 			config: func(c *Config) { threeTiers(c, 100_000); c.Tiers[0].ReservedFloor = 1 },
+		},
+		{
+			name: "four-lives", depth: wholeLives, requests: 4, crowd: []int8{2}, pool: oneEndpoint(), start: 2,
+			kinds:  []arrivalKind{{0, "a", ""}, {1, "a", ""}, {2, "a", ""}},
+			config: func(c *Config) { threeTiers(c, 100_000); c.Tiers[0].ReservedFloor = 1 },
+		},
+		{
+			name: "four-lives-in-lanes", depth: wholeLives, requests: 4, crowd: []int8{2}, pool: [][]int{{1, 0}, {1, 1}}, start: 1,
+			lower: 1, upper: 1,
+			kinds: []arrivalKind{{0, "a", "0"}, {1, "a", ""}, {1, "b", "1"}},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				perBackend(c, 1, 1)
+				c.Queue.Tiers = c.Queue.Tiers[:2]
+				c.Tiers = []TierConfig{{CanPreempt: true}, {}}
+				c.MaxInFlightPerFlow = 1
+				c.ReleaseSpacing = tick / 2
+			},
 		},
 		{
 			name: "reservations", depth: 6, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,

@@ -1,61 +1,125 @@
 package dispatch
 
 import (
-	"fmt"
+	"crypto/sha256"
+	"encoding/binary"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
+// digest stands for a state: of a billion states two share one with a probability of 10^-20.
+type digest [16]byte
+
+// digests is a set of states.
+type digests struct {
+	shards [64]struct {
+		sync.Mutex
+		known map[digest]struct{}
+	}
+}
+
+// add adds d, and reports whether it was not known.
+func (s *digests) add(d digest) (is bool) {
+	shard := &s.shards[d[0]%64]
+	shard.Lock()
+	defer shard.Unlock()
+	if shard.known == nil {
+		shard.known = map[digest]struct{}{}
+	}
+	n := len(shard.known)
+	shard.known[d] = struct{}{}
+	return len(shard.known) > n
+}
+
+func (s *digests) has(d digest) bool {
+	shard := &s.shards[d[0]%64]
+	shard.Lock()
+	defer shard.Unlock()
+	_, known := shard.known[d]
+	return known
+}
+
+func (s *digests) len() (n int) {
+	for i := range s.shards {
+		n += len(s.shards[i].known)
+	}
+	return n
+}
+
 // state is all that decides what can happen from now on. What has ended is forgotten, requests of a kind are one
 // another's equals, and times and sequences count only as far as they are compared: worlds of the same state need to
 // be explored once.
-func (w *world) state() string {
-	var returning []*fairqueue.Request
-	var others []string
-	b := fmt.Appendf(nil, "%d %t %d|", w.level, w.reloaded, w.scene.requests-len(w.subjects))
-	victims := make([]*subject, 0, len(w.subjects))
+func (w *world) state() digest {
+	b := append(w.bytes[:0], byte(w.level), one(w.reloaded), byte(w.scene.requests-len(w.subjects)))
+	returning, others, victims := w.returning[:0], w.others[:0], w.newest[:0]
 	for _, s := range w.subjects {
-		l := s.w
+		l := &s.w.lease
 		switch {
-		case l.stage == StageGranted:
-			returning = append(returning, &l.queued)
-			b = fmt.Appendf(b, "%d %t %t %t|", l.lease.Endpoint(), l.lease.held.Promoted(), l.lease.counted, !l.lease.preemptible)
-		case !l.lease.held.Held():
+		case s.w.stage == StageGranted:
+			returning = append(returning, &s.w.queued)
+			b = append(b, byte(l.Endpoint()), one(l.held.Promoted()), one(l.counted), one(l.preemptible))
+		case !l.held.Held():
 			continue
-		case l.lease.victimAt == 0:
+		case l.victimAt == 0:
 			others = append(others, w.describe(s))
 		}
-		if l.lease.victimAt > 0 {
+		if l.victimAt > 0 {
 			victims = append(victims, s)
 		}
 	}
 	slices.SortFunc(victims, func(a, b *subject) int { return int(a.w.lease.victimAge) - int(b.w.lease.victimAge) })
-	for _, s := range victims {
-		b = append(b, w.describe(s)...)
-	}
 	b = append(b, '|')
+	for _, s := range victims {
+		b = binary.BigEndian.AppendUint64(b, w.describe(s))
+	}
 	slices.Sort(others)
+	b = append(b, '|')
 	for _, o := range others {
-		b = append(b, o...)
+		b = binary.BigEndian.AppendUint64(b, o)
 	}
 	for _, lane := range slices.Sorted(maps.Keys(w.lanes.notes)) {
 		n := w.lanes.notes[lane]
-		b = fmt.Appendf(b, "|%s %d %d %d %t", lane, n.none, n.over, n.hunts, n.closed)
+		b = append(append(b, '|', byte(len(lane))), lane...)
+		for _, tiers := range []fairqueue.TierSet{n.none, n.over, n.hunts} {
+			b = binary.BigEndian.AppendUint64(b, uint64(tiers))
+		}
+		b = append(b, one(n.closed))
 	}
-	now := w.clock
 	if w.config.ReleaseSpacing > 0 {
-		b = fmt.Appendf(b, "|%t %d|", w.spaced, max(0, w.released.Add(w.config.ReleaseSpacing).Sub(now)))
+		b = append(b, one(w.spaced))
+		b = binary.BigEndian.AppendUint64(b, uint64(max(0, w.released.Add(w.config.ReleaseSpacing).Sub(w.clock))))
 	}
-	return string(w.queue.AppendState(b, now, 100*tick, returning...))
+	b = w.queue.AppendState(b, w.clock, 100*tick, returning...)
+	w.bytes, w.returning, w.others, w.newest = b, returning, others, victims
+	sum := sha256.Sum256(b)
+	return digest(sum[:16])
+}
+
+// scratch is what state reuses.
+type scratch struct {
+	bytes     []byte
+	returning []*fairqueue.Request
+	others    []uint64
+	newest    []*subject
+}
+
+func one(is bool) byte {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // describe is what distinguishes a lease from another.
-func (w *world) describe(s *subject) string {
-	l := s.w
-	if l.stage == StageGranted { // the queue tells the rest
-		return fmt.Sprintf("unsent %d at %d;", s.kind.tier, l.lease.Endpoint())
+func (w *world) describe(s *subject) uint64 {
+	l := &s.w.lease
+	d := uint64(s.w.stage)<<8 | uint64(l.Endpoint())
+	if s.w.stage == StageGranted { // the queue tells the rest
+		return d<<32 | uint64(s.kind.tier)
 	}
-	return fmt.Sprintf("%d %s at %d: %d %t %t;", l.lease.held.Tier(), s.kind.flow, l.lease.Endpoint(), l.stage, l.lease.held.Promoted(), l.lease.counted)
+	d = d<<32 | uint64(l.held.Tier())<<24 | uint64(s.kind.flow[0])<<16
+	return d | uint64(one(l.held.Promoted()))<<8 | uint64(one(l.counted))
 }

@@ -3,9 +3,11 @@ package dispatch
 import (
 	"flag"
 	"fmt"
+	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -15,15 +17,27 @@ var (
 	exploreMost  = flag.Int("explore.requests", 0, "requests of each scene; 0: what it has committed")
 )
 
+// wholeLives is the depth of a scene that goes on until there is no new state.
+const wholeLives = 1000
+
+// mostRequests bounds the requests of whole lives, and mostDepth the depth of the other scenes.
+var mostRequests, mostDepth = 4, 100
+
 // TestExplore puts every scene through all sequences of inputs up to a depth, and checks every rule in every state
 // that they lead to: those of explore_rules_test.go, and that from there, when leases end and time goes on, everybody
-// who waits is granted. A state is reached again for each input by replaying the inputs that led to it, and states
-// that are equal are explored once. It begins with an empty controller, and with one in which some wait already.
+// who waits is granted. A state is reached again by replaying the inputs that led to it, its memory is kept to go on from
+// there by each input that can come, and states that are equal are explored once. It begins with an empty machine, and with one in which some wait already.
 func TestExplore(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // most of what a step makes is garbage at once
 	for _, s := range scenes() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			depth := s.depth
+			if depth == wholeLives {
+				s.requests = min(s.requests, mostRequests)
+			} else {
+				depth = min(depth, mostDepth)
+			}
 			if *exploreDepth > 0 {
 				depth = *exploreDepth
 			}
@@ -31,11 +45,11 @@ func TestExplore(t *testing.T) {
 				s.requests = *exploreMost
 			}
 			start := time.Now()
-			e := &exploration{t: t, scene: s, seen: map[string]struct{}{}}
+			e := &exploration{t: t, scene: s}
 			e.run(depth)
 			spent := time.Since(start).Seconds()
 			t.Logf("depth %d: %d states, %d transitions, %.1f s, %.0f states/s",
-				depth, len(e.seen), e.transitions, spent, float64(len(e.seen))/spent)
+				depth, e.seen.len(), e.transitions.Load(), spent, float64(e.seen.len())/spent)
 		})
 	}
 }
@@ -44,77 +58,158 @@ func TestExplore(t *testing.T) {
 type exploration struct {
 	t           *testing.T
 	scene       *scene
-	seen        map[string]struct{}
-	transitions int
+	seen        digests
+	ending      digests // states from which everybody gets through
+	transitions atomic.Int64
 }
 
-// visit is a state by the inputs that lead to it, with those that can come next.
-type visit struct{ path, next []input }
+// visit is a state by the input that leads to it from the one before, with the inputs that can come next.
+type visit struct {
+	before *visit // nil: the beginning
+	in     input
+	next   []input
+}
+
+// path are the inputs that lead to v.
+func (v *visit) path() (path []input) {
+	if v.before == nil {
+		return nil
+	}
+	return append(v.before.path(), v.in)
+}
 
 func (e *exploration) run(depth int) {
-	var crowd []input
-	for _, kind := range e.scene.crowd {
-		crowd = append(crowd, input{arrives, kind})
+	first, err := newWorld(e.scene)
+	if err != nil {
+		e.t.Fatal(err)
 	}
-	first := newWorld(e.t, e.scene)
-	e.seen[first.state()] = struct{}{}
-	frontier := []visit{{next: first.inputs()}, {path: crowd[:len(crowd)-1], next: crowd[len(crowd)-1:]}}
+	e.seen.add(first.state())
+	crowd := &visit{}
+	last := len(e.scene.crowd) - 1
+	for _, kind := range e.scene.crowd[:last] {
+		crowd = &visit{before: crowd, in: input{arrives, kind}}
+	}
+	crowd.next = []input{{arrives, e.scene.crowd[last]}}
+	frontier := []*visit{{next: first.inputs()}, crowd}
 	for range depth {
 		if len(frontier) == 0 {
 			e.t.Log("every state was reached")
 			return
 		}
-		var further []visit
-		for _, v := range frontier {
-			for _, in := range v.next {
-				path := append(slices.Clip(v.path), in)
-				if next := e.step(path); next != nil {
-					further = append(further, visit{path, next})
-				}
-			}
+		if frontier, err = e.further(frontier); err != nil {
+			e.t.Fatal(err)
 		}
-		frontier = further
 	}
 }
 
-// step goes along the path, checks its last input, and gives the inputs that can come after it; nil when the state is
-// known.
-func (e *exploration) step(path []input) (next []input) {
-	e.transitions++
-	w := newWorld(e.t, e.scene)
+// further goes one step further from each visit, on all cores. The error is that of the first visit that has one.
+func (e *exploration) further(frontier []*visit) (further []*visit, err error) {
+	const batch = 16
+	var (
+		begun   atomic.Int64
+		workers sync.WaitGroup
+		mu      sync.Mutex // guards what follows, and further
+		wrong   = len(frontier)
+	)
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			walker := walker{exploration: e}
+			for {
+				from := int(begun.Add(batch)) - batch
+				if from >= len(frontier) {
+					break
+				}
+				for i, v := range frontier[from:min(from+batch, len(frontier))] {
+					if failure := walker.visit(v); failure != nil {
+						mu.Lock()
+						if from+i < wrong {
+							wrong, err = from+i, failure
+						}
+						mu.Unlock()
+						begun.Store(int64(len(frontier))) // no more
+						return
+					}
+				}
+			}
+			mu.Lock()
+			further = append(further, walker.found...)
+			mu.Unlock()
+		})
+	}
+	workers.Wait()
+	return further, err
+}
+
+// walker explores with a world of its own.
+type walker struct {
+	*exploration
+	w           *world
+	start, here memory // of w
+	found       []*visit
+}
+
+// visit goes one step further from v by each input, and finds the states that were not known.
+func (e *walker) visit(v *visit) (err error) {
+	path := v.path()
 	defer func() {
 		if r := recover(); r != nil {
-			e.t.Fatalf("panic: %v\n%s%s", r, e.tell(path), debug.Stack())
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+		if err != nil {
+			err = fmt.Errorf("%w\n%s", err, tell(e.scene, path))
 		}
 	}()
-	last := len(path) - 1
-	for _, in := range path[:last] {
-		if err := w.apply(in); err != nil {
-			e.t.Fatalf("%v in a replay\n%s", err, e.tell(path))
+	if e.w == nil {
+		if e.w, err = newWorld(e.scene); err != nil {
+			return err
+		}
+		e.start.keep(e.w)
+	}
+	e.start.back()
+	for _, in := range path {
+		if err := e.w.apply(in); err != nil {
+			return fmt.Errorf("in a replay: %w", err)
 		}
 	}
-	before := w.look(path[last])
-	if err := w.apply(path[last]); err != nil {
-		e.t.Fatalf("%v\n%s", err, e.tell(path))
+	e.here.keep(e.w)
+	path = append(path, input{})
+	for _, in := range v.next {
+		path[len(path)-1] = in
+		next, err := e.step(in)
+		if err != nil {
+			return err
+		}
+		if next != nil {
+			e.found = append(e.found, &visit{before: v, in: in, next: next})
+		}
+		e.here.back()
 	}
-	if err := w.check(before); err != nil {
-		e.t.Fatalf("%v\n%s", err, e.tell(path))
+	return nil
+}
+
+// step checks an input, and gives those that can come after it; nil when the state is known.
+func (e *walker) step(in input) (next []input, err error) {
+	e.transitions.Add(1)
+	before := e.w.look(in)
+	if err := e.w.apply(in); err != nil {
+		return nil, err
 	}
-	state := w.state()
-	if _, known := e.seen[state]; known {
-		return nil
+	if err := e.w.check(before); err != nil {
+		return nil, err
 	}
-	e.seen[state] = struct{}{}
-	next = w.inputs()
-	if err := w.runOut(); err != nil {
-		e.t.Fatalf("%v\n%s", err, e.tell(path))
+	if !e.seen.add(e.w.state()) {
+		return nil, nil
 	}
-	return next
+	next = e.w.inputs()
+	return next, e.runOut(e.w)
 }
 
 // tell is the path in words.
-func (e *exploration) tell(path []input) string {
-	w := newWorld(e.t, e.scene)
+func tell(s *scene, path []input) string {
+	w, err := newWorld(s)
+	if err != nil {
+		return err.Error()
+	}
 	var b strings.Builder
 	for i, in := range path {
 		fmt.Fprintf(&b, "%d. %s\n", i+1, w.tell(in))
@@ -125,40 +220,52 @@ func (e *exploration) tell(path []input) string {
 	return b.String()
 }
 
-// runOut completes leases and lets time go by, with the whole pool, until nobody is left: no wait may last for ever.
-func (w *world) runOut() error {
-	for w.level < len(w.scene.pool)-1 {
-		if err := w.apply(input{grows, 0}); err != nil {
+// runOut completes leases and lets time go by, with the whole pool, until nobody is left: no wait may last for ever. From
+// a state that was come through before it is known to end.
+func (e *exploration) runOut(w *world) error {
+	var through []digest
+	for idle := 0; idle <= 50; {
+		d := w.state()
+		if e.ending.has(d) {
+			break
+		}
+		through = append(through, d)
+		in, goesOn := w.outward()
+		if !goesOn {
+			if err := w.atZero(); err != nil {
+				return err
+			}
+			break
+		}
+		if idle++; in.op != advances {
+			idle = 0
+		}
+		if idle > 50 {
+			return fmt.Errorf("%d wait for ever", w.queue.Len())
+		}
+		if err := w.apply(in); err != nil {
 			return err
 		}
 	}
-	for round := 0; ; round++ {
-		held := false
-		for i, s := range w.subjects {
-			switch s.w.stage {
-			case StageGranted:
-				held = true
-				if err := w.apply(input{isTold, int8(i)}); err != nil {
-					return err
-				}
-			case StageSent, StageStreaming:
-				held = true
-				if err := w.apply(input{completes, int8(i)}); err != nil {
-					return err
-				}
-			case StageNew, StageWaiting, StageEnded:
-			}
-		}
-		switch {
-		case held:
-		case w.queue.Len() == 0:
-			return w.atZero()
-		case round > 50:
-			return fmt.Errorf("%d wait for ever", w.queue.Len())
-		default:
-			if err := w.apply(input{advances, 0}); err != nil {
-				return err
-			}
+	for _, d := range through {
+		e.ending.add(d)
+	}
+	return w.accountsAgree()
+}
+
+// outward is the next input on the way to where nobody is left; false: that is here.
+func (w *world) outward() (in input, goesOn bool) {
+	if w.level < len(w.scene.pool)-1 {
+		return input{grows, 0}, true
+	}
+	for i, s := range w.subjects {
+		switch s.w.stage {
+		case StageGranted:
+			return input{isTold, int8(i)}, true
+		case StageSent, StageStreaming:
+			return input{completes, int8(i)}, true
+		case StageNew, StageWaiting, StageEnded:
 		}
 	}
+	return input{advances, 0}, w.queue.Len() > 0
 }

@@ -3,7 +3,7 @@ package dispatch
 import (
 	"fmt"
 	"math/rand/v2"
-	"testing"
+	"slices"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/stock"
@@ -55,6 +55,7 @@ type world struct {
 	subjects []*subject
 	failed   error           // the first panic
 	heard    map[*Waiter]int // verdicts of the present input
+	scratch
 }
 
 // subject is a request with what the explorer knows of it.
@@ -73,15 +74,15 @@ type subject struct {
 
 var epoch = time.Unix(1_000_000_000, 0)
 
-func newWorld(t *testing.T, s *scene) *world {
+func newWorld(s *scene) (*world, error) {
 	w := &world{scene: s, fleet: &fleet{scene: s}, level: s.start, clock: epoch, heard: map[*Waiter]int{}}
 	m, err := New(w.configuration(false), w.fleet, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	w.Machine = m
 	w.backends()
-	return w
+	return w, nil
 }
 
 // event is an event with what its caller has to do: to tell of panics, to answer for clients, to hear the verdicts.
@@ -120,7 +121,7 @@ func (w *world) backends() {
 			}
 		}
 	}
-	w.fleet.slots = slots
+	w.fleet.slots = slices.Clone(slots)
 	w.event(func() { w.SetBackends(w.clock, ready) })
 }
 

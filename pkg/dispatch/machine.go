@@ -72,7 +72,6 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 	m := &Machine{config: cfg, placer: placer, random: random, queue: queue, ledger: stock.New(cfg.Stock)}
 	m.reacher, _ = placer.(Reacher)
 	m.lanes.reset()
-	m.flows.init()
 	m.counts.preempted = map[[2]int]uint64{}
 	m.victims.order = cfg.VictimOrder
 	m.rankTiers()
