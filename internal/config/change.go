@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// frozen are the fields that cannot change at run time. (The document's version and kind have one value only.)
+// frozen lists the fields that cannot change at run time. (The version and kind of the document have only one value.)
 var frozen = []string{
 	"apiVersion", "kind", "fairRequestQueue.tierMode", "fairRequestQueue.capacityMode", "flows.key", "flows.discipline",
 }
 
-// Reload is Load for a program that runs with another document already: a field that differs and cannot change at run
-// time is a problem too, by name. The error is Problems: all of them.
+// Reload is Load for a program that already runs with another document: a field that differs and cannot change at run
+// time is a problem too. The error is Problems and lists all of them.
 func Reload(source Source, running Document) (Document, error) {
 	d, lines, problems := layers(source)
 	problems = append(problems, d.unsupported()...)
@@ -21,7 +21,7 @@ func Reload(source Source, running Document) (Document, error) {
 	return d, problems.locate(lines).err()
 }
 
-// readable says whether the text could be read at all.
+// readable reports whether the text could be parsed at all.
 func (ps Problems) readable() bool {
 	for _, p := range ps {
 		if p.Path == "" {
@@ -31,7 +31,7 @@ func (ps Problems) readable() bool {
 	return true
 }
 
-// frozenProblems are the changes against the running document that need a restart.
+// frozenProblems returns the changes from the running document that need a restart.
 func (d Document) frozenProblems(running Document) Problems {
 	var ps Problems
 	for _, path := range frozen {
@@ -44,7 +44,7 @@ func (d Document) frozenProblems(running Document) Problems {
 	return ps
 }
 
-// words is a text, or a list of them, in one line.
+// words returns a text, or a list of them, on one line.
 func words(v reflect.Value) string {
 	if list, ok := reflect.TypeAssert[[]string](v); ok {
 		return strings.Join(list, ", ")
@@ -52,8 +52,8 @@ func words(v reflect.Value) string {
 	return v.String()
 }
 
-// Changed are the paths of the fields in which two documents differ, in the order of the document; of a list or map
-// only its own path, but for tiers that have kept their names.
+// Changed returns the paths of the fields in which two documents differ, in the order of the document. A list or a map
+// counts as one field, except tiers that have kept their names.
 func Changed(from, to Document) []string {
 	var paths []string
 	changed("", reflect.ValueOf(from), reflect.ValueOf(to), &paths)
@@ -78,7 +78,7 @@ func changed(path string, from, to reflect.Value, paths *[]string) {
 	}
 }
 
-// sameNames says whether two lists of tiers have the same names in the same order.
+// sameNames reports whether two lists of tiers have the same names in the same order.
 func sameNames(a, b reflect.Value) bool {
 	if a.Len() != b.Len() {
 		return false

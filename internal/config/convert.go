@@ -10,10 +10,10 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// A document becomes each package's own configuration, where its values are checked (problemsOfParts): so conversion
-// takes any document, and never makes a wrong value right.
+// A document is converted to each package's own configuration, where its values are checked (problemsOfParts). So
+// conversion accepts any document, and never turns an invalid value into a valid one.
 
-// FlowcontrolConfig is the document as the controller takes it, with its queue and its stock.
+// FlowcontrolConfig returns the configuration of the controller, its queue and its stock.
 func (d *Document) FlowcontrolConfig() flowcontrol.Config {
 	c := d.RequestQueueController
 	tiers := make([]flowcontrol.TierConfig, len(d.Tiers))
@@ -39,7 +39,7 @@ func (d *Document) FlowcontrolConfig() flowcontrol.Config {
 	if c.VictimOrder == VictimLeastCost {
 		cfg.VictimOrder = flowcontrol.LeastCostFirst
 	}
-	// Labels cost memory for good, flows only while they are known: fewer flows mean fewer labels, not more.
+	// Labels take memory for good, flows only while they are known: fewer flows mean fewer labels, not more.
 	cfg.MaxLabels = int(min(int64(cfg.MaxLabels), d.Limits.MaxFlows))
 	return cfg
 }
@@ -85,11 +85,11 @@ func (d *Document) fairqueueConfig() fairqueue.Config {
 	return cfg
 }
 
-// weight is a decimal in the queue's fixed point, which counts millionths too.
+// weight converts a decimal to the queue's fixed point, which counts millionths too.
 func weight(d Decimal) fairqueue.Weight { return fairqueue.Weight(d.Millionths()) }
 
-// given is the value of a key for a package in which unset stands for a key that is not given. A value that is given is
-// never taken for that: where it is unset itself, the package gets the one below, which it refuses.
+// given returns the value of a key for a package in which unset stands for "not given". A given value is never mistaken
+// for that: if it equals unset, given returns the number below it, which the package refuses.
 func given[T ~int64](value *T, unset int64) int64 {
 	switch {
 	case value == nil:
@@ -112,7 +112,7 @@ func (d *Document) stockConfig() stock.Config {
 	}
 }
 
-// SchedulingConfig is the document as the scheduler takes it.
+// SchedulingConfig returns the configuration of the scheduler.
 func (d *Document) SchedulingConfig() scheduling.Config {
 	cfg := scheduling.Config{
 		Filters: d.Scheduling.Filters, Picker: d.Scheduling.Picker, TieBreak: d.Scheduling.TieBreak,
@@ -124,7 +124,7 @@ func (d *Document) SchedulingConfig() scheduling.Config {
 	return cfg
 }
 
-// ExtprocConfig is the document as the streams take it.
+// ExtprocConfig returns the configuration of the streams.
 func (d *Document) ExtprocConfig() extproc.Config {
 	cfg := extproc.DefaultConfig() // for what has no key
 	cfg.FlowKey = d.Flows.Key

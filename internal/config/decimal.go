@@ -27,8 +27,8 @@ var (
 	errDecimalTooLong = fmt.Errorf("more than %d digits before the point", decimalMaxDigits)
 )
 
-// ParseDecimal reads text such as "2", "0.1" or "-1.25". Exponents, infinities, signs other than one leading minus,
-// and more digits than a Decimal holds are errors.
+// ParseDecimal parses text such as "2", "0.1" or "-1.25". Exponents, infinities, a leading plus, and more digits than a
+// Decimal holds are errors.
 func ParseDecimal(text string) (Decimal, error) {
 	digits, negative := strings.CutPrefix(text, "-")
 	whole, fraction, point := strings.Cut(digits, ".")
@@ -63,10 +63,10 @@ func MustDecimal(text string) Decimal {
 	return d
 }
 
-// Millionths is the number times 1,000,000.
+// Millionths returns the number times 1,000,000.
 func (d Decimal) Millionths() int64 { return int64(d) }
 
-// String is the shortest text of the number: "2", "0.1", "-1.25". ParseDecimal reads it back exactly.
+// String returns the shortest text of the number: "2", "0.1", "-1.25". ParseDecimal parses it back exactly.
 func (d Decimal) String() string {
 	sign, n := "", int64(d)
 	if n < 0 {
@@ -79,7 +79,7 @@ func (d Decimal) String() string {
 	return sign + strconv.FormatInt(whole, 10) + "." + strings.TrimRight(fmt.Sprintf("%06d", fraction), "0")
 }
 
-// Set implements pflag.Value; its error says what is allowed.
+// Set implements pflag.Value. Its error says which values are allowed.
 func (d *Decimal) Set(text string) error {
 	parsed, err := ParseDecimal(text)
 	if err != nil {
@@ -113,7 +113,7 @@ func (d *Decimal) decodeScalar(node *yaml.Node) string {
 	return ""
 }
 
-// decimalAllowed is what is allowed where ParseDecimal has failed.
+// decimalAllowed says which values are allowed where ParseDecimal has failed.
 func decimalAllowed(err error) string {
 	switch {
 	case errors.Is(err, errDecimalPlaces):

@@ -14,25 +14,26 @@ import (
 	"github.com/weir-epp/weir/internal/spelling"
 )
 
-// maxNodes bounds the work of one document, aliases followed: a few hundred bytes of nested aliases would otherwise
-// stand for billions of nodes.
+// maxNodes bounds the work for one document, with aliases followed: a few hundred bytes of nested aliases could
+// otherwise stand for billions of nodes.
 const maxNodes = 100_000
 
-// decoder overlays a YAML document on a Document: only the fields that the YAML names change. It goes on after a
-// problem, so that all of them are found.
+// decoder overlays a YAML document on a Document: it changes only the fields that the YAML names. It continues after a
+// problem, so that it finds all of them.
 type decoder struct {
 	problems Problems
 	lines    map[string]int // path -> line
 	nodes    int
 }
 
-// scalar is a type that reads itself from a YAML scalar; it answers what is allowed when the scalar is not.
+// scalar is a type that decodes itself from a YAML scalar. decodeScalar returns what is allowed if the scalar is not,
+// and otherwise "".
 type scalar interface{ decodeScalar(*yaml.Node) string }
 
-// defaulter is a list's element that does not begin as zero.
+// defaulter is a list element whose defaults are not all zero.
 type defaulter interface{ setDefaults() }
 
-// parseYAML reads text as one YAML document; nil when it is empty or has a problem.
+// parseYAML parses text as one YAML document. It returns nil for an empty one and for one with a problem.
 func parseYAML(text []byte) (root *yaml.Node, problems Problems) {
 	defer func() { // the YAML parser has panicked on hostile input before
 		if r := recover(); r != nil {
@@ -59,7 +60,7 @@ func (dec *decoder) report(path string, node *yaml.Node, format string, args ...
 	dec.problems = append(dec.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...), Line: node.Line})
 }
 
-// decode overlays node on target, which is settable.
+// decode overlays node on target, which must be settable.
 func (dec *decoder) decode(path string, node *yaml.Node, target reflect.Value) {
 	for node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -136,7 +137,7 @@ func (dec *decoder) decodeOptional(path string, node *yaml.Node, target reflect.
 	}
 }
 
-// entries gives a mapping's keys and values, each key once; nil when node is not a mapping.
+// entries returns the keys and values of a mapping, each key once; nil if node is not a mapping.
 func (dec *decoder) entries(path string, node *yaml.Node) [][2]*yaml.Node {
 	if isNull(node) {
 		return nil // a section without content changes nothing
@@ -226,7 +227,7 @@ func (dec *decoder) decodeList(path string, node *yaml.Node, target reflect.Valu
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == "!!null" }
 
-// describe is what a message says was found.
+// describe returns what a message says was found.
 func describe(node *yaml.Node) string {
 	const longest = 64
 	switch {

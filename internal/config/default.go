@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// Default is the wfq profile: the values of the original queueing proposal.
+// Default returns the wfq profile: the values of the original queueing proposal.
 func Default() Document {
 	return Document{
 		APIVersion: APIVersion,

@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// What a document says of itself.
+// The version and kind of every document.
 const (
 	APIVersion = "weir.dev/v1alpha1"
 	Kind       = "EndpointPickerConfig"
@@ -32,7 +32,7 @@ type Document struct {
 	Tiers []Tier `yaml:"tiers"`
 	// Policy classes that share a tier by deficit round robin.
 	Classes []Class `yaml:"classes"`
-	// Models that clients may ask for: their criticality and what they stand for.
+	// Models that clients may ask for: their criticality and their targets.
 	Models []Model `yaml:"models"`
 	// Named priorities that a request may refer to (InferenceObjectives without Kubernetes).
 	Objectives []Objective `yaml:"objectives"`
@@ -42,14 +42,14 @@ type Document struct {
 	Responses Responses `yaml:"responses"`
 	// Where a request's tier may be named.
 	Criticality Criticality `yaml:"criticality"`
-	// Request headers that the gateway sets and that clients never can.
+	// Request headers that only the gateway can set, never a client.
 	TrustedHeaders TrustedHeaders `yaml:"trustedHeaders"`
-	// Whether the request body is taken: auto (only when the headers do not say enough), always or never.
+	// When the request body is read: auto (only if the headers do not say enough), always or never.
 	RequestBody string `yaml:"requestBody"`
-	// What happens to requests that are known to be no inference: GET, HEAD, OPTIONS and DELETE without a body, and the
-	// paths that docs/envoy.md lists: pick (placed without queueing) or queue. All else queues.
+	// What happens to requests that are known not to be inference: GET, HEAD, OPTIONS and DELETE without a body, and
+	// the paths that docs/envoy.md lists: pick (placed without queueing) or queue. All others queue.
 	PassOn string `yaml:"passOn"`
-	// Further paths that passOn holds for, whatever the method: each exactly as clients send it, without the query.
+	// More paths to which passOn applies, whatever the method: each exactly as clients send it, without the query.
 	PassOnPaths []string `yaml:"passOnPaths"`
 	// Sizes and counts that bound Weir's memory.
 	Limits Limits `yaml:"limits"`
@@ -57,7 +57,7 @@ type Document struct {
 	Scheduling Scheduling `yaml:"scheduling"`
 }
 
-// Marshal is the document in full as YAML; decoding it gives an equal document.
+// Marshal returns the whole document as YAML. Decoding it gives an equal document.
 func (d Document) Marshal() ([]byte, error) {
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)

@@ -12,10 +12,10 @@ import (
 // is an error: nobody should have to guess its unit.
 type Duration time.Duration
 
-// Std is the time.Duration.
+// Std returns the time.Duration.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
-// String is the shortest Go duration: "5m", not "5m0s".
+// String returns the shortest Go duration: "5m", not "5m0s".
 func (d Duration) String() string {
 	text := time.Duration(d).String()
 	if strings.HasSuffix(text, "m0s") {
@@ -40,7 +40,7 @@ func (d *Duration) Set(text string) error {
 // Type implements pflag.Value.
 func (*Duration) Type() string { return "duration" }
 
-// MarshalYAML writes the duration's text.
+// MarshalYAML writes the text of the duration.
 func (d Duration) MarshalYAML() (any, error) { return d.String(), nil }
 
 func (d *Duration) decodeScalar(node *yaml.Node) string {

@@ -13,12 +13,12 @@ import (
 	"github.com/weir-epp/weir/internal/spelling"
 )
 
-// smgTenantHeader is the header in which SMG finds a tenant unless it is told another one.
+// smgTenantHeader is the header that names the tenant in SMG unless it is configured otherwise.
 const smgTenantHeader = "x-smg-tenant-id"
 
-// ImportSMG makes a document of a YAML file of SMG's priority scheduler, over the smg-priority profile. Notes are what
-// an operator has to know: what is ignored, what differs, what is offered. An unknown field, or a value that cannot be
-// meant, is an error with its path in the file; the error is Problems, all of them.
+// ImportSMG converts a YAML file of SMG's priority scheduler to a document over the smg-priority profile. The notes
+// tell the operator what is ignored, what differs and what to consider. An unknown field or an impossible value is an
+// error with its path in the file; the error is Problems and lists all of them.
 func ImportSMG(text []byte) (d Document, notes []string, err error) {
 	file, prefix, dec := readSMG(text)
 	im := smgImport{file: file, prefix: prefix, problems: dec.problems}
@@ -38,7 +38,7 @@ func ImportSMG(text []byte) (d Document, notes []string, err error) {
 	return im.document, im.notes, nil
 }
 
-// readSMG decodes the file; prefix is where its fields are.
+// readSMG decodes the file. prefix is the path of its fields.
 func readSMG(text []byte) (file smgFile, prefix string, dec *decoder) {
 	dec = &decoder{lines: map[string]int{}}
 	root, problems := parseYAML(text)
@@ -65,7 +65,7 @@ func keysOf(root *yaml.Node) []string {
 	return keys
 }
 
-// smgImport is an import on its way.
+// smgImport is the state of an import.
 type smgImport struct {
 	file     smgFile
 	prefix   string
@@ -78,7 +78,7 @@ func (im *smgImport) note(format string, args ...any) {
 	im.notes = append(im.notes, fmt.Sprintf(format, args...))
 }
 
-// classes changes the tiers. SMG replaces a whole class where the file names it; here it keeps what is not named.
+// classes changes the tiers. SMG replaces a whole class that the file names; here, what the file does not give is kept.
 func (im *smgImport) classes() {
 	for _, name := range slices.Sorted(maps.Keys(im.file.Classes)) {
 		rank := slices.Index(smgClasses, name)
@@ -131,8 +131,8 @@ func (im *smgImport) class(path string, c smgClass, t *Tier) {
 	}
 }
 
-// What a class may have: SMG's reserved_floor has 16 bits, its queue_size is bounded so that four of them can be
-// added, its threshold so that it is a duration.
+// Limits of a class: SMG's reserved_floor has 16 bits, queue_size is bounded so that four of them can be added, and the
+// threshold so that it fits a duration.
 const (
 	maxReserved  = 65_535
 	maxQueueSize = 1 << 29

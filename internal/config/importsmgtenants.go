@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// tenants makes SMG's tenant keys, which name their source, identities: header:acme is the tenant acme, whom the
-// header of the flow's key names.
+// tenants converts SMG's tenant keys, which name their source, to identities: header:acme is the tenant acme, named by
+// the header in the flow's key.
 func (im *smgImport) tenants() {
 	named := map[string]string{} // our tenants, by SMG's key
 	header := false
@@ -48,7 +48,8 @@ func (im *smgImport) tenants() {
 	im.tenantHeader(header)
 }
 
-// tenantHeader makes the header that names tenants a source of the flow's key, if SMG trusts it or a policy needs it.
+// tenantHeader adds the header that names tenants to the sources of the flow's key, if SMG trusts it or a policy needs
+// it.
 func (im *smgImport) tenantHeader(needed bool) {
 	trust := im.file.TrustTenantHeader
 	if trust != nil && !*trust {
@@ -73,7 +74,7 @@ func (im *smgImport) tenantHeader(needed bool) {
 		"clients send", name)
 }
 
-// others are the fields that are not of a class or a tenant.
+// others converts the fields that belong to no class or tenant.
 func (im *smgImport) others() {
 	if class := im.file.DefaultMaxClass; class != nil {
 		im.problems.oneOf(im.prefix+"default_max_class", *class, smgClasses)
@@ -103,7 +104,7 @@ func (im *smgImport) others() {
 const noFallback = "the capacity is that of the ready backends (slots, or slotsPerBackend for one that reports none); " +
 	"with none ready it is 0, and requests wait"
 
-// offers are what the operator may want to choose otherwise, and what the document itself warns of.
+// offers notes what the operator may want to change, and the warnings about the document itself.
 func (im *smgImport) offers() {
 	for _, w := range im.document.Warnings() {
 		im.note("in the new file: %s", w.Error())

@@ -11,10 +11,10 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// Each limit is checked by the package that relies on it, in the names of its own fields. Here, and nowhere else, is
-// what these fields are called in the document. [] stands for the index of a list or the key of a map.
+// Each limit is checked by the package that relies on it, in terms of its own fields. Only this file maps these fields
+// to keys of the document. [] stands for the index of a list or the key of a map.
 
-// controllerKeys are the keys of the fields of FlowcontrolConfig.
+// controllerKeys maps the fields of FlowcontrolConfig to keys.
 var controllerKeys = map[string]string{
 	"Queue.TotalCapacity":               "fairRequestQueue.totalCapacity",
 	"Queue.FlowCapacity":                "fairRequestQueue.flowCapacity",
@@ -63,7 +63,7 @@ var controllerKeys = map[string]string{
 	"MaxLabels":                    "limits.maxFlows",
 }
 
-// streamKeys are the keys of the fields of ExtprocConfig.
+// streamKeys maps the fields of ExtprocConfig to keys.
 var streamKeys = map[string]string{
 	"FlowKey":                        "flows.key",
 	"FlowKey[]":                      "flows.key[]",
@@ -101,7 +101,7 @@ var streamKeys = map[string]string{
 	"DeadlineHeaders[]":              "requestQueueController.deadlineHeaders[]",
 }
 
-// schedulingKeys are the keys of the fields of SchedulingConfig.
+// schedulingKeys maps the fields of SchedulingConfig to keys.
 var schedulingKeys = map[string]string{
 	"Filters":          "scheduling.filters",
 	"Filters[]":        "scheduling.filters[]",
@@ -113,7 +113,8 @@ var schedulingKeys = map[string]string{
 	"Fallbacks":        "scheduling.fallbacks",
 }
 
-// problemsOfParts are the problems that the packages see in what the document becomes, in the document's keys.
+// problemsOfParts returns the problems that the packages find in the converted document, in terms of the document's
+// keys.
 func (d *Document) problemsOfParts() Problems {
 	controller, streams := d.FlowcontrolConfig(), d.ExtprocConfig()
 	return slices.Concat(
@@ -123,7 +124,7 @@ func (d *Document) problemsOfParts() Problems {
 	)
 }
 
-// inKeys are a package's problems in the keys of the document, with the values that stand there.
+// inKeys returns a package's problems with the keys and the values of the document.
 func (d *Document) inKeys(keys map[string]string, err error) Problems {
 	var ps Problems
 	for _, p := range invalid.Of(err) {
@@ -145,10 +146,11 @@ func (d *Document) inKeys(keys map[string]string, err error) Problems {
 	return ps
 }
 
-// composite are the kinds of values that no message shows in full.
+// composite lists the kinds of values that are too long for a message.
 var composite = []reflect.Kind{reflect.Slice, reflect.Map, reflect.Struct}
 
-// keyOf is the key of a package's field: names of keys (string), indexes (int) and keys of maps (invalid.Key).
+// keyOf returns the key of a package's field. Its steps are names of keys (string), indexes (int) and keys of maps
+// (invalid.Key).
 func keyOf(keys map[string]string, field invalid.Path) invalid.Path {
 	pattern, known := keys[field.Pattern()]
 	if !known {
@@ -169,7 +171,7 @@ func keyOf(keys map[string]string, field invalid.Path) invalid.Path {
 	return key
 }
 
-// pathText is a key as messages have it: tiers[3].queueSize, flows.weights.team-a.
+// pathText returns a key as messages spell it: tiers[3].queueSize, flows.weights.team-a.
 func pathText(key invalid.Path) string {
 	text := ""
 	for _, step := range key {
@@ -183,7 +185,7 @@ func pathText(key invalid.Path) string {
 	return text
 }
 
-// nameBeside is how the message of one key names another: without the section that both are in.
+// nameBeside returns the name of another key in a message about key: without the section if both are in the same one.
 func nameBeside(key, other invalid.Path) string {
 	n := len(other) - 1
 	if n > 0 && n < len(key) && slices.Equal(key[:len(key)-1], other[:n]) {
@@ -192,7 +194,7 @@ func nameBeside(key, other invalid.Path) string {
 	return pathText(other)
 }
 
-// valueAt is the value at a key; false where there is none.
+// valueAt returns the value at a key; false if there is none.
 func valueAt(v reflect.Value, key invalid.Path) (reflect.Value, bool) {
 	for _, step := range key {
 		switch step := step.(type) {

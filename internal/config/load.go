@@ -7,31 +7,32 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Source is where a configuration comes from.
+// Source is what a configuration is made from.
 type Source struct {
 	// Text is the YAML file; empty: none.
 	Text []byte
 	// Profile overrides the file's profile; empty: the file's, else wfq.
 	Profile string
-	// Override makes the last changes, before validation: the flags that were given. It may be nil.
+	// Override makes the last changes before validation: those of the flags that were given. It may be nil.
 	Override func(*Document)
 }
 
-// Load makes the effective configuration of a source: defaults, profile, file, overrides, then validation, also of
-// what this build does not act upon. The error is Problems: all of them. The document is usable only without one.
+// Load returns the effective configuration of a source: defaults, profile, file and overrides, all of it validated. A
+// value that this build does not implement is a problem too. The error is Problems and lists all of them; with an error
+// the document must not be used.
 func Load(source Source) (Document, error) {
 	d, lines, problems := layers(source)
 	problems = append(problems, d.unsupported()...)
 	return d, problems.locate(lines).err()
 }
 
-// Show is Load without asking whether this build acts upon all of it.
+// Show is Load without checking whether this build implements all of it.
 func Show(source Source) (Document, error) {
 	d, lines, problems := layers(source)
 	return d, problems.locate(lines).err()
 }
 
-// layers is a source's document with the problems of its text and of its values.
+// layers returns a source's document with the problems of its text and its values.
 func layers(source Source) (d Document, lines map[string]int, problems Problems) {
 	d, dec := overlay(source)
 	problems = dec.problems.locate(dec.lines) // nameOrigins takes lines away
@@ -42,9 +43,10 @@ func layers(source Source) (d Document, lines map[string]int, problems Problems)
 	return d, dec.lines, append(problems, d.nameOrigins(d.problems(), before, dec.lines)...)
 }
 
-// nameOrigins says of the values that are not on a line of the file where they come from. Those that differ from the
-// document before the overrides are from a flag; the file's line, if there is one, has another value and is forgotten.
-// Those that are the profile's own are called so: what contradicts them is what somebody wrote.
+// nameOrigins adds to the problems where their values come from, unless they are on a line of the file. A value that
+// differs from the document before the overrides is from a flag; if the file has a line for it, that line has another
+// value and is dropped. A value of the profile itself is marked as its default: what contradicts it is what somebody
+// wrote.
 func (d Document) nameOrigins(ps Problems, before Document, lines map[string]int) Problems {
 	profile, err := Profile(d.Profile)
 	for i, p := range ps {
@@ -68,11 +70,11 @@ func (d Document) nameOrigins(ps Problems, before Document, lines map[string]int
 	return ps
 }
 
-// Validate reports every value that is out of its range or contradicts another, as Problems. It does not report
-// what this build does not act upon; Load does.
+// Validate reports every value that is out of range or contradicts another, as Problems. Unlike Load it accepts what
+// this build does not implement.
 func (d Document) Validate() error { return d.problems().err() }
 
-// overlay is the profile with the text over it.
+// overlay returns the profile with the text over it.
 func overlay(source Source) (Document, *decoder) {
 	dec := &decoder{lines: map[string]int{}}
 	var root *yaml.Node
@@ -94,7 +96,7 @@ func overlay(source Source) (Document, *decoder) {
 	return d, dec
 }
 
-// profileOf is the profile that a document names, wfq when it names none.
+// profileOf returns the profile that a document names, or wfq if it names none.
 func profileOf(root *yaml.Node) string {
 	if root != nil && root.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(root.Content); i += 2 {

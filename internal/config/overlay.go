@@ -8,9 +8,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MarshalOverlay is the document as a file that names its profile and, of the rest, only what differs from it; decoding
-// it gives an equal document. Its profile must exist, and what the profile lists (in a map or as a tier) cannot be
-// missing from it.
+// MarshalOverlay returns the document as a file that names its profile and, apart from that, only what differs from it.
+// Decoding it gives an equal document. The profile must exist, and the document must have everything that the profile
+// lists in a map or as a tier.
 func (d Document) MarshalOverlay() ([]byte, error) {
 	profile, err := Profile(d.Profile)
 	if err != nil {
@@ -34,7 +34,7 @@ func (d Document) MarshalOverlay() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// overlayOf puts the fields of a struct that differ from the base's into a mapping.
+// overlayOf adds the fields of a struct that differ from the base to a mapping.
 func overlayOf(into *yaml.Node, base, d reflect.Value) error {
 	for i, name := range fieldNames(d.Type()) {
 		from, to := base.Field(i), d.Field(i)

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Problem is one thing wrong with one field.
+// Problem is one thing that is wrong with one field.
 type Problem struct {
-	// Path is the field, as in "models[1].targets[0].weight"; empty for the document as a whole.
+	// Path is the field, such as "models[1].targets[0].weight"; empty for the document as a whole.
 	Path string
-	// Found is the value as the message names it; empty when the message does.
+	// Found is the value as messages show it; empty if Message shows it.
 	Found string
 	// Message says what is allowed.
 	Message string
@@ -36,7 +36,7 @@ func (p Problem) Error() string {
 	return text
 }
 
-// Problems is everything wrong with a configuration, in the order of the document's lines, then of its checks.
+// Problems lists everything that is wrong with a configuration: by line of the file, then in the order of the checks.
 type Problems []Problem
 
 // Error implements error, one line for each problem.
@@ -63,7 +63,7 @@ func (ps Problems) Unwrap() []error {
 	return errs
 }
 
-// err is nil when there is no problem; an empty Problems in an error would not be nil.
+// err returns the problems as an error, nil if there are none: an empty Problems in an error would not be nil.
 func (ps Problems) err() error {
 	if len(ps) == 0 {
 		return nil
@@ -71,10 +71,10 @@ func (ps Problems) err() error {
 	return ps
 }
 
-// shown is a value that messages do not quote.
+// shown is a value that messages show without quotes.
 type shown string
 
-// add notes a problem at path: the value that was found, then what is allowed.
+// add adds a problem: its path, the value found, and what is allowed.
 func (ps *Problems) add(path string, value any, format string, args ...any) {
 	found := fmt.Sprint(value)
 	if text, ok := value.(string); ok {
@@ -83,7 +83,7 @@ func (ps *Problems) add(path string, value any, format string, args ...any) {
 	*ps = append(*ps, Problem{Path: path, Found: found, Message: fmt.Sprintf(format, args...)})
 }
 
-// locate gives the lines of the file to the problems at its fields and drops all but the first problem of a path.
+// locate sets the lines of the problems that the file has a line for, and drops all but the first problem of each path.
 func (ps Problems) locate(lines map[string]int) Problems {
 	seen := make(map[string]bool, len(ps))
 	kept := ps[:0]
@@ -101,7 +101,7 @@ func (ps Problems) locate(lines map[string]int) Problems {
 	return kept
 }
 
-// rank orders problems by line, those without one last.
+// rank orders problems by line; those without a line come last.
 func (p Problem) rank() int {
 	if p.Line == 0 {
 		return math.MaxInt

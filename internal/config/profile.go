@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// profiles are the named sets of defaults, each as what it changes in Default.
+// profiles are the named sets of defaults, each as a change of Default.
 var profiles = []struct {
 	name   string
 	change func(*Document)
@@ -19,7 +19,7 @@ var profiles = []struct {
 	{ProfileMindRouter, mindrouter},
 }
 
-// Profiles are the names of the profiles, wfq first.
+// Profiles returns the names of the profiles, wfq first.
 func Profiles() []string {
 	names := make([]string, len(profiles))
 	for i, p := range profiles {
@@ -28,7 +28,7 @@ func Profiles() []string {
 	return names
 }
 
-// ProfileList are these names as a text lists them, with a mark at those that this build refuses.
+// ProfileList returns these names in one text, with a mark at those that this build refuses.
 func ProfileList() string {
 	names := Profiles()
 	for i, name := range names {
@@ -39,7 +39,7 @@ func ProfileList() string {
 	return strings.Join(names, ", ")
 }
 
-// Profile is a profile's document, a copy of its own. An unknown name is an error that lists the known ones.
+// Profile returns a copy of a profile's document. The error for an unknown name lists the known ones.
 func Profile(name string) (Document, error) {
 	i := slices.IndexFunc(profiles, func(p struct {
 		name   string
@@ -57,49 +57,50 @@ func Profile(name string) (Document, error) {
 	return d, nil
 }
 
-// identityKey is the flow's identity where a gateway names the tenant, else the model.
+// identityKey identifies a flow by the tenant where a gateway names one, otherwise by the model.
 func identityKey() []string { return []string{"header:x-llm-d-inference-fairness-id", SourceModel} }
 
-// slots is what an engine runs at a time where nothing better is known: SMG's figure for a backend that reports
-// none, and a usual --max-num-seqs of a vLLM on one accelerator. Too few leaves the engine idle, too many moves the
-// backlog into it, where nobody can order it any more: measure, then set it.
+// slots is the number of requests that an engine is assumed to run at a time: SMG's figure for a backend that reports
+// none, and a usual --max-num-seqs of a vLLM on one accelerator. Too few leave the engine idle; too many move the
+// backlog into it, where nothing can order it any more. Measure, then set it.
 const slots = 64
 
-// fillSlots keeps n slots of each backend busy: poppers release below the lower bound only, so all three are n.
+// fillSlots keeps n slots of each backend busy. Poppers release only below the lower bound, so all three are n.
 func fillSlots(c *RequestQueueController, n int64) {
 	c.WatermarkPerBackend = n
 	c.LowerBoundPerBackend = new(n)
 	c.UpperBoundPerBackend = new(n)
 }
 
-// recommended is what a new installation should run: everyone queues, tiers order, and a noisy flow is the first to
-// lose its places.
+// recommended is for new installations: everyone queues, tiers set the order, and a noisy flow is the first to lose its
+// places.
 func recommended(d *Document) {
-	// A full queue displaces instead of turning a quiet flow away for a noisy one's sake. So no flow needs a limit of
-	// its own: one that is alone may fill the queue, and gives its places up as others come.
+	// A full queue displaces instead of rejecting a quiet flow because of a noisy one. So no flow needs a limit of its
+	// own: a flow that is alone may fill the queue, and loses places as others arrive.
 	d.FairRequestQueue.CapacityMode = CapacityShared
 	d.FairRequestQueue.FlowCapacity = d.FairRequestQueue.TotalCapacity
-	// Who may declare itself critical would otherwise be beyond every other limit.
+	// Otherwise a client that may call itself critical would be exempt from every other limit.
 	d.FairRequestQueue.TopTier = TopFair
-	// One dispatch in ten goes to a starved head: enough to end every wait, too little to be noticed above.
+	// One dispatch in ten goes to a starved head: enough to end every wait, too few to be noticed by the tiers above.
 	d.FairRequestQueue.PromotionBudget = MustDecimal("0.1")
-	// Nobody is shed who could wait; a request that nobody declared is in the middle, so that there is room above it.
+	// No request is shed that could wait. A request that declares nothing is in the middle, so that there is room above
+	// it.
 	d.RequestQueueController.EnqueueAll = true
 	d.Criticality.Default = Standard
-	// Lower = watermark = upper: the slots are kept full, and what waits is ordered here and not in the engine.
+	// Lower = watermark = upper: the slots are kept full, and the backlog is ordered here and not in the engine.
 	fillSlots(&d.RequestQueueController, slots)
-	// Who asks is what the proxy has verified, by whichever means it has: a token's subject, or a name in the header.
+	// The tenant is who the proxy has verified, by whatever means it has: a token's subject, or a name in the header.
 	d.Flows.Key = append([]string{"metadata:envoy.filters.http.jwt_authn/payload/sub"}, identityKey()...)
-	// Who sends now and then mostly does not wait for a grant to a flow that always has more.
+	// A flow that sends now and then mostly does not wait for a grant to a flow that always has more.
 	d.Flows.TieBreak = FlowTieNewcomer
 	d.Responses.Preset = PresetGateway
-	// Below the TTL of 30 s, so that the guard can act before the waiter expires; the lower tier later.
+	// Below the TTL of 30 s, so that the guard can act before the waiter expires; later for the lower tier.
 	d.Tiers[1].StarvationThreshold = new(Duration(10 * time.Second))
 	d.Tiers[2].StarvationThreshold = new(Duration(20 * time.Second))
-	// Preemption and reservations cost throughput: they are for those who ask for them.
+	// Preemption and reservations cost throughput, so they are off unless configured.
 }
 
-// dynamo is one tier whose classes share it by deficit round robin; without classes there is one.
+// dynamo is one tier whose classes share it by deficit round robin; without classes there is one class.
 func dynamo(d *Document) {
 	d.FairRequestQueue.CapacityMode = CapacityShared
 	d.FairRequestQueue.TopTier = TopFair
@@ -112,8 +113,8 @@ func dynamo(d *Document) {
 	d.Responses.Preset = PresetDynamo
 }
 
-// smg is SMG's four strict tiers with its reservations and time-outs. What SMG's own file can change is imported by
-// `weir config import --from smg`.
+// smg is SMG's four strict tiers with its reservations and timeouts. `weir config import --from smg` imports what SMG's
+// own file can change.
 func smg(d *Document) {
 	d.FairRequestQueue.CapacityMode = CapacityShared
 	d.FairRequestQueue.TopTier = TopFair

@@ -1,16 +1,16 @@
 package config
 
-// FairRequestQueue is the section of the queue.
+// FairRequestQueue configures the queue.
 type FairRequestQueue struct {
-	// Most requests that are queued at a time, over all flows. At least 1.
+	// Maximum number of queued requests, over all flows. At least 1.
 	TotalCapacity int64 `yaml:"totalCapacity"`
-	// Most requests that are queued at a time in one flow. From 1 to totalCapacity.
+	// Maximum number of queued requests in one flow. From 1 to totalCapacity.
 	FlowCapacity int64 `yaml:"flowCapacity"`
-	// Longest time that a request waits in the queue; then it is rejected (ttl-expired). At most 3600s, which is the
-	// longest that Envoy holds a request for.
+	// Longest time that a request waits in the queue before it is rejected (ttl-expired). At most 3600s, the longest
+	// that Envoy holds a request.
 	QueueTTL Duration `yaml:"queueTTL"`
-	// How flows share the queue: reserved (each flow that has queued requests reserves its flowCapacity) or shared
-	// (with displacement when the queue is full).
+	// How flows share the queue: reserved (each flow with queued requests reserves its flowCapacity) or shared (with
+	// displacement when the queue is full).
 	CapacityMode string `yaml:"capacityMode"`
 	// Order between tiers: strict (highest first, with a starvation guard) or weighted (a share for each tier).
 	TierMode string `yaml:"tierMode"`
@@ -21,59 +21,63 @@ type FairRequestQueue struct {
 	TopTier string `yaml:"topTier"`
 }
 
-// RequestQueueController is the section of the controller.
+// RequestQueueController configures the controller.
 type RequestQueueController struct {
-	// Whether requests queue at all. If not, each one passes at once, and the stock is still counted; a reload to false
-	// releases everybody who waits, in the queue's order.
+	// Whether requests queue at all. If not, each one passes at once, and the stock is still counted. A reload to false
+	// releases all waiters, in the order of the queue.
 	Enabled bool `yaml:"enabled"`
 	// Whether requests of every tier queue. If not, those below the highest tier are rejected (shed) instead of
 	// queued when the queue is not empty or the stock is at or above the upper bound.
 	EnqueueAll bool `yaml:"enqueueAll"`
-	// Requests that each backend should have: dispatched and not complete. Set it, and lowerBoundPerBackend and
-	// upperBoundPerBackend with it, to the engine's batch slots (vLLM: --max-num-seqs). From 1 to 1000000.
+	// Number of requests that each backend should have: dispatched and not complete. Set it, and with it
+	// lowerBoundPerBackend and upperBoundPerBackend, to the engine's batch slots (vLLM: --max-num-seqs). From 1 to
+	// 1000000.
 	WatermarkPerBackend int64 `yaml:"watermarkPerBackend"`
-	// Distance of the lower and the upper bound from the watermark, as a share of it; above 0 and below 1. Bounds
-	// that are given explicitly do not use it.
+	// Distance of the lower and the upper bound from the watermark, as a share of it; above 0 and below 1. Explicit
+	// bounds do not use it.
 	PercentageDeviationForBounds Decimal `yaml:"percentageDeviationForBounds"`
-	// Explicit lower bound: the queue is released while the stock is below it, so under load the stock stands here.
-	// From 0 to the watermark; null derives it from the watermark.
+	// Explicit lower bound: the queue releases while the stock is below it, so under load the stock stays there. From 0
+	// to the watermark; null derives it from the watermark.
 	LowerBoundPerBackend *int64 `yaml:"lowerBoundPerBackend"`
 	// Explicit upper bound: an arrival bypasses an empty queue while the stock is below it. At least the watermark;
 	// null derives it from the watermark.
 	UpperBoundPerBackend *int64 `yaml:"upperBoundPerBackend"`
-	// Batch slots of a backend that reports none: takes the place of the watermark and of both bounds; null: unknown.
+	// Batch slots of a backend that does not report them: replaces the watermark and both bounds; null: unknown. From 1
+	// to 1000000.
 	SlotsPerBackend *int64 `yaml:"slotsPerBackend"`
-	// Goroutines that release requests where no request's own goroutine does. From 1 to 1000; one is enough, since they
-	// are woken by events.
+	// Number of goroutines that release requests where no request's own goroutine does. From 1 to 1000. One is enough,
+	// since they are woken by events.
 	NumPoppers int64 `yaml:"numPoppers"`
-	// Wait of a popper before it tries again after an unexpected error.
+	// How long a popper waits before it retries after an unexpected error. Above 0s.
 	PopperWaitBase Duration `yaml:"popperWaitBase"`
-	// Most that is added to popperWaitBase at random.
+	// Maximum random addition to popperWaitBase. At least 0s.
 	PopperWaitJitterMax Duration `yaml:"popperWaitJitterMax"`
-	// Longest time between two sweeps of the queue for requests whose TTL is over. Deadlines are exact all the same:
-	// this is only an upper bound.
+	// Longest time between two sweeps of the queue for expired requests. Above 0s. It is only an upper bound: requests
+	// expire exactly on time.
 	ExpiryCleanupInterval Duration `yaml:"expiryCleanupInterval"`
-	// Least time between two releases from the queue, 0s (none) to 1s. Where all requests take the same time, those that
-	// were released together end together ever after, and who has just missed them waits for them all; 80 % of service
-	// time / slots keeps them apart. It also bounds the releases to one per spacing, so leave it at 0s where times differ anyway.
+	// Minimum time between two releases from the queue, 0s (none) to 1s. If all requests take the same time, those
+	// released together end together from then on, and a request that has just missed them waits for all of them; 80 %
+	// of service time / slots spreads them. At most one request is released per spacing, so leave it at 0s if service
+	// times differ anyway.
 	ReleaseSpacing Duration `yaml:"releaseSpacing"`
-	// Most requests of one flow that are dispatched and not complete at a time; 0: no limit, which it has to be with
-	// flows.discipline none.
+	// Maximum number of requests of one flow that are dispatched and not complete; 0: no limit, which flows.discipline
+	// none requires.
 	MaxInFlightPerFlow int64 `yaml:"maxInFlightPerFlow"`
 	// The same at each backend; 0: no limit.
 	MaxInFlightPerFlowPerBackend int64 `yaml:"maxInFlightPerFlowPerBackend"`
-	// With no backend ready that a request may use: queue until the TTL (true), or reject at once with no-endpoint
-	// (false), also those that wait when the last one goes.
+	// Whether a request waits, until its TTL, while no backend is ready that it may use. If not, it is rejected at once with
+	// no-endpoint, and so are waiters when the last such backend goes.
 	HoldWhenEmpty bool `yaml:"holdWhenEmpty"`
-	// Whom preemption takes within the lowest tier: newest (dispatched last) or least-cost (smallest input, then
+	// Which request of the lowest tier is preempted: newest (dispatched last) or least-cost (smallest input, then
 	// newest).
 	VictimOrder string `yaml:"victimOrder"`
-	// After SIGTERM: how long queued and new requests are still served before what is left is rejected (draining).
+	// How long queued and new requests are still served after SIGTERM, before the rest is rejected (draining). From 0s
+	// to 1h.
 	DrainWindow Duration `yaml:"drainWindow"`
-	// After SIGTERM: how long queued and new requests are served at least, though nobody waits: a proxy takes that long to
-	// see that this replica is not ready. From 0s to the drainWindow.
+	// How long queued and new requests are served at least after SIGTERM, even if nobody waits: proxies need that time
+	// to see that this replica is not ready. From 0s to drainWindow.
 	MinDrain Duration `yaml:"minDrain"`
-	// Headers that carry a client's own deadline, set by an outer hop, as milliseconds from arrival; grpc-timeout is
-	// read in gRPC's format (10S, 500m). The earliest counts; 0, and what cannot be read, is none.
+	// Headers with the client's own deadline, set by an outer hop, in milliseconds from arrival; grpc-timeout is read
+	// in gRPC's format (10S, 500m). The earliest counts; 0 and unreadable values are none. At most 16.
 	DeadlineHeaders []string `yaml:"deadlineHeaders"`
 }

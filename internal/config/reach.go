@@ -2,7 +2,7 @@ package config
 
 import "slices"
 
-// highestUsable is the rank of the highest tier that any tenant may use. The tiers above it have no requests, so
+// highestUsable returns the rank of the highest tier that any tenant may use. The tiers above it get no requests, so
 // nothing is reserved for them.
 func (d *Document) highestUsable() int {
 	streams := d.ExtprocConfig()

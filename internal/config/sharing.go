@@ -1,28 +1,29 @@
 package config
 
-// Flows is the section of the flows.
+// Flows configures what makes a flow, and how flows share.
 type Flows struct {
-	// Where the flow's identity comes from; the first source that is present counts: header:NAME,
-	// metadata:NAMESPACE/PATH, attribute:NAME, or model (the model and its target). A header named here is the
-	// operator's word that the gateway sets or strips it.
+	// Where the identity of a flow comes from; the first source that is present counts: header:NAME,
+	// metadata:NAMESPACE/PATH, attribute:NAME, or model (the model and its target). By naming a header here the
+	// operator asserts that the gateway sets or strips it. From 1 to 16 sources.
 	Key []string `yaml:"key"`
-	// Weight of a flow by its identity; others have 1. From 0.001 to 1000000. The identity that the source model makes is
-	// MODEL/TARGET, such as "m/m" for a model that stands for itself.
+	// Weight of a flow by its identity; other flows have 1. From 0.001 to 1000000. Identities that come from the source
+	// model are MODEL/TARGET, such as "m/m" for a model without targets.
 	Weights map[string]Decimal `yaml:"weights"`
 	// flowCapacity of a flow by its identity, as in weights. From 1 to totalCapacity.
 	Capacities map[string]int64 `yaml:"capacities"`
-	// Flows of models that neither models nor an endpoint's list names, where the source is model: own (each has its own)
-	// or shared (all are the one flow "unknown"). Clients choose such names, as many as they like.
+	// Flows of models that neither models nor the list of an endpoint names, if the source is model: own (a flow each)
+	// or shared (one flow, "unknown", for all). Clients choose such names, as many as they like.
 	UnknownModels string `yaml:"unknownModels"`
 	// Order between flows: wfq (by virtual finish time), vtc (by virtual token counter), fairshare, or none (one
 	// flow).
 	Discipline string `yaml:"discipline"`
-	// Which flow goes first where their turns are equal, as those of equal weight mostly are. With arrival it is the one
-	// whose request came first; with newcomer, one that was not served since it began to wait, then the one whose request
-	// came first. So newcomer mostly spares those that send now and then the wait for a grant to those that always wait.
-	// Of no effect with discipline none.
+	// Which flow goes first if their turns are equal, as they mostly are for equal weights: with arrival, the one whose
+	// request arrived first; with newcomer, one that has not been served since it began to wait, then the one whose
+	// request arrived first. So with newcomer, a flow that sends now and then mostly need not wait for a grant to a
+	// flow that always waits. No effect with discipline none.
 	TieBreak string `yaml:"tieBreak"`
-	// Order within a flow: fcfs (as they came), wspt (shortest first, by weight) or edf (earliest deadline first).
+	// Order within a flow: fcfs (first come, first served), wspt (shortest first, by weight) or edf (earliest deadline
+	// first).
 	Order string `yaml:"order"`
 }
 
@@ -30,15 +31,15 @@ type Flows struct {
 type Tier struct {
 	// Name of the tier; unique.
 	Name string `yaml:"name"`
-	// Smallest objective priority that belongs to this tier; null: any that the tiers above did not take.
+	// Smallest objective priority that belongs to this tier; null: any that the tiers above do not take.
 	MinPriority *int64 `yaml:"minPriority"`
 	// Share of the tier in the weighted tier mode. From 0.001 to 1000000.
 	Weight Decimal `yaml:"weight"`
-	// Most queued requests in the tier, 0: never queue; null: only totalCapacity limits it.
+	// Maximum number of queued requests in the tier; 0: it never queues; null: only totalCapacity limits it.
 	QueueSize *int64 `yaml:"queueSize"`
-	// Longest time in the queue for the tier; null: queueTTL.
+	// Longest time in the queue for the tier, as for queueTTL; null: queueTTL.
 	QueueTimeout *Duration `yaml:"queueTimeout"`
-	// Age of the oldest waiter at which the tier is starved and may be promoted; null: never.
+	// Age of its oldest waiter at which the tier is starved and may be promoted; above 0s; null: never.
 	StarvationThreshold *Duration `yaml:"starvationThreshold"`
 	// Whether the tier may preempt requests in flight of a lower tier.
 	CanPreempt bool `yaml:"canPreempt"`
@@ -69,7 +70,7 @@ type Model struct {
 	// Critical (the highest tier), Standard (the one of minPriority 0) or Sheddable (the lowest), or a tier's name;
 	// empty: undeclared.
 	Criticality string `yaml:"criticality"`
-	// Models at the backends that serve it, one drawn by weight for each request; empty: the name itself.
+	// Models at the backends that serve it; one is drawn by weight for each request; empty: the name itself.
 	Targets []ModelTarget `yaml:"targets"`
 }
 

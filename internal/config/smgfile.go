@@ -1,18 +1,18 @@
 package config
 
-// smgFile is a YAML file of SMG's priority scheduler, in its own words; the fields may also be nested under
+// smgFile is a YAML file of SMG's priority scheduler, in SMG's own terms. The fields may also be nested under
 // priority_scheduler. Every field is optional.
 type smgFile struct {
 	Classes        map[string]smgClass  `yaml:"classes"`
 	TenantPolicies map[string]smgTenant `yaml:"tenant_policies"`
 
-	// What SMG takes from its command line, or from the file around.
+	// What SMG reads from its command line, or from the surrounding file.
 	Enabled           *bool   `yaml:"enabled"`
 	DefaultMaxClass   *string `yaml:"default_max_class"`
 	TrustTenantHeader *bool   `yaml:"trust_tenant_header"`
 	TenantHeaderName  *string `yaml:"tenant_header_name"`
 
-	// What has no use here, and is reported.
+	// Fields without a use here, which are reported.
 	TenantMetricTopN      *int64 `yaml:"tenant_metric_top_n"`
 	Capacity              *int64 `yaml:"capacity"`
 	TotalCapacity         *int64 `yaml:"total_capacity"`
@@ -21,12 +21,12 @@ type smgFile struct {
 	MaxConcurrentRequests *int64 `yaml:"max_concurrent_requests"`
 }
 
-// smgNested is a file in which that is nested.
+// smgNested is a file that nests these fields.
 type smgNested struct {
 	PriorityScheduler smgFile `yaml:"priority_scheduler"`
 }
 
-// smgClass is one class's entry: what it does not name keeps its default.
+// smgClass is one class's entry. Fields that it does not give keep their defaults.
 type smgClass struct {
 	ReservedFloor           *int64   `yaml:"reserved_floor"`
 	Reserved                *int64   `yaml:"reserved"` // the former name of reserved_floor

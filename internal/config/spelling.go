@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// snakeSections are the sections that the original queueing proposal spells in snake_case, with their keys.
+// snakeSections maps the snake_case names of the sections of the original queueing proposal to their keys.
 var snakeSections = map[string]string{
 	"fair_request_queue":       "fairRequestQueue",
 	"request_queue_controller": "requestQueueController",
 }
 
-// fieldNames are the YAML keys of a struct, by field index.
+// fieldNames returns the YAML keys of a struct, by field index.
 func fieldNames(t reflect.Type) []string {
 	names := make([]string, t.NumField())
 	for i := range names {
@@ -20,7 +20,8 @@ func fieldNames(t reflect.Type) []string {
 	return names
 }
 
-// camelCase gives the key's own name where the proposal's snake_case spelling is accepted, else the key itself.
+// camelCase returns the name of a key whose snake_case spelling from the proposal is accepted, and any other key
+// unchanged.
 func camelCase(path, key string) string {
 	if path == "" {
 		if name, ok := snakeSections[key]; ok {
@@ -44,7 +45,7 @@ func camelCase(path, key string) string {
 	return key
 }
 
-// snakeCase is a camelCase name in the proposal's spelling: queueTTL is queue_ttl.
+// snakeCase returns a camelCase name in the proposal's spelling: queueTTL is queue_ttl.
 func snakeCase(name string) string {
 	var b strings.Builder
 	upper := true

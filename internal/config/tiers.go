@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decodeTiers overlays a list of tiers: a listed tier changes only the fields that it names. A list that names only
-// known tiers changes them in place; one that names any other is the whole list.
+// decodeTiers overlays a list of tiers. A listed tier changes only the fields that it gives. A list that names only
+// known tiers changes them in place; one that names any other tier replaces the list.
 func (dec *decoder) decodeTiers(path string, node *yaml.Node, target reflect.Value) {
 	for node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -54,7 +54,7 @@ func (dec *decoder) decodeTiers(path string, node *yaml.Node, target reflect.Val
 	target.Set(reflect.ValueOf(merged))
 }
 
-// TierNames are the names of the tiers, highest first.
+// TierNames returns the names of the tiers, highest first.
 func (d Document) TierNames() []string {
 	names := make([]string, len(d.Tiers))
 	for i, t := range d.Tiers {
@@ -63,7 +63,7 @@ func (d Document) TierNames() []string {
 	return names
 }
 
-// nameOf is the name that a tier's mapping gives; empty when it gives none.
+// nameOf returns the name that the mapping of a tier gives; empty if it gives none.
 func nameOf(node *yaml.Node) string {
 	for node.Kind == yaml.AliasNode {
 		node = node.Alias

@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// missing is a field that this build does not act upon.
+// missing is a field that this build does not implement.
 type missing struct {
 	// path is its YAML keys, joined by dots.
 	path string
-	// words are those of its values that are missing; none: every value but the wfq default.
+	// words are the values that are missing; none: every value but the wfq default.
 	words []string
 }
 
-// notYet are the fields and words that this build does not act upon: such a value is a problem. Switching a feature
-// on is taking its line out.
+// notYet lists the fields and words that this build does not implement: such a value is a problem. A feature is enabled
+// by removing its line.
 var notYet = []missing{
 	{path: "flows.discipline", words: []string{DisciplineVTC, DisciplineFairShare}},
 	{path: "flows.order", words: []string{OrderWSPT, OrderEDF}},
 	{path: "classes"},
 }
 
-// unsupported reports the fields of notYet that are set. Values that come from the profile itself are one problem of
-// the profile.
+// unsupported reports the fields of notYet that are set. Values that come from the profile itself count as one problem
+// of the profile.
 func (d Document) unsupported() Problems {
 	var ps Problems
 	base := Default()
@@ -50,13 +50,13 @@ func (d Document) unsupported() Problems {
 	return ps
 }
 
-// refused says whether this build does not act upon all of a profile.
+// refused reports whether this build refuses a profile because it does not implement all of it.
 func refused(profile string) bool {
 	d, err := Profile(profile)
 	return err == nil && len(d.unsupported()) > 0
 }
 
-// lacks says whether the build does not act upon the value.
+// lacks reports whether the build does not implement the value.
 func (m missing) lacks(value, byDefault reflect.Value) bool {
 	if len(m.words) > 0 {
 		return slices.Contains(m.words, value.String())
@@ -64,7 +64,7 @@ func (m missing) lacks(value, byDefault reflect.Value) bool {
 	return !same(value, byDefault)
 }
 
-// fieldAt is the value at a path of YAML keys, which must exist.
+// fieldAt returns the value at a path of YAML keys, which must exist.
 func fieldAt(v reflect.Value, path string) reflect.Value {
 	field, ok := lookUp(v, path)
 	if !ok {
@@ -73,7 +73,7 @@ func fieldAt(v reflect.Value, path string) reflect.Value {
 	return field
 }
 
-// lookUp is the value at a path of YAML keys; false where there is none, or where it is in a list or a map.
+// lookUp returns the value at a path of YAML keys; false if there is none, or if it is in a list or a map.
 func lookUp(v reflect.Value, path string) (field reflect.Value, ok bool) {
 	for key := range strings.SplitSeq(path, ".") {
 		if v.Kind() != reflect.Struct {
@@ -88,7 +88,7 @@ func lookUp(v reflect.Value, path string) (field reflect.Value, ok bool) {
 	return v, true
 }
 
-// same says whether two values of one type say the same.
+// same reports whether two values of one type mean the same: nil and empty do.
 func same(a, b reflect.Value) bool {
 	if k := a.Kind(); (k == reflect.Map || k == reflect.Slice) && a.Len() == 0 && b.Len() == 0 {
 		return true // nil and empty
@@ -96,7 +96,7 @@ func same(a, b reflect.Value) bool {
 	return reflect.DeepEqual(a.Interface(), b.Interface())
 }
 
-// show is a value as a message names it.
+// show returns a value as messages show it.
 func show(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Map, reflect.Slice:

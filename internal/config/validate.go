@@ -13,7 +13,7 @@ import (
 // longestHold is the longest that Envoy holds a request, and so the longest time in the queue.
 const longestHold = Duration(extproc.LongestHold)
 
-// problems are those of every key: here of what no package has for itself, and of the packages' own rules.
+// problems returns those of every key: from the rules that no package has, and from the packages.
 func (d Document) problems() Problems {
 	var ps Problems
 	if d.APIVersion != APIVersion {
@@ -30,7 +30,7 @@ func (d Document) problems() Problems {
 	return append(ps, d.problemsOfParts()...)
 }
 
-// wordProblems are about words that conversion makes numbers of.
+// wordProblems checks the words that conversion turns into enumerations.
 func (d Document) wordProblems(ps *Problems) {
 	q := d.FairRequestQueue
 	ps.oneOf("fairRequestQueue.capacityMode", q.CapacityMode, capacityModes)
@@ -42,7 +42,7 @@ func (d Document) wordProblems(ps *Problems) {
 	ps.oneOf("flows.order", d.Flows.Order, orders)
 }
 
-// holdProblems are about times for which Envoy would have to hold a request, and about those of the drain.
+// holdProblems checks the times for which Envoy would have to hold a request, and those of the drain.
 func (d Document) holdProblems(ps *Problems) {
 	ps.hold("fairRequestQueue.queueTTL", d.FairRequestQueue.QueueTTL)
 	for i, t := range d.Tiers {
@@ -58,14 +58,14 @@ func (d Document) holdProblems(ps *Problems) {
 	atLeast(ps, at+"minDrain", c.MinDrain, 0)
 }
 
-// hold checks that Envoy holds a request for so long; that it is above 0 is the queue's rule.
+// hold checks that Envoy holds a request for that long. The queue checks that the time is above 0.
 func (ps *Problems) hold(path string, d Duration) {
 	if d > longestHold {
 		ps.add(path, d, "must be above 0s and at most %s", longestHold)
 	}
 }
 
-// classProblems are about classes, which no package has yet.
+// classProblems checks the classes.
 func (d Document) classProblems(ps *Problems) {
 	seen := map[string]bool{}
 	for i, c := range d.Classes {
@@ -81,7 +81,7 @@ func (d Document) classProblems(ps *Problems) {
 	}
 }
 
-// tenantProblems are about names that no tenant has.
+// tenantProblems checks for names that no tenant can have.
 func (d Document) tenantProblems(ps *Problems) {
 	for _, tenant := range slices.Sorted(maps.Keys(d.TenantPolicies)) {
 		if tenant == extproc.OtherTenants || tenant == "" {
@@ -91,14 +91,14 @@ func (d Document) tenantProblems(ps *Problems) {
 	}
 }
 
-// oneOf checks a word against the known ones.
+// oneOf checks that a word is a known one.
 func (ps *Problems) oneOf(path, word string, known []string) {
 	if !slices.Contains(known, word) {
 		ps.add(path, word, "must be one of %s%s", strings.Join(known, ", "), spelling.Suggest(word, known))
 	}
 }
 
-// unique checks that a name is given and is not one of those before it, and remembers it.
+// unique checks that a name is given and not in seen, and adds it there.
 func (ps *Problems) unique(path, name string, seen map[string]bool) {
 	switch {
 	case name == "":

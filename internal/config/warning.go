@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Warnings are what is allowed but can hardly be meant, and what is not done although it is written, with the reason.
+// Warnings returns what is allowed but hardly intended, and what is configured but has no effect, each with the reason.
 func (d Document) Warnings() []Problem {
 	var ws []Problem
 	warn := func(path, format string, args ...any) {
@@ -87,7 +87,7 @@ func (d Document) reservationWarnings(warn warner) {
 	}
 }
 
-// bandWarnings are about bounds that slotsPerBackend takes the place of: those that are not the profile's own.
+// bandWarnings is about bounds that slotsPerBackend replaces, unless they are the profile's own.
 func (d Document) bandWarnings(warn warner) {
 	c := d.RequestQueueController
 	profile, err := Profile(d.Profile)

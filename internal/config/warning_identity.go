@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// identityWarnings are about flows that have a weight or a capacity and cannot exist. The name itself is in the path
-// only: it may be a secret, which the wiring knows how to show.
+// identityWarnings is about flows that have a weight or a capacity but cannot exist. Only the path has the name: it may
+// be a secret, and the wiring knows how to show it.
 func (d Document) identityWarnings(warn warner) {
 	if d.Flows.Discipline == DisciplineNone {
 		const reason = "has no effect with flows.discipline none, which knows no flows"
@@ -36,8 +36,8 @@ func (d Document) identityWarnings(warn warner) {
 	}
 }
 
-// modelFlow reports whether a flow of this name can exist where the model is the only source: MODEL/TARGET of a model
-// that is configured, or of any other, which is its own target; or what stands for a request without a model.
+// modelFlow reports whether a flow of this name can exist if the model is the only source: MODEL/TARGET of a configured
+// model, or of any other model, which is its own target; or what stands for a request without a model.
 func (d Document) modelFlow(name string) bool {
 	if name == Anonymous || name == UnknownModels && d.Flows.UnknownModels == UnknownShared {
 		return true

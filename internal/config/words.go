@@ -2,7 +2,7 @@ package config
 
 import "github.com/weir-epp/weir/pkg/extproc"
 
-// The words that the enumerated fields know.
+// The words of the enumerated fields.
 const (
 	ProfileWFQ         = "wfq"
 	ProfileRecommended = "recommended"
@@ -56,8 +56,8 @@ const (
 	UnknownModels = "unknown"
 )
 
-// The known words of the fields that conversion makes numbers of, in the order in which messages list them. The other
-// words are those of the packages that read them.
+// The known words of the fields that conversion turns into enumerations, in the order in which messages list them. The
+// words of the other fields belong to the packages that read them.
 var (
 	capacityModes = []string{CapacityReserved, CapacityShared}
 	tierModes     = []string{TiersStrict, TiersWeighted}

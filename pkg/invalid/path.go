@@ -13,13 +13,13 @@ type Path []any
 // Key is a key of a map, as a step of a Path.
 type Key string
 
-// At is the path of these steps.
+// At returns the path of these steps.
 func At(steps ...any) Path { return steps }
 
-// At is the path of these steps from where p leads.
+// At returns the path of these steps from where p leads.
 func (p Path) At(steps ...any) Path { return slices.Concat(p, steps) }
 
-// String is the path in Go's notation: Tiers[3].QueueSize, Weights["team-a"].
+// String returns the path in Go's notation: Tiers[3].QueueSize, Weights["team-a"].
 func (p Path) String() string {
 	return p.text(func(step any) string {
 		if key, ok := step.(Key); ok {
@@ -29,13 +29,12 @@ func (p Path) String() string {
 	})
 }
 
-// Pattern is the path without its indexes and keys: Tiers[].QueueSize, Weights[]. All elements of a list have it in
-// common.
+// Pattern returns the path without its indexes and keys: Tiers[].QueueSize, Weights[]. All elements of a list share it.
 func (p Path) Pattern() string {
 	return p.text(func(any) string { return "[]" })
 }
 
-// Elements are the indexes and keys of the path, in order: those that Pattern leaves out.
+// Elements returns the indexes and keys of the path, in order: those that Pattern omits.
 func (p Path) Elements() []any {
 	return slices.DeleteFunc(slices.Clone(p), func(step any) bool {
 		_, field := step.(string)

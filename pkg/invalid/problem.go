@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Problem is one thing wrong with one field.
+// Problem is one thing that is wrong with one field.
 type Problem struct {
 	// Path leads to the field.
 	Path Path
-	// Value is what the field holds; nil when what is wanted names it.
+	// Value is what the field holds; nil if the wanted text names it.
 	Value any
-	// Known are the words that the field takes, when Value is none of them.
+	// Known lists the words that the field accepts, if Value is none of them.
 	Known []string
 
 	format string
@@ -24,7 +24,7 @@ type Problem struct {
 // Shown is a Value that messages show as it is, without quotes: "33 tiers", "[]".
 type Shown string
 
-// Found is the value as messages show it, empty when what is wanted names it.
+// Found returns the value as messages show it, empty if the wanted text names it.
 func (p Problem) Found() string {
 	if p.Value == nil {
 		return ""
@@ -32,7 +32,8 @@ func (p Problem) Found() string {
 	return Text(p.Value)
 }
 
-// Want says what is wanted of the field, such as "must be at least 1". Other fields that it mentions are named by name.
+// Want returns what is wanted of the field, such as "must be at least 1". The function names the other fields that the
+// text mentions.
 func (p Problem) Want(name func(Path) string) string {
 	args := make([]any, len(p.args))
 	for i, arg := range p.args {
@@ -51,7 +52,7 @@ func (p Problem) Want(name func(Path) string) string {
 // Error implements error, with the names of Go fields: "Tiers[3].QueueSize: -2: must be at least 0".
 func (p Problem) Error() string { return p.Text(Path.String) }
 
-// Text is the whole message with every field named by name: "field: value: what is wanted".
+// Text returns the whole message, with all fields named by the function: "field: value: what is wanted".
 func (p Problem) Text(name func(Path) string) string {
 	text := name(p.Path) + ": "
 	if found := p.Found(); found != "" {
@@ -60,7 +61,7 @@ func (p Problem) Text(name func(Path) string) string {
 	return text + p.Want(name)
 }
 
-// Text is a value as messages show it: text in quotes, a duration without its zero parts (5m for 5m0s).
+// Text returns a value as messages show it: text in quotes, a duration without its zero parts (5m for 5m0s).
 func Text(value any) string {
 	switch v := value.(type) {
 	case Shown:
@@ -81,10 +82,11 @@ func Text(value any) string {
 	}
 }
 
-// Problems is everything wrong with a Config, in the order of its checks. A Validate fills one and returns its Err.
+// Problems lists everything that is wrong with a Config, in the order of the checks. A Validate fills one and returns
+// its Err.
 type Problems []Problem
 
-// Add notes a problem. The format and its arguments say what is wanted; an argument that is a Path stands for the name
+// Add adds a problem. The format and its arguments say what is wanted; an argument that is a Path stands for the name
 // of that field.
 func (ps *Problems) Add(at Path, value any, format string, args ...any) {
 	*ps = append(*ps, Problem{Path: at, Value: value, format: format, args: args})
@@ -106,8 +108,8 @@ func (ps *Problems) Under(at Path, err error) {
 	}
 }
 
-// Of are the problems of an error that a Validate returned, wrapped or not; none for nil. It panics for an error of any
-// other kind, which would be lost.
+// Of returns the problems of an error that a Validate returned, wrapped or not; none for nil. It panics for an error of
+// any other kind, which would be lost.
 func Of(err error) Problems {
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		if ps, ok := inner.(Problems); ok { //nolint:errorlint // what several errors are joined to is not searched
@@ -120,7 +122,7 @@ func Of(err error) Problems {
 	return nil
 }
 
-// Err is the problems as an error, nil when there are none.
+// Err returns the problems as an error, nil if there are none.
 func (ps Problems) Err() error {
 	if len(ps) == 0 {
 		return nil
@@ -137,7 +139,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives the single problems to errors.As.
+// Unwrap returns the single problems, for errors.As.
 func (ps Problems) Unwrap() []error {
 	errs := make([]error, len(ps))
 	for i, p := range ps {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// The rules that most fields have. Each reports whether the value is right, and notes the problem if it is not.
+// The rules of most fields. Each reports whether the value is valid, and adds a problem if it is not.
 
-// AtLeast wants a value of at least the bound.
+// AtLeast requires a value of at least the bound.
 func AtLeast[T cmp.Ordered](ps *Problems, at Path, value, bound T) bool {
 	if value < bound {
 		ps.Add(at, value, "must be at least %v", bound)
@@ -17,7 +17,7 @@ func AtLeast[T cmp.Ordered](ps *Problems, at Path, value, bound T) bool {
 	return true
 }
 
-// Above wants a value greater than the bound.
+// Above requires a value greater than the bound.
 func Above[T cmp.Ordered](ps *Problems, at Path, value, bound T) bool {
 	if value <= bound {
 		ps.Add(at, value, "must be above %v", bound)
@@ -26,7 +26,7 @@ func Above[T cmp.Ordered](ps *Problems, at Path, value, bound T) bool {
 	return true
 }
 
-// Within wants a value between the two, both included.
+// Within requires a value from least to most, both included.
 func Within[T cmp.Ordered](ps *Problems, at Path, value, least, most T) bool {
 	if value < least || value > most {
 		ps.Add(at, value, "must be from %v to %v", least, most)
@@ -35,7 +35,7 @@ func Within[T cmp.Ordered](ps *Problems, at Path, value, least, most T) bool {
 	return true
 }
 
-// OneOf wants one of the known words.
+// OneOf requires one of the known words.
 func OneOf(ps *Problems, at Path, word string, known []string) bool {
 	if slices.Contains(known, word) {
 		return true
@@ -45,10 +45,10 @@ func OneOf(ps *Problems, at Path, word string, known []string) bool {
 	return false
 }
 
-// Names checks names, each of which must be given and be different from those before it. The zero value is ready.
+// Names checks names, each of which must be given and differ from those before it. The zero value is ready to use.
 type Names struct{ seen map[string]bool }
 
-// Check wants a name that is given and that no Check before had.
+// Check requires a name that is given and that no earlier Check had.
 func (n *Names) Check(ps *Problems, at Path, name string) bool {
 	switch {
 	case name == "":

@@ -23,7 +23,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// App is the whole program, wired. It is made by New and run once, by Run.
+// App is the whole program, wired. New makes it; Run runs it once.
 type App struct {
 	options       Options
 	configuration configuration
@@ -54,7 +54,7 @@ type App struct {
 	watched      bool   // of the files' goroutine: the file has been looked at
 }
 
-// New makes everything and opens the listeners, but serves nothing yet. On an error nothing stays open; the error of
+// New wires the program and opens its listeners, but serves nothing yet. On an error nothing stays open. The error for
 // an invalid configuration names every problem.
 func New(options Options) (*App, error) {
 	if err := options.Validate(); err != nil {
@@ -83,7 +83,7 @@ func New(options Options) (*App, error) {
 	return a, nil
 }
 
-// wire makes the parts, from the core outwards. It opens nothing that would need closing.
+// wire makes the parts, from the core outwards. It opens nothing that would have to be closed.
 func (a *App) wire(d *config.Document) error {
 	scheduler, err := scheduling.New(d.SchedulingConfig())
 	if err != nil {
@@ -125,7 +125,7 @@ func (a *App) wire(d *config.Document) error {
 	return a.wireFiles()
 }
 
-// wireFiles has every file followed that may change.
+// wireFiles follows every file that may change.
 func (a *App) wireFiles() error {
 	a.files = datastore.NewFiles(a.log.WithName("files"))
 	var err error
@@ -196,7 +196,7 @@ func (a *App) wireServers(d *config.Document) error {
 	return nil
 }
 
-// Reload reads every file again that is followed, and uses what it says. It returns at once.
+// Reload reads every followed file again and applies it. It returns immediately.
 func (a *App) Reload() {
 	if a.files.Len() == 0 {
 		a.log.Info("there is no file to read again: the configuration is made of the profile and the flags")
@@ -205,8 +205,8 @@ func (a *App) Reload() {
 	a.files.Reread()
 }
 
-// Ports are those that the program listens at, also when it was started with port 0.
+// Ports returns the ports that the program listens on, also if it was started with port 0.
 func (a *App) Ports() Ports { return a.listeners.ports() }
 
-// Config is the configuration in use.
+// Config returns the configuration in use.
 func (a *App) Config() config.Document { return a.configuration.current() }

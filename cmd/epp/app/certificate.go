@@ -19,17 +19,18 @@ import (
 	"github.com/weir-epp/weir/pkg/datastore"
 )
 
-// certificate is what the ext_proc server shows to Envoy: self-signed, or from files that may change.
+// certificate is what the ext_proc server presents to Envoy: a self-signed certificate, or one from files that may
+// change.
 type certificate struct {
 	log      logr.Logger
 	crt, key string // files; empty: self-signed
 	current  atomic.Pointer[tls.Certificate]
 }
 
-// selfSignedLife is long beyond any process: nobody checks it but against man-in-the-middle, which it cannot stop.
+// selfSignedLife outlasts any process. Nobody verifies a self-signed certificate, so expiry would protect nobody.
 const selfSignedLife = 10 * 365 * 24 * time.Hour
 
-// newCertificate reads the pair in dir, or makes a self-signed one if dir is empty.
+// newCertificate loads the pair in dir, or makes a self-signed one if dir is empty.
 func newCertificate(dir string, log logr.Logger) (*certificate, error) {
 	c := &certificate{log: log}
 	if dir == "" {
@@ -56,7 +57,7 @@ func (c *certificate) load() error {
 	return nil
 }
 
-// config is the TLS configuration of a server that shows the newest certificate.
+// config returns the TLS configuration of a server that presents the newest certificate.
 func (c *certificate) config() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
@@ -67,7 +68,7 @@ func (c *certificate) config() *tls.Config {
 	}
 }
 
-// follow has both files followed. A pair that does not fit together keeps the old one: the other half usually comes a
+// follow follows both files. While the pair does not match, the old one stays in use: the other half usually arrives a
 // moment later.
 func (c *certificate) follow(files *datastore.Files) error {
 	reload := func(_ []byte, err error) { // of one goroutine
@@ -75,7 +76,7 @@ func (c *certificate) follow(files *datastore.Files) error {
 			err = c.load()
 		}
 		if err != nil {
-			c.log.Error(err, "the certificate stays the old one", "file", c.crt)
+			c.log.Error(err, "keeping the old certificate", "file", c.crt)
 			return
 		}
 		leaf := c.current.Load().Leaf

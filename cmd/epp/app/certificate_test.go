@@ -79,10 +79,10 @@ func TestCertificateReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, key := range map[string]string{"no key": "broken", "the key of another": string(other)} {
-		refused := strings.Count(log.String(), "the certificate stays the old one")
+		refused := strings.Count(log.String(), "keeping the old certificate")
 		writeFile(t, filepath.Join(dir, "2", "tls.key"), key)
 		eventually(t, what+" is refused", func() bool {
-			return strings.Count(log.String(), "the certificate stays the old one") > refused
+			return strings.Count(log.String(), "keeping the old certificate") > refused
 		})
 		if got := r.shown(); got != second {
 			t.Errorf("%s: shown %s, want %s", what, got, second)

@@ -11,12 +11,12 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// configSource is where the configuration comes from, without the file's text.
+// configSource returns what the configuration is made from, without the text of the file.
 func (o *Options) configSource() config.Source {
 	return config.Source{Text: []byte(o.ConfigText), Profile: o.Profile, Override: o.Override}
 }
 
-// configName is what people call it.
+// configName returns what messages call the configuration.
 func (o *Options) configName() string {
 	switch {
 	case o.ConfigFile != "":
@@ -30,8 +30,8 @@ func (o *Options) configName() string {
 	}
 }
 
-// invalidConfig is what is wrong with the configuration, behind the flag that it came by. Without one the lines of the
-// problems stand by themselves: each begins with its key.
+// invalidConfig returns the error of an invalid configuration, with the flag that it came by. Without such a flag each
+// problem is a line of its own that begins with the key.
 func (o *Options) invalidConfig(err error) error {
 	switch {
 	case o.ConfigFile != "":
@@ -49,8 +49,8 @@ func (o *Options) invalidConfig(err error) error {
 	return fmt.Errorf("invalid flags:\n%w", errors.Join(problems.Unwrap()...))
 }
 
-// loadConfig makes the configuration in use, and answers the text that it was made from. When the one that was given
-// is invalid and the profile's defaults stand in for it, because the options say so, invalid is what is wrong.
+// loadConfig returns the configuration to use and the text that it was made from. If the given one is invalid and the
+// options ask for the defaults of its profile instead, invalid is what is wrong with it.
 func loadConfig(o *Options, log logr.Logger) (d config.Document, text []byte, invalid, err error) {
 	source := o.configSource()
 	if o.ConfigFile != "" {
@@ -67,8 +67,7 @@ func loadConfig(o *Options, log logr.Logger) (d config.Document, text []byte, in
 		return d, nil, nil, o.invalidConfig(err)
 	}
 	invalid = err
-	// The defaults of the profile that was meant, if there is such a one; with the flags, unless these are what is
-	// wrong.
+	// The defaults of the intended profile, if it exists; with the flags, unless they are what is wrong.
 	profile := d.Profile
 	if _, err := config.Profile(profile); err != nil {
 		profile = ""
@@ -78,14 +77,14 @@ func loadConfig(o *Options, log logr.Logger) (d config.Document, text []byte, in
 		d, err = config.Load(config.Source{Profile: profile})
 	}
 	if err != nil {
-		return d, nil, nil, fmt.Errorf("%w; and then its defaults: %w", o.invalidConfig(invalid), err)
+		return d, nil, nil, fmt.Errorf("%w; the defaults of the profile are invalid too: %w", o.invalidConfig(invalid), err)
 	}
 	log.Error(o.invalidConfig(invalid), "THE CONFIGURATION IS INVALID and not in use: starting with the defaults of the profile",
 		"source", o.configName(), "profile", d.Profile)
 	return d, text, invalid, nil
 }
 
-// advise logs what is allowed but can hardly be meant.
+// advise logs warnings about what is allowed but hardly intended.
 func advise(d *config.Document, hashed bool, log logr.Logger) {
 	_, warnings := shown(*d, hashed)
 	for _, w := range warnings {

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// drainLook is how often a draining process looks whether somebody still waits. It is the only thing that polls, and
-// only at the very end.
+// drainLook is how often a draining process checks whether somebody still waits. Nothing else polls, and this only at
+// the very end.
 const drainLook = 20 * time.Millisecond
 
-// answerTime is how long rejections, and the ends of streams, have to reach Envoy.
+// answerTime is how long rejections and the ends of streams may take to reach Envoy.
 const answerTime = time.Second
 
-// drain stops taking requests in, in the order that doc.go tells. It returns when nothing is in flight, when the
+// drain stops accepting requests, in the order that doc.go describes. It returns when nothing is in flight, when the
 // drain timeout is over, or when work is done.
 func (a *App) drain(work context.Context) {
 	begun := time.Now()
 	a.setReady(false)
-	// What is rejected at the end of the window must have its answer before the drain timeout.
+	// Requests rejected at the end of the window must get their answers before the drain timeout.
 	answering := min(answerTime, a.options.DrainTimeout/4)
 	window := min(a.Config().RequestQueueController.DrainWindow.Std(), a.options.DrainTimeout-answering)
-	// Proxies go on opening streams here until they have seen that readiness is down.
+	// Proxies keep opening streams here until they have seen that readiness is down.
 	least := min(a.Config().RequestQueueController.MinDrain.Std(), window)
 	a.log.Info("draining: queued and new requests are still served", "least", least.String(), "window", window.String(),
 		"timeout", a.options.DrainTimeout.String(), "queued", a.controller.State().Queued, "streams", a.server.Streams())
@@ -32,7 +32,7 @@ func (a *App) drain(work context.Context) {
 	waitUntil(work, answering, func() bool { return a.server.Streams() <= streams-queued })
 	a.log.Info("drained: what waits and what comes is rejected", "after", time.Since(begun).String(),
 		"rejected", queued, "streams", a.server.Streams())
-	// Envoy is told to open its streams elsewhere; those in flight run on.
+	// Envoy is told to open its streams elsewhere; those in flight continue.
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -62,7 +62,7 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// waitUntil waits for a condition, at most for a time or until ctx is done.
+// waitUntil waits for a condition, for at most the given time and until ctx is done.
 func waitUntil(ctx context.Context, atMost time.Duration, condition func() bool) {
 	timeout := time.NewTimer(atMost)
 	defer timeout.Stop()

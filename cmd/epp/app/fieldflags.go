@@ -6,8 +6,8 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// queue defines the flags of single fields: those of the original proposal, in its names, and minDrain, which is
-// for whoever stops a program that nobody sends to.
+// queue defines the flags of single fields: those of the original proposal, under its names, and minDrain, for replicas
+// that get no traffic.
 func (f *flags) queue(s *pflag.FlagSet) {
 	q, c := &f.document.FairRequestQueue, &f.document.RequestQueueController
 	s.Int64Var(&q.TotalCapacity, "total-capacity", q.TotalCapacity, "most `requests` queued at a time, over all flows")

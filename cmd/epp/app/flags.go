@@ -13,7 +13,7 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// flags are the command line: Options, the single fields of the configuration that have a flag, and what only Main
+// flags is the command line: Options, the single fields of the configuration that have a flag, and what only Main
 // needs.
 type flags struct {
 	Options
@@ -22,7 +22,7 @@ type flags struct {
 	encoder   string
 	verbosity int
 
-	// The flags of single fields write here; those that were given are copied into the configuration.
+	// The flags of single fields write here; those that were given are then copied to the configuration.
 	document     config.Document
 	lower, upper int64
 
@@ -136,7 +136,7 @@ func (f *flags) kubernetes(s *pflag.FlagSet) {
 	s.BoolVar(&f.leaderElection, "ha-enable-leader-election", false, "elect a leader among several replicas")
 }
 
-// parse reads the arguments; the error names every flag that this build cannot serve.
+// parse parses the arguments. The error names every flag that this build does not support.
 func (f *flags) parse(args []string) error {
 	if err := f.set.Parse(args); err != nil {
 		return arguments.Explain(f.set, err)

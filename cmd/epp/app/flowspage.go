@@ -8,18 +8,18 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// How many flows /debug/flows shows, and at most (?limit=).
+// How many flows /debug/flows shows by default and at most (?limit=).
 const (
 	flowsShown = 100
 	flowsMost  = 10_000
 )
 
-// waitingFlows is who waits, since when and why.
+// waitingFlows lists who waits, since when and why.
 type waitingFlows struct {
 	Queued int `json:"queued"` // waiting requests, of all flows
 	Flows  int `json:"flows"`  // flows with waiting requests, shown or not
 	Stock  int `json:"stock"`  // leases held
-	// Waiting are up to limit flows, roughly those first whose requests expire first.
+	// Waiting has up to limit flows, roughly in the order in which their requests expire.
 	Waiting []flowcontrol.FlowState `json:"waiting"`
 }
 

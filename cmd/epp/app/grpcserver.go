@@ -15,14 +15,14 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// A proxy that is stopped or cut off holds leases until its streams end. After pingAfter without a sign of it it is
-// pinged, and after pingTimeout more its streams are ended: 20 s in all, within the 30 s that are promised.
+// A proxy that was stopped or cut off holds leases until its streams end. After pingAfter without any traffic it is
+// pinged, and its streams end after another pingTimeout: 20 s in all, within the promised 30 s.
 const (
 	pingAfter   = 10 * time.Second
 	pingTimeout = 10 * time.Second
 )
 
-// messageMargin is what a message has around its body: the headers of the first one, and the protocol's own fields.
+// messageMargin is what a message has besides its body: the headers in the first one, and the protocol's own fields.
 const messageMargin = 1 << 20
 
 // The gRPC health services. Those beyond liveness are down while the process drains.
@@ -32,17 +32,18 @@ const (
 	serviceWhole     = ""
 )
 
-// readiness are the services that tell whether requests should come here.
+// readiness lists the services that tell whether requests should come here.
 var readiness = []string{serviceWhole, serviceReadiness, extprocv3.ExternalProcessor_ServiceDesc.ServiceName}
 
-// receiveLimit is the longest message that is taken, in bytes. It is far above limits.maxBodyBytes: what gRPC refuses is
-// a failed processor to Envoy, which then, failing open, sends the request on past the queue. A body over the limit has to
-// come in to be answered too-large; what comes in one message is bounded by Envoy's own buffer.
+// receiveLimit returns the size of the longest accepted message, in bytes. It is far above limits.maxBodyBytes: a
+// message that gRPC refuses is a failed processor to Envoy, which then, if it fails open, sends the request on without
+// queueing. A body over the limit has to arrive to be answered with too-large. The buffers of Envoy bound the size of
+// one message.
 func receiveLimit(limits config.Limits) int {
 	return int(min(max(limits.MaxBodyBytes, limits.MaxBodyBytesTotal)+limits.MaxHeaderBytes+messageMargin, math.MaxInt32))
 }
 
-// newGRPCServer is the server for Envoy, without services; it receives messages of up to receiveLimit bytes.
+// newGRPCServer returns the server for Envoy, without services. It accepts messages of up to receiveLimit bytes.
 func newGRPCServer(receiveLimit int, cert *certificate, streams *streamEnd, log logr.Logger) *grpc.Server {
 	options := []grpc.ServerOption{
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
@@ -60,7 +61,7 @@ func newGRPCServer(receiveLimit int, cert *certificate, streams *streamEnd, log 
 	return grpc.NewServer(options...)
 }
 
-// newHealthServer is the server of the health checks; everything but liveness is down until it is set.
+// newHealthServer returns the server of the health checks. Everything but liveness is down until it is set.
 func newHealthServer() (*grpc.Server, *health.Server) {
 	state := health.NewServer()
 	state.SetServingStatus(serviceLiveness, healthv1.HealthCheckResponse_SERVING)
@@ -70,7 +71,7 @@ func newHealthServer() (*grpc.Server, *health.Server) {
 	return server, state
 }
 
-// setReady says whether requests should come here.
+// setReady sets whether requests should come here.
 func setReady(state *health.Server, ready bool) {
 	status := healthv1.HealthCheckResponse_NOT_SERVING
 	if ready {

@@ -10,11 +10,11 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// With --hash-flow-keys an identity that may be a secret is shown nowhere: extproc hashes it as it is read, and here the
-// names that the configuration has for identities follow, where they are used and where they are shown.
+// With --hash-flow-keys an identity, which may be a secret, is shown nowhere. extproc hashes it as it reads it; this
+// file does the same for the identities that the configuration names, where they are used and where they are shown.
 
-// withHashedFlows makes identities be shown as hashes only, and known by them where the configuration names some. A
-// name may be that of a model's flow too, which is not hashed.
+// withHashedFlows makes identities appear only as hashes, and adds the hashes of those that the configuration names.
+// The names themselves stay, since they may also be those of flows of models, which are not hashed.
 func withHashedFlows(flow *flowcontrol.Config, streams *extproc.Config) {
 	streams.HashFlowKeys = true
 	flow.Queue.Weights = alsoHashed(flow.Queue.Weights)
@@ -29,7 +29,7 @@ func alsoHashed[V any](of map[string]V) map[string]V {
 	return both
 }
 
-// converted is a document as the two packages' configurations, with what the options add.
+// converted returns the configurations of the controller and the streams, with what the options add.
 func (o *Options) converted(d *config.Document) (flowcontrol.Config, extproc.Config) {
 	flow, streams := d.FlowcontrolConfig(), d.ExtprocConfig()
 	if o.HashFlowKeys {
@@ -38,10 +38,10 @@ func (o *Options) converted(d *config.Document) (flowcontrol.Config, extproc.Con
 	return flow, streams
 }
 
-// byIdentity are the maps of a document whose keys are identities.
+// byIdentity lists the maps of a document whose keys are identities.
 var byIdentity = []string{"flows.weights.", "flows.capacities.", "tenantPolicies."}
 
-// shown is a document and its warnings as people may see them: with hashed, identities are hashes.
+// shown returns a document and its warnings as people may see them: if hashed, with hashes for identities.
 func shown(d config.Document, hashed bool) (config.Document, []config.Problem) {
 	warnings := d.Warnings()
 	if !hashed {

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// configuration is the configuration in use and what there is to say of it. It is safe for concurrent use.
+// configuration is the configuration in use and what is to be said about it. It is safe for concurrent use.
 type configuration struct {
 	source string // where it comes from, for people
 	hashed bool   // identities are shown as hashes (--hash-flow-keys)
@@ -22,7 +22,7 @@ type configuration struct {
 	refused  error     // what is wrong with the newest one; nil: it is in use
 }
 
-// current is the document in use.
+// current returns the document in use.
 func (c *configuration) current() config.Document {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,14 +39,14 @@ func (c *configuration) use(d config.Document, now time.Time) {
 	c.document, c.since, c.refused = d, now, nil
 }
 
-// refuse notes what is wrong with the newest document; nil: it is the one in use.
+// refuse records what is wrong with the newest document; nil: it is the one in use.
 func (c *configuration) refuse(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refused = err
 }
 
-// summary is the source and the age in one line, and whether there is a newer one that is invalid.
+// summary returns the source and the age on one line, and whether there is a newer, invalid document.
 func (c *configuration) summary(now time.Time) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +57,7 @@ func (c *configuration) summary(now time.Time) string {
 	return text
 }
 
-// page is the document in full, as YAML, below comments with its source, its age, what is wrong with a newer one, and
+// page returns the whole document as YAML, below comments with its source, its age, what is wrong with a newer one, and
 // its warnings.
 func (c *configuration) page() ([]byte, error) {
 	c.mu.Lock()
@@ -80,7 +80,7 @@ func (c *configuration) page() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// comment writes text as YAML comments. A name in it may hold any character that is in the file.
+// comment writes text as YAML comments. A name in it may contain any character that the file does.
 func comment(b *bytes.Buffer, text string) {
 	for line := range strings.Lines(text) {
 		fmt.Fprintf(b, "#   %s\n", strings.Map(printable, strings.TrimRight(line, "\n")))

@@ -12,7 +12,7 @@ type load struct {
 	inFlight int
 }
 
-// loads are those of the pool, in its order. Under the lock it only copies the counts.
+// loads returns the load of every endpoint of the pool, in order. Under the lock it only copies the counts.
 func (p *pool) loads() []load {
 	counts := make([]int, 0, p.prepared.Load().snapshot.Len())
 	var snapshot *scheduling.Snapshot
@@ -27,14 +27,14 @@ func (p *pool) loads() []load {
 	return loads
 }
 
-// inRequests is a bound of the scheduler's in requests.
+// inRequests converts a bound of the scheduler to requests.
 func inRequests(millionths int64) float64 { return float64(millionths) / scheduling.Millionths }
 
-// maxEndpointLabels is the most endpoints with series of their own; the rest is summed as "other". The operator lists
-// them, no client: it is the design's largest pool with some room.
+// maxEndpointLabels is the largest number of endpoints with series of their own; the rest is summed as "other". The
+// operator lists endpoints, not clients, so this is the largest pool of the design plus some room.
 const maxEndpointLabels = 4096
 
-// loadMetrics collects how full each endpoint is. Endpoints that have left the pool have left it too.
+// loadMetrics collects how full each endpoint is. Endpoints that have left the pool have no series.
 type loadMetrics struct {
 	pool            *pool
 	inFlight, bound *prometheus.Desc

@@ -16,10 +16,10 @@ const (
 	encoderConsole = "console"
 )
 
-// maxVerbosity is the largest --v: zap has a signed byte for its levels.
+// maxVerbosity is the largest --v: zap stores levels in a signed byte.
 const maxVerbosity = 100
 
-// newLogger logs to w in the given encoding, with the lines of logr's V(0) to V(verbosity), and warnings as such.
+// newLogger returns a logger to w with the given encoding. It writes logr's V(0) to V(verbosity), and warnings as such.
 func newLogger(w io.Writer, encoding string, verbosity int) (log logr.Logger, flush func()) {
 	layout := zap.NewProductionEncoderConfig()
 	layout.TimeKey = "time"
@@ -36,11 +36,11 @@ func newLogger(w io.Writer, encoding string, verbosity int) (log logr.Logger, fl
 	return zapr.NewLogger(logger), func() { _ = logger.Sync() }
 }
 
-// warningPrefix begins the message of a warning in code that knows logr only, which has no level for them.
+// warningPrefix begins the message of a warning from code that knows only logr, which has no level for warnings.
 const warningPrefix = "WARNING: "
 
-// warningCore gives warnings their level. Messages are constants of the program or name keys of its configuration, so
-// that no client can raise the level of a line.
+// warningCore sets the level of warnings. Messages are constants of the program or name keys of its configuration, so
+// no client can raise the level of a line.
 type warningCore struct{ zapcore.Core }
 
 // With implements zapcore.Core.

@@ -15,7 +15,7 @@ import (
 )
 
 // Main runs the program with its arguments and returns the exit code: 0 for a regular end, 1 for a failure or an
-// invalid configuration, 2 for arguments that cannot be read.
+// invalid configuration, 2 for arguments that cannot be parsed.
 func Main(args []string, stdout, stderr io.Writer) int {
 	f := newFlags()
 	err := f.parse(args)
@@ -52,7 +52,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// onSignal returns a context that the first SIGTERM or SIGINT ends; the second one exits at once.
+// onSignal returns a context that the first SIGTERM or SIGINT cancels; the second one exits at once.
 func onSignal(exit func(code int)) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -78,7 +78,7 @@ func onSignal(exit func(code int)) (context.Context, context.CancelFunc) {
 	}
 }
 
-// onHangup calls a function for every signal, until the returned one is called.
+// onHangup calls a function for every signal until stop is called.
 func onHangup(signals <-chan os.Signal, reload func()) (stop func()) {
 	done := make(chan struct{})
 	go func() {

@@ -9,17 +9,17 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// The live heap of a proxy's processor is a few megabytes, so with Go's default the collector runs many times a second
-// for nothing: a fifth of the processor's CPU under load. It is let run rarer, and a soft limit takes its place when
-// bodies fill the memory: that of the configuration, or below the container's if that is less. The environment's GOGC
-// and GOMEMLIMIT win.
+// The live heap of a processor is a few megabytes, so with Go's default the garbage collector runs many times a second
+// for nothing, and takes a fifth of the CPU under load. It is made to run less often, and a soft memory limit makes up
+// for that when bodies fill the memory: the limit in the configuration or, if less, one below that of the container.
+// GOGC and GOMEMLIMIT in the environment take precedence.
 const (
 	collectPercent  = 400
 	memoryBase      = 512 << 20 // bytes, beside the bodies
 	containerFilled = 0.9       // the part of the container's limit, which counts what the collector does not see
 )
 
-// tuneMemory sets the collector of the whole process.
+// tuneMemory sets the garbage collector of the whole process.
 func tuneMemory(limits config.Limits) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectPercent)
@@ -33,8 +33,8 @@ func tuneMemory(limits config.Limits) {
 	}
 }
 
-// softLimit is the collector's limit in bytes for so many bytes of bodies at most, in a container with that limit; 0:
-// none.
+// softLimit returns the collector's limit in bytes, given the maximum size of all bodies and the limit of the
+// container; 0: none.
 func softLimit(bodies int64, container uint64) int64 {
 	own := 2*bodies + memoryBase // a body may be held twice: as it came in and as it goes out
 	if below := containerFilled * float64(container); container > 0 && below < float64(own) {

@@ -7,13 +7,13 @@ import (
 	"github.com/weir-epp/weir/internal/version"
 )
 
-// ownMetrics are those of the wiring itself.
+// ownMetrics has the metrics of the wiring itself.
 type ownMetrics struct {
 	configValid   prometheus.Gauge
 	configReloads *prometheus.CounterVec
 }
 
-// newRegistry is a registry with the process's own metrics and the wiring's.
+// newRegistry returns a registry with the metrics of the process and of the wiring.
 func newRegistry() (*prometheus.Registry, ownMetrics) {
 	registry := prometheus.NewRegistry()
 	b := version.Info()

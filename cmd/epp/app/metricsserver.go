@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// readHeaderTimeout bounds a client of the HTTP ports that sends nothing.
+// readHeaderTimeout bounds how long a client of the HTTP ports may send nothing.
 const readHeaderTimeout = 10 * time.Second
 
 // newMetricsServer serves metrics and health over HTTP, and nothing else: this port is open to scrapers and probes.

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// What becomes of an invalid configuration at start.
+// What to do at the start if the configuration is invalid.
 const (
 	InvalidFails    = "fail"
 	InvalidDefaults = "defaults"
@@ -24,12 +24,12 @@ const (
 // MaxRecord bounds Options.Record, in MiB.
 const MaxRecord = 1024
 
-// DebugOff as the debug port means no listener for debugging.
+// DebugOff as the debug port means that there is no listener for debugging.
 const DebugOff = -1
 
-// Options are what the program is started with: the flags, or a test's own choice. The comments name the flags.
+// Options is what the program is started with: the flags, or the choice of a test. The comments name the flags.
 type Options struct {
-	// BindAddress is the address of all listeners but that of debugging; empty: all interfaces (--bind-address).
+	// BindAddress is the address of all listeners except the one for debugging; empty: all interfaces (--bind-address).
 	BindAddress string
 	// GRPCPort serves Envoy, HealthPort the gRPC health checks, MetricsPort metrics over HTTP; 0 picks a free port
 	// (--grpc-port, --grpc-health-port, --metrics-port).
@@ -38,7 +38,7 @@ type Options struct {
 	DebugBindAddress string
 	// DebugPort serves the status and debug pages over HTTP; 0 picks a free port, DebugOff has none (--debug-port).
 	DebugPort int
-	// PortsFile is written when everything listens: {"grpc":…,"health":…,"metrics":…,"debug":…}; empty: none
+	// PortsFile is written when everything listens: {"grpc":…,"health":…,"metrics":…,"debug":…}; empty: no file
 	// (--ports-file).
 	PortsFile string
 
@@ -49,40 +49,40 @@ type Options struct {
 	// CertReload follows changes of the files in CertPath (--enable-cert-reload).
 	CertReload bool
 
-	// ConfigFile and ConfigText are the configuration; at most one of them (--config-file, --config-text).
+	// ConfigFile or ConfigText is the configuration; at most one is given (--config-file, --config-text).
 	ConfigFile, ConfigText string
-	// Profile overrides the configuration's profile; empty: it does not (--profile).
+	// Profile overrides the profile of the configuration, unless it is empty (--profile).
 	Profile string
-	// Override changes the configuration after the file, before validation: the flags of single fields.
+	// Override changes the configuration after the file and before validation, as the flags of single fields do.
 	Override func(*config.Document)
 	// OnInvalidConfig is InvalidFails or InvalidDefaults (--on-invalid-config).
 	OnInvalidConfig string
 
-	// Endpoints is the static pool, EndpointsFile a watched file with it; at most one of them.
+	// Endpoints is the static pool, EndpointsFile a followed file with it; at most one is given.
 	Endpoints     []string
 	EndpointsFile string
-	// ProbePath is what an HTTP GET at each endpoint asks for, to see whether it is ready; empty: endpoints are ready when
+	// ProbePath is the path of the HTTP GET that probes whether an endpoint is ready; empty: endpoints are ready when
 	// they are listed (--probe-path).
 	ProbePath string
-	// ProbeGuessed means that nobody has named ProbePath: an endpoint without it is ready while it answers.
+	// ProbeGuessed means that ProbePath is a default: an endpoint that lacks it is ready as long as it answers.
 	ProbeGuessed bool
 	// ProbeInterval is the time between two probes of an endpoint (--probe-interval).
 	ProbeInterval time.Duration
 
-	// HashFlowKeys shows identities in flow keys as hashes, in metrics, logs and pages (--hash-flow-keys).
+	// HashFlowKeys shows identities in flow keys as hashes in metrics, logs and pages (--hash-flow-keys).
 	HashFlowKeys bool
-	// DrainTimeout is the longest that stopping takes, from the signal on (--drain-timeout).
+	// DrainTimeout is the longest that stopping takes, counted from the signal (--drain-timeout).
 	DrainTimeout time.Duration
 	// Record is the size of the recording at /debug/recording, in MiB, 0 to MaxRecord; 0: none (--record).
 	Record int
 	// Pprof serves /debug/pprof on the debug port (--enable-pprof).
 	Pprof bool
 
-	// Log is where the program logs; its zero value discards.
+	// Log is where the program logs; the zero value discards.
 	Log logr.Logger
 }
 
-// DefaultOptions are the flags' defaults.
+// DefaultOptions returns the defaults of the flags.
 func DefaultOptions() Options {
 	return Options{
 		GRPCPort:         9002,
@@ -148,7 +148,7 @@ func (o *Options) Validate() error {
 	return errors.Join(problems...)
 }
 
-// flagOf is the flag that gives a field of the datastore's configuration, or the field itself if none does.
+// flagOf returns the flag for a field of the datastore's configuration, or the field itself if there is none.
 func flagOf(field invalid.Path) string {
 	flags := map[string]string{
 		"Endpoints": "--endpoints", "File": "--endpoints-file", "Probe.Path": "--probe-path", "Probe.Interval": "--probe-interval",
@@ -156,7 +156,7 @@ func flagOf(field invalid.Path) string {
 	return cmp.Or(flags[field.Pattern()], field.String())
 }
 
-// datastore is the pool's configuration.
+// datastore returns the configuration of the pool.
 func (o *Options) datastore() datastore.Config {
 	cfg := datastore.DefaultConfig()
 	cfg.Endpoints, cfg.File = o.Endpoints, o.EndpointsFile

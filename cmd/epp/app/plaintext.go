@@ -10,10 +10,11 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// prefaceStart is how a client of HTTP/2 begins without TLS ("PRI * HTTP/2.0"), as far as a TLS record's header goes.
+// prefaceStart is the beginning of an HTTP/2 connection without TLS ("PRI * HTTP/2.0"), as long as the header of a TLS
+// record.
 const prefaceStart = "PRI *"
 
-// noticing are the server's credentials, which log once when a client speaks HTTP/2 without TLS: an Envoy whose cluster
+// noticing is the credentials of the server. It logs once if a client speaks HTTP/2 without TLS: an Envoy whose cluster
 // has no TLS then fails open, and nobody would learn why requests bypass the queue.
 type noticing struct {
 	credentials.TransportCredentials

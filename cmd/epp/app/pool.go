@@ -13,7 +13,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// pool passes the store's snapshots, and changes of the configuration, on to everybody who works with them.
+// pool passes the store's snapshots, and changes of the configuration, to every part that uses them.
 type pool struct {
 	// Immutable.
 	log        logr.Logger
@@ -33,13 +33,13 @@ type pool struct {
 	clamped   string         // what was last logged of the reservations
 }
 
-// prepared is one scheduler with the newest snapshot, in which each endpoint has its share of the band.
+// prepared is a scheduler and the newest snapshot, in which each endpoint has its share of the band.
 type prepared struct {
 	scheduler *scheduling.Scheduler
 	snapshot  *scheduling.Snapshot
 }
 
-// changed is the store's subscriber: it is called with one snapshot at a time, in order.
+// changed is the store's subscriber. It is called with one snapshot at a time, in order.
 func (p *pool) changed(published *scheduling.Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,20 +57,20 @@ func (p *pool) changed(published *scheduling.Snapshot) {
 	p.noteReservations(ready)
 }
 
-// reconfigure changes everything that the configuration is made into, or on an error nothing. The order matters, since
-// requests come and go meanwhile:
+// reconfigure applies a new configuration to every part, or on an error to none. Requests come and go meanwhile, so the
+// order matters:
 //
-//  1. The parts that can refuse have been made and validated by the caller; what can still fail is the controller's
-//     own step, which comes first.
-//  2. The controller changes the queue, the stock's bounds and, in commit and under the same lock, the board's
-//     scheduler and bounds. So a decision sees all of the old or all of the new: the pool's bounds are always the sum
-//     of its endpoints'.
-//  3. What is prepared before the lock follows. A request that was prepared with the old scheduler or bounds is brought
-//     up to the board's when it is placed.
-//  4. The streams come last. One that has begun keeps the configuration that it began with: its flow, its cost and its
-//     statuses are of a piece. Had they come before 2, requests of the new tiers could have met the old queue. A
-//     request that was classified before 2 and enters the queue after it has the rank that its tier had; only where
-//     tiers are inserted or removed above it is this another tier's.
+//  1. The caller has made and validated the parts that can refuse. What can still fail is the step of the controller,
+//     which comes first.
+//  2. The controller changes the queue, the bounds of the stock and, in commit and under the same lock, the scheduler
+//     and the bounds of the board. So every decision sees either the old or the new configuration: the bounds of the
+//     pool are always the sum of those of its endpoints.
+//  3. Next is what is prepared before the lock. A request prepared with the old scheduler or bounds is updated when it
+//     is placed.
+//  4. The streams come last. A stream that has begun keeps the configuration that it began with, so that its flow, its
+//     cost and its statuses match. If the streams changed before step 2, requests of new tiers could meet the old
+//     queue. A request classified before step 2 that enters the queue after it keeps the rank of its tier; this is
+//     another tier only if tiers above it were inserted or removed.
 func (p *pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Scheduler, streams extproc.Config) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +92,7 @@ func (p *pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Schedu
 	return nil
 }
 
-// derive gives each endpoint of the store's newest snapshot its share of the band.
+// derive sets each endpoint's share of the band in the newest snapshot of the store.
 func (p *pool) derive(band stock.Config) (snapshot *scheduling.Snapshot, ready []stock.Backend, routesByModel bool) {
 	snapshot = p.published.Derive(func(e *scheduling.Endpoint) {
 		backend := stock.Backend{ID: stock.BackendID(e.ID), Slots: e.Slots}
@@ -106,5 +106,5 @@ func (p *pool) derive(band stock.Config) (snapshot *scheduling.Snapshot, ready [
 	return snapshot, ready, routesByModel
 }
 
-// millionths is a bound in the scheduler's unit.
+// millionths converts a bound to the scheduler's unit.
 func millionths(m stock.Micro) int64 { return int64(m) * scheduling.Millionths / int64(stock.One) }

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Ports are those that the program listens at.
+// Ports has the ports that the program listens on.
 type Ports struct {
 	GRPC    int `json:"grpc"`
 	Health  int `json:"health"`
@@ -19,7 +19,7 @@ type Ports struct {
 	Debug   int `json:"debug"` // 0: there is none
 }
 
-// listeners are the program's four; debug is nil with DebugOff.
+// listeners has the four listeners of the program; debug is nil with DebugOff.
 type listeners struct{ grpc, health, metrics, debug net.Listener }
 
 // listen opens all listeners, or none.
@@ -46,8 +46,8 @@ func listen(o *Options) (l listeners, err error) {
 	return l, nil
 }
 
-// listenProblem names the flag that a listener could not be opened for: the address where the error says that it is that,
-// else the port.
+// listenProblem names the flag for which a listener could not be opened: the address if the error says so, otherwise
+// the port.
 func listenProblem(err error, hostFlag, host, portFlag string, port int) error {
 	var name *net.DNSError
 	var form *net.AddrError
@@ -86,7 +86,7 @@ func (l listeners) ports() Ports {
 	return Ports{GRPC: port(l.grpc), Health: port(l.health), Metrics: port(l.metrics), Debug: port(l.debug)}
 }
 
-// writePorts writes the file in one step: a reader sees all of it or no file.
+// writePorts writes the file in one step: a reader sees the whole file or none.
 func writePorts(file string, ports Ports) error {
 	text, err := json.Marshal(ports)
 	if err != nil {

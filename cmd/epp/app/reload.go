@@ -9,19 +9,19 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// What became of a change of the configuration file: the label of weir_config_reloads_total.
+// The results of a change of the configuration file: the label of weir_config_reloads_total.
 const (
 	reloadApplied   = "applied"
 	reloadUnchanged = "unchanged" // another text, or the good one again, that says the same as what is in use
 	reloadRefused   = "refused"
 )
 
-// errEmpty refuses a file that has been emptied: it is about to be written, or its disk was full. That all defaults are
-// meant is said by {}.
+// errEmpty refuses a file that has been emptied: it is about to be written, or the disk was full. A file that asks for
+// all defaults has {}.
 var errEmpty = errors.New("the file is empty ({} stands for a profile's defaults)")
 
-// configChanged is called with each new content of the file, and with that of now when it is read again, in one
-// goroutine; the first call has the content of now.
+// configChanged is called with each new content of the file, and with the present content when the file is read again.
+// The first call has the present content. All calls come from one goroutine.
 func (a *App) configChanged(text []byte, err error) {
 	first := !a.watched
 	a.watched = true
@@ -46,7 +46,7 @@ func (a *App) configChanged(text []byte, err error) {
 		result = reloadUnchanged
 		a.metrics.configValid.Set(1)
 		a.configuration.refuse(nil)
-		a.log.Info("the configuration file says what is in use already", "source", a.options.ConfigFile)
+		a.log.Info("the configuration file does not change the configuration in use", "source", a.options.ConfigFile)
 	default:
 		result = reloadApplied
 		a.metrics.configValid.Set(1)
@@ -55,8 +55,8 @@ func (a *App) configChanged(text []byte, err error) {
 	a.metrics.configReloads.WithLabelValues(result).Inc()
 }
 
-// reload makes the configuration of a text the one in use and answers the fields that have changed; on an error, which
-// names every problem, nothing has.
+// reload applies the configuration of a text and returns the fields that have changed. On an error, which names every
+// problem, nothing changes.
 func (a *App) reload(text []byte) (fields []string, err error) {
 	running := a.configuration.current()
 	source := a.options.configSource()
@@ -86,8 +86,8 @@ func (a *App) reload(text []byte) (fields []string, err error) {
 	return fields, nil
 }
 
-// capBody lowers a body limit that the gRPC server, which has its limit from the start, could not receive: such a
-// request would end with an error of the stream instead of too-large.
+// capBody lowers the limit of bodies to what the gRPC server, whose own limit is set at the start, can receive. Above
+// that, a request would end with an error of the stream instead of too-large.
 func (a *App) capBody(d *config.Document) {
 	if most := int64(a.receiveLimit - messageMargin); d.Limits.MaxBodyBytes > most {
 		a.log.Info("WARNING: configuration: limits.maxBodyBytes cannot grow beyond what the program was started for; "+

@@ -275,7 +275,7 @@ func TestReloadOnDemand(t *testing.T) {
 	r := startReloading(t, "fairRequestQueue: { queueTTL: 7s }", nil)
 	r.Reload()
 	r.metric(`weir_config_reloads_total{result="unchanged"} 1`)
-	for _, want := range []string{"reading the files again", r.file, "says what is in use already"} {
+	for _, want := range []string{"reading the files again", r.file, "does not change the configuration in use"} {
 		if !strings.Contains(r.log.String(), want) {
 			t.Errorf("%q is not in the log:\n%s", want, r.log.String())
 		}

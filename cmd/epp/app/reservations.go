@@ -8,8 +8,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// noteReservations logs, once for each new result, that the pool is too small for what is reserved in it: the ledger
-// then fills the reservations from the highest tier down.
+// noteReservations logs, once for each new result, that the pool is too small for the reservations. The ledger then
+// fills them from the highest tier down.
 func (p *pool) noteReservations(ready []stock.Backend) {
 	note := clampedReservations(p.flow, ready)
 	if note != "" && note != p.clamped {
@@ -20,7 +20,8 @@ func (p *pool) noteReservations(ready []stock.Backend) {
 	p.clamped = note
 }
 
-// clampedReservations is what is held for each tier of what it asks for; "" when all have it, or none is ready.
+// clampedReservations describes how much of its reservation each tier gets; "" if all get everything, or no backend is
+// ready.
 func clampedReservations(cfg flowcontrol.Config, ready []stock.Backend) string {
 	if len(ready) == 0 {
 		return ""

@@ -12,10 +12,10 @@ import (
 	"github.com/weir-epp/weir/internal/version"
 )
 
-// Run serves until ctx is done, then drains; it returns when all its goroutines have: nil after a regular end. A part
-// that fails meanwhile ends everything, and its error is returned. Run may be called once.
+// Run serves until ctx is done, then drains. It returns after all its goroutines have: nil after a regular end. If a
+// part fails, Run ends everything and returns the error. Run may be called once.
 func (a *App) Run(ctx context.Context) error {
-	// The parts work until everything has drained; only then are they stopped.
+	// The parts keep working until everything has drained, and are stopped only then.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	parts, work := errgroup.WithContext(work)
@@ -48,7 +48,7 @@ func (a *App) Run(ctx context.Context) error {
 	return errors.Join(started, parts.Wait(), shutdown)
 }
 
-// started says that everything listens.
+// started logs that everything listens.
 func (a *App) started() error {
 	ports := a.Ports()
 	build := version.Info()

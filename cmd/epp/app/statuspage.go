@@ -12,7 +12,7 @@ import (
 	"github.com/weir-epp/weir/internal/version"
 )
 
-// statusPage writes what an operator asks first, as text: what is running, whether the configuration is the newest,
+// statusPage writes, as text, what an operator asks first: what is running, whether the configuration is the newest,
 // what waits, what is in flight, and where.
 func (a *App) statusPage(out io.Writer, now time.Time) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -45,7 +45,7 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 	return w.Flush()
 }
 
-// counted is a number of things, as in "1 flow" and "2 flows".
+// counted returns a number of things, such as "1 flow" or "2 flows".
 func counted(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -53,7 +53,7 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// tierTable has a row for each tier, from the metrics.
+// tierTable writes a row for each tier, from the metrics.
 func (a *App) tierTable(d *config.Document, line func(format string, args ...any)) error {
 	families, err := a.registry.Gather()
 	if err != nil {
@@ -84,7 +84,7 @@ func (a *App) tierTable(d *config.Document, line func(format string, args ...any
 	return nil
 }
 
-// tierNames are the configured tiers, highest first, then those of before that still drain.
+// tierNames returns the configured tiers, highest first, then the removed ones that still drain.
 func tierNames(d *config.Document, known []string) []string {
 	names := d.TierNames()
 	for _, name := range known {

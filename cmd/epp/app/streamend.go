@@ -8,18 +8,18 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// streamEnd can end all streams with OK. Ending a stream with OK lets its answer go on unobserved, where closing the
-// connection would cut it (with a filter that fails closed).
+// streamEnd can end all streams with OK. If a stream ends with OK its answer continues unobserved; closing the
+// connection would cut it off, where the filter fails closed.
 //
-// A handler that waits in Recv cannot be made to return, and cancelling its context would be told to Envoy as an
-// error. So the status is written here, past the handler: the transport then ends the stream and with it its context,
-// the handler wakes up, and the status of its own end is ignored as the second one.
+// A handler that waits in Recv cannot be made to return, and Envoy would see the cancelling of its context as an error.
+// So streamEnd writes the status itself, bypassing the handler: the transport then ends the stream and its context, the
+// handler wakes up, and its own status is ignored as the second one.
 type streamEnd struct {
 	mu   sync.Mutex
 	open map[grpc.ServerStream]struct{}
 }
 
-// statusWriter is what gRPC's transport stream offers beyond its interface; a test holds it to that.
+// statusWriter is what gRPC's transport stream offers beyond its interface; a test checks that it still does.
 type statusWriter interface {
 	WriteStatus(st *status.Status) error
 }
@@ -39,7 +39,7 @@ func (s *streamEnd) intercept(srv any, stream grpc.ServerStream, _ *grpc.StreamS
 	return handler(srv, stream)
 }
 
-// end ends every stream that is open, and says how many these were.
+// end ends every open stream and returns how many there were.
 func (s *streamEnd) end() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
