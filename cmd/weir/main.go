@@ -26,6 +26,7 @@ func commands() []command {
 		{"demo", "a noisy tenant beside a quiet one, then a bulk flood beside interactive requests, each without and with; 80 s", runDemo},
 		{"bench", "measure a flood beside a quiet tenant, or what Weir costs", runBench},
 		{"replay", "repeat what an epp with --record has recorded, and see that it decides the same", runReplay},
+		{"explain", "say why a request of a recording waited, what went before it, and why it went where it went", runExplain},
 		{"version", "print the version", runVersion},
 		{"noop-processor", "", runNoopProcessor},
 		{"model-servers", "", runModelServers},

@@ -41,6 +41,9 @@ func (m *Machine) State() State {
 // Waiting returns the number of waiting requests.
 func (m *Machine) Waiting() int { return m.queue.Len() }
 
+// Arrived is the number of requests that have ever arrived: the last one's number.
+func (m *Machine) Arrived() uint64 { return m.arrived }
+
 // TierState is the state of one tier.
 type TierState struct {
 	ID                    int

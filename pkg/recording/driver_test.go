@@ -21,6 +21,28 @@ type life struct {
 	gone bool // its client is
 }
 
+// deed is what became of a request.
+type deed struct {
+	number   uint64
+	flow     string
+	tier     int
+	stage    dispatch.Stage
+	outcome  dispatch.Outcome
+	endpoint string
+	queued   bool
+}
+
+// did notes what became of a request.
+func (d *driver) did(w *dispatch.Waiter) {
+	n := deed{w.Number(), w.Flow(), w.Tier(), w.Stage(), w.Outcome(), "", w.WasQueued()}
+	if l := w.Lease(); l != nil {
+		if e, ok := d.snapshot.ByID(l.Endpoint()); ok {
+			n.endpoint = e.Address
+		}
+	}
+	d.story = append(d.story, n)
+}
+
 // driver drives a machine as a controller does, and has it recorded. What happens next is drawn by lot.
 type driver struct {
 	t         testing.TB
@@ -38,6 +60,8 @@ type driver struct {
 	version   uint64
 	counts    map[string]int // what has happened
 	verdicts  [][2]int       // where they are in the present segment
+	own       *life          // who has just arrived
+	story     []deed         // what became of whom, in order
 }
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
@@ -205,6 +229,7 @@ func (d *driver) arrive() {
 		id = fmt.Sprintf("Call %d", d.lot.IntN(1000))
 	}
 	passOn := d.chance(20)
+	d.own = l
 	d.recorder.Arrive(d.now, &l.Waiter, a, id, passOn)
 	d.call(func() {
 		if passOn {
@@ -249,6 +274,7 @@ func (d *driver) cancel() {
 			return // it is found out when it could preempt, or later
 		}
 		d.recorder.Cancel(d.now, &l.Waiter, dispatch.OutcomeClientCancelled)
+		d.own = l
 		d.call(func() { d.machine.Cancel(d.now, &l.Waiter, dispatch.OutcomeClientCancelled) })
 	}
 }
@@ -294,10 +320,18 @@ func (d *driver) call(event func()) {
 		if v.Owner().(*life).gone {
 			d.recorder.PreemptorGone(d.now, dispatch.OutcomeClientCancelled)
 			d.machine.PreemptorGone(d.now, dispatch.OutcomeClientCancelled)
+			d.did(v)
 		} else {
 			d.recorder.Preempt(d.now)
 			d.machine.Preempt(d.now)
 		}
+	}
+	if d.own != nil {
+		d.did(&d.own.Waiter)
+		d.own = nil
+	}
+	for _, v := range d.machine.Verdicts() {
+		d.did(v)
 	}
 	verdicts := slices.Clone(d.machine.Verdicts())
 	before := d.recorder.Len()

@@ -194,8 +194,13 @@ func (p *player) goOn(k kind, now time.Time) error {
 		return p.call(func() { m.Preempt(now) })
 	}
 	o := dispatch.Outcome(p.in.index(dispatch.NumOutcomes))
+	r := p.requests[v.Number()]
 	delete(p.requests, v.Number())
-	return p.call(func() { m.PreemptorGone(now, o) })
+	err := p.call(func() { m.PreemptorGone(now, o) })
+	if p.watch != nil && r != nil && r.Stage() == dispatch.StageEnded {
+		p.watch.decided(r, verdictOn(&r.Waiter))
+	}
+	return err
 }
 
 func (p *player) unexpected() error {
@@ -345,7 +350,8 @@ func (p *player) arrive(k kind, now time.Time) error {
 		if flags&isRated != 0 {
 			recalled.Ratings = p.ratings()
 		}
-		a.Placement = recalled.Query()
+		r.query = recalled.Query()
+		a.Placement = r.query
 	}
 	switch {
 	case flags&hasUUID != 0:

@@ -22,7 +22,8 @@ type state struct {
 // request is one request of a replay.
 type request struct {
 	dispatch.Waiter
-	id string
+	id    string
+	query *scheduling.Query // nil: any endpoint will do
 }
 
 // Format writes and reads recordings of machines that place in one way.

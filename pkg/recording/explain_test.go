@@ -1,0 +1,127 @@
+package recording_test
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
+)
+
+// TestExplain: what is said of a request is what has happened: how many went before it while it waited, of whose tier and
+// flow, where it went, and how it ended.
+func TestExplain(t *testing.T) {
+	d := newDriver(t, 11, 1<<20, nil)
+	for range 1200 {
+		d.step()
+	}
+	text := d.bytes()
+	waited, ended := 0, map[dispatch.Outcome]int{}
+	for number := uint64(1); number <= d.machine.Arrived(); number += 3 {
+		said, err := d.format.Explain(text, strconv.FormatUint(number, 10))
+		if err != nil {
+			t.Fatalf("request %d: %v", number, err)
+		}
+		want := d.lifeOf(number)
+		for _, fact := range want.facts {
+			if !strings.Contains(said, fact) {
+				t.Errorf("request %d: it is not said that %q:\n%s", number, fact, said)
+			}
+		}
+		before := regexp.MustCompile(`Before it went (\d+) requests`).FindAllStringSubmatch(said, -1)
+		sum := 0
+		for _, b := range before {
+			n, _ := strconv.Atoi(b[1])
+			sum += n
+		}
+		if sum != want.before {
+			t.Errorf("request %d: %d went before it, and it is said that %d did:\n%s", number, want.before, sum, said)
+		}
+		if want.before > 0 {
+			waited++
+		}
+		ended[want.outcome]++
+		if t.Failed() {
+			return
+		}
+	}
+	if waited < 20 || ended[dispatch.OutcomePreempted] < 3 || ended[dispatch.OutcomeTTLExpired] < 3 {
+		t.Errorf("%d waited, ended as %v: the run is too tame", waited, ended)
+	}
+	if _, err := d.format.Explain(text, "nobody"); err == nil {
+		t.Error("a request that never was is explained")
+	}
+}
+
+// known is what the driver knows of a request's life.
+type known struct {
+	before  int // who went while it waited
+	outcome dispatch.Outcome
+	facts   []string
+}
+
+// lifeOf tells a request's life from the driver's own story.
+func (d *driver) lifeOf(number uint64) (k known) {
+	waits := false
+	for _, n := range d.story {
+		switch {
+		case n.number != number:
+			if waits && (n.stage == dispatch.StageGranted || n.stage == dispatch.StageSent) {
+				k.before++
+			}
+			continue
+		case n.stage == dispatch.StageWaiting:
+			k.facts = append(k.facts, fmt.Sprintf("flow %q", n.flow), "It had to wait")
+		case n.stage == dispatch.StageGranted:
+			k.facts = append(k.facts, "It was released after", "It went to "+n.endpoint)
+		case n.stage == dispatch.StageSent:
+			k.facts = append(k.facts, "It went at once", "It went to "+n.endpoint)
+		case n.stage == dispatch.StageEnded:
+			k.outcome = n.outcome
+			k.facts = append(k.facts, "It ended as "+n.outcome.String())
+			if n.outcome == dispatch.OutcomePreempted {
+				k.facts = append(k.facts, "Its place was taken by request")
+			}
+		}
+		waits = n.stage == dispatch.StageWaiting
+	}
+	return k
+}
+
+// TestExplainSaysByWhichRight: in a pool of one slot a request of the higher tier, and one of the same flow that had arrived
+// before, go before it, and the words say so.
+func TestExplainSaysByWhichRight(t *testing.T) {
+	d := newQuietDriver(t)
+	first := d.arriveAs("a", 1, "first")
+	d.arriveAs("a", 1, "second")
+	d.arriveAs("a", 1, "the one")
+	d.arriveAs("b", 0, "urgent")
+	d.complete(first)
+	for range 3 {
+		d.completeSome()
+	}
+	said, err := d.format.Explain(d.bytes(), "the one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Request the one arrived at", `flow "a", cost 1, any endpoint`,
+		"It found 1 requests waiting, of 1 flows, and a stock of 1 at 1 ready endpoints (released below 1, bypass below 1).",
+		"It had to wait: tier default.",
+		"It waited for the stock to fall below the lower bound, and for its turn.",
+		"Before it went 2 requests:",
+		"* 1: its tier is higher", "* 1: it is of the same flow and had arrived before",
+		"(urgent) of flow \"b\", tier critical, after 2ms: its tier is higher",
+		"Its flow, of weight 1, was entitled to 100 % of its tier while it waited, and got 1 of its 1 releases (100 %).",
+		"It was released after 4ms.", "It went to 10.0.0.1:80.", "10.0.0.1:80: 1 in flight", "(chosen)",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it is not said that %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(said)
+	}
+}

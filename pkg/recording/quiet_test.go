@@ -1,0 +1,77 @@
+package recording_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/cmd/epp/app"
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/recording"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// newQuietDriver drives a machine with one endpoint of one slot and two tiers, in which only what is called happens. Each
+// event is a millisecond after the one before.
+func newQuietDriver(t *testing.T) *driver {
+	t.Helper()
+	d := &driver{t: t, lot: rand.New(rand.NewPCG(1, 1)), now: start, counts: map[string]int{}, config: dispatch.DefaultConfig()}
+	d.config.Queue.Tiers = []fairqueue.TierConfig{{Name: "critical", QueueSize: -1}, {Name: "default", QueueSize: -1}}
+	d.config.Tiers, d.config.EnqueueAll = make([]dispatch.TierConfig, 2), true
+	d.config.Stock.SlotsPerBackend = 1
+	var err error
+	if d.format, err = recording.NewFormat(app.NewPlacer(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if d.scheduler, err = scheduling.New(scheduling.DefaultConfig()); err != nil {
+		t.Fatal(err)
+	}
+	d.board = scheduling.NewBoard(d.scheduler, nil)
+	if d.machine, err = dispatch.New(d.config, app.NewPlacer(d.board), rand.New(rand.NewPCG(1, 3))); err != nil {
+		t.Fatal(err)
+	}
+	if d.recorder, err = d.format.Record(d.machine, d.board, d.config, 1<<20, d.now, nil); err != nil {
+		t.Fatal(err)
+	}
+	d.snapshot = scheduling.NewSnapshot(1, []scheduling.Endpoint{
+		{ID: 0, Address: "10.0.0.1:80", Ready: true, LowerBound: 1_000_000, UpperBound: 1_000_000},
+	})
+	d.board.SetSnapshot(d.snapshot)
+	ready := []stock.Backend{{ID: 0}}
+	d.recorder.Backends(d.now, ready)
+	d.call(func() { d.machine.SetBackends(d.now, ready) })
+	return d
+}
+
+// arriveAs is an arrival of a flow and a tier, by a name.
+func (d *driver) arriveAs(flow string, tier int, name string) *life {
+	d.t.Helper()
+	q, err := d.scheduler.Prepare(d.snapshot, scheduling.Ask{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	l := &life{}
+	a := dispatch.Arrival{Flow: flow, Tier: tier, Cost: 1, Owner: l, Placement: q}
+	d.recorder.Arrive(d.now, &l.Waiter, a, name, false)
+	d.call(func() { d.machine.Arrive(d.now, &l.Waiter, a) })
+	d.alive = append(d.alive, l)
+	d.now = d.now.Add(time.Millisecond)
+	return l
+}
+
+func (d *driver) complete(l *life) {
+	d.recorder.Told(&l.Waiter)
+	d.machine.Told(&l.Waiter)
+	d.recorder.Complete(d.now, l.Lease())
+	d.call(func() { d.machine.Complete(d.now, l.Lease()) })
+	d.now = d.now.Add(time.Millisecond)
+}
+
+// completeSome completes whoever is in flight.
+func (d *driver) completeSome() {
+	if l := d.some(dispatch.StageGranted, dispatch.StageSent); l != nil {
+		d.complete(l)
+	}
+}
