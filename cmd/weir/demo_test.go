@@ -20,7 +20,7 @@ import (
 func TestDemo(t *testing.T) {
 	dir := t.TempDir()
 	c := begin(t, "demo", "--length=3s", "--png", "--out="+dir, "--keep", eppBuilt())
-	c.stdout.waitFor(t, "/debug/config")
+	c.stdout.waitFor(t, "weir replay")
 	text := c.stdout.String()
 	for _, want := range []string{
 		sceneWithout, sceneWith, sceneNoPriority, scenePriority, quietTenant, noisyTenant, interactiveTenant, bulkTenant,
@@ -54,8 +54,35 @@ func TestDemo(t *testing.T) {
 	if body, _ := io.ReadAll(answer.Body); answer.StatusCode != 200 || !strings.Contains(string(body), "choices") {
 		t.Errorf("%s: %s", answer.Status, body)
 	}
+	replayDemo(t, text)
 	c.interrupt(t)
 	c.ends(t, 0)
+}
+
+// replayDemo replays what the demo's epp has recorded.
+func replayDemo(t *testing.T, text string) {
+	t.Helper()
+	url := regexp.MustCompile(`http://\S+/debug/recording`).FindString(text)
+	recorded, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer recorded.Body.Close()
+	content, err := io.ReadAll(recorded.Body)
+	if err != nil || recorded.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %v", url, recorded.Status, err)
+	}
+	file := filepath.Join(t.TempDir(), "weir.recording")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr strings.Builder
+	if code := run([]string{"replay", file}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "verdicts are as recorded") {
+		t.Errorf("weir replay: %d\n%s%s", code, stdout.String(), stderr.String())
+	}
+	if code := run([]string{"explain", file, "--request", "1"}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "Request 1 arrived") {
+		t.Errorf("weir explain: %d\n%s%s", code, stdout.String(), stderr.String())
+	}
 }
 
 // The report states what priority costs the bulk requests as well as what it gains the others.

@@ -73,7 +73,7 @@ func newDemoSetting(s *scene.Scene, epp string) (*demoSetting, error) {
 	if d.direct, err = s.Envoy("envoy-alone", envoyrun.Options{Config: "direct", ModelServers: servers}); err != nil {
 		return nil, err
 	}
-	if d.epp, err = s.EPP(scene.EPPOptions{Binary: epp, Config: demoConfig, Endpoints: servers}); err != nil {
+	if d.epp, err = s.EPP(scene.EPPOptions{Binary: epp, Config: demoConfig, Endpoints: servers, Flags: demoFlags}); err != nil {
 		return nil, err
 	}
 	d.weir, err = s.Envoy("envoy", tenantsNamed(envoyrun.Options{
@@ -82,7 +82,7 @@ func newDemoSetting(s *scene.Scene, epp string) (*demoSetting, error) {
 	if err != nil {
 		return nil, err
 	}
-	priority := scene.EPPOptions{Name: "epp-priority", Binary: epp, Config: priorityConfig, Endpoints: servers}
+	priority := scene.EPPOptions{Name: "epp-priority", Binary: epp, Config: priorityConfig, Endpoints: servers, Flags: demoFlags}
 	if d.priorityEPP, err = s.EPP(priority); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,13 @@ seq 200 | xargs -P 64 -I{} curl -s -o /dev/null %[1]s/v1/chat/completions -H 'co
 # what Weir says: its metrics, and the configuration in use
 curl -s %[2]s/metrics | grep ^weir_
 curl -s %[6]s/debug/config
+
+# what it has decided, and that it would decide the same again
+curl -s %[6]s/debug/recording > weir.recording && weir replay weir.recording
 `
+
+// demoFlags are what the demo's epps have beside their configurations.
+var demoFlags = []string{"--record=16"}
 
 // keep prints what to try, and waits.
 func (d *demoSetting) keep(ctx context.Context, length time.Duration, w io.Writer) error {
