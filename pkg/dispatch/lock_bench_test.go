@@ -3,6 +3,7 @@ package dispatch
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"testing"
 	"time"
@@ -26,6 +27,9 @@ type table struct {
 }
 
 func newTable(b *testing.B, endpoints int, models func(i int) []string, change func(*Config)) *table {
+	b.Helper()
+	percent := debug.SetGCPercent(400) // as rarely as epp lets it
+	b.Cleanup(func() { debug.SetGCPercent(percent) })
 	cfg := DefaultConfig()
 	cfg.EnqueueAll = true
 	cfg.Queue.CapacityMode = fairqueue.Shared
