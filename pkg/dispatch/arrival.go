@@ -4,7 +4,7 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// offer makes w the waiter of an arrival.
+// offer initialises w for an arrival.
 func (m *Machine) offer(w *Waiter, a Arrival) {
 	m.arrived++
 	w.number, w.owner, w.placement = m.arrived, a.Owner, a.Placement
@@ -20,7 +20,7 @@ func (m *Machine) offer(w *Waiter, a Arrival) {
 	}
 }
 
-// decide decides on an arrival. A panic in it ends this request and no other.
+// decide decides on an arrival. A panic in it ends only this request.
 func (m *Machine) decide(w *Waiter) {
 	switch {
 	case m.draining:
@@ -68,7 +68,7 @@ func (m *Machine) admit(w *Waiter) {
 	m.touch(w.flow)
 }
 
-// passOn places a request without asking band or queue; only an endpoint must be ready.
+// passOn places a request regardless of the band and the queue; it only needs a ready endpoint.
 func (m *Machine) passOn(w *Waiter) {
 	m.asking = w
 	r := m.placer.Place(w.placement, Unbounded, nil)
@@ -83,7 +83,7 @@ func (m *Machine) passOn(w *Waiter) {
 	w.stage, w.bypass = StageSent, true
 }
 
-// goes takes a lease for an arrival that need not stand behind anybody: because there is room, or by preemption.
+// goes takes a lease for an arrival that need not wait behind anybody, because there is room or by preemption.
 func (m *Machine) goes(w *Waiter) bool {
 	if m.atCap(w.flow) {
 		return false
@@ -95,7 +95,7 @@ func (m *Machine) goes(w *Waiter) bool {
 			return true
 		}
 		if full != nil && m.placer.HasRoom(w.placement, BelowUpper, nil) {
-			return false // its own cap stands in its way, not another
+			return false // only its own cap prevents it
 		}
 	}
 	v := m.victimOf(w)
@@ -144,13 +144,13 @@ func (m *Machine) reject(w *Waiter, o Outcome) {
 	}
 }
 
-// end is reject for a request that waits: its stream has to hear of it.
+// end rejects a waiter, and adds it to the verdicts.
 func (m *Machine) end(w *Waiter, o Outcome) {
 	m.reject(w, o)
 	m.verdicts = append(m.verdicts, w)
 }
 
-// turnAway ends a waiter that is still in the queue.
+// turnAway removes a waiter from the queue and rejects it.
 func (m *Machine) turnAway(w *Waiter, o Outcome) {
 	m.queue.Remove(&w.queued)
 	m.end(w, o)

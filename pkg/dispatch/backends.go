@@ -6,8 +6,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// SetBackends sets the ready backends, in order of ID; the Placer has changed to the same endpoints already. Whoever can
-// go now goes; the leases of a backend that is gone stay until they are complete. The caller must not change the slice
+// SetBackends sets the ready backends, sorted by ID; the Placer must already have the same endpoints. Waiters that can
+// go now are released; leases at a removed backend stay until they are complete. The caller must not change the slice
 // afterwards.
 func (m *Machine) SetBackends(now time.Time, ready []stock.Backend) {
 	m.begin(now)
@@ -16,11 +16,11 @@ func (m *Machine) SetBackends(now time.Time, ready []stock.Backend) {
 	m.run()
 }
 
-// tellLedger tells the ledger which backends are ready: one by one those that differ, if they are few.
+// tellLedger passes the ready backends to the ledger: only those that differ, if they are few.
 func (m *Machine) tellLedger(ready []stock.Backend) {
 	before := m.ready
 	m.ready = ready
-	same, end := 0, 0 // at the beginning, and at the end
+	same, end := 0, 0 // number of equal backends at the start, and at the end
 	for most := min(len(before), len(ready)); same < most && before[same] == ready[same]; same++ {
 	}
 	for most := min(len(before), len(ready)) - same; end < most && before[len(before)-1-end] == ready[len(ready)-1-end]; end++ {
@@ -40,8 +40,8 @@ func (m *Machine) tellLedger(ready []stock.Backend) {
 	}
 }
 
-// ascending reports whether each backend has a higher ID than the one before, in what is left of a list between so many
-// at the beginning and at the end, and where it meets them.
+// ascending reports whether the backends between the first and the last unchanged ones, and their neighbours there, are
+// in ascending order of ID.
 func ascending(list []stock.Backend, first, last int) bool {
 	for i := max(1, first); i <= min(len(list)-1, len(list)-last); i++ {
 		if list[i-1].ID >= list[i].ID {

@@ -9,58 +9,60 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Config is the machine's configuration with that of the queue and the stock that it owns.
+// Config is the machine's configuration, with those of its queue and its stock.
 type Config struct {
 	Queue fairqueue.Config
 	Stock stock.Config
-	// Tiers has what the machine needs to know of each tier of Queue.Tiers, in the same order.
+	// Tiers configures each tier of Queue.Tiers, in the same order.
 	Tiers []TierConfig
-	// Enabled: false passes everything by the queue, those too who wait in it; stock is still counted.
+	// Enabled turns queueing on. If it is false everything bypasses the queue, including requests that wait in it;
+	// stock is still counted.
 	Enabled bool
-	// EnqueueAll queues every tier; otherwise only the highest one may wait, and the others are shed under load.
+	// EnqueueAll queues requests of every tier; otherwise only those of the highest may wait, and the others are shed
+	// under load.
 	EnqueueAll bool
-	// HoldWhenEmpty queues while no backend is ready that a request may use; otherwise such an arrival ends with
-	// ErrNoEndpoint, and so does a waiter when the last one goes.
+	// HoldWhenEmpty queues requests while no backend that they may use is ready; otherwise such arrivals end with
+	// ErrNoEndpoint, and so do waiters when their last backend goes away.
 	HoldWhenEmpty bool
-	// PopperWaitBase and PopperWaitJitterMax are the wait before a retry after too many panics in one event.
+	// PopperWaitBase and PopperWaitJitterMax determine the wait before a retry after too many panics in one event.
 	PopperWaitBase, PopperWaitJitterMax time.Duration
-	// ExpiryCleanupInterval is the longest time between two sweeps while somebody waits.
+	// ExpiryCleanupInterval is the longest time between two sweeps while a request waits.
 	ExpiryCleanupInterval time.Duration
-	// ReleaseSpacing is the least time between two releases from the queue, 0 (none) to MaxReleaseSpacing. Requests that
-	// take the same time and were released together end together ever after, and whoever comes meanwhile waits for them
-	// all; spaced, they free the slots one by one. It bounds the releases to one per spacing, but for those while nothing
-	// is in flight; arrivals that bypass are not held up.
+	// ReleaseSpacing is the minimum time between two releases from the queue, 0 (none) to MaxReleaseSpacing. Requests
+	// of equal duration that are released together also end together, again and again, and an arrival in between waits
+	// for all of them; spaced out, they free the slots one by one. Releases are limited to one per spacing, except
+	// while nothing is in flight; arrivals that bypass are not delayed.
 	ReleaseSpacing time.Duration
-	// MaxInFlightPerFlow and MaxInFlightPerFlowPerBackend cap a flow's leases, in total and at each endpoint; 0: no
-	// cap. A flow at its cap waits without blocking others.
+	// MaxInFlightPerFlow and MaxInFlightPerFlowPerBackend cap a flow's leases, in total and at each endpoint; 0 means
+	// no cap. A flow at its cap waits without blocking others.
 	MaxInFlightPerFlow, MaxInFlightPerFlowPerBackend int
-	// VictimOrder says which request of the lowest tier is preempted first.
+	// VictimOrder determines which request of the lowest tier is preempted first.
 	VictimOrder VictimOrder
 }
 
-// TierConfig is the machine's part of a tier.
+// TierConfig configures a tier.
 type TierConfig struct {
-	// ReservedFloor is stock kept free for the tier, in requests, ReservedPerSlot as a share of the capacity.
+	// ReservedFloor is the stock kept free for the tier, in requests, and ReservedPerSlot as a share of the capacity.
 	ReservedFloor   int
 	ReservedPerSlot stock.Micro
-	// CanPreempt lets the tier take the lease of a request of a lower tier whose answer has not begun.
+	// CanPreempt lets the tier preempt requests of lower tiers whose answer has not begun.
 	CanPreempt bool
 }
 
-// VictimOrder orders the requests that may be preempted, within a tier.
+// VictimOrder is the order in which requests of a tier are preempted.
 type VictimOrder uint8
 
 const (
-	// NewestFirst takes the request dispatched last: the least work is lost.
+	// NewestFirst preempts the request dispatched last, which loses the least work.
 	NewestFirst VictimOrder = iota
-	// LeastCostFirst takes the one of the smallest cost, then the newest.
+	// LeastCostFirst preempts the request with the smallest cost, then the newest.
 	LeastCostFirst
 )
 
 // MaxReleaseSpacing bounds Config.ReleaseSpacing.
 const MaxReleaseSpacing = time.Second
 
-// DefaultConfig is the seed's, for one tier.
+// DefaultConfig returns the seed's defaults, for one tier.
 func DefaultConfig() Config {
 	return Config{
 		Queue: fairqueue.DefaultConfig(), Stock: stock.DefaultConfig(), Tiers: []TierConfig{{}},
@@ -94,7 +96,7 @@ func (c *Config) Validate() error {
 	return ps.Err()
 }
 
-// checkCap checks a cap per flow, which needs flows.
+// checkCap checks a cap per flow, which requires flows.
 func (c *Config) checkCap(ps *invalid.Problems, at invalid.Path, n int) {
 	if n > 0 && c.Queue.Discipline == fairqueue.OneFlow {
 		ps.Add(at, n, "must be 0 with %s none, which knows no flows", invalid.At("Queue", "Discipline"))

@@ -9,42 +9,42 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Machine is the state of all decisions. It is not safe for concurrent use: its owner has a lock.
+// Machine is the state behind all decisions. It is not safe for concurrent use: its owner has a lock.
 type Machine struct {
 	config  Config
 	placer  Placer
-	reacher Reacher // the placer, if it is one
+	reacher Reacher // the placer, if it implements Reacher
 	random  *rand.Rand
 
 	queue   *fairqueue.FairRequestQueue
 	ledger  *stock.Ledger
-	ready   []stock.Backend // as the ledger knows them
-	inOrder bool            // of ID, and so none is there twice
+	ready   []stock.Backend // as the ledger has them
+	inOrder bool            // ascending by ID, so without duplicates
 	flows   flowAccounts
 
-	now      time.Time // of the present event
-	arrived  uint64    // requests, ever
+	now      time.Time // of the current event
+	arrived  uint64    // number of requests that ever arrived
 	draining bool
-	released time.Time // the last release from the queue that came to something; zero: the next may follow at once
+	released time.Time // the last completed release from the queue; zero: the next may follow at once
 	spaced   bool      // the last run left a head waiting for Config.ReleaseSpacing
-	pace     pace      // at which the queue drains
+	pace     pace      // of the queue
 	places   places    // of rejected clients in the drain schedule
 	counts   counts
 
-	// Who is next, and who may take whose place.
+	// Ranks, and what preemption needs.
 	ranks    []int // identifiers of the configured tiers, highest first
-	byRank   []int // of all tiers, with those that drain
+	byRank   []int // of all tiers, including those that drain
 	preempts fairqueue.TierSet
 	victims  victims
 	lanes    laneNotes
-	parked   []*flowAccount // flows at their cap at endpoints; some may be parked no more
+	parked   []*flowAccount // flows at their cap at endpoints; some may not be parked any more
 
-	// The present event.
-	asking    *Waiter   // for whom the placer is asked; nil: nobody
-	preemptor *Waiter   // who may preempt, if its client is still there
-	pending   pending   // what is still to be done
-	verdicts  []*Waiter // on others than the event's own
-	retryAt   time.Time // after too many panics; zero: none
+	// The current event.
+	asking    *Waiter   // the request that the placer is asked for; nil if none
+	preemptor *Waiter   // the waiter that may preempt if its client is still there
+	pending   pending   // work that remains to be done
+	verdicts  []*Waiter // on requests other than the event's own
+	retryAt   time.Time // after too many panics; zero if none
 
 	// Reused.
 	expired []*fairqueue.Request
@@ -60,7 +60,7 @@ type counts struct {
 	displaced           [stock.MaxTiers]uint64
 }
 
-// New returns a machine without backends; they come with SetBackends. random spreads the time of retries only.
+// New returns a machine without backends; set them with SetBackends. random only spreads the times of retries.
 func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
@@ -78,8 +78,8 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 	return m, nil
 }
 
-// rankTiers derives what depends on the tiers: their ranks, who may preempt, and the reservations, of which a tier that
-// drains has none.
+// rankTiers derives what depends on the tiers: their ranks, which may preempt, and the reservations. A draining tier
+// has no reservation.
 func (m *Machine) rankTiers() {
 	byName := map[string]TierConfig{}
 	m.ranks = nil
@@ -104,7 +104,7 @@ func (m *Machine) rankTiers() {
 	m.ledger.SetReservations(reservations)
 }
 
-// tierOf is the identifier of the tier of a rank; the lowest one's when there is none.
+// tierOf returns the identifier of the tier with a rank, or of the lowest tier if there is none.
 func (m *Machine) tierOf(rank int) int {
 	if rank < 0 || rank >= len(m.ranks) {
 		return m.ranks[len(m.ranks)-1]
@@ -120,16 +120,16 @@ func (m *Machine) begin(now time.Time) {
 	m.verdicts = m.verdicts[:0]
 }
 
-// Verdicts are the requests that the present event, with the Failed, Preempt and PreemptorGone that belong to it, has
-// granted, ended or preempted, other than by name. The slice is valid until the next event.
+// Verdicts returns the requests that the current event, with its Failed, Preempt and PreemptorGone, has granted, ended
+// or preempted, except the event's own. The slice is valid until the next event.
 func (m *Machine) Verdicts() []*Waiter { return m.verdicts }
 
-// Preemptor is a waiter that can take another's lease, if its client is still there: answer with Preempt or PreemptorGone before
-// any other event. nil: there is none.
+// Preemptor returns a waiter that can take another's lease if its client is still there, or nil. The caller must answer
+// with Preempt or PreemptorGone before any other event.
 func (m *Machine) Preemptor() *Waiter { return m.preemptor }
 
-// Arrive decides on a request that has arrived: when it returns, w is sent (bypass), granted (by the release of others),
-// waiting or ended.
+// Arrive decides on a request that has arrived. When it returns, w is sent (bypass), granted (because the event
+// released it), waiting or ended.
 func (m *Machine) Arrive(now time.Time, w *Waiter, a Arrival) {
 	m.begin(now)
 	m.offer(w, a)
@@ -137,8 +137,8 @@ func (m *Machine) Arrive(now time.Time, w *Waiter, a Arrival) {
 	m.run()
 }
 
-// PassOn decides on a request that does not queue, since it is known to be no inference: when it returns, w is sent or
-// ended. Its lease counts as stock like any other.
+// PassOn decides on a request that does not queue because it is known not to be inference. When it returns, w is sent
+// or ended. Its lease counts as stock like any other.
 func (m *Machine) PassOn(now time.Time, w *Waiter, a Arrival) {
 	m.begin(now)
 	m.offer(w, a)
@@ -146,23 +146,24 @@ func (m *Machine) PassOn(now time.Time, w *Waiter, a Arrival) {
 	m.run()
 }
 
-// Refuse is told of a request that ends before it arrives here (malformed, too large, late, no memory, no endpoint), and
-// returns when its client should come back; 0: say nothing. key is its flow, or the model where that is not known.
+// Refuse counts a request that ends before it arrives here (malformed, too large, late, no memory, no endpoint), and
+// returns when its client should retry; 0 means that it is not told. key is its flow, or the model if the flow is
+// unknown.
 func (m *Machine) Refuse(now time.Time, key string, o Outcome) (retryAfter time.Duration) {
 	m.begin(now)
 	return m.refusal(key, o)
 }
 
-// Told is told that the stream of a granted request knows its destination.
+// Told means that the stream of a granted request has learned its destination.
 func (m *Machine) Told(w *Waiter) {
 	if w.stage == StageGranted {
 		w.stage = StageSent
 	}
 }
 
-// Cancel ends a request that waits, or is granted and does not know it yet: its client is gone (OutcomeClientCancelled) or
-// its client's deadline is over (OutcomeDeadlineExceeded; OutcomeTTLExpired if the TTL was over before). Whatever else has
-// become of it stays.
+// Cancel ends a request that waits, or that was granted but has not been told: its client has gone
+// (OutcomeClientCancelled) or its client's deadline is over (OutcomeDeadlineExceeded; OutcomeTTLExpired if the TTL was
+// over before). It has no effect on any other request.
 func (m *Machine) Cancel(now time.Time, w *Waiter, o Outcome) {
 	m.begin(now)
 	m.cancel(w, o)
@@ -174,10 +175,10 @@ func (m *Machine) cancel(w *Waiter, o Outcome) {
 		m.queue.Remove(&w.queued)
 		m.leaves(w)
 	case StageGranted:
-		// There is nobody to be told the destination: it goes to the next one. When a proxy dies, all that wait become free
-		// one after the other, and most grants would go to its own.
+		// Its client has gone, so the place goes to the next request. When a proxy dies, all its waiters' places become
+		// free one after another, and most grants would go to waiters of the same proxy.
 		m.settle(w)
-		m.queue.Requeue(&w.queued) // for the refund
+		m.queue.Requeue(&w.queued) // refunds its flow
 		m.queue.Remove(&w.queued)
 		m.released = time.Time{}
 	case StageNew, StageSent, StageStreaming, StageEnded:
@@ -190,8 +191,8 @@ func (m *Machine) cancel(w *Waiter, o Outcome) {
 	m.run()
 }
 
-// FirstByte is told before the answer's headers go on to the client: from now on the lease is not preempted. It reports
-// whether they may; false: the lease was preempted before.
+// FirstByte must be called before the answer's headers go on to the client: from then on the lease cannot be preempted.
+// It reports whether they may go on; false means that the lease was preempted before.
 func (m *Machine) FirstByte(l *Lease) (goesOn bool) {
 	w := l.waiter
 	if w.stage == StageSent {
@@ -201,8 +202,8 @@ func (m *Machine) FirstByte(l *Lease) (goesOn bool) {
 	return w.stage != StageEnded || w.outcome != OutcomePreempted
 }
 
-// ServedElsewhere is told that the endpoint that serves the request is another than the one picked: Envoy had gone on to
-// a fallback. The lease, and with it the endpoint's stock, moves there.
+// ServedElsewhere means that another endpoint than the picked one serves the request, because Envoy went on to a
+// fallback. The lease, and with it the endpoint's stock, moves there.
 func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 	m.begin(now)
 	if !l.held.Held() || e == l.Endpoint() {
@@ -235,8 +236,8 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 	m.run()
 }
 
-// Complete settles the lease: the stock falls, and whoever waits for it is released. Only the first call counts; it
-// reports whether this one did. While nobody waits now may be zero.
+// Complete settles the lease: the stock falls, and waiters for it are released. Only the first call has an effect; it
+// reports whether this was the first. If nothing waits, now may be zero.
 func (m *Machine) Complete(now time.Time, l *Lease) (settled bool) {
 	m.begin(now)
 	w := l.waiter
@@ -250,7 +251,7 @@ func (m *Machine) Complete(now time.Time, l *Lease) (settled bool) {
 	return true
 }
 
-// Drain rejects whatever waits, and every request from now on, with OutcomeDraining. Leases run to their end.
+// Drain rejects all waiters, and every later request, with OutcomeDraining. Leases run to their end.
 func (m *Machine) Drain(now time.Time) {
 	m.begin(now)
 	m.draining = true
@@ -270,7 +271,7 @@ func (m *Machine) PreemptorGone(now time.Time, o Outcome) {
 	m.cancel(w, o)
 }
 
-// Preempt lets the Preemptor take the lease that it can have.
+// Preempt lets the Preemptor take the lease that it may take.
 func (m *Machine) Preempt(now time.Time) {
 	m.now = now
 	w := m.preemptor
@@ -284,7 +285,7 @@ func (m *Machine) Preempt(now time.Time) {
 	m.run()
 }
 
-// Advance does what is due at now.
+// Advance does everything that is due at now.
 func (m *Machine) Advance(now time.Time) {
 	m.begin(now)
 	if now.Before(m.retryAt) {
@@ -295,7 +296,7 @@ func (m *Machine) Advance(now time.Time) {
 	m.run()
 }
 
-// Next is when Advance is due if no event comes before; false: nobody waits.
+// Next returns when Advance is due if no event comes before; ok is false if nothing waits.
 func (m *Machine) Next(now time.Time) (at time.Time, ok bool) {
 	if m.queue.Len() == 0 {
 		return at, false

@@ -22,9 +22,9 @@ func (m *Machine) mayBeVictim(tier int) bool {
 	return false
 }
 
-// victimOf is the lease that w may take over; nil: there is none. The caller has found that nothing is available to w.
-// There is none when w's flow is at its cap, or the victim's place would not be enough: more than the capacity is in use,
-// or it is held back for a higher tier, or no victim is at an endpoint that w may use.
+// victimOf returns the lease that w may take over, or nil. The caller has found that nothing is available to w. There
+// is none if w's flow is at its cap, or if the victim's stock would not suffice: more than the capacity is in use, the
+// stock is reserved for a higher tier, or no victim is at an endpoint that w may use.
 func (m *Machine) victimOf(w *Waiter) *Lease {
 	tier := w.queued.Tier
 	switch {
@@ -36,8 +36,8 @@ func (m *Machine) victimOf(w *Waiter) *Lease {
 	return m.victimIn(w, m.note(w))
 }
 
-// victimIn is victimOf in the lane of w: of the lowest tier below w's that has one, the first in victim order. That there
-// is none is noted of the lane, unless it is for the caps of w's own flow.
+// victimIn is victimOf in the lane of w: the first in victim order, of the lowest tier below w's that has one. If there
+// is none, it is noted for the lane, unless the reason is the caps of w's own flow.
 func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 	tier := w.queued.Tier
 	if n.barren(tier) {
@@ -56,7 +56,7 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 			continue
 		}
 		if !m.placer.CanTakeOver(w.placement, v.Endpoint()) {
-			n.over = n.over.With(tier) // wherever in the lane
+			n.over = n.over.With(tier) // this holds for the whole lane
 			return nil
 		}
 		return v
@@ -67,11 +67,11 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 	return nil
 }
 
-// takeOver passes v's place to w in one transition: the stock does not change. If v's destination was already sent, its
-// stream is told; otherwise v goes back to its place in the queue and nobody will know.
+// takeOver gives v's endpoint and stock to w in one step: the stock does not change. If v's destination was sent
+// already, its stream is told; otherwise v goes back to its place in the queue, and its client notices nothing.
 func (m *Machine) takeOver(w *Waiter, v *Lease) {
 	loser, freed := v.waiter, v.reservation
-	r := m.placer.PlaceAt(w.placement, v.Endpoint()) // first: a panic of it leaves v alone
+	r := m.placer.PlaceAt(w.placement, v.Endpoint()) // first, so that a panic in it leaves v untouched
 	w.lease.reservation = r
 	m.counts.preempted[[2]int{v.held.Tier(), w.queued.Tier}]++
 	m.victims.remove(v)
@@ -83,7 +83,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 		loser.stage, v.reservation = StageWaiting, Reservation{}
 		m.queue.Requeue(&loser.queued)
 		m.hunts(loser)
-		m.released = time.Time{} // its own came to nothing
+		m.released = time.Time{} // v's own release came to nothing
 	} else {
 		m.queue.Completed(&loser.queued)
 		m.flows.settled(loser.flow)
@@ -96,19 +96,19 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 	m.take(w, r, false)
 }
 
-// findPreemptor makes the head of the highest tier the preemptor that may and can preempt.
+// findPreemptor makes the head of the highest tier that may and can preempt the preemptor.
 func (m *Machine) findPreemptor() {
 	if m.victims.n == 0 {
 		return
 	}
 	for _, id := range m.byRank {
 		if !m.preempts.Has(id) || m.ledger.BelowUpper() && m.ledger.Available(id) > 0 {
-			continue // inside the band it is released when the stock is below the lower bound
+			continue // inside the band it is released when the stock falls below the lower bound
 		}
 		if m.ledger.Headroom(id) < 0 || !m.ledger.BelowUpperWithout(1) || len(m.lanes.hunts[id]) == 0 {
 			continue
 		}
-		// One head without a victim in its lane does not stand in the way of those in other lanes.
+		// A head without a victim in its lane does not block those in other lanes.
 		m.heads = m.heads[:0]
 		m.lanes.leave(id, func(n *laneNote) bool {
 			head := m.queue.HeadIn(id, n.lane)
@@ -128,7 +128,7 @@ func (m *Machine) findPreemptor() {
 				break
 			}
 		}
-		m.lanes.leave(id, func(n *laneNote) bool { return n.barren(id) }) // they hunt no more
+		m.lanes.leave(id, func(n *laneNote) bool { return n.barren(id) }) // these need not search again
 		if m.preemptor != nil {
 			return
 		}

@@ -5,19 +5,19 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// Config is the controller's configuration: that of the decisions, and what goroutines and metrics need.
+// Config is the controller's configuration: the machine's, and what goroutines and metrics need.
 type Config struct {
 	dispatch.Config
-	// NumPoppers is the number of parked goroutines, 1 to 1000; it bounds nothing on the requests' path.
+	// NumPoppers is the number of parked goroutines, 1 to 1000; it does not limit requests.
 	NumPoppers int
-	// MaxLabels bounds the label values of the metrics by model and by flow; beyond it they are "other".
+	// MaxLabels bounds the label values of the metrics by model and by flow; values beyond it become "other".
 	MaxLabels int
 }
 
-// TierConfig is the controller's part of a tier.
+// TierConfig configures a tier.
 type TierConfig = dispatch.TierConfig
 
-// VictimOrder orders the requests that may be preempted, within a tier.
+// VictimOrder is the order in which requests of a tier are preempted.
 type VictimOrder = dispatch.VictimOrder
 
 // The victim orders.
@@ -29,7 +29,7 @@ const (
 // MaxReleaseSpacing bounds Config.ReleaseSpacing.
 const MaxReleaseSpacing = dispatch.MaxReleaseSpacing
 
-// DefaultConfig is the seed's, for one tier.
+// DefaultConfig returns the seed's defaults, for one tier.
 func DefaultConfig() Config {
 	return Config{Config: dispatch.DefaultConfig(), NumPoppers: 10, MaxLabels: 1000}
 }

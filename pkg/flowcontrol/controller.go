@@ -14,24 +14,25 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// RequestQueueController decides bypass, queue or reject, and releases the waiters.
+// RequestQueueController admits requests: it lets them bypass, queues or rejects them, and releases waiters.
 type RequestQueueController struct {
 	log      logr.Logger
 	metrics  *metrics
 	poke     chan struct{} // wakes one popper
 	resize   chan struct{} // the number of poppers has changed
-	channels sync.Pool     // of chan struct{}, 1 deep and empty: what a waiter waits on
+	channels sync.Pool     // of chan struct{}, of capacity 1 and empty: what a waiter waits on
 
 	mu         sync.Mutex
 	machine    machine
 	config     Config
 	tierSeries [stock.MaxTiers]*tierSeries
 	timer      *time.Timer
-	armed      time.Time // when the timer fires; zero: not armed
+	armed      time.Time // when the timer fires; zero if it is not set
 	failure    error     // for a popper to log
 }
 
-// New is a controller without backends; they come with SetBackends. Metrics are registered by the caller, see Collector.
+// New returns a controller without backends; set them with SetBackends. The caller registers the metrics; see
+// Collectors.
 func New(cfg Config, placer Placer, log logr.Logger) (*RequestQueueController, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("flowcontrol: configuration: %w", err)
@@ -51,8 +52,8 @@ func New(cfg Config, placer Placer, log logr.Logger) (*RequestQueueController, e
 	return c, nil
 }
 
-// TryEnqueue admits r: it returns at once with a lease (bypass) or a Rejection, or blocks the caller until r is
-// granted, rejected, displaced, expired or ctx is over. A returned error is always a *Rejection.
+// TryEnqueue admits r. It returns at once with a lease (bypass) or a Rejection, or blocks the caller until r is
+// granted, rejected, displaced or expired, or ctx is done. A returned error is always a *Rejection.
 func (c *RequestQueueController) TryEnqueue(ctx context.Context, r *Request) (*Lease, error) {
 	w, err := c.arrive(ctx, r)
 	if err != nil || w.woken == nil {
@@ -62,7 +63,7 @@ func (c *RequestQueueController) TryEnqueue(ctx context.Context, r *Request) (*L
 	return c.verdict(w)
 }
 
-// arrive is TryEnqueue up to where it blocks, if it does: w then has a channel to wait on.
+// arrive is the part of TryEnqueue before it blocks; if r has to wait, w has a channel to wait on.
 func (c *RequestQueueController) arrive(ctx context.Context, r *Request) (*waiter, error) {
 	w := &waiter{controller: c, ctx: ctx, series: c.metrics.of(r.Model, r.TargetModel)}
 	if err := ctx.Err(); err != nil {
@@ -89,7 +90,7 @@ func (c *RequestQueueController) arrive(ctx context.Context, r *Request) (*waite
 	}
 }
 
-// offer tells the machine of an arrival.
+// offer passes an arrival to the machine.
 func (c *RequestQueueController) offer(now time.Time, w *waiter, r *Request, deadline time.Time) {
 	c.mu.Lock()
 	defer c.end(now, w)
@@ -103,12 +104,13 @@ func arrivalOf(w *waiter, r *Request, deadline time.Time) dispatch.Arrival {
 	}
 }
 
-// verdict waits for what becomes of a waiter. One that was granted and preempted again before it came here waits on.
+// verdict waits for the verdict on a waiter. A waiter that was granted and preempted again before this goroutine
+// noticed keeps waiting.
 func (c *RequestQueueController) verdict(w *waiter) (*Lease, error) {
 	for !c.decided(w) {
 		w.await()
 	}
-	select { // the channel goes back empty
+	select { // the channel must be empty when it is reused
 	case <-w.woken:
 	default:
 	}
@@ -118,11 +120,11 @@ func (c *RequestQueueController) verdict(w *waiter) (*Lease, error) {
 		return nil, w.series.rejected(w, rejectionOf(&w.Waiter))
 	}
 	w.series.dispatched(w)
-	w.series.waiting(-1) // last: a series of which nobody waits or is in flight may be dropped
+	w.series.waiting(-1) // last: a series without waiting or running requests may be dropped
 	return (*Lease)(w), nil
 }
 
-// decided takes the verdict on a waiter, and reports whether there is one. A client that is gone gets one now.
+// decided reads the verdict on a waiter, and reports whether there is one. If its client has gone, it gets one now.
 func (c *RequestQueueController) decided(w *waiter) (is bool) {
 	err := w.ctx.Err()
 	var now time.Time
@@ -146,12 +148,12 @@ func (c *RequestQueueController) decided(w *waiter) (is bool) {
 	return true
 }
 
-// Refuse counts a request that ends before TryEnqueue (malformed, too large, late, no memory, no endpoint) and returns its
-// Rejection. err wraps one of the sentinels; flow, model and targetModel are empty where they are not known yet.
+// Refuse counts a request that ends before TryEnqueue (malformed, too large, late, no memory, no endpoint) and returns
+// its Rejection. err wraps one of the sentinels; flow, model and targetModel are empty if they are not known yet.
 func (c *RequestQueueController) Refuse(flow, model, targetModel string, err error) *Rejection {
 	r := &Rejection{Err: err, Outcome: OutcomeOf(err)}
 	switch r.Outcome {
-	case OutcomeNoEndpoint, OutcomeInternal, OutcomeNoMemory: // only these are told a time
+	case OutcomeNoEndpoint, OutcomeInternal, OutcomeNoMemory: // only for these is the client told when to retry
 		r.RetryAfter = c.refusal(time.Now(), cmp.Or(flow, model), r.Outcome)
 	default:
 	}
@@ -166,8 +168,8 @@ func (c *RequestQueueController) refusal(now time.Time, key string, o Outcome) t
 	return c.machine.Refuse(now, key, o)
 }
 
-// PassOn counts and places a request that is passed on without queueing, since it is known to be no inference. Its lease
-// counts as stock like any other.
+// PassOn counts and places a request that is passed on without queueing because it is known not to be inference. Its
+// lease counts as stock like any other.
 func (c *RequestQueueController) PassOn(r *Request) (*Lease, error) {
 	w := &waiter{controller: c, ctx: context.Background(), series: c.metrics.of(r.Model, r.TargetModel)}
 	c.passOn(time.Now(), w, r)
@@ -184,8 +186,8 @@ func (c *RequestQueueController) passOn(now time.Time, w *waiter, r *Request) {
 	c.machine.arrive(now, w, r, r.Deadline, true)
 }
 
-// SetBackends tells the ready backends. commit, if not nil, is called under the lock: the Placer changes to the same
-// snapshot there. Whoever can go now goes; the leases of a backend that is gone stay until their streams end.
+// SetBackends sets the ready backends. commit, if not nil, is called under the lock; the Placer must switch to the same
+// snapshot in it. Waiters that can go now are released; leases at a removed backend stay until their streams end.
 func (c *RequestQueueController) SetBackends(ready []stock.Backend, commit func()) {
 	now := time.Now()
 	c.mu.Lock()
@@ -196,16 +198,17 @@ func (c *RequestQueueController) SetBackends(ready []stock.Backend, commit func(
 	c.machine.SetBackends(now, ready)
 }
 
-// Reconfigure changes the configuration of the running controller: all of it, or on an error nothing. Waiters keep
-// their places and deadlines, leases and counters stay; a tier that is listed no more keeps its rank, takes no arrivals
-// and drains. commit, if not nil, is called under the lock with the new band, so that the Placer's bounds change in the
-// same step. The tier mode, the capacity mode and the discipline cannot change; MaxLabels stays what it was.
+// Reconfigure changes the configuration of the running controller: all of it, or nothing if it returns an error.
+// Waiters keep their places and deadlines, and leases and counters are kept; a removed tier keeps its rank, accepts no
+// arrivals and drains. commit, if not nil, is called under the lock with the new band, so that the Placer's bounds
+// change in the same step. The tier mode, the capacity mode and the discipline cannot change; a change of MaxLabels has
+// no effect.
 func (c *RequestQueueController) Reconfigure(cfg Config, commit func(stock.Config)) error {
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("flowcontrol: configuration: %w", err)
 	}
 	for _, t := range cfg.Queue.Tiers {
-		c.metrics.tiers.of(t.Name) // looks their labels up before the lock
+		c.metrics.tiers.of(t.Name) // looks up its labels before the lock is acquired
 	}
 	now := time.Now()
 	c.mu.Lock()
@@ -220,12 +223,12 @@ func (c *RequestQueueController) Reconfigure(cfg Config, commit func(stock.Confi
 	c.resizePoppers()
 	defer c.nameTiers()
 	if err := c.machine.Configure(now, cfg.Config); err != nil {
-		panic(err) // it was configurable
+		panic(err) // Configurable has accepted it
 	}
 	return nil
 }
 
-// Drain rejects whatever waits, and every request from now on, with ErrDraining. Leases run to their end.
+// Drain rejects all waiters, and every later request, with ErrDraining. Leases run to their end.
 func (c *RequestQueueController) Drain() {
 	now := time.Now()
 	c.mu.Lock()

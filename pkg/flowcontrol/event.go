@@ -10,9 +10,9 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// end is deferred by every event, with the lock held: it answers what the machine asks, passes its verdicts on, sets the
-// timer and gives the lock back. Whoever has a verdict is woken then: earlier it would only run into the lock. own is the
-// request that has arrived in this event, if one has.
+// end is deferred by every event, with the lock held: it answers the machine's question, passes its verdicts on, sets
+// the timer and releases the lock. Only then does it wake the goroutines that have a verdict, since before they would
+// just block on the lock. own is the request that has arrived in this event, or nil.
 func (c *RequestQueueController) end(now time.Time, own *waiter) {
 	if p := recover(); p != nil {
 		c.failed(now, p)
@@ -36,8 +36,8 @@ func (c *RequestQueueController) end(now time.Time, own *waiter) {
 	c.arm(now)
 	c.mu.Unlock()
 	for _, woken := range wakes {
-		// A channel may have been given to another waiter meanwhile; that one finds no verdict and waits on. A wake-up that
-		// was not yet noticed is enough.
+		// The channel may belong to another waiter by now; that one finds no verdict and keeps waiting. One pending
+		// wake-up is enough.
 		select {
 		case woken <- struct{}{}:
 		default:
@@ -45,7 +45,7 @@ func (c *RequestQueueController) end(now time.Time, own *waiter) {
 	}
 }
 
-// place gives a request that has just arrived what it needs where it stands.
+// place sets up a request that has just arrived, depending on its stage.
 func (c *RequestQueueController) place(w *waiter) {
 	w.tier = c.tierSeries[w.Tier()]
 	switch w.Stage() {
@@ -65,8 +65,8 @@ func (c *RequestQueueController) tell(w *waiter) {
 	}
 }
 
-// answer tells the machine whether the clients of those that may preempt are still there: one that is gone preempts
-// nobody.
+// answer answers the machine's question whether the clients of preemptors are still there. A waiter whose client has
+// gone does not preempt.
 func (c *RequestQueueController) answer(now time.Time) {
 	for v := c.machine.Preemptor(); v != nil; v = c.machine.Preemptor() {
 		c.contain(now, func() {
@@ -79,7 +79,7 @@ func (c *RequestQueueController) answer(now time.Time) {
 	}
 }
 
-// causeOf tells the client's own deadline from the client's going.
+// causeOf distinguishes the client's own deadline from its disconnect.
 func causeOf(err error) Outcome {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return OutcomeDeadlineExceeded
@@ -87,7 +87,7 @@ func causeOf(err error) Outcome {
 	return OutcomeClientCancelled
 }
 
-// contain runs a part of an event; the machine is told of a panic in it.
+// contain runs part of an event; a panic in it is reported to the machine.
 func (c *RequestQueueController) contain(now time.Time, part func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -97,18 +97,18 @@ func (c *RequestQueueController) contain(now time.Time, part func()) {
 	part()
 }
 
-// failed tells the machine of a panic, and of those in what it then does.
+// failed reports a panic to the machine, and any that happen while it handles this.
 func (c *RequestQueueController) failed(now time.Time, p any) {
 	if now.IsZero() { // the event needed no time
 		now = time.Now()
 	}
 	c.failure = fmt.Errorf("flowcontrol: a decision: panic: %v\n%s", p, debug.Stack())
-	c.wakePopper() // which logs it
+	c.wakePopper() // a popper logs the failure
 	c.contain(now, func() { c.machine.Failed(now, c.failure) })
 }
 
-// contains runs a step of another's under the lock. A panic in it is nobody's: it is counted and logged, and what comes
-// after goes on.
+// contains runs a callback under the lock. A panic in it belongs to no request: it is counted and logged, and the event
+// continues.
 func (c *RequestQueueController) contains(step func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -120,8 +120,8 @@ func (c *RequestQueueController) contains(step func()) {
 	step()
 }
 
-// arm sets the timer to the next moment at which something is due. It only moves it forward: a timer that stands too
-// early finds nothing to do and is armed anew.
+// arm sets the timer to the next time at which something is due. It only moves the timer forward: if it fires too
+// early, nothing is due and it is set again.
 func (c *RequestQueueController) arm(now time.Time) {
 	at, waits := c.machine.Next(now)
 	switch {

@@ -7,8 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Recorder writes down what a machine is told, each event before the machine hears of it, and what that came to. Its
-// methods are called under the lock.
+// Recorder records every event before the machine handles it, and its results. Its methods are called under the lock.
 type Recorder interface {
 	Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival, id string, passedOn bool)
 	Told(w *dispatch.Waiter)
@@ -28,8 +27,8 @@ type Recorder interface {
 	Verdicts(others []*dispatch.Waiter)
 }
 
-// Record has everything recorded from now on by what start returns for the machine and its configuration. It must be
-// called before the first request.
+// Record starts recording with the Recorder that start returns for the machine and its configuration. It must be called
+// before the first request.
 func (c *RequestQueueController) Record(start func(*dispatch.Machine, dispatch.Config) (Recorder, error)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,10 +40,10 @@ func (c *RequestQueueController) Record(start func(*dispatch.Machine, dispatch.C
 	return nil
 }
 
-// machine is dispatch's, with every event recorded.
+// machine is a dispatch.Machine whose events are recorded.
 type machine struct {
 	*dispatch.Machine
-	recorder Recorder // nil: none
+	recorder Recorder // nil if nothing is recorded
 }
 
 func (m *machine) arrive(now time.Time, w *waiter, r *Request, deadline time.Time, passedOn bool) {
@@ -158,7 +157,7 @@ func (m *machine) NoteFailure() {
 	m.Machine.NoteFailure()
 }
 
-// decided records what the present event has come to.
+// decided records the results of the current event.
 func (m *machine) decided() {
 	if m.recorder != nil {
 		m.recorder.Verdicts(m.Verdicts())
