@@ -17,13 +17,13 @@ func (m *Machine) release() {
 		if m.queue.Len() == 0 {
 			return
 		}
-		admit := fairqueue.Admit{Promote: m.mayPromote()}
+		allowed := fairqueue.Admit{Promote: m.mayPromote()}
 		if m.ledger.BelowLower() {
-			admit.Tiers = fairqueue.TierSet(m.ledger.AvailableTo())
+			allowed.Tiers = fairqueue.TierSet(m.ledger.AvailableTo())
 		}
 		next := fairqueue.Candidate{}
-		if admit.Tiers != 0 || admit.Promote {
-			next = m.queue.Peek(m.now, admit)
+		if allowed.Tiers != 0 || allowed.Promote {
+			next = m.queue.Peek(m.now, allowed)
 		}
 		switch {
 		case next.Request == nil:

@@ -2,14 +2,14 @@ package fairqueue
 
 import "time"
 
-// Where a discipline charges what does not wait, or corrects a charge later, a flow is active while it has anything queued
-// or in flight, and the queue is told of every dispatch and of its end. An active flow is known as long as it is one. Of
-// the others the last keptFlows of a class are still known with what the discipline knows of them, and the last keptUnder
-// under each active flow; the rest begin anew. With wfq and none nothing of this costs anything: there what is in flight
-// does not matter.
+// Some disciplines charge requests that do not wait, or correct charges later. For them a flow is active while it has
+// anything queued or in flight, and the queue is told of every dispatch and of its end. Active flows are always known.
+// Of the others, the last keptFlows of a class are kept with the discipline's state, and the last keptUnder under each
+// active flow; the rest start over when they return. With wfq and none this costs nothing, since requests in flight do
+// not matter to them.
 
-// Bypassed is told that r is dispatched without having waited. In wfq it leaves no tag (the seed); it counts for the
-// promotion budget.
+// Bypassed must be called for each request that is dispatched without waiting. In wfq it leaves no tag (the seed); it
+// counts for the promotion budget.
 func (q *FairRequestQueue) Bypassed(now time.Time, r *Request) {
 	q.dispatched()
 	if !q.active {
@@ -28,7 +28,8 @@ func (q *FairRequestQueue) Bypassed(now time.Time, r *Request) {
 	}
 }
 
-// Completed is told that r, which was popped or bypassed, is in flight no more. Only the first call for a dispatch counts.
+// Completed must be called when r, which was popped or bypassed, is no longer in flight. Only the first call for a
+// dispatch counts.
 func (q *FairRequestQueue) Completed(r *Request) {
 	if r.extra == nil || !r.extra.inFlight {
 		return
@@ -45,13 +46,13 @@ func (q *FairRequestQueue) Completed(r *Request) {
 	q.emptied(c)
 }
 
-// Adjust raises what r, which is in flight, is charged to this cost, as it turns out to be more than was thought.
+// Adjust raises the charge of r, which is in flight, because it costs more than estimated.
 func (q *FairRequestQueue) Adjust(now time.Time, r *Request, to Cost) {
 	q.correct(now, r, to, discipline.adjust)
 }
 
-// TrueUp corrects what r is charged to what it has really cost. It may come after Completed: it then counts as long as
-// the flow is known.
+// TrueUp corrects the charge of r to its actual cost. It may come after Completed, and has an effect as long as the
+// flow is known.
 func (q *FairRequestQueue) TrueUp(now time.Time, r *Request, to Cost) {
 	q.correct(now, r, to, discipline.trueUp)
 }
@@ -72,7 +73,7 @@ func (q *FairRequestQueue) correct(
 	}
 }
 
-// departed counts r as in flight, of flow f.
+// departed counts r as in flight in flow f.
 func (q *FairRequestQueue) departed(f *flow, r *Request) {
 	r.more().inFlight = true
 	f.class.inflight++
@@ -81,7 +82,7 @@ func (q *FairRequestQueue) departed(f *flow, r *Request) {
 	}
 }
 
-// returned counts r as in flight no more, of flow f, in which it waits again.
+// returned counts r as no longer in flight in flow f, where it waits again.
 func (q *FairRequestQueue) returned(f *flow, r *Request) {
 	if r.extra == nil || !r.extra.inFlight {
 		return
@@ -93,7 +94,8 @@ func (q *FairRequestQueue) returned(f *flow, r *Request) {
 	}
 }
 
-// known is r's flow, whether anybody waits in it or not; nil: it is forgotten, unless it is wanted.
+// known returns r's flow, whether any request waits in it or not. If the flow has been forgotten, it returns nil, or a
+// new one if wanted is set.
 func (q *FairRequestQueue) known(c *class, r *Request, wanted bool) (f *flow) {
 	for depth := range q.config.levels() {
 		above, key := f, c.keyAt(r, depth)
@@ -105,13 +107,13 @@ func (q *FairRequestQueue) known(c *class, r *Request, wanted bool) (f *flow) {
 			return nil
 		}
 		if f.under == nil && depth < q.config.levels()-1 {
-			return nil // kept without those under it
+			return nil // kept without the flows under it
 		}
 	}
 	return f
 }
 
-// classAt is the class in which r was popped or bypassed.
+// classAt returns the class in which r was popped or bypassed.
 func (q *FairRequestQueue) classAt(r *Request) *class {
 	t := q.byID[r.Tier]
 	if t == nil {

@@ -2,35 +2,35 @@ package fairqueue
 
 import "time"
 
-// Admit says what the stock lets through at this moment.
+// Admit is what the stock permits at the moment.
 type Admit struct {
-	// Tiers are those with stock available to them.
+	// Tiers are the tiers to which stock is available.
 	Tiers TierSet
-	// Promote lets a starved head go past strict order and others' reservations.
+	// Promote permits a starved head to go ahead of higher tiers and of others' reservations.
 	Promote bool
 }
 
-// Candidate is a request that may go now, with what its going commits. Only Peek and Claim make one. It is good until
-// anybody comes or goes, or can go no more; it does not matter when meanwhile others can go again.
+// Candidate is a request that may go now, and what its pop will commit. Only Peek and Claim make one. It is valid until
+// a request is pushed or removed, or can no longer go; requests that can go again do not invalidate it.
 type Candidate struct {
-	// Request is nil when there is none.
+	// Request is nil if there is none.
 	Request *Request
-	// Promoted: it goes as a starved head, out of order.
+	// Promoted means that it goes as a starved head, out of order.
 	Promoted bool
-	// Starved is the waiter that lends its age to the promoted one's tier; often another one, maybe in another lane. If
-	// its lane turns out to be full, it lends its age to nobody: close the lane and peek again.
+	// Starved is the waiter that lends its age to the promoted tier; often another one, perhaps in another lane. If its
+	// lane turns out to be full, it does not lend its age: close the lane and peek again.
 	Starved *Request
 
 	queue   *FairRequestQueue
 	changes uint64      // q.changes when it was made
-	admit   TierSet     // what Peek was told, for the account of weighted tiers
-	turn    VirtualTime // the tag of its class, where classes share the tier
-	claimed bool        // it goes by another right than its class's turn
+	allowed TierSet     // Peek's argument, for the account of weighted tiers
+	turn    VirtualTime // the tag of its class, if classes share the tier
+	claimed bool        // it does not go by its class's turn
 }
 
-// Peek is the request that goes next, if what the stock lets through allows one. It changes nothing but what time has
-// changed: commit with Pop, or, when it cannot be placed, park its lane or its flow and peek again.
-func (q *FairRequestQueue) Peek(now time.Time, admit Admit) Candidate {
+// Peek returns the request that goes next among those that allowed permits. It changes nothing except tags that depend on
+// the time. Commit the candidate with Pop; if it cannot be placed, close its lane or park its flow and peek again.
+func (q *FairRequestQueue) Peek(now time.Time, allowed Admit) Candidate {
 	if q.queued == 0 {
 		return Candidate{}
 	}
@@ -40,10 +40,10 @@ func (q *FairRequestQueue) Peek(now time.Time, admit Admit) Candidate {
 	}
 	var next *Request
 	if q.config.TierMode == Weighted {
-		next = q.peekWeighted(admit.Tiers)
+		next = q.peekWeighted(allowed.Tiers)
 	} else {
 		for _, t := range q.tiers {
-			if !admit.Tiers.Has(t.id) {
+			if !allowed.Tiers.Has(t.id) {
 				continue
 			}
 			if next = t.head(); next != nil {
@@ -51,9 +51,9 @@ func (q *FairRequestQueue) Peek(now time.Time, admit Admit) Candidate {
 			}
 		}
 	}
-	if admit.Promote {
+	if allowed.Promote {
 		if t := q.starvedTier(now, next); t != nil {
-			c := q.candidate(t.starvedHead(), admit.Tiers)
+			c := q.candidate(t.starvedHead(), allowed.Tiers)
 			c.Promoted, c.Starved = true, t.oldest()
 			return c
 		}
@@ -61,26 +61,26 @@ func (q *FairRequestQueue) Peek(now time.Time, admit Admit) Candidate {
 	if next == nil {
 		return Candidate{}
 	}
-	return q.candidate(next, admit.Tiers)
+	return q.candidate(next, allowed.Tiers)
 }
 
-// Claim is the candidate of the head of a line whose turn it need not be: a place is free for it and for nobody else, as
-// for a preemptor. It is charged like any other.
+// Claim returns a candidate for the head of a line out of turn, because a place is free for it alone, as for a
+// preemptor. It is charged like any other.
 func (q *FairRequestQueue) Claim(head *Request) Candidate {
 	c := q.candidate(head, 0)
 	c.claimed = true
 	return c
 }
 
-func (q *FairRequestQueue) candidate(r *Request, admit TierSet) Candidate {
-	c := Candidate{Request: r, queue: q, changes: q.changes, admit: admit}
+func (q *FairRequestQueue) candidate(r *Request, allowed TierSet) Candidate {
+	c := Candidate{Request: r, queue: q, changes: q.changes, allowed: allowed}
 	if cl := r.at.flow.class; len(cl.tier.classes) > 1 {
 		c.turn = cl.turnTag(r)
 	}
 	return c
 }
 
-// look lets the disciplines whose tags change with time look at those.
+// look lets the disciplines whose tags change with time update them.
 func (q *FairRequestQueue) look() {
 	for _, t := range q.tiers {
 		for _, c := range t.classes {
@@ -95,8 +95,8 @@ func (q *FairRequestQueue) look() {
 	}
 }
 
-// Pop commits a candidate: the request leaves the queue, and everybody on its path is charged. It panics when the
-// candidate is none of this queue's, or the queue has changed since.
+// Pop commits a candidate: the request leaves the queue, and everything on its path is charged. It panics if the
+// candidate is not this queue's, or if the queue has changed since.
 func (q *FairRequestQueue) Pop(c Candidate) {
 	r := c.Request
 	if c.queue != q || c.changes != q.changes {
@@ -112,7 +112,7 @@ func (q *FairRequestQueue) Pop(c Candidate) {
 		q.promote(cl.tier)
 	}
 	if q.config.TierMode == Weighted {
-		q.chargeTier(cl.tier, r, c.admit)
+		q.chargeTier(cl.tier, r, c.allowed)
 	}
 	q.queued--
 	q.due.remove(r)

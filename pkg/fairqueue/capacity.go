@@ -2,10 +2,10 @@ package fairqueue
 
 import "math/bits"
 
-// admit decides whether the queue has room for r in class c, where f is its flow or nil when that is not tracked, and in
-// shared mode which request has to leave for it. What counts is the class's own flow on its path; those under it share
-// its places. It changes nothing.
-func (q *FairRequestQueue) admit(c *class, f *flow, r *Request) (displaced *Request, err error) {
+// makeRoom checks whether the queue has room for r in class c, where f is its flow, or nil if that is not tracked. In
+// shared mode it also chooses the request that must leave for it. The class's own flow on r's path counts; flows under
+// it share its places. It changes nothing.
+func (q *FairRequestQueue) makeRoom(c *class, f *flow, r *Request) (displaced *Request, err error) {
 	t, key := c.tier, c.flowKey(r)
 	if q.config.Levels > 1 {
 		f = c.flows.find(key)
@@ -37,7 +37,7 @@ func (q *FairRequestQueue) admit(c *class, f *flow, r *Request) (displaced *Requ
 	}
 	switch {
 	case q.config.CapacityMode == Reserved:
-		// The reservations keep the sum in bounds, but for requests that came back and a reload.
+		// The reservations bound the sum, except after requeues and reloads.
 		if tierFull {
 			return nil, ErrTooManyFlows
 		}
@@ -57,12 +57,12 @@ func (q *FairRequestQueue) admit(c *class, f *flow, r *Request) (displaced *Requ
 	return displaced, nil
 }
 
-// guaranteed says whether t's flows have their capacity reserved and its requests are never displaced.
+// guaranteed reports whether t's flows have their capacity reserved and its requests are never displaced.
 func (q *FairRequestQueue) guaranteed(t *tier) bool {
 	return q.config.CapacityMode == Shared && q.config.TierMode == Strict && q.config.GuaranteedTop && t == q.top
 }
 
-// reserved is the room that tracked flows have reserved: all of them, or those of the guaranteed tier.
+// reserved returns the places reserved by tracked flows: all of them, or those of the guaranteed tier.
 func (q *FairRequestQueue) reserved() int {
 	if q.config.CapacityMode == Shared {
 		return q.top.reserved
@@ -74,14 +74,14 @@ func (q *FairRequestQueue) reserved() int {
 	return n
 }
 
-// tiersReserve reports whether flows reserve out of their tier's share instead of totalCapacity, so that no tier takes
-// another's.
+// tiersReserve reports whether flows reserve places from their tier's share instead of totalCapacity, so that no tier
+// takes another's.
 func (q *FairRequestQueue) tiersReserve() bool {
 	return q.config.CapacityMode == Reserved && q.config.TierMode == Weighted
 }
 
-// reserves is what a flow of tier t with this capacity reserves: with weighted tiers at most the tier's share, so that a
-// small share still admits a flow. A tier that drains admits nobody, and has no share.
+// reserves returns what a flow of tier t with this capacity reserves: with weighted tiers at most the tier's share, so
+// that a small share still has room for a flow. A draining tier accepts no flow, and has no share.
 func (q *FairRequestQueue) reserves(t *tier, capacity int) int {
 	if q.tiersReserve() && !t.removed {
 		return min(capacity, q.tierShare(t))
@@ -89,7 +89,7 @@ func (q *FairRequestQueue) reserves(t *tier, capacity int) int {
 	return capacity
 }
 
-// tierShare is a weighted tier's part of totalCapacity, at least 1.
+// tierShare returns a weighted tier's share of totalCapacity, at least 1.
 func (q *FairRequestQueue) tierShare(t *tier) int {
 	var sum uint64
 	for _, o := range q.tiers {

@@ -1,13 +1,13 @@
 package fairqueue
 
-// pop takes a candidate out of the class and charges it to everybody on its path: its flow, those that this is under, and
-// the class.
+// pop removes a candidate from the class and charges everything on its path: its flow, the flows above it, and the
+// class.
 func (c *class) pop(of *Candidate) {
 	r, stale := of.Request, false
 	for fl := r.at; fl != nil; fl = fl.above {
 		f, in := fl.flow, fl.flow.in
 		if in.discipline.charge(&in.level, &f.share, r, fl.tag, r.receiptOf(f.depth)) && len(f.lanes) > 1 {
-			f.retag(fl) // the one in r's lane gets its tag when r has left
+			f.retag(fl) // the line in r's lane gets its tag when r has left
 		}
 		stale = stale || in.stale
 	}
@@ -21,7 +21,7 @@ func (c *class) pop(of *Candidate) {
 	}
 }
 
-// popShared takes a candidate out and charges it to the class, which shares its tier.
+// popShared removes a candidate and charges the class, which shares its tier.
 func (c *class) popShared(of *Candidate) {
 	t, r := c.tier, of.Request
 	t.offers(of)
@@ -36,7 +36,7 @@ func (c *class) popShared(of *Candidate) {
 	}
 }
 
-// freshen lets the discipline look at every share of the levels that are stale.
+// freshen lets the discipline update every share of the levels that are stale.
 func (s *siblings) freshen() {
 	stale := s.stale
 	s.stale = false
@@ -50,7 +50,7 @@ func (s *siblings) freshen() {
 	}
 }
 
-// refund takes back what the pop of r has charged on its path, f being its flow there.
+// refund takes back what r's pop charged on its path, where f is its flow.
 func (c *class) refund(f *flow, r *Request) {
 	for ; f != nil; f = f.above {
 		if f.in.discipline.refund(&f.in.level, &f.share, r, r.receiptOf(f.depth)) {

@@ -80,8 +80,8 @@ func (fl *flowLane) retag() {
 	fl.tag = f.in.discipline.tag(&f.in.level, &f.share, fl.head)
 }
 
-// settle restores every order after something about fl has changed: its head, tag, parking, oldest or emptiness.
-func (c *class) settle(fl *flowLane) {
+// reindex restores every order after something about fl has changed: its head, tag, parking, oldest or emptiness.
+func (c *class) reindex(fl *flowLane) {
 	for {
 		b, waiting := fl.in(), fl.head != nil && !fl.parked
 		member(&b.flows, fl, waiting)
@@ -99,20 +99,20 @@ func (c *class) settle(fl *flowLane) {
 			fl.head = nil
 		}
 	}
-	c.settleLane(fl.lane)
+	c.reindexLane(fl.lane)
 }
 
-// settleLane restores the class's own orders after something about lane l has changed.
-func (c *class) settleLane(l *classLane) {
+// reindexLane restores the class's own orders after something about lane l has changed.
+func (c *class) reindexLane(l *classLane) {
 	some := l.flows.len() > 0
 	member(&c.open, l, some && l.state == LaneOpen)
 	if c.guarded {
-		c.settleGuarded(l, some && l.roomAbove())
+		c.reindexGuarded(l, some && l.roomAbove())
 	}
 }
 
-// settleGuarded puts lane l into the orders of the starvation guard, or takes it out.
-func (c *class) settleGuarded(l *classLane, want bool) {
+// reindexGuarded puts lane l into the orders of the starvation guard, or takes it out.
+func (c *class) reindexGuarded(l *classLane, want bool) {
 	member(&c.busy, &l.busy, want && l.state == LaneBusy)
 	member(&c.aged, &l.oldest, want)
 }
@@ -138,7 +138,7 @@ func (c *class) setState(l *classLane, s LaneState) {
 	was := l.stuck()
 	l.state = s
 	c.stick(l.stuck() - was)
-	c.settleLane(l)
+	c.reindexLane(l)
 }
 
 // guard begins or ends the keeping of ages; it looks at every flow once.
@@ -149,7 +149,7 @@ func (c *class) guard(on bool) {
 	c.guarded = on
 	for _, l := range c.lanes {
 		l.branch.guard(on)
-		c.settleGuarded(l, on && l.ages.len() > 0 && l.roomAbove())
+		c.reindexGuarded(l, on && l.ages.len() > 0 && l.roomAbove())
 	}
 }
 

@@ -79,7 +79,7 @@ func (c *class) reorder(o order) {
 			}
 			fl.head = fl.line.head()
 			fl.retag()
-			c.settle(fl)
+			c.reindex(fl)
 		}
 	}
 }

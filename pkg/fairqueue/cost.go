@@ -2,8 +2,8 @@ package fairqueue
 
 import "math/bits"
 
-// Cost is the work that a request stands for, in the unit of its profile: 1 per request in wfq, tokens in the token
-// profiles. Range 1 to MaxCost; a cost outside is clamped into it.
+// Cost is the work of a request, in the unit of its profile: 1 per request in wfq, tokens in the token profiles. Its
+// range is 1 to MaxCost; other values are clamped.
 type Cost int64
 
 // MaxCost is the largest cost of one request.
@@ -11,7 +11,7 @@ const MaxCost Cost = 1 << 30
 
 func (c Cost) clamp() Cost { return max(1, min(c, MaxCost)) }
 
-// Weight is a flow's or a tier's share in millionths: WeightOne is weight 1. Range MinWeight to MaxWeight.
+// Weight is a flow's or a tier's weight in millionths: WeightOne is weight 1. Its range is MinWeight to MaxWeight.
 type Weight int64
 
 // The weights: one, and the range from a thousandth to a million.
@@ -21,8 +21,8 @@ const (
 	MaxWeight Weight = WeightOne * 1_000_000
 )
 
-// VirtualTime is a tag or the virtual time of a class: cost over weight in fixed point with virtualBits binary
-// digits. It rolls over: only differences count, and they have to stay below 2^63; wfqrebase.go sees to that. The largest
+// VirtualTime is a tag or the virtual time of a class: cost over weight in fixed point with virtualBits binary digits.
+// It rolls over: only differences matter, and they must stay below 2^63, which wfqrebase.go ensures. The largest
 // increment is MaxCost/MinWeight = 2^30 · 2^20 · 1000 < 2^60.
 type VirtualTime uint64
 
@@ -31,7 +31,7 @@ const virtualBits = 20
 // before orders two virtual times across the rollover.
 func (v VirtualTime) before(w VirtualTime) bool { return int64(v-w) < 0 }
 
-// later is the later one of the two.
+// later returns the later of the two.
 func (v VirtualTime) later(w VirtualTime) VirtualTime {
 	if v.before(w) {
 		return w
@@ -39,8 +39,8 @@ func (v VirtualTime) later(w VirtualTime) VirtualTime {
 	return v
 }
 
-// increment is cost/weight in virtual time, at least 1 ulp and rounded down: the shares of flows of cost 1 are exact to
-// a thousandth up to weight 1000, and coarse near MaxWeight.
+// increment returns cost/weight in virtual time, at least 1 ulp and rounded down: the shares of flows of cost 1 are
+// exact to a thousandth up to weight 1000, and coarse near MaxWeight.
 func increment(c Cost, w Weight) VirtualTime {
 	if w == WeightOne {
 		return VirtualTime(c) << virtualBits

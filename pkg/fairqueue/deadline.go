@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// deadlines holds the waiting requests by when they expire. Requests of one TTL come in that order, so each joins the
-// end of a list; one that expires before the list's last (its own deadline, a shorter TTL, one that came back) goes to
-// a heap.
+// deadlines holds the waiting requests by expiry time. Requests with the same TTL arrive in that order, so each is
+// appended to a list; a request that expires before the last of the list (because of its own deadline, a shorter TTL,
+// or a requeue) goes to a heap.
 type deadlines struct {
 	first, last *Request
 	listed      int
@@ -49,7 +49,7 @@ func (d *deadlines) remove(r *Request) {
 	d.listed--
 }
 
-// min is the request that expires next; nil when there is none.
+// min returns the request that expires next; nil if there is none.
 func (d *deadlines) min() *Request {
 	if r := d.odd.min(); r != nil && (d.first == nil || r.key().before(d.first.key())) {
 		return r
@@ -57,7 +57,7 @@ func (d *deadlines) min() *Request {
 	return d.first
 }
 
-// all are the waiting requests, roughly those first that expire first: those out of order come before the list.
+// all iterates over the waiting requests, roughly in order of expiry: those in the heap come before the list.
 func (d *deadlines) all() iter.Seq[*Request] {
 	return func(yield func(*Request) bool) {
 		for r := range d.odd.all() {
@@ -73,17 +73,17 @@ func (d *deadlines) all() iter.Seq[*Request] {
 	}
 }
 
-// NextDeadline is when the next waiting request expires.
+// NextDeadline returns when the next waiting request expires.
 func (q *FairRequestQueue) NextDeadline() (at time.Time, ok bool) {
 	r := q.due.min()
 	if r == nil {
 		return at, false
 	}
-	return q.epoch.Add(r.due), true // as Expires, from what lies beside what min has looked at
+	return q.epoch.Add(r.due), true // equals Expires, computed from memory that min has just read
 }
 
-// CleanupExpired removes what is due at now and appends it to expired, earliest first. A request that is due at now
-// is never popped after this call. TTLOver tells TTL from the client's own deadline.
+// CleanupExpired removes the requests that are due at now and appends them to expired, earliest first. After this call
+// no such request is popped. TTLOver distinguishes the TTL from the client's own deadline.
 func (q *FairRequestQueue) CleanupExpired(now time.Time, expired []*Request) []*Request {
 	since := now.Sub(q.epoch)
 	for {

@@ -5,17 +5,17 @@ import (
 	"math/bits"
 )
 
-// Displacement in shared mode, when the queue is full: first from lower tiers, lowest first; there among the flows
-// above their fair share of the queue the least recently displaced, otherwise among all its flows; its newest request
-// goes. Then, inside the arrival's tier, from the flow with the most waiting requests over weight; when that would be
-// the arrival's own flow, or no other would have more than it, the arrival is refused. Places are what is scarce, so it
-// is places that are counted, whatever the requests cost.
+// Displacement in shared mode, when the queue is full. First a request of a lower tier leaves, of the lowest that has
+// one: in that tier the newest request of the least recently displaced flow among those above their fair share of the
+// queue, or else among all its flows. If there is none, one in the arrival's own tier leaves, of the flow with the most
+// waiting requests over weight. If that would be the arrival's own flow, or no other flow has more than that, the
+// arrival is rejected. Only places are counted, whatever requests cost, since places are what is scarce.
 
-// shedding is what a flow keeps for displacement.
+// shedding is a flow's state for displacement.
 type shedding struct {
-	queued int    // the key under which it lies in the share tree
+	queued int    // its key in the share tree
 	id     uint64 // order of tracking: the last tie-break
-	last   uint64 // when it was last displaced; 0: never
+	last   uint64 // when it was last displaced; 0 if never
 	node   shareNode
 }
 
@@ -36,11 +36,11 @@ func compareRatio(a int64, v Weight, b int64, w Weight) int {
 	}
 }
 
-// sheddingOrder is siblings in the orders that displacement asks for. It is kept in shared mode only.
+// sheddingOrder keeps siblings in the orders that displacement needs, in shared mode only.
 type sheddingOrder struct {
 	enabled bool
 	shares  shareTree
-	tracked uint64 // how many flows were ever tracked
+	tracked uint64 // number of flows ever tracked
 }
 
 func (s *sheddingOrder) track(f *flow) {
@@ -51,8 +51,8 @@ func (s *sheddingOrder) track(f *flow) {
 	f.shed.id = s.tracked
 }
 
-// update is called in shared mode after f's queue has changed: it enters the orders with its first request and leaves them with its
-// last.
+// update must be called in shared mode after f's queue has changed: f is added with its first request and removed with
+// its last.
 func (s *sheddingOrder) update(f *flow) {
 	if f.shed.queued > 0 {
 		s.shares.remove(f)
@@ -73,10 +73,10 @@ func (s *sheddingOrder) reweigh(f *flow, w Weight) {
 	s.shares.insert(f)
 }
 
-// displaceBelow is the request of a lower tier that leaves for an arrival of tier t; nil: there is none.
+// displaceBelow returns the request of a lower tier that leaves for an arrival of tier t; nil if there is none.
 func (q *FairRequestQueue) displaceBelow(t *tier) *Request {
 	if q.config.TierMode == Weighted {
-		return nil // each tier has its own part of the queue
+		return nil // each tier has its own share of the queue
 	}
 	for i := len(q.tiers) - 1; i > t.rank; i-- {
 		low := q.tiers[i]
@@ -93,9 +93,9 @@ func (q *FairRequestQueue) displaceBelow(t *tier) *Request {
 	return nil
 }
 
-// displaceWithin is the request of the same tier that leaves for r, an arrival of class c; nil: none is less entitled. At
-// each level of its path, classes first, somebody else gives up a place who has more of them over weight than its own
-// would have with it.
+// displaceWithin returns the request of the same tier that leaves for r, an arrival of class c; nil if none is less
+// entitled. At each level of r's path, classes first, a place is taken from the sharer with the most places over
+// weight, if that is more than r's own would have with it.
 func (q *FairRequestQueue) displaceWithin(c *class, r *Request) *Request {
 	if q.guaranteed(c.tier) {
 		return nil
@@ -121,7 +121,7 @@ func (q *FairRequestQueue) displaceWithin(c *class, r *Request) *Request {
 	}
 }
 
-// fullest is the class with the most places over weight, of several the first.
+// fullest returns the class with the most places over weight, the first of several.
 func (t *tier) fullest() *class {
 	most := t.classes[0]
 	for _, c := range t.classes[1:] {
@@ -132,8 +132,8 @@ func (t *tier) fullest() *class {
 	return most
 }
 
-// displace picks f's newest request, of the fullest flow under it where there are some, and marks those as displaced
-// just now.
+// displace returns f's newest request, or that of the fullest flow under it if there are any, and marks those flows as
+// displaced just now.
 func (q *FairRequestQueue) displace(f *flow) *Request {
 	for q.displacements++; ; f = f.under.shed.shares.most() {
 		f.in.shed.shares.remove(f)

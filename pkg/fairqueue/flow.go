@@ -2,33 +2,33 @@ package fairqueue
 
 import "iter"
 
-// flow is a tracked flow: one with waiting requests, of its own or of the flows under it. It is forgotten when the last of
-// them leaves. The order of the fields is that of use: what a walk through the share tree looks at lies together.
+// flow is a tracked flow: one with waiting requests, of its own or of flows under it. It is forgotten when the last of
+// them leaves. The fields are in order of use: those that a walk through the share tree reads are together.
 type flow struct {
 	key    string
 	class  *class
-	in     *siblings          // that it is one of
-	above  *flow              // the one that it is under; nil: it is the class's own
-	under  *siblings          // the flows under it; nil: requests wait in it
-	lanes  []*flowLane        // those with waiting requests; usually one
-	byLane map[Lane]*flowLane // the same ones, where there are more than fewLanes
+	in     *siblings          // the siblings that it belongs to
+	above  *flow              // the flow that it is under; nil if it is the class's own
+	under  *siblings          // the flows under it; nil if requests wait in it
+	lanes  []*flowLane        // its lanes with waiting requests; usually one
+	byLane map[Lane]*flowLane // the same lanes, if there are more than fewLanes
 	queued int
 	cost   int64 // Σ cost of its waiting requests
 
 	share
 	shed shedding
 
-	capacity int // its flowCapacity, and
-	reserves int // what of it is reserved, of the class's own flows
-	depth    int // 0: the class's own
-	inflight int // requests in flight, where the discipline wants to know
+	capacity int // its flowCapacity
+	reserves int // the part of it that is reserved, for the class's own flows
+	depth    int // 0 for the class's own
+	inflight int // requests in flight, if the discipline needs them
 	place    place
 }
 
-// fewLanes are found by looking at each.
+// fewLanes is the largest number of lanes that are searched linearly.
 const fewLanes = 16
 
-// laneOf is the flow's part of a lane; nil when nobody waits there.
+// laneOf returns the flow's part of a lane; nil if no request waits there.
 func (f *flow) laneOf(name Lane) *flowLane {
 	if f.byLane != nil {
 		return f.byLane[name]
@@ -41,7 +41,7 @@ func (f *flow) laneOf(name Lane) *flowLane {
 	return nil
 }
 
-// newest is the request that arrived last, of a flow in which requests wait.
+// newest returns the latest arrival of a flow in which requests wait.
 func (f *flow) newest() *Request {
 	var n *Request
 	for _, l := range f.lanes {
@@ -52,7 +52,7 @@ func (f *flow) newest() *Request {
 	return n
 }
 
-// find is the flow that r would wait in; nil: it is not tracked.
+// find returns the flow that r would wait in; nil if it is not tracked.
 func (c *class) find(r *Request) *flow {
 	f := c.flows.find(c.flowKey(r))
 	for f != nil && f.under != nil {
@@ -61,7 +61,7 @@ func (c *class) find(r *Request) *flow {
 	return f
 }
 
-// flowKey is the key of the class's own flow that r belongs to.
+// flowKey returns the key of the class's own flow that r belongs to.
 func (c *class) flowKey(r *Request) string {
 	if _, one := c.discipline.(oneFlow); one {
 		return ""
@@ -69,7 +69,7 @@ func (c *class) flowKey(r *Request) string {
 	return r.Flow
 }
 
-// keyAt is the key of r's flow at a depth, 0 being the class's own.
+// keyAt returns the key of r's flow at a depth, 0 being the class's own.
 func (c *class) keyAt(r *Request, depth int) string {
 	switch {
 	case depth == 0:
@@ -81,7 +81,7 @@ func (c *class) keyAt(r *Request, depth int) string {
 	}
 }
 
-// attach puts r into its flow's line, creating what is missing.
+// attach adds r to its flow's line, creating what is missing.
 func (c *class) attach(f *flow, r *Request) {
 	fl := f.laneOf(r.Lane)
 	if fl == nil {
@@ -93,13 +93,13 @@ func (c *class) attach(f *flow, r *Request) {
 	if head := fl.line.head(); fl.head != head {
 		fl.head = head
 		fl.retag()
-		c.settle(fl)
+		c.reindex(fl)
 	} else if fl.line.oldest == r {
-		c.settle(fl)
+		c.reindex(fl)
 	}
 }
 
-// detach takes r out of its flow's line and forgets what is empty.
+// detach removes r from its flow's line and drops what becomes empty.
 func (c *class) detach(r *Request) {
 	fl := r.at
 	oldest := fl.line.oldest == r
@@ -110,9 +110,9 @@ func (c *class) detach(r *Request) {
 		if fl.head = fl.line.head(); fl.head != nil {
 			fl.retag()
 		}
-		c.settle(fl)
+		c.reindex(fl)
 	} else if oldest {
-		c.settle(fl)
+		c.reindex(fl)
 	}
 	for fl != nil && fl.queued == 0 {
 		f, above := fl.flow, fl.above
@@ -124,7 +124,7 @@ func (c *class) detach(r *Request) {
 	}
 }
 
-// recount adds r to all the numbers of waiting requests, or takes it away.
+// recount adds r to the counts of waiting requests, or subtracts it.
 func (c *class) recount(fl *flowLane, r *Request, by int) {
 	c.queued += by
 	c.tier.queued += by
@@ -148,18 +148,18 @@ func (c *class) recount(fl *flowLane, r *Request, by int) {
 	c.count(fl.lane, by, capped)
 }
 
-// retag computes the tags of all heads of f anew, but the one in a lane that is retagged anyway, after its start or
-// weight has changed.
+// retag recomputes the tags of all heads of f after its start or weight has changed, except the one in a lane that is
+// retagged anyway.
 func (f *flow) retag(but *flowLane) {
 	for _, fl := range f.lanes {
 		if fl != but {
 			fl.retag()
-			f.class.settle(fl)
+			f.class.reindex(fl)
 		}
 	}
 }
 
-// track begins to track the flow of r, which is not, and those that it is under where they are not either.
+// track starts tracking the flow of r, and the flows above it that are not tracked.
 func (q *FairRequestQueue) track(c *class, r *Request) *flow {
 	if t := c.tier; c.queued == 0 && len(t.classes) > 1 {
 		t.discipline.begin(&t.level, &c.share)
@@ -185,7 +185,7 @@ func (q *FairRequestQueue) newFlow(c *class, above *flow, key string) *flow {
 	return f
 }
 
-// in is the siblings that a flow of the class, or under another, is one of.
+// in returns the siblings of a flow of the class, or of one under another flow.
 func in(c *class, above *flow) *siblings {
 	if above != nil {
 		return above.under
@@ -193,7 +193,7 @@ func in(c *class, above *flow) *siblings {
 	return &c.siblings
 }
 
-// blank is a flow that begins to wait, with what is still known of it.
+// blank returns a flow that begins to wait, with what is still known of it.
 func (q *FairRequestQueue) blank(c *class, above *flow, key string) flow {
 	f := flow{class: c, in: in(c, above), above: above, share: share{weight: WeightOne}}
 	if above == nil {
@@ -215,7 +215,7 @@ func (q *FairRequestQueue) blank(c *class, above *flow, key string) flow {
 	return f
 }
 
-// leaves are the flows in which requests wait.
+// leaves iterates over the flows in which requests wait.
 func (s *siblings) leaves() iter.Seq[*flow] {
 	return func(yield func(*flow) bool) {
 		for f := range s.flows.all() {
@@ -234,7 +234,7 @@ func (s *siblings) leaves() iter.Seq[*flow] {
 	}
 }
 
-// below is the siblings that will be under one of these.
+// below returns the siblings for the flows under one of these.
 func (s *siblings) below() *siblings {
 	below := &siblings{level: level{discipline: s.discipline, now: s.now}, flows: newFlowTable(keptUnder)}
 	below.newcomerFirst, below.shed.enabled = s.newcomerFirst, s.shed.enabled
@@ -322,10 +322,10 @@ func (c *class) dropFlowLane(fl *flowLane) {
 	}
 }
 
-// keptLanes is how many lanes without waiters are kept for the next ones, each with small heaps.
+// keptLanes is the number of lanes without waiters that are kept for reuse, each with small heaps.
 const keptLanes = 64
 
-// take is the last of a free list, or a new one.
+// take removes and returns the last of a free list, or a new one.
 func take[T any](free *[]*T) *T {
 	if n := len(*free); n > 0 {
 		x := (*free)[n-1]

@@ -2,41 +2,41 @@ package fairqueue
 
 import "iter"
 
-// keptFlows is how many flows that have just lost their last waiter keep their place in a class's flowTable, and
-// keptUnder in that of the flows under one.
+// keptFlows is how many flows that have just lost their last waiter keep their place in a class's flowTable; keptUnder
+// is the same for the flows under one.
 const (
 	keptFlows = 1024
 	keptUnder = 16
 )
 
-// flowTable finds a level's tracked flows by key. A flow that has lost its last waiter often has the next one soon: its
-// place in the map is kept for a while, since adding and deleting there costs more than all else that a flow does.
-// Nothing but the structure and the key outlives its waiters, unless the discipline wants to know which flows are active:
-// then a flow also rests here while it has requests in flight, and is kept with its share.
+// flowTable maps keys to a level's tracked flows. A flow that has lost its last waiter often gets the next one soon, so
+// its map entry is kept for a while, since adding and deleting it costs more than anything else that a flow does. Only
+// the structure and the key outlive a flow's waiters, unless the discipline needs to know which flows are active: then
+// a flow also rests here while it has requests in flight, and is kept with its share.
 type flowTable struct {
-	known   map[string]*flow // the tracked ones, those at rest, and those kept
+	known   map[string]*flow // tracked, resting and kept flows
 	tracked int
 	kept    int
-	most    int   // that are kept
-	first   *flow // of those tracked, in the order in which they began to wait
+	most    int   // the largest number kept
+	first   *flow // of the tracked flows, in the order in which they began to wait
 	last    *flow
-	oldest  *flow // of those kept
+	oldest  *flow // of the kept flows
 	newest  *flow
 	free    []*flow
 }
 
-// place is a flow's place in its flowTable.
+// place is a flow's position in its flowTable.
 type place struct {
 	tracked      bool
 	resting      bool  // nothing waits, but something is in flight
-	older, newer *flow // neighbours among those tracked, or kept
+	older, newer *flow // neighbours among the tracked, or the kept, flows
 }
 
 func newFlowTable(most int) flowTable { return flowTable{known: map[string]*flow{}, most: most} }
 
 func (t *flowTable) len() int { return t.tracked }
 
-// find is a tracked flow, or nil.
+// find returns a tracked flow, or nil.
 func (t *flowTable) find(key string) *flow {
 	if f := t.known[key]; f != nil && f.place.tracked {
 		return f
@@ -44,7 +44,7 @@ func (t *flowTable) find(key string) *flow {
 	return nil
 }
 
-// all are the tracked flows, in the order in which they began to wait.
+// all iterates over the tracked flows, in the order in which they began to wait.
 func (t *flowTable) all() iter.Seq[*flow] {
 	return func(yield func(*flow) bool) {
 		for f := t.first; f != nil; f = f.place.newer {
@@ -55,7 +55,7 @@ func (t *flowTable) all() iter.Seq[*flow] {
 	}
 }
 
-// track begins to track a flow that is not, as made by blank, which is given the capacity of an earlier one's lanes.
+// track starts tracking a flow, made by blank; it reuses the capacity of an earlier one's lanes.
 func (t *flowTable) track(key string, blank flow) *flow {
 	f := t.claim(key, blank)
 	f.place = place{tracked: true, older: t.last}
@@ -69,7 +69,7 @@ func (t *flowTable) track(key string, blank flow) *flow {
 	return f
 }
 
-// claim makes the structure for a flow that is not tracked.
+// claim returns the structure for a flow that is not tracked.
 func (t *flowTable) claim(key string, blank flow) *flow {
 	f := t.known[key]
 	switch {
@@ -85,14 +85,14 @@ func (t *flowTable) claim(key string, blank flow) *flow {
 	return f
 }
 
-// rest has the flow known while it has requests in flight.
+// rest keeps the flow known while it has requests in flight.
 func (t *flowTable) rest(key string, blank flow) *flow {
 	f := t.claim(key, blank)
 	f.place = place{resting: true}
 	return f
 }
 
-// drop ends the tracking of f, which rests as long as it has requests in flight.
+// drop stops tracking f, which rests while it has requests in flight.
 func (t *flowTable) drop(f *flow) {
 	t.tracked--
 	if f.byLane = nil; cap(f.lanes) > fewLanes {
@@ -106,7 +106,7 @@ func (t *flowTable) drop(f *flow) {
 	t.keep(f)
 }
 
-// keep keeps the place of f, which is not active any more, for a while.
+// keep keeps the entry of f, which is no longer active, for a while.
 func (t *flowTable) keep(f *flow) {
 	f.under = nil
 	f.place = place{older: t.newest}
@@ -132,7 +132,7 @@ func (t *flowTable) unkeep(f *flow) {
 	unlink(f, &t.oldest, &t.newest)
 }
 
-// unlink takes f out of a list with these ends.
+// unlink removes f from a list with these ends.
 func unlink(f *flow, first, last **flow) {
 	p := f.place
 	if p.older != nil {

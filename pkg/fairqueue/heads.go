@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// HeadIn is the request that goes next of those that wait in a lane of a tier and are not parked, whether the lane is
-// open or closed; nil: there is none.
+// HeadIn returns the request that goes next among those that wait in a lane of a tier and are not parked, whether the
+// lane is open or closed; nil if there is none.
 func (q *FairRequestQueue) HeadIn(tier int, lane Lane) *Request {
 	if tier < 0 || tier >= maxTiers || q.byID[tier] == nil {
 		return nil
@@ -14,7 +14,7 @@ func (q *FairRequestQueue) HeadIn(tier int, lane Lane) *Request {
 	return q.byID[tier].turn(func(c *class) *Request { return c.headIn(lane) })
 }
 
-// Waits reports whether anybody waits in the lane, in any tier.
+// Waits reports whether any request waits in the lane, in any tier.
 func (q *FairRequestQueue) Waits(lane Lane) bool {
 	for _, t := range q.tiers {
 		for _, c := range t.classes {
@@ -26,7 +26,7 @@ func (q *FairRequestQueue) Waits(lane Lane) bool {
 	return false
 }
 
-// SortHeads sorts heads of lanes of one tier: the one first that goes first, of several classes the one that came first.
+// SortHeads sorts heads of lanes of one tier in the order in which they go; those of different classes by arrival.
 func SortHeads(heads []*Request) {
 	slices.SortFunc(heads, func(a, b *Request) int {
 		switch {

@@ -2,7 +2,7 @@ package fairqueue
 
 import "iter"
 
-// key orders the elements of a heap: by at, across its rollover, then by seq. Equal keys do not exist in one heap.
+// key orders the elements of a heap: by at, across its rollover, then by seq. No two keys in a heap are equal.
 type key struct{ at, seq uint64 }
 
 func (k key) before(o key) bool {
@@ -12,21 +12,21 @@ func (k key) before(o key) bool {
 	return k.seq < o.seq
 }
 
-// heapItem is an element of an indexed heap: it knows its key, and keeps its number in the heap, so that it can be
-// moved or removed in O(log n).
+// heapItem is an element of an indexed heap: it has a key, and stores its number in the heap, so that it can be moved
+// or removed in O(log n).
 type heapItem interface {
 	key() key
-	handle() *int32 // 1 or more; 0: in no heap
+	handle() *int32 // 1 or more; 0 if it is in no heap
 }
 
-// heap is a 4-ary indexed min-heap. What moves in it is a key and a number; where a number stands, and whose it is, lie
-// in arrays beside it. So neither a comparison nor a move touches an element: with thousands of flows, of which most
-// are in no cache, that is most of the time. An element whose key changes must be fixed before anything else.
+// heap is a 4-ary indexed min-heap. Only keys and numbers move in it; the index and the element of each number are in
+// arrays beside it. So comparisons and moves do not touch elements, which saves most of the time with thousands of
+// flows that are not cached. An element whose key has changed must be fixed before any other operation.
 type heap[T heapItem] struct {
 	items []heapEntry
 	at    []int32 // by number: the index in items
 	of    []T     // by number: the element
-	free  []int32 // numbers that nobody has
+	free  []int32 // unused numbers
 }
 
 type heapEntry struct {
@@ -36,14 +36,14 @@ type heapEntry struct {
 
 const heapArity = 4
 
-// small reports whether the heap holds on to little memory.
+// small reports whether the heap occupies little memory.
 func (h *heap[T]) small() bool { return cap(h.of) <= 64 }
 
 func (h *heap[T]) len() int { return len(h.items) }
 
 func (h *heap[T]) contains(x T) bool { return *x.handle() != 0 }
 
-// min is the least element; the zero value when there is none.
+// min returns the least element; the zero value if there is none.
 func (h *heap[T]) min() (x T) {
 	if len(h.items) > 0 {
 		x = h.of[h.items[0].number]
@@ -51,7 +51,7 @@ func (h *heap[T]) min() (x T) {
 	return x
 }
 
-// all are the elements, the least first and the others in no order.
+// all iterates over the elements, the least first and the others in no order.
 func (h *heap[T]) all() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, e := range h.items {
@@ -63,7 +63,7 @@ func (h *heap[T]) all() iter.Seq[T] {
 }
 
 func (h *heap[T]) push(x T) {
-	if len(h.of) == 0 { // number 0 is nobody's
+	if len(h.of) == 0 { // number 0 is not used
 		var none T
 		h.of, h.at = append(h.of, none), append(h.at, 0)
 	}
@@ -105,7 +105,7 @@ func (h *heap[T]) remove(x T) {
 	}
 }
 
-// up places e, which belongs at i or above, and reports whether it moved.
+// up moves e up from i to where it belongs, and reports whether it moved.
 func (h *heap[T]) up(i int, e heapEntry) bool {
 	start := i
 	for i > 0 {
@@ -123,7 +123,7 @@ func (h *heap[T]) up(i int, e heapEntry) bool {
 	return i != start
 }
 
-// down places e, which belongs at i or below.
+// down moves e down from i to where it belongs.
 func (h *heap[T]) down(i int, e heapEntry) {
 	n := len(h.items)
 	for {

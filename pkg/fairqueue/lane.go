@@ -1,31 +1,31 @@
 package fairqueue
 
-// flowLane is a flow's part of a lane: the requests that wait there, or what the flows under it have there. It exists
-// while somebody waits in it.
+// flowLane is a flow's part of a lane: the requests that wait there, or those of the flows under it. It exists while a
+// request waits in it.
 type flowLane struct {
 	flow   *flow
 	lane   *classLane
-	above  *flowLane   // of the flow that this one is under; nil: it is the class's own
-	under  *branch     // nil where no flow is under this one
-	head   *Request    // that goes next
+	above  *flowLane   // that of the flow above; nil for the class's own flow
+	under  *branch     // nil if no flow is under this one
+	head   *Request    // the request that goes next
 	tag    VirtualTime // of the head
 	at     int32       // number in the heap of its branch
-	place  int32       // in the flow's lanes
-	line   line        // where no flow is under this one
+	place  int32       // index in the flow's lanes
+	line   line        // only if no flow is under this one
 	queued int         // waiting requests
 	age    age
 	parked bool // the flow is at its cap: its head cannot go
 }
 
-// branch orders sharers of one level in one lane.
+// branch orders the sharers of one level in one lane.
 type branch struct {
-	flows heap[*flowLane] // those not parked
-	ages  heap[*age]      // the same ones, where the tier has a starvation threshold
+	flows heap[*flowLane] // those that are not parked
+	ages  heap[*age]      // the same ones, if the tier has a starvation threshold
 }
 
 func (b *branch) small() bool { return b.flows.small() && b.ages.small() }
 
-// in is the branch that fl lies in.
+// in returns the branch that fl belongs to.
 func (fl *flowLane) in() *branch {
 	if fl.above != nil {
 		return fl.above.under
@@ -33,7 +33,7 @@ func (fl *flowLane) in() *branch {
 	return &fl.lane.branch
 }
 
-// outermost is the flowLane of the class's own flow, above any others.
+// outermost returns the flowLane of the class's own flow.
 func (fl *flowLane) outermost() *flowLane {
 	for fl.above != nil {
 		fl = fl.above
@@ -41,7 +41,7 @@ func (fl *flowLane) outermost() *flowLane {
 	return fl
 }
 
-// behind is set in the second part of the key of a flow that is no newcomer: among equal tags newcomers go first. No
+// behind is set in the second part of the key of a flow that is not a newcomer: among equal tags newcomers go first. No
 // arrival sequence gets that far.
 const behind = 1 << 63
 
@@ -70,7 +70,7 @@ func (a *age) key() key {
 
 func (a *age) handle() *int32 { return &a.at }
 
-// oldest is the request that has waited longest.
+// oldest returns the request that has waited longest.
 func (a *age) oldest() *Request {
 	for a.of.under != nil {
 		a = a.of.under.ages.min()
@@ -78,29 +78,30 @@ func (a *age) oldest() *Request {
 	return a.of.line.oldest
 }
 
-// LaneState is what is known of the room in a lane: whether its requests can go.
+// LaneState is what is known about the room in a lane.
 type LaneState uint8
 
 const (
-	// LaneOpen is a lane of which nothing else is known.
+	// LaneOpen means that nothing else is known.
 	LaneOpen LaneState = iota
-	// LaneBusy has no room below its lower bound; a starved head may still go, up to the upper one.
+	// LaneBusy means that there is no room below the lower bound; a starved head may still go, up to the upper bound.
 	LaneBusy
-	// LaneFull has no room below its upper bound: nobody can go, and nobody there lends its age to its tier. A settlement
-	// may change that, here as in a busy lane.
+	// LaneFull means that there is no room below the upper bound: no request can go, and none lends its age to its
+	// tier. A settlement may change that, as in a busy lane.
 	LaneFull
-	// LaneDead has no ready endpoint: its waiters could not go even with room, so they do not stand in the way of a bypass.
+	// LaneDead means that there is no ready endpoint: waiters could not go even with room, so they do not prevent a
+	// bypass.
 	LaneDead
 )
 
-// classLane is one lane of a class: the flows that wait in it. It exists while it has a waiting request.
+// classLane is one lane of a class, with the flows that wait in it. It exists while it has a waiting request.
 type classLane struct {
 	branch
 	class  *class
 	name   Lane
 	state  LaneState
 	queued int   // waiting requests
-	capped int   // of these, those of parked flowLanes
+	capped int   // of these, the ones in parked flowLanes
 	at     int32 // number in the class's heap of open lanes
 	busy   laneBusy
 	oldest laneAge
@@ -113,7 +114,7 @@ func (c *classLane) handle() *int32 { return &c.at }
 // roomAbove reports whether there may be room below the upper bound.
 func (c *classLane) roomAbove() bool { return c.state == LaneOpen || c.state == LaneBusy }
 
-// laneBusy orders by their next request the busy lanes, in which a starved head may go.
+// laneBusy orders the busy lanes, in which a starved head may go, by their next request.
 type laneBusy struct {
 	of *classLane
 	at int32
@@ -133,8 +134,8 @@ func (a *laneAge) key() key { return a.of.ages.items[0].key }
 
 func (a *laneAge) handle() *int32 { return &a.at }
 
-// stuck is the number of requests here that could not go even if there were room: their lane has no ready endpoint,
-// or their flow is at its cap. They do not stand in the way of a bypass.
+// stuck returns the number of requests that could not go even if there were room, because their lane has no ready
+// endpoint or their flow is at its cap. They do not prevent a bypass.
 func (c *classLane) stuck() int {
 	if c.state == LaneDead {
 		return c.queued
@@ -142,7 +143,7 @@ func (c *classLane) stuck() int {
 	return c.capped
 }
 
-// member puts x into h, takes it out, or restores its place, so that x is in h exactly when it should be.
+// member adds x to h, removes it, or fixes its position, so that h contains x exactly if want is set.
 func member[T heapItem](h *heap[T], x T, want bool) {
 	switch in := h.contains(x); {
 	case want && in:

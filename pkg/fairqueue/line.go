@@ -2,15 +2,15 @@ package fairqueue
 
 import "iter"
 
-// line is the requests of one flow in one lane: the next one by their order, and beside that the arrivals, of which the
-// oldest lends its age to its tier and the newest is displaced first. Where the order is that of arrival both are one
-// intrusive list, with O(1) removal anywhere; otherwise there is a row beside.
+// line holds the requests of one flow in one lane. It gives the next one by their order, and by arrival the oldest,
+// which lends its age to its tier, and the newest, which is displaced first. If the order is that of arrival, it is one
+// intrusive list with O(1) removal anywhere; otherwise there is also a row.
 type line struct {
 	oldest, newest *Request
-	row            *row // nil: they go as they came
+	row            *row // nil: in order of arrival
 }
 
-// head is the request that goes next; nil: nobody waits.
+// head returns the request that goes next; nil if none waits.
 func (l *line) head() *Request {
 	if l.row == nil {
 		return l.oldest
@@ -25,7 +25,7 @@ func (l *line) insert(r *Request) {
 		return
 	}
 	after := l.newest
-	if after != nil && after.seq > r.seq { // it came back into the queue; those before it came back too
+	if after != nil && after.seq > r.seq { // a requeued request; those before it were requeued too
 		after = nil
 		for n := l.oldest; n.seq < r.seq; n = n.next {
 			after = n
@@ -65,7 +65,7 @@ func (l *line) remove(r *Request) {
 	r.prev, r.next = nil, nil
 }
 
-// all are the requests: as they came, or with a row in no order.
+// all iterates over the requests: in order of arrival, or with a row in no order.
 func (l *line) all() iter.Seq[*Request] {
 	return func(yield func(*Request) bool) {
 		if l.row != nil {

@@ -1,8 +1,8 @@
 package fairqueue
 
-// oneFlow is no fairness at all: every request of the class is of the same flow, and goes by the order within flows. Its
-// tag is its head's rank there, and with fcfs that is the same for all, so nothing is ever tagged anew in the lanes, of
-// which this one flow has all.
+// oneFlow is no fairness at all: all requests of the class are in one flow, and go by the order within flows. The tag
+// of a head is its rank in that order, and with fcfs it is the same for all, so the many lanes of this one flow are
+// never retagged.
 type oneFlow struct{ costsKnown }
 
 func (oneFlow) begin(*level, *share) {}

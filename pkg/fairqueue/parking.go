@@ -3,7 +3,7 @@ package fairqueue
 import "iter"
 
 // A request that cannot be placed now must not block those behind it in other lanes or flows: its lane is closed, or
-// its flow is parked in its lane, until a settlement, a cap or a snapshot changes that may free it.
+// its flow is parked in its lane, until a settlement or a change of a cap or snapshot may free it.
 
 // CloseLane closes the lane of r, a waiting request, within its class: LaneBusy, LaneFull or LaneDead, until OpenLane or
 // OpenLanes.
@@ -36,8 +36,8 @@ func (q *FairRequestQueue) OpenLanes() {
 	}
 }
 
-// Lanes appends to some one waiting request of each lane in each class that has a flow not parked; the order has no
-// meaning.
+// Lanes appends to some one waiting request of each lane in each class that has a flow that is not parked, in no
+// particular order.
 func (q *FairRequestQueue) Lanes(some []*Request) []*Request {
 	for _, t := range q.tiers {
 		for _, c := range t.classes {
@@ -51,7 +51,7 @@ func (q *FairRequestQueue) Lanes(some []*Request) []*Request {
 	return some
 }
 
-// ParkFlow parks the flow of r, a waiting request, within r's lane, with all that is under it: it is at its cap.
+// ParkFlow parks the flow of r, a waiting request, within r's lane, with all flows under it, because it is at its cap.
 func (q *FairRequestQueue) ParkFlow(r *Request) {
 	fl := r.at.outermost()
 	if fl.parked {
@@ -61,7 +61,7 @@ func (q *FairRequestQueue) ParkFlow(r *Request) {
 	c := fl.lane.class
 	fl.parked = true
 	c.count(fl.lane, 0, fl.queued)
-	c.settle(fl)
+	c.reindex(fl)
 }
 
 // UnparkFlow unparks a flow of a tier in all its lanes, in every class.
@@ -71,7 +71,7 @@ func (q *FairRequestQueue) UnparkFlow(id int, key string) {
 			fl.parked = false
 			c := fl.lane.class
 			c.count(fl.lane, 0, -fl.queued)
-			c.settle(fl)
+			c.reindex(fl)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func (q *FairRequestQueue) HeadsOf(id int, key string, heads []*Request) []*Requ
 	return heads
 }
 
-// parts are what a flow of this key has in each lane, in every class of a tier.
+// parts iterates over the flowLanes of a flow with this key, in every class of a tier.
 func (q *FairRequestQueue) parts(id int, key string) iter.Seq[*flowLane] {
 	return func(yield func(*flowLane) bool) {
 		if id < 0 || id >= maxTiers || q.byID[id] == nil {

@@ -5,25 +5,25 @@ import "time"
 // FairRequestQueue holds the waiting requests. It is not safe for concurrent use: its owner has a lock.
 type FairRequestQueue struct {
 	config        Config
-	now           time.Time        // the last that it was told
-	active        bool             // the flows' discipline wants to know which are active
-	changes       uint64           // how often anybody came, went, or could go no more: what ends a Candidate
+	now           time.Time        // the latest time passed to it
+	active        bool             // the flows' discipline needs to know which flows are active
+	changes       uint64           // incremented whenever a request is pushed or removed, or can no longer go; invalidates Candidates
 	tiers         []*tier          // by rank, highest first
 	byID          [maxTiers]*tier  // by stable identifier
-	names         map[string]*tier // those that take arrivals
-	top           *tier            // the highest that takes arrivals
+	names         map[string]*tier // those that accept arrivals
+	top           *tier            // the highest that accepts arrivals
 	queued        int
 	arrivals      uint64 // the sequence of the last arrival
 	promotions    uint64
 	displacements uint64
-	charges       uint64 // of weighted tiers: their number,
-	reloaded      uint64 // and that at the last reload
+	charges       uint64 // number of charges of weighted tiers
+	reloaded      uint64 // and its value at the last reload
 	budget        budget
 	due           deadlines
-	epoch         time.Time // the first now; deadlines are kept relative to it
+	epoch         time.Time // the first now; deadlines are stored relative to it
 }
 
-// New is an empty queue. The tiers of cfg get the identifiers 0, 1, …, highest first.
+// New returns an empty queue. The tiers of cfg get the identifiers 0, 1, …, highest first.
 func New(cfg Config) (*FairRequestQueue, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -36,12 +36,12 @@ func New(cfg Config) (*FairRequestQueue, error) {
 		q.names[tc.Name] = t
 		q.tiers = append(q.tiers, t)
 	}
-	q.arrange()
+	q.rerank()
 	return q, nil
 }
 
-// arrange derives what depends on the order of the tiers.
-func (q *FairRequestQueue) arrange() {
+// rerank derives what depends on the order of the tiers.
+func (q *FairRequestQueue) rerank() {
 	q.top = nil
 	for rank, t := range q.tiers {
 		t.rank = rank
@@ -56,10 +56,10 @@ func (q *FairRequestQueue) arrange() {
 	}
 }
 
-// Len is the number of waiting requests.
+// Len returns the number of waiting requests.
 func (q *FairRequestQueue) Len() int { return q.queued }
 
-// Flows is the number of tracked flows: those with waiting requests.
+// Flows returns the number of tracked flows, which are those with waiting requests.
 func (q *FairRequestQueue) Flows() int {
 	n := 0
 	for _, t := range q.tiers {
@@ -70,7 +70,7 @@ func (q *FairRequestQueue) Flows() int {
 	return n
 }
 
-// tierOf is the tier of an identifier; the lowest one that takes arrivals when there is none.
+// tierOf returns the tier with an identifier, or the lowest one that accepts arrivals if there is none.
 func (q *FairRequestQueue) tierOf(id int) *tier {
 	if id >= 0 && id < maxTiers && q.byID[id] != nil && !q.byID[id].removed {
 		return q.byID[id]
@@ -82,8 +82,8 @@ func (q *FairRequestQueue) tierOf(id int) *tier {
 	}
 }
 
-// Push queues r, or refuses it with ErrTooManyFlows or ErrInsufficientFlowCapacity and changes nothing. In shared
-// mode it may push another request out to make room: that one has left the queue when Push returns.
+// Push queues r, or rejects it with ErrTooManyFlows or ErrInsufficientFlowCapacity and changes nothing. In shared mode
+// it may displace another request to make room: that one has left the queue when Push returns.
 func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, err error) {
 	if r.at != nil {
 		panic("fairqueue: Push of a request that is queued")
@@ -94,12 +94,12 @@ func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, 
 	c := t.classOf(r)
 	q.now = now
 	f := c.find(r)
-	if displaced, err = q.admit(c, f, r); err != nil {
+	if displaced, err = q.makeRoom(c, f, r); err != nil {
 		return nil, err
 	}
 	if displaced != nil {
 		q.Remove(displaced)
-		f = c.find(r) // it may have been the flow's last
+		f = c.find(r) // displaced may have been the flow's last
 	}
 	if f == nil {
 		f = q.track(c, r)
@@ -112,8 +112,8 @@ func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, 
 	return displaced, nil
 }
 
-// Requeue takes back a popped request whose release came to nothing: it keeps its arrival and its deadline, no limit
-// applies to it, the charges of its flow and its tier are refunded, and virtual time stays.
+// Requeue puts a popped request back whose release came to nothing: it keeps its arrival and its deadline, no limit
+// applies to it, the charges of its flow and its tier are refunded, and virtual time does not change.
 func (q *FairRequestQueue) Requeue(r *Request) {
 	if r.at != nil || r.seq == 0 {
 		panic("fairqueue: Requeue of a request that was not popped")
@@ -149,7 +149,7 @@ func (q *FairRequestQueue) enter(c *class, f *flow, r *Request) {
 	q.due.push(r)
 }
 
-// rank computes r's place in the order of its class's lines.
+// rank computes r's rank in the order of its class's lines.
 func (q *FairRequestQueue) rank(c *class, r *Request) {
 	if c.order != nil {
 		r.more().rank = c.order.rank(r.arrived.Sub(q.epoch), r)
@@ -158,7 +158,7 @@ func (q *FairRequestQueue) rank(c *class, r *Request) {
 	}
 }
 
-// Remove takes a waiting request out, and its place is free at once. It says whether the request was waiting.
+// Remove removes a waiting request, whose place is free at once, and reports whether it was waiting.
 func (q *FairRequestQueue) Remove(r *Request) bool {
 	if r.at == nil {
 		return false
@@ -172,10 +172,10 @@ func (q *FairRequestQueue) Remove(r *Request) bool {
 	return true
 }
 
-// MayBypass reports whether r, an arrival, may go without waiting, as far as the queue has a say: nobody who could go
-// waits in its class or a higher tier (weighted tiers: in any), and no starved head that the budget lets go. promote is
-// Admit.Promote. Where only a starved head stands in the way, starved is Candidate.Starved of it: if its lane turns out
-// to be full, close that and ask again.
+// MayBypass reports whether the queue permits r, an arrival, to go without waiting: no request that could go waits in
+// its class or a higher tier (with weighted tiers: in any), and no starved head that the budget permits. promote is as
+// in Peek. If only a starved head prevents it, starved is the waiter that lends it its age: if its lane turns out to be
+// full, close that lane and ask again.
 func (q *FairRequestQueue) MayBypass(now time.Time, r *Request, promote bool) (may bool, starved *Request) {
 	if q.queued == 0 {
 		return true, nil
@@ -200,8 +200,8 @@ func (q *FairRequestQueue) MayBypass(now time.Time, r *Request, promote bool) (m
 	return true, nil
 }
 
-// emptied resets what a tier without waiters does not keep: what it is owed by the other tiers, and owes them. A class
-// that drains is gone with its last waiter.
+// emptied resets what a tier without waiters does not keep: its credit and debt. A draining class is dropped with its
+// last waiter.
 func (q *FairRequestQueue) emptied(c *class) {
 	t := c.tier
 	if t.queued == 0 {

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Reconfigure changes the configuration of the running queue: all of it, or on an error nothing. Waiters keep their
-// place and their deadlines, a smaller size evicts nobody, virtual time and deficits survive. A tier that is listed no
-// more keeps its rank, takes no arrivals and drains; a new one gets an identifier of its own. CapacityMode, TierMode
-// and Discipline cannot change.
+// Reconfigure changes the configuration of the running queue: all of it, or nothing if it returns an error. Waiters
+// keep their places and deadlines, a smaller size evicts nobody, and virtual time and deficits are kept. A tier that is
+// no longer listed keeps its rank, accepts no arrivals and drains; a new one gets its own identifier. CapacityMode,
+// TierMode and Discipline cannot change.
 func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 	const nobodyGoes = ^TierSet(0)
 	if err := q.Reconfigurable(cfg, nobodyGoes); err != nil {
@@ -30,7 +30,7 @@ func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 	for _, t := range q.tiers {
 		t.reclass(q)
 	}
-	q.arrange()
+	q.rerank()
 	for _, t := range q.tiers {
 		for _, c := range t.classes {
 			for f := range c.flows.all() {
@@ -58,7 +58,8 @@ func (q *FairRequestQueue) reconfigureFlow(f *flow) {
 	t.reserved += f.reserves
 }
 
-// Reconfigurable answers what Reconfigure would have against a configuration after Forget(inUse), and changes nothing.
+// Reconfigurable returns the error with which Reconfigure would refuse the configuration after Forget(inUse), or nil.
+// It changes nothing.
 func (q *FairRequestQueue) Reconfigurable(cfg Config, inUse TierSet) error {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -74,7 +75,7 @@ func (q *FairRequestQueue) Reconfigurable(cfg Config, inUse TierSet) error {
 		return fmt.Errorf("flows.key: the number of levels cannot change at run time")
 	}
 	tiers := len(cfg.Tiers)
-	for _, t := range q.tiers { // and those that stay without being listed
+	for _, t := range q.tiers { // removed tiers that are still there
 		listed := slices.ContainsFunc(cfg.Tiers, func(c TierConfig) bool { return c.Name == t.config.Name })
 		if !listed && !t.gone(inUse) {
 			tiers++
@@ -86,11 +87,11 @@ func (q *FairRequestQueue) Reconfigurable(cfg Config, inUse TierSet) error {
 	return nil
 }
 
-// gone reports whether a tier was removed and has drained; inUse are the tiers that leases still name.
+// gone reports whether a tier was removed and has drained; inUse are the tiers that leases still refer to.
 func (t *tier) gone(inUse TierSet) bool { return t.removed && t.queued == 0 && !inUse.Has(t.id) }
 
-// reorder is the new order of tiers: the listed ones, and behind its former upper neighbour each removed one that
-// still has waiters. Nothing is changed but the listed tiers' own configuration, and that only without an error.
+// reorder returns the new order of tiers: the listed ones, and each removed one that still has waiters after its former
+// upper neighbour. It only changes the listed tiers' own configuration, and only if it returns no error.
 func (q *FairRequestQueue) reorder(listed []TierConfig) (order []*tier, names map[string]*tier, err error) {
 	names = map[string]*tier{}
 	used := TierSet(0)
@@ -138,7 +139,7 @@ func (q *FairRequestQueue) reorder(listed []TierConfig) (order []*tier, names ma
 	return order, names, nil
 }
 
-// find is the tier of this name, draining or not.
+// find returns the tier with this name, draining or not.
 func (q *FairRequestQueue) find(name string) *tier {
 	for _, t := range q.tiers {
 		if t.config.Name == name {
@@ -148,7 +149,7 @@ func (q *FairRequestQueue) find(name string) *tier {
 	return nil
 }
 
-// Forget drops the removed tiers that have drained; inUse are those that leases still name.
+// Forget drops the removed tiers that have drained; inUse are those that leases still refer to.
 func (q *FairRequestQueue) Forget(inUse TierSet) {
 	q.changes++
 	q.tiers = slices.DeleteFunc(q.tiers, func(t *tier) bool {
@@ -158,18 +159,18 @@ func (q *FairRequestQueue) Forget(inUse TierSet) {
 		}
 		return gone
 	})
-	q.arrange()
+	q.rerank()
 }
 
-// Tier is what others need to know of a tier.
+// Tier is a tier's public state.
 type Tier struct {
 	ID      int
 	Name    string
-	Removed bool // takes no arrivals, drains
+	Removed bool // accepts no arrivals, and drains
 	Queued  int  // waiting requests
 }
 
-// Tiers are the tiers by rank, highest first.
+// Tiers returns the tiers by rank, highest first.
 func (q *FairRequestQueue) Tiers() []Tier {
 	tiers := make([]Tier, len(q.tiers))
 	for i, t := range q.tiers {
@@ -178,7 +179,8 @@ func (q *FairRequestQueue) Tiers() []Tier {
 	return tiers
 }
 
-// TierID is the identifier of the tier of this name that takes arrivals; an unknown name is the lowest one.
+// TierID returns the identifier of the tier with this name that accepts arrivals; of the lowest one if the name is
+// unknown.
 func (q *FairRequestQueue) TierID(name string) int {
 	if t := q.names[name]; t != nil {
 		return t.id
@@ -186,9 +188,9 @@ func (q *FairRequestQueue) TierID(name string) int {
 	return q.tierOf(-1).id
 }
 
-// Highest says whether the tier of this identifier is the highest that takes arrivals.
+// Highest reports whether the tier with this identifier is the highest that accepts arrivals.
 func (q *FairRequestQueue) Highest(id int) bool { return q.tierOf(id) == q.top }
 
-// Resolve is the identifier of the tier that a request of this identifier joins: itself, or the lowest one that takes
-// arrivals.
+// Resolve returns the identifier of the tier that a request with this identifier joins: the same, or that of the lowest
+// tier that accepts arrivals.
 func (q *FairRequestQueue) Resolve(id int) int { return q.tierOf(id).id }

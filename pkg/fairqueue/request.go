@@ -96,10 +96,10 @@ func (r *Request) Expires() time.Time {
 	return ttl
 }
 
-// Queued says whether the request is in a queue now.
+// Queued reports whether the request is in a queue now.
 func (r *Request) Queued() bool { return r.at != nil }
 
-// TTLOver says whether at now its TTL is what ended its wait, rather than the client's own deadline: whichever came
+// TTLOver reports whether, at now, its TTL has ended its wait, rather than the client's own deadline: whichever came
 // first, however late one looks. At the same instant it is the TTL.
 func (r *Request) TTLOver(now time.Time) bool {
 	ttl := r.arrived.Add(r.ttl)

@@ -1,7 +1,7 @@
 package fairqueue
 
-// row is what a line keeps where its order is not that of arrival: its requests by rank, and the oldest and the newest of
-// them by arrival. A request that came back is then found its place in O(log n) too.
+// row belongs to a line whose order is not that of arrival: it has its requests by rank, and the oldest and the newest
+// of them by arrival. A requeued request is inserted in O(log n) as well.
 type row struct {
 	next  heap[*inRow]
 	old   heap[*byAge]
@@ -39,10 +39,10 @@ func (w *row) remove(r *Request) {
 	w.young.remove((*byYouth)(r))
 }
 
-// ends are the oldest and the newest; nil: it is empty.
+// ends returns the oldest and the newest request; nil if the row is empty.
 func (w *row) ends() (oldest, newest *Request) {
 	return (*Request)(w.old.min()), (*Request)(w.young.min())
 }
 
-// small reports whether the row holds on to little memory.
+// small reports whether the row occupies little memory.
 func (w *row) small() bool { return w.next.small() && w.old.small() && w.young.small() }

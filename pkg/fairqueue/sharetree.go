@@ -1,11 +1,11 @@
 package fairqueue
 
-// shareTree holds a tier's flows by queued requests over weight, and answers which one has the most, and which one was
-// displaced least recently among those above a share, in O(log n). It is a treap whose nodes know the least recently
+// shareTree sorts a tier's flows by queued requests over weight, and finds the one with the most, and the least
+// recently displaced one among those above a share, in O(log n). It is a treap whose nodes know the least recently
 // displaced flow of their subtree; priorities are a hash of the flow's id, so that the same calls build the same tree.
 type shareTree struct{ root *flow }
 
-// shareNode is a flow's place in the tree.
+// shareNode is a flow's node in the tree.
 type shareNode struct {
 	left, right *flow
 	priority    uint64
@@ -38,7 +38,7 @@ func (f *flow) pull() {
 	n.least = lessRecent(lessRecent(f, leastOf(n.left)), leastOf(n.right))
 }
 
-// insert descends to where f's priority belongs and divides only what is below.
+// insert descends to where f's priority belongs and splits only what is below.
 func (s *shareTree) insert(f *flow) {
 	f.shed.node = shareNode{priority: scramble(f.shed.id)}
 	at := &s.root
@@ -61,7 +61,7 @@ func (s *shareTree) remove(f *flow) {
 	f.shed.node = shareNode{}
 }
 
-// leastRecentAbove is the least recently displaced flow with queued/weight > total/weights; nil: none is above.
+// leastRecentAbove returns the least recently displaced flow with queued/weight > total/weights; nil if none is above.
 func (s *shareTree) leastRecentAbove(total int64, weights Weight) *flow {
 	var best *flow
 	for f := s.root; f != nil; {
@@ -75,7 +75,8 @@ func (s *shareTree) leastRecentAbove(total int64, weights Weight) *flow {
 	return best
 }
 
-// most is the flow with the most queued requests over weight, of several the one tracked first; nil: there is none.
+// most returns the flow with the most queued requests over weight, the one tracked first of several; nil if there is
+// none.
 func (s *shareTree) most() *flow {
 	last := s.root
 	if last == nil {
@@ -95,7 +96,7 @@ func (s *shareTree) most() *flow {
 	return most
 }
 
-// split divides the tree into those before g and those not.
+// split splits the tree into the flows before g and the others.
 func split(f, g *flow) (left, right *flow) {
 	if f == nil {
 		return nil, nil
@@ -111,7 +112,7 @@ func split(f, g *flow) (left, right *flow) {
 	return left, f
 }
 
-// merge joins two trees, everything in left being before everything in right.
+// merge joins two trees; everything in left comes before everything in right.
 func merge(left, right *flow) *flow {
 	switch {
 	case left == nil:
@@ -129,7 +130,7 @@ func merge(left, right *flow) *flow {
 	}
 }
 
-// without takes f out of the tree at at. Of the nodes above only those that knew it as the least are computed anew.
+// without removes f from the tree at at. Of the nodes above, only those whose least was f are recomputed.
 func without(at **flow, f *flow) {
 	n := *at
 	switch {

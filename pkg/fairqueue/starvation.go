@@ -2,23 +2,23 @@ package fairqueue
 
 import "time"
 
-// budgetUnlimited is a promotion budget of 1, in millionths; there is then no account to keep.
+// budgetUnlimited is a promotion budget of 1, in millionths, for which no account is kept.
 const budgetUnlimited = 1_000_000
 
-// promotionCost is what one promotion takes from the budget, in millionths of a promotion.
+// promotionCost is the cost of one promotion, in millionths of a promotion.
 const promotionCost = 1_000_000
 
 // promotionsBanked caps the budget's credit.
 const promotionsBanked = 4
 
-// budget is the token bucket of promotions: each dispatch earns the configured share, each promotion that overtakes
+// budget is the token bucket of promotions: each dispatch earns the configured share, and each promotion that overtakes
 // a higher tier's waiter costs one.
 type budget struct {
 	share  int64 // millionths per dispatch
 	credit int64 // millionths of a promotion
 }
 
-// newBudget starts with one promotion, unless there is to be none.
+// newBudget returns a budget that starts with one promotion, unless promotions are off.
 func newBudget(share int64) budget {
 	if share == 0 {
 		return budget{}
@@ -32,18 +32,19 @@ func (b *budget) earn() { b.credit = min(b.credit+b.share, promotionsBanked*prom
 
 func (q *FairRequestQueue) dispatched() { q.budget.earn() }
 
-// starved reports whether a waiter of t in a lane with room below its upper bound has waited as long as its tier's
-// threshold: it lends its age to its tier, while one whose lane is full lends it to nobody. The highest tier has nobody to
-// be promoted past.
+// starved reports whether a waiter of t in a lane with room below its upper bound has waited at least its tier's
+// threshold. Waiters in full lanes do not count. The highest tier is never starved, since there is nothing to be
+// promoted past.
 func (t *tier) starved(now time.Time) bool {
-	old := t.oldest() // nil where there is no threshold
+	old := t.oldest() // nil if there is no threshold
 	return old != nil && now.Sub(old.arrived) >= t.config.StarvationThreshold
 }
 
-// starvedTier is the tier whose head is to be promoted now; nil: none. The head of its discipline in the lanes with room
-// below the upper bound goes, not necessarily its oldest. Starved tiers take turns, the least recently promoted first, ties to the lowest; with an
-// unlimited budget it is always the lowest. The tier of next, which goes anyway, has no turn: it would keep the others
-// from theirs for as long as it is served in order. A promotion that overtakes somebody needs credit.
+// starvedTier returns the tier whose head is to be promoted now, or nil. Its discipline's head in the lanes with room
+// below the upper bound goes, which need not be its oldest waiter. Starved tiers take turns, the least recently
+// promoted first, ties to the lowest; with an unlimited budget it is always the lowest. The tier of next, which goes
+// anyway, takes no turn: otherwise it would keep the others from theirs while it is served in order. A promotion that
+// overtakes requires credit.
 func (q *FairRequestQueue) starvedTier(now time.Time, next *Request) *tier {
 	if q.config.TierMode == Weighted {
 		return nil
@@ -54,7 +55,7 @@ func (q *FairRequestQueue) starvedTier(now time.Time, next *Request) *tier {
 		overtakes := higher > 0
 		higher += t.couldGo()
 		if overtakes && !q.budget.unlimited() && q.budget.credit < promotionCost {
-			break // it overtakes in every lower tier as well
+			break // it would overtake from every lower tier as well
 		}
 		if next != nil && next.at.flow.class.tier == t || !t.starved(now) {
 			continue
@@ -81,7 +82,8 @@ func (q *FairRequestQueue) promote(t *tier) {
 	}
 }
 
-// NextStarvation is the next moment at which a tier becomes starved that is not so at now, as the lanes are.
+// NextStarvation returns the next time at which a tier becomes starved that is not starved at now, given the present
+// state of the lanes.
 func (q *FairRequestQueue) NextStarvation(now time.Time) (at time.Time, ok bool) {
 	if q.config.TierMode == Weighted {
 		return at, false

@@ -11,7 +11,8 @@ import (
 // about: two queues of one configuration whose states are equal answer the same calls with requests of the same kinds.
 // Virtual times are relative to their class's, arrivals and displacements are ranks, ages end at the threshold that
 // they are compared with, and a deadline further away than horizon is one that never comes. returning are the
-// requests that were popped and may still be given to Requeue. A model check knows by it where it has been.
+// requests that were popped and may still be given to Requeue. Model checkers use it
+// to detect visited states.
 func (q *FairRequestQueue) AppendState(b []byte, now time.Time, horizon time.Duration, returning ...*Request) []byte {
 	s := stateWriter{b: b, now: now, horizon: horizon}
 	for r := range q.due.all() {

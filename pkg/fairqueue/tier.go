@@ -4,17 +4,17 @@ import "time"
 
 // tier is one priority level.
 type tier struct {
-	level    // its classes: in the order of the configuration, then those that drain; at least one
+	level    // its classes: in configured order, then those that drain; at least one
 	queue    *FairRequestQueue
-	id       int // stable; a rank changes when tiers are added or removed
+	id       int // stable, unlike the rank, which changes when tiers are added or removed
 	rank     int // 0 is the highest
 	config   TierConfig
-	removed  bool // takes no arrivals any more, and drains
+	removed  bool // accepts no arrivals any more, and drains
 	queued   int
 	stuck    int    // Σ stuck of the lanes of its classes
 	reserved int    // Σ capacity of the tracked flows
 	deficit  int64  // weighted mode: the service that it is owed, in cost; see weighted.go
-	reset    uint64 // the number of the last charge when deficit was last reset
+	reset    uint64 // number of the last charge when deficit was reset
 	promoted uint64
 }
 
@@ -26,10 +26,10 @@ func newTier(q *FairRequestQueue, id int, cfg TierConfig) *tier {
 	return t
 }
 
-// couldGo is the number of waiters that could go if there were room.
+// couldGo returns the number of waiters that could go if there were room.
 func (t *tier) couldGo() int { return t.queued - t.stuck }
 
-// canGo reports whether a waiter could go below the lower bound, as the lanes are.
+// canGo reports whether a waiter could go below the lower bound, given the present state of the lanes.
 func (t *tier) canGo() bool {
 	for _, c := range t.classes {
 		if c.open.len() > 0 {
@@ -53,14 +53,14 @@ func (t *tier) weight() Weight {
 	return WeightOne
 }
 
-// TierSet is a set of tiers by their identifiers.
+// TierSet is a set of tiers, by identifier.
 type TierSet uint64
 
 // AllTiers holds every tier.
 const AllTiers = ^TierSet(0)
 
-// Has says whether the tier is in the set.
+// Has reports whether the tier is in the set.
 func (s TierSet) Has(id int) bool { return s&(1<<id) != 0 }
 
-// With is the set and the tier.
+// With returns the set with the tier added.
 func (s TierSet) With(id int) TierSet { return s | 1<<id }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// FlowView is a look at a tracked flow.
+// FlowView is the state of a tracked flow.
 type FlowView struct {
 	Tier   int
 	Class  string
@@ -14,20 +14,21 @@ type FlowView struct {
 	// Queued is the number of its waiting requests, Cost the sum of their costs.
 	Queued int
 	Cost   int64
-	// Oldest is when the first of its waiting requests arrived; where flows are under it, the next one of each lane.
+	// Oldest is when the first of its waiting requests arrived; if flows are under it, when the next one of each lane
+	// did.
 	Oldest time.Time
-	// Entitled is its share of its class, in millionths: its weight over that of the class's tracked flows.
+	// Entitled is its share of its class, in millionths: its weight over the sum for the class's tracked flows.
 	Entitled int64
-	// Parked: it is at its cap. Closed: none of its lanes can go now.
+	// Parked means that the flow is at its cap, Closed that none of its lanes can go now.
 	Parked, Closed bool
 }
 
-// glances is how many requests View looks at for a flow that it shows.
+// glances is the number of requests that View examines for each flow that it returns.
 const glances = 4
 
-// View looks at up to limit tracked flows: first those of the requests that expire first, roughly, then by tier those that
-// have waited longest. It costs a few glances for each flow that it shows, and one for each lane in which that waits,
-// however many requests wait.
+// View returns up to limit tracked flows: roughly those first whose requests expire first, then by tier those that have
+// waited longest. For each flow it examines a few requests, and one for each lane in which the flow waits, however many
+// requests wait.
 func (q *FairRequestQueue) View(limit int) []FlowView {
 	n := min(limit, q.Flows())
 	views, seen := make([]FlowView, 0, n), make(map[*flow]bool, n)
@@ -75,7 +76,7 @@ func (f *flow) view() FlowView {
 	return v
 }
 
-// millionths is part/whole in millionths, without overflow for any weights.
+// millionths returns part/whole in millionths, without overflow for any weights.
 func millionths(part, whole Weight) int64 {
 	hi, lo := bits.Mul64(uint64(part), budgetUnlimited)
 	quo, _ := bits.Div64(hi, lo, uint64(whole)) // part <= whole

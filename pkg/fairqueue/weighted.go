@@ -3,21 +3,21 @@ package fairqueue
 import "math/bits"
 
 // Weighted tiers share the releases by deficit: with each request of cost c, every tier that could have been served
-// earns c·weight/Σweights, rounded down, and the one served pays what all have earned; the largest deficit goes
-// first, ties to the higher tier. So a request served moves no deficit's sum, a tier that cannot go (or to which no
-// stock is available) keeps its deficit and earns nothing. A tier that loses its last waiter starts anew: what it is owed
-// and what it owes are forgotten, and a release from before that is refunded to it no more. Fixed point with deficitBits
-// binary digits, capped at ± deficitCap.
+// earns c·weight/Σweights, rounded down, and the tier that is served pays the sum of that. The largest deficit goes
+// first, ties to the higher tier. So serving a request does not change the sum of the deficits, and a tier that cannot
+// go (or to which no stock is available) keeps its deficit and earns nothing. A tier that loses its last waiter starts
+// over: its credit and debt are forgotten, and so are refunds for earlier releases. Deficits are fixed point with
+// deficitBits binary digits, capped at ± deficitCap.
 
 const (
 	deficitBits = 20
 	deficitCap  = int64(MaxCost) << deficitBits
 )
 
-func (q *FairRequestQueue) peekWeighted(admit TierSet) *Request {
+func (q *FairRequestQueue) peekWeighted(allowed TierSet) *Request {
 	var best *tier
 	for _, t := range q.tiers {
-		if admit.Has(t.id) && t.canGo() && (best == nil || t.deficit > best.deficit) {
+		if allowed.Has(t.id) && t.canGo() && (best == nil || t.deficit > best.deficit) {
 			best = t
 		}
 	}
@@ -27,22 +27,22 @@ func (q *FairRequestQueue) peekWeighted(admit TierSet) *Request {
 	return best.head()
 }
 
-// chargeTier is called before r leaves, so the served tier is among those that earn.
-func (q *FairRequestQueue) chargeTier(served *tier, r *Request, admit TierSet) {
+// chargeTier must be called before r leaves, so that the served tier is among those that earn.
+func (q *FairRequestQueue) chargeTier(served *tier, r *Request, allowed TierSet) {
 	q.charges++
 	x := r.more()
 	x.charge, x.earned = q.charges, TierSet(0).With(served.id)
 	for _, t := range q.tiers {
-		if admit.Has(t.id) && t.canGo() {
+		if allowed.Has(t.id) && t.canGo() {
 			x.earned = x.earned.With(t.id)
 		}
 	}
 	served.pay(-q.share(r, func(t *tier, earned int64) { t.pay(earned) }))
 }
 
-// refundTier undoes the charge of r, whose release from tier served came to nothing: those that earned by it give that
-// back, and served gets it. A tier that has been empty since has begun anew and neither gives nor gets; after a reload,
-// which may change weights, nobody does.
+// refundTier undoes the charge of r, whose release from tier served came to nothing: the tiers that earned by it pay
+// that back, to served. A tier that has been empty since then has started over and neither pays nor gets; after a
+// reload, which may change weights, no tier does.
 func (q *FairRequestQueue) refundTier(served *tier, r *Request) {
 	if r.extra == nil || r.extra.charge <= q.reloaded {
 		return
@@ -57,7 +57,7 @@ func (q *FairRequestQueue) refundTier(served *tier, r *Request) {
 	}
 }
 
-// share tells each tier that earned by r what it has earned, and returns the sum.
+// share calls each with every tier that earned by r and what it earned, and returns the sum.
 func (q *FairRequestQueue) share(r *Request, each func(t *tier, earned int64)) (paid int64) {
 	var sum uint64
 	for _, t := range q.tiers {
@@ -76,5 +76,5 @@ func (q *FairRequestQueue) share(r *Request, each func(t *tier, earned int64)) (
 	return paid
 }
 
-// pay adds to what the tier is owed, within the cap: credit and debt of any age are bounded.
+// pay adds to what the tier is owed, within the cap, so that credit and debt are bounded.
 func (t *tier) pay(c int64) { t.deficit = max(-deficitCap, min(deficitCap, t.deficit+c)) }

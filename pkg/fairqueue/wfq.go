@@ -3,21 +3,21 @@ package fairqueue
 // wfq is the seed's weighted fair queueing with deferred finish tags; see the package comment.
 type wfq struct{ costsKnown }
 
-// wfqLevel is what wfq knows of a level.
+// wfqLevel is wfq's state of a level.
 type wfqLevel struct {
 	virtual       VirtualTime
-	rebased       VirtualTime // virtual time when the starts were last looked at; see wfqrebase.go
+	rebased       VirtualTime // virtual time when starts were last checked; see wfqrebase.go
 	newcomerFirst bool        // Config.TieBreak
 }
 
-// wfqShare is what wfq knows of a sharer.
+// wfqShare is wfq's state of a sharer.
 type wfqShare struct {
 	newcomer bool        // goes first among equal tags: NewcomerFirst, and not served since it became backlogged
 	start    VirtualTime // where the tags of its heads start; see the package comment
-	refunded VirtualTime // how far start may lie behind virtual time, for what was given back
+	refunded VirtualTime // how far refunds may put start behind virtual time
 }
 
-// wfqReceipt is what a pop has done to a share.
+// wfqReceipt records what a pop has done to a share.
 type wfqReceipt struct {
 	start    VirtualTime // before the pop
 	charged  VirtualTime // what was added to it
@@ -36,14 +36,14 @@ func (wfq) charge(l *level, s *share, _ *Request, tag VirtualTime, p *receipt) (
 	p.start, p.charged, p.newcomer = s.start, tag-s.start, s.newcomer
 	l.virtual = l.virtual.later(tag)
 	l.rebase()
-	s.start = tag.later(l.virtual - s.refunded) // max(virtualTime, lastVirFinishTime), but what was given back stays
+	s.start = tag.later(l.virtual - s.refunded) // max(virtualTime, lastVirFinishTime), but refunds are kept
 	s.refunded, s.newcomer = l.virtual-s.start, false
 	return s.start != p.start
 }
 
-// refund takes from the share's start what r has added to it, no more, whatever was popped since and whatever the share
-// weighs now; virtual time stays. The start may lie as far behind that as it was given back. A sharer that has nothing to
-// take back any more, since it was tracked anew, still gets no more than r's own increment.
+// refund subtracts from the share's start what r added to it, and no more, whatever was popped since and whatever the
+// share's weight is now; virtual time does not change. Refunds may put the start behind virtual time. A sharer that was
+// tracked anew since then has nothing to be refunded, but still gets at most r's own increment.
 func (wfq) refund(l *level, s *share, _ *Request, p *receipt) (moved bool) {
 	was, newcomer := s.start, s.newcomer
 	s.refunded = min(s.refunded+p.charged, largestLag)
