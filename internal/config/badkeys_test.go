@@ -14,12 +14,12 @@ import (
 
 // badKey is one bad value of a key.
 type badKey struct {
-	// Key with [] for the index of a list or the key of a map.
+	// Key is the key, with [] for the index of a list or the key of a map.
 	Key string `yaml:"key"`
-	// Bad is the file with the value, Says the one problem in it.
+	// Bad is a file with the value, Says the only problem in it.
 	Bad  string `yaml:"bad"`
 	Says string `yaml:"says"`
-	// Right is the file with the nearest value that is allowed, if there is one.
+	// Right is a file with the nearest value that is allowed, if there is one.
 	Right string `yaml:"right"`
 }
 
@@ -35,14 +35,14 @@ func badKeys(t *testing.T) (bad []badKey) {
 	return bad
 }
 
-// anyValue are the keys that take every value of their type.
+// anyValue lists the keys that accept every value of their type.
 var anyValue = []string{
 	"requestQueueController.enabled", "requestQueueController.enqueueAll", "requestQueueController.holdWhenEmpty",
 	"tiers[].canPreempt", "objectives[].priority", "responses.metadata", "responses.queueState",
 }
 
-// Every key of the document has a bad value, and what is said of it begins with the key, has the value, and says what is
-// allowed. What is allowed next to it is indeed.
+// Every key of the document has a bad value, whose message begins with the key, shows the value and says what is
+// allowed. The nearest allowed value is indeed accepted.
 func TestEveryKeyHasABadValue(t *testing.T) {
 	missing := map[string]bool{}
 	for _, key := range keysOfSchema(reflect.TypeFor[Document](), "") {
@@ -73,7 +73,7 @@ func TestEveryKeyHasABadValue(t *testing.T) {
 	}
 }
 
-// A value of another type is reported with the key, whichever it is.
+// A value of the wrong type is reported with its key, for every key.
 func TestEveryKeyHasAType(t *testing.T) {
 	for _, key := range keysOfSchema(reflect.TypeFor[Document](), "") {
 		_, err := Load(Source{Text: []byte(withValue(key, "{ [a]: b }"))})
@@ -90,7 +90,7 @@ func TestEveryKeyHasAType(t *testing.T) {
 	}
 }
 
-// The same rules hold for a file at the start and for a change of it.
+// A file at the start and a change of it are checked by the same rules.
 func TestReloadHasTheSameRules(t *testing.T) {
 	for _, bad := range badKeys(t) {
 		source := Source{Text: []byte(bad.Bad)}
@@ -107,7 +107,8 @@ func TestReloadHasTheSameRules(t *testing.T) {
 	}
 }
 
-// keysOfSchema are the keys that have values: those of lists and maps of structs stand for their elements' keys.
+// keysOfSchema returns the keys that have values. Lists and maps of structs are represented by the keys of their
+// elements.
 func keysOfSchema(schema reflect.Type, key string) []string {
 	switch kind := schema.Kind(); {
 	case kind == reflect.Pointer:
@@ -129,7 +130,7 @@ func keysOfSchema(schema reflect.Type, key string) []string {
 	}
 }
 
-// withValue is a file with one key, in lists of one element and maps of the key any.
+// withValue returns a file with one key, in lists of one element and under the map key "any".
 func withValue(key, value string) string {
 	parts := strings.Split(key, ".")
 	text := value

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A change is named by the fields in which the documents differ, tiers one by one while they keep their names.
+// A change is named by the fields in which the documents differ, tier by tier as long as they keep their names.
 func TestChanged(t *testing.T) {
 	for text, want := range map[string][]string{
 		"":                                    nil,
@@ -33,7 +33,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// What cannot change at run time is a problem by name and line, together with everything else that is wrong.
+// A field that cannot change at run time is reported by name and line, together with everything else that is wrong.
 func TestReload(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string

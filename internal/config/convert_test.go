@@ -12,7 +12,8 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// Every profile becomes configurations that the packages accept, also where this build does not yet act on all of it.
+// Every profile is converted to configurations that the packages accept, even if this build does not implement all of
+// it.
 func TestProfilesConvert(t *testing.T) {
 	for _, name := range Profiles() {
 		d, err := Profile(name)
@@ -30,7 +31,7 @@ func TestProfilesConvert(t *testing.T) {
 	}
 }
 
-// The wfq profile is what the packages themselves take for default.
+// The wfq profile equals the defaults of the packages.
 func TestDefaultsAgree(t *testing.T) {
 	d := Default()
 	got, want := d.FlowcontrolConfig(), flowcontrol.DefaultConfig()
@@ -50,7 +51,7 @@ func TestDefaultsAgree(t *testing.T) {
 	}
 }
 
-// Each field has its place: a document with everything set differently arrives whole.
+// Every field is converted: a document in which everything is set differently arrives whole.
 func TestConvertEverything(t *testing.T) {
 	d, err := Decode([]byte(`
 fairRequestQueue: { totalCapacity: 50, flowCapacity: 5, queueTTL: 3s, capacityMode: shared, tierMode: weighted, promotionBudget: 0.25, topTier: fair }
@@ -115,7 +116,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], t
 	}
 }
 
-// smg 9.4: what is reserved for classes that nobody may use is held back from the others. Here it is not.
+// smg 9.4: reservations for classes that nobody may use are held back from the others. Here they are not.
 func TestDefectReservationsThatNobodyMayUse(t *testing.T) {
 	reserved := func(text string) string {
 		d, err := Load(Source{Text: []byte("profile: smg-priority\n" + text)})

@@ -48,7 +48,7 @@ func TestDecimalErrors(t *testing.T) {
 	}
 }
 
-// A flag's value that is no decimal is answered with what is allowed, as in a file.
+// The error for a flag with an invalid decimal says what is allowed, as for a file.
 func TestDecimalSet(t *testing.T) {
 	for text, want := range map[string]string{
 		"many":       "must be a plain decimal number, such as 0.1",
@@ -63,7 +63,7 @@ func TestDecimalSet(t *testing.T) {
 	}
 }
 
-// A decimal's text is read back as the very same number, so no rewriting of a configuration ever drifts.
+// The text of a decimal reads back as exactly the same number, so rewriting a configuration never changes it.
 func TestDecimalRoundTrip(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Decode makes the document of a YAML text over its profile, without validating its values. The error is Problems.
+// Decode returns the document of a YAML text over its profile, without validating its values. The error is Problems.
 func Decode(text []byte) (Document, error) {
 	d, dec := overlay(Source{Text: text})
 	return d, dec.problems.locate(dec.lines).err()
 }
 
-// problemsOf are the messages of an error, one line each.
+// problemsOf returns the messages of an error, one per problem.
 func problemsOf(t *testing.T, err error) []string {
 	t.Helper()
 	if err == nil {
@@ -165,7 +165,7 @@ func TestDecodeNothing(t *testing.T) {
 	}
 }
 
-// A listed tier changes only the fields that it names; the others of the profile stay as they are.
+// A listed tier changes only the fields that it gives; the rest is as in the profile.
 func TestTiersInPlace(t *testing.T) {
 	d, err := Decode([]byte("profile: smg-priority\ntiers: [ { name: bulk, queueSize: 10 }, ]"))
 	if err != nil {
@@ -211,7 +211,7 @@ func TestTiersOrder(t *testing.T) {
 	}
 }
 
-// Nested aliases that stand for a billion values end in a problem, not in a dead process.
+// Nested aliases that stand for a billion values end in a problem and not in a crash.
 func TestDecodeAliasBomb(t *testing.T) {
 	text := "flows:\n  key: &k [" + strings.Repeat("model, ", 1000) + "]\nmodels:\n"
 	text += "- &m { name: a, targets: [" + strings.Repeat("{ name: x }, ", 1000) + "] }\n" + strings.Repeat("- *m\n", 1000)

@@ -90,7 +90,7 @@ func isSection(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct || t.Kind() != reflect.Struct && isList(t)
 }
 
-// isList says whether t is a list or map of structs.
+// isList reports whether t is a list or map of structs.
 func isList(t reflect.Type) bool {
 	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Map) && t.Elem().Kind() == reflect.Struct
 }
@@ -144,7 +144,7 @@ func docsRowOf(t *testing.T, b *strings.Builder, comments map[string]string, doc
 	fmt.Fprintf(b, "| `%s`%s | %s | %s | %s |\n", prefix+key, docsMark(docsPath(section, key)), value, strings.Join(others, "<br>"), comment)
 }
 
-// docsMark marks a field that is not acted upon yet, with its words if it is only some.
+// docsMark marks a field that is not implemented yet, with its words if only some of them are missing.
 func docsMark(path string) string {
 	if path == "profile" {
 		refusals := slices.DeleteFunc(Profiles(), func(name string) bool { return !refused(name) })
@@ -161,7 +161,7 @@ func docsMark(path string) string {
 	}
 }
 
-// docsWords marks the words of a field that are not acted upon.
+// docsWords marks the words of a field that are not implemented.
 func docsWords(words []string) string {
 	if len(words) == 0 {
 		return ""
@@ -169,7 +169,7 @@ func docsWords(words []string) string {
 	return " († `" + strings.Join(words, "`, `") + "`)"
 }
 
-// docsProfile is a profile's name, marked if it is refused.
+// docsProfile returns the name of a profile, marked if it is refused.
 func docsProfile(name string) string {
 	if refused(name) {
 		return name + " †"
@@ -177,7 +177,7 @@ func docsProfile(name string) string {
 	return name
 }
 
-// docsList says which elements a list has by default.
+// docsList returns the elements that a list has by default.
 func docsList(documents map[string]reflect.Value, i int) string {
 	list := "Default: " + docsValue(documents[ProfileWFQ].Field(i))
 	own := list
@@ -193,7 +193,7 @@ func docsList(documents map[string]reflect.Value, i int) string {
 	return list + "\n\n"
 }
 
-// docsPath is the path of a key as notYet spells it.
+// docsPath returns the path of a key as notYet spells it.
 func docsPath(section reflect.Type, key string) string {
 	root := reflect.TypeFor[Document]()
 	for i, name := range fieldNames(root) {
@@ -240,7 +240,7 @@ func docsValue(v reflect.Value) string {
 	}
 }
 
-// fieldComments are the comments of the struct fields of this package, by Type.Field.
+// fieldComments returns the comments of the struct fields of this package, by Type.Field.
 func fieldComments(t *testing.T) map[string]string {
 	t.Helper()
 	comments := map[string]string{}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Whatever the text, Load returns; and a document that decodes without a problem is read back from its own YAML as
-// the very same document.
+// Load returns for any text, and a document that decodes without a problem reads back from its own YAML as an equal
+// document.
 func FuzzDecode(f *testing.F) {
 	for _, name := range Profiles() {
 		f.Add([]byte("profile: " + name))
@@ -36,7 +36,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// profileUsed is the profile that a document was laid over.
+// profileUsed returns the profile under a document.
 func profileUsed(d Document) string {
 	if _, err := Profile(d.Profile); err != nil {
 		return ProfileWFQ

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// imported is what a file of SMG's becomes, as an overlay of the smg-priority profile without its head, and its notes.
+// imported returns the result of an SMG file, as an overlay of the smg-priority profile without its head, and the
+// notes.
 func imported(t *testing.T, text string) (overlay string, notes []string) {
 	t.Helper()
 	d, notes, err := ImportSMG([]byte(text))
@@ -32,12 +33,13 @@ func imported(t *testing.T, text string) (overlay string, notes []string) {
 	return body, notes
 }
 
-// has says whether a note begins with the text.
+// has reports whether a note begins with the text.
 func has(notes []string, text string) bool {
 	return slices.ContainsFunc(notes, func(n string) bool { return strings.HasPrefix(n, text) })
 }
 
-// What a file does not name keeps its default, class by class and field by field; the queue follows the tiers' sizes.
+// What a file does not give keeps its default, class by class and field by field; the capacities of the queue follow
+// the sizes of the tiers.
 func TestImportSMG(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"nothing": {"", ""},
@@ -90,7 +92,7 @@ func TestImportSMG(t *testing.T) {
 	}
 }
 
-// What is ignored, differs or is offered is said.
+// The notes say what is ignored, what differs and what to consider.
 func TestImportSMGNotes(t *testing.T) {
 	_, notes := imported(t, strings.Join([]string{
 		"priority_scheduler:",
@@ -125,7 +127,7 @@ func TestImportSMGNotes(t *testing.T) {
 	}
 }
 
-// What cannot be meant is an error with its path and line in SMG's file, all of it at once.
+// Impossible values are errors with their path and line in SMG's file, all of them at once.
 func TestImportSMGProblems(t *testing.T) {
 	for text, want := range map[string][]string{
 		"clases: {}": {"clases: unknown field (did you mean classes?) (line 1)"},
@@ -174,7 +176,7 @@ func TestImportSMGProblems(t *testing.T) {
 	}
 }
 
-// Whatever the file, the import returns; and what it makes of it is a valid document that its own text says again.
+// The import returns for any file, and its result is a valid document that reads back from its own text.
 func FuzzImportSMG(f *testing.F) {
 	f.Add([]byte("classes: { interactive: { reserved_floor: 128, queue_timeout_secs: 30, can_preempt: true } }"))
 	f.Add([]byte("priority_scheduler: { tenant_policies: { \"header:a\": { max_class: bulk } }, capacity: 3 }"))
@@ -199,7 +201,7 @@ func FuzzImportSMG(f *testing.F) {
 	})
 }
 
-// The page for those who come from SMG names every field of SMG's file, and its example is valid.
+// The page about migrating from SMG names every field of SMG's file, and its example is valid.
 func TestSMGPage(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "smg.md"))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// Every field of the packages' configurations has its key, but for those that no document says; and every such key is one
-// of the document's.
+// Every field of the configurations of the packages has a key, except those that no document sets; and every such key
+// is one of the document.
 func TestEveryFieldHasItsKey(t *testing.T) {
 	schema := keysOfSchema(reflect.TypeFor[Document](), "")
 	for name, part := range map[string]struct {
@@ -48,7 +48,7 @@ func TestEveryFieldHasItsKey(t *testing.T) {
 	}
 }
 
-// fieldsOf are the patterns of the fields that have values.
+// fieldsOf returns the patterns of the fields that have values.
 func fieldsOf(config reflect.Type, at invalid.Path) []string {
 	switch config.Kind() {
 	case reflect.Struct:
@@ -70,7 +70,8 @@ func fieldsOf(config reflect.Type, at invalid.Path) []string {
 	}
 }
 
-// Keys of maps may be anything, also what looks like a path; other keys are named without the section that both are in.
+// Keys of maps may be anything, even something that looks like a path. Other keys are named without the section if both
+// are in the same one.
 func TestInKeys(t *testing.T) {
 	d := Default()
 	d.Flows.Capacities = map[string]int64{"a].b[0": 5}
@@ -87,7 +88,7 @@ func TestInKeys(t *testing.T) {
 	}
 }
 
-// What a key says is never taken for what a package has for "not given".
+// A given value is never mistaken for the "not given" of a package.
 func TestGiven(t *testing.T) {
 	value := func(n int64) *int64 { return &n }
 	for _, test := range []struct {

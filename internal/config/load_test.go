@@ -54,7 +54,7 @@ func TestProfilesGolden(t *testing.T) {
 	}
 }
 
-// Every profile can be validated; one whose features this build does not have is refused as a whole.
+// Every profile can be validated; one that this build does not implement is refused as a whole.
 func TestLoadProfiles(t *testing.T) {
 	for _, name := range Profiles() {
 		_, err := Load(Source{Profile: name})
@@ -71,7 +71,7 @@ func TestLoadProfiles(t *testing.T) {
 	}
 }
 
-// Defaults, profile, file, flags: the later wins, field by field.
+// Defaults, profile, file, flags: the later one wins, field by field.
 func TestLoadLayers(t *testing.T) {
 	d, err := Load(Source{
 		Text: []byte("profile: dynamo-drr\nfairRequestQueue: { totalCapacity: 500, flowCapacity: 50, queueTTL: 5s }"),
@@ -130,7 +130,7 @@ func TestLoadReportsEverything(t *testing.T) {
 	}
 }
 
-// A value that nobody wrote is said to be the profile's.
+// A value that nobody wrote is said to be the default of the profile.
 func TestProblemsOfDefaults(t *testing.T) {
 	const advice = "; to keep n batch slots busy, set watermarkPerBackend, lowerBoundPerBackend and upperBoundPerBackend all to n"
 	for text, want := range map[string][]string{
@@ -161,7 +161,7 @@ func TestProblemsOfDefaults(t *testing.T) {
 			t.Errorf("%s:\ngot  %q\nwant %q", text, got, want)
 		}
 	}
-	// Flags are no lines of the file: what they say is the default only where it is equal to it.
+	// Flags are not lines of the file: a value from a flag is the default only if it equals it.
 	for capacity, want := range map[int64]string{
 		60:  "fairRequestQueue.flowCapacity: 60 (from a flag): must be at most totalCapacity (50)",
 		100: "fairRequestQueue.flowCapacity: 100 (the default of profile wfq): must be at most totalCapacity (50)",
@@ -175,7 +175,7 @@ func TestProblemsOfDefaults(t *testing.T) {
 	}
 }
 
-// A flag's value is said to be one, and has not the line of the file's value, which it goes before.
+// A value from a flag is said to be one, and does not have the line of the file's value that it overrides.
 func TestProblemsOfFlags(t *testing.T) {
 	for text, want := range map[string][]string{
 		"fairRequestQueue: { queueTTL: 5s, totalCapacity: 0 }": {
@@ -198,7 +198,7 @@ func TestProblemsOfFlags(t *testing.T) {
 	}
 }
 
-// A whole number beyond what a number can be is told so.
+// A whole number that is too large is reported as such.
 func TestNumbersTooLarge(t *testing.T) {
 	for _, number := range []string{"99999999999999999999", "9223372036854775808", "-9223372036854775809"} {
 		_, err := Load(Source{Text: []byte("requestQueueController: { watermarkPerBackend: " + number + " }")})
@@ -228,7 +228,7 @@ func TestTierProblemsHaveTheirLines(t *testing.T) {
 	}
 }
 
-// Every field of the list exists, and with what it lacks it is reported.
+// Every field of the list exists, and its missing values are reported.
 func TestNotYetFieldsExist(t *testing.T) {
 	for _, m := range notYet {
 		fieldAt(reflect.ValueOf(Default()), m.path) // panics if there is none

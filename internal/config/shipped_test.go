@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The file for the shipped Envoys is valid, and gives them a list to walk.
+// The configuration for the shipped Envoys is valid, and gives them fallbacks to try.
 func TestShippedFileForEnvoy(t *testing.T) {
 	const file = "../../config/weir.yaml"
 	text, err := os.ReadFile(file)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The page for those who come from SMG names a test for each of its ten defects, and each of them is there.
+// The page about migrating from SMG names a test for each of the ten defects, and each test exists.
 func TestSMGDefectsHaveTests(t *testing.T) {
 	root := filepath.Join("..", "..")
 	page, err := os.ReadFile(filepath.Join(root, "docs", "smg.md"))
@@ -42,7 +42,7 @@ func TestSMGDefectsHaveTests(t *testing.T) {
 	}
 }
 
-// sourceOfTests is the text of all test files of a directory.
+// sourceOfTests returns the text of all test files in a directory.
 func sourceOfTests(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))

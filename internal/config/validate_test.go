@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Each change of the defaults has the problems beside it, and no others.
+// Each change of the defaults causes exactly the problems beside it.
 func TestValidate(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*Document)
@@ -262,7 +262,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What is allowed but can hardly be meant, or is not done although it is written.
+// Warnings are about what is allowed but hardly intended, and about what is configured but has no effect.
 func TestWarnings(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string

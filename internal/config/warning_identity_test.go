@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A weight that no flow can have is said at start and at each change: with the default key a flow is MODEL/TARGET.
+// A weight that no flow can have is reported at the start and at each change: with the default key a flow is
+// MODEL/TARGET.
 func TestNamesThatMatchNoFlowAreWarnedAbout(t *testing.T) {
 	const models = "models: [ { name: chat, targets: [ { name: v1 }, { name: v2 } ] }, { name: plain } ]\n"
 	for _, test := range []struct{ text, want string }{

@@ -16,7 +16,8 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// The whole way of a request, over TLS with the self-signed certificate: headers in, destination out, one outcome.
+// One request from beginning to end, over TLS with the self-signed certificate: headers in, destination out, one
+// outcome.
 func TestServesOverTLS(t *testing.T) {
 	o := testOptions()
 	o.SecureServing = true
@@ -102,7 +103,7 @@ func TestMetricsAndDebugServers(t *testing.T) {
 	}
 }
 
-// Where nobody says otherwise the debug port is for this machine only, also when all the others are for everybody.
+// By default the debug port is open to this machine only, even if all the others are open to everybody.
 func TestDebugPortIsOnLoopback(t *testing.T) {
 	o := testOptions()
 	o.BindAddress = ""
@@ -150,7 +151,7 @@ func TestFlowsPage(t *testing.T) {
 	}
 }
 
-// Endpoints come and go with their file: who waits for the first one is granted when it comes.
+// Endpoints come and go with their file: a request that waits for the first one is granted when it comes.
 func TestEndpointsFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "endpoints.yaml")
 	write := func(text string) {
@@ -211,8 +212,8 @@ func TestNewRollsBack(t *testing.T) {
 	_ = again.Close()
 }
 
-// Where the system says why it does not listen, so does the error; where it does not, the flag and its words are all
-// there is.
+// If the system says why it does not listen, so does the error; if it does not, the error has only the flag and what
+// the system says.
 func TestListenProblem(t *testing.T) {
 	system := func(err error) error { return &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", err)} }
 	for _, test := range []struct {

@@ -43,7 +43,7 @@ func writePair(t *testing.T, dir, generation string) (serial string) {
 	return pair.Leaf.SerialNumber.String()
 }
 
-// shown is the serial number of the certificate that the server shows to a new connection.
+// shown returns the serial number of the certificate that the server presents to a new connection.
 func (r *running) shown() string {
 	r.t.Helper()
 	conn, err := tls.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", r.Ports().GRPC),
@@ -70,8 +70,8 @@ func TestCertificateReload(t *testing.T) {
 	second := writePair(t, dir, "2")
 	eventually(t, "the new certificate is shown", func() bool { return r.shown() == second })
 
-	// A pair that cannot be used has been looked at when the log says so. Then the old one is still shown, with the key that
-	// fits it, or no connection would come about.
+	// Once the log says so, an unusable pair has been seen. The old certificate is then still presented, with its own
+	// key: otherwise no connection would succeed.
 	elsewhere := t.TempDir()
 	writePair(t, elsewhere, "other")
 	other, err := os.ReadFile(filepath.Join(elsewhere, "tls.key"))

@@ -74,7 +74,7 @@ func TestInvalidConfigDefaults(t *testing.T) {
 	if got := log.String(); !strings.Contains(got, "THE CONFIGURATION IS INVALID") || !strings.Contains(got, "totalCapacity: -5") {
 		t.Errorf("log:\n%s", got)
 	}
-	// When the flags are what is wrong, they are left out as well.
+	// If the flags are what is wrong, they are ignored as well.
 	o.Override = func(d *config.Document) { d.RequestQueueController.NumPoppers = 0 }
 	o.DrainTimeout = 0 // with minDrain's default it would take 5 s to stop
 	if r := start(t, o); !reflect.DeepEqual(r.Config(), config.Default()) {
@@ -82,7 +82,7 @@ func TestInvalidConfigDefaults(t *testing.T) {
 	}
 }
 
-// The advice is given until all three bounds are set, and says what the lower bound is.
+// The advice is given until all three bounds are set, and names the lower bound.
 func TestWatermarkAdvice(t *testing.T) {
 	const farBelow = "the lower bound, which is far below what an engine batches: to keep"
 	for controller, want := range map[string]string{
@@ -111,7 +111,7 @@ func TestWatermarkAdvice(t *testing.T) {
 	}
 }
 
-// A pool that is smaller than what is reserved in it is reported, with the golden numbers of SMG's defaults.
+// A pool that is smaller than its reservations is reported, with the golden numbers of SMG's defaults.
 func TestClampedReservations(t *testing.T) {
 	d, err := config.Load(config.Source{Text: []byte("profile: smg-priority\ncriticality: { maxClass: system }")})
 	if err != nil {

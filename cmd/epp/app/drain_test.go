@@ -100,7 +100,7 @@ func TestDrainRejectsAfterTheWindow(t *testing.T) {
 	r.waitEnd()
 }
 
-// A request that waits is served within the window when its turn comes.
+// A waiting request is served within the window when its turn comes.
 func TestDrainServesTheQueue(t *testing.T) {
 	o := testOptions()
 	o.ConfigText = "requestQueueController: { watermarkPerBackend: 1, upperBoundPerBackend: 1, lowerBoundPerBackend: 1 }"
@@ -120,7 +120,7 @@ func TestDrainServesTheQueue(t *testing.T) {
 	r.waitEnd()
 }
 
-// Though nobody waits, requests are served for minDrain: proxies do not know yet.
+// Requests are served for minDrain even if nobody waits: proxies do not yet know.
 func TestDrainTakesAtLeastMinDrain(t *testing.T) {
 	o := testOptions()
 	const least = 400 * time.Millisecond
@@ -167,7 +167,7 @@ func TestDrainTimeoutEndsStreamsWithOK(t *testing.T) {
 	}
 }
 
-// Also when the window is as long as the whole drain, what waits has its answer before the streams are ended.
+// Even if the window is as long as the whole drain, waiters get their answers before the streams are ended.
 func TestDrainTimeoutRejectsWhatWaits(t *testing.T) {
 	o := testOptions()
 	o.DrainTimeout = 400 * time.Millisecond

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// With --hash-flow-keys a weight, a capacity and a policy hold for the key's hash, whether the file has the key or the
-// hash, and the page shows neither key; a model's flow keeps its name.
+// With --hash-flow-keys a weight, a capacity and a policy apply to the hash of the key, whether the file has the key or
+// the hash, and the page shows no key. A model's flow keeps its name.
 func TestHashFlowKeys(t *testing.T) {
 	hash := func(s string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(s)))[:7+32] }
 	const text = `
@@ -40,8 +40,8 @@ tenantPolicies: { sk-1: { maxClass: default } }
 	}
 }
 
-// A running program with --hash-flow-keys shows the keys that its file names nowhere: not on its page, not in a warning
-// about one that can have no effect, and not after a reload.
+// A running program with --hash-flow-keys never shows the keys that its file names: not on its page, not in a warning
+// about a key without effect, and not after a reload.
 func TestHashedFlowKeysAreShownNowhere(t *testing.T) {
 	text := func(weight string) string {
 		return "flows: { key: [ model ], weights: { anonymous: 2, sk-secret: " + weight + " } }\n" +

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// However many endpoints there are, so many have series of their own, and the rest is one more that is their sum.
+// However many endpoints there are, only the largest allowed number have series of their own; the rest is summed in one
+// more.
 func TestEndpointSeriesAreBounded(t *testing.T) {
 	o := testOptions()
 	o.Endpoints = nil

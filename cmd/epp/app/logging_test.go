@@ -38,7 +38,7 @@ func TestWarningsHaveTheirLevel(t *testing.T) {
 	}
 }
 
-// What clients send is a value of the log, never its form: one line each, in both encodings.
+// What clients send only becomes a value in the log and never changes its form: one line each, in both encodings.
 func TestValuesDoNotForgeLines(t *testing.T) {
 	for _, encoding := range []string{encoderJSON, encoderConsole} {
 		var out bytes.Buffer

@@ -101,7 +101,7 @@ func TestMainExits(t *testing.T) {
 	}
 }
 
-// Advice about the configuration is for those who can start: an error stands alone.
+// Advice about the configuration is for programs that start: an error stands alone.
 func TestErrorsComeWithoutAdvice(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none")
 	for what, args := range map[string][]string{
@@ -122,7 +122,7 @@ func TestErrorsComeWithoutAdvice(t *testing.T) {
 	}
 }
 
-// Whatever its kind, a flag whose value cannot be read says what it takes, and no library's words.
+// If the value of a flag cannot be parsed, the error says what the flag accepts, in our words and not in a library's.
 func TestUnreadableValues(t *testing.T) {
 	kinds := map[string]bool{}
 	newFlags().set.VisitAll(func(flag *pflag.Flag) {
@@ -211,8 +211,8 @@ func TestHangup(*testing.T) {
 	stop()
 }
 
-// Nobody names a path to probe: then it is a guess. One that is named is meant, also if it is the same; an empty one is
-// off.
+// If nobody names a path to probe, it is a guess. A path that is named is not, even if it is the default; an empty one
+// turns probing off.
 func TestProbePath(t *testing.T) {
 	for arguments, want := range map[string]struct {
 		path    string

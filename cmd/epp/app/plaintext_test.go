@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A client that speaks HTTP/2 without TLS at the TLS port is told of once, with the cure; others who do not speak TLS, such
-// as port scanners, are not mistaken for one.
+// A client that speaks HTTP/2 without TLS at the TLS port is logged once, with the cure. Other clients without TLS,
+// such as port scanners, are not mistaken for one.
 func TestPlaintextClientIsTold(t *testing.T) {
 	log := &syncBuffer{}
 	o := testOptions()

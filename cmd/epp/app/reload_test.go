@@ -56,7 +56,8 @@ func (r *reloading) metric(line string) {
 	})
 }
 
-// A wider band releases who waits, at once; the streams' answers follow; the page and the log say what has changed.
+// A wider band releases waiters at once, the answers of the streams follow, and the page and the log say what has
+// changed.
 func TestReloadChangesTheRunningQueue(t *testing.T) {
 	r := startReloading(t, "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }", nil)
 	granted(t, r.request(t.Context()))
@@ -113,8 +114,8 @@ func rejected(t *testing.T, stream extprocv3.ExternalProcessor_ProcessClient) in
 	return int(m.GetImmediateResponse().GetStatus().GetCode())
 }
 
-// An invalid change is refused with every problem named, also of what cannot change at run time; nothing changes, and
-// the gauge is 0 until the file is good again, be it as before.
+// An invalid change is refused with every problem named, including what cannot change at run time. Nothing changes, and
+// the gauge is 0 until the file is valid again, even if it is as before.
 func TestReloadRefuses(t *testing.T) {
 	good := "fairRequestQueue: { queueTTL: 7s }\n"
 	r := startReloading(t, good, nil)
@@ -207,7 +208,7 @@ func TestReloadOfAMountedConfigMap(t *testing.T) {
 	}
 }
 
-// What was invalid at the start comes into use once it is mended.
+// A configuration that was invalid at the start is applied once it is corrected.
 func TestReloadMendsAnInvalidStart(t *testing.T) {
 	r := startReloading(t, "fairRequestQueue: { queueTTL: 0s }", func(o *Options) { o.OnInvalidConfig = InvalidDefaults })
 	r.metric("weir_config_valid 0")
@@ -270,7 +271,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	r.metric(`weir_requests_total{outcome="dispatched"} 200`)
 }
 
-// Asked to, the program reads its files again, whether they have changed or not, and says what became of that.
+// On request the program reads its files again, whether they have changed or not, and logs the result.
 func TestReloadOnDemand(t *testing.T) {
 	r := startReloading(t, "fairRequestQueue: { queueTTL: 7s }", nil)
 	r.Reload()

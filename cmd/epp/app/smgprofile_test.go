@@ -35,13 +35,13 @@ func TestSMGProfile(t *testing.T) {
 		!strings.Contains(string(a.GetBody()), `"code":"scheduler_queue_full"`) {
 		t.Errorf("a full queue: %v", a)
 	}
-	// Who has no policy is clamped to default, and default does not preempt.
+	// A tenant without a policy is clamped to default, and default does not preempt.
 	clamped := class("system")
 	eventually(t, "it waits in the default tier", func() bool {
 		_, metrics := r.get("/metrics")
 		return strings.Contains(metrics, `weir_tier_queue_length{tier="default"} 1`)
 	})
-	// Who may be interactive preempts, also when it asks for more; the victim's answer says so.
+	// A tenant that may use interactive preempts, even if it asks for more; the victim's answer says so.
 	preemptor := class("system", [2]string{"x-tenant", "vip"})
 	granted(t, preemptor)
 	answer, err = victim.Recv()
