@@ -65,6 +65,19 @@ func TestPanicIsContained(t *testing.T) {
 	}
 }
 
+// A panic between the count of a rejection and its sending leaves the count as it is: the client still gets an answer, and
+// the request one outcome.
+func TestPanicAfterTheCount(t *testing.T) {
+	inBubble(t, "BUFFERED/NONE", tellingState, func(c *conversation) {
+		c.controller.boom = "Waiting"
+		c.say(chat("content-length", "99999999999", queueStateHeader, "1"))
+		if got := c.heard(); got != "immediate 500 internal" {
+			t.Errorf("got %q", got)
+		}
+		c.settled(1)
+	})
+}
+
 // gRPC recovers no panic, so one at the end of a stream ended the whole process.
 func TestDefectPanicAtTheEndOfAStreamEndsTheProcess(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/FULL_DUPLEX", nil, func(c *conversation) {

@@ -30,7 +30,7 @@ type fakeController struct {
 	grant   chan error
 	reject  error // what TryEnqueue and PassOn answer; nil grants
 	preempt chan struct{}
-	boom    string // panics in the named method
+	boom    string // panics in the named method; in Waiting only once
 	waiting int
 	queued  time.Duration // of the leases
 
@@ -87,7 +87,13 @@ func (c *fakeController) PassOn(r *flowcontrol.Request) (Lease, error) {
 	return c.verdict(c.reject)
 }
 
-func (c *fakeController) Waiting() int { return c.waiting }
+func (c *fakeController) Waiting() int {
+	if c.boom == "Waiting" {
+		c.boom = ""
+		panic("boom")
+	}
+	return c.waiting
+}
 
 func (c *fakeController) Refuse(flow, model, _ string, err error) *flowcontrol.Rejection {
 	c.mu.Lock()

@@ -320,6 +320,52 @@ func TestPreemptedAtTheGate(t *testing.T) {
 	})
 }
 
+// rejecting is the wire of a main stream. When the rejection is sent, Envoy takes it through the gate at once, before the
+// main stream has ended.
+type rejecting struct {
+	*fakeStream
+	atGate func()
+}
+
+func (r *rejecting) Send(m *extprocv3.ProcessingResponse) error {
+	err := r.fakeStream.Send(m)
+	if isImmediate(m) {
+		r.atGate()
+	}
+	return err
+}
+
+// Weir's own rejection passes the gate at once, and is not counted as a model server's response, even if the main stream
+// that sent it has not ended yet.
+func TestRejectionPassesTheGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		b.seeGate()
+		b.controller.preempt = make(chan struct{})
+		main := &rejecting{fakeStream: &fakeStream{ctx: t.Context(), in: make(chan *extprocv3.ProcessingRequest, 1)}}
+		main.atGate = func() {
+			g := b.openGate()
+			g.arrives(linkOf(main.sent[0]), responseHeaders("503", false))
+			if got := g.heard(); got != "response-headers" {
+				t.Errorf("the gate answers %q", got)
+			}
+			<-g.done
+		}
+		m := chat("x-gateway-model-name", "m")
+		m.ProtocolConfig = &extprocv3.ProtocolConfiguration{}
+		main.in <- m
+		done := make(chan error)
+		go func() { done <- b.server.Process(main) }()
+		synctest.Wait()
+		close(b.controller.preempt)
+		<-done
+		close(main.in)
+		if n := b.counted("weir_extproc_upstream_responses_total") + b.counted("weir_gate_unknown_total"); n != 0 || len(main.sent) != 2 {
+			t.Errorf("%d responses counted, %d sent", n, len(main.sent))
+		}
+	})
+}
+
 // If the main stream is lost before it has sent its rejection, the gate sends it, and the client need not wait.
 func TestPreemptionOfALostMainStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

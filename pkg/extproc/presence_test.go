@@ -76,6 +76,47 @@ func TestNameBesideTheDecision(t *testing.T) {
 	})
 }
 
+// A response whose headers were skipped and that no gate saw shows that the gate may be gone: the next request does not
+// rely on it.
+func TestSkippedHeadersThatNoGateSaw(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		b.server.presence.appeared()
+		for range gateRun {
+			b.server.presence.passed()
+		}
+		for i, want := range []bool{true, false} {
+			main := b.open("BUFFERED/NONE")
+			main.say(chat("x-gateway-model-name", "m"))
+			if got := strings.Contains(main.heard(), "no-headers"); got != want {
+				t.Errorf("request %d: headers skipped: %v", i, got)
+			}
+			main.end()
+		}
+	})
+}
+
+// A main stream that ends with its response, which its gate has held, is no sign of streams that end too early.
+func TestStreamsBehindAGateDoNotEndTooEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		b.seeGate()
+		for range 2 * unobservedRun {
+			main, id := b.granted()
+			g := b.openGate()
+			g.arrives(id, sse())
+			g.say(responseBodyOf("data: x\n\n", true))
+			<-g.done
+			main.say(sse())
+			main.heard()
+			main.end()
+		}
+		if n := b.logged.has("response_trailer_mode"); n != 0 {
+			t.Errorf("%d warnings", n)
+		}
+	})
+}
+
 // A gate that comes back counts like the first one: a single response that bypasses it does not end it.
 func TestGateThatComesBack(t *testing.T) {
 	var p presence

@@ -2,6 +2,7 @@ package extproc
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -141,4 +142,76 @@ func (st *mainStream) errorShape() api {
 		return apiOfPath(st.headers.values[slotPath])
 	}
 	return st.api
+}
+
+// end gives the request its outcome and releases what the stream holds, whatever ended it. A panic in one part does not
+// keep the others from being done, and goes no further: gRPC recovers none, so it would end the process.
+func (st *mainStream) end() {
+	defer func() {
+		if p := recover(); p != nil {
+			st.reportPanic(p, "ending a stream", st.state.String())
+		}
+	}()
+	defer st.dropBody()
+	defer st.reader.stop()
+	defer st.countUsage()
+	defer st.logRequest()
+	defer st.settle()
+	st.turn.end()
+	st.unlink() // first, since the link may have the response's status
+}
+
+// settle gives the request its outcome, if it has none yet.
+func (st *mainStream) settle() {
+	if st.lease != nil {
+		st.lease.OnRequestComplete(st.completion)
+		st.noticeUnobserved()
+	}
+	if st.pending() { // the stream ended while the request was arriving
+		st.noteRejection(st.refusal(st.goneError()))
+	}
+}
+
+// goneError returns why a stream ended before its request was offered.
+func (st *mainStream) goneError() error {
+	if errors.Is(st.wire.Context().Err(), context.DeadlineExceeded) {
+		return context.DeadlineExceeded
+	}
+	return context.Canceled
+}
+
+// noticeUnobserved looks for streams that end too early to show the end of the response, and warns of them.
+func (st *mainStream) noticeUnobserved() {
+	if st.lastAnswered.IsZero() || st.state != placed && st.state != responding {
+		return
+	}
+	s := st.server
+	if l := st.link; l != nil && l.answered.Load() != 0 {
+		// The stream lived until the response. How long after its answer that ended says nothing, because the gate held
+		// the response until there was something to send.
+		s.unobserved.reset()
+		return
+	}
+	if s.unobserved.ended(time.Since(st.lastAnswered), st.state == responding, st.events) {
+		s.log.Info("WARNING: Envoy ends the streams before the answers have ended, so the stock reads low and the " +
+			"backends get more than they should: set response_trailer_mode: SEND in the filter's processing_mode " +
+			"(response_body_mode may stay NONE)")
+	}
+}
+
+// panicked sends the client a 500 where that is still possible. A request that has a lease gets no second outcome for
+// it: its one outcome is that the lease was settled, as unsent if its destination was not sent.
+func (st *mainStream) panicked(p any) {
+	defer func() { _ = recover() }() // a second panic must not end the process
+	st.reportPanic(p, "serving a stream", st.state.String())
+	if !st.state.replaceable() {
+		return
+	}
+	rej := &flowcontrol.Rejection{Err: errors.New("extproc: panic"), Outcome: flowcontrol.OutcomeInternal}
+	if st.pending() {
+		if r := st.refusal(rej.Err); r != nil {
+			rej = r
+		}
+	}
+	_ = st.reject(rej) // an error means that the stream has ended
 }

@@ -249,6 +249,9 @@ func TestStates(t *testing.T) {
 					}
 				}
 				c.settled(1)
+				if c.logged.has(`"stack"`) > 0 {
+					t.Error("a panic")
+				}
 			})
 		})
 	}

@@ -25,8 +25,8 @@ const (
 
 var audio = field(`form-data; name="file"; filename="a.wav"`, "RI\x00\xff\r\n--\r\nFF", "Content-Type: audio/wav\r\n")
 
-// What a real Starlette 1.10 with python-multipart 0.0.34 and FastAPI 0.165 (request: Annotated[T, Form()]) read in each
-// form; where they read a model, the same is read here.
+// A real Starlette 1.10 with python-multipart 0.0.34 and FastAPI 0.165 (request: Annotated[T, Form()]) reads this model in
+// each form, or none. ScanForm reads the same.
 func TestScanFormAsStarlette(t *testing.T) {
 	for _, test := range []struct{ name, form, contentType, model string }{
 		{"one", audio + field(named, "a") + closed, formType, "a"},
@@ -63,7 +63,7 @@ func TestScanFormAsStarlette(t *testing.T) {
 	}
 }
 
-// A model that is a file is no string, whatever came before it: FastAPI answers 422.
+// A model that is a file is not a string, whatever came before it: FastAPI answers 422.
 func TestModelThatIsAFile(t *testing.T) {
 	for _, file := range []string{`; filename="x"`, `; filename=""`, `; filename*=utf-8''x`} {
 		f, err := ScanForm([]byte(field(named, "a")+field(named+file, "b")+closed), formType)
@@ -73,8 +73,8 @@ func TestModelThatIsAFile(t *testing.T) {
 	}
 }
 
-// What readers of forms differ in, or no client sends, is refused. Of these Starlette refuses most, and reads another
-// model, or none, in the rest.
+// Forms that readers interpret differently, or that no client sends, are refused. Starlette refuses most of these, and reads
+// another model or none in the rest.
 func TestScanFormRefuses(t *testing.T) {
 	one := field(named, "a") + closed
 	long := strings.Repeat("x", 71)
@@ -128,7 +128,7 @@ func TestScanFormRefuses(t *testing.T) {
 	}
 }
 
-// A form is known by its media type, whatever its case and its parameters.
+// A form is recognised by its media type, whatever its case and its parameters.
 func TestIsForm(t *testing.T) {
 	for contentType, want := range map[string]bool{
 		formType: true, "Multipart/Form-Data ; boundary=b": true, " multipart/form-data": true, "": false,
@@ -140,8 +140,8 @@ func TestIsForm(t *testing.T) {
 	}
 }
 
-// FuzzForm: what is let through mime/multipart reads alike, with the same models in the same order, and a rewrite changes
-// the last one and no other byte.
+// FuzzForm compares with mime/multipart, which has to read the same models in every form that is accepted. A rewrite changes
+// the last model and no other byte.
 func FuzzForm(f *testing.F) {
 	for _, s := range []string{
 		field(named, "a") + closed, audio + field(named, "a") + field(named, "b") + closed, "--b\r\n", "--b--",
@@ -192,7 +192,7 @@ func FuzzForm(f *testing.F) {
 	})
 }
 
-// Clients of all kinds write dispositions of their own; this is what they have in common.
+// Clients write dispositions in various ways. These are common.
 func TestFormsOfClients(t *testing.T) {
 	var w bytes.Buffer
 	m := multipart.NewWriter(&w)
@@ -214,7 +214,7 @@ func TestFormsOfClients(t *testing.T) {
 	}
 }
 
-// A form of the most parts costs about what its bytes do: not a buffer for each part.
+// A form with the largest number of parts allocates no buffer for each part.
 func BenchmarkFormOfManyParts(b *testing.B) {
 	form := []byte(strings.Repeat(field(`form-data; name="p"`, ""), MaxParts-1) + field(named, "a") + closed)
 	b.SetBytes(int64(len(form)))
@@ -226,7 +226,7 @@ func BenchmarkFormOfManyParts(b *testing.B) {
 	}
 }
 
-// BenchmarkForm is an upload of 8 MB.
+// BenchmarkForm scans an upload of 8 MB.
 func BenchmarkForm(b *testing.B) {
 	form := []byte(field(`form-data; name="file"; filename="a.wav"`, strings.Repeat("\r\n\x00x", 2<<20)) + field(named, "a") + closed)
 	b.SetBytes(int64(len(form)))

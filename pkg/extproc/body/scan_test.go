@@ -73,7 +73,7 @@ func TestRewriteChangesOneValue(t *testing.T) {
 	}
 }
 
-// FuzzScan compares with encoding/json: the same bodies are JSON, and the last duplicate's value is read.
+// FuzzScan compares with encoding/json, which has to accept the same bodies and read the same value of duplicate keys.
 func FuzzScan(f *testing.F) {
 	for _, s := range []string{
 		`{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true,"max_tokens":5,"n":2}`,
