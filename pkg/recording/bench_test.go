@@ -37,6 +37,7 @@ func BenchmarkRecorded(b *testing.B) {
 		})
 	}
 	b.Run("recorder", func(b *testing.B) {
+		var err error
 		d := newDriver(b, 1, 1<<20, nil)
 		for len(d.alive) == 0 || d.some(dispatch.StageSent) == nil {
 			d.step()
@@ -44,10 +45,17 @@ func BenchmarkRecorded(b *testing.B) {
 		l := d.some(dispatch.StageSent)
 		ids := requestIDs()
 		a := dispatch.Arrival{Flow: "flow-1", Cost: 3}
+		if a.Placement, err = d.scheduler.Prepare(d.snapshot, scheduling.Ask{}); err != nil {
+			b.Fatal(err)
+		}
+		var times [1000]time.Time
+		for i := range times {
+			times[i] = start.Add(time.Duration(i) * time.Microsecond)
+		}
 		b.ReportAllocs()
 		b.ResetTimer()
 		for i := 0; b.Loop(); i++ {
-			now := start.Add(time.Duration(i) * time.Microsecond)
+			now := times[i%len(times)]
 			a.Flow = flows[i%len(flows)]
 			d.recorder.Arrive(now, &l.Waiter, a, ids[i%len(ids)], false)
 			d.recorder.Verdicts(nil)

@@ -16,6 +16,10 @@ type segment struct {
 	last        int64 // the last time, in nanoseconds since base
 	texts       map[string]uint64
 	constraints map[constraintKey]uint64
+
+	// The last constraint, and its number.
+	lastConstraint constraintKey
+	lastNumber     uint64
 }
 
 // constraintKey tells constraints apart: a lane's name has its subset.
@@ -75,11 +79,16 @@ func (s *segment) text(t string, shown func(string) string) {
 // constraint writes what a query was made of, in the same way.
 func (s *segment) constraint(r scheduling.Recalled) {
 	key := constraintKey{r.Model, r.Lane, r.Confined}
+	if len(s.constraints) > 0 && key == s.lastConstraint { // as most of them are
+		s.number(s.lastNumber)
+		return
+	}
 	n, known := s.constraints[key]
 	if !known {
 		n = uint64(len(s.constraints))
 		s.constraints[key] = n
 	}
+	s.lastConstraint, s.lastNumber = key, n
 	s.number(n)
 	if known {
 		return

@@ -1,0 +1,82 @@
+package app
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/weir-epp/weir/internal/config"
+)
+
+// TestEveryProfileIsRecorded: whatever profile this build serves, its decisions can be recorded and repeated.
+func TestEveryProfileIsRecorded(t *testing.T) {
+	format, err := Recordings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := 0
+	for _, name := range config.Profiles() {
+		o := testOptions()
+		o.Profile, o.Record = name, 1
+		if strings.Contains(config.ProfileList(), name+" (not supported yet)") {
+			continue
+		}
+		r := start(t, o)
+		granted(t, r.request(t.Context(), [2]string{"x-request-id", "the one"}))
+		status, file := r.debug("/debug/recording")
+		if status != http.StatusOK {
+			t.Fatalf("%s: %d %s", name, status, file)
+		}
+		if s, err := format.Replay([]byte(file)); err != nil || s.Arrivals != 1 {
+			t.Errorf("%s: %+v %v", name, s, err)
+		}
+		if said, err := format.Explain([]byte(file), "the one"); err != nil || !strings.Contains(said, "It went to 192.0.2.1:8000.") {
+			t.Errorf("%s: %v\n%s", name, err, said)
+		}
+		recorded++
+	}
+	if recorded < 3 {
+		t.Errorf("%d profiles", recorded)
+	}
+}
+
+// TestRecordedNamesAreHashed: with --hash-flow-keys no identity is in a recording, whether a request or the configuration
+// names it.
+func TestRecordedNamesAreHashed(t *testing.T) {
+	o := testOptions()
+	o.Record, o.HashFlowKeys = 1, true
+	o.ConfigText = "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n" + `
+flows: { key: ["header:x-tenant"], weights: { sk-secret: 2 }, capacities: { sk-secret: 7 } }
+`
+	r := start(t, o)
+	granted(t, r.request(t.Context(), [2]string{"x-tenant", "sk-secret"}))
+	_, file := r.debug("/debug/recording")
+	if strings.Contains(file, "sk-secret") || !strings.Contains(file, "sha256:") {
+		t.Error("the identity is in the recording, or nothing of it")
+	}
+}
+
+// TestNoRecordingUnasked: without --record there is none.
+func TestNoRecordingUnasked(t *testing.T) {
+	if status, _ := start(t, testOptions()).debug("/debug/recording"); status != http.StatusNotFound {
+		t.Errorf("%d, want 404", status)
+	}
+}
+
+// TestRecordIsValidated: a size that cannot be, and a recording that nobody could read.
+func TestRecordIsValidated(t *testing.T) {
+	for _, c := range []struct {
+		change func(*Options)
+		want   string
+	}{
+		{func(o *Options) { o.Record = -1 }, "--record: -1: must be from 0 to 1024 MiB"},
+		{func(o *Options) { o.Record = 1025 }, "--record: 1025: must be from 0 to 1024 MiB"},
+		{func(o *Options) { o.Record, o.DebugPort = 1, DebugOff }, "--record: 1: there is no --debug-port"},
+	} {
+		o := testOptions()
+		c.change(&o)
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
