@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"time"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
 // A file is a line that says what it is, and chunks: a header, a checkpoint, the segments that follow it, and an end. A
@@ -37,6 +39,8 @@ type header struct {
 	Base time.Time `json:"base"`
 	// Event is how many events were before the checkpoint.
 	Event uint64 `json:"event"`
+	// Config is the configuration that the machine began with.
+	Config dispatch.Config `json:"config"`
 }
 
 // file is one being written.
@@ -159,7 +163,11 @@ func (f *Format) open(text []byte) (*player, contents, error) {
 	if err != nil {
 		return nil, c, err
 	}
-	s, err := f.restore(c.checkpoint)
+	checkpoints, err := f.checkpoints(c.header.Config)
+	if err != nil {
+		return nil, c, err
+	}
+	s, err := restore(checkpoints, c.checkpoint)
 	if err != nil {
 		return nil, c, err
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-epp/weir/internal/graph"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
@@ -14,10 +15,11 @@ import (
 // machine of its own. So a checkpoint is there at any time without anybody holding the lock for it, and a machine that
 // does not do the same again is noticed at once.
 type follower struct {
-	format *Format
-	ring   *ring
-	mu     sync.Mutex // over ring: guards player
-	player player
+	checkpoints *graph.Codec
+	config      dispatch.Config // that the machine began with
+	ring        *ring
+	mu          sync.Mutex // over ring: guards player
+	player      player
 }
 
 // Record returns a recorder of the machine, which must have seen no request yet, and of the board that it places on. It
@@ -26,19 +28,24 @@ type follower struct {
 func (f *Format) Record(
 	m *dispatch.Machine, board *scheduling.Board, cfg dispatch.Config, limit int, now time.Time, hide func(string) string,
 ) (*Recorder, error) {
-	first, err := f.checkpoint(&state{m, board, map[uint64]*request{}})
-	if err != nil {
-		return nil, fmt.Errorf("recording: %w", err)
-	}
-	s, err := f.restore(first)
-	if err != nil {
-		return nil, fmt.Errorf("recording: %w", err)
-	}
 	r := &Recorder{segment: *newSegment(now), board: board, hide: hide, pool: board.Snapshot()}
-	r.follower = &follower{format: f, ring: newRing(limit), player: player{state: s, base: now.Round(0).UTC()}}
+	cfg = r.hidden(cfg)
+	checkpoints, err := f.checkpoints(cfg)
+	if err != nil {
+		return nil, err
+	}
+	first, err := checkpoints.Write(&state{m, board, map[uint64]*request{}})
+	if err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	s, err := restore(checkpoints, first)
+	if err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	r.follower = &follower{checkpoints: checkpoints, config: cfg, ring: newRing(limit), player: player{state: s, base: now.Round(0).UTC()}}
 	r.restart(make([]byte, 0, segmentSize+segmentSize/8))
 	if hide != nil { // so that no name is in a checkpoint
-		if err := s.machine.Configure(now, r.hidden(cfg)); err != nil {
+		if err := s.machine.Configure(now, cfg); err != nil {
 			return nil, fmt.Errorf("recording: %w", err)
 		}
 	}
@@ -94,11 +101,11 @@ func (f *follower) Bytes() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	checkpoint, err := f.format.checkpoint(f.player.state)
+	checkpoint, err := f.checkpoints.Write(f.player.state)
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
-	file := newFile(header{Base: f.player.base, Event: f.player.events})
+	file := newFile(header{Base: f.player.base, Event: f.player.events, Config: f.config})
 	file.chunk(chunkCheckpoint, checkpoint)
 	for _, s := range segments {
 		file.chunk(chunkSegment, s)

@@ -27,12 +27,19 @@ type request struct {
 }
 
 // Format writes and reads recordings of machines that place in one way.
-type Format struct{ checkpoints *graph.Codec }
+type Format struct{ placer dispatch.Placer }
 
 // NewFormat returns the format for machines whose Placer is of the type of placer.
 func NewFormat(placer dispatch.Placer) (*Format, error) {
+	f := &Format{placer}
+	_, err := f.checkpoints(dispatch.DefaultConfig())
+	return f, err
+}
+
+// checkpoints writes and reads states of machines that began with a configuration.
+func (f *Format) checkpoints(cfg dispatch.Config) (*graph.Codec, error) {
 	c := graph.New((*state)(nil),
-		(*request)(nil), (*dispatch.Waiter)(nil), placer, (*scheduling.Query)(nil), (*rand.PCG)(nil))
+		(*request)(nil), (*dispatch.Waiter)(nil), f.placer, (*scheduling.Query)(nil), (*rand.PCG)(nil))
 	// A scheduler has functions, and is written as its configuration: no scorer has a memory of its own yet.
 	graph.Opaque(c,
 		func(s *scheduling.Scheduler) ([]byte, error) { return json.Marshal(s.Config()) },
@@ -43,8 +50,8 @@ func NewFormat(placer dispatch.Placer) (*Format, error) {
 			}
 			return scheduling.New(cfg)
 		})
-	for _, cfg := range examples() {
-		m, err := dispatch.New(cfg, placer, nil)
+	for _, cfg := range append(examples(), cfg) {
+		m, err := dispatch.New(cfg, f.placer, nil)
 		if err == nil {
 			err = c.Learn(&state{machine: m})
 		}
@@ -52,10 +59,11 @@ func NewFormat(placer dispatch.Placer) (*Format, error) {
 			return nil, fmt.Errorf("recording: %w", err)
 		}
 	}
-	return &Format{c}, nil
+	return c, nil
 }
 
-// examples are configurations that together have every type behind an interface in a machine.
+// examples are configurations that together have the types behind interfaces in a machine. One that can only come into
+// being with other settings is known from the configuration at hand.
 func examples() []dispatch.Config {
 	var all []dispatch.Config
 	for _, discipline := range []fairqueue.Discipline{fairqueue.WFQ, fairqueue.OneFlow} {
@@ -66,11 +74,9 @@ func examples() []dispatch.Config {
 	return all
 }
 
-// checkpoint writes a state, from which restore goes on as s would.
-func (f *Format) checkpoint(s *state) ([]byte, error) { return f.checkpoints.Write(s) }
-
-func (f *Format) restore(checkpoint []byte) (*state, error) {
-	root, err := f.checkpoints.Read(checkpoint)
+// restore makes the state that was written as a checkpoint, which goes on as that one would.
+func restore(c *graph.Codec, checkpoint []byte) (*state, error) {
+	root, err := c.Read(checkpoint)
 	if err != nil {
 		return nil, err
 	}
