@@ -18,7 +18,7 @@ import (
 // tolerance is how much more than the no-op Weir may take, headers only.
 const tolerance = 1.10
 
-// writeProxy writes the Markdown tables, one comparison for each concurrency, and says whether the target is met.
+// writeProxy writes the Markdown tables, one comparison for each concurrency, and reports whether the target is met.
 func writeProxy(w io.Writer, options proxyOptions, all []*loadgen.Comparison) bool {
 	_, _ = fmt.Fprintf(w, "Through Envoy with 1 worker thread; %d CPUs, load average %s at the end; medians of %d rounds of %v.\n\n",
 		runtime.NumCPU(), loadAverage(), options.rounds, options.length)

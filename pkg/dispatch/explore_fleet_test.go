@@ -24,7 +24,7 @@ func (f *fleet) ready(p Placement) (ready []Endpoint) {
 	return ready
 }
 
-// below says whether the lane, with its stock changed by so many, is below a bound. That of the whole pool always is:
+// below reports whether the lane, with its stock changed by so many, is below a bound. That of the whole pool always is:
 // its band is the ledger's.
 func (f *fleet) below(p Placement, bound Bound, change int) bool {
 	if bound == Unbounded || p.Lane() == "" || f.scene.upper == 0 {

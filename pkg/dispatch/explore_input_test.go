@@ -80,7 +80,7 @@ func (w *world) inputs() (in []input) {
 	return in
 }
 
-// isMirrored says whether this arrival would do the same as another one that is an input as well: the flows of a tier
+// isMirrored reports whether this arrival has the same effect as another input: the flows of a tier
 // have the same possibilities, so while neither has a request flow a is the one to come.
 func (w *world) isMirrored(k arrivalKind) bool {
 	if k.flow == "a" {

@@ -11,10 +11,10 @@ import (
 // The rules are told from the requests themselves, without the controller's parking, lanes and indices: what they
 // should come to, not how.
 
-// waits says whether the request is in the queue.
+// waits reports whether the request is in the queue.
 func (s *subject) waits() bool { return s.w.stage == StageWaiting }
 
-// holds says whether it has a lease.
+// holds reports whether it has a lease.
 func (s *subject) holds() bool { return s.w.lease.held.Held() }
 
 // sameFlow counts the leases of the request's flow at an endpoint, or anywhere.
@@ -41,7 +41,7 @@ func (w *world) full(s *subject) *EndpointSet {
 	return full
 }
 
-// belowCaps says whether the request's flow may have one more lease, somewhere in its lane.
+// belowCaps reports whether the request's flow may have one more lease, somewhere in its lane.
 func (w *world) belowCaps(s *subject) bool {
 	if most := w.config.MaxInFlightPerFlow; most > 0 && w.sameFlow(s, NoEndpoint) >= most {
 		return false
@@ -51,16 +51,16 @@ func (w *world) belowCaps(s *subject) bool {
 		!w.fleet.Meets(s.kind.lane, full))
 }
 
-// couldGo says whether the request waits, and could go if there were room: its lane has a ready endpoint and its flow
+// couldGo reports whether the request waits, and could go if there were room: its lane has a ready endpoint and its flow
 // is below its caps.
 func (w *world) couldGo(s *subject) bool { return s.waits() && w.belowCaps(s) }
 
-// fits says whether the request can be placed now within a bound.
+// fits reports whether the request can be placed now within a bound.
 func (w *world) fits(s *subject, bound Bound) bool {
 	return w.belowCaps(s) && w.fleet.pick(s.kind.lane, bound, w.full(s)) != NoEndpoint
 }
 
-// before says whether tier a is above tier b.
+// before reports whether tier a is above tier b.
 func (w *world) before(a, b int) bool { return slices.Index(w.byRank, a) < slices.Index(w.byRank, b) }
 
 // mayWait says why a request waits rightly at this moment; an error says that it does not.
@@ -89,14 +89,14 @@ func (w *world) mayWait(s *subject) error {
 	return nil
 }
 
-// heldApart says whether releases wait for their spacing, and the timer will go off when it is over.
+// heldApart reports whether releases wait for their spacing, and the timer will go off when it is over.
 func (w *world) heldApart() bool {
 	over := w.released.Add(w.config.ReleaseSpacing)
 	at, asks := w.Next(w.clock)
 	return w.spaced && w.ledger.Stock() > 0 && w.clock.Before(over) && asks && !at.After(over)
 }
 
-// unlimited says whether promotions have no budget.
+// unlimited reports whether promotions have no budget.
 func (w *world) unlimited() bool { return w.config.Queue.PromotionBudget >= 1_000_000 }
 
 // starves reports whether the tier of the request has a starved waiter for which there is room below the upper bound.
@@ -113,7 +113,7 @@ func (w *world) starves(s *subject) bool {
 	return false
 }
 
-// promotes says whether the stock lets a starved head through.
+// promotes reports whether the stock lets a starved head through.
 func (w *world) promotes() bool {
 	held := 0
 	for _, s := range w.subjects {
@@ -129,7 +129,7 @@ func (w *world) promotable() int {
 	return max(1, int(w.config.Queue.PromotionBudget*int64(w.ledger.Capacity())/1_000_000))
 }
 
-// overtakes says whether somebody of a higher tier could go.
+// overtakes reports whether somebody of a higher tier could go.
 func (w *world) overtakes(tier int) bool {
 	return slices.ContainsFunc(w.subjects, func(o *subject) bool {
 		return w.couldGo(o) && w.before(o.w.queued.Tier, tier)
@@ -153,7 +153,7 @@ func (w *world) victimOf(s *subject) *subject {
 	return nil
 }
 
-// preemptible says whether the request holds a lease that it may lose.
+// preemptible reports whether the request holds a lease that it may lose.
 func (w *world) preemptible(v *subject) bool {
 	return v.holds() && !v.streamed && !v.promoted && (v.w.stage == StageGranted || v.w.stage == StageSent)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// stuck says whether w could not go even if there were room: its lane is dead, or its flow is at its cap.
+// stuck reports whether w could not go even if there were room: its lane is dead, or its flow is at its cap.
 func (o *oracle) stuck(w *waiter) bool {
 	return w.tier.lanes[w.r.Lane] == LaneDead || w.tier.flows[w.flow].parked[w.r.Lane]
 }

@@ -28,7 +28,7 @@ type seedRequest struct {
 	newcomer      bool // found its flow empty
 }
 
-// before says whether a goes first, where b is another flow's head.
+// before reports whether a goes first, where b is another flow's head.
 func (s *seedQueue) before(a, b seedRequest) bool {
 	switch {
 	case a.virFinishTime != b.virFinishTime:

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// letOut are the commands that are not run here, with the reason. Each begins a line of some page.
+// letOut are the commands that are not run, with the reason. Each key is the beginning of a line on some page.
 var letOut = map[string]string{
 	"make build": "the test has built the programs",
 	"make demo":  "80 s; cmd/weir tests its parts",
 	"make test":  "this is a part of it",
 }
 
-// Every command of every page does what the page says.
+// The commands of every page do what the page says.
 func TestCommands(t *testing.T) {
 	used := map[string]bool{}
 	for _, page := range pages(t) {
@@ -59,7 +59,7 @@ func (a act) runs() bool {
 	return false
 }
 
-// outside is the entry of letOut that a command begins with; "" is none.
+// outside returns the entry of letOut that a command begins with; "" if there is none.
 func outside(command string) string {
 	for name := range letOut {
 		if command == name || strings.HasPrefix(command, name+" ") {
@@ -93,7 +93,7 @@ var (
 	startsEnvoy = regexp.MustCompile(`-c ((?:config/envoy/)?[\w-]+\.yaml)(?: &)?$`)
 )
 
-// script runs the commands of a block. What needs no output of its own shares one shell.
+// script runs the commands of a block. Those whose output does not matter share one shell.
 func (s *stage) script(page string, b block) {
 	var together []string
 	first := 0
@@ -127,12 +127,12 @@ func (s *stage) script(page string, b block) {
 	flush()
 }
 
-// settle is how long a look at metrics, pages and logs may be repeated: they follow what they tell of.
+// settle is how long a command that reads metrics, pages or logs may be repeated, since these lag behind.
 const settle = 10 * time.Second
 
 var looks = regexp.MustCompile(`^(?:curl -s localhost:9\d+/|grep )`)
 
-// run runs a command and looks for the lines that are wanted.
+// run runs a command and checks that its output has the wanted lines.
 func (s *stage) run(at, command string, want []string) {
 	s.t.Helper()
 	for end := time.Now().Add(settle); ; time.Sleep(50 * time.Millisecond) {
@@ -151,7 +151,7 @@ func (s *stage) run(at, command string, want []string) {
 	}
 }
 
-// shell runs a script with what it starts, which ends with it.
+// shell runs a script; whatever it starts ends with it.
 func (s *stage) shell(script string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -165,12 +165,12 @@ func (s *stage) shell(script string) (string, error) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	err := cmd.Run()
 	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left in the background
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left running in the background
 	}
 	return out.String(), err
 }
 
-// found reports the first line of those wanted that is not in the text, in order.
+// found returns an error for the first wanted line that is not in the text, in order.
 func found(text string, want []string) error {
 	lines := strings.Split(text, "\n")
 	for _, w := range want {
@@ -195,10 +195,10 @@ func pattern(line string) *regexp.Regexp {
 	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(blanks(line)), "…", ".*") + "$")
 }
 
-// blanks is a line with one blank for each run of them, and none at its ends.
+// blanks returns a line with single blanks, and none at its ends.
 func blanks(line string) string { return strings.Join(strings.Fields(line), " ") }
 
-// A line that is wanted and missing, or in the wrong order, is seen.
+// A wanted line that is missing, or out of order, is noticed.
 func TestFound(t *testing.T) {
 	const text = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 3\r\n\r\na   b\n"
 	for _, good := range [][]string{nil, {"retry-after: …"}, {"HTTP/1.1 503 …", "a b"}, {"…", "a b"}} {

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-epp/weir/internal/binaries"
 )
 
-// documents are the pages and what else is written for people.
+// documents are the pages and other documents for readers.
 func documents(t *testing.T) []string {
 	t.Helper()
 	return append(pages(t), "ARCHITECTURE.md", "CONTRIBUTING.md")
@@ -23,7 +23,7 @@ var (
 	goFile   = regexp.MustCompile("`(?:[\\w/.-]*/)?(\\w+\\.go)`")
 )
 
-// Every test and every file of code that a page names exists.
+// Every test and every Go file that a page names exists.
 func TestCodeExists(t *testing.T) {
 	var code strings.Builder
 	files := map[string]bool{}
@@ -59,7 +59,7 @@ func TestCodeExists(t *testing.T) {
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// Every link within the repository leads somewhere, also to a heading.
+// Every link within the repository has a target, and so has every link to a heading.
 func TestLinksLeadSomewhere(t *testing.T) {
 	for _, page := range documents(t) {
 		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// root is the repository.
+// root is the repository's root.
 const root = "../.."
 
-// pages are the README and all pages of docs, by their paths in the repository.
+// pages returns the paths of the README and all pages of docs in the repository.
 func pages(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
@@ -24,7 +24,7 @@ func pages(t *testing.T) []string {
 	return names
 }
 
-// read is a page's text.
+// read returns a page's text.
 func read(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, page))
@@ -42,13 +42,13 @@ type block struct {
 	scene string
 }
 
-// act is what runs in one scene: blocks that follow the same comment.
+// act is what runs in one scene: the blocks that follow one scene comment.
 type act struct {
 	scene  string
 	blocks []block
 }
 
-// acts are a page's blocks, by scene, from top to bottom.
+// acts returns a page's blocks, by scene, from top to bottom.
 func acts(text string) []act {
 	all := []act{{scene: "whole"}}
 	var open *block

@@ -20,7 +20,8 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// replicas is a scene of two epps behind an Envoy whose cluster for Weir has the fields of blocks of two-replicas.md.
+// replicas starts a scene of two epps behind an Envoy whose cluster for Weir has the fields of blocks of
+// two-replicas.md.
 func replicas(t *testing.T, titles ...string) (*stage, []*scene.EPP) {
 	t.Helper()
 	s := newStage(t, "nothing")
@@ -66,7 +67,7 @@ func replicas(t *testing.T, titles ...string) (*stage, []*scene.EPP) {
 	return s, epps
 }
 
-// dispatched is how many requests have passed an epp.
+// dispatched returns the number of requests that an epp has dispatched.
 func dispatched(t *testing.T, e *scene.EPP) int {
 	t.Helper()
 	response, err := http.Get(e.MetricsURL + "/metrics")
@@ -100,7 +101,7 @@ func (s *stage) until(what string, condition func() bool) {
 	}
 }
 
-// Behind the cluster of the page both replicas serve; one that drains gets no new streams.
+// Behind the page's cluster both replicas serve; a draining one gets no new streams.
 func TestReplicasFromThePage(t *testing.T) {
 	t.Parallel()
 	s, epps := replicas(t, "The cluster weir")
@@ -108,7 +109,7 @@ func TestReplicasFromThePage(t *testing.T) {
 	s.leaves(epps[0], epps[1])
 }
 
-// The second replica stands by, until the first one drains.
+// The second replica is on standby until the first one drains.
 func TestStandbyFromThePage(t *testing.T) {
 	t.Parallel()
 	s, epps := replicas(t, "The cluster weir", "The same, standing by")
@@ -119,7 +120,7 @@ func TestStandbyFromThePage(t *testing.T) {
 	s.leaves(epps[0], epps[1])
 }
 
-// leaves ends a replica in order, and sees that all goes to the other one soon.
+// leaves stops a replica in order, and checks that all requests soon go to the other one.
 func (s *stage) leaves(leaving, staying *scene.EPP) {
 	s.t.Helper()
 	if err := syscall.Kill(leaving.Pid(), syscall.SIGTERM); err != nil {

@@ -10,17 +10,17 @@ import (
 // engine is a model server that answers at once.
 var engine = modelsim.Fixed(4, 20*time.Millisecond)
 
-// scenes are what the pages' comments name.
+// scenes are the scenes that the pages' comments name.
 var scenes = map[string]func(*stage){
-	// Model servers, and nothing before them yet: the page starts it.
+	// Only model servers: the page starts the rest.
 	"nothing": func(s *stage) { s.serve(engine) },
-	// All is well.
+	// Everything works.
 	"whole": func(s *stage) {
 		s.serve(engine)
 		s.startEPP("--profile=recommended")
 		s.startEnvoy("recommended")
 	},
-	// All model servers are busy for good, one request waits, and there is no room for another of its flow: one has been
+	// All model servers are busy until the end, one request waits, and its flow has no more room: another has been
 	// rejected.
 	"full": func(s *stage) {
 		s.busy("fairRequestQueue: { flowCapacity: 1 }\n")
@@ -28,9 +28,9 @@ var scenes = map[string]func(*stage){
 			s.t.Fatalf("status %d, want 429", status)
 		}
 	},
-	// The bounds are so low that one request waits while each engine has room.
+	// The bounds are so low that a request waits although each engine has room.
 	"idle": func(s *stage) { s.busy("") },
-	// Envoy does not find Weir, and a request went on without.
+	// Envoy cannot find Weir, and a request bypassed it.
 	"away": func(s *stage) {
 		s.serve(engine)
 		s.startEnvoy("recommended")
@@ -38,7 +38,7 @@ var scenes = map[string]func(*stage){
 			s.t.Fatalf("status %d, want 200", status)
 		}
 	},
-	// Envoy speaks plaintext to an epp that wants TLS, and a request went on without.
+	// Envoy speaks plaintext to an epp that serves TLS, and a request bypassed it.
 	"tls": func(s *stage) {
 		s.serve(engine)
 		s.startEPP("--profile=recommended --secure-serving=true")
@@ -47,7 +47,7 @@ var scenes = map[string]func(*stage){
 			s.t.Fatalf("status %d, want 200", status)
 		}
 	},
-	// Weir knows two model servers, Envoy's cluster has the first of them only; both were picked.
+	// Weir knows two model servers, but Envoy's cluster has only the first; both were picked.
 	"missing": func(s *stage) {
 		s.serve(engine)
 		s.startEPP("--profile=recommended")
@@ -61,7 +61,7 @@ var scenes = map[string]func(*stage){
 			}
 		}
 	},
-	// Tenants are told by their keys, and shown as hashes; one has had a request.
+	// Tenants are identified by their keys, and shown as hashes; one has sent a request.
 	"hashed": func(s *stage) {
 		s.serve(engine)
 		s.startEPP("--profile=recommended --hash-flow-keys")
@@ -70,7 +70,7 @@ var scenes = map[string]func(*stage){
 			s.t.Fatalf("status %d, want 200", status)
 		}
 	},
-	// epp has a configuration from a file, weir.yaml.
+	// epp has its configuration from a file, weir.yaml.
 	"configured": func(s *stage) {
 		s.serve(engine)
 		s.write("weir.yaml", "profile: recommended\n")
@@ -81,12 +81,12 @@ var scenes = map[string]func(*stage){
 		s.models = []string{"127.0.0.1:1", "127.0.0.1:2"}
 		s.startEPP("--profile=recommended --probe-path=/health --probe-interval=100ms")
 	},
-	// A replica, for a page about two: each knows itself only.
+	// A replica, for a page about two: each knows only itself.
 	"two": func(s *stage) { s.serve(engine) },
 }
 
-// busy makes a scene where each of two model servers may have one request, has one that does not end, and one more
-// waits.
+// busy makes a scene with two model servers that may have one request each: each has one that does not end, and another
+// one waits.
 func (s *stage) busy(config string) {
 	s.t.Helper()
 	s.serve(modelsim.Fixed(4, time.Hour))

@@ -21,18 +21,18 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(binaries.Run(m, binaries.EPP, binaries.Weir)) }
 
-// stage is what the commands of an act find: a directory, and what runs.
+// stage is the environment of an act's commands: a directory, and what runs.
 type stage struct {
 	t      *testing.T
-	dir    string // has bin, config and hack, as the repository does
+	dir    string // has bin, config and hack, like the repository
 	scene  *scene.Scene
 	models []string
 	epp    *scene.EPP
 	envoy  *envoyrun.Envoy
-	count  int // of the epps started
+	count  int // number of epps started
 }
 
-// newStage makes the scene of that name.
+// newStage sets up the named scene.
 func newStage(t *testing.T, name string) *stage {
 	t.Helper()
 	begin, ok := scenes[name]
@@ -91,8 +91,8 @@ func (s *stage) startEPP(flags string, config ...string) {
 	}
 }
 
-// startEnvoy starts Envoy in front of epp, or, without one, of a port where nothing listens. The configuration is a shipped
-// one by its name, or a file by its path from the stage's directory, with a slash in it.
+// startEnvoy starts Envoy in front of epp or, without one, of a port where nothing listens. The configuration is the
+// name of a shipped one, or the path of a file in the stage's directory, with a slash in it.
 func (s *stage) startEnvoy(config string) {
 	s.t.Helper()
 	if strings.Contains(config, "/") {
@@ -107,7 +107,7 @@ func (s *stage) startEnvoy(config string) {
 	if s.envoy, err = s.scene.Envoy(name, envoyrun.Options{Config: config, Weir: weir, ModelServers: s.models}); err != nil {
 		s.t.Fatal(err)
 	}
-	// Its standard output, where the pages look for it.
+	// Link its standard output to where the pages look for it.
 	link := filepath.Join(s.dir, "access.log")
 	_ = os.Remove(link)
 	if err := os.Symlink(filepath.Join(s.scene.Dir(), name, "access.log"), link); err != nil {
@@ -115,7 +115,7 @@ func (s *stage) startEnvoy(config string) {
 	}
 }
 
-// words are what a page writes and what it is here, in pairs.
+// words returns pairs of what a page writes and what it is in the test.
 func (s *stage) words() []string {
 	var words []string
 	if s.envoy != nil {
@@ -133,21 +133,21 @@ func (s *stage) words() []string {
 	return words
 }
 
-// inward translates what a page writes.
+// inward translates a page's text for the test.
 func (s *stage) inward(text string) string { return strings.NewReplacer(s.words()...).Replace(text) }
 
-// outward translates what commands print.
+// outward translates the output of commands to the page's form.
 func (s *stage) outward(text string) string {
 	var back []string
 	for pair := range slices.Chunk(s.words(), 2) {
-		if strings.Contains(pair[0], ":") { // an address; the number of a process stays
+		if strings.Contains(pair[0], ":") { // only addresses: process IDs stay as they are
 			back = append(back, pair[1], pair[0])
 		}
 	}
 	return strings.NewReplacer(back...).Replace(text)
 }
 
-// write writes a file for the commands, in one step.
+// write atomically writes a file for the commands.
 func (s *stage) write(name, text string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, name)
@@ -159,7 +159,7 @@ func (s *stage) write(name, text string) {
 	}
 }
 
-// log is what epp has logged.
+// log returns what epp has logged.
 func (s *stage) log() string {
 	text, err := os.ReadFile(filepath.Join(s.scene.Dir(), "epp"+strconv.Itoa(s.count-1)+".log"))
 	if err != nil {
@@ -185,7 +185,7 @@ func (s *stage) inLog(at string, want []string) {
 	}
 }
 
-// ask sends a chat completion and reads its answer; the status is 0 when there is none.
+// ask sends a chat completion and reads the answer; the status is 0 if there is none.
 func (s *stage) ask(ctx context.Context, headers ...string) int {
 	body := strings.NewReader(`{"model":"tiny","max_tokens":4,"messages":[{"role":"user","content":"hello"}]}`)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.envoy.URL()+"/v1/chat/completions", body)
@@ -205,7 +205,7 @@ func (s *stage) ask(ctx context.Context, headers ...string) int {
 	return response.StatusCode
 }
 
-// begin sends so many requests that stay under way to the end of the test.
+// begin sends requests that stay in progress until the end of the test.
 func (s *stage) begin(count int, headers ...string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{}, count)

@@ -19,7 +19,7 @@ import (
 // clientTokens is what the script below asks for.
 const clientTokens = 8
 
-// call is what one call of a real client came to.
+// call is the result of one call of a real client.
 type call struct {
 	Text     string
 	Tokens   int
@@ -28,7 +28,7 @@ type call struct {
 	Exception, Message string
 }
 
-// clientsScene: the real clients get their answers from the real engine, streaming and not.
+// clientsScene checks that the real clients get their answers from the real engine, streamed or not.
 func clientsScene(t *testing.T, e *engine) section {
 	interpreter := os.Getenv("CLIENTS_PYTHON")
 	if interpreter == "" {

@@ -18,15 +18,15 @@ import (
 	"time"
 )
 
-// The engine: what it runs at a time, and what Weir keeps there: a quarter more fills it wholly, because the next one
-// is there when one ends.
+// The engine's slots, and the stock that Weir keeps there: a quarter more keeps it full, since the next request is
+// there when one ends.
 const (
 	slots = 8
 	bound = 10
 	model = "tiny"
 )
 
-// engineStart bounds the start, which takes a minute and a half on a quiet machine of two cores.
+// engineStart bounds the start, which takes a minute and a half on an idle machine with two cores.
 const engineStart = 10 * time.Minute
 
 // engine is a running vLLM.
@@ -93,13 +93,13 @@ func (e *engine) run(t *testing.T, command ...string) <-chan struct{} {
 	_ = theirs.Close()
 	ended := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // its log says how it ended
+		_ = cmd.Wait() // its log has the reason
 		close(ended)
 	}()
 	t.Cleanup(func() {
 		_ = ours.Close()
 		<-ended
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // whoever is left of the group
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what is left of the group
 		if t.Failed() {
 			t.Logf("end of vLLM's log:\n%s", e.log.tail(40))
 		}
@@ -107,7 +107,7 @@ func (e *engine) run(t *testing.T, command ...string) <-chan struct{} {
 	return ended
 }
 
-// freeAddress is one that nobody listens at. vLLM does not say which port it got if it is to choose.
+// freeAddress returns an address without a listener. vLLM cannot report a port that it chose itself.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -118,7 +118,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// version is what it says of itself.
+// version returns the engine's version, as it reports it.
 func (e *engine) version(t *testing.T) string {
 	t.Helper()
 	response, err := http.Get("http://" + e.address + "/version")
@@ -161,7 +161,7 @@ func (l *engineLog) Write(b []byte) (int, error) {
 	}
 }
 
-// when is the time of the first line with all the parts; false if there is none.
+// when returns the time of the first line with all the parts; ok is false if there is none.
 func (l *engineLog) when(parts ...string) (time.Time, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// The flood: a tenant with eight times as many requests in flight as the engine has slots, and another with a few. The
-// flood's answers are longer, as those of a batch beside a chat. Each tenant's differ among themselves: equal ones that
-// begin together would end together, and come and go in whole batches, as no users' do.
+// The flood: a tenant with eight times as many requests in flight as the engine has slots, and another one with a few.
+// The flood's answers are longer, like those of a batch job beside a chat. Each tenant's answers differ in length:
+// equal ones that begin together would end together, and come and go in whole batches, unlike real users' requests.
 const (
 	floodWorkers = 64
 	quietRate    = 2.0 // per second
@@ -25,7 +25,7 @@ const (
 	floodLength  = 30 * time.Second // of a run, with the warm-up
 )
 
-// What Weir is to do: the other tenant's median at most this part of what it was, at this part of the throughput.
+// The targets: the other tenant's median is at most this fraction of what it was, with this fraction of the throughput.
 const (
 	mostWait        = 0.20
 	leastThroughput = 0.95
@@ -50,9 +50,9 @@ const (
 	busy            = "requests running in the engine, mean"
 )
 
-// floodRounds plays so many rounds, each through either Envoy. A round while others used the processors too is played
-// again, three times as many in all at most; without enough quiet ones all are taken. foreign is the others' largest
-// share in a round that is taken, spoilt how many are not.
+// floodRounds plays the rounds, each through both Envoys. A round during which others used the processors is repeated,
+// up to three times as many rounds in total; if there are not enough good ones, all are used. foreign is the others'
+// largest share in a used round, spoilt the number of unused rounds.
 func floodRounds(t *testing.T, e *engine, set *setting) (compared *loadgen.Comparison, foreign float64, spoilt int) {
 	t.Helper()
 	var quiet, all loadgen.Comparison
@@ -88,7 +88,7 @@ func floodRounds(t *testing.T, e *engine, set *setting) (compared *loadgen.Compa
 	return &quiet, most, len(all.Rounds) - len(quiet.Rounds)
 }
 
-// floodScene: a tenant's flood does not become another's wait, and costs no throughput.
+// floodScene checks that one tenant's flood does not make another wait, and costs no throughput.
 func floodScene(t *testing.T, e *engine) section {
 	set := before(t, e, floodConfig)
 	compared, foreign, spoilt := floodRounds(t, e, set)

@@ -14,17 +14,17 @@ import (
 	"time"
 )
 
-// quietLoad is the load average above which a machine is not quiet: each of its processors has work without us.
+// quietLoad returns the load average above which a machine is not idle: each of its processors has work without us.
 func quietLoad() float64 { return float64(runtime.NumCPU()) }
 
-// The largest share of the used processor time that may be others' while figures are taken: where two are compared, and
-// where others' work can only lengthen what has an upper bound.
+// The largest share of processor time that others may use while figures are taken: where two are compared, and where
+// others' work can only increase a figure that has an upper bound.
 const (
 	mostForeign        = 0.08
 	mostForeignBounded = 0.2
 )
 
-// loadAverage is the machine's, over the last minute.
+// loadAverage returns the machine's load average over the last minute.
 func loadAverage(t *testing.T) float64 {
 	t.Helper()
 	text, err := os.ReadFile("/proc/loadavg")
@@ -126,7 +126,7 @@ func foreignSince(t *testing.T, then used) float64 {
 	return max(0, float64(all-(now.ours-then.ours))/float64(all))
 }
 
-// wantQuiet refuses figures that others' work has bent, if they are to be kept.
+// wantQuiet fails the test if others' work has distorted figures that are to be kept.
 func wantQuiet(t *testing.T, foreign, most float64) {
 	t.Helper()
 	if foreign > most {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// occupancy is how many requests the engine has by its own account.
+// occupancy is the number of requests in the engine, according to its gauges.
 type occupancy struct{ running, waiting int }
 
 func (o occupancy) sum() int { return o.running + o.waiting }
@@ -54,8 +54,8 @@ type sample struct {
 	occupancy
 }
 
-// watch reads the occupancy so often, or as fast as the engine says it, until stop is called, which returns what was
-// read.
+// watch reads the occupancy at this interval, or as fast as the engine answers, until stop is called, which returns the
+// samples.
 func (e *engine) watch(t *testing.T, every time.Duration) (stop func() []sample) {
 	t.Helper()
 	var samples []sample

@@ -13,10 +13,10 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// section is what a scene found.
+// section is the result of a scene.
 type section struct{ title, text string }
 
-// page is what is kept of a run.
+// page is the result of a run.
 type page struct {
 	before   float64 // the machine's load
 	engine   string  // vLLM's version

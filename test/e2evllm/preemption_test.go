@@ -15,13 +15,13 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// A round of preemption: bulk work fills the engine to the bound, two of it wait there for a slot, and then a request of
-// a higher tier comes.
+// A round of preemption: bulk requests fill the engine to the bound, two of them wait there for a slot, and then a
+// request of a higher tier arrives.
 const (
 	preemptionRounds = 10
 	bulkTokens       = 300 // some seconds of work: nothing of it ends by itself before the preemption
 	urgentTokens     = 16
-	// abortWithin is how soon after the urgent request was sent the engine is to have forgotten the victim.
+	// abortWithin is how soon after the urgent request was sent the engine must have dropped the victim.
 	abortWithin = 200 * time.Millisecond
 )
 
@@ -36,7 +36,7 @@ tiers:
 - { name: default, reservedPerSlot: 0 }
 `, bound)
 
-// preempted is what a round showed. Times are since the urgent request was sent.
+// preempted is the result of a round. Times are since the urgent request was sent.
 type preempted struct {
 	rejected  time.Duration // the victim's client had its 503
 	logged    time.Duration // the engine said that it aborted the victim
@@ -45,7 +45,8 @@ type preempted struct {
 	mostAfter int           // the largest from abortWithin on
 }
 
-// preemptionScene: a streamed request that waits for its first token inside the engine makes room for an urgent one.
+// preemptionScene checks that a streamed request that waits for its first token inside the engine makes room for an
+// urgent one.
 func preemptionScene(t *testing.T, e *engine) section {
 	set := before(t, e, preemptionConfig)
 	// Weir knows that Envoy has the gate from the first answer that passes it.

@@ -22,7 +22,7 @@ import (
 // patience bounds every wait for one answer or state: far above what any of them takes.
 const patience = time.Minute
 
-// setting is what stands before the engine during a scene.
+// setting is what runs in front of the engine during a scene.
 type setting struct {
 	direct *envoyrun.Envoy // without Weir
 	weir   *envoyrun.Envoy // with Weir and the first-token gate

@@ -39,7 +39,8 @@ var usageCalls = []struct {
 
 const openAIStream = `,"stream":true,"stream_options":{"include_usage":true}`
 
-// usageScene: Weir's reader finds the usage that the engine reports, in whole answers and in streams, however cut.
+// usageScene checks that Weir's reader finds the usage that the engine reports, in whole answers and in streams,
+// however they are cut.
 func usageScene(t *testing.T, e *engine) section {
 	set := before(t, e, "requestQueueController: { "+bounds+" }\n")
 	var text strings.Builder
