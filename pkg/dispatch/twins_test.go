@@ -1,0 +1,303 @@
+package dispatch
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// FuzzTwins feeds the same events to two machines, each over a board of its own, and compares all that they answer to each
+// event. They differ in what must not matter: each of their maps has an order of its own, and nothing lies at the same
+// address.
+func FuzzTwins(f *testing.F) {
+	for kind := range byte(twinEvents) { // each kind between many others
+		random := rand.New(rand.NewPCG(uint64(kind), 1))
+		events := make([]byte, 0, 420)
+		for range 60 {
+			events = append(events, kind, byte(random.Uint32()), byte(random.Uint32()), byte(random.Uint32()))
+			events = append(events, byte(random.Uint32()), byte(random.Uint32()), byte(random.Uint32()))
+		}
+		f.Add(events)
+	}
+	f.Fuzz(func(t *testing.T, events []byte) {
+		one, other := newTwin(t, events), newTwin(t, events)
+		for step := 0; len(one.events) > 0; step++ {
+			a, b := one.next(), other.next()
+			if a != b {
+				t.Fatalf("event %d:\none:   %s\nother: %s", step, a, b)
+			}
+		}
+	})
+}
+
+// TestTwins is the same on longer runs.
+func TestTwins(t *testing.T) {
+	for seed := range uint64(12) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		events := make([]byte, 6000)
+		for i := range events {
+			events[i] = byte(random.Uint32())
+		}
+		one, other := newTwin(t, events), newTwin(t, events)
+		for step := 0; len(one.events) > 0; step++ {
+			if a, b := one.next(), other.next(); a != b {
+				t.Fatalf("seed %d, event %d:\none:   %s\nother: %s", seed, step, a, b)
+			}
+		}
+	}
+}
+
+// twinEvents is the number of kinds of events.
+const twinEvents = 16
+
+// twin is a machine that lives from bytes.
+type twin struct {
+	*Machine
+	t         *testing.T
+	events    []byte
+	board     *failingBoard
+	scheduler *scheduling.Scheduler
+	snapshot  *scheduling.Snapshot
+	clock     time.Time
+	requests  []*Waiter
+	numbers   map[*Waiter]int
+	ready     []stock.Backend
+	present   int // a bit for each preemptor to come: 0, its client is there
+}
+
+// failingBoard is a board that panics now and then.
+type failingBoard struct {
+	onBoard
+	fails int // questions to go until it panics; 0: it does not
+}
+
+func (b *failingBoard) ask() {
+	if b.fails > 0 {
+		if b.fails--; b.fails == 0 {
+			panic("the board has failed")
+		}
+	}
+}
+
+func (b *failingBoard) Place(p Placement, bound Bound, except *EndpointSet) Reservation {
+	b.ask()
+	return b.onBoard.Place(p, bound, except)
+}
+
+func (b *failingBoard) HasRoom(p Placement, bound Bound, except *EndpointSet) bool {
+	b.ask()
+	return b.onBoard.HasRoom(p, bound, except)
+}
+
+func (b *failingBoard) HasReady(p Placement, except *EndpointSet) bool {
+	b.ask()
+	return b.onBoard.HasReady(p, except)
+}
+
+func newTwin(t *testing.T, events []byte) *twin {
+	x := &twin{t: t, events: events, clock: epoch, numbers: map[*Waiter]int{}}
+	s, err := scheduling.New(scheduling.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.scheduler, x.board = s, &failingBoard{onBoard: onBoard{scheduling.NewBoard(s, rand.New(rand.NewPCG(3, 4)))}}
+	if x.Machine, err = New(x.configuration(), x.board, rand.New(rand.NewPCG(1, 2))); err != nil {
+		t.Fatal(err)
+	}
+	x.backends(0x1f)
+	return x
+}
+
+// below is the next byte as a number below n; 0 when there are none left.
+func (x *twin) below(n int) int {
+	if len(x.events) == 0 {
+		return 0
+	}
+	b := x.events[0]
+	x.events = x.events[1:]
+	return int(b) % n
+}
+
+// configuration is one by the next bytes.
+func (x *twin) configuration() Config {
+	cfg := DefaultConfig()
+	threeTiers(&cfg, []int64{100_000, 500_000, 1_000_000, 0}[x.below(4)])
+	cfg.Queue.TotalCapacity, cfg.Queue.FlowCapacity = 12, 5
+	perBackend(&cfg, 1, 1+x.below(2))
+	cfg.Queue.QueueTTL = 20 * time.Second
+	cfg.Queue.Weights = map[string]fairqueue.Weight{"a": 3 * fairqueue.WeightOne, "d": fairqueue.WeightOne / 2}
+	what := x.below(256)
+	cfg.EnqueueAll = what&1 == 0
+	cfg.HoldWhenEmpty = what&2 == 0
+	if what&4 != 0 {
+		cfg.MaxInFlightPerFlow = 3
+	}
+	if what&8 != 0 {
+		cfg.MaxInFlightPerFlowPerBackend = 1
+	}
+	if what&16 != 0 {
+		cfg.ReleaseSpacing = 100 * time.Millisecond
+	}
+	if what&32 != 0 {
+		cfg.VictimOrder, cfg.Queue.TieBreak = LeastCostFirst, fairqueue.NewcomerFirst
+	}
+	if what&64 != 0 {
+		cfg.Tiers[0].ReservedFloor, cfg.Tiers[1].ReservedPerSlot = 1, stock.One/5
+	}
+	cfg.Enabled = what != 255
+	if x.below(3) == 0 { // the middle tier goes, or comes
+		cfg.Queue.Tiers = slices.Delete(cfg.Queue.Tiers, 1, 2)
+		cfg.Tiers = slices.Delete(cfg.Tiers, 1, 2)
+	}
+	return cfg
+}
+
+// backends makes those of a set ready.
+func (x *twin) backends(ready int) {
+	var pool []scheduling.Endpoint
+	x.ready = nil
+	for i := range 5 {
+		e := scheduling.Endpoint{ID: scheduling.EndpointID(i), Address: fmt.Sprintf("10.0.0.%d:80", i+1), Ready: ready>>i&1 == 1}
+		band := x.config.Stock.Of(stock.Backend{}).Requests
+		e.LowerBound, e.UpperBound = int64(band.Lower), int64(band.Upper)
+		pool = append(pool, e)
+		if e.Ready {
+			x.ready = append(x.ready, stock.Backend{ID: stock.BackendID(i)})
+		}
+	}
+	x.snapshot = scheduling.NewSnapshot(0, pool)
+	x.board.SetSnapshot(x.snapshot)
+	x.event(func() { x.SetBackends(x.clock, x.ready) })
+}
+
+// event is an event with what its caller has to do.
+func (x *twin) event(happens func()) {
+	x.contain(happens)
+	for x.Preemptor() != nil {
+		here := x.present&1 == 0
+		x.present >>= 1
+		x.contain(func() {
+			if here {
+				x.Preempt(x.clock)
+			} else {
+				x.PreemptorGone(x.clock, OutcomeClientCancelled)
+			}
+		})
+	}
+}
+
+func (x *twin) contain(part func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			x.contain(func() { x.Failed(x.clock, fmt.Errorf("%v", p)) })
+		}
+	}()
+	part()
+}
+
+// arrival is one by the next bytes.
+func (x *twin) arrival() (w *Waiter, a Arrival) {
+	w = new(Waiter)
+	x.numbers[w] = len(x.requests)
+	x.requests = append(x.requests, w)
+	a.Flow, a.Tier, a.Cost = string(rune('a'+x.below(5))), x.below(4), fairqueue.Cost(x.below(9))
+	if x.below(3) == 0 {
+		a.TierName = []string{"high", "middle", "low", "unknown"}[a.Tier]
+	}
+	if x.below(3) == 0 {
+		a.Deadline = x.clock.Add(time.Duration(x.below(8)-1) * time.Second)
+	}
+	var ask scheduling.Ask
+	if lane := x.below(10); lane > 3 {
+		ask.Subset.Set = true
+		for _, i := range [][]int{{0}, {1}, {0, 1}, {2, 3}, {1, 4}, {4, 2, 0}}[lane-4] {
+			ask.Subset.Entries = append(ask.Subset.Entries, x.snapshot.At(i).Address)
+		}
+	}
+	q, err := x.scheduler.Prepare(x.snapshot, ask)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	a.Placement = q
+	return w, a
+}
+
+// some is a request that has arrived, one of the last ones; nil: none has.
+func (x *twin) some() *Waiter {
+	if len(x.requests) == 0 {
+		return nil
+	}
+	return x.requests[len(x.requests)-1-x.below(min(24, len(x.requests)))]
+}
+
+// next is the next event, and says what came of it.
+func (x *twin) next() string {
+	kind := x.below(twinEvents)
+	x.present = x.below(256)
+	said := ""
+	switch w := x.some(); {
+	case kind <= 3 || w == nil:
+		w, a := x.arrival()
+		x.event(func() { x.Arrive(x.clock, w, a) })
+	case kind == 4:
+		w, a := x.arrival()
+		x.event(func() { x.PassOn(x.clock, w, a) })
+	case kind == 5:
+		for _, w := range x.requests {
+			x.Told(w)
+		}
+	case kind == 6:
+		x.Told(w)
+	case kind == 7:
+		o := []Outcome{OutcomeClientCancelled, OutcomeDeadlineExceeded}[x.below(2)]
+		x.event(func() { x.Cancel(x.clock, w, o) })
+	case kind == 8:
+		said = fmt.Sprint(w.stage > StageNew && x.FirstByte(&w.lease))
+	case kind == 9:
+		e := Endpoint(x.below(5))
+		x.event(func() { x.ServedElsewhere(x.clock, &w.lease, e) })
+	case kind == 10 || kind == 11:
+		x.Told(w)
+		x.event(func() { said = fmt.Sprint(x.Complete(x.clock, &w.lease)) })
+	case kind == 12:
+		x.backends(x.below(32))
+	case kind == 13:
+		cfg := x.configuration()
+		x.event(func() { said = fmt.Sprint(x.Configure(x.clock, cfg)) })
+	case kind == 14:
+		o := []Outcome{OutcomeNoMemory, OutcomeNoEndpoint, OutcomeBadRequest}[x.below(3)]
+		said = x.Refuse(x.clock, "a", o).String()
+		x.board.fails = x.below(12)
+		if x.below(64) == 63 {
+			x.event(func() { x.Drain(x.clock) })
+		}
+	default:
+		x.clock = x.clock.Add(time.Duration(x.below(256)) * 17 * time.Millisecond)
+		x.event(func() { x.Advance(x.clock) })
+	}
+	return x.tell(kind, said)
+}
+
+// tell is all that a caller can learn after an event.
+func (x *twin) tell(kind int, said string) string {
+	at, asks := x.Next(x.clock)
+	b := fmt.Appendf(nil, "kind %d: %s; next %v %t; %+v; verdicts", kind, said, at.Sub(x.clock), asks, x.State())
+	for _, w := range x.Verdicts() {
+		b = fmt.Appendf(b, " %d", x.numbers[w])
+	}
+	for i, w := range x.requests[max(0, len(x.requests)-24):] {
+		b = fmt.Appendf(b, "\n%d: stage %d %v retry %v waited %v queued %t bypass %t", i, w.Stage(), w.Outcome(), w.RetryAfter(),
+			w.Waited(), w.WasQueued(), w.Bypassed())
+		if l := w.Lease(); l != nil {
+			b = fmt.Appendf(b, " at %d, preemptible %t, promoted %t", l.Endpoint(), l.Preemptible(), l.Promoted())
+		}
+	}
+	b = fmt.Appendf(b, "\n%+v\n%+v\n%+v", x.Tiers(nil), x.Preemptions(), x.Flows(x.clock, 10))
+	return string(b)
+}
