@@ -50,3 +50,19 @@ func ascending(list []stock.Backend, first, last int) bool {
 	}
 	return true
 }
+
+// SetForeign sets what others hold at a backend, which counts as stock there; at one that is not ready it is not counted.
+func (m *Machine) SetForeign(now time.Time, id stock.BackendID, held stock.Amount) {
+	m.begin(now)
+	m.ledger.SetForeign(id, held)
+	m.run()
+}
+
+// SetSignals passes an engine's signals on to the Placer, if that is a Signaller.
+func (m *Machine) SetSignals(now time.Time, e Endpoint, s Signals) {
+	m.begin(now)
+	if placer, ok := m.placer.(Signaller); ok {
+		placer.SetSignals(e, s)
+	}
+	m.run()
+}

@@ -250,3 +250,53 @@ func TestLanesWithoutWaitersAreForgotten(t *testing.T) {
 	b.complete(held)
 	b.nothing("at the end")
 }
+
+// What others hold counts as stock: an arrival waits for it, and goes when it is gone.
+func TestForeignStockIsStock(t *testing.T) {
+	b := newBench(t, []int{1}, nil)
+	b.event(func() { b.SetForeign(b.clock, 0, stock.Amount{Requests: 1}) })
+	w := b.arrives(2, "a", "", StageWaiting)
+	b.event(func() { b.SetForeign(b.clock, 0, stock.Amount{}) })
+	b.want(w, StageGranted)
+	b.complete(w)
+	b.nothing("at the end")
+}
+
+// A lease stands for what its request costs, as far as that is known: raised while the answer grows, never lowered by an
+// estimate, corrected by the usage, and gone with the request.
+func TestACostIsCorrected(t *testing.T) {
+	b := newBench(t, []int{1}, nil)
+	w := b.arrives(2, "a", "", StageSent)
+	for _, step := range []struct {
+		tell func(time.Time, *Lease, fairqueue.Cost)
+		to   fairqueue.Cost
+		want int64
+	}{{b.Raise, 10, 10}, {b.Raise, 4, 10}, {b.TrueUp, 7, 7}, {b.Raise, 8, 8}} {
+		if step.tell(b.clock, &w.lease, step.to); b.State().Cost != step.want {
+			t.Errorf("told %d, the cost in flight is %d, want %d", step.to, b.State().Cost, step.want)
+		}
+	}
+	b.complete(w)
+	b.TrueUp(b.clock, &w.lease, 5)
+	b.Raise(b.clock, &w.lease, 50)
+	if s := b.State(); s.Cost != 0 {
+		t.Errorf("%d is left", s.Cost)
+	}
+}
+
+// With the stock bounded in units of cost too, a usage below the estimate lets the next one go before the answer ends.
+func TestUsageBelowTheEstimateMakesRoom(t *testing.T) {
+	b := newBench(t, []int{2}, func(c *Config) {
+		perBackend(c, 2, 2)
+		c.Stock.Cost = stock.CostConfig{Watermark: 100, Lower: 100, Upper: 100}
+	})
+	first := new(Waiter)
+	b.event(func() { b.Arrive(b.clock, first, Arrival{Flow: "a", Tier: 2, Cost: 100, Placement: reach("")}) })
+	b.want(first, StageSent)
+	next := b.arrives(2, "b", "", StageWaiting)
+	b.event(func() { b.TrueUp(b.clock, &first.lease, 60) })
+	b.want(next, StageGranted)
+	b.complete(first)
+	b.complete(next)
+	b.nothing("at the end")
+}

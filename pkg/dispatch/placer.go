@@ -64,3 +64,12 @@ type Reacher interface {
 	// appends none and whole is true.
 	Reach(p Placement, some []Endpoint) (ready []Endpoint, whole bool)
 }
+
+// Signals are what an engine reports of itself.
+type Signals = scheduling.Signals
+
+// Signaller is a Placer whose choice depends on what engines report of themselves.
+type Signaller interface {
+	// SetSignals sets the signals of one endpoint's engine, and reports whether the endpoint is in the pool.
+	SetSignals(e Endpoint, s Signals) bool
+}

@@ -198,6 +198,22 @@ func (c *RequestQueueController) SetBackends(ready []stock.Backend, commit func(
 	c.machine.SetBackends(now, ready)
 }
 
+// SetForeign sets what other replicas hold at a backend, which counts as stock there.
+func (c *RequestQueueController) SetForeign(id stock.BackendID, held stock.Amount) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.end(now, nil)
+	c.machine.SetForeign(now, id, held)
+}
+
+// SetSignals passes an engine's signals on to the Placer, if that is a dispatch.Signaller.
+func (c *RequestQueueController) SetSignals(e Endpoint, s dispatch.Signals) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.end(now, nil)
+	c.machine.SetSignals(now, e, s)
+}
+
 // Reconfigure changes the configuration of the running controller: all of it, or nothing if it returns an error.
 // Waiters keep their places and deadlines, and leases and counters are kept; a removed tier keeps its rank, accepts no
 // arrivals and drains. commit, if not nil, is called under the lock with the new band, so that the Placer's bounds

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
 // waiter is one request, from TryEnqueue or PassOn to its end: the machine's part, and what the waiting goroutine and
@@ -69,6 +70,22 @@ func (l *Lease) OnServed(e Endpoint) {
 	l.controller.mu.Lock()
 	defer l.controller.end(now, nil)
 	l.controller.machine.ServedElsewhere(now, l.held, e)
+}
+
+// OnCost is told that the request costs at least this much, since its answer has outgrown the estimate.
+func (l *Lease) OnCost(to fairqueue.Cost) {
+	now := time.Now()
+	l.controller.mu.Lock()
+	defer l.controller.end(now, nil)
+	l.controller.machine.Raise(now, l.held, to)
+}
+
+// OnUsage is told what the request has really cost, before OnRequestComplete.
+func (l *Lease) OnUsage(cost fairqueue.Cost) {
+	now := time.Now()
+	l.controller.mu.Lock()
+	defer l.controller.end(now, nil)
+	l.controller.machine.TrueUp(now, l.held, cost)
 }
 
 // OnRequestComplete settles the lease: the stock falls, and waiters for it are released. Only the first call counts, so

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -17,6 +18,10 @@ type Recorder interface {
 	Complete(now time.Time, l *dispatch.Lease)
 	Refuse(now time.Time, key string, o Outcome, retryAfter time.Duration)
 	Backends(now time.Time, ready []stock.Backend)
+	Foreign(now time.Time, id stock.BackendID, held stock.Amount)
+	Signals(now time.Time, e Endpoint, s dispatch.Signals)
+	Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost)
+	TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost)
 	Configure(now time.Time, cfg dispatch.Config)
 	Drain(now time.Time)
 	Advance(now time.Time)
@@ -106,6 +111,34 @@ func (m *machine) SetBackends(now time.Time, ready []stock.Backend) {
 		m.recorder.Backends(now, ready)
 	}
 	m.Machine.SetBackends(now, ready)
+}
+
+func (m *machine) SetForeign(now time.Time, id stock.BackendID, held stock.Amount) {
+	if m.recorder != nil {
+		m.recorder.Foreign(now, id, held)
+	}
+	m.Machine.SetForeign(now, id, held)
+}
+
+func (m *machine) SetSignals(now time.Time, e Endpoint, s dispatch.Signals) {
+	if m.recorder != nil {
+		m.recorder.Signals(now, e, s)
+	}
+	m.Machine.SetSignals(now, e, s)
+}
+
+func (m *machine) Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost) {
+	if m.recorder != nil {
+		m.recorder.Raise(now, l, to)
+	}
+	m.Machine.Raise(now, l, to)
+}
+
+func (m *machine) TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost) {
+	if m.recorder != nil {
+		m.recorder.TrueUp(now, l, to)
+	}
+	m.Machine.TrueUp(now, l, to)
 }
 
 func (m *machine) Configure(now time.Time, cfg dispatch.Config) error {

@@ -190,14 +190,43 @@ func (d *driver) step() {
 		o := []dispatch.Outcome{dispatch.OutcomeNoEndpoint, dispatch.OutcomeNoMemory, dispatch.OutcomeInternal}[d.lot.IntN(3)]
 		flow := d.flow()
 		d.recorder.Refuse(d.now, flow, o, d.machine.Refuse(d.now, flow, o))
-	case n < 98:
+	case n < 96:
 		d.change()
+	case n < 98:
+		d.measure()
 	default:
 		d.reload()
 	}
 }
 
 func (d *driver) flow() string { return fmt.Sprintf("flow-%d", d.lot.IntN(8)) }
+
+// measure is what others or engines report, or what a request turns out to cost.
+func (d *driver) measure() {
+	var held *dispatch.Lease
+	if l := d.some(dispatch.StageSent, dispatch.StageStreaming); l != nil {
+		held = l.Lease()
+	}
+	switch {
+	case d.chance(3):
+		id, n := stock.BackendID(d.lot.IntN(7)), stock.Amount{Requests: d.lot.IntN(3), Cost: d.lot.Int64N(50)}
+		d.recorder.Foreign(d.now, id, n)
+		d.call(func() { d.machine.SetForeign(d.now, id, n) })
+	case d.chance(3):
+		e, s := dispatch.Endpoint(d.lot.IntN(7)), dispatch.Signals{Known: true, Running: d.lot.Int32N(9), CacheUsed: d.lot.Int32N(1000)}
+		d.recorder.Signals(d.now, e, s)
+		d.call(func() { d.machine.SetSignals(d.now, e, s) })
+	case held == nil:
+	case d.chance(2):
+		to := fairqueue.Cost(d.lot.IntN(60))
+		d.recorder.Raise(d.now, held, to)
+		d.call(func() { d.machine.Raise(d.now, held, to) })
+	default:
+		to := fairqueue.Cost(d.lot.IntN(60))
+		d.recorder.TrueUp(d.now, held, to)
+		d.call(func() { d.machine.TrueUp(d.now, held, to) })
+	}
+}
 
 func (d *driver) arrive() {
 	l := &life{}

@@ -22,6 +22,10 @@ const (
 	failed                    // the event has panicked
 	noted                     // something beside it has
 	verdict                   // what became of a request
+	foreign                   // what others hold at a backend has changed
+	signals                   // an engine's signals have changed
+	raised                    // a request costs more than was thought
+	trueUp                    // what a request has really cost is known
 	numKinds
 )
 
@@ -30,6 +34,7 @@ var kindNames = [numKinds]string{
 	firstByte: "first byte", served: "served elsewhere", complete: "completion", refuse: "refusal",
 	backends: "change of endpoints", configure: "change of configuration", drain: "drain", advance: "timer",
 	preempt: "preemption", gone: "preemptor gone", failed: "panic", noted: "panic beside a decision", verdict: "verdict",
+	foreign: "change of foreign stock", signals: "signals", raised: "higher cost", trueUp: "usage",
 }
 
 // String is the kind in words.

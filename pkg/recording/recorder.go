@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
@@ -153,6 +154,48 @@ func (r *Recorder) Backends(now time.Time, ready []stock.Backend) {
 		r.signed(int64(b.Slots))
 		r.signed(b.MaxCost)
 	}
+}
+
+// Foreign records what others hold at a backend.
+func (r *Recorder) Foreign(now time.Time, id stock.BackendID, held stock.Amount) {
+	r.event(foreign, now)
+	r.signed(int64(id))
+	r.signed(int64(held.Requests))
+	r.signed(held.Cost)
+}
+
+// Signals records what an engine reports of itself.
+func (r *Recorder) Signals(now time.Time, e dispatch.Endpoint, s dispatch.Signals) {
+	r.event(signals, now)
+	r.signed(int64(e))
+	for _, n := range []int32{s.Running, s.Waiting, s.CacheUsed} {
+		r.signed(int64(n))
+	}
+	known := uint64(0)
+	if s.Known {
+		known = 1
+	}
+	r.number(known)
+}
+
+// Raise records that a request costs more than was thought.
+func (r *Recorder) Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost) {
+	r.cost(raised, now, l, to)
+}
+
+// TrueUp records what a request has really cost.
+func (r *Recorder) TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost) {
+	r.cost(trueUp, now, l, to)
+}
+
+func (r *Recorder) cost(k kind, now time.Time, l *dispatch.Lease, to fairqueue.Cost) {
+	w := l.Waiter()
+	if w.Lease() == nil {
+		r.nothing()
+		return
+	}
+	r.about(k, now, w)
+	r.signed(int64(to))
 }
 
 // Configure records that the configuration has changed: the board has its part already.

@@ -140,6 +140,19 @@ func (p *player) begin(k kind, now time.Time) error {
 		return nil
 	case backends:
 		return p.backends(now)
+	case foreign:
+		id, held := stock.BackendID(p.in.signed()), stock.Amount{Requests: int(p.in.signed()), Cost: p.in.signed()}
+		return p.call(func() { m.SetForeign(now, id, held) })
+	case signals:
+		e := dispatch.Endpoint(p.in.signed())
+		s := dispatch.Signals{
+			Running: int32(p.in.signed()), Waiting: int32(p.in.signed()), CacheUsed: int32(p.in.signed()), Known: p.in.number() == 1,
+		}
+		return p.call(func() { m.SetSignals(now, e, s) })
+	case raised:
+		return p.held(func(l *dispatch.Lease) { m.Raise(now, l, fairqueue.Cost(p.in.signed())) })
+	case trueUp:
+		return p.held(func(l *dispatch.Lease) { m.TrueUp(now, l, fairqueue.Cost(p.in.signed())) })
 	case configure:
 		return p.configure(now)
 	case drain:

@@ -37,7 +37,10 @@ func (p picker) Lists(model string) bool { return p.prepared.Load().snapshot.Lis
 // the picker has made. It is used under the controller's lock.
 type placer struct{ *scheduling.Board }
 
-var _ flowcontrol.Reacher = placer{}
+var (
+	_ flowcontrol.Reacher = placer{}
+	_ dispatch.Signaller  = placer{} // by the board
+)
 
 // NewPlacer returns how the program's machine places requests on a board.
 func NewPlacer(board *scheduling.Board) dispatch.Placer { return placer{board} }
