@@ -34,7 +34,7 @@ func newClass(t *tier, cfg ClassConfig, q *FairRequestQueue) *class {
 		},
 		tier:   t,
 		config: cfg,
-		order:  cfg.Order.implementation(),
+		order:  cfg.Order.implementation(q.config.Priorities),
 		lanes:  map[Lane]*classLane{},
 	}
 }

@@ -35,7 +35,7 @@ func (t *tier) classOf(r *Request) *class {
 // behind them; one that stays keeps its waiters and what it is owed, and orders them as before until it is empty.
 func (t *tier) reclass(q *FairRequestQueue) {
 	old := t.classes
-	t.classes = nil
+	t.classes, t.discipline = nil, q.config.amongClasses()
 	for _, cc := range q.config.classes() {
 		i := slices.IndexFunc(old, func(c *class) bool { return c.config.Name == cc.Name })
 		if i < 0 {
@@ -43,8 +43,8 @@ func (t *tier) reclass(q *FairRequestQueue) {
 			continue
 		}
 		c := old[i]
-		if c.config.Order != cc.Order {
-			c.reorder(cc.Order.implementation())
+		if o := cc.Order.implementation(q.config.Priorities); o != c.order {
+			c.reorder(o)
 		}
 		c.config, c.removed, c.weight = cc, false, cc.weight()
 		t.classes = append(t.classes, c)

@@ -63,6 +63,7 @@ type level struct {
 	now        *time.Time // the queue's: the last that it was told
 	stale      bool       // every share has to be looked at with freshen
 	classes    []*class   // of a tier, in their order; nil: its sharers are flows
+	claimed    bool       // the turn that is charged is none: it is a claim
 	restless   *share     // the one whose tag changes with time, of a class's own flows; nil: none
 	until      time.Time  // when to look at it again
 	wfqLevel

@@ -15,4 +15,4 @@ type order interface {
 }
 
 // implementation is the order; nil: by arrival alone, for which a line needs no heap.
-func (o Order) implementation() order { return nil }
+func (o Order) implementation(priorities bool) order { return nil }

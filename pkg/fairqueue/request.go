@@ -49,6 +49,9 @@ type Path struct {
 	// Under are the keys of the flows under Request.Flow, outermost first: a user of a tenant. As many of them count as
 	// Config.Levels says; one that is missing is "".
 	Under []string
+	// Strict puts it before those of its flow with less of it. Among equals Priority counts, as their order has it. Both
+	// say something only with Config.Priorities.
+	Strict, Priority int
 }
 
 // maxLevels is the most levels that share: classes, and flows within flows.

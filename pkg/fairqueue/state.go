@@ -110,10 +110,7 @@ func (s *stateWriter) tier(t *tier) {
 		if len(t.classes) > 1 {
 			s.text(c.config.Name)
 			s.flag(c.removed)
-			s.flag(c.queued == 0)
-			if c.queued > 0 {
-				t.discipline.describe(&t.level, &c.share, s.number)
-			}
+			t.discipline.describe(&t.level, &c.share, s.number)
 		}
 		s.class(c)
 	}

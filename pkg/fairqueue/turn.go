@@ -48,16 +48,12 @@ func (c *class) turnTag(r *Request) VirtualTime {
 	return c.tier.discipline.tag(&c.tier.level, &c.share, r)
 }
 
-// offers notes what each class has to offer in the turn that a candidate is from: one that is claimed is alone in it.
+// offers notes what each class has to offer in the turn that a candidate is from.
 func (t *tier) offers(of *Candidate) {
+	t.claimed = of.claimed
 	for _, c := range t.classes {
-		switch {
-		case of.claimed:
-			c.offer = nil
-		case of.Promoted:
+		if c.offer = c.head(); of.Promoted {
 			c.offer = c.starvedHead()
-		default:
-			c.offer = c.head()
 		}
 	}
 }
