@@ -70,6 +70,17 @@ func (d *Document) fairqueueConfig() fairqueue.Config {
 	if d.Flows.Discipline == DisciplineNone {
 		cfg.Discipline = fairqueue.OneFlow
 	}
+	if q.Cursor == CursorAdvance {
+		cfg.Cursor = fairqueue.Advance
+	}
+	cfg.Priorities = d.PolicyClass.PriorityHeader != "" || d.PolicyClass.StrictPriorityHeader != ""
+	for _, c := range d.Classes {
+		class := fairqueue.ClassConfig{Name: c.Name, Quantum: fairqueue.Cost(c.Quantum)}
+		if c.Order == OrderWSPT {
+			class.Order = fairqueue.WSPT
+		}
+		cfg.Classes = append(cfg.Classes, class)
+	}
 	if d.Flows.TieBreak == FlowTieNewcomer {
 		cfg.TieBreak = fairqueue.NewcomerFirst
 	}
@@ -157,6 +168,10 @@ func (d *Document) ExtprocConfig() extproc.Config {
 			tier.MinPriority = new(int(*t.MinPriority))
 		}
 		cfg.Tiers = append(cfg.Tiers, tier)
+	}
+	cfg.PolicyClass = extproc.PolicyClass{
+		Headers: d.PolicyClass.Headers, PriorityHeader: d.PolicyClass.PriorityHeader,
+		StrictPriorityHeader: d.PolicyClass.StrictPriorityHeader, MaxStrictPriority: int(d.PolicyClass.MaxStrictPriority),
 	}
 	cfg.TrustedHeaders = extproc.TrustedHeaders{Model: d.TrustedHeaders.Model, Cost: d.TrustedHeaders.Cost}
 	cfg.RequestBody = extproc.BodyPolicy(d.RequestBody)

@@ -19,6 +19,7 @@ func Default() Document {
 			QueueTTL:        Duration(30 * time.Second),
 			CapacityMode:    CapacityReserved,
 			TierMode:        TiersStrict,
+			Cursor:          CursorStay,
 			PromotionBudget: MustDecimal("0.1"),
 			TopTier:         TopGuaranteed,
 		},

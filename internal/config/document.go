@@ -42,6 +42,8 @@ type Document struct {
 	Responses Responses `yaml:"responses"`
 	// Where a request's tier may be named.
 	Criticality Criticality `yaml:"criticality"`
+	// Where a request's class may be named, and its priorities within the class.
+	PolicyClass PolicyClass `yaml:"policyClass"`
 	// Request headers that only the gateway can set, never a client.
 	TrustedHeaders TrustedHeaders `yaml:"trustedHeaders"`
 	// When the request body is read: auto (only if the headers do not say enough), always or never.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
 // profiles are the named sets of defaults, each as a change of Default.
@@ -109,6 +111,11 @@ func dynamo(d *Document) {
 	d.Criticality.Default = Standard
 	d.RequestQueueController.HoldWhenEmpty = false
 	d.Flows.Discipline = DisciplineNone
+	d.PolicyClass = PolicyClass{
+		Headers:        []string{"x-dynamo-meta-policy-class", "x-dynamo-policy-class"},
+		PriorityHeader: "x-dynamo-request-priority", StrictPriorityHeader: "x-dynamo-request-strict-priority",
+		MaxStrictPriority: fairqueue.MaxStrict,
+	}
 	d.Tiers = []Tier{{Name: "default", MinPriority: new(int64(0)), Weight: One}}
 	d.Responses.Preset = PresetDynamo
 }

@@ -14,6 +14,10 @@ type FairRequestQueue struct {
 	CapacityMode string `yaml:"capacityMode"`
 	// Order between tiers: strict (highest first, with a starvation guard) or weighted (a share for each tier).
 	TierMode string `yaml:"tierMode"`
+	// Which class the turn of the classes goes on with when one was served that has credit for its next request too: stay
+	// (the same one) or advance (the next one, as Dynamo 1.6.1 has it; where requests cost less than the quantum, the
+	// quanta then lose their weight).
+	Cursor string `yaml:"cursor"`
 	// Share of dispatches that starved heads of lower tiers may take, from 0 to 1; 1 is unlimited.
 	PromotionBudget Decimal `yaml:"promotionBudget"`
 	// Whether the highest tier's queue is guaranteed (never displaced, its flowCapacities reserved) or fair (like the

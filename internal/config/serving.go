@@ -28,6 +28,20 @@ type Criticality struct {
 	ObjectiveHeaders []string `yaml:"objectiveHeaders"`
 }
 
+// PolicyClass is the section of where a request's class may be named, and its priorities within that.
+type PolicyClass struct {
+	// Request headers that name a class (classes), the first that is present counts; empty: none. At most 2. A request that
+	// names none of the classes belongs to the first.
+	Headers []string `yaml:"headers"`
+	// Request header with a priority, a whole number: with order fcfs it counts as so many seconds of waiting, with wspt
+	// the cost is divided by 1 + priority; empty: none.
+	PriorityHeader string `yaml:"priorityHeader"`
+	// Request header with a strict priority, a whole number: within a class, more of it goes first; empty: none.
+	StrictPriorityHeader string `yaml:"strictPriorityHeader"`
+	// Highest strict priority that a request may have; a higher one counts as this. From 0 to 8191.
+	MaxStrictPriority int64 `yaml:"maxStrictPriority"`
+}
+
 // TrustedHeaders names the headers that only the gateway sets.
 type TrustedHeaders struct {
 	// Header with the model, which makes reading the body unnecessary; empty: none.

@@ -20,7 +20,6 @@ type missing struct {
 var notYet = []missing{
 	{path: "flows.discipline", words: []string{DisciplineVTC, DisciplineFairShare}},
 	{path: "flows.order", words: []string{OrderWSPT, OrderEDF}},
-	{path: "classes"},
 }
 
 // unsupported reports the fields of notYet that are set. Values that come from the profile itself count as one problem

@@ -36,6 +36,7 @@ func (d Document) wordProblems(ps *Problems) {
 	ps.oneOf("fairRequestQueue.capacityMode", q.CapacityMode, capacityModes)
 	ps.oneOf("fairRequestQueue.tierMode", q.TierMode, tierModes)
 	ps.oneOf("fairRequestQueue.topTier", q.TopTier, topTiers)
+	ps.oneOf("fairRequestQueue.cursor", q.Cursor, cursors)
 	ps.oneOf("requestQueueController.victimOrder", d.RequestQueueController.VictimOrder, victimOrders)
 	ps.oneOf("flows.discipline", d.Flows.Discipline, disciplines)
 	ps.oneOf("flows.tieBreak", d.Flows.TieBreak, flowTieBreaks)
@@ -65,19 +66,18 @@ func (ps *Problems) hold(path string, d Duration) {
 	}
 }
 
-// classProblems checks the classes.
+// classProblems checks the names and the orders of the classes; the queue checks the rest.
 func (d Document) classProblems(ps *Problems) {
-	seen := map[string]bool{}
 	for i, c := range d.Classes {
 		path := index("classes", i) + "."
-		ps.unique(path+"name", c.Name, seen)
 		if strings.ContainsFunc(c.Name, func(r rune) bool {
 			return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-", r)
 		}) {
 			ps.add(path+"name", c.Name, "must consist of letters, digits, '_', '.' and '-'")
 		}
-		positive(ps, path+"quantum", c.Quantum)
-		ps.oneOf(path+"order", c.Order, orders)
+		if ps.oneOf(path+"order", c.Order, orders); c.Order == OrderEDF {
+			ps.add(path+"order", c.Order, "not supported yet")
+		}
 	}
 }
 
@@ -98,17 +98,6 @@ func (ps *Problems) oneOf(path, word string, known []string) {
 	}
 }
 
-// unique checks that a name is given and not in seen, and adds it there.
-func (ps *Problems) unique(path, name string, seen map[string]bool) {
-	switch {
-	case name == "":
-		ps.add(path, name, "must be given")
-	case seen[name]:
-		ps.add(path, name, "must be unique")
-	}
-	seen[name] = true
-}
-
 func atLeast[T cmp.Ordered](ps *Problems, path string, value, least T) bool {
 	if value < least {
 		ps.add(path, value, "must be at least %v", least)
@@ -120,14 +109,6 @@ func atLeast[T cmp.Ordered](ps *Problems, path string, value, least T) bool {
 func within[T cmp.Ordered](ps *Problems, path string, value, least, most T) bool {
 	if value < least || value > most {
 		ps.add(path, value, "must be from %v to %v", least, most)
-		return false
-	}
-	return true
-}
-
-func positive[T ~int64](ps *Problems, path string, value T) bool {
-	if value <= 0 {
-		ps.add(path, value, "must be above %v", T(0))
 		return false
 	}
 	return true

@@ -44,7 +44,7 @@ func TestValidate(t *testing.T) {
 		"positive values": {
 			func(d *Document) {
 				d.FairRequestQueue = FairRequestQueue{
-					CapacityMode: CapacityShared, TierMode: TiersStrict, TopTier: TopFair, PromotionBudget: MustDecimal("1.1"),
+					CapacityMode: CapacityShared, TierMode: TiersStrict, TopTier: TopFair, Cursor: CursorStay, PromotionBudget: MustDecimal("1.1"),
 				}
 				d.RequestQueueController = RequestQueueController{
 					SlotsPerBackend: new(int64(0)), PopperWaitJitterMax: -1, ReleaseSpacing: -1, MaxInFlightPerFlow: -1,
@@ -198,7 +198,9 @@ func TestValidate(t *testing.T) {
 		},
 		"classes, models, objectives": {
 			func(d *Document) {
-				d.Classes = []Class{{Name: "a/b", Quantum: 1, Order: OrderFCFS}, {Order: "lcfs"}}
+				d.Classes = []Class{{Name: "a/b", Quantum: 1, Order: OrderFCFS}, {Order: "lcfs"}, {Name: "c", Quantum: 1, Order: OrderEDF}}
+				d.PolicyClass = PolicyClass{Headers: []string{"a", "A", "b c"}, PriorityHeader: "ä", StrictPriorityHeader: "a:b", MaxStrictPriority: 8192}
+				d.FairRequestQueue.Cursor = "leap"
 				d.Models = []Model{
 					{Name: "chat", Criticality: "Critcal", Targets: []ModelTarget{{Name: "x"}, {Name: "x", Weight: 1}}},
 					{Name: "chat", Criticality: Sheddable},
@@ -208,8 +210,16 @@ func TestValidate(t *testing.T) {
 			[]string{
 				`classes[0].name: "a/b": must consist of letters, digits, '_', '.' and '-'`,
 				`classes[1].name: "": must be given`,
-				"classes[1].quantum: 0: must be above 0",
+				"classes[1].quantum: 0: must be from 1 to 1073741824",
 				`classes[1].order: "lcfs": must be one of fcfs, wspt, edf (did you mean fcfs?)`,
+				`classes[2].order: "edf": not supported yet`,
+				`fairRequestQueue.cursor: "leap": must be one of stay, advance`,
+				"policyClass.headers: 3 headers: must be at most 2",
+				`policyClass.headers[1]: "a": must be unique`,
+				`policyClass.headers[2]: "b c": must be the name of a header`,
+				`policyClass.priorityHeader: "ä": must be the name of a header`,
+				`policyClass.strictPriorityHeader: "a:b": must be the name of a header`,
+				"policyClass.maxStrictPriority: 8192: must be from 0 to 8191",
 				`models[0].criticality: "Critcal": must be one of Critical, Standard, Sheddable, critical, default, sheddable (did you mean Critical?)`,
 				"models[0].targets[0].weight: 0: must be from 1 to 1000000",
 				`models[0].targets[1].name: "x": must be unique`,

@@ -16,6 +16,9 @@ const (
 	TiersStrict   = "strict"
 	TiersWeighted = "weighted"
 
+	CursorStay    = "stay"
+	CursorAdvance = "advance"
+
 	TopGuaranteed = "guaranteed"
 	TopFair       = "fair"
 
@@ -61,6 +64,7 @@ const (
 var (
 	capacityModes = []string{CapacityReserved, CapacityShared}
 	tierModes     = []string{TiersStrict, TiersWeighted}
+	cursors       = []string{CursorStay, CursorAdvance}
 	topTiers      = []string{TopGuaranteed, TopFair}
 	victimOrders  = []string{VictimNewest, VictimLeastCost}
 	disciplines   = []string{DisciplineWFQ, DisciplineVTC, DisciplineFairShare, DisciplineNone}

@@ -10,7 +10,7 @@ func (m *Machine) offer(w *Waiter, a Arrival) {
 	w.number, w.owner, w.placement = m.arrived, a.Owner, a.Placement
 	w.lease = Lease{waiter: w}
 	w.queued = fairqueue.Request{
-		Flow: a.Flow, Tier: m.tierOf(a.Tier), Cost: max(1, a.Cost), Deadline: a.Deadline, Owner: w,
+		Flow: a.Flow, Path: a.Path, Tier: m.tierOf(a.Tier), Cost: max(1, a.Cost), Deadline: a.Deadline, Owner: w,
 	}
 	if a.TierName != "" {
 		w.queued.Tier = m.queue.TierID(a.TierName)

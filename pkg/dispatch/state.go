@@ -95,6 +95,8 @@ func (m *Machine) tierNames() map[int]string {
 type FlowState struct {
 	Flow string `json:"flow"`
 	Tier string `json:"tier"`
+	// Class is its class within the tier; empty where there are none.
+	Class string `json:"class,omitempty"`
 	// Waiting and InFlight are numbers of requests; WaitingCost is the cost of the waiting ones.
 	Waiting     int   `json:"waiting"`
 	WaitingCost int64 `json:"waitingCost"`
@@ -117,7 +119,7 @@ func (m *Machine) Flows(now time.Time, limit int) []FlowState {
 	available, free := fairqueue.TierSet(m.ledger.AvailableTo()), m.ledger.BelowLower()
 	for _, v := range m.queue.View(limit) {
 		s := FlowState{
-			Flow: v.Flow, Tier: names[v.Tier], Waiting: v.Queued, WaitingCost: v.Cost,
+			Flow: v.Flow, Tier: names[v.Tier], Class: v.Class, Waiting: v.Queued, WaitingCost: v.Cost,
 			Since: now.Sub(v.Oldest).Seconds(), Weight: float64(v.Weight) / 1e6, Entitled: float64(v.Entitled) / 1e6,
 			Why: "stock",
 		}

@@ -36,6 +36,7 @@ func (st *mainStream) offer() error {
 		Tier:        st.rank,
 		TierName:    c.Tiers[st.rank].Name,
 		Cost:        st.cost(),
+		Path:        c.path(&st.headers),
 		Deadline:    c.deadline(&st.headers, st.begun),
 		Placement:   placement,
 	}

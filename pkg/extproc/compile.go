@@ -17,6 +17,7 @@ type compiled struct {
 	classMeta   *source
 	modelHeader slot
 	costHeader  slot
+	policyClass policyClass
 	objectiveIn []slot // of the headers that may name an objective, in order
 	deadlines   []deadlineSource
 	single      uint64 // has a bit for each header that a request may have only once
@@ -71,6 +72,7 @@ func compile(cfg *Config) *compiled {
 	for _, name := range cfg.Criticality.ObjectiveHeaders {
 		c.objectiveIn = append(c.objectiveIn, c.names.add(name))
 	}
+	c.compilePolicyClass(&cfg.PolicyClass)
 	c.sortHeaders()
 	for i := range cfg.Models {
 		m := &cfg.Models[i]

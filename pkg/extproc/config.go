@@ -17,6 +17,8 @@ type Config struct {
 	TenantPolicies map[string]TenantPolicy
 	// Criticality is where a request's tier may be named (criticality).
 	Criticality Criticality
+	// PolicyClass says where a request's class and priorities may be named (policyClass).
+	PolicyClass PolicyClass
 	// Tiers are the tiers, highest first (tiers); rank 0 is Tiers[0]. At least one.
 	Tiers []Tier
 	// TrustedHeaders are set by the gateway, never by clients (trustedHeaders).

@@ -49,6 +49,7 @@ func (c *compiled) sortHeaders() {
 	if !forgiving(c.Criticality.Header) {
 		add(&c.single, c.classHeader)
 	}
+	c.policyClass.single(&c.names, func(s slot) { add(&c.single, s) })
 	add(&c.scalar, c.modelHeader)
 	add(&c.scalar, c.costHeader)
 	for _, d := range c.deadlines {

@@ -33,6 +33,7 @@ func (c *Config) Validate() error {
 	c.checkTiers(&ps)
 	c.checkModels(&ps)
 	c.checkCriticality(&ps)
+	c.PolicyClass.check(&ps, invalid.At("PolicyClass"))
 	checkOptionalHeader(&ps, invalid.At("TrustedHeaders", "Model"), c.TrustedHeaders.Model)
 	checkOptionalHeader(&ps, invalid.At("TrustedHeaders", "Cost"), c.TrustedHeaders.Cost)
 	for i, name := range c.DeadlineHeaders {

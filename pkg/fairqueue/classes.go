@@ -8,13 +8,13 @@ import (
 // classes are the configured classes; without any, the one that everybody is in.
 func (c *Config) classes() []ClassConfig {
 	if len(c.Classes) == 0 {
-		return []ClassConfig{{Quantum: 1, Order: c.Order}}
+		return []ClassConfig{{Quantum: 1}}
 	}
 	return c.Classes
 }
 
 // amongClasses is the discipline by which the classes of a tier share it.
-func (c *Config) amongClasses() discipline { return wfq{} }
+func (c *Config) amongClasses() discipline { return drr{cursor: c.Cursor} }
 
 // weight is the class's share of its tier.
 func (c ClassConfig) weight() Weight { return min(Weight(c.Quantum)*WeightOne, MaxWeight) }

@@ -79,10 +79,10 @@ type Config struct {
 	// Classes share each tier, in this order where their turns are equal; none: no tier is shared. A request that names
 	// none of them is of the first. At most MaxClasses.
 	Classes []ClassConfig
+	// Cursor says where the turn of the classes goes on.
+	Cursor Cursor
 	// Priorities: requests name a Path.Strict and a Path.Priority.
 	Priorities bool
-	// Order of the requests of a flow, unless its class has its own.
-	Order Order
 	// Levels is how many flows a request names, each under the one before: 1 for Request.Flow alone, up to
 	// MaxFlowLevels; 0 counts as 1. Weights, capacities and caps are those of the first; those under one have equal
 	// weights and share its places.

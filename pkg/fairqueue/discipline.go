@@ -67,6 +67,7 @@ type level struct {
 	restless   *share     // the one whose tag changes with time, of a class's own flows; nil: none
 	until      time.Time  // when to look at it again
 	wfqLevel
+	drrLevel
 }
 
 // siblings are a level of flows.
@@ -82,6 +83,7 @@ type share struct {
 	flow   *flow // nil: it is a class
 	weight Weight
 	wfqShare
+	drrShare
 }
 
 // receipt is what one pop has charged to one sharer.

@@ -15,7 +15,8 @@
 //
 // Tenant and user are flows, one under the other; a request names its path of them (Path). Classes and flows are all
 // sharers: a discipline (discipline.go) shares a level, which is the classes of a tier, the flows of a class, or those
-// under a flow. It knows a level by its level and a sharer by its share; so wfq.go serves at each of them.
+// under a flow. It knows a level by its level and a sharer by its share; so wfq.go serves at each of them. Classes share
+// by deficit round robin (drr.go).
 //
 // A lane is a set of backends that a request may use. Requests of different lanes do not block each other, so lanes are
 // outermost within a class: it keeps a heap of flowLanes per lane, under each flowLane one of those under it, and a heap

@@ -15,7 +15,7 @@ func (l *line) head() *Request {
 	if l.row == nil {
 		return l.oldest
 	}
-	return (*Request)(l.row.next.min())
+	return l.row.first()
 }
 
 func (l *line) insert(r *Request) {
@@ -70,7 +70,7 @@ func (l *line) all() iter.Seq[*Request] {
 	return func(yield func(*Request) bool) {
 		if l.row != nil {
 			for r := range l.row.next.all() {
-				if !yield((*Request)(r)) {
+				if !yield(r.of) {
 					return
 				}
 			}

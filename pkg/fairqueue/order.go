@@ -5,8 +5,12 @@ import "time"
 // Order says which request of a flow goes first.
 type Order uint8
 
-// FCFS is first come, first served.
-const FCFS Order = iota
+const (
+	// FCFS is first come, first served.
+	FCFS Order = iota
+	// WSPT is the least cost over 1 + priority first.
+	WSPT
+)
 
 // order is the order of the requests of one flow in one lane: by rank, across its rollover, then by arrival. A rank is
 // computed once, when the request arrives.
@@ -15,4 +19,13 @@ type order interface {
 }
 
 // implementation is the order; nil: by arrival alone, for which a line needs no heap.
-func (o Order) implementation(priorities bool) order { return nil }
+func (o Order) implementation(priorities bool) order {
+	switch {
+	case o == WSPT:
+		return wspt{}
+	case priorities:
+		return urgentFirst{}
+	default:
+		return nil
+	}
+}

@@ -60,7 +60,7 @@ const maxLevels = 4
 // extra is what only some requests need, as their queue is configured.
 type extra struct {
 	rank   uint64             // its key in the order within its flow
-	rowAt  [3]int32           // numbers in the heaps of its line's row
+	row    rowPlace           // in its line's row
 	paid   [maxLevels]receipt // what its pop has charged to others than its flow
 	charge uint64             // the account of weighted tiers: the number of the charge, and
 	earned TierSet            // the tiers that earned by it

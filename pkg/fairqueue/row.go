@@ -8,40 +8,69 @@ type row struct {
 	young heap[*byYouth]
 }
 
-// inRow, byAge and byYouth are a request as an element of these heaps.
+// rowPlace is a request's place in these heaps.
+type rowPlace struct {
+	next  inRow
+	old   byAge
+	young byYouth
+}
+
 type (
-	inRow   Request
-	byAge   Request
-	byYouth Request
+	inRow struct {
+		of *Request
+		at int32
+	}
+	byAge struct {
+		of *Request
+		at int32
+	}
+	byYouth struct {
+		of *Request
+		at int32
+	}
 )
 
-func (r *inRow) key() key { return key{r.extra.rank, r.seq} }
+func (r *inRow) key() key { return key{r.of.extra.rank, r.of.seq} }
 
-func (r *inRow) handle() *int32 { return &r.extra.rowAt[0] }
+func (r *inRow) handle() *int32 { return &r.at }
 
-func (r *byAge) key() key { return key{seq: r.seq} }
+func (r *byAge) key() key { return key{seq: r.of.seq} }
 
-func (r *byAge) handle() *int32 { return &r.extra.rowAt[1] }
+func (r *byAge) handle() *int32 { return &r.at }
 
-func (r *byYouth) key() key { return key{seq: ^r.seq} }
+func (r *byYouth) key() key { return key{seq: ^r.of.seq} }
 
-func (r *byYouth) handle() *int32 { return &r.extra.rowAt[2] }
+func (r *byYouth) handle() *int32 { return &r.at }
 
 func (w *row) insert(r *Request) {
-	w.next.push((*inRow)(r))
-	w.old.push((*byAge)(r))
-	w.young.push((*byYouth)(r))
+	p := &r.extra.row
+	p.next.of, p.old.of, p.young.of = r, r, r
+	w.next.push(&p.next)
+	w.old.push(&p.old)
+	w.young.push(&p.young)
 }
 
 func (w *row) remove(r *Request) {
-	w.next.remove((*inRow)(r))
-	w.old.remove((*byAge)(r))
-	w.young.remove((*byYouth)(r))
+	p := &r.extra.row
+	w.next.remove(&p.next)
+	w.old.remove(&p.old)
+	w.young.remove(&p.young)
+}
+
+// first is the request that goes next; nil: it is empty.
+func (w *row) first() *Request {
+	if p := w.next.min(); p != nil {
+		return p.of
+	}
+	return nil
 }
 
 // ends returns the oldest and the newest request; nil if the row is empty.
 func (w *row) ends() (oldest, newest *Request) {
-	return (*Request)(w.old.min()), (*Request)(w.young.min())
+	if p := w.old.min(); p != nil {
+		oldest, newest = p.of, w.young.min().of
+	}
+	return oldest, newest
 }
 
 // small reports whether the row occupies little memory.

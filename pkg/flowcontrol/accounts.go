@@ -90,8 +90,10 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 	gauge(a.utilisation, float64(state.Stock)/float64(max(1, state.Capacity)))
 	counter(a.attempts, state.Attempts)
 	counter(a.successes, state.Successes)
+	shown := map[[2]string]bool{} // a flow that waits in several classes has a share in each: the first one counts
 	for _, f := range a.controller.Flows(entitledFlows) {
-		if presentable(f.Flow) {
+		if key := [2]string{f.Flow, f.Tier}; presentable(f.Flow) && !shown[key] {
+			shown[key] = true
 			gauge(a.entitled, f.Entitled, f.Flow, f.Tier)
 		}
 	}

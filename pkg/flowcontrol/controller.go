@@ -99,7 +99,7 @@ func (c *RequestQueueController) offer(now time.Time, w *waiter, r *Request, dea
 
 func arrivalOf(w *waiter, r *Request, deadline time.Time) dispatch.Arrival {
 	return dispatch.Arrival{
-		Flow: r.Flow, TierName: r.TierName, Tier: r.Tier, Cost: r.Cost, Deadline: deadline, Placement: r.Placement,
+		Flow: r.Flow, Path: r.Path, TierName: r.TierName, Tier: r.Tier, Cost: r.Cost, Deadline: deadline, Placement: r.Placement,
 		Owner: w,
 	}
 }

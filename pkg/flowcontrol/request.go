@@ -20,6 +20,8 @@ type Request struct {
 	// highest; a rank that does not exist means the lowest. A name remains right when a reload changes the ranks.
 	TierName string
 	Tier     int
+	// Path names its class within the tier, and how urgent it is there; nil means that it names nothing.
+	Path *fairqueue.Path
 	// Cost is its work, at least 1; 0 counts as 1.
 	Cost fairqueue.Cost
 	// Deadline is the client's own (from the stream or a deadline header); zero means none.

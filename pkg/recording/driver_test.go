@@ -47,6 +47,7 @@ func (d *driver) did(w *dispatch.Waiter) {
 type driver struct {
 	t         testing.TB
 	lot       *rand.Rand
+	classes   *rand.Rand // the lot of classes and priorities; nil: a run without them
 	format    *recording.Format
 	machine   *dispatch.Machine
 	board     *scheduling.Board
@@ -70,6 +71,9 @@ func newDriver(t testing.TB, seed uint64, limit int, hide func(string) string) *
 	t.Helper()
 	d := &driver{
 		t: t, lot: rand.New(rand.NewPCG(seed, 1)), now: start, counts: map[string]int{},
+	}
+	if seed%2 == 0 {
+		d.classes = rand.New(rand.NewPCG(seed, 2))
 	}
 	var err error
 	if d.format, err = recording.NewFormat(app.NewPlacer(nil)); err != nil {
@@ -108,6 +112,14 @@ func (d *driver) someConfig() dispatch.Config {
 		{CanPreempt: true, ReservedFloor: d.lot.IntN(3)},
 		{CanPreempt: d.chance(2), ReservedPerSlot: stock.One / 10},
 		{},
+	}
+	if d.classes != nil {
+		c.Queue.Priorities = d.classes.IntN(2) == 0
+		for _, name := range []string{"a", "b", "c"}[:d.classes.IntN(4)] {
+			c.Queue.Classes = append(c.Queue.Classes, fairqueue.ClassConfig{
+				Name: name, Quantum: fairqueue.Cost(1 + d.classes.IntN(30)), Order: fairqueue.Order(d.classes.IntN(2)),
+			})
+		}
 	}
 	c.EnqueueAll = !d.chance(4)
 	c.HoldWhenEmpty = !d.chance(4)
@@ -233,6 +245,9 @@ func (d *driver) arrive() {
 	a := dispatch.Arrival{Flow: d.flow(), Tier: d.lot.IntN(3), Cost: fairqueue.Cost(d.lot.IntN(20)), Owner: l}
 	if d.chance(5) {
 		a.TierName = []string{"critical", "batch", "nobody's"}[d.lot.IntN(3)]
+	}
+	if l := d.classes; l != nil && l.IntN(3) == 0 {
+		a.Path = &fairqueue.Path{Class: []string{"a", "b", "c"}[l.IntN(3)], Strict: l.IntN(2), Priority: l.IntN(4)}
 	}
 	if d.chance(4) {
 		a.Deadline = d.now.Add(time.Duration(d.lot.IntN(3000)) * time.Millisecond)

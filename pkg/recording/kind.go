@@ -59,4 +59,5 @@ const (
 	hasText // its ID, as text
 	isPlaced
 	isRated // by scorers that look at the request
+	hasPath // its class and priorities
 )

@@ -61,6 +61,16 @@ func (r *Recorder) Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival,
 		r.buf[flags] |= hasTierName
 		r.text(a.TierName, nil)
 	}
+	if p := a.Path; p != nil {
+		r.buf[flags] |= hasPath
+		r.text(p.Class, nil)
+		r.signed(int64(p.Strict))
+		r.signed(int64(p.Priority))
+		r.number(uint64(len(p.Under)))
+		for _, key := range p.Under {
+			r.text(key, r.hide)
+		}
+	}
 	if !a.Deadline.IsZero() {
 		r.buf[flags] |= hasDeadline
 		r.signed(int64(a.Deadline.Sub(r.base)) - r.last)

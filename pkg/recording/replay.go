@@ -355,6 +355,12 @@ func (p *player) arrive(k kind, now time.Time) error {
 	if flags&hasTierName != 0 {
 		a.TierName = in.text()
 	}
+	if flags&hasPath != 0 {
+		a.Path = &fairqueue.Path{Class: in.text(), Strict: int(in.signed()), Priority: int(in.signed())}
+		for n := in.number(); n > 0 && !in.broken; n-- {
+			a.Path.Under = append(a.Path.Under, in.text())
+		}
+	}
 	if flags&hasDeadline != 0 {
 		a.Deadline = p.base.Add(time.Duration(in.last + in.signed()))
 	}

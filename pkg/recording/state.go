@@ -71,7 +71,10 @@ func examples() []dispatch.Config {
 		cfg.Queue.Discipline = discipline
 		all = append(all, cfg)
 	}
-	return all
+	cfg := dispatch.DefaultConfig()
+	cfg.Queue.Priorities = true // two orders
+	cfg.Queue.Classes = []fairqueue.ClassConfig{{Name: "a", Quantum: 1}, {Name: "b", Quantum: 1, Order: fairqueue.WSPT}}
+	return append(all, cfg)
 }
 
 // restore makes the state that was written as a checkpoint, which goes on as that one would.

@@ -1,0 +1,85 @@
+package extproc
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/invalid"
+)
+
+// PolicyClass says where a request names its class within its tier, and its priorities within that.
+type PolicyClass struct {
+	// Headers name the headers with a class's name, of which the first that is present counts. At most 2.
+	Headers []string
+	// PriorityHeader and StrictPriorityHeader name the headers with the two priorities, whole numbers; "" is none.
+	PriorityHeader, StrictPriorityHeader string
+	// MaxStrictPriority is the highest strict priority that a request may have; a higher one counts as this. 0 to
+	// fairqueue.MaxStrict.
+	MaxStrictPriority int
+}
+
+// maxClassHeaders is how many headers may name a class; every request has a place for each of them.
+const maxClassHeaders = 2
+
+func (p *PolicyClass) check(ps *invalid.Problems, at invalid.Path) {
+	checkCount(ps, at.At("Headers"), len(p.Headers), "headers", maxClassHeaders)
+	var names invalid.Names
+	for i, name := range p.Headers {
+		if checkHeader(ps, at.At("Headers", i), name) {
+			names.Check(ps, at.At("Headers", i), strings.ToLower(name))
+		}
+	}
+	checkOptionalHeader(ps, at.At("PriorityHeader"), p.PriorityHeader)
+	checkOptionalHeader(ps, at.At("StrictPriorityHeader"), p.StrictPriorityHeader)
+	invalid.Within(ps, at.At("MaxStrictPriority"), p.MaxStrictPriority, 0, fairqueue.MaxStrict)
+}
+
+// policyClass has the slots of these headers.
+type policyClass struct {
+	class            []slot
+	priority, strict slot
+}
+
+func (c *compiled) compilePolicyClass(p *PolicyClass) {
+	for _, name := range p.Headers {
+		c.policyClass.class = append(c.policyClass.class, c.names.add(name))
+	}
+	c.policyClass.priority = c.optional(p.PriorityHeader)
+	c.policyClass.strict = c.optional(p.StrictPriorityHeader)
+}
+
+// single calls add with each of these headers that a request may have only once: clients may send Dynamo's, as there.
+func (p *policyClass) single(names *headerNames, add func(slot)) {
+	for _, s := range append([]slot{p.priority, p.strict}, p.class...) {
+		if s != noSlot && !forgiving(names.names[s]) {
+			add(s)
+		}
+	}
+}
+
+// path returns what a request says of its class and priorities; nil: nothing.
+func (c *compiled) path(h *headers) *fairqueue.Path {
+	p := fairqueue.Path{
+		Class:    strings.TrimSpace(h.first(c.policyClass.class...)),
+		Priority: whole(h.values[c.policyClass.priority]),
+		Strict:   min(whole(h.values[c.policyClass.strict]), c.PolicyClass.MaxStrictPriority),
+	}
+	if p.Class == "" && p.Priority == 0 && p.Strict == 0 {
+		return nil
+	}
+	return &p
+}
+
+// whole reads a whole number of at least 0; anything else is 0, and a larger one than fits is the largest.
+func whole(v string) int {
+	n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 32)
+	switch {
+	case n < 0:
+		return 0
+	case err != nil && n != math.MaxInt32:
+		return 0
+	}
+	return int(n)
+}

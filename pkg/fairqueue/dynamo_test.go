@@ -1,0 +1,85 @@
+package fairqueue
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestDynamoOrders: all dispatch orders that were recorded of Dynamo's service 1.6.1 come out exactly with the cursor of
+// that version, and two of them, the third and the twelfth, with the other one too.
+func TestDynamoOrders(t *testing.T) {
+	text, err := os.ReadFile("testdata/dynamo-orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for scene := range strings.SplitSeq(string(text), "\n\n") {
+		if strings.HasPrefix(scene, "#") {
+			continue
+		}
+		n++
+		stays := n == 3 || n == 12
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			for _, cursor := range []Cursor{Advance, Stay} {
+				got, want := dynamoOrder(t, scene, cursor)
+				if same := slices.Equal(got, want); same != (cursor == Advance || stays) {
+					t.Errorf("cursor %d: as recorded: %t\ngot  %v\nwant %v", cursor, same, got, want)
+				}
+			}
+		})
+	}
+	if n != 12 {
+		t.Errorf("%d orders, want 12", n)
+	}
+}
+
+// dynamoOrder runs one scene: the order in which its requests go, and the one that was recorded.
+func dynamoOrder(t *testing.T, scene string, cursor Cursor) (got, want []int) {
+	var ring []ClassConfig
+	var pushed []string
+	for line := range strings.Lines(scene) {
+		words := strings.Fields(line)
+		switch words[0] {
+		case "ring":
+			for _, w := range words[1:] {
+				f := strings.Split(w, ":")
+				c := ClassConfig{Name: f[0], Quantum: Cost(number(t, f[1]))}
+				if f[2] == "wspt" {
+					c.Order = WSPT
+				}
+				ring = append(ring, c)
+			}
+		case "pushed":
+			pushed = append(pushed, words[1:]...)
+		case "popped":
+			for _, w := range words[1:] {
+				want = append(want, number(t, w))
+			}
+		}
+	}
+	q := classes(t, cursor, ring...)
+	waits(t, q, ring[0].Name, 1, 1) // the one that made the worker busy
+	popNext(q)
+	for i, p := range pushed {
+		class, cost, _ := strings.Cut(p, ":")
+		mustPush(t, q, &Request{
+			Path: &Path{Class: ring[number(t, class)].Name}, Cost: Cost(number(t, cost)), Owner: i,
+		})
+	}
+	for r := popNext(q); r != nil; r = popNext(q) {
+		got = append(got, r.Owner.(int))
+	}
+	return got, want
+}
+
+func number(t *testing.T, s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,95 @@
+package integration
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// twoClasses is Dynamo's profile with quanta of 512 and 128, and the cost in a header of the gateway's.
+const twoClasses = `profile: dynamo-drr
+classes: [ { name: gold, quantum: 512 }, { name: iron, quantum: 128, order: wspt } ]
+trustedHeaders: { cost: x-cost }
+` + single
+
+// inClass is a request that names its class, and costs so much.
+func inClass(class, tag string, cost int, header ...string) ask {
+	return ask{header: append([]string{
+		"x-tenant", tag, "x-dynamo-meta-policy-class", class, "x-cost", strconv.Itoa(cost),
+	}, header...)}
+}
+
+// Quanta of 512 and 128, both classes always waiting with requests of 512 tokens: four of the first for each of the
+// second, from the first grant on (parity: dynamo 5).
+func TestClassesShareByQuantum(t *testing.T) {
+	const grants, workers = 200, 16
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: twoClasses})
+	plug := s.begin(inClass("gold", "plug", 512))
+	s.epp.waitFor(1, "weir_stock_level")
+	var all sync.WaitGroup
+	var over atomic.Bool
+	for _, class := range []string{"gold", "iron"} {
+		for range workers {
+			all.Go(func() {
+				for !over.Load() {
+					wantServed(t, "a backlogged request", s.send(inClass(class, class, 512)))
+				}
+			})
+		}
+	}
+	s.epp.waitFor(2*workers, "weir_queue_length")
+	v.pass(1)
+	wantServed(t, "the plug", plug.wait())
+	v.pass(grants)
+	over.Store(true)
+	v.open()
+	all.Wait()
+	s.epp.settled()
+	order := tenants(s.models[0])[1 : 1+grants]
+	gold := 0
+	for i, class := range order {
+		if class == "gold" {
+			gold++
+		}
+		if n := i + 1; 5*gold < 4*n-8 || 5*gold > 4*n+8 {
+			t.Fatalf("after %d grants %d are of gold, want four fifths: %v", n, gold, order[:n])
+		}
+	}
+}
+
+// Within a class the priorities of the headers count: strict ones first, then the least cost over 1 + priority. A class
+// that is unknown is the first, which keeps the order of arrival.
+func TestOrderWithinAClass(t *testing.T) {
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: twoClasses})
+	s.begin(inClass("gold", "plug", 1))
+	s.epp.waitFor(1, "weir_stock_level")
+	for i, r := range []ask{
+		inClass("iron", "large", 900), inClass("iron", "small", 10),
+		inClass("iron", "urgent", 900, "x-dynamo-request-priority", "99"),
+		inClass("iron", "strict", 1000, "x-dynamo-request-strict-priority", "1"),
+		inClass("nobody's", "first", 512), inClass("gold", "second", 1),
+	} {
+		s.begin(r)
+		s.epp.waitFor(float64(i+1), "weir_queue_length")
+	}
+	v.open()
+	s.epp.settled()
+	var iron, gold []string
+	for _, tag := range tenants(s.models[0])[1:] {
+		if tag == "first" || tag == "second" {
+			gold = append(gold, tag)
+		} else {
+			iron = append(iron, tag)
+		}
+	}
+	if got := strings.Join(iron, " "); got != "strict urgent small large" {
+		t.Errorf("iron: %s", got)
+	}
+	if got := strings.Join(gold, " "); got != "first second" {
+		t.Errorf("gold: %s", got)
+	}
+}
