@@ -9,7 +9,6 @@ type laneState struct {
 	counts []int32    // requests in flight there, by index
 	stock  int64      // their sum
 	seen   uint64     // number of the board's changes applied
-	asked  bool       // used since lanes were last dropped
 	lives  uint64     // how often this memory was reused, so that old pointers to it can be detected
 }
 
@@ -17,7 +16,7 @@ type laneState struct {
 // that has missed enough for that to be quicker.
 const changeLog = 1024
 
-// maxLanes bounds the cached lanes; when there are more, unused ones are dropped.
+// maxLanes bounds the cached lanes; when there are more, all are dropped, and those in use come back.
 const maxLanes = 128
 
 // laneKey identifies a lane of a snapshot: by its reach if requests share it, otherwise by its name.
@@ -29,17 +28,18 @@ type laneKey struct {
 // laneOf returns the up-to-date state of the query's lane, which must be large.
 func (b *Board) laneOf(q *Query) *laneState {
 	if l := q.state; l != nil && l.lives == q.stateLives {
-		l.asked = true
 		l.follow(b)
 		return l
 	}
-	key := laneKey{subset: q.text, model: q.model}
-	if !q.confined || !b.scheduler.filtersSubset {
-		key = laneKey{shared: q.reach}
+	key := laneKey{shared: q.reach}
+	if q.confined {
+		key = laneKey{subset: q.text, model: q.model}
 	}
 	l := b.lanes[key]
 	if l == nil {
-		b.dropLanes()
+		if len(b.lanes) == maxLanes {
+			b.forgetLanes()
+		}
 		l = &laneState{}
 		if n := len(b.spare); n > 0 {
 			l, b.spare = b.spare[n-1], b.spare[:n-1]
@@ -49,40 +49,16 @@ func (b *Board) laneOf(q *Query) *laneState {
 		b.lanes[key] = l
 	}
 	q.state, q.stateLives = l, l.lives
-	l.asked = true
 	l.follow(b)
 	return l
 }
 
-// dropLanes makes room for another lane.
-func (b *Board) dropLanes() {
-	if len(b.lanes) < maxLanes {
-		return
-	}
-	for key, l := range b.lanes {
-		if !l.asked {
-			b.drop(key, l)
-		}
-		l.asked = false
-	}
-	if len(b.lanes) == maxLanes {
-		b.forgetLanes()
-	}
-}
-
-// forgetLanes drops all lanes, because their members have changed.
+// forgetLanes drops all lanes and keeps their memory for others.
 func (b *Board) forgetLanes() {
 	for key, l := range b.lanes {
-		b.drop(key, l)
-	}
-}
-
-// drop drops a lane and keeps its memory for another one.
-func (b *Board) drop(key laneKey, l *laneState) {
-	delete(b.lanes, key)
-	l.reach = nil
-	l.lives++
-	if len(b.spare) < maxLanes {
+		delete(b.lanes, key)
+		l.reach = nil
+		l.lives++
 		b.spare = append(b.spare, l)
 	}
 }
