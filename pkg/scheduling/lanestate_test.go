@@ -104,6 +104,83 @@ func TestManyLanes(t *testing.T) {
 	checkInvariants(t, b)
 }
 
+// Rotation goes round the lane, wherever its last endpoint is in the pool, with and without exceptions and scorers.
+func TestRotationGoesRound(t *testing.T) {
+	for _, scorers := range [][]ScorerConfig{nil, DefaultConfig().Scorers} {
+		for _, n := range []int{20, 300} {
+			for _, model := range []string{"", "even", "odd"} {
+				for _, except := range [][]EndpointID{nil, {0}, {1, 2, EndpointID(n - 1)}} {
+					b := many(mustNew(t, func(c *Config) { c.Scorers = scorers }), nil, n)
+					q := prepare(t, b, Ask{Model: model})
+					var want, got []EndpointID
+					for id := range EndpointID(n) {
+						if (model == "" || model == []string{"even", "odd"}[id%2]) && !slices.Contains(except, id) {
+							want = append(want, id)
+						}
+					}
+					want = append(want, want...)
+					for range want {
+						r := b.Place(q, BelowUpper, NewEndpointSet(except...))
+						got = append(got, r.Endpoint())
+						b.Release(&r)
+					}
+					if !slices.Equal(got, want) {
+						t.Errorf("%d endpoints, model %q, except %v, scorers %v: %v", n, model, except, scorers, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A set of endpoints beside a large lane neither meets it nor takes anything from it.
+func TestSetBesideLargeLane(t *testing.T) {
+	b := many(mustNew(t), nil, 300)
+	q := prepare(t, b, Ask{Model: "odd"})
+	var set EndpointSet
+	for id := EndpointID(0); id < 300; id += 2 {
+		set.Add(id)
+	}
+	if b.Meets(q, &set) || !b.HasReady(q, &set) || !b.HasRoom(q, BelowLower, &set) {
+		t.Error("the even endpoints are taken for odd ones")
+	}
+	if set.Add(299); !b.Meets(q, &set) || !b.HasReady(q, &set) {
+		t.Error("the set meets the lane at its last endpoint")
+	}
+	for id := EndpointID(1); id < 300; id += 2 {
+		set.Add(id)
+	}
+	if b.HasReady(q, &set) || b.HasRoom(q, BelowLower, &set) || !b.Meets(q, &set) {
+		t.Error("the whole pool is in the set")
+	}
+}
+
+// Requests with the same subset and different models are in different lanes, also when the lanes are large.
+func TestSameSubsetOtherModel(t *testing.T) {
+	b := many(mustNew(t), nil, 300)
+	ask := subsetOf(addresses(300)[1:]...)
+	for _, model := range []string{"odd", "even", "odd", "even"} {
+		ask.Model = model
+		q := prepare(t, b, ask)
+		before := b.Explain(q).Stock
+		for range 10 {
+			b.Place(q, Unbounded, nil)
+			if at, _ := q.Chosen(); !slices.Contains(b.Snapshot().At(int(b.last)).Models, model) {
+				t.Fatalf("a request for %s is at %s", model, at)
+			}
+		}
+		if got := b.Explain(q).Stock; got != before+10 {
+			t.Fatalf("%d in flight in the lane of %s, want %d", got, model, before+10)
+		}
+	}
+	if len(b.lanes) != 2 {
+		t.Errorf("%d lanes are cached for two models and one subset", len(b.lanes))
+	}
+	if odd, even := b.Stock(1), b.Stock(0); odd != 1 || even != 0 { // endpoint 0 is not in the subset
+		t.Errorf("%d and %d in flight at 1 and 0", odd, even)
+	}
+}
+
 // Models that are served by the same endpoints share one reach, so a base model's adapters cost no more than one model.
 func TestModelsOfTheSameEndpoints(t *testing.T) {
 	endpoints := make([]Endpoint, 100)

@@ -288,3 +288,25 @@ func TestPlaceAllocates(t *testing.T) {
 		t.Errorf("%v allocations", allocs)
 	}
 }
+
+// A preemptor takes over its victim's place if the lane has room for it once the victim is gone.
+func TestCanTakeOver(t *testing.T) {
+	b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), unready(2, "10.0.0.3:80"), ready(3, "10.0.0.4:80"))
+	q := prepare(t, b, subsetOf("10.0.0.1", "10.0.0.2", "10.0.0.3")) // an upper bound of 4.4
+	wantPlaced(t, b, q, BelowUpper, 0, 1, 0, 1, 0, NoEndpoint)
+	for id, want := range []bool{true, true, false, false} { // 4 of 4.4
+		if b.CanTakeOver(q, EndpointID(id)) != want {
+			t.Errorf("with one too many, the place at %d can be taken: %t", id, !want)
+		}
+	}
+	r := b.PlaceAt(q, 1)
+	if b.CanTakeOver(q, 0) || b.CanTakeOver(q, 1) {
+		t.Error("5 of 4.4 remain, and a place can be taken")
+	}
+	if b.Release(&r); !b.CanTakeOver(q, 0) {
+		t.Error("what was released still counts")
+	}
+	if all := prepare(t, b, Ask{}); !b.CanTakeOver(all, 3) || b.CanTakeOver(all, 2) {
+		t.Error("the whole pool has no band here, but an endpoint that is not ready can take nobody")
+	}
+}

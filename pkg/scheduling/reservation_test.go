@@ -19,7 +19,7 @@ func TestReservation(t *testing.T) {
 	if got := maps.Collect(both.All()); !maps.Equal(got, map[Role]EndpointID{Serving: 0, decode: 2}) {
 		t.Fatalf("holds %v", got)
 	}
-	if !both.Holds(0) || !both.Holds(2) || both.Holds(1) || both.Holds(NoEndpoint) || both.In(decode) != 2 || both.In(7) != NoEndpoint {
+	if !both.Holds(0) || !both.Holds(2) || both.Holds(1) || both.Holds(NoEndpoint) || both.In(decode) != 2 || both.In(maxRoles) != NoEndpoint || both.In(7) != NoEndpoint {
 		t.Errorf("%+v", both)
 	}
 	for range 2 { // the second time there is nothing to release

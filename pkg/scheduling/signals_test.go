@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -94,6 +95,45 @@ func TestRatingsSurvive(t *testing.T) {
 	if r := b.Explain(q).Candidates[2].Scores[1]; r.Score != ScoreOne || r.Weight != 10 {
 		t.Errorf("%+v", r)
 	}
+}
+
+// What several scorers say of an endpoint for a request is added up, each with its weight, in whatever order they say it.
+func TestPreferencesAddUp(t *testing.T) {
+	const part = ScoreOne / 4
+	preferring := func(name string, weight int64, parts ...Score) weighted {
+		return weighted{name: name, weight: weight, scorer: scorer{request: func(*constraint, *Snapshot) (scores []EndpointScore) {
+			for id, n := range slices.Backward(parts) {
+				scores = append(scores, EndpointScore{EndpointID(id), n * part})
+			}
+			return scores
+		}}}
+	}
+	with := func(scorers ...weighted) *Scheduler {
+		s := mustNew(t, func(c *Config) { c.Scorers, c.TieBreak = nil, TieFirst })
+		for _, w := range scorers {
+			s.add(w)
+		}
+		return s
+	}
+	warm, known := preferring("warm", 1, 4, 2, 0, 4), preferring("known", 3, 0, 1, 1, 0)
+	b := poolOf(t, with(warm, known),
+		ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), ready(2, "10.0.0.3:80"), ready(3, "10.0.0.4:80"))
+	q := prepare(t, b, Ask{})
+	wantPlaced(t, b, q, BelowUpper, 1) // by 2 + 3, with 4, 3 and 4 for the others
+	if got := q.Destinations(nil); !slices.Equal(got, []string{"10.0.0.2:80", "10.0.0.4:80", "10.0.0.1:80"}) {
+		t.Errorf("fallbacks %v", got[1:])
+	}
+	want := []Rating{{"warm", 1, 2 * part}, {"known", 3, part}}
+	if c := b.Explain(q).Candidates[1]; c.Total != Total(5*part) || !slices.Equal(c.Scores, want) {
+		t.Errorf("total %d of %+v", c.Total, c.Scores)
+	}
+	b.SetScheduler(with(known))
+	wantPlaced(t, b, q, BelowUpper, 1)
+	if got := q.Destinations(nil); !slices.Equal(got, []string{"10.0.0.2:80", "10.0.0.3:80", "10.0.0.4:80"}) {
+		t.Errorf("fallbacks %v", got[1:])
+	}
+	b.SetScheduler(with(warm))
+	wantPlaced(t, b, q, BelowUpper, 0)
 }
 
 // A scorer that leaves its range neither rules an endpoint out nor outweighs more than its weight allows.

@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"math"
 	"testing"
 )
 
@@ -71,4 +72,31 @@ func TestBrokenSnapshotsPanic(t *testing.T) {
 			NewSnapshot(1, endpoints)
 		})
 	}
+}
+
+// A model that an endpoint lists twice is there once.
+func TestModelListedTwice(t *testing.T) {
+	b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80", "a", "b", "a"), ready(1, "10.0.0.2:80", "b"))
+	q := prepare(t, b, Ask{Model: "a"})
+	wantPlaced(t, b, q, BelowUpper, 0, 0, 0, NoEndpoint) // an upper bound of 2.2
+	if d := b.Explain(q); d.Stock != 3 || d.LowerBound != 1_800_000 {
+		t.Errorf("%d in flight, lower bound %d", d.Stock, d.LowerBound)
+	}
+}
+
+// Limits and bounds may be as large as their types permit, at any number of endpoints: the lane is open.
+func TestHugeLimitsAndBounds(t *testing.T) {
+	endpoints := make([]Endpoint, 20_000)
+	for i, address := range addresses(len(endpoints)) {
+		endpoints[i] = ready(EndpointID(i), address, []string{"a", "a", "b"}[i%3])
+		endpoints[i].LowerBound, endpoints[i].UpperBound, endpoints[i].MaxInFlight = math.MaxInt64, math.MaxInt64, math.MaxInt
+	}
+	b := poolOf(t, mustNew(t), endpoints...)
+	q := prepare(t, b, Ask{Model: "a"})
+	wantPlaced(t, b, q, BelowLower, 0, 1, 3)
+	if d := b.Explain(q); !d.BelowLower || !d.BelowUpper || d.LowerBound <= 0 {
+		t.Errorf("lower bound %d, upper bound %d", d.LowerBound, d.UpperBound)
+	}
+	endpoints[0].MaxInFlight = math.MaxInt32 + 1
+	wantPlaced(t, poolOf(t, mustNew(t), endpoints[0]), prepare(t, b, Ask{}), BelowLower, 0, 0)
 }

@@ -36,6 +36,7 @@ func TestCostBand(t *testing.T) {
 	}{
 		{"derived by the deviation of a tenth", CostConfig{Watermark: 5}, Backend{}, Band{4_500_000, 5 * One, 5_500_000}},
 		{"explicit", CostConfig{Watermark: 50, Lower: 20, Upper: 70}, Backend{}, Band{20 * One, 50 * One, 70 * One}},
+		{"the smallest explicit bounds", CostConfig{Watermark: 1, Lower: 1, Upper: 1}, Backend{}, Band{One, One, One}},
 		{"as it reports", CostConfig{Watermark: 50, Lower: 20}, Backend{MaxCost: 80}, Band{80 * One, 80 * One, 80 * One}},
 		{
 			"it reports more than there can be",
