@@ -17,7 +17,7 @@ func (w *world) accountsAgree() error {
 	flows := map[flowKey]*flowAccount{}
 	for _, s := range w.subjects {
 		l := s.w
-		key := flowKey{l.queued.Tier, s.kind.flow}
+		key := flowKey{l.queued.Tier, s.kind.key()}
 		if (s.waits() || s.holds()) && flows[key] == nil {
 			flows[key] = &flowAccount{}
 		}

@@ -83,7 +83,7 @@ func (w *world) inputs() (in []input) {
 // isMirrored reports whether this arrival has the same effect as another input: the flows of a tier
 // have the same possibilities, so while neither has a request flow a is the one to come.
 func (w *world) isMirrored(k arrivalKind) bool {
-	if k.flow == "a" {
+	if k.flow != "b" {
 		return false
 	}
 	lanes := map[string]map[reach]bool{"a": {}, "b": {}}

@@ -20,7 +20,7 @@ func (s *subject) holds() bool { return s.w.lease.held.Held() }
 // sameFlow counts the leases of the request's flow at an endpoint, or anywhere.
 func (w *world) sameFlow(s *subject, e Endpoint) (n int) {
 	for _, o := range w.subjects {
-		if o.holds() && o.w.queued.Tier == s.w.queued.Tier && o.kind.flow == s.kind.flow &&
+		if o.holds() && o.w.queued.Tier == s.w.queued.Tier && o.kind.key() == s.kind.key() &&
 			(e == NoEndpoint || o.w.lease.Endpoint() == e) {
 			n++
 		}

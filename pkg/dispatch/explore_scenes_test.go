@@ -21,6 +21,23 @@ func scenes() []*scene {
 			config: func(c *Config) { threeTiers(c, 100_000); c.Tiers[0].ReservedFloor = 1 },
 		},
 		{
+			name: "three-lives-in-classes", depth: wholeLives, requests: 3, crowd: []int8{1}, pool: twoEndpoints(), start: 2,
+			lower: 1, upper: 1,
+			kinds:  []arrivalKind{{0, "a/x", ""}, {1, "a/x", ""}, {1, "a/y", ""}, {1, "b/y", "1"}},
+			config: func(c *Config) { inClasses(c) },
+		},
+		{
+			name: "classes", depth: 5, requests: 6, crowd: []int8{1, 2, 3, 4}, pool: twoEndpoints(), start: 2, lower: 1, upper: 2,
+			kinds: []arrivalKind{
+				{0, "a/x", ""}, {0, "b/y", "0"}, {1, "a/x", ""}, {1, "a/y", "1"}, {1, "b/y", ""},
+			},
+			config: func(c *Config) {
+				inClasses(c)
+				perBackend(c, 1, 2)
+				c.Queue.Cursor, c.ReleaseSpacing = fairqueue.Advance, tick/2
+			},
+		},
+		{
 			name: "four-lives-in-lanes", depth: wholeLives, requests: 4, crowd: []int8{2}, pool: [][]int{{1, 0}, {1, 1}}, start: 1,
 			lower: 1, upper: 1,
 			kinds: []arrivalKind{{0, "a", "0"}, {1, "a", ""}, {1, "b", "1"}},
@@ -168,6 +185,14 @@ func threeTiers(c *Config, budget int64) {
 		c.Queue.Tiers = append(c.Queue.Tiers, fairqueue.TierConfig{Name: name, QueueSize: -1, StarvationThreshold: tick})
 	}
 	c.Tiers = []TierConfig{{CanPreempt: true}, {CanPreempt: true}, {}}
+}
+
+// inClasses has two tiers, of which the higher may preempt, each shared by classes x and y.
+func inClasses(c *Config) {
+	threeTiers(c, 100_000)
+	perBackend(c, 1, 1)
+	c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
+	c.Queue.Classes = []fairqueue.ClassConfig{{Name: "x", Quantum: 2}, {Name: "y", Quantum: 1}}
 }
 
 // perBackend sets the band of an endpoint.

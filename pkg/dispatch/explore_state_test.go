@@ -121,5 +121,8 @@ func (w *world) describe(s *subject) uint64 {
 		return d<<32 | uint64(s.kind.tier)
 	}
 	d = d<<32 | uint64(l.held.Tier())<<24 | uint64(s.kind.flow[0])<<16
-	return d | uint64(one(l.held.Promoted()))<<8 | uint64(one(l.counted))
+	if class := s.kind.class(); class != "" {
+		d |= uint64(class[0]) << 8
+	}
+	return d | uint64(one(l.held.Promoted()))<<1 | uint64(one(l.counted))
 }

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -35,6 +37,18 @@ type arrivalKind struct {
 	tier int
 	flow string
 	lane reach
+}
+
+// class is the one that a flow such as "a/x" is of: x.
+func (k arrivalKind) class() string {
+	_, class, _ := strings.Cut(k.flow, "/")
+	return class
+}
+
+// key is the flow's own: a flow may wait in several classes.
+func (k arrivalKind) key() string {
+	key, _, _ := strings.Cut(k.flow, "/")
+	return key
 }
 
 // reach is a placement: "" is the whole pool, a digit that endpoint.
@@ -129,7 +143,10 @@ func (w *world) backends() {
 func (w *world) arrives(k arrivalKind, passOn bool) {
 	s := &subject{kind: k, w: new(Waiter)}
 	w.subjects = append(w.subjects, s)
-	a := Arrival{Flow: k.flow, Tier: k.tier, Placement: k.lane}
+	a := Arrival{Flow: k.key(), Tier: k.tier, Placement: k.lane}
+	if class := k.class(); class != "" {
+		a.Path = &fairqueue.Path{Class: class}
+	}
 	w.event(func() {
 		if passOn {
 			w.PassOn(w.clock, s.w, a)

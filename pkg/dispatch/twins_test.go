@@ -150,6 +150,9 @@ func (x *twin) configuration() Config {
 	if what&64 != 0 {
 		cfg.Tiers[0].ReservedFloor, cfg.Tiers[1].ReservedPerSlot = 1, stock.One/5
 	}
+	if what&128 != 0 {
+		cfg.Queue.Classes = []fairqueue.ClassConfig{{Name: "x", Quantum: 2}, {Name: "y", Quantum: fairqueue.Cost(1 + x.below(9))}}
+	}
 	cfg.Enabled = what != 255
 	if x.below(3) == 0 { // the middle tier goes, or comes
 		cfg.Queue.Tiers = slices.Delete(cfg.Queue.Tiers, 1, 2)
@@ -212,6 +215,9 @@ func (x *twin) arrival() (w *Waiter, a Arrival) {
 	}
 	if x.below(3) == 0 {
 		a.Deadline = x.clock.Add(time.Duration(x.below(8)-1) * time.Second)
+	}
+	if class := x.below(4); class > 0 {
+		a.Path = &fairqueue.Path{Class: []string{"x", "y", "nobody's"}[class-1]}
 	}
 	var ask scheduling.Ask
 	if lane := x.below(10); lane > 3 {
