@@ -300,3 +300,38 @@ func TestUsageBelowTheEstimateMakesRoom(t *testing.T) {
 	b.complete(next)
 	b.nothing("at the end")
 }
+
+// With least-cost the victim is the one that costs least by what is known at the preemption, not at the dispatch.
+func TestAVictimsCostIsTheLatest(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(b *bench, costs []*Waiter)
+		want   int
+	}{
+		"nothing changed": {func(*bench, []*Waiter) {}, 0},
+		"raised":          {func(b *bench, w []*Waiter) { b.Raise(b.clock, &w[0].lease, 50) }, 1},
+		"trued up":        {func(b *bench, w []*Waiter) { b.TrueUp(b.clock, &w[2].lease, 1) }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, []int{3}, func(c *Config) { c.VictimOrder = LeastCostFirst })
+			var low []*Waiter
+			for i := range 3 {
+				w := new(Waiter)
+				b.event(func() {
+					b.Arrive(b.clock, w, Arrival{Flow: "low", Tier: 2, Cost: fairqueue.Cost(10 + 10*i), Placement: reach("")})
+				})
+				b.want(w, StageSent)
+				low = append(low, w)
+			}
+			test.change(b, low)
+			high := b.arrives(0, "high", "", StageSent)
+			for i, w := range low {
+				if preempted := w.Outcome() == OutcomePreempted; preempted != (i == test.want) {
+					t.Errorf("request %d: preempted %v", i, preempted)
+				}
+				b.complete(w)
+			}
+			b.complete(high)
+			b.nothing("at the end")
+		})
+	}
+}

@@ -13,7 +13,7 @@ func (m *Machine) Raise(now time.Time, l *Lease, to fairqueue.Cost) {
 	if !l.held.Held() || int64(to) <= l.held.Cost() {
 		return
 	}
-	m.ledger.Adjust(&l.held, int64(to))
+	m.adjust(l, to)
 	m.queue.Adjust(now, &l.waiter.queued, to)
 	m.run()
 }
@@ -25,7 +25,17 @@ func (m *Machine) TrueUp(now time.Time, l *Lease, to fairqueue.Cost) {
 	if !l.held.Held() {
 		return
 	}
-	m.ledger.Adjust(&l.held, int64(to))
+	m.adjust(l, to)
 	m.queue.TrueUp(now, &l.waiter.queued, to)
 	m.run()
+}
+
+// adjust changes the cost of a lease that is held. A victim changes its position, since its cost may be its rank.
+func (m *Machine) adjust(l *Lease, to fairqueue.Cost) {
+	victim := l.victimAt > 0
+	m.victims.remove(l)
+	m.ledger.Adjust(&l.held, int64(to))
+	if victim {
+		m.victims.add(l)
+	}
 }

@@ -16,21 +16,21 @@ import (
 // onePlace is a Placer of one endpoint that is always ready.
 type onePlace struct{}
 
-func (onePlace) Place(flowcontrol.Placement, flowcontrol.Bound, *flowcontrol.EndpointSet) flowcontrol.Reservation {
+func (onePlace) Place(flowcontrol.Placement, scheduling.Bound, *scheduling.EndpointSet) scheduling.Reservation {
 	return scheduling.Reserved(0)
 }
 
-func (onePlace) HasRoom(flowcontrol.Placement, flowcontrol.Bound, *flowcontrol.EndpointSet) bool {
+func (onePlace) HasRoom(flowcontrol.Placement, scheduling.Bound, *scheduling.EndpointSet) bool {
 	return true
 }
 
-func (onePlace) PlaceAt(_ flowcontrol.Placement, e flowcontrol.Endpoint) flowcontrol.Reservation {
+func (onePlace) PlaceAt(_ flowcontrol.Placement, e flowcontrol.Endpoint) scheduling.Reservation {
 	return scheduling.Reserved(e)
 }
 
-func (onePlace) Release(*flowcontrol.Reservation)                                 {}
-func (onePlace) HasReady(flowcontrol.Placement, *flowcontrol.EndpointSet) bool    { return true }
-func (onePlace) Meets(flowcontrol.Placement, *flowcontrol.EndpointSet) bool       { return false }
+func (onePlace) Release(*scheduling.Reservation)                                  {}
+func (onePlace) HasReady(flowcontrol.Placement, *scheduling.EndpointSet) bool     { return true }
+func (onePlace) Meets(flowcontrol.Placement, *scheduling.EndpointSet) bool        { return false }
 func (onePlace) CanServe(flowcontrol.Placement, flowcontrol.Endpoint) bool        { return true }
 func (onePlace) CanTakeOver(_ flowcontrol.Placement, _ flowcontrol.Endpoint) bool { return true }
 

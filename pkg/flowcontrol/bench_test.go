@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
@@ -126,23 +127,23 @@ func newDesk(b *testing.B, change func(*Config)) *desk {
 	return d
 }
 
-func (d *desk) Place(p Placement, _ Bound, _ *EndpointSet) Reservation {
+func (d *desk) Place(p Placement, _ dispatch.Bound, _ *dispatch.EndpointSet) dispatch.Reservation {
 	d.last, _ = p.(*deskRequest)
 	d.reserved++
 	return scheduling.Reserved(0)
 }
 
-func (d *desk) PlaceAt(_ Placement, e Endpoint) Reservation {
+func (d *desk) PlaceAt(_ Placement, e Endpoint) dispatch.Reservation {
 	d.reserved++
 	return scheduling.Reserved(e)
 }
 
-func (d *desk) Release(*Reservation)                      { d.reserved-- }
-func (*desk) HasReady(Placement, *EndpointSet) bool       { return true }
-func (*desk) Meets(Placement, *EndpointSet) bool          { return false }
-func (*desk) HasRoom(Placement, Bound, *EndpointSet) bool { return true }
-func (*desk) CanServe(Placement, Endpoint) bool           { return true }
-func (*desk) CanTakeOver(Placement, Endpoint) bool        { return true }
+func (d *desk) Release(*dispatch.Reservation)                               { d.reserved-- }
+func (*desk) HasReady(Placement, *dispatch.EndpointSet) bool                { return true }
+func (*desk) Meets(Placement, *dispatch.EndpointSet) bool                   { return false }
+func (*desk) HasRoom(Placement, dispatch.Bound, *dispatch.EndpointSet) bool { return true }
+func (*desk) CanServe(Placement, Endpoint) bool                             { return true }
+func (*desk) CanTakeOver(Placement, Endpoint) bool                          { return true }
 
 // arrives lets r come; it must end up waiting, or not.
 func (d *desk) arrives(r *deskRequest, waits bool) {

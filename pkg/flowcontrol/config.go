@@ -17,17 +17,8 @@ type Config struct {
 // TierConfig configures a tier.
 type TierConfig = dispatch.TierConfig
 
-// VictimOrder is the order in which requests of a tier are preempted.
-type VictimOrder = dispatch.VictimOrder
-
-// The victim orders.
-const (
-	NewestFirst    = dispatch.NewestFirst
-	LeastCostFirst = dispatch.LeastCostFirst
-)
-
-// MaxReleaseSpacing bounds Config.ReleaseSpacing.
-const MaxReleaseSpacing = dispatch.MaxReleaseSpacing
+// LeastCostFirst is a value of Config.VictimOrder; see dispatch.LeastCostFirst.
+const LeastCostFirst = dispatch.LeastCostFirst
 
 // DefaultConfig returns the seed's defaults, for one tier.
 func DefaultConfig() Config {

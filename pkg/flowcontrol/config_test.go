@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -16,7 +17,7 @@ func TestValidate(t *testing.T) {
 	cfg.Queue.TotalCapacity, cfg.Stock.WatermarkPerBackend = 0, 0
 	cfg.Tiers = []TierConfig{{ReservedFloor: -1}, {ReservedPerSlot: -stock.One}}
 	cfg.PopperWaitBase, cfg.PopperWaitJitterMax, cfg.ExpiryCleanupInterval = 0, -1, 0
-	cfg.ReleaseSpacing = MaxReleaseSpacing + time.Millisecond
+	cfg.ReleaseSpacing = dispatch.MaxReleaseSpacing + time.Millisecond
 	cfg.MaxInFlightPerFlow, cfg.MaxInFlightPerFlowPerBackend = -1, -2
 	cfg.NumPoppers, cfg.MaxLabels = maxPoppers+1, 0
 	err := cfg.Validate()

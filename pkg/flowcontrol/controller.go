@@ -193,7 +193,7 @@ func (c *RequestQueueController) SetBackends(ready []stock.Backend, commit func(
 	c.mu.Lock()
 	defer c.end(now, nil)
 	if commit != nil {
-		c.contains(commit)
+		c.callBack(commit)
 	}
 	c.machine.SetBackends(now, ready)
 }
@@ -233,7 +233,7 @@ func (c *RequestQueueController) Reconfigure(cfg Config, commit func(stock.Confi
 		return fmt.Errorf("flowcontrol: configuration: %w", err)
 	}
 	if commit != nil {
-		c.contains(func() { commit(cfg.Stock) })
+		c.callBack(func() { commit(cfg.Stock) })
 	}
 	c.config = cfg
 	c.resizePoppers()

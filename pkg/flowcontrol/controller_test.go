@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"go.uber.org/goleak"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
@@ -61,7 +62,7 @@ func ready(n int) *backends {
 	return b
 }
 
-func (b *backends) Place(p Placement, bound Bound, except *EndpointSet) Reservation {
+func (b *backends) Place(p Placement, bound dispatch.Bound, except *dispatch.EndpointSet) dispatch.Reservation {
 	b.ask("Place", p)
 	if b.panics > 0 {
 		b.panics--
@@ -69,7 +70,7 @@ func (b *backends) Place(p Placement, bound Bound, except *EndpointSet) Reservat
 	}
 	best := b.pick(p, bound, except)
 	if best == NoEndpoint {
-		return Reservation{}
+		return dispatch.Reservation{}
 	}
 	b.reserved[best]++
 	if b.noting {
@@ -78,13 +79,13 @@ func (b *backends) Place(p Placement, bound Bound, except *EndpointSet) Reservat
 	return scheduling.Reserved(best)
 }
 
-func (b *backends) pick(p Placement, bound Bound, except *EndpointSet) Endpoint {
+func (b *backends) pick(p Placement, bound dispatch.Bound, except *dispatch.EndpointSet) Endpoint {
 	best, held, room := NoEndpoint, 0, 0
 	for e := range b.ready {
 		if b.ready[e] && p.(subset).has(Endpoint(e)) {
 			held += b.reserved[e]
 			room += b.upper
-			if bound == BelowLower && b.lower > 0 {
+			if bound == dispatch.BelowLower && b.lower > 0 {
 				room += b.lower - b.upper
 			}
 			if except.Has(Endpoint(e)) {
@@ -95,19 +96,19 @@ func (b *backends) pick(p Placement, bound Bound, except *EndpointSet) Endpoint 
 			}
 		}
 	}
-	if p.Lane() != "" && bound != Unbounded && held > 0 && b.upper > 0 && held >= room {
+	if p.Lane() != "" && bound != dispatch.Unbounded && held > 0 && b.upper > 0 && held >= room {
 		return NoEndpoint
 	}
 	return best
 }
 
-func (b *backends) PlaceAt(p Placement, e Endpoint) Reservation {
+func (b *backends) PlaceAt(p Placement, e Endpoint) dispatch.Reservation {
 	b.ask("PlaceAt", p)
 	b.reserved[e]++
 	return scheduling.Reserved(e)
 }
 
-func (b *backends) Release(r *Reservation) {
+func (b *backends) Release(r *dispatch.Reservation) {
 	e := r.Endpoint()
 	b.reserved[e]--
 	if b.reserved[e] < 0 {
@@ -119,7 +120,7 @@ func (b *backends) Release(r *Reservation) {
 	}
 }
 
-func (b *backends) HasReady(p Placement, except *EndpointSet) bool {
+func (b *backends) HasReady(p Placement, except *dispatch.EndpointSet) bool {
 	b.ask("HasReady", p)
 	for e := range b.ready {
 		if !except.Has(Endpoint(e)) && b.ready[e] && p.(subset).has(Endpoint(e)) {
@@ -129,7 +130,7 @@ func (b *backends) HasReady(p Placement, except *EndpointSet) bool {
 	return false
 }
 
-func (b *backends) Meets(p Placement, set *EndpointSet) bool {
+func (b *backends) Meets(p Placement, set *dispatch.EndpointSet) bool {
 	b.ask("Meets", p)
 	for e := range b.ready {
 		if set.Has(Endpoint(e)) && b.ready[e] && p.(subset).has(Endpoint(e)) {
@@ -144,7 +145,7 @@ func (b *backends) CanServe(p Placement, e Endpoint) bool {
 	return int(e) < len(b.ready) && b.ready[e] && p.(subset).has(e)
 }
 
-func (b *backends) HasRoom(p Placement, bound Bound, except *EndpointSet) bool {
+func (b *backends) HasRoom(p Placement, bound dispatch.Bound, except *dispatch.EndpointSet) bool {
 	b.ask("HasRoom", p)
 	return b.pick(p, bound, except) != NoEndpoint
 }

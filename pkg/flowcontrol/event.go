@@ -18,7 +18,7 @@ func (c *RequestQueueController) end(now time.Time, own *waiter) {
 		c.failed(now, p)
 	}
 	c.answer(now)
-	c.machine.decided()
+	c.machine.recordVerdicts()
 	var few [4]chan struct{}
 	wakes := few[:0]
 	for _, v := range c.machine.Verdicts() {
@@ -107,9 +107,9 @@ func (c *RequestQueueController) failed(now time.Time, p any) {
 	c.contain(now, func() { c.machine.Failed(now, c.failure) })
 }
 
-// contains runs a callback under the lock. A panic in it belongs to no request: it is counted and logged, and the event
+// callBack runs a callback under the lock. A panic in it belongs to no request: it is counted and logged, and the event
 // continues.
-func (c *RequestQueueController) contains(step func()) {
+func (c *RequestQueueController) callBack(step func()) {
 	defer func() {
 		if p := recover(); p != nil {
 			c.failure = fmt.Errorf("flowcontrol: endpoints: panic: %v\n%s", p, debug.Stack())

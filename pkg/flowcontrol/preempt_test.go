@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/stock"
 )
@@ -132,9 +133,9 @@ func TestAPreemptorThatIsGoneLeavesTheVictimUntouched(t *testing.T) {
 // least-cost the smallest in tokens, then the newest.
 func TestDefectLeastWasteCountsNoTokens(t *testing.T) {
 	for _, test := range []struct {
-		order VictimOrder
+		order dispatch.VictimOrder
 		want  int
-	}{{NewestFirst, 2}, {LeastCostFirst, 1}} {
+	}{{dispatch.NewestFirst, 2}, {LeastCostFirst, 1}} {
 		inBubble(t, ready(1), func(c *Config) { smg(3)(c); c.VictimOrder = test.order }, func(b *bench) {
 			var low []*arrival
 			for _, cost := range []fairqueue.Cost{5, 1, 9} {

@@ -8,7 +8,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Recorder records every event before the machine handles it, and its results. Its methods are called under the lock.
+// Recorder records every event before the machine handles it (Refuse after it, with its result), and the verdicts at the
+// end of the event. Its methods are called under the lock.
 type Recorder interface {
 	Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival, id string, passedOn bool)
 	Told(w *dispatch.Waiter)
@@ -190,8 +191,8 @@ func (m *machine) NoteFailure() {
 	m.Machine.NoteFailure()
 }
 
-// decided records the results of the current event.
-func (m *machine) decided() {
+// recordVerdicts records the results of the current event.
+func (m *machine) recordVerdicts() {
 	if m.recorder != nil {
 		m.recorder.Verdicts(m.Verdicts())
 	}

@@ -38,27 +38,12 @@ type (
 	Placement = dispatch.Placement
 	// Endpoint is an endpoint's number; see dispatch.Endpoint.
 	Endpoint = dispatch.Endpoint
-	// Bound is the bound that a placement must respect; see dispatch.Bound.
-	Bound = dispatch.Bound
-	// EndpointSet is a set of endpoints; see dispatch.EndpointSet.
-	EndpointSet = dispatch.EndpointSet
-	// Reservation is what a placement holds; see dispatch.Reservation.
-	Reservation = dispatch.Reservation
 	// Placer picks endpoints; see dispatch.Placer.
 	Placer = dispatch.Placer
-	// Reacher is a Placer that knows lanes' endpoints; see dispatch.Reacher.
-	Reacher = dispatch.Reacher
 )
 
 // NoEndpoint is the Endpoint of a request that is not placed.
 const NoEndpoint = dispatch.NoEndpoint
-
-// The bounds that a placement can respect; see dispatch.Bound.
-const (
-	BelowLower = dispatch.BelowLower
-	BelowUpper = dispatch.BelowUpper
-	Unbounded  = dispatch.Unbounded
-)
 
 // Completion is what is known about a request when its stream has ended.
 type Completion struct {

@@ -38,8 +38,8 @@ func (p picker) Lists(model string) bool { return p.prepared.Load().snapshot.Lis
 type placer struct{ *scheduling.Board }
 
 var (
-	_ flowcontrol.Reacher = placer{}
-	_ dispatch.Signaller  = placer{} // by the board
+	_ dispatch.Reacher   = placer{}
+	_ dispatch.Signaller = placer{} // by the board
 )
 
 // NewPlacer returns how the program's machine places requests on a board.
@@ -48,44 +48,44 @@ func NewPlacer(board *scheduling.Board) dispatch.Placer { return placer{board} }
 // queryOf is the query behind a placement; the picker made all of them.
 func queryOf(p flowcontrol.Placement) *scheduling.Query { return p.(*scheduling.Query) }
 
-// Place implements flowcontrol.Placer.
+// Place implements dispatch.Placer.
 func (b placer) Place(
 	p flowcontrol.Placement, bound scheduling.Bound, except *scheduling.EndpointSet,
 ) scheduling.Reservation {
 	return b.Board.Place(queryOf(p), bound, except)
 }
 
-// HasRoom implements flowcontrol.Placer.
+// HasRoom implements dispatch.Placer.
 func (b placer) HasRoom(p flowcontrol.Placement, bound scheduling.Bound, except *scheduling.EndpointSet) bool {
 	return b.Board.HasRoom(queryOf(p), bound, except)
 }
 
-// PlaceAt implements flowcontrol.Placer.
+// PlaceAt implements dispatch.Placer.
 func (b placer) PlaceAt(p flowcontrol.Placement, e scheduling.EndpointID) scheduling.Reservation {
 	return b.Board.PlaceAt(queryOf(p), e)
 }
 
-// HasReady implements flowcontrol.Placer.
+// HasReady implements dispatch.Placer.
 func (b placer) HasReady(p flowcontrol.Placement, except *scheduling.EndpointSet) bool {
 	return b.Board.HasReady(queryOf(p), except)
 }
 
-// Meets implements flowcontrol.Placer.
+// Meets implements dispatch.Placer.
 func (b placer) Meets(p flowcontrol.Placement, set *scheduling.EndpointSet) bool {
 	return b.Board.Meets(queryOf(p), set)
 }
 
-// CanServe implements flowcontrol.Placer.
+// CanServe implements dispatch.Placer.
 func (b placer) CanServe(p flowcontrol.Placement, e scheduling.EndpointID) bool {
 	return b.Board.CanServe(queryOf(p), e)
 }
 
-// CanTakeOver implements flowcontrol.Placer.
+// CanTakeOver implements dispatch.Placer.
 func (b placer) CanTakeOver(p flowcontrol.Placement, e scheduling.EndpointID) bool {
 	return b.Board.CanTakeOver(queryOf(p), e)
 }
 
-// Reach implements flowcontrol.Reacher.
+// Reach implements dispatch.Reacher.
 func (b placer) Reach(
 	p flowcontrol.Placement, some []scheduling.EndpointID,
 ) (ready []scheduling.EndpointID, whole bool) {
