@@ -97,10 +97,31 @@ func (c *RequestQueueController) offer(now time.Time, w *waiter, r *Request, dea
 	c.machine.arrive(now, w, r, deadline, false)
 }
 
+// arrive passes an arrival to the machine, and records it. passedOn means that it does not queue.
+func (m *machine) arrive(now time.Time, w *waiter, r *Request, deadline time.Time, passedOn bool) {
+	a := arrivalOf(w, r, deadline)
+	if m.recorder != nil {
+		m.recorder.Arrive(now, &w.Waiter, a, r.ID, passedOn)
+	}
+	if passedOn {
+		m.Machine.PassOn(now, &w.Waiter, a)
+	} else {
+		m.Machine.Arrive(now, &w.Waiter, a)
+	}
+}
+
 func arrivalOf(w *waiter, r *Request, deadline time.Time) dispatch.Arrival {
 	return dispatch.Arrival{
 		Flow: r.Flow, Path: r.Path, TierName: r.TierName, Tier: r.Tier, Cost: r.Cost, Deadline: deadline, Placement: r.Placement,
 		Owner: w,
+	}
+}
+
+// await blocks until there may be a verdict or the client has gone.
+func (w *waiter) await() {
+	select {
+	case <-w.woken:
+	case <-w.ctx.Done():
 	}
 }
 

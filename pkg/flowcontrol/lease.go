@@ -30,14 +30,6 @@ type waiter struct {
 // one allocation.
 type Lease waiter
 
-// await blocks until there may be a verdict or the client has gone.
-func (w *waiter) await() {
-	select {
-	case <-w.woken:
-	case <-w.ctx.Done():
-	}
-}
-
 // Endpoint returns the endpoint that is reserved for the request.
 func (l *Lease) Endpoint() Endpoint { return l.held.Endpoint() }
 

@@ -52,18 +52,6 @@ type machine struct {
 	recorder Recorder // nil if nothing is recorded
 }
 
-func (m *machine) arrive(now time.Time, w *waiter, r *Request, deadline time.Time, passedOn bool) {
-	a := arrivalOf(w, r, deadline)
-	if m.recorder != nil {
-		m.recorder.Arrive(now, &w.Waiter, a, r.ID, passedOn)
-	}
-	if passedOn {
-		m.Machine.PassOn(now, &w.Waiter, a)
-	} else {
-		m.Machine.Arrive(now, &w.Waiter, a)
-	}
-}
-
 func (m *machine) Told(w *dispatch.Waiter) {
 	if m.recorder != nil {
 		m.recorder.Told(w)
