@@ -18,7 +18,13 @@ type reader struct {
 	fill    []func() error // put an entry into a map
 	maps    []reflect.Value
 	opaques []any
+	depth   int                     // of interfaces within what interfaces hold
+	least   map[reflect.Type]uint64 // leastSize
 }
+
+// mostNested is how deeply values lie within each other through interfaces: beyond it, reading would need a stack without
+// bound.
+const mostNested = 64
 
 // errShort is a graph that ends too early, or has numbers that cannot be.
 var errShort = errors.New("graph: broken")
@@ -31,7 +37,7 @@ func (c *Codec) Read(text []byte) (root any, err error) {
 	if len(text) < 8 || order.Uint64(text) != c.print() {
 		return nil, ErrOtherBuild
 	}
-	r := &reader{codec: c, in: text[8:]}
+	r := &reader{codec: c, in: text[8:], least: map[reflect.Type]uint64{}}
 	pointer := reflect.New(reflect.PointerTo(c.root)).Elem()
 	if err := r.value(pointer); err != nil {
 		return nil, err
@@ -70,14 +76,31 @@ func (r *reader) length() (int, error) {
 	return int(n), nil
 }
 
+// values is a number of values of the types given, one of each at a time. Bytes that announce more values than they can
+// hold get no memory.
+func (r *reader) values(each ...reflect.Type) (int, error) {
+	n, err := r.number()
+	least := uint64(0)
+	for _, t := range each {
+		if _, known := r.least[t]; !known {
+			r.least[t] = leastSize(t)
+		}
+		least += r.least[t]
+	}
+	if err != nil || n > 1 && (least == 0 || n > uint64(len(r.in))/least) {
+		return 0, errShort
+	}
+	return int(n), nil
+}
+
 // object makes the next object.
 func (r *reader) object() error {
 	id, err := r.number()
 	if err != nil || id >= uint64(len(r.codec.types)) {
 		return errShort
 	}
-	count, err := r.length()
 	t := r.codec.types[id]
+	count, err := r.values(t)
 	if err != nil || count == 0 || t.Size() == 0 {
 		return errShort
 	}
@@ -161,7 +184,13 @@ func (r *reader) iface(v reflect.Value) error {
 		return errShort
 	}
 	inside := reflect.New(r.codec.types[id-1]).Elem()
-	if err := r.value(inside); err != nil {
+	if inside.Kind() == reflect.Interface || r.depth == mostNested {
+		return errShort
+	}
+	r.depth++
+	err = r.value(inside)
+	r.depth--
+	if err != nil {
 		return err
 	}
 	r.later = append(r.later, func() error {
@@ -231,7 +260,7 @@ func (r *reader) slice(v reflect.Value) error {
 // reference reads where a pointer, or a slice of a length, is to point to.
 func (r *reader) reference(v reflect.Value, n uint64, length int) error {
 	offset, err := r.number()
-	if err != nil || n < 2 || n > math.MaxInt32 {
+	if err != nil || n < 2 || n > math.MaxInt32 || v.Type().Elem().Size() == 0 {
 		return errShort
 	}
 	r.later = append(r.later, func() error { return r.point(v, int(n-2), uintptr(offset), length) })
@@ -245,7 +274,7 @@ func (r *reader) point(v reflect.Value, object int, offset uintptr, length int) 
 	}
 	o := &r.objects[object]
 	elem := v.Type().Elem()
-	if offset > o.size() || uintptr(length) > (o.size()-offset)/elem.Size() || !holds(o.t, offset%o.t.Size(), elem) {
+	if length > inRow(o.t, o.count, offset, elem) {
 		return errShort
 	}
 	address := unsafe.Add(o.value.Addr().UnsafePointer(), offset)
@@ -261,16 +290,20 @@ func (r *reader) point(v reflect.Value, object int, offset uintptr, length int) 
 	return nil
 }
 
-// holds reports whether a value of type t has one of another type at an offset.
-func holds(t reflect.Type, offset uintptr, want reflect.Type) bool {
+// inRow returns how many values of the type want lie one after the other from an offset on in count values of type t. It
+// is 0 if none begins there.
+func inRow(t reflect.Type, count int, offset uintptr, want reflect.Type) int {
 	for {
-		if t == want && offset == 0 {
-			return true
+		if t.Size() == 0 || offset >= t.Size()*uintptr(count) {
+			return 0
+		}
+		i := offset / t.Size()
+		if offset %= t.Size(); t == want && offset == 0 {
+			return count - int(i)
 		}
 		switch t.Kind() {
 		case reflect.Array:
-			t = t.Elem()
-			offset %= t.Size()
+			t, count = t.Elem(), t.Len()
 		case reflect.Struct:
 			inner := -1
 			for i := range t.NumField() {
@@ -280,12 +313,12 @@ func holds(t reflect.Type, offset uintptr, want reflect.Type) bool {
 				}
 			}
 			if inner < 0 {
-				return false
+				return 0
 			}
 			offset -= t.Field(inner).Offset
-			t = t.Field(inner).Type
+			t, count = t.Field(inner).Type, 1
 		default:
-			return false
+			return 0
 		}
 	}
 }
@@ -301,11 +334,11 @@ func (r *reader) mapping(v reflect.Value) error {
 	case n > 1:
 		return errShort
 	}
-	size, err := r.length()
+	t := v.Type()
+	size, err := r.values(t.Key(), t.Elem())
 	if err != nil {
 		return err
 	}
-	t := v.Type()
 	made := reflect.MakeMapWithSize(t, size)
 	v.Set(made)
 	r.maps = append(r.maps, made)

@@ -115,4 +115,26 @@ func plain(t reflect.Type) bool {
 	return true
 }
 
+// leastSize returns how many bytes a value of the type takes at least when it is written.
+func leastSize(t reflect.Type) uint64 {
+	switch t.Kind() {
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		return 0
+	case reflect.Float32, reflect.Float64:
+		return 8
+	case reflect.Slice:
+		return 2
+	case reflect.Array:
+		return uint64(t.Len()) * leastSize(t.Elem())
+	case reflect.Struct:
+		sum := uint64(0)
+		for field := range t.Fields() {
+			sum += leastSize(field.Type)
+		}
+		return sum
+	default:
+		return 1
+	}
+}
+
 var order = binary.LittleEndian
