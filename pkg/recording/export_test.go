@@ -9,6 +9,14 @@ func (r *Recorder) Len() int { return len(r.buf) }
 // SegmentSize is where a segment ends.
 const SegmentSize = segmentSize
 
+// Memory is how much memory the ring holds, in bytes.
+func (r *Recorder) Memory() (held int) {
+	for _, s := range append(r.ring.segments, r.ring.spare...) {
+		held += cap(s)
+	}
+	return held
+}
+
 // Resum returns a file with every checksum made right.
 func Resum(text []byte) []byte {
 	f := &file{out: text[:len(magic):len(magic)]}

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"sync"
@@ -12,7 +13,12 @@ const (
 	// slack is how far the ring may grow beyond its size while the follower is behind, in parts of its size, and at least
 	// in segments.
 	slack, leastSlack = 4, 16
+	// segmentHead is what a segment takes beside its bytes.
+	segmentHead = 64
 )
+
+// taken is how much of the ring a segment takes, in bytes.
+func taken(segment []byte) int { return len(segment) + segmentHead }
 
 // errBehind ends a recording whose follower does not keep pace.
 var errBehind = errors.New("recording: the follower did not keep pace, and the recording has ended")
@@ -31,15 +37,19 @@ type ring struct {
 
 func newRing(limit int) *ring { return &ring{limit: limit, wake: make(chan struct{}, 1)} }
 
-// push adds a segment and returns the memory for the next one.
+// push adds a segment and returns the memory for the next one. A segment that was sealed early is copied, so that the ring
+// does not hold more memory than it counts.
 func (r *ring) push(segment []byte) (next []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lost != nil {
 		return segment
 	}
+	if len(segment) < cap(segment)/2 {
+		next, segment = segment, bytes.Clone(segment)
+	}
 	r.segments = append(r.segments, segment)
-	r.size += len(segment)
+	r.size += taken(segment)
 	if r.size > r.limit+max(r.limit/slack, leastSlack*segmentSize) {
 		r.lose(errBehind)
 	}
@@ -48,6 +58,9 @@ func (r *ring) push(segment []byte) (next []byte) {
 		case r.wake <- struct{}{}:
 		default:
 		}
+	}
+	if next != nil {
+		return next
 	}
 	if n := len(r.spare); n > 0 {
 		next, r.spare = r.spare[n-1], r.spare[:n-1]
@@ -91,7 +104,7 @@ func (r *ring) oldest() []byte {
 	segment := r.segments[0]
 	r.segments[0] = nil
 	r.segments = r.segments[1:]
-	r.size -= len(segment)
+	r.size -= taken(segment)
 	return segment
 }
 
@@ -99,7 +112,7 @@ func (r *ring) oldest() []byte {
 func (r *ring) recycle(segment []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.lost == nil && len(r.spare) < leastSlack {
+	if r.lost == nil && len(r.spare) < leastSlack && cap(segment) >= segmentSize {
 		r.spare = append(r.spare, segment[:0])
 	}
 }
