@@ -15,11 +15,12 @@ import (
 // for, who went before it and by which right, what share its flow was entitled to and got, and why it went where it
 // went. name is the request's ID in logs, or its number in the recording. The recording is replayed for it; a replay that
 // differs is an error.
-func (f *Format) Explain(text []byte, name string) (string, error) {
+func (f *Format) Explain(text []byte, name string) (words string, err error) {
 	p, c, err := f.open(text)
 	if err != nil {
 		return "", err
 	}
+	defer p.contain(&err)
 	e := &explanation{player: p, name: name, rights: map[string]int{}}
 	p.watch = e
 	e.findEarlier()
@@ -34,6 +35,9 @@ func (f *Format) Explain(text []byte, name string) (string, error) {
 	if e.request.Stage() == dispatch.StageWaiting {
 		e.wentBefore()
 		e.say("When the recording ends it still waits.")
+	}
+	for i := range e.lines {
+		e.lines[i] = printable(e.lines[i])
 	}
 	return strings.Join(e.lines, "\n") + "\n", nil
 }

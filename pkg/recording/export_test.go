@@ -1,5 +1,7 @@
 package recording
 
+import "bytes"
+
 // Drop does what Run does when it is woken.
 func (r *Recorder) Drop() error { return r.drop() }
 
@@ -15,6 +17,25 @@ func (r *Recorder) Memory() (held int) {
 		held += cap(s)
 	}
 	return held
+}
+
+// DropAll plays all segments and drops them.
+func (r *Recorder) DropAll() error {
+	limit := r.ring.limit
+	defer func() { r.ring.limit = limit }()
+	r.ring.limit = 0
+	return r.drop()
+}
+
+// WithSegment returns a file with a further segment.
+func WithSegment(text, segment []byte) []byte {
+	end := len(text) - chunkHead
+	f := &file{out: bytes.Clone(text[:end])}
+	f.out = append(f.out, chunkSegment)
+	f.out = order.AppendUint32(f.out, uint32(len(segment)))
+	f.out = append(order.AppendUint32(f.out, 0), segment...)
+	f.out = append(f.out, text[end:]...) // the end
+	return Resum(f.out)
 }
 
 // Resum returns a file with every checksum made right.

@@ -3,6 +3,7 @@ package recording
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -106,6 +107,11 @@ func (f *follower) Bytes() ([]byte, error) {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
 	file := newFile(header{Base: f.player.base, Event: f.player.events, Config: f.config})
+	size := len(checkpoint) + 2*chunkHead
+	for _, s := range segments {
+		size += len(s) + chunkHead
+	}
+	file.out = slices.Grow(file.out, size)
 	file.chunk(chunkCheckpoint, checkpoint)
 	for _, s := range segments {
 		file.chunk(chunkSegment, s)

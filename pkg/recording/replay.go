@@ -55,7 +55,7 @@ func (d *Difference) Error() string {
 	if !d.At.IsZero() {
 		at = " at " + d.At.UTC().Format(time.RFC3339Nano)
 	}
-	return fmt.Sprintf("event %d (%s%s): recorded: %s; replayed: %s", d.Event, d.Kind, at, d.Recorded, d.Replayed)
+	return printable(fmt.Sprintf("event %d (%s%s): recorded: %s; replayed: %s", d.Event, d.Kind, at, d.Recorded, d.Replayed))
 }
 
 func (p *player) differs(recorded, replayed string) error {
@@ -68,11 +68,7 @@ var errBroken = errors.New("recording: broken")
 // play replays one segment. A panic outside the machine is that of values that contracts forbid, such as two endpoints of
 // one address: the segment is broken.
 func (p *player) play(segment []byte) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%w: event %d (%s): %v", errBroken, p.events, p.kind, v)
-		}
-	}()
+	defer p.contain(&err)
 	p.in = reader{in: segment}
 	for p.in.more() {
 		k, now := p.in.next(p.base)
@@ -87,6 +83,13 @@ func (p *player) play(segment []byte) (err error) {
 		return errBroken
 	}
 	return p.end()
+}
+
+// contain makes a panic the error.
+func (p *player) contain(err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("%w: event %d (%s): %s", errBroken, p.events, p.kind, printable(fmt.Sprint(v)))
+	}
 }
 
 // record does what one record says.
@@ -397,8 +400,11 @@ func (p *player) arrive(k kind, now time.Time) error {
 	return err
 }
 
+// leastRating and leastBackend are how many bytes one of them takes at least.
+const leastRating, leastBackend = 3, 3
+
 func (p *player) ratings() []scheduling.EndpointRating {
-	ratings := make([]scheduling.EndpointRating, 0, min(p.in.index(len(p.in.in)), len(p.in.in)))
+	ratings := make([]scheduling.EndpointRating, 0, p.in.count(leastRating))
 	for range cap(ratings) {
 		var r scheduling.EndpointRating
 		r.Scorer, r.ID, r.Score = p.in.text(), scheduling.EndpointID(p.in.signed()), scheduling.Score(p.in.signed())
@@ -433,7 +439,7 @@ func (p *player) backends(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	n := p.in.index(len(p.in.in) + 1)
+	n := p.in.count(leastBackend)
 	ready := make([]stock.Backend, 0, n)
 	for range n {
 		ready = append(ready, stock.Backend{

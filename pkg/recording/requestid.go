@@ -1,6 +1,10 @@
 package recording
 
-import "encoding/hex"
+import (
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
 
 // A request's ID is nearly always a UUID in lower case, which takes 16 bytes instead of 36.
 
@@ -55,4 +59,18 @@ func uuidOf(b []byte) string {
 	}
 	h := hex.EncodeToString(b)
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// printable is a line in which nothing moves a terminal's cursor or does worse: a client chooses its request's ID.
+func printable(line string) string {
+	var out strings.Builder
+	for _, r := range line {
+		if strconv.IsPrint(r) {
+			out.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRune(r)
+		out.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return out.String()
 }

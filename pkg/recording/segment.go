@@ -165,6 +165,9 @@ func (r *reader) index(limit int) int {
 	return int(n)
 }
 
+// count is a number of things that take at least so many bytes each.
+func (r *reader) count(least int) int { return r.index((len(r.in)-r.at)/least + 1) }
+
 func (r *reader) fixed(n int) []byte {
 	if n > len(r.in)-r.at {
 		r.broken = true
@@ -195,7 +198,7 @@ func (r *reader) constraint() (c scheduling.Recalled) {
 		return r.constraints[n]
 	}
 	c.Model, c.Lane = string(r.bytes()), string(r.bytes())
-	if entries := r.index(len(r.in) + 1); entries > 0 {
+	if entries := r.count(1); entries > 0 {
 		c.Confined = true
 		for range entries - 1 {
 			c.Subset = append(c.Subset, scheduling.ParseHostPort(string(r.bytes())))

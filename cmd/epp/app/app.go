@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +38,8 @@ type App struct {
 	server     *extproc.Server
 	pool       *pool
 	recorder   *recording.Recorder // nil: none
+
+	readingRecording sync.Mutex // held while a reader takes it
 
 	listeners     listeners
 	certificate   *certificate // nil: no TLS

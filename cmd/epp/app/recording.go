@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,8 +55,21 @@ func (a *App) keepRecording(ctx context.Context) {
 	}
 }
 
-// recordingPage writes the recording as a file.
+// A reader of the recording takes it in pieces, each within a time: one that does not read must not keep the others from
+// it, nor the file in memory.
+const (
+	recordingPiece = 1 << 20 // bytes
+	pieceTimeout   = 10 * time.Second
+)
+
+// recordingPage writes the recording as a file, to one reader at a time: while it is written there is a second copy of it
+// in memory.
 func (a *App) recordingPage(w http.ResponseWriter, _ *http.Request) {
+	if !a.readingRecording.TryLock() {
+		http.Error(w, "the recording is being read by somebody else: try again", http.StatusServiceUnavailable)
+		return
+	}
+	defer a.readingRecording.Unlock()
 	a.controller.Look(a.recorder.Seal)
 	file, err := a.recorder.Bytes()
 	if err != nil {
@@ -66,5 +80,13 @@ func (a *App) recordingPage(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.Itoa(len(file)))
 	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
-	_, _ = w.Write(file) // an error: the reader is gone
+	deadline := http.NewResponseController(w)
+	for piece := range slices.Chunk(file, recordingPiece) {
+		if err := deadline.SetWriteDeadline(time.Now().Add(pieceTimeout)); err != nil {
+			panic(err) // the server's own writer has deadlines
+		}
+		if _, err := w.Write(piece); err != nil {
+			return // the reader is gone, or does not read
+		}
+	}
 }

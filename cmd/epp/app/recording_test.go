@@ -2,8 +2,11 @@ package app
 
 import (
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-epp/weir/internal/config"
 )
@@ -78,5 +81,50 @@ func TestRecordIsValidated(t *testing.T) {
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
+	}
+}
+
+// stuck is a reader that takes nothing until it is let.
+type stuck struct {
+	*httptest.ResponseRecorder
+	writing  chan struct{} // closed when it is to take something
+	let      chan struct{}
+	deadline time.Time
+}
+
+func (s *stuck) SetWriteDeadline(t time.Time) error {
+	s.deadline = t
+	return nil
+}
+
+func (s *stuck) Write([]byte) (int, error) {
+	close(s.writing)
+	<-s.let
+	return 0, os.ErrDeadlineExceeded
+}
+
+// TestRecordingHasOneReader: a reader that does not read has a deadline, and as long as it lasts nobody else can make
+// further copies of the recording. After it the next one reads.
+func TestRecordingHasOneReader(t *testing.T) {
+	o := testOptions()
+	o.Record = 1
+	r := start(t, o)
+	s := &stuck{httptest.NewRecorder(), make(chan struct{}), make(chan struct{}), time.Time{}}
+	ended := make(chan struct{})
+	go func() {
+		r.recordingPage(s, nil)
+		close(ended)
+	}()
+	<-s.writing
+	if s.deadline.IsZero() {
+		t.Error("it may keep the recording in memory forever")
+	}
+	if status, text := r.debug("/debug/recording"); status != http.StatusServiceUnavailable || !strings.Contains(text, "try again") {
+		t.Errorf("a second reader: %d", status)
+	}
+	close(s.let)
+	<-ended
+	if status, _ := r.debug("/debug/recording"); status != http.StatusOK {
+		t.Errorf("the next reader: %d", status)
 	}
 }
