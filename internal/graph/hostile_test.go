@@ -23,7 +23,7 @@ func TestAnnouncedMemoryIsNotMade(t *testing.T) {
 		w *wide
 		m map[wide]wide
 	}
-	c := New((*root)(nil))
+	c := New(&root{w: &wide{n: [100]int{}}, m: nil})
 	object := binary.AppendUvarint(hostile(c), c.id(reflect.TypeFor[wide]()))
 	mapping := binary.AppendUvarint(hostile(c), c.id(reflect.TypeFor[root]()))
 	mapping = append(mapping, 1, 0, 1) // one root, no pointer, a map
@@ -43,18 +43,16 @@ func TestAnnouncedMemoryIsNotMade(t *testing.T) {
 
 // TestNestedInterfacesEnd: interfaces within interfaces need no stack without bound, which no program survives.
 func TestNestedInterfacesEnd(t *testing.T) {
-	type root struct {
-		any
-		in struct{ any }
-	}
-	var inside struct{ any }
-	c := New((*root)(nil), inside)
+	type box struct{ holds any }
+	inside := box{holds: nil}
+	type root struct{ box }
+	c := New(&root{box: inside}, inside)
 	for _, id := range []uint64{c.id(reflect.TypeFor[any]()), c.id(reflect.TypeOf(inside))} {
 		text := append(binary.AppendUvarint(hostile(c), c.id(reflect.TypeFor[root]())), 1)
 		for range 1 << 16 {
 			text = binary.AppendUvarint(text, id+1)
 		}
-		text = append(text, 0, 0)
+		text = append(text, 0)
 		if _, err := c.Read(text); err == nil {
 			t.Error("it was read")
 		}
@@ -72,7 +70,7 @@ func TestSliceStaysWithinItsArray(t *testing.T) {
 		window  []int
 		numbers [3]int
 	}
-	c := New((*root)(nil))
+	c := New(&root{pair: pair{n: 0, p: nil}, window: nil})
 	read := func(offset uintptr, length uint64) error {
 		text := append(binary.AppendUvarint(hostile(c), c.id(reflect.TypeFor[root]())), 1, 0, 0) // the pair
 		text = append(binary.AppendUvarint(append(text, 1), length), 2)
@@ -102,7 +100,7 @@ func TestPointerToNothing(t *testing.T) {
 		p *struct{}
 		n int
 	}
-	c := New((*root)(nil))
+	c := New(&root{p: nil, n: 0})
 	text := append(binary.AppendUvarint(hostile(c), c.id(reflect.TypeFor[root]())), 1, 2, 0, 0)
 	if _, err := c.Read(text); err == nil {
 		t.Error("it was read")
