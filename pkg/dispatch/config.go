@@ -22,7 +22,7 @@ type Config struct {
 	// under load.
 	EnqueueAll bool
 	// HoldWhenEmpty queues requests while no backend that they may use is ready; otherwise such arrivals end with
-	// ErrNoEndpoint, and so do waiters when their last backend goes away.
+	// OutcomeNoEndpoint, and so do waiters when their last backend goes away.
 	HoldWhenEmpty bool
 	// PopperWaitBase and PopperWaitJitterMax determine the wait before a retry after too many panics in one event.
 	PopperWaitBase, PopperWaitJitterMax time.Duration

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// Raise is told that a request in flight costs at least this much, since its answer has outgrown the estimate: its lease
-// and its flow's charge are raised. A lower cost, or a lease that is settled, changes nothing.
+// Raise raises the cost of a request in flight, on its lease and in its flow's charge, because its answer has outgrown
+// the estimate. A lower cost, or a lease that is settled, changes nothing.
 func (m *Machine) Raise(now time.Time, l *Lease, to fairqueue.Cost) {
 	m.begin(now)
 	if !l.held.Held() || int64(to) <= l.held.Cost() {
@@ -18,8 +18,8 @@ func (m *Machine) Raise(now time.Time, l *Lease, to fairqueue.Cost) {
 	m.run()
 }
 
-// TrueUp is told what a request in flight has really cost, which may be less than was charged: it corrects the lease and
-// the flow's charge. Call it before Complete; a lease that is settled keeps its cost.
+// TrueUp corrects the cost of a request in flight, on its lease and in its flow's charge, to its actual cost, which may be
+// less than was charged. Call it before Complete; a lease that is settled keeps its cost.
 func (m *Machine) TrueUp(now time.Time, l *Lease, to fairqueue.Cost) {
 	m.begin(now)
 	if !l.held.Held() {

@@ -3,7 +3,7 @@ package fairqueue
 import "time"
 
 // Some disciplines charge requests that do not wait, or correct charges later. For them a flow is active while it has
-// anything queued or in flight, and the queue is told of every dispatch and of its end. Active flows are always known.
+// anything queued or in flight, and the queue must be informed of every dispatch and its end. Active flows are always known.
 // Of the others, the last keptFlows of a class are kept with the discipline's state, and the last keptUnder under each
 // active flow; the rest start over when they return. With wfq and none this costs nothing, since requests in flight do
 // not matter to them.

@@ -39,7 +39,7 @@ func newClass(t *tier, cfg ClassConfig, q *FairRequestQueue) *class {
 	}
 }
 
-// head is the class's next request: the least tag among the lanes that can go; nil when there is none.
+// head returns the class's next request, which has the least tag among the lanes that can go, or nil if there is none.
 func (c *class) head() *Request {
 	if l := c.open.min(); l != nil {
 		return l.flows.min().head
@@ -56,7 +56,7 @@ func (c *class) starvedHead() *Request {
 	return busy.of.flows.min().head
 }
 
-// headIn is the next request of those in a lane that are not parked, open or closed; nil: there is none.
+// headIn returns the next request in a lane, open or closed, of those that are not parked, or nil if there is none.
 func (c *class) headIn(lane Lane) *Request {
 	if l := c.lanes[lane]; l != nil {
 		if fl := l.flows.min(); fl != nil {
@@ -66,7 +66,7 @@ func (c *class) headIn(lane Lane) *Request {
 	return nil
 }
 
-// oldest is the request that has waited longest in a lane with room below its upper bound; nil when there is none.
+// oldest returns the request that has waited longest in a lane with room below its upper bound, or nil if there is none.
 func (c *class) oldest() *Request {
 	if a := c.aged.min(); a != nil {
 		return a.of.ages.min().oldest()

@@ -9,11 +9,11 @@ import "time"
 // Every method that changes a share reports whether the share's tags have changed with it, so that the queue computes
 // them anew; charge, adjust, trueUp and refund get the receipt of r at this level, which charge fills.
 type discipline interface {
-	// begin is told that s becomes backlogged.
+	// begin is called when s becomes backlogged.
 	begin(l *level, s *share)
-	// tag is the tag of head, the request of s that goes next, or next in one of its lanes.
+	// tag returns the tag of head, the request of s that goes next, or next in one of its lanes.
 	tag(l *level, s *share, head *Request) VirtualTime
-	// charge is told that r of s, with this tag, leaves the queue for an endpoint. In a level of classes it has left, and
+	// charge is called when r of s, with this tag, leaves the queue for an endpoint. In a level of classes it has left, and
 	// class.offer of each is what that had to offer beside r, of s what it has now.
 	charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) (moved bool)
 	// refund takes a charge back: the release of r came to nothing.
@@ -24,19 +24,19 @@ type discipline interface {
 	// active reports whether the discipline wants to know of what does not wait: then a sharer is active while it has
 	// anything queued or in flight, and the methods that follow are called.
 	active() bool
-	// bypassed is told of a request that is dispatched without having waited.
+	// bypassed is called for a request that is dispatched without having waited.
 	bypassed(l *level, s *share, r *Request, p *receipt) (moved bool)
 	// adjust raises what r, which is in flight, is charged to this cost; trueUp corrects it to what r has really cost.
 	adjust(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool)
 	trueUp(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool)
-	// end is told that s is active no more. What it knows of s may be forgotten from now on.
+	// end is called when s is no longer active. The discipline's state of s may be dropped from then on.
 	end(l *level, s *share)
 	// look is called before a turn from level.until on: the tag of level.restless has changed with time. It names
 	// the next such sharer and moment, or none.
 	look(l *level)
 
-	// describe tells every number that decides what a share, or with nil the level, will get, for AppendState;
-	// describeReceipt does so of a receipt.
+	// describe passes to number every value that decides what a share, or with nil the level, will get, for AppendState;
+	// describeReceipt does the same for a receipt.
 	describe(l *level, s *share, number func(int64))
 	describeReceipt(l *level, p *receipt, number func(int64))
 }

@@ -57,7 +57,7 @@ func (w *row) remove(r *Request) {
 	w.young.remove(&p.young)
 }
 
-// first is the request that goes next; nil: it is empty.
+// first returns the request that goes next, or nil if the row is empty.
 func (w *row) first() *Request {
 	if p := w.next.min(); p != nil {
 		return p.of

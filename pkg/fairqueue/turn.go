@@ -1,6 +1,6 @@
 package fairqueue
 
-// head is the tier's next request; nil: there is none in a lane that is open.
+// head returns the tier's next request, or nil if there is none in an open lane.
 func (t *tier) head() *Request {
 	if len(t.classes) == 1 {
 		return t.classes[0].head()
@@ -11,7 +11,7 @@ func (t *tier) head() *Request {
 // starvedHead is the request that goes when the tier is promoted.
 func (t *tier) starvedHead() *Request { return t.turn((*class).starvedHead) }
 
-// oldest is the request that lends its age to the tier; nil: there is none.
+// oldest returns the request that lends its age to the tier, or nil if there is none.
 func (t *tier) oldest() (oldest *Request) {
 	if len(t.classes) == 1 {
 		return t.classes[0].oldest()

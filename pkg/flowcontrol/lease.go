@@ -64,7 +64,7 @@ func (l *Lease) OnServed(e Endpoint) {
 	l.controller.machine.ServedElsewhere(now, l.held, e)
 }
 
-// OnCost is told that the request costs at least this much, since its answer has outgrown the estimate.
+// OnCost raises the request's cost to at least this, because its answer has outgrown the estimate.
 func (l *Lease) OnCost(to fairqueue.Cost) {
 	now := time.Now()
 	l.controller.mu.Lock()
@@ -72,7 +72,7 @@ func (l *Lease) OnCost(to fairqueue.Cost) {
 	l.controller.machine.Raise(now, l.held, to)
 }
 
-// OnUsage is told what the request has really cost, before OnRequestComplete.
+// OnUsage corrects the request's cost to its actual cost. It has no effect after OnRequestComplete.
 func (l *Lease) OnUsage(cost fairqueue.Cost) {
 	now := time.Now()
 	l.controller.mu.Lock()

@@ -170,7 +170,7 @@ var waitsFor = map[string]string{
 	"spacing":     "for the time between two releases",
 }
 
-// decided is told of every verdict.
+// decided notes a verdict.
 func (e *explanation) decided(r *request, v ruling) {
 	switch {
 	case e.request == nil:

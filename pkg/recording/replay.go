@@ -31,12 +31,12 @@ type player struct {
 	watch watcher // nil: nobody
 }
 
-// watcher is told what a player does.
+// watcher observes what a player does.
 type watcher interface {
-	// arrived is told of a request before the machine is, and event of every event.
+	// arrived is called for each request before the machine gets it, and event for each event.
 	arrived(r *request, a *dispatch.Arrival)
 	event(k kind, about *request)
-	// decided is told of every verdict that was as recorded.
+	// decided is called for each verdict that was as recorded.
 	decided(r *request, v ruling)
 }
 
@@ -244,7 +244,7 @@ func (p *player) end() error {
 	return nil
 }
 
-// verdictOn is the request of the i-th verdict of the present event; nil: there are fewer.
+// verdictOn returns the request of the present event's i-th verdict, or nil if there are fewer.
 func (p *player) verdictOn(i int) *dispatch.Waiter {
 	if p.own != nil {
 		if i == 0 {
@@ -413,7 +413,7 @@ func (p *player) ratings() []scheduling.EndpointRating {
 	return ratings
 }
 
-// change reads how the snapshot has changed, and returns it; nil: it has not.
+// change reads and returns how the snapshot has changed, or nil if it has not.
 func (p *player) change() (*scheduling.Snapshot, error) {
 	text := p.in.bytes()
 	if p.in.broken {

@@ -94,7 +94,7 @@ func (r *ring) all() ([][]byte, error) {
 	return slices.Clone(r.segments), r.lost
 }
 
-// oldest takes out the oldest segment if there is more than the limit; nil: there is not.
+// oldest removes and returns the oldest segment if the limit is exceeded, or returns nil.
 func (r *ring) oldest() []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
