@@ -128,6 +128,9 @@ func TestPointersKeepTheirTargets(t *testing.T) {
 	if back.next.next != back || back.name != "a" || back.next.name != "b" {
 		t.Error("the cycle is broken")
 	}
+	if cap(back.items) != 3 || cap(back.window) != 2 {
+		t.Error("there is room behind a slice, in what belongs to somebody else")
+	}
 	root := back
 	root.items[2].n, root.next.inner.n, root.fixed[1].n = 30, 40, 50
 	if root.leaves[0].n != 30 || root.leaves[1].n != 40 || root.leaves[2].n != 50 || root.leaves[3] != nil || root.window[1].n != 30 {
@@ -236,9 +239,9 @@ func TestReadBroken(t *testing.T) {
 	n.next, n.byName["x"], n.inner.owner, n.named, n.byLeaf = n, n, n, theNamed("x"), map[*leaf]int{&n.items[0]: 1}
 	text := write(t, codec(), n)
 	for i := 8; i < len(text); i++ {
-		for _, b := range []byte{0, 1, 2, 3, text[i] + 1, text[i] ^ 0x80, 255} {
+		for b := range 256 {
 			broken := bytes.Clone(text[8:])
-			broken[i-8] = b
+			broken[i-8] = byte(b)
 			readBroken(t, text, broken)
 		}
 		readBroken(t, text, text[8:i])
@@ -248,6 +251,9 @@ func TestReadBroken(t *testing.T) {
 func readBroken(t *testing.T, whole, rest []byte) {
 	t.Helper()
 	if back, err := codec().Read(append(bytes.Clone(whole[:8]), rest...)); err == nil {
+		if back.(*node) == nil {
+			t.Fatal("no root, and no error")
+		}
 		_, _ = codec().Write(back) // what was read is a graph
 	}
 }

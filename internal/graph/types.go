@@ -48,11 +48,6 @@ func Opaque[T any](c *Codec, write func(*T) ([]byte, error), read func([]byte) (
 		func(p any) ([]byte, error) { return write(p.(*T)) },
 		func(text []byte) (any, error) { return read(text) },
 	}
-	concrete := c.types
-	c.types, c.ids, c.fingerprint = nil, map[reflect.Type]int{}, 0
-	for _, t := range concrete { // without what is only behind such pointers
-		c.add(t)
-	}
 }
 
 // add knows a type and all that it is made of.
@@ -86,11 +81,17 @@ func (c *Codec) print() uint64 {
 	}
 	h := fnv.New64a()
 	for _, t := range c.types {
-		_, _ = fmt.Fprintf(h, "%s %s %d;", t.PkgPath(), t, t.Size())
-		if t.Kind() == reflect.Struct {
+		_, _ = fmt.Fprintf(h, "%s %s %v %d;", t.PkgPath(), t, t.Kind(), t.Size())
+		switch t.Kind() { // a name does not tell what the type is made of
+		case reflect.Struct:
 			for f := range t.Fields() {
 				_, _ = fmt.Fprintf(h, "%s %s %d,", f.Name, f.Type, f.Offset)
 			}
+		case reflect.Map:
+			_, _ = fmt.Fprintf(h, "%s %s,", t.Key(), t.Elem())
+		case reflect.Pointer, reflect.Slice, reflect.Array:
+			_, _ = fmt.Fprintf(h, "%s,", t.Elem())
+		default:
 		}
 	}
 	c.fingerprint = h.Sum64() | 1
