@@ -66,6 +66,9 @@ func (c *compiled) path(h *headers) *fairqueue.Path {
 		Priority: whole(h.values[c.policyClass.priority]),
 		Strict:   min(whole(h.values[c.policyClass.strict]), c.PolicyClass.MaxStrictPriority),
 	}
+	if len(p.Class) > maxIdentityBytes {
+		p.Class = "" // not a listed class's: its waiter and the recording keep the name
+	}
 	if p.Class == "" && p.Priority == 0 && p.Strict == 0 {
 		return nil
 	}

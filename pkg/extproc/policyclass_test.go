@@ -1,6 +1,7 @@
 package extproc
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
@@ -18,6 +19,7 @@ func TestPolicyClass(t *testing.T) {
 		{[]string{"x-dynamo-policy-class", " gold "}, fairqueue.Path{Class: "gold"}},
 		{[]string{"x-dynamo-policy-class", "iron", "x-dynamo-meta-policy-class", "gold"}, fairqueue.Path{Class: "gold"}},
 		{[]string{"x-dynamo-policy-class", "gold", "x-dynamo-policy-class", "iron"}, fairqueue.Path{Class: "gold"}},
+		{[]string{"x-dynamo-policy-class", strings.Repeat("g", 257)}, fairqueue.Path{}}, // nobody keeps what clients make up
 		{[]string{"x-priority", "50", "x-strict", "2"}, fairqueue.Path{Priority: 50, Strict: 2}},
 		{[]string{"x-priority", "-50", "x-strict", "4"}, fairqueue.Path{Strict: 3}},
 		{[]string{"x-priority", "1.5", "x-strict", "-1"}, fairqueue.Path{}},

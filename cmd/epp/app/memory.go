@@ -19,8 +19,8 @@ const (
 	containerFilled = 0.9       // the part of the container's limit, which counts what the collector does not see
 )
 
-// tuneMemory sets the garbage collector of the whole process.
-func tuneMemory(limits config.Limits) {
+// tuneMemory sets the garbage collector of the whole process, which records up to so many MiB.
+func tuneMemory(limits config.Limits, record int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectPercent)
 	}
@@ -29,14 +29,15 @@ func tuneMemory(limits config.Limits) {
 		if err != nil {
 			container = 0 // none, or not Linux
 		}
-		debug.SetMemoryLimit(softLimit(limits.MaxBodyBytesTotal, container))
+		debug.SetMemoryLimit(softLimit(limits.MaxBodyBytesTotal, int64(record)<<20, container))
 	}
 }
 
-// softLimit returns the collector's limit in bytes, given the maximum size of all bodies and the limit of the
+// softLimit returns the collector's limit in bytes, given the maximum sizes of all bodies and of the recording, and the limit of the
 // container; 0: none.
-func softLimit(bodies int64, container uint64) int64 {
-	own := 2*bodies + memoryBase // a body may be held twice: as it came in and as it goes out
+func softLimit(bodies, record int64, container uint64) int64 {
+	// A body may be held twice, as it came in and as it goes out; so may the recording, a quarter of which may be behind.
+	own := 2*bodies + 2*(record+record/4) + memoryBase
 	if below := containerFilled * float64(container); container > 0 && below < float64(own) {
 		return int64(below)
 	}
