@@ -335,3 +335,48 @@ func TestAVictimsCostIsTheLatest(t *testing.T) {
 		})
 	}
 }
+
+// With the stock bounded in units of cost too, a victim whose end would leave it above its bound is left alone.
+func TestACheapVictimIsNotEnough(t *testing.T) {
+	for cost, want := range map[fairqueue.Cost]Stage{10: StageWaiting, 90: StageSent} {
+		b := newBench(t, []int{2}, func(c *Config) {
+			perBackend(c, 2, 2)
+			c.Stock.Cost = stock.CostConfig{Watermark: 100, Lower: 100, Upper: 100}
+		})
+		holder, victim := new(Waiter), new(Waiter)
+		b.event(func() { b.Arrive(b.clock, holder, Arrival{Flow: "h", Tier: 0, Cost: 5, Placement: reach("")}) })
+		b.event(func() { b.Arrive(b.clock, victim, Arrival{Flow: "v", Tier: 2, Cost: cost, Placement: reach("")}) })
+		b.Raise(b.clock, &holder.lease, 99)
+		if b.want(victim, StageSent); cost == 90 {
+			b.TrueUp(b.clock, &holder.lease, 20)
+		} else {
+			b.Raise(b.clock, &holder.lease, 105)
+		}
+		b.arrives(0, "p", "", want)
+	}
+}
+
+// A client whose deadline and whose TTL are over at the same instant is told of the TTL, also where it cancels itself.
+func TestCancelAtTheTTL(t *testing.T) {
+	b := newBench(t, []int{1}, func(c *Config) { c.Queue.QueueTTL = time.Second })
+	b.arrives(0, "h", "", StageSent)
+	early, late := b.arrives(0, "a", "", StageWaiting), b.arrives(0, "a", "", StageWaiting)
+	b.event(func() { b.Cancel(b.clock, early, OutcomeDeadlineExceeded) })
+	b.clock = b.clock.Add(time.Second)
+	b.event(func() { b.Cancel(b.clock, late, OutcomeDeadlineExceeded) })
+	if early.Outcome() != OutcomeDeadlineExceeded || late.Outcome() != OutcomeTTLExpired {
+		t.Errorf("%v and %v", early.Outcome(), late.Outcome())
+	}
+}
+
+// Each displaced request is counted for its own tier.
+func TestDisplacedAreCounted(t *testing.T) {
+	b := newBench(t, []int{1}, func(c *Config) { c.Queue.TotalCapacity, c.Queue.FlowCapacity = 1, 1 })
+	b.FirstByte(&b.arrives(2, "h", "", StageSent).lease)
+	low := b.arrives(2, "l", "", StageWaiting)
+	b.arrives(1, "m", "", StageWaiting)
+	tiers := b.Tiers(nil)
+	if low.Outcome() != OutcomeDisplaced || tiers[2].Displaced != 1 || tiers[1].Displaced != 0 {
+		t.Errorf("%v, %+v", low.Outcome(), tiers)
+	}
+}

@@ -59,6 +59,9 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 			n.over = n.over.With(tier) // this holds for the whole lane
 			return nil
 		}
+		if !m.ledger.BelowUpperAfter(&v.held) {
+			return nil // in units of cost: nothing is noted, since what costs less elsewhere may change it
+		}
 		return v
 	}
 	if !capped {

@@ -17,7 +17,7 @@ func (m *Machine) release() {
 		if m.queue.Len() == 0 {
 			return
 		}
-		allowed := fairqueue.Admit{Promote: m.mayPromote()}
+		allowed := fairqueue.Allowed{Promote: m.mayPromote()}
 		if m.ledger.BelowLower() {
 			allowed.Tiers = fairqueue.TierSet(m.ledger.AvailableTo())
 		}
@@ -140,7 +140,7 @@ func (m *Machine) settle(w *Waiter) {
 // caps and spacing; those without a ready endpoint end with OutcomeNoEndpoint.
 func (m *Machine) releaseEverybody() {
 	m.queue.OpenLanes() // the caps are off already: see capped
-	everybody := fairqueue.Admit{Tiers: ^fairqueue.TierSet(0)}
+	everybody := fairqueue.Allowed{Tiers: ^fairqueue.TierSet(0)}
 	for next := m.queue.Peek(m.now, everybody); next.Request != nil; next = m.queue.Peek(m.now, everybody) {
 		w := waiterOf(next.Request)
 		m.asking = w

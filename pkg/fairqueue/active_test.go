@@ -260,7 +260,7 @@ func TestATagThatChangesWithTime(t *testing.T) {
 		at   time.Duration
 		want string
 	}{{0, "other"}, {59 * time.Second, "other"}, {time.Minute, "noisy"}} {
-		if next := q.Peek(start.Add(c.at), Admit{Tiers: AllTiers}).Request; next.Flow != c.want {
+		if next := q.Peek(start.Add(c.at), Allowed{Tiers: AllTiers}).Request; next.Flow != c.want {
 			t.Errorf("after %v %s goes first, want %s", c.at, next.Flow, c.want)
 		}
 		if err := checkInvariants(q); err != nil {

@@ -2,8 +2,8 @@ package fairqueue
 
 import "time"
 
-// Admit is what the stock permits at the moment.
-type Admit struct {
+// Allowed is what the stock permits at the moment.
+type Allowed struct {
 	// Tiers are the tiers to which stock is available.
 	Tiers TierSet
 	// Promote permits a starved head to go ahead of higher tiers and of others' reservations.
@@ -30,7 +30,7 @@ type Candidate struct {
 
 // Peek returns the request that goes next among those that allowed permits. It changes nothing except tags that depend on
 // the time. Commit the candidate with Pop; if it cannot be placed, close its lane or park its flow and peek again.
-func (q *FairRequestQueue) Peek(now time.Time, allowed Admit) Candidate {
+func (q *FairRequestQueue) Peek(now time.Time, allowed Allowed) Candidate {
 	if q.queued == 0 {
 		return Candidate{}
 	}

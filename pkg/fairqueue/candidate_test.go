@@ -25,7 +25,7 @@ func TestOnlyTheQueueMakesCandidates(t *testing.T) {
 			q := queue(t, DefaultConfig())
 			mustPush(t, q, &Request{Flow: "a", Cost: 1})
 			mustPush(t, q, &Request{Flow: "a", Cost: 1})
-			c := forge(q, q.Peek(start, Admit{Tiers: AllTiers}))
+			c := forge(q, q.Peek(start, Allowed{Tiers: AllTiers}))
 			defer func() {
 				if recover() == nil {
 					t.Error("popped")
@@ -39,7 +39,7 @@ func TestOnlyTheQueueMakesCandidates(t *testing.T) {
 func popped(t *testing.T) Candidate {
 	q := queue(t, DefaultConfig())
 	mustPush(t, q, &Request{Flow: "a", Cost: 1})
-	return q.Peek(start, Admit{Tiers: AllTiers})
+	return q.Peek(start, Allowed{Tiers: AllTiers})
 }
 
 // TestClaim: a head may go though it is not its turn, and is charged like any other.

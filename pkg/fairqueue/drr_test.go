@@ -93,7 +93,7 @@ func TestDRRBlockedClassesEarnNothing(t *testing.T) {
 	waits(t, q, "b", 100, 1)
 	for range 10_000 {
 		for {
-			c := q.Peek(start, Admit{Tiers: AllTiers})
+			c := q.Peek(start, Allowed{Tiers: AllTiers})
 			if c.Request == nil {
 				break
 			}
@@ -171,7 +171,7 @@ func TestDRRManyLanes(t *testing.T) {
 	}
 	asked, popped := 0, 0
 	for {
-		c := q.Peek(start, Admit{Tiers: AllTiers})
+		c := q.Peek(start, Allowed{Tiers: AllTiers})
 		if c.Request == nil {
 			break
 		}

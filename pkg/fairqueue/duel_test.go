@@ -84,7 +84,7 @@ func (d *duel) show(w *waiter) string {
 
 // pop peeks with a random part of the tiers, and pops, or blocks the candidate as one that cannot be placed.
 func (d *duel) pop() {
-	admit := Admit{Tiers: AllTiers, Promote: d.below(2) == 0}
+	admit := Allowed{Tiers: AllTiers, Promote: d.below(2) == 0}
 	if d.below(3) == 0 {
 		admit.Tiers = TierSet(d.below(8))
 	}

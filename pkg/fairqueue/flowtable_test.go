@@ -23,7 +23,7 @@ func TestFlowTableKeepsOnlySome(t *testing.T) {
 			if f := q.top.classes[0].flows.find(r.Flow); f == nil || f.queued != 1 || f.cost != 1 || f.start != q.top.classes[0].virtual {
 				t.Fatalf("round %d: flow %d did not begin anew: %+v", round, i, f)
 			}
-			q.Pop(q.Peek(now, Admit{Tiers: AllTiers}))
+			q.Pop(q.Peek(now, Allowed{Tiers: AllTiers}))
 			if q.Flows() != 0 || q.top.classes[0].flows.find(r.Flow) != nil {
 				t.Fatalf("round %d: flow %d is still tracked", round, i)
 			}
@@ -47,7 +47,7 @@ func TestFlowTableKeepsOnlySome(t *testing.T) {
 		if err := checkInvariants(q); err != nil {
 			t.Fatal(err)
 		}
-		q.Pop(q.Peek(now, Admit{Tiers: AllTiers}))
+		q.Pop(q.Peek(now, Allowed{Tiers: AllTiers}))
 	}
 	if n := len(q.top.classes[0].flows.known); n != keptFlows {
 		t.Errorf("%d flows are known, want the %d that were tracked last", n, keptFlows)

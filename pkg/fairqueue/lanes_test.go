@@ -133,7 +133,7 @@ func BenchmarkNone(b *testing.B) {
 				mustPush(b, q, &Request{Lane: Lane(fmt.Sprint(i % lanes)), Cost: 1})
 			}
 			for b.Loop() {
-				c := q.Peek(start, Admit{Tiers: AllTiers})
+				c := q.Peek(start, Allowed{Tiers: AllTiers})
 				q.Pop(c)
 				mustPush(b, q, c.Request)
 			}

@@ -21,11 +21,11 @@ func (o *oracle) lenders(t *oracleTier) []*waiter {
 }
 
 // peek is who goes next, and whether as a promoted one.
-func (o *oracle) peek(now time.Time, admit Admit) (next *waiter, promoted bool) {
+func (o *oracle) peek(now time.Time, allowed Allowed) (next *waiter, promoted bool) {
 	if o.cfg.TierMode == Weighted {
 		var best *oracleTier
 		for _, t := range o.tiers {
-			if o.serves(t, admit.Tiers) && (best == nil || t.deficit > best.deficit) {
+			if o.serves(t, allowed.Tiers) && (best == nil || t.deficit > best.deficit) {
 				best = t
 			}
 		}
@@ -36,12 +36,12 @@ func (o *oracle) peek(now time.Time, admit Admit) (next *waiter, promoted bool) 
 		return next, false
 	}
 	for _, t := range o.tiers {
-		if o.serves(t, admit.Tiers) {
+		if o.serves(t, allowed.Tiers) {
 			next, _ = o.head(t)
 			break
 		}
 	}
-	if admit.Promote {
+	if allowed.Promote {
 		if t := o.starved(now, next); t != nil {
 			next, _ = o.headIn(t, LaneOpen, LaneBusy)
 			return next, true
@@ -84,7 +84,7 @@ func (o *oracle) overtakes(rank int) bool {
 }
 
 // dispatch pops what peek has shown.
-func (o *oracle) dispatch(w *waiter, promoted bool, admit Admit) {
+func (o *oracle) dispatch(w *waiter, promoted bool, allowed Allowed) {
 	o.bypassed()
 	if promoted {
 		o.promotions++
@@ -94,7 +94,7 @@ func (o *oracle) dispatch(w *waiter, promoted bool, admit Admit) {
 		}
 	}
 	if o.cfg.TierMode == Weighted {
-		o.chargeTier(w, admit)
+		o.chargeTier(w, allowed)
 	}
 	o.pop(w)
 }
@@ -103,17 +103,17 @@ func (o *oracle) dispatch(w *waiter, promoted bool, admit Admit) {
 func (o *oracle) bypassed() { o.credit = min(o.credit+o.cfg.PromotionBudget, 4_000_000) }
 
 // chargeTier: every tier that could have been served earns its weight's part of the cost; the one served pays them.
-func (o *oracle) chargeTier(w *waiter, admit Admit) {
+func (o *oracle) chargeTier(w *waiter, allowed Allowed) {
 	sum, paid := int64(0), int64(0)
 	w.earned = map[*oracleTier]int64{}
 	o.popped = append(o.popped, w)
 	for _, t := range o.tiers {
-		if o.serves(t, admit.Tiers) {
+		if o.serves(t, allowed.Tiers) {
 			sum += t.weight()
 		}
 	}
 	for _, t := range o.tiers {
-		if o.serves(t, admit.Tiers) {
+		if o.serves(t, allowed.Tiers) {
 			earned := int64(w.r.Cost) * (1 << 20) * (t.weight() / 1000) / (sum / 1000)
 			t.deficit += earned
 			paid += earned

@@ -155,7 +155,7 @@ func TestReloadToNoBudget(t *testing.T) {
 		mustPush(t, q, &Request{Flow: "f", Cost: 1})
 	}
 	for i := range 20 {
-		c := q.Peek(start.Add(2*time.Second), Admit{Tiers: AllTiers, Promote: true})
+		c := q.Peek(start.Add(2*time.Second), Allowed{Tiers: AllTiers, Promote: true})
 		if q.Pop(c); c.Promoted {
 			t.Fatalf("dispatch %d is a promotion", i)
 		}

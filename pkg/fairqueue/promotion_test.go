@@ -40,7 +40,7 @@ func (s *slots) dispatchNext(t *testing.T, q *FairRequestQueue, now time.Time) C
 	if len(s.held) == s.capacity {
 		s.held = s.held[1:]
 	}
-	c := q.Peek(now, Admit{Tiers: AllTiers, Promote: s.promoted() < s.promotedLimit})
+	c := q.Peek(now, Allowed{Tiers: AllTiers, Promote: s.promoted() < s.promotedLimit})
 	if c.Request == nil {
 		t.Fatal("nobody goes")
 	}
@@ -112,7 +112,7 @@ func TestUnlimitedBudgetIsLowestFirst(t *testing.T) {
 		}
 	}
 	for i := range 20 {
-		c := q.Peek(start.Add(time.Second), Admit{Tiers: AllTiers, Promote: true})
+		c := q.Peek(start.Add(time.Second), Allowed{Tiers: AllTiers, Promote: true})
 		q.Pop(c)
 		if want := 3 - i/5; c.Request.Tier != want {
 			t.Fatalf("dispatch %d is of tier %d, want %d", i, c.Request.Tier, want)
@@ -128,7 +128,7 @@ func TestStarvedAtTheThreshold(t *testing.T) {
 	if want := start.Add(time.Second); !ok || !at.Equal(want) {
 		t.Fatalf("next starvation at %v %t, want %v", at, ok, want)
 	}
-	promote := Admit{Promote: true} // no tier has stock available
+	promote := Allowed{Promote: true} // no tier has stock available
 	if c := q.Peek(at.Add(-1), promote); c.Request != nil {
 		t.Error("promoted a nanosecond too early")
 	}
@@ -159,7 +159,7 @@ func TestNobodyIsPromotedForWhomThereIsNoRoom(t *testing.T) {
 			mustPush(t, q, r)
 			waiters[r] = true
 		}
-		c := q.Peek(now, Admit{Tiers: AllTiers, Promote: true})
+		c := q.Peek(now, Allowed{Tiers: AllTiers, Promote: true})
 		old := false
 		for w := range waiters {
 			old = old || c.Request != nil && w.Tier == c.Request.Tier && now.Sub(w.Arrived()) >= time.Second && !shut[place{w.Tier, w.Lane}]

@@ -47,7 +47,7 @@ func benchmarkQueue(b *testing.B, mode CapacityMode, waiters, flows, tiers int) 
 	i := waiters
 	for b.Loop() {
 		push(r, i)
-		c := q.Peek(now, Admit{Tiers: AllTiers, Promote: true})
+		c := q.Peek(now, Allowed{Tiers: AllTiers, Promote: true})
 		q.Pop(c)
 		r = c.Request
 		i++
@@ -71,7 +71,7 @@ func benchmarkDisplacement(b *testing.B, waiters, flows int) {
 		if err != nil || displaced == nil {
 			b.Fatalf("displaced %v, %v", displaced, err)
 		}
-		q.Pop(q.Peek(start, Admit{Tiers: AllTiers}))
+		q.Pop(q.Peek(start, Allowed{Tiers: AllTiers}))
 		if _, err := q.Push(start, displaced); err != nil {
 			b.Fatal(err)
 		}

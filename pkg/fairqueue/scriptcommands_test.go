@@ -181,7 +181,7 @@ func (s *script) push(a arguments) {
 
 // pop releases up to n, and says whom.
 func (s *script) pop(a arguments, n int) {
-	admit := Admit{Tiers: AllTiers, Promote: a.has("promote")}
+	admit := Allowed{Tiers: AllTiers, Promote: a.has("promote")}
 	if only, ok := a.named["only"]; ok {
 		admit.Tiers = 0
 		for name := range strings.SplitSeq(only, ",") {

@@ -79,7 +79,7 @@ func (w *walk) do(op, tier, flow int) string {
 		displaced, err := w.Push(w.now, &Request{Flow: fmt.Sprint(flow), Tier: tier, Cost: Cost(1 + tier%2)})
 		return fmt.Sprint(what(displaced), err)
 	case 2, 3:
-		c := w.Peek(w.now, Admit{Tiers: AllTiers, Promote: true})
+		c := w.Peek(w.now, Allowed{Tiers: AllTiers, Promote: true})
 		if c.Request != nil {
 			w.Pop(c)
 			if op == 3 && tier == 0 {

@@ -59,7 +59,7 @@ func TestUnavailableTierBanksNothing(t *testing.T) {
 			mustPush(t, q, &Request{Flow: "f", Tier: tier, Cost: 1})
 		}
 	}
-	withoutCritical := Admit{Tiers: AllTiers &^ 1}
+	withoutCritical := Allowed{Tiers: AllTiers &^ 1}
 	for range 300 {
 		q.Pop(q.Peek(start, withoutCritical))
 	}

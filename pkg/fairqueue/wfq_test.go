@@ -139,7 +139,7 @@ func mustPush(t testing.TB, q *FairRequestQueue, r *Request) {
 
 // popNext pops the next request with everything let through; nil: none.
 func popNext(q *FairRequestQueue) *Request {
-	c := q.Peek(start, Admit{Tiers: AllTiers})
+	c := q.Peek(start, Allowed{Tiers: AllTiers})
 	if c.Request != nil {
 		q.Pop(c)
 	}
