@@ -380,3 +380,43 @@ func TestDisplacedAreCounted(t *testing.T) {
 		t.Errorf("%v, %+v", low.Outcome(), tiers)
 	}
 }
+
+// A reload that changes the order of victims counts for those that are in flight already.
+func TestAReloadReordersVictims(t *testing.T) {
+	b := newBench(t, []int{2}, func(c *Config) { perBackend(c, 2, 2) })
+	cheap, newest := new(Waiter), new(Waiter)
+	b.event(func() { b.Arrive(b.clock, cheap, Arrival{Flow: "a", Tier: 2, Cost: 1, Placement: reach("")}) })
+	b.event(func() { b.Arrive(b.clock, newest, Arrival{Flow: "a", Tier: 2, Cost: 9, Placement: reach("")}) })
+	cfg := b.config
+	cfg.VictimOrder = LeastCostFirst
+	if err := b.Configure(b.clock, cfg); err != nil {
+		t.Fatal(err)
+	}
+	b.arrives(0, "p", "", StageSent)
+	b.want(cheap, StageEnded)
+	b.want(newest, StageSent)
+}
+
+// A reload of the cap per backend counts what a flow holds there already.
+func TestAReloadOfTheCapCountsWhatIsHeld(t *testing.T) {
+	b := newBench(t, []int{5}, func(c *Config) {
+		perBackend(c, 5, 5)
+		c.MaxInFlightPerFlowPerBackend = 5
+	})
+	b.arrives(2, "a", "", StageSent)
+	b.arrives(2, "a", "", StageSent)
+	capped := func(n int) {
+		cfg := b.config
+		cfg.MaxInFlightPerFlowPerBackend = n
+		b.event(func() {
+			if err := b.Configure(b.clock, cfg); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	capped(2)
+	third := b.arrives(2, "a", "", StageWaiting)
+	b.arrives(2, "b", "", StageSent)
+	capped(3)
+	b.want(third, StageGranted)
+}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -169,4 +170,23 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("from %v to %v", low, high)
 		}
 	})
+}
+
+// Flows' names are as long as clients like: what is kept of one is short, and those that begin alike have places of
+// their own.
+func TestPlacesOfLongNames(t *testing.T) {
+	var s pace
+	var p places
+	now := time.Now()
+	long := strings.Repeat("x", 10_000)
+	for i := range 20 {
+		if wait := p.take(now, turn{flow: long + fmt.Sprint(i), own: true}, s.schedule(0)); wait != time.Second {
+			t.Errorf("flow %d has its first place after %v", i, wait)
+		}
+	}
+	for kept := range p.turns {
+		if len(kept.flow) > longestTurn {
+			t.Fatalf("%d bytes of a name are kept", len(kept.flow))
+		}
+	}
 }
