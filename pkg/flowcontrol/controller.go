@@ -75,18 +75,18 @@ func (c *RequestQueueController) arrive(ctx context.Context, r *Request) (*waite
 	}
 	now := time.Now()
 	c.offer(now, w, r, deadline)
-	switch w.Stage() {
-	case dispatch.StageWaiting:
+	switch { // by what end left there: its stage may have changed again
+	case w.woken != nil:
 		w.series.waiting(1)
 		if r.OnQueued != nil {
 			r.OnQueued(w.Expires().Sub(now))
 		}
 		return w, nil
-	case dispatch.StageEnded:
-		return nil, w.series.rejected(w, rejectionOf(&w.Waiter))
-	default:
+	case w.held != nil:
 		w.series.dispatched(w)
 		return w, nil
+	default:
+		return nil, w.series.rejected(w, rejectionOf(&w.Waiter))
 	}
 }
 
