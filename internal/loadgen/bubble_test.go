@@ -1,16 +1,15 @@
 package loadgen
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/weir-epp/weir/internal/memnet"
+
 	"go.uber.org/goleak"
-	"google.golang.org/grpc/test/bufconn"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,13 +25,13 @@ type bubble struct {
 // measured time is exact. Everything has ended when it returns.
 func inBubble(t *testing.T, server http.HandlerFunc, test func(*bubble)) {
 	synctest.Test(t, func(t *testing.T) {
-		listener := bufconn.Listen(1 << 20)
+		listener := memnet.Listen()
 		s := &http.Server{Handler: server} //nolint:gosec // no network, no slow clients
 		served := make(chan error, 1)
 		go func() { served <- s.Serve(listener) }()
 		client, err := NewClient(ClientConfig{
 			BaseURL: "http://127.0.0.1:1",
-			Dial:    func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) },
+			Dial:    listener.Dial,
 		})
 		if err != nil {
 			t.Fatal(err)

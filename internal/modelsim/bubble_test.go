@@ -5,14 +5,13 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/grpc/test/bufconn"
+	"github.com/weir-epp/weir/internal/memnet"
 )
 
 // bubble is a model server and a client of it in virtual time.
@@ -27,13 +26,13 @@ type bubble struct {
 func inBubble(t *testing.T, cfg Config, test func(t *testing.T, b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		listener := bufconn.Listen(1 << 20)
+		listener := memnet.Listen()
 		s, err := Serve(listener, cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		transport := &http.Transport{
-			DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) },
+			DialContext:         listener.Dial,
 			MaxIdleConnsPerHost: 100,
 		}
 		defer s.Close()
