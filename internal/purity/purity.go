@@ -12,7 +12,7 @@ import (
 
 // imports are the packages that the core may import; of those in impure, only some names.
 var imports = []string{
-	"cmp", "container/heap", "crypto/sha256", "errors", "fmt", "iter", "maps", "math", "math/bits", "math/rand/v2",
+	"cmp", "container/heap", "errors", "fmt", "iter", "maps", "math", "math/bits", "math/rand/v2",
 	"net/netip", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 	"github.com/weir-epp/weir/pkg/invalid", // values that say what is wrong with a Config
 }

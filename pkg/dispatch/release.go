@@ -140,7 +140,7 @@ func (m *Machine) settle(w *Waiter) {
 // caps and spacing; those without a ready endpoint end with OutcomeNoEndpoint.
 func (m *Machine) releaseEverybody() {
 	m.queue.OpenLanes() // the caps are off already: see capped
-	everybody := fairqueue.Allowed{Tiers: ^fairqueue.TierSet(0)}
+	everybody := fairqueue.Allowed{Tiers: fairqueue.AllTiers}
 	for next := m.queue.Peek(m.now, everybody); next.Request != nil; next = m.queue.Peek(m.now, everybody) {
 		w := waiterOf(next.Request)
 		m.asking = w

@@ -43,7 +43,7 @@ func (c *compiled) identify(id *identity, h *headers, m *corev3.Metadata, attrib
 			continue
 		}
 		if c.HashFlowKeys {
-			v = HashedFlow(v)
+			v = hashedFlow(v)
 		} else {
 			v = bounded(v)
 		}
@@ -95,17 +95,17 @@ const (
 	hashDigits = 32 // 128 bits: no two flows collide by chance, and nobody can find another identity with the same hash
 )
 
-// HashedFlow returns what stands for an identity: "sha256:" and the first 32 hexadecimal digits of its SHA-256.
-func HashedFlow(identity string) string {
+// hashedFlow returns what stands for an identity: "sha256:" and the first 32 hexadecimal digits of its SHA-256.
+func hashedFlow(identity string) string {
 	sum := sha256.Sum256([]byte(identity))
 	return hashPrefix + hex.EncodeToString(sum[:hashDigits/2])
 }
 
-// HashedFlowName returns HashedFlow of a name in the configuration, or the name itself if it is such a hash already.
+// HashedFlowName returns the hash of a name in the configuration, or the name itself if it is such a hash already.
 func HashedFlowName(name string) string {
 	digits, ok := strings.CutPrefix(name, hashPrefix)
 	if ok && len(digits) == hashDigits && strings.Trim(digits, "0123456789abcdef") == "" {
 		return name
 	}
-	return HashedFlow(name)
+	return hashedFlow(name)
 }

@@ -190,7 +190,3 @@ func (q *FairRequestQueue) TierID(name string) int {
 
 // Highest reports whether the tier with this identifier is the highest that accepts arrivals.
 func (q *FairRequestQueue) Highest(id int) bool { return q.tierOf(id) == q.top }
-
-// Resolve returns the identifier of the tier that a request with this identifier joins: the same, or that of the lowest
-// tier that accepts arrivals.
-func (q *FairRequestQueue) Resolve(id int) int { return q.tierOf(id).id }

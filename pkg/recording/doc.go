@@ -8,7 +8,7 @@
 // has its flow, tier, cost and deadline, what it asks of endpoints (model, subset, what scorers said of it), its lane as
 // it was named, and its ID in logs. Records lie in segments, in which a text is written once and then named by its number.
 // Endpoints and configurations are written when they change, of the endpoints only what has changed. There are no bodies
-// and no headers. A request takes about 60 bytes.
+// and no headers.
 //
 // # What is kept
 //

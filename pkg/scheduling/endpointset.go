@@ -13,15 +13,6 @@ type EndpointSet struct {
 	words []uint64
 }
 
-// NewEndpointSet returns the set of the endpoints.
-func NewEndpointSet(ids ...EndpointID) *EndpointSet {
-	s := &EndpointSet{}
-	for _, id := range ids {
-		s.Add(id)
-	}
-	return s
-}
-
 // Len returns the number of endpoints in the set.
 func (s *EndpointSet) Len() int { return len(s.ids) }
 

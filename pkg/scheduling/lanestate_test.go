@@ -120,7 +120,7 @@ func TestRotationGoesRound(t *testing.T) {
 					}
 					want = append(want, want...)
 					for range want {
-						r := b.Place(q, BelowUpper, NewEndpointSet(except...))
+						r := b.Place(q, BelowUpper, setOf(except...))
 						got = append(got, r.Endpoint())
 						b.Release(&r)
 					}
@@ -257,4 +257,13 @@ func TestNoLotForOne(t *testing.T) {
 	if b.Place(q, BelowUpper, nil); *source == before {
 		t.Error("no number was drawn for two")
 	}
+}
+
+// setOf returns the set of the endpoints.
+func setOf(ids ...EndpointID) *EndpointSet {
+	s := &EndpointSet{}
+	for _, id := range ids {
+		s.Add(id)
+	}
+	return s
 }

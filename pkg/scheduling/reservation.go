@@ -44,16 +44,6 @@ func (r Reservation) In(role Role) EndpointID {
 // Endpoint returns the endpoint that serves the request; NoEndpoint if there is none.
 func (r Reservation) Endpoint() EndpointID { return r.In(Serving) }
 
-// Holds reports whether the reservation holds the endpoint in any role.
-func (r Reservation) Holds(id EndpointID) bool {
-	for _, held := range r.All() {
-		if held == id {
-			return true
-		}
-	}
-	return false
-}
-
 // All lists the endpoints held, in order of role.
 func (r Reservation) All() iter.Seq2[Role, EndpointID] {
 	return func(yield func(Role, EndpointID) bool) {

@@ -19,7 +19,7 @@ func TestReservation(t *testing.T) {
 	if got := maps.Collect(both.All()); !maps.Equal(got, map[Role]EndpointID{Serving: 0, decode: 2}) {
 		t.Fatalf("holds %v", got)
 	}
-	if !both.Holds(0) || !both.Holds(2) || both.Holds(1) || both.Holds(NoEndpoint) || both.In(decode) != 2 || both.In(maxRoles) != NoEndpoint || both.In(7) != NoEndpoint {
+	if !holds(both, 0) || !holds(both, 2) || holds(both, 1) || holds(both, NoEndpoint) || both.In(decode) != 2 || both.In(maxRoles) != NoEndpoint || both.In(7) != NoEndpoint {
 		t.Errorf("%+v", both)
 	}
 	for range 2 { // the second time there is nothing to release
@@ -29,9 +29,19 @@ func TestReservation(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if b.Release(&both); b.Total() != 0 || !both.Empty() || both.Holds(0) {
+		if b.Release(&both); b.Total() != 0 || !both.Empty() || holds(both, 0) {
 			t.Fatalf("%d in flight, %+v", b.Total(), both)
 		}
 	}
 	checkInvariants(t, b)
+}
+
+// holds reports whether the reservation holds the endpoint in any role.
+func holds(r Reservation, id EndpointID) bool {
+	for _, held := range r.All() {
+		if held == id {
+			return true
+		}
+	}
+	return false
 }
