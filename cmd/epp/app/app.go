@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
@@ -42,7 +43,7 @@ type App struct {
 	readingRecording sync.Mutex // held while a reader takes it
 
 	listeners     listeners
-	certificate   *certificate // nil: no TLS
+	followed      []func(*datastore.Files) error // certificates and authorities
 	streams       *streamEnd
 	grpcServer    *grpc.Server
 	healthServer  *grpc.Server
@@ -136,8 +137,10 @@ func (a *App) wireFiles() error {
 		err = a.files.Follow(a.options.ConfigFile, a.configChanged)
 	}
 	err = errors.Join(err, a.store.Follow(a.files))
-	if a.certificate != nil && a.certificate.crt != "" && a.options.CertReload {
-		err = errors.Join(err, a.certificate.follow(a.files))
+	if a.options.CertReload {
+		for _, follow := range a.followed {
+			err = errors.Join(err, follow(a.files))
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("app: %w", err)
@@ -183,20 +186,44 @@ func (a *App) wireStore() error {
 }
 
 func (a *App) wireServers(d *config.Document) error {
-	if a.options.SecureServing {
-		var err error
-		if a.certificate, err = newCertificate(a.options.CertPath, a.log.WithName("certificate")); err != nil {
-			return err
-		}
+	secure, err := a.wireTLS()
+	if err != nil {
+		return err
 	}
 	a.streams = newStreamEnd()
-	a.receiveLimit = receiveLimit(d.Limits)
-	a.grpcServer = newGRPCServer(a.receiveLimit, a.certificate, a.streams, a.log.WithName("tls"))
+	if a.receiveLimit, err = a.options.receiveLimit(d.Limits); err != nil {
+		return err
+	}
+	a.grpcServer = newGRPCServer(a.receiveLimit, secure, a.streams)
 	extprocv3.RegisterExternalProcessorServer(a.grpcServer, a.server)
 	a.healthServer, a.health = newHealthServer()
 	healthv1.RegisterHealthServer(a.grpcServer, a.health) // for Envoy's own health checks of the cluster
-	a.metricsServer, a.debugServer = newMetricsServer(a), newDebugServer(a)
-	return nil
+	a.debugServer = newDebugServer(a)
+	a.metricsServer, err = newMetricsServer(a)
+	return err
+}
+
+// wireTLS returns the credentials of the ext_proc server, nil for plaintext.
+func (a *App) wireTLS() (credentials.TransportCredentials, error) {
+	o := &a.options
+	if !o.SecureServing {
+		return nil, nil
+	}
+	cert, err := newCertificate(o.CertPath, "secure-serving", "cert-path", a.log.WithName("certificate"))
+	if err != nil {
+		return nil, err
+	}
+	a.followed = append(a.followed, cert.follow)
+	var authorities *clientCA
+	if o.ClientCAFile != "" {
+		if authorities, err = newClientCA(o.ClientCAFile, a.log.WithName("certificate")); err != nil {
+			return nil, err
+		}
+		a.followed = append(a.followed, authorities.follow)
+	}
+	secure := newHandshakes(credentials.NewTLS(serverTLS(cert, tlsVersions[o.TLSMinVersion], authorities)), a.log.WithName("tls"))
+	a.registry.MustRegister(secure.failed)
+	return secure, nil
 }
 
 // Reload reads every followed file again and applies it. It returns immediately.

@@ -19,8 +19,7 @@ import (
 	"github.com/weir-epp/weir/pkg/datastore"
 )
 
-// certificate is what the ext_proc server presents to Envoy: a self-signed certificate, or one from files that may
-// change.
+// certificate is what a server presents to its clients: a self-signed certificate, or one from files that may change.
 type certificate struct {
 	log      logr.Logger
 	crt, key string // files; empty: self-signed
@@ -30,20 +29,21 @@ type certificate struct {
 // selfSignedLife outlasts any process. Nobody verifies a self-signed certificate, so expiry would protect nobody.
 const selfSignedLife = 10 * 365 * 24 * time.Hour
 
-// newCertificate loads the pair in dir, or makes a self-signed one if dir is empty.
-func newCertificate(dir string, log logr.Logger) (*certificate, error) {
+// newCertificate loads the pair in dir, or makes a self-signed one if dir is empty. The flags that ask for TLS and name
+// the directory are for its errors.
+func newCertificate(dir, tlsFlag, dirFlag string, log logr.Logger) (*certificate, error) {
 	c := &certificate{log: log}
 	if dir == "" {
 		pair, err := selfSigned()
 		if err != nil {
-			return nil, fmt.Errorf("--secure-serving: making a self-signed certificate: %w", err)
+			return nil, fmt.Errorf("--%s: making a self-signed certificate: %w", tlsFlag, err)
 		}
 		c.current.Store(pair)
 		return c, nil
 	}
 	c.crt, c.key = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	if err := c.load(); err != nil {
-		return nil, fmt.Errorf("--cert-path: %s and %s: %w", c.crt, c.key, err)
+		return nil, fmt.Errorf("--%s: %s and %s: %w", dirFlag, c.crt, c.key, err)
 	}
 	return c, nil
 }
@@ -57,20 +57,12 @@ func (c *certificate) load() error {
 	return nil
 }
 
-// config returns the TLS configuration of a server that presents the newest certificate.
-func (c *certificate) config() *tls.Config {
-	return &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		NextProtos: []string{"h2"},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			return c.current.Load(), nil
-		},
-	}
-}
-
-// follow follows both files. While the pair does not match, the old one stays in use: the other half usually arrives a
+// follow follows both files, if there are any. While the pair does not match, the old one stays in use: the other half usually arrives a
 // moment later.
 func (c *certificate) follow(files *datastore.Files) error {
+	if c.crt == "" {
+		return nil
+	}
 	reload := func(_ []byte, err error) { // of one goroutine
 		if err == nil {
 			err = c.load()

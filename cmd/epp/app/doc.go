@@ -18,7 +18,7 @@
 // # Change
 //
 // The configuration file (also a mounted ConfigMap) is followed as it changes and read again on SIGHUP, like the
-// endpoints file and the certificate. A new text is loaded with the flags over it and validated as a whole, and every
+// endpoints file, the certificates and the authorities of client certificates. A new text is loaded with the flags over it and validated as a whole, and every
 // part is made from it before any is changed. A text that is invalid, or that changes what cannot change at run time,
 // is refused with every problem named: the old configuration stays, and weir_config_valid is 0. [pool.reconfigure]
 // describes the order in which a valid one is applied.

@@ -40,7 +40,7 @@ func (r *running) checker() func(service string) (healthv1.HealthCheckResponse_S
 func TestDrainWaitsForStreams(t *testing.T) {
 	r := start(t, testOptions())
 	check := r.checker()
-	for _, service := range []string{"", "liveness", "readiness", extProcService} {
+	for _, service := range []string{"", "liveness", "synced", "inference-extension", "readiness", extProcService} {
 		if got, err := check(service); err != nil || got != healthv1.HealthCheckResponse_SERVING {
 			t.Errorf("health of %q: %v, %v", service, got, err)
 		}
@@ -58,6 +58,7 @@ func TestDrainWaitsForStreams(t *testing.T) {
 	})
 	for service, want := range map[string]healthv1.HealthCheckResponse_ServingStatus{
 		"": healthv1.HealthCheckResponse_NOT_SERVING, extProcService: healthv1.HealthCheckResponse_NOT_SERVING,
+		"synced": healthv1.HealthCheckResponse_NOT_SERVING, "inference-extension": healthv1.HealthCheckResponse_NOT_SERVING,
 		"liveness": healthv1.HealthCheckResponse_SERVING,
 	} {
 		if got, err := check(service); err != nil || got != want {

@@ -78,7 +78,7 @@ func (f *flags) serving(s *pflag.FlagSet) {
 	s.StringVar(&f.BindAddress, "bind-address", f.BindAddress, "`address` of all listeners but that of --debug-port (default all interfaces)")
 	s.IntVar(&f.GRPCPort, "grpc-port", f.GRPCPort, "`port` of the ext_proc server, for Envoy; 0 picks a free one")
 	s.IntVar(&f.HealthPort, "grpc-health-port", f.HealthPort,
-		"`port` of the gRPC health services (liveness, readiness, envoy.service.ext_proc.v3.ExternalProcessor); 0 picks a free one")
+		"`port` of the gRPC health services (liveness, synced, readiness and their synonyms); 0 picks a free one")
 	s.IntVar(&f.MetricsPort, "metrics-port", f.MetricsPort,
 		"`port` of the HTTP server with /metrics, /healthz and /readyz; 0 picks a free one")
 	s.IntVar(&f.DebugPort, "debug-port", f.DebugPort,
@@ -90,7 +90,16 @@ func (f *flags) serving(s *pflag.FlagSet) {
 	s.BoolVar(&f.SecureServing, "secure-serving", f.SecureServing, "serve Envoy over TLS")
 	s.StringVar(&f.CertPath, "cert-path", f.CertPath,
 		"`directory` with tls.crt and tls.key (default a self-signed certificate)")
-	s.BoolVar(&f.CertReload, "enable-cert-reload", f.CertReload, "follow changes of the files in --cert-path")
+	s.StringVar(&f.ClientCAFile, "client-ca-file", "",
+		"PEM `file` with the authorities of Envoy's certificate, which the ext_proc port then asks for (default it asks for none)")
+	s.BoolVar(&f.CertReload, "enable-cert-reload", f.CertReload,
+		"follow changes of the files in --cert-path and --metrics-cert-path, and of --client-ca-file")
+	s.StringVar(&f.TLSMinVersion, "tls-min-version", f.TLSMinVersion, "least `version` of TLS: 1.2 or 1.3")
+	s.IntVar(&f.GRPCMaxRecvMsgSize, "grpc-max-recv-msg-size", 0,
+		"`bytes` of the longest message that the ext_proc port accepts; it may only be raised (default what limits needs)")
+	s.BoolVar(&f.MetricsSecureServing, "metrics-secure-serving", f.MetricsSecureServing, "serve --metrics-port over TLS")
+	s.StringVar(&f.MetricsCertPath, "metrics-cert-path", "",
+		"`directory` with tls.crt and tls.key of the metrics port (default a self-signed certificate)")
 }
 
 func (f *flags) pool(s *pflag.FlagSet) {

@@ -65,6 +65,7 @@ func exportedMetrics(t *testing.T) map[string]string {
 	}
 	options := testOptions()
 	options.Endpoints, options.EndpointsFile = nil, file
+	options.SecureServing = true
 	a := start(t, options).App
 
 	d := &descriptions{metrics: map[string]string{}}

@@ -3,6 +3,8 @@ package app
 import (
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"time"
@@ -14,7 +16,7 @@ import (
 const readHeaderTimeout = 10 * time.Second
 
 // newMetricsServer serves metrics and health over HTTP, and nothing else: this port is open to scrapers and probes.
-func newMetricsServer(a *App) *http.Server {
+func newMetricsServer(a *App) (*http.Server, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{Registry: a.registry, EnableOpenMetrics: true}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
@@ -25,12 +27,26 @@ func newMetricsServer(a *App) *http.Server {
 		}
 		_, _ = w.Write([]byte("ok\n"))
 	})
-	return &http.Server{Handler: mux, ReadHeaderTimeout: readHeaderTimeout}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: readHeaderTimeout}
+	if o := &a.options; o.MetricsSecureServing {
+		cert, err := newCertificate(o.MetricsCertPath, "metrics-secure-serving", "metrics-cert-path", a.log.WithName("certificate"))
+		if err != nil {
+			return nil, err
+		}
+		a.followed = append(a.followed, cert.follow)
+		server.TLSConfig = serverTLS(cert, tlsVersions[o.TLSMinVersion], nil)
+		server.ErrorLog = log.New(io.Discard, "", 0) // each failed handshake of a stranger
+	}
+	return server, nil
 }
 
-// serveHTTP serves until the server is closed.
+// serveHTTP serves until the server is closed, over TLS if the server has a configuration for it.
 func serveHTTP(server *http.Server, listener net.Listener, what string) error {
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	serve := server.Serve
+	if server.TLSConfig != nil {
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
+	if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("app: serving %s: %w", what, err)
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -46,8 +48,22 @@ type Options struct {
 	SecureServing bool
 	// CertPath is a directory with tls.crt and tls.key; empty: a self-signed certificate (--cert-path).
 	CertPath string
-	// CertReload follows changes of the files in CertPath (--enable-cert-reload).
+	// ClientCAFile has the authorities, in PEM, one of which must vouch for a client of the ext_proc port; empty: clients
+	// need no certificate (--client-ca-file).
+	ClientCAFile string
+	// CertReload follows changes of the files with certificates (--enable-cert-reload).
 	CertReload bool
+	// TLSMinVersion is the least version of TLS that is spoken, TLS12 or TLS13 (--tls-min-version).
+	TLSMinVersion string
+	// GRPCMaxRecvMsgSize is the longest message that the ext_proc port accepts, in bytes, at least what the limits of the
+	// configuration need; 0: exactly that (--grpc-max-recv-msg-size).
+	GRPCMaxRecvMsgSize int
+
+	// MetricsSecureServing serves metrics over TLS (--metrics-secure-serving).
+	MetricsSecureServing bool
+	// MetricsCertPath is a directory with tls.crt and tls.key for it; empty: a self-signed certificate
+	// (--metrics-cert-path).
+	MetricsCertPath string
 
 	// ConfigFile or ConfigText is the configuration; at most one is given (--config-file, --config-text).
 	ConfigFile, ConfigText string
@@ -92,6 +108,7 @@ func DefaultOptions() Options {
 		DebugBindAddress: "127.0.0.1",
 		SecureServing:    true,
 		CertReload:       true,
+		TLSMinVersion:    TLS12,
 		OnInvalidConfig:  InvalidFails,
 		ProbePath:        "/health",
 		ProbeGuessed:     true,
@@ -126,6 +143,21 @@ func (o *Options) Validate() error {
 	}
 	if o.CertPath != "" && !o.SecureServing {
 		bad("cert-path", "%s: has no use with --secure-serving=false", o.CertPath)
+	}
+	if o.ClientCAFile != "" && !o.SecureServing {
+		bad("client-ca-file", "%s: has no use with --secure-serving=false", o.ClientCAFile)
+	}
+	if o.MetricsCertPath != "" && !o.MetricsSecureServing {
+		bad("metrics-cert-path", "%s: has no use without --metrics-secure-serving", o.MetricsCertPath)
+	}
+	switch _, known := tlsVersions[o.TLSMinVersion]; {
+	case !known:
+		bad("tls-min-version", "%q: must be one of %s", o.TLSMinVersion, strings.Join(slices.Sorted(maps.Keys(tlsVersions)), ", "))
+	case o.TLSMinVersion != TLS12 && !o.SecureServing && !o.MetricsSecureServing:
+		bad("tls-min-version", "%s: has no use with --secure-serving=false and no --metrics-secure-serving", o.TLSMinVersion)
+	}
+	if o.GRPCMaxRecvMsgSize < 0 || o.GRPCMaxRecvMsgSize > math.MaxInt32 {
+		bad("grpc-max-recv-msg-size", "%d: must be from 0 to %d bytes", o.GRPCMaxRecvMsgSize, math.MaxInt32)
 	}
 	if known := []string{InvalidFails, InvalidDefaults}; !slices.Contains(known, o.OnInvalidConfig) {
 		bad("on-invalid-config", "%q: must be one of %s", o.OnInvalidConfig, strings.Join(known, ", "))

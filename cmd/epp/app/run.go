@@ -64,7 +64,8 @@ func (a *App) started() error {
 
 func (a *App) setReady(ready bool) {
 	a.ready.Store(ready)
-	setReady(a.health, ready)
+	setServing(a.health, whenSynced, ready)
+	setServing(a.health, whenReady, ready)
 }
 
 func serve(server *grpc.Server, listener net.Listener) error {

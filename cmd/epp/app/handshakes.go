@@ -1,0 +1,111 @@
+package app
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/credentials"
+)
+
+// prefaceStart is the beginning of an HTTP/2 connection without TLS ("PRI * HTTP/2.0"), as long as the header of a TLS
+// record.
+const prefaceStart = "PRI *"
+
+// tellAgain is how long after a line about a kind of failed handshake there is none about another one of that kind.
+const tellAgain = 10 * time.Minute
+
+// Why a TLS handshake failed; values of the label reason.
+const (
+	handshakePlaintext     = "plaintext"
+	handshakeNoCertificate = "no-certificate"
+	handshakeCertificate   = "certificate"
+	handshakeOther         = "other"
+)
+
+// handshakeAdvice is what the log says of the failures that only an operator can end: an Envoy that cannot connect fails
+// open, and nobody would learn why requests bypass the queue.
+var handshakeAdvice = map[string]string{
+	handshakePlaintext: "a plaintext client at the TLS port: its requests do not pass Weir; start epp with " +
+		"--secure-serving=false, or give Envoy's cluster TLS (transport_socket)",
+	handshakeNoCertificate: "a client without a certificate: its requests do not pass Weir; give Envoy's cluster one " +
+		"(transport_socket, tls_certificates), or start epp without --client-ca-file",
+	handshakeCertificate: "a client with a certificate that is not accepted: its requests do not pass Weir; it must be valid, " +
+		"for client authentication, and from an authority in --client-ca-file",
+}
+
+// handshakes is the credentials of a server. It counts failed TLS handshakes by reason and logs those that an operator
+// must know of.
+type handshakes struct {
+	credentials.TransportCredentials
+	log    logr.Logger
+	failed *prometheus.CounterVec
+	told   *tellings
+}
+
+// tellings is when each reason was last logged.
+type tellings struct {
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+func newHandshakes(c credentials.TransportCredentials, log logr.Logger) handshakes {
+	h := handshakes{c, log, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "weir_tls_handshake_failures_total",
+		Help: "TLS handshakes of clients of the ext_proc port that failed, by reason.",
+	}, []string{"reason"}), &tellings{last: map[string]time.Time{}}}
+	for _, reason := range []string{handshakePlaintext, handshakeNoCertificate, handshakeCertificate, handshakeOther} {
+		h.failed.WithLabelValues(reason)
+	}
+	return h
+}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (h handshakes) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	secure, info, err := h.TransportCredentials.ServerHandshake(conn)
+	if err != nil {
+		reason := handshakeReason(err)
+		h.failed.WithLabelValues(reason).Inc()
+		if advice, worth := handshakeAdvice[reason]; worth && h.told.due(reason, time.Now()) {
+			h.log.Error(err, advice, "client", conn.RemoteAddr().String())
+		}
+	}
+	return secure, info, err
+}
+
+// Clone implements credentials.TransportCredentials.
+func (h handshakes) Clone() credentials.TransportCredentials {
+	h.TransportCredentials = h.TransportCredentials.Clone()
+	return h
+}
+
+func handshakeReason(err error) string {
+	var record tls.RecordHeaderError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &record) && string(record.RecordHeader[:]) == prefaceStart:
+		return handshakePlaintext
+	case errors.As(err, &certificate):
+		return handshakeCertificate
+	case strings.Contains(err.Error(), "client didn't provide a certificate"): // crypto/tls has no value for it
+		return handshakeNoCertificate
+	default:
+		return handshakeOther
+	}
+}
+
+// due reports whether a reason is to be logged now, and remembers it.
+func (t *tellings) due(reason string, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if last, told := t.last[reason]; told && now.Sub(last) < tellAgain {
+		return false
+	}
+	t.last[reason] = now
+	return true
+}
