@@ -40,9 +40,9 @@ func (m *Machine) run() {
 // ready endpoint is not parked.
 func (m *Machine) tidy() {
 	for n := len(m.pending.freed); n > 0; n = len(m.pending.freed) {
-		r := m.pending.freed[n-1]
+		r := &m.pending.freed[n-1]              // a copy would cost an allocation
 		m.pending.freed = m.pending.freed[:n-1] // first, since it must be released only once
-		m.placer.Release(&r)
+		m.placer.Release(r)
 	}
 	if len(m.pending.lanes) > 0 {
 		return
