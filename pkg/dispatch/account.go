@@ -10,14 +10,14 @@ import (
 
 // flowAccount is what the machine keeps of a flow while it has a request waiting or in flight.
 type flowAccount struct {
-	tier     int
-	flow     string
-	since    uint64 // the number of accounts made before it
-	waiting  int    // being admitted or in the queue
-	inflight int
-	pace     pace
-	at       tally // its leases by endpoint, if those are capped
-	listed   bool  // it is in Machine.parked
+	tier       int
+	flow       string
+	since      uint64 // the number of accounts made before it
+	waiting    int    // being admitted or in the queue
+	inflight   int
+	pace       pace
+	byEndpoint tally // its leases by endpoint, if those are capped
+	listed     bool  // it is in Machine.parked
 }
 
 // flowAccounts holds the accounts of live flows. It is bounded by the requests in the system: an account without a
@@ -53,30 +53,30 @@ func (f *flowAccounts) inOrder() []*flowAccount {
 	return slices.SortedFunc(f.all(), func(a, b *flowAccount) int { return cmp.Compare(a.since, b.since) })
 }
 
-// enters counts w as a waiting request of its flow; it is idempotent.
-func (m *Machine) enters(w *Waiter) {
+// countWaiter counts w as a waiting request of its flow; it is idempotent.
+func (m *Machine) countWaiter(w *Waiter) {
 	if !w.waiting {
-		w.flow = m.flows.enter(w.queued.Tier, w.queued.Flow)
+		w.flow = m.flows.addWaiter(w.queued.Tier, w.queued.Flow)
 		w.waiting = true
 	}
 }
 
-// waitsAgain counts w as waiting after its grant came to nothing.
-func (m *Machine) waitsAgain(w *Waiter) {
+// countWaiterAgain counts w as waiting after its grant came to nothing.
+func (m *Machine) countWaiterAgain(w *Waiter) {
 	w.flow.waiting++
 	w.waiting = true
 }
 
-// leaves stops counting w as waiting; it is idempotent.
-func (m *Machine) leaves(w *Waiter) {
+// uncountWaiter stops counting w as waiting; it is idempotent.
+func (m *Machine) uncountWaiter(w *Waiter) {
 	if w.waiting {
 		w.waiting = false
-		m.flows.left(w.flow)
+		m.flows.removeWaiter(w.flow)
 	}
 }
 
-// enter counts a request of the flow as waiting.
-func (f *flowAccounts) enter(tier int, flow string) *flowAccount {
+// addWaiter counts a request of the flow as waiting, and makes the flow's account if there is none.
+func (f *flowAccounts) addWaiter(tier int, flow string) *flowAccount {
 	a := f.live[tier][flow]
 	if a == nil {
 		if n := len(f.free); n > 0 {
@@ -86,8 +86,8 @@ func (f *flowAccounts) enter(tier int, flow string) *flowAccount {
 			a = new(flowAccount)
 		}
 		f.made++
-		a.at.empty()
-		*a = flowAccount{tier: tier, flow: flow, since: f.made, at: a.at}
+		a.byEndpoint.empty()
+		*a = flowAccount{tier: tier, flow: flow, since: f.made, byEndpoint: a.byEndpoint}
 		if f.live[tier] == nil {
 			f.live[tier] = map[string]*flowAccount{}
 		}
@@ -98,20 +98,20 @@ func (f *flowAccounts) enter(tier int, flow string) *flowAccount {
 	return a
 }
 
-// left counts one waiting request fewer; if it was granted, taken must be called first.
-func (f *flowAccounts) left(a *flowAccount) {
+// removeWaiter counts one waiting request fewer. For a granted request, call addLease first, so that the account stays.
+func (f *flowAccounts) removeWaiter(a *flowAccount) {
 	a.waiting--
-	f.drop(a)
+	f.dropIfIdle(a)
 }
 
-func (f *flowAccounts) taken(a *flowAccount) { a.inflight++ }
+func (f *flowAccounts) addLease(a *flowAccount) { a.inflight++ }
 
-func (f *flowAccounts) settled(a *flowAccount) {
+func (f *flowAccounts) removeLease(a *flowAccount) {
 	a.inflight--
-	f.drop(a)
+	f.dropIfIdle(a)
 }
 
-func (f *flowAccounts) drop(a *flowAccount) {
+func (f *flowAccounts) dropIfIdle(a *flowAccount) {
 	if a.waiting == 0 && a.inflight == 0 {
 		delete(f.live[a.tier], a.flow)
 		f.n--

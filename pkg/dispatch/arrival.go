@@ -38,12 +38,12 @@ func (m *Machine) admit(w *Waiter) {
 	if m.queue.Len() > 0 {
 		m.expire()
 	}
-	m.enters(w)
+	m.countWaiter(w)
 	bypass := m.mayBypass(w)
 	m.asking = w
-	if bypass && m.goes(w) {
+	if bypass && m.takeAtOnce(w) {
 		m.queue.Bypassed(m.now, &w.queued)
-		m.leaves(w)
+		m.uncountWaiter(w)
 		m.touch(w.flow)
 		w.stage, w.bypass = StageSent, true
 		return
@@ -51,11 +51,11 @@ func (m *Machine) admit(w *Waiter) {
 	ready := m.ledger.Ready() > 0 && m.placer.HasReady(w.placement, nil)
 	switch {
 	case !ready && !m.config.HoldWhenEmpty:
-		m.leaves(w)
+		m.uncountWaiter(w)
 		m.reject(w, OutcomeNoEndpoint)
 		return
 	case !m.config.EnqueueAll && !m.queue.Highest(w.queued.Tier):
-		m.leaves(w)
+		m.uncountWaiter(w)
 		m.reject(w, OutcomeShed)
 		return
 	}
@@ -76,15 +76,15 @@ func (m *Machine) passOn(w *Waiter) {
 		m.reject(w, OutcomeNoEndpoint)
 		return
 	}
-	m.enters(w)
+	m.countWaiter(w)
 	m.take(w, r, false)
-	m.leaves(w)
+	m.uncountWaiter(w)
 	m.touch(w.flow)
 	w.stage, w.bypass = StageSent, true
 }
 
-// goes takes a lease for an arrival that need not wait behind anybody, because there is room or by preemption.
-func (m *Machine) goes(w *Waiter) bool {
+// takeAtOnce takes a lease for an arrival that need not wait behind anybody, because there is room or by preemption.
+func (m *Machine) takeAtOnce(w *Waiter) bool {
 	if m.atCap(w.flow) {
 		return false
 	}
@@ -111,7 +111,7 @@ func (m *Machine) push(w *Waiter) bool {
 	if displaced != nil {
 		d := waiterOf(displaced)
 		m.counts.displaced[displaced.Tier]++
-		m.leaves(d)
+		m.uncountWaiter(d)
 		m.end(d, OutcomeDisplaced)
 	}
 	if err != nil {
@@ -120,18 +120,18 @@ func (m *Machine) push(w *Waiter) bool {
 			w.failure = err
 		}
 		m.reject(w, o)
-		m.leaves(w)
+		m.uncountWaiter(w)
 		return false
 	}
 	if m.queue.Len() == 1 {
-		m.pace.waits(m.now)
+		m.pace.beginWait(m.now)
 	}
 	if w.flow.waiting == 1 {
-		w.flow.pace.waits(m.now)
+		w.flow.pace.beginWait(m.now)
 	}
 	w.stage = StageWaiting
 	w.wasQueued = true
-	m.hunts(w)
+	m.requestSearch(w)
 	return true
 }
 
@@ -154,5 +154,5 @@ func (m *Machine) end(w *Waiter, o Outcome) {
 func (m *Machine) turnAway(w *Waiter, o Outcome) {
 	m.queue.Remove(&w.queued)
 	m.end(w, o)
-	m.leaves(w)
+	m.uncountWaiter(w)
 }

@@ -14,38 +14,38 @@ func (m *Machine) atCap(a *flowAccount) bool {
 
 // fullFor returns the endpoints at which the flow holds as many leases as it may; nil if there are none.
 func (m *Machine) fullFor(a *flowAccount) *EndpointSet {
-	if m.config.MaxInFlightPerFlowPerBackend == 0 || a.at.full.Len() == 0 {
+	if m.config.MaxInFlightPerFlowPerBackend == 0 || a.byEndpoint.full.Len() == 0 {
 		return nil
 	}
-	return &a.at.full
+	return &a.byEndpoint.full
 }
 
-// count counts l against its flow's cap at its endpoints. Leases taken before a reload introduced the cap do not count.
-func (m *Machine) count(l *Lease) {
+// countLease counts l against its flow's cap at its endpoints. Leases taken before a reload introduced the cap do not count.
+func (m *Machine) countLease(l *Lease) {
 	most := m.config.MaxInFlightPerFlowPerBackend
 	if most == 0 {
 		return
 	}
 	l.counted = true
 	for _, e := range l.reservation.All() {
-		l.waiter.flow.at.add(e, most)
+		l.waiter.flow.byEndpoint.add(e, most)
 	}
 }
 
-func (m *Machine) uncount(l *Lease) {
+func (m *Machine) uncountLease(l *Lease) {
 	if !l.counted {
 		return
 	}
 	l.counted = false
 	for _, e := range l.reservation.All() {
-		l.waiter.flow.at.remove(e, m.config.MaxInFlightPerFlowPerBackend)
+		l.waiter.flow.byEndpoint.remove(e, m.config.MaxInFlightPerFlowPerBackend)
 	}
 }
 
-// recount updates the accounts when the cap at an endpoint may have changed.
-func (m *Machine) recount() {
+// recountLeases updates the accounts when the cap at an endpoint may have changed.
+func (m *Machine) recountLeases() {
 	for a := range m.flows.all() {
-		a.at.recount(m.config.MaxInFlightPerFlowPerBackend)
+		a.byEndpoint.recount(m.config.MaxInFlightPerFlowPerBackend)
 	}
 }
 
@@ -62,8 +62,8 @@ func (m *Machine) repark(a *flowAccount) {
 	for _, r := range m.queue.HeadsOf(a.tier, a.flow, few[:0]) {
 		w := waiterOf(r)
 		m.asking = w
-		m.hunts(w)
-		if m.capsStop(w) {
+		m.requestSearch(w)
+		if m.cappedEverywhere(w) {
 			m.park(w)
 		}
 		m.asking = nil
@@ -103,9 +103,9 @@ func (m *Machine) touchAt(e Endpoint) {
 	}
 }
 
-// capsStop reports whether the flow is at its cap wherever w could go, ignoring endpoints that have no room for any
+// cappedEverywhere reports whether the flow is at its cap wherever w could go, ignoring endpoints that have no room for any
 // flow.
-func (m *Machine) capsStop(w *Waiter) bool {
+func (m *Machine) cappedEverywhere(w *Waiter) bool {
 	if m.atCap(w.flow) {
 		return true
 	}

@@ -34,12 +34,12 @@ func (w *world) accountsAgree() error {
 				promoted++
 			}
 		}
-		if may := w.preemptible(s) && l.lease.preemptible; may != (l.lease.victimAt > 0) {
-			return fmt.Errorf("%v, stage %d: among the victims %t, want %t", s, l.stage, l.lease.victimAt > 0, may)
+		if may := w.preemptible(s) && l.lease.preemptible; may != (l.lease.victimIndex > 0) {
+			return fmt.Errorf("%v, stage %d: among the victims %t, want %t", s, l.stage, l.lease.victimIndex > 0, may)
 		}
-		if l.lease.victimAt > 0 {
+		if l.lease.victimIndex > 0 {
 			victims++
-			if w.victims.tiers[l.lease.held.Tier()].byEndpoint[l.lease.Endpoint()].leases[l.lease.victimAt-1] != &l.lease {
+			if w.victims.tiers[l.lease.held.Tier()].byEndpoint[l.lease.Endpoint()].leases[l.lease.victimIndex-1] != &l.lease {
 				return fmt.Errorf("%v is not where it believes to be among the victims", s)
 			}
 		}
@@ -90,7 +90,7 @@ func (w *world) asksInTime() error {
 // stagesAgree: each request is in one place, and came there by a way that there is.
 func (w *world) stagesAgree(in input) error {
 	for i, s := range w.subjects {
-		l, own := s.w, in.op != arrives && in.op != passesOn && int(in.at) == i
+		l, own := s.w, in.op != arrives && in.op != passesOn && int(in.index) == i
 		holds := l.stage == StageGranted || l.stage == StageSent || l.stage == StageStreaming
 		if l.queued.Queued() != s.waits() || s.holds() != holds || s.told != (l.stage == StageEnded) {
 			return fmt.Errorf("%v, stage %d: queued %t, lease %t, has an outcome %t", s, l.stage, l.queued.Queued(), s.holds(), s.told)

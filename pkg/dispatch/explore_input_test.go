@@ -15,7 +15,7 @@ const (
 	isTold              // a granted waiter's goroutine takes its lease: the destination is sent
 	firstByte           // of a request's answer
 	completes           // a stream ends
-	leaves              // a client goes whose destination was not sent
+	cancels             // a client goes whose destination was not sent
 	isServed            // by another endpoint than the one picked
 	advances            // a tick goes by
 	grows               // the pool
@@ -25,8 +25,8 @@ const (
 
 // input is one step: the index is that of a kind or of a request, by arrival.
 type input struct {
-	op op
-	at int8
+	op    op
+	index int8
 }
 
 // inputs are those that can come now.
@@ -47,10 +47,10 @@ func (w *world) inputs() (in []input) {
 		at := int8(i)
 		switch s.w.stage {
 		case StageWaiting:
-			in = append(in, input{leaves, at})
+			in = append(in, input{cancels, at})
 			timed = true
 		case StageGranted:
-			in = append(in, input{isTold, at}, input{leaves, at})
+			in = append(in, input{isTold, at}, input{cancels, at})
 			timed = true
 		case StageSent:
 			if s.w.lease.preemptible {
@@ -105,26 +105,26 @@ func (w *world) apply(in input) error {
 	own := (*subject)(nil) // whose caller reads the verdict off
 	switch in.op {
 	case arrives:
-		w.arrives(w.scene.kinds[in.at], false)
+		w.arrives(w.scene.kinds[in.index], false)
 		own = w.subjects[len(w.subjects)-1]
 	case passesOn:
-		w.arrives(w.scene.kinds[in.at], true)
+		w.arrives(w.scene.kinds[in.index], true)
 		own = w.subjects[len(w.subjects)-1]
 	case isTold:
-		w.Told(w.subjects[in.at].w)
+		w.Told(w.subjects[in.index].w)
 	case firstByte:
-		s := w.subjects[in.at]
+		s := w.subjects[in.index]
 		if !w.FirstByte(&s.w.lease) {
 			return fmt.Errorf("the first byte of %v is not let through", s)
 		}
 		s.streamed = true
 	case completes:
-		w.complete(w.subjects[in.at])
-	case leaves:
-		own = w.subjects[in.at]
+		w.complete(w.subjects[in.index])
+	case cancels:
+		own = w.subjects[in.index]
 		w.event(func() { w.Cancel(w.clock, own.w, OutcomeClientCancelled) })
 	case isServed:
-		s := w.subjects[in.at]
+		s := w.subjects[in.index]
 		w.event(func() { w.ServedElsewhere(w.clock, &s.w.lease, 1-s.w.lease.Endpoint()) })
 	case advances:
 		w.advance()
@@ -171,13 +171,13 @@ func (w *world) verdictsAgree(own *subject) error {
 func (w *world) tell(in input) string {
 	switch in.op {
 	case arrives:
-		return fmt.Sprintf("arrives: %v", &subject{kind: w.scene.kinds[in.at]})
+		return fmt.Sprintf("arrives: %v", &subject{kind: w.scene.kinds[in.index]})
 	case passesOn:
-		return fmt.Sprintf("is passed on: %v", &subject{kind: w.scene.kinds[in.at]})
-	case isTold, firstByte, completes, leaves, isServed:
+		return fmt.Sprintf("is passed on: %v", &subject{kind: w.scene.kinds[in.index]})
+	case isTold, firstByte, completes, cancels, isServed:
 		return fmt.Sprintf("%s: number %d, %v",
-			[]string{isTold: "is told", firstByte: "first byte", completes: "completes", leaves: "leaves", isServed: "is served elsewhere"}[in.op],
-			in.at+1, w.subjects[in.at])
+			[]string{isTold: "is told", firstByte: "first byte", completes: "completes", cancels: "is cancelled", isServed: "is served elsewhere"}[in.op],
+			in.index+1, w.subjects[in.index])
 	case advances:
 		return "a tick goes by"
 	case grows:

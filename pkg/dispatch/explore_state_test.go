@@ -63,10 +63,10 @@ func (w *world) state() digest {
 			b = append(b, byte(l.Endpoint()), one(l.held.Promoted()), one(l.counted), one(l.preemptible))
 		case !l.held.Held():
 			continue
-		case l.victimAt == 0:
+		case l.victimIndex == 0:
 			others = append(others, w.describe(s))
 		}
-		if l.victimAt > 0 {
+		if l.victimIndex > 0 {
 			victims = append(victims, s)
 		}
 	}
@@ -83,7 +83,7 @@ func (w *world) state() digest {
 	for _, lane := range slices.Sorted(maps.Keys(w.lanes.notes)) {
 		n := w.lanes.notes[lane]
 		b = append(append(b, '|', byte(len(lane))), lane...)
-		for _, tiers := range []fairqueue.TierSet{n.none, n.over, n.hunts} {
+		for _, tiers := range []fairqueue.TierSet{n.noVictim, n.overBound, n.searching} {
 			b = binary.BigEndian.AppendUint64(b, uint64(tiers))
 		}
 		b = append(b, one(n.closed))

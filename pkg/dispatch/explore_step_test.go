@@ -29,10 +29,10 @@ func (w *world) look(in input) glance {
 			starved = starved || w.starves(s)
 		}
 	}
-	if in.op != arrives || !w.config.Enabled || w.fleet.isPoison(w.scene.kinds[in.at].lane) {
+	if in.op != arrives || !w.config.Enabled || w.fleet.isPoison(w.scene.kinds[in.index].lane) {
 		return g
 	}
-	kind := w.scene.kinds[in.at]
+	kind := w.scene.kinds[in.index]
 	tier := w.tierOf(kind.tier)
 	arrival := &subject{kind: kind, w: &Waiter{}}
 	arrival.w.queued.Tier, arrival.w.flow = tier, &flowAccount{}
@@ -90,7 +90,7 @@ func (w *world) stepAgrees(g glance) error {
 		return fmt.Errorf("promoted, and there are %d of %d", w.ledger.Promoted(), w.promotable())
 	}
 	if spaced := w.config.ReleaseSpacing > 0 && w.clock.Before(g.released.Add(w.config.ReleaseSpacing)); spaced &&
-		lost == 0 && g.in.op != leaves && w.ledger.Stock() > 1 {
+		lost == 0 && g.in.op != cancels && w.ledger.Stock() > 1 {
 		for _, s := range went {
 			if s.last == StageWaiting {
 				return fmt.Errorf("%v is released too soon after another", s)

@@ -63,7 +63,7 @@ func (m *Machine) fail(w *Waiter, failure error) {
 	} else {
 		m.reject(w, OutcomeInternal)
 	}
-	m.leaves(w)
+	m.uncountWaiter(w)
 }
 
 // undo releases what a request holds if its grant was not completed.

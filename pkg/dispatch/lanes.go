@@ -17,17 +17,17 @@ func (m *Machine) closeLane(w *Waiter, above bool) {
 	m.queue.CloseLane(&w.queued, state)
 }
 
-// lendsAge reports whether starved, a waiter beyond its tier's threshold, makes its tier starved: its lane has room
-// below the upper bound. If not, it closes the lane. The queue only knows what was tried in a lane, so this is checked
-// whenever an age decides.
-func (m *Machine) lendsAge(starved *fairqueue.Request) (lends bool) {
-	w := waiterOf(starved)
+// countsAsStarved reports whether a waiter that is older than its tier's threshold makes its tier starved, which
+// requires room below the upper bound in its lane. If there is none, it closes the lane. The queue knows only what was
+// tried in a lane, so this is checked whenever an age decides.
+func (m *Machine) countsAsStarved(old *fairqueue.Request) (counts bool) {
+	w := waiterOf(old)
 	m.asking = w
-	if lends = m.placer.HasRoom(w.placement, BelowUpper, nil); !lends {
+	if counts = m.placer.HasRoom(w.placement, BelowUpper, nil); !counts {
 		m.closeLane(w, false)
 	}
 	m.asking = nil
-	return lends
+	return counts
 }
 
 // mayBypass reports whether no waiter in the queue goes before w, an arrival.
@@ -35,7 +35,7 @@ func (m *Machine) mayBypass(w *Waiter) bool {
 	promote := m.mayPromote()
 	for {
 		may, starved := m.queue.MayBypass(m.now, &w.queued, promote)
-		if starved == nil || m.lendsAge(starved) {
+		if starved == nil || m.countsAsStarved(starved) {
 			return may
 		}
 	}

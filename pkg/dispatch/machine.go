@@ -173,7 +173,7 @@ func (m *Machine) cancel(w *Waiter, o Outcome) {
 	switch w.stage {
 	case StageWaiting:
 		m.queue.Remove(&w.queued)
-		m.leaves(w)
+		m.uncountWaiter(w)
 	case StageGranted:
 		// Its client has gone, so the place goes to the next request. When a proxy dies, all its waiters' places become
 		// free one after another, and most grants would go to waiters of the same proxy.
@@ -220,18 +220,18 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 	if !serves {
 		return
 	}
-	victim, counted, left := l.victimAt > 0, l.counted, l.reservation
+	victim, counted, left := l.victimIndex > 0, l.counted, l.reservation
 	m.victims.remove(l)
-	m.uncount(l)
+	m.uncountLease(l)
 	l.reservation = r
 	if counted {
-		m.count(l)
+		m.countLease(l)
 	}
 	if victim {
 		m.victims.add(l)
-		m.newVictim(e)
+		m.addedVictim(e)
 	}
-	m.gaveBack(left)
+	m.freeReservation(left)
 	m.touch(w.flow)
 	m.run()
 }
@@ -257,7 +257,7 @@ func (m *Machine) Drain(now time.Time) {
 	m.draining = true
 	for _, r := range m.queue.Drain(nil) {
 		w := waiterOf(r)
-		m.leaves(w)
+		m.uncountWaiter(w)
 		m.end(w, OutcomeDraining)
 	}
 	m.run()

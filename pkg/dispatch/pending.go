@@ -12,7 +12,7 @@ import (
 type pending struct {
 	freed    []Reservation        // reservations to be released
 	touched  []*flowAccount       // flows whose waiters may have to be parked, or not any more
-	lanes    []*fairqueue.Request // one waiter of each lane to be looked at after a change of the endpoints
+	lanes    []*fairqueue.Request // one waiter of each lane to examine after a change of the endpoints
 	arrival  *Waiter              // to be decided on
 	passedOn bool                 // the arrival does not queue
 	failures int                  // panics in this event
@@ -29,14 +29,14 @@ func (m *Machine) run() {
 	if m.queue.Len() > 0 {
 		m.expire()
 	}
-	m.look()
+	m.examineLanes()
 	if m.queue.Len() > 0 {
 		m.release()
 	}
 	m.tidy()
 }
 
-// tidy releases reservations and parks flows. It parks only after the lanes have been looked at, since a flow without a
+// tidy releases reservations and parks flows. It parks only after the lanes have been examined, since a flow without a
 // ready endpoint is not parked.
 func (m *Machine) tidy() {
 	for n := len(m.pending.freed); n > 0; n = len(m.pending.freed) {
@@ -55,11 +55,11 @@ func (m *Machine) tidy() {
 	}
 }
 
-// gaveBack marks a reservation for release, because its lease was settled or has moved.
-func (m *Machine) gaveBack(r Reservation) {
+// freeReservation marks a reservation for release, because its lease was settled or has moved elsewhere.
+func (m *Machine) freeReservation(r Reservation) {
 	m.pending.freed = append(m.pending.freed, r)
 	for _, e := range r.All() {
-		m.openLanes(e)
+		m.madeRoom(e)
 		m.touchAt(e)
 	}
 }
@@ -71,7 +71,7 @@ func (m *Machine) touch(a *flowAccount) {
 	}
 }
 
-// reopen opens every lane and marks it to be looked at, because the endpoints or the bounds have changed.
+// reopen opens every lane and marks it for examination, because the endpoints or the bounds have changed.
 func (m *Machine) reopen() {
 	m.queue.OpenLanes()
 	m.lanes.reset()
@@ -88,25 +88,25 @@ func (m *Machine) reopen() {
 	}
 }
 
-// look looks at the lanes that a change of the endpoints has opened: whether they have a ready endpoint, and whether
-// waiters there have to search for a victim.
-func (m *Machine) look() {
+// examineLanes examines the lanes that a change of the endpoints has opened: whether they have a ready endpoint, and
+// whether their waiters must search for a victim.
+func (m *Machine) examineLanes() {
 	for n := len(m.pending.lanes); n > 0; n = len(m.pending.lanes) {
 		r := m.pending.lanes[n-1]
 		m.pending.lanes[n-1] = nil
 		m.pending.lanes = m.pending.lanes[:n-1]
 		if r.Queued() {
-			m.lookAt(r)
+			m.examineLane(r)
 		}
 	}
 }
 
-func (m *Machine) lookAt(r *fairqueue.Request) {
+func (m *Machine) examineLane(r *fairqueue.Request) {
 	w := waiterOf(r)
 	m.asking = w
 	ready := m.placer.HasReady(w.placement, nil)
 	if ready {
-		m.hunts(w)
+		m.requestSearch(w)
 	}
 	m.asking = nil
 	switch {

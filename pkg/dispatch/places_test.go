@@ -141,7 +141,7 @@ func TestPlaces(t *testing.T) {
 	})
 	t.Run("slots that come free together are one pace", func(t *testing.T) {
 		var s pace
-		s.waits(now)
+		s.beginWait(now)
 		for i := range 4 {
 			s.drained(now.Add(time.Duration(i/2+1) * 4 * time.Second)) // two every 4 s
 		}

@@ -40,7 +40,7 @@ func (m *Machine) victimOf(w *Waiter) *Lease {
 // is none, it is noted for the lane, unless the reason is the caps of w's own flow.
 func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 	tier := w.queued.Tier
-	if n.barren(tier) {
+	if n.searchedInVain(tier) {
 		return nil
 	}
 	full := m.fullFor(w.flow)
@@ -56,7 +56,7 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 			continue
 		}
 		if !m.placer.CanTakeOver(w.placement, v.Endpoint()) {
-			n.over = n.over.With(tier) // this holds for the whole lane
+			n.overBound = n.overBound.With(tier) // this holds for the whole lane
 			return nil
 		}
 		if !m.ledger.BelowUpperAfter(&v.held) {
@@ -65,7 +65,7 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 		return v
 	}
 	if !capped {
-		n.none = n.none.With(tier)
+		n.noVictim = n.noVictim.With(tier)
 	}
 	return nil
 }
@@ -79,17 +79,17 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 	m.counts.preempted[[2]int{v.held.Tier(), w.queued.Tier}]++
 	m.victims.remove(v)
 	m.ledger.Settle(&v.held)
-	m.uncount(v)
+	m.uncountLease(v)
 	if loser.stage == StageGranted {
-		m.waitsAgain(loser)
-		m.flows.settled(loser.flow)
+		m.countWaiterAgain(loser)
+		m.flows.removeLease(loser.flow)
 		loser.stage, v.reservation = StageWaiting, Reservation{}
 		m.queue.Requeue(&loser.queued)
-		m.hunts(loser)
+		m.requestSearch(loser)
 		m.released = time.Time{} // v's own release came to nothing
 	} else {
 		m.queue.Completed(&loser.queued)
-		m.flows.settled(loser.flow)
+		m.flows.removeLease(loser.flow)
 		loser.stage, loser.outcome = StageEnded, OutcomePreempted
 		loser.retry = m.retryAfter(loser, OutcomePreempted)
 		m.verdicts = append(m.verdicts, loser)
@@ -108,12 +108,12 @@ func (m *Machine) findPreemptor() {
 		if !m.preempts.Has(id) || m.ledger.BelowUpper() && m.ledger.Available(id) > 0 {
 			continue // inside the band it is released when the stock falls below the lower bound
 		}
-		if m.ledger.Headroom(id) < 0 || !m.ledger.BelowUpperWithout(1) || len(m.lanes.hunts[id]) == 0 {
+		if m.ledger.Headroom(id) < 0 || !m.ledger.BelowUpperWithout(1) || len(m.lanes.searching[id]) == 0 {
 			continue
 		}
 		// A head without a victim in its lane does not block those in other lanes.
 		m.heads = m.heads[:0]
-		m.lanes.leave(id, func(n *laneNote) bool {
+		m.lanes.endSearches(id, func(n *laneNote) bool {
 			head := m.queue.HeadIn(id, n.lane)
 			if head != nil {
 				m.heads = append(m.heads, head)
@@ -131,7 +131,7 @@ func (m *Machine) findPreemptor() {
 				break
 			}
 		}
-		m.lanes.leave(id, func(n *laneNote) bool { return n.barren(id) }) // these need not search again
+		m.lanes.endSearches(id, func(n *laneNote) bool { return n.searchedInVain(id) }) // these need not search again
 		if m.preemptor != nil {
 			return
 		}

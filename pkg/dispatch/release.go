@@ -29,7 +29,7 @@ func (m *Machine) release() {
 		case next.Request == nil:
 			m.findPreemptor()
 			return
-		case next.Promoted && !m.lendsAge(next.Starved):
+		case next.Promoted && !m.countsAsStarved(next.Starved):
 			continue
 		case m.tooSoon():
 			m.spaced = true
@@ -96,19 +96,19 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	l.reservation = r
 	l.held = stock.NewLease(w.queued.Tier, int64(w.queued.Cost), promoted)
 	m.ledger.Take(&l.held)
-	m.flows.taken(w.flow)
-	m.count(l)
+	m.flows.addLease(w.flow)
+	m.countLease(l)
 	if !promoted && m.mayBeVictim(l.held.Tier()) {
 		l.preemptible = true
-		m.victims.enter(l)
-		m.newVictim(l.Endpoint())
+		m.victims.addNewest(l)
+		m.addedVictim(l.Endpoint())
 	}
 }
 
 // grant removes the candidate, which has its lease, from the queue.
 func (m *Machine) grant(next fairqueue.Candidate, w *Waiter) {
 	m.queue.Pop(next)
-	m.leaves(w)
+	m.uncountWaiter(w)
 	m.counts.successes++
 	if next.Promoted {
 		m.counts.promotions[next.Request.Tier]++
@@ -130,9 +130,9 @@ func (m *Machine) settle(w *Waiter) {
 		return
 	}
 	m.victims.remove(l)
-	m.uncount(l)
-	m.gaveBack(l.reservation)
-	m.flows.settled(w.flow)
+	m.uncountLease(l)
+	m.freeReservation(l.reservation)
+	m.flows.removeLease(w.flow)
 	m.touch(w.flow)
 }
 
@@ -162,7 +162,7 @@ func (m *Machine) expire() {
 		if !r.TTLOver(m.now) {
 			o = OutcomeDeadlineExceeded
 		}
-		m.leaves(w)
+		m.uncountWaiter(w)
 		m.end(w, o)
 		m.expired[i] = nil
 	}

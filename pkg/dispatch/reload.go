@@ -31,7 +31,7 @@ func (m *Machine) Configure(now time.Time, cfg Config) error {
 		panic(fmt.Sprintf("dispatch: a configuration that was checked is refused: %v", err))
 	}
 	m.config = cfg
-	m.recount()
+	m.recountLeases()
 	m.ledger.Configure(cfg.Stock)
 	m.victims.reorder(cfg.VictimOrder)
 	m.rankTiers()

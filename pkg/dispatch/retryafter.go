@@ -33,8 +33,8 @@ type pace struct {
 	last     time.Time     // of the last release
 }
 
-// waits records that a request waits where none did: the time before was idle time, not draining.
-func (p *pace) waits(now time.Time) { p.last = now }
+// beginWait records that a request waits where none did: the time before was idle time, not draining.
+func (p *pace) beginWait(now time.Time) { p.last = now }
 
 // drained records a release from the queue.
 func (p *pace) drained(now time.Time) {

@@ -32,7 +32,7 @@ func (m *Machine) TrueUp(now time.Time, l *Lease, to fairqueue.Cost) {
 
 // adjust changes the cost of a lease that is held. A victim changes its position, since its cost may be its rank.
 func (m *Machine) adjust(l *Lease, to fairqueue.Cost) {
-	victim := l.victimAt > 0
+	victim := l.victimIndex > 0
 	m.victims.remove(l)
 	m.ledger.Adjust(&l.held, int64(to))
 	if victim {

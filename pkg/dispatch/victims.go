@@ -26,10 +26,10 @@ type victimTier struct {
 
 // victimHeap holds the victims at one endpoint, the first to be preempted on top. It implements heap.Interface.
 type victimHeap struct {
-	owner    *victims
-	endpoint Endpoint
-	leases   []*Lease
-	at       int // index in used
+	owner     *victims
+	endpoint  Endpoint
+	leases    []*Lease
+	usedIndex int // index in used
 }
 
 func (h *victimHeap) Len() int { return len(h.leases) }
@@ -38,14 +38,14 @@ func (h *victimHeap) Less(i, j int) bool { return h.owner.before(h.leases[i], h.
 
 func (h *victimHeap) Swap(i, j int) {
 	h.leases[i], h.leases[j] = h.leases[j], h.leases[i]
-	h.leases[i].victimAt, h.leases[j].victimAt = int32(i+1), int32(j+1)
+	h.leases[i].victimIndex, h.leases[j].victimIndex = int32(i+1), int32(j+1)
 }
 
 // Push implements heap.Interface.
 func (h *victimHeap) Push(x any) {
 	l := x.(*Lease)
 	h.leases = append(h.leases, l)
-	l.victimAt = int32(len(h.leases))
+	l.victimIndex = int32(len(h.leases))
 }
 
 // Pop implements heap.Interface.
@@ -54,7 +54,7 @@ func (h *victimHeap) Pop() any {
 	l := h.leases[last]
 	h.leases[last] = nil
 	h.leases = h.leases[:last]
-	l.victimAt = 0
+	l.victimIndex = 0
 	return l
 }
 
@@ -66,8 +66,8 @@ func (v *victims) before(a, b *Lease) bool {
 	return a.victimAge > b.victimAge
 }
 
-// enter adds l as the newest lease.
-func (v *victims) enter(l *Lease) {
+// addNewest adds l as the newest lease.
+func (v *victims) addNewest(l *Lease) {
 	v.sequence++
 	l.victimAge = v.sequence
 	v.add(l)
@@ -88,7 +88,7 @@ func (v *victims) add(l *Lease) {
 	if len(h.leases) == 1 {
 		heap.Push(&t.used, h)
 	} else if h.leases[0] == l {
-		heap.Fix(&t.used, h.at)
+		heap.Fix(&t.used, h.usedIndex)
 	}
 	t.n++
 	v.n++
@@ -96,18 +96,18 @@ func (v *victims) add(l *Lease) {
 
 // remove removes l, if it is in victims.
 func (v *victims) remove(l *Lease) {
-	if l.victimAt == 0 {
+	if l.victimIndex == 0 {
 		return
 	}
 	t := &v.tiers[l.held.Tier()]
 	h := t.byEndpoint[l.Endpoint()]
 	if len(h.leases) == 1 {
-		heap.Remove(&t.used, h.at)
+		heap.Remove(&t.used, h.usedIndex)
 	}
-	first := l.victimAt == 1
-	heap.Remove(h, int(l.victimAt)-1)
+	first := l.victimIndex == 1
+	heap.Remove(h, int(l.victimIndex)-1)
 	if first && len(h.leases) > 0 {
-		heap.Fix(&t.used, h.at)
+		heap.Fix(&t.used, h.usedIndex)
 	}
 	t.n--
 	v.n--
@@ -119,14 +119,14 @@ const fewEnds = 64
 // first returns the first victim of a tier at an endpoint of the lane that is usable; nil if there is none.
 func (v *victims) first(tier int, lane *laneNote, usable func(Endpoint) bool) *Lease {
 	t := &v.tiers[tier]
-	if lane.whole || len(lane.ends) > fewEnds {
+	if lane.whole || len(lane.endpoints) > fewEnds {
 		return t.firstBelow(0, nil, usable)
 	}
 	var best *Lease
 	if t.n == 0 {
 		return nil
 	}
-	for _, e := range lane.ends {
+	for _, e := range lane.endpoints {
 		h := t.byEndpoint[e]
 		if h == nil || len(h.leases) == 0 {
 			continue
@@ -164,12 +164,12 @@ func (v *victims) reorder(order VictimOrder) {
 		for _, h := range v.tiers[i].used {
 			heap.Init(h)
 			for at, l := range h.leases {
-				l.victimAt = int32(at + 1)
+				l.victimIndex = int32(at + 1)
 			}
 		}
 		heap.Init(&v.tiers[i].used)
 		for at, h := range v.tiers[i].used {
-			h.at = at
+			h.usedIndex = at
 		}
 	}
 }
@@ -183,13 +183,13 @@ func (u usedHeap) Less(i, j int) bool { return u[i].owner.before(u[i].leases[0],
 
 func (u usedHeap) Swap(i, j int) {
 	u[i], u[j] = u[j], u[i]
-	u[i].at, u[j].at = i, j
+	u[i].usedIndex, u[j].usedIndex = i, j
 }
 
 // Push implements heap.Interface.
 func (u *usedHeap) Push(x any) {
 	h := x.(*victimHeap)
-	h.at = len(*u)
+	h.usedIndex = len(*u)
 	*u = append(*u, h)
 }
 

@@ -24,7 +24,7 @@ func TestFirstVictim(t *testing.T) {
 			} else {
 				l := &Lease{held: stock.NewLease(3, r.Int64N(5), false)}
 				l.reservation = scheduling.Reserved(Endpoint(r.IntN(150)))
-				v.enter(l)
+				v.addNewest(l)
 				held = append(held, l)
 			}
 			if r.IntN(500) == 0 {
@@ -33,7 +33,7 @@ func TestFirstVictim(t *testing.T) {
 			lane, ready := &laneNote{lane: fairqueue.Lane("x")}, r.IntN(101)
 			for e := range Endpoint(150) {
 				if r.IntN(100) < ready {
-					lane.ends = append(lane.ends, e)
+					lane.endpoints = append(lane.endpoints, e)
 				}
 			}
 			var full EndpointSet
@@ -44,11 +44,11 @@ func TestFirstVictim(t *testing.T) {
 			}
 			var want *Lease
 			for _, l := range held {
-				if slices.Contains(lane.ends, l.Endpoint()) && !full.Has(l.Endpoint()) && (want == nil || v.before(l, want)) {
+				if slices.Contains(lane.endpoints, l.Endpoint()) && !full.Has(l.Endpoint()) && (want == nil || v.before(l, want)) {
 					want = l
 				}
 			}
-			got := v.first(3, lane, func(e Endpoint) bool { return slices.Contains(lane.ends, e) && !full.Has(e) })
+			got := v.first(3, lane, func(e Endpoint) bool { return slices.Contains(lane.endpoints, e) && !full.Has(e) })
 			if got != want {
 				t.Fatalf("%+v, want %+v", got, want)
 			}

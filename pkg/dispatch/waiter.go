@@ -124,7 +124,7 @@ type Lease struct {
 
 	preemptible bool   // it was a possible victim when granted
 	counted     bool   // it is counted against its flow's cap at its endpoint
-	victimAt    int32  // 1-based index among the victims at its endpoint; 0 if it is not among them
+	victimIndex int32  // 1-based index among the victims at its endpoint; 0 if it is not among them
 	victimAge   uint64 // its number among the possible victims; the newest has the largest
 }
 
