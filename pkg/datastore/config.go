@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/invalid"
+	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
 // Config names the source of the endpoints when Kubernetes does not list them. At most one of Endpoints and File is
@@ -17,6 +18,10 @@ type Config struct {
 	// OnFile, if set, is called with the error whenever a bad endpoints file has been read, and with nil when the file
 	// is good again; from one goroutine at a time. It is meant for a metric: the store does its own logging.
 	OnFile func(err error)
+	// InUse, if set, returns which of the endpoints still have requests in flight. It is asked, outside of hot paths, for
+	// at most 64 endpoints at a time, which have left the pool: until it stops naming one, that one keeps its identity, so
+	// that requests in flight count again if it comes back. Without it, an endpoint is forgotten when it leaves.
+	InUse func(departed []scheduling.EndpointID) (inUse []scheduling.EndpointID)
 	// Probe configures readiness probing of these endpoints.
 	Probe ProbeConfig
 }

@@ -6,7 +6,10 @@
 //
 // # Invariants
 //
-//   - An address has one EndpointID for as long as the process lives, whether it is in the pool or not.
+//   - An endpoint's identity is the key that its source gives it: the UID of a pod and the port, or, in a list or a file,
+//     the address. It keeps its EndpointID while it is in the pool or has requests in flight, and is then forgotten. An
+//     address that comes back with another key is another endpoint.
+//   - No two endpoints of a snapshot have the same address.
 //   - Versions strictly increase; subscribers see them in order and one call at a time; an unchanged pool is not
 //     published again.
 //   - A file that is broken, too large or missing leaves the last good state in place, and is logged once.

@@ -84,14 +84,14 @@ func TestLossesDoNotWait(t *testing.T) {
 		s.Set(at("10.0.0.2:80", "10.0.0.3:80"))
 		wantSeen(t, s.Current(), "10.0.0.3:80")
 		pass(gatherTime)
-		wantSeen(t, s.Current(), "10.0.0.2:80", "10.0.0.3:80")
+		wantSeen(t, s.Current(), "10.0.0.3:80", "10.0.0.2:80")
 
 		// Any other change is not a gain, even together with one.
 		models := at("10.0.0.2:80", "10.0.0.3:80")
 		models[0].Models = []string{"a"}
 		s.Set(at("10.0.0.2:80", "10.0.0.3:80", "10.0.0.4:80")) // after a quiet time
 		s.Set(append(models, at("10.0.0.4:80", "10.0.0.5:80")...))
-		wantSeen(t, s.Current(), "10.0.0.2:80", "10.0.0.3:80", "10.0.0.4:80", "10.0.0.5:80")
+		wantSeen(t, s.Current(), "10.0.0.3:80", "10.0.0.2:80", "10.0.0.4:80", "10.0.0.5:80")
 	})
 }
 

@@ -52,11 +52,12 @@ type prober struct {
 
 	// mu is the innermost lock: the store's mu is acquired before it.
 	mu      sync.Mutex
-	targets map[string]*target // by address
-	due     dueHeap            // the targets that are not being probed
+	targets map[scheduling.EndpointID]*target
+	due     dueHeap // the targets that are not being probed
 }
 
 type target struct {
+	id      scheduling.EndpointID
 	address string
 	health  health
 	due     time.Time
@@ -70,27 +71,27 @@ func newProber(config ProbeConfig, log logr.Logger, changed func()) *prober {
 		changed: changed,
 		most:    probesAtOnce(openFiles()),
 		wake:    make(chan struct{}, 1),
-		targets: map[string]*target{},
+		targets: map[scheduling.EndpointID]*target{},
 	}
 }
 
-// follow makes the listed endpoints the targets. New ones are probed at once; an endpoint that comes back counts as
-// new.
+// follow makes the listed endpoints the targets. New ones are probed at once; an endpoint that comes back, or that has
+// another address, counts as new.
 func (p *prober) follow(listed []scheduling.Endpoint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	next := make(map[string]*target, len(listed))
+	next := make(map[scheduling.EndpointID]*target, len(listed))
 	for _, e := range listed {
-		t := p.targets[e.Address]
-		if t == nil {
-			t = &target{address: e.Address, due: now}
+		t := p.targets[e.ID]
+		if t == nil || t.address != e.Address {
+			t = &target{id: e.ID, address: e.Address, due: now}
 			heap.Push(&p.due, t)
 		}
-		next[e.Address] = t
+		next[e.ID] = t
 	}
-	for address, t := range p.targets {
-		if next[address] == nil && t.at >= 0 {
+	for id, t := range p.targets {
+		if next[id] != t && t.at >= 0 {
 			heap.Remove(&p.due, t.at)
 		}
 	}
@@ -99,10 +100,10 @@ func (p *prober) follow(listed []scheduling.Endpoint) {
 }
 
 // healthy reports whether the probes have found the endpoint ready.
-func (p *prober) healthy(address string) bool {
+func (p *prober) healthy(id scheduling.EndpointID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := p.targets[address]
+	t := p.targets[id]
 	return t != nil && t.health.ready
 }
 
@@ -203,7 +204,7 @@ func (p *prober) examine(ctx context.Context, t *target) {
 func (p *prober) record(t *target, alive bool, err error) finding {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.targets[t.address] != t {
+	if p.targets[t.id] != t {
 		return sameAsBefore // it was removed from the list meanwhile
 	}
 	t.due = time.Now().Add(p.config.Interval)

@@ -172,7 +172,7 @@ func TestProbingFollowsTheList(t *testing.T) {
 		c.set(a, true)
 		s.Set(at(a, b))
 		synctest.Wait()
-		wantSeen(t, s.Current(), "-"+a, b)
+		wantSeen(t, s.Current(), b, "-"+a)
 		s.Set(nil)
 		n = c.count(b)
 		pass(time.Hour)

@@ -24,11 +24,14 @@ type Store struct {
 
 	// mu orders publications. Subscribers are called while it is held.
 	mu          sync.Mutex
-	listed      []scheduling.Endpoint            // as the source lists them, sorted by ID
-	ids         map[string]scheduling.EndpointID // by canonical address; entries are never removed
+	listed      []scheduling.Endpoint // as the source lists them, sorted by ID
+	identities  identities
+	shared      map[string]string // address to the keys of several endpoints that have it, as last logged
 	subscribers []func(*scheduling.Snapshot)
-	prober      *prober   // nil if probing is off
-	gathering   gathering // delays publications that can wait
+	prober      *prober     // nil if probing is off
+	gathering   gathering   // delays publications that can wait
+	forgetting  *time.Timer // of the next forget; nil if none is due
+	ended       bool        // Run has returned
 }
 
 // New returns a store with the endpoints that the configuration lists, or that its file holds now. A missing or invalid
@@ -37,7 +40,7 @@ func New(config Config, log logr.Logger) (*Store, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Store{config: config, log: log, ids: map[string]scheduling.EndpointID{}}
+	s := &Store{config: config, log: log, identities: newIdentities()}
 	s.current.Store(scheduling.NewSnapshot(0, nil))
 	if config.Probe.Enabled {
 		s.prober = newProber(config.Probe, log, s.republish)
@@ -71,42 +74,87 @@ func (s *Store) Subscribe(changed func(*scheduling.Snapshot)) {
 	changed(s.current.Load())
 }
 
-// Set replaces the whole pool. It assigns the IDs, ignoring those in the values, and makes the addresses canonical.
-// Ready is what the source knows; with probing on, an endpoint also needs a successful probe. If an address occurs
-// twice, the ready one wins, or else the first. An unchanged pool is not published again, and a change that only adds
-// may be published up to gatherTime later, together with others.
+// Set replaces the whole pool. It assigns the IDs, ignoring those in the values, and makes the addresses canonical. An
+// endpoint without a key gets its address as key. Ready is what the source knows; with probing on, an endpoint also
+// needs a successful probe. If several endpoints have the same address, a ready one wins, and among these the last:
+// sources list the oldest first. An unchanged pool is not published again, and a change that only adds may be published
+// up to gatherTime later, together with others.
 func (s *Store) Set(endpoints []scheduling.Endpoint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	listed := make([]scheduling.Endpoint, 0, len(endpoints))
-	index := make(map[scheduling.EndpointID]int, len(endpoints))
-	for _, e := range endpoints {
-		e.Address = scheduling.ParseHostPort(e.Address).String()
-		e.ID = s.idOf(e.Address)
-		e.Models, e.Labels = slices.Clone(e.Models), maps.Clone(e.Labels)
-		if i, twice := index[e.ID]; !twice {
-			index[e.ID] = len(listed)
-			listed = append(listed, e)
-		} else if e.Ready && !listed[i].Ready {
-			listed[i] = e
-		}
-	}
-	slices.SortFunc(listed, func(a, b scheduling.Endpoint) int { return cmp.Compare(a.ID, b.ID) })
-	s.listed = listed
+	s.listed = s.identified(s.oneForEachAddress(endpoints))
 	if s.prober != nil {
-		s.prober.follow(listed)
+		s.prober.follow(s.listed)
 	}
 	s.publish()
+	s.forget()
 }
 
-// idOf returns the ID of a canonical address. An address keeps its ID for good.
-func (s *Store) idOf(address string) scheduling.EndpointID {
-	id, known := s.ids[address]
-	if !known {
-		id = scheduling.EndpointID(len(s.ids))
-		s.ids[address] = id
+// oneForEachAddress returns the endpoints with canonical addresses and keys, without those that lose their address to
+// another one, and logs which these are.
+func (s *Store) oneForEachAddress(endpoints []scheduling.Endpoint) []scheduling.Endpoint {
+	kept := make([]scheduling.Endpoint, 0, len(endpoints))
+	index := make(map[string]int, len(endpoints))
+	var shared map[string]string
+	for _, e := range endpoints {
+		e.Address = scheduling.ParseHostPort(e.Address).String()
+		e.Key = cmp.Or(e.Key, e.Address)
+		i, taken := index[e.Address]
+		if !taken {
+			index[e.Address] = len(kept)
+			kept = append(kept, e)
+			continue
+		}
+		if shared == nil {
+			shared = map[string]string{}
+		}
+		shared[e.Address] = cmp.Or(shared[e.Address], kept[i].Key) + " " + e.Key
+		if e.Ready || !kept[i].Ready {
+			kept[i] = e
+		}
 	}
-	return id
+	for address, keys := range shared {
+		if s.shared[address] != keys {
+			s.log.Info("WARNING: several endpoints have the same address; the newest of those that are ready is used",
+				"address", address, "endpoints", keys, "used", kept[index[address]].Key)
+		}
+	}
+	s.shared = shared
+	return kept
+}
+
+// identified gives the endpoints their IDs and returns them sorted by ID. Of endpoints with the same key, which no
+// source should list, it keeps the first.
+func (s *Store) identified(endpoints []scheduling.Endpoint) []scheduling.Endpoint {
+	s.identities.list()
+	listed := endpoints[:0]
+	for _, e := range endpoints {
+		var twice bool
+		if e.ID, twice = s.identities.of(e.Key); twice {
+			continue
+		}
+		e.Models, e.Labels = slices.Clone(e.Models), maps.Clone(e.Labels)
+		listed = append(listed, e)
+	}
+	slices.SortFunc(listed, func(a, b scheduling.Endpoint) int { return cmp.Compare(a.ID, b.ID) })
+	return listed
+}
+
+// forget forgets the endpoints that have left the pool and hold nothing any more. While some still do, it is called
+// again after forgetTime. The caller holds mu.
+func (s *Store) forget() {
+	s.identities.forget(s.Current(), s.config.InUse)
+	if s.identities.departed() == 0 || s.ended {
+		return
+	}
+	if s.forgetting == nil {
+		s.forgetting = time.AfterFunc(forgetTime, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.forgetting = nil
+			s.forget()
+		})
+	}
 }
 
 // gathered publishes what was delayed.
@@ -130,7 +178,7 @@ func (s *Store) publish() {
 	endpoints := slices.Clone(s.listed)
 	if s.prober != nil {
 		for i := range endpoints {
-			endpoints[i].Ready = endpoints[i].Ready && s.prober.healthy(endpoints[i].Address)
+			endpoints[i].Ready = endpoints[i].Ready && s.prober.healthy(endpoints[i].ID)
 		}
 	}
 	old := s.current.Load()
@@ -159,7 +207,7 @@ func sameEndpoints(snap *scheduling.Snapshot, endpoints []scheduling.Endpoint) b
 }
 
 func sameEndpoint(a, b scheduling.Endpoint) bool {
-	return a.ID == b.ID && a.Address == b.Address && a.Slots == b.Slots && a.Ready == b.Ready &&
+	return a.ID == b.ID && a.Key == b.Key && a.Address == b.Address && a.Slots == b.Slots && a.Ready == b.Ready &&
 		a.LowerBound == b.LowerBound && a.UpperBound == b.UpperBound && a.MaxInFlight == b.MaxInFlight &&
 		slices.Equal(a.Models, b.Models) && maps.Equal(a.Labels, b.Labels)
 }
@@ -191,5 +239,9 @@ func (s *Store) Run(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gathering.end()
+	s.ended = true
+	if s.forgetting != nil {
+		s.forgetting.Stop()
+	}
 	return nil
 }

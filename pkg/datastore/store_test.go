@@ -107,37 +107,24 @@ func publication(t *testing.T) {
 	}
 }
 
-// An address keeps its ID, whether it is in the pool or not, and however it is written.
+// An endpoint with requests in flight keeps its ID, whether it is in the pool or not, and however its address is written.
 func TestStableIDs(t *testing.T) { synctest.Test(t, stableIDs) }
 
 func stableIDs(t *testing.T) {
-	s := mustNew(t, DefaultConfig())
-	id := func(address string) scheduling.EndpointID {
-		e, ok := s.Current().ByAddress(address)
-		if !ok {
-			t.Fatalf("%s is not in the pool", address)
-		}
-		return e.ID
-	}
+	config := DefaultConfig()
+	config.InUse = func(departed []scheduling.EndpointID) []scheduling.EndpointID { return departed }
+	s := mustNew(t, config)
+	defer end(s)
 	s.Set(at("10.0.0.1:80", "[::1]:80"))
-	one, six := id("10.0.0.1:80"), id("[::1]:80")
+	one, six := idAt(t, s, "10.0.0.1:80"), idAt(t, s, "[::1]:80")
 	s.Set(at("10.0.0.2:80"))
-	two := id("10.0.0.2:80")
+	two := idAt(t, s, "10.0.0.2:80")
 	pass(gatherTime)
 	s.Set(at("[0::1]:80", "10.0.0.2:80", "10.0.0.1:80"))
-	if id("10.0.0.1:80") != one || id("[::1]:80") != six || id("10.0.0.2:80") != two || one == six || one == two || six == two {
+	if idAt(t, s, "10.0.0.1:80") != one || idAt(t, s, "[::1]:80") != six || idAt(t, s, "10.0.0.2:80") != two ||
+		one == six || one == two || six == two {
 		t.Fatalf("IDs changed: %q", seen(s.Current()))
 	}
-}
-
-// A list may contain an address twice, for example when a pod takes over the host port of one that is ending.
-func TestOneAddressTwice(t *testing.T) {
-	s := mustNew(t, DefaultConfig())
-	ending := scheduling.Endpoint{Address: "10.0.0.1:80", Slots: 1}
-	s.Set(append([]scheduling.Endpoint{ending}, at("10.0.0.1:80", "10.0.0.1:80")...))
-	wantSeen(t, s.Current(), "10.0.0.1:80")
-	s.Set(append(at("10.0.0.1:80"), ending))
-	wantSeen(t, s.Current(), "10.0.0.1:80")
 }
 
 // With concurrent calls of Set, versions still arrive in order and one at a time.

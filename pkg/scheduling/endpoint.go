@@ -2,7 +2,8 @@ package scheduling
 
 import "slices"
 
-// EndpointID identifies an endpoint. It is at least 0, and stable for an address as long as the process knows it.
+// EndpointID identifies an endpoint. It is at least 0, and stable for as long as the endpoint is in the pool or has
+// requests in flight.
 type EndpointID int32
 
 // NoEndpoint is the EndpointID of a request that is not placed.
@@ -19,6 +20,9 @@ const maxBound int64 = 1 << 50
 type Endpoint struct {
 	// ID is unique in a snapshot, at least 0.
 	ID EndpointID
+	// Key is the identity that the source gives the endpoint: the UID of its pod and the port, or its address where
+	// nothing else is known. Endpoints that have the same address one after the other have different keys.
+	Key string
 	// Address is "ip:port", "[::1]:80" for IPv6, exactly as Envoy gets it.
 	Address string
 	// Models are the names of the models it serves; empty means any.

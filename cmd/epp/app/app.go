@@ -176,6 +176,7 @@ func (a *App) wireStore() error {
 			}
 		}
 	}
+	cfg.InUse = a.pool.inUse
 	store, err := datastore.New(cfg, a.log.WithName("datastore"))
 	if err != nil {
 		return fmt.Errorf("--endpoints-file: %w", err) // what Validate has not seen

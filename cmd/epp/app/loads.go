@@ -27,6 +27,18 @@ func (p *pool) loads() []load {
 	return loads
 }
 
+// inUse returns which of the endpoints have requests in flight. They need not be in the pool.
+func (p *pool) inUse(ids []scheduling.EndpointID) (inUse []scheduling.EndpointID) {
+	p.controller.Look(func() {
+		for _, id := range ids {
+			if p.board.Stock(id) > 0 {
+				inUse = append(inUse, id)
+			}
+		}
+	})
+	return inUse
+}
+
 // inRequests converts a bound of the scheduler to requests.
 func inRequests(millionths int64) float64 { return float64(millionths) / scheduling.Millionths }
 
