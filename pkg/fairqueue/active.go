@@ -22,7 +22,7 @@ func (q *FairRequestQueue) Bypassed(now time.Time, r *Request) {
 	f := q.known(c, r, true)
 	q.departed(f, r)
 	for ; f != nil; f = f.above {
-		if f.in.discipline.bypassed(&f.in.level, &f.share, r, r.receiptOf(f.depth)) {
+		if f.siblings.discipline.bypassed(&f.siblings.level, &f.share, r, r.receiptOf(f.depth)) {
 			f.retag(nil)
 		}
 	}
@@ -38,8 +38,8 @@ func (q *FairRequestQueue) Completed(r *Request) {
 	c := q.classAt(r)
 	for f := q.known(c, r, false); f != nil; f = f.above {
 		if f.inflight--; f.inflight == 0 && f.queued == 0 {
-			f.in.discipline.end(&f.in.level, &f.share)
-			f.in.flows.keep(f)
+			f.siblings.discipline.end(&f.siblings.level, &f.share)
+			f.siblings.flows.keep(f)
 		}
 	}
 	c.inflight--
@@ -67,7 +67,7 @@ func (q *FairRequestQueue) correct(
 	q.changes++
 	to = to.clamp()
 	for f := q.known(q.classAt(r), r, false); f != nil; f = f.above {
-		if how(f.in.discipline, &f.in.level, &f.share, r, to, r.receiptOf(f.depth)) {
+		if how(f.siblings.discipline, &f.siblings.level, &f.share, r, to, r.receiptOf(f.depth)) {
 			f.retag(nil)
 		}
 	}
@@ -99,8 +99,8 @@ func (q *FairRequestQueue) returned(f *flow, r *Request) {
 func (q *FairRequestQueue) known(c *class, r *Request, wanted bool) (f *flow) {
 	for depth := range q.config.levels() {
 		above, key := f, c.keyAt(r, depth)
-		siblings := in(c, above)
-		if f = siblings.flows.known[key]; wanted && (f == nil || !f.place.tracked && !f.place.resting) {
+		siblings := siblingsUnder(c, above)
+		if f = siblings.flows.known[key]; wanted && (f == nil || !f.position.tracked && !f.position.resting) {
 			f = siblings.flows.rest(key, q.blank(c, above, key))
 		}
 		if f == nil {

@@ -36,7 +36,7 @@ func (d counter) lift(s *share) {
 func (d counter) begin(l *level, s *share) {
 	d.lift(s)
 	if s.flow.key == d.noisy && l.now.Before(d.until) {
-		l.restless, l.until = s, d.until
+		l.timeVarying, l.nextAdvance = s, d.until
 	}
 }
 
@@ -47,7 +47,7 @@ func (d counter) tag(l *level, s *share, _ *Request) VirtualTime {
 	return s.start
 }
 
-func (counter) look(l *level) { l.restless = nil }
+func (counter) advance(l *level) { l.timeVarying = nil }
 
 func (counter) charge(_ *level, s *share, r *Request, _ VirtualTime, p *receipt) bool {
 	p.charged = VirtualTime(r.Cost)

@@ -36,7 +36,7 @@ func (q *FairRequestQueue) Peek(now time.Time, allowed Allowed) Candidate {
 	}
 	q.now = now
 	if q.active {
-		q.look()
+		q.advanceDisciplines()
 	}
 	var next *Request
 	if q.config.TierMode == Weighted {
@@ -74,21 +74,21 @@ func (q *FairRequestQueue) Claim(head *Request) Candidate {
 
 func (q *FairRequestQueue) candidate(r *Request, allowed TierSet) Candidate {
 	c := Candidate{Request: r, queue: q, changes: q.changes, allowed: allowed}
-	if cl := r.at.flow.class; len(cl.tier.classes) > 1 {
+	if cl := r.flowLane.flow.class; len(cl.tier.classes) > 1 {
 		c.turn = cl.turnTag(r)
 	}
 	return c
 }
 
-// look lets the disciplines whose tags change with time update them.
-func (q *FairRequestQueue) look() {
+// advanceDisciplines lets the disciplines whose tags change with time update them.
+func (q *FairRequestQueue) advanceDisciplines() {
 	for _, t := range q.tiers {
 		for _, c := range t.classes {
-			if was := c.restless; was != nil && !q.now.Before(c.until) {
-				c.discipline.look(&c.level)
+			if was := c.timeVarying; was != nil && !q.now.Before(c.nextAdvance) {
+				c.discipline.advance(&c.level)
 				was.flow.retag(nil)
-				if c.restless != nil && c.restless != was {
-					c.restless.flow.retag(nil)
+				if c.timeVarying != nil && c.timeVarying != was {
+					c.timeVarying.flow.retag(nil)
 				}
 			}
 		}
@@ -102,11 +102,11 @@ func (q *FairRequestQueue) Pop(c Candidate) {
 	if c.queue != q || c.changes != q.changes {
 		panic("fairqueue: Pop of a candidate that is not the queue's, or not any more")
 	}
-	if r.at.head != r {
+	if r.flowLane.head != r {
 		panic("fairqueue: Pop of a request that is not the head of its line")
 	}
 	q.changes++
-	cl := r.at.flow.class
+	cl := r.flowLane.flow.class
 	q.dispatched()
 	if c.Promoted {
 		q.promote(cl.tier)
@@ -117,7 +117,7 @@ func (q *FairRequestQueue) Pop(c Candidate) {
 	q.queued--
 	q.due.remove(r)
 	if q.active {
-		q.departed(r.at.flow, r)
+		q.departed(r.flowLane.flow, r)
 	}
 	cl.pop(&c)
 	q.emptied(cl)

@@ -4,8 +4,8 @@ package fairqueue
 // class.
 func (c *class) pop(of *Candidate) {
 	r, stale := of.Request, false
-	for fl := r.at; fl != nil; fl = fl.above {
-		f, in := fl.flow, fl.flow.in
+	for fl := r.flowLane; fl != nil; fl = fl.above {
+		f, in := fl.flow, fl.flow.siblings
 		if in.discipline.charge(&in.level, &f.share, r, fl.tag, r.receiptOf(f.depth)) && len(f.lanes) > 1 {
 			f.retag(fl) // the line in r's lane gets its tag when r has left
 		}
@@ -24,7 +24,7 @@ func (c *class) pop(of *Candidate) {
 // popShared removes a candidate and charges the class, which shares its tier.
 func (c *class) popShared(of *Candidate) {
 	t, r := c.tier, of.Request
-	t.offers(of)
+	t.collectOffers(of)
 	c.detach(r)
 	c.offer = c.head()
 	t.discipline.charge(&t.level, &c.share, r, of.turn, r.receiptOf(classDepth))
@@ -53,7 +53,7 @@ func (s *siblings) freshen() {
 // refund takes back what r's pop charged on its path, where f is its flow.
 func (c *class) refund(f *flow, r *Request) {
 	for ; f != nil; f = f.above {
-		if f.in.discipline.refund(&f.in.level, &f.share, r, r.receiptOf(f.depth)) {
+		if f.siblings.discipline.refund(&f.siblings.level, &f.share, r, r.receiptOf(f.depth)) {
 			f.retag(nil)
 		}
 	}

@@ -53,7 +53,7 @@ func (c *class) starvedHead() *Request {
 	if busy == nil || c.open.len() > 0 && c.open.items[0].key.before(c.busy.items[0].key) {
 		return c.head()
 	}
-	return busy.of.flows.min().head
+	return busy.lane.flows.min().head
 }
 
 // headIn returns the next request in a lane, open or closed, of those that are not parked, or nil if there is none.
@@ -69,7 +69,7 @@ func (c *class) headIn(lane Lane) *Request {
 // oldest returns the request that has waited longest in a lane with room below its upper bound, or nil if there is none.
 func (c *class) oldest() *Request {
 	if a := c.aged.min(); a != nil {
-		return a.of.ages.min().oldest()
+		return a.lane.ages.min().oldest()
 	}
 	return nil
 }
@@ -77,16 +77,16 @@ func (c *class) oldest() *Request {
 // retag computes the tag of fl's head anew.
 func (fl *flowLane) retag() {
 	f := fl.flow
-	fl.tag = f.in.discipline.tag(&f.in.level, &f.share, fl.head)
+	fl.tag = f.siblings.discipline.tag(&f.siblings.level, &f.share, fl.head)
 }
 
 // reindex restores every order after something about fl has changed: its head, tag, parking, oldest or emptiness.
 func (c *class) reindex(fl *flowLane) {
 	for {
-		b, waiting := fl.in(), fl.head != nil && !fl.parked
-		member(&b.flows, fl, waiting)
+		b, waiting := fl.ownBranch(), fl.head != nil && !fl.parked
+		setMember(&b.flows, fl, waiting)
 		if c.guarded {
-			member(&b.ages, &fl.age, waiting)
+			setMember(&b.ages, &fl.age, waiting)
 		}
 		if fl.above == nil {
 			break
@@ -105,7 +105,7 @@ func (c *class) reindex(fl *flowLane) {
 // reindexLane restores the class's own orders after something about lane l has changed.
 func (c *class) reindexLane(l *classLane) {
 	some := l.flows.len() > 0
-	member(&c.open, l, some && l.state == LaneOpen)
+	setMember(&c.open, l, some && l.state == LaneOpen)
 	if c.guarded {
 		c.reindexGuarded(l, some && l.roomAbove())
 	}
@@ -113,22 +113,22 @@ func (c *class) reindexLane(l *classLane) {
 
 // reindexGuarded puts lane l into the orders of the starvation guard, or takes it out.
 func (c *class) reindexGuarded(l *classLane, want bool) {
-	member(&c.busy, &l.busy, want && l.state == LaneBusy)
-	member(&c.aged, &l.oldest, want)
+	setMember(&c.busy, &l.busy, want && l.state == LaneBusy)
+	setMember(&c.aged, &l.oldest, want)
 }
 
 // couldGo is the number of waiters that could go if there were room.
 func (c *class) couldGo() int { return c.queued - c.stuck }
 
-// count changes the numbers of a lane: n waiting requests, capped of them behind a parked flow.
-func (c *class) count(l *classLane, n, capped int) {
+// countInLane changes the numbers of a lane: n waiting requests, capped of them behind a parked flow.
+func (c *class) countInLane(l *classLane, n, capped int) {
 	was := l.stuck()
 	l.queued += n
 	l.capped += capped
-	c.stick(l.stuck() - was)
+	c.addStuck(l.stuck() - was)
 }
 
-func (c *class) stick(n int) {
+func (c *class) addStuck(n int) {
 	c.stuck += n
 	c.tier.stuck += n
 }
@@ -137,7 +137,7 @@ func (c *class) stick(n int) {
 func (c *class) setState(l *classLane, s LaneState) {
 	was := l.stuck()
 	l.state = s
-	c.stick(l.stuck() - was)
+	c.addStuck(l.stuck() - was)
 	c.reindexLane(l)
 }
 
@@ -158,6 +158,6 @@ func (b *branch) guard(on bool) {
 		if fl.under != nil {
 			fl.under.guard(on)
 		}
-		member(&b.ages, &fl.age, on)
+		setMember(&b.ages, &fl.age, on)
 	}
 }

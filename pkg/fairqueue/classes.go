@@ -65,7 +65,7 @@ func (t *tier) reclass(q *FairRequestQueue) {
 // reorder gives every line of the class another order.
 func (c *class) reorder(o order) {
 	c.order = o
-	for f := range c.siblings.leaves() {
+	for f := range c.siblings.leafFlows() {
 		for _, fl := range f.lanes {
 			waiting := slices.SortedFunc(fl.line.all(), func(a, b *Request) int { return cmp.Compare(a.seq, b.seq) })
 			for _, r := range waiting {

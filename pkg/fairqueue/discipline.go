@@ -31,9 +31,9 @@ type discipline interface {
 	trueUp(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool)
 	// end is called when s is no longer active. The discipline's state of s may be dropped from then on.
 	end(l *level, s *share)
-	// look is called before a turn from level.until on: the tag of level.restless has changed with time. It names
-	// the next such sharer and moment, or none.
-	look(l *level)
+	// advance is called before a turn from level.nextAdvance on, because the tag of level.timeVarying changes with time.
+	// It sets both to the next such sharer and its time, or timeVarying to nil if there is none.
+	advance(l *level)
 
 	// describe passes to number every value that decides what a share, or with nil the level, will get, for AppendState;
 	// describeReceipt does the same for a receipt.
@@ -54,18 +54,18 @@ func (costsKnown) trueUp(*level, *share, *Request, Cost, *receipt) (moved bool) 
 
 func (costsKnown) end(*level, *share) {}
 
-func (costsKnown) look(*level) {}
+func (costsKnown) advance(*level) {}
 
 // level is a set of sharers and what their discipline knows of them all: the classes of a tier, the flows of a class, or
 // the flows under a flow.
 type level struct {
-	discipline discipline
-	now        *time.Time // the queue's: the last that it was told
-	stale      bool       // every share has to be looked at with freshen
-	classes    []*class   // of a tier, in their order; nil: its sharers are flows
-	claimed    bool       // the turn that is charged is none: it is a claim
-	restless   *share     // the one whose tag changes with time, of a class's own flows; nil: none
-	until      time.Time  // when to look at it again
+	discipline  discipline
+	now         *time.Time // the queue's: the last that it was told
+	stale       bool       // every share has to be looked at with freshen
+	classes     []*class   // of a tier, in their order; nil: its sharers are flows
+	claimed     bool       // the turn that is charged is none: it is a claim
+	timeVarying *share     // the one whose tag changes with time, of a class's own flows; nil: none
+	nextAdvance time.Time  // when advance must be called for it
 	wfqLevel
 	drrLevel
 }

@@ -136,9 +136,9 @@ func (t *tier) fullest() *class {
 // displaced just now.
 func (q *FairRequestQueue) displace(f *flow) *Request {
 	for q.displacements++; ; f = f.under.shed.shares.most() {
-		f.in.shed.shares.remove(f)
+		f.siblings.shed.shares.remove(f)
 		f.shed.last = q.displacements
-		f.in.shed.shares.insert(f)
+		f.siblings.shed.shares.insert(f)
 		if f.under == nil {
 			return f.newest()
 		}

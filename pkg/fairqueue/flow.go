@@ -5,15 +5,15 @@ import "iter"
 // flow is a tracked flow: one with waiting requests, of its own or of flows under it. It is forgotten when the last of
 // them leaves. The fields are in order of use: those that a walk through the share tree reads are together.
 type flow struct {
-	key    string
-	class  *class
-	in     *siblings          // the siblings that it belongs to
-	above  *flow              // the flow that it is under; nil if it is the class's own
-	under  *siblings          // the flows under it; nil if requests wait in it
-	lanes  []*flowLane        // its lanes with waiting requests; usually one
-	byLane map[Lane]*flowLane // the same lanes, if there are more than fewLanes
-	queued int
-	cost   int64 // Σ cost of its waiting requests
+	key      string
+	class    *class
+	siblings *siblings          // the siblings that it belongs to
+	above    *flow              // the flow that it is under; nil if it is the class's own
+	under    *siblings          // the flows under it; nil if requests wait in it
+	lanes    []*flowLane        // its lanes with waiting requests; usually one
+	byLane   map[Lane]*flowLane // the same lanes, if there are more than fewLanes
+	queued   int
+	cost     int64 // Σ cost of its waiting requests
 
 	share
 	shed shedding
@@ -22,7 +22,7 @@ type flow struct {
 	reserves int // the part of it that is reserved, for the class's own flows
 	depth    int // 0 for the class's own
 	inflight int // requests in flight, if the discipline needs them
-	place    place
+	position tablePosition
 }
 
 // fewLanes is the largest number of lanes that are searched linearly.
@@ -87,7 +87,7 @@ func (c *class) attach(f *flow, r *Request) {
 	if fl == nil {
 		fl = c.newFlowLane(f, r.Lane)
 	}
-	r.at = fl
+	r.flowLane = fl
 	fl.line.insert(r)
 	c.recount(fl, r, 1)
 	if head := fl.line.head(); fl.head != head {
@@ -101,9 +101,9 @@ func (c *class) attach(f *flow, r *Request) {
 
 // detach removes r from its flow's line and drops what becomes empty.
 func (c *class) detach(r *Request) {
-	fl := r.at
+	fl := r.flowLane
 	oldest := fl.line.oldest == r
-	r.at = nil
+	r.flowLane = nil
 	fl.line.remove(r)
 	c.recount(fl, r, -1)
 	if fl.head == r {
@@ -137,15 +137,15 @@ func (c *class) recount(fl *flowLane, r *Request, by int) {
 		f := fl.flow
 		f.queued += by
 		f.cost += int64(by) * int64(r.Cost)
-		if f.in.shed.enabled {
-			f.in.shed.update(f)
+		if f.siblings.shed.enabled {
+			f.siblings.shed.update(f)
 		}
 		if fl.above == nil {
 			break
 		}
 		fl = fl.above
 	}
-	c.count(fl.lane, by, capped)
+	c.countInLane(fl.lane, by, capped)
 }
 
 // retag recomputes the tags of all heads of f after its start or weight has changed, except the one in a lane that is
@@ -177,16 +177,16 @@ func (q *FairRequestQueue) track(c *class, r *Request) *flow {
 }
 
 func (q *FairRequestQueue) newFlow(c *class, above *flow, key string) *flow {
-	f := in(c, above).flows.track(key, q.blank(c, above, key))
-	f.in.discipline.begin(&f.in.level, &f.share)
+	f := siblingsUnder(c, above).flows.track(key, q.blank(c, above, key))
+	f.siblings.discipline.begin(&f.siblings.level, &f.share)
 	c.tier.reserved += f.reserves
-	f.in.weights += f.weight
-	f.in.shed.track(f)
+	f.siblings.weights += f.weight
+	f.siblings.shed.track(f)
 	return f
 }
 
-// in returns the siblings of a flow of the class, or of one under another flow.
-func in(c *class, above *flow) *siblings {
+// siblingsUnder returns the siblings of a flow of the class, or of one under another flow.
+func siblingsUnder(c *class, above *flow) *siblings {
 	if above != nil {
 		return above.under
 	}
@@ -195,7 +195,7 @@ func in(c *class, above *flow) *siblings {
 
 // blank returns a flow that begins to wait, with what is still known of it.
 func (q *FairRequestQueue) blank(c *class, above *flow, key string) flow {
-	f := flow{class: c, in: in(c, above), above: above, share: share{weight: WeightOne}}
+	f := flow{class: c, siblings: siblingsUnder(c, above), above: above, share: share{weight: WeightOne}}
 	if above == nil {
 		f.weight, f.capacity = q.config.weight(key), q.config.flowCapacity(key)
 		f.reserves = q.reserves(c.tier, f.capacity)
@@ -203,7 +203,7 @@ func (q *FairRequestQueue) blank(c *class, above *flow, key string) flow {
 		f.depth = above.depth + 1
 	}
 	if q.active {
-		if old := f.in.flows.known[key]; old != nil {
+		if old := f.siblings.flows.known[key]; old != nil {
 			weight := f.weight
 			f.share, f.inflight, f.under = old.share, old.inflight, old.under
 			f.weight = weight
@@ -215,8 +215,8 @@ func (q *FairRequestQueue) blank(c *class, above *flow, key string) flow {
 	return f
 }
 
-// leaves iterates over the flows in which requests wait.
-func (s *siblings) leaves() iter.Seq[*flow] {
+// leafFlows iterates over the flows in which requests wait.
+func (s *siblings) leafFlows() iter.Seq[*flow] {
 	return func(yield func(*flow) bool) {
 		for f := range s.flows.all() {
 			if f.under == nil {
@@ -225,7 +225,7 @@ func (s *siblings) leaves() iter.Seq[*flow] {
 				}
 				continue
 			}
-			for g := range f.under.leaves() {
+			for g := range f.under.leafFlows() {
 				if !yield(g) {
 					return
 				}
@@ -243,10 +243,10 @@ func (s *siblings) below() *siblings {
 
 func (f *flow) drop() {
 	f.class.tier.reserved -= f.reserves
-	f.in.weights -= f.weight
-	f.in.flows.drop(f)
+	f.siblings.weights -= f.weight
+	f.siblings.flows.drop(f)
 	if f.inflight == 0 {
-		f.in.discipline.end(&f.in.level, &f.share)
+		f.siblings.discipline.end(&f.siblings.level, &f.share)
 	}
 }
 
@@ -255,7 +255,7 @@ func (c *class) newFlowLane(f *flow, name Lane) *flowLane {
 	if cl == nil {
 		cl = take(&c.freeLanes)
 		*cl = classLane{branch: cl.branch, class: c, name: name}
-		cl.busy.of, cl.oldest.of = cl, cl
+		cl.busy.lane, cl.oldest.lane = cl, cl
 		c.lanes[name] = cl
 	}
 	var above *flowLane
@@ -265,9 +265,9 @@ func (c *class) newFlowLane(f *flow, name Lane) *flowLane {
 		}
 	}
 	fl := take(&c.freeFlowLanes)
-	*fl = flowLane{flow: f, lane: cl, above: above, place: int32(len(f.lanes)), under: fl.under, line: line{row: fl.line.row}}
+	*fl = flowLane{flow: f, lane: cl, above: above, laneIndex: int32(len(f.lanes)), under: fl.under, line: line{row: fl.line.row}}
 	fl.shape()
-	fl.age.of = fl
+	fl.age.flowLane = fl
 	f.lanes = append(f.lanes, fl)
 	if f.byLane != nil {
 		f.byLane[name] = fl
@@ -299,8 +299,8 @@ func (fl *flowLane) shape() {
 func (c *class) dropFlowLane(fl *flowLane) {
 	f := fl.flow
 	last := len(f.lanes) - 1
-	f.lanes[fl.place] = f.lanes[last]
-	f.lanes[fl.place].place = fl.place
+	f.lanes[fl.laneIndex] = f.lanes[last]
+	f.lanes[fl.laneIndex].laneIndex = fl.laneIndex
 	f.lanes[last] = nil
 	f.lanes = f.lanes[:last]
 	delete(f.byLane, fl.lane.name)

@@ -25,8 +25,8 @@ type flowTable struct {
 	free    []*flow
 }
 
-// place is a flow's position in its flowTable.
-type place struct {
+// tablePosition is a flow's position in its flowTable.
+type tablePosition struct {
 	tracked      bool
 	resting      bool  // nothing waits, but something is in flight
 	older, newer *flow // neighbours among the tracked, or the kept, flows
@@ -38,7 +38,7 @@ func (t *flowTable) len() int { return t.tracked }
 
 // find returns a tracked flow, or nil.
 func (t *flowTable) find(key string) *flow {
-	if f := t.known[key]; f != nil && f.place.tracked {
+	if f := t.known[key]; f != nil && f.position.tracked {
 		return f
 	}
 	return nil
@@ -47,7 +47,7 @@ func (t *flowTable) find(key string) *flow {
 // all iterates over the tracked flows, in the order in which they began to wait.
 func (t *flowTable) all() iter.Seq[*flow] {
 	return func(yield func(*flow) bool) {
-		for f := t.first; f != nil; f = f.place.newer {
+		for f := t.first; f != nil; f = f.position.newer {
 			if !yield(f) {
 				return
 			}
@@ -58,9 +58,9 @@ func (t *flowTable) all() iter.Seq[*flow] {
 // track starts tracking a flow, made by blank; it reuses the capacity of an earlier one's lanes.
 func (t *flowTable) track(key string, blank flow) *flow {
 	f := t.claim(key, blank)
-	f.place = place{tracked: true, older: t.last}
+	f.position = tablePosition{tracked: true, older: t.last}
 	if t.last != nil {
-		t.last.place.newer = f
+		t.last.position.newer = f
 	} else {
 		t.first = f
 	}
@@ -76,7 +76,7 @@ func (t *flowTable) claim(key string, blank flow) *flow {
 	case f == nil:
 		f = take(&t.free)
 		t.known[key] = f
-	case !f.place.resting:
+	case !f.position.resting:
 		t.unkeep(f)
 	}
 	blank.key, blank.lanes = key, f.lanes[:0]
@@ -88,7 +88,7 @@ func (t *flowTable) claim(key string, blank flow) *flow {
 // rest keeps the flow known while it has requests in flight.
 func (t *flowTable) rest(key string, blank flow) *flow {
 	f := t.claim(key, blank)
-	f.place = place{resting: true}
+	f.position = tablePosition{resting: true}
 	return f
 }
 
@@ -100,7 +100,7 @@ func (t *flowTable) drop(f *flow) {
 	}
 	unlink(f, &t.first, &t.last)
 	if f.inflight > 0 {
-		f.place = place{resting: true}
+		f.position = tablePosition{resting: true}
 		return
 	}
 	t.keep(f)
@@ -109,9 +109,9 @@ func (t *flowTable) drop(f *flow) {
 // keep keeps the entry of f, which is no longer active, for a while.
 func (t *flowTable) keep(f *flow) {
 	f.under = nil
-	f.place = place{older: t.newest}
+	f.position = tablePosition{older: t.newest}
 	if t.newest != nil {
-		t.newest.place.newer = f
+		t.newest.position.newer = f
 	} else {
 		t.oldest = f
 	}
@@ -134,14 +134,14 @@ func (t *flowTable) unkeep(f *flow) {
 
 // unlink removes f from a list with these ends.
 func unlink(f *flow, first, last **flow) {
-	p := f.place
+	p := f.position
 	if p.older != nil {
-		p.older.place.newer = p.newer
+		p.older.position.newer = p.newer
 	} else {
 		*first = p.newer
 	}
 	if p.newer != nil {
-		p.newer.place.older = p.older
+		p.newer.position.older = p.older
 	} else {
 		*last = p.older
 	}

@@ -32,9 +32,9 @@ func SortHeads(heads []*Request) {
 		switch {
 		case a == b:
 			return 0
-		case a.at.lane.class != b.at.lane.class:
+		case a.flowLane.lane.class != b.flowLane.lane.class:
 			return cmp.Compare(a.seq, b.seq)
-		case a.at.outermost().key().before(b.at.outermost().key()):
+		case a.flowLane.outermost().key().before(b.flowLane.outermost().key()):
 			return -1
 		default:
 			return 1

@@ -2,12 +2,12 @@ package fairqueue
 
 import "iter"
 
-// key orders the elements of a heap: by at, across its rollover, then by seq. No two keys in a heap are equal.
-type key struct{ at, seq uint64 }
+// key orders the elements of a heap: by value, across its rollover, then by seq. No two keys in a heap are equal.
+type key struct{ value, seq uint64 }
 
 func (k key) before(o key) bool {
-	if k.at != o.at {
-		return int64(k.at-o.at) < 0
+	if k.value != o.value {
+		return int64(k.value-o.value) < 0
 	}
 	return k.seq < o.seq
 }
@@ -23,10 +23,10 @@ type heapItem interface {
 // arrays beside it. So comparisons and moves do not touch elements, which saves most of the time with thousands of
 // flows that are not cached. An element whose key has changed must be fixed before any other operation.
 type heap[T heapItem] struct {
-	items []heapEntry
-	at    []int32 // by number: the index in items
-	of    []T     // by number: the element
-	free  []int32 // unused numbers
+	items   []heapEntry
+	index   []int32 // by number: the index in items
+	element []T     // by number: the element
+	free    []int32 // unused numbers
 }
 
 type heapEntry struct {
@@ -37,7 +37,7 @@ type heapEntry struct {
 const heapArity = 4
 
 // small reports whether the heap occupies little memory.
-func (h *heap[T]) small() bool { return cap(h.of) <= 64 }
+func (h *heap[T]) small() bool { return cap(h.element) <= 64 }
 
 func (h *heap[T]) len() int { return len(h.items) }
 
@@ -46,7 +46,7 @@ func (h *heap[T]) contains(x T) bool { return *x.handle() != 0 }
 // min returns the least element; the zero value if there is none.
 func (h *heap[T]) min() (x T) {
 	if len(h.items) > 0 {
-		x = h.of[h.items[0].number]
+		x = h.element[h.items[0].number]
 	}
 	return x
 }
@@ -55,7 +55,7 @@ func (h *heap[T]) min() (x T) {
 func (h *heap[T]) all() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, e := range h.items {
-			if !yield(h.of[e.number]) {
+			if !yield(h.element[e.number]) {
 				return
 			}
 		}
@@ -63,17 +63,17 @@ func (h *heap[T]) all() iter.Seq[T] {
 }
 
 func (h *heap[T]) push(x T) {
-	if len(h.of) == 0 { // number 0 is not used
+	if len(h.element) == 0 { // number 0 is not used
 		var none T
-		h.of, h.at = append(h.of, none), append(h.at, 0)
+		h.element, h.index = append(h.element, none), append(h.index, 0)
 	}
 	var number int32
 	if n := len(h.free); n > 0 {
 		number, h.free = h.free[n-1], h.free[:n-1]
-		h.of[number] = x
+		h.element[number] = x
 	} else {
-		number = int32(len(h.of))
-		h.of, h.at = append(h.of, x), append(h.at, 0)
+		number = int32(len(h.element))
+		h.element, h.index = append(h.element, x), append(h.index, 0)
 	}
 	*x.handle() = number
 	e := heapEntry{x.key(), number}
@@ -84,7 +84,7 @@ func (h *heap[T]) push(x T) {
 // fix restores the order after x's key may have changed.
 func (h *heap[T]) fix(x T) {
 	number := *x.handle()
-	i := int(h.at[number])
+	i := int(h.index[number])
 	e := heapEntry{x.key(), number}
 	if h.items[i].key != e.key && !h.up(i, e) {
 		h.down(i, e)
@@ -95,9 +95,9 @@ func (h *heap[T]) remove(x T) {
 	number := *x.handle()
 	*x.handle() = 0
 	var none T
-	h.of[number] = none
+	h.element[number] = none
 	h.free = append(h.free, number)
-	i, last := int(h.at[number]), len(h.items)-1
+	i, last := int(h.index[number]), len(h.items)-1
 	moved := h.items[last]
 	h.items = h.items[:last]
 	if i != last && !h.up(i, moved) {
@@ -115,11 +115,11 @@ func (h *heap[T]) up(i int, e heapEntry) bool {
 			break
 		}
 		h.items[i] = p
-		h.at[p.number] = int32(i)
+		h.index[p.number] = int32(i)
 		i = parent
 	}
 	h.items[i] = e
-	h.at[e.number] = int32(i)
+	h.index[e.number] = int32(i)
 	return i != start
 }
 
@@ -142,9 +142,9 @@ func (h *heap[T]) down(i int, e heapEntry) {
 			break
 		}
 		h.items[i] = c
-		h.at[c.number] = int32(i)
+		h.index[c.number] = int32(i)
 		i = least
 	}
 	h.items[i] = e
-	h.at[e.number] = int32(i)
+	h.index[e.number] = int32(i)
 }

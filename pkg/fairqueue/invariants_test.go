@@ -71,15 +71,15 @@ func listed(d *deadlines, r *Request) bool {
 }
 
 func heapProblem[T heapItem](h *heap[T], name string, fail failf) {
-	if numbers := max(0, len(h.of)-1); len(h.items)+len(h.free) != numbers || len(h.at) != len(h.of) {
+	if numbers := max(0, len(h.element)-1); len(h.items)+len(h.free) != numbers || len(h.index) != len(h.element) {
 		fail("%s: %d elements and %d free numbers of %d", name, len(h.items), len(h.free), numbers)
 		return
 	}
 	for i, x := range h.items {
-		of := h.of[x.number]
-		if *of.handle() != x.number || int(h.at[x.number]) != i {
+		of := h.element[x.number]
+		if *of.handle() != x.number || int(h.index[x.number]) != i {
 			fail("%s: the element at %d, number %d, believes to be number %d at %d", name, i, x.number, *of.handle(),
-				h.at[x.number])
+				h.index[x.number])
 			return
 		}
 		if x.key != of.key() {
@@ -101,19 +101,19 @@ func flowTableProblem(t *flowTable, fail failf) {
 			fail("flow %q is known as %q", f.key, key)
 		}
 		switch {
-		case f.place.tracked:
+		case f.position.tracked:
 			tracked++
-		case f.place.resting:
+		case f.position.resting:
 			resting++
 		}
-		if f.place.tracked != (f.queued > 0) || f.place.resting != (f.queued == 0 && f.inflight > 0) {
-			fail("flow %q: tracked %t, resting %t, with %d queued and %d in flight", key, f.place.tracked, f.place.resting,
+		if f.position.tracked != (f.queued > 0) || f.position.resting != (f.queued == 0 && f.inflight > 0) {
+			fail("flow %q: tracked %t, resting %t, with %d queued and %d in flight", key, f.position.tracked, f.position.resting,
 				f.queued, f.inflight)
 		}
 	}
 	inOrder := 0
 	for f := range t.all() {
-		if inOrder++; !f.place.tracked || t.known[f.key] != f {
+		if inOrder++; !f.position.tracked || t.known[f.key] != f {
 			fail("tracked flow %q is out of place", f.key)
 		}
 	}
@@ -122,9 +122,9 @@ func flowTableProblem(t *flowTable, fail failf) {
 	}
 	kept := 0
 	var last *flow
-	for f := t.oldest; f != nil; last, f = f, f.place.newer {
+	for f := t.oldest; f != nil; last, f = f, f.position.newer {
 		kept++
-		if f.place.tracked || f.place.resting || f.place.older != last || t.known[f.key] != f {
+		if f.position.tracked || f.position.resting || f.position.older != last || t.known[f.key] != f {
 			fail("kept flow %q is out of place", f.key)
 			return
 		}
@@ -208,7 +208,7 @@ func siblingsProblem(
 	var weights Weight
 	flowTableProblem(&in.flows, fail)
 	for f := range in.flows.all() {
-		if f.in != in || f.above != above || f.class != c {
+		if f.siblings != in || f.above != above || f.class != c {
 			fail("flow %q is not where it belongs", f.key)
 		}
 		flowProblem(q, c, f, waiting, fail)
@@ -227,7 +227,7 @@ func siblingsProblem(
 
 func within[T heapItem](h *heap[T], x T) bool {
 	number := *x.handle()
-	return number > 0 && int(number) < len(h.of) && h.of[number].handle() == x.handle()
+	return number > 0 && int(number) < len(h.element) && h.element[number].handle() == x.handle()
 }
 
 // flowProblem checks a flow with its lines, or with the flows under it.
@@ -241,7 +241,7 @@ func flowProblem(q *FairRequestQueue, c *class, f *flow, waiting map[*Request]bo
 		}
 	}
 	for i, fl := range f.lanes {
-		if int(fl.place) != i || f.laneOf(fl.lane.name) != fl {
+		if int(fl.laneIndex) != i || f.laneOf(fl.lane.name) != fl {
 			fail("flow %q: its lane %q is not found", f.key, fl.lane.name)
 		}
 		if fl.flow != f || c.lanes[fl.lane.name] != fl.lane {
@@ -263,10 +263,10 @@ func flowProblem(q *FairRequestQueue, c *class, f *flow, waiting map[*Request]bo
 			continue
 		}
 		// A head's tag is what the discipline says now: nothing waits to be tagged anew.
-		if tag := f.in.discipline.tag(&f.in.level, &f.share, fl.head); fl.tag != tag {
+		if tag := f.siblings.discipline.tag(&f.siblings.level, &f.share, fl.head); fl.tag != tag {
 			fail("flow %q lane %q: tag %d, want %d", f.key, fl.lane.name, fl.tag, tag)
 		}
-		b := fl.in()
+		b := fl.ownBranch()
 		if in := within(&b.flows, fl); in == fl.parked || (in && c.guarded) != within(&b.ages, &fl.age) {
 			fail("flow %q lane %q: parked %t, in its lane's heap %t", f.key, fl.lane.name, fl.parked, in)
 		}
@@ -304,7 +304,7 @@ func lineProblem(q *FairRequestQueue, fl *flowLane, waiting map[*Request]bool, f
 	var prev, oldest, newest, first *Request
 	for r := range fl.line.all() {
 		n++
-		if r.at != fl || fl.line.row == nil && (r.prev != prev || prev != nil && prev.seq >= r.seq) {
+		if r.flowLane != fl || fl.line.row == nil && (r.prev != prev || prev != nil && prev.seq >= r.seq) {
 			fail("flow %q lane %q: request %d is out of its line", fl.flow.key, fl.lane.name, r.seq)
 		}
 		prev = r

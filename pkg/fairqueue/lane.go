@@ -3,18 +3,18 @@ package fairqueue
 // flowLane is a flow's part of a lane: the requests that wait there, or those of the flows under it. It exists while a
 // request waits in it.
 type flowLane struct {
-	flow   *flow
-	lane   *classLane
-	above  *flowLane   // that of the flow above; nil for the class's own flow
-	under  *branch     // nil if no flow is under this one
-	head   *Request    // the request that goes next
-	tag    VirtualTime // of the head
-	at     int32       // number in the heap of its branch
-	place  int32       // index in the flow's lanes
-	line   line        // only if no flow is under this one
-	queued int         // waiting requests
-	age    age
-	parked bool // the flow is at its cap: its head cannot go
+	flow      *flow
+	lane      *classLane
+	above     *flowLane   // that of the flow above; nil for the class's own flow
+	under     *branch     // nil if no flow is under this one
+	head      *Request    // the request that goes next
+	tag       VirtualTime // of the head
+	number    int32       // number in the heap of its branch
+	laneIndex int32       // index in the flow's lanes
+	line      line        // only if no flow is under this one
+	queued    int         // waiting requests
+	age       age
+	parked    bool // the flow is at its cap: its head cannot go
 }
 
 // branch orders the sharers of one level in one lane.
@@ -25,8 +25,8 @@ type branch struct {
 
 func (b *branch) small() bool { return b.flows.small() && b.ages.small() }
 
-// in returns the branch that fl belongs to.
-func (fl *flowLane) in() *branch {
+// ownBranch returns the branch that fl belongs to.
+func (fl *flowLane) ownBranch() *branch {
 	if fl.above != nil {
 		return fl.above.under
 	}
@@ -53,29 +53,29 @@ func (fl *flowLane) key() key {
 	return k
 }
 
-func (fl *flowLane) handle() *int32 { return &fl.at }
+func (fl *flowLane) handle() *int32 { return &fl.number }
 
 // age orders flowLanes by their oldest request, for the starvation guard.
 type age struct {
-	of *flowLane
-	at int32
+	flowLane *flowLane
+	number   int32
 }
 
 func (a *age) key() key {
-	if b := a.of.under; b != nil {
+	if b := a.flowLane.under; b != nil {
 		return b.ages.items[0].key
 	}
-	return key{seq: a.of.line.oldest.seq}
+	return key{seq: a.flowLane.line.oldest.seq}
 }
 
-func (a *age) handle() *int32 { return &a.at }
+func (a *age) handle() *int32 { return &a.number }
 
 // oldest returns the request that has waited longest.
 func (a *age) oldest() *Request {
-	for a.of.under != nil {
-		a = a.of.under.ages.min()
+	for a.flowLane.under != nil {
+		a = a.flowLane.under.ages.min()
 	}
-	return a.of.line.oldest
+	return a.flowLane.line.oldest
 }
 
 // LaneState is what is known about the room in a lane.
@@ -102,37 +102,37 @@ type classLane struct {
 	state  LaneState
 	queued int   // waiting requests
 	capped int   // of these, the ones in parked flowLanes
-	at     int32 // number in the class's heap of open lanes
+	number int32 // number in the class's heap of open lanes
 	busy   laneBusy
 	oldest laneAge
 }
 
 func (c *classLane) key() key { return c.flows.items[0].key }
 
-func (c *classLane) handle() *int32 { return &c.at }
+func (c *classLane) handle() *int32 { return &c.number }
 
 // roomAbove reports whether there may be room below the upper bound.
 func (c *classLane) roomAbove() bool { return c.state == LaneOpen || c.state == LaneBusy }
 
 // laneBusy orders the busy lanes, in which a starved head may go, by their next request.
 type laneBusy struct {
-	of *classLane
-	at int32
+	lane   *classLane
+	number int32
 }
 
-func (b *laneBusy) key() key { return b.of.key() }
+func (b *laneBusy) key() key { return b.lane.key() }
 
-func (b *laneBusy) handle() *int32 { return &b.at }
+func (b *laneBusy) handle() *int32 { return &b.number }
 
 // laneAge orders lanes by their oldest request that could go.
 type laneAge struct {
-	of *classLane
-	at int32
+	lane   *classLane
+	number int32
 }
 
-func (a *laneAge) key() key { return a.of.ages.items[0].key }
+func (a *laneAge) key() key { return a.lane.ages.items[0].key }
 
-func (a *laneAge) handle() *int32 { return &a.at }
+func (a *laneAge) handle() *int32 { return &a.number }
 
 // stuck returns the number of requests that could not go even if there were room, because their lane has no ready
 // endpoint or their flow is at its cap. They do not prevent a bypass.
@@ -143,8 +143,8 @@ func (c *classLane) stuck() int {
 	return c.capped
 }
 
-// member adds x to h, removes it, or fixes its position, so that h contains x exactly if want is set.
-func member[T heapItem](h *heap[T], x T, want bool) {
+// setMember adds x to h, removes it, or fixes its position, so that h contains x exactly if want is set.
+func setMember[T heapItem](h *heap[T], x T, want bool) {
 	switch in := h.contains(x); {
 	case want && in:
 		h.fix(x)

@@ -23,7 +23,7 @@ func TestNoneIsFirstComeFirstServed(t *testing.T) {
 		}
 		for i, want := range all {
 			tags := map[*flowLane]VirtualTime{}
-			for _, fl := range want.at.flow.lanes {
+			for _, fl := range want.flowLane.flow.lanes {
 				tags[fl] = fl.tag
 			}
 			if r := popNext(q); r != want {

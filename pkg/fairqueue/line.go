@@ -70,7 +70,7 @@ func (l *line) all() iter.Seq[*Request] {
 	return func(yield func(*Request) bool) {
 		if l.row != nil {
 			for r := range l.row.next.all() {
-				if !yield(r.of) {
+				if !yield(r.request) {
 					return
 				}
 			}

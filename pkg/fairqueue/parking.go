@@ -9,7 +9,7 @@ import "iter"
 // OpenLanes.
 func (q *FairRequestQueue) CloseLane(r *Request, state LaneState) {
 	q.changes++
-	r.at.lane.class.setState(r.at.lane, state)
+	r.flowLane.lane.class.setState(r.flowLane.lane, state)
 }
 
 // OpenLane opens a lane in every class.
@@ -53,14 +53,14 @@ func (q *FairRequestQueue) Lanes(some []*Request) []*Request {
 
 // ParkFlow parks the flow of r, a waiting request, within r's lane, with all flows under it, because it is at its cap.
 func (q *FairRequestQueue) ParkFlow(r *Request) {
-	fl := r.at.outermost()
+	fl := r.flowLane.outermost()
 	if fl.parked {
 		return
 	}
 	q.changes++
 	c := fl.lane.class
 	fl.parked = true
-	c.count(fl.lane, 0, fl.queued)
+	c.countInLane(fl.lane, 0, fl.queued)
 	c.reindex(fl)
 }
 
@@ -70,7 +70,7 @@ func (q *FairRequestQueue) UnparkFlow(id int, key string) {
 		if fl.parked {
 			fl.parked = false
 			c := fl.lane.class
-			c.count(fl.lane, 0, -fl.queued)
+			c.countInLane(fl.lane, 0, -fl.queued)
 			c.reindex(fl)
 		}
 	}

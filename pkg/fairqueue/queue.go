@@ -85,7 +85,7 @@ func (q *FairRequestQueue) tierOf(id int) *tier {
 // Push queues r, or rejects it with ErrTooManyFlows or ErrInsufficientFlowCapacity and changes nothing. In shared mode
 // it may displace another request to make room: that one has left the queue when Push returns.
 func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, err error) {
-	if r.at != nil {
+	if r.flowLane != nil {
 		panic("fairqueue: Push of a request that is queued")
 	}
 	t := q.tierOf(r.Tier)
@@ -108,14 +108,14 @@ func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, 
 	r.seq = q.arrivals
 	r.arrived = now
 	r.ttl = t.ttl(&q.config)
-	q.enter(c, f, r)
+	q.enqueue(c, f, r)
 	return displaced, nil
 }
 
 // Requeue puts a popped request back whose release came to nothing: it keeps its arrival and its deadline, no limit
 // applies to it, the charges of its flow and its tier are refunded, and virtual time does not change.
 func (q *FairRequestQueue) Requeue(r *Request) {
-	if r.at != nil || r.seq == 0 {
+	if r.flowLane != nil || r.seq == 0 {
 		panic("fairqueue: Requeue of a request that was not popped")
 	}
 	t := q.byID[r.Tier]
@@ -131,10 +131,10 @@ func (q *FairRequestQueue) Requeue(r *Request) {
 	q.returned(f, r)
 	c.refund(f, r)
 	q.refundTier(t, r)
-	q.enter(c, f, r)
+	q.enqueue(c, f, r)
 }
 
-func (q *FairRequestQueue) enter(c *class, f *flow, r *Request) {
+func (q *FairRequestQueue) enqueue(c *class, f *flow, r *Request) {
 	if q.epoch.IsZero() {
 		q.epoch = r.arrived
 	}
@@ -160,10 +160,10 @@ func (q *FairRequestQueue) rank(c *class, r *Request) {
 
 // Remove removes a waiting request, whose place is free at once, and reports whether it was waiting.
 func (q *FairRequestQueue) Remove(r *Request) bool {
-	if r.at == nil {
+	if r.flowLane == nil {
 		return false
 	}
-	c := r.at.flow.class
+	c := r.flowLane.flow.class
 	q.changes++
 	q.queued--
 	q.due.remove(r)

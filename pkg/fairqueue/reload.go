@@ -44,12 +44,12 @@ func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 // reconfigureFlow gives a class's own flow its weight and its capacity.
 func (q *FairRequestQueue) reconfigureFlow(f *flow) {
 	if w := q.config.weight(f.key); w != f.weight {
-		f.in.weights += w - f.weight
-		f.in.shed.reweigh(f, w)
+		f.siblings.weights += w - f.weight
+		f.siblings.shed.reweigh(f, w)
 		f.retag(nil)
 	}
 	if f.under != nil {
-		f.under.newcomerFirst = f.in.newcomerFirst
+		f.under.newcomerFirst = f.siblings.newcomerFirst
 	}
 	t := f.class.tier
 	t.reserved -= f.reserves

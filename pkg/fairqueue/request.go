@@ -25,10 +25,10 @@ type Request struct {
 	// Owner is the caller's; the queue does not touch it.
 	Owner any
 
-	at   *flowLane // where it waits; nil: not queued
-	prev *Request  // neighbours in the flowLane's line, by arrival
-	next *Request
-	seq  uint64 // arrival sequence, the last tie-break of every order
+	flowLane *flowLane // where it waits; nil: not queued
+	prev     *Request  // neighbours in the flowLane's line, by arrival
+	next     *Request
+	seq      uint64 // arrival sequence, the last tie-break of every order
 
 	due    time.Duration // when it expires, since the queue's epoch: the key of deadlines
 	sooner *Request      // neighbours among the deadlines
@@ -60,7 +60,7 @@ const maxLevels = 4
 // extra is what only some requests need, as their queue is configured.
 type extra struct {
 	rank   uint64             // its key in the order within its flow
-	row    rowPlace           // in its line's row
+	row    rowEntry           // in its line's row
 	paid   [maxLevels]receipt // what its pop has charged to others than its flow
 	charge uint64             // the account of weighted tiers: the number of the charge, and
 	earned TierSet            // the tiers that earned by it
@@ -100,7 +100,7 @@ func (r *Request) Expires() time.Time {
 }
 
 // Queued reports whether the request is in a queue now.
-func (r *Request) Queued() bool { return r.at != nil }
+func (r *Request) Queued() bool { return r.flowLane != nil }
 
 // TTLOver reports whether, at now, its TTL has ended its wait, rather than the client's own deadline: whichever came
 // first, however late one looks. At the same instant it is the TTL.

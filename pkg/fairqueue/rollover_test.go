@@ -68,8 +68,8 @@ func TestStalledFlowAcrossTheRollover(t *testing.T) {
 				if r := popNext(q); r.Flow != "busy" {
 					t.Fatalf("%s was served", r.Flow)
 				}
-				if lag := q.top.classes[0].virtual - stalled.at.flow.start; lag > largestLag+rebaseEvery {
-					t.Fatalf("%d is %d behind", stalled.at.flow.start, lag)
+				if lag := q.top.classes[0].virtual - stalled.flowLane.flow.start; lag > largestLag+rebaseEvery {
+					t.Fatalf("%d is %d behind", stalled.flowLane.flow.start, lag)
 				}
 			}
 			late := &Request{Flow: "late", Lane: "x", Cost: 1}

@@ -8,8 +8,8 @@ type row struct {
 	young heap[*byYouth]
 }
 
-// rowPlace is a request's place in these heaps.
-type rowPlace struct {
+// rowEntry is a request's place in these heaps.
+type rowEntry struct {
 	next  inRow
 	old   byAge
 	young byYouth
@@ -17,34 +17,34 @@ type rowPlace struct {
 
 type (
 	inRow struct {
-		of *Request
-		at int32
+		request *Request
+		number  int32
 	}
 	byAge struct {
-		of *Request
-		at int32
+		request *Request
+		number  int32
 	}
 	byYouth struct {
-		of *Request
-		at int32
+		request *Request
+		number  int32
 	}
 )
 
-func (r *inRow) key() key { return key{r.of.extra.rank, r.of.seq} }
+func (r *inRow) key() key { return key{r.request.extra.rank, r.request.seq} }
 
-func (r *inRow) handle() *int32 { return &r.at }
+func (r *inRow) handle() *int32 { return &r.number }
 
-func (r *byAge) key() key { return key{seq: r.of.seq} }
+func (r *byAge) key() key { return key{seq: r.request.seq} }
 
-func (r *byAge) handle() *int32 { return &r.at }
+func (r *byAge) handle() *int32 { return &r.number }
 
-func (r *byYouth) key() key { return key{seq: ^r.of.seq} }
+func (r *byYouth) key() key { return key{seq: ^r.request.seq} }
 
-func (r *byYouth) handle() *int32 { return &r.at }
+func (r *byYouth) handle() *int32 { return &r.number }
 
 func (w *row) insert(r *Request) {
 	p := &r.extra.row
-	p.next.of, p.old.of, p.young.of = r, r, r
+	p.next.request, p.old.request, p.young.request = r, r, r
 	w.next.push(&p.next)
 	w.old.push(&p.old)
 	w.young.push(&p.young)
@@ -60,7 +60,7 @@ func (w *row) remove(r *Request) {
 // first returns the request that goes next, or nil if the row is empty.
 func (w *row) first() *Request {
 	if p := w.next.min(); p != nil {
-		return p.of
+		return p.request
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func (w *row) first() *Request {
 // ends returns the oldest and the newest request; nil if the row is empty.
 func (w *row) ends() (oldest, newest *Request) {
 	if p := w.old.min(); p != nil {
-		oldest, newest = p.of, w.young.min().of
+		oldest, newest = p.request, w.young.min().request
 	}
 	return oldest, newest
 }

@@ -238,8 +238,8 @@ func (s *script) print() {
 	for _, t := range s.q.tiers {
 		flows := map[string][]*Request{}
 		for r := range s.q.due.all() {
-			if r.at.flow.class.tier == t {
-				flows[r.at.flow.key] = append(flows[r.at.flow.key], r)
+			if r.flowLane.flow.class.tier == t {
+				flows[r.flowLane.flow.key] = append(flows[r.flowLane.flow.key], r)
 			}
 		}
 		removed := ""

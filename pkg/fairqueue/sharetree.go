@@ -130,14 +130,14 @@ func merge(left, right *flow) *flow {
 	}
 }
 
-// without removes f from the tree at at. Of the nodes above, only those whose least was f are recomputed.
-func without(at **flow, f *flow) {
-	n := *at
+// without removes f from the tree below root. Of the nodes above f, only those whose least was f are recomputed.
+func without(root **flow, f *flow) {
+	n := *root
 	switch {
 	case n == nil:
 		panic("fairqueue: a tracked flow is missing from the share tree")
 	case n == f:
-		*at = merge(f.shed.node.left, f.shed.node.right)
+		*root = merge(f.shed.node.left, f.shed.node.right)
 		return
 	case shareBefore(f, n):
 		without(&n.shed.node.left, f)

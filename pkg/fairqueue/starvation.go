@@ -57,7 +57,7 @@ func (q *FairRequestQueue) starvedTier(now time.Time, next *Request) *tier {
 		if overtakes && !q.budget.unlimited() && q.budget.credit < promotionCost {
 			break // it would overtake from every lower tier as well
 		}
-		if next != nil && next.at.flow.class.tier == t || !t.starved(now) {
+		if next != nil && next.flowLane.flow.class.tier == t || !t.starved(now) {
 			continue
 		}
 		if best == nil || q.budget.unlimited() || t.promoted <= best.promoted {

@@ -155,7 +155,7 @@ func (s *stateWriter) flows(in *siblings) {
 }
 
 func (s *stateWriter) flow(f *flow) {
-	f.in.discipline.describe(&f.in.level, &f.share, s.number)
+	f.siblings.discipline.describe(&f.siblings.level, &f.share, s.number)
 	s.number(int64(f.weight))
 	s.number(int64(f.capacity))
 	lanes := slices.SortedFunc(slices.Values(f.lanes), func(a, b *flowLane) int {

@@ -48,8 +48,8 @@ func (c *class) turnTag(r *Request) VirtualTime {
 	return c.tier.discipline.tag(&c.tier.level, &c.share, r)
 }
 
-// offers notes what each class has to offer in the turn that a candidate is from.
-func (t *tier) offers(of *Candidate) {
+// collectOffers notes what each class has to offer in the turn that a candidate is from.
+func (t *tier) collectOffers(of *Candidate) {
 	t.claimed = of.claimed
 	for _, c := range t.classes {
 		if c.offer = c.head(); of.Promoted {

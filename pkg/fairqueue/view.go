@@ -41,7 +41,7 @@ func (q *FairRequestQueue) View(limit int) []FlowView {
 	}
 	looks := 0
 	for r := range q.due.all() {
-		if looks++; looks > glances*limit || !show(r.at.outermost().flow) {
+		if looks++; looks > glances*limit || !show(r.flowLane.outermost().flow) {
 			break
 		}
 	}
@@ -60,7 +60,7 @@ func (q *FairRequestQueue) View(limit int) []FlowView {
 func (f *flow) view() FlowView {
 	v := FlowView{
 		Tier: f.class.tier.id, Class: f.class.config.Name, Flow: f.key, Weight: f.weight, Queued: f.queued, Cost: f.cost,
-		Entitled: millionths(f.weight, f.in.weights), Parked: true, Closed: true,
+		Entitled: millionths(f.weight, f.siblings.weights), Parked: true, Closed: true,
 	}
 	for _, fl := range f.lanes {
 		first := fl.head
