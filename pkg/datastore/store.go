@@ -208,7 +208,7 @@ func sameEndpoints(snap *scheduling.Snapshot, endpoints []scheduling.Endpoint) b
 
 func sameEndpoint(a, b scheduling.Endpoint) bool {
 	return a.ID == b.ID && a.Key == b.Key && a.Address == b.Address && a.Slots == b.Slots && a.Ready == b.Ready &&
-		a.LowerBound == b.LowerBound && a.UpperBound == b.UpperBound && a.MaxInFlight == b.MaxInFlight &&
+		a.MaxInFlight == b.MaxInFlight &&
 		slices.Equal(a.Models, b.Models) && maps.Equal(a.Labels, b.Labels)
 }
 

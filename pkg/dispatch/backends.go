@@ -3,6 +3,7 @@ package dispatch
 import (
 	"time"
 
+	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -30,14 +31,38 @@ func (m *Machine) tellLedger(ready []stock.Backend) {
 	if !m.inOrder || !ascending(ready, same, end) || len(gone)+len(here) > few {
 		m.inOrder = ascending(ready, 0, 0)
 		m.ledger.SetBackends(ready)
+		m.tellBounds()
 		return
 	}
 	for _, b := range gone {
 		m.ledger.RemoveBackend(b.ID)
 	}
 	for _, b := range here {
-		m.ledger.SetBackend(b)
+		m.bound(b.ID, m.ledger.SetBackend(b))
 	}
+}
+
+// tellBounds passes every ready backend's bounds on to the Placer, if that is a Bounder.
+func (m *Machine) tellBounds() {
+	if m.bounder == nil {
+		return
+	}
+	for _, b := range m.ready {
+		bounds, _ := m.ledger.Bounds(b.ID)
+		m.bound(b.ID, bounds)
+	}
+}
+
+// bound passes a ready backend's bounds on to the Placer.
+func (m *Machine) bound(id stock.BackendID, bounds stock.Bounds) {
+	if m.bounder != nil {
+		m.bounder.SetBounds(Endpoint(id), millionths(bounds.Requests.Lower), millionths(bounds.Requests.Upper))
+	}
+}
+
+// millionths converts a bound to the Placer's unit.
+func millionths(bound stock.Micro) int64 {
+	return int64(bound) * scheduling.Millionths / int64(stock.One)
 }
 
 // ascending reports whether the backends between the first and the last unchanged ones, and their neighbours there, are

@@ -1,11 +1,13 @@
 package dispatch
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -52,5 +54,61 @@ func TestSetBackendsFromAnyToAny(t *testing.T) {
 		if got, want := m.State(), fresh.State(); got != want {
 			t.Fatalf("%+v, want %+v", got, want)
 		}
+	}
+}
+
+// The board has each ready endpoint's bounds as soon as the ledger has them: of new backends, of changed ones, of many at
+// once, and with another configuration.
+func TestTheBoardIsToldTheBounds(t *testing.T) {
+	s, err := scheduling.New(scheduling.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	board := scheduling.NewBoard(s, nil)
+	cfg := DefaultConfig()
+	m, err := New(cfg, onBoard{board}, rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(1_000_000, 0)
+	set := func(slots ...int) { // below 0: not ready
+		var pool []scheduling.Endpoint
+		var ready []stock.Backend
+		for i, n := range slots {
+			pool = append(pool, scheduling.Endpoint{ID: Endpoint(i), Address: fmt.Sprintf("10.0.0.%d:80", i+1), Ready: n >= 0})
+			if n >= 0 {
+				ready = append(ready, stock.Backend{ID: stock.BackendID(i), Slots: n})
+			}
+		}
+		board.SetSnapshot(scheduling.NewSnapshot(1, pool))
+		m.SetBackends(now, ready)
+	}
+	want := func(bounds ...[2]int64) {
+		t.Helper()
+		for i, share := range board.Shares(nil) {
+			if got := [2]int64{share.LowerBound, share.UpperBound}; got != bounds[i] {
+				t.Errorf("endpoint %d has bounds %d, want %d", i, got, bounds[i])
+			}
+		}
+	}
+	own, seven, nine, none := [2]int64{1_800_000, 2_200_000}, [2]int64{7_000_000, 7_000_000}, [2]int64{9_000_000, 9_000_000}, [2]int64{}
+	set(0, 7, -1)
+	want(own, seven, none)
+	set(0, 9, 0)
+	want(own, nine, own)
+	set(-1, 9, 0)
+	want(none, nine, own)
+	perBackend(&cfg, 3, 4)
+	if err := m.Configure(now, cfg); err != nil {
+		t.Fatal(err)
+	}
+	want(none, nine, [2]int64{3_000_000, 4_000_000})
+	set(0, 9, 0)
+	want([2]int64{3_000_000, 4_000_000}, nine, [2]int64{3_000_000, 4_000_000})
+	many := make([]int, 200) // at once
+	many[150] = 7
+	set(many...)
+	if got := board.Shares(nil)[150]; got.UpperBound != 7_000_000 {
+		t.Errorf("%+v", got)
 	}
 }

@@ -43,13 +43,10 @@ func newTable(b *testing.B, endpoints int, models func(i int) []string, change f
 		b.Fatal(err)
 	}
 	x := &table{b: b, board: scheduling.NewBoard(s, nil), scheduler: s, clock: time.Unix(1_000_000, 0)}
-	band := cfg.Stock.Of(stock.Backend{}).Requests
 	pool := make([]scheduling.Endpoint, endpoints)
 	for i := range pool {
 		pool[i] = scheduling.Endpoint{
 			ID: scheduling.EndpointID(i), Address: fmt.Sprintf("10.0.%d.%d:80", i/250, i%250+1), Ready: true,
-			LowerBound: int64(band.Lower) * scheduling.Millionths / int64(stock.One),
-			UpperBound: int64(band.Upper) * scheduling.Millionths / int64(stock.One),
 		}
 		if models != nil {
 			pool[i].Models = models(i)
@@ -67,6 +64,16 @@ func newTable(b *testing.B, endpoints int, models func(i int) []string, change f
 func (x *table) set(snapshot *scheduling.Snapshot, ready []stock.Backend) {
 	x.board.SetSnapshot(snapshot)
 	x.SetBackends(x.clock, ready)
+}
+
+// without returns the snapshot in which one endpoint is not ready.
+func (x *table) without(id scheduling.EndpointID) *scheduling.Snapshot {
+	pool := make([]scheduling.Endpoint, x.snapshot.Len())
+	for i := range pool {
+		pool[i] = x.snapshot.At(i)
+		pool[i].Ready = pool[i].ID != id
+	}
+	return scheduling.NewSnapshot(2, pool)
 }
 
 // query is what a stream has prepared before the lock.
@@ -245,7 +252,7 @@ func BenchmarkLock(b *testing.B) {
 	b.Run("set-backends", func(b *testing.B) {
 		x := newTable(b, 2000, nil, nil)
 		x.backlog("a", scheduling.Ask{}, 10_000)
-		one := x.snapshot.Derive(func(e *scheduling.Endpoint) { e.Ready = e.ID != 5 })
+		one := x.without(5)
 		others := slices.Delete(slices.Clone(x.ready), 5, 6)
 		n := 0
 		x.medians(1, func() { n++ }, func() {
@@ -262,7 +269,7 @@ func BenchmarkLock(b *testing.B) {
 			x.backlog(fmt.Sprint("flow-", i), scheduling.Ask{}, 2000)
 		}
 		var tiers []TierState
-		var counts []int
+		var shares []scheduling.Share
 		longest := func(holds ...func()) func() { // each is a hold of the lock by itself
 			return func() {
 				for _, hold := range holds {
@@ -275,7 +282,7 @@ func BenchmarkLock(b *testing.B) {
 			func() { _ = x.Flows(x.clock, 100) },
 			func() { tiers = x.Tiers(tiers[:0]) },
 			func() { _ = x.Preemptions() },
-			func() { counts = x.board.InFlight(counts[:0]) },
+			func() { shares = x.board.Shares(shares[:0]) },
 		))
 	})
 }

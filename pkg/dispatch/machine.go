@@ -14,6 +14,7 @@ type Machine struct {
 	config  Config
 	placer  Placer
 	reacher Reacher // the placer, if it implements Reacher
+	bounder Bounder // the placer, if it implements Bounder
 	random  *rand.Rand
 
 	queue   *fairqueue.FairRequestQueue
@@ -71,6 +72,7 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 	}
 	m := &Machine{config: cfg, placer: placer, random: random, queue: queue, ledger: stock.New(cfg.Stock)}
 	m.reacher, _ = placer.(Reacher)
+	m.bounder, _ = placer.(Bounder)
 	m.lanes.reset()
 	m.counts.preempted = map[[2]int]uint64{}
 	m.victims.order = cfg.VictimOrder

@@ -65,6 +65,14 @@ type Reacher interface {
 	Reach(p Placement, some []Endpoint) (ready []Endpoint, whole bool)
 }
 
+// Bounder is a Placer whose lanes have bands of their own. The machine tells it each ready endpoint's share, in the event
+// in which the ledger's bounds change.
+type Bounder interface {
+	// SetBounds sets a ready endpoint's share of the band, in millionths of a request, and reports whether the endpoint is
+	// in the pool.
+	SetBounds(e Endpoint, lower, upper int64) bool
+}
+
 // Signals are what an engine reports of itself.
 type Signals = scheduling.Signals
 

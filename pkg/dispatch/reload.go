@@ -18,7 +18,7 @@ func (m *Machine) Configurable(cfg Config) error {
 
 // Configure changes the configuration: all of it, or nothing if it returns an error. Waiters keep their places and
 // deadlines, and leases and counters are kept; a removed tier keeps its rank, accepts no arrivals and drains. The
-// Placer must already use the new bounds. The tier mode, the capacity mode and the discipline cannot change.
+// tier mode, the capacity mode and the discipline cannot change.
 func (m *Machine) Configure(now time.Time, cfg Config) error {
 	if err := m.Configurable(cfg); err != nil {
 		return err
@@ -33,6 +33,7 @@ func (m *Machine) Configure(now time.Time, cfg Config) error {
 	m.config = cfg
 	m.recountLeases()
 	m.ledger.Configure(cfg.Stock)
+	m.tellBounds()
 	m.victims.reorder(cfg.VictimOrder)
 	m.rankTiers()
 	m.reopen()

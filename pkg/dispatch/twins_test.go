@@ -167,8 +167,6 @@ func (x *twin) backends(ready int) {
 	x.ready = nil
 	for i := range 5 {
 		e := scheduling.Endpoint{ID: scheduling.EndpointID(i), Address: fmt.Sprintf("10.0.0.%d:80", i+1), Ready: ready>>i&1 == 1}
-		band := x.config.Stock.Of(stock.Backend{}).Requests
-		e.LowerBound, e.UpperBound = int64(band.Lower), int64(band.Upper)
 		pool = append(pool, e)
 		if e.Ready {
 			x.ready = append(x.ready, stock.Backend{ID: stock.BackendID(i)})

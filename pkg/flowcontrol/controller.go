@@ -237,10 +237,10 @@ func (c *RequestQueueController) SetSignals(e Endpoint, s dispatch.Signals) {
 
 // Reconfigure changes the configuration of the running controller: all of it, or nothing if it returns an error.
 // Waiters keep their places and deadlines, and leases and counters are kept; a removed tier keeps its rank, accepts no
-// arrivals and drains. commit, if not nil, is called under the lock with the new band, so that the Placer's bounds
-// change in the same step. The tier mode, the capacity mode and the discipline cannot change; a change of MaxLabels has
+// arrivals and drains. commit, if not nil, is called under the lock, so that what the Placer needs to know changes
+// in the same step. The tier mode, the capacity mode and the discipline cannot change; a change of MaxLabels has
 // no effect.
-func (c *RequestQueueController) Reconfigure(cfg Config, commit func(stock.Config)) error {
+func (c *RequestQueueController) Reconfigure(cfg Config, commit func()) error {
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("flowcontrol: configuration: %w", err)
 	}
@@ -254,7 +254,7 @@ func (c *RequestQueueController) Reconfigure(cfg Config, commit func(stock.Confi
 		return fmt.Errorf("flowcontrol: configuration: %w", err)
 	}
 	if commit != nil {
-		c.callBack(func() { commit(cfg.Stock) })
+		c.callBack(commit)
 	}
 	c.config = cfg
 	c.resizePoppers()

@@ -128,7 +128,7 @@ func TestPanicsOfNobody(t *testing.T) {
 		"a reload": func(b *bench, _ []*Lease) {
 			cfg := b.config
 			perBackend(&cfg, 5, 5)
-			if err := b.Reconfigure(cfg, func(stock.Config) { out() }); err != nil {
+			if err := b.Reconfigure(cfg, out); err != nil {
 				b.t.Error(err)
 			}
 		},

@@ -11,7 +11,6 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
-	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // reload changes the running configuration.
@@ -140,7 +139,7 @@ func TestPoppersFollowTheConfiguration(t *testing.T) {
 		for _, n := range []int{1, 100, 3} {
 			cfg := DefaultConfig()
 			cfg.NumPoppers = n
-			if err := c.Reconfigure(cfg, func(stock.Config) {}); err != nil {
+			if err := c.Reconfigure(cfg, func() {}); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()

@@ -120,7 +120,7 @@ func newRunning(b *testing.B, recorded bool) *running {
 	var ready []stock.Backend
 	for id := range 10 {
 		endpoints = append(endpoints, scheduling.Endpoint{
-			ID: scheduling.EndpointID(id), Address: fmt.Sprintf("10.0.0.%d:80", id+1), Ready: true, LowerBound: 90_000_000, UpperBound: 110_000_000,
+			ID: scheduling.EndpointID(id), Address: fmt.Sprintf("10.0.0.%d:80", id+1), Ready: true,
 		})
 		ready = append(ready, stock.Backend{ID: stock.BackendID(id)})
 	}

@@ -150,7 +150,7 @@ func (d *driver) someScheduler() *scheduling.Scheduler {
 	return s
 }
 
-// somePool is a pool by lot, with the bounds of the present configuration.
+// somePool is a pool by lot.
 func (d *driver) somePool() (*scheduling.Snapshot, []stock.Backend) {
 	var endpoints []scheduling.Endpoint
 	var ready []stock.Backend
@@ -169,12 +169,9 @@ func (d *driver) somePool() (*scheduling.Snapshot, []stock.Backend) {
 		if d.chance(4) {
 			e.MaxInFlight = 1 + d.lot.IntN(6)
 		}
-		b := stock.Backend{ID: stock.BackendID(id), Slots: e.Slots}
-		own := d.config.Stock.Of(b).Requests
-		e.LowerBound, e.UpperBound = int64(own.Lower), int64(own.Upper)
 		endpoints = append(endpoints, e)
 		if e.Ready {
-			ready = append(ready, b)
+			ready = append(ready, stock.Backend{ID: stock.BackendID(id), Slots: e.Slots})
 		}
 	}
 	d.version++
@@ -345,10 +342,7 @@ func (d *driver) reload() {
 		return
 	}
 	d.config, d.scheduler = c, d.someScheduler()
-	next, _ := d.somePool()
 	d.board.SetScheduler(d.scheduler)
-	d.board.SetSnapshot(next)
-	d.older, d.snapshot = d.snapshot, next
 	d.recorder.Configure(d.now, c)
 	d.call(func() {
 		if err := d.machine.Configure(d.now, c); err != nil {

@@ -36,7 +36,7 @@ func newQuietDriver(t *testing.T) *driver {
 		t.Fatal(err)
 	}
 	d.snapshot = scheduling.NewSnapshot(1, []scheduling.Endpoint{
-		{ID: 0, Address: "10.0.0.1:80", Ready: true, LowerBound: 1_000_000, UpperBound: 1_000_000},
+		{ID: 0, Address: "10.0.0.1:80", Ready: true},
 	})
 	d.board.SetSnapshot(d.snapshot)
 	ready := []stock.Backend{{ID: 0}}

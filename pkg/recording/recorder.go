@@ -208,10 +208,9 @@ func (r *Recorder) cost(k kind, now time.Time, l *dispatch.Lease, to fairqueue.C
 	r.signed(int64(to))
 }
 
-// Configure records that the configuration has changed: the board has its part already.
+// Configure records that the configuration has changed: the board has its scheduler already.
 func (r *Recorder) Configure(now time.Time, cfg dispatch.Config) {
 	r.event(configure, now)
-	r.change()
 	r.bytes(configurationText(r.hidden(cfg), r.board.Scheduler().Config()))
 }
 

@@ -427,7 +427,7 @@ func (p *player) change() (*scheduling.Snapshot, error) {
 		return nil, fmt.Errorf("%w: %w", errBroken, err)
 	}
 	for _, e := range c.Set {
-		if e.ID < 0 || e.LowerBound < 0 || e.UpperBound < 0 || e.MaxInFlight < 0 {
+		if e.ID < 0 || e.MaxInFlight < 0 {
 			return nil, errBroken
 		}
 	}
@@ -455,10 +455,6 @@ func (p *player) backends(now time.Time) error {
 }
 
 func (p *player) configure(now time.Time) error {
-	next, err := p.change()
-	if err != nil {
-		return err
-	}
 	var c configuration
 	if err := json.Unmarshal(p.in.bytes(), &c); err != nil {
 		return fmt.Errorf("%w: %w", errBroken, err)
@@ -472,9 +468,6 @@ func (p *player) configure(now time.Time) error {
 	}
 	return p.call(func() {
 		p.board.SetScheduler(scheduler)
-		if next != nil {
-			p.board.SetSnapshot(next)
-		}
 		if err := p.machine.Configure(now, c.Dispatch); err != nil {
 			panic(err)
 		}

@@ -23,14 +23,14 @@ type Board struct {
 	scheduler *Scheduler
 	random    *rand.Rand
 
-	snap       *Snapshot
-	ring       *ring              // of snap, or of an older snapshot with the same endpoints
-	spots      []spot             // by position
-	before     []spot             // memory for the next pool's spots
-	gone       map[EndpointID]int // counts above 0 of endpoints that left the pool
-	last       EndpointID         // the last one picked, after which rotation continues
-	total      int                // sum of all counts
-	readyStock int64              // sum of those of the ready endpoints
+	snap    *Snapshot
+	ring    *ring              // of snap, or of an older snapshot with the same endpoints
+	spots   []spot             // by position
+	before  []spot             // memory for the next pool's spots
+	gone    map[EndpointID]int // counts above 0 of endpoints that left the pool
+	last    EndpointID         // the last one picked, after which rotation continues
+	total   int                // sum of all counts
+	ofReady sums               // of the ready endpoints
 
 	// Totals are kept in a structure that is cheaper to query than all spots.
 	pool    tournament // of all endpoints, by position
@@ -77,7 +77,8 @@ func (b *Board) lot() *rand.Rand {
 }
 
 // SetSnapshot changes the pool. Endpoints keep their counts, even those that leave, and those that stay keep their
-// signals. An endpoint that has not changed costs little more than a comparison.
+// bounds and signals; new ones have bounds of 0 until SetBounds. An endpoint that has not changed costs little more than
+// a comparison.
 func (b *Board) SetSnapshot(next *Snapshot) {
 	b.forgetLanes()
 	if next.ring != b.ring && !slices.Equal(next.ring.ids, b.ring.ids) {
@@ -89,12 +90,30 @@ func (b *Board) SetSnapshot(next *Snapshot) {
 	for p, v := range next.vitals {
 		if v != before[p] {
 			s := &b.spots[p]
-			b.readyStock -= s.readyStock()
+			b.ofReady.subtract(s)
 			s.vital = v
-			b.readyStock += s.readyStock()
+			b.ofReady.add(s)
 			b.changed(int32(p))
 		}
 	}
+}
+
+// SetBounds sets a ready endpoint's share of a lane's hysteresis band, in millionths of a request; with 0 a lane can
+// have one request in flight at a time. It reports whether the endpoint is in the pool. Bounds below 0 count as 0.
+func (b *Board) SetBounds(id EndpointID, lower, upper int64) bool {
+	p, ok := b.ring.position(id)
+	if !ok {
+		return false
+	}
+	lower, upper = max(0, min(lower, maxBound)), max(0, min(upper, maxBound))
+	if s := &b.spots[p]; s.lower != lower || s.upper != upper {
+		b.forgetLanes() // they have its old bounds in their sums
+		b.ofReady.subtract(s)
+		s.lower, s.upper = lower, upper
+		b.ofReady.add(s)
+		b.changed(p)
+	}
+	return true
 }
 
 // replacePool is SetSnapshot for a pool with other endpoints.
@@ -107,7 +126,7 @@ func (b *Board) replacePool(next *Snapshot) {
 		}
 		old++
 	}
-	b.readyStock = 0
+	b.ofReady = sums{}
 	for p, id := range next.ring.ids {
 		for old < len(b.spots) && b.ring.ids[old] < id {
 			leave()
@@ -126,7 +145,7 @@ func (b *Board) replacePool(next *Snapshot) {
 			s.vital = next.vitals[p]
 			s.rate(b.scheduler.live)
 		}
-		b.readyStock += s.readyStock()
+		b.ofReady.add(s)
 	}
 	for old < len(b.spots) {
 		leave()
@@ -158,7 +177,7 @@ func (b *Board) count(p, by int32) {
 	s := &b.spots[p]
 	s.inFlight += by
 	if s.ready {
-		b.readyStock += int64(by)
+		b.ofReady.stock += int64(by)
 	}
 	b.changed(p)
 }
@@ -174,12 +193,24 @@ func (b *Board) Stock(id EndpointID) int {
 	return b.gone[id]
 }
 
-// InFlight appends the number of requests in flight at each endpoint of the snapshot, in its order.
-func (b *Board) InFlight(counts []int) []int {
+// Share is what an endpoint has in flight, and its share of a lane's band in millionths of a request: 0 if it is not
+// ready.
+type Share struct {
+	InFlight               int
+	LowerBound, UpperBound int64
+}
+
+// Shares appends the share of each endpoint of the snapshot, in its order.
+func (b *Board) Shares(shares []Share) []Share {
 	for p := range b.spots {
-		counts = append(counts, int(b.spots[p].inFlight))
+		s := &b.spots[p]
+		share := Share{InFlight: int(s.inFlight)}
+		if s.ready {
+			share.LowerBound, share.UpperBound = s.lower, s.upper
+		}
+		shares = append(shares, share)
 	}
-	return counts
+	return shares
 }
 
 // Total returns the number of reservations not yet released, including those at endpoints that left the pool.

@@ -21,7 +21,7 @@ func TestLeavingAndReturning(t *testing.T) {
 	b.SetSnapshot(NewSnapshot(3, []Endpoint{c})) // the absent endpoint's count survives more changes
 	release(t, b, 1)
 
-	b.SetSnapshot(NewSnapshot(4, []Endpoint{a, c}))
+	setPool(b, 4, a, c)
 	checkInvariants(t, b)
 	if b.Stock(0) != 2 || b.Stock(1) != 1 {
 		t.Fatalf("%d and %d in flight", b.Stock(0), b.Stock(1))
@@ -82,7 +82,7 @@ func TestQueriesFollowTheBoard(t *testing.T) {
 	}
 	wantPlaced(t, b, ahead, BelowLower, NoEndpoint)
 
-	b.SetSnapshot(next)
+	setPool(b, 1, ready(0, "10.0.0.1:80", "b"), ready(1, "10.0.0.2:80", "a"))
 	wantPlaced(t, b, early, BelowUpper, 1)
 	wantPlaced(t, b, ahead, BelowUpper, 1)
 	wantPlaced(t, b, confined, BelowUpper, 1)
@@ -90,8 +90,12 @@ func TestQueriesFollowTheBoard(t *testing.T) {
 	// model, and so subject to their band.
 	wantPlaced(t, b, early, BelowUpper, NoEndpoint)
 
-	// A snapshot of the same version with other values, as the wiring derives it, is noticed as well.
-	b.SetSnapshot(next.Derive(func(e *Endpoint) { e.UpperBound = 9 * Millionths }))
+	// A snapshot of the same version with other values is noticed as well, and so are other bounds.
+	b.SetSnapshot(changed(next, func(e *Endpoint) { e.Slots++ }))
+	wantPlaced(t, b, early, BelowUpper, NoEndpoint)
+	if !b.SetBounds(1, 0, 9*Millionths) || b.SetBounds(7, 0, 9*Millionths) {
+		t.Error("endpoint 1 is in the pool, 7 is not")
+	}
 	wantPlaced(t, b, early, BelowUpper, 1)
 }
 
@@ -146,14 +150,15 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// InFlight returns the requests in flight at each endpoint, in the snapshot's order; those at other endpoints do not
-// count.
-func TestInFlight(t *testing.T) {
+// Shares returns what is in flight at each endpoint, in the snapshot's order, and its bounds if it is ready; what is at
+// other endpoints does not count.
+func TestShares(t *testing.T) {
 	s := mustNew(t)
-	b := poolOf(t, s, ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), ready(2, "10.0.0.3:80", "b"))
-	wantPlaced(t, b, prepare(t, b, Ask{Model: "a"}), BelowUpper, 0, 1, 0)
-	if got := b.InFlight([]int{9}); !slices.Equal(got, []int{9, 2, 1, 0}) {
-		t.Errorf("appended to 9: %v", got)
+	b := poolOf(t, s, ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), unready(2, "10.0.0.3:80"))
+	wantPlaced(t, b, prepare(t, b, Ask{}), BelowUpper, 0, 1, 0)
+	want := []Share{{InFlight: 9}, {2, 1_800_000, 2_200_000}, {1, 1_800_000, 2_200_000}, {}}
+	if got := b.Shares([]Share{{InFlight: 9}}); !slices.Equal(got, want) {
+		t.Errorf("appended to 9: %+v", got)
 	}
 }
 

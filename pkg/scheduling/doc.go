@@ -27,9 +27,10 @@
 //
 //	Σ inFlight(e) × 1,000,000  >=  Σ bound(e)      both over the lane's ready endpoints
 //
-// with bound the endpoint's lower or upper bound in millionths of a request; the counts are those of all leases
-// there, whatever their lane. A lane with a ready endpoint and nothing in flight always has room. The band of the whole
-// pool belongs to the stock ledger and is not checked here. An endpoint's MaxInFlight is a hard limit in every lane.
+// with bound the endpoint's lower or upper bound in millionths of a request, which [Board.SetBounds] sets; the counts are
+// those of all leases there, whatever their lane. A lane with a ready endpoint and nothing in flight always has room. The
+// band of the whole pool belongs to the stock ledger and is not checked here. An endpoint's MaxInFlight is a hard limit
+// in every lane.
 //
 // # The score
 //

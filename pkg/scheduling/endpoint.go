@@ -9,11 +9,11 @@ type EndpointID int32
 // NoEndpoint is the EndpointID of a request that is not placed.
 const NoEndpoint EndpointID = -1
 
-// Millionths is how many units of Endpoint.LowerBound and UpperBound make one request.
+// Millionths is how many units of a bound make one request.
 const Millionths = 1_000_000
 
-// maxBound caps a bound, about 10^9 requests, so that sums and products of bounds stay within their integers.
-const maxBound int64 = 1 << 50
+// maxBound caps a bound, at about 4 million requests, so that the sum over a million endpoints is exact.
+const maxBound int64 = 1 << 42
 
 // Endpoint is one model server that can be picked. It is a value: its Models and Labels must not be changed once it is
 // in a Snapshot.
@@ -33,10 +33,6 @@ type Endpoint struct {
 	Slots int
 	// Ready reports whether it may be picked now.
 	Ready bool
-
-	// LowerBound and UpperBound are its share of a lane's hysteresis band, in millionths of a request, at least 0. The
-	// wiring sets them (see Snapshot.Derive); with 0 a lane can have one request in flight at a time.
-	LowerBound, UpperBound int64
 	// MaxInFlight is a hard limit on the requests in flight at this endpoint; 0 means no limit.
 	MaxInFlight int
 }

@@ -55,8 +55,8 @@ func (b *Board) Explain(q *Query) Decision {
 	d := Decision{Version: b.snap.Version(), Lane: q.lane}
 	d.Chosen, d.Fallbacks = q.Chosen()
 	b.refresh(q)
-	d.Stock = int(b.laneStock(q))
-	d.LowerBound, d.UpperBound = q.reach.lower, q.reach.upper
+	lane := b.laneSums(q)
+	d.Stock, d.LowerBound, d.UpperBound = int(lane.stock), lane.lower, lane.upper
 	d.BelowLower, d.BelowUpper = b.laneHasRoomFor(q, BelowLower, 0), b.laneHasRoomFor(q, BelowUpper, 0)
 	d.Candidates = make([]Candidate, 0, b.snap.Len())
 	for p := range b.spots {

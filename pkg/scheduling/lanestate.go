@@ -7,7 +7,7 @@ type laneState struct {
 	reach  *reach
 	tree   tournament // of the ready ones, by index in reach.ready
 	counts []int32    // requests in flight there, by index
-	stock  int64      // their sum
+	sums              // of the ready ones
 	seen   uint64     // number of the board's changes applied
 	lives  uint64     // how often this memory was reused, so that old pointers to it can be detected
 }
@@ -66,12 +66,12 @@ func (b *Board) forgetLanes() {
 func (l *laneState) countAnew(b *Board) {
 	l.tree.enter(len(l.reach.ready), b.lot() != nil)
 	l.counts = resized(l.counts, len(l.reach.ready))
-	l.stock = 0
+	l.sums = sums{}
 	for i, p := range l.reach.ready {
 		s := &b.spots[p]
 		l.tree.seat(i, s.leaf())
 		l.counts[i] = s.inFlight
-		l.stock += int64(s.inFlight)
+		l.sums.add(s)
 	}
 	l.tree.play()
 	l.seen = b.changes

@@ -14,7 +14,7 @@ func many(s *Scheduler, random *rand.Rand, n int) *Board {
 		endpoints[i] = ready(EndpointID(i), address, "any", []string{"even", "odd"}[i%2], []string{"third", "x", "x"}[i%3])
 	}
 	b := NewBoard(s, random)
-	b.SetSnapshot(NewSnapshot(1, endpoints))
+	setPool(b, 1, endpoints...)
 	return b
 }
 
@@ -248,7 +248,7 @@ func TestNoLotForOne(t *testing.T) {
 	source := rand.NewPCG(1, 2)
 	before := *source
 	b := NewBoard(mustNew(t, func(c *Config) { c.TieBreak = TieRandom }), rand.New(source))
-	b.SetSnapshot(NewSnapshot(1, []Endpoint{ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80")}))
+	setPool(b, 1, ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"))
 	q := prepare(t, b, Ask{})
 	b.PlaceAt(q, 1)
 	if b.Place(q, BelowUpper, nil) != Reserved(0) || *source != before {

@@ -15,6 +15,7 @@ import (
 // breaks ties by rotation, or takes the first.
 type oracle struct {
 	pool   []Endpoint // by ID
+	bounds map[EndpointID][2]int64
 	leases []EndpointID
 	last   EndpointID
 	first  bool
@@ -51,7 +52,7 @@ func names(entry, address string) bool {
 }
 
 func (o *oracle) load(e Endpoint) *big.Rat {
-	return big.NewRat(o.stock(e.ID)+1, max(e.UpperBound, 1)) // the test has no endpoint without an upper bound
+	return big.NewRat(o.stock(e.ID)+1, max(o.bounds[e.ID][1], 1)) // the test has no endpoint without an upper bound
 }
 
 // room reports whether the lane's band has room for another request; a lane that is the whole pool has no band here.
@@ -60,9 +61,9 @@ func (o *oracle) room(lane []Endpoint, name string, bound Bound) bool {
 	for _, e := range lane {
 		stock += o.stock(e.ID)
 		if bound == BelowLower {
-			band += e.LowerBound
+			band += o.bounds[e.ID][0]
 		} else {
-			band += e.UpperBound
+			band += o.bounds[e.ID][1]
 		}
 	}
 	confined := name != "" || len(lane) < len(o.lane(Ask{})) // see board_test.go, TestQueriesFollowTheBoard
@@ -173,7 +174,7 @@ func FuzzBoard(f *testing.F) {
 // newWorld returns an empty pool, and size endpoints that may join it.
 func newWorld(t *testing.T, seed uint64, size int) *world {
 	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 1)), entries: slices.Clone(worldEntries)}
-	w.o = &oracle{last: NoEndpoint, first: seed%4 == 3}
+	w.o = &oracle{bounds: map[EndpointID][2]int64{}, last: NoEndpoint, first: seed%4 == 3}
 	w.s = mustNew(t, func(c *Config) {
 		if w.o.first {
 			c.TieBreak = TieFirst
@@ -234,7 +235,8 @@ func (w *world) changeOne() {
 	case 1:
 		e.MaxInFlight = w.r.IntN(3)
 	default:
-		e.UpperBound = e.LowerBound + 1 + w.r.Int64N(3_000_000)
+		w.bound(e.ID, w.o.bounds[e.ID][0], w.o.bounds[e.ID][0]+1+w.r.Int64N(3_000_000))
+		return
 	}
 	w.setPool(pool)
 }
@@ -243,6 +245,13 @@ func (w *world) setPool(pool []Endpoint) {
 	w.version++
 	w.o.pool = pool
 	w.b.SetSnapshot(NewSnapshot(w.version, pool))
+}
+
+func (w *world) bound(id EndpointID, lower, upper int64) {
+	w.o.bounds[id] = [2]int64{lower, upper}
+	if !w.b.SetBounds(id, lower, upper) {
+		w.t.Fatalf("endpoint %d is not in the pool", id)
+	}
 }
 
 func (w *world) changePool() {
@@ -256,14 +265,16 @@ func (w *world) changePool() {
 		if listing && w.r.IntN(3) > 0 {
 			e.Models = [][]string{{"a"}, {"b"}, {"a", "b"}}[w.r.IntN(3)]
 		}
-		e.LowerBound = []int64{0, 900_000, 1_800_000, 2_000_000}[w.r.IntN(4)]
-		e.UpperBound = e.LowerBound + []int64{1, 400_000, 1_000_000}[w.r.IntN(3)]
 		if w.r.IntN(3) == 0 {
 			e.MaxInFlight = 1 + w.r.IntN(4)
 		}
 		pool = append(pool, e)
 	}
 	w.setPool(pool)
+	for _, e := range pool {
+		lower := []int64{0, 900_000, 1_800_000, 2_000_000}[w.r.IntN(4)]
+		w.bound(e.ID, lower, lower+[]int64{1, 400_000, 1_000_000}[w.r.IntN(3)])
+	}
 }
 
 func (w *world) arrive() {

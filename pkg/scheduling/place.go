@@ -68,22 +68,23 @@ func (b *Board) laneHasRoomFor(q *Query, bound Bound, change int64) bool {
 	if bound == Unbounded || q.lane == "" && q.reach.whole {
 		return true
 	}
-	stock := b.laneStock(q) + change
-	return stock == 0 || stock*Millionths < q.reach.bound(bound)
+	lane := b.laneSums(q)
+	stock := lane.stock + change
+	return stock == 0 || stock*Millionths < lane.bound(bound)
 }
 
-// laneStock returns the number of requests in flight at the ready endpoints of the query's lane.
-func (b *Board) laneStock(q *Query) (stock int64) {
+// laneSums returns the sums over the ready endpoints of the query's lane.
+func (b *Board) laneSums(q *Query) (lane sums) {
 	switch {
 	case q.reach.whole:
-		return b.readyStock
+		return b.ofReady
 	case q.reach.large():
-		return b.laneOf(q).stock
+		return b.laneOf(q).sums
 	}
 	for _, p := range q.reach.ready {
-		stock += int64(b.spots[p].inFlight)
+		lane.add(&b.spots[p])
 	}
-	return stock
+	return lane
 }
 
 // addFallbacks adds the next best of the lane's ready endpoints; equals are in ring order after the chosen one. Each is

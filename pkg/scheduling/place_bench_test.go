@@ -63,7 +63,7 @@ func BenchmarkSetSnapshot(b *testing.B) {
 	for _, n := range []int{100, 2000} {
 		board, _ := benchmarkBoard(b, n, Ask{}, false)
 		full := board.Snapshot()
-		one := full.Derive(func(e *Endpoint) { e.Ready = e.ID != 5 })
+		one := changed(full, func(e *Endpoint) { e.Ready = e.ID != 5 })
 		var rest []Endpoint
 		for i := range n - 1 {
 			rest = append(rest, full.At(i))
@@ -113,13 +113,13 @@ func benchmarkBoard(b *testing.B, n int, ask Ask, list bool) (*Board, *Query) {
 	}
 	endpoints := make([]Endpoint, n)
 	for i, address := range addresses(n) {
-		endpoints[i] = Endpoint{ID: EndpointID(i), Address: address, Ready: true, LowerBound: 1_800_000, UpperBound: 2_200_000}
+		endpoints[i] = Endpoint{ID: EndpointID(i), Address: address, Ready: true}
 		if list {
 			endpoints[i].Models = []string{"llama", []string{"half", "other"}[i%2]}
 		}
 	}
 	board := NewBoard(s, nil)
-	board.SetSnapshot(NewSnapshot(1, endpoints))
+	setPool(board, 1, endpoints...)
 	q, err := s.Prepare(board.Snapshot(), ask)
 	if err != nil {
 		b.Fatal(err)

@@ -36,7 +36,7 @@ func TestTieBreak(t *testing.T) {
 		q := prepare(t, b, Ask{})
 		wantPlaced(t, b, q, BelowLower, 0, 1)
 		release(t, b, 0, 1)
-		b.SetSnapshot(NewSnapshot(2, []Endpoint{ready(0, "10.0.0.1:80"), ready(2, "10.0.0.3:80")}))
+		setPool(b, 2, ready(0, "10.0.0.1:80"), ready(2, "10.0.0.3:80"))
 		wantPlaced(t, b, q, BelowLower, 2, 0)
 	})
 	t.Run("first", func(t *testing.T) {
@@ -79,8 +79,9 @@ func TestTieBreak(t *testing.T) {
 // An endpoint with room is preferred to one without, whatever their sizes.
 func TestUnequalBounds(t *testing.T) {
 	small, large := ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80")
-	small.UpperBound, large.UpperBound = 2*Millionths, 8*Millionths
 	b := poolOf(t, mustNew(t), small, large)
+	b.SetBounds(0, 0, 2*Millionths)
+	b.SetBounds(1, 0, 8*Millionths)
 	q := prepare(t, b, Ask{})
 	for range 10 {
 		b.Place(q, BelowUpper, nil)
@@ -94,17 +95,17 @@ func TestUnequalBounds(t *testing.T) {
 // least-stock orders exactly as the rational number (inFlight + 1) / bound does.
 func TestLeastStockIsMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	random := func() (Endpoint, int) {
-		e := Endpoint{UpperBound: []int64{0, 1, 999_999, 1_800_000, 2_200_000, 256 * Millionths, maxBound}[r.IntN(7)]}
-		return e, []int{0, 1, 2, 3, 7, 1000, 1 << 20}[r.IntN(7)]
+	random := func() (bound int64, n int) {
+		bound = []int64{0, 1, 999_999, 1_800_000, 2_200_000, 256 * Millionths, maxBound}[r.IntN(7)]
+		return bound, []int{0, 1, 2, 3, 7, 1000, 1 << 20}[r.IntN(7)]
 	}
-	load := func(e Endpoint, n int) *big.Rat {
-		if e.UpperBound == 0 {
-			e.UpperBound = Millionths
+	load := func(bound int64, n int) *big.Rat {
+		if bound == 0 {
+			bound = Millionths
 		}
-		return big.NewRat(int64(n)+1, e.UpperBound)
+		return big.NewRat(int64(n)+1, bound)
 	}
-	rated := func(e Endpoint, n int) Score { return leastStock(Load{InFlight: n, UpperBound: e.UpperBound}) }
+	rated := func(bound int64, n int) Score { return leastStock(Load{InFlight: n, UpperBound: bound}) }
 	for range 20_000 {
 		a, n := random()
 		b, m := random()
@@ -114,13 +115,12 @@ func TestLeastStockIsMonotone(t *testing.T) {
 		}
 		switch order := load(a, n).Cmp(load(b, m)); {
 		case order < 0 && x < y, order > 0 && x > y, order == 0 && x != y:
-			t.Fatalf("bound %d with %d in flight scores %d, bound %d with %d %d", a.UpperBound, n, x, b.UpperBound, m, y)
+			t.Fatalf("bound %d with %d in flight scores %d, bound %d with %d %d", a, n, x, b, m, y)
 		}
 	}
 	// Equal bounds: fewer is strictly better, up to counts far beyond any endpoint's.
-	e := ready(0, "10.0.0.1:80")
 	for n := range 100_000 {
-		if rated(e, n) <= rated(e, n+1) {
+		if rated(2_200_000, n) <= rated(2_200_000, n+1) {
 			t.Fatalf("%d in flight is not better than %d", n, n+1)
 		}
 	}
@@ -139,10 +139,8 @@ func TestLaneBand(t *testing.T) {
 		wantPlaced(t, b, q, BelowLower, 0)
 	})
 	t.Run("the edge is exact", func(t *testing.T) {
-		e := ready(0, "10.0.0.1:80")
-		e.LowerBound = 2 * Millionths
-		e.UpperBound = 2*Millionths + 1
-		b := poolOf(t, mustNew(t), e, ready(1, "10.0.0.2:80"))
+		b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"))
+		b.SetBounds(0, 2*Millionths, 2*Millionths+1)
 		q := prepare(t, b, subsetOf("10.0.0.1"))
 		wantPlaced(t, b, q, BelowLower, 0, 0, NoEndpoint)
 		wantPlaced(t, b, q, BelowUpper, 0, NoEndpoint)
@@ -162,9 +160,8 @@ func TestLaneBand(t *testing.T) {
 		}
 	})
 	t.Run("an idle lane can always be placed", func(t *testing.T) {
-		e := ready(0, "10.0.0.1:80")
-		e.LowerBound, e.UpperBound = 0, 0
-		b := poolOf(t, mustNew(t), e, ready(1, "10.0.0.2:80"))
+		b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"))
+		b.SetBounds(0, 0, 0)
 		q := prepare(t, b, subsetOf("10.0.0.1"))
 		wantPlaced(t, b, q, BelowLower, 0, NoEndpoint)
 		wantPlaced(t, b, q, BelowUpper, NoEndpoint)
@@ -179,12 +176,10 @@ func TestLaneBand(t *testing.T) {
 		wantPlaced(t, b, q, BelowLower, 1, NoEndpoint) // 1 of 1.8, then 2
 	})
 	t.Run("bounds beyond any sense do not wrap around", func(t *testing.T) {
-		huge := func(id EndpointID, address string) Endpoint {
-			e := ready(id, address)
-			e.LowerBound, e.UpperBound = 1<<63-1, 1<<63-1
-			return e
+		b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80"), ready(1, "10.0.0.1:81"), ready(2, "10.0.0.2:80"))
+		for id := range EndpointID(3) {
+			b.SetBounds(id, 1<<63-1, 1<<63-1)
 		}
-		b := poolOf(t, mustNew(t), huge(0, "10.0.0.1:80"), huge(1, "10.0.0.1:81"), huge(2, "10.0.0.2:80"))
 		wantPlaced(t, b, prepare(t, b, subsetOf("10.0.0.1")), BelowLower, 0, 1, 0, 1)
 	})
 }

@@ -6,9 +6,8 @@ import (
 
 // Helpers for the tests.
 
-// ready returns a ready endpoint with a band of 1.8 to 2.2 requests, the seed's.
 func ready(id EndpointID, address string, models ...string) Endpoint {
-	return Endpoint{ID: id, Address: address, Models: models, Ready: true, LowerBound: 1_800_000, UpperBound: 2_200_000}
+	return Endpoint{ID: id, Address: address, Models: models, Ready: true}
 }
 
 func unready(id EndpointID, address string, models ...string) Endpoint {
@@ -33,12 +32,30 @@ func mustNew(t testing.TB, change ...func(*Config)) *Scheduler {
 	return s
 }
 
-// poolOf returns a board with the given endpoints.
+// poolOf returns a board with the given endpoints, each with the seed's band.
 func poolOf(t testing.TB, s *Scheduler, endpoints ...Endpoint) *Board {
 	t.Helper()
 	b := NewBoard(s, nil)
-	b.SetSnapshot(NewSnapshot(1, endpoints))
+	setPool(b, 1, endpoints...)
 	return b
+}
+
+// setPool changes the pool to the given endpoints, each with the seed's band: 1.8 to 2.2 requests.
+func setPool(b *Board, version uint64, endpoints ...Endpoint) {
+	b.SetSnapshot(NewSnapshot(version, endpoints))
+	for _, e := range endpoints {
+		b.SetBounds(e.ID, 1_800_000, 2_200_000)
+	}
+}
+
+// changed returns a snapshot of the same endpoints, each changed.
+func changed(s *Snapshot, change func(*Endpoint)) *Snapshot {
+	endpoints := make([]Endpoint, s.Len())
+	for i := range endpoints {
+		endpoints[i] = s.At(i)
+		change(&endpoints[i])
+	}
+	return NewSnapshot(s.Version(), endpoints)
 }
 
 func prepare(t testing.TB, b *Board, ask Ask) *Query {
@@ -88,7 +105,7 @@ func likes(c *constraint, s *Snapshot) (scores []EndpointScore) {
 // checkInvariants checks the invariants of doc.go.
 func checkInvariants(t testing.TB, b *Board) {
 	t.Helper()
-	sum, inReady := 0, int64(0)
+	sum, ofReady := 0, sums{}
 	for p, s := range b.spots {
 		m := &b.snap.members[p]
 		if s.inFlight < 0 {
@@ -113,24 +130,28 @@ func checkInvariants(t testing.TB, b *Board) {
 		}
 		sum += int(s.inFlight)
 		if m.Ready {
-			inReady += int64(s.inFlight)
+			ofReady.stock += int64(s.inFlight)
+			ofReady.lower += s.lower
+			ofReady.upper += s.upper
 		}
 	}
-	if b.readyStock != inReady {
-		t.Fatalf("%d in flight at the ready ones, want %d", b.readyStock, inReady)
+	if b.ofReady != ofReady {
+		t.Fatalf("the ready ones have %+v, want %+v", b.ofReady, ofReady)
 	}
 	checkTournament(t, &b.pool)
 	for _, l := range b.lanes {
 		l.follow(b)
-		var stock int64
+		var want sums
 		for i, p := range l.reach.ready {
-			stock += int64(b.spots[p].inFlight)
+			want.stock += int64(b.spots[p].inFlight)
+			want.lower += b.spots[p].lower
+			want.upper += b.spots[p].upper
 			if l.tree.of(i) != b.pool.of(int(p)) {
 				t.Fatalf("position %d has %d in its lane, %d in the pool", p, l.tree.of(i), b.pool.of(int(p)))
 			}
 		}
-		if l.stock != stock {
-			t.Fatalf("%d in flight in a lane, want %d", l.stock, stock)
+		if l.sums != want {
+			t.Fatalf("a lane has %+v, want %+v", l.sums, want)
 		}
 		checkTournament(t, &l.tree)
 	}

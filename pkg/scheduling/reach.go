@@ -10,8 +10,6 @@ import (
 type reach struct {
 	positions []int32 // all members, ready or not, ascending
 	ready     []int32 // the ready ones of them, ascending
-	// lower and upper are the sums of the bounds of the ready ones, in millionths of a request.
-	lower, upper int64
 	// whole reports whether it has every ready member.
 	whole bool
 	// words has a bit for the position of each ready endpoint; below has the number of ready ones in the words before.
@@ -26,13 +24,9 @@ const few = 64
 func newReach(s *Snapshot, positions []int32) *reach {
 	r := &reach{positions: positions}
 	for _, p := range positions {
-		m := &s.members[p]
-		if !m.Ready {
-			continue
+		if s.members[p].Ready {
+			r.ready = append(r.ready, p)
 		}
-		r.ready = append(r.ready, p)
-		r.lower = addBounds(r.lower, m.LowerBound)
-		r.upper = addBounds(r.upper, m.UpperBound)
 	}
 	r.whole = len(r.ready) == s.ready
 	if r.large() {
@@ -47,21 +41,8 @@ func newReach(s *Snapshot, positions []int32) *reach {
 	return r
 }
 
-// addBounds adds and saturates: the sum for more than 2^12 endpoints at maxBound stays at the maximum.
-func addBounds(a, b int64) int64 {
-	const top = 1 << 62
-	return min(a+b, top)
-}
-
 // large reports whether there are too many ready endpoints to search them one by one.
 func (r *reach) large() bool { return len(r.ready) > few }
-
-func (r *reach) bound(which Bound) int64 {
-	if which == BelowUpper {
-		return r.upper
-	}
-	return r.lower
-}
 
 // index returns the position's index among the ready ones, or where it would be.
 func (r *reach) index(p int32) (int, bool) {

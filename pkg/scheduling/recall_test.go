@@ -17,7 +17,6 @@ func TestRecalledQueryGetsTheSame(t *testing.T) {
 	pool := make([]Endpoint, n)
 	for i, address := range addresses(n) {
 		pool[i] = ready(EndpointID(i), address, "any", []string{"even", "odd"}[i%2])
-		pool[i].LowerBound, pool[i].UpperBound = Millionths/20, Millionths/10
 		if i%7 == 0 {
 			pool[i].Labels = map[string]string{"likes": "odd"}
 		}
@@ -43,6 +42,10 @@ func TestRecalledQueryGetsTheSame(t *testing.T) {
 	snapshot := NewSnapshot(1, pool)
 	a.SetSnapshot(snapshot)
 	b.SetSnapshot(snapshot)
+	for i := range pool {
+		a.SetBounds(EndpointID(i), Millionths/20, Millionths/10)
+		b.SetBounds(EndpointID(i), Millionths/20, Millionths/10)
+	}
 	var originals, recalled []*Query
 	for _, ask := range asks {
 		q := prepare(t, a, ask)

@@ -39,7 +39,7 @@ type member struct {
 }
 
 // NewSnapshot returns the snapshot of the endpoints, in any order. The version lets readers tell snapshots apart; it
-// should increase. It panics if two endpoints have the same ID or address, or if an ID, bound or limit is negative.
+// should increase. It panics if two endpoints have the same ID or address, or if an ID or limit is negative.
 func NewSnapshot(version uint64, endpoints []Endpoint) *Snapshot {
 	s := &Snapshot{
 		version:   version,
@@ -74,10 +74,9 @@ func (s *Snapshot) derive() {
 	s.vitals = make([]vital, len(s.members))
 	for i := range s.members {
 		e := &s.members[i].Endpoint
-		if e.ID < 0 || e.LowerBound < 0 || e.UpperBound < 0 || e.MaxInFlight < 0 {
-			panic(fmt.Sprintf("scheduling: endpoint %q has a negative ID, bound or limit", e.Address))
+		if e.ID < 0 || e.MaxInFlight < 0 {
+			panic(fmt.Sprintf("scheduling: endpoint %q has a negative ID or limit", e.Address))
 		}
-		e.LowerBound, e.UpperBound = min(e.LowerBound, maxBound), min(e.UpperBound, maxBound)
 		if e.Ready {
 			s.ready++
 		}
@@ -181,24 +180,6 @@ func (s *Snapshot) ByHost(host string) []Endpoint {
 		out = append(out, s.members[p].Endpoint)
 	}
 	return out
-}
-
-// Derive returns a snapshot of the same version and endpoints with change applied to each, in order of ID. The wiring
-// sets bounds and limits with it. change must not modify ID and Address, and must replace Models and Labels rather than
-// modify them.
-func (s *Snapshot) Derive(change func(*Endpoint)) *Snapshot {
-	d := &Snapshot{
-		version: s.version, members: slices.Clone(s.members),
-		ring: s.ring, byAddress: s.byAddress, byHost: s.byHost,
-	}
-	for i := range d.members {
-		m := &d.members[i]
-		if change(&m.Endpoint); m.ID != s.members[i].ID || m.Address != s.members[i].Address {
-			panic(fmt.Sprintf("scheduling: endpoint %q was derived into %q", s.members[i].Address, m.Address))
-		}
-	}
-	d.derive()
-	return d
 }
 
 func (s *Snapshot) position(id EndpointID) (int32, bool) { return s.ring.position(id) }

@@ -48,22 +48,11 @@ func TestSnapshotIsImmutable(t *testing.T) {
 	}
 }
 
-func TestDerive(t *testing.T) {
-	s := NewSnapshot(3, []Endpoint{ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80")})
-	d := s.Derive(func(e *Endpoint) { e.LowerBound = int64(e.ID) })
-	if d.Version() != 3 || d.At(1).LowerBound != 1 || s.At(1).LowerBound != 1_800_000 {
-		t.Fatalf("%+v", d.At(1))
-	}
-}
-
 func TestBrokenSnapshotsPanic(t *testing.T) {
-	negative := ready(0, "10.0.0.1:80")
-	negative.UpperBound = -1
 	for name, endpoints := range map[string][]Endpoint{
 		"an ID twice":       {ready(0, "10.0.0.1:80"), ready(0, "10.0.0.2:80")},
 		"an address twice":  {ready(0, "[::1]:80"), ready(1, "[0::1]:80")},
 		"a negative ID":     {ready(-1, "10.0.0.1:80")},
-		"a bound below 0":   {negative},
 		"a limit below 0":   {{MaxInFlight: -1}},
 		"an address absent": {{ID: 0}, {ID: 1}},
 	} {
@@ -89,9 +78,12 @@ func TestHugeLimitsAndBounds(t *testing.T) {
 	endpoints := make([]Endpoint, 20_000)
 	for i, address := range addresses(len(endpoints)) {
 		endpoints[i] = ready(EndpointID(i), address, []string{"a", "a", "b"}[i%3])
-		endpoints[i].LowerBound, endpoints[i].UpperBound, endpoints[i].MaxInFlight = math.MaxInt64, math.MaxInt64, math.MaxInt
+		endpoints[i].MaxInFlight = math.MaxInt
 	}
 	b := poolOf(t, mustNew(t), endpoints...)
+	for _, e := range endpoints {
+		b.SetBounds(e.ID, math.MaxInt64, math.MaxInt64)
+	}
 	q := prepare(t, b, Ask{Model: "a"})
 	wantPlaced(t, b, q, BelowLower, 0, 1, 3)
 	if d := b.Explain(q); !d.BelowLower || !d.BelowUpper || d.LowerBound <= 0 {

@@ -3,16 +3,15 @@ package scheduling
 // vital is what totals and limits depend on in a snapshot's endpoint. It is comparable, so that a board can detect
 // changes.
 type vital struct {
-	upperBound int64
-	limit      int32 // MaxInFlight, or noLimit
-	slots      int32
-	ready      bool
+	limit int32 // MaxInFlight, or noLimit
+	slots int32
+	ready bool
 }
 
 const noLimit = int32(^uint32(0) >> 1)
 
 func vitalOf(e *Endpoint) vital {
-	v := vital{upperBound: e.UpperBound, limit: noLimit, slots: int32(min(e.Slots, int(noLimit))), ready: e.Ready}
+	v := vital{limit: noLimit, slots: int32(min(e.Slots, int(noLimit))), ready: e.Ready}
 	if e.MaxInFlight > 0 {
 		v.limit = int32(min(e.MaxInFlight, int(noLimit)))
 	}
@@ -22,9 +21,10 @@ func vitalOf(e *Endpoint) vital {
 // spot is an endpoint's live state on a board.
 type spot struct {
 	vital
-	inFlight int32
-	signals  Signals
-	total    Total // the live scorers' sum, updated when their input changes
+	inFlight     int32
+	lower, upper int64 // its share of a lane's band, in millionths of a request
+	signals      Signals
+	total        Total // the live scorers' sum, updated when their input changes
 }
 
 // open reports whether the endpoint can be picked.
@@ -48,13 +48,33 @@ func (s *spot) rate(live []weighted) {
 }
 
 func (s *spot) load() Load {
-	return Load{InFlight: int(s.inFlight), UpperBound: s.upperBound, Slots: int(s.slots), Signals: s.signals}
+	return Load{InFlight: int(s.inFlight), UpperBound: s.upper, Slots: int(s.slots), Signals: s.signals}
 }
 
-// readyStock returns what the endpoint adds to the stock of the ready endpoints.
-func (s *spot) readyStock() int64 {
-	if !s.ready {
-		return 0
+// sums are over ready endpoints: the requests in flight there, and the bounds in millionths of a request.
+type sums struct{ stock, lower, upper int64 }
+
+// add adds an endpoint, if it is ready.
+func (x *sums) add(s *spot) {
+	if s.ready {
+		x.stock += int64(s.inFlight)
+		x.lower += s.lower
+		x.upper += s.upper
 	}
-	return int64(s.inFlight)
+}
+
+// subtract is the opposite of add.
+func (x *sums) subtract(s *spot) {
+	if s.ready {
+		x.stock -= int64(s.inFlight)
+		x.lower -= s.lower
+		x.upper -= s.upper
+	}
+}
+
+func (x *sums) bound(which Bound) int64 {
+	if which == BelowUpper {
+		return x.upper
+	}
+	return x.lower
 }

@@ -101,7 +101,7 @@ func (l *Ledger) enter(entry readyBackend) int {
 // count computes a backend's contribution and adds it to the sums.
 func (l *Ledger) count(i int) {
 	b := &l.backends[i]
-	b.bounds = l.config.Of(b.Backend)
+	b.bounds = l.config.of(b.Backend)
 	l.requests.add(b.bounds.Requests)
 	l.cost.add(b.bounds.Cost)
 	l.foreign.Requests += b.foreign.Requests

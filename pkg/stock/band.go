@@ -10,9 +10,9 @@ type Bounds struct {
 	Cost Band
 }
 
-// Of returns what one backend contributes to the pool's bounds. For a backend that reports how much it holds at once,
+// of returns what one backend contributes to the pool's bounds. For a backend that reports how much it holds at once,
 // all bounds equal that.
-func (c *Config) Of(b Backend) Bounds {
+func (c *Config) of(b Backend) Bounds {
 	bounds := Bounds{Requests: c.requestsOf(b.Slots)}
 	if c.Cost.Watermark > 0 {
 		bounds.Cost = c.costOf(b.MaxCost)

@@ -4,7 +4,7 @@
 // # The band
 //
 // Each ready backend contributes a lower bound, a watermark and an upper bound (Config, Backend); the pool's are their
-// sums. Stock is the leases held: work that was dispatched and is not complete. A request may bypass the queue while
+// sums. Nobody else computes them: a change returns what the backend contributes, and its caller tells the placer. Stock is the leases held: work that was dispatched and is not complete. A request may bypass the queue while
 // stock < upper bound; waiting requests are released while stock < lower bound. Bounds are decimals in millionths, summed
 // and compared exactly: 2 × 1.1 × 25 is 55. So under a backlog the stock stands at the lower bound rounded up.
 //

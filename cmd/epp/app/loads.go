@@ -9,20 +9,20 @@ import (
 // load is an endpoint with what Weir has in flight there.
 type load struct {
 	scheduling.Endpoint
-	inFlight int
+	scheduling.Share
 }
 
-// loads returns the load of every endpoint of the pool, in order. Under the lock it only copies the counts.
+// loads returns the load of every endpoint of the pool, in order. Under the lock it only copies the shares.
 func (p *pool) loads() []load {
-	counts := make([]int, 0, p.prepared.Load().snapshot.Len())
+	shares := make([]scheduling.Share, 0, p.prepared.Load().snapshot.Len())
 	var snapshot *scheduling.Snapshot
 	p.controller.Look(func() {
 		snapshot = p.board.Snapshot()
-		counts = p.board.InFlight(counts)
+		shares = p.board.Shares(shares)
 	})
 	loads := make([]load, snapshot.Len())
 	for i := range loads {
-		loads[i] = load{snapshot.At(i), counts[i]}
+		loads[i] = load{snapshot.At(i), shares[i]}
 	}
 	return loads
 }
@@ -59,7 +59,7 @@ func newLoadMetrics(p *pool) *loadMetrics {
 	return &loadMetrics{
 		pool:     p,
 		inFlight: desc("in_flight", "Requests in flight at an endpoint, by Weir's own count."),
-		bound:    desc("bound", "Requests in flight below which an endpoint may get one past the queue: its share of the upper bound."),
+		bound:    desc("bound", "Requests in flight below which an endpoint may get one past the queue: its share of the upper bound, 0 if it is not ready."),
 	}
 }
 
@@ -74,7 +74,7 @@ func (m *loadMetrics) Collect(out chan<- prometheus.Metric) {
 	loads := m.pool.loads()
 	own := loads[:min(len(loads), maxEndpointLabels)]
 	for _, l := range own {
-		gauge(m.inFlight, float64(l.inFlight), l.Address)
+		gauge(m.inFlight, float64(l.InFlight), l.Address)
 		gauge(m.bound, inRequests(l.UpperBound), l.Address)
 	}
 	if len(own) == len(loads) {
@@ -82,7 +82,7 @@ func (m *loadMetrics) Collect(out chan<- prometheus.Metric) {
 	}
 	inFlight, bound := 0, int64(0)
 	for _, l := range loads[len(own):] {
-		inFlight += l.inFlight
+		inFlight += l.InFlight
 		bound += l.UpperBound
 	}
 	gauge(m.inFlight, float64(inFlight), "other")

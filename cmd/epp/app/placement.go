@@ -39,7 +39,8 @@ type placer struct{ *scheduling.Board }
 
 var (
 	_ dispatch.Reacher   = placer{}
-	_ dispatch.Signaller = placer{} // by the board
+	_ dispatch.Bounder   = placer{} // by the board, as the next
+	_ dispatch.Signaller = placer{}
 )
 
 // NewPlacer returns how the program's machine places requests on a board.

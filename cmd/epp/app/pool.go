@@ -33,7 +33,7 @@ type pool struct {
 	clamped   string         // what was last logged of the reservations
 }
 
-// prepared is a scheduler and the newest snapshot, in which each endpoint has its share of the band.
+// prepared is a scheduler and the newest snapshot.
 type prepared struct {
 	scheduler *scheduling.Scheduler
 	snapshot  *scheduling.Snapshot
@@ -44,15 +44,15 @@ func (p *pool) changed(published *scheduling.Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.published = published
-	snapshot, ready, routesByModel := p.derive(p.flow.Stock)
+	ready, routesByModel := readyOf(published)
 	if routesByModel != p.streams.RoutesByModel {
 		p.streams.RoutesByModel = routesByModel
 		if err := p.server.SetConfig(p.streams); err != nil { // it was valid with the other value
 			p.log.Error(err, "following the models of the endpoints")
 		}
 	}
-	p.prepared.Store(&prepared{p.scheduler, snapshot})
-	p.controller.SetBackends(ready, func() { p.board.SetSnapshot(snapshot) })
+	p.prepared.Store(&prepared{p.scheduler, published})
+	p.controller.SetBackends(ready, func() { p.board.SetSnapshot(published) })
 	p.log.Info("endpoints", "version", published.Version(), "listed", published.Len(), "ready", len(ready))
 	p.noteReservations(ready)
 }
@@ -62,11 +62,10 @@ func (p *pool) changed(published *scheduling.Snapshot) {
 //
 //  1. The caller has made and validated the parts that can refuse. What can still fail is the step of the controller,
 //     which comes first.
-//  2. The controller changes the queue, the bounds of the stock and, in commit and under the same lock, the scheduler
-//     and the bounds of the board. So every decision sees either the old or the new configuration: the bounds of the
-//     pool are always the sum of those of its endpoints.
-//  3. Next is what is prepared before the lock. A request prepared with the old scheduler or bounds is updated when it
-//     is placed.
+//  2. The controller changes the queue, the bounds of the stock, the board's with them and, in commit and under the same
+//     lock, the scheduler. So every decision sees either the old or the new configuration: the bounds of the pool are
+//     always the sum of those of its endpoints.
+//  3. Next is what is prepared before the lock. A request prepared with the old scheduler is updated when it is placed.
 //  4. The streams come last. A stream that has begun keeps the configuration that it began with, so that its flow, its
 //     cost and its statuses match. If the streams changed before step 2, requests of new tiers could meet the old
 //     queue. A request classified before step 2 that enters the queue after it keeps the rank of its tier; this is
@@ -74,17 +73,13 @@ func (p *pool) changed(published *scheduling.Snapshot) {
 func (p *pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Scheduler, streams extproc.Config) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	snapshot, ready, routesByModel := p.derive(flow.Stock)
+	ready, routesByModel := readyOf(p.published)
 	streams.RoutesByModel = routesByModel
-	err := p.controller.Reconfigure(flow, func(stock.Config) {
-		p.board.SetScheduler(scheduler)
-		p.board.SetSnapshot(snapshot)
-	})
-	if err != nil {
+	if err := p.controller.Reconfigure(flow, func() { p.board.SetScheduler(scheduler) }); err != nil {
 		return err
 	}
 	p.flow, p.scheduler, p.streams = flow, scheduler, streams
-	p.prepared.Store(&prepared{scheduler, snapshot})
+	p.prepared.Store(&prepared{scheduler, p.published})
 	if err := p.server.SetConfig(streams); err != nil {
 		return fmt.Errorf("app: streams: %w", err) // the caller has validated it
 	}
@@ -92,19 +87,14 @@ func (p *pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Schedu
 	return nil
 }
 
-// derive sets each endpoint's share of the band in the newest snapshot of the store.
-func (p *pool) derive(band stock.Config) (snapshot *scheduling.Snapshot, ready []stock.Backend, routesByModel bool) {
-	snapshot = p.published.Derive(func(e *scheduling.Endpoint) {
-		backend := stock.Backend{ID: stock.BackendID(e.ID), Slots: e.Slots}
-		own := band.Of(backend).Requests
-		e.LowerBound, e.UpperBound = millionths(own.Lower), millionths(own.Upper)
+// readyOf returns the ready backends of a snapshot, and whether any endpoint lists models.
+func readyOf(snapshot *scheduling.Snapshot) (ready []stock.Backend, routesByModel bool) {
+	for i := range snapshot.Len() {
+		e := snapshot.At(i)
 		if e.Ready {
-			ready = append(ready, backend)
+			ready = append(ready, stock.Backend{ID: stock.BackendID(e.ID), Slots: e.Slots})
 		}
 		routesByModel = routesByModel || len(e.Models) > 0
-	})
-	return snapshot, ready, routesByModel
+	}
+	return ready, routesByModel
 }
-
-// millionths converts a bound to the scheduler's unit.
-func millionths(m stock.Micro) int64 { return int64(m) * scheduling.Millionths / int64(stock.One) }

@@ -76,7 +76,7 @@ func TestReloadChangesTheRunningQueue(t *testing.T) {
 	if s := r.controller.State(); s.LowerBound != 2 || s.UpperBound != 2 {
 		t.Errorf("bounds %v to %v, want 2", s.LowerBound, s.UpperBound)
 	}
-	e := r.pool.prepared.Load().snapshot.At(0)
+	e := r.pool.loads()[0]
 	if e.LowerBound != 2_000_000 || e.UpperBound != 2_000_000 {
 		t.Errorf("the endpoint's bounds: %d to %d, want 2 millions", e.LowerBound, e.UpperBound)
 	}

@@ -39,7 +39,7 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 	line("")
 	line("endpoint\tready\tin flight\tlower bound\tupper bound\tserved elsewhere\tmodels")
 	for _, e := range a.pool.loads() {
-		line("%s\t%t\t%d\t%g\t%g\t%d\t%v", e.Address, e.Ready, e.inFlight, inRequests(e.LowerBound), inRequests(e.UpperBound),
+		line("%s\t%t\t%d\t%g\t%g\t%d\t%v", e.Address, e.Ready, e.InFlight, inRequests(e.LowerBound), inRequests(e.UpperBound),
 			a.server.ServedElsewhere(e.Address), e.Models)
 	}
 	return w.Flush()
