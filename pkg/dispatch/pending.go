@@ -79,8 +79,8 @@ func (m *Machine) reopen() {
 		m.queue.UnparkFlow(a.tier, a.flow)
 	}
 	m.pending.lanes = m.queue.Lanes(m.pending.lanes[:0])
-	slices.SortFunc(m.pending.lanes, func(a, b *fairqueue.Request) int {
-		return cmp.Or(cmp.Compare(b.Lane, a.Lane), cmp.Compare(b.Tier, a.Tier)) // in reverse, since they are taken from the end
+	slices.SortFunc(m.pending.lanes, func(a, b *fairqueue.Request) int { // in reverse, since they are taken from the end
+		return cmp.Or(cmp.Compare(b.Lane, a.Lane), cmp.Compare(b.Tier, a.Tier), cmp.Compare(waiterOf(b).number, waiterOf(a).number))
 	})
 	if m.capped() {
 		m.pending.touched = append(m.pending.touched, m.flows.inOrder()...)
