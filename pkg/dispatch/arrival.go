@@ -4,19 +4,20 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// offer initialises w for an arrival.
-func (m *Machine) offer(w *Waiter, a Arrival) {
+// offer initialises w, which is zero, for an arrival.
+func (m *Machine) offer(w *Waiter, a *Arrival) {
 	m.arrived++
 	w.number, w.owner, w.placement = m.arrived, a.Owner, a.Placement
-	w.lease = Lease{waiter: w}
-	w.queued = fairqueue.Request{
-		Flow: a.Flow, Path: a.Path, Tier: m.tierOf(a.Tier), Cost: max(1, a.Cost), Deadline: a.Deadline, Owner: w,
-	}
+	w.lease.waiter = w
+	r := &w.queued // field by field, since a literal would be copied
+	r.Flow, r.Path, r.Cost, r.Deadline, r.Owner = a.Flow, a.Path, max(1, a.Cost), a.Deadline, w
 	if a.TierName != "" {
-		w.queued.Tier = m.queue.TierID(a.TierName)
+		r.Tier = m.queue.TierID(a.TierName)
+	} else {
+		r.Tier = m.tierOf(a.Tier)
 	}
 	if a.Placement != nil {
-		w.queued.Lane = fairqueue.Lane(a.Placement.Lane())
+		r.Lane = fairqueue.Lane(a.Placement.Lane())
 	}
 }
 

@@ -134,7 +134,7 @@ func (m *Machine) Preemptor() *Waiter { return m.preemptor }
 // released it), waiting or ended.
 func (m *Machine) Arrive(now time.Time, w *Waiter, a Arrival) {
 	m.begin(now)
-	m.offer(w, a)
+	m.offer(w, &a)
 	m.pending.arrival = w
 	m.run()
 }
@@ -143,7 +143,7 @@ func (m *Machine) Arrive(now time.Time, w *Waiter, a Arrival) {
 // or ended. Its lease counts as stock like any other.
 func (m *Machine) PassOn(now time.Time, w *Waiter, a Arrival) {
 	m.begin(now)
-	m.offer(w, a)
+	m.offer(w, &a)
 	m.pending.arrival, m.pending.passedOn = w, true
 	m.run()
 }
