@@ -25,6 +25,7 @@ type compiled struct {
 	unread      uint64 // has a bit for each synonym that the configuration does not name
 	cheapPaths  map[string]bool
 	models      map[string]*modelTargets
+	otherModels *modelTargets  // nil: each is its own target
 	objectives  map[string]int // rank by objective
 	tenants     map[string]int // highest rank by tenant
 	otherTenant int            // highest rank of tenants without a policy
@@ -76,7 +77,10 @@ func compile(cfg *Config) *compiled {
 	c.sortHeaders()
 	for i := range cfg.Models {
 		m := &cfg.Models[i]
-		c.models[m.Name] = newModelTargets(m, c.rank(m.Criticality, noRank))
+		c.models[m.Name] = newModelTargets(m.Targets, c.rank(m.Criticality, noRank))
+	}
+	if len(cfg.OtherTargets) > 0 {
+		c.otherModels = newModelTargets(cfg.OtherTargets, noRank)
 	}
 	for _, o := range cfg.Objectives {
 		c.objectives[o.Name] = c.ranks.byPriority(o.Priority)

@@ -8,7 +8,7 @@ type Config struct {
 	// split at slashes), "attribute:NAME" or "model". The first source that has a value counts. A request without a value
 	// belongs to the flow "anonymous".
 	FlowKey []string
-	// Models has the targets and criticalities of models (models). A model that is not listed is its own target.
+	// Models has the targets and criticalities of models (models).
 	Models []Model
 	// Objectives has the priorities of objectives (objectives).
 	Objectives []Objective
@@ -47,6 +47,9 @@ type Config struct {
 	// RoutesByModel is set if endpoints differ in the models that they serve, so that a request cannot be placed without
 	// its model. The wiring sets it; true is the safe value.
 	RoutesByModel bool
+	// OtherTargets are the targets of models that Models does not list, drawn as a model's own; without any, such a model is
+	// its own target. They make no model known (UnknownModels). The wiring sets them.
+	OtherTargets []Target
 	// ClearRouteCache makes Envoy choose the route again after Weir has changed request headers (clearRouteCache). Other
 	// endpoint pickers always do. The default is false: the load balancer of the cluster that was chosen reads the
 	// destination, and the same answer removes control headers that routes may match on (x-gateway-model-name), so a second

@@ -43,6 +43,29 @@ func TestUnknownModelsShareAFlow(t *testing.T) {
 	}
 }
 
+func toOther(c *Config) { c.OtherTargets = []Target{{Name: "other", Weight: 1}} }
+
+// A target for all other models is that of models that are not configured, and makes none of them known.
+func TestOtherModelsHaveATarget(t *testing.T) {
+	for model, want := range map[string]string{"configured": "configured/configured", "zz0": "unknown", "": "anonymous"} {
+		change := func(c *Config) {
+			toOther(c)
+			c.UnknownModels, c.Models = UnknownModelsShared, []Model{{Name: "configured"}}
+		}
+		inBubble(t, "NONE/NONE", change, func(c *conversation) {
+			c.say(chat("x-gateway-model-name", model))
+			c.heard()
+			target := model
+			if model == "zz0" {
+				target = "other"
+			}
+			if got := c.controller.requests[0].Flow; got != want || c.picker.model != target {
+				t.Errorf("%q: flow %q, placed as %q", model, got, c.picker.model)
+			}
+		})
+	}
+}
+
 // Refusals are not labelled with an unknown model's name either. A tenant is its own flow whatever model it asks for.
 func TestUnknownModelElsewhere(t *testing.T) {
 	change := func(c *Config) {

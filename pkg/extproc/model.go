@@ -9,10 +9,10 @@ type modelTargets struct {
 	until []int // the sum of the weights up to and including each target's
 }
 
-func newModelTargets(m *Model, rank int) *modelTargets {
+func newModelTargets(targets []Target, rank int) *modelTargets {
 	t := &modelTargets{rank: rank}
 	sum := 0
-	for _, target := range m.Targets {
+	for _, target := range targets {
 		sum += target.Weight
 		t.names = append(t.names, target.Name)
 		t.until = append(t.until, sum)
@@ -51,9 +51,12 @@ func (st *mainStream) labels() (model, target string) {
 	return st.model, st.target
 }
 
-// target draws the target of a model. A model that is not configured is its own target.
+// target draws the target of a model. A model without targets is its own.
 func (s *Server) target(c *compiled, model string) string {
 	t := c.models[model]
+	if t == nil {
+		t = c.otherModels
+	}
 	if t == nil || len(t.names) == 0 {
 		return model
 	}

@@ -140,7 +140,7 @@ func (st *mainStream) checkAnnouncedLength() error {
 // modelNeeded reports whether the flow, the tier, the placement or a rewrite depends on the model's name.
 func (st *mainStream) modelNeeded() bool {
 	c := st.cfg
-	return c.RoutesByModel || len(c.models) > 0 || st.identity.byModel
+	return c.RoutesByModel || len(c.models) > 0 || c.otherModels != nil || st.identity.byModel
 }
 
 // bodyWanted reports whether to wait for the body before the request is offered to the controller.

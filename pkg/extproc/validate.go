@@ -94,14 +94,19 @@ func (c *Config) checkModels(ps *invalid.Problems) {
 		if m.Criticality != "" {
 			invalid.OneOf(ps, at.At("Criticality"), m.Criticality, tierWords(c.Tiers))
 		}
-		var targets invalid.Names
-		for j, t := range m.Targets {
-			targets.Check(ps, at.At("Targets", j, "Name"), t.Name)
-			invalid.Within(ps, at.At("Targets", j, "Weight"), t.Weight, 1, maxTargetWeight)
-		}
+		checkTargets(ps, at.At("Targets"), m.Targets)
 	}
+	checkTargets(ps, invalid.At("OtherTargets"), c.OtherTargets)
 	for i, o := range c.Objectives {
 		objectives.Check(ps, invalid.At("Objectives", i, "Name"), o.Name)
+	}
+}
+
+func checkTargets(ps *invalid.Problems, at invalid.Path, targets []Target) {
+	var names invalid.Names
+	for i, t := range targets {
+		names.Check(ps, at.At(i, "Name"), t.Name)
+		invalid.Within(ps, at.At(i, "Weight"), t.Weight, 1, maxTargetWeight)
 	}
 }
 
