@@ -11,7 +11,7 @@ import (
 // InferencePool is a set of pods that serve models, from the group inference.networking.k8s.io.
 type InferencePool struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
 
 	Spec InferencePoolSpec `json:"spec"`
 }
@@ -49,7 +49,7 @@ type EndpointPickerRef struct {
 // InferencePoolList is a list of InferencePools.
 type InferencePoolList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata"`
 
 	Items []InferencePool `json:"items"`
 }

@@ -32,6 +32,16 @@ func TestCoreIsPure(t *testing.T) {
 	}
 }
 
+// The merge of the names is pure too: values of the API are all that it imports besides.
+func TestNamesArePure(t *testing.T) {
+	fset := token.NewFileSet()
+	files := sources(t, fset, filepath.Join("..", "names"))
+	for _, problem := range Problems(fset, files, "github.com/weir-epp/weir/internal/kubeapi",
+		"k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/types") {
+		t.Error(problem)
+	}
+}
+
 // sources returns the package's files without its tests.
 func sources(t *testing.T, fset *token.FileSet, dir string) (files []*ast.File) {
 	t.Helper()

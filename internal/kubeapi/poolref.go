@@ -1,0 +1,49 @@
+package kubeapi
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PoolRef refers to an InferencePool in the same namespace.
+type PoolRef struct {
+	// Group is nil if the object says none: then the default of its kind counts.
+	Group *string `json:"group,omitempty"`
+	Kind  string  `json:"kind,omitempty"`
+	Name  string  `json:"name"`
+}
+
+// GroupOr returns the group, or otherwise if the object says none.
+func (r PoolRef) GroupOr(otherwise string) string {
+	if r.Group == nil {
+		return otherwise
+	}
+	return *r.Group
+}
+
+func (r PoolRef) deepCopy() PoolRef {
+	r.Group = copyOf(r.Group)
+	return r
+}
+
+// copyOf returns a pointer to a copy, or nil.
+func copyOf[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	return new(*p)
+}
+
+// Status is what controllers say of an object.
+type Status struct {
+	// Conditions has at most one of each type.
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ConditionAccepted is the type of the condition that is true while an endpoint picker uses the object.
+const ConditionAccepted = "Accepted"
+
+func (s Status) deepCopy() Status {
+	return Status{Conditions: slices.Clone(s.Conditions)} // of values only
+}
