@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/pkg/datastore"
+	"github.com/weir-epp/weir/pkg/datastore/kube"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/recording"
@@ -50,8 +50,9 @@ type App struct {
 	metricsServer *http.Server
 	debugServer   *http.Server
 
-	health *health.Server
-	ready  atomic.Bool
+	health    *health.Server
+	readiness *readiness
+	cluster   *kube.Cluster // nil: the endpoints do not come from Kubernetes
 
 	receiveLimit int    // of the gRPC server, in bytes
 	loaded       []byte // the configuration file's text at the start; then of the files' goroutine
@@ -103,18 +104,18 @@ func (a *App) wire(d *config.Document) error {
 		return err
 	}
 	for _, c := range a.controller.Collectors() {
-		if err := a.registry.Register(c); err != nil {
+		if err := a.registerer().Register(c); err != nil {
 			return fmt.Errorf("app: registering metrics: %w", err)
 		}
 	}
 	a.pool = &pool{log: a.log.WithName("pool"), board: board, controller: a.controller, scheduler: scheduler, flow: flow}
 	a.pool.prepared.Store(&prepared{scheduler, board.Snapshot()})
-	a.registry.MustRegister(newLoadMetrics(a.pool))
+	a.registerer().MustRegister(newLoadMetrics(a.pool))
 	a.server, err = extproc.NewServer(streamConfig, extproc.Dependencies{
 		Controller: extproc.Controlled(a.controller),
 		Picker:     picker{&a.pool.prepared},
 		Log:        a.log.WithName("extproc"),
-		Registerer: a.registry, NameRequests: a.recorder != nil,
+		Registerer: a.registerer(), NameRequests: a.recorder != nil,
 	})
 	if err != nil {
 		return fmt.Errorf("app: %w", err)
@@ -124,6 +125,9 @@ func (a *App) wire(d *config.Document) error {
 		return err
 	}
 	if err := a.wireServers(d); err != nil {
+		return err
+	}
+	if err := a.wireKubernetes(); err != nil {
 		return err
 	}
 	return a.wireFiles()
@@ -198,6 +202,7 @@ func (a *App) wireServers(d *config.Document) error {
 	a.grpcServer = newGRPCServer(a.receiveLimit, secure, a.streams)
 	extprocv3.RegisterExternalProcessorServer(a.grpcServer, a.server)
 	a.healthServer, a.health = newHealthServer()
+	a.readiness = newReadiness(a.health)
 	healthv1.RegisterHealthServer(a.grpcServer, a.health) // for Envoy's own health checks of the cluster
 	a.debugServer = newDebugServer(a)
 	a.metricsServer, err = newMetricsServer(a)

@@ -16,7 +16,7 @@ const answerTime = time.Second
 // drain timeout is over, or when work is done.
 func (a *App) drain(work context.Context) {
 	begun := time.Now()
-	a.setReady(false)
+	a.readiness.set(open, false)
 	// Requests rejected at the end of the window must get their answers before the drain timeout.
 	answering := min(answerTime, a.options.DrainTimeout/4)
 	window := min(a.Config().RequestQueueController.DrainWindow.Std(), a.options.DrainTimeout-answering)

@@ -26,8 +26,7 @@ type flags struct {
 	document     config.Document
 	lower, upper int64
 
-	metricsAuth, tracing, leaderElection                                bool
-	poolName, poolNamespace, poolGroup, endpointSelector, endpointPorts string
+	metricsAuth, tracing, leaderElection bool
 
 	set    *pflag.FlagSet
 	groups []group
@@ -60,7 +59,7 @@ func newFlags() *flags {
 	f.configuration(f.group("Configuration"))
 	f.queue(f.group("Fields of the configuration (a flag that is given goes before the file)"))
 	f.stopping(f.group("Stopping and observing"))
-	f.kubernetes(f.group("Kubernetes (not supported yet: accepted at their defaults only)"))
+	f.kubernetes(f.group("Kubernetes"))
 	for _, g := range f.groups {
 		f.set.AddFlagSet(g.set)
 	}
@@ -137,11 +136,16 @@ func (f *flags) stopping(s *pflag.FlagSet) {
 }
 
 func (f *flags) kubernetes(s *pflag.FlagSet) {
-	s.StringVar(&f.poolName, "pool-name", "", "`name` of the InferencePool")
-	s.StringVar(&f.poolNamespace, "pool-namespace", "", "`namespace` of the InferencePool")
-	s.StringVar(&f.poolGroup, "pool-group", "", "API `group` of the InferencePool")
-	s.StringVar(&f.endpointSelector, "endpoint-selector", "", "label `selector` of the model servers' pods")
-	s.StringVar(&f.endpointPorts, "endpoint-target-ports", "", "`ports` of the model servers' pods")
+	s.StringVar(&f.PoolName, "pool-name", "", "`name` of the InferencePool whose pods are the model servers")
+	s.StringVar(&f.PoolNamespace, "pool-namespace", f.PoolNamespace,
+		"`namespace` of the InferencePool and of the pods (default $NAMESPACE, else default)")
+	s.StringVar(&f.PoolGroup, "pool-group", f.PoolGroup, "API `group` of the InferencePool")
+	s.StringVar(&f.EndpointSelector, "endpoint-selector", "",
+		"label `selector` of the model servers' pods, where there is no InferencePool")
+	s.IntSliceVar(&f.EndpointTargetPorts, "endpoint-target-ports", nil,
+		"`ports` of the pods of --endpoint-selector, separated by commas, at most 8; each is a model server")
+	s.StringVar(&f.Kubeconfig, "kubeconfig", "",
+		"`file` that says how to reach the apiserver (default $KUBECONFIG, in a pod its service account)")
 	s.BoolVar(&f.leaderElection, "ha-enable-leader-election", false, "elect a leader among several replicas")
 }
 
@@ -155,14 +159,9 @@ func (f *flags) parse(args []string) error {
 	if f.set.NArg() > 0 {
 		problems = append(problems, fmt.Errorf("%q: there are no arguments but flags", f.set.Arg(0)))
 	}
-	kubernetes := f.groups[len(f.groups)-1].set
-	kubernetes.VisitAll(func(flag *pflag.Flag) {
-		if flag.Value.String() != flag.DefValue {
-			problems = append(problems, fmt.Errorf(
-				"--%s: %s: Kubernetes is not supported yet; list the model servers with --endpoints or --endpoints-file",
-				flag.Name, flag.Value))
-		}
-	})
+	if f.leaderElection {
+		problems = append(problems, errors.New("--ha-enable-leader-election: true: not supported yet"))
+	}
 	if f.metricsAuth {
 		problems = append(problems, errors.New("--metrics-endpoint-auth: true: not supported yet"))
 	}

@@ -45,17 +45,17 @@ func TestMainExits(t *testing.T) {
 		},
 		"every problem of the flags": {
 			[]string{
-				"--pool-name=p", "--ha-enable-leader-election", "--metrics-endpoint-auth", "--grpc-port=-1", "--v=1000",
+				"--pool-name=p", "--pool-group=g", "--endpoints=10.0.0.1:80", "--ha-enable-leader-election", "--metrics-endpoint-auth", "--grpc-port=-1", "--v=1000",
 				"--debug-port=-2", "--debug-bind-address=",
 				"--zap-encoder=xml", "--on-invalid-config=ignore", "--config-file=a", "--config-text=b", "rest",
 			},
 			2, nil,
 			[]string{
-				"--pool-name: p: Kubernetes is not supported yet", "--ha-enable-leader-election: true: Kubernetes",
+				"--endpoints: --pool-name is given already", "--ha-enable-leader-election: true: not supported yet",
 				"--metrics-endpoint-auth: true: not supported yet", "--grpc-port: -1: must be from 0 to 65535", "--v: 1000",
 				"--debug-port: -2: must be from 0 to 65535, or -1 for none", `--debug-bind-address: "": must be an address`,
 				`--zap-encoder: "xml"`, `--on-invalid-config: "ignore"`, "--config-text: there is a --config-file", `"rest"`,
-				"--endpoints: no model servers",
+				"--pool-group: \"g\": must be inference.networking.k8s.io",
 			},
 		},
 		"every problem of the configuration": {

@@ -11,7 +11,9 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
 
+	"github.com/weir-epp/weir/pkg/datastore/kube"
 	"github.com/weir-epp/weir/pkg/extproc"
 )
 
@@ -72,6 +74,13 @@ func exportedMetrics(t *testing.T) map[string]string {
 	for _, c := range a.controller.Collectors() {
 		d.add(c)
 		d.addFields(c)
+	}
+	cluster, err := kube.NewCluster(&rest.Config{Host: "https://192.0.2.1"}, logr.Discard(), func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cluster.Collectors() {
+		d.add(c)
 	}
 	// A second stream server, only for what it registers.
 	document := a.Config()

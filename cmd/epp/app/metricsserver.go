@@ -18,11 +18,11 @@ const readHeaderTimeout = 10 * time.Second
 // newMetricsServer serves metrics and health over HTTP, and nothing else: this port is open to scrapers and probes.
 func newMetricsServer(a *App) (*http.Server, error) {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{Registry: a.registry, EnableOpenMetrics: true}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(a.gatherer(), promhttp.HandlerOpts{Registry: a.registry, EnableOpenMetrics: true}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !a.ready.Load() {
-			http.Error(w, "not ready", http.StatusServiceUnavailable)
+		if lacks := a.readiness.lacks(); lacks != "" {
+			http.Error(w, "not ready: "+lacks, http.StatusServiceUnavailable)
 			return
 		}
 		_, _ = w.Write([]byte("ok\n"))

@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/kubeapi"
 	"github.com/weir-epp/weir/pkg/datastore"
 	"github.com/weir-epp/weir/pkg/invalid"
 )
@@ -77,6 +78,16 @@ type Options struct {
 	// Endpoints is the static pool, EndpointsFile a followed file with it; at most one is given.
 	Endpoints     []string
 	EndpointsFile string
+	// PoolName is the InferencePool whose pods are the pool, PoolNamespace its namespace, and PoolGroup its API group
+	// (--pool-name, --pool-namespace, --pool-group).
+	PoolName, PoolNamespace, PoolGroup string
+	// EndpointSelector selects the pods without an InferencePool, EndpointTargetPorts are their ports (--endpoint-selector,
+	// --endpoint-target-ports).
+	EndpointSelector    string
+	EndpointTargetPorts []int
+	// Kubeconfig is the file that says how to reach the apiserver; empty: $KUBECONFIG, or the pod's service account
+	// (--kubeconfig).
+	Kubeconfig string
 	// ProbePath is the path of the HTTP GET that probes whether an endpoint is ready; empty: endpoints are ready when
 	// they are listed (--probe-path).
 	ProbePath string
@@ -110,6 +121,8 @@ func DefaultOptions() Options {
 		CertReload:       true,
 		TLSMinVersion:    TLS12,
 		OnInvalidConfig:  InvalidFails,
+		PoolNamespace:    defaultNamespace(),
+		PoolGroup:        kubeapi.PoolGroupVersion.Group,
 		ProbePath:        "/health",
 		ProbeGuessed:     true,
 		ProbeInterval:    5 * time.Second,
@@ -171,18 +184,46 @@ func (o *Options) Validate() error {
 	if o.Record > 0 && o.DebugPort == DebugOff {
 		bad("record", "%d: there is no --debug-port to read the recording at", o.Record)
 	}
-	if len(o.Endpoints) == 0 && o.EndpointsFile == "" {
-		bad("endpoints", "no model servers: list them here or in --endpoints-file")
-	}
-	for _, p := range invalid.Of(o.datastore().Validate()) {
+	for _, p := range slices.Concat(o.validateSource(bad), invalid.Of(o.datastore().Validate())) {
 		problems = append(problems, errors.New(p.Text(flagOf)))
 	}
 	return errors.Join(problems...)
 }
 
-// flagOf returns the flag for a field of the datastore's configuration, or the field itself if there is none.
+// validateSource checks that there is one source of endpoints, and returns what is wrong with it if that is Kubernetes.
+func (o *Options) validateSource(bad func(flag, format string, args ...any)) invalid.Problems {
+	if !o.kubernetes() {
+		if len(o.Endpoints) == 0 && o.EndpointsFile == "" {
+			bad("endpoints", "no model servers: list them here, in --endpoints-file, or in Kubernetes with --pool-name or "+
+				"--endpoint-selector")
+		}
+		if len(o.EndpointTargetPorts) > 0 {
+			bad("endpoint-target-ports", "%v: has no use without --endpoint-selector", o.EndpointTargetPorts)
+		}
+		if o.Kubeconfig != "" {
+			bad("kubeconfig", "%s: has no use without --pool-name or --endpoint-selector", o.Kubeconfig)
+		}
+		return nil
+	}
+	given := "--pool-name"
+	if o.PoolName == "" {
+		given = "--endpoint-selector"
+	}
+	if len(o.Endpoints) > 0 {
+		bad("endpoints", "%s is given already; use one of the two", given)
+	}
+	if o.EndpointsFile != "" {
+		bad("endpoints-file", "%s is given already; use one of the two", given)
+	}
+	return invalid.Of(o.kube().Validate())
+}
+
+// flagOf returns the flag for a field of the datastore's or the Kubernetes source's configuration, or the field itself if
+// there is none.
 func flagOf(field invalid.Path) string {
 	flags := map[string]string{
+		"Pool": "--pool-name", "Namespace": "--pool-namespace", "Group": "--pool-group",
+		"Selector": "--endpoint-selector", "Ports": "--endpoint-target-ports",
 		"Endpoints": "--endpoints", "File": "--endpoints-file", "Probe.Path": "--probe-path", "Probe.Interval": "--probe-interval",
 	}
 	return cmp.Or(flags[field.Pattern()], field.String())
@@ -192,7 +233,7 @@ func flagOf(field invalid.Path) string {
 func (o *Options) datastore() datastore.Config {
 	cfg := datastore.DefaultConfig()
 	cfg.Endpoints, cfg.File = o.Endpoints, o.EndpointsFile
-	cfg.Probe.Enabled = o.ProbePath != ""
+	cfg.Probe.Enabled = o.ProbePath != "" && !(o.ProbeGuessed && o.kubernetes()) // the kubelet probes pods
 	cfg.Probe.Path, cfg.Probe.Guessed, cfg.Probe.Interval = o.ProbePath, o.ProbeGuessed, o.ProbeInterval
 	return cfg
 }

@@ -22,6 +22,9 @@ func (a *App) Run(ctx context.Context) error {
 	parts.Go(func() error { return a.controller.Run(work) })
 	parts.Go(func() error { return a.store.Run(work) })
 	parts.Go(func() error { return a.files.Run(work) })
+	if a.cluster != nil {
+		parts.Go(func() error { return a.cluster.Run(work) })
+	}
 	parts.Go(func() error { return serve(a.grpcServer, a.listeners.grpc) })
 	parts.Go(func() error { return serve(a.healthServer, a.listeners.health) })
 	parts.Go(func() error { return serveHTTP(a.metricsServer, a.listeners.metrics, "metrics") })
@@ -39,7 +42,7 @@ func (a *App) Run(ctx context.Context) error {
 		case <-work.Done(): // a part has failed
 		}
 	}
-	a.setReady(false)
+	a.readiness.set(open, false)
 	a.streams.end()
 	a.grpcServer.Stop()
 	a.healthServer.Stop()
@@ -55,17 +58,11 @@ func (a *App) started() error {
 	a.log.Info("started", "version", build.Version, "revision", build.Revision, "profile", a.Config().Profile,
 		"bind", a.options.BindAddress, "grpc", ports.GRPC, "health", ports.Health, "metrics", ports.Metrics, "debug", ports.Debug,
 		"secure", a.options.SecureServing, "endpoints", a.store.Current().Len())
-	a.setReady(true)
+	a.readiness.set(listening, true)
 	if a.options.PortsFile == "" {
 		return nil
 	}
 	return writePorts(a.options.PortsFile, ports)
-}
-
-func (a *App) setReady(ready bool) {
-	a.ready.Store(ready)
-	setServing(a.health, whenSynced, ready)
-	setServing(a.health, whenReady, ready)
 }
 
 func serve(server *grpc.Server, listener net.Listener) error {

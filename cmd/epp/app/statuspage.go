@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/version"
 )
@@ -24,7 +26,10 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 		line("files\tNOT FOLLOWED, read at SIGHUP only: %v", err)
 	}
 	line("profile\t%s", d.Profile)
-	line("ready\t%t", a.ready.Load())
+	line("ready\t%t%s", a.readiness.ready(), whyNot(a.readiness.lacks()))
+	if a.options.kubernetes() {
+		line("pool\t%s\tin namespace %s", a.options.poolLabel(), a.options.PoolNamespace)
+	}
 	line("draining\t%t", s.Draining)
 	line("streams\t%d", a.server.Streams())
 	line("")
@@ -69,7 +74,7 @@ func (a *App) tierTable(d *config.Document, line func(format string, args ...any
 				continue
 			}
 			for _, m := range f.GetMetric() {
-				tier := m.GetLabel()[0].GetValue()
+				tier := labelOf(m, "tier")
 				row := values[tier]
 				row[i] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
 				values[tier] = row
@@ -82,6 +87,23 @@ func (a *App) tierTable(d *config.Document, line func(format string, args ...any
 		line("%s\t%.0f\t%.0f\t%.0f\t%.0f", name, v[0], v[1], v[2], v[3])
 	}
 	return nil
+}
+
+// whyNot puts what is lacking in brackets.
+func whyNot(lacks string) string {
+	if lacks == "" {
+		return ""
+	}
+	return " (" + lacks + ")"
+}
+
+func labelOf(m *dto.Metric, name string) string {
+	for _, l := range m.GetLabel() {
+		if l.GetName() == name {
+			return l.GetValue()
+		}
+	}
+	return ""
 }
 
 // tierNames returns the configured tiers, highest first, then the removed ones that still drain.

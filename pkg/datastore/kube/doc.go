@@ -1,6 +1,21 @@
 // Package kube takes the pool from Kubernetes: pods that an InferencePool or a label selector names become endpoints of
 // a datastore.Store. Connect makes the connection to the apiserver.
 //
+// A [Cluster] is what the sources of one pool share: the connection, the permissions (asked for by name before they are
+// used), Events, and whether all sources have synced. [Cluster.Follow] follows objects of one kind, and keeps nothing in
+// memory but what its caller reads. [Source] is the source of pods: it follows the InferencePool (or has a selector), and
+// the pods that this selects; when several change at a time it tells the store once.
+//
+// # Invariants
+//
+//   - A pod's identity is its UID: a pod with the name or the address of another one is another endpoint.
+//   - From the deletion timestamp on a pod is not ready, whatever its conditions say.
+//   - What is known stays in use while the apiserver is away, when the InferencePool is deleted or makes no sense, and,
+//     when its selector changes, until all pods of the new one are known.
+//   - What the apiserver is asked for is limited to one namespace, by labels and fields, and to list, watch, and the
+//     creation of Events and SelfSubjectAccessReviews.
+//   - Memory for an object is bounded, whatever it contains.
+//
 // # What it must never know
 //
 // Requests, queues, stock and policy; how an endpoint is chosen.

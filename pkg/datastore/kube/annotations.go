@@ -1,0 +1,108 @@
+package kube
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The annotations of pods that Weir reads.
+const (
+	// AnnotationSlots is the number of requests that the model server at each port of the pod runs at once, as slots in an
+	// endpoints file.
+	AnnotationSlots = "weir.dev/slots"
+	// AnnotationModels are the names of the models that the pod serves, separated by commas; without it, any.
+	AnnotationModels = "weir.dev/models"
+)
+
+// Limits of AnnotationModels, beyond which it is ignored. An annotation may have 256 KiB, and a pool 2,000 pods.
+const (
+	maxModels      = 256
+	maxModelName   = 256     // bytes
+	maxAnnotations = 8 << 10 // bytes of one value that are kept and read
+)
+
+// annotated is what the annotations of a pod say.
+type annotated struct {
+	slots  int      // 0: unknown
+	models []string // empty: any
+}
+
+// readAnnotations reads the annotations. One that is bad counts as absent, and problem says why.
+func readAnnotations(annotations map[string]string) (a annotated, problem string) {
+	var problems []string
+	bad := func(name, value, format string, args ...any) {
+		problems = append(problems, fmt.Sprintf("metadata.annotations[%s]: %q: %s; it is ignored", name, short(value), fmt.Sprintf(format, args...)))
+	}
+	if value, given := annotations[AnnotationSlots]; given {
+		n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31)
+		if err == nil {
+			a.slots = int(n)
+		} else {
+			bad(AnnotationSlots, value, "must be a whole number from 0 to %d", math.MaxInt32)
+		}
+	}
+	if value, given := annotations[AnnotationModels]; given {
+		models, err := modelsOf(value)
+		if err == nil {
+			a.models = models
+		} else {
+			bad(AnnotationModels, value, "%v", err)
+		}
+	}
+	return a, strings.Join(problems, "; ")
+}
+
+// modelsOf reads a list of names separated by commas.
+func modelsOf(value string) ([]string, error) {
+	if len(value) > maxAnnotations {
+		return nil, fmt.Errorf("must have at most %d bytes", maxAnnotations)
+	}
+	var models []string
+	for name := range strings.SplitSeq(value, ",") {
+		name = strings.TrimSpace(name)
+		switch {
+		case name == "":
+			return nil, fmt.Errorf("must be names separated by commas, and one is empty")
+		case len(name) > maxModelName:
+			return nil, fmt.Errorf("a name must have at most %d bytes", maxModelName)
+		case !slices.Contains(models, name):
+			models = append(models, name)
+		}
+		if len(models) > maxModels {
+			return nil, fmt.Errorf("must be at most %d names", maxModels)
+		}
+	}
+	return models, nil
+}
+
+// trimAnnotations keeps the annotations that are read, as long as may be and one byte more, so that what is too long still
+// is.
+func trimAnnotations(annotations map[string]string) map[string]string {
+	var kept map[string]string
+	for _, name := range []string{AnnotationSlots, AnnotationModels} {
+		value, given := annotations[name]
+		if !given {
+			continue
+		}
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		if len(value) > maxAnnotations {
+			value = strings.Clone(value[:maxAnnotations+1])
+		}
+		kept[name] = value
+	}
+	return kept
+}
+
+// short returns the beginning of a text that somebody else wrote.
+func short(text string) string {
+	const most = 64
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}

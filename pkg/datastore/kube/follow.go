@@ -1,0 +1,138 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Following says which objects to follow, and what to do with them. The functions are called by one goroutine at a time.
+type Following struct {
+	// Object is an empty object of the kind, Resource the kind's resource, Namespace the objects' namespace.
+	Object    client.Object
+	Resource  schema.GroupResource
+	Namespace string
+	// Labels and Fields select among the objects; nil: all.
+	Labels labels.Selector
+	Fields fields.Selector
+	// Trim removes from an object what is not needed, before it is kept in memory; nil: only the managed fields are.
+	Trim func(client.Object)
+	// Changed is called with every object at first, and with each that is new or has changed. It must not change it.
+	Changed func(client.Object)
+	// Gone is called with each object that is deleted or not selected any more.
+	Gone func(client.Object)
+	// Synced is called once, after Changed was called with every object that there was at first.
+	Synced func()
+	// Lacking, if set, is called when the apiserver does not know the kind, once; it is asked again until it does.
+	Lacking func()
+}
+
+// learnAgain is how long after a failure the apiserver is asked again for what it knows of a kind.
+const learnAgain = 2 * time.Second
+
+// Follow follows objects until ctx is done; it returns after its goroutines have ended. It begins once the service account
+// may list and watch them, and the apiserver knows their kind.
+func (c *Cluster) Follow(ctx context.Context, f Following) error {
+	for _, verb := range []string{"list", "watch"} {
+		select {
+		case <-c.Need(Permission{verb, f.Resource, f.Namespace}):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	objects, err := cache.New(c.config, cache.Options{
+		HTTPClient: c.manager.GetHTTPClient(), Scheme: c.manager.GetScheme(), Mapper: c.manager.GetRESTMapper(),
+		DefaultNamespaces: map[string]cache.Config{
+			f.Namespace: {LabelSelector: f.Labels, FieldSelector: f.Fields, Transform: f.trim},
+		},
+		DefaultWatchErrorHandler: func(_ context.Context, _ *toolscache.Reflector, err error) {
+			c.log.V(1).Info("a watch has ended; it goes on", "resource", f.Resource.String(), "reason", err.Error())
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("following %s: %w", f.Resource, err)
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	running.Go(func() { _ = objects.Start(ctx) }) // it returns nil
+	informer := c.informer(ctx, objects, f)
+	if informer == nil {
+		return nil
+	}
+	following, err := informer.AddEventHandler(f.events())
+	if err != nil {
+		return fmt.Errorf("following %s: %w", f.Resource, err)
+	}
+	select {
+	case <-following.HasSyncedChecker().Done():
+		f.Synced()
+	case <-ctx.Done():
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// informer returns the informer of the kind; nil if ctx is done before the apiserver knows the kind.
+func (c *Cluster) informer(ctx context.Context, objects cache.Cache, f Following) cache.Informer {
+	last := ""
+	for {
+		informer, err := objects.GetInformer(ctx, f.Object, cache.BlockUntilSynced(false))
+		if err == nil {
+			return informer
+		}
+		if text := err.Error(); text != last && ctx.Err() == nil {
+			last = text
+			c.log.Info("WARNING: cannot follow this kind of object yet; the apiserver is asked again", "resource", f.Resource.String(),
+				"reason", text)
+		}
+		if f.Lacking != nil && isLacking(err) {
+			f.Lacking()
+			f.Lacking = nil
+		}
+		if !pause(ctx, learnAgain) {
+			return nil
+		}
+	}
+}
+
+// trim is the transformation of the cache.
+func (f *Following) trim(object any) (any, error) {
+	o, ok := object.(client.Object)
+	if !ok {
+		return object, nil // the last state of a deleted object, which was trimmed before
+	}
+	o.SetManagedFields(nil)
+	if f.Trim != nil {
+		f.Trim(o)
+	}
+	return o, nil
+}
+
+func (f *Following) events() toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { f.Changed(o.(client.Object)) },
+		UpdateFunc: func(_, o any) { f.Changed(o.(client.Object)) },
+		DeleteFunc: func(o any) {
+			if last, ok := o.(toolscache.DeletedFinalStateUnknown); ok { // the deletion itself was not seen
+				o = last.Obj
+			}
+			if o, ok := o.(client.Object); ok {
+				f.Gone(o)
+			}
+		},
+	}
+}
+
+// isLacking reports whether the apiserver answered that it does not know the kind, since its CRD is not installed.
+func isLacking(err error) bool { return meta.IsNoMatchError(err) }

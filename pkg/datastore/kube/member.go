@@ -1,0 +1,96 @@
+package kube
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// member is what matters of a pod.
+type member struct {
+	uid     types.UID
+	created time.Time
+	address netip.Addr // invalid: it has none yet, or a bad one
+	ready   bool
+	annotated
+	problem string // what is wrong with its annotations or its address; empty: nothing
+}
+
+// memberOf returns what matters of a pod. It is ready if its condition Ready says so and it does not end: from the moment
+// its deletion is asked for it gets no new requests, also while it is Ready. Its address is status.podIP, the first of
+// status.podIPs, which is of the cluster's first family of addresses: what gateways route to.
+func memberOf(pod *corev1.Pod) member {
+	m := member{uid: pod.UID, created: pod.CreationTimestamp.Time}
+	m.annotated, m.problem = readAnnotations(pod.Annotations)
+	if ip := pod.Status.PodIP; ip != "" {
+		address, err := netip.ParseAddr(ip)
+		if err == nil && address.Zone() == "" && !address.IsUnspecified() && !address.IsMulticast() {
+			m.address = address.Unmap()
+		} else {
+			m.problem = fmt.Sprintf("status.podIP: %q: is no address of a pod", short(ip))
+		}
+	}
+	m.ready = pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning &&
+		slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
+	return m
+}
+
+func (m *member) equal(o *member) bool {
+	return m.uid == o.uid && m.created.Equal(o.created) && m.address == o.address && m.ready == o.ready &&
+		m.slots == o.slots && slices.Equal(m.models, o.models) && m.problem == o.problem
+}
+
+// olderFirst orders members as datastore.Store.Set wants them.
+func olderFirst(a, b *member) int {
+	return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.uid, b.uid))
+}
+
+// endpoints appends the member's endpoints, one for each port. Its identity is the UID: a pod of the same name, or with
+// the same address, is another one.
+func (m *member) endpoints(to []scheduling.Endpoint, ports []int) []scheduling.Endpoint {
+	if !m.address.IsValid() {
+		return to
+	}
+	for _, port := range ports {
+		to = append(to, scheduling.Endpoint{
+			Key:     string(m.uid) + ":" + strconv.Itoa(port),
+			Address: netip.AddrPortFrom(m.address, uint16(port)).String(),
+			Ready:   m.ready, Slots: m.slots, Models: m.models,
+		})
+	}
+	return to
+}
+
+// trimPod removes what memberOf does not read.
+func trimPod(pod *corev1.Pod) {
+	*pod = corev1.Pod{
+		TypeMeta: pod.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{
+			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+			Annotations: trimAnnotations(pod.Annotations),
+		},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, Conditions: readyOnly(pod.Status.Conditions)},
+	}
+}
+
+// readyOnly returns the condition Ready without its texts.
+func readyOnly(conditions []corev1.PodCondition) []corev1.PodCondition {
+	for _, c := range conditions {
+		if c.Type == corev1.PodReady {
+			return []corev1.PodCondition{{Type: c.Type, Status: c.Status}}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package kube
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// running is a pod that serves, changed by changes.
+func running(changes ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "chat-0", Namespace: "serving", UID: "u"},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, PodIP: "10.0.0.1", PodIPs: []corev1.PodIP{{IP: "10.0.0.1"}, {IP: "2001:db8::1"}},
+			Conditions: []corev1.PodCondition{
+				{Type: corev1.PodInitialized, Status: corev1.ConditionFalse}, {Type: corev1.PodReady, Status: corev1.ConditionTrue},
+			},
+		},
+	}
+	for _, change := range changes {
+		change(pod)
+	}
+	return pod
+}
+
+// annotate sets an annotation.
+func annotate(name, value string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Annotations = map[string]string{name: value} }
+}
+
+// shown lists endpoints as people would write them down.
+func shown(endpoints []scheduling.Endpoint) string {
+	var out []string
+	for _, e := range endpoints {
+		text := e.Key + " at " + e.Address
+		if !e.Ready {
+			text = "-" + text
+		}
+		if e.Slots > 0 || len(e.Models) > 0 {
+			text += fmt.Sprint(" ", e.Slots, e.Models)
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestEndpointsOfAPod(t *testing.T) {
+	for _, c := range []struct {
+		why     string
+		pod     *corev1.Pod
+		want    string
+		problem string
+	}{
+		{"each port is an endpoint", running(), "u:8000 at 10.0.0.1:8000, u:8001 at 10.0.0.1:8001", ""},
+		{
+			"IPv6", running(func(p *corev1.Pod) { p.Status.PodIP = "2001:DB8:0::1" }),
+			"u:8000 at [2001:db8::1]:8000, u:8001 at [2001:db8::1]:8001", "",
+		},
+		{
+			"not ready", running(func(p *corev1.Pod) { p.Status.Conditions[1].Status = corev1.ConditionFalse }),
+			"-u:8000 at 10.0.0.1:8000, -u:8001 at 10.0.0.1:8001", "",
+		},
+		{
+			"ready, but it ends", running(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(time.Hour)} }),
+			"-u:8000 at 10.0.0.1:8000, -u:8001 at 10.0.0.1:8001", "",
+		},
+		{
+			"ready, but it has failed", running(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }),
+			"-u:8000 at 10.0.0.1:8000, -u:8001 at 10.0.0.1:8001", "",
+		},
+		{"no address yet", running(func(p *corev1.Pod) { p.Status.PodIP = "" }), "", ""},
+		{"no address of a pod", running(func(p *corev1.Pod) { p.Status.PodIP = "0.0.0.0" }), "", `status.podIP: "0.0.0.0": is no address of a pod`},
+		{"nonsense", running(func(p *corev1.Pod) { p.Status.PodIP = "fe80::1%eth0" }), "", `status.podIP: "fe80::1%eth0": is no`},
+		{
+			"slots of each port", running(annotate(AnnotationSlots, " 64")),
+			"u:8000 at 10.0.0.1:8000 64 [], u:8001 at 10.0.0.1:8001 64 []", "",
+		},
+		{
+			"models", running(annotate(AnnotationModels, "llama, chat,llama")),
+			"u:8000 at 10.0.0.1:8000 0 [llama chat], u:8001 at 10.0.0.1:8001 0 [llama chat]", "",
+		},
+		{
+			"a bad annotation is ignored", running(annotate(AnnotationSlots, "-1")),
+			"u:8000 at 10.0.0.1:8000, u:8001 at 10.0.0.1:8001",
+			`metadata.annotations[weir.dev/slots]: "-1": must be a whole number from 0 to 2147483647; it is ignored`,
+		},
+	} {
+		m := memberOf(c.pod)
+		if got := shown(m.endpoints(nil, []int{8000, 8001})); got != c.want {
+			t.Errorf("%s: %s, want %s", c.why, got, c.want)
+		}
+		if !strings.HasPrefix(m.problem, c.problem) || c.problem == "" && m.problem != "" {
+			t.Errorf("%s: problem %q, want %q", c.why, m.problem, c.problem)
+		}
+	}
+}
+
+// What the annotations may say is bounded, in what is read and in what is kept.
+func TestHostileAnnotations(t *testing.T) {
+	names := func(n int) string { return strings.Repeat("m,", n-1) + "m" }
+	distinct := make([]string, maxModels+1)
+	for i := range distinct {
+		distinct[i] = fmt.Sprint("m", i)
+	}
+	for value, want := range map[string]string{
+		"":                                "one is empty",
+		"a,,b":                            "one is empty",
+		strings.Repeat("x", 257):          "a name must have at most 256 bytes",
+		names(5000):                       "must have at most 8192 bytes",
+		strings.Join(distinct, ","):       "must be at most 256 names",
+		strings.Repeat("\xff,", 100000):   "must have at most 8192 bytes",
+		"99999999999999999999, \x00\x1b[": "",
+	} {
+		a, problem := readAnnotations(map[string]string{AnnotationModels: value})
+		if (want == "") != (problem == "") || !strings.Contains(problem, want) || len(problem) > 400 {
+			t.Errorf("%.40q: %q, want %q", value, problem, want)
+		}
+		if want != "" && a.models != nil {
+			t.Errorf("%.40q: is used: %d models", value, len(a.models))
+		}
+	}
+	for _, value := range []string{"", "1.5", "0x10", "2147483648", "1e3", "many", strings.Repeat("9", 10000)} {
+		if a, problem := readAnnotations(map[string]string{AnnotationSlots: value}); a.slots != 0 || problem == "" {
+			t.Errorf("slots %.40q: %d, %q", value, a.slots, problem)
+		}
+	}
+}
+
+// Trimming a pod changes nothing of what is read of it, and leaves nothing else.
+func TestTrimPod(t *testing.T) {
+	for _, change := range []func(*corev1.Pod){
+		func(*corev1.Pod) {},
+		func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} },
+		func(p *corev1.Pod) { p.Status.Conditions = p.Status.Conditions[:1] },
+		annotate(AnnotationModels, strings.Repeat("model,", 40000)),
+		annotate(AnnotationSlots, "7"),
+	} {
+		pod := running(change, func(p *corev1.Pod) {
+			p.Spec.Containers = []corev1.Container{{Name: "vllm", Image: "vllm"}}
+			p.Labels = map[string]string{"app": "chat"}
+			if p.Annotations == nil {
+				p.Annotations = map[string]string{}
+			}
+			p.Annotations["other"] = "x"
+			p.Status.Conditions[0].Message = "a text"
+		})
+		before := memberOf(pod)
+		trimPod(pod)
+		if after := memberOf(pod); !before.equal(&after) {
+			t.Errorf("%+v, trimmed %+v", before, after)
+		}
+		if !reflect.DeepEqual(pod.Spec, corev1.PodSpec{}) || pod.Labels != nil || pod.Annotations["other"] != "" ||
+			len(pod.Status.Conditions) > 1 || pod.Status.PodIPs != nil || len(pod.Annotations[AnnotationModels]) > maxAnnotations+1 {
+			t.Errorf("kept: %+v", pod)
+		}
+		if pod.Name != "chat-0" || pod.Namespace != "serving" || pod.UID != "u" {
+			t.Errorf("lost: %+v", pod)
+		}
+	}
+}
+
+// The store uses the newest of several endpoints with one address, so the oldest come first; and always in one order.
+func TestOlderFirst(t *testing.T) {
+	list := []*member{{uid: "b", created: time.Unix(3, 0)}, {uid: "c", created: time.Unix(1, 0)}, {uid: "a", created: time.Unix(3, 0)}}
+	slices.SortFunc(list, olderFirst)
+	if list[0].uid != "c" || list[1].uid != "a" || list[2].uid != "b" {
+		t.Errorf("%s, %s, %s", list[0].uid, list[1].uid, list[2].uid)
+	}
+}

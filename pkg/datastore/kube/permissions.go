@@ -1,0 +1,153 @@
+package kube
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// askAgain is how long after a refusal the apiserver is asked again whether it permits something now.
+const askAgain = 3 * time.Second
+
+// Permission is something that Weir's service account must be allowed to do.
+type Permission struct {
+	Verb string
+	schema.GroupResource
+	Namespace string
+}
+
+// permissions asks the apiserver for each permission, before it is used, whether the service account has it: so what is
+// missing is known by name, and not from the failure of whatever needed it.
+type permissions struct {
+	client  client.Client
+	log     logr.Logger
+	missing *prometheus.GaugeVec
+	wake    chan struct{} // of capacity 1: there are new ones
+
+	mu     sync.Mutex
+	wanted map[Permission]*permission
+}
+
+type permission struct {
+	granted chan struct{} // closed once it is
+	refused bool          // it was logged to be
+}
+
+func newPermissions(c client.Client, log logr.Logger, missing *prometheus.GaugeVec) *permissions {
+	return &permissions{
+		client: c, log: log, missing: missing, wake: make(chan struct{}, 1), wanted: map[Permission]*permission{},
+	}
+}
+
+// Need returns a channel that is closed once the service account has the permission. The apiserver is asked until then.
+func (c *Cluster) Need(p Permission) <-chan struct{} { return c.permissions.need(p) }
+
+func (ps *permissions) need(p Permission) <-chan struct{} {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	known := ps.wanted[p]
+	if known == nil {
+		known = &permission{granted: make(chan struct{})}
+		ps.wanted[p] = known
+		awaken(ps.wake)
+	}
+	return known.granted
+}
+
+// run asks until ctx is done.
+func (ps *permissions) run(ctx context.Context) {
+	for {
+		var again <-chan time.Time
+		if !ps.ask(ctx) {
+			timer := time.NewTimer(askAgain)
+			defer timer.Stop()
+			again = timer.C
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ps.wake:
+		case <-again:
+		}
+	}
+}
+
+// ask asks for every permission that is not granted yet, and reports whether all are now.
+func (ps *permissions) ask(ctx context.Context) (all bool) {
+	all = true
+	for _, p := range ps.open() {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: p.Verb, Group: p.Group, Resource: p.Resource, Namespace: p.Namespace,
+			},
+		}}
+		switch err := ps.client.Create(ctx, review); {
+		case apierrors.IsForbidden(err):
+			ps.log.Info("WARNING: the apiserver does not tell what the service account may do; assuming that it may", "error", err.Error())
+			ps.answer(p, true, "")
+		case err != nil:
+			all = false // no answer
+		default:
+			ps.answer(p, review.Status.Allowed, review.Status.Reason)
+			all = all && review.Status.Allowed
+		}
+	}
+	return all
+}
+
+// open lists the permissions that are not granted, in order.
+func (ps *permissions) open() []Permission {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	var open []Permission
+	for p, known := range maps.All(ps.wanted) {
+		select {
+		case <-known.granted:
+		default:
+			open = append(open, p)
+		}
+	}
+	slices.SortFunc(open, func(a, b Permission) int {
+		return strings.Compare(a.String()+" "+a.Verb, b.String()+" "+b.Verb)
+	})
+	return open
+}
+
+// answer notes what the apiserver has said of a permission.
+func (ps *permissions) answer(p Permission, allowed bool, reason string) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	known := ps.wanted[p]
+	series := ps.missing.WithLabelValues(p.Verb, p.String(), p.Namespace)
+	switch {
+	case allowed:
+		close(known.granted)
+		series.Set(0)
+		if known.refused {
+			ps.log.Info("the permission is there now", "verb", p.Verb, "resource", p.String(), "namespace", p.Namespace)
+		}
+	case !known.refused:
+		known.refused = true
+		series.Set(1)
+		ps.log.Error(nil, "A PERMISSION IS MISSING: the role of Weir's service account lacks a verb",
+			"verb", p.Verb, "resource", p.String(), "namespace", p.Namespace, "reason", reason)
+	}
+}
+
+// awaken makes whoever waits for the channel, of capacity 1, go on.
+func awaken(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,172 @@
+package kube
+
+import (
+	"context"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/weir-epp/weir/internal/kubeapi"
+	"github.com/weir-epp/weir/pkg/datastore"
+)
+
+// Source keeps the endpoints of a store as the pods of the pool are.
+type Source struct {
+	// Immutable.
+	cluster *Cluster
+	config  Config
+	store   *datastore.Store
+	log     logr.Logger
+	wake    chan struct{} // of capacity 1: something has changed
+
+	mu     sync.Mutex
+	target *target // what the pool is now; nil: not known yet
+	found  bool    // the InferencePool is there
+
+	// Of the goroutine of run.
+	current *members // of whom the store's endpoints are
+	next    *members // those of another selector, until they are complete
+}
+
+// NewSource adds the pods of a valid configuration to a cluster's sources.
+func NewSource(cluster *Cluster, config Config, store *datastore.Store, log logr.Logger) (*Source, error) {
+	s := &Source{cluster: cluster, config: config, store: store, log: log, wake: make(chan struct{}, 1)}
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	for _, verb := range []string{"list", "watch"} {
+		cluster.Need(Permission{verb, schema.GroupResource{Resource: "pods"}, config.Namespace})
+	}
+	cluster.Need(Permission{"create", schema.GroupResource{Group: "events.k8s.io", Resource: "events"}, config.Namespace})
+	if config.Pool == "" {
+		selector, err := selectorOf(config.Selector)
+		if err != nil {
+			return nil, err
+		}
+		t := newTarget(selector, config.Ports)
+		s.target = &t
+	} else {
+		cluster.metrics.poolMissing.Set(1) // until it is found
+		cluster.Add("InferencePool", s.followPool)
+	}
+	cluster.Add("pods", s.run)
+	return s, nil
+}
+
+func (s *Source) awaken() { awaken(s.wake) }
+
+// run passes the pods on to the store until ctx is done. However many of them change at a time, it looks at all once.
+func (s *Source) run(ctx context.Context, synced func()) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for {
+		if s.step(ctx, &running) {
+			synced()
+		}
+		select {
+		case <-s.wake:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// step brings the store up to date, and reports whether it knows all pods.
+func (s *Source) step(ctx context.Context, running *sync.WaitGroup) (complete bool) {
+	s.mu.Lock()
+	target := s.target
+	s.mu.Unlock()
+	if target == nil {
+		return false
+	}
+	if s.next != nil && s.next.selector != target.text {
+		s.next.stop()
+		s.next = nil
+	}
+	if s.next == nil && (s.current == nil || s.current.selector != target.text) {
+		s.next = s.followMembers(ctx, running, target.selector, target.text)
+	}
+	if s.next != nil && s.next.complete() { // until then the pods of the old selector stay
+		if s.current != nil {
+			s.current.stop()
+			s.log.Info("the pool has another selector now", "selector", target.text, "before", s.current.selector)
+		}
+		s.current, s.next = s.next, nil
+	}
+	if s.current == nil {
+		return false
+	}
+	s.store.Set(s.current.endpoints(target.ports))
+	return true
+}
+
+// followPool follows the InferencePool until ctx is done.
+func (s *Source) followPool(ctx context.Context, synced func()) error {
+	complain := sync.OnceFunc(func() {
+		s.log.Info("WARNING: there is no InferencePool of this name; Weir is not ready until there is",
+			"namespace", s.config.Namespace, "pool", s.config.Pool)
+	})
+	return s.cluster.Follow(ctx, Following{
+		Object: &kubeapi.InferencePool{}, Namespace: s.config.Namespace,
+		Resource: schema.GroupResource{Group: s.config.Group, Resource: "inferencepools"},
+		Fields:   fields.OneTermEqualSelector("metadata.name", s.config.Pool),
+		Trim: func(o client.Object) {
+			o.SetAnnotations(nil)
+			o.SetLabels(nil)
+		},
+		Changed: func(o client.Object) { s.poolChanged(o.(*kubeapi.InferencePool), synced) },
+		Gone:    func(client.Object) { s.poolGone() },
+		Synced: func() {
+			if !s.poolFound() {
+				complain()
+			}
+		},
+		Lacking: complain,
+	})
+}
+
+func (s *Source) poolFound() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.found
+}
+
+// poolChanged uses what the InferencePool says now; if that makes no sense, it goes on with what it said before.
+func (s *Source) poolChanged(pool *kubeapi.InferencePool, synced func()) {
+	target, err := targetOf(pool)
+	s.mu.Lock()
+	again := !s.found && s.target != nil
+	s.found = true
+	changed := err == nil && (s.target == nil || !s.target.equal(target))
+	if changed {
+		s.target = &target
+	}
+	s.mu.Unlock()
+	s.cluster.metrics.poolMissing.Set(0)
+	if again {
+		s.log.Info("the InferencePool is there again", "namespace", s.config.Namespace, "pool", s.config.Pool)
+	}
+	if err != nil {
+		s.cluster.Tell(pool, "InvalidPool", err.Error()+"; it is not used")
+		return
+	}
+	if changed {
+		s.log.Info("the InferencePool", "pool", s.config.Pool, "selector", target.text, "ports", target.ports,
+			"appProtocol", pool.Spec.AppProtocol)
+		s.awaken()
+	}
+	synced()
+}
+
+// poolGone keeps the pods: a pool that was deleted by mistake, or to be created anew, must not end the traffic.
+func (s *Source) poolGone() {
+	s.mu.Lock()
+	s.found = false
+	s.mu.Unlock()
+	s.cluster.metrics.poolMissing.Set(1)
+	s.log.Error(nil, "THE INFERENCEPOOL WAS DELETED: its last pods are kept, and followed as before",
+		"namespace", s.config.Namespace, "pool", s.config.Pool)
+}
