@@ -53,7 +53,7 @@ func (t *Tier) setDefaults() { t.Weight = One }
 
 // Class is a policy class inside a tier.
 type Class struct {
-	// Name of the class; unique; letters, digits, '_', '.' and '-'.
+	// Name of the class; unique; letters, digits, '_', '.' and '-'; at most 256 bytes.
 	Name string `yaml:"name"`
 	// Credit of the class in each round, in cost units. Above 0.
 	Quantum int64 `yaml:"quantum"`

@@ -66,8 +66,8 @@ func (c *compiled) path(h *headers) *fairqueue.Path {
 		Priority: whole(h.values[c.policyClass.priority]),
 		Strict:   min(whole(h.values[c.policyClass.strict]), c.PolicyClass.MaxStrictPriority),
 	}
-	if len(p.Class) > maxIdentityBytes {
-		p.Class = "" // not a listed class's: its waiter and the recording keep the name
+	if len(p.Class) > fairqueue.MaxClassName {
+		p.Class = "" // no class has this name, and the waiter and the recording would keep it
 	}
 	if p.Class == "" && p.Priority == 0 && p.Strict == 0 {
 		return nil

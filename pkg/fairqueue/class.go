@@ -1,26 +1,26 @@
 package fairqueue
 
-// class is a policy class: it shares its tier, and its flows share it. Without Config.Classes a tier has one, which then
-// has nobody to share with. Lanes are outermost: each has the flows that wait in it, in their order, and the flows under
-// those in theirs.
+// class is a policy class. Classes share a tier, and flows share a class. Without Config.Classes each tier has exactly
+// one. Within a class, lanes come first: each lane orders the flows that wait in it, and below each of those the flows
+// under it.
 type class struct {
-	share    // of its tier
-	siblings // its flows
+	share    // its share of the tier
+	siblings // its own flows
 
 	tier     *tier
 	config   ClassConfig
-	order    order // within its flows; nil: by arrival
-	removed  bool  // takes no arrivals any more, and drains
-	queued   int
-	offer    *Request // while a turn is charged: what the class has to offer in it
-	inflight int      // requests in flight, where the discipline wants to know
+	order    order    // of the requests within a flow; nil means by arrival
+	removed  bool     // it is no longer configured: it accepts no arrivals and drains
+	queued   int      // waiting requests
+	offer    *Request // its head for the turn that is being charged; nil if it has none
+	inflight int      // requests in flight, if the discipline counts them
 
 	lanes   map[Lane]*classLane
-	open    heap[*classLane] // lanes that are open and have a flow that is not parked
-	busy    heap[*laneBusy]  // only if guarded: those with room between the bounds, where a starved head may go,
-	aged    heap[*laneAge]   // and those with room below the upper bound, by their oldest request
-	guarded bool             // the starvation guard asks for ages
-	stuck   int              // Σ stuck of the lanes
+	open    heap[*classLane] // open lanes with a flow that is not parked
+	busy    heap[*laneBusy]  // if guarded: lanes with room only above the lower bound, where only a starved head may go
+	aged    heap[*laneAge]   // if guarded: lanes with room below the upper bound, by their oldest request
+	guarded bool             // the starvation guard applies to the tier, so ages are kept
+	stuck   int              // sum of classLane.stuck
 
 	freeFlowLanes []*flowLane
 	freeLanes     []*classLane
@@ -39,7 +39,7 @@ func newClass(t *tier, cfg ClassConfig, q *FairRequestQueue) *class {
 	}
 }
 
-// head returns the class's next request, which has the least tag among the lanes that can go, or nil if there is none.
+// head returns the class's next request: the one with the least tag in the open lanes, or nil if there is none.
 func (c *class) head() *Request {
 	if l := c.open.min(); l != nil {
 		return l.flows.min().head
@@ -47,7 +47,8 @@ func (c *class) head() *Request {
 	return nil
 }
 
-// starvedHead is the request that goes when the tier is promoted: as head, of the lanes with room below the upper bound.
+// starvedHead returns the class's next request if its tier is promoted: the one with the least tag in the lanes with room
+// below the upper bound, or nil if there is none.
 func (c *class) starvedHead() *Request {
 	busy := c.busy.min()
 	if busy == nil || c.open.len() > 0 && c.open.items[0].key.before(c.busy.items[0].key) {
@@ -56,7 +57,7 @@ func (c *class) starvedHead() *Request {
 	return busy.lane.flows.min().head
 }
 
-// headIn returns the next request in a lane, open or closed, of those that are not parked, or nil if there is none.
+// headIn returns the next request in a lane, open or closed, ignoring parked flows; nil if there is none.
 func (c *class) headIn(lane Lane) *Request {
 	if l := c.lanes[lane]; l != nil {
 		if fl := l.flows.min(); fl != nil {
@@ -74,13 +75,14 @@ func (c *class) oldest() *Request {
 	return nil
 }
 
-// retag computes the tag of fl's head anew.
+// retag recomputes the tag of fl's head.
 func (fl *flowLane) retag() {
 	f := fl.flow
 	fl.tag = f.siblings.discipline.tag(&f.siblings.level, &f.share, fl.head)
 }
 
-// reindex restores every order after something about fl has changed: its head, tag, parking, oldest or emptiness.
+// reindex restores every order that fl is in. It must be called when fl's head, tag, oldest request or parked changes, or
+// when fl gets its first request or loses its last.
 func (c *class) reindex(fl *flowLane) {
 	for {
 		b, waiting := fl.ownBranch(), fl.head != nil && !fl.parked
@@ -102,7 +104,7 @@ func (c *class) reindex(fl *flowLane) {
 	c.reindexLane(fl.lane)
 }
 
-// reindexLane restores the class's own orders after something about lane l has changed.
+// reindexLane restores the class's orders of lanes after a change in l.
 func (c *class) reindexLane(l *classLane) {
 	some := l.flows.len() > 0
 	setMember(&c.open, l, some && l.state == LaneOpen)
@@ -111,16 +113,16 @@ func (c *class) reindexLane(l *classLane) {
 	}
 }
 
-// reindexGuarded puts lane l into the orders of the starvation guard, or takes it out.
-func (c *class) reindexGuarded(l *classLane, want bool) {
-	setMember(&c.busy, &l.busy, want && l.state == LaneBusy)
-	setMember(&c.aged, &l.oldest, want)
+// reindexGuarded adds lane l to the orders of the starvation guard, or removes it from them.
+func (c *class) reindexGuarded(l *classLane, wanted bool) {
+	setMember(&c.busy, &l.busy, wanted && l.state == LaneBusy)
+	setMember(&c.aged, &l.oldest, wanted)
 }
 
-// couldGo is the number of waiters that could go if there were room.
+// couldGo returns the number of waiters that could go if there were room.
 func (c *class) couldGo() int { return c.queued - c.stuck }
 
-// countInLane changes the numbers of a lane: n waiting requests, capped of them behind a parked flow.
+// countInLane adds n to the number of waiting requests in a lane, and capped to the number in its parked flows.
 func (c *class) countInLane(l *classLane, n, capped int) {
 	was := l.stuck()
 	l.queued += n
@@ -128,12 +130,13 @@ func (c *class) countInLane(l *classLane, n, capped int) {
 	c.addStuck(l.stuck() - was)
 }
 
+// addStuck adds n to the number of stuck requests of the class and its tier.
 func (c *class) addStuck(n int) {
 	c.stuck += n
 	c.tier.stuck += n
 }
 
-// setState opens a lane or closes it.
+// setState opens or closes a lane.
 func (c *class) setState(l *classLane, s LaneState) {
 	was := l.stuck()
 	l.state = s
@@ -141,7 +144,7 @@ func (c *class) setState(l *classLane, s LaneState) {
 	c.reindexLane(l)
 }
 
-// guard begins or ends the keeping of ages; it looks at every flow once.
+// guard starts or stops keeping ages for the starvation guard. It visits every flow of the class.
 func (c *class) guard(on bool) {
 	if c.guarded == on {
 		return
@@ -153,6 +156,7 @@ func (c *class) guard(on bool) {
 	}
 }
 
+// guard is class.guard for the flows of a branch and those under them.
 func (b *branch) guard(on bool) {
 	for fl := range b.flows.all() {
 		if fl.under != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// classes are the configured classes; without any, the one that everybody is in.
+// classes returns the configured classes, or a single one without a name if none are configured.
 func (c *Config) classes() []ClassConfig {
 	if len(c.Classes) == 0 {
 		return []ClassConfig{{Quantum: 1}}
@@ -13,13 +13,13 @@ func (c *Config) classes() []ClassConfig {
 	return c.Classes
 }
 
-// amongClasses is the discipline by which the classes of a tier share it.
+// amongClasses returns the discipline that shares a tier among its classes.
 func (c *Config) amongClasses() discipline { return drr{cursor: c.Cursor} }
 
-// weight is the class's share of its tier.
+// weight returns the class's weight among the classes of its tier.
 func (c ClassConfig) weight() Weight { return min(Weight(c.Quantum)*WeightOne, MaxWeight) }
 
-// classOf is the class of r, one that takes arrivals; the first one when r names none of these.
+// classOf returns the class that r names, or the first class if r names none that accepts arrivals.
 func (t *tier) classOf(r *Request) *class {
 	if len(t.classes) > 1 && r.Path != nil {
 		for _, c := range t.classes {
@@ -31,8 +31,9 @@ func (t *tier) classOf(r *Request) *class {
 	return t.classes[0]
 }
 
-// reclass gives the tier the configured classes, in their order. One that is listed no more takes no arrivals and drains
-// behind them; one that stays keeps its waiters and what it is owed, and orders them as before until it is empty.
+// reclass sets the tier's classes to the configured ones, in their order. A class that stays keeps its waiters and its
+// deficit, and its waiters are sorted again if its order has changed. A class that is no longer configured accepts no
+// arrivals; while it has waiters it drains, after the configured classes.
 func (t *tier) reclass(q *FairRequestQueue) {
 	old := t.classes
 	t.classes, t.discipline = nil, q.config.amongClasses()
@@ -55,14 +56,14 @@ func (t *tier) reclass(q *FairRequestQueue) {
 			t.classes = append(t.classes, c)
 		}
 	}
-	if len(old) == 1 && len(t.classes) > 1 { // it had nobody to share with, so nothing was charged to it
+	if len(old) == 1 && len(t.classes) > 1 { // a tier's only class is never charged, so its share may be stale
 		for _, c := range t.classes {
 			t.discipline.begin(&t.level, &c.share)
 		}
 	}
 }
 
-// reorder gives every line of the class another order.
+// reorder changes the order of every line of the class.
 func (c *class) reorder(o order) {
 	c.order = o
 	for f := range c.siblings.leafFlows() {
@@ -84,7 +85,7 @@ func (c *class) reorder(o order) {
 	}
 }
 
-// dropClass forgets a class that has drained.
+// dropClass removes a class that has drained.
 func (t *tier) dropClass(c *class) {
 	t.classes = slices.DeleteFunc(t.classes, func(o *class) bool { return o == c })
 }

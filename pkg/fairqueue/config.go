@@ -11,17 +11,17 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// CapacityMode says how flows divide the queue's room.
+// CapacityMode determines how flows share the queue's capacity.
 type CapacityMode uint8
 
 const (
-	// Reserved is the seed's: each tracked flow reserves its flowCapacity out of totalCapacity.
+	// Reserved reserves each tracked flow's FlowCapacity out of TotalCapacity, as the seed does.
 	Reserved CapacityMode = iota
-	// Shared lets flows fill totalCapacity together; when it is full, a more entitled arrival displaces.
+	// Shared lets all flows use TotalCapacity. When the queue is full, an arrival displaces a less entitled waiter.
 	Shared
 )
 
-// TierMode says how tiers share the releases.
+// TierMode determines how tiers share the releases.
 type TierMode uint8
 
 const (
@@ -31,99 +31,103 @@ const (
 	Weighted
 )
 
-// Discipline says how flows share their class.
+// Discipline determines how flows share their class.
 type Discipline uint8
 
 const (
-	// WFQ is weighted fair queueing by finish tags, the seed's.
+	// WFQ is weighted fair queueing by finish tags, as in the seed.
 	WFQ Discipline = iota
 	// OneFlow puts all requests of a class into one flow: first come, first served.
 	OneFlow
 )
 
-// TieBreak says which flow goes first of those whose heads have the same tag.
+// TieBreak determines which of several flows goes first if their heads have the same tag.
 type TieBreak uint8
 
 const (
-	// ByArrival is the one whose head arrived first.
+	// ByArrival prefers the flow whose head arrived first.
 	ByArrival TieBreak = iota
-	// NewcomerFirst is one that has not been served since it became backlogged, and among several such, or none, the one
-	// whose head arrived first. With equal weights and costs a flow that begins to wait has the tag of whoever is next:
-	// so it mostly does not wait for those that always have more.
+	// NewcomerFirst prefers a flow that has not been served since it became backlogged; among equals, the one whose head
+	// arrived first. With equal weights and costs a newcomer's tag often equals that of the next head, so it usually goes
+	// ahead of flows that are always backlogged.
 	NewcomerFirst
 )
 
-// Config is the queue's configuration. Every field but TierMode, CapacityMode, Discipline and Levels can change at run
-// time.
+// Config is the queue's configuration. TierMode, CapacityMode, Discipline and Levels cannot change at run time; the other
+// fields can.
 type Config struct {
-	// TotalCapacity is the largest number of waiting requests, FlowCapacity that of one flow; both at least 1, and
-	// FlowCapacity <= TotalCapacity. FlowCapacities overrides it by flow key.
+	// TotalCapacity is the largest number of waiting requests, at least 1. FlowCapacity is the largest number of waiting
+	// requests of one flow, 1 to TotalCapacity. FlowCapacities overrides FlowCapacity by flow key.
 	TotalCapacity  int
 	FlowCapacity   int
 	FlowCapacities map[string]int
 	CapacityMode   CapacityMode
-	// QueueTTL is the longest wait of a tier that has no QueueTimeout of its own; more than 0.
+	// QueueTTL is the TTL of requests whose tier has no QueueTimeout; above 0.
 	QueueTTL time.Duration
-	// Weights by flow key; a flow that is not listed has WeightOne.
+	// Weights has weights by flow key. The weight of a flow that is not listed is WeightOne.
 	Weights    map[string]Weight
 	Discipline Discipline
-	TieBreak   TieBreak // a change counts for flows that become backlogged from then on
+	TieBreak   TieBreak // a change applies to flows that become backlogged after it
 	TierMode   TierMode
-	// PromotionBudget is the share of dispatches, in millionths, that starved heads may take; a million: unlimited.
+	// PromotionBudget is the share of dispatches that starved heads may take, in millionths: 0 (none) to a million
+	// (unlimited).
 	PromotionBudget int64
-	// GuaranteedTop makes the highest tier guaranteed in shared mode: never displaced, each of its flows with its
-	// capacity reserved. Otherwise it is like the others. In Weighted mode none is: each has its share of the queue.
+	// GuaranteedTop makes the highest tier guaranteed in Shared mode: its waiters are never displaced, and each of its
+	// flows has its capacity reserved. Otherwise it is like the other tiers. It has no effect in Weighted mode, where
+	// each tier has its share of the queue.
 	GuaranteedTop bool
-	// Tiers, highest first; at least one.
+	// Tiers are the tiers, highest first; 1 to MaxTiers.
 	Tiers []TierConfig
-	// Classes share each tier, in this order where their turns are equal; none: no tier is shared. A request that names
-	// none of them is of the first. At most MaxClasses.
+	// Classes are the classes of each tier, at most MaxClasses; without any, each tier has a single class. A request that
+	// names none of them belongs to the first.
 	Classes []ClassConfig
-	// Cursor says where the turn of the classes goes on.
+	// Cursor is where the next turn of the classes begins.
 	Cursor Cursor
-	// Priorities: requests name a Path.Strict and a Path.Priority.
+	// Priorities makes Path.Strict and Path.Priority count in the order of requests.
 	Priorities bool
-	// Levels is how many flows a request names, each under the one before: 1 for Request.Flow alone, up to
-	// MaxFlowLevels; 0 counts as 1. Weights, capacities and caps are those of the first; those under one have equal
-	// weights and share its places.
+	// Levels is the number of flows that a request names, each under the one before, 1 to MaxFlowLevels; 0 counts as 1.
+	// With 1, a request names Request.Flow only. Weights, capacities and caps apply to Request.Flow; the flows under it
+	// have equal weights and share its capacity.
 	Levels int
 }
 
-// ClassConfig is one class's.
+// ClassConfig configures a class.
 type ClassConfig struct {
-	// Name is unique and not empty.
+	// Name is unique and not empty, and has at most MaxClassName bytes.
 	Name string
-	// Quantum is its share of its tier, in cost for each round; 1 to MaxCost.
+	// Quantum is what the class earns in each round of its tier, in units of cost; 1 to MaxCost.
 	Quantum Cost
-	// Order of the requests of its flows.
+	// Order is the order of the requests within each of its flows.
 	Order Order
 }
 
-// MaxClasses is the most classes, and MaxFlowLevels the most flows that a request names.
+// MaxClasses is the largest number of classes, MaxFlowLevels that of flows that a request names, and MaxClassName the
+// length of the longest name of a class, in bytes: requests name it in a header.
 const (
 	MaxClasses    = 64
 	MaxFlowLevels = maxLevels - 1
+	MaxClassName  = 256
 )
 
-// TierConfig is one tier's.
+// TierConfig configures a tier.
 type TierConfig struct {
 	// Name is unique and not empty.
 	Name string
-	// Weight is its share in Weighted mode; 0 counts as WeightOne.
+	// Weight is the tier's weight in Weighted mode; 0 counts as WeightOne.
 	Weight Weight
-	// QueueSize is the largest number of requests that wait in the tier; 0: it never queues; NoLimit: it has no limit of
-	// its own.
+	// QueueSize is the largest number of requests that wait in the tier. With 0 the tier never queues; with NoLimit it has
+	// no limit of its own.
 	QueueSize int
-	// QueueTimeout takes the place of QueueTTL; 0: QueueTTL.
+	// QueueTimeout is the TTL of the tier's requests; 0 means QueueTTL.
 	QueueTimeout time.Duration
-	// StarvationThreshold is the age at which its oldest waiter counts as starved; 0: never.
+	// StarvationThreshold is the age of its oldest waiter at which the tier is starved; 0 means never.
 	StarvationThreshold time.Duration
 }
 
-// NoLimit is the QueueSize of a tier that only the queue's capacity limits.
+// NoLimit is the QueueSize of a tier that only TotalCapacity limits.
 const NoLimit = -1
 
-// DefaultConfig is the seed's: one tier, 1000 waiting requests, 100 a flow, 30 s.
+// DefaultConfig returns the seed's defaults: one tier, 1000 waiting requests, 100 per flow, a TTL of 30 s.
 func DefaultConfig() Config {
 	return Config{
 		TotalCapacity:   1000,
@@ -134,8 +138,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// MaxTiers is the largest number of tiers. Ranks go up to maxTiers, so that a TierSet holds them all with room for
-// removed tiers that still drain.
+// MaxTiers is the largest number of configured tiers. A TierSet has room for twice as many, since removed tiers keep
+// their identifiers while they drain.
 const (
 	MaxTiers = maxTiers / 2
 	maxTiers = 64
@@ -198,12 +202,12 @@ func (w Weight) check(ps *invalid.Problems, at invalid.Path) {
 	}
 }
 
-// decimal is the weight for messages; it decides nothing.
+// decimal returns the weight in decimal notation, for messages only.
 func (w Weight) decimal() invalid.Shown {
 	return invalid.Shown(strconv.FormatFloat(float64(w)/float64(WeightOne), 'f', -1, 64))
 }
 
-// checkSharing checks the levels below the tiers.
+// checkSharing checks the fields that are about classes and flows.
 func (c *Config) checkSharing(ps *invalid.Problems) {
 	invalid.Within(ps, invalid.At("Levels"), c.Levels, 0, MaxFlowLevels)
 	if n := len(c.Classes); n > MaxClasses {
@@ -212,12 +216,17 @@ func (c *Config) checkSharing(ps *invalid.Problems) {
 	var names invalid.Names
 	for i, class := range c.Classes {
 		names.Check(ps, invalid.At("Classes", i, "Name"), class.Name)
+		if n := len(class.Name); n > MaxClassName {
+			ps.Add(invalid.At("Classes", i, "Name"), class.Name, "must have at most %d bytes, not %d", MaxClassName, n)
+		}
 		invalid.Within(ps, invalid.At("Classes", i, "Quantum"), class.Quantum, 1, MaxCost)
 	}
 }
 
+// levels returns the number of flows that a request names.
 func (c *Config) levels() int { return max(1, c.Levels) }
 
+// weight returns a flow's weight.
 func (c *Config) weight(flow string) Weight {
 	if w, ok := c.Weights[flow]; ok {
 		return w
@@ -225,12 +234,14 @@ func (c *Config) weight(flow string) Weight {
 	return WeightOne
 }
 
-// mostWaiting is what a capacity beyond it counts as: more requests than memory can hold, and few enough that the
-// capacities of all flows can be added.
+// mostWaiting is the largest capacity that counts; a larger one counts as this. It is more than memory can hold, and
+// small enough for the sum of all flows' capacities not to overflow.
 const mostWaiting = 1 << 36
 
+// totalCapacity returns TotalCapacity, at most mostWaiting.
 func (c *Config) totalCapacity() int { return min(c.TotalCapacity, mostWaiting) }
 
+// flowCapacity returns a flow's capacity, at most mostWaiting.
 func (c *Config) flowCapacity(flow string) int {
 	n, ok := c.FlowCapacities[flow]
 	if !ok {

@@ -2,46 +2,48 @@ package fairqueue
 
 import "time"
 
-// discipline shares what a level gets among its sharers: it gives each sharer a tag, and the least tag goes first. It is
-// stateless: what it knows lies in the level, which has the time too, the shares and the receipts. Classes of a tier,
-// flows of a class and flows under a flow are all sharers, so a discipline serves at every level.
+// discipline divides a level among its sharers: it computes a tag for each sharer's head, and the head with the least tag
+// goes first. Sharers are the classes of a tier, the flows of a class, or the flows under a flow; one discipline can
+// serve at any level. It has no state of its own: its state is in the level, in each share, and in the receipts of the
+// requests that were charged.
 //
-// Every method that changes a share reports whether the share's tags have changed with it, so that the queue computes
-// them anew; charge, adjust, trueUp and refund get the receipt of r at this level, which charge fills.
+// A method with the result moved reports whether the share's tags have changed; the queue then recomputes them. p is the
+// receipt of r at this level; charge fills it, and the methods that are called later for the same request read it.
 type discipline interface {
 	// begin is called when s becomes backlogged.
 	begin(l *level, s *share)
-	// tag returns the tag of head, the request of s that goes next, or next in one of its lanes.
+	// tag returns the tag of head, the next request of s, or its next request in one lane.
 	tag(l *level, s *share, head *Request) VirtualTime
-	// charge is called when r of s, with this tag, leaves the queue for an endpoint. In a level of classes it has left, and
-	// class.offer of each is what that had to offer beside r, of s what it has now.
+	// charge charges s for r, which had this tag and is popped. In a level of classes, r has been removed already;
+	// class.offer is then the head that each class had in this turn, and for the class of r its new head.
 	charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) (moved bool)
-	// refund takes a charge back: the release of r came to nothing.
+	// refund takes back the charge for r, which was popped and returns to the queue.
 	refund(l *level, s *share, r *Request, p *receipt) (moved bool)
-	// freshen looks at one of all shares, when a charge has made the level stale.
+	// freshen updates s after a charge has marked the level as stale. It is called for every share of the level.
 	freshen(l *level, s *share) (moved bool)
 
-	// active reports whether the discipline wants to know of what does not wait: then a sharer is active while it has
-	// anything queued or in flight, and the methods that follow are called.
+	// active reports whether the discipline needs to know about requests in flight. If it does, a sharer is active while
+	// it has requests queued or in flight, and the queue calls the methods below; otherwise it does not.
 	active() bool
-	// bypassed is called for a request that is dispatched without having waited.
+	// bypassed charges s for r, which is dispatched without waiting.
 	bypassed(l *level, s *share, r *Request, p *receipt) (moved bool)
-	// adjust raises what r, which is in flight, is charged to this cost; trueUp corrects it to what r has really cost.
+	// adjust raises the charge for r, which is in flight, to the cost to; trueUp corrects it to the actual cost.
 	adjust(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool)
 	trueUp(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool)
-	// end is called when s is no longer active. The discipline's state of s may be dropped from then on.
+	// end is called when s is no longer active. After it, the queue may drop the share.
 	end(l *level, s *share)
 	// advance is called before a turn from level.nextAdvance on, because the tag of level.timeVarying changes with time.
 	// It sets both to the next such sharer and its time, or timeVarying to nil if there is none.
 	advance(l *level)
 
-	// describe passes to number every value that decides what a share, or with nil the level, will get, for AppendState;
-	// describeReceipt does the same for a receipt.
+	// describe passes every value of s that affects later decisions to number, or those of the level if s is nil.
+	// describeReceipt does the same for a receipt. AppendState calls both.
 	describe(l *level, s *share, number func(int64))
 	describeReceipt(l *level, p *receipt, number func(int64))
 }
 
-// costsKnown is the part of a discipline whose charges are final at the pop, and depend on nothing but what waits.
+// costsKnown implements the methods that a discipline does not need if its charges are final at the pop and requests in
+// flight do not matter to it.
 type costsKnown struct{}
 
 func (costsKnown) active() bool { return false }
@@ -56,37 +58,37 @@ func (costsKnown) end(*level, *share) {}
 
 func (costsKnown) advance(*level) {}
 
-// level is a set of sharers and what their discipline knows of them all: the classes of a tier, the flows of a class, or
-// the flows under a flow.
+// level is the state that a discipline shares among all sharers of one kind: the classes of a tier, the flows of a class,
+// or the flows under a flow.
 type level struct {
 	discipline  discipline
-	now         *time.Time // the queue's: the last that it was told
-	stale       bool       // every share has to be looked at with freshen
-	classes     []*class   // of a tier, in their order; nil: its sharers are flows
-	claimed     bool       // the turn that is charged is none: it is a claim
-	timeVarying *share     // the one whose tag changes with time, of a class's own flows; nil: none
+	now         *time.Time // FairRequestQueue.now
+	stale       bool       // freshen must be called for every share
+	classes     []*class   // the sharers, if they are classes, in their order; nil if they are flows
+	claimed     bool       // the request being charged was claimed, not served in turn
+	timeVarying *share     // the class's own flow whose tag changes with time; nil if there is none
 	nextAdvance time.Time  // when advance must be called for it
 	wfqLevel
 	drrLevel
 }
 
-// siblings are a level of flows.
+// siblings are the flows of one level: a class's own flows, or the flows under a flow.
 type siblings struct {
 	level
 	flows   flowTable
-	weights Weight // Σ weight of the tracked flows
+	weights Weight // sum of the tracked flows' weights
 	shed    sheddingOrder
 }
 
-// share is what a discipline knows of one sharer: a class or a flow.
+// share is a discipline's state of one sharer: a class or a flow.
 type share struct {
-	flow   *flow // nil: it is a class
+	flow   *flow // nil if the sharer is a class
 	weight Weight
 	wfqShare
 	drrShare
 }
 
-// receipt is what one pop has charged to one sharer.
+// receipt records what one pop has charged to one sharer.
 type receipt struct{ wfqReceipt }
 
 func (d Discipline) implementation() discipline {

@@ -2,23 +2,23 @@ package fairqueue
 
 import "time"
 
-// Order says which request of a flow goes first.
+// Order determines which request of a flow goes first.
 type Order uint8
 
 const (
 	// FCFS is first come, first served.
 	FCFS Order = iota
-	// WSPT is the least cost over 1 + priority first.
+	// WSPT is weighted shortest processing time: the request with the least cost over (1 + priority) goes first.
 	WSPT
 )
 
-// order is the order of the requests of one flow in one lane: by rank, across its rollover, then by arrival. A rank is
-// computed once, when the request arrives.
+// order is the order of one flow's requests in one lane: by rank, which may roll over, then by arrival.
 type order interface {
+	// rank returns the rank of r, which arrived at this time since the queue's epoch. It is computed once.
 	rank(sinceEpoch time.Duration, r *Request) uint64
 }
 
-// implementation is the order; nil: by arrival alone, for which a line needs no heap.
+// implementation returns the order. nil means by arrival alone, for which a line needs no heap.
 func (o Order) implementation(priorities bool) order {
 	switch {
 	case o == WSPT:

@@ -5,70 +5,70 @@ import "time"
 // Lane names a set of backends that a request may use; "" is the whole pool.
 type Lane string
 
-// Request is one request in the queue. It is meant to lie inside the caller's own structure: the queue allocates
-// nothing for it. The exported fields are set before Push and left alone until the request has left the queue.
+// Request is a request in the queue. Callers embed it in a structure of their own, so the queue allocates nothing for it.
+// Set the exported fields before Push, and do not change them while the request is queued.
 type Request struct {
-	// Flow is the key of its flow within its class.
+	// Flow is the key of the request's flow within its class.
 	Flow string
-	// Path says where else it belongs; nil: to the first class of its tier, and to no flow under Flow.
+	// Path names the request's class, flows under Flow, and urgency. nil means the first class of its tier, and no more.
 	Path *Path
-	// Lane is the set of backends that it may use.
+	// Lane is the set of backends that the request may use.
 	Lane Lane
-	// Tier is its tier's stable identifier, Tier.ID of Tiers, which is not its rank: they are equal until a reload adds,
-	// removes or moves tiers. One that takes no arrivals any more, or never existed, is the lowest tier; Push writes
-	// the one that the request has joined.
+	// Tier is the stable identifier of its tier (Tier.ID), which differs from its rank after a reload has added, removed
+	// or moved tiers. An identifier that accepts no arrivals means the lowest tier. Push sets it to the tier that the
+	// request has joined.
 	Tier int
-	// Cost is its work; clamped into 1 to MaxCost.
+	// Cost is the request's work, clamped to 1 to MaxCost.
 	Cost Cost
-	// Deadline is the client's own; zero: none. The TTL is the tier's.
+	// Deadline is the client's own; zero means none. The TTL comes from the tier.
 	Deadline time.Time
-	// Owner is the caller's; the queue does not touch it.
+	// Owner belongs to the caller; the queue does not use it.
 	Owner any
 
-	flowLane *flowLane // where it waits; nil: not queued
-	prev     *Request  // neighbours in the flowLane's line, by arrival
+	flowLane *flowLane // where it waits; nil if it is not queued
+	prev     *Request  // its neighbours in the line, by arrival
 	next     *Request
 	seq      uint64 // arrival sequence, the last tie-break of every order
 
-	due    time.Duration // when it expires, since the queue's epoch: the key of deadlines
-	sooner *Request      // neighbours among the deadlines
+	due    time.Duration // when it expires, relative to the queue's epoch: its key in deadlines
+	sooner *Request      // its neighbours in the list of deadlines
 	later  *Request
-	inDue  int32 // number among the odd deadlines
+	inDue  int32 // its number in the heap of deadlines; 0 if it is in the list
 
-	paid    receipt // what its pop has charged to its flow, for a refund
+	paid    receipt // what its pop has charged to the class's own flow
 	extra   *extra
 	arrived time.Time // when it was first pushed
 	ttl     time.Duration
 }
 
-// Path is what a request is part of beside its tier and its flow.
+// Path is what a request names beside its tier and its flow: its class, the flows under its flow, and its urgency.
 type Path struct {
-	// Class names its class within its tier; a name that no class has is the first one's. It says nothing without
+	// Class is the name of its class within its tier. An unknown name means the first class. It has no effect without
 	// Config.Classes.
 	Class string
-	// Under are the keys of the flows under Request.Flow, outermost first: a user of a tenant. As many of them count as
-	// Config.Levels says; one that is missing is "".
+	// Under has the keys of the flows under Request.Flow, outermost first; for example a tenant's user. Config.Levels
+	// determines how many count; a missing key is "".
 	Under []string
-	// Strict puts it before those of its flow with less of it. Among equals Priority counts, as their order has it. Both
-	// say something only with Config.Priorities.
+	// Strict is its strict priority: it goes before requests of its flow with a lower one. Among requests of equal Strict,
+	// Priority counts as the class's Order defines. Both have an effect only with Config.Priorities.
 	Strict, Priority int
 }
 
-// maxLevels is the most levels that share: classes, and flows within flows.
+// maxLevels is the largest number of levels below a tier: the classes, and flows under flows.
 const maxLevels = 4
 
-// extra is what only some requests need, as their queue is configured.
+// extra holds the fields that a request needs only with some configurations.
 type extra struct {
-	rank   uint64             // its key in the order within its flow
-	row    rowEntry           // in its line's row
-	paid   [maxLevels]receipt // what its pop has charged to others than its flow
-	charge uint64             // the account of weighted tiers: the number of the charge, and
-	earned TierSet            // the tiers that earned by it
+	rank   uint64             // its rank in its line's order
+	row    rowEntry           // its entry in its line's row
+	paid   [maxLevels]receipt // what its pop has charged to its class and to flows under another, by depth
+	charge uint64             // with weighted tiers: the number of its charge
+	earned TierSet            // with weighted tiers: the tiers that earned by its charge
 
-	inFlight bool // it counts as in flight, where that matters
+	inFlight bool // it is counted as in flight, which only some disciplines need
 }
 
-// more is r's extra, made when there is none.
+// more returns r's extra; it makes one if there is none.
 func (r *Request) more() *extra {
 	if r.extra == nil {
 		r.extra = new(extra)
@@ -76,8 +76,8 @@ func (r *Request) more() *extra {
 	return r.extra
 }
 
-// receiptOf is where the receipt of a sharer is kept: a flow's by its depth, 0 for one of the class itself, and the
-// class's at classDepth.
+// receiptOf returns r's receipt at a depth: 0 is the class's own flow, 1 the flow under it and so on, and classDepth the
+// class.
 func (r *Request) receiptOf(depth int) *receipt {
 	if depth == 0 {
 		return &r.paid
@@ -85,12 +85,13 @@ func (r *Request) receiptOf(depth int) *receipt {
 	return &r.more().paid[depth]
 }
 
+// classDepth is the depth of the class's receipt.
 const classDepth = maxLevels - 1
 
-// Arrived is when the request was first pushed.
+// Arrived returns when the request was first pushed.
 func (r *Request) Arrived() time.Time { return r.arrived }
 
-// Expires is when its time in the queue is over: the earlier of its TTL and its own deadline.
+// Expires returns when the request's time in the queue ends: at its TTL or its Deadline, whichever is earlier.
 func (r *Request) Expires() time.Time {
 	ttl := r.arrived.Add(r.ttl)
 	if !r.Deadline.IsZero() && r.Deadline.Before(ttl) {
@@ -102,8 +103,8 @@ func (r *Request) Expires() time.Time {
 // Queued reports whether the request is in a queue now.
 func (r *Request) Queued() bool { return r.flowLane != nil }
 
-// TTLOver reports whether, at now, its TTL has ended its wait, rather than the client's own deadline: whichever came
-// first, however late one looks. At the same instant it is the TTL.
+// TTLOver reports whether the TTL is over at now and was not later than Deadline. Of a request whose time in the queue is
+// over, it tells which of the two ended it; if they are equal it was the TTL.
 func (r *Request) TTLOver(now time.Time) bool {
 	ttl := r.arrived.Add(r.ttl)
 	return !now.Before(ttl) && r.Expires().Equal(ttl)

@@ -8,10 +8,11 @@ func (t *tier) head() *Request {
 	return t.turn((*class).head)
 }
 
-// starvedHead is the request that goes when the tier is promoted.
+// starvedHead returns the tier's next request if the tier is promoted, or nil if there is none.
 func (t *tier) starvedHead() *Request { return t.turn((*class).starvedHead) }
 
-// oldest returns the request that lends its age to the tier, or nil if there is none.
+// oldest returns the waiter whose age is the tier's: the oldest in a lane with room below the upper bound. It returns nil
+// if there is none.
 func (t *tier) oldest() (oldest *Request) {
 	if len(t.classes) == 1 {
 		return t.classes[0].oldest()
@@ -24,8 +25,9 @@ func (t *tier) oldest() (oldest *Request) {
 	return oldest
 }
 
-// turn is the request of the class whose turn it is, of what each has to offer; nil: none has anything. Classes are few,
-// so each one's tag is computed on the spot.
+// turn returns the request of the class whose turn it is. offer returns the request that a class would be served with, or
+// nil if there is none; turn returns nil if no class has one. There are few classes, so their tags are computed on
+// demand.
 func (t *tier) turn(offer func(*class) *Request) (best *Request) {
 	if len(t.classes) == 1 {
 		return offer(t.classes[0])
@@ -43,16 +45,16 @@ func (t *tier) turn(offer func(*class) *Request) (best *Request) {
 	return best
 }
 
-// turnTag orders the classes of a tier by what they offer.
+// turnTag returns the tag of the class if it is served with r. The class with the least tag has its turn.
 func (c *class) turnTag(r *Request) VirtualTime {
 	return c.tier.discipline.tag(&c.tier.level, &c.share, r)
 }
 
-// collectOffers notes what each class has to offer in the turn that a candidate is from.
-func (t *tier) collectOffers(of *Candidate) {
-	t.claimed = of.claimed
+// collectOffers sets the offer of each class for the turn that made the candidate.
+func (t *tier) collectOffers(from *Candidate) {
+	t.claimed = from.claimed
 	for _, c := range t.classes {
-		if c.offer = c.head(); of.Promoted {
+		if c.offer = c.head(); from.Promoted {
 			c.offer = c.starvedHead()
 		}
 	}
