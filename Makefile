@@ -13,7 +13,7 @@ BENCHFLAGS    ?= -benchtime=300ms -count=5
 
 .PHONY: help
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## static binaries: bin/epp and bin/weir
@@ -44,8 +44,8 @@ vet: ## go vet
 	$(GO) vet -tags e2evllm ./...
 
 .PHONY: race
-race: envoy ## all unit tests, with the seeds of the fuzz targets, under the race detector (purity of the core is one)
-	ENVOY=$$(hack/envoy.sh) $(GO) test -race $$($(GO) list ./... | grep -v -e /test/)
+race: envoy test-kube-assets ## all unit tests, with the seeds of the fuzz targets, under the race detector (purity of the core is one)
+	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -race $$($(GO) list ./... | grep -v -e /test/)
 
 .PHONY: explore
 explore: ## every sequence of events of a few requests, with whole lives of four, through the decisions
@@ -62,6 +62,10 @@ facts: envoy ## what Weir expects of Envoy, on a real one, without Weir; the shi
 .PHONY: integration
 integration: envoy openai ## black box on the wire: real Envoy, real binary, real clients
 	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -timeout 20m ./test/integration
+
+.PHONY: test-kube-assets
+test-kube-assets: ## build kube-apiserver and etcd into the cache unless KUBEBUILDER_ASSETS names them (20 minutes, once)
+	@hack/kube.sh >/dev/null
 
 .PHONY: pages
 pages: envoy ## the commands of README.md and of the pages in docs

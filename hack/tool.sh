@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Prints the path of a tool that the tests run, building it first from the Go module proxy if it is not in the ignored
+# .cache of this repository:
+#
+#   hack/tool.sh helm
+#
+# Each tool is the module hack/tools/NAME, apart from Weir's: its go.mod names the command and pins the version, so a
+# newer one is `go get -tool` there. What was built is kept by version and by a hash of go.mod and go.sum.
+#
+# The path goes to standard output, everything else to standard error. Running it again costs some milliseconds, and
+# two at once wait for each other. It builds one package at a time, for memory's sake (BUILD_JOBS: how many).
+set -euo pipefail
+
+fail() {
+  printf 'hack/tool.sh: %s\n' "$*" >&2
+  exit 1
+}
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+readonly root
+readonly name=${1:-}
+readonly module=${root}/hack/tools/${name}
+[[ -n ${name} && -f ${module}/go.mod ]] ||
+  fail "no tool '${name}'; there are: $(cd "${root}/hack/tools" && printf '%s ' *)"
+
+# The line `tool COMMAND`, and the version of the module that has this command.
+command=$(awk '$1 == "tool" { print $2 }' "${module}/go.mod")
+version=$(awk -v command="${command}/" '$1 == "require" { sub(/^require /, "") }
+  index(command, $1 "/") == 1 && $2 ~ /^v/ { print $2; exit }' "${module}/go.mod")
+hash=$(cat "${module}/go.mod" "${module}/go.sum" | sha256sum | cut -c 1-8)
+readonly command version hash
+readonly binary=${root}/.cache/tools/${name}/${version}-${hash}/${name}
+
+# build builds the command; a half of one never has the name of the whole.
+build() {
+  local flags='-s -w'
+  # The module proxy has no tags of git to take the version from, and clients choose their API by it.
+  [[ ${name} != kube-apiserver ]] || flags+=" -X k8s.io/component-base/version.gitVersion=${version}"
+  [[ ${name} != helm ]] || flags+=" -X helm.sh/helm/v4/internal/version.version=${version}"
+  mkdir -p "${binary%/*}"
+  (cd "${module}" && CGO_ENABLED=0 GOFLAGS='' GOWORK=off nice -n 5 go build -p "${BUILD_JOBS:-1}" -mod=readonly \
+    -trimpath -buildvcs=false -ldflags "${flags}" -o "${binary}.part" "${command}") &&
+    mv "${binary}.part" "${binary}"
+}
+
+if [[ ! -x ${binary} ]]; then
+  mkdir -p "${root}/.cache/tools/${name}"
+  exec 9>"${root}/.cache/tools/${name}.lock"
+  flock 9
+  if [[ ! -x ${binary} ]]; then # else another one was faster
+    printf 'hack/tool.sh: building %s %s into .cache/tools; kube-apiserver takes about 20 minutes, others less\n' \
+      "${name}" "${version}" >&2
+    started=${SECONDS}
+    build >&2 9>&- || fail "building ${name} failed; see above"
+    printf 'hack/tool.sh: built %s in %d s\n' "${name}" $((SECONDS - started)) >&2
+  fi
+fi
+printf '%s\n' "${binary}"

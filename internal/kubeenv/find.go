@@ -1,0 +1,59 @@
+package kubeenv
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// ErrNoAssets is in the error of Assets if the programs are not there. Its text says how to get them.
+var ErrNoAssets = errors.New("no kube-apiserver and etcd: `make test-kube-assets` builds them into .cache, " +
+	"or set KUBEBUILDER_ASSETS to a directory that has both")
+
+// assets is the directory that hack/kube.sh keeps up to date, relative to the root of the repository.
+const assets = ".cache/kube/current"
+
+// Assets returns the directory of kube-apiserver and etcd: $KUBEBUILDER_ASSETS if set; else the one that hack/kube.sh
+// made in the repository that contains the working directory. The error is ErrNoAssets, or says what it lacks.
+func Assets() (string, error) {
+	dir := os.Getenv("KUBEBUILDER_ASSETS")
+	if dir == "" {
+		root, err := repositoryRoot()
+		if err != nil {
+			return "", fmt.Errorf("kubeenv: %w", err)
+		}
+		dir = filepath.Join(root, assets)
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("kubeenv: %w", ErrNoAssets)
+		}
+	}
+	for _, name := range []string{"kube-apiserver", "etcd"} {
+		if _, err := exec.LookPath(filepath.Join(dir, name)); err != nil {
+			return "", fmt.Errorf("kubeenv: %w: %w", err, ErrNoAssets)
+		}
+	}
+	return dir, nil
+}
+
+// repositoryRoot returns the nearest directory with a go.mod, from the working directory upward.
+func repositoryRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", ErrNoAssets
+		}
+		dir = parent
+	}
+}
