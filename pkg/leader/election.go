@@ -1,0 +1,117 @@
+package leader
+
+import (
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// election is one replica's part in the election: it is told what the Lease was seen to be, and says what to write and
+// when. It is a pure state machine.
+//
+// Its invariants: leads changes to false only by a Lease with another holder, or by leave; a Lease with another holder is
+// not replaced before it has been seen unchanged for its duration.
+type election struct {
+	// Immutable.
+	me       Identity
+	name     string
+	duration time.Duration
+
+	lease *coordinationv1.Lease // as last seen; nil: there is none, or it was never looked at
+	since time.Time             // when this version was first seen; a Lease that vanished keeps its own
+	wait  time.Duration         // how long from then on it is its holder's; 0: nobody's
+	leads bool
+	left  bool
+}
+
+// saw tells the election what the Lease is now; nil: there is none.
+func (e *election) saw(now time.Time, lease *coordinationv1.Lease) {
+	before := e.lease
+	e.lease = lease
+	if lease == nil {
+		return // a holder makes it again, and is given the time for it
+	}
+	if before == nil || before.UID != lease.UID || before.ResourceVersion != lease.ResourceVersion {
+		e.since = now
+	}
+	switch holder := holderOf(lease); {
+	case holder == e.me.String():
+		e.leads = !e.left
+		e.wait = 0
+	case holder == "" || e.me.precedes(holder):
+		e.wait = 0
+		// Nobody else leads: whoever led goes on, and takes it again.
+	default:
+		e.wait = durationOf(lease, e.duration)
+		e.leads = false
+	}
+}
+
+// proposal returns the Lease to write now, without a resourceVersion if it is to be created; or, if there is nothing to
+// write yet, nil and when there may be without the Lease having changed.
+func (e *election) proposal(now time.Time) (write *coordinationv1.Lease, at time.Time) {
+	if e.left {
+		return nil, time.Time{}
+	}
+	if !e.leads {
+		if free := e.since.Add(e.wait); now.Before(free) {
+			return nil, free
+		}
+	}
+	return e.held(now), time.Time{}
+}
+
+// held returns the Lease with this replica as its holder, renewed.
+func (e *election) held(now time.Time) *coordinationv1.Lease {
+	stamp := metav1.NewMicroTime(now)
+	me, seconds := e.me.String(), int32(e.duration/time.Second)
+	if e.lease == nil {
+		return &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Name: e.name},
+			Spec: coordinationv1.LeaseSpec{
+				HolderIdentity: &me, LeaseDurationSeconds: &seconds, AcquireTime: &stamp, RenewTime: &stamp, LeaseTransitions: new(int32),
+			},
+		}
+	}
+	l := e.lease.DeepCopy()
+	if holderOf(l) != me {
+		var transitions int32
+		if l.Spec.LeaseTransitions != nil {
+			transitions = max(0, *l.Spec.LeaseTransitions)
+		}
+		transitions = max(transitions, transitions+1) // stays at its largest value
+		l.Spec.LeaseTransitions, l.Spec.AcquireTime = &transitions, &stamp
+	}
+	l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds, l.Spec.RenewTime = &me, &seconds, &stamp
+	l.Spec.Strategy, l.Spec.PreferredHolder = nil, nil
+	return l
+}
+
+// leave ends this replica's part. It returns the Lease to write so that another replica may take it at once; nil if this
+// one does not hold it.
+func (e *election) leave() *coordinationv1.Lease {
+	e.left, e.leads = true, false
+	if e.lease == nil || holderOf(e.lease) != e.me.String() {
+		return nil
+	}
+	l := e.lease.DeepCopy()
+	l.Spec.HolderIdentity = new(string)
+	return l
+}
+
+// holderOf returns the holder of a Lease; empty: it has none.
+func holderOf(l *coordinationv1.Lease) string {
+	if l.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *l.Spec.HolderIdentity
+}
+
+// durationOf returns how long a Lease is its holder's, 1 s to MaxLeaseDuration; usual if it says nothing sensible.
+func durationOf(l *coordinationv1.Lease, usual time.Duration) time.Duration {
+	if s := l.Spec.LeaseDurationSeconds; s != nil && *s > 0 {
+		return min(time.Duration(*s)*time.Second, MaxLeaseDuration)
+	}
+	return usual
+}

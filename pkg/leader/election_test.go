@@ -1,0 +1,173 @@
+package leader
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// voter is a replica in a simulation: the pure election, a clock of its own, and a connection that may be cut.
+type voter struct {
+	election
+	clock  time.Duration // what its clock is ahead of the true one
+	cut    bool
+	unsure bool
+	gone   bool
+
+	// What the rules are checked with, in true time.
+	version string    // of the Lease that it last read
+	first   time.Time // when it first read that one
+	held    time.Duration
+}
+
+// TestElectionSimulated lets replicas with wrong clocks, cut connections, kills, resignations, deletions and forgers do
+// random things for hours, and checks the promises of the package comment in true time.
+func TestElectionSimulated(t *testing.T) {
+	const duration, retry = 15 * time.Second, 2 * time.Second
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		s := newAPIServer()
+		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		born := 0
+		newVoter := func() *voter {
+			born++
+			return &voter{
+				election: election{me: Identity{fmt.Sprint("p", born), fmt.Sprint("u", born), "b"}, name: theLease, duration: duration},
+				clock:    time.Duration(r.Int64N(int64(2*time.Hour))) - time.Hour,
+				unsure:   true,
+			}
+		}
+		voters := []*voter{newVoter(), newVoter(), newVoter()}
+		read := func(v *voter, l *coordinationv1.Lease) {
+			led, other := v.leads, ""
+			if l != nil {
+				if l.ResourceVersion != v.version {
+					v.version, v.first, v.held = l.ResourceVersion, now, durationOf(l, duration)
+				}
+				if h := holderOf(l); h != "" && h != v.me.String() {
+					other = h
+				}
+			}
+			v.saw(now.Add(v.clock), l)
+			if led && !v.leads && other == "" {
+				t.Fatalf("seed %d: %s stopped leading with nobody else in the Lease", seed, v.me.Pod)
+			}
+			if v.leads && other != "" {
+				t.Fatalf("seed %d: %s leads, and %s holds the Lease", seed, v.me.Pod, other)
+			}
+		}
+		// step is what Elector.act does.
+		step := func(v *voter) {
+			if v.cut || v.gone {
+				v.unsure = v.unsure || v.cut
+				return
+			}
+			if !v.leads || v.unsure {
+				l, err := s.get(theLease)
+				if err != nil {
+					l = nil
+				}
+				v.unsure = false
+				read(v, l)
+			}
+			write, at := v.proposal(now.Add(v.clock))
+			if write == nil {
+				if ahead := at.Sub(now.Add(v.clock)); ahead <= 0 || ahead > MaxLeaseDuration {
+					t.Fatalf("seed %d: nothing to write, and again in %v", seed, ahead)
+				}
+				return
+			}
+			if old, err := s.get(theLease); err == nil && write.ResourceVersion == old.ResourceVersion {
+				if h := holderOf(old); h != "" && h != v.me.String() && now.Sub(v.first) < v.held {
+					t.Fatalf("seed %d: %s takes the Lease of %s, which it has seen for %v of %v only", seed, v.me.Pod, h, now.Sub(v.first), v.held)
+				}
+			}
+			put := s.update
+			if write.ResourceVersion == "" {
+				put = s.create
+			}
+			l, err := put(write)
+			if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+				v.unsure = true
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			read(v, l)
+		}
+		quiet := time.Duration(0) // how long nothing has disturbed them
+		for range 400 {
+			now = now.Add(time.Duration(r.Int64N(int64(retry))))
+			for _, i := range r.Perm(len(voters)) {
+				step(voters[i])
+			}
+			switch v := voters[r.IntN(len(voters))]; r.IntN(60) {
+			case 0:
+				v.cut = !v.cut
+			case 1: // killed, and another one starts
+				v.gone = true
+			case 2: // stops
+				if !v.gone && !v.cut {
+					if l := v.leave(); l != nil {
+						_, _ = s.update(l)
+					}
+				}
+				v.gone = true
+			case 3:
+				s.remove(theLease)
+			case 4: // a forger
+				if l, err := s.get(theLease); err == nil {
+					name, seconds := "forger", int32(r.IntN(20)-5)
+					l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = &name, &seconds
+					_, _ = s.update(l)
+				}
+			case 5:
+				if l, err := s.get(theLease); err == nil {
+					l.Spec = coordinationv1.LeaseSpec{}
+					_, _ = s.update(l)
+				}
+			case 6: // everybody is well for a while
+				for i := range voters {
+					if voters[i].cut = false; voters[i].gone {
+						voters[i] = newVoter()
+					}
+				}
+				for quiet = 0; quiet < duration+20*time.Second; quiet += retry {
+					now = now.Add(retry)
+					for _, i := range r.Perm(len(voters)) {
+						step(voters[i])
+					}
+				}
+				leaders := 0
+				for _, v := range voters {
+					if v.leads {
+						leaders++
+					}
+				}
+				if leaders != 1 {
+					t.Fatalf("seed %d: %d leaders after %v without a fault", seed, leaders, quiet)
+				}
+			}
+		}
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	i := Identity{Pod: "weir-0", UID: "u", Boot: "b"}
+	for holder, want := range map[string]bool{
+		"weir-0_u_a": true, "weir-0_u_": true, i.String(): false, "weir-0_v_a": false, "weir-1_u_a": false, "weir-0": false,
+		"": false, "weir-0_u_a_": false, "_u_a": false,
+	} {
+		if got := i.precedes(holder); got != want {
+			t.Errorf("%q: %t, want %t", holder, got, want)
+		}
+	}
+	if a, b := NewIdentity("p", "u"), NewIdentity("p", "u"); a.Boot == b.Boot || a.Boot == "" {
+		t.Errorf("boot IDs %q and %q", a.Boot, b.Boot)
+	}
+}

@@ -1,0 +1,213 @@
+package leader
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Elector keeps the election for one replica.
+type Elector struct {
+	config  Config
+	leases  ElectionAPI
+	changed func(leads bool)
+	failed  func()
+	log     logr.Logger
+
+	part   context.Context // done: this replica takes no part any more
+	resign context.CancelFunc
+	gone   chan struct{} // closed: and the Lease is given up, or will not be
+
+	// Owned by Run.
+	election election
+	unsure   bool // the Lease must be read before it is written
+	told     bool // what changed was last called with
+	failure  failure
+}
+
+// NewElector returns the elector of one replica for the Lease of that name. changed is called with whether this replica
+// leads each time that this changes, from Run's goroutine; it must be quick. failed is called for each request that
+// fails, for a metric.
+func NewElector(
+	config Config, name string, me Identity, leases ElectionAPI, changed func(leads bool), failed func(), log logr.Logger,
+) *Elector {
+	part, resign := context.WithCancel(context.Background())
+	return &Elector{
+		config: config, leases: leases, changed: changed, failed: failed, log: log.WithValues("lease", name),
+		part: part, resign: resign, gone: make(chan struct{}),
+		election: election{me: me, name: name, duration: config.LeaseDuration},
+		unsure:   true,
+	}
+}
+
+// Resign ends this replica's part in the election: it stops leading at once, and gives the Lease up so that another
+// replica can take it. Resign returns when that is done, or ctx is. It needs Run.
+func (e *Elector) Resign(ctx context.Context) {
+	e.resign()
+	select {
+	case <-e.gone:
+	case <-ctx.Done():
+	}
+}
+
+// Run takes part in the election until ctx is done or Resign is called; it returns nil when ctx is done. A leader whose
+// ctx ends without Resign leaves the Lease as it is.
+func (e *Elector) Run(ctx context.Context) error {
+	defer e.resign() // releases the context
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for e.part.Err() == nil && ctx.Err() == nil {
+		select {
+		case <-e.part.Done():
+		case <-ctx.Done():
+		case <-timer.C:
+			timer.Reset(e.round(ctx))
+		}
+	}
+	if ctx.Err() == nil {
+		e.giveUp(ctx)
+	}
+	close(e.gone)
+	<-ctx.Done()
+	return nil
+}
+
+// round looks at the Lease and writes it if it is time to. It returns how long the next round can wait.
+func (e *Elector) round(ctx context.Context) time.Duration {
+	err := e.act(ctx)
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+		err = e.act(ctx) // somebody was faster: what did they write?
+	}
+	if e.part.Err() == nil && ctx.Err() == nil {
+		e.note(err)
+	}
+	now := time.Now()
+	// A little early at random, so that replicas that were started together do not stay together.
+	wait := e.config.RetryPeriod - rand.N(e.config.RetryPeriod/5+1)
+	if _, at := e.election.proposal(now); !at.IsZero() {
+		wait = min(wait, max(0, at.Sub(now)))
+	}
+	return wait
+}
+
+// act reads the Lease, where that is needed, and writes what the election proposes.
+func (e *Elector) act(ctx context.Context) error {
+	if !e.election.leads || e.unsure {
+		lease, err := e.get(ctx)
+		if err != nil {
+			return err
+		}
+		e.unsure = false
+		e.election.saw(time.Now(), lease)
+		e.tell()
+	}
+	write, _ := e.election.proposal(time.Now())
+	if write == nil {
+		return nil
+	}
+	lease, err := e.put(ctx, write)
+	if err != nil {
+		e.unsure = true // it may have been written all the same
+		return err
+	}
+	e.election.saw(time.Now(), lease)
+	e.tell()
+	return nil
+}
+
+// giveUp writes that nobody holds the Lease, if this replica does. It tries until that is done or ctx is.
+func (e *Elector) giveUp(ctx context.Context) {
+	write := e.election.leave()
+	e.tell()
+	if e.unsure {
+		if lease, err := e.get(ctx); err == nil {
+			e.election.saw(time.Now(), lease)
+			write = e.election.leave()
+		}
+	}
+	for write != nil {
+		_, err := e.put(ctx, write)
+		if err == nil {
+			e.log.Info("gave up the leadership")
+			return
+		}
+		e.note(err)
+		pause := time.NewTimer(e.config.RetryPeriod / 4)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return
+		}
+		if lease, err := e.get(ctx); err == nil {
+			e.election.saw(time.Now(), lease)
+			write = e.election.leave()
+		}
+	}
+}
+
+// get returns the Lease, nil if there is none.
+func (e *Elector) get(ctx context.Context) (*coordinationv1.Lease, error) {
+	ctx, cancel := e.call(ctx)
+	defer cancel()
+	lease, err := e.leases.Get(ctx, e.election.name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return lease, err
+}
+
+// put creates or updates the Lease.
+func (e *Elector) put(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	ctx, cancel := e.call(ctx)
+	defer cancel()
+	if lease.ResourceVersion == "" {
+		return e.leases.Create(ctx, lease)
+	}
+	return e.leases.Update(ctx, lease)
+}
+
+// call returns the context of one request. A request that hangs does not delay a resignation.
+func (e *Elector) call(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, e.config.callTimeout())
+	if e.part.Err() != nil {
+		return ctx, cancel // it belongs to the resignation
+	}
+	stop := context.AfterFunc(e.part, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// tell calls changed if something has.
+func (e *Elector) tell() {
+	if e.election.leads == e.told {
+		return
+	}
+	e.told = e.election.leads
+	if e.told {
+		e.log.Info("this replica leads now")
+	} else if l := e.election.lease; l != nil && holderOf(l) != e.election.me.String() {
+		e.log.Info("another replica leads now: this one follows", "leader", holderOf(l))
+	}
+	e.changed(e.told)
+}
+
+// note logs a failure that is new, and the end of one.
+func (e *Elector) note(err error) {
+	if err != nil {
+		e.failed()
+	}
+	switch e.failure.note(err) {
+	case failureNew:
+		e.log.Error(err, "the Lease of the leader cannot be read or written: nothing changes until it can", "leads", e.told)
+	case failureOver:
+		e.log.Info("the Lease of the leader can be read and written again")
+	case failureKnown:
+	}
+}

@@ -1,0 +1,413 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+)
+
+const theLease = "pool-weir"
+
+// candidate is a replica that takes part in an election.
+type candidate struct {
+	*client
+	t       *testing.T
+	me      Identity
+	elector *Elector
+	kill    context.CancelFunc
+	ended   chan struct{}
+
+	mu     sync.Mutex
+	leads  bool
+	at     time.Time // when that last changed
+	times  int       // how often it changed
+	failed int
+}
+
+// candidate starts one.
+func (s *apiserver) candidate(t *testing.T, me Identity) *candidate {
+	t.Helper()
+	return s.candidateWith(t, me, DefaultConfig())
+}
+
+func (s *apiserver) candidateWith(t *testing.T, me Identity, config Config) *candidate {
+	t.Helper()
+	if err := config.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	c := &candidate{client: s.client(), t: t, me: me, ended: make(chan struct{})}
+	c.elector = NewElector(config, theLease, me, c.client, func(leads bool) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.leads, c.at = leads, time.Now()
+		c.times++
+	}, func() { c.mu.Lock(); c.failed++; c.mu.Unlock() }, logr.Discard())
+	ctx, kill := context.WithCancel(t.Context())
+	c.kill = func() { kill(); <-c.ended }
+	go func() {
+		defer close(c.ended)
+		if err := c.elector.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(c.kill)
+	return c
+}
+
+// want checks whether it leads.
+func (c *candidate) want(leads bool, when string) {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.leads != leads {
+		c.t.Errorf("%s: %s leads: %t, want %t", when, c.me.Pod, c.leads, leads)
+	}
+}
+
+func (c *candidate) changes() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.times
+}
+
+var (
+	anna  = Identity{Pod: "anna", UID: "u1", Boot: "b1"}
+	bert  = Identity{Pod: "bert", UID: "u2", Boot: "b2"}
+	clara = Identity{Pod: "clara", UID: "u3", Boot: "b3"}
+)
+
+var errAway = errors.New("connection refused")
+
+// The first to come leads and goes on leading; the other one follows. After SIGKILL the follower leads within the Lease's
+// duration and one retry period, and not before the duration is over.
+func TestLeaderKilled(t *testing.T) {
+	for range 20 { // the moments within a retry period are random
+		synctest.Test(t, func(t *testing.T) {
+			s := newAPIServer()
+			a := s.candidate(t, anna)
+			synctest.Wait()
+			a.want(true, "alone")
+			b := s.candidate(t, bert)
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			a.want(true, "after an hour")
+			b.want(false, "after an hour")
+			renewed, _ := s.get(theLease)
+			a.kill()
+			killed := time.Now()
+			time.Sleep(17 * time.Second)
+			synctest.Wait()
+			b.want(true, "17 s after SIGKILL")
+			if took := b.at.Sub(killed); took < 13*time.Second {
+				t.Errorf("took the Lease after %v", took)
+			}
+			if b.at.Sub(renewed.Spec.RenewTime.Time) < 15*time.Second {
+				t.Error("took the Lease before it was over")
+			}
+		})
+	}
+}
+
+// A leader that cannot reach the apiserver goes on leading for as long as nobody else does; the other one takes the Lease
+// if it can reach it, and then the first one follows as soon as it reads so.
+func TestOutage(t *testing.T) {
+	for name, broken := range map[string]func(*client){
+		"refused": func(c *client) { c.away = errAway },
+		"hangs":   func(c *client) { c.hang = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newAPIServer()
+				a := s.candidate(t, anna)
+				synctest.Wait()
+				b := s.candidate(t, bert)
+				time.Sleep(time.Minute)
+				healthy := func(c *client) { c.away, c.hang = nil, false }
+				a.set(broken)
+				b.set(broken)
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				a.want(true, "an hour into the outage")
+				b.want(false, "an hour into the outage")
+				a.set(healthy)
+				time.Sleep(8 * time.Second)
+				b.set(healthy)
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				a.want(true, "after the outage")
+				b.want(false, "after the outage")
+				if a.changes() != 1 || b.changes() != 0 {
+					t.Errorf("the leadership changed: %d and %d times", a.changes(), b.changes())
+				}
+				if a.failed == 0 {
+					t.Error("no failure is counted")
+				}
+
+				a.set(broken) // only this one
+				time.Sleep(30 * time.Second)
+				synctest.Wait()
+				b.want(true, "the leader is cut off")
+				a.want(true, "cut off") // it cannot know
+				a.set(healthy)
+				time.Sleep(8 * time.Second)
+				synctest.Wait()
+				a.want(false, "back again")
+				b.want(true, "the other is back again")
+			})
+		})
+	}
+}
+
+// Who resigns is followed within a retry period, at once by his own measure, and does not come back.
+func TestResign(t *testing.T) {
+	for name, before := range map[string]func(*client){
+		"at once":              func(*client) {},
+		"while a request is":   func(c *client) { c.slow = time.Second },
+		"an answer is lost":    func(c *client) { c.lost = 1 },
+		"two answers are lost": func(c *client) { c.lost = 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newAPIServer()
+				a := s.candidate(t, anna)
+				synctest.Wait()
+				b := s.candidate(t, bert)
+				time.Sleep(time.Minute)
+				a.set(before)
+				time.Sleep(1500 * time.Millisecond)
+				resigned := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+				defer cancel()
+				a.elector.Resign(ctx)
+				if ctx.Err() != nil {
+					t.Error("the Lease is not given up within 3 s")
+				}
+				a.want(false, "after its resignation")
+				time.Sleep(3 * time.Second)
+				synctest.Wait()
+				b.want(true, "after the resignation")
+				if took := b.at.Sub(resigned); took > 5*time.Second {
+					t.Errorf("the other one leads after %v", took)
+				}
+				b.kill()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				a.want(false, "after the other one was killed: it has resigned")
+			})
+		})
+	}
+}
+
+// A follower that stops takes nothing from the leader.
+func TestFollowerResigns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		a := s.candidate(t, anna)
+		synctest.Wait()
+		b := s.candidate(t, bert)
+		time.Sleep(time.Minute)
+		b.elector.Resign(t.Context())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		a.want(true, "after the follower resigned")
+		if a.changes() != 1 {
+			t.Errorf("the leadership changed %d times", a.changes())
+		}
+	})
+}
+
+// While the apiserver is away a resignation does not hang: it ends with its context, and the drain goes on.
+func TestResignInAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		a := s.candidate(t, anna)
+		synctest.Wait()
+		a.set(func(c *client) { c.hang = true })
+		time.Sleep(time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		begun := time.Now()
+		a.elector.Resign(ctx)
+		a.want(false, "after its resignation")
+		if took := time.Since(begun); took > 3*time.Second {
+			t.Errorf("the resignation took %v", took)
+		}
+		a.set(func(c *client) { c.hang = false })
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if h := s.holder(theLease); h != "" {
+			t.Errorf("when the apiserver is back, the Lease is still held by %q", h)
+		}
+	})
+}
+
+// Of several that start at the same moment, or see a Lease end at the same moment, one leads.
+func TestOneOfMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		var all []*candidate
+		for i := range 8 {
+			all = append(all, s.candidate(t, Identity{Pod: "p" + string(rune('0'+i)), UID: "u", Boot: "b"}))
+		}
+		leaders := func() (l []*candidate) {
+			synctest.Wait()
+			for _, c := range all {
+				c.mu.Lock()
+				if c.leads {
+					l = append(l, c)
+				}
+				c.mu.Unlock()
+			}
+			return l
+		}
+		for range 7 {
+			l := leaders()
+			if len(l) != 1 {
+				t.Fatalf("%d leaders", len(l))
+			}
+			l[0].kill()
+			all = slices.DeleteFunc(all, func(c *candidate) bool { return c == l[0] })
+			time.Sleep(17 * time.Second)
+		}
+	})
+}
+
+// A container that is restarted after a crash of the leader has its Lease back at once: nobody else runs in its pod. A
+// pod of the same name with another UID is somebody else.
+func TestRestartedContainer(t *testing.T) {
+	for uid, want := range map[string]bool{"u1": true, "another": false, "": false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newAPIServer()
+			a := s.candidate(t, anna)
+			synctest.Wait()
+			b := s.candidate(t, bert)
+			time.Sleep(time.Minute)
+			a.kill()
+			again := s.candidate(t, Identity{Pod: "anna", UID: uid, Boot: "b9"})
+			time.Sleep(time.Second)
+			synctest.Wait()
+			again.want(want, "restarted with the UID "+uid)
+			b.want(false, "a second later")
+		})
+	}
+}
+
+// What others do to the Lease changes who leads only if they put another holder into it, or none.
+func TestEditedLease(t *testing.T) {
+	text := func(s string) *string { return &s }
+	for name, test := range map[string]struct {
+		edit  func(*coordinationv1.Lease)
+		leads bool          // anna does all the time
+		until time.Duration // when one of the two leads again at the latest
+	}{
+		"labelled":  {func(l *coordinationv1.Lease) { l.Labels = map[string]string{"a": "b"} }, true, 0},
+		"no holder": {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil }, false, 3 * time.Second},
+		"nothing":   {func(l *coordinationv1.Lease) { l.Spec = coordinationv1.LeaseSpec{} }, false, 3 * time.Second},
+		"absurd numbers": {func(l *coordinationv1.Lease) {
+			l.Spec.LeaseDurationSeconds, l.Spec.LeaseTransitions = new(int32(1<<31-1)), new(int32(1<<31-1))
+		}, true, 0},
+		"the follower": {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = text(bert.String()) }, false, 3 * time.Second},
+		"a stranger":   {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = text("kubectl") }, false, 18 * time.Second},
+		"a stranger for ever": {func(l *coordinationv1.Lease) {
+			l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = text("x"), new(int32(1<<31-1))
+		}, false, 303 * time.Second},
+		"a short stranger": {func(l *coordinationv1.Lease) {
+			l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = text("x_y"), new(int32(1))
+		}, false, 4 * time.Second},
+		"a stranger, no time": {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = text("__"), nil }, false, 18 * time.Second},
+		"half of us":          {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = text("anna_u9_b1") }, false, 18 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newAPIServer()
+				a := s.candidate(t, anna)
+				synctest.Wait()
+				b := s.candidate(t, bert)
+				time.Sleep(time.Minute)
+				s.edit(t, theLease, test.edit)
+				edited := time.Now()
+				time.Sleep(2500 * time.Millisecond)
+				synctest.Wait()
+				if test.leads {
+					a.want(true, "after the edit")
+					b.want(false, "after the edit")
+					if a.changes() != 1 {
+						t.Errorf("the leadership changed %d times", a.changes())
+					}
+					return
+				}
+				if h := s.holder(theLease); h != anna.String() && h != "" && a.changes() < 2 {
+					t.Errorf("%q holds the Lease, and the leader did not stop", h)
+				}
+				for {
+					synctest.Wait()
+					if h := s.holder(theLease); h == anna.String() || h == bert.String() {
+						break
+					}
+					if time.Since(edited) > test.until {
+						t.Fatalf("nobody leads %v after the edit", time.Since(edited))
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+			})
+		})
+	}
+}
+
+// A Lease that is deleted is made again by its holder, who leads all the time; nobody else uses the moment. If the holder
+// is dead, another one makes it when its time is over.
+func TestDeletedLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		a := s.candidate(t, anna)
+		synctest.Wait()
+		b, c := s.candidate(t, bert), s.candidate(t, clara)
+		time.Sleep(time.Minute)
+		for range 50 {
+			s.remove(theLease)
+			time.Sleep(2500 * time.Millisecond)
+		}
+		synctest.Wait()
+		a.want(true, "after 50 deletions")
+		if a.changes() != 1 || b.changes()+c.changes() != 0 {
+			t.Errorf("the leadership changed: %d, %d, %d times", a.changes(), b.changes(), c.changes())
+		}
+		a.kill()
+		s.remove(theLease)
+		time.Sleep(10 * time.Second) // the versions that the others saw last are up to two retry periods old
+		synctest.Wait()
+		b.want(false, "10 s after the deletion")
+		c.want(false, "10 s after the deletion")
+		time.Sleep(8 * time.Second)
+		synctest.Wait()
+		if b.changes()+c.changes() != 1 {
+			t.Errorf("18 s after the deletion, %d took the Lease", b.changes()+c.changes())
+		}
+	})
+}
+
+// A Lease whose holder has another duration is left to it for that one.
+func TestTheHoldersDurationCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		long := DefaultConfig()
+		long.LeaseDuration, long.RetryPeriod = 60*time.Second, 20*time.Second
+		a := s.candidateWith(t, anna, long)
+		synctest.Wait()
+		b := s.candidate(t, bert)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		a.want(true, "after an hour")
+		b.want(false, "after an hour")
+		if a.changes() != 1 {
+			t.Errorf("the leadership changed %d times", a.changes())
+		}
+	})
+}

@@ -1,0 +1,253 @@
+package leader
+
+import (
+	"cmp"
+	"maps"
+	"math/bits"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// fallSteps is in how many steps a record falls to 0.
+const fallSteps = 60
+
+// maxProcesses bounds the processes that are remembered of one replica.
+const maxProcesses = 8
+
+// forgetAfter, and five takeover windows, is how long a replica's Lease that does not change is kept. Every replica
+// renews its own within MaxLeaseDuration.
+const forgetAfter = 2 * MaxLeaseDuration
+
+// Annotation is where a replica's Lease has its record.
+const Annotation = "weir.dev/in-flight"
+
+// Endpoint is an endpoint of the reader's pool.
+type Endpoint struct {
+	Key string
+	// Bound is its part of the pool's upper bound, at least 0, in any unit. Totals are spread in proportion to it.
+	Bound int64
+}
+
+// foreign is what other processes have in flight, by their records. It is a pure state machine.
+type foreign struct {
+	window   time.Duration
+	boot     string // of this process, whose own record does not count
+	replicas map[string]*replica
+}
+
+// replica is what is known of a Lease of a replica.
+type replica struct {
+	id        metav1.ObjectMeta // name, UID and version, as last seen
+	there     bool              // it was listed last time
+	changed   time.Time         // when this version was first seen
+	text      string            // the record, as last seen
+	processes map[string]process
+}
+
+// process is the last record of one process, which is known by its boot ID.
+type process struct {
+	InFlight
+	seen time.Time // when it was first seen, or would have been if somebody had looked
+}
+
+// refused is a record that is not valid.
+type refused struct {
+	lease string
+	err   error
+}
+
+func newForeign(window time.Duration, boot string) *foreign {
+	return &foreign{window: window, boot: boot, replicas: map[string]*replica{}}
+}
+
+// saw tells which Leases there are. age returns how old one was that is seen for the first time. The records that are
+// refused, and were not before, are returned.
+func (f *foreign) saw(now time.Time, leases []coordinationv1.Lease, age func(*coordinationv1.Lease) time.Duration) []refused {
+	for _, r := range f.replicas {
+		r.there = false
+	}
+	var bad []refused
+	for i := range leases {
+		l := &leases[i]
+		r, known := f.replicas[l.Name]
+		var old time.Duration
+		if !known {
+			r = &replica{processes: map[string]process{}}
+			f.replicas[l.Name] = r
+			old = max(0, age(l))
+		}
+		if err := r.saw(now, l, old, f.boot); err != nil {
+			bad = append(bad, refused{l.Name, err})
+		}
+	}
+	f.sweep(now)
+	return bad
+}
+
+func (r *replica) saw(now time.Time, l *coordinationv1.Lease, age time.Duration, self string) error {
+	id := metav1.ObjectMeta{Name: l.Name, UID: l.UID, ResourceVersion: l.ResourceVersion}
+	if r.there = true; r.id.UID != id.UID || r.id.ResourceVersion != id.ResourceVersion {
+		r.id, r.changed = id, now.Add(-age)
+	}
+	text := l.Annotations[Annotation]
+	if text == r.text {
+		return nil
+	}
+	r.text = text
+	record, err := decode(text)
+	if err != nil {
+		return err
+	}
+	if record.Boot != self {
+		r.processes[record.Boot] = process{record.InFlight, now.Add(-age)}
+	}
+	for _, e := range record.Earlier {
+		if _, known := r.processes[e.Boot]; !known && e.Boot != self {
+			r.processes[e.Boot] = process{e.InFlight, now.Add(-age - time.Duration(e.Age)*time.Second)}
+		}
+	}
+	for len(r.processes) > maxProcesses {
+		newest := r.newestFirst()
+		delete(r.processes, newest[len(newest)-1])
+	}
+	return nil
+}
+
+// newestFirst returns the boot IDs of the processes.
+func (r *replica) newestFirst() []string {
+	return slices.SortedFunc(maps.Keys(r.processes), func(a, b string) int {
+		return cmp.Or(r.processes[b].seen.Compare(r.processes[a].seen), strings.Compare(a, b))
+	})
+}
+
+// sweep forgets the processes that count as nothing now, and the replicas of which nothing is left.
+func (f *foreign) sweep(now time.Time) {
+	for name, r := range f.replicas {
+		for boot, p := range r.processes {
+			if f.left(now, p) == 0 {
+				delete(r.processes, boot)
+			}
+		}
+		if !r.there && len(r.processes) == 0 {
+			delete(f.replicas, name)
+		}
+	}
+}
+
+// left returns how many of fallSteps parts of a record still count.
+func (f *foreign) left(now time.Time, p process) int {
+	step := f.window / fallSteps
+	if p.Total == 0 && len(p.ByEndpoint) == 0 || step <= 0 {
+		return 0
+	}
+	return int(max(0, fallSteps-max(0, now.Sub(p.seen))/step))
+}
+
+// fallen returns what counts of n, rounded up.
+func fallen(n, left int) int { return (n*left + fallSteps - 1) / fallSteps }
+
+// stock returns what others have in flight at each of the endpoints.
+func (f *foreign) stock(now time.Time, endpoints []Endpoint) []int {
+	counts := make([]int, len(endpoints))
+	var position map[string]int
+	for _, r := range f.replicas {
+		for _, p := range r.processes {
+			left := f.left(now, p)
+			if left == 0 {
+				continue
+			}
+			if p.ByEndpoint == nil {
+				spread(fallen(p.Total, left), endpoints, counts)
+				continue
+			}
+			if position == nil {
+				position = make(map[string]int, len(endpoints))
+				for i, e := range endpoints {
+					position[e.Key] = i
+				}
+			}
+			for key, n := range p.ByEndpoint {
+				if i, ok := position[key]; ok {
+					counts[i] += fallen(n, left)
+				}
+			}
+		}
+	}
+	return counts
+}
+
+// spread adds a total to the counts of the endpoints, in proportion to their bounds; what is left of it after rounding
+// down goes to the first ones that have a bound, one each. Without any bound the endpoints count alike.
+func spread(total int, endpoints []Endpoint, counts []int) {
+	if len(endpoints) == 0 {
+		return
+	}
+	bound := func(e Endpoint) uint64 { return uint64(max(0, e.Bound)) }
+	var sum uint64
+	for _, e := range endpoints {
+		sum += bound(e)
+	}
+	if sum == 0 {
+		bound = func(Endpoint) uint64 { return 1 }
+		sum = uint64(len(endpoints))
+	}
+	rest := total
+	for i, e := range endpoints {
+		hi, lo := bits.Mul64(uint64(total), bound(e))
+		part, _ := bits.Div64(hi, lo, sum) // bound <= sum, so the quotient is at most total
+		counts[i] += int(part)
+		rest -= int(part)
+	}
+	for i, e := range endpoints {
+		if rest == 0 {
+			return
+		}
+		if bound(e) > 0 {
+			counts[i]++
+			rest--
+		}
+	}
+}
+
+// next returns when less counts than now, if nothing new is seen; zero: never. It is at most one step away.
+func (f *foreign) next(now time.Time) time.Time {
+	for _, r := range f.replicas {
+		for _, p := range r.processes {
+			if f.left(now, p) > 0 {
+				return now.Add(max(f.window/fallSteps, time.Millisecond))
+			}
+		}
+	}
+	return time.Time{}
+}
+
+// earlier returns what earlier processes of a replica left behind that still counts, newest first.
+func (f *foreign) earlier(now time.Time, lease string) []Earlier {
+	r := f.replicas[lease]
+	if r == nil {
+		return nil
+	}
+	var list []Earlier
+	for _, boot := range r.newestFirst() {
+		if p := r.processes[boot]; f.left(now, p) > 0 {
+			list = append(list, Earlier{Boot: boot, Age: int(max(0, now.Sub(p.seen)) / time.Second), InFlight: p.InFlight})
+		}
+	}
+	return list
+}
+
+// forgotten returns the Leases of replicas that have not changed for so long that they are gone, except the one named.
+func (f *foreign) forgotten(now time.Time, except string) []metav1.ObjectMeta {
+	var gone []metav1.ObjectMeta
+	for name, r := range f.replicas {
+		if r.there && name != except && now.Sub(r.changed) > forgetAfter+5*f.window {
+			gone = append(gone, r.id)
+		}
+	}
+	slices.SortFunc(gone, func(a, b metav1.ObjectMeta) int { return strings.Compare(a.Name, b.Name) })
+	return gone
+}

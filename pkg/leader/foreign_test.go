@@ -1,0 +1,294 @@
+package leader
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+)
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// lease is a replica's Lease in one version with a text as its record.
+func lease(name string, version int, text string) coordinationv1.Lease {
+	var l coordinationv1.Lease
+	l.Name, l.UID, l.ResourceVersion = name, "u", strconv.Itoa(version)
+	l.Annotations = map[string]string{Annotation: text}
+	return l
+}
+
+func fresh(*coordinationv1.Lease) time.Duration { return 0 }
+
+// record is the text of a record: what a process with this boot ID has at endpoints.
+func record(boot string, at map[string]int, earlier ...Earlier) string {
+	total := 0
+	for _, n := range at {
+		total += n
+	}
+	return Record{Boot: boot, Time: epoch, InFlight: InFlight{total, at}, Earlier: earlier}.encode()
+}
+
+// What a record says falls to 0 in equal steps over the window; a newer record counts whole again.
+func TestFall(t *testing.T) {
+	f := newForeign(time.Minute, "me")
+	two := []Endpoint{{"a", 1}, {"b", 1}}
+	f.saw(epoch, []coordinationv1.Lease{lease("weir-x", 1, record("x", map[string]int{"a": 60, "b": 7}))}, fresh)
+	for _, step := range []struct {
+		after time.Duration
+		a, b  int
+	}{
+		{0, 60, 7},
+		{time.Second - 1, 60, 7},
+		{time.Second, 59, 7}, // 6.88, rounded up
+		{30 * time.Second, 30, 4},
+		{59 * time.Second, 1, 1},
+		{60*time.Second - 1, 1, 1},
+		{time.Minute, 0, 0},
+		{time.Hour, 0, 0},
+	} {
+		if got := f.stock(epoch.Add(step.after), two); got[0] != step.a || got[1] != step.b {
+			t.Errorf("after %v: %v, want %d and %d", step.after, got, step.a, step.b)
+		}
+	}
+	if at := f.next(epoch.Add(30 * time.Second)); at.Sub(epoch) != 31*time.Second {
+		t.Errorf("at 30 s the next step is at %v", at.Sub(epoch))
+	}
+	if at := f.next(epoch.Add(time.Minute)); !at.IsZero() {
+		t.Errorf("with nothing left there is a step at %v", at.Sub(epoch))
+	}
+
+	// The same record in a newer version of the Lease is no newer record; another one is.
+	later := epoch.Add(30 * time.Second)
+	f.saw(later, []coordinationv1.Lease{lease("weir-x", 2, record("x", map[string]int{"a": 60, "b": 7}))}, fresh)
+	if got := f.stock(later, two); got[0] != 30 {
+		t.Errorf("a renewed label made the record newer: %v", got)
+	}
+	f.saw(later, []coordinationv1.Lease{lease("weir-x", 3, record("x", map[string]int{"a": 50}))}, fresh)
+	if got := f.stock(later, two); got[0] != 50 || got[1] != 0 {
+		t.Errorf("after a newer record: %v", got)
+	}
+	// Without the Lease it falls on.
+	f.saw(later.Add(time.Second), nil, fresh)
+	if got := f.stock(later.Add(30*time.Second), two); got[0] != 25 {
+		t.Errorf("30 s after the Lease went: %v", got)
+	}
+	f.saw(later.Add(time.Minute), nil, fresh)
+	if len(f.replicas) != 0 {
+		t.Errorf("%d replicas are remembered with nothing left of them", len(f.replicas))
+	}
+}
+
+// Records of several processes add up, endpoint by endpoint; the own one does not count, earlier ones of the same pod do.
+func TestForeignAddsUp(t *testing.T) {
+	f := newForeign(time.Minute, "me")
+	f.saw(epoch, []coordinationv1.Lease{
+		lease("weir-x", 1, record("x", map[string]int{"a": 1, "b": 2})),
+		lease("weir-y", 2, record("y", map[string]int{"b": 3, "gone": 9})),
+		lease("weir-own", 3, record("me", map[string]int{"a": 100},
+			Earlier{"before", 30, InFlight{8, map[string]int{"a": 8}}})),
+	}, fresh)
+	endpoints := []Endpoint{{"a", 1}, {"b", 1}, {"c", 1}}
+	if got := fmt.Sprint(f.stock(epoch, endpoints)); got != "[5 5 0]" { // 1 + 8/2; 2 + 3
+		t.Error(got)
+	}
+	// weir-x restarts: its first process left 1 and 2 behind, the second has 4 in flight.
+	f.saw(epoch, []coordinationv1.Lease{
+		lease("weir-x", 4, record("x2", map[string]int{"c": 4},
+			Earlier{"x", 0, InFlight{3, map[string]int{"a": 1, "b": 2}}})), // which is known
+	}, fresh)
+	if got := fmt.Sprint(f.stock(epoch, endpoints)); got != "[5 5 4]" {
+		t.Error(got)
+	}
+}
+
+// Of a record that is there when the reader comes, only what is left at its age counts.
+func TestOldRecords(t *testing.T) {
+	endpoints := []Endpoint{{"a", 1}}
+	for age, want := range map[time.Duration]int{
+		-time.Hour: 60, 0: 60, 15 * time.Second: 45, time.Minute: 0, 24 * time.Hour: 0,
+	} {
+		f := newForeign(time.Minute, "me")
+		f.saw(epoch, []coordinationv1.Lease{lease("weir-x", 1, record("x", map[string]int{"a": 60}))},
+			func(*coordinationv1.Lease) time.Duration { return age })
+		if got := f.stock(epoch, endpoints); got[0] != want {
+			t.Errorf("age %v: %d, want %d", age, got[0], want)
+		}
+		// Once it is renewed its age no longer matters: it may have come from a wrong clock.
+		f.saw(epoch.Add(2*time.Second), []coordinationv1.Lease{lease("weir-x", 2, record("x", map[string]int{"a": 59}))},
+			func(*coordinationv1.Lease) time.Duration { return age })
+		if got := f.stock(epoch.Add(2*time.Second), endpoints); got[0] != 59 {
+			t.Errorf("age %v, renewed: %d, want 59", age, got[0])
+		}
+	}
+}
+
+// A total goes to the endpoints in proportion to their bounds, and none of it is lost.
+func TestTotals(t *testing.T) {
+	for _, test := range []struct {
+		total  int
+		bounds []int64
+		want   string
+	}{
+		{10, []int64{1, 1}, "[5 5]"},
+		{10, []int64{3, 1, 1}, "[6 2 2]"},
+		{11, []int64{1, 1, 1}, "[4 4 3]"},
+		{7, []int64{0, 1, 0}, "[0 7 0]"},
+		{7, []int64{0, 0}, "[4 3]"},
+		{7, nil, "[]"},
+		{1, []int64{0, 5, 5}, "[0 1 0]"},
+		{MaxInFlight, []int64{1 << 50, 1 << 50}, "[500000 500000]"},
+	} {
+		endpoints := make([]Endpoint, len(test.bounds))
+		for i, b := range test.bounds {
+			endpoints[i] = Endpoint{strconv.Itoa(i), b}
+		}
+		f := newForeign(time.Minute, "me")
+		f.saw(epoch, []coordinationv1.Lease{lease("weir-x", 1, Record{Boot: "x", InFlight: InFlight{Total: test.total}}.encode())}, fresh)
+		if got := fmt.Sprint(f.stock(epoch, endpoints)); got != test.want {
+			t.Errorf("%d over %v: %s, want %s", test.total, test.bounds, got, test.want)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		endpoints := make([]Endpoint, 1+r.IntN(50))
+		for i := range endpoints {
+			endpoints[i] = Endpoint{strconv.Itoa(i), r.Int64N(1 << uint(1+r.IntN(49)))}
+		}
+		total, counts, sum := r.IntN(MaxInFlight+1), make([]int, len(endpoints)), 0
+		spread(total, endpoints, counts)
+		for _, n := range counts {
+			sum += n
+		}
+		if sum != total {
+			t.Fatalf("%d of %d are spread over %v", sum, total, endpoints)
+		}
+	}
+}
+
+// A record is never longer than MaxRecord: it lists the endpoints if they fit, else it has the totals.
+func TestRecordFits(t *testing.T) {
+	many := func(n int) InFlight {
+		f := InFlight{ByEndpoint: map[string]int{}}
+		for i := range n {
+			f.ByEndpoint[fmt.Sprintf("0b7a1f6e-7d52-4a55-9d0e-%012d:8000", i)] = 100
+			f.Total += 100
+		}
+		return f
+	}
+	for _, n := range []int{0, 1, 1000, 1100, 1300, 1400, 5000} {
+		for _, before := range []int{0, 1, 1000, 5000} {
+			r := Record{Boot: "b", InFlight: many(n), Earlier: []Earlier{{"e", 1, many(before)}, {"f", 2, many(before)}}}
+			text := r.encode()
+			if len(text) > MaxRecord {
+				t.Errorf("%d and %d endpoints: %d bytes", n, before, len(text))
+			}
+			got, err := decode(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Total != 100*n || len(got.Earlier) != 2 || got.Earlier[1].Total != 100*before {
+				t.Errorf("%d and %d endpoints: the totals are %d and %v", n, before, got.Total, got.Earlier)
+			}
+			if listed := len(got.ByEndpoint); n <= 1000 && n != listed || listed != 0 && listed != n {
+				t.Errorf("%d and %d endpoints: %d are listed", n, before, listed)
+			}
+		}
+	}
+}
+
+// A text that is no record is refused with the field, once, and counts as no newer record.
+func TestGarbage(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                   "unexpected end",
+		"null":                               "boot: 0 bytes",
+		"[]":                                 "array",
+		"{}":                                 "boot: 0 bytes",
+		`{"boot":7}`:                         "boot",
+		`{"boot":"b","total":-1}`:            "total: -1: must be from 0",
+		`{"boot":"b","total":1000001}`:       "total: 1000001",
+		`{"boot":"b","total":1e99}`:          "total",
+		`{"boot":"b","endpoints":{"a":-5}}`:  `endpoints: "a": -5`,
+		`{"boot":"b","endpoints":{"a":1.5}}`: "endpoints",
+		`{"boot":"b","endpoints":{"` + strings.Repeat("k", 129) + `":1}}`:                     "a key of 129 bytes",
+		`{"boot":"` + strings.Repeat("b", 65) + `"}`:                                          "boot: 65 bytes",
+		`{"boot":"b","earlier":[{"boot":"c","age":-1}]}`:                                      "earlier[0].age: -1",
+		`{"boot":"b","earlier":[{"boot":"c"},{"boot":""}]}`:                                   "earlier[1].boot",
+		`{"boot":"b","earlier":[{"boot":"c"},{"boot":"d","total":-2}]}`:                       "earlier[1].total: -2",
+		`{"boot":"b","earlier":[` + strings.Repeat(`{"boot":"c"},`, 4) + `{"boot":"c"}]}`:     "earlier: 5 processes",
+		`{"boot":"b","more":"` + strings.Repeat("x", MaxRecord) + `"}`:                        "must be at most 65536",
+		`{"boot":"b","more":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + "}": "depth",
+	} {
+		f := newForeign(time.Minute, "me")
+		good := lease("weir-x", 1, record("x", map[string]int{"a": 60}))
+		f.saw(epoch, []coordinationv1.Lease{good}, fresh)
+		later := epoch.Add(30 * time.Second)
+		bad := f.saw(later, []coordinationv1.Lease{lease("weir-x", 2, text)}, fresh)
+		if len(bad) != 1 || bad[0].lease != "weir-x" || !strings.Contains(bad[0].err.Error(), want) {
+			t.Errorf("%.60s: %v, want %q", text, bad, want)
+		}
+		if again := f.saw(later, []coordinationv1.Lease{lease("weir-x", 3, text)}, fresh); len(again) != 0 {
+			t.Errorf("%.60s: refused twice: %v", text, again)
+		}
+		if got := f.stock(later, []Endpoint{{"a", 1}}); got[0] != 30 {
+			t.Errorf("%.60s: the last good record counts %d, want 30", text, got[0])
+		}
+	}
+	// A newer version of Weir may say more.
+	if _, err := decode(`{"boot":"b","total":3,"endpoints":{"a":3},"cost":{"a":17}}`); err != nil {
+		t.Error(err)
+	}
+}
+
+// However many processes a replica claims to have had, few are remembered.
+func TestProcessesAreBounded(t *testing.T) {
+	f := newForeign(time.Minute, "me")
+	for i := range 1000 {
+		f.saw(epoch.Add(time.Duration(i)*time.Millisecond), []coordinationv1.Lease{lease("weir-x", i, record(fmt.Sprint("b", i), map[string]int{"a": 1}))}, fresh)
+	}
+	if n := len(f.replicas["weir-x"].processes); n != maxProcesses {
+		t.Errorf("%d processes are remembered", n)
+	}
+	if got := f.stock(epoch.Add(time.Second), []Endpoint{{"a", 1}}); got[0] != maxProcesses {
+		t.Errorf("they count %d", got[0])
+	}
+}
+
+// Whatever strangers write: no panic, no negative count, nothing left after the window, and no more than they claim.
+func FuzzForeign(f *testing.F) {
+	f.Add(record("x", map[string]int{"a": 3}), int64(time.Second))
+	f.Add(`{"boot":"b","total":7}`, int64(time.Minute))
+	f.Add(`{"boot":"me","earlier":[{"boot":"c","age":3,"total":7}]}`, int64(-1))
+	f.Fuzz(func(t *testing.T, text string, after int64) {
+		state := newForeign(time.Minute, "me")
+		state.saw(epoch, []coordinationv1.Lease{lease("weir-x", 1, text)}, func(*coordinationv1.Lease) time.Duration { return time.Duration(after) })
+		now := epoch.Add(time.Duration(max(0, after)))
+		endpoints := []Endpoint{{"a", 3}, {"b", 0}}
+		sum := 0
+		for _, n := range state.stock(now, endpoints) {
+			if n < 0 {
+				t.Fatalf("%q: %d", text, n)
+			}
+			sum += n
+		}
+		if sum > (1+maxEarlier)*2*MaxInFlight {
+			t.Fatalf("%q: %d", text, sum)
+		}
+		for _, n := range state.stock(epoch.Add(time.Minute), endpoints) {
+			if n != 0 {
+				t.Fatalf("%q: %d after the window", text, n)
+			}
+		}
+		if r, err := decode(text); err == nil {
+			if again, err := decode(r.encode()); err != nil || again.Boot != r.Boot {
+				t.Fatalf("%q: written again it is refused: %v", text, err)
+			}
+		}
+		_ = state.earlier(now, "weir-x")
+		_, _ = json.Marshal(state.earlier(now, "weir-x"))
+	})
+}

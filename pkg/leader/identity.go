@@ -1,0 +1,29 @@
+package leader
+
+import (
+	"crypto/rand"
+	"strings"
+)
+
+// Identity names one process of one pod.
+type Identity struct {
+	// Pod is the pod's name, and UID the pod's; UID may be empty.
+	Pod, UID string
+	// Boot is different for each process.
+	Boot string
+}
+
+// NewIdentity returns the identity of this process.
+func NewIdentity(pod, uid string) Identity {
+	return Identity{Pod: pod, UID: uid, Boot: strings.ToLower(rand.Text()[:13])}
+}
+
+// String returns the identity as the holder of a Lease; no part of it has an underscore.
+func (i Identity) String() string { return i.Pod + "_" + i.UID + "_" + i.Boot }
+
+// precedes reports whether a holder is an earlier process of the same pod, which has ended: a pod has one process at a
+// time. Without a UID it is never sure: another pod may have had the name.
+func (i Identity) precedes(holder string) bool {
+	parts := strings.Split(holder, "_")
+	return len(parts) == 3 && i.UID != "" && parts[0] == i.Pod && parts[1] == i.UID && parts[2] != i.Boot
+}

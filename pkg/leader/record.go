@@ -1,0 +1,129 @@
+package leader
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Limits of a record. Strangers may write one.
+const (
+	// MaxRecord is the length of a record, in bytes. The apiserver takes 256 KiB of annotations.
+	MaxRecord = 64 << 10
+	// MaxInFlight is the largest count.
+	MaxInFlight = 1_000_000
+	maxKey      = 128 // bytes of an endpoint's key
+	maxBoot     = 64  // bytes of a boot ID
+	maxEarlier  = 4   // earlier processes in one record
+)
+
+// InFlight is what a process has in flight.
+type InFlight struct {
+	// Total is the number of requests, at endpoints that left the pool too.
+	Total int `json:"total"`
+	// ByEndpoint has the number at each endpoint with any, by the endpoint's key; nil: they are too many to list, and
+	// Total is to be spread.
+	ByEndpoint map[string]int `json:"endpoints,omitempty"`
+}
+
+// Record is what a replica says of itself in its Lease.
+type Record struct {
+	// Boot is the boot ID of the process that writes it.
+	Boot string `json:"boot"`
+	// Time is when, by its clock; for people.
+	Time time.Time `json:"time"`
+	// Draining tells that it stops; for people.
+	Draining bool `json:"draining,omitempty"`
+	InFlight
+	// Earlier has what earlier processes of this replica left behind.
+	Earlier []Earlier `json:"earlier,omitempty"`
+}
+
+// Earlier is the last record of a process that has ended.
+type Earlier struct {
+	Boot string `json:"boot"`
+	// Age is how old it was when the record that it is in was written, in seconds.
+	Age int `json:"age"`
+	InFlight
+}
+
+// encode returns the record as text of at most MaxRecord bytes: without the counts by endpoint, or without the earlier
+// processes, if it is longer.
+func (r Record) encode() string {
+	r.Earlier = r.Earlier[:min(len(r.Earlier), maxEarlier)]
+	for {
+		text, err := json.Marshal(r)
+		if err != nil {
+			panic(fmt.Sprintf("leader: encoding a record: %v", err)) // its types have no other values
+		}
+		switch {
+		case len(text) <= MaxRecord:
+			return string(text)
+		case r.ByEndpoint != nil && !r.listsEarlier():
+			r.ByEndpoint = nil
+		case r.listsEarlier():
+			earlier := make([]Earlier, len(r.Earlier))
+			for i, e := range r.Earlier {
+				e.ByEndpoint = nil
+				earlier[i] = e
+			}
+			r.Earlier = earlier
+		default:
+			r.Earlier = nil
+		}
+	}
+}
+
+func (r *Record) listsEarlier() bool {
+	for _, e := range r.Earlier {
+		if e.ByEndpoint != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// decode returns the record that a text holds. The error names the field.
+func decode(text string) (*Record, error) {
+	if len(text) > MaxRecord {
+		return nil, fmt.Errorf("%d bytes: must be at most %d", len(text), MaxRecord)
+	}
+	r := &Record{}
+	if err := json.Unmarshal([]byte(text), r); err != nil {
+		return nil, err
+	}
+	if err := r.check("", r.Boot); err != nil {
+		return nil, err
+	}
+	if len(r.Earlier) > maxEarlier {
+		return nil, fmt.Errorf("earlier: %d processes: must be at most %d", len(r.Earlier), maxEarlier)
+	}
+	for i, e := range r.Earlier {
+		at := fmt.Sprintf("earlier[%d].", i)
+		if err := e.check(at, e.Boot); err != nil {
+			return nil, err
+		}
+		if e.Age < 0 || e.Age > int(MaxTakeoverWindow/time.Second) {
+			return nil, fmt.Errorf("%sage: %d: must be from 0 to %d", at, e.Age, int(MaxTakeoverWindow/time.Second))
+		}
+	}
+	return r, nil
+}
+
+func (f InFlight) check(at, boot string) error {
+	if boot == "" || len(boot) > maxBoot {
+		return fmt.Errorf("%sboot: %d bytes: must be from 1 to %d", at, len(boot), maxBoot)
+	}
+	if f.Total < 0 || f.Total > MaxInFlight {
+		return fmt.Errorf("%stotal: %d: must be from 0 to %d", at, f.Total, MaxInFlight)
+	}
+	for key, n := range f.ByEndpoint {
+		if len(key) > maxKey {
+			return fmt.Errorf("%sendpoints: a key of %d bytes: must be at most %d", at, len(key), maxKey)
+		}
+		if n < 0 || n > MaxInFlight {
+			return fmt.Errorf("%sendpoints: %q: %d: must be from 0 to %d", at, key, n, MaxInFlight)
+		}
+	}
+	return nil
+}

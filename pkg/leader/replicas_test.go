@@ -1,0 +1,338 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// teller is a replica that tells what it has in flight.
+type teller struct {
+	*client
+	t        *testing.T
+	replicas *Replicas
+	kill     context.CancelFunc // SIGKILL: without a last record
+	end      func()
+
+	mu       sync.Mutex
+	inFlight map[string]int
+	synced   bool
+	failed   int
+}
+
+// tell starts one.
+func (s *apiserver) tell(t *testing.T, me Identity, inFlight map[string]int) *teller {
+	t.Helper()
+	return s.tellThrough(t, s.client(), me, inFlight)
+}
+
+// tellThrough starts one with a connection.
+func (s *apiserver) tellThrough(t *testing.T, c *client, me Identity, inFlight map[string]int) *teller {
+	t.Helper()
+	r := &teller{client: c, t: t, inFlight: inFlight}
+	r.replicas = NewReplicas(DefaultConfig(), me, "pool", r.client, Part{
+		InFlight: func() InFlight {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			f := InFlight{ByEndpoint: maps.Clone(r.inFlight)}
+			for _, n := range f.ByEndpoint {
+				f.Total += n
+			}
+			return f
+		},
+		Changed: func() {},
+		Synced:  func() { r.mu.Lock(); r.synced = true; r.mu.Unlock() },
+		Failed:  func() { r.mu.Lock(); r.failed++; r.mu.Unlock() },
+	}, logr.Discard())
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := r.replicas.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	r.end = func() { cancel(); <-ended }
+	r.kill = func() {
+		r.set(func(c *client) { c.away = errAway })
+		r.end()
+	}
+	t.Cleanup(r.end)
+	return r
+}
+
+func (r *teller) has(inFlight map[string]int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inFlight = inFlight
+}
+
+// sees checks what it counts at the endpoints a and b.
+func (r *teller) sees(a, b int, when string) {
+	r.t.Helper()
+	synctest.Wait()
+	got := r.replicas.Stock(time.Now(), []Endpoint{{"a", 1}, {"b", 1}})
+	if got[0] != a || got[1] != b {
+		r.t.Errorf("%s: sees %v, want %d and %d", when, got, a, b)
+	}
+}
+
+// about is sees for what falls while the test waits.
+func (r *teller) about(low, high int, when string) {
+	r.t.Helper()
+	synctest.Wait()
+	if got := r.replicas.Stock(time.Now(), []Endpoint{{"a", 1}}); got[0] < low || got[0] > high {
+		r.t.Errorf("%s: sees %d, want %d to %d", when, got[0], low, high)
+	}
+}
+
+// Replicas know of each other's work within two retry periods; when one is killed its last record falls to 0 over the
+// window, and one that drains has told the last of its work.
+func TestReplicasTell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		a := s.tell(t, anna, map[string]int{"a": 60})
+		b := s.tell(t, bert, nil)
+		time.Sleep(4 * time.Second)
+		b.about(58, 60, "after 4 s")
+		a.sees(0, 0, "after 4 s")
+		a.has(map[string]int{"a": 3, "b": 5})
+		b.has(map[string]int{"b": 2})
+		time.Sleep(4 * time.Second)
+		b.sees(3, 5, "after 8 s")
+		a.sees(0, 2, "after 8 s")
+		a.has(map[string]int{"a": 60})
+		time.Sleep(time.Hour)
+		b.about(58, 60, "after an hour")
+
+		a.kill()
+		time.Sleep(30 * time.Second)
+		b.about(26, 32, "30 s after SIGKILL")
+		time.Sleep(32 * time.Second)
+		b.sees(0, 0, "62 s after SIGKILL")
+
+		c := s.tell(t, clara, map[string]int{"a": 7})
+		time.Sleep(4 * time.Second)
+		b.sees(7, 0, "a new one has work")
+		c.replicas.Drain()
+		c.has(map[string]int{"a": 1})
+		c.end()
+		time.Sleep(2 * time.Second)
+		b.sees(1, 0, "it ended with one request in flight")
+		if l, err := s.get("weir-clara"); err != nil || !strings.Contains(l.Annotations[Annotation], `"draining":true`) {
+			t.Errorf("the last record does not say so: %v, %v", l.Annotations, err)
+		}
+	})
+}
+
+// A container that is restarted counts what its earlier processes left behind, for as long as the others do; also the
+// third one, and also by an apiserver whose clock is far from the replicas'.
+func TestRestartedReplicas(t *testing.T) {
+	for _, skew := range []time.Duration{0, time.Hour, -25 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newAPIServer()
+			s.skew = skew
+			first := s.tell(t, Identity{"anna", "u1", "first"}, map[string]int{"a": 60})
+			other := s.tell(t, bert, nil)
+			time.Sleep(4 * time.Second)
+			first.kill()
+			second := s.tell(t, Identity{"anna", "u1", "second"}, map[string]int{"b": 30})
+			time.Sleep(2 * time.Second)
+			second.about(54, 60, "the second process")
+			other.about(54, 60, "the other replica")
+			time.Sleep(20 * time.Second)
+			second.kill()
+			third := s.tell(t, Identity{"anna", "u1", "third"}, nil)
+			late := s.tell(t, clara, nil)
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			for _, r := range []*teller{third, other, late} {
+				got := r.replicas.Stock(time.Now(), []Endpoint{{"a", 1}, {"b", 1}})
+				if got[0] < 32 || got[0] > 37 || got[1] < 26 || got[1] > 30 { // 24 to 26 s, and 2 to 4 s old
+					t.Errorf("with an apiserver's clock of %v: %v", skew, got)
+				}
+			}
+			third.about(32, 37, "the third process")
+		})
+	}
+}
+
+// A process that starts long after another one was killed counts none of it.
+func TestYesterdaysRecord(t *testing.T) {
+	for _, skew := range []time.Duration{0, 25 * time.Hour, -25 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newAPIServer()
+			s.skew = skew
+			a := s.tell(t, anna, map[string]int{"a": 60})
+			time.Sleep(4 * time.Second)
+			a.kill()
+			time.Sleep(5 * time.Minute)
+			b := s.tell(t, bert, nil)
+			time.Sleep(time.Second)
+			b.sees(0, 0, "five minutes later")
+		})
+	}
+}
+
+// Nobody is synced before it has read what others say and written a record of its own; and an earlier record of its own
+// is not replaced unread.
+func TestSynced(t *testing.T) {
+	forbidden := apierrors.NewForbidden(leaseResource, "", errors.New("no"))
+	for verb, broken := range map[string]func(*client){
+		"all":    func(c *client) { c.away = forbidden },
+		"hangs":  func(c *client) { c.hang = true },
+		"list":   func(c *client) { c.forbidden = "list" },
+		"update": func(c *client) { c.forbidden = "update" },
+	} {
+		t.Run(verb, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newAPIServer()
+				first := s.tell(t, Identity{"anna", "u1", "first"}, map[string]int{"a": 60})
+				synctest.Wait()
+				if !first.synced {
+					t.Error("alone, it is not synced at once")
+				}
+				first.kill()
+				c := s.client()
+				broken(c)
+				second := s.tellThrough(t, c, Identity{"anna", "u1", "second"}, nil)
+				time.Sleep(20 * time.Second)
+				synctest.Wait()
+				if second.synced || second.failed == 0 {
+					t.Errorf("synced: %t, %d failures counted", second.synced, second.failed)
+				}
+				c.set(func(c *client) { c.away, c.hang, c.forbidden = nil, false, "" })
+				time.Sleep(8 * time.Second)
+				synctest.Wait()
+				if !second.synced {
+					t.Error("it is not synced when it could be")
+				}
+				second.about(30, 42, "20 to 28 s after SIGKILL")
+			})
+		})
+	}
+}
+
+// A Lease that others edit, delete or strip of its label is put right; their labels and annotations stay.
+func TestEditedRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		a := s.tell(t, anna, map[string]int{"a": 6})
+		b := s.tell(t, bert, nil)
+		time.Sleep(4 * time.Second)
+		for what, do := range map[string]func(){
+			"deleted":  func() { s.remove("weir-anna") },
+			"no label": func() { s.edit(t, "weir-anna", func(l *coordinationv1.Lease) { l.Labels = nil }) },
+			"labelled": func() {
+				s.edit(t, "weir-anna", func(l *coordinationv1.Lease) { l.Labels["team"] = "x"; l.Annotations["y"] = "z" })
+			},
+			"garbage": func() {
+				s.edit(t, "weir-anna", func(l *coordinationv1.Lease) { l.Annotations[Annotation] = "{" })
+			},
+			"no annotations": func() { s.edit(t, "weir-anna", func(l *coordinationv1.Lease) { l.Annotations = nil }) },
+		} {
+			do()
+			time.Sleep(time.Second)
+			b.about(6, 6, what)
+			time.Sleep(4 * time.Second)
+			a.has(map[string]int{"a": 9})
+			time.Sleep(5 * time.Second)
+			b.about(9, 9, what+", and newer work")
+			a.has(map[string]int{"a": 6})
+			time.Sleep(5 * time.Second)
+		}
+		s.edit(t, "weir-anna", func(l *coordinationv1.Lease) { l.Labels["team"] = "x"; l.Annotations = map[string]string{"y": "z"} })
+		time.Sleep(5 * time.Second)
+		l, _ := s.get("weir-anna")
+		if l.Labels["team"] != "x" || l.Annotations["y"] != "z" || l.Labels[PoolLabel] != "pool" {
+			t.Errorf("labels %v, annotations %v", l.Labels, slices.Sorted(maps.Keys(l.Annotations)))
+		}
+	})
+}
+
+// Leases that nobody renews are deleted after a while: only those of this pool, and none that is renewed, however seldom.
+func TestForgottenLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		for i := range 3 {
+			old := s.tell(t, Identity{fmt.Sprint("old-", i), "u", fmt.Sprint("old", i)}, map[string]int{"a": 1})
+			synctest.Wait()
+			old.kill()
+		}
+		elsewhere := lease("weir-elsewhere", 0, "")
+		elsewhere.Labels = map[string]string{PoolLabel: "another"}
+		if _, err := s.create(&elsewhere); err != nil {
+			t.Fatal(err)
+		}
+		s.tell(t, anna, nil)
+		time.Sleep(14 * time.Minute)
+		s.tell(t, bert, nil)
+		names := func() string { return strings.Join(slices.Sorted(maps.Keys(s.leases)), " ") }
+		synctest.Wait()
+		if got := names(); got != "weir-anna weir-bert weir-elsewhere weir-old-0 weir-old-1 weir-old-2" {
+			t.Errorf("after 14 minutes: %s", got)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if got := names(); got != "weir-anna weir-bert weir-elsewhere" {
+			t.Errorf("after 16 minutes: %s", got)
+		}
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		if got := names(); got != "weir-anna weir-bert weir-elsewhere" {
+			t.Errorf("a day later: %s", got)
+		}
+	})
+}
+
+// However many Leases claim to be replicas of the pool, few are read, and the own one is among them.
+func TestManyLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		for i := range 1000 {
+			l := lease(fmt.Sprintf("a-%04d", i), 0, record(fmt.Sprint("b", i), map[string]int{"a": 1}))
+			l.Labels = map[string]string{PoolLabel: "pool"}
+			if _, err := s.create(&l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first := s.tell(t, Identity{"anna", "u1", "first"}, map[string]int{"b": 9})
+		time.Sleep(3 * time.Second)
+		first.about(maxReplicas-4, maxReplicas, "a thousand strangers")
+		first.kill()
+		second := s.tell(t, Identity{"anna", "u1", "second"}, nil)
+		time.Sleep(time.Second)
+		second.sees(maxReplicas, 9, "the own earlier record")
+	})
+}
+
+// An idle replica looks and does not write; a busy one writes once in a retry period.
+func TestWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		a := s.tell(t, anna, nil)
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if n := s.calls["update"]; n < 35 || n > 42 {
+			t.Errorf("%d writes in 10 minutes of idling, want one in each Lease's duration", n)
+		}
+		before := s.calls["update"]
+		a.has(map[string]int{"a": 1})
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if n := s.calls["update"] - before; n < 295 || n > 380 {
+			t.Errorf("%d writes in 10 minutes of work, want one in each retry period", n)
+		}
+	})
+}
