@@ -32,6 +32,9 @@ func (m *Machine) countsAsStarved(old *fairqueue.Request) (counts bool) {
 
 // mayBypass reports whether no waiter in the queue goes before w, an arrival.
 func (m *Machine) mayBypass(w *Waiter) bool {
+	if m.queue.Len() == 0 {
+		return true
+	}
 	promote := m.mayPromote()
 	for {
 		may, starved := m.queue.MayBypass(m.now, &w.queued, promote)

@@ -281,7 +281,8 @@ func (m *Machine) Preempt(now time.Time) {
 	m.asking = w
 	if v := m.victimOf(w); v != nil {
 		m.takeOver(w, v)
-		m.grant(m.queue.Claim(&w.queued), w)
+		claim := m.queue.Claim(&w.queued)
+		m.grant(&claim, w)
 	}
 	m.asking = nil
 	m.run()

@@ -29,16 +29,25 @@ func (m *Machine) run() {
 	if m.queue.Len() > 0 {
 		m.expire()
 	}
-	m.examineLanes()
+	if len(m.pending.lanes) > 0 {
+		m.examineLanes()
+	}
 	if m.queue.Len() > 0 {
 		m.release()
 	}
 	m.tidy()
 }
 
-// tidy releases reservations and parks flows. It parks only after the lanes have been examined, since a flow without a
-// ready endpoint is not parked.
+// tidy releases reservations and parks flows, if there are any to be released or parked.
 func (m *Machine) tidy() {
+	if len(m.pending.freed)+len(m.pending.touched) > 0 {
+		m.freeAndPark()
+	}
+}
+
+// freeAndPark is tidy. It parks only after the lanes have been examined, since a flow without a ready endpoint is not
+// parked.
+func (m *Machine) freeAndPark() {
 	for n := len(m.pending.freed); n > 0; n = len(m.pending.freed) {
 		r := &m.pending.freed[n-1]              // a copy would cost an allocation
 		m.pending.freed = m.pending.freed[:n-1] // first, since it must be released only once
@@ -60,7 +69,9 @@ func (m *Machine) freeReservation(r Reservation) {
 	m.pending.freed = append(m.pending.freed, r)
 	for _, e := range r.All() {
 		m.madeRoom(e)
-		m.touchAt(e)
+		if len(m.parked) > 0 {
+			m.touchAt(e)
+		}
 	}
 }
 

@@ -21,10 +21,11 @@ func (m *Machine) release() {
 		if m.ledger.BelowLower() {
 			allowed.Tiers = fairqueue.TierSet(m.ledger.AvailableTo())
 		}
-		next := fairqueue.Candidate{}
-		if allowed.Tiers != 0 || allowed.Promote {
-			next = m.queue.Peek(m.now, allowed)
+		if allowed.Tiers == 0 && !allowed.Promote {
+			m.findPreemptor()
+			return
 		}
+		next := m.queue.Peek(m.now, allowed)
 		switch {
 		case next.Request == nil:
 			m.findPreemptor()
@@ -36,7 +37,7 @@ func (m *Machine) release() {
 			return
 		}
 		m.counts.attempts++
-		m.place(next)
+		m.place(&next)
 	}
 }
 
@@ -58,7 +59,7 @@ func (m *Machine) mayPromote() bool {
 }
 
 // place places the candidate and grants it, or parks its flow, closes its lane, or makes it the preemptor.
-func (m *Machine) place(next fairqueue.Candidate) {
+func (m *Machine) place(next *fairqueue.Candidate) {
 	w := waiterOf(next.Request)
 	m.asking = w
 	switch full := m.fullFor(w.flow); {
@@ -106,8 +107,8 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 }
 
 // grant removes the candidate, which has its lease, from the queue.
-func (m *Machine) grant(next fairqueue.Candidate, w *Waiter) {
-	m.queue.Pop(next)
+func (m *Machine) grant(next *fairqueue.Candidate, w *Waiter) {
+	m.queue.Pop(*next)
 	m.uncountWaiter(w)
 	m.counts.successes++
 	if next.Promoted {
@@ -146,7 +147,7 @@ func (m *Machine) releaseEverybody() {
 		m.asking = w
 		if r := m.placer.Place(w.placement, Unbounded, nil); !r.Empty() {
 			m.take(w, r, false)
-			m.grant(next, w)
+			m.grant(&next, w)
 		} else {
 			m.turnAway(w, OutcomeNoEndpoint)
 		}

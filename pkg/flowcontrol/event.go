@@ -17,7 +17,9 @@ func (c *RequestQueueController) end(now time.Time, own *waiter) {
 	if p := recover(); p != nil {
 		c.failed(now, p)
 	}
-	c.answer(now)
+	if c.machine.Preemptor() != nil {
+		c.answer(now)
+	}
 	c.machine.recordVerdicts()
 	var few [4]chan struct{}
 	wakes := few[:0]
