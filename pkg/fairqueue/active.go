@@ -101,7 +101,9 @@ func (q *FairRequestQueue) known(c *class, r *Request, wanted bool) (f *flow) {
 		above, key := f, c.keyAt(r, depth)
 		siblings := siblingsUnder(c, above)
 		if f = siblings.flows.known[key]; wanted && (f == nil || !f.position.tracked && !f.position.resting) {
-			f = siblings.flows.rest(key, q.blank(c, above, key))
+			f = siblings.flows.claim(key)
+			q.prepare(f, c, above)
+			siblings.flows.rest(f)
 		}
 		if f == nil {
 			return nil

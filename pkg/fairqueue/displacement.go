@@ -48,7 +48,7 @@ func (s *sheddingOrder) track(f *flow) {
 		return
 	}
 	s.tracked++
-	f.shed.id = s.tracked
+	f.shed = shedding{id: s.tracked}
 }
 
 // update must be called in shared mode after f's queue has changed: f is added with its first request and removed with

@@ -177,11 +177,14 @@ func (q *FairRequestQueue) track(c *class, r *Request) *flow {
 }
 
 func (q *FairRequestQueue) newFlow(c *class, above *flow, key string) *flow {
-	f := siblingsUnder(c, above).flows.track(key, q.blank(c, above, key))
-	f.siblings.discipline.begin(&f.siblings.level, &f.share)
+	in := siblingsUnder(c, above)
+	f := in.flows.claim(key)
+	q.prepare(f, c, above)
+	in.flows.track(f)
+	in.discipline.begin(&in.level, &f.share)
 	c.tier.reserved += f.reserves
-	f.siblings.weights += f.weight
-	f.siblings.shed.track(f)
+	in.weights += f.weight
+	in.shed.track(f)
 	return f
 }
 
@@ -193,26 +196,23 @@ func siblingsUnder(c *class, above *flow) *siblings {
 	return &c.siblings
 }
 
-// blank returns a flow that begins to wait, with what is still known of it.
-func (q *FairRequestQueue) blank(c *class, above *flow, key string) flow {
-	f := flow{class: c, siblings: siblingsUnder(c, above), above: above, share: share{weight: WeightOne}}
+// prepare gives f, in which nothing waits, its place in the class and its weight. What its discipline still knows of it
+// stays, if that needs to know which flows are active.
+func (q *FairRequestQueue) prepare(f *flow, c *class, above *flow) {
+	f.class, f.siblings, f.above = c, siblingsUnder(c, above), above
+	if !q.active {
+		f.share = share{}
+	}
+	f.share.flow = f
 	if above == nil {
-		f.weight, f.capacity = q.config.weight(key), q.config.flowCapacity(key)
+		f.weight, f.capacity = q.config.weight(f.key), q.config.flowCapacity(f.key)
 		f.reserves = q.reserves(c.tier, f.capacity)
 	} else {
-		f.depth = above.depth + 1
-	}
-	if q.active {
-		if old := f.siblings.flows.known[key]; old != nil {
-			weight := f.weight
-			f.share, f.inflight, f.under = old.share, old.inflight, old.under
-			f.weight = weight
-		}
+		f.weight, f.depth = WeightOne, above.depth+1
 	}
 	if f.under == nil && f.depth < q.config.levels()-1 {
 		f.under = c.siblings.below()
 	}
-	return f
 }
 
 // leafFlows iterates over the flows in which requests wait.

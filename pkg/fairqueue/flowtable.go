@@ -55,9 +55,8 @@ func (t *flowTable) all() iter.Seq[*flow] {
 	}
 }
 
-// track starts tracking a flow, made by blank; it reuses the capacity of an earlier one's lanes.
-func (t *flowTable) track(key string, blank flow) *flow {
-	f := t.claim(key, blank)
+// track starts tracking a flow that was claimed.
+func (t *flowTable) track(f *flow) {
 	f.position = tablePosition{tracked: true, older: t.last}
 	if t.last != nil {
 		t.last.position.newer = f
@@ -66,31 +65,25 @@ func (t *flowTable) track(key string, blank flow) *flow {
 	}
 	t.last = f
 	t.tracked++
-	return f
 }
 
-// claim returns the structure for a flow that is not tracked.
-func (t *flowTable) claim(key string, blank flow) *flow {
+// claim returns the flow with this key, which is not tracked: the known one, or a blank one. It must then be tracked or
+// rest.
+func (t *flowTable) claim(key string) *flow {
 	f := t.known[key]
 	switch {
 	case f == nil:
 		f = take(&t.free)
+		f.key = key
 		t.known[key] = f
 	case !f.position.resting:
 		t.unkeep(f)
 	}
-	blank.key, blank.lanes = key, f.lanes[:0]
-	*f = blank
-	f.share.flow = f
 	return f
 }
 
-// rest keeps the flow known while it has requests in flight.
-func (t *flowTable) rest(key string, blank flow) *flow {
-	f := t.claim(key, blank)
-	f.position = tablePosition{resting: true}
-	return f
-}
+// rest keeps a flow that was claimed known while it has requests in flight.
+func (t *flowTable) rest(f *flow) { f.position = tablePosition{resting: true} }
 
 // drop stops tracking f, which rests while it has requests in flight.
 func (t *flowTable) drop(f *flow) {

@@ -125,26 +125,25 @@ func (h *heap[T]) up(i int, e heapEntry) bool {
 
 // down moves e down from i to where it belongs.
 func (h *heap[T]) down(i int, e heapEntry) {
-	n := len(h.items)
+	items := h.items
 	for {
 		first := i*heapArity + 1
-		if first >= n {
+		if first >= len(items) {
 			break
 		}
-		least := first
-		for child := first + 1; child < min(first+heapArity, n); child++ {
-			if h.items[child].key.before(h.items[least].key) {
-				least = child
+		least, c := first, items[first]
+		for n, child := range items[first+1 : min(first+heapArity, len(items))] {
+			if child.key.before(c.key) {
+				least, c = first+1+n, child
 			}
 		}
-		c := h.items[least]
 		if !c.key.before(e.key) {
 			break
 		}
-		h.items[i] = c
+		items[i] = c
 		h.index[c.number] = int32(i)
 		i = least
 	}
-	h.items[i] = e
+	items[i] = e
 	h.index[e.number] = int32(i)
 }
