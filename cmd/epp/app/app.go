@@ -3,7 +3,6 @@ package app
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -18,11 +17,6 @@ import (
 
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/pkg/datastore"
-	"github.com/weir-epp/weir/pkg/datastore/kube"
-	"github.com/weir-epp/weir/pkg/extproc"
-	"github.com/weir-epp/weir/pkg/flowcontrol"
-	"github.com/weir-epp/weir/pkg/recording"
-	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
 // App is the whole program, wired. New makes it; Run runs it once.
@@ -31,14 +25,10 @@ type App struct {
 	configuration configuration
 	log           logr.Logger
 
-	registry   *prometheus.Registry
-	metrics    ownMetrics
-	store      *datastore.Store
-	files      *datastore.Files // configuration, endpoints, certificate: those that are files and followed
-	controller *flowcontrol.RequestQueueController
-	server     *extproc.Server
-	pool       *pool
-	recorder   *recording.Recorder // nil: none
+	registry *prometheus.Registry
+	metrics  ownMetrics
+	files    *datastore.Files // configuration, endpoints, certificate: those that are files and followed
+	pool     *Pool
 
 	readingRecording sync.Mutex // held while a reader takes it
 
@@ -52,7 +42,6 @@ type App struct {
 
 	health    *health.Server
 	readiness *readiness
-	cluster   *kube.Cluster // nil: the endpoints do not come from Kubernetes
 
 	receiveLimit int    // of the gRPC server, in bytes
 	loaded       []byte // the configuration file's text at the start; then of the files' goroutine
@@ -88,46 +77,16 @@ func New(options Options) (*App, error) {
 	return a, nil
 }
 
-// wire makes the parts, from the core outwards. It opens nothing that would have to be closed.
+// wire makes the parts. It opens nothing that would have to be closed.
 func (a *App) wire(d *config.Document) error {
-	scheduler, err := scheduling.New(d.SchedulingConfig())
+	a.healthServer, a.health = newHealthServer()
+	a.readiness = newReadiness(a.health)
+	var err error
+	a.pool, err = newPool(&a.options, d, a.registry, a.log, func(is bool) { a.readiness.set(synced, is) })
 	if err != nil {
-		return fmt.Errorf("app: scheduling: %w", err)
-	}
-	board := scheduling.NewBoard(scheduler, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
-	flow, streamConfig := a.options.converted(d)
-	a.controller, err = flowcontrol.New(flow, placer{board}, a.log.WithName("flowcontrol"))
-	if err != nil {
-		return fmt.Errorf("app: %w", err)
-	}
-	if err := a.record(board); err != nil {
-		return err
-	}
-	for _, c := range a.controller.Collectors() {
-		if err := a.registerer().Register(c); err != nil {
-			return fmt.Errorf("app: registering metrics: %w", err)
-		}
-	}
-	a.pool = &pool{log: a.log.WithName("pool"), board: board, controller: a.controller, scheduler: scheduler, flow: flow}
-	a.pool.prepared.Store(&prepared{scheduler, board.Snapshot()})
-	a.registerer().MustRegister(newLoadMetrics(a.pool))
-	a.server, err = extproc.NewServer(streamConfig, extproc.Dependencies{
-		Controller: extproc.Controlled(a.controller),
-		Picker:     picker{&a.pool.prepared},
-		Log:        a.log.WithName("extproc"),
-		Registerer: a.registerer(), NameRequests: a.recorder != nil,
-	})
-	if err != nil {
-		return fmt.Errorf("app: %w", err)
-	}
-	a.pool.server, a.pool.streams = a.server, streamConfig
-	if err := a.wireStore(); err != nil {
 		return err
 	}
 	if err := a.wireServers(d); err != nil {
-		return err
-	}
-	if err := a.wireKubernetes(); err != nil {
 		return err
 	}
 	return a.wireFiles()
@@ -140,7 +99,7 @@ func (a *App) wireFiles() error {
 	if a.options.ConfigFile != "" {
 		err = a.files.Follow(a.options.ConfigFile, a.configChanged)
 	}
-	err = errors.Join(err, a.store.Follow(a.files))
+	err = errors.Join(err, a.pool.store.Follow(a.files))
 	if a.options.CertReload {
 		for _, follow := range a.followed {
 			err = errors.Join(err, follow(a.files))
@@ -163,33 +122,6 @@ func (a *App) wireFiles() error {
 	return nil
 }
 
-func (a *App) wireStore() error {
-	file := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "weir_endpoints_file_valid",
-		Help: "1 if the endpoints file is in use as it is, 0 if it is broken and the last good endpoints are.",
-	})
-	cfg := a.options.datastore()
-	if cfg.File != "" {
-		a.registry.MustRegister(file)
-		file.Set(1)
-		cfg.OnFile = func(err error) {
-			if err != nil {
-				file.Set(0)
-			} else {
-				file.Set(1)
-			}
-		}
-	}
-	cfg.InUse = a.pool.inUse
-	store, err := datastore.New(cfg, a.log.WithName("datastore"))
-	if err != nil {
-		return fmt.Errorf("--endpoints-file: %w", err) // what Validate has not seen
-	}
-	a.store = store
-	a.store.Subscribe(a.pool.changed)
-	return nil
-}
-
 func (a *App) wireServers(d *config.Document) error {
 	secure, err := a.wireTLS()
 	if err != nil {
@@ -200,9 +132,7 @@ func (a *App) wireServers(d *config.Document) error {
 		return err
 	}
 	a.grpcServer = newGRPCServer(a.receiveLimit, secure, a.streams)
-	extprocv3.RegisterExternalProcessorServer(a.grpcServer, a.server)
-	a.healthServer, a.health = newHealthServer()
-	a.readiness = newReadiness(a.health)
+	extprocv3.RegisterExternalProcessorServer(a.grpcServer, a.pool.server)
 	healthv1.RegisterHealthServer(a.grpcServer, a.health) // for Envoy's own health checks of the cluster
 	a.debugServer = newDebugServer(a)
 	a.metricsServer, err = newMetricsServer(a)

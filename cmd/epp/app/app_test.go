@@ -27,13 +27,13 @@ func TestServesOverTLS(t *testing.T) {
 	if got := granted(t, stream); got != "192.0.2.1:8000" {
 		t.Errorf("destination %q", got)
 	}
-	if got := r.controller.State().Stock; got != 1 {
+	if got := r.pool.controller.State().Stock; got != 1 {
 		t.Errorf("stock %d while the answer is on its way, want 1", got)
 	}
 	if err := stream.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the stock is back", func() bool { return r.controller.State().Stock == 0 })
+	eventually(t, "the stock is back", func() bool { return r.pool.controller.State().Stock == 0 })
 
 	text, err := os.ReadFile(o.PortsFile)
 	if err != nil {
@@ -132,7 +132,7 @@ func TestFlowsPage(t *testing.T) {
 	r := start(t, o)
 	granted(t, r.request(t.Context()))
 	r.request(t.Context())
-	eventually(t, "the second one waits", func() bool { return r.controller.State().Queued == 1 })
+	eventually(t, "the second one waits", func() bool { return r.pool.controller.State().Queued == 1 })
 	_, text := r.debug("/debug/flows?limit=5")
 	var page struct {
 		Queued, Flows, Stock int
@@ -168,13 +168,13 @@ func TestEndpointsFile(t *testing.T) {
 	o.Endpoints, o.EndpointsFile = nil, file
 	r := start(t, o)
 	stream := r.request(t.Context())
-	eventually(t, "the request waits", func() bool { return r.controller.State().Queued == 1 })
+	eventually(t, "the request waits", func() bool { return r.pool.controller.State().Queued == 1 })
 	write("endpoints: [ { address: \"192.0.2.7:80\", slots: 3 } ]\n")
 	if got := granted(t, stream); got != "192.0.2.7:80" {
 		t.Errorf("destination %q", got)
 	}
 	// A backend that reports its slots is kept at exactly these.
-	if s := r.controller.State(); s.LowerBound != 3 || s.UpperBound != 3 || s.Ready != 1 {
+	if s := r.pool.controller.State(); s.LowerBound != 3 || s.UpperBound != 3 || s.Ready != 1 {
 		t.Errorf("bounds %v to %v of %d ready, want 3 to 3 of 1", s.LowerBound, s.UpperBound, s.Ready)
 	}
 	write("endpoints: broken\n")
@@ -182,7 +182,7 @@ func TestEndpointsFile(t *testing.T) {
 		_, metrics := r.get("/metrics")
 		return strings.Contains(metrics, "weir_endpoints_file_valid 0")
 	})
-	if got := r.controller.State().Ready; got != 1 {
+	if got := r.pool.controller.State().Ready; got != 1 {
 		t.Errorf("%d ready with a broken file, want the last good state", got)
 	}
 }

@@ -30,7 +30,7 @@ func newDebugServer(a *App) *http.Server {
 		_, _ = page.WriteTo(w)
 	})
 	mux.HandleFunc("GET /debug/flows", a.flowsPage)
-	if a.recorder != nil {
+	if a.pool.recorder != nil {
 		mux.HandleFunc("GET /debug/recording", a.recordingPage)
 	}
 	if a.options.Pprof {

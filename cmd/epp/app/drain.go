@@ -23,15 +23,15 @@ func (a *App) drain(work context.Context) {
 	// Proxies keep opening streams here until they have seen that readiness is down.
 	least := min(a.Config().RequestQueueController.MinDrain.Std(), window)
 	a.log.Info("draining: queued and new requests are still served", "least", least.String(), "window", window.String(),
-		"timeout", a.options.DrainTimeout.String(), "queued", a.controller.State().Queued, "streams", a.server.Streams())
+		"timeout", a.options.DrainTimeout.String(), "queued", a.pool.controller.State().Queued, "streams", a.pool.server.Streams())
 	waitUntil(work, window, func() bool {
-		return time.Since(begun) >= least && a.server.Streams() == 0 && a.controller.State().Queued == 0
+		return time.Since(begun) >= least && a.pool.server.Streams() == 0 && a.pool.controller.State().Queued == 0
 	})
-	queued, streams := a.controller.State().Queued, a.server.Streams()
-	a.controller.Drain()
-	waitUntil(work, answering, func() bool { return a.server.Streams() <= streams-queued })
+	queued, streams := a.pool.controller.State().Queued, a.pool.server.Streams()
+	a.pool.controller.Drain()
+	waitUntil(work, answering, func() bool { return a.pool.server.Streams() <= streams-queued })
 	a.log.Info("drained: what waits and what comes is rejected", "after", time.Since(begun).String(),
-		"rejected", queued, "streams", a.server.Streams())
+		"rejected", queued, "streams", a.pool.server.Streams())
 	// Envoy is told to open its streams elsewhere; those in flight continue.
 	gone := make(chan struct{})
 	go func() {
@@ -50,7 +50,7 @@ func (a *App) drain(work context.Context) {
 	}
 	a.grpcServer.Stop()
 	<-gone
-	a.log.Info("stopped", "after", time.Since(begun).String(), "stock", a.controller.State().Stock)
+	a.log.Info("stopped", "after", time.Since(begun).String(), "stock", a.pool.controller.State().Stock)
 }
 
 func closed(c <-chan struct{}) bool {

@@ -90,7 +90,7 @@ func TestDrainRejectsAfterTheWindow(t *testing.T) {
 	served := r.request(t.Context())
 	granted(t, served)
 	waiting := r.request(t.Context())
-	eventually(t, "the second request waits", func() bool { return r.controller.State().Queued == 1 })
+	eventually(t, "the second request waits", func() bool { return r.pool.controller.State().Queued == 1 })
 	r.stop()
 	if got := rejection(t, waiting); got != "draining" {
 		t.Errorf("rejected with %q, want draining", got)
@@ -109,7 +109,7 @@ func TestDrainServesTheQueue(t *testing.T) {
 	served := r.request(t.Context())
 	granted(t, served)
 	waiting := r.request(t.Context())
-	eventually(t, "the second request waits", func() bool { return r.controller.State().Queued == 1 })
+	eventually(t, "the second request waits", func() bool { return r.pool.controller.State().Queued == 1 })
 	r.stop()
 	if err := served.CloseSend(); err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestDrainTimeoutEndsStreamsWithOK(t *testing.T) {
 	if took := time.Since(begun); took < o.DrainTimeout || took > o.DrainTimeout+2*time.Second {
 		t.Errorf("stopping took %s with --drain-timeout %s", took, o.DrainTimeout)
 	}
-	if got := r.controller.State().Stock; got != 0 {
+	if got := r.pool.controller.State().Stock; got != 0 {
 		t.Errorf("stock %d at the end", got)
 	}
 }
@@ -177,7 +177,7 @@ func TestDrainTimeoutRejectsWhatWaits(t *testing.T) {
 	served := r.request(t.Context())
 	granted(t, served)
 	waiting := r.request(t.Context())
-	eventually(t, "the second request waits", func() bool { return r.controller.State().Queued == 1 })
+	eventually(t, "the second request waits", func() bool { return r.pool.controller.State().Queued == 1 })
 	r.stop()
 	if got := rejection(t, waiting); got != "draining" {
 		t.Errorf("rejected with %q, want draining", got)

@@ -34,11 +34,11 @@ func (a *App) flowsPage(w http.ResponseWriter, r *http.Request) {
 		}
 		limit = n
 	}
-	state := a.controller.State()
+	state := a.pool.controller.State()
 	w.Header().Set("Content-Type", "application/json")
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
 	_ = out.Encode(waitingFlows{ // an error: the reader is gone
-		Queued: state.Queued, Flows: state.Flows, Stock: state.Stock, Waiting: a.controller.Flows(limit),
+		Queued: state.Queued, Flows: state.Flows, Stock: state.Stock, Waiting: a.pool.controller.Flows(limit),
 	})
 }

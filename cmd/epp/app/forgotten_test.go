@@ -27,20 +27,20 @@ func TestNoTraceOfPodsThatWent(t *testing.T) {
 			for j := range batch {
 				list = append(list, pod(i+j))
 			}
-			r.store.Set(list)
+			r.pool.store.Set(list)
 			ctx, gone := context.WithCancel(t.Context())
 			for range 3 {
 				granted(t, r.request(ctx))
 			}
-			r.store.Set(nil)
-			if n := r.controller.State().Stock; n != 3 {
+			r.pool.store.Set(nil)
+			if n := r.pool.controller.State().Stock; n != 3 {
 				t.Fatalf("the stock is %d, with 3 requests in flight at pods that are gone", n)
 			}
 			gone()
-			eventually(t, "the streams end", func() bool { return r.controller.State().Stock == 0 })
+			eventually(t, "the streams end", func() bool { return r.pool.controller.State().Stock == 0 })
 		}
-		r.store.Set(nil)
-		r.store.Set([]scheduling.Endpoint{pod(0)})
+		r.pool.store.Set(nil)
+		r.pool.store.Set([]scheduling.Endpoint{pod(0)})
 	}
 	came(0, 2*batch) // so that caches and reused memory have their size
 	before := heap()
@@ -57,10 +57,10 @@ func TestNoTraceOfPodsThatWent(t *testing.T) {
 			t.Errorf("a series of a pod that went: %s", line)
 		}
 	}
-	first := r.store.Current().At(0).ID
-	r.store.Set(nil)
-	r.store.Set([]scheduling.Endpoint{pod(0)})
-	if r.store.Current().At(0).ID == first {
+	first := r.pool.store.Current().At(0).ID
+	r.pool.store.Set(nil)
+	r.pool.store.Set([]scheduling.Endpoint{pod(0)})
+	if r.pool.store.Current().At(0).ID == first {
 		t.Error("a pod that went without requests was not forgotten")
 	}
 }

@@ -2,9 +2,9 @@ package app
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weir-epp/weir/pkg/datastore/kube"
@@ -27,14 +27,6 @@ func (o *Options) kube() kube.Config {
 // poolLabel returns the value of the label pool in the metrics of what belongs to the pool; "" if they have none.
 func (o *Options) poolLabel() string { return cmp.Or(o.PoolName, o.EndpointSelector) }
 
-// registerer returns where the metrics of what belongs to the pool are registered.
-func (a *App) registerer() prometheus.Registerer {
-	if !a.options.kubernetes() {
-		return a.registry
-	}
-	return prometheus.WrapRegistererWith(prometheus.Labels{"pool": a.options.poolLabel()}, a.registry)
-}
-
 // gatherer returns all metrics of the process.
 func (a *App) gatherer() prometheus.Gatherer {
 	if !a.options.kubernetes() {
@@ -43,27 +35,20 @@ func (a *App) gatherer() prometheus.Gatherer {
 	return prometheus.Gatherers{a.registry, kube.Gatherer()}
 }
 
-// wireKubernetes makes the source of endpoints in Kubernetes, if there is one.
-func (a *App) wireKubernetes() error {
-	if !a.options.kubernetes() {
-		return nil
-	}
-	log := a.log.WithName("kubernetes")
+// followCluster makes the source of endpoints in Kubernetes. synced is called once it has been read.
+func (p *Pool) followCluster(o *Options, log logr.Logger, synced func()) error {
 	kube.SetLogger(log)
-	cfg, err := kube.Connect(a.options.Kubeconfig)
+	cfg, err := kube.Connect(o.Kubeconfig)
 	if err != nil {
 		return err
 	}
-	a.readiness.set(synced, false)
-	if a.cluster, err = kube.NewCluster(cfg, log, func() { a.readiness.set(synced, true) }); err != nil {
+	if p.cluster, err = kube.NewCluster(cfg, log, synced); err != nil {
 		return err
 	}
-	for _, c := range a.cluster.Collectors() {
-		if err := a.registerer().Register(c); err != nil {
-			return fmt.Errorf("app: registering metrics: %w", err)
-		}
+	if err := register(p.registerer, p.cluster.Collectors()...); err != nil {
+		return err
 	}
-	_, err = kube.NewSource(a.cluster, a.options.kube(), a.store, log)
+	_, err = kube.NewSource(p.cluster, o.kube(), p.store, log)
 	return err
 }
 

@@ -13,7 +13,7 @@ type load struct {
 }
 
 // loads returns the load of every endpoint of the pool, in order. Under the lock it only copies the shares.
-func (p *pool) loads() []load {
+func (p *Pool) loads() []load {
 	shares := make([]scheduling.Share, 0, p.prepared.Load().snapshot.Len())
 	var snapshot *scheduling.Snapshot
 	p.controller.Look(func() {
@@ -28,7 +28,7 @@ func (p *pool) loads() []load {
 }
 
 // inUse returns which of the endpoints have requests in flight. They need not be in the pool.
-func (p *pool) inUse(ids []scheduling.EndpointID) (inUse []scheduling.EndpointID) {
+func (p *Pool) inUse(ids []scheduling.EndpointID) (inUse []scheduling.EndpointID) {
 	p.controller.Look(func() {
 		for _, id := range ids {
 			if p.board.Stock(id) > 0 {
@@ -48,11 +48,11 @@ const maxEndpointLabels = 4096
 
 // loadMetrics collects how full each endpoint is. Endpoints that have left the pool have no series.
 type loadMetrics struct {
-	pool            *pool
+	pool            *Pool
 	inFlight, bound *prometheus.Desc
 }
 
-func newLoadMetrics(p *pool) *loadMetrics {
+func newLoadMetrics(p *Pool) *loadMetrics {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc("weir_endpoint_"+name, help, []string{"endpoint"}, nil)
 	}

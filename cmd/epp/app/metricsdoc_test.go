@@ -71,7 +71,7 @@ func exportedMetrics(t *testing.T) map[string]string {
 	a := start(t, options).App
 
 	d := &descriptions{metrics: map[string]string{}}
-	for _, c := range a.controller.Collectors() {
+	for _, c := range a.pool.controller.Collectors() {
 		d.add(c)
 		d.addFields(c)
 	}
@@ -85,7 +85,7 @@ func exportedMetrics(t *testing.T) map[string]string {
 	// A second stream server, only for what it registers.
 	document := a.Config()
 	if _, err := extproc.NewServer(document.ExtprocConfig(), extproc.Dependencies{
-		Controller: extproc.Controlled(a.controller), Picker: picker{}, Log: logr.Discard(), Registerer: d,
+		Controller: extproc.Controlled(a.pool.controller), Picker: picker{}, Log: logr.Discard(), Registerer: d,
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -6,20 +6,29 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weir-epp/weir/pkg/datastore"
+	"github.com/weir-epp/weir/pkg/datastore/kube"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/recording"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// pool passes the store's snapshots, and changes of the configuration, to every part that uses them.
-type pool struct {
+// Pool is everything that belongs to one pool of model servers: which endpoints there are, what is in flight there, the
+// queue, the streams of its requests and its metrics. A process may have several.
+type Pool struct {
 	// Immutable.
 	log        logr.Logger
+	registerer prometheus.Registerer // for its metrics, to which it adds the label pool if there is one
+	store      *datastore.Store
 	board      *scheduling.Board // guarded by the controller's lock
 	controller *flowcontrol.RequestQueueController
 	server     *extproc.Server
+	recorder   *recording.Recorder // nil: none
+	cluster    *kube.Cluster       // nil: the endpoints do not come from Kubernetes
 
 	// prepared is what the streams prepare their requests with, before the controller's lock.
 	prepared atomic.Pointer[prepared]
@@ -40,7 +49,7 @@ type prepared struct {
 }
 
 // changed is the store's subscriber. It is called with one snapshot at a time, in order.
-func (p *pool) changed(published *scheduling.Snapshot) {
+func (p *Pool) changed(published *scheduling.Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.published = published
@@ -70,7 +79,7 @@ func (p *pool) changed(published *scheduling.Snapshot) {
 //     cost and its statuses match. If the streams changed before step 2, requests of new tiers could meet the old
 //     queue. A request classified before step 2 that enters the queue after it keeps the rank of its tier; this is
 //     another tier only if tiers above it were inserted or removed.
-func (p *pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Scheduler, streams extproc.Config) error {
+func (p *Pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Scheduler, streams extproc.Config) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ready, routesByModel := readyOf(p.published)

@@ -13,15 +13,14 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/recording"
-	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
 // Recordings is the format of this program's recordings.
 func Recordings() (*recording.Format, error) { return recording.NewFormat(NewPlacer(nil)) }
 
 // record has every decision recorded, with --record.
-func (a *App) record(board *scheduling.Board) error {
-	if a.options.Record == 0 {
+func (p *Pool) record(o *Options) error {
+	if o.Record == 0 {
 		return nil
 	}
 	format, err := Recordings()
@@ -29,12 +28,12 @@ func (a *App) record(board *scheduling.Board) error {
 		return fmt.Errorf("app: %w", err)
 	}
 	var hide func(string) string
-	if a.options.HashFlowKeys {
+	if o.HashFlowKeys {
 		hide = recordedFlow
 	}
-	return a.controller.Record(func(m *dispatch.Machine, cfg dispatch.Config) (flowcontrol.Recorder, error) {
-		a.recorder, err = format.Record(m, board, cfg, a.options.Record<<20, time.Now(), hide)
-		return a.recorder, err
+	return p.controller.Record(func(m *dispatch.Machine, cfg dispatch.Config) (flowcontrol.Recorder, error) {
+		p.recorder, err = format.Record(m, p.board, cfg, o.Record<<20, time.Now(), hide)
+		return p.recorder, err
 	})
 }
 
@@ -49,9 +48,9 @@ func recordedFlow(key string) string {
 }
 
 // keepRecording keeps the recording at its size until ctx is over.
-func (a *App) keepRecording(ctx context.Context) {
-	if err := a.recorder.Run(ctx); err != nil {
-		a.log.Error(err, "the recording has ended; requests are served as before")
+func (p *Pool) keepRecording(ctx context.Context) {
+	if err := p.recorder.Run(ctx); err != nil {
+		p.log.Error(err, "the recording has ended; requests are served as before")
 	}
 }
 
@@ -70,8 +69,8 @@ func (a *App) recordingPage(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	defer a.readingRecording.Unlock()
-	a.controller.Look(a.recorder.Seal)
-	file, err := a.recorder.Bytes()
+	a.pool.controller.Look(a.pool.recorder.Seal)
+	file, err := a.pool.recorder.Bytes()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

@@ -62,7 +62,7 @@ func TestReloadChangesTheRunningQueue(t *testing.T) {
 	r := startReloading(t, "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }", nil)
 	granted(t, r.request(t.Context()))
 	second := r.request(t.Context())
-	eventually(t, "the second one waits", func() bool { return r.controller.State().Queued == 1 })
+	eventually(t, "the second one waits", func() bool { return r.pool.controller.State().Queued == 1 })
 
 	writeFile(t, r.file, strings.Join([]string{
 		"requestQueueController: { watermarkPerBackend: 2, lowerBoundPerBackend: 2, upperBoundPerBackend: 2, numPoppers: 3 }",
@@ -73,7 +73,7 @@ func TestReloadChangesTheRunningQueue(t *testing.T) {
 	granted(t, second)
 	r.metric(`weir_config_reloads_total{result="applied"} 1`)
 	r.metric("weir_config_valid 1")
-	if s := r.controller.State(); s.LowerBound != 2 || s.UpperBound != 2 {
+	if s := r.pool.controller.State(); s.LowerBound != 2 || s.UpperBound != 2 {
 		t.Errorf("bounds %v to %v, want 2", s.LowerBound, s.UpperBound)
 	}
 	e := r.pool.loads()[0]
@@ -82,7 +82,7 @@ func TestReloadChangesTheRunningQueue(t *testing.T) {
 	}
 
 	r.request(t.Context())
-	eventually(t, "the third one waits", func() bool { return r.controller.State().Queued == 1 })
+	eventually(t, "the third one waits", func() bool { return r.pool.controller.State().Queued == 1 })
 	if status := rejected(t, r.request(t.Context())); status != 418 {
 		t.Errorf("status %d of a full flow, want the new one", status)
 	}
@@ -265,7 +265,7 @@ func TestReloadUnderLoad(t *testing.T) {
 		}
 	}
 	eventually(t, "the accounts are 0", func() bool {
-		s := r.controller.State()
+		s := r.pool.controller.State()
 		return s.Queued == 0 && s.Stock == 0 && s.LiveFlows == 0
 	})
 	r.metric(`weir_requests_total{outcome="dispatched"} 200`)

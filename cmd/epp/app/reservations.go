@@ -10,7 +10,7 @@ import (
 
 // noteReservations logs, once for each new result, that the pool is too small for the reservations. The ledger then
 // fills them from the highest tier down.
-func (p *pool) noteReservations(ready []stock.Backend) {
+func (p *Pool) noteReservations(ready []stock.Backend) {
 	note := clampedReservations(p.flow, ready)
 	if note != "" && note != p.clamped {
 		p.log.Info("WARNING: the reservations are more than the capacity: they are filled from the highest tier down, and "+

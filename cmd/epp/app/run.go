@@ -19,18 +19,11 @@ func (a *App) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	parts, work := errgroup.WithContext(work)
-	parts.Go(func() error { return a.controller.Run(work) })
-	parts.Go(func() error { return a.store.Run(work) })
+	parts.Go(func() error { return a.pool.Run(work) })
 	parts.Go(func() error { return a.files.Run(work) })
-	if a.cluster != nil {
-		parts.Go(func() error { return a.cluster.Run(work) })
-	}
 	parts.Go(func() error { return serve(a.grpcServer, a.listeners.grpc) })
 	parts.Go(func() error { return serve(a.healthServer, a.listeners.health) })
 	parts.Go(func() error { return serveHTTP(a.metricsServer, a.listeners.metrics, "metrics") })
-	if a.recorder != nil {
-		parts.Go(func() error { a.keepRecording(work); return nil })
-	}
 	if a.listeners.debug != nil {
 		parts.Go(func() error { return serveHTTP(a.debugServer, a.listeners.debug, "debugging") })
 	}
@@ -57,7 +50,7 @@ func (a *App) started() error {
 	build := version.Info()
 	a.log.Info("started", "version", build.Version, "revision", build.Revision, "profile", a.Config().Profile,
 		"bind", a.options.BindAddress, "grpc", ports.GRPC, "health", ports.Health, "metrics", ports.Metrics, "debug", ports.Debug,
-		"secure", a.options.SecureServing, "endpoints", a.store.Current().Len())
+		"secure", a.options.SecureServing, "endpoints", a.pool.store.Current().Len())
 	a.readiness.set(listening, true)
 	if a.options.PortsFile == "" {
 		return nil

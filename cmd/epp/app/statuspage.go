@@ -19,7 +19,7 @@ import (
 func (a *App) statusPage(out io.Writer, now time.Time) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
-	d, s := a.configuration.current(), a.controller.State()
+	d, s := a.configuration.current(), a.pool.controller.State()
 	line("epp\t%s", version.Info())
 	line("configuration\t%s", a.configuration.summary(now))
 	if err := a.files.Err(); err != nil {
@@ -31,7 +31,7 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 		line("pool\t%s\tin namespace %s", a.options.poolLabel(), a.options.PoolNamespace)
 	}
 	line("draining\t%t", s.Draining)
-	line("streams\t%d", a.server.Streams())
+	line("streams\t%d", a.pool.server.Streams())
 	line("")
 	line("queued\t%d of %d\tin %s", s.Queued, d.FairRequestQueue.TotalCapacity, counted(s.Flows, "flow"))
 	line("stock\t%d\tlower bound %g, watermark %g, upper bound %g", s.Stock, s.LowerBound, s.Watermark, s.UpperBound)
@@ -45,7 +45,7 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 	line("endpoint\tready\tin flight\tlower bound\tupper bound\tserved elsewhere\tmodels")
 	for _, e := range a.pool.loads() {
 		line("%s\t%t\t%d\t%g\t%g\t%d\t%v", e.Address, e.Ready, e.InFlight, inRequests(e.LowerBound), inRequests(e.UpperBound),
-			a.server.ServedElsewhere(e.Address), e.Models)
+			a.pool.server.ServedElsewhere(e.Address), e.Models)
 	}
 	return w.Flush()
 }

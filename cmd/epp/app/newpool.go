@@ -1,0 +1,112 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/pkg/datastore"
+	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// newPool makes the pool that the options name, from the core outwards. It opens nothing that would have to be closed.
+// Its metrics are registered at registry, with the label pool if it comes from Kubernetes. synced is called with false at
+// once if the pool is not known before Run has read it, and with true when it has.
+func newPool(o *Options, d *config.Document, registry prometheus.Registerer, log logr.Logger, synced func(bool)) (*Pool, error) {
+	p := &Pool{log: log.WithName("pool"), registerer: registry}
+	if label := o.poolLabel(); label != "" {
+		p.registerer = prometheus.WrapRegistererWith(prometheus.Labels{"pool": label}, registry)
+	}
+	var err error
+	if p.scheduler, err = scheduling.New(d.SchedulingConfig()); err != nil {
+		return nil, fmt.Errorf("app: scheduling: %w", err)
+	}
+	p.board = scheduling.NewBoard(p.scheduler, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
+	p.prepared.Store(&prepared{p.scheduler, p.board.Snapshot()})
+	p.flow, p.streams = o.converted(d)
+	if p.controller, err = flowcontrol.New(p.flow, placer{p.board}, log.WithName("flowcontrol")); err != nil {
+		return nil, fmt.Errorf("app: %w", err)
+	}
+	if err := p.record(o); err != nil {
+		return nil, err
+	}
+	if err := register(p.registerer, append(p.controller.Collectors(), newLoadMetrics(p))...); err != nil {
+		return nil, err
+	}
+	p.server, err = extproc.NewServer(p.streams, extproc.Dependencies{
+		Controller: extproc.Controlled(p.controller),
+		Picker:     picker{&p.prepared},
+		Log:        log.WithName("extproc"),
+		Registerer: p.registerer, NameRequests: p.recorder != nil,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("app: %w", err)
+	}
+	if err := p.openStore(o.datastore(), log.WithName("datastore")); err != nil {
+		return nil, err
+	}
+	if !o.kubernetes() {
+		return p, nil
+	}
+	synced(false)
+	return p, p.followCluster(o, log.WithName("kubernetes"), func() { synced(true) })
+}
+
+// openStore makes the store, whose snapshots go to all other parts.
+func (p *Pool) openStore(cfg datastore.Config, log logr.Logger) error {
+	if cfg.File != "" {
+		file := prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "weir_endpoints_file_valid",
+			Help: "1 if the endpoints file is in use as it is, 0 if it is broken and the last good endpoints are.",
+		})
+		if err := register(p.registerer, file); err != nil {
+			return err
+		}
+		file.Set(1)
+		cfg.OnFile = func(err error) {
+			if err != nil {
+				file.Set(0)
+			} else {
+				file.Set(1)
+			}
+		}
+	}
+	cfg.InUse = p.inUse
+	var err error
+	if p.store, err = datastore.New(cfg, log); err != nil {
+		return fmt.Errorf("--endpoints-file: %w", err) // what Validate has not seen
+	}
+	p.store.Subscribe(p.changed)
+	return nil
+}
+
+// Run does the pool's work until ctx is done. It returns after its goroutines have ended.
+func (p *Pool) Run(ctx context.Context) error {
+	parts, ctx := errgroup.WithContext(ctx)
+	parts.Go(func() error { return p.controller.Run(ctx) })
+	parts.Go(func() error { return p.store.Run(ctx) })
+	if p.recorder != nil {
+		parts.Go(func() error { p.keepRecording(ctx); return nil })
+	}
+	if p.cluster != nil {
+		parts.Go(func() error { return p.cluster.Run(ctx) })
+	}
+	return parts.Wait()
+}
+
+// register registers collectors.
+func register(at prometheus.Registerer, collectors ...prometheus.Collector) error {
+	for _, c := range collectors {
+		if err := at.Register(c); err != nil {
+			return fmt.Errorf("app: registering metrics: %w", err)
+		}
+	}
+	return nil
+}
