@@ -1,47 +1,48 @@
 package fairqueue
 
-// drr is deficit round robin between classes (Shreedhar, Varghese 1995), in the form of NVIDIA's Dynamo. The classes stand
-// in a ring. From the cursor on, a class whose credit covers the cost of its head is served; one whose credit does not
-// gets its quantum, and is served if that is enough. When nobody is served, everybody who has something to offer gets as
-// many quanta at once as the first one needs, and the next one in the ring that can pay is served. The cost is paid from
-// the credit. A class that cannot go keeps its credit and earns nothing; one that has become empty begins anew.
+// drr is deficit round robin between classes (Shreedhar, Varghese 1995), in the form of NVIDIA's Dynamo. The classes form a
+// ring. Starting at the cursor, each class whose deficit is below the cost of its head earns its quantum; the first class
+// whose deficit then covers the cost is served and pays it. If no class can pay, all classes that can go earn the number
+// of quanta that the first of them to be able to pay still needs, in one step. A class that cannot go keeps its deficit
+// and earns nothing. A class that becomes empty loses its deficit.
 //
-// In other words: a class needs n quanta to pay for its head, and the one with the least max(1, n) is served, the first of
-// several from the cursor on. So its tag is that number, then its distance from the cursor.
+// Equivalently: a class needs n quanta to pay for its head, and the class with the least max(1, n) is served; of several,
+// the first from the cursor on. So a class's tag is max(1, n), then its distance from the cursor.
 //
-// Credit is capped at the cost of the head and one quantum, each time when somebody is served. Without the cap a class
-// that saves for a costly head, and gets cheap ones before it, would be served with these as long as the credit lasts.
-// A class that was served out of turn, by a claim, owes its cost, up to mostOwed; that debt outlives its waiters.
+// Whenever a class is served, every deficit is capped at the cost of the class's head plus one quantum. Without the cap, a
+// class that has saved for a costly head and then gets cheap requests before it would be served with those until its
+// savings are spent. A class that is served out of turn, by Claim, owes the cost, up to mostOwed; its debt remains when
+// it becomes empty.
 //
-// Credit and debt are at most 2^33 and every turn looks at each class once: O(classes), with any quanta and costs.
+// Deficits are within ±2^33, and each turn visits each class once, whatever the quanta and costs.
 type drr struct {
 	costsKnown
 	cursor Cursor
 }
 
-// Cursor says where the next turn begins after a class was served and can pay for its next head too.
+// Cursor determines where the next turn begins if the class that was served can pay for its next head as well.
 type Cursor uint8
 
 const (
-	// Stay begins with the same class, so that it uses up its credit.
+	// Stay begins with the same class, so that it spends its deficit.
 	Stay Cursor = iota
-	// Advance begins with the next class, as the released Dynamo 1.6.1 does; the credit is kept.
+	// Advance begins with the next class, as the released Dynamo 1.6.1 does; the class keeps its deficit.
 	Advance
 )
 
-// drrLevel is what drr knows of a tier: the class to begin with; nil, or one that is gone: the first.
+// drrLevel is drr's state of a tier: the class to begin with. nil, or a class that is gone, means the first class.
 type drrLevel struct{ cursor *class }
 
-// drrShare is what drr knows of a class: its credit, or below 0 what it owes.
+// drrShare is drr's state of a class: what it has earned and not spent, or below 0 what it owes.
 type drrShare struct{ deficit int64 }
 
-// mostOwed bounds debts, and what refunds give back until the next turn.
+// mostOwed bounds a class's debt, and the deficit that refunds can give it until the next turn.
 const mostOwed = 4 * int64(MaxCost)
 
-// distanceBits of a tag are the distance from the cursor.
+// distanceBits is the number of bits of a tag that hold the distance from the cursor.
 const distanceBits = 20
 
-// index is the place of s in the ring, and from is that of the cursor.
+// index returns the index of s in the ring, and that of the cursor.
 func (drr) index(l *level, s *share) (i, from int) {
 	for n, c := range l.classes {
 		if &c.share == s {
@@ -54,13 +55,13 @@ func (drr) index(l *level, s *share) (i, from int) {
 	return i, from
 }
 
-// needs is how many quanta a class needs to pay a cost.
+// needs returns the number of quanta that a class needs to pay a cost.
 func (c *class) needs(cost Cost) int64 {
 	lacks := int64(cost) - c.deficit
 	return max(0, (lacks+int64(c.config.Quantum)-1)/int64(c.config.Quantum))
 }
 
-// earn adds n quanta to the credit of a class with this head, up to the cap.
+// earn adds n quanta to the deficit of a class with this head, up to the cap.
 func (c *class) earn(n int64, head *Request) {
 	quantum := int64(c.config.Quantum)
 	most := int64(head.Cost) + quantum
@@ -98,7 +99,7 @@ func (d drr) charge(l *level, s *share, r *Request, _ VirtualTime, _ *receipt) (
 	return true
 }
 
-// round gives the classes their quanta until served can pay for r, from the cursor on, and holds all to their caps.
+// round adds the quanta that the classes earn, from the cursor on, until served can pay for r, and applies the caps.
 func (drr) round(l *level, served *class, from int, r *Request) {
 	needed := served.needs(r.Cost)
 	quanta := max(1, needed)
@@ -106,7 +107,7 @@ func (drr) round(l *level, served *class, from int, r *Request) {
 		switch c := l.classes[(from+j)%len(l.classes)]; {
 		case c == served:
 			if c.earn(needed, r); needed <= 1 {
-				quanta = 0 // it was served before the others were asked
+				quanta = 0 // it was served before the ring was completed, so the classes after it earn nothing
 			}
 		case c.offer != nil:
 			c.earn(quanta, c.offer)
@@ -129,7 +130,7 @@ func (d drr) describe(l *level, s *share, number func(int64)) {
 	}
 	deficit := s.deficit
 	if i, _ := d.index(l, s); l.classes[i].queued == 0 {
-		deficit = min(deficit, 0) // as begin has it
+		deficit = min(deficit, 0) // as begin does
 	}
 	number(deficit)
 }

@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// AppendState appends all that decides the queue's future from now on, in a form that does not depend on how it came
-// about: two queues of one configuration whose states are equal answer the same calls with requests of the same kinds.
-// Virtual times are relative to their class's, arrivals and displacements are ranks, ages end at the threshold that
-// they are compared with, and a deadline further away than horizon is one that never comes. returning are the
-// requests that were popped and may still be given to Requeue. Model checkers use it
-// to detect visited states.
+// AppendState appends a description of everything that affects the queue's later decisions. Two queues with the same
+// configuration and equal descriptions answer the same calls with requests of the same kinds, however they came to their
+// states. Virtual times are relative to their level's, arrivals and displacements are replaced by ranks, ages are cut off
+// at the threshold that they are compared with, and deadlines at horizon. returning are the popped requests that may
+// still be requeued. Model checkers use it to detect visited states.
 func (q *FairRequestQueue) AppendState(b []byte, now time.Time, horizon time.Duration, returning ...*Request) []byte {
 	s := stateWriter{b: b, now: now, horizon: horizon}
 	for r := range q.due.all() {
@@ -50,12 +49,12 @@ func (q *FairRequestQueue) AppendState(b []byte, now time.Time, horizon time.Dur
 	return s.b
 }
 
-// stateWriter appends numbers and names so that different sequences of them give different bytes.
+// stateWriter encodes numbers and names. Different sequences of them have different encodings.
 type stateWriter struct {
 	b        []byte
 	now      time.Time
 	horizon  time.Duration
-	arrivals []uint64 // sequences of the requests to describe, in order
+	arrivals []uint64 // sequences of the requests to describe, ascending
 }
 
 func (s *stateWriter) number(n int64) { s.b = append(strconv.AppendInt(s.b, n, 36), ' ') }
@@ -67,7 +66,7 @@ func (s *stateWriter) text(name string) {
 
 func (s *stateWriter) flag(is bool) { s.number(one(is)) }
 
-// one is 1 for true, and 0 for false.
+// one returns 1 for true and 0 for false.
 func one(is bool) int64 {
 	if is {
 		return 1
@@ -75,7 +74,8 @@ func one(is bool) int64 {
 	return 0
 }
 
-// earned appends which tiers would give back what they have earned by r, and whether its own gets it.
+// earned appends, for each tier, whether a refund of r would take back what the tier has earned by it, and whether the tier
+// has been empty since.
 func (s *stateWriter) earned(q *FairRequestQueue, r *Request) {
 	for _, t := range q.tiers {
 		x := r.more()
@@ -85,7 +85,7 @@ func (s *stateWriter) earned(q *FairRequestQueue, r *Request) {
 	}
 }
 
-// receipts appends what r would give back to those on its path. Where a flow is no more, it would begin anew.
+// receipts appends the receipts of r on its path, as far as the flows are still tracked.
 func (s *stateWriter) receipts(c *class, r *Request) {
 	for depth, in := 0, &c.siblings; in != nil; depth++ {
 		s.text(c.keyAt(r, depth))
@@ -100,7 +100,7 @@ func (s *stateWriter) receipts(c *class, r *Request) {
 	}
 }
 
-// tier appends the classes, and if there are several what they have to share.
+// tier appends a tier's classes and, if there are several, the state of their discipline.
 func (s *stateWriter) tier(t *tier) {
 	s.number(int64(len(t.classes)))
 	if len(t.classes) > 1 {
@@ -116,7 +116,7 @@ func (s *stateWriter) tier(t *tier) {
 	}
 }
 
-// class appends the lanes that are closed and the flows.
+// class appends a class's closed lanes and its flows.
 func (s *stateWriter) class(c *class) {
 	var closed []string
 	for name, l := range c.lanes {
@@ -132,7 +132,7 @@ func (s *stateWriter) class(c *class) {
 	s.flows(&c.siblings)
 }
 
-// flows appends the flows of a level, in the order of the last tie-break of displacement.
+// flows appends the flows of a level, ordered by the last tie-break of displacement.
 func (s *stateWriter) flows(in *siblings) {
 	in.discipline.describe(&in.level, nil, s.number)
 	flows := make([]*flow, 0, in.flows.len())
@@ -154,6 +154,7 @@ func (s *stateWriter) flows(in *siblings) {
 	}
 }
 
+// flow appends a flow with its lanes and waiting requests.
 func (s *stateWriter) flow(f *flow) {
 	f.siblings.discipline.describe(&f.siblings.level, &f.share, s.number)
 	s.number(int64(f.weight))
@@ -175,7 +176,7 @@ func (s *stateWriter) flow(f *flow) {
 	}
 }
 
-// request appends r's rank by arrival, its cost, how long it has waited and how long it may.
+// request appends r's rank by arrival, its cost, its age, the time that it has left, and its rank in its line.
 func (s *stateWriter) request(c *class, r *Request) {
 	rank, _ := slices.BinarySearch(s.arrivals, r.seq)
 	s.number(int64(rank))

@@ -2,17 +2,19 @@ package fairqueue
 
 import "time"
 
-// Orders in which a request's urgency counts: strict priority first, then a score, then arrival. A rank is both in one
-// number, the least first: above scoreBits what is missing to the highest strict priority, below it the score.
+// In these orders a request's urgency counts: first its strict priority, then a score, then its arrival. A rank combines
+// the first two in one number, of which the least goes first: the upper bits are mostStrict minus the strict priority,
+// the lower scoreBits the score.
 const (
 	scoreBits  = 50
 	mostScore  = 1<<scoreBits - 1
 	mostStrict = 1<<(63-scoreBits) - 1
 )
 
-// MaxStrict is the highest strict priority; a higher one counts as this, and one below 0 as 0.
+// MaxStrict is the highest strict priority. Path.Strict is clamped to 0 to MaxStrict.
 const MaxStrict = mostStrict
 
+// rankOf returns the rank of r with this score, which is clamped to scoreBits.
 func rankOf(r *Request, score int64) uint64 {
 	strict := 0
 	if r.Path != nil {
@@ -21,7 +23,7 @@ func rankOf(r *Request, score int64) uint64 {
 	return uint64(mostStrict-strict)<<scoreBits | uint64(max(0, min(score, mostScore)))
 }
 
-// priority is what the request's own score is made better by; 0 to 2^31.
+// priority returns the request's Path.Priority, clamped to 0 to 2^31.
 func (r *Request) priority() int64 {
 	if r.Path == nil {
 		return 0
@@ -29,8 +31,8 @@ func (r *Request) priority() int64 {
 	return int64(max(0, min(r.Path.Priority, 1<<31)))
 }
 
-// urgentFirst is first come, first served, with a second of age for each step of priority. The score counts
-// microseconds, for 17 years from the queue's first request on and as many before.
+// urgentFirst is first come, first served, where each step of priority counts as one second of age. The score is in
+// microseconds and has room for 17 years after the queue's first request, and as many before.
 type urgentFirst struct{}
 
 func (urgentFirst) rank(sinceEpoch time.Duration, r *Request) uint64 {

@@ -2,7 +2,7 @@ package fairqueue
 
 import "time"
 
-// wspt is weighted shortest processing time first (Smith 1956): the least cost over 1 + priority, in fixed point with
+// wspt is weighted shortest processing time first (Smith 1956): the least cost over (1 + priority), in fixed point with
 // wsptBits binary digits, rounded down.
 type wspt struct{}
 
