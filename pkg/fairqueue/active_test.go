@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// counter is a discipline with a memory, for tests: each flow counts what it was charged, waiting or not, and the least
-// count goes first. A flow that gets its first request is lifted to the least active count. Like the token disciplines to
-// come it charges what bypasses, and corrects charges. One flow, noisy if there is one, has its count doubled until a
-// time.
+// counter is a discipline with memory, for tests. Each flow counts what it was charged, whether its requests waited or
+// not, and the flow with the least count goes first. A flow that becomes active starts with the least active count.
+// Like a token discipline it charges bypasses and corrects charges. The count of the flow noisy, if set, is doubled
+// before the time until.
 type counter struct {
 	counting map[*share]bool // the active ones
 	noisy    string
@@ -87,7 +87,7 @@ func (counter) describe(_ *level, s *share, number func(int64)) {
 
 func (counter) describeReceipt(_ *level, p *receipt, number func(int64)) { number(int64(p.charged)) }
 
-// remembering is a queue whose flows share by counter.
+// remembering returns a queue whose flows share by counter.
 func remembering(t testing.TB, levels int, d counter) *FairRequestQueue {
 	cfg := DefaultConfig()
 	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity, cfg.Levels = Shared, 1_000_000, 1_000_000, levels
@@ -104,8 +104,8 @@ func pushes(t testing.TB, q *FairRequestQueue, flow string, cost Cost, n int) {
 	}
 }
 
-// TestAFlowInFlightIsRemembered: a flow whose only requests are in flight keeps its count; when they are complete and
-// enough others have come and gone, it begins anew with the least active one.
+// A flow whose only requests are in flight keeps its count. When they are complete and enough other flows have come and
+// gone, it starts again with the least active count.
 func TestAFlowInFlightIsRemembered(t *testing.T) {
 	for _, bypasses := range []bool{false, true} {
 		q := remembering(t, 1, counter{counting: map[*share]bool{}})
@@ -133,7 +133,7 @@ func TestAFlowInFlightIsRemembered(t *testing.T) {
 	}
 }
 
-// servedBefore counts those that go before the flow's next one; each is complete at once.
+// servedBefore returns the number of requests that are served before the flow's next one; each completes at once.
 func servedBefore(t testing.TB, q *FairRequestQueue, flow string) (n int) {
 	t.Helper()
 	for {
@@ -149,8 +149,8 @@ func servedBefore(t testing.TB, q *FairRequestQueue, flow string) (n int) {
 	}
 }
 
-// TestTrueUpMovesTheFlow: what a request has really cost counts, whether it becomes known while it runs, at its end or
-// later; and a refund takes back what was charged.
+// A flow is charged the actual cost of a request, whether it is known while the request runs, at its end or later. A
+// refund takes back what was charged.
 func TestTrueUpMovesTheFlow(t *testing.T) {
 	for name, c := range map[string]struct {
 		correct func(q *FairRequestQueue, r *Request)
@@ -181,8 +181,8 @@ func TestTrueUpMovesTheFlow(t *testing.T) {
 	}
 }
 
-// TestLittleIsKeptOfFlowsInFlight: many flows come, wait, fly, and end, at two levels: what is known of them is bounded by
-// what is active and what is kept, and everything in flight is counted once.
+// Many flows wait, are dispatched and end, at two levels. What the queue keeps is bounded by what is active and by the
+// limits of what it keeps, and every request in flight is counted once.
 func TestLittleIsKeptOfFlowsInFlight(t *testing.T) {
 	d := counter{counting: map[*share]bool{}}
 	q := remembering(t, 2, d)
@@ -230,7 +230,7 @@ func TestLittleIsKeptOfFlowsInFlight(t *testing.T) {
 	}
 }
 
-// countsFlights checks that so many requests are in flight, at every level.
+// countsFlights checks the number of requests in flight at every level.
 func countsFlights(t *testing.T, q *FairRequestQueue, want int) {
 	t.Helper()
 	c := q.top.classes[0]
@@ -248,8 +248,7 @@ func countsFlights(t *testing.T, q *FairRequestQueue, want int) {
 	}
 }
 
-// TestATagThatChangesWithTime: the flow that the discipline holds back goes when its time has come, without a change of
-// anything else.
+// A flow that the discipline holds back until some time goes at that time, although nothing else changes.
 func TestATagThatChangesWithTime(t *testing.T) {
 	q := remembering(t, 1, counter{counting: map[*share]bool{}, noisy: "noisy", until: start.Add(time.Minute)})
 	q.Bypassed(start, &Request{Flow: "noisy", Cost: 10})

@@ -2,8 +2,7 @@ package fairqueue
 
 import "testing"
 
-// TestOnlyTheQueueMakesCandidates: Pop refuses what Peek and Claim have not made, what another queue's have, and what is
-// not true any more.
+// Pop refuses candidates that Peek and Claim did not make, those of another queue, and those that have become invalid.
 func TestOnlyTheQueueMakesCandidates(t *testing.T) {
 	for name, forge := range map[string]func(q *FairRequestQueue, c Candidate) Candidate{
 		"made by hand":  func(_ *FairRequestQueue, c Candidate) Candidate { return Candidate{Request: c.Request} },
@@ -42,7 +41,7 @@ func popped(t *testing.T) Candidate {
 	return q.Peek(start, Allowed{Tiers: AllTiers})
 }
 
-// TestClaim: a head may go though it is not its turn, and is charged like any other.
+// Claim pops a head out of turn, and charges it like any other.
 func TestClaim(t *testing.T) {
 	q := queue(t, DefaultConfig())
 	for _, flow := range []string{"a", "a", "b", "b"} {

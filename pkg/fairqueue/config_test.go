@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestValidate names each field that is wrong, all at once.
+// Validate names every field that is wrong, all at once.
 func TestValidate(t *testing.T) {
 	cfg := DefaultConfig()
 	if err := cfg.Validate(); err != nil {
@@ -52,7 +52,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestRefusedReloadChangesNothing: a queue that refuses a configuration is as it was, also with tiers that drain.
+// A queue that refuses a configuration does not change, even if tiers are draining.
 func TestRefusedReloadChangesNothing(t *testing.T) {
 	q := queue(t, fourTiers(0))
 	mustPush(t, q, &Request{Flow: "f", Tier: 1, Cost: 1})
@@ -72,7 +72,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 			t.Errorf("%s: something changed", name)
 		}
 	}
-	// Tiers that drain take identifiers too: with all of them taken a reload is refused whole.
+	// Draining tiers keep their identifiers. If none is left for a new tier, the whole reload is refused.
 	for generation := range 3 {
 		cfg := fourTiers(0)
 		cfg.Tiers = nil

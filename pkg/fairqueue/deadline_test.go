@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestTTLOrDeadline: whichever comes first ends the wait, also when the sweep comes only after both; at the same
-// instant it is the TTL.
+// A wait ends at the TTL or at the deadline, whichever is earlier, even if the sweep comes after both. If they are
+// equal, it ends at the TTL.
 func TestTTLOrDeadline(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -38,7 +38,7 @@ func TestTTLOrDeadline(t *testing.T) {
 	}
 }
 
-// TestDrain: everything leaves, the earliest deadline first, and the queue is as new.
+// Drain removes everything, the earliest deadline first, and leaves an empty queue.
 func TestDrain(t *testing.T) {
 	q := queue(t, fourTiers(0))
 	for i, ttl := range []time.Duration{9, 3, 6, 1} {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// classes is a queue of one tier with these classes, in which everything has room: one flow in each, as in Dynamo.
+// classes returns a queue of one tier with these classes and no limits; each class has one flow, as in Dynamo.
 func classes(t testing.TB, cursor Cursor, list ...ClassConfig) *FairRequestQueue {
 	t.Helper()
 	cfg := DefaultConfig()
@@ -30,7 +30,7 @@ func waits(t testing.TB, q *FairRequestQueue, class string, cost Cost, n int) {
 	}
 }
 
-// goes pops n, and says from which classes: "aab".
+// goes pops n requests and returns their classes, as in "aab".
 func goes(t testing.TB, q *FairRequestQueue, n int) string {
 	t.Helper()
 	var b strings.Builder
@@ -131,9 +131,9 @@ func TestDRROrders(t *testing.T) {
 	}
 }
 
-// "Equal quantum, 320 + 320 requests of 512 tokens: 140 to 180 of one class in the first 320. 512:128: at least 240 of the
-// first in the first 320; 220 to 260 of the second left when the first ends." And what the cursor of the release makes of
-// costs below the quantum: "quanta 512:128 with costs of 100: 160 of the first 320, where stay gives 256".
+// "Equal quantum, 320 + 320 requests of 512 tokens: 140 to 180 of one class in the first 320. 512:128: at least 240 of
+// the first in the first 320; 220 to 260 of the second left when the first ends." And for costs below the quantum, with
+// the cursor of the released version: "quanta 512:128 with costs of 100: 160 of the first 320, where stay gives 256".
 func TestDRRLongRun(t *testing.T) {
 	for _, c := range []struct {
 		a, b, cost Cost
@@ -188,8 +188,8 @@ func TestDRRManyLanes(t *testing.T) {
 	}
 }
 
-// TestDRRHeadSwap: a class that has saved for a head of 10,000 gets cheap ones before it: it does not win with these until
-// its savings are gone.
+// A class that has saved for a head of cost 10,000 and then gets cheap requests before it does not win with these until
+// its savings are spent.
 func TestDRRHeadSwap(t *testing.T) {
 	q := classes(t, Stay, ClassConfig{Name: "a", Quantum: 100, Order: WSPT}, ClassConfig{Name: "b", Quantum: 100})
 	waits(t, q, "a", 10_000, 1)
@@ -206,7 +206,7 @@ func TestDRRHeadSwap(t *testing.T) {
 	}
 }
 
-// TestDRREmptyClassBeginsAnew: credit does not outlive the class's waiters, whether they were served or cancelled.
+// A class that becomes empty loses its deficit, whether its requests were served or cancelled.
 func TestDRREmptyClassBeginsAnew(t *testing.T) {
 	q := classes(t, Stay, ab(100, 100)...)
 	mustPush(t, q, &Request{Path: &Path{Class: "a"}, Cost: 10_000})
@@ -223,7 +223,7 @@ func TestDRREmptyClassBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestDRRDebtsAndRefunds: a claim is owed and made up for; a release that came to nothing costs its class nothing.
+// A claim is paid for later. A release that comes back costs its class nothing.
 func TestDRRDebtsAndRefunds(t *testing.T) {
 	q := classes(t, Stay, ab(100, 100)...)
 	waits(t, q, "a", 100, 60)
@@ -263,7 +263,7 @@ func TestDRRDebtsAndRefunds(t *testing.T) {
 	}
 }
 
-// TestDRRLargestNumbers: the largest costs and debts with the smallest and the largest quanta stay in range.
+// The largest costs and debts stay in range with the smallest and the largest quanta.
 func TestDRRLargestNumbers(t *testing.T) {
 	q := classes(t, Stay, ab(1, MaxCost)...)
 	for range 40 {
@@ -279,7 +279,7 @@ func TestDRRLargestNumbers(t *testing.T) {
 	}
 }
 
-// TestDRRReload: a reload keeps credits and waiters; a class that is listed no more drains and takes no arrivals.
+// A reload keeps deficits and waiters. A class that is no longer listed drains and accepts no arrivals.
 func TestDRRReload(t *testing.T) {
 	q := classes(t, Stay, ab(100, 100)...)
 	waits(t, q, "a", 1000, 3)
@@ -307,7 +307,7 @@ func TestDRRReload(t *testing.T) {
 	}
 }
 
-// TestStrictAndPriority: strict priority goes first in a class, and says nothing to other classes; then the score.
+// Within a class, strict priority comes first, then the score. Neither affects other classes.
 func TestStrictAndPriority(t *testing.T) {
 	push := func(q *FairRequestQueue, at time.Duration, name string, p Path, cost Cost) {
 		p.Class = "a"
@@ -353,7 +353,7 @@ func TestStrictAndPriority(t *testing.T) {
 	}
 }
 
-// TestDRRBypass: an arrival waits behind its own class and higher tiers, not behind other classes.
+// An arrival waits behind its own class and higher tiers, not behind other classes of its tier.
 func TestDRRBypass(t *testing.T) {
 	q := classes(t, Stay, ab(1, 1)...)
 	waits(t, q, "a", 1, 1)
@@ -364,8 +364,8 @@ func TestDRRBypass(t *testing.T) {
 	}
 }
 
-// TestDRRLikeItsWords: random arrivals, cancellations, blocked classes and releases come out as Dynamo's words say, step
-// by step: no closed form, every class asked again and again, with plain lists.
+// Random arrivals, cancellations, blocked classes and releases give the same order, step by step, as Dynamo's
+// description, which is repeated here without a closed form: plain lists, and every class asked again and again.
 func TestDRRLikeItsWords(t *testing.T) {
 	for seed := range uint64(400) {
 		random := rand.New(rand.NewPCG(seed, 21))
@@ -404,7 +404,7 @@ func TestDRRLikeItsWords(t *testing.T) {
 	}
 }
 
-// words is deficit round robin as it is told.
+// words is deficit round robin as Dynamo's documentation describes it.
 type words struct {
 	list    []ClassConfig
 	advance bool
@@ -414,7 +414,7 @@ type words struct {
 	cursor  int
 }
 
-// head is the place of the request of class i that goes next.
+// head returns the index of the next request of class i.
 func (w *words) head(i int) (at int) {
 	first := func(a, b *Request) bool {
 		if a.Path.Strict != b.Path.Strict {

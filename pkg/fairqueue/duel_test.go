@@ -82,7 +82,7 @@ func (d *duel) show(w *waiter) string {
 	return fmt.Sprintf("%d(tier %s flow %s lane %q cost %d)", w.seq, w.tier.cfg.Name, w.flow, w.r.Lane, w.r.Cost)
 }
 
-// pop peeks with a random part of the tiers, and pops, or blocks the candidate as one that cannot be placed.
+// pop peeks with a random set of tiers, and then pops the candidate or blocks it, as if it could not be placed.
 func (d *duel) pop() {
 	admit := Allowed{Tiers: AllTiers, Promote: d.below(2) == 0}
 	if d.below(3) == 0 {
@@ -160,7 +160,7 @@ func (d *duel) block() {
 	}
 }
 
-// blockOne closes the waiter's lane or parks its flow there.
+// blockOne closes a waiter's lane, or parks its flow there.
 func (d *duel) blockOne(w *waiter) {
 	switch d.below(4) {
 	case 0:
@@ -207,7 +207,7 @@ func (d *duel) unblock() {
 	}
 }
 
-// takePopped takes a random one of those in flight.
+// takePopped removes and returns a random request that is in flight.
 func (d *duel) takePopped() *waiter {
 	if len(d.popped) == 0 {
 		return nil
@@ -227,7 +227,7 @@ func (d *duel) requeue() {
 	}
 }
 
-// complete ends one in flight and forgets the tiers that are gone.
+// complete completes a random request that is in flight, and forgets drained tiers.
 func (d *duel) complete() {
 	if w := d.takePopped(); w != nil {
 		d.note("complete %s", d.show(w))

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestDynamoOrders: all dispatch orders that were recorded of Dynamo's service 1.6.1 come out exactly with the cursor of
-// that version, and two of them, the third and the twelfth, with the other one too.
+// All dispatch orders that were recorded from Dynamo's service 1.6.1 are reproduced exactly with that version's cursor,
+// and the third and the twelfth with the other cursor too.
 func TestDynamoOrders(t *testing.T) {
 	text, err := os.ReadFile("testdata/dynamo-orders")
 	if err != nil {
@@ -37,7 +37,7 @@ func TestDynamoOrders(t *testing.T) {
 	}
 }
 
-// dynamoOrder runs one scene: the order in which its requests go, and the one that was recorded.
+// dynamoOrder runs one scene. It returns the order in which its requests go, and the recorded one.
 func dynamoOrder(t *testing.T, scene string, cursor Cursor) (got, want []int) {
 	var ring []ClassConfig
 	var pushed []string

@@ -18,7 +18,7 @@ func TestWeightsOneTwoFour(t *testing.T) {
 	}
 }
 
-// TestEqualFlowsWithinOne: equal flows are within one request of each other, counted at grant, from the first grant on.
+// Flows of equal weight differ by at most one request, counted at the grant, from the first grant on.
 func TestEqualFlowsWithinOne(t *testing.T) {
 	q := unlimited(t, nil, ByArrival)
 	names := []string{"a", "b", "c", "d", "e"}
@@ -37,7 +37,7 @@ func TestEqualFlowsWithinOne(t *testing.T) {
 	}
 }
 
-// serveBacklogged grants n requests of cost 1, with two of each flow waiting before each grant.
+// serveBacklogged grants n requests of cost 1. Before each grant, two requests of each flow wait.
 func serveBacklogged(t *testing.T, q *FairRequestQueue, n int, flows ...string) map[string]int {
 	t.Helper()
 	var audit audit
@@ -61,8 +61,8 @@ func waiting(q *FairRequestQueue, flow string) int {
 	return 0
 }
 
-// TestQuietFlowWaitsForOneGrant: quiet flows beside a flood, each with one request at a time, wait for at most one grant
-// to the flood between arrival and grant; for none where newcomers go first, unless somebody was served since the flood.
+// Quiet flows, each with one request at a time, wait beside a flood for at most one grant of the flood between arrival
+// and grant. With NewcomerFirst they wait for none, unless another flow was served since the flood.
 func TestQuietFlowWaitsForOneGrant(t *testing.T) {
 	for _, tieBreak := range tieBreaks {
 		q, random := unlimited(t, nil, tieBreak), rand.New(rand.NewPCG(8, uint64(tieBreak)))
@@ -98,8 +98,8 @@ func TestQuietFlowWaitsForOneGrant(t *testing.T) {
 	}
 }
 
-// TestNewcomersWaitTheirTurn: flows that leave and come back at once, so that each is a newcomer every time, get no
-// more than one that stays: each a grant in a round.
+// Flows that leave and return at once, so that each is always a newcomer, get no more than a flow that stays: one grant
+// each per round.
 func TestNewcomersWaitTheirTurn(t *testing.T) {
 	q := unlimited(t, nil, NewcomerFirst)
 	returning := []string{"a", "b", "c"}
@@ -122,9 +122,9 @@ func TestNewcomersWaitTheirTurn(t *testing.T) {
 	}
 }
 
-// TestFairnessBound: for two flows that are backlogged throughout an interval, |W_f/w_f − W_g/w_g| <= l_f/w_f + l_g/w_g,
-// W being the cost served in the interval and l the largest cost: here on every interval, with random weights, costs
-// and arrivals, so that flows become idle and come back.
+// For two flows that are backlogged throughout an interval, |W_f/w_f − W_g/w_g| <= l_f/w_f + l_g/w_g, where W is the
+// cost served in the interval and l the largest cost. This is checked on every interval, with random weights, costs and
+// arrivals, so that flows become idle and return.
 func TestFairnessBound(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 2))
@@ -169,8 +169,8 @@ func TestFairnessBound(t *testing.T) {
 	}
 }
 
-// interval follows W_f/w_f − W_g/w_g while both flows are backlogged. The largest difference on any interval within is
-// that between the highest and the lowest value seen.
+// interval follows W_f/w_f − W_g/w_g while both flows are backlogged. The largest difference over any part of the
+// interval is that between the highest and the lowest value seen.
 type interval struct {
 	f, g                 string
 	weights              map[string]Weight

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Flows come and go, more than are kept: the table stays bounded, and a flow that comes again begins anew.
+// Many more flows come and go than are kept. The table stays bounded, and a forgotten flow starts over when it returns.
 func TestFlowTableKeepsOnlySome(t *testing.T) {
 	q, err := New(DefaultConfig())
 	if err != nil {
@@ -34,7 +34,7 @@ func TestFlowTableKeepsOnlySome(t *testing.T) {
 			}
 		}
 	}
-	// Those that came last are kept, and their structures are used again.
+	// The latest flows are kept, and their structures are reused.
 	for i := flows - 10; i < flows; i++ {
 		key := fmt.Sprint("flow-", i)
 		kept := q.top.classes[0].flows.known[key]

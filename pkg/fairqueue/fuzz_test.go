@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// FuzzQueue runs a sequence of operations on the queue and on the oracle, and wants the same answers, with every
-// invariant after every step. The first bytes are the configuration, the others the operations. Virtual time starts
-// where the offset says, so that the sequences also cross its rollover.
+// FuzzQueue runs a sequence of operations on the queue and on the oracle, requires equal answers, and checks every
+// invariant after each step. The first bytes are the configuration, the others the operations. Virtual time starts at
+// the offset, so that the sequences also cross its rollover.
 func FuzzQueue(f *testing.F) {
 	for seed := range uint64(24) {
 		f.Add(randomBytes(seed, 200), seed<<60-50<<virtualBits)
@@ -17,7 +17,7 @@ func FuzzQueue(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, offset uint64) { newDuel(t, data, offset).run() })
 }
 
-// TestQueueAgainstOracle is the same on many long random sequences.
+// TestQueueAgainstOracle does what FuzzQueue does, with many long random sequences.
 func TestQueueAgainstOracle(t *testing.T) {
 	sequences := uint64(1500)
 	if testing.Short() {
@@ -36,7 +36,7 @@ func randomBytes(seed uint64, n int) []byte {
 	return data
 }
 
-// duel is a queue and an oracle that are asked the same.
+// duel is a queue and an oracle that get the same calls.
 type duel struct {
 	testing.TB
 	data    []byte
@@ -68,7 +68,7 @@ func newDuel(t testing.TB, data []byte, offset uint64) *duel {
 	return d
 }
 
-// below is the next byte of the data as a number below n; 0 when the data is over.
+// below returns the next byte of the data as a number below n, or 0 at the end of the data.
 func (d *duel) below(n int) int {
 	if len(d.data) == 0 {
 		return 0
@@ -80,7 +80,7 @@ func (d *duel) below(n int) int {
 
 func choose[T any](d *duel, from ...T) T { return from[d.below(len(from))] }
 
-// config draws what can change at run time.
+// config draws the part of a configuration that can change at run time.
 func (d *duel) config(cfg Config) Config {
 	cfg.TotalCapacity = 1 + d.below(14)
 	cfg.FlowCapacity = 1 + d.below(cfg.TotalCapacity)
@@ -112,7 +112,7 @@ func (d *duel) run() {
 	}
 }
 
-// Helper, Fatalf and the like are those of the test, with the history before a failure.
+// Helper, Fatalf and the like call those of the test; a failure also prints the history.
 func (d *duel) Fatalf(format string, args ...any) {
 	d.TB.Helper()
 	for _, line := range d.history[max(0, len(d.history)-60):] {
@@ -125,7 +125,7 @@ func (d *duel) note(format string, args ...any) {
 	d.history = append(d.history, fmt.Sprintf(format, args...))
 }
 
-// compare asks both all questions that change nothing.
+// compare calls every query on both.
 func (d *duel) compare() {
 	d.TB.Helper()
 	queued, flows := 0, 0

@@ -5,15 +5,15 @@ import (
 	"testing"
 )
 
-// checkInvariants says what is wrong with the queue's state; nil: nothing. The list is that of the package comment.
-// It walks everything, by the plainest means.
+// checkInvariants returns what is wrong with the queue's state, or nil. It checks the list in the package comment by
+// visiting everything, in the simplest way.
 func checkInvariants(q *FairRequestQueue) (err error) {
 	fail := func(format string, args ...any) {
 		if err == nil {
 			err = fmt.Errorf(format, args...)
 		}
 	}
-	// Each heap is ordered and knows the place of each of its elements.
+	// Each heap is ordered and has the right index for each of its elements.
 	deadlinesProblem(&q.due, fail)
 	waiting, queued := map[*Request]bool{}, 0
 	for rank, t := range q.tiers {
@@ -93,7 +93,7 @@ func heapProblem[T heapItem](h *heap[T], name string, fail failf) {
 	}
 }
 
-// flowTableProblem checks that every flow is known by its key, and either tracked, at rest or kept.
+// flowTableProblem checks that every flow is known by its key and is either tracked, resting or kept.
 func flowTableProblem(t *flowTable, fail failf) {
 	tracked, resting := 0, 0
 	for key, f := range t.known {
@@ -164,7 +164,7 @@ func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail f
 	}
 }
 
-// classProblem checks one class, and returns what its flows reserve.
+// classProblem checks a class, and returns what its flows reserve.
 func classProblem(q *FairRequestQueue, c *class, waiting map[*Request]bool, fail failf) (reserved int) {
 	name := fmt.Sprintf("class %q of tier %s", c.config.Name, c.tier.config.Name)
 	queued, flowLanes := siblingsProblem(q, c, &c.siblings, nil, waiting, fail)
@@ -182,7 +182,7 @@ func classProblem(q *FairRequestQueue, c *class, waiting map[*Request]bool, fail
 		if l.name != name || l.class != c {
 			fail("lane %q is kept as %q", l.name, name)
 		}
-		// A lane is in its class's heap exactly when it has a flow that is not parked and is not closed.
+		// A lane is in its class's heap if and only if it is open and has a flow that is not parked.
 		some := len(l.flows.items) > 0
 		if in := within(&c.open, l); in != (some && l.state == LaneOpen) {
 			fail("lane %q: state %d, flows %t, among the open ones %t", name, l.state, some, in)
@@ -200,8 +200,8 @@ func classProblem(q *FairRequestQueue, c *class, waiting map[*Request]bool, fail
 	return reserved
 }
 
-// siblingsProblem checks the flows of a level and those under them, and returns how many requests wait there and how
-// many parts of lanes the flows of the level have.
+// siblingsProblem checks the flows of a level and those under them. It returns the number of requests that wait there,
+// and the number of flowLanes of the level's flows.
 func siblingsProblem(
 	q *FairRequestQueue, c *class, in *siblings, above *flow, waiting map[*Request]bool, fail failf,
 ) (queued, flowLanes int) {
@@ -230,7 +230,7 @@ func within[T heapItem](h *heap[T], x T) bool {
 	return number > 0 && int(number) < len(h.element) && h.element[number].handle() == x.handle()
 }
 
-// flowProblem checks a flow with its lines, or with the flows under it.
+// flowProblem checks a flow and its lines, or the flows under it.
 func flowProblem(q *FairRequestQueue, c *class, f *flow, waiting map[*Request]bool, fail failf) {
 	queued, cost := 0, int64(0)
 	if f.under != nil {
@@ -262,7 +262,7 @@ func flowProblem(q *FairRequestQueue, c *class, f *flow, waiting map[*Request]bo
 			fail("flow %q lane %q: %d requests, counted %d", f.key, fl.lane.name, n, fl.queued)
 			continue
 		}
-		// A head's tag is what the discipline says now: nothing waits to be tagged anew.
+		// The tag of a head is what the discipline computes now, so no tag is out of date.
 		if tag := f.siblings.discipline.tag(&f.siblings.level, &f.share, fl.head); fl.tag != tag {
 			fail("flow %q lane %q: tag %d, want %d", f.key, fl.lane.name, fl.tag, tag)
 		}
@@ -284,7 +284,8 @@ func flowProblem(q *FairRequestQueue, c *class, f *flow, waiting map[*Request]bo
 	}
 }
 
-// branchProblem checks the heaps of a flow with others under it in one lane, and returns how many requests wait there.
+// branchProblem checks, for a flow with others under it, the heaps of one lane. It returns the number of requests that
+// wait there.
 func branchProblem(fl *flowLane, fail failf) (queued int) {
 	heapProblem(&fl.under.flows, "flows under one", fail)
 	heapProblem(&fl.under.ages, "ages under one", fail)
@@ -299,7 +300,7 @@ func branchProblem(fl *flowLane, fail failf) (queued int) {
 	return queued
 }
 
-// lineProblem checks a line, and returns how many requests wait there and their cost.
+// lineProblem checks a line, and returns the number of requests in it and their cost.
 func lineProblem(q *FairRequestQueue, fl *flowLane, waiting map[*Request]bool, fail failf) (n int, cost int64) {
 	var prev, oldest, newest, first *Request
 	for r := range fl.line.all() {
@@ -337,7 +338,7 @@ func lineProblem(q *FairRequestQueue, fl *flowLane, waiting map[*Request]bool, f
 	return n, cost
 }
 
-// rankKey orders requests of one flow.
+// rankKey returns the key by which requests of one flow are ordered.
 func rankKey(r *Request) key {
 	if r.extra == nil {
 		return key{0, r.seq}
@@ -345,7 +346,7 @@ func rankKey(r *Request) key {
 	return key{r.extra.rank, r.seq}
 }
 
-// laneProblem checks a lane's counts against its flows and returns how many of the class's own have a part of it.
+// laneProblem checks a lane's counts against its flows. It returns the number of the class's own flows that wait in it.
 func laneProblem(c *class, l *classLane, fail failf) int {
 	queued, capped, lines := 0, 0, 0
 	for f := range c.flows.all() {
@@ -366,7 +367,7 @@ func laneProblem(c *class, l *classLane, fail failf) int {
 	return lines
 }
 
-// sheddingProblem checks the orders that displacement asks for.
+// sheddingProblem checks the orders that displacement uses.
 func sheddingProblem(in *siblings, fail failf) {
 	s := &in.shed
 	inTree := 0
@@ -403,8 +404,8 @@ func sheddingProblem(in *siblings, fail failf) {
 	}
 }
 
-// audit checks the invariants after each step, and what only a comparison of two steps shows: those of wfq, and that
-// reservations fit but where a reload or a requeue went beyond them.
+// audit checks the invariants after each step, and also what only two successive steps show: those of wfq, and that
+// reservations fit unless a reload or a requeue exceeded them.
 type audit struct {
 	wfqAudit
 	excused bool

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestNoneIsFirstComeFirstServed: without flows everybody goes in the order of arrival, whatever the cost, also across
-// lanes; and one release touches the lane that it is from and no other, of however many there are.
+// With discipline none all requests go in order of arrival, whatever they cost and in whichever lanes they wait. A
+// release touches only the lane that it comes from, however many lanes there are.
 func TestNoneIsFirstComeFirstServed(t *testing.T) {
 	for _, lanes := range []int{3, 300} {
 		cfg := DefaultConfig()
@@ -38,8 +38,7 @@ func TestNoneIsFirstComeFirstServed(t *testing.T) {
 	}
 }
 
-// TestViewOfThoseThatCannotGo: a flow is shown as parked when it is at its cap wherever it waits, and as closed when none
-// of its lanes can go.
+// View shows a flow as parked if it is at its cap in all of its lanes, and as closed if none of its lanes can go.
 func TestViewOfThoseThatCannotGo(t *testing.T) {
 	q := queue(t, DefaultConfig())
 	inPool, inX := &Request{Flow: "f", Cost: 1}, &Request{Flow: "f", Lane: "x", Cost: 1}
@@ -65,7 +64,7 @@ func TestViewOfThoseThatCannotGo(t *testing.T) {
 	want(false, false)
 }
 
-// TestViewLooksPastACrowd: however many wait in a few flows whose requests expire first, the others are shown too.
+// However many requests wait in a few flows that expire first, View shows the other flows too.
 func TestViewLooksPastACrowd(t *testing.T) {
 	q := crowd(t, 1000)
 	for i := range 5 {
@@ -80,7 +79,7 @@ func TestViewLooksPastACrowd(t *testing.T) {
 	}
 }
 
-// crowd is a queue in which n requests of two flows wait.
+// crowd returns a queue in which n requests of two flows wait.
 func crowd(t testing.TB, n int) *FairRequestQueue {
 	cfg := DefaultConfig()
 	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Shared, 1<<20, 1<<20
@@ -91,7 +90,7 @@ func crowd(t testing.TB, n int) *FairRequestQueue {
 	return q
 }
 
-// TestLittleIsKeptOfACrowd: what waited in many lanes and flows leaves little behind.
+// After requests in many lanes and flows have left, the queue keeps little memory of them.
 func TestLittleIsKeptOfACrowd(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Shared, 1<<20, 1<<20
@@ -122,7 +121,7 @@ func TestLittleIsKeptOfACrowd(t *testing.T) {
 	}
 }
 
-// BenchmarkNone is one push and one pop without flows, in so many lanes.
+// BenchmarkNone measures one push and one pop with discipline none in that many lanes.
 func BenchmarkNone(b *testing.B) {
 	for _, lanes := range []int{1, 500, 4000} {
 		b.Run(fmt.Sprintf("%dlanes", lanes), func(b *testing.B) {
@@ -141,7 +140,7 @@ func BenchmarkNone(b *testing.B) {
 	}
 }
 
-// BenchmarkView looks at 100 flows while so many wait in two.
+// BenchmarkView measures View of 100 flows while that many requests wait in two.
 func BenchmarkView(b *testing.B) {
 	for _, n := range []int{2000, 200_000} {
 		b.Run(fmt.Sprintf("%dwaiters", n), func(b *testing.B) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTenantOverUser: a tenant with ten users gets no more than one with a single user, and among the ten each gets the
-// same; with weights, tenants get them in proportion, and so does each user of theirs.
+// A tenant with ten users gets no more than one with a single user, and each of the ten gets the same. With weights,
+// tenants get shares in proportion, and so do their users.
 func TestTenantOverUser(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Levels, cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = 2, Shared, 10_000, 10_000
@@ -37,8 +37,8 @@ func TestTenantOverUser(t *testing.T) {
 	}
 }
 
-// TestUserGivesUpAPlace: in a full queue it is the tenant with the most places that gives one up, and of its users the one
-// with the most; a tenant's own user displaces another of the same tenant, and no other tenant's.
+// In a full queue, the tenant with the most places gives one up, and among its users the one with the most. A user of
+// that tenant displaces another of the same tenant, and no other tenant's.
 func TestUserGivesUpAPlace(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Levels, cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = 2, Shared, 12, 12
@@ -70,15 +70,15 @@ func of(path ...string) *Request {
 	return &Request{Flow: path[0], Path: &Path{Under: path[1:]}, Cost: 1}
 }
 
-// sharer is one of a naive tree of sharers: it knows its start and, for those under it, virtual time.
+// sharer is a node of a naive tree of sharers. It has its own start, and a virtual time for the sharers below it.
 type sharer struct {
 	start, virtual int64
 	weight         int64
 	under          map[string]*sharer
 }
 
-// tree is the fair queue with levels once more, without any structure: classes, tenants, users and their devices are
-// all alike, and every question is answered by a look at all waiters.
+// tree is a second implementation of the fair queue with levels, without data structures: classes, tenants, users and
+// their devices are all nodes, and every question is answered by visiting all waiters.
 type tree struct {
 	root    *sharer
 	waiting []*Request
@@ -86,7 +86,7 @@ type tree struct {
 	closed  map[[2]string]bool // by class and lane
 }
 
-// at is the sharer of a path.
+// at returns the sharer of a path.
 func (o *tree) at(path []string) *sharer {
 	s := o.root
 	for _, key := range path {
@@ -101,7 +101,7 @@ func (o *tree) at(path []string) *sharer {
 	return s
 }
 
-// among are the waiters below a path.
+// among returns the waiters below a path.
 func (o *tree) among(path []string) (some []*Request) {
 	for _, r := range o.waiting {
 		if slices.Equal(o.paths[r][:len(path)], path) {
@@ -111,8 +111,8 @@ func (o *tree) among(path []string) (some []*Request) {
 	return some
 }
 
-// next is who goes next below a path, of those in lanes for which may holds: at each level the least finish tag, and of
-// equal ones the first that came.
+// next returns the waiter that goes next below a path, in the lanes for which may is true: at each level the least
+// finish tag, and of equal ones the first arrival.
 func (o *tree) next(path []string, may func(*Request) bool) (best *Request, least int64) {
 	keys := map[string]bool{}
 	for _, r := range o.among(path) {
@@ -144,7 +144,7 @@ func (o *tree) next(path []string, may func(*Request) bool) (best *Request, leas
 	return best, least
 }
 
-// firstLane is who goes next of a class: of the heads of its lanes the one with the least tag.
+// firstLane returns the waiter of a class that goes next: of the heads of its lanes the one with the least tag.
 func (o *tree) firstLane(class []string, may func(*Request) bool) (best *Request) {
 	var least int64
 	for _, lane := range []Lane{"", "x", "y"} {
@@ -156,7 +156,7 @@ func (o *tree) firstLane(class []string, may func(*Request) bool) (best *Request
 	return best
 }
 
-// leave takes r out; whoever has nobody waiting any more is forgotten.
+// leave removes r, and forgets sharers without waiters.
 func (o *tree) leave(r *Request) {
 	o.waiting = slices.DeleteFunc(o.waiting, func(w *Request) bool { return w == r })
 	path := o.paths[r]
@@ -195,8 +195,8 @@ func (o *tree) pop(r *Request) {
 	o.leave(r)
 }
 
-// TestLevelsAgainstOracle: random pushes, pops, cancellations and closed lanes in two classes of paths of one to three
-// flows give the order of the naive tree.
+// Random pushes, pops, cancellations and closed lanes, in two classes with paths of one to three flows, give the same
+// order as the naive tree.
 func TestLevelsAgainstOracle(t *testing.T) {
 	for seed := range uint64(240) {
 		random := rand.New(rand.NewPCG(seed, 11))
@@ -251,7 +251,7 @@ func TestLevelsAgainstOracle(t *testing.T) {
 	}
 }
 
-// asWFQ has the classes share by wfq, like the flows.
+// asWFQ makes the classes share by wfq, like the flows.
 func asWFQ(q *FairRequestQueue) {
 	for _, t := range q.tiers {
 		t.discipline = wfq{}

@@ -2,7 +2,7 @@ package fairqueue
 
 import "math/big"
 
-// admit decides whether w has room, and who leaves for it.
+// admit returns whether w has room, and which waiter is displaced for it.
 func (o *oracle) admit(w *waiter) (displaced *waiter, err error) {
 	t := w.tier
 	top := t == o.top() && o.cfg.CapacityMode == Shared && o.cfg.TierMode == Strict && o.cfg.GuaranteedTop
@@ -56,7 +56,7 @@ func (o *oracle) admit(w *waiter) (displaced *waiter, err error) {
 	return displaced, nil
 }
 
-// top is the highest tier that takes arrivals.
+// top returns the highest tier that accepts arrivals.
 func (o *oracle) top() *oracleTier {
 	for _, t := range o.tiers {
 		if !t.removed {
@@ -66,7 +66,7 @@ func (o *oracle) top() *oracleTier {
 	return nil
 }
 
-// tierShare is a tier's part of the queue in weighted mode.
+// tierShare returns a tier's share of the queue in weighted mode.
 func (o *oracle) tierShare(t *oracleTier) int {
 	sum := int64(0)
 	for _, u := range o.tiers {
@@ -84,8 +84,8 @@ func (t *oracleTier) weight() int64 {
 	return int64(t.cfg.Weight)
 }
 
-// displaceBelow: from lower tiers, lowest first; among that tier's flows above their fair share of the queue the
-// least recently displaced, otherwise among all its flows; its newest request.
+// displaceBelow displaces from the lowest tier below that has waiters: among its flows above their fair share of the
+// queue, or else among all its flows, the newest request of the least recently displaced one.
 func (o *oracle) displaceBelow(t *oracleTier) *waiter {
 	var low *oracleTier
 	below := false
@@ -124,8 +124,8 @@ func (f *oracleFlow) displacedBefore(g *oracleFlow) bool {
 	return g == nil || f.displaced < g.displaced || f.displaced == g.displaced && f.tracked < g.tracked
 }
 
-// displaceWithin: from the flow of the same tier with the most places over weight, the arrival counted; if that is the
-// arrival's own, nobody.
+// displaceWithin displaces from the flow of the same tier with the most places over weight, counting the arrival. If
+// that is the arrival's own flow, nobody is displaced.
 func (o *oracle) displaceWithin(w *waiter) *waiter {
 	load := func(key string) *big.Rat {
 		places := int64(len(o.ofFlow(w.tier, key)))

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// oracle is the fair request queue written a second time, from the design and without any structure: one slice of
-// waiters in order of arrival, looked through for every question. It has no rollover, so it is asked only about costs
-// whose virtual times stay small.
+// oracle is a second implementation of the fair request queue, written from the design without data structures: one
+// slice of waiters in order of arrival, searched for every question. It has no rollover, so tests use it only with
+// costs whose virtual times stay small.
 type oracle struct {
 	cfg           Config
 	tiers         []*oracleTier // highest first
@@ -75,7 +75,7 @@ func (o *oracle) key(flow string) string {
 	return flow
 }
 
-// of are the waiters for which is holds, by arrival.
+// of returns the waiters for which is holds, by arrival.
 func (o *oracle) of(is func(w *waiter) bool) (some []*waiter) {
 	for _, w := range o.waiting {
 		if is(w) {
@@ -93,7 +93,7 @@ func (o *oracle) ofFlow(t *oracleTier, key string) []*waiter {
 	return o.of(func(w *waiter) bool { return w.tier == t && w.flow == key })
 }
 
-// enter adds w, in its place by arrival.
+// enter adds w in order of arrival.
 func (o *oracle) enter(w *waiter) {
 	at := len(o.waiting)
 	for at > 0 && o.waiting[at-1].seq > w.seq {
@@ -102,7 +102,7 @@ func (o *oracle) enter(w *waiter) {
 	o.waiting = slices.Insert(o.waiting, at, w)
 }
 
-// leave takes w out and forgets what nobody waits for any more.
+// leave removes w and forgets flows without waiters.
 func (o *oracle) leave(w *waiter) {
 	o.waiting = slices.DeleteFunc(o.waiting, func(v *waiter) bool { return v == w })
 	t, f, lane := w.tier, w.tier.flows[w.flow], w.r.Lane
@@ -160,7 +160,7 @@ func (o *oracle) push(now time.Time, r *Request) (pushed, displaced *waiter, err
 	return w, displaced, nil
 }
 
-// arrivalTier is the tier of an identifier, or else the lowest that takes arrivals.
+// arrivalTier returns the tier with an identifier, or the lowest one that accepts arrivals.
 func (o *oracle) arrivalTier(id int) (t *oracleTier) {
 	for _, u := range o.tiers {
 		if !u.removed {
@@ -173,7 +173,7 @@ func (o *oracle) arrivalTier(id int) (t *oracleTier) {
 	return t
 }
 
-// requeue takes a popped one back: its flow and its tier get what it has cost them.
+// requeue puts a popped waiter back and refunds its flow and its tier.
 func (o *oracle) requeue(w *waiter) {
 	f := o.track(w.tier, w.flow)
 	f.start -= w.charged
@@ -185,7 +185,7 @@ func (o *oracle) requeue(w *waiter) {
 	o.enter(w)
 }
 
-// increment is cost over weight with 20 binary digits, rounded down, but at least the last digit.
+// increment returns cost over weight with 20 binary digits, rounded down, but at least one unit.
 func (o *oracle) increment(w *waiter) int64 {
 	if o.cfg.Discipline == OneFlow {
 		return 0 // the order of arrival
@@ -194,10 +194,11 @@ func (o *oracle) increment(w *waiter) int64 {
 	return max(1, c*(1<<20)*1_000_000/int64(o.cfg.weight(w.flow)))
 }
 
-// head is the tier's next request: of the first one of each flow in each open lane the one with the least finish tag.
+// head returns the tier's next request: the one with the least finish tag among the first requests of each flow in each
+// open lane.
 func (o *oracle) head(t *oracleTier) (head *waiter, tag int64) { return o.headIn(t, LaneOpen) }
 
-// headIn is head in the lanes in these states.
+// headIn is head for lanes in these states.
 func (o *oracle) headIn(t *oracleTier, states ...LaneState) (head *waiter, tag int64) {
 	type line struct {
 		flow string
@@ -218,7 +219,7 @@ func (o *oracle) headIn(t *oracleTier, states ...LaneState) (head *waiter, tag i
 	return head, tag
 }
 
-// pop charges w's flow, as a head, and takes it out.
+// pop charges the flow of w, a head, and removes w.
 func (o *oracle) pop(w *waiter) {
 	t, f := w.tier, w.tier.flows[w.flow]
 	w.start, w.charged, w.newcomer = f.start, o.increment(w), f.newcomer
@@ -229,7 +230,7 @@ func (o *oracle) pop(w *waiter) {
 	o.leave(w)
 }
 
-// expire takes out whoever's time is over, the earliest first.
+// expire removes the waiters whose time is over, the earliest first.
 func (o *oracle) expire(now time.Time) (expired []*waiter) {
 	expired = o.of(func(w *waiter) bool { return !now.Before(w.expires) })
 	slices.SortStableFunc(expired, func(a, b *waiter) int { return a.expires.Compare(b.expires) })

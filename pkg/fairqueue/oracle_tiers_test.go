@@ -15,12 +15,12 @@ func (o *oracle) couldGo(t *oracleTier) []*waiter {
 	return o.of(func(w *waiter) bool { return w.tier == t && !o.stuck(w) })
 }
 
-// lenders are the waiters that lend their age to their tier: those whose lane has room below its upper bound.
+// lenders returns the waiters whose age counts for their tier: those whose lane has room below its upper bound.
 func (o *oracle) lenders(t *oracleTier) []*waiter {
 	return o.of(func(w *waiter) bool { return w.tier == t && !o.stuck(w) && t.lanes[w.r.Lane] != LaneFull })
 }
 
-// peek is who goes next, and whether as a promoted one.
+// peek returns the waiter that goes next, and whether it is promoted.
 func (o *oracle) peek(now time.Time, allowed Allowed) (next *waiter, promoted bool) {
 	if o.cfg.TierMode == Weighted {
 		var best *oracleTier
@@ -55,8 +55,8 @@ func (o *oracle) serves(t *oracleTier, admit TierSet) bool {
 	return admit.Has(t.id) && head != nil
 }
 
-// starved is the tier to promote: not the one that goes anyway, the least recently promoted, ties to the lowest; with
-// an unlimited budget the lowest. It overtakes somebody only with credit.
+// starved returns the tier to promote: not the one that goes anyway, and of the others the least recently promoted,
+// ties to the lowest; with an unlimited budget the lowest. Overtaking requires credit.
 func (o *oracle) starved(now time.Time, next *waiter) (best *oracleTier) {
 	if o.cfg.TierMode == Weighted {
 		return nil
@@ -83,7 +83,7 @@ func (o *oracle) overtakes(rank int) bool {
 	return slices.ContainsFunc(o.tiers[:rank], func(t *oracleTier) bool { return len(o.couldGo(t)) > 0 })
 }
 
-// dispatch pops what peek has shown.
+// dispatch pops the waiter that peek returned.
 func (o *oracle) dispatch(w *waiter, promoted bool, allowed Allowed) {
 	o.bypassed()
 	if promoted {
@@ -99,10 +99,11 @@ func (o *oracle) dispatch(w *waiter, promoted bool, allowed Allowed) {
 	o.pop(w)
 }
 
-// bypassed earns promotion credit, at most four promotions of it.
+// bypassed earns promotion credit, up to four promotions.
 func (o *oracle) bypassed() { o.credit = min(o.credit+o.cfg.PromotionBudget, 4_000_000) }
 
-// chargeTier: every tier that could have been served earns its weight's part of the cost; the one served pays them.
+// chargeTier charges the cost to the tier that is served: every tier that could have been served earns its weight's
+// share, and the served one pays the sum.
 func (o *oracle) chargeTier(w *waiter, allowed Allowed) {
 	sum, paid := int64(0), int64(0)
 	w.earned = map[*oracleTier]int64{}
@@ -124,7 +125,7 @@ func (o *oracle) chargeTier(w *waiter, allowed Allowed) {
 	w.earned[w.tier] -= paid
 }
 
-// refundTier takes back what w's pop did to the deficits, but for those that were reset since.
+// refundTier takes back what w's pop did to the deficits, except to those that were reset since.
 func (o *oracle) refundTier(w *waiter) {
 	for t, earned := range w.earned {
 		t.deficit -= earned
@@ -159,7 +160,7 @@ func (o *oracle) nextStarvation(now time.Time) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// reload: the listed tiers in their order; one that is gone keeps its place behind its upper neighbour.
+// reload puts the listed tiers in their order. A removed tier stays behind its upper neighbour.
 func (o *oracle) reload(cfg Config) error {
 	old := o.tiers
 	o.tiers = nil

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// costly is a full queue of 100 in which a noisy flow holds the places with requests of cost 1, and a quiet one has a
-// single request of cost 200.
+// costly returns a full queue of 100 in which a noisy flow holds 99 places with requests of cost 1, and a quiet flow
+// has one request of cost 200.
 func costly(t *testing.T, change func(*Config)) (q *FairRequestQueue, quiet *Request) {
 	cfg := DefaultConfig()
 	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Shared, 100, 100
@@ -21,9 +21,9 @@ func costly(t *testing.T, change func(*Config)) (q *FairRequestQueue, quiet *Req
 	return q, quiet
 }
 
-// TestQuietFlowIsNotDisplacedForItsCost: "one request of cost 200 is displaced by a flow that holds 99 places with cost
-// 1": places are what is scarce. It is not; and a second quiet one enters for one of the noisy flow's, whose own next
-// one is refused. So in a full queue, in a queue of which a higher tier holds most, and within a tier's own queueSize.
+// "one request of cost 200 is displaced by a flow that holds 99 places with cost 1" must not happen, because places are
+// scarce, not cost. A second quiet request displaces one of the noisy flow, whose own next request is rejected. The
+// same holds in a full queue, in a queue mostly taken by a higher tier, and within a tier's own queueSize.
 func TestQuietFlowIsNotDisplacedForItsCost(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Config)
@@ -58,8 +58,8 @@ func TestQuietFlowIsNotDisplacedForItsCost(t *testing.T) {
 	}
 }
 
-// TestEachTierKeepsItsShareInReservedMode: ten flows of the lowest tier do not take the room of the highest one, nor does
-// it take theirs; and a share smaller than a flow's capacity still admits one.
+// Ten flows of the lowest tier do not take the room of the highest, nor the other way round. A tier whose share is
+// smaller than a flow's capacity still admits a flow.
 func TestEachTierKeepsItsShareInReservedMode(t *testing.T) {
 	cfg := weightedTiers()
 	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Reserved, 1000, 100
@@ -94,7 +94,7 @@ func TestEachTierKeepsItsShareInReservedMode(t *testing.T) {
 	}
 }
 
-// TestLargestCapacities: as much as a number holds is no limit, and does not wrap.
+// The largest integer as a capacity means no limit, and does not overflow.
 func TestLargestCapacities(t *testing.T) {
 	for _, mode := range []CapacityMode{Reserved, Shared} {
 		cfg := DefaultConfig()
@@ -117,8 +117,8 @@ func TestLargestCapacities(t *testing.T) {
 	}
 }
 
-// TestHeavyTierThatDrains: a tier of the largest weight is taken out of the largest queue, while one waits in it and
-// another comes back to it.
+// A tier of the largest weight is removed from the largest queue while one request waits in it, and another one is
+// requeued into it.
 func TestHeavyTierThatDrains(t *testing.T) {
 	cfg := weightedTiers()
 	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Reserved, math.MaxInt, math.MaxInt
@@ -140,7 +140,7 @@ func TestHeavyTierThatDrains(t *testing.T) {
 	}
 }
 
-// TestReloadToNoBudget: a promotion budget of 0 grants no promotion any more, whatever was earned before.
+// With a promotion budget of 0 no promotion is granted any more, whatever credit was left.
 func TestReloadToNoBudget(t *testing.T) {
 	q := queue(t, fourTiers(500_000))
 	for range 20 {

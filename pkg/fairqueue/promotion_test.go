@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// fourTiers are a highest tier and three that starve after a second.
+// fourTiers returns a configuration with a highest tier and three that are starved after a second.
 func fourTiers(budget int64) Config {
 	cfg := DefaultConfig()
 	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity, cfg.PromotionBudget = Shared, 100_000, 100_000, budget
@@ -18,8 +18,8 @@ func fourTiers(budget int64) Config {
 	return cfg
 }
 
-// slots is the stock as the controller has it: so many leases of equal service time, first in, first out, and so many
-// promoted ones among them.
+// slots is the stock as the controller sees it: a number of leases of equal service time, first in, first out, and a
+// number of promoted ones among them.
 type slots struct {
 	capacity, promotedLimit int
 	held                    []Candidate
@@ -34,7 +34,7 @@ func (s *slots) promoted() (n int) {
 	return n
 }
 
-// dispatchNext frees a slot if all are taken, and releases the next one. It returns the candidate.
+// dispatchNext frees a slot if all are taken, releases the next request and returns its candidate.
 func (s *slots) dispatchNext(t *testing.T, q *FairRequestQueue, now time.Time) Candidate {
 	t.Helper()
 	if len(s.held) == s.capacity {
@@ -83,8 +83,8 @@ func TestPromotionBudget(t *testing.T) {
 	}
 }
 
-// TestTurnsBesideATierServedInOrder: the highest tier is idle, the next one floods and is itself beyond its threshold
-// all the time. It is served in order and needs no promotion; the turns are those of the tiers below.
+// The highest tier is idle; the next one floods, and its own waiters are always beyond its threshold. It is served in
+// order and needs no promotion, so the turns belong to the tiers below.
 func TestTurnsBesideATierServedInOrder(t *testing.T) {
 	q := queue(t, fourTiers(100_000))
 	for range 1000 {
@@ -102,8 +102,8 @@ func TestTurnsBesideATierServedInOrder(t *testing.T) {
 	}
 }
 
-// TestUnlimitedBudgetIsLowestFirst: budget 1 is SMG's guard: the lowest starved tier, however many there are, and no
-// account. "Starvation: lowest class first (system excluded)."
+// A budget of 1 is SMG's guard: the lowest starved tier, however many there are, without an account. "Starvation:
+// lowest class first (system excluded)."
 func TestUnlimitedBudgetIsLowestFirst(t *testing.T) {
 	q := queue(t, fourTiers(1_000_000))
 	for range 5 {
@@ -120,7 +120,7 @@ func TestUnlimitedBudgetIsLowestFirst(t *testing.T) {
 	}
 }
 
-// TestStarvedAtTheThreshold: starved means age >= threshold, so that a timer at the threshold fires once.
+// A tier is starved at age >= threshold, so a timer set to the threshold fires once.
 func TestStarvedAtTheThreshold(t *testing.T) {
 	q := queue(t, fourTiers(100_000))
 	mustPush(t, q, &Request{Flow: "f", Tier: 3, Cost: 1})
@@ -140,8 +140,8 @@ func TestStarvedAtTheThreshold(t *testing.T) {
 	}
 }
 
-// TestNobodyIsPromotedForWhomThereIsNoRoom, told from the requests: whatever the lanes of a queue do, whoever is promoted
-// has a waiter in its tier that is beyond its threshold, and whose lane nobody has closed as full or dead.
+// Whatever the lanes do, a tier whose head is promoted has a waiter beyond its threshold whose lane has not been closed
+// as full or dead. The requests themselves are the oracle.
 func TestNobodyIsPromotedForWhomThereIsNoRoom(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 8))
 	q := queue(t, fourTiers(budgetUnlimited))

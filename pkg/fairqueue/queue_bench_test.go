@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// BenchmarkQueue is one push and one pop with 5,000 requests waiting: of one flow, or of a flow each; in both capacity
-// modes; and in a queue that is full, where each push displaces.
+// BenchmarkQueue measures one push and one pop with 5,000 requests waiting in one flow or in 5,000, in both capacity
+// modes, and in a full queue, where each push displaces.
 func BenchmarkQueue(b *testing.B) {
 	const waiters = 5000
 	for _, mode := range []CapacityMode{Reserved, Shared} {
@@ -54,8 +54,8 @@ func benchmarkQueue(b *testing.B, mode CapacityMode, waiters, flows, tiers int) 
 	}
 }
 
-// benchmarkDisplacement: the queue is full of sheddable work; each arrival of a higher tier displaces one of it, is
-// popped, and the displaced one comes back.
+// benchmarkDisplacement fills the queue with sheddable requests. Each arrival of a higher tier displaces one of them
+// and is popped; then the displaced one returns.
 func benchmarkDisplacement(b *testing.B, waiters, flows int) {
 	cfg := fourTiers(100_000)
 	cfg.TotalCapacity, cfg.FlowCapacity = waiters, waiters

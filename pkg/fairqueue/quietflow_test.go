@@ -44,8 +44,8 @@ func TestQuietFlowInAFullQueue(t *testing.T) {
 	}
 }
 
-// TestCriticalEntersAQueueFullOfSheddable: "with a full shared queue of sheddable work of one tenant (flowCapacity =
-// totalCapacity): a critical request of another enters and displaces".
+// "with a full shared queue of sheddable work of one tenant (flowCapacity = totalCapacity): a critical request of
+// another enters and displaces".
 func TestCriticalEntersAQueueFullOfSheddable(t *testing.T) {
 	for _, guaranteed := range []bool{false, true} {
 		cfg := DefaultConfig()

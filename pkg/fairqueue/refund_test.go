@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestRefundIsWhatWasCharged: two flows wait all the time, and of one every other release comes to nothing, some time
-// after others of the flow were released. What it keeps is its share, as if the others had never been: in proportion to
-// the weights, within the largest costs and what is still open; also where its weight changes in between.
+// Two flows are always backlogged, and every other release of one of them is requeued, some time after others of the
+// flow were released. The flow still gets its share in proportion to the weights, within the largest costs and what is
+// still open, even if its weight changes in between.
 func TestRefundIsWhatWasCharged(t *testing.T) {
 	for _, open := range []int{1, 2, 7} { // releases of which it is not yet known what they come to
 		for _, changes := range []bool{false, true} {
@@ -93,7 +93,7 @@ func TestRequeueGivesTheTierItsServiceBack(t *testing.T) {
 	}
 }
 
-// TestDeficitIsCapped: no tier banks more than the largest cost, and none owes more.
+// No tier banks or owes more than the largest cost.
 func TestDeficitIsCapped(t *testing.T) {
 	for _, far := range []int64{deficitCap - 1, 1 - deficitCap} {
 		q := queue(t, weightedTiers())

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestRollover: the same operations give the same order wherever virtual time starts: at 0, just before it becomes
-// negative as a signed number, and just before it starts anew; with the largest steps that there are.
+// The same operations give the same order wherever virtual time starts: at 0, just before it becomes negative as a
+// signed number, and just before it rolls over, with the largest increments.
 func TestRollover(t *testing.T) {
 	starts := []VirtualTime{0, 1<<63 - 1, 1<<63 - 1<<59, 1 << 63, 1<<64 - 1, 1<<64 - 1<<59, 1<<64 - 1<<61}
 	for seed := range uint64(50) {
@@ -27,8 +27,8 @@ func TestRollover(t *testing.T) {
 	}
 }
 
-// orderFrom runs a random sequence with virtual time starting at from, and returns the order of the requests' release
-// and where virtual time ended.
+// orderFrom runs a random sequence with virtual time starting at from. It returns the order in which the requests are
+// released, and the last virtual time.
 func orderFrom(t *testing.T, seed uint64, from VirtualTime) (order []int, end VirtualTime) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 4))
@@ -49,8 +49,8 @@ func orderFrom(t *testing.T, seed uint64, from VirtualTime) (order []int, end Vi
 	return order, q.top.classes[0].virtual
 }
 
-// TestStalledFlowAcrossTheRollover: a flow that is parked, or whose lane is closed, while others are served at the largest
-// cost and the smallest weight, many times more than virtual time has room for, is still first when it may go again.
+// A flow is parked, or its lane closed, while others are served at the largest cost and the smallest weight, far more
+// often than virtual time has room for. The flow is still first when it can go again.
 func TestStalledFlowAcrossTheRollover(t *testing.T) {
 	for pops := range 40 {
 		for _, parked := range []bool{false, true} {
@@ -89,8 +89,8 @@ func TestStalledFlowAcrossTheRollover(t *testing.T) {
 	}
 }
 
-// TestManyRefundsAcrossTheRollover: a flow gets back many releases of the largest cost and the smallest weight, more than
-// virtual time has room for. It still goes before a flow that has just come, and not for ever.
+// A flow gets refunds for many releases of the largest cost at the smallest weight, more than virtual time has room
+// for. It then goes before a flow that has just arrived, but not forever.
 func TestManyRefundsAcrossTheRollover(t *testing.T) {
 	for refunds := 1; refunds <= 40; refunds++ {
 		q := unlimited(t, map[string]Weight{"unlucky": MinWeight}, ByArrival)
@@ -119,7 +119,7 @@ func TestManyRefundsAcrossTheRollover(t *testing.T) {
 	}
 }
 
-// TestLargestStep: cost over weight at the ends of their ranges stays in range, and is never nothing.
+// Cost over weight stays in range at the ends of their ranges, and is never 0.
 func TestLargestStep(t *testing.T) {
 	for _, c := range []struct {
 		cost   Cost
@@ -141,7 +141,7 @@ func TestLargestStep(t *testing.T) {
 	}
 }
 
-// TestCostIsClamped: a cost outside its range counts as the nearest one inside.
+// A cost outside its range is clamped.
 func TestCostIsClamped(t *testing.T) {
 	for _, c := range []struct{ given, want Cost }{{0, 1}, {-5, 1}, {MaxCost + 1, MaxCost}, {7, 7}} {
 		q := unlimited(t, nil, ByArrival)
@@ -153,7 +153,7 @@ func TestCostIsClamped(t *testing.T) {
 	}
 }
 
-// TestLongestTTL: a TTL of centuries neither wraps nor expires.
+// A TTL of centuries neither overflows nor expires.
 func TestLongestTTL(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.QueueTTL = 1<<63 - 1

@@ -66,7 +66,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// script is the state of one.
+// script is the state of a running script.
 type script struct {
 	*testing.T
 	cfg      Config
@@ -113,7 +113,7 @@ func (s *script) say(format string, args ...any) {
 	s.answer = append(s.answer, fmt.Sprintf(format, args...))
 }
 
-// queue makes the queue of the configuration so far.
+// queue makes the queue with the configuration so far.
 func (s *script) queue() *FairRequestQueue {
 	if s.q == nil {
 		if len(s.cfg.Tiers) == 0 {
@@ -155,7 +155,7 @@ func (s *script) number(a arguments, key string, otherwise int) int {
 	return otherwise
 }
 
-// millionths reads a decimal such as a weight or a budget.
+// millionths parses a decimal such as a weight or a budget.
 func (s *script) millionths(a arguments, key string, otherwise int64) int64 {
 	if v, ok := a.named[key]; ok {
 		f, err := strconv.ParseFloat(v, 64)
@@ -178,7 +178,7 @@ func (s *script) duration(a arguments, key string, otherwise time.Duration) time
 	return otherwise
 }
 
-// nameOf is an error's name.
+// nameOf returns the name of an error.
 func nameOf(err error) string {
 	switch {
 	case errors.Is(err, ErrTooManyFlows):

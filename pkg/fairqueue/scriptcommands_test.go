@@ -56,7 +56,7 @@ func (s *script) run(command string, a arguments) {
 	}
 }
 
-// placement are the commands about what can be placed.
+// placement has the commands that close, open, park and unpark.
 func (s *script) placement(command string, a arguments) {
 	q := s.queue()
 	switch command {
@@ -179,7 +179,7 @@ func (s *script) push(a arguments) {
 	}
 }
 
-// pop releases up to n, and says whom.
+// pop releases up to n requests and prints them.
 func (s *script) pop(a arguments, n int) {
 	admit := Allowed{Tiers: AllTiers, Promote: a.has("promote")}
 	if only, ok := a.named["only"]; ok {

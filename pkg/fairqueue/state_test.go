@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestEqualStatesBehaveEqually: queues that came to the same state by different ways, at different times, give the
-// same answers to the same calls from there on. Random short histories meet often enough.
+// Queues that reached the same state in different ways, at different times, give the same answers to the same calls.
+// Random short histories meet often enough to compare.
 func TestEqualStatesBehaveEqually(t *testing.T) {
 	for _, mode := range []CapacityMode{Reserved, Shared} {
 		for _, tiers := range []TierMode{Strict, Weighted} {
@@ -47,14 +47,14 @@ func equalStatesBehaveEqually(t *testing.T, cfg Config) {
 	}
 }
 
-// walk is a queue with a clock of its own.
+// walk is a queue with its own clock.
 type walk struct {
 	*FairRequestQueue
 	t   *testing.T
 	now time.Time
 }
 
-// after is a queue with a random history.
+// after returns a queue with a random history.
 func after(t *testing.T, cfg Config, seed uint64) *walk {
 	random := rand.New(rand.NewPCG(seed, 0))
 	w := &walk{queue(t, cfg), t, start.Add(time.Duration(seed) * time.Minute)}
@@ -66,7 +66,7 @@ func after(t *testing.T, cfg Config, seed uint64) *walk {
 
 func (w *walk) state() string { return string(w.AppendState(nil, w.now, time.Minute)) }
 
-// do does one thing and says what came of it.
+// do calls one random operation and returns its answer.
 func (w *walk) do(op, tier, flow int) string {
 	what := func(r *Request) string {
 		if r == nil {

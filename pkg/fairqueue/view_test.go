@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A view names each flow once, with its entitled share of its tier.
+// View lists each flow once, with its entitled share of its class.
 func TestView(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Weights = map[string]Weight{"a": 3 * WeightOne}
@@ -38,7 +38,7 @@ func TestView(t *testing.T) {
 	}
 }
 
-// The oldest waiter of a flow is the one of any lane that has waited longest.
+// View reports the oldest waiter of a flow over all its lanes.
 func TestViewOfTheOldest(t *testing.T) {
 	q, now := queue(t, DefaultConfig()), time.Unix(1, 0)
 	push := func(lane Lane, at time.Time) *Request {
@@ -59,7 +59,7 @@ func TestViewOfTheOldest(t *testing.T) {
 	}
 }
 
-// A look at few of many flows shows those that expire first, also where they came last.
+// View of a few of many flows shows those that expire first, even if they arrived last.
 func TestViewShowsFirstWhatExpiresFirst(t *testing.T) {
 	q, err := New(DefaultConfig())
 	if err != nil {

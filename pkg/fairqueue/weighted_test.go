@@ -50,8 +50,7 @@ func TestSeventyTwentyTen(t *testing.T) {
 	}
 }
 
-// TestUnavailableTierBanksNothing: a tier that waits without stock available to it does not earn, so it has no burst
-// afterwards.
+// A tier that waits without stock available to it earns nothing, so it has no burst afterwards.
 func TestUnavailableTierBanksNothing(t *testing.T) {
 	q := queue(t, weightedTiers())
 	for range 600 {
@@ -72,7 +71,7 @@ func TestUnavailableTierBanksNothing(t *testing.T) {
 	}
 }
 
-// TestDeficitsSumToZero: weights that do not divide make every tier's part a rounded one, and yet nothing is lost.
+// With weights that do not divide evenly every tier's part is rounded, but the deficits still sum to zero.
 func TestDeficitsSumToZero(t *testing.T) {
 	cfg := weightedTiers()
 	for i := range cfg.Tiers {

@@ -8,9 +8,9 @@ import (
 
 var start = time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
 
-// seedQueue is the seed's weighted fair queue by its letter: "virFinishTime(r) = max(frq.virtualTime,
-// f.lastVirFinishTime) + requestSize", here requestSize/weight, given when the request arrives and never again; the
-// least tag of the flows' heads goes first, and a flow remembers its last tag for ever. The seed says nothing of ties.
+// seedQueue is the seed's weighted fair queue to the letter: "virFinishTime(r) = max(frq.virtualTime,
+// f.lastVirFinishTime) + requestSize", with requestSize/weight for requestSize, computed once at arrival. The least tag
+// of the flows' heads goes first, and a flow keeps its last tag forever. The seed does not define ties.
 type seedQueue struct {
 	virtualTime uint64
 	flows       map[string]*seedFlow
@@ -28,7 +28,7 @@ type seedRequest struct {
 	newcomer      bool // found its flow empty
 }
 
-// before reports whether a goes first, where b is another flow's head.
+// before reports whether a goes before b, the head of another flow.
 func (s *seedQueue) before(a, b seedRequest) bool {
 	switch {
 	case a.virFinishTime != b.virFinishTime:
@@ -46,7 +46,7 @@ func (s *seedQueue) push(flow string, arrival int, size uint64, weight uint64) {
 		f = &seedFlow{}
 		s.flows[flow] = f
 	}
-	// The fixed point: 20 binary digits, the weight in millionths, rounded down to no less than the last digit.
+	// Fixed point: 20 binary digits, weights in millionths, rounded down to at least one unit.
 	tag := max(s.virtualTime, f.lastVirFinishTime) + max(1, size*1_000_000<<20/weight)
 	f.lastVirFinishTime = tag
 	f.heads = append(f.heads, seedRequest{arrival, tag, len(f.heads) == 0})
@@ -68,8 +68,8 @@ func (s *seedQueue) pop() (arrival int, ok bool) {
 	return head.arrival, true
 }
 
-// TestWFQEqualsSeedFormula: for any sequence of push and pop with fixed weights in one lane, tags of heads only give
-// the order of tags given at arrival. Small sizes and weights make ties likely.
+// For any sequence of push and pop with fixed weights in one lane, tagging only heads gives the same order as tags
+// computed at arrival. Small sizes and weights make ties likely.
 func TestWFQEqualsSeedFormula(t *testing.T) {
 	for seed := range uint64(3000) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -112,7 +112,7 @@ func TestWFQEqualsSeedFormula(t *testing.T) {
 
 var tieBreaks = []TieBreak{ByArrival, NewcomerFirst}
 
-// unlimited is a queue of one tier in which everything has room.
+// unlimited returns a queue of one tier without limits.
 func unlimited(t testing.TB, weights map[string]Weight, tieBreak TieBreak) *FairRequestQueue {
 	t.Helper()
 	cfg := DefaultConfig()
@@ -137,7 +137,7 @@ func mustPush(t testing.TB, q *FairRequestQueue, r *Request) {
 	}
 }
 
-// popNext pops the next request with everything let through; nil: none.
+// popNext pops the next request, with every tier allowed; nil if there is none.
 func popNext(q *FairRequestQueue) *Request {
 	c := q.Peek(start, Allowed{Tiers: AllTiers})
 	if c.Request != nil {

@@ -2,8 +2,8 @@ package fairqueue
 
 import "testing"
 
-// wfqProblem checks what wfq promises of a level: no head's start is ahead of virtual time, and none so far behind that
-// the order could turn round.
+// wfqProblem checks the invariants of wfq at one level: no head's start is ahead of virtual time, or so far behind it
+// that comparisons would overflow.
 func wfqProblem(in *siblings, name string, fail failf) {
 	if _, is := in.discipline.(wfq); !is {
 		return
@@ -15,7 +15,7 @@ func wfqProblem(in *siblings, name string, fail failf) {
 	}
 }
 
-// wfqAudit knows the virtual time of every class at the last step: it never goes back.
+// wfqAudit remembers the virtual time of every class at the last step, which must never go back.
 type wfqAudit struct{ virtual map[*class]VirtualTime }
 
 func (a *wfqAudit) check(t testing.TB, q *FairRequestQueue) {
