@@ -1,9 +1,9 @@
-// Command benchratios reads the output of `go test -bench` from its standard input, passes it on, and then compares: for
-// each benchmark with sub-benchmarks a table of the medians and of their ratios to its first row.
+// Command benchratios copies the output of `go test -bench` from its standard input to its standard output. Then it
+// prints a table for each benchmark with sub-benchmarks: the medians, and their ratios to the first row.
 //
 //	go test -run '^$' -bench . -benchmem -count 5 ./pkg/... | go run ./hack/benchratios
 //
-// Where a benchmark ran several times (-count), the median of its times counts.
+// The median is that of the runs of a benchmark (-count).
 package main
 
 import (
@@ -42,19 +42,19 @@ func run(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// benchmark is a benchmark of one package with its rows, in the order of running.
+// benchmark is a benchmark of one package, with its rows in the order in which they ran.
 type benchmark struct {
 	name string // package and benchmark
 	rows []*row
 }
 
-// row is a sub-benchmark. Each list has a value for each time that it ran.
+// row is a sub-benchmark. Each list has one value for each run.
 type row struct {
 	name                   string
 	seconds, bytes, allocs []float64 // per operation; the last two are empty without -benchmem
 }
 
-// read returns the benchmarks in the order of running.
+// read returns the benchmarks in the order in which they ran.
 func read(in io.Reader) ([]*benchmark, error) {
 	var all []*benchmark
 	reader := benchfmt.NewReader(in, "the benchmarks' output")
@@ -86,7 +86,7 @@ func read(in io.Reader) ([]*benchmark, error) {
 	return all, reader.Err()
 }
 
-// row returns the row of that name, a new one at its first time.
+// row returns the row with this name, and adds it if it is new.
 func (b *benchmark) row(name string) *row {
 	i := slices.IndexFunc(b.rows, func(r *row) bool { return r.name == name })
 	if i < 0 {
@@ -96,7 +96,7 @@ func (b *benchmark) row(name string) *row {
 	return b.rows[i]
 }
 
-// table compares the rows with the first.
+// table prints the rows with their ratios to the first.
 func (b *benchmark) table() string {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
@@ -118,7 +118,7 @@ func (b *benchmark) table() string {
 	return t.Render()
 }
 
-// median returns the lower of the middle two of an even number of values, and 0 of none.
+// median returns the median, the lower of the middle two if their number is even, or 0 without values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

@@ -21,8 +21,8 @@ BenchmarkPick/a-2                     	 100	       300 ns/op
 BenchmarkPick/b-2                     	 100	       150 ns/op
 `
 
-// The input goes through as it is; each benchmark with rows gets a table, of the medians over the runs and their ratios
-// to the first row; packages are kept apart.
+// The input is copied unchanged. Each benchmark with rows gets a table of the medians over its runs, with ratios to the
+// first row. Packages are kept apart.
 func TestRatios(t *testing.T) {
 	var out strings.Builder
 	if err := run(strings.NewReader(output), &out); err != nil {

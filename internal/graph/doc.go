@@ -1,15 +1,15 @@
-// Package graph writes a graph of Go values as bytes and reads it back: everything that can be reached from a root, with
-// unexported fields, and with every pointer where it pointed, also into the middle of another value. It is what a
-// checkpoint of the decision machine is made with: a field that somebody adds is in it without being listed, so none can
-// be forgotten.
+// Package graph encodes a graph of Go values as bytes and decodes it again: everything that is reachable from a root,
+// including unexported fields, with every pointer pointing where it did, even into the middle of another value.
+// Checkpoints of the decision machine are made with it. Fields need not be listed, so a new field cannot be forgotten.
 //
-// The bytes are for the program that wrote them: they hold no names, and begin with a fingerprint of all types. A program
-// in which a type has changed refuses them.
+// Only a program with the same types can decode the bytes: they contain no names, and begin with a fingerprint of all
+// types.
 //
-// What is written is a value's meaning, not its memory: what lies between a slice's length and its capacity is not, nor is
-// the order of a map. Equal graphs give equal bytes, if they have grown in the same way and maps have keys of basic kinds
-// or structs of these. Functions and channels must be nil. A type that has such (or belongs to somebody else) is given to
-// Codec.Opaque: its values are written by name or in some other form of their own.
+// The encoding has the values, not their memory: elements between a slice's length and its capacity are not encoded,
+// nor is the order of a map. Equal graphs that were built in the same way have equal encodings if the keys of their
+// maps are of basic kinds, or structs of these. Functions and channels must be nil. A type with such fields, or of
+// another package's internals, is registered with Codec.Opaque, and its values are encoded by name or in another form
+// of their own.
 //
-// Nothing else may touch the graph while it is written.
+// Nothing may change the graph while it is encoded.
 package graph

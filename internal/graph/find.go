@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// object is a piece of memory that pointers point to: count values of a type, one after the other.
+// object is a piece of memory that pointers point to: count consecutive values of a type.
 type object struct {
 	at    uintptr
 	t     reflect.Type
@@ -19,7 +19,7 @@ type object struct {
 
 func (o *object) size() uintptr { return o.t.Size() * uintptr(o.count) }
 
-// finder finds every object that can be reached.
+// finder finds every reachable object.
 type finder struct {
 	codec   *Codec
 	seen    map[seenKey]bool
@@ -40,7 +40,7 @@ type seenKey struct {
 	count int
 }
 
-// find returns the objects in the order of their addresses, none of them within another.
+// find returns the objects in order of address, none within another.
 func (c *Codec) find(root reflect.Value) ([]object, error) {
 	f := newFinder(c)
 	if err := f.all(root); err != nil {
@@ -66,7 +66,7 @@ func (c *Codec) find(root reflect.Value) ([]object, error) {
 	return kept, nil
 }
 
-// all looks through everything that can be reached from v.
+// all visits everything that is reachable from v.
 func (f *finder) all(v reflect.Value) error {
 	for f.next = append(f.next, v); len(f.next) > 0; {
 		v := f.next[len(f.next)-1]
@@ -87,7 +87,7 @@ func (f *finder) isPlain(t reflect.Type) bool {
 	return is
 }
 
-// object notes count values of a type from first on.
+// object records count consecutive values of a type, beginning at first.
 func (f *finder) object(first reflect.Value, count int) {
 	at := first.Addr().Pointer()
 	key := seenKey{at, first.Type(), count}
@@ -103,7 +103,7 @@ func (f *finder) object(first reflect.Value, count int) {
 	}
 }
 
-// element is the i-th value from first on in memory.
+// element returns the i-th of the consecutive values that begin at first.
 func element(first reflect.Value, i int) reflect.Value {
 	if i == 0 {
 		return first
@@ -111,7 +111,7 @@ func element(first reflect.Value, i int) reflect.Value {
 	return reflect.NewAt(first.Type(), unsafe.Add(first.Addr().UnsafePointer(), uintptr(i)*first.Type().Size())).Elem()
 }
 
-// look looks through one value.
+// look visits one value.
 func (f *finder) look(v reflect.Value) error {
 	t := v.Type()
 	if f.isPlain(t) {
@@ -169,17 +169,17 @@ func (f *finder) look(v reflect.Value) error {
 	return nil
 }
 
-// exposed is an addressable value without the mark that it came out of an unexported field.
+// exposed returns an addressable value as if it had not been obtained from an unexported field.
 func exposed(v reflect.Value) reflect.Value {
 	return reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem()
 }
 
-// addressable is a copy of a value that was in a map or an interface.
+// addressable returns an addressable copy of a value that was in a map or an interface.
 func addressable(v reflect.Value) reflect.Value {
 	p := reflect.New(v.Type()).Elem()
 	p.Set(v)
 	return p
 }
 
-// field is a struct's field.
+// field returns a field of a struct.
 func field(v reflect.Value, i int) reflect.Value { return exposed(v.Field(i)) }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// leaf lies within a node, and is pointed to by others.
+// leaf is part of a node; other values point to it.
 type leaf struct {
 	n     int
 	owner any
@@ -50,7 +50,7 @@ type node struct {
 	hook     func()
 }
 
-// named is written by name.
+// named is encoded by name.
 type named struct {
 	name string
 	do   func() string
@@ -93,7 +93,7 @@ func reread(t *testing.T, n *node) *node {
 	return back
 }
 
-// TestEverythingComesBack: values of each kind, unexported fields included.
+// Values of every kind are decoded as they were, including unexported fields.
 func TestEverythingComesBack(t *testing.T) {
 	n := &node{
 		name: "a", u: 1 << 63, f: 2.5, empty: []int{}, when: time.Unix(5, 7).UTC(), shape: &square{4},
@@ -113,8 +113,8 @@ func TestEverythingComesBack(t *testing.T) {
 	}
 }
 
-// TestPointersKeepTheirTargets: a cycle, a pointer into the middle of another value, an owner behind an interface, and
-// two slices of one array.
+// A cycle, a pointer into the middle of another value, an owner behind an interface, and two slices of one array keep
+// their targets.
 func TestPointersKeepTheirTargets(t *testing.T) {
 	n := &node{name: "a"}
 	n.next = &node{name: "b", next: n}
@@ -144,7 +144,7 @@ func TestPointersKeepTheirTargets(t *testing.T) {
 	}
 }
 
-// TestContainerFoundLast: a value within another may be found before what it lies in.
+// A value that is part of another may be found before the value that contains it.
 func TestContainerFoundLast(t *testing.T) {
 	inside := &node{name: "container", inner: leaf{n: 9}}
 	n := &node{leaves: []*leaf{&inside.inner}, next: &node{next: inside}}
@@ -154,7 +154,7 @@ func TestContainerFoundLast(t *testing.T) {
 	}
 }
 
-// TestRandomGoesOn: a random source goes on where it was.
+// A decoded random source continues where the original was.
 func TestRandomGoesOn(t *testing.T) {
 	n := &node{random: rand.New(rand.NewPCG(1, 2))}
 	n.random.Uint64()
@@ -166,7 +166,7 @@ func TestRandomGoesOn(t *testing.T) {
 	}
 }
 
-// TestOpaque: what has functions is written by name, and one stays one.
+// Values with functions are encoded by name, and equal pointers stay equal.
 func TestOpaque(t *testing.T) {
 	n := &node{named: theNamed("x")}
 	n.again = n.named
@@ -176,7 +176,7 @@ func TestOpaque(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeWritten is named.
+// The error names what cannot be encoded.
 func TestWhatCannotBeWritten(t *testing.T) {
 	if _, err := codec().Write(&node{hook: func() {}}); err == nil || !strings.Contains(err.Error(), "func()") {
 		t.Errorf("a function: %v", err)
@@ -189,7 +189,7 @@ func TestWhatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestLearn: types that cannot be named are learnt from an example.
+// Learn registers types that cannot be named, from an example.
 func TestLearn(t *testing.T) {
 	type inside struct{ l *leaf }
 	n := &node{next: &node{inner: leaf{n: 4}}}
@@ -210,7 +210,7 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// TestAnotherBuild: what was written by other types is refused.
+// Read refuses what a program with other types has encoded.
 func TestAnotherBuild(t *testing.T) {
 	text := write(t, codec(), &node{})
 	if _, err := New((*node)(nil)).Read(text); !errors.Is(err, ErrOtherBuild) {
@@ -221,7 +221,7 @@ func TestAnotherBuild(t *testing.T) {
 	}
 }
 
-// FuzzRead: no bytes, however broken, do more than give an error.
+// FuzzRead: broken bytes lead to an error, and to nothing worse.
 func FuzzRead(f *testing.F) {
 	n := &node{name: "a", shape: &square{4}, items: []leaf{{n: 1}}, byName: map[string]*node{}, random: rand.New(rand.NewPCG(1, 2))}
 	n.next, n.byName["x"], n.inner.owner, n.named, n.byLeaf = n, n, n, theNamed("x"), map[*leaf]int{&n.items[0]: 1}
@@ -233,7 +233,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, rest []byte) { readBroken(t, text, rest) })
 }
 
-// TestReadBroken is the same for each byte of a graph changed.
+// TestReadBroken changes each byte of an encoded graph in turn.
 func TestReadBroken(t *testing.T) {
 	n := &node{name: "a", shape: &square{4}, items: []leaf{{n: 1}}, byName: map[string]*node{}, random: rand.New(rand.NewPCG(1, 2))}
 	n.next, n.byName["x"], n.inner.owner, n.named, n.byLeaf = n, n, n, theNamed("x"), map[*leaf]int{&n.items[0]: 1}
@@ -258,7 +258,7 @@ func readBroken(t *testing.T, whole, rest []byte) {
 	}
 }
 
-// BenchmarkWrite writes 10,000 nodes.
+// BenchmarkWrite encodes 10,000 nodes.
 func BenchmarkWrite(b *testing.B) {
 	root := &node{byName: map[string]*node{}}
 	for i := range 10_000 {

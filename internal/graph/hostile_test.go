@@ -8,14 +8,14 @@ import (
 	"unsafe"
 )
 
-// hostile begins the bytes of a graph whose root points to the next object.
+// hostile returns the beginning of an encoding whose root points to the next object.
 func hostile(c *Codec) []byte {
 	return append(order.AppendUint64(nil, c.print()), 2, 0)
 }
 
 func (c *Codec) id(t reflect.Type) uint64 { return uint64(c.ids[t]) }
 
-// TestAnnouncedMemoryIsNotMade: bytes that announce more values than they can hold get no memory for them.
+// Bytes that announce more values than they can contain do not make Read allocate memory for them.
 func TestAnnouncedMemoryIsNotMade(t *testing.T) {
 	const rest = 1 << 20
 	type wide struct{ n [100]int }
@@ -41,7 +41,7 @@ func TestAnnouncedMemoryIsNotMade(t *testing.T) {
 	}
 }
 
-// TestNestedInterfacesEnd: interfaces within interfaces need no stack without bound, which no program survives.
+// Nested interfaces do not need an unbounded stack, which would end the program.
 func TestNestedInterfacesEnd(t *testing.T) {
 	type box struct{ holds any }
 	inside := box{holds: nil}
@@ -59,7 +59,7 @@ func TestNestedInterfacesEnd(t *testing.T) {
 	}
 }
 
-// TestSliceStaysWithinItsArray: a slice cannot be made to reach from a number over the pointer that follows it.
+// A slice cannot reach beyond a number into the pointer that follows it.
 func TestSliceStaysWithinItsArray(t *testing.T) {
 	type pair struct {
 		n int
@@ -94,7 +94,7 @@ func TestSliceStaysWithinItsArray(t *testing.T) {
 	}
 }
 
-// TestPointerToNothing: a pointer to a value of no size has no address within an object.
+// A pointer to a value of size 0 has no address within an object.
 func TestPointerToNothing(t *testing.T) {
 	type root struct {
 		p *struct{}

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// reader reads what writer wrote. Pointers are set when every object is known, and maps filled after that.
+// reader decodes what writer has encoded. It sets pointers when all objects exist, and fills maps after that.
 type reader struct {
 	codec   *Codec
 	in      []byte
@@ -22,17 +22,16 @@ type reader struct {
 	least   map[reflect.Type]uint64 // leastSize
 }
 
-// mostNested is how deeply values lie within each other through interfaces: beyond it, reading would need a stack without
-// bound.
+// mostNested bounds how deeply interfaces may be nested, and with it the stack that reading needs.
 const mostNested = 64
 
-// errShort is a graph that ends too early, or has numbers that cannot be.
+// errShort is the error for a graph that ends too early or contains impossible numbers.
 var errShort = errors.New("graph: broken")
 
-// ErrOtherBuild is a graph of other types than the program's own.
+// ErrOtherBuild is the error for a graph that was encoded by a program with other types.
 var ErrOtherBuild = errors.New("graph: it was written by another build of the program")
 
-// Read makes the graph that Write has written, and returns its root. It refuses what was written by other types.
+// Read decodes a graph that Write has encoded, and returns its root. It returns ErrOtherBuild if the types differ.
 func (c *Codec) Read(text []byte) (root any, err error) {
 	if len(text) < 8 || order.Uint64(text) != c.print() {
 		return nil, ErrOtherBuild
@@ -67,7 +66,7 @@ func (r *reader) number() (uint64, error) {
 	return n, nil
 }
 
-// length is a number of things of which each takes at least a byte.
+// length reads a number of things, each of which takes at least a byte.
 func (r *reader) length() (int, error) {
 	n, err := r.number()
 	if err != nil || n > uint64(len(r.in)) {
@@ -76,8 +75,8 @@ func (r *reader) length() (int, error) {
 	return int(n), nil
 }
 
-// values is a number of values of the types given, one of each at a time. Bytes that announce more values than they can
-// hold get no memory.
+// values reads how many values of each of the given types follow. It fails if the remaining bytes cannot contain so
+// many, so announcing values does not make it allocate memory.
 func (r *reader) values(each ...reflect.Type) (int, error) {
 	n, err := r.number()
 	least := uint64(0)
@@ -93,7 +92,7 @@ func (r *reader) values(each ...reflect.Type) (int, error) {
 	return int(n), nil
 }
 
-// object makes the next object.
+// object allocates the next object.
 func (r *reader) object() error {
 	id, err := r.number()
 	if err != nil || id >= uint64(len(r.codec.types)) {
@@ -114,7 +113,7 @@ func (r *reader) object() error {
 	return nil
 }
 
-// value reads one value into v, which can be set.
+// value decodes one value into v, which must be settable.
 func (r *reader) value(v reflect.Value) error {
 	switch t := v.Type(); t.Kind() {
 	case reflect.Bool:
@@ -174,7 +173,7 @@ func (r *reader) value(v reflect.Value) error {
 	return nil
 }
 
-// iface reads what an interface holds. It is set after the references within.
+// iface decodes the value in an interface. The interface is set after the references in that value.
 func (r *reader) iface(v reflect.Value) error {
 	id, err := r.number()
 	if err != nil || id == 0 {
@@ -257,7 +256,7 @@ func (r *reader) slice(v reflect.Value) error {
 	return nil
 }
 
-// reference reads where a pointer, or a slice of a length, is to point to.
+// reference decodes the target of a pointer, or of a slice with this length.
 func (r *reader) reference(v reflect.Value, n uint64, length int) error {
 	offset, err := r.number()
 	if err != nil || n < 2 || n > math.MaxInt32 || v.Type().Elem().Size() == 0 {
@@ -267,7 +266,7 @@ func (r *reader) reference(v reflect.Value, n uint64, length int) error {
 	return nil
 }
 
-// point sets a pointer or a slice, after checking that what it is to point to is there.
+// point sets a pointer or a slice after checking that its target exists.
 func (r *reader) point(v reflect.Value, object int, offset uintptr, length int) error {
 	if object >= len(r.objects) {
 		return errShort
@@ -290,8 +289,8 @@ func (r *reader) point(v reflect.Value, object int, offset uintptr, length int) 
 	return nil
 }
 
-// inRow returns how many values of the type want lie one after the other from an offset on in count values of type t. It
-// is 0 if none begins there.
+// inRow returns how many consecutive values of type want begin at an offset within count values of type t; 0 if none
+// begins there.
 func inRow(t reflect.Type, count int, offset uintptr, want reflect.Type) int {
 	for {
 		if t.Size() == 0 || offset >= t.Size()*uintptr(count) {

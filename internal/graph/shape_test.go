@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// tree is a map that can hold itself.
+// tree is a map that can contain itself.
 type tree map[string]tree
 
-// TestSharedMaps: two fields that hold one map still do, also where the map holds itself.
+// Two fields that share a map still share it after decoding, even if the map contains itself.
 func TestSharedMaps(t *testing.T) {
 	type holder struct {
 		a, b, other map[string]int
@@ -29,8 +29,8 @@ func TestSharedMaps(t *testing.T) {
 	}
 }
 
-// TestPointersToTheFirst: a pointer to the first of several values, or to the first field, is one into the larger value,
-// which may be found later.
+// A pointer to the first of several values, or to a first field, points into the larger value, which may be found
+// later.
 func TestPointersToTheFirst(t *testing.T) {
 	type outer struct {
 		first  leaf
@@ -51,7 +51,7 @@ func TestPointersToTheFirst(t *testing.T) {
 	}
 }
 
-// TestFoundThroughOneWay: what only an array's element or a map's key points to comes back.
+// A value that only an array's element or a map's key points to is decoded too.
 func TestFoundThroughOneWay(t *testing.T) {
 	type holder struct {
 		array [2]struct{ to *leaf }
@@ -70,7 +70,7 @@ func TestFoundThroughOneWay(t *testing.T) {
 	}
 }
 
-// TestOverlap: two slices that share a part of their memory, with no value that holds both, cannot be written.
+// Two slices that overlap, without a value that contains both, cannot be encoded.
 func TestOverlap(t *testing.T) {
 	type holder struct{ a, b []leaf }
 	all := make([]leaf, 3)
@@ -79,7 +79,7 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// through writes a value and reads it back.
+// through encodes and decodes a value.
 func through[T any](t *testing.T, v *T) *T {
 	t.Helper()
 	c := New((*T)(nil))
@@ -94,8 +94,7 @@ func through[T any](t *testing.T, v *T) *T {
 	return back.(*T)
 }
 
-// TestChangedTypes: a type whose fields have other names, or that is made of something else under the same name, is
-// another one.
+// A type whose fields have other names or types under the same name has another fingerprint.
 func TestChangedTypes(t *testing.T) {
 	prints := map[uint64]string{}
 	for name, c := range map[string]*Codec{
@@ -154,7 +153,7 @@ func TestChangedTypes(t *testing.T) {
 	}
 }
 
-// TestBrokenReferences: a reference to what is not there, or to the middle of a value, is refused.
+// A reference to an object that does not exist, or into the middle of a value, is refused.
 func TestBrokenReferences(t *testing.T) {
 	type item struct {
 		Next *item
@@ -187,7 +186,7 @@ func TestBrokenReferences(t *testing.T) {
 	}
 }
 
-// TestBrokenNumbers: a number that its type does not hold is refused, and so is a key that cannot be one.
+// A number that does not fit its type is refused, and so is a map key that cannot be a key.
 func TestBrokenNumbers(t *testing.T) {
 	type unsigned struct{ n uint8 }
 	type signed struct{ n int8 }
@@ -219,7 +218,7 @@ func TestBrokenNumbers(t *testing.T) {
 	}
 }
 
-// TestFewBytesMakeNoLargeGraph: a length is refused if the bytes that are left cannot hold it.
+// A length is refused if the remaining bytes cannot contain that many values.
 func TestFewBytesMakeNoLargeGraph(t *testing.T) {
 	type large struct{ A [1 << 20]int64 }
 	type holder struct {
@@ -245,7 +244,7 @@ func TestFewBytesMakeNoLargeGraph(t *testing.T) {
 	}
 }
 
-// TestOpaqueOfAnotherType: a reference to a value that is of another type is refused.
+// A reference to an opaque value of another type is refused.
 func TestOpaqueOfAnotherType(t *testing.T) {
 	type pair struct {
 		a *named

@@ -7,7 +7,7 @@ import (
 	"reflect"
 )
 
-// Codec knows the types of the graphs of one root type.
+// Codec encodes and decodes graphs of one root type.
 type Codec struct {
 	root        reflect.Type // of what the root points to
 	types       []reflect.Type
@@ -16,14 +16,14 @@ type Codec struct {
 	fingerprint uint64
 }
 
-// opaque is how the values behind pointers of one type are written.
+// opaque is how values behind pointers of one type are encoded and decoded.
 type opaque struct {
 	write func(pointer any) ([]byte, error)
 	read  func(text []byte) (any, error)
 }
 
-// New returns a codec for graphs whose root is a pointer like root. concrete are pointers or values of the types that
-// interfaces in the graph can hold, beside those that its static types name.
+// New returns a codec for graphs whose root is a pointer like root. concrete are values of, or pointers to, the types
+// that interfaces in the graph may contain and that its static types do not name.
 func New(root any, concrete ...any) *Codec {
 	c := &Codec{root: reflect.TypeOf(root).Elem(), ids: map[reflect.Type]int{}, opaque: map[reflect.Type]opaque{}}
 	c.add(c.root)
@@ -33,15 +33,15 @@ func New(root any, concrete ...any) *Codec {
 	return c
 }
 
-// Learn knows the types that interfaces in an example hold, whatever their names are. It returns what Write would of an
-// example that cannot be written.
+// Learn registers the types that interfaces in an example contain, including types that cannot be named. It returns the
+// error that Write would return for the example.
 func (c *Codec) Learn(example any) error {
 	f := newFinder(c)
 	f.learn = true
 	return f.all(addressable(reflect.ValueOf(example)))
 }
 
-// Opaque has pointers of one type written by write and read by read, which are given and return such a pointer. Equal
+// Opaque registers write and read for pointers of one type: write encodes such a pointer, and read decodes it. Equal
 // pointers stay equal.
 func Opaque[T any](c *Codec, write func(*T) ([]byte, error), read func([]byte) (*T, error)) {
 	c.opaque[reflect.TypeFor[*T]()] = opaque{
@@ -50,7 +50,7 @@ func Opaque[T any](c *Codec, write func(*T) ([]byte, error), read func([]byte) (
 	}
 }
 
-// add knows a type and all that it is made of.
+// add registers a type and all types that it consists of.
 func (c *Codec) add(t reflect.Type) {
 	if _, known := c.ids[t]; known {
 		return
@@ -74,7 +74,7 @@ func (c *Codec) add(t reflect.Type) {
 	}
 }
 
-// print is the fingerprint of all types: their names, fields and order.
+// print returns the fingerprint of all registered types: their names, fields and order.
 func (c *Codec) print() uint64 {
 	if c.fingerprint != 0 {
 		return c.fingerprint
@@ -98,7 +98,7 @@ func (c *Codec) print() uint64 {
 	return c.fingerprint
 }
 
-// plain reports whether values of the type hold no reference: they are written as they are.
+// plain reports whether values of the type contain no reference, so that they can be encoded in place.
 func plain(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface, reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.String:
@@ -116,7 +116,7 @@ func plain(t reflect.Type) bool {
 	return true
 }
 
-// leastSize returns how many bytes a value of the type takes at least when it is written.
+// leastSize returns the smallest number of bytes that an encoded value of the type takes.
 func leastSize(t reflect.Type) uint64 {
 	switch t.Kind() {
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer:

@@ -12,7 +12,7 @@ import (
 	"unsafe"
 )
 
-// writer writes objects in the order in which they are first pointed to.
+// writer encodes objects in the order in which they are first pointed to.
 type writer struct {
 	codec   *Codec
 	out     []byte
@@ -23,7 +23,7 @@ type writer struct {
 	opaques map[unsafe.Pointer]int
 }
 
-// Write returns the graph of root as bytes. An error names what cannot be written.
+// Write encodes the graph of root. The error names what cannot be encoded.
 func (c *Codec) Write(root any) ([]byte, error) {
 	v := reflect.ValueOf(root)
 	if v.Type().Elem() != c.root {
@@ -59,7 +59,7 @@ func (c *Codec) Write(root any) ([]byte, error) {
 
 func (w *writer) number(n uint64) { w.out = binary.AppendUvarint(w.out, n) }
 
-// value writes one value.
+// value encodes one value.
 func (w *writer) value(v reflect.Value) error {
 	switch t := v.Type(); t.Kind() {
 	case reflect.Bool:
@@ -121,7 +121,7 @@ func boolean(b bool) uint64 {
 	return 0
 }
 
-// pointer writes where a pointer points to: 0 is nil.
+// pointer encodes the target of a pointer; 0 is nil.
 func (w *writer) pointer(v reflect.Value) error {
 	if v.IsNil() {
 		w.number(0)
@@ -147,7 +147,7 @@ func (w *writer) pointer(v reflect.Value) error {
 	return nil
 }
 
-// reference writes the object and the offset of an address.
+// reference encodes an address as an object and an offset.
 func (w *writer) reference(at uintptr, t reflect.Type) error {
 	if t.Size() == 0 {
 		w.number(1)
@@ -168,7 +168,7 @@ func (w *writer) reference(at uintptr, t reflect.Type) error {
 	return nil
 }
 
-// mapping writes a map, by its keys' order as bytes; one that was written before by its number.
+// mapping encodes a map in the order of its keys' encodings; a map that was encoded before is encoded as its number.
 func (w *writer) mapping(v reflect.Value) error {
 	if v.IsNil() {
 		w.number(0)

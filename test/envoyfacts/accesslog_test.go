@@ -14,7 +14,7 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// weirNamespace is where a processor says what it decided.
+// weirNamespace is the metadata namespace in which a processor reports its decision.
 const weirNamespace = "weir"
 
 // withDecision adds a whole namespace of dynamic metadata to an answer.
@@ -27,7 +27,8 @@ func withDecision(answer *extproc.ProcessingResponse, fields map[string]any) *ex
 	return answer
 }
 
-// loggingDecisions makes the access log one of JSON with the processor's decision, which is accepted or not.
+// loggingDecisions configures a JSON access log that contains the processor's decision, and whether Envoy accepts the
+// processor's metadata.
 func loggingDecisions(accepted bool) func(envoyrun.Bootstrap) error {
 	return func(b envoyrun.Bootstrap) error {
 		log := envoyrun.Object(b.ConnectionManager(), "access_log", 0, "typed_config")
@@ -50,7 +51,7 @@ func loggingDecisions(accepted bool) func(envoyrun.Bootstrap) error {
 	}
 }
 
-// wantLogged waits for the only line of the access log and compares the fields that are given; nil is null.
+// wantLogged waits for the only line of the access log and compares the given fields; nil means null.
 func (e *proxy) wantLogged(t *testing.T, want map[string]any) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -75,8 +76,8 @@ func (e *proxy) wantLogged(t *testing.T, want map[string]any) {
 	}
 }
 
-// Dynamic metadata in any answer is in the access log, that of an ImmediateResponse too, whether the request was held
-// before or not; numbers and booleans stay such, and what a value holds never breaks the line.
+// Dynamic metadata in any answer appears in the access log, even in an ImmediateResponse, whether the request was held
+// or not. Numbers and booleans keep their types, and no value breaks the line.
 func TestDecisionsInTheAccessLog(t *testing.T) {
 	hostile := "a \"b\"\n{\"outcome\":\"forged\"}\t\\"
 	decision := map[string]any{"flow": hostile, "wait_ms": 1500, "outcome": "ttl-expired", "bypass": false, "endpoint": ""}
@@ -111,8 +112,8 @@ func TestDecisionsInTheAccessLog(t *testing.T) {
 	})
 }
 
-// Metadata of several answers to one request is merged field by field, the last one counting: a preemption says only
-// what it changes.
+// Metadata from several answers to one request is merged field by field; the last value wins. So a preemption sends
+// only what it changes.
 func TestDecisionsAreMerged(t *testing.T) {
 	p := newProcessor(t)
 	address, arrived, _ := hanging(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// sse is a model server that sends its headers at once, then the pieces given to it, one by one, and ends when there are
-// no more. Gone gets one for each request that has ended.
+// sse is a model server that sends its headers at once and then the pieces that it is given, one by one; it ends when
+// there are no more. gone gets a value for each request that has ended.
 func sse(t *testing.T) (address string, pieces chan<- string, gone <-chan struct{}) {
 	t.Helper()
 	source, left := make(chan string), make(chan struct{}, 16)
@@ -166,7 +166,7 @@ func TestStreamEndsWithTheClient(t *testing.T) {
 	}
 }
 
-// unused is an address on which nobody listens: it was bound a moment ago.
+// unused returns an address on which nobody listens.
 func unused(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

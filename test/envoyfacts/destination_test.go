@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// served is the endpoint that Envoy says has served, in the response headers' metadata.
+// served returns the endpoint that served the response, from the metadata of the response headers.
 func served(message *extproc.ProcessingRequest) string {
 	lb := message.GetMetadataContext().GetFilterMetadata()["envoy.lb"]
 	return lb.GetFields()["x-gateway-destination-endpoint-served"].GetStringValue()
@@ -62,9 +62,9 @@ func TestDestination(t *testing.T) {
 	}
 }
 
-// "A configuration must remove the header before the filter": with every shipped one a client's own destination chooses
-// nothing, also when the processor is dead and requests go on without it. That it is the removal which does it shows
-// where it is taken out.
+// "A configuration must remove the header before the filter": with every shipped file, a client's own destination has
+// no effect, even if the processor is dead and requests go on without it. Without the removal it has an effect, which
+// shows that the removal is what prevents it.
 func TestForgedDestination(t *testing.T) {
 	a, b := modelServer(t, answering("a")), modelServer(t, answering("b"))
 	chosen := func(t *testing.T, config string, edit func(envoyrun.Bootstrap) error) (chosen int) {
@@ -86,7 +86,7 @@ func TestForgedDestination(t *testing.T) {
 	}
 	for _, config := range []string{"recommended", "header-only", "buffered-partial", "streamed", "full-duplex", "gate"} {
 		t.Run(config, func(t *testing.T) {
-			// Two servers by turns: all 24 on one of them is chance only once in millions.
+			// Two servers take turns, so all 24 requests at one of them happen by chance only once in millions.
 			if percent := chosen(t, config, nil); percent == 100 {
 				t.Error("the forged destination was honoured")
 			}

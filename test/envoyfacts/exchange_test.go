@@ -16,14 +16,14 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// No test may leave a goroutine behind: not the one that waits for Envoy, nor a connection to it.
+// No test may leave a goroutine or a connection to Envoy behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // proxy is a running Envoy as its clients see it.
 type proxy struct{ *envoyrun.Envoy }
 
-// start starts a shipped configuration for a test, with a message timeout that a loaded machine does not reach. Its end
-// is checked: an Envoy that crashed fails the test.
+// start starts a shipped configuration, with a message timeout that even a loaded machine does not reach. If Envoy
+// crashes, the test fails.
 func start(t *testing.T, config string, p *processor, edit func(envoyrun.Bootstrap) error, modelServers ...string) *proxy {
 	t.Helper()
 	envoy, err := envoyrun.Start(context.Background(), envoyrun.Options{
@@ -52,7 +52,7 @@ func start(t *testing.T, config string, p *processor, edit func(envoyrun.Bootstr
 	return &proxy{envoy}
 }
 
-// modelServer serves handler on a port of its own until the end of the test, and returns its ip:port.
+// modelServer serves handler on a port of its own until the test ends, and returns its ip:port.
 func modelServer(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -63,7 +63,7 @@ func modelServer(t *testing.T, handler http.HandlerFunc) string {
 	return server.Listener.Addr().String()
 }
 
-// answering answers every request with a name, once it has read it.
+// answering reads every request and answers it with a name.
 func answering(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -71,7 +71,7 @@ func answering(name string) http.HandlerFunc {
 	}
 }
 
-// exchange is one request of a client, and what has come of it.
+// exchange is one request of a client and its answer.
 type exchange struct {
 	t      *testing.T
 	hangUp context.CancelFunc
@@ -79,7 +79,7 @@ type exchange struct {
 	err    error               // why there is none
 }
 
-// post sends a request on a connection of its own and does not wait for the answer. The pairs are its headers.
+// post sends a request on a connection of its own and does not wait for the answer. pairs are headers.
 func (e *proxy) post(t *testing.T, body string, pairs ...string) *exchange {
 	t.Helper()
 	return e.send(t, strings.NewReader(body), pairs...)
@@ -150,7 +150,7 @@ func (x *exchange) wantError(status int, code string) {
 	wantErrorShape(x.t, resp.StatusCode, resp.Header, got, status, code)
 }
 
-// wantErrorShape fails the test unless an answer is an error as clients of OpenAI's API read them, with this code.
+// wantErrorShape fails the test unless the body is an error with this code, as clients of OpenAI's API read it.
 func wantErrorShape(t *testing.T, got int, header http.Header, body []byte, status int, code string) {
 	t.Helper()
 	var e struct {
@@ -175,7 +175,7 @@ func shorten(b []byte) string {
 	return string(b)
 }
 
-// wantRead reads exactly what is wanted from an answer that goes on.
+// wantRead reads exactly the wanted bytes from an answer that continues.
 func wantRead(t *testing.T, from io.Reader, wanted string) {
 	t.Helper()
 	got := make([]byte, len(wanted))

@@ -9,12 +9,13 @@ import (
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
 
-// gateID is the request's name in the metadata that ties a gate's stream to its main stream.
+// gateID is the metadata key that links a gate's stream to its main stream.
 func gateID(message *extproc.ProcessingRequest) string {
 	return message.GetMetadataContext().GetFilterMetadata()["weir"].GetFields()["id"].GetStringValue()
 }
 
-// passGate conducts a gate's stream: the headers are answered once the first piece of the body has come; then it ends.
+// passGate drives a gate's stream: it answers the headers when the first piece of the body has arrived, and ends the
+// stream.
 func (s *stream) passGate() {
 	s.t.Helper()
 	message := s.want("response_headers")
@@ -27,7 +28,7 @@ func (s *stream) passGate() {
 	s.openGate()
 }
 
-// openGate answers the headers and the first piece, both waiting, and ends the stream.
+// openGate answers the headers and the first piece, both of which wait, and ends the stream.
 func (s *stream) openGate() {
 	s.t.Helper()
 	s.send(responseHeaders())
@@ -35,7 +36,7 @@ func (s *stream) openGate() {
 	s.end(nil)
 }
 
-// gated starts an exchange through gate.yaml and conducts it until the gate has the answer's headers.
+// gated starts an exchange through gate.yaml and drives it until the gate has the answer's headers.
 func gated(t *testing.T, p *processor, envoy *proxy, destination string) (x *exchange, main, gate *stream) {
 	t.Helper()
 	x = envoy.post(t, `{"stream":true}`)
@@ -147,7 +148,7 @@ func TestGateDies(t *testing.T) {
 	}
 }
 
-// A rejection is an answer too: it comes to the gate, on a stream that no metadata ties to a request.
+// A rejection is an answer too: it reaches the gate, on a stream that no metadata links to a request.
 func TestRejectionGoesThroughTheGate(t *testing.T) {
 	p := newProcessor(t)
 	envoy := start(t, "gate", p, nil, unused(t))

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// messageTimeout is an Edit for the main ext_proc filter.
+// messageTimeout edits the message timeout of the main ext_proc filter.
 func messageTimeout(d time.Duration) func(envoyrun.Bootstrap) error {
 	return func(b envoyrun.Bootstrap) error {
 		if b.Filter(envoyrun.ExtProcFilter) == nil {

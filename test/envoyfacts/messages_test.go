@@ -12,10 +12,11 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// destinationHeader names the endpoint to Envoy.
+// destinationHeader is the header that names the endpoint to Envoy.
 const destinationHeader = "x-gateway-destination-endpoint"
 
-// header returns a message's header: from raw_value, where Envoy puts it; else from value, marked so that tests notice.
+// header returns a message's header from raw_value, where Envoy puts it, or else from value, marked so that tests
+// notice.
 func header(headers *extproc.HttpHeaders, name string) string {
 	for _, h := range headers.GetHeaders().GetHeaders() {
 		if h.GetKey() == name {
@@ -39,14 +40,14 @@ func setHeaders(pairs ...string) *extproc.HeaderMutation {
 	return mutation
 }
 
-// requestHeaders answers the request headers: to be sent on with the pairs set.
+// requestHeaders answers the request headers; Envoy sends the request on with these headers set.
 func requestHeaders(pairs ...string) *extproc.ProcessingResponse {
 	return &extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_RequestHeaders{
 		RequestHeaders: &extproc.HeadersResponse{Response: &extproc.CommonResponse{HeaderMutation: setHeaders(pairs...)}},
 	}}
 }
 
-// withoutBody adds to an answer to the request headers that the request's body is not wanted.
+// withoutBody adds to an answer to the request headers that the processor does not want the body.
 func withoutBody(answer *extproc.ProcessingResponse) *extproc.ProcessingResponse {
 	answer.ModeOverride = &mode.ProcessingMode{
 		RequestHeaderMode:   mode.ProcessingMode_SEND,
@@ -69,14 +70,14 @@ func withMetadata(answer *extproc.ProcessingResponse, namespace, key, value stri
 	return answer
 }
 
-// requestBody answers a whole request body: to be sent on with the headers set.
+// requestBody answers a complete request body; Envoy sends it on with these headers set.
 func requestBody(pairs ...string) *extproc.ProcessingResponse {
 	return &extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_RequestBody{
 		RequestBody: &extproc.BodyResponse{Response: &extproc.CommonResponse{HeaderMutation: setHeaders(pairs...)}},
 	}}
 }
 
-// withBody replaces the body in an answer to a whole request body.
+// withBody replaces the body in an answer to a complete request body.
 func withBody(answer *extproc.ProcessingResponse, body string) *extproc.ProcessingResponse {
 	answer.GetRequestBody().GetResponse().BodyMutation = &extproc.BodyMutation{
 		Mutation: &extproc.BodyMutation_Body{Body: []byte(body)},
@@ -84,14 +85,14 @@ func withBody(answer *extproc.ProcessingResponse, body string) *extproc.Processi
 	return answer
 }
 
-// echoRequest sends a piece of a request body back, as FULL_DUPLEX_STREAMED wants it.
+// echoRequest sends a piece of a request body back, as FULL_DUPLEX_STREAMED requires.
 func echoRequest(body *extproc.HttpBody) *extproc.ProcessingResponse {
 	return &extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_RequestBody{
 		RequestBody: &extproc.BodyResponse{Response: echo(body)},
 	}}
 }
 
-// echoResponse sends a piece of a response body back, as FULL_DUPLEX_STREAMED wants it.
+// echoResponse sends a piece of a response body back, as FULL_DUPLEX_STREAMED requires.
 func echoResponse(body *extproc.HttpBody) *extproc.ProcessingResponse {
 	return &extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_ResponseBody{
 		ResponseBody: &extproc.BodyResponse{Response: echo(body)},
@@ -124,7 +125,7 @@ func responseTrailers() *extproc.ProcessingResponse {
 	}}
 }
 
-// rejection is Weir's kind of refusal: 503 with a JSON body, Retry-After, and the reason for Envoy's access log.
+// rejection is a rejection as Weir sends it: 503 with a JSON body, Retry-After, and the reason for Envoy's access log.
 func rejection(reason string) *extproc.ProcessingResponse {
 	return &extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_ImmediateResponse{
 		ImmediateResponse: &extproc.ImmediateResponse{
@@ -142,7 +143,7 @@ func overrideTimeout(d time.Duration) *extproc.ProcessingResponse {
 	return &extproc.ProcessingResponse{OverrideMessageTimeout: durationpb.New(d)}
 }
 
-// kind names a message: "request_headers", "response_body" and so on.
+// kind returns the name of a message's kind: "request_headers", "response_body" and so on.
 func kind(message *extproc.ProcessingRequest) string {
 	switch message.GetRequest().(type) {
 	case *extproc.ProcessingRequest_RequestHeaders:

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// hanging is a model server that takes requests and never answers. Arrived gets one for each request that came, gone one
-// for each whose client went.
+// hanging is a model server that accepts requests and never answers. arrived gets a value for each request, and gone
+// one for each whose client has gone.
 func hanging(t *testing.T) (address string, arrived, gone <-chan struct{}) {
 	t.Helper()
 	came, left := make(chan struct{}, 16), make(chan struct{}, 16)
@@ -24,7 +24,7 @@ func hanging(t *testing.T) (address string, arrived, gone <-chan struct{}) {
 	return address, came, left
 }
 
-// dispatch conducts a new stream until its request, a small one, has gone on to the model server, in any mode.
+// dispatch drives a new stream until its small request has gone on to the model server, in any mode.
 func dispatch(t *testing.T, p *processor, config, destination string) *stream {
 	t.Helper()
 	s := p.accept(t)

@@ -10,10 +10,11 @@ import (
 	"google.golang.org/grpc"
 )
 
-// patience is how long a test waits for what must happen. Nothing should take a tenth of it; a loaded machine may.
+// patience is how long a test waits for something that must happen. Ten times less should suffice, except on a loaded
+// machine.
 const patience = 30 * time.Second
 
-// processor is an ext_proc server whose streams the test conducts by hand, message by message.
+// processor is an ext_proc server whose streams the test drives by hand, message by message.
 type processor struct {
 	extproc.UnimplementedExternalProcessorServer
 	address string
@@ -21,7 +22,7 @@ type processor struct {
 	streams chan *stream
 }
 
-// stream is one ext_proc stream. Its messages are received all the time, as Weir does, and wait until the test takes them.
+// stream is one ext_proc stream. It always receives, as Weir does; the messages wait until the test takes them.
 type stream struct {
 	t        *testing.T
 	grpc     grpc.BidiStreamingServer[extproc.ProcessingRequest, extproc.ProcessingResponse]
@@ -52,7 +53,7 @@ func newProcessor(t *testing.T) *processor {
 	return p
 }
 
-// die closes the listener and all connections, as a killed process does.
+// die closes the listener and all connections, as if the process was killed.
 func (p *processor) die() { p.server.Stop() }
 
 func (p *processor) Process(s grpc.BidiStreamingServer[extproc.ProcessingRequest, extproc.ProcessingResponse]) error {
@@ -97,7 +98,7 @@ func (s *stream) send(answer *extproc.ProcessingResponse) {
 	}
 }
 
-// end ends the stream from our side: nil is gRPC's OK.
+// end ends the stream from the processor's side; nil is gRPC's OK.
 func (s *stream) end(err error) { s.verdict <- err }
 
 // wantEnded waits until Envoy has ended the stream.
@@ -135,7 +136,7 @@ func (s *stream) wantNoMore() {
 	}
 }
 
-// receive takes from a channel, at most for patience.
+// receive receives from a channel, and waits at most patience.
 func receive[T any](t *testing.T, what string, from <-chan T) T {
 	t.Helper()
 	select {
@@ -150,7 +151,7 @@ func receive[T any](t *testing.T, what string, from <-chan T) T {
 	panic("unreachable")
 }
 
-// eventually waits until ok, asking again and again.
+// eventually calls ok again and again until it reports true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {

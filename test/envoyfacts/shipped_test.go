@@ -12,7 +12,7 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// Every shipped file, as it is, passes Envoy's own validation.
+// Every shipped file passes Envoy's own validation unchanged.
 func TestShippedFilesAreValid(t *testing.T) {
 	binary, err := envoyrun.Find()
 	if err != nil {
@@ -34,7 +34,7 @@ func TestShippedFilesAreValid(t *testing.T) {
 	}
 }
 
-// Each file says at its top how to start it, and the Weir for it, with the addresses that it has.
+// Each file begins with the commands that start Envoy and Weir with the addresses in it.
 func TestShippedFilesSayHowToStartThem(t *testing.T) {
 	for _, config := range envoyrun.Shipped() {
 		text, err := os.ReadFile("../../config/envoy/" + config + ".yaml")
@@ -64,8 +64,8 @@ func TestShippedFilesSayHowToStartThem(t *testing.T) {
 	}
 }
 
-// Every shipped file starts with other addresses, and serves: without Weir, which is not there, what its kind says. Who
-// has to show a key or a token does; the shipped token keys are nobody's.
+// Every shipped file starts with other addresses. Without Weir it serves what its failure mode says, to those who show
+// the key or token that it requires. The shipped token keys belong to nobody.
 func TestShippedFilesServe(t *testing.T) {
 	address := modelServer(t, answering("served"))
 	for _, config := range envoyrun.Shipped() {
