@@ -22,10 +22,9 @@ type Candidate struct {
 	Starved *Request
 
 	queue   *FairRequestQueue
-	changes uint64      // q.changes when it was made
-	allowed TierSet     // Peek's argument, for the account of weighted tiers
-	turn    VirtualTime // the tag of its class, if classes share the tier
-	claimed bool        // it does not go by its class's turn
+	changes uint64  // q.changes when it was made
+	allowed TierSet // Peek's argument, for the account of weighted tiers
+	claimed bool    // it does not go by its class's turn
 }
 
 // Peek returns the request that goes next among those that allowed permits. It changes nothing except tags that depend on
@@ -51,7 +50,7 @@ func (q *FairRequestQueue) Peek(now time.Time, allowed Allowed) Candidate {
 			}
 		}
 	}
-	if allowed.Promote {
+	if allowed.Promote && q.guarded {
 		if t := q.starvedTier(now, next); t != nil {
 			c := q.candidate(t.starvedHead(), allowed.Tiers)
 			c.Promoted, c.Starved = true, t.oldest()
@@ -73,11 +72,7 @@ func (q *FairRequestQueue) Claim(head *Request) Candidate {
 }
 
 func (q *FairRequestQueue) candidate(r *Request, allowed TierSet) Candidate {
-	c := Candidate{Request: r, queue: q, changes: q.changes, allowed: allowed}
-	if cl := r.flowLane.flow.class; len(cl.tier.classes) > 1 {
-		c.turn = cl.turnTag(r)
-	}
-	return c
+	return Candidate{Request: r, queue: q, changes: q.changes, allowed: allowed}
 }
 
 // advanceDisciplines lets the disciplines whose tags change with time update them.

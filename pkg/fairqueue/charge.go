@@ -24,10 +24,11 @@ func (c *class) pop(of *Candidate) {
 // popShared removes a candidate and charges the class, which shares its tier.
 func (c *class) popShared(of *Candidate) {
 	t, r := c.tier, of.Request
+	turn := c.turnTag(r)
 	t.collectOffers(of)
 	c.detach(r)
 	c.offer = c.head()
-	t.discipline.charge(&t.level, &c.share, r, of.turn, r.receiptOf(classDepth))
+	t.discipline.charge(&t.level, &c.share, r, turn, r.receiptOf(classDepth))
 	if t.stale {
 		t.stale = false
 		for _, c := range t.classes {

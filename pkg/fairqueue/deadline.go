@@ -51,7 +51,10 @@ func (d *deadlines) remove(r *Request) {
 
 // min returns the request that expires next; nil if there is none.
 func (d *deadlines) min() *Request {
-	if r := d.odd.min(); r != nil && (d.first == nil || r.key().before(d.first.key())) {
+	if d.odd.len() == 0 {
+		return d.first
+	}
+	if r := d.odd.min(); d.first == nil || r.key().before(d.first.key()) {
 		return r
 	}
 	return d.first

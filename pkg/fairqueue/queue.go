@@ -7,6 +7,7 @@ type FairRequestQueue struct {
 	config        Config
 	now           time.Time        // the latest time passed to it
 	active        bool             // the flows' discipline needs to know which flows are active
+	guarded       bool             // some tier has a starvation threshold that counts
 	changes       uint64           // incremented whenever a request is pushed or removed, or can no longer go; invalidates Candidates
 	tiers         []*tier          // by rank, highest first
 	byID          [maxTiers]*tier  // by stable identifier
@@ -42,7 +43,7 @@ func New(cfg Config) (*FairRequestQueue, error) {
 
 // rerank derives what depends on the order of the tiers.
 func (q *FairRequestQueue) rerank() {
-	q.top = nil
+	q.top, q.guarded = nil, false
 	for rank, t := range q.tiers {
 		t.rank = rank
 		if q.top == nil && !t.removed {
@@ -52,6 +53,7 @@ func (q *FairRequestQueue) rerank() {
 			c.shed.enabled = q.config.CapacityMode == Shared
 			c.newcomerFirst = q.config.TieBreak == NewcomerFirst
 			c.guard(q.config.TierMode == Strict && rank > 0 && t.config.StarvationThreshold > 0)
+			q.guarded = q.guarded || c.guarded
 		}
 	}
 }
@@ -192,7 +194,7 @@ func (q *FairRequestQueue) MayBypass(now time.Time, r *Request, promote bool) (m
 	if arrival.classOf(r).couldGo() > 0 {
 		return false, nil
 	}
-	if promote {
+	if promote && q.guarded {
 		if t := q.starvedTier(now, nil); t != nil {
 			return false, t.oldest()
 		}

@@ -85,17 +85,22 @@ func (q *FairRequestQueue) promote(t *tier) {
 // NextStarvation returns the next time at which a tier becomes starved that is not starved at now, given the present
 // state of the lanes.
 func (q *FairRequestQueue) NextStarvation(now time.Time) (at time.Time, ok bool) {
-	if q.config.TierMode == Weighted {
+	if !q.guarded {
 		return at, false
 	}
+	soonest := time.Duration(0) // until then; 0 if there is none
 	for _, t := range q.tiers[1:] {
 		old := t.oldest()
 		if old == nil {
 			continue
 		}
-		if s := old.arrived.Add(t.config.StarvationThreshold); s.After(now) && (!ok || s.Before(at)) {
-			at, ok = s, true
+		left := t.config.StarvationThreshold - now.Sub(old.arrived)
+		if left > 0 && (soonest == 0 || left < soonest) {
+			soonest = left
 		}
 	}
-	return at, ok
+	if soonest == 0 {
+		return at, false
+	}
+	return now.Add(soonest), true
 }
