@@ -118,7 +118,7 @@ func (m *Machine) push(w *Waiter) bool {
 	if err != nil {
 		o := outcomeOf(err)
 		if o == OutcomeInternal {
-			w.failure = err
+			w.troubles().failure = err
 		}
 		m.reject(w, o)
 		m.uncountWaiter(w)

@@ -13,6 +13,21 @@ const mostPanics = 16
 // panicsEnd is the number of consecutive panics that ends a waiter.
 const panicsEnd = 2
 
+// trouble is what few requests have.
+type trouble struct {
+	panics  int       // consecutive panics of the Placer for it while it waits
+	struck  time.Time // when the last of them happened
+	failure error     // of OutcomeInternal
+}
+
+// troubles returns w's trouble; it makes one if there is none.
+func (w *Waiter) troubles() *trouble {
+	if w.trouble == nil {
+		w.trouble = new(trouble)
+	}
+	return w.trouble
+}
+
 // Failed must be called after the event, or a Failed or Preempt after it, has panicked. It counts the panic against the
 // request that the Placer was asked for, or ends that request, and does the rest of the event. It may panic again,
 // which requires another Failed; after mostPanics it leaves the rest to a later Advance.
@@ -28,9 +43,10 @@ func (m *Machine) Failed(now time.Time, failure error) {
 		m.fail(a, failure)
 	} else if w != nil && w.stage == StageWaiting { // a request that no longer waits keeps its lease or its outcome
 		m.undo(w)
-		w.struck = now.UnixNano()
-		w.panics++
-		ended := w.panics >= panicsEnd
+		t := w.troubles()
+		t.struck = now
+		t.panics++
+		ended := t.panics >= panicsEnd
 		if ended {
 			m.fail(w, failure)
 		}
@@ -57,7 +73,7 @@ func (m *Machine) fail(w *Waiter, failure error) {
 	waits := w.stage == StageWaiting
 	m.queue.Remove(&w.queued)
 	m.undo(w)
-	w.failure = failure
+	w.troubles().failure = failure
 	if waits {
 		m.end(w, OutcomeInternal)
 	} else {

@@ -86,8 +86,8 @@ func (m *Machine) place(next *fairqueue.Candidate) {
 		}
 	}
 	m.asking = nil
-	if w.panics > 0 && m.now.UnixNano() > w.struck {
-		w.panics = 0 // not consecutive
+	if t := w.trouble; t != nil && m.now.After(t.struck) {
+		t.panics = 0 // not consecutive
 	}
 }
 

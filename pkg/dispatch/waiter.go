@@ -44,24 +44,22 @@ type Arrival struct {
 // Waiter is one request. The zero value is ready for Arrive or PassOn, once. It is embedded in a structure of the
 // caller's.
 type Waiter struct {
-	owner     any
 	queued    fairqueue.Request
-	number    uint64
+	owner     any
 	placement Placement
 	flow      *flowAccount
 	lease     Lease
 
 	stage     Stage
 	outcome   Outcome
-	waiting   bool  // it is counted as waiting in its flow
-	wasQueued bool  // it was in the queue
-	bypass    bool  // it was dispatched without waiting
-	panics    uint8 // consecutive panics of the Placer for it while it waits
-	struck    int64 // when the last of them happened, in Unix nanoseconds
+	waiting   bool // it is counted as waiting in its flow
+	wasQueued bool // it was in the queue
+	bypass    bool // it was dispatched without waiting
 
 	waited  time.Duration
 	retry   time.Duration
-	failure error // of OutcomeInternal
+	number  uint64
+	trouble *trouble // nil if there was none
 }
 
 // Owner returns Arrival.Owner.
@@ -89,7 +87,12 @@ func (w *Waiter) Outcome() Outcome { return w.outcome }
 func (w *Waiter) RetryAfter() time.Duration { return w.retry }
 
 // Failure returns what ended a request as OutcomeInternal.
-func (w *Waiter) Failure() error { return w.failure }
+func (w *Waiter) Failure() error {
+	if w.trouble == nil {
+		return nil
+	}
+	return w.trouble.failure
+}
 
 // WasQueued reports whether the request was ever in the queue.
 func (w *Waiter) WasQueued() bool { return w.wasQueued }

@@ -13,10 +13,10 @@ import (
 type waiter struct {
 	dispatch.Waiter
 	controller *RequestQueueController
-	ctx        context.Context // the request's own
 	series     *series         // its metrics
 	tier       *tierSeries     // and those of its tier
 	flowSeries *flowSeries     // and those of its flow; nil until first needed
+	ctx        context.Context // the request's own
 
 	// Guarded by the controller's lock until the request's goroutine has its verdict.
 	woken     chan struct{}   // of capacity 1; nil if it need not wait

@@ -10,8 +10,8 @@ func clampCost(cost int64) int64 { return max(0, min(cost, MaxCost)) }
 // Lease is one request's holding of stock. The zero value is not held. It is meant to be embedded in the owner's
 // structure. Only the ledger can change its cost, so that settling subtracts exactly what was counted.
 type Lease struct {
-	tier     int
 	cost     int64
+	tier     int32
 	promoted bool
 	held     bool
 }
@@ -19,11 +19,11 @@ type Lease struct {
 // NewLease returns a lease, not yet taken, for a tier (0 to MaxTiers-1) and a cost, which is clamped to 0 to MaxCost.
 // promoted means that it was granted by promotion.
 func NewLease(tier int, cost int64, promoted bool) Lease {
-	return Lease{tier: tier, cost: clampCost(cost), promoted: promoted}
+	return Lease{cost: clampCost(cost), tier: int32(tier), promoted: promoted}
 }
 
 // Tier returns the identifier of the tier that the lease counts for.
-func (l *Lease) Tier() int { return l.tier }
+func (l *Lease) Tier() int { return int(l.tier) }
 
 // Cost returns what the lease adds to the ledger's cost while it is held.
 func (l *Lease) Cost() int64 { return l.cost }

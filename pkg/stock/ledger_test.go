@@ -196,7 +196,7 @@ type heldLease struct {
 
 func (d *definitions) inflight(tier int) (n int) {
 	for _, lease := range d.held {
-		if lease.tier == tier {
+		if lease.Tier() == tier {
 			n++
 		}
 	}

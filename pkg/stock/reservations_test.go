@@ -42,7 +42,7 @@ func smgDefaults() []Reservation {
 // takeFor takes leases for a tier while something is available to it, at most n, and returns them.
 func takeFor(l *Ledger, tier, n int) (taken []*Lease) {
 	for len(taken) < n && l.Available(tier) > 0 {
-		lease := &Lease{tier: tier}
+		lease := &Lease{tier: int32(tier)}
 		l.Take(lease)
 		taken = append(taken, lease)
 	}
