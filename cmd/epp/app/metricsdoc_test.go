@@ -82,6 +82,7 @@ func exportedMetrics(t *testing.T) map[string]string {
 	for _, c := range cluster.Collectors() {
 		d.add(c)
 	}
+	d.add(newNameMetrics(&a.naming))
 	// A second stream server, only for what it registers.
 	document := a.Config()
 	if _, err := extproc.NewServer(document.ExtprocConfig(), extproc.Dependencies{

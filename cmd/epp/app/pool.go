@@ -96,6 +96,19 @@ func (p *Pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Schedu
 	return nil
 }
 
+// setStreams applies a new configuration of the streams, for what nothing else depends on. Streams that have begun keep
+// theirs.
+func (p *pool) setStreams(streams extproc.Config) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	streams.RoutesByModel = p.streams.RoutesByModel
+	if err := p.server.SetConfig(streams); err != nil {
+		return fmt.Errorf("app: streams: %w", err)
+	}
+	p.streams = streams
+	return nil
+}
+
 // readyOf returns the ready backends of a snapshot, and whether any endpoint lists models.
 func readyOf(snapshot *scheduling.Snapshot) (ready []stock.Backend, routesByModel bool) {
 	for i := range snapshot.Len() {

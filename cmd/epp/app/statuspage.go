@@ -47,6 +47,7 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 		line("%s\t%t\t%d\t%g\t%g\t%d\t%v", e.Address, e.Ready, e.InFlight, inRequests(e.LowerBound), inRequests(e.UpperBound),
 			a.pool.server.ServedElsewhere(e.Address), e.Models)
 	}
+	a.naming.namesTable(line)
 	return w.Flush()
 }
 

@@ -1,0 +1,134 @@
+package app
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-epp/weir/internal/kubeapi"
+	"github.com/weir-epp/weir/internal/names"
+	"github.com/weir-epp/weir/pkg/extproc"
+)
+
+// ofPool refers to the pool of these tests.
+var ofPool = kubeapi.PoolRef{Name: "chat"}
+
+func objective(name string, priority int32) *kubeapi.InferenceObjective {
+	return &kubeapi.InferenceObjective{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kubeapi.InferenceObjectiveSpec{PoolRef: ofPool, Priority: &priority},
+	}
+}
+
+// verdicts is a source of names that notes what it is told.
+type verdicts struct{ told [][]names.Verdict }
+
+func (v *verdicts) Run(context.Context, func(names.Resources)) error { return nil }
+func (v *verdicts) Judge(told []names.Verdict)                       { v.told = append(v.told, told) }
+
+// An objective of the cluster counts for requests that arrive from then on. Those that wait stay as they are, and a
+// reload of the file, which goes first, keeps the cluster's names.
+func TestNamesOfTheCluster(t *testing.T) {
+	const bounds = "requestQueueController: { enqueueAll: true, watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }\n"
+	source := &verdicts{}
+	r := startReloading(t, bounds, nil)
+	r.naming.source, r.naming.pool = source, names.Pool{Group: kubeapi.PoolGroupVersion.Group, Name: "chat"}
+	granted(t, r.request(t.Context()))
+	urgent := [2]string{"x-llm-d-inference-objective", "urgent"}
+	low := [2]string{"x-llm-d-inference-objective", "low"}
+	r.request(t.Context(), low)
+	r.metric(`weir_tier_queue_length{tier="critical"} 1`) // nobody knows the name: the default
+
+	r.resourcesChanged(names.Resources{Objectives: []*kubeapi.InferenceObjective{objective("low", -1), objective("urgent", 7)}})
+	r.request(t.Context(), low)
+	r.metric(`weir_tier_queue_length{tier="sheddable"} 1`)
+	r.request(t.Context(), urgent)
+	r.metric(`weir_tier_queue_length{tier="critical"} 2`)
+	r.metric(`weir_stock_level{model="chat",target_model="chat"} 1`)
+
+	writeFile(t, r.file, bounds+"objectives: [ { name: urgent, priority: 0 } ]\n")
+	r.metric(`weir_config_reloads_total{result="applied"} 1`)
+	r.request(t.Context(), low)
+	r.metric(`weir_tier_queue_length{tier="sheddable"} 2`)
+	r.request(t.Context(), urgent)
+	r.metric(`weir_tier_queue_length{tier="default"} 1`)
+	r.metric(`weir_tier_queue_length{tier="critical"} 2`)
+	r.metric(`weir_stock_level{model="chat",target_model="chat"} 1`)
+
+	_, page := r.debug("/statusz")
+	for _, want := range [][]string{
+		{"objective urgent", "priority 0", "file"},
+		{"objective low", "priority -1", "InferenceObjective/low"},
+		{"NOT IN USE", "NameInUse: the configuration file has an objective of this name", "InferenceObjective/urgent"},
+	} {
+		if !hasRow(page, want) {
+			t.Errorf("no row %q in\n%s", want, page)
+		}
+	}
+	last := source.told[len(source.told)-1]
+	if len(last) != 2 || last[0].Reason != names.ReasonAccepted || last[1].Reason != names.ReasonNameInUse {
+		t.Errorf("the source was told %+v", last)
+	}
+}
+
+// hasRow reports whether a table has a row of these cells.
+func hasRow(page string, cells []string) bool {
+	for line := range strings.Lines(page) {
+		var row []string
+		for cell := range strings.SplitSeq(strings.TrimSpace(line), "  ") {
+			if cell = strings.TrimSpace(cell); cell != "" {
+				row = append(row, cell)
+			}
+		}
+		if reflect.DeepEqual(row, cells) {
+			return true
+		}
+	}
+	return false
+}
+
+// Models of the cluster have targets and criticalities too, and a rule for all models those that nobody names.
+func TestModelsOfTheCluster(t *testing.T) {
+	r := startReloading(t, "flows: { unknownModels: shared }\nmodels: [ { name: mine } ]\n", nil)
+	r.naming.source, r.naming.pool = &verdicts{}, names.Pool{Group: kubeapi.PoolGroupVersion.Group, Name: "chat"}
+	r.registry.MustRegister(newNameMetrics(&r.naming))
+	match := []kubeapi.RewriteMatch{{Model: kubeapi.ModelMatch{Value: "chat"}}}
+	r.resourcesChanged(names.Resources{
+		Rewrites: []*kubeapi.InferenceModelRewrite{{
+			ObjectMeta: metav1.ObjectMeta{Name: "r"},
+			Spec: kubeapi.InferenceModelRewriteSpec{PoolRef: ofPool, Rules: []kubeapi.RewriteRule{
+				{Matches: match, Targets: []kubeapi.RewriteTarget{{ModelRewrite: "v1"}}},
+				{Targets: []kubeapi.RewriteTarget{{ModelRewrite: "base"}}},
+			}},
+		}},
+		Models: []*kubeapi.InferenceModel{
+			{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: kubeapi.InferenceModelSpec{ModelName: "chat", Criticality: "Critical", PoolRef: ofPool}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "o"}, Spec: kubeapi.InferenceModelSpec{ModelName: "a\nb", PoolRef: ofPool}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: kubeapi.InferenceModelSpec{PoolRef: ofPool}},
+		},
+	})
+	if got := r.pool.streams; !reflect.DeepEqual(got.OtherTargets, []extproc.Target{{Name: "base", Weight: 1}}) || got.Models[2].Targets[0].Name != "v1" {
+		t.Errorf("the streams have %+v, %+v", got.Models, got.OtherTargets)
+	}
+	_, page := r.debug("/statusz")
+	for _, want := range [][]string{
+		{"model mine", "targets its own name", "file"},
+		{"model chat", "targets v1 (1)", "InferenceModelRewrite/r"},
+		{"model chat", "criticality Critical", "InferenceModel/m"},
+		{"model a b", "criticality Standard", "InferenceModel/o"},
+		{"other models", "targets base (1)", "InferenceModelRewrite/r"},
+		{"NOT IN USE", `Invalid: spec.modelName: "": must be given`, "InferenceModel/n"},
+	} {
+		if !hasRow(page, want) {
+			t.Errorf("no row %q in\n%s", want, page)
+		}
+	}
+	for _, line := range []string{
+		`weir_models{source="file"} 1`, `weir_models{source="InferenceModelRewrite"} 2`, `weir_models{source="InferenceModel"} 0`,
+		`weir_objectives{source="file"} 0`, `weir_name_resources_unaccepted{kind="InferenceModel"} 1`,
+	} {
+		r.metric(line)
+	}
+}
