@@ -7,6 +7,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weir-epp/weir/internal/names"
 	"github.com/weir-epp/weir/pkg/datastore/kube"
 )
 
@@ -48,8 +49,12 @@ func (p *Pool) followCluster(o *Options, log logr.Logger, synced func()) error {
 	if err := register(p.registerer, p.cluster.Collectors()...); err != nil {
 		return err
 	}
-	_, err = kube.NewSource(p.cluster, o.kube(), p.store, log)
-	return err
+	if _, err = kube.NewSource(p.cluster, o.kube(), p.store, log); err != nil || o.PoolName == "" {
+		return err // without an InferencePool there is nothing that resources could refer to
+	}
+	p.naming.pool = names.Pool{Group: o.PoolGroup, Name: o.PoolName}
+	p.naming.source = kube.NewNames(p.cluster, kube.NamesConfig{Namespace: o.PoolNamespace, Use: p.resourcesChanged}, log)
+	return register(p.registerer, newNameMetrics(&p.naming))
 }
 
 // defaultNamespace is the namespace of the pool unless a flag says otherwise: that of Weir's own pod.

@@ -82,7 +82,7 @@ func exportedMetrics(t *testing.T) map[string]string {
 	for _, c := range cluster.Collectors() {
 		d.add(c)
 	}
-	d.add(newNameMetrics(&a.naming))
+	d.add(newNameMetrics(&a.pool.naming))
 	// A second stream server, only for what it registers.
 	document := a.Config()
 	if _, err := extproc.NewServer(document.ExtprocConfig(), extproc.Dependencies{

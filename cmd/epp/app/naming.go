@@ -1,50 +1,45 @@
 package app
 
 import (
-	"context"
-	"fmt"
 	"reflect"
-	"sync"
 	"sync/atomic"
 
 	"github.com/weir-epp/weir/internal/names"
 	"github.com/weir-epp/weir/pkg/extproc"
 )
 
-// nameSource has resources that name objectives and models beside the configuration file: those of the cluster.
+// nameSource has resources that name objectives and models beside the configuration file: those of the cluster. It calls
+// Pool.resourcesChanged with all of them.
 type nameSource interface {
-	// Run calls use with all resources once it has read them, and again each time they have changed, changes gathered for
-	// a moment. It returns after ctx is done and its goroutines have ended.
-	Run(ctx context.Context, use func(names.Resources)) error
-	// Judge takes what has become of each resource, each time that may have changed.
+	// Judge takes what has become of each resource, each time that may have changed. It returns at once.
 	Judge([]names.Verdict)
 }
 
 // naming has the objectives and models that the streams know by name: the file's and those of a source beside it.
 type naming struct {
+	// Immutable once the pool runs.
 	source nameSource // nil: the file names all
 	pool   names.Pool // whose resources count
 
-	// mu orders changes of the file and of the source, and guards resources.
-	mu        sync.Mutex
+	// Guarded by Pool.mu.
+	file      extproc.Config  // the streams', with the names of the file only
 	resources names.Resources // the source's newest
 
 	names atomic.Pointer[names.Names] // in use
 }
 
-// over puts the names of the source beside those of the file, which the configuration of the streams has. The caller
-// holds mu.
-func (n *naming) over(streams *extproc.Config) names.Names {
-	merged := names.Merge(namesOf(streams), n.pool, n.resources)
-	streams.Objectives, streams.Models = nil, nil
+// merge returns the configuration of the streams with the names of the source beside those of the file.
+func (n *naming) merge(file extproc.Config) (extproc.Config, names.Names) {
+	merged := names.Merge(namesOf(&file), n.pool, n.resources)
+	file.Objectives, file.Models = nil, nil
 	for _, o := range merged.Objectives {
-		streams.Objectives = append(streams.Objectives, extproc.Objective{Name: o.Name, Priority: o.Priority})
+		file.Objectives = append(file.Objectives, extproc.Objective{Name: o.Name, Priority: o.Priority})
 	}
 	for _, m := range merged.Models {
-		streams.Models = append(streams.Models, extproc.Model{Name: m.Name, Criticality: m.Criticality, Targets: targetsOf(m.Targets)})
+		file.Models = append(file.Models, extproc.Model{Name: m.Name, Criticality: m.Criticality, Targets: targetsOf(m.Targets)})
 	}
-	streams.OtherTargets = targetsOf(merged.OtherTargets)
-	return merged
+	file.OtherTargets = targetsOf(merged.OtherTargets)
+	return file, merged
 }
 
 // namesOf returns the names of the file.
@@ -69,8 +64,9 @@ func targetsOf(list []names.Target) (targets []extproc.Target) {
 	return targets
 }
 
-// use says that these names are in use, here and to the source.
-func (n *naming) use(merged names.Names) {
+// use notes which names are in use, and tells the source what has become of its resources.
+func (n *naming) use(file extproc.Config, merged names.Names) {
+	n.file = file
 	n.names.Store(&merged)
 	if n.source != nil {
 		n.source.Judge(merged.Verdicts)
@@ -78,26 +74,23 @@ func (n *naming) use(merged names.Names) {
 }
 
 // resourcesChanged applies new resources of the source. Only the streams depend on names, so that is all that changes: no
-// request that waits or is in flight is touched.
-func (a *App) resourcesChanged(r names.Resources) {
-	n := &a.naming
-	n.mu.Lock()
-	defer n.mu.Unlock()
+// request that waits or is in flight is touched, and streams that have begun keep the names that they began with.
+func (p *Pool) resourcesChanged(r names.Resources) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := &p.naming
 	n.resources = r
-	d := a.configuration.current()
-	_, streams := a.options.converted(&d)
-	merged := n.over(&streams)
-	if before := n.names.Load(); sameNames(before, &merged) {
-		n.use(merged)
-		return
+	streams, merged := n.merge(n.file)
+	if !sameNames(n.names.Load(), &merged) {
+		streams.RoutesByModel = p.streams.RoutesByModel
+		if err := p.server.SetConfig(streams); err != nil {
+			p.log.Error(err, "the names of the cluster's resources are not in use") // a defect: merged names are valid
+			return
+		}
+		p.streams = streams
+		p.log.Info("names", "objectives", len(merged.Objectives), "models", len(merged.Models), "otherModels", len(merged.OtherTargets) > 0)
 	}
-	if err := a.pool.setStreams(streams); err != nil {
-		a.log.Error(err, "the names of the cluster's resources are not in use") // a defect: the merge gives valid ones
-		return
-	}
-	n.use(merged)
-	a.log.Info("the names have changed", "objectives", len(merged.Objectives), "models", len(merged.Models),
-		"otherModels", fmt.Sprint(merged.OtherTargetsFrom))
+	n.use(n.file, merged)
 }
 
 // sameNames reports whether two merges came to the same names, whatever became of each resource.

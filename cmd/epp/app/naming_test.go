@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"reflect"
 	"strings"
 	"testing"
@@ -25,8 +24,7 @@ func objective(name string, priority int32) *kubeapi.InferenceObjective {
 // verdicts is a source of names that notes what it is told.
 type verdicts struct{ told [][]names.Verdict }
 
-func (v *verdicts) Run(context.Context, func(names.Resources)) error { return nil }
-func (v *verdicts) Judge(told []names.Verdict)                       { v.told = append(v.told, told) }
+func (v *verdicts) Judge(told []names.Verdict) { v.told = append(v.told, told) }
 
 // An objective of the cluster counts for requests that arrive from then on. Those that wait stay as they are, and a
 // reload of the file, which goes first, keeps the cluster's names.
@@ -34,14 +32,14 @@ func TestNamesOfTheCluster(t *testing.T) {
 	const bounds = "requestQueueController: { enqueueAll: true, watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }\n"
 	source := &verdicts{}
 	r := startReloading(t, bounds, nil)
-	r.naming.source, r.naming.pool = source, names.Pool{Group: kubeapi.PoolGroupVersion.Group, Name: "chat"}
+	r.pool.naming.source, r.pool.naming.pool = source, names.Pool{Group: kubeapi.PoolGroupVersion.Group, Name: "chat"}
 	granted(t, r.request(t.Context()))
 	urgent := [2]string{"x-llm-d-inference-objective", "urgent"}
 	low := [2]string{"x-llm-d-inference-objective", "low"}
 	r.request(t.Context(), low)
 	r.metric(`weir_tier_queue_length{tier="critical"} 1`) // nobody knows the name: the default
 
-	r.resourcesChanged(names.Resources{Objectives: []*kubeapi.InferenceObjective{objective("low", -1), objective("urgent", 7)}})
+	r.pool.resourcesChanged(names.Resources{Objectives: []*kubeapi.InferenceObjective{objective("low", -1), objective("urgent", 7)}})
 	r.request(t.Context(), low)
 	r.metric(`weir_tier_queue_length{tier="sheddable"} 1`)
 	r.request(t.Context(), urgent)
@@ -92,10 +90,10 @@ func hasRow(page string, cells []string) bool {
 // Models of the cluster have targets and criticalities too, and a rule for all models those that nobody names.
 func TestModelsOfTheCluster(t *testing.T) {
 	r := startReloading(t, "flows: { unknownModels: shared }\nmodels: [ { name: mine } ]\n", nil)
-	r.naming.source, r.naming.pool = &verdicts{}, names.Pool{Group: kubeapi.PoolGroupVersion.Group, Name: "chat"}
-	r.registry.MustRegister(newNameMetrics(&r.naming))
+	r.pool.naming.source, r.pool.naming.pool = &verdicts{}, names.Pool{Group: kubeapi.PoolGroupVersion.Group, Name: "chat"}
+	r.registry.MustRegister(newNameMetrics(&r.pool.naming))
 	match := []kubeapi.RewriteMatch{{Model: kubeapi.ModelMatch{Value: "chat"}}}
-	r.resourcesChanged(names.Resources{
+	r.pool.resourcesChanged(names.Resources{
 		Rewrites: []*kubeapi.InferenceModelRewrite{{
 			ObjectMeta: metav1.ObjectMeta{Name: "r"},
 			Spec: kubeapi.InferenceModelRewriteSpec{PoolRef: ofPool, Rules: []kubeapi.RewriteRule{

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/names"
 	"github.com/weir-epp/weir/pkg/datastore"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -30,7 +31,10 @@ func newPool(o *Options, d *config.Document, registry prometheus.Registerer, log
 	}
 	p.board = scheduling.NewBoard(p.scheduler, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
 	p.prepared.Store(&prepared{p.scheduler, p.board.Snapshot()})
-	p.flow, p.streams = o.converted(d)
+	p.flow, p.naming.file = o.converted(d)
+	var named names.Names
+	p.streams, named = p.naming.merge(p.naming.file)
+	p.naming.use(p.naming.file, named)
 	if p.controller, err = flowcontrol.New(p.flow, placer{p.board}, log.WithName("flowcontrol")); err != nil {
 		return nil, fmt.Errorf("app: %w", err)
 	}

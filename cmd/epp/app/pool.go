@@ -29,6 +29,7 @@ type Pool struct {
 	server     *extproc.Server
 	recorder   *recording.Recorder // nil: none
 	cluster    *kube.Cluster       // nil: the endpoints do not come from Kubernetes
+	naming     naming              // its own comments say what guards it
 
 	// prepared is what the streams prepare their requests with, before the controller's lock.
 	prepared atomic.Pointer[prepared]
@@ -38,7 +39,7 @@ type Pool struct {
 	published *scheduling.Snapshot // the store's newest
 	scheduler *scheduling.Scheduler
 	flow      flowcontrol.Config
-	streams   extproc.Config // RoutesByModel follows the snapshot
+	streams   extproc.Config // RoutesByModel follows the snapshot, the names the cluster's resources
 	clamped   string         // what was last logged of the reservations
 }
 
@@ -79,10 +80,13 @@ func (p *Pool) changed(published *scheduling.Snapshot) {
 //     cost and its statuses match. If the streams changed before step 2, requests of new tiers could meet the old
 //     queue. A request classified before step 2 that enters the queue after it keeps the rank of its tier; this is
 //     another tier only if tiers above it were inserted or removed.
-func (p *Pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Scheduler, streams extproc.Config) error {
+//
+// The configuration has the names of the file; those of the cluster's resources stay beside them.
+func (p *Pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Scheduler, file extproc.Config) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ready, routesByModel := readyOf(p.published)
+	streams, merged := p.naming.merge(file)
 	streams.RoutesByModel = routesByModel
 	if err := p.controller.Reconfigure(flow, func() { p.board.SetScheduler(scheduler) }); err != nil {
 		return err
@@ -92,20 +96,8 @@ func (p *Pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Schedu
 	if err := p.server.SetConfig(streams); err != nil {
 		return fmt.Errorf("app: streams: %w", err) // the caller has validated it
 	}
+	p.naming.use(file, merged)
 	p.noteReservations(ready)
-	return nil
-}
-
-// setStreams applies a new configuration of the streams, for what nothing else depends on. Streams that have begun keep
-// theirs.
-func (p *pool) setStreams(streams extproc.Config) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	streams.RoutesByModel = p.streams.RoutesByModel
-	if err := p.server.SetConfig(streams); err != nil {
-		return fmt.Errorf("app: streams: %w", err)
-	}
-	p.streams = streams
 	return nil
 }
 

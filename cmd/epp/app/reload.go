@@ -69,10 +69,7 @@ func (a *App) reload(text []byte) (fields []string, err error) {
 	if fields = config.Changed(running, d); len(fields) == 0 {
 		return nil, nil
 	}
-	a.naming.mu.Lock()
-	defer a.naming.mu.Unlock()
 	flow, streams := a.options.converted(&d)
-	merged := a.naming.over(&streams)
 	scheduler, err := scheduling.New(d.SchedulingConfig())
 	if err != nil {
 		return nil, err
@@ -81,7 +78,6 @@ func (a *App) reload(text []byte) (fields []string, err error) {
 		return nil, err
 	}
 	a.configuration.use(d, time.Now())
-	a.naming.use(merged)
 	if d.Limits.MaxFlows != running.Limits.MaxFlows {
 		a.log.Info("WARNING: configuration: limits.maxFlows bounds the labels of the metrics from the next start on",
 			"maxFlows", d.Limits.MaxFlows)

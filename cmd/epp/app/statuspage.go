@@ -41,13 +41,13 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 	if err := a.tierTable(&d, line); err != nil {
 		return err
 	}
+	a.pool.naming.namesTable(line)
 	line("")
 	line("endpoint\tready\tin flight\tlower bound\tupper bound\tserved elsewhere\tmodels")
 	for _, e := range a.pool.loads() {
 		line("%s\t%t\t%d\t%g\t%g\t%d\t%v", e.Address, e.Ready, e.InFlight, inRequests(e.LowerBound), inRequests(e.UpperBound),
 			a.pool.server.ServedElsewhere(e.Address), e.Models)
 	}
-	a.naming.namesTable(line)
 	return w.Flush()
 }
 

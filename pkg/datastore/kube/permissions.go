@@ -19,7 +19,8 @@ import (
 // askAgain is how long after a refusal the apiserver is asked again whether it permits something now.
 const askAgain = 3 * time.Second
 
-// Permission is something that Weir's service account must be allowed to do.
+// Permission is something that Weir's service account must be allowed to do. Its Resource may name a subresource, as in
+// pods/status.
 type Permission struct {
 	Verb string
 	schema.GroupResource
@@ -86,9 +87,10 @@ func (ps *permissions) run(ctx context.Context) {
 func (ps *permissions) ask(ctx context.Context) (all bool) {
 	all = true
 	for _, p := range ps.open() {
+		resource, sub, _ := strings.Cut(p.Resource, "/")
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Verb: p.Verb, Group: p.Group, Resource: p.Resource, Namespace: p.Namespace,
+				Verb: p.Verb, Group: p.Group, Resource: resource, Subresource: sub, Namespace: p.Namespace,
 			},
 		}}
 		switch err := ps.client.Create(ctx, review); {
