@@ -87,7 +87,9 @@ func overlay(source Source) (Document, *decoder) {
 	if err != nil { // Validate names the value and the known ones
 		d = Default()
 	}
-	if root != nil {
+	if theirs := foreign(root); theirs != nil {
+		dec.problems = append(dec.problems, theirs...)
+	} else if root != nil {
 		dec.decode("", root, reflect.ValueOf(&d).Elem())
 	}
 	if source.Profile != "" {

@@ -104,6 +104,11 @@ var others = map[string]string{
 	"base-id":                              "Envoy",
 	"disable-hot-restart":                  "Envoy",
 	"retry":                                "curl",
+	"wait":                                 "Helm",
+	"namespace":                            "Helm",
+	"server-side":                          "kubectl",
+	"values":                               "Helm",
+	"set":                                  "Helm",
 	"priority-scheduler-enabled":           "SMG",
 	"priority-scheduler-default-max-class": "SMG",
 }

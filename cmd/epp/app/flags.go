@@ -26,7 +26,7 @@ type flags struct {
 	document     config.Document
 	lower, upper int64
 
-	metricsAuth, tracing, leaderElection bool
+	metricsAuth, leaderElection bool
 
 	set    *pflag.FlagSet
 	groups []group
@@ -63,6 +63,7 @@ func newFlags() *flags {
 	for _, g := range f.groups {
 		f.set.AddFlagSet(g.set)
 	}
+	f.foreign(f.set)
 	return f
 }
 
@@ -123,7 +124,7 @@ func (f *flags) stopping(s *pflag.FlagSet) {
 	s.DurationVar(&f.DrainTimeout, "drain-timeout", f.DrainTimeout,
 		"longest time from SIGTERM to the end; the drain window of the configuration is a part of it")
 	s.StringVar(&f.encoder, "zap-encoder", "json", "`encoding` of the log: json or console")
-	s.IntVar(&f.verbosity, "v", 0, "`verbosity` of the log, from 0; 1 has a line for each request")
+	s.IntVarP(&f.verbosity, "v", "v", 0, "`verbosity` of the log, from 0; 1 has a line for each request")
 	s.BoolVar(&f.HashFlowKeys, "hash-flow-keys", f.HashFlowKeys,
 		"show flow keys that come from headers, metadata or attributes as SHA-256 only, in metrics, logs and pages: for keys "+
 			"that are secrets")
@@ -131,7 +132,8 @@ func (f *flags) stopping(s *pflag.FlagSet) {
 		"`MiB` of the last decisions to keep at /debug/recording, for weir replay and weir explain; 0: none")
 	s.BoolVar(&f.Pprof, "enable-pprof", f.Pprof, "serve /debug/pprof on the debug port")
 	s.BoolVar(&f.metricsAuth, "metrics-endpoint-auth", false, "authenticate readers of the metrics (not supported yet)")
-	s.BoolVar(&f.tracing, "tracing", false, "export traces (not supported yet)")
+	s.BoolVar(&f.MetricAliases, "metric-aliases", f.MetricAliases,
+		"export what autoscalers read from llm-d's and GIE's endpoint pickers under their names, too")
 	s.BoolVar(&f.version, "version", false, "print the version and exit")
 }
 
@@ -154,6 +156,7 @@ func (f *flags) parse(args []string) error {
 	if err := f.set.Parse(args); err != nil {
 		return arguments.Explain(f.set, err)
 	}
+	f.translateForeign()
 	f.ProbeGuessed = !f.set.Changed("probe-path")
 	var problems []error
 	if f.set.NArg() > 0 {
@@ -165,9 +168,6 @@ func (f *flags) parse(args []string) error {
 	if f.metricsAuth {
 		problems = append(problems, errors.New("--metrics-endpoint-auth: true: not supported yet"))
 	}
-	if f.tracing {
-		problems = append(problems, errors.New("--tracing: true: not supported yet"))
-	}
 	if f.encoder != encoderJSON && f.encoder != encoderConsole {
 		problems = append(problems, fmt.Errorf("--zap-encoder: %q: must be one of json, console", f.encoder))
 	}
@@ -177,7 +177,7 @@ func (f *flags) parse(args []string) error {
 	if slices.ContainsFunc(slices.Collect(maps.Keys(fields)), f.set.Changed) {
 		f.Override = f.override
 	}
-	problems = append(problems, f.Validate())
+	problems = append(problems, f.refuseForeign(), f.Validate())
 	return errors.Join(problems...)
 }
 
@@ -187,4 +187,5 @@ func (f *flags) help(w io.Writer) {
 	for _, g := range f.groups {
 		_, _ = fmt.Fprintf(w, "\n%s:\n%s", g.title, g.set.FlagUsagesWrapped(120))
 	}
+	f.helpForeign(w)
 }

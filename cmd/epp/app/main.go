@@ -36,6 +36,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	log, flush := newLogger(stderr, f.encoder, f.verbosity)
 	defer flush()
 	f.Log = log
+	f.warnForeign(log)
 	a, err := New(f.Options)
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "epp: %v\n", err)

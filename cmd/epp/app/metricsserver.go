@@ -18,7 +18,11 @@ const readHeaderTimeout = 10 * time.Second
 // newMetricsServer serves metrics and health over HTTP, and nothing else: this port is open to scrapers and probes.
 func newMetricsServer(a *App) (*http.Server, error) {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(a.gatherer(), promhttp.HandlerOpts{Registry: a.registry, EnableOpenMetrics: true}))
+	gatherer := a.gatherer()
+	if a.options.MetricAliases {
+		gatherer = aliased(gatherer)
+	}
+	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{Registry: a.registry, EnableOpenMetrics: true}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if lacks := a.readiness.lacks(); lacks != "" {

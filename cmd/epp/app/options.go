@@ -102,6 +102,8 @@ type Options struct {
 	DrainTimeout time.Duration
 	// Record is the size of the recording at /debug/recording, in MiB, 0 to MaxRecord; 0: none (--record).
 	Record int
+	// MetricAliases exports some metrics under the names of other endpoint pickers, too (--metric-aliases).
+	MetricAliases bool
 	// Pprof serves /debug/pprof on the debug port (--enable-pprof).
 	Pprof bool
 

@@ -1,0 +1,54 @@
+{{/* The arguments of epp, as a YAML list. */}}
+{{- define "weir.args" -}}
+{{- if eq .Values.pool.source "InferencePool" }}
+- --pool-name={{ include "weir.poolName" . }}
+- --pool-namespace={{ .Release.Namespace }}
+- --pool-group={{ .Values.pool.group }}
+{{- else }}
+- --endpoint-selector={{ include "weir.matchLabels" . }}
+- --pool-namespace={{ .Release.Namespace }}
+- --endpoint-target-ports={{ .Values.pool.targetPorts | join "," }}
+{{- end }}
+- --config-file=/etc/weir/weir.yaml
+- --grpc-port=9002
+- --grpc-health-port=9003
+- --metrics-port=9090
+- --drain-timeout={{ .Values.drainSeconds }}s
+- --takeover-window={{ .Values.takeoverWindow }}
+{{- if .Values.leaderElection.enabled }}
+- --ha-enable-leader-election
+- --leader-election-lease-duration={{ .Values.leaderElection.leaseDuration }}
+- --leader-election-retry-period={{ .Values.leaderElection.retryPeriod }}
+{{- end }}
+- --secure-serving={{ .Values.tls.enabled }}
+{{- if .Values.tls.enabled }}
+- --tls-min-version={{ .Values.tls.minVersion }}
+{{- if include "weir.tlsSecret" . }}
+- --cert-path=/etc/weir-tls
+{{- end }}
+{{- if .Values.tls.clientCAConfigMap }}
+- --client-ca-file=/etc/weir-client-ca/ca.crt
+{{- end }}
+{{- end }}
+- --metrics-endpoint-auth={{ .Values.metrics.auth.enabled }}
+{{- if .Values.metrics.tls.enabled }}
+- --metrics-secure-serving
+{{- if .Values.metrics.tls.secretName }}
+- --metrics-cert-path=/etc/weir-metrics-tls
+{{- end }}
+{{- end }}
+{{- if .Values.metrics.aliases }}
+- --metric-aliases
+{{- end }}
+- --zap-encoder=json
+- --v={{ .Values.verbosity }}
+{{- end }}
+
+{{/* The labels of the model servers, as a selector. */}}
+{{- define "weir.matchLabels" -}}
+{{- $all := list }}
+{{- range $key, $value := .Values.pool.matchLabels }}
+{{- $all = append $all (printf "%s=%s" $key $value) }}
+{{- end }}
+{{- join "," $all }}
+{{- end }}

@@ -1,0 +1,62 @@
+{{/* What the schema cannot say: values that contradict each other. Each message begins with the key. */}}
+{{- define "weir.checks" -}}
+{{- $v := .Values }}
+{{- $pool := eq $v.pool.source "InferencePool" }}
+{{- if and (not $v.pool.matchLabels) (or (not $pool) $v.pool.create) }}
+{{- fail "pool.matchLabels: must have a label of the model servers' pods, or pool.create must be false and pool.name an InferencePool that exists" }}
+{{- end }}
+{{- if and $pool (not $v.pool.create) (not $v.pool.name) }}
+{{- fail "pool.name: must be the InferencePool that exists, since pool.create is false" }}
+{{- end }}
+{{- if and (not $pool) $v.objectives }}
+{{- fail "objectives: need an InferencePool, but pool.source is Selector" }}
+{{- end }}
+{{- if and (not $pool) $v.httpRoute.enabled }}
+{{- fail "httpRoute.enabled: a route leads to an InferencePool, but pool.source is Selector" }}
+{{- end }}
+{{- if and $v.httpRoute.enabled (not $v.httpRoute.parentRefs) }}
+{{- fail "httpRoute.parentRefs: must name a Gateway" }}
+{{- end }}
+{{- if and (not $v.serviceAccount.create) (not $v.serviceAccount.name) }}
+{{- fail "serviceAccount.name: must be the service account that exists, since serviceAccount.create is false" }}
+{{- end }}
+{{- if and $v.tls.certManager.enabled (not $v.tls.enabled) }}
+{{- fail "tls.certManager.enabled: has no use, since tls.enabled is false" }}
+{{- end }}
+{{- if and $v.tls.certManager.enabled (not $v.tls.certManager.issuerRef.name) }}
+{{- fail "tls.certManager.issuerRef.name: must be the issuer" }}
+{{- end }}
+{{- if and $v.tls.clientCAConfigMap (not $v.tls.enabled) }}
+{{- fail "tls.clientCAConfigMap: has no use, since tls.enabled is false" }}
+{{- end }}
+{{- if and $v.tls.clientCAConfigMap (ne $v.envoy.mode "none") }}
+{{- fail "tls.clientCAConfigMap: the Envoy of this chart has no client certificate; envoy.mode must be none" }}
+{{- end }}
+{{- if and $v.metrics.scrapeAnnotations $v.metrics.auth.enabled }}
+{{- fail "metrics.scrapeAnnotations: whoever follows them sends no token, so metrics.auth.enabled must be false" }}
+{{- end }}
+{{- if and $v.metrics.podMonitor.enabled $v.metrics.auth.enabled (not $v.metrics.auth.tokenSecret) }}
+{{- fail "metrics.auth.tokenSecret: must be given, since a PodMonitor cannot use the token of Prometheus' own pod" }}
+{{- end }}
+{{- if and $v.metrics.podMonitor.enabled $v.metrics.serviceMonitor.enabled }}
+{{- fail "metrics.podMonitor.enabled: metrics.serviceMonitor.enabled is true already, and every replica would be scraped twice" }}
+{{- end }}
+{{- if and $v.autoscaling.enabled (not $v.autoscaling.target.name) }}
+{{- fail "autoscaling.target.name: must be the Deployment of the model servers" }}
+{{- end }}
+{{- if and $v.autoscaling.enabled (gt (int $v.autoscaling.minReplicas) (int $v.autoscaling.maxReplicas)) }}
+{{- fail (printf "autoscaling.minReplicas: %v: must be at most autoscaling.maxReplicas, %v" $v.autoscaling.minReplicas $v.autoscaling.maxReplicas) }}
+{{- end }}
+{{- if and (ne $v.envoy.mode "none") (not $v.pool.matchLabels) }}
+{{- fail "pool.matchLabels: must have a label of the model servers' pods, by which the Envoy of this chart finds them" }}
+{{- end }}
+{{- $own := list }}
+{{- range (include "weir.args" . | fromYamlArray) }}
+{{- $own = append $own (first (splitList "=" .)) }}
+{{- end }}
+{{- range $v.extraArgs }}
+{{- if has (first (splitList "=" .)) $own }}
+{{- fail (printf "extraArgs: %s: is set already, by a value of its own" .) }}
+{{- end }}
+{{- end }}
+{{- end }}

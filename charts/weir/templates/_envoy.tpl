@@ -1,0 +1,85 @@
+{{/*
+Envoy's configuration: files/envoy.yaml, which is config/envoy/recommended.yaml, with other addresses. It is written as
+JSON, because numbers that went through a template's YAML come out as floats.
+*/}}
+{{- define "weir.envoyConfig" -}}
+{{- $envoy := .Files.Get "files/envoy.yaml" | fromYaml }}
+{{- range $cluster := $envoy.static_resources.clusters }}
+{{- if eq $cluster.name "weir" }}
+{{- $_ := include "weir.envoyToWeir" (dict "root" $ "cluster" $cluster) }}
+{{- else }}
+{{- $_ := include "weir.envoyToModelServers" (dict "root" $ "cluster" $cluster) }}
+{{- end }}
+{{- end }}
+{{- toPrettyJson $envoy }}
+{{- end }}
+
+{{/* The cluster of Weir: this pod's, or all replicas, of which only the leader says "readiness". */}}
+{{- define "weir.envoyToWeir" -}}
+{{- $host := "127.0.0.1" }}
+{{- if eq .root.Values.envoy.mode "standalone" }}
+{{- $host = printf "%s-replicas.%s.svc" (include "weir.fullname" .root) .root.Release.Namespace }}
+{{- include "weir.envoyDNS" .cluster }}
+{{- $_ := set .cluster "health_checks" (list (dict
+    "grpc_health_check" (dict "service_name" "readiness")
+    "interval" "1s" "no_traffic_interval" "1s" "timeout" "1s" "healthy_threshold" 1 "unhealthy_threshold" 1)) }}
+{{- /* With no leader, requests go past Weir; they never go to a follower because Envoy panics. */}}
+{{- $_ := set .cluster "common_lb_config" (dict "healthy_panic_threshold" (dict "value" 0)) }}
+{{- end }}
+{{- if .root.Values.tls.enabled }}
+{{- $_ := set .cluster "transport_socket" (dict "name" "envoy.transport_sockets.tls" "typed_config" (dict
+    "@type" "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
+    "common_tls_context" (dict "alpn_protocols" (list "h2")))) }}
+{{- end }}
+{{- $_ := set .cluster.load_assignment "endpoints" (list (include "weir.envoyEndpoints" (dict "host" $host "ports" (list 9002)) | fromYaml)) }}
+{{- end }}
+
+{{/* The cluster of the model servers: all that DNS has, of which Weir picks one. */}}
+{{- define "weir.envoyToModelServers" -}}
+{{- include "weir.envoyDNS" .cluster }}
+{{- $host := printf "%s-model-servers.%s.svc" (include "weir.fullname" .root) .root.Release.Namespace }}
+{{- $_ := set .cluster.load_assignment "endpoints" (list (include "weir.envoyEndpoints" (dict "host" $host "ports" .root.Values.pool.targetPorts) | fromYaml)) }}
+{{- if eq .root.Values.pool.appProtocol "kubernetes.io/h2c" }}
+{{- $options := index .cluster.typed_extension_protocol_options "envoy.extensions.upstreams.http.v3.HttpProtocolOptions" }}
+{{- $_ := set $options "explicit_http_config" (dict "http2_protocol_options" (dict)) }}
+{{- end }}
+{{- end }}
+
+{{- define "weir.envoyDNS" -}}
+{{- $_ := set . "type" "STRICT_DNS" }}
+{{- $_ := set . "dns_lookup_family" "ALL" }}
+{{- $_ := set . "dns_refresh_rate" "1s" }}
+{{- end }}
+
+{{- define "weir.envoyEndpoints" -}}
+lb_endpoints:
+{{- range .ports }}
+- endpoint: { address: { socket_address: { address: {{ $.host }}, port_value: {{ . }} } } }
+{{- end }}
+{{- end }}
+
+{{/* Envoy's container, in Weir's pods or its own. */}}
+{{- define "weir.envoyContainer" }}
+name: envoy
+image: {{ include "weir.image" (dict "image" .Values.envoy.image "tag" "") }}
+imagePullPolicy: {{ .Values.envoy.image.pullPolicy }}
+args: [--config-path, /etc/envoy/envoy.json, --disable-hot-restart]
+ports:
+  - { name: http, containerPort: 8080 }
+startupProbe:
+  tcpSocket: { port: http }
+  periodSeconds: 1
+  failureThreshold: 60
+livenessProbe:
+  tcpSocket: { port: http }
+  periodSeconds: 10
+readinessProbe:
+  tcpSocket: { port: http }
+  periodSeconds: 5
+resources:
+  {{- toYaml .Values.envoy.resources | nindent 2 }}
+securityContext:
+  {{- toYaml .Values.securityContext | nindent 2 }}
+volumeMounts:
+  - { name: envoy, mountPath: /etc/envoy, readOnly: true }
+{{- end }}

@@ -1,0 +1,87 @@
+{{/* Names and labels that several objects share. */}}
+
+{{- define "weir.name" -}}
+{{ .Values.nameOverride | default "weir" | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* The name of all objects; 50 characters, so that suffixes fit. */}}
+{{- define "weir.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains "weir" .Release.Name -}}
+{{ .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- else -}}
+{{ printf "%s-weir" (.Release.Name | trunc 45 | trimSuffix "-") }}
+{{- end -}}
+{{- end }}
+
+{{- define "weir.poolName" -}}
+{{ .Values.pool.name | default .Release.Name }}
+{{- end }}
+
+{{- define "weir.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{ .Values.serviceAccount.name | default (include "weir.fullname" .) }}
+{{- else -}}
+{{ .Values.serviceAccount.name }}
+{{- end -}}
+{{- end }}
+
+{{/* What selects pods. Call with (dict "root" $ "component" "epp"). */}}
+{{- define "weir.selector" -}}
+app.kubernetes.io/name: {{ include "weir.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{/* The labels of every object. Call as weir.selector. */}}
+{{- define "weir.labels" -}}
+{{ include "weir.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{/* metadata of an object of Weir's; call with (dict "root" $ "name" …), "component" is epp unless given. */}}
+{{- define "weir.metadata" -}}
+name: {{ .name }}
+namespace: {{ .root.Release.Namespace }}
+labels:
+  {{- include "weir.labels" (dict "root" .root "component" (.component | default "epp")) | nindent 2 }}
+{{- end }}
+
+{{/* An image's reference; call with (dict "image" … "tag" …). */}}
+{{- define "weir.image" -}}
+{{- if .image.digest -}}
+{{ .image.repository }}@{{ .image.digest }}
+{{- else -}}
+{{ .image.repository }}:{{ .image.tag | default .tag }}
+{{- end -}}
+{{- end }}
+
+{{/* The Secret with the certificate; empty: Weir makes one itself. */}}
+{{- define "weir.tlsSecret" -}}
+{{- if .Values.tls.certManager.enabled -}}
+{{ .Values.tls.secretName | default (printf "%s-tls" (include "weir.fullname" .)) }}
+{{- else -}}
+{{ .Values.tls.secretName }}
+{{- end -}}
+{{- end }}
+
+{{/* The names under which gateways reach Weir, which its certificate has, as a YAML list. */}}
+{{- define "weir.dnsNames" -}}
+{{- range $service := list (include "weir.fullname" .) (printf "%s-replicas" (include "weir.fullname" .)) }}
+- {{ printf "%s.%s" $service $.Release.Namespace }}
+- {{ printf "%s.%s.svc" $service $.Release.Namespace }}
+- {{ printf "%s.%s.svc.cluster.local" $service $.Release.Namespace }}
+{{- end }}
+{{- end }}
+
+{{/* The value of the label "pool" of the metrics. */}}
+{{- define "weir.poolLabel" -}}
+{{- if eq .Values.pool.source "InferencePool" -}}
+{{ include "weir.poolName" . }}
+{{- else -}}
+{{ include "weir.matchLabels" . }}
+{{- end -}}
+{{- end }}

@@ -1,0 +1,58 @@
+package app
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// aliases are the metrics that autoscalers read from other endpoint pickers, and Weir's metrics that say the same. A
+// label that Weir's has no equivalent for (fairness_id, priority) is left out: the sum over it is what Weir's has.
+var aliases = []struct {
+	name, of, help string
+	labels         map[string]string // theirs by Weir's; others are dropped
+}{
+	{
+		"llm_d_epp_flow_control_queue_size", "weir_queue_length", "The same as weir_queue_length, under llm-d's name.",
+		map[string]string{"pool": "inference_pool", "model": "model_name", "target_model": "target_model_name"},
+	},
+	{
+		"inference_extension_flow_control_queue_size", "weir_queue_length", "The same as weir_queue_length, under GIE's name.",
+		map[string]string{"pool": "inference_pool", "model": "model_name", "target_model": "target_model_name"},
+	},
+	{
+		"inference_pool_ready_pods", "weir_ready_backends", "The same as weir_ready_backends, under GIE's name.",
+		map[string]string{"pool": "name"},
+	},
+}
+
+// aliased returns a gatherer of the same metrics with some of them under other names, too.
+func aliased(of prometheus.Gatherer) prometheus.Gatherer {
+	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		families, err := of.Gather()
+		byName := map[string]*dto.MetricFamily{}
+		for _, f := range families {
+			byName[f.GetName()] = f
+		}
+		for _, alias := range aliases {
+			if f := byName[alias.of]; f != nil {
+				families = append(families, renamed(f, alias.name, alias.help, alias.labels))
+			}
+		}
+		return families, err
+	})
+}
+
+// renamed returns a copy of a family with another name and other labels.
+func renamed(f *dto.MetricFamily, name, help string, labels map[string]string) *dto.MetricFamily {
+	copied := &dto.MetricFamily{Name: &name, Help: &help, Type: f.Type}
+	for _, m := range f.GetMetric() {
+		to := &dto.Metric{Gauge: m.Gauge}
+		for _, l := range m.GetLabel() {
+			if label, ok := labels[l.GetName()]; ok {
+				to.Label = append(to.Label, &dto.LabelPair{Name: &label, Value: l.Value})
+			}
+		}
+		copied.Metric = append(copied.Metric, to)
+	}
+	return copied
+}

@@ -1,0 +1,60 @@
+package config
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// foreignGroups are the API groups of the EndpointPickerConfig of other endpoint pickers, GIE's and llm-d's. It has
+// Weir's kind, and none of its keys.
+var foreignGroups = []string{"inference.networking.x-k8s.io/", "llm-d.ai/"}
+
+// foreignKeys says for each key of such a document what to write instead.
+var foreignKeys = map[string]string{
+	"plugins":            "write scheduling: { filters, scorers, picker }, or nothing: Weir counts what each endpoint has",
+	"schedulingProfiles": "write scheduling: { filters, scorers, picker }; there is one profile",
+	"featureGates":       "leave it out: the queue is on unless requestQueueController.enabled is false",
+	"flowControl":        "write fairRequestQueue: { totalCapacity, flowCapacity, queueTTL } and tiers",
+	"saturationDetector": "write requestQueueController: { watermarkPerBackend, lowerBoundPerBackend, upperBoundPerBackend }",
+	"dataLayer":          "leave it out: Weir scrapes nothing",
+	"data":               "leave it out: Weir scrapes nothing",
+	"requestHandler":     "leave it out: Weir knows a request's format by its path",
+	"parser":             "leave it out: Weir knows a request's format by its path",
+}
+
+// foreign returns what is wrong with a document that is another endpoint picker's, one problem for each of its keys;
+// nil for any other document.
+func foreign(root *yaml.Node) Problems {
+	if root == nil || root.Kind != yaml.MappingNode {
+		return nil
+	}
+	var problems Problems
+	theirs := false
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, value := root.Content[i], root.Content[i+1]
+		if key.Value == "apiVersion" && isForeign(value.Value) {
+			theirs = true
+			problems = append(problems, Problem{
+				Path: key.Value, Found: describe(value), Line: key.Line,
+				Message: "is another endpoint picker's configuration; write apiVersion: " + APIVersion +
+					", profile: " + ProfileRecommended + ", and what docs/llm-d.md has for each of its keys",
+			})
+		} else if instead, ok := foreignKeys[key.Value]; ok {
+			problems = append(problems, Problem{Path: key.Value, Message: instead, Line: key.Line})
+		}
+	}
+	if !theirs {
+		return nil
+	}
+	return problems
+}
+
+func isForeign(apiVersion string) bool {
+	for _, group := range foreignGroups {
+		if strings.HasPrefix(apiVersion, group) {
+			return true
+		}
+	}
+	return false
+}

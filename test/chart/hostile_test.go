@@ -1,0 +1,77 @@
+package chart
+
+import (
+	"strings"
+	"testing"
+)
+
+// A value that cannot be is an error that names its key and says what is wrong with it.
+func TestHostileValues(t *testing.T) {
+	for name, test := range map[string]struct{ values, key, want string }{
+		"nothing":                {"", "pool.matchLabels", "must have a label"},
+		"unknown key":            {minimal + "replicaz: 2\n", "replicaz", "additional properties"},
+		"unknown inner key":      {"pool: { matchLabels: { app: llama }, targetPort: 8000 }\n", "targetPort", "additional properties"},
+		"a text for a number":    {minimal + "replicas: two\n", "replicas", "got string, want integer"},
+		"a number for a text":    {minimal + "image: { tag: 1.5 }\n", "image/tag", "got number, want string"},
+		"a section gone":         {minimal + "leaderElection: null\n", "leaderElection", "missing property"},
+		"a pool gone":            {"pool: null\n", "pool", "missing property"},
+		"a port beyond":          {"pool: { matchLabels: { app: llama }, targetPorts: [65536] }\n", "pool/targetPorts/0", "maximum"},
+		"nine ports":             {"pool: { matchLabels: { app: llama }, targetPorts: [1, 2, 3, 4, 5, 6, 7, 8, 9] }\n", "pool/targetPorts", "maxItems"},
+		"no port":                {"pool: { matchLabels: { app: llama }, targetPorts: [] }\n", "pool/targetPorts", "minItems"},
+		"a port twice":           {"pool: { matchLabels: { app: llama }, targetPorts: [80, 80] }\n", "pool/targetPorts", "equal"},
+		"labels with a comma":    {"pool: { matchLabels: { app: \"a,b=c\" } }\n", "pool/matchLabels/app", "does not match pattern"},
+		"a label with a newline": {"pool: { matchLabels: { app: \"a\\nb\" } }\n", "pool/matchLabels/app", "does not match pattern"},
+		"a name with YAML in it": {"pool: { matchLabels: { app: llama }, name: \"x\\nspec: {}\" }\n", "pool/name", "does not match pattern"},
+		"an image with YAML":     {minimal + "image: { repository: \"a\\nhostNetwork: true\" }\n", "image/repository", "does not match pattern"},
+		"a digest too short":     {minimal + "image: { digest: sha256:0 }\n", "image/digest", "does not match pattern"},
+		"a duration without unit": {
+			minimal + "leaderElection: { leaseDuration: \"15\" }\n", "leaderElection/leaseDuration", "does not match pattern",
+		},
+		"an unknown source":  {"pool: { source: Service, matchLabels: { app: llama } }\n", "pool/source", "one of 'InferencePool', 'Selector'"},
+		"an unknown mode":    {minimal + "envoy: { mode: daemonset }\n", "envoy/mode", "one of"},
+		"a policy of nobody": {minimal + "networkPolicy: { enabled: true, gateways: [ {} ] }\n", "networkPolicy/gateways/0", "minProperties"},
+		"an argument that is none": {
+			minimal + "extraArgs: [ \"serve now\" ]\n", "extraArgs/0", "does not match pattern",
+		},
+		"an argument of the chart": {minimal + "extraArgs: [ --drain-timeout=1h ]\n", "extraArgs", "--drain-timeout=1h: is set already"},
+		"a margin too small":       {minimal + "drainMarginSeconds: 0\n", "drainMarginSeconds", "minimum"},
+		"selector without labels":  {"pool: { source: Selector }\n", "pool.matchLabels", "must have a label"},
+		"existing pool without name": {
+			"pool: { create: false }\n", "pool.name", "must be the InferencePool that exists",
+		},
+		"a route to a selector": {
+			"pool: { source: Selector, matchLabels: { app: llama } }\nhttpRoute: { enabled: true, parentRefs: [ { name: g } ] }\n",
+			"httpRoute.enabled", "leads to an InferencePool",
+		},
+		"a route to no gateway":   {minimal + "httpRoute: { enabled: true }\n", "httpRoute.parentRefs", "must name a Gateway"},
+		"objectives of no pool":   {"pool: { source: Selector, matchLabels: { app: llama } }\nobjectives: [ { name: a } ]\n", "objectives", "need an InferencePool"},
+		"an objective of no name": {minimal + "objectives: [ { priority: 1 } ]\n", "objectives/0", "missing property 'name'"},
+		"a priority of no number": {minimal + "objectives: [ { name: a, priority: high } ]\n", "objectives/0/priority", "want integer"},
+		"nobody's account":        {minimal + "serviceAccount: { create: false }\n", "serviceAccount.name", "must be the service account"},
+		"cert-manager, plaintext": {
+			minimal + "tls: { enabled: false, certManager: { enabled: true, issuerRef: { name: ca } } }\n", "tls.certManager.enabled", "has no use",
+		},
+		"cert-manager, no issuer":     {minimal + "tls: { certManager: { enabled: true } }\n", "tls.certManager.issuerRef.name", "must be the issuer"},
+		"client CA, plaintext":        {minimal + "tls: { enabled: false, clientCAConfigMap: a }\n", "tls.clientCAConfigMap", "has no use"},
+		"client CA, own Envoy":        {minimal + "tls: { clientCAConfigMap: a }\nenvoy: { mode: sidecar }\n", "tls.clientCAConfigMap", "has no client certificate"},
+		"annotations with auth":       {minimal + "metrics: { scrapeAnnotations: true }\n", "metrics.scrapeAnnotations", "metrics.auth.enabled must be false"},
+		"PodMonitor without a token":  {minimal + "metrics: { podMonitor: { enabled: true } }\n", "metrics.auth.tokenSecret", "must be given"},
+		"half a token":                {minimal + "metrics: { auth: { tokenSecret: { name: a } } }\n", "metrics/auth/tokenSecret", "missing property 'key'"},
+		"two monitors":                {minimal + "metrics: { auth: { enabled: false }, podMonitor: { enabled: true }, serviceMonitor: { enabled: true } }\n", "metrics.podMonitor.enabled", "scraped twice"},
+		"autoscaling of nothing":      {minimal + "autoscaling: { enabled: true }\n", "autoscaling.target.name", "must be the Deployment"},
+		"autoscaling, least and most": {minimal + "autoscaling: { enabled: true, target: { name: a }, minReplicas: 5, maxReplicas: 2 }\n", "autoscaling.minReplicas", "5: must be at most"},
+		"Envoy for unknown pods":      {"pool: { create: false, name: theirs }\nenvoy: { mode: sidecar }\n", "pool.matchLabels", "by which the Envoy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := template(t, test.values)
+			if err == nil {
+				t.Fatal("it renders")
+			}
+			message := strings.Join(strings.Fields(err.Error()), " ")
+			if !strings.Contains(message, test.key) || !strings.Contains(message, test.want) {
+				t.Errorf("the error does not say %q of %q:\n%s", test.want, test.key, message)
+			}
+		})
+	}
+}
