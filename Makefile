@@ -25,7 +25,7 @@ demo: build envoy ## a flood contained, without Weir and with it; bulk giving wa
 	ENVOY=$$(hack/envoy.sh) bin/weir demo
 
 .PHONY: test
-test: check facts integration test-kube pages ## everything: lint, purity, vet, race, fuzz seeds, real Envoy, real apiserver
+test: check facts integration test-kube test-chart pages ## everything: lint, purity, vet, race, fuzz seeds, real Envoy, real apiserver
 
 .PHONY: check
 check: lint vet race explore ## lint, purity, vet and race tests, and the decisions explored
@@ -67,6 +67,11 @@ integration: envoy openai ## black box on the wire: real Envoy, real binary, rea
 test-kube: envoy test-kube-assets ## black box on a real apiserver (UPSTREAM_CRDS=DIR: with the published CRDs)
 	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) UPSTREAM_CRDS=$(abspath $(UPSTREAM_CRDS)) \
 		$(GO) test -count=1 -timeout 20m ./test/kube
+
+.PHONY: test-chart
+test-chart: envoy test-kube-assets ## the Helm chart and the kustomize overlays, rendered, and applied to a real apiserver
+	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) UPSTREAM_CRDS=$(abspath $(UPSTREAM_CRDS)) \
+		$(GO) test -count=1 -timeout 30m ./test/chart
 
 .PHONY: test-kube-assets
 test-kube-assets: ## build kube-apiserver and etcd into the cache unless KUBEBUILDER_ASSETS names them (20 minutes, once)

@@ -57,6 +57,16 @@ func (o object) text(path ...any) string {
 	return s
 }
 
+// texts returns the list of texts at a path.
+func (o object) texts(path ...any) []string {
+	l, _ := o.at(path...).([]any)
+	texts := make([]string, len(l))
+	for i, v := range l {
+		texts[i] = fmt.Sprint(v)
+	}
+	return texts
+}
+
 // objects are what a chart or an overlay consists of, by kind and name.
 type objects map[string]object
 
@@ -69,13 +79,34 @@ func (os objects) get(t *testing.T, key string) object {
 	return o
 }
 
+// manifests returns all objects as YAML documents, those that others refer to first.
+func (os objects) manifests(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(os)) {
+		text, err := yaml.Marshal(map[string]any(os[key]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "---\n%s", text)
+	}
+	return b.String()
+}
+
+var rendered sync.Map // texts by values
+
 // render renders the chart with values on top of its own. The test fails if it does not render.
 func render(t *testing.T, values ...string) objects {
 	t.Helper()
+	key := strings.Join(values, "\x00")
+	if text, ok := rendered.Load(key); ok {
+		return parse(t, text.(string))
+	}
 	text, err := template(t, values...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	rendered.Store(key, text)
 	return parse(t, text)
 }
 

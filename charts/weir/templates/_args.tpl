@@ -1,12 +1,10 @@
-{{/* The arguments of epp, as a YAML list. */}}
+{{/* The arguments of epp, as a YAML list. The pool is in the namespace of the pods, which $NAMESPACE says. */}}
 {{- define "weir.args" -}}
 {{- if eq .Values.pool.source "InferencePool" }}
 - --pool-name={{ include "weir.poolName" . }}
-- --pool-namespace={{ .Release.Namespace }}
 - --pool-group={{ .Values.pool.group }}
 {{- else }}
 - --endpoint-selector={{ include "weir.matchLabels" . }}
-- --pool-namespace={{ .Release.Namespace }}
 - --endpoint-target-ports={{ .Values.pool.targetPorts | join "," }}
 {{- end }}
 - --config-file=/etc/weir/weir.yaml

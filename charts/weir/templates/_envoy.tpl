@@ -14,11 +14,11 @@ JSON, because numbers that went through a template's YAML come out as floats.
 {{- toPrettyJson $envoy }}
 {{- end }}
 
-{{/* The cluster of Weir: this pod's, or all replicas, of which only the leader says "readiness". */}}
+{{/* The cluster of Weir, by the names that pods of this namespace can look up: this pod's, or all replicas, of which only the leader says "readiness". */}}
 {{- define "weir.envoyToWeir" -}}
 {{- $host := "127.0.0.1" }}
 {{- if eq .root.Values.envoy.mode "standalone" }}
-{{- $host = printf "%s-replicas.%s.svc" (include "weir.fullname" .root) .root.Release.Namespace }}
+{{- $host = printf "%s-replicas" (include "weir.fullname" .root) }}
 {{- include "weir.envoyDNS" .cluster }}
 {{- $_ := set .cluster "health_checks" (list (dict
     "grpc_health_check" (dict "service_name" "readiness")
@@ -37,7 +37,7 @@ JSON, because numbers that went through a template's YAML come out as floats.
 {{/* The cluster of the model servers: all that DNS has, of which Weir picks one. */}}
 {{- define "weir.envoyToModelServers" -}}
 {{- include "weir.envoyDNS" .cluster }}
-{{- $host := printf "%s-model-servers.%s.svc" (include "weir.fullname" .root) .root.Release.Namespace }}
+{{- $host := printf "%s-model-servers" (include "weir.fullname" .root) }}
 {{- $_ := set .cluster.load_assignment "endpoints" (list (include "weir.envoyEndpoints" (dict "host" $host "ports" .root.Values.pool.targetPorts) | fromYaml)) }}
 {{- if eq .root.Values.pool.appProtocol "kubernetes.io/h2c" }}
 {{- $options := index .cluster.typed_extension_protocol_options "envoy.extensions.upstreams.http.v3.HttpProtocolOptions" }}

@@ -1,0 +1,210 @@
+package chart
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// rule is an alert as the chart renders it.
+type rule struct {
+	Alert, Expr, For    string
+	Labels, Annotations map[string]string
+}
+
+// alerts returns the rendered alerts, and a file with them as Prometheus reads it.
+func alerts(t *testing.T) (rules []rule, file string) {
+	t.Helper()
+	spec := render(t, minimal, "metrics: { prometheusRule: { enabled: true } }\n").get(t, "PrometheusRule/llama-weir").at("spec")
+	text, err := yaml.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var groups struct{ Groups []struct{ Rules []rule } }
+	if err := yaml.Unmarshal(text, &groups); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range groups.Groups {
+		rules = append(rules, g.Rules...)
+	}
+	file = filepath.Join(t.TempDir(), "alerts.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return rules, file
+}
+
+// promtool finds nothing wrong with the alerts.
+func TestAlertsAreSound(t *testing.T) {
+	_, file := alerts(t)
+	if out, err := run(t, tool(t, "promtool"), "check", "rules", "--lint=all", "--lint-fatal", file); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+var metricName = regexp.MustCompile(`\bweir_[a-z_]+`)
+
+// Every metric in an alert, and in the example for autoscaling, is one of Weir's, with the labels that are asked for.
+func TestAlertsAskForMetricsThatExist(t *testing.T) {
+	page := readFile(t, "../../docs/metrics.md")
+	rules, _ := alerts(t)
+	texts := map[string]string{"examples/prometheus-adapter.yaml": readFile(t, chartDir+"/examples/prometheus-adapter.yaml")}
+	for _, r := range rules {
+		texts[r.Alert] = r.Expr
+	}
+	for name, text := range texts {
+		names := metricName.FindAllString(strings.ReplaceAll(text, "weir_demand", ""), -1)
+		if len(names) == 0 && name != "WeirDown" {
+			t.Errorf("%s asks for no metric", name)
+		}
+		for _, metric := range names {
+			if !strings.Contains(page, "| `"+metric+"` |") {
+				t.Errorf("%s asks for %s, which docs/metrics.md does not have", name, metric)
+			}
+		}
+	}
+}
+
+// Every alert has what to do about it on the page that it names.
+func TestAlertsHaveRunbooks(t *testing.T) {
+	page := readFile(t, "../../docs/troubleshooting.md")
+	rules, _ := alerts(t)
+	for _, r := range rules {
+		if !strings.Contains(page, "\n### "+r.Alert+"\n") {
+			t.Errorf("docs/troubleshooting.md has no heading %s", r.Alert)
+		}
+		if want := "docs/troubleshooting.md#" + strings.ToLower(r.Alert); r.Annotations["runbook_url"] != want {
+			t.Errorf("%s leads to %q, want %s", r.Alert, r.Annotations["runbook_url"], want)
+		}
+		if r.Labels["severity"] == "" {
+			t.Errorf("%s has no severity", r.Alert)
+		}
+	}
+	published := render(t, minimal, "metrics: { prometheusRule: { enabled: true, runbookURL: https://example.com/t } }\n")
+	first := published.get(t, "PrometheusRule/llama-weir").text("spec", "groups", 0, "rules", 0, "annotations", "runbook_url")
+	if want := "https://example.com/t#" + strings.ToLower(rules[0].Alert); first != want {
+		t.Errorf("with runbookURL the alert leads to %q, want %s", first, want)
+	}
+}
+
+// healthy is a replica with which nothing is wrong, but for the metrics of the Go runtime. TestAlertsOnARealRun holds
+// it to what a real one exports.
+const healthy = `up 1
+weir_ready_backends{pool="llama"} 2
+weir_leader{pool="llama"} 1
+weir_pool_missing{pool="llama"} 0
+weir_kubernetes_apiserver_up 1
+weir_kubernetes_synced 1
+weir_kubernetes_permission_missing{verb="list",resource="pods",namespace="inference"} 0
+weir_config_valid 1
+weir_files_followed 1
+weir_extproc_panics_total 0
+weir_decision_panics_total 0
+weir_requests_total{outcome="dispatched"} 1000+100x
+weir_requests_total{outcome="internal"} 0
+weir_requests_total{outcome="queue-full"} 0
+weir_extproc_streams 12
+weir_served_elsewhere_total{endpoint="10.0.0.1:8000"} 0
+weir_extproc_placed_before_total 0
+`
+
+// Each alert fires from its fault, and nothing fires without one.
+func TestEachAlertFiresOnce(t *testing.T) {
+	faults := map[string][]string{ // the sample that changes, as it is then
+		"WeirDown":                 {"up 0"},
+		"WeirNoReadyBackends":      {`weir_ready_backends{pool="llama"} 0`},
+		"WeirNoLeader":             {`weir_leader{pool="llama"} 0`},
+		"WeirTwoLeaders":           {`weir_leader{pool="llama",pod="weir-1"} 1`},
+		"WeirPoolMissing":          {`weir_pool_missing{pool="llama"} 1`},
+		"WeirAPIServerUnreachable": {"weir_kubernetes_apiserver_up 0"},
+		"WeirNotSynced":            {"weir_kubernetes_synced 0"},
+		"WeirPermissionMissing":    {`weir_kubernetes_permission_missing{verb="list",resource="pods",namespace="inference"} 1`},
+		"WeirConfigInvalid":        {"weir_config_valid 0"},
+		"WeirFilesNotFollowed":     {"weir_files_followed 0"},
+		"WeirPanics":               {"weir_decision_panics_total 0+1x"},
+		"WeirInternalErrors":       {`weir_requests_total{outcome="internal"} 0+1x`},
+		"WeirRejecting":            {`weir_requests_total{outcome="queue-full"} 0+10x`},
+		"WeirStreamsLimited":       {"weir_extproc_streams 1024"},
+		"WeirServedElsewhere":      {`weir_served_elsewhere_total{endpoint="10.0.0.1:8000"} 0+1x`},
+		"WeirPlacedBefore":         {"weir_extproc_placed_before_total 0+1x"},
+	}
+	rules, _ := alerts(t)
+	for _, r := range rules {
+		if faults[r.Alert] == nil {
+			t.Errorf("no fault makes %s fire", r.Alert)
+		}
+	}
+	firing(t, "nothing", healthy)
+	for alert, changes := range faults {
+		t.Run(alert, func(t *testing.T) {
+			t.Parallel()
+			series := healthy
+			for _, change := range changes {
+				name := change[:strings.LastIndex(change, " ")]
+				line := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` .*\n`)
+				if found := line.FindString(series); found == change+"\n" {
+					t.Fatalf("%s is healthy", change)
+				} else if found == "" {
+					series += change + "\n"
+				} else {
+					series = line.ReplaceAllLiteralString(series, change+"\n")
+				}
+			}
+			firing(t, alert, series, alert)
+		})
+	}
+}
+
+// sample is a line of a scrape: name, labels, value.
+var sample = regexp.MustCompile(`^([a-z_]+)(?:\{(.*)\})? (\S+)$`)
+
+// firing checks by promtool which alerts fire after half an hour of these samples: the named ones and no others, each
+// once. A value may be promtool's own (0+1x grows by 1 a minute).
+func firing(t *testing.T, what, samples string, want ...string) {
+	t.Helper()
+	const steps = 30
+	rules, file := alerts(t)
+	var test strings.Builder
+	fmt.Fprintf(&test, "rule_files: [%q]\nevaluation_interval: 30s\ntests:\n- interval: 1m\n  input_series:\n", file)
+	for line := range strings.Lines(samples) {
+		m := sample.FindStringSubmatch(strings.TrimSpace(line))
+		if m == nil {
+			t.Fatalf("%q is no sample", line)
+		}
+		labels := []string{fmt.Sprintf("namespace=%q", namespace), fmt.Sprintf("job=%q", release)}
+		if !strings.Contains(m[2], "pod=") {
+			labels = append(labels, `pod="weir-0"`)
+		}
+		// As Prometheus does it: the target's label wins.
+		if own := strings.ReplaceAll(m[2], "namespace=", "exported_namespace="); own != "" {
+			labels = append(labels, own)
+		}
+		values := m[3] + "x" + fmt.Sprint(steps)
+		if strings.HasSuffix(m[3], "x") {
+			values = m[3] + fmt.Sprint(steps)
+		}
+		fmt.Fprintf(&test, "  - series: '%s{%s}'\n    values: '%s'\n", m[1], strings.Join(labels, ","), values)
+	}
+	test.WriteString("  promql_expr_test:\n")
+	for _, r := range rules {
+		fires := 0
+		if slices.Contains(want, r.Alert) {
+			fires = 1
+		}
+		fmt.Fprintf(&test, "  - expr: 'count(ALERTS{alertname=%q,alertstate=\"firing\"}) or vector(0)'\n    eval_time: %dm\n"+
+			"    exp_samples: [{ labels: '{}', value: %d }]\n", r.Alert, steps, fires)
+	}
+	path := filepath.Join(t.TempDir(), "test.yaml")
+	if err := os.WriteFile(path, []byte(test.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t, tool(t, "promtool"), "test", "rules", path); err != nil {
+		t.Errorf("with %s wrong, not exactly %v fire: %v", what, want, err)
+	}
+}

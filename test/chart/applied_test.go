@@ -1,0 +1,216 @@
+package chart
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/weir-epp/weir/internal/kubeenv"
+)
+
+// The objects are applied, the processes of two replicas start from the Deployment, and one of them is ready at once:
+// the leader, which has put its label on its pod, so that the Service leads to it and to it alone. The follower is not
+// "readiness", but "synced".
+func TestApplied(t *testing.T) {
+	env := cluster(t)
+	ns := env.Namespace(t)
+	all := render(t, minimal, "objectives: [ { name: batch, priority: -5 } ]\n"+
+		"metrics: { auth: { readers: [ { name: prometheus, namespace: "+namespace+" } ] } }\n")
+	deploy(t, env, ns, all)
+	modelServer(t, env, ns, "engine-0")
+	first := replica(t, env, ns, all)
+	begun := time.Now()
+	first.await("the only replica is ready", first.serving("readiness"))
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("readiness took %v, want at most 5 s", took)
+	}
+	second := replica(t, env, ns, all)
+	second.await("the second replica has synced", second.serving("synced"))
+	if status := second.health("readiness"); status != healthv1.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("the follower says readiness %s", status)
+	}
+
+	first.await("the Service selects the leader's pod alone", func() error {
+		selector := labels.Set{}
+		for key, v := range all.get(t, "Service/llama-weir").at("spec", "selector").(map[string]any) {
+			selector[key] = fmt.Sprint(v)
+		}
+		pods, err := env.Clients().CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{LabelSelector: selector.String()})
+		if err != nil {
+			return err
+		}
+		if len(pods.Items) != 1 || pods.Items[0].Name != first.pod.Name {
+			return fmt.Errorf("it selects %d pods", len(pods.Items))
+		}
+		return nil
+	})
+	first.await("the model server and the objective are known", func() error {
+		for page, want := range map[string]string{"/statusz": "127.0.0.1:8000", "/debug/config": "profile: recommended"} {
+			if !strings.Contains(first.debug(page), want) {
+				return fmt.Errorf("%s lacks %s:\n%s", page, want, first.debug(page))
+			}
+		}
+		return nil
+	})
+
+	for account, want := range map[string]int{"": http.StatusUnauthorized, "prometheus": http.StatusOK, "somebody": http.StatusForbidden} {
+		token := ""
+		if account != "" {
+			token = env.Token(t, ns, account)
+		}
+		if status, text := first.scrape(token); status != want {
+			t.Errorf("the metrics are %d for the account %q, want %d:\n%s", status, account, want, text)
+		} else if want == http.StatusOK && !strings.Contains(text, `weir_ready_backends{pool="llama"} 1`) {
+			t.Errorf("the metrics have no ready model server of the pool:\n%s", text)
+		}
+	}
+}
+
+// The kustomize base starts as well.
+func TestKustomizeApplied(t *testing.T) {
+	env := cluster(t)
+	ns := env.Namespace(t)
+	all := overlay(t, "../base")
+	deploy(t, env, ns, all)
+	d := replica(t, env, ns, all)
+	d.await("it is ready", d.serving("readiness"))
+}
+
+// grant is a verb that the chart's roles give, to one resource of one group.
+type grant struct{ role, group, resource, verb string }
+
+func (g grant) String() string {
+	return strings.TrimPrefix(fmt.Sprintf("%s %s.%s", g.verb, g.resource, g.group), ".")
+}
+
+// grants returns what the rendered roles give to Weir's service account.
+func grants(all objects) []grant {
+	var found []grant
+	for key, o := range all {
+		if !strings.HasSuffix(o.kind(), "Role") || strings.HasSuffix(key, "-metrics-reader") {
+			continue
+		}
+		for i := range o.at("rules").([]any) {
+			for _, group := range o.texts("rules", i, "apiGroups") {
+				for _, resource := range o.texts("rules", i, "resources") {
+					for _, verb := range o.texts("rules", i, "verbs") {
+						found = append(found, grant{key, group, resource, verb})
+					}
+				}
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b grant) int { return strings.Compare(a.String(), b.String()) })
+	return found
+}
+
+// withoutGrant returns the objects with one grant taken from its role.
+func withoutGrant(t *testing.T, values string, g grant) objects {
+	t.Helper()
+	all := render(t, values)
+	role := all.get(t, g.role)
+	var rules []any
+	for i := range role.at("rules").([]any) {
+		for _, group := range role.texts("rules", i, "apiGroups") {
+			for _, resource := range role.texts("rules", i, "resources") {
+				verbs := role.texts("rules", i, "verbs")
+				if group == g.group && resource == g.resource {
+					verbs = slices.DeleteFunc(verbs, func(v string) bool { return v == g.verb })
+				}
+				if len(verbs) > 0 {
+					rules = append(rules, map[string]any{"apiGroups": []any{group}, "resources": []any{resource}, "verbs": verbs})
+				}
+			}
+		}
+	}
+	role["rules"] = rules
+	return all
+}
+
+// features are the grants without which Weir still starts, and what fails then.
+var features = map[string]func(*deployed) error{
+	"create tokenreviews.authentication.k8s.io":        unreadable,
+	"create subjectaccessreviews.authorization.k8s.io": unreadable,
+}
+
+// unreadable returns an error if the metrics can be read with a token that may read them.
+func unreadable(d *deployed) error {
+	if status, _ := d.scrape(d.env.Token(d.t, d.pod.Namespace, "prometheus")); status == http.StatusOK {
+		return errors.New("the metrics are still readable")
+	}
+	return nil
+}
+
+// Each verb that the roles give is needed: without it Weir is alive and not ready, and says in its log and its metrics
+// which verb, resource and namespace it is; or a named feature fails.
+func TestEachPermissionIsNeeded(t *testing.T) {
+	env := cluster(t)
+	const values = minimal + "metrics: { auth: { readers: [ { name: prometheus, namespace: " + namespace + " } ] } }\n"
+	given := grants(render(t, values))
+	if len(given) < 15 {
+		t.Fatalf("the roles give only %v", given)
+	}
+	for _, g := range given {
+		t.Run(g.String(), func(t *testing.T) {
+			ns := env.Namespace(t)
+			all := withoutGrant(t, values, g)
+			deploy(t, env, ns, all)
+			d := replica(t, env, ns, all)
+			if fails, is := features[g.String()]; is {
+				d.await("it is ready", d.serving("readiness"))
+				d.await("the feature fails", func() error { return fails(d) })
+				return
+			}
+			resource := strings.TrimSuffix(g.resource+"."+g.group, ".")
+			missing := fmt.Sprintf(`weir_kubernetes_permission_missing{namespace="%s",resource="%s",verb="%s"} 1`, ns, resource, g.verb)
+			d.await("it says what it lacks", func() error {
+				if _, text := d.scrape(env.Token(t, ns, "prometheus")); !strings.Contains(text, missing) {
+					return fmt.Errorf("there is no %s", missing)
+				}
+				for _, want := range []string{"A PERMISSION IS MISSING", `"verb":"` + g.verb + `"`, `"resource":"` + resource + `"`, `"namespace":"` + ns + `"`} {
+					if !strings.Contains(d.logged(), want) {
+						return fmt.Errorf("the log lacks %s", want)
+					}
+				}
+				return nil
+			})
+			if status := d.health("liveness"); status != healthv1.HealthCheckResponse_SERVING {
+				t.Errorf("liveness is %s", status)
+			}
+			if status := d.health("readiness"); status != healthv1.HealthCheckResponse_NOT_SERVING {
+				t.Errorf("readiness is %s", status)
+			}
+			// Whoever gives the verb back need not restart anything.
+			deploy(t, env, ns, render(t, values))
+			d.await("it is ready once it may", d.serving("readiness"))
+		})
+	}
+}
+
+// What Weir asks of the apiserver is what the roles give, and it asks for nothing that they do not.
+func TestNothingIsRefused(t *testing.T) {
+	env := cluster(t)
+	ns := env.Namespace(t)
+	all := render(t, minimal)
+	deploy(t, env, ns, all)
+	d := replica(t, env, ns, all)
+	d.await("it is ready", d.serving("readiness"))
+	refused := map[string]bool{}
+	for _, r := range env.Requests(t, kubeenv.ServiceAccountUser(ns, "llama-weir")) {
+		if r.Code == http.StatusForbidden {
+			refused[r.Verb+" "+r.Path] = true
+		}
+	}
+	if len(refused) > 0 {
+		t.Errorf("refused: %v", slices.Sorted(maps.Keys(refused)))
+	}
+}

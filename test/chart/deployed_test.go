@@ -1,0 +1,298 @@
+package chart
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/weir-epp/weir/internal/binaries"
+	"github.com/weir-epp/weir/internal/child"
+	"github.com/weir-epp/weir/internal/kubeenv"
+)
+
+// deployed is a replica as the Deployment describes it: its pod is an object in the apiserver, and its process runs here
+// with the pod's arguments, environment and files, and a token of its service account.
+type deployed struct {
+	t       *testing.T
+	env     *kubeenv.Env
+	pod     *corev1.Pod
+	process *child.Process
+	log     string // the file
+	ports   struct{ GRPC, Health, Metrics, Debug int }
+}
+
+// deploy applies objects to a namespace of the apiserver.
+func deploy(t *testing.T, env *kubeenv.Env, ns string, all objects) {
+	t.Helper()
+	env.Apply(t, ns, inNamespaceOf(all.manifests(t), ns))
+}
+
+// inNamespaceOf moves what was rendered for the tests' namespace to another one.
+func inNamespaceOf(manifests, ns string) string {
+	for _, end := range []string{"\n", " ", "-"} {
+		manifests = strings.ReplaceAll(manifests, ": "+namespace+end, ": "+ns+end)
+	}
+	return manifests
+}
+
+// replica creates a pod from the Deployment's template and starts its process. It returns when the process listens.
+func replica(t *testing.T, env *kubeenv.Env, ns string, all objects) *deployed {
+	t.Helper()
+	deployment := all.deployment(t)
+	template, err := json.Marshal(deployment.at("spec", "template"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pod corev1.Pod
+	if err := json.Unmarshal(template, &pod); err != nil {
+		t.Fatal(err)
+	}
+	pod.GenerateName = deployment.name() + "-"
+	pods := env.Clients().CoreV1().Pods(ns)
+	made, err := pods.Create(t.Context(), &pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &deployed{t: t, env: env, pod: made, log: filepath.Join(t.TempDir(), "epp.log")}
+	d.start(all)
+	return d
+}
+
+// start starts the process of the container epp.
+func (d *deployed) start(all objects) {
+	d.t.Helper()
+	dir := d.t.TempDir()
+	container := d.pod.Spec.Containers[0]
+	portsFile := filepath.Join(dir, "ports")
+	args := append([]string{}, container.Args...)
+	for _, m := range container.VolumeMounts {
+		to := filepath.Join(dir, filepath.Base(m.MountPath))
+		if d.mounted(all, m.Name, to) {
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "="+m.MountPath, "="+to)
+			}
+		}
+	}
+	// Several run on this machine, so each has other ports. pflag takes the last of two.
+	args = append(args, "--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0", "--ports-file="+portsFile)
+	cmd := exec.Command(binaries.Path(binaries.EPP), args...)
+	// The environment is the container's, and the way to the apiserver, which in a pod would be files of the kubelet's.
+	cmd.Env = []string{"KUBECONFIG=" + d.env.Kubeconfig(d.t, d.env.As(d.t, d.pod.Namespace, d.pod.Spec.ServiceAccountName), d.pod.Namespace)}
+	for _, e := range container.Env {
+		cmd.Env = append(cmd.Env, e.Name+"="+d.variable(e))
+	}
+	out, err := os.Create(d.log)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = out, out
+	if d.process, err = child.Start(cmd); err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() {
+		_, _ = d.process.Stop(0)
+		_ = out.Close()
+		if d.t.Failed() {
+			text, _ := os.ReadFile(d.log)
+			d.t.Logf("the log of epp %v:\n%s", args, text)
+		}
+	})
+	d.await("it listens", func() error {
+		text, err := os.ReadFile(portsFile)
+		if err == nil {
+			err = json.Unmarshal(text, &d.ports)
+		}
+		if d.process.Ended() {
+			d.t.Fatal("epp has ended")
+		}
+		return err
+	})
+}
+
+// variable returns the value of an environment variable, as the kubelet would fill it in.
+func (d *deployed) variable(e corev1.EnvVar) string {
+	if e.ValueFrom == nil || e.ValueFrom.FieldRef == nil {
+		return e.Value
+	}
+	switch path := e.ValueFrom.FieldRef.FieldPath; path {
+	case "metadata.namespace":
+		return d.pod.Namespace
+	case "metadata.name":
+		return d.pod.Name
+	case "metadata.uid":
+		return string(d.pod.UID)
+	case "status.podIP":
+		return "127.0.0.1"
+	default:
+		d.t.Fatalf("the kubelet knows more fields than this test, which does not know %s", path)
+		return ""
+	}
+}
+
+// mounted writes a volume's files to a directory, and reports whether it has any.
+func (d *deployed) mounted(all objects, volume, dir string) bool {
+	d.t.Helper()
+	for _, v := range d.pod.Spec.Volumes {
+		if v.Name != volume {
+			continue
+		}
+		files := map[string]string{}
+		switch {
+		case v.ConfigMap != nil:
+			m, err := d.env.Clients().CoreV1().ConfigMaps(d.pod.Namespace).Get(d.t.Context(), v.ConfigMap.Name, metav1.GetOptions{})
+			if err != nil {
+				d.t.Fatal(err)
+			}
+			files = m.Data
+		case v.Secret != nil:
+			s, err := d.env.Clients().CoreV1().Secrets(d.pod.Namespace).Get(d.t.Context(), v.Secret.SecretName, metav1.GetOptions{})
+			if err != nil {
+				d.t.Fatal(err)
+			}
+			for name, text := range s.Data {
+				files[name] = string(text)
+			}
+		default:
+			return false
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			d.t.Fatal(err)
+		}
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				d.t.Fatal(err)
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// patience bounds what takes a moment when it works, on a busy machine.
+const patience = 20 * time.Second
+
+// await waits until a question has no error.
+func (d *deployed) await(what string, ask func() error) {
+	d.t.Helper()
+	var err error
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if err = ask(); err == nil {
+			return
+		}
+	}
+	d.t.Fatalf("after %v not yet: %s: %v", patience, what, err)
+}
+
+// health returns what a gRPC health service says.
+func (d *deployed) health(service string) healthv1.HealthCheckResponse_ServingStatus {
+	d.t.Helper()
+	conn, err := grpc.NewClient(fmt.Sprintf("127.0.0.1:%d", d.ports.Health), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := context.WithTimeout(d.t.Context(), patience)
+	defer cancel()
+	answer, err := healthv1.NewHealthClient(conn).Check(ctx, &healthv1.HealthCheckRequest{Service: service})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return answer.Status
+}
+
+// serving returns an error unless a health service says SERVING.
+func (d *deployed) serving(service string) func() error {
+	return func() error {
+		if status := d.health(service); status != healthv1.HealthCheckResponse_SERVING {
+			return fmt.Errorf("%s is %s", service, status)
+		}
+		return nil
+	}
+}
+
+// scrape reads the metrics with a token, unless it is empty, and returns the status.
+func (d *deployed) scrape(token string) (status int, text string) {
+	d.t.Helper()
+	scheme := "http"
+	for _, a := range d.pod.Spec.Containers[0].Args {
+		if a == "--metrics-secure-serving" {
+			scheme = "https"
+		}
+	}
+	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, fmt.Sprintf("%s://127.0.0.1:%d/metrics", scheme, d.ports.Metrics), nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // self-signed
+	defer client.CloseIdleConnections()
+	answer, err := client.Do(request)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return answer.StatusCode, string(body)
+}
+
+// debug reads a page of the debug port.
+func (d *deployed) debug(path string) string {
+	d.t.Helper()
+	return get(d.t, fmt.Sprintf("http://127.0.0.1:%d%s", d.ports.Debug, path))
+}
+
+// logged returns the process's log.
+func (d *deployed) logged() string { return readFile(d.t, d.log) }
+
+// modelServer creates a ready pod with the labels of the tests' model servers at 127.0.0.1. The apiserver has no
+// scheduler and no kubelet, so the test says where it runs and that it is ready.
+func modelServer(t *testing.T, env *kubeenv.Env, ns, name string) {
+	t.Helper()
+	const pod = `apiVersion: v1
+kind: Pod
+metadata: { name: %s, labels: { app: llama } }
+spec: { nodeName: node, containers: [ { name: engine, image: engine } ] }
+`
+	env.Apply(t, ns, fmt.Sprintf(pod, name))
+	pods := env.Clients().CoreV1().Pods(ns)
+	made, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.Status = corev1.PodStatus{
+		Phase: corev1.PodRunning, PodIP: "127.0.0.1", PodIPs: []corev1.PodIP{{IP: "127.0.0.1"}},
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+	}
+	if _, err := pods.UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unmarshal decodes YAML into a Kubernetes object.
+func unmarshal(t *testing.T, text string, into any) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,149 @@
+package chart
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/binaries"
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/modelsim"
+	"github.com/weir-epp/weir/internal/scene"
+)
+
+// The chart's copy of Envoy's configuration is the one that is tested on the wire.
+func TestEnvoyFileIsRecommended(t *testing.T) {
+	if readFile(t, chartDir+"/files/envoy.yaml") != readFile(t, "../../config/envoy/recommended.yaml") {
+		t.Error("charts/weir/files/envoy.yaml differs from config/envoy/recommended.yaml: copy it")
+	}
+}
+
+// What the chart changes in it is where Weir and the model servers are, and nothing else.
+func TestEnvoyDiffersByAddressesOnly(t *testing.T) {
+	for name, test := range map[string]struct {
+		values  string
+		weir    []string // fields of the cluster of Weir that differ
+		servers []string
+		address string
+	}{
+		"sidecar":           {"envoy: { mode: sidecar }\n", []string{"transport_socket"}, fromDNS, "127.0.0.1"},
+		"sidecar plaintext": {"envoy: { mode: sidecar }\ntls: { enabled: false }\n", nil, fromDNS, "127.0.0.1"},
+		"standalone": {
+			"envoy: { mode: standalone }\n", append([]string{"transport_socket", "health_checks", "common_lb_config"}, fromDNS...), fromDNS,
+			"llama-weir-replicas",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := envoyConfig(t, render(t, minimal, test.values))
+			got, err := envoyrun.Load(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := envoyrun.Load("recommended")
+			if err != nil {
+				t.Fatal(err)
+			}
+			address := envoyrun.Object(got.Cluster(envoyrun.WeirCluster), "load_assignment", "endpoints", 0, "lb_endpoints", 0, "endpoint", "address", "socket_address")
+			if address["address"] != test.address || address["port_value"] != 9002.0 {
+				t.Errorf("Weir is at %v, want %s:9002", address, test.address)
+			}
+			without(got.Cluster(envoyrun.WeirCluster), want.Cluster(envoyrun.WeirCluster), append(test.weir, "load_assignment"))
+			without(got.Cluster(envoyrun.ModelServersCluster), want.Cluster(envoyrun.ModelServersCluster), append(test.servers, "load_assignment"))
+			if !reflect.DeepEqual(got, want) {
+				g, _ := json.MarshalIndent(got, "", " ")
+				w, _ := json.MarshalIndent(want, "", " ")
+				t.Errorf("the rest differs; got\n%s\nwant\n%s", g, w)
+			}
+		})
+	}
+}
+
+// fromDNS are the fields of a cluster whose endpoints are looked up.
+var fromDNS = []string{"type", "dns_lookup_family", "dns_refresh_rate"}
+
+func without(a, b map[string]any, keys []string) {
+	for _, key := range keys {
+		delete(a, key)
+		delete(b, key)
+	}
+}
+
+// envoyConfig writes Envoy's configuration out of its ConfigMap, and returns the file.
+func envoyConfig(t *testing.T, all objects) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "envoy.json")
+	text := all.get(t, "ConfigMap/"+all.deployment(t).name()+"-envoy").text("data", "envoy.json")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// A real Envoy serves with it: the standalone one, with its health checks of Weir, and the sidecar. The names that
+// DNS would have are replaced by addresses; nothing else is.
+func TestEnvoyServes(t *testing.T) {
+	for _, mode := range []string{"sidecar", "standalone"} {
+		t.Run(mode, func(t *testing.T) {
+			all := render(t, minimal, "envoy: { mode: "+mode+" }\ntls: { enabled: false }\n")
+			s := scene.New(context.Background(), t.TempDir())
+			t.Cleanup(func() { _ = s.Close() })
+			models, err := s.Models(2, modelsim.Instant())
+			if err != nil {
+				t.Fatal(err)
+			}
+			epp, err := s.EPP(scene.EPPOptions{
+				Name: "epp", Binary: binaries.Path(binaries.EPP), Endpoints: models, Flags: []string{"--profile=recommended"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			envoy, err := s.Envoy("envoy", envoyrun.Options{Config: envoyConfig(t, all), Weir: epp.Address, ModelServers: models})
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Until the first health check has passed, requests go past Weir.
+			for end := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+				answer, err := http.Post(envoy.URL()+"/v1/chat/completions", "application/json",
+					strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hello"}]}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, err := io.ReadAll(answer.Body)
+				if err := errors.Join(err, answer.Body.Close()); err != nil || answer.StatusCode != http.StatusOK {
+					t.Fatalf("status %d, %v:\n%s", answer.StatusCode, err, text)
+				}
+				if counted.MatchString(get(t, epp.MetricsURL+"/metrics")) {
+					break
+				}
+				if time.Now().After(end) {
+					t.Fatal("no request passed through Weir")
+				}
+			}
+		})
+	}
+}
+
+var counted = regexp.MustCompile(`(?m)^weir_requests_total\{outcome="dispatched"\} [1-9]`)
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
