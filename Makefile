@@ -78,8 +78,8 @@ test-kube-assets: ## build kube-apiserver and etcd into the cache unless KUBEBUI
 	@hack/kube.sh >/dev/null
 
 .PHONY: pages
-pages: envoy ## the commands of README.md and of the pages in docs
-	ENVOY=$$(hack/envoy.sh) $(GO) test -count=1 ./test/docs
+pages: envoy test-kube-assets ## the commands of README.md and of the pages in docs
+	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -count=1 ./test/docs
 
 .PHONY: e2e-vllm
 e2e-vllm: envoy openai ## a real vLLM on the CPU (6 GB in .cache), on a quiet machine: writes docs/e2e-vllm.md

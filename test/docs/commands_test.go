@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +20,8 @@ var letOut = map[string]string{
 	"make build": "the test has built the programs",
 	"make demo":  "80 s; cmd/weir tests its parts",
 	"make test":  "this is a part of it",
+	"kubectl -n inference rollout status deployment/llama-weir": "no controller makes pods of a Deployment",
+	"helm test --namespace inference llama":                     "no kubelet runs its pod",
 }
 
 // The commands of every page do what the page says.
@@ -157,7 +160,8 @@ func (s *stage) shell(script string) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
 	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(s.dir, "bin")+":"+os.Getenv("PATH"), "NO_PROXY=*", "no_proxy=*")
+	path := strings.Join(append(slices.Clone(s.path), filepath.Join(s.dir, "bin"), os.Getenv("PATH")), ":")
+	cmd.Env = append(append(os.Environ(), "PATH="+path, "NO_PROXY=*", "no_proxy=*"), s.variables...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second
 	var out bytes.Buffer

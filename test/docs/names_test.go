@@ -109,6 +109,10 @@ var others = map[string]string{
 	"server-side":                          "kubectl",
 	"values":                               "Helm",
 	"set":                                  "Helm",
+	"install":                              "Helm",
+	"skip-crds":                            "Helm",
+	"dry-run":                              "kubectl",
+	"as":                                   "kubectl",
 	"priority-scheduler-enabled":           "SMG",
 	"priority-scheduler-default-max-class": "SMG",
 }

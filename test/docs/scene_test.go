@@ -81,6 +81,8 @@ var scenes = map[string]func(*stage){
 		s.models = []string{"127.0.0.1:1", "127.0.0.1:2"}
 		s.startEPP("--profile=recommended --probe-path=/health --probe-interval=100ms")
 	},
+	// A cluster's apiserver, and nothing in it.
+	"cluster": func(s *stage) { s.cluster() },
 	// A replica, for a page about two: each knows only itself.
 	"two": func(s *stage) { s.serve(engine) },
 }

@@ -30,6 +30,8 @@ type stage struct {
 	epp    *scene.EPP
 	envoy  *envoyrun.Envoy
 	count  int // number of epps started
+
+	path, variables []string // beside those of this process: directories of commands, and NAME=value
 }
 
 // newStage sets up the named scene.
@@ -46,7 +48,7 @@ func newStage(t *testing.T, name string) *stage {
 		}
 		_ = s.scene.Close()
 	})
-	for link, to := range map[string]string{"bin": binaries.Dir(), "config": root + "/config", "hack": root + "/hack"} {
+	for link, to := range map[string]string{"bin": binaries.Dir(), "config": root + "/config", "hack": root + "/hack", "charts": root + "/charts"} {
 		path, err := filepath.Abs(to)
 		if err == nil {
 			err = os.Symlink(path, filepath.Join(s.dir, link))
