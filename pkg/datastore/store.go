@@ -186,7 +186,7 @@ func (s *Store) publish() {
 		return
 	}
 	s.gathering.published(time.Now())
-	snap := scheduling.NewSnapshot(old.Version()+1, endpoints)
+	snap := old.Next(old.Version()+1, endpoints)
 	s.current.Store(snap)
 	for _, changed := range s.subscribers {
 		changed(snap)

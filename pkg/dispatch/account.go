@@ -19,6 +19,7 @@ type flowAccount struct {
 	byEndpoint tally // its leases by endpoint, if those are capped
 	listed     bool  // it is in Machine.parked
 	resting    bool  // it is in flowAccounts.resting
+	fullIndex  int   // 1-based index in flowAccounts.full; 0: it is not there
 }
 
 func (a *flowAccount) live() bool { return a.waiting > 0 || a.inflight > 0 }
@@ -35,6 +36,7 @@ type flowAccounts struct {
 	begun   uint64                                  // how often an account became live
 	resting []*flowAccount                          // a ring; some may be live again
 	oldest  int                                     // its index in resting, once that is full
+	full    []*flowAccount                          // those at their cap at some endpoint
 	free    []*flowAccount
 }
 
@@ -155,5 +157,21 @@ func (f *flowAccounts) rest(a *flowAccount) {
 		delete(f.known[gone.tier], gone.flow)
 		gone.flow = ""
 		f.free = append(f.free, gone)
+	}
+}
+
+// listFull lists the account among those at their cap at some endpoint exactly if it is.
+func (f *flowAccounts) listFull(a *flowAccount) {
+	full, last := a.byEndpoint.full.Len() > 0, len(f.full)-1
+	switch {
+	case full == (a.fullIndex > 0):
+	case full:
+		f.full = append(f.full, a)
+		a.fullIndex = len(f.full)
+	default:
+		f.full[last].fullIndex = a.fullIndex
+		f.full[a.fullIndex-1] = f.full[last]
+		f.full[last] = nil
+		f.full, a.fullIndex = f.full[:last], 0
 	}
 }

@@ -132,6 +132,7 @@ func (m *Machine) push(w *Waiter) bool {
 	}
 	w.stage = StageWaiting
 	w.wasQueued = true
+	m.waitsIn(w)
 	m.requestSearch(w)
 	return true
 }

@@ -12,13 +12,21 @@ import (
 // afterwards.
 func (m *Machine) SetBackends(now time.Time, ready []stock.Backend) {
 	m.begin(now)
-	m.tellLedger(ready)
-	m.reopen()
+	m.pending.reopen = true // unless the changes are few
+	changed, all := m.tellLedger(ready, m.changed[:0])
+	if !all {
+		changed, all = m.reacher.TakeChanges(changed)
+	}
+	if m.changed = changed; !all {
+		m.reopenFor(changed)
+		m.pending.reopen = false
+	}
 	m.run()
 }
 
-// tellLedger passes the ready backends to the ledger: only those that differ, if they are few.
-func (m *Machine) tellLedger(ready []stock.Backend) {
+// tellLedger passes the ready backends to the ledger: only those that differ, if they are few. It appends these to some;
+// all means that the caller must assume that any differs.
+func (m *Machine) tellLedger(ready []stock.Backend, some []Endpoint) (changed []Endpoint, all bool) {
 	before := m.ready
 	m.ready = ready
 	same, end := 0, 0 // number of equal backends at the start, and at the end
@@ -32,14 +40,17 @@ func (m *Machine) tellLedger(ready []stock.Backend) {
 		m.inOrder = ascending(ready, 0, 0)
 		m.ledger.SetBackends(ready)
 		m.tellBounds()
-		return
+		return some, true
 	}
 	for _, b := range gone {
 		m.ledger.RemoveBackend(b.ID)
+		some = append(some, Endpoint(b.ID))
 	}
 	for _, b := range here {
 		m.bound(b.ID, m.ledger.SetBackend(b))
+		some = append(some, Endpoint(b.ID))
 	}
+	return some, m.reacher == nil
 }
 
 // tellBounds passes every ready backend's bounds on to the Placer, if that is a Bounder.

@@ -30,6 +30,7 @@ func (m *Machine) countLease(l *Lease) {
 	for _, e := range l.reservation.All() {
 		l.waiter.flow.byEndpoint.add(e, most)
 	}
+	m.flows.listFull(l.waiter.flow)
 }
 
 func (m *Machine) uncountLease(l *Lease) {
@@ -40,12 +41,14 @@ func (m *Machine) uncountLease(l *Lease) {
 	for _, e := range l.reservation.All() {
 		l.waiter.flow.byEndpoint.remove(e, m.config.MaxInFlightPerFlowPerBackend)
 	}
+	m.flows.listFull(l.waiter.flow)
 }
 
 // recountLeases updates the accounts when the cap at an endpoint may have changed.
 func (m *Machine) recountLeases() {
 	for a := range m.flows.all() {
 		a.byEndpoint.recount(m.config.MaxInFlightPerFlowPerBackend)
+		m.flows.listFull(a)
 	}
 }
 

@@ -48,8 +48,8 @@
 //   - Reservations at the Placer = leases held.
 //   - Between two events no request waits that could go: no head that the band, the reservations and the Placer permit is
 //     queued, except for a ReleaseSpacing.
-//   - An event does no work for waiters, lanes or flows that it does not concern; SetBackends and Configure look at each
-//     once.
+//   - An event does no work for waiters, lanes or flows that it does not concern. Configure, and SetBackends with many
+//     changes at once, look at each once.
 //
 // The package knows nothing of Envoy, protobuf, Kubernetes, or the names of endpoints.
 package dispatch

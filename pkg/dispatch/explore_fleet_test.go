@@ -12,7 +12,18 @@ type fleet struct {
 	scene    *scene
 	slots    []int // 0: not ready
 	reserved [2]int
-	sick     bool // it panics whenever it is asked for a placement
+	changed  []Endpoint // what TakeChanges returns
+	sick     bool       // it panics whenever it is asked for a placement
+}
+
+// set makes these the slots.
+func (f *fleet) set(slots []int) {
+	for e, n := range slots {
+		if len(f.slots) <= e || f.slots[e] != n {
+			f.changed = append(f.changed, Endpoint(e))
+		}
+	}
+	f.slots = slices.Clone(slots)
 }
 
 func (f *fleet) ready(p Placement) (ready []Endpoint) {
@@ -111,7 +122,19 @@ func (f *fleet) Reach(p Placement, _ []Endpoint) ([]Endpoint, bool) {
 	if p.Lane() == "" {
 		return nil, true
 	}
-	return f.ready(p), false
+	return []Endpoint{Endpoint(p.Lane()[0] - '0')}, false
+}
+
+// Traits: none, since no endpoint joins the fleet.
+func (f *fleet) Traits(_ Placement, some []scheduling.Trait) []scheduling.Trait { return some }
+
+func (f *fleet) TraitsOf(e Endpoint, some []scheduling.Trait) ([]scheduling.Trait, bool) {
+	return some, int(e) < len(f.slots)
+}
+
+func (f *fleet) TakeChanges(some []Endpoint) ([]Endpoint, bool) {
+	some, f.changed = append(some, f.changed...), nil
+	return some, false
 }
 
 func (f *fleet) CanTakeOver(p Placement, e Endpoint) bool {

@@ -3,7 +3,6 @@ package dispatch
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
@@ -127,15 +126,15 @@ func (w *world) contain(part func()) {
 func (w *world) backends() {
 	slots := w.scene.pool[w.level]
 	var ready []stock.Backend
-	for _, n := range slots {
+	for e, n := range slots {
 		if n > 0 {
-			ready = append(ready, stock.Backend{Slots: max(0, n)})
+			ready = append(ready, stock.Backend{ID: stock.BackendID(e), Slots: max(0, n)})
 			if w.scene.upper > 0 {
 				ready[len(ready)-1].Slots = 0 // the band is the configuration's
 			}
 		}
 	}
-	w.fleet.slots = slices.Clone(slots)
+	w.fleet.set(slots)
 	w.event(func() { w.SetBackends(w.clock, ready) })
 }
 

@@ -46,14 +46,11 @@ func (m *Machine) Failed(now time.Time, failure error) {
 		t := w.troubles()
 		t.struck = now
 		t.panics++
-		ended := t.panics >= panicsEnd
-		if ended {
+		if t.panics >= panicsEnd {
 			m.fail(w, failure)
 		}
 		// It may have been asked for on behalf of all that wait in its lane.
-		if r := m.queue.HeadIn(w.queued.Tier, w.queued.Lane); r != nil && (ended || m.preempts.Has(r.Tier)) {
-			m.pending.lanes = append(m.pending.lanes, r)
-		}
+		m.pending.lanes = m.queue.InLane(w.queued.Lane, m.pending.lanes)
 	}
 	if enough {
 		m.retryAt = now.Add(m.config.PopperWaitBase)

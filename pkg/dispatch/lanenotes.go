@@ -4,19 +4,20 @@ import (
 	"slices"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// The machine remembers two things about lanes, so that it does not search again in vain: which of them must be opened
-// when an endpoint has room again, and for which tiers a search for a victim found none. A change at an endpoint
-// concerns only the lanes that can use it, so changes elsewhere cost nothing.
-
-// laneNote is what is remembered about one lane, until the endpoints change.
+// laneNote is what the machine knows of one lane. Every lane in which a request waits has one, except that of the whole
+// pool, which gets one when there is something to know. So an event at an endpoint concerns only the lanes that can use
+// it, and what waits elsewhere costs it nothing.
 type laneNote struct {
 	lane fairqueue.Lane
-	// endpoints are the lane's ready endpoints. A whole lane, which has all ready endpoints of the pool, lists none.
+	// endpoints are those that the lane may use while they are ready, ascending. A whole lane, which has all ready
+	// endpoints of the pool, lists none. traits are those of which other endpoints must have one to join.
 	endpoints []Endpoint
 	whole     bool
+	traits    []scheduling.Trait
 	// noVictim has the tiers whose waiters found no victim in this lane. overBound has the tiers that found one, but
 	// whose lane would still be at its upper bound without it. They search again only when that may have changed.
 	noVictim, overBound fairqueue.TierSet
@@ -25,49 +26,153 @@ type laneNote struct {
 	searching fairqueue.TierSet
 	// closed reports whether the lane had no room, and so is closed in the queue until one of its endpoints changes.
 	closed bool
+	// heeds reports whether changes at the lane's endpoints have ever mattered: it was closed, or a search was in vain.
+	heeds bool
+	// concerned reports whether the present change of the endpoints concerns the lane.
+	concerned bool
+	number    int // index in laneNotes.all; -1 if the note is dropped
 }
 
 // searchedInVain reports whether the tier has searched for a victim in vain, and nothing has changed since.
 func (n *laneNote) searchedInVain(tier int) bool { return (n.noVictim | n.overBound).Has(tier) }
 
-// laneNotes are the notes by lane.
+// laneNotes are the notes by lane, by endpoint and by trait.
 type laneNotes struct {
-	notes      map[fairqueue.Lane]*laneNote
-	byEndpoint map[Endpoint][]*laneNote // the notes of lanes that are not whole, by endpoint
-	wholeLanes []*laneNote
-	searching  [stock.MaxTiers][]*laneNote // by tier: the notes of lanes in which it must search for a victim
-	sweepAt    int                         // number of notes at which sweep drops those of lanes without waiters
+	notes     map[fairqueue.Lane]*laneNote
+	whole     laneList // the notes of whole lanes; the others are in has and asks
+	has       map[Endpoint]*laneList
+	asks      map[scheduling.Trait]*laneList
+	searching [stock.MaxTiers][]*laneNote // by tier: the notes of lanes in which it must search for a victim; some are dropped
+	all       []*laneNote
+	next      int // index in all of the next note that is looked at for whether anybody waits
 }
 
-// fewNotes is the number of notes below which sweep does nothing.
+// laneList lists notes.
+type laneList struct {
+	all   []*laneNote
+	heeds []*laneNote // those that heed changes
+}
+
+// fewNotes is a number of notes among which nothing is dropped.
 const fewNotes = 64
 
-// reset forgets everything, because the endpoints have changed.
+// reset forgets everything.
 func (s *laneNotes) reset() {
-	s.notes, s.byEndpoint = map[fairqueue.Lane]*laneNote{}, map[Endpoint][]*laneNote{}
-	clear(s.wholeLanes)
-	s.wholeLanes = s.wholeLanes[:0]
-	for tier := range s.searching {
-		clear(s.searching[tier])
-		s.searching[tier] = s.searching[tier][:0]
+	*s = laneNotes{
+		notes: map[fairqueue.Lane]*laneNote{}, has: map[Endpoint]*laneList{}, asks: map[scheduling.Trait]*laneList{},
 	}
-	s.sweepAt = fewNotes
 }
 
 // add adds a note.
 func (s *laneNotes) add(n *laneNote) {
+	n.number = len(s.all)
+	s.all = append(s.all, n)
 	s.notes[n.lane] = n
+	s.index(n)
+}
+
+// index lists a note by what its lane has and asks for.
+func (s *laneNotes) index(n *laneNote) {
 	if n.whole {
-		s.wholeLanes = append(s.wholeLanes, n)
+		s.whole.add(n)
+		return
 	}
 	for _, e := range n.endpoints {
-		s.byEndpoint[e] = append(s.byEndpoint[e], n)
+		listOf(s.has, e).add(n)
+	}
+	for _, t := range n.traits {
+		listOf(s.asks, t).add(n)
+	}
+}
+
+// listOf returns the list of k, and makes it if there is none.
+func listOf[K comparable](lists map[K]*laneList, k K) *laneList {
+	l := lists[k]
+	if l == nil {
+		l = new(laneList)
+		lists[k] = l
+	}
+	return l
+}
+
+func (l *laneList) add(n *laneNote) {
+	l.all = append(l.all, n)
+	if n.heeds {
+		l.heeds = append(l.heeds, n)
+	}
+}
+
+// remove removes a note, and reports whether none is left.
+func (l *laneList) remove(n *laneNote) (none bool) {
+	for _, list := range []*[]*laneNote{&l.all, &l.heeds} {
+		if i := slices.Index(*list, n); i >= 0 {
+			*list = slices.Delete(*list, i, i+1)
+		}
+	}
+	return len(l.all) == 0
+}
+
+// heed makes a lane heed changes at its endpoints from now on.
+func (s *laneNotes) heed(n *laneNote) {
+	if n.heeds {
+		return
+	}
+	n.heeds = true
+	if n.whole {
+		s.whole.heeds = append(s.whole.heeds, n)
+	}
+	for _, e := range n.endpoints {
+		l := s.has[e]
+		l.heeds = append(l.heeds, n)
+	}
+}
+
+// drop forgets a note.
+func (s *laneNotes) drop(n *laneNote) {
+	delete(s.notes, n.lane)
+	last := s.all[len(s.all)-1]
+	last.number, s.all[n.number] = n.number, last
+	s.all[len(s.all)-1] = nil
+	s.all = s.all[:len(s.all)-1]
+	n.number = -1
+	if n.whole {
+		s.whole.remove(n)
+		return
+	}
+	for _, e := range n.endpoints {
+		if s.has[e].remove(n) {
+			delete(s.has, e)
+		}
+	}
+	for _, t := range n.traits {
+		if s.asks[t].remove(n) {
+			delete(s.asks, t)
+		}
+	}
+}
+
+// tidy drops up to two notes of lanes in which nobody waits. Each new note calls it, so that there are never many more
+// notes than lanes with waiters.
+func (s *laneNotes) tidy(waits func(fairqueue.Lane) bool) {
+	for range 2 {
+		if len(s.all) < fewNotes {
+			return
+		}
+		s.next %= len(s.all)
+		if n := s.all[s.next]; !waits(n.lane) {
+			s.drop(n)
+		} else {
+			s.next++
+		}
 	}
 }
 
 // requestSearch makes the waiters of a tier in a lane search for a victim, unless a search is known to be in vain.
 func (s *laneNotes) requestSearch(n *laneNote, tier int) {
 	if !n.searchedInVain(tier) && !n.searching.Has(tier) {
+		if len(s.searching[tier]) >= 2*max(fewNotes, len(s.all)) {
+			s.endSearches(tier, func(*laneNote) bool { return false }) // drops those that are dropped
+		}
 		n.searching = n.searching.With(tier)
 		s.searching[tier] = append(s.searching[tier], n)
 	}
@@ -77,7 +182,7 @@ func (s *laneNotes) requestSearch(n *laneNote, tier int) {
 // searched in vain.
 func (s *laneNotes) endSearches(tier int, done func(*laneNote) bool) {
 	s.searching[tier] = slices.DeleteFunc(s.searching[tier], func(n *laneNote) bool {
-		if !done(n) {
+		if n.number >= 0 && !done(n) {
 			return false
 		}
 		n.searching &^= 1 << tier
@@ -85,12 +190,14 @@ func (s *laneNotes) endSearches(tier int, done func(*laneNote) bool) {
 	})
 }
 
-// using calls each with the notes of the lanes that can use the endpoint.
-func (s *laneNotes) using(e Endpoint, each func(*laneNote)) {
-	for _, n := range s.byEndpoint[e] {
-		each(n)
+// heeding calls each with the notes that heed a change at the endpoint.
+func (s *laneNotes) heeding(e Endpoint, each func(*laneNote)) {
+	if l := s.has[e]; l != nil {
+		for _, n := range l.heeds {
+			each(n)
+		}
 	}
-	for _, n := range s.wholeLanes {
+	for _, n := range s.whole.heeds {
 		each(n)
 	}
 }
@@ -104,23 +211,32 @@ func (s *laneNotes) requestSearches(n *laneNote, tiers fairqueue.TierSet) {
 	}
 }
 
-// sweep drops the notes of lanes without waiters, if there are many.
-func (s *laneNotes) sweep(waits func(fairqueue.Lane) bool) {
-	if len(s.notes) < s.sweepAt {
-		return
-	}
-	kept := s.notes
-	s.notes, s.byEndpoint = map[fairqueue.Lane]*laneNote{}, map[Endpoint][]*laneNote{}
-	s.wholeLanes = s.wholeLanes[:0]
-	for _, n := range kept {
-		if waits(n.lane) {
-			s.add(n)
+// join adds an endpoint to the lanes that may use it now, because it has one of the traits that they ask for.
+func (s *laneNotes) join(e Endpoint, traits []scheduling.Trait) {
+	for _, t := range traits {
+		l := s.asks[t]
+		if l == nil {
+			continue
+		}
+		for _, n := range l.all {
+			if i, listed := slices.BinarySearch(n.endpoints, e); !listed {
+				n.endpoints = slices.Insert(n.endpoints, i, e)
+				listOf(s.has, e).add(n)
+			}
 		}
 	}
-	for tier := range s.searching {
-		s.endSearches(tier, func(n *laneNote) bool { return s.notes[n.lane] != n })
+}
+
+// part removes an endpoint that has left the pool from all lanes.
+func (s *laneNotes) part(e Endpoint) {
+	if l := s.has[e]; l != nil {
+		for _, n := range l.all {
+			if i, listed := slices.BinarySearch(n.endpoints, e); listed {
+				n.endpoints = slices.Delete(n.endpoints, i, i+1)
+			}
+		}
+		delete(s.has, e)
 	}
-	s.sweepAt = max(fewNotes, 2*len(s.notes))
 }
 
 // note returns the note of w's lane, and makes one if there is none.
@@ -128,13 +244,29 @@ func (m *Machine) note(w *Waiter) *laneNote {
 	if n := m.lanes.notes[w.queued.Lane]; n != nil {
 		return n
 	}
-	m.lanes.sweep(m.queue.Waits)
+	m.lanes.tidy(m.queue.Waits)
 	n := &laneNote{lane: w.queued.Lane, whole: true}
-	if m.reacher != nil {
-		n.endpoints, n.whole = m.reacher.Reach(w.placement, nil)
-	}
+	m.explore(n, w)
 	m.lanes.add(n)
 	return n
+}
+
+// explore finds out which endpoints the lane of w may use. The lane "" counts as whole whatever it may use: requests that
+// came before any endpoint listed models are in it, whatever their model.
+func (m *Machine) explore(n *laneNote, w *Waiter) {
+	if m.reacher == nil || n.lane == "" {
+		return
+	}
+	if n.endpoints, n.whole = m.reacher.Reach(w.placement, nil); !n.whole {
+		n.traits = m.reacher.Traits(w.placement, nil)
+	}
+}
+
+// waitsIn makes sure that the lane of w, which waits, has a note.
+func (m *Machine) waitsIn(w *Waiter) {
+	if w.queued.Lane != "" && w.queued.AloneInLane() {
+		m.note(w)
+	}
 }
 
 // requestSearch makes w search for a victim in the next run if its tier may preempt.
@@ -150,7 +282,7 @@ func (m *Machine) madeRoom(e Endpoint) {
 	if len(m.lanes.notes) == 0 {
 		return
 	}
-	m.lanes.using(e, func(n *laneNote) {
+	m.lanes.heeding(e, func(n *laneNote) {
 		tiers := n.overBound
 		n.overBound = 0
 		m.lanes.requestSearches(n, tiers&^n.noVictim)
@@ -163,7 +295,7 @@ func (m *Machine) addedVictim(e Endpoint) {
 	if len(m.lanes.notes) == 0 {
 		return
 	}
-	m.lanes.using(e, func(n *laneNote) {
+	m.lanes.heeding(e, func(n *laneNote) {
 		tiers := n.noVictim
 		n.noVictim = 0
 		m.lanes.requestSearches(n, tiers&^n.overBound)

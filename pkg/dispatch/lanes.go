@@ -9,7 +9,9 @@ func (m *Machine) closeLane(w *Waiter, above bool) {
 		m.queue.CloseLane(&w.queued, fairqueue.LaneDead)
 		return
 	}
-	m.note(w).closed = true // first, so that a panic of the placer cannot leave a lane closed that nothing opens
+	n := m.note(w)
+	n.closed = true // first, so that a panic of the placer cannot leave a lane closed that nothing opens
+	m.lanes.heed(n)
 	state := fairqueue.LaneFull
 	if above {
 		state = fairqueue.LaneBusy

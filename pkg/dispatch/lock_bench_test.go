@@ -66,14 +66,27 @@ func (x *table) set(snapshot *scheduling.Snapshot, ready []stock.Backend) {
 	x.SetBackends(x.clock, ready)
 }
 
-// without returns the snapshot in which one endpoint is not ready.
-func (x *table) without(id scheduling.EndpointID) *scheduling.Snapshot {
-	pool := make([]scheduling.Endpoint, x.snapshot.Len())
-	for i := range pool {
-		pool[i] = x.snapshot.At(i)
-		pool[i].Ready = pool[i].ID != id
-	}
-	return scheduling.NewSnapshot(2, pool)
+// flips measures changes of one endpoint, which is ready and not ready by turns.
+func (x *table) flips(id scheduling.EndpointID) {
+	others := slices.DeleteFunc(slices.Clone(x.ready), func(b stock.Backend) bool { return b.ID == stock.BackendID(id) })
+	now, next, ready := x.snapshot, x.snapshot, x.ready
+	x.medians(1, func() { // as a store publishes it
+		pool := make([]scheduling.Endpoint, now.Len())
+		for i := range pool {
+			pool[i] = now.At(i)
+			if pool[i].ID == id {
+				if pool[i].Ready = !pool[i].Ready; pool[i].Ready {
+					ready = x.ready
+				} else {
+					ready = others
+				}
+			}
+		}
+		next = now.Next(now.Version()+1, pool)
+	}, func() {
+		x.set(next, ready)
+		now = next
+	})
 }
 
 // query is what a stream has prepared before the lock.
@@ -252,16 +265,24 @@ func BenchmarkLock(b *testing.B) {
 	b.Run("set-backends", func(b *testing.B) {
 		x := newTable(b, 2000, nil, nil)
 		x.backlog("a", scheduling.Ask{}, 10_000)
-		one := x.without(5)
-		others := slices.Delete(slices.Clone(x.ready), 5, 6)
-		n := 0
-		x.medians(1, func() { n++ }, func() {
-			if n%2 == 0 {
-				x.set(x.snapshot, x.ready)
-			} else {
-				x.set(one, others)
+		x.flips(5)
+	})
+	b.Run("set-backends-elsewhere", func(b *testing.B) {
+		x := newTable(b, 2000, nil, func(c *Config) { c.MaxInFlightPerFlowPerBackend = 1 })
+		for range 5000 {
+			x.arrives(new(Waiter), "full", 0, x.query(scheduling.Ask{}))
+		}
+		for i := range 10_000 { // flows, in 1,000 lanes of 20 of the endpoints from 100 on
+			var some []int
+			for k := range 20 {
+				some = append(some, 100+(i%1000*7+k*(1+i%1000/500))%1900)
 			}
-		})
+			x.backlog(fmt.Sprint("elsewhere-", i), x.at(some...), 1)
+		}
+		for i := range 20 {
+			x.backlog(fmt.Sprint("there-", i), x.at(5, 6, 7), 1)
+		}
+		x.flips(5)
 	})
 	b.Run("scrape", func(b *testing.B) {
 		x := newTable(b, 2000, nil, nil)
@@ -320,4 +341,8 @@ func (b onBoard) CanTakeOver(p Placement, e Endpoint) bool {
 
 func (b onBoard) Reach(p Placement, some []Endpoint) ([]Endpoint, bool) {
 	return b.Board.Reach(p.(*scheduling.Query), some)
+}
+
+func (b onBoard) Traits(p Placement, some []scheduling.Trait) []scheduling.Trait {
+	return b.Board.Traits(p.(*scheduling.Query), some)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -48,6 +49,8 @@ type Machine struct {
 	retryAt   time.Time // after too many panics; zero if none
 
 	// Reused.
+	changed []Endpoint
+	traits  []scheduling.Trait
 	expired []*fairqueue.Request
 	heads   []*fairqueue.Request
 }

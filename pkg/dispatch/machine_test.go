@@ -244,8 +244,8 @@ func TestLanesWithoutWaitersAreForgotten(t *testing.T) {
 		b.event(func() { b.Cancel(b.clock, w, OutcomeClientCancelled) })
 	}
 	n := &b.lanes
-	if len(n.notes) > 2*fewNotes || len(n.byEndpoint[0]) > 2*fewNotes || len(n.searching[0]) > 2*fewNotes {
-		t.Errorf("%d notes, %d at the endpoint, %d searching", len(n.notes), len(n.byEndpoint[0]), len(n.searching[0]))
+	if len(n.notes) > 2*fewNotes || len(n.has[0].all) > 2*fewNotes || len(n.searching[0]) > 2*fewNotes {
+		t.Errorf("%d notes, %d at the endpoint, %d searching", len(n.notes), len(n.has[0].all), len(n.searching[0]))
 	}
 	b.complete(held)
 	b.nothing("at the end")

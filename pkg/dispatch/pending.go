@@ -1,11 +1,6 @@
 package dispatch
 
-import (
-	"cmp"
-	"slices"
-
-	"github.com/weir-epp/weir/pkg/fairqueue"
-)
+import "github.com/weir-epp/weir/pkg/fairqueue"
 
 // pending is the rest of an event's work. Each part is removed when it is done, or just before if it must not be done
 // twice. So a panic of the Placer does not lose work: run continues with the rest.
@@ -13,6 +8,7 @@ type pending struct {
 	freed    []Reservation        // reservations to be released
 	touched  []*flowAccount       // flows whose waiters may have to be parked, or not any more
 	lanes    []*fairqueue.Request // one waiter of each lane to examine after a change of the endpoints
+	reopen   bool                 // every lane is to be opened
 	arrival  *Waiter              // to be decided on
 	passedOn bool                 // the arrival does not queue
 	failures int                  // panics in this event
@@ -20,6 +16,9 @@ type pending struct {
 
 // run does the pending work, and then releases all waiters that may go.
 func (m *Machine) run() {
+	if m.pending.reopen {
+		m.reopen()
+	}
 	m.tidy()
 	if w := m.pending.arrival; w != nil {
 		m.decide(w)
@@ -79,54 +78,5 @@ func (m *Machine) freeReservation(r Reservation) {
 func (m *Machine) touch(a *flowAccount) {
 	if m.capped() && a.waiting > 0 {
 		m.pending.touched = append(m.pending.touched, a)
-	}
-}
-
-// reopen opens every lane and marks it for examination, because the endpoints or the bounds have changed.
-func (m *Machine) reopen() {
-	m.queue.OpenLanes()
-	m.lanes.reset()
-	for a := range m.flows.all() { // caps may be gone or higher, and another endpoint is room below them
-		m.queue.UnparkFlow(a.tier, a.flow)
-	}
-	m.pending.lanes = m.queue.Lanes(m.pending.lanes[:0])
-	slices.SortFunc(m.pending.lanes, func(a, b *fairqueue.Request) int { // in reverse, since they are taken from the end
-		return cmp.Or(cmp.Compare(b.Lane, a.Lane), cmp.Compare(b.Tier, a.Tier), cmp.Compare(waiterOf(b).number, waiterOf(a).number))
-	})
-	if m.capped() {
-		m.pending.touched = append(m.pending.touched, m.flows.inOrder()...)
-		slices.Reverse(m.pending.touched)
-	}
-}
-
-// examineLanes examines the lanes that a change of the endpoints has opened: whether they have a ready endpoint, and
-// whether their waiters must search for a victim.
-func (m *Machine) examineLanes() {
-	for n := len(m.pending.lanes); n > 0; n = len(m.pending.lanes) {
-		r := m.pending.lanes[n-1]
-		m.pending.lanes[n-1] = nil
-		m.pending.lanes = m.pending.lanes[:n-1]
-		if r.Queued() {
-			m.examineLane(r)
-		}
-	}
-}
-
-func (m *Machine) examineLane(r *fairqueue.Request) {
-	w := waiterOf(r)
-	m.asking = w
-	ready := m.placer.HasReady(w.placement, nil)
-	if ready {
-		m.requestSearch(w)
-	}
-	m.asking = nil
-	switch {
-	case ready:
-	case m.config.HoldWhenEmpty:
-		m.queue.CloseLane(r, fairqueue.LaneDead)
-	default:
-		for r := m.queue.HeadIn(r.Tier, r.Lane); r != nil; r = m.queue.HeadIn(r.Tier, r.Lane) {
-			m.turnAway(waiterOf(r), OutcomeNoEndpoint)
-		}
 	}
 }

@@ -57,12 +57,19 @@ type Placer interface {
 	CanTakeOver(p Placement, e Endpoint) bool
 }
 
-// Reacher is a Placer that can list a lane's endpoints. With a Placer that cannot, a change at any endpoint is assumed
-// to concern every lane.
+// Reacher is a Placer that can say which endpoints concern which lanes. With a Placer that cannot, a change at any
+// endpoint is assumed to concern every lane.
 type Reacher interface {
-	// Reach appends the ready endpoints of p's lane to some. If the lane has every ready endpoint of the pool, it
-	// appends none and whole is true.
-	Reach(p Placement, some []Endpoint) (ready []Endpoint, whole bool)
+	// Reach appends to some the endpoints of p's lane, ready or not, ascending; it may append a few more. If the lane has
+	// every ready endpoint of the pool, it appends none and whole is true.
+	Reach(p Placement, some []Endpoint) (endpoints []Endpoint, whole bool)
+	// Traits appends to some the traits of which an endpoint must have one to be in p's lane, and TraitsOf those that an
+	// endpoint has; known is false if it is not in the pool.
+	Traits(p Placement, some []scheduling.Trait) []scheduling.Trait
+	TraitsOf(e Endpoint, some []scheduling.Trait) (traits []scheduling.Trait, known bool)
+	// TakeChanges appends to some the endpoints that have joined, left or changed since the last call, apart from what
+	// lies in their counts and bounds; all means that any may have.
+	TakeChanges(some []Endpoint) (changed []Endpoint, all bool)
 }
 
 // Bounder is a Placer whose lanes have bands of their own. The machine tells it each ready endpoint's share, in the event

@@ -57,6 +57,7 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 		}
 		if !m.placer.CanTakeOver(w.placement, v.Endpoint()) {
 			n.overBound = n.overBound.With(tier) // this holds for the whole lane
+			m.lanes.heed(n)
 			return nil
 		}
 		if !m.ledger.BelowUpperAfter(&v.held) {
@@ -66,6 +67,7 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 	}
 	if !capped {
 		n.noVictim = n.noVictim.With(tier)
+		m.lanes.heed(n)
 	}
 	return nil
 }
@@ -85,6 +87,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 		m.flows.removeLease(loser.flow)
 		loser.stage, v.reservation = StageWaiting, Reservation{}
 		m.queue.Requeue(&loser.queued)
+		m.waitsIn(loser)
 		m.requestSearch(loser)
 		m.released = time.Time{} // v's own release came to nothing
 	} else {

@@ -53,6 +53,57 @@ func TestTwins(t *testing.T) {
 	}
 }
 
+// FuzzReopening: a change of the endpoints leaves everybody where opening every lane would, and so does all that comes
+// after it.
+func FuzzReopening(f *testing.F) {
+	for seed := range uint64(8) {
+		f.Add(changingEndpoints(seed, 400))
+	}
+	f.Fuzz(sameAsReopening)
+}
+
+// TestReopening is the same on longer runs.
+func TestReopening(t *testing.T) {
+	for seed := range uint64(25) {
+		sameAsReopening(t, changingEndpoints(seed, 3000))
+	}
+}
+
+// changingEndpoints are bytes of which many are changes of the endpoints.
+func changingEndpoints(seed uint64, n int) []byte {
+	random := rand.New(rand.NewPCG(seed, 3))
+	events := make([]byte, n)
+	for i := range events {
+		if events[i] = byte(random.Uint32()); random.IntN(20) == 0 {
+			events[i] = 12
+		}
+	}
+	return events
+}
+
+func sameAsReopening(t *testing.T, events []byte) {
+	one, other := newTwin(t, events), newTwin(t, events)
+	one.calm, other.calm, other.reopens = true, true, true
+	for step := 0; len(one.events) > 0; step++ {
+		one.next()
+		other.next()
+		if a, b := one.where(), other.where(); a != b {
+			t.Fatalf("event %d:\none:   %s\nother: %s", step, a, b)
+		}
+	}
+}
+
+// where is where everybody is and what they were told, however it came to that.
+func (x *twin) where() string {
+	s := x.State()
+	s.Attempts = 0
+	b := fmt.Appendf(nil, "%+v; verdicts", s)
+	for _, w := range x.Verdicts() {
+		b = fmt.Appendf(b, " %d", x.numbers[w])
+	}
+	return string(x.lives(b)) + fmt.Sprintf("\n%+v\n%+v", x.Tiers(nil), x.Preemptions())
+}
+
 // twinEvents is the number of kinds of events.
 const twinEvents = 16
 
@@ -63,12 +114,15 @@ type twin struct {
 	events    []byte
 	board     *failingBoard
 	scheduler *scheduling.Scheduler
-	snapshot  *scheduling.Snapshot
+	all       *scheduling.Snapshot // of every endpoint that may ever be there
+	snapshot  *scheduling.Snapshot // the board's
 	clock     time.Time
 	requests  []*Waiter
 	numbers   map[*Waiter]int
 	ready     []stock.Backend
-	present   int // a bit for each preemptor to come: 0, its client is there
+	present   int  // a bit for each preemptor to come: 0, its client is there
+	calm      bool // the board does not fail
+	reopens   bool // a change of the endpoints opens every lane
 }
 
 // failingBoard is a board that panics now and then.
@@ -110,7 +164,9 @@ func newTwin(t *testing.T, events []byte) *twin {
 	if x.Machine, err = New(x.configuration(), x.board, rand.New(rand.NewPCG(1, 2))); err != nil {
 		t.Fatal(err)
 	}
-	x.backends(0x1f)
+	x.all = scheduling.NewSnapshot(0, x.pool(0x1f, 0, 0))
+	x.snapshot = x.board.Snapshot()
+	x.backends(0x1f, 0, 0)
 	return x
 }
 
@@ -161,20 +217,44 @@ func (x *twin) configuration() Config {
 	return cfg
 }
 
-// backends makes those of a set ready.
-func (x *twin) backends(ready int) {
-	var pool []scheduling.Endpoint
-	x.ready = nil
+// pool is the endpoints of which those of a set are ready and those of another one gone. what says more of some.
+func (x *twin) pool(ready, gone, what int) (pool []scheduling.Endpoint) {
 	for i := range 5 {
 		e := scheduling.Endpoint{ID: scheduling.EndpointID(i), Address: fmt.Sprintf("10.0.0.%d:80", i+1), Ready: ready>>i&1 == 1}
-		pool = append(pool, e)
-		if e.Ready {
-			x.ready = append(x.ready, stock.Backend{ID: stock.BackendID(i)})
+		if i < 3 && what&1 == 0 {
+			e.Models = [][]string{{"m", "n"}, {"m"}, {"n"}}[i]
+		}
+		if i == what>>1&7 {
+			e.Slots, e.MaxInFlight = what>>4&1*3, what>>5
+		}
+		if gone>>i&1 == 0 {
+			pool = append(pool, e)
 		}
 	}
-	x.snapshot = scheduling.NewSnapshot(0, pool)
+	return pool
+}
+
+// backends changes the endpoints.
+func (x *twin) backends(ready, gone, what int) {
+	x.ready = nil
+	pool := x.pool(ready, gone, what)
+	for _, e := range pool {
+		if e.Ready {
+			x.ready = append(x.ready, stock.Backend{ID: stock.BackendID(e.ID), Slots: e.Slots})
+		}
+	}
+	x.snapshot = x.snapshot.Next(0, pool)
 	x.board.SetSnapshot(x.snapshot)
-	x.event(func() { x.SetBackends(x.clock, x.ready) })
+	x.event(func() {
+		if !x.reopens {
+			x.SetBackends(x.clock, x.ready)
+			return
+		}
+		x.begin(x.clock)
+		x.tellLedger(x.ready, nil)
+		x.reopen()
+		x.run()
+	})
 }
 
 // event is an event with what its caller has to do.
@@ -221,10 +301,12 @@ func (x *twin) arrival() (w *Waiter, a Arrival) {
 	if lane := x.below(10); lane > 3 {
 		ask.Subset.Set = true
 		for _, i := range [][]int{{0}, {1}, {0, 1}, {2, 3}, {1, 4}, {4, 2, 0}}[lane-4] {
-			ask.Subset.Entries = append(ask.Subset.Entries, x.snapshot.At(i).Address)
+			ask.Subset.Entries = append(ask.Subset.Entries, x.all.At(i).Address)
 		}
+	} else if lane > 1 {
+		ask.Model = []string{"m", "n"}[lane-2]
 	}
-	q, err := x.scheduler.Prepare(x.snapshot, ask)
+	q, err := x.scheduler.Prepare(x.all, ask)
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -270,14 +352,20 @@ func (x *twin) next() string {
 		x.Told(w)
 		x.event(func() { said = fmt.Sprint(x.Complete(x.clock, &w.lease)) })
 	case kind == 12:
-		x.backends(x.below(32))
+		gone := 0
+		if x.below(3) == 0 {
+			gone = 1<<x.below(5) | 1<<x.below(5)
+		}
+		x.backends(x.below(32), gone, x.below(256))
 	case kind == 13:
 		cfg := x.configuration()
 		x.event(func() { said = fmt.Sprint(x.Configure(x.clock, cfg)) })
 	case kind == 14:
 		o := []Outcome{OutcomeNoMemory, OutcomeNoEndpoint, OutcomeBadRequest}[x.below(3)]
 		said = x.Refuse(x.clock, "a", o).String()
-		x.board.fails = x.below(12)
+		if fails := x.below(12); !x.calm {
+			x.board.fails = fails
+		}
 		if x.below(64) == 63 {
 			x.event(func() { x.Drain(x.clock) })
 		}
@@ -295,6 +383,13 @@ func (x *twin) tell(kind int, said string) string {
 	for _, w := range x.Verdicts() {
 		b = fmt.Appendf(b, " %d", x.numbers[w])
 	}
+	b = x.lives(b)
+	b = fmt.Appendf(b, "\n%+v\n%+v\n%+v", x.Tiers(nil), x.Preemptions(), x.Flows(x.clock, 10))
+	return string(b)
+}
+
+// lives appends where the last requests are.
+func (x *twin) lives(b []byte) []byte {
 	for i, w := range x.requests[max(0, len(x.requests)-24):] {
 		b = fmt.Appendf(b, "\n%d: stage %d %v retry %v waited %v queued %t bypass %t", i, w.Stage(), w.Outcome(), w.RetryAfter(),
 			w.Waited(), w.WasQueued(), w.Bypassed())
@@ -302,6 +397,5 @@ func (x *twin) tell(kind int, said string) string {
 			b = fmt.Appendf(b, " at %d, preemptible %t, promoted %t", l.Endpoint(), l.Preemptible(), l.Promoted())
 		}
 	}
-	b = fmt.Appendf(b, "\n%+v\n%+v\n%+v", x.Tiers(nil), x.Preemptions(), x.Flows(x.clock, 10))
-	return string(b)
+	return b
 }

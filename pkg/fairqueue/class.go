@@ -85,7 +85,7 @@ func (fl *flowLane) retag() {
 // when fl gets its first request or loses its last.
 func (c *class) reindex(fl *flowLane) {
 	for {
-		b, waiting := fl.ownBranch(), fl.head != nil && !fl.parked
+		b, waiting := fl.ownBranch(), fl.head != nil && fl.parked == 0
 		setMember(&b.flows, fl, waiting)
 		if c.guarded {
 			setMember(&b.ages, &fl.age, waiting)

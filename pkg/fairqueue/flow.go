@@ -131,7 +131,7 @@ func (c *class) recount(fl *flowLane, r *Request, by int) {
 	c.tier.queued += by
 	capped := 0
 	for {
-		if fl.parked {
+		if fl.parked > 0 {
 			capped = by
 		}
 		fl.queued += by
@@ -255,7 +255,7 @@ func (c *class) newFlowLane(f *flow, name Lane) *flowLane {
 	cl := c.lanes[name]
 	if cl == nil {
 		cl = take(&c.freeLanes)
-		*cl = classLane{branch: cl.branch, class: c, name: name}
+		*cl = classLane{branch: cl.branch, parked: cl.parked[:0], class: c, name: name}
 		cl.busy.lane, cl.oldest.lane = cl, cl
 		c.lanes[name] = cl
 	}
@@ -305,6 +305,7 @@ func (c *class) dropFlowLane(fl *flowLane) {
 	f.lanes[last] = nil
 	f.lanes = f.lanes[:last]
 	delete(f.byLane, fl.lane.name)
+	fl.unpark()
 	if cl := fl.lane; cl.queued == 0 && fl.above == nil {
 		delete(c.lanes, cl.name)
 		if cl.small() && len(c.freeLanes) < keptLanes {

@@ -16,12 +16,8 @@ func (q *FairRequestQueue) HeadIn(tier int, lane Lane) *Request {
 
 // Waits reports whether any request waits in the lane, in any tier.
 func (q *FairRequestQueue) Waits(lane Lane) bool {
-	for _, t := range q.tiers {
-		for _, c := range t.classes {
-			if c.lanes[lane] != nil {
-				return true
-			}
-		}
+	for range q.everywhere(lane) {
+		return true
 	}
 	return false
 }

@@ -247,7 +247,7 @@ func flowProblem(q *FairRequestQueue, c *class, f *flow, waiting map[*Request]bo
 		if fl.flow != f || c.lanes[fl.lane.name] != fl.lane {
 			fail("flow %q: a line of another flow or of a lane that is gone", f.key)
 		}
-		if fl.above != nil && (fl.above.flow != f.above || fl.above.lane != fl.lane || fl.parked) {
+		if fl.above != nil && (fl.above.flow != f.above || fl.above.lane != fl.lane || fl.parked > 0) {
 			fail("flow %q: its part of lane %q is under another's, or parked by itself", f.key, fl.lane.name)
 		}
 		n := 0
@@ -267,8 +267,8 @@ func flowProblem(q *FairRequestQueue, c *class, f *flow, waiting map[*Request]bo
 			fail("flow %q lane %q: tag %d, want %d", f.key, fl.lane.name, fl.tag, tag)
 		}
 		b := fl.ownBranch()
-		if in := within(&b.flows, fl); in == fl.parked || (in && c.guarded) != within(&b.ages, &fl.age) {
-			fail("flow %q lane %q: parked %t, in its lane's heap %t", f.key, fl.lane.name, fl.parked, in)
+		if in := within(&b.flows, fl); in == (fl.parked > 0) || (in && c.guarded) != within(&b.ages, &fl.age) {
+			fail("flow %q lane %q: parked %t, in its lane's heap %t", f.key, fl.lane.name, fl.parked > 0, in)
 		}
 		queued += n
 	}
@@ -348,7 +348,7 @@ func rankKey(r *Request) key {
 
 // laneProblem checks a lane's counts against its flows. It returns the number of the class's own flows that wait in it.
 func laneProblem(c *class, l *classLane, fail failf) int {
-	queued, capped, lines := 0, 0, 0
+	queued, capped, parked, lines := 0, 0, 0, 0
 	for f := range c.flows.all() {
 		for _, fl := range f.lanes {
 			if fl.lane != l {
@@ -356,10 +356,17 @@ func laneProblem(c *class, l *classLane, fail failf) int {
 			}
 			lines++
 			queued += fl.queued
-			if fl.parked {
+			if fl.parked > 0 {
 				capped += fl.queued
+				parked++
+				if l.parked[fl.parked-1] != fl {
+					fail("lane %q: flow %q is not where it is parked", l.name, f.key)
+				}
 			}
 		}
+	}
+	if len(l.parked) != parked {
+		fail("lane %q: %d are parked, want %d", l.name, len(l.parked), parked)
 	}
 	if queued == 0 || l.queued != queued || l.capped != capped {
 		fail("lane %q: queued %d (%d), capped %d (%d)", l.name, l.queued, queued, l.capped, capped)

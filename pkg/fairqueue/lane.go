@@ -14,7 +14,7 @@ type flowLane struct {
 	line      line        // only if no flow is under this one
 	queued    int         // waiting requests
 	age       age
-	parked    bool // the flow is at its cap: its head cannot go
+	parked    int32 // 1-based index in the lane's parked; 0: not parked
 }
 
 // branch orders the sharers of one level in one lane.
@@ -100,9 +100,10 @@ type classLane struct {
 	class  *class
 	name   Lane
 	state  LaneState
-	queued int   // waiting requests
-	capped int   // of these, the ones in parked flowLanes
-	number int32 // number in the class's heap of open lanes
+	queued int         // waiting requests
+	capped int         // of these, the ones in parked flowLanes
+	parked []*flowLane // of flows that are at their cap, so that their heads cannot go
+	number int32       // number in the class's heap of open lanes
 	busy   laneBusy
 	oldest laneAge
 }

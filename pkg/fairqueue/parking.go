@@ -14,11 +14,9 @@ func (q *FairRequestQueue) CloseLane(r *Request, state LaneState) {
 
 // OpenLane opens a lane in every class.
 func (q *FairRequestQueue) OpenLane(name Lane) {
-	for _, t := range q.tiers {
-		for _, c := range t.classes {
-			if l := c.lanes[name]; l != nil && l.state != LaneOpen {
-				c.setState(l, LaneOpen)
-			}
+	for l := range q.everywhere(name) {
+		if l.state != LaneOpen {
+			l.class.setState(l, LaneOpen)
 		}
 	}
 }
@@ -41,9 +39,9 @@ func (q *FairRequestQueue) OpenLanes() {
 func (q *FairRequestQueue) Lanes(some []*Request) []*Request {
 	for _, t := range q.tiers {
 		for _, c := range t.classes {
-			for name := range c.lanes {
-				if r := c.headIn(name); r != nil {
-					some = append(some, r)
+			for _, l := range c.lanes {
+				if fl := l.flows.min(); fl != nil {
+					some = append(some, fl.head)
 				}
 			}
 		}
@@ -54,12 +52,12 @@ func (q *FairRequestQueue) Lanes(some []*Request) []*Request {
 // ParkFlow parks the flow of r, a waiting request, within r's lane, with all flows under it, because it is at its cap.
 func (q *FairRequestQueue) ParkFlow(r *Request) {
 	fl := r.flowLane.outermost()
-	if fl.parked {
+	if fl.parked > 0 {
 		return
 	}
 	q.changes++
 	c := fl.lane.class
-	fl.parked = true
+	fl.park()
 	c.countInLane(fl.lane, 0, fl.queued)
 	c.reindex(fl)
 }
@@ -67,11 +65,84 @@ func (q *FairRequestQueue) ParkFlow(r *Request) {
 // UnparkFlow unparks a flow of a tier in all its lanes, in every class.
 func (q *FairRequestQueue) UnparkFlow(id int, key string) {
 	for fl := range q.parts(id, key) {
-		if fl.parked {
-			fl.parked = false
+		if fl.unpark() {
 			c := fl.lane.class
 			c.countInLane(fl.lane, 0, -fl.queued)
 			c.reindex(fl)
+		}
+	}
+}
+
+// park lists fl among its lane's parked ones.
+func (fl *flowLane) park() {
+	l := fl.lane
+	l.parked = append(l.parked, fl)
+	fl.parked = int32(len(l.parked))
+}
+
+// unpark is the opposite of park, and reports whether fl was parked.
+func (fl *flowLane) unpark() bool {
+	if fl.parked == 0 {
+		return false
+	}
+	l, last := fl.lane, len(fl.lane.parked)-1
+	l.parked[last].parked = fl.parked
+	l.parked[fl.parked-1] = l.parked[last]
+	l.parked[last] = nil
+	l.parked = l.parked[:last]
+	fl.parked = 0
+	return true
+}
+
+// FlowsIn returns the number of flows that wait in a lane, counted in each class.
+func (q *FairRequestQueue) FlowsIn(name Lane) (n int) {
+	for l := range q.everywhere(name) {
+		n += l.flows.len() + len(l.parked)
+	}
+	return n
+}
+
+// HeadsIn appends to heads the first request of each flow that waits in a lane and is not parked there, in every class.
+func (q *FairRequestQueue) HeadsIn(name Lane, heads []*Request) []*Request {
+	for l := range q.everywhere(name) {
+		for fl := range l.flows.all() {
+			heads = append(heads, fl.head)
+		}
+	}
+	return heads
+}
+
+// ParkedIn appends to heads the first request of each flow that is parked in a lane, in every class.
+func (q *FairRequestQueue) ParkedIn(name Lane, heads []*Request) []*Request {
+	for l := range q.everywhere(name) {
+		for _, fl := range l.parked {
+			heads = append(heads, fl.head)
+		}
+	}
+	return heads
+}
+
+// InLane appends to some one request that waits in a lane, for each class in which any does.
+func (q *FairRequestQueue) InLane(name Lane, some []*Request) []*Request {
+	for l := range q.everywhere(name) {
+		if fl := l.flows.min(); fl != nil {
+			some = append(some, fl.head)
+		} else {
+			some = append(some, l.parked[0].head)
+		}
+	}
+	return some
+}
+
+// everywhere iterates over a lane's parts in the classes in which requests wait in it.
+func (q *FairRequestQueue) everywhere(name Lane) iter.Seq[*classLane] {
+	return func(yield func(*classLane) bool) {
+		for _, t := range q.tiers {
+			for _, c := range t.classes {
+				if l := c.lanes[name]; l != nil && !yield(l) {
+					return
+				}
+			}
 		}
 	}
 }

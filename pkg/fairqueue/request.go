@@ -101,6 +101,9 @@ func (r *Request) Expires() time.Time {
 	return ttl
 }
 
+// AloneInLane reports whether the request, which waits, is the only one of its class in its lane.
+func (r *Request) AloneInLane() bool { return r.flowLane.lane.queued == 1 }
+
 // Queued reports whether the request is in a queue now.
 func (r *Request) Queued() bool { return r.flowLane != nil }
 

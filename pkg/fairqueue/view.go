@@ -70,7 +70,7 @@ func (f *flow) view() FlowView {
 		if v.Oldest.IsZero() || first.arrived.Before(v.Oldest) {
 			v.Oldest = first.arrived
 		}
-		v.Parked = v.Parked && fl.parked
+		v.Parked = v.Parked && fl.parked > 0
 		v.Closed = v.Closed && fl.lane.state != LaneOpen
 	}
 	return v

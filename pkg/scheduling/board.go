@@ -39,6 +39,10 @@ type Board struct {
 	lanes   map[laneKey]*laneState
 	spare   []*laneState
 
+	// What TakeChanges will return.
+	untaken    []EndpointID
+	allChanged bool
+
 	field field // of the current pick
 }
 
@@ -61,6 +65,7 @@ func (b *Board) SetScheduler(s *Scheduler) {
 		panic("scheduling: tie-break random needs a random source")
 	}
 	b.scheduler = s
+	b.noteChanges(nil, true)
 	b.forgetLanes()
 	for p := range b.spots {
 		b.spots[p].rate(s.live)
@@ -81,21 +86,35 @@ func (b *Board) lot() *rand.Rand {
 // a comparison.
 func (b *Board) SetSnapshot(next *Snapshot) {
 	b.forgetLanes()
-	if next.ring != b.ring && !slices.Equal(next.ring.ids, b.ring.ids) {
+	changed, many := next.changesSince(b.snap)
+	b.noteChanges(changed, many)
+	switch {
+	case next.ring != b.ring && !slices.Equal(next.ring.ids, b.ring.ids):
 		b.replacePool(next)
-		return
-	}
-	before := b.snap.vitals
-	b.snap = next
-	for p, v := range next.vitals {
-		if v != before[p] {
-			s := &b.spots[p]
-			b.ofReady.subtract(s)
-			s.vital = v
-			b.ofReady.add(s)
-			b.changed(int32(p))
+	case many:
+		b.snap = next
+		for p := range next.vitals {
+			b.revise(int32(p))
+		}
+	default:
+		b.snap = next
+		for _, id := range changed {
+			p, _ := b.ring.position(id)
+			b.revise(p)
 		}
 	}
+}
+
+// revise brings a spot up to the snapshot.
+func (b *Board) revise(p int32) {
+	s, v := &b.spots[p], b.snap.vitals[p]
+	if s.vital == v {
+		return
+	}
+	b.ofReady.subtract(s)
+	s.vital = v
+	b.ofReady.add(s)
+	b.changed(p)
 }
 
 // SetBounds sets a ready endpoint's share of a lane's hysteresis band, in millionths of a request; with 0 a lane can
@@ -239,19 +258,6 @@ func (b *Board) CanServe(q *Query, id EndpointID) bool {
 // ready and in its lane, and the lane is below its upper bound without that one.
 func (b *Board) CanTakeOver(q *Query, id EndpointID) bool {
 	return b.CanServe(q, id) && b.laneHasRoomFor(q, BelowUpper, -1)
-}
-
-// Reach appends the ready endpoints of the request's lane to some. If the lane has every ready endpoint, it appends
-// none and whole is true.
-func (b *Board) Reach(q *Query, some []EndpointID) (ready []EndpointID, whole bool) {
-	b.refresh(q)
-	if q.reach.whole {
-		return some, true
-	}
-	for _, p := range q.reach.ready {
-		some = append(some, b.ring.ids[p])
-	}
-	return some, false
 }
 
 // refresh updates a query to the board's snapshot and scheduler.

@@ -10,6 +10,7 @@ import (
 // Snapshot is the pool at one moment. It is immutable and may be read by any number of goroutines.
 type Snapshot struct {
 	version uint64
+	mark    *mark
 	members []member // by ID, which is the ring order
 	ready   int      // how many of them are
 
@@ -24,6 +25,11 @@ type Snapshot struct {
 	byModel     map[string]modelReach // models served by the same endpoints share one reach
 	anyModel    *reach                // for a model that no endpoint lists: the endpoints that serve any
 	listsModels bool
+
+	// What Next knows; since is nil without it.
+	since       *mark        // of the snapshot before
+	changed     []EndpointID // that joined, left or changed, ascending
+	manyChanged bool         // they are too many to list
 }
 
 // modelReach is the reach of a request that needs a model, and the name of its lane.
@@ -43,6 +49,7 @@ type member struct {
 func NewSnapshot(version uint64, endpoints []Endpoint) *Snapshot {
 	s := &Snapshot{
 		version:   version,
+		mark:      new(mark),
 		members:   make([]member, 0, len(endpoints)),
 		byAddress: make(map[HostPort]int32, len(endpoints)),
 		byHost:    make(map[string][]int32, len(endpoints)),

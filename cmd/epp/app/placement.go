@@ -89,6 +89,11 @@ func (b placer) CanTakeOver(p flowcontrol.Placement, e scheduling.EndpointID) bo
 // Reach implements dispatch.Reacher.
 func (b placer) Reach(
 	p flowcontrol.Placement, some []scheduling.EndpointID,
-) (ready []scheduling.EndpointID, whole bool) {
+) (endpoints []scheduling.EndpointID, whole bool) {
 	return b.Board.Reach(queryOf(p), some)
+}
+
+// Traits implements dispatch.Reacher.
+func (b placer) Traits(p flowcontrol.Placement, some []scheduling.Trait) []scheduling.Trait {
+	return b.Board.Traits(queryOf(p), some)
 }

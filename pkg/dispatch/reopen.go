@@ -1,0 +1,169 @@
+package dispatch
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// reopen opens every lane and marks it for examination, because the configuration has changed or any endpoint may have.
+func (m *Machine) reopen() {
+	if m.reacher != nil {
+		m.changed, _ = m.reacher.TakeChanges(m.changed[:0]) // all of them
+	}
+	m.pending.reopen = false
+	m.queue.OpenLanes()
+	m.lanes.reset()
+	for a := range m.flows.all() { // caps may be gone or higher, and another endpoint is room below them
+		m.queue.UnparkFlow(a.tier, a.flow)
+	}
+	m.pending.lanes = m.queue.Lanes(m.pending.lanes[:0])
+	if m.capped() {
+		m.pending.touched = append(m.pending.touched, m.flows.inOrder()...)
+	}
+	m.orderPending()
+}
+
+// reopenFor is reopen for a change of some endpoints: it concerns the lanes that they were in or are in now, and the
+// flows that wait there at a cap. Every other lane has what room it had.
+func (m *Machine) reopenFor(changed []Endpoint) {
+	lanes := m.concerned(changed)
+	for _, n := range lanes {
+		n.noVictim, n.overBound, n.closed = 0, 0, false
+		m.queue.OpenLane(n.lane)
+		m.heads = m.queue.ParkedIn(n.lane, m.heads[:0])
+		for _, r := range m.heads {
+			a := waiterOf(r).flow
+			m.queue.UnparkFlow(a.tier, a.flow)
+			m.touch(a)
+		}
+		m.pending.lanes = m.queue.InLane(n.lane, m.pending.lanes)
+	}
+	m.touchFullIn(lanes)
+	for _, n := range lanes {
+		n.concerned = false
+	}
+	m.orderPending()
+}
+
+// concerned returns the notes of the lanes that the endpoints were in or are in now, each once.
+func (m *Machine) concerned(changed []Endpoint) (lanes []*laneNote) {
+	mark := func(all []*laneNote) {
+		for _, n := range all {
+			if !n.concerned {
+				n.concerned = true
+				lanes = append(lanes, n)
+			}
+		}
+	}
+	if m.lanes.notes[""] == nil && m.queue.Waits("") {
+		m.lanes.add(&laneNote{whole: true})
+	}
+	mark(m.lanes.whole.all)
+	for _, e := range changed {
+		traits, known := m.reacher.TraitsOf(e, m.traits[:0])
+		if m.traits = traits; known {
+			m.lanes.join(e, traits)
+		}
+		if l := m.lanes.has[e]; l != nil {
+			mark(l.all)
+		}
+		if !known {
+			m.lanes.part(e)
+		}
+	}
+	return lanes
+}
+
+// touchFullIn touches the flows that wait in one of the lanes, which are all that are concerned, and are at their cap at
+// some endpoint: what is left of the lane may be such endpoints. It looks at those who wait there or at all at their cap,
+// whoever are fewer.
+func (m *Machine) touchFullIn(lanes []*laneNote) {
+	waiting := 0
+	for _, n := range lanes {
+		waiting += m.queue.FlowsIn(n.lane)
+	}
+	if waiting > len(m.flows.full) {
+		for _, a := range m.flows.full {
+			if a.waiting > 0 && m.waitsInConcerned(a) {
+				m.touch(a)
+			}
+		}
+		return
+	}
+	for _, n := range lanes {
+		m.heads = m.queue.HeadsIn(n.lane, m.heads[:0])
+		for _, r := range m.heads {
+			if a := waiterOf(r).flow; m.fullFor(a) != nil {
+				m.touch(a)
+			}
+		}
+	}
+}
+
+// waitsInConcerned reports whether a flow waits in a lane that the present change concerns.
+func (m *Machine) waitsInConcerned(a *flowAccount) bool {
+	m.heads = m.queue.HeadsOf(a.tier, a.flow, m.heads[:0])
+	return slices.ContainsFunc(m.heads, func(r *fairqueue.Request) bool {
+		n := m.lanes.notes[r.Lane]
+		return n != nil && n.concerned
+	})
+}
+
+// orderPending sorts the lanes to be examined and the flows to be parked, in reverse, since they are taken from the end.
+func (m *Machine) orderPending() {
+	slices.SortFunc(m.pending.lanes, func(a, b *fairqueue.Request) int {
+		return cmp.Or(cmp.Compare(b.Lane, a.Lane), cmp.Compare(b.Tier, a.Tier), cmp.Compare(waiterOf(b).number, waiterOf(a).number))
+	})
+	slices.SortFunc(m.pending.touched, func(a, b *flowAccount) int { return cmp.Compare(b.since, a.since) })
+	m.pending.touched = slices.Compact(m.pending.touched)
+}
+
+// examineLanes examines the lanes that a change of the endpoints has opened: whether they have a ready endpoint, and
+// whether their waiters must search for a victim.
+func (m *Machine) examineLanes() {
+	for n := len(m.pending.lanes); n > 0; n = len(m.pending.lanes) {
+		r := m.pending.lanes[n-1]
+		m.pending.lanes[n-1] = nil
+		m.pending.lanes = m.pending.lanes[:n-1]
+		if r.Queued() {
+			m.examineLane(r)
+		}
+	}
+}
+
+func (m *Machine) examineLane(r *fairqueue.Request) {
+	w := waiterOf(r)
+	m.asking = w
+	m.renote(w)
+	ready := m.placer.HasReady(w.placement, nil)
+	if ready {
+		m.requestSearch(w)
+	}
+	m.asking = nil
+	switch {
+	case ready:
+	case m.config.HoldWhenEmpty:
+		m.queue.CloseLane(r, fairqueue.LaneDead)
+	default:
+		for r := m.queue.HeadIn(r.Tier, r.Lane); r != nil; r = m.queue.HeadIn(r.Tier, r.Lane) {
+			m.turnAway(waiterOf(r), OutcomeNoEndpoint)
+		}
+	}
+}
+
+// renote makes sure that the lane of w has a note, and that it is not whole any more if it is not.
+func (m *Machine) renote(w *Waiter) {
+	if w.queued.Lane == "" {
+		return
+	}
+	n := m.note(w)
+	if !n.whole {
+		return
+	}
+	if m.explore(n, w); !n.whole {
+		m.lanes.whole.remove(n)
+		m.lanes.index(n)
+	}
+}

@@ -1,0 +1,57 @@
+package scheduling
+
+// Trait is something that an endpoint has and a lane asks for: an address, a host or a model. Whoever keeps lanes by
+// their traits finds those that an endpoint may belong to without asking all of them. Traits can be compared.
+type Trait struct {
+	place HostPort
+	model string
+	any   bool // it serves any model
+}
+
+// Traits appends to some the traits of which an endpoint must have one to be in the request's lane. A lane of the whole
+// pool asks for none.
+func (b *Board) Traits(q *Query, some []Trait) []Trait {
+	switch {
+	case b.scheduler.filtersSubset && q.confined:
+		for _, entry := range q.entries {
+			some = append(some, Trait{place: entry})
+		}
+	case b.scheduler.filtersModel && q.model != "":
+		some = append(some, Trait{model: q.model}, Trait{any: true})
+	}
+	return some
+}
+
+// TraitsOf appends to some the traits of an endpoint, and reports whether it is in the pool.
+func (b *Board) TraitsOf(id EndpointID, some []Trait) (traits []Trait, known bool) {
+	p, known := b.snap.position(id)
+	if !known {
+		return some, false
+	}
+	m := &b.snap.members[p]
+	some = append(some, Trait{place: m.at}, Trait{place: HostPort{Host: m.at.Host}})
+	if len(m.Models) == 0 {
+		some = append(some, Trait{any: true})
+	}
+	for _, model := range m.Models {
+		some = append(some, Trait{model: model})
+	}
+	return some, true
+}
+
+// Reach appends to some the endpoints, ready or not, that the request's lane has while their traits stay what they are;
+// it may append a few more. If the lane has every ready endpoint, it appends none and whole is true.
+func (b *Board) Reach(q *Query, some []EndpointID) (endpoints []EndpointID, whole bool) {
+	b.refresh(q)
+	if q.reach.whole {
+		return some, true
+	}
+	positions := q.reach.positions
+	if b.scheduler.filtersSubset && q.confined {
+		positions = b.snap.named(q.entries) // whatever they serve: requests of one lane may differ in that (see Lane)
+	}
+	for _, p := range positions {
+		some = append(some, b.ring.ids[p])
+	}
+	return some, false
+}
