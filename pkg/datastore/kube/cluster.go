@@ -70,7 +70,7 @@ func NewCluster(cfg *rest.Config, log logr.Logger, onSynced func()) (*Cluster, e
 	return c, nil
 }
 
-// Client returns a client that reads from the apiserver, not from a cache.
+// Client returns a client that reads from the apiserver, not from a cache; while that is away, reading waits for it.
 func (c *Cluster) Client() client.Client { return c.manager.GetClient() }
 
 // Add adds a source. run follows it until ctx is done, and calls synced when it is complete for the first time; an error

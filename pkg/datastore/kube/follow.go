@@ -42,9 +42,9 @@ const learnAgain = 2 * time.Second
 // Follow follows objects until ctx is done; it returns after its goroutines have ended. It begins once the service account
 // may list and watch them, and the apiserver knows their kind.
 func (c *Cluster) Follow(ctx context.Context, f Following) error {
-	for _, verb := range []string{"list", "watch"} {
+	for _, granted := range c.needReading(f.Resource, f.Namespace) {
 		select {
-		case <-c.Need(Permission{verb, f.Resource, f.Namespace}):
+		case <-granted:
 		case <-ctx.Done():
 			return nil
 		}

@@ -39,7 +39,7 @@ func memberOf(pod *corev1.Pod) member {
 			m.problem = fmt.Sprintf("status.podIP: %q: is no address of a pod", short(ip))
 		}
 	}
-	m.ready = pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning &&
+	m.ready = pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed &&
 		slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 		})

@@ -22,8 +22,9 @@ const forever time.Duration = -1
 const retryTime = time.Second
 
 // patience is a transport to the apiserver that knows whether it answers. It repeats lists and watches that get no
-// connection until they do: client-go would wait for up to a minute between two attempts, and a pool that is out of date
-// for longer than the apiserver was away sends requests to pods that are gone.
+// connection, or no more than a load balancer's answer (502, 503), until they do: client-go would wait for up to a minute
+// between two attempts, and a pool that is out of date for longer than the apiserver was away sends requests to pods that
+// are gone.
 type patience struct {
 	next http.RoundTripper
 	log  logr.Logger
@@ -45,16 +46,21 @@ func (p *patience) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil && r.Context().Err() != nil {
 			return nil, fmt.Errorf("kube: %w", err) // given up: it says nothing of the apiserver
 		}
+		away := err != nil
 		switch {
 		case err != nil:
 			p.answers(false, err)
 		case response.StatusCode >= http.StatusInternalServerError:
 			p.answers(false, errors.New(response.Status))
+			away = response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusServiceUnavailable
 		default:
 			p.answers(true, nil)
 		}
-		if err == nil || !repeatable(r) || !pause(r.Context(), retryTime+rand.N(retryTime)) {
+		if !away || !repeatable(r) || !pause(r.Context(), retryTime+rand.N(retryTime)) {
 			return response, err
+		}
+		if response != nil {
+			_ = response.Body.Close()
 		}
 	}
 }

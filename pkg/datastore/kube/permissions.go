@@ -53,6 +53,14 @@ func newPermissions(c client.Client, log logr.Logger, missing *prometheus.GaugeV
 // Need returns a channel that is closed once the service account has the permission. The apiserver is asked until then.
 func (c *Cluster) Need(p Permission) <-chan struct{} { return c.permissions.need(p) }
 
+// needReading needs what Follow does for a kind of object.
+func (c *Cluster) needReading(resource schema.GroupResource, namespace string) (granted [2]<-chan struct{}) {
+	for i, verb := range []string{"list", "watch"} {
+		granted[i] = c.Need(Permission{verb, resource, namespace})
+	}
+	return granted
+}
+
 func (ps *permissions) need(p Permission) <-chan struct{} {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,10 +39,9 @@ func NewSource(cluster *Cluster, config Config, store *datastore.Store, log logr
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	for _, verb := range []string{"list", "watch"} {
-		cluster.Need(Permission{verb, schema.GroupResource{Resource: "pods"}, config.Namespace})
-	}
-	cluster.Need(Permission{"create", schema.GroupResource{Group: "events.k8s.io", Resource: "events"}, config.Namespace})
+	// All at the start, so that all that is missing is said at once.
+	cluster.needReading(corev1.Resource("pods"), config.Namespace)
+	cluster.Need(Permission{"create", eventsv1.Resource("events"), config.Namespace})
 	if config.Pool == "" {
 		selector, err := selectorOf(config.Selector)
 		if err != nil {
@@ -49,6 +50,7 @@ func NewSource(cluster *Cluster, config Config, store *datastore.Store, log logr
 		t := newTarget(selector, config.Ports)
 		s.target = &t
 	} else {
+		cluster.needReading(s.poolResource(), config.Namespace)
 		cluster.metrics.poolMissing.Set(1) // until it is found
 		cluster.Add("InferencePool", s.followPool)
 	}
@@ -111,7 +113,7 @@ func (s *Source) followPool(ctx context.Context, synced func()) error {
 	})
 	return s.cluster.Follow(ctx, Following{
 		Object: &kubeapi.InferencePool{}, Namespace: s.config.Namespace,
-		Resource: schema.GroupResource{Group: s.config.Group, Resource: "inferencepools"},
+		Resource: s.poolResource(),
 		Fields:   fields.OneTermEqualSelector("metadata.name", s.config.Pool),
 		Trim: func(o client.Object) {
 			o.SetAnnotations(nil)
@@ -126,6 +128,10 @@ func (s *Source) followPool(ctx context.Context, synced func()) error {
 		},
 		Lacking: complain,
 	})
+}
+
+func (s *Source) poolResource() schema.GroupResource {
+	return schema.GroupResource{Group: s.config.Group, Resource: "inferencepools"}
 }
 
 func (s *Source) poolFound() bool {

@@ -1,0 +1,111 @@
+package kube
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/kubeenv"
+)
+
+// The apiserver is away for 30 s: what is known stays in use, and a gauge says it; within 30 s of its return what has
+// changed is known.
+func TestTheApiserverIsAway(t *testing.T) {
+	env := kubeenv.Start(t) // one of its own, since others' must not end
+	env.InstallCRDs(t, crds())
+	w := &world{t: t, env: env, namespace: env.Namespace(t)}
+	w.apply(role, pool)
+	w.pod("a", "10.0.0.1", true)
+	w.pod("b", "10.0.0.2", true)
+	e := w.epp("--pool-name=chat")
+	e.ready(true)
+	e.want("10.0.0.1:8000", "10.0.0.2:8000")
+	const up = `weir_kubernetes_apiserver_up{pool="chat"}`
+	e.wantMetric(up, 1)
+
+	env.StopAPIServer(t)
+	e.wantMetric(up, 0)
+	e.logs("THE APISERVER DOES NOT ANSWER")
+	for away := time.Now(); time.Since(away) < 30*time.Second; time.Sleep(500 * time.Millisecond) {
+		r := e.send("chat")
+		if at := r.granted(t); !strings.HasPrefix(at, "10.0.0.") {
+			t.Fatal(at)
+		}
+		r.end()
+		if !e.serving("readiness") || !e.serving("liveness") {
+			t.Fatal("not ready while the apiserver is away")
+		}
+	}
+	env.StartAPIServer(t)
+	back := time.Now()
+	w.remove("a", 0)
+	w.pod("c", "10.0.0.3", true)
+	e.want("10.0.0.2:8000", "10.0.0.3:8000")
+	if took := time.Since(back); took > 30*time.Second {
+		t.Errorf("caught up after %s", took)
+	} else {
+		t.Logf("caught up after %s", took)
+	}
+	e.wantMetric(up, 1)
+	e.logs("the apiserver answers again")
+}
+
+// Weir starts while the apiserver is away: it is alive, not ready, and ready when the apiserver is there.
+func TestStartWithoutTheApiserver(t *testing.T) {
+	env := kubeenv.Start(t)
+	env.InstallCRDs(t, crds())
+	w := &world{t: t, env: env, namespace: env.Namespace(t)}
+	w.apply(role, pool)
+	w.pod("a", "10.0.0.1", true)
+	config := env.Kubeconfig(t, env.As(t, w.namespace, "weir"), w.namespace)
+	env.StopAPIServer(t)
+	e := w.eppWith(config, "--pool-name=chat")
+	e.wantMetric(`weir_kubernetes_apiserver_up{pool="chat"}`, 0)
+	e.ready(false)
+	env.StartAPIServer(t)
+	e.ready(true)
+	e.want("10.0.0.1:8000")
+}
+
+// One verb short: Weir stays up, and says which permission it lacks; it is not ready until it has it.
+func TestOneVerbShort(t *testing.T) {
+	for _, c := range []struct{ resource, verb, has string }{
+		{"pods", "list", "watch"},
+		{"pods", "watch", "list"},
+		{"inferencepools.inference.networking.k8s.io", "list", "watch"},
+		{"inferencepools.inference.networking.k8s.io", "watch", "list"},
+	} {
+		t.Run(c.verb+" "+c.resource, func(t *testing.T) {
+			w := newWorld(t)
+			resource, _, _ := strings.Cut(c.resource, ".")
+			w.apply(strings.ReplaceAll(role, "["+resource+"], verbs: [list, watch]", "["+resource+"], verbs: ["+c.has+"]"), pool)
+			w.pod("a", "10.0.0.1", true)
+			e := w.epp("--pool-name=chat")
+			lacks := func(verb string) string {
+				return fmt.Sprintf(`weir_kubernetes_permission_missing{namespace=%q,pool="chat",resource=%q,verb=%q}`,
+					w.namespace, c.resource, verb)
+			}
+			e.wantMetric(lacks(c.verb), 1)
+			e.wantMetric(lacks(c.has), 0)
+			e.ready(false)
+			e.logs(fmt.Sprintf(`"verb":%q,"resource":%q,"namespace":%q`, c.verb, c.resource, w.namespace))
+			w.apply(role)
+			e.ready(true)
+			e.wantMetric(lacks(c.verb), 0)
+			e.want("10.0.0.1:8000")
+		})
+	}
+}
+
+// Without the permission to write Events everything works, and the log has what they would say.
+func TestWithoutEvents(t *testing.T) {
+	w := newWorld(t)
+	w.apply(strings.ReplaceAll(role, "- {apiGroups: [events.k8s.io], resources: [events], verbs: [create]}\n", ""), pool)
+	w.pod("a", "10.0.0.1", true, annotated("weir.dev/slots", "lots"))
+	e := w.epp("--pool-name=chat")
+	e.ready(true)
+	e.wantMetric(fmt.Sprintf(
+		`weir_kubernetes_permission_missing{namespace=%q,pool="chat",resource="events.events.k8s.io",verb="create"}`, w.namespace), 1)
+	e.logs(`weir.dev/slots]: \"lots\"`)
+}
