@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -43,6 +44,7 @@ type prober struct {
 	log     logr.Logger
 	changed func() // called without mu held
 	most    int    // probes at once
+	h2c     atomic.Bool
 
 	// probe sends one probe; nil means ready.
 	probe func(ctx context.Context, address string) error
@@ -117,9 +119,9 @@ func (p *prober) awaken() {
 // run probes until ctx is done and the last probe has ended.
 func (p *prober) run(ctx context.Context) {
 	if p.probe == nil {
-		transport := newProbeTransport(p.config)
-		defer transport.CloseIdleConnections()
-		p.probe = httpProbe(transport, p.config)
+		transports := probeTransports{http1: newProbeTransport(p.config, false), h2c: newProbeTransport(p.config, true), use: &p.h2c}
+		defer transports.close()
+		p.probe = httpProbe(transports, p.config)
 	}
 	var probing sync.WaitGroup
 	defer probing.Wait()
@@ -216,8 +218,31 @@ func (p *prober) record(t *target, alive bool, err error) finding {
 	return t.health.observe(alive, p.config)
 }
 
-func newProbeTransport(config ProbeConfig) *http.Transport {
+// probeTransports sends each probe in the protocol that the model servers speak now.
+type probeTransports struct {
+	http1, h2c *http.Transport
+	use        *atomic.Bool // h2c
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t probeTransports) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.use.Load() {
+		return t.h2c.RoundTrip(r)
+	}
+	return t.http1.RoundTrip(r)
+}
+
+func (t probeTransports) close() {
+	t.http1.CloseIdleConnections()
+	t.h2c.CloseIdleConnections()
+}
+
+func newProbeTransport(config ProbeConfig, h2c bool) *http.Transport {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(!h2c)
+	protocols.SetUnencryptedHTTP2(h2c)
 	return &http.Transport{
+		Protocols:           protocols,
 		Proxy:               nil, // endpoints are probed directly, whatever the environment says
 		MaxIdleConnsPerHost: 1,
 		IdleConnTimeout:     2 * (config.Interval + config.Timeout),

@@ -366,7 +366,7 @@ func TestHTTPProbe(t *testing.T) {
 
 	config := DefaultConfig().Probe
 	config.Path = "/ready"
-	transport := newProbeTransport(config)
+	transport := newProbeTransport(config, false)
 	defer transport.CloseIdleConnections()
 	probe := httpProbe(transport, config)
 	for _, c := range []struct {

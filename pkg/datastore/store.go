@@ -221,6 +221,13 @@ func (s *Store) Invalid() error {
 	return nil
 }
 
+// ProbeH2C makes the probes, if there are any, HTTP/2 without TLS instead of HTTP/1.1, or the other way round.
+func (s *Store) ProbeH2C(h2c bool) {
+	if s.prober != nil {
+		s.prober.h2c.Store(h2c)
+	}
+}
+
 // Follow registers the endpoints file, if there is one, with files. It must be called before files.Run.
 func (s *Store) Follow(files *Files) error {
 	if s.config.File == "" {

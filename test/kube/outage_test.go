@@ -51,12 +51,12 @@ func TestTheApiserverIsAway(t *testing.T) {
 	e.logs("the apiserver answers again")
 }
 
-// Weir starts while the apiserver is away: it is alive, not ready, and ready when the apiserver is there.
+// Weir starts while the apiserver is away, and then does not know InferencePools: it is alive and not ready, until the
+// apiserver is there and their definition is installed.
 func TestStartWithoutTheApiserver(t *testing.T) {
 	env := kubeenv.Start(t)
-	env.InstallCRDs(t, crds())
 	w := &world{t: t, env: env, namespace: env.Namespace(t)}
-	w.apply(role, pool)
+	w.apply(role)
 	w.pod("a", "10.0.0.1", true)
 	config := env.Kubeconfig(t, env.As(t, w.namespace, "weir"), w.namespace)
 	env.StopAPIServer(t)
@@ -64,6 +64,15 @@ func TestStartWithoutTheApiserver(t *testing.T) {
 	e.wantMetric(`weir_kubernetes_apiserver_up{pool="chat"}`, 0)
 	e.ready(false)
 	env.StartAPIServer(t)
+	e.logs("cannot follow this kind of object yet")
+	e.wantMetric(`weir_kubernetes_apiserver_up{pool="chat"}`, 1)
+	e.wantMetric(`weir_pool_missing{pool="chat"}`, 1)
+	e.ready(false)
+	if page, err := get(e.page); err != nil || !strings.Contains(page, "InferencePool, pods") {
+		t.Errorf("the status page does not say what it waits for: %v\n%s", err, page)
+	}
+	env.InstallCRDs(t, crds())
+	w.apply(pool)
 	e.ready(true)
 	e.want("10.0.0.1:8000")
 }

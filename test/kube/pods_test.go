@@ -32,6 +32,13 @@ func TestPodsOfAPool(t *testing.T) {
 
 	w.pod("c", "", false) // scheduled, and without an address
 	w.status("c", "2001:db8::3", true)
+	// Of a pod of two families the address is the first.
+	two := map[string]any{"phase": "Running", "podIP": "10.0.0.2", "podIPs": []any{
+		map[string]any{"ip": "10.0.0.2"}, map[string]any{"ip": "2001:db8::2"},
+	}}
+	if err := w.patchPod(t.Context(), "b", map[string]any{"status": two}, "status"); err != nil {
+		t.Fatal(err)
+	}
 	e.want("10.0.0.1:8000", "10.0.0.2:8000", "[2001:db8::3]:8000")
 
 	// A pod that has another label now is no member any more, and one that gets the label is.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -29,6 +30,9 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 	line("ready\t%t%s", a.readiness.ready(), whyNot(a.readiness.lacks()))
 	if a.options.kubernetes() {
 		line("pool\t%s\tin namespace %s", a.options.poolLabel(), a.options.PoolNamespace)
+		if waiting := a.pool.cluster.Waiting(); len(waiting) > 0 {
+			line("waits for\t%s", strings.Join(waiting, ", "))
+		}
 	}
 	line("draining\t%t", s.Draining)
 	line("streams\t%d", a.pool.server.Streams())

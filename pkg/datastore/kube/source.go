@@ -101,6 +101,7 @@ func (s *Source) step(ctx context.Context, running *sync.WaitGroup) (complete bo
 	if s.current == nil {
 		return false
 	}
+	s.store.ProbeH2C(target.h2c)
 	s.store.Set(s.current.endpoints(target.ports))
 	return true
 }

@@ -15,13 +15,16 @@ type target struct {
 	selector labels.Selector
 	text     string // the selector's; equal texts mean equal selectors
 	ports    []int
+	h2c      bool // they speak HTTP/2 without TLS, and only that
 }
 
 func newTarget(selector labels.Selector, ports []int) target {
 	return target{selector: selector, text: selector.String(), ports: ports}
 }
 
-func (t target) equal(o target) bool { return t.text == o.text && slices.Equal(t.ports, o.ports) }
+func (t target) equal(o target) bool {
+	return t.text == o.text && slices.Equal(t.ports, o.ports) && t.h2c == o.h2c
+}
 
 // targetOf returns what an InferencePool asks for. The apiserver checks InferencePools by the schema of their CRD, but
 // that may be another version, or somebody's own.
@@ -43,7 +46,9 @@ func targetOf(pool *kubeapi.InferencePool) (target, error) {
 	if err := checkPorts(ports); err != nil {
 		return target{}, fmt.Errorf("spec.targetPorts: %w", err)
 	}
-	return newTarget(selector, ports), nil
+	t := newTarget(selector, ports)
+	t.h2c = pool.Spec.AppProtocol == "kubernetes.io/h2c"
+	return t, nil
 }
 
 // maxSelector bounds a selector, which is part of each request's URL, in bytes.
