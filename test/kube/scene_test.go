@@ -58,6 +58,12 @@ rules:
 - {apiGroups: [""], resources: [pods], verbs: [list, watch]}
 - {apiGroups: [inference.networking.k8s.io], resources: [inferencepools], verbs: [list, watch]}
 - {apiGroups: [events.k8s.io], resources: [events], verbs: [create]}
+- apiGroups: [llm-d.ai, inference.networking.x-k8s.io]
+  resources: [inferenceobjectives, inferencemodelrewrites, inferencemodels]
+  verbs: [list, watch]
+- apiGroups: [llm-d.ai, inference.networking.x-k8s.io]
+  resources: [inferenceobjectives/status, inferencemodelrewrites/status, inferencemodels/status]
+  verbs: [patch]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
