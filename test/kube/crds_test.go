@@ -112,6 +112,14 @@ var samples = map[string]struct {
 		added: `{appProtocol: http}`,
 		into:  func() any { return &kubeapi.InferencePool{} },
 	},
+	"a pool with an endpoint picker": {
+		given: `{apiVersion: inference.networking.k8s.io/v1, kind: InferencePool, metadata: {name: picked},
+			spec: {selector: {matchLabels: {app: chat}}, targetPorts: [{number: 8000}],
+			  endpointPickerRef: {name: weir, port: {number: 9002}}}}`,
+		added: `{appProtocol: http,
+			endpointPickerRef: {group: "", kind: Service, name: weir, port: {number: 9002}, failureMode: FailClose}}`,
+		into: func() any { return &kubeapi.InferencePool{} },
+	},
 	"a whole pool": {
 		given: `{apiVersion: inference.networking.k8s.io/v1, kind: InferencePool, metadata: {name: whole},
 			spec: {selector: {matchLabels: {app: chat, empty: ""}}, appProtocol: kubernetes.io/h2c,
