@@ -74,7 +74,7 @@ test-chart: envoy test-kube-assets ## the Helm chart and the kustomize overlays,
 		$(GO) test -count=1 -timeout 30m ./test/chart
 
 .PHONY: test-kube-assets
-test-kube-assets: ## build kube-apiserver and etcd into the cache unless KUBEBUILDER_ASSETS names them (20 minutes, once)
+test-kube-assets: ## build kube-apiserver and etcd into the cache unless KUBEBUILDER_ASSETS names them (30 minutes, once)
 	@hack/kube.sh >/dev/null
 
 .PHONY: pages
