@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +15,9 @@ import (
 
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
@@ -23,10 +28,9 @@ import (
 func TestApplied(t *testing.T) {
 	env := cluster(t)
 	ns := env.Namespace(t)
-	all := render(t, minimal, "objectives: [ { name: batch, priority: -5 } ]\n"+
-		"metrics: { auth: { readers: [ { name: prometheus, namespace: "+namespace+" } ] } }\n")
+	all := render(t, everything)
 	deploy(t, env, ns, all)
-	modelServer(t, env, ns, "engine-0")
+	modelServer(t, env, ns, "engine-0", "weir.dev/slots: many")
 	first := replica(t, env, ns, all)
 	begun := time.Now()
 	first.await("the only replica is ready", first.serving("readiness"))
@@ -62,6 +66,12 @@ func TestApplied(t *testing.T) {
 		return nil
 	})
 
+	first.await("what cannot be used is said in an Event, and what became of the objective in its status", func() error {
+		if unheard(first) == nil || unmarked(first) == nil {
+			return errors.New("not yet")
+		}
+		return nil
+	})
 	for account, want := range map[string]int{"": http.StatusUnauthorized, "prometheus": http.StatusOK, "somebody": http.StatusForbidden} {
 		token := ""
 		if account != "" {
@@ -136,10 +146,12 @@ func withoutGrant(t *testing.T, values string, g grant) objects {
 	return all
 }
 
-// features are the grants without which Weir still starts, and what fails then.
-var features = map[string]func(*deployed) error{
+// unasked are the grants without which Weir is ready, and what fails then. For all others it is not ready.
+var unasked = map[string]func(*deployed) error{
 	"create tokenreviews.authentication.k8s.io":        unreadable,
 	"create subjectaccessreviews.authorization.k8s.io": unreadable,
+	"create events.events.k8s.io":                      unheard,
+	"patch inferenceobjectives/status.llm-d.ai":        unmarked,
 }
 
 // unreadable returns an error if the metrics can be read with a token that may read them.
@@ -150,30 +162,65 @@ func unreadable(d *deployed) error {
 	return nil
 }
 
+// unheard returns an error if there is an Event about the model server, whose annotation cannot be used, or if Weir has
+// not seen that yet.
+func unheard(d *deployed) error {
+	if !strings.Contains(d.logged(), "weir.dev/slots") {
+		return errors.New("the log has nothing of the annotation")
+	}
+	events, err := d.env.Clients().EventsV1().Events(d.pod.Namespace).List(d.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	if len(events.Items) > 0 {
+		return fmt.Errorf("there is the Event %s", events.Items[0].Note)
+	}
+	return nil
+}
+
+// unmarked returns an error if the chart's objective has a condition.
+func unmarked(d *deployed) error {
+	objective, err := d.env.Objects().Resource(kubeschema.GroupVersionResource{Group: "llm-d.ai", Version: "v1alpha2", Resource: "inferenceobjectives"}).
+		Namespace(d.pod.Namespace).Get(d.t.Context(), "batch", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if conditions, _, _ := unstructured.NestedSlice(objective.Object, "status", "conditions"); len(conditions) > 0 {
+		return fmt.Errorf("it has the conditions %v", conditions)
+	}
+	return nil
+}
+
 // Each verb that the roles give is needed: without it Weir is alive and not ready, and says in its log and its metrics
 // which verb, resource and namespace it is; or a named feature fails.
 func TestEachPermissionIsNeeded(t *testing.T) {
 	env := cluster(t)
-	const values = minimal + "metrics: { auth: { readers: [ { name: prometheus, namespace: " + namespace + " } ] } }\n"
-	given := grants(render(t, values))
-	if len(given) < 15 {
-		t.Fatalf("the roles give only %v", given)
-	}
-	for _, g := range given {
+	// Where a group of theirs has no definition, nothing of it is read, so the deprecated ones are alone in a cluster.
+	old := kubeenv.Start(t)
+	old.InstallCRDs(t, deprecatedOnly(t))
+	for _, g := range grants(render(t, everything)) {
 		t.Run(g.String(), func(t *testing.T) {
+			env, values := env, everything
+			if g.group == "inference.networking.x-k8s.io" {
+				env, values = old, everything+"objectivesGroup: inference.networking.x-k8s.io\n"
+			}
+			if strings.HasPrefix(g.resource, "inferencemodel") && strings.HasSuffix(g.resource, "/status") {
+				return // as for objectives, and nothing of these is in the chart
+			}
 			ns := env.Namespace(t)
 			all := withoutGrant(t, values, g)
 			deploy(t, env, ns, all)
+			modelServer(t, env, ns, "engine-0", "weir.dev/slots: many")
 			d := replica(t, env, ns, all)
-			if fails, is := features[g.String()]; is {
-				d.await("it is ready", d.serving("readiness"))
-				d.await("the feature fails", func() error { return fails(d) })
+			if !asked(g) {
+				d.await("the metrics cannot be read", func() error { return unreadable(d) })
 				return
 			}
 			resource := strings.TrimSuffix(g.resource+"."+g.group, ".")
-			missing := fmt.Sprintf(`weir_kubernetes_permission_missing{namespace="%s",resource="%s",verb="%s"} 1`, ns, resource, g.verb)
+			missing := regexp.MustCompile(fmt.Sprintf(`weir_kubernetes_permission_missing\{[^}]*namespace="%s",resource="%s",verb="%s"\} 1`,
+				ns, regexp.QuoteMeta(resource), g.verb))
 			d.await("it says what it lacks", func() error {
-				if _, text := d.scrape(env.Token(t, ns, "prometheus")); !strings.Contains(text, missing) {
+				if _, text := d.scrape(env.Token(t, ns, "prometheus")); !missing.MatchString(text) {
 					return fmt.Errorf("there is no %s", missing)
 				}
 				for _, want := range []string{"A PERMISSION IS MISSING", `"verb":"` + g.verb + `"`, `"resource":"` + resource + `"`, `"namespace":"` + ns + `"`} {
@@ -186,7 +233,12 @@ func TestEachPermissionIsNeeded(t *testing.T) {
 			if status := d.health("liveness"); status != healthv1.HealthCheckResponse_SERVING {
 				t.Errorf("liveness is %s", status)
 			}
-			if status := d.health("readiness"); status != healthv1.HealthCheckResponse_NOT_SERVING {
+			if fails := unasked[strings.Replace(g.String(), "inference.networking.x-k8s.io", "llm-d.ai", 1)]; fails != nil {
+				d.await("it is ready", d.serving("readiness"))
+				if err := fails(d); err != nil {
+					t.Error(err)
+				}
+			} else if status := d.health("readiness"); status != healthv1.HealthCheckResponse_NOT_SERVING {
 				t.Errorf("readiness is %s", status)
 			}
 			// Whoever gives the verb back need not restart anything.
@@ -194,6 +246,33 @@ func TestEachPermissionIsNeeded(t *testing.T) {
 			d.await("it is ready once it may", d.serving("readiness"))
 		})
 	}
+}
+
+// everything has an objective, and somebody who may read the metrics.
+const everything = minimal + "objectives: [ { name: batch, priority: -5 } ]\n" +
+	"metrics: { auth: { readers: [ { name: prometheus, namespace: " + namespace + " } ] } }\n"
+
+// asked reports whether Weir asks the apiserver itself whether it has the permission. It does not of those with which it
+// asks about others.
+func asked(g grant) bool { return !strings.HasSuffix(g.resource, "reviews") }
+
+// deprecatedOnly returns a directory with the chart's definitions, but for those of llm-d.
+func deprecatedOnly(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	entries, err := os.ReadDir(chartDir + "/crds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.Contains(e.Name(), "llm-d.ai") {
+			text := readFile(t, filepath.Join(chartDir, "crds", e.Name()))
+			if err := os.WriteFile(filepath.Join(dir, e.Name()), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return dir
 }
 
 // What Weir asks of the apiserver is what the roles give, and it asks for nothing that they do not.

@@ -19,7 +19,6 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/child"
@@ -267,14 +266,14 @@ func (d *deployed) logged() string { return readFile(d.t, d.log) }
 
 // modelServer creates a ready pod with the labels of the tests' model servers at 127.0.0.1. The apiserver has no
 // scheduler and no kubelet, so the test says where it runs and that it is ready.
-func modelServer(t *testing.T, env *kubeenv.Env, ns, name string) {
+func modelServer(t *testing.T, env *kubeenv.Env, ns, name, annotation string) {
 	t.Helper()
 	const pod = `apiVersion: v1
 kind: Pod
-metadata: { name: %s, labels: { app: llama } }
+metadata: { name: %s, labels: { app: llama }, annotations: { %s } }
 spec: { nodeName: node, containers: [ { name: engine, image: engine } ] }
 `
-	env.Apply(t, ns, fmt.Sprintf(pod, name))
+	env.Apply(t, ns, fmt.Sprintf(pod, name, annotation))
 	pods := env.Clients().CoreV1().Pods(ns)
 	made, err := pods.Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -285,14 +284,6 @@ spec: { nodeName: node, containers: [ { name: engine, image: engine } ] }
 		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
 	}
 	if _, err := pods.UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// unmarshal decodes YAML into a Kubernetes object.
-func unmarshal(t *testing.T, text string, into any) {
-	t.Helper()
-	if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
 		t.Fatal(err)
 	}
 }
