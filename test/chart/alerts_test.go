@@ -161,6 +161,9 @@ func TestEachAlertFiresOnce(t *testing.T) {
 	}
 }
 
+// threshold is what makes an alert of a question: without it, the question has an answer when nothing is wrong, too.
+var threshold = regexp.MustCompile(` (==|>) [0-9.]+$`)
+
 // sample is a line of a scrape: name, labels, value.
 var sample = regexp.MustCompile(`^([a-z_]+)(?:\{(.*)\})? (\S+)$`)
 
@@ -193,6 +196,8 @@ func firing(t *testing.T, what, samples string, want ...string) {
 	}
 	test.WriteString("  promql_expr_test:\n")
 	for _, r := range rules {
+		fmt.Fprintf(&test, "  - expr: 'count(%s) > bool 0'\n    eval_time: %dm\n    exp_samples: [{ labels: '{}', value: 1 }]\n",
+			threshold.ReplaceAllString(strings.ReplaceAll(r.Expr, "'", "''"), ""), steps)
 		fires := 0
 		if slices.Contains(want, r.Alert) {
 			fires = 1

@@ -32,7 +32,8 @@ type deployed struct {
 	env     *kubeenv.Env
 	pod     *corev1.Pod
 	process *child.Process
-	log     string // the file
+	log     string            // the file
+	files   map[string]string // directories by the name of their volume
 	ports   struct{ GRPC, Health, Metrics, Debug int }
 }
 
@@ -68,13 +69,13 @@ func replica(t *testing.T, env *kubeenv.Env, ns string, all objects) *deployed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &deployed{t: t, env: env, pod: made, log: filepath.Join(t.TempDir(), "epp.log")}
-	d.start(all)
+	d := &deployed{t: t, env: env, pod: made, log: filepath.Join(t.TempDir(), "epp.log"), files: map[string]string{}}
+	d.start()
 	return d
 }
 
 // start starts the process of the container epp.
-func (d *deployed) start(all objects) {
+func (d *deployed) start() {
 	d.t.Helper()
 	dir := d.t.TempDir()
 	container := d.pod.Spec.Containers[0]
@@ -82,7 +83,8 @@ func (d *deployed) start(all objects) {
 	args := append([]string{}, container.Args...)
 	for _, m := range container.VolumeMounts {
 		to := filepath.Join(dir, filepath.Base(m.MountPath))
-		if d.mounted(all, m.Name, to) {
+		if d.mounted(m.Name, to) {
+			d.files[m.Name] = to
 			for i := range args {
 				args[i] = strings.ReplaceAll(args[i], "="+m.MountPath, "="+to)
 			}
@@ -145,7 +147,7 @@ func (d *deployed) variable(e corev1.EnvVar) string {
 }
 
 // mounted writes a volume's files to a directory, and reports whether it has any.
-func (d *deployed) mounted(all objects, volume, dir string) bool {
+func (d *deployed) mounted(volume, dir string) bool {
 	d.t.Helper()
 	for _, v := range d.pod.Spec.Volumes {
 		if v.Name != volume {

@@ -95,8 +95,8 @@ func (f *flags) serving(s *pflag.FlagSet) {
 	s.BoolVar(&f.CertReload, "enable-cert-reload", f.CertReload,
 		"follow changes of the files in --cert-path and --metrics-cert-path, and of --client-ca-file")
 	s.StringVar(&f.TLSMinVersion, "tls-min-version", f.TLSMinVersion, "least `version` of TLS: 1.2 or 1.3")
-	s.IntVar(&f.GRPCMaxRecvMsgSize, "grpc-max-recv-msg-size", 0,
-		"`bytes` of the longest message that the ext_proc port accepts; it may only be raised (default what limits needs)")
+	s.Var(size{&f.GRPCMaxRecvMsgSize}, "grpc-max-recv-msg-size",
+		"`size` of the longest message that the ext_proc port accepts, such as 64Mi; it may only be raised (default what limits needs)")
 	s.BoolVar(&f.MetricsSecureServing, "metrics-secure-serving", f.MetricsSecureServing, "serve --metrics-port over TLS")
 	s.StringVar(&f.MetricsCertPath, "metrics-cert-path", "",
 		"`directory` with tls.crt and tls.key of the metrics port (default a self-signed certificate)")

@@ -1,0 +1,147 @@
+package chart
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/weir-epp/weir/internal/kubeenv"
+)
+
+// openMetrics has alerts, and metrics that anybody may read.
+const openMetrics = minimal + "metrics: { auth: { enabled: false }, prometheusRule: { enabled: true } }\n"
+
+// askedMetrics matches the samples of the metrics that the alerts ask for.
+func askedMetrics(t *testing.T) *regexp.Regexp {
+	t.Helper()
+	var names []string
+	rules, _ := alerts(t)
+	for _, r := range rules {
+		names = append(names, metricName.FindAllString(r.Expr, -1)...)
+	}
+	return regexp.MustCompile(`(?m)^(?:` + strings.Join(names, "|") + `)(?:\{.*\})? \S+$`)
+}
+
+// samples returns what Prometheus would have of a replica: the samples that alerts ask for, and that it is up.
+func (d *deployed) samples() string {
+	d.t.Helper()
+	_, text := d.scrape("")
+	return "up 1\n" + strings.Join(askedMetrics(d.t).FindAllString(text, -1), "\n") + "\n"
+}
+
+// fires waits until exactly these alerts would fire, if the replica stayed as it is.
+func (d *deployed) fires(what, until string, want ...string) {
+	d.t.Helper()
+	d.await(what, func() error {
+		if _, text := d.scrape(""); !regexp.MustCompile(`(?m)^` + until + `$`).MatchString(text) {
+			return fmt.Errorf("the metrics have no %s", until)
+		}
+		return nil
+	})
+	firing(d.t, what, d.samples(), want...)
+}
+
+// With a real replica no alert fires while nothing is wrong, each asks for something that there is, and from faults of
+// the cluster and of the configuration that alert fires which is for it.
+func TestAlertsOnARealRun(t *testing.T) {
+	env := kubeenv.Start(t)
+	env.InstallCRDs(t, chartDir+"/crds")
+	ns := env.Namespace(t)
+	all := render(t, openMetrics)
+	for key := range all { // no operator is there
+		if strings.HasPrefix(key, "PrometheusRule/") {
+			delete(all, key)
+		}
+	}
+	deploy(t, env, ns, all)
+	modelServer(t, env, ns, "engine-0", "")
+	d := replica(t, env, ns, all)
+	d.await("it is ready", d.serving("readiness"))
+	d.fires("nothing", `weir_ready_backends\{pool="llama"\} 1`)
+
+	config := filepath.Join(d.files["config"], "weir.yaml")
+	valid := readFile(t, config)
+	replace(t, config, "profile: none\n")
+	d.fires("the configuration", "weir_config_valid 0", "WeirConfigInvalid")
+	replace(t, config, valid)
+	d.fires("nothing any more", "weir_config_valid 1")
+
+	ready(t, env, ns, "engine-0", corev1.ConditionFalse)
+	d.fires("the model server", `weir_ready_backends\{pool="llama"\} 0`, "WeirNoReadyBackends")
+	ready(t, env, ns, "engine-0", corev1.ConditionTrue)
+	d.fires("nothing any more", `weir_ready_backends\{pool="llama"\} 1`)
+
+	pools := env.Objects().Resource(kubeschema.GroupVersionResource{Group: "inference.networking.k8s.io", Version: "v1", Resource: "inferencepools"})
+	if err := pools.Namespace(ns).Delete(t.Context(), "llama", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	d.fires("the pool", `weir_pool_missing\{pool="llama"\} 1`, "WeirPoolMissing")
+	deploy(t, env, ns, all)
+	d.fires("nothing any more", `weir_pool_missing\{pool="llama"\} 0`)
+
+	env.StopAPIServer(t)
+	d.fires("the apiserver", "weir_kubernetes_apiserver_up 0", "WeirAPIServerUnreachable")
+	env.StartAPIServer(t)
+	d.fires("nothing any more", "weir_kubernetes_apiserver_up 1")
+
+	firing(t, "the process", strings.Replace(d.samples(), "up 1\n", "up 0\n", 1), "WeirDown")
+}
+
+// A replica that may not read the pods, and one whose leader is somebody that does not exist.
+func TestAlertsOfAReplicaThatCannotServe(t *testing.T) {
+	env := cluster(t)
+	ns := env.Namespace(t)
+	blind := withoutGrant(t, openMetrics, grant{"Role/llama-weir", "", "pods", "list"})
+	deploy(t, env, ns, blind)
+	d := replica(t, env, ns, blind)
+	d.fires("a permission", `weir_kubernetes_permission_missing\{.*resource="pods",verb="list"\} 1`,
+		"WeirPermissionMissing", "WeirNotSynced", "WeirNoReadyBackends", "WeirNoLeader")
+
+	ns = env.Namespace(t)
+	all := render(t, openMetrics)
+	deploy(t, env, ns, all)
+	modelServer(t, env, ns, "engine-0", "")
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "llama-weir"}, Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: new("somebody"), LeaseDurationSeconds: new(int32(3600)), RenewTime: &metav1.MicroTime{Time: time.Now()},
+	}}
+	if _, err := env.Clients().CoordinationV1().Leases(ns).Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	d = replica(t, env, ns, all)
+	d.await("it has synced", d.serving("synced"))
+	d.fires("a leader", `weir_leader\{pool="llama"\} 0`, "WeirNoLeader")
+}
+
+// replace writes a file in one step, as a ConfigMap's are.
+func replace(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ready sets whether a pod is ready.
+func ready(t *testing.T, env *kubeenv.Env, ns, name string, status corev1.ConditionStatus) {
+	t.Helper()
+	pods := env.Clients().CoreV1().Pods(ns)
+	pod, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}
+	if _, err := pods.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
