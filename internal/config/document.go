@@ -32,9 +32,10 @@ type Document struct {
 	Tiers []Tier `yaml:"tiers"`
 	// Policy classes that share a tier by deficit round robin.
 	Classes []Class `yaml:"classes"`
-	// Models that clients may ask for: their criticality and their targets.
+	// Models that clients may ask for: their criticality and their targets; in Kubernetes they go before the resources that
+	// name models (docs/names.md).
 	Models []Model `yaml:"models"`
-	// Named priorities that a request may refer to (InferenceObjectives without Kubernetes).
+	// Named priorities that a request may refer to; in Kubernetes they go before InferenceObjectives (docs/names.md).
 	Objectives []Objective `yaml:"objectives"`
 	// What a tenant may ask for, by the tenant's identity (its flow's identity).
 	TenantPolicies map[string]TenantPolicy `yaml:"tenantPolicies"`

@@ -4,7 +4,9 @@
 // A [Cluster] is what the sources of one pool share: the connection, the permissions (asked for by name before they are
 // used), Events, and whether all sources have synced. [Cluster.Follow] follows objects of one kind, and keeps nothing in
 // memory but what its caller reads. [Source] is the source of pods: it follows the InferencePool (or has a selector), and
-// the pods that this selects; when several change at a time it tells the store once.
+// the pods that this selects; when several change at a time it tells the store once. [Names] is the source of objectives
+// and models: it follows the resources that name them, hands all of them to whoever merges them (internal/names), and says
+// of each what became of it.
 //
 // # Invariants
 //
@@ -12,8 +14,9 @@
 //   - From the deletion timestamp on a pod is not ready, whatever its conditions say.
 //   - What is known stays in use while the apiserver is away, when the InferencePool is deleted or makes no sense, and,
 //     when its selector changes, until all pods of the new one are known.
-//   - What the apiserver is asked for is limited to one namespace, by labels and fields, and to list, watch, and the
-//     creation of Events and SelfSubjectAccessReviews.
+//   - What the apiserver is asked for is limited to one namespace, by labels and fields, and to list, watch, the creation
+//     of Events and SelfSubjectAccessReviews, and server-side apply of the condition Accepted; besides, what it knows of
+//     the groups of objectives and models.
 //   - Memory for an object is bounded, whatever it contains.
 //
 // # What it must never know
