@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,10 @@ func TestHostileResources(t *testing.T) {
 			many(100_000, func(int) kubeapi.RewriteRule { return kubeapi.RewriteRule{Matches: match("")} }),
 			"Invalid", `spec.rules[0].matches[0].model.value: "": must be given; spec.rules[0].targets: []: must have`,
 		},
+		"one target too many": {
+			[]kubeapi.RewriteRule{{Targets: make([]kubeapi.RewriteTarget, 65)}},
+			"Invalid", "spec.rules[0].targets: 65 targets: must be at most 64",
+		},
 		"100,000 targets": {
 			[]kubeapi.RewriteRule{{Targets: make([]kubeapi.RewriteTarget, 100_000)}},
 			"Invalid", "spec.rules[0].targets: 100000 targets: must be at most 64",
@@ -172,4 +177,50 @@ func TestNamesAreBounded(t *testing.T) {
 		t.Errorf("%d refused", len(refused))
 	}
 	runtime.KeepAlive(r)
+}
+
+// A name counts once, however many resources have it, and a resource that would go beyond MaxNames is refused whole: a
+// smaller one after it is taken.
+func TestNamesAreCountedOnce(t *testing.T) {
+	rewrite := func(age int64, name string, from, to int) *kubeapi.InferenceModelRewrite {
+		rule := kubeapi.RewriteRule{Targets: []kubeapi.RewriteTarget{{ModelRewrite: "v1"}}}
+		for i := from; i < to; i++ {
+			rule.Matches = append(rule.Matches, kubeapi.RewriteMatch{Model: kubeapi.ModelMatch{Value: fmt.Sprint(i)}})
+		}
+		return &kubeapi.InferenceModelRewrite{
+			ObjectMeta: at(age, name), Spec: kubeapi.InferenceModelRewriteSpec{PoolRef: ours(), Rules: []kubeapi.RewriteRule{rule}},
+		}
+	}
+	model := func(age int64, name string) *kubeapi.InferenceModel {
+		return &kubeapi.InferenceModel{ObjectMeta: at(age, name), Spec: kubeapi.InferenceModelSpec{ModelName: name, PoolRef: ours()}}
+	}
+	n := Merge(File{}, pool, Resources{
+		Rewrites: []*kubeapi.InferenceModelRewrite{
+			rewrite(1, "first", 0, 6000), rewrite(2, "too-large", 6000, MaxNames+1), rewrite(3, "overlapping", 5000, MaxNames-1),
+		},
+		Models: []*kubeapi.InferenceModel{model(4, "0"), model(5, "last"), model(6, "beyond"), model(7, "1")},
+	})
+	if len(n.Models) != MaxNames {
+		t.Errorf("%d models", len(n.Models))
+	}
+	var refused []string
+	for _, v := range n.Verdicts {
+		if !v.Accepted() {
+			refused = append(refused, v.Name+" "+v.Reason)
+		}
+	}
+	if want := []string{"too-large TooManyNames", "beyond TooManyNames"}; !slices.Equal(refused, want) {
+		t.Errorf("refused %q, want %q", refused, want)
+	}
+}
+
+// A resource is read no further than what its verdict has room for.
+func TestReadingStopsAtManyProblems(t *testing.T) {
+	matches := kubeapi.RewriteRule{Matches: make([]kubeapi.RewriteMatch, 100_000)}
+	for name, rules := range map[string][]kubeapi.RewriteRule{"rules": make([]kubeapi.RewriteRule, 100_000), "matches": {matches, matches}} {
+		_, ps := rulesOf(&kubeapi.InferenceModelRewrite{Spec: kubeapi.InferenceModelRewriteSpec{Rules: rules}})
+		if len(ps) <= maxProblems || len(ps) > 2*maxProblems {
+			t.Errorf("%s: %d problems", name, len(ps))
+		}
+	}
 }

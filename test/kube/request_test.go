@@ -15,8 +15,8 @@ type request struct {
 	end    context.CancelFunc
 }
 
-// send begins a request for a model, which need not be granted at once.
-func (e *epp) send(model string) *request {
+// send begins a request for a model, with more headers, which need not be granted at once.
+func (e *epp) send(model string, more ...[2]string) *request {
 	e.t.Helper()
 	ctx, end := context.WithCancel(e.t.Context())
 	stream, err := extprocv3.NewExternalProcessorClient(e.grpc).Process(ctx)
@@ -24,14 +24,14 @@ func (e *epp) send(model string) *request {
 		e.t.Fatal(err)
 	}
 	var headers []*corev3.HeaderValue
-	for _, h := range [][2]string{
+	for _, h := range append([][2]string{
 		{":method", "POST"},
 		{":path", "/v1/chat/completions"},
 		{":authority", "weir"},
 		{"content-type", "application/json"},
 		{"content-length", "2"},
 		{"x-gateway-model-name", model},
-	} {
+	}, more...) {
 		headers = append(headers, &corev3.HeaderValue{Key: h[0], RawValue: []byte(h[1])})
 	}
 	err = stream.Send(&extprocv3.ProcessingRequest{

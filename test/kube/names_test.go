@@ -1,0 +1,491 @@
+package kube
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/kubeapi"
+	"github.com/weir-epp/weir/internal/kubeenv"
+)
+
+// oneSlot is a configuration in which one request at a time is in flight for each pod, and all others wait.
+const oneSlot = "{ requestQueueController: { enqueueAll: true, watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 } }"
+
+func objective(group, name string, priority int) string {
+	return fmt.Sprintf(`
+apiVersion: %s/v1alpha2
+kind: InferenceObjective
+metadata: {name: %s}
+spec: {poolRef: {name: chat}, priority: %d}
+`, group, name, priority)
+}
+
+const (
+	newGroup = "llm-d.ai"
+	oldGroup = "inference.networking.x-k8s.io"
+)
+
+func withObjective(name string) [2]string { return [2]string{"x-llm-d-inference-objective", name} }
+
+// rows are the rows of the status page's names: name, what it is, where it comes from.
+func (e *epp) rows() map[string]bool {
+	e.t.Helper()
+	page, err := get(e.page)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	rows := map[string]bool{}
+	_, table, _ := strings.Cut(page, "\nname ")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for line := range strings.Lines(table) {
+		var cells []string
+		for cell := range strings.SplitSeq(line, "  ") {
+			if cell = strings.TrimSpace(cell); cell != "" {
+				cells = append(cells, cell)
+			}
+		}
+		rows[strings.Join(cells, " | ")] = true
+	}
+	return rows
+}
+
+// wantRows waits until the status page has these rows.
+func (e *epp) wantRows(within time.Duration, want ...string) {
+	e.t.Helper()
+	for deadline := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
+		rows, missing := e.rows(), []string(nil)
+		for _, row := range want {
+			if !rows[row] {
+				missing = append(missing, row)
+			}
+		}
+		if missing == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			e.t.Fatalf("not within %s: the page has no row %q, but %v", within, missing, rows)
+		}
+	}
+}
+
+// The priority of an InferenceObjective orders the requests that name it, and a change of it those that come then. Where
+// its kind is installed in both groups, the deprecated one does not count.
+func TestObjectivesOrderRequests(t *testing.T) {
+	w := newWorld(t)
+	w.apply(role, pool, objective(newGroup, "one", -1), objective(newGroup, "two", 5), objective(oldGroup, "old", 100))
+	w.pod("a", "127.0.4.1", true)
+	e := w.epp("--pool-name=chat", "--config-text="+oneSlot)
+	e.ready(true)
+	e.wantRows(soon, "objective one | priority -1 | InferenceObjective/one", "objective two | priority 5 | InferenceObjective/two")
+	e.logs("InferenceObjective is installed in two API groups")
+	if rows := e.rows(); len(rows) != 3 {
+		t.Errorf("more than the header and two objectives: %v", rows)
+	}
+	e.wantMetric(`weir_objectives{pool="chat",source="InferenceObjective"}`, 2)
+
+	first := e.send("m")
+	first.granted(t)
+	order := func(before *request, names [2]string) (last *request) {
+		t.Helper()
+		low := e.send("m", withObjective(names[0]))
+		e.wantMetric(`weir_tier_queue_length{pool="chat",tier="sheddable"}`, 1)
+		high := e.send("m", withObjective(names[1]))
+		e.wantMetric(`weir_tier_queue_length{pool="chat",tier="critical"}`, 1)
+		before.end()
+		high.granted(t)
+		if n, _ := e.metric(`weir_tier_queue_length{pool="chat",tier="sheddable"}`); n != 1 {
+			t.Errorf("%s does not wait any more", names[0])
+		}
+		high.end()
+		low.granted(t)
+		return low
+	}
+	last := order(first, [2]string{"one", "two"})
+
+	w.apply(objective(newGroup, "one", 5), objective(newGroup, "two", -1))
+	e.wantRows(soon, "objective one | priority 5 | InferenceObjective/one", "objective two | priority -1 | InferenceObjective/two")
+	order(last, [2]string{"two", "one"}).end()
+
+	err := w.env.Objects().Resource(resourceOf(newGroup, "inferenceobjectives")).Namespace(w.namespace).
+		Delete(t.Context(), "one", metav1.DeleteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.wantMetric(`weir_objectives{pool="chat",source="InferenceObjective"}`, 1)
+}
+
+// upstream is a model server that notes the models of the requests that reach it.
+type upstream struct {
+	*httptest.Server
+	mu     sync.Mutex
+	models map[string]int
+}
+
+func newUpstream(t *testing.T) *upstream {
+	u := &upstream{models: map[string]int{}}
+	u.Server = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		var asked struct{ Model string }
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			t.Error(err)
+		}
+		u.mu.Lock()
+		u.models[asked.Model]++
+		u.mu.Unlock()
+		_, _ = io.WriteString(out, "{}")
+	}))
+	t.Cleanup(u.Close)
+	return u
+}
+
+// take returns how often each model was asked for since the last time.
+func (u *upstream) take() map[string]int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	models := u.models
+	u.models = map[string]int{}
+	return models
+}
+
+const models = `
+apiVersion: llm-d.ai/v1alpha2
+kind: InferenceModelRewrite
+metadata: {name: canary}
+spec:
+  poolRef: {name: chat}
+  rules:
+  - matches: [{model: {value: split}}]
+    targets: [{modelRewrite: v1, weight: 3}, {modelRewrite: v2, weight: 1}]
+  - matches: [{model: {value: both}}, {model: {value: mine}}]
+    targets: [{modelRewrite: of-rewrite}]
+---
+apiVersion: inference.networking.x-k8s.io/v1alpha2
+kind: InferenceModel
+metadata: {name: both}
+spec: {modelName: both, criticality: Sheddable, poolRef: {name: chat}, targetModels: [{name: of-model}]}
+---
+apiVersion: inference.networking.x-k8s.io/v1alpha2
+kind: InferenceModel
+metadata: {name: alone}
+spec:
+  modelName: alone
+  poolRef: {name: chat, group: inference.networking.k8s.io}
+  targetModels: [{name: v1}]
+---
+apiVersion: inference.networking.x-k8s.io/v1alpha2
+kind: InferenceModel
+metadata: {name: chained}
+spec: {modelName: v1, poolRef: {name: chat}, targetModels: [{name: never}]}
+`
+
+const rewriteAll = `
+apiVersion: llm-d.ai/v1alpha2
+kind: InferenceModelRewrite
+metadata: {name: all}
+spec:
+  poolRef: {name: chat}
+  rules: [{targets: [{modelRewrite: base}]}]
+`
+
+// Models are rewritten for the engine as the file, then InferenceModelRewrites, then InferenceModels say, by weight and
+// never twice; an InferenceModel's criticality counts also where a rewrite has the targets. A rule for all models, made
+// later, is for those that nobody else names.
+func TestModelsAreRewritten(t *testing.T) {
+	w := newWorld(t)
+	engine := newUpstream(t)
+	at, err := url.Parse(engine.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.apply(role, strings.ReplaceAll(pool, "number: 8000", "number: "+at.Port()), models)
+	w.pod("a", "127.0.0.1", true)
+	e := w.epp("--pool-name=chat", "--config-text={ models: [ { name: mine, targets: [ { name: of-file } ] } ] }")
+	e.ready(true)
+	envoy, err := envoyrun.Start(t.Context(), envoyrun.Options{Config: "recommended", Weir: e.address, ModelServers: []string{at.Host}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(envoy.Kill)
+	ask := func(model string, times int) map[string]int {
+		t.Helper()
+		for range times {
+			answer, err := http.Post(envoy.URL()+"/v1/completions", "application/json", strings.NewReader(`{"model":"`+model+`","prompt":"x"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = answer.Body.Close()
+			if answer.StatusCode != http.StatusOK {
+				t.Fatalf("%s: status %d", model, answer.StatusCode)
+			}
+		}
+		return engine.take()
+	}
+	e.wantRows(soon,
+		"model mine | targets of-file (1) | file",
+		"model both | targets of-rewrite (1) | InferenceModelRewrite/canary", "model both | criticality Sheddable | InferenceModel/both",
+		"model alone | criticality Standard | InferenceModel/alone")
+	if got := ask("split", 200); got["v1"] < 120 || got["v2"] < 25 || got["v1"]+got["v2"] != 200 {
+		t.Errorf("200 requests by 3:1 became %v", got)
+	}
+	want := map[string]string{"mine": "of-file", "both": "of-rewrite", "alone": "v1", "v1": "never", "other": "other"}
+	for model, target := range want {
+		if got := ask(model, 2); got[target] != 2 {
+			t.Errorf("%s became %v, want %s", model, got, target)
+		}
+	}
+	w.apply(rewriteAll)
+	e.wantRows(soon, "other models | targets base (1) | InferenceModelRewrite/all")
+	want["other"], want["alone"], want["v1"] = "base", "base", "base"
+	for model, target := range want {
+		if got := ask(model, 2); got[target] != 2 {
+			t.Errorf("%s became %v, want %s", model, got, target)
+		}
+	}
+	for series, n := range map[string]float64{"critical": 0, "default": 0, "sheddable": 4} {
+		got, _ := e.metric(`weir_tier_requests_total{outcome="dispatched",pool="chat",tier="` + series + `"}`)
+		if series == "sheddable" && got != n {
+			t.Errorf("%g requests of tier %s, want those for both: %g", got, series, n)
+		}
+	}
+}
+
+func resourceOf(group, resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: group, Version: "v1alpha2", Resource: resource}
+}
+
+// A resource that cannot be used says so in its status, once, and says it when it can be: one condition of its own beside
+// those of others.
+func TestResourcesSayWhetherTheyAreInUse(t *testing.T) {
+	w := newWorld(t)
+	w.apply(role, pool, objective(newGroup, "good", 3), `
+apiVersion: llm-d.ai/v1alpha2
+kind: InferenceModelRewrite
+metadata: {name: bad}
+spec:
+  poolRef: {name: chat}
+  rules: [{matches: [{model: {value: chat}}], targets: [{modelRewrite: v1, weight: 1}, {modelRewrite: v2}]}]
+`, `
+apiVersion: inference.networking.x-k8s.io/v1alpha2
+kind: InferenceModel
+metadata: {name: a}
+spec: {modelName: talk, poolRef: {name: chat}}
+`)
+	rewrites, theirs := resourceOf(newGroup, "inferencemodelrewrites"), metav1.Condition{
+		Type: "Theirs", Status: metav1.ConditionTrue, Reason: "R", Message: "m", LastTransitionTime: metav1.Now(),
+	}
+	w.setCondition(rewrites, "InferenceModelRewrite", "bad", "somebody", theirs)
+	e := w.epp("--pool-name=chat")
+	e.ready(true)
+	bad := w.wantCondition(rewrites, "bad", metav1.ConditionFalse, "Invalid")
+	if want := "spec.rules[0].targets[1].weight: must be given for all targets or for none"; !strings.HasPrefix(bad.Message, want) || bad.ObservedGeneration != 1 {
+		t.Errorf("condition %+v", bad)
+	}
+	w.wantCondition(resourceOf(newGroup, "inferenceobjectives"), "good", metav1.ConditionTrue, "Accepted")
+	w.wantCondition(resourceOf(oldGroup, "inferencemodels"), "a", metav1.ConditionTrue, "Accepted")
+	e.wantMetric(`weir_name_resources_unaccepted{kind="InferenceModelRewrite",pool="chat"}`, 1)
+	e.wantRows(soon, "NOT IN USE | Invalid: "+bad.Message+" | InferenceModelRewrite/bad")
+
+	time.Sleep(time.Second) // so that it is younger
+	w.apply(`
+apiVersion: inference.networking.x-k8s.io/v1alpha2
+kind: InferenceModel
+metadata: {name: b}
+spec: {modelName: talk, poolRef: {name: chat}}
+`, strings.ReplaceAll(rewriteAll, "name: all", "name: bad"))
+	w.wantCondition(resourceOf(oldGroup, "inferencemodels"), "b", metav1.ConditionFalse, "ModelNameInUse")
+	if good := w.wantCondition(rewrites, "bad", metav1.ConditionTrue, "Accepted"); good.ObservedGeneration != 2 {
+		t.Errorf("condition %+v", good)
+	}
+	if got := w.condition(rewrites, "bad", "Theirs"); got == nil || got.Reason != "R" {
+		t.Errorf("the condition of somebody else is %+v", got)
+	}
+	if n := strings.Count(e.log.String(), bad.Message); n != 1 {
+		t.Errorf("the log says %d times what is wrong", n)
+	}
+	writes := 0
+	for _, r := range w.env.Requests(t, kubeenv.ServiceAccountUser(w.namespace, "weir")) {
+		if r.Subresource == "status" {
+			writes++
+		}
+		if r.Verb != "list" && r.Verb != "watch" && strings.HasPrefix(r.Resource, "inference") && (r.Verb != "patch" || r.Subresource != "status") {
+			t.Errorf("%s of %s/%s", r.Verb, r.Resource, r.Subresource)
+		}
+	}
+	if writes != 5 {
+		t.Errorf("%d statuses were written, want one for each resource and change: 5", writes)
+	}
+}
+
+// Where somebody else owns the condition Accepted, Weir leaves it to him.
+func TestConditionsOfOthersStay(t *testing.T) {
+	w := newWorld(t)
+	w.apply(role, pool, objective(newGroup, "theirs", 3))
+	objectives := resourceOf(newGroup, "inferenceobjectives")
+	w.setCondition(objectives, "InferenceObjective", "theirs", "somebody", metav1.Condition{
+		Type: "Accepted", Status: metav1.ConditionUnknown, Reason: "Theirs", Message: "m", LastTransitionTime: metav1.Now(),
+	})
+	e := w.epp("--pool-name=chat")
+	e.ready(true)
+	e.logs("another controller writes the condition Accepted")
+	w.apply(objective(newGroup, "mine", 3))
+	w.wantCondition(objectives, "mine", metav1.ConditionTrue, "Accepted")
+	w.wantCondition(objectives, "theirs", metav1.ConditionUnknown, "Theirs")
+	e.wantRows(soon, "objective theirs | priority 3 | InferenceObjective/theirs")
+}
+
+// Without the permission to write statuses, Weir goes on and says what it lacks; once it is given, it writes them.
+func TestStatusesWantPermission(t *testing.T) {
+	w := newWorld(t)
+	w.apply(strings.ReplaceAll(role, "inferenceobjectives/status, ", ""), pool, objective(newGroup, "one", 3))
+	e := w.epp("--pool-name=chat")
+	e.ready(true)
+	missing := `weir_kubernetes_permission_missing{namespace="` + w.namespace + `",pool="chat",resource="inferenceobjectives/status.llm-d.ai",verb="patch"}`
+	e.wantMetric(missing, 1)
+	if got := w.condition(resourceOf(newGroup, "inferenceobjectives"), "one", "Accepted"); got != nil && got.Reason == "Accepted" {
+		t.Errorf("condition %+v", got)
+	}
+	w.apply(role)
+	w.wantCondition(resourceOf(newGroup, "inferenceobjectives"), "one", metav1.ConditionTrue, "Accepted")
+	e.wantMetric(missing, 0)
+}
+
+// setCondition applies a condition as a field manager.
+func (w *world) setCondition(resource schema.GroupVersionResource, kind, name, manager string, condition metav1.Condition) {
+	w.t.Helper()
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&condition)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": resource.GroupVersion().String(), "kind": kind, "metadata": map[string]any{"name": name},
+		"status": map[string]any{"conditions": []any{object}},
+	}}
+	_, err = w.env.Objects().Resource(resource).Namespace(w.namespace).
+		ApplyStatus(w.t.Context(), name, u, metav1.ApplyOptions{FieldManager: manager, Force: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// condition returns a condition of a resource, or nil.
+func (w *world) condition(resource schema.GroupVersionResource, name, kind string) *metav1.Condition {
+	w.t.Helper()
+	u, err := w.env.Objects().Resource(resource).Namespace(w.namespace).Get(w.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var o struct {
+		Status kubeapi.Status `json:"status"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o); err != nil {
+		w.t.Fatal(err)
+	}
+	return meta.FindStatusCondition(o.Status.Conditions, kind)
+}
+
+// wantCondition waits until a resource's condition Accepted has this status and reason.
+func (w *world) wantCondition(resource schema.GroupVersionResource, name string, status metav1.ConditionStatus, reason string) (c metav1.Condition) {
+	w.t.Helper()
+	eventually(w.t, fmt.Sprintf("%s %s has Accepted=%s, %s", resource.Resource, name, status, reason), func() error {
+		got := w.condition(resource, name, "Accepted")
+		if got == nil || got.Status != status || got.Reason != reason {
+			return fmt.Errorf("it is %+v", got)
+		}
+		c = *got
+		return nil
+	})
+	return c
+}
+
+// definition returns the text of the CRD of a resource, in the directory of the CRDs.
+func definition(t *testing.T, group, resource string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(crds(), resource+"."+group+"*.yaml"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Weir runs without the CRDs of names, uses each once it is installed, prefers the current group to the deprecated one,
+// and goes back when that is removed. Where a CRD has no status, an Event says what is not in use.
+func TestNameCRDsComeAndGo(t *testing.T) {
+	env := kubeenv.Start(t)
+	w := &world{t: t, env: env, namespace: env.Namespace(t)}
+	install := func(text string) {
+		t.Helper()
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "crd.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		env.InstallCRDs(t, dir)
+	}
+	install(definition(t, "inference.networking.k8s.io", "inferencepools"))
+	w.apply(role, pool)
+	e := w.epp("--pool-name=chat", "--config-text={ objectives: [ { name: taken, priority: 1 } ] }")
+	e.ready(true)
+	if rows := e.rows(); len(rows) != 2 || !rows["objective taken | priority 1 | file"] {
+		t.Errorf("rows %v", rows)
+	}
+	const looks = 90 * time.Second // some looks at what is installed
+
+	noStatus := regexp.MustCompile(`(?m)^ *subresources:\n *status: \{\}\n`).ReplaceAllString(definition(t, oldGroup, "inferenceobjectives"), "")
+	install(noStatus)
+	w.apply(objective(oldGroup, "old", 7), objective(oldGroup, "taken", 7))
+	e.wantRows(looks, "objective old | priority 7 | InferenceObjective/old",
+		"NOT IN USE | NameInUse: the configuration file has an objective of this name | InferenceObjective/taken")
+	eventually(t, "an Event says what is not in use", func() error {
+		events, err := env.Clients().EventsV1().Events(w.namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, event := range events.Items {
+			if event.Reason == "NameInUse" && event.Regarding.Name == "taken" && event.Regarding.Kind == "InferenceObjective" {
+				return nil
+			}
+		}
+		return fmt.Errorf("there are %d others", len(events.Items))
+	})
+
+	install(definition(t, newGroup, "inferenceobjectives"))
+	w.apply(objective(newGroup, "new", -7))
+	e.wantRows(looks, "objective new | priority -7 | InferenceObjective/new")
+	if e.rows()["objective old | priority 7 | InferenceObjective/old"] {
+		t.Error("the deprecated group counts beside the current one")
+	}
+	w.wantCondition(resourceOf(newGroup, "inferenceobjectives"), "new", metav1.ConditionTrue, "Accepted")
+
+	crd := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	if err := env.Objects().Resource(crd).Delete(t.Context(), "inferenceobjectives."+newGroup, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	e.wantRows(looks, "objective old | priority 7 | InferenceObjective/old")
+	if e.rows()["objective new | priority -7 | InferenceObjective/new"] {
+		t.Error("a resource of a CRD that was removed is in use")
+	}
+	if !e.serving("readiness") {
+		t.Error("not ready")
+	}
+}
