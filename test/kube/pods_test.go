@@ -251,6 +251,8 @@ func TestOnlyWhatIsNeededIsAsked(t *testing.T) {
 		}
 		what := r.Verb + " " + r.Resource + " " + r.LabelSelector + " " + r.FieldSelector
 		switch what {
+		case "list inferenceobjectives  ", "watch inferenceobjectives  ", "list inferencemodelrewrites  ", "watch inferencemodelrewrites  ",
+			"list inferencemodels  ", "watch inferencemodels  ": // each says itself which pool it is for
 		case "list pods app=chat " + phases, "watch pods app=chat " + phases,
 			"list inferencepools  metadata.name=chat", "watch inferencepools  metadata.name=chat":
 			seen[what] = true
