@@ -5,7 +5,8 @@
 #   hack/tool.sh helm
 #
 # Each tool is the module hack/tools/NAME, apart from Weir's: its go.mod names the command and pins the version, so a
-# newer one is `go get -tool` there. What was built is kept by version and by a hash of go.mod and go.sum.
+# newer one is `go get -tool` there (for kube-apiserver with its replaced modules). What was built is kept by version
+# and by a hash of go.mod and go.sum.
 #
 # The path goes to standard output, everything else to standard error. Running it again costs some milliseconds, and
 # two at once wait for each other. It builds one package at a time, for memory's sake (BUILD_JOBS: how many).
