@@ -99,7 +99,7 @@ func TestKustomizeApplied(t *testing.T) {
 type grant struct{ role, group, resource, verb string }
 
 func (g grant) String() string {
-	return strings.TrimPrefix(fmt.Sprintf("%s %s.%s", g.verb, g.resource, g.group), ".")
+	return strings.TrimSuffix(fmt.Sprintf("%s %s.%s", g.verb, g.resource, g.group), ".")
 }
 
 // grants returns what the rendered roles give to Weir's service account.
@@ -217,7 +217,7 @@ func TestEachPermissionIsNeeded(t *testing.T) {
 				return
 			}
 			resource := strings.TrimSuffix(g.resource+"."+g.group, ".")
-			missing := regexp.MustCompile(fmt.Sprintf(`weir_kubernetes_permission_missing\{[^}]*namespace="%s",resource="%s",verb="%s"\} 1`,
+			missing := regexp.MustCompile(fmt.Sprintf(`weir_kubernetes_permission_missing\{[^}]*namespace="%s",[^}]*resource="%s",verb="%s"\} 1`,
 				ns, regexp.QuoteMeta(resource), g.verb))
 			d.await("it says what it lacks", func() error {
 				if _, text := d.scrape(env.Token(t, ns, "prometheus")); !missing.MatchString(text) {

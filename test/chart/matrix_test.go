@@ -30,7 +30,9 @@ var matrix = map[string]string{
 	"PodMonitor": minimal + "metrics: { auth: { enabled: false }, podMonitor: { enabled: true } }\n",
 	"alerts": minimal + "metrics: { prometheusRule: { enabled: true, labels: { release: prometheus }, alertLabels: { team: inference }, " +
 		"runbookURL: https://example.com/troubleshooting } }\n",
-	"autoscaling":      minimal + "autoscaling: { enabled: true, target: { name: llama } }\n",
+	"autoscaling": minimal + "autoscaling: { enabled: true, target: { name: llama } }\n",
+	"autoscaling by selector": "pool: { source: Selector, matchLabels: { app: llama, role: decode } }\n" +
+		"autoscaling: { enabled: true, target: { name: llama } }\n",
 	"no budget":        minimal + "podDisruptionBudget: { enabled: false }\n",
 	"budget per cent":  minimal + "podDisruptionBudget: { maxUnavailable: 50% }\n",
 	"network policy":   minimal + allPeers,

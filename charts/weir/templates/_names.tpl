@@ -76,12 +76,3 @@ labels:
 - {{ printf "%s.%s.svc.cluster.local" $service $.Release.Namespace }}
 {{- end }}
 {{- end }}
-
-{{/* The value of the label "pool" of the metrics. */}}
-{{- define "weir.poolLabel" -}}
-{{- if eq .Values.pool.source "InferencePool" -}}
-{{ include "weir.poolName" . }}
-{{- else -}}
-{{ include "weir.matchLabels" . }}
-{{- end -}}
-{{- end }}
