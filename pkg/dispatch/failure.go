@@ -46,11 +46,14 @@ func (m *Machine) Failed(now time.Time, failure error) {
 		t := w.troubles()
 		t.struck = now
 		t.panics++
-		if t.panics >= panicsEnd {
+		ended := t.panics >= panicsEnd
+		if ended {
 			m.fail(w, failure)
 		}
 		// It may have been asked for on behalf of all that wait in its lane.
-		m.pending.lanes = m.queue.InLane(w.queued.Lane, m.pending.lanes)
+		if lane := w.queued.Lane; ended || m.preempts.Has(w.queued.Tier) || lane != "" && m.lanes.notes[lane] == nil {
+			m.pending.lanes = m.queue.InLane(lane, m.pending.lanes)
+		}
 	}
 	if enough {
 		m.retryAt = now.Add(m.config.PopperWaitBase)
