@@ -27,8 +27,6 @@ type Part struct {
 	InFlight func() InFlight
 	// Changed is called when Stock may have changed.
 	Changed func()
-	// Synced is called once, when the records of the others have been read and an own one is written.
-	Synced func()
 	// Failed is called for each request that fails, for a metric.
 	Failed func()
 }
@@ -69,11 +67,15 @@ func NewReplicas(config Config, me Identity, pool string, leases API, part Part,
 	}
 }
 
-// Stock returns what other processes have in flight at each of the endpoints. It is safe for concurrent use.
-func (r *Replicas) Stock(now time.Time, endpoints []Endpoint) []int {
+// Stock returns what other processes have in flight at each of the endpoints, which are asked for only if they have
+// anything in flight; else it returns nil. It is safe for concurrent use.
+func (r *Replicas) Stock(now time.Time, endpoints func() []Endpoint) []int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.foreign.stock(now, endpoints)
+	if r.foreign.next(now).IsZero() {
+		return nil
+	}
+	return r.foreign.stock(now, endpoints())
 }
 
 // Drain makes the records say that this replica stops, from now on. It returns at once.
@@ -84,8 +86,9 @@ func (r *Replicas) Drain() {
 	}
 }
 
-// Run reads and writes records until ctx is done, then writes a last one, and returns nil.
-func (r *Replicas) Run(ctx context.Context) error {
+// Run reads and writes records until ctx is done, then writes a last one, and returns nil. synced is called once, when
+// the records of the others have been read and one of this replica is written.
+func (r *Replicas) Run(ctx context.Context, synced func()) error {
 	round, step := time.NewTimer(0), time.NewTimer(0)
 	defer round.Stop()
 	defer step.Stop()
@@ -104,7 +107,7 @@ func (r *Replicas) Run(ctx context.Context) error {
 			round.Reset(0)
 			continue
 		case <-round.C:
-			r.round(ctx)
+			r.round(ctx, synced)
 			round.Reset(r.config.RetryPeriod - rand.N(r.config.RetryPeriod/5+1)) // as in Elector
 		case <-step.C:
 		}
@@ -122,7 +125,7 @@ func (r *Replicas) Run(ctx context.Context) error {
 }
 
 // round reads the records of all and writes the own one.
-func (r *Replicas) round(ctx context.Context) {
+func (r *Replicas) round(ctx context.Context, synced func()) {
 	leases, err := r.list(ctx)
 	r.note(ctx, &r.failures.list, err, "the records of other replicas cannot be read: what they have in flight falls to 0")
 	if err != nil && !r.synced {
@@ -147,7 +150,8 @@ func (r *Replicas) round(ctx context.Context) {
 	r.saw(leases, r.age)
 	if first {
 		r.synced = true
-		r.part.Synced()
+		r.part.Changed() // before anybody relies on it
+		synced()
 	}
 	r.forget(ctx)
 }

@@ -52,14 +52,13 @@ func (s *apiserver) tellThrough(t *testing.T, c *client, me Identity, inFlight m
 			return f
 		},
 		Changed: func() {},
-		Synced:  func() { r.mu.Lock(); r.synced = true; r.mu.Unlock() },
 		Failed:  func() { r.mu.Lock(); r.failed++; r.mu.Unlock() },
 	}, logr.Discard())
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := r.replicas.Run(ctx); err != nil {
+		if err := r.replicas.Run(ctx, func() { r.mu.Lock(); r.synced = true; r.mu.Unlock() }); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -78,11 +77,26 @@ func (r *teller) has(inFlight map[string]int) {
 	r.inFlight = inFlight
 }
 
+// stock is what it counts at endpoints.
+func (r *teller) stock(keys ...string) []int {
+	got := r.replicas.Stock(time.Now(), func() []Endpoint {
+		endpoints := make([]Endpoint, len(keys))
+		for i, key := range keys {
+			endpoints[i] = Endpoint{key, 1}
+		}
+		return endpoints
+	})
+	if got == nil {
+		got = make([]int, len(keys))
+	}
+	return got
+}
+
 // sees checks what it counts at the endpoints a and b.
 func (r *teller) sees(a, b int, when string) {
 	r.t.Helper()
 	synctest.Wait()
-	got := r.replicas.Stock(time.Now(), []Endpoint{{"a", 1}, {"b", 1}})
+	got := r.stock("a", "b")
 	if got[0] != a || got[1] != b {
 		r.t.Errorf("%s: sees %v, want %d and %d", when, got, a, b)
 	}
@@ -92,7 +106,7 @@ func (r *teller) sees(a, b int, when string) {
 func (r *teller) about(low, high int, when string) {
 	r.t.Helper()
 	synctest.Wait()
-	if got := r.replicas.Stock(time.Now(), []Endpoint{{"a", 1}}); got[0] < low || got[0] > high {
+	if got := r.stock("a"); got[0] < low || got[0] > high {
 		r.t.Errorf("%s: sees %d, want %d to %d", when, got[0], low, high)
 	}
 }
@@ -158,7 +172,7 @@ func TestRestartedReplicas(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
 			for _, r := range []*teller{third, other, late} {
-				got := r.replicas.Stock(time.Now(), []Endpoint{{"a", 1}, {"b", 1}})
+				got := r.stock("a", "b")
 				if got[0] < 32 || got[0] > 37 || got[1] < 26 || got[1] > 30 { // 24 to 26 s, and 2 to 4 s old
 					t.Errorf("with an apiserver's clock of %v: %v", skew, got)
 				}

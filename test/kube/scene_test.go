@@ -57,6 +57,7 @@ metadata: {name: weir}
 rules:
 - {apiGroups: [""], resources: [pods], verbs: [list, watch]}
 - {apiGroups: [inference.networking.k8s.io], resources: [inferencepools], verbs: [list, watch]}
+- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, list, create, update, delete]}
 - {apiGroups: [events.k8s.io], resources: [events], verbs: [create]}
 - apiGroups: [llm-d.ai, inference.networking.x-k8s.io]
   resources: [inferenceobjectives, inferencemodelrewrites, inferencemodels]
@@ -207,7 +208,7 @@ func (w *world) eppWith(kubeconfig string, flags ...string) *epp {
 	flags = append([]string{
 		"--kubeconfig=" + kubeconfig, "--pool-namespace=" + w.namespace,
 		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0",
-		"--secure-serving=false", "--ports-file=" + ports, "--min-drain=0s",
+		"--secure-serving=false", "--metrics-endpoint-auth=false", "--ports-file=" + ports, "--min-drain=0s",
 	}, flags...)
 	e := &epp{t: t, log: &logBuffer{}}
 	cmd := exec.Command(binaries.Path(binaries.EPP), flags...)

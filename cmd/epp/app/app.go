@@ -82,7 +82,7 @@ func (a *App) wire(d *config.Document) error {
 	a.healthServer, a.health = newHealthServer()
 	a.readiness = newReadiness(a.health)
 	var err error
-	a.pool, err = newPool(&a.options, d, a.registry, a.log, func(is bool) { a.readiness.set(synced, is) })
+	a.pool, err = newPool(&a.options, d, a.registry, a.log, a.readiness.set)
 	if err != nil {
 		return err
 	}

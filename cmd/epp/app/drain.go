@@ -17,6 +17,7 @@ const answerTime = time.Second
 func (a *App) drain(work context.Context) {
 	begun := time.Now()
 	a.readiness.set(open, false)
+	left := a.pool.replication.leave(work)
 	// Requests rejected at the end of the window must get their answers before the drain timeout.
 	answering := min(answerTime, a.options.DrainTimeout/4)
 	window := min(a.Config().RequestQueueController.DrainWindow.Std(), a.options.DrainTimeout-answering)
@@ -50,6 +51,7 @@ func (a *App) drain(work context.Context) {
 	}
 	a.grpcServer.Stop()
 	<-gone
+	<-left
 	a.log.Info("stopped", "after", time.Since(begun).String(), "stock", a.pool.controller.State().Stock)
 }
 

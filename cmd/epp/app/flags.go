@@ -26,7 +26,7 @@ type flags struct {
 	document     config.Document
 	lower, upper int64
 
-	metricsAuth, leaderElection bool
+	metricsAuth bool
 
 	set    *pflag.FlagSet
 	groups []group
@@ -131,7 +131,9 @@ func (f *flags) stopping(s *pflag.FlagSet) {
 	s.IntVar(&f.Record, "record", f.Record,
 		"`MiB` of the last decisions to keep at /debug/recording, for weir replay and weir explain; 0: none")
 	s.BoolVar(&f.Pprof, "enable-pprof", f.Pprof, "serve /debug/pprof on the debug port")
-	s.BoolVar(&f.metricsAuth, "metrics-endpoint-auth", false, "authenticate readers of the metrics (not supported yet)")
+	s.BoolVar(&f.metricsAuth, "metrics-endpoint-auth", false,
+		"ask the apiserver whether the reader of /metrics, who shows a token, may get it (default true if the model servers "+
+			"come from Kubernetes)")
 	s.BoolVar(&f.MetricAliases, "metric-aliases", f.MetricAliases,
 		"export what autoscalers read from llm-d's and GIE's endpoint pickers under their names, too")
 	s.BoolVar(&f.version, "version", false, "print the version and exit")
@@ -148,7 +150,14 @@ func (f *flags) kubernetes(s *pflag.FlagSet) {
 		"`ports` of the pods of --endpoint-selector, separated by commas, at most 8; each is a model server")
 	s.StringVar(&f.Kubeconfig, "kubeconfig", "",
 		"`file` that says how to reach the apiserver (default $KUBECONFIG, in a pod its service account)")
-	s.BoolVar(&f.leaderElection, "ha-enable-leader-election", false, "elect a leader among several replicas")
+	s.BoolVar(&f.LeaderElection, "ha-enable-leader-election", false,
+		"elect a leader among several replicas, which alone is ready")
+	s.DurationVar(&f.Leader.LeaseDuration, "leader-election-lease-duration", f.Leader.LeaseDuration,
+		"how long others leave a leader's Lease that does not change to it, in whole seconds")
+	s.DurationVar(&f.Leader.RetryPeriod, "leader-election-retry-period", f.Leader.RetryPeriod,
+		"time between two renewals of a replica's Leases, and between two looks at the others'")
+	s.DurationVar(&f.Leader.TakeoverWindow, "takeover-window", f.Leader.TakeoverWindow,
+		"time in which what a replica that is gone had in flight falls to nothing; 0s: it is not counted")
 }
 
 // parse parses the arguments. The error names every flag that this build does not support.
@@ -162,11 +171,8 @@ func (f *flags) parse(args []string) error {
 	if f.set.NArg() > 0 {
 		problems = append(problems, fmt.Errorf("%q: there are no arguments but flags", f.set.Arg(0)))
 	}
-	if f.leaderElection {
-		problems = append(problems, errors.New("--ha-enable-leader-election: true: not supported yet"))
-	}
-	if f.metricsAuth {
-		problems = append(problems, errors.New("--metrics-endpoint-auth: true: not supported yet"))
+	if f.set.Changed("metrics-endpoint-auth") {
+		f.MetricsEndpointAuth = &f.metricsAuth
 	}
 	if f.encoder != encoderJSON && f.encoder != encoderConsole {
 		problems = append(problems, fmt.Errorf("--zap-encoder: %q: must be one of json, console", f.encoder))

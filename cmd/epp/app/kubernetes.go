@@ -36,20 +36,25 @@ func (a *App) gatherer() prometheus.Gatherer {
 	return prometheus.Gatherers{a.registry, kube.Gatherer()}
 }
 
-// followCluster makes the source of endpoints in Kubernetes. synced is called once it has been read.
-func (p *Pool) followCluster(o *Options, log logr.Logger, synced func()) error {
+// followCluster makes the source of endpoints in Kubernetes, and joins the other replicas there. set is called with what
+// becomes of synced and leading.
+func (p *Pool) followCluster(o *Options, log logr.Logger, set func(condition, bool)) error {
+	set(synced, false)
 	kube.SetLogger(log)
 	cfg, err := kube.Connect(o.Kubeconfig)
 	if err != nil {
 		return err
 	}
-	if p.cluster, err = kube.NewCluster(cfg, log, synced); err != nil {
+	if p.cluster, err = kube.NewCluster(cfg, log, func() { set(synced, true) }); err != nil {
 		return err
 	}
 	if err := register(p.registerer, p.cluster.Collectors()...); err != nil {
 		return err
 	}
-	if _, err = kube.NewSource(p.cluster, o.kube(), p.store, log); err != nil || o.PoolName == "" {
+	if _, err = kube.NewSource(p.cluster, o.kube(), p.store, log); err != nil {
+		return err
+	}
+	if err := p.replicate(o, cfg, p.log.WithName("leader"), func(leads bool) { set(leading, leads) }); err != nil || o.PoolName == "" {
 		return err // without an InferencePool there is nothing that resources could refer to
 	}
 	p.naming.pool = names.Pool{Group: o.PoolGroup, Name: o.PoolName}

@@ -13,12 +13,16 @@ type load struct {
 }
 
 // loads returns the load of every endpoint of the pool, in order. Under the lock it only copies the shares.
-func (p *Pool) loads() []load {
+func (p *Pool) loads() []load { return p.loadsAnd(func() {}) }
+
+// loadsAnd is loads that also calls a function under the controller's lock.
+func (p *Pool) loadsAnd(look func()) []load {
 	shares := make([]scheduling.Share, 0, p.prepared.Load().snapshot.Len())
 	var snapshot *scheduling.Snapshot
 	p.controller.Look(func() {
 		snapshot = p.board.Snapshot()
 		shares = p.board.Shares(shares)
+		look()
 	})
 	loads := make([]load, snapshot.Len())
 	for i := range loads {

@@ -45,14 +45,16 @@ func TestMainExits(t *testing.T) {
 		},
 		"every problem of the flags": {
 			[]string{
-				"--pool-name=p", "--pool-group=g", "--endpoints=10.0.0.1:80", "--ha-enable-leader-election", "--metrics-endpoint-auth", "--grpc-port=-1", "--v=1000",
+				"--pool-name=p", "--pool-group=g", "--endpoints=10.0.0.1:80", "--leader-election-lease-duration=1m30ms", "--takeover-window=2h", "--leader-election-retry-period=1h", "--grpc-port=-1", "--v=1000",
 				"--debug-port=-2", "--debug-bind-address=",
 				"--zap-encoder=xml", "--on-invalid-config=ignore", "--config-file=a", "--config-text=b", "rest",
 			},
 			2, nil,
 			[]string{
-				"--endpoints: --pool-name is given already", "--ha-enable-leader-election: true: not supported yet",
-				"--metrics-endpoint-auth: true: not supported yet", "--grpc-port: -1: must be from 0 to 65535", "--v: 1000",
+				"--endpoints: --pool-name is given already", "--leader-election-lease-duration: 1m0.03s: must be whole seconds",
+				"--leader-election-retry-period: 1h: must be from 100ms to half of --leader-election-lease-duration",
+				"--takeover-window: 2h: must be from 0s to 1h",
+				"--grpc-port: -1: must be from 0 to 65535", "--v: 1000",
 				"--debug-port: -2: must be from 0 to 65535, or -1 for none", `--debug-bind-address: "": must be an address`,
 				`--zap-encoder: "xml"`, `--on-invalid-config: "ignore"`, "--config-text: there is a --config-file", `"rest"`,
 				"--pool-group: \"g\": must be inference.networking.k8s.io",

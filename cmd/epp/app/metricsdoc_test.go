@@ -83,6 +83,9 @@ func exportedMetrics(t *testing.T) map[string]string {
 		d.add(c)
 	}
 	d.add(newNameMetrics(&a.pool.naming))
+	replication := newReplicationMetrics(a.pool)
+	replication.elects()
+	d.add(replication)
 	// A second stream server, only for what it registers.
 	document := a.Config()
 	if _, err := extproc.NewServer(document.ExtprocConfig(), extproc.Dependencies{

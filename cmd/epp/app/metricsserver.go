@@ -22,7 +22,14 @@ func newMetricsServer(a *App) (*http.Server, error) {
 	if a.options.MetricAliases {
 		gatherer = aliased(gatherer)
 	}
-	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{Registry: a.registry, EnableOpenMetrics: true}))
+	var metrics http.Handler = promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{Registry: a.registry, EnableOpenMetrics: true})
+	if a.options.metricsAuth() {
+		var err error
+		if metrics, err = authorized(&a.options, metrics, a.log.WithName("metrics")); err != nil {
+			return nil, err
+		}
+	}
+	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if lacks := a.readiness.lacks(); lacks != "" {

@@ -18,9 +18,11 @@ import (
 )
 
 // newPool makes the pool that the options name, from the core outwards. It opens nothing that would have to be closed.
-// Its metrics are registered at registry, with the label pool if it comes from Kubernetes. synced is called with false at
-// once if the pool is not known before Run has read it, and with true when it has.
-func newPool(o *Options, d *config.Document, registry prometheus.Registerer, log logr.Logger, synced func(bool)) (*Pool, error) {
+// Its metrics are registered at registry, with the label pool if it comes from Kubernetes. set is called with the
+// conditions of readiness that depend on the pool: at once if they do not hold yet, and when they change.
+func newPool(
+	o *Options, d *config.Document, registry prometheus.Registerer, log logr.Logger, set func(condition, bool),
+) (*Pool, error) {
 	p := &Pool{log: log.WithName("pool"), registerer: registry}
 	if label := o.poolLabel(); label != "" {
 		p.registerer = prometheus.WrapRegistererWith(prometheus.Labels{"pool": label}, registry)
@@ -59,8 +61,7 @@ func newPool(o *Options, d *config.Document, registry prometheus.Registerer, log
 	if !o.kubernetes() {
 		return p, nil
 	}
-	synced(false)
-	return p, p.followCluster(o, log.WithName("kubernetes"), func() { synced(true) })
+	return p, p.followCluster(o, log.WithName("kubernetes"), set)
 }
 
 // openStore makes the store, whose snapshots go to all other parts.

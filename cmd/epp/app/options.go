@@ -16,6 +16,7 @@ import (
 	"github.com/weir-epp/weir/internal/kubeapi"
 	"github.com/weir-epp/weir/pkg/datastore"
 	"github.com/weir-epp/weir/pkg/invalid"
+	"github.com/weir-epp/weir/pkg/leader"
 )
 
 // What to do at the start if the configuration is invalid.
@@ -60,6 +61,9 @@ type Options struct {
 	// configuration need; 0: exactly that (--grpc-max-recv-msg-size).
 	GRPCMaxRecvMsgSize int
 
+	// MetricsEndpointAuth asks the apiserver who reads the metrics and whether they may; nil: if the endpoints come from
+	// Kubernetes (--metrics-endpoint-auth).
+	MetricsEndpointAuth *bool
 	// MetricsSecureServing serves metrics over TLS (--metrics-secure-serving).
 	MetricsSecureServing bool
 	// MetricsCertPath is a directory with tls.crt and tls.key for it; empty: a self-signed certificate
@@ -88,6 +92,13 @@ type Options struct {
 	// Kubeconfig is the file that says how to reach the apiserver; empty: $KUBECONFIG, or the pod's service account
 	// (--kubeconfig).
 	Kubeconfig string
+	// Pod is the pod that the program runs in (the environment).
+	Pod Pod
+	// LeaderElection makes one of several replicas the leader, which alone is ready (--ha-enable-leader-election).
+	LeaderElection bool
+	// Leader configures the election and the records of what replicas have in flight (--leader-election-lease-duration,
+	// --leader-election-retry-period, --takeover-window).
+	Leader leader.Config
 	// ProbePath is the path of the HTTP GET that probes whether an endpoint is ready; empty: endpoints are ready when
 	// they are listed (--probe-path).
 	ProbePath string
@@ -125,6 +136,8 @@ func DefaultOptions() Options {
 		OnInvalidConfig:  InvalidFails,
 		PoolNamespace:    defaultNamespace(),
 		PoolGroup:        kubeapi.PoolGroupVersion.Group,
+		Pod:              ownPod(),
+		Leader:           leader.DefaultConfig(),
 		ProbePath:        "/health",
 		ProbeGuessed:     true,
 		ProbeInterval:    5 * time.Second,
@@ -186,7 +199,7 @@ func (o *Options) Validate() error {
 	if o.Record > 0 && o.DebugPort == DebugOff {
 		bad("record", "%d: there is no --debug-port to read the recording at", o.Record)
 	}
-	for _, p := range slices.Concat(o.validateSource(bad), invalid.Of(o.datastore().Validate())) {
+	for _, p := range slices.Concat(o.validateSource(bad), invalid.Of(o.datastore().Validate()), invalid.Of(o.Leader.Validate())) {
 		problems = append(problems, errors.New(p.Text(flagOf)))
 	}
 	return errors.Join(problems...)
@@ -202,8 +215,11 @@ func (o *Options) validateSource(bad func(flag, format string, args ...any)) inv
 		if len(o.EndpointTargetPorts) > 0 {
 			bad("endpoint-target-ports", "%v: has no use without --endpoint-selector", o.EndpointTargetPorts)
 		}
-		if o.Kubeconfig != "" {
-			bad("kubeconfig", "%s: has no use without --pool-name or --endpoint-selector", o.Kubeconfig)
+		if o.Kubeconfig != "" && !o.metricsAuth() {
+			bad("kubeconfig", "%s: has no use without --pool-name, --endpoint-selector or --metrics-endpoint-auth", o.Kubeconfig)
+		}
+		if o.LeaderElection {
+			bad("ha-enable-leader-election", "true: has no use without --pool-name or --endpoint-selector")
 		}
 		return nil
 	}
@@ -220,13 +236,23 @@ func (o *Options) validateSource(bad func(flag, format string, args ...any)) inv
 	return invalid.Of(o.kube().Validate())
 }
 
-// flagOf returns the flag for a field of the datastore's or the Kubernetes source's configuration, or the field itself if
-// there is none.
+// metricsAuth reports whether readers of the metrics are authenticated.
+func (o *Options) metricsAuth() bool {
+	if o.MetricsEndpointAuth != nil {
+		return *o.MetricsEndpointAuth
+	}
+	return o.kubernetes()
+}
+
+// flagOf returns the flag for a field of the datastore's, the Kubernetes source's or the election's configuration, or the
+// field itself if there is none.
 func flagOf(field invalid.Path) string {
 	flags := map[string]string{
 		"Pool": "--pool-name", "Namespace": "--pool-namespace", "Group": "--pool-group",
 		"Selector": "--endpoint-selector", "Ports": "--endpoint-target-ports",
-		"Endpoints": "--endpoints", "File": "--endpoints-file", "Probe.Path": "--probe-path", "Probe.Interval": "--probe-interval",
+		"LeaseDuration": "--leader-election-lease-duration", "RetryPeriod": "--leader-election-retry-period",
+		"TakeoverWindow": "--takeover-window",
+		"Endpoints":      "--endpoints", "File": "--endpoints-file", "Probe.Path": "--probe-path", "Probe.Interval": "--probe-interval",
 	}
 	return cmp.Or(flags[field.Pattern()], field.String())
 }

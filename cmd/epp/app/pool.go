@@ -31,6 +31,8 @@ type Pool struct {
 	cluster    *kube.Cluster       // nil: the endpoints do not come from Kubernetes
 	naming     naming              // its own comments say what guards it
 
+	replication *replication // nil: nothing is known of other replicas
+
 	// prepared is what the streams prepare their requests with, before the controller's lock.
 	prepared atomic.Pointer[prepared]
 
@@ -39,8 +41,11 @@ type Pool struct {
 	published *scheduling.Snapshot // the store's newest
 	scheduler *scheduling.Scheduler
 	flow      flowcontrol.Config
-	streams   extproc.Config // RoutesByModel follows the snapshot, the names the cluster's resources
-	clamped   string         // what was last logged of the reservations
+	streams   extproc.Config                // RoutesByModel follows the snapshot, the names the cluster's resources
+	clamped   string                        // what was last logged of the reservations
+	told      map[scheduling.EndpointID]int // what the controller was last told of others' work, where that is not 0
+
+	foreignTotal atomic.Int64 // what counts of others' work
 }
 
 // prepared is a scheduler and the newest snapshot.
@@ -63,6 +68,7 @@ func (p *Pool) changed(published *scheduling.Snapshot) {
 	}
 	p.prepared.Store(&prepared{p.scheduler, published})
 	p.controller.SetBackends(ready, func() { p.board.SetSnapshot(published) })
+	p.tellForeign()
 	p.log.Info("endpoints", "version", published.Version(), "listed", published.Len(), "ready", len(ready))
 	p.noteReservations(ready)
 }

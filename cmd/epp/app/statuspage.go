@@ -34,6 +34,9 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 			line("waits for\t%s", strings.Join(waiting, ", "))
 		}
 	}
+	if a.pool.replication != nil {
+		line("elsewhere\t%d\trequests in flight from other replicas, which count as stock", a.pool.foreignTotal.Load())
+	}
 	line("draining\t%t", s.Draining)
 	line("streams\t%d", a.pool.server.Streams())
 	line("")

@@ -34,7 +34,11 @@ func TestTwoPools(t *testing.T) {
 			t.Fatal(err)
 		}
 		known := true
-		p, err := newPool(&o, &document, registry, logr.Discard(), func(is bool) { known = is })
+		p, err := newPool(&o, &document, registry, logr.Discard(), func(c condition, is bool) {
+			if c == synced {
+				known = is
+			}
+		})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

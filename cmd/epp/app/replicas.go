@@ -1,0 +1,219 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/weir-epp/weir/pkg/datastore/kube"
+	"github.com/weir-epp/weir/pkg/leader"
+)
+
+// resignTime is how long a process that stops waits, at the end of its drain, for its Lease to be given up.
+const resignTime = 3 * time.Second
+
+// Pod is the pod that the program runs in, by its environment.
+type Pod struct {
+	// Name is the pod's; empty: it is in none (POD_NAME).
+	Name string
+	// UID is the pod's; empty: unknown (POD_UID).
+	UID string
+	// Namespace is the pod's; empty: that of the pool (NAMESPACE).
+	Namespace string
+}
+
+// ownPod returns the pod that the environment describes.
+func ownPod() Pod {
+	return Pod{Name: os.Getenv("POD_NAME"), UID: os.Getenv("POD_UID"), Namespace: os.Getenv("NAMESPACE")}
+}
+
+// replication is what this replica has to do with the others of its pool.
+type replication struct {
+	cluster         *kube.Cluster
+	namespace, pool string // of the Leases, and the value of their label
+	needs           []kube.Permission
+	metrics         *replicationMetrics
+	replicas        *leader.Replicas
+	elector         *leader.Elector  // nil: every replica is ready
+	label           *leader.PodLabel // nil: no election, or no pod
+}
+
+// replicate makes the part that keeps this replica's Leases. leads is called with whether this replica leads: at once with
+// false if there is an election, and when that changes.
+func (p *Pool) replicate(o *Options, connection *rest.Config, log logr.Logger, leads func(bool)) error {
+	me := leader.NewIdentity(o.Pod.Name, o.Pod.UID)
+	if me.Pod == "" {
+		hostname, _ := os.Hostname() // empty: it has some name all the same
+		me.Pod = leader.PodOf(hostname)
+	}
+	connection = rest.CopyConfig(connection)
+	connection.QPS = -1 // the retry period paces the requests
+	r := &replication{
+		cluster: p.cluster, namespace: cmp.Or(o.Pod.Namespace, o.PoolNamespace), pool: leader.SelectorLabelOf(o.EndpointSelector),
+		metrics: newReplicationMetrics(p),
+	}
+	if o.PoolName != "" {
+		r.pool = leader.PoolLabelOf(o.PoolName)
+	}
+	leases, err := leader.NewLeases(connection, r.namespace)
+	if err != nil {
+		return fmt.Errorf("app: %w", err)
+	}
+	r.need(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, "get", "list", "create", "update", "delete")
+	r.replicas = leader.NewReplicas(o.Leader, me, r.pool, leases, leader.Part{
+		InFlight: p.tellInFlight, Changed: p.foreignChanged, Failed: r.metrics.failed("replica"),
+	}, log)
+	if o.LeaderElection {
+		if err := r.elect(o, connection, me, leases, log, leads); err != nil {
+			return err
+		}
+	}
+	p.cluster.Add("replicas", r.run)
+	p.replication = r
+	return register(p.registerer, r.metrics)
+}
+
+// elect makes the part that takes part in the election.
+func (r *replication) elect(
+	o *Options, connection *rest.Config, me leader.Identity, leases leader.Leases, log logr.Logger, leads func(bool),
+) error {
+	leads(false)
+	if o.Pod.Name == "" {
+		log.Info("WARNING: POD_NAME is not set: the leader's pod does not get the label that a Service selects", "label", leader.Label)
+	} else {
+		r.need(schema.GroupResource{Resource: "pods"}, "patch")
+		var err error
+		if r.label, err = leader.NewPodLabel(o.Leader, connection, r.namespace, me, r.metrics.failed("label"), log); err != nil {
+			return fmt.Errorf("app: %w", err)
+		}
+	}
+	r.metrics.elects()
+	r.elector = leader.NewElector(o.Leader, leader.ElectionLease(r.pool), me, leases, func(is bool) {
+		r.metrics.leads(is)
+		leads(is)
+		if r.label != nil {
+			r.label.Set(is)
+		}
+	}, r.metrics.failed("election"), log)
+	return nil
+}
+
+// need notes permissions that the Leases, or the pod, of the own namespace take.
+func (r *replication) need(resource schema.GroupResource, verbs ...string) {
+	for _, verb := range verbs {
+		r.needs = append(r.needs, kube.Permission{Verb: verb, GroupResource: resource, Namespace: r.namespace})
+	}
+}
+
+// run keeps the Leases until ctx is done. It is a source of the cluster: requests come here only once it is known what
+// others have in flight.
+func (r *replication) run(ctx context.Context, synced func()) error {
+	granted := make([]<-chan struct{}, len(r.needs))
+	for i, p := range r.needs {
+		granted[i] = r.cluster.Need(p)
+	}
+	for _, g := range granted {
+		select {
+		case <-g:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	parts, ctx := errgroup.WithContext(ctx)
+	parts.Go(func() error { return r.replicas.Run(ctx, synced) })
+	if r.elector != nil {
+		parts.Go(func() error { return r.elector.Run(ctx) })
+	}
+	if r.label != nil {
+		parts.Go(func() error { return r.label.Run(ctx) })
+	}
+	return parts.Wait()
+}
+
+// leave tells the other replicas that this one stops, and gives up the leadership. The channel is closed when that is
+// done, or cannot be within resignTime. r may be nil.
+func (r *replication) leave(ctx context.Context) <-chan struct{} {
+	done := make(chan struct{})
+	if r == nil {
+		close(done)
+		return done
+	}
+	r.replicas.Drain()
+	go func() {
+		defer close(done)
+		ctx, cancel := context.WithTimeout(ctx, resignTime)
+		defer cancel()
+		if r.elector != nil {
+			r.elector.Resign(ctx)
+		}
+		if r.label != nil {
+			r.label.Settle(ctx)
+		}
+	}()
+	return done
+}
+
+// replicationMetrics tell of the leadership and of the others' work.
+type replicationMetrics struct {
+	foreign  prometheus.GaugeFunc
+	failures *prometheus.CounterVec
+	leader   prometheus.Gauge // nil: there is no election
+}
+
+func newReplicationMetrics(p *Pool) *replicationMetrics {
+	return &replicationMetrics{
+		foreign: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "weir_foreign_stock",
+			Help: "Requests that other replicas, or earlier processes of this one, have in flight at the ready endpoints, by their " +
+				"records. They count as stock here.",
+		}, func() float64 { return float64(p.foreignTotal.Load()) }),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_lease_failures_total",
+			Help: "Requests to the apiserver that failed: for the election, for this replica's record and those of the others, or " +
+				"for the leader's label.",
+		}, []string{"of"}),
+	}
+}
+
+// elects adds the gauge of the leadership.
+func (m *replicationMetrics) elects() {
+	m.leader = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "weir_leader", Help: "1 while this replica is the leader, else 0. Only with --ha-enable-leader-election.",
+	})
+}
+
+func (m *replicationMetrics) leads(leads bool) {
+	m.leader.Set(0)
+	if leads {
+		m.leader.Set(1)
+	}
+}
+
+// failed returns what counts a failure of one kind.
+func (m *replicationMetrics) failed(of string) func() { return m.failures.WithLabelValues(of).Inc }
+
+// Describe implements prometheus.Collector.
+func (m *replicationMetrics) Describe(out chan<- *prometheus.Desc) {
+	m.foreign.Describe(out)
+	m.failures.Describe(out)
+	if m.leader != nil {
+		m.leader.Describe(out)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *replicationMetrics) Collect(out chan<- prometheus.Metric) {
+	m.foreign.Collect(out)
+	m.failures.Collect(out)
+	if m.leader != nil {
+		m.leader.Collect(out)
+	}
+}
