@@ -367,6 +367,29 @@ func TestStatusesWantPermission(t *testing.T) {
 	e.wantMetric(missing, 0)
 }
 
+// Of several replicas only the one that leads writes what has become of a resource; all use it.
+func TestOnlyTheLeaderWritesStatuses(t *testing.T) {
+	w := newWorld(t)
+	w.apply(role, pool, objective(newGroup, "one", 3), `
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: chat-weir}
+spec: {holderIdentity: another, leaseDurationSeconds: 15, renewTime: "2026-01-01T00:00:00.000000Z"}
+`)
+	e := w.epp("--pool-name=chat", "--ha-enable-leader-election")
+	e.wantRows(soon, "objective one | priority 3 | InferenceObjective/one")
+	time.Sleep(2 * time.Second)
+	if got := w.condition(resourceOf(newGroup, "inferenceobjectives"), "one", "Accepted"); e.serving("readiness") || got != nil && got.Reason == "Accepted" {
+		t.Fatalf("a follower is ready (%t), or has written the condition %+v", e.serving("readiness"), got)
+	}
+	err := w.env.Clients().CoordinationV1().Leases(w.namespace).Delete(t.Context(), "chat-weir", metav1.DeleteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.ready(true)
+	w.wantCondition(resourceOf(newGroup, "inferenceobjectives"), "one", metav1.ConditionTrue, "Accepted")
+}
+
 // setCondition applies a condition as a field manager.
 func (w *world) setCondition(resource schema.GroupVersionResource, kind, name, manager string, condition metav1.Condition) {
 	w.t.Helper()

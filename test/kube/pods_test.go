@@ -253,6 +253,7 @@ func TestOnlyWhatIsNeededIsAsked(t *testing.T) {
 		switch what {
 		case "list inferenceobjectives  ", "watch inferenceobjectives  ", "list inferencemodelrewrites  ", "watch inferencemodelrewrites  ",
 			"list inferencemodels  ", "watch inferencemodels  ": // each says itself which pool it is for
+		case "list leases weir.dev/pool=chat ", "get leases  ", "create leases  ", "update leases  ": // its own, and those beside it
 		case "list pods app=chat " + phases, "watch pods app=chat " + phases,
 			"list inferencepools  metadata.name=chat", "watch inferencepools  metadata.name=chat":
 			seen[what] = true

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"os"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -54,11 +55,19 @@ func (p *Pool) followCluster(o *Options, log logr.Logger, set func(condition, bo
 	if _, err = kube.NewSource(p.cluster, o.kube(), p.store, log); err != nil {
 		return err
 	}
-	if err := p.replicate(o, cfg, p.log.WithName("leader"), func(leads bool) { set(leading, leads) }); err != nil || o.PoolName == "" {
+	var leads atomic.Bool
+	leads.Store(true) // without an election
+	err = p.replicate(o, cfg, p.log.WithName("leader"), func(is bool) {
+		leads.Store(is)
+		set(leading, is)
+	})
+	if err != nil || o.PoolName == "" {
 		return err // without an InferencePool there is nothing that resources could refer to
 	}
 	p.naming.pool = names.Pool{Group: o.PoolGroup, Name: o.PoolName}
-	p.naming.source = kube.NewNames(p.cluster, kube.NamesConfig{Namespace: o.PoolNamespace, Use: p.resourcesChanged}, log)
+	p.naming.source = kube.NewNames(p.cluster, kube.NamesConfig{
+		Namespace: o.PoolNamespace, Use: p.resourcesChanged, Leads: leads.Load,
+	}, log)
 	return register(p.registerer, newNameMetrics(&p.naming))
 }
 
