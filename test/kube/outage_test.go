@@ -68,8 +68,13 @@ func TestStartWithoutTheApiserver(t *testing.T) {
 	e.wantMetric(`weir_kubernetes_apiserver_up{pool="chat"}`, 1)
 	e.wantMetric(`weir_pool_missing{pool="chat"}`, 1)
 	e.ready(false)
-	if page, err := get(e.page); err != nil || !strings.Contains(page, "InferencePool, pods") {
-		t.Errorf("the status page does not say what it waits for: %v\n%s", err, page)
+	page, err := get(e.page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, waits, _ := strings.Cut(page, "\nwaits for ")
+	if waits, _, _ = strings.Cut(waits, "\n"); !strings.Contains(waits, "InferencePool") || !strings.Contains(waits, "pods") {
+		t.Errorf("the status page says that it waits for %q", waits)
 	}
 	env.InstallCRDs(t, crds())
 	w.apply(pool)

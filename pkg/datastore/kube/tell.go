@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -46,7 +47,7 @@ func (c *Cluster) Tell(about client.Object, reason, note string) {
 		return
 	}
 	if len(note) > maxNote {
-		note = note[:maxNote]
+		note = strings.ToValidUTF8(note[:maxNote], "")
 	}
 	gvk, err := apiutil.GVKForObject(about, c.manager.GetScheme())
 	if err != nil {
