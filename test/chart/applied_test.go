@@ -67,7 +67,7 @@ func TestApplied(t *testing.T) {
 	})
 
 	first.await("what cannot be used is said in an Event, and what became of the objective in its status", func() error {
-		if unheard(first) == nil || unmarked(first) == nil {
+		if unheard(first) == nil || unmarked("llm-d.ai")(first) == nil {
 			return errors.New("not yet")
 		}
 		return nil
@@ -148,10 +148,11 @@ func withoutGrant(t *testing.T, values string, g grant) objects {
 
 // unasked are the grants without which Weir is ready, and what fails then. For all others it is not ready.
 var unasked = map[string]func(*deployed) error{
-	"create tokenreviews.authentication.k8s.io":        unreadable,
-	"create subjectaccessreviews.authorization.k8s.io": unreadable,
-	"create events.events.k8s.io":                      unheard,
-	"patch inferenceobjectives/status.llm-d.ai":        unmarked,
+	"create tokenreviews.authentication.k8s.io":                      unreadable,
+	"create subjectaccessreviews.authorization.k8s.io":               unreadable,
+	"create events.events.k8s.io":                                    unheard,
+	"patch inferenceobjectives/status.llm-d.ai":                      unmarked("llm-d.ai"),
+	"patch inferenceobjectives/status.inference.networking.x-k8s.io": unmarked("inference.networking.x-k8s.io"),
 }
 
 // unreadable returns an error if the metrics can be read with a token that may read them.
@@ -178,17 +179,19 @@ func unheard(d *deployed) error {
 	return nil
 }
 
-// unmarked returns an error if the chart's objective has a condition.
-func unmarked(d *deployed) error {
-	objective, err := d.env.Objects().Resource(kubeschema.GroupVersionResource{Group: "llm-d.ai", Version: "v1alpha2", Resource: "inferenceobjectives"}).
-		Namespace(d.pod.Namespace).Get(d.t.Context(), "batch", metav1.GetOptions{})
-	if err != nil {
-		return err
+// unmarked returns a function that returns an error if the chart's objective, of that group, has a condition.
+func unmarked(group string) func(*deployed) error {
+	return func(d *deployed) error {
+		kind := kubeschema.GroupVersionResource{Group: group, Version: "v1alpha2", Resource: "inferenceobjectives"}
+		objective, err := d.env.Objects().Resource(kind).Namespace(d.pod.Namespace).Get(d.t.Context(), "batch", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if conditions, _, _ := unstructured.NestedSlice(objective.Object, "status", "conditions"); len(conditions) > 0 {
+			return fmt.Errorf("it has the conditions %v", conditions)
+		}
+		return nil
 	}
-	if conditions, _, _ := unstructured.NestedSlice(objective.Object, "status", "conditions"); len(conditions) > 0 {
-		return fmt.Errorf("it has the conditions %v", conditions)
-	}
-	return nil
 }
 
 // Each verb that the roles give is needed: without it Weir is alive and not ready, and says in its log and its metrics
@@ -233,7 +236,7 @@ func TestEachPermissionIsNeeded(t *testing.T) {
 			if status := d.health("liveness"); status != healthv1.HealthCheckResponse_SERVING {
 				t.Errorf("liveness is %s", status)
 			}
-			if fails := unasked[strings.Replace(g.String(), "inference.networking.x-k8s.io", "llm-d.ai", 1)]; fails != nil {
+			if fails := unasked[g.String()]; fails != nil {
 				d.await("it is ready", d.serving("readiness"))
 				if err := fails(d); err != nil {
 					t.Error(err)
