@@ -89,9 +89,9 @@ func TestAlertsOnARealRun(t *testing.T) {
 	d.fires("nothing any more", `weir_pool_missing\{pool="llama"\} 0`)
 
 	env.StopAPIServer(t)
-	d.fires("the apiserver", "weir_kubernetes_apiserver_up 0", "WeirAPIServerUnreachable")
+	d.fires("the apiserver", `weir_kubernetes_apiserver_up\{pool="llama"\} 0`, "WeirAPIServerUnreachable")
 	env.StartAPIServer(t)
-	d.fires("nothing any more", "weir_kubernetes_apiserver_up 1")
+	d.fires("nothing any more", `weir_kubernetes_apiserver_up\{pool="llama"\} 1`)
 
 	firing(t, "the process", strings.Replace(d.samples(), "up 1\n", "up 0\n", 1), "WeirDown")
 }
