@@ -21,7 +21,7 @@ func TestChartsOfOthers(t *testing.T) {
 			if c.Source == "" {
 				t.Error("has no source")
 			}
-			if err := newFlags().set.Parse(c.Args); err != nil {
+			if err := newFlags().parse(c.Args); err != nil {
 				t.Errorf("%v:\n%v", c.Args, err)
 			}
 		})
