@@ -9,7 +9,7 @@
 # and by a hash of go.mod and go.sum.
 #
 # The path goes to standard output, everything else to standard error. Running it again costs some milliseconds, and
-# two at once wait for each other. It builds one package at a time, for memory's sake (BUILD_JOBS: how many).
+# two at once wait for each other. It builds two packages at a time, for memory's sake (BUILD_JOBS: how many).
 set -euo pipefail
 
 fail() {
@@ -34,13 +34,14 @@ readonly binary=${root}/.cache/tools/${name}/${version}-${hash}/${name}
 
 # build builds the command; a half of one never has the name of the whole.
 build() {
-  local flags='-s -w'
+  local flags='-s -w' tags=''
   # The module proxy has no tags of git to take the version from, and clients choose their API by it.
   [[ ${name} != kube-apiserver ]] || flags+=" -X k8s.io/component-base/version.gitVersion=${version}"
   [[ ${name} != helm ]] || flags+=" -X helm.sh/helm/v4/internal/version.version=${version}"
+  [[ ${name} != promtool ]] || tags=remove_all_sd # the clouds' libraries are most of its build, and rules need none
   mkdir -p "${binary%/*}"
-  (cd "${module}" && CGO_ENABLED=0 GOFLAGS='' GOWORK=off nice -n 5 go build -p "${BUILD_JOBS:-1}" -mod=readonly \
-    -trimpath -buildvcs=false -ldflags "${flags}" -o "${binary}.part" "${command}") &&
+  (cd "${module}" && CGO_ENABLED=0 GOFLAGS='' GOWORK=off nice -n 5 go build -p "${BUILD_JOBS:-2}" -mod=readonly \
+    -trimpath -buildvcs=false -tags "${tags}" -ldflags "${flags}" -o "${binary}.part" "${command}") &&
     mv "${binary}.part" "${binary}"
 }
 
