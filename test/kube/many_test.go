@@ -84,7 +84,8 @@ func TestManyPodsChange(t *testing.T) {
 	if n := fleet.late.Load(); n > 0 {
 		t.Errorf("%d requests went to pods that had not been ready for more than a second, the latest for %s", n, fleet.latest())
 	}
-	if float64(heapAfter) > 1.05*float64(heap) {
+	// A heap this small varies by some hundred KiB with what connections have just buffered, whatever happened before.
+	if heapAfter > heap+max(heap/20, 1<<20) {
 		t.Errorf("the heap is %d bytes, and was %d at the start", heapAfter, heap)
 	}
 	if goroutinesAfter > goroutines+5 {
