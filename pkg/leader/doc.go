@@ -27,9 +27,9 @@
 // endpoint. It is written every retry period, at once when the process begins to drain, and once more at its end. Others
 // read the records and count them as foreign stock. Of a record that no newer one follows,
 //
-//	⌈ count × (60 − ⌊60 × age / window⌋) / 60 ⌉
+//	⌈ total × (60 − ⌊60 × age / window⌋) / 60 ⌉
 //
-// is counted: it falls to 0 over the takeover window, in 60 equal steps. Age is measured by the reader's clock, from the
+// is counted: it falls to 0 over the takeover window, in 60 equal steps, and each endpoint's part with it. Age is measured by the reader's clock, from the
 // moment when it first saw the record. Of a record that is there when the reader starts, the age is the difference of two
 // times that the apiserver wrote: in that Lease and in the reader's own. So a new process counts what one killed a moment
 // ago still runs, and not what one left behind yesterday.

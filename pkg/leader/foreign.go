@@ -51,7 +51,12 @@ type replica struct {
 // process is the last record of one process, which is known by its boot ID.
 type process struct {
 	InFlight
+	keys []string  // of ByEndpoint, sorted
 	seen time.Time // when it was first seen, or would have been if somebody had looked
+}
+
+func newProcess(f InFlight, seen time.Time) process {
+	return process{f, slices.Sorted(maps.Keys(f.ByEndpoint)), seen}
 }
 
 // refused is a record that is not valid.
@@ -103,11 +108,11 @@ func (r *replica) saw(now time.Time, l *coordinationv1.Lease, age time.Duration,
 		return err
 	}
 	if record.Boot != self {
-		r.processes[record.Boot] = process{record.InFlight, now.Add(-age)}
+		r.processes[record.Boot] = newProcess(record.InFlight, now.Add(-age))
 	}
 	for _, e := range record.Earlier {
 		if _, known := r.processes[e.Boot]; !known && e.Boot != self {
-			r.processes[e.Boot] = process{e.InFlight, now.Add(-age - time.Duration(e.Age)*time.Second)}
+			r.processes[e.Boot] = newProcess(e.InFlight, now.Add(-age-time.Duration(e.Age)*time.Second))
 		}
 	}
 	for len(r.processes) > maxProcesses {
@@ -170,10 +175,14 @@ func (f *foreign) stock(now time.Time, endpoints []Endpoint) []int {
 					position[e.Key] = i
 				}
 			}
-			for key, n := range p.ByEndpoint {
+			// The sum falls evenly, and so does each endpoint's part, to within 1.
+			before, sum := 0, 0
+			for _, key := range p.keys {
+				sum += p.ByEndpoint[key]
 				if i, ok := position[key]; ok {
-					counts[i] += fallen(n, left)
+					counts[i] += fallen(sum, left) - before
 				}
+				before = fallen(sum, left)
 			}
 		}
 	}

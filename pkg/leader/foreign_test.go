@@ -44,9 +44,9 @@ func TestFall(t *testing.T) {
 	}{
 		{0, 60, 7},
 		{time.Second - 1, 60, 7},
-		{time.Second, 59, 7}, // 6.88, rounded up
+		{time.Second, 59, 7}, // of 67 are left 65.9, rounded up
 		{30 * time.Second, 30, 4},
-		{59 * time.Second, 1, 1},
+		{59 * time.Second, 1, 1}, // 1.12
 		{60*time.Second - 1, 1, 1},
 		{time.Minute, 0, 0},
 		{time.Hour, 0, 0},
@@ -291,4 +291,29 @@ func FuzzForeign(f *testing.F) {
 		_ = state.earlier(now, "weir-x")
 		_, _ = json.Marshal(state.earlier(now, "weir-x"))
 	})
+}
+
+// The sum falls evenly also where each endpoint has few: a pool whose engines are full has room again before half of the
+// window is over.
+func TestTheSumFallsEvenly(t *testing.T) {
+	f := newForeign(time.Minute, "me")
+	at, endpoints := map[string]int{}, []Endpoint{}
+	for i := range 30 {
+		key := fmt.Sprint("e", i)
+		at[key] = 2
+		endpoints = append(endpoints, Endpoint{key, 1})
+	}
+	f.saw(epoch, []coordinationv1.Lease{lease("weir-x", 1, record("x", at))}, fresh)
+	for second := range 61 {
+		sum := 0
+		for i, n := range f.stock(epoch.Add(time.Duration(second)*time.Second), endpoints) {
+			if n < 0 || n > 2 {
+				t.Errorf("after %d s: %d at endpoint %d", second, n, i)
+			}
+			sum += n
+		}
+		if sum != 60-second {
+			t.Errorf("after %d s: %d of 60, want %d", second, sum, 60-second)
+		}
+	}
 }

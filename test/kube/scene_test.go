@@ -89,6 +89,8 @@ type world struct {
 	t         *testing.T
 	env       *kubeenv.Env
 	namespace string
+
+	environment []string // of each epp that is started, beside that of the test
 }
 
 var definitions sync.Once
@@ -192,6 +194,7 @@ type epp struct {
 	grpc                   *grpc.ClientConn
 	health                 healthv1.HealthClient
 	address, metrics, page string
+	healthAddress          string
 }
 
 // epp starts epp as the service account weir, and returns when it listens.
@@ -212,6 +215,7 @@ func (w *world) eppWith(kubeconfig string, flags ...string) *epp {
 	}, flags...)
 	e := &epp{t: t, log: &logBuffer{}}
 	cmd := exec.Command(binaries.Path(binaries.EPP), flags...)
+	cmd.Env = append(os.Environ(), w.environment...)
 	cmd.Stdout, cmd.Stderr = e.log, e.log
 	var err error
 	if e.Process, err = child.Start(cmd); err != nil {
@@ -243,7 +247,7 @@ func (w *world) eppWith(kubeconfig string, flags ...string) *epp {
 		t.Cleanup(func() { _ = conn.Close() })
 		return conn
 	}
-	e.address = fmt.Sprintf("127.0.0.1:%d", p.GRPC)
+	e.address, e.healthAddress = fmt.Sprintf("127.0.0.1:%d", p.GRPC), fmt.Sprintf("127.0.0.1:%d", p.Health)
 	e.grpc, e.health = connect(p.GRPC), healthv1.NewHealthClient(connect(p.Health))
 	e.metrics = fmt.Sprintf("http://127.0.0.1:%d/metrics", p.Metrics)
 	e.page = fmt.Sprintf("http://127.0.0.1:%d/statusz", p.Debug)

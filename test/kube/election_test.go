@@ -1,0 +1,422 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/kubeenv"
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// electing is what the role needs beside that of a single replica.
+const electing = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: weir-election}
+rules:
+- {apiGroups: [""], resources: [pods], verbs: [patch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: weir-election}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: weir-election}
+subjects: [{kind: ServiceAccount, name: weir}]
+`
+
+// replica is an epp in a pod of its own.
+type replica struct {
+	*epp
+	pod string
+}
+
+// replica starts an epp in a pod, which is made if it is not there yet: a second process of it is a restarted container.
+func (w *world) replica(pod string, flags ...string) *replica {
+	w.t.Helper()
+	pods := w.env.Clients().CoreV1().Pods(w.namespace)
+	made, err := pods.Get(w.t.Context(), pod, metav1.GetOptions{})
+	if err != nil {
+		w.pod(pod, "", true, func(p *corev1.Pod) { p.Labels = map[string]string{"app": "weir"} })
+		if made, err = pods.Get(w.t.Context(), pod, metav1.GetOptions{}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.environment = []string{"POD_NAME=" + pod, "POD_UID=" + string(made.UID), "NAMESPACE=" + w.namespace}
+	return &replica{epp: w.epp(append([]string{"--pool-name=chat"}, flags...)...), pod: pod}
+}
+
+// labelled lists the pods that have the leader's label.
+func (w *world) labelled() string {
+	w.t.Helper()
+	pods, err := w.env.Clients().CoreV1().Pods(w.namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "weir.dev/leader=true"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var names []string
+	for _, p := range pods.Items {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// leads waits until a replica leads: it is ready, its pod has the label and nobody else's, and its gauge says so.
+func (r *replica) leads(w *world) {
+	w.t.Helper()
+	eventually(w.t, r.pod+" leads", func() error {
+		leader, _ := r.metric(`weir_leader{pool="chat"}`)
+		if !r.serving("readiness") || leader != 1 || w.labelled() != r.pod {
+			return fmt.Errorf("readiness %t, weir_leader %g, the label is on %q", r.serving("readiness"), leader, w.labelled())
+		}
+		return nil
+	})
+}
+
+// follows waits until a replica follows: it has synced and is not ready.
+func (r *replica) follows(w *world) {
+	w.t.Helper()
+	eventually(w.t, r.pod+" follows", func() error {
+		leader, known := r.metric(`weir_leader{pool="chat"}`)
+		if r.serving("readiness") || !r.serving("synced") || !known || leader != 0 {
+			return fmt.Errorf("readiness %t, synced %t, weir_leader %g", r.serving("readiness"), r.serving("synced"), leader)
+		}
+		return nil
+	})
+}
+
+// One of two replicas leads and has the label; the other one follows, and serves what reaches it. At SIGTERM the Lease
+// changes hands within 3 s, with the default times; a leader that was killed is followed when its Lease is over.
+func TestElection(t *testing.T) {
+	w := newWorld(t)
+	w.apply(role, electing, pool)
+	w.pod("a", "10.0.0.1", true)
+	first := w.replica("weir-0", "--ha-enable-leader-election")
+	first.leads(w)
+	second := w.replica("weir-1", "--ha-enable-leader-election")
+	second.follows(w)
+	r := second.send("chat")
+	if at := r.granted(t); at != "10.0.0.1:8000" {
+		t.Errorf("the follower sends a request to %q", at)
+	}
+	first.wantMetric(`weir_foreign_stock{pool="chat"}`, 1)
+	r.end()
+	first.wantMetric(`weir_foreign_stock{pool="chat"}`, 0)
+
+	ended := time.Now()
+	if err := first.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the second one is ready", func() error {
+		if !second.serving("readiness") {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	if took := time.Since(ended); took > 3*time.Second {
+		t.Errorf("the second one is ready %v after SIGTERM to the first, want at most 3 s", took)
+	} else {
+		t.Logf("the second one is ready %v after SIGTERM", took)
+	}
+	second.leads(w)
+
+	third := w.replica("weir-2", "--ha-enable-leader-election", "--leader-election-lease-duration=4s", "--leader-election-retry-period=1s")
+	third.follows(w)
+	killed := time.Now()
+	_ = second.Kill()
+	third.wantMetric(`weir_leader{pool="chat"}`, 1)
+	if took := time.Since(killed); took < 10*time.Second || took > 17*time.Second { // the second one's duration counts
+		t.Errorf("the third one leads %v after SIGKILL of a leader with a Lease of 15 s", took)
+	}
+	if got := w.labelled(); got != "weir-1 weir-2" { // the kubelet would restart the container of the one that was killed
+		t.Errorf("the label is on %q", got)
+	}
+	again := w.replica("weir-1", "--ha-enable-leader-election")
+	again.follows(w)
+	third.leads(w)
+}
+
+// behind starts an Envoy before several replicas, with a gRPC health check that asks each for readiness every 250 ms.
+func (es *engines) behind(config string, replicas []*replica, ips ...string) *envoyrun.Envoy {
+	es.t.Helper()
+	var hosts []any
+	for _, r := range replicas {
+		address := func(at string) (string, int) {
+			host, port, err := net.SplitHostPort(at)
+			if err != nil {
+				es.t.Fatal(err)
+			}
+			n, _ := strconv.Atoi(port)
+			return host, n
+		}
+		host, port := address(r.address)
+		_, health := address(r.healthAddress)
+		hosts = append(hosts, map[string]any{"endpoint": map[string]any{
+			"address":             map[string]any{"socket_address": map[string]any{"address": host, "port_value": port}},
+			"health_check_config": map[string]any{"port_value": health},
+		}})
+	}
+	envoy, err := envoyrun.Start(context.Background(), envoyrun.Options{
+		Config: config, Weir: replicas[0].address, ModelServers: es.addresses(ips...),
+		Edit: func(b envoyrun.Bootstrap) error {
+			cluster := b.Cluster(envoyrun.WeirCluster)
+			cluster["load_assignment"] = map[string]any{
+				"cluster_name": envoyrun.WeirCluster, "endpoints": []any{map[string]any{"lb_endpoints": hosts}},
+			}
+			cluster["health_checks"] = []any{map[string]any{
+				"grpc_health_check": map[string]any{"service_name": "readiness"},
+				"interval":          "0.25s", "no_traffic_interval": "0.25s", "timeout": "1s",
+				"healthy_threshold": 1, "unhealthy_threshold": 1,
+			}}
+			return nil
+		},
+	})
+	if err != nil {
+		es.t.Fatal(err)
+	}
+	es.t.Cleanup(envoy.Kill)
+	return envoy
+}
+
+// try sends a request and returns the status of its answer; 0: there was none.
+func try(ctx context.Context, envoy *envoyrun.Envoy) int {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, envoy.URL()+"/v1/completions",
+		strings.NewReader(`{"model":"tiny","prompt":"Hello","max_tokens":8}`))
+	if err != nil {
+		return 0
+	}
+	request.Header.Set("content-type", "application/json")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode
+}
+
+// quick is an election that the tests need not wait for long.
+var quick = []string{
+	"--ha-enable-leader-election", "--leader-election-lease-duration=4s", "--leader-election-retry-period=500ms", "--probe-path=",
+}
+
+// The leader is killed under load, behind an Envoy that fails closed. Once the follower is ready, and Envoy has asked, no
+// request fails.
+func TestLeaderKilledUnderLoad(t *testing.T) {
+	w := newWorld(t)
+	pods := startEngines(t, modelsim.Fixed(8, 100*time.Millisecond))
+	const one, two = "127.0.4.1", "127.0.4.2"
+	w.apply(role, electing, strings.ReplaceAll(pool, "number: 8000", fmt.Sprint("number: ", pods.port())))
+	w.pod("first", one, true)
+	w.pod("second", two, true)
+	// The bounds leave room beside what the leader that is killed has in flight then.
+	flags := append([]string{"--watermark-per-backend=16", "--lower-bound-per-backend=16", "--upper-bound-per-backend=16"}, quick...)
+	leader := w.replica("weir-0", flags...)
+	leader.leads(w)
+	follower := w.replica("weir-1", flags...)
+	follower.follows(w)
+	envoy := pods.behind("fail-closed", []*replica{leader, follower}, one, two)
+
+	ctx, stop := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	var strict atomic.Bool // from now on nothing may fail
+	var served, failed, early atomic.Int64
+	for range 16 {
+		clients.Go(func() {
+			for ctx.Err() == nil {
+				must := strict.Load()
+				switch status := try(ctx, envoy); {
+				case ctx.Err() != nil:
+				case status == http.StatusOK:
+					served.Add(1)
+				case must:
+					failed.Add(1)
+				default:
+					early.Add(1)
+					time.Sleep(10 * time.Millisecond)
+				}
+			}
+		})
+	}
+	defer clients.Wait()
+	defer stop()
+	eventually(t, "requests are served", func() error {
+		if n := served.Load(); n < 100 {
+			return fmt.Errorf("%d are", n)
+		}
+		return nil
+	})
+	if n := early.Load(); n != 0 {
+		t.Errorf("%d requests failed before the leader was killed", n)
+	}
+	killed := time.Now()
+	_ = leader.Kill()
+	eventually(t, "the follower is ready", func() error {
+		if !follower.serving("readiness") {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	took := time.Since(killed)
+	if most := 4*time.Second + 500*time.Millisecond + 500*time.Millisecond; took > most {
+		t.Errorf("the follower was ready after %v, want at most %v", took, most)
+	}
+	time.Sleep(500 * time.Millisecond) // Envoy asks
+	before := served.Load()
+	strict.Store(true)
+	time.Sleep(5 * time.Second)
+	t.Logf("the follower was ready after %v; until then %d requests failed; %d were served in 5 s after it", took, early.Load(), served.Load()-before)
+	if n := failed.Load(); n != 0 {
+		t.Errorf("%d requests failed after the follower was ready", n)
+	}
+	if served.Load() == before {
+		t.Error("none was served after the follower was ready")
+	}
+}
+
+// A leader that is killed leaves its requests at the engines, whose answers go on: an Envoy that fails open does not cut
+// them off. The next leader counts them, so the engines never have more than the bound.
+func TestNextLeaderCountsWhatTheLastOneLeft(t *testing.T) {
+	w := newWorld(t)
+	const service = 10 * time.Second
+	pods := startEngines(t, modelsim.Fixed(64, service))
+	const one, two = "127.0.5.1", "127.0.5.2"
+	w.apply(role, electing, strings.ReplaceAll(pool, "number: 8000", fmt.Sprint("number: ", pods.port())))
+	w.pod("first", one, true)
+	w.pod("second", two, true)
+	flags := append([]string{ // with a window in which next to nothing of a record falls during the test
+		"--watermark-per-backend=4", "--lower-bound-per-backend=4", "--upper-bound-per-backend=4", "--takeover-window=1h",
+	}, quick...)
+	leader := w.replica("weir-0", flags...)
+	leader.leads(w)
+	follower := w.replica("weir-1", flags...)
+	follower.follows(w)
+	envoy := pods.behind("recommended", []*replica{leader, follower}, one, two)
+
+	ctx, stop := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	defer stop()
+	send := func(n int) {
+		for range n {
+			clients.Go(func() {
+				if status := try(ctx, envoy); status != http.StatusOK && ctx.Err() == nil {
+					t.Errorf("status %d", status)
+				}
+			})
+		}
+	}
+	inFlight := func() int { return pods.at(one).Stats().InFlight + pods.at(two).Stats().InFlight }
+	send(8) // exactly the bound
+	eventually(t, "the follower knows of them", func() error {
+		if n, _ := follower.metric(`weir_foreign_stock{pool="chat"}`); n != 8 {
+			return fmt.Errorf("it knows of %g", n)
+		}
+		return nil
+	})
+	_ = leader.Kill()
+	eventually(t, "the follower is ready", func() error {
+		if !follower.serving("readiness") {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	time.Sleep(500 * time.Millisecond) // Envoy asks
+	if n := inFlight(); n != 8 {
+		t.Fatalf("%d requests run at the engines when the follower is ready, want the 8 that the last leader sent", n)
+	}
+	send(8)
+	eventually(t, "they wait", func() error {
+		page, err := get(follower.page)
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(strings.Join(strings.Fields(page), " "), "queued 8 of") {
+			return fmt.Errorf("the page is\n%s", page)
+		}
+		return nil
+	})
+	for until := time.Now().Add(2 * time.Second); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+		if n := inFlight(); n > 8 {
+			t.Fatalf("%d requests run at the engines, and the bound is 8", n)
+		}
+	}
+}
+
+// A container that is killed and restarted counts what its earlier process left; and when the records have fallen to
+// nothing, nothing is held back.
+func TestRestartedContainerCountsWhatItLeft(t *testing.T) {
+	w := newWorld(t)
+	w.apply(role, pool)
+	w.pod("a", "10.0.0.1", true)
+	flags := []string{
+		"--takeover-window=12s", "--watermark-per-backend=4", "--lower-bound-per-backend=4", "--upper-bound-per-backend=4",
+	}
+	first := w.replica("weir-0", flags...)
+	first.ready(true)
+	for range 4 {
+		first.send("chat").granted(t)
+	}
+	eventually(t, "they are on record", func() error {
+		lease, err := w.env.Clients().CoordinationV1().Leases(w.namespace).Get(t.Context(), "weir-weir-0", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if text := lease.Annotations["weir.dev/in-flight"]; !strings.Contains(text, `"total":4`) || lease.Labels["weir.dev/pool"] != "chat" {
+			return fmt.Errorf("the record is %s", text)
+		}
+		return nil
+	})
+	_ = first.Kill()
+	second := w.replica("weir-0", flags...)
+	second.ready(true)
+	if n, _ := second.metric(`weir_foreign_stock{pool="chat"}`); n < 3 {
+		t.Errorf("the restarted container counts %g of 4 requests when it is ready", n)
+	}
+	second.wantMetric(`weir_foreign_stock{pool="chat"}`, 0)
+	for range 4 {
+		second.send("chat").granted(t)
+	}
+}
+
+// The apiserver is away for 30 s, twice the Lease's duration: the leader stays ready, the follower not, requests are
+// served, and afterwards nothing has changed hands.
+func TestTheApiserverIsAwayInLeaderMode(t *testing.T) {
+	env := kubeenv.Start(t)
+	env.InstallCRDs(t, crds())
+	w := &world{t: t, env: env, namespace: env.Namespace(t)}
+	w.apply(role, electing, pool)
+	w.pod("a", "10.0.0.1", true)
+	leader := w.replica("weir-0", "--ha-enable-leader-election")
+	leader.leads(w)
+	follower := w.replica("weir-1", "--ha-enable-leader-election")
+	follower.follows(w)
+	env.StopAPIServer(t)
+	for away := time.Now(); time.Since(away) < 30*time.Second; time.Sleep(250 * time.Millisecond) {
+		r := leader.send("chat")
+		r.granted(t)
+		r.end()
+		if !leader.serving("readiness") || follower.serving("readiness") || !follower.serving("synced") {
+			t.Fatalf("%v into the outage: the leader is ready: %t, the follower: %t (synced: %t)", time.Since(away),
+				leader.serving("readiness"), follower.serving("readiness"), follower.serving("synced"))
+		}
+	}
+	env.StartAPIServer(t)
+	leader.logs("the Lease of the leader can be read and written again")
+	time.Sleep(5 * time.Second)
+	leader.leads(w)
+	follower.follows(w)
+	if strings.Contains(leader.log.String(), "this one follows") {
+		t.Error("the leader followed for a while")
+	}
+}
