@@ -161,8 +161,8 @@ func (w *world) complete(s *subject) {
 	if s.preempted {
 		s.outcome = OutcomePreempted
 	}
-	w.event(func() { w.Complete(w.clock, &s.w.lease) })
-	w.event(func() { w.Complete(w.clock, &s.w.lease) })
+	w.event(func() { w.Complete(w.clock, &s.w.lease, fairqueue.UnknownCost) })
+	w.event(func() { w.Complete(w.clock, &s.w.lease, fairqueue.UnknownCost) })
 }
 
 // advance lets one tick go by. Advance is called on the way whenever it is due.

@@ -149,7 +149,7 @@ func (x *table) lives(flow string, tier int, ask scheduling.Ask) {
 		for i := range batch {
 			w := x.held[0]
 			x.held = x.held[1:]
-			if !x.Complete(x.clock, &w.lease) {
+			if !x.Complete(x.clock, &w.lease, fairqueue.UnknownCost) {
 				x.b.Fatal("not held")
 			}
 			if len(x.waiting) > 0 && x.waiting[0].stage == StageGranted {
@@ -256,7 +256,7 @@ func BenchmarkLock(b *testing.B) {
 			high, low, a, c = new(Waiter), new(Waiter), x.query(scheduling.Ask{}), x.query(scheduling.Ask{})
 			x.held = x.held[:0]
 		}, func() {
-			if x.arrives(high, "high", 0, a); len(x.Verdicts()) != 1 || !x.Complete(x.clock, &high.lease) {
+			if x.arrives(high, "high", 0, a); len(x.Verdicts()) != 1 || !x.Complete(x.clock, &high.lease, fairqueue.UnknownCost) {
 				b.Fatal("nobody was preempted")
 			}
 			x.arrives(low, "low", 1, c)

@@ -26,6 +26,7 @@ type Machine struct {
 
 	now      time.Time // of the current event
 	arrived  uint64    // number of requests that ever arrived
+	lacking  uint64    // number of those that were complete before their cost was known
 	draining bool
 	released time.Time // the last completed release from the queue; zero: the next may follow at once
 	spaced   bool      // the last run left a head waiting for Config.ReleaseSpacing
@@ -241,15 +242,24 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 	m.run()
 }
 
-// Complete settles the lease: the stock falls, and waiters for it are released. Only the first call has an effect; it
-// reports whether this was the first. If nothing waits, now may be zero.
-func (m *Machine) Complete(now time.Time, l *Lease) (settled bool) {
+// Complete settles the lease: the stock falls, and waiters for it are released. cost is what the request has really cost,
+// to which the charges of its class and of the flows on its path are corrected in the same step; UsageLate takes it if it
+// is not known yet. Only the first call has an effect; it reports whether this was the first. If nothing waits and the
+// cost is unknown, now may be zero.
+func (m *Machine) Complete(now time.Time, l *Lease, cost fairqueue.Cost) (settled bool) {
 	m.begin(now)
 	w := l.waiter
 	if w.stage != StageSent && w.stage != StageStreaming {
 		return false
 	}
 	w.stage, w.outcome = StageEnded, OutcomeDispatched
+	if cost != fairqueue.UnknownCost {
+		m.queue.TrueUp(now, &w.queued, cost)
+	} else {
+		m.lacking++
+		w.lacking = m.lacking
+		w.placement = nil // it may be kept for long
+	}
 	m.queue.Completed(&w.queued)
 	m.settle(w)
 	m.run()

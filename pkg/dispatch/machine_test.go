@@ -75,7 +75,7 @@ func (b *bench) want(w *Waiter, stage Stage) {
 // complete takes a lease to its end.
 func (b *bench) complete(w *Waiter) {
 	b.Told(w)
-	b.event(func() { b.Complete(b.clock, &w.lease) })
+	b.event(func() { b.Complete(b.clock, &w.lease, fairqueue.UnknownCost) })
 }
 
 // nothing checks that no account has anything left.

@@ -105,7 +105,7 @@ func (x *twin) where() string {
 }
 
 // twinEvents is the number of kinds of events.
-const twinEvents = 16
+const twinEvents = 18
 
 // twin is a machine that lives from bytes.
 type twin struct {
@@ -350,7 +350,8 @@ func (x *twin) next() string {
 		x.event(func() { x.ServedElsewhere(x.clock, &w.lease, e) })
 	case kind == 10 || kind == 11:
 		x.Told(w)
-		x.event(func() { said = fmt.Sprint(x.Complete(x.clock, &w.lease)) })
+		cost := fairqueue.Cost(max(0, x.below(40)-20))
+		x.event(func() { said = fmt.Sprint(x.Complete(x.clock, &w.lease, cost)) })
 	case kind == 12:
 		gone := 0
 		if x.below(3) == 0 {
@@ -369,6 +370,15 @@ func (x *twin) next() string {
 		if x.below(64) == 63 {
 			x.event(func() { x.Drain(x.clock) })
 		}
+	case kind == 15:
+		cost := fairqueue.Cost(x.below(40))
+		x.event(func() { x.UsageLate(x.clock, w, cost) })
+	case kind == 16:
+		cost, how := fairqueue.Cost(x.below(40)), x.Raise
+		if cost%2 == 0 {
+			how = x.TrueUp
+		}
+		x.event(func() { how(x.clock, &w.lease, cost) })
 	default:
 		x.clock = x.clock.Add(time.Duration(x.below(256)) * 17 * time.Millisecond)
 		x.event(func() { x.Advance(x.clock) })

@@ -19,7 +19,7 @@ func (m *Machine) Raise(now time.Time, l *Lease, to fairqueue.Cost) {
 }
 
 // TrueUp corrects the cost of a request in flight, on its lease and in its flow's charge, to its actual cost, which may be
-// less than was charged. Call it before Complete; a lease that is settled keeps its cost.
+// less than was charged. A lease that is settled keeps its cost; see UsageLate.
 func (m *Machine) TrueUp(now time.Time, l *Lease, to fairqueue.Cost) {
 	m.begin(now)
 	if !l.held.Held() {
@@ -27,6 +27,26 @@ func (m *Machine) TrueUp(now time.Time, l *Lease, to fairqueue.Cost) {
 	}
 	m.adjust(l, to)
 	m.queue.TrueUp(now, &l.waiter.queued, to)
+	m.run()
+}
+
+// MostLate is the number of completed requests, the last ones, whose cost may still become known. The machine keeps
+// nothing of them; the bound is for whoever repeats its events, and must find them again.
+const MostLate = 4096
+
+// TakesUsage reports whether UsageLate has an effect: w is complete, what it has cost is not known, and fewer than
+// MostLate requests have been completed like that since.
+func (m *Machine) TakesUsage(w *Waiter) bool { return w.lacking > 0 && m.lacking-w.lacking < MostLate }
+
+// UsageLate corrects the charges of a request that is complete to its actual cost, once. Its stock was settled with its
+// lease. Without TakesUsage it has no effect.
+func (m *Machine) UsageLate(now time.Time, w *Waiter, cost fairqueue.Cost) {
+	m.begin(now)
+	if !m.TakesUsage(w) {
+		return
+	}
+	w.lacking = 0
+	m.queue.TrueUp(now, &w.queued, cost)
 	m.run()
 }
 

@@ -60,6 +60,7 @@ type Waiter struct {
 	retry   time.Duration
 	number  uint64
 	trouble *trouble // nil if there was none
+	lacking uint64   // its number among those that were complete before their cost was known, from 1; 0: it is not one
 }
 
 // Owner returns Arrival.Owner.

@@ -1,12 +1,15 @@
 package fairqueue
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Some disciplines charge requests that do not wait, or correct charges later. For them a flow is active while it has
 // anything queued or in flight, and the queue must be informed of every dispatch and its end. Active flows are always known.
 // Of the others, the last keptFlows of a class are kept with the discipline's state, and the last keptUnder under each
 // active flow; the rest start over when they return. With wfq and none this costs nothing, since requests in flight do
-// not matter to them.
+// not matter to them. Classes, which the configuration lists, are always known.
 
 // Bypassed must be called for each request that is dispatched without waiting. In wfq it leaves no tag (the seed); it
 // counts for the promotion budget.
@@ -46,13 +49,15 @@ func (q *FairRequestQueue) Completed(r *Request) {
 	q.emptied(c)
 }
 
-// Adjust raises the charge of r, which is in flight, because it costs more than estimated.
+// Adjust raises the charges of r, which is in flight, because it costs more than estimated: those of its class and of the
+// flows on its path.
 func (q *FairRequestQueue) Adjust(now time.Time, r *Request, to Cost) {
 	q.correct(now, r, to, discipline.adjust)
 }
 
-// TrueUp corrects the charge of r to its actual cost. It may come after Completed, and has an effect as long as the
-// flow is known.
+// TrueUp corrects the charges of r to its actual cost: those of its class and of the flows on its path. It may come after
+// Completed, and then has an effect on what is still known: the class, as long as it shares its tier, and the flows that
+// are active or among the last to be so. A flow that has begun anew meanwhile is corrected all the same.
 func (q *FairRequestQueue) TrueUp(now time.Time, r *Request, to Cost) {
 	q.correct(now, r, to, discipline.trueUp)
 }
@@ -60,16 +65,30 @@ func (q *FairRequestQueue) TrueUp(now time.Time, r *Request, to Cost) {
 func (q *FairRequestQueue) correct(
 	now time.Time, r *Request, to Cost, how func(discipline, *level, *share, *Request, Cost, *receipt) bool,
 ) {
+	to = to.clamp()
+	if r.extra != nil && r.extra.class != nil {
+		q.now = now
+		q.correctClass(r.extra.class, r, to, how)
+	}
 	if !q.active {
 		return
 	}
 	q.now = now
 	q.changes++
-	to = to.clamp()
 	for f := q.known(q.classAt(r), r, false); f != nil; f = f.above {
 		if how(f.siblings.discipline, &f.siblings.level, &f.share, r, to, r.receiptOf(f.depth)) {
 			f.retag(nil)
 		}
+	}
+}
+
+// correctClass corrects what r's pop has charged to its class, if that still shares its tier.
+func (q *FairRequestQueue) correctClass(
+	c *class, r *Request, to Cost, how func(discipline, *level, *share, *Request, Cost, *receipt) bool,
+) {
+	if t := c.tier; q.byID[t.id] == t && len(t.classes) > 1 && slices.Contains(t.classes, c) {
+		q.changes++
+		how(t.discipline, &t.level, &c.share, r, to, r.receiptOf(classDepth))
 	}
 }
 

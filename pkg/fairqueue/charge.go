@@ -29,6 +29,7 @@ func (c *class) popShared(of *Candidate) {
 	c.detach(r)
 	c.offer = c.head()
 	t.discipline.charge(&t.level, &c.share, r, turn, r.receiptOf(classDepth))
+	r.more().class = c
 	if t.stale {
 		t.stale = false
 		for _, c := range t.classes {

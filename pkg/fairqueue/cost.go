@@ -6,6 +6,9 @@ import "math/bits"
 // range is 1 to MaxCost; other values are clamped.
 type Cost int64
 
+// UnknownCost stands for an actual cost that is not known.
+const UnknownCost Cost = 0
+
 // MaxCost is the largest cost of one request.
 const MaxCost Cost = 1 << 30
 

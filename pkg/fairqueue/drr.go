@@ -12,7 +12,8 @@ package fairqueue
 // Whenever a class is served, every deficit is capped at the cost of the class's head plus one quantum. Without the cap, a
 // class that has saved for a costly head and then gets cheap requests before it would be served with those until its
 // savings are spent. A class that is served out of turn, by Claim, owes the cost, up to mostOwed; its debt remains when
-// it becomes empty.
+// it becomes empty. So does what a request turns out to have cost beyond its estimate; what it has cost less is a deficit
+// like any other.
 //
 // Deficits are within ±2^33, and each turn visits each class once, whatever the quanta and costs.
 type drr struct {
@@ -36,7 +37,7 @@ type drrLevel struct{ cursor *class }
 // drrShare is drr's state of a class: what it has earned and not spent, or below 0 what it owes.
 type drrShare struct{ deficit int64 }
 
-// mostOwed bounds a class's debt, and the deficit that refunds can give it until the next turn.
+// mostOwed bounds a class's debt, and the deficit that refunds and actual costs can give it until the next turn.
 const mostOwed = 4 * int64(MaxCost)
 
 // distanceBits is the number of bits of a tag that hold the distance from the cursor.
@@ -83,12 +84,13 @@ func (d drr) tag(l *level, s *share, head *Request) VirtualTime {
 	return VirtualTime(max(1, l.classes[i%len(l.classes)].needs(head.Cost))<<distanceBits | int64(i-from))
 }
 
-func (d drr) charge(l *level, s *share, r *Request, _ VirtualTime, _ *receipt) (moved bool) {
+func (d drr) charge(l *level, s *share, r *Request, _ VirtualTime, p *receipt) (moved bool) {
 	i, from := d.index(l, s)
 	served := l.classes[i]
 	if !l.claimed {
 		d.round(l, served, from, r)
 	}
+	p.charged = VirtualTime(r.Cost)
 	s.deficit = max(s.deficit-int64(r.Cost), -mostOwed)
 	if !l.claimed {
 		l.cursor = served
@@ -115,8 +117,19 @@ func (drr) round(l *level, served *class, from int, r *Request) {
 	}
 }
 
-func (drr) refund(_ *level, s *share, r *Request, _ *receipt) (moved bool) {
-	s.deficit = min(s.deficit+int64(r.Cost), mostOwed)
+func (drr) refund(_ *level, s *share, _ *Request, p *receipt) (moved bool) {
+	s.deficit = min(s.deficit+int64(p.charged), mostOwed)
+	return true
+}
+
+func (d drr) adjust(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool) {
+	return VirtualTime(to) > p.charged && d.trueUp(l, s, r, to, p)
+}
+
+// trueUp takes from the deficit what r has cost beyond what it was charged, which is a cost here.
+func (drr) trueUp(_ *level, s *share, _ *Request, to Cost, p *receipt) (moved bool) {
+	s.deficit = max(-mostOwed, min(s.deficit+int64(p.charged)-int64(to), mostOwed))
+	p.charged = VirtualTime(to)
 	return true
 }
 
@@ -135,4 +148,4 @@ func (d drr) describe(l *level, s *share, number func(int64)) {
 	number(deficit)
 }
 
-func (drr) describeReceipt(*level, *receipt, func(int64)) {}
+func (drr) describeReceipt(_ *level, p *receipt, number func(int64)) { number(int64(p.charged)) }

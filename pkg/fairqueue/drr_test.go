@@ -474,3 +474,69 @@ func (w *words) pop() *Request {
 		}
 	}
 }
+
+// A class pays what its requests have really cost, whenever that is known, and gets back what they were charged too much.
+func TestAClassIsTruedUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		correct func(q *FairRequestQueue, r *Request)
+		want    string // who goes after the first one of a, of equal quanta and costs of one
+	}{
+		"as charged":       {func(*FairRequestQueue, *Request) {}, "babababa"},
+		"more":             {func(q *FairRequestQueue, r *Request) { q.TrueUp(start, r, 4) }, "bbbbabab"},
+		"more, after all":  {func(q *FairRequestQueue, r *Request) { q.Completed(r); q.TrueUp(start, r, 4) }, "bbbbabab"},
+		"raised":           {func(q *FairRequestQueue, r *Request) { q.Adjust(start, r, 4) }, "bbbbabab"},
+		"raised, then not": {func(q *FairRequestQueue, r *Request) { q.Adjust(start, r, 9); q.TrueUp(start, r, 1) }, "babababa"},
+		"told twice":       {func(q *FairRequestQueue, r *Request) { q.TrueUp(start, r, 4); q.TrueUp(start, r, 4) }, "bbbbabab"},
+		"not lowered":      {func(q *FairRequestQueue, r *Request) { q.TrueUp(start, r, 4); q.Adjust(start, r, 2) }, "bbbbabab"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := classes(t, Advance, ab(1, 1)...)
+			waits(t, q, "a", 1, 20)
+			waits(t, q, "b", 1, 20)
+			r := popNext(q)
+			if r.Path.Class != "a" {
+				t.Fatalf("%s goes first", r.Path.Class)
+			}
+			c.correct(q, r)
+			if who := goes(t, q, 8); who != c.want {
+				t.Errorf("%s go, want %s", who, c.want)
+			}
+		})
+	}
+}
+
+// What a request has cost less than estimated is its class's, and a class that is gone, or that shares with nobody any
+// more, is not corrected in another one's place.
+func TestTrueUpOfClassesThatCameAndWent(t *testing.T) {
+	q := classes(t, Advance, ab(10, 10)...)
+	waits(t, q, "a", 10, 3)
+	waits(t, q, "b", 10, 3)
+	r := popNext(q)
+	if q.TrueUp(start, r, 4); credit(q, 0) != 6 {
+		t.Errorf("a's credit is %d, want the 6 that it was charged too much", credit(q, 0))
+	}
+	q.Drain(nil)
+	cfg := q.config
+	cfg.Classes = []ClassConfig{{Name: "c", Quantum: 10}, {Name: "b", Quantum: 10}}
+	if err := q.Reconfigure(cfg); err != nil {
+		t.Fatal(err)
+	}
+	q.TrueUp(start, r, 100)
+	if credit(q, 0) != 0 {
+		t.Errorf("c's credit is %d, want none of a's debt", credit(q, 0))
+	}
+	late := &Request{Path: &Path{Class: "b"}, Cost: 10}
+	mustPush(t, q, late)
+	popNext(q)
+	cfg.Classes = cfg.Classes[1:]
+	if err := q.Reconfigure(cfg); err != nil {
+		t.Fatal(err)
+	}
+	was := credit(q, 0)
+	if q.TrueUp(start, late, 500); credit(q, 0) != was {
+		t.Errorf("b's credit went from %d to %d, with nobody to share with", was, credit(q, 0))
+	}
+	if err := checkInvariants(q); err != nil {
+		t.Error(err)
+	}
+}

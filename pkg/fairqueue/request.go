@@ -66,7 +66,8 @@ type extra struct {
 	charge uint64             // with weighted tiers: the number of its charge
 	earned TierSet            // with weighted tiers: the tiers that earned by its charge
 
-	inFlight bool // it is counted as in flight, which only some disciplines need
+	class    *class // that its last pop has charged, with its receipt; nil if classes do not share its tier
+	inFlight bool   // it is counted as in flight, which only some disciplines need
 }
 
 // more returns r's extra; it makes one if there is none.

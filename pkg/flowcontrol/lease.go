@@ -72,19 +72,24 @@ func (l *Lease) OnCost(to fairqueue.Cost) {
 	l.controller.machine.Raise(now, l.held, to)
 }
 
-// OnUsage corrects the request's cost to its actual cost. It has no effect after OnRequestComplete.
+// OnUsage corrects the request's cost to its actual cost. After OnRequestComplete it works once, if that did not know the
+// cost, for the last dispatch.MostLate requests; it then corrects what the request's class and flow were charged.
 func (l *Lease) OnUsage(cost fairqueue.Cost) {
 	now := time.Now()
 	l.controller.mu.Lock()
 	defer l.controller.end(now, nil)
-	l.controller.machine.TrueUp(now, l.held, cost)
+	if l.Stage() == dispatch.StageEnded {
+		l.controller.machine.UsageLate(now, &l.Waiter, cost)
+	} else {
+		l.controller.machine.TrueUp(now, l.held, cost)
+	}
 }
 
 // OnRequestComplete settles the lease: the stock falls, and waiters for it are released. Only the first call counts, so
 // it may be deferred and called early as well.
 func (l *Lease) OnRequestComplete(done Completion) {
 	w := (*waiter)(l)
-	switch settled, preempted := l.controller.complete(w); {
+	switch settled, preempted := l.controller.complete(w, done.Cost); {
 	case settled:
 		w.series.completed(w, done)
 	case preempted != nil:
@@ -93,15 +98,15 @@ func (l *Lease) OnRequestComplete(done Completion) {
 }
 
 // complete settles the lease. For a preempted one, which was settled before, the first call returns its rejection.
-func (c *RequestQueueController) complete(w *waiter) (settled bool, preempted *Rejection) {
+func (c *RequestQueueController) complete(w *waiter, cost fairqueue.Cost) (settled bool, preempted *Rejection) {
 	c.mu.Lock()
 	var now time.Time
-	if c.machine.Waiting() > 0 { // otherwise nothing needs the time
+	if c.machine.Waiting() > 0 || cost != fairqueue.UnknownCost { // otherwise nothing needs the time
 		now = time.Now()
 	}
 	defer c.end(now, nil)
 	settled = w.Stage() != dispatch.StageEnded
-	c.machine.Complete(now, w.held)
+	c.machine.Complete(now, w.held, cost)
 	if !settled && w.Outcome() == OutcomePreempted && !w.told {
 		w.told = true
 		preempted = rejectionOf(&w.Waiter)

@@ -16,13 +16,14 @@ type Recorder interface {
 	Cancel(now time.Time, w *dispatch.Waiter, o Outcome)
 	FirstByte(l *dispatch.Lease)
 	ServedElsewhere(now time.Time, l *dispatch.Lease, e Endpoint)
-	Complete(now time.Time, l *dispatch.Lease)
+	Complete(now time.Time, l *dispatch.Lease, cost fairqueue.Cost)
 	Refuse(now time.Time, key string, o Outcome, retryAfter time.Duration)
 	Backends(now time.Time, ready []stock.Backend)
 	Foreign(now time.Time, id stock.BackendID, held stock.Amount)
 	Signals(now time.Time, e Endpoint, s dispatch.Signals)
 	Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost)
 	TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost)
+	UsageLate(now time.Time, w *dispatch.Waiter, cost fairqueue.Cost)
 	Configure(now time.Time, cfg dispatch.Config)
 	Drain(now time.Time)
 	Advance(now time.Time)
@@ -80,11 +81,11 @@ func (m *machine) ServedElsewhere(now time.Time, l *dispatch.Lease, e Endpoint) 
 	m.Machine.ServedElsewhere(now, l, e)
 }
 
-func (m *machine) Complete(now time.Time, l *dispatch.Lease) (settled bool) {
+func (m *machine) Complete(now time.Time, l *dispatch.Lease, cost fairqueue.Cost) (settled bool) {
 	if m.recorder != nil {
-		m.recorder.Complete(now, l)
+		m.recorder.Complete(now, l, cost)
 	}
-	return m.Machine.Complete(now, l)
+	return m.Machine.Complete(now, l, cost)
 }
 
 func (m *machine) Refuse(now time.Time, key string, o Outcome) (retryAfter time.Duration) {
@@ -128,6 +129,14 @@ func (m *machine) TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost) {
 		m.recorder.TrueUp(now, l, to)
 	}
 	m.Machine.TrueUp(now, l, to)
+}
+
+// UsageLate is not recorded if the machine does not take it, since then the request may be forgotten.
+func (m *machine) UsageLate(now time.Time, w *dispatch.Waiter, cost fairqueue.Cost) {
+	if m.recorder != nil && m.TakesUsage(w) {
+		m.recorder.UsageLate(now, w, cost)
+	}
+	m.Machine.UsageLate(now, w, cost)
 }
 
 func (m *machine) Configure(now time.Time, cfg dispatch.Config) error {

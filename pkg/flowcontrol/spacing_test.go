@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
 // spaced has four slots and 10 ms between two releases.
@@ -83,7 +85,7 @@ func TestSpacingOnlyAfterAReleaseThatCameToSomething(t *testing.T) {
 		gone, next := b.arrives(ctx, one("a")), b.arrives(b.t.Context(), one("a"))
 		start := time.Now()
 		b.mu.Lock() // it leaves in the moment in which it is granted
-		b.machine.Complete(start, leases[0].held)
+		b.machine.Complete(start, leases[0].held, fairqueue.UnknownCost)
 		leave()
 		b.end(start, nil)
 		b.want(gone, "client-cancelled")

@@ -3,6 +3,8 @@ package flowcontrol
 import (
 	"testing"
 	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
 // Who waits although it could go: what the exploration found (TestExplore), each as a story.
@@ -14,7 +16,7 @@ func TestAVictimThatWaitsAgainHasItsTimer(t *testing.T) {
 		low := b.arrives(b.t.Context(), of(bulk))
 		now := time.Now()
 		b.mu.Lock()
-		b.machine.Complete(now, holder.lease.held) // grants low: nobody waits
+		b.machine.Complete(now, holder.lease.held, fairqueue.UnknownCost) // grants low: nobody waits
 		b.arm(now)
 		high := steps{b.RequestQueueController, b.t}.under(now, of(system)) // preempts low
 		b.end(now, high)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-epp/weir/cmd/epp/app"
 	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/recording"
 	"github.com/weir-epp/weir/pkg/scheduling"
@@ -60,7 +61,7 @@ func BenchmarkRecorded(b *testing.B) {
 			d.recorder.Arrive(now, &l.Waiter, a, ids[i%len(ids)], false)
 			d.recorder.Verdicts(nil)
 			d.recorder.FirstByte(l.Lease())
-			d.recorder.Complete(now, l.Lease())
+			d.recorder.Complete(now, l.Lease(), fairqueue.UnknownCost)
 			d.recorder.Verdicts(nil)
 		}
 	})

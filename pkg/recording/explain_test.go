@@ -13,7 +13,7 @@ import (
 // TestExplain: what is said of a request is what has happened: how many went before it while it waited, of whose tier and
 // flow, where it went, and how it ended.
 func TestExplain(t *testing.T) {
-	d := newDriver(t, 12, 1<<20, nil)
+	d := newDriver(t, 11, 1<<20, nil)
 	for range 1200 {
 		d.step()
 	}

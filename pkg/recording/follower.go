@@ -35,7 +35,7 @@ func (f *Format) Record(
 	if err != nil {
 		return nil, err
 	}
-	first, err := checkpoints.Write(&state{m, board, map[uint64]*request{}})
+	first, err := checkpoints.Write(&state{machine: m, board: board, requests: map[uint64]*request{}})
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}

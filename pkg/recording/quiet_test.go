@@ -64,8 +64,8 @@ func (d *driver) arriveAs(flow string, tier int, name string) *life {
 func (d *driver) complete(l *life) {
 	d.recorder.Told(&l.Waiter)
 	d.machine.Told(&l.Waiter)
-	d.recorder.Complete(d.now, l.Lease())
-	d.call(func() { d.machine.Complete(d.now, l.Lease()) })
+	d.recorder.Complete(d.now, l.Lease(), fairqueue.UnknownCost)
+	d.call(func() { d.machine.Complete(d.now, l.Lease(), fairqueue.UnknownCost) })
 	d.now = d.now.Add(time.Millisecond)
 }
 

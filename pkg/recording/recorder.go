@@ -137,13 +137,14 @@ func (r *Recorder) ServedElsewhere(now time.Time, l *dispatch.Lease, e dispatch.
 }
 
 // Complete records that a lease is settled.
-func (r *Recorder) Complete(now time.Time, l *dispatch.Lease) {
+func (r *Recorder) Complete(now time.Time, l *dispatch.Lease, cost fairqueue.Cost) {
 	w := l.Waiter()
 	if w.Stage() == dispatch.StageEnded {
 		r.nothing()
 		return
 	}
 	r.about(complete, now, w)
+	r.signed(int64(cost))
 }
 
 // Refuse records that a request has ended before it arrived, and when its client was told to come back.
@@ -196,6 +197,12 @@ func (r *Recorder) Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost) {
 // TrueUp records what a request has really cost.
 func (r *Recorder) TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost) {
 	r.cost(trueUp, now, l, to)
+}
+
+// UsageLate records what a request that is complete has really cost. The machine must take it.
+func (r *Recorder) UsageLate(now time.Time, w *dispatch.Waiter, cost fairqueue.Cost) {
+	r.about(usageLate, now, w)
+	r.signed(int64(cost))
 }
 
 func (r *Recorder) cost(k kind, now time.Time, l *dispatch.Lease, to fairqueue.Cost) {

@@ -127,11 +127,7 @@ func (p *player) begin(k kind, now time.Time) error {
 	case served:
 		return p.held(func(l *dispatch.Lease) { m.ServedElsewhere(now, l, dispatch.Endpoint(p.in.signed())) })
 	case complete:
-		return p.held(func(l *dispatch.Lease) {
-			number := l.Waiter().Number()
-			m.Complete(now, l)
-			delete(p.requests, number)
-		})
+		return p.complete(now)
 	case refuse:
 		key, o, recorded := p.in.text(), dispatch.Outcome(p.in.index(dispatch.NumOutcomes)), time.Duration(p.in.number())
 		if p.in.broken {
@@ -156,6 +152,11 @@ func (p *player) begin(k kind, now time.Time) error {
 		return p.held(func(l *dispatch.Lease) { m.Raise(now, l, fairqueue.Cost(p.in.signed())) })
 	case trueUp:
 		return p.held(func(l *dispatch.Lease) { m.TrueUp(now, l, fairqueue.Cost(p.in.signed())) })
+	case usageLate:
+		return p.about(func(r *request) {
+			m.UsageLate(now, &r.Waiter, fairqueue.Cost(p.in.signed()))
+			delete(p.requests, r.Number())
+		})
 	case configure:
 		return p.configure(now)
 	case drain:
@@ -347,6 +348,29 @@ func (p *player) held(part func(*dispatch.Lease)) error {
 		if l := r.Lease(); l != nil {
 			part(l)
 		}
+	})
+}
+
+// complete settles a lease. A request whose cost is not known yet can be named by one more event, as long as the machine
+// takes it.
+func (p *player) complete(now time.Time) error {
+	return p.held(func(l *dispatch.Lease) {
+		w := l.Waiter()
+		p.machine.Complete(now, l, fairqueue.Cost(p.in.signed()))
+		if !p.machine.TakesUsage(w) {
+			delete(p.requests, w.Number())
+			return
+		}
+		if r := p.requests[w.Number()]; r != nil {
+			r.query = nil
+		}
+		if len(p.lacking) < dispatch.MostLate {
+			p.lacking = append(p.lacking, w.Number())
+			return
+		}
+		delete(p.requests, p.lacking[p.oldest])
+		p.lacking[p.oldest] = w.Number()
+		p.oldest = (p.oldest + 1) % dispatch.MostLate
 	})
 }
 

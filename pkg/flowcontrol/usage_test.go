@@ -1,0 +1,59 @@
+package flowcontrol
+
+import (
+	"testing"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// The stream tells what a request has cost when it knows: at its end, or once after it. The class pays the difference, so
+// that the other one goes as often as it takes.
+func TestUsageAfterTheEndCountsOnce(t *testing.T) {
+	change := func(c *Config) {
+		c.Stock.SlotsPerBackend = 1
+		c.Queue.Classes = []fairqueue.ClassConfig{{Name: "x", Quantum: 1}, {Name: "y", Quantum: 1}}
+		c.Queue.Cursor = fairqueue.Advance
+	}
+	for name, test := range map[string]struct {
+		end  func(*Lease)
+		want string
+	}{
+		"not known":   {func(l *Lease) { l.OnRequestComplete(Completion{}) }, "yxyx"},
+		"at the end":  {func(l *Lease) { l.OnRequestComplete(Completion{Cost: 3}) }, "yyyx"},
+		"before it":   {func(l *Lease) { l.OnUsage(3); l.OnRequestComplete(Completion{}) }, "yyyx"},
+		"after it":    {func(l *Lease) { l.OnRequestComplete(Completion{}); l.OnUsage(3) }, "yyyx"},
+		"twice":       {func(l *Lease) { l.OnRequestComplete(Completion{}); l.OnUsage(3); l.OnUsage(1) }, "yyyx"},
+		"known again": {func(l *Lease) { l.OnRequestComplete(Completion{Cost: 3}); l.OnUsage(1) }, "yyyx"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, ready(1), change, func(b *bench) {
+				of := func(class string) *arrival {
+					r := one("f")
+					r.Cost, r.Path = 1, &fairqueue.Path{Class: class}
+					return b.arrives(b.t.Context(), r)
+				}
+				holder := of("y")
+				first := of("x")
+				waiting := map[string][]*arrival{}
+				for range 4 {
+					waiting["x"], waiting["y"] = append(waiting["x"], of("x")), append(waiting["y"], of("y"))
+				}
+				complete(holder.lease)
+				b.want(first, "dispatched")
+				test.end(first.lease)
+				for _, class := range test.want {
+					next := waiting[string(class)][0]
+					waiting[string(class)] = waiting[string(class)][1:]
+					b.want(next, "dispatched")
+					complete(next.lease)
+				}
+				b.Drain()
+				for _, a := range append(waiting["x"], waiting["y"]...) {
+					if a.lease != nil { // it was granted by the last completion
+						complete(a.lease)
+					}
+				}
+			})
+		})
+	}
+}
