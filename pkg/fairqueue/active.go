@@ -121,7 +121,7 @@ func (q *FairRequestQueue) known(c *class, r *Request, wanted bool) (f *flow) {
 		siblings := siblingsUnder(c, above)
 		if f = siblings.flows.known[key]; wanted && (f == nil || !f.position.tracked && !f.position.resting) {
 			f = siblings.flows.claim(key)
-			q.prepare(f, c, above)
+			q.prepare(f, c, above, key)
 			siblings.flows.rest(f)
 		}
 		if f == nil {

@@ -180,7 +180,7 @@ func (q *FairRequestQueue) track(c *class, r *Request) *flow {
 func (q *FairRequestQueue) newFlow(c *class, above *flow, key string) *flow {
 	in := siblingsUnder(c, above)
 	f := in.flows.claim(key)
-	q.prepare(f, c, above)
+	q.prepare(f, c, above, key)
 	in.flows.track(f)
 	in.discipline.begin(&in.level, &f.share)
 	c.tier.reserved += f.reserves
@@ -197,16 +197,16 @@ func siblingsUnder(c *class, above *flow) *siblings {
 	return &c.siblings
 }
 
-// prepare gives f, in which nothing waits, its place in the class and its weight. What its discipline still knows of it
+// prepare gives f, in which nothing waits and which has this key, its place in the class and its weight. What its discipline still knows of it
 // stays, if that needs to know which flows are active.
-func (q *FairRequestQueue) prepare(f *flow, c *class, above *flow) {
+func (q *FairRequestQueue) prepare(f *flow, c *class, above *flow, key string) {
 	f.class, f.siblings, f.above = c, siblingsUnder(c, above), above
 	if !q.active {
 		f.share = share{}
 	}
 	f.share.flow = f
 	if above == nil {
-		f.weight, f.capacity = q.config.weight(f.key), q.config.flowCapacity(f.key)
+		f.weight, f.capacity = q.config.weight(key), q.config.flowCapacity(key)
 		f.reserves = q.reserves(c.tier, f.capacity)
 	} else {
 		f.weight, f.depth = WeightOne, above.depth+1
