@@ -46,15 +46,15 @@ func runExplain(args []string, stdout, stderr io.Writer) int {
 }
 
 func explain(file, request string, stdout io.Writer) error {
-	text, err := readInput(file)
-	if err != nil {
-		return err
-	}
 	format, err := app.Recordings()
 	if err != nil {
 		return err
 	}
-	words, err := format.Explain(text, request)
+	var words string
+	err = replayBounds.replayed(file, func(in io.Reader) (err error) {
+		words, err = format.Explain(in, request)
+		return err
+	})
 	if err != nil {
 		return err
 	}

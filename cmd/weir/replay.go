@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/cmd/epp/app"
+	"github.com/weir-epp/weir/pkg/recording"
 )
 
 const replayUsage = `Usage:
@@ -33,15 +34,15 @@ func runReplay(args []string, stdout, stderr io.Writer) int {
 }
 
 func replay(file string, stdout io.Writer) error {
-	text, err := readInput(file)
-	if err != nil {
-		return err
-	}
 	format, err := app.Recordings()
 	if err != nil {
 		return err
 	}
-	s, err := format.Replay(text)
+	var s recording.Summary
+	err = replayBounds.replayed(file, func(in io.Reader) (err error) {
+		s, err = format.Replay(in)
+		return err
+	})
 	if err != nil {
 		return err
 	}

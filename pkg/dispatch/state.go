@@ -93,50 +93,68 @@ func (m *Machine) tierNames() map[int]string {
 
 // FlowState is the state of one flow with waiting requests.
 type FlowState struct {
-	Flow string `json:"flow"`
-	Tier string `json:"tier"`
-	// Class is its class within the tier; empty where there are none.
-	Class string `json:"class,omitempty"`
+	Flow string
+	Tier string
+	// Class is its class within the tier; empty without configured classes.
+	Class string
 	// Waiting and InFlight are numbers of requests; WaitingCost is the cost of the waiting ones.
-	Waiting     int   `json:"waiting"`
-	WaitingCost int64 `json:"waitingCost"`
-	InFlight    int   `json:"inFlight"`
+	Waiting     int
+	WaitingCost int64
+	InFlight    int
 	// Since is how long its oldest waiter has waited, in seconds.
-	Since float64 `json:"sinceSeconds"`
-	// Weight and Entitled are its weight and its share of its tier (0 to 1).
-	Weight   float64 `json:"weight"`
-	Entitled float64 `json:"entitledShare"`
+	Since float64
+	// Weight is its weight. Entitled is the share of its tier that it is entitled to in this class, 0 to 1.
+	Weight   float64
+	Entitled float64
 	// Why is what it waits for: "stock" (for the stock to fall), "cap" (it is at its cap of requests in flight),
 	// "endpoint" (no endpoint that it may use has room, or none is ready), "reservation" (the free stock is held for
 	// higher tiers) or "spacing" (for Config.ReleaseSpacing since the last release).
-	Why string `json:"why"`
+	Why string
 }
 
-// Flows returns the states of up to limit flows with waiting requests, roughly those first that expire first.
+// Flows returns the states of up to limit flows with waiting requests, roughly those first that expire first. A flow that
+// waits in several classes has a state for each.
 func (m *Machine) Flows(now time.Time, limit int) []FlowState {
-	names := m.tierNames()
+	names, withheld := m.tierNames(), m.withheld()
 	states := []FlowState{}
-	available, free := fairqueue.TierSet(m.ledger.AvailableTo()), m.ledger.BelowLower()
 	for _, v := range m.queue.View(limit) {
-		s := FlowState{
-			Flow: v.Flow, Tier: names[v.Tier], Class: v.Class, Waiting: v.Queued, WaitingCost: v.Cost,
-			Since: now.Sub(v.Oldest).Seconds(), Weight: float64(v.Weight) / 1e6, Entitled: float64(v.Entitled) / 1e6,
-			Why: "stock",
-		}
-		if a := m.flows.find(v.Tier, v.Flow); a != nil {
-			s.InFlight = a.inflight
-		}
-		switch {
-		case m.spaced && !v.Parked && !v.Closed:
-			s.Why = "spacing"
-		case v.Parked:
-			s.Why = "cap"
-		case v.Closed:
-			s.Why = "endpoint"
-		case free && !available.Has(v.Tier):
-			s.Why = "reservation"
-		}
-		states = append(states, s)
+		states = append(states, m.flowState(now, &v, names[v.Tier], withheld))
 	}
 	return states
+}
+
+// FlowOf returns the state of the flow of w, which must be waiting.
+func (m *Machine) FlowOf(now time.Time, w *Waiter) FlowState {
+	v := m.queue.ViewOf(&w.queued)
+	return m.flowState(now, &v, m.tierNames()[v.Tier], m.withheld())
+}
+
+// withheld returns the tiers for which there is no stock only because it is reserved for higher ones.
+func (m *Machine) withheld() fairqueue.TierSet {
+	if !m.ledger.BelowLower() {
+		return 0
+	}
+	return ^fairqueue.TierSet(m.ledger.AvailableTo())
+}
+
+func (m *Machine) flowState(now time.Time, v *fairqueue.FlowView, tier string, withheld fairqueue.TierSet) FlowState {
+	s := FlowState{
+		Flow: v.Flow, Tier: tier, Class: v.Class, Waiting: v.Queued, WaitingCost: v.Cost,
+		Since: now.Sub(v.Oldest).Seconds(), Weight: float64(v.Weight) / 1e6, Entitled: float64(v.Entitled) / 1e6,
+		Why: "stock",
+	}
+	if a := m.flows.find(v.Tier, v.Flow); a != nil {
+		s.InFlight = a.inflight
+	}
+	switch {
+	case m.spaced && !v.Parked && !v.Closed:
+		s.Why = "spacing"
+	case v.Parked:
+		s.Why = "cap"
+	case v.Closed:
+		s.Why = "endpoint"
+	case withheld.Has(v.Tier):
+		s.Why = "reservation"
+	}
+	return s
 }

@@ -17,9 +17,10 @@ type FlowView struct {
 	// Oldest is when the first of its waiting requests arrived; if flows are under it, when the next one of each lane
 	// did.
 	Oldest time.Time
-	// Entitled is its share of its class, in millionths: its weight over the sum for the class's tracked flows.
+	// Entitled is its share of its tier, in millionths: its weight over that of all tracked flows of its class, times the
+	// class's quantum over that of all classes with waiting requests.
 	Entitled int64
-	// Parked means that the flow is at its cap, Closed that none of its lanes can go now.
+	// Parked reports whether the flow is at its cap in all of its lanes, Closed whether none of its lanes can go now.
 	Parked, Closed bool
 }
 
@@ -57,10 +58,13 @@ func (q *FairRequestQueue) View(limit int) []FlowView {
 	return views
 }
 
+// ViewOf returns the state of the class's own flow of r, a waiting request. It visits the lanes in which the flow waits.
+func (q *FairRequestQueue) ViewOf(r *Request) FlowView { return r.flowLane.outermost().flow.view() }
+
 func (f *flow) view() FlowView {
 	v := FlowView{
 		Tier: f.class.tier.id, Class: f.class.config.Name, Flow: f.key, Weight: f.weight, Queued: f.queued, Cost: f.cost,
-		Entitled: millionths(f.weight, f.siblings.weights), Parked: true, Closed: true,
+		Entitled: f.class.entitled(millionths(f.weight, f.siblings.weights)), Parked: true, Closed: true,
 	}
 	for _, fl := range f.lanes {
 		first := fl.head
@@ -74,6 +78,20 @@ func (f *flow) view() FlowView {
 		v.Closed = v.Closed && fl.lane.state != LaneOpen
 	}
 	return v
+}
+
+// entitled returns the share of the tier that is this share of the class, both in millionths.
+func (c *class) entitled(ofClass int64) int64 {
+	if len(c.tier.classes) == 1 {
+		return ofClass
+	}
+	sum := int64(0)
+	for _, o := range c.tier.classes {
+		if o.queued > 0 {
+			sum += int64(o.config.Quantum)
+		}
+	}
+	return ofClass * int64(c.config.Quantum) / sum // below 2^51
 }
 
 // millionths returns part/whole in millionths, without overflow for any weights.

@@ -1,11 +1,12 @@
 package fairqueue
 
 import (
+	"maps"
 	"testing"
 	"time"
 )
 
-// View lists each flow once, with its entitled share of its class.
+// View lists each flow once, with its entitled share of its tier.
 func TestView(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Weights = map[string]Weight{"a": 3 * WeightOne}
@@ -35,6 +36,31 @@ func TestView(t *testing.T) {
 	}
 	if got := q.View(1); len(got) != 1 {
 		t.Errorf("%d views, want 1", len(got))
+	}
+}
+
+// With classes of quantum 1, 3 and 96, of which the last has no waiters, a flow's entitled share of its tier is its share
+// of the class, times a quarter or three quarters.
+func TestViewOfClasses(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Classes = []ClassConfig{{Name: "small", Quantum: 1}, {Name: "large", Quantum: 3}, {Name: "idle", Quantum: 96}}
+	q := queue(t, cfg)
+	shares := map[string]int64{}
+	var requests []*Request
+	for _, in := range [][2]string{{"small", "a"}, {"large", "a"}, {"large", "b"}} {
+		r := &Request{Flow: in[1], Path: &Path{Class: in[0]}, Cost: 1}
+		mustPush(t, q, r)
+		requests = append(requests, r)
+	}
+	for _, v := range q.View(10) {
+		shares[v.Class+" "+v.Flow] = v.Entitled
+	}
+	want := map[string]int64{"small a": 250_000, "large a": 375_000, "large b": 375_000}
+	if !maps.Equal(shares, want) {
+		t.Errorf("got %v, want %v", shares, want)
+	}
+	if v := q.ViewOf(requests[2]); v.Class != "large" || v.Flow != "b" || v.Entitled != 375_000 {
+		t.Errorf("the view of the last request's flow is %+v", v)
 	}
 }
 

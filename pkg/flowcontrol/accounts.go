@@ -90,12 +90,8 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 	gauge(a.utilisation, float64(state.Stock)/float64(max(1, state.Capacity)))
 	counter(a.attempts, state.Attempts)
 	counter(a.successes, state.Successes)
-	shown := map[[2]string]bool{} // a flow that waits in several classes has a share in each: the first one counts
-	for _, f := range a.controller.Flows(entitledFlows) {
-		if key := [2]string{f.Flow, f.Tier}; presentable(f.Flow) && !shown[key] {
-			shown[key] = true
-			gauge(a.entitled, f.Entitled, f.Flow, f.Tier)
-		}
+	for of, share := range a.entitledShares() {
+		gauge(a.entitled, share, of.flow, of.tier)
 	}
 	var preempted map[[2]string]uint64
 	a.tiers, preempted = a.controller.tierAccounts(a.tiers[:0])
@@ -113,4 +109,19 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 		counter(a.promotions, t.Promotions, t.Name)
 		reservedHigher += t.Reserved
 	}
+}
+
+// flowInTier identifies a flow of a tier.
+type flowInTier struct{ flow, tier string }
+
+// entitledShares returns the entitled shares of flows with waiting requests. That of a flow that waits in several classes is
+// the sum of its shares there.
+func (a *accounts) entitledShares() map[flowInTier]float64 {
+	shares := map[flowInTier]float64{}
+	for _, f := range a.controller.Flows(entitledFlows) {
+		if presentable(f.Flow) {
+			shares[flowInTier{f.Flow, f.Tier}] += f.Entitled
+		}
+	}
+	return shares
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
 // A sum over no series is no number, and an autoscaler that reads it does nothing or the wrong thing: both exist, at 0,
@@ -22,6 +24,27 @@ func TestQueueAndStockExistFromTheStart(t *testing.T) {
 					t.Errorf("%s is %v", name, m)
 				}
 			}
+		}
+	})
+}
+
+// A tenant that waits in two classes is entitled to the sum of its shares there: of a quarter it has all, of three quarters
+// half.
+func TestEntitledShareOfATier(t *testing.T) {
+	inBubble(t, ready(1), func(c *Config) {
+		c.Stock.WatermarkPerBackend, c.Stock.LowerBoundPerBackend, c.Stock.UpperBoundPerBackend = 1, 1, 1
+		c.Queue.Classes = []fairqueue.ClassConfig{{Name: "small", Quantum: 1}, {Name: "large", Quantum: 3}}
+	}, func(b *bench) {
+		b.arrives(b.t.Context(), &Request{Flow: "running", Placement: pool})
+		for _, in := range [][2]string{{"small", "tenant"}, {"large", "tenant"}, {"large", "second"}} {
+			b.arrives(b.t.Context(), &Request{Flow: in[1], Path: &fairqueue.Path{Class: in[0]}, Placement: pool})
+		}
+		shares := map[string]float64{}
+		for _, m := range b.scrape("weir_flow_entitled_share") {
+			shares[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
+		}
+		if got := fmt.Sprint(shares); got != "map[second:0.375 tenant:0.625]" {
+			t.Errorf("the entitled shares are %s", got)
 		}
 	})
 }

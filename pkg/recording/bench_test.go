@@ -18,8 +18,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// BenchmarkRecorded is what a request costs that bypasses the queue on a real board: without a recording, with one, and
-// what the recorder's part of it is alone.
+// BenchmarkRecorded measures a request that bypasses the queue on a real board, without and with a recording, and the
+// recorder's part of it alone.
 func BenchmarkRecorded(b *testing.B) {
 	for _, mode := range []string{"off", "on"} {
 		b.Run(mode, func(b *testing.B) {

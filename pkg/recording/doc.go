@@ -1,31 +1,30 @@
-// Package recording writes down what a decision machine is told and what it decides, and repeats it. The machine is pure
-// (package dispatch): the same events give the same verdicts. So its events are the whole truth about what it did.
+// Package recording records what a decision machine is told and what it decides, and repeats it. The machine is pure
+// (package dispatch): the same events lead to the same verdicts. So its events tell everything about what it did.
 //
-// # What is written
+// # What is recorded
 //
-// The [Recorder] is told each event before the machine is, and the verdicts after it, under the lock of the machine's owner.
-// A record is a byte for its kind, a time as the difference to the one before, and numbers of variable length; an arrival
-// has its flow, tier, cost and deadline, what it asks of endpoints (model, subset, what scorers said of it), its lane as
-// it was named, and its ID in logs. Records lie in segments, in which a text is written once and then named by its number.
-// Endpoints and configurations are written when they change, of the endpoints only what has changed. There are no bodies
-// and no headers.
+// The [Recorder] gets each event before the machine does, and the verdicts after it, under the lock of the machine's owner.
+// A record is a byte for its kind, a time as the difference to the one before, and numbers of variable length. An arrival
+// has its flow, tier, cost and deadline, its constraint on endpoints (model, subset, scores computed before its arrival),
+// the name of its lane, and its ID in logs. Records are in segments, in which a text is written once and then as a number.
+// Endpoints and configurations are recorded when they change, of the endpoints only the difference. Bodies and headers are
+// not recorded.
 //
 // # What is kept
 //
-// The last segments, about as much as asked for. Behind them goes the follower, outside the lock: each segment that is
-// dropped is first repeated on a machine of the follower's own. So there is a checkpoint of the moment at which the oldest
-// kept segment begins, at any time, and nobody had to stop the machine to take it; and a machine that would not do the same
-// again is noticed at once, in production.
+// The latest segments, up to the limit. A follower drops the older ones, outside the lock: it repeats each segment on a
+// machine of its own first. So it always has the state at the beginning of the oldest segment that is kept, and the lock
+// was never held to copy it (ADR 0037). A machine that would not do the same again is noticed at once, in production.
 //
-// A file (file.go) is the follower's state as bytes (package graph), and the segments after it. Each part has a checksum
-// that covers the parts before it.
+// A file (file.go) consists of the follower's state as bytes (package graph) and the segments after it. Each part has a
+// checksum that covers the parts before it.
 //
-// # What it is good for
+// # What it is used for
 //
-// [Format.Replay] restores the checkpoint and repeats the segments through the same packages that decided in production. It
-// fails at the first verdict that differs. A checkpoint is for the build of the program that wrote it; another one whose
-// types differ refuses it, and one that decides otherwise differs.
+// [Format.Replay] restores the state and repeats the segments through the same packages that decided in production. It
+// fails at the first verdict that differs. A checkpoint belongs to the build that wrote it: a program with other types
+// refuses it, and a program that decides otherwise differs. [Format.Explain] tells the story of one request.
 //
-// A panic that the machine caused is repeated with the rest. One that came from outside (a test's faulty placer) is not, and
-// shows as a difference.
+// A panic inside the machine is repeated with everything else. A panic that came from outside, such as that of a test's
+// faulty placer, is not repeated, and shows as a difference.
 package recording

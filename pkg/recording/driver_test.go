@@ -1,6 +1,7 @@
 package recording_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -21,7 +22,7 @@ type life struct {
 	gone bool // its client is
 }
 
-// deed is what became of a request.
+// deed is the result of an event for a request.
 type deed struct {
 	number   uint64
 	flow     string
@@ -32,7 +33,7 @@ type deed struct {
 	queued   bool
 }
 
-// did notes what became of a request.
+// did notes the result of an event for a request.
 func (d *driver) did(w *dispatch.Waiter) {
 	n := deed{w.Number(), w.Flow(), w.Tier(), w.Stage(), w.Outcome(), "", w.WasQueued()}
 	if l := w.Lease(); l != nil {
@@ -43,7 +44,7 @@ func (d *driver) did(w *dispatch.Waiter) {
 	d.story = append(d.story, n)
 }
 
-// driver drives a machine as a controller does, and has it recorded. What happens next is drawn by lot.
+// driver drives a machine as a controller does and records it. Random numbers determine what happens.
 type driver struct {
 	t         testing.TB
 	lot       *rand.Rand
@@ -96,7 +97,7 @@ func newDriver(t testing.TB, seed uint64, limit int, hide func(string) string) *
 
 func (d *driver) chance(n int) bool { return d.lot.IntN(n) == 0 }
 
-// someConfig is a configuration by lot; what cannot change at run time is the same in all of them.
+// someConfig returns a random configuration, in which fields that cannot change at run time are always the same.
 func (d *driver) someConfig() dispatch.Config {
 	c := dispatch.DefaultConfig()
 	c.Queue.CapacityMode = fairqueue.Shared
@@ -151,7 +152,7 @@ func (d *driver) someScheduler() *scheduling.Scheduler {
 	return s
 }
 
-// somePool is a pool by lot.
+// somePool returns a random pool.
 func (d *driver) somePool() (*scheduling.Snapshot, []stock.Backend) {
 	var endpoints []scheduling.Endpoint
 	var ready []stock.Backend
@@ -179,7 +180,7 @@ func (d *driver) somePool() (*scheduling.Snapshot, []stock.Backend) {
 	return scheduling.NewSnapshot(d.version, endpoints), ready
 }
 
-// step lets one thing happen.
+// step makes one event happen.
 func (d *driver) step() {
 	d.now = d.now.Add(time.Duration(d.lot.ExpFloat64() * float64(20*time.Millisecond)))
 	switch n := d.lot.IntN(100); {
@@ -212,7 +213,7 @@ func (d *driver) step() {
 
 func (d *driver) flow() string { return fmt.Sprintf("flow-%d", d.lot.IntN(8)) }
 
-// measure is what others or engines report, or what a request turns out to cost.
+// measure makes an event of what others hold, of an engine's signals, or of a request's cost.
 func (d *driver) measure() {
 	var held *dispatch.Lease
 	if l := d.some(dispatch.StageSent, dispatch.StageStreaming); l != nil {
@@ -284,7 +285,7 @@ func (d *driver) arrive() {
 	d.alive = append(d.alive, l)
 }
 
-// some is a living request in one of the stages; nil: there is none.
+// some returns a living request in one of the stages, or nil if there is none.
 func (d *driver) some(stages ...dispatch.Stage) *life {
 	d.alive = slices.DeleteFunc(d.alive, func(l *life) bool { return l.Stage() == dispatch.StageEnded })
 	for range 20 {
@@ -375,7 +376,7 @@ func (d *driver) reload() {
 	})
 }
 
-// call runs an event with all that belongs to it, as the controller does.
+// call runs an event and everything that belongs to it, as the controller does.
 func (d *driver) call(event func()) {
 	event()
 	for v := d.machine.Preemptor(); v != nil; v = d.machine.Preemptor() {
@@ -410,7 +411,17 @@ func (d *driver) call(event func()) {
 	}
 }
 
-// bytes is the recording as a file.
+// replay replays a file.
+func (d *driver) replay(text []byte) (recording.Summary, error) {
+	return d.format.Replay(bytes.NewReader(text))
+}
+
+// explain explains a request of a file.
+func (d *driver) explain(text []byte, name string) (string, error) {
+	return d.format.Explain(bytes.NewReader(text), name)
+}
+
+// bytes returns the recording as a file.
 func (d *driver) bytes() []byte {
 	d.t.Helper()
 	d.recorder.Seal()

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// TestExplain: what is said of a request is what has happened: how many went before it while it waited, of whose tier and
-// flow, where it went, and how it ended.
+// Explain says what happened: how many requests went before this one, of whose tier and flow, where it went, and how it
+// ended. The driver's own notes are the oracle.
 func TestExplain(t *testing.T) {
 	d := newDriver(t, 11, 1<<20, nil)
 	for range 1200 {
@@ -20,7 +20,7 @@ func TestExplain(t *testing.T) {
 	text := d.bytes()
 	waited, ended := 0, map[dispatch.Outcome]int{}
 	for number := uint64(1); number <= d.machine.Arrived(); number += 3 {
-		said, err := d.format.Explain(text, strconv.FormatUint(number, 10))
+		said, err := d.explain(text, strconv.FormatUint(number, 10))
 		if err != nil {
 			t.Fatalf("request %d: %v", number, err)
 		}
@@ -50,19 +50,19 @@ func TestExplain(t *testing.T) {
 	if waited < 20 || ended[dispatch.OutcomePreempted] < 3 || ended[dispatch.OutcomeTTLExpired] < 3 {
 		t.Errorf("%d waited, ended as %v: the run is too tame", waited, ended)
 	}
-	if _, err := d.format.Explain(text, "nobody"); err == nil {
+	if _, err := d.explain(text, "nobody"); err == nil {
 		t.Error("a request that never was is explained")
 	}
 }
 
-// known is what the driver knows of a request's life.
+// known is what the driver knows about a request.
 type known struct {
 	before  int // who went while it waited
 	outcome dispatch.Outcome
 	facts   []string
 }
 
-// lifeOf tells a request's life from the driver's own story.
+// lifeOf returns what the driver's notes say about a request.
 func (d *driver) lifeOf(number uint64) (k known) {
 	waits := false
 	for _, n := range d.story {
@@ -90,8 +90,8 @@ func (d *driver) lifeOf(number uint64) (k known) {
 	return k
 }
 
-// TestExplainSaysByWhichRight: in a pool of one slot a request of the higher tier, and one of the same flow that had arrived
-// before, go before it, and the words say so.
+// In a pool of one slot, a request of a higher tier and an earlier one of the same flow go before a request, and
+// Explain says by which right.
 func TestExplainSaysByWhichRight(t *testing.T) {
 	d := newQuietDriver(t)
 	first := d.arriveAs("a", 1, "first")
@@ -102,7 +102,7 @@ func TestExplainSaysByWhichRight(t *testing.T) {
 	for range 3 {
 		d.completeSome()
 	}
-	said, err := d.format.Explain(d.bytes(), "the one")
+	said, err := d.explain(d.bytes(), "the one")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,13 +5,13 @@ import "bytes"
 // Drop does what Run does when it is woken.
 func (r *Recorder) Drop() error { return r.drop() }
 
-// Len is the length of the present segment.
+// Len returns the length of the current segment.
 func (r *Recorder) Len() int { return len(r.buf) }
 
-// SegmentSize is where a segment ends.
+// SegmentSize is the number of bytes at which a segment ends.
 const SegmentSize = segmentSize
 
-// Memory is how much memory the ring holds, in bytes.
+// Memory returns the memory that the ring holds, in bytes.
 func (r *Recorder) Memory() (held int) {
 	for _, s := range append(r.ring.segments, r.ring.spare...) {
 		held += cap(s)
@@ -19,7 +19,7 @@ func (r *Recorder) Memory() (held int) {
 	return held
 }
 
-// DropAll plays all segments and drops them.
+// DropAll repeats and drops all segments.
 func (r *Recorder) DropAll() error {
 	limit := r.ring.limit
 	defer func() { r.ring.limit = limit }()
@@ -27,7 +27,7 @@ func (r *Recorder) DropAll() error {
 	return r.drop()
 }
 
-// WithSegment returns a file with a further segment.
+// WithSegment returns a file with another segment at its end.
 func WithSegment(text, segment []byte) []byte {
 	end := len(text) - chunkHead
 	f := &file{out: bytes.Clone(text[:end])}
@@ -38,7 +38,7 @@ func WithSegment(text, segment []byte) []byte {
 	return Resum(f.out)
 }
 
-// Resum returns a file with every checksum made right.
+// Resum returns a file with correct checksums.
 func Resum(text []byte) []byte {
 	f := &file{out: text[:len(magic):len(magic)]}
 	for rest := text[len(magic):]; len(rest) >= chunkHead; {
@@ -49,7 +49,7 @@ func Resum(text []byte) []byte {
 	return f.out
 }
 
-// Chunks are where the bytes of each chunk of a kind begin and end.
+// Chunks returns the offsets of the content of each chunk of a kind.
 func Chunks(text []byte, kind byte) (chunks [][2]int) {
 	for at := len(magic); at < len(text); {
 		size := int(order.Uint32(text[at+1:]))

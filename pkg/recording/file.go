@@ -1,20 +1,23 @@
 package recording
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// A file is a line that says what it is, and chunks: a header, a checkpoint, the segments that follow it, and an end. A
-// chunk is its kind, its length, its checksum and its bytes. A checksum is over that of the chunk before as well, so that
-// none can be left out or put in.
+// A file is a line that identifies it, followed by chunks: a header, a checkpoint, the segments after it, and an end. A
+// chunk consists of its kind, the length of its content, a checksum and the content. The checksum also covers that of the
+// chunk before, so that no chunk can be removed or inserted unnoticed. It is no signature: whoever writes a file can make
+// every checksum right.
 
 const magic = "weir recording 1\n"
 
@@ -26,27 +29,33 @@ const (
 	chunkEnd        = 'e'
 )
 
-// chunkHead is the size of what is before a chunk's bytes.
+// mostContent is the length of the longest content by a chunk's kind, in bytes. A recorder's segments are much shorter,
+// unless an event in one has a large configuration or pool.
+var mostContent = map[byte]uint32{
+	chunkHeader: 64 << 20, chunkCheckpoint: 1 << 30, chunkSegment: 64 << 20, chunkEnd: 0,
+}
+
+// chunkHead is the number of bytes of a chunk before its content.
 const chunkHead = 1 + 4 + 4
 
 var order = binary.BigEndian
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// header is what a file says of itself.
+// header is the content of a file's first chunk.
 type header struct {
-	// Base is the time that all times are counted from.
+	// Base is the time to which all times in the file are relative.
 	Base time.Time `json:"base"`
-	// Event is how many events were before the checkpoint.
+	// Event is the number of events before the checkpoint.
 	Event uint64 `json:"event"`
-	// Config is the configuration that the machine began with.
+	// Config is the configuration that the machine was made with.
 	Config dispatch.Config `json:"config"`
 }
 
-// file is one being written.
+// file is a file that is being written.
 type file struct {
 	out  []byte
-	last uint32 // checksum
+	last uint32 // checksum of the last chunk
 }
 
 func newFile(h header) *file {
@@ -59,6 +68,7 @@ func newFile(h header) *file {
 	return f
 }
 
+// chunk appends a chunk.
 func (f *file) chunk(kind byte, content []byte) {
 	f.last = checksum(f.last, kind, content)
 	f.out = append(f.out, kind)
@@ -67,16 +77,19 @@ func (f *file) chunk(kind byte, content []byte) {
 	f.out = append(f.out, content...)
 }
 
+// checksum returns the checksum of a chunk; last is that of the chunk before.
 func checksum(last uint32, kind byte, content []byte) uint32 {
 	head := order.AppendUint32([]byte{kind}, uint32(len(content)))
 	return crc32.Update(crc32.Update(last, castagnoli, head), castagnoli, content)
 }
 
-// contents are a file's, read and checked.
-type contents struct {
+// fileReader reads a file one chunk at a time, so that it needs memory for a single one.
+type fileReader struct {
+	in         *bufio.Reader
+	chunks     int    // number of chunks read
+	last       uint32 // checksum of the last chunk
 	header     header
 	checkpoint []byte
-	segments   [][]byte
 }
 
 // Errors of files.
@@ -85,91 +98,87 @@ var (
 	errTruncated   = errors.New("the recording is cut off")
 )
 
-func parse(text []byte) (c contents, err error) {
-	rest, ok := bytes.CutPrefix(text, []byte(magic))
-	if !ok {
-		return c, errNoRecording
+// openFile reads the beginning of a file, up to its checkpoint. It reads no more than the first line of something else.
+func openFile(in io.Reader) (*fileReader, error) {
+	f := &fileReader{in: bufio.NewReaderSize(in, segmentSize)}
+	line := make([]byte, len(magic))
+	if n, err := io.ReadFull(f.in, line); string(line[:n]) != magic {
+		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF { //nolint:errorlint // ReadFull does not wrap them
+			return nil, err
+		}
+		return nil, errNoRecording
 	}
-	last := uint32(0)
-	for n := 0; ; n++ {
-		if len(rest) < chunkHead {
-			return c, errTruncated
-		}
-		kind, size, sum := rest[0], order.Uint32(rest[1:]), order.Uint32(rest[5:])
-		if rest = rest[chunkHead:]; uint64(size) > uint64(len(rest)) {
-			return c, errTruncated
-		}
-		content := rest[:size]
-		rest = rest[size:]
-		if last = checksum(last, kind, content); last != sum {
-			return c, fmt.Errorf("chunk %d of the recording is broken: its checksum is wrong", n)
-		}
-		switch {
-		case kind == chunkHeader && n == 0:
-			if err := json.Unmarshal(content, &c.header); err != nil {
-				return c, fmt.Errorf("the recording's header: %w", err)
-			}
-		case kind == chunkCheckpoint && n == 1:
-			c.checkpoint = content
-		case kind == chunkSegment && n > 1:
-			c.segments = append(c.segments, content)
-		case kind == chunkEnd && n > 1 && len(rest) == 0:
-			return c, nil
-		default:
-			return c, fmt.Errorf("chunk %d of the recording is broken: it is of no kind that can be there", n)
-		}
+	text, err := f.want(chunkHeader)
+	if err != nil {
+		return nil, err
 	}
+	if err := json.Unmarshal(text, &f.header); err != nil {
+		return nil, fmt.Errorf("the recording's header: %w", err)
+	}
+	f.checkpoint, err = f.want(chunkCheckpoint)
+	return f, err
 }
 
-// Summary is what a replay has come to.
-type Summary struct {
-	// From and To are the times of the first and the last event that have one.
-	From, To time.Time
-	Events   uint64
-	Arrivals uint64
-	// Verdicts is how many were compared, all of them equal.
-	Verdicts uint64
+// want reads the next chunk, which must be of this kind.
+func (f *fileReader) want(kind byte) ([]byte, error) {
+	got, content, err := f.next()
+	if err == nil && got != kind {
+		err = f.broken("it is of a kind that cannot be here")
+	}
+	return content, err
 }
 
-func (s *Summary) add(now time.Time) {
-	s.Events++
-	if now.IsZero() {
-		return
+// segment reads the next segment. It returns nil at the end of the file.
+func (f *fileReader) segment() ([]byte, error) {
+	kind, content, err := f.next()
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == chunkSegment:
+		return content, nil
+	case kind != chunkEnd:
+		return nil, f.broken("it is of a kind that cannot be here")
 	}
-	if s.From.IsZero() {
-		s.From = now
+	if _, err := f.in.ReadByte(); err != io.EOF { //nolint:errorlint // ReadByte does not wrap it
+		return nil, fmt.Errorf("the recording is broken: something follows its end")
 	}
-	s.To = now
+	return nil, nil
 }
 
-// Replay repeats a recording on a machine and a board of its own. The error is a *Difference at the first event that
-// comes to something else than what was recorded.
-func (f *Format) Replay(text []byte) (Summary, error) {
-	p, c, err := f.open(text)
-	if err != nil {
-		return Summary{}, err
+// next reads a chunk and checks it.
+func (f *fileReader) next() (kind byte, content []byte, err error) {
+	var head [chunkHead]byte
+	if _, err := io.ReadFull(f.in, head[:]); err != nil {
+		return 0, nil, truncated(err)
 	}
-	for _, segment := range c.segments {
-		if err := p.play(segment); err != nil {
-			return p.summary, err
-		}
+	f.chunks++
+	kind, size, sum := head[0], order.Uint32(head[1:]), order.Uint32(head[5:])
+	most, known := mostContent[kind]
+	switch {
+	case !known:
+		return 0, nil, f.broken("its kind is unknown")
+	case size > most:
+		return 0, nil, f.broken(fmt.Sprintf("it has %d bytes, more than %d", size, most))
 	}
-	return p.summary, nil
+	var buf bytes.Buffer // grows with what is there, not with what is announced
+	if _, err := io.CopyN(&buf, f.in, int64(size)); err != nil {
+		return 0, nil, truncated(err)
+	}
+	if f.last = checksum(f.last, kind, buf.Bytes()); f.last != sum {
+		return 0, nil, f.broken("its checksum is wrong")
+	}
+	return kind, buf.Bytes(), nil
 }
 
-// open makes the player of a file, which stands at its checkpoint.
-func (f *Format) open(text []byte) (*player, contents, error) {
-	c, err := parse(text)
-	if err != nil {
-		return nil, c, err
+// broken returns the error of the last chunk.
+func (f *fileReader) broken(why string) error {
+	return fmt.Errorf("chunk %d of the recording is broken: %s", f.chunks-1, why)
+}
+
+// truncated returns errTruncated for the end of the input, and other errors of reading as they are.
+func truncated(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errTruncated
 	}
-	checkpoints, err := f.checkpoints(c.header.Config)
-	if err != nil {
-		return nil, c, err
-	}
-	s, err := restore(checkpoints, c.checkpoint)
-	if err != nil {
-		return nil, c, err
-	}
-	return &player{state: s, base: c.header.Base, events: c.header.Event}, c, nil
+	return err
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// follower keeps the last segments, and the state at their beginning: whenever a segment is dropped, it plays it on a
-// machine of its own. So a checkpoint is there at any time without anybody holding the lock for it, and a machine that
-// does not do the same again is noticed at once.
+// follower drops old segments from the ring. It repeats each of them on a machine of its own first, so that it always
+// has the state at the beginning of the oldest segment that is kept, without holding the lock of the machine that is
+// recorded. It also notices at once if the repetition differs.
 type follower struct {
 	checkpoints *graph.Codec
 	config      dispatch.Config // that the machine began with
@@ -23,9 +23,9 @@ type follower struct {
 	player      player
 }
 
-// Record returns a recorder of the machine, which must have seen no request yet, and of the board that it places on. It
-// keeps about limit bytes. hide, if not nil, gives the text that a flow's key is written as, the same in arrivals and in
-// configurations.
+// Record returns a recorder for machine m, which must not have had a request yet, and for the board on which it places
+// requests. The recorder keeps about limit bytes. If hide is not nil, it returns the text to record for a flow's key,
+// in arrivals and in configurations.
 func (f *Format) Record(
 	m *dispatch.Machine, board *scheduling.Board, cfg dispatch.Config, limit int, now time.Time, hide func(string) string,
 ) (*Recorder, error) {
@@ -53,7 +53,7 @@ func (f *Format) Record(
 	return r, nil
 }
 
-// Run drops what is beyond the limit until ctx is over. It returns early, with the reason, when the recording has ended.
+// Run drops segments beyond the limit until ctx is done. If the recording ends before, it returns the reason.
 func (f *follower) Run(ctx context.Context) error {
 	for {
 		select {
@@ -67,7 +67,7 @@ func (f *follower) Run(ctx context.Context) error {
 	}
 }
 
-// drop drops segments until no more are beyond the limit.
+// drop drops segments until the ring is within its limit.
 func (f *follower) drop() error {
 	for more := true; more; {
 		var err error
@@ -94,7 +94,7 @@ func (f *follower) dropOne() (more bool, err error) {
 	return true, nil
 }
 
-// Bytes returns the recording as a file, up to the last Seal.
+// Bytes returns the recording as a file, up to the last Seal. The follower stands still while the file is made.
 func (f *follower) Bytes() ([]byte, error) {
 	f.mu.Lock() // keeps the segments from being dropped, and their memory from being used again
 	defer f.mu.Unlock()

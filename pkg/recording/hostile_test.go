@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
-// TestManyReadersTakeNoMemory: each reading ends a segment, however short it is. The recording holds no more memory for it.
+// Each reading ends a segment, however short. Even many readings do not make the recording hold more memory.
 func TestManyReadersTakeNoMemory(t *testing.T) {
 	const limit = 256 << 10
 	d := newDriver(t, 5, limit, nil)
@@ -26,13 +26,13 @@ func TestManyReadersTakeNoMemory(t *testing.T) {
 	if held := d.recorder.Memory(); held > 2*limit+16*recording.SegmentSize {
 		t.Errorf("%d KiB are held, of a recording of %d KiB", held>>10, limit>>10)
 	}
-	if _, err := d.format.Replay(d.bytes()); err != nil {
+	if _, err := d.replay(d.bytes()); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestHostileCheckpoints: a checkpoint in which somebody has changed bytes, with the checksums made right, is an error or
-// another recording, and no more.
+// A checkpoint with changed bytes and correct checksums leads to an error or to another recording, and to nothing
+// worse.
 func TestHostileCheckpoints(t *testing.T) {
 	d := newDriver(t, 9, 1<<20, nil)
 	for range 60 { // so that there is a checkpoint with requests in it
@@ -55,18 +55,18 @@ func TestHostileCheckpoints(t *testing.T) {
 			changed[part[0]+8+lot.IntN(part[1]-part[0]-8)] = byte(lot.Uint32())
 		}
 		changed = recording.Resum(changed)
-		_, err := d.format.Replay(changed)
+		_, err := d.replay(changed)
 		if err != nil {
 			refused++
 		}
-		_, _ = d.format.Explain(changed, "70")
+		_, _ = d.explain(changed, "70")
 	}
 	if refused < times/4 {
 		t.Errorf("%d of %d are refused", refused, times)
 	}
 }
 
-// TestHostileCountsTakeNoMemory: a segment that announces a million of something that it does not have gets no memory for it.
+// A segment that announces a million things that it does not contain gets no memory for them.
 func TestHostileCountsTakeNoMemory(t *testing.T) {
 	d := newDriver(t, 9, 1<<20, nil)
 	const rest = 4 << 20
@@ -78,7 +78,7 @@ func TestHostileCountsTakeNoMemory(t *testing.T) {
 		segment := append(head, bytes.Repeat([]byte{0xff}, rest)...)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := d.format.Replay(recording.WithSegment(d.bytes(), segment))
+		_, err := d.replay(recording.WithSegment(d.bytes(), segment))
 		runtime.ReadMemStats(&after)
 		if err == nil || !strings.Contains(err.Error(), "broken") {
 			t.Errorf("%s: %v", name, err)
@@ -89,7 +89,7 @@ func TestHostileCountsTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestExplainPrintsNoControls: a client chooses its request's ID, and what explain says of it is read in a terminal.
+// Clients choose the IDs of requests, and Explain's text is read in a terminal.
 func TestExplainPrintsNoControls(t *testing.T) {
 	d := newDriver(t, 9, 1<<20, nil)
 	const id = "\x1b]0;owned\a\u009b2J\nIt went at once."
@@ -98,7 +98,7 @@ func TestExplainPrintsNoControls(t *testing.T) {
 	arrival := dispatch.Arrival{Flow: "f", Cost: 1, Owner: w}
 	d.recorder.Arrive(d.now, &w.Waiter, arrival, id, false)
 	d.call(func() { d.machine.Arrive(d.now, &w.Waiter, arrival) })
-	said, err := d.format.Explain(d.bytes(), id)
+	said, err := d.explain(d.bytes(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

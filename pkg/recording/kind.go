@@ -1,9 +1,9 @@
 package recording
 
-// kind is what a record is about.
+// kind is the kind of a record.
 type kind uint8
 
-// The kinds. Their numbers are part of the format.
+// The kinds. The numbers are part of the format.
 const (
 	arrive    kind = iota + 1 // a request has arrived: the next number is its
 	passOn                    // the same, for one that does not queue
@@ -38,7 +38,7 @@ var kindNames = [numKinds]string{
 	foreign: "change of foreign stock", signals: "signals", raised: "higher cost", trueUp: "usage", usageLate: "late usage",
 }
 
-// String is the kind in words.
+// String returns the kind in words.
 func (k kind) String() string {
 	if k < numKinds && kindNames[k] != "" {
 		return kindNames[k]
@@ -46,13 +46,13 @@ func (k kind) String() string {
 	return "unknown record"
 }
 
-// follows reports whether a record belongs to the event before it.
+// follows reports whether a record belongs to the event of the record before it.
 func (k kind) follows() bool { return k == preempt || k == gone || k == failed || k == verdict }
 
-// A record begins with a byte: its kind, and timed if a time follows.
+// timed is set in a record's first byte, beside its kind, if a time follows.
 const timed = 0x80
 
-// What an arrival has, in the byte after its time.
+// Flags of an arrival, in the byte after its time.
 const (
 	hasTierName = 1 << iota
 	hasDeadline

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// poolChange is how a snapshot differs from the one before.
+// poolChange is the difference between two snapshots.
 type poolChange struct {
 	Version uint64                  `json:"version"`
 	Set     []scheduling.Endpoint   `json:"set,omitempty"` // new ones, and those that have changed
@@ -38,7 +38,7 @@ func hasID(s *scheduling.Snapshot, id scheduling.EndpointID) bool {
 	return ok
 }
 
-// sameEndpoint compares field by field, the slow ones only where they are there.
+// sameEndpoint reports whether two endpoints are equal. It avoids reflection on fields for which it is slow.
 func sameEndpoint(a, b *scheduling.Endpoint) bool {
 	x, y := *a, *b
 	if !slices.Equal(x.Models, y.Models) || !maps.Equal(x.Labels, y.Labels) {
@@ -48,7 +48,7 @@ func sameEndpoint(a, b *scheduling.Endpoint) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// apply makes the snapshot after from the one before.
+// apply returns the snapshot after the change.
 func (c *poolChange) apply(before *scheduling.Snapshot) *scheduling.Snapshot {
 	set := map[scheduling.EndpointID]scheduling.Endpoint{}
 	for i := range before.Len() {
@@ -67,7 +67,7 @@ func (c *poolChange) apply(before *scheduling.Snapshot) *scheduling.Snapshot {
 	return scheduling.NewSnapshot(c.Version, endpoints)
 }
 
-// change writes how the board's snapshot differs from the one that was written last; nothing, if it is the same.
+// change writes the difference between the board's snapshot and the one written last, or nothing if they are the same.
 func (r *Recorder) change() {
 	now := r.board.Snapshot()
 	if now == r.pool {
@@ -82,7 +82,7 @@ func (r *Recorder) change() {
 	r.bytes(text)
 }
 
-// configuration is what a change of the configuration says.
+// configuration is the content of a change of the configuration.
 type configuration struct {
 	Dispatch   dispatch.Config   `json:"dispatch"`
 	Scheduling scheduling.Config `json:"scheduling"`
@@ -96,7 +96,7 @@ func configurationText(d dispatch.Config, s scheduling.Config) []byte {
 	return text
 }
 
-// hidden is the configuration with the keys of flows as they are written.
+// hidden returns the configuration with the keys of flows as they are recorded.
 func (r *Recorder) hidden(cfg dispatch.Config) dispatch.Config {
 	if r.hide == nil {
 		return cfg

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// newQuietDriver drives a machine with one endpoint of one slot and two tiers, in which only what is called happens. Each
+// newQuietDriver returns a driver of a machine with one endpoint of one slot and two tiers, without random events. Each
 // event is a millisecond after the one before.
 func newQuietDriver(t *testing.T) *driver {
 	t.Helper()
@@ -45,7 +45,7 @@ func newQuietDriver(t *testing.T) *driver {
 	return d
 }
 
-// arriveAs is an arrival of a flow and a tier, by a name.
+// arriveAs makes a request of a flow and a tier arrive, with an ID.
 func (d *driver) arriveAs(flow string, tier int, name string) *life {
 	d.t.Helper()
 	q, err := d.scheduler.Prepare(d.snapshot, scheduling.Ask{})
@@ -69,7 +69,7 @@ func (d *driver) complete(l *life) {
 	d.now = d.now.Add(time.Millisecond)
 }
 
-// completeSome completes whoever is in flight.
+// completeSome completes a request in flight.
 func (d *driver) completeSome() {
 	if l := d.some(dispatch.StageGranted, dispatch.StageSent); l != nil {
 		d.complete(l)

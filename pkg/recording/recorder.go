@@ -9,19 +9,19 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Recorder writes down the events of one machine, each before the machine is told of it, and its verdicts after it. All
-// its methods but Run and WriteTo are called under the lock of the machine's owner.
+// Recorder records the events of one machine, each before the machine handles it, and the machine's verdicts after it.
+// All methods except Run and Bytes must be called under the lock of the machine's owner.
 type Recorder struct {
 	segment
 	board *scheduling.Board
-	hide  func(string) string // a flow's key as it is written; nil: as it is
-	own   *dispatch.Waiter    // whom the present event is about, if its verdict is written
-	pool  *scheduling.Snapshot
+	hide  func(string) string  // returns the text to record for a flow's key; nil for the key itself
+	own   *dispatch.Waiter     // the request that the current event is about, if its verdict is recorded
+	pool  *scheduling.Snapshot // the snapshot that was recorded last
 
 	*follower // has a lock of its own
 }
 
-// event begins a record of an event. A full segment ends before it.
+// event begins the record of an event. If the current segment is full, it ends first.
 func (r *Recorder) event(k kind, now time.Time) {
 	if len(r.buf) >= segmentSize {
 		r.Seal()
@@ -30,21 +30,21 @@ func (r *Recorder) event(k kind, now time.Time) {
 	r.begin(k, now)
 }
 
-// Seal ends the present segment, so that it is in the next Bytes.
+// Seal ends the current segment, so that Bytes includes it.
 func (r *Recorder) Seal() {
 	if len(r.buf) > 0 {
 		r.restart(r.ring.push(r.buf))
 	}
 }
 
-// about writes whom a record is about.
+// about begins the record of an event that is about w.
 func (r *Recorder) about(k kind, now time.Time, w *dispatch.Waiter) {
 	r.event(k, now)
 	r.number(w.Number())
 }
 
-// Arrive records an arrival, and PassOn (passedOn) one that does not queue. id is what the request is called in logs; it
-// may be empty.
+// Arrive records an arrival or, with passedOn, a request that does not queue. id is the request's ID in logs; it may be
+// empty.
 func (r *Recorder) Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival, id string, passedOn bool) {
 	k := arrive
 	if passedOn {
@@ -87,7 +87,7 @@ func (r *Recorder) Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival,
 	r.buf[flags] |= r.id(id)
 }
 
-// ratings writes what scorers said for a request, by endpoint.
+// ratings writes the scores that scorers computed for a request before its arrival, by endpoint.
 func (r *Recorder) ratings(ratings []scheduling.EndpointRating) {
 	r.number(uint64(len(ratings)))
 	for _, rating := range ratings {
@@ -97,14 +97,14 @@ func (r *Recorder) ratings(ratings []scheduling.EndpointRating) {
 	}
 }
 
-// Told records that a granted request knows its destination.
+// Told records that the stream of a granted request has learned its destination.
 func (r *Recorder) Told(w *dispatch.Waiter) {
 	if w.Stage() == dispatch.StageGranted {
 		r.about(told, time.Time{}, w)
 	}
 }
 
-// Cancel records that a client is gone or its deadline over. Where it changes nothing it is not written.
+// Cancel records that a request's client has gone or its deadline is over. A Cancel without effect is not recorded.
 func (r *Recorder) Cancel(now time.Time, w *dispatch.Waiter, o dispatch.Outcome) {
 	if w.Stage() != dispatch.StageWaiting && w.Stage() != dispatch.StageGranted {
 		r.nothing()
@@ -115,17 +115,17 @@ func (r *Recorder) Cancel(now time.Time, w *dispatch.Waiter, o dispatch.Outcome)
 	r.number(uint64(o))
 }
 
-// nothing is an event that is not written.
+// nothing must be called instead of event for an event that is not recorded, because it has no effect.
 func (r *Recorder) nothing() { r.own = nil }
 
-// FirstByte records that an answer's headers go on to the client.
+// FirstByte records that the headers of an answer go on to the client.
 func (r *Recorder) FirstByte(l *dispatch.Lease) {
 	if w := l.Waiter(); w.Stage() == dispatch.StageSent {
 		r.about(firstByte, time.Time{}, w)
 	}
 }
 
-// ServedElsewhere records that another endpoint serves the request.
+// ServedElsewhere records that another endpoint than the picked one serves the request.
 func (r *Recorder) ServedElsewhere(now time.Time, l *dispatch.Lease, e dispatch.Endpoint) {
 	w := l.Waiter()
 	if w.Stage() == dispatch.StageEnded {
@@ -147,7 +147,7 @@ func (r *Recorder) Complete(now time.Time, l *dispatch.Lease, cost fairqueue.Cos
 	r.signed(int64(cost))
 }
 
-// Refuse records that a request has ended before it arrived, and when its client was told to come back.
+// Refuse records that a request has ended before it arrived, and when its client should retry.
 func (r *Recorder) Refuse(now time.Time, key string, o dispatch.Outcome, retryAfter time.Duration) {
 	r.event(refuse, now)
 	r.text(key, r.hide)
@@ -155,7 +155,7 @@ func (r *Recorder) Refuse(now time.Time, key string, o dispatch.Outcome, retryAf
 	r.number(uint64(retryAfter))
 }
 
-// Backends records that the endpoints have changed: the board has them already.
+// Backends records a change of the endpoints. The board must have the new ones already.
 func (r *Recorder) Backends(now time.Time, ready []stock.Backend) {
 	r.event(backends, now)
 	r.change()
@@ -189,12 +189,12 @@ func (r *Recorder) Signals(now time.Time, e dispatch.Endpoint, s dispatch.Signal
 	r.number(known)
 }
 
-// Raise records that a request costs more than was thought.
+// Raise records that the cost of a request in flight is raised.
 func (r *Recorder) Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost) {
 	r.cost(raised, now, l, to)
 }
 
-// TrueUp records what a request has really cost.
+// TrueUp records the actual cost of a request in flight.
 func (r *Recorder) TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost) {
 	r.cost(trueUp, now, l, to)
 }
@@ -215,34 +215,34 @@ func (r *Recorder) cost(k kind, now time.Time, l *dispatch.Lease, to fairqueue.C
 	r.signed(int64(to))
 }
 
-// Configure records that the configuration has changed: the board has its scheduler already.
+// Configure records a change of the configuration. The board must have the new scheduler already.
 func (r *Recorder) Configure(now time.Time, cfg dispatch.Config) {
 	r.event(configure, now)
 	r.bytes(configurationText(r.hidden(cfg), r.board.Scheduler().Config()))
 }
 
-// Drain records that the program is shutting down.
+// Drain records that the machine rejects everything from now on.
 func (r *Recorder) Drain(now time.Time) { r.event(drain, now) }
 
-// Advance records that the timer was due.
+// Advance records that the timer has fired.
 func (r *Recorder) Advance(now time.Time) { r.event(advance, now) }
 
-// Preempt records that the preemptor's client is there still, and PreemptorGone that it is not.
+// Preempt records that the client of the preemptor is still there.
 func (r *Recorder) Preempt(now time.Time) { r.begin(preempt, now) }
 
-// PreemptorGone is Preempt's opposite; o is the client's end.
+// PreemptorGone records that the client of the preemptor has gone, with the outcome o.
 func (r *Recorder) PreemptorGone(now time.Time, o dispatch.Outcome) {
 	r.begin(gone, now)
 	r.number(uint64(o))
 }
 
-// Failed records that the event has panicked, and NoteFailure that something beside it has.
+// Failed records that the event has panicked.
 func (r *Recorder) Failed(now time.Time) { r.begin(failed, now) }
 
-// NoteFailure records a panic of somebody else's in the event.
+// NoteFailure records a panic outside the machine that belongs to an event.
 func (r *Recorder) NoteFailure() { r.event(noted, time.Time{}) }
 
-// Verdicts records what the event has come to: for the request that it is about, and for others.
+// Verdicts records the results of the event: for the request that it is about, then for others.
 func (r *Recorder) Verdicts(others []*dispatch.Waiter) {
 	if r.own != nil {
 		r.verdict(r.own)
@@ -253,38 +253,9 @@ func (r *Recorder) Verdicts(others []*dispatch.Waiter) {
 	}
 }
 
-// verdict writes where a request stands, and what it got.
+// verdict writes the verdict on a request.
 func (r *Recorder) verdict(w *dispatch.Waiter) {
 	r.buf = append(r.buf, byte(verdict))
 	r.number(w.Number())
-	v := verdictOn(w)
-	r.number(uint64(v.stage))
-	switch v.stage {
-	case dispatch.StageGranted, dispatch.StageSent:
-		r.signed(int64(v.endpoint))
-	case dispatch.StageEnded:
-		r.number(uint64(v.outcome))
-		r.number(uint64(v.retry))
-	default:
-	}
-}
-
-// ruling is what became of a request in an event.
-type ruling struct {
-	stage    dispatch.Stage
-	endpoint dispatch.Endpoint
-	outcome  dispatch.Outcome
-	retry    time.Duration
-}
-
-func verdictOn(w *dispatch.Waiter) ruling {
-	v := ruling{stage: w.Stage()}
-	switch v.stage {
-	case dispatch.StageGranted, dispatch.StageSent:
-		v.endpoint = w.Lease().Endpoint()
-	case dispatch.StageEnded:
-		v.outcome, v.retry = w.Outcome(), w.RetryAfter()
-	default:
-	}
-	return v
+	r.ruling(rulingOn(w))
 }

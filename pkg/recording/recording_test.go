@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
-// TestReplayComesToTheSame: whatever happens, its replay comes to the same verdicts, event by event.
+// Whatever happens, a replay has the same verdicts, event by event.
 func TestReplayComesToTheSame(t *testing.T) {
 	counts := map[string]int{}
 	for seed := range uint64(20) {
@@ -18,7 +18,7 @@ func TestReplayComesToTheSame(t *testing.T) {
 		for range 3000 {
 			d.step()
 		}
-		summary, err := d.format.Replay(d.bytes())
+		summary, err := d.replay(d.bytes())
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -39,8 +39,8 @@ func TestReplayComesToTheSame(t *testing.T) {
 	}
 }
 
-// TestRestoreGoesOn: a recording that has lost its beginning starts with a checkpoint, from which the rest comes to the
-// same, reloads and pool changes included.
+// A recording that has dropped its beginning starts with a checkpoint, from which a replay has the same verdicts, with
+// reloads and changes of the pool.
 func TestRestoreGoesOn(t *testing.T) {
 	for seed := range uint64(20) {
 		d := newDriver(t, seed, recording.SegmentSize, nil)
@@ -56,7 +56,7 @@ func TestRestoreGoesOn(t *testing.T) {
 		if n := len(recording.Chunks(text, 's')); n > 3 {
 			t.Errorf("seed %d: %d segments are kept", seed, n)
 		}
-		summary, err := d.format.Replay(text)
+		summary, err := d.replay(text)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -66,7 +66,7 @@ func TestRestoreGoesOn(t *testing.T) {
 	}
 }
 
-// FuzzRecord is both, with the run drawn from the fuzzer's seed.
+// FuzzRecord does both with a random run.
 func FuzzRecord(f *testing.F) {
 	f.Add(uint64(1), uint16(500), false)
 	f.Fuzz(func(t *testing.T, seed uint64, steps uint16, drop bool) {
@@ -79,15 +79,15 @@ func FuzzRecord(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := d.format.Replay(d.bytes()); err != nil {
+		if _, err := d.replay(d.bytes()); err != nil {
 			t.Fatal(err)
 		}
 	})
 }
 
-// TestChangedByteIsNoticed: a byte of the events that has changed is noticed by its checksum, wherever it is. When that is
-// made right it is noticed by what the replay comes to: always if it is a verdict's, and else if it decides anything. A
-// name in logs or a millisecond of a request that nobody waited for does not.
+// A changed byte of an event breaks its checksum. If the checksum is corrected, the replay notices the change: always
+// in a verdict, and otherwise if it has an effect. The name of a request in logs, or a millisecond of a request that
+// nobody waited for, has none.
 func TestChangedByteIsNoticed(t *testing.T) {
 	d := newDriver(t, 7, 1<<20, nil)
 	for range 500 {
@@ -111,10 +111,10 @@ func TestChangedByteIsNoticed(t *testing.T) {
 		}
 		changed := bytes.Clone(text)
 		changed[at] ^= 1 << lot.IntN(8)
-		if _, err := d.format.Replay(changed); err == nil || !strings.Contains(err.Error(), "checksum") {
+		if _, err := d.replay(changed); err == nil || !strings.Contains(err.Error(), "checksum") {
 			t.Fatalf("byte %d: its checksum does not notice: %v", at, err)
 		}
-		switch _, err := d.format.Replay(recording.Resum(changed)); {
+		switch _, err := d.replay(recording.Resum(changed)); {
 		case verdicts[at] && err == nil:
 			t.Errorf("byte %d, of a verdict, is not noticed", at)
 		case !verdicts[at]:
@@ -129,7 +129,7 @@ func TestChangedByteIsNoticed(t *testing.T) {
 	}
 }
 
-// TestDifferenceSaysWhere: a replay ends at the first event that comes to something else, and says what it was.
+// A replay ends at the first event with another result, and says what it was.
 func TestDifferenceSaysWhere(t *testing.T) {
 	d := newDriver(t, 7, 1<<20, nil)
 	for range 500 {
@@ -140,7 +140,7 @@ func TestDifferenceSaysWhere(t *testing.T) {
 	for at := segment[0] + 1000; ; at++ {
 		changed := bytes.Clone(text)
 		changed[at]++
-		_, err := d.format.Replay(recording.Resum(changed))
+		_, err := d.replay(recording.Resum(changed))
 		var difference *recording.Difference
 		if !errors.As(err, &difference) {
 			continue
@@ -152,7 +152,7 @@ func TestDifferenceSaysWhere(t *testing.T) {
 	}
 }
 
-// TestBrokenFiles are refused.
+// Broken files are refused.
 func TestBrokenFiles(t *testing.T) {
 	d := newDriver(t, 7, 1<<20, nil)
 	for range 50 {
@@ -169,14 +169,14 @@ func TestBrokenFiles(t *testing.T) {
 		{"without its end", "cut off", text[:len(text)-9]},
 		{"with something after its end", "broken", append(bytes.Clone(text), 1)},
 	} {
-		if _, err := d.format.Replay(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := d.replay(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 }
 
-// TestNamesAreHidden: with a way to hide them no name of a flow is in a recording, neither from an arrival nor from a
-// configuration, and it replays to the same all the same.
+// With hide, no key of a flow is in a recording, neither from an arrival nor from a configuration, and the recording
+// can be replayed.
 func TestNamesAreHidden(t *testing.T) {
 	d := newDriver(t, 3, recording.SegmentSize, func(name string) string { return "hidden " + strings.TrimPrefix(name, "flow-") })
 	for range 3000 {
@@ -187,7 +187,7 @@ func TestNamesAreHidden(t *testing.T) {
 		if bytes.Contains(text, []byte("flow-")) || !bytes.Contains(text, []byte("hidden 1")) {
 			t.Error("a flow is named")
 		}
-		if _, err := d.format.Replay(text); err != nil {
+		if _, err := d.replay(text); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.recorder.Drop(); err != nil {

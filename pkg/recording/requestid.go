@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// A request's ID is nearly always a UUID in lower case, which takes 16 bytes instead of 36.
+// A request's ID is usually a UUID in lower case, which takes 16 bytes instead of 36.
 
 const (
 	uuidSize = 16
 	uuidText = len("01234567-89ab-cdef-0123-456789abcdef")
 )
 
-// uuidDigits is where the two digits of each byte begin.
+// uuidDigits has the index of the first of the two digits of each byte.
 var uuidDigits = [uuidSize]uint8{0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34}
 
 const noDigit = 0x80
 
-// digits has the value of each digit, noDigit for all else.
+// digits has the value of each hexadecimal digit, and noDigit for all other bytes.
 var digits = func() (values [256]uint8) {
 	for i := range values {
 		values[i] = noDigit
@@ -29,7 +29,7 @@ var digits = func() (values [256]uint8) {
 	return values
 }()
 
-// id writes a request's ID, and returns the flag that says how.
+// id writes a request's ID and returns the flag for its form.
 func (r *Recorder) id(id string) (flag byte) {
 	if len(id) == uuidText && id[8] == '-' && id[13] == '-' && id[18] == '-' && id[23] == '-' {
 		var uuid [uuidSize]byte
@@ -52,7 +52,7 @@ func (r *Recorder) id(id string) (flag byte) {
 	return hasText
 }
 
-// uuidOf is the text of 16 bytes.
+// uuidOf returns the UUID with these 16 bytes.
 func uuidOf(b []byte) string {
 	if len(b) != uuidSize {
 		return ""
@@ -61,7 +61,7 @@ func uuidOf(b []byte) string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// printable is a line in which nothing moves a terminal's cursor or does worse: a client chooses its request's ID.
+// printable returns the line without characters that control a terminal: clients choose the IDs of their requests.
 func printable(line string) string {
 	var out strings.Builder
 	for _, r := range line {

@@ -8,22 +8,22 @@ import (
 )
 
 const (
-	// segmentSize is where a segment ends, in bytes.
+	// segmentSize is the number of bytes at which a segment ends.
 	segmentSize = 64 << 10
-	// slack is how far the ring may grow beyond its size while the follower is behind, in parts of its size, and at least
-	// in segments.
+	// slack bounds how far the ring may exceed its limit while the follower is behind: a quarter of the limit, but at
+	// least leastSlack segments.
 	slack, leastSlack = 4, 16
-	// segmentHead is what a segment takes beside its bytes.
+	// segmentHead is the memory that a segment takes beside its content, in bytes.
 	segmentHead = 64
 )
 
-// taken is how much of the ring a segment takes, in bytes.
+// taken returns the number of bytes that a segment counts for in the ring.
 func taken(segment []byte) int { return len(segment) + segmentHead }
 
-// errBehind ends a recording whose follower does not keep pace.
+// errBehind is the error of a recording that has ended because its follower was too slow.
 var errBehind = errors.New("recording: the follower did not keep pace, and the recording has ended")
 
-// ring holds the last segments, the oldest first.
+// ring holds the latest segments, the oldest first. It is safe for concurrent use.
 type ring struct {
 	limit int // bytes
 	wake  chan struct{}
@@ -37,8 +37,8 @@ type ring struct {
 
 func newRing(limit int) *ring { return &ring{limit: limit, wake: make(chan struct{}, 1)} }
 
-// push adds a segment and returns the memory for the next one. A segment that was sealed early is copied, so that the ring
-// does not hold more memory than it counts.
+// push adds a segment and returns a buffer for the next one. A segment that was sealed early is copied, so that the
+// ring does not hold more memory than it counts.
 func (r *ring) push(segment []byte) (next []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,12 +69,12 @@ func (r *ring) push(segment []byte) (next []byte) {
 	return make([]byte, 0, segmentSize+segmentSize/8)
 }
 
-// lose ends the recording. r.mu is held.
+// lose ends the recording for a reason. The caller holds r.mu.
 func (r *ring) lose(why error) {
 	r.lost, r.segments, r.spare, r.size = why, nil, nil, 0
 }
 
-// end ends the recording, and err is why it has ended.
+// end ends the recording for a reason.
 func (r *ring) end(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,14 +87,14 @@ func (r *ring) err() error {
 	return r.lost
 }
 
-// all are the segments. Their memory is theirs until they are recycled.
+// all returns the segments. The caller must prevent them from being recycled while it reads them.
 func (r *ring) all() ([][]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.segments), r.lost
 }
 
-// oldest removes and returns the oldest segment if the limit is exceeded, or returns nil.
+// oldest removes and returns the oldest segment while the ring exceeds its limit; otherwise it returns nil.
 func (r *ring) oldest() []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,7 +108,7 @@ func (r *ring) oldest() []byte {
 	return segment
 }
 
-// recycle keeps the memory of a segment for another one.
+// recycle keeps the buffer of a segment for a later one.
 func (r *ring) recycle(segment []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -4,25 +4,26 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// A segment is a run of whole events. Within it a text or a constraint is written once and then named by its number, and
-// a time is the difference to the one before; the first one's is to the recording's base. So a segment can be read by
-// whoever has the state at its beginning.
+// A segment is a sequence of complete events. In it, a text or a constraint is written once, and later as its number. A
+// time is the difference to the time before it; the first is relative to the recording's base. So a segment can be read
+// by anybody who has the state at its beginning.
 type segment struct {
 	buf         []byte
 	base        time.Time
-	last        int64 // the last time, in nanoseconds since base
+	last        int64 // the last time written, in nanoseconds since base
 	texts       map[string]uint64
 	constraints map[constraintKey]uint64
 
-	// The last constraint, and its number.
+	// The last constraint and its number.
 	lastConstraint constraintKey
 	lastNumber     uint64
 }
 
-// constraintKey tells constraints apart: a lane's name has its subset.
+// constraintKey identifies a constraint. Its lane's name includes the subset.
 type constraintKey struct {
 	model, lane string
 	confined    bool
@@ -32,14 +33,14 @@ func newSegment(base time.Time) *segment {
 	return &segment{base: base, texts: map[string]uint64{}, constraints: map[constraintKey]uint64{}}
 }
 
-// restart begins a new one in buf.
+// restart begins a new segment in buf.
 func (s *segment) restart(buf []byte) {
 	s.buf, s.last = buf[:0], 0
 	clear(s.texts)
 	clear(s.constraints)
 }
 
-// begin writes a record's kind and time; the zero time is none.
+// begin writes the kind and the time of a record; the zero time means none.
 func (s *segment) begin(k kind, now time.Time) {
 	if now.IsZero() {
 		s.buf = append(s.buf, byte(k))
@@ -59,7 +60,7 @@ func (s *segment) bytes(b []byte) {
 	s.buf = append(s.buf, b...)
 }
 
-// text writes a text: its number, and the text itself with the next free one.
+// text writes a text, as shown returns it: its number and, for the first time, the text.
 func (s *segment) text(t string, shown func(string) string) {
 	n, known := s.texts[t]
 	if !known {
@@ -76,7 +77,7 @@ func (s *segment) text(t string, shown func(string) string) {
 	}
 }
 
-// constraint writes what a query was made of, in the same way.
+// constraint writes the constraint of a query in the same way.
 func (s *segment) constraint(r scheduling.Recalled) {
 	key := constraintKey{r.Model, r.Lane, r.Confined}
 	if len(s.constraints) > 0 && key == s.lastConstraint { // as most of them are
@@ -117,7 +118,7 @@ type reader struct {
 
 func (r *reader) more() bool { return !r.broken && r.at < len(r.in) }
 
-// next reads a record's kind and time.
+// next reads the kind and the time of a record.
 func (r *reader) next(base time.Time) (k kind, now time.Time) {
 	b := r.octet()
 	if b&timed != 0 {
@@ -155,7 +156,7 @@ func (r *reader) took(n uint64, size int) uint64 {
 	return n
 }
 
-// index is a number below limit.
+// index reads a number below limit.
 func (r *reader) index(limit int) int {
 	n := r.number()
 	if n >= uint64(limit) {
@@ -165,7 +166,10 @@ func (r *reader) index(limit int) int {
 	return int(n)
 }
 
-// count is a number of things that take at least so many bytes each.
+// outcome reads an outcome.
+func (r *reader) outcome() dispatch.Outcome { return dispatch.Outcome(r.index(dispatch.NumOutcomes)) }
+
+// count reads a number of things, each of which takes at least this many bytes.
 func (r *reader) count(least int) int { return r.index((len(r.in)-r.at)/least + 1) }
 
 func (r *reader) fixed(n int) []byte {

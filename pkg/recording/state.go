@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// state is all that decides: the machine, the board that it places on, and the requests that further events can be
+// state is everything that decides: the machine, the board that it places on, and the requests that later events can be
 // about.
 type state struct {
 	machine  *dispatch.Machine
@@ -21,28 +21,28 @@ type state struct {
 	oldest   int      // its index in lacking, once that is full
 }
 
-// request is one request of a replay.
+// request is a request in a replay.
 type request struct {
 	dispatch.Waiter
 	id    string
 	query *scheduling.Query // nil: any endpoint will do
 }
 
-// Format writes and reads recordings of machines that place in one way.
+// Format reads and writes recordings of machines with one type of Placer.
 type Format struct{ placer dispatch.Placer }
 
-// NewFormat returns the format for machines whose Placer is of the type of placer.
+// NewFormat returns the format for machines whose Placer has the type of placer.
 func NewFormat(placer dispatch.Placer) (*Format, error) {
 	f := &Format{placer}
 	_, err := f.checkpoints(dispatch.DefaultConfig())
 	return f, err
 }
 
-// checkpoints writes and reads states of machines that began with a configuration.
+// checkpoints returns the codec for states of machines that were made with cfg.
 func (f *Format) checkpoints(cfg dispatch.Config) (*graph.Codec, error) {
 	c := graph.New((*state)(nil),
 		(*request)(nil), (*dispatch.Waiter)(nil), f.placer, (*scheduling.Query)(nil), (*rand.PCG)(nil))
-	// A scheduler has functions, and is written as its configuration: no scorer has a memory of its own yet.
+	// A scheduler contains functions, so its configuration is written instead. No scorer has state of its own yet.
 	graph.Opaque(c,
 		func(s *scheduling.Scheduler) ([]byte, error) { return json.Marshal(s.Config()) },
 		func(text []byte) (*scheduling.Scheduler, error) {
@@ -64,8 +64,8 @@ func (f *Format) checkpoints(cfg dispatch.Config) (*graph.Codec, error) {
 	return c, nil
 }
 
-// examples are configurations that together have the types behind interfaces in a machine. One that can only come into
-// being with other settings is known from the configuration at hand.
+// examples returns configurations that together cover the types behind interfaces in a machine. Types that only other
+// settings bring are learned from the configuration at hand.
 func examples() []dispatch.Config {
 	var all []dispatch.Config
 	for _, discipline := range []fairqueue.Discipline{fairqueue.WFQ, fairqueue.OneFlow} {
@@ -79,7 +79,7 @@ func examples() []dispatch.Config {
 	return append(all, cfg)
 }
 
-// restore makes the state that was written as a checkpoint, which goes on as that one would.
+// restore decodes a checkpoint. The state continues exactly as the original.
 func restore(c *graph.Codec, checkpoint []byte) (*state, error) {
 	root, err := c.Read(checkpoint)
 	if err != nil {

@@ -9,24 +9,28 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// gate.yaml says what its second filter is, by metadata that real streams bring to Weir. So Weir can warn of a gate whose
-// modes hold nothing, and does not take another filter for a gate. Without it the modes decide, as they always did.
+// gate.yaml states the role of its second filter in metadata that Envoy adds to each stream. So Weir can warn of a gate whose
+// modes hold nothing, and does not take another filter for a gate. Without it the modes decide. A client's or a model
+// server's own header of that name has no effect.
 func TestShippedGateNamesItsRole(t *testing.T) {
 	for _, test := range []struct {
 		name     string
+		header   string // that client and model server send
 		edit     func(gate map[string]any)
 		held     bool
 		warnings int
 	}{
-		{"as shipped", nil, true, 0},
-		{"modes that hold nothing", func(gate map[string]any) {
+		{"as shipped", "", nil, true, 0},
+		{"somebody claims the main filter's role", "main", nil, true, 0},
+		{"somebody claims an unknown role", "nobody", nil, true, 0},
+		{"modes that hold nothing", "", func(gate map[string]any) {
 			delete(gate, "send_body_without_waiting_for_header_response")
 		}, false, 1},
-		{"the role of the main filter", func(gate map[string]any) {
+		{"the role of the main filter, and somebody claims the gate's", "gate", func(gate map[string]any) {
 			service := gate["grpc_service"].(map[string]any)
 			service["initial_metadata"] = []any{map[string]any{"key": "x-weir-role", "value": "main"}}
 		}, false, 0},
-		{"no role", func(gate map[string]any) {
+		{"no role, and somebody claims the main filter's", "main", func(gate map[string]any) {
 			delete(gate["grpc_service"].(map[string]any), "initial_metadata")
 		}, true, 0},
 	} {
@@ -35,6 +39,9 @@ func TestShippedGateNamesItsRole(t *testing.T) {
 			server := func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				w.Header().Set("content-type", "text/event-stream")
+				if test.header != "" {
+					w.Header().Set("x-weir-role", test.header)
+				}
 				_, _ = io.WriteString(w, text)
 			}
 			s := before(t, http.HandlerFunc(server), setup{
@@ -47,7 +54,11 @@ func TestShippedGateNamesItsRole(t *testing.T) {
 				},
 			})
 			for range 3 { // the first one only shows that there is a gate
-				if got := s.send(ask{body: chat("m", true)}); got.status != 200 || got.body != text {
+				a := ask{body: chat("m", true)}
+				if test.header != "" {
+					a.header = []string{"x-weir-role", test.header}
+				}
+				if got := s.send(a); got.status != 200 || got.body != text {
 					t.Errorf("got %d %q (%v)", got.status, got.body, got.err)
 				}
 			}

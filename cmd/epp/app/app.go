@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
@@ -30,7 +29,7 @@ type App struct {
 	files    *datastore.Files // configuration, endpoints, certificate: those that are files and followed
 	pool     *Pool
 
-	readingRecording sync.Mutex // held while a reader takes it
+	reading recordingReading
 
 	listeners     listeners
 	followed      []func(*datastore.Files) error // certificates and authorities

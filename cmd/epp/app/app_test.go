@@ -12,8 +12,6 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
 // One request from beginning to end, over TLS with the self-signed certificate: headers in, destination out, one
@@ -136,13 +134,13 @@ func TestFlowsPage(t *testing.T) {
 	_, text := r.debug("/debug/flows?limit=5")
 	var page struct {
 		Queued, Flows, Stock int
-		Waiting              []flowcontrol.FlowState
+		Waiting              []waitingFlow
 	}
 	if err := json.Unmarshal([]byte(text), &page); err != nil || page.Queued != 1 || page.Flows != 1 || page.Stock != 1 ||
 		len(page.Waiting) != 1 {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	want := flowcontrol.FlowState{
+	want := waitingFlow{
 		Flow: "chat/chat", Tier: "critical", Waiting: 1, WaitingCost: 1, InFlight: 1, Since: page.Waiting[0].Since, Weight: 2,
 		Entitled: 1, Why: "stock",
 	}

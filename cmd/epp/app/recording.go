@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/dispatch"
@@ -15,10 +16,10 @@ import (
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
-// Recordings is the format of this program's recordings.
+// Recordings returns the format of this program's recordings.
 func Recordings() (*recording.Format, error) { return recording.NewFormat(NewPlacer(nil)) }
 
-// record has every decision recorded, with --record.
+// record starts recording every decision, with --record.
 func (p *Pool) record(o *Options) error {
 	if o.Record == 0 {
 		return nil
@@ -37,8 +38,8 @@ func (p *Pool) record(o *Options) error {
 	})
 }
 
-// recordedFlow is a flow's key as a recording has it with --hash-flow-keys: every one is a hash, also a model's name, which
-// is told apart from an identity's, since the names in the configuration may be either.
+// recordedFlow returns the form in which a recording has a flow's key with --hash-flow-keys: a hash, even of a model's name,
+// since the keys in the configuration may be either. Hashes of models and of identities differ.
 func recordedFlow(key string) string {
 	hashed := extproc.HashedFlowName(key)
 	if hashed == key {
@@ -54,23 +55,40 @@ func (p *Pool) keepRecording(ctx context.Context) {
 	}
 }
 
-// A reader of the recording takes it in pieces, each within a time: one that does not read must not keep the others from
-// it, nor the file in memory.
+// The recording is written to its reader in pieces, each with a deadline, so that a reader that does not read keeps neither
+// other readers waiting nor the file in memory.
 const (
 	recordingPiece = 1 << 20 // bytes
 	pieceTimeout   = 10 * time.Second
 )
 
-// recordingPage writes the recording as a file, to one reader at a time: while it is written there is a second copy of it
-// in memory.
-func (a *App) recordingPage(w http.ResponseWriter, _ *http.Request) {
-	if !a.readingRecording.TryLock() {
+// recordingRest is the pause after a copy of the recording was made, as a multiple of the time that making it took. The
+// follower stands still meanwhile, so that this bounds the part of the time that it loses to readers.
+const recordingRest = 9
+
+// recordingReading is the state of the readers of the recording.
+type recordingReading struct {
+	sync.Mutex           // held by the reader
+	rests      time.Time // when the pause after the last copy ends
+}
+
+// recordingPage writes the recording as a file. It has one reader at a time, because a copy of the recording is in memory
+// meanwhile, and it waits until the pause after the last copy is over.
+func (a *App) recordingPage(w http.ResponseWriter, r *http.Request) {
+	if !a.reading.TryLock() {
 		http.Error(w, "the recording is being read by somebody else: try again", http.StatusServiceUnavailable)
 		return
 	}
-	defer a.readingRecording.Unlock()
+	defer a.reading.Unlock()
+	select {
+	case <-time.After(time.Until(a.reading.rests)):
+	case <-r.Context().Done():
+		return
+	}
+	begun := time.Now()
 	a.pool.controller.Look(a.pool.recorder.Seal)
 	file, err := a.pool.recorder.Bytes()
+	a.reading.rests = time.Now().Add(recordingRest * time.Since(begun))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

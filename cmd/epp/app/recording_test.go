@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -30,10 +31,10 @@ func TestEveryProfileIsRecorded(t *testing.T) {
 		if status != http.StatusOK {
 			t.Fatalf("%s: %d %s", name, status, file)
 		}
-		if s, err := format.Replay([]byte(file)); err != nil || s.Arrivals != 1 {
+		if s, err := format.Replay(strings.NewReader(file)); err != nil || s.Arrivals != 1 {
 			t.Errorf("%s: %+v %v", name, s, err)
 		}
-		if said, err := format.Explain([]byte(file), "the one"); err != nil || !strings.Contains(said, "It went to 192.0.2.1:8000.") {
+		if said, err := format.Explain(strings.NewReader(file), "the one"); err != nil || !strings.Contains(said, "It went to 192.0.2.1:8000.") {
 			t.Errorf("%s: %v\n%s", name, err, said)
 		}
 		recorded++
@@ -59,7 +60,7 @@ flows: { key: ["header:x-tenant"], weights: { sk-secret: 2 }, capacities: { sk-s
 	}
 }
 
-// TestNoRecordingUnasked: without --record there is none.
+// Without --record there is no recording.
 func TestNoRecordingUnasked(t *testing.T) {
 	if status, _ := start(t, testOptions()).debug("/debug/recording"); status != http.StatusNotFound {
 		t.Errorf("%d, want 404", status)
@@ -103,6 +104,29 @@ func (s *stuck) Write([]byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
+// While a copy of the recording is made its follower stands still. So after it the next reader waits for nine times as
+// long, unless it goes away.
+func TestRecordingIsNotReadAllTheTime(t *testing.T) {
+	o := testOptions()
+	o.Record = 1
+	r := start(t, o)
+	begun := time.Now()
+	if status, _ := r.debug("/debug/recording"); status != http.StatusOK {
+		t.Fatalf("the first reader: %d", status)
+	}
+	if rests := r.reading.rests.Sub(begun); rests <= 0 || rests > recordingRest*time.Since(begun)+time.Since(begun) {
+		t.Errorf("the next reader waits until %v after the first began", rests)
+	}
+	r.reading.rests = time.Now().Add(time.Hour)
+	w := httptest.NewRecorder()
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	r.recordingPage(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+	if w.Body.Len() > 0 {
+		t.Errorf("%d bytes were read during the pause", w.Body.Len())
+	}
+}
+
 // TestRecordingHasOneReader: a reader that does not read has a deadline, and as long as it lasts nobody else can make
 // further copies of the recording. After it the next one reads.
 func TestRecordingHasOneReader(t *testing.T) {
@@ -112,7 +136,7 @@ func TestRecordingHasOneReader(t *testing.T) {
 	s := &stuck{httptest.NewRecorder(), make(chan struct{}), make(chan struct{}), time.Time{}}
 	ended := make(chan struct{})
 	go func() {
-		r.recordingPage(s, nil)
+		r.recordingPage(s, httptest.NewRequest(http.MethodGet, "/", nil))
 		close(ended)
 	}()
 	<-s.writing

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync/atomic"
+	"time"
+)
+
+// A recording may come from anywhere, and its checkpoint is the memory of a machine: a forged one can make the replay go
+// on forever, or use memory without bound. So the replay of each piece of a file that is read has bounds.
+const (
+	pieceTimeout = time.Minute // a piece takes less than a second; explain takes longer than replay
+	// mostMemory is the largest heap, in bytes: memoryPerByte for each byte that was read, beside a fixed part.
+	memoryPerByte, fixedMemory = 32, 1 << 30
+	mostStack                  = 128 << 20 // bytes
+	memoryCheck                = 50 * time.Millisecond
+)
+
+var replayBounds = bounds{pieceTimeout, fixedMemory}
+
+var errForged = errors.New("the recording is broken, or forged")
+
+// bounds are bounds of a replay.
+type bounds struct {
+	timeout time.Duration // for each piece
+	memory  uint64        // in addition to memoryPerByte for each byte
+}
+
+// replayed calls replay with the contents of a file, or of standard input if its name is "-". If the replay exceeds the
+// bounds, it returns an error while replay still runs, so the program must end.
+func (b bounds) replayed(name string, replay func(in io.Reader) error) error {
+	in := os.Stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+		in = file
+	}
+	debug.SetMaxStack(mostStack) // a deeper recursion ends the program
+	r := &pieces{in: in}
+	r.last.Store(math.MaxInt64)
+	ended := make(chan error, 1)
+	go func() { ended <- replay(r) }()
+	tick := time.NewTicker(memoryCheck)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case now := <-tick.C:
+			if last := r.last.Load(); now.UnixNano() > last && now.UnixNano()-last > int64(b.timeout) {
+				return fmt.Errorf("%w: its replay makes no progress for %v after byte %d", errForged, b.timeout, r.read.Load())
+			}
+			if most := b.memory + memoryPerByte*r.read.Load(); heap() > most {
+				return fmt.Errorf("%w: its replay needs more than %d MiB after byte %d", errForged, most>>20, r.read.Load())
+			}
+		}
+	}
+}
+
+// heap returns the size of the heap in bytes.
+func heap() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// pieces counts what is read, and notes when. Waiting for the input is no time of the replay.
+type pieces struct {
+	in   io.Reader
+	read atomic.Uint64
+	last atomic.Int64 // when the last piece was read, in Unix nanoseconds; in the future while the reader waits
+}
+
+// Read implements io.Reader.
+func (p *pieces) Read(b []byte) (int, error) {
+	p.last.Store(math.MaxInt64)
+	n, err := p.in.Read(b)
+	p.read.Add(uint64(n))
+	p.last.Store(time.Now().UnixNano())
+	return n, err
+}

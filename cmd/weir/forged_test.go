@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A replay that a forged recording keeps busy forever, or that needs ever more memory, ends with an error.
+func TestForgedRecordingsEnd(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "forged.recording")
+	if err := os.WriteFile(file, []byte("twelve bytes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	defer close(over)
+	looping := func() bool {
+		select {
+		case <-over:
+			return false
+		default:
+			return true
+		}
+	}
+	for _, test := range []struct {
+		name   string
+		bounds bounds
+		loop   func()
+		want   string
+	}{
+		{"time", bounds{10 * time.Millisecond, 1 << 40}, func() { time.Sleep(time.Millisecond) }, "no progress for 10ms after byte 12"},
+		{"memory", bounds{time.Hour, heap() + 32<<20}, func() func() {
+			var held [][]byte
+			return func() {
+				if len(held) < 100 {
+					held = append(held, bytes.Repeat([]byte{1}, 1<<20))
+				}
+			}
+		}(), "MiB after byte 12"},
+	} {
+		err := test.bounds.replayed(file, func(in io.Reader) error {
+			if _, err := io.ReadAll(in); err != nil {
+				return err
+			}
+			for looping() {
+				test.loop()
+			}
+			return nil
+		})
+		if !errors.Is(err, errForged) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}
+
+// A file that is no recording is refused by its first bytes, however long it is. A recording that takes long to arrive is
+// not.
+func TestOnlyRecordingsAreRead(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	if code := runReplay([]string{"/dev/zero"}, &stdout, &stderr); code != 1 || !strings.Contains(stderr.String(), "this is no recording") {
+		t.Errorf("exit code %d: %s", code, &stderr)
+	}
+	stderr.Reset()
+	if code := runExplain([]string{"/dev/zero", "--request", "1"}, &stdout, &stderr); code != 1 || !strings.Contains(stderr.String(), "this is no recording") {
+		t.Errorf("exit code %d: %s", code, &stderr)
+	}
+	slow := filepath.Join(t.TempDir(), "slow")
+	if err := syscall.Mkfifo(slow, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		pipe, err := os.OpenFile(slow, os.O_WRONLY, 0)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		time.Sleep(20 * memoryCheck)
+		_, _ = io.WriteString(pipe, "late")
+		_ = pipe.Close()
+	}()
+	err := bounds{10 * memoryCheck, 1 << 40}.replayed(slow, func(in io.Reader) error {
+		text, err := io.ReadAll(in)
+		if string(text) != "late" {
+			t.Errorf("got %q (%v)", text, err)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

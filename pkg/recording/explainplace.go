@@ -1,0 +1,50 @@
+package recording
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// sayPlace says to which endpoint the request went, and why.
+func (e *explanation) sayPlace(id dispatch.Endpoint) {
+	chosen, ok := e.board.Snapshot().ByID(id)
+	if !ok {
+		e.say("It went to endpoint %d.", id)
+		return
+	}
+	if e.request.query == nil {
+		e.say("It went to %s.", chosen.Address)
+		return
+	}
+	d := e.board.Explain(e.request.query)
+	e.say("It went to %s. The endpoints of its pool, with it counted:", chosen.Address)
+	for i, c := range d.Candidates {
+		if i == mostNamed {
+			e.say("  and %d more", len(d.Candidates)-i)
+			break
+		}
+		e.say("  %s", candidate(c, c.ID == id))
+	}
+	e.say("Among those that it may use the highest score goes first, and among equals the next in turn.")
+}
+
+// candidate describes an endpoint that could have been chosen.
+func candidate(c scheduling.Candidate, chosen bool) string {
+	text := fmt.Sprintf("%s: %d in flight", c.Address, c.Stock)
+	if len(c.Failed) > 0 {
+		var reasons []string
+		for _, f := range c.Failed {
+			reasons = append(reasons, f.Reason)
+		}
+		text += ", ruled out: " + strings.Join(reasons, ", ")
+	} else {
+		text += fmt.Sprintf(", score %d", c.Total)
+	}
+	if chosen {
+		text += " (chosen)"
+	}
+	return text
+}

@@ -1,0 +1,140 @@
+package recording
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
+)
+
+// mostNamed is the largest number of requests, reasons or endpoints that are listed one by one.
+const mostNamed = 20
+
+// waiting is what happens while a request waits.
+type waiting struct {
+	why     string         // FlowState.Why at present
+	reasons []string       // all that it waited for, in order
+	before  []string       // descriptions of the first requests that went before it
+	rights  map[string]int // number of requests that went before it, by their right
+	order   []string       // these rights, in the order in which they were first used
+	total   int            // number of requests that went before it
+	inTier  int            // of these, in its tier
+	ofFlow  int            // of these, of its flow and tier
+
+	weight, entitled float64 // of its flow
+}
+
+func newWaiting() waiting { return waiting{rights: map[string]int{}} }
+
+// note notes what the flow waits for, and its share.
+func (w *waiting) note(f dispatch.FlowState) {
+	w.weight, w.entitled = f.Weight, f.Entitled
+	if f.Why == w.why {
+		return
+	}
+	w.why = f.Why
+	switch n := len(w.reasons); {
+	case n < mostNamed:
+		w.reasons = append(w.reasons, waitsFor[f.Why])
+	case n == mostNamed:
+		w.reasons = append(w.reasons, "so on, by turns")
+	}
+}
+
+// waitsFor says in words what FlowState.Why means.
+var waitsFor = map[string]string{
+	"stock":       "for the stock to fall below the lower bound, and for its turn",
+	"cap":         "since its flow had as many requests in flight as it may have",
+	"endpoint":    "since no endpoint that it may use had room",
+	"reservation": "since what was free is reserved for higher tiers",
+	"spacing":     "for the time between two releases",
+}
+
+// wentBefore notes that r went while the request waited.
+func (e *explanation) wentBefore(r *request) {
+	w, right := &e.waiting, e.rightOf(r)
+	if w.rights[right] == 0 {
+		w.order = append(w.order, right)
+	}
+	w.rights[right]++
+	w.total++
+	if r.Tier() == e.request.Tier() {
+		w.inTier++
+		if r.Flow() == e.request.Flow() {
+			w.ofFlow++
+		}
+	}
+	if len(w.before) >= mostNamed {
+		return
+	}
+	after := ""
+	if !e.since.IsZero() && !e.now.IsZero() {
+		after = fmt.Sprintf(" after %v", e.now.Sub(e.since).Round(time.Microsecond))
+	}
+	w.before = append(w.before, fmt.Sprintf("  request %s of flow %q, tier %s,%s: %s", e.called(r), r.Flow(), e.tierName(r.Tier()), after, right))
+}
+
+// rightOf says by which right r goes before the request.
+func (e *explanation) rightOf(r *request) string {
+	own, sameTier := e.request, r.Tier() == e.request.Tier()
+	switch {
+	case e.ranksAbove(r.Tier(), own.Tier()):
+		return "its tier is higher"
+	case r.Lease() != nil && r.Lease().Promoted():
+		return "it had waited beyond its tier's starvation threshold"
+	case sameTier && r.Flow() == own.Flow() && r.Number() < own.Number():
+		return "it is of the same flow and had arrived before"
+	case e.waiting.why == "cap":
+		return "this request's flow was at its cap"
+	case e.waiting.why == "endpoint":
+		return "no endpoint that this request may use had room"
+	case !sameTier:
+		return "its tier's share, or this one's tier had nothing available"
+	case r.Flow() == own.Flow():
+		return "it is of the same flow, for other endpoints that had room"
+	default:
+		return "it was its flow's turn, by the flows' weights"
+	}
+}
+
+// ranksAbove reports whether tier a ranks above tier b.
+func (e *explanation) ranksAbove(a, b int) bool {
+	for _, t := range e.machine.Tiers(nil) {
+		switch t.ID {
+		case b:
+			return false
+		case a:
+			return true
+		}
+	}
+	return false
+}
+
+// sayWait says what the request waited for, which requests went before it, and what its flow got. It then starts over,
+// since the request may wait again.
+func (e *explanation) sayWait() {
+	w := &e.waiting
+	if len(w.reasons) > 0 {
+		e.say("It waited %s.", strings.Join(w.reasons, "; then "))
+	}
+	if w.total == 0 {
+		e.say("Nobody went before it.")
+	} else {
+		e.say("Before it went %d requests:", w.total)
+		for _, right := range w.order {
+			e.say("* %d: %s", w.rights[right], right)
+		}
+		if w.total > len(w.before) {
+			e.say("The first %d of them:", len(w.before))
+		} else {
+			e.say("They are:")
+		}
+		e.lines = append(e.lines, w.before...)
+	}
+	if w.inTier > 0 {
+		e.say("Its flow, of weight %g, was entitled to %.0f %% of its tier while it waited, and got %d of its %d releases (%.0f %%).",
+			w.weight, 100*w.entitled, w.ofFlow, w.inTier, 100*float64(w.ofFlow)/float64(w.inTier))
+	}
+	e.waiting = newWaiting()
+}

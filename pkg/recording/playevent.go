@@ -1,0 +1,296 @@
+package recording
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// begin reads the rest of an event's record and tells the machine of the event.
+func (p *player) begin(k kind, now time.Time) error {
+	m := p.machine
+	switch k {
+	case arrive, passOn:
+		return p.arrive(k, now)
+	case told:
+		return p.about(func(r *request) { m.Told(&r.Waiter) })
+	case cancel:
+		return p.about(func(r *request) {
+			p.own = r
+			m.Cancel(now, &r.Waiter, p.in.outcome())
+		})
+	case firstByte:
+		return p.held(func(l *dispatch.Lease) { m.FirstByte(l) })
+	case served:
+		return p.held(func(l *dispatch.Lease) { m.ServedElsewhere(now, l, dispatch.Endpoint(p.in.signed())) })
+	case complete:
+		return p.complete(now)
+	case refuse:
+		key, o, recorded := p.in.text(), p.in.outcome(), time.Duration(p.in.number())
+		if p.in.broken {
+			return errBroken
+		}
+		if replayed := m.Refuse(now, key, o); replayed != recorded {
+			return p.differs("come back in "+recorded.String(), "in "+replayed.String())
+		}
+		return nil
+	case backends:
+		return p.backends(now)
+	case foreign:
+		id, held := stock.BackendID(p.in.signed()), stock.Amount{Requests: int(p.in.signed()), Cost: p.in.signed()}
+		return p.call(func() { m.SetForeign(now, id, held) })
+	case signals:
+		e := dispatch.Endpoint(p.in.signed())
+		s := dispatch.Signals{
+			Running: int32(p.in.signed()), Waiting: int32(p.in.signed()), CacheUsed: int32(p.in.signed()), Known: p.in.number() == 1,
+		}
+		return p.call(func() { m.SetSignals(now, e, s) })
+	case raised:
+		return p.held(func(l *dispatch.Lease) { m.Raise(now, l, fairqueue.Cost(p.in.signed())) })
+	case trueUp:
+		return p.held(func(l *dispatch.Lease) { m.TrueUp(now, l, fairqueue.Cost(p.in.signed())) })
+	case usageLate:
+		return p.about(func(r *request) {
+			m.UsageLate(now, &r.Waiter, fairqueue.Cost(p.in.signed()))
+			delete(p.requests, r.Number())
+		})
+	case configure:
+		return p.configure(now)
+	case drain:
+		return p.call(func() { m.Drain(now) })
+	case advance:
+		return p.call(func() { m.Advance(now) })
+	case noted:
+		m.NoteFailure()
+		return nil
+	default:
+		p.in.broken = true
+		return nil
+	}
+}
+
+// call calls the machine. If it panics, the next record must be that of a panic.
+func (p *player) call(part func()) error {
+	if p.in.broken {
+		return errBroken
+	}
+	if p.watch != nil {
+		p.watch.event()
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			p.panicked = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	part()
+	return nil
+}
+
+// resume repeats a record that belongs to the event before it.
+func (p *player) resume(k kind, now time.Time) error {
+	m := p.machine
+	if k == failed {
+		if p.panicked == nil {
+			return p.differs("a panic", "none")
+		}
+		failure := p.panicked
+		p.panicked = nil
+		return p.call(func() { m.Failed(now, failure) })
+	}
+	if err := p.unexpected(); err != nil {
+		return err
+	}
+	v := m.Preemptor()
+	if v == nil {
+		return p.differs("a request that could preempt", "none that could")
+	}
+	if k == preempt {
+		return p.call(func() { m.Preempt(now) })
+	}
+	o := p.in.outcome()
+	r := p.requests[v.Number()]
+	delete(p.requests, v.Number())
+	err := p.call(func() { m.PreemptorGone(now, o) })
+	if p.watch != nil && r != nil && r.Stage() == dispatch.StageEnded {
+		p.watch.decided(r, rulingOn(&r.Waiter))
+	}
+	return err
+}
+
+// about reads a request's number and calls part with the request.
+func (p *player) about(part func(*request)) error {
+	number := p.in.number()
+	r := p.requests[number]
+	switch {
+	case p.in.broken:
+		return errBroken
+	case r == nil:
+		return p.differs(fmt.Sprintf("of request %d", number), "there is none of that number")
+	}
+	return p.call(func() { part(r) })
+}
+
+// held is about for an event of a lease; it calls part with the request's lease, if it holds one.
+func (p *player) held(part func(*dispatch.Lease)) error {
+	return p.about(func(r *request) {
+		if l := r.Lease(); l != nil {
+			part(l)
+		}
+	})
+}
+
+// complete repeats a completion. A request whose cost is not known yet can be the subject of one more event, as long as the
+// machine accepts it.
+func (p *player) complete(now time.Time) error {
+	return p.held(func(l *dispatch.Lease) {
+		w := l.Waiter()
+		p.machine.Complete(now, l, fairqueue.Cost(p.in.signed()))
+		if !p.machine.TakesUsage(w) {
+			delete(p.requests, w.Number())
+			return
+		}
+		if r := p.requests[w.Number()]; r != nil {
+			r.query = nil
+		}
+		if len(p.lacking) < dispatch.MostLate {
+			p.lacking = append(p.lacking, w.Number())
+			return
+		}
+		delete(p.requests, p.lacking[p.oldest])
+		p.lacking[p.oldest] = w.Number()
+		p.oldest = (p.oldest + 1) % dispatch.MostLate
+	})
+}
+
+// arrive repeats an arrival.
+func (p *player) arrive(k kind, now time.Time) error {
+	in := &p.in
+	flags := in.octet()
+	r := &request{}
+	a := dispatch.Arrival{Flow: in.text(), Tier: int(in.signed()), Cost: fairqueue.Cost(in.signed()), Owner: r}
+	if flags&hasTierName != 0 {
+		a.TierName = in.text()
+	}
+	if flags&hasPath != 0 {
+		a.Path = &fairqueue.Path{Class: in.text(), Strict: int(in.signed()), Priority: int(in.signed())}
+		for n := in.number(); n > 0 && !in.broken; n-- {
+			a.Path.Under = append(a.Path.Under, in.text())
+		}
+	}
+	if flags&hasDeadline != 0 {
+		a.Deadline = p.base.Add(time.Duration(in.last + in.signed()))
+	}
+	if flags&isPlaced != 0 {
+		recalled := in.constraint()
+		if flags&isRated != 0 {
+			recalled.Ratings = p.ratings()
+		}
+		r.query = recalled.Query()
+		a.Placement = r.query
+	}
+	switch {
+	case flags&hasUUID != 0:
+		r.id = uuidOf(in.fixed(uuidSize))
+	case flags&hasText != 0:
+		r.id = string(in.bytes())
+	}
+	if in.broken {
+		return errBroken
+	}
+	p.own = r
+	p.summary.Arrivals++
+	if p.watch != nil {
+		p.watch.arrived(r, &a)
+	}
+	err := p.call(func() {
+		if k == passOn {
+			p.machine.PassOn(now, &r.Waiter, a)
+		} else {
+			p.machine.Arrive(now, &r.Waiter, a)
+		}
+	})
+	p.requests[r.Number()] = r
+	return err
+}
+
+// leastRating and leastBackend are the smallest numbers of bytes that a rating and a backend take.
+const leastRating, leastBackend = 3, 3
+
+// ratings reads what scorers said of endpoints for a request.
+func (p *player) ratings() []scheduling.EndpointRating {
+	ratings := make([]scheduling.EndpointRating, 0, p.in.count(leastRating))
+	for range cap(ratings) {
+		var r scheduling.EndpointRating
+		r.Scorer, r.ID, r.Score = p.in.text(), scheduling.EndpointID(p.in.signed()), scheduling.Score(p.in.signed())
+		ratings = append(ratings, r)
+	}
+	return ratings
+}
+
+// change reads a change of the pool and returns the snapshot after it, or nil if the pool has not changed.
+func (p *player) change() (*scheduling.Snapshot, error) {
+	text := p.in.bytes()
+	if p.in.broken {
+		return nil, errBroken
+	}
+	if len(text) == 0 {
+		return nil, nil
+	}
+	var c poolChange
+	if err := json.Unmarshal(text, &c); err != nil {
+		return nil, fmt.Errorf("%w: %w", errBroken, err)
+	}
+	for _, e := range c.Set {
+		if e.ID < 0 || e.MaxInFlight < 0 {
+			return nil, errBroken
+		}
+	}
+	return c.apply(p.board.Snapshot()), nil
+}
+
+// backends repeats a change of the endpoints.
+func (p *player) backends(now time.Time) error {
+	next, err := p.change()
+	if err != nil {
+		return err
+	}
+	n := p.in.count(leastBackend)
+	ready := make([]stock.Backend, 0, n)
+	for range n {
+		ready = append(ready, stock.Backend{
+			ID: stock.BackendID(p.in.signed()), Slots: int(p.in.signed()), MaxCost: p.in.signed(),
+		})
+	}
+	return p.call(func() {
+		if next != nil {
+			p.board.SetSnapshot(next)
+		}
+		p.machine.SetBackends(now, ready)
+	})
+}
+
+// configure repeats a change of the configuration.
+func (p *player) configure(now time.Time) error {
+	var c configuration
+	if err := json.Unmarshal(p.in.bytes(), &c); err != nil {
+		return fmt.Errorf("%w: %w", errBroken, err)
+	}
+	scheduler, err := scheduling.New(c.Scheduling)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errBroken, err)
+	}
+	if err := p.machine.Configurable(c.Dispatch); err != nil {
+		return p.differs("the configuration was taken", err.Error())
+	}
+	return p.call(func() {
+		p.board.SetScheduler(scheduler)
+		if err := p.machine.Configure(now, c.Dispatch); err != nil {
+			panic(err)
+		}
+	})
+}
