@@ -54,10 +54,7 @@ func (r *ring) push(segment []byte) (next []byte) {
 		r.lose(errBehind)
 	}
 	if r.size > r.limit {
-		select {
-		case r.wake <- struct{}{}:
-		default:
-		}
+		r.wakeFollower()
 	}
 	if next != nil {
 		return next
@@ -72,6 +69,14 @@ func (r *ring) push(segment []byte) (next []byte) {
 // lose ends the recording for a reason. The caller holds r.mu.
 func (r *ring) lose(why error) {
 	r.lost, r.segments, r.spare, r.size = why, nil, nil, 0
+	r.wakeFollower()
+}
+
+func (r *ring) wakeFollower() {
+	select {
+	case r.wake <- struct{}{}:
+	default: // it is about to look already
+	}
 }
 
 // end ends the recording for a reason.
