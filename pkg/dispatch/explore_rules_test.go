@@ -141,7 +141,7 @@ func (w *world) victimOf(s *subject) *subject {
 	tier := s.w.queued.Tier
 	room := w.ledger.BelowUpper() && w.ledger.Available(tier) > 0
 	if !w.preempts.Has(tier) || !w.belowCaps(s) ||
-		room || w.ledger.Headroom(tier) < 0 || !w.ledger.BelowUpperWithout(1) {
+		room || w.ledger.Headroom(tier) < 0 || !w.ledger.BelowUpperWithoutOne() {
 		return nil
 	}
 	for _, v := range w.subjects {

@@ -30,7 +30,7 @@ func (m *Machine) victimOf(w *Waiter) *Lease {
 	switch {
 	case m.victims.n == 0 || !m.preempts.Has(tier) || m.config.Queue.TierMode == fairqueue.Weighted:
 		return nil
-	case m.ledger.Headroom(tier) < 0 || !m.ledger.BelowUpperWithout(1) || m.atCap(w.flow):
+	case m.ledger.Headroom(tier) < 0 || !m.ledger.BelowUpperWithoutOne() || m.atCap(w.flow):
 		return nil
 	}
 	return m.victimIn(w, m.note(w))
@@ -111,7 +111,7 @@ func (m *Machine) findPreemptor() {
 		if !m.preempts.Has(id) || m.ledger.BelowUpper() && m.ledger.Available(id) > 0 {
 			continue // inside the band it is released when the stock falls below the lower bound
 		}
-		if m.ledger.Headroom(id) < 0 || !m.ledger.BelowUpperWithout(1) || len(m.lanes.searching[id]) == 0 {
+		if m.ledger.Headroom(id) < 0 || !m.ledger.BelowUpperWithoutOne() || len(m.lanes.searching[id]) == 0 {
 			continue
 		}
 		// A head without a victim in its lane does not block those in other lanes.

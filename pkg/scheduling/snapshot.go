@@ -180,13 +180,4 @@ func (s *Snapshot) Lists(model string) bool {
 	return listed
 }
 
-// ByHost returns the endpoints at every port of the host, in order of ID.
-func (s *Snapshot) ByHost(host string) []Endpoint {
-	var out []Endpoint
-	for _, p := range s.byHost[ParseHostPort(host).Host] {
-		out = append(out, s.members[p].Endpoint)
-	}
-	return out
-}
-
 func (s *Snapshot) position(id EndpointID) (int32, bool) { return s.ring.position(id) }

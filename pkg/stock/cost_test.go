@@ -166,7 +166,7 @@ func TestAfterOneLease(t *testing.T) {
 		t.Errorf("after the large one %t, the small one %t, the third %t; want true, false, false",
 			l.BelowUpperAfter(large), l.BelowUpperAfter(small), l.BelowUpperAfter(third))
 	}
-	if !l.BelowUpperWithout(1) || !l.BelowUpperWithout(0) {
+	if !l.BelowUpperWithoutOne() {
 		t.Error("3 of 12 requests")
 	}
 }

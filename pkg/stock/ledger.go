@@ -62,9 +62,6 @@ func (l *Ledger) Ready() int { return len(l.backends) }
 // Band returns the pool's band in requests.
 func (l *Ledger) Band() Band { return l.requests.band() }
 
-// CostBand returns the pool's band in units of cost; the zero value if cost is not bounded.
-func (l *Ledger) CostBand() Band { return l.cost.band() }
-
 // Bounds returns what a ready backend contributes to the pool's bounds; ok is false if the backend is not ready.
 func (l *Ledger) Bounds(id BackendID) (Bounds, bool) {
 	if i, known := l.at[id]; known {
@@ -82,9 +79,9 @@ func (l *Ledger) BelowUpper() bool { return l.below(l.upper, Amount{}) }
 // BelowLower reports whether the band lets a waiting request through.
 func (l *Ledger) BelowLower() bool { return l.below(l.lower, Amount{}) }
 
-// BelowUpperWithout is BelowUpper with n leases fewer, by the number of requests alone.
-func (l *Ledger) BelowUpperWithout(n int) bool {
-	return l.below(limit{l.upper.requests, math.MaxInt64}, Amount{Requests: n})
+// BelowUpperWithoutOne reports whether BelowUpper could hold once some lease is settled. It counts requests only, not cost.
+func (l *Ledger) BelowUpperWithoutOne() bool {
+	return l.below(limit{l.upper.requests, math.MaxInt64}, Amount{Requests: 1})
 }
 
 // BelowUpperAfter reports whether BelowUpper would hold once the lease, which is held, is settled.
