@@ -67,6 +67,52 @@ func BenchmarkRecorded(b *testing.B) {
 	})
 }
 
+// BenchmarkFollower measures what the follower does for one such request once the recording is full, and what a checkpoint
+// of 10,000 waiting requests takes.
+func BenchmarkFollower(b *testing.B) {
+	b.Run("request", func(b *testing.B) {
+		r := newRunning(b, true)
+		life := func(i int) {
+			lease, err := r.controller.TryEnqueue(context.Background(), r.request(i))
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := lease.OnFirstByte(); err != nil {
+				b.Fatal(err)
+			}
+			lease.OnRequestComplete(flowcontrol.Completion{Status: 200})
+		}
+		for i := 0; b.Loop(); i++ {
+			if i%4000 == 0 {
+				b.StopTimer()
+				for j := range 4000 {
+					life(j)
+				}
+				r.controller.Look(r.recorder.Seal)
+				b.StartTimer()
+				if err := r.recorder.DropAll(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
+	b.Run("checkpoint", func(b *testing.B) {
+		d := newQuietDriverOf(b, func(c *dispatch.Config) { c.Queue.TotalCapacity, c.Queue.FlowCapacity = 20_000, 20_000 })
+		for range 10_000 {
+			d.arriveAs("a", 0, "")
+		}
+		d.recorder.Seal()
+		if err := d.recorder.DropAll(); err != nil {
+			b.Fatal(err)
+		}
+		size := 0
+		for b.Loop() {
+			size = len(d.bytes())
+		}
+		b.ReportMetric(float64(size), "bytes")
+	})
+}
+
 var flows = func() (flows []string) {
 	for i := range 100 {
 		flows = append(flows, fmt.Sprintf("tenant-%d", i))

@@ -65,6 +65,8 @@ type driver struct {
 	verdicts  [][2]int       // where they are in the present segment
 	own       *life          // who has just arrived
 	story     []deed         // what became of whom, in order
+	forgetful bool           // the first preemptor is not recorded
+	forgot    bool           // it has come
 }
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
@@ -380,6 +382,10 @@ func (d *driver) reload() {
 func (d *driver) call(event func()) {
 	event()
 	for v := d.machine.Preemptor(); v != nil; v = d.machine.Preemptor() {
+		if d.forgetful {
+			d.forgot = true
+			return
+		}
 		if v.Owner().(*life).gone {
 			d.recorder.PreemptorGone(d.now, dispatch.OutcomeClientCancelled)
 			d.machine.PreemptorGone(d.now, dispatch.OutcomeClientCancelled)

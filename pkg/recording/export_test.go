@@ -1,6 +1,11 @@
 package recording
 
-import "bytes"
+import (
+	"bytes"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
+)
 
 // Drop does what Run does when it is woken.
 func (r *Recorder) Drop() error { return r.drop() }
@@ -68,3 +73,26 @@ func (r *Recorder) Crowd() {
 	r.ring.limit = 0
 	r.ring.wake <- struct{}{}
 }
+
+// Split returns a file's first line and its chunks, each with its head.
+func Split(text []byte) (line []byte, chunks [][]byte) {
+	line = text[:len(magic)]
+	for rest := text[len(magic):]; len(rest) > 0; {
+		size := chunkHead + int(order.Uint32(rest[1:]))
+		chunks = append(chunks, rest[:size])
+		rest = rest[size:]
+	}
+	return line, chunks
+}
+
+// ToldOf records that a request with a number, whatever it is, has learned its destination.
+func (r *Recorder) ToldOf(number uint64) {
+	r.event(told, time.Time{})
+	r.number(number)
+}
+
+// Forget makes the recorder forget whom the current event is about.
+func (r *Recorder) Forget() { r.own = nil }
+
+// Followed returns the state of the follower's machine.
+func (r *Recorder) Followed() dispatch.State { return r.player.machine.State() }

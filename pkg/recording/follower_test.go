@@ -96,6 +96,28 @@ func TestEventsKeepTheirNumbers(t *testing.T) {
 	}
 }
 
+// Once a recording has its size, it needs no further memory: the buffers of dropped segments are used again.
+func TestFullRecordingMakesNoGarbage(t *testing.T) {
+	d := newDriver(t, 5, 256<<10, nil)
+	segment := func() {
+		for before := d.recorder.Len(); d.recorder.Len() >= before; {
+			before = d.recorder.Len()
+			d.recorder.Drain(d.now)
+			d.recorder.Verdicts(nil)
+		}
+		if err := d.recorder.Drop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.machine.Drain(d.now)
+	for range 20 {
+		segment()
+	}
+	if n := testing.AllocsPerRun(50, segment); n > 0 {
+		t.Errorf("a segment costs %v allocations", n)
+	}
+}
+
 // A machine that decides otherwise when its events are repeated ends the recording, with an error that names the event.
 // Events go on, and Bytes returns the reason.
 func TestDifferenceEndsTheRecording(t *testing.T) {

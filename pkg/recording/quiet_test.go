@@ -17,10 +17,17 @@ import (
 // event is a millisecond after the one before.
 func newQuietDriver(t *testing.T) *driver {
 	t.Helper()
+	return newQuietDriverOf(t, func(*dispatch.Config) {})
+}
+
+// newQuietDriverOf is newQuietDriver with a changed configuration.
+func newQuietDriverOf(t testing.TB, change func(*dispatch.Config)) *driver {
+	t.Helper()
 	d := &driver{t: t, lot: rand.New(rand.NewPCG(1, 1)), now: start, counts: map[string]int{}, config: dispatch.DefaultConfig()}
 	d.config.Queue.Tiers = []fairqueue.TierConfig{{Name: "critical", QueueSize: -1}, {Name: "default", QueueSize: -1}}
 	d.config.Tiers, d.config.EnqueueAll = make([]dispatch.TierConfig, 2), true
 	d.config.Stock.SlotsPerBackend = 1
+	change(&d.config)
 	var err error
 	if d.format, err = recording.NewFormat(app.NewPlacer(nil)); err != nil {
 		t.Fatal(err)
@@ -45,20 +52,20 @@ func newQuietDriver(t *testing.T) *driver {
 	return d
 }
 
-// arriveAs makes a request of a flow and a tier arrive, with an ID.
-func (d *driver) arriveAs(flow string, tier int, name string) *life {
+// anywhere returns the placement of a request that may use any endpoint.
+func (d *driver) anywhere() dispatch.Placement {
 	d.t.Helper()
 	q, err := d.scheduler.Prepare(d.snapshot, scheduling.Ask{})
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	l := &life{}
-	a := dispatch.Arrival{Flow: flow, Tier: tier, Cost: 1, Owner: l, Placement: q}
-	d.recorder.Arrive(d.now, &l.Waiter, a, name, false)
-	d.call(func() { d.machine.Arrive(d.now, &l.Waiter, a) })
-	d.alive = append(d.alive, l)
-	d.now = d.now.Add(time.Millisecond)
-	return l
+	return q
+}
+
+// arriveAs makes a request of a flow and a tier arrive, with an ID.
+func (d *driver) arriveAs(flow string, tier int, name string) *life {
+	d.t.Helper()
+	return d.offered(dispatch.Arrival{Flow: flow, Tier: tier, Cost: 1, Placement: d.anywhere()}, name)
 }
 
 func (d *driver) complete(l *life) {
