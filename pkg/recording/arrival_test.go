@@ -109,7 +109,8 @@ func TestEndedRequestsAreForgotten(t *testing.T) {
 	for name, end := range map[string]func(d *driver) *life{
 		"complete": func(d *driver) *life {
 			l := d.arriveAs("a", 0, "")
-			d.complete(l)
+			d.recorder.Complete(d.now, l.Lease(), 1) // with its cost: nothing more can come of it
+			d.call(func() { d.machine.Complete(d.now, l.Lease(), 1) })
 			return l
 		},
 		"rejected": func(d *driver) *life {
