@@ -69,7 +69,7 @@ test-kube: envoy test-kube-assets ## black box on a real apiserver (UPSTREAM_CRD
 		$(GO) test -count=1 -timeout 20m ./test/kube
 
 .PHONY: test-chart
-test-chart: envoy test-kube-assets ## the Helm chart and the kustomize overlays, rendered, and applied to a real apiserver
+test-chart: envoy test-kube-assets tools ## the Helm chart and the kustomize overlays, rendered, and applied to a real apiserver
 	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) UPSTREAM_CRDS=$(abspath $(UPSTREAM_CRDS)) \
 		$(GO) test -count=1 -timeout 30m ./test/chart
 
@@ -77,8 +77,12 @@ test-chart: envoy test-kube-assets ## the Helm chart and the kustomize overlays,
 test-kube-assets: ## build kube-apiserver and etcd into the cache unless KUBEBUILDER_ASSETS names them (30 minutes, once)
 	@hack/kube.sh >/dev/null
 
+.PHONY: tools
+tools: ## build helm, kustomize, promtool and kubectl into the cache (10 minutes, once)
+	@for tool in helm kustomize promtool kubectl; do hack/tool.sh $$tool >/dev/null || exit; done
+
 .PHONY: pages
-pages: envoy test-kube-assets ## the commands of README.md and of the pages in docs
+pages: envoy test-kube-assets tools ## the commands of README.md and of the pages in docs
 	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -count=1 ./test/docs
 
 .PHONY: e2e-vllm
