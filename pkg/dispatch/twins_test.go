@@ -355,7 +355,8 @@ func (x *twin) next() string {
 	case kind == 12:
 		gone := 0
 		if x.below(3) == 0 {
-			gone = 1<<x.below(5) | 1<<x.below(5)
+			gone = 1 << x.below(5)
+			gone |= 1 << x.below(5)
 		}
 		x.backends(x.below(32), gone, x.below(256))
 	case kind == 13:

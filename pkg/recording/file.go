@@ -103,7 +103,7 @@ func openFile(in io.Reader) (*fileReader, error) {
 	f := &fileReader{in: bufio.NewReaderSize(in, segmentSize)}
 	line := make([]byte, len(magic))
 	if n, err := io.ReadFull(f.in, line); string(line[:n]) != magic {
-		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF { //nolint:errorlint // ReadFull does not wrap them
+		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 			return nil, err
 		}
 		return nil, errNoRecording
@@ -139,7 +139,7 @@ func (f *fileReader) segment() ([]byte, error) {
 	case kind != chunkEnd:
 		return nil, f.broken("it is of a kind that cannot be here")
 	}
-	if _, err := f.in.ReadByte(); err != io.EOF { //nolint:errorlint // ReadByte does not wrap it
+	if _, err := f.in.ReadByte(); err != io.EOF {
 		return nil, fmt.Errorf("the recording is broken: something follows its end")
 	}
 	return nil, nil

@@ -142,7 +142,7 @@ func TestContainersHaveNoPrivileges(t *testing.T) {
 			}
 			for _, c := range containers(object(pod)) {
 				context, _ := c.at("securityContext").(map[string]any)
-				dropped := object(c).texts("securityContext", "capabilities", "drop")
+				dropped := c.texts("securityContext", "capabilities", "drop")
 				if context["allowPrivilegeEscalation"] != false || context["readOnlyRootFilesystem"] != true || !slices.Equal(dropped, []string{"ALL"}) {
 					t.Errorf("%s: %s: container %s has %v", name, key, c.text("name"), context)
 				}

@@ -22,7 +22,7 @@ func newMetricsServer(a *App) (*http.Server, error) {
 	if a.options.MetricAliases {
 		gatherer = aliased(gatherer)
 	}
-	var metrics http.Handler = promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{Registry: a.registry, EnableOpenMetrics: true})
+	metrics := promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{Registry: a.registry, EnableOpenMetrics: true})
 	if a.options.metricsAuth() {
 		var err error
 		if metrics, err = authorized(&a.options, metrics, a.log.WithName("metrics")); err != nil {
