@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,11 +39,14 @@ func ofPod(uid, address string, ready bool) scheduling.Endpoint {
 
 // leases stands for the controller: it knows where requests are in flight.
 type leases struct {
+	mu    sync.Mutex // the store asks from a goroutine of its own
 	at    map[scheduling.EndpointID]bool
 	asked int // the most endpoints in one question
 }
 
 func (l *leases) inUse(departed []scheduling.EndpointID) (inUse []scheduling.EndpointID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.asked = max(l.asked, len(departed))
 	for _, id := range departed {
 		if l.at[id] {
@@ -50,6 +54,16 @@ func (l *leases) inUse(departed []scheduling.EndpointID) (inUse []scheduling.End
 		}
 	}
 	return inUse
+}
+
+// hold replaces the endpoints with a request in flight.
+func (l *leases) hold(ids ...scheduling.EndpointID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.at)
+	for _, id := range ids {
+		l.at[id] = true
+	}
 }
 
 func withLeases(t *testing.T) (*Store, *leases) {
@@ -68,7 +82,7 @@ func TestAnAddressOfAnotherPod(t *testing.T) {
 		defer end(s)
 		s.Set([]scheduling.Endpoint{ofPod("old", address, true)})
 		old := idAt(t, s, address)
-		leases.at[old] = true
+		leases.hold(old)
 		s.Set([]scheduling.Endpoint{ofPod("new", address, true)})
 		fresh := idAt(t, s, address)
 		if fresh == old {
@@ -79,7 +93,7 @@ func TestAnAddressOfAnotherPod(t *testing.T) {
 			t.Error("the old pod is back with requests in flight, but they do not count")
 		}
 		s.Set([]scheduling.Endpoint{ofPod("new", address, true)})
-		leases.at[old] = false
+		leases.hold()
 		pass(forgetTime)
 		s.Set([]scheduling.Endpoint{ofPod("old", address, true)})
 		if id := idAt(t, s, address); id == old || id == fresh {
@@ -149,12 +163,11 @@ func TestForgetsPodsThatWent(t *testing.T) {
 			}
 			s.Set(list)
 			for at := range s.Current().Len() { // each gets a request, which outlives it for a while
-				clear(leases.at)
-				leases.at[s.Current().At(at).ID] = true
+				leases.hold(s.Current().At(at).ID)
 			}
 		}
 		s.Set(nil)
-		clear(leases.at)
+		leases.hold()
 		time.Sleep(forgetTime)
 		synctest.Wait()
 		if n := len(s.identities.byKey) + len(s.identities.used) + len(s.shared) + len(s.listed); n != 0 {

@@ -11,7 +11,8 @@
 //     deadline and its users exit; here that would stop all traffic because of an outage that concerns none of it.)
 //   - A follower takes the Lease when it has not changed for its duration, by the follower's own clock: it counts from the
 //     moment when it first saw the version (resourceVersion) that it still sees. Times in the object are for people. So
-//     clocks may differ by any amount.
+//     clocks may differ by any amount. It begins anew when it could not look for more than two retry periods: the holder
+//     could not renew the Lease either, so an outage of the apiserver moves nobody.
 //   - A Lease without a holder is taken at once, and so is one that an earlier process of the same pod holds. One that was
 //     deleted is made again by its holder at once, by others only when its duration has passed.
 //   - Every write names the version that it replaces, so that of two writers one wins and the other one reads again.

@@ -11,13 +11,15 @@ import (
 // when. It is a pure state machine.
 //
 // Its invariants: leads changes to false only by a Lease with another holder, or by leave; a Lease with another holder is
-// not replaced before it has been seen unchanged for its duration.
+// not replaced before it has been seen unchanged for its duration, by looks that are at most two pauses apart.
 type election struct {
 	// Immutable.
 	me       Identity
 	name     string
 	duration time.Duration
+	pause    time.Duration // between two looks at most, unless the apiserver does not answer
 
+	looked time.Time // at the Lease, the last time
 	lease *coordinationv1.Lease // as last seen; nil: there is none, or it was never looked at
 	since time.Time             // when this version was first seen; a Lease that vanished keeps its own
 	wait  time.Duration         // how long from then on it is its holder's; 0: nobody's
@@ -27,13 +29,13 @@ type election struct {
 
 // saw tells the election what the Lease is now; nil: there is none.
 func (e *election) saw(now time.Time, lease *coordinationv1.Lease) {
-	before := e.lease
-	e.lease = lease
+	before, blind := e.lease, now.Sub(e.looked) > 2*e.pause
+	e.lease, e.looked = lease, now
 	if lease == nil {
 		return // a holder makes it again, and is given the time for it
 	}
-	if before == nil || before.UID != lease.UID || before.ResourceVersion != lease.ResourceVersion {
-		e.since = now
+	if blind || before == nil || before.UID != lease.UID || before.ResourceVersion != lease.ResourceVersion {
+		e.since = now // after an outage too: its holder could not renew it either
 	}
 	switch holder := holderOf(lease); {
 	case holder == e.me.String():

@@ -36,7 +36,7 @@ func TestElectionSimulated(t *testing.T) {
 		newVoter := func() *voter {
 			born++
 			return &voter{
-				election: election{me: Identity{fmt.Sprint("p", born), fmt.Sprint("u", born), "b"}, name: theLease, duration: duration},
+				election: election{me: Identity{fmt.Sprint("p", born), fmt.Sprint("u", born), "b"}, name: theLease, duration: duration, pause: retry},
 				clock:    time.Duration(r.Int64N(int64(2*time.Hour))) - time.Hour,
 				unsure:   true,
 			}
@@ -154,6 +154,34 @@ func TestElectionSimulated(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A holder that could not renew the Lease because the apiserver was away gets its whole time again: an outage moves
+// nobody. A holder that is gone as well loses the Lease after that time.
+func TestAnOutageIsNotCounted(t *testing.T) {
+	const duration, retry = 15 * time.Second, 2 * time.Second
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	holder, seconds := Identity{"p", "u", "b"}.String(), int32(duration/time.Second)
+	held := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds}}
+	held.ResourceVersion = "1"
+	e := election{me: Identity{"q", "u", "b"}, name: theLease, duration: duration, pause: retry}
+	for range 3 {
+		e.saw(now, held)
+		now = now.Add(retry)
+	}
+	now = now.Add(30 * time.Second)
+	back := now
+	for now.Sub(back) < duration {
+		e.saw(now, held)
+		if write, _ := e.proposal(now); write != nil {
+			t.Fatalf("takes the Lease %v after the outage", now.Sub(back))
+		}
+		now = now.Add(retry)
+	}
+	e.saw(now, held)
+	if write, _ := e.proposal(now); write == nil {
+		t.Errorf("does not take the Lease %v after the outage", now.Sub(back))
 	}
 }
 

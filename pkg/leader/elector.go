@@ -39,7 +39,7 @@ func NewElector(
 	return &Elector{
 		config: config, leases: leases, changed: changed, failed: failed, log: log.WithValues("lease", name),
 		part: part, resign: resign, gone: make(chan struct{}),
-		election: election{me: me, name: name, duration: config.LeaseDuration},
+		election: election{me: me, name: name, duration: config.LeaseDuration, pause: config.RetryPeriod},
 		unsure:   true,
 	}
 }
