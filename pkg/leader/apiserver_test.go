@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -216,6 +217,20 @@ func (s *apiserver) remove(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.leases, name)
+}
+
+// names returns the names of all Leases, in order.
+func (s *apiserver) names() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(slices.Sorted(maps.Keys(s.leases)), " ")
+}
+
+// called returns how many requests with a verb have been answered.
+func (s *apiserver) called(verb string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[verb]
 }
 
 func (s *apiserver) holder(name string) string {

@@ -292,19 +292,18 @@ func TestForgottenLeases(t *testing.T) {
 		s.tell(t, anna, nil)
 		time.Sleep(14 * time.Minute)
 		s.tell(t, bert, nil)
-		names := func() string { return strings.Join(slices.Sorted(maps.Keys(s.leases)), " ") }
 		synctest.Wait()
-		if got := names(); got != "weir-anna weir-bert weir-elsewhere weir-old-0 weir-old-1 weir-old-2" {
+		if got := s.names(); got != "weir-anna weir-bert weir-elsewhere weir-old-0 weir-old-1 weir-old-2" {
 			t.Errorf("after 14 minutes: %s", got)
 		}
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if got := names(); got != "weir-anna weir-bert weir-elsewhere" {
+		if got := s.names(); got != "weir-anna weir-bert weir-elsewhere" {
 			t.Errorf("after 16 minutes: %s", got)
 		}
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
-		if got := names(); got != "weir-anna weir-bert weir-elsewhere" {
+		if got := s.names(); got != "weir-anna weir-bert weir-elsewhere" {
 			t.Errorf("a day later: %s", got)
 		}
 	})
@@ -338,14 +337,14 @@ func TestWrites(t *testing.T) {
 		a := s.tell(t, anna, nil)
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		if n := s.calls["update"]; n < 35 || n > 42 {
+		if n := s.called("update"); n < 35 || n > 42 {
 			t.Errorf("%d writes in 10 minutes of idling, want one in each Lease's duration", n)
 		}
-		before := s.calls["update"]
+		before := s.called("update")
 		a.has(map[string]int{"a": 1})
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		if n := s.calls["update"] - before; n < 295 || n > 380 {
+		if n := s.called("update") - before; n < 295 || n > 380 {
 			t.Errorf("%d writes in 10 minutes of work, want one in each retry period", n)
 		}
 	})
