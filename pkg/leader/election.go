@@ -19,12 +19,12 @@ type election struct {
 	duration time.Duration
 	pause    time.Duration // between two looks at most, unless the apiserver does not answer
 
-	looked time.Time // at the Lease, the last time
-	lease *coordinationv1.Lease // as last seen; nil: there is none, or it was never looked at
-	since time.Time             // when this version was first seen; a Lease that vanished keeps its own
-	wait  time.Duration         // how long from then on it is its holder's; 0: nobody's
-	leads bool
-	left  bool
+	looked time.Time             // at the Lease, the last time
+	lease  *coordinationv1.Lease // as last seen; nil: there is none, or it was never looked at
+	since  time.Time             // when this version was first seen; a Lease that vanished keeps its own
+	wait   time.Duration         // how long from then on it is its holder's; 0: nobody's
+	leads  bool
+	left   bool
 }
 
 // saw tells the election what the Lease is now; nil: there is none.
