@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
+
+	"github.com/weir-epp/weir/internal/checkout"
 )
 
 // ErrNotFound is returned by Find if there is no Envoy. Its text says how to get one.
@@ -33,9 +34,9 @@ func Find() (string, error) {
 	if path, err := exec.LookPath("envoy"); err == nil && !isScript(path) && newEnough(path) {
 		return path, nil
 	}
-	root, err := repositoryRoot()
+	root, err := checkout.Root()
 	if err != nil {
-		return "", fmt.Errorf("envoyrun: %w", err)
+		return "", fmt.Errorf("envoyrun: %w: %w", err, ErrNotFound)
 	}
 	found, err := filepath.Glob(filepath.Join(root, packaged))
 	if err != nil {
@@ -45,27 +46,6 @@ func Find() (string, error) {
 		return "", fmt.Errorf("envoyrun: %w", ErrNotFound)
 	}
 	return found[len(found)-1], nil
-}
-
-// repositoryRoot returns the nearest directory with a go.mod, from the working directory upward; ErrNotFound if there
-// is none.
-func repositoryRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", ErrNotFound
-		}
-		dir = parent
-	}
 }
 
 // isScript reports whether the file begins with "#!". It is false for a file that cannot be read: running it will show

@@ -62,9 +62,6 @@ func (m *InferenceModel) DeepCopyObject() runtime.Object { return m.DeepCopy() }
 func (l *InferenceModelList) DeepCopyObject() runtime.Object {
 	out := *l
 	out.ListMeta = *l.ListMeta.DeepCopy()
-	out.Items = make([]InferenceModel, len(l.Items))
-	for i := range l.Items {
-		out.Items[i] = *l.Items[i].DeepCopy()
-	}
+	out.Items = copies(l.Items)
 	return &out
 }

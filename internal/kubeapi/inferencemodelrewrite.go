@@ -84,9 +84,6 @@ func (r *InferenceModelRewrite) DeepCopyObject() runtime.Object { return r.DeepC
 func (l *InferenceModelRewriteList) DeepCopyObject() runtime.Object {
 	out := *l
 	out.ListMeta = *l.ListMeta.DeepCopy()
-	out.Items = make([]InferenceModelRewrite, len(l.Items))
-	for i := range l.Items {
-		out.Items[i] = *l.Items[i].DeepCopy()
-	}
+	out.Items = copies(l.Items)
 	return &out
 }

@@ -46,9 +46,6 @@ func (o *InferenceObjective) DeepCopyObject() runtime.Object { return o.DeepCopy
 func (l *InferenceObjectiveList) DeepCopyObject() runtime.Object {
 	out := *l
 	out.ListMeta = *l.ListMeta.DeepCopy()
-	out.Items = make([]InferenceObjective, len(l.Items))
-	for i := range l.Items {
-		out.Items[i] = *l.Items[i].DeepCopy()
-	}
+	out.Items = copies(l.Items)
 	return &out
 }

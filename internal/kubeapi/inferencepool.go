@@ -78,9 +78,6 @@ func (p *InferencePool) DeepCopyObject() runtime.Object { return p.DeepCopy() }
 func (l *InferencePoolList) DeepCopyObject() runtime.Object {
 	out := *l
 	out.ListMeta = *l.ListMeta.DeepCopy()
-	out.Items = make([]InferencePool, len(l.Items))
-	for i := range l.Items {
-		out.Items[i] = *l.Items[i].DeepCopy()
-	}
+	out.Items = copies(l.Items)
 	return &out
 }

@@ -17,10 +17,13 @@ var OldGroupVersion = schema.GroupVersion{Group: "inference.networking.x-k8s.io"
 // its own.
 type OldInferenceObjective struct{ InferenceObjective }
 
-// DeepCopyObject implements runtime.Object.
-func (o *OldInferenceObjective) DeepCopyObject() runtime.Object {
-	return &OldInferenceObjective{*o.DeepCopy()}
+// DeepCopy returns a copy that shares nothing with o.
+func (o *OldInferenceObjective) DeepCopy() *OldInferenceObjective {
+	return &OldInferenceObjective{*o.InferenceObjective.DeepCopy()}
 }
+
+// DeepCopyObject implements runtime.Object.
+func (o *OldInferenceObjective) DeepCopyObject() runtime.Object { return o.DeepCopy() }
 
 // OldInferenceObjectiveList is a list of OldInferenceObjectives.
 type OldInferenceObjectiveList struct {
@@ -34,20 +37,20 @@ type OldInferenceObjectiveList struct {
 func (l *OldInferenceObjectiveList) DeepCopyObject() runtime.Object {
 	out := *l
 	out.ListMeta = *l.ListMeta.DeepCopy()
-	out.Items = make([]OldInferenceObjective, len(l.Items))
-	for i := range l.Items {
-		out.Items[i].InferenceObjective = *l.Items[i].DeepCopy()
-	}
+	out.Items = copies(l.Items)
 	return &out
 }
 
 // OldInferenceModelRewrite is InferenceModelRewrite in the deprecated group.
 type OldInferenceModelRewrite struct{ InferenceModelRewrite }
 
-// DeepCopyObject implements runtime.Object.
-func (r *OldInferenceModelRewrite) DeepCopyObject() runtime.Object {
-	return &OldInferenceModelRewrite{*r.DeepCopy()}
+// DeepCopy returns a copy that shares nothing with r.
+func (r *OldInferenceModelRewrite) DeepCopy() *OldInferenceModelRewrite {
+	return &OldInferenceModelRewrite{*r.InferenceModelRewrite.DeepCopy()}
 }
+
+// DeepCopyObject implements runtime.Object.
+func (r *OldInferenceModelRewrite) DeepCopyObject() runtime.Object { return r.DeepCopy() }
 
 // OldInferenceModelRewriteList is a list of OldInferenceModelRewrites.
 type OldInferenceModelRewriteList struct {
@@ -61,9 +64,6 @@ type OldInferenceModelRewriteList struct {
 func (l *OldInferenceModelRewriteList) DeepCopyObject() runtime.Object {
 	out := *l
 	out.ListMeta = *l.ListMeta.DeepCopy()
-	out.Items = make([]OldInferenceModelRewrite, len(l.Items))
-	for i := range l.Items {
-		out.Items[i].InferenceModelRewrite = *l.Items[i].DeepCopy()
-	}
+	out.Items = copies(l.Items)
 	return &out
 }

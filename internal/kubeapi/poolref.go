@@ -27,6 +27,18 @@ func (r PoolRef) deepCopy() PoolRef {
 	return r
 }
 
+// copies returns deep copies of the items of a list.
+func copies[T any, P interface {
+	*T
+	DeepCopy() *T
+}](items []T) []T {
+	out := make([]T, len(items))
+	for i := range items {
+		out[i] = *P(&items[i]).DeepCopy()
+	}
+	return out
+}
+
 // copyOf returns a pointer to a copy, or nil.
 func copyOf[T any](p *T) *T {
 	if p == nil {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/weir-epp/weir/internal/checkout"
 )
 
 // ErrNoAssets is in the error of Assets if the programs are not there. Its text says how to get them.
@@ -21,9 +23,9 @@ const assets = ".cache/kube/current"
 func Assets() (string, error) {
 	dir := os.Getenv("KUBEBUILDER_ASSETS")
 	if dir == "" {
-		root, err := repositoryRoot()
+		root, err := checkout.Root()
 		if err != nil {
-			return "", fmt.Errorf("kubeenv: %w", err)
+			return "", fmt.Errorf("kubeenv: %w: %w", err, ErrNoAssets)
 		}
 		dir = filepath.Join(root, assets)
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -36,24 +38,4 @@ func Assets() (string, error) {
 		}
 	}
 	return dir, nil
-}
-
-// repositoryRoot returns the nearest directory with a go.mod, from the working directory upward.
-func repositoryRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", ErrNoAssets
-		}
-		dir = parent
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/weir-epp/weir/internal/child"
@@ -117,8 +116,7 @@ func (e *Env) tail(name string) string {
 	if err != nil {
 		return err.Error()
 	}
-	all := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
+	return child.Tail(string(text), lines)
 }
 
 // kill ends what runs, at once: nothing of an environment is worth a flush.

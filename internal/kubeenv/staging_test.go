@@ -5,12 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weir-epp/weir/internal/checkout"
 )
 
 // The modules that Kubernetes publishes beside itself are of its own version: v0.36.3 with v1.36.3. Nothing else would
 // notice an update of the one without the others.
 func TestStagingModulesAreOfOneVersion(t *testing.T) {
-	root, err := repositoryRoot()
+	root, err := checkout.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/weir-epp/weir/internal/child"
@@ -125,6 +124,5 @@ func tail(log string) string {
 		return err.Error()
 	}
 	const lines = 20
-	all := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
+	return child.Tail(string(text), lines)
 }

@@ -61,6 +61,16 @@ func (s *apiserver) candidateWith(t *testing.T, me Identity, config Config) *can
 	return c
 }
 
+// leaderAndFollower starts anna, who leads, and bert, who has followed for a minute.
+func (s *apiserver) leaderAndFollower(t *testing.T) (leader, follower *candidate) {
+	t.Helper()
+	leader = s.candidate(t, anna)
+	synctest.Wait()
+	follower = s.candidate(t, bert)
+	time.Sleep(time.Minute)
+	return leader, follower
+}
+
 // want checks whether it leads.
 func (c *candidate) want(leads bool, when string) {
 	c.t.Helper()
@@ -125,10 +135,7 @@ func TestOutage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newAPIServer()
-				a := s.candidate(t, anna)
-				synctest.Wait()
-				b := s.candidate(t, bert)
-				time.Sleep(time.Minute)
+				a, b := s.leaderAndFollower(t)
 				healthy := func(c *client) { c.away, c.hang = nil, false }
 				a.set(broken)
 				b.set(broken)
@@ -176,10 +183,7 @@ func TestResign(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newAPIServer()
-				a := s.candidate(t, anna)
-				synctest.Wait()
-				b := s.candidate(t, bert)
-				time.Sleep(time.Minute)
+				a, b := s.leaderAndFollower(t)
 				a.set(before)
 				time.Sleep(1500 * time.Millisecond)
 				resigned := time.Now()
@@ -209,10 +213,7 @@ func TestResign(t *testing.T) {
 func TestFollowerResigns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
-		a := s.candidate(t, anna)
-		synctest.Wait()
-		b := s.candidate(t, bert)
-		time.Sleep(time.Minute)
+		a, b := s.leaderAndFollower(t)
 		b.elector.Resign(t.Context())
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -285,10 +286,7 @@ func TestRestartedContainer(t *testing.T) {
 	for uid, want := range map[string]bool{"u1": true, "another": false, "": false} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newAPIServer()
-			a := s.candidate(t, anna)
-			synctest.Wait()
-			b := s.candidate(t, bert)
-			time.Sleep(time.Minute)
+			a, b := s.leaderAndFollower(t)
 			a.kill()
 			again := s.candidate(t, Identity{Pod: "anna", UID: uid, Boot: "b9"})
 			time.Sleep(time.Second)
@@ -327,10 +325,7 @@ func TestEditedLease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newAPIServer()
-				a := s.candidate(t, anna)
-				synctest.Wait()
-				b := s.candidate(t, bert)
-				time.Sleep(time.Minute)
+				a, b := s.leaderAndFollower(t)
 				s.edit(t, theLease, test.edit)
 				edited := time.Now()
 				time.Sleep(2500 * time.Millisecond)

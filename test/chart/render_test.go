@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-epp/weir/internal/checkout"
 )
 
 // The release and the namespace that the tests install.
@@ -160,20 +162,16 @@ func parse(t *testing.T, text string) objects {
 
 var tools sync.Map // paths by name
 
-// tool returns the path of a tool that hack/tool.sh builds, or of the one that the environment names (HELM for helm).
+// tool returns the path of a tool.
 func tool(t *testing.T, name string) string {
 	t.Helper()
-	if path := os.Getenv(strings.ToUpper(name)); path != "" {
-		return path
-	}
 	if path, ok := tools.Load(name); ok {
 		return path.(string)
 	}
-	path, err := run(t, "../../hack/tool.sh", name)
+	path, err := checkout.Tool(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path = strings.TrimSpace(path)
 	tools.Store(name, path)
 	return path
 }

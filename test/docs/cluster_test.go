@@ -2,10 +2,9 @@ package docs
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 
+	"github.com/weir-epp/weir/internal/checkout"
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
@@ -22,22 +21,13 @@ func (s *stage) cluster() {
 		s.t.Fatal(err)
 	}
 	for _, name := range []string{"helm", "kubectl"} {
-		if err := os.Symlink(s.tool(name), filepath.Join(tools, name)); err != nil {
+		path, err := checkout.Tool(s.t.Context(), name)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(tools, name)); err != nil {
 			s.t.Fatal(err)
 		}
 	}
 	s.path = append(s.path, tools)
-}
-
-// tool returns the path of a tool: the one that the environment names (HELM for helm), else what hack/tool.sh builds.
-func (s *stage) tool(name string) string {
-	s.t.Helper()
-	if path := os.Getenv(strings.ToUpper(name)); path != "" {
-		return path
-	}
-	out, err := exec.CommandContext(s.t.Context(), filepath.Join(root, "hack/tool.sh"), name).Output()
-	if err != nil {
-		s.t.Fatalf("hack/tool.sh %s: %v", name, err)
-	}
-	return strings.TrimSpace(string(out))
 }

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -103,7 +101,7 @@ func start(t *testing.T, with setup) *scene {
 		t.Cleanup(func() {
 			if t.Failed() {
 				log, _ := os.ReadFile(e.Log())
-				t.Logf("end of Envoy's log:\n%s", tail(string(log), 20))
+				t.Logf("end of Envoy's log:\n%s", child.Tail(string(log), 20))
 			}
 			e.Kill()
 		})
@@ -127,7 +125,7 @@ type epp struct {
 	*child.Process
 
 	t         *testing.T
-	log       *logBuffer
+	log       *child.Log
 	address   string // ext_proc
 	health    string
 	metrics   string // http://…
@@ -154,7 +152,7 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 		}
 		flags = append(flags, "--config-file="+file)
 	}
-	e := &epp{t: t, log: &logBuffer{}}
+	e := &epp{t: t, log: &child.Log{}}
 	if with.file {
 		e.endpoints = filepath.Join(dir, "endpoints.yaml")
 		e.setEndpoints(addresses...)
@@ -171,7 +169,7 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 	t.Cleanup(func() {
 		_ = e.Kill()
 		if t.Failed() {
-			t.Logf("end of epp's log:\n%s", tail(e.log.String(), 40))
+			t.Logf("end of epp's log:\n%s", child.Tail(e.log.String(), 40))
 		}
 		if strings.Contains(e.log.String(), "DATA RACE") {
 			t.Error("epp: data race")
@@ -232,30 +230,4 @@ func (e *epp) exitCode(within time.Duration) int {
 		e.t.Fatalf("epp still runs after %v", within)
 	}
 	return e.State().ExitCode()
-}
-
-// logBuffer keeps what a process writes, up to a limit.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.buf.Len() < 4<<20 {
-		l.buf.Write(p)
-	}
-	return len(p), nil
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
-func tail(text string, lines int) string {
-	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }

@@ -3,6 +3,8 @@ package kube
 import (
 	"fmt"
 	"strings"
+
+	"github.com/weir-epp/weir/internal/child"
 )
 
 // metric returns the value of a series, as it is written without the label pool; ok is false if there is none.
@@ -45,7 +47,7 @@ func (e *epp) logs(text string) {
 	e.t.Helper()
 	eventually(e.t, "the log has "+text, func() error {
 		if !strings.Contains(e.log.String(), text) {
-			return fmt.Errorf("it ends with\n%s", tail(e.log.String(), 3))
+			return fmt.Errorf("it ends with\n%s", child.Tail(e.log.String(), 3))
 		}
 		return nil
 	})

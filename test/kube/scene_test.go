@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -190,7 +189,7 @@ func (w *world) remove(name string, grace int64) {
 type epp struct {
 	*child.Process
 	t                      *testing.T
-	log                    *logBuffer
+	log                    *child.Log
 	grpc                   *grpc.ClientConn
 	health                 healthv1.HealthClient
 	address, metrics, page string
@@ -213,7 +212,7 @@ func (w *world) eppWith(kubeconfig string, flags ...string) *epp {
 		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0",
 		"--secure-serving=false", "--metrics-endpoint-auth=false", "--ports-file=" + ports, "--min-drain=0s",
 	}, flags...)
-	e := &epp{t: t, log: &logBuffer{}}
+	e := &epp{t: t, log: &child.Log{}}
 	cmd := exec.Command(binaries.Path(binaries.EPP), flags...)
 	cmd.Env = append(os.Environ(), w.environment...)
 	cmd.Stdout, cmd.Stderr = e.log, e.log
@@ -224,7 +223,7 @@ func (w *world) eppWith(kubeconfig string, flags ...string) *epp {
 	t.Cleanup(func() {
 		_ = e.Kill()
 		if t.Failed() {
-			t.Logf("end of epp's log:\n%s", tail(e.log.String(), 40))
+			t.Logf("end of epp's log:\n%s", child.Tail(e.log.String(), 40))
 		}
 	})
 	var p struct{ GRPC, Health, Metrics, Debug int }
@@ -317,30 +316,4 @@ func (e *epp) want(endpoints ...string) {
 		}
 		return nil
 	})
-}
-
-// logBuffer keeps what a process writes, up to a limit.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.buf.Len() < 8<<20 {
-		l.buf.Write(p)
-	}
-	return len(p), nil
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
-func tail(text string, lines int) string {
-	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weir-epp/weir/internal/child"
 )
 
 // writePair writes a new pair into dir as a mounted Secret does: a fresh folder behind a swapped symbolic link.
@@ -61,7 +63,7 @@ func TestCertificateReload(t *testing.T) {
 	first := writePair(t, dir, "1")
 	o := testOptions()
 	o.SecureServing, o.CertPath = true, dir
-	log := &syncBuffer{}
+	log := &child.Log{}
 	o.Log, _ = newLogger(log, encoderConsole, 0)
 	r := start(t, o)
 	if got := r.shown(); got != first {

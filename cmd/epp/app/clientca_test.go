@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/weir-epp/weir/internal/child"
 	"github.com/weir-epp/weir/internal/pki"
 )
 
@@ -55,7 +56,7 @@ func TestClientCertificates(t *testing.T) {
 	ours, others, next := pki.NewAuthority(t), pki.NewAuthority(t), pki.NewAuthority(t)
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	writeFile(t, file, string(ours.PEM))
-	log := &syncBuffer{}
+	log := &child.Log{}
 	o := testOptions()
 	o.SecureServing, o.ClientCAFile = true, file
 	o.Log, _ = newLogger(log, encoderConsole, 0)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/internal/child"
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/pkg/stock"
 )
@@ -54,7 +55,7 @@ func TestInvalidFlag(t *testing.T) {
 
 // --on-invalid-config=defaults starts all the same, says so in the log, and shows it in the metrics.
 func TestInvalidConfigDefaults(t *testing.T) {
-	log := &syncBuffer{}
+	log := &child.Log{}
 	o := testOptions()
 	o.OnInvalidConfig = InvalidDefaults
 	o.ConfigText = "fairRequestQueue: { totalCapacity: -5, queueTTL: 7s }"
@@ -96,7 +97,7 @@ func TestWatermarkAdvice(t *testing.T) {
 		"slotsPerBackend: 64":                                                         "",
 		"enabled: false":                                                              "",
 	} {
-		log := &syncBuffer{}
+		log := &child.Log{}
 		logger, _ := newLogger(log, encoderConsole, 0)
 		d, err := config.Load(config.Source{Text: []byte("requestQueueController: { " + controller + " }")})
 		if err != nil {

@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weir-epp/weir/internal/child"
 )
 
 // A client that speaks HTTP/2 without TLS at the TLS port is logged once, with the cure. Other clients without TLS,
 // such as port scanners, are not mistaken for one.
 func TestPlaintextClientIsTold(t *testing.T) {
-	log := &syncBuffer{}
+	log := &child.Log{}
 	o := testOptions()
 	o.SecureServing = true
 	o.Log, _ = newLogger(log, encoderConsole, 0)

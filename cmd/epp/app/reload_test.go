@@ -13,6 +13,7 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/weir-epp/weir/internal/child"
 	"github.com/weir-epp/weir/internal/config"
 )
 
@@ -20,12 +21,12 @@ import (
 type reloading struct {
 	*running
 	file string
-	log  *syncBuffer
+	log  *child.Log
 }
 
 func startReloading(t *testing.T, text string, options func(*Options)) *reloading {
 	t.Helper()
-	r := &reloading{file: filepath.Join(t.TempDir(), "weir.yaml"), log: &syncBuffer{}}
+	r := &reloading{file: filepath.Join(t.TempDir(), "weir.yaml"), log: &child.Log{}}
 	writeFile(t, r.file, text)
 	o := testOptions()
 	o.ConfigFile = r.file
@@ -282,7 +283,7 @@ func TestReloadOnDemand(t *testing.T) {
 		}
 	}
 
-	log := &syncBuffer{}
+	log := &child.Log{}
 	o := testOptions()
 	o.Log, _ = newLogger(log, encoderConsole, 0)
 	without := start(t, o)

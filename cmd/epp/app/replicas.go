@@ -191,10 +191,11 @@ func (m *replicationMetrics) elects() {
 }
 
 func (m *replicationMetrics) leads(leads bool) {
-	m.leader.Set(0)
+	value := 0.0
 	if leads {
-		m.leader.Set(1)
+		value = 1
 	}
+	m.leader.Set(value)
 }
 
 // failed returns what counts a failure of one kind.
