@@ -46,7 +46,7 @@ func (m *Machine) admit(w *Waiter) {
 		m.queue.Bypassed(m.now, &w.queued)
 		m.uncountWaiter(w)
 		m.touch(w.flow)
-		w.stage, w.bypass = StageSent, true
+		w.stage, w.lease.bypass = StageSent, true
 		return
 	}
 	ready := m.ledger.Ready() > 0 && m.placer.HasReady(w.placement, nil)
@@ -81,7 +81,7 @@ func (m *Machine) passOn(w *Waiter) {
 	m.take(w, r, false)
 	m.uncountWaiter(w)
 	m.touch(w.flow)
-	w.stage, w.bypass = StageSent, true
+	w.stage, w.lease.bypass = StageSent, true
 }
 
 // takeAtOnce takes a lease for an arrival that need not wait behind anybody, because there is room or by preemption.

@@ -81,8 +81,8 @@ func (w *world) asksInTime() error {
 			return fmt.Errorf("to be asked again %v behind the deadline of %v", at.Sub(s.w.Expires()), s)
 		}
 	}
-	if due, ok := w.queue.NextStarvation(w.clock); ok && at.After(due) {
-		return fmt.Errorf("to be asked again %v behind a starvation", at.Sub(due))
+	if left, ok := w.queue.UntilStarvation(w.clock); ok && at.After(w.clock.Add(left)) {
+		return fmt.Errorf("to be asked again %v behind a starvation", at.Sub(w.clock.Add(left)))
 	}
 	return nil
 }

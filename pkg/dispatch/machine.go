@@ -26,7 +26,7 @@ type Machine struct {
 
 	now      time.Time // of the current event
 	arrived  uint64    // number of requests that ever arrived
-	lacking  uint64    // number of those that were complete before their cost was known
+	lacking  uint32    // number of those that were complete before their cost was known, without 0 when it wraps
 	draining bool
 	released time.Time // the last completed release from the queue; zero: the next may follow at once
 	spaced   bool      // the last run left a head waiting for Config.ReleaseSpacing
@@ -256,7 +256,7 @@ func (m *Machine) Complete(now time.Time, l *Lease, cost fairqueue.Cost) (settle
 	if cost != fairqueue.UnknownCost {
 		m.queue.TrueUp(now, &w.queued, cost)
 	} else {
-		m.lacking++
+		m.lacking = max(1, m.lacking+1)
 		w.lacking = m.lacking
 		w.placement = nil // it may be kept for long
 	}
@@ -317,13 +317,14 @@ func (m *Machine) Next(now time.Time) (at time.Time, ok bool) {
 	if m.queue.Len() == 0 {
 		return at, false
 	}
-	at = now.Add(m.config.ExpiryCleanupInterval)
-	if d, ok := m.queue.NextDeadline(); ok && d.Before(at) {
-		at = d
+	left := m.config.ExpiryCleanupInterval
+	if d, ok := m.queue.UntilDeadline(now); ok {
+		left = min(left, d)
 	}
-	if s, ok := m.queue.NextStarvation(now); ok && s.Before(at) {
-		at = s
+	if s, ok := m.queue.UntilStarvation(now); ok {
+		left = min(left, s)
 	}
+	at = now.Add(left)
 	if !m.retryAt.IsZero() && m.retryAt.Before(at) {
 		at = m.retryAt
 	}

@@ -39,8 +39,13 @@ func (p *pace) beginWait(now time.Time) { p.last = now }
 // drained records a release from the queue.
 func (p *pace) drained(now time.Time) {
 	if !p.last.IsZero() {
-		p.samples = min(p.samples+1, paceMost) // the first samples have equal weight, since slots come free together
-		p.interval += (now.Sub(p.last) - p.interval) / time.Duration(p.samples)
+		change := now.Sub(p.last) - p.interval
+		if p.samples++; p.samples < paceMost { // the first samples have equal weight, since slots come free together
+			p.interval += change / time.Duration(p.samples)
+		} else {
+			p.samples = paceMost
+			p.interval += change / paceMost // a constant: a division costs as much as the rest
+		}
 	}
 	p.last = now
 }

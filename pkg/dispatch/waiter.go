@@ -52,15 +52,14 @@ type Waiter struct {
 
 	stage     Stage
 	outcome   Outcome
-	waiting   bool // it is counted as waiting in its flow
-	wasQueued bool // it was in the queue
-	bypass    bool // it was dispatched without waiting
+	waiting   bool   // it is counted as waiting in its flow
+	wasQueued bool   // it was in the queue
+	lacking   uint32 // its number among those that were complete before their cost was known, from 1; 0: it is not one
 
 	waited  time.Duration
 	retry   time.Duration
 	number  uint64
 	trouble *trouble // nil if there was none
-	lacking uint64   // its number among those that were complete before their cost was known, from 1; 0: it is not one
 }
 
 // Owner returns Arrival.Owner.
@@ -79,6 +78,9 @@ func (w *Waiter) Lease() *Lease {
 	}
 	return &w.lease
 }
+
+// Granted returns the lease of a request that has been granted one, also after it was settled.
+func (w *Waiter) Granted() *Lease { return &w.lease }
 
 // Outcome returns how a request of StageEnded ended.
 func (w *Waiter) Outcome() Outcome { return w.outcome }
@@ -99,7 +101,7 @@ func (w *Waiter) Failure() error {
 func (w *Waiter) WasQueued() bool { return w.wasQueued }
 
 // Bypassed reports whether the request was dispatched without waiting.
-func (w *Waiter) Bypassed() bool { return w.bypass }
+func (w *Waiter) Bypassed() bool { return w.lease.bypass }
 
 // Waited returns the time from arrival to the grant or the rejection of a request that was queued; otherwise 0.
 func (w *Waiter) Waited() time.Duration { return w.waited }
@@ -127,6 +129,7 @@ type Lease struct {
 	reservation Reservation
 
 	preemptible bool   // it was a possible victim when granted
+	bypass      bool   // it was granted on arrival, without waiting
 	counted     bool   // it is counted against its flow's cap at its endpoint
 	victimIndex int32  // 1-based index among the victims at its endpoint; 0 if it is not among them
 	victimAge   uint64 // its number among the possible victims; the newest has the largest

@@ -76,13 +76,14 @@ func (d *deadlines) all() iter.Seq[*Request] {
 	}
 }
 
-// NextDeadline returns when the next waiting request expires.
-func (q *FairRequestQueue) NextDeadline() (at time.Time, ok bool) {
+// UntilDeadline returns how long it is from now until the next waiting request expires; it is negative if that time is
+// over. ok is false if nothing waits.
+func (q *FairRequestQueue) UntilDeadline(now time.Time) (left time.Duration, ok bool) {
 	r := q.due.min()
 	if r == nil {
-		return at, false
+		return 0, false
 	}
-	return q.epoch.Add(r.due), true // equals Expires, computed from memory that min has just read
+	return r.due - now.Sub(q.epoch), true // from memory that min has just read
 }
 
 // CleanupExpired removes the requests that are due at now and appends them to expired, earliest first. After this call

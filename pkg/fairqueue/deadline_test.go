@@ -51,7 +51,7 @@ func TestDrain(t *testing.T) {
 	if len(order) != 4 || order[0] != 3 || order[1] != 1 || order[2] != 2 || order[3] != 0 {
 		t.Errorf("drained tiers %v, want 3 1 2 0", order)
 	}
-	if _, ok := q.NextDeadline(); ok || q.Len() != 0 || q.Flows() != 0 {
+	if _, ok := q.UntilDeadline(start); ok || q.Len() != 0 || q.Flows() != 0 {
 		t.Error("something is left")
 	}
 	var audit audit

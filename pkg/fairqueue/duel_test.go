@@ -149,8 +149,8 @@ func (d *duel) advance() {
 			next = w.expires
 		}
 	}
-	if at, ok := d.q.NextDeadline(); ok != (len(d.o.waiting) > 0) || !at.Equal(next) {
-		d.Fatalf("next deadline %v %t at %v, want %v", at, ok, d.now, next)
+	if left, ok := d.q.UntilDeadline(d.now); ok != (len(d.o.waiting) > 0) || ok && !d.now.Add(left).Equal(next) {
+		d.Fatalf("next deadline in %v %t at %v, want %v", left, ok, d.now, next)
 	}
 }
 

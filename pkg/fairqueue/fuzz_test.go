@@ -154,9 +154,9 @@ func (d *duel) compare() {
 			d.Fatalf("request %d: queued %t, arrived %v, expires %v; want %+v", w.seq, w.r.Queued(), w.r.Arrived(), w.r.Expires(), w)
 		}
 	}
-	at, ok := d.q.NextStarvation(d.now)
-	if want, wantOK := d.o.nextStarvation(d.now); at != want || ok != wantOK {
-		d.Fatalf("next starvation %v %t, want %v %t", at, ok, want, wantOK)
+	left, ok := d.q.UntilStarvation(d.now)
+	if want, wantOK := d.o.nextStarvation(d.now); ok != wantOK || ok && d.now.Add(left) != want {
+		d.Fatalf("next starvation in %v %t, want %v %t", left, ok, want, wantOK)
 	}
 	for id := range 6 {
 		for _, promote := range []bool{false, true} {

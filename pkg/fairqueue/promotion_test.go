@@ -124,10 +124,11 @@ func TestUnlimitedBudgetIsLowestFirst(t *testing.T) {
 func TestStarvedAtTheThreshold(t *testing.T) {
 	q := queue(t, fourTiers(100_000))
 	mustPush(t, q, &Request{Flow: "f", Tier: 3, Cost: 1})
-	at, ok := q.NextStarvation(start)
-	if want := start.Add(time.Second); !ok || !at.Equal(want) {
-		t.Fatalf("next starvation at %v %t, want %v", at, ok, want)
+	left, ok := q.UntilStarvation(start)
+	if !ok || left != time.Second {
+		t.Fatalf("next starvation in %v %t, want 1 s", left, ok)
 	}
+	at := start.Add(left)
 	promote := Allowed{Promote: true} // no tier has stock available
 	if c := q.Peek(at.Add(-1), promote); c.Request != nil {
 		t.Error("promoted a nanosecond too early")
@@ -135,8 +136,8 @@ func TestStarvedAtTheThreshold(t *testing.T) {
 	if c := q.Peek(at, promote); !c.Promoted {
 		t.Error("not promoted at its threshold")
 	}
-	if at, ok := q.NextStarvation(at); ok {
-		t.Errorf("the next starvation of nobody else is at %v", at)
+	if left, ok := q.UntilStarvation(at); ok {
+		t.Errorf("the next starvation of nobody else is in %v", left)
 	}
 }
 

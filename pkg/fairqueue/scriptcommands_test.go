@@ -83,13 +83,13 @@ func (s *script) placement(command string, a arguments) {
 	case "next":
 		for _, moment := range []struct {
 			name string
-			ask  func() (time.Time, bool)
+			ask  func(time.Time) (time.Duration, bool)
 		}{
-			{"deadline", q.NextDeadline},
-			{"starvation", func() (time.Time, bool) { return q.NextStarvation(s.now) }},
+			{"deadline", q.UntilDeadline},
+			{"starvation", q.UntilStarvation},
 		} {
-			if at, ok := moment.ask(); ok {
-				s.say("%s in %v", moment.name, at.Sub(s.now))
+			if left, ok := moment.ask(s.now); ok {
+				s.say("%s in %v", moment.name, left)
 			} else {
 				s.say("no %s", moment.name)
 			}

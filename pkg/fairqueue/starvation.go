@@ -82,13 +82,12 @@ func (q *FairRequestQueue) promote(t *tier) {
 	}
 }
 
-// NextStarvation returns the next time at which a tier becomes starved that is not starved at now, given the present
-// state of the lanes.
-func (q *FairRequestQueue) NextStarvation(now time.Time) (at time.Time, ok bool) {
+// UntilStarvation returns how long it is from now until the next tier becomes starved that is not starved at now, given
+// the present state of the lanes. ok is false if there is none.
+func (q *FairRequestQueue) UntilStarvation(now time.Time) (soonest time.Duration, ok bool) {
 	if !q.guarded {
-		return at, false
+		return 0, false
 	}
-	soonest := time.Duration(0) // until then; 0 if there is none
 	for _, t := range q.tiers[1:] {
 		old := t.oldest()
 		if old == nil {
@@ -99,8 +98,5 @@ func (q *FairRequestQueue) NextStarvation(now time.Time) (at time.Time, ok bool)
 			soonest = left
 		}
 	}
-	if soonest == 0 {
-		return at, false
-	}
-	return now.Add(soonest), true
+	return soonest, soonest > 0
 }

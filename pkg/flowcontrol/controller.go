@@ -65,7 +65,7 @@ func (c *RequestQueueController) TryEnqueue(ctx context.Context, r *Request) (*L
 
 // arrive is the part of TryEnqueue before it blocks; if r has to wait, w has a channel to wait on.
 func (c *RequestQueueController) arrive(ctx context.Context, r *Request) (*waiter, error) {
-	w := &waiter{controller: c, ctx: ctx, series: c.metrics.of(r.Model, r.TargetModel)}
+	w := &waiter{ctx: ctx, series: c.metrics.of(r.Model, r.TargetModel)}
 	if err := ctx.Err(); err != nil {
 		return nil, w.series.rejected(w, &Rejection{Err: err, Outcome: OutcomeOf(err)})
 	}
@@ -82,7 +82,7 @@ func (c *RequestQueueController) arrive(ctx context.Context, r *Request) (*waite
 			r.OnQueued(w.Expires().Sub(now))
 		}
 		return w, nil
-	case w.held != nil:
+	case w.held:
 		w.series.dispatched(w)
 		return w, nil
 	default:
@@ -136,7 +136,7 @@ func (c *RequestQueueController) verdict(w *waiter) (*Lease, error) {
 	default:
 	}
 	c.channels.Put(w.woken)
-	if w.held == nil {
+	if !w.held {
 		w.series.waiting(-1)
 		return nil, w.series.rejected(w, rejectionOf(&w.Waiter))
 	}
@@ -192,9 +192,9 @@ func (c *RequestQueueController) refusal(now time.Time, key string, o Outcome) t
 // PassOn counts and places a request that is passed on without queueing because it is known not to be inference. Its
 // lease counts as stock like any other.
 func (c *RequestQueueController) PassOn(r *Request) (*Lease, error) {
-	w := &waiter{controller: c, ctx: context.Background(), series: c.metrics.of(r.Model, r.TargetModel)}
+	w := &waiter{ctx: context.Background(), series: c.metrics.of(r.Model, r.TargetModel)}
 	c.passOn(time.Now(), w, r)
-	if w.held == nil {
+	if !w.held {
 		return nil, w.series.rejected(w, rejectionOf(&w.Waiter))
 	}
 	w.series.dispatched(w)

@@ -62,7 +62,8 @@ func (c *RequestQueueController) place(w *waiter) {
 // tell gives a granted request its lease.
 func (c *RequestQueueController) tell(w *waiter) {
 	c.machine.Told(&w.Waiter)
-	if w.held = w.Lease(); w.held.Preemptible() {
+	w.held = true
+	if w.Granted().Preemptible() {
 		w.preempted = make(chan struct{})
 	}
 }

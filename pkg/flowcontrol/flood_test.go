@@ -48,7 +48,7 @@ func (f *flood) arrives(tier int) {
 		if err != nil {
 			return
 		}
-		promoted := l.held.Promoted()
+		promoted := l.Granted().Promoted()
 		f.mu.Lock()
 		f.dispatched = append(f.dispatched, dispatched{tier, promoted})
 		f.held[tier]++

@@ -29,7 +29,8 @@ func (m *flowMetrics) init(limit int) {
 		Namespace: "weir", Name: "flow_rejections_total",
 		Help: "Requests of a flow that were not served, by how they ended; flow is empty where it was not yet known.",
 	}, []string{"flow", "outcome"})
-	m.known.limit = limit
+	m.known.bound(limit)
+	m.known.hash = hashOf
 	m.known.add = m.series
 	m.known.drop = func(flow string, _ *flowSeries) {
 		m.cost.DeleteLabelValues(flow)

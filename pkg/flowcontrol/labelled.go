@@ -1,6 +1,8 @@
 package flowcontrol
 
 import (
+	"hash/maphash"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,13 +14,14 @@ import (
 type labelled[K comparable, V any] struct {
 	// Immutable.
 	limit  int
+	hash   func(K) uint64
 	add    func(K) V    // creates the metrics of a value
 	drop   func(K, V)   // removes them from the exposition
 	idle   func(V) bool // reports whether dropping them loses nothing but counters
 	others func() V     // creates the metrics of values beyond the limit
 
-	known sync.Map     // *labelledOne[V] by K
-	n     atomic.Int64 // their number
+	known []atomic.Pointer[labelledOne[K, V]] // the first of each bucket; their number is a power of two
+	n     atomic.Int64                        // the number of known values
 
 	mu     sync.Mutex // guards changes of known
 	pruned time.Time
@@ -27,10 +30,27 @@ type labelled[K comparable, V any] struct {
 	doomed map[K]V
 }
 
-type labelledOne[V any] struct {
+// labelledOne is a known value; all but used is immutable.
+type labelledOne[K comparable, V any] struct {
+	key  K
 	of   V
-	used atomic.Bool // since the last prune
+	next *labelledOne[K, V] // of its bucket
+	used atomic.Bool        // since the last prune
 }
+
+// mostBuckets bounds the memory of a table that is hardly used, in buckets of eight bytes.
+const mostBuckets = 1 << 14
+
+// bound sets the largest number of values; it is called once.
+func (t *labelled[K, V]) bound(limit int) {
+	t.limit = limit
+	t.known = make([]atomic.Pointer[labelledOne[K, V]], 1<<bits.Len(uint(max(0, min(limit, mostBuckets)-1))))
+}
+
+var labelSeed = maphash.MakeSeed()
+
+// hashOf returns the hash of a label value.
+func hashOf(value string) uint64 { return maphash.String(labelSeed, value) }
 
 // pruneEvery is the minimum time between two prunes, and so the minimum time that an unused value stays.
 const pruneEvery = 5 * time.Minute
@@ -55,19 +75,25 @@ func (t *labelled[K, V]) get(key K, presentable func(K) bool) V {
 		return t.others()
 	}
 	delete(t.doomed, key) // it would be the same series
-	one := &labelledOne[V]{of: t.add(key)}
+	bucket := t.bucket(key)
+	one := &labelledOne[K, V]{key: key, of: t.add(key), next: bucket.Load()}
 	one.used.Store(true)
-	t.known.Store(key, one)
+	bucket.Store(one)
 	t.n.Add(1)
 	return one.of
 }
 
-// find returns a known value's metrics, or nil.
-func (t *labelled[K, V]) find(key K) *labelledOne[V] {
-	if one, ok := t.known.Load(key); ok {
-		return one.(*labelledOne[V])
+func (t *labelled[K, V]) bucket(key K) *atomic.Pointer[labelledOne[K, V]] {
+	return &t.known[t.hash(key)&uint64(len(t.known)-1)]
+}
+
+// find returns a known value, or nil.
+func (t *labelled[K, V]) find(key K) *labelledOne[K, V] {
+	one := t.bucket(key).Load()
+	for one != nil && one.key != key {
+		one = one.next
 	}
-	return nil
+	return one
 }
 
 func (t *labelled[K, V]) full() bool { return t.n.Load() >= int64(t.limit) }
@@ -93,12 +119,22 @@ func (t *labelled[K, V]) prune(now time.Time) {
 	if t.doomed == nil {
 		t.doomed = map[K]V{}
 	}
-	t.known.Range(func(key, value any) bool {
-		if one := value.(*labelledOne[V]); !one.used.Swap(false) && t.idle(one.of) {
-			t.doomed[key.(K)] = one.of
-			t.known.Delete(key)
-			t.n.Add(-1)
+	for i := range t.known {
+		t.pruneBucket(&t.known[i])
+	}
+}
+
+// pruneBucket moves the values of a bucket that were not used since the last prune to doomed. Readers may be in the old
+// list, so the bucket gets a new one.
+func (t *labelled[K, V]) pruneBucket(bucket *atomic.Pointer[labelledOne[K, V]]) {
+	var kept *labelledOne[K, V]
+	for one := bucket.Load(); one != nil; one = one.next {
+		if one.used.Load() || !t.idle(one.of) {
+			kept = &labelledOne[K, V]{key: one.key, of: one.of, next: kept}
+			continue
 		}
-		return true
-	})
+		t.doomed[one.key] = one.of
+		t.n.Add(-1)
+	}
+	bucket.Store(kept)
 }

@@ -2,6 +2,7 @@ package flowcontrol
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,4 +81,49 @@ func TestLabelsAreBoundedAndPruned(t *testing.T) {
 		synctest.Wait()
 		want("weir_stock_level", "model", "map[held:0 late:0 other:0 x:0]")
 	})
+}
+
+// Values whose hashes are equal are distinct: each keeps its own metrics, whether its neighbours come, stay or go.
+func TestLabelsOfOneBucket(t *testing.T) {
+	dropped := map[string]bool{}
+	table := labelled[string, *string]{
+		hash:   func(string) uint64 { return 7 },
+		add:    func(key string) *string { return &key },
+		drop:   func(key string, _ *string) { dropped[key] = true },
+		idle:   func(*string) bool { return true },
+		others: func() *string { other := overflow; return &other },
+	}
+	table.bound(5)
+	get := func(key string) string { return *table.get(key, func(string) bool { return true }) }
+	want := func(keys, want string) {
+		t.Helper()
+		var got strings.Builder
+		for key := range strings.SplitSeq(keys, "") {
+			got.WriteString(get(key)[:1])
+		}
+		if got.String() != want {
+			t.Errorf("the metrics of %s are those of %s, want %s", keys, got.String(), want)
+		}
+	}
+	now := time.Now()
+	prune := func() {
+		now = now.Add(pruneEvery)
+		table.prune(now)
+	}
+	want("abcdef", "abcdeo") // the sixth is an other one
+	prune()                  // all were used
+	first := table.get("b", nil)
+	want("bd", "bd")
+	prune() // a, c, and e were not: there is room for three
+	want("bdfgh", "bdfgh")
+	if table.get("b", nil) != first {
+		t.Error("b has new metrics, though it was used all the time")
+	}
+	if len(dropped) > 0 {
+		t.Errorf("dropped at once: %v", dropped)
+	}
+	prune()
+	if fmt.Sprint(dropped) != "map[a:true c:true e:true]" {
+		t.Errorf("dropped %v, want a, c and e", dropped)
+	}
 }

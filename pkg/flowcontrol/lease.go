@@ -12,17 +12,16 @@ import (
 // the metrics need.
 type waiter struct {
 	dispatch.Waiter
-	controller *RequestQueueController
 	series     *series         // its metrics
 	tier       *tierSeries     // and those of its tier
 	flowSeries *flowSeries     // and those of its flow; nil until first needed
 	ctx        context.Context // the request's own
 
 	// Guarded by the controller's lock until the request's goroutine has its verdict.
-	woken     chan struct{}   // of capacity 1; nil if it need not wait
-	held      *dispatch.Lease // nil if it has none
-	preempted chan struct{}   // closed at preemption; nil if it cannot be preempted
-	told      bool            // its preemption has been counted
+	woken     chan struct{} // of capacity 1; nil if it need not wait
+	preempted chan struct{} // closed at preemption; nil if it cannot be preempted
+	held      bool          // it has a lease, or had one
+	told      bool          // its preemption has been counted
 }
 
 // Lease is one request's holding of stock, from dispatch to completion. It is settled exactly once, by
@@ -30,8 +29,10 @@ type waiter struct {
 // one allocation.
 type Lease waiter
 
+func (l *Lease) controller() *RequestQueueController { return l.series.metrics.controller }
+
 // Endpoint returns the endpoint that is reserved for the request.
-func (l *Lease) Endpoint() Endpoint { return l.held.Endpoint() }
+func (l *Lease) Endpoint() Endpoint { return l.Granted().Endpoint() }
 
 // Queued returns how long the request waited in the queue; ok is false for a bypass.
 func (l *Lease) Queued() (time.Duration, bool) { return l.Waited(), !l.Bypassed() }
@@ -47,9 +48,9 @@ func (l *Lease) OnFirstByte() error {
 	if l.preempted == nil {
 		return nil
 	}
-	l.controller.mu.Lock()
-	defer l.controller.mu.Unlock()
-	if !l.controller.machine.FirstByte(l.held) {
+	l.controller().mu.Lock()
+	defer l.controller().mu.Unlock()
+	if !l.controller().machine.FirstByte(l.Granted()) {
 		return rejectionOf(&l.Waiter)
 	}
 	return nil
@@ -59,29 +60,29 @@ func (l *Lease) OnFirstByte() error {
 // fallback. The lease, and with it the endpoint's stock, moves there.
 func (l *Lease) OnServed(e Endpoint) {
 	now := time.Now()
-	l.controller.mu.Lock()
-	defer l.controller.end(now, nil)
-	l.controller.machine.ServedElsewhere(now, l.held, e)
+	l.controller().mu.Lock()
+	defer l.controller().end(now, nil)
+	l.controller().machine.ServedElsewhere(now, l.Granted(), e)
 }
 
 // OnCost raises the request's cost to at least this, because its answer has outgrown the estimate.
 func (l *Lease) OnCost(to fairqueue.Cost) {
 	now := time.Now()
-	l.controller.mu.Lock()
-	defer l.controller.end(now, nil)
-	l.controller.machine.Raise(now, l.held, to)
+	l.controller().mu.Lock()
+	defer l.controller().end(now, nil)
+	l.controller().machine.Raise(now, l.Granted(), to)
 }
 
 // OnUsage corrects the request's cost to its actual cost. After OnRequestComplete it works once, if that did not know the
 // cost, for the last dispatch.MostLate requests; it then corrects what the request's class and flow were charged.
 func (l *Lease) OnUsage(cost fairqueue.Cost) {
 	now := time.Now()
-	l.controller.mu.Lock()
-	defer l.controller.end(now, nil)
+	l.controller().mu.Lock()
+	defer l.controller().end(now, nil)
 	if l.Stage() == dispatch.StageEnded {
-		l.controller.machine.UsageLate(now, &l.Waiter, cost)
+		l.controller().machine.UsageLate(now, &l.Waiter, cost)
 	} else {
-		l.controller.machine.TrueUp(now, l.held, cost)
+		l.controller().machine.TrueUp(now, l.Granted(), cost)
 	}
 }
 
@@ -89,7 +90,7 @@ func (l *Lease) OnUsage(cost fairqueue.Cost) {
 // it may be deferred and called early as well.
 func (l *Lease) OnRequestComplete(done Completion) {
 	w := (*waiter)(l)
-	switch settled, preempted := l.controller.complete(w, done.Cost); {
+	switch settled, preempted := l.controller().complete(w, done.Cost); {
 	case settled:
 		w.series.completed(w, done)
 	case preempted != nil:
@@ -106,7 +107,7 @@ func (c *RequestQueueController) complete(w *waiter, cost fairqueue.Cost) (settl
 	}
 	defer c.end(now, nil)
 	settled = w.Stage() != dispatch.StageEnded
-	c.machine.Complete(now, w.held, cost)
+	c.machine.Complete(now, w.Granted(), cost)
 	if !settled && w.Outcome() == OutcomePreempted && !w.told {
 		w.told = true
 		preempted = rejectionOf(&w.Waiter)

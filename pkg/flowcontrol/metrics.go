@@ -3,6 +3,7 @@ package flowcontrol
 import (
 	"context"
 	"errors"
+	"math/bits"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,8 @@ import (
 // metrics are the seed's metrics under the prefix weir_, and ours. What requests' own goroutines know is counted by
 // them, outside the lock; what the lock guards is read at a scrape.
 type metrics struct {
+	controller *RequestQueueController
+
 	models labelled[labels, *series]
 	flows  flowMetrics
 
@@ -50,6 +53,7 @@ func newMetrics(c *RequestQueueController) *metrics {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "weir", Name: name, Help: help}, byModel)
 	}
 	m := &metrics{
+		controller: c,
 		requests: counter("requests_total",
 			"Requests by how they ended; each request is counted once.", "outcome"),
 		length: gauge("queue_length", "Requests that wait in the queue now."),
@@ -74,7 +78,8 @@ func newMetrics(c *RequestQueueController) *metrics {
 		accounts: newAccounts(c),
 	}
 	m.flows.init(c.config.MaxLabels)
-	m.models.limit = c.config.MaxLabels
+	m.models.bound(c.config.MaxLabels)
+	m.models.hash = labels.hash
 	m.models.add, m.models.drop, m.models.idle = m.newSeries, m.dropSeries, (*series).idle
 	m.models.others = sync.OnceValue(func() *series { return m.newSeries(labels{overflow, overflow}) })
 	m.models.others() // queue and stock exist before the first request: for an autoscaler, a sum over no series is not 0
@@ -151,6 +156,8 @@ func gaugeOf(g prometheus.Gauge) float64 {
 	}
 	return m.GetGauge().GetValue()
 }
+
+func (l labels) hash() uint64 { return hashOf(l.model) ^ bits.RotateLeft64(hashOf(l.target), 1) }
 
 func (l labels) presentable() bool { return presentable(l.model) && presentable(l.target) }
 

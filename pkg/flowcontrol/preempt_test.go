@@ -267,7 +267,7 @@ func TestAnUnsentVictimGoesBackToItsPlace(t *testing.T) {
 		behind := b.arrives(b.t.Context(), of(bulk))
 		now := time.Now()
 		b.mu.Lock()
-		b.machine.Complete(now, holder.lease.held, fairqueue.UnknownCost)   // grants low
+		b.machine.Complete(now, holder.lease.Granted(), fairqueue.UnknownCost)   // grants low
 		high := steps{b.RequestQueueController, b.t}.under(now, of(system)) // preempts low
 		b.end(now, high)
 		b.want(low, "waits")

@@ -85,7 +85,7 @@ func TestSpacingOnlyAfterAReleaseThatCameToSomething(t *testing.T) {
 		gone, next := b.arrives(ctx, one("a")), b.arrives(b.t.Context(), one("a"))
 		start := time.Now()
 		b.mu.Lock() // it leaves in the moment in which it is granted
-		b.machine.Complete(start, leases[0].held, fairqueue.UnknownCost)
+		b.machine.Complete(start, leases[0].Granted(), fairqueue.UnknownCost)
 		leave()
 		b.end(start, nil)
 		b.want(gone, "client-cancelled")

@@ -21,8 +21,8 @@ func TestGrantToAClientThatIsGone(t *testing.T) {
 		b.want(leaver, "waits")
 		now := time.Now()
 		b.mu.Lock()
-		b.machine.Complete(now, held[0].held, fairqueue.UnknownCost)
-		b.machine.Complete(now, held[1].held, fairqueue.UnknownCost) // below the lower bound: grants the leaver's
+		b.machine.Complete(now, held[0].Granted(), fairqueue.UnknownCost)
+		b.machine.Complete(now, held[1].Granted(), fairqueue.UnknownCost) // below the lower bound: grants the leaver's
 		leave()
 		b.end(now, nil)
 		b.want(leaver, "client-cancelled")

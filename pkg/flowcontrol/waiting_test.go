@@ -16,7 +16,7 @@ func TestAVictimThatWaitsAgainHasItsTimer(t *testing.T) {
 		low := b.arrives(b.t.Context(), of(bulk))
 		now := time.Now()
 		b.mu.Lock()
-		b.machine.Complete(now, holder.lease.held, fairqueue.UnknownCost) // grants low: nobody waits
+		b.machine.Complete(now, holder.lease.Granted(), fairqueue.UnknownCost) // grants low: nobody waits
 		b.arm(now)
 		high := steps{b.RequestQueueController, b.t}.under(now, of(system)) // preempts low
 		b.end(now, high)

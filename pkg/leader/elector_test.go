@@ -374,6 +374,7 @@ func TestDeletedLease(t *testing.T) {
 		if a.changes() != 1 || b.changes()+c.changes() != 0 {
 			t.Errorf("the leadership changed: %d, %d, %d times", a.changes(), b.changes(), c.changes())
 		}
+		time.Sleep(10 * time.Second) // so that the others have seen a version: their tries may have found none
 		a.kill()
 		s.remove(theLease)
 		time.Sleep(10 * time.Second) // the versions that the others saw last are up to two retry periods old
