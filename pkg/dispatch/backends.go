@@ -29,11 +29,8 @@ func (m *Machine) SetBackends(now time.Time, ready []stock.Backend) {
 func (m *Machine) tellLedger(ready []stock.Backend, some []Endpoint) (changed []Endpoint, all bool) {
 	before := m.ready
 	m.ready = ready
-	same, end := 0, 0 // number of equal backends at the start, and at the end
-	for most := min(len(before), len(ready)); same < most && before[same] == ready[same]; same++ {
-	}
-	for most := min(len(before), len(ready)) - same; end < most && before[len(before)-1-end] == ready[len(ready)-1-end]; end++ {
-	}
+	same := equalAtStart(before, ready)
+	end := equalAtEnd(before[same:], ready[same:])
 	const few = 64
 	gone, here := before[same:len(before)-end], ready[same:len(ready)-end]
 	if !m.inOrder || !ascending(ready, same, end) || len(gone)+len(here) > few {
@@ -51,6 +48,33 @@ func (m *Machine) tellLedger(ready []stock.Backend, some []Endpoint) (changed []
 		some = append(some, Endpoint(b.ID))
 	}
 	return some, m.reacher == nil
+}
+
+// block is a number of backends that are compared at once, as memory: the comparison is most of what SetBackends does.
+const block = 64
+
+// equalAtStart returns the number of leading backends that are equal in both.
+func equalAtStart(a, b []stock.Backend) int {
+	n, most := 0, min(len(a), len(b))
+	for n+block <= most && *(*[block]stock.Backend)(a[n:]) == *(*[block]stock.Backend)(b[n:]) {
+		n += block
+	}
+	for n < most && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// equalAtEnd returns the number of trailing backends that are equal in both.
+func equalAtEnd(a, b []stock.Backend) int {
+	n, most := 0, min(len(a), len(b))
+	for n+block <= most && *(*[block]stock.Backend)(a[len(a)-n-block:]) == *(*[block]stock.Backend)(b[len(b)-n-block:]) {
+		n += block
+	}
+	for n < most && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	return n
 }
 
 // tellBounds passes every ready backend's bounds on to the Placer, if that is a Bounder.

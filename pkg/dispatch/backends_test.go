@@ -25,7 +25,7 @@ func TestSetBackendsFromAnyToAny(t *testing.T) {
 	random := func() (list []stock.Backend) {
 		for id := range stock.BackendID(200) {
 			if r.IntN(10) > 0 {
-				list = append(list, stock.Backend{ID: id, Slots: r.IntN(2) * 7})
+				list = append(list, stock.Backend{ID: id, Slots: r.Int32N(2) * 7})
 			}
 		}
 		return list
@@ -46,7 +46,7 @@ func TestSetBackendsFromAnyToAny(t *testing.T) {
 		case r.IntN(2) == 0:
 			list = slices.Delete(list, i, i+1)
 		default:
-			list[i].Slots = r.IntN(20)
+			list[i].Slots = r.Int32N(20)
 		}
 		m.SetBackends(now, list)
 		fresh := machine()
@@ -77,7 +77,7 @@ func TestTheBoardIsToldTheBounds(t *testing.T) {
 		for i, n := range slots {
 			pool = append(pool, scheduling.Endpoint{ID: Endpoint(i), Address: fmt.Sprintf("10.0.0.%d:80", i+1), Ready: n >= 0})
 			if n >= 0 {
-				ready = append(ready, stock.Backend{ID: stock.BackendID(i), Slots: n})
+				ready = append(ready, stock.Backend{ID: stock.BackendID(i), Slots: int32(n)})
 			}
 		}
 		board.SetSnapshot(scheduling.NewSnapshot(1, pool))
@@ -110,5 +110,29 @@ func TestTheBoardIsToldTheBounds(t *testing.T) {
 	set(many...)
 	if got := board.Shares(nil)[150]; got.UpperBound != 7_000_000 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Two lists' equal beginnings and ends are found whatever their lengths are, and wherever in a block they differ.
+func TestEqualBackends(t *testing.T) {
+	whole := make([]stock.Backend, 3*block)
+	for i := range whole {
+		whole[i].ID = stock.BackendID(i)
+	}
+	for n := range whole {
+		other := slices.Clone(whole)
+		other[n].MaxCost = 1
+		if got := equalAtStart(whole, other); got != n {
+			t.Errorf("%d are equal at the start, want %d", got, n)
+		}
+		if got, want := equalAtEnd(whole, other), len(whole)-1-n; got != want {
+			t.Errorf("%d are equal at the end, want %d", got, want)
+		}
+		if got := equalAtStart(whole, whole[:n]); got != n {
+			t.Errorf("%d of %d are equal at the start", got, n)
+		}
+		if got := equalAtEnd(whole, whole[n:]); got != len(whole)-n {
+			t.Errorf("%d of %d are equal at the end", got, len(whole)-n)
+		}
 	}
 }

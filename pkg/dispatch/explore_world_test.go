@@ -128,7 +128,7 @@ func (w *world) backends() {
 	var ready []stock.Backend
 	for e, n := range slots {
 		if n > 0 {
-			ready = append(ready, stock.Backend{ID: stock.BackendID(e), Slots: max(0, n)})
+			ready = append(ready, stock.Backend{ID: stock.BackendID(e), Slots: int32(max(0, n))})
 			if w.scene.upper > 0 {
 				ready[len(ready)-1].Slots = 0 // the band is the configuration's
 			}

@@ -240,7 +240,7 @@ func (x *twin) backends(ready, gone, what int) {
 	pool := x.pool(ready, gone, what)
 	for _, e := range pool {
 		if e.Ready {
-			x.ready = append(x.ready, stock.Backend{ID: stock.BackendID(e.ID), Slots: e.Slots})
+			x.ready = append(x.ready, stock.Backend{ID: stock.BackendID(e.ID), Slots: int32(e.Slots)})
 		}
 	}
 	x.snapshot = x.snapshot.Next(0, pool)

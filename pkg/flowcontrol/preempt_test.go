@@ -267,8 +267,8 @@ func TestAnUnsentVictimGoesBackToItsPlace(t *testing.T) {
 		behind := b.arrives(b.t.Context(), of(bulk))
 		now := time.Now()
 		b.mu.Lock()
-		b.machine.Complete(now, holder.lease.Granted(), fairqueue.UnknownCost)   // grants low
-		high := steps{b.RequestQueueController, b.t}.under(now, of(system)) // preempts low
+		b.machine.Complete(now, holder.lease.Granted(), fairqueue.UnknownCost) // grants low
+		high := steps{b.RequestQueueController, b.t}.under(now, of(system))    // preempts low
 		b.end(now, high)
 		b.want(low, "waits")
 		b.want(behind, "waits")

@@ -175,7 +175,7 @@ func (d *driver) somePool() (*scheduling.Snapshot, []stock.Backend) {
 		}
 		endpoints = append(endpoints, e)
 		if e.Ready {
-			ready = append(ready, stock.Backend{ID: stock.BackendID(id), Slots: e.Slots})
+			ready = append(ready, stock.Backend{ID: stock.BackendID(id), Slots: int32(e.Slots)})
 		}
 	}
 	d.version++

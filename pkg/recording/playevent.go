@@ -263,7 +263,7 @@ func (p *player) backends(now time.Time) error {
 	ready := make([]stock.Backend, 0, n)
 	for range n {
 		ready = append(ready, stock.Backend{
-			ID: stock.BackendID(p.in.signed()), Slots: int(p.in.signed()), MaxCost: p.in.signed(),
+			ID: stock.BackendID(p.in.signed()), Slots: int32(p.in.signed()), MaxCost: p.in.signed(),
 		})
 	}
 	return p.call(func() {

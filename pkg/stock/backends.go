@@ -9,7 +9,7 @@ type BackendID int32
 type Backend struct {
 	ID BackendID
 	// Slots is the largest number of requests that the backend runs at once, if it reports one, or 0.
-	Slots int
+	Slots int32
 	// MaxCost is the largest cost that the backend holds at once, if it reports one, or 0. It matters only if
 	// Config.Cost bounds the cost.
 	MaxCost int64

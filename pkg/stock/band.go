@@ -13,7 +13,7 @@ type Bounds struct {
 // of returns what one backend contributes to the pool's bounds. For a backend that reports how much it holds at once,
 // all bounds equal that.
 func (c *Config) of(b Backend) Bounds {
-	bounds := Bounds{Requests: c.requestsOf(b.Slots)}
+	bounds := Bounds{Requests: c.requestsOf(int(b.Slots))}
 	if c.Cost.Watermark > 0 {
 		bounds.Cost = c.costOf(b.MaxCost)
 	}

@@ -46,7 +46,7 @@ func TestBand(t *testing.T) {
 		},
 		{
 			"a backend that reports more slots than there can be", seed,
-			[]Backend{{Slots: math.MaxInt}},
+			[]Backend{{Slots: math.MaxInt32}},
 			Band{MaxPerBackend * One, MaxPerBackend * One, MaxPerBackend * One},
 			MaxPerBackend,
 		},

@@ -128,14 +128,14 @@ func runLedger(t *testing.T, data []byte) {
 				if below(2) == 0 {
 					continue
 				}
-				b := Backend{ID: id, Slots: max(0, below(40)-20), MaxCost: int64(max(0, below(900)-600))}
+				b := Backend{ID: id, Slots: int32(max(0, below(40)-20)), MaxCost: int64(max(0, below(900)-600))}
 				ready[id], foreign[id] = b, d.foreign[id]
 				list = append(list, b)
 			}
 			d.ready, d.foreign = ready, foreign
 			l.SetBackends(list)
 		case 8:
-			b := Backend{ID: BackendID(below(4)), Slots: max(0, below(40)-20), MaxCost: int64(max(0, below(900)-600))}
+			b := Backend{ID: BackendID(below(4)), Slots: int32(max(0, below(40)-20)), MaxCost: int64(max(0, below(900)-600))}
 			d.ready[b.ID] = b
 			returned := l.SetBackend(b)
 			if kept, ok := l.Bounds(b.ID); !ok || kept != returned {
@@ -236,7 +236,7 @@ func (d *definitions) bounds(sign int64) (requests, cost *big.Rat) {
 	for _, b := range d.ready {
 		slots, lower, upper := b.Slots, d.config.LowerBoundPerBackend, d.config.Cost.Upper
 		if slots == 0 {
-			slots = d.config.SlotsPerBackend
+			slots = int32(d.config.SlotsPerBackend)
 		}
 		if sign > 0 {
 			lower = -1

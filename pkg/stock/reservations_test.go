@@ -22,7 +22,7 @@ func slots(n int, baselines ...Reservation) *Ledger {
 	return l
 }
 
-func (l *Ledger) setSlots(n int) { l.SetBackends([]Backend{{Slots: n}}) }
+func (l *Ledger) setSlots(n int) { l.SetBackends([]Backend{{Slots: int32(n)}}) }
 
 func floors(system, interactive, standard, bulk int) []Reservation {
 	return []Reservation{{Tier: 0, Floor: system}, {Tier: 1, Floor: interactive}, {Tier: 2, Floor: standard}, {Tier: 3, Floor: bulk}}

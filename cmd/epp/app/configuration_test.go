@@ -118,7 +118,7 @@ func TestClampedReservations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	backends := func(slots int) []stock.Backend { return []stock.Backend{{Slots: slots}} }
+	backends := func(slots int) []stock.Backend { return []stock.Backend{{Slots: int32(slots)}} }
 	for slots, want := range map[int]string{
 		4:   "system 4 of 32, interactive 0 of 128, default 0 of 1; capacity 4",
 		80:  "system 32 of 32, interactive 48 of 128, default 0 of 8; capacity 80",

@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -112,7 +113,7 @@ func readyOf(snapshot *scheduling.Snapshot) (ready []stock.Backend, routesByMode
 	for i := range snapshot.Len() {
 		e := snapshot.At(i)
 		if e.Ready {
-			ready = append(ready, stock.Backend{ID: stock.BackendID(e.ID), Slots: e.Slots})
+			ready = append(ready, stock.Backend{ID: stock.BackendID(e.ID), Slots: int32(min(e.Slots, math.MaxInt32))})
 		}
 		routesByModel = routesByModel || len(e.Models) > 0
 	}
