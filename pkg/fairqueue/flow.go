@@ -82,84 +82,6 @@ func (c *class) keyAt(r *Request, depth int) string {
 	}
 }
 
-// attach adds r to its flow's line, creating what is missing.
-func (c *class) attach(f *flow, r *Request) {
-	fl := f.laneOf(r.Lane)
-	if fl == nil {
-		fl = c.newFlowLane(f, r.Lane)
-	}
-	r.flowLane = fl
-	fl.line.insert(r)
-	c.recount(fl, r, 1)
-	if head := fl.line.head(); fl.head != head {
-		fl.head = head
-		fl.retag()
-		c.reindex(fl)
-	} else if fl.line.oldest == r {
-		c.reindex(fl)
-	}
-}
-
-// detach removes r from its flow's line and drops what becomes empty.
-func (c *class) detach(r *Request) {
-	fl := r.flowLane
-	oldest := fl.line.oldest == r
-	r.flowLane = nil
-	fl.line.remove(r)
-	c.recount(fl, r, -1)
-	if fl.head == r {
-		if fl.head = fl.line.head(); fl.head != nil {
-			fl.retag()
-		}
-		c.reindex(fl)
-	} else if oldest {
-		c.reindex(fl)
-	}
-	for fl != nil && fl.queued == 0 {
-		f, above := fl.flow, fl.above
-		c.dropFlowLane(fl)
-		if f.queued == 0 {
-			f.drop()
-		}
-		fl = above
-	}
-}
-
-// recount adds r to the counts of waiting requests, or subtracts it.
-func (c *class) recount(fl *flowLane, r *Request, by int) {
-	c.queued += by
-	c.tier.queued += by
-	capped := 0
-	for {
-		if fl.parked > 0 {
-			capped = by
-		}
-		fl.queued += by
-		f := fl.flow
-		f.queued += by
-		f.cost += int64(by) * int64(r.Cost)
-		if f.siblings.shed.enabled {
-			f.siblings.shed.update(f)
-		}
-		if fl.above == nil {
-			break
-		}
-		fl = fl.above
-	}
-	c.countInLane(fl.lane, by, capped)
-}
-
-// retag recomputes the tags of all heads of f after its start or weight has changed, except the one in a lane that is
-// retagged anyway.
-func (f *flow) retag(but *flowLane) {
-	for _, fl := range f.lanes {
-		if fl != but {
-			fl.retag()
-			f.class.reindex(fl)
-		}
-	}
-}
-
 // track starts tracking the flow of r, and the flows above it that are not tracked.
 func (q *FairRequestQueue) track(c *class, r *Request) *flow {
 	if t := c.tier; c.queued == 0 && len(t.classes) > 1 {
@@ -197,8 +119,8 @@ func siblingsUnder(c *class, above *flow) *siblings {
 	return &c.siblings
 }
 
-// prepare gives f, in which nothing waits and which has this key, its place in the class and its weight. What its discipline still knows of it
-// stays, if that needs to know which flows are active.
+// prepare gives f, in which nothing waits and which has this key, its place in the class and its weight. What its
+// discipline still knows of it stays, if that needs to know which flows are active.
 func (q *FairRequestQueue) prepare(f *flow, c *class, above *flow, key string) {
 	f.class, f.siblings, f.above = c, siblingsUnder(c, above), above
 	if !q.active {
@@ -242,6 +164,7 @@ func (s *siblings) below() *siblings {
 	return below
 }
 
+// drop stops tracking f, which has lost its last waiter.
 func (f *flow) drop() {
 	f.class.tier.reserved -= f.reserves
 	f.siblings.weights -= f.weight
@@ -249,90 +172,4 @@ func (f *flow) drop() {
 	if f.inflight == 0 {
 		f.siblings.discipline.end(&f.siblings.level, &f.share)
 	}
-}
-
-func (c *class) newFlowLane(f *flow, name Lane) *flowLane {
-	cl := c.lanes[name]
-	if cl == nil {
-		cl = take(&c.freeLanes)
-		*cl = classLane{branch: cl.branch, parked: cl.parked[:0], class: c, name: name}
-		cl.busy.lane, cl.oldest.lane = cl, cl
-		c.lanes[name] = cl
-	}
-	var above *flowLane
-	if f.above != nil {
-		if above = f.above.laneOf(name); above == nil {
-			above = c.newFlowLane(f.above, name)
-		}
-	}
-	fl := take(&c.freeFlowLanes)
-	*fl = flowLane{flow: f, lane: cl, above: above, laneIndex: int32(len(f.lanes)), under: fl.under, line: line{row: fl.line.row}}
-	fl.shape()
-	fl.age.flowLane = fl
-	f.lanes = append(f.lanes, fl)
-	if f.byLane != nil {
-		f.byLane[name] = fl
-	} else if len(f.lanes) > fewLanes {
-		f.byLane = map[Lane]*flowLane{}
-		for _, l := range f.lanes {
-			f.byLane[l.lane.name] = l
-		}
-	}
-	return fl
-}
-
-// shape gives fl what its flow needs: a branch for the flows under it, or a row for an order of its own.
-func (fl *flowLane) shape() {
-	switch {
-	case fl.flow.under == nil:
-		fl.under = nil
-	case fl.under == nil:
-		fl.under = &branch{}
-	}
-	switch {
-	case fl.under != nil || fl.flow.class.order == nil:
-		fl.line.row = nil
-	case fl.line.row == nil:
-		fl.line.row = &row{}
-	}
-}
-
-func (c *class) dropFlowLane(fl *flowLane) {
-	f := fl.flow
-	last := len(f.lanes) - 1
-	f.lanes[fl.laneIndex] = f.lanes[last]
-	f.lanes[fl.laneIndex].laneIndex = fl.laneIndex
-	f.lanes[last] = nil
-	f.lanes = f.lanes[:last]
-	delete(f.byLane, fl.lane.name)
-	fl.unpark()
-	if cl := fl.lane; cl.queued == 0 && fl.above == nil {
-		delete(c.lanes, cl.name)
-		if cl.small() && len(c.freeLanes) < keptLanes {
-			c.freeLanes = append(c.freeLanes, cl)
-		}
-	}
-	fl.flow, fl.lane, fl.above = nil, nil, nil
-	if fl.under != nil && !fl.under.small() {
-		fl.under = nil
-	}
-	if fl.line.row != nil && !fl.line.row.small() {
-		fl.line.row = nil
-	}
-	if len(c.freeFlowLanes) < keptFlows {
-		c.freeFlowLanes = append(c.freeFlowLanes, fl)
-	}
-}
-
-// keptLanes is the number of lanes without waiters that are kept for reuse, each with small heaps.
-const keptLanes = 64
-
-// take removes and returns the last of a free list, or a new one.
-func take[T any](free *[]*T) *T {
-	if n := len(*free); n > 0 {
-		x := (*free)[n-1]
-		*free = (*free)[:n-1]
-		return x
-	}
-	return new(T)
 }
