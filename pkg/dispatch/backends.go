@@ -9,11 +9,13 @@ import (
 
 // SetBackends sets the ready backends, sorted by ID; the Placer must already have the same endpoints. Waiters that can
 // go now are released; leases at a removed backend stay until they are complete. The caller must not change the slice
-// afterwards.
-func (m *Machine) SetBackends(now time.Time, ready []stock.Backend) {
+// afterwards. foreign says what others hold at some of them from now on; what they hold at a backend that was ready before
+// stays if it is not listed, and at one that was not it is nothing.
+func (m *Machine) SetBackends(now time.Time, ready []stock.Backend, foreign []stock.Foreign) {
 	m.begin(now)
 	m.pending.reopen = true // unless the changes are few
 	changed, all := m.tellLedger(ready, m.changed[:0])
+	m.countForeign(foreign)
 	if !all {
 		changed, all = m.reacher.TakeChanges(changed)
 	}
@@ -111,11 +113,18 @@ func ascending(list []stock.Backend, first, last int) bool {
 	return true
 }
 
-// SetForeign sets what others hold at a backend, which counts as stock there; at one that is not ready it is not counted.
-func (m *Machine) SetForeign(now time.Time, id stock.BackendID, held stock.Amount) {
+// SetForeign sets what others hold at some of the backends, which counts as stock there; at one that is not ready it does
+// not count. Waiters that can go now are released.
+func (m *Machine) SetForeign(now time.Time, changes []stock.Foreign) {
 	m.begin(now)
-	m.ledger.SetForeign(id, held)
+	m.countForeign(changes)
 	m.run()
+}
+
+func (m *Machine) countForeign(changes []stock.Foreign) {
+	for _, f := range changes {
+		m.ledger.SetForeign(f)
+	}
 }
 
 // SetSignals passes an engine's signals on to the Placer, if that is a Signaller.

@@ -48,9 +48,9 @@ func TestSetBackendsFromAnyToAny(t *testing.T) {
 		default:
 			list[i].Slots = r.Int32N(20)
 		}
-		m.SetBackends(now, list)
+		m.SetBackends(now, list, nil)
 		fresh := machine()
-		fresh.SetBackends(now, list)
+		fresh.SetBackends(now, list, nil)
 		if got, want := m.State(), fresh.State(); got != want {
 			t.Fatalf("%+v, want %+v", got, want)
 		}
@@ -81,7 +81,7 @@ func TestTheBoardIsToldTheBounds(t *testing.T) {
 			}
 		}
 		board.SetSnapshot(scheduling.NewSnapshot(1, pool))
-		m.SetBackends(now, ready)
+		m.SetBackends(now, ready, nil)
 	}
 	want := func(bounds ...[2]int64) {
 		t.Helper()

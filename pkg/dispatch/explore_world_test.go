@@ -135,7 +135,7 @@ func (w *world) backends() {
 		}
 	}
 	w.fleet.set(slots)
-	w.event(func() { w.SetBackends(w.clock, ready) })
+	w.event(func() { w.SetBackends(w.clock, ready, nil) })
 }
 
 // arrives is a request that comes.

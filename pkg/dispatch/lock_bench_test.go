@@ -63,7 +63,7 @@ func newTable(b *testing.B, endpoints int, models func(i int) []string, change f
 
 func (x *table) set(snapshot *scheduling.Snapshot, ready []stock.Backend) {
 	x.board.SetSnapshot(snapshot)
-	x.SetBackends(x.clock, ready)
+	x.SetBackends(x.clock, ready, nil)
 }
 
 // flips measures changes of one endpoint, which is ready and not ready by turns.

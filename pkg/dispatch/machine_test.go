@@ -36,7 +36,7 @@ func newBench(t *testing.T, slots []int, change func(*Config)) *bench {
 	for _, n := range slots {
 		ready = append(ready, stock.Backend{Slots: int32(n)})
 	}
-	b.event(func() { b.SetBackends(b.clock, ready) })
+	b.event(func() { b.SetBackends(b.clock, ready, nil) })
 	return b
 }
 
@@ -254,9 +254,9 @@ func TestLanesWithoutWaitersAreForgotten(t *testing.T) {
 // What others hold counts as stock: an arrival waits for it, and goes when it is gone.
 func TestForeignStockIsStock(t *testing.T) {
 	b := newBench(t, []int{1}, nil)
-	b.event(func() { b.SetForeign(b.clock, 0, stock.Amount{Requests: 1}) })
+	b.event(func() { b.SetForeign(b.clock, []stock.Foreign{{ID: 0, Held: stock.Amount{Requests: 1}}}) })
 	w := b.arrives(2, "a", "", StageWaiting)
-	b.event(func() { b.SetForeign(b.clock, 0, stock.Amount{}) })
+	b.event(func() { b.SetForeign(b.clock, []stock.Foreign{{ID: 0}}) })
 	b.want(w, StageGranted)
 	b.complete(w)
 	b.nothing("at the end")

@@ -247,7 +247,7 @@ func (x *twin) backends(ready, gone, what int) {
 	x.board.SetSnapshot(x.snapshot)
 	x.event(func() {
 		if !x.reopens {
-			x.SetBackends(x.clock, x.ready)
+			x.SetBackends(x.clock, x.ready, nil)
 			return
 		}
 		x.begin(x.clock)

@@ -46,7 +46,7 @@ func preemptive(t *testing.T) (*testbench, *flowcontrol.RequestQueueController) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.SetBackends(make([]stock.Backend, 1), nil)
+	c.SetBackends(make([]stock.Backend, 1), nil, nil)
 	b := newBench(t, func(c *Config) {
 		c.Tiers = []Tier{{Name: "high"}, {Name: "low"}}
 		c.Criticality = Criticality{Header: "x-class", Default: "low"}

@@ -19,7 +19,7 @@ func TestOneAllocation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.SetBackends(make([]stock.Backend, 1), nil)
+	c.SetBackends(make([]stock.Backend, 1), nil, nil)
 	r := Request{Flow: "a", Placement: pool}
 	arrives := func() *waiter {
 		w, err := c.arrive(context.Background(), &r)

@@ -43,7 +43,7 @@ func benchControllerOf(b *testing.B, change func(*Config), placer Placer) *Reque
 	done := make(chan struct{})
 	go func() { _ = c.Run(ctx); close(done) }()
 	b.Cleanup(func() { stop(); <-done })
-	c.SetBackends(make([]stock.Backend, 1), nil)
+	c.SetBackends(make([]stock.Backend, 1), nil, nil)
 	return c
 }
 

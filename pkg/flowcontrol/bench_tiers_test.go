@@ -96,7 +96,7 @@ func BenchmarkVictim(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		c.SetBackends(make([]stock.Backend, endpoints), nil)
+		c.SetBackends(make([]stock.Backend, endpoints), nil, nil)
 		s := steps{c, b}
 		high, low := of(system), of(bulk)
 		for range leases {

@@ -207,24 +207,25 @@ func (c *RequestQueueController) passOn(now time.Time, w *waiter, r *Request) {
 	c.machine.arrive(now, w, r, r.Deadline, true)
 }
 
-// SetBackends sets the ready backends. commit, if not nil, is called under the lock; the Placer must switch to the same
-// snapshot in it. Waiters that can go now are released; leases at a removed backend stay until their streams end.
-func (c *RequestQueueController) SetBackends(ready []stock.Backend, commit func()) {
+// SetBackends sets the ready backends, and what other replicas hold at them where that is not what it was. commit, if not
+// nil, is called under the lock; the Placer must switch to the same snapshot in it. Waiters that can go now are released;
+// leases at a removed backend stay until their streams end.
+func (c *RequestQueueController) SetBackends(ready []stock.Backend, foreign []stock.Foreign, commit func()) {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.end(now, nil)
 	if commit != nil {
 		c.callBack(commit)
 	}
-	c.machine.SetBackends(now, ready)
+	c.machine.SetBackends(now, ready, foreign)
 }
 
-// SetForeign sets what other replicas hold at a backend, which counts as stock there.
-func (c *RequestQueueController) SetForeign(id stock.BackendID, held stock.Amount) {
+// SetForeign sets what other replicas hold at some of the backends, which counts as stock there.
+func (c *RequestQueueController) SetForeign(changes []stock.Foreign) {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.end(now, nil)
-	c.machine.SetForeign(now, id, held)
+	c.machine.SetForeign(now, changes)
 }
 
 // SetSignals passes an engine's signals on to the Placer, if that is a dispatch.Signaller.

@@ -203,7 +203,7 @@ func (b *bench) update() {
 			n++
 		}
 	}
-	b.SetBackends(make([]stock.Backend, n), nil)
+	b.SetBackends(make([]stock.Backend, n), nil, nil)
 }
 
 // checkInvariants compares the controller's accounts with each other and with the placer's.

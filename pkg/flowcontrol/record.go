@@ -18,8 +18,8 @@ type Recorder interface {
 	ServedElsewhere(now time.Time, l *dispatch.Lease, e Endpoint)
 	Complete(now time.Time, l *dispatch.Lease, cost fairqueue.Cost)
 	Refuse(now time.Time, key string, o Outcome, retryAfter time.Duration)
-	Backends(now time.Time, ready []stock.Backend)
-	Foreign(now time.Time, id stock.BackendID, held stock.Amount)
+	Backends(now time.Time, ready []stock.Backend, foreign []stock.Foreign)
+	Foreign(now time.Time, changes []stock.Foreign)
 	Signals(now time.Time, e Endpoint, s dispatch.Signals)
 	Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost)
 	TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost)
@@ -96,18 +96,18 @@ func (m *machine) Refuse(now time.Time, key string, o Outcome) (retryAfter time.
 	return retryAfter
 }
 
-func (m *machine) SetBackends(now time.Time, ready []stock.Backend) {
+func (m *machine) SetBackends(now time.Time, ready []stock.Backend, foreign []stock.Foreign) {
 	if m.recorder != nil {
-		m.recorder.Backends(now, ready)
+		m.recorder.Backends(now, ready, foreign)
 	}
-	m.Machine.SetBackends(now, ready)
+	m.Machine.SetBackends(now, ready, foreign)
 }
 
-func (m *machine) SetForeign(now time.Time, id stock.BackendID, held stock.Amount) {
+func (m *machine) SetForeign(now time.Time, changes []stock.Foreign) {
 	if m.recorder != nil {
-		m.recorder.Foreign(now, id, held)
+		m.recorder.Foreign(now, changes)
 	}
-	m.Machine.SetForeign(now, id, held)
+	m.Machine.SetForeign(now, changes)
 }
 
 func (m *machine) SetSignals(now time.Time, e Endpoint, s dispatch.Signals) {

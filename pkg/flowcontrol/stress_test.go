@@ -39,7 +39,7 @@ func TestEveryRequestHasOneOutcomeUnderRace(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var running, changes sync.WaitGroup
 	running.Go(func() { _ = c.Run(ctx) })
-	c.SetBackends(make([]stock.Backend, 4), nil)
+	c.SetBackends(make([]stock.Backend, 4), nil, nil)
 
 	var outcomes [NumOutcomes]atomic.Int64
 	var elsewhere, spaced atomic.Int64
@@ -101,7 +101,7 @@ func TestEveryRequestHasOneOutcomeUnderRace(t *testing.T) {
 	busy, idle := context.WithCancel(ctx)
 	changes.Go(func() {
 		for ready := 1; busy.Err() == nil; ready = (ready + 1) % 5 {
-			c.SetBackends(make([]stock.Backend, ready), func() {
+			c.SetBackends(make([]stock.Backend, ready), nil, func() {
 				for e := range placer.ready {
 					placer.ready[e] = e < ready
 				}

@@ -87,15 +87,16 @@ func TestLevelsAreRepeated(t *testing.T) {
 // What others hold at a backend, and what its engine says, is repeated: both change when a request goes.
 func TestWhatOthersSayIsRepeated(t *testing.T) {
 	d := newQuietDriver(t)
-	held := stock.Amount{Requests: 1, Cost: 1}
-	d.recorder.Foreign(d.now, 0, held)
-	d.call(func() { d.machine.SetForeign(d.now, 0, held) })
+	held := []stock.Foreign{{ID: 0, Held: stock.Amount{Requests: 1, Cost: 1}}}
+	d.recorder.Foreign(d.now, held)
+	d.call(func() { d.machine.SetForeign(d.now, held) })
 	waits := d.arriveAs("a", 0, "the one")
 	if waits.Stage() != dispatch.StageWaiting {
 		t.Fatalf("stage %d", waits.Stage())
 	}
-	d.recorder.Foreign(d.now, 0, stock.Amount{})
-	d.call(func() { d.machine.SetForeign(d.now, 0, stock.Amount{}) })
+	none := []stock.Foreign{{ID: 0}}
+	d.recorder.Foreign(d.now, none)
+	d.call(func() { d.machine.SetForeign(d.now, none) })
 	if waits.Stage() == dispatch.StageWaiting {
 		t.Fatal("it waits still")
 	}

@@ -172,7 +172,7 @@ func newRunning(b *testing.B, recorded bool) *running {
 		ready = append(ready, stock.Backend{ID: stock.BackendID(id)})
 	}
 	r.snapshot = scheduling.NewSnapshot(1, endpoints)
-	r.controller.SetBackends(ready, func() { board.SetSnapshot(r.snapshot) })
+	r.controller.SetBackends(ready, nil, func() { board.SetSnapshot(r.snapshot) })
 	return r
 }
 

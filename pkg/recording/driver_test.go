@@ -223,9 +223,9 @@ func (d *driver) measure() {
 	}
 	switch {
 	case d.chance(3):
-		id, n := stock.BackendID(d.lot.IntN(7)), stock.Amount{Requests: d.lot.IntN(3), Cost: d.lot.Int64N(50)}
-		d.recorder.Foreign(d.now, id, n)
-		d.call(func() { d.machine.SetForeign(d.now, id, n) })
+		changes := d.others()
+		d.recorder.Foreign(d.now, changes)
+		d.call(func() { d.machine.SetForeign(d.now, changes) })
 	case d.chance(3):
 		e, s := dispatch.Endpoint(d.lot.IntN(7)), dispatch.Signals{Known: true, Running: d.lot.Int32N(9), CacheUsed: d.lot.Int32N(1000)}
 		d.recorder.Signals(d.now, e, s)
@@ -240,6 +240,15 @@ func (d *driver) measure() {
 		d.recorder.TrueUp(d.now, held, to)
 		d.call(func() { d.machine.TrueUp(d.now, held, to) })
 	}
+}
+
+// others says what others hold at some of the backends.
+func (d *driver) others() (changes []stock.Foreign) {
+	for range d.lot.IntN(4) {
+		held := stock.Amount{Requests: d.lot.IntN(3), Cost: d.lot.Int64N(50)}
+		changes = append(changes, stock.Foreign{ID: stock.BackendID(d.lot.IntN(7)), Held: held})
+	}
+	return changes
 }
 
 func (d *driver) arrive() {
@@ -359,8 +368,9 @@ func (d *driver) change() {
 	next, ready := d.somePool()
 	d.older, d.snapshot = d.snapshot, next
 	d.board.SetSnapshot(next)
-	d.recorder.Backends(d.now, ready)
-	d.call(func() { d.machine.SetBackends(d.now, ready) })
+	others := d.others()
+	d.recorder.Backends(d.now, ready, others)
+	d.call(func() { d.machine.SetBackends(d.now, ready, others) })
 }
 
 func (d *driver) reload() {

@@ -42,8 +42,8 @@ func (p *player) begin(k kind, now time.Time) error {
 	case backends:
 		return p.backends(now)
 	case foreign:
-		id, held := stock.BackendID(p.in.signed()), stock.Amount{Requests: int(p.in.signed()), Cost: p.in.signed()}
-		return p.call(func() { m.SetForeign(now, id, held) })
+		changes := p.others()
+		return p.call(func() { m.SetForeign(now, changes) })
 	case signals:
 		e := dispatch.Endpoint(p.in.signed())
 		s := dispatch.Signals{
@@ -218,8 +218,8 @@ func (p *player) arrive(k kind, now time.Time) error {
 	return err
 }
 
-// leastRating and leastBackend are the smallest numbers of bytes that a rating and a backend take.
-const leastRating, leastBackend = 3, 3
+// The smallest numbers of bytes that a rating, a backend, and what others hold at one take.
+const leastRating, leastBackend, leastForeign = 3, 3, 3
 
 // ratings reads what scorers said of endpoints for a request.
 func (p *player) ratings() []scheduling.EndpointRating {
@@ -266,12 +266,24 @@ func (p *player) backends(now time.Time) error {
 			ID: stock.BackendID(p.in.signed()), Slots: int32(p.in.signed()), MaxCost: p.in.signed(),
 		})
 	}
+	others := p.others()
 	return p.call(func() {
 		if next != nil {
 			p.board.SetSnapshot(next)
 		}
-		p.machine.SetBackends(now, ready)
+		p.machine.SetBackends(now, ready, others)
 	})
+}
+
+// others reads what others hold at some of the backends.
+func (p *player) others() []stock.Foreign {
+	changes := make([]stock.Foreign, 0, p.in.count(leastForeign))
+	for range cap(changes) {
+		changes = append(changes, stock.Foreign{
+			ID: stock.BackendID(p.in.signed()), Held: stock.Amount{Requests: int(p.in.signed()), Cost: p.in.signed()},
+		})
+	}
+	return changes
 }
 
 // configure repeats a change of the configuration.

@@ -47,8 +47,8 @@ func newQuietDriverOf(t testing.TB, change func(*dispatch.Config)) *driver {
 	})
 	d.board.SetSnapshot(d.snapshot)
 	ready := []stock.Backend{{ID: 0}}
-	d.recorder.Backends(d.now, ready)
-	d.call(func() { d.machine.SetBackends(d.now, ready) })
+	d.recorder.Backends(d.now, ready, nil)
+	d.call(func() { d.machine.SetBackends(d.now, ready, nil) })
 	return d
 }
 

@@ -155,8 +155,8 @@ func (r *Recorder) Refuse(now time.Time, key string, o dispatch.Outcome, retryAf
 	r.number(uint64(retryAfter))
 }
 
-// Backends records a change of the endpoints. The board must have the new ones already.
-func (r *Recorder) Backends(now time.Time, ready []stock.Backend) {
+// Backends records a change of the endpoints, with what others hold there. The board must have the new ones already.
+func (r *Recorder) Backends(now time.Time, ready []stock.Backend, foreign []stock.Foreign) {
 	r.event(backends, now)
 	r.change()
 	r.number(uint64(len(ready)))
@@ -165,14 +165,23 @@ func (r *Recorder) Backends(now time.Time, ready []stock.Backend) {
 		r.signed(int64(b.Slots))
 		r.signed(b.MaxCost)
 	}
+	r.others(foreign)
 }
 
-// Foreign records what others hold at a backend.
-func (r *Recorder) Foreign(now time.Time, id stock.BackendID, held stock.Amount) {
+// Foreign records what others hold at some of the backends.
+func (r *Recorder) Foreign(now time.Time, changes []stock.Foreign) {
 	r.event(foreign, now)
-	r.signed(int64(id))
-	r.signed(int64(held.Requests))
-	r.signed(held.Cost)
+	r.others(changes)
+}
+
+// others writes what others hold at some of the backends.
+func (r *Recorder) others(changes []stock.Foreign) {
+	r.number(uint64(len(changes)))
+	for _, f := range changes {
+		r.signed(int64(f.ID))
+		r.signed(int64(f.Held.Requests))
+		r.signed(f.Held.Cost)
+	}
 }
 
 // Signals records what an engine reports of itself.

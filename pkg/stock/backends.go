@@ -21,6 +21,12 @@ type Amount struct {
 	Cost     int64
 }
 
+// Foreign is what others hold at a backend.
+type Foreign struct {
+	ID   BackendID
+	Held Amount
+}
+
 // readyBackend is a ready backend with its contribution to the bounds.
 type readyBackend struct {
 	Backend
@@ -76,17 +82,18 @@ func (l *Ledger) RemoveBackend(id BackendID) bool {
 	return true
 }
 
-// SetForeign replaces what others hold at a backend. Each number is clamped to 0 to MaxPerBackend or MaxCost. It
-// reports whether the backend is among the ready ones; at others foreign stock is not counted.
-func (l *Ledger) SetForeign(id BackendID, stock Amount) bool {
-	i, known := l.at[id]
+// SetForeign replaces what others hold at a backend, and returns what of it counts: each number is clamped to 0 to
+// MaxPerBackend or MaxCost. ready reports whether the backend is among the ready ones; at others nothing counts.
+func (l *Ledger) SetForeign(f Foreign) (counts Amount, ready bool) {
+	i, known := l.at[f.ID]
 	if !known {
-		return false
+		return Amount{}, false
 	}
+	counts = Amount{max(0, min(f.Held.Requests, MaxPerBackend)), clampCost(f.Held.Cost)}
 	l.discount(i)
-	l.backends[i].foreign = Amount{max(0, min(stock.Requests, MaxPerBackend)), clampCost(stock.Cost)}
+	l.backends[i].foreign = counts
 	l.count(i)
-	return true
+	return counts, true
 }
 
 // enter appends a backend and returns its position.
@@ -101,7 +108,7 @@ func (l *Ledger) enter(entry readyBackend) int {
 // count computes a backend's contribution and adds it to the sums.
 func (l *Ledger) count(i int) {
 	b := &l.backends[i]
-	b.bounds = l.config.of(b.Backend)
+	b.bounds = l.config.BoundsOf(b.Backend)
 	l.requests.add(b.bounds.Requests)
 	l.cost.add(b.bounds.Cost)
 	l.foreign.Requests += b.foreign.Requests

@@ -47,14 +47,14 @@ func TestReservationsFollowEachBackend(t *testing.T) {
 func TestForeignStock(t *testing.T) {
 	l := both()
 	l.SetBackend(Backend{ID: 1}) // 16, 20, 24 requests; 1,800, 2,000, 2,200 of cost
-	if !l.SetForeign(0, Amount{15, 1500}) || l.Stock() != 0 || l.Cost() != 0 || l.Capacity() != 24 || !l.BelowLower() {
+	if counts, ready := l.SetForeign(Foreign{0, Amount{15, 1500}}); !ready || counts != (Amount{15, 1500}) || l.Stock() != 0 || l.Cost() != 0 || l.Capacity() != 24 || !l.BelowLower() {
 		t.Errorf("15 foreign: stock %d, cost %d, below lower %t", l.Stock(), l.Cost(), l.BelowLower())
 	}
 	lease := take(l, 1, 1)[0]
 	if l.BelowLower() || l.Headroom(0) != 8 {
 		t.Errorf("15 foreign and 1 of ours of 16: below lower %t, headroom %d of 24", l.BelowLower(), l.Headroom(0))
 	}
-	l.SetForeign(0, Amount{5, 2199})
+	l.SetForeign(Foreign{0, Amount{5, 2199}})
 	if l.BelowUpper() || !l.BelowUpperAfter(lease) {
 		t.Errorf("cost 2,199 foreign and 1 of ours of 2,200: below upper %t", l.BelowUpper())
 	}
@@ -62,7 +62,7 @@ func TestForeignStock(t *testing.T) {
 	if l.BelowLower() || l.Foreign() != (Amount{5, 2199}) {
 		t.Errorf("others keep the pool busy: below lower %t, foreign %v", l.BelowLower(), l.Foreign())
 	}
-	if l.SetForeign(9, Amount{5, 5}) || l.Foreign() != (Amount{5, 2199}) {
+	if counts, ready := l.SetForeign(Foreign{9, Amount{5, 5}}); ready || counts != (Amount{}) || l.Foreign() != (Amount{5, 2199}) {
 		t.Errorf("at a backend that is not there: %v", l.Foreign())
 	}
 	l.SetBackend(Backend{ID: 0, Slots: 3}) // stays, with its foreign stock
@@ -85,11 +85,11 @@ func TestForeignStock(t *testing.T) {
 // Foreign stock uses up the unreserved capacity before it affects a reservation.
 func TestForeignStockUsesNoReservation(t *testing.T) {
 	l := slots(10, floors(4, 0, 0, 0)...)
-	l.SetForeign(0, Amount{Requests: 5})
+	l.SetForeign(Foreign{0, Amount{Requests: 5}})
 	if l.Available(system) != 5 || l.Available(bulk) != 1 {
 		t.Errorf("system %d, bulk %d, want 5 and 1", l.Available(system), l.Available(bulk))
 	}
-	l.SetForeign(0, Amount{Requests: 12})
+	l.SetForeign(Foreign{0, Amount{Requests: 12}})
 	if l.Available(system) != 0 || l.Headroom(system) != -2 || l.AvailableTo() != 0 {
 		t.Errorf("system %d, headroom %d", l.Available(system), l.Headroom(system))
 	}

@@ -10,9 +10,9 @@ type Bounds struct {
 	Cost Band
 }
 
-// of returns what one backend contributes to the pool's bounds. For a backend that reports how much it holds at once,
+// BoundsOf returns what one backend contributes to the pool's bounds. For a backend that reports how much it holds at once,
 // all bounds equal that.
-func (c *Config) of(b Backend) Bounds {
+func (c *Config) BoundsOf(b Backend) Bounds {
 	bounds := Bounds{Requests: c.requestsOf(int(b.Slots))}
 	if c.Cost.Watermark > 0 {
 		bounds.Cost = c.costOf(b.MaxCost)

@@ -182,11 +182,11 @@ func TestCostSaturates(t *testing.T) {
 	if l.Cost() != 100*MaxCost {
 		t.Errorf("a cost below 0 counts %d", l.Cost()-100*MaxCost)
 	}
-	l.SetForeign(0, Amount{math.MaxInt, math.MaxInt64})
+	l.SetForeign(Foreign{0, Amount{math.MaxInt, math.MaxInt64}})
 	if l.Foreign() != (Amount{MaxPerBackend, MaxCost}) {
 		t.Errorf("foreign %v", l.Foreign())
 	}
-	l.SetForeign(0, Amount{math.MinInt, math.MinInt64})
+	l.SetForeign(Foreign{0, Amount{math.MinInt, math.MinInt64}})
 	if l.Foreign() != (Amount{}) {
 		t.Errorf("foreign below 0 counts %v", l.Foreign())
 	}

@@ -4,9 +4,10 @@
 // # The band
 //
 // Each ready backend contributes a lower bound, a watermark and an upper bound (Config, Backend); the pool's are their
-// sums. Nobody else computes them: a change returns what the backend contributes, and its caller tells the placer. Stock is the leases held: work that was dispatched and is not complete. A request may bypass the queue while
-// stock < upper bound; waiting requests are released while stock < lower bound. Bounds are decimals in millionths, summed
-// and compared exactly: 2 × 1.1 × 25 is 55. So under a backlog the stock stands at the lower bound rounded up.
+// sums. Nobody else computes them: a change returns what the backend contributes, and its caller tells the placer. Stock
+// is the leases held: work that was dispatched and is not complete. A request may bypass the queue while stock < upper
+// bound; waiting requests are released while stock < lower bound. Bounds are decimals in millionths, summed and compared
+// exactly: 2 × 1.1 × 25 is 55. So under a backlog the stock stands at the lower bound rounded up.
 //
 // Stock is counted in two units: requests, and their cost (tokens in a token profile). Each has a band; that of cost is
 // off by default (CostConfig). With both on, stock is below a bound if it is below it in both units. Capacity and

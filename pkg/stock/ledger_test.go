@@ -151,7 +151,7 @@ func runLedger(t *testing.T, data []byte) {
 		case 10:
 			id, stock := BackendID(below(4)), Amount{below(6), int64(below(100))}
 			_, known := d.ready[id]
-			if l.SetForeign(id, stock) != known {
+			if _, ready := l.SetForeign(Foreign{id, stock}); ready != known {
 				t.Fatalf("foreign stock at backend %d counted: %t", id, !known)
 			}
 			if known {

@@ -25,43 +25,65 @@ func (p *Pool) tellInFlight() leader.InFlight {
 func (p *Pool) foreignChanged() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tellForeign()
+	if changes := p.foreign(); len(changes) > 0 {
+		p.controller.SetForeign(changes)
+	}
 }
 
-// tellForeign tells the controller what others have in flight at each ready endpoint, where that has changed. An endpoint
-// that was not ready in between is told anew: the ledger has forgotten what was there. The caller holds mu.
-func (p *Pool) tellForeign() {
+// foreign returns what others have in flight at the ready endpoints, where it is not what the controller knows. The
+// caller holds mu, and tells the controller.
+func (p *Pool) foreign() (changes []stock.Foreign) {
 	if p.replication == nil {
-		return
+		return nil
 	}
-	var loads []load
-	counts := p.replication.replicas.Stock(time.Now(), func() []leader.Endpoint {
-		loads = p.loads()
-		endpoints := make([]leader.Endpoint, len(loads))
-		for i, l := range loads {
-			endpoints[i].Key = l.Key
-			if l.Ready {
-				endpoints[i].Bound = l.UpperBound
-			}
+	counts := p.replication.replicas.Stock(time.Now(), func() []leader.Endpoint { return shares(p.published, &p.flow.Stock) })
+	if counts == nil && len(p.told) == 0 {
+		return nil
+	}
+	changes, p.told = toTell(p.published, counts, p.told)
+	total := 0
+	for _, n := range p.told {
+		total += n
+	}
+	p.foreignTotal.Store(int64(total))
+	return changes
+}
+
+// shares returns the endpoints of a snapshot in its order, each with its part of the upper bound: 0 if it is not ready.
+func shares(snapshot *scheduling.Snapshot, bounds *stock.Config) []leader.Endpoint {
+	endpoints := make([]leader.Endpoint, snapshot.Len())
+	for i := range endpoints {
+		e := snapshot.At(i)
+		endpoints[i].Key = e.Key
+		if e.Ready {
+			endpoints[i].Bound = int64(bounds.BoundsOf(backendOf(&e)).Requests.Upper)
 		}
-		return endpoints
-	})
-	told, total := map[scheduling.EndpointID]int{}, int64(0)
-	for i, n := range counts {
-		e := loads[i]
-		if !e.Ready || n == 0 {
+	}
+	return endpoints
+}
+
+// toTell compares the counts of a snapshot's endpoints, nil if all are 0, with what the controller was told: it returns
+// what is different at the ready ones, and what the controller knows then. An endpoint that is not ready counts as told
+// of nothing, since the controller forgets it.
+func toTell(
+	snapshot *scheduling.Snapshot, counts []int, told map[scheduling.EndpointID]int,
+) (changes []stock.Foreign, now map[scheduling.EndpointID]int) {
+	now = map[scheduling.EndpointID]int{}
+	for i := range snapshot.Len() {
+		e := snapshot.At(i)
+		if !e.Ready {
 			continue
 		}
-		told[e.ID], total = n, total+int64(n)
-		if p.told[e.ID] != n {
-			p.controller.SetForeign(stock.BackendID(e.ID), stock.Amount{Requests: n})
+		n := 0
+		if counts != nil {
+			n = counts[i]
+		}
+		if n != told[e.ID] {
+			changes = append(changes, stock.Foreign{ID: stock.BackendID(e.ID), Held: stock.Amount{Requests: n}})
+		}
+		if n != 0 {
+			now[e.ID] = n
 		}
 	}
-	for id := range p.told {
-		if told[id] == 0 {
-			p.controller.SetForeign(stock.BackendID(id), stock.Amount{})
-		}
-	}
-	p.told = told
-	p.foreignTotal.Store(total)
+	return changes, now
 }

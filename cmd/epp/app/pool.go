@@ -44,7 +44,7 @@ type Pool struct {
 	flow      flowcontrol.Config
 	streams   extproc.Config                // RoutesByModel follows the snapshot, the names the cluster's resources
 	clamped   string                        // what was last logged of the reservations
-	told      map[scheduling.EndpointID]int // what the controller was last told of others' work, where that is not 0
+	told      map[scheduling.EndpointID]int // what the controller knows of others' work, where that is not 0
 
 	foreignTotal atomic.Int64 // what counts of others' work
 }
@@ -68,8 +68,7 @@ func (p *Pool) changed(published *scheduling.Snapshot) {
 		}
 	}
 	p.prepared.Store(&prepared{p.scheduler, published})
-	p.controller.SetBackends(ready, func() { p.board.SetSnapshot(published) })
-	p.tellForeign()
+	p.controller.SetBackends(ready, p.foreign(), func() { p.board.SetSnapshot(published) })
 	p.log.Info("endpoints", "version", published.Version(), "listed", published.Len(), "ready", len(ready))
 	p.noteReservations(ready)
 }
@@ -113,9 +112,13 @@ func readyOf(snapshot *scheduling.Snapshot) (ready []stock.Backend, routesByMode
 	for i := range snapshot.Len() {
 		e := snapshot.At(i)
 		if e.Ready {
-			ready = append(ready, stock.Backend{ID: stock.BackendID(e.ID), Slots: int32(min(e.Slots, math.MaxInt32))})
+			ready = append(ready, backendOf(&e))
 		}
 		routesByModel = routesByModel || len(e.Models) > 0
 	}
 	return ready, routesByModel
+}
+
+func backendOf(e *scheduling.Endpoint) stock.Backend {
+	return stock.Backend{ID: stock.BackendID(e.ID), Slots: int32(min(e.Slots, math.MaxInt32))}
 }

@@ -1,0 +1,56 @@
+package app
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/weir-epp/weir/pkg/leader"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// foreignPool has two ready endpoints and one that is not, of which the second reports its slots.
+func foreignPool() *scheduling.Snapshot {
+	return scheduling.NewSnapshot(1, []scheduling.Endpoint{
+		{ID: 1, Key: "a", Address: "10.0.0.1:80", Ready: true},
+		{ID: 2, Key: "b", Address: "10.0.0.2:80", Ready: true, Slots: 6},
+		{ID: 3, Key: "c", Address: "10.0.0.3:80"},
+	})
+}
+
+// The controller is told of what has changed, and of nothing else; what it knows of an endpoint that was not ready
+// is nothing.
+func TestWhatOthersHaveIsToldWhereItChanges(t *testing.T) {
+	type counts = map[scheduling.EndpointID]int
+	told := counts{}
+	step := func(what string, pool *scheduling.Snapshot, now []int, want []stock.Foreign, knows counts) {
+		t.Helper()
+		var changes []stock.Foreign
+		if changes, told = toTell(pool, now, told); !slices.Equal(changes, want) || !maps.Equal(told, knows) {
+			t.Errorf("%s: %v, it knows %v; want %v and %v", what, changes, told, want, knows)
+		}
+	}
+	held := func(id stock.BackendID, n int) stock.Foreign {
+		return stock.Foreign{ID: id, Held: stock.Amount{Requests: n}}
+	}
+	pool := foreignPool()
+	step("first", pool, []int{4, 5, 6}, []stock.Foreign{held(1, 4), held(2, 5)}, counts{1: 4, 2: 5})
+	step("the same", pool, []int{4, 5, 7}, nil, counts{1: 4, 2: 5})
+	step("one fell", pool, []int{4, 3, 7}, []stock.Foreign{held(2, 3)}, counts{1: 4, 2: 3})
+	others := scheduling.NewSnapshot(2, []scheduling.Endpoint{
+		{ID: 2, Key: "b", Address: "10.0.0.2:80"}, {ID: 3, Key: "c", Address: "10.0.0.3:80", Ready: true},
+	})
+	step("one went, one is not ready, one is", others, []int{3, 7}, []stock.Foreign{held(3, 7)}, counts{3: 7})
+	step("they are back", pool, []int{4, 3, 7}, []stock.Foreign{held(1, 4), held(2, 3)}, counts{1: 4, 2: 3})
+	step("nothing is left", pool, nil, []stock.Foreign{held(1, 0), held(2, 0)}, nil)
+}
+
+// Totals are spread by the upper bounds of the endpoints that are ready.
+func TestTotalsAreSpreadByTheBounds(t *testing.T) {
+	cfg := stock.DefaultConfig() // 2.2
+	want := []leader.Endpoint{{Key: "a", Bound: 2_200_000}, {Key: "b", Bound: 6_000_000}, {Key: "c"}}
+	if got := shares(foreignPool(), &cfg); !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
