@@ -69,7 +69,7 @@ test-kube: envoy test-kube-assets ## black box on a real apiserver (UPSTREAM_CRD
 		$(GO) test -count=1 -timeout 20m ./test/kube
 
 .PHONY: test-chart
-test-chart: envoy test-kube-assets tools ## the Helm chart and the kustomize overlays, rendered, and applied to a real apiserver
+test-chart: envoy test-kube-assets tools ## the Helm chart and the kustomize overlays, rendered, and applied to a real apiserver (UPSTREAM_CRDS=DIR)
 	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) UPSTREAM_CRDS=$(abspath $(UPSTREAM_CRDS)) \
 		$(GO) test -count=1 -timeout 30m ./test/chart
 

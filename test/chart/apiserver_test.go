@@ -35,12 +35,16 @@ func cluster(t *testing.T) *kubeenv.Env {
 		}
 	}
 	env.InstallCRDs(t, dir)
-	crds := chartDir + "/crds"
-	if upstream := os.Getenv("UPSTREAM_CRDS"); upstream != "" {
-		crds = upstream
-	}
-	env.InstallCRDs(t, crds)
+	env.InstallCRDs(t, crds())
 	return env
+}
+
+// crds is the directory of the CRDs that clusters have: the chart's own, or those that were published.
+func crds() string {
+	if dir := os.Getenv("UPSTREAM_CRDS"); dir != "" {
+		return dir
+	}
+	return chartDir + "/crds"
 }
 
 // moduleDir returns the directory of a module's version, which the go command downloads if it is not there.

@@ -67,7 +67,7 @@ func TestApplied(t *testing.T) {
 	})
 
 	first.await("what cannot be used is said in an Event, and what became of the objective in its status", func() error {
-		if unheard(first) == nil || unmarked("llm-d.ai")(first) == nil {
+		if unheard(first) == nil || unmarked(theirs, "inferenceobjectives", "batch")(first) == nil {
 			return errors.New("not yet")
 		}
 		return nil
@@ -148,11 +148,34 @@ func withoutGrant(t *testing.T, values string, g grant) objects {
 
 // unasked are the grants without which Weir is ready, and what fails then. For all others it is not ready.
 var unasked = map[string]func(*deployed) error{
-	"create tokenreviews.authentication.k8s.io":                      unreadable,
-	"create subjectaccessreviews.authorization.k8s.io":               unreadable,
-	"create events.events.k8s.io":                                    unheard,
-	"patch inferenceobjectives/status.llm-d.ai":                      unmarked("llm-d.ai"),
-	"patch inferenceobjectives/status.inference.networking.x-k8s.io": unmarked("inference.networking.x-k8s.io"),
+	"create tokenreviews.authentication.k8s.io":                         unreadable,
+	"create subjectaccessreviews.authorization.k8s.io":                  unreadable,
+	"create events.events.k8s.io":                                       unheard,
+	"patch inferenceobjectives/status.llm-d.ai":                         unmarked(theirs, "inferenceobjectives", "batch"),
+	"patch inferenceobjectives/status.inference.networking.x-k8s.io":    unmarked(deprecated, "inferenceobjectives", "batch"),
+	"patch inferencemodelrewrites/status.llm-d.ai":                      unmarked(theirs, "inferencemodelrewrites", "canary"),
+	"patch inferencemodelrewrites/status.inference.networking.x-k8s.io": unmarked(deprecated, "inferencemodelrewrites", "canary"),
+	"patch inferencemodels/status.inference.networking.x-k8s.io":        unmarked(deprecated, "inferencemodels", "chat"),
+}
+
+// The groups of the resources that name objectives and models.
+const theirs, deprecated = "llm-d.ai", "inference.networking.x-k8s.io"
+
+// nameModels creates a rewrite in a group, and a model where the group has them.
+func nameModels(t *testing.T, env *kubeenv.Env, ns, group string) {
+	t.Helper()
+	env.Apply(t, ns, `apiVersion: `+group+`/v1alpha2
+kind: InferenceModelRewrite
+metadata: { name: canary }
+spec: { poolRef: { name: llama }, rules: [ { targets: [ { modelRewrite: llama-2 } ] } ] }
+`)
+	if group == deprecated {
+		env.Apply(t, ns, `apiVersion: `+group+`/v1alpha2
+kind: InferenceModel
+metadata: { name: chat }
+spec: { modelName: chat, poolRef: { name: llama } }
+`)
+	}
 }
 
 // unreadable returns an error if the metrics can be read with a token that may read them.
@@ -179,15 +202,15 @@ func unheard(d *deployed) error {
 	return nil
 }
 
-// unmarked returns a function that returns an error if the chart's objective, of that group, has a condition.
-func unmarked(group string) func(*deployed) error {
+// unmarked returns a function that returns an error if a resource has a condition of Weir's.
+func unmarked(group, resource, name string) func(*deployed) error {
 	return func(d *deployed) error {
-		kind := kubeschema.GroupVersionResource{Group: group, Version: "v1alpha2", Resource: "inferenceobjectives"}
-		objective, err := d.env.Objects().Resource(kind).Namespace(d.pod.Namespace).Get(d.t.Context(), "batch", metav1.GetOptions{})
+		kind := kubeschema.GroupVersionResource{Group: group, Version: "v1alpha2", Resource: resource}
+		object, err := d.env.Objects().Resource(kind).Namespace(d.pod.Namespace).Get(d.t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if conditions, _, _ := unstructured.NestedSlice(objective.Object, "status", "conditions"); len(conditions) > 0 {
+		if conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions"); len(conditions) > 0 {
 			return fmt.Errorf("it has the conditions %v", conditions)
 		}
 		return nil
@@ -203,17 +226,17 @@ func TestEachPermissionIsNeeded(t *testing.T) {
 	old.InstallCRDs(t, deprecatedOnly(t))
 	for _, g := range grants(render(t, everything)) {
 		t.Run(g.String(), func(t *testing.T) {
+			t.Parallel() // most of the time is waiting
 			env, values := env, everything
-			if g.group == "inference.networking.x-k8s.io" {
-				env, values = old, everything+"objectivesGroup: inference.networking.x-k8s.io\n"
-			}
-			if strings.HasPrefix(g.resource, "inferencemodel") && strings.HasSuffix(g.resource, "/status") {
-				return // as for objectives, and nothing of these is in the chart
+			group := theirs
+			if g.group == deprecated {
+				env, values, group = old, everything+"objectivesGroup: "+deprecated+"\n", deprecated
 			}
 			ns := env.Namespace(t)
 			all := withoutGrant(t, values, g)
 			deploy(t, env, ns, all)
 			modelServer(t, env, ns, "engine-0", "weir.dev/slots: many")
+			nameModels(t, env, ns, group)
 			d := replica(t, env, ns, all)
 			if !asked(g) {
 				d.await("the metrics cannot be read", func() error { return unreadable(d) })
@@ -247,6 +270,14 @@ func TestEachPermissionIsNeeded(t *testing.T) {
 			// Whoever gives the verb back need not restart anything.
 			deploy(t, env, ns, render(t, values))
 			d.await("it is ready once it may", d.serving("readiness"))
+			if fails := unasked[g.String()]; strings.HasSuffix(g.resource, "/status") {
+				d.await("it does what it could not", func() error {
+					if fails(d) == nil {
+						return errors.New("not yet")
+					}
+					return nil
+				})
+			}
 		})
 	}
 }
@@ -259,17 +290,17 @@ const everything = minimal + "objectives: [ { name: batch, priority: -5 } ]\n" +
 // asks about others.
 func asked(g grant) bool { return !strings.HasSuffix(g.resource, "reviews") }
 
-// deprecatedOnly returns a directory with the chart's definitions, but for those of llm-d.
+// deprecatedOnly returns a directory with the definitions, but for those of llm-d.
 func deprecatedOnly(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	entries, err := os.ReadDir(chartDir + "/crds")
+	entries, err := os.ReadDir(crds())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if !strings.Contains(e.Name(), "llm-d.ai") {
-			text := readFile(t, filepath.Join(chartDir, "crds", e.Name()))
+		if strings.HasSuffix(e.Name(), ".yaml") && !strings.Contains(e.Name(), "llm-d.ai") {
+			text := readFile(t, filepath.Join(crds(), e.Name()))
 			if err := os.WriteFile(filepath.Join(dir, e.Name()), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}

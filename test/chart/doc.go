@@ -7,6 +7,7 @@
 //   - Applied: the objects are created in the real apiserver, and epp runs as a local process with the arguments,
 //     environment and files of the rendered Deployment and a token of the chart's own service account. Each permission is
 //     taken away in turn, and something must fail.
+//     With UPSTREAM_CRDS=DIR the cluster has the published CustomResourceDefinitions in DIR, not the chart's.
 //   - The alerts: promtool checks and tests them, with what a real epp exports.
 //
 // What only a kubelet or a controller does (probes, rolling updates, load balancing by Services, autoscaling, network

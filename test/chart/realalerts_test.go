@@ -54,7 +54,7 @@ func (d *deployed) fires(what, until string, want ...string) {
 // the cluster and of the configuration that alert fires which is for it.
 func TestAlertsOnARealRun(t *testing.T) {
 	env := kubeenv.Start(t)
-	env.InstallCRDs(t, chartDir+"/crds")
+	env.InstallCRDs(t, crds())
 	ns := env.Namespace(t)
 	all := render(t, openMetrics)
 	for key := range all { // no operator is there
