@@ -49,17 +49,22 @@ func (q *FairRequestQueue) Completed(r *Request) {
 	q.emptied(c)
 }
 
-// Adjust raises the charges of r, which is in flight, because it costs more than estimated: those of its class and of the
-// flows on its path.
+// Adjust raises the charges of r, which is in flight, because it costs more than estimated: those of its tier and class
+// and of the flows on its path.
 func (q *FairRequestQueue) Adjust(now time.Time, r *Request, to Cost) {
 	q.correct(now, r, to, discipline.adjust)
+	if to = to.clamp(); r.extra != nil && to > r.extra.charged {
+		q.correctTier(r, to)
+	}
 }
 
-// TrueUp corrects the charges of r to its actual cost: those of its class and of the flows on its path. It may come after
-// Completed, and then has an effect on what is still known: the class, as long as it shares its tier, and the flows that
-// are active or among the last to be so. A flow that has begun anew meanwhile is corrected all the same.
+// TrueUp corrects the charges of r to its actual cost: those of its tier and class and of the flows on its path. It may
+// come after Completed, and then has an effect on what is still known: the tier, unless it has started over or the
+// configuration has changed since the pop; the class, as long as it shares its tier; and the flows that are active or
+// among the last to be so. A flow that has begun anew meanwhile is corrected all the same.
 func (q *FairRequestQueue) TrueUp(now time.Time, r *Request, to Cost) {
 	q.correct(now, r, to, discipline.trueUp)
+	q.correctTier(r, to.clamp())
 }
 
 func (q *FairRequestQueue) correct(

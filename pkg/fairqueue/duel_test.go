@@ -3,13 +3,14 @@ package fairqueue
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
 // The operations of a duel.
 
 func (d *duel) step() {
-	switch d.below(20) {
+	switch d.below(22) {
 	case 0, 1, 2, 3, 4, 5, 6:
 		d.push()
 	case 7, 8, 9, 10:
@@ -25,7 +26,7 @@ func (d *duel) step() {
 	case 16:
 		d.requeue()
 	case 17:
-		d.complete()
+		d.completes()
 	case 18:
 		if d.below(4) == 0 {
 			d.reload()
@@ -34,6 +35,8 @@ func (d *duel) step() {
 		d.note("bypassed")
 		d.q.Bypassed(d.now, &Request{Cost: 1})
 		d.o.bypassed()
+	case 20, 21:
+		d.correct()
 	}
 }
 
@@ -227,11 +230,30 @@ func (d *duel) requeue() {
 	}
 }
 
-// complete completes a random request that is in flight, and forgets drained tiers.
-func (d *duel) complete() {
+// correct corrects the cost of a random request that is in flight or complete.
+func (d *duel) correct() {
+	gone := append(slices.Clone(d.popped), d.complete...)
+	if len(gone) == 0 {
+		return
+	}
+	w, cost := gone[d.below(len(gone))], choose[Cost](d, 1, 3, 9, 100)
+	if d.below(3) == 0 {
+		d.note("raise %s to %d", d.show(w), cost)
+		d.q.Adjust(d.now, w.r, cost)
+		cost = max(cost, Cost(w.cost))
+	} else {
+		d.note("true up %s to %d", d.show(w), cost)
+		d.q.TrueUp(d.now, w.r, cost)
+	}
+	d.o.trueUp(w, int64(cost))
+}
+
+// completes completes a random request that is in flight, and forgets drained tiers.
+func (d *duel) completes() {
 	if w := d.takePopped(); w != nil {
 		d.note("complete %s", d.show(w))
 		d.ended++
+		d.complete = append(d.complete, w)
 	}
 	inUse := TierSet(0)
 	for _, w := range d.popped {

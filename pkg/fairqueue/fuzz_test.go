@@ -39,17 +39,18 @@ func randomBytes(seed uint64, n int) []byte {
 // duel is a queue and an oracle that get the same calls.
 type duel struct {
 	testing.TB
-	data    []byte
-	offset  uint64
-	q       *FairRequestQueue
-	o       *oracle
-	now     time.Time
-	audit   audit
-	waiters map[*Request]*waiter
-	popped  []*waiter
-	offered int
-	ended   int // refused, displaced, cancelled, expired, complete
-	history []string
+	data     []byte
+	offset   uint64
+	q        *FairRequestQueue
+	o        *oracle
+	now      time.Time
+	audit    audit
+	waiters  map[*Request]*waiter
+	popped   []*waiter
+	complete []*waiter
+	offered  int
+	ended    int // refused, displaced, cancelled, expired, complete
+	history  []string
 }
 
 func newDuel(t testing.TB, data []byte, offset uint64) *duel {

@@ -50,6 +50,9 @@ type waiter struct {
 	start    int64                 // its flow's start when it was popped
 	charged  int64                 // what it added
 	newcomer bool                  // and whether that was a newcomer
+	cost     int64                 // what its tier was charged
+	shared   []*oracleTier         // the tiers that shared it
+	weights  []int64               // and their weights
 	earned   map[*oracleTier]int64 // by its pop, where they were not reset since
 }
 

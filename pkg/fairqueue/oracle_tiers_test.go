@@ -105,24 +105,31 @@ func (o *oracle) bypassed() { o.credit = min(o.credit+o.cfg.PromotionBudget, 4_0
 // chargeTier charges the cost to the tier that is served: every tier that could have been served earns its weight's
 // share, and the served one pays the sum.
 func (o *oracle) chargeTier(w *waiter, allowed Allowed) {
-	sum, paid := int64(0), int64(0)
-	w.earned = map[*oracleTier]int64{}
+	w.shared, w.weights, w.cost = nil, nil, int64(w.r.Cost)
+	for _, t := range o.tiers {
+		if o.serves(t, allowed.Tiers) {
+			w.shared, w.weights = append(w.shared, t), append(w.weights, t.weight()/1000)
+		}
+	}
+	w.earned = w.divide(w.cost)
 	o.popped = append(o.popped, w)
-	for _, t := range o.tiers {
-		if o.serves(t, allowed.Tiers) {
-			sum += t.weight()
-		}
+	for t, earned := range w.earned {
+		t.deficit += earned
 	}
-	for _, t := range o.tiers {
-		if o.serves(t, allowed.Tiers) {
-			earned := int64(w.r.Cost) * (1 << 20) * (t.weight() / 1000) / (sum / 1000)
-			t.deficit += earned
-			paid += earned
-			w.earned[t] = earned
-		}
+}
+
+// divide returns what a cost of w does to the deficits.
+func (w *waiter) divide(cost int64) map[*oracleTier]int64 {
+	sum, parts := int64(0), map[*oracleTier]int64{}
+	for _, weight := range w.weights {
+		sum += weight
 	}
-	w.tier.deficit -= paid
-	w.earned[w.tier] -= paid
+	for i, t := range w.shared {
+		part := cost * (1 << 20) * w.weights[i] / sum
+		parts[t] += part
+		parts[w.tier] -= part
+	}
+	return parts
 }
 
 // refundTier takes back what w's pop did to the deficits, except to those that were reset since.
@@ -131,6 +138,17 @@ func (o *oracle) refundTier(w *waiter) {
 		t.deficit -= earned
 	}
 	w.earned = nil
+}
+
+// trueUp gives every deficit that was not reset since what it would have if this had been w's cost.
+func (o *oracle) trueUp(w *waiter, cost int64) {
+	for t, exact := range w.divide(cost) {
+		if earned, counts := w.earned[t]; counts {
+			t.deficit += exact - earned
+			w.earned[t] = exact
+		}
+	}
+	w.cost = cost
 }
 
 func (o *oracle) mayBypass(now time.Time, id int, promote bool) (may bool, starved *waiter) {
@@ -193,9 +211,7 @@ func (o *oracle) reload(cfg Config) error {
 		}
 	}
 	o.cfg = cfg
-	for _, p := range o.popped {
-		p.earned = nil
-	}
+	o.noRefunds()
 	if cfg.PromotionBudget == 0 {
 		o.credit = 0
 	}
@@ -204,6 +220,17 @@ func (o *oracle) reload(cfg Config) error {
 
 func (o *oracle) forget(inUse TierSet) {
 	o.tiers = slices.DeleteFunc(o.tiers, func(t *oracleTier) bool {
-		return t.removed && len(o.ofTier(t)) == 0 && !inUse.Has(t.id)
+		gone := t.removed && len(o.ofTier(t)) == 0 && !inUse.Has(t.id)
+		if gone {
+			o.noRefunds()
+		}
+		return gone
 	})
+}
+
+// noRefunds: the tiers or their weights have changed, so no charge so far is corrected or refunded to a tier any more.
+func (o *oracle) noRefunds() {
+	for _, p := range o.popped {
+		p.earned = nil
+	}
 }

@@ -18,7 +18,7 @@ type FairRequestQueue struct {
 	promotions    uint64
 	displacements uint64
 	charges       uint64 // number of charges of weighted tiers
-	reloaded      uint64 // and its value at the last reload
+	reloaded      uint64 // and its value when weights, or the tiers that have one, may last have changed
 	budget        budget
 	due           deadlines
 	epoch         time.Time // the first now; deadlines are stored relative to it
@@ -132,7 +132,7 @@ func (q *FairRequestQueue) Requeue(r *Request) {
 	}
 	q.returned(f, r)
 	c.refund(f, r)
-	q.refundTier(t, r)
+	q.correctTier(r, 0)
 	q.enqueue(c, f, r)
 }
 

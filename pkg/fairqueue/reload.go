@@ -155,7 +155,7 @@ func (q *FairRequestQueue) Forget(inUse TierSet) {
 	q.tiers = slices.DeleteFunc(q.tiers, func(t *tier) bool {
 		gone := t.gone(inUse)
 		if gone {
-			q.byID[t.id] = nil
+			q.byID[t.id], q.reloaded = nil, q.charges
 		}
 		return gone
 	})

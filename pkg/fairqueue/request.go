@@ -60,11 +60,14 @@ const maxLevels = 4
 
 // extra holds the fields that a request needs only with some configurations.
 type extra struct {
-	rank   uint64             // its rank in its line's order
-	row    rowEntry           // its entry in its line's row
-	paid   [maxLevels]receipt // what its pop has charged to its class and to flows under another, by depth
-	charge uint64             // with weighted tiers: the number of its charge
-	earned TierSet            // with weighted tiers: the tiers that earned by its charge
+	rank uint64             // its rank in its line's order
+	row  rowEntry           // its entry in its line's row
+	paid [maxLevels]receipt // what its pop has charged to its class and to flows under another, by depth
+
+	// With weighted tiers, what its pop has charged.
+	charge  uint64  // the number of that charge; 0: there is none
+	charged Cost    // the cost that it stands for now; 0: it is refunded
+	earned  TierSet // the tiers that earned by it
 
 	class    *class // that its last pop has charged, with its receipt; nil if classes do not share its tier
 	inFlight bool   // it is counted as in flight, which only some disciplines need

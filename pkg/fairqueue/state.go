@@ -75,14 +75,18 @@ func one(is bool) int64 {
 }
 
 // earned appends, for each tier, whether a refund of r would take back what the tier has earned by it, and whether the tier
-// has been empty since.
+// has been empty since; and the cost that was charged.
 func (s *stateWriter) earned(q *FairRequestQueue, r *Request) {
+	x, charged := r.more(), Cost(0)
 	for _, t := range q.tiers {
-		x := r.more()
 		counts := x.earned.Has(t.id) && q.reloaded < x.charge
 		s.flag(counts)
 		s.flag(counts && t.reset < x.charge)
+		if counts {
+			charged = x.charged
+		}
 	}
+	s.number(int64(charged))
 }
 
 // receipts appends the receipts of r on its path, as far as the flows are still tracked.

@@ -8,6 +8,12 @@ import "math/bits"
 // go (or to which no stock is available) keeps its deficit and earns nothing. A tier that loses its last waiter starts
 // over: its credit and debt are forgotten, and so are refunds for earlier releases. Deficits are fixed point with
 // deficitBits binary digits, capped at ± deficitCap.
+//
+// When a request turns out to have cost more or less than it was charged, every tier that earned by it, and the tier
+// that was served, gets what it would have got had the cost been known. So while no tier loses its last waiter, the
+// deficits are those of exact costs, but for the requests whose cost is not known yet: a wrong estimate moves a tier's
+// share of the cost by no more than the errors of its requests in flight, however long it goes on. Of a tier that has
+// started over since, only the others' earnings are corrected; these enforce its share then.
 
 const (
 	deficitBits = 20
@@ -31,49 +37,60 @@ func (q *FairRequestQueue) peekWeighted(allowed TierSet) *Request {
 func (q *FairRequestQueue) chargeTier(served *tier, r *Request, allowed TierSet) {
 	q.charges++
 	x := r.more()
-	x.charge, x.earned = q.charges, TierSet(0).With(served.id)
+	x.charge, x.charged, x.earned = q.charges, r.Cost, TierSet(0).With(served.id)
 	for _, t := range q.tiers {
 		if allowed.Has(t.id) && t.canGo() {
 			x.earned = x.earned.With(t.id)
 		}
 	}
-	served.pay(-q.share(r, func(t *tier, earned int64) { t.pay(earned) }))
+	served.pay(-q.share(x, 0, r.Cost, func(t *tier, earned int64) { t.pay(earned) }))
 }
 
-// refundTier undoes the charge of r, whose release from tier served came to nothing: the tiers that earned by it pay
-// that back, to served. A tier that has been empty since then has started over and neither pays nor gets; after a
-// reload, which may change weights, no tier does.
-func (q *FairRequestQueue) refundTier(served *tier, r *Request) {
-	if r.extra == nil || r.extra.charge <= q.reloaded {
+// correctTier replaces the charge of r by that of another cost, or of none if that is 0, because its release came to
+// nothing. What the tiers that earned by it get or pay back, the tier that was served pays or gets. A tier that has been
+// empty since then has started over and neither pays nor gets; after a reload, which may change weights, no tier does, and
+// none if no tier was charged for r.
+func (q *FairRequestQueue) correctTier(r *Request, to Cost) {
+	x := r.extra
+	if x == nil || x.charge <= q.reloaded {
 		return
 	}
-	paid := q.share(r, func(t *tier, earned int64) {
-		if t.reset < r.extra.charge {
-			t.pay(-earned)
+	q.changes++
+	paid := q.share(x, x.charged, to, func(t *tier, earned int64) {
+		if t.reset < x.charge {
+			t.pay(earned)
 		}
 	})
-	if served.reset < r.extra.charge {
-		served.pay(paid)
+	if served := q.byID[r.Tier]; served.reset < x.charge {
+		served.pay(-paid)
 	}
+	x.charged = to
 }
 
-// share calls each with every tier that earned by r and what it earned, and returns the sum.
-func (q *FairRequestQueue) share(r *Request, each func(t *tier, earned int64)) (paid int64) {
-	var sum uint64
+// share divides two costs among the tiers that earn by a charge, and calls each with what a tier's part of the cost to is
+// more than its part of the cost from. It returns the sum of that.
+func (q *FairRequestQueue) share(x *extra, from, to Cost, each func(t *tier, earned int64)) (paid int64) {
+	var weights uint64
 	for _, t := range q.tiers {
-		if r.extra.earned.Has(t.id) {
-			sum += uint64(t.weight())
+		if x.earned.Has(t.id) {
+			weights += uint64(t.weight())
 		}
 	}
 	for _, t := range q.tiers {
-		if r.extra.earned.Has(t.id) {
-			hi, lo := bits.Mul64(uint64(r.Cost)<<deficitBits, uint64(t.weight()))
-			earned, _ := bits.Div64(hi, lo, sum) // weight <= sum, so the quotient fits
-			each(t, int64(earned))
-			paid += int64(earned)
+		if x.earned.Has(t.id) {
+			earned := t.part(to, weights) - t.part(from, weights)
+			each(t, earned)
+			paid += earned
 		}
 	}
 	return paid
+}
+
+// part returns the tier's part of a cost, rounded down, where weights is the sum over those that share it.
+func (t *tier) part(c Cost, weights uint64) int64 {
+	hi, lo := bits.Mul64(uint64(c)<<deficitBits, uint64(t.weight()))
+	part, _ := bits.Div64(hi, lo, weights) // the tier's weight <= weights, so the quotient fits
+	return int64(part)
 }
 
 // pay adds to what the tier is owed, within the cap, so that credit and debt are bounded.
