@@ -12,7 +12,7 @@ import (
 
 // The core packages are pure. Only the decisions build on the others, which do not import each other.
 func TestCoreIsPure(t *testing.T) {
-	for _, name := range []string{"dispatch", "fairqueue", "stock", "scheduling", "invalid"} {
+	for _, name := range []string{"dispatch", "estimate", "fairqueue", "stock", "scheduling", "invalid"} {
 		t.Run(name, func(t *testing.T) {
 			fset := token.NewFileSet()
 			files := sources(t, fset, filepath.Join("..", "..", "pkg", name))

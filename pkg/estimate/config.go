@@ -1,0 +1,69 @@
+package estimate
+
+import "github.com/weir-epp/weir/pkg/invalid"
+
+// Config configures an Estimator. The comments name the keys of the configuration file in parentheses.
+type Config struct {
+	// Weights are the costs of tokens (tokens.weights). Each from 0 to MaxWeight, and not all 0.
+	Weights Weights
+	// Quantile is the part of the answers that are no longer than the prediction, in millionths
+	// (tokens.output.quantile). From 500,000 to 990,000.
+	Quantile int64
+	// Window is the number of answers that the quantile is taken from (tokens.output.window): counts are halved when
+	// they exceed those of twice as many. From 8 to 1,024.
+	Window int64
+	// Floor is the least prediction of an answer, in tokens (tokens.output.floor). From 0 to MaxSetting.
+	Floor int64
+	// ColdOutput is the prediction of an answer before any is known, in tokens (tokens.output.coldStart). From 1 to
+	// MaxSetting.
+	ColdOutput int64
+	// ColdRate is how fast an answer is taken to be produced before any is known, in tokens per second
+	// (tokens.output.coldRate). From 1 to MaxSetting.
+	ColdRate int64
+	// ColdRatio is the length of a token before any is known, in millionths of a byte (tokens.input.bytesPerToken).
+	// From 1,000,000 to 8,000,000.
+	ColdRatio int64
+}
+
+// MaxSetting bounds numbers of tokens in a Config.
+const MaxSetting = 1_000_000
+
+// DefaultConfig returns the defaults.
+func DefaultConfig() Config {
+	return Config{
+		Weights:  Weights{Input: WeightOne, CachedInput: WeightOne, Output: 2 * WeightOne},
+		Quantile: 900_000, Window: 64, Floor: 16, ColdOutput: 1_000, ColdRate: 50, ColdRatio: 4_000_000,
+	}
+}
+
+// Validate reports every problem at once, as invalid.Problems.
+func (c *Config) Validate() error {
+	var ps invalid.Problems
+	weights := invalid.At("Weights")
+	w := c.Weights
+	ok := true
+	for _, one := range []struct {
+		name   string
+		weight Weight
+	}{{"Input", w.Input}, {"CachedInput", w.CachedInput}, {"Output", w.Output}} {
+		if one.weight < 0 || one.weight > MaxWeight {
+			ps.Add(weights.At(one.name), float64(one.weight)/float64(WeightOne), "must be from 0 to %d", MaxWeight/WeightOne)
+			ok = false
+		}
+	}
+	if ok && w.Input == 0 && w.Output == 0 {
+		ps.Add(weights.At("Input"), 0, "must be above 0, since %s is 0 too", weights.At("Output"))
+	}
+	within := func(name string, value, least, most int64) {
+		if value < least || value > most {
+			ps.Add(invalid.At(name), float64(value)/1e6, "must be from %v to %v", float64(least)/1e6, float64(most)/1e6)
+		}
+	}
+	within("Quantile", c.Quantile, 500_000, 990_000)
+	within("ColdRatio", c.ColdRatio, 1_000_000, 8_000_000)
+	invalid.Within(&ps, invalid.At("Window"), c.Window, 8, 1024)
+	invalid.Within(&ps, invalid.At("Floor"), c.Floor, 0, MaxSetting)
+	invalid.Within(&ps, invalid.At("ColdOutput"), c.ColdOutput, 1, MaxSetting)
+	invalid.Within(&ps, invalid.At("ColdRate"), c.ColdRate, 1, MaxSetting)
+	return ps.Err()
+}

@@ -1,0 +1,59 @@
+package estimate
+
+// Cost is work in weighted tokens, from 1 to MaxCost.
+type Cost int64
+
+// MaxCost is the largest cost of one request.
+const MaxCost Cost = 1 << 30
+
+// MaxTokens is the largest number of tokens or bytes that counts. A larger number counts as this one, a negative one
+// as 0.
+const MaxTokens int64 = 1 << 30
+
+// Weight is the cost of a token in millionths. Its range is 0 to MaxWeight.
+type Weight int64
+
+// The weights: one, and the largest, a thousand.
+const (
+	WeightOne Weight = 1_000_000
+	MaxWeight Weight = 1_000 * WeightOne
+)
+
+// Weights are the costs of the kinds of tokens.
+type Weights struct {
+	// Input is the weight of a token of the prompt, CachedInput of one that the engine had in its cache, Output of
+	// one of an answer.
+	Input, CachedInput, Output Weight
+}
+
+// Usage is what a request has used, in tokens.
+type Usage struct {
+	// Input is the length of the prompt, of which Cached were in the engine's cache. A Cached above Input counts as
+	// Input.
+	Input, Cached int64
+	// Output is the length of all answers together.
+	Output int64
+}
+
+func (u Usage) bounded() Usage {
+	u.Input, u.Output = bounded(u.Input), bounded(u.Output)
+	u.Cached = min(bounded(u.Cached), u.Input)
+	return u
+}
+
+// Cost returns the cost of a usage.
+func (w Weights) Cost(u Usage) Cost {
+	u = u.bounded()
+	// Each product is below 2^30 · 2^30.
+	sum := int64(w.Input)*(u.Input-u.Cached) + int64(w.CachedInput)*u.Cached + int64(w.Output)*u.Output
+	return Cost(min(max(1, ceilDiv(sum, int64(WeightOne))), int64(MaxCost)))
+}
+
+// bounded clamps a number of tokens, bytes or answers.
+func bounded(n int64) int64 { return min(max(n, 0), MaxTokens) }
+
+// times multiplies two bounded numbers to a third.
+func times(a, b int64) int64 { return min(a*b, MaxTokens) }
+
+// ceilDiv returns n/d rounded up, for n >= 0 and d > 0.
+func ceilDiv(n, d int64) int64 { return (n + d - 1) / d }

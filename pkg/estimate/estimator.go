@@ -1,0 +1,137 @@
+package estimate
+
+import "time"
+
+// Unknown is a number that a request does not state.
+const Unknown int64 = -1
+
+// Request is what a request says of its size.
+type Request struct {
+	// Flow and Model are what estimates are learned by.
+	Flow, Model string
+	// Tokens is the exact length of the prompt in tokens, by somebody who has counted them, or Unknown.
+	Tokens int64
+	// Text is the length of the prompt's text in bytes, or Unknown if the prompt was not read.
+	Text int64
+	// Numbers is how many tokens the prompt names by number, besides its text.
+	Numbers int64
+	// Length is the length of the whole body in bytes, or Unknown.
+	Length int64
+	// Answers is the number of answers that the request asks for: max(n, best_of) for each of its prompts. Less than
+	// 1 counts as 1.
+	Answers int64
+	// MaxOutput is the most tokens of one answer that the request allows, or Unknown.
+	MaxOutput int64
+}
+
+// answers returns the number of answers in its range.
+func (r *Request) answers() int64 { return max(1, bounded(r.Answers)) }
+
+// most returns the most output that the request allows.
+func (r *Request) most() int64 {
+	if r.MaxOutput < 0 {
+		return MaxTokens
+	}
+	return times(r.answers(), bounded(r.MaxOutput))
+}
+
+// Estimate is what a request is predicted to use, in tokens. Its Cost is that of its weights.
+type Estimate struct {
+	Input, Output int64
+	Cost          Cost
+}
+
+// Estimator predicts and learns. It is not safe for concurrent use.
+type Estimator struct {
+	cfg   Config
+	cold  ratio
+	flows table
+	// models are those that some flow has an entry for.
+	models map[string]*model
+}
+
+// New returns an Estimator that has learned nothing. It panics if the configuration is invalid.
+func New(cfg Config) *Estimator {
+	e := &Estimator{flows: newTable(), models: make(map[string]*model)}
+	e.Configure(cfg)
+	return e
+}
+
+// Configure changes the configuration. What was learned remains. It panics if the configuration is invalid.
+func (e *Estimator) Configure(cfg Config) {
+	if err := cfg.Validate(); err != nil {
+		panic(err)
+	}
+	e.cfg, e.cold = cfg, ratio(cfg.ColdRatio*int64(ratioOne)/1_000_000)
+	for _, m := range e.models {
+		m.ratios.configure(e.cold)
+	}
+}
+
+// Weights returns the weights in force.
+func (e *Estimator) Weights() Weights { return e.cfg.Weights }
+
+// Estimate predicts what a request will use.
+func (e *Estimator) Estimate(r *Request) Estimate {
+	x, m := e.flows.find(r.Flow, r.Model), e.models[r.Model]
+	answer := max(e.cfg.Floor, e.cfg.ColdOutput)
+	if x != nil {
+		answer = max(e.cfg.Floor, x.outputs.quantile(e.cfg.Quantile, e.cfg.ColdOutput))
+	}
+	est := Estimate{Input: e.input(r, x, m), Output: min(times(r.answers(), answer), r.most())}
+	est.Cost = e.cfg.Weights.Cost(Usage{Input: est.Input, Output: est.Output})
+	return est
+}
+
+// Unfinished returns the cost of a request whose answer has ended without usage, the given time after its first byte.
+// estimated is what was estimated for it.
+func (e *Estimator) Unfinished(r *Request, estimated Estimate, after time.Duration) Cost {
+	most := r.most()
+	produced := times(r.answers(), e.rate(r).over(after))
+	output := min(max(bounded(estimated.Output), produced), most)
+	return max(estimated.Cost, e.cfg.Weights.Cost(Usage{Input: estimated.Input, Output: output}))
+}
+
+// Learn takes what a request has used. after is the time from the first byte of its answer to the last, or 0 if it
+// does not say how fast the answer was produced, because it did not come as it was produced.
+func (e *Estimator) Learn(r *Request, u Usage, after time.Duration) {
+	u = u.bounded()
+	x := e.entry(r.Flow, r.Model)
+	e.learnInput(r, x, u.Input)
+	answer := ceilDiv(u.Output, r.answers())
+	x.outputs.add(answer, e.cfg.Window)
+	x.model.rates.move(&x.rate, x.rate.learned(answer, after))
+}
+
+// entry returns the entry of a flow and model, which it makes if there is none. Whoever has to leave for it is
+// forgotten.
+func (e *Estimator) entry(flow, name string) *entry {
+	x, left := e.flows.take(flow, name)
+	for _, old := range left {
+		m := old.model
+		m.ratios.remove(old.ratio)
+		m.rates.count(old.rate, -1)
+		if m.entries--; m.entries == 0 {
+			delete(e.models, m.name)
+		}
+	}
+	if x.model == nil {
+		m := e.models[name]
+		if m == nil {
+			m = &model{name: name}
+			m.ratios.configure(e.cold)
+			e.models[name] = m
+		}
+		m.entries++
+		x.model = m
+	}
+	return x
+}
+
+// model is what is known of a model over all flows.
+type model struct {
+	name    string
+	entries int // that point here
+	ratios  ratios
+	rates   rates
+}

@@ -1,0 +1,50 @@
+package estimate
+
+// maxAnswer is the longest answer that is told from longer ones, in tokens.
+const maxAnswer = 1<<20 - 1
+
+// answerWeight is the weight of the newest answer, so that halving has something to halve.
+const answerWeight = 16
+
+// outputs are the lengths of answers, counted on a scale. The newest have the most weight.
+type outputs struct {
+	// cold is the weight that is left of the cold start, and total that of everything.
+	cold, total uint16
+	buckets     [20*scaleOctave + 1]uint16 // up to maxAnswer
+}
+
+// newOutputs returns outputs that have only the cold start.
+func newOutputs() outputs { return outputs{cold: answerWeight, total: answerWeight} }
+
+// add counts an answer, and halves all weights when they exceed those of 2·window answers, at most 2,048.
+func (o *outputs) add(answer, window int64) {
+	o.buckets[onScale(min(answer, maxAnswer))] += answerWeight
+	o.total += answerWeight
+	for int64(o.total) > 2*window*answerWeight {
+		o.cold /= 2
+		o.total = o.cold
+		for b := range o.buckets {
+			o.buckets[b] /= 2
+			o.total += o.buckets[b]
+		}
+	}
+}
+
+// quantile returns the least length that this part of the weight, in millionths, is not above; cold is the length
+// that the cold start stands for.
+func (o *outputs) quantile(part, cold int64) int64 {
+	need := ceilDiv(int64(o.total)*part, 1_000_000)
+	start := onScale(min(cold, maxAnswer))
+	sum := int64(0)
+	for b, n := range o.buckets {
+		if sum += int64(n); sum >= need && n > 0 {
+			return endOfScale(b)
+		}
+		if b == start {
+			if sum += int64(o.cold); sum >= need {
+				return cold
+			}
+		}
+	}
+	return maxAnswer // not reached: the sum is the total by now
+}
