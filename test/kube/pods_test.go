@@ -266,12 +266,11 @@ func TestOnlyWhatIsNeededIsAsked(t *testing.T) {
 	}
 }
 
+var poolsResource = schema.GroupVersionResource{Group: "inference.networking.k8s.io", Version: "v1", Resource: "inferencepools"}
+
 func (w *world) removePool() {
 	w.t.Helper()
-	pools := w.env.Objects().Resource(schema.GroupVersionResource{
-		Group: "inference.networking.k8s.io", Version: "v1", Resource: "inferencepools",
-	})
-	if err := pools.Namespace(w.namespace).Delete(w.t.Context(), "chat", metav1.DeleteOptions{}); err != nil {
+	if err := w.env.Objects().Resource(poolsResource).Namespace(w.namespace).Delete(w.t.Context(), "chat", metav1.DeleteOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 }

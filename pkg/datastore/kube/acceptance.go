@@ -110,20 +110,25 @@ func (a *acceptance) say(ctx context.Context, v names.Verdict) {
 	}
 	if v.Accepted() {
 		delete(a.said, v.UID)
-	} else if a.said[v.UID] != v {
-		if hasStatus {
-			if !a.cluster.telling.limit.TryAccept() {
-				return // there is too much to say: the next time
-			}
-			a.log.Info("WARNING: "+v.Message, "kind", v.Kind, "namespace", o.GetNamespace(), "name", v.Name, "reason", v.Reason)
-		} else {
-			a.cluster.Tell(o, v.Reason, v.Message)
-		}
+	} else if a.said[v.UID] != v && a.tell(o, hasStatus, v) { // else the next time
 		a.said[v.UID] = v
 	}
 	if hasStatus && a.left[v.UID] != v && a.mayWrite(group, v.Kind) {
 		a.write(ctx, o, group, v)
 	}
+}
+
+// tell says in the log, and where there is no status in an Event, that a resource is not in use, and reports whether there
+// was not too much to say for that.
+func (a *acceptance) tell(o client.Object, hasStatus bool, v names.Verdict) bool {
+	if !hasStatus {
+		return a.cluster.Tell(o, v.Reason, v.Message)
+	}
+	if !a.cluster.telling.allowed.allows(v.Kind, v.UID) {
+		return false
+	}
+	a.log.Info("WARNING: "+v.Message, "kind", v.Kind, "namespace", o.GetNamespace(), "name", v.Name, "reason", v.Reason)
+	return true
 }
 
 // mayWrite reports whether this replica writes statuses, and has the permission to.
@@ -173,11 +178,16 @@ func (a *acceptance) write(ctx context.Context, o client.Object, group schema.Gr
 	u.SetNamespace(o.GetNamespace())
 	u.SetName(o.GetName())
 	u.SetUID(v.UID) // not of another one of the name
-	err = a.cluster.Client().Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(fieldManager))
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	err = a.cluster.Client().Status().Apply(call, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(fieldManager))
+	cancel()
 	switch {
 	case err == nil || apierrors.IsNotFound(err) || ctx.Err() != nil:
 	case isOwned(err):
-		a.left[v.UID] = v
+		_, known := a.left[v.UID]
+		if a.left[v.UID] = v; known {
+			return
+		}
 		a.log.Info("WARNING: another controller writes the condition Accepted of this resource, so Weir does not", "kind", v.Kind,
 			"namespace", o.GetNamespace(), "name", v.Name, "error", err.Error())
 	default:

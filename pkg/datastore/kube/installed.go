@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,9 +11,6 @@ import (
 
 	"github.com/weir-epp/weir/internal/kubeapi"
 )
-
-// lookTimeout bounds one request of a look.
-const lookTimeout = 10 * time.Second
 
 // installed has the resources that the apiserver knows, and whether they have a status of their own.
 type installed map[schema.GroupVersionResource]bool
@@ -27,7 +23,7 @@ func (c *Cluster) look(ctx context.Context) (installed, error) {
 	}
 	found := installed{}
 	for _, gv := range []schema.GroupVersion{kubeapi.NamesGroupVersion, kubeapi.OldGroupVersion} {
-		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		list, err := client.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
 		cancel()
 		if apierrors.IsNotFound(err) {

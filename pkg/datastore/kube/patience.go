@@ -21,10 +21,14 @@ const forever time.Duration = -1
 // clients wait for it.
 const retryTime = time.Second
 
+// callTimeout bounds a request to the apiserver other than a list or a watch: one that is never answered would end what
+// its caller has to do.
+const callTimeout = 10 * time.Second
+
 // patience is a transport to the apiserver that knows whether it answers. It repeats lists and watches that get no
-// connection, or no more than a load balancer's answer (502, 503), until they do: client-go would wait for up to a minute
-// between two attempts, and a pool that is out of date for longer than the apiserver was away sends requests to pods that
-// are gone.
+// connection, no more than a load balancer's answer (502, 503), or that there are too many requests (429), until they are
+// answered: client-go would wait for up to a minute between two attempts, and a pool that is out of date for longer than
+// the apiserver was away sends requests to pods that are gone.
 type patience struct {
 	next http.RoundTripper
 	log  logr.Logger
@@ -43,20 +47,24 @@ func newPatience(next http.RoundTripper, log logr.Logger, up prometheus.Gauge) *
 func (p *patience) RoundTrip(r *http.Request) (*http.Response, error) {
 	for {
 		response, err := p.next.RoundTrip(r)
-		if err != nil && r.Context().Err() != nil {
-			return nil, fmt.Errorf("kube: %w", err) // given up: it says nothing of the apiserver
+		if gone := r.Context().Err(); err != nil && gone != nil {
+			if errors.Is(gone, context.DeadlineExceeded) {
+				p.answers(false, err)
+			} // else it was given up, which says nothing of the apiserver
+			return nil, fmt.Errorf("kube: %w", err)
 		}
-		away := err != nil
+		again := err != nil
 		switch {
 		case err != nil:
 			p.answers(false, err)
 		case response.StatusCode >= http.StatusInternalServerError:
 			p.answers(false, errors.New(response.Status))
-			away = response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusServiceUnavailable
+			again = response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusServiceUnavailable
 		default:
 			p.answers(true, nil)
+			again = response.StatusCode == http.StatusTooManyRequests
 		}
-		if !away || !repeatable(r) || !pause(r.Context(), retryTime+rand.N(retryTime)) {
+		if !again || !repeatable(r) || !pause(r.Context(), retryTime+rand.N(retryTime)) {
 			return response, err
 		}
 		if response != nil {

@@ -56,6 +56,8 @@ func TestPatience(t *testing.T) {
 		{"an answer", http.MethodGet, pods, []int{200}, 1, 200, 1},
 		{"away for a while", http.MethodGet, pods, []int{0, 0, 0, 200}, 4, 200, 1},
 		{"a load balancer before it", http.MethodGet, pods, []int{503, 502, 200}, 3, 200, 1},
+		{"too many requests", http.MethodGet, pods, []int{429, 429, 200}, 3, 200, 1},
+		{"too many writes", http.MethodPost, "https://apiserver/apis/events.k8s.io/v1/namespaces/serving/events", []int{429}, 1, 429, 1},
 		{"a refusal is an answer", http.MethodGet, pods, []int{403}, 1, 403, 1},
 		{"so is an error that clients have to understand", http.MethodGet, pods, []int{504}, 1, 504, 0},
 		{"discovery has a timeout of its own", http.MethodGet, "https://apiserver/apis", []int{0}, 1, 0, 0},
@@ -121,6 +123,36 @@ func TestPatienceEnds(t *testing.T) {
 		}
 		if gauge(t, up) != 1 {
 			t.Error("a request that was given up counts as the apiserver's failure")
+		}
+	})
+}
+
+// mute is an apiserver that takes requests and never answers.
+type mute struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (mute) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// An apiserver that is silent does not answer.
+func TestSilenceIsNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		up := prometheus.NewGauge(prometheus.GaugeOpts{Name: "up"})
+		up.Set(1)
+		ctx, stop := context.WithTimeout(t.Context(), callTimeout)
+		defer stop()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://apiserver/apis/llm-d.ai/v1alpha2", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response, err := newPatience(mute{}, logr.Discard(), up).RoundTrip(request); err == nil {
+			_ = response.Body.Close()
+			t.Error("answered")
+		}
+		if gauge(t, up) != 0 {
+			t.Error("the gauge says that it answers")
 		}
 	})
 }

@@ -78,9 +78,7 @@ func (ps *permissions) run(ctx context.Context) {
 	for {
 		var again <-chan time.Time
 		if !ps.ask(ctx) {
-			timer := time.NewTimer(askAgain)
-			defer timer.Stop()
-			again = timer.C
+			again = time.After(askAgain)
 		}
 		select {
 		case <-ctx.Done():
@@ -101,7 +99,10 @@ func (ps *permissions) ask(ctx context.Context) (all bool) {
 				Verb: p.Verb, Group: p.Group, Resource: resource, Subresource: sub, Namespace: p.Namespace,
 			},
 		}}
-		switch err := ps.client.Create(ctx, review); {
+		call, cancel := context.WithTimeout(ctx, callTimeout)
+		err := ps.client.Create(call, review)
+		cancel()
+		switch {
 		case apierrors.IsForbidden(err):
 			ps.log.Info("WARNING: the apiserver does not tell what the service account may do; assuming that it may", "error", err.Error())
 			ps.answer(p, true, "")

@@ -3,12 +3,14 @@ package kube
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-epp/weir/internal/kubeapi"
@@ -31,11 +33,22 @@ type Source struct {
 	// Of the goroutine of run.
 	current *members // of whom the store's endpoints are
 	next    *members // those of another selector, until they are complete
+	begins  flowcontrol.RateLimiter
 }
+
+// Every followInterval another selector may be followed, and followBurst of them at once: each asks the apiserver for all
+// of its pods, and an InferencePool may change as often as it likes.
+const (
+	followInterval = time.Second
+	followBurst    = 5
+)
 
 // NewSource adds the pods of a valid configuration to a cluster's sources.
 func NewSource(cluster *Cluster, config Config, store *datastore.Store, log logr.Logger) (*Source, error) {
-	s := &Source{cluster: cluster, config: config, store: store, log: log, wake: make(chan struct{}, 1)}
+	s := &Source{
+		cluster: cluster, config: config, store: store, log: log, wake: make(chan struct{}, 1),
+		begins: flowcontrol.NewTokenBucketRateLimiter(float32(time.Second)/float32(followInterval), followBurst),
+	}
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
@@ -65,31 +78,42 @@ func (s *Source) run(ctx context.Context, synced func()) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for {
-		if s.step(ctx, &running) {
+		complete, wait := s.step(ctx, &running)
+		if complete {
 			synced()
+		}
+		var again <-chan time.Time
+		if wait > 0 {
+			again = time.After(wait)
 		}
 		select {
 		case <-s.wake:
+		case <-again:
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-// step brings the store up to date, and reports whether it knows all pods.
-func (s *Source) step(ctx context.Context, running *sync.WaitGroup) (complete bool) {
+// step brings the store up to date. It reports whether it knows all pods, and how long to wait for the next step if nothing
+// changes; 0: for ever.
+func (s *Source) step(ctx context.Context, running *sync.WaitGroup) (complete bool, wait time.Duration) {
 	s.mu.Lock()
 	target := s.target
 	s.mu.Unlock()
 	if target == nil {
-		return false
+		return false, 0
 	}
 	if s.next != nil && s.next.selector != target.text {
 		s.next.stop()
 		s.next = nil
 	}
 	if s.next == nil && (s.current == nil || s.current.selector != target.text) {
-		s.next = s.followMembers(ctx, running, target.selector, target.text)
+		if s.begins.TryAccept() {
+			s.next = s.followMembers(ctx, running, target.selector, target.text)
+		} else {
+			wait = followInterval
+		}
 	}
 	if s.next != nil && s.next.complete() { // until then the pods of the old selector stay
 		if s.current != nil {
@@ -99,11 +123,11 @@ func (s *Source) step(ctx context.Context, running *sync.WaitGroup) (complete bo
 		s.current, s.next = s.next, nil
 	}
 	if s.current == nil {
-		return false
+		return false, wait
 	}
 	s.store.ProbeH2C(target.h2c)
 	s.store.Set(s.current.endpoints(target.ports))
-	return true
+	return true, wait
 }
 
 // followPool follows the InferencePool until ctx is done.

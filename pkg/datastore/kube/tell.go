@@ -10,54 +10,50 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// What is told of objects, in the log and as Events, is limited: objects may be hostile, and change as often as they
-// like. tellBurst is also the most that waits for the apiserver.
 const (
-	tellPerSecond = 1
-	tellBurst     = 100
-	maxNote       = 1000 // bytes; the API takes 1024
+	maxNote      = 1000 // bytes of an Event's note; the API takes 1024
+	maxEventName = 253  // bytes
+	maxEvents    = 100  // that wait for the apiserver
 )
 
 // telling writes Events. It only creates them, so that it needs no other permission: whoever tells takes care not to
 // repeat himself.
 type telling struct {
-	client client.Client
-	log    logr.Logger
-	limit  flowcontrol.RateLimiter
-	events chan *eventsv1.Event
+	client  client.Client
+	log     logr.Logger
+	allowed *allowance
+	events  chan *eventsv1.Event
 }
 
 func newTelling(c client.Client, log logr.Logger) *telling {
 	return &telling{
-		client: c, log: log, limit: flowcontrol.NewTokenBucketRateLimiter(tellPerSecond, tellBurst),
-		events: make(chan *eventsv1.Event, tellBurst),
+		client: c, log: log, allowed: newAllowance(), events: make(chan *eventsv1.Event, maxEvents),
 	}
 }
 
-// Tell says what is wrong with an object: in the log, and as an Event about it. It returns at once; if there is too much to
-// tell, some of it is left out.
-func (c *Cluster) Tell(about client.Object, reason, note string) {
+// Tell says what is wrong with an object: in the log, and as an Event about it. It returns at once, and reports whether it
+// was said: if there is too much to tell, some of it is left out.
+func (c *Cluster) Tell(about client.Object, reason, note string) bool {
 	t := c.telling
-	if !t.limit.TryAccept() {
-		return
-	}
-	if len(note) > maxNote {
-		note = strings.ToValidUTF8(note[:maxNote], "")
-	}
 	gvk, err := apiutil.GVKForObject(about, c.manager.GetScheme())
 	if err != nil {
 		panic(err) // only objects of kinds that are followed are told of
+	}
+	if !t.allowed.allows(gvk.Kind, about.GetUID()) {
+		return false
+	}
+	if len(note) > maxNote {
+		note = strings.ToValidUTF8(note[:maxNote], "")
 	}
 	t.log.Info("WARNING: "+note, "kind", gvk.Kind, "namespace", about.GetNamespace(), "name", about.GetName(), "reason", reason)
 	now := metav1.NowMicro()
 	event := &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: about.GetNamespace(), Name: fmt.Sprintf("%s.%x", about.GetName(), now.UnixNano()),
+			Namespace: about.GetNamespace(), Name: eventName(about.GetName(), now.UnixNano()),
 		},
 		EventTime: now, Type: corev1.EventTypeWarning, Reason: reason, Action: "Follow", Note: note,
 		ReportingController: "weir.dev/epp", ReportingInstance: "weir",
@@ -70,6 +66,14 @@ func (c *Cluster) Tell(about client.Object, reason, note string) {
 	case t.events <- event:
 	default: // the log has it
 	}
+	return true
+}
+
+// eventName returns the name of an Event about an object: the object's, or the beginning of a long one, and a time.
+func eventName(object string, time int64) string {
+	suffix := fmt.Sprintf(".%x", time)
+	object = object[:min(len(object), maxEventName-len(suffix))]
+	return strings.TrimRight(object, ".-") + suffix
 }
 
 // run writes the Events until ctx is done.
@@ -77,7 +81,10 @@ func (t *telling) run(ctx context.Context) {
 	for {
 		select {
 		case event := <-t.events:
-			if err := t.client.Create(ctx, event); err != nil && ctx.Err() == nil {
+			call, cancel := context.WithTimeout(ctx, callTimeout)
+			err := t.client.Create(call, event)
+			cancel()
+			if err != nil && ctx.Err() == nil {
 				t.log.V(1).Info("an Event was not written", "name", event.Name, "reason", err.Error())
 				pause(ctx, time.Second)
 			}

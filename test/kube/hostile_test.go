@@ -1,0 +1,152 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// restless does something again and again, as fast as the apiserver takes it, until the test ends or stop is called.
+func (w *world) restless(what func(ctx context.Context, i int) error) (stop func() (times int)) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan int, 1)
+	go func() {
+		i := 0
+		for ; ctx.Err() == nil; i++ {
+			if err := what(ctx, i); err != nil && ctx.Err() == nil {
+				w.t.Error(err)
+				break
+			}
+		}
+		done <- i
+	}()
+	return func() int {
+		cancel()
+		return <-done
+	}
+}
+
+// selects makes the InferencePool select the pods with a label.
+func (w *world) selects(ctx context.Context, label, value string) error {
+	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/selector/matchLabels","value":{"%s":"%s"}}]`, label, value)
+	_, err := w.env.Objects().Resource(poolsResource).Namespace(w.namespace).
+		Patch(ctx, "chat", types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+	return err
+}
+
+// Pods that have something new wrong with them all the time keep nobody else's problems from being told: a resource gets
+// its condition and its line in the log. And the apiserver gets few Events.
+func TestNoisyPodsSilenceNobody(t *testing.T) {
+	w := newWorld(t)
+	w.apply(role, pool)
+	const noisy = 30
+	for i := range noisy {
+		w.pod(fmt.Sprint("noisy", i), fmt.Sprint("10.0.0.", i+1), true)
+	}
+	e := w.epp("--pool-name=chat")
+	e.ready(true)
+	stop := w.restless(func(ctx context.Context, i int) error {
+		return w.patchPod(ctx, fmt.Sprint("noisy", i%noisy), map[string]any{"metadata": map[string]any{"annotations": map[string]any{"weir.dev/slots": fmt.Sprint("bad", i)}}})
+	})
+	eventually(t, "the pod is told of no more", func() error {
+		if n := strings.Count(e.log.String(), `\"bad`); n < 100 {
+			return fmt.Errorf("%d times", n)
+		}
+		return nil
+	})
+	w.apply(`
+apiVersion: llm-d.ai/v1alpha2
+kind: InferenceModelRewrite
+metadata: {name: wrong}
+spec: {poolRef: {name: chat}, rules: [{targets: [{modelRewrite: v1, weight: 1}, {modelRewrite: v2}]}]}
+`)
+	w.wantCondition(resourceOf(newGroup, "inferencemodelrewrites"), "wrong", metav1.ConditionFalse, "Invalid")
+	e.logs("must be given for all targets")
+	changes := stop()
+	created := 0
+	for _, r := range w.env.Requests(t, w.user()) {
+		if r.Resource == "events" {
+			created++
+		}
+	}
+	if created > 200 {
+		t.Errorf("%d Events of %d changes", created, changes)
+	}
+}
+
+// wantEvent waits for an Event about an object.
+func (w *world) wantEvent(kind, name, note string) {
+	w.t.Helper()
+	eventually(w.t, fmt.Sprintf("an Event of %s %s: %s", kind, name, note), func() error {
+		events, err := w.env.Clients().EventsV1().Events(w.namespace).List(w.t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, event := range events.Items {
+			if event.Regarding.Kind == kind && event.Regarding.Name == name && strings.Contains(event.Note, note) {
+				return nil
+			}
+		}
+		return fmt.Errorf("%d others", len(events.Items))
+	})
+}
+
+// An object may have the longest name there is: it gets its Event all the same.
+func TestEventsOfLongNames(t *testing.T) {
+	w := newWorld(t)
+	w.apply(role, pool)
+	name := strings.Repeat("a.", 126) + "a"
+	w.pod(name, "10.0.0.1", true, annotated("weir.dev/slots", "lots"))
+	e := w.epp("--pool-name=chat")
+	e.ready(true)
+	w.wantEvent("Pod", name, `"lots"`)
+}
+
+// A selector that changes all the time costs the apiserver little, and nobody his pods; when it rests, it counts.
+func TestASelectorThatNeverRests(t *testing.T) {
+	const labels = 100
+	w := newWorld(t)
+	w.apply(role, pool)
+	w.pod("a", "10.0.0.1", true, func(p *corev1.Pod) {
+		for i := range labels {
+			p.Labels[fmt.Sprint("l", i)] = "y"
+		}
+	})
+	w.pod("b", "10.0.0.2", true, func(p *corev1.Pod) { p.Labels = map[string]string{"app": "other"} })
+	e := w.epp("--pool-name=chat")
+	e.ready(true)
+	e.want("10.0.0.1:8000")
+	began := time.Now()
+	stop := w.restless(func(ctx context.Context, i int) error {
+		return w.selects(ctx, fmt.Sprint("l", i%labels), "y")
+	})
+	for range 40 {
+		if got := e.endpoints(); !slices.Equal(got, []string{"10.0.0.1:8000"}) {
+			t.Fatalf("the endpoints are %q while the selector changes", got)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	changes := stop()
+	most := 6 + int(time.Since(began).Seconds())
+	selectors := map[string]bool{}
+	for _, r := range w.env.Requests(t, w.user()) {
+		if r.Resource == "pods" {
+			selectors[r.LabelSelector] = true
+		}
+	}
+	if len(selectors) > most || changes < 5*most {
+		t.Errorf("of %d changes of the selector %d were followed, want at most %d", changes, len(selectors), most)
+	}
+	if err := w.selects(t.Context(), "app", "other"); err != nil {
+		t.Fatal(err)
+	}
+	e.want("10.0.0.2:8000")
+}
