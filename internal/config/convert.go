@@ -36,6 +36,8 @@ func (d *Document) FlowcontrolConfig() flowcontrol.Config {
 	cfg.ReleaseSpacing = c.ReleaseSpacing.Std()
 	cfg.MaxInFlightPerFlow = int(c.MaxInFlightPerFlow)
 	cfg.MaxInFlightPerFlowPerBackend = int(c.MaxInFlightPerFlowPerBackend)
+	cfg.MaxCostInFlightPerFlow = c.MaxTokensInFlightPerFlow
+	cfg.MaxCostInFlightPerFlowPerBackend = c.MaxTokensInFlightPerFlowPerBackend
 	if c.VictimOrder == VictimLeastCost {
 		cfg.VictimOrder = flowcontrol.LeastCostFirst
 	}
@@ -120,6 +122,11 @@ func (d *Document) stockConfig() stock.Config {
 		LowerBoundPerBackend:         int(given(c.LowerBoundPerBackend, stock.Derived)),
 		UpperBoundPerBackend:         int(given(c.UpperBoundPerBackend, stock.Derived)),
 		SlotsPerBackend:              int(given(c.SlotsPerBackend, 0)),
+		Cost: stock.CostConfig{
+			Watermark: c.WatermarkTokensPerBackend,
+			Lower:     given(c.LowerBoundTokensPerBackend, 0),
+			Upper:     given(c.UpperBoundTokensPerBackend, 0),
+		},
 	}
 }
 

@@ -57,7 +57,8 @@ func TestConvertEverything(t *testing.T) {
 fairRequestQueue: { totalCapacity: 50, flowCapacity: 5, queueTTL: 3s, capacityMode: shared, tierMode: weighted, promotionBudget: 0.25, topTier: fair, cursor: advance }
 requestQueueController: { enabled: false, enqueueAll: true, watermarkPerBackend: 9, percentageDeviationForBounds: 0.2, lowerBoundPerBackend: 8,
   upperBoundPerBackend: 10, slotsPerBackend: 4, numPoppers: 2, popperWaitBase: 1s, popperWaitJitterMax: 2s, expiryCleanupInterval: 4s, releaseSpacing: 7ms,
-  holdWhenEmpty: false, deadlineHeaders: [x-deadline], maxInFlightPerFlow: 12, maxInFlightPerFlowPerBackend: 6, victimOrder: least-cost }
+  holdWhenEmpty: false, deadlineHeaders: [x-deadline], maxInFlightPerFlow: 12, maxInFlightPerFlowPerBackend: 6, maxTokensInFlightPerFlow: 120,
+  maxTokensInFlightPerFlowPerBackend: 60, watermarkTokensPerBackend: 90, lowerBoundTokensPerBackend: 80, upperBoundTokensPerBackend: 100, victimOrder: least-cost }
 flows: { key: ["header:x-tenant"], weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none, tieBreak: newcomer, unknownModels: shared }
 tiers: [ { name: one, minPriority: 4, weight: 3, queueSize: 0, queueTimeout: 6s, starvationThreshold: 5s, canPreempt: true, reservedFloor: 1, reservedPerSlot: 0.125 } ]
 classes: [ { name: c, quantum: 9, order: wspt } ]
@@ -77,21 +78,23 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], t
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Validate(); err == nil || !strings.Contains(err.Error(), "2 problems") { // caps of flows, and no flows
+	if err := d.Validate(); err == nil || !strings.Contains(err.Error(), "4 problems") { // caps of flows, and no flows
 		t.Fatal(err)
 	}
 	queue := d.FlowcontrolConfig()
 	got := []any{
 		queue.Queue, queue.Stock, queue.Tiers, queue.Enabled, queue.EnqueueAll, queue.HoldWhenEmpty, queue.MaxLabels,
 		queue.MaxInFlightPerFlow, queue.MaxInFlightPerFlowPerBackend, queue.VictimOrder, queue.ReleaseSpacing,
+		queue.MaxCostInFlightPerFlow, queue.MaxCostInFlightPerFlowPerBackend,
 	}
 	for i, want := range []string{
 		"{TotalCapacity:50 FlowCapacity:5 FlowCapacities:map[b:7] CapacityMode:1 QueueTTL:3s Weights:map[a:2500000] Discipline:1 " +
 			"TieBreak:1 TierMode:1 PromotionBudget:250000 GuaranteedTop:false Tiers:[{Name:one Weight:3000000 QueueSize:0 QueueTimeout:6s " +
 			"StarvationThreshold:5s}] Classes:[{Name:c Quantum:9 Order:1}] Cursor:1 Priorities:true Levels:0}",
 		"{WatermarkPerBackend:9 PercentageDeviationForBounds:200000 LowerBoundPerBackend:8 UpperBoundPerBackend:10 SlotsPerBackend:4 " +
-			"Cost:{Watermark:0 Lower:0 Upper:0}}",
+			"Cost:{Watermark:90 Lower:80 Upper:100}}",
 		"[{ReservedFloor:1 ReservedPerSlot:125000 CanPreempt:true}]", "false", "true", "false", "4", "12", "6", "1", "7ms",
+		"120", "60",
 	} {
 		if text := fmt.Sprintf("%+v", got[i]); text != want {
 			t.Errorf("got  %s\nwant %s", text, want)

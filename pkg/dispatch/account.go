@@ -15,6 +15,7 @@ type flowAccount struct {
 	since      uint64 // its number among all that became live
 	waiting    int    // being admitted or in the queue
 	inflight   int
+	cost       int64 // of what is in flight
 	pace       pace
 	byEndpoint tally // its leases by endpoint, if those are capped
 	listed     bool  // it is in Machine.parked
@@ -124,10 +125,14 @@ func (f *flowAccounts) removeWaiter(a *flowAccount) {
 	f.restIfIdle(a)
 }
 
-func (f *flowAccounts) addLease(a *flowAccount) { a.inflight++ }
+func (f *flowAccounts) addLease(a *flowAccount, cost int64) {
+	a.inflight++
+	a.cost += cost
+}
 
-func (f *flowAccounts) removeLease(a *flowAccount) {
+func (f *flowAccounts) removeLease(a *flowAccount, cost int64) {
 	a.inflight--
+	a.cost -= cost
 	f.restIfIdle(a)
 }
 

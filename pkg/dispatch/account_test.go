@@ -19,9 +19,9 @@ func TestRestingAccounts(t *testing.T) {
 				t.Fatalf("round %d: flow %d begins with %+v", round, i, a)
 			}
 			a.pace.beginWait(time.Unix(1, 0))
-			f.addLease(a)
+			f.addLease(a, 1)
 			f.removeWaiter(a)
-			f.removeLease(a)
+			f.removeLease(a, 1)
 		}
 	}
 	if n := len(f.known[0]) + len(f.known[1]); n > mostResting+1 || f.n != 1 {

@@ -2,19 +2,40 @@ package dispatch
 
 import "github.com/weir-epp/weir/pkg/fairqueue"
 
+// limit is the most that a flow may hold, in requests and in cost; 0 means no limit.
+type limit struct {
+	requests int
+	cost     int64
+}
+
+func (l limit) none() bool { return l == limit{} }
+
+// reached reports whether a flow that holds so much may not take another lease.
+func (l limit) reached(requests int, cost int64) bool {
+	return l.requests > 0 && requests >= l.requests || l.cost > 0 && cost >= l.cost
+}
+
+// flowLimit returns the cap of each flow.
+func (m *Machine) flowLimit() limit {
+	return limit{m.config.MaxInFlightPerFlow, m.config.MaxCostInFlightPerFlow}
+}
+
+// endpointLimit returns the cap of each flow at each endpoint.
+func (m *Machine) endpointLimit() limit {
+	return limit{m.config.MaxInFlightPerFlowPerBackend, m.config.MaxCostInFlightPerFlowPerBackend}
+}
+
 // capped reports whether flows are capped at all. With Enabled false no request waits for a cap.
 func (m *Machine) capped() bool {
-	return m.config.Enabled && (m.config.MaxInFlightPerFlow > 0 || m.config.MaxInFlightPerFlowPerBackend > 0)
+	return m.config.Enabled && !(m.flowLimit().none() && m.endpointLimit().none())
 }
 
-// atCap reports whether the flow holds as many leases as it may in total.
-func (m *Machine) atCap(a *flowAccount) bool {
-	return m.config.MaxInFlightPerFlow > 0 && a.inflight >= m.config.MaxInFlightPerFlow
-}
+// atCap reports whether the flow holds as much as it may in total.
+func (m *Machine) atCap(a *flowAccount) bool { return m.flowLimit().reached(a.inflight, a.cost) }
 
-// fullFor returns the endpoints at which the flow holds as many leases as it may; nil if there are none.
+// fullFor returns the endpoints at which the flow holds as much as it may; nil if there are none.
 func (m *Machine) fullFor(a *flowAccount) *EndpointSet {
-	if m.config.MaxInFlightPerFlowPerBackend == 0 || a.byEndpoint.full.Len() == 0 {
+	if m.endpointLimit().none() || a.byEndpoint.full.Len() == 0 {
 		return nil
 	}
 	return &a.byEndpoint.full
@@ -22,15 +43,11 @@ func (m *Machine) fullFor(a *flowAccount) *EndpointSet {
 
 // countLease counts l against its flow's cap at its endpoints. Leases taken before a reload introduced the cap do not count.
 func (m *Machine) countLease(l *Lease) {
-	most := m.config.MaxInFlightPerFlowPerBackend
-	if most == 0 {
+	if m.endpointLimit().none() {
 		return
 	}
 	l.counted = true
-	for _, e := range l.reservation.All() {
-		l.waiter.flow.byEndpoint.add(e, most)
-	}
-	m.flows.listFull(l.waiter.flow)
+	m.countAt(l, 1, l.held.Cost())
 }
 
 func (m *Machine) uncountLease(l *Lease) {
@@ -38,16 +55,32 @@ func (m *Machine) uncountLease(l *Lease) {
 		return
 	}
 	l.counted = false
+	m.countAt(l, -1, -l.held.Cost())
+}
+
+// countAt changes what the flow of l holds at each of its endpoints.
+func (m *Machine) countAt(l *Lease, requests int32, cost int64) {
 	for _, e := range l.reservation.All() {
-		l.waiter.flow.byEndpoint.remove(e, m.config.MaxInFlightPerFlowPerBackend)
+		l.waiter.flow.byEndpoint.change(e, requests, cost, m.endpointLimit())
 	}
 	m.flows.listFull(l.waiter.flow)
+}
+
+// countCost changes the cost of l, which is held, in its flow's account.
+func (m *Machine) countCost(l *Lease, change int64) {
+	l.waiter.flow.cost += change
+	if l.counted {
+		m.countAt(l, 0, change)
+	}
+	if change < 0 {
+		m.touch(l.waiter.flow) // it may be below its cap again
+	}
 }
 
 // recountLeases updates the accounts when the cap at an endpoint may have changed.
 func (m *Machine) recountLeases() {
 	for a := range m.flows.all() {
-		a.byEndpoint.recount(m.config.MaxInFlightPerFlowPerBackend)
+		a.byEndpoint.recount(m.endpointLimit())
 		m.flows.listFull(a)
 	}
 }

@@ -36,6 +36,10 @@ type Config struct {
 	// MaxInFlightPerFlow and MaxInFlightPerFlowPerBackend cap a flow's leases, in total and at each endpoint; 0 means
 	// no cap. A flow at its cap waits without blocking others.
 	MaxInFlightPerFlow, MaxInFlightPerFlowPerBackend int
+	// MaxCostInFlightPerFlow and MaxCostInFlightPerFlowPerBackend cap the cost of a flow's leases in the same way. A flow
+	// may take another lease while it is below its cap, so it exceeds it by less than its last request's cost, and a flow
+	// with nothing in flight takes one of any cost.
+	MaxCostInFlightPerFlow, MaxCostInFlightPerFlowPerBackend int64
 	// VictimOrder determines which request of the lowest tier is preempted first.
 	VictimOrder VictimOrder
 }
@@ -91,13 +95,15 @@ func (c *Config) Validate() error {
 	invalid.AtLeast(&ps, invalid.At("PopperWaitJitterMax"), c.PopperWaitJitterMax, 0)
 	invalid.Above(&ps, invalid.At("ExpiryCleanupInterval"), c.ExpiryCleanupInterval, 0)
 	invalid.Within(&ps, invalid.At("ReleaseSpacing"), c.ReleaseSpacing, 0, MaxReleaseSpacing)
-	c.checkCap(&ps, invalid.At("MaxInFlightPerFlow"), c.MaxInFlightPerFlow)
-	c.checkCap(&ps, invalid.At("MaxInFlightPerFlowPerBackend"), c.MaxInFlightPerFlowPerBackend)
+	c.checkCap(&ps, invalid.At("MaxInFlightPerFlow"), int64(c.MaxInFlightPerFlow))
+	c.checkCap(&ps, invalid.At("MaxInFlightPerFlowPerBackend"), int64(c.MaxInFlightPerFlowPerBackend))
+	c.checkCap(&ps, invalid.At("MaxCostInFlightPerFlow"), c.MaxCostInFlightPerFlow)
+	c.checkCap(&ps, invalid.At("MaxCostInFlightPerFlowPerBackend"), c.MaxCostInFlightPerFlowPerBackend)
 	return ps.Err()
 }
 
 // checkCap checks a cap per flow, which requires flows.
-func (c *Config) checkCap(ps *invalid.Problems, at invalid.Path, n int) {
+func (c *Config) checkCap(ps *invalid.Problems, at invalid.Path, n int64) {
 	if n > 0 && c.Queue.Discipline == fairqueue.OneFlow {
 		ps.Add(at, n, "must be 0 with %s none, which knows no flows", invalid.At("Queue", "Discipline"))
 	}

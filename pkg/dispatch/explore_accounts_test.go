@@ -28,6 +28,7 @@ func (w *world) accountsAgree() error {
 		if s.holds() {
 			held++
 			flows[key].inflight++
+			flows[key].cost += l.lease.held.Cost()
 			byTier[l.lease.held.Tier()]++
 			byEndpoint[l.lease.Endpoint()]++
 			if s.promoted {
@@ -58,8 +59,9 @@ func (w *world) accountsAgree() error {
 		return fmt.Errorf("left undone: %+v", w.pending)
 	}
 	for key, want := range flows {
-		if a := w.flows.find(key.tier, key.flow); a == nil || a.waiting != want.waiting || a.inflight != want.inflight {
-			return fmt.Errorf("flow %v waits %d and holds %d: its account is %+v", key, want.waiting, want.inflight, a)
+		if a := w.flows.find(key.tier, key.flow); a == nil || a.waiting != want.waiting || a.inflight != want.inflight ||
+			a.cost != want.cost {
+			return fmt.Errorf("flow %v waits %d and holds %d at a cost of %d: its account is %+v", key, want.waiting, want.inflight, want.cost, a)
 		}
 	}
 	for tier, n := range byTier {

@@ -84,7 +84,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 	m.uncountLease(v)
 	if loser.stage == StageGranted {
 		m.countWaiterAgain(loser)
-		m.flows.removeLease(loser.flow)
+		m.flows.removeLease(loser.flow, v.held.Cost())
 		loser.stage, v.reservation = StageWaiting, Reservation{}
 		m.queue.Requeue(&loser.queued)
 		m.waitsIn(loser)
@@ -92,7 +92,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 		m.released = time.Time{} // v's own release came to nothing
 	} else {
 		m.queue.Completed(&loser.queued)
-		m.flows.removeLease(loser.flow)
+		m.flows.removeLease(loser.flow, v.held.Cost())
 		loser.stage, loser.outcome = StageEnded, OutcomePreempted
 		loser.retry = m.retryAfter(loser, OutcomePreempted)
 		m.verdicts = append(m.verdicts, loser)

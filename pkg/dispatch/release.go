@@ -97,7 +97,7 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	l.reservation = r
 	l.held = stock.NewLease(w.queued.Tier, int64(w.queued.Cost), promoted)
 	m.ledger.Take(&l.held)
-	m.flows.addLease(w.flow)
+	m.flows.addLease(w.flow, l.held.Cost())
 	m.countLease(l)
 	if !promoted && m.mayBeVictim(l.held.Tier()) {
 		l.preemptible = true
@@ -133,7 +133,7 @@ func (m *Machine) settle(w *Waiter) {
 	m.victims.remove(l)
 	m.uncountLease(l)
 	m.freeReservation(l.reservation)
-	m.flows.removeLease(w.flow)
+	m.flows.removeLease(w.flow, l.held.Cost())
 	m.touch(w.flow)
 }
 

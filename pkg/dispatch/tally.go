@@ -14,42 +14,37 @@ type tally struct {
 type endpointCount struct {
 	endpoint Endpoint
 	n        int32
+	cost     int64 // of these leases
 }
 
 func (t *tally) find(e Endpoint) (int, bool) {
 	return slices.BinarySearchFunc(t.held, e, func(c endpointCount, e Endpoint) int { return cmp.Compare(c.endpoint, e) })
 }
 
-// add counts one more lease at the endpoint; most is the cap.
-func (t *tally) add(e Endpoint, most int) {
+// change counts so many more leases at the endpoint, or fewer, and their cost; most is the cap.
+func (t *tally) change(e Endpoint, n int32, cost int64, most limit) {
 	i, ok := t.find(e)
 	if !ok {
 		t.held = slices.Insert(t.held, i, endpointCount{endpoint: e})
 	}
-	if t.held[i].n++; int(t.held[i].n) == most {
+	c := &t.held[i]
+	c.n += n
+	c.cost += cost
+	if most.reached(int(c.n), c.cost) {
 		t.full.Add(e)
-	}
-}
-
-// remove counts one lease fewer.
-func (t *tally) remove(e Endpoint, most int) {
-	i, ok := t.find(e)
-	if !ok {
-		return
-	}
-	if t.held[i].n--; int(t.held[i].n) == most-1 {
+	} else {
 		t.full.Remove(e)
 	}
-	if t.held[i].n == 0 {
+	if c.n == 0 {
 		t.held = slices.Delete(t.held, i, i+1)
 	}
 }
 
 // recount rebuilds the set for another cap.
-func (t *tally) recount(most int) {
+func (t *tally) recount(most limit) {
 	t.full.Clear()
 	for _, c := range t.held {
-		if most > 0 && int(c.n) >= most {
+		if most.reached(int(c.n), c.cost) {
 			t.full.Add(c.endpoint)
 		}
 	}

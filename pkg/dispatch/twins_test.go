@@ -197,6 +197,9 @@ func (x *twin) configuration() Config {
 	if what&8 != 0 {
 		cfg.MaxInFlightPerFlowPerBackend = 1
 	}
+	if what&12 == 12 {
+		cfg.MaxCostInFlightPerFlow, cfg.MaxCostInFlightPerFlowPerBackend = 5, 2
+	}
 	if what&16 != 0 {
 		cfg.ReleaseSpacing = 100 * time.Millisecond
 	}

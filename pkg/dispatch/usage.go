@@ -52,9 +52,10 @@ func (m *Machine) UsageLate(now time.Time, w *Waiter, cost fairqueue.Cost) {
 
 // adjust changes the cost of a lease that is held. A victim changes its position, since its cost may be its rank.
 func (m *Machine) adjust(l *Lease, to fairqueue.Cost) {
-	victim := l.victimIndex > 0
+	victim, before := l.victimIndex > 0, l.held.Cost()
 	m.victims.remove(l)
 	m.ledger.Adjust(&l.held, int64(to))
+	m.countCost(l, l.held.Cost()-before)
 	if victim {
 		m.victims.add(l)
 	}

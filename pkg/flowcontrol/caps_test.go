@@ -1,6 +1,10 @@
 package flowcontrol
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
 
 // A flow at its cap waits without blocking others, neither in the queue nor from a bypass.
 func TestAFlowAtItsCapBlocksNobody(t *testing.T) {
@@ -51,4 +55,42 @@ func TestCapAtEachEndpoint(t *testing.T) {
 		complete(first.lease)
 		complete(third.lease)
 	})
+}
+
+// A cap in cost holds like one in requests: a flow below it takes one more request of any cost, one at it waits without
+// blocking others, and it goes on when a request costs less than was thought.
+func TestCapInCost(t *testing.T) {
+	for name, change := range map[string]func(c *Config){
+		"in total":         func(c *Config) { c.MaxCostInFlightPerFlow = 100 },
+		"at each endpoint": func(c *Config) { c.MaxCostInFlightPerFlowPerBackend = 100 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, ready(1), func(c *Config) { c.Stock.SlotsPerBackend = 8; change(c) }, func(b *bench) {
+				costs := func(flow string, cost fairqueue.Cost) *arrival {
+					return b.arrives(b.t.Context(), &Request{Flow: flow, Cost: cost, Placement: pool})
+				}
+				huge := costs("huge", 1_000_000)
+				b.want(huge, "dispatched") // nothing of it is in flight
+				b.want(costs("huge", 1), "waits")
+				first, second := costs("heavy", 60), costs("heavy", 60)
+				b.want(second, "dispatched") // 60 is below 100
+				third := costs("heavy", 60)
+				b.want(third, "waits") // 120 is not
+				light := costs("light", 99)
+				b.want(light, "dispatched")
+
+				first.lease.OnUsage(40)
+				b.want(third, "waits") // 100 is not below 100
+				first.lease.OnUsage(39)
+				b.want(third, "dispatched")
+				fourth := costs("heavy", 1)
+				complete(second.lease) // 99 are left
+				b.want(fourth, "dispatched")
+				fifth := costs("heavy", 1)
+				b.want(fifth, "waits")
+				light.lease.OnCost(100)
+				b.want(costs("light", 1), "waits")
+			})
+		})
+	}
 }

@@ -134,6 +134,9 @@ func (d *driver) someConfig() dispatch.Config {
 	if d.chance(2) {
 		c.MaxInFlightPerFlowPerBackend = 1 + d.lot.IntN(2)
 	}
+	if d.chance(3) {
+		c.MaxCostInFlightPerFlow, c.MaxCostInFlightPerFlowPerBackend = 3+d.lot.Int64N(9), 2+d.lot.Int64N(5)
+	}
 	if d.chance(4) {
 		c.ReleaseSpacing = time.Duration(1+d.lot.IntN(20)) * time.Millisecond
 	}

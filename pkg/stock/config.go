@@ -79,10 +79,10 @@ func (c *Config) checkBounds(ps *invalid.Problems) {
 func (c *CostConfig) check(ps *invalid.Problems, at invalid.Path) {
 	watermark, upper := at.At("Watermark"), at.At("Upper")
 	invalid.Within(ps, watermark, c.Watermark, 0, MaxCostPerBackend)
-	if c.Lower < 0 || c.Lower > c.Watermark {
-		ps.Add(at.At("Lower"), c.Lower, "must be from 0 to %s (%d)", watermark, c.Watermark)
+	if c.Lower != 0 && (c.Lower < 0 || c.Lower > c.Watermark) {
+		ps.Add(at.At("Lower"), c.Lower, "must be from 1 to %s (%d)", watermark, c.Watermark)
 	}
 	if c.Upper < 0 || c.Upper > MaxCostPerBackend || c.Upper > 0 && (c.Upper < c.Watermark || c.Watermark <= 0) {
-		ps.Add(upper, c.Upper, "must be 0, or from %s (%d) to %d", watermark, c.Watermark, MaxCostPerBackend)
+		ps.Add(upper, c.Upper, "must be from %s (%d), which must be above 0, to %d", watermark, c.Watermark, MaxCostPerBackend)
 	}
 }
