@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/weir-epp/weir/cmd/epp/app"
+	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -146,11 +146,11 @@ func newRunning(b *testing.B, recorded bool) *running {
 	}
 	r := &running{scheduler: scheduler, ids: requestIDs()}
 	board := scheduling.NewBoard(scheduler, rand.New(rand.NewPCG(1, 2)))
-	if r.controller, err = flowcontrol.New(cfg, app.NewPlacer(board), logr.Discard()); err != nil {
+	if r.controller, err = flowcontrol.New(cfg, placement.On(board), logr.Discard()); err != nil {
 		b.Fatal(err)
 	}
 	if recorded {
-		format, err := recording.NewFormat(app.NewPlacer(nil))
+		format, err := recording.NewFormat(placement.On(nil))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-epp/weir/cmd/epp/app"
+	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/recording"
@@ -80,7 +80,7 @@ func newDriver(t testing.TB, seed uint64, limit int, hide func(string) string) *
 		d.classes = rand.New(rand.NewPCG(seed, 2))
 	}
 	var err error
-	if d.format, err = recording.NewFormat(app.NewPlacer(nil)); err != nil {
+	if d.format, err = recording.NewFormat(placement.On(nil)); err != nil {
 		t.Fatal(err)
 	}
 	d.config = d.someConfig()
@@ -88,7 +88,7 @@ func newDriver(t testing.TB, seed uint64, limit int, hide func(string) string) *
 	d.board = scheduling.NewBoard(d.scheduler, rand.New(rand.NewPCG(seed, 2)))
 	d.snapshot = d.board.Snapshot()
 	d.older = d.snapshot
-	if d.machine, err = dispatch.New(d.config, app.NewPlacer(d.board), rand.New(rand.NewPCG(seed, 3))); err != nil {
+	if d.machine, err = dispatch.New(d.config, placement.On(d.board), rand.New(rand.NewPCG(seed, 3))); err != nil {
 		t.Fatal(err)
 	}
 	if d.recorder, err = d.format.Record(d.machine, d.board, d.config, limit, d.now, hide); err != nil {

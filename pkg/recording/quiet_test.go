@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-epp/weir/cmd/epp/app"
+	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/recording"
@@ -29,14 +29,14 @@ func newQuietDriverOf(t testing.TB, change func(*dispatch.Config)) *driver {
 	d.config.Stock.SlotsPerBackend = 1
 	change(&d.config)
 	var err error
-	if d.format, err = recording.NewFormat(app.NewPlacer(nil)); err != nil {
+	if d.format, err = recording.NewFormat(placement.On(nil)); err != nil {
 		t.Fatal(err)
 	}
 	if d.scheduler, err = scheduling.New(scheduling.DefaultConfig()); err != nil {
 		t.Fatal(err)
 	}
 	d.board = scheduling.NewBoard(d.scheduler, nil)
-	if d.machine, err = dispatch.New(d.config, app.NewPlacer(d.board), rand.New(rand.NewPCG(1, 3))); err != nil {
+	if d.machine, err = dispatch.New(d.config, placement.On(d.board), rand.New(rand.NewPCG(1, 3))); err != nil {
 		t.Fatal(err)
 	}
 	if d.recorder, err = d.format.Record(d.machine, d.board, d.config, 1<<20, d.now, nil); err != nil {

@@ -33,23 +33,23 @@ func (l *Ledger) reserve() {
 	}
 	remaining := l.Capacity()
 	for _, r := range l.order {
-		reserved := min(r.desired(l.Capacity()), remaining)
+		reserved := min(r.Wanted(l.Capacity()), remaining)
 		l.accounts[r.Tier].reserved = reserved
 		remaining -= reserved
 	}
 }
 
-// desired returns what the baseline asks for at a capacity.
-func (r Reservation) desired(capacity int) int {
+// Wanted returns how many leases the baseline asks for at a capacity; a floor may ask for more than there is.
+func (r Reservation) Wanted(capacity int) int {
 	hi, lo := bits.Mul64(uint64(r.PerSlot), uint64(capacity))
 	if hi >= uint64(One) {
-		return capacity
+		return max(r.Floor, capacity)
 	}
 	share, rest := bits.Div64(hi, lo, uint64(One))
 	if rest > 0 {
 		share++
 	}
-	return int(min(uint64(capacity), max(uint64(r.Floor), share)))
+	return max(r.Floor, int(min(uint64(capacity), share)))
 }
 
 // Inflight returns the number of leases that a tier holds.

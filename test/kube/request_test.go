@@ -4,14 +4,12 @@ import (
 	"context"
 	"testing"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
-	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"github.com/weir-epp/weir/internal/envoystream"
 )
 
 // request is one stream that Envoy would open; its request is in flight until it ends.
 type request struct {
-	stream extprocv3.ExternalProcessor_ProcessClient
+	stream envoystream.Stream
 	end    context.CancelFunc
 }
 
@@ -19,29 +17,7 @@ type request struct {
 func (e *epp) send(model string, more ...[2]string) *request {
 	e.t.Helper()
 	ctx, end := context.WithCancel(e.t.Context())
-	stream, err := extprocv3.NewExternalProcessorClient(e.grpc).Process(ctx)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	var headers []*corev3.HeaderValue
-	for _, h := range append([][2]string{
-		{":method", "POST"},
-		{":path", "/v1/chat/completions"},
-		{":authority", "weir"},
-		{"content-type", "application/json"},
-		{"content-length", "2"},
-		{"x-gateway-model-name", model},
-	}, more...) {
-		headers = append(headers, &corev3.HeaderValue{Key: h[0], RawValue: []byte(h[1])})
-	}
-	err = stream.Send(&extprocv3.ProcessingRequest{
-		Request: &extprocv3.ProcessingRequest_RequestHeaders{
-			RequestHeaders: &extprocv3.HttpHeaders{Headers: &corev3.HeaderMap{Headers: headers}},
-		},
-		ProtocolConfig: &extprocv3.ProtocolConfiguration{
-			RequestBodyMode: filterv3.ProcessingMode_BUFFERED, ResponseBodyMode: filterv3.ProcessingMode_NONE,
-		},
-	})
+	stream, err := envoystream.Open(ctx, e.grpc, envoystream.First(model, more...))
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -51,18 +27,9 @@ func (e *epp) send(model string, more ...[2]string) *request {
 // granted waits for the request's destination.
 func (r *request) granted(t *testing.T) string {
 	t.Helper()
-	for {
-		m, err := r.stream.Recv()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, h := range m.GetRequestHeaders().GetResponse().GetHeaderMutation().GetSetHeaders() {
-			if h.GetHeader().GetKey() == "x-gateway-destination-endpoint" {
-				return string(h.GetHeader().GetRawValue())
-			}
-		}
-		if m.GetOverrideMessageTimeout() == nil {
-			t.Fatalf("no destination: %v", m)
-		}
+	address, err := envoystream.Granted(r.stream)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return address
 }

@@ -11,15 +11,13 @@ import (
 	"testing"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
-	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/envoystream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -88,66 +86,24 @@ func (r *running) waitEnd() {
 	}
 }
 
-// request begins a stream as Envoy does, with the headers of a completion request that names its model, and more.
-func (r *running) request(ctx context.Context, more ...[2]string) extprocv3.ExternalProcessor_ProcessClient {
+// request begins a stream as Envoy does, with the headers of a completion request for the model chat, and more.
+func (r *running) request(ctx context.Context, more ...[2]string) envoystream.Stream {
 	r.t.Helper()
-	stream, err := extprocv3.NewExternalProcessorClient(r.conn).Process(ctx, grpc.WaitForReady(true))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	var headers []*corev3.HeaderValue
-	for _, h := range append([][2]string{
-		{":method", "POST"},
-		{":path", "/v1/chat/completions"},
-		{":authority", "weir"},
-		{"content-type", "application/json"},
-		{"content-length", "2"},
-		{"x-gateway-model-name", "chat"},
-	}, more...) {
-		headers = append(headers, &corev3.HeaderValue{Key: h[0], RawValue: []byte(h[1])})
-	}
-	err = stream.Send(&extprocv3.ProcessingRequest{
-		Request: &extprocv3.ProcessingRequest_RequestHeaders{
-			RequestHeaders: &extprocv3.HttpHeaders{Headers: &corev3.HeaderMap{Headers: headers}},
-		},
-		ProtocolConfig: &extprocv3.ProtocolConfiguration{
-			RequestBodyMode:  filterv3.ProcessingMode_BUFFERED,
-			ResponseBodyMode: filterv3.ProcessingMode_NONE,
-		},
-	})
+	stream, err := envoystream.Open(ctx, r.conn, envoystream.First("chat", more...))
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	return stream
 }
 
-// destination is where an answer to request headers sends the request.
-func destination(m *extprocv3.ProcessingResponse) string {
-	for _, h := range m.GetRequestHeaders().GetResponse().GetHeaderMutation().GetSetHeaders() {
-		if h.GetHeader().GetKey() == "x-gateway-destination-endpoint" {
-			return string(h.GetHeader().GetRawValue())
-		}
-	}
-	return ""
-}
-
-// granted receives the answer that sends a request on, and returns its destination.
-func granted(t *testing.T, stream extprocv3.ExternalProcessor_ProcessClient) string {
+// granted receives the reply that sends a request on, and returns its destination.
+func granted(t *testing.T, stream envoystream.Stream) string {
 	t.Helper()
-	for {
-		m, err := stream.Recv()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if m.GetOverrideMessageTimeout() != nil { // it waits
-			continue
-		}
-		address := destination(m)
-		if address == "" {
-			t.Fatalf("no destination in %v", m)
-		}
-		return address
+	address, err := envoystream.Granted(stream)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return address
 }
 
 // get reads a page of the metrics port.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/names"
+	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/datastore"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -37,7 +38,7 @@ func newPool(
 	var named names.Names
 	p.streams, named = p.naming.merge(p.naming.file)
 	p.naming.use(p.naming.file, named)
-	if p.controller, err = flowcontrol.New(p.flow, placer{p.board}, log.WithName("flowcontrol")); err != nil {
+	if p.controller, err = flowcontrol.New(p.flow, placement.On(p.board), log.WithName("flowcontrol")); err != nil {
 		return nil, fmt.Errorf("app: %w", err)
 	}
 	if err := p.record(o); err != nil {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -17,7 +18,7 @@ import (
 )
 
 // Recordings returns the format of this program's recordings.
-func Recordings() (*recording.Format, error) { return recording.NewFormat(NewPlacer(nil)) }
+func Recordings() (*recording.Format, error) { return recording.NewFormat(placement.On(nil)) }
 
 // record starts recording every decision, with --record.
 func (p *Pool) record(o *Options) error {

@@ -26,24 +26,20 @@ func clampedReservations(cfg flowcontrol.Config, ready []stock.Backend) string {
 	if len(ready) == 0 {
 		return ""
 	}
-	reserved := func(tiers ...stock.Reservation) *stock.Ledger {
-		l := stock.New(cfg.Stock)
-		l.SetReservations(tiers)
-		l.SetBackends(ready)
-		return l
-	}
-	all := make([]stock.Reservation, len(cfg.Tiers))
+	wanted := make([]stock.Reservation, len(cfg.Tiers))
 	for i, t := range cfg.Tiers {
-		all[i] = stock.Reservation{Tier: i, Floor: t.ReservedFloor, PerSlot: t.ReservedPerSlot}
+		wanted[i] = stock.Reservation{Tier: i, Floor: t.ReservedFloor, PerSlot: t.ReservedPerSlot}
 	}
-	ledger, clamped := reserved(all...), false
+	ledger := stock.New(cfg.Stock)
+	ledger.SetReservations(wanted)
+	ledger.SetBackends(ready)
+	clamped := false
 	var held []string
-	for i, r := range all {
-		alone := max(r.Floor, reserved(r).Reserved(i))
-		if alone > 0 {
-			held = append(held, fmt.Sprintf("%s %d of %d", cfg.Queue.Tiers[i].Name, ledger.Reserved(i), alone))
+	for i, r := range wanted {
+		if n := r.Wanted(ledger.Capacity()); n > 0 {
+			held = append(held, fmt.Sprintf("%s %d of %d", cfg.Queue.Tiers[i].Name, ledger.Reserved(i), n))
+			clamped = clamped || ledger.Reserved(i) < n
 		}
-		clamped = clamped || ledger.Reserved(i) < alone
 	}
 	if !clamped {
 		return ""
