@@ -23,14 +23,15 @@ type naming struct {
 
 	// Guarded by Pool.mu.
 	file      extproc.Config  // the streams', with the names of the file only
+	files     int             // how often file was replaced
 	resources names.Resources // the source's newest
 
 	names atomic.Pointer[names.Names] // in use
 }
 
-// merge returns the configuration of the streams with the names of the source beside those of the file.
-func (n *naming) merge(file extproc.Config) (extproc.Config, names.Names) {
-	merged := names.Merge(namesOf(&file), n.pool, n.resources)
+// merge returns the configuration of the streams with the names of resources beside those of the file.
+func (n *naming) merge(file extproc.Config, resources names.Resources) (extproc.Config, names.Names) {
+	merged := names.Merge(namesOf(&file), n.pool, resources)
 	file.Objectives, file.Models = nil, nil
 	for _, o := range merged.Objectives {
 		file.Objectives = append(file.Objectives, extproc.Objective{Name: o.Name, Priority: o.Priority})
@@ -64,9 +65,8 @@ func targetsOf(list []names.Target) (targets []extproc.Target) {
 	return targets
 }
 
-// use notes which names are in use, and tells the source what has become of its resources.
-func (n *naming) use(file extproc.Config, merged names.Names) {
-	n.file = file
+// use notes which names are in use, and tells the source what has become of its resources. The caller holds Pool.mu.
+func (n *naming) use(merged names.Names) {
 	n.names.Store(&merged)
 	if n.source != nil {
 		n.source.Judge(merged.Verdicts)
@@ -74,14 +74,31 @@ func (n *naming) use(file extproc.Config, merged names.Names) {
 }
 
 // resourcesChanged applies new resources of the source. Only the streams depend on names, so that is all that changes: no
-// request that waits or is in flight is touched, and streams that have begun keep the names that they began with.
-func (p *Pool) resourcesChanged(r names.Resources) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// request that waits or is in flight is touched, and streams that have begun keep the names that they began with. It is
+// called by one goroutine at a time.
+//
+// A merge takes as long as strangers' resources are large, and changes of the endpoints wait for mu: so it is made without
+// mu, and once more if the file has changed meanwhile.
+func (p *Pool) resourcesChanged(resources names.Resources) {
 	n := &p.naming
-	n.resources = r
-	streams, merged := n.merge(n.file)
-	if !sameNames(n.names.Load(), &merged) {
+	for done := false; !done; {
+		p.mu.Lock()
+		file, files := n.file, n.files
+		p.mu.Unlock()
+		streams, merged := n.merge(file, resources)
+		same := sameNames(n.names.Load(), &merged)
+		p.mu.Lock()
+		if done = n.files == files; done {
+			p.useResources(resources, streams, merged, same)
+		}
+		p.mu.Unlock()
+	}
+}
+
+// useResources puts names of the source in the place of those before. The caller holds mu.
+func (p *Pool) useResources(resources names.Resources, streams extproc.Config, merged names.Names, same bool) {
+	p.naming.resources = resources
+	if !same {
 		streams.RoutesByModel = p.streams.RoutesByModel
 		if err := p.server.SetConfig(streams); err != nil {
 			p.log.Error(err, "the names of the cluster's resources are not in use") // a defect: merged names are valid
@@ -90,7 +107,7 @@ func (p *Pool) resourcesChanged(r names.Resources) {
 		p.streams = streams
 		p.log.Info("names", "objectives", len(merged.Objectives), "models", len(merged.Models), "otherModels", len(merged.OtherTargets) > 0)
 	}
-	n.use(n.file, merged)
+	p.naming.use(merged)
 }
 
 // sameNames reports whether two merges came to the same names, whatever became of each resource.

@@ -1,9 +1,12 @@
 package app
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -128,5 +131,80 @@ func TestModelsOfTheCluster(t *testing.T) {
 		`weir_objectives{source="file"} 0`, `weir_name_resources_unaccepted{kind="InferenceModel"} 1`,
 	} {
 		r.metric(line)
+	}
+}
+
+// rewrites are large resources, whose merge takes long.
+func rewrites(n int) (list []*kubeapi.InferenceModelRewrite) {
+	for i := range n {
+		r := &kubeapi.InferenceModelRewrite{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("r", i)}, Spec: kubeapi.InferenceModelRewriteSpec{PoolRef: ofPool},
+		}
+		for j := range 5000 {
+			r.Spec.Rules = append(r.Spec.Rules, kubeapi.RewriteRule{
+				Matches: []kubeapi.RewriteMatch{{Model: kubeapi.ModelMatch{Value: fmt.Sprint("m", j)}}},
+				Targets: []kubeapi.RewriteTarget{{ModelRewrite: "v1"}},
+			})
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// While large resources are merged, changes of the endpoints do not wait.
+func TestMergingHoldsUpNoEndpoints(t *testing.T) {
+	r := startReloading(t, "flows: { unknownModels: shared }\n", nil)
+	p := r.pool
+	p.naming.pool = names.Pool{Group: kubeapi.PoolGroupVersion.Group, Name: "chat"}
+	p.resourcesChanged(names.Resources{Rewrites: rewrites(1)})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.resourcesChanged(names.Resources{Rewrites: rewrites(30)}) // the same names: only merging takes long
+	}()
+	free, held := 0, 0
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		case <-time.After(100 * time.Microsecond):
+		}
+		if p.mu.TryLock() {
+			free++
+			p.mu.Unlock()
+		} else {
+			held++
+		}
+	}
+	if held > free/2 {
+		t.Errorf("the lock was free %d times and held %d times", free, held)
+	}
+}
+
+// A file and resources that change at the same time are both in use in the end.
+func TestFileAndResourcesChangeTogether(t *testing.T) {
+	r := startReloading(t, "flows: { unknownModels: shared }\n", nil)
+	p := r.pool
+	p.naming.pool = names.Pool{Group: kubeapi.PoolGroupVersion.Group, Name: "chat"}
+	large := rewrites(2) // so that a merge takes long enough for the other
+	for i := range 10 {
+		var both sync.WaitGroup
+		both.Go(func() {
+			p.resourcesChanged(names.Resources{
+				Rewrites: large, Objectives: []*kubeapi.InferenceObjective{objective(fmt.Sprint("cluster", i), 1)},
+			})
+		})
+		both.Go(func() {
+			file := p.naming.file
+			file.Objectives = []extproc.Objective{{Name: fmt.Sprint("file", i), Priority: 1}}
+			if err := p.reconfigure(p.flow, p.scheduler, file); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Wait()
+		want := []extproc.Objective{{Name: fmt.Sprint("file", i), Priority: 1}, {Name: fmt.Sprint("cluster", i), Priority: 1}}
+		if got := p.streams.Objectives; !reflect.DeepEqual(got, want) {
+			t.Fatalf("objectives %+v, want %+v", got, want)
+		}
 	}
 }

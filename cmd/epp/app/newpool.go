@@ -36,8 +36,8 @@ func newPool(
 	p.prepared.Store(&prepared{p.scheduler, p.board.Snapshot()})
 	p.flow, p.naming.file = o.converted(d)
 	var named names.Names
-	p.streams, named = p.naming.merge(p.naming.file)
-	p.naming.use(p.naming.file, named)
+	p.streams, named = p.naming.merge(p.naming.file, names.Resources{})
+	p.naming.use(named)
 	if p.controller, err = flowcontrol.New(p.flow, placement.On(p.board), log.WithName("flowcontrol")); err != nil {
 		return nil, fmt.Errorf("app: %w", err)
 	}

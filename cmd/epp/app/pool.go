@@ -92,7 +92,7 @@ func (p *Pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Schedu
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ready, routesByModel := readyOf(p.published)
-	streams, merged := p.naming.merge(file)
+	streams, merged := p.naming.merge(file, p.naming.resources)
 	streams.RoutesByModel = routesByModel
 	if err := p.controller.Reconfigure(flow, func() { p.board.SetScheduler(scheduler) }); err != nil {
 		return err
@@ -102,7 +102,9 @@ func (p *Pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Schedu
 	if err := p.server.SetConfig(streams); err != nil {
 		return fmt.Errorf("app: streams: %w", err) // the caller has validated it
 	}
-	p.naming.use(file, merged)
+	p.naming.file = file
+	p.naming.files++
+	p.naming.use(merged)
 	p.noteReservations(ready)
 	return nil
 }

@@ -14,8 +14,11 @@ const (
 	// lookInterval is the time between two looks at which CRDs are installed. Watching CRDs would need permissions in the
 	// whole cluster; everybody may look.
 	lookInterval = 10 * time.Second
-	// gatherChanges is how long changes of resources are gathered before they are used.
+	// gatherChanges is how long changes of resources are gathered before they are used; if using them takes long, it is
+	// gatherTimes as long as the last time: strangers' resources that are large and never rest cost a part of a processor.
 	gatherChanges = 50 * time.Millisecond
+	gatherTimes   = 4
+	maxGathering  = 10 * time.Second
 )
 
 // NamesConfig says whose names to follow, and for whom.
@@ -62,6 +65,7 @@ func (n *Names) run(ctx context.Context, synced func()) error {
 	running.Go(func() { n.look(ctx, looks) })
 	running.Go(func() { n.accepted.run(ctx) })
 	looked, used := false, false
+	gather := gatherChanges
 	for {
 		select {
 		case found := <-looks:
@@ -75,7 +79,7 @@ func (n *Names) run(ctx context.Context, synced func()) error {
 				continue
 			}
 		case <-n.wake:
-			pause(ctx, gatherChanges)
+			pause(ctx, gather)
 			select {
 			case <-n.wake:
 			default:
@@ -91,7 +95,9 @@ func (n *Names) run(ctx context.Context, synced func()) error {
 			continue
 		}
 		used = true
+		began := time.Now()
 		n.config.Use(n.resources())
+		gather = min(max(gatherChanges, gatherTimes*time.Since(began)), maxGathering)
 		synced()
 	}
 }
