@@ -138,8 +138,25 @@ func TestTwoPodsAtOneAddress(t *testing.T) {
 			t.Errorf("%s: %+v of %d", c.why, e, s.Current().Len())
 		}
 	}
-	if len(lines) != 1 || !strings.Contains(lines[0], "old:80 new:80") {
+	if len(lines) != 1 || !strings.Contains(lines[0], `"endpoints"=2 "oldest"="old:80" "newest"="new:80" "used"="old:80"`) {
 		t.Errorf("logged, of one pair of pods: %q", lines)
+	}
+}
+
+// However many pods have one address, what is said of them is short.
+func TestManyPodsAtOneAddress(t *testing.T) {
+	longest := 0
+	s, err := New(DefaultConfig(), funcr.New(func(_, line string) { longest = max(longest, len(line)) }, funcr.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []scheduling.Endpoint
+	for i := range 5000 {
+		list = append(list, ofPod(fmt.Sprint("pod", i), "10.0.0.1:80", true))
+	}
+	s.Set(list)
+	if s.Current().Len() != 1 || longest == 0 || longest > 500 {
+		t.Errorf("%d endpoints, %d bytes logged", s.Current().Len(), longest)
 	}
 }
 

@@ -26,7 +26,7 @@ type Store struct {
 	mu          sync.Mutex
 	listed      []scheduling.Endpoint // as the source lists them, sorted by ID
 	identities  identities
-	shared      map[string]string // address to the keys of several endpoints that have it, as last logged
+	shared      map[string]sharing // the addresses that several endpoints have, as last logged
 	subscribers []func(*scheduling.Snapshot)
 	prober      *prober     // nil if probing is off
 	gathering   gathering   // delays publications that can wait
@@ -90,12 +90,18 @@ func (s *Store) Set(endpoints []scheduling.Endpoint) {
 	s.forget()
 }
 
+// sharing is who has an address that several endpoints have: how many they are, and the keys of two.
+type sharing struct {
+	n              int
+	oldest, newest string
+}
+
 // oneForEachAddress returns the endpoints with canonical addresses and keys, without those that lose their address to
-// another one, and logs which these are.
+// another one, and logs which addresses these are.
 func (s *Store) oneForEachAddress(endpoints []scheduling.Endpoint) []scheduling.Endpoint {
 	kept := make([]scheduling.Endpoint, 0, len(endpoints))
 	index := make(map[string]int, len(endpoints))
-	var shared map[string]string
+	var shared map[string]sharing
 	for _, e := range endpoints {
 		e.Address = scheduling.ParseHostPort(e.Address).String()
 		e.Key = cmp.Or(e.Key, e.Address)
@@ -106,17 +112,21 @@ func (s *Store) oneForEachAddress(endpoints []scheduling.Endpoint) []scheduling.
 			continue
 		}
 		if shared == nil {
-			shared = map[string]string{}
+			shared = map[string]sharing{}
 		}
-		shared[e.Address] = cmp.Or(shared[e.Address], kept[i].Key) + " " + e.Key
+		before, more := shared[e.Address]
+		if !more {
+			before = sharing{n: 1, oldest: kept[i].Key}
+		}
+		shared[e.Address] = sharing{n: before.n + 1, oldest: before.oldest, newest: e.Key}
 		if e.Ready || !kept[i].Ready {
 			kept[i] = e
 		}
 	}
-	for address, keys := range shared {
-		if s.shared[address] != keys {
+	for address, by := range shared {
+		if s.shared[address] != by {
 			s.log.Info("WARNING: several endpoints have the same address; the newest of those that are ready is used",
-				"address", address, "endpoints", keys, "used", kept[index[address]].Key)
+				"address", address, "endpoints", by.n, "oldest", by.oldest, "newest", by.newest, "used", kept[index[address]].Key)
 		}
 	}
 	s.shared = shared

@@ -134,6 +134,36 @@ func TestModelsOfTheCluster(t *testing.T) {
 	}
 }
 
+// A page is of a bounded size, however much the resources name.
+func TestNamesPageIsBounded(t *testing.T) {
+	in := names.Names{}
+	targets := make([]names.Target, names.MaxTargets)
+	for i := range targets {
+		targets[i] = names.Target{Name: fmt.Sprint("t", i), Weight: 1}
+	}
+	for i := range names.MaxNames {
+		in.Objectives = append(in.Objectives, names.Objective{Name: fmt.Sprint("o", i)})
+		in.Models = append(in.Models, names.Model{Name: fmt.Sprint("m", i), Targets: targets, Criticality: "Critical"})
+		in.Verdicts = append(in.Verdicts, names.Verdict{Kind: names.KindModel, Name: fmt.Sprint("x", i), Reason: names.ReasonInvalid})
+	}
+	var n naming
+	n.names.Store(&in)
+	var lines []string
+	n.namesTable(func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) })
+	if most := 2 + 4*(maxNameRows+1); len(lines) > most {
+		t.Errorf("%d lines, want at most %d", len(lines), most)
+	}
+	page := strings.Join(lines, "\n")
+	for _, want := range []string{
+		"model m0\ttargets t0 (1), t1 (1), t2 (1), t3 (1), t4 (1), t5 (1), t6 (1), t7 (1), 56 more\t",
+		"objectives\t9000 more", "models\t9000 more", "NOT IN USE\t9000 more",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+}
+
 // rewrites are large resources, whose merge takes long.
 func rewrites(n int) (list []*kubeapi.InferenceModelRewrite) {
 	for i := range n {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,10 +34,10 @@ func memberOf(pod *corev1.Pod) member {
 	m.annotated, m.problem = readAnnotations(pod.Annotations)
 	if ip := pod.Status.PodIP; ip != "" {
 		address, err := netip.ParseAddr(ip)
-		if err == nil && address.Zone() == "" && !address.IsUnspecified() && !address.IsMulticast() {
+		if err == nil && address.Zone() == "" && isOfAPod(address.Unmap()) {
 			m.address = address.Unmap()
 		} else {
-			m.problem = fmt.Sprintf("status.podIP: %q: is no address of a pod", short(ip))
+			m.problem = strings.TrimPrefix(m.problem+fmt.Sprintf("; status.podIP: %q: is no address of a pod", short(ip)), "; ")
 		}
 	}
 	m.ready = pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed &&
@@ -44,6 +45,13 @@ func memberOf(pod *corev1.Pod) member {
 			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 		})
 	return m
+}
+
+// isOfAPod reports whether an address may be a pod's, as Kubernetes has it for EndpointSlices: whoever can write a pod's
+// status must not send requests to a cloud's metadata service (169.254.169.254). Loopback addresses are allowed, for
+// everything on one machine.
+func isOfAPod(address netip.Addr) bool {
+	return !address.IsUnspecified() && !address.IsMulticast() && !address.IsLinkLocalUnicast()
 }
 
 func (m *member) equal(o *member) bool {

@@ -78,6 +78,15 @@ func TestEndpointsOfAPod(t *testing.T) {
 		},
 		{"no address yet", running(func(p *corev1.Pod) { p.Status.PodIP = "" }), "", ""},
 		{"no address of a pod", running(func(p *corev1.Pod) { p.Status.PodIP = "0.0.0.0" }), "", `status.podIP: "0.0.0.0": is no address of a pod`},
+		{"the same in IPv6", running(func(p *corev1.Pod) { p.Status.PodIP = "::ffff:0.0.0.0" }), "", `status.podIP: "::ffff:0.0.0.0": is no`},
+		{"a cloud's metadata", running(func(p *corev1.Pod) { p.Status.PodIP = "169.254.169.254" }), "", `status.podIP: "169.254.169.254": is no`},
+		{
+			"two problems", running(func(p *corev1.Pod) {
+				p.Status.PodIP = "fe80::1"
+				p.Annotations = map[string]string{AnnotationSlots: "x"}
+			}), "",
+			`metadata.annotations[weir.dev/slots]: "x": must be a whole number from 0 to 2147483647; it is ignored; status.podIP: "fe80::1": is no`,
+		},
 		{"nonsense", running(func(p *corev1.Pod) { p.Status.PodIP = "fe80::1%eth0" }), "", `status.podIP: "fe80::1%eth0": is no`},
 		{
 			"slots of each port", running(annotate(AnnotationSlots, " 64")),
