@@ -69,8 +69,11 @@ func (d *Document) fairqueueConfig() fairqueue.Config {
 	if q.TierMode == TiersWeighted {
 		cfg.TierMode = fairqueue.Weighted
 	}
-	if d.Flows.Discipline == DisciplineNone {
+	switch d.Flows.Discipline {
+	case DisciplineNone:
 		cfg.Discipline = fairqueue.OneFlow
+	case DisciplineVTC:
+		cfg.Discipline = fairqueue.VTC
 	}
 	if q.Cursor == CursorAdvance {
 		cfg.Cursor = fairqueue.Advance

@@ -22,12 +22,16 @@ func (q *FairRequestQueue) Bypassed(now time.Time, r *Request) {
 	t := q.tierOf(r.Tier)
 	r.Tier, r.Cost = t.id, r.Cost.clamp()
 	c := t.classOf(r)
-	f := q.known(c, r, true)
+	f, stale := q.known(c, r, true), false
 	q.departed(f, r)
 	for ; f != nil; f = f.above {
 		if f.siblings.discipline.bypassed(&f.siblings.level, &f.share, r, r.receiptOf(f.depth)) {
 			f.retag(nil)
 		}
+		stale = stale || f.siblings.stale
+	}
+	if stale {
+		c.siblings.freshen()
 	}
 }
 

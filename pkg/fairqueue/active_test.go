@@ -77,6 +77,10 @@ func (counter) refund(_ *level, s *share, _ *Request, p *receipt) bool {
 
 func (d counter) end(_ *level, s *share) { delete(d.counting, s) }
 
+func (counter) join(*level, *share, *branch, bool, *Request) bool { return false }
+
+func (counter) resumed(*level, *share, *branch, *Request) bool { return false }
+
 func (counter) freshen(*level, *share) bool { return false }
 
 func (counter) describe(_ *level, s *share, number func(int64)) {

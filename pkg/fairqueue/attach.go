@@ -4,7 +4,7 @@ package fairqueue
 func (c *class) attach(f *flow, r *Request) {
 	fl := f.laneOf(r.Lane)
 	if fl == nil {
-		fl = c.newFlowLane(f, r.Lane)
+		fl = c.newFlowLane(f, r)
 	}
 	r.flowLane = fl
 	fl.line.insert(r)
@@ -78,8 +78,9 @@ func (f *flow) retag(but *flowLane) {
 	}
 }
 
-// newFlowLane makes f's part of a lane, and the lane and the parts of the flows above if they are missing.
-func (c *class) newFlowLane(f *flow, name Lane) *flowLane {
+// newFlowLane makes f's part of r's lane, and the lane and the parts of the flows above if they are missing.
+func (c *class) newFlowLane(f *flow, r *Request) *flowLane {
+	name := r.Lane
 	cl := c.lanes[name]
 	if cl == nil {
 		cl = take(&c.freeLanes)
@@ -90,7 +91,7 @@ func (c *class) newFlowLane(f *flow, name Lane) *flowLane {
 	var above *flowLane
 	if f.above != nil {
 		if above = f.above.laneOf(name); above == nil {
-			above = c.newFlowLane(f.above, name)
+			above = c.newFlowLane(f.above, r)
 		}
 	}
 	fl := take(&c.freeFlowLanes)
@@ -105,6 +106,9 @@ func (c *class) newFlowLane(f *flow, name Lane) *flowLane {
 		for _, l := range f.lanes {
 			f.byLane[l.lane.name] = l
 		}
+	}
+	if in := f.siblings; c.tier.queue.active && in.discipline.join(&in.level, &f.share, fl.ownBranch(), fl.alone(), r) {
+		f.retag(fl)
 	}
 	return fl
 }

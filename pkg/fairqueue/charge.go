@@ -42,12 +42,20 @@ func (c *class) popShared(of *Candidate) {
 func (s *siblings) freshen() {
 	stale := s.stale
 	s.stale = false
-	for f := range s.flows.all() {
+	freshen := func(f *flow) {
 		if f.under != nil {
 			f.under.freshen()
 		}
 		if stale && s.discipline.freshen(&s.level, &f.share) {
 			f.retag(nil)
+		}
+	}
+	for f := range s.flows.all() {
+		freshen(f)
+	}
+	if s.discipline.active() {
+		for f := range s.flows.idle() {
+			freshen(f)
 		}
 	}
 }

@@ -39,6 +39,8 @@ const (
 	WFQ Discipline = iota
 	// OneFlow puts all requests of a class into one flow: first come, first served.
 	OneFlow
+	// VTC is start-time fair queueing by counters that are corrected to the actual costs.
+	VTC
 )
 
 // TieBreak determines which of several flows goes first if their heads have the same tag.

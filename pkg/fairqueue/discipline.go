@@ -12,6 +12,11 @@ import "time"
 type discipline interface {
 	// begin is called when s becomes backlogged.
 	begin(l *level, s *share)
+	// join is called when s, which is backlogged, gets r in a lane in which none of it waits. in is the level's branch there;
+	// alone means that nobody else waits in it.
+	join(l *level, s *share, in *branch, alone bool, r *Request) (moved bool)
+	// resumed is called when s is no longer parked in a branch, where head is next.
+	resumed(l *level, s *share, in *branch, head *Request) (moved bool)
 	// tag returns the tag of head, the next request of s, or its next request in one lane.
 	tag(l *level, s *share, head *Request) VirtualTime
 	// charge charges s for r, which had this tag and is popped. In a level of classes, r has been removed already;
@@ -42,11 +47,15 @@ type discipline interface {
 	describeReceipt(l *level, p *receipt, number func(int64))
 }
 
-// costsKnown implements the methods that a discipline does not need if its charges are final at the pop and requests in
-// flight do not matter to it.
+// costsKnown implements the methods that a discipline does not need if its charges are final at the pop, and neither
+// requests in flight nor lanes matter to it.
 type costsKnown struct{}
 
 func (costsKnown) active() bool { return false }
+
+func (costsKnown) join(*level, *share, *branch, bool, *Request) (moved bool) { return false }
+
+func (costsKnown) resumed(*level, *share, *branch, *Request) (moved bool) { return false }
 
 func (costsKnown) bypassed(*level, *share, *Request, *receipt) (moved bool) { return false }
 
@@ -69,6 +78,7 @@ type level struct {
 	timeVarying *share     // the class's own flow whose tag changes with time; nil if there is none
 	nextAdvance time.Time  // when advance must be called for it
 	wfqLevel
+	vtcLevel
 	drrLevel
 }
 
@@ -97,6 +107,8 @@ func (d Discipline) implementation() discipline {
 		return oneFlow{}
 	case WFQ:
 		return wfq{}
+	case VTC:
+		return vtc{}
 	default:
 		panic("fairqueue: unknown discipline")
 	}

@@ -40,9 +40,11 @@
 // changes, no other tag must be recomputed. When a released request is requeued, its increment is subtracted from its
 // flow's start, which may then be behind virtual time until the flow has used the refund.
 //
+// Discipline vtc has a formula and a bound of its own (vtc.go).
+//
 // # Bound
 //
-// Let flows f and g be backlogged throughout an interval, with weights w and largest costs l, and let W be the cost popped
+// With wfq, let flows f and g be backlogged throughout an interval, with weights w and largest costs l, and let W be the cost popped
 // from each. Then |W_f/w_f − W_g/w_g| <= l_f/w_f + l_g/w_g, because each flow's next finish tag is at most one increment
 // ahead of virtual time and never behind it. For flows of equal weight and cost 1 the difference is at most one request.
 // This holds for every tie-break.
@@ -51,8 +53,8 @@
 //
 // Push, Peek, Pop, Remove, displacement and the expiry of one request are O(log n) in flows and requests, times the number
 // of tiers, of levels, and of lanes in which the request's own flow waits. (With discipline none, one flow has all lanes,
-// but only the request's own lane is touched.) No operation visits all flows or all requests. Of a flow without waiting
-// requests only the key is kept, because its last tag is never ahead of virtual time and so has no effect: each class
+// but only the request's own lane is touched.) No operation visits all flows or all requests. With wfq, of a flow without
+// waiting requests only the key is kept, because its last tag is never ahead of virtual time and so has no effect: each class
 // keeps the last keptFlows map entries, and each flow with waiters the last keptUnder of the flows under it
 // (flowtable.go). The structures kept for reuse are bounded by keptFlows and keptLanes.
 //
@@ -62,7 +64,7 @@
 //     in their list or their heap.
 //   - A flowLane is in its lane's heap if and only if it has requests and is not parked. A lane is in its class's heap of
 //     open lanes if and only if it has such a flowLane and is open.
-//   - Virtual time never goes back. No head's start is ahead of virtual time, or so far behind it that the comparison of
+//   - Virtual time never goes back, nor that of a lane with waiters (vtc). With wfq no head's start is ahead of virtual time, or so far behind it that the comparison of
 //     tags would overflow (wfqrebase.go).
 //   - In reserved mode Σ flowCapacity of the tracked flows <= totalCapacity, except after a reload or a requeue. With
 //     weighted tiers, Σ min(flowCapacity, the tier's share) <= the tier's share of totalCapacity, which is at least 1.

@@ -55,6 +55,17 @@ func (t *flowTable) all() iter.Seq[*flow] {
 	}
 }
 
+// idle iterates over the known flows in which nothing waits, in no order.
+func (t *flowTable) idle() iter.Seq[*flow] {
+	return func(yield func(*flow) bool) {
+		for _, f := range t.known {
+			if !f.position.tracked && !yield(f) {
+				return
+			}
+		}
+	}
+}
+
 // track starts tracking a flow that was claimed.
 func (t *flowTable) track(f *flow) {
 	f.position = tablePosition{tracked: true, older: t.last}

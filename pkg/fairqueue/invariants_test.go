@@ -197,6 +197,7 @@ func classProblem(q *FairRequestQueue, c *class, waiting map[*Request]bool, fail
 		fail("%s: queued %d (%d), flow lanes %d (%d)", name, c.queued, queued, linedUp, flowLanes)
 	}
 	wfqProblem(&c.siblings, name, fail)
+	vtcProblem(&c.siblings, name, fail)
 	return reserved
 }
 
@@ -236,6 +237,7 @@ func flowProblem(q *FairRequestQueue, c *class, f *flow, waiting map[*Request]bo
 	if f.under != nil {
 		siblingsProblem(q, c, f.under, f, waiting, fail)
 		wfqProblem(f.under, "flow "+f.key, fail)
+		vtcProblem(f.under, "flow "+f.key, fail)
 		for g := range f.under.flows.all() {
 			cost += g.cost
 		}
@@ -415,6 +417,7 @@ func sheddingProblem(in *siblings, fail failf) {
 // reservations fit unless a reload or a requeue exceeded them.
 type audit struct {
 	wfqAudit
+	vtcAudit
 	excused bool
 }
 
@@ -424,6 +427,9 @@ func (a *audit) check(t testing.TB, q *FairRequestQueue) {
 		t.Fatalf("invariant broken: %v", err)
 	}
 	a.wfqAudit.check(t, q)
+	if q.config.Discipline == VTC {
+		a.vtcAudit.check(t, q)
+	}
 	if q.config.CapacityMode != Reserved || a.excused {
 		return
 	}

@@ -19,8 +19,9 @@ type flowLane struct {
 
 // branch orders the sharers of one level in one lane.
 type branch struct {
-	flows heap[*flowLane] // those that are not parked
-	ages  heap[*age]      // the same ones, if the tier has a starvation threshold
+	flows   heap[*flowLane] // those that are not parked
+	ages    heap[*age]      // the same ones, if the tier has a starvation threshold
+	virtual VirtualTime     // vtc: the lane's virtual time
 }
 
 func (b *branch) small() bool { return b.flows.small() && b.ages.small() }
@@ -31,6 +32,23 @@ func (fl *flowLane) ownBranch() *branch {
 		return fl.above.under
 	}
 	return &fl.lane.branch
+}
+
+// alone reports whether nothing waits in fl's branch.
+func (fl *flowLane) alone() bool {
+	if fl.above != nil {
+		return fl.above.queued == 0
+	}
+	return fl.lane.queued == 0
+}
+
+// branchOf returns the branch of f's siblings in the lane in which the request waits. f is a flow on its path.
+func (r *Request) branchOf(f *flow) *branch {
+	fl := r.flowLane
+	for fl.flow != f {
+		fl = fl.above
+	}
+	return fl.ownBranch()
 }
 
 // outermost returns the flowLane of the class's own flow.

@@ -68,6 +68,10 @@ func (q *FairRequestQueue) UnparkFlow(id int, key string) {
 		if fl.unpark() {
 			c := fl.lane.class
 			c.countInLane(fl.lane, 0, -fl.queued)
+			if f := fl.flow; f.siblings.discipline.resumed(&f.siblings.level, &f.share, fl.ownBranch(), fl.head) {
+				fl.retag()
+				f.retag(fl)
+			}
 			c.reindex(fl)
 		}
 	}

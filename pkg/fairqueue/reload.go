@@ -36,6 +36,9 @@ func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 			for f := range c.flows.all() {
 				q.reconfigureFlow(f)
 			}
+			for f := range c.flows.idle() {
+				f.weight = q.config.weight(f.key)
+			}
 		}
 	}
 	return nil

@@ -19,14 +19,16 @@ var rewrite = flag.Bool("rewrite", false, "write the scripts' answers into testd
 // "#" begins a comment. The commands:
 //
 //	queue KEY=VALUE …        total, flow (capacities), ttl, capacity (reserved, shared), tiers (strict, weighted),
-//	                         top (guaranteed, fair), budget, discipline (wfq, none), tie (arrival, newcomer)
+//	                         top (guaranteed, fair), budget, discipline (wfq, vtc, none), tie (arrival, newcomer)
 //	tier NAME KEY=VALUE …    size, timeout, starve, weight; "tier NAME gone" takes it off the list
 //	flow NAME KEY=VALUE …    weight, capacity
 //	reload                   applies what the lines above have changed since the queue was made
 //	push FLOW KEY=VALUE …    tier, cost, lane, deadline, n; requests are named by flow and number: a1, a2
 //	pop KEY=VALUE …          pops n, with stock available to the tiers only=NAME,…; promote lets starved heads go
 //	slots N, grant           the stock: grant releases while fewer than N are out; promote as above
-//	complete NAME …          gives the slots back, and grants
+//	complete NAME …          gives the slots back, and grants; cost is what each has really cost
+//	dispatch FLOW KEY=VALUE  an arrival goes without waiting: tier, cost, lane
+//	raise NAME, late NAME    its cost is raised in flight, or known after its end: cost
 //	cancel NAME …            leaves the queue
 //	advance DURATION         lets time go by, and expires
 //	park NAME, unpark FLOW   the flow of a waiter is at its cap in its lane, and no more

@@ -33,8 +33,20 @@ func (s *script) run(command string, a arguments) {
 	case "complete":
 		for _, name := range a.words {
 			delete(s.out, name)
+			if cost := s.number(a, "cost", 0); cost > 0 {
+				s.q.TrueUp(s.now, s.request(name), Cost(cost))
+			}
+			s.q.Completed(s.request(name))
 		}
 		s.pop(a, s.slots-len(s.out))
+	case "raise":
+		s.queue().Adjust(s.now, s.request(a.words[0]), Cost(s.number(a, "cost", 1)))
+	case "late":
+		s.queue().TrueUp(s.now, s.request(a.words[0]), Cost(s.number(a, "cost", 1)))
+	case "dispatch":
+		name := s.named(a)
+		s.out[name] = true
+		s.queue().Bypassed(s.now, s.request(name))
 	case "cancel":
 		for _, name := range a.words {
 			if !s.queue().Remove(s.request(name)) {
@@ -117,6 +129,8 @@ func (s *script) configure(command string, a arguments) {
 				c.GuaranteedTop = value == "guaranteed"
 			case "discipline=none":
 				c.Discipline = OneFlow
+			case "discipline=vtc":
+				c.Discipline = VTC
 			case "tie=arrival", "tie=newcomer":
 				c.TieBreak = ByArrival
 				if value == "newcomer" {
@@ -160,16 +174,24 @@ func (s *script) request(name string) *Request {
 	return r
 }
 
-func (s *script) push(a arguments) {
+// named makes the next request of a flow, and returns its name.
+func (s *script) named(a arguments) string {
 	flow := a.words[0]
 	s.numbers[flow]++
 	name := fmt.Sprintf("%s%d", flow, s.numbers[flow])
-	r := &Request{Flow: flow, Tier: s.queue().TierID(a.named["tier"]), Lane: Lane(a.named["lane"]), Owner: name}
-	r.Cost = Cost(s.number(a, "cost", 1))
+	s.requests[name] = &Request{
+		Flow: flow, Tier: s.queue().TierID(a.named["tier"]), Lane: Lane(a.named["lane"]), Owner: name,
+		Cost: Cost(s.number(a, "cost", 1)),
+	}
+	return name
+}
+
+func (s *script) push(a arguments) {
+	name := s.named(a)
+	r := s.request(name)
 	if d := s.duration(a, "deadline", 0); d > 0 {
 		r.Deadline = s.now.Add(d)
 	}
-	s.requests[name] = r
 	displaced, err := s.q.Push(s.now, r)
 	switch {
 	case err != nil:

@@ -156,6 +156,23 @@ func (s *stateWriter) flows(in *siblings) {
 		s.number(int64(slices.Index(displaced, f.shed.last)))
 		s.flow(f)
 	}
+	if in.discipline.active() {
+		s.idle(in)
+	}
+}
+
+// idle appends what the discipline remembers of the flows in which nothing waits.
+func (s *stateWriter) idle(in *siblings) {
+	idle := slices.SortedFunc(in.flows.idle(), func(f, g *flow) int { return cmp.Compare(f.key, g.key) })
+	s.number(int64(len(idle)))
+	for _, f := range idle {
+		s.text(f.key)
+		s.number(int64(f.weight))
+		in.discipline.describe(&in.level, &f.share, s.number)
+		if f.under != nil {
+			s.flows(f.under)
+		}
+	}
 }
 
 // flow appends a flow with its lanes and waiting requests.

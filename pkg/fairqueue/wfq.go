@@ -10,16 +10,17 @@ type wfqLevel struct {
 	newcomerFirst bool        // Config.TieBreak
 }
 
-// wfqShare is wfq's state of a sharer.
+// wfqShare is wfq's state of a sharer, and vtc's: only one of them serves at a level, and a flow has no room for both.
 type wfqShare struct {
 	newcomer bool        // goes first among equal tags: NewcomerFirst, and not served since it became backlogged
-	start    VirtualTime // where the tags of its heads start; see the package comment
-	refunded VirtualTime // how far refunds may put start behind virtual time
+	known    bool        // vtc: the fields below say something; a flow that was forgotten is not known
+	start    VirtualTime // where the tags of its heads start; see the package comment. vtc: its counter
+	refunds  VirtualTime // how far refunds may put start behind virtual time. vtc: its floor, the least they leave
 }
 
 // wfqReceipt records what a pop has done to a share.
 type wfqReceipt struct {
-	start    VirtualTime // before the pop
+	start    VirtualTime // before the pop. vtc: the weight that it charged at
 	charged  VirtualTime // what was added to it
 	newcomer bool        // before the pop
 }
@@ -36,8 +37,8 @@ func (wfq) charge(l *level, s *share, _ *Request, tag VirtualTime, p *receipt) (
 	p.start, p.charged, p.newcomer = s.start, tag-s.start, s.newcomer
 	l.virtual = l.virtual.later(tag)
 	l.rebase()
-	s.start = tag.later(l.virtual - s.refunded) // max(virtualTime, lastVirFinishTime), but refunds are kept
-	s.refunded, s.newcomer = l.virtual-s.start, false
+	s.start = tag.later(l.virtual - s.refunds) // max(virtualTime, lastVirFinishTime), but refunds are kept
+	s.refunds, s.newcomer = l.virtual-s.start, false
 	return s.start != p.start
 }
 
@@ -46,7 +47,7 @@ func (wfq) charge(l *level, s *share, _ *Request, tag VirtualTime, p *receipt) (
 // tracked anew since then has nothing to be refunded, but still gets at most r's own increment.
 func (wfq) refund(l *level, s *share, _ *Request, p *receipt) (moved bool) {
 	was, newcomer := s.start, s.newcomer
-	s.refunded = min(s.refunded+p.charged, largestLag)
+	s.refunds = min(s.refunds+p.charged, largestLag)
 	if lag := l.virtual - s.start; lag < largestLag {
 		s.start = l.virtual - min(lag+p.charged, largestLag)
 	}
@@ -61,7 +62,7 @@ func (wfq) describe(l *level, s *share, number func(int64)) {
 		return // virtual times are relative to the level's
 	}
 	number(int64(s.start - l.virtual))
-	number(int64(s.refunded))
+	number(int64(s.refunds))
 	number(one(s.newcomer))
 }
 

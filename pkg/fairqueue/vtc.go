@@ -1,0 +1,210 @@
+package fairqueue
+
+// vtc is start-time fair queueing over weighted counters (Goyal, Vin, Cheng 1996), which is the weighted Virtual Token
+// Counter (Sheng et al. 2024) with charges at dispatch. It is for costs that are only estimates when a request goes.
+//
+// # Rule
+//
+// Each flow has a counter, its start. A dispatch, waited for or not, adds cost/weight to it. Of the flows that can go
+// the one with the least counter goes first: what its head costs does not matter. In flight, a charge may be raised;
+// at the end or later it is corrected to the actual cost, at the weight that the flow had at the dispatch.
+//
+// The virtual time of a lane is the largest counter with which a flow was dispatched in it; that of the level is the
+// largest of its lanes, and lanes without waiters have the level's. A flow that gets a request in a lane where nothing
+// of it waits is lifted there: to the lane's virtual time and to the least counter of the flows that wait in it,
+// whichever is later. So neither idle time nor a request held open banks anything, and a slow lane is no burden to
+// those who come to it. A flow that was parked is then behind by its head's charge at most. Only dispatches move virtual
+// time: it stands still while nobody is active.
+//
+// A flow of which nothing is known pays for its first request in advance: it starts at least that much after the lane's
+// virtual time. So identities that are used once and replaced get as much as the same number of flows that stay. (With
+// start tags alone each of them would go at once, and with a costly request at that.)
+//
+// A refund lowers a counter, but not below its floor: what the flow was last lifted to. So the late refund of a large
+// estimate is no credit for the time in which the flow asked for nothing.
+//
+// # Bound
+//
+// Let flows f and g wait in one lane, and be able to go, throughout an interval. Write c for charges over weights at
+// dispatch, l for the largest c of a flow (also of the request that it pays for in advance), and E for the largest value, until the end of the interval, of the sum of
+// |actual − charged|/weight over both flows' requests in flight. Then their counters' movements differ by at most
+// l_f + l_g + 2E:
+//
+//   - When f goes, its counter is at most g's, so then S_f − S_g <= l_f. Until f goes again, the difference grows only by
+//     corrections of what was in flight at that moment, which are E in all: what g dispatches later can be refunded no
+//     further than it was charged.
+//   - If f has not gone since both wait, and it came last, it was lifted to at most the least counter, or to l_f after
+//     virtual time, which was a counter not above g's, but for corrections; or it kept its own counter, which was
+//     at most l_f after the virtual time at its last dispatch, and g's is later than that, by the order or by a lift.
+//   - So S_f − S_g is between −l_g − E and l_f + E all the time.
+//
+// The difference of the service attained is that, and what is in flight. With exact costs and at most D requests in
+// flight it is at most (D+1)(l_f + l_g). Requests out of turn (promotion, preemption) and dispatches in other lanes are
+// not covered, nor are debts beyond largestLead.
+//
+// # Where this differs
+//
+// The paper's counters are charged while tokens are made, so its spread is that of a running batch; here it is that of
+// the largest requests and errors. The paper lifts to the least counter only, which a refund of somebody else may have
+// lowered; start-time fair queueing to virtual time only, which is before the least counter. SFQ(D) does not correct.
+//
+// # Memory
+//
+// All that is kept of a flow without requests is its counter and its floor, for the last keptFlows of a class and the
+// last keptUnder under an active flow. A debt counts until virtual time has passed it; whoever is forgotten pays in
+// advance when it comes back. So any number of identities leaves as many flows known as wait or are in flight, and these.
+//
+// Every operation is O(1), besides the heaps.
+type vtc struct{}
+
+// vtcLevel is vtc's state of a level, beside its virtual time in wfqLevel.
+type vtcLevel struct {
+	since VirtualTime // virtual time when somebody began to wait, who has not been alone since; no lane's is before
+}
+
+// largestLead bounds how far a counter may be ahead of virtual time: any single charge, and more than all debts that are
+// not absurd. Together with wfqrebase.go it keeps counters less than 2^63 apart.
+const largestLead = largestStep
+
+func (vtc) active() bool { return true }
+
+func (vtc) begin(l *level, s *share) {
+	s.newcomer = l.newcomerFirst
+	if s.flow.siblings.flows.len() == 1 {
+		l.since = l.virtual
+	}
+}
+
+func (v vtc) join(l *level, s *share, in *branch, alone bool, r *Request) (moved bool) {
+	if alone {
+		in.virtual = l.virtual
+	}
+	to := v.reference(s, in.virtual, r)
+	if in.flows.len() > 0 {
+		to = to.later(VirtualTime(in.flows.items[0].key.value))
+	}
+	return v.lift(s, to)
+}
+
+// reference returns what s is lifted to at this virtual time, because of r.
+func (vtc) reference(s *share, virtual VirtualTime, r *Request) VirtualTime {
+	if !s.known {
+		return virtual + increment(r.Cost, s.weight)
+	}
+	return virtual
+}
+
+// lift lifts the counter of s to at least this.
+func (vtc) lift(s *share, to VirtualTime) (moved bool) {
+	if !s.known {
+		s.known, s.start, s.refunds = true, to, to
+		return true
+	}
+	was := s.start
+	s.start, s.refunds = was.later(to), s.refunds.later(to)
+	return s.start != was
+}
+
+func (vtc) tag(_ *level, s *share, _ *Request) VirtualTime { return s.start }
+
+func (v vtc) charge(l *level, s *share, r *Request, _ VirtualTime, p *receipt) (moved bool) {
+	in := r.branchOf(s.flow)
+	in.virtual = in.virtual.later(s.start)
+	return v.dispatch(l, s, r, p)
+}
+
+func (v vtc) bypassed(l *level, s *share, r *Request, p *receipt) (moved bool) {
+	if s.flow.queued == 0 {
+		at := l.virtual
+		if s.flow.siblings.flows.len() > 0 {
+			at = l.since // others wait elsewhere, perhaps in a slower lane; this one is lifted where it comes to wait
+		}
+		v.lift(s, v.reference(s, at, r))
+	}
+	return v.dispatch(l, s, r, p)
+}
+
+// dispatch moves virtual time to the counter of s, and charges it.
+func (v vtc) dispatch(l *level, s *share, r *Request, p *receipt) (moved bool) {
+	l.virtual = l.virtual.later(s.start)
+	l.rebase()
+	s.newcomer = false
+	p.charged, p.start = 0, VirtualTime(s.weight)
+	return v.trueUp(l, s, r, r.Cost, p)
+}
+
+func (v vtc) adjust(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool) {
+	return increment(to, p.weight()) > p.charged && v.trueUp(l, s, r, to, p)
+}
+
+func (v vtc) trueUp(l *level, s *share, _ *Request, to Cost, p *receipt) (moved bool) {
+	return v.correct(l, s, increment(to, p.weight()), p)
+}
+
+func (v vtc) refund(l *level, s *share, _ *Request, p *receipt) (moved bool) {
+	return v.correct(l, s, 0, p)
+}
+
+// correct corrects what a dispatch has charged.
+func (vtc) correct(l *level, s *share, to VirtualTime, p *receipt) (moved bool) {
+	if !s.known {
+		return false
+	}
+	was, by := s.start, to-p.charged
+	p.charged = to
+	switch {
+	case by.before(0):
+		if s.start += by; s.start.before(s.refunds) {
+			s.start = s.refunds
+		}
+	case l.virtual.before(s.start + by - largestLead):
+		s.start = s.start.later(l.virtual + largestLead)
+	default:
+		s.start += by
+	}
+	return s.start != was
+}
+
+func (vtc) resumed(_ *level, s *share, in *branch, head *Request) (moved bool) {
+	was := s.start
+	s.start = s.start.later(in.virtual - increment(head.Cost, s.weight))
+	return s.start != was
+}
+
+func (vtc) end(*level, *share) {}
+
+func (vtc) advance(*level) {}
+
+// freshen keeps counters and virtual times within largestLag of the level's virtual time.
+func (vtc) freshen(l *level, s *share) (moved bool) {
+	was, least := s.start, l.virtual-largestLag
+	l.since = l.since.later(least)
+	s.start, s.refunds = s.start.later(least), s.refunds.later(least)
+	for _, fl := range s.flow.lanes {
+		in := fl.ownBranch()
+		in.virtual = in.virtual.later(least)
+	}
+	return s.start != was
+}
+
+func (vtc) describe(l *level, s *share, number func(int64)) {
+	if s == nil {
+		number(int64(l.since - l.virtual))
+		return
+	}
+	number(one(s.known))
+	number(one(s.newcomer))
+	number(int64(s.start - l.virtual))
+	number(int64(s.refunds - l.virtual))
+	for _, fl := range s.flow.lanes {
+		number(int64(fl.ownBranch().virtual - l.virtual))
+	}
+}
+
+func (vtc) describeReceipt(_ *level, p *receipt, number func(int64)) {
+	number(int64(p.charged))
+	number(int64(p.weight()))
+}
+
+// weight returns the weight that vtc has charged at.
+func (p *receipt) weight() Weight { return Weight(p.start) }

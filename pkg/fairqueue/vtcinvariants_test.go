@@ -1,0 +1,42 @@
+package fairqueue
+
+import "testing"
+
+// vtcProblem checks the invariants of vtc at one level.
+func vtcProblem(in *siblings, name string, fail failf) {
+	if _, is := in.discipline.(vtc); !is {
+		return
+	}
+	for f := range in.flows.all() {
+		if !f.known || f.start.before(f.refunds) {
+			fail("%s: flow %q: known %t, counter %d below its floor %d", name, f.key, f.known, f.start, f.refunds)
+		}
+		if ahead := int64(f.start - in.virtual); ahead > int64(largestLead) || -ahead > int64(largestLag+rebaseEvery+largestStep) {
+			fail("%s: flow %q: counter %d, virtual time %d", name, f.key, f.start, in.virtual)
+		}
+		for _, fl := range f.lanes {
+			if at := fl.ownBranch().virtual; at.before(in.since) || in.virtual.before(at) {
+				fail("%s: lane %q is at %d, the level at %d since %d", name, fl.lane.name, at, in.virtual, in.since)
+			}
+		}
+	}
+}
+
+// vtcAudit remembers the virtual time of the lanes with waiters at the last step, which must never go back.
+type vtcAudit struct{ lanes map[*classLane]VirtualTime }
+
+func (a *vtcAudit) check(t testing.TB, q *FairRequestQueue) {
+	t.Helper()
+	now := map[*classLane]VirtualTime{}
+	for _, tier := range q.tiers {
+		for _, c := range tier.classes {
+			for _, l := range c.lanes {
+				if before, ok := a.lanes[l]; ok && l.virtual.before(before) {
+					t.Fatalf("virtual time of lane %q went back from %d to %d", l.name, before, l.virtual)
+				}
+				now[l] = l.virtual
+			}
+		}
+	}
+	a.lanes = now
+}
