@@ -28,13 +28,14 @@ import (
 // deployed is a replica as the Deployment describes it: its pod is an object in the apiserver, and its process runs here
 // with the pod's arguments, environment and files, and a token of its service account.
 type deployed struct {
-	t       *testing.T
-	env     *kubeenv.Env
-	pod     *corev1.Pod
-	process *child.Process
-	log     string            // the file
-	files   map[string]string // directories by the name of their volume
-	ports   struct{ GRPC, Health, Metrics, Debug int }
+	t         *testing.T
+	env       *kubeenv.Env
+	apiserver string // its URL
+	pod       *corev1.Pod
+	process   *child.Process
+	log       string            // the file
+	files     map[string]string // directories by the name of their volume
+	ports     struct{ GRPC, Health, Metrics, Debug int }
 }
 
 // deploy applies objects to a namespace of the apiserver.
@@ -54,6 +55,12 @@ func inNamespaceOf(manifests, ns string) string {
 // replica creates a pod from the Deployment's template and starts its process. It returns when the process listens.
 func replica(t *testing.T, env *kubeenv.Env, ns string, all objects) *deployed {
 	t.Helper()
+	return replicaBy(t, env, ns, all, env.Admin().Host)
+}
+
+// replicaBy is replica for one that reaches the apiserver at another URL.
+func replicaBy(t *testing.T, env *kubeenv.Env, ns string, all objects, apiserver string) *deployed {
+	t.Helper()
 	deployment := all.deployment(t)
 	template, err := json.Marshal(deployment.at("spec", "template"))
 	if err != nil {
@@ -69,7 +76,7 @@ func replica(t *testing.T, env *kubeenv.Env, ns string, all objects) *deployed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &deployed{t: t, env: env, pod: made, log: filepath.Join(t.TempDir(), "epp.log"), files: map[string]string{}}
+	d := &deployed{t: t, env: env, apiserver: apiserver, pod: made, log: filepath.Join(t.TempDir(), "epp.log"), files: map[string]string{}}
 	d.start()
 	return d
 }
@@ -94,7 +101,9 @@ func (d *deployed) start() {
 	args = append(args, "--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0", "--ports-file="+portsFile)
 	cmd := exec.Command(binaries.Path(binaries.EPP), args...)
 	// The environment is the container's, and the way to the apiserver, which in a pod would be files of the kubelet's.
-	cmd.Env = []string{"KUBECONFIG=" + d.env.Kubeconfig(d.t, d.env.As(d.t, d.pod.Namespace, d.pod.Spec.ServiceAccountName), d.pod.Namespace)}
+	account := d.env.As(d.t, d.pod.Namespace, d.pod.Spec.ServiceAccountName)
+	account.Host = d.apiserver
+	cmd.Env = []string{"KUBECONFIG=" + d.env.Kubeconfig(d.t, account, d.pod.Namespace)}
 	for _, e := range container.Env {
 		cmd.Env = append(cmd.Env, e.Name+"="+d.variable(e))
 	}

@@ -8,7 +8,8 @@
 //     environment and files of the rendered Deployment and a token of the chart's own service account. Each permission is
 //     taken away in turn, and something must fail.
 //     With UPSTREAM_CRDS=DIR the cluster has the published CustomResourceDefinitions in DIR, not the chart's.
-//   - The alerts: promtool checks and tests them, with what a real epp exports.
+//   - The alerts: promtool checks and tests them, with what a real epp exports while it suffers from the fault: what is
+//     scraped in seconds goes on for as long as the alert asks (TestAlertsAreProvoked has the exceptions).
 //
 // What only a kubelet or a controller does (probes, rolling updates, load balancing by Services, autoscaling, network
 // policies) is rendered only: the schema and the apiserver check it, and nothing carries it out.

@@ -121,6 +121,40 @@ func TestAlertsOfAReplicaThatCannotServe(t *testing.T) {
 	d.fires("a leader", `weir_leader\{pool="llama"\} 0`, "WeirNoLeader")
 }
 
+// A leader that does not reach the apiserver any more leads on, as another replica follows it: until it hears of that, two
+// lead.
+func TestAlertOfTwoLeaders(t *testing.T) {
+	env := cluster(t)
+	ns := env.Namespace(t)
+	all := render(t, openMetrics, "leaderElection: { leaseDuration: 2s, retryPeriod: 500ms }\n")
+	deploy(t, env, ns, all)
+	modelServer(t, env, ns, "engine-0", "")
+	cable := newCable(t, env.Admin().Host)
+	first := replicaBy(t, env, ns, all, cable.url())
+	first.await("it leads", first.serving("readiness"))
+	second := replica(t, env, ns, all)
+	second.await("it has synced", second.serving("synced"))
+	both := func() string { return first.samples() + second.samplesOf("weir-1") }
+	firing(t, "nothing", both())
+
+	cable.sever()
+	second.await("it leads, too", second.serving("readiness"))
+	first.await("the other one knows nothing of that", func() error {
+		if n := first.value(`weir_kubernetes_apiserver_up{pool="llama"}`); n != 0 {
+			return fmt.Errorf("the apiserver is up: %v", n)
+		}
+		return first.serving("readiness")()
+	})
+	firing(t, "the way to the apiserver", both(), "WeirTwoLeaders", "WeirAPIServerUnreachable")
+}
+
+// samplesOf returns samples with another name of the pod than that which firing gives them.
+func (d *deployed) samplesOf(pod string) string {
+	d.t.Helper()
+	labels := regexp.MustCompile(`(?m)^(\w+)(?:\{(.*)\})? `)
+	return labels.ReplaceAllString(d.samples(), `$1{pod="`+pod+`",$2} `)
+}
+
 // replace writes a file in one step, as a ConfigMap's are.
 func replace(t *testing.T, file, text string) {
 	t.Helper()
