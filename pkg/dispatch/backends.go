@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/scheduling"
@@ -42,6 +44,9 @@ func (m *Machine) tellLedger(ready []stock.Backend, some []Endpoint) (changed []
 		return some, true
 	}
 	for _, b := range gone {
+		if _, stays := slices.BinarySearchFunc(here, b.ID, byID); stays {
+			continue // with its foreign stock
+		}
 		m.ledger.RemoveBackend(b.ID)
 		some = append(some, Endpoint(b.ID))
 	}
@@ -51,6 +56,8 @@ func (m *Machine) tellLedger(ready []stock.Backend, some []Endpoint) (changed []
 	}
 	return some, m.reacher == nil
 }
+
+func byID(b stock.Backend, id stock.BackendID) int { return cmp.Compare(b.ID, id) }
 
 // block is a number of backends that are compared at once, as memory: the comparison is most of what SetBackends does.
 const block = 64
@@ -121,9 +128,18 @@ func (m *Machine) SetForeign(now time.Time, changes []stock.Foreign) {
 	m.run()
 }
 
+// countForeign passes what others hold to the ledger, and what counts of it to the Placer.
 func (m *Machine) countForeign(changes []stock.Foreign) {
 	for _, f := range changes {
-		m.ledger.SetForeign(f)
+		before := m.ledger.Foreign().Requests
+		counts, ready := m.ledger.SetForeign(f)
+		if !ready || m.bounder == nil {
+			continue
+		}
+		m.bounder.SetForeign(Endpoint(f.ID), counts.Requests)
+		if m.ledger.Foreign().Requests < before {
+			m.roomAt(Endpoint(f.ID))
+		}
 	}
 }
 

@@ -118,7 +118,7 @@ func (m *Machine) park(w *Waiter) {
 }
 
 // touchAt touches the flows that are parked because they are at their cap at some endpoints and the others of their
-// lane had no room: a lease at e was released.
+// lane had no room: there may be room at e.
 func (m *Machine) touchAt(e Endpoint) {
 	kept := m.parked[:0]
 	for _, a := range m.parked {

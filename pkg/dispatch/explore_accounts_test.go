@@ -51,6 +51,8 @@ func (w *world) accountsAgree() error {
 			waiting, w.queue.Len(), held, w.ledger.Stock(), promoted, w.ledger.Promoted(), victims, w.victims.n)
 	case int64(held) != w.ledger.Cost() || byEndpoint != w.fleet.reserved:
 		return fmt.Errorf("held %d, cost %d; at the endpoints %v, reserved %v", held, w.ledger.Cost(), byEndpoint, w.fleet.reserved)
+	case w.ledger.Foreign().Requests != w.fleet.foreign[0]+w.fleet.foreign[1]:
+		return fmt.Errorf("others hold %d, at the endpoints %v", w.ledger.Foreign().Requests, w.fleet.foreign)
 	case len(flows) != w.flows.n:
 		return fmt.Errorf("%d flows, %d accounts", len(flows), w.flows.n)
 	case w.failed != nil && w.scene.poison == "":

@@ -6,12 +6,13 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// fleet is the Placer of the exploration: it picks the ready endpoint of the lane with the fewest reservations, and
+// fleet is the Placer of the exploration: it picks the ready endpoint of the lane with the fewest requests, and
 // knows the lanes' own bounds as the real one does.
 type fleet struct {
 	scene    *scene
 	slots    []int // 0: not ready
 	reserved [2]int
+	foreign  [2]int     // others' requests
 	changed  []Endpoint // what TakeChanges returns
 	sick     bool       // it panics whenever it is asked for a placement
 }
@@ -22,9 +23,24 @@ func (f *fleet) set(slots []int) {
 		if len(f.slots) <= e || f.slots[e] != n {
 			f.changed = append(f.changed, Endpoint(e))
 		}
+		if n == 0 {
+			f.foreign[e] = 0
+		}
 	}
 	f.slots = slices.Clone(slots)
 }
+
+// held is what is at an endpoint.
+func (f *fleet) held(e Endpoint) int { return f.reserved[e] + f.foreign[e] }
+
+// SetForeign is told by the machine.
+func (f *fleet) SetForeign(e Endpoint, n int) bool {
+	f.foreign[e] = n
+	return true
+}
+
+// SetBounds: they are the scene's.
+func (f *fleet) SetBounds(Endpoint, int64, int64) bool { return true }
 
 func (f *fleet) ready(p Placement) (ready []Endpoint) {
 	for e, n := range f.slots {
@@ -43,7 +59,7 @@ func (f *fleet) below(p Placement, bound Bound, change int) bool {
 	}
 	held, room := change, 0
 	for _, e := range f.ready(p) {
-		held += f.reserved[e]
+		held += f.held(e)
 		room += f.scene.upper
 		if bound == BelowLower {
 			room += f.scene.lower - f.scene.upper
@@ -58,10 +74,10 @@ func (f *fleet) pick(p Placement, bound Bound, except *EndpointSet) Endpoint {
 		return best
 	}
 	for _, e := range f.ready(p) {
-		if f.scene.limit > 0 && f.reserved[e] >= f.scene.limit {
+		if f.scene.limit > 0 && f.held(e) >= f.scene.limit {
 			continue
 		}
-		if !except.Has(e) && (best == NoEndpoint || f.reserved[e] < f.reserved[best]) {
+		if !except.Has(e) && (best == NoEndpoint || f.held(e) < f.held(best)) {
 			best = e
 		}
 	}

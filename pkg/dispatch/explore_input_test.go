@@ -20,10 +20,12 @@ const (
 	advances            // a tick goes by
 	grows               // the pool
 	shrinks
-	reloads // to the other configuration
+	reloads    // to the other configuration
+	othersCome // one more of others' requests is at an endpoint
+	othersGo   // one fewer
 )
 
-// input is one step: the index is that of a kind or of a request, by arrival.
+// input is one step: the index is that of a kind, of a request, by arrival, or of an endpoint.
 type input struct {
 	op    op
 	index int8
@@ -76,6 +78,14 @@ func (w *world) inputs() (in []input) {
 	}
 	if w.scene.reload != nil {
 		in = append(in, input{reloads, 0})
+	}
+	for e, n := range w.fleet.foreign {
+		if n < w.scene.others && w.fleet.slots[e] > 0 {
+			in = append(in, input{othersCome, int8(e)})
+		}
+		if n > 0 {
+			in = append(in, input{othersGo, int8(e)})
+		}
 	}
 	return in
 }
@@ -134,6 +144,10 @@ func (w *world) apply(in input) error {
 	case shrinks:
 		w.level--
 		w.backends()
+	case othersCome:
+		w.tellForeign(int(in.index), 1)
+	case othersGo:
+		w.tellForeign(int(in.index), -1)
 	case reloads:
 		if err := w.reloadOther(); err != nil {
 			return err
@@ -180,6 +194,8 @@ func (w *world) tell(in input) string {
 			in.index+1, w.subjects[in.index])
 	case advances:
 		return "a tick goes by"
+	case othersCome, othersGo:
+		return fmt.Sprintf("%s endpoint %d", []string{othersCome: "others send one to", othersGo: "others end one at"}[in.op], in.index)
 	case grows:
 		return fmt.Sprintf("grows to %v", w.scene.pool[w.level+1])
 	case shrinks:

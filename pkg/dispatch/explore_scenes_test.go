@@ -90,6 +90,39 @@ func scenes() []*scene {
 			config: func(c *Config) { threeTiers(c, 100_000); perBackend(c, 1, 2) },
 		},
 		{
+			name: "others", depth: 6, requests: 5, crowd: []int8{2, 3, 0}, pool: twoEndpoints(), start: 2, lower: 1, upper: 2,
+			kinds: []arrivalKind{
+				{0, "a", "0"}, {0, "b", ""}, {1, "a", "0"}, {1, "b", "1"}, {1, "b", ""},
+			},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				perBackend(c, 1, 2)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
+			},
+			others: 2,
+		},
+		{
+			name: "three-lives-and-others", depth: wholeLives, requests: 3, crowd: []int8{1}, pool: [][]int{{1, 0}, {1, 1}}, start: 1,
+			lower: 1, upper: 1,
+			kinds: []arrivalKind{{0, "a", "0"}, {1, "a", ""}},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				perBackend(c, 1, 1)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
+			},
+			others: 1,
+		},
+		{
+			name: "caps-and-others", depth: 4, requests: 4, crowd: []int8{0, 0, 1}, pool: twoEndpoints(), start: 2, lower: 1, upper: 2,
+			kinds: []arrivalKind{{0, "a", ""}, {0, "b", "0"}},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				perBackend(c, 1, 2)
+				c.MaxInFlightPerFlowPerBackend = 1
+			},
+			limit: 1, others: 1,
+		},
+		{
 			name: "caps-by-endpoint", depth: 5, requests: 6, crowd: []int8{4, 4, 5, 2}, pool: twoEndpoints(), start: 2, lower: 1, upper: 2,
 			kinds: []arrivalKind{
 				{0, "a", "0"}, {0, "b", "0"}, {1, "a", ""}, {1, "b", ""}, {2, "a", "0"}, {2, "b", ""},

@@ -53,7 +53,7 @@ func (s *digests) len() (n int) {
 // another's equals, and times and sequences count only as far as they are compared: worlds of the same state need to
 // be explored once.
 func (w *world) state() digest {
-	b := append(w.bytes[:0], byte(w.level), one(w.reloaded), byte(w.scene.requests-len(w.subjects)))
+	b := append(w.bytes[:0], byte(w.level), one(w.reloaded), byte(w.scene.requests-len(w.subjects)), byte(w.fleet.foreign[0]), byte(w.fleet.foreign[1]))
 	returning, others, victims := w.returning[:0], w.others[:0], w.newest[:0]
 	for _, s := range w.subjects {
 		l := &s.w.lease

@@ -73,6 +73,7 @@ func (w *world) stepAgrees(g glance) error {
 			went = append(went, s)
 		}
 	}
+	held := w.ledger.Stock() + w.ledger.Foreign().Requests
 	lost := uint64(0)
 	if now := w.lost(); now > g.preempted { // a reload forgets the counts of tiers that are gone
 		lost = now - g.preempted
@@ -80,10 +81,10 @@ func (w *world) stepAgrees(g glance) error {
 	switch {
 	case !w.config.Enabled:
 		return nil // whoever comes or waits goes, whatever the bounds
-	case len(went) > 0 && w.ledger.Stock() > w.ledger.Capacity():
-		return fmt.Errorf("%d went, and the stock is %d of %d", len(went), w.ledger.Stock(), w.ledger.Capacity())
-	case lost > 0 && w.ledger.Stock() > w.ledger.Capacity():
-		return fmt.Errorf("a victim over capacity: the stock is %d of %d", w.ledger.Stock(), w.ledger.Capacity())
+	case len(went) > 0 && held > w.ledger.Capacity():
+		return fmt.Errorf("%d went, and %d of %d are held", len(went), held, w.ledger.Capacity())
+	case lost > 0 && held > w.ledger.Capacity():
+		return fmt.Errorf("a victim over capacity: %d of %d are held", held, w.ledger.Capacity())
 	case lost > uint64(len(went)):
 		return fmt.Errorf("%d victims for %d admissions", lost, len(went))
 	case w.risen() > g.promoted && !w.unlimited() && w.ledger.Promoted() > w.promotable():
@@ -106,6 +107,9 @@ func (w *world) stepAgrees(g glance) error {
 		return fmt.Errorf("%v is promoted, and nobody is starved for whom there was room", went[0])
 	}
 	for _, s := range went {
+		if e := s.w.lease.Endpoint(); w.scene.others > 0 && lost == 0 && g.in.op != isServed && w.fleet.held(e) > w.scene.upper {
+			return fmt.Errorf("%v goes to endpoint %d, which then holds %d of %d", s, e, w.fleet.held(e), w.scene.upper)
+		}
 		total, at := w.config.MaxInFlightPerFlow, w.config.MaxInFlightPerFlowPerBackend
 		if total > 0 && w.sameFlow(s, NoEndpoint) > total || at > 0 && w.sameFlow(s, s.w.lease.Endpoint()) > at {
 			return fmt.Errorf("%v goes beyond its flow's cap", s)

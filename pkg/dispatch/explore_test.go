@@ -258,6 +258,11 @@ func (w *world) outward() (in input, goesOn bool) {
 	if w.level < len(w.scene.pool)-1 {
 		return input{grows, 0}, true
 	}
+	for e, n := range w.fleet.foreign {
+		if n > 0 {
+			return input{othersGo, int8(e)}, true
+		}
+	}
 	for i, s := range w.subjects {
 		switch s.w.stage {
 		case StageGranted:

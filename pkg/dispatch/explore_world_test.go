@@ -27,6 +27,7 @@ type scene struct {
 	config   func(*Config)
 	limit    int           // of an endpoint's reservations; 0: none
 	poison   string        // a lane that the placer panics for
+	others   int           // of others' requests at an endpoint, at most
 	passOn   bool          // requests that are passed on are an input
 	reload   func(*Config) // the other configuration, if a reload is an input
 }
@@ -136,6 +137,12 @@ func (w *world) backends() {
 	}
 	w.fleet.set(slots)
 	w.event(func() { w.SetBackends(w.clock, ready, nil) })
+}
+
+// tellForeign changes what others have at an endpoint.
+func (w *world) tellForeign(e, by int) {
+	held := stock.Amount{Requests: w.fleet.foreign[e] + by}
+	w.event(func() { w.SetForeign(w.clock, []stock.Foreign{{ID: stock.BackendID(e), Held: held}}) })
 }
 
 // arrives is a request that comes.

@@ -67,10 +67,15 @@ func (m *Machine) freeAndPark() {
 func (m *Machine) freeReservation(r Reservation) {
 	m.pending.freed = append(m.pending.freed, r)
 	for _, e := range r.All() {
-		m.madeRoom(e)
-		if len(m.parked) > 0 {
-			m.touchAt(e)
-		}
+		m.roomAt(e)
+	}
+}
+
+// roomAt lets those who wait for room at an endpoint, or for their flow's cap there, be looked at again.
+func (m *Machine) roomAt(e Endpoint) {
+	m.madeRoom(e)
+	if len(m.parked) > 0 {
+		m.touchAt(e)
 	}
 }
 

@@ -72,12 +72,15 @@ type Reacher interface {
 	TakeChanges(some []Endpoint) (changed []Endpoint, all bool)
 }
 
-// Bounder is a Placer whose lanes have bands of their own. The machine tells it each ready endpoint's share, in the event
-// in which the ledger's bounds change.
+// Bounder is a Placer whose lanes have bands of their own. The machine tells it each ready endpoint's share of the band,
+// and what others have there, in the event in which the ledger's change.
 type Bounder interface {
 	// SetBounds sets a ready endpoint's share of the band, in millionths of a request, and reports whether the endpoint is
 	// in the pool.
 	SetBounds(e Endpoint, lower, upper int64) bool
+	// SetForeign sets how many requests of others are at a ready endpoint, and reports whether it is ready. They count
+	// until it is not ready any more.
+	SetForeign(e Endpoint, requests int) bool
 }
 
 // Signals are what an engine reports of itself.

@@ -105,7 +105,7 @@ func (x *twin) where() string {
 }
 
 // twinEvents is the number of kinds of events.
-const twinEvents = 18
+const twinEvents = 19
 
 // twin is a machine that lives from bytes.
 type twin struct {
@@ -248,16 +248,26 @@ func (x *twin) backends(ready, gone, what int) {
 	}
 	x.snapshot = x.snapshot.Next(0, pool)
 	x.board.SetSnapshot(x.snapshot)
+	foreign := x.others()
 	x.event(func() {
 		if !x.reopens {
-			x.SetBackends(x.clock, x.ready, nil)
+			x.SetBackends(x.clock, x.ready, foreign)
 			return
 		}
 		x.begin(x.clock)
 		x.tellLedger(x.ready, nil)
+		x.countForeign(foreign)
 		x.reopen()
 		x.run()
 	})
+}
+
+// others says what others hold at some of the endpoints by the next bytes.
+func (x *twin) others() (changes []stock.Foreign) {
+	for range x.below(4) {
+		changes = append(changes, stock.Foreign{ID: stock.BackendID(x.below(6)), Held: stock.Amount{Requests: x.below(5) - 1}})
+	}
+	return changes
 }
 
 // event is an event with what its caller has to do.
@@ -383,6 +393,9 @@ func (x *twin) next() string {
 			how = x.TrueUp
 		}
 		x.event(func() { how(x.clock, &w.lease, cost) })
+	case kind == 17:
+		changes := x.others()
+		x.event(func() { x.SetForeign(x.clock, changes) })
 	default:
 		x.clock = x.clock.Add(time.Duration(x.below(256)) * 17 * time.Millisecond)
 		x.event(func() { x.Advance(x.clock) })
@@ -392,6 +405,7 @@ func (x *twin) next() string {
 
 // tell is all that a caller can learn after an event.
 func (x *twin) tell(kind int, said string) string {
+	x.foreignAgrees()
 	at, asks := x.Next(x.clock)
 	b := fmt.Appendf(nil, "kind %d: %s; next %v %t; %+v; verdicts", kind, said, at.Sub(x.clock), asks, x.State())
 	for _, w := range x.Verdicts() {
@@ -400,6 +414,17 @@ func (x *twin) tell(kind int, said string) string {
 	b = x.lives(b)
 	b = fmt.Appendf(b, "\n%+v\n%+v\n%+v", x.Tiers(nil), x.Preemptions(), x.Flows(x.clock, 10))
 	return string(b)
+}
+
+// foreignAgrees: the ledger and the board count the same of what others hold.
+func (x *twin) foreignAgrees() {
+	sum := 0
+	for _, s := range x.board.Shares(nil) {
+		sum += s.Foreign
+	}
+	if n := x.ledger.Foreign().Requests; n != sum {
+		x.t.Fatalf("others hold %d by the ledger, %d by the board", n, sum)
+	}
 }
 
 // lives appends where the last requests are.

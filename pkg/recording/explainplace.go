@@ -34,6 +34,9 @@ func (e *explanation) sayPlace(id dispatch.Endpoint) {
 // candidate describes an endpoint that could have been chosen.
 func candidate(c scheduling.Candidate, chosen bool) string {
 	text := fmt.Sprintf("%s: %d in flight", c.Address, c.Stock)
+	if c.Foreign > 0 {
+		text += fmt.Sprintf(", %d of other replicas", c.Foreign)
+	}
 	if len(c.Failed) > 0 {
 		var reasons []string
 		for _, f := range c.Failed {

@@ -112,7 +112,7 @@ func (b *Board) revise(p int32) {
 		return
 	}
 	b.ofReady.subtract(s)
-	s.vital = v
+	s.become(v)
 	b.ofReady.add(s)
 	b.changed(p)
 }
@@ -130,6 +130,22 @@ func (b *Board) SetBounds(id EndpointID, lower, upper int64) bool {
 		b.ofReady.subtract(s)
 		s.lower, s.upper = lower, upper
 		b.ofReady.add(s)
+		b.changed(p)
+	}
+	return true
+}
+
+// SetForeign sets how many requests of others are at a ready endpoint, at most maxForeign. They count like Weir's own, but
+// are nobody's to release; the number is kept while the endpoint stays ready. It reports whether the endpoint is ready.
+func (b *Board) SetForeign(id EndpointID, requests int) bool {
+	p, ok := b.ring.position(id)
+	if !ok || !b.spots[p].ready {
+		return false
+	}
+	foreign := int32(max(0, min(requests, maxForeign)))
+	if s := &b.spots[p]; s.foreign != foreign {
+		b.ofReady.held += int64(foreign - s.foreign)
+		s.foreign = foreign
 		b.changed(p)
 	}
 	return true
@@ -161,7 +177,7 @@ func (b *Board) replacePool(next *Snapshot) {
 			*s = spot{}
 		}
 		if s.vital != next.vitals[p] {
-			s.vital = next.vitals[p]
+			s.become(next.vitals[p])
 			s.rate(b.scheduler.live)
 		}
 		b.ofReady.add(s)
@@ -196,7 +212,7 @@ func (b *Board) count(p, by int32) {
 	s := &b.spots[p]
 	s.inFlight += by
 	if s.ready {
-		b.ofReady.stock += int64(by)
+		b.ofReady.held += int64(by)
 	}
 	b.changed(p)
 }
@@ -204,7 +220,7 @@ func (b *Board) count(p, by int32) {
 // Snapshot returns the pool that the board uses.
 func (b *Board) Snapshot() *Snapshot { return b.snap }
 
-// Stock returns the number of requests in flight at the endpoint, which need not be in the pool.
+// Stock returns the number of Weir's own requests in flight at the endpoint, which need not be in the pool.
 func (b *Board) Stock(id EndpointID) int {
 	if p, ok := b.ring.position(id); ok {
 		return int(b.spots[p].inFlight)
@@ -212,10 +228,10 @@ func (b *Board) Stock(id EndpointID) int {
 	return b.gone[id]
 }
 
-// Share is what an endpoint has in flight, and its share of a lane's band in millionths of a request: 0 if it is not
-// ready.
+// Share is what an endpoint has in flight, and, if it is ready, what others have there and its share of a lane's band in
+// millionths of a request.
 type Share struct {
-	InFlight               int
+	InFlight, Foreign      int
 	LowerBound, UpperBound int64
 }
 
@@ -223,7 +239,7 @@ type Share struct {
 func (b *Board) Shares(shares []Share) []Share {
 	for p := range b.spots {
 		s := &b.spots[p]
-		share := Share{InFlight: int(s.inFlight)}
+		share := Share{InFlight: int(s.inFlight), Foreign: int(s.foreign)}
 		if s.ready {
 			share.LowerBound, share.UpperBound = s.lower, s.upper
 		}

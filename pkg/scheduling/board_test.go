@@ -150,13 +150,15 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// Shares returns what is in flight at each endpoint, in the snapshot's order, and its bounds if it is ready; what is at
-// other endpoints does not count.
+// Shares returns what is in flight at each endpoint, in the snapshot's order, and what others have there and its bounds if
+// it is ready; what is at other endpoints does not count.
 func TestShares(t *testing.T) {
 	s := mustNew(t)
 	b := poolOf(t, s, ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), unready(2, "10.0.0.3:80"))
 	wantPlaced(t, b, prepare(t, b, Ask{}), BelowUpper, 0, 1, 0)
-	want := []Share{{InFlight: 9}, {2, 1_800_000, 2_200_000}, {1, 1_800_000, 2_200_000}, {}}
+	b.SetForeign(1, 7)
+	b.SetForeign(2, 8)
+	want := []Share{{InFlight: 9}, {2, 0, 1_800_000, 2_200_000}, {1, 7, 1_800_000, 2_200_000}, {}}
 	if got := b.Shares([]Share{{InFlight: 9}}); !slices.Equal(got, want) {
 		t.Errorf("appended to 9: %+v", got)
 	}

@@ -25,12 +25,13 @@
 //
 // In a lane that is not the whole pool, Place refuses while
 //
-//	Σ inFlight(e) × 1,000,000  >=  Σ bound(e)      both over the lane's ready endpoints
+//	Σ held(e) × 1,000,000  >=  Σ bound(e)      both over the lane's ready endpoints
+//	held(e) = inFlight(e) + foreign(e)
 //
-// with bound the endpoint's lower or upper bound in millionths of a request, which [Board.SetBounds] sets; the counts are
-// those of all leases there, whatever their lane. A lane with a ready endpoint and nothing in flight always has room. The
-// band of the whole pool belongs to the stock ledger and is not checked here. An endpoint's MaxInFlight is a hard limit
-// in every lane.
+// with bound the endpoint's lower or upper bound in millionths of a request, which [Board.SetBounds] sets; inFlight are
+// all leases there, whatever their lane, and foreign is what other replicas have there ([Board.SetForeign]). A lane with a
+// ready endpoint and nothing held there always has room. The band of the whole pool belongs to the stock ledger and is not
+// checked here. An endpoint's MaxInFlight is a hard limit of what is held there, in every lane.
 //
 // # The score
 //
@@ -44,9 +45,9 @@
 //
 // least-stock is projected load, the load after this pick relative to the endpoint's upper bound b:
 //
-//	score(e) = ScoreOne × b / (b + (inFlight(e) + 1) requests)
+//	score(e) = ScoreOne × b / (b + (held(e) + 1) requests)
 //
-// With equal bounds this is exactly "fewest in flight first"; with unequal ones an endpoint with room is preferred to
+// With equal bounds this is exactly "fewest held first"; with unequal ones an endpoint with room is preferred to
 // one without. Rounding never inverts an order; at most it makes a tie, between loads closer than one part in 2^40.
 //
 // Ties go to the next endpoint in ring order after the last one picked (rotate), to the lowest ID (first), or to one
@@ -65,6 +66,7 @@
 //
 //   - the sum of a board's counts is the number of reservations not released; no count is negative
 //   - an endpoint that leaves keeps its count until that is 0, and gets it back when it returns
+//   - what others have at an endpoint counts while it stays ready, and nobody here releases it
 //   - the choice and every fallback are ready, inside the lane, and below their MaxInFlight
 //   - the same calls give the same choices, always
 //

@@ -6,8 +6,8 @@ type Decision struct {
 	Version uint64 `json:"version"`
 	// Lane is the request's lane; "" is the whole pool.
 	Lane string `json:"lane"`
-	// Stock is the number of requests in flight at the lane's ready endpoints; LowerBound and UpperBound are the sums
-	// of their bounds in millionths of a request.
+	// Stock is the number of requests at the lane's ready endpoints, Weir's own and those of others; LowerBound and
+	// UpperBound are the sums of their bounds in millionths of a request.
 	Stock      int   `json:"stock"`
 	LowerBound int64 `json:"lowerBound"`
 	UpperBound int64 `json:"upperBound"`
@@ -26,7 +26,9 @@ type Decision struct {
 type Candidate struct {
 	ID      EndpointID `json:"id"`
 	Address string     `json:"address"`
-	Stock   int        `json:"stock"`
+	// Stock is what Weir has in flight there, and Foreign what others have.
+	Stock   int `json:"stock"`
+	Foreign int `json:"foreign,omitempty"`
 	// Failed are the filters that rule it out; if there are none, it can be picked.
 	Failed []Failure `json:"failed,omitempty"`
 	// Scores are the ratings by scorer, those that look at live counts first. Total is their weighted sum.
@@ -56,7 +58,7 @@ func (b *Board) Explain(q *Query) Decision {
 	d.Chosen, d.Fallbacks = q.Chosen()
 	b.refresh(q)
 	lane := b.laneSums(q)
-	d.Stock, d.LowerBound, d.UpperBound = int(lane.stock), lane.lower, lane.upper
+	d.Stock, d.LowerBound, d.UpperBound = int(lane.held), lane.lower, lane.upper
 	d.BelowLower, d.BelowUpper = b.laneHasRoomFor(q, BelowLower, 0), b.laneHasRoomFor(q, BelowUpper, 0)
 	d.Candidates = make([]Candidate, 0, b.snap.Len())
 	for p := range b.spots {
@@ -67,13 +69,13 @@ func (b *Board) Explain(q *Query) Decision {
 
 func (b *Board) explainOne(q *Query, p int32) Candidate {
 	m, s := &b.snap.members[p], &b.spots[p]
-	c := Candidate{ID: m.ID, Address: m.Address, Stock: int(s.inFlight)}
+	c := Candidate{ID: m.ID, Address: m.Address, Stock: int(s.inFlight), Foreign: int(s.foreign)}
 	for _, name := range b.scheduler.config.Filters {
 		if f, _ := filterByName(name); !f.passes(&q.constraint, m) {
 			c.Failed = append(c.Failed, Failure{Filter: f.name, Reason: f.reason(&q.constraint, m)})
 		}
 	}
-	if s.inFlight >= s.limit {
+	if s.held() >= s.limit {
 		c.Failed = append(c.Failed, Failure{Filter: filterMaxInFlight, Reason: "as many in flight as it may have"})
 	}
 	rate := func(w *weighted, score Score) {

@@ -6,7 +6,7 @@ package scheduling
 type laneState struct {
 	reach  *reach
 	tree   tournament // of the ready ones, by index in reach.ready
-	counts []int32    // requests in flight there, by index
+	counts []int32    // requests held there, by index
 	sums              // of the ready ones
 	seen   uint64     // number of the board's changes applied
 	lives  uint64     // how often this memory was reused, so that old pointers to it can be detected
@@ -70,7 +70,7 @@ func (l *laneState) countAnew(b *Board) {
 	for i, p := range l.reach.ready {
 		s := &b.spots[p]
 		l.tree.seat(i, s.leaf())
-		l.counts[i] = s.inFlight
+		l.counts[i] = s.held()
 		l.sums.add(s)
 	}
 	l.tree.play()
@@ -90,8 +90,8 @@ func (l *laneState) follow(b *Board) {
 			continue
 		}
 		s := &b.spots[p]
-		l.stock += int64(s.inFlight - l.counts[i])
-		l.counts[i] = s.inFlight
+		l.held += int64(s.held() - l.counts[i])
+		l.counts[i] = s.held()
 		l.tree.set(i, s.leaf())
 	}
 }

@@ -8,10 +8,10 @@ const ScorerLeastStock = "least-stock"
 // newLeastStock returns a scorer of an endpoint's projected load.
 func newLeastStock() scorer { return scorer{live: leastStock} }
 
-// leastStock rates an endpoint by its projected load: what would be in flight there after this pick, relative to its
-// upper bound b (without one, to a single request):
+// leastStock rates an endpoint by its projected load: what would be there after this pick, relative to its upper bound b
+// (without one, to a single request):
 //
-//	ScoreOne × b / (b + (inFlight + 1) requests)
+//	ScoreOne × b / (b + (held + 1) requests)
 //
 // The projection, rather than the load now, prefers the larger of two idle endpoints, and one with room for a whole
 // request to one with a fraction left. The quotient is rounded down, so that loads in order give scores in order.
@@ -21,6 +21,6 @@ func leastStock(l Load) Score {
 		b = Millionths
 	}
 	hi, lo := bits.Mul64(uint64(ScoreOne), b)
-	score, _ := bits.Div64(hi, lo, b+(uint64(l.InFlight)+1)*Millionths)
+	score, _ := bits.Div64(hi, lo, b+(uint64(l.Held)+1)*Millionths)
 	return Score(score)
 }

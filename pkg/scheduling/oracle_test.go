@@ -16,6 +16,7 @@ import (
 type oracle struct {
 	pool   []Endpoint // by ID
 	bounds map[EndpointID][2]int64
+	others map[EndpointID]int64 // what others have at the ready endpoints
 	leases []EndpointID
 	last   EndpointID
 	first  bool
@@ -29,6 +30,9 @@ func (o *oracle) stock(id EndpointID) (n int64) {
 	}
 	return n
 }
+
+// held returns what is at the endpoint, of Weir and of others.
+func (o *oracle) held(id EndpointID) int64 { return o.stock(id) + o.others[id] }
 
 // lane returns the ready endpoints that the request may use.
 func (o *oracle) lane(ask Ask) (lane []Endpoint) {
@@ -52,14 +56,14 @@ func names(entry, address string) bool {
 }
 
 func (o *oracle) load(e Endpoint) *big.Rat {
-	return big.NewRat(o.stock(e.ID)+1, max(o.bounds[e.ID][1], 1)) // the test has no endpoint without an upper bound
+	return big.NewRat(o.held(e.ID)+1, max(o.bounds[e.ID][1], 1)) // the test has no endpoint without an upper bound
 }
 
 // room reports whether the lane's band has room for another request; a lane that is the whole pool has no band here.
 func (o *oracle) room(lane []Endpoint, name string, bound Bound) bool {
-	var stock, band int64
+	var held, band int64
 	for _, e := range lane {
-		stock += o.stock(e.ID)
+		held += o.held(e.ID)
 		if bound == BelowLower {
 			band += o.bounds[e.ID][0]
 		} else {
@@ -67,7 +71,7 @@ func (o *oracle) room(lane []Endpoint, name string, bound Bound) bool {
 		}
 	}
 	confined := name != "" || len(lane) < len(o.lane(Ask{})) // see board_test.go, TestQueriesFollowTheBoard
-	return bound == Unbounded || !confined || stock == 0 || big.NewRat(stock, 1).Cmp(big.NewRat(band, Millionths)) < 0
+	return bound == Unbounded || !confined || held == 0 || big.NewRat(held, 1).Cmp(big.NewRat(band, Millionths)) < 0
 }
 
 func (o *oracle) place(x waiting, bound Bound, except []EndpointID) (EndpointID, []string) {
@@ -90,7 +94,7 @@ func (o *oracle) place(x waiting, bound Bound, except []EndpointID) (EndpointID,
 // ranked returns the endpoints below their limit, best first, with equals in ring order after an endpoint.
 func (o *oracle) ranked(x waiting, lane []Endpoint, after EndpointID) []Endpoint {
 	free := slices.DeleteFunc(slices.Clone(lane), func(e Endpoint) bool {
-		return e.MaxInFlight > 0 && o.stock(e.ID) >= int64(e.MaxInFlight)
+		return e.MaxInFlight > 0 && o.held(e.ID) >= int64(e.MaxInFlight)
 	})
 	loads := map[EndpointID]*big.Rat{}
 	for _, e := range free {
@@ -174,7 +178,7 @@ func FuzzBoard(f *testing.F) {
 // newWorld returns an empty pool, and size endpoints that may join it.
 func newWorld(t *testing.T, seed uint64, size int) *world {
 	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 1)), entries: slices.Clone(worldEntries)}
-	w.o = &oracle{bounds: map[EndpointID][2]int64{}, last: NoEndpoint, first: seed%4 == 3}
+	w.o = &oracle{bounds: map[EndpointID][2]int64{}, others: map[EndpointID]int64{}, last: NoEndpoint, first: seed%4 == 3}
 	w.s = mustNew(t, func(c *Config) {
 		if w.o.first {
 			c.TieBreak = TieFirst
@@ -218,6 +222,8 @@ func (w *world) step() {
 		w.place()
 	case n < 71:
 		w.placeAt()
+	case n < 74:
+		w.tellForeign()
 	default:
 		w.release()
 	}
@@ -244,7 +250,24 @@ func (w *world) changeOne() {
 func (w *world) setPool(pool []Endpoint) {
 	w.version++
 	w.o.pool = pool
+	for id := range w.o.others {
+		if !slices.ContainsFunc(pool, func(e Endpoint) bool { return e.ID == id && e.Ready }) {
+			delete(w.o.others, id)
+		}
+	}
 	w.b.SetSnapshot(NewSnapshot(w.version, pool))
+}
+
+// tellForeign changes what others have at an endpoint, which may be none of the pool's.
+func (w *world) tellForeign() {
+	e, n := w.known[w.r.IntN(len(w.known))], w.r.IntN(5)-1
+	ready := slices.ContainsFunc(w.o.pool, func(o Endpoint) bool { return o.ID == e.ID && o.Ready })
+	if ready {
+		w.o.others[e.ID] = int64(max(0, n))
+	}
+	if got := w.b.SetForeign(e.ID, n); got != ready {
+		w.t.Fatalf("endpoint %d is ready: %t, want %t", e.ID, got, ready)
+	}
 }
 
 func (w *world) bound(id EndpointID, lower, upper int64) {

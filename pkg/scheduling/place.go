@@ -62,15 +62,15 @@ func (b *Board) start() int32 {
 	return b.ring.after(b.last)
 }
 
-// laneHasRoomFor reports whether the lane is below the bound with its stock changed by the given number of requests. It
-// compares exactly, in millionths.
+// laneHasRoomFor reports whether the lane is below the bound with what is held there changed by the given number of
+// requests. It compares exactly, in millionths.
 func (b *Board) laneHasRoomFor(q *Query, bound Bound, change int64) bool {
 	if bound == Unbounded || q.lane == "" && q.reach.whole {
 		return true
 	}
 	lane := b.laneSums(q)
-	stock := lane.stock + change
-	return stock == 0 || stock*Millionths < lane.bound(bound)
+	held := lane.held + change
+	return held == 0 || held*Millionths < lane.bound(bound)
 }
 
 // laneSums returns the sums over the ready endpoints of the query's lane.

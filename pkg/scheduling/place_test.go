@@ -92,7 +92,7 @@ func TestUnequalBounds(t *testing.T) {
 	}
 }
 
-// least-stock orders exactly as the rational number (inFlight + 1) / bound does.
+// least-stock orders exactly as the rational number (held + 1) / bound does.
 func TestLeastStockIsMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	random := func() (bound int64, n int) {
@@ -105,7 +105,7 @@ func TestLeastStockIsMonotone(t *testing.T) {
 		}
 		return big.NewRat(int64(n)+1, bound)
 	}
-	rated := func(bound int64, n int) Score { return leastStock(Load{InFlight: n, UpperBound: bound}) }
+	rated := func(bound int64, n int) Score { return leastStock(Load{Held: n, UpperBound: bound}) }
 	for range 20_000 {
 		a, n := random()
 		b, m := random()

@@ -114,6 +114,9 @@ func checkInvariants(t testing.TB, b *Board) {
 		if _, twice := b.gone[m.ID]; twice {
 			t.Fatalf("endpoint %d is in the pool and gone", m.ID)
 		}
+		if s.foreign < 0 || s.foreign > 0 && !m.Ready {
+			t.Fatalf("endpoint %d has %d of others, ready: %t", m.ID, s.foreign, m.Ready)
+		}
 		if b.ring.ids[p] != m.ID || s.vital != vitalOf(&m.Endpoint) {
 			t.Fatalf("endpoint %d is not up to date", m.ID)
 		}
@@ -122,7 +125,7 @@ func checkInvariants(t testing.TB, b *Board) {
 			t.Fatalf("endpoint %d has a stale total", m.ID)
 		}
 		leaf := s.total
-		if !m.Ready || m.MaxInFlight > 0 && int(s.inFlight) >= m.MaxInFlight {
+		if !m.Ready || m.MaxInFlight > 0 && int(s.inFlight+s.foreign) >= m.MaxInFlight {
 			leaf = out
 		}
 		if b.pool.of(p) != leaf {
@@ -130,7 +133,7 @@ func checkInvariants(t testing.TB, b *Board) {
 		}
 		sum += int(s.inFlight)
 		if m.Ready {
-			ofReady.stock += int64(s.inFlight)
+			ofReady.held += int64(s.inFlight + s.foreign)
 			ofReady.lower += s.lower
 			ofReady.upper += s.upper
 		}
@@ -143,7 +146,7 @@ func checkInvariants(t testing.TB, b *Board) {
 		l.follow(b)
 		var want sums
 		for i, p := range l.reach.ready {
-			want.stock += int64(b.spots[p].inFlight)
+			want.held += int64(b.spots[p].inFlight + b.spots[p].foreign)
 			want.lower += b.spots[p].lower
 			want.upper += b.spots[p].upper
 			if l.tree.of(i) != b.pool.of(int(p)) {

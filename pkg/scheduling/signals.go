@@ -13,8 +13,8 @@ type Signals struct {
 
 // Load is the input of a live scorer: one endpoint, now.
 type Load struct {
-	// InFlight is Weir's own count of the requests there.
-	InFlight int
+	// Held is the number of requests there: by Weir's own count, and of other replicas by what they say.
+	Held int
 	// UpperBound is the endpoint's share of the band, in millionths of a request; 0 means none.
 	UpperBound int64
 	// Slots is the number of requests that it runs at once, as it reports; 0 means unknown.

@@ -10,6 +10,9 @@ type vital struct {
 
 const noLimit = int32(^uint32(0) >> 1)
 
+// maxForeign bounds the requests of others at an endpoint, so that sums are exact.
+const maxForeign = 1_000_000
+
 func vitalOf(e *Endpoint) vital {
 	v := vital{limit: noLimit, slots: int32(min(e.Slots, int(noLimit))), ready: e.Ready}
 	if e.MaxInFlight > 0 {
@@ -22,13 +25,24 @@ func vitalOf(e *Endpoint) vital {
 type spot struct {
 	vital
 	inFlight     int32
+	foreign      int32 // requests of others there; 0 unless it is ready
 	lower, upper int64 // its share of a lane's band, in millionths of a request
 	signals      Signals
 	total        Total // the live scorers' sum, updated when their input changes
 }
 
+// held returns the number of requests there, Weir's own and those of others.
+func (s *spot) held() int32 { return s.inFlight + s.foreign }
+
 // open reports whether the endpoint can be picked.
-func (s *spot) open() bool { return s.ready && s.inFlight < s.limit }
+func (s *spot) open() bool { return s.ready && s.held() < s.limit }
+
+// become changes what the snapshot says of the endpoint. What others have at one that is not ready is forgotten.
+func (s *spot) become(v vital) {
+	if s.vital = v; !v.ready {
+		s.foreign = 0
+	}
+}
 
 // leaf returns the endpoint's total in the tournament.
 func (s *spot) leaf() Total {
@@ -48,16 +62,16 @@ func (s *spot) rate(live []weighted) {
 }
 
 func (s *spot) load() Load {
-	return Load{InFlight: int(s.inFlight), UpperBound: s.upper, Slots: int(s.slots), Signals: s.signals}
+	return Load{Held: int(s.held()), UpperBound: s.upper, Slots: int(s.slots), Signals: s.signals}
 }
 
-// sums are over ready endpoints: the requests in flight there, and the bounds in millionths of a request.
-type sums struct{ stock, lower, upper int64 }
+// sums are over ready endpoints: the requests there, and the bounds in millionths of a request.
+type sums struct{ held, lower, upper int64 }
 
 // add adds an endpoint, if it is ready.
 func (x *sums) add(s *spot) {
 	if s.ready {
-		x.stock += int64(s.inFlight)
+		x.held += int64(s.held())
 		x.lower += s.lower
 		x.upper += s.upper
 	}
@@ -66,7 +80,7 @@ func (x *sums) add(s *spot) {
 // subtract is the opposite of add.
 func (x *sums) subtract(s *spot) {
 	if s.ready {
-		x.stock -= int64(s.inFlight)
+		x.held -= int64(s.held())
 		x.lower -= s.lower
 		x.upper -= s.upper
 	}

@@ -20,7 +20,7 @@
 //
 // If several Weirs serve one pool, each learns what the others hold at a backend (SetForeign). That counts as stock
 // against the bounds and the capacity, and a pool with foreign stock is not idle. It belongs to no lease or tier, so it
-// uses up no reservation, and it goes with the backend.
+// uses up no reservation, and it goes with the backend. The placer is told what counts of it, for its lanes and its pick.
 //
 // # Leases
 //

@@ -50,9 +50,9 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 	}
 	a.pool.naming.namesTable(line)
 	line("")
-	line("endpoint\tready\tin flight\tlower bound\tupper bound\tserved elsewhere\tmodels")
+	line("endpoint\tready\tin flight\telsewhere\tlower bound\tupper bound\tserved elsewhere\tmodels")
 	for _, e := range a.pool.loads() {
-		line("%s\t%t\t%d\t%g\t%g\t%d\t%v", e.Address, e.Ready, e.InFlight, inRequests(e.LowerBound), inRequests(e.UpperBound),
+		line("%s\t%t\t%d\t%d\t%g\t%g\t%d\t%v", e.Address, e.Ready, e.InFlight, e.Foreign, inRequests(e.LowerBound), inRequests(e.UpperBound),
 			a.pool.server.ServedElsewhere(e.Address), e.Models)
 	}
 	return w.Flush()

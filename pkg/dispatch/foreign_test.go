@@ -1,0 +1,208 @@
+package dispatch
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// shared drives a machine over a board whose endpoints others use too. Each endpoint takes bound requests.
+type shared struct {
+	*Machine
+	t         *testing.T
+	board     *scheduling.Board
+	scheduler *scheduling.Scheduler
+	snapshot  *scheduling.Snapshot
+	clock     time.Time
+}
+
+func newShared(t *testing.T, endpoints, bound int) *shared {
+	t.Helper()
+	s, err := scheduling.New(scheduling.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := DefaultConfig()
+	cfg.EnqueueAll = true
+	cfg.Queue.CapacityMode, cfg.Queue.TotalCapacity, cfg.Queue.FlowCapacity = fairqueue.Shared, 10_000, 10_000
+	cfg.Queue.QueueTTL = time.Hour
+	perBackend(&cfg, bound, bound)
+	x := &shared{t: t, board: scheduling.NewBoard(s, nil), scheduler: s, clock: epoch}
+	if x.Machine, err = New(cfg, onBoard{x.board}, rand.New(rand.NewPCG(1, 2))); err != nil {
+		t.Fatal(err)
+	}
+	ready := make([]int, endpoints)
+	for i := range ready {
+		ready[i] = i
+	}
+	x.ready(endpoints, nil, ready...)
+	return x
+}
+
+// ready makes these of the endpoints the ready ones, of which others hold what is said.
+func (x *shared) ready(endpoints int, others []stock.Foreign, ready ...int) {
+	pool := make([]scheduling.Endpoint, endpoints)
+	var backends []stock.Backend
+	for i := range pool {
+		pool[i] = scheduling.Endpoint{ID: Endpoint(i), Address: fmt.Sprintf("10.0.0.%d:80", i+1), Ready: slices.Contains(ready, i)}
+		if pool[i].Ready {
+			backends = append(backends, stock.Backend{ID: stock.BackendID(i)})
+		}
+	}
+	x.snapshot = scheduling.NewSnapshot(1, pool)
+	x.board.SetSnapshot(x.snapshot)
+	x.SetBackends(x.clock, backends, others)
+}
+
+// held is what others hold at an endpoint.
+func held(endpoint, n int) stock.Foreign {
+	return stock.Foreign{ID: stock.BackendID(endpoint), Held: stock.Amount{Requests: n}}
+}
+
+// others says what others hold at endpoints.
+func (x *shared) others(changes ...stock.Foreign) { x.SetForeign(x.clock, changes) }
+
+// arrives lets a request come that may use some endpoints, or all.
+func (x *shared) arrives(endpoints ...int) *Waiter {
+	x.t.Helper()
+	ask := scheduling.Ask{Subset: scheduling.Subset{Set: endpoints != nil}}
+	for _, e := range endpoints {
+		ask.Subset.Entries = append(ask.Subset.Entries, x.snapshot.At(e).Address)
+	}
+	q, err := x.scheduler.Prepare(x.snapshot, ask)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	w := new(Waiter)
+	x.Arrive(x.clock, w, Arrival{Flow: "a", Cost: 1, Placement: q})
+	x.Told(w)
+	return w
+}
+
+// want checks how many of Weir's own requests are at each endpoint.
+func (x *shared) want(what string, own ...int) {
+	x.t.Helper()
+	for e, n := range own {
+		if got := x.board.Stock(Endpoint(e)); got != n {
+			x.t.Fatalf("%s: %d in flight at endpoint %d, want %d", what, got, e, n)
+		}
+	}
+}
+
+// An endpoint that others have filled gets nothing while another one has room, and what falls free there is used in the
+// same event.
+func TestWhatOthersFilledIsLeftAlone(t *testing.T) {
+	x := newShared(t, 2, 4)
+	x.others(held(0, 4))
+	for range 8 {
+		x.arrives()
+	}
+	x.want("4 of 8 go", 0, 4)
+	if n := x.State().Queued; n != 4 {
+		t.Fatalf("%d wait, want 4", n)
+	}
+	x.others(held(0, 2))
+	x.want("others end two", 2, 4)
+	x.others(held(0, 3))
+	x.want("others send one", 2, 4)
+	x.others(held(0, 0))
+	x.want("others end all", 4, 4)
+}
+
+// A lane whose endpoints others have filled takes nothing, though the pool has room, and what is in other lanes goes on.
+func TestLaneThatOthersFilledIsClosed(t *testing.T) {
+	x := newShared(t, 3, 2)
+	x.others(held(0, 2), held(1, 1))
+	first := x.arrives(0)
+	both := []*Waiter{x.arrives(0, 1), x.arrives(0, 1)}
+	x.want("one place is left in the lane of two", 0, 1, 0)
+	if first.Stage() != StageWaiting || both[0].Stage() != StageSent || both[1].Stage() != StageWaiting {
+		t.Fatalf("stages %d, %d, %d", first.Stage(), both[0].Stage(), both[1].Stage())
+	}
+	x.arrives(2)
+	x.arrives()
+	x.want("the third endpoint has room", 0, 1, 2)
+	x.others(held(1, 0))
+	x.want("others end one at the second", 0, 2, 2)
+	x.others(held(0, 1))
+	x.want("others end one at the first", 1, 2, 2)
+	if first.Stage() != StageGranted {
+		t.Errorf("stage %d", first.Stage())
+	}
+}
+
+// An endpoint that was not ready for a while comes back with what others have there: nothing slips in before it is told.
+func TestEndpointIsBackWithWhatOthersHave(t *testing.T) {
+	x := newShared(t, 2, 2)
+	x.others(held(0, 2))
+	x.ready(2, nil, 1)
+	for range 4 {
+		x.arrives()
+	}
+	x.want("the other one is ready", 0, 2)
+	x.ready(2, []stock.Foreign{held(0, 2)}, 0, 1)
+	x.want("it is back", 0, 2)
+	x.others(held(0, 1))
+	x.want("others end one", 1, 2)
+}
+
+// What others hold at an endpoint stays when it reports other slots.
+func TestOtherSlotsKeepWhatOthersHold(t *testing.T) {
+	x := newShared(t, 2, 2)
+	x.others(held(0, 2))
+	x.SetBackends(x.clock, []stock.Backend{{ID: 0, Slots: 3}, {ID: 1}}, nil)
+	for range 4 {
+		x.arrives()
+	}
+	x.want("one of three is left", 1, 2)
+}
+
+// A leader is killed at saturation, and its requests end at the engines at random, never later than its record falls. The
+// next one has more requests than fit at once, for the whole pool and for a part of it. No engine ever has more than its
+// bound, and each is full again when the record has fallen.
+func TestNoEngineGetsMoreThanItsBoundAfterAKill(t *testing.T) {
+	const endpoints, bound, steps = 5, 6, 60
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		x := newShared(t, endpoints, bound)
+		record := make([]int, endpoints)
+		var told []stock.Foreign
+		for e := range record {
+			record[e] = r.IntN(bound + 1)
+			told = append(told, held(e, record[e]))
+		}
+		x.others(told...)
+		var going []*Waiter
+		for step := range steps + 1 {
+			for range r.IntN(4) {
+				going = append(going, x.arrives([][]int{nil, {0}, {1, 2}, {2, 3, 4}}[r.IntN(4)]...))
+			}
+			if len(going) > 0 && r.IntN(2) == 0 {
+				if w := going[r.IntN(len(going))]; w.Lease() != nil {
+					x.Told(w)
+					x.Complete(x.clock, w.Lease(), fairqueue.UnknownCost)
+				}
+			}
+			told = told[:0]
+			for e, n := range record {
+				told = append(told, held(e, (n*(steps-step)+steps-1)/steps))
+			}
+			x.others(told...)
+			for e, f := range told {
+				if n := x.board.Stock(Endpoint(e)) + f.Held.Requests; n > bound {
+					t.Fatalf("seed %d, step %d: endpoint %d has %d requests, and its bound is %d", seed, step, e, n, bound)
+				}
+			}
+		}
+		for range endpoints * bound {
+			x.arrives()
+		}
+		x.want("the record has fallen", bound, bound, bound, bound, bound)
+	}
+}
