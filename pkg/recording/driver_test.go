@@ -19,7 +19,8 @@ import (
 // life is one request of a driver.
 type life struct {
 	dispatch.Waiter
-	gone bool // its client is
+	gone    bool // its client is
+	granted bool // after the last event, and it was not told
 }
 
 // deed is the result of an event for a request.
@@ -423,10 +424,14 @@ func (d *driver) call(event func()) {
 		d.counts[fmt.Sprint(v.Stage(), v.Outcome())]++
 	}
 	for _, l := range d.alive {
+		if l.granted && l.Stage() == dispatch.StageWaiting { // its place was taken
+			d.did(&l.Waiter)
+		}
 		if l.Stage() == dispatch.StageGranted && !d.chance(3) { // the others are told later
 			d.recorder.Told(&l.Waiter)
 			d.machine.Told(&l.Waiter)
 		}
+		l.granted = l.Stage() == dispatch.StageGranted
 	}
 }
 

@@ -285,7 +285,8 @@ func TestLeaderKilledUnderLoad(t *testing.T) {
 }
 
 // A leader that is killed leaves its requests at the engines, whose answers go on: an Envoy that fails open does not cut
-// them off. The next leader counts them, so the engines never have more than the bound.
+// them off. The next leader counts them where they run: here one engine has its fill of them and gets nothing, and the other
+// one gets its own.
 func TestNextLeaderCountsWhatTheLastOneLeft(t *testing.T) {
 	w := newWorld(t)
 	const service = 10 * time.Second
@@ -293,7 +294,7 @@ func TestNextLeaderCountsWhatTheLastOneLeft(t *testing.T) {
 	const one, two = "127.0.5.1", "127.0.5.2"
 	w.apply(role, electing, strings.ReplaceAll(pool, "number: 8000", fmt.Sprint("number: ", pods.port())))
 	w.pod("first", one, true)
-	w.pod("second", two, true)
+	w.pod("second", two, false)
 	flags := append([]string{ // with a window in which next to nothing of a record falls during the test
 		"--watermark-per-backend=4", "--lower-bound-per-backend=4", "--upper-bound-per-backend=4", "--takeover-window=1h",
 	}, quick...)
@@ -316,14 +317,11 @@ func TestNextLeaderCountsWhatTheLastOneLeft(t *testing.T) {
 			})
 		}
 	}
-	inFlight := func() int { return pods.at(one).Stats().InFlight + pods.at(two).Stats().InFlight }
-	send(8) // exactly the bound
-	eventually(t, "the follower knows of them", func() error {
-		if n, _ := follower.metric(`weir_foreign_stock{pool="chat"}`); n != 8 {
-			return fmt.Errorf("it knows of %g", n)
-		}
-		return nil
-	})
+	running := func() [2]int { return [2]int{pods.at(one).Stats().InFlight, pods.at(two).Stats().InFlight} }
+	send(4) // exactly the bound of the one that is ready
+	follower.wantMetric(`weir_foreign_stock{pool="chat"}`, 4)
+	w.status("second", two, true)
+	follower.wantMetric(`weir_ready_backends{pool="chat"}`, 2)
 	_ = leader.Kill()
 	eventually(t, "the follower is ready", func() error {
 		if !follower.serving("readiness") {
@@ -332,8 +330,8 @@ func TestNextLeaderCountsWhatTheLastOneLeft(t *testing.T) {
 		return nil
 	})
 	time.Sleep(500 * time.Millisecond) // Envoy asks
-	if n := inFlight(); n != 8 {
-		t.Fatalf("%d requests run at the engines when the follower is ready, want the 8 that the last leader sent", n)
+	if n := running(); n != [2]int{4, 0} {
+		t.Fatalf("%v requests run at the engines when the follower is ready, want the 4 that the last leader sent", n)
 	}
 	send(8)
 	eventually(t, "they wait", func() error {
@@ -341,15 +339,18 @@ func TestNextLeaderCountsWhatTheLastOneLeft(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if !strings.Contains(strings.Join(strings.Fields(page), " "), "queued 8 of") {
+		if !strings.Contains(strings.Join(strings.Fields(page), " "), "queued 4 of") {
 			return fmt.Errorf("the page is\n%s", page)
 		}
 		return nil
 	})
 	for until := time.Now().Add(2 * time.Second); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
-		if n := inFlight(); n > 8 {
-			t.Fatalf("%d requests run at the engines, and the bound is 8", n)
+		if n := running(); n[0] > 4 || n[1] > 4 {
+			t.Fatalf("%v requests run at the engines, and the bound of each is 4", n)
 		}
+	}
+	if n := running(); n != [2]int{4, 4} {
+		t.Errorf("%v requests run at the engines, want 4 at each", n)
 	}
 }
 
