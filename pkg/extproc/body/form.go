@@ -46,7 +46,7 @@ func IsForm(contentType string) bool {
 // boundary, between a boundary and the end of its line, or after the last boundary; each part has one Content-Disposition
 // with a plain name; and the form is closed. The error is a *Form.
 func ScanForm(b []byte, contentType string) (Fields, error) {
-	f := Fields{MaxTokens: Absent, MaxCompletionTokens: Absent, MaxOutputTokens: Absent, N: Absent}
+	f := noFields()
 	boundary, err := boundaryOf(contentType)
 	if err != nil {
 		return f, err

@@ -29,13 +29,13 @@ type Fields struct {
 	// IncludeUsage reports whether stream_options.include_usage is true.
 	IncludeUsage bool
 	// MaxTokens, MaxCompletionTokens and MaxOutputTokens are max_tokens, max_completion_tokens and max_output_tokens, and
-	// N is n. From 0 to 2^40, or Absent.
-	MaxTokens, MaxCompletionTokens, MaxOutputTokens, N int64
+	// N and BestOf are n and best_of. From 0 to 2^40, or Absent.
+	MaxTokens, MaxCompletionTokens, MaxOutputTokens, N, BestOf int64
 	// Priority is the hint for the engine's own scheduler. HasPriority reports whether there is one.
 	Priority    float64
 	HasPriority bool
-	// PromptBytes is the length of the prompt's JSON: messages, prompt, input, system, instructions and tools together.
-	PromptBytes int
+	// Prompt is how long the prompt is.
+	Prompt Prompt
 	// ModelRaw reports whether the model is plain text and not a JSON string, as in a form.
 	ModelRaw bool
 }
@@ -58,8 +58,8 @@ var errEnd = errors.New("unexpected end")
 
 // Scan reads b, which is a whole body. The error is a *Syntax.
 func Scan(b []byte) (Fields, error) {
-	s := scanner{b: b}
-	f := Fields{MaxTokens: Absent, MaxCompletionTokens: Absent, MaxOutputTokens: Absent, N: Absent}
+	s := scanner{b: b, measured: noPart}
+	f := noFields()
 	err := s.top(&f)
 	switch {
 	case err == nil:
@@ -71,24 +71,22 @@ func Scan(b []byte) (Fields, error) {
 	}
 }
 
-// promptKey numbers the keys that make up the prompt.
-type promptKey uint8
-
-const (
-	messages promptKey = iota
-	prompt
-	input
-	system
-	instructions
-	tools
-	numPromptKeys
-)
+// noFields are the fields of a body that has none.
+func noFields() Fields {
+	return Fields{
+		MaxTokens: Absent, MaxCompletionTokens: Absent, MaxOutputTokens: Absent, N: Absent, BestOf: Absent,
+		Prompt: Prompt{Prompts: 1},
+	}
+}
 
 type scanner struct {
 	b []byte
 	i int
-	// sizes are the lengths of the prompt's parts. The last of duplicates counts.
-	sizes [numPromptKeys]int
+	// parts measure the prompt. measured is the part that is being read, or noPart, and under the latest key in it that
+	// may be that of the next string.
+	parts    promptParts
+	measured promptKey
+	under    []byte
 }
 
 func (s *scanner) fail(problem string) error { return &Syntax{Offset: s.i, Problem: problem} }
@@ -117,9 +115,7 @@ func (s *scanner) top(f *Fields) error {
 	}
 	s.i++
 	err = s.members(func(key []byte) error { return s.field(key, f) })
-	for _, n := range s.sizes {
-		f.PromptBytes += n
-	}
+	f.Prompt = s.parts.sum()
 	if err != nil {
 		return err
 	}
@@ -204,6 +200,8 @@ func (s *scanner) field(key []byte, f *Fields) error {
 		return s.integer(&f.MaxOutputTokens)
 	case "n":
 		return s.integer(&f.N)
+	case "best_of":
+		return s.integer(&f.BestOf)
 	case "priority":
 		err := s.value(1)
 		f.Priority, f.HasPriority = 0, false
@@ -260,14 +258,6 @@ func (s *scanner) streamOptions(f *Fields) error {
 		}
 		return err
 	})
-}
-
-// part measures one part of the prompt.
-func (s *scanner) part(k promptKey) error {
-	start := s.i
-	err := s.value(1)
-	s.sizes[k] = s.i - start
-	return err
 }
 
 func (s *scanner) integer(to *int64) error {

@@ -9,10 +9,6 @@ import (
 	"testing"
 )
 
-func absent() Fields {
-	return Fields{MaxTokens: Absent, MaxCompletionTokens: Absent, MaxOutputTokens: Absent, N: Absent}
-}
-
 func TestScanFields(t *testing.T) {
 	tests := []struct {
 		body string
@@ -33,11 +29,11 @@ func TestScanFields(t *testing.T) {
 		}},
 		{`{"max_tokens":10,"max_tokens":"many","n":null}`, func(*Fields) {}},
 		{`{"priority":-1.5}`, func(f *Fields) { f.Priority, f.HasPriority = -1.5, true }},
-		{`{"messages":[1, 2],"prompt":"abc","tools":[]}`, func(f *Fields) { f.PromptBytes = 6 + 5 + 2 }},
-		{`{"prompt":"abcdef","prompt":"a"}`, func(f *Fields) { f.PromptBytes = 3 }},
+		{`{"messages":[1, 2],"prompt":"abc","tools":[]}`, func(f *Fields) { f.Prompt = Prompt{Text: 3 + 2, Prompts: 1} }},
+		{`{"prompt":"abcdef","prompt":"a"}`, func(f *Fields) { f.Prompt.Text = 1 }},
 	}
 	for _, test := range tests {
-		want := absent()
+		want := noFields()
 		test.want(&want)
 		got, err := Scan([]byte(test.body))
 		if err != nil || got != want {
@@ -125,12 +121,8 @@ func FuzzScan(f *testing.F) {
 		if usage := string(options["include_usage"]) == "true"; got.IncludeUsage != usage {
 			t.Errorf("%q: include_usage %v", b, got.IncludeUsage)
 		}
-		size := 0
-		for _, key := range []string{"messages", "prompt", "input", "system", "instructions", "tools"} {
-			size += len(want[key])
-		}
-		if got.PromptBytes != size {
-			t.Errorf("%q: prompt of %d bytes, want %d", b, got.PromptBytes, size)
+		if size := promptOf(want); got.Prompt != size {
+			t.Errorf("%q: %+v, want %+v", b, got.Prompt, size)
 		}
 	})
 }

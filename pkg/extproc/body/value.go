@@ -16,10 +16,20 @@ func (s *scanner) value(depth int) error {
 	open := 0
 	for {
 		// The next byte begins a value.
-		switch c := s.b[s.i]; {
+		c := s.b[s.i]
+		inList := open > 0 && objects[(open-1)/64]>>((open-1)%64)&1 == 0
+		if inList && open == 1 && s.measured == prompt && (c == '"' || c == '[') {
+			s.parts[prompt].Prompts++
+		}
+		switch {
 		case c == '"':
-			if _, err := s.str(); err != nil {
+			start := s.i
+			escaped, err := s.str()
+			if err != nil {
 				return err
+			}
+			if s.measured != noPart {
+				s.text(start, escaped)
 			}
 		case c == '{' || c == '[':
 			if depth+open >= MaxDepth {
@@ -30,6 +40,7 @@ func (s *scanner) value(depth int) error {
 				objects[open/64] |= 1 << (open % 64)
 			} else {
 				objects[open/64] &^= 1 << (open % 64)
+				s.under = nil
 			}
 			open++
 			next, err := s.space()
@@ -51,6 +62,9 @@ func (s *scanner) value(depth int) error {
 			if err := s.digits(); err != nil {
 				return err
 			}
+			if inList && (s.measured == prompt || s.measured == input) {
+				s.parts[s.measured].Numbers++
+			}
 		default:
 			if err := s.literal(); err != nil {
 				return err
@@ -69,6 +83,7 @@ func (s *scanner) value(depth int) error {
 			if object && c == '}' || !object && c == ']' {
 				s.i++
 				open--
+				s.under = nil
 				continue
 			}
 			if c != ',' {
@@ -93,9 +108,11 @@ func (s *scanner) key() error {
 	if s.b[s.i] != '"' {
 		return s.fail("expected a key")
 	}
+	start := s.i
 	if _, err := s.str(); err != nil {
 		return err
 	}
+	s.under = s.b[start+1 : s.i-1]
 	c, err := s.space()
 	if err != nil {
 		return err

@@ -1,0 +1,135 @@
+package body
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Prompt is how much an engine has to read of a body: the strings of messages, prompt, input, system and
+// instructions, at any depth and without keys, and the JSON of tools, which engines show to the model as it is. Media
+// that are part of the body (data URLs, and base64 where an API expects it) are no text.
+type Prompt struct {
+	// Text is its length in bytes, after escapes are decoded.
+	Text int64
+	// Numbers is how many tokens it names by number: those in the arrays of prompt and input.
+	Numbers int64
+	// Prompts is how many prompts the body has. Each gets its own answers. It is 1 unless prompt is a list.
+	Prompts int64
+}
+
+// promptKey numbers the keys that make up the prompt.
+type promptKey uint8
+
+const (
+	messages promptKey = iota
+	prompt
+	input
+	system
+	instructions
+	tools
+	noPart
+)
+
+// promptParts has one for each of the keys. The last of duplicate keys counts.
+type promptParts [noPart]Prompt
+
+func (p *promptParts) sum() (all Prompt) {
+	for k := range p {
+		all.Text += p[k].Text
+		all.Numbers += p[k].Numbers
+	}
+	all.Prompts = max(1, p[prompt].Prompts)
+	return all
+}
+
+// part measures the value of one of these keys.
+func (s *scanner) part(k promptKey) error {
+	start := s.i
+	s.parts[k] = Prompt{}
+	if k == tools {
+		err := s.value(1)
+		s.parts[k].Text = int64(s.i - start)
+		return err
+	}
+	s.measured, s.under = k, nil
+	err := s.value(1)
+	s.measured = noPart
+	return err
+}
+
+// text counts a string of the measured part, from its opening quote on.
+func (s *scanner) text(start int, escaped bool) {
+	raw := s.b[start+1 : s.i-1]
+	if isMedia(s.under, raw) {
+		return
+	}
+	n := int64(len(raw))
+	if escaped {
+		n = decodedLength(raw)
+	}
+	s.parts[s.measured].Text += n
+}
+
+// Keys under which APIs expect a URL, which may be one with data, or base64.
+var (
+	urlKeys    = []string{"url", "image_url", "audio_url", "video_url", "file_url", "file_data"}
+	base64Keys = []string{"data", "file_data"}
+)
+
+// isMedia reports whether the string under a key is an image or the like, and not text.
+func isMedia(key, raw []byte) bool {
+	switch {
+	case len(key) == 0:
+		return false
+	case slices.Contains(urlKeys, string(key)) && bytes.HasPrefix(raw, []byte("data:")):
+		head := raw[:min(len(raw), 256)]
+		return bytes.Contains(head, []byte(";base64,"))
+	case slices.Contains(base64Keys, string(key)):
+		return isBase64(raw)
+	default:
+		return false
+	}
+}
+
+// shortestBase64 is the length below which base64 cannot be told from a word.
+const shortestBase64 = 64
+
+func isBase64(raw []byte) bool {
+	if len(raw) < shortestBase64 {
+		return false
+	}
+	for _, c := range raw {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && c != '+' && c != '/' && c != '=' && c != '-' && c != '_' && c != '\\' { // some encoders escape slashes
+			return false
+		}
+	}
+	return true
+}
+
+// decodedLength returns the length of the inside of a string after its escapes are decoded, which str has checked.
+func decodedLength(raw []byte) (n int64) {
+	for {
+		i := bytes.IndexByte(raw, '\\')
+		if i < 0 {
+			return n + int64(len(raw))
+		}
+		n += int64(i) + 1
+		raw = raw[i+1:]
+		if raw[0] != 'u' {
+			raw = raw[1:]
+			continue
+		}
+		// Of a surrogate pair, which are four bytes together, each half counts two.
+		switch {
+		case raw[1] == '0' && raw[2] == '0' && raw[3] < '8':
+		case raw[1] == '0' && raw[2] < '8':
+			n++
+		case (raw[1] == 'd' || raw[1] == 'D') && raw[2] >= '8':
+			n++
+		default:
+			n += 2
+		}
+		raw = raw[5:]
+	}
+}

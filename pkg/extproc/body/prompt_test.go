@@ -1,0 +1,98 @@
+package body
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// What an engine has to read of a body, in the shapes of the APIs.
+func TestPrompt(t *testing.T) {
+	image := strings.Repeat("iVBORw0KGgo+/x9", 100) + "=="
+	for _, c := range []struct {
+		name, body string
+		want       Prompt
+	}{
+		{"chat", `{"messages":[{"role":"user","content":"Hello"}]}`, Prompt{9, 0, 1}},
+		{"chat in parts", `{"messages":[{"role":"user","content":[{"type":"text","text":"Hello"},"more"]}]}`, Prompt{17, 0, 1}},
+		{"an image in it", `{"messages":[{"content":[{"type":"text","text":"What is it?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` +
+			image + `","detail":"low"}}]}]}`, Prompt{4 + 11 + 9 + 3, 0, 1}},
+		{"an image on the web", `{"messages":[{"content":[{"image_url":{"url":"https://x/y.png"}}]}]}`, Prompt{15, 0, 1}},
+		{"sound", `{"messages":[{"content":[{"input_audio":{"data":"` + image + `","format":"wav"}}]}]}`, Prompt{3, 0, 1}},
+		{"an image of Anthropic's", `{"system":"Be kind.","messages":[{"content":[{"source":{"type":"base64","data":"` + image + `"}}]}]}`, Prompt{8 + 6, 0, 1}},
+		{"a text of Anthropic's", `{"messages":[{"content":[{"source":{"type":"text","data":"It was a dark and stormy night; the rain fell in torrents, except"}}]}]}`, Prompt{4 + 65, 0, 1}},
+		{"an image of Responses'", `{"input":[{"content":[{"type":"input_image","image_url":"data:image/png;base64,` + image + `"}]}]}`, Prompt{11, 0, 1}},
+		{"text that looks like a URL is text", `{"prompt":"data:text/plain;base64,` + image + `"}`, Prompt{int64(23 + len(image)), 0, 1}},
+		{"also behind an object", `{"messages":[{"content":[{"url":"x"},"data:text/plain;base64,` + image + `"]}]}`, Prompt{int64(24 + len(image)), 0, 1}},
+		{"tools as they are", `{"messages":[],"tools":[ {"function":{"name":"f"}} ]}`, Prompt{29, 0, 1}},
+		{"instructions", `{"instructions":"abc","input":"de"}`, Prompt{5, 0, 1}},
+		{"nothing else", `{"model":"m","user":"somebody","metadata":{"a":"b"},"stop":["x"]}`, Prompt{0, 0, 1}},
+		{"one prompt", `{"prompt":"abc"}`, Prompt{3, 0, 1}},
+		{"three prompts", `{"prompt":["abc","d",""]}`, Prompt{4, 0, 3}},
+		{"a prompt by number", `{"prompt":[1,22,333]}`, Prompt{0, 3, 1}},
+		{"two of them", `{"prompt":[[1,22,333],[4]]}`, Prompt{0, 4, 2}},
+		{"inputs get no answers", `{"input":["abc","d"]}`, Prompt{4, 0, 1}},
+		{"numbers elsewhere are none", `{"messages":[{"content":"a","seed":5}],"logit_bias":[1,2]}`, Prompt{1, 0, 1}},
+		{"escapes", `{"prompt":"\n\"\u00e9\u20ac\u0041\ud83d\ude00"}`, Prompt{1 + 1 + 2 + 3 + 1 + 4, 0, 1}},
+		{"the last of duplicates", `{"prompt":["abc","d"],"prompt":"x"}`, Prompt{1, 0, 1}},
+		{"no list of prompts", `{"prompt":{"a":["b","c"]}}`, Prompt{2, 0, 1}},
+	} {
+		f, err := Scan([]byte(c.body))
+		if err != nil || f.Prompt != c.want {
+			t.Errorf("%s: %+v, %v; want %+v", c.name, f.Prompt, err, c.want)
+		}
+	}
+}
+
+// promptOf measures the prompt in what encoding/json has read.
+func promptOf(body map[string]json.RawMessage) Prompt {
+	size := Prompt{Text: int64(len(body["tools"])), Prompts: 1}
+	for _, key := range []string{"messages", "prompt", "input", "system", "instructions"} {
+		numbers := size.Numbers
+		if size.read("", body[key], false); key != "prompt" && key != "input" {
+			size.Numbers = numbers
+		}
+	}
+	var list []json.RawMessage
+	_ = json.Unmarshal(body["prompt"], &list)
+	n := int64(0)
+	for _, item := range list {
+		if item[0] == '"' || item[0] == '[' {
+			n++
+		}
+	}
+	size.Prompts = max(1, n)
+	return size
+}
+
+// read counts a value under a key; listed is set for the elements of a list.
+func (p *Prompt) read(key string, value json.RawMessage, listed bool) {
+	if len(value) == 0 {
+		return
+	}
+	switch c := value[0]; {
+	case c == '"':
+		if !isMedia([]byte(key), value[1:len(value)-1]) {
+			p.Text += decodedLength(value[1 : len(value)-1])
+		}
+	case c == '[':
+		var list []json.RawMessage
+		_ = json.Unmarshal(value, &list)
+		for _, item := range list {
+			p.read("", item, true)
+		}
+	case c == '{':
+		members := json.NewDecoder(strings.NewReader(string(value)))
+		_, _ = members.Token()
+		for members.More() {
+			before := members.InputOffset()
+			_, _ = members.Token()
+			raw := strings.Trim(string(value[before:members.InputOffset()]), " \t\r\n,")
+			var item json.RawMessage
+			_ = members.Decode(&item)
+			p.read(raw[1:len(raw)-1], item, false)
+		}
+	case listed && (c == '-' || c >= '0' && c <= '9'):
+		p.Numbers++
+	}
+}
