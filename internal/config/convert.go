@@ -3,6 +3,7 @@ package config
 import (
 	"time"
 
+	"github.com/weir-epp/weir/pkg/estimate"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -145,6 +146,18 @@ func (d *Document) SchedulingConfig() scheduling.Config {
 	return cfg
 }
 
+func (d *Document) estimateConfig() estimate.Config {
+	w, in, out := d.Tokens.Weights, d.Tokens.Input, d.Tokens.Output
+	return estimate.Config{
+		Weights: estimate.Weights{
+			Input: estimate.Weight(w.Input.Millionths()), CachedInput: estimate.Weight(w.CachedInput.Millionths()),
+			Output: estimate.Weight(w.Output.Millionths()),
+		},
+		ColdRatio: in.BytesPerToken.Millionths(), Quantile: out.Quantile.Millionths(), Window: out.Window, Floor: out.Floor,
+		ColdOutput: out.ColdStart, ColdRate: out.ColdRate,
+	}
+}
+
 // ExtprocConfig returns the configuration of the streams.
 func (d *Document) ExtprocConfig() extproc.Config {
 	cfg := extproc.DefaultConfig() // for what has no key
@@ -183,7 +196,8 @@ func (d *Document) ExtprocConfig() extproc.Config {
 		Headers: d.PolicyClass.Headers, PriorityHeader: d.PolicyClass.PriorityHeader,
 		StrictPriorityHeader: d.PolicyClass.StrictPriorityHeader, MaxStrictPriority: int(d.PolicyClass.MaxStrictPriority),
 	}
-	cfg.TrustedHeaders = extproc.TrustedHeaders{Model: d.TrustedHeaders.Model, Cost: d.TrustedHeaders.Cost}
+	cfg.TrustedHeaders = extproc.TrustedHeaders{Model: d.TrustedHeaders.Model, Cost: d.TrustedHeaders.Cost, InputTokens: d.TrustedHeaders.InputTokens}
+	cfg.Cost, cfg.Usage, cfg.Tokens = extproc.CostUnit(d.Cost), extproc.UsageWay(d.Usage), d.estimateConfig()
 	cfg.RequestBody = extproc.BodyPolicy(d.RequestBody)
 	cfg.PassOn, cfg.PassOnPaths = extproc.PassOnPolicy(d.PassOn), d.PassOnPaths
 	cfg.UnknownModels = extproc.UnknownModelsPolicy(d.Flows.UnknownModels)

@@ -69,7 +69,11 @@ tenantPolicies: { vip: { maxClass: one } }
 passOnPaths: [/cheap]
 responses: { preset: smg, status: { shed: 529 }, metadata: true, queueState: true }
 criticality: { header: x-class, metadata: ns/tier, default: one, maxClass: Critical, objectiveHeaders: [x-objective] }
-trustedHeaders: { model: x-model, cost: x-cost }
+trustedHeaders: { model: x-model, cost: x-cost, inputTokens: x-input }
+cost: tokens
+tokens: { weights: { input: 3, cachedInput: 0.5, output: 7 }, input: { bytesPerToken: 2.5 },
+  output: { quantile: 0.75, window: 8, floor: 9, coldStart: 10, coldRate: 11 } }
+usage: trailers
 requestBody: never
 passOn: queue
 limits: { maxBodyBytes: 1, maxBodyBytesTotal: 2, maxHeaderBytes: 3, bodyTimeout: 5s, maxFlows: 4 }
@@ -110,10 +114,15 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], t
 		"Objectives:[{Name:o Priority:-2}] TenantPolicies:map[*:{MaxClass:Critical} vip:{MaxClass:one}] " +
 		"Criticality:{Header:x-class Metadata:ns/tier Default:one ObjectiveHeaders:[x-objective]} " +
 		"PolicyClass:{Headers:[x-policy] PriorityHeader:x-p StrictPriorityHeader:x-s MaxStrictPriority:3} Tiers:[{Name:one MinPriority:<nil>}] " +
-		"TrustedHeaders:{Model:x-model Cost:x-cost} RequestBody:never OneFlow:true HashFlowKeys:false UnknownModels:shared PassOn:queue PassOnPaths:[/cheap] " +
+		"TrustedHeaders:{Model:x-model Cost:x-cost InputTokens:x-input} RequestBody:never OneFlow:true HashFlowKeys:false UnknownModels:shared PassOn:queue PassOnPaths:[/cheap] " +
 		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3} Responses:{Preset:smg Metadata:true Status:map[shed:529] QueueState:true} " +
 		"DeadlineHeaders:[x-deadline]"
 	if text := fmt.Sprintf("%+v", streams); !strings.HasPrefix(text, want) {
+		t.Errorf("got  %s\nwant %s", text, want)
+	}
+	want = " Cost:tokens Tokens:{Weights:{Input:3000000 CachedInput:500000 Output:7000000} Quantile:750000 Window:8 Floor:9 " +
+		"ColdOutput:10 ColdRate:11 ColdRatio:2500000} Usage:trailers}"
+	if text := fmt.Sprintf("%+v", streams); !strings.HasSuffix(text, want) {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
 	want = "{Filters:[ready] Scorers:[{Name:least-stock Weight:5}] Picker:max-score TieBreak:random Fallbacks:7}"

@@ -49,8 +49,15 @@ func Default() Document {
 		// An unconfigured Weir queues instead of shedding.
 		Criticality:    Criticality{Default: Critical, ObjectiveHeaders: []string{"x-llm-d-inference-objective"}},
 		TrustedHeaders: TrustedHeaders{Model: "x-gateway-model-name"},
-		RequestBody:    string(extproc.BodyAuto),
-		PassOn:         string(extproc.PassOnPick),
+		Cost:           string(extproc.CostRequests),
+		Tokens: Tokens{
+			Weights: TokenWeights{Input: One, CachedInput: One, Output: 2 * One},
+			Input:   TokenInput{BytesPerToken: 4 * One},
+			Output:  TokenOutput{Quantile: MustDecimal("0.9"), Window: 64, Floor: 16, ColdStart: 1000, ColdRate: 50},
+		},
+		Usage:       string(extproc.UsageAuto),
+		RequestBody: string(extproc.BodyAuto),
+		PassOn:      string(extproc.PassOnPick),
 		Limits: Limits{
 			MaxBodyBytes:      32 << 20,
 			MaxBodyBytesTotal: 1 << 30,

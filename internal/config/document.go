@@ -47,6 +47,17 @@ type Document struct {
 	PolicyClass PolicyClass `yaml:"policyClass"`
 	// Request headers that only the gateway can set, never a client.
 	TrustedHeaders TrustedHeaders `yaml:"trustedHeaders"`
+	// What requests are charged in, for their flow and in the stock: requests (1 each) or tokens (the estimate when a request
+	// is dispatched, corrected by the usage of its answer). A cost that the gateway states (trustedHeaders.cost) counts
+	// instead, as it is and uncorrected.
+	Cost string `yaml:"cost"`
+	// What tokens cost, and how they are estimated; with cost: tokens.
+	Tokens Tokens `yaml:"tokens"`
+	// How the usage of an answer is learned: trailers (Envoy has read it and tells it in the message of the response
+	// trailers, docs/envoy.md), body (Weir reads it, where Envoy sends it the answer: FULL_DUPLEX_STREAMED), als (Envoy's
+	// access log; not supported yet), none, or auto (trailers, and with cost: tokens also body). A request whose usage is not
+	// learned is charged the estimate, or more if its answer took longer than that.
+	Usage string `yaml:"usage"`
 	// When the request body is read: auto (only if the headers do not say enough), always or never.
 	RequestBody string `yaml:"requestBody"`
 	// What happens to requests that are known not to be inference: GET, HEAD, OPTIONS and DELETE without a body, and

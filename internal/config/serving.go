@@ -46,8 +46,53 @@ type PolicyClass struct {
 type TrustedHeaders struct {
 	// Header with the model, which makes reading the body unnecessary; empty: none.
 	Model string `yaml:"model"`
-	// Header with the request's cost, in cost units; empty: none. A request without it costs 1.
+	// Header with the request's whole cost, in cost units; empty: none. A request without it costs 1, or with cost: tokens
+	// what is estimated.
 	Cost string `yaml:"cost"`
+	// Header with the length of the request's prompt in tokens, by somebody who has counted them; empty: none. It replaces
+	// the estimate of the prompt with cost: tokens.
+	InputTokens string `yaml:"inputTokens"`
+}
+
+// Tokens configures what tokens cost, and how they are estimated.
+type Tokens struct {
+	// What the kinds of tokens cost.
+	Weights TokenWeights `yaml:"weights"`
+	// How the length of a prompt is estimated.
+	Input TokenInput `yaml:"input"`
+	// How the length of an answer is estimated.
+	Output TokenOutput `yaml:"output"`
+}
+
+// TokenWeights are what the kinds of tokens cost.
+type TokenWeights struct {
+	// Cost of a token of the prompt. From 0 to 1000, and above 0 if output is 0.
+	Input Decimal `yaml:"input"`
+	// Cost of a token of the prompt that the engine had in its cache. From 0 to 1000.
+	CachedInput Decimal `yaml:"cachedInput"`
+	// Cost of a token of an answer: it takes the engine more time than one of the prompt. From 0 to 1000.
+	Output Decimal `yaml:"output"`
+}
+
+// TokenInput configures how the length of a prompt is estimated.
+type TokenInput struct {
+	// Bytes of text in a token, where nothing is known of a model yet. From 1 to 8.
+	BytesPerToken Decimal `yaml:"bytesPerToken"`
+}
+
+// TokenOutput configures how the length of an answer is estimated, for each flow and model by what they have used.
+type TokenOutput struct {
+	// Share of the answers that are no longer than the estimate. From 0.5 to 0.99.
+	Quantile Decimal `yaml:"quantile"`
+	// Number of answers that this share is taken of: the last so many count between half and all. From 8 to 1024.
+	Window int64 `yaml:"window"`
+	// Shortest estimate of an answer, in tokens. From 0 to 1000000.
+	Floor int64 `yaml:"floor"`
+	// Estimate of an answer of a flow of which nothing is known, in tokens. From 1 to 1000000.
+	ColdStart int64 `yaml:"coldStart"`
+	// How fast an answer is taken to be produced where nothing is known, in tokens per second: an answer that ends without
+	// usage is charged by its time. From 1 to 1000000.
+	ColdRate int64 `yaml:"coldRate"`
 }
 
 // Limits bounds sizes and counts, and with them the memory.

@@ -27,8 +27,8 @@ type Request struct {
 // answers returns the number of answers in its range.
 func (r *Request) answers() int64 { return max(1, bounded(r.Answers)) }
 
-// most returns the most output that the request allows.
-func (r *Request) most() int64 {
+// MostOutput returns the most tokens that the answers to the request may have together, or MaxTokens if it does not say.
+func (r *Request) MostOutput() int64 {
 	if r.MaxOutput < 0 {
 		return MaxTokens
 	}
@@ -78,7 +78,7 @@ func (e *Estimator) Estimate(r *Request) Estimate {
 	if x != nil {
 		answer = max(e.cfg.Floor, x.outputs.quantile(e.cfg.Quantile, e.cfg.ColdOutput))
 	}
-	est := Estimate{Input: e.input(r, x, m), Output: min(times(r.answers(), answer), r.most())}
+	est := Estimate{Input: e.input(r, x, m), Output: min(times(r.answers(), answer), r.MostOutput())}
 	est.Cost = e.cfg.Weights.Cost(Usage{Input: est.Input, Output: est.Output})
 	return est
 }
@@ -86,7 +86,7 @@ func (e *Estimator) Estimate(r *Request) Estimate {
 // Unfinished returns the cost of a request whose answer has ended without usage, the given time after its first byte.
 // estimated is what was estimated for it.
 func (e *Estimator) Unfinished(r *Request, estimated Estimate, after time.Duration) Cost {
-	most := r.most()
+	most := r.MostOutput()
 	produced := times(r.answers(), e.rate(r).over(after))
 	output := min(max(bounded(estimated.Output), produced), most)
 	return max(estimated.Cost, e.cfg.Weights.Cost(Usage{Input: estimated.Input, Output: output}))

@@ -2,13 +2,11 @@ package extproc
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -28,9 +26,10 @@ func (st *mainStream) offer() error {
 	st.placement = placement
 	st.resolveTier()
 	model, target := st.labels()
+	st.flow = st.identity.flowKey(st.model, st.target)
 	r := &flowcontrol.Request{
 		ID:          st.id,
-		Flow:        st.identity.flowKey(st.model, st.target),
+		Flow:        st.flow,
 		Model:       model,
 		TargetModel: target,
 		Tier:        st.rank,
@@ -40,7 +39,6 @@ func (st *mainStream) offer() error {
 		Deadline:    c.deadline(&st.headers, st.begun),
 		Placement:   placement,
 	}
-	st.flow = r.Flow
 	if d, ok := st.reader.Deadline(); ok && (r.Deadline.IsZero() || d.Before(r.Deadline)) {
 		r.Deadline = d
 	}
@@ -83,16 +81,6 @@ func (st *mainStream) resolveTier() {
 		m.clamps.WithLabelValues(c.Tiers[requested].Name, c.Tiers[effective].Name).Inc()
 	}
 	st.rank = effective
-}
-
-// cost returns the request's cost in the queue: 1, unless the gateway states another one.
-func (st *mainStream) cost() fairqueue.Cost {
-	if v := st.headers.values[st.cfg.costHeader]; v != "" {
-		if n, err := strconv.ParseInt(v, 10, 64); err == nil && n > 0 {
-			return fairqueue.Cost(min(n, int64(fairqueue.MaxCost)))
-		}
-	}
-	return 1
 }
 
 // waited returns how long the request has stood in the queue, up to now or to its grant, and reports whether it bypassed

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -58,6 +59,7 @@ func (quickLease) Preempted() <-chan struct{}               { return nil }
 func (quickLease) Queued() (time.Duration, bool)            { return 0, false }
 func (quickLease) OnFirstByte() error                       { return nil }
 func (quickLease) OnServed(flowcontrol.Endpoint)            {}
+func (quickLease) OnCost(fairqueue.Cost)                    {}
 func (quickLease) OnRequestComplete(flowcontrol.Completion) {}
 
 func benchmark(b *testing.B, messages ...*extprocv3.ProcessingRequest) {

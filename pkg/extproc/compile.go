@@ -17,6 +17,7 @@ type compiled struct {
 	classMeta   *source
 	modelHeader slot
 	costHeader  slot
+	inputHeader slot // with the prompt's length in tokens
 	policyClass policyClass
 	objectiveIn []slot // of the headers that may name an objective, in order
 	deadlines   []deadlineSource
@@ -55,7 +56,8 @@ func compile(cfg *Config) *compiled {
 	c.classHeader = c.optional(cfg.Criticality.Header)
 	c.modelHeader = c.optional(cfg.TrustedHeaders.Model)
 	c.costHeader = c.optional(cfg.TrustedHeaders.Cost)
-	for _, s := range []slot{c.modelHeader, c.costHeader} {
+	c.inputHeader = c.optional(cfg.TrustedHeaders.InputTokens)
+	for _, s := range []slot{c.modelHeader, c.costHeader, c.inputHeader} {
 		if s != noSlot {
 			c.names.control |= 1 << s
 		}
@@ -122,6 +124,11 @@ func (c *compiled) source(text string) source {
 		s.slot = c.names.add(s.name)
 	}
 	return s
+}
+
+// readsBody reports whether the usage is read from response bodies.
+func (c *compiled) readsBody() bool {
+	return c.Usage == UsageBody || c.Usage == UsageAuto && c.Cost == CostTokens
 }
 
 // status returns the HTTP status of an outcome.

@@ -1,6 +1,10 @@
 package extproc
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-epp/weir/pkg/estimate"
+)
 
 // Config configures the streams of a Server. The comments name the keys of the configuration file in parentheses.
 type Config struct {
@@ -55,8 +59,12 @@ type Config struct {
 	// destination, and the same answer removes control headers that routes may match on (x-gateway-model-name), so a second
 	// choice could only go wrong. It also costs Envoy a route match.
 	ClearRouteCache bool
-	// ReadUsage makes Weir read the token usage from responses that it sees (response mode FULL_DUPLEX_STREAMED).
-	ReadUsage bool
+	// Cost is what requests are charged in (cost).
+	Cost CostUnit
+	// Tokens is how costs in tokens are estimated (tokens).
+	Tokens estimate.Config
+	// Usage is how the usage of answers is learned (usage).
+	Usage UsageWay
 }
 
 // Model is a model by the name that clients use.
@@ -113,7 +121,31 @@ type TrustedHeaders struct {
 	Model string
 	// Cost names the header with the request's cost, an integer of at least 1, or is "".
 	Cost string
+	// InputTokens names the header with the length of the request's prompt in tokens, or is "".
+	InputTokens string
 }
+
+// CostUnit is what requests are charged in. A cost that the gateway states (TrustedHeaders.Cost) is in either unit.
+type CostUnit string
+
+// The units of cost.
+const (
+	CostRequests CostUnit = "requests" // each request costs 1
+	CostTokens   CostUnit = "tokens"   // the estimate, corrected by usage
+)
+
+// UsageWay is how the usage of answers is learned.
+type UsageWay string
+
+// The ways of usage.
+const (
+	// UsageAuto takes what Envoy tells in trailers; else, with CostTokens, what is in a response body that comes here anyway.
+	UsageAuto     UsageWay = "auto"
+	UsageTrailers UsageWay = "trailers" // only what Envoy tells in trailers
+	UsageBody     UsageWay = "body"     // only what is in a response body that comes here (FULL_DUPLEX_STREAMED)
+	UsageALS      UsageWay = "als"      // Envoy's access log; not supported yet
+	UsageNone     UsageWay = "none"
+)
 
 // BodyPolicy is when the request body is read.
 type BodyPolicy string
@@ -185,5 +217,8 @@ func DefaultConfig() Config {
 		Limits:         Limits{MaxBodyBytes: 32 << 20, MaxBodyBytesTotal: 1 << 30, MaxHeaderBytes: 64 << 10, BodyTimeout: 30 * time.Second},
 		Responses:      Responses{Preset: "seed"},
 		RoutesByModel:  true,
+		Cost:           CostRequests,
+		Tokens:         estimate.DefaultConfig(),
+		Usage:          UsageAuto,
 	}
 }

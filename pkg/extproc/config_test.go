@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/weir-epp/weir/pkg/estimate"
 )
 
 func TestDefaultConfigIsValid(t *testing.T) {
@@ -28,7 +30,10 @@ func TestValidateNamesEveryField(t *testing.T) {
 		TenantPolicies:  map[string]TenantPolicy{"vip": {MaxClass: "nobility"}, "*": {}},
 		Criticality:     Criticality{Header: "a b", Metadata: "x", Default: "none", ObjectiveHeaders: []string{"", "a b", "c", "C", "e"}},
 		Tiers:           []Tier{{Name: "one", MinPriority: &two}, {Name: "two"}, {Name: "three", MinPriority: &two}},
-		TrustedHeaders:  TrustedHeaders{Model: "a:b", Cost: "ä"},
+		TrustedHeaders:  TrustedHeaders{Model: "a:b", Cost: "ä", InputTokens: "c d"},
+		Cost:            "token",
+		Tokens:          estimate.Config{Weights: estimate.Weights{Input: 1}, Quantile: 900_000, Window: 64, ColdOutput: 1, ColdRate: 1},
+		Usage:           UsageALS,
 		RequestBody:     "sometimes",
 		PassOn:          "drop",
 		PassOnPaths:     []string{"/a?b", "c", "", "/d", "/d"},
@@ -75,6 +80,10 @@ func TestValidateNamesEveryField(t *testing.T) {
 		`Criticality.ObjectiveHeaders[3]: "c": must be unique`,
 		`TrustedHeaders.Model: "a:b": must be the name of a header`,
 		`TrustedHeaders.Cost: "ä": must be the name of a header`,
+		`TrustedHeaders.InputTokens: "c d": must be the name of a header`,
+		`Cost: "token": must be one of requests, tokens`,
+		`Usage: "als": not supported yet`,
+		`Tokens.ColdRatio: 0: must be from 1 to 8`,
 		`DeadlineHeaders[0]: "": must be the name of a header`,
 		`RequestBody: "sometimes": must be one of auto, always, never`,
 		`UnknownModels: "some": must be one of own, shared`,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -26,6 +27,7 @@ type Lease interface {
 	Queued() (waited time.Duration, queued bool)
 	OnFirstByte() error
 	OnServed(e flowcontrol.Endpoint)
+	OnCost(to fairqueue.Cost)
 	OnRequestComplete(c flowcontrol.Completion)
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
+	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -110,9 +111,11 @@ type fakeLease struct {
 	preempt    chan struct{}
 	completed  []flowcontrol.Completion
 	firstBytes int
+	costs      []fairqueue.Cost // that OnCost was told
 }
 
 func (l *fakeLease) Preempted() <-chan struct{} { return l.preempt }
+func (l *fakeLease) OnCost(to fairqueue.Cost)   { l.costs = append(l.costs, to) }
 func (l *fakeLease) Queued() (time.Duration, bool) {
 	return l.controller.queued, l.controller.queued > 0
 }

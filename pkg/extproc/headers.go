@@ -33,8 +33,8 @@ const (
 )
 
 // maxSlots bounds the headers that Weir reads: each request has a place and a bit for each of them. Validate allows 16 in
-// the flow's key, 16 deadlines, 4 objectives, 2 classes and 5 others beside the fixed ones; one more is noSlot.
-const maxSlots = numFixedSlots + 16 + 16 + maxObjectiveHeaders + maxClassHeaders + 5 + 1
+// the flow's key, 16 deadlines, 4 objectives, 2 classes and 6 others beside the fixed ones; one more is noSlot.
+const maxSlots = numFixedSlots + 16 + 16 + maxObjectiveHeaders + maxClassHeaders + 6 + 1
 
 var _ [64 - maxSlots]struct{} // the bits of a uint64
 

@@ -19,6 +19,11 @@ type metrics struct {
 	clamps          *prometheus.CounterVec
 	upstreamStatus  *prometheus.CounterVec
 	usageTokens     *prometheus.CounterVec
+	unknownUsage    prometheus.Counter
+	// estimatedTokens are those of input and of output.
+	estimatedTokensVec *prometheus.CounterVec
+	estimatedTokens    [2]prometheus.Counter
+
 	gateStreams     prometheus.Gauge
 	gateUnknown     prometheus.Counter
 	placedBefore    prometheus.Counter
@@ -61,6 +66,14 @@ func newMetrics() *metrics {
 			Name: "weir_extproc_upstream_responses_total",
 			Help: "Answers of dispatched requests, by the hundreds of their status.",
 		}, []string{"status"}),
+		estimatedTokensVec: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_extproc_estimated_tokens_total",
+			Help: "Tokens that were estimated for the requests whose usage became known, with cost: tokens.",
+		}, []string{"kind"}),
+		unknownUsage: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "weir_extproc_usage_unknown_total",
+			Help: "Requests whose usage did not become known, with cost: tokens. They keep the charge of their estimate, or a higher one.",
+		}),
 		usageTokens: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_extproc_usage_tokens_total",
 			Help: "Tokens that answers reported, where they are read.",
@@ -78,6 +91,9 @@ func newMetrics() *metrics {
 		Name: "weir_extproc_placed_before_total",
 		Help: "Requests that an earlier filter had placed already: they were passed unqueued and not counted a second time.",
 	})
+	for i, kind := range [...]string{"input", "output"} {
+		m.estimatedTokens[i] = m.estimatedTokensVec.WithLabelValues(kind)
+	}
 	for i := range m.streamsByMode {
 		m.streamsByMode[i] = m.streamsTotal.WithLabelValues(requestMode(i).String())
 	}
@@ -103,7 +119,8 @@ func (m *metrics) register(r prometheus.Registerer, further ...prometheus.Collec
 	var errs []error
 	for _, c := range append(further, []prometheus.Collector{
 		m.streams, m.bodyBytes, m.streamsTotal, m.unexpected, m.panics, m.headersSeconds, m.firstToken,
-		m.unknownPriority, m.clamps, m.upstreamStatus, m.usageTokens, m.gateStreams, m.gateUnknown, m.placedBefore,
+		m.unknownPriority, m.clamps, m.upstreamStatus, m.usageTokens, m.estimatedTokensVec, m.unknownUsage,
+		m.gateStreams, m.gateUnknown, m.placedBefore,
 	}...) {
 		errs = append(errs, r.Register(c))
 	}

@@ -85,7 +85,7 @@ func TestUnobservedCompletionIsReported(t *testing.T) {
 // Response headers are not the first token; each has its own histogram.
 func TestMomentsHaveTheirOwnNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(c *Config) { c.ReadUsage = true })
+		b := newBench(t, func(c *Config) { c.Usage = UsageBody })
 		c := b.open("FULL_DUPLEX/FULL_DUPLEX")
 		c.say(chat())
 		c.say(requestBodyOf(`{"model":"m"}`, true))

@@ -27,6 +27,7 @@ type Server struct {
 	unobserved unobserved
 	presence   presence
 	links      links
+	costs      costs
 	once       warnings
 	names      bool          // the controller wants the requests' IDs
 	unreadSaid atomic.Uint64 // has a bit for each synonym that was warned about
@@ -86,6 +87,7 @@ func (s *Server) SetConfig(cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("extproc: %w", err)
 	}
+	s.costs.configure(cfg.Tokens)
 	s.config.Store(compile(&cfg))
 	return nil
 }

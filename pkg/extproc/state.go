@@ -187,7 +187,9 @@ func ackResponseBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	return st.send(emptyResponseBody)
 }
 
-func ackResponseTrailers(st *mainStream, _ *extprocv3.ProcessingRequest) error {
+func ackResponseTrailers(st *mainStream, m *extprocv3.ProcessingRequest) error {
+	st.ended = true
+	st.readEnvoyUsage(m)
 	return st.send(emptyResponseTrailers)
 }
 

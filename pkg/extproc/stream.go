@@ -50,6 +50,9 @@ type mainStream struct {
 	events       bool                   // the response is a stream of server-sent events
 	early        *early                 // while holding
 	usage        *usage.Reader          // nil if the usage is not read
+	ended        bool                   // the response was seen to its end
+	told         *usage.Tokens          // the usage that Envoy has told; nil if it has not
+	charge       *charge                // nil if the request was not charged in tokens
 	elsewhere    string                 // the endpoint that served, if it is not the one picked
 	lastAnswered time.Time              // when the request headers or the response headers were answered
 }
@@ -164,12 +167,18 @@ func (st *mainStream) end() {
 // settle gives the request its outcome, if it has none yet.
 func (st *mainStream) settle() {
 	if st.lease != nil {
-		st.lease.OnRequestComplete(st.completion)
+		st.complete()
 		st.noticeUnobserved()
 	}
 	if st.pending() { // the stream ended while the request was arriving
 		st.noteRejection(st.refusal(st.goneError()))
 	}
+}
+
+// complete settles the lease, even if the cost of the request cannot be told.
+func (st *mainStream) complete() {
+	defer func() { st.lease.OnRequestComplete(st.completion) }()
+	st.completion.Cost = st.actualCost()
 }
 
 // goneError returns why a stream ended before its request was offered.

@@ -52,6 +52,7 @@ func (c *compiled) sortHeaders() {
 	c.policyClass.single(&c.names, func(s slot) { add(&c.single, s) })
 	add(&c.scalar, c.modelHeader)
 	add(&c.scalar, c.costHeader)
+	add(&c.scalar, c.inputHeader)
 	for _, d := range c.deadlines {
 		add(&c.scalar, d.slot)
 	}

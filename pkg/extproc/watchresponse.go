@@ -21,7 +21,7 @@ func readResponse(st *mainStream, m *extprocv3.ProcessingRequest) error {
 		m.headersSeconds.Observe(time.Since(st.begun).Seconds())
 		m.countResponse(head.status)
 	}
-	if st.cfg.ReadUsage && !head.encoded && st.modes.echoesResponse() {
+	if st.cfg.readsBody() && !head.encoded && st.modes.echoesResponse() {
 		st.usage = usage.NewReader(head.events)
 	}
 	st.elsewhere = st.server.moveToServing(m.GetMetadataContext(), st.picked, st.lease)
@@ -131,8 +131,12 @@ func (st *mainStream) releaseEarly() error {
 
 // echoResponse sends a part of the response body back, and reads the usage in it.
 func (st *mainStream) echoResponse(b []byte, end bool) error {
+	st.ended = st.ended || end
 	if st.usage != nil {
 		st.usage.Write(b)
+		if st.events {
+			st.outgrown(st.usage.Events())
+		}
 	}
 	for len(b) > maxChunk {
 		if err := st.send(responseChunk(b[:maxChunk], false)); err != nil {
@@ -145,10 +149,7 @@ func (st *mainStream) echoResponse(b []byte, end bool) error {
 
 // countUsage counts the tokens that the response reported.
 func (st *mainStream) countUsage() {
-	if st.usage == nil {
-		return
-	}
-	if t, ok := st.usage.Tokens(); ok {
+	if t, ok := st.reportedUsage(); ok {
 		m := st.server.metrics
 		m.usageTokens.WithLabelValues("input").Add(float64(t.Input))
 		m.usageTokens.WithLabelValues("output").Add(float64(t.Output))

@@ -11,6 +11,9 @@ type eventLines struct {
 	field eventField
 	// cr is set if the last byte was a CR: an LF then belongs to the same line end.
 	cr bool
+	// data is set if the event has data. events counts those that had.
+	data   bool
+	events int64
 }
 
 type eventField uint8
@@ -74,8 +77,13 @@ func (l *eventLines) line(to *scan) {
 	switch {
 	case l.field == lineStart && len(l.name) == 0:
 		to.restart()
+		if l.data {
+			l.data = false
+			l.events++
+		}
 	case l.field == inData || l.field == afterData:
 		to.write([]byte{'\n'})
+		l.data = true
 	}
 	l.name, l.field = l.name[:0], lineStart
 }

@@ -26,5 +26,9 @@ func (r *Reader) Write(b []byte) {
 	r.lines.write(b, &r.scan)
 }
 
+// Events returns the number of server-sent events with data so far, which is about the number of tokens if there is one
+// answer, and not more than that unless the engine sends events without tokens.
+func (r *Reader) Events() int64 { return r.lines.events }
+
 // Tokens returns the usage found so far and reports whether there was any.
 func (r *Reader) Tokens() (t Tokens, ok bool) { return r.scan.tokens, r.scan.found }

@@ -1,0 +1,407 @@
+package extproc
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	aiv3 "github.com/envoyproxy/go-control-plane/envoy/data/ai/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/weir-epp/weir/pkg/estimate"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+)
+
+// The queue and the estimator mean the same by the largest cost.
+func TestLargestCost(t *testing.T) {
+	if int64(estimate.MaxCost) != int64(fairqueue.MaxCost) {
+		t.Errorf("%d and %d", estimate.MaxCost, fairqueue.MaxCost)
+	}
+}
+
+func inTokens(c *Config) { c.Cost = CostTokens }
+
+// What a request is charged when it is dispatched, before anything is known of its flow: a quarter of the bytes of its
+// text, and twice the tokens that its answers may have, at most 1,000 each.
+func TestEstimateAtDispatch(t *testing.T) {
+	text := strings.Repeat("abcd", 100)
+	image := `data:image/png;base64,` + strings.Repeat("QUJD", 50_000)
+	for _, c := range []struct {
+		name, body string
+		headers    []string
+		want       fairqueue.Cost
+	}{
+		{"text", `{"prompt":"` + text + `"}`, nil, 100 + 2000},
+		{"max_tokens", `{"prompt":"` + text + `","max_tokens":10}`, nil, 100 + 20},
+		{"max_completion_tokens", `{"prompt":"` + text + `","max_completion_tokens":10}`, nil, 100 + 20},
+		{"max_output_tokens", `{"input":"` + text + `","max_output_tokens":10}`, nil, 100 + 20},
+		{"the largest of them, since engines differ", `{"prompt":"` + text + `","max_tokens":10,"max_completion_tokens":30}`, nil, 100 + 60},
+		{"none of them says none", `{"prompt":"` + text + `","max_tokens":0}`, nil, 100 + 2000},
+		{"minus one says none", `{"prompt":"` + text + `","max_tokens":-1}`, nil, 100 + 2000},
+		{"n", `{"prompt":"` + text + `","max_tokens":10,"n":16}`, nil, 100 + 16*20},
+		{"best_of", `{"prompt":"` + text + `","max_tokens":10,"n":2,"best_of":8}`, nil, 100 + 8*20},
+		{"n of two prompts", `{"prompt":["` + text + `","` + text + `"],"max_tokens":10,"n":16}`, nil, 200 + 32*20},
+		{"n of nothing", `{"prompt":"` + text + `","max_tokens":10,"n":0}`, nil, 100 + 20},
+		{"an image is no text", `{"messages":[{"content":[{"text":"` + text + `"},{"image_url":{"url":"` + image + `"}}]}],"max_tokens":10}`, nil, 100 + 20},
+		{"but a text is", `{"messages":[{"content":"` + image + `"}],"max_tokens":10}`, nil, (200_022+3)/4 + 20},
+		{"an exact count", `{"prompt":"` + text + `","max_tokens":10}`, []string{"x-input-tokens", "77"}, 77 + 20},
+		{"no number is no count", `{"prompt":"` + text + `","max_tokens":10}`, []string{"x-input-tokens", "-5"}, 100 + 20},
+		{"the whole cost", `{"prompt":"` + text + `","max_tokens":10}`, []string{"x-cost", "5", "x-input-tokens", "77"}, 5},
+		{"absurd numbers", `{"prompt":"` + text + `","max_tokens":1e300,"n":1e300}`, nil, fairqueue.MaxCost},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inBubble(t, "FULL_DUPLEX/NONE", func(cfg *Config) {
+				inTokens(cfg)
+				cfg.TrustedHeaders.Cost, cfg.TrustedHeaders.InputTokens = "x-cost", "x-input-tokens"
+			}, func(conv *conversation) {
+				conv.say(chat(append([]string{"x-gateway-model-name", "m"}, c.headers...)...))
+				conv.say(requestBodyOf(c.body, true))
+				if heard := conv.heard(); strings.Contains(heard, "immediate") {
+					t.Fatal(heard)
+				}
+				if got := conv.controller.requests[0].Cost; got != c.want {
+					t.Errorf("cost %d, want %d", got, c.want)
+				}
+				conv.settled(1)
+			})
+		})
+	}
+}
+
+// Where the body is not read, its length stands for the text in it; and in requests each request costs 1.
+func TestEstimateWithoutBody(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Config)
+		length string
+		want   fairqueue.Cost
+	}{
+		{"its length less 256 bytes", inTokens, "4256", 1000 + 2000},
+		{"of unknown length", inTokens, "", 2000},
+		{"in requests", nil, "4256", 1},
+	} {
+		inBubble(t, "BUFFERED/NONE", c.change, func(conv *conversation) {
+			headers := []string{"x-gateway-model-name", "m"}
+			if c.length != "" {
+				headers = append(headers, "content-length", c.length)
+			}
+			conv.say(chat(headers...))
+			conv.heard()
+			if got := conv.controller.requests[0].Cost; got != c.want {
+				t.Errorf("%s: cost %d, want %d", c.name, got, c.want)
+			}
+			conv.settled(1)
+		})
+	}
+}
+
+// What is passed on unqueued is not charged in tokens.
+func TestPassedOnCostsOne(t *testing.T) {
+	inBubble(t, "BUFFERED/NONE", inTokens, func(c *conversation) {
+		c.say(requestHeaders(true, ":method", "GET", ":path", "/v1/models"))
+		c.heard()
+		if got := c.controller.requests[0].Cost; got != 1 || c.controller.passedOn != 1 {
+			t.Errorf("cost %d", got)
+		}
+		c.settled(1)
+		if got := c.controller.leases[0].completed[0].Cost; got != fairqueue.UnknownCost {
+			t.Errorf("completed with %d", got)
+		}
+	})
+}
+
+// told returns response trailers with the usage that Envoy has read.
+func told(status aiv3.TokenUsage_ExtractionStatus, in, cached, out uint64) *extprocv3.ProcessingRequest {
+	packed, err := anypb.New(&aiv3.TokenUsage{
+		InputTokens: wrapperspb.UInt64(in), OutputTokens: wrapperspb.UInt64(out), ExtractionStatus: status,
+		InputTokenDetails: &aiv3.InputTokenDetails{CachedTokens: wrapperspb.UInt64(cached)},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return withTyped(responseTrailers(), packed)
+}
+
+func withTyped(m *extprocv3.ProcessingRequest, packed *anypb.Any) *extprocv3.ProcessingRequest {
+	m.MetadataContext = &corev3.Metadata{TypedFilterMetadata: map[string]*anypb.Any{envoyUsage: packed}}
+	return m
+}
+
+func mustPack(m proto.Message) *anypb.Any {
+	packed, err := anypb.New(m)
+	if err != nil {
+		panic(err)
+	}
+	return packed
+}
+
+// streamOf returns the events of a streamed chat completion of so many tokens, without its usage and its end.
+func streamOf(tokens int) string {
+	return strings.Repeat("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n", tokens)
+}
+
+const (
+	usageEvent = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":120,\"completion_tokens\":30}}\n\n"
+	doneEvent  = "data: [DONE]\n\n"
+)
+
+// What a request of 400 bytes and at most 500 tokens has cost in the end. It was charged 100 + 2·500 at dispatch.
+func TestCostAtTheEnd(t *testing.T) {
+	const estimated = 100 + 2*500
+	sse := []string{"content-type", "text/event-stream"}
+	for _, c := range []struct {
+		name string
+		mode string
+		way  UsageWay
+		run  func(c *conversation)
+		want fairqueue.Cost
+	}{
+		{"a JSON answer", "FULL_DUPLEX/FULL_DUPLEX", UsageAuto, func(c *conversation) {
+			c.say(responseHeaders("200", false, "content-type", "application/json"))
+			c.say(responseBodyOf(`{"choices":[],"usage":{"prompt_tok`, false))
+			c.say(responseBodyOf(`ens":120,"completion_tokens":30}}`, true))
+		}, 120 + 60},
+		{"a streamed answer", "FULL_DUPLEX/FULL_DUPLEX", UsageBody, func(c *conversation) {
+			c.say(responseHeaders("200", false, sse...))
+			c.say(responseBodyOf(streamOf(30)+usageEvent+doneEvent, true))
+		}, 120 + 60},
+		{"the same, not read", "FULL_DUPLEX/FULL_DUPLEX", UsageNone, func(c *conversation) {
+			c.say(responseHeaders("200", false, sse...))
+			c.say(responseBodyOf(streamOf(30)+usageEvent+doneEvent, true))
+		}, estimated},
+		{"a streamed answer without usage", "FULL_DUPLEX/FULL_DUPLEX", UsageAuto, func(c *conversation) {
+			c.say(responseHeaders("200", false, sse...))
+			c.say(responseBodyOf(streamOf(30)+doneEvent, true))
+		}, estimated},
+		{"a client that leaves at once", "FULL_DUPLEX/FULL_DUPLEX", UsageAuto, func(c *conversation) {
+			c.say(responseHeaders("200", false, sse...))
+			c.say(responseBodyOf(streamOf(1), false))
+		}, estimated},
+		{"a client that leaves after the first usage of many", "FULL_DUPLEX/FULL_DUPLEX", UsageAuto, func(c *conversation) {
+			c.say(responseHeaders("200", false, sse...))
+			c.say(responseBodyOf("data: {\"message\":{\"usage\":{\"input_tokens\":120,\"output_tokens\":1}}}\n\n", false))
+		}, estimated},
+		{"Envoy's reading", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
+			c.say(responseHeaders("200", false, sse...))
+			c.say(told(aiv3.TokenUsage_COMPLETE, 120, 20, 30))
+		}, 120 + 60},
+		{"Envoy's reading, without headers before it", "FULL_DUPLEX/NONE", UsageTrailers, func(c *conversation) {
+			c.say(told(aiv3.TokenUsage_COMPLETE, 120, 20, 30))
+		}, 120 + 60},
+		{"Envoy's reading, not wanted", "FULL_DUPLEX/NONE", UsageBody, func(c *conversation) {
+			c.say(responseHeaders("200", false, sse...))
+			c.say(told(aiv3.TokenUsage_COMPLETE, 120, 20, 30))
+		}, estimated},
+		{"half of it", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
+			c.say(responseHeaders("200", false, sse...))
+			c.say(told(aiv3.TokenUsage_PARTIAL, 120, 20, 30))
+		}, estimated},
+		{"half of it, which is more than the estimate", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
+			c.say(responseHeaders("200", false, sse...))
+			c.say(told(aiv3.TokenUsage_PARTIAL, 120, 20, 600))
+		}, 100 + 1200},
+		{"none of it", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
+			c.say(responseHeaders("200", false, sse...))
+			c.say(told(aiv3.TokenUsage_FAILED, 0, 0, 0))
+		}, estimated},
+		{"something else under that name", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
+			c.say(responseHeaders("200", false, sse...))
+			c.say(withTyped(responseTrailers(), mustPack(wrapperspb.String("a lot"))))
+		}, estimated},
+		{"bytes that are no message", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
+			c.say(responseHeaders("200", false, sse...))
+			bad := mustPack(&aiv3.TokenUsage{})
+			bad.Value = []byte{0xff, 0xff, 0xff}
+			c.say(withTyped(responseTrailers(), bad))
+		}, estimated},
+		{"absurd numbers", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
+			c.say(responseHeaders("200", false, sse...))
+			c.say(told(aiv3.TokenUsage_COMPLETE, 1<<63, 1<<63, 1<<63))
+		}, fairqueue.MaxCost},
+		{"the engine refuses", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
+			c.say(responseHeaders("400", true))
+		}, 1},
+		{"nobody answers", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
+			c.say(responseHeaders("503", true))
+		}, 1},
+		{"the engine fails", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
+			c.say(responseHeaders("500", true))
+		}, estimated},
+		{"the client leaves before the answer", "FULL_DUPLEX/NONE", UsageAuto, func(*conversation) {}, estimated},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inBubble(t, c.mode, func(cfg *Config) { inTokens(cfg); cfg.Usage = c.way }, func(conv *conversation) {
+				conv.say(chat("x-gateway-model-name", "m"))
+				conv.say(requestBodyOf(`{"prompt":"`+strings.Repeat("abcd", 100)+`","max_tokens":500}`, true))
+				conv.heard()
+				if got := conv.controller.requests[0].Cost; got != estimated {
+					t.Fatalf("estimated %d", got)
+				}
+				c.run(conv)
+				if heard := conv.heard(); strings.Contains(heard, "immediate") {
+					t.Fatal(heard)
+				}
+				conv.settled(1)
+				if got := conv.controller.leases[0].completed[0].Cost; got != c.want {
+					t.Errorf("cost %d, want %d", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// A client that leaves a long answer pays for the time that it had, at the rate of 50 tokens a second as long as no other
+// is known: leaving just before the usage comes does not pay.
+func TestLeavingLatePaysForTheTime(t *testing.T) {
+	for _, c := range []struct {
+		mode  string
+		after time.Duration
+		want  fairqueue.Cost
+	}{
+		{"FULL_DUPLEX/NONE", 10 * time.Second, 100 + 2*1000},
+		{"FULL_DUPLEX/NONE", 100 * time.Second, 100 + 2*5000},
+		{"FULL_DUPLEX/NONE", 1000 * time.Second, 100 + 2*8000},
+	} {
+		inBubble(t, c.mode, inTokens, func(conv *conversation) {
+			conv.say(chat("x-gateway-model-name", "m"))
+			conv.say(requestBodyOf(`{"prompt":"`+strings.Repeat("abcd", 100)+`","max_tokens":8000}`, true))
+			conv.heard()
+			conv.say(responseHeaders("200", false, "content-type", "text/event-stream"))
+			conv.heard()
+			time.Sleep(c.after)
+			conv.settled(1)
+			if got := conv.controller.leases[0].completed[0].Cost; got != c.want {
+				t.Errorf("after %v: %d, want %d", c.after, got, c.want)
+			}
+		})
+	}
+}
+
+// An answer that outgrows its estimate is charged while it streams, where it is seen: never behind what was seen, and
+// never beyond what the request allows.
+func TestChargedWhileStreaming(t *testing.T) {
+	inBubble(t, "FULL_DUPLEX/FULL_DUPLEX", inTokens, func(c *conversation) {
+		c.say(chat("x-gateway-model-name", "m"))
+		c.say(requestBodyOf(`{"prompt":"`+strings.Repeat("abcd", 100)+`","max_tokens":3000}`, true))
+		c.heard()
+		c.say(responseHeaders("200", false, "content-type", "text/event-stream"))
+		lease := c.controller.leases[0]
+		charged := fairqueue.Cost(100 + 2*1000)
+		for seen := 100; seen <= 3000; seen += 100 {
+			c.say(responseBodyOf(streamOf(100), false))
+			c.heard()
+			if n := len(lease.costs); n > 0 {
+				charged = lease.costs[n-1]
+			}
+			if least := fairqueue.Cost(100 + 2*seen); charged < least || charged > 100+2*3000 {
+				t.Fatalf("%d tokens: charged %d", seen, charged)
+			}
+		}
+		if n := len(lease.costs); n > 12 {
+			t.Errorf("charged %d times", n)
+		}
+		c.say(responseBodyOf("data: {\"usage\":{\"prompt_tokens\":90,\"completion_tokens\":3000}}\n\n", true))
+		c.heard()
+		c.settled(1)
+		if got := lease.completed[0].Cost; got != 90+2*3000 {
+			t.Errorf("in the end %d", got)
+		}
+	})
+}
+
+// A flow is estimated by what it has used, whichever way the usage came, and no other is.
+func TestEstimatesLearn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(c *Config) {
+			inTokens(c)
+			c.FlowKey = []string{"header:x-tenant"}
+		})
+		ask := func(tenant string, end func(c *conversation)) fairqueue.Cost {
+			c := b.open("FULL_DUPLEX/NONE")
+			c.say(chat("x-gateway-model-name", "m", "x-tenant", tenant))
+			c.say(requestBodyOf(`{"prompt":"`+strings.Repeat("abcd", 500)+`"}`, true))
+			c.heard()
+			end(c)
+			c.heard()
+			c.end()
+			return b.controller.requests[len(b.controller.requests)-1].Cost
+		}
+		answered := func(c *conversation) {
+			c.say(responseHeaders("200", false))
+			c.say(told(aiv3.TokenUsage_COMPLETE, 1000, 0, 50))
+		}
+		for range 50 {
+			ask("a", answered)
+		}
+		if got := ask("a", answered); got < 950+100 || got > 1050+112 {
+			t.Errorf("a: %d, want about 1,000 + 2·50", got)
+		}
+		if got := ask("b", answered); got < 450+2000 || got > 550+2000 {
+			t.Errorf("b: %d, want about 500 + 2·1,000", got)
+		}
+		for name, want := range map[string]float64{
+			"weir_extproc_usage_tokens_total/input":  52_000,
+			"weir_extproc_usage_tokens_total/output": 52 * 50,
+			"weir_extproc_usage_unknown_total":       0,
+		} {
+			if got := b.metric(name); got != want {
+				t.Errorf("%s: %v, want %v", name, got, want)
+			}
+		}
+		if got := b.metric("weir_extproc_estimated_tokens_total/output"); got < 52*50+9000 || got > 52*56+10_000 {
+			t.Errorf("estimated output %v", got)
+		}
+		ask("a", func(*conversation) {})
+		if got := b.metric("weir_extproc_usage_unknown_total"); got != 1 {
+			t.Errorf("%v unknown", got)
+		}
+	})
+}
+
+// A request that is preempted is settled by that, and teaches nothing.
+func TestPreemptedIsNotCharged(t *testing.T) {
+	inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(c *conversation) {
+		c.controller.preempt = make(chan struct{})
+		c.say(chat("x-gateway-model-name", "m"))
+		c.say(requestBodyOf(`{"prompt":"x"}`, true))
+		c.heard()
+		if !c.controller.leases[0].tryPreempt() {
+			t.Fatal("not preempted")
+		}
+		c.heard()
+		c.settled(1)
+		if got := c.controller.leases[0].completed[0]; got.Cost != fairqueue.UnknownCost {
+			t.Errorf("%+v", got)
+		}
+		if n := c.metric("weir_extproc_usage_unknown_total"); n != 0 {
+			t.Errorf("%v unknown", n)
+		}
+	})
+}
+
+// If the cost cannot be told because of a defect, the lease is settled all the same.
+func TestPanicInTheCostSettles(t *testing.T) {
+	inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(c *conversation) {
+		c.say(chat("x-gateway-model-name", "m"))
+		c.say(requestBodyOf(`{"prompt":"x"}`, true))
+		c.heard()
+		c.server.costs.estimator = nil
+		c.end()
+		if n := len(c.controller.leases[0].completed); n != 1 {
+			t.Errorf("completed %d times", n)
+		}
+		if got, want := c.controller.leases[0].completed[0], (flowcontrol.Completion{}); got != want {
+			t.Errorf("%+v", got)
+		}
+		if n := c.metric("weir_extproc_panics_total"); n != 1 {
+			t.Error(fmt.Sprint(n, " panics"))
+		}
+	})
+}

@@ -1,0 +1,45 @@
+package extproc
+
+import (
+	aiv3 "github.com/envoyproxy/go-control-plane/envoy/data/ai/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/weir-epp/weir/pkg/extproc/usage"
+)
+
+// envoyUsage is the namespace of typed metadata in which Envoy's filter ai_protocol_manager tells the usage of an answer
+// that it has read. Only Envoy can write there.
+const envoyUsage = "envoy.ai.token_usage"
+
+// readEnvoyUsage reads the usage that comes with response trailers.
+func (st *mainStream) readEnvoyUsage(m *extprocv3.ProcessingRequest) {
+	if w := st.cfg.Usage; w != UsageAuto && w != UsageTrailers {
+		return
+	}
+	packed := m.GetMetadataContext().GetTypedFilterMetadata()[envoyUsage]
+	if packed == nil {
+		return
+	}
+	var read aiv3.TokenUsage
+	if err := packed.UnmarshalTo(&read); err != nil {
+		return // of another type: nothing is known
+	}
+	in, out := read.GetInputTokens(), read.GetOutputTokens()
+	if in == nil || out == nil || read.GetExtractionStatus() == aiv3.TokenUsage_FAILED {
+		return
+	}
+	t := usage.Tokens{
+		Input: tokens(in.GetValue()), Output: tokens(out.GetValue()),
+		Cached: tokens(read.GetInputTokenDetails().GetCachedTokens().GetValue()),
+	}
+	if read.GetExtractionStatus() == aiv3.TokenUsage_PARTIAL { // an earlier state, or incomplete
+		if st.charge != nil {
+			st.charge.streamed = max(st.charge.streamed, t.Output)
+		}
+		return
+	}
+	st.told = &t
+}
+
+// tokens returns a number of tokens in the range of package estimate.
+func tokens(n uint64) int64 { return int64(min(n, 1<<40)) }
