@@ -51,6 +51,7 @@ func (c *Cluster) Follow(ctx context.Context, f Following) error {
 	}
 	objects, err := cache.New(c.config, cache.Options{
 		HTTPClient: c.manager.GetHTTPClient(), Scheme: c.manager.GetScheme(), Mapper: c.manager.GetRESTMapper(),
+		NewInformer: newInformer,
 		DefaultNamespaces: map[string]cache.Config{
 			f.Namespace: {LabelSelector: f.Labels, FieldSelector: f.Fields, Transform: f.trim},
 		},

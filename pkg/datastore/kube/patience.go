@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 // forever, as a timeout, is none.
@@ -25,27 +26,44 @@ const retryTime = time.Second
 // its caller has to do.
 const callTimeout = 10 * time.Second
 
-// patience is a transport to the apiserver that knows whether it answers. It repeats lists and watches that get no
-// connection, no more than a load balancer's answer (502, 503), or that there are too many requests (429), until they are
-// answered: client-go would wait for up to a minute between two attempts, and a pool that is out of date for longer than
-// the apiserver was away sends requests to pods that are gone.
+// Lists and watches are paced: client-go asks again at once after some answers, such as 410 Gone.
+const (
+	readsPerSecond = 10
+	readsBurst     = 30
+)
+
+// patience is a transport to the apiserver that knows whether it answers. It repeats lists and watches that get no answer,
+// or one that only says that it is not the time for one, until they are answered: client-go would wait for up to a minute
+// between two attempts, and a pool that is out of date for longer than the apiserver was away sends requests to pods that
+// are gone.
 type patience struct {
-	next http.RoundTripper
-	log  logr.Logger
-	up   prometheus.Gauge
+	next    http.RoundTripper
+	log     logr.Logger
+	up      prometheus.Gauge
+	refused func(Permission) // called when a list or watch was forbidden
+	reads   flowcontrol.RateLimiter
 
 	mu   sync.Mutex
 	seen bool // whether there was an answer, or none
 	down bool
 }
 
-func newPatience(next http.RoundTripper, log logr.Logger, up prometheus.Gauge) *patience {
-	return &patience{next: next, log: log, up: up}
+func newPatience(next http.RoundTripper, log logr.Logger, up prometheus.Gauge, refused func(Permission)) *patience {
+	return &patience{
+		next: next, log: log, up: up, refused: refused,
+		reads: flowcontrol.NewTokenBucketRateLimiter(readsPerSecond, readsBurst),
+	}
 }
 
 // RoundTrip implements http.RoundTripper.
 func (p *patience) RoundTrip(r *http.Request) (*http.Response, error) {
+	reading, reads := readingOf(r)
 	for {
+		if reads {
+			if err := p.reads.Wait(r.Context()); err != nil {
+				return nil, fmt.Errorf("kube: %w", err)
+			}
+		}
 		response, err := p.next.RoundTrip(r)
 		if gone := r.Context().Err(); err != nil && gone != nil {
 			if errors.Is(gone, context.DeadlineExceeded) {
@@ -53,18 +71,24 @@ func (p *patience) RoundTrip(r *http.Request) (*http.Response, error) {
 			} // else it was given up, which says nothing of the apiserver
 			return nil, fmt.Errorf("kube: %w", err)
 		}
-		again := err != nil
+		again := true
 		switch {
 		case err != nil:
 			p.answers(false, err)
-		case response.StatusCode >= http.StatusInternalServerError:
+		case response.StatusCode >= http.StatusInternalServerError || response.StatusCode == http.StatusUnauthorized || isPage(response):
 			p.answers(false, errors.New(response.Status))
-			again = response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusServiceUnavailable
+		case response.StatusCode == http.StatusTooManyRequests:
+			p.answers(true, nil)
+		case response.StatusCode == http.StatusForbidden:
+			p.answers(true, nil)
+			if reads {
+				p.refused(reading)
+			}
 		default:
 			p.answers(true, nil)
-			again = response.StatusCode == http.StatusTooManyRequests
+			again = false // client-go has to understand it
 		}
-		if !again || !repeatable(r) || !pause(r.Context(), retryTime+rand.N(retryTime)) {
+		if !again || !reads || !pause(r.Context(), retryTime+rand.N(retryTime)) {
 			return response, err
 		}
 		if response != nil {
@@ -73,9 +97,26 @@ func (p *patience) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// repeatable reports whether a request lists or watches objects.
-func repeatable(r *http.Request) bool {
-	return r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/namespaces/")
+// isPage reports whether an answer is text for people: then something before the apiserver has answered.
+func isPage(r *http.Response) bool {
+	return strings.HasPrefix(r.Header.Get("Content-Type"), "text/html")
+}
+
+// readingOf returns which permission a request takes, and reports whether it lists or watches objects.
+func readingOf(r *http.Request) (p Permission, reads bool) {
+	before, after, found := strings.Cut(r.URL.Path, "/namespaces/")
+	if !found || r.Method != http.MethodGet {
+		return Permission{}, false
+	}
+	p.Verb = "list"
+	if watch := r.URL.Query().Get("watch"); watch == "true" || watch == "1" {
+		p.Verb = "watch"
+	}
+	p.Namespace, p.Resource, _ = strings.Cut(after, "/")
+	if _, groupVersion, named := strings.Cut(before, "/apis/"); named {
+		p.Group, _, _ = strings.Cut(groupVersion, "/")
+	}
+	return p, true
 }
 
 // answers notes whether the apiserver answers, and logs it if that is new.

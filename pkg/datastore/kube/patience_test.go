@@ -58,8 +58,11 @@ func TestPatience(t *testing.T) {
 		{"a load balancer before it", http.MethodGet, pods, []int{503, 502, 200}, 3, 200, 1},
 		{"too many requests", http.MethodGet, pods, []int{429, 429, 200}, 3, 200, 1},
 		{"too many writes", http.MethodPost, "https://apiserver/apis/events.k8s.io/v1/namespaces/serving/events", []int{429}, 1, 429, 1},
-		{"a refusal is an answer", http.MethodGet, pods, []int{403}, 1, 403, 1},
-		{"so is an error that clients have to understand", http.MethodGet, pods, []int{504}, 1, 504, 0},
+		{"a refusal is an answer", http.MethodGet, pods, []int{403, 200}, 2, 200, 1},
+		{"a token that is not accepted", http.MethodGet, pods, []int{401, 401, 200}, 3, 200, 1},
+		{"no etcd", http.MethodGet, pods, []int{500, 504, 200}, 3, 200, 1},
+		{"an error that clients have to understand", http.MethodGet, pods, []int{410}, 1, 410, 1},
+		{"a refusal of something else", http.MethodGet, "https://apiserver/apis", []int{403}, 1, 403, 1},
 		{"discovery has a timeout of its own", http.MethodGet, "https://apiserver/apis", []int{0}, 1, 0, 0},
 		{"writing", http.MethodPost, "https://apiserver/apis/events.k8s.io/v1/namespaces/serving/events", []int{0}, 1, 0, 0},
 	} {
@@ -71,7 +74,7 @@ func TestPatience(t *testing.T) {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			response, err := newPatience(server, logr.Discard(), up).RoundTrip(request)
+			response, err := newPatience(server, logr.Discard(), up, func(Permission) {}).RoundTrip(request)
 			took := time.Since(began)
 			got := 0
 			if response != nil {
@@ -93,7 +96,7 @@ func TestPatience(t *testing.T) {
 func TestPatienceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		up := prometheus.NewGauge(prometheus.GaugeOpts{Name: "up"})
-		p := newPatience(&apiserver{statuses: []int{200, 0}}, logr.Discard(), up)
+		p := newPatience(&apiserver{statuses: []int{200, 0}}, logr.Discard(), up, func(Permission) {})
 		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 		defer stop()
 		for range 2 {
@@ -111,7 +114,7 @@ func TestPatienceEnds(t *testing.T) {
 		}
 		ended, stop := context.WithCancel(t.Context())
 		stop()
-		other := newPatience(&apiserver{statuses: []int{0}}, logr.Discard(), up)
+		other := newPatience(&apiserver{statuses: []int{0}}, logr.Discard(), up, func(Permission) {})
 		up.Set(1)
 		request, err := http.NewRequestWithContext(ended, http.MethodGet, "https://apiserver/api/v1/namespaces/a/pods", http.NoBody)
 		if err != nil {
@@ -147,7 +150,7 @@ func TestSilenceIsNoAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if response, err := newPatience(mute{}, logr.Discard(), up).RoundTrip(request); err == nil {
+		if response, err := newPatience(mute{}, logr.Discard(), up, func(Permission) {}).RoundTrip(request); err == nil {
 			_ = response.Body.Close()
 			t.Error("answered")
 		}

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -41,7 +42,17 @@ type permissions struct {
 
 type permission struct {
 	granted chan struct{} // closed once it is
+	doubted bool          // it was granted, and what takes it was forbidden since
 	refused bool          // it was logged to be
+}
+
+func (p *permission) isGranted() bool {
+	select {
+	case <-p.granted:
+		return true
+	default:
+		return false
+	}
 }
 
 func newPermissions(c client.Client, log logr.Logger, missing *prometheus.GaugeVec) *permissions {
@@ -52,6 +63,9 @@ func newPermissions(c client.Client, log logr.Logger, missing *prometheus.GaugeV
 
 // Need returns a channel that is closed once the service account has the permission. The apiserver is asked until then.
 func (c *Cluster) Need(p Permission) <-chan struct{} { return c.permissions.need(p) }
+
+// doubt asks for a permission again that was granted: something that takes it was forbidden.
+func (c *Cluster) doubt(p Permission) { c.permissions.doubt(p) }
 
 // needReading needs what Follow does for a kind of object.
 func (c *Cluster) needReading(resource schema.GroupResource, namespace string) (granted [2]<-chan struct{}) {
@@ -71,6 +85,15 @@ func (ps *permissions) need(p Permission) <-chan struct{} {
 		awaken(ps.wake)
 	}
 	return known.granted
+}
+
+func (ps *permissions) doubt(p Permission) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if known := ps.wanted[p]; known != nil && known.isGranted() {
+		known.doubted = true
+		awaken(ps.wake)
+	}
 }
 
 // run asks until ctx is done.
@@ -103,7 +126,7 @@ func (ps *permissions) ask(ctx context.Context) (all bool) {
 		err := ps.client.Create(call, review)
 		cancel()
 		switch {
-		case apierrors.IsForbidden(err):
+		case isUnanswerable(err):
 			ps.log.Info("WARNING: the apiserver does not tell what the service account may do; assuming that it may", "error", err.Error())
 			ps.answer(p, true, "")
 		case err != nil:
@@ -116,15 +139,24 @@ func (ps *permissions) ask(ctx context.Context) (all bool) {
 	return all
 }
 
-// open lists the permissions that are not granted, in order.
+// isUnanswerable reports whether the apiserver refuses to say what the service account may do. That anything else is
+// forbidden, such as to ask which kinds there are, says nothing of that: it may be so for a moment.
+func isUnanswerable(err error) bool {
+	var refusal apierrors.APIStatus
+	if !apierrors.IsForbidden(err) || !errors.As(err, &refusal) {
+		return false
+	}
+	about := refusal.Status().Details
+	return about != nil && about.Kind == "selfsubjectaccessreviews"
+}
+
+// open lists the permissions that are not granted or in doubt, in order.
 func (ps *permissions) open() []Permission {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	var open []Permission
 	for p, known := range maps.All(ps.wanted) {
-		select {
-		case <-known.granted:
-		default:
+		if !known.isGranted() || known.doubted {
 			open = append(open, p)
 		}
 	}
@@ -142,9 +174,12 @@ func (ps *permissions) answer(p Permission, allowed bool, reason string) {
 	series := ps.missing.WithLabelValues(p.Verb, p.String(), p.Namespace)
 	switch {
 	case allowed:
-		close(known.granted)
+		if known.doubted = false; !known.isGranted() {
+			close(known.granted)
+		}
 		series.Set(0)
 		if known.refused {
+			known.refused = false
 			ps.log.Info("the permission is there now", "verb", p.Verb, "resource", p.String(), "namespace", p.Namespace)
 		}
 	case !known.refused:
