@@ -9,6 +9,7 @@ import (
 // accountsAgree compares every account of the controller with the requests.
 func (w *world) accountsAgree() error {
 	waiting, held, promoted, victims := 0, 0, 0, 0
+	cost := int64(0)
 	byTier, byEndpoint := [stock.MaxTiers]int{}, [2]int{}
 	type flowKey struct {
 		tier int
@@ -27,8 +28,9 @@ func (w *world) accountsAgree() error {
 		}
 		if s.holds() {
 			held++
+			cost += int64(s.cost)
 			flows[key].inflight++
-			flows[key].cost += l.lease.held.Cost()
+			flows[key].cost += int64(s.cost)
 			byTier[l.lease.held.Tier()]++
 			byEndpoint[l.lease.Endpoint()]++
 			if s.promoted {
@@ -49,8 +51,8 @@ func (w *world) accountsAgree() error {
 	case waiting != w.queue.Len() || held != w.ledger.Stock() || promoted != w.ledger.Promoted() || victims != w.victims.n:
 		return fmt.Errorf("waiting %d, queue %d; held %d, stock %d; promoted %d and %d; victims %d and %d",
 			waiting, w.queue.Len(), held, w.ledger.Stock(), promoted, w.ledger.Promoted(), victims, w.victims.n)
-	case int64(held) != w.ledger.Cost() || byEndpoint != w.fleet.reserved:
-		return fmt.Errorf("held %d, cost %d; at the endpoints %v, reserved %v", held, w.ledger.Cost(), byEndpoint, w.fleet.reserved)
+	case cost != w.ledger.Cost() || byEndpoint != w.fleet.reserved:
+		return fmt.Errorf("held a cost of %d, cost %d; at the endpoints %v, reserved %v", cost, w.ledger.Cost(), byEndpoint, w.fleet.reserved)
 	case w.ledger.Foreign().Requests != w.fleet.foreign[0]+w.fleet.foreign[1]:
 		return fmt.Errorf("others hold %d, at the endpoints %v", w.ledger.Foreign().Requests, w.fleet.foreign)
 	case len(flows) != w.flows.n:

@@ -23,6 +23,14 @@ const (
 	reloads    // to the other configuration
 	othersCome // one more of others' requests is at an endpoint
 	othersGo   // one fewer
+
+	raises         // a request's cost is known to be at least dear
+	truesUp        // it is known to be cheap
+	completesCheap // a stream ends, and its cost is known
+	completesDear
+	isLateCheap // its cost is known after its end
+	isLateDear
+	othersComplete // so many that the last one only may still say what it has cost
 )
 
 // input is one step: the index is that of a kind, of a request, by arrival, or of an endpoint.
@@ -87,7 +95,7 @@ func (w *world) inputs() (in []input) {
 			in = append(in, input{othersGo, int8(e)})
 		}
 	}
-	return in
+	return append(in, w.usageInputs()...)
 }
 
 // isMirrored reports whether this arrival has the same effect as another input: the flows of a tier
@@ -152,6 +160,8 @@ func (w *world) apply(in input) error {
 		if err := w.reloadOther(); err != nil {
 			return err
 		}
+	default:
+		w.useOf(in)
 	}
 	for _, s := range w.subjects {
 		s.promoted = s.w.lease.held.Held() && s.w.lease.held.Promoted()
@@ -200,7 +210,14 @@ func (w *world) tell(in input) string {
 		return fmt.Sprintf("grows to %v", w.scene.pool[w.level+1])
 	case shrinks:
 		return fmt.Sprintf("shrinks to %v", w.scene.pool[w.level-1])
-	default:
+	case reloads:
 		return "reloads"
+	case othersComplete:
+		return "others complete"
+	default:
+		return fmt.Sprintf("%s: number %d, %v", []string{
+			raises: "is dear", truesUp: "is cheap", completesCheap: "completes, cheap", completesDear: "completes, dear",
+			isLateCheap: "was cheap", isLateDear: "was dear",
+		}[in.op], in.index+1, w.subjects[in.index])
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // scenes are the configurations that TestExplore goes through.
@@ -25,6 +26,28 @@ func scenes() []*scene {
 			lower: 1, upper: 1,
 			kinds:  []arrivalKind{{0, "a/x", ""}, {1, "a/x", ""}, {1, "a/y", ""}, {1, "b/y", "1"}},
 			config: func(c *Config) { inClasses(c) },
+		},
+		{
+			name: "usage-in-classes", depth: wholeLives, requests: 3, crowd: []int8{1}, pool: [][]int{{1}},
+			usage: everyUse,
+			kinds: []arrivalKind{{0, "a/x", ""}, {1, "a/x", ""}, {1, "a/y", ""}},
+			config: func(c *Config) {
+				inClasses(c)
+				unstarved(c)
+				c.VictimOrder = LeastCostFirst
+			},
+		},
+		{
+			name: "usage-in-weighted-tiers", depth: wholeLives, requests: 4, crowd: []int8{1}, pool: [][]int{{2}},
+			usage: []op{truesUp, completesDear, isLateDear},
+			kinds: []arrivalKind{{0, "a", ""}, {1, "a", ""}},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				unstarved(c)
+				c.Queue.TierMode = fairqueue.Weighted
+				c.Queue.Tiers[0].Weight = 3 * fairqueue.WeightOne
+				c.Stock.Cost = stock.CostConfig{Watermark: 2, Lower: 2, Upper: 2}
+			},
 		},
 		{
 			name: "classes", depth: 5, requests: 6, crowd: []int8{1, 2, 3, 4}, pool: twoEndpoints(), start: 2, lower: 1, upper: 2,
@@ -218,6 +241,13 @@ func threeTiers(c *Config, budget int64) {
 		c.Queue.Tiers = append(c.Queue.Tiers, fairqueue.TierConfig{Name: name, QueueSize: -1, StarvationThreshold: tick})
 	}
 	c.Tiers = []TierConfig{{CanPreempt: true}, {CanPreempt: true}, {}}
+}
+
+// unstarved has nobody starve.
+func unstarved(c *Config) {
+	for i := range c.Queue.Tiers {
+		c.Queue.Tiers[i].StarvationThreshold = 0
+	}
 }
 
 // inClasses has two tiers, of which the higher may preempt, each shared by classes x and y.

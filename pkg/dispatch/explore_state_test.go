@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"maps"
@@ -54,10 +55,14 @@ func (s *digests) len() (n int) {
 // be explored once.
 func (w *world) state() digest {
 	b := append(w.bytes[:0], byte(w.level), one(w.reloaded), byte(w.scene.requests-len(w.subjects)), byte(w.fleet.foreign[0]), byte(w.fleet.foreign[1]))
-	returning, others, victims := w.returning[:0], w.others[:0], w.newest[:0]
+	returning, others, victims, charged := w.returning[:0], w.others[:0], w.newest[:0], w.charged[:0]
 	for _, s := range w.subjects {
 		l := &s.w.lease
 		switch {
+		case w.scene.usage != nil:
+			if l.held.Held() || s.takesUsage() {
+				charged = append(charged, s)
+			}
 		case s.w.stage == StageGranted:
 			returning = append(returning, &s.w.queued)
 			b = append(b, byte(l.Endpoint()), one(l.held.Promoted()), one(l.counted), one(l.preemptible))
@@ -69,6 +74,21 @@ func (w *world) state() digest {
 		if l.victimIndex > 0 {
 			victims = append(victims, s)
 		}
+	}
+	// Their order says which charge is whose. One that has not waited is charged nothing, and its arrival does not count.
+	slices.SortStableFunc(charged, func(a, b *subject) int {
+		switch first, second := a.w.WasQueued(), b.w.WasQueued(); {
+		case first && second:
+			return 0
+		case first || second:
+			return int(one(first)) - int(one(second))
+		}
+		return cmp.Or(cmp.Compare(w.describe(a), w.describe(b)), cmp.Compare(a.later, b.later))
+	})
+	for _, s := range charged {
+		returning = append(returning, &s.w.queued)
+		b = append(b, one(s.takesUsage()), byte(s.later), byte(s.later>>8), one(s.w.lease.preemptible))
+		b = binary.BigEndian.AppendUint64(b, w.describe(s))
 	}
 	slices.SortFunc(victims, func(a, b *subject) int { return int(a.w.lease.victimAge) - int(b.w.lease.victimAge) })
 	b = append(b, '|')
@@ -93,7 +113,7 @@ func (w *world) state() digest {
 		b = binary.BigEndian.AppendUint64(b, uint64(max(0, w.released.Add(w.config.ReleaseSpacing).Sub(w.clock))))
 	}
 	b = w.queue.AppendState(b, w.clock, 100*tick, returning...)
-	w.bytes, w.returning, w.others, w.newest = b, returning, others, victims
+	w.bytes, w.returning, w.others, w.newest, w.charged = b, returning, others, victims, charged
 	sum := sha256.Sum256(b)
 	return digest(sum[:16])
 }
@@ -104,6 +124,7 @@ type scratch struct {
 	returning []*fairqueue.Request
 	others    []uint64
 	newest    []*subject
+	charged   []*subject
 }
 
 func one(is bool) byte {
@@ -124,5 +145,5 @@ func (w *world) describe(s *subject) uint64 {
 	if class := s.kind.class(); class != "" {
 		d |= uint64(class[0]) << 8
 	}
-	return d | uint64(one(l.held.Promoted()))<<1 | uint64(one(l.counted))
+	return d | uint64(l.held.Cost())<<2 | uint64(one(l.held.Promoted()))<<1 | uint64(one(l.counted))
 }

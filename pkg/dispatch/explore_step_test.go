@@ -169,12 +169,20 @@ func (w *world) victimAgrees(preemptor *subject) error {
 				!w.fleet.CanTakeOver(preemptor.kind.lane, o.w.lease.Endpoint()):
 			case w.before(v.w.queued.Tier, o.w.queued.Tier):
 				return fmt.Errorf("%v is the victim, and %v is of a lower tier", v, o)
-			case v.w.queued.Tier == o.w.queued.Tier && o.w.lease.victimAge > v.w.lease.victimAge:
-				return fmt.Errorf("%v is the victim, and %v is newer", v, o)
+			case v.w.queued.Tier == o.w.queued.Tier && w.goesFirst(o, v):
+				return fmt.Errorf("%v is the victim, and %v is newer or costs less", v, o)
 			}
 		}
 	}
 	return nil
+}
+
+// goesFirst reports whether, of two possible victims of a tier, a is to be preempted before b.
+func (w *world) goesFirst(a, b *subject) bool {
+	if w.config.VictimOrder == LeastCostFirst && a.cost != b.cost {
+		return a.cost < b.cost
+	}
+	return a.w.lease.victimAge > b.w.lease.victimAge
 }
 
 // displacementAgrees: lower tiers first, lowest first; the guaranteed tier is never displaced.

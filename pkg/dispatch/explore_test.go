@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"runtime"
@@ -190,14 +191,25 @@ func (e *walker) visit(v *visit) (err error) {
 // step checks an input, and gives those that can come after it; nil when the state is known.
 func (e *walker) step(in input) (next []input, err error) {
 	e.transitions.Add(1)
-	before := e.w.look(in)
+	before, otherWay := e.w.look(in), e.w.otherWay(in)
 	if err := e.w.apply(in); err != nil {
 		return nil, err
 	}
 	if err := e.w.check(before); err != nil {
 		return nil, err
 	}
-	if !e.seen.add(e.w.state()) {
+	after := e.w.state()
+	if otherWay != nil {
+		e.here.back()
+		if otherWay(); e.w.state() != after {
+			return nil, errors.New("what the cost is known by makes a difference")
+		}
+		e.here.back()
+		if err := e.w.apply(in); err != nil {
+			return nil, err
+		}
+	}
+	if !e.seen.add(after) {
 		return nil, nil
 	}
 	next = e.w.inputs()

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -29,6 +30,7 @@ type scene struct {
 	poison   string        // a lane that the placer panics for
 	others   int           // of others' requests at an endpoint, at most
 	passOn   bool          // requests that are passed on are an input
+	usage    []op          // inputs that say what requests have cost
 	reload   func(*Config) // the other configuration, if a reload is an input
 }
 
@@ -84,6 +86,7 @@ type subject struct {
 	wasHeld   bool // it held a lease before the present input
 	wasAt     Endpoint
 	promoted  bool // its present lease is by promotion
+	usage
 }
 
 var epoch = time.Unix(1_000_000_000, 0)
@@ -95,6 +98,7 @@ func newWorld(s *scene) (*world, error) {
 		return nil, err
 	}
 	w.Machine = m
+	w.lacking = math.MaxUint32 // the next one wraps
 	w.backends()
 	return w, nil
 }
@@ -147,9 +151,12 @@ func (w *world) tellForeign(e, by int) {
 
 // arrives is a request that comes.
 func (w *world) arrives(k arrivalKind, passOn bool) {
-	s := &subject{kind: k, w: new(Waiter)}
+	s := &subject{kind: k, w: new(Waiter), usage: usage{cost: 1}}
+	if w.scene.usage != nil {
+		s.cost = estimate
+	}
 	w.subjects = append(w.subjects, s)
-	a := Arrival{Flow: k.key(), Tier: k.tier, Placement: k.lane}
+	a := Arrival{Flow: k.key(), Tier: k.tier, Placement: k.lane, Cost: s.cost}
 	if class := k.class(); class != "" {
 		a.Path = &fairqueue.Path{Class: class}
 	}
@@ -162,13 +169,17 @@ func (w *world) arrives(k arrivalKind, passOn bool) {
 	})
 }
 
-// complete ends a stream, twice: only the first time counts.
-func (w *world) complete(s *subject) {
+// complete ends a stream whose cost is not known.
+func (w *world) complete(s *subject) { w.completeWith(s, fairqueue.UnknownCost) }
+
+// completeWith ends a stream that has cost this, twice: only the first time counts.
+func (w *world) completeWith(s *subject, cost fairqueue.Cost) {
 	s.outcome, s.told = OutcomeDispatched, true
 	if s.preempted {
 		s.outcome = OutcomePreempted
 	}
-	w.event(func() { w.Complete(w.clock, &s.w.lease, fairqueue.UnknownCost) })
+	w.noteEnd(s, cost)
+	w.event(func() { w.Complete(w.clock, &s.w.lease, cost) })
 	w.event(func() { w.Complete(w.clock, &s.w.lease, fairqueue.UnknownCost) })
 }
 

@@ -115,5 +115,5 @@ func (q *FairRequestQueue) Pop(c Candidate) {
 		q.departed(r.flowLane.flow, r)
 	}
 	cl.pop(&c)
-	q.emptied(cl)
+	q.left(cl)
 }

@@ -35,7 +35,8 @@ type discipline interface {
 	// adjust raises the charge for r, which is in flight, to the cost to; trueUp corrects it to the actual cost.
 	adjust(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool)
 	trueUp(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool)
-	// end is called when s is no longer active. After it, the queue may drop the share.
+	// end is called when s is no longer active. After it, the queue may drop the share. Of a level of classes it is called
+	// for each that has lost its last waiter, whatever active reports.
 	end(l *level, s *share)
 	// advance is called before a turn from level.nextAdvance on, because the tag of level.timeVarying changes with time.
 	// It sets both to the next such sharer and its time, or timeVarying to nil if there is none.

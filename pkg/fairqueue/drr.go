@@ -13,7 +13,7 @@ package fairqueue
 // class that has saved for a costly head and then gets cheap requests before it would be served with those until its
 // savings are spent. A class that is served out of turn, by Claim, owes the cost, up to mostOwed; its debt remains when
 // it becomes empty. So does what a request turns out to have cost beyond its estimate; what it has cost less is a deficit
-// like any other.
+// like any other. While a class is empty such corrections add up, and what is above 0 is lost when it has a waiter again.
 //
 // Deficits are within ±2^33, and each turn visits each class once, whatever the quanta and costs.
 type drr struct {
@@ -75,6 +75,8 @@ func (c *class) earn(n int64, head *Request) {
 }
 
 func (drr) begin(_ *level, s *share) { s.deficit = min(s.deficit, 0) }
+
+func (drr) end(_ *level, s *share) { s.deficit = min(s.deficit, 0) }
 
 func (d drr) tag(l *level, s *share, head *Request) VirtualTime {
 	i, from := d.index(l, s)
@@ -141,11 +143,7 @@ func (d drr) describe(l *level, s *share, number func(int64)) {
 		number(int64(from))
 		return
 	}
-	deficit := s.deficit
-	if i, _ := d.index(l, s); l.classes[i].queued == 0 {
-		deficit = min(deficit, 0) // as begin does
-	}
-	number(deficit)
+	number(s.deficit)
 }
 
 func (drr) describeReceipt(_ *level, p *receipt, number func(int64)) { number(int64(p.charged)) }

@@ -393,6 +393,26 @@ func TestAClassIsTruedUp(t *testing.T) {
 	}
 }
 
+// A class that has lost its last waiter has lost its credit: it pays nothing with it. While it is empty, what its requests
+// have cost more and less adds up, and what it has too much in the end it loses.
+func TestAnEmptyClassPaysNothingWithLostCredit(t *testing.T) {
+	q := classes(t, Advance, ab(10, 10)...)
+	waits(t, q, "a", 10, 2)
+	first := popNext(q)
+	q.TrueUp(start, first, 4)
+	popNext(q) // the last one, with a credit of 6 left
+	if q.TrueUp(start, first, 9); credit(q, 0) != -5 {
+		t.Errorf("a's credit is %d, want the debt of 5 that became known when it was empty", credit(q, 0))
+	}
+	if q.TrueUp(start, first, 1); credit(q, 0) != 3 {
+		t.Errorf("a's credit is %d, want 3: what became known while it was empty adds up", credit(q, 0))
+	}
+	waits(t, q, "a", 10, 1)
+	if credit(q, 0) != 0 {
+		t.Errorf("a begins with a credit of %d, want none", credit(q, 0))
+	}
+}
+
 // What a request has cost less than estimated is its class's, and a class that is gone, or that shares with nobody any
 // more, is not corrected in another one's place.
 func TestTrueUpOfClassesThatCameAndWent(t *testing.T) {

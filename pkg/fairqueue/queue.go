@@ -170,7 +170,7 @@ func (q *FairRequestQueue) Remove(r *Request) bool {
 	q.queued--
 	q.due.remove(r)
 	c.detach(r)
-	q.emptied(c)
+	q.left(c)
 	return true
 }
 
@@ -200,6 +200,15 @@ func (q *FairRequestQueue) MayBypass(now time.Time, r *Request, promote bool) (m
 		}
 	}
 	return true, nil
+}
+
+// left must be called when a waiter has left c: a class that shares its tier loses its credit with its last waiter, before
+// a late correction could be set off against it.
+func (q *FairRequestQueue) left(c *class) {
+	if t := c.tier; c.queued == 0 && len(t.classes) > 1 {
+		t.discipline.end(&t.level, &c.share)
+	}
+	q.emptied(c)
 }
 
 // emptied resets what a tier without waiters does not keep: its credit and debt. A draining class is dropped with its

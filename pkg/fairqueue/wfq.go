@@ -67,7 +67,10 @@ func (wfq) describe(l *level, s *share, number func(int64)) {
 }
 
 func (wfq) describeReceipt(l *level, p *receipt, number func(int64)) {
-	number(int64(p.start - l.virtual))
 	number(int64(p.charged))
+	if p.charged == 0 {
+		return // it was not popped
+	}
+	number(int64(p.start - l.virtual))
 	number(one(p.newcomer))
 }
