@@ -50,7 +50,8 @@ type RequestQueueController struct {
 	// to 1000000.
 	SlotsPerBackend *int64 `yaml:"slotsPerBackend"`
 	// Cost of the requests that each backend should have, in tokens if those are the cost; 0: only requests count. The
-	// stock is then below a bound if it is so in requests and in cost. From 0 to 1000000000.
+	// stock is then below a bound if it is so in requests and in cost, and a backend gets no request while those that it has
+	// cost its upper bound or more, whoever may use it. From 0 to 1000000000.
 	WatermarkTokensPerBackend int64 `yaml:"watermarkTokensPerBackend"`
 	// Explicit lower bound of the cost. From 1 to its watermark; null derives it from the watermark.
 	LowerBoundTokensPerBackend *int64 `yaml:"lowerBoundTokensPerBackend"`

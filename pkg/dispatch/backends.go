@@ -102,6 +102,9 @@ func (m *Machine) bound(id stock.BackendID, bounds stock.Bounds) {
 	if m.bounder != nil {
 		m.bounder.SetBounds(Endpoint(id), millionths(bounds.Requests.Lower), millionths(bounds.Requests.Upper))
 	}
+	if m.coster != nil {
+		m.coster.SetCostBound(Endpoint(id), int64((bounds.Cost.Upper+stock.One-1)/stock.One))
+	}
 }
 
 // millionths converts a bound to the Placer's unit.
@@ -131,13 +134,13 @@ func (m *Machine) SetForeign(now time.Time, changes []stock.Foreign) {
 // countForeign passes what others hold to the ledger, and what counts of it to the Placer.
 func (m *Machine) countForeign(changes []stock.Foreign) {
 	for _, f := range changes {
-		before := m.ledger.Foreign().Requests
+		before := m.ledger.Foreign()
 		counts, ready := m.ledger.SetForeign(f)
 		if !ready || m.bounder == nil {
 			continue
 		}
-		m.bounder.SetForeign(Endpoint(f.ID), counts.Requests)
-		if m.ledger.Foreign().Requests < before {
+		m.bounder.SetForeign(Endpoint(f.ID), counts.Requests, counts.Cost)
+		if now := m.ledger.Foreign(); now.Requests < before.Requests || now.Cost < before.Cost {
 			m.roomAt(Endpoint(f.ID))
 		}
 	}

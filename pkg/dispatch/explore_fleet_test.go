@@ -34,7 +34,7 @@ func (f *fleet) set(slots []int) {
 func (f *fleet) held(e Endpoint) int { return f.reserved[e] + f.foreign[e] }
 
 // SetForeign is told by the machine.
-func (f *fleet) SetForeign(e Endpoint, n int) bool {
+func (f *fleet) SetForeign(e Endpoint, n int, _ int64) bool {
 	f.foreign[e] = n
 	return true
 }

@@ -22,7 +22,7 @@ type shared struct {
 	clock     time.Time
 }
 
-func newShared(t *testing.T, endpoints, bound int) *shared {
+func newShared(t *testing.T, endpoints, bound int, changes ...func(*Config)) *shared {
 	t.Helper()
 	s, err := scheduling.New(scheduling.DefaultConfig())
 	if err != nil {
@@ -33,6 +33,9 @@ func newShared(t *testing.T, endpoints, bound int) *shared {
 	cfg.Queue.CapacityMode, cfg.Queue.TotalCapacity, cfg.Queue.FlowCapacity = fairqueue.Shared, 10_000, 10_000
 	cfg.Queue.QueueTTL = time.Hour
 	perBackend(&cfg, bound, bound)
+	for _, change := range changes {
+		change(&cfg)
+	}
 	x := &shared{t: t, board: scheduling.NewBoard(s, nil), scheduler: s, clock: epoch}
 	if x.Machine, err = New(cfg, onBoard{x.board}, rand.New(rand.NewPCG(1, 2))); err != nil {
 		t.Fatal(err)
@@ -71,6 +74,18 @@ func (x *shared) others(changes ...stock.Foreign) { x.SetForeign(x.clock, change
 // arrives lets a request come that may use some endpoints, or all.
 func (x *shared) arrives(endpoints ...int) *Waiter {
 	x.t.Helper()
+	return x.costs(1, endpoints...)
+}
+
+// costs lets a request of a cost come that may use some endpoints, or all.
+func (x *shared) costs(cost fairqueue.Cost, endpoints ...int) *Waiter {
+	x.t.Helper()
+	return x.comes(0, cost, endpoints...)
+}
+
+// comes lets a request of a tier and a cost come that may use some endpoints, or all.
+func (x *shared) comes(tier int, cost fairqueue.Cost, endpoints ...int) *Waiter {
+	x.t.Helper()
 	ask := scheduling.Ask{Subset: scheduling.Subset{Set: endpoints != nil}}
 	for _, e := range endpoints {
 		ask.Subset.Entries = append(ask.Subset.Entries, x.snapshot.At(e).Address)
@@ -80,7 +95,7 @@ func (x *shared) arrives(endpoints ...int) *Waiter {
 		x.t.Fatal(err)
 	}
 	w := new(Waiter)
-	x.Arrive(x.clock, w, Arrival{Flow: "a", Cost: 1, Placement: q})
+	x.Arrive(x.clock, w, Arrival{Flow: "a", Tier: tier, Cost: cost, Placement: q})
 	x.Told(w)
 	return w
 }

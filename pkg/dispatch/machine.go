@@ -16,6 +16,7 @@ type Machine struct {
 	placer  Placer
 	reacher Reacher // the placer, if it implements Reacher
 	bounder Bounder // the placer, if it implements Bounder
+	coster  Coster  // the placer, if it implements Coster
 	random  *rand.Rand
 
 	queue   *fairqueue.FairRequestQueue
@@ -77,6 +78,7 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 	m := &Machine{config: cfg, placer: placer, random: random, queue: queue, ledger: stock.New(cfg.Stock)}
 	m.reacher, _ = placer.(Reacher)
 	m.bounder, _ = placer.(Bounder)
+	m.coster, _ = placer.(Coster)
 	m.lanes.reset()
 	m.counts.preempted = map[[2]int]uint64{}
 	m.victims.order = cfg.VictimOrder
@@ -229,7 +231,9 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 	victim, counted, left := l.victimIndex > 0, l.counted, l.reservation
 	m.victims.remove(l)
 	m.uncountLease(l)
+	m.costAt(l, -l.held.Cost())
 	l.reservation = r
+	m.costAt(l, l.held.Cost())
 	if counted {
 		m.countLease(l)
 	}

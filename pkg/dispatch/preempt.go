@@ -60,7 +60,7 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 			m.lanes.heed(n)
 			return nil
 		}
-		if !m.ledger.BelowUpperAfter(&v.held) {
+		if !m.ledger.BelowUpperAfter(&v.held) || !m.takesCostAfter(v) {
 			return nil // in units of cost: nothing is noted, since what costs less elsewhere may change it
 		}
 		return v
@@ -80,7 +80,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 	w.lease.reservation = r
 	m.counts.preempted[[2]int{v.held.Tier(), w.queued.Tier}]++
 	m.victims.remove(v)
-	m.ledger.Settle(&v.held)
+	m.letGo(v)
 	m.uncountLease(v)
 	if loser.stage == StageGranted {
 		m.countWaiterAgain(loser)

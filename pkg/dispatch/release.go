@@ -96,7 +96,7 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	l := &w.lease
 	l.reservation = r
 	l.held = stock.NewLease(w.queued.Tier, int64(w.queued.Cost), promoted)
-	m.ledger.Take(&l.held)
+	m.hold(l)
 	m.flows.addLease(w.flow, l.held.Cost())
 	m.countLease(l)
 	if !promoted && m.mayBeVictim(l.held.Tier()) {
@@ -127,7 +127,7 @@ func (m *Machine) grant(next *fairqueue.Candidate, w *Waiter) {
 // caps.
 func (m *Machine) settle(w *Waiter) {
 	l := &w.lease
-	if !m.ledger.Settle(&l.held) {
+	if !m.letGo(l) {
 		return
 	}
 	m.victims.remove(l)

@@ -197,6 +197,9 @@ func (x *twin) configuration() Config {
 	if what&8 != 0 {
 		cfg.MaxInFlightPerFlowPerBackend = 1
 	}
+	if x.below(3) == 0 {
+		cfg.Stock.Cost = stock.CostConfig{Watermark: 4}
+	}
 	if what&12 == 12 {
 		cfg.MaxCostInFlightPerFlow, cfg.MaxCostInFlightPerFlowPerBackend = 5, 2
 	}

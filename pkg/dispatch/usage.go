@@ -56,6 +56,7 @@ func (m *Machine) adjust(l *Lease, to fairqueue.Cost) {
 	m.victims.remove(l)
 	m.ledger.Adjust(&l.held, int64(to))
 	m.countCost(l, l.held.Cost()-before)
+	m.costAt(l, l.held.Cost()-before)
 	if victim {
 		m.victims.add(l)
 	}

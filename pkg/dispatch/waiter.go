@@ -131,6 +131,7 @@ type Lease struct {
 	preemptible bool   // it was a possible victim when granted
 	bypass      bool   // it was granted on arrival, without waiting
 	counted     bool   // it is counted against its flow's cap at its endpoint
+	costed      bool   // its cost is counted at its endpoint
 	victimIndex int32  // 1-based index among the victims at its endpoint; 0 if it is not among them
 	victimAge   uint64 // its number among the possible victims; the newest has the largest
 }

@@ -136,6 +136,9 @@ func (d *driver) someConfig() dispatch.Config {
 		c.MaxInFlightPerFlowPerBackend = 1 + d.lot.IntN(2)
 	}
 	if d.chance(3) {
+		c.Stock.Cost.Watermark = 5 + d.lot.Int64N(20)
+	}
+	if d.chance(3) {
 		c.MaxCostInFlightPerFlow, c.MaxCostInFlightPerFlowPerBackend = 3+d.lot.Int64N(9), 2+d.lot.Int64N(5)
 	}
 	if d.chance(4) {

@@ -24,13 +24,13 @@ type Board struct {
 	random    *rand.Rand
 
 	snap    *Snapshot
-	ring    *ring              // of snap, or of an older snapshot with the same endpoints
-	spots   []spot             // by position
-	before  []spot             // memory for the next pool's spots
-	gone    map[EndpointID]int // counts above 0 of endpoints that left the pool
-	last    EndpointID         // the last one picked, after which rotation continues
-	total   int                // sum of all counts
-	ofReady sums               // of the ready endpoints
+	ring    *ring               // of snap, or of an older snapshot with the same endpoints
+	spots   []spot              // by position
+	before  []spot              // memory for the next pool's spots
+	gone    map[EndpointID]left // what is in flight at endpoints that left the pool
+	last    EndpointID          // the last one picked, after which rotation continues
+	total   int                 // sum of all counts
+	ofReady sums                // of the ready endpoints
 
 	// Totals are kept in a structure that is cheaper to query than all spots.
 	pool    tournament // of all endpoints, by position
@@ -46,11 +46,17 @@ type Board struct {
 	field field // of the current pick
 }
 
+// left is what is in flight at an endpoint that left the pool: one request at least.
+type left struct {
+	inFlight int32
+	cost     int64
+}
+
 // NewBoard returns a board with an empty pool. The random source is only used for the tie-break random; otherwise it
 // may be nil.
 func NewBoard(s *Scheduler, random *rand.Rand) *Board {
 	b := &Board{
-		random: random, snap: NewSnapshot(0, nil), gone: map[EndpointID]int{}, last: NoEndpoint,
+		random: random, snap: NewSnapshot(0, nil), gone: map[EndpointID]left{}, last: NoEndpoint,
 		lanes: map[laneKey]*laneState{},
 	}
 	b.ring = b.snap.ring
@@ -135,17 +141,18 @@ func (b *Board) SetBounds(id EndpointID, lower, upper int64) bool {
 	return true
 }
 
-// SetForeign sets how many requests of others are at a ready endpoint, at most maxForeign. They count like Weir's own, but
-// are nobody's to release; the number is kept while the endpoint stays ready. It reports whether the endpoint is ready.
-func (b *Board) SetForeign(id EndpointID, requests int) bool {
+// SetForeign sets how many requests of others are at a ready endpoint, at most maxForeign, and what they cost. They count
+// like Weir's own, but are nobody's to release; both are kept while the endpoint stays ready. It reports whether the
+// endpoint is ready.
+func (b *Board) SetForeign(id EndpointID, requests int, cost int64) bool {
 	p, ok := b.ring.position(id)
 	if !ok || !b.spots[p].ready {
 		return false
 	}
 	foreign := int32(max(0, min(requests, maxForeign)))
-	if s := &b.spots[p]; s.foreign != foreign {
+	if s := &b.spots[p]; s.foreign != foreign || s.cost.foreign != cost {
 		b.ofReady.held += int64(foreign - s.foreign)
-		s.foreign = foreign
+		s.foreign, s.cost.foreign = foreign, cost
 		b.changed(p)
 	}
 	return true
@@ -156,8 +163,8 @@ func (b *Board) replacePool(next *Snapshot) {
 	spots := resized(b.before, next.Len())
 	old := 0
 	leave := func() {
-		if n := b.spots[old].inFlight; n > 0 {
-			b.gone[b.ring.ids[old]] = int(n)
+		if s := &b.spots[old]; s.inFlight > 0 {
+			b.gone[b.ring.ids[old]] = left{s.inFlight, s.cost.own}
 		}
 		old++
 	}
@@ -170,8 +177,8 @@ func (b *Board) replacePool(next *Snapshot) {
 		if old < len(b.spots) && b.ring.ids[old] == id {
 			*s = b.spots[old]
 			old++
-		} else if n := b.gone[id]; n > 0 {
-			*s = spot{inFlight: int32(n)}
+		} else if g, known := b.gone[id]; known {
+			*s = spot{inFlight: g.inFlight, cost: costs{own: g.cost}}
 			delete(b.gone, id)
 		} else {
 			*s = spot{}
@@ -225,7 +232,7 @@ func (b *Board) Stock(id EndpointID) int {
 	if p, ok := b.ring.position(id); ok {
 		return int(b.spots[p].inFlight)
 	}
-	return b.gone[id]
+	return int(b.gone[id].inFlight)
 }
 
 // Share is what an endpoint has in flight, and, if it is ready, what others have there and its share of a lane's band in

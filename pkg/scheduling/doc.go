@@ -33,6 +33,13 @@
 // ready endpoint and nothing held there always has room. The band of the whole pool belongs to the stock ledger and is not
 // checked here. An endpoint's MaxInFlight is a hard limit of what is held there, in every lane.
 //
+// Where the cost of an endpoint's requests is bounded ([Board.SetCostBound]), it is full, in every lane, while
+//
+//	cost(e) >= bound(e)      of Weir's own requests there ([Board.AddCost]) and of others'
+//
+// so it exceeds that by less than the cost of the last request that went there, and one with nothing that costs takes a
+// request of any cost.
+//
 // # The score
 //
 //	total(e) = Σ weight(s) × score(s, e)           over the configured scorers
@@ -47,8 +54,10 @@
 //
 //	score(e) = ScoreOne × b / (b + (held(e) + 1) requests)
 //
-// With equal bounds this is exactly "fewest held first"; with unequal ones an endpoint with room is preferred to
-// one without. Rounding never inverts an order; at most it makes a tie, between loads closer than one part in 2^40.
+// or, where the cost is bounded, ScoreOne × bound / (bound + cost) if that is less: an endpoint's load counts in the unit in
+// which it is fuller. With equal bounds this is exactly "fewest held first"; with unequal ones an endpoint with room is
+// preferred to one without. Rounding never inverts an order; at most it makes a tie, between loads closer than one part
+// in 2^40.
 //
 // Ties go to the next endpoint in ring order after the last one picked (rotate), to the lowest ID (first), or to one
 // drawn from the caller's random source (random). The ring order is that of EndpointID.

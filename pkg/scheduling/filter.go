@@ -11,6 +11,9 @@ const (
 // the endpoint has a limit.
 const filterMaxInFlight = "max-in-flight"
 
+// filterCost is that name for the bound of an endpoint's cost.
+const filterCost = "cost"
+
 // filter rules endpoints out by what the request and the snapshot say. It does not look at live counts, so its result
 // holds until the next snapshot.
 type filter struct {

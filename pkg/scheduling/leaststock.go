@@ -13,6 +13,10 @@ func newLeastStock() scorer { return scorer{live: leastStock} }
 //
 //	ScoreOne × b / (b + (held + 1) requests)
 //
+// and where the cost is bounded by c, if that is less, by the cost there:
+//
+//	ScoreOne × c / (c + cost)
+//
 // The projection, rather than the load now, prefers the larger of two idle endpoints, and one with room for a whole
 // request to one with a fraction left. The quotient is rounded down, so that loads in order give scores in order.
 func leastStock(l Load) Score {
@@ -22,5 +26,10 @@ func leastStock(l Load) Score {
 	}
 	hi, lo := bits.Mul64(uint64(ScoreOne), b)
 	score, _ := bits.Div64(hi, lo, b+(uint64(l.Held)+1)*Millionths)
+	if c := uint64(l.CostBound); c > 0 {
+		hi, lo = bits.Mul64(uint64(ScoreOne), c)
+		byCost, _ := bits.Div64(hi, lo, c+uint64(max(0, l.Cost)))
+		score = min(score, byCost)
+	}
 	return Score(score)
 }

@@ -18,6 +18,9 @@ type oracle struct {
 	bounds map[EndpointID][2]int64
 	others map[EndpointID]int64 // what others have at the ready endpoints
 	leases []EndpointID
+	costs  []int64              // of the leases
+	most   map[EndpointID]int64 // the bounds of the cost, where there are any
+	theirs map[EndpointID]int64 // what the requests of others cost
 	last   EndpointID
 	first  bool
 }
@@ -33,6 +36,16 @@ func (o *oracle) stock(id EndpointID) (n int64) {
 
 // held returns what is at the endpoint, of Weir and of others.
 func (o *oracle) held(id EndpointID) int64 { return o.stock(id) + o.others[id] }
+
+// cost returns what the requests at the endpoint cost, those of Weir and of others.
+func (o *oracle) cost(id EndpointID) (sum int64) {
+	for i, lease := range o.leases {
+		if lease == id {
+			sum += o.costs[i]
+		}
+	}
+	return sum + o.theirs[id]
+}
 
 // lane returns the ready endpoints that the request may use.
 func (o *oracle) lane(ask Ask) (lane []Endpoint) {
@@ -56,7 +69,13 @@ func names(entry, address string) bool {
 }
 
 func (o *oracle) load(e Endpoint) *big.Rat {
-	return big.NewRat(o.held(e.ID)+1, max(o.bounds[e.ID][1], 1)) // the test has no endpoint without an upper bound
+	load := big.NewRat((o.held(e.ID)+1)*Millionths, max(o.bounds[e.ID][1], 1)) // the test has no endpoint without an upper bound
+	if most := o.most[e.ID]; most > 0 {
+		if cost := big.NewRat(o.cost(e.ID), most); cost.Cmp(load) > 0 {
+			return cost
+		}
+	}
+	return load
 }
 
 // room reports whether the lane's band has room for another request; a lane that is the whole pool has no band here.
@@ -94,7 +113,7 @@ func (o *oracle) place(x waiting, bound Bound, except []EndpointID) (EndpointID,
 // ranked returns the endpoints below their limit, best first, with equals in ring order after an endpoint.
 func (o *oracle) ranked(x waiting, lane []Endpoint, after EndpointID) []Endpoint {
 	free := slices.DeleteFunc(slices.Clone(lane), func(e Endpoint) bool {
-		return e.MaxInFlight > 0 && o.held(e.ID) >= int64(e.MaxInFlight)
+		return e.MaxInFlight > 0 && o.held(e.ID) >= int64(e.MaxInFlight) || o.most[e.ID] > 0 && o.cost(e.ID) >= o.most[e.ID]
 	})
 	loads := map[EndpointID]*big.Rat{}
 	for _, e := range free {
@@ -129,7 +148,7 @@ func (o *oracle) take(x waiting, lane []Endpoint, e Endpoint) (EndpointID, []str
 			destinations = append(destinations, next.Address)
 		}
 	}
-	o.leases, o.last = append(o.leases, e.ID), e.ID
+	o.leases, o.costs, o.last = append(o.leases, e.ID), append(o.costs, 0), e.ID
 	return e.ID, destinations
 }
 
@@ -178,7 +197,8 @@ func FuzzBoard(f *testing.F) {
 // newWorld returns an empty pool, and size endpoints that may join it.
 func newWorld(t *testing.T, seed uint64, size int) *world {
 	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 1)), entries: slices.Clone(worldEntries)}
-	w.o = &oracle{bounds: map[EndpointID][2]int64{}, others: map[EndpointID]int64{}, last: NoEndpoint, first: seed%4 == 3}
+	w.o = &oracle{bounds: map[EndpointID][2]int64{}, others: map[EndpointID]int64{}, last: NoEndpoint, first: seed%4 == 3,
+		most: map[EndpointID]int64{}, theirs: map[EndpointID]int64{}}
 	w.s = mustNew(t, func(c *Config) {
 		if w.o.first {
 			c.TieBreak = TieFirst
@@ -224,6 +244,8 @@ func (w *world) step() {
 		w.placeAt()
 	case n < 74:
 		w.tellForeign()
+	case n < 78:
+		w.cost()
 	default:
 		w.release()
 	}
@@ -253,6 +275,7 @@ func (w *world) setPool(pool []Endpoint) {
 	for id := range w.o.others {
 		if !slices.ContainsFunc(pool, func(e Endpoint) bool { return e.ID == id && e.Ready }) {
 			delete(w.o.others, id)
+			delete(w.o.theirs, id)
 		}
 	}
 	w.b.SetSnapshot(NewSnapshot(w.version, pool))
@@ -263,9 +286,9 @@ func (w *world) tellForeign() {
 	e, n := w.known[w.r.IntN(len(w.known))], w.r.IntN(5)-1
 	ready := slices.ContainsFunc(w.o.pool, func(o Endpoint) bool { return o.ID == e.ID && o.Ready })
 	if ready {
-		w.o.others[e.ID] = int64(max(0, n))
+		w.o.others[e.ID], w.o.theirs[e.ID] = int64(max(0, n)), int64(7*max(0, n))
 	}
-	if got := w.b.SetForeign(e.ID, n); got != ready {
+	if got := w.b.SetForeign(e.ID, n, int64(7*max(0, n))); got != ready {
 		w.t.Fatalf("endpoint %d is ready: %t, want %t", e.ID, got, ready)
 	}
 }
@@ -275,6 +298,29 @@ func (w *world) bound(id EndpointID, lower, upper int64) {
 	if !w.b.SetBounds(id, lower, upper) {
 		w.t.Fatalf("endpoint %d is not in the pool", id)
 	}
+}
+
+// boundCost bounds an endpoint's cost, or bounds it no more.
+func (w *world) boundCost(id EndpointID) {
+	w.o.most[id] = max(0, w.r.Int64N(60)-20)
+	if !w.b.SetCostBound(id, w.o.most[id]) {
+		w.t.Fatalf("endpoint %d is not in the pool", id)
+	}
+}
+
+// cost makes a request that is somewhere cost more or less, and now and then another bound.
+func (w *world) cost() {
+	if len(w.o.pool) > 0 && w.r.IntN(4) == 0 {
+		w.boundCost(w.o.pool[w.r.IntN(len(w.o.pool))].ID)
+	}
+	if len(w.o.leases) > 0 {
+		w.costs(w.r.IntN(len(w.o.leases)), w.r.Int64N(40))
+	}
+}
+
+func (w *world) costs(i int, cost int64) {
+	w.b.AddCost(w.o.leases[i], cost-w.o.costs[i])
+	w.o.costs[i] = cost
 }
 
 func (w *world) changePool() {
@@ -297,6 +343,7 @@ func (w *world) changePool() {
 	for _, e := range pool {
 		lower := []int64{0, 900_000, 1_800_000, 2_000_000}[w.r.IntN(4)]
 		w.bound(e.ID, lower, lower+[]int64{1, 400_000, 1_000_000}[w.r.IntN(3)])
+		w.boundCost(e.ID)
 	}
 }
 
@@ -360,6 +407,9 @@ func (w *world) place() {
 	if got := x.q.Destinations(nil); !slices.Equal(got, destinations) {
 		w.t.Fatalf("%+v goes to %q, want %q", x.ask, got, destinations)
 	}
+	if want != NoEndpoint {
+		w.costs(len(w.o.leases)-1, w.r.Int64N(40))
+	}
 }
 
 // except draws endpoints that a request may not use: none, a few or most.
@@ -400,8 +450,9 @@ func (w *world) release() {
 		return
 	}
 	i := w.r.IntN(len(w.o.leases))
+	w.costs(i, 0)
 	give(w.b, w.o.leases[i])
-	w.o.leases = slices.Delete(w.o.leases, i, i+1)
+	w.o.leases, w.o.costs = slices.Delete(w.o.leases, i, i+1), slices.Delete(w.o.costs, i, i+1)
 }
 
 // check compares everything observable of the two.
@@ -437,7 +488,7 @@ func (w *world) check() {
 		if w.b.CanServe(x.q, c.ID) != serves {
 			t.Fatalf("CanServe(%+v, %d) = %v", x.ask, c.ID, !serves)
 		}
-		failed := slices.DeleteFunc(slices.Clone(c.Failed), func(f Failure) bool { return f.Filter == filterMaxInFlight })
+		failed := slices.DeleteFunc(slices.Clone(c.Failed), func(f Failure) bool { return f.Filter == filterMaxInFlight || f.Filter == filterCost })
 		if (len(failed) == 0) != serves {
 			t.Fatalf("%+v: endpoint %d fails %+v", x.ask, c.ID, c.Failed)
 		}

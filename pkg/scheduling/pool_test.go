@@ -125,7 +125,8 @@ func checkInvariants(t testing.TB, b *Board) {
 			t.Fatalf("endpoint %d has a stale total", m.ID)
 		}
 		leaf := s.total
-		if !m.Ready || m.MaxInFlight > 0 && int(s.inFlight+s.foreign) >= m.MaxInFlight {
+		if !m.Ready || m.MaxInFlight > 0 && int(s.inFlight+s.foreign) >= m.MaxInFlight ||
+			s.cost.bound > 0 && s.cost.own+s.cost.foreign >= s.cost.bound {
 			leaf = out
 		}
 		if b.pool.of(p) != leaf {
@@ -158,11 +159,11 @@ func checkInvariants(t testing.TB, b *Board) {
 		}
 		checkTournament(t, &l.tree)
 	}
-	for id, n := range b.gone {
-		if n <= 0 {
-			t.Fatalf("endpoint %d is gone with %d in flight", id, n)
+	for id, left := range b.gone {
+		if left.inFlight <= 0 {
+			t.Fatalf("endpoint %d is gone with %d in flight", id, left.inFlight)
 		}
-		sum += n
+		sum += int(left.inFlight)
 	}
 	if sum != b.total {
 		t.Fatalf("the counts sum up to %d, the total is %d", sum, b.total)

@@ -79,9 +79,11 @@ func (b *Board) unreserve(id EndpointID) {
 	switch {
 	case ok && b.spots[p].inFlight > 0:
 		b.count(p, -1)
-	case !ok && b.gone[id] > 1:
-		b.gone[id]--
-	case !ok && b.gone[id] == 1:
+	case !ok && b.gone[id].inFlight > 1:
+		g := b.gone[id]
+		g.inFlight--
+		b.gone[id] = g
+	case !ok && b.gone[id].inFlight == 1:
 		delete(b.gone, id)
 	default:
 		panic(fmt.Sprintf("scheduling: nothing is in flight at endpoint %d", id))
