@@ -134,9 +134,19 @@ weir_served_elsewhere_total{endpoint="10.0.0.1:8000"} 0
 weir_extproc_placed_before_total 0
 `
 
-// Each alert fires from its fault, and nothing fires without one.
+// faultless is another replica beside the healthy one, which has just ended, and what a busy gateway does.
+const faultless = `up{pod="weir-1"} 0
+weir_ready_backends{pool="llama",pod="weir-1"} 0
+weir_leader{pool="llama",pod="weir-1"} 0
+weir_pool_missing{pool="llama",pod="weir-1"} 0
+weir_requests_total{outcome="queue-full",pod="weir-1"} 0+4x
+weir_requests_total{outcome="client-cancelled",pod="weir-1"} 0+50x
+weir_extproc_streams{pod="weir-1"} 1023
+`
+
+// Each alert fires from each of its faults, and nothing fires without one.
 func TestEachAlertFiresOnce(t *testing.T) {
-	faults := map[string][]string{ // the sample that changes, as it is then
+	faults := map[string][]string{ // samples that change, each by itself, as they are then
 		"WeirDown":                 {"up 0"},
 		"WeirNoReadyBackends":      {`weir_ready_backends{pool="llama"} 0`},
 		"WeirNoLeader":             {`weir_leader{pool="llama"} 0`},
@@ -147,12 +157,16 @@ func TestEachAlertFiresOnce(t *testing.T) {
 		"WeirPermissionMissing":    {`weir_kubernetes_permission_missing{verb="list",resource="pods",namespace="inference"} 1`},
 		"WeirConfigInvalid":        {"weir_config_valid 0"},
 		"WeirFilesNotFollowed":     {"weir_files_followed 0"},
-		"WeirPanics":               {"weir_decision_panics_total 0+1x"},
+		"WeirPanics":               {"weir_decision_panics_total 0+1x", "weir_extproc_panics_total 0+1x"},
 		"WeirInternalErrors":       {`weir_requests_total{outcome="internal"} 0+1x`},
-		"WeirRejecting":            {`weir_requests_total{outcome="queue-full"} 0+10x`},
-		"WeirStreamsLimited":       {"weir_extproc_streams 1024"},
-		"WeirServedElsewhere":      {`weir_served_elsewhere_total{endpoint="10.0.0.1:8000"} 0+1x`},
-		"WeirPlacedBefore":         {"weir_extproc_placed_before_total 0+1x"},
+		"WeirRejecting": {
+			`weir_requests_total{outcome="queue-full"} 0+10x`, `weir_requests_total{outcome="flow-full"} 0+10x`,
+			`weir_requests_total{outcome="shed"} 0+10x`, `weir_requests_total{outcome="displaced"} 0+10x`,
+			`weir_requests_total{outcome="ttl-expired"} 0+10x`, `weir_requests_total{outcome="no-endpoint"} 0+10x`,
+		},
+		"WeirStreamsLimited":  {"weir_extproc_streams 1024"},
+		"WeirServedElsewhere": {`weir_served_elsewhere_total{endpoint="10.0.0.1:8000"} 0+1x`},
+		"WeirPlacedBefore":    {"weir_extproc_placed_before_total 0+1x"},
 	}
 	rules, _ := alerts(t)
 	for _, r := range rules {
@@ -161,13 +175,14 @@ func TestEachAlertFiresOnce(t *testing.T) {
 		}
 	}
 	firing(t, "nothing", healthy)
+	firing(t, "nothing, beside another replica,", healthy+faultless)
 	for alert, changes := range faults {
-		t.Run(alert, func(t *testing.T) {
-			t.Parallel()
-			series := healthy
-			for _, change := range changes {
+		for _, change := range changes {
+			t.Run(alert, func(t *testing.T) {
+				t.Parallel()
 				name := change[:strings.LastIndex(change, " ")]
 				line := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` .*\n`)
+				series := healthy
 				if found := line.FindString(series); found == change+"\n" {
 					t.Fatalf("%s is healthy", change)
 				} else if found == "" {
@@ -175,9 +190,12 @@ func TestEachAlertFiresOnce(t *testing.T) {
 				} else {
 					series = line.ReplaceAllLiteralString(series, change+"\n")
 				}
-			}
-			firing(t, alert, series, alert)
-		})
+				if alert == "WeirPoolMissing" { // one that knows it is enough
+					series += "weir_pool_missing{pool=\"llama\",pod=\"weir-1\"} 0\n"
+				}
+				firing(t, alert, series, alert)
+			})
+		}
 	}
 }
 
