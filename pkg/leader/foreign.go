@@ -15,8 +15,11 @@ import (
 // fallSteps is in how many steps a record falls to 0.
 const fallSteps = 60
 
-// maxProcesses bounds the processes that are remembered of one replica.
-const maxProcesses = 8
+// What is remembered is bounded: so many processes of one replica, and so many replicas, with those whose Leases are gone.
+const (
+	maxProcesses  = 8
+	maxRemembered = 4 * maxReplicas
+)
 
 // forgetAfter, and five takeover windows, is how long a replica's Lease that does not change is kept. Every replica
 // renews its own within MaxLeaseDuration.
@@ -129,16 +132,30 @@ func (r *replica) newestFirst() []string {
 	})
 }
 
-// sweep forgets the processes that count as nothing now, and the replicas of which nothing is left.
+// sweep forgets the processes that count as nothing now, the replicas of which nothing is left, and, if there are too many,
+// those whose Leases are gone for longest.
 func (f *foreign) sweep(now time.Time) {
+	var gone []*replica
 	for name, r := range f.replicas {
 		for boot, p := range r.processes {
 			if f.left(now, p) == 0 {
 				delete(r.processes, boot)
 			}
 		}
-		if !r.there && len(r.processes) == 0 {
+		switch {
+		case r.there:
+		case len(r.processes) == 0:
 			delete(f.replicas, name)
+		default:
+			gone = append(gone, r)
+		}
+	}
+	if over := len(f.replicas) - maxRemembered; over > 0 {
+		slices.SortFunc(gone, func(a, b *replica) int {
+			return cmp.Or(a.changed.Compare(b.changed), strings.Compare(a.id.Name, b.id.Name))
+		})
+		for _, r := range gone[:min(over, len(gone))] {
+			delete(f.replicas, r.id.Name)
 		}
 	}
 }

@@ -258,6 +258,45 @@ func TestProcessesAreBounded(t *testing.T) {
 	}
 }
 
+// Leases that are made and deleted all the time do not fill the memory, and those that are there stay known.
+func TestReplicasAreBounded(t *testing.T) {
+	f := newForeign(time.Hour, "me")
+	stays := lease("weir-stays", 1, record("stays", map[string]int{"a": 7}))
+	for i := range 50 {
+		leases := []coordinationv1.Lease{stays}
+		for j := range maxReplicas - 1 {
+			name := fmt.Sprint("weir-", i, "-", j)
+			leases = append(leases, lease(name, 1, record(name, map[string]int{"b": 1})))
+		}
+		f.saw(epoch.Add(time.Duration(i)*time.Second), leases, fresh)
+	}
+	if n := len(f.replicas); n != maxRemembered {
+		t.Errorf("%d replicas are remembered, want %d", n, maxRemembered)
+	}
+	got := f.stock(epoch.Add(50*time.Second), []Endpoint{{"a", 1}, {"b", 1}})
+	if got[0] != 7 || got[1] != maxRemembered-1 {
+		t.Errorf("%v", got)
+	}
+	for name := range f.replicas {
+		if strings.HasPrefix(name, "weir-0-") {
+			t.Errorf("%s is remembered, and newer ones are not", name)
+		}
+	}
+}
+
+// What is wrong with a record is said in few words.
+func TestRefusalsAreShort(t *testing.T) {
+	for _, text := range []string{
+		`{"boot":"x","total":` + strings.Repeat("9", 60000) + `}`,
+		`{"boot":"x","endpoints":{"` + strings.Repeat("k", 60000) + `":1}}`,
+		`{"boot":"` + strings.Repeat("b", 60000) + `"}`,
+	} {
+		if _, err := decode(text); err == nil || len(err.Error()) > 300 {
+			t.Errorf("%.400v", err)
+		}
+	}
+}
+
 // Whatever strangers write: no panic, no negative count, nothing left after the window, and no more than they claim.
 func FuzzForeign(f *testing.F) {
 	f.Add(record("x", map[string]int{"a": 3}), int64(time.Second))

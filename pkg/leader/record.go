@@ -90,7 +90,7 @@ func decode(text string) (*Record, error) {
 	}
 	r := &Record{}
 	if err := json.Unmarshal([]byte(text), r); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%.200s", err.Error()) // it may have a number as long as the record
 	}
 	if err := r.check("", r.Boot); err != nil {
 		return nil, err

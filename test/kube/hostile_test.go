@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -149,4 +150,83 @@ func TestASelectorThatNeverRests(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.want("10.0.0.2:8000")
+}
+
+// Whatever strangers write into Leases that have the pool's label, only what a replica could write counts, and requests
+// go on.
+func TestHostileRecords(t *testing.T) {
+	w := newWorld(t)
+	w.apply(role, pool)
+	w.pod("a", "10.0.0.1", true)
+	at, err := w.env.Clients().CoreV1().Pods(w.namespace).Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := map[string]string{
+		"huge":     fmt.Sprintf(`{"boot":"b","total":1,"endpoints":{"%s:8000":1000000000}}`, at.UID),
+		"negative": fmt.Sprintf(`{"boot":"b","total":-5,"endpoints":{"%s:8000":-5}}`, at.UID),
+		"half":     `{"boot":"b","total":`,
+		"digits":   `{"boot":"b","total":` + strings.Repeat("9", 50000) + `}`,
+		"long":     `{"boot":"b","more":"` + strings.Repeat("x", 100000) + `"}`,
+		"keys":     fmt.Sprintf(`{"boot":"%s","total":1}`, strings.Repeat("b", 100)),
+		"empty":    "",
+		"others":   `{"boot":"b","total":3,"endpoints":{"somebody:8000":3}}`, // valid, and nothing of ours
+	}
+	for name, record := range records {
+		_, err := w.env.Clients().CoordinationV1().Leases(w.namespace).Create(t.Context(), &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "stranger-" + name, Labels: map[string]string{"weir.dev/pool": "chat"},
+				Annotations: map[string]string{"weir.dev/in-flight": record},
+			},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.apply(`
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata:
+  name: of-another-pool
+  labels: {weir.dev/pool: other}
+  annotations: {weir.dev/in-flight: '{"boot":"b","total":1000000}'}
+`)
+	e := w.epp("--pool-name=chat")
+	e.ready(true)
+	e.want("10.0.0.1:8000")
+	e.logs("a record of what a replica has in flight is not valid")
+	e.wantMetric(`weir_foreign_stock{pool="chat"}`, 0)
+	r := e.send("chat")
+	if got := r.granted(t); got != "10.0.0.1:8000" {
+		t.Error(got)
+	}
+	r.end()
+	for line := range strings.Lines(e.log.String()) {
+		if len(line) > 2000 {
+			t.Errorf("a line of %d bytes: %.200s", len(line), line)
+		}
+	}
+}
+
+// Slots that no server has, at as many ports as there may be, do not stop the pool; and it is a pool again without them.
+func TestHugeSlots(t *testing.T) {
+	w := newWorld(t)
+	w.apply(role, strings.ReplaceAll(pool, "[{number: 8000}]", "[{number: 1}, {number: 2}, {number: 3}, {number: 4}, {number: 5}, {number: 6}, {number: 7}, {number: 65535}]"))
+	for i := range 5 {
+		w.pod(fmt.Sprint("p", i), fmt.Sprint("10.0.0.", i+1), true, annotated("weir.dev/slots", "2147483647"))
+	}
+	e := w.epp("--pool-name=chat")
+	e.ready(true)
+	e.wantMetric(`weir_watermark{pool="chat"}`, 40*1_000_000) // the most that counts of one endpoint
+	for range 3 {
+		r := e.send("chat")
+		if got := r.granted(t); !strings.HasPrefix(got, "10.0.0.") {
+			t.Error(got)
+		}
+		r.end()
+	}
+	for i := range 5 {
+		w.change(fmt.Sprint("p", i), map[string]any{"metadata": map[string]any{"annotations": map[string]any{"weir.dev/slots": "1"}}})
+	}
+	e.wantMetric(`weir_watermark{pool="chat"}`, 40)
 }
