@@ -64,17 +64,19 @@ func TestManyPodsChange(t *testing.T) {
 	fleet.change(t, w, quietEvery) // so that connections, buffers and caches have their size
 	allReady()
 	before := e.settled(load)
-	changes, began := 0, time.Now()
-	for time.Since(began) < *churn {
+	changes, changing := 0, time.Duration(0)
+	for changing < *churn {
+		began := time.Now()
 		changes += fleet.change(t, w, quietEvery)
+		changing += time.Since(began)
 		time.Sleep(time.Second)
 		e.wantBand(fleet.ready())
 	}
-	rate := float64(changes) / time.Since(began).Seconds()
+	rate := float64(changes) / changing.Seconds()
 	allReady()
 	after := e.settled(load)
 	load.stop()
-	t.Logf("%d changes of readiness, %.0f/s with the quiet points; %d requests; the latest to a pod that was not ready was sent %s after "+
+	t.Logf("%d changes of readiness, %.0f/s between the quiet points; %d requests; the latest to a pod that was not ready was sent %s after "+
 		"that was acknowledged; heap %d KiB, then %d KiB; goroutines %d, then %d",
 		changes, rate, load.done.Load(), fleet.latest(), before.heap>>10, after.heap>>10, before.goroutines, after.goroutines)
 	if n := load.lost.Load(); n > 0 {
