@@ -107,8 +107,8 @@ func TestAlertsAreProvoked(t *testing.T) {
 	provoked := readFile(t, "realalerts_test.go") + readFile(t, "trafficalerts_test.go")
 	rules, _ := alerts(t)
 	for _, r := range rules {
-		if real := strings.Contains(provoked, `"`+r.Alert+`"`); real == (unprovoked[r.Alert] != "") {
-			t.Errorf("%s is provoked: %t, and said not to be: %q", r.Alert, real, unprovoked[r.Alert])
+		if is := strings.Contains(provoked, `"`+r.Alert+`"`); is == (unprovoked[r.Alert] != "") {
+			t.Errorf("%s is provoked: %t, and said not to be: %q", r.Alert, is, unprovoked[r.Alert])
 		}
 	}
 }
