@@ -40,5 +40,5 @@ func newDebugServer(a *App) *http.Server {
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
-	return &http.Server{Handler: mux, ReadHeaderTimeout: readHeaderTimeout}
+	return newHTTPServer(mux)
 }

@@ -12,8 +12,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// readHeaderTimeout bounds how long a client of the HTTP ports may send nothing.
-const readHeaderTimeout = 10 * time.Second
+// What a client of the HTTP ports may keep: a connection on which it sends nothing, before, within and after a request, an
+// answer that it does not read, and, with others, the memory of so many scrapes.
+const (
+	readHeaderTimeout = 10 * time.Second
+	readTimeout       = 30 * time.Second
+	idleTimeout       = 2 * time.Minute
+	writeTimeout      = 30 * time.Second // of the metrics' port; profiles of the debug port take longer
+	maxScrapes        = 16
+)
 
 // newMetricsServer serves metrics and health over HTTP, and nothing else: this port is open to scrapers and probes.
 func newMetricsServer(a *App) (*http.Server, error) {
@@ -22,7 +29,9 @@ func newMetricsServer(a *App) (*http.Server, error) {
 	if a.options.MetricAliases {
 		gatherer = aliased(gatherer)
 	}
-	metrics := promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{Registry: a.registry, EnableOpenMetrics: true})
+	metrics := promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{
+		Registry: a.registry, EnableOpenMetrics: true, MaxRequestsInFlight: maxScrapes,
+	})
 	if a.options.metricsAuth() {
 		var err error
 		if metrics, err = authorized(&a.options, metrics, a.log.WithName("metrics")); err != nil {
@@ -38,7 +47,8 @@ func newMetricsServer(a *App) (*http.Server, error) {
 		}
 		_, _ = w.Write([]byte("ok\n"))
 	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: readHeaderTimeout}
+	server := newHTTPServer(mux)
+	server.WriteTimeout = writeTimeout
 	if o := &a.options; o.MetricsSecureServing {
 		cert, err := newCertificate(o.MetricsCertPath, "metrics-secure-serving", "metrics-cert-path", a.log.WithName("certificate"))
 		if err != nil {
@@ -49,6 +59,13 @@ func newMetricsServer(a *App) (*http.Server, error) {
 		server.ErrorLog = log.New(io.Discard, "", 0) // each failed handshake of a stranger
 	}
 	return server, nil
+}
+
+// newHTTPServer returns a server whose clients keep nothing for ever.
+func newHTTPServer(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
+	}
 }
 
 // serveHTTP serves until the server is closed, over TLS if the server has a configuration for it.
