@@ -41,9 +41,10 @@ func TestDrainWaitsForStreams(t *testing.T) {
 	r := start(t, testOptions())
 	check := r.checker()
 	for _, service := range []string{"", "liveness", "synced", "inference-extension", "readiness", extProcService} {
-		if got, err := check(service); err != nil || got != healthv1.HealthCheckResponse_SERVING {
-			t.Errorf("health of %q: %v, %v", service, got, err)
-		}
+		eventually(t, "health of "+service, func() bool { // they are set one after the other
+			got, err := check(service)
+			return err == nil && got == healthv1.HealthCheckResponse_SERVING
+		})
 	}
 	if _, err := check("other"); status.Code(err) != codes.NotFound {
 		t.Errorf("health of a service that does not exist: %v", err)
