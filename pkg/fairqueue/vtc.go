@@ -151,7 +151,6 @@ func (vtc) correct(l *level, s *share, to VirtualTime, p *receipt) (moved bool) 
 		return false
 	}
 	was, by := s.start, to-p.charged
-	p.charged = to
 	switch {
 	case by.before(0):
 		if s.start += by; s.start.before(s.refunds) {
@@ -162,6 +161,7 @@ func (vtc) correct(l *level, s *share, to VirtualTime, p *receipt) (moved bool) 
 	default:
 		s.start += by
 	}
+	p.charged += s.start - was // where a bound stopped it, less than asked for
 	return s.start != was
 }
 
