@@ -165,3 +165,37 @@ func TestLongestTTL(t *testing.T) {
 		t.Errorf("%d expired, want only the one with a deadline", len(expired))
 	}
 }
+
+// vtcFrom runs a random sequence of discipline vtc with virtual time starting at from, and returns the order.
+func vtcFrom(t *testing.T, seed uint64, from VirtualTime) (order string) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 5))
+	q := counting(t, tieBreaks[seed%2], func(c *Config) {
+		c.Weights = map[string]Weight{"a": MinWeight, "b": MinWeight, "c": WeightOne, "d": MaxWeight, "e": 3 * MinWeight}
+	})
+	q.top.classes[0].virtual, q.top.classes[0].rebased = from, from
+	var audit audit
+	var flying []*Request
+	for range 600 {
+		r := &Request{Flow: string(rune('a' + random.IntN(5))), Cost: MaxCost >> random.IntN(4), Lane: []Lane{"", "x"}[random.IntN(2)]}
+		switch random.IntN(5) {
+		case 0:
+			q.Bypassed(start, r)
+			flying = append(flying, r)
+		case 1, 2:
+			mustPush(t, q, r)
+		case 3:
+			if r := popNext(q); r != nil {
+				order += r.Flow + string(r.Lane) + " "
+				flying = append(flying, r)
+			}
+		case 4:
+			if len(flying) > 0 {
+				ends(q, flying[0], MaxCost>>random.IntN(6))
+				flying = flying[1:]
+			}
+		}
+		audit.check(t, q)
+	}
+	return order
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -86,7 +87,14 @@ func (l *ledger) corrects(random *rand.Rand) {
 	l.flying = append(l.flying[:i], l.flying[i+1:]...)
 }
 
-// check checks the bound for every pair. pending is for services, which are known before they are charged.
+// settle ends a request that is in flight with its actual cost.
+func (l *ledger) settle(r *Request) {
+	i := slices.IndexFunc(l.flying, func(x *lease) bool { return x.r == r })
+	ends(l.q, r, Cost(l.flying[i].actual))
+	l.flying = slices.Delete(l.flying, i, i+1)
+}
+
+// check checks the bound for every pair.
 func (l *ledger) check() error {
 	clear(l.error)
 	for _, x := range l.flying {
@@ -121,8 +129,8 @@ func (l *ledger) check() error {
 	return nil
 }
 
-// Flows come and go, with random weights that also change, and random costs that turn out to be others: half of all are
-// exact sequences, the others are wrong by up to ten times. Of any two flows that wait, the counters' movements differ
+// Flows come and go, with random weights that also change. In half of the sequences costs are known, in the others they turn
+// out to be up to ten times as large, or small. Of any two flows that wait, the counters' movements differ
 // by at most l_f + l_g + 2E in any interval, and so does the service, but for what is in flight.
 func TestVTCBound(t *testing.T) {
 	sequences := uint64(250)

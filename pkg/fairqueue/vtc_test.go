@@ -1,0 +1,463 @@
+package fairqueue
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// counting returns a queue with discipline vtc of one tier without limits.
+func counting(t testing.TB, tieBreak TieBreak, change ...func(*Config)) *FairRequestQueue {
+	t.Helper()
+	cfg := DefaultConfig()
+	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Shared, 1_000_000, 1_000_000
+	cfg.Discipline, cfg.TieBreak = VTC, tieBreak
+	for _, c := range change {
+		c(&cfg)
+	}
+	return queue(t, cfg)
+}
+
+// keep queues requests of a flow with this cost until n wait.
+func keep(t testing.TB, q *FairRequestQueue, flow string, cost Cost, n int) {
+	t.Helper()
+	for waiting(q, flow) < n {
+		mustPush(t, q, &Request{Flow: flow, Cost: cost})
+	}
+}
+
+// ends lets a request end that has cost this.
+func ends(q *FairRequestQueue, r *Request, actual Cost) {
+	q.TrueUp(start, r, actual)
+	q.Completed(r)
+}
+
+// Two flows that always wait, with weights 3 and 1 and requests of different and wrongly estimated costs, are served in
+// the ratio 3.00 over a long run, to within what is in flight.
+func TestVTCLongRun(t *testing.T) {
+	q := counting(t, ByArrival, func(c *Config) { c.Weights = map[string]Weight{"long": 3 * WeightOne} })
+	served, flying := map[string]float64{}, []*Request{}
+	actual := map[string]Cost{"long": 2000, "short": 100}
+	for range 60_000 {
+		keep(t, q, "long", 200, 2)  // a tenth of what it will be
+		keep(t, q, "short", 300, 2) // three times as much
+		r := popNext(q)
+		served[r.Flow] += float64(actual[r.Flow])
+		if flying = append(flying, r); len(flying) > 8 {
+			ends(q, flying[0], actual[flying[0].Flow])
+			flying = flying[1:]
+		}
+	}
+	if ratio := served["long"] / served["short"]; ratio < 2.99 || ratio > 3.01 {
+		t.Errorf("served in the ratio %.4f, want 3", ratio)
+	}
+}
+
+// A cheat holds many requests open that are estimated far too high, while the honest flow goes; then it gets that refunded
+// and sends requests that are estimated far too low. So it breaks the bound for exact costs: the errors belong into it. It
+// does not break the bound with them, and however often it does that, it gains nothing more.
+func TestVTCAdversaryOfEstimates(t *testing.T) {
+	const open, rounds = 10, 20
+	q := counting(t, ByArrival)
+	l := newLedger(q, "cheat", "honest")
+	l.largest["cheat"], l.largest["honest"] = 1000, 100
+	var flying []*Request
+	check := func() {
+		if err := l.check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := func(actual Cost) (flow string) {
+		keep(t, q, "honest", 100, 2)
+		check()
+		r := popNext(q)
+		if r.Flow == "honest" {
+			l.dispatched(r, 100)
+			l.settle(r)
+		} else {
+			l.dispatched(r, actual)
+			flying = append(flying, r)
+		}
+		check()
+		return r.Flow
+	}
+	settle := func(most int) {
+		for ; len(flying) > most; check() {
+			l.settle(flying[0])
+			flying = flying[1:]
+		}
+	}
+	estimate := func(c Cost) {
+		f := q.top.classes[0].flows.find("cheat")
+		var old []*Request
+		if f != nil {
+			for r := range f.lanes[0].line.all() {
+				old = append(old, r)
+			}
+		}
+		for range 50 {
+			mustPush(t, q, &Request{Flow: "cheat", Cost: c})
+		}
+		for _, r := range old {
+			q.Remove(r)
+		}
+	}
+	for range rounds {
+		estimate(1000)
+		for len(flying) < open {
+			next(1)
+		}
+		for q.Peek(start, Allowed{Tiers: AllTiers}).Request.Flow == "honest" {
+			next(1)
+		}
+		settle(0)
+		estimate(10)
+		for honest := 0; honest < 5; {
+			if next(1000) == "honest" {
+				honest++
+			}
+			settle(open)
+		}
+		settle(0)
+	}
+	s := l.pairs[[2]string{"cheat", "honest"}]
+	exact, with := float64(open+2)*(1000+100), 1000+100+4*s.errors
+	if moved := s.mostly - s.leastServed; moved < exact || moved > with {
+		t.Errorf("the services differ by %.0f, want more than %.0f, the bound for exact costs, and at most %.0f", moved, exact, with)
+	}
+	if math.Abs(s.served) > with/2 {
+		t.Errorf("after %d rounds the cheat is ahead by %.0f", rounds, s.served)
+	}
+}
+
+// A flow that was idle for long, or that had nothing but one stream open, has banked nothing: when it comes back with
+// many requests, it is served by turns with one that was always busy, from the first request on.
+func TestVTCIdleBanksNothing(t *testing.T) {
+	for _, tieBreak := range tieBreaks {
+		for _, held := range []bool{false, true} {
+			q := counting(t, tieBreak)
+			idle := &Request{Flow: "idle", Cost: 10}
+			q.Bypassed(start, idle)
+			if !held {
+				q.Completed(idle)
+			}
+			for range 36_000 {
+				keep(t, q, "busy", 10, 2)
+				q.Completed(popNext(q))
+			}
+			counts := map[string]int{}
+			for i := range 400 {
+				keep(t, q, "busy", 10, 2)
+				keep(t, q, "idle", 10, 300)
+				r := popNext(q)
+				counts[r.Flow]++
+				if d := counts["idle"] - counts["busy"]; d > 1 || d < -1 {
+					t.Fatalf("tie-break %d, held open %t: after %d grants %v", tieBreak, held, i+1, counts)
+				}
+				q.Completed(r)
+			}
+			if held { // what it held open turns out to be dear, and is owed
+				ends(q, idle, 510)
+				if n := servedBefore(t, withMore(t, q, "busy"), "idle"); n < 49 || n > 51 {
+					t.Errorf("tie-break %d: %d of the other flow go before, want 50", tieBreak, n)
+				}
+			}
+		}
+	}
+}
+
+// withMore returns q with many requests of a flow.
+func withMore(t testing.TB, q *FairRequestQueue, flow string) *FairRequestQueue {
+	keep(t, q, flow, 10, 1000)
+	return q
+}
+
+// A flow that leaves whenever it has gone, and comes back at once, gets no more than one that stays: leaving sheds no debt,
+// neither that of its last request nor that of costs known later, in its own lane nor while it waits in another.
+func TestVTCLeavingShedsNoDebt(t *testing.T) {
+	for _, elsewhere := range []bool{false, true} {
+		q := counting(t, NewcomerFirst)
+		if elsewhere { // something of it always waits in a lane that is closed
+			r := &Request{Flow: "hops", Lane: "x", Cost: 1}
+			mustPush(t, q, r)
+			q.CloseLane(r, LaneDead)
+		}
+		cost := map[string]int{}
+		var flying []*Request
+		for range 3000 {
+			keep(t, q, "stays", 10, 2)
+			if f := q.top.classes[0].flows.find("hops"); f == nil || f.laneOf("") == nil {
+				mustPush(t, q, &Request{Flow: "hops", Cost: 10})
+			}
+			r := popNext(q)
+			actual := Cost(10)
+			if r.Flow == "hops" {
+				actual = 90
+			}
+			cost[r.Flow] += int(actual)
+			if flying = append(flying, r); len(flying) > 3 {
+				ends(q, flying[0], map[string]Cost{"hops": 90, "stays": 10}[flying[0].Flow])
+				flying = flying[1:]
+			}
+		}
+		if d := cost["hops"] - cost["stays"]; d > 500 || d < -500 {
+			t.Errorf("something waits elsewhere %t: served %v, want the same", elsewhere, cost)
+		}
+	}
+}
+
+// An attacker uses each identity once. With k requests waiting at a time it gets no more than k flows that stay: k times
+// what the honest flow gets, however dear its requests are, and whoever goes first of equals.
+func TestVTCManyIdentities(t *testing.T) {
+	for _, tieBreak := range tieBreaks {
+		for _, k := range []int{1, 3} {
+			for _, cost := range []Cost{1, 10, 1000} {
+				q := counting(t, tieBreak)
+				keep(t, q, "honest", 10, 2)
+				var honest, attacker, waits int
+				for i := range 20_000 {
+					for ; waits < k; waits++ {
+						mustPush(t, q, &Request{Flow: fmt.Sprint("mask", i, " ", waits), Cost: cost})
+					}
+					keep(t, q, "honest", 10, 2)
+					r := popNext(q)
+					if r.Flow == "honest" {
+						honest += int(r.Cost)
+					} else {
+						attacker += int(r.Cost)
+						waits--
+					}
+					q.Completed(r)
+				}
+				if most := k*honest + k*int(cost) + 10; attacker > most+most/50 {
+					t.Errorf("tie-break %d: %d masks at a time, cost %d: %d beside the honest flow's %d, want at most %d",
+						tieBreak, k, cost, attacker, honest, most)
+				}
+			}
+		}
+	}
+}
+
+// A hundred thousand identities, each with a request and a debt, leave no more known flows than the last ones that are kept.
+func TestVTCForgetsIdentities(t *testing.T) {
+	q := counting(t, ByArrival, func(c *Config) { c.Levels = 2 })
+	for i := range 100_000 {
+		r := &Request{Flow: fmt.Sprint(i), Path: &Path{Under: []string{fmt.Sprint(i % 7)}}, Cost: 5}
+		if i%2 == 0 {
+			q.Bypassed(start, r)
+		} else {
+			mustPush(t, q, r)
+			popNext(q)
+		}
+		ends(q, r, 50)
+		if known := len(q.top.classes[0].flows.known); known > keptFlows {
+			t.Fatalf("%d flows are known after %d", known, i+1)
+		}
+	}
+	if c := q.top.classes[0]; len(c.flows.free) > keptFlows || len(c.freeFlowLanes) > keptFlows || len(c.lanes) > 0 {
+		t.Errorf("%d flows, %d parts of lanes and %d lanes are left", len(c.flows.free), len(c.freeFlowLanes), len(c.lanes))
+	}
+}
+
+// A refund goes by the weight that the flow had when it was charged, whatever its weight is now.
+func TestVTCTrueUpUsesTheWeightAtDispatch(t *testing.T) {
+	for _, resting := range []bool{false, true} {
+		cfg := DefaultConfig()
+		cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity, cfg.Discipline = Shared, 1000, 1000, VTC
+		cfg.Weights = map[string]Weight{"a": 4 * WeightOne}
+		q := queue(t, cfg)
+		r := &Request{Flow: "a", Cost: 400}
+		q.Bypassed(start, r)
+		keep(t, q, "b", 1, 500)
+		if !resting {
+			keep(t, q, "a", 1, 2)
+		}
+		cfg.Weights = map[string]Weight{"a": WeightOne}
+		if err := q.Reconfigure(cfg); err != nil {
+			t.Fatal(err)
+		}
+		q.TrueUp(start, r, 440) // 10 more
+		if resting {
+			q.Bypassed(start, &Request{Flow: "a", Cost: 7}) // at the new weight
+			keep(t, q, "a", 1, 2)
+		}
+		f := q.top.classes[0].flows.find("a")
+		want := Cost(100 + 100 + 10) // in advance, charged, and more
+		if resting {
+			want += 7
+		}
+		if got := f.start; got != increment(want, WeightOne) {
+			t.Errorf("resting %t: the counter is %d, want %d", resting, got>>virtualBits, want)
+		}
+	}
+}
+
+// Lanes have a virtual time each. Who comes to a lane that goes slowly starts with those who wait there; who comes from
+// it to a fast one has banked nothing there; and a lane in which nobody waits has no memory.
+func TestVTCLanes(t *testing.T) {
+	q := counting(t, ByArrival)
+	in := func(flow string, lane Lane, n int) (first *Request) {
+		for range n {
+			r := &Request{Flow: flow, Lane: lane, Cost: 10}
+			if first == nil {
+				first = r
+			}
+			mustPush(t, q, r)
+		}
+		return first
+	}
+	next := func(n int) (flows string) {
+		for range n {
+			r := popNext(q)
+			flows += r.Flow
+			q.Completed(r)
+		}
+		return flows
+	}
+	slow := in("s", "x", 4)
+	q.CloseLane(slow, LaneFull)
+	in("f", "", 104)
+	next(100)
+	in("g", "x", 3)
+	q.OpenLane("x")
+	if got := next(6); got != "sgsgsg" {
+		t.Errorf("in the slow lane %s goes, want by turns", got)
+	}
+	in("s", "", 3) // it waits in x as well, far behind
+	q.CloseLane(q.HeadIn(0, "x"), LaneFull)
+	if got := next(6); got != "fsfsfs" {
+		t.Errorf("in the fast lane %s goes, want by turns", got)
+	}
+	next(q.Len() - 1)
+	q.OpenLane("x")
+	next(q.Len())
+	in("f", "x", 3)
+	in("h", "x", 3)
+	if got := next(4); got != "fhfh" && got != "hfhf" {
+		t.Errorf("in the lane that was empty %s goes, want by turns", got)
+	}
+}
+
+// A flow that is parked keeps its place, but banks no more than its head's charge, however long others go meanwhile.
+func TestVTCParkedBanksOneRequest(t *testing.T) {
+	q := counting(t, ByArrival)
+	keep(t, q, "capped", 10, 20)
+	q.ParkFlow(q.HeadIn(0, ""))
+	for range 200 {
+		keep(t, q, "busy", 10, 2)
+		q.Completed(popNext(q))
+	}
+	keep(t, q, "busy", 10, 20)
+	q.UnparkFlow(0, "capped")
+	flows := ""
+	for range 12 {
+		flows += popNext(q).Flow[:1]
+	}
+	if want := "cccbcbcbcbcb"; flows != want { // what it is behind, what the others have had since, and then by turns
+		t.Errorf("%s goes, want %s", flows, want)
+	}
+}
+
+// A known flow that sends now and then waits for at most one grant of the flood; with NewcomerFirst for none.
+func TestVTCQuietFlow(t *testing.T) {
+	for tieBreak, most := range map[TieBreak]int{ByArrival: 1, NewcomerFirst: 0} {
+		q := counting(t, tieBreak)
+		q.Bypassed(start, &Request{Flow: "quiet", Cost: 1})
+		for range 200 {
+			keep(t, q, "flood", 1, 20)
+			for range 5 {
+				q.Completed(popNext(q))
+			}
+			mustPush(t, q, &Request{Flow: "quiet", Cost: 1})
+			if n := servedBefore(t, q, "quiet"); n > most {
+				t.Fatalf("tie-break %d: %d go before, want %d", tieBreak, n, most)
+			}
+		}
+	}
+}
+
+// The same operations give the same order wherever virtual time starts, with the largest charges, bypasses and
+// corrections.
+func TestVTCRollover(t *testing.T) {
+	for seed := range uint64(10) {
+		var want string
+		for _, from := range []VirtualTime{0, 1<<63 - 1, 1<<63 - 1<<59, 1 << 63, 1<<64 - 1, 1<<64 - 1<<61} {
+			got := vtcFrom(t, seed, from)
+			if want == "" {
+				want = got
+			}
+			if got != want {
+				t.Fatalf("sequence %d from %d: %s, from 0: %s", seed, from, got, want)
+			}
+		}
+	}
+}
+
+// Below weighted tiers, with classes between or without, flows share what their class gets by their weights. Without classes
+// also if the estimates are wrong.
+func TestVTCBelowClassesAndTiers(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		classes []ClassConfig
+		shares  map[string]float64
+		actual  Cost
+	}{
+		{"classes", []ClassConfig{{Name: "x", Quantum: 300}, {Name: "y", Quantum: 100}}, map[string]float64{"x": .75, "y": .25}, 100},
+		{"no classes", nil, map[string]float64{"": 1}, 50},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := weightedTiers()
+			cfg.Discipline, cfg.TotalCapacity, cfg.FlowCapacity, cfg.CapacityMode = VTC, 100_000, 100_000, Shared
+			cfg.Classes, cfg.Weights = c.classes, map[string]Weight{"b": 2 * WeightOne}
+			q := queue(t, cfg)
+			cost, waits := map[string]int{}, map[string]int{}
+			var flying []*Request
+			for range 20_000 {
+				for tier := range 3 {
+					for class := range c.shares {
+						for _, flow := range []string{"a", "b"} {
+							for name := fmt.Sprint(tier, class, flow); waits[name] < 2; waits[name]++ {
+								mustPush(t, q, &Request{Flow: flow, Tier: tier, Path: &Path{Class: class}, Cost: 100, Owner: name})
+							}
+						}
+					}
+				}
+				r := popNext(q)
+				waits[r.Owner.(string)]--
+				cost[r.Owner.(string)] += int(c.actual)
+				if flying = append(flying, r); len(flying) > 6 {
+					ends(q, flying[0], c.actual)
+					flying = flying[1:]
+				}
+			}
+			for tier, share := range []float64{0.7, 0.2, 0.1} {
+				for class, part := range c.shares {
+					for flow, of := range map[string]float64{"a": 1. / 3, "b": 2. / 3} {
+						name := fmt.Sprint(tier, class, flow)
+						got, want := float64(cost[name]), share*part*of*20_000*float64(c.actual)
+						if got < 0.99*want-1000 || got > 1.01*want+1000 {
+							t.Errorf("%s: %.0f, want %.0f", name, got, want)
+						}
+					}
+				}
+			}
+			if err := checkInvariants(q); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A refund for a request that is requeued leaves its flow where it was, and other flows too.
+func TestVTCRequeue(t *testing.T) {
+	q := counting(t, ByArrival)
+	keep(t, q, "a", 10, 3)
+	keep(t, q, "b", 10, 3)
+	for range 5 {
+		r := popNext(q)
+		if r.Flow != "a" {
+			t.Fatalf("%s goes, want the one that was requeued", r.Flow)
+		}
+		q.Requeue(r)
+	}
+}
