@@ -79,8 +79,8 @@ func (q *FairRequestQueue) correct(
 		q.now = now
 		q.correctClass(r.extra.class, r, to, how)
 	}
-	if !q.active {
-		return
+	if !q.active || q.byID[r.Tier] == nil {
+		return // its tier may be gone by now, and so are the flows
 	}
 	q.now = now
 	q.changes++

@@ -32,9 +32,7 @@ func (d *duel) step() {
 			d.reload()
 		}
 	case 19:
-		d.note("bypassed")
-		d.q.Bypassed(d.now, &Request{Cost: 1})
-		d.o.bypassed()
+		d.bypass()
 	case 20, 21:
 		d.correct()
 	}
@@ -191,9 +189,7 @@ func (d *duel) unblock() {
 		tier, flow := d.o.tiers[d.below(len(d.o.tiers))], choose(d, "a", "b", "c", "d")
 		d.note("unpark %s %s", tier.cfg.Name, flow)
 		d.q.UnparkFlow(tier.id, flow)
-		if f := tier.flows[d.o.key(flow)]; f != nil {
-			clear(f.parked)
-		}
+		d.o.unpark(tier, flow)
 	case 1:
 		lane := choose[Lane](d, "", "x", "y")
 		d.note("open %q", lane)
@@ -230,14 +226,38 @@ func (d *duel) requeue() {
 	}
 }
 
+// bypass lets an arrival go without waiting, and perhaps end at once.
+func (d *duel) bypass() {
+	r := &Request{
+		Flow: choose(d, "a", "b", "c", "d"), Tier: d.below(3), Lane: choose[Lane](d, "", "x"), Cost: choose[Cost](d, 1, 5, 40),
+	}
+	w := &waiter{r: r, tier: d.o.arrivalTier(r.Tier), flow: d.o.key(r.Flow)}
+	d.note("bypassed: %s", d.show(w))
+	d.q.Bypassed(d.now, r)
+	r.Tier = w.tier.id
+	if d.o.bypassed(); d.o.vtc() {
+		d.o.bypass(w)
+	}
+	if d.below(2) == 0 {
+		d.q.Completed(r)
+	}
+	d.complete = append(d.complete, w)
+}
+
 // correct corrects the cost of a random request that is in flight or complete.
 func (d *duel) correct() {
-	gone := append(slices.Clone(d.popped), d.complete...)
+	gone := slices.DeleteFunc(append(slices.Clone(d.popped), d.complete...), func(w *waiter) bool {
+		return !slices.Contains(d.o.tiers, w.tier)
+	})
 	if len(gone) == 0 {
 		return
 	}
 	w, cost := gone[d.below(len(gone))], choose[Cost](d, 1, 3, 9, 100)
-	if d.below(3) == 0 {
+	raise := d.below(3) == 0
+	if d.o.vtc() {
+		d.o.recharge(w, int64(cost), raise)
+	}
+	if raise {
 		d.note("raise %s to %d", d.show(w), cost)
 		d.q.Adjust(d.now, w.r, cost)
 		cost = max(cost, Cost(w.cost))
@@ -252,6 +272,7 @@ func (d *duel) correct() {
 func (d *duel) completes() {
 	if w := d.takePopped(); w != nil {
 		d.note("complete %s", d.show(w))
+		d.q.Completed(w.r)
 		d.ended++
 		d.complete = append(d.complete, w)
 	}

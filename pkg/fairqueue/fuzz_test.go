@@ -56,7 +56,7 @@ type duel struct {
 func newDuel(t testing.TB, data []byte, offset uint64) *duel {
 	d := &duel{TB: t, data: data, offset: offset, now: time.Unix(1_700_000_000, 0), waiters: map[*Request]*waiter{}}
 	cfg := d.config(Config{
-		CapacityMode: CapacityMode(d.below(2)), TierMode: TierMode(d.below(4) / 3), Discipline: Discipline(d.below(8) / 7),
+		CapacityMode: CapacityMode(d.below(2)), TierMode: TierMode(d.below(4) / 3), Discipline: choose(d, WFQ, WFQ, WFQ, WFQ, VTC, VTC, VTC, OneFlow),
 	})
 	q, err := New(cfg)
 	if err != nil {
@@ -141,6 +141,11 @@ func (d *duel) compare() {
 		}
 		if tier.deficit != u.deficit {
 			d.Fatalf("deficit %d of %s, want %d", tier.deficit, t.Name, u.deficit)
+		}
+		for f := range tier.classes[0].flows.all() {
+			if a := u.account(f.key); d.o.vtc() && int64(f.start-VirtualTime(d.offset)) != a.counter {
+				d.Fatalf("counter %d of %s in %s, want %d", int64(f.start-VirtualTime(d.offset)), f.key, t.Name, a.counter)
+			}
 		}
 		queued, flows = queued+t.Queued, flows+len(u.flows)
 	}

@@ -29,6 +29,7 @@ type oracleTier struct {
 	promoted int // when it was last promoted
 	flows    map[string]*oracleFlow
 	lanes    map[Lane]LaneState // closed ones
+	counters                    // vtc's
 }
 
 type oracleFlow struct {
@@ -51,6 +52,7 @@ type waiter struct {
 	charged  int64                 // what it added
 	newcomer bool                  // and whether that was a newcomer
 	cost     int64                 // what its tier was charged
+	weight   int64                 // vtc: its flow's when it went
 	shared   []*oracleTier         // the tiers that shared it
 	weights  []int64               // and their weights
 	earned   map[*oracleTier]int64 // by its pop, where they were not reset since
@@ -148,7 +150,11 @@ func (o *oracle) push(now time.Time, r *Request) (pushed, displaced *waiter, err
 	if displaced != nil {
 		o.leave(displaced)
 	}
+	o.begins(t)
 	o.track(t, w.flow)
+	if o.vtc() {
+		o.joins(w)
+	}
 	o.arrivals++
 	w.seq = o.arrivals
 	ttl := o.cfg.QueueTTL
@@ -178,7 +184,15 @@ func (o *oracle) arrivalTier(id int) (t *oracleTier) {
 
 // requeue puts a popped waiter back and refunds its flow and its tier.
 func (o *oracle) requeue(w *waiter) {
+	o.begins(w.tier)
 	f := o.track(w.tier, w.flow)
+	if o.vtc() {
+		o.recharge(w, 0, false)
+		o.joins(w)
+		o.refundTier(w)
+		o.enter(w)
+		return
+	}
 	f.start -= w.charged
 	f.refunded += w.charged
 	if f.start == w.start {
@@ -215,6 +229,9 @@ func (o *oracle) headIn(t *oracleTier, states ...LaneState) (head *waiter, tag i
 			seen[l] = true
 		}
 		finish := t.flows[w.flow].start + o.increment(w)
+		if o.vtc() {
+			finish = t.account(w.flow).counter
+		}
 		if head == nil || finish < tag || finish == tag && t.flows[w.flow].newcomer && !t.flows[head.flow].newcomer {
 			head, tag = w, finish
 		}
@@ -225,6 +242,11 @@ func (o *oracle) headIn(t *oracleTier, states ...LaneState) (head *waiter, tag i
 // pop charges the flow of w, a head, and removes w.
 func (o *oracle) pop(w *waiter) {
 	t, f := w.tier, w.tier.flows[w.flow]
+	if o.vtc() {
+		o.popByCounter(w)
+		o.leave(w)
+		return
+	}
 	w.start, w.charged, w.newcomer = f.start, o.increment(w), f.newcomer
 	finish := f.start + w.charged
 	t.virtual = max(t.virtual, finish)
