@@ -91,6 +91,22 @@ func (m *Machine) tierNames() map[int]string {
 	return names
 }
 
+// Fairness is how evenly the flows of a tier that always waited have been served by the requests that ended last: the
+// largest difference of two in cost over weight, and the largest that there may be.
+type Fairness struct {
+	Tier       string
+	Gap, Bound float64
+}
+
+// Fairness returns one element for each tier with flows by discipline VTC.
+func (m *Machine) Fairness() (tiers []Fairness) {
+	names := m.tierNames()
+	for _, f := range m.queue.Fairness() {
+		tiers = append(tiers, Fairness{Tier: names[f.Tier], Gap: f.Gap, Bound: f.Bound})
+	}
+	return tiers
+}
+
 // FlowState is the state of one flow with waiting requests.
 type FlowState struct {
 	Flow string

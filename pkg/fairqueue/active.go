@@ -44,6 +44,9 @@ func (q *FairRequestQueue) Completed(r *Request) {
 	r.extra.inFlight = false
 	c := q.classAt(r)
 	for f := q.known(c, r, false); f != nil; f = f.above {
+		if f.above == nil && q.attained != nil {
+			q.attained.add(f, r.paid.charged, r.paid.charged-increment(r.Cost, r.paid.weight()))
+		}
 		if f.inflight--; f.inflight == 0 && f.queued == 0 {
 			f.siblings.discipline.end(&f.siblings.level, &f.share)
 			f.siblings.flows.keep(f)
@@ -84,9 +87,14 @@ func (q *FairRequestQueue) correct(
 	}
 	q.now = now
 	q.changes++
+	was := r.paid.charged
 	for f := q.known(q.classAt(r), r, false); f != nil; f = f.above {
 		if how(f.siblings.discipline, &f.siblings.level, &f.share, r, to, r.receiptOf(f.depth)) {
 			f.retag(nil)
+		}
+		if f.above == nil && q.attained != nil && !r.extra.inFlight {
+			by := r.paid.charged - was
+			q.attained.add(f, by, by)
 		}
 	}
 }

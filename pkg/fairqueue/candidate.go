@@ -68,6 +68,7 @@ func (q *FairRequestQueue) Peek(now time.Time, allowed Allowed) Candidate {
 func (q *FairRequestQueue) Claim(head *Request) Candidate {
 	c := q.candidate(head, 0)
 	c.claimed = true
+	head.flowLane.outermost().flow.unsettle()
 	return c
 }
 

@@ -58,6 +58,7 @@ func (q *FairRequestQueue) ParkFlow(r *Request) {
 	q.changes++
 	c := fl.lane.class
 	fl.park()
+	fl.flow.unsettle()
 	c.countInLane(fl.lane, 0, fl.queued)
 	c.reindex(fl)
 }

@@ -20,6 +20,7 @@ type FairRequestQueue struct {
 	charges       uint64 // number of charges of weighted tiers
 	reloaded      uint64 // and its value when weights, or the tiers that have one, may last have changed
 	budget        budget
+	attained      *attained // with VTC: what flows have attained lately
 	due           deadlines
 	epoch         time.Time // the first now; deadlines are stored relative to it
 }
@@ -31,6 +32,9 @@ func New(cfg Config) (*FairRequestQueue, error) {
 	}
 	q := &FairRequestQueue{config: cfg, names: map[string]*tier{}, active: cfg.Discipline.implementation().active()}
 	q.budget = newBudget(cfg.PromotionBudget)
+	if cfg.Discipline == VTC {
+		q.attained = new(attained)
+	}
 	for i, tc := range cfg.Tiers {
 		t := newTier(q, i, tc)
 		q.byID[i] = t

@@ -70,12 +70,16 @@ func (vtc) active() bool { return true }
 
 func (vtc) begin(l *level, s *share) {
 	s.newcomer = l.newcomerFirst
+	s.flow.unsettle()
 	if s.flow.siblings.flows.len() == 1 {
 		l.since = l.virtual
 	}
 }
 
 func (v vtc) join(l *level, s *share, in *branch, alone bool, r *Request) (moved bool) {
+	if len(s.flow.lanes) > 1 {
+		s.flow.unsettle()
+	}
 	if alone {
 		in.virtual = l.virtual
 	}
@@ -120,6 +124,8 @@ func (v vtc) bypassed(l *level, s *share, r *Request, p *receipt) (moved bool) {
 			at = l.since // others wait elsewhere, perhaps in a slower lane; this one is lifted where it comes to wait
 		}
 		v.lift(s, v.reference(s, at, r))
+	} else {
+		s.flow.unsettle()
 	}
 	return v.dispatch(l, s, r, p)
 }
@@ -129,6 +135,9 @@ func (v vtc) dispatch(l *level, s *share, r *Request, p *receipt) (moved bool) {
 	l.virtual = l.virtual.later(s.start)
 	l.rebase()
 	s.newcomer = false
+	if len(s.flow.lanes) > 1 {
+		s.flow.unsettle()
+	}
 	p.charged, p.start = 0, VirtualTime(s.weight)
 	return v.trueUp(l, s, r, r.Cost, p)
 }

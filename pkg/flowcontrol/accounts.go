@@ -17,6 +17,7 @@ type accounts struct {
 	attempts, successes, panics      *prometheus.Desc
 	displaced, promotions, preempted *prometheus.Desc
 	entitled, utilisation            *prometheus.Desc
+	gap, bound                       *prometheus.Desc
 	tierReserved, tierLimit          *prometheus.Desc
 	tierPressure                     *prometheus.Desc
 	tierQueued, tierInflight         *prometheus.Desc
@@ -47,6 +48,10 @@ func newAccounts(c *RequestQueueController) *accounts {
 			"Starved waiting requests released out of order.", "tier"),
 		entitled: desc("flow_entitled_share",
 			"Share of its tier that a flow with waiting requests is entitled to, 0 to 1; at most 100 flows.", "flow", "tier"),
+		gap: desc("fairness_gap", "Largest difference, in cost over weight, between what two flows of a tier that always waited were "+
+			"served by the last 1,024 requests that ended; with flows.discipline vtc.", "tier"),
+		bound: desc("fairness_bound", "What that gap may be, with the costs, the wrong estimates and the requests in flight of these "+
+			"two flows.", "tier"),
 		preempted: desc("preempted_total", "Requests in flight cancelled in favour of a higher tier.",
 			"victim_tier", "by_tier"),
 		tierQueued:   desc("tier_queue_length", "Requests that wait in a tier.", "tier"),
@@ -62,7 +67,7 @@ func newAccounts(c *RequestQueueController) *accounts {
 func (a *accounts) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		a.upper, a.lower, a.watermark, a.ready, a.flows, a.capacity, a.attempts, a.successes, a.displaced, a.promotions,
-		a.panics, a.preempted, a.entitled, a.utilisation, a.tierQueued, a.tierInflight, a.tierReserved, a.tierLimit, a.tierPressure,
+		a.panics, a.preempted, a.entitled, a.gap, a.bound, a.utilisation, a.tierQueued, a.tierInflight, a.tierReserved, a.tierLimit, a.tierPressure,
 	} {
 		out <- d
 	}
@@ -92,6 +97,10 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 	counter(a.successes, state.Successes)
 	for of, share := range a.entitledShares() {
 		gauge(a.entitled, share, of.flow, of.tier)
+	}
+	for _, f := range a.controller.fairness() {
+		gauge(a.gap, f.Gap, f.Tier)
+		gauge(a.bound, f.Bound, f.Tier)
 	}
 	var preempted map[[2]string]uint64
 	a.tiers, preempted = a.controller.tierAccounts(a.tiers[:0])

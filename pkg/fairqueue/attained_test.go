@@ -1,0 +1,129 @@
+package fairqueue
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// unfair is vtc, but for one flow, which always goes first, or gets a twentieth.
+type unfair struct {
+	vtc
+	favours, neglects string
+}
+
+func (d unfair) tag(_ *level, s *share, _ *Request) VirtualTime {
+	if s.flow.key == d.favours {
+		return s.start - largestStep
+	}
+	return s.start
+}
+
+func (d unfair) charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) bool {
+	d.vtc.charge(l, s, r, tag, p)
+	if s.flow.key == d.neglects {
+		s.start += 19 * p.charged
+	}
+	return true
+}
+
+// serves lets flows with weights and wrong estimates come and go for a while, and returns the largest gap over its bound and
+// the last one.
+func serves(t *testing.T, seed uint64, change func(q *FairRequestQueue)) (ratio float64, last Fairness) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 31))
+	q := counting(t, tieBreaks[seed%2], func(c *Config) {
+		c.Weights = map[string]Weight{"b": 3 * WeightOne, "c": WeightOne / 2}
+	})
+	change(q)
+	inFlight := 1 + random.IntN(20)
+	var flying []*Request
+	for step := range 6000 {
+		for _, flow := range []string{"a", "b", "c"} {
+			for waiting(q, flow) < 3 {
+				mustPush(t, q, &Request{Flow: flow, Cost: Cost(10 + random.IntN(100))})
+			}
+		}
+		if random.IntN(10) == 0 {
+			r := &Request{Flow: fmt.Sprint(random.IntN(30)), Cost: Cost(1 + random.IntN(500)), Lane: []Lane{"", "", "x"}[random.IntN(3)]}
+			mustPush(t, q, r)
+			if r.AloneInLane() && random.IntN(2) == 0 {
+				q.ParkFlow(r)
+			}
+		}
+		if random.IntN(30) == 0 {
+			q.UnparkFlow(0, fmt.Sprint(random.IntN(30)))
+		}
+		if r := popNext(q); r != nil {
+			flying = append(flying, r)
+		}
+		if len(flying) > inFlight {
+			i := random.IntN(len(flying))
+			r := flying[i]
+			flying[i] = flying[len(flying)-1]
+			flying = flying[:len(flying)-1]
+			actual := max(1, r.Cost*Cost(1+random.IntN(30))/10)
+			if random.IntN(5) == 0 {
+				q.Completed(r)
+				q.TrueUp(start, r, actual)
+			} else {
+				ends(q, r, actual)
+			}
+		}
+		if step%100 == 99 {
+			if last = q.Fairness()[0]; last.Gap > 0 {
+				ratio = max(ratio, last.Gap/last.Bound)
+			}
+		}
+	}
+	return ratio, last
+}
+
+// The gap stays within the bound, whatever the estimates are, and is far beyond it if a flow is favoured or neglected.
+func TestFairnessGap(t *testing.T) {
+	for seed := range uint64(30) {
+		if ratio, last := serves(t, seed, func(*FairRequestQueue) {}); ratio > 1 || last.Gap <= 0 {
+			t.Errorf("sequence %d: the gap is up to %.2f of the bound, and in the end %+v", seed, ratio, last)
+		}
+	}
+	for _, d := range []unfair{{favours: "a"}, {neglects: "a"}} {
+		ratio, last := serves(t, 1, func(q *FairRequestQueue) { q.top.classes[0].discipline = d })
+		if ratio < 1.5 {
+			t.Errorf("%+v: the gap is up to %.2f of the bound, and in the end %+v", d, ratio, last)
+		}
+	}
+}
+
+// The gap is that of the flows that wait: cost served over weight. A flow with nothing served counts, and one that does not
+// wait does not.
+func TestFairnessGapCounts(t *testing.T) {
+	q := counting(t, ByArrival, func(c *Config) { c.Weights = map[string]Weight{"b": 2 * WeightOne} })
+	keep(t, q, "a", 10, 5)
+	keep(t, q, "b", 10, 5)
+	keep(t, q, "idle", 10, 1)
+	if got := q.Fairness(); len(got) != 1 || got[0].Gap != 0 {
+		t.Errorf("nothing is served: %+v", got)
+	}
+	var gone []*Request
+	for len(gone) < 7 {
+		gone = append(gone, popNext(q))
+	}
+	for _, r := range gone {
+		cost := map[string]Cost{"a": 50, "b": 40, "idle": 1000}[r.Flow]
+		ends(q, r, cost)
+	}
+	served := map[string]float64{}
+	for _, r := range gone {
+		served[r.Flow] += map[string]float64{"a": 50, "b": 20}[r.Flow]
+	}
+	want := served["a"] - served["b"]
+	if want < 0 {
+		want = -want
+	}
+	if got := q.Fairness()[0]; got.Gap != want || got.Bound <= 0 {
+		t.Errorf("%+v, want a gap of %.0f of %v", got, want, served)
+	}
+	if wfq := unlimited(t, nil, ByArrival); wfq.Fairness() != nil {
+		t.Error("wfq has a gap of what it does not know")
+	}
+}
