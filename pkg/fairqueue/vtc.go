@@ -118,15 +118,12 @@ func (v vtc) charge(l *level, s *share, r *Request, _ VirtualTime, p *receipt) (
 }
 
 func (v vtc) bypassed(l *level, s *share, r *Request, p *receipt) (moved bool) {
-	if s.flow.queued == 0 {
-		at := l.virtual
-		if s.flow.siblings.flows.len() > 0 {
-			at = l.since // others wait elsewhere, perhaps in a slower lane; this one is lifted where it comes to wait
-		}
-		v.lift(s, v.reference(s, at, r))
-	} else {
-		s.flow.unsettle()
+	at := l.virtual
+	if s.flow.siblings.flows.len() > 0 {
+		at = l.since // some wait elsewhere, perhaps in a slower lane; this one is lifted where it comes to wait
 	}
+	v.lift(s, v.reference(s, at, r))
+	s.flow.unsettle()
 	return v.dispatch(l, s, r, p)
 }
 
@@ -156,9 +153,6 @@ func (v vtc) refund(l *level, s *share, _ *Request, p *receipt) (moved bool) {
 
 // correct corrects what a dispatch has charged.
 func (vtc) correct(l *level, s *share, to VirtualTime, p *receipt) (moved bool) {
-	if !s.known {
-		return false
-	}
 	was, by := s.start, to-p.charged
 	switch {
 	case by.before(0):

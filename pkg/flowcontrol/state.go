@@ -30,6 +30,13 @@ func (c *RequestQueueController) Flows(limit int) []FlowState {
 	return c.machine.Flows(now, limit)
 }
 
+// fairness returns how evenly the flows of each tier have been served lately, with discipline VTC.
+func (c *RequestQueueController) fairness() []dispatch.Fairness {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.machine.Fairness()
+}
+
 // Look calls look under the lock, so that it can read what the Placer counts. look must be quick, and must not call the
 // controller.
 func (c *RequestQueueController) Look(look func()) {

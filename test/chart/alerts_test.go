@@ -99,6 +99,8 @@ var unprovoked = map[string]string{
 		"TestFilesWithoutAWatch in pkg/datastore has a watch that cannot be opened.",
 	"WeirPanics": "No input is known from which Weir panics, and a switch for it would be one. TestPanicIsContained in pkg/extproc and " +
 		"TestAPoisonedWaiterEndsAlone in pkg/flowcontrol have parts that do.",
+	"WeirUnfair": "Nothing is known that makes Weir unfair, and a switch for it would. TestFairnessGap in pkg/fairqueue has disciplines " +
+		"that are.",
 	"WeirInternalErrors": "As for panics: nothing else ends a request as internal.",
 }
 
@@ -130,6 +132,8 @@ weir_requests_total{outcome="dispatched"} 1000+100x
 weir_requests_total{outcome="internal"} 0
 weir_requests_total{outcome="queue-full"} 0
 weir_extproc_streams 12
+weir_fairness_gap{tier="critical"} 900
+weir_fairness_bound{tier="critical"} 1000
 weir_served_elsewhere_total{endpoint="10.0.0.1:8000"} 0
 weir_extproc_placed_before_total 0
 `
@@ -158,6 +162,7 @@ func TestEachAlertFiresOnce(t *testing.T) {
 		"WeirConfigInvalid":        {"weir_config_valid 0"},
 		"WeirFilesNotFollowed":     {"weir_files_followed 0"},
 		"WeirPanics":               {"weir_decision_panics_total 0+1x", "weir_extproc_panics_total 0+1x"},
+		"WeirUnfair":               {`weir_fairness_gap{tier="critical"} 1001`},
 		"WeirInternalErrors":       {`weir_requests_total{outcome="internal"} 0+1x`},
 		"WeirRejecting": {
 			`weir_requests_total{outcome="queue-full"} 0+10x`, `weir_requests_total{outcome="flow-full"} 0+10x`,

@@ -1,0 +1,53 @@
+package flowcontrol
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// The metrics have how far apart the flows that wait have been served, and what that may be, with discipline vtc only. Of a,
+// b and c, of weights 1, 1 and 2, which always wait, the first has got 30, the second nothing, and the third 20.
+func TestFairnessMetrics(t *testing.T) {
+	for discipline, want := range map[fairqueue.Discipline]string{
+		fairqueue.VTC: "map[default:30] map[default:true]", fairqueue.WFQ: "map[] map[]",
+	} {
+		inBubble(t, ready(1), func(c *Config) {
+			c.Stock.WatermarkPerBackend, c.Stock.LowerBoundPerBackend, c.Stock.UpperBoundPerBackend = 1, 1, 1
+			c.Queue.Discipline, c.Queue.Weights = discipline, map[string]fairqueue.Weight{"c": 2 * fairqueue.WeightOne}
+		}, func(b *bench) {
+			running := b.arrives(b.t.Context(), one("running"))
+			var waiting []*arrival
+			for _, flow := range []string{"a", "a", "c", "c", "b", "b"} {
+				r := one(flow)
+				r.Cost = 10
+				waiting = append(waiting, b.arrives(b.t.Context(), r))
+			}
+			complete(running.lease)
+			if discipline == fairqueue.VTC {
+				b.want(waiting[0], "dispatched")
+				waiting[0].lease.OnRequestComplete(Completion{Cost: 30})
+				b.want(waiting[2], "dispatched")
+				waiting[2].lease.OnRequestComplete(Completion{Cost: 20})
+				b.want(waiting[4], "dispatched")
+			}
+			gaps, bounds := map[string]float64{}, map[string]bool{}
+			for _, m := range b.scrape("weir_fairness_gap") {
+				gaps[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
+			}
+			for _, m := range b.scrape("weir_fairness_bound") {
+				bounds[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue() >= 30
+			}
+			if got := fmt.Sprint(gaps, " ", bounds); got != want {
+				t.Errorf("discipline %d: %s, want %s", discipline, got, want)
+			}
+			b.Drain()
+			for _, a := range waiting {
+				if a.lease != nil {
+					complete(a.lease)
+				}
+			}
+		})
+	}
+}
