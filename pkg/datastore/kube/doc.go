@@ -18,6 +18,8 @@
 //     of Events and SelfSubjectAccessReviews, and server-side apply of the condition Accepted; besides, what it knows of
 //     the groups of objectives and models.
 //   - Memory for an object is bounded, whatever it contains.
+//   - What the apiserver is asked, and what is logged, is bounded in time too, however often objects change and whatever
+//     the answers are (ADR 0066).
 //
 // # What it must never know
 //
