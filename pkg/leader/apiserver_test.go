@@ -48,7 +48,9 @@ type client struct {
 	slow time.Duration // every request takes so long
 	lost int           // so many writes succeed and are not answered
 
-	forbidden string // this verb is
+	quicker   bool           // another client deletes first what this one deletes
+	forbidden string         // this verb is
+	fails     map[string]int // by verb, so many requests fail
 }
 
 func (s *apiserver) client() *client { return &client{apiserver: s} }
@@ -64,6 +66,10 @@ func (c *client) set(change func(*client)) {
 func (c *client) begin(ctx context.Context, verb string) error {
 	c.mu.Lock()
 	away, hang, slow := c.away, c.hang, c.slow
+	if c.fails[verb] > 0 {
+		c.fails[verb]--
+		away = errAway
+	}
 	if c.forbidden == verb {
 		away = apierrors.NewForbidden(leaseResource, "", errors.New(verb))
 	}
@@ -163,8 +169,8 @@ func (s *apiserver) update(l *coordinationv1.Lease) (*coordinationv1.Lease, erro
 	defer s.mu.Unlock()
 	old := s.leases[l.Name]
 	switch {
-	case old == nil:
-		return nil, apierrors.NewNotFound(leaseResource, l.Name)
+	case old == nil: // as TestLeasesAreReplacedByTheirVersion of test/kube finds
+		return nil, apierrors.NewConflict(leaseResource, l.Name, fmt.Errorf("%s is gone", l.UID))
 	case l.ResourceVersion != old.ResourceVersion || l.UID != old.UID:
 		return nil, apierrors.NewConflict(leaseResource, l.Name, fmt.Errorf("%s is not %s", l.ResourceVersion, old.ResourceVersion))
 	}
@@ -177,6 +183,9 @@ func (c *client) Delete(ctx context.Context, l *coordinationv1.Lease) error {
 	}
 	c.apiserver.mu.Lock()
 	defer c.apiserver.mu.Unlock()
+	if c.quicker {
+		delete(c.leases, l.Name)
+	}
 	old := c.leases[l.Name]
 	switch {
 	case old == nil:

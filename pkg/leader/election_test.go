@@ -2,12 +2,14 @@ package leader
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // voter is a replica in a simulation: the pure election, a clock of its own, and a connection that may be cut.
@@ -185,6 +187,33 @@ func TestAnOutageIsNotCounted(t *testing.T) {
 	}
 }
 
+// A Lease that changes hands says since when and how often, whatever was in it, and nobody else is to choose its holder
+// (Kubernetes' coordinated election); one that is renewed says the same as before.
+func TestWhatTheLeaseSays(t *testing.T) {
+	now := epoch.Add(time.Hour)
+	for before, want := range map[int32]int32{0: 1, 3: 4, -5: 1, math.MaxInt32: math.MaxInt32} {
+		e := election{me: anna, name: theLease, duration: 15 * time.Second, pause: 2 * time.Second}
+		stamp, nobody, chosen := metav1.NewMicroTime(epoch), "", coordinationv1.OldestEmulationVersion
+		e.saw(now, &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: &nobody, LeaseTransitions: &before, AcquireTime: &stamp, Strategy: &chosen, PreferredHolder: &nobody,
+		}})
+		taken, _ := e.proposal(now)
+		if s := taken.Spec; *s.HolderIdentity != anna.String() || *s.LeaseTransitions != want || !s.AcquireTime.Time.Equal(now) ||
+			!s.RenewTime.Time.Equal(now) || *s.LeaseDurationSeconds != 15 || s.Strategy != nil || s.PreferredHolder != nil {
+			t.Errorf("after %d transitions it is taken as %+v", before, s)
+		}
+		e.saw(now, taken)
+		renewed, _ := e.proposal(now.Add(2 * time.Second))
+		if s := renewed.Spec; *s.LeaseTransitions != want || !s.AcquireTime.Time.Equal(now) || !s.RenewTime.Time.Equal(now.Add(2*time.Second)) {
+			t.Errorf("after %d transitions it is renewed as %+v", before, s)
+		}
+		e.leave()
+		if e.saw(now, renewed); e.leads {
+			t.Error("it leads after it has left")
+		}
+	}
+}
+
 func TestIdentity(t *testing.T) {
 	i := Identity{Pod: "weir-0", UID: "u", Boot: "b"}
 	for holder, want := range map[string]bool{
@@ -194,6 +223,9 @@ func TestIdentity(t *testing.T) {
 		if got := i.precedes(holder); got != want {
 			t.Errorf("%q: %t, want %t", holder, got, want)
 		}
+	}
+	if nobody := (Identity{Pod: "weir-0", Boot: "b"}); nobody.precedes("weir-0__a") {
+		t.Error("without a UID another pod of the name is taken for the own one")
 	}
 	if a, b := NewIdentity("p", "u"), NewIdentity("p", "u"); a.Boot == b.Boot || a.Boot == "" {
 		t.Errorf("boot IDs %q and %q", a.Boot, b.Boot)

@@ -224,6 +224,52 @@ func TestFollowerResigns(t *testing.T) {
 	})
 }
 
+// A Lease that the leader has just made again, and does not know of because the answer was lost, is given up as well.
+func TestResignWhatWasWrittenUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		a := s.candidate(t, anna)
+		synctest.Wait()
+		s.remove(theLease)
+		a.set(func(c *client) { c.lost = 2 }) // of both attempts
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if h := s.holder(theLease); h != anna.String() {
+			t.Fatalf("the Lease is held by %q", h)
+		}
+		a.elector.Resign(t.Context())
+		if h := s.holder(theLease); h != "" {
+			t.Errorf("the Lease is still held by %q", h)
+		}
+	})
+}
+
+// Replicas that were started together do not stay together: each looks a little early, at random.
+func TestLooksAreSpread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		s.candidate(t, anna)
+		synctest.Wait()
+		for i := range 4 {
+			s.candidate(t, Identity{Pod: "p" + string(rune('0'+i)), UID: "u", Boot: "b"})
+		}
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		seen := 0
+		for range 200 { // of 2 s
+			before := s.called("get")
+			time.Sleep(10 * time.Millisecond)
+			synctest.Wait()
+			if s.called("get") > before {
+				seen++
+			}
+		}
+		if seen < 2 {
+			t.Errorf("four followers look at %d moments in a retry period", seen)
+		}
+	})
+}
+
 // While the apiserver is away a resignation does not hang: it ends with its context, and the drain goes on.
 func TestResignInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -231,12 +277,16 @@ func TestResignInAnOutage(t *testing.T) {
 		a := s.candidate(t, anna)
 		synctest.Wait()
 		a.set(func(c *client) { c.hang = true })
-		time.Sleep(time.Minute)
+		time.Sleep(4 * time.Second) // a request hangs, and goes on to
+		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		begun := time.Now()
 		a.elector.Resign(ctx)
 		a.want(false, "after its resignation")
+		if took := a.at.Sub(begun); took > 0 {
+			t.Errorf("it led for another %v", took)
+		}
 		if took := time.Since(begun); took > 3*time.Second {
 			t.Errorf("the resignation took %v", took)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -96,6 +97,13 @@ func TestForeignAddsUp(t *testing.T) {
 	if got := fmt.Sprint(f.stock(epoch, endpoints)); got != "[5 5 0]" { // 1 + 8/2; 2 + 3
 		t.Error(got)
 	}
+	// Nobody else can say what the own process has in flight.
+	f.saw(epoch, []coordinationv1.Lease{
+		lease("weir-y", 3, record("y", map[string]int{"b": 3, "gone": 9}, Earlier{"me", 0, InFlight{7, map[string]int{"a": 7}}})),
+	}, fresh)
+	if got := fmt.Sprint(f.stock(epoch, endpoints)); got != "[5 5 0]" {
+		t.Error(got)
+	}
 	// weir-x restarts: its first process left 1 and 2 behind, the second has 4 in flight.
 	f.saw(epoch, []coordinationv1.Lease{
 		lease("weir-x", 4, record("x2", map[string]int{"c": 4},
@@ -118,12 +126,39 @@ func TestOldRecords(t *testing.T) {
 		if got := f.stock(epoch, endpoints); got[0] != want {
 			t.Errorf("age %v: %d, want %d", age, got[0], want)
 		}
+		if got := f.stock(epoch.Add(time.Minute), endpoints); got[0] != 0 {
+			t.Errorf("age %v, a minute later: %d", age, got[0])
+		}
 		// Once it is renewed its age no longer matters: it may have come from a wrong clock.
 		f.saw(epoch.Add(2*time.Second), []coordinationv1.Lease{lease("weir-x", 2, record("x", map[string]int{"a": 59}))},
 			func(*coordinationv1.Lease) time.Duration { return age })
 		if got := f.stock(epoch.Add(2*time.Second), endpoints); got[0] != 59 {
 			t.Errorf("age %v, renewed: %d, want 59", age, got[0])
 		}
+	}
+}
+
+// How long a Lease has not changed counts from when it was written, not from when this process first saw it: else nobody
+// would delete it where replicas are restarted often. The own one is not deleted.
+func TestOldLeasesAreForgottenAtOnce(t *testing.T) {
+	f := newForeign(time.Minute, "me")
+	f.saw(epoch, []coordinationv1.Lease{lease("weir-x", 1, ""), lease("weir-own", 2, "")},
+		func(*coordinationv1.Lease) time.Duration { return 16 * time.Minute })
+	gone := f.forgotten(epoch, "weir-own")
+	if len(gone) != 1 || gone[0].Name != "weir-x" {
+		t.Errorf("%v are gone, want weir-x", gone)
+	}
+}
+
+// The last change of a Lease is what counts, in whatever order the apiserver lists who has changed it.
+func TestStampIsTheLatest(t *testing.T) {
+	var l coordinationv1.Lease
+	for _, minutes := range []time.Duration{1, 5, 3} {
+		at := metav1.NewTime(epoch.Add(minutes * time.Minute))
+		l.ManagedFields = append(l.ManagedFields, metav1.ManagedFieldsEntry{Time: &at}, metav1.ManagedFieldsEntry{})
+	}
+	if got := stampOf(&l); !got.Equal(epoch.Add(5 * time.Minute)) {
+		t.Errorf("%v", got)
 	}
 }
 

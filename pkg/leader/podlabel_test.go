@@ -75,6 +75,30 @@ func TestPodLabel(t *testing.T) {
 	})
 }
 
+// Whoever waits for the label waits for its newest value, also if that is set while an older one is being written.
+func TestPodLabelIsSettledWithItsNewestValue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		label := newPodLabel(DefaultConfig(), func(context.Context, bool) error {
+			time.Sleep(time.Second)
+			return nil
+		}, func() {}, logr.Discard())
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() { _ = label.Run(ctx) }()
+		time.Sleep(5 * time.Second)
+		label.Set(true)
+		time.Sleep(500 * time.Millisecond)
+		label.Set(false)
+		waiting, cancel := context.WithTimeout(ctx, 3*time.Second)
+		defer cancel()
+		begun := time.Now()
+		label.Settle(waiting)
+		if took := time.Since(begun); took != 1500*time.Millisecond {
+			t.Errorf("settled after %v, want 1.5 s: the rest of one patch, and another", took)
+		}
+	})
+}
+
 func TestLabelPatch(t *testing.T) {
 	for want, got := range map[string]string{
 		`{"metadata":{"labels":{"weir.dev/leader":"true"},"uid":"u1"}}`: string(labelPatch(anna, true)),

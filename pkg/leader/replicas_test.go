@@ -27,7 +27,9 @@ type teller struct {
 
 	mu       sync.Mutex
 	inFlight map[string]int
+	changed  int
 	synced   bool
+	told     bool // Changed was called before synced
 	failed   int
 }
 
@@ -51,14 +53,14 @@ func (s *apiserver) tellThrough(t *testing.T, c *client, me Identity, inFlight m
 			}
 			return f
 		},
-		Changed: func() {},
+		Changed: func() { r.mu.Lock(); r.changed++; r.mu.Unlock() },
 		Failed:  func() { r.mu.Lock(); r.failed++; r.mu.Unlock() },
 	}, logr.Discard())
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := r.replicas.Run(ctx, func() { r.mu.Lock(); r.synced = true; r.mu.Unlock() }); err != nil {
+		if err := r.replicas.Run(ctx, func() { r.mu.Lock(); r.synced, r.told = true, r.changed > 0; r.mu.Unlock() }); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -69,6 +71,18 @@ func (s *apiserver) tellThrough(t *testing.T, c *client, me Identity, inFlight m
 	}
 	t.Cleanup(r.end)
 	return r
+}
+
+func (r *teller) isSynced() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.synced
+}
+
+func (r *teller) failures() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
 }
 
 func (r *teller) has(inFlight map[string]int) {
@@ -214,8 +228,8 @@ func TestSynced(t *testing.T) {
 				s := newAPIServer()
 				first := s.tell(t, Identity{"anna", "u1", "first"}, map[string]int{"a": 60})
 				synctest.Wait()
-				if !first.synced {
-					t.Error("alone, it is not synced at once")
+				if !first.synced || !first.told {
+					t.Errorf("alone, it is synced at once: %t, and its reader was told: %t", first.synced, first.told)
 				}
 				first.kill()
 				c := s.client()
@@ -234,6 +248,37 @@ func TestSynced(t *testing.T) {
 				}
 				second.about(30, 42, "20 to 28 s after SIGKILL")
 			})
+		})
+	}
+}
+
+// The first record of a process has what the process before it left behind: whoever starts in that moment knows of it.
+// The earlier record is not replaced unread, also if it cannot be read at first.
+func TestFirstRecordHandsOn(t *testing.T) {
+	for _, failures := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newAPIServer()
+			first := s.tell(t, Identity{"anna", "u1", "first"}, map[string]int{"a": 60})
+			synctest.Wait()
+			first.kill()
+			c := s.client()
+			c.fails = map[string]int{"list": failures}
+			second := s.tellThrough(t, c, Identity{"anna", "u1", "second"}, map[string]int{"b": 1})
+			for wait := 0; wait < 1000 && !second.isSynced(); wait++ {
+				time.Sleep(10 * time.Millisecond)
+				synctest.Wait()
+			}
+			l, err := s.get("weir-anna")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := decode(l.Annotations[Annotation])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Boot != "second" || len(r.Earlier) != 1 || r.Earlier[0].Boot != "first" || r.Earlier[0].Total != 60 {
+				t.Errorf("after %d failures the first record is %+v", failures, r)
+			}
 		})
 	}
 }
@@ -309,6 +354,38 @@ func TestForgottenLeases(t *testing.T) {
 	})
 }
 
+// A Lease that another replica has deleted first is no failure; one that may not be deleted is tried once in a Lease's
+// duration.
+func TestForgottenLeasesAreDeletedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		old := s.tell(t, Identity{"old", "u", "old"}, map[string]int{"a": 1})
+		synctest.Wait()
+		old.kill()
+		c := s.client()
+		c.forbidden = "delete"
+		a := s.tellThrough(t, c, anna, nil)
+		time.Sleep(16 * time.Minute)
+		synctest.Wait()
+		before := a.failures()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := a.failures() - before; n < 3 || n > 5 {
+			t.Errorf("%d attempts in a minute", n)
+		}
+		before = a.failures()
+		a.set(func(c *client) { c.forbidden, c.quicker = "", true })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := s.names(); got != "weir-anna" {
+			t.Errorf("left: %s", got)
+		}
+		if n := a.failures() - before; n != 0 {
+			t.Errorf("%d failures", n)
+		}
+	})
+}
+
 // However many Leases claim to be replicas of the pool, few are read, and the own one is among them.
 func TestManyLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -346,6 +423,38 @@ func TestWrites(t *testing.T) {
 		synctest.Wait()
 		if n := s.called("update") - before; n < 295 || n > 380 {
 			t.Errorf("%d writes in 10 minutes of work, want one in each retry period", n)
+		}
+	})
+}
+
+// A record that says that nothing is in flight any more, and could not be written, is written in the next round; and one
+// that says that its process drains at once, if nothing is in flight too.
+func TestLastWorkIsToldSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		a := s.tell(t, anna, map[string]int{"a": 5})
+		b := s.tell(t, bert, nil)
+		time.Sleep(5 * time.Second)
+		b.sees(5, 0, "at work")
+		a.has(nil)
+		a.set(func(c *client) { c.fails = map[string]int{"update": 1} })
+		time.Sleep(6 * time.Second)
+		b.sees(0, 0, "three retry periods after its last work")
+
+		b.end() // only one of them writes
+		time.Sleep(time.Minute)
+		before := s.called("update")
+		for wait := 0; wait < 200 && s.called("update") == before; wait++ { // until it has just written
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+		}
+		if l, _ := s.get("weir-anna"); l.Annotations[Annotation] == "" || strings.Contains(l.Annotations[Annotation], "draining") {
+			t.Errorf("idle: %v", l.Annotations)
+		}
+		a.replicas.Drain()
+		synctest.Wait()
+		if l, err := s.get("weir-anna"); err != nil || !strings.Contains(l.Annotations[Annotation], `"draining":true`) {
+			t.Errorf("idle, it begins to drain: %v, %v", l.Annotations, err)
 		}
 	})
 }
