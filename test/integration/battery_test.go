@@ -45,6 +45,7 @@ var modes = []mode{
 	{"gate", true, false, weir, envoy, true},
 	{"api-keys", true, false, weir, envoy, true},
 	{"jwt", true, false, weir, envoy, true},
+	{"usage", true, false, weir, envoy, true},
 	{"full-duplex", true, false, weir, envoy, false},
 	{"buffered-partial", true, true, nobody, nobody, false},
 	{"header-only", false, false, nobody, envoy, true},

@@ -183,22 +183,28 @@ func (s *scene) check(seed uint64) error {
 	return nil
 }
 
-// Whatever an answer looks like, the gate lets every byte of it through, and leaves no stream behind.
-func TestGateKeepsEveryByte(t *testing.T) {
-	s := before(t, http.HandlerFunc(serveOdd), setup{envoys: []string{"gate"}, config: wide, edit: lettingTrailersThrough})
-	const answers, clients = 5000, 16
+// checkAll requests so many odd answers, 16 at a time.
+func (s *scene) checkAll(answers uint64) {
+	const clients = 16
 	var wg sync.WaitGroup
-	for c := range clients {
+	for c := range uint64(clients) {
 		wg.Go(func() {
-			for seed := uint64(c); seed < answers; seed += clients {
+			for seed := c; seed < answers; seed += clients {
 				if err := s.check(seed); err != nil {
-					t.Errorf("answer %d: %v", seed, err)
+					s.t.Errorf("answer %d: %v", seed, err)
 					return
 				}
 			}
 		})
 	}
 	wg.Wait()
+}
+
+// Whatever an answer looks like, the gate lets every byte of it through, and leaves no stream behind.
+func TestGateKeepsEveryByte(t *testing.T) {
+	s := before(t, http.HandlerFunc(serveOdd), setup{envoys: []string{"gate"}, config: wide, edit: lettingTrailersThrough})
+	const answers = 5000
+	s.checkAll(answers)
 	s.epp.settled()
 	s.epp.waitFor(0, "weir_gate_streams")
 	s.epp.waitFor(0, "weir_extproc_streams")

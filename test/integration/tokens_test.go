@@ -1,0 +1,134 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// inTokens charges tokens, and gives the one model server four slots.
+const inTokens = `cost: tokens
+requestQueueController: { watermarkPerBackend: 4, lowerBoundPerBackend: 4, upperBoundPerBackend: 4 }
+`
+
+// completion is a request whose prompt and answer have so many tokens, at 4 bytes a token.
+func completion(in, out int) string {
+	return fmt.Sprintf(`{"model":"tiny","prompt":%q,"max_tokens":%d}`, strings.Repeat("x", 4*in-2), out)
+}
+
+// tenant is somebody who always has requests waiting.
+type tenant struct {
+	name    string
+	workers int
+	in, out int
+	header  []string // besides its name
+}
+
+func (w tenant) cost() int { return w.in + 2*w.out }
+
+// attained keeps all tenants backlogged, lets the first costs be learned, and then measures at the model server what each
+// has attained, until everybody has attained at least as much as given.
+func attained(t *testing.T, with setup, least int, all ...tenant) map[string]int {
+	t.Helper()
+	server := modelsim.Fixed(4, 5*time.Millisecond)
+	server.Records, server.TagHeader = 1<<16, "x-tenant"
+	with.models = []modelsim.Config{server}
+	s := start(t, with)
+	var workers sync.WaitGroup
+	var over atomic.Bool
+	for _, w := range all {
+		for range w.workers {
+			workers.Go(func() {
+				a := from(w.name)
+				a.path, a.body = "/v1/completions", completion(w.in, w.out)
+				a.header = append(a.header, w.header...)
+				for !over.Load() {
+					wantServed(t, w.name, s.send(a))
+				}
+			})
+		}
+	}
+	defer workers.Wait()
+	defer over.Store(true)
+	served := func() (records int, costs map[string]int) {
+		costs = map[string]int{}
+		order := tenants(s.models[0])
+		for _, name := range order {
+			for _, w := range all {
+				if w.name == name {
+					costs[name] += w.cost()
+				}
+			}
+		}
+		return len(order), costs
+	}
+	enough := func(since map[string]int, least int) func() error {
+		return func() error {
+			families, err := s.epp.scrape()
+			if err != nil {
+				return err
+			}
+			_, costs := served()
+			for _, w := range all {
+				if since != nil && sum(families, "weir_flow_entitled_share", "flow", w.name) == 0 {
+					t.Errorf("%s has nothing waiting", w.name)
+				}
+				if got := costs[w.name] - since[w.name]; got < least {
+					return fmt.Errorf("%s has attained %d", w.name, got)
+				}
+			}
+			return nil
+		}
+	}
+	s.epp.waitFor(float64(len(all)), "weir_active_flows")
+	within(t, time.Minute, "costs are learned", enough(nil, least/5))
+	_, before := served()
+	within(t, 2*time.Minute, "enough is measured", enough(before, least))
+	_, after := served()
+	for name := range after {
+		after[name] -= before[name]
+	}
+	return after
+}
+
+// Two tenants, one of 1,900 tokens in and 100 out, one of 50 and 50, attain service in the ratio of their weights, in
+// tokens: measured at the model server, for both ways in which the usage comes, and also if the gateway says that the
+// long prompts have a tenth of the tokens that they have.
+func TestFairInTokens(t *testing.T) {
+	long := tenant{name: "long", workers: 8, in: 1900, out: 100}
+	short := tenant{name: "short", workers: 64, in: 50, out: 50}
+	lying := long
+	lying.header = []string{"x-input-tokens", "190"}
+	const learned = 20 * 5 * (2100 + 150)
+	for _, c := range []struct {
+		name, envoy, config string
+		long                tenant
+		least               int
+		ratio               float64
+	}{
+		{"wfq, usage from bodies", "full-duplex", `flows: { key: ["header:x-tenant"] }`, long, learned, 1},
+		{"wfq, usage from Envoy", "usage", `flows: { key: ["header:x-tenant"] }
+requestBody: always`, long, learned, 1},
+		{"vtc, usage from Envoy", "usage", `flows: { key: ["header:x-tenant"], discipline: vtc }
+requestBody: always`, long, learned, 1},
+		{"vtc, and a weight of 3", "usage", `flows: { key: ["header:x-tenant"], discipline: vtc, weights: { long: 3 } }
+requestBody: always`, long, learned, 3},
+		{"vtc, underestimated by 10", "usage", `flows: { key: ["header:x-tenant"], discipline: vtc }
+trustedHeaders: { inputTokens: x-input-tokens }
+requestBody: always`, lying, learned + 20*2*4*1710, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := attained(t, setup{envoys: []string{c.envoy}, config: inTokens + c.config + "\n"}, c.least, c.long, short)
+			if ratio := float64(got["long"]) / float64(got["short"]); ratio < 0.95*c.ratio || ratio > 1.05*c.ratio {
+				t.Errorf("%v: ratio %.3f, want %v within 5 %%", got, ratio, c.ratio)
+			} else {
+				t.Logf("%v: ratio %.3f", got, ratio)
+			}
+		})
+	}
+}
