@@ -2,12 +2,14 @@ package integration
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -25,11 +27,24 @@ func completion(in, out int) string {
 type tenant struct {
 	name    string
 	workers int
-	in, out int
+	in, out int      // tokens of a request
 	header  []string // besides its name
+	path    string   // default: /v1/completions
+	body    string   // default: completion(in, out)
 }
 
+// cost is what a request costs that is served whole.
 func (w tenant) cost() int { return w.in + 2*w.out }
+
+func (w tenant) ask() ask {
+	a := from(w.name)
+	a.header = append(a.header, w.header...)
+	if a.path = w.path; a.path == "" {
+		a.path, w.body = "/v1/completions", completion(w.in, w.out)
+	}
+	a.body = w.body
+	return a
+}
 
 // attained keeps all tenants backlogged, lets the first costs be learned, and then measures at the model server what each
 // has attained, until everybody has attained at least as much as given.
@@ -44,11 +59,8 @@ func attained(t *testing.T, with setup, least int, all ...tenant) map[string]int
 	for _, w := range all {
 		for range w.workers {
 			workers.Go(func() {
-				a := from(w.name)
-				a.path, a.body = "/v1/completions", completion(w.in, w.out)
-				a.header = append(a.header, w.header...)
 				for !over.Load() {
-					wantServed(t, w.name, s.send(a))
+					wantServed(t, w.name, s.send(w.ask()))
 				}
 			})
 		}
@@ -131,4 +143,79 @@ requestBody: always`, lying, learned + 20*2*4*1710, 1},
 			}
 		})
 	}
+}
+
+// vtcFromEnvoy has counters in tokens, and usage that Envoy reads.
+const vtcFromEnvoy = inTokens + `flows: { key: ["header:x-tenant"], discipline: vtc }
+requestBody: always
+`
+
+// Who makes requests look cheaper than they are gains nothing by it: what they cost is known in the end.
+func TestDisguisesDoNotPay(t *testing.T) {
+	const measured = 20 * 5 * (2020 + 2020)
+	honest := tenant{name: "honest", workers: 16, in: 2000, out: 10}
+	image := `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` +
+		strings.Repeat("QUJD", 1950) + `"}}]}]`
+	number := make([]string, 2000)
+	for i := range number {
+		number[i] = "7"
+	}
+	for _, attacker := range []tenant{
+		{
+			name: "images", workers: 16, in: (len(image) + 3) / 4, out: 10, path: "/v1/chat/completions",
+			body: `{"model":"tiny","messages":` + image + `,"max_tokens":10}`,
+		},
+		{name: "numbers", workers: 16, in: 2000, out: 10, path: "/v1/completions", body: `{"model":"tiny","prompt":[` + strings.Join(number, ",") + `],"max_tokens":10}`},
+		{
+			name: "sixteen answers", workers: 16, in: 10, out: 16 * 62, path: "/v1/completions",
+			body: `{"model":"tiny","prompt":"` + strings.Repeat("x", 38) + `","max_tokens":62,"n":16}`,
+		},
+	} {
+		t.Run(attacker.name, func(t *testing.T) {
+			got := attained(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, measured, honest, attacker)
+			if ratio := float64(got[attacker.name]) / float64(got["honest"]); ratio > 1.05 {
+				t.Errorf("%v: ratio %.3f, want at most 1.05", got, ratio)
+			} else {
+				t.Logf("%v: ratio %.3f", got, ratio)
+			}
+		})
+	}
+}
+
+// The filter that reads the usage leaves every byte of an answer as it is, also together with the gate.
+func TestUsageKeepsEveryByte(t *testing.T) {
+	for _, config := range []string{"usage", "gate"} {
+		t.Run(config, func(t *testing.T) {
+			edit, first := lettingTrailersThrough, uint64(0)
+			if config == "gate" {
+				// The filter ends each answer with trailers, which Envoy keeps back while the gate waits for a token. So a
+				// stream that is nothing but comments would be held.
+				edit, first = envoyrun.Edits(lettingTrailersThrough, readingUsage), withToken
+			}
+			s := before(t, http.HandlerFunc(serveOdd), setup{envoys: []string{config}, config: wide + "cost: tokens\n", edit: edit})
+			s.checkAll(first, 5000)
+			s.epp.settled()
+			s.epp.waitFor(0, "weir_extproc_streams")
+			if n := s.epp.value("weir_extproc_panics_total"); n != 0 {
+				t.Errorf("%v panics", n)
+			}
+		})
+	}
+}
+
+// readingUsage adds to a configuration what usage.yaml has to read the usage.
+func readingUsage(b envoyrun.Bootstrap) error {
+	with, err := envoyrun.Load("usage")
+	if err != nil {
+		return err
+	}
+	const options, ours = "typed_extension_protocol_options", "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+	from := envoyrun.Object(with.Cluster(envoyrun.ModelServersCluster), options, ours)
+	to := envoyrun.Object(b.Cluster(envoyrun.ModelServersCluster), options, ours)
+	to["http_filters"] = from["http_filters"]
+	namespaces := func(b envoyrun.Bootstrap) map[string]any {
+		return envoyrun.Object(b.Filter("envoy.filters.http.ext_proc"), "metadata_options", "forwarding_namespaces")
+	}
+	namespaces(b)["typed"] = namespaces(with)["typed"]
+	return nil
 }
