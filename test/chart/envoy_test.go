@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -74,6 +75,41 @@ func without(a, b map[string]any, keys []string) {
 	for _, key := range keys {
 		delete(a, key)
 		delete(b, key)
+	}
+}
+
+// The standalone Envoy asks each replica whether it is the one that gateways shall use, and never sends requests to another
+// one; it knows each port of the model servers and speaks their protocol, and starts anew with another configuration.
+func TestEnvoyKnowsTheLeaderAndTheModelServers(t *testing.T) {
+	const standalone = "envoy: { mode: standalone }\n"
+	all := render(t, "pool: { matchLabels: { app: llama }, targetPorts: [8000, 8001], appProtocol: kubernetes.io/h2c }\n", standalone)
+	config, err := envoyrun.Load(envoyConfig(t, all))
+	if err != nil {
+		t.Fatal(err)
+	}
+	weir, servers := config.Cluster(envoyrun.WeirCluster), config.Cluster(envoyrun.ModelServersCluster)
+	if got := envoyrun.Object(weir, "health_checks", 0, "grpc_health_check")["service_name"]; got != "readiness" {
+		t.Errorf("Envoy asks for the health service %v", got)
+	}
+	if got := envoyrun.Object(weir, "common_lb_config", "healthy_panic_threshold")["value"]; got != 0.0 {
+		t.Errorf("Envoy panics below %v %% of healthy replicas", got)
+	}
+	var ports []any
+	for _, e := range envoyrun.Object(servers, "load_assignment", "endpoints", 0)["lb_endpoints"].([]any) {
+		ports = append(ports, envoyrun.Object(e, "endpoint", "address", "socket_address")["port_value"])
+	}
+	if fmt.Sprint(ports) != "[8000 8001]" {
+		t.Errorf("Envoy knows the ports %v", ports)
+	}
+	options := envoyrun.Object(servers, "typed_extension_protocol_options", "envoy.extensions.upstreams.http.v3.HttpProtocolOptions", "explicit_http_config")
+	if options["http2_protocol_options"] == nil {
+		t.Errorf("Envoy speaks %v to model servers", options)
+	}
+	checksum := func(all objects) string {
+		return all.get(t, "Deployment/llama-weir-envoy").text("spec", "template", "metadata", "annotations", "checksum/config")
+	}
+	if checksum(all) == checksum(render(t, minimal, standalone)) {
+		t.Error("another configuration does not restart Envoy")
 	}
 }
 
