@@ -90,7 +90,7 @@ func (f *Format) open(in io.Reader) (*player, *fileReader, error) {
 	}
 	s, err := restore(checkpoints, file.checkpoint)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("the recording's checkpoint: %w", err)
 	}
 	file.checkpoint = nil
 	return &player{state: s, base: file.header.Base, events: file.header.Event}, file, nil
