@@ -14,6 +14,8 @@
 //	envoy := pods.front(e, "127.0.3.1")
 //	status, body := ask(t, envoy)
 //
+// TestLeasesAreReplacedByTheirVersion alone knows a package of Weir's.
+//
 // What the apiserver was asked is in w.env.Requests. A test that stops the apiserver starts its own, with
 // kubeenv.Start. The definitions are those in charts/weir/crds, or with UPSTREAM_CRDS=DIR the published ones in DIR:
 // all tests hold with both.

@@ -49,7 +49,7 @@ func (w *world) replica(pod string, flags ...string) *replica {
 	pods := w.env.Clients().CoreV1().Pods(w.namespace)
 	made, err := pods.Get(w.t.Context(), pod, metav1.GetOptions{})
 	if err != nil {
-		w.pod(pod, "", true, func(p *corev1.Pod) { p.Labels = map[string]string{"app": "weir"} })
+		w.pod(pod, "", true, appWeir)
 		if made, err = pods.Get(w.t.Context(), pod, metav1.GetOptions{}); err != nil {
 			w.t.Fatal(err)
 		}
@@ -57,6 +57,9 @@ func (w *world) replica(pod string, flags ...string) *replica {
 	w.environment = []string{"POD_NAME=" + pod, "POD_UID=" + string(made.UID), "NAMESPACE=" + w.namespace}
 	return &replica{epp: w.epp(append([]string{"--pool-name=chat"}, flags...)...), pod: pod}
 }
+
+// appWeir makes a pod one of Weir's.
+func appWeir(p *corev1.Pod) { p.Labels = map[string]string{"app": "weir"} }
 
 // labelled lists the pods that have the leader's label.
 func (w *world) labelled() string {
@@ -334,16 +337,7 @@ func TestNextLeaderCountsWhatTheLastOneLeft(t *testing.T) {
 		t.Fatalf("%v requests run at the engines when the follower is ready, want the 4 that the last leader sent", n)
 	}
 	send(8)
-	eventually(t, "they wait", func() error {
-		page, err := get(follower.page)
-		if err != nil {
-			return err
-		}
-		if !strings.Contains(strings.Join(strings.Fields(page), " "), "queued 4 of") {
-			return fmt.Errorf("the page is\n%s", page)
-		}
-		return nil
-	})
+	follower.wantQueued(4)
 	for until := time.Now().Add(2 * time.Second); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
 		if n := running(); n[0] > 4 || n[1] > 4 {
 			t.Fatalf("%v requests run at the engines, and the bound of each is 4", n)

@@ -52,3 +52,18 @@ func (e *epp) logs(text string) {
 		return nil
 	})
 }
+
+// wantQueued waits until so many requests wait in the queue.
+func (e *epp) wantQueued(n int) {
+	e.t.Helper()
+	eventually(e.t, fmt.Sprintf("%d wait", n), func() error {
+		page, err := get(e.page)
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(strings.Join(strings.Fields(page), " "), fmt.Sprintf("queued %d of", n)) {
+			return fmt.Errorf("the page is\n%s", page)
+		}
+		return nil
+	})
+}

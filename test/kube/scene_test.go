@@ -90,6 +90,7 @@ type world struct {
 	namespace string
 
 	environment []string // of each epp that is started, beside that of the test
+	host        string   // where it finds the apiserver; empty: where that listens
 }
 
 var definitions sync.Once
@@ -199,7 +200,11 @@ type epp struct {
 // epp starts epp as the service account weir, and returns when it listens.
 func (w *world) epp(flags ...string) *epp {
 	w.t.Helper()
-	return w.eppWith(w.env.Kubeconfig(w.t, w.env.As(w.t, w.namespace, "weir"), w.namespace), flags...)
+	config := w.env.As(w.t, w.namespace, "weir")
+	if w.host != "" {
+		config.Host = w.host
+	}
+	return w.eppWith(w.env.Kubeconfig(w.t, config, w.namespace), flags...)
 }
 
 // eppWith is epp with a kubeconfig file.
