@@ -1,6 +1,8 @@
 package integration
 
 import (
+	"bufio"
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -179,6 +181,77 @@ func TestDisguisesDoNotPay(t *testing.T) {
 				t.Logf("%v: ratio %.3f", got, ratio)
 			}
 		})
+	}
+}
+
+// Who streams, and leaves before the usage comes, having looked harmless before, gains nothing by it: the time that the
+// answer took tells its length.
+func TestLeavingEarlyDoesNotPay(t *testing.T) {
+	const tokens, left = 160, 80 // so far from the end that no late reader is served whole
+	server := modelsim.Fixed(4, 640*time.Millisecond)
+	server.TagHeader = "x-tenant"
+	s := start(t, setup{models: []modelsim.Config{server}, envoys: []string{"usage"}, config: vtcFromEnvoy})
+	for range 15 { // so that it is estimated at the floor
+		short := tenant{name: "attacker", in: 10, out: 1}
+		wantServed(t, "a short one", s.send(short.ask()))
+	}
+	body := strings.TrimSuffix(completion(10, tokens), "}") + `,"stream":true,"stream_options":{"include_usage":true}}`
+	// stream reads so many tokens and then leaves, or to the end if there are fewer. It returns how many there were.
+	stream := func(name string, most int) (n int) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.envoy().URL()+"/v1/completions", strings.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		request.Header.Set("content-type", "application/json")
+		request.Header.Set("x-tenant", name)
+		response, err := client.Do(request)
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		defer response.Body.Close()
+		lines := bufio.NewScanner(response.Body)
+		for n < most && lines.Scan() {
+			if line := lines.Text(); strings.Contains(line, `"text"`) {
+				n++
+			}
+		}
+		return n
+	}
+	var workers sync.WaitGroup
+	var over atomic.Bool
+	attained := map[string]*atomic.Int64{"honest": {}, "attacker": {}}
+	for name, most := range map[string]int{"honest": 1 << 20, "attacker": left} {
+		for range 12 {
+			workers.Go(func() {
+				for !over.Load() {
+					n := stream(name, most)
+					attained[name].Add(int64(10 + 2*n))
+				}
+			})
+		}
+	}
+	defer workers.Wait()
+	defer over.Store(true)
+	time.Sleep(2 * time.Second) // the rate is learned
+	h, a := attained["honest"].Load(), attained["attacker"].Load()
+	within(t, time.Minute, "enough is measured", func() error {
+		if got := attained["honest"].Load() - h; got < 60*(10+2*tokens) {
+			return fmt.Errorf("honest has attained %d", got)
+		}
+		return nil
+	})
+	h, a = attained["honest"].Load()-h, attained["attacker"].Load()-a
+	if ratio := float64(a) / float64(h); ratio > 1.05 {
+		t.Errorf("the attacker has %d, the honest one %d: ratio %.3f, want at most 1.05", a, h, ratio)
+	} else {
+		t.Logf("the attacker has %d, the honest one %d: ratio %.3f", a, h, ratio)
+	}
+	if n := s.epp.value("weir_extproc_usage_unknown_total"); n < 60 {
+		t.Errorf("only %v have left", n)
 	}
 }
 
