@@ -96,6 +96,17 @@ func scenes() []*scene {
 			},
 		},
 		{
+			name: "counters", depth: 4, requests: 6, crowd: []int8{2, 4, 5, 6}, pool: twoEndpoints(), start: 2, lower: 1, upper: 2,
+			kinds: []arrivalKind{
+				{0, "a", "0"}, {0, "b", "1"}, {1, "a", ""}, {1, "b", "1"}, {2, "a", "0"}, {2, "b", "1"}, {2, "b", ""},
+			},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				perBackend(c, 1, 2)
+				c.Queue.Discipline, c.Queue.TieBreak, c.MaxInFlightPerFlow = fairqueue.VTC, fairqueue.NewcomerFirst, 1
+			},
+		},
+		{
 			name: "weighted", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
 			config: func(c *Config) {
 				threeTiers(c, 100_000)

@@ -121,6 +121,7 @@ type twin struct {
 	numbers   map[*Waiter]int
 	ready     []stock.Backend
 	present   int  // a bit for each preemptor to come: 0, its client is there
+	counters  bool // flows share by discipline vtc
 	calm      bool // the board does not fail
 	reopens   bool // a change of the endpoints opens every lane
 }
@@ -160,6 +161,7 @@ func newTwin(t *testing.T, events []byte) *twin {
 	if err != nil {
 		t.Fatal(err)
 	}
+	x.counters = x.below(3) == 0
 	x.scheduler, x.board = s, &failingBoard{onBoard: onBoard{scheduling.NewBoard(s, rand.New(rand.NewPCG(3, 4)))}}
 	if x.Machine, err = New(x.configuration(), x.board, rand.New(rand.NewPCG(1, 2))); err != nil {
 		t.Fatal(err)
@@ -188,6 +190,9 @@ func (x *twin) configuration() Config {
 	perBackend(&cfg, 1, 1+x.below(2))
 	cfg.Queue.QueueTTL = 20 * time.Second
 	cfg.Queue.Weights = map[string]fairqueue.Weight{"a": 3 * fairqueue.WeightOne, "d": fairqueue.WeightOne / 2}
+	if x.counters {
+		cfg.Queue.Discipline = fairqueue.VTC
+	}
 	what := x.below(256)
 	cfg.EnqueueAll = what&1 == 0
 	cfg.HoldWhenEmpty = what&2 == 0

@@ -10,6 +10,13 @@ import (
 // Queues that reached the same state in different ways, at different times, give the same answers to the same calls.
 // Random short histories meet often enough to compare.
 func TestEqualStatesBehaveEqually(t *testing.T) {
+	for _, discipline := range []Discipline{WFQ, VTC} {
+		for _, tieBreak := range tieBreaks {
+			cfg := fourTiers(100_000)
+			cfg.CapacityMode, cfg.TieBreak, cfg.TotalCapacity, cfg.FlowCapacity, cfg.Discipline = Shared, tieBreak, 6, 2, discipline
+			t.Run(fmt.Sprint("discipline ", discipline, " ", tieBreak), func(t *testing.T) { equalStatesBehaveEqually(t, cfg) })
+		}
+	}
 	for _, mode := range []CapacityMode{Reserved, Shared} {
 		for _, tiers := range []TierMode{Strict, Weighted} {
 			for _, tieBreak := range tieBreaks {

@@ -461,3 +461,79 @@ func TestVTCRequeue(t *testing.T) {
 		q.Requeue(r)
 	}
 }
+
+// A flow was idle, or has one stream open, while others were served far more often than virtual time has room for, waiting or
+// not. It is where they are when it comes back.
+func TestVTCIdleAcrossTheRollover(t *testing.T) {
+	for _, waits := range []bool{true, false} {
+		for _, held := range []bool{true, false} {
+			for dispatches := range 30 {
+				q := counting(t, ByArrival, func(c *Config) { c.Weights = map[string]Weight{"busy": MinWeight, "idle": MinWeight} })
+				idle := &Request{Flow: "idle", Cost: 1}
+				if q.Bypassed(start, idle); !held {
+					q.Completed(idle)
+				}
+				for range dispatches {
+					r := &Request{Flow: "busy", Cost: MaxCost}
+					if waits {
+						mustPush(t, q, r)
+						popNext(q)
+					} else {
+						q.Bypassed(start, r)
+					}
+					q.Completed(r)
+				}
+				keep(t, q, "busy", MaxCost, 6)
+				keep(t, q, "idle", 1, 1)
+				if n := servedBefore(t, q, "idle"); n > 1 {
+					t.Errorf("after %d, waits %t, held %t: %d go before", dispatches, waits, held, n)
+				}
+			}
+		}
+	}
+}
+
+// Usage that comes when the request's tier is gone concerns nobody, not even the flow of that name in another tier.
+func TestVTCLateUsageOfATierThatIsGone(t *testing.T) {
+	two := func(c *Config) {
+		c.Tiers = []TierConfig{{Name: "one", QueueSize: NoLimit}, {Name: "two", QueueSize: NoLimit}}
+	}
+	q := counting(t, ByArrival, two)
+	r := &Request{Flow: "a", Tier: 1, Cost: 10}
+	q.Bypassed(start, r)
+	q.Completed(r)
+	cfg := q.config
+	cfg.Tiers = cfg.Tiers[:1]
+	if err := q.Reconfigure(cfg); err != nil {
+		t.Fatal(err)
+	}
+	q.Forget(0)
+	keep(t, q, "a", 10, 10)
+	keep(t, q, "b", 10, 10)
+	q.TrueUp(start, r, 1000)
+	flows := ""
+	for range 4 {
+		flows += popNext(q).Flow
+	}
+	if flows != "abab" {
+		t.Errorf("%s goes, want by turns", flows)
+	}
+}
+
+// A flow that waits in two lanes is lifted in both when it is no longer parked in one.
+func TestVTCParkedInOneOfTwoLanes(t *testing.T) {
+	q := counting(t, ByArrival)
+	keep(t, q, "capped", 10, 2)
+	q.ParkFlow(q.HeadIn(0, ""))
+	elsewhere := &Request{Flow: "capped", Lane: "x", Cost: 10}
+	mustPush(t, q, elsewhere)
+	q.CloseLane(elsewhere, LaneFull)
+	for range 50 {
+		keep(t, q, "busy", 10, 2)
+		q.Completed(popNext(q))
+	}
+	q.UnparkFlow(0, "capped")
+	if err := checkInvariants(q); err != nil {
+		t.Error(err)
+	}
+}
