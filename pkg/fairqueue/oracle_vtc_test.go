@@ -110,10 +110,11 @@ func (o *oracle) recharge(w *waiter, cost int64, raise bool) {
 		return
 	}
 	a := w.tier.account(w.flow)
+	was := a.counter
 	if a.counter += charge - w.charged; charge < w.charged {
 		a.counter = max(a.counter, a.floor)
 	}
-	w.charged = charge
+	w.charged += a.counter - was // what the floor has kept can be charged only once
 }
 
 // unpark lets a flow go again: it is behind its lanes' virtual time by its first request's charge at most.
