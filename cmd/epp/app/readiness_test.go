@@ -18,6 +18,10 @@ func TestReadiness(t *testing.T) {
 		synced, ready bool
 		lacks         string
 	}{
+		{leading, true, false, false, "starting, not synced"}, // before everything listens
+		{synced, true, false, false, "starting"},
+		{synced, false, false, false, "starting, not synced"},
+		{leading, false, false, false, "starting, not synced, not the leader"},
 		{listening, true, false, false, "not synced, not the leader"},
 		{synced, true, true, false, "not the leader"}, // a follower is sound
 		{leading, true, true, true, ""},
