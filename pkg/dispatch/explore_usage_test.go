@@ -71,6 +71,8 @@ func (w *world) useOf(in input) {
 	case isLateDear:
 		w.event(func() { w.UsageLate(w.clock, s.w, dear) })
 		s.lacking = false
+	default:
+		panic("not an input of usage")
 	}
 }
 

@@ -11,10 +11,9 @@ import (
 // naive knows all that has happened, and estimates from that with floats and lists, as the package comment says it.
 // It forgets nobody, so it is told of few flows.
 type naive struct {
-	cfg    Config
-	flows  []string
-	models []string
-	seen   map[[2]string]*history
+	cfg   Config
+	flows []string
+	seen  map[[2]string]*history
 }
 
 // history is what is known of a flow with a model.
@@ -23,7 +22,6 @@ type history struct {
 	overhead      float64
 	answers       []answer
 	cold          float64 // weight of the cold start
-	rate          float64 // tokens per second; 0 if none
 }
 
 type answer struct{ tokens, weight float64 }
@@ -108,7 +106,7 @@ func (n *naive) answer(r *Request) (least, most float64) {
 	return max(floor, quantile(part-slack)), max(floor, quantile(part+slack)*9/8)
 }
 
-func (n *naive) learn(r *Request, u Usage, after time.Duration) {
+func (n *naive) learn(r *Request, u Usage) {
 	key := [2]string{r.Flow, r.Model}
 	h := n.seen[key]
 	if h == nil {
@@ -195,7 +193,7 @@ func FuzzAgainstOracle(f *testing.F) {
 				u.Input = r.Text/(1+int64(b[6]>>5)) + r.Numbers // as real ones are
 			}
 			e.Learn(r, u, time.Duration(b[7])*time.Second)
-			n.learn(r, u, time.Duration(b[7])*time.Second)
+			n.learn(r, u)
 			check(t, step, e, n, r)
 		}
 		checkTable(t, e)

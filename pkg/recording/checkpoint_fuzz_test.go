@@ -42,12 +42,12 @@ func newCheckpointed(t testing.TB, seed uint64) *checkpointed {
 }
 
 // head is the number of bytes of a chunk before its content, and of a checkpoint's before its values: who has written it.
-const head, print = 9, 8
+const head, writer = 9, 8
 
 // edited returns the recording with other bytes in its checkpoint, of which cut bytes are missing at the end, and with
 // correct lengths and checksums.
 func (c *checkpointed) edited(at uint32, with []byte, cut uint32) []byte {
-	values := append([]byte{}, c.chunks[1][head+print:]...)
+	values := append([]byte{}, c.chunks[1][head+writer:]...)
 	copy(values[int(at)%len(values):], with)
 	values = values[:len(values)-int(cut)%len(values)]
 	text := append([]byte{}, c.line...)
@@ -57,8 +57,8 @@ func (c *checkpointed) edited(at uint32, with []byte, cut uint32) []byte {
 			continue
 		}
 		text = append(text, chunk[0])
-		text = binary.BigEndian.AppendUint32(text, uint32(print+len(values)))
-		text = append(text, chunk[5:head+print]...)
+		text = binary.BigEndian.AppendUint32(text, uint32(writer+len(values)))
+		text = append(text, chunk[5:head+writer]...)
 		text = append(text, values...)
 	}
 	return recording.Resum(text)
@@ -89,8 +89,13 @@ func FuzzCheckpoint(f *testing.F) {
 		f.Add(which, uint32(0), []byte(nil), uint32(1)) // cut off
 		f.Add(which, uint32(0), []byte(nil), lot.Uint32())
 		for _, with := range [][]byte{
-			{0}, {1}, {0x7f}, {0xff}, {0xff, 0x7f}, {0, 0, 0, 0, 0, 0, 0, 0},
-			{0xff, 0xff, 0xff, 0xff, 0x0f},                               // 4 Gi
+			{0},
+			{1},
+			{0x7f},
+			{0xff},
+			{0xff, 0x7f},
+			{0, 0, 0, 0, 0, 0, 0, 0},
+			{0xff, 0xff, 0xff, 0xff, 0x0f}, // 4 Gi
 			{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, // the largest number
 		} {
 			f.Add(which, lot.Uint32(), with, uint32(0))

@@ -197,8 +197,10 @@ func FuzzBoard(f *testing.F) {
 // newWorld returns an empty pool, and size endpoints that may join it.
 func newWorld(t *testing.T, seed uint64, size int) *world {
 	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 1)), entries: slices.Clone(worldEntries)}
-	w.o = &oracle{bounds: map[EndpointID][2]int64{}, others: map[EndpointID]int64{}, last: NoEndpoint, first: seed%4 == 3,
-		most: map[EndpointID]int64{}, theirs: map[EndpointID]int64{}}
+	w.o = &oracle{
+		bounds: map[EndpointID][2]int64{}, others: map[EndpointID]int64{}, last: NoEndpoint, first: seed%4 == 3,
+		most: map[EndpointID]int64{}, theirs: map[EndpointID]int64{},
+	}
 	w.s = mustNew(t, func(c *Config) {
 		if w.o.first {
 			c.TieBreak = TieFirst
