@@ -17,6 +17,7 @@ type Machine struct {
 	reacher Reacher // the placer, if it implements Reacher
 	bounder Bounder // the placer, if it implements Bounder
 	coster  Coster  // the placer, if it implements Coster
+	costed  bool    // it is told what leases cost
 	random  *rand.Rand
 
 	queue   *fairqueue.FairRequestQueue
@@ -75,15 +76,22 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
-	m := &Machine{config: cfg, placer: placer, random: random, queue: queue, ledger: stock.New(cfg.Stock)}
+	m := &Machine{placer: placer, random: random, queue: queue, ledger: stock.New(cfg.Stock)}
 	m.reacher, _ = placer.(Reacher)
 	m.bounder, _ = placer.(Bounder)
 	m.coster, _ = placer.(Coster)
+	m.adopt(cfg)
 	m.lanes.reset()
 	m.counts.preempted = map[[2]int]uint64{}
 	m.victims.order = cfg.VictimOrder
 	m.rankTiers()
 	return m, nil
+}
+
+// adopt makes cfg the configuration.
+func (m *Machine) adopt(cfg Config) {
+	m.config = cfg
+	m.costed = m.coster != nil && cfg.Stock.Cost.Watermark > 0
 }
 
 // rankTiers derives what depends on the tiers: their ranks, which may preempt, and the reservations. A draining tier
@@ -231,9 +239,13 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 	victim, counted, left := l.victimIndex > 0, l.counted, l.reservation
 	m.victims.remove(l)
 	m.uncountLease(l)
-	m.costAt(l, -l.held.Cost())
+	if l.costed {
+		m.costAt(l, -l.held.Cost())
+	}
 	l.reservation = r
-	m.costAt(l, l.held.Cost())
+	if l.costed {
+		m.costAt(l, l.held.Cost())
+	}
 	if counted {
 		m.countLease(l)
 	}

@@ -80,7 +80,8 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 	w.lease.reservation = r
 	m.counts.preempted[[2]int{v.held.Tier(), w.queued.Tier}]++
 	m.victims.remove(v)
-	m.letGo(v)
+	m.ledger.Settle(&v.held)
+	m.uncost(v)
 	m.uncountLease(v)
 	if loser.stage == StageGranted {
 		m.countWaiterAgain(loser)

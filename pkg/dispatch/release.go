@@ -96,7 +96,10 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	l := &w.lease
 	l.reservation = r
 	l.held = stock.NewLease(w.queued.Tier, int64(w.queued.Cost), promoted)
-	m.hold(l)
+	m.ledger.Take(&l.held)
+	if l.costed = m.costed; l.costed {
+		m.costAt(l, l.held.Cost())
+	}
 	m.flows.addLease(w.flow, l.held.Cost())
 	m.countLease(l)
 	if !promoted && m.mayBeVictim(l.held.Tier()) {
@@ -127,9 +130,10 @@ func (m *Machine) grant(next *fairqueue.Candidate, w *Waiter) {
 // caps.
 func (m *Machine) settle(w *Waiter) {
 	l := &w.lease
-	if !m.letGo(l) {
+	if !m.ledger.Settle(&l.held) {
 		return
 	}
+	m.uncost(l)
 	m.victims.remove(l)
 	m.uncountLease(l)
 	m.freeReservation(l.reservation)

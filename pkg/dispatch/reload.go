@@ -30,7 +30,7 @@ func (m *Machine) Configure(now time.Time, cfg Config) error {
 	if err := m.queue.Reconfigure(cfg.Queue); err != nil {
 		panic(fmt.Sprintf("dispatch: a configuration that was checked is refused: %v", err))
 	}
-	m.config = cfg
+	m.adopt(cfg)
 	m.recountLeases()
 	m.ledger.Configure(cfg.Stock)
 	m.tellBounds()

@@ -56,7 +56,9 @@ func (m *Machine) adjust(l *Lease, to fairqueue.Cost) {
 	m.victims.remove(l)
 	m.ledger.Adjust(&l.held, int64(to))
 	m.countCost(l, l.held.Cost()-before)
-	m.costAt(l, l.held.Cost()-before)
+	if change := l.held.Cost() - before; l.costed && change != 0 {
+		m.costAt(l, change)
+	}
 	if victim {
 		m.victims.add(l)
 	}
