@@ -219,6 +219,24 @@ func BenchmarkLock(b *testing.B) {
 			x.lives("a", 0, ask)
 		})
 	}
+	for _, lanes := range []int{0, 100, 10_000} {
+		b.Run(fmt.Sprintf("backlog-beside-closed-lanes=%d", lanes), func(b *testing.B) {
+			x := newTable(b, 600, nil, nil)
+			for i := range 1000 { // two at each of the first 500: a lane of these is at its lower bound
+				x.arrives(new(Waiter), "full", 0, x.query(x.at(i%500)))
+			}
+			for i := range lanes {
+				var some []int
+				for k := range 20 {
+					some = append(some, (i*7+k*(1+i/500))%500)
+				}
+				x.backlog(fmt.Sprint("elsewhere-", i%100), x.at(some...), 1)
+			}
+			x.held, x.waiting = nil, nil
+			x.backlog("a", scheduling.Ask{}, 16)
+			x.lives("a", 0, scheduling.Ask{})
+		})
+	}
 	for _, percent := range []int{50, 95} {
 		b.Run(fmt.Sprintf("capped-at=%d%%", percent), func(b *testing.B) {
 			x := newTable(b, 2000, nil, func(c *Config) { c.MaxInFlightPerFlowPerBackend = 1 })
