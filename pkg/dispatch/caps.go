@@ -41,7 +41,8 @@ func (m *Machine) fullFor(a *flowAccount) *EndpointSet {
 	return &a.byEndpoint.full
 }
 
-// countLease counts l against its flow's cap at its endpoints. Leases taken before a reload introduced the cap do not count.
+// countLease counts l against its flow's cap at its endpoints. Leases taken before a reload introduced the cap do not
+// count.
 func (m *Machine) countLease(l *Lease) {
 	if m.endpointLimit().none() {
 		return

@@ -18,7 +18,8 @@
 //
 // What a request has really cost may be known while it is in flight (Raise, TrueUp), at its end (Complete) or later
 // (UsageLate, for the last MostLate requests): the charges of its class and of the flows on its path are corrected, and
-// while it is in flight its stock as well.
+// while it is in flight its stock as well. Where the stock's cost is bounded, the Placer is told what each lease costs at
+// its endpoints (Coster), in the event in which that changes.
 //
 // A [Waiter] is a request; its [Lease] exists from the grant on. Both are in one structure of the caller's, so a request
 // costs one allocation.

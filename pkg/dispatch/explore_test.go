@@ -24,10 +24,11 @@ const wholeLives = 1000
 // mostRequests bounds the requests of whole lives, and mostDepth the depth of the other scenes.
 var mostRequests, mostDepth = 4, 100
 
-// TestExplore puts every scene through all sequences of inputs up to a depth, and checks every rule in every state
-// that they lead to: those of explore_rules_test.go, and that from there, when leases end and time goes on, everybody
-// who waits is granted. A state is reached again by replaying the inputs that led to it, its memory is kept to go on from
-// there by each input that can come, and states that are equal are explored once. It begins with an empty machine, and with one in which some wait already.
+// TestExplore puts every scene through all sequences of inputs up to a depth, and checks every rule in every state that
+// they lead to: those of explore_rules_test.go, and that from there, when leases end and time goes on, everybody who
+// waits is granted. A state is reached again by replaying the inputs that led to it, its memory is kept to go on from
+// there by each input that can come, and states that are equal are explored once. It begins with an empty machine, and
+// with one in which some wait already.
 func TestExplore(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // most of what a step makes is garbage at once
 	for _, s := range scenes() {

@@ -136,6 +136,21 @@ func (x *table) backlog(flow string, ask scheduling.Ask, waiters int) {
 	}
 }
 
+// closedLanes fills the first 500 endpoints for good, and has one request wait in each of so many lanes of 20 of them.
+func (x *table) closedLanes(lanes int) {
+	for i := range 1000 { // two at each of the first 500: a lane of these is at its lower bound
+		x.arrives(new(Waiter), "full", 0, x.query(x.at(i%500)))
+	}
+	for i := range lanes {
+		var some []int
+		for k := range 20 {
+			some = append(some, (i*7+k*(1+i/500))%500)
+		}
+		x.backlog(fmt.Sprint("elsewhere-", i%100), x.at(some...), 1)
+	}
+	x.held, x.waiting = nil, nil
+}
+
 // lives measures requests' lives of a flow: the oldest one completes, another is granted its place, and one more arrives.
 func (x *table) lives(flow string, tier int, ask scheduling.Ask) {
 	const batch = 8 // lives between two looks at the clock
@@ -201,17 +216,7 @@ func BenchmarkLock(b *testing.B) {
 		b.Run(fmt.Sprintf("closed-lanes=%d", lanes), func(b *testing.B) {
 			models := func(i int) []string { return []string{fmt.Sprint("m", i/20)} }
 			x := newTable(b, 2000, models, nil)
-			for i := range 1000 { // two at each of the first 500: a lane of these is at its lower bound
-				x.arrives(new(Waiter), "full", 0, x.query(x.at(i%500)))
-			}
-			for i := range lanes {
-				var some []int
-				for k := range 20 {
-					some = append(some, (i*7+k*(1+i/500))%500)
-				}
-				x.backlog(fmt.Sprint("elsewhere-", i%100), x.at(some...), 1)
-			}
-			x.held, x.waiting = nil, nil
+			x.closedLanes(lanes)
 			ask := scheduling.Ask{Model: "m99"} // its lane has room
 			for range 20 {
 				x.arrives(new(Waiter), "a", 0, x.query(ask))
@@ -222,17 +227,7 @@ func BenchmarkLock(b *testing.B) {
 	for _, lanes := range []int{0, 100, 10_000} {
 		b.Run(fmt.Sprintf("backlog-beside-closed-lanes=%d", lanes), func(b *testing.B) {
 			x := newTable(b, 600, nil, nil)
-			for i := range 1000 { // two at each of the first 500: a lane of these is at its lower bound
-				x.arrives(new(Waiter), "full", 0, x.query(x.at(i%500)))
-			}
-			for i := range lanes {
-				var some []int
-				for k := range 20 {
-					some = append(some, (i*7+k*(1+i/500))%500)
-				}
-				x.backlog(fmt.Sprint("elsewhere-", i%100), x.at(some...), 1)
-			}
-			x.held, x.waiting = nil, nil
+			x.closedLanes(lanes)
 			x.backlog("a", scheduling.Ask{}, 16)
 			x.lives("a", 0, scheduling.Ask{})
 		})

@@ -86,8 +86,8 @@ type Bounder interface {
 // Coster is a Placer whose endpoints are bounded in cost. The machine tells it what its leases cost there, if the stock's
 // configuration bounds the cost; leases taken before a reload that does so do not count.
 type Coster interface {
-	// SetCostBound bounds the cost at an endpoint, and reports whether it is in the pool; 0 means no bound. An endpoint takes
-	// another request, of any cost, while what is there costs less.
+	// SetCostBound bounds the cost at an endpoint, and reports whether it is in the pool; 0 means no bound. An endpoint
+	// takes another request, of any cost, while what is there costs less.
 	SetCostBound(e Endpoint, bound int64) bool
 	// AddCost changes the cost at an endpoint, which may have left the pool.
 	AddCost(e Endpoint, by int64)

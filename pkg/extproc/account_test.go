@@ -46,8 +46,9 @@ func (o onlooker) newest(k *kept) bool {
 	return true
 }
 
-// mayGo reports whether a body may be expelled so that asker gets n more bytes: it is its tenant's newest incomplete body, and
-// no tenant has more bytes in such bodies. The bytes that asker wants count as its own; of two equal tenants it is asker's.
+// mayGo reports whether a body may be expelled so that asker gets n more bytes: it is its tenant's newest incomplete
+// body, and no tenant has more bytes in such bodies. The bytes that asker wants count as its own; of two equal tenants
+// it is asker's.
 func (o onlooker) mayGo(k, asker *kept, n int64) bool {
 	asks := int64(-1) // a whole body has a claim of no tenant's
 	if !asker.whole {

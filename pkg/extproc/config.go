@@ -51,8 +51,8 @@ type Config struct {
 	// RoutesByModel is set if endpoints differ in the models that they serve, so that a request cannot be placed without
 	// its model. The wiring sets it; true is the safe value.
 	RoutesByModel bool
-	// OtherTargets are the targets of models that Models does not list, drawn as a model's own; without any, such a model is
-	// its own target. They make no model known (UnknownModels). The wiring sets them.
+	// OtherTargets are the targets of models that Models does not list, drawn as a model's own; without any, such a
+	// model is its own target. They make no model known (UnknownModels). The wiring sets them.
 	OtherTargets []Target
 	// ClearRouteCache makes Envoy choose the route again after Weir has changed request headers (clearRouteCache). Other
 	// endpoint pickers always do. The default is false: the load balancer of the cluster that was chosen reads the
@@ -139,7 +139,8 @@ type UsageWay string
 
 // The ways of usage.
 const (
-	// UsageAuto takes what Envoy tells in trailers; else, with CostTokens, what is in a response body that comes here anyway.
+	// UsageAuto takes what Envoy tells in trailers; else, with CostTokens, what is in a response body that comes here
+	// anyway.
 	UsageAuto     UsageWay = "auto"
 	UsageTrailers UsageWay = "trailers" // only what Envoy tells in trailers
 	UsageBody     UsageWay = "body"     // only what is in a response body that comes here (FULL_DUPLEX_STREAMED)
@@ -183,8 +184,8 @@ type Limits struct {
 	// MaxBodyBytesTotal bounds the memory of all bodies that Weir holds. When it is used up, the identity with the most
 	// bytes in incomplete bodies loses its newest incomplete body, or the arrival is rejected, as no-memory.
 	MaxBodyBytesTotal int64
-	// BodyTimeout is how long a body that Weir collects may take to become whole, plus one second for every 64 KiB received.
-	// A later one is rejected as body-timeout. Above 0, and at most an hour.
+	// BodyTimeout is how long a body that Weir collects may take to become whole, plus one second for every 64 KiB
+	// received. A later one is rejected as body-timeout. Above 0, and at most an hour.
 	BodyTimeout time.Duration
 	// MaxHeaderBytes bounds the names and values of the request headers together. Larger ones are rejected as too-large. At
 	// least 1.

@@ -144,8 +144,8 @@ func (st *mainStream) costOf(output int64) estimate.Cost {
 	return st.cfg.Tokens.Weights.Cost(estimate.Usage{Input: st.charge.estimated.Input, Output: output})
 }
 
-// outgrown raises the charge of a request whose answer is longer than what was charged, by an eighth and 16 tokens more than
-// was seen, so that not every token needs the controller's lock.
+// outgrown raises the charge of a request whose answer is longer than what was charged, by an eighth and 16 tokens more
+// than was seen, so that not every token needs the controller's lock.
 func (st *mainStream) outgrown(seen int64) {
 	c := st.charge
 	if c == nil || st.lease == nil {

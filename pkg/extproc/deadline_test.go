@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Each unit of gRPC's timeouts, and values that are not timeouts. Reading one allocates nothing, since each request does it.
+// Each unit of gRPC's timeouts, and values that are not timeouts. Reading one allocates nothing, since each request
+// does it.
 func TestGRPCTimeout(t *testing.T) {
 	for v, want := range map[string]time.Duration{
 		"2H": 2 * time.Hour, "3M": 3 * time.Minute, "4S": 4 * time.Second, "50m": 50 * time.Millisecond,

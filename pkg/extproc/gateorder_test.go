@@ -150,8 +150,8 @@ func permutations(n int, f func([]int)) {
 	permute(0)
 }
 
-// In every order in which the events can happen, first byte and preemption never both win, a rejection cuts no response, and
-// nothing is left.
+// In every order in which the events can happen, first byte and preemption never both win, a rejection cuts no
+// response, and nothing is left.
 func TestEveryOrder(t *testing.T) {
 	seen := map[string]bool{}
 	outcomes := map[string]int{}

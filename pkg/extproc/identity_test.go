@@ -97,8 +97,8 @@ func TestUnknownModelElsewhere(t *testing.T) {
 	})
 }
 
-// A secret key is hashed as soon as it is read: neither the flow nor any line of the log shows it. The tenant's policy still
-// applies, whether the configuration has the key or its hash. A model's name is not a secret.
+// A secret key is hashed as soon as it is read: neither the flow nor any line of the log shows it. The tenant's policy
+// still applies, whether the configuration has the key or its hash. A model's name is not a secret.
 func TestHashedFlowKeys(t *testing.T) {
 	const secret, other = "sk-secret-1", "sk-secret-2"
 	hash := func(s string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(s)))[:7+32] }

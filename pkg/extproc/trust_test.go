@@ -6,9 +6,9 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// A trusted header comes from the gateway. If it comes twice, one of the two may be the client's, and nobody can tell which,
-// so the request is refused with the header's name. Of the class headers of SMG and Dynamo the first value counts, as in
-// those systems.
+// A trusted header comes from the gateway. If it comes twice, one of the two may be the client's, and nobody can tell
+// which, so the request is refused with the header's name. Of the class headers of SMG and Dynamo the first value
+// counts, as in those systems.
 func TestTwoHeadersAreRefused(t *testing.T) {
 	change := func(c *Config) {
 		c.FlowKey = []string{"header:x-tenant", "header:x-gateway-inference-fairness-id", "model"}

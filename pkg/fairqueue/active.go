@@ -6,10 +6,10 @@ import (
 )
 
 // Some disciplines charge requests that do not wait, or correct charges later. For them a flow is active while it has
-// anything queued or in flight, and the queue must be informed of every dispatch and its end. Active flows are always known.
-// Of the others, the last keptFlows of a class are kept with the discipline's state, and the last keptUnder under each
-// active flow; the rest start over when they return. With wfq and none this costs nothing, since requests in flight do
-// not matter to them. Classes, which the configuration lists, are always known.
+// anything queued or in flight, and the queue must be informed of every dispatch and its end. Active flows are always
+// known. Of the others, the last keptFlows of a class are kept with the discipline's state, and the last keptUnder
+// under each active flow; the rest start over when they return. With wfq and none this costs nothing, since requests in
+// flight do not matter to them. Classes, which the configuration lists, are always known.
 
 // Bypassed must be called for each request that is dispatched without waiting. In wfq it leaves no tag (the seed); it
 // counts for the promotion budget.

@@ -27,8 +27,8 @@ func (d unfair) charge(l *level, s *share, r *Request, tag VirtualTime, p *recei
 	return true
 }
 
-// serves lets flows with weights and wrong estimates come and go for a while, and returns the largest gap over its bound and
-// the last one.
+// serves lets flows with weights and wrong estimates come and go for a while, and returns the largest gap over its
+// bound and the last one.
 func serves(t *testing.T, seed uint64, change func(q *FairRequestQueue)) (ratio float64, last Fairness) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 31))

@@ -12,8 +12,8 @@ import "time"
 type discipline interface {
 	// begin is called when s becomes backlogged.
 	begin(l *level, s *share)
-	// join is called when s, which is backlogged, gets r in a lane in which none of it waits. in is the level's branch there;
-	// alone means that nobody else waits in it.
+	// join is called when s, which is backlogged, gets r in a lane in which none of it waits. in is the level's branch
+	// there; alone means that nobody else waits in it.
 	join(l *level, s *share, in *branch, alone bool, r *Request) (moved bool)
 	// resumed is called when s is no longer parked in a branch, where head is next.
 	resumed(l *level, s *share, in *branch, head *Request) (moved bool)

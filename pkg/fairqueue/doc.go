@@ -44,19 +44,19 @@
 //
 // # Bound
 //
-// With wfq, let flows f and g be backlogged throughout an interval, with weights w and largest costs l, and let W be the cost popped
-// from each. Then |W_f/w_f − W_g/w_g| <= l_f/w_f + l_g/w_g, because each flow's next finish tag is at most one increment
-// ahead of virtual time and never behind it. For flows of equal weight and cost 1 the difference is at most one request.
-// This holds for every tie-break.
+// With wfq, let flows f and g be backlogged throughout an interval, with weights w and largest costs l, and let W be
+// the cost popped from each. Then |W_f/w_f − W_g/w_g| <= l_f/w_f + l_g/w_g, because each flow's next finish tag is at
+// most one increment ahead of virtual time and never behind it. For flows of equal weight and cost 1 the difference is
+// at most one request. This holds for every tie-break.
 //
 // # Cost of operations
 //
-// Push, Peek, Pop, Remove, displacement and the expiry of one request are O(log n) in flows and requests, times the number
-// of tiers, of levels, and of lanes in which the request's own flow waits. (With discipline none, one flow has all lanes,
-// but only the request's own lane is touched.) No operation visits all flows or all requests. With wfq, of a flow without
-// waiting requests only the key is kept, because its last tag is never ahead of virtual time and so has no effect: each class
-// keeps the last keptFlows map entries, and each flow with waiters the last keptUnder of the flows under it
-// (flowtable.go). The structures kept for reuse are bounded by keptFlows and keptLanes.
+// Push, Peek, Pop, Remove, displacement and the expiry of one request are O(log n) in flows and requests, times the
+// number of tiers, of levels, and of lanes in which the request's own flow waits. (With discipline none, one flow has
+// all lanes, but only the request's own lane is touched.) No operation visits all flows or all requests. With wfq, of a
+// flow without waiting requests only the key is kept, because its last tag is never ahead of virtual time and so has no
+// effect: each class keeps the last keptFlows map entries, and each flow with waiters the last keptUnder of the flows
+// under it (flowtable.go). The structures kept for reuse are bounded by keptFlows and keptLanes.
 //
 // # Invariants (invariants_test.go checks them after every step of every test and fuzz run)
 //

@@ -26,9 +26,9 @@ package fairqueue
 // # Bound
 //
 // Let flows f and g wait in one lane, and be able to go, throughout an interval. Write c for charges over weights at
-// dispatch, l for the largest c of a flow (also of the request that it pays for in advance), and E for the largest value, until the end of the interval, of the sum of
-// |actual − charged|/weight over both flows' requests in flight. Then their counters' movements differ by at most
-// l_f + l_g + 2E:
+// dispatch, l for the largest c of a flow (also of the request that it pays for in advance), and E for the largest
+// value, until the end of the interval, of the sum of |actual − charged|/weight over both flows' requests in flight.
+// Then their counters' movements differ by at most l_f + l_g + 2E:
 //
 //   - When f goes, its counter is at most g's, so then S_f − S_g <= l_f. Until f goes again, the difference grows only by
 //     corrections of what was in flight at that moment, which are E in all: what g dispatches later can be refunded no

@@ -129,9 +129,9 @@ func (l *ledger) check() error {
 	return nil
 }
 
-// Flows come and go, with random weights that also change. In half of the sequences costs are known, in the others they turn
-// out to be up to ten times as large, or small. Of any two flows that wait, the counters' movements differ
-// by at most l_f + l_g + 2E in any interval, and so does the service, but for what is in flight.
+// Flows come and go, with random weights that also change. In half of the sequences costs are known, in the others they
+// turn out to be up to ten times as large, or small. Of any two flows that wait, the counters' movements differ by at
+// most l_f + l_g + 2E in any interval, and so does the service, but for what is in flight.
 func TestVTCBound(t *testing.T) {
 	sequences := uint64(250)
 	if testing.Short() {

@@ -126,8 +126,8 @@ func TestRequestScorer(t *testing.T) {
 	}
 }
 
-// Reach returns the endpoints of a request's lane, ready or not, whatever their numbers; a request that may use the whole pool
-// needs no list, however the pool changes.
+// Reach returns the endpoints of a request's lane, ready or not, whatever their numbers; a request that may use the
+// whole pool needs no list, however the pool changes.
 func TestReach(t *testing.T) {
 	b := poolOf(t, mustNew(t), ready(3, "10.0.0.1:80", "a"), unready(5, "10.0.0.2:80", "a"), ready(7, "10.0.0.3:80", "b"))
 	ofA, pinned, all := prepare(t, b, Ask{Model: "a"}), prepare(t, b, subsetOf("10.0.0.2:80", "10.0.0.3:80")), prepare(t, b, Ask{})

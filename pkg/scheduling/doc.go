@@ -54,10 +54,10 @@
 //
 //	score(e) = ScoreOne × b / (b + (held(e) + 1) requests)
 //
-// or, where the cost is bounded, ScoreOne × bound / (bound + cost) if that is less: an endpoint's load counts in the unit in
-// which it is fuller. With equal bounds this is exactly "fewest held first"; with unequal ones an endpoint with room is
-// preferred to one without. Rounding never inverts an order; at most it makes a tie, between loads closer than one part
-// in 2^40.
+// or, where the cost is bounded, ScoreOne × bound / (bound + cost) if that is less: an endpoint's load counts in the
+// unit in which it is fuller. With equal bounds this is exactly "fewest held first"; with unequal ones an endpoint with
+// room is preferred to one without. Rounding never inverts an order; at most it makes a tie, between loads closer than
+// one part in 2^40.
 //
 // Ties go to the next endpoint in ring order after the last one picked (rotate), to the lowest ID (first), or to one
 // drawn from the caller's random source (random). The ring order is that of EndpointID.
