@@ -19,7 +19,7 @@ type flowMetrics struct {
 func (m *flowMetrics) init(limit int) {
 	m.cost = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "weir", Name: "flow_served_cost_total",
-		Help: "Cost of the requests dispatched, by flow: what each flow got.",
+		Help: "Cost of the requests dispatched, by flow, as charged then: with cost: tokens, the estimates.",
 	}, []string{"flow"})
 	m.wait = prometheus.NewSummaryVec(prometheus.SummaryOpts{
 		Namespace: "weir", Name: "flow_queue_wait_seconds",
