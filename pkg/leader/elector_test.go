@@ -61,6 +61,12 @@ func (s *apiserver) candidateWith(t *testing.T, me Identity, config Config) *can
 	return c
 }
 
+func (c *candidate) failures() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed
+}
+
 // leaderAndFollower starts anna, who leads, and bert, who has followed for a minute.
 func (s *apiserver) leaderAndFollower(t *testing.T) (leader, follower *candidate) {
 	t.Helper()
@@ -153,7 +159,7 @@ func TestOutage(t *testing.T) {
 				if a.changes() != 1 || b.changes() != 0 {
 					t.Errorf("the leadership changed: %d and %d times", a.changes(), b.changes())
 				}
-				if a.failed == 0 {
+				if a.failures() == 0 {
 					t.Error("no failure is counted")
 				}
 

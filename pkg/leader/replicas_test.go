@@ -79,6 +79,13 @@ func (r *teller) isSynced() bool {
 	return r.synced
 }
 
+// wasTold reports whether it was told of a change before it was synced.
+func (r *teller) wasTold() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.told
+}
+
 func (r *teller) failures() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -228,8 +235,8 @@ func TestSynced(t *testing.T) {
 				s := newAPIServer()
 				first := s.tell(t, Identity{"anna", "u1", "first"}, map[string]int{"a": 60})
 				synctest.Wait()
-				if !first.synced || !first.told {
-					t.Errorf("alone, it is synced at once: %t, and its reader was told: %t", first.synced, first.told)
+				if !first.isSynced() || !first.wasTold() {
+					t.Errorf("alone, it is synced at once: %t, and its reader was told: %t", first.isSynced(), first.wasTold())
 				}
 				first.kill()
 				c := s.client()
@@ -237,13 +244,13 @@ func TestSynced(t *testing.T) {
 				second := s.tellThrough(t, c, Identity{"anna", "u1", "second"}, nil)
 				time.Sleep(20 * time.Second)
 				synctest.Wait()
-				if second.synced || second.failed == 0 {
-					t.Errorf("synced: %t, %d failures counted", second.synced, second.failed)
+				if second.isSynced() || second.failures() == 0 {
+					t.Errorf("synced: %t, %d failures counted", second.isSynced(), second.failures())
 				}
 				c.set(func(c *client) { c.away, c.hang, c.forbidden = nil, false, "" })
 				time.Sleep(8 * time.Second)
 				synctest.Wait()
-				if !second.synced {
+				if !second.isSynced() {
 					t.Error("it is not synced when it could be")
 				}
 				second.about(30, 42, "20 to 28 s after SIGKILL")
