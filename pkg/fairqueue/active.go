@@ -38,10 +38,10 @@ func (q *FairRequestQueue) Bypassed(now time.Time, r *Request) {
 // Completed must be called when r, which was popped or bypassed, is no longer in flight. Only the first call for a
 // dispatch counts.
 func (q *FairRequestQueue) Completed(r *Request) {
-	if r.extra == nil || !r.extra.inFlight {
+	if !r.inFlight {
 		return
 	}
-	r.extra.inFlight = false
+	r.inFlight = false
 	c := q.classAt(r)
 	for f := q.known(c, r, false); f != nil; f = f.above {
 		if f.above == nil && q.attained != nil {
@@ -92,7 +92,7 @@ func (q *FairRequestQueue) correct(
 		if how(f.siblings.discipline, &f.siblings.level, &f.share, r, to, r.receiptOf(f.depth)) {
 			f.retag(nil)
 		}
-		if f.above == nil && q.attained != nil && !r.extra.inFlight {
+		if f.above == nil && q.attained != nil && !r.inFlight {
 			by := r.paid.charged - was
 			q.attained.add(f, by, by)
 		}
@@ -111,7 +111,7 @@ func (q *FairRequestQueue) correctClass(
 
 // departed counts r as in flight in flow f.
 func (q *FairRequestQueue) departed(f *flow, r *Request) {
-	r.more().inFlight = true
+	r.inFlight = true
 	f.class.inflight++
 	for ; f != nil; f = f.above {
 		f.inflight++
@@ -120,10 +120,10 @@ func (q *FairRequestQueue) departed(f *flow, r *Request) {
 
 // returned counts r as no longer in flight in flow f, where it waits again.
 func (q *FairRequestQueue) returned(f *flow, r *Request) {
-	if r.extra == nil || !r.extra.inFlight {
+	if !r.inFlight {
 		return
 	}
-	r.extra.inFlight = false
+	r.inFlight = false
 	f.class.inflight--
 	for ; f != nil; f = f.above {
 		f.inflight--

@@ -31,11 +31,12 @@ type Request struct {
 	next     *Request
 	seq      uint64 // arrival sequence, the last tie-break of every order
 
-	due     time.Duration // when it expires, relative to the queue's epoch: its key in deadlines
-	sooner  *Request      // its neighbours in the list of deadlines
-	later   *Request
-	inDue   int32     // its number in the heap of deadlines; 0 if it is in the list
-	arrived time.Time // when it was first pushed
+	due      time.Duration // when it expires, relative to the queue's epoch: its key in deadlines
+	sooner   *Request      // its neighbours in the list of deadlines
+	later    *Request
+	inDue    int32     // its number in the heap of deadlines; 0 if it is in the list
+	inFlight bool      // it is counted as in flight, which only some disciplines need
+	arrived  time.Time // when it was first pushed
 
 	extra *extra
 	paid  receipt // what its pop has charged to the class's own flow
@@ -69,8 +70,7 @@ type extra struct {
 	charged Cost    // the cost that it stands for now; 0: it is refunded
 	earned  TierSet // the tiers that earned by it
 
-	class    *class // that its last pop has charged, with its receipt; nil if classes do not share its tier
-	inFlight bool   // it is counted as in flight, which only some disciplines need
+	class *class // that its last pop has charged, with its receipt; nil if classes do not share its tier
 }
 
 // more returns r's extra; it makes one if there is none.

@@ -6,21 +6,28 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // TestOneAllocation checks that a request costs one allocation in the controller, whether it bypasses the queue or waits
-// there: its waiter, which is also its lease.
+// there, and whether its cost is corrected: its waiter, which is also its lease.
 func TestOneAllocation(t *testing.T) {
+	t.Run("requests", func(t *testing.T) { oneAllocation(t, fairqueue.WFQ, Request{}, fairqueue.UnknownCost) })
+	t.Run("tokens", func(t *testing.T) { oneAllocation(t, fairqueue.VTC, Request{Cost: 2100}, 1950) })
+}
+
+func oneAllocation(t *testing.T, d fairqueue.Discipline, r Request, usage fairqueue.Cost) {
 	cfg := DefaultConfig()
-	cfg.EnqueueAll = true
+	cfg.EnqueueAll, cfg.Queue.Discipline = true, d
 	perBackend(&cfg, 1, 1)
 	c, err := New(cfg, ready(1), logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.SetBackends(make([]stock.Backend, 1), nil, nil)
-	r := Request{Flow: "a", Placement: pool}
+	r.Flow, r.Placement = "a", pool
+	complete := func(w *waiter) { (*Lease)(w).OnRequestComplete(Completion{Status: 200, Cost: usage}) }
 	arrives := func() *waiter {
 		w, err := c.arrive(context.Background(), &r)
 		if err != nil {
@@ -28,13 +35,13 @@ func TestOneAllocation(t *testing.T) {
 		}
 		return w
 	}
-	if n := testing.AllocsPerRun(100, func() { arrives().complete() }); n != 1 {
+	if n := testing.AllocsPerRun(100, func() { complete(arrives()) }); n != 1 {
 		t.Errorf("a bypass costs %v allocations", n)
 	}
 	holder := arrives()
 	if n := testing.AllocsPerRun(100, func() {
 		waits := arrives()
-		holder.complete()
+		complete(holder)
 		if _, err := c.verdict(waits); err != nil {
 			t.Fatal(err)
 		}

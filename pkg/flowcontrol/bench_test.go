@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
@@ -64,6 +65,20 @@ func BenchmarkLifecycle(b *testing.B) {
 	})
 }
 
+// BenchmarkLifecycleUsage is BenchmarkLifecycle in tokens: with vtc, where the estimate is charged at the dispatch, and
+// corrected when the usage is known, at the end.
+func BenchmarkLifecycleUsage(b *testing.B) {
+	vtc := func(c *Config) { c.Queue.Discipline = fairqueue.VTC }
+	b.Run("free", func(b *testing.B) { unhinderedBy(b, benchController(b, vtc), Request{Flow: "a", Cost: 2100}, 1950) })
+	for _, flows := range []int{1, 5000} {
+		b.Run(fmt.Sprintf("waiters=5000/flows=%d", flows), func(b *testing.B) {
+			d := newDesk(b, vtc)
+			d.estimate, d.usage = 2100, 1950
+			d.serve(flows, 1, 5000)
+		})
+	}
+}
+
 // BenchmarkStreams is BenchmarkLifecycle with a goroutine for each waiter, as streams are: to what the controller does
 // come the parking and waking, and that each waiter's stack is in no cache. BenchmarkFloor is the least of that.
 func BenchmarkStreams(b *testing.B) {
@@ -81,14 +96,19 @@ func BenchmarkStreams(b *testing.B) {
 
 // unhindered is the lifecycle of requests that find room.
 func unhindered(b *testing.B, c *RequestQueueController, tier int) {
-	r := Request{Flow: "a", Tier: tier, Placement: pool}
+	unhinderedBy(b, c, Request{Flow: "a", Tier: tier}, fairqueue.UnknownCost)
+}
+
+// unhinderedBy is the lifecycle of requests like r that find room, and turn out to have cost this.
+func unhinderedBy(b *testing.B, c *RequestQueueController, r Request, cost fairqueue.Cost) {
+	r.Placement = pool
 	b.ReportAllocs()
 	for b.Loop() {
 		l, err := c.TryEnqueue(context.Background(), &r)
 		if err != nil {
 			b.Fatal(err)
 		}
-		l.OnRequestComplete(Completion{Status: 200})
+		l.OnRequestComplete(Completion{Status: 200, Cost: cost})
 	}
 }
 
@@ -110,6 +130,8 @@ type desk struct {
 	b        *testing.B
 	reserved int
 	last     *deskRequest
+	estimate fairqueue.Cost // what each request is charged at first
+	usage    fairqueue.Cost // and in the end
 }
 
 // deskRequest is a request that comes again whenever it was granted.
@@ -167,13 +189,13 @@ func (d *desk) serve(flows, tiers, waiters int) {
 	requests := make([]deskRequest, waiters)
 	for i := range requests {
 		r := &requests[i]
-		r.Request = Request{Flow: fmt.Sprint("flow-", i%flows), Tier: i % tiers, Placement: r}
+		r.Request = Request{Flow: fmt.Sprint("flow-", i%flows), Tier: i % tiers, Cost: d.estimate, Placement: r}
 		d.arrives(r, true)
 	}
 	d.b.ReportAllocs()
 	for d.b.Loop() {
 		d.last = nil
-		(<-holders).OnRequestComplete(Completion{Status: 200})
+		(<-holders).OnRequestComplete(Completion{Status: 200, Cost: d.usage})
 		granted := d.last
 		l, err := d.verdict(granted.waiter)
 		if err != nil {
