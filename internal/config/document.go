@@ -54,7 +54,7 @@ type Document struct {
 	// What tokens cost, and how they are estimated; with cost: tokens.
 	Tokens Tokens `yaml:"tokens"`
 	// How the usage of an answer is learned: trailers (Envoy has read it and tells it in the message of the response
-	// trailers, docs/envoy.md), body (Weir reads it, where Envoy sends it the answer: FULL_DUPLEX_STREAMED), als (Envoy's
+	// trailers, docs/envoy.md), body (Weir reads it, where Envoy shows it the answer: STREAMED and FULL_DUPLEX_STREAMED), als (Envoy's
 	// access log; not supported yet), none, or auto (trailers, and with cost: tokens also body). A request whose usage is not
 	// learned is charged the estimate, or more if its answer took longer than that.
 	Usage string `yaml:"usage"`

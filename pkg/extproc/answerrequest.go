@@ -92,10 +92,10 @@ func (st *mainStream) destination() string {
 }
 
 // needsNoHeaders reports whether this stream can do without the response headers, which saves a message: the request can
-// never be preempted, and its status comes through the gate. Only the answer to the request headers can override the
-// mode.
+// never be preempted, its status comes through the gate, and nothing is read of its response's body, which the headers
+// explain. Only the answer to the request headers can override the mode.
 func (st *mainStream) needsNoHeaders() bool {
-	return st.link != nil && st.preempted == nil && st.server.presence.certain() && !st.wantsQueueState()
+	return st.link != nil && st.preempted == nil && st.server.presence.certain() && !st.wantsQueueState() && !st.readsUsage()
 }
 
 // metadata returns the fields that Envoy is to keep of the request in the namespace weir: its ID for the gate, and the

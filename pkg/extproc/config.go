@@ -143,7 +143,7 @@ const (
 	// anyway.
 	UsageAuto     UsageWay = "auto"
 	UsageTrailers UsageWay = "trailers" // only what Envoy tells in trailers
-	UsageBody     UsageWay = "body"     // only what is in a response body that comes here (FULL_DUPLEX_STREAMED)
+	UsageBody     UsageWay = "body"     // only what is in a response body that comes here (STREAMED, FULL_DUPLEX_STREAMED)
 	UsageALS      UsageWay = "als"      // Envoy's access log; not supported yet
 	UsageNone     UsageWay = "none"
 )

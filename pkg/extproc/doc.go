@@ -21,7 +21,7 @@
 //	readrequest.go     the request is read (requestbody.go: its body is collected)
 //	admission.go       and offered to the controller, in the handler's goroutine
 //	answerrequest.go   Envoy is told the destination (replies.go: what replies share, and what is a request's own)
-//	watchresponse.go   the response is watched
+//	watchresponse.go   the response is watched (responsebody.go: its body, where Envoy shows it)
 //	stream.go          and the lease is settled, when the stream ends
 //
 // gate.go is the other machine, and link.go what the two know of each other.

@@ -180,13 +180,6 @@ func strayResponseHeaders(st *mainStream, m *extprocv3.ProcessingRequest) error 
 	return ackResponseHeaders(st, m)
 }
 
-func ackResponseBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
-	if st.modes.echoesResponse() {
-		return st.echoResponse(m.GetResponseBody().GetBody(), ends(m.GetResponseBody()))
-	}
-	return st.send(emptyResponseBody)
-}
-
 func ackResponseTrailers(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	st.ended = true
 	st.readEnvoyUsage(m)

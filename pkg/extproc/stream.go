@@ -191,7 +191,7 @@ func (st *mainStream) goneError() error {
 
 // noticeUnobserved looks for streams that end too early to show the end of the response, and warns of them.
 func (st *mainStream) noticeUnobserved() {
-	if st.lastAnswered.IsZero() || st.state != placed && st.state != responding {
+	if st.lastAnswered.IsZero() || st.state != placed && st.state != responding || st.modes.showsResponse() {
 		return
 	}
 	s := st.server

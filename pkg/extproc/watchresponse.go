@@ -21,7 +21,7 @@ func readResponse(st *mainStream, m *extprocv3.ProcessingRequest) error {
 		m.headersSeconds.Observe(time.Since(st.begun).Seconds())
 		m.countResponse(head.status)
 	}
-	if st.cfg.readsBody() && !head.encoded && st.modes.echoesResponse() {
+	if st.readsUsage() && !head.encoded {
 		st.usage = usage.NewReader(head.events)
 	}
 	st.elsewhere = st.server.moveToServing(m.GetMetadataContext(), st.picked, st.lease)
@@ -129,27 +129,9 @@ func (st *mainStream) releaseEarly() error {
 	return st.echoResponse(bytes, false)
 }
 
-// echoResponse sends a part of the response body back, and reads the usage in it.
-func (st *mainStream) echoResponse(b []byte, end bool) error {
-	st.ended = st.ended || end
-	if st.usage != nil {
-		st.usage.Write(b)
-		if st.events {
-			st.outgrown(st.usage.Events())
-		}
-	}
-	for len(b) > maxChunk {
-		if err := st.send(responseChunk(b[:maxChunk], false)); err != nil {
-			return err
-		}
-		b = b[maxChunk:]
-	}
-	return st.send(responseChunk(b, end))
-}
-
-// countUsage counts the tokens that the response reported.
+// countUsage counts the tokens that the response reported. A response that was cut short has reported only a part.
 func (st *mainStream) countUsage() {
-	if t, ok := st.reportedUsage(); ok {
+	if t, ok := st.reportedUsage(); ok && st.ended {
 		m := st.server.metrics
 		m.usageTokens.WithLabelValues("input").Add(float64(t.Input))
 		m.usageTokens.WithLabelValues("output").Add(float64(t.Output))

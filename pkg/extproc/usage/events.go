@@ -1,7 +1,5 @@
 package usage
 
-import "bytes"
-
 // eventLines splits server-sent events into lines and passes on the data of each event as one document: its data lines,
 // joined by line ends. Lines end in CR, LF or CRLF. One space may follow "data:". An empty line ends the event.
 type eventLines struct {
@@ -28,19 +26,20 @@ const (
 const dataField = "data"
 
 func (l *eventLines) write(b []byte, to *scan) {
-	for len(b) > 0 {
-		c := b[0]
+	lf := -1 // the next LF, unless it is behind i
+	for i := 0; i < len(b); {
+		c := b[i]
 		if l.cr {
 			l.cr = false
 			if c == '\n' {
-				b = b[1:]
+				i++
 				continue
 			}
 		}
 		if c == '\r' || c == '\n' {
 			l.cr = c == '\r'
 			l.line(to)
-			b = b[1:]
+			i++
 			continue
 		}
 		switch l.field {
@@ -53,21 +52,21 @@ func (l *eventLines) write(b []byte, to *scan) {
 			default:
 				l.field = ignored
 			}
-			b = b[1:]
+			i++
 		case afterData:
 			if c == ' ' {
-				b = b[1:]
+				i++
 			}
 			l.field = inData
 		case inData, ignored:
-			n := bytes.IndexAny(b, "\r\n")
-			if n < 0 {
-				n = len(b)
+			if lf < i {
+				lf = index(b, '\n', i)
 			}
+			end := i + index(b[i:lf], '\r', 0)
 			if l.field == inData {
-				to.write(b[:n])
+				to.write(b[i:end])
 			}
-			b = b[n:]
+			i = end
 		}
 	}
 }

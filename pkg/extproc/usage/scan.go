@@ -114,30 +114,37 @@ func (s *scan) write(b []byte) {
 	}
 }
 
-// inside reads bytes of a string and returns how many it read.
+// inside reads bytes of a string and returns how many it read. It looks at each byte twice at most, however many escapes
+// there are.
 func (s *scan) inside(b []byte) int {
 	if s.escaped {
-		s.escaped, s.overlong = false, true // none of the keys has escapes
+		s.escaped = false
 		return 1
 	}
-	n := bytes.IndexAny(b, `"\`)
-	plain := b
-	if n >= 0 {
-		plain = b[:n]
-	}
-	if s.awaitKey && !s.overlong {
-		if len(s.text)+len(plain) > maxKey {
-			s.overlong = true
-		} else {
-			s.text = append(s.text, plain...)
+	quote := index(b, '"', 0)
+	for i := 0; i < quote; {
+		n := bytes.IndexByte(b[i:quote], '\\')
+		if n < 0 {
+			break
+		}
+		s.overlong = true // none of the keys has escapes
+		if i += n + 2; i > len(b) {
+			s.escaped = true
+			return len(b)
+		}
+		if i > quote { // it was escaped
+			quote = index(b, '"', i)
 		}
 	}
-	if n < 0 {
-		return len(b)
+	if s.awaitKey && !s.overlong {
+		if len(s.text)+quote > maxKey {
+			s.overlong = true
+		} else {
+			s.text = append(s.text, b[:quote]...)
+		}
 	}
-	if b[n] == '\\' {
-		s.escaped, s.overlong = true, true
-		return n + 1
+	if quote == len(b) {
+		return len(b)
 	}
 	s.inString = false
 	if s.awaitKey && !s.overlong {
@@ -146,7 +153,15 @@ func (s *scan) inside(b []byte) int {
 		s.key = noKey
 	}
 	s.awaitKey = false
-	return n + 1
+	return quote + 1
+}
+
+// index returns the index of the first c in b from the given one on, or len(b) if there is none.
+func index(b []byte, c byte, from int) int {
+	if n := bytes.IndexByte(b[from:], c); n >= 0 {
+		return from + n
+	}
+	return len(b)
 }
 
 func (s *scan) inObject() bool {
