@@ -1,6 +1,7 @@
 package modelsim
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -35,6 +36,29 @@ func TestRecords(t *testing.T) {
 		arrived, first, ended := r.Arrived.Sub(start), r.FirstToken.Sub(start), r.Ended.Sub(start)
 		if arrived != time.Second || first != 1500*time.Millisecond || ended != 2*time.Second || r.Outcome != Completed {
 			t.Errorf("arrived %v, first token %v, ended %v as %v", arrived, first, ended, r.Outcome)
+		}
+		if r.Prompt != 1 || r.Output != 2 {
+			t.Errorf("worked for %d + %d tokens, want 1 + 2", r.Prompt, r.Output)
+		}
+	})
+}
+
+// What the engine has worked for a client that left is recorded, too.
+func TestRecordOfOneWhoLeft(t *testing.T) {
+	cfg := Fixed(1, time.Second)
+	cfg.Records = 1
+	inBubble(t, cfg, func(t *testing.T, b *bubble) {
+		ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
+		defer cancel()
+		resp, err := b.send(ctx, chatPath, `{"messages":[],"stream":true,"max_tokens":4}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		<-ctx.Done()
+		synctest.Wait()
+		if r := b.Records()[0]; r.Outcome != Aborted || r.Prompt != 1 || r.Output != 2 {
+			t.Errorf("%v after %d + %d tokens, want aborted after 1 + 2", r.Outcome, r.Prompt, r.Output)
 		}
 	})
 }

@@ -37,6 +37,10 @@ type Record struct {
 	FirstToken time.Time // when the token was written, or the body of an answer that is not a stream; zero before
 	Ended      time.Time // zero while in flight
 	Outcome    Outcome
+
+	// Prompt and Output are what the engine has worked for it, in tokens: the prompts, and all answers as far as they
+	// came before the client left. Zero while in flight, and without any work.
+	Prompt, Output int
 }
 
 // recordLog keeps the last requests.

@@ -63,8 +63,8 @@ func (r *runner) start(prompts, outputs []int, streamed bool) *work {
 	return w
 }
 
-// abandon tells the engine that the request's client has left.
-func (r *runner) abandon(w *work) {
+// abandon ends what is left of the work, whose client has left, and copies its counts into tokens.
+func (r *runner) abandon(w *work, tokens []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
@@ -73,6 +73,7 @@ func (r *runner) abandon(w *work) {
 			r.deliver(r.core.Abort(now, id))
 		}
 	}
+	copy(tokens, w.tokens)
 	r.arm(now)
 }
 

@@ -13,6 +13,7 @@ type visit struct {
 	number  uint64
 	place   int // index in the record log
 	outcome Outcome
+	worked  *answer // nil without any work
 	delivery
 }
 
@@ -63,14 +64,15 @@ func (v *visit) work(body []byte) {
 		return
 	}
 	a := v.h.answerTo(in, v.number)
+	v.worked = a
 	prompts, outputs := make([]int, len(a.tokens)), make([]int, len(a.tokens))
 	for i := range outputs {
 		prompts[i] = in.prompts[i/in.choices]
 		outputs[i] = v.h.outputTokens(in, a.key+uint64(i)<<32)
 	}
 	work := v.h.runner.start(prompts, outputs, in.stream)
-	// Whatever happens, the engine's work ends here; if it has ended before, this does nothing.
-	defer v.h.runner.abandon(work)
+	// Whatever happens, the engine's work ends here.
+	defer v.h.runner.abandon(work, a.tokens)
 	if in.stream {
 		err = v.stream(a, work)
 	} else {

@@ -70,6 +70,9 @@ func (v *visit) end() {
 		v.h.log.change(v.place, v.number, func(r *Record) {
 			r.Ended = time.Now()
 			r.Outcome = v.outcome
+			if v.worked != nil {
+				r.Prompt, r.Output = v.worked.promptTokens(), v.worked.outputTokens()
+			}
 		})
 	}
 	switch v.outcome {

@@ -1,0 +1,131 @@
+package flowcontrol
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// inTokens is four slots, and flows that share by what requests have really cost.
+func inTokens(c *Config) {
+	perBackend(c, 4, 4)
+	c.Queue.Discipline = fairqueue.VTC
+	c.Queue.TotalCapacity, c.Queue.FlowCapacity = 1000, 1000
+	c.Queue.CapacityMode, c.EnqueueAll = fairqueue.Shared, true
+}
+
+// Who holds one slow answer open for an hour, charged much too high, and then sends many requests at once has banked
+// nothing: at no moment of the burst is it further ahead than the bound of vtc, also when the refund comes in its midst.
+func TestHourAndBurst(t *testing.T) {
+	const cost, held, used, slots = 200, 5000, 100, 4
+	// (D+1)(l_f + l_g) of exact costs, and twice the error of the held answer.
+	const bound = (slots+1)*(cost+cost) + 2*(held-used)
+	inBubble(t, ready(1), inTokens, func(b *bench) {
+		var mu sync.Mutex
+		served := map[string]int{} // since the burst began
+		over, ahead, burst := false, 0, 0
+		serve := func(flow string, more func() bool) {
+			for more() {
+				l, err := b.TryEnqueue(b.t.Context(), &Request{Flow: flow, Cost: cost, Placement: pool})
+				if err != nil {
+					b.t.Error(err)
+					return
+				}
+				mu.Lock()
+				served[flow] += cost
+				ahead = max(ahead, served["attacker"]-served["honest"])
+				mu.Unlock()
+				time.Sleep(time.Second)
+				l.OnRequestComplete(Completion{Status: 200, Cost: cost})
+			}
+		}
+		until := func(stop func() bool) func() bool {
+			return func() bool {
+				mu.Lock()
+				defer mu.Unlock()
+				return !stop()
+			}
+		}
+		var clients sync.WaitGroup
+		for range 16 {
+			clients.Go(func() { serve("honest", until(func() bool { return over })) })
+		}
+		stream, err := b.TryEnqueue(b.t.Context(), &Request{Flow: "attacker", Cost: held, Placement: pool})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		mu.Lock()
+		clear(served)
+		mu.Unlock()
+		const requests = 1000
+		var attackers sync.WaitGroup
+		for range 16 {
+			attackers.Go(func() { serve("attacker", until(func() bool { burst++; return burst > requests })) })
+		}
+		time.Sleep(10 * time.Second)
+		stream.OnRequestComplete(Completion{Status: 200, Cost: used})
+		attackers.Wait()
+		mu.Lock()
+		over = true
+		got := fmt.Sprintf("the attacker has had %d, the honest one %d, and was ahead by %d", served["attacker"], served["honest"], ahead)
+		ratio := float64(served["attacker"]) / float64(served["honest"])
+		mu.Unlock()
+		b.t.Log(got)
+		if ratio > 1.05 || ahead > bound {
+			b.t.Errorf("%s: want at most 5 %% more, and at no moment more than %d", got, bound)
+		}
+		clients.Wait()
+		synctest.Wait()
+	})
+}
+
+// A million identities, used once each, some of which had to wait, leave nothing behind: neither counters, nor metrics.
+func TestMillionIdentities(t *testing.T) {
+	heap := func() int64 {
+		var s runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&s)
+		return int64(s.HeapAlloc)
+	}
+	inBubble(t, ready(1), inTokens, func(b *bench) {
+		var queued atomic.Int64
+		identities := func(from, to int) {
+			var clients sync.WaitGroup
+			for client := range 16 { // for four slots
+				clients.Go(func() {
+					for i := from + client; i < to; i += 16 {
+						l, err := b.TryEnqueue(b.t.Context(), &Request{Flow: fmt.Sprint("identity-", i), Cost: 100, Placement: pool})
+						if err != nil {
+							b.t.Error(err)
+							return
+						}
+						if _, waited := l.Queued(); waited {
+							queued.Add(1)
+						}
+						runtime.Gosched() // others come, and wait
+						l.OnRequestComplete(Completion{Status: 200, Cost: fairqueue.Cost(50 + i%100)})
+					}
+				})
+			}
+			clients.Wait()
+		}
+		identities(0, 20_000) // fills all that is kept
+		before := heap()
+		identities(20_000, 1_020_000)
+		grown := heap() - before
+		b.t.Logf("a million identities left %d bytes; %d have waited", grown, queued.Load())
+		if grown > 256<<10 || queued.Load() < 100_000 {
+			b.t.Errorf("a million identities left %d bytes, and %d have waited", grown, queued.Load())
+		}
+		if n := len(b.scrape("weir_flow_served_cost_total")); n > 2*DefaultConfig().MaxLabels+1 {
+			b.t.Errorf("%d flows have metrics", n)
+		}
+	})
+}

@@ -1,0 +1,370 @@
+package integration
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// contest is an attacker beside somebody honest who always has requests waiting, with equal weights, before one model
+// server of four slots. What each of them gets is measured there, in weighted tokens.
+type contest struct {
+	*scene
+	workers sync.WaitGroup
+	over    atomic.Bool
+	began   time.Time
+	rounds  [][2]time.Time // in which the attacker competes
+}
+
+// plain is a completion that is always as long as it says, whatever the model server's EarlyStop; it costs 200.
+const plainIn, plainOut = 10, 95
+
+func plain() string { return lasting(plainIn, plainOut) }
+
+// lasting is a completion that never ends before its limit.
+func lasting(in, out int) string {
+	return strings.TrimSuffix(completion(in, out), "}") + `,"ignore_eos":true}`
+}
+
+// compete starts a contest with 16 honest requests at any time, in which the tenant is what x-tenant says.
+func compete(t *testing.T, with setup, server modelsim.Config, honest ask) *contest {
+	t.Helper()
+	server.Records, server.RecordBodyBytes, server.TagHeader = 1<<16, 0, "x-tenant"
+	with.models = []modelsim.Config{server}
+	c := &contest{scene: start(t, with)}
+	for range 16 {
+		c.workers.Go(func() {
+			for !c.over.Load() {
+				wantServed(t, "honest", c.send(honest))
+			}
+		})
+	}
+	t.Cleanup(func() { c.over.Store(true); c.workers.Wait() })
+	eventually(t, "the honest one is served", func() error {
+		if c.models[0].Stats().Completed < 32 { // costs are learned
+			return errNotYet
+		}
+		return nil
+	})
+	c.began = time.Now()
+	return c
+}
+
+// by returns a request of a tenant to /v1/completions.
+func by(tenant, body string) ask {
+	a := from(tenant)
+	a.path, a.body = "/v1/completions", body
+	return a
+}
+
+// attack sends so many requests, at most 16 at a time, and returns when all are served.
+func (c *contest) attack(n int, request func(i int) ask) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(n, 16) {
+		all.Go(func() {
+			for i := int(next.Add(1)); i <= n; i = int(next.Add(1)) {
+				wantServed(c.t, "attacker", c.send(request(i)))
+			}
+		})
+	}
+	all.Wait()
+}
+
+// round counts what is served while the attacker competes, and not what the honest one gets between rounds. In each the
+// honest one has to have something waiting.
+func (c *contest) round(part func()) {
+	since := time.Now()
+	part()
+	c.rounds = append(c.rounds, [2]time.Time{since, time.Now()})
+	if c.epp.value("weir_queue_length") == 0 {
+		c.t.Error("the honest one has nothing waiting")
+	}
+}
+
+// wantNoGain fails the test if the attacker had more than its share, which is what the honest one has had, and 5 %.
+func (c *contest) wantNoGain() {
+	c.t.Helper()
+	_, honest, ratio := c.attained()
+	if ratio > 1.05 {
+		c.t.Errorf("the ratio is %.3f, want at most 1.05", ratio)
+	}
+	if least := 20 * 2 * 4 * 200; honest < least {
+		c.t.Errorf("measured are %d of the honest one, want %d: the bound of vtc would show", honest, least)
+	}
+}
+
+// attained ends the contest and returns what was attained in all rounds, or in all of it if there were none, by the
+// attacker and by the honest one, and their ratio.
+func (c *contest) attained() (attacker, honest int, ratio float64) {
+	c.t.Helper()
+	c.over.Store(true)
+	c.workers.Wait()
+	c.epp.settled()
+	rounds := c.rounds
+	if rounds == nil {
+		rounds = [][2]time.Time{{c.began, time.Now()}}
+	}
+	for _, r := range c.models[0].Records() {
+		for _, round := range rounds {
+			if r.Arrived.Before(round[0]) || r.Arrived.After(round[1]) {
+				continue
+			}
+			if cost := r.Prompt + 2*r.Output; r.Tag == "honest" {
+				honest += cost
+			} else {
+				attacker += cost
+			}
+		}
+	}
+	ratio = float64(attacker) / float64(honest)
+	c.t.Logf("the attacker has %d, the honest one %d: ratio %.3f", attacker, honest, ratio)
+	return attacker, honest, ratio
+}
+
+// Who asks for far more than it uses, is idle, and gets the refund when it comes back, has saved nothing.
+func TestInflatedLimitsAndLateRefundsDoNotPay(t *testing.T) {
+	server := modelsim.Fixed(4, 5*time.Millisecond)
+	server.EarlyStop = 0.1 // answers have 10 tokens, if they may
+	c := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, server, by("honest", plain()))
+	// One of eight requests is as long as it says, so that all of them are estimated at 400 tokens, and most refunded.
+	inflated := func(i int) ask {
+		if i%8 == 0 {
+			return by("attacker", lasting(10, 400))
+		}
+		return by("attacker", completion(10, 400))
+	}
+	slow := func(r *http.Request) bool { return r.Header.Get("x-slow") != "" }
+	c.attack(40, inflated)
+	for range 3 {
+		// Charged, and refunded only after the idle time, when the attacker is back.
+		c.models[0].Inject(3, modelsim.Quirk{Match: slow, HeaderDelay: 600 * time.Millisecond})
+		for range 3 {
+			a := inflated(1)
+			a.header = append(a.header, "x-slow", "1")
+			c.begin(a)
+		}
+		time.Sleep(500 * time.Millisecond)
+		c.round(func() { c.attack(400, inflated) })
+	}
+	c.wantNoGain()
+}
+
+// Who looks harmless, is served more than it was charged, and leaves with the debt, finds it when it comes back.
+func TestComingBackDoesNotShedDebt(t *testing.T) {
+	c := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, modelsim.Fixed(4, 5*time.Millisecond), by("honest", plain()))
+	for deadline := time.Now().Add(8 * time.Second); time.Now().Before(deadline); {
+		c.attack(48, func(int) ask { return by("attacker", completion(10, 1)) }) // estimated at the floor
+		c.attack(4, func(int) ask { return by("attacker", completion(10, 400)) })
+		for range 3 { // comes and goes
+			p := c.begin(by("attacker", completion(10, 1)))
+			time.Sleep(3 * time.Millisecond)
+			p.cancel()
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	c.wantNoGain()
+}
+
+// Who holds one answer open for long, and then sends many requests at once, has banked nothing meanwhile.
+// TestHourAndBurst in pkg/flowcontrol holds one for an hour.
+func TestHeldStreamAndBurst(t *testing.T) {
+	c := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, modelsim.Fixed(4, 10*time.Millisecond), by("honest", plain()))
+	c.attack(20, func(int) ask { return by("attacker", plain()) })
+	// A good kilobyte in pieces of 25 bytes, one each 400 ms.
+	c.models[0].Inject(1, modelsim.Quirk{
+		Match:      func(r *http.Request) bool { return r.Header.Get("x-held") != "" },
+		ChunkSizes: []int{25}, ChunkPause: 400 * time.Millisecond,
+	})
+	held := by("attacker", strings.TrimSuffix(completion(10, 100), "}")+`,"stream":true,"stream_options":{"include_usage":true}}`)
+	held.header = append(held.header, "x-held", "1")
+	stream := c.begin(held)
+	select {
+	case <-stream.done:
+		t.Fatalf("the stream has ended: %+v", stream.answer)
+	case <-time.After(18 * time.Second):
+	}
+	c.round(func() {
+		c.attack(600, func(int) ask { return by("attacker", plain()) })
+		wantServed(t, "the stream", stream.wait())
+	})
+	c.wantNoGain()
+}
+
+// Who is known by a key has one share, whatever names it invents.
+func TestVerifiedIdentityCannotMultiply(t *testing.T) {
+	const config = inTokens + `flows: { key: ["header:x-llm-d-inference-fairness-id"], discipline: vtc }
+requestBody: always
+`
+	named := func(tenant, key string, i int) ask {
+		a := by(tenant, plain())
+		name := fmt.Sprintf("invented-%d", i)
+		a.header = append(a.header, "authorization", "Bearer "+key, "x-llm-d-inference-fairness-id", name,
+			"x-gateway-inference-fairness-id", name, "x-api-key", name, "x-user-id", name)
+		return a
+	}
+	c := compete(t, setup{envoys: []string{"api-keys"}, config: config, strange: true, edit: readingUsage},
+		modelsim.Fixed(4, 5*time.Millisecond), named("honest", keyOfTeamB, 0))
+	c.round(func() { c.attack(800, func(i int) ask { return named("attacker", keyOfTeamA, i) }) })
+	c.wantNoGain()
+}
+
+// Who may name flows has a share for each name, as docs/security.md says; and a name that is used only once does not
+// get more than one that stays.
+func TestInventedNamesHaveAShareEach(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		workers int
+		tenant  func(worker, i int) string
+		least   float64
+	}{
+		{"three names", 24, func(worker, _ int) string { return fmt.Sprintf("attacker-%d", worker%3) }, 3 * 0.95},
+		{"three at a time, each used once", 3, func(worker, i int) string { return fmt.Sprintf("attacker-%d-%d", worker, i) }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, modelsim.Fixed(4, 5*time.Millisecond), by("honest", plain()))
+			k.round(func() {
+				var workers sync.WaitGroup
+				for worker := range c.workers {
+					workers.Go(func() {
+						for i := range 1200 / c.workers {
+							wantServed(t, "attacker", k.send(by(c.tenant(worker, i), plain())))
+						}
+					})
+				}
+				workers.Wait()
+			})
+			if got, honest, ratio := k.attained(); ratio < c.least || ratio > 3*1.05 {
+				t.Errorf("the names have %d, the honest one %d: ratio %.3f, want 3", got, honest, ratio)
+			}
+		})
+	}
+}
+
+// leaver streams answers to one body and leaves each after so many tokens.
+func (c *contest) leaver(body string, most int) (n int) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.envoy().URL()+"/v1/chat/completions", strings.NewReader(body))
+	if err != nil {
+		c.t.Error(err)
+		return 0
+	}
+	request.Header.Set("content-type", "application/json")
+	request.Header.Set("x-tenant", "attacker")
+	response, err := client.Do(request)
+	if err != nil {
+		c.t.Error(err)
+		return 0
+	}
+	defer response.Body.Close()
+	for lines := bufio.NewScanner(response.Body); n < most && lines.Scan(); {
+		if strings.Contains(lines.Text(), `"content"`) {
+			n++
+		}
+	}
+	return n
+}
+
+// Nobody gains by a limit below what the engine makes, by never asking for the usage, or by leaving before the end.
+func TestUnderstatedLimitsDoNotPay(t *testing.T) {
+	const prompt = `"model":"tiny","messages":[{"role":"user","content":"write a story"}],"ignore_eos":true`
+	const hidden = 1 << 20 // to the end
+	for _, c := range []struct {
+		name, body string
+		leaves     int
+	}{
+		{"another limit is understated, and the attacker leaves", `{` + prompt + `,"max_tokens":1,"max_output_tokens":1,"max_completion_tokens":160,"stream":true}`, 80},
+		{"another limit is understated, and usage not asked for", `{` + prompt + `,"max_tokens":1,"max_completion_tokens":160,"stream":true}`, hidden},
+		{"the limit comes twice, and the attacker leaves", `{"max_completion_tokens":1,` + prompt + `,"max_completion_tokens":160,"stream":true}`, 80},
+		{"no limit, and usage not asked for", `{` + prompt + `,"stream":true}`, hidden},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server := modelsim.Fixed(4, 160*time.Millisecond)
+			server.DefaultOutputTokens = 160
+			honest := by("honest", strings.TrimSuffix(completion(20, 160), "}")+`,"stream":true,"stream_options":{"include_usage":true}}`)
+			k := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, server, honest)
+			short := from("attacker")
+			short.body = `{"model":"tiny","messages":[{"role":"user","content":"hi"}],"max_tokens":1}`
+			k.attack(15, func(int) ask { return short }) // so that it is estimated at the floor
+			k.began = time.Now()
+			var over atomic.Bool
+			var workers sync.WaitGroup
+			for range 12 {
+				workers.Go(func() {
+					for !over.Load() {
+						k.leaver(c.body, c.leaves)
+					}
+				})
+			}
+			time.Sleep(8 * time.Second)
+			over.Store(true)
+			workers.Wait()
+			k.wantNoGain()
+		})
+	}
+}
+
+// Odd answers pass byte by byte also beside load and beside clients that leave in their midst, and nothing is left of
+// any.
+func TestUsageKeepsEveryByteUnderLoad(t *testing.T) {
+	for _, config := range []string{"usage", "gate"} {
+		t.Run(config, func(t *testing.T) {
+			edit, first := lettingTrailersThrough, uint64(0)
+			if config == "gate" { // as in TestUsageKeepsEveryByte
+				edit, first = envoyrun.Edits(lettingTrailersThrough, readingUsage), withToken
+			}
+			s := before(t, http.HandlerFunc(serveOdd), setup{envoys: []string{config}, config: wide + "cost: tokens\n", edit: edit})
+			var over atomic.Bool
+			var left, others atomic.Int64
+			var workers sync.WaitGroup
+			for worker := range uint64(4) {
+				workers.Go(func() {
+					for seed := first + 100_000 + worker; !over.Load(); seed += 4 {
+						if s.leave(seed, time.Duration(1+seed%12)*time.Millisecond) {
+							left.Add(1)
+						}
+					}
+				})
+				workers.Go(func() {
+					for seed := first + 200_000 + worker; !over.Load(); seed += 4 {
+						if err := s.check(seed); err != nil {
+							t.Errorf("answer %d, of the load: %v", seed, err)
+							return
+						}
+						others.Add(1)
+					}
+				})
+			}
+			s.checkAll(first, 5000)
+			over.Store(true)
+			workers.Wait()
+			s.epp.settled()
+			s.epp.waitFor(0, "weir_extproc_streams")
+			if n := s.epp.value("weir_extproc_panics_total"); n != 0 {
+				t.Errorf("%v panics", n)
+			}
+			t.Logf("%d clients have left, and %d answers were the load", left.Load(), others.Load())
+			if left.Load() < 300 || others.Load() < 300 {
+				t.Error("that is not much")
+			}
+		})
+	}
+}
+
+// leave requests an odd answer, and leaves after a time. It reports whether that was before the end.
+func (s *scene) leave(seed uint64, after time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), after)
+	defer cancel()
+	a := ask{body: chat("m", true), header: []string{"x-seed", fmt.Sprint(seed)}}
+	return send(ctx, s.envoy().URL(), a).err != nil && ctx.Err() != nil
+}
