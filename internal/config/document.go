@@ -54,9 +54,10 @@ type Document struct {
 	// What tokens cost, and how they are estimated; with cost: tokens.
 	Tokens Tokens `yaml:"tokens"`
 	// How the usage of an answer is learned: trailers (Envoy has read it and tells it in the message of the response
-	// trailers, docs/envoy.md), body (Weir reads it, where Envoy shows it the answer: STREAMED and FULL_DUPLEX_STREAMED), als (Envoy's
-	// access log; not supported yet), none, or auto (trailers, and with cost: tokens also body). A request whose usage is not
-	// learned is charged the estimate, or more if its answer took longer than that.
+	// trailers, docs/envoy.md), body (Weir reads it, where Envoy shows it the answer: STREAMED and FULL_DUPLEX_STREAMED),
+	// als (Envoy's access log tells it, within 5 s after the answer, docs/envoy.md), none, or auto (trailers, and with cost:
+	// tokens also body and als, whichever comes). A request whose usage is not learned is charged the estimate, or more if
+	// its answer took longer than that.
 	Usage string `yaml:"usage"`
 	// When the request body is read: auto (only if the headers do not say enough), always or never.
 	RequestBody string `yaml:"requestBody"`

@@ -57,6 +57,7 @@ func (st *mainStream) offer() error {
 		st.completion.Unsent = true
 	}
 	st.linkToGate()
+	st.nameInLog()
 	return st.answerRequest()
 }
 

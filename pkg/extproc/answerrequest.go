@@ -98,8 +98,8 @@ func (st *mainStream) needsNoHeaders() bool {
 	return st.link != nil && st.preempted == nil && st.server.presence.certain() && !st.wantsQueueState() && !st.readsUsage()
 }
 
-// metadata returns the fields that Envoy is to keep of the request in the namespace weir: its ID for the gate, and the
-// decision for the access log. It returns nil if neither is wanted.
+// metadata returns the fields that Envoy is to keep of the request in the namespace weir: its IDs for the gate and for the
+// records of the access log, and the decision for the access log. It returns nil if none is wanted.
 func (st *mainStream) metadata() metadataFields {
 	var fields metadataFields
 	if st.cfg.Responses.Metadata {
@@ -107,6 +107,9 @@ func (st *mainStream) metadata() metadataFields {
 	}
 	if st.link != nil {
 		fields = fields.with(linkKey, st.link.id)
+	}
+	if st.inLog != nil {
+		fields = fields.with(requestKey, st.inLog.id)
 	}
 	return fields
 }

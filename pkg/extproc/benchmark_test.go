@@ -60,6 +60,7 @@ func (quickLease) Queued() (time.Duration, bool)            { return 0, false }
 func (quickLease) OnFirstByte() error                       { return nil }
 func (quickLease) OnServed(flowcontrol.Endpoint)            {}
 func (quickLease) OnCost(fairqueue.Cost)                    {}
+func (quickLease) OnUsage(fairqueue.Cost)                   {}
 func (quickLease) OnRequestComplete(flowcontrol.Completion) {}
 
 func benchmark(b *testing.B, messages ...*extprocv3.ProcessingRequest) {

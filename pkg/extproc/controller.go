@@ -28,6 +28,7 @@ type Lease interface {
 	OnFirstByte() error
 	OnServed(e flowcontrol.Endpoint)
 	OnCost(to fairqueue.Cost)
+	OnUsage(cost fairqueue.Cost)
 	OnRequestComplete(c flowcontrol.Completion)
 }
 

@@ -102,29 +102,60 @@ func (st *mainStream) size() estimate.Request {
 	return r
 }
 
-// actualCost returns what the request has really cost, or fairqueue.UnknownCost if it was not charged in tokens. It is
-// called once, when the answer has ended, and lets the estimator learn from it.
+// actualCost returns what the request has really cost, or fairqueue.UnknownCost if it was not charged in tokens, or if that
+// is told later. It is called once, when the answer has ended, and lets the estimator learn from it.
 func (st *mainStream) actualCost() fairqueue.Cost {
-	c := st.charge
-	if c == nil || st.rejection != nil { // it was preempted, and settled then
+	if st.charge == nil || st.rejection != nil || st.awaits { // a preempted request was settled then
 		return fairqueue.UnknownCost
 	}
-	m := st.server.metrics
 	t, known := st.reportedUsage()
-	u := estimate.Usage{Input: t.Input, Cached: t.Cached, Output: t.Output}
+	e := st.ending()
+	return st.server.costs.atEnd(&e, reported{Tokens: t, known: known, whole: st.ended}, st.server.metrics)
+}
+
+// ending is what has to be kept of a request that has ended to charge it: its stream may be gone when its usage comes.
+type ending struct {
+	*charge  // nil if the request is not charged in tokens
+	weights  estimate.Weights
+	status   int           // of the response; 0 if it was not seen
+	unsent   bool          // the request went to no engine
+	after    time.Duration // since the request or the response headers were answered
+	streamed time.Duration // what streamedFor returned
+}
+
+func (st *mainStream) ending() ending {
+	return ending{
+		charge: st.charge, weights: st.cfg.Tokens.Weights, status: st.completion.Status, unsent: st.completion.Unsent,
+		after: time.Since(st.lastAnswered), streamed: st.streamedFor(),
+	}
+}
+
+// reported is what is known of the usage of a response.
+type reported struct {
+	usage.Tokens
+	known bool // there are Tokens
+	whole bool // the response was sent to its end
+	began bool // the engine has begun to work, whatever the status says
+}
+
+// atEnd returns what a request has cost that was charged in tokens, and lets the estimator learn from it.
+func (c *costs) atEnd(e *ending, r reported, m *metrics) fairqueue.Cost {
+	u := estimate.Usage{Input: r.Input, Cached: r.Cached, Output: r.Output}
 	switch {
-	case known && st.ended:
-		st.server.costs.learn(&c.request, u, st.streamedFor())
-		m.estimatedTokens[0].Add(float64(c.estimated.Input))
-		m.estimatedTokens[1].Add(float64(c.estimated.Output))
-		return fairqueue.Cost(st.cfg.Tokens.Weights.Cost(u))
-	case st.completion.Unsent || refusedByEngine(st.completion.Status):
+	case r.known && r.whole:
+		c.learn(&e.request, u, e.streamed)
+		m.estimatedTokens[0].Add(float64(e.estimated.Input))
+		m.estimatedTokens[1].Add(float64(e.estimated.Output))
+		return fairqueue.Cost(e.weights.Cost(u))
+	case e.unsent || refusedByEngine(e.status) && !r.began:
 		return 1 // nothing was done for it
 	default:
 		m.unknownUsage.Inc()
-		cost := st.server.costs.unfinished(&c.request, c.estimated, time.Since(st.lastAnswered))
+		cost := c.unfinished(&e.request, e.estimated, e.after)
 		// What an answer reports before it ends is what it has used so far.
-		return fairqueue.Cost(max(cost, st.costOf(max(c.streamed, u.Output))))
+		return fairqueue.Cost(max(cost, e.weights.Cost(estimate.Usage{
+			Input: e.estimated.Input, Output: max(e.charge.streamed, u.Output),
+		})))
 	}
 }
 

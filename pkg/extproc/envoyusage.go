@@ -41,5 +41,8 @@ func (st *mainStream) readEnvoyUsage(m *extprocv3.ProcessingRequest) {
 	st.told = &t
 }
 
-// tokens returns a number of tokens in the range of package estimate.
-func tokens(n uint64) int64 { return int64(min(n, 1<<40)) }
+// maxTokens is the largest number of tokens that is taken from anybody.
+const maxTokens = 1 << 40
+
+// tokens returns a number of tokens, at most maxTokens.
+func tokens(n uint64) int64 { return int64(min(n, maxTokens)) }

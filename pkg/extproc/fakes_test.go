@@ -112,10 +112,21 @@ type fakeLease struct {
 	completed  []flowcontrol.Completion
 	firstBytes int
 	costs      []fairqueue.Cost // that OnCost was told
+	usage      []fairqueue.Cost // that OnUsage was told
 }
 
 func (l *fakeLease) Preempted() <-chan struct{} { return l.preempt }
 func (l *fakeLease) OnCost(to fairqueue.Cost)   { l.costs = append(l.costs, to) }
+
+func (l *fakeLease) OnUsage(cost fairqueue.Cost) {
+	l.controller.mu.Lock()
+	defer l.controller.mu.Unlock()
+	if len(l.completed) == 0 {
+		panic("usage before the lease was settled")
+	}
+	l.usage = append(l.usage, cost)
+}
+
 func (l *fakeLease) Queued() (time.Duration, bool) {
 	return l.controller.queued, l.controller.queued > 0
 }

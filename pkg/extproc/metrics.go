@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-epp/weir/pkg/extproc/usage"
 )
 
 // metrics are the metrics of the streams. The controller counts the outcomes of requests.
@@ -20,6 +22,11 @@ type metrics struct {
 	upstreamStatus  *prometheus.CounterVec
 	usageTokens     *prometheus.CounterVec
 	unknownUsage    prometheus.Counter
+	recordsVec      *prometheus.CounterVec
+	records         [numFates]prometheus.Counter
+	endsVec         *prometheus.CounterVec
+	ends            [numEnds]prometheus.Counter
+	awaited         prometheus.GaugeFunc
 	// estimatedTokens are those of input and of output.
 	estimatedTokensVec *prometheus.CounterVec
 	estimatedTokens    [2]prometheus.Counter
@@ -79,6 +86,14 @@ func newMetrics() *metrics {
 			Help: "Tokens that answers reported, where they are read.",
 		}, []string{"kind"}),
 	}
+	m.recordsVec = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "weir_extproc_usage_records_total",
+		Help: "Records of Envoy's access log that came here, by what became of them.",
+	}, []string{"outcome"})
+	m.endsVec = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "weir_extproc_exchange_ends_total",
+		Help: "How requests ended, by the records of Envoy's access log that came in time.",
+	}, []string{"end"})
 	m.gateStreams = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "weir_gate_streams",
 		Help: "Open streams of first-token gates.",
@@ -93,6 +108,12 @@ func newMetrics() *metrics {
 	})
 	for i, kind := range [...]string{"input", "output"} {
 		m.estimatedTokens[i] = m.estimatedTokensVec.WithLabelValues(kind)
+	}
+	for i, label := range fateLabels {
+		m.records[i] = m.recordsVec.WithLabelValues(label)
+	}
+	for i, label := range endLabels {
+		m.ends[i] = m.endsVec.WithLabelValues(label)
 	}
 	for i := range m.streamsByMode {
 		m.streamsByMode[i] = m.streamsTotal.WithLabelValues(requestMode(i).String())
@@ -113,6 +134,10 @@ func (m *metrics) bind(s *Server) {
 		Name: "weir_extproc_body_bytes",
 		Help: "Bytes of request bodies that are held in memory.",
 	}, func() float64 { return float64(s.memory.bytes()) })
+	m.awaited = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "weir_extproc_usage_awaited",
+		Help: "Requests that have ended and await their records of Envoy's access log.",
+	}, func() float64 { return float64(s.roll.awaited()) })
 }
 
 func (m *metrics) register(r prometheus.Registerer, further ...prometheus.Collector) error {
@@ -120,11 +145,19 @@ func (m *metrics) register(r prometheus.Registerer, further ...prometheus.Collec
 	for _, c := range append(further, []prometheus.Collector{
 		m.streams, m.bodyBytes, m.streamsTotal, m.unexpected, m.panics, m.headersSeconds, m.firstToken,
 		m.unknownPriority, m.clamps, m.upstreamStatus, m.usageTokens, m.estimatedTokensVec, m.unknownUsage,
+		m.recordsVec, m.endsVec, m.awaited,
 		m.gateStreams, m.gateUnknown, m.placedBefore,
 	}...) {
 		errs = append(errs, r.Register(c))
 	}
 	return errors.Join(errs...)
+}
+
+// countUsage counts the tokens that a response reported.
+func (m *metrics) countUsage(t usage.Tokens) {
+	m.usageTokens.WithLabelValues("input").Add(float64(t.Input))
+	m.usageTokens.WithLabelValues("output").Add(float64(t.Output))
+	m.usageTokens.WithLabelValues("cached").Add(float64(t.Cached))
 }
 
 // countResponse counts one response by its status.

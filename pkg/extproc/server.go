@@ -28,6 +28,7 @@ type Server struct {
 	presence   presence
 	links      links
 	costs      costs
+	roll       roll
 	once       warnings
 	names      bool          // the controller wants the requests' IDs
 	unreadSaid atomic.Uint64 // has a bit for each synonym that was warned about
@@ -71,6 +72,7 @@ func NewServer(cfg Config, deps Dependencies) (*Server, error) {
 		s.draw = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
 	s.plateau.report = s.reportPlateau
+	s.roll.replica, s.roll.charge = newReplica(), s.chargeByRecord
 	s.metrics.bind(s)
 	if err := s.SetConfig(cfg); err != nil {
 		return nil, err

@@ -39,9 +39,6 @@ func (c *Config) Validate() error {
 	checkOptionalHeader(&ps, invalid.At("TrustedHeaders", "InputTokens"), c.TrustedHeaders.InputTokens)
 	oneOf(&ps, invalid.At("Cost"), c.Cost, CostRequests, CostTokens)
 	oneOf(&ps, invalid.At("Usage"), c.Usage, UsageAuto, UsageTrailers, UsageBody, UsageALS, UsageNone)
-	if c.Usage == UsageALS {
-		ps.Add(invalid.At("Usage"), string(c.Usage), "not supported yet")
-	}
 	ps.Under(invalid.At("Tokens"), c.Tokens.Validate())
 	for i, name := range c.DeadlineHeaders {
 		checkHeader(&ps, invalid.At("DeadlineHeaders", i), name)

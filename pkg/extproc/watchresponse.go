@@ -132,10 +132,7 @@ func (st *mainStream) releaseEarly() error {
 // countUsage counts the tokens that the response reported. A response that was cut short has reported only a part.
 func (st *mainStream) countUsage() {
 	if t, ok := st.reportedUsage(); ok && st.ended {
-		m := st.server.metrics
-		m.usageTokens.WithLabelValues("input").Add(float64(t.Input))
-		m.usageTokens.WithLabelValues("output").Add(float64(t.Output))
-		m.usageTokens.WithLabelValues("cached").Add(float64(t.Cached))
+		st.server.metrics.countUsage(t)
 	}
 }
 

@@ -130,6 +130,9 @@ func TestFairInTokens(t *testing.T) {
 requestBody: always`, long, learned, 1},
 		{"vtc, usage from Envoy", "usage", `flows: { key: ["header:x-tenant"], discipline: vtc }
 requestBody: always`, long, learned, 1},
+		{"vtc, usage from Envoy's log", "als", `flows: { key: ["header:x-tenant"], discipline: vtc }
+usage: als
+requestBody: always`, long, learned, 1},
 		{"vtc, and a weight of 3", "usage", `flows: { key: ["header:x-tenant"], discipline: vtc, weights: { long: 3 } }
 requestBody: always`, long, learned, 3},
 		{"vtc, underestimated by 10", "usage", `flows: { key: ["header:x-tenant"], discipline: vtc }

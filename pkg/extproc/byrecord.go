@@ -1,0 +1,110 @@
+package extproc
+
+import (
+	logv3 "github.com/envoyproxy/go-control-plane/envoy/data/accesslog/v3"
+)
+
+// fate is what became of a record of Envoy's access log.
+type fate uint8
+
+const (
+	recordUsed    fate = iota // its tokens were taken
+	recordEmpty               // its request is known, but it has no usage
+	recordInvalid             // its request is known, but its numbers make no sense; the same as empty
+	recordLate                // its request has been charged
+	recordUnknown             // its ID is not of this replica
+	recordForeign             // it names no request
+	numFates      = iota
+)
+
+// fateLabels are the values of the label "outcome" in metrics.
+var fateLabels = [numFates]string{
+	recordUsed: "used", recordEmpty: "empty", recordInvalid: "invalid", recordLate: "late", recordUnknown: "unknown",
+	recordForeign: "unnamed",
+}
+
+// nameInLog gives a granted request a name for the records of Envoy's access log, if its usage is learned from them.
+func (st *mainStream) nameInLog() {
+	if st.lease == nil {
+		return
+	}
+	switch st.cfg.Usage {
+	case UsageALS:
+	case UsageAuto:
+		if st.charge == nil || !st.server.roll.wanted() {
+			return
+		}
+	default:
+		return
+	}
+	st.inLog = st.server.roll.add(st.lease)
+}
+
+// readEntry reads one record of Envoy's access log.
+func (s *Server) readEntry(entry *logv3.HTTPAccessLogEntry) fate {
+	id, r := readRecord(entry)
+	if id == "" {
+		return recordForeign
+	}
+	known, elsewhere := s.roll.take(id, &r)
+	switch {
+	case elsewhere:
+		return recordUnknown
+	case !known:
+		return recordLate
+	}
+	s.metrics.ends[r.end].Inc()
+	switch {
+	case r.bad:
+		return recordInvalid
+	case !r.known:
+		return recordEmpty
+	default:
+		return recordUsed
+	}
+}
+
+// needsRecord reports whether a request that has ended awaits its record: it went to an engine, nothing else has told its
+// usage, and a record is to be expected.
+func (st *mainStream) needsRecord() bool {
+	if st.inLog == nil || st.rejection != nil || st.completion.Unsent {
+		return false
+	}
+	if _, known := st.reportedUsage(); known {
+		return false
+	}
+	return st.cfg.Usage == UsageALS || st.server.roll.comes()
+}
+
+// awaitRecord has a request whose lease is settled charged when its record comes, or when it has not come in time.
+func (st *mainStream) awaitRecord() {
+	switch {
+	case st.inLog == nil:
+	case st.awaits:
+		e := st.ending()
+		st.server.roll.await(st.inLog, &e)
+	default:
+		st.server.roll.remove(st.inLog)
+	}
+}
+
+// chargeByRecord charges a request that has ended, with its record or, if none has come, as one without usage.
+func (s *Server) chargeByRecord(q *inLog, r *record) {
+	defer s.recovered("charging a request by its record")
+	e := q.ending
+	var u reported
+	if r != nil {
+		if e.status == 0 {
+			e.status = r.status
+		}
+		u = reported{
+			Tokens: r.tokens, known: r.known, whole: r.end == endWhole, began: r.end != endWhole && r.end != endUnsent,
+		}
+		if u.known && u.whole {
+			s.metrics.countUsage(u.Tokens)
+		}
+	}
+	if e.charge != nil {
+		q.lease.OnUsage(s.costs.atEnd(e, u, s.metrics))
+	}
+}

@@ -1,0 +1,350 @@
+package extproc
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	logv3 "github.com/envoyproxy/go-control-plane/envoy/data/accesslog/v3"
+	alsv3 "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/grpc"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// log sends records on a stream of Envoy's access log, and waits until they are read.
+func (b *testbench) log(entries ...*logv3.HTTPAccessLogEntry) {
+	b.t.Helper()
+	stream := &fakeLog{messages: []*alsv3.StreamAccessLogsMessage{{LogEntries: &alsv3.StreamAccessLogsMessage_HttpLogs{
+		HttpLogs: &alsv3.StreamAccessLogsMessage_HTTPAccessLogEntries{LogEntry: entries},
+	}}}}
+	if err := b.server.StreamAccessLogs(stream); err != nil {
+		b.t.Error(err)
+	}
+	synctest.Wait()
+}
+
+type fakeLog struct {
+	grpc.ServerStream
+	messages []*alsv3.StreamAccessLogsMessage
+}
+
+func (f *fakeLog) SendAndClose(*alsv3.StreamAccessLogsResponse) error { return nil }
+
+func (f *fakeLog) Recv() (*alsv3.StreamAccessLogsMessage, error) {
+	if len(f.messages) == 0 {
+		return nil, errFinished
+	}
+	m := f.messages[0]
+	f.messages = f.messages[1:]
+	return m, nil
+}
+
+// counted returns the value of a counter.
+func counted(c prometheus.Counter) float64 {
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		panic(err)
+	}
+	return m.GetCounter().GetValue()
+}
+
+func (b *testbench) records(outcome fate) float64 { return counted(b.server.metrics.records[outcome]) }
+
+// placedWith lets a request of 400 bytes and at most 500 tokens go, and returns the ID that Envoy was given for its records.
+func (c *conversation) placedWith() (id string) {
+	c.t.Helper()
+	c.say(chat("x-gateway-model-name", "m"))
+	c.say(requestBodyOf(`{"prompt":"`+strings.Repeat("abcd", 100)+`","max_tokens":500}`, true))
+	for _, m := range c.stream.take() {
+		if m.GetDynamicMetadata() != nil {
+			id = m.GetDynamicMetadata().GetFields()[weirNamespace].GetStructValue().GetFields()[requestKey].GetStringValue()
+		}
+	}
+	return id
+}
+
+func byLog(c *Config) {
+	inTokens(c)
+	c.Usage = UsageALS
+}
+
+// answered lets a streamed answer begin and end.
+func (c *conversation) answered(status string) {
+	c.say(responseHeaders(status, false, "content-type", "text/event-stream"))
+	c.heard()
+	c.end()
+}
+
+// wantCharged fails the test unless the lease was settled at once, without a cost, and then told exactly these.
+func (b *testbench) wantCharged(lease int, want ...fairqueue.Cost) {
+	b.t.Helper()
+	l := b.controller.leases[lease]
+	if len(l.completed) != 1 || l.completed[0].Cost != fairqueue.UnknownCost || !slices.Equal(l.usage, want) {
+		b.t.Errorf("completed with %v, then told %v; want once, then %v", l.completed, l.usage, want)
+	}
+}
+
+// wantNothingHeld fails the test if anything of a request is still there.
+func (b *testbench) wantNothingHeld() {
+	b.t.Helper()
+	if named, waiting := b.server.roll.named(), b.server.roll.awaited(); named != 0 || waiting != 0 {
+		b.t.Errorf("%d requests can be named, %d wait", named, waiting)
+	}
+}
+
+// What a request has cost by the record of the access log, whether that comes before the end of its stream or after it: its
+// usage, once; without usage the estimate at least; and nothing if no engine was reached.
+func TestChargedByRecord(t *testing.T) {
+	const estimated = 100 + 2*500
+	flagged := func(f *logv3.ResponseFlags, numbers map[string]any) func(string) *logv3.HTTPAccessLogEntry {
+		return func(id string) *logv3.HTTPAccessLogEntry {
+			e := entryOf(id, numbers)
+			e.CommonProperties.ResponseFlags = f
+			return e
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		status string
+		record func(id string) *logv3.HTTPAccessLogEntry
+		want   fairqueue.Cost
+		fate   fate
+	}{
+		{"usage", "200", flagged(nil, used(120, 30)), 120 + 60, recordUsed},
+		{"usage, no status seen", "", flagged(nil, used(120, 30)), 120 + 60, recordUsed},
+		{"no usage", "200", flagged(nil, nil), estimated, recordEmpty},
+		{"half of it", "200", flagged(nil, map[string]any{"output": 600.0}), 100 + 1200, recordEmpty},
+		{"nonsense", "200", flagged(nil, used(120, -30)), estimated, recordInvalid},
+		{"absurd", "200", flagged(nil, used(1e300, 1e300)), fairqueue.MaxCost, recordUsed},
+		{"the client leaves", "200", flagged(&logv3.ResponseFlags{DownstreamRemoteReset: true}, used(120, 30)), estimated, recordUsed},
+		{"the client leaves a long answer", "200", flagged(&logv3.ResponseFlags{DownstreamConnectionTermination: true}, used(120, 600)), 100 + 1200, recordUsed},
+		{"the engine breaks off", "200", flagged(&logv3.ResponseFlags{UpstreamRemoteReset: true}, nil), estimated, recordEmpty},
+		{"the engine refuses", "400", flagged(nil, nil), 1, recordEmpty},
+		{"the engine has no room", "503", flagged(nil, nil), 1, recordEmpty},
+		{"nobody was reached", "503", flagged(&logv3.ResponseFlags{UpstreamConnectionFailure: true}, nil), 1, recordEmpty},
+		{"Envoy's 503 for an engine that breaks off", "503", flagged(&logv3.ResponseFlags{UpstreamConnectionTermination: true}, nil), estimated, recordEmpty},
+	} {
+		for _, before := range []bool{false, true} {
+			t.Run(c.name, func(t *testing.T) {
+				inBubble(t, "FULL_DUPLEX/NONE", byLog, func(conv *conversation) {
+					id := conv.placedWith()
+					if c.status != "" {
+						conv.say(responseHeaders(c.status, false))
+						conv.heard()
+					}
+					if before {
+						conv.log(c.record(id))
+					}
+					conv.end()
+					if !before {
+						conv.wantCharged(0)
+						time.Sleep(recordWait - 1)
+						conv.log(c.record(id))
+					}
+					conv.wantCharged(0, c.want)
+					conv.log(c.record(id)) // a second one
+					time.Sleep(2 * recordWait)
+					conv.wantCharged(0, c.want)
+					if conv.records(c.fate) != 1 || conv.records(recordLate) != 1 {
+						t.Errorf("%v counted as %s, %v as late", conv.records(c.fate), fateLabels[c.fate], conv.records(recordLate))
+					}
+					conv.wantNothingHeld()
+				})
+			})
+		}
+	}
+}
+
+// Without a record a request is charged after the wait, to the moment, as one without usage: also if a record with
+// another's ID comes, or one of another replica.
+func TestNoRecord(t *testing.T) {
+	inBubble(t, "FULL_DUPLEX/NONE", byLog, func(c *conversation) {
+		id := c.placedWith()
+		c.answered("200")
+		for _, strange := range []string{"", id + "0", id[:len(id)-1], newReplica() + "1-2"} {
+			c.log(entryOf(strange, used(1, 1)))
+		}
+		if c.records(recordForeign) != 1 || c.records(recordLate) != 2 || c.records(recordUnknown) != 1 {
+			t.Errorf("%v unnamed, %v late, %v unknown", c.records(recordForeign), c.records(recordLate), c.records(recordUnknown))
+		}
+		time.Sleep(recordWait - 1)
+		synctest.Wait()
+		c.wantCharged(0)
+		time.Sleep(1)
+		synctest.Wait()
+		c.wantCharged(0, 100+2*500)
+		c.log(entryOf(id, used(120, 30)))
+		c.wantCharged(0, 100+2*500)
+		c.wantNothingHeld()
+	})
+}
+
+// The time that a client had counts to when it left, not to when its record came.
+func TestWaitingForTheRecordCostsNothing(t *testing.T) {
+	inBubble(t, "FULL_DUPLEX/NONE", byLog, func(c *conversation) {
+		c.say(chat("x-gateway-model-name", "m"))
+		c.say(requestBodyOf(`{"prompt":"`+strings.Repeat("abcd", 100)+`","max_tokens":8000}`, true))
+		c.heard()
+		c.say(responseHeaders("200", false, "content-type", "text/event-stream"))
+		c.heard()
+		time.Sleep(100 * time.Second)
+		c.end()
+		time.Sleep(recordWait)
+		synctest.Wait()
+		c.wantCharged(0, 100+2*5000)
+	})
+}
+
+// However many requests end without a record, a bounded number waits: the first ones are charged as without usage.
+func TestManyAwaitRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, byLog)
+		const more = 10
+		for i := range maxAwaited + more {
+			c := b.open("NONE/NONE")
+			c.say(chat("x-gateway-model-name", "m"))
+			c.say(responseHeaders("200", true))
+			c.end()
+			if i%512 == 0 {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		if n := b.server.roll.awaited(); n != maxAwaited {
+			t.Errorf("%d wait, want %d", n, maxAwaited)
+		}
+		for i, l := range b.controller.leases {
+			if want := i < more; len(l.usage) > 0 != want {
+				t.Fatalf("%d: told %v", i, l.usage)
+			}
+		}
+		time.Sleep(recordWait)
+		synctest.Wait()
+		for i, l := range b.controller.leases {
+			if len(l.usage) != 1 || len(l.completed) != 1 {
+				t.Fatalf("%d: completed %v, told %v", i, l.completed, l.usage)
+			}
+		}
+		b.wantNothingHeld()
+	})
+}
+
+// A request that needs no record is held for none: one that was preempted, one of which nothing was sent, and with other
+// ways to learn the usage.
+func TestRequestsWithoutRecords(t *testing.T) {
+	for _, way := range []UsageWay{UsageTrailers, UsageBody, UsageNone} {
+		inBubble(t, "FULL_DUPLEX/NONE", func(c *Config) { inTokens(c); c.Usage = way }, func(c *conversation) {
+			if id := c.placedWith(); id != "" {
+				t.Errorf("%s: has the ID %s", way, id)
+			}
+			c.settled(1)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, byLog)
+		b.controller.preempt = make(chan struct{})
+		c := b.open("BUFFERED/NONE")
+		c.say(chat("x-gateway-model-name", "m"))
+		c.heard()
+		if !b.controller.leases[0].tryPreempt() {
+			t.Fatal("not preempted")
+		}
+		if heard := c.heard(); !strings.Contains(heard, "preempted") {
+			t.Fatal(heard)
+		}
+		c.settled(1)
+		if n := len(b.controller.leases[0].usage); n != 0 {
+			t.Errorf("told %d times", n)
+		}
+		b.wantNothingHeld()
+	})
+}
+
+// With cost: requests the usage is counted, and nobody is charged for it.
+func TestRecordsWithoutCosts(t *testing.T) {
+	inBubble(t, "FULL_DUPLEX/NONE", func(c *Config) { c.Usage = UsageALS }, func(c *conversation) {
+		id := c.placedWith()
+		c.answered("200")
+		c.log(entryOf(id, used(120, 30)))
+		if got := counted(c.server.metrics.usageTokens.WithLabelValues("output")); got != 30 {
+			t.Errorf("%v tokens of output", got)
+		}
+		c.wantCharged(0)
+		c.wantNothingHeld()
+	})
+}
+
+// With usage: auto nobody waits for records until they come. One request of 64 is named to find out; once a record of one
+// has come, all are, and wait. A minute after the last record nobody does.
+func TestAutoFindsOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, inTokens)
+		ask := func() (id string) {
+			c := b.open("FULL_DUPLEX/NONE")
+			id = c.placedWith()
+			c.answered("200")
+			return id
+		}
+		var ids []string
+		for range 2 * probeEvery {
+			if id := ask(); id != "" {
+				ids = append(ids, id)
+			}
+		}
+		for i, l := range b.controller.leases {
+			if len(l.completed) != 1 || l.completed[0].Cost == fairqueue.UnknownCost {
+				t.Fatalf("%d: waits", i)
+			}
+		}
+		if len(ids) != 2 {
+			t.Fatalf("%d of %d were named", len(ids), 2*probeEvery)
+		}
+		b.wantNothingHeld()
+
+		b.log(entryOf(newReplica()+"1-2", used(1, 1))) // says nothing of our own
+		if b.server.roll.comes() {
+			t.Error("another replica's record counts")
+		}
+		b.log(entryOf(ids[0], used(1, 1)))
+		for range 3 {
+			n := len(b.controller.leases)
+			id := ask()
+			b.wantCharged(n)
+			b.log(entryOf(id, used(120, 30)))
+			b.wantCharged(n, 120+60)
+		}
+
+		n := len(b.controller.leases)
+		ask()
+		time.Sleep(recordWait)
+		synctest.Wait()
+		if l := b.controller.leases[n]; len(l.usage) != 1 {
+			t.Errorf("told %v", l.usage)
+		}
+		time.Sleep(recordsLately)
+		n = len(b.controller.leases)
+		ask()
+		if l := b.controller.leases[n]; len(l.completed) != 1 || l.completed[0].Cost == fairqueue.UnknownCost {
+			t.Error("waits for records that do not come any more")
+		}
+		b.wantNothingHeld()
+	})
+}
+
+// A record that makes the queue panic costs the process nothing but its stream.
+func TestPanicByRecord(t *testing.T) {
+	inBubble(t, "FULL_DUPLEX/NONE", byLog, func(c *conversation) {
+		id := c.placedWith()
+		c.answered("200")
+		c.controller.leases[0].controller = nil // OnUsage panics
+		c.log(entryOf(id, used(120, 30)))
+		if got := counted(c.server.metrics.panics); got != 1 {
+			t.Errorf("%v panics", got)
+		}
+		c.wantNothingHeld()
+	})
+}
