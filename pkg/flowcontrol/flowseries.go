@@ -5,13 +5,17 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// flowMetrics are the metrics by flow, for a bounded number of flows. A flow costs three series, plus one for each kind
-// of rejection; a histogram would cost twenty.
+// flowMetrics are the metrics by flow, for a bounded number of flows. A flow costs two series, one for each kind of
+// rejection, and three where actual costs become known; a histogram would cost twenty.
 type flowMetrics struct {
 	known      labelled[string, *flowSeries]
 	cost       *prometheus.CounterVec
+	actual     *prometheus.CounterVec
+	wrong      *prometheus.CounterVec
 	wait       *prometheus.SummaryVec // without quantiles: sum and count only
 	rejections *prometheus.CounterVec
 }
@@ -21,6 +25,14 @@ func (m *flowMetrics) init(limit int) {
 		Namespace: "weir", Name: "flow_served_cost_total",
 		Help: "Cost of the requests dispatched, by flow, as charged then: with cost: tokens, the estimates.",
 	}, []string{"flow"})
+	m.actual = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "weir", Name: "flow_actual_cost_total",
+		Help: "Cost of a flow's requests that have ended, as it turned out; only of those for which it became known.",
+	}, []string{"flow"})
+	m.wrong = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "weir", Name: "flow_misestimated_cost_total",
+		Help: "How much the same requests were charged too much (direction over) or too little (under) at dispatch.",
+	}, []string{"flow", "direction"})
 	m.wait = prometheus.NewSummaryVec(prometheus.SummaryOpts{
 		Namespace: "weir", Name: "flow_queue_wait_seconds",
 		Help: "Time in the queue of a flow's requests that waited there, whatever became of them, observed at their end.",
@@ -34,6 +46,8 @@ func (m *flowMetrics) init(limit int) {
 	m.known.add = m.series
 	m.known.drop = func(flow string, _ *flowSeries) {
 		m.cost.DeleteLabelValues(flow)
+		m.actual.DeleteLabelValues(flow)
+		m.wrong.DeletePartialMatch(prometheus.Labels{"flow": flow})
 		m.wait.DeleteLabelValues(flow)
 		m.rejections.DeletePartialMatch(prometheus.Labels{"flow": flow})
 	}
@@ -50,11 +64,15 @@ type flowSeries struct {
 	served     prometheus.Counter
 	wait       prometheus.Observer
 	rejections *prometheus.CounterVec
+
+	actual, over, under prometheus.Counter
 }
 
 func (m *flowMetrics) series(flow string) *flowSeries {
 	return &flowSeries{
 		flow: flow, served: m.cost.WithLabelValues(flow), wait: m.wait.WithLabelValues(flow), rejections: m.rejections,
+		actual: m.actual.WithLabelValues(flow),
+		over:   m.wrong.WithLabelValues(flow, "over"), under: m.wrong.WithLabelValues(flow, "under"),
 	}
 }
 
@@ -83,4 +101,14 @@ func (s *flowSeries) rejected(o Outcome) {
 	if o != OutcomeDispatched && s.rejections != nil {
 		s.rejections.WithLabelValues(s.flow, o.String()).Inc()
 	}
+}
+
+// cost counts what a request has really cost, once, and how wrong the charge at its dispatch was.
+func (s *flowSeries) cost(charged, actual fairqueue.Cost) {
+	if s == nil || s.actual == nil {
+		return
+	}
+	s.actual.Add(float64(actual))
+	s.over.Add(float64(max(0, charged-actual)))
+	s.under.Add(float64(max(0, actual-charged)))
 }

@@ -124,3 +124,41 @@ func TestRejectionsByFlowAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// What a flow's requests have really cost, and how wrong their charges were, counts once for each request, whenever it
+// becomes known.
+func TestActualCostsByFlow(t *testing.T) {
+	inBubble(t, ready(100), nil, func(b *bench) {
+		ask := func(flow string) *Lease {
+			l, err := b.TryEnqueue(b.t.Context(), &Request{Flow: flow, Cost: 100, Placement: pool})
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			return l
+		}
+		atEnd, late, before, never, raised := ask("a"), ask("a"), ask("b"), ask("b"), ask("c")
+		unsent := ask("c")
+		atEnd.OnRequestComplete(Completion{Cost: 40})
+		atEnd.OnUsage(70)
+		late.OnRequestComplete(Completion{})
+		late.OnUsage(150)
+		late.OnUsage(150)
+		before.OnUsage(90)
+		before.OnRequestComplete(Completion{})
+		before.OnUsage(90)
+		never.OnRequestComplete(Completion{})
+		raised.OnCost(300)
+		raised.OnRequestComplete(Completion{Cost: 250})
+		unsent.OnRequestComplete(Completion{Unsent: true, Cost: 1})
+		if got := fmt.Sprint(b.scraped("weir_flow_actual_cost_total", "flow")); got != "map[a:190 b:90 c:250]" {
+			t.Errorf("actual costs: %s", got)
+		}
+		wrong := map[string]float64{}
+		for _, m := range b.scrape("weir_flow_misestimated_cost_total") {
+			wrong[m.GetLabel()[1].GetValue()+" "+m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
+		}
+		if got := fmt.Sprint(wrong); got != "map[a over:60 a under:50 b over:10 b under:0 c over:0 c under:150]" {
+			t.Errorf("misestimated costs: %s", got)
+		}
+	})
+}

@@ -75,10 +75,13 @@ func TestLabelsAreBoundedAndPruned(t *testing.T) {
 		time.Sleep(pruneEvery)
 		b.scraped("", "") // drops them, but not the flow that came again; what it shows itself may be from before
 		want("weir_flow_served_cost_total", "flow", "map[late:1 other:4 x:2 y:2]")
+		want("weir_flow_actual_cost_total", "flow", "map[late:0 other:0 x:0 y:0]")
+		want("weir_flow_misestimated_cost_total", "flow", "map[late:0 other:0 x:0 y:0]")
 		want("weir_bypass_total", "model", "map[held:1 late:1 other:5 x:2]")
 		want("weir_stock_level", "model", "map[held:1 late:0 other:0 x:0]")
-		complete(held)
+		held.OnRequestComplete(Completion{Cost: 7}) // shown nowhere any more
 		synctest.Wait()
+		want("weir_flow_actual_cost_total", "flow", "map[late:0 other:0 x:0 y:0]")
 		want("weir_stock_level", "model", "map[held:0 late:0 other:0 x:0]")
 	})
 }

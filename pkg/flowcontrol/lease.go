@@ -22,6 +22,9 @@ type waiter struct {
 	preempted chan struct{} // closed at preemption; nil if it cannot be preempted
 	held      bool          // it has a lease, or had one
 	told      bool          // its preemption has been counted
+
+	actual  fairqueue.Cost // as told by OnUsage before the end
+	counted bool           // the actual cost is in the metrics
 }
 
 // Lease is one request's holding of stock, from dispatch to completion. It is settled exactly once, by
@@ -78,10 +81,15 @@ func (l *Lease) OnCost(to fairqueue.Cost) {
 func (l *Lease) OnUsage(cost fairqueue.Cost) {
 	now := time.Now()
 	l.controller().mu.Lock()
+	if l.controller().machine.TakesUsage(&l.Waiter) && !l.counted {
+		l.counted = true
+		defer l.flowSeries.cost(l.Cost(), cost) // when the lock is released
+	}
 	defer l.controller().end(now, nil)
 	if l.Stage() == dispatch.StageEnded {
 		l.controller().machine.UsageLate(now, &l.Waiter, cost)
 	} else {
+		l.actual = cost
 		l.controller().machine.TrueUp(now, l.Granted(), cost)
 	}
 }
@@ -90,27 +98,38 @@ func (l *Lease) OnUsage(cost fairqueue.Cost) {
 // it may be deferred and called early as well.
 func (l *Lease) OnRequestComplete(done Completion) {
 	w := (*waiter)(l)
-	switch settled, preempted := l.controller().complete(w, done.Cost); {
+	switch settled, actual, preempted := l.controller().complete(w, done); {
 	case settled:
 		w.series.completed(w, done)
+		if actual != fairqueue.UnknownCost {
+			w.flowSeries.cost(w.Cost(), actual)
+		}
 	case preempted != nil:
 		w.series.preempted(w, preempted)
 	}
 }
 
-// complete settles the lease. For a preempted one, which was settled before, the first call returns its rejection.
-func (c *RequestQueueController) complete(w *waiter, cost fairqueue.Cost) (settled bool, preempted *Rejection) {
+// complete settles the lease, and returns the actual cost if it is known now and no metric has it yet. For a preempted
+// lease, which was settled before, the first call returns its rejection.
+func (c *RequestQueueController) complete(w *waiter, done Completion) (settled bool, actual fairqueue.Cost, preempted *Rejection) {
 	c.mu.Lock()
 	var now time.Time
-	if c.machine.Waiting() > 0 || cost != fairqueue.UnknownCost { // otherwise nothing needs the time
+	if c.machine.Waiting() > 0 || done.Cost != fairqueue.UnknownCost { // otherwise nothing needs the time
 		now = time.Now()
 	}
 	defer c.end(now, nil)
 	settled = w.Stage() != dispatch.StageEnded
-	c.machine.Complete(now, w.Granted(), cost)
+	if actual = done.Cost; actual == fairqueue.UnknownCost {
+		actual = w.actual
+	}
+	if !settled || done.Unsent {
+		actual = fairqueue.UnknownCost
+	}
+	w.counted = w.counted || actual != fairqueue.UnknownCost
+	c.machine.Complete(now, w.Granted(), done.Cost)
 	if !settled && w.Outcome() == OutcomePreempted && !w.told {
 		w.told = true
 		preempted = rejectionOf(&w.Waiter)
 	}
-	return settled, preempted
+	return settled, actual, preempted
 }

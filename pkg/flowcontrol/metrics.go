@@ -88,7 +88,7 @@ func newMetrics(c *RequestQueueController) *metrics {
 	}
 	m.collectable = []prometheus.Collector{
 		m.requests, m.length, m.latency, m.stock, m.bypass, m.expired, m.cancelled, m.pushErrors,
-		m.flows.cost, m.flows.wait, m.flows.rejections,
+		m.flows.cost, m.flows.actual, m.flows.wrong, m.flows.wait, m.flows.rejections,
 		m.tiers.requests, m.tiers.wait,
 		m.accounts,
 	}
