@@ -91,9 +91,10 @@ e2e-vllm: envoy openai ## a real vLLM on the CPU (6 GB in .cache), on a quiet ma
 		$(GO) test -tags e2evllm -count=1 -timeout 40m -v ./test/e2evllm -args -out $(CURDIR)/docs/e2e-vllm.md
 
 .PHONY: bench
-bench: envoy build ## benchmarks: all of pkg, with ratios to each one's first row, and through Envoy beside a no-op processor
+bench: envoy build ## benchmarks: all of pkg, with ratios to each one's first row, through Envoy beside a no-op processor, and of usage
 	set -o pipefail; $(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./pkg/... | $(GO) run ./hack/benchratios
 	ENVOY=$$(hack/envoy.sh) bin/weir bench proxy
+	ENVOY=$$(hack/envoy.sh) bin/weir bench usage
 
 .PHONY: bench-flood
 bench-flood: envoy build ## a flood beside a quiet tenant: throughput and the quiet one's latency

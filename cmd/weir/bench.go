@@ -5,11 +5,12 @@ import (
 	"io"
 )
 
-const benchUsage = `Usage:
+const benchHelp = `Usage:
   weir bench flood [flags]   a flood beside a quiet tenant: throughput, and the quiet one's latency
   weir bench proxy [flags]   what Weir costs beside Envoy alone and beside a processor that does nothing
+  weir bench usage [flags]   what it costs that Envoy reads the usage of the answers
 
-Each starts Envoy, epp and simulated model servers on loopback, and stops them. --help after flood or proxy lists its flags.
+Each starts Envoy, epp and simulated model servers on loopback, and stops them. --help after the name of one lists its flags.
 `
 
 // runBench is `weir bench`.
@@ -23,13 +24,15 @@ func runBench(args []string, stdout, stderr io.Writer) int {
 		return runBenchFlood(args[1:], stdout, stderr)
 	case "proxy":
 		return runBenchProxy(args[1:], stdout, stderr)
+	case "usage":
+		return runBenchUsage(args[1:], stdout, stderr)
 	case "help", "-h", "--help":
-		_, _ = fmt.Fprint(stdout, benchUsage)
+		_, _ = fmt.Fprint(stdout, benchHelp)
 		return 0
 	case "":
-		_, _ = fmt.Fprint(stderr, benchUsage)
+		_, _ = fmt.Fprint(stderr, benchHelp)
 	default:
-		_, _ = fmt.Fprintf(stderr, "weir bench: unknown benchmark %q\n%s", what, benchUsage)
+		_, _ = fmt.Fprintf(stderr, "weir bench: unknown benchmark %q\n%s", what, benchHelp)
 	}
 	return 2
 }

@@ -43,6 +43,22 @@ func TestBenchProxy(t *testing.T) {
 	}
 }
 
+// The benchmark of usage in miniature: every scenario is served, and each ratio has its target.
+func TestBenchUsage(t *testing.T) {
+	c := begin(t, "bench", "usage", "--rounds=1", "--length=100ms", eppBuilt())
+	c.ends(t, 0)
+	for _, scenario := range []string{usageWithout, usageWith, usageSkip, usageChunksWithout, usageChunksWith} {
+		if !strings.Contains(c.stdout.String(), "| "+scenario+" |") {
+			t.Errorf("no line for %s:\n%s", scenario, c.stdout.String())
+		}
+	}
+	for _, want := range []string{"at most 1.40", "at most 1.20", "at most 1.10"} {
+		if !strings.Contains(c.stdout.String(), want) {
+			t.Errorf("%q was not written:\n%s", want, c.stdout.String())
+		}
+	}
+}
+
 // A target that is met exactly counts as met; one that is narrowly missed does not.
 func TestFloodTargets(t *testing.T) {
 	quiet := func(median, p99 time.Duration) loadgen.TenantSummary {

@@ -102,7 +102,7 @@ func benchFlood(s *scene.Scene, options floodOptions, stdout, stderr io.Writer) 
 	if err != nil {
 		return false, err
 	}
-	_, servers, err := startModels(s, floodServers, modelServers{Slots: floodSlots, Service: floodService, Jitter: options.jitter})
+	_, servers, err := startModels(s, "model-servers", floodServers, modelServers{Slots: floodSlots, Service: floodService, Jitter: options.jitter})
 	if err != nil {
 		return false, err
 	}

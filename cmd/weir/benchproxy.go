@@ -99,8 +99,8 @@ requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[3]d, 
 
 // proxySetting is what runs during the benchmark.
 type proxySetting struct {
-	models, noop     *scene.Process
-	epp              *scene.EPP
+	load
+	noop             *scene.Process
 	alone, idle, own *envoyrun.Envoy // without a processor, with the no-op, with Weir
 	bare             *envoyrun.Envoy // with Weir, without the buffer filter
 }
@@ -112,7 +112,7 @@ func newProxySetting(s *scene.Scene, options proxyOptions) (*proxySetting, error
 	}
 	p := &proxySetting{}
 	var servers, noop []string
-	if p.models, servers, err = startModels(s, proxyServers, modelServers{}); err != nil {
+	if p.models, servers, err = startModels(s, "model-servers", proxyServers, modelServers{}); err != nil {
 		return nil, err
 	}
 	epp := scene.EPPOptions{Binary: binary, Config: proxyConfig, Endpoints: servers}
@@ -179,7 +179,8 @@ func benchProxy(s *scene.Scene, options proxyOptions, stdout, stderr io.Writer) 
 		}
 	}
 	if options.profile != "" {
-		if err := setting.profile(s.Context(), slices.Max(options.concurrency), options.profile); err != nil {
+		small := proxyRequest(true, smallBody)
+		if err := setting.profile(s.Context(), setting.own, small, slices.Max(options.concurrency), options.profile); err != nil {
 			return false, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -20,8 +21,7 @@ const tolerance = 1.10
 
 // writeProxy writes the Markdown tables, one comparison for each concurrency, and reports whether the target is met.
 func writeProxy(w io.Writer, options proxyOptions, all []*loadgen.Comparison) bool {
-	_, _ = fmt.Fprintf(w, "Through Envoy with 1 worker thread; %d CPUs, load average %s at the end; medians of %d rounds of %v.\n\n",
-		runtime.NumCPU(), loadAverage(), options.rounds, options.length)
+	writeSetting(w, options.rounds, options.length)
 	columns := []string{figureRate, figureP50, figureP99, figureEnvoy, figureProcessor, figureModels, figureClient}
 	figures := newFigures([]string{"in flight", "scenario"}, columns)
 	for i, c := range options.concurrency {
@@ -53,6 +53,12 @@ func writeProxy(w io.Writer, options proxyOptions, all []*loadgen.Comparison) bo
 	_, _ = fmt.Fprintf(w, "\nTarget: processor time and median latency at most %.2f times the no-op's where more than 1 is in flight: %s.\n",
 		tolerance, verdict)
 	return met
+}
+
+// writeSetting writes what the figures depend on.
+func writeSetting(w io.Writer, rounds int, length time.Duration) {
+	_, _ = fmt.Fprintf(w, "Through Envoy with 1 worker thread; %d CPUs, load average %s at the end; medians of %d rounds of %v.\n\n",
+		runtime.NumCPU(), loadAverage(), rounds, length)
 }
 
 // writeRatios writes a table of one scenario's figures over another's, in the same round.

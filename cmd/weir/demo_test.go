@@ -222,6 +222,8 @@ func TestArguments(t *testing.T) {
 		"bench proxy --length=1h":          "--length: 1h0m0s: must be from 100ms to 1m",
 		"bench proxy --concurrency=8,8":    "--concurrency: 8: must be from 1 to 1000, and each once",
 		"bench proxy --concurrency=100000": "--concurrency: 100000: must be",
+		"bench usage --rounds=0":           "--rounds: 0: must be from 1 to 1000",
+		"bench usage --length=1h":          "--length: 1h0m0s: must be from 100ms to 1m",
 		"noop-processor":                   "want a file",
 		"model-servers 0 f":                "want a count",
 	} {
@@ -233,7 +235,7 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%s: %q is not in stderr:\n%s", arguments, want, stderr.String())
 		}
 	}
-	for _, arguments := range []string{"demo --help", "bench --help", "bench flood -h", "bench proxy --help"} {
+	for _, arguments := range []string{"demo --help", "bench --help", "bench flood -h", "bench proxy --help", "bench usage --help"} {
 		var stdout, stderr output
 		if code := run(strings.Fields(arguments), &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "Usage:") {
 			t.Errorf("%s: exit code %d, want 0 and the usage\n%s", arguments, code, stdout.String())

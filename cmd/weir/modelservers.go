@@ -15,11 +15,12 @@ import (
 )
 
 // modelServers configures simulated model servers: their slots, the service time of each request, and its jitter as a
-// fraction to either side. The zero value answers at once.
+// fraction to either side. The zero value answers at once. Loose ones are up to 1 ms late, and take less processor time.
 type modelServers struct {
 	Slots   int
 	Service time.Duration
 	Jitter  float64
+	Loose   bool
 }
 
 func (m modelServers) config() modelsim.Config {
@@ -28,18 +29,18 @@ func (m modelServers) config() modelsim.Config {
 	}
 	config := modelsim.Fixed(m.Slots, m.Service)
 	config.Engine.Jitter = m.Jitter
-	config.Punctual = true
+	config.Punctual = !m.Loose
 	return config
 }
 
 // startModels starts simulated model servers in a process of their own, so that their processor time can be measured
 // separately and the load generator does not delay them.
-func startModels(s *scene.Scene, count int, how modelServers) (*scene.Process, []string, error) {
+func startModels(s *scene.Scene, name string, count int, how modelServers) (*scene.Process, []string, error) {
 	text, err := json.Marshal(how)
 	if err != nil {
 		return nil, nil, fmt.Errorf("model servers: %w", err)
 	}
-	return s.Server("model-servers", "model-servers", strconv.Itoa(count), string(text))
+	return s.Server(name, "model-servers", strconv.Itoa(count), string(text))
 }
 
 // runModelServers is `weir model-servers COUNT HOW ADDRESSES`: it runs COUNT simulated model servers, configured by the

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -92,10 +93,22 @@ func (b Bootstrap) Filters() []string {
 	return names
 }
 
-// Route returns the action of the first route ("cluster", "timeout", "retry_policy"), to be changed in place; nil if
-// there is none.
+// Route returns the action of the first route ("cluster", "timeout", "retry_policy"), to be changed in place, for all
+// routes with the same action: in the shipped files all that lead to the model servers. It is nil if there is none.
 func (b Bootstrap) Route() map[string]any {
-	return Object(b.ConnectionManager(), "route_config", "virtual_hosts", 0, "routes", 0, "route")
+	routes := b.routes()
+	action := Object(routes, 0, "route")
+	for _, route := range routes {
+		if reflect.DeepEqual(Object(route, "route"), action) && action != nil {
+			Object(route)["route"] = action
+		}
+	}
+	return action
+}
+
+// routes returns the routes of the first virtual host.
+func (b Bootstrap) routes() []any {
+	return List(b.ConnectionManager(), "route_config", "virtual_hosts", 0, "routes")
 }
 
 // Object returns the object at a path below part of a configuration, to be changed in place: a string in the path is

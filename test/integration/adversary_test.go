@@ -212,7 +212,7 @@ requestBody: always
 			"x-gateway-inference-fairness-id", name, "x-api-key", name, "x-user-id", name)
 		return a
 	}
-	c := compete(t, setup{envoys: []string{"api-keys"}, config: config, strange: true, edit: readingUsage},
+	c := compete(t, setup{envoys: []string{"api-keys"}, config: config, strange: true, edit: envoyrun.ReadUsage},
 		modelsim.Fixed(4, 5*time.Millisecond), named("honest", keyOfTeamB, 0))
 	c.round(func() { c.attack(800, func(i int) ask { return named("attacker", keyOfTeamA, i) }) })
 	c.wantNoGain()
@@ -321,7 +321,7 @@ func TestUsageKeepsEveryByteUnderLoad(t *testing.T) {
 		t.Run(config, func(t *testing.T) {
 			edit, first := lettingTrailersThrough, uint64(0)
 			if config == "gate" { // as in TestUsageKeepsEveryByte
-				edit, first = envoyrun.Edits(lettingTrailersThrough, readingUsage), withToken
+				edit, first = envoyrun.Edits(lettingTrailersThrough, envoyrun.ReadUsage), withToken
 			}
 			s := before(t, http.HandlerFunc(serveOdd), setup{envoys: []string{config}, config: wide + "cost: tokens\n", edit: edit})
 			var over atomic.Bool

@@ -163,6 +163,7 @@ func (s *scene) check(seed uint64) error {
 	}
 	request.Header.Set("content-type", "application/json")
 	request.Header.Set("x-seed", fmt.Sprint(seed))
+	s.authorize(request)
 	response, err := client.Do(request)
 	if err != nil {
 		return err

@@ -260,15 +260,17 @@ func TestLeavingEarlyDoesNotPay(t *testing.T) {
 
 // The filter that reads the usage leaves every byte of an answer as it is, also together with the gate.
 func TestUsageKeepsEveryByte(t *testing.T) {
-	for _, config := range []string{"usage", "gate"} {
+	for _, config := range []string{"recommended", "api-keys", "jwt", "gate"} {
 		t.Run(config, func(t *testing.T) {
 			edit, first := lettingTrailersThrough, uint64(0)
 			if config == "gate" {
 				// The filter ends each answer with trailers, which Envoy keeps back while the gate waits for a token. So a
 				// stream that is nothing but comments would be held.
-				edit, first = envoyrun.Edits(lettingTrailersThrough, readingUsage), withToken
+				edit, first = envoyrun.Edits(lettingTrailersThrough, envoyrun.ReadUsage), withToken
 			}
-			s := before(t, http.HandlerFunc(serveOdd), setup{envoys: []string{config}, config: wide + "cost: tokens\n", edit: edit})
+			s := before(t, http.HandlerFunc(serveOdd), setup{
+				envoys: []string{config}, config: wide + "cost: tokens\n", edit: envoyrun.Edits(trustIssuer, edit),
+			})
 			s.checkAll(first, 5000)
 			s.epp.settled()
 			s.epp.waitFor(0, "weir_extproc_streams")
@@ -277,21 +279,4 @@ func TestUsageKeepsEveryByte(t *testing.T) {
 			}
 		})
 	}
-}
-
-// readingUsage adds to a configuration what usage.yaml has to read the usage.
-func readingUsage(b envoyrun.Bootstrap) error {
-	with, err := envoyrun.Load("usage")
-	if err != nil {
-		return err
-	}
-	const options, ours = "typed_extension_protocol_options", "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
-	from := envoyrun.Object(with.Cluster(envoyrun.ModelServersCluster), options, ours)
-	to := envoyrun.Object(b.Cluster(envoyrun.ModelServersCluster), options, ours)
-	to["http_filters"] = from["http_filters"]
-	namespaces := func(b envoyrun.Bootstrap) map[string]any {
-		return envoyrun.Object(b.Filter("envoy.filters.http.ext_proc"), "metadata_options", "forwarding_namespaces")
-	}
-	namespaces(b)["typed"] = namespaces(with)["typed"]
-	return nil
 }

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/loadgen"
+	"github.com/weir-epp/weir/internal/modelsim"
+	"github.com/weir-epp/weir/internal/scene"
+)
+
+const usageAbout = `What it costs that Envoy reads the usage of the answers and tells Weir, in processor time of Envoy and epp together: the
+recommended configuration beside the same without it, in rounds that take turns. Answers are JSON, to requests of 1 KB, from
+model servers that answer at once, and streams of 200 chunks, one in 10 ms. The ratios are medians of each round's ratio.
+`
+
+// The scenarios' names.
+const (
+	usageWithout       = "1 KB, without usage"
+	usageWith          = "1 KB, with usage"
+	usageSkip          = "1 KB, with usage, response headers skipped"
+	usageChunksWithout = "200 chunks, without usage"
+	usageChunksWith    = "200 chunks, with usage"
+)
+
+// usageTargets are how many times the processor time of Envoy and epp the first may take of the second.
+var usageTargets = []struct {
+	one, other string
+	most       float64
+}{
+	{usageWith, usageWithout, 1.40},
+	{usageSkip, usageWithout, 1.20},
+	{usageChunksWith, usageChunksWithout, 1.10},
+}
+
+const (
+	usageInFlight  = 32              // requests of 1 KB
+	usageStreams   = 32              // streams
+	usageChunks    = 200             // of a stream, a token each
+	usageStreaming = 2 * time.Second // how long a stream takes
+)
+
+// usageConfig has room for all requests.
+var usageConfig = fmt.Sprintf(`
+profile: recommended
+cost: tokens
+flows: { key: ["header:%s", "model"] }
+requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[2]d, upperBoundPerBackend: %[2]d }
+`, fairnessHeader, maxConcurrency)
+
+// usageOptions are the flags of `weir bench usage`.
+type usageOptions struct {
+	epp     string
+	rounds  int
+	length  time.Duration
+	profile string
+	assert  bool
+}
+
+// runBenchUsage is `weir bench usage`.
+func runBenchUsage(args []string, stdout, stderr io.Writer) int {
+	var options usageOptions
+	set := flagSet("weir bench usage")
+	set.IntVar(&options.rounds, "rounds", 9, "rounds, 1 to 1000; fewer than 5 say little")
+	set.DurationVar(&options.length, "length", 1500*time.Millisecond, "time of one scenario in one round, 100ms to 1m")
+	set.StringVar(&options.profile, "cpu-profile", "", "`file` for a CPU profile of epp, from a further run with usage")
+	set.BoolVar(&options.assert, "assert", false, "exit with 1 if a target is missed")
+	set.StringVar(&options.epp, "epp", "", eppFlag)
+	check := func() error {
+		return (&proxyOptions{rounds: options.rounds, length: options.length, concurrency: []int{usageInFlight}}).validate()
+	}
+	if code, ok := readFlags(set, usageAbout, args, check, stdout, stderr); !ok {
+		return code
+	}
+	met := false
+	code := onStage("bench usage", stderr, func(s *scene.Scene) (err error) {
+		met, err = benchUsage(s, options, stdout, stderr)
+		return err
+	})
+	if code == 0 && options.assert && !met {
+		return 1
+	}
+	return code
+}
+
+// benchUsageCost measures, writes the tables, and reports whether the targets are met.
+func benchUsage(s *scene.Scene, options usageOptions, stdout, stderr io.Writer) (met bool, err error) {
+	scenarios, profiled, err := usageScenarios(s, options)
+	if err != nil {
+		return false, err
+	}
+	bar := newProgress(stderr, 1)
+	defer bar.end()
+	for _, scenario := range scenarios { // fills connection pools and caches; not counted
+		if _, err := scenario.Run(s.Context(), 0); err != nil {
+			return false, err
+		}
+	}
+	all, err := loadgen.Interleave(s.Context(), options.rounds, scenarios, bar.begin("usage"))
+	if err != nil {
+		return false, err
+	}
+	bar.end()
+	if options.profile != "" {
+		if err := profiled(options.profile); err != nil {
+			return false, err
+		}
+	}
+	return writeUsage(stdout, options, all), nil
+}
+
+// usageScenarios starts everything. The function that it returns records a CPU profile of epp.
+func usageScenarios(s *scene.Scene, options usageOptions) ([]loadgen.Scenario, func(string) error, error) {
+	binary, err := scene.FindEPP(options.epp)
+	if err != nil {
+		return nil, nil, err
+	}
+	// stage starts a Weir before the model servers, and for each Edit an Envoy before it.
+	stage := func(name string, how modelServers, edits ...func(envoyrun.Bootstrap) error) (*load, []*envoyrun.Envoy, error) {
+		models, servers, err := startModels(s, name+"-models", proxyServers, how)
+		if err != nil {
+			return nil, nil, err
+		}
+		epp, err := s.EPP(scene.EPPOptions{
+			Name: name + "-epp", Binary: binary, Config: usageConfig, Endpoints: servers, Flags: []string{"--enable-pprof"},
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		var envoys []*envoyrun.Envoy
+		for i, edit := range edits {
+			envoy, err := s.Envoy(fmt.Sprintf("%s-envoy-%d", name, i), tenantsNamed(envoyrun.Options{
+				Config: "recommended", Weir: epp.Address, ModelServers: servers,
+				Edit: envoyrun.Edits(envoyrun.KeepHeader(modelHeader), edit),
+			}))
+			if err != nil {
+				return nil, nil, err
+			}
+			envoys = append(envoys, envoy)
+		}
+		return &load{models: models, epp: epp}, envoys, nil
+	}
+	whole, before, err := stage("whole", modelServers{}, envoyrun.WithoutUsage, nil, skipResponseHeaders)
+	if err != nil {
+		return nil, nil, err
+	}
+	streamed, beforeStreams, err := stage("streamed", modelServers{Slots: maxConcurrency, Service: usageStreaming, Jitter: 0.2, Loose: true},
+		envoyrun.WithoutUsage, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	one := func(name string, l *load, envoy *envoyrun.Envoy, request loadgen.Template, inFlight int) loadgen.Scenario {
+		return loadgen.Scenario{Name: name, Run: func(ctx context.Context, _ int) (loadgen.Figures, error) {
+			return l.measure(ctx, envoy, l.epp.Process, request, inFlight, options.length)
+		}}
+	}
+	small, chunks := proxyRequest(true, smallBody), usageStream()
+	profiled := func(file string) error {
+		return whole.profile(s.Context(), before[1], small, usageInFlight, file)
+	}
+	return []loadgen.Scenario{
+		one(usageWithout, whole, before[0], small, usageInFlight),
+		one(usageWith, whole, before[1], small, usageInFlight),
+		one(usageSkip, whole, before[2], small, usageInFlight),
+		one(usageChunksWithout, streamed, beforeStreams[0], chunks, usageStreams),
+		one(usageChunksWith, streamed, beforeStreams[1], chunks, usageStreams),
+	}, profiled, nil
+}
+
+// skipResponseHeaders is an Edit by which Weir sees the trailers of an answer alone.
+func skipResponseHeaders(b envoyrun.Bootstrap) error {
+	mode := envoyrun.Object(b.Filter(envoyrun.ExtProcFilter), "processing_mode")
+	if mode == nil {
+		return errors.New("the configuration has no processing mode")
+	}
+	mode["response_header_mode"] = "SKIP"
+	return nil
+}
+
+// usageStream returns a chat completion whose answer is a stream.
+func usageStream() loadgen.Template {
+	body := fmt.Sprintf(`{"model":%q,"max_tokens":%d,"ignore_eos":true,"stream":true,"stream_options":{"include_usage":true},`+
+		`"messages":[{"role":"user","content":"What is a weir?"}]}`, modelsim.Instant().Model, usageChunks)
+	return loadgen.Template{Path: proxyPath, Header: proxyHeader(true), Body: loadgen.FixedBody(body), Stream: true}
+}
+
+// writeUsage writes the Markdown tables, and reports whether the targets are met.
+func writeUsage(w io.Writer, options usageOptions, all *loadgen.Comparison) bool {
+	writeSetting(w, options.rounds, options.length)
+	columns := []string{figureRate, figureP50, figureEnvoy, figureProcessor, figureBoth}
+	figures := newFigures([]string{"scenario"}, columns)
+	for _, scenario := range all.Scenarios {
+		cells := table.Row{scenario}
+		for _, figure := range columns {
+			cells = append(cells, cell(all.Of(scenario, figure).Median, figure))
+		}
+		figures.AppendRow(cells)
+	}
+	_, _ = fmt.Fprintf(w, "%s\n\nEnvoy and processor together, in pairs (lowest to highest):\n\n", figures.RenderMarkdown())
+	met := true
+	for _, pair := range usageTargets {
+		ratio := all.Ratio(pair.one, pair.other, figureBoth)
+		verdict := "met"
+		if ratio.Median > pair.most {
+			verdict, met = "MISSED", false
+		}
+		_, _ = fmt.Fprintf(w, "%-44s over %-26s %.2f (%.2f to %.2f)  target: at most %.2f  %s\n",
+			pair.one, pair.other, ratio.Median, ratio.Min, ratio.Max, pair.most, verdict)
+	}
+	return met
+}

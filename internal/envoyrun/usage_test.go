@@ -1,0 +1,75 @@
+package envoyrun
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// usage.yaml, which other pages and people's own files name, is the recommended configuration.
+func TestUsageIsRecommended(t *testing.T) {
+	if !reflect.DeepEqual(shippedFile(t, "usage"), shippedFile(t, "recommended")) {
+		t.Error("usage.yaml differs from recommended.yaml in more than its comments")
+	}
+}
+
+// The files of which clients differ, and nothing else, read the usage alike: each API's answers as that API's.
+func TestWhoReadsUsage(t *testing.T) {
+	for _, config := range []string{"api-keys", "jwt"} {
+		got, want := shippedFile(t, config), shippedFile(t, "recommended")
+		for _, part := range [][2]any{
+			{got.routes(), want.routes()},
+			{got.upstream(), want.upstream()},
+			{got.forwarded()["typed"], want.forwarded()["typed"]},
+		} {
+			if !reflect.DeepEqual(part[0], part[1]) || part[0] == nil {
+				t.Errorf("%s has %v, recommended.yaml %v", config, part[0], part[1])
+			}
+		}
+	}
+}
+
+// What one Edit adds the other takes out, whole; and where there is no place for it, both say so.
+func TestUsageIsAddedAndTakenOut(t *testing.T) {
+	b := shippedFile(t, "recommended")
+	mentions := func(what string) bool {
+		text, err := json.Marshal(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(text), what)
+	}
+	if err := WithoutUsage(b); err != nil || mentions("ai_protocol_manager") || mentions(usageNamespace) {
+		t.Errorf("%v; something is left of it: %v", err, b)
+	}
+	if err := WithoutUsage(b); err == nil {
+		t.Error("it was taken out of what does not have it")
+	}
+	if err := ReadUsage(b); err != nil || !mentions("SYNTHESIZE_TRAILERS") || !mentions(usageNamespace) {
+		t.Errorf("%v; something of it is missing: %v", err, b)
+	}
+	if err := ReadUsage(shippedFile(t, "direct")); err == nil {
+		t.Error("it was added where Weir is not")
+	}
+}
+
+// What is changed of the way to the model servers is changed for each of the routes there.
+func TestRouteIsThatOfEach(t *testing.T) {
+	b := shippedFile(t, "recommended")
+	b.Route()["timeout"] = "7s"
+	for i, route := range b.routes() {
+		if got := Object(route, "route")["timeout"]; got != "7s" {
+			t.Errorf("route %d has the timeout %v", i, got)
+		}
+	}
+}
+
+func shippedFile(t *testing.T, name string) Bootstrap {
+	t.Helper()
+	b, err := Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
