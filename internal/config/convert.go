@@ -37,8 +37,8 @@ func (d *Document) FlowcontrolConfig() flowcontrol.Config {
 	cfg.ReleaseSpacing = c.ReleaseSpacing.Std()
 	cfg.MaxInFlightPerFlow = int(c.MaxInFlightPerFlow)
 	cfg.MaxInFlightPerFlowPerBackend = int(c.MaxInFlightPerFlowPerBackend)
-	cfg.MaxCostInFlightPerFlow = c.MaxTokensInFlightPerFlow
-	cfg.MaxCostInFlightPerFlowPerBackend = c.MaxTokensInFlightPerFlowPerBackend
+	cfg.MaxTokensInFlightPerFlow = stock.Tokens(c.MaxTokensInFlightPerFlow)
+	cfg.MaxTokensInFlightPerFlowPerBackend = stock.Tokens(c.MaxTokensInFlightPerFlowPerBackend)
 	if c.VictimOrder == VictimLeastCost {
 		cfg.VictimOrder = flowcontrol.LeastCostFirst
 	}
@@ -126,10 +126,10 @@ func (d *Document) stockConfig() stock.Config {
 		LowerBoundPerBackend:         int(given(c.LowerBoundPerBackend, stock.Derived)),
 		UpperBoundPerBackend:         int(given(c.UpperBoundPerBackend, stock.Derived)),
 		SlotsPerBackend:              int(given(c.SlotsPerBackend, 0)),
-		Cost: stock.CostConfig{
-			Watermark: c.WatermarkTokensPerBackend,
-			Lower:     given(c.LowerBoundTokensPerBackend, 0),
-			Upper:     given(c.UpperBoundTokensPerBackend, 0),
+		Tokens: stock.TokensConfig{
+			Watermark: stock.Tokens(c.WatermarkTokensPerBackend),
+			Lower:     stock.Tokens(given(c.LowerBoundTokensPerBackend, 0)),
+			Upper:     stock.Tokens(given(c.UpperBoundTokensPerBackend, 0)),
 		},
 	}
 }
@@ -147,11 +147,15 @@ func (d *Document) SchedulingConfig() scheduling.Config {
 }
 
 func (d *Document) estimateConfig() estimate.Config {
-	w, in, out := d.Tokens.Weights, d.Tokens.Input, d.Tokens.Output
+	w, s, in, out := d.Tokens.Weights, d.Tokens.StockWeights, d.Tokens.Input, d.Tokens.Output
 	return estimate.Config{
 		Weights: estimate.Weights{
 			Input: estimate.Weight(w.Input.Millionths()), CachedInput: estimate.Weight(w.CachedInput.Millionths()),
 			Output: estimate.Weight(w.Output.Millionths()),
+		},
+		StockWeights: estimate.Weights{
+			Input: estimate.Weight(s.Input.Millionths()), CachedInput: estimate.Weight(s.CachedInput.Millionths()),
+			Output: estimate.Weight(s.Output.Millionths()),
 		},
 		ColdRatio: in.BytesPerToken.Millionths(), Quantile: out.Quantile.Millionths(), Window: out.Window, Floor: out.Floor,
 		ColdOutput: out.ColdStart, ColdRate: out.ColdRate,

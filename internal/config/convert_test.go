@@ -71,7 +71,7 @@ responses: { preset: smg, status: { shed: 529 }, metadata: true, queueState: tru
 criticality: { header: x-class, metadata: ns/tier, default: one, maxClass: Critical, objectiveHeaders: [x-objective] }
 trustedHeaders: { model: x-model, cost: x-cost, inputTokens: x-input }
 cost: tokens
-tokens: { weights: { input: 3, cachedInput: 0.5, output: 7 }, input: { bytesPerToken: 2.5 },
+tokens: { weights: { input: 3, cachedInput: 0.5, output: 7 }, stockWeights: { input: 4, cachedInput: 0.25, output: 8 }, input: { bytesPerToken: 2.5 },
   output: { quantile: 0.75, window: 8, floor: 9, coldStart: 10, coldRate: 11 } }
 usage: trailers
 requestBody: never
@@ -89,14 +89,14 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], t
 	got := []any{
 		queue.Queue, queue.Stock, queue.Tiers, queue.Enabled, queue.EnqueueAll, queue.HoldWhenEmpty, queue.MaxLabels,
 		queue.MaxInFlightPerFlow, queue.MaxInFlightPerFlowPerBackend, queue.VictimOrder, queue.ReleaseSpacing,
-		queue.MaxCostInFlightPerFlow, queue.MaxCostInFlightPerFlowPerBackend,
+		queue.MaxTokensInFlightPerFlow, queue.MaxTokensInFlightPerFlowPerBackend,
 	}
 	for i, want := range []string{
 		"{TotalCapacity:50 FlowCapacity:5 FlowCapacities:map[b:7] CapacityMode:1 QueueTTL:3s Weights:map[a:2500000] Discipline:1 " +
 			"TieBreak:1 TierMode:1 PromotionBudget:250000 GuaranteedTop:false Tiers:[{Name:one Weight:3000000 QueueSize:0 QueueTimeout:6s " +
 			"StarvationThreshold:5s}] Classes:[{Name:c Quantum:9 Order:1}] Cursor:1 Priorities:true Levels:0}",
 		"{WatermarkPerBackend:9 PercentageDeviationForBounds:200000 LowerBoundPerBackend:8 UpperBoundPerBackend:10 SlotsPerBackend:4 " +
-			"Cost:{Watermark:90 Lower:80 Upper:100}}",
+			"Tokens:{Watermark:90 Lower:80 Upper:100}}",
 		"[{ReservedFloor:1 ReservedPerSlot:125000 CanPreempt:true}]", "false", "true", "false", "4", "12", "6", "1", "7ms",
 		"120", "60",
 	} {
@@ -120,7 +120,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], t
 	if text := fmt.Sprintf("%+v", streams); !strings.HasPrefix(text, want) {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
-	want = " Cost:tokens Tokens:{Weights:{Input:3000000 CachedInput:500000 Output:7000000} Quantile:750000 Window:8 Floor:9 " +
+	want = " Cost:tokens Tokens:{Weights:{Input:3000000 CachedInput:500000 Output:7000000} StockWeights:{Input:4000000 CachedInput:250000 Output:8000000} Quantile:750000 Window:8 Floor:9 " +
 		"ColdOutput:10 ColdRate:11 ColdRatio:2500000} Usage:trailers}"
 	if text := fmt.Sprintf("%+v", streams); !strings.HasSuffix(text, want) {
 		t.Errorf("got  %s\nwant %s", text, want)

@@ -51,9 +51,10 @@ func Default() Document {
 		TrustedHeaders: TrustedHeaders{Model: "x-gateway-model-name"},
 		Cost:           string(extproc.CostRequests),
 		Tokens: Tokens{
-			Weights: TokenWeights{Input: One, CachedInput: One, Output: 2 * One},
-			Input:   TokenInput{BytesPerToken: 4 * One},
-			Output:  TokenOutput{Quantile: MustDecimal("0.9"), Window: 64, Floor: 16, ColdStart: 1000, ColdRate: 50},
+			Weights:      TokenWeights{Input: One, CachedInput: One, Output: 2 * One},
+			StockWeights: StockWeights{Input: One, CachedInput: One, Output: One},
+			Input:        TokenInput{BytesPerToken: 4 * One},
+			Output:       TokenOutput{Quantile: MustDecimal("0.9"), Window: 64, Floor: 16, ColdStart: 1000, ColdRate: 50},
 		},
 		Usage:       string(extproc.UsageAuto),
 		RequestBody: string(extproc.BodyAuto),

@@ -22,7 +22,7 @@ func TestEveryFieldHasItsKey(t *testing.T) {
 		without []string
 	}{
 		"flowcontrol": {
-			reflect.TypeFor[flowcontrol.Config](), controllerKeys, []string{"Stock.Cost.Watermark", "Stock.Cost.Lower", "Stock.Cost.Upper", "Queue.Levels", "Queue.Priorities"},
+			reflect.TypeFor[flowcontrol.Config](), controllerKeys, []string{"Stock.Tokens.Watermark", "Stock.Tokens.Lower", "Stock.Tokens.Upper", "Queue.Levels", "Queue.Priorities"},
 		},
 		"extproc": {
 			reflect.TypeFor[extproc.Config](), streamKeys, []string{"HashFlowKeys", "RoutesByModel", "ClearRouteCache", "OtherTargets[].Name", "OtherTargets[].Weight"},

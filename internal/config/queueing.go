@@ -49,13 +49,13 @@ type RequestQueueController struct {
 	// Batch slots of a backend that does not report them: replaces the watermark and both bounds; null: unknown. From 1
 	// to 1000000.
 	SlotsPerBackend *int64 `yaml:"slotsPerBackend"`
-	// Cost of the requests that each backend should have, in tokens if those are the cost; 0: only requests count. The
-	// stock is then below a bound if it is so in requests and in cost, and a backend gets no request while those that it has
-	// cost its upper bound or more, whoever may use it. From 0 to 1000000000.
+	// Tokens of the requests that each backend should have, weighted by tokens.stockWeights; 0: only requests count. The
+	// stock is then below a bound if it is so in requests and in tokens, and a backend gets no request while those that it
+	// has take its upper bound or more, whoever may use it. From 0 to 1000000000.
 	WatermarkTokensPerBackend int64 `yaml:"watermarkTokensPerBackend"`
-	// Explicit lower bound of the cost. From 1 to its watermark; null derives it from the watermark.
+	// Explicit lower bound of the tokens. From 1 to its watermark; null derives it from the watermark.
 	LowerBoundTokensPerBackend *int64 `yaml:"lowerBoundTokensPerBackend"`
-	// Explicit upper bound of the cost. At least its watermark; null derives it from the watermark.
+	// Explicit upper bound of the tokens. At least its watermark; null derives it from the watermark.
 	UpperBoundTokensPerBackend *int64 `yaml:"upperBoundTokensPerBackend"`
 	// Number of goroutines that release requests where no request's own goroutine does. From 1 to 1000. One is enough,
 	// since they are woken by events.
@@ -77,16 +77,16 @@ type RequestQueueController struct {
 	MaxInFlightPerFlow int64 `yaml:"maxInFlightPerFlow"`
 	// The same at each backend; 0: no limit.
 	MaxInFlightPerFlowPerBackend int64 `yaml:"maxInFlightPerFlowPerBackend"`
-	// Maximum cost of one flow's requests that are dispatched and not complete, in tokens if those are the cost; 0: no
-	// limit. A flow below it may have one more request of any cost.
+	// Maximum number of tokens of one flow's requests that are dispatched and not complete, weighted by
+	// tokens.stockWeights; 0: no limit. A flow below it may have one more request of any size.
 	MaxTokensInFlightPerFlow int64 `yaml:"maxTokensInFlightPerFlow"`
 	// The same at each backend; 0: no limit. It keeps one tenant of long prompts from taking a backend's memory.
 	MaxTokensInFlightPerFlowPerBackend int64 `yaml:"maxTokensInFlightPerFlowPerBackend"`
 	// Whether a request waits, until its TTL, while no backend is ready that it may use. If not, it is rejected at once with
 	// no-endpoint, and so are waiters when the last such backend goes.
 	HoldWhenEmpty bool `yaml:"holdWhenEmpty"`
-	// Which request of the lowest tier is preempted: newest (dispatched last) or least-cost (smallest input, then
-	// newest).
+	// Which request of the lowest tier is preempted: newest (dispatched last) or least-cost (fewest tokens, by
+	// tokens.stockWeights and the latest estimate, then newest).
 	VictimOrder string `yaml:"victimOrder"`
 	// How long queued and new requests are still served after SIGTERM, before the rest is rejected (draining). From 0s
 	// to 1h.

@@ -58,6 +58,9 @@ type TrustedHeaders struct {
 type Tokens struct {
 	// What the kinds of tokens cost.
 	Weights TokenWeights `yaml:"weights"`
+	// What the kinds of tokens take of the stock where its tokens are bounded: an engine's memory, of which a token of an
+	// answer takes as much as one of the prompt, and a cached one too, since it stays in use.
+	StockWeights StockWeights `yaml:"stockWeights"`
 	// How the length of a prompt is estimated.
 	Input TokenInput `yaml:"input"`
 	// How the length of an answer is estimated.
@@ -71,6 +74,16 @@ type TokenWeights struct {
 	// Cost of a token of the prompt that the engine had in its cache. From 0 to 1000.
 	CachedInput Decimal `yaml:"cachedInput"`
 	// Cost of a token of an answer: it takes the engine more time than one of the prompt. From 0 to 1000.
+	Output Decimal `yaml:"output"`
+}
+
+// StockWeights are what the kinds of tokens take of the stock: of the engines' memory.
+type StockWeights struct {
+	// What a token of the prompt takes. From 0 to 1000, and above 0 if output is 0.
+	Input Decimal `yaml:"input"`
+	// What a token of the prompt takes that the engine had in its cache. From 0 to 1000.
+	CachedInput Decimal `yaml:"cachedInput"`
+	// What a token of an answer takes: it takes more time than one of the prompt, but as much memory. From 0 to 1000.
 	Output Decimal `yaml:"output"`
 }
 

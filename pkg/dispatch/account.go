@@ -15,7 +15,7 @@ type flowAccount struct {
 	since      uint64 // its number among all that became live
 	waiting    int    // being admitted or in the queue
 	inflight   int
-	cost       int64 // of what is in flight
+	tokens     stock.Tokens // of what is in flight
 	pace       pace
 	byEndpoint tally // its leases by endpoint, if those are capped
 	listed     bool  // it is in Machine.parked
@@ -125,14 +125,14 @@ func (f *flowAccounts) removeWaiter(a *flowAccount) {
 	f.restIfIdle(a)
 }
 
-func (f *flowAccounts) addLease(a *flowAccount, cost int64) {
+func (f *flowAccounts) addLease(a *flowAccount, tokens stock.Tokens) {
 	a.inflight++
-	a.cost += cost
+	a.tokens += tokens
 }
 
-func (f *flowAccounts) removeLease(a *flowAccount, cost int64) {
+func (f *flowAccounts) removeLease(a *flowAccount, tokens stock.Tokens) {
 	a.inflight--
-	a.cost -= cost
+	a.tokens -= tokens
 	f.restIfIdle(a)
 }
 

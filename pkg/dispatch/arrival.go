@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // offer initialises w, which is zero, for an arrival.
@@ -16,6 +17,11 @@ func (m *Machine) offer(w *Waiter, a *Arrival) {
 	} else {
 		r.Tier = m.tierOf(a.Tier)
 	}
+	tokens := a.Tokens
+	if tokens < 1 {
+		tokens = stock.Tokens(r.Cost)
+	}
+	w.lease.held = stock.NewLease(r.Tier, tokens, false)
 	if a.Placement != nil {
 		r.Lane = fairqueue.Lane(a.Placement.Lane())
 	}

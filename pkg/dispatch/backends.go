@@ -102,8 +102,8 @@ func (m *Machine) bound(id stock.BackendID, bounds stock.Bounds) {
 	if m.bounder != nil {
 		m.bounder.SetBounds(Endpoint(id), millionths(bounds.Requests.Lower), millionths(bounds.Requests.Upper))
 	}
-	if m.coster != nil {
-		m.coster.SetCostBound(Endpoint(id), int64((bounds.Cost.Upper+stock.One-1)/stock.One))
+	if m.measurer != nil {
+		m.measurer.SetTokenBound(Endpoint(id), int64((bounds.Tokens.Upper+stock.One-1)/stock.One))
 	}
 }
 
@@ -139,8 +139,8 @@ func (m *Machine) countForeign(changes []stock.Foreign) {
 		if !ready || m.bounder == nil {
 			continue
 		}
-		m.bounder.SetForeign(Endpoint(f.ID), counts.Requests, counts.Cost)
-		if now := m.ledger.Foreign(); now.Requests < before.Requests || now.Cost < before.Cost {
+		m.bounder.SetForeign(Endpoint(f.ID), counts.Requests, int64(counts.Tokens))
+		if now := m.ledger.Foreign(); now.Requests < before.Requests || now.Tokens < before.Tokens {
 			m.roomAt(Endpoint(f.ID))
 		}
 	}

@@ -121,7 +121,7 @@ func TestEqualBackends(t *testing.T) {
 	}
 	for n := range whole {
 		other := slices.Clone(whole)
-		other[n].MaxCost = 1
+		other[n].MaxTokens = 1
 		if got := equalAtStart(whole, other); got != n {
 			t.Errorf("%d are equal at the start, want %d", got, n)
 		}

@@ -1,28 +1,31 @@
 package dispatch
 
-import "github.com/weir-epp/weir/pkg/fairqueue"
+import (
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
+)
 
-// limit is the most that a flow may hold, in requests and in cost; 0 means no limit.
+// limit is the most that a flow may hold, in requests and in tokens; 0 means no limit.
 type limit struct {
 	requests int
-	cost     int64
+	tokens   stock.Tokens
 }
 
 func (l limit) none() bool { return l == limit{} }
 
 // reached reports whether a flow that holds so much may not take another lease.
-func (l limit) reached(requests int, cost int64) bool {
-	return l.requests > 0 && requests >= l.requests || l.cost > 0 && cost >= l.cost
+func (l limit) reached(requests int, tokens stock.Tokens) bool {
+	return l.requests > 0 && requests >= l.requests || l.tokens > 0 && tokens >= l.tokens
 }
 
 // flowLimit returns the cap of each flow.
 func (m *Machine) flowLimit() limit {
-	return limit{m.config.MaxInFlightPerFlow, m.config.MaxCostInFlightPerFlow}
+	return limit{m.config.MaxInFlightPerFlow, m.config.MaxTokensInFlightPerFlow}
 }
 
 // endpointLimit returns the cap of each flow at each endpoint.
 func (m *Machine) endpointLimit() limit {
-	return limit{m.config.MaxInFlightPerFlowPerBackend, m.config.MaxCostInFlightPerFlowPerBackend}
+	return limit{m.config.MaxInFlightPerFlowPerBackend, m.config.MaxTokensInFlightPerFlowPerBackend}
 }
 
 // capped reports whether flows are capped at all. With Enabled false no request waits for a cap.
@@ -31,7 +34,7 @@ func (m *Machine) capped() bool {
 }
 
 // atCap reports whether the flow holds as much as it may in total.
-func (m *Machine) atCap(a *flowAccount) bool { return m.flowLimit().reached(a.inflight, a.cost) }
+func (m *Machine) atCap(a *flowAccount) bool { return m.flowLimit().reached(a.inflight, a.tokens) }
 
 // fullFor returns the endpoints at which the flow holds as much as it may; nil if there are none.
 func (m *Machine) fullFor(a *flowAccount) *EndpointSet {
@@ -48,7 +51,7 @@ func (m *Machine) countLease(l *Lease) {
 		return
 	}
 	l.counted = true
-	m.countAt(l, 1, l.held.Cost())
+	m.countAt(l, 1, l.held.Tokens())
 }
 
 func (m *Machine) uncountLease(l *Lease) {
@@ -56,20 +59,20 @@ func (m *Machine) uncountLease(l *Lease) {
 		return
 	}
 	l.counted = false
-	m.countAt(l, -1, -l.held.Cost())
+	m.countAt(l, -1, -l.held.Tokens())
 }
 
 // countAt changes what the flow of l holds at each of its endpoints.
-func (m *Machine) countAt(l *Lease, requests int32, cost int64) {
+func (m *Machine) countAt(l *Lease, requests int32, tokens stock.Tokens) {
 	for _, e := range l.reservation.All() {
-		l.waiter.flow.byEndpoint.change(e, requests, cost, m.endpointLimit())
+		l.waiter.flow.byEndpoint.change(e, requests, tokens, m.endpointLimit())
 	}
 	m.flows.listFull(l.waiter.flow)
 }
 
-// countCost changes the cost of l, which is held, in its flow's account.
-func (m *Machine) countCost(l *Lease, change int64) {
-	l.waiter.flow.cost += change
+// countTokens changes the tokens of l, which is held, in its flow's account.
+func (m *Machine) countTokens(l *Lease, change stock.Tokens) {
+	l.waiter.flow.tokens += change
 	if l.counted {
 		m.countAt(l, 0, change)
 	}

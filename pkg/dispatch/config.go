@@ -36,10 +36,10 @@ type Config struct {
 	// MaxInFlightPerFlow and MaxInFlightPerFlowPerBackend cap a flow's leases, in total and at each endpoint; 0 means
 	// no cap. A flow at its cap waits without blocking others.
 	MaxInFlightPerFlow, MaxInFlightPerFlowPerBackend int
-	// MaxCostInFlightPerFlow and MaxCostInFlightPerFlowPerBackend cap the cost of a flow's leases in the same way. A flow
-	// may take another lease while it is below its cap, so it exceeds it by less than its last request's cost, and a flow
-	// with nothing in flight takes one of any cost.
-	MaxCostInFlightPerFlow, MaxCostInFlightPerFlowPerBackend int64
+	// MaxTokensInFlightPerFlow and MaxTokensInFlightPerFlowPerBackend cap the tokens of a flow's leases in the same way. A
+	// flow may take another lease while it is below its cap, so it exceeds it by less than its last request's tokens, and a
+	// flow with nothing in flight takes one of any size.
+	MaxTokensInFlightPerFlow, MaxTokensInFlightPerFlowPerBackend stock.Tokens
 	// VictimOrder determines which request of the lowest tier is preempted first.
 	VictimOrder VictimOrder
 }
@@ -59,7 +59,7 @@ type VictimOrder uint8
 const (
 	// NewestFirst preempts the request dispatched last, which loses the least work.
 	NewestFirst VictimOrder = iota
-	// LeastCostFirst preempts the request with the smallest cost, then the newest.
+	// LeastCostFirst preempts the request with the fewest tokens, by the latest estimate, then the newest.
 	LeastCostFirst
 )
 
@@ -97,8 +97,8 @@ func (c *Config) Validate() error {
 	invalid.Within(&ps, invalid.At("ReleaseSpacing"), c.ReleaseSpacing, 0, MaxReleaseSpacing)
 	c.checkCap(&ps, invalid.At("MaxInFlightPerFlow"), int64(c.MaxInFlightPerFlow))
 	c.checkCap(&ps, invalid.At("MaxInFlightPerFlowPerBackend"), int64(c.MaxInFlightPerFlowPerBackend))
-	c.checkCap(&ps, invalid.At("MaxCostInFlightPerFlow"), c.MaxCostInFlightPerFlow)
-	c.checkCap(&ps, invalid.At("MaxCostInFlightPerFlowPerBackend"), c.MaxCostInFlightPerFlowPerBackend)
+	c.checkCap(&ps, invalid.At("MaxTokensInFlightPerFlow"), int64(c.MaxTokensInFlightPerFlow))
+	c.checkCap(&ps, invalid.At("MaxTokensInFlightPerFlowPerBackend"), int64(c.MaxTokensInFlightPerFlowPerBackend))
 	return ps.Err()
 }
 

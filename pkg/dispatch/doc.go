@@ -18,8 +18,11 @@
 //
 // What a request has really cost may be known while it is in flight (Raise, TrueUp), at its end (Complete) or later
 // (UsageLate, for the last MostLate requests): the charges of its class and of the flows on its path are corrected, and
-// while it is in flight its stock as well. Where the stock's cost is bounded, the Placer is told what each lease costs at
-// its endpoints (Coster), in the event in which that changes.
+// while it is in flight its stock as well.
+//
+// A request has two numbers. Its cost is what the queue charges: what its tenant pays. Its tokens are what it takes of the
+// stock, in the engines' memory: the band, the caps and the order of victims count these (ADR 0076). Where they are
+// bounded, the Placer is told the tokens of each lease at its endpoints (Measurer), in the event in which that changes.
 //
 // A [Waiter] is a request; its [Lease] exists from the grant on. Both are in one structure of the caller's, so a request
 // costs one allocation.

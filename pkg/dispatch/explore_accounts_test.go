@@ -9,7 +9,7 @@ import (
 // accountsAgree compares every account of the controller with the requests.
 func (w *world) accountsAgree() error {
 	waiting, held, promoted, victims := 0, 0, 0, 0
-	cost := int64(0)
+	tokens := stock.Tokens(0)
 	byTier, byEndpoint := [stock.MaxTiers]int{}, [2]int{}
 	type flowKey struct {
 		tier int
@@ -28,9 +28,9 @@ func (w *world) accountsAgree() error {
 		}
 		if s.holds() {
 			held++
-			cost += int64(s.cost)
+			tokens += s.tokens
 			flows[key].inflight++
-			flows[key].cost += int64(s.cost)
+			flows[key].tokens += s.tokens
 			byTier[l.lease.held.Tier()]++
 			byEndpoint[l.lease.Endpoint()]++
 			if s.promoted {
@@ -51,8 +51,8 @@ func (w *world) accountsAgree() error {
 	case waiting != w.queue.Len() || held != w.ledger.Stock() || promoted != w.ledger.Promoted() || victims != w.victims.n:
 		return fmt.Errorf("waiting %d, queue %d; held %d, stock %d; promoted %d and %d; victims %d and %d",
 			waiting, w.queue.Len(), held, w.ledger.Stock(), promoted, w.ledger.Promoted(), victims, w.victims.n)
-	case cost != w.ledger.Cost() || byEndpoint != w.fleet.reserved:
-		return fmt.Errorf("held a cost of %d, cost %d; at the endpoints %v, reserved %v", cost, w.ledger.Cost(), byEndpoint, w.fleet.reserved)
+	case tokens != w.ledger.Tokens() || byEndpoint != w.fleet.reserved:
+		return fmt.Errorf("held %d tokens, counted %d; at the endpoints %v, reserved %v", tokens, w.ledger.Tokens(), byEndpoint, w.fleet.reserved)
 	case w.ledger.Foreign().Requests != w.fleet.foreign[0]+w.fleet.foreign[1]:
 		return fmt.Errorf("others hold %d, at the endpoints %v", w.ledger.Foreign().Requests, w.fleet.foreign)
 	case len(flows) != w.flows.n:
@@ -64,8 +64,8 @@ func (w *world) accountsAgree() error {
 	}
 	for key, want := range flows {
 		if a := w.flows.find(key.tier, key.flow); a == nil || a.waiting != want.waiting || a.inflight != want.inflight ||
-			a.cost != want.cost {
-			return fmt.Errorf("flow %v waits %d and holds %d at a cost of %d: its account is %+v", key, want.waiting, want.inflight, want.cost, a)
+			a.tokens != want.tokens {
+			return fmt.Errorf("flow %v waits %d and holds %d of %d tokens: its account is %+v", key, want.waiting, want.inflight, want.tokens, a)
 		}
 	}
 	for tier, n := range byTier {
@@ -128,7 +128,7 @@ func (w *world) stagesAgree(in input) error {
 
 // atZero: when all is over, nothing is left in any account.
 func (w *world) atZero() error {
-	if s := w.State(); s.Stock != 0 || s.Cost != 0 || s.LiveFlows != 0 || s.PromotedHeld != 0 {
+	if s := w.State(); s.Stock != 0 || s.Tokens != 0 || s.LiveFlows != 0 || s.PromotedHeld != 0 {
 		return fmt.Errorf("accounts are not zero at the end: %+v", s)
 	}
 	for _, s := range w.subjects {

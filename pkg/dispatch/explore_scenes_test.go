@@ -46,7 +46,7 @@ func scenes() []*scene {
 				unstarved(c)
 				c.Queue.TierMode = fairqueue.Weighted
 				c.Queue.Tiers[0].Weight = 3 * fairqueue.WeightOne
-				c.Stock.Cost = stock.CostConfig{Watermark: 2, Lower: 2, Upper: 2}
+				c.Stock.Tokens = stock.TokensConfig{Watermark: 2, Lower: 2, Upper: 2}
 			},
 		},
 		{

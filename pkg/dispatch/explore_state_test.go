@@ -145,5 +145,5 @@ func (w *world) describe(s *subject) uint64 {
 	if class := s.kind.class(); class != "" {
 		d |= uint64(class[0]) << 8
 	}
-	return d | uint64(l.held.Cost())<<2 | uint64(one(l.held.Promoted()))<<1 | uint64(one(l.counted))
+	return d | uint64(l.held.Tokens())<<2 | uint64(one(l.held.Promoted()))<<1 | uint64(one(l.counted))
 }

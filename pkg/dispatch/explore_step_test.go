@@ -170,7 +170,7 @@ func (w *world) victimAgrees(preemptor *subject) error {
 			case w.before(v.w.queued.Tier, o.w.queued.Tier):
 				return fmt.Errorf("%v is the victim, and %v is of a lower tier", v, o)
 			case v.w.queued.Tier == o.w.queued.Tier && w.goesFirst(o, v):
-				return fmt.Errorf("%v is the victim, and %v is newer or costs less", v, o)
+				return fmt.Errorf("%v is the victim, and %v is newer or takes less", v, o)
 			}
 		}
 	}
@@ -179,8 +179,8 @@ func (w *world) victimAgrees(preemptor *subject) error {
 
 // goesFirst reports whether, of two possible victims of a tier, a is to be preempted before b.
 func (w *world) goesFirst(a, b *subject) bool {
-	if w.config.VictimOrder == LeastCostFirst && a.cost != b.cost {
-		return a.cost < b.cost
+	if w.config.VictimOrder == LeastCostFirst && a.tokens != b.tokens {
+		return a.tokens < b.tokens
 	}
 	return a.w.lease.victimAge > b.w.lease.victimAge
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // In scenes with usage a request is estimated to cost estimate, and turns out to cost cheap or dear: while it is in
@@ -14,9 +15,18 @@ const (
 	dear     fairqueue.Cost = 4
 )
 
+// takes is what a request of a cost takes of the stock in tokens: something else, and in another order.
+func takes(cost fairqueue.Cost) stock.Tokens {
+	if cost == cheap {
+		return 3
+	}
+	return stock.Tokens(cost)
+}
+
 // usage is what a scene with usage knows of costs.
 type usage struct {
 	cost    fairqueue.Cost // of a request, as far as it is known
+	tokens  stock.Tokens   // that it takes of the stock, as far as is known
 	lacking bool           // its usage may still come: it is complete, and its cost was not known then
 	later   int            // how many were complete like that after it
 }
@@ -56,11 +66,11 @@ func (w *world) useOf(in input) {
 	l := &s.w.lease
 	switch in.op {
 	case raises:
-		w.event(func() { w.Raise(w.clock, l, dear) })
-		s.cost = dear
+		w.event(func() { w.Raise(w.clock, l, dear, takes(dear)) })
+		s.cost, s.tokens = dear, takes(dear)
 	case truesUp:
-		w.event(func() { w.TrueUp(w.clock, l, cheap) })
-		s.cost = cheap
+		w.event(func() { w.TrueUp(w.clock, l, cheap, takes(cheap)) })
+		s.cost, s.tokens = cheap, takes(cheap)
 	case completesCheap:
 		w.completeWith(s, cheap)
 	case completesDear:
@@ -117,8 +127,8 @@ func (w *world) usageAgrees() error {
 		if s.w.stage != StageEnded {
 			continue
 		}
-		w.event(func() { w.Raise(w.clock, &s.w.lease, dear) })
-		w.event(func() { w.TrueUp(w.clock, &s.w.lease, cheap) })
+		w.event(func() { w.Raise(w.clock, &s.w.lease, dear, takes(dear)) })
+		w.event(func() { w.TrueUp(w.clock, &s.w.lease, cheap, takes(cheap)) })
 		if !s.takesUsage() {
 			w.event(func() { w.UsageLate(w.clock, s.w, dear) })
 		}
@@ -140,13 +150,13 @@ func (w *world) otherWay(in input) func() {
 	switch in.op {
 	case raises: // more often, and to less than before
 		return func() {
-			w.event(func() { w.Raise(w.clock, l, dear-1) })
+			w.event(func() { w.Raise(w.clock, l, dear-1, takes(dear)-1) })
 			w.useOf(in)
-			w.event(func() { w.Raise(w.clock, l, cheap) })
+			w.event(func() { w.Raise(w.clock, l, cheap, takes(cheap)) })
 		}
 	case truesUp: // from more
 		return func() {
-			w.event(func() { w.TrueUp(w.clock, l, dear) })
+			w.event(func() { w.TrueUp(w.clock, l, dear, takes(dear)) })
 			w.useOf(in)
 		}
 	default: // late, and from an error to the other side, if nobody waits who is released before
@@ -163,8 +173,8 @@ func (w *world) otherWay(in input) func() {
 			actual, wrong = dear, cheap
 		}
 		return func() {
-			w.event(func() { w.TrueUp(w.clock, l, wrong) })
-			s.cost = wrong
+			w.event(func() { w.TrueUp(w.clock, l, wrong, takes(wrong)) })
+			s.cost, s.tokens = wrong, takes(wrong)
 			w.completeWith(s, fairqueue.UnknownCost)
 			w.event(func() { w.UsageLate(w.clock, s.w, actual) })
 			s.lacking = false

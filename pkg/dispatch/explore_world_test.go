@@ -151,12 +151,12 @@ func (w *world) tellForeign(e, by int) {
 
 // arrives is a request that comes.
 func (w *world) arrives(k arrivalKind, passOn bool) {
-	s := &subject{kind: k, w: new(Waiter), usage: usage{cost: 1}}
+	s := &subject{kind: k, w: new(Waiter), usage: usage{cost: 1, tokens: 1}}
 	if w.scene.usage != nil {
-		s.cost = estimate
+		s.cost, s.tokens = estimate, takes(estimate)
 	}
 	w.subjects = append(w.subjects, s)
-	a := Arrival{Flow: k.key(), Tier: k.tier, Placement: k.lane, Cost: s.cost}
+	a := Arrival{Flow: k.key(), Tier: k.tier, Placement: k.lane, Cost: s.cost, Tokens: s.tokens}
 	if class := k.class(); class != "" {
 		a.Path = &fairqueue.Path{Class: class}
 	}

@@ -74,17 +74,18 @@ func (x *shared) others(changes ...stock.Foreign) { x.SetForeign(x.clock, change
 // arrives lets a request come that may use some endpoints, or all.
 func (x *shared) arrives(endpoints ...int) *Waiter {
 	x.t.Helper()
-	return x.costs(1, endpoints...)
+	return x.takes(1, endpoints...)
 }
 
-// costs lets a request of a cost come that may use some endpoints, or all.
-func (x *shared) costs(cost fairqueue.Cost, endpoints ...int) *Waiter {
+// takes lets a request of so many tokens come that may use some endpoints, or all.
+func (x *shared) takes(tokens stock.Tokens, endpoints ...int) *Waiter {
 	x.t.Helper()
-	return x.comes(0, cost, endpoints...)
+	return x.comes(0, tokens, endpoints...)
 }
 
-// comes lets a request of a tier and a cost come that may use some endpoints, or all.
-func (x *shared) comes(tier int, cost fairqueue.Cost, endpoints ...int) *Waiter {
+// comes lets a request of a tier and so many tokens come that may use some endpoints, or all. Its cost is that of every
+// other.
+func (x *shared) comes(tier int, tokens stock.Tokens, endpoints ...int) *Waiter {
 	x.t.Helper()
 	ask := scheduling.Ask{Subset: scheduling.Subset{Set: endpoints != nil}}
 	for _, e := range endpoints {
@@ -95,7 +96,7 @@ func (x *shared) comes(tier int, cost fairqueue.Cost, endpoints ...int) *Waiter 
 		x.t.Fatal(err)
 	}
 	w := new(Waiter)
-	x.Arrive(x.clock, w, Arrival{Flow: "a", Tier: tier, Cost: cost, Placement: q})
+	x.Arrive(x.clock, w, Arrival{Flow: "a", Tier: tier, Cost: 1, Tokens: tokens, Placement: q})
 	x.Told(w)
 	return w
 }

@@ -12,13 +12,13 @@ import (
 
 // Machine is the state behind all decisions. It is not safe for concurrent use: its owner has a lock.
 type Machine struct {
-	config  Config
-	placer  Placer
-	reacher Reacher // the placer, if it implements Reacher
-	bounder Bounder // the placer, if it implements Bounder
-	coster  Coster  // the placer, if it implements Coster
-	costed  bool    // it is told what leases cost
-	random  *rand.Rand
+	config   Config
+	placer   Placer
+	reacher  Reacher  // the placer, if it implements Reacher
+	bounder  Bounder  // the placer, if it implements Bounder
+	measurer Measurer // the placer, if it implements Measurer
+	measures bool     // it is told the tokens of leases
+	random   *rand.Rand
 
 	queue   *fairqueue.FairRequestQueue
 	ledger  *stock.Ledger
@@ -79,7 +79,7 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 	m := &Machine{placer: placer, random: random, queue: queue, ledger: stock.New(cfg.Stock)}
 	m.reacher, _ = placer.(Reacher)
 	m.bounder, _ = placer.(Bounder)
-	m.coster, _ = placer.(Coster)
+	m.measurer, _ = placer.(Measurer)
 	m.adopt(cfg)
 	m.lanes.reset()
 	m.counts.preempted = map[[2]int]uint64{}
@@ -91,7 +91,7 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 // adopt makes cfg the configuration.
 func (m *Machine) adopt(cfg Config) {
 	m.config = cfg
-	m.costed = m.coster != nil && cfg.Stock.Cost.Watermark > 0
+	m.measures = m.measurer != nil && cfg.Stock.Tokens.Watermark > 0
 }
 
 // rankTiers derives what depends on the tiers: their ranks, which may preempt, and the reservations. A draining tier
@@ -239,12 +239,12 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 	victim, counted, left := l.victimIndex > 0, l.counted, l.reservation
 	m.victims.remove(l)
 	m.uncountLease(l)
-	if l.costed {
-		m.costAt(l, -l.held.Cost())
+	if l.measured {
+		m.addTokensAt(l, -l.held.Tokens())
 	}
 	l.reservation = r
-	if l.costed {
-		m.costAt(l, l.held.Cost())
+	if l.measured {
+		m.addTokensAt(l, l.held.Tokens())
 	}
 	if counted {
 		m.countLease(l)

@@ -262,39 +262,40 @@ func TestForeignStockIsStock(t *testing.T) {
 	b.nothing("at the end")
 }
 
-// A lease stands for what its request costs, as far as that is known: raised while the answer grows, never lowered by an
-// estimate, corrected by the usage, and gone with the request.
-func TestACostIsCorrected(t *testing.T) {
+// A lease has its request's tokens, as far as they are known: raised while the answer grows, never lowered by an estimate,
+// corrected by the usage if that says them, and gone with the request. What the request costs is another matter.
+func TestTokensAreCorrected(t *testing.T) {
 	b := newBench(t, []int{1}, nil)
 	w := b.arrives(2, "a", "", StageSent)
 	for _, step := range []struct {
-		tell func(time.Time, *Lease, fairqueue.Cost)
-		to   fairqueue.Cost
-		want int64
-	}{{b.Raise, 10, 10}, {b.Raise, 4, 10}, {b.TrueUp, 7, 7}, {b.Raise, 8, 8}} {
-		if step.tell(b.clock, &w.lease, step.to); b.State().Cost != step.want {
-			t.Errorf("told %d, the cost in flight is %d, want %d", step.to, b.State().Cost, step.want)
+		tell func(time.Time, *Lease, fairqueue.Cost, stock.Tokens)
+		cost fairqueue.Cost
+		to   stock.Tokens
+		want stock.Tokens
+	}{{b.Raise, 1, 10, 10}, {b.Raise, 99, 4, 10}, {b.TrueUp, 99, 7, 7}, {b.Raise, 1, 8, 8}, {b.TrueUp, 99, 0, 8}, {b.Raise, 99, 0, 8}} {
+		if step.tell(b.clock, &w.lease, step.cost, step.to); b.State().Tokens != step.want {
+			t.Errorf("told %d, the tokens in flight are %d, want %d", step.to, b.State().Tokens, step.want)
 		}
 	}
 	b.complete(w)
-	b.TrueUp(b.clock, &w.lease, 5)
-	b.Raise(b.clock, &w.lease, 50)
-	if s := b.State(); s.Cost != 0 {
-		t.Errorf("%d is left", s.Cost)
+	b.TrueUp(b.clock, &w.lease, 5, 5)
+	b.Raise(b.clock, &w.lease, 50, 50)
+	if s := b.State(); s.Tokens != 0 {
+		t.Errorf("%d is left", s.Tokens)
 	}
 }
 
-// With the stock bounded in units of cost too, a usage below the estimate lets the next one go before the answer ends.
+// With the stock bounded in tokens too, a usage below the estimate lets the next one go before the answer ends.
 func TestUsageBelowTheEstimateMakesRoom(t *testing.T) {
 	b := newBench(t, []int{2}, func(c *Config) {
 		perBackend(c, 2, 2)
-		c.Stock.Cost = stock.CostConfig{Watermark: 100, Lower: 100, Upper: 100}
+		c.Stock.Tokens = stock.TokensConfig{Watermark: 100, Lower: 100, Upper: 100}
 	})
 	first := new(Waiter)
 	b.event(func() { b.Arrive(b.clock, first, Arrival{Flow: "a", Tier: 2, Cost: 100, Placement: reach("")}) })
 	b.want(first, StageSent)
 	next := b.arrives(2, "b", "", StageWaiting)
-	b.event(func() { b.TrueUp(b.clock, &first.lease, 60) })
+	b.event(func() { b.TrueUp(b.clock, &first.lease, 60, 60) })
 	b.want(next, StageGranted)
 	b.complete(first)
 	b.complete(next)
@@ -308,8 +309,8 @@ func TestAVictimsCostIsTheLatest(t *testing.T) {
 		want   int
 	}{
 		"nothing changed": {func(*bench, []*Waiter) {}, 0},
-		"raised":          {func(b *bench, w []*Waiter) { b.Raise(b.clock, &w[0].lease, 50) }, 1},
-		"trued up":        {func(b *bench, w []*Waiter) { b.TrueUp(b.clock, &w[2].lease, 1) }, 2},
+		"raised":          {func(b *bench, w []*Waiter) { b.Raise(b.clock, &w[0].lease, 50, 50) }, 1},
+		"trued up":        {func(b *bench, w []*Waiter) { b.TrueUp(b.clock, &w[2].lease, 1, 1) }, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, []int{3}, func(c *Config) { c.VictimOrder = LeastCostFirst })
@@ -336,21 +337,21 @@ func TestAVictimsCostIsTheLatest(t *testing.T) {
 	}
 }
 
-// With the stock bounded in units of cost too, a victim whose end would leave it above its bound is left alone.
+// With the stock bounded in tokens too, a victim whose end would leave it above its bound is left alone.
 func TestACheapVictimIsNotEnough(t *testing.T) {
 	for cost, want := range map[fairqueue.Cost]Stage{10: StageWaiting, 90: StageSent} {
 		b := newBench(t, []int{2}, func(c *Config) {
 			perBackend(c, 2, 2)
-			c.Stock.Cost = stock.CostConfig{Watermark: 100, Lower: 100, Upper: 100}
+			c.Stock.Tokens = stock.TokensConfig{Watermark: 100, Lower: 100, Upper: 100}
 		})
 		holder, victim := new(Waiter), new(Waiter)
 		b.event(func() { b.Arrive(b.clock, holder, Arrival{Flow: "h", Tier: 0, Cost: 5, Placement: reach("")}) })
 		b.event(func() { b.Arrive(b.clock, victim, Arrival{Flow: "v", Tier: 2, Cost: cost, Placement: reach("")}) })
-		b.Raise(b.clock, &holder.lease, 99)
+		b.Raise(b.clock, &holder.lease, 99, 99)
 		if b.want(victim, StageSent); cost == 90 {
-			b.TrueUp(b.clock, &holder.lease, 20)
+			b.TrueUp(b.clock, &holder.lease, 20, 20)
 		} else {
-			b.Raise(b.clock, &holder.lease, 105)
+			b.Raise(b.clock, &holder.lease, 105, 105)
 		}
 		b.arrives(0, "p", "", want)
 	}

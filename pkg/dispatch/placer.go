@@ -78,21 +78,21 @@ type Bounder interface {
 	// SetBounds sets a ready endpoint's share of the band, in millionths of a request, and reports whether the endpoint is
 	// in the pool.
 	SetBounds(e Endpoint, lower, upper int64) bool
-	// SetForeign sets how many requests of others are at a ready endpoint, and what they cost, and reports whether it is
+	// SetForeign sets how many requests of others are at a ready endpoint, and their tokens, and reports whether it is
 	// ready. They count until it is not ready any more.
-	SetForeign(e Endpoint, requests int, cost int64) bool
+	SetForeign(e Endpoint, requests int, tokens int64) bool
 }
 
-// Coster is a Placer whose endpoints are bounded in cost. The machine tells it what its leases cost there, if the stock's
-// configuration bounds the cost; leases taken before a reload that does so do not count.
-type Coster interface {
-	// SetCostBound bounds the cost at an endpoint, and reports whether it is in the pool; 0 means no bound. An endpoint
-	// takes another request, of any cost, while what is there costs less.
-	SetCostBound(e Endpoint, bound int64) bool
-	// AddCost changes the cost at an endpoint, which may have left the pool.
-	AddCost(e Endpoint, by int64)
-	// TakesCost reports whether an endpoint would take another request if what is there cost so much more, or less.
-	TakesCost(e Endpoint, change int64) bool
+// Measurer is a Placer whose endpoints are bounded in tokens. The machine tells it the tokens of its leases there, if the
+// stock's configuration bounds them; leases taken before a reload that does so do not count.
+type Measurer interface {
+	// SetTokenBound bounds the tokens at an endpoint, and reports whether it is in the pool; 0 means no bound. An endpoint
+	// takes another request, of any size, while those there have fewer.
+	SetTokenBound(e Endpoint, bound int64) bool
+	// AddTokens changes the tokens at an endpoint, which may have left the pool.
+	AddTokens(e Endpoint, by int64)
+	// TakesTokens reports whether an endpoint would take another request if there were so many more tokens, or fewer.
+	TakesTokens(e Endpoint, change int64) bool
 }
 
 // Signals are what an engine reports of itself.

@@ -60,8 +60,8 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 			m.lanes.heed(n)
 			return nil
 		}
-		if !m.ledger.BelowUpperAfter(&v.held) || !m.takesCostAfter(v) {
-			return nil // in units of cost: nothing is noted, since what costs less elsewhere may change it
+		if !m.ledger.BelowUpperAfter(&v.held) || !m.takesTokensAfter(v) {
+			return nil // in tokens: nothing is noted, since fewer elsewhere may change it
 		}
 		return v
 	}
@@ -81,11 +81,11 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 	m.counts.preempted[[2]int{v.held.Tier(), w.queued.Tier}]++
 	m.victims.remove(v)
 	m.ledger.Settle(&v.held)
-	m.uncost(v)
+	m.unmeasure(v)
 	m.uncountLease(v)
 	if loser.stage == StageGranted {
 		m.countWaiterAgain(loser)
-		m.flows.removeLease(loser.flow, v.held.Cost())
+		m.flows.removeLease(loser.flow, v.held.Tokens())
 		loser.stage, v.reservation = StageWaiting, Reservation{}
 		m.queue.Requeue(&loser.queued)
 		m.waitsIn(loser)
@@ -93,7 +93,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 		m.released = time.Time{} // v's own release came to nothing
 	} else {
 		m.queue.Completed(&loser.queued)
-		m.flows.removeLease(loser.flow, v.held.Cost())
+		m.flows.removeLease(loser.flow, v.held.Tokens())
 		loser.stage, loser.outcome = StageEnded, OutcomePreempted
 		loser.retry = m.retryAfter(loser, OutcomePreempted)
 		m.verdicts = append(m.verdicts, loser)

@@ -95,12 +95,12 @@ func (m *Machine) place(next *fairqueue.Candidate) {
 func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	l := &w.lease
 	l.reservation = r
-	l.held = stock.NewLease(w.queued.Tier, int64(w.queued.Cost), promoted)
+	l.held = stock.NewLease(w.queued.Tier, l.held.Tokens(), promoted)
 	m.ledger.Take(&l.held)
-	if l.costed = m.costed; l.costed {
-		m.costAt(l, l.held.Cost())
+	if l.measured = m.measures; l.measured {
+		m.addTokensAt(l, l.held.Tokens())
 	}
-	m.flows.addLease(w.flow, l.held.Cost())
+	m.flows.addLease(w.flow, l.held.Tokens())
 	m.countLease(l)
 	if !promoted && m.mayBeVictim(l.held.Tier()) {
 		l.preemptible = true
@@ -133,11 +133,11 @@ func (m *Machine) settle(w *Waiter) {
 	if !m.ledger.Settle(&l.held) {
 		return
 	}
-	m.uncost(l)
+	m.unmeasure(l)
 	m.victims.remove(l)
 	m.uncountLease(l)
 	m.freeReservation(l.reservation)
-	m.flows.removeLease(w.flow, l.held.Cost())
+	m.flows.removeLease(w.flow, l.held.Tokens())
 	m.touch(w.flow)
 }
 

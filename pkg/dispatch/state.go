@@ -4,15 +4,16 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // State is a copy of the machine's accounts.
 type State struct {
-	Queued       int   // waiting requests
-	Flows        int   // flows with waiting requests
-	Stock        int   // leases held
-	Cost         int64 // Σ cost of the leases held
-	Ready        int   // ready backends
+	Queued       int          // waiting requests
+	Flows        int          // flows with waiting requests
+	Stock        int          // leases held
+	Tokens       stock.Tokens // Σ tokens of the leases held
+	Ready        int          // ready backends
 	LowerBound   float64
 	Watermark    float64
 	UpperBound   float64
@@ -29,7 +30,7 @@ type State struct {
 func (m *Machine) State() State {
 	band := m.ledger.Band()
 	return State{
-		Queued: m.queue.Len(), Flows: m.queue.Flows(), Stock: m.ledger.Stock(), Cost: m.ledger.Cost(),
+		Queued: m.queue.Len(), Flows: m.queue.Flows(), Stock: m.ledger.Stock(), Tokens: m.ledger.Tokens(),
 		Ready:      m.ledger.Ready(),
 		LowerBound: band.Lower.Float(), Watermark: band.Watermark.Float(), UpperBound: band.Upper.Float(),
 		Capacity: m.ledger.Capacity(), LiveFlows: m.flows.n, Draining: m.draining,

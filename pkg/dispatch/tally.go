@@ -3,6 +3,8 @@ package dispatch
 import (
 	"cmp"
 	"slices"
+
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // tally counts a flow's leases at each endpoint, and has the set of endpoints at which the flow is at its cap.
@@ -14,23 +16,23 @@ type tally struct {
 type endpointCount struct {
 	endpoint Endpoint
 	n        int32
-	cost     int64 // of these leases
+	tokens   stock.Tokens // of these leases
 }
 
 func (t *tally) find(e Endpoint) (int, bool) {
 	return slices.BinarySearchFunc(t.held, e, func(c endpointCount, e Endpoint) int { return cmp.Compare(c.endpoint, e) })
 }
 
-// change counts so many more leases at the endpoint, or fewer, and their cost; most is the cap.
-func (t *tally) change(e Endpoint, n int32, cost int64, most limit) {
+// change counts so many more leases at the endpoint, or fewer, and their tokens; most is the cap.
+func (t *tally) change(e Endpoint, n int32, tokens stock.Tokens, most limit) {
 	i, ok := t.find(e)
 	if !ok {
 		t.held = slices.Insert(t.held, i, endpointCount{endpoint: e})
 	}
 	c := &t.held[i]
 	c.n += n
-	c.cost += cost
-	if most.reached(int(c.n), c.cost) {
+	c.tokens += tokens
+	if most.reached(int(c.n), c.tokens) {
 		t.full.Add(e)
 	} else {
 		t.full.Remove(e)
@@ -44,7 +46,7 @@ func (t *tally) change(e Endpoint, n int32, cost int64, most limit) {
 func (t *tally) recount(most limit) {
 	t.full.Clear()
 	for _, c := range t.held {
-		if most.reached(int(c.n), c.cost) {
+		if most.reached(int(c.n), c.tokens) {
 			t.full.Add(c.endpoint)
 		}
 	}

@@ -203,10 +203,10 @@ func (x *twin) configuration() Config {
 		cfg.MaxInFlightPerFlowPerBackend = 1
 	}
 	if x.below(3) == 0 {
-		cfg.Stock.Cost = stock.CostConfig{Watermark: 4}
+		cfg.Stock.Tokens = stock.TokensConfig{Watermark: 4}
 	}
 	if what&12 == 12 {
-		cfg.MaxCostInFlightPerFlow, cfg.MaxCostInFlightPerFlowPerBackend = 5, 2
+		cfg.MaxTokensInFlightPerFlow, cfg.MaxTokensInFlightPerFlowPerBackend = 5, 2
 	}
 	if what&16 != 0 {
 		cfg.ReleaseSpacing = 100 * time.Millisecond
@@ -309,6 +309,7 @@ func (x *twin) arrival() (w *Waiter, a Arrival) {
 	x.numbers[w] = len(x.requests)
 	x.requests = append(x.requests, w)
 	a.Flow, a.Tier, a.Cost = string(rune('a'+x.below(5))), x.below(4), fairqueue.Cost(x.below(9))
+	a.Tokens = stock.Tokens(x.below(9))
 	if x.below(3) == 0 {
 		a.TierName = []string{"high", "middle", "low", "unknown"}[a.Tier]
 	}
@@ -400,7 +401,8 @@ func (x *twin) next() string {
 		if cost%2 == 0 {
 			how = x.TrueUp
 		}
-		x.event(func() { how(x.clock, &w.lease, cost) })
+		tokens := stock.Tokens(x.below(9))
+		x.event(func() { how(x.clock, &w.lease, cost, tokens) })
 	case kind == 17:
 		changes := x.others()
 		x.event(func() { x.SetForeign(x.clock, changes) })

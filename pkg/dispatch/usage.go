@@ -4,28 +4,34 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Raise raises the cost of a request in flight, on its lease and in its flow's charge, because its answer has outgrown
-// the estimate. A lower cost, or a lease that is settled, changes nothing.
-func (m *Machine) Raise(now time.Time, l *Lease, to fairqueue.Cost) {
-	m.begin(now)
-	if !l.held.Held() || int64(to) <= l.held.Cost() {
-		return
-	}
-	m.adjust(l, to)
-	m.queue.Adjust(now, &l.waiter.queued, to)
-	m.run()
-}
-
-// TrueUp corrects the cost of a request in flight, on its lease and in its flow's charge, to its actual cost, which may be
-// less than was charged. A lease that is settled keeps its cost; see UsageLate.
-func (m *Machine) TrueUp(now time.Time, l *Lease, to fairqueue.Cost) {
+// Raise raises what a request in flight is charged to a cost, and what it takes of the stock to so many tokens, because
+// its answer has outgrown the estimate. Each stays if it is no less already. A lease that is settled stays as it was.
+func (m *Machine) Raise(now time.Time, l *Lease, to fairqueue.Cost, tokens stock.Tokens) {
 	m.begin(now)
 	if !l.held.Held() {
 		return
 	}
-	m.adjust(l, to)
+	if tokens > l.held.Tokens() {
+		m.adjust(l, tokens)
+	}
+	m.queue.Adjust(now, &l.waiter.queued, to)
+	m.run()
+}
+
+// TrueUp corrects what a request in flight is charged to its actual cost, and what it takes of the stock to its actual
+// tokens, which may be less than before; tokens less than 1 mean that these are not known. A lease that is settled stays
+// as it was; see UsageLate.
+func (m *Machine) TrueUp(now time.Time, l *Lease, to fairqueue.Cost, tokens stock.Tokens) {
+	m.begin(now)
+	if !l.held.Held() {
+		return
+	}
+	if tokens >= 1 {
+		m.adjust(l, tokens)
+	}
 	m.queue.TrueUp(now, &l.waiter.queued, to)
 	m.run()
 }
@@ -50,14 +56,14 @@ func (m *Machine) UsageLate(now time.Time, w *Waiter, cost fairqueue.Cost) {
 	m.run()
 }
 
-// adjust changes the cost of a lease that is held. A victim changes its position, since its cost may be its rank.
-func (m *Machine) adjust(l *Lease, to fairqueue.Cost) {
-	victim, before := l.victimIndex > 0, l.held.Cost()
+// adjust changes the tokens of a lease that is held. A victim changes its position, since they may be its rank.
+func (m *Machine) adjust(l *Lease, to stock.Tokens) {
+	victim, before := l.victimIndex > 0, l.held.Tokens()
 	m.victims.remove(l)
-	m.ledger.Adjust(&l.held, int64(to))
-	m.countCost(l, l.held.Cost()-before)
-	if change := l.held.Cost() - before; l.costed && change != 0 {
-		m.costAt(l, change)
+	m.ledger.Adjust(&l.held, to)
+	m.countTokens(l, l.held.Tokens()-before)
+	if change := l.held.Tokens() - before; l.measured && change != 0 {
+		m.addTokensAt(l, change)
 	}
 	if victim {
 		m.victims.add(l)

@@ -78,7 +78,7 @@ func TestUsageAtCompletionAndLate(t *testing.T) {
 			b.UsageLate(b.clock, w, 1)
 		}, "yyyyxy"},
 		"before, then late": {func(b *bench, w *Waiter) {
-			b.TrueUp(b.clock, &w.lease, 9)
+			b.TrueUp(b.clock, &w.lease, 9, 9)
 			b.Complete(b.clock, &w.lease, fairqueue.UnknownCost)
 			b.UsageLate(b.clock, w, 4)
 		}, "yyyyxy"},

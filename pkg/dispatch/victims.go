@@ -60,8 +60,8 @@ func (h *victimHeap) Pop() any {
 
 // before reports whether a is preempted before b; both are of one tier.
 func (v *victims) before(a, b *Lease) bool {
-	if v.order == LeastCostFirst && a.held.Cost() != b.held.Cost() {
-		return a.held.Cost() < b.held.Cost()
+	if v.order == LeastCostFirst && a.held.Tokens() != b.held.Tokens() {
+		return a.held.Tokens() < b.held.Tokens()
 	}
 	return a.victimAge > b.victimAge
 }

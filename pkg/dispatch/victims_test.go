@@ -22,7 +22,7 @@ func TestFirstVictim(t *testing.T) {
 				v.remove(held[i])
 				held = slices.Delete(held, i, i+1)
 			} else {
-				l := &Lease{held: stock.NewLease(3, r.Int64N(5), false)}
+				l := &Lease{held: stock.NewLease(3, stock.Tokens(r.Int64N(5)), false)}
 				l.reservation = scheduling.Reserved(Endpoint(r.IntN(150)))
 				v.addNewest(l)
 				held = append(held, l)

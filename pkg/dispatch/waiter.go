@@ -31,8 +31,10 @@ type Arrival struct {
 	Tier     int
 	// Path names its class within the tier, and how urgent it is there; nil means that it names nothing.
 	Path *fairqueue.Path
-	// Cost is its work; less than 1 counts as 1.
+	// Cost is its work, which the queue charges; less than 1 counts as 1.
 	Cost fairqueue.Cost
+	// Tokens is what it takes of the stock in tokens, as far as is known; less than 1 means as many as its cost.
+	Tokens stock.Tokens
 	// Deadline is the client's own; zero means none.
 	Deadline time.Time
 	// Placement is its constraint on endpoints.
@@ -115,6 +117,9 @@ func (w *Waiter) Tier() int { return w.queued.Tier }
 // Cost returns the request's cost.
 func (w *Waiter) Cost() fairqueue.Cost { return w.queued.Cost }
 
+// Tokens returns what the request takes of the stock in tokens while it holds its lease, as far as is known.
+func (w *Waiter) Tokens() stock.Tokens { return w.lease.held.Tokens() }
+
 // Expires returns when a waiting request's time in the queue is over.
 func (w *Waiter) Expires() time.Time { return w.queued.Expires() }
 
@@ -125,13 +130,13 @@ func (w *Waiter) TTLOver(now time.Time) bool { return w.queued.TTLOver(now) }
 // which happens exactly once.
 type Lease struct {
 	waiter      *Waiter
-	held        stock.Lease
+	held        stock.Lease // has the tokens from the arrival on
 	reservation Reservation
 
 	preemptible bool   // it was a possible victim when granted
 	bypass      bool   // it was granted on arrival, without waiting
 	counted     bool   // it is counted against its flow's cap at its endpoint
-	costed      bool   // its cost is counted at its endpoint
+	measured    bool   // its tokens are counted at its endpoint
 	victimIndex int32  // 1-based index among the victims at its endpoint; 0 if it is not among them
 	victimAge   uint64 // its number among the possible victims; the newest has the largest
 }

@@ -6,6 +6,8 @@ import "github.com/weir-epp/weir/pkg/invalid"
 type Config struct {
 	// Weights are the costs of tokens (tokens.weights). Each from 0 to MaxWeight, and not all 0.
 	Weights Weights
+	// StockWeights are what tokens take of the stock (tokens.stockWeights). The same range.
+	StockWeights Weights
 	// Quantile is the part of the answers that are no longer than the prediction, in millionths
 	// (tokens.output.quantile). From 500,000 to 990,000.
 	Quantile int64
@@ -31,29 +33,17 @@ const MaxSetting = 1_000_000
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
 	return Config{
-		Weights:  Weights{Input: WeightOne, CachedInput: WeightOne, Output: 2 * WeightOne},
-		Quantile: 900_000, Window: 64, Floor: 16, ColdOutput: 1_000, ColdRate: 50, ColdRatio: 4_000_000,
+		Weights:      Weights{Input: WeightOne, CachedInput: WeightOne, Output: 2 * WeightOne},
+		StockWeights: Weights{Input: WeightOne, CachedInput: WeightOne, Output: WeightOne},
+		Quantile:     900_000, Window: 64, Floor: 16, ColdOutput: 1_000, ColdRate: 50, ColdRatio: 4_000_000,
 	}
 }
 
 // Validate reports every problem at once, as invalid.Problems.
 func (c *Config) Validate() error {
 	var ps invalid.Problems
-	weights := invalid.At("Weights")
-	w := c.Weights
-	ok := true
-	for _, one := range []struct {
-		name   string
-		weight Weight
-	}{{"Input", w.Input}, {"CachedInput", w.CachedInput}, {"Output", w.Output}} {
-		if one.weight < 0 || one.weight > MaxWeight {
-			ps.Add(weights.At(one.name), float64(one.weight)/float64(WeightOne), "must be from 0 to %d", MaxWeight/WeightOne)
-			ok = false
-		}
-	}
-	if ok && w.Input == 0 && w.Output == 0 {
-		ps.Add(weights.At("Input"), 0, "must be above 0, since %s is 0 too", weights.At("Output"))
-	}
+	c.Weights.check(&ps, invalid.At("Weights"))
+	c.StockWeights.check(&ps, invalid.At("StockWeights"))
 	within := func(name string, value, least, most int64) {
 		if value < least || value > most {
 			ps.Add(invalid.At(name), float64(value)/1e6, "must be from %v to %v", float64(least)/1e6, float64(most)/1e6)
@@ -66,4 +56,20 @@ func (c *Config) Validate() error {
 	invalid.Within(&ps, invalid.At("ColdOutput"), c.ColdOutput, 1, MaxSetting)
 	invalid.Within(&ps, invalid.At("ColdRate"), c.ColdRate, 1, MaxSetting)
 	return ps.Err()
+}
+
+func (w Weights) check(ps *invalid.Problems, at invalid.Path) {
+	ok := true
+	for _, one := range []struct {
+		name   string
+		weight Weight
+	}{{"Input", w.Input}, {"CachedInput", w.CachedInput}, {"Output", w.Output}} {
+		if one.weight < 0 || one.weight > MaxWeight {
+			ps.Add(at.At(one.name), float64(one.weight)/float64(WeightOne), "must be from 0 to %d", MaxWeight/WeightOne)
+			ok = false
+		}
+	}
+	if ok && w.Input == 0 && w.Output == 0 {
+		ps.Add(at.At("Input"), 0, "must be above 0, since %s is 0 too", at.At("Output"))
+	}
 }

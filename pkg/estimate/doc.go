@@ -10,6 +10,9 @@
 //
 // and from 1 to MaxCost. Weights are decimals in millionths. An estimate takes the whole prompt as uncached.
 //
+// What a request takes of the stock, the memory of the engine, is the same sum with weights of its own: a token of an
+// answer is dearer to produce than one of a prompt to read, and both take as much memory.
+//
 // # Input
 //
 // An exact count wins. Otherwise the bytes of the prompt's text are divided by a ratio, in bytes per token, and the

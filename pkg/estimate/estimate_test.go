@@ -58,21 +58,21 @@ func TestColdStart(t *testing.T) {
 		change func(*Request)
 		want   Estimate
 	}{
-		{"text alone", func(*Request) {}, Estimate{1000, 1000, 3000}},
-		{"a limit", func(r *Request) { r.MaxOutput = 50 }, Estimate{1000, 50, 1100}},
-		{"a generous limit", func(r *Request) { r.MaxOutput = 100_000 }, Estimate{1000, 1000, 3000}},
-		{"16 answers", func(r *Request) { r.Answers = 16 }, Estimate{1000, 16_000, 33_000}},
-		{"16 answers with a limit", func(r *Request) { r.Answers, r.MaxOutput = 16, 50 }, Estimate{1000, 800, 2600}},
-		{"no output allowed", func(r *Request) { r.MaxOutput = 0 }, Estimate{1000, 0, 1000}},
-		{"an exact count", func(r *Request) { r.Tokens = 77 }, Estimate{77, 1000, 2077}},
-		{"an exact count of 0", func(r *Request) { r.Tokens = 0 }, Estimate{0, 1000, 2000}},
-		{"tokens by number", func(r *Request) { r.Text, r.Numbers = 0, 300 }, Estimate{300, 1000, 2300}},
-		{"an unread body", func(r *Request) { r.Text, r.Length = Unknown, 4256 }, Estimate{1000, 1000, 3000}},
-		{"a short unread body", func(r *Request) { r.Text, r.Length = Unknown, 80 }, Estimate{1, 1000, 2001}},
-		{"an unread body of unknown length", func(r *Request) { r.Text = Unknown }, Estimate{0, 1000, 2000}},
-		{"an empty prompt", func(r *Request) { r.Text = 0 }, Estimate{0, 1000, 2000}},
-		{"one byte", func(r *Request) { r.Text = 1 }, Estimate{1, 1000, 2001}},
-		{"nonsense", func(r *Request) { r.Text, r.Answers, r.MaxOutput = 1<<62, 1<<62, 1<<62 }, Estimate{1 << 28, MaxTokens, MaxCost}},
+		{"text alone", func(*Request) {}, Estimate{1000, 1000, 3000, 2000}},
+		{"a limit", func(r *Request) { r.MaxOutput = 50 }, Estimate{1000, 50, 1100, 1050}},
+		{"a generous limit", func(r *Request) { r.MaxOutput = 100_000 }, Estimate{1000, 1000, 3000, 2000}},
+		{"16 answers", func(r *Request) { r.Answers = 16 }, Estimate{1000, 16_000, 33_000, 17_000}},
+		{"16 answers with a limit", func(r *Request) { r.Answers, r.MaxOutput = 16, 50 }, Estimate{1000, 800, 2600, 1800}},
+		{"no output allowed", func(r *Request) { r.MaxOutput = 0 }, Estimate{1000, 0, 1000, 1000}},
+		{"an exact count", func(r *Request) { r.Tokens = 77 }, Estimate{77, 1000, 2077, 1077}},
+		{"an exact count of 0", func(r *Request) { r.Tokens = 0 }, Estimate{0, 1000, 2000, 1000}},
+		{"tokens by number", func(r *Request) { r.Text, r.Numbers = 0, 300 }, Estimate{300, 1000, 2300, 1300}},
+		{"an unread body", func(r *Request) { r.Text, r.Length = Unknown, 4256 }, Estimate{1000, 1000, 3000, 2000}},
+		{"a short unread body", func(r *Request) { r.Text, r.Length = Unknown, 80 }, Estimate{1, 1000, 2001, 1001}},
+		{"an unread body of unknown length", func(r *Request) { r.Text = Unknown }, Estimate{0, 1000, 2000, 1000}},
+		{"an empty prompt", func(r *Request) { r.Text = 0 }, Estimate{0, 1000, 2000, 1000}},
+		{"one byte", func(r *Request) { r.Text = 1 }, Estimate{1, 1000, 2001, 1001}},
+		{"nonsense", func(r *Request) { r.Text, r.Answers, r.MaxOutput = 1<<62, 1<<62, 1<<62 }, Estimate{1 << 28, MaxTokens, MaxCost, MaxCost}},
 	} {
 		r := chat(4000)
 		c.change(r)
@@ -249,11 +249,12 @@ func TestRateNeedsTime(t *testing.T) {
 // A configuration is checked whole.
 func TestValidate(t *testing.T) {
 	bad := Config{
-		Weights: Weights{Input: -1, CachedInput: MaxWeight + 1}, Quantile: 1_000_000, Window: 7, Floor: -1, ColdOutput: 0,
+		Weights: Weights{Input: -1, CachedInput: MaxWeight + 1}, StockWeights: Weights{CachedInput: 1}, Quantile: 1_000_000, Window: 7, Floor: -1, ColdOutput: 0,
 		ColdRate: MaxSetting + 1, ColdRatio: 500_000,
 	}
 	want := `Weights.Input: -1e-06: must be from 0 to 1000
 Weights.CachedInput: 1000.000001: must be from 0 to 1000
+StockWeights.Input: 0: must be above 0, since StockWeights.Output is 0 too
 Quantile: 1: must be from 0.5 to 0.99
 ColdRatio: 0.5: must be from 1 to 8
 Window: 7: must be from 8 to 1024
@@ -285,7 +286,7 @@ func TestConfigure(t *testing.T) {
 	}
 	fresh := chat(6000)
 	fresh.Flow, fresh.Model = "new", "new"
-	if got := e.Estimate(fresh); got != (Estimate{3000, 200, 3600}) {
+	if got := e.Estimate(fresh); got != (Estimate{3000, 200, 3600, 3200}) {
 		t.Errorf("%+v", got)
 	}
 }

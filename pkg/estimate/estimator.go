@@ -35,10 +35,11 @@ func (r *Request) MostOutput() int64 {
 	return times(r.answers(), bounded(r.MaxOutput))
 }
 
-// Estimate is what a request is predicted to use, in tokens. Its Cost is that of its weights.
+// Estimate is what a request is predicted to use, in tokens: its Cost by Config.Weights, and Stock, what it takes of the
+// stock, by Config.StockWeights.
 type Estimate struct {
 	Input, Output int64
-	Cost          Cost
+	Cost, Stock   Cost
 }
 
 // Estimator predicts and learns. It is not safe for concurrent use.
@@ -79,7 +80,8 @@ func (e *Estimator) Estimate(r *Request) Estimate {
 		answer = max(e.cfg.Floor, x.outputs.quantile(e.cfg.Quantile, e.cfg.ColdOutput))
 	}
 	est := Estimate{Input: e.input(r, x, m), Output: min(times(r.answers(), answer), r.MostOutput())}
-	est.Cost = e.cfg.Weights.Cost(Usage{Input: est.Input, Output: est.Output})
+	u := Usage{Input: est.Input, Output: est.Output}
+	est.Cost, est.Stock = e.cfg.Weights.Cost(u), e.cfg.StockWeights.Cost(u)
 	return est
 }
 

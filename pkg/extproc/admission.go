@@ -27,6 +27,7 @@ func (st *mainStream) offer() error {
 	st.resolveTier()
 	model, target := st.labels()
 	st.flow = st.identity.flowKey(st.model, st.target)
+	cost, tokens := st.cost()
 	r := &flowcontrol.Request{
 		ID:          st.id,
 		Flow:        st.flow,
@@ -34,7 +35,8 @@ func (st *mainStream) offer() error {
 		TargetModel: target,
 		Tier:        st.rank,
 		TierName:    c.Tiers[st.rank].Name,
-		Cost:        st.cost(),
+		Cost:        cost,
+		Tokens:      tokens,
 		Path:        c.path(&st.headers),
 		Deadline:    c.deadline(&st.headers, st.begun),
 		Placement:   placement,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // replay is a stream that plays the same messages to every handler.
@@ -59,8 +60,8 @@ func (quickLease) Preempted() <-chan struct{}               { return nil }
 func (quickLease) Queued() (time.Duration, bool)            { return 0, false }
 func (quickLease) OnFirstByte() error                       { return nil }
 func (quickLease) OnServed(flowcontrol.Endpoint)            {}
-func (quickLease) OnCost(fairqueue.Cost)                    {}
-func (quickLease) OnUsage(fairqueue.Cost)                   {}
+func (quickLease) OnCost(fairqueue.Cost, stock.Tokens)      {}
+func (quickLease) OnUsage(fairqueue.Cost, stock.Tokens)     {}
 func (quickLease) OnRequestComplete(flowcontrol.Completion) {}
 
 func benchmark(b *testing.B, messages ...*extprocv3.ProcessingRequest) {

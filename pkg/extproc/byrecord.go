@@ -105,6 +105,6 @@ func (s *Server) chargeByRecord(q *inLog, r *record) {
 		}
 	}
 	if e.charge != nil {
-		q.lease.OnUsage(s.costs.atEnd(e, u, s.metrics))
+		q.lease.OnUsage(s.costs.atEnd(e, u, s.metrics), 0)
 	}
 }

@@ -83,6 +83,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 		`TrustedHeaders.InputTokens: "c d": must be the name of a header`,
 		`Cost: "token": must be one of requests, tokens`,
 		`Usage: "log": must be one of auto, trailers, body, als, none`,
+		`Tokens.StockWeights.Input: 0: must be above 0, since Tokens.StockWeights.Output is 0 too`,
 		`Tokens.ColdRatio: 0: must be from 1 to 8`,
 		`DeadlineHeaders[0]: "": must be the name of a header`,
 		`RequestBody: "sometimes": must be one of auto, always, never`,

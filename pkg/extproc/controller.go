@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // Controller is the queue controller, as streams use it. Controlled makes one.
@@ -27,8 +28,8 @@ type Lease interface {
 	Queued() (waited time.Duration, queued bool)
 	OnFirstByte() error
 	OnServed(e flowcontrol.Endpoint)
-	OnCost(to fairqueue.Cost)
-	OnUsage(cost fairqueue.Cost)
+	OnCost(to fairqueue.Cost, tokens stock.Tokens)
+	OnUsage(cost fairqueue.Cost, tokens stock.Tokens)
 	OnRequestComplete(c flowcontrol.Completion)
 }
 

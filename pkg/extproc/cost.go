@@ -9,6 +9,7 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/extproc/usage"
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // costs is the estimator that all streams share.
@@ -54,18 +55,19 @@ type charge struct {
 	streamed int64
 }
 
-// cost returns the request's cost in the queue: what the gateway states, or the estimate in tokens, or 1.
-func (st *mainStream) cost() fairqueue.Cost {
+// cost returns what the queue charges for the request: what the gateway states, or the estimate in tokens, or 1. With an
+// estimate it returns what the request takes of the stock as well; else 0, which means as much as its cost.
+func (st *mainStream) cost() (fairqueue.Cost, stock.Tokens) {
 	c := st.cfg
 	if n, ok := st.headers.count(c.costHeader); ok && n > 0 {
-		return fairqueue.Cost(min(n, int64(fairqueue.MaxCost)))
+		return fairqueue.Cost(min(n, int64(fairqueue.MaxCost))), 0
 	}
 	if c.Cost != CostTokens || st.passes {
-		return 1
+		return 1, 0
 	}
 	st.charge = &charge{request: st.size()}
 	st.charge.estimated = st.server.costs.estimate(&st.charge.request)
-	return fairqueue.Cost(st.charge.estimated.Cost)
+	return fairqueue.Cost(st.charge.estimated.Cost), stock.Tokens(st.charge.estimated.Stock)
 }
 
 // count returns the number in a header, and reports whether there is one.
@@ -170,11 +172,6 @@ func (st *mainStream) streamedFor() time.Duration {
 	return time.Since(st.lastAnswered)
 }
 
-// costOf returns the request's cost with an output of so many tokens.
-func (st *mainStream) costOf(output int64) estimate.Cost {
-	return st.cfg.Tokens.Weights.Cost(estimate.Usage{Input: st.charge.estimated.Input, Output: output})
-}
-
 // outgrown raises the charge of a request whose answer is longer than what was charged, by an eighth and 16 tokens more
 // than was seen, so that not every token needs the controller's lock.
 func (st *mainStream) outgrown(seen int64) {
@@ -187,7 +184,8 @@ func (st *mainStream) outgrown(seen int64) {
 		return
 	}
 	c.streamed = min(seen+seen/8+16, c.request.MostOutput())
-	st.lease.OnCost(fairqueue.Cost(st.costOf(c.streamed)))
+	used := estimate.Usage{Input: c.estimated.Input, Output: c.streamed}
+	st.lease.OnCost(fairqueue.Cost(st.cfg.Tokens.Weights.Cost(used)), stock.Tokens(st.cfg.Tokens.StockWeights.Cost(used)))
 }
 
 // reportedUsage returns the usage of the answer, and reports whether it is known. What Envoy has read goes before what

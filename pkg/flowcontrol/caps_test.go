@@ -61,8 +61,8 @@ func TestCapAtEachEndpoint(t *testing.T) {
 // blocking others, and it goes on when a request costs less than was thought.
 func TestCapInCost(t *testing.T) {
 	for name, change := range map[string]func(c *Config){
-		"in total":         func(c *Config) { c.MaxCostInFlightPerFlow = 100 },
-		"at each endpoint": func(c *Config) { c.MaxCostInFlightPerFlowPerBackend = 100 },
+		"in total":         func(c *Config) { c.MaxTokensInFlightPerFlow = 100 },
+		"at each endpoint": func(c *Config) { c.MaxTokensInFlightPerFlowPerBackend = 100 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, ready(1), func(c *Config) { c.Stock.SlotsPerBackend = 8; change(c) }, func(b *bench) {
@@ -79,16 +79,16 @@ func TestCapInCost(t *testing.T) {
 				light := costs("light", 99)
 				b.want(light, "dispatched")
 
-				first.lease.OnUsage(40)
+				first.lease.OnUsage(40, 40)
 				b.want(third, "waits") // 100 is not below 100
-				first.lease.OnUsage(39)
+				first.lease.OnUsage(39, 39)
 				b.want(third, "dispatched")
 				fourth := costs("heavy", 1)
 				complete(second.lease) // 99 are left
 				b.want(fourth, "dispatched")
 				fifth := costs("heavy", 1)
 				b.want(fifth, "waits")
-				light.lease.OnCost(100)
+				light.lease.OnCost(100, 100)
 				b.want(costs("light", 1), "waits")
 			})
 		})

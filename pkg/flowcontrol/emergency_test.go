@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // Enabled false releases everybody, in the queue's order: higher tiers first, then as the flows share. Bounds, caps,
@@ -52,7 +54,7 @@ func TestDisablingReleasesEverybody(t *testing.T) {
 		if want := []string{"1,1", "0,1", "1", ""}; !slices.Equal(order, want) {
 			b.t.Errorf("released in the order %v, want %v", order, want)
 		}
-		if s := b.State(); s.Stock != 5 || s.Queued != 0 || s.Successes != 4 || s.TimerStands || s.Cost != 1+3*cost+1 {
+		if s := b.State(); s.Stock != 5 || s.Queued != 0 || s.Successes != 4 || s.TimerStands || s.Tokens != stock.Tokens(1+3*cost+1) {
 			b.t.Errorf("%+v", s)
 		}
 		late := b.arrives(b.t.Context(), of(bulk))

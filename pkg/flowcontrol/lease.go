@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // waiter is one request, from TryEnqueue or PassOn to its end: the machine's part, and what the waiting goroutine and
@@ -68,17 +69,19 @@ func (l *Lease) OnServed(e Endpoint) {
 	l.controller().machine.ServedElsewhere(now, l.Granted(), e)
 }
 
-// OnCost raises the request's cost to at least this, because its answer has outgrown the estimate.
-func (l *Lease) OnCost(to fairqueue.Cost) {
+// OnCost raises the request's cost, and its tokens in the stock, to at least these, because its answer has outgrown the
+// estimate.
+func (l *Lease) OnCost(to fairqueue.Cost, tokens stock.Tokens) {
 	now := time.Now()
 	l.controller().mu.Lock()
 	defer l.controller().end(now, nil)
-	l.controller().machine.Raise(now, l.Granted(), to)
+	l.controller().machine.Raise(now, l.Granted(), to, tokens)
 }
 
-// OnUsage corrects the request's cost to its actual cost. After OnRequestComplete it works once, if that did not know the
-// cost, for the last dispatch.MostLate requests; it then corrects what the request's class and flow were charged.
-func (l *Lease) OnUsage(cost fairqueue.Cost) {
+// OnUsage corrects the request's cost to its actual cost, and its tokens in the stock, which are 0 if they are not known.
+// After OnRequestComplete it works once, if that did not know the cost, for the last dispatch.MostLate requests; it then
+// corrects what the request's class and flow were charged, since the stock is settled.
+func (l *Lease) OnUsage(cost fairqueue.Cost, tokens stock.Tokens) {
 	now := time.Now()
 	l.controller().mu.Lock()
 	if l.controller().machine.TakesUsage(&l.Waiter) && !l.counted {
@@ -90,7 +93,7 @@ func (l *Lease) OnUsage(cost fairqueue.Cost) {
 		l.controller().machine.UsageLate(now, &l.Waiter, cost)
 	} else {
 		l.actual = cost
-		l.controller().machine.TrueUp(now, l.Granted(), cost)
+		l.controller().machine.TrueUp(now, l.Granted(), cost, tokens)
 	}
 }
 

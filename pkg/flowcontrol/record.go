@@ -21,8 +21,8 @@ type Recorder interface {
 	Backends(now time.Time, ready []stock.Backend, foreign []stock.Foreign)
 	Foreign(now time.Time, changes []stock.Foreign)
 	Signals(now time.Time, e Endpoint, s dispatch.Signals)
-	Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost)
-	TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost)
+	Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens)
+	TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens)
 	UsageLate(now time.Time, w *dispatch.Waiter, cost fairqueue.Cost)
 	Configure(now time.Time, cfg dispatch.Config)
 	Drain(now time.Time)
@@ -117,18 +117,18 @@ func (m *machine) SetSignals(now time.Time, e Endpoint, s dispatch.Signals) {
 	m.Machine.SetSignals(now, e, s)
 }
 
-func (m *machine) Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost) {
+func (m *machine) Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens) {
 	if m.recorder != nil {
-		m.recorder.Raise(now, l, to)
+		m.recorder.Raise(now, l, to, tokens)
 	}
-	m.Machine.Raise(now, l, to)
+	m.Machine.Raise(now, l, to, tokens)
 }
 
-func (m *machine) TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost) {
+func (m *machine) TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens) {
 	if m.recorder != nil {
-		m.recorder.TrueUp(now, l, to)
+		m.recorder.TrueUp(now, l, to, tokens)
 	}
-	m.Machine.TrueUp(now, l, to)
+	m.Machine.TrueUp(now, l, to, tokens)
 }
 
 // UsageLate is not recorded if the machine does not take it, since then the request may be forgotten.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // Request describes one request to the controller. The caller fills it, passes it to TryEnqueue once, and does not
@@ -22,8 +23,10 @@ type Request struct {
 	Tier     int
 	// Path names its class within the tier, and how urgent it is there; nil means that it names nothing.
 	Path *fairqueue.Path
-	// Cost is its work, at least 1; 0 counts as 1.
+	// Cost is its work, which the queue charges, at least 1; 0 counts as 1.
 	Cost fairqueue.Cost
+	// Tokens is what it takes of the stock in tokens, as far as is known; 0 means as many as its cost.
+	Tokens stock.Tokens
 	// Deadline is the client's own (from the stream or a deadline header); zero means none.
 	Deadline time.Time
 	// Placement is its constraint on endpoints, computed before the lock is acquired.

@@ -177,7 +177,7 @@ func TestEveryRequestHasOneOutcomeUnderRace(t *testing.T) {
 	}
 	stop()
 	running.Wait()
-	if s := c.State(); s.Stock != 0 || s.Cost != 0 || s.Queued != 0 || s.LiveFlows != 0 || s.PromotedHeld != 0 || placer.total() != 0 {
+	if s := c.State(); s.Stock != 0 || s.Tokens != 0 || s.Queued != 0 || s.LiveFlows != 0 || s.PromotedHeld != 0 || placer.total() != 0 {
 		t.Errorf("accounts are not zero at the end: %+v, reserved %d", s, placer.total())
 	}
 }

@@ -20,10 +20,10 @@ func TestUsageAfterTheEndCountsOnce(t *testing.T) {
 	}{
 		"not known":   {func(l *Lease) { l.OnRequestComplete(Completion{}) }, "yxyx"},
 		"at the end":  {func(l *Lease) { l.OnRequestComplete(Completion{Cost: 3}) }, "yyyx"},
-		"before it":   {func(l *Lease) { l.OnUsage(3); l.OnRequestComplete(Completion{}) }, "yyyx"},
-		"after it":    {func(l *Lease) { l.OnRequestComplete(Completion{}); l.OnUsage(3) }, "yyyx"},
-		"twice":       {func(l *Lease) { l.OnRequestComplete(Completion{}); l.OnUsage(3); l.OnUsage(1) }, "yyyx"},
-		"known again": {func(l *Lease) { l.OnRequestComplete(Completion{Cost: 3}); l.OnUsage(1) }, "yyyx"},
+		"before it":   {func(l *Lease) { l.OnUsage(3, 3); l.OnRequestComplete(Completion{}) }, "yyyx"},
+		"after it":    {func(l *Lease) { l.OnRequestComplete(Completion{}); l.OnUsage(3, 3) }, "yyyx"},
+		"twice":       {func(l *Lease) { l.OnRequestComplete(Completion{}); l.OnUsage(3, 3); l.OnUsage(1, 1) }, "yyyx"},
+		"known again": {func(l *Lease) { l.OnRequestComplete(Completion{Cost: 3}); l.OnUsage(1, 1) }, "yyyx"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, ready(1), change, func(b *bench) {

@@ -87,7 +87,7 @@ func TestLevelsAreRepeated(t *testing.T) {
 // What others hold at a backend, and what its engine says, is repeated: both change when a request goes.
 func TestWhatOthersSayIsRepeated(t *testing.T) {
 	d := newQuietDriver(t)
-	held := []stock.Foreign{{ID: 0, Held: stock.Amount{Requests: 1, Cost: 1}}}
+	held := []stock.Foreign{{ID: 0, Held: stock.Amount{Requests: 1, Tokens: 1}}}
 	d.recorder.Foreign(d.now, held)
 	d.call(func() { d.machine.SetForeign(d.now, held) })
 	waits := d.arriveAs("a", 0, "the one")

@@ -136,10 +136,10 @@ func (d *driver) someConfig() dispatch.Config {
 		c.MaxInFlightPerFlowPerBackend = 1 + d.lot.IntN(2)
 	}
 	if d.chance(3) {
-		c.Stock.Cost.Watermark = 5 + d.lot.Int64N(20)
+		c.Stock.Tokens.Watermark = stock.Tokens(5 + d.lot.Int64N(20))
 	}
 	if d.chance(3) {
-		c.MaxCostInFlightPerFlow, c.MaxCostInFlightPerFlowPerBackend = 3+d.lot.Int64N(9), 2+d.lot.Int64N(5)
+		c.MaxTokensInFlightPerFlow, c.MaxTokensInFlightPerFlowPerBackend = stock.Tokens(3+d.lot.Int64N(9)), stock.Tokens(2+d.lot.Int64N(5))
 	}
 	if d.chance(4) {
 		c.ReleaseSpacing = time.Duration(1+d.lot.IntN(20)) * time.Millisecond
@@ -239,20 +239,20 @@ func (d *driver) measure() {
 		d.call(func() { d.machine.SetSignals(d.now, e, s) })
 	case held == nil:
 	case d.chance(2):
-		to := fairqueue.Cost(d.lot.IntN(60))
-		d.recorder.Raise(d.now, held, to)
-		d.call(func() { d.machine.Raise(d.now, held, to) })
+		to, tokens := fairqueue.Cost(d.lot.IntN(60)), stock.Tokens(d.lot.IntN(60))
+		d.recorder.Raise(d.now, held, to, tokens)
+		d.call(func() { d.machine.Raise(d.now, held, to, tokens) })
 	default:
-		to := fairqueue.Cost(d.lot.IntN(60))
-		d.recorder.TrueUp(d.now, held, to)
-		d.call(func() { d.machine.TrueUp(d.now, held, to) })
+		to, tokens := fairqueue.Cost(d.lot.IntN(60)), stock.Tokens(d.lot.IntN(60))
+		d.recorder.TrueUp(d.now, held, to, tokens)
+		d.call(func() { d.machine.TrueUp(d.now, held, to, tokens) })
 	}
 }
 
 // others says what others hold at some of the backends.
 func (d *driver) others() (changes []stock.Foreign) {
 	for range d.lot.IntN(4) {
-		held := stock.Amount{Requests: d.lot.IntN(3), Cost: d.lot.Int64N(50)}
+		held := stock.Amount{Requests: d.lot.IntN(3), Tokens: stock.Tokens(d.lot.Int64N(50))}
 		changes = append(changes, stock.Foreign{ID: stock.BackendID(d.lot.IntN(7)), Held: held})
 	}
 	return changes
@@ -261,6 +261,9 @@ func (d *driver) others() (changes []stock.Foreign) {
 func (d *driver) arrive() {
 	l := &life{}
 	a := dispatch.Arrival{Flow: d.flow(), Tier: d.lot.IntN(3), Cost: fairqueue.Cost(d.lot.IntN(20)), Owner: l}
+	if d.chance(2) {
+		a.Tokens = stock.Tokens(d.lot.IntN(20))
+	}
 	if d.chance(5) {
 		a.TierName = []string{"critical", "batch", "nobody's"}[d.lot.IntN(3)]
 	}

@@ -19,7 +19,7 @@ import (
 // chunk before, so that no chunk can be removed or inserted unnoticed. It is no signature: whoever writes a file can make
 // every checksum right.
 
-const magic = "weir recording 1\n"
+const magic = "weir recording 2\n"
 
 // The kinds of chunks.
 const (

@@ -61,4 +61,5 @@ const (
 	isPlaced
 	isRated // by scorers that look at the request
 	hasPath // its class and priorities
+	hasTokens
 )

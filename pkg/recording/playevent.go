@@ -51,9 +51,9 @@ func (p *player) begin(k kind, now time.Time) error {
 		}
 		return p.call(func() { m.SetSignals(now, e, s) })
 	case raised:
-		return p.held(func(l *dispatch.Lease) { m.Raise(now, l, fairqueue.Cost(p.in.signed())) })
+		return p.held(func(l *dispatch.Lease) { m.Raise(now, l, fairqueue.Cost(p.in.signed()), stock.Tokens(p.in.signed())) })
 	case trueUp:
-		return p.held(func(l *dispatch.Lease) { m.TrueUp(now, l, fairqueue.Cost(p.in.signed())) })
+		return p.held(func(l *dispatch.Lease) { m.TrueUp(now, l, fairqueue.Cost(p.in.signed()), stock.Tokens(p.in.signed())) })
 	case usageLate:
 		return p.about(func(r *request) {
 			m.UsageLate(now, &r.Waiter, fairqueue.Cost(p.in.signed()))
@@ -173,6 +173,9 @@ func (p *player) arrive(k kind, now time.Time) error {
 	flags := in.octet()
 	r := &request{}
 	a := dispatch.Arrival{Flow: in.text(), Tier: int(in.signed()), Cost: fairqueue.Cost(in.signed()), Owner: r}
+	if flags&hasTokens != 0 {
+		a.Tokens = stock.Tokens(in.signed())
+	}
 	if flags&hasTierName != 0 {
 		a.TierName = in.text()
 	}
@@ -263,7 +266,7 @@ func (p *player) backends(now time.Time) error {
 	ready := make([]stock.Backend, 0, n)
 	for range n {
 		ready = append(ready, stock.Backend{
-			ID: stock.BackendID(p.in.signed()), Slots: int32(p.in.signed()), MaxCost: p.in.signed(),
+			ID: stock.BackendID(p.in.signed()), Slots: int32(p.in.signed()), MaxTokens: stock.Tokens(p.in.signed()),
 		})
 	}
 	others := p.others()
@@ -280,7 +283,7 @@ func (p *player) others() []stock.Foreign {
 	changes := make([]stock.Foreign, 0, p.in.count(leastForeign))
 	for range cap(changes) {
 		changes = append(changes, stock.Foreign{
-			ID: stock.BackendID(p.in.signed()), Held: stock.Amount{Requests: int(p.in.signed()), Cost: p.in.signed()},
+			ID: stock.BackendID(p.in.signed()), Held: stock.Amount{Requests: int(p.in.signed()), Tokens: stock.Tokens(p.in.signed())},
 		})
 	}
 	return changes

@@ -57,6 +57,10 @@ func (r *Recorder) Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival,
 	r.text(a.Flow, r.hide)
 	r.signed(int64(a.Tier))
 	r.signed(int64(a.Cost))
+	if a.Tokens != 0 {
+		r.buf[flags] |= hasTokens
+		r.signed(int64(a.Tokens))
+	}
 	if a.TierName != "" {
 		r.buf[flags] |= hasTierName
 		r.text(a.TierName, nil)
@@ -163,7 +167,7 @@ func (r *Recorder) Backends(now time.Time, ready []stock.Backend, foreign []stoc
 	for _, b := range ready {
 		r.signed(int64(b.ID))
 		r.signed(int64(b.Slots))
-		r.signed(b.MaxCost)
+		r.signed(int64(b.MaxTokens))
 	}
 	r.others(foreign)
 }
@@ -180,7 +184,7 @@ func (r *Recorder) others(changes []stock.Foreign) {
 	for _, f := range changes {
 		r.signed(int64(f.ID))
 		r.signed(int64(f.Held.Requests))
-		r.signed(f.Held.Cost)
+		r.signed(int64(f.Held.Tokens))
 	}
 }
 
@@ -198,14 +202,14 @@ func (r *Recorder) Signals(now time.Time, e dispatch.Endpoint, s dispatch.Signal
 	r.number(known)
 }
 
-// Raise records that the cost of a request in flight is raised.
-func (r *Recorder) Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost) {
-	r.cost(raised, now, l, to)
+// Raise records that the cost or the tokens of a request in flight are raised.
+func (r *Recorder) Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens) {
+	r.cost(raised, now, l, to, tokens)
 }
 
-// TrueUp records the actual cost of a request in flight.
-func (r *Recorder) TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost) {
-	r.cost(trueUp, now, l, to)
+// TrueUp records the actual cost and tokens of a request in flight.
+func (r *Recorder) TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens) {
+	r.cost(trueUp, now, l, to, tokens)
 }
 
 // UsageLate records what a request that is complete has really cost. The machine must take it.
@@ -214,7 +218,7 @@ func (r *Recorder) UsageLate(now time.Time, w *dispatch.Waiter, cost fairqueue.C
 	r.signed(int64(cost))
 }
 
-func (r *Recorder) cost(k kind, now time.Time, l *dispatch.Lease, to fairqueue.Cost) {
+func (r *Recorder) cost(k kind, now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens) {
 	w := l.Waiter()
 	if w.Lease() == nil {
 		r.nothing()
@@ -222,6 +226,7 @@ func (r *Recorder) cost(k kind, now time.Time, l *dispatch.Lease, to fairqueue.C
 	}
 	r.about(k, now, w)
 	r.signed(int64(to))
+	r.signed(int64(tokens))
 }
 
 // Configure records a change of the configuration. The board must have the new scheduler already.

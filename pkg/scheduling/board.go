@@ -49,7 +49,7 @@ type Board struct {
 // left is what is in flight at an endpoint that left the pool: one request at least.
 type left struct {
 	inFlight int32
-	cost     int64
+	tokens   int64
 }
 
 // NewBoard returns a board with an empty pool. The random source is only used for the tie-break random; otherwise it
@@ -141,18 +141,18 @@ func (b *Board) SetBounds(id EndpointID, lower, upper int64) bool {
 	return true
 }
 
-// SetForeign sets how many requests of others are at a ready endpoint, at most maxForeign, and what they cost. They count
+// SetForeign sets how many requests of others are at a ready endpoint, at most maxForeign, and how many tokens they take. They count
 // like Weir's own, but are nobody's to release; both are kept while the endpoint stays ready. It reports whether the
 // endpoint is ready.
-func (b *Board) SetForeign(id EndpointID, requests int, cost int64) bool {
+func (b *Board) SetForeign(id EndpointID, requests int, tokens int64) bool {
 	p, ok := b.ring.position(id)
 	if !ok || !b.spots[p].ready {
 		return false
 	}
 	foreign := int32(max(0, min(requests, maxForeign)))
-	if s := &b.spots[p]; s.foreign != foreign || s.cost.foreign != cost {
+	if s := &b.spots[p]; s.foreign != foreign || s.tokens.foreign != tokens {
 		b.ofReady.held += int64(foreign - s.foreign)
-		s.foreign, s.cost.foreign = foreign, cost
+		s.foreign, s.tokens.foreign = foreign, tokens
 		b.changed(p)
 	}
 	return true
@@ -164,7 +164,7 @@ func (b *Board) replacePool(next *Snapshot) {
 	old := 0
 	leave := func() {
 		if s := &b.spots[old]; s.inFlight > 0 {
-			b.gone[b.ring.ids[old]] = left{s.inFlight, s.cost.own}
+			b.gone[b.ring.ids[old]] = left{s.inFlight, s.tokens.own}
 		}
 		old++
 	}
@@ -178,7 +178,7 @@ func (b *Board) replacePool(next *Snapshot) {
 			*s = b.spots[old]
 			old++
 		} else if g, known := b.gone[id]; known {
-			*s = spot{inFlight: g.inFlight, cost: costs{own: g.cost}}
+			*s = spot{inFlight: g.inFlight, tokens: tokens{own: g.tokens}}
 			delete(b.gone, id)
 		} else {
 			*s = spot{}

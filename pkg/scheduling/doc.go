@@ -33,12 +33,12 @@
 // ready endpoint and nothing held there always has room. The band of the whole pool belongs to the stock ledger and is not
 // checked here. An endpoint's MaxInFlight is a hard limit of what is held there, in every lane.
 //
-// Where the cost of an endpoint's requests is bounded ([Board.SetCostBound]), it is full, in every lane, while
+// Where the tokens at an endpoint are bounded ([Board.SetTokenBound]), it is full, in every lane, while
 //
-//	cost(e) >= bound(e)      of Weir's own requests there ([Board.AddCost]) and of others'
+//	tokens(e) >= bound(e)      of Weir's own requests there ([Board.AddTokens]) and of others'
 //
-// so it exceeds that by less than the cost of the last request that went there, and one with nothing that costs takes a
-// request of any cost.
+// so it exceeds that by less than the tokens of the last request that went there, and one without any takes a request of
+// any size.
 //
 // # The score
 //
@@ -54,7 +54,7 @@
 //
 //	score(e) = ScoreOne × b / (b + (held(e) + 1) requests)
 //
-// or, where the cost is bounded, ScoreOne × bound / (bound + cost) if that is less: an endpoint's load counts in the
+// or, where tokens are bounded, ScoreOne × bound / (bound + tokens) if that is less: an endpoint's load counts in the
 // unit in which it is fuller. With equal bounds this is exactly "fewest held first"; with unequal ones an endpoint with
 // room is preferred to one without. Rounding never inverts an order; at most it makes a tie, between loads closer than
 // one part in 2^40.

@@ -29,9 +29,9 @@ type Candidate struct {
 	// Stock is what Weir has in flight there, and Foreign what others have.
 	Stock   int `json:"stock"`
 	Foreign int `json:"foreign,omitempty"`
-	// Cost is what both cost, where that is bounded by CostBound.
-	Cost      int64 `json:"cost,omitempty"`
-	CostBound int64 `json:"costBound,omitempty"`
+	// Tokens is what both take, where that is bounded by TokenBound.
+	Tokens     int64 `json:"tokens,omitempty"`
+	TokenBound int64 `json:"tokenBound,omitempty"`
 	// Failed are the filters that rule it out; if there are none, it can be picked.
 	Failed []Failure `json:"failed,omitempty"`
 	// Scores are the ratings by scorer, those that look at live counts first. Total is their weighted sum.
@@ -73,8 +73,8 @@ func (b *Board) Explain(q *Query) Decision {
 func (b *Board) explainOne(q *Query, p int32) Candidate {
 	m, s := &b.snap.members[p], &b.spots[p]
 	c := Candidate{ID: m.ID, Address: m.Address, Stock: int(s.inFlight), Foreign: int(s.foreign)}
-	if s.cost.bound > 0 {
-		c.Cost, c.CostBound = s.cost.held(), s.cost.bound
+	if s.tokens.bound > 0 {
+		c.Tokens, c.TokenBound = s.tokens.held(), s.tokens.bound
 	}
 	for _, name := range b.scheduler.config.Filters {
 		if f, _ := filterByName(name); !f.passes(&q.constraint, m) {
@@ -84,8 +84,8 @@ func (b *Board) explainOne(q *Query, p int32) Candidate {
 	if s.held() >= s.limit {
 		c.Failed = append(c.Failed, Failure{Filter: filterMaxInFlight, Reason: "as many in flight as it may have"})
 	}
-	if s.cost.full() {
-		c.Failed = append(c.Failed, Failure{Filter: filterCost, Reason: "what is there costs as much as it may"})
+	if s.tokens.full() {
+		c.Failed = append(c.Failed, Failure{Filter: filterTokens, Reason: "what is there takes as many tokens as it may"})
 	}
 	rate := func(w *weighted, score Score) {
 		c.Scores = append(c.Scores, Rating{Scorer: w.name, Weight: int(w.weight), Score: score})

@@ -11,8 +11,8 @@ const (
 // the endpoint has a limit.
 const filterMaxInFlight = "max-in-flight"
 
-// filterCost is that name for the bound of an endpoint's cost.
-const filterCost = "cost"
+// filterTokens is that name for the bound of an endpoint's tokens.
+const filterTokens = "tokens"
 
 // filter rules endpoints out by what the request and the snapshot say. It does not look at live counts, so its result
 // holds until the next snapshot.

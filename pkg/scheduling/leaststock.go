@@ -13,9 +13,9 @@ func newLeastStock() scorer { return scorer{live: leastStock} }
 //
 //	ScoreOne × b / (b + (held + 1) requests)
 //
-// and where the cost is bounded by c, if that is less, by the cost there:
+// and where tokens are bounded by c, if that is less, by the tokens there:
 //
-//	ScoreOne × c / (c + cost)
+//	ScoreOne × c / (c + tokens)
 //
 // The projection, rather than the load now, prefers the larger of two idle endpoints, and one with room for a whole
 // request to one with a fraction left. The quotient is rounded down, so that loads in order give scores in order.
@@ -26,10 +26,10 @@ func leastStock(l Load) Score {
 	}
 	hi, lo := bits.Mul64(uint64(ScoreOne), b)
 	score, _ := bits.Div64(hi, lo, b+(uint64(l.Held)+1)*Millionths)
-	if c := uint64(l.CostBound); c > 0 {
+	if c := uint64(l.TokenBound); c > 0 {
 		hi, lo = bits.Mul64(uint64(ScoreOne), c)
-		byCost, _ := bits.Div64(hi, lo, c+uint64(max(0, l.Cost)))
-		score = min(score, byCost)
+		byTokens, _ := bits.Div64(hi, lo, c+uint64(max(0, l.Tokens)))
+		score = min(score, byTokens)
 	}
 	return Score(score)
 }

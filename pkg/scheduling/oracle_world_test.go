@@ -160,7 +160,7 @@ func (w *world) bound(id EndpointID, lower, upper int64) {
 // boundCost bounds an endpoint's cost, or bounds it no more.
 func (w *world) boundCost(id EndpointID) {
 	w.o.most[id] = max(0, w.r.Int64N(60)-20)
-	if !w.b.SetCostBound(id, w.o.most[id]) {
+	if !w.b.SetTokenBound(id, w.o.most[id]) {
 		w.t.Fatalf("endpoint %d is not in the pool", id)
 	}
 }
@@ -176,7 +176,7 @@ func (w *world) cost() {
 }
 
 func (w *world) costs(i int, cost int64) {
-	w.b.AddCost(w.o.leases[i], cost-w.o.costs[i])
+	w.b.AddTokens(w.o.leases[i], cost-w.o.costs[i])
 	w.o.costs[i] = cost
 }
 
@@ -345,7 +345,7 @@ func (w *world) check() {
 		if w.b.CanServe(x.q, c.ID) != serves {
 			t.Fatalf("CanServe(%+v, %d) = %v", x.ask, c.ID, !serves)
 		}
-		failed := slices.DeleteFunc(slices.Clone(c.Failed), func(f Failure) bool { return f.Filter == filterMaxInFlight || f.Filter == filterCost })
+		failed := slices.DeleteFunc(slices.Clone(c.Failed), func(f Failure) bool { return f.Filter == filterMaxInFlight || f.Filter == filterTokens })
 		if (len(failed) == 0) != serves {
 			t.Fatalf("%+v: endpoint %d fails %+v", x.ask, c.ID, c.Failed)
 		}

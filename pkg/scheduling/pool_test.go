@@ -126,7 +126,7 @@ func checkInvariants(t testing.TB, b *Board) {
 		}
 		leaf := s.total
 		if !m.Ready || m.MaxInFlight > 0 && int(s.inFlight+s.foreign) >= m.MaxInFlight ||
-			s.cost.bound > 0 && s.cost.own+s.cost.foreign >= s.cost.bound {
+			s.tokens.bound > 0 && s.tokens.own+s.tokens.foreign >= s.tokens.bound {
 			leaf = out
 		}
 		if b.pool.of(p) != leaf {

@@ -27,7 +27,7 @@ type spot struct {
 	inFlight     int32
 	foreign      int32 // requests of others there; 0 unless it is ready
 	lower, upper int64 // its share of a lane's band, in millionths of a request
-	cost         costs
+	tokens       tokens
 	signals      Signals
 	total        Total // the live scorers' sum, updated when their input changes
 }
@@ -36,12 +36,12 @@ type spot struct {
 func (s *spot) held() int32 { return s.inFlight + s.foreign }
 
 // open reports whether the endpoint can be picked.
-func (s *spot) open() bool { return s.ready && s.held() < s.limit && !s.cost.full() }
+func (s *spot) open() bool { return s.ready && s.held() < s.limit && !s.tokens.full() }
 
 // become changes what the snapshot says of the endpoint. What others have at one that is not ready is forgotten.
 func (s *spot) become(v vital) {
 	if s.vital = v; !v.ready {
-		s.foreign, s.cost.foreign = 0, 0
+		s.foreign, s.tokens.foreign = 0, 0
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *spot) rate(live []weighted) {
 
 func (s *spot) load() Load {
 	return Load{
-		Held: int(s.held()), UpperBound: s.upper, Cost: s.cost.held(), CostBound: s.cost.bound, Slots: int(s.slots), Signals: s.signals,
+		Held: int(s.held()), UpperBound: s.upper, Tokens: s.tokens.held(), TokenBound: s.tokens.bound, Slots: int(s.slots), Signals: s.signals,
 	}
 }
 

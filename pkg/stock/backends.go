@@ -10,15 +10,15 @@ type Backend struct {
 	ID BackendID
 	// Slots is the largest number of requests that the backend runs at once, if it reports one, or 0.
 	Slots int32
-	// MaxCost is the largest cost that the backend holds at once, if it reports one, or 0. It matters only if
-	// Config.Cost bounds the cost.
-	MaxCost int64
+	// MaxTokens is the most tokens that the backend holds at once, if it reports one, or 0. It matters only if
+	// Config.Tokens bounds the tokens.
+	MaxTokens Tokens
 }
 
 // Amount is an amount of stock in its two units.
 type Amount struct {
 	Requests int
-	Cost     int64
+	Tokens   Tokens
 }
 
 // Foreign is what others hold at a backend.
@@ -38,7 +38,7 @@ type readyBackend struct {
 func (l *Ledger) SetBackends(ready []Backend) {
 	before, at := l.backends, l.at
 	l.backends, l.at = make([]readyBackend, 0, len(ready)), make(map[BackendID]int, len(ready))
-	l.requests, l.cost, l.foreign = sums{}, sums{}, Amount{}
+	l.requests, l.tokens, l.foreign = sums{}, sums{}, Amount{}
 	for _, b := range ready {
 		entry := readyBackend{Backend: b}
 		if i, stays := at[b.ID]; stays {
@@ -83,13 +83,13 @@ func (l *Ledger) RemoveBackend(id BackendID) bool {
 }
 
 // SetForeign replaces what others hold at a backend, and returns what of it counts: each number is clamped to 0 to
-// MaxPerBackend or MaxCost. ready reports whether the backend is among the ready ones; at others nothing counts.
+// MaxPerBackend or MaxTokens. ready reports whether the backend is among the ready ones; at others nothing counts.
 func (l *Ledger) SetForeign(f Foreign) (counts Amount, ready bool) {
 	i, known := l.at[f.ID]
 	if !known {
 		return Amount{}, false
 	}
-	counts = Amount{max(0, min(f.Held.Requests, MaxPerBackend)), clampCost(f.Held.Cost)}
+	counts = Amount{max(0, min(f.Held.Requests, MaxPerBackend)), clampTokens(f.Held.Tokens)}
 	l.discount(i)
 	l.backends[i].foreign = counts
 	l.count(i)
@@ -110,26 +110,26 @@ func (l *Ledger) count(i int) {
 	b := &l.backends[i]
 	b.bounds = l.config.BoundsOf(b.Backend)
 	l.requests.add(b.bounds.Requests)
-	l.cost.add(b.bounds.Cost)
+	l.tokens.add(b.bounds.Tokens)
 	l.foreign.Requests += b.foreign.Requests
-	l.foreign.Cost += b.foreign.Cost
+	l.foreign.Tokens += b.foreign.Tokens
 }
 
 // discount subtracts a backend's contribution from the sums.
 func (l *Ledger) discount(i int) {
 	b := &l.backends[i]
 	l.requests.subtract(b.bounds.Requests)
-	l.cost.subtract(b.bounds.Cost)
+	l.tokens.subtract(b.bounds.Tokens)
 	l.foreign.Requests -= b.foreign.Requests
-	l.foreign.Cost -= b.foreign.Cost
+	l.foreign.Tokens -= b.foreign.Tokens
 }
 
 // rebound derives the limits from the sums, and the reservations from the capacity.
 func (l *Ledger) rebound() {
-	l.lower = limit{int(l.requests.lower.ceil()), l.cost.lower.ceil()}
-	l.upper = limit{int(l.requests.upper.ceil()), l.cost.upper.ceil()}
-	if l.config.Cost.Watermark == 0 {
-		l.lower.cost, l.upper.cost = math.MaxInt64, math.MaxInt64
+	l.lower = limit{int(l.requests.lower.ceil()), Tokens(l.tokens.lower.ceil())}
+	l.upper = limit{int(l.requests.upper.ceil()), Tokens(l.tokens.upper.ceil())}
+	if l.config.Tokens.Watermark == 0 {
+		l.lower.tokens, l.upper.tokens = math.MaxInt64, math.MaxInt64
 	}
 	l.reserve()
 }

@@ -5,19 +5,19 @@ import "testing"
 // A pool that grows, changes and shrinks backend by backend has the bounds of one that is set at once, and nothing
 // remains when the last backend is removed.
 func TestChangedOneByOne(t *testing.T) {
-	l := New(withCost(CostConfig{Watermark: 1000}))
+	l := New(withTokens(TokensConfig{Watermark: 1000}))
 	if got, want := l.SetBackend(Backend{ID: 7}), (Bounds{Band{1_800_000, 2 * One, 2_200_000}, Band{900 * One, 1000 * One, 1100 * One}}); got != want {
 		t.Errorf("the first contributes %v, want %v", got, want)
 	}
-	l.SetBackend(Backend{ID: 8, Slots: 16, MaxCost: 5000})
-	if l.Ready() != 2 || l.Band() != (Band{17_800_000, 18 * One, 18_200_000}) || l.CostBand() != (Band{5900 * One, 6000 * One, 6100 * One}) {
-		t.Errorf("two: %v and %v", l.Band(), l.CostBand())
+	l.SetBackend(Backend{ID: 8, Slots: 16, MaxTokens: 5000})
+	if l.Ready() != 2 || l.Band() != (Band{17_800_000, 18 * One, 18_200_000}) || l.TokenBand() != (Band{5900 * One, 6000 * One, 6100 * One}) {
+		t.Errorf("two: %v and %v", l.Band(), l.TokenBand())
 	}
 	l.SetBackend(Backend{ID: 7, Slots: 4}) // it reports now
 	if l.Ready() != 2 || l.Band() != (Band{20 * One, 20 * One, 20 * One}) || l.Capacity() != 20 {
 		t.Errorf("the first changed: %v", l.Band())
 	}
-	if bounds, ok := l.Bounds(8); !ok || bounds.Requests.Upper != 16*One || bounds.Cost.Lower != 5000*One {
+	if bounds, ok := l.Bounds(8); !ok || bounds.Requests.Upper != 16*One || bounds.Tokens.Lower != 5000*One {
 		t.Errorf("the second contributes %v, %t", bounds, ok)
 	}
 	if l.RemoveBackend(9) || !l.RemoveBackend(7) || l.RemoveBackend(7) {
@@ -26,8 +26,8 @@ func TestChangedOneByOne(t *testing.T) {
 	if _, ok := l.Bounds(7); ok || l.Capacity() != 16 {
 		t.Errorf("capacity %d after the first is gone", l.Capacity())
 	}
-	if !l.RemoveBackend(8) || l.Band() != (Band{}) || l.CostBand() != (Band{}) || l.Capacity() != 0 || l.BelowUpper() {
-		t.Errorf("empty: %v, %v, capacity %d", l.Band(), l.CostBand(), l.Capacity())
+	if !l.RemoveBackend(8) || l.Band() != (Band{}) || l.TokenBand() != (Band{}) || l.Capacity() != 0 || l.BelowUpper() {
+		t.Errorf("empty: %v, %v, capacity %d", l.Band(), l.TokenBand(), l.Capacity())
 	}
 	checkLedger(t, l)
 }
@@ -46,9 +46,9 @@ func TestReservationsFollowEachBackend(t *testing.T) {
 // not idle. It belongs to no lease, a later value replaces an earlier one, and it goes with the backend.
 func TestForeignStock(t *testing.T) {
 	l := both()
-	l.SetBackend(Backend{ID: 1}) // 16, 20, 24 requests; 1,800, 2,000, 2,200 of cost
-	if counts, ready := l.SetForeign(Foreign{0, Amount{15, 1500}}); !ready || counts != (Amount{15, 1500}) || l.Stock() != 0 || l.Cost() != 0 || l.Capacity() != 24 || !l.BelowLower() {
-		t.Errorf("15 foreign: stock %d, cost %d, below lower %t", l.Stock(), l.Cost(), l.BelowLower())
+	l.SetBackend(Backend{ID: 1}) // 16, 20, 24 requests; 1,800, 2,000, 2,200 tokens
+	if counts, ready := l.SetForeign(Foreign{0, Amount{15, 1500}}); !ready || counts != (Amount{15, 1500}) || l.Stock() != 0 || l.Tokens() != 0 || l.Capacity() != 24 || !l.BelowLower() {
+		t.Errorf("15 foreign: stock %d, tokens %d, below lower %t", l.Stock(), l.Tokens(), l.BelowLower())
 	}
 	lease := take(l, 1, 1)[0]
 	if l.BelowLower() || l.Headroom(0) != 8 {
@@ -56,7 +56,7 @@ func TestForeignStock(t *testing.T) {
 	}
 	l.SetForeign(Foreign{0, Amount{5, 2199}})
 	if l.BelowUpper() || !l.BelowUpperAfter(lease) {
-		t.Errorf("cost 2,199 foreign and 1 of ours of 2,200: below upper %t", l.BelowUpper())
+		t.Errorf("tokens 2,199 foreign and 1 of ours of 2,200: below upper %t", l.BelowUpper())
 	}
 	l.Settle(lease)
 	if l.BelowLower() || l.Foreign() != (Amount{5, 2199}) {

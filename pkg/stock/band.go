@@ -6,16 +6,16 @@ type Band struct{ Lower, Watermark, Upper Micro }
 // Bounds are the bands of stock in its two units.
 type Bounds struct {
 	Requests Band
-	// Cost is the zero value if cost is not bounded.
-	Cost Band
+	// Tokens is the zero value if tokens are not bounded.
+	Tokens Band
 }
 
 // BoundsOf returns what one backend contributes to the pool's bounds. For a backend that reports how much it holds at once,
 // all bounds equal that.
 func (c *Config) BoundsOf(b Backend) Bounds {
 	bounds := Bounds{Requests: c.requestsOf(int(b.Slots))}
-	if c.Cost.Watermark > 0 {
-		bounds.Cost = c.costOf(b.MaxCost)
+	if c.Tokens.Watermark > 0 {
+		bounds.Tokens = c.tokensOf(b.MaxTokens)
 	}
 	return bounds
 }
@@ -37,16 +37,16 @@ func (c *Config) requestsOf(slots int) Band {
 	return band
 }
 
-func (c *Config) costOf(most int64) Band {
+func (c *Config) tokensOf(most Tokens) Band {
 	if most > 0 {
-		return exactly(min(most, MaxCostPerBackend))
+		return exactly(int64(min(most, MaxTokensPerBackend)))
 	}
-	band := c.around(c.Cost.Watermark)
-	if c.Cost.Lower > 0 {
-		band.Lower = Micro(c.Cost.Lower) * One
+	band := c.around(int64(c.Tokens.Watermark))
+	if c.Tokens.Lower > 0 {
+		band.Lower = Micro(c.Tokens.Lower) * One
 	}
-	if c.Cost.Upper > 0 {
-		band.Upper = Micro(c.Cost.Upper) * One
+	if c.Tokens.Upper > 0 {
+		band.Upper = Micro(c.Tokens.Upper) * One
 	}
 	return band
 }

@@ -93,17 +93,17 @@ func pool(n int) []Backend {
 	return backends
 }
 
-// withCost returns the seed's band with a band of cost.
-func withCost(cost CostConfig) Config {
+// withTokens returns the seed's band with a band of tokens.
+func withTokens(tokens TokensConfig) Config {
 	c := DefaultConfig()
-	c.Cost = cost
+	c.Tokens = tokens
 	return c
 }
 
 // takeWhile takes leases while may allows it, at most n.
 func takeWhile(l *Ledger, may func(*Ledger) bool, n int) (taken int) {
 	for taken < n && may(l) {
-		l.Take(&Lease{cost: 1})
+		l.Take(&Lease{tokens: 1})
 		taken++
 	}
 	return taken
@@ -192,19 +192,19 @@ func TestValidate(t *testing.T) {
 			Config{WatermarkPerBackend: 5, PercentageDeviationForBounds: 1, LowerBoundPerBackend: Derived - 1, UpperBoundPerBackend: Derived - 1},
 			[]string{"LowerBoundPerBackend: -2", "UpperBoundPerBackend: -2"},
 		},
-		{withCost(CostConfig{Watermark: 1000}), nil},
-		{withCost(CostConfig{Watermark: MaxCostPerBackend, Lower: MaxCostPerBackend, Upper: MaxCostPerBackend}), nil},
+		{withTokens(TokensConfig{Watermark: 1000}), nil},
+		{withTokens(TokensConfig{Watermark: MaxTokensPerBackend, Lower: MaxTokensPerBackend, Upper: MaxTokensPerBackend}), nil},
 		{
-			withCost(CostConfig{Watermark: -1, Lower: 1, Upper: 1}),
-			[]string{"Cost.Watermark: -1", "Cost.Lower: 1", "Cost.Upper: 1"},
+			withTokens(TokensConfig{Watermark: -1, Lower: 1, Upper: 1}),
+			[]string{"Tokens.Watermark: -1", "Tokens.Lower: 1", "Tokens.Upper: 1"},
 		},
 		{
-			withCost(CostConfig{Watermark: MaxCostPerBackend + 1, Lower: -1, Upper: -1}),
-			[]string{"Cost.Watermark: 1000000001", "Cost.Lower: -1", "Cost.Upper: -1"},
+			withTokens(TokensConfig{Watermark: MaxTokensPerBackend + 1, Lower: -1, Upper: -1}),
+			[]string{"Tokens.Watermark: 1000000001", "Tokens.Lower: -1", "Tokens.Upper: -1"},
 		},
-		{withCost(CostConfig{Watermark: 10, Lower: 11, Upper: 9}), []string{"Cost.Lower: 11", "Cost.Upper: 9"}},
-		{withCost(CostConfig{Upper: 5}), []string{"Cost.Upper: 5"}},
-		{withCost(CostConfig{Watermark: 5, Upper: MaxCostPerBackend + 1}), []string{"Cost.Upper: 1000000001"}},
+		{withTokens(TokensConfig{Watermark: 10, Lower: 11, Upper: 9}), []string{"Tokens.Lower: 11", "Tokens.Upper: 9"}},
+		{withTokens(TokensConfig{Upper: 5}), []string{"Tokens.Upper: 5"}},
+		{withTokens(TokensConfig{Watermark: 5, Upper: MaxTokensPerBackend + 1}), []string{"Tokens.Upper: 1000000001"}},
 	} {
 		err := c.config.Validate()
 		if (err != nil) != (len(c.want) > 0) {

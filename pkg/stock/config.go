@@ -5,8 +5,8 @@ import "github.com/weir-epp/weir/pkg/invalid"
 // MaxPerBackend is the largest watermark or bound of one backend, in requests.
 const MaxPerBackend = 1_000_000
 
-// MaxCostPerBackend is the largest watermark or bound of one backend, in units of cost.
-const MaxCostPerBackend = 1_000_000_000
+// MaxTokensPerBackend is the largest watermark or bound of one backend, in tokens.
+const MaxTokensPerBackend = 1_000_000_000
 
 // Config is the band of one backend.
 type Config struct {
@@ -19,17 +19,17 @@ type Config struct {
 	LowerBoundPerBackend, UpperBoundPerBackend int
 	// SlotsPerBackend, more than 0, sets all three for a backend that reports no slots.
 	SlotsPerBackend int
-	// Cost bounds the stock in units of cost as well.
-	Cost CostConfig
+	// Tokens bounds the stock in tokens as well.
+	Tokens TokensConfig
 }
 
-// CostConfig is the band of one backend in units of cost, such as tokens.
-type CostConfig struct {
-	// Watermark is the target stock, 0 to MaxCostPerBackend; with 0, cost is counted but not bounded.
-	Watermark int64
+// TokensConfig is the band of one backend in tokens, such as tokens.
+type TokensConfig struct {
+	// Watermark is the target stock, 0 to MaxTokensPerBackend; with 0, tokens are counted but not bounded.
+	Watermark Tokens
 	// Lower and Upper are the bounds; 0 derives them with Config.PercentageDeviationForBounds. Lower <= Watermark <=
 	// Upper.
-	Lower, Upper int64
+	Lower, Upper Tokens
 }
 
 // Derived is the value of a bound that is computed from the watermark and PercentageDeviationForBounds.
@@ -53,7 +53,7 @@ func (c *Config) Validate() error {
 	if c.SlotsPerBackend != 0 {
 		invalid.Within(&ps, invalid.At("SlotsPerBackend"), c.SlotsPerBackend, 1, MaxPerBackend)
 	}
-	c.Cost.check(&ps, invalid.At("Cost"))
+	c.Tokens.check(&ps, invalid.At("Tokens"))
 	return ps.Err()
 }
 
@@ -76,13 +76,13 @@ func (c *Config) checkBounds(ps *invalid.Problems) {
 	}
 }
 
-func (c *CostConfig) check(ps *invalid.Problems, at invalid.Path) {
+func (c *TokensConfig) check(ps *invalid.Problems, at invalid.Path) {
 	watermark, upper := at.At("Watermark"), at.At("Upper")
-	invalid.Within(ps, watermark, c.Watermark, 0, MaxCostPerBackend)
+	invalid.Within(ps, watermark, c.Watermark, 0, MaxTokensPerBackend)
 	if c.Lower != 0 && (c.Lower < 0 || c.Lower > c.Watermark) {
 		ps.Add(at.At("Lower"), c.Lower, "must be from 1 to %s (%d)", watermark, c.Watermark)
 	}
-	if c.Upper < 0 || c.Upper > MaxCostPerBackend || c.Upper > 0 && (c.Upper < c.Watermark || c.Watermark <= 0) {
-		ps.Add(upper, c.Upper, "must be from %s (%d), which must be above 0, to %d", watermark, c.Watermark, MaxCostPerBackend)
+	if c.Upper < 0 || c.Upper > MaxTokensPerBackend || c.Upper > 0 && (c.Upper < c.Watermark || c.Watermark <= 0) {
+		ps.Add(upper, c.Upper, "must be from %s (%d), which must be above 0, to %d", watermark, c.Watermark, MaxTokensPerBackend)
 	}
 }

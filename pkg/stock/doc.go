@@ -9,12 +9,12 @@
 // bound; waiting requests are released while stock < lower bound. Bounds are decimals in millionths, summed and compared
 // exactly: 2 × 1.1 × 25 is 55. So under a backlog the stock stands at the lower bound rounded up.
 //
-// Stock is counted in two units: requests, and their cost (tokens in a token profile). Each has a band; that of cost is
-// off by default (CostConfig). With both on, stock is below a bound if it is below it in both units. Capacity and
-// reservations are in requests.
+// Stock is counted in two units: requests, and the tokens that they take of the engines' memory. Each has a band; that
+// of tokens is off by default (TokensConfig). With both on, stock is below a bound if it is below it in both units.
+// Capacity and reservations are in requests.
 //
 // Work conservation overrides the band: if a backend is ready and nothing is in flight, a release is always allowed,
-// whatever its cost. Without a ready backend none is.
+// however large. Without a ready backend none is.
 //
 // # Foreign stock
 //
@@ -24,8 +24,8 @@
 //
 // # Leases
 //
-// A lease is taken with the cost known at dispatch, adjusted whenever a better estimate is known, and settled exactly
-// once, with its latest cost.
+// A lease is taken with the tokens estimated at dispatch, adjusted whenever a better estimate is known, and settled exactly
+// once, with its latest tokens.
 //
 // # Reservations
 //
@@ -45,10 +45,10 @@
 // # Invariants
 //
 //   - Stock = Σ inflight of the tiers = leases taken − leases settled, and never negative.
-//   - Cost = Σ of the current costs of the leases held, and never negative.
+//   - Tokens = Σ of the current tokens of the leases held, and never negative.
 //   - A lease is settled exactly once; Settle reports whether this call did it.
-//   - Stock changes only when a lease is taken or settled (the seed's third event, an expiry, holds no lease here), cost
-//     also when one is adjusted.
+//   - Stock changes only when a lease is taken or settled (the seed's third event, an expiry, holds no lease here),
+//     tokens also when one is adjusted.
 //   - Changing backends one by one gives the same bounds as setting them all at once.
 //
 // The package knows nothing of flows, fairness, or why a lease exists.

@@ -1,4 +1,4 @@
 package stock
 
-// CostBand returns the pool's band in units of cost; the zero value if cost is not bounded.
-func (l *Ledger) CostBand() Band { return l.cost.band() }
+// TokenBand returns the pool's band in tokens; the zero value if tokens are not bounded.
+func (l *Ledger) TokenBand() Band { return l.tokens.band() }

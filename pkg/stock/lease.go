@@ -1,32 +1,36 @@
 package stock
 
-// MaxCost is the largest cost of one lease, and the largest foreign cost at a backend. Sums are exact for two million
-// of each.
-const MaxCost = 1 << 40
+// Tokens is how much of an engine's memory a request takes, in weighted tokens. It is what the stock counts beside
+// requests, and need not be what the queue charges.
+type Tokens int64
 
-// clampCost clamps a cost to 0 to MaxCost.
-func clampCost(cost int64) int64 { return max(0, min(cost, MaxCost)) }
+// MaxTokens is the most tokens of one lease, and the most foreign ones at a backend. Sums are exact for two million of
+// each.
+const MaxTokens = 1 << 40
+
+// clampTokens clamps a number of tokens to 0 to MaxTokens.
+func clampTokens(tokens Tokens) Tokens { return max(0, min(tokens, MaxTokens)) }
 
 // Lease is one request's holding of stock. The zero value is not held. It is meant to be embedded in the owner's
-// structure. Only the ledger can change its cost, so that settling subtracts exactly what was counted.
+// structure. Only the ledger can change its tokens, so that settling subtracts exactly what was counted.
 type Lease struct {
-	cost     int64
+	tokens   Tokens
 	tier     int32
 	promoted bool
 	held     bool
 }
 
-// NewLease returns a lease, not yet taken, for a tier (0 to MaxTiers-1) and a cost, which is clamped to 0 to MaxCost.
+// NewLease returns a lease, not yet taken, for a tier (0 to MaxTiers-1) and tokens, which are clamped to 0 to MaxTokens.
 // promoted means that it was granted by promotion.
-func NewLease(tier int, cost int64, promoted bool) Lease {
-	return Lease{cost: clampCost(cost), tier: int32(tier), promoted: promoted}
+func NewLease(tier int, tokens Tokens, promoted bool) Lease {
+	return Lease{tokens: clampTokens(tokens), tier: int32(tier), promoted: promoted}
 }
 
 // Tier returns the identifier of the tier that the lease counts for.
 func (l *Lease) Tier() int { return int(l.tier) }
 
-// Cost returns what the lease adds to the ledger's cost while it is held.
-func (l *Lease) Cost() int64 { return l.cost }
+// Tokens returns what the lease adds to the ledger's tokens while it is held. It keeps them when it is settled.
+func (l *Lease) Tokens() Tokens { return l.tokens }
 
 // Promoted reports whether the lease was granted by promotion.
 func (l *Lease) Promoted() bool { return l.promoted }
@@ -41,26 +45,26 @@ func (l *Ledger) Take(lease *Lease) {
 	}
 	lease.held = true
 	l.held.Requests++
-	l.held.Cost += lease.cost
+	l.held.Tokens += lease.tokens
 	l.accounts[lease.tier].inflight++
 	if lease.promoted {
 		l.promoted++
 	}
 }
 
-// Adjust changes a held lease's cost, which is clamped to 0 to MaxCost, because an answer has outgrown its estimate or
+// Adjust changes a held lease's tokens, which are clamped to 0 to MaxTokens, because an answer has outgrown its estimate or
 // the usage is known. It reports whether the lease is held; if not, nothing changes.
-func (l *Ledger) Adjust(lease *Lease, cost int64) bool {
+func (l *Ledger) Adjust(lease *Lease, tokens Tokens) bool {
 	if !lease.held {
 		return false
 	}
-	l.held.Cost -= lease.cost
-	lease.cost = clampCost(cost)
-	l.held.Cost += lease.cost
+	l.held.Tokens -= lease.tokens
+	lease.tokens = clampTokens(tokens)
+	l.held.Tokens += lease.tokens
 	return true
 }
 
-// Settle removes the lease from the stock, with its latest cost, and reports whether it was held; if not, nothing
+// Settle removes the lease from the stock, with its latest tokens, and reports whether it was held; if not, nothing
 // changes.
 func (l *Ledger) Settle(lease *Lease) bool {
 	if !lease.held {
@@ -68,7 +72,7 @@ func (l *Ledger) Settle(lease *Lease) bool {
 	}
 	lease.held = false
 	l.held.Requests--
-	l.held.Cost -= lease.cost
+	l.held.Tokens -= lease.tokens
 	l.accounts[lease.tier].inflight--
 	if lease.promoted {
 		l.promoted--

@@ -9,9 +9,9 @@ type Ledger struct {
 	at       map[BackendID]int
 
 	// Derived from the backends.
-	requests, cost sums
-	foreign        Amount
-	lower, upper   limit
+	requests, tokens sums
+	foreign          Amount
+	lower, upper     limit
 
 	order    []Reservation // by rank, highest first
 	accounts [MaxTiers]account
@@ -24,7 +24,7 @@ type Ledger struct {
 // is not bounded.
 type limit struct {
 	requests int
-	cost     int64
+	tokens   Tokens
 }
 
 // New returns an empty ledger without backends.
@@ -37,7 +37,7 @@ func New(cfg Config) *Ledger {
 // Configure changes the bounds of every backend; leases and foreign stock stay.
 func (l *Ledger) Configure(cfg Config) {
 	l.config = cfg
-	l.requests, l.cost, l.foreign = sums{}, sums{}, Amount{}
+	l.requests, l.tokens, l.foreign = sums{}, sums{}, Amount{}
 	for i := range l.backends {
 		l.count(i)
 	}
@@ -47,8 +47,8 @@ func (l *Ledger) Configure(cfg Config) {
 // Stock returns the number of leases held.
 func (l *Ledger) Stock() int { return l.held.Requests }
 
-// Cost returns the sum of the costs of the leases held.
-func (l *Ledger) Cost() int64 { return l.held.Cost }
+// Tokens returns the sum of the tokens of the leases held.
+func (l *Ledger) Tokens() Tokens { return l.held.Tokens }
 
 // Foreign returns what others hold at the ready backends.
 func (l *Ledger) Foreign() Amount { return l.foreign }
@@ -79,17 +79,17 @@ func (l *Ledger) BelowUpper() bool { return l.below(l.upper, Amount{}) }
 // BelowLower reports whether the band lets a waiting request through.
 func (l *Ledger) BelowLower() bool { return l.below(l.lower, Amount{}) }
 
-// BelowUpperWithoutOne reports whether BelowUpper could hold once some lease is settled. It counts requests only, not cost.
+// BelowUpperWithoutOne reports whether BelowUpper could hold once some lease is settled. It counts requests only, not tokens.
 func (l *Ledger) BelowUpperWithoutOne() bool {
 	return l.below(limit{l.upper.requests, math.MaxInt64}, Amount{Requests: 1})
 }
 
 // BelowUpperAfter reports whether BelowUpper would hold once the lease, which is held, is settled.
-func (l *Ledger) BelowUpperAfter(lease *Lease) bool { return l.below(l.upper, Amount{1, lease.cost}) }
+func (l *Ledger) BelowUpperAfter(lease *Lease) bool { return l.below(l.upper, Amount{1, lease.tokens}) }
 
 // below reports whether the stock is below a bound once some of it is gone.
 func (l *Ledger) below(bound limit, gone Amount) bool {
 	requests := l.held.Requests + l.foreign.Requests - gone.Requests
-	cost := l.held.Cost + l.foreign.Cost - gone.Cost
-	return len(l.backends) > 0 && (requests <= 0 || requests < bound.requests && cost < bound.cost)
+	tokens := l.held.Tokens + l.foreign.Tokens - gone.Tokens
+	return len(l.backends) > 0 && (requests <= 0 || requests < bound.requests && tokens < bound.tokens)
 }

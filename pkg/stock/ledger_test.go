@@ -16,14 +16,14 @@ func TestSettleOnce(t *testing.T) {
 		t.Error("settled without being held")
 	}
 	l.Take(&lease)
-	if l.Stock() != 1 || l.Cost() != 40 || l.Promoted() != 1 || l.Inflight(3) != 1 || !lease.Held() {
+	if l.Stock() != 1 || l.Tokens() != 40 || l.Promoted() != 1 || l.Inflight(3) != 1 || !lease.Held() {
 		t.Errorf("after taking: %+v", l)
 	}
 	if !l.Settle(&lease) || l.Settle(&lease) || lease.Held() {
 		t.Error("settled other than once")
 	}
-	if l.Stock() != 0 || l.Cost() != 0 || l.Promoted() != 0 || l.InUse() != 0 {
-		t.Errorf("after settling: stock %d, cost %d, promoted %d", l.Stock(), l.Cost(), l.Promoted())
+	if l.Stock() != 0 || l.Tokens() != 0 || l.Promoted() != 0 || l.InUse() != 0 {
+		t.Errorf("after settling: stock %d, tokens %d, promoted %d", l.Stock(), l.Tokens(), l.Promoted())
 	}
 	l.Take(&lease)
 	defer func() {
@@ -34,7 +34,7 @@ func TestSettleOnce(t *testing.T) {
 	l.Take(&lease)
 }
 
-// The holder of a lease cannot change its cost, so that nothing of it can remain in the ledger.
+// The holder of a lease cannot change its tokens, so that nothing of it can remain in the ledger.
 func TestSettleGivesBackWhatWasTaken(t *testing.T) {
 	lease := NewLease(1, 100, false)
 	for field := range reflect.TypeOf(lease).Fields() {
@@ -45,11 +45,11 @@ func TestSettleGivesBackWhatWasTaken(t *testing.T) {
 	l := New(DefaultConfig())
 	l.SetBackends(pool(1))
 	l.Take(&lease)
-	if lease.Tier() != 1 || lease.Cost() != 100 || lease.Promoted() || l.Cost() != 100 {
+	if lease.Tier() != 1 || lease.Tokens() != 100 || lease.Promoted() || l.Tokens() != 100 {
 		t.Errorf("taken: %+v", lease)
 	}
-	if l.Settle(&lease); l.Cost() != 0 || l.Stock() != 0 {
-		t.Errorf("stock %d, cost %d remain", l.Stock(), l.Cost())
+	if l.Settle(&lease); l.Tokens() != 0 || l.Stock() != 0 {
+		t.Errorf("stock %d, tokens %d remain", l.Stock(), l.Tokens())
 	}
 }
 
@@ -93,9 +93,9 @@ func runLedger(t *testing.T, data []byte) {
 	for len(data) > 0 {
 		switch below(12) {
 		case 0, 1, 2:
-			lease := NewLease(below(4), int64(1+below(50)), below(4) == 0)
+			lease := NewLease(below(4), Tokens(1+below(50)), below(4) == 0)
 			l.Take(&lease)
-			d.held = append(d.held, &heldLease{&lease, lease.cost})
+			d.held = append(d.held, &heldLease{&lease, lease.tokens})
 		case 3, 4:
 			if n := len(d.held); n > 0 {
 				i := below(n)
@@ -116,7 +116,7 @@ func runLedger(t *testing.T, data []byte) {
 		case 6:
 			if n := len(d.held); n > 0 {
 				lease := d.held[below(n)]
-				lease.standsFor = int64(below(200))
+				lease.standsFor = Tokens(below(200))
 				if !l.Adjust(lease.Lease, lease.standsFor) {
 					t.Fatal("a held lease was not adjusted")
 				}
@@ -128,14 +128,14 @@ func runLedger(t *testing.T, data []byte) {
 				if below(2) == 0 {
 					continue
 				}
-				b := Backend{ID: id, Slots: int32(max(0, below(40)-20)), MaxCost: int64(max(0, below(900)-600))}
+				b := Backend{ID: id, Slots: int32(max(0, below(40)-20)), MaxTokens: Tokens(max(0, below(900)-600))}
 				ready[id], foreign[id] = b, d.foreign[id]
 				list = append(list, b)
 			}
 			d.ready, d.foreign = ready, foreign
 			l.SetBackends(list)
 		case 8:
-			b := Backend{ID: BackendID(below(4)), Slots: int32(max(0, below(40)-20)), MaxCost: int64(max(0, below(900)-600))}
+			b := Backend{ID: BackendID(below(4)), Slots: int32(max(0, below(40)-20)), MaxTokens: Tokens(max(0, below(900)-600))}
 			d.ready[b.ID] = b
 			returned := l.SetBackend(b)
 			if kept, ok := l.Bounds(b.ID); !ok || kept != returned {
@@ -149,7 +149,7 @@ func runLedger(t *testing.T, data []byte) {
 			delete(d.ready, id)
 			delete(d.foreign, id)
 		case 10:
-			id, stock := BackendID(below(4)), Amount{below(6), int64(below(100))}
+			id, stock := BackendID(below(4)), Amount{below(6), Tokens(below(100))}
 			_, known := d.ready[id]
 			if _, ready := l.SetForeign(Foreign{id, stock}); ready != known {
 				t.Fatalf("foreign stock at backend %d counted: %t", id, !known)
@@ -167,10 +167,10 @@ func runLedger(t *testing.T, data []byte) {
 			d.config = Config{
 				WatermarkPerBackend: 1 + below(9), PercentageDeviationForBounds: 1 + Micro(below(255))*3_919,
 				LowerBoundPerBackend: below(3) - 1, UpperBoundPerBackend: -1, SlotsPerBackend: max(0, below(6)-3),
-				Cost: CostConfig{Watermark: int64(max(0, below(120)-40))},
+				Tokens: TokensConfig{Watermark: Tokens(max(0, below(120)-40))},
 			}
-			if below(3) == 0 && d.config.Cost.Watermark > 0 {
-				d.config.Cost.Upper = d.config.Cost.Watermark + int64(below(10))
+			if below(3) == 0 && d.config.Tokens.Watermark > 0 {
+				d.config.Tokens.Upper = d.config.Tokens.Watermark + Tokens(below(10))
 			}
 			l.Configure(d.config)
 		}
@@ -188,10 +188,10 @@ type definitions struct {
 	held    []*heldLease
 }
 
-// heldLease is a lease with its expected cost.
+// heldLease is a lease with its expected tokens.
 type heldLease struct {
 	*Lease
-	standsFor int64
+	standsFor Tokens
 }
 
 func (d *definitions) inflight(tier int) (n int) {
@@ -204,16 +204,16 @@ func (d *definitions) inflight(tier int) (n int) {
 }
 
 // there returns everything at the backends, ours and others'.
-func (d *definitions) there() (requests, cost int64) {
+func (d *definitions) there() (requests, tokens int64) {
 	for _, lease := range d.held {
 		requests++
-		cost += lease.standsFor
+		tokens += int64(lease.standsFor)
 	}
 	for _, foreign := range d.foreign {
 		requests += int64(foreign.Requests)
-		cost += foreign.Cost
+		tokens += int64(foreign.Tokens)
 	}
-	return requests, cost
+	return requests, tokens
 }
 
 // bound returns one bound of one backend: the reported one, else the explicit one, else the watermark plus or minus the
@@ -230,11 +230,11 @@ func (d *definitions) bound(reports, explicit, watermark, sign int64) *big.Rat {
 	}
 }
 
-// bounds returns the pool's lower (-1) or upper (1) bound in requests and in cost.
-func (d *definitions) bounds(sign int64) (requests, cost *big.Rat) {
-	requests, cost = new(big.Rat), new(big.Rat)
+// bounds returns the pool's lower (-1) or upper (1) bound in requests and in tokens.
+func (d *definitions) bounds(sign int64) (requests, tokens *big.Rat) {
+	requests, tokens = new(big.Rat), new(big.Rat)
 	for _, b := range d.ready {
-		slots, lower, upper := b.Slots, d.config.LowerBoundPerBackend, d.config.Cost.Upper
+		slots, lower, upper := b.Slots, d.config.LowerBoundPerBackend, d.config.Tokens.Upper
 		if slots == 0 {
 			slots = int32(d.config.SlotsPerBackend)
 		}
@@ -245,16 +245,16 @@ func (d *definitions) bounds(sign int64) (requests, cost *big.Rat) {
 			upper = -1
 		}
 		requests.Add(requests, d.bound(int64(slots), int64(lower), int64(d.config.WatermarkPerBackend), sign))
-		cost.Add(cost, d.bound(b.MaxCost, upper, d.config.Cost.Watermark, sign))
+		tokens.Add(tokens, d.bound(int64(b.MaxTokens), int64(upper), int64(d.config.Tokens.Watermark), sign))
 	}
-	return requests, cost
+	return requests, tokens
 }
 
 // below reports whether the stock is below a bound after some of it is gone.
-func (d *definitions) below(sign, requestsGone, costGone int64, costCounts bool) bool {
-	requests, cost := d.there()
-	requests, cost = requests-requestsGone, cost-costGone
-	boundRequests, boundCost := d.bounds(sign)
+func (d *definitions) below(sign, requestsGone, tokensGone int64, tokensCount bool) bool {
+	requests, tokens := d.there()
+	requests, tokens = requests-requestsGone, tokens-tokensGone
+	boundRequests, boundTokens := d.bounds(sign)
 	switch {
 	case len(d.ready) == 0:
 		return false
@@ -263,7 +263,7 @@ func (d *definitions) below(sign, requestsGone, costGone int64, costCounts bool)
 	case big.NewRat(requests, 1).Cmp(boundRequests) >= 0:
 		return false
 	default:
-		return !costCounts || d.config.Cost.Watermark == 0 || big.NewRat(cost, 1).Cmp(boundCost) < 0
+		return !tokensCount || d.config.Tokens.Watermark == 0 || big.NewRat(tokens, 1).Cmp(boundTokens) < 0
 	}
 }
 
@@ -286,10 +286,10 @@ func (d *definitions) compare(t *testing.T, l *Ledger) {
 	if want := d.below(1, 1, 0, false); l.BelowUpperWithoutOne() != want {
 		t.Fatalf("%+v: below the upper bound without one: %t", d, !want)
 	}
-	cost := int64(0)
+	tokens := Tokens(0)
 	for _, lease := range d.held {
-		cost += lease.standsFor
-		if want := d.below(1, 1, lease.standsFor, true); l.BelowUpperAfter(lease.Lease) != want {
+		tokens += lease.standsFor
+		if want := d.below(1, 1, int64(lease.standsFor), true); l.BelowUpperAfter(lease.Lease) != want {
 			t.Fatalf("%+v: below the upper bound after a lease of %d: %t", d, lease.standsFor, !want)
 		}
 	}
@@ -298,9 +298,9 @@ func (d *definitions) compare(t *testing.T, l *Ledger) {
 	for _, f := range d.foreign {
 		foreign += f.Requests
 	}
-	if l.Capacity() != capacity || l.Stock() != len(d.held) || l.Cost() != cost || l.Foreign().Requests != foreign || l.Ready() != len(d.ready) {
-		t.Fatalf("capacity %d (%d), stock %d (%d), cost %d (%d), foreign %d (%d), ready %d (%d)", l.Capacity(), capacity,
-			l.Stock(), len(d.held), l.Cost(), cost, l.Foreign().Requests, foreign, l.Ready(), len(d.ready))
+	if l.Capacity() != capacity || l.Stock() != len(d.held) || l.Tokens() != tokens || l.Foreign().Requests != foreign || l.Ready() != len(d.ready) {
+		t.Fatalf("capacity %d (%d), stock %d (%d), tokens %d (%d), foreign %d (%d), ready %d (%d)", l.Capacity(), capacity,
+			l.Stock(), len(d.held), l.Tokens(), tokens, l.Foreign().Requests, foreign, l.Ready(), len(d.ready))
 	}
 	remaining, free := capacity, capacity-len(d.held)-foreign
 	for _, r := range d.byRank {

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// Micro is a decimal in millionths, of a request, of a unit of cost or of a share.
+// Micro is a decimal in millionths, of a request, of a token or of a share.
 type Micro int64
 
 // One is 1.

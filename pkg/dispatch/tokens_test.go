@@ -9,30 +9,30 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// costing bounds the cost at each endpoint.
-func costing(bound int64) func(*Config) {
-	return func(c *Config) { c.Stock.Cost = stock.CostConfig{Watermark: bound, Lower: bound, Upper: bound} }
+// bounded bounds the tokens at each endpoint.
+func bounded(bound stock.Tokens) func(*Config) {
+	return func(c *Config) { c.Stock.Tokens = stock.TokensConfig{Watermark: bound, Lower: bound, Upper: bound} }
 }
 
-// An endpoint whose requests cost as much as they may gets no more, though it has slots and the pool has room, and is
-// used again as soon as they cost less: by their end, or because they were overestimated.
-func TestEndpointFullByCost(t *testing.T) {
-	x := newShared(t, 2, 8, costing(100))
-	first, second := x.costs(90, 0), x.costs(90, 0)
+// An endpoint whose requests take as many tokens as they may gets no more, though it has slots and the pool has room, and
+// is used again as soon as they take fewer: by their end, or because they were overestimated. What they cost is nothing to it.
+func TestEndpointFullByTokens(t *testing.T) {
+	x := newShared(t, 2, 8, bounded(100))
+	first, second := x.takes(90, 0), x.takes(90, 0)
 	x.want("90 are below 100, so another 90 may go", 2, 0)
-	third, fourth := x.costs(1, 0), x.costs(1, 0)
+	third, fourth := x.takes(1, 0), x.takes(1, 0)
 	x.want("180 are not", 2, 0)
-	other := x.costs(5)
+	other := x.takes(5)
 	x.want("the one that may use both goes to the other", 2, 1)
 
-	x.TrueUp(x.clock, second.Lease(), 10)
+	x.TrueUp(x.clock, second.Lease(), 1, 10)
 	x.want("100 are not below 100", 2, 1)
-	x.TrueUp(x.clock, second.Lease(), 8)
+	x.TrueUp(x.clock, second.Lease(), 1, 8)
 	x.want("98 are, and 99", 4, 1)
 	x.Told(third)
 	x.Told(fourth)
-	x.Raise(x.clock, third.Lease(), 50)
-	fifth := x.costs(1, 0)
+	x.Raise(x.clock, third.Lease(), 1, 50)
+	fifth := x.takes(1, 0)
 	x.want("an overrun fills it again", 4, 1)
 	for _, w := range []*Waiter{first, second, third, fourth, other} {
 		x.Complete(x.clock, w.Lease(), fairqueue.UnknownCost)
@@ -40,53 +40,53 @@ func TestEndpointFullByCost(t *testing.T) {
 	x.want("all but the last have ended", 1, 0)
 	x.Told(fifth)
 	x.Complete(x.clock, fifth.Lease(), fairqueue.UnknownCost)
-	if x.costs(1_000_000, 0).Stage() != StageSent {
-		t.Error("a request that costs more than the bound waits for nothing")
+	if x.takes(1_000_000, 0).Stage() != StageSent {
+		t.Error("a request that is larger than the bound waits for nothing")
 	}
 }
 
-// The cost moves with a lease that another endpoint serves.
-func TestCostMovesWithItsLease(t *testing.T) {
-	x := newShared(t, 2, 8, costing(100))
-	w := x.costs(120)
+// The tokens move with a lease that another endpoint serves.
+func TestTokensMoveWithTheirLease(t *testing.T) {
+	x := newShared(t, 2, 8, bounded(100))
+	w := x.takes(120)
 	from := int(w.Lease().Endpoint())
 	x.ServedElsewhere(x.clock, w.Lease(), Endpoint(1-from))
-	if stage := x.costs(50, from).Stage(); stage != StageSent {
+	if stage := x.takes(50, from).Stage(); stage != StageSent {
 		t.Errorf("stage %d: nothing is where it was to go", stage)
 	}
-	if stage := x.costs(50, 1-from).Stage(); stage != StageWaiting {
+	if stage := x.takes(50, 1-from).Stage(); stage != StageWaiting {
 		t.Errorf("stage %d: 120 are where it went", stage)
 	}
 }
 
-// What others hold at an endpoint counts with its cost, and an endpoint that leaves and returns has what it had.
-func TestCostOfOthersAndOfEndpointsThatReturn(t *testing.T) {
-	x := newShared(t, 2, 8, costing(100))
-	x.others(stock.Foreign{ID: 0, Held: stock.Amount{Requests: 1, Cost: 100}})
-	w := x.costs(60, 0)
+// What others hold at an endpoint counts with its tokens, and an endpoint that leaves and returns has what it had.
+func TestTokensOfOthersAndOfEndpointsThatReturn(t *testing.T) {
+	x := newShared(t, 2, 8, bounded(100))
+	x.others(stock.Foreign{ID: 0, Held: stock.Amount{Requests: 1, Tokens: 100}})
+	w := x.takes(60, 0)
 	x.want("others have filled it", 0, 0)
-	x.others(stock.Foreign{ID: 0, Held: stock.Amount{Requests: 1, Cost: 30}})
+	x.others(stock.Foreign{ID: 0, Held: stock.Amount{Requests: 1, Tokens: 30}})
 	x.want("others use less", 1, 0)
 	x.Told(w)
 	x.ready(1, nil) // the first one is not ready, the second gone
 	x.ready(2, nil, 0, 1)
-	x.costs(60, 0)
+	x.takes(60, 0)
 	x.want("60 of ours, and nothing of others any more", 2, 0)
-	x.costs(1, 0)
+	x.takes(1, 0)
 	x.want("120 of ours", 2, 0)
 	x.want("and nothing else", 2, 0)
 }
 
-// Nobody is preempted where what is left costs too much for the preemptor to go.
-func TestPreemptionByCost(t *testing.T) {
-	x := newShared(t, 2, 2, costing(100), func(c *Config) { twoTiers(c); perBackend(c, 2, 2) })
+// Nobody is preempted where what is left takes too much for the preemptor to go.
+func TestPreemptionByTokens(t *testing.T) {
+	x := newShared(t, 2, 2, bounded(100), func(c *Config) { twoTiers(c); perBackend(c, 2, 2) })
 	first, second := x.comes(1, 40, 0), x.comes(1, 40, 0)
-	x.Raise(x.clock, first.Lease(), 150)
+	x.Raise(x.clock, first.Lease(), 1, 150)
 	high := x.comes(0, 1, 0)
 	if high.Stage() != StageWaiting || x.Preemptor() != nil || second.Stage() != StageSent {
 		t.Fatalf("stages %d, %d: without the newest, 150 would still be there", high.Stage(), second.Stage())
 	}
-	x.TrueUp(x.clock, first.Lease(), 99)
+	x.TrueUp(x.clock, first.Lease(), 1, 99)
 	if x.Preemptor() != high {
 		t.Fatalf("stage %d: without the newest, 99 would be there", high.Stage())
 	}
@@ -94,29 +94,29 @@ func TestPreemptionByCost(t *testing.T) {
 	if high.Stage() != StageGranted || second.Outcome() != OutcomePreempted {
 		t.Errorf("stages %d, %d", high.Stage(), second.Stage())
 	}
-	if got := x.board.TakesCost(0, 0); got {
+	if got := x.board.TakesTokens(0, 0); got {
 		t.Error("99 and 1 are there")
 	}
 }
 
 // Two subsets, long prompts and short ones, overruns and true-ups: whenever a request goes to an endpoint, what is there
-// already is below its bound in cost; and nobody waits whose endpoint is below every bound.
-func TestCostStaysWithinItsBounds(t *testing.T) {
+// already is below its bound in tokens; and nobody waits whose endpoint is below every bound.
+func TestTokensStayWithinTheirBounds(t *testing.T) {
 	const bound, slots = 1000, 6
-	x := newShared(t, 6, slots, costing(bound))
+	x := newShared(t, 6, slots, bounded(bound))
 	r := rand.New(rand.NewPCG(3, 4))
 	subsets := [][]int{{0, 1, 2}, {3, 4, 5}, {2, 3}, nil}
 	type request struct {
 		*Waiter
 		subset []int
-		cost   int64
+		tokens stock.Tokens
 	}
 	var waiting, going []*request
-	cost := func() int64 { return []int64{10, 50, 400, 900, 1500}[r.IntN(5)] }
-	at := func(e int) (n, sum int64) {
+	size := func() stock.Tokens { return []stock.Tokens{10, 50, 400, 900, 1500}[r.IntN(5)] }
+	at := func(e int) (n int64, sum stock.Tokens) {
 		for _, g := range going {
 			if int(g.Lease().Endpoint()) == e {
-				n, sum = n+1, sum+g.cost
+				n, sum = n+1, sum+g.tokens
 			}
 		}
 		return n, sum
@@ -130,22 +130,23 @@ func TestCostStaysWithinItsBounds(t *testing.T) {
 			}
 			return gone
 		})
-		last := map[int]int64{} // the largest of those that went to an endpoint: at least it may have been the last
+		last := map[int]stock.Tokens{} // the largest of those that went to an endpoint: at least it may have been the last
 		for _, w := range went {
 			x.Told(w.Waiter)
 			e := int(w.Lease().Endpoint())
-			last[e] = max(last[e], w.cost)
+			last[e] = max(last[e], w.tokens)
 		}
 		going = append(going, went...)
-		for e, cost := range last {
-			if _, sum := at(e); sum-cost >= bound {
-				t.Fatalf("what is at endpoint %d costs %d, and did cost %d before the last one", e, sum, sum-cost)
+		for e, size := range last {
+			if _, sum := at(e); sum-size >= bound {
+				t.Fatalf("what is at endpoint %d takes %d, and took %d before the last one", e, sum, sum-size)
 			}
 		}
-		var stock, total int64
+		var all int64
+		var total stock.Tokens
 		for e := range 6 {
 			n, sum := at(e)
-			stock, total = stock+n, total+sum
+			all, total = all+n, total+sum
 		}
 		for _, w := range waiting {
 			var held, room int64
@@ -160,16 +161,16 @@ func TestCostStaysWithinItsBounds(t *testing.T) {
 				room += slots
 				below = below || sum < bound
 			}
-			if below && held < room && stock < 6*slots && total < 6*bound {
-				t.Fatalf("a request for %v waits: %d of %d requests there, %d in all, cost %d", w.subset, held, room, stock, total)
+			if below && held < room && all < 6*slots && total < 6*bound {
+				t.Fatalf("a request for %v waits: %d of %d requests there, %d in all, %d tokens", w.subset, held, room, all, total)
 			}
 		}
 	}
 	for range 4000 {
 		switch n := r.IntN(10); {
 		case n < 5 && len(waiting) < 40:
-			w := &request{subset: subsets[r.IntN(len(subsets))], cost: cost()}
-			w.Waiter = x.costs(fairqueue.Cost(w.cost), w.subset...)
+			w := &request{subset: subsets[r.IntN(len(subsets))], tokens: size()}
+			w.Waiter = x.takes(w.tokens, w.subset...)
 			waiting = append(waiting, w)
 		case n < 8 && len(going) > 0:
 			i := r.IntN(len(going))
@@ -178,8 +179,8 @@ func TestCostStaysWithinItsBounds(t *testing.T) {
 			x.Complete(x.clock, w.Lease(), fairqueue.UnknownCost)
 		case len(going) > 0:
 			w := going[r.IntN(len(going))]
-			w.cost = cost()
-			x.TrueUp(x.clock, w.Lease(), fairqueue.Cost(w.cost))
+			w.tokens = size()
+			x.TrueUp(x.clock, w.Lease(), 1, w.tokens)
 		}
 		follow()
 	}
