@@ -260,7 +260,7 @@ func TestLeavingEarlyDoesNotPay(t *testing.T) {
 
 // The filter that reads the usage leaves every byte of an answer as it is, also together with the gate.
 func TestUsageKeepsEveryByte(t *testing.T) {
-	for _, config := range []string{"recommended", "api-keys", "jwt", "gate"} {
+	for _, config := range []string{"recommended", "api-keys", "jwt", "als", "gate"} {
 		t.Run(config, func(t *testing.T) {
 			edit, first := lettingTrailersThrough, uint64(0)
 			if config == "gate" {

@@ -95,6 +95,7 @@ func TestUsageFromTheLog(t *testing.T) {
 			records := s.epp.value("weir_extproc_usage_records_total", "outcome", "used")
 			in := s.epp.value("weir_extproc_usage_tokens_total", "kind", "input")
 			out := s.epp.value("weir_extproc_usage_tokens_total", "kind", "output")
+			charged := s.epp.value("weir_flow_actual_cost_total")
 			for _, c := range []struct{ path, body string }{
 				{"/v1/chat/completions", `"messages":[{"role":"user","content":"12345678"}],"max_tokens":7`},
 				{"/v1/completions", `"prompt":"12345678","max_tokens":9`},
@@ -106,9 +107,12 @@ func TestUsageFromTheLog(t *testing.T) {
 						got := s.send(ask{path: c.path, body: `{"model":"tiny",` + c.body + "," + how + "}", client: client})
 						wantServed(t, c.path, got)
 						records++
-						in, out = in+lastNumber(t, inputIn, got.body), out+lastNumber(t, outputIn, got.body)
+						hasIn, hasOut := lastNumber(t, inputIn, got.body), lastNumber(t, outputIn, got.body)
+						in, out = in+hasIn, out+hasOut
 						s.epp.waitFor(records, "weir_extproc_usage_records_total", "outcome", "used")
 						s.epp.waitFor(0, "weir_extproc_usage_awaited")
+						charged += hasIn + 2*hasOut
+						s.epp.waitFor(charged, "weir_flow_actual_cost_total")
 						if gotIn, gotOut := s.epp.value("weir_extproc_usage_tokens_total", "kind", "input"),
 							s.epp.value("weir_extproc_usage_tokens_total", "kind", "output"); gotIn != in || gotOut != out {
 							t.Fatalf("%s %s: %v tokens in and %v out, want %v and %v", c.path, how, gotIn, gotOut, in, out)
@@ -227,7 +231,9 @@ func TestRecordElsewhere(t *testing.T) {
 
 // With usage: auto, nobody waits for records where there is no log.
 func TestAutoWithoutALog(t *testing.T) {
-	s := start(t, setup{models: []modelsim.Config{modelsim.Fixed(4, 5*time.Millisecond)}, config: inTokens})
+	s := start(t, setup{
+		models: []modelsim.Config{modelsim.Fixed(4, 5*time.Millisecond)}, config: inTokens, edit: envoyrun.WithoutUsage,
+	})
 	for i := range 3 {
 		wantServed(t, "one", s.send(ask{}))
 		s.epp.waitFor(float64(i+1), "weir_extproc_usage_unknown_total")
