@@ -14,8 +14,8 @@ type Flows struct {
 	// Flows of models that neither models nor the list of an endpoint names, if the source is model: own (a flow each)
 	// or shared (one flow, "unknown", for all). Clients choose such names, as many as they like.
 	UnknownModels string `yaml:"unknownModels"`
-	// Order between flows: wfq (by virtual finish time; charges are final), vtc (by what each has been charged, over
-	// its weight; charges are corrected to what requests have really cost), fairshare, or none (one flow).
+	// Order between flows: wfq (by virtual finish time), vtc (by what each has been charged, over its weight), fairshare,
+	// or none (one flow). Charges are corrected to what requests have really cost.
 	Discipline string `yaml:"discipline"`
 	// Which flow goes first if their turns are equal, as they mostly are for equal weights: with arrival, the one whose
 	// request arrived first; with newcomer, one that has not been served since it began to wait, then the one whose

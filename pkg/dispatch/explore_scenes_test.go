@@ -61,6 +61,16 @@ func scenes() []*scene {
 			},
 		},
 		{
+			name: "usage-in-finish-tags", depth: wholeLives, requests: 3, crowd: []int8{1}, pool: [][]int{{1}},
+			usage: []op{truesUp, completesDear, isLateDear},
+			kinds: []arrivalKind{{0, "a", ""}, {0, "b", ""}, {1, "b", ""}},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				unstarved(c)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
+			},
+		},
+		{
 			name: "classes", depth: 5, requests: 6, crowd: []int8{1, 2, 3, 4}, pool: twoEndpoints(), start: 2, lower: 1, upper: 2,
 			kinds: []arrivalKind{
 				{0, "a/x", ""}, {0, "b/y", "0"}, {1, "a/x", ""}, {1, "a/y", "1"}, {1, "b/y", ""},

@@ -8,14 +8,14 @@ import (
 // Some disciplines charge requests that do not wait, or correct charges later. For them a flow is active while it has
 // anything queued or in flight, and the queue must be informed of every dispatch and its end. Active flows are always
 // known. Of the others, the last keptFlows of a class are kept with the discipline's state, and the last keptUnder
-// under each active flow; the rest start over when they return. With wfq and none this costs nothing, since requests in
-// flight do not matter to them. Classes, which the configuration lists, are always known.
+// under each active flow; the rest start over when they return. With none this costs nothing, since requests in flight do
+// not matter to it. Classes, which the configuration lists, are always known.
 
-// Bypassed must be called for each request that is dispatched without waiting. In wfq it leaves no tag (the seed); it
-// counts for the promotion budget.
+// Bypassed must be called for each request that is dispatched without waiting. In wfq it leaves no tag (the seed), and is
+// not counted as in flight; it counts for the promotion budget.
 func (q *FairRequestQueue) Bypassed(now time.Time, r *Request) {
 	q.dispatched()
-	if !q.active {
+	if !q.bypasses {
 		return
 	}
 	q.now = now
@@ -45,7 +45,7 @@ func (q *FairRequestQueue) Completed(r *Request) {
 	c := q.classAt(r)
 	for f := q.known(c, r, false); f != nil; f = f.above {
 		if f.above == nil && q.attained != nil {
-			q.attained.add(f, r.paid.charged, r.paid.charged-increment(r.Cost, r.paid.weight()))
+			q.attained.add(f, r.paid.charged, r.paid.charged-increment(r.Cost, r.paid.weight))
 		}
 		if f.inflight--; f.inflight == 0 && f.queued == 0 {
 			f.siblings.discipline.end(&f.siblings.level, &f.share)

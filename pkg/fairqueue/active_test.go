@@ -19,6 +19,8 @@ type counter struct {
 
 func (counter) active() bool { return true }
 
+func (counter) chargesBypasses() bool { return true }
+
 func (d counter) lift(s *share) {
 	if d.counting[s] {
 		return
@@ -96,7 +98,7 @@ func remembering(t testing.TB, levels int, d counter) *FairRequestQueue {
 	cfg := DefaultConfig()
 	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity, cfg.Levels = Shared, 1_000_000, 1_000_000, levels
 	q := queue(t, cfg)
-	q.active = true
+	q.active, q.bypasses = true, true
 	q.top.classes[0].discipline = d
 	return q
 }
@@ -240,10 +242,10 @@ func countsFlights(t *testing.T, q *FairRequestQueue, want int) {
 	c := q.top.classes[0]
 	outer, inner := 0, 0
 	for _, f := range c.flows.known {
-		outer += f.inflight
+		outer += int(f.inflight)
 		if f.under != nil {
 			for _, g := range f.under.flows.known {
-				inner += g.inflight
+				inner += int(g.inflight)
 			}
 		}
 	}

@@ -26,7 +26,7 @@ func (a *attained) add(f *flow, service, wrong VirtualTime) {
 	if wrong.before(0) {
 		wrong = -wrong
 	}
-	a.notes[a.n%attainedWindow] = note{flow: f, service: service, error: wrong, inflight: int32(f.inflight)}
+	a.notes[a.n%attainedWindow] = note{flow: f, service: service, error: wrong, inflight: f.inflight}
 	a.n++
 }
 

@@ -6,6 +6,7 @@ func (c *class) pop(of *Candidate) {
 	r, stale := of.Request, false
 	for fl := r.flowLane; fl != nil; fl = fl.above {
 		f, in := fl.flow, fl.flow.siblings
+		in.claimed = of.claimed
 		if in.discipline.charge(&in.level, &f.share, r, fl.tag, r.receiptOf(f.depth)) && len(f.lanes) > 1 {
 			f.retag(fl) // the line in r's lane gets its tag when r has left
 		}

@@ -30,6 +30,9 @@ type discipline interface {
 	// active reports whether the discipline needs to know about requests in flight. If it does, a sharer is active while
 	// it has requests queued or in flight, and the queue calls the methods below; otherwise it does not.
 	active() bool
+	// chargesBypasses reports whether requests that do not wait are charged. If not, they do not count as in flight, and
+	// bypassed is not called.
+	chargesBypasses() bool
 	// bypassed charges s for r, which is dispatched without waiting.
 	bypassed(l *level, s *share, r *Request, p *receipt) (moved bool)
 	// adjust raises the charge for r, which is in flight, to the cost to; trueUp corrects it to the actual cost.
@@ -48,11 +51,12 @@ type discipline interface {
 	describeReceipt(l *level, p *receipt, number func(int64))
 }
 
-// costsKnown implements the methods that a discipline does not need if its charges are final at the pop, and neither
-// requests in flight nor lanes matter to it.
+// costsKnown implements the methods that a discipline does not need if neither requests in flight nor lanes matter to it.
 type costsKnown struct{}
 
 func (costsKnown) active() bool { return false }
+
+func (costsKnown) chargesBypasses() bool { return false }
 
 func (costsKnown) join(*level, *share, *branch, bool, *Request) (moved bool) { return false }
 

@@ -40,6 +40,18 @@
 // changes, no other tag must be recomputed. When a released request is requeued, its increment is subtracted from its
 // flow's start, which may then be behind virtual time until the flow has used the refund.
 //
+// Costs may be estimates. When the actual cost of a request becomes known, or exceeds the estimate in flight, the flow's
+// start moves by (actual − charged)/weight, at the weight of the pop, and its heads' tags with it. Without corrections
+// nothing changes. A refund does not lower the start below virtual time at the flow's last return, when it began to wait
+// while nothing of it did, or at its last pop that others had passed while it could not go: as with exact costs, neither
+// idle time nor a cap banks anything. A start may be ahead of virtual time, by up to largestLead, because more was used
+// than charged: it stays so when the flow leaves and comes back, until virtual time has passed it. If such a flow is
+// alone, virtual time follows its tags; out of turn (Claim) it moves by the request's own increment only, so that the
+// debt stays one. A request that does not wait leaves no tag, as in the seed, and so its usage does not either.
+//
+// A head waits for as long as its estimate says, whatever is refunded later. So a flow that sends its next request when the
+// last one has ended is served by its estimates: use vtc, where a head's own cost does not matter.
+//
 // Discipline vtc has a formula and a bound of its own (vtc.go).
 //
 // # Bound
@@ -49,14 +61,32 @@
 // most one increment ahead of virtual time and never behind it. For flows of equal weight and cost 1 the difference is
 // at most one request. This holds for every tie-break.
 //
+// With corrections, let both be in one lane and able to go, with fixed weights, let c be charges over weights at the pop, l
+// the largest c of a flow, and E the largest value, until the end of the interval, of the sum of |actual − charged|/weight
+// over both flows' requests in flight. Then the starts' movements differ by at most l_f + l_g + 2E, as the counters of vtc:
+//
+//   - When f goes, its tag is at most g's, so then S_f − S_g <= l_g. Until f goes again, the difference grows only by
+//     corrections of what was in flight at that moment, which are E in all: what g pops later can be refunded no further
+//     than it was charged. No start is moved to virtual time meanwhile, since that is never later than the tags of those
+//     who can go, but for what corrections have put them behind it.
+//   - If f has not gone since both wait, it began at virtual time, which was a tag not after g's, so at most l_g after S_g
+//     and what was refunded to g since; or at its own start, which at its last pop was not after g's tag either, or, if g
+//     came later, not after g's floor.
+//   - So S_f − S_g is between −l_f − E and l_g + E all the time.
+//
+// The service attained differs by that and what is in flight. TestBoundOfTrueUps asserts it over random workloads, and
+// TestAdversaryOfEstimates by one that is built to break it.
+//
 // # Cost of operations
 //
 // Push, Peek, Pop, Remove, displacement and the expiry of one request are O(log n) in flows and requests, times the
 // number of tiers, of levels, and of lanes in which the request's own flow waits. (With discipline none, one flow has
-// all lanes, but only the request's own lane is touched.) No operation visits all flows or all requests. With wfq, of a
-// flow without waiting requests only the key is kept, because its last tag is never ahead of virtual time and so has no
-// effect: each class keeps the last keptFlows map entries, and each flow with waiters the last keptUnder of the flows
-// under it (flowtable.go). The structures kept for reuse are bounded by keptFlows and keptLanes.
+// all lanes, but only the request's own lane is touched.) No operation visits all flows or all requests.
+//
+// Of a flow without waiting requests only its start is kept, by which it may owe: while requests of it are in flight, and
+// then for the last keptFlows of a class and the last keptUnder under an active flow (flowtable.go). Whoever is forgotten
+// owes nothing. So any number of identities leaves as many flows known as wait or are in flight, and these. The structures
+// kept for reuse are bounded by keptFlows and keptLanes.
 //
 // # Invariants (invariants_test.go checks them after every step of every test and fuzz run)
 //
@@ -64,8 +94,8 @@
 //     in their list or their heap.
 //   - A flowLane is in its lane's heap if and only if it has requests and is not parked. A lane is in its class's heap of
 //     open lanes if and only if it has such a flowLane and is open.
-//   - Virtual time never goes back, nor that of a lane with waiters (vtc). With wfq no head's start is ahead of virtual time, or so far behind it that the comparison of
-//     tags would overflow (wfqrebase.go).
+//   - Virtual time never goes back, nor that of a lane with waiters (vtc). No start is before its floor, or so far ahead of
+//     virtual time or behind it that the comparison of tags would overflow (wfqrebase.go).
 //   - In reserved mode Σ flowCapacity of the tracked flows <= totalCapacity, except after a reload or a requeue. With
 //     weighted tiers, Σ min(flowCapacity, the tier's share) <= the tier's share of totalCapacity, which is at least 1.
 //

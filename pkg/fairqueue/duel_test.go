@@ -257,6 +257,7 @@ func (d *duel) correct() {
 	if d.o.vtc() {
 		d.o.recharge(w, int64(cost), raise)
 	}
+	d.o.corrects(w, int64(cost), raise)
 	if raise {
 		d.note("raise %s to %d", d.show(w), cost)
 		d.q.Adjust(d.now, w.r, cost)

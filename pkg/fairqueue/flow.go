@@ -16,8 +16,8 @@ type flow struct {
 	queued   int
 	cost     int64 // Σ cost of its waiting requests
 	capacity int   // its flowCapacity
-	inflight int   // requests in flight, if the discipline needs them
-	depth    int   // 0 for the class's own
+	inflight int32 // requests in flight, if the discipline needs them
+	depth    int32 // 0 for the class's own
 	position tablePosition
 
 	share
@@ -57,7 +57,7 @@ func (f *flow) newest() *Request {
 func (c *class) find(r *Request) *flow {
 	f := c.flows.find(c.flowKey(r))
 	for f != nil && f.under != nil {
-		f = f.under.flows.find(c.keyAt(r, f.depth+1))
+		f = f.under.flows.find(c.keyAt(r, int(f.depth)+1))
 	}
 	return f
 }
@@ -133,7 +133,7 @@ func (q *FairRequestQueue) prepare(f *flow, c *class, above *flow, key string) {
 	} else {
 		f.weight, f.depth = WeightOne, above.depth+1
 	}
-	if f.under == nil && f.depth < q.config.levels()-1 {
+	if f.under == nil && int(f.depth) < q.config.levels()-1 {
 		f.under = c.siblings.below()
 	}
 }

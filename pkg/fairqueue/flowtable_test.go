@@ -24,6 +24,7 @@ func TestFlowTableKeepsOnlySome(t *testing.T) {
 				t.Fatalf("round %d: flow %d did not begin anew: %+v", round, i, f)
 			}
 			q.Pop(q.Peek(now, Allowed{Tiers: AllTiers}))
+			q.Completed(r)
 			if q.Flows() != 0 || q.top.classes[0].flows.find(r.Flow) != nil {
 				t.Fatalf("round %d: flow %d is still tracked", round, i)
 			}
@@ -38,7 +39,8 @@ func TestFlowTableKeepsOnlySome(t *testing.T) {
 	for i := flows - 10; i < flows; i++ {
 		key := fmt.Sprint("flow-", i)
 		kept := q.top.classes[0].flows.known[key]
-		if _, err := q.Push(now, &Request{Flow: key}); err != nil {
+		r := &Request{Flow: key}
+		if _, err := q.Push(now, r); err != nil {
 			t.Fatal(err)
 		}
 		if f := q.top.classes[0].flows.find(key); f == nil || f != kept || f.queued != 1 {
@@ -48,6 +50,7 @@ func TestFlowTableKeepsOnlySome(t *testing.T) {
 			t.Fatal(err)
 		}
 		q.Pop(q.Peek(now, Allowed{Tiers: AllTiers}))
+		q.Completed(r)
 	}
 	if n := len(q.top.classes[0].flows.known); n != keptFlows {
 		t.Errorf("%d flows are known, want the %d that were tracked last", n, keptFlows)

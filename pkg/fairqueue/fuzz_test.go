@@ -143,6 +143,9 @@ func (d *duel) compare() {
 			d.Fatalf("deficit %d of %s, want %d", tier.deficit, t.Name, u.deficit)
 		}
 		for f := range tier.classes[0].flows.all() {
+			if g := u.flows[f.key]; d.o.cfg.Discipline == WFQ && int64(f.start-VirtualTime(d.offset)) != g.start {
+				d.Fatalf("start %d of %s in %s, want %d", int64(f.start-VirtualTime(d.offset)), f.key, t.Name, g.start)
+			}
 			if a := u.account(f.key); d.o.vtc() && int64(f.start-VirtualTime(d.offset)) != a.counter {
 				d.Fatalf("counter %d of %s in %s, want %d", int64(f.start-VirtualTime(d.offset)), f.key, t.Name, a.counter)
 			}

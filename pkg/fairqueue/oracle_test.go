@@ -28,13 +28,15 @@ type oracleTier struct {
 	deficit  int64
 	promoted int // when it was last promoted
 	flows    map[string]*oracleFlow
-	lanes    map[Lane]LaneState // closed ones
-	counters                    // vtc's
+	past     map[string]*oracleFlow // wfq: those without waiters, as they were when the last one left
+	lanes    map[Lane]LaneState     // closed ones
+	counters                        // vtc's
 }
 
 type oracleFlow struct {
 	start     int64
-	refunded  int64 // how far it may start behind virtual time
+	floor     int64 // corrections do not lower start below this
+	refunded  int64 // how far corrections have put it behind virtual time, and may
 	newcomer  bool  // goes first among equal tags
 	tracked   int
 	displaced int           // when it was last displaced; 0: never
@@ -52,7 +54,7 @@ type waiter struct {
 	charged  int64                 // what it added
 	newcomer bool                  // and whether that was a newcomer
 	cost     int64                 // what its tier was charged
-	weight   int64                 // vtc: its flow's when it went
+	weight   int64                 // its flow's when it went
 	shared   []*oracleTier         // the tiers that shared it
 	weights  []int64               // and their weights
 	earned   map[*oracleTier]int64 // by its pop, where they were not reset since
@@ -70,7 +72,7 @@ func newOracle(cfg Config) *oracle {
 }
 
 func newOracleTier(id int, cfg TierConfig) *oracleTier {
-	return &oracleTier{id: id, cfg: cfg, flows: map[string]*oracleFlow{}, lanes: map[Lane]LaneState{}}
+	return &oracleTier{id: id, cfg: cfg, flows: map[string]*oracleFlow{}, past: map[string]*oracleFlow{}, lanes: map[Lane]LaneState{}}
 }
 
 func (o *oracle) key(flow string) string {
@@ -119,6 +121,7 @@ func (o *oracle) leave(w *waiter) {
 		delete(f.parked, lane)
 	}
 	if len(o.ofFlow(t, w.flow)) == 0 {
+		t.past[w.flow] = f
 		delete(t.flows, w.flow)
 	}
 	if len(o.ofTier(t)) == 0 {
@@ -134,7 +137,12 @@ func (o *oracle) track(t *oracleTier, key string) *oracleFlow {
 	if f == nil {
 		o.tracked++
 		f = &oracleFlow{
-			start: t.virtual, newcomer: o.cfg.TieBreak == NewcomerFirst, tracked: o.tracked, parked: map[Lane]bool{},
+			start: t.virtual, floor: t.virtual, newcomer: o.cfg.TieBreak == NewcomerFirst, tracked: o.tracked,
+			parked: map[Lane]bool{},
+		}
+		if old := t.past[key]; old != nil {
+			f.start = max(f.start, old.start)
+			f.refunded = t.virtual - f.start
 		}
 		t.flows[key] = f
 	}
@@ -194,6 +202,7 @@ func (o *oracle) requeue(w *waiter) {
 		return
 	}
 	f.start -= w.charged
+	f.floor = min(f.floor, f.start)
 	f.refunded += w.charged
 	if f.start == w.start {
 		f.newcomer = w.newcomer
@@ -241,17 +250,13 @@ func (o *oracle) headIn(t *oracleTier, states ...LaneState) (head *waiter, tag i
 
 // pop charges the flow of w, a head, and removes w.
 func (o *oracle) pop(w *waiter) {
-	t, f := w.tier, w.tier.flows[w.flow]
+	f := w.tier.flows[w.flow]
 	if o.vtc() {
 		o.popByCounter(w)
 		o.leave(w)
 		return
 	}
-	w.start, w.charged, w.newcomer = f.start, o.increment(w), f.newcomer
-	finish := f.start + w.charged
-	t.virtual = max(t.virtual, finish)
-	f.start = max(finish, t.virtual-f.refunded)
-	f.refunded, f.newcomer = t.virtual-f.start, false
+	o.popByFinish(w, f)
 	o.leave(w)
 }
 

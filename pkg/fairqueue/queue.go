@@ -7,6 +7,7 @@ type FairRequestQueue struct {
 	config        Config
 	now           time.Time        // the latest time passed to it
 	active        bool             // the flows' discipline needs to know which flows are active
+	bypasses      bool             // and charges requests that do not wait
 	guarded       bool             // some tier has a starvation threshold that counts
 	changes       uint64           // incremented whenever a request is pushed or removed, or can no longer go; invalidates Candidates
 	tiers         []*tier          // by rank, highest first
@@ -30,7 +31,8 @@ func New(cfg Config) (*FairRequestQueue, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	q := &FairRequestQueue{config: cfg, names: map[string]*tier{}, active: cfg.Discipline.implementation().active()}
+	among := cfg.Discipline.implementation()
+	q := &FairRequestQueue{config: cfg, names: map[string]*tier{}, active: among.active(), bypasses: among.chargesBypasses()}
 	q.budget = newBudget(cfg.PromotionBudget)
 	if cfg.Discipline == VTC {
 		q.attained = new(attained)

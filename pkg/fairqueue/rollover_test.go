@@ -166,11 +166,11 @@ func TestLongestTTL(t *testing.T) {
 	}
 }
 
-// vtcFrom runs a random sequence of discipline vtc with virtual time starting at from, and returns the order.
-func vtcFrom(t *testing.T, seed uint64, from VirtualTime) (order string) {
+// correctedFrom runs a random sequence with corrections and virtual time starting at from, and returns the order.
+func correctedFrom(t *testing.T, d Discipline, seed uint64, from VirtualTime) (order string) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 5))
-	q := counting(t, tieBreaks[seed%2], func(c *Config) {
+	q := truingUp(t, d, tieBreaks[seed%2], func(c *Config) {
 		c.Weights = map[string]Weight{"a": MinWeight, "b": MinWeight, "c": WeightOne, "d": MaxWeight, "e": 3 * MinWeight}
 	})
 	q.top.classes[0].virtual, q.top.classes[0].rebased = from, from

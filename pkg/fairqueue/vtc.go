@@ -68,6 +68,8 @@ const largestLead = largestStep
 
 func (vtc) active() bool { return true }
 
+func (vtc) chargesBypasses() bool { return true }
+
 func (vtc) begin(l *level, s *share) {
 	s.newcomer = l.newcomerFirst
 	s.flow.unsettle()
@@ -101,11 +103,11 @@ func (vtc) reference(s *share, virtual VirtualTime, r *Request) VirtualTime {
 // lift lifts the counter of s to at least this.
 func (vtc) lift(s *share, to VirtualTime) (moved bool) {
 	if !s.known {
-		s.known, s.start, s.refunds = true, to, to
+		s.known, s.start, s.floor = true, to, to
 		return true
 	}
 	was := s.start
-	s.start, s.refunds = was.later(to), s.refunds.later(to)
+	s.start, s.floor = was.later(to), s.floor.later(to)
 	return s.start != was
 }
 
@@ -135,16 +137,16 @@ func (v vtc) dispatch(l *level, s *share, r *Request, p *receipt) (moved bool) {
 	if len(s.flow.lanes) > 1 {
 		s.flow.unsettle()
 	}
-	p.charged, p.start = 0, VirtualTime(s.weight)
+	p.charged, p.weight = 0, s.weight
 	return v.trueUp(l, s, r, r.Cost, p)
 }
 
 func (v vtc) adjust(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool) {
-	return increment(to, p.weight()) > p.charged && v.trueUp(l, s, r, to, p)
+	return increment(to, p.weight) > p.charged && v.trueUp(l, s, r, to, p)
 }
 
 func (v vtc) trueUp(l *level, s *share, _ *Request, to Cost, p *receipt) (moved bool) {
-	return v.correct(l, s, increment(to, p.weight()), p)
+	return v.correct(l, s, increment(to, p.weight), p)
 }
 
 func (v vtc) refund(l *level, s *share, _ *Request, p *receipt) (moved bool) {
@@ -156,8 +158,8 @@ func (vtc) correct(l *level, s *share, to VirtualTime, p *receipt) (moved bool) 
 	was, by := s.start, to-p.charged
 	switch {
 	case by.before(0):
-		if s.start += by; s.start.before(s.refunds) {
-			s.start = s.refunds
+		if s.start += by; s.start.before(s.floor) {
+			s.start = s.floor
 		}
 	case l.virtual.before(s.start + by - largestLead):
 		s.start = s.start.later(l.virtual + largestLead)
@@ -182,7 +184,7 @@ func (vtc) advance(*level) {}
 func (vtc) freshen(l *level, s *share) (moved bool) {
 	was, least := s.start, l.virtual-largestLag
 	l.since = l.since.later(least)
-	s.start, s.refunds = s.start.later(least), s.refunds.later(least)
+	s.start, s.floor = s.start.later(least), s.floor.later(least)
 	for _, fl := range s.flow.lanes {
 		in := fl.ownBranch()
 		in.virtual = in.virtual.later(least)
@@ -198,7 +200,7 @@ func (vtc) describe(l *level, s *share, number func(int64)) {
 	number(one(s.known))
 	number(one(s.newcomer))
 	number(int64(s.start - l.virtual))
-	number(int64(s.refunds - l.virtual))
+	number(int64(s.floor - l.virtual))
 	for _, fl := range s.flow.lanes {
 		number(int64(fl.ownBranch().virtual - l.virtual))
 	}
@@ -206,8 +208,5 @@ func (vtc) describe(l *level, s *share, number func(int64)) {
 
 func (vtc) describeReceipt(_ *level, p *receipt, number func(int64)) {
 	number(int64(p.charged))
-	number(int64(p.weight()))
+	number(int64(p.weight))
 }
-
-// weight returns the weight that vtc has charged at.
-func (p *receipt) weight() Weight { return Weight(p.start) }

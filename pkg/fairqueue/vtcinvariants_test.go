@@ -8,8 +8,8 @@ func vtcProblem(in *siblings, name string, fail failf) {
 		return
 	}
 	for f := range in.flows.all() {
-		if !f.known || f.start.before(f.refunds) {
-			fail("%s: flow %q: known %t, counter %d below its floor %d", name, f.key, f.known, f.start, f.refunds)
+		if !f.known || f.start.before(f.floor) {
+			fail("%s: flow %q: known %t, counter %d below its floor %d", name, f.key, f.known, f.start, f.floor)
 		}
 		if ahead := int64(f.start - in.virtual); ahead > int64(largestLead) || -ahead > int64(largestLag+rebaseEvery+largestStep) {
 			fail("%s: flow %q: counter %d, virtual time %d", name, f.key, f.start, in.virtual)

@@ -2,16 +2,25 @@ package fairqueue
 
 import "testing"
 
-// wfqProblem checks the invariants of wfq at one level: no head's start is ahead of virtual time, or so far behind it
-// that comparisons would overflow.
+// wfqProblem checks the invariants of wfq at one level: no start is below its floor, nor so far ahead of virtual time or
+// behind it that comparisons would overflow.
 func wfqProblem(in *siblings, name string, fail failf) {
 	if _, is := in.discipline.(wfq); !is {
 		return
 	}
-	for f := range in.flows.all() {
-		if in.virtual.before(f.start) || in.virtual-f.start > largestLag+rebaseEvery+largestStep {
+	check := func(f *flow) {
+		if ahead := int64(f.start - in.virtual); ahead > int64(largestLead) || -ahead > int64(largestLag+rebaseEvery+largestStep) {
 			fail("%s: flow %q: start %d, virtual time %d", name, f.key, f.start, in.virtual)
 		}
+		if !f.known || f.start.before(f.floor) || largestLag.before(f.refunds) {
+			fail("%s: flow %q: known %t, start %d, floor %d, refunds of %d", name, f.key, f.known, f.start, f.floor, f.refunds)
+		}
+	}
+	for f := range in.flows.all() {
+		check(f)
+	}
+	for f := range in.flows.idle() {
+		check(f)
 	}
 }
 

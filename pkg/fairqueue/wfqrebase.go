@@ -1,15 +1,15 @@
 package fairqueue
 
-// Virtual times are compared across their rollover, so they must be less than 2^63 apart. A head that can go is at most
-// one increment ahead of virtual time, which is less than 2^60. A head that cannot go (its flow is parked, or its lane
-// closed) stays put while virtual time advances. So whenever virtual time has advanced by rebaseEvery, all starts that
-// are further behind than largestLag are moved up to that: their flows are still ahead of all others, but no further.
-// Virtual time at the last check is at most rebaseEvery and one increment back, so no two tags are further apart than
-// largestLag + rebaseEvery + 2·2^60 = 2^63 − 2^60.
+// Virtual times are compared across their rollover, so they must be less than 2^63 apart. A start is at most largestLead
+// ahead of virtual time, and its tag one increment further, which is less than 2^60. A head that cannot go (its flow is
+// parked, or its lane closed) stays put while virtual time advances. So whenever virtual time has advanced by rebaseEvery,
+// all starts that are further behind than largestLag are moved up to that: their flows are still ahead of all others, but
+// no further. A pop moves virtual time to a tag at most, before that is checked, and adds an increment. So no two tags are
+// further apart than largestLag + rebaseEvery + largestLead and two increments, which is less than 2^63.
 const (
 	largestStep VirtualTime = 1 << 60 // above every increment
-	largestLag              = 2 * largestStep
-	rebaseEvery             = 3 * largestStep
+	largestLag  VirtualTime = 2 * largestStep
+	rebaseEvery VirtualTime = 3 * largestStep
 )
 
 // rebase marks the level as stale when its virtual time has advanced far enough: at weight 1 once in 3.3e12 of cost,
@@ -21,9 +21,7 @@ func (l *level) rebase() {
 }
 
 func (wfq) freshen(l *level, s *share) (moved bool) {
-	if l.virtual-s.start <= largestLag {
-		return false
-	}
-	s.start = l.virtual - largestLag
-	return true
+	was, least := s.start, l.virtual-largestLag
+	s.start, s.floor = s.start.later(least), s.floor.later(least)
+	return s.start != was
 }

@@ -6,12 +6,25 @@ import (
 	"testing"
 )
 
+// bothTrueUps runs a test with each discipline that corrects charges.
+func bothTrueUps(t *testing.T, test func(t *testing.T, d Discipline)) {
+	for _, d := range trueUps {
+		t.Run(map[Discipline]string{WFQ: "wfq", VTC: "vtc"}[d], func(t *testing.T) { test(t, d) })
+	}
+}
+
 // counting returns a queue with discipline vtc of one tier without limits.
 func counting(t testing.TB, tieBreak TieBreak, change ...func(*Config)) *FairRequestQueue {
 	t.Helper()
+	return truingUp(t, VTC, tieBreak, change...)
+}
+
+// truingUp is counting with another discipline.
+func truingUp(t testing.TB, d Discipline, tieBreak TieBreak, change ...func(*Config)) *FairRequestQueue {
+	t.Helper()
 	cfg := DefaultConfig()
 	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Shared, 1_000_000, 1_000_000
-	cfg.Discipline, cfg.TieBreak = VTC, tieBreak
+	cfg.Discipline, cfg.TieBreak = d, tieBreak
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -34,8 +47,10 @@ func ends(q *FairRequestQueue, r *Request, actual Cost) {
 
 // Two flows that always wait, with weights 3 and 1 and requests of different and wrongly estimated costs, are served in
 // the ratio 3.00 over a long run, to within what is in flight.
-func TestVTCLongRun(t *testing.T) {
-	q := counting(t, ByArrival, func(c *Config) { c.Weights = map[string]Weight{"long": 3 * WeightOne} })
+func TestSharesOfActualCosts(t *testing.T) { bothTrueUps(t, sharesOfActualCosts) }
+
+func sharesOfActualCosts(t *testing.T, d Discipline) {
+	q := truingUp(t, d, ByArrival, func(c *Config) { c.Weights = map[string]Weight{"long": 3 * WeightOne} })
 	served, flying := map[string]float64{}, []*Request{}
 	actual := map[string]Cost{"long": 2000, "short": 100}
 	for range 60_000 {
@@ -56,9 +71,11 @@ func TestVTCLongRun(t *testing.T) {
 // A cheat holds many requests open that are estimated far too high, while the honest flow goes; then it gets that refunded
 // and sends requests that are estimated far too low. So it breaks the bound for exact costs: the errors belong into it. It
 // does not break the bound with them, and however often it does that, it gains nothing more.
-func TestVTCAdversaryOfEstimates(t *testing.T) {
+func TestAdversaryOfEstimates(t *testing.T) { bothTrueUps(t, adversaryOfEstimates) }
+
+func adversaryOfEstimates(t *testing.T, d Discipline) {
 	const open, rounds = 10, 20
-	q := counting(t, ByArrival)
+	q := truingUp(t, d, ByArrival)
 	l := newLedger(q, "cheat", "honest")
 	l.largest["cheat"], l.largest["honest"] = 1000, 100
 	var flying []*Request
@@ -132,12 +149,14 @@ func TestVTCAdversaryOfEstimates(t *testing.T) {
 
 // A flow that was idle for long, or that had nothing but one stream open, has banked nothing: when it comes back with
 // many requests, it is served by turns with one that was always busy, from the first request on.
-func TestVTCIdleBanksNothing(t *testing.T) {
+func TestIdleBanksNothing(t *testing.T) { bothTrueUps(t, idleBanksNothing) }
+
+func idleBanksNothing(t *testing.T, d Discipline) {
 	for _, tieBreak := range tieBreaks {
 		for _, held := range []bool{false, true} {
-			q := counting(t, tieBreak)
-			idle := &Request{Flow: "idle", Cost: 10}
-			q.Bypassed(start, idle)
+			q := truingUp(t, d, tieBreak)
+			mustPush(t, q, &Request{Flow: "idle", Cost: 10})
+			idle := popNext(q)
 			if !held {
 				q.Completed(idle)
 			}
@@ -174,9 +193,11 @@ func withMore(t testing.TB, q *FairRequestQueue, flow string) *FairRequestQueue 
 
 // A flow that leaves whenever it has gone, and comes back at once, gets no more than one that stays: leaving sheds no debt,
 // neither that of its last request nor that of costs known later, in its own lane nor while it waits in another.
-func TestVTCLeavingShedsNoDebt(t *testing.T) {
+func TestLeavingShedsNoDebt(t *testing.T) { bothTrueUps(t, leavingShedsNoDebt) }
+
+func leavingShedsNoDebt(t *testing.T, d Discipline) {
 	for _, elsewhere := range []bool{false, true} {
-		q := counting(t, NewcomerFirst)
+		q := truingUp(t, d, NewcomerFirst)
 		if elsewhere { // something of it always waits in a lane that is closed
 			r := &Request{Flow: "hops", Lane: "x", Cost: 1}
 			mustPush(t, q, r)
@@ -208,11 +229,13 @@ func TestVTCLeavingShedsNoDebt(t *testing.T) {
 
 // An attacker uses each identity once. With k requests waiting at a time it gets no more than k flows that stay: k times
 // what the honest flow gets, however dear its requests are, and whoever goes first of equals.
-func TestVTCManyIdentities(t *testing.T) {
+func TestManyIdentities(t *testing.T) { bothTrueUps(t, manyIdentities) }
+
+func manyIdentities(t *testing.T, d Discipline) {
 	for _, tieBreak := range tieBreaks {
 		for _, k := range []int{1, 3} {
 			for _, cost := range []Cost{1, 10, 1000} {
-				q := counting(t, tieBreak)
+				q := truingUp(t, d, tieBreak)
 				keep(t, q, "honest", 10, 2)
 				var honest, attacker, waits int
 				for i := range 20_000 {
@@ -240,8 +263,10 @@ func TestVTCManyIdentities(t *testing.T) {
 
 // A hundred thousand identities, each with a request and a debt, leave no more known flows than the last ones that are
 // kept.
-func TestVTCForgetsIdentities(t *testing.T) {
-	q := counting(t, ByArrival, func(c *Config) { c.Levels = 2 })
+func TestIdentitiesAreForgotten(t *testing.T) { bothTrueUps(t, identitiesAreForgotten) }
+
+func identitiesAreForgotten(t *testing.T, d Discipline) {
+	q := truingUp(t, d, ByArrival, func(c *Config) { c.Levels = 2 })
 	for i := range 100_000 {
 		r := &Request{Flow: fmt.Sprint(i), Path: &Path{Under: []string{fmt.Sprint(i % 7)}}, Cost: 5}
 		if i%2 == 0 {
@@ -295,24 +320,30 @@ func TestVTCTrueUpUsesTheWeightAtDispatch(t *testing.T) {
 
 // The same operations give the same order wherever virtual time starts, with the largest charges, bypasses and
 // corrections.
-func TestVTCRollover(t *testing.T) {
-	for seed := range uint64(10) {
-		var want string
-		for _, from := range []VirtualTime{0, 1<<63 - 1, 1<<63 - 1<<59, 1 << 63, 1<<64 - 1, 1<<64 - 1<<61} {
-			got := vtcFrom(t, seed, from)
-			if want == "" {
-				want = got
-			}
-			if got != want {
-				t.Fatalf("sequence %d from %d: %s, from 0: %s", seed, from, got, want)
+func TestRolloverWithTrueUps(t *testing.T) {
+	bothTrueUps(t, func(t *testing.T, d Discipline) {
+		for seed := range uint64(10) {
+			var want string
+			for _, from := range []VirtualTime{0, 1<<63 - 1, 1<<63 - 1<<59, 1 << 63, 1<<64 - 1, 1<<64 - 1<<61} {
+				got := correctedFrom(t, d, seed, from)
+				if want == "" {
+					want = got
+				}
+				if got != want {
+					t.Fatalf("sequence %d from %d: %s, from 0: %s", seed, from, got, want)
+				}
 			}
 		}
-	}
+	})
 }
 
 // Below weighted tiers, with classes between or without, flows share what their class gets by their weights. Without
 // classes also if the estimates are wrong.
-func TestVTCBelowClassesAndTiers(t *testing.T) {
+func TestActualCostsBelowClassesAndTiers(t *testing.T) {
+	bothTrueUps(t, actualCostsBelowClassesAndTiers)
+}
+
+func actualCostsBelowClassesAndTiers(t *testing.T, d Discipline) {
 	for _, c := range []struct {
 		name    string
 		classes []ClassConfig
@@ -324,7 +355,7 @@ func TestVTCBelowClassesAndTiers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := weightedTiers()
-			cfg.Discipline, cfg.TotalCapacity, cfg.FlowCapacity, cfg.CapacityMode = VTC, 100_000, 100_000, Shared
+			cfg.Discipline, cfg.TotalCapacity, cfg.FlowCapacity, cfg.CapacityMode = d, 100_000, 100_000, Shared
 			cfg.Classes, cfg.Weights = c.classes, map[string]Weight{"b": 2 * WeightOne}
 			q := queue(t, cfg)
 			cost, waits := map[string]int{}, map[string]int{}
@@ -366,8 +397,10 @@ func TestVTCBelowClassesAndTiers(t *testing.T) {
 }
 
 // A refund for a request that is requeued leaves its flow where it was, and other flows too.
-func TestVTCRequeue(t *testing.T) {
-	q := counting(t, ByArrival)
+func TestRequeueChangesNothing(t *testing.T) { bothTrueUps(t, requeueChangesNothing) }
+
+func requeueChangesNothing(t *testing.T, d Discipline) {
+	q := truingUp(t, d, ByArrival)
 	keep(t, q, "a", 10, 3)
 	keep(t, q, "b", 10, 3)
 	for range 5 {
