@@ -135,6 +135,9 @@ usage: als
 requestBody: always`, long, learned, 1},
 		{"vtc, and a weight of 3", "usage", `flows: { key: ["header:x-tenant"], discipline: vtc, weights: { long: 3 } }
 requestBody: always`, long, learned, 3},
+		{"wfq, underestimated by 10", "usage", `flows: { key: ["header:x-tenant"], discipline: wfq }
+trustedHeaders: { inputTokens: x-input-tokens }
+requestBody: always`, lying, learned + 20*2*4*1710, 1},
 		{"vtc, underestimated by 10", "usage", `flows: { key: ["header:x-tenant"], discipline: vtc }
 trustedHeaders: { inputTokens: x-input-tokens }
 requestBody: always`, lying, learned + 20*2*4*1710, 1},
