@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -289,4 +290,57 @@ func TestConfigure(t *testing.T) {
 	if got := e.Estimate(fresh); got != (Estimate{3000, 200, 3600, 3200}) {
 		t.Errorf("%+v", got)
 	}
+}
+
+// Flows whose answers never have usage are charged about what they have used, by time and rate: the more alike their
+// answers are the better. An engine makes 50 tokens a second.
+func TestChargedByTime(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		name        string
+		length      func() float64
+		least, most float64
+	}{
+		{"all alike", func() float64 { return 100 }, 1, 1.12},
+		{"10 % to either side", func() float64 { return 90 + 20*rng.Float64() }, 1, 1.15},
+		{"any up to 200", func() float64 { return 200 * rng.Float64() }, 1.7, 2},
+		{"exponential", func() float64 { return 100 * rng.ExpFloat64() }, 2.2, 2.8},
+	} {
+		e := New(DefaultConfig())
+		r := &Request{Flow: "f", Model: "m", Tokens: 0, Answers: 1, MaxOutput: Unknown}
+		var charged, used float64
+		for i := range 2000 {
+			length := c.length()
+			produced := time.Duration(length * float64(time.Second) / 50)
+			cost := e.Unfinished(r, e.Estimate(r), produced)
+			e.LearnTime(r, produced)
+			if i >= 50 { // the cold start is over
+				charged, used = charged+float64(cost), used+2*length
+			}
+		}
+		if ratio := charged / used; ratio < c.least || ratio > c.most {
+			t.Errorf("%s: charged %.2f of what was used, want %.2f to %.2f", c.name, ratio, c.least, c.most)
+		} else {
+			t.Logf("%s: %.2f", c.name, ratio)
+		}
+	}
+}
+
+// Time teaches nobody but its own flow, and no length above the limit.
+func TestTimeTeachesItsFlowOnly(t *testing.T) {
+	e := New(DefaultConfig())
+	other := &Request{Flow: "other", Model: "m", Tokens: 0, Answers: 1, MaxOutput: Unknown}
+	for range 20 {
+		e.Learn(other, Usage{Input: 10, Output: 100}, 2*time.Second)
+	}
+	want := e.Estimate(other)
+	r := &Request{Flow: "f", Model: "m", Tokens: 0, Answers: 2, MaxOutput: 64}
+	for range 200 {
+		e.LearnTime(r, time.Hour)
+	}
+	if got := e.Estimate(other); got != want {
+		t.Errorf("the other flow is estimated at %+v, and was at %+v", got, want)
+	}
+	r.MaxOutput = Unknown
+	near(t, "two answers of at most 64", e.Estimate(r).Output, 128, 144)
 }

@@ -85,12 +85,11 @@ func (e *Estimator) Estimate(r *Request) Estimate {
 	return est
 }
 
-// Unfinished returns the cost of a request whose answer has ended without usage, the given time after its first byte.
+// Unfinished returns the cost of a request whose answers have ended without usage, and were produced for the given time.
 // estimated is what was estimated for it.
-func (e *Estimator) Unfinished(r *Request, estimated Estimate, after time.Duration) Cost {
+func (e *Estimator) Unfinished(r *Request, estimated Estimate, produced time.Duration) Cost {
 	most := r.MostOutput()
-	produced := times(r.answers(), e.rate(r).over(after))
-	output := min(max(bounded(estimated.Output), produced), most)
+	output := min(max(bounded(estimated.Output), times(r.answers(), e.rate(r).over(produced))), most)
 	return max(estimated.Cost, e.cfg.Weights.Cost(Usage{Input: estimated.Input, Output: output}))
 }
 
@@ -103,6 +102,17 @@ func (e *Estimator) Learn(r *Request, u Usage, after time.Duration) {
 	answer := ceilDiv(u.Output, r.answers())
 	x.outputs.add(answer, e.cfg.Window)
 	x.model.rates.move(&x.rate, x.rate.learned(answer, after))
+}
+
+// LearnTime takes a request whose answers have ended without usage, and for how long they were produced: they count as
+// long as the rate says. Only the flow's own predictions of answers change.
+func (e *Estimator) LearnTime(r *Request, produced time.Duration) {
+	x := e.entry(r.Flow, r.Model)
+	answer := e.rate(r).over(produced)
+	if r.MaxOutput >= 0 {
+		answer = min(answer, bounded(r.MaxOutput))
+	}
+	x.outputs.add(answer, e.cfg.Window)
 }
 
 // entry returns the entry of a flow and model, which it makes if there is none. Whoever has to leave for it is

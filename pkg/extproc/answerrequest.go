@@ -34,7 +34,8 @@ func (st *mainStream) answerRequest() error {
 	}
 	st.enter(next)
 	st.completion.Unsent = false
-	st.lastAnswered = time.Now()
+	st.sent = time.Now()
+	st.lastAnswered = st.sent
 	if st.preempted != nil {
 		st.receiveInBackground()
 	}

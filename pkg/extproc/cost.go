@@ -35,10 +35,16 @@ func (c *costs) estimate(r *estimate.Request) estimate.Estimate {
 	return c.estimator.Estimate(r)
 }
 
-func (c *costs) unfinished(r *estimate.Request, estimated estimate.Estimate, after time.Duration) estimate.Cost {
+// unfinished returns what a request has cost that has ended without usage, and lets the estimator learn from it if the
+// answer has begun.
+func (c *costs) unfinished(e *ending) estimate.Cost {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.estimator.Unfinished(r, estimated, after)
+	cost := c.estimator.Unfinished(&e.request, e.estimated, e.produced)
+	if e.answered {
+		c.estimator.LearnTime(&e.request, e.produced)
+	}
+	return cost
 }
 
 func (c *costs) learn(r *estimate.Request, u estimate.Usage, after time.Duration) {
@@ -121,15 +127,26 @@ type ending struct {
 	weights  estimate.Weights
 	status   int           // of the response; 0 if it was not seen
 	unsent   bool          // the request went to no engine
-	after    time.Duration // since the request or the response headers were answered
+	answered bool          // the answer has begun, and is none of an error
+	produced time.Duration // for how long the engine has worked on the answer
 	streamed time.Duration // what streamedFor returned
 }
 
 func (st *mainStream) ending() ending {
 	return ending{
 		charge: st.charge, weights: st.cfg.Tokens.Weights, status: st.completion.Status, unsent: st.completion.Unsent,
-		after: time.Since(st.lastAnswered), streamed: st.streamedFor(),
+		answered: st.state == responding && (st.completion.Status == 0 || st.completion.Status/100 == 2),
+		produced: st.producedFor(), streamed: st.streamedFor(),
 	}
+}
+
+// producedFor returns for how long the engine has worked on the answer: since its first byte if it is a stream of events,
+// whose headers come at once, else since the request went there, since its headers may come with its last token.
+func (st *mainStream) producedFor() time.Duration {
+	if st.state == responding && st.events {
+		return time.Since(st.lastAnswered)
+	}
+	return time.Since(st.sent)
 }
 
 // reported is what is known of the usage of a response.
@@ -153,7 +170,7 @@ func (c *costs) atEnd(e *ending, r reported, m *metrics) fairqueue.Cost {
 		return 1 // nothing was done for it
 	default:
 		m.unknownUsage.Inc()
-		cost := c.unfinished(&e.request, e.estimated, e.after)
+		cost := c.unfinished(e)
 		// What an answer reports before it ends is what it has used so far.
 		return fairqueue.Cost(max(cost, e.weights.Cost(estimate.Usage{
 			Input: e.estimated.Input, Output: max(e.charge.streamed, u.Output),

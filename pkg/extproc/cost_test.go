@@ -285,6 +285,51 @@ func TestLeavingLatePaysForTheTime(t *testing.T) {
 	}
 }
 
+// Answers without usage are charged by time, whole ones from when the request went to the engine, and tell how long the
+// flow's next ones will be. What is no answer tells nothing.
+func TestTimeTeachesLengths(t *testing.T) {
+	const sse = "text/event-stream"
+	for _, c := range []struct {
+		name          string
+		before, after time.Duration // the answer's headers
+		status, kind  string
+		most          fairqueue.Cost // of the estimate after twenty of them
+	}{
+		{"a stream", time.Second, 2 * time.Second, "200", sse, 100 + 2*112},
+		{"a whole answer", 2 * time.Second, 0, "200", "application/json", 100 + 2*112},
+		{"lines of JSON", 0, 2 * time.Second, "200", "application/x-ndjson", 100 + 2*112},
+		{"an error", 2 * time.Second, 0, "500", "application/json", 100 + 2*1000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, func(cfg *Config) { inTokens(cfg); cfg.Usage = UsageNone })
+				var first *conversation
+				for i := range 21 {
+					conv := b.open("FULL_DUPLEX/NONE")
+					conv.say(chat("x-gateway-model-name", "m"))
+					conv.say(requestBodyOf(`{"prompt":"`+strings.Repeat("abcd", 100)+`"}`, true))
+					conv.heard()
+					time.Sleep(c.before)
+					conv.say(responseHeaders(c.status, false, "content-type", c.kind))
+					conv.heard()
+					time.Sleep(c.after)
+					conv.end()
+					if i == 0 {
+						first = conv
+					}
+				}
+				if got := first.controller.leases[0].completed[0].Cost; got != 100+2*1000 {
+					t.Errorf("the first one cost %d", got)
+				}
+				got := b.controller.requests[20].Cost
+				if least := c.most - 2*12; got < least || got > c.most {
+					t.Errorf("estimated at %d in the end, want %d to %d", got, least, c.most)
+				}
+			})
+		})
+	}
+}
+
 // An answer that outgrows its estimate is charged while it streams, where it is seen: never behind what was seen, and
 // never beyond what the request allows.
 func TestChargedWhileStreaming(t *testing.T) {

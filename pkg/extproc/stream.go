@@ -56,6 +56,7 @@ type mainStream struct {
 	inLog        *inLog                 // nil if no record of Envoy's access log can name the request
 	awaits       bool                   // it has ended, and awaits its record
 	elsewhere    string                 // the endpoint that served, if it is not the one picked
+	sent         time.Time              // when the destination was sent
 	lastAnswered time.Time              // when the request headers or the response headers were answered
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/modelsim"
+	"github.com/weir-epp/weir/internal/modelsim/engine"
 )
 
 // contest is an attacker beside somebody honest who always has requests waiting, with equal weights, before one model
@@ -250,8 +251,8 @@ func TestInventedNamesHaveAShareEach(t *testing.T) {
 	}
 }
 
-// leaver streams answers to one body and leaves each after so many tokens.
-func (c *contest) leaver(body string, most int) (n int) {
+// stream asks for one streamed chat, leaves after so many tokens, and returns how many it has seen.
+func (c *contest) stream(tenant, body string, most int) (n int) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.envoy().URL()+"/v1/chat/completions", strings.NewReader(body))
@@ -260,7 +261,7 @@ func (c *contest) leaver(body string, most int) (n int) {
 		return 0
 	}
 	request.Header.Set("content-type", "application/json")
-	request.Header.Set("x-tenant", "attacker")
+	request.Header.Set("x-tenant", tenant)
 	response, err := client.Do(request)
 	if err != nil {
 		c.t.Error(err)
@@ -302,7 +303,7 @@ func TestUnderstatedLimitsDoNotPay(t *testing.T) {
 			for range 12 {
 				workers.Go(func() {
 					for !over.Load() {
-						k.leaver(c.body, c.leaves)
+						k.stream("attacker", c.body, c.leaves)
 					}
 				})
 			}
@@ -310,6 +311,73 @@ func TestUnderstatedLimitsDoNotPay(t *testing.T) {
 			over.Store(true)
 			workers.Wait()
 			k.wantNoGain()
+		})
+	}
+}
+
+// What answers without usage are charged by time is within 15 % of what they have really cost, in the sum over many: of
+// those that are read to the end, and of those whose clients leave. The model server makes 200 tokens a second for each
+// request; prompts have 200 tokens and a flow's answers 90 to 110. With usage: none Weir is told that rate; else it learns it from
+// answers of others that do have usage.
+func TestChargedByTime(t *testing.T) {
+	const warm, many = 25, 120
+	for _, c := range []struct{ name, envoy, config string }{
+		{"usage none", "recommended", "usage: none\ntokens: { output: { coldRate: 200 } }\n"},
+		{"usage not asked for", "usage", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server := modelsim.Fixed(0, 0)
+			server.Engine = engine.Config{Step: engine.StepTime{Base: 5 * time.Millisecond}, Seed: 1}
+			server.Records, server.RecordBodyBytes, server.TagHeader = 1<<12, 0, "x-tenant"
+			s := start(t, setup{models: []modelsim.Config{server}, envoys: []string{c.envoy}, config: `cost: tokens
+requestQueueController: { watermarkPerBackend: 16, lowerBoundPerBackend: 16, upperBoundPerBackend: 16 }
+flows: { key: ["header:x-tenant"], discipline: vtc }
+requestBody: always
+` + c.config})
+			k := &contest{scene: s}
+			// A chat of 200 tokens, whose limit is far above the length of its answer.
+			body := func(length int, usage bool) string {
+				return fmt.Sprintf(`{"model":"tiny","messages":[{"content":%q}],"max_completion_tokens":%d,"max_tokens":2000,`+
+					`"stream":true,"stream_options":{"include_usage":%v}}`, strings.Repeat("x", 800-16), length, usage)
+			}
+			const toTheEnd = 1 << 20
+			all := func(tenant string, n int, one func(length int) (string, int)) {
+				var next atomic.Int64
+				var workers sync.WaitGroup
+				for range 8 {
+					workers.Go(func() {
+						for i := next.Add(1); i <= int64(n); i = next.Add(1) {
+							text, most := one(90 + int(i*7%21))
+							k.stream(tenant, text, most)
+						}
+					})
+				}
+				workers.Wait()
+				s.epp.settled()
+			}
+			all("others", 12, func(length int) (string, int) { return body(length, true), toTheEnd })
+			for tenant, one := range map[string]func(length int) (string, int){
+				"stays":  func(length int) (string, int) { return body(length, false), toTheEnd },
+				"leaves": func(length int) (string, int) { return body(1000, false), length },
+			} {
+				charged := func() float64 { return s.epp.value("weir_flow_actual_cost_total", "flow", tenant) }
+				cost := func() (sum float64) {
+					for _, r := range s.models[0].Records() {
+						if r.Tag == tenant {
+							sum += float64(r.Prompt + 2*r.Output)
+						}
+					}
+					return sum
+				}
+				all(tenant, warm, one)
+				before, costBefore := charged(), cost()
+				all(tenant, many, one)
+				ratio := (charged() - before) / (cost() - costBefore)
+				t.Logf("who %s is charged %.3f of what it cost", tenant, ratio)
+				if ratio < 0.85 || ratio > 1.15 {
+					t.Errorf("who %s is charged %.3f of what it cost, want 0.85 to 1.15", tenant, ratio)
+				}
+			}
 		})
 	}
 }
