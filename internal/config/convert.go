@@ -202,6 +202,7 @@ func (d *Document) ExtprocConfig() extproc.Config {
 	}
 	cfg.TrustedHeaders = extproc.TrustedHeaders{Model: d.TrustedHeaders.Model, Cost: d.TrustedHeaders.Cost, InputTokens: d.TrustedHeaders.InputTokens}
 	cfg.Cost, cfg.Usage, cfg.Tokens = extproc.CostUnit(d.Cost), extproc.UsageWay(d.Usage), d.estimateConfig()
+	cfg.IncludeUsage = d.Tokens.IncludeUsage
 	cfg.RequestBody = extproc.BodyPolicy(d.RequestBody)
 	cfg.PassOn, cfg.PassOnPaths = extproc.PassOnPolicy(d.PassOn), d.PassOnPaths
 	cfg.UnknownModels = extproc.UnknownModelsPolicy(d.Flows.UnknownModels)

@@ -72,9 +72,9 @@ criticality: { header: x-class, metadata: ns/tier, default: one, maxClass: Criti
 trustedHeaders: { model: x-model, cost: x-cost, inputTokens: x-input }
 cost: tokens
 tokens: { weights: { input: 3, cachedInput: 0.5, output: 7 }, stockWeights: { input: 4, cachedInput: 0.25, output: 8 }, input: { bytesPerToken: 2.5 },
-  output: { quantile: 0.75, window: 8, floor: 9, coldStart: 10, coldRate: 11 } }
-usage: trailers
-requestBody: never
+  output: { quantile: 0.75, window: 8, floor: 9, coldStart: 10, coldRate: 11 }, includeUsage: true }
+usage: body
+requestBody: always
 passOn: queue
 limits: { maxBodyBytes: 1, maxBodyBytesTotal: 2, maxHeaderBytes: 3, bodyTimeout: 5s, maxFlows: 4 }
 scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], tieBreak: random, fallbacks: 7 }
@@ -114,14 +114,14 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], t
 		"Objectives:[{Name:o Priority:-2}] TenantPolicies:map[*:{MaxClass:Critical} vip:{MaxClass:one}] " +
 		"Criticality:{Header:x-class Metadata:ns/tier Default:one ObjectiveHeaders:[x-objective]} " +
 		"PolicyClass:{Headers:[x-policy] PriorityHeader:x-p StrictPriorityHeader:x-s MaxStrictPriority:3} Tiers:[{Name:one MinPriority:<nil>}] " +
-		"TrustedHeaders:{Model:x-model Cost:x-cost InputTokens:x-input} RequestBody:never OneFlow:true HashFlowKeys:false UnknownModels:shared PassOn:queue PassOnPaths:[/cheap] " +
+		"TrustedHeaders:{Model:x-model Cost:x-cost InputTokens:x-input} RequestBody:always OneFlow:true HashFlowKeys:false UnknownModels:shared PassOn:queue PassOnPaths:[/cheap] " +
 		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3} Responses:{Preset:smg Metadata:true Status:map[shed:529] QueueState:true} " +
 		"DeadlineHeaders:[x-deadline]"
 	if text := fmt.Sprintf("%+v", streams); !strings.HasPrefix(text, want) {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
 	want = " Cost:tokens Tokens:{Weights:{Input:3000000 CachedInput:500000 Output:7000000} StockWeights:{Input:4000000 CachedInput:250000 Output:8000000} Quantile:750000 Window:8 Floor:9 " +
-		"ColdOutput:10 ColdRate:11 ColdRatio:2500000} Usage:trailers}"
+		"ColdOutput:10 ColdRate:11 ColdRatio:2500000} Usage:body IncludeUsage:true}"
 	if text := fmt.Sprintf("%+v", streams); !strings.HasSuffix(text, want) {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}

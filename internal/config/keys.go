@@ -98,6 +98,7 @@ var streamKeys = map[string]string{
 	"TrustedHeaders.Cost":              "trustedHeaders.cost",
 	"TrustedHeaders.InputTokens":       "trustedHeaders.inputTokens",
 	"Cost":                             "cost",
+	"IncludeUsage":                     "tokens.includeUsage",
 	"Tokens.Weights.Input":             "tokens.weights.input",
 	"Tokens.Weights.CachedInput":       "tokens.weights.cachedInput",
 	"Tokens.Weights.Output":            "tokens.weights.output",

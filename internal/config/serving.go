@@ -65,6 +65,11 @@ type Tokens struct {
 	Input TokenInput `yaml:"input"`
 	// How the length of an answer is estimated.
 	Output TokenOutput `yaml:"output"`
+	// Ask for the usage of streamed answers of /v1/chat/completions and /v1/completions where the client does not
+	// (stream_options.include_usage), and take it out of the answer again. Envoy has to show Weir the bodies of requests
+	// (BUFFERED, FULL_DUPLEX_STREAMED) and of answers (STREAMED, FULL_DUPLEX_STREAMED); needs usage: body, or usage: auto
+	// with cost: tokens; not with requestBody: never.
+	IncludeUsage bool `yaml:"includeUsage"`
 }
 
 // TokenWeights are what the kinds of tokens cost.

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -48,15 +47,15 @@ func (st *mainStream) sendDestination() (next state, err error) {
 	own := ownPart{metadata: st.metadata()}
 	if st.headersAnswered() {
 		k.phase = bodyPhase
-		rewritten := st.rewrites()
-		if rewritten {
-			own.body = st.rewritten()
+		edits := st.edits()
+		if len(edits) > 0 {
+			own.body = st.edit(edits, &own)
 			if st.modes.request != modePartial || st.headers.contentLength() >= 0 {
 				own.setContentLength(len(own.body))
 			}
 		}
 		err = st.send(st.cfg.reply(k, own))
-		if rewritten {
+		if len(edits) > 0 {
 			st.dropBody()
 		}
 		return placed, err
@@ -115,28 +114,21 @@ func (st *mainStream) metadata() metadataFields {
 	return fields
 }
 
-// rewritten returns the collected body with the model replaced. In BUFFERED_PARTIAL the body is whole, since a part is
-// not rewritten.
-func (st *mainStream) rewritten() []byte {
-	return body.Rewrite(st.body.bytes, &st.body.fields, st.target)
-}
-
 // answerFullDuplex answers the headers, and sends the whole body back in chunks if it was collected.
 func (st *mainStream) answerFullDuplex(k replyKey, own ownPart) error {
 	b := &st.body
-	rewritten := st.rewrites()
-	if rewritten && st.headers.present>>slotContentLength&1 != 0 {
-		// Envoy sends such a body chunked. The client's content-length must not go with another body.
-		k.remove |= 1 << slotContentLength
+	bytes := b.bytes
+	if edits := st.edits(); len(edits) > 0 {
+		bytes = st.edit(edits, &own)
+		if st.headers.present>>slotContentLength&1 != 0 {
+			// Envoy sends such a body chunked. The client's content-length must not go with another body.
+			k.remove |= 1 << slotContentLength
+		}
 	}
 	if err := st.send(st.cfg.reply(k, own)); err != nil {
 		return err
 	}
 	if b.seen {
-		bytes := b.bytes
-		if rewritten {
-			bytes = st.rewritten()
-		}
 		err := st.echoRequest(bytes, !b.trailers)
 		st.dropBody()
 		if err != nil {

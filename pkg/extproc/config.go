@@ -65,6 +65,9 @@ type Config struct {
 	Tokens estimate.Config
 	// Usage is how the usage of answers is learned (usage).
 	Usage UsageWay
+	// IncludeUsage asks for the usage of streamed answers on behalf of clients, and takes it out of the answers again
+	// (tokens.includeUsage). It needs the bodies of requests and answers: Usage and RequestBody must let them be read.
+	IncludeUsage bool
 }
 
 // Model is a model by the name that clients use.

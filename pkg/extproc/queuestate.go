@@ -47,5 +47,8 @@ func (st *mainStream) responseHeadersReply() *extprocv3.ProcessingResponse {
 		waited, _ := st.lease.Queued()
 		own.set = st.queueState(waited)
 	}
+	if st.strip != nil { // its length changes
+		own.remove = []string{"content-length"}
+	}
 	return own.addTo(emptyResponseHeaders, false)
 }

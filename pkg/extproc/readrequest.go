@@ -149,6 +149,7 @@ func (st *mainStream) bodyWanted() bool {
 	if st.passes || st.headers.end || st.headers.upgrades() {
 		return false
 	}
+	asks := st.mayAskForUsage()
 	rewrite := st.target != st.model
 	lacking := rewrite || st.model == "" && st.modelNeeded()
 	if m := st.modes.request; m == modeNone || m == modeStreamed {
@@ -167,7 +168,7 @@ func (st *mainStream) bodyWanted() bool {
 		return true
 	default:
 		// In FULL_DUPLEX_STREAMED the body arrives anyway, so it is read.
-		return lacking || st.modes.request == modeFullDuplex
+		return lacking || st.modes.request == modeFullDuplex || asks
 	}
 }
 
@@ -210,7 +211,7 @@ func (st *mainStream) readBody() error {
 	if st.model == "" && f.Model != "" {
 		st.setModel(f.Model)
 	}
-	if !st.rewrites() && st.modes.request != modeFullDuplex {
+	if len(st.edits()) == 0 && st.modes.request != modeFullDuplex {
 		st.dropBody() // Envoy holds it
 	}
 	return nil
@@ -229,10 +230,4 @@ func (st *mainStream) readPart() error {
 	}
 	st.dropBody()
 	return nil
-}
-
-// rewrites reports whether the model in the collected body is to be replaced.
-func (st *mainStream) rewrites() bool {
-	f := &st.body.fields
-	return f.ModelEnd > 0 && f.Model != st.target && st.target != ""
 }

@@ -1,6 +1,8 @@
 package extproc
 
 import (
+	"bytes"
+
 	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
@@ -22,6 +24,7 @@ func (st *mainStream) watchBody(b []byte, end bool) {
 		return
 	}
 	st.usage.Write(b)
+	st.ended = st.ended || st.usage.Ended()
 	if st.events {
 		st.outgrown(st.usage.Events())
 	}
@@ -34,12 +37,29 @@ func ackResponseBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
 		return st.echoResponse(b.GetBody(), ends(b))
 	}
 	st.watchBody(b.GetBody(), ends(b))
+	if st.strip != nil {
+		if kept := st.strip.Next(b.GetBody(), ends(b)); len(kept) != len(b.GetBody()) || !bytes.Equal(kept, b.GetBody()) {
+			return st.send(replacedPart(kept))
+		}
+	}
 	return st.send(emptyResponseBody)
 }
 
 // echoResponse sends a part of the response body back.
 func (st *mainStream) echoResponse(b []byte, end bool) error {
 	st.watchBody(b, end)
+	if st.strip != nil {
+		kept := st.strip.Next(b, end)
+		if len(kept) == 0 && len(b) > 0 && !end {
+			return nil
+		}
+		b = kept
+	}
+	return st.sendBack(b, end)
+}
+
+// sendBack sends bytes of the response body back as they are.
+func (st *mainStream) sendBack(b []byte, end bool) error {
 	for len(b) > maxChunk {
 		if err := st.send(responseChunk(b[:maxChunk], false)); err != nil {
 			return err
@@ -47,4 +67,26 @@ func (st *mainStream) echoResponse(b []byte, end bool) error {
 		b = b[maxChunk:]
 	}
 	return st.send(responseChunk(b, end))
+}
+
+// ackResponseTrailers lets the trailers of a response go on to the client. They end its body.
+func ackResponseTrailers(st *mainStream, m *extprocv3.ProcessingRequest) error {
+	st.ended = true
+	st.readEnvoyUsage(m)
+	if err := st.releaseRest(); err != nil {
+		return err
+	}
+	return st.send(emptyResponseTrailers)
+}
+
+// releaseRest sends what is held of an event that was cut off by trailers. In STREAMED the last reply to a part has gone,
+// and nothing can be added: what is missing is no event, and clients drop it.
+func (st *mainStream) releaseRest() error {
+	if st.strip == nil || !st.modes.echoesResponse() {
+		return nil
+	}
+	if rest := st.strip.Rest(); len(rest) > 0 {
+		return st.sendBack(rest, false)
+	}
+	return nil
 }

@@ -180,11 +180,5 @@ func strayResponseHeaders(st *mainStream, m *extprocv3.ProcessingRequest) error 
 	return ackResponseHeaders(st, m)
 }
 
-func ackResponseTrailers(st *mainStream, m *extprocv3.ProcessingRequest) error {
-	st.ended = true
-	st.readEnvoyUsage(m)
-	return st.send(emptyResponseTrailers)
-}
-
 // ends reports whether a body message is the last one.
 func ends(b *extprocv3.HttpBody) bool { return b.GetEndOfStream() || b.GetEndOfStreamWithoutMessage() }

@@ -39,6 +39,9 @@ func (c *Config) Validate() error {
 	checkOptionalHeader(&ps, invalid.At("TrustedHeaders", "InputTokens"), c.TrustedHeaders.InputTokens)
 	oneOf(&ps, invalid.At("Cost"), c.Cost, CostRequests, CostTokens)
 	oneOf(&ps, invalid.At("Usage"), c.Usage, UsageAuto, UsageTrailers, UsageBody, UsageALS, UsageNone)
+	if c.IncludeUsage {
+		c.checkIncludeUsage(&ps)
+	}
 	ps.Under(invalid.At("Tokens"), c.Tokens.Validate())
 	for i, name := range c.DeadlineHeaders {
 		checkHeader(&ps, invalid.At("DeadlineHeaders", i), name)
@@ -57,6 +60,25 @@ func (c *Config) Validate() error {
 	c.Limits.check(&ps, invalid.At("Limits"))
 	c.Responses.check(&ps, invalid.At("Responses"))
 	return ps.Err()
+}
+
+// checkIncludeUsage checks that bodies are read, in which usage is asked for and found. Whether Envoy shows them is known
+// only when requests come.
+func (c *Config) checkIncludeUsage(ps *invalid.Problems) {
+	at := invalid.At("IncludeUsage")
+	switch {
+	case c.Usage == UsageBody:
+	case c.Usage != UsageAuto:
+		ps.Add(at, true, "needs %s %s or %s, is %s: only answers that Weir reads can lose their usage again", invalid.At("Usage"),
+			UsageBody, UsageAuto, c.Usage)
+	case c.Cost != CostTokens:
+		ps.Add(at, true, "needs %s %s, or %s %s: otherwise no answer is read", invalid.At("Cost"), CostTokens,
+			invalid.At("Usage"), UsageBody)
+	}
+	if c.RequestBody == BodyNever {
+		ps.Add(at, true, "needs %s %s or %s, is %s: the body of the request asks for the usage", invalid.At("RequestBody"),
+			BodyAuto, BodyAlways, BodyNever)
+	}
 }
 
 func (c *Config) checkFlowKey(ps *invalid.Problems) {

@@ -24,6 +24,7 @@ func readResponse(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	if st.readsUsage() && !head.encoded {
 		st.usage = usage.NewReader(head.events)
 	}
+	st.beginStrip(head)
 	st.elsewhere = st.server.moveToServing(m.GetMetadataContext(), st.picked, st.lease)
 	if st.modes.echoesResponse() && !h.GetEndOfStream() {
 		st.enter(holding)

@@ -56,7 +56,7 @@ func TestScanFormAsStarlette(t *testing.T) {
 		if f.Model != "" {
 			want := test.form[:strings.LastIndex(test.form, "\r\n\r\n"+test.model)+4] + "other" +
 				test.form[strings.LastIndex(test.form, test.model+"\r\n--b")+len(test.model):]
-			if got := string(Rewrite([]byte(test.form), &f, "other")); got != want {
+			if got := string(Apply([]byte(test.form), f.Rename("other"))); got != want {
 				t.Errorf("%s rewritten: %.200q\nwant %.200q", test.name, got, want)
 			}
 		}
@@ -183,7 +183,7 @@ func FuzzForm(f *testing.F) {
 			t.Errorf("%q: model %q, mime/multipart reads %q", b, got.Model, model)
 		}
 		if got.ModelEnd > 0 {
-			after := Rewrite(b, &got, "other")
+			after := Apply(b, got.Rename("other"))
 			again, err := ScanForm(after, contentType)
 			if err != nil || again.Model != "other" || !bytes.HasPrefix(after, b[:got.ModelStart]) || !bytes.HasSuffix(after, b[got.ModelEnd:]) {
 				t.Errorf("%q rewritten: %q, %v", b, after, err)

@@ -28,6 +28,9 @@ type Fields struct {
 	Stream bool
 	// IncludeUsage reports whether stream_options.include_usage is true.
 	IncludeUsage bool
+	// AskUsage is the edit that makes stream_options.include_usage true. It is without Text if that is so already, or if it
+	// could change more of the answer than that.
+	AskUsage Edit
 	// MaxTokens, MaxCompletionTokens and MaxOutputTokens are max_tokens, max_completion_tokens and max_output_tokens, and
 	// N and BestOf are n and best_of. From 0 to 2^40, or Absent.
 	MaxTokens, MaxCompletionTokens, MaxOutputTokens, N, BestOf int64
@@ -114,6 +117,7 @@ func (s *scanner) top(f *Fields) error {
 		return s.fail("the body is not a JSON object")
 	}
 	s.i++
+	f.AskUsage = Edit{Start: s.i, End: s.i, Text: askAll} // unless there are stream_options; a comma follows, or nothing streams
 	err = s.members(func(key []byte) error { return s.field(key, f) })
 	f.Prompt = s.parts.sum()
 	if err != nil {
@@ -242,22 +246,6 @@ func (s *scanner) model(f *Fields) error {
 	}
 	f.Model, f.ModelStart, f.ModelEnd = validUTF8(raw), start, s.i
 	return nil
-}
-
-func (s *scanner) streamOptions(f *Fields) error {
-	f.IncludeUsage = false
-	if s.b[s.i] != '{' {
-		return s.value(1)
-	}
-	s.i++
-	return s.members(func(key []byte) error {
-		start := s.i
-		err := s.value(2)
-		if err == nil && string(key) == "include_usage" {
-			f.IncludeUsage = string(s.b[start:s.i]) == "true"
-		}
-		return err
-	})
 }
 
 func (s *scanner) integer(to *int64) error {

@@ -28,5 +28,15 @@ func BenchmarkChunk(b *testing.B) {
 				r.Write(part)
 			}
 		})
+		if c.events {
+			b.Run(c.name+", stripped", func(b *testing.B) {
+				var s Strip
+				part := []byte(c.text)
+				b.ReportAllocs()
+				for b.Loop() {
+					s.Next(part, false)
+				}
+			})
+		}
 	}
 }

@@ -1,6 +1,7 @@
-// Package usage reads the token usage that an engine reports in its response, while the response passes by in parts.
+// Package usage reads the token usage that an engine reports in its response, while the response passes by in parts, and
+// takes the event with it out again, if it was not the client who asked for it.
 //
 // A response is one JSON document or a stream of server-sent events, of chat completions, completions, messages or
-// responses. Parts may be cut anywhere. The package keeps nothing of the response but the numbers, and knows nothing of
-// HTTP, Envoy or Weir: bytes in, numbers out.
+// responses. Parts may be cut anywhere. Reading keeps nothing of the response but the numbers; taking out keeps no more
+// than one event that has not ended, of at most 16 KiB. The package knows nothing of HTTP, Envoy or Weir.
 package usage

@@ -12,6 +12,10 @@ type eventLines struct {
 	// data is set if the event has data. events counts those that had.
 	data   bool
 	events int64
+	// matched is how many bytes of an event's data are those of lastData so far, or -1 if it is something else. last is set
+	// after that event.
+	matched int
+	last    bool
 }
 
 type eventField uint8
@@ -25,8 +29,11 @@ const (
 
 const dataField = "data"
 
+// lastData is the data of the last event of OpenAI's streams, except for responses.
+const lastData = "[DONE]"
+
 func (l *eventLines) write(b []byte, to *scan) {
-	lf := -1 // the next LF, unless it is behind i
+	var lines lineEnds
 	for i := 0; i < len(b); {
 		c := b[i]
 		if l.cr {
@@ -59,16 +66,23 @@ func (l *eventLines) write(b []byte, to *scan) {
 			}
 			l.field = inData
 		case inData, ignored:
-			if lf < i {
-				lf = index(b, '\n', i)
-			}
-			end := i + index(b[i:lf], '\r', 0)
+			end := lines.next(b, i)
 			if l.field == inData {
 				to.write(b[i:end])
+				l.match(b[i:end])
 			}
 			i = end
 		}
 	}
+}
+
+// match compares the next bytes of an event's data with lastData.
+func (l *eventLines) match(b []byte) {
+	if l.matched < 0 || len(b) > len(lastData)-l.matched || string(b) != lastData[l.matched:l.matched+len(b)] {
+		l.matched = -1
+		return
+	}
+	l.matched += len(b)
 }
 
 // line ends a line.
@@ -79,10 +93,28 @@ func (l *eventLines) line(to *scan) {
 		if l.data {
 			l.data = false
 			l.events++
+			l.last = l.last || l.matched == len(lastData)
+			l.matched = 0
 		}
 	case l.field == inData || l.field == afterData:
 		to.write([]byte{'\n'})
 		l.data = true
+		if l.matched != len(lastData) {
+			l.matched = -1
+		}
 	}
 	l.name, l.field = l.name[:0], lineStart
+}
+
+// lineEnds finds the ends of lines in one part, looking at each byte twice at most.
+type lineEnds struct {
+	lf int // the last LF that was found
+}
+
+// next returns the index of the first CR or LF of b from i on, or its length.
+func (l *lineEnds) next(b []byte, i int) int {
+	if l.lf <= i {
+		l.lf = index(b, '\n', i)
+	}
+	return i + index(b[i:l.lf], '\r', 0)
 }

@@ -29,6 +29,8 @@ type scan struct {
 	// number is the value of the digits so far, while counted is set.
 	number  int64
 	counted bool
+	// last is set once an object has the type of a last event, and whole once one has ended.
+	last, whole bool
 }
 
 // place is the meaning of an open object.
@@ -50,6 +52,7 @@ const (
 	keyUsage
 	keyEnvelope
 	keyDetails
+	keyType
 	keyInput
 	keyOutput
 	keyCached
@@ -66,6 +69,8 @@ func keyOf(text []byte) key {
 		return keyEnvelope
 	case "prompt_tokens_details", "input_tokens_details":
 		return keyDetails
+	case "type":
+		return keyType
 	case "prompt_tokens", "input_tokens":
 		return keyInput
 	case "completion_tokens", "output_tokens":
@@ -76,9 +81,18 @@ func keyOf(text []byte) key {
 	return noKey
 }
 
+// isLastType reports whether the last event of a stream of messages or responses is of a type.
+func isLastType(text []byte) bool {
+	switch string(text) {
+	case "message_stop", "response.completed", "response.incomplete", "response.failed":
+		return true
+	}
+	return false
+}
+
 // restart begins a new document. It keeps the numbers found so far.
 func (s *scan) restart() {
-	*s = scan{tokens: s.tokens, found: s.found, text: s.text[:0]}
+	*s = scan{tokens: s.tokens, found: s.found, last: s.last, text: s.text[:0]}
 }
 
 func (s *scan) write(b []byte) {
@@ -103,6 +117,7 @@ func (s *scan) write(b []byte) {
 		case '}', ']':
 			if s.depth > 0 {
 				s.depth--
+				s.whole = s.whole || s.depth == 0
 			}
 			s.awaitKey, s.key = false, noKey
 		case ',':
@@ -136,7 +151,8 @@ func (s *scan) inside(b []byte) int {
 			quote = index(b, '"', i)
 		}
 	}
-	if s.awaitKey && !s.overlong {
+	isType := s.key == keyType && s.here() == atTop
+	if (s.awaitKey || isType) && !s.overlong {
 		if len(s.text)+quote > maxKey {
 			s.overlong = true
 		} else {
@@ -147,9 +163,13 @@ func (s *scan) inside(b []byte) int {
 		return len(b)
 	}
 	s.inString = false
-	if s.awaitKey && !s.overlong {
+	switch {
+	case s.overlong:
+		s.key = noKey
+	case s.awaitKey:
 		s.key = keyOf(s.text)
-	} else {
+	default:
+		s.last = s.last || isType && isLastType(s.text)
 		s.key = noKey
 	}
 	s.awaitKey = false

@@ -30,5 +30,14 @@ func (r *Reader) Write(b []byte) {
 // answer, and not more than that unless the engine sends events without tokens.
 func (r *Reader) Events() int64 { return r.lines.events }
 
+// Ended reports whether the response has come to its end by what it says itself: the JSON document is whole, or the last
+// event of its stream was there. Some clients leave then, before the connection says so.
+func (r *Reader) Ended() bool {
+	if r.events {
+		return r.lines.last || r.scan.last
+	}
+	return r.scan.whole
+}
+
 // Tokens returns the usage found so far and reports whether there was any.
 func (r *Reader) Tokens() (t Tokens, ok bool) { return r.scan.tokens, r.scan.found }

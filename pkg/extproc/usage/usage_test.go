@@ -80,3 +80,35 @@ func FuzzUsageSplits(f *testing.F) {
 		}
 	})
 }
+
+// A response that says that it has ended has ended, wherever it is cut, and not before its last byte but one.
+func TestEnded(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		events bool
+		text   string
+		ended  bool
+	}{
+		{"chat", true, "data: {\"choices\":[{\"delta\":{\"content\":\"[DONE]\"}}]}\n\ndata: [DONE]\n\n", true},
+		{"chat, CRLF", true, "data:{}\r\n\r\ndata:[DONE]\r\n\r\n", true},
+		{"chat, not yet", true, "data: {}\n\ndata: [DONE]\n", false},
+		{"chat, something else", true, "data: [DONE]x\n\ndata: x[DONE]\n\ndata: [DO\ndata: NE]\n\n: [DONE]\n\n", false},
+		{"messages", true, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", true},
+		{"messages, not yet", true, "event: message_delta\ndata: {\"type\":\"message_delta\",\"x\":{\"type\":\"message_stop\"},\"y\":\"message_stop\"}\n\n", false},
+		{"responses", true, "data: {\"type\":\"response.completed\",\"response\":{}}\n\n", true},
+		{"JSON", false, `{"type":"message","content":[{}]}`, true},
+		{"JSON, not yet", false, `{"content":[{"type":"message_stop"}],`, false},
+	} {
+		for cut := range len(c.text) {
+			r := NewReader(c.events)
+			r.Write([]byte(c.text[:cut]))
+			if r.Ended() && !c.ended {
+				t.Fatalf("%s: it has ended at %d", c.name, cut)
+			}
+			r.Write([]byte(c.text[cut:]))
+			if r.Ended() != c.ended {
+				t.Fatalf("%s, cut at %d: ended %v", c.name, cut, r.Ended())
+			}
+		}
+	}
+}

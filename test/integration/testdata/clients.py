@@ -112,8 +112,35 @@ def messages_stream(wire):
     return answer.content[0].text, answer.usage.output_tokens
 
 
+def chunks(stream):
+    """All that a stream shows its client, but for what differs from one to the next."""
+    shown = [chunk.model_dump(exclude_unset=True, exclude={"id", "created"}) for chunk in stream]
+    return json.dumps(shown, sort_keys=True), len(shown)
+
+
+def chat_unasked(wire):
+    """A stream whose usage the client does not ask for."""
+    return chunks(openai_client(wire).chat.completions.create(model=model, messages=said, max_tokens=8, stream=True))
+
+
+def chat_declined(wire):
+    return chunks(openai_client(wire).chat.completions.create(model=model, messages=said, max_tokens=8, stream=True,
+                                                              stream_options={"include_usage": False}))
+
+
+def completions_unasked(wire):
+    return chunks(openai_client(wire).completions.create(model=model, prompt=text, max_tokens=8, stream=True))
+
+
+def chat_asked(wire):
+    return chunks(openai_client(wire).chat.completions.create(model=model, messages=said, max_tokens=8, stream=True,
+                                                              stream_options={"include_usage": True}))
+
+
 everything = [chat, chat_stream, completions, completions_stream, responses, responses_stream, messages, messages_stream]
-calls = everything if what == "everything" else [c for c in everything if c.__name__ in what.split(",")]
+streams = [chat_unasked, chat_declined, completions_unasked, chat_asked]
+known = {c.__name__: c for c in everything + streams}
+calls = everything if what == "everything" else [known[name] for name in what.split(",")]
 results = {}
 for call in calls:
     wire, result = Wire(), {}

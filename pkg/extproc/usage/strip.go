@@ -1,0 +1,163 @@
+package usage
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Strip takes the event that reports nothing but usage out of a stream of chat completions or completions: its data is a
+// JSON object with empty choices and with a usage object. Every other byte passes as it is, at once, except for the
+// beginning of an event that may turn out to be that one: it waits for its end, which clients wait for as well.
+type Strip struct {
+	// held is the beginning of an event that has not ended.
+	held []byte
+	kind eventKind
+	// inLine is set within a line.
+	inLine bool
+	// cr is set if the last byte was a CR, so that an LF belongs to the same line end. dropLF is set if that LF goes with
+	// the event that was taken out.
+	cr, dropLF bool
+}
+
+// eventKind is what is known of the event that the next byte belongs to.
+type eventKind uint8
+
+const (
+	noEvent     eventKind = iota // between events
+	someEvent                    // it stays
+	heldEvent                    // it began like data, and may be the one
+	commentLine                  // a line that belongs to no event
+)
+
+// maxEvent is how many bytes of an event are held. A longer one stays.
+const maxEvent = 16 << 10
+
+// Next returns what is to be passed on of the stream after its next part. end is set with the last part. The result is
+// valid until the next call; part must not be changed before that.
+func (s *Strip) Next(part []byte, end bool) []byte {
+	b, i, first := part, 0, -1 // first is the index of the held event's first byte
+	if len(s.held) > 0 {
+		i, first = len(s.held), 0
+		b = append(s.held, part...)
+		s.held = nil
+	}
+	var kept []byte
+	from, cut := 0, false // what is between kept and from is out
+	drop := func(start, end int) {
+		kept, from, cut = append(kept, b[from:start]...), end, true
+	}
+	var lines lineEnds
+	for i < len(b) {
+		c := b[i]
+		if s.cr {
+			s.cr = false
+			if c == '\n' {
+				if s.dropLF {
+					drop(i, i+1)
+				}
+				i++
+				continue
+			}
+		}
+		if c != '\r' && c != '\n' {
+			if !s.inLine {
+				s.inLine = true
+				if first = s.begin(c, i, first); s.kind == heldEvent && i-first > maxEvent {
+					s.kind = someEvent
+				}
+			}
+			i = lines.next(b, i)
+			continue
+		}
+		after := i + 1
+		if c == '\r' {
+			if after == len(b) {
+				s.cr, s.dropLF = true, false
+			} else if b[after] == '\n' {
+				after++
+			}
+		}
+		if s.inLine {
+			s.inLine = false
+			if s.kind == commentLine {
+				s.kind = noEvent
+			}
+		} else {
+			if s.kind == heldEvent && onlyUsage(b[first:i]) {
+				drop(first, after)
+				s.dropLF = s.cr
+			}
+			s.kind = noEvent
+		}
+		i = after
+	}
+	rest := len(b)
+	if s.kind == heldEvent {
+		switch {
+		case end && onlyUsage(b[first:]):
+			drop(first, rest)
+		case end || rest-first > maxEvent:
+			s.kind = someEvent
+		case first == 0:
+			s.held, rest = b, 0
+		default:
+			s.held, rest = bytes.Clone(b[first:]), first
+		}
+	}
+	if !cut {
+		return b[:rest]
+	}
+	return append(kept, b[from:max(from, rest)]...)
+}
+
+// begin reads the first byte of a line, and returns the index of the held event's first byte.
+func (s *Strip) begin(c byte, i, first int) int {
+	if s.kind != noEvent {
+		return first
+	}
+	switch c {
+	case ':':
+		s.kind = commentLine
+	case dataField[0]:
+		s.kind = heldEvent
+		return i
+	default:
+		s.kind = someEvent
+	}
+	return first
+}
+
+// Rest returns what is held, when the stream has ended without a last part.
+func (s *Strip) Rest() []byte {
+	rest := s.held
+	s.held = nil
+	return rest
+}
+
+// onlyUsage reports whether an event, without its last empty line, is the one.
+func onlyUsage(event []byte) bool {
+	if !bytes.Contains(event, []byte(`"usage"`)) || !bytes.Contains(event, []byte(`"choices"`)) {
+		return false // nearly all
+	}
+	var data []byte
+	for len(event) > 0 {
+		n := bytes.IndexAny(event, "\r\n")
+		line := event
+		if n >= 0 {
+			line, event = event[:n], event[n+1:]
+		} else {
+			event = nil
+		}
+		if text, ok := bytes.CutPrefix(line, []byte(dataField+":")); ok {
+			data = append(append(data, text...), '\n')
+		}
+	}
+	var d struct {
+		Choices []json.RawMessage `json:"choices"`
+		Usage   json.RawMessage   `json:"usage"`
+	}
+	if err := json.Unmarshal(data, &d); err != nil {
+		return false
+	}
+	return d.Choices != nil && len(d.Choices) == 0 && bytes.HasPrefix(d.Usage, []byte("{"))
+}
