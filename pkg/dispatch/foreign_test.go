@@ -87,6 +87,15 @@ func (x *shared) takes(tokens stock.Tokens, endpoints ...int) *Waiter {
 // other.
 func (x *shared) comes(tier int, tokens stock.Tokens, endpoints ...int) *Waiter {
 	x.t.Helper()
+	w := new(Waiter)
+	x.Arrive(x.clock, w, Arrival{Flow: "a", Tier: tier, Cost: 1, Tokens: tokens, Placement: x.placement(endpoints...)})
+	x.Told(w)
+	return w
+}
+
+// placement is that of a request that may use some endpoints, or all.
+func (x *shared) placement(endpoints ...int) Placement {
+	x.t.Helper()
 	ask := scheduling.Ask{Subset: scheduling.Subset{Set: endpoints != nil}}
 	for _, e := range endpoints {
 		ask.Subset.Entries = append(ask.Subset.Entries, x.snapshot.At(e).Address)
@@ -95,10 +104,7 @@ func (x *shared) comes(tier int, tokens stock.Tokens, endpoints ...int) *Waiter 
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	w := new(Waiter)
-	x.Arrive(x.clock, w, Arrival{Flow: "a", Tier: tier, Cost: 1, Tokens: tokens, Placement: q})
-	x.Told(w)
-	return w
+	return q
 }
 
 // want checks how many of Weir's own requests are at each endpoint.
