@@ -20,7 +20,8 @@ func TestChanged(t *testing.T) {
 			"profile", "fairRequestQueue.flowCapacity", "fairRequestQueue.capacityMode", "fairRequestQueue.topTier",
 			"requestQueueController.enqueueAll", "requestQueueController.watermarkPerBackend",
 			"requestQueueController.lowerBoundPerBackend", "requestQueueController.upperBoundPerBackend", "flows.key",
-			"flows.tieBreak", "tiers[1].starvationThreshold", "tiers[2].starvationThreshold", "responses.preset", "criticality.default",
+			"flows.discipline", "flows.tieBreak", "tiers[1].starvationThreshold", "tiers[2].starvationThreshold",
+			"responses.preset", "criticality.default", "cost",
 		},
 	} {
 		d, err := Load(Source{Text: []byte(text)})
@@ -64,6 +65,7 @@ func TestReload(t *testing.T) {
 			[]string{
 				`fairRequestQueue.capacityMode: "shared": cannot change at run time (running: "reserved"); restart to change it`,
 				`flows.key: "metadata:envoy.filters.http.jwt_authn/payload/sub, header:x-llm-d-inference-fairness-id, model": cannot change at run time (running: "model"); restart to change it`,
+				`flows.discipline: "vtc": cannot change at run time (running: "wfq"); restart to change it`,
 			},
 		},
 		"a profile that does not exist says nothing of its fields": {

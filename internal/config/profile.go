@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
@@ -93,6 +94,9 @@ func recommended(d *Document) {
 	fillSlots(&d.RequestQueueController, slots)
 	// The tenant is who the proxy has verified, by whatever means it has: a token's subject, or a name in the header.
 	d.Flows.Key = append([]string{"metadata:envoy.filters.http.jwt_authn/payload/sub"}, identityKey()...)
+	// Users pay in tokens, so tenants share in tokens: what requests have really used, not what was guessed.
+	d.Cost = string(extproc.CostTokens)
+	d.Flows.Discipline = DisciplineVTC
 	// A flow that sends now and then mostly does not wait for a grant to a flow that always has more.
 	d.Flows.TieBreak = FlowTieNewcomer
 	d.Responses.Preset = PresetGateway

@@ -29,7 +29,7 @@ func utf16(text string) string {
 // Ways in which a client may try to run a model without waiting behind the plug, or in another flow and tier than those
 // of the model that the engine would find in its body. Each request is refused, or waits as what it is.
 func TestAttemptsToPassTheQueue(t *testing.T) {
-	s := plugged(t, "recommended", "profile: recommended\nmodels: [ { name: tiny, criticality: Sheddable } ]\n")
+	s := plugged(t, "recommended", "profile: recommended\ncost: requests\nmodels: [ { name: tiny, criticality: Sheddable } ]\n")
 	body, json := chat("tiny", false), "content-type: application/json"
 	odd := func(field string) string { return strings.Replace(body, `"stream"`, field+`,"stream"`, 1) }
 	const waits, refused = "waits", "refused"

@@ -22,6 +22,7 @@ import (
 // objectives name, and what a request costs.
 const strangersConfig = `
 profile: recommended
+cost: requests
 requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }
 objectives: [ { name: vip, priority: 10 } ]
 trustedHeaders: { cost: x-weir-cost }
