@@ -16,7 +16,8 @@ import (
 )
 
 const usageAbout = `What it costs that Envoy reads the usage of the answers and tells Weir, in processor time of Envoy and epp together: the
-recommended configuration beside the same without it, in rounds that take turns. Answers are JSON, to requests of 1 KB, from
+recommended configuration beside the same without it, in rounds that take turns; and als.yaml, whose access log tells it, on
+a Weir of its own. Answers are JSON, to requests of 1 KB, from
 model servers that answer at once, and streams of 200 chunks, one in 10 ms. The ratios are medians of each round's ratio.
 `
 
@@ -27,6 +28,8 @@ const (
 	usageSkip          = "1 KB, with usage, response headers skipped"
 	usageChunksWithout = "200 chunks, without usage"
 	usageChunksWith    = "200 chunks, with usage"
+	usageLog           = "1 KB, with usage in the log"
+	usageChunksLog     = "200 chunks, with usage in the log"
 )
 
 // usageTargets are how many times the processor time of Envoy and epp the first may take of the second.
@@ -38,6 +41,9 @@ var usageTargets = []struct {
 	{usageSkip, usageWithout, 1.20},
 	{usageChunksWith, usageChunksWithout, 1.10},
 }
+
+// usageLogMost is how much of a core epp may take for records, per 1,000 chunks a second.
+const usageLogMost = 0.02
 
 const (
 	usageInFlight  = 32              // requests of 1 KB
@@ -122,7 +128,7 @@ func usageScenarios(s *scene.Scene, options usageOptions) ([]loadgen.Scenario, f
 		return nil, nil, err
 	}
 	// stage starts a Weir before the model servers, and for each Edit an Envoy before it.
-	stage := func(name string, how modelServers, edits ...func(envoyrun.Bootstrap) error) (*load, []*envoyrun.Envoy, error) {
+	stage := func(name, file string, how modelServers, edits ...func(envoyrun.Bootstrap) error) (*load, []*envoyrun.Envoy, error) {
 		models, servers, err := startModels(s, name+"-models", proxyServers, how)
 		if err != nil {
 			return nil, nil, err
@@ -136,7 +142,7 @@ func usageScenarios(s *scene.Scene, options usageOptions) ([]loadgen.Scenario, f
 		var envoys []*envoyrun.Envoy
 		for i, edit := range edits {
 			envoy, err := s.Envoy(fmt.Sprintf("%s-envoy-%d", name, i), tenantsNamed(envoyrun.Options{
-				Config: "recommended", Weir: epp.Address, ModelServers: servers,
+				Config: file, Weir: epp.Address, ModelServers: servers,
 				Edit: envoyrun.Edits(envoyrun.KeepHeader(modelHeader), edit),
 			}))
 			if err != nil {
@@ -146,12 +152,21 @@ func usageScenarios(s *scene.Scene, options usageOptions) ([]loadgen.Scenario, f
 		}
 		return &load{models: models, epp: epp}, envoys, nil
 	}
-	whole, before, err := stage("whole", modelServers{}, envoyrun.WithoutUsage, nil, skipResponseHeaders)
+	whole, before, err := stage("whole", "recommended", modelServers{}, envoyrun.WithoutUsage, nil, skipResponseHeaders)
 	if err != nil {
 		return nil, nil, err
 	}
-	streamed, beforeStreams, err := stage("streamed", modelServers{Slots: maxConcurrency, Service: usageStreaming, Jitter: 0.2, Loose: true},
-		envoyrun.WithoutUsage, nil)
+	slow := modelServers{Slots: maxConcurrency, Service: usageStreaming, Jitter: 0.2, Loose: true}
+	streamed, beforeStreams, err := stage("streamed", "recommended", slow, envoyrun.WithoutUsage, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	// Records that come to a Weir change what it tells every Envoy, so these have their own.
+	wholeLog, beforeLog, err := stage("whole-log", "als", modelServers{}, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	streamedLog, beforeLogStreams, err := stage("streamed-log", "als", slow, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -170,6 +185,8 @@ func usageScenarios(s *scene.Scene, options usageOptions) ([]loadgen.Scenario, f
 		one(usageSkip, whole, before[2], small, usageInFlight),
 		one(usageChunksWithout, streamed, beforeStreams[0], chunks, usageStreams),
 		one(usageChunksWith, streamed, beforeStreams[1], chunks, usageStreams),
+		one(usageLog, wholeLog, beforeLog[0], small, usageInFlight),
+		one(usageChunksLog, streamedLog, beforeLogStreams[0], chunks, usageStreams),
 	}, profiled, nil
 }
 
@@ -213,5 +230,18 @@ func writeUsage(w io.Writer, options usageOptions, all *loadgen.Comparison) bool
 		_, _ = fmt.Fprintf(w, "%-44s over %-26s %.2f (%.2f to %.2f)  target: at most %.2f  %s\n",
 			pair.one, pair.other, ratio.Median, ratio.Min, ratio.Max, pair.most, verdict)
 	}
+	for _, pair := range [][2]string{{usageLog, usageWithout}, {usageChunksLog, usageChunksWithout}} {
+		ratio := all.Ratio(pair[0], pair[1], figureBoth)
+		_, _ = fmt.Fprintf(w, "%-44s over %-26s %.2f (%.2f to %.2f)\n", pair[0], pair[1], ratio.Median, ratio.Min, ratio.Max)
+	}
+	// 1,000 chunks a second are so many answers a second; figures are in µs of an answer.
+	answers := 1000.0 / usageChunks
+	share := answers * 1e-6 * (all.Of(usageChunksLog, figureProcessor).Median - all.Of(usageChunksWithout, figureProcessor).Median)
+	verdict := "met"
+	if share > usageLogMost {
+		verdict, met = "MISSED", false
+	}
+	_, _ = fmt.Fprintf(w, "\nThe log takes %.2f %% of a core of epp per 1,000 chunks a second.  target: at most %.0f %%  %s\n",
+		100*share, 100*usageLogMost, verdict)
 	return met
 }

@@ -1,7 +1,9 @@
 package extproc
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
 
 	alsv3 "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
@@ -26,8 +28,11 @@ func (s *Server) StreamAccessLogs(stream alsv3.AccessLogService_StreamAccessLogs
 	defer s.recovered("reading an access log")
 	for {
 		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
 		if err != nil {
-			return nil // Envoy has ended it, or is gone
+			return err // of gRPC's own: Envoy is gone, or the message is not one
 		}
 		for _, entry := range m.GetHttpLogs().GetLogEntry() {
 			s.metrics.records[s.readEntry(entry)].Inc()

@@ -1,6 +1,7 @@
 package extproc
 
 import (
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
@@ -37,7 +40,7 @@ func (f *fakeLog) SendAndClose(*alsv3.StreamAccessLogsResponse) error { return n
 
 func (f *fakeLog) Recv() (*alsv3.StreamAccessLogsMessage, error) {
 	if len(f.messages) == 0 {
-		return nil, errFinished
+		return nil, io.EOF
 	}
 	m := f.messages[0]
 	f.messages = f.messages[1:]
@@ -333,6 +336,21 @@ func TestAutoFindsOut(t *testing.T) {
 		}
 		b.wantNothingHeld()
 	})
+}
+
+// There is a bound to the streams of access logs; one that has ended makes room.
+func TestTooManyLogs(t *testing.T) {
+	b := newBench(t, byLog)
+	b.server.roll.streams.Store(maxLogStreams)
+	if err := b.server.StreamAccessLogs(&fakeLog{}); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("one too many: %v", err)
+	}
+	b.server.roll.streams.Add(-1)
+	for range 2 {
+		if err := b.server.StreamAccessLogs(&fakeLog{}); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // A record that makes the queue panic costs the process nothing but its stream.

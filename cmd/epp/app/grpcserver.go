@@ -76,6 +76,7 @@ func newGRPCServer(receiveLimit int, secure credentials.TransportCredentials, st
 		// Each waiting request is a stream.
 		grpc.MaxConcurrentStreams(math.MaxUint32),
 		grpc.StreamInterceptor(streams.intercept),
+		grpc.ForceServerCodecV2(newBoundedLogs()),
 	}
 	if secure != nil {
 		options = append(options, grpc.Creds(secure))
