@@ -73,6 +73,11 @@ func (st *mainStream) cost() (fairqueue.Cost, stock.Tokens) {
 	}
 	st.charge = &charge{request: st.size()}
 	st.charge.estimated = st.server.costs.estimate(&st.charge.request)
+	if st.info != nil && st.info.most >= 0 {
+		// Envoy does not tell how many answers there may be of that length, and engines may read another limit than it does:
+		// that bounds the estimate only.
+		st.charge.request.MaxOutput = estimate.Unknown
+	}
 	return fairqueue.Cost(st.charge.estimated.Cost), stock.Tokens(st.charge.estimated.Stock)
 }
 
@@ -95,6 +100,8 @@ func (st *mainStream) size() estimate.Request {
 	}
 	if n, ok := st.headers.count(st.cfg.inputHeader); ok {
 		r.Tokens = n
+	} else if st.info != nil {
+		r.Tokens = st.info.input
 	}
 	if n := st.headers.contentLength(); n >= 0 && !body.IsForm(st.headers.values[slotContentType]) { // files are no text
 		r.Length = n
@@ -106,6 +113,9 @@ func (st *mainStream) size() estimate.Request {
 		if most := max(f.MaxTokens, f.MaxCompletionTokens, f.MaxOutputTokens); most > 0 {
 			r.MaxOutput = most
 		}
+	}
+	if st.info != nil && st.info.most >= 0 {
+		r.MaxOutput = st.info.most
 	}
 	return r
 }

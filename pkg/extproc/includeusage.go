@@ -14,7 +14,7 @@ import (
 
 // mayAskForUsage reports whether Weir is to ask for the usage of the response if it streams and its client does not ask.
 func (st *mainStream) mayAskForUsage() bool {
-	if !st.cfg.IncludeUsage || st.passes || st.api != openAI {
+	if !st.cfg.IncludeUsage || st.passes || st.api != openAI || st.info != nil && !st.info.streams {
 		return false
 	}
 	switch inferencePath(st.headers.values[slotPath]) {

@@ -98,7 +98,11 @@ func (st *mainStream) readHeaders(m *extprocv3.ProcessingRequest) error {
 	st.beginLine(h)
 	st.api = apiOf(&st.headers)
 	st.passes = c.PassOn == PassOnPick && c.cheap(&st.headers)
+	st.info = requestInfoOf(m.GetMetadataContext())
 	model := st.headers.values[c.modelHeader]
+	if model == "" && st.info != nil {
+		model = st.info.model
+	}
 	if model != "" && len(model) <= maxModelBytes { // a longer one is not fit to label a metric
 		st.setModel(model)
 	}

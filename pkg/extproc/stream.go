@@ -23,6 +23,7 @@ type mainStream struct {
 	// What the request says (readrequest.go).
 	headers  headers
 	api      api
+	info     *requestInfo // what Envoy has read of it; nil if it tells nothing
 	identity identity
 	subset   Subset
 	class    *corev3.Metadata // where the tier may be named; nil if the configuration names no such place
