@@ -46,7 +46,10 @@ func goes(t testing.TB, q *FairRequestQueue, n int) string {
 	return b.String()
 }
 
-func credit(q *FairRequestQueue, class int) int64 { return q.top.classes[class].deficit }
+// credit is what a class has earned and was given back.
+func credit(q *FairRequestQueue, class int) int64 {
+	return q.top.classes[class].deficit + q.top.classes[class].credit
+}
 
 // "quantum 10, costs 3,3,3,3: deficit 10 → 7 → 4 → 1, then the cursor advances."
 func TestDRRBurst(t *testing.T) {

@@ -1,0 +1,62 @@
+package fairqueue
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// Two classes with quanta of 300 and 100 that always wait get 3 to 1 of what their requests really cost, whether they are
+// estimated at ten times that or at a tenth, one class or both, and however many are in flight before the cost is known.
+func TestClassesShareActualCosts(t *testing.T) {
+	for _, cursor := range []Cursor{Stay, Advance} {
+		for name, c := range map[string]struct{ estimate, actual [2]Cost }{
+			"as estimated":          {[2]Cost{300, 300}, [2]Cost{300, 300}},
+			"estimated at 10 times": {[2]Cost{1000, 1000}, [2]Cost{100, 100}},
+			"estimated at a tenth":  {[2]Cost{300, 300}, [2]Cost{3000, 3000}},
+			"the first at 10 times": {[2]Cost{400, 400}, [2]Cost{40, 400}},
+			"the first at a tenth":  {[2]Cost{400, 400}, [2]Cost{4000, 400}},
+			"in each way":           {[2]Cost{400, 400}, [2]Cost{40, 4000}},
+			"in the other way":      {[2]Cost{400, 400}, [2]Cost{4000, 40}},
+			"small, at 10 times":    {[2]Cost{100, 100}, [2]Cost{10, 10}},
+			"small, at a tenth":     {[2]Cost{100, 100}, [2]Cost{1000, 1000}},
+			"the first small":       {[2]Cost{40, 400}, [2]Cost{400, 400}},
+			"the second small":      {[2]Cost{400, 40}, [2]Cost{400, 400}},
+		} {
+			if cursor == Advance && min(c.estimate[0], 3*c.estimate[1]) < 300 {
+				continue // one request a turn is less than a quantum: so it is in Dynamo, also with exact costs
+			}
+			for _, inFlight := range []int{1, 6, 40} {
+				if inFlight > 6 && c.estimate[0] < 100 {
+					continue // it then owes several quanta at a time, and rounds at once favour the other one, as with exact costs
+				}
+				t.Run(fmt.Sprint(name, " ", cursor, " ", inFlight), func(t *testing.T) {
+					q := classes(t, cursor, ab(300, 100)...)
+					var served [2]float64
+					var flying []*Request
+					for range 30_000 {
+						for class := range 2 {
+							waits(t, q, "ab"[class:class+1], c.estimate[class], 2-q.top.classes[class].queued)
+						}
+						r := popNext(q)
+						class := int(r.Path.Class[0] - 'a')
+						served[class] += float64(c.actual[class])
+						if flying = append(flying, r); len(flying) >= inFlight {
+							first := flying[0]
+							ends(q, first, c.actual[first.Path.Class[0]-'a'])
+							flying = flying[1:]
+						}
+					}
+					largest := float64(max(c.estimate[0], c.estimate[1], c.actual[0], c.actual[1]))
+					most := 4 * (300 + float64(inFlight+1)*largest) // of the difference, in quanta
+					if d := math.Abs(served[0]/3 - served[1]); d > most || d > served[1]/20+most/10 {
+						t.Errorf("served %.0f and %.0f: %.3f to 1, want 3 to 1", served[0], served[1], served[0]/served[1])
+					}
+					if err := checkInvariants(q); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+	}
+}
