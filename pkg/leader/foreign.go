@@ -33,6 +33,14 @@ type Endpoint struct {
 	Key string
 	// Bound is its part of the pool's upper bound, at least 0, in any unit. Totals are spread in proportion to it.
 	Bound int64
+	// Most is its upper bound in both units, or 0 for none: the most that counts there of what records say.
+	Most Held
+}
+
+// Held is what is in flight at an endpoint.
+type Held struct {
+	Requests int
+	Tokens   int64
 }
 
 // foreign is what other processes have in flight, by their records. It is a pure state machine.
@@ -54,12 +62,25 @@ type replica struct {
 // process is the last record of one process, which is known by its boot ID.
 type process struct {
 	InFlight
-	keys []string  // of ByEndpoint, sorted
-	seen time.Time // when it was first seen, or would have been if somebody had looked
+	keys   []string  // of ByEndpoint, sorted
+	listed int       // their sum
+	seen   time.Time // when it was first seen, or would have been if somebody had looked
 }
 
 func newProcess(f InFlight, seen time.Time) process {
-	return process{f, slices.Sorted(maps.Keys(f.ByEndpoint)), seen}
+	p := process{InFlight: f, keys: slices.Sorted(maps.Keys(f.ByEndpoint)), seen: seen}
+	for _, n := range f.ByEndpoint {
+		p.listed += n
+	}
+	return p
+}
+
+// tokensAt returns the tokens at an endpoint, which is listed.
+func (p *process) tokensAt(key string) int64 {
+	if p.TokensByEndpoint != nil || p.listed == 0 {
+		return p.TokensByEndpoint[key]
+	}
+	return p.Tokens * int64(p.ByEndpoint[key]) / int64(p.listed) // below 2^40 · 2^20
 }
 
 // refused is a record that is not valid.
@@ -170,11 +191,12 @@ func (f *foreign) left(now time.Time, p process) int {
 }
 
 // fallen returns what counts of n, rounded up.
-func fallen(n, left int) int { return (n*left + fallSteps - 1) / fallSteps }
+func fallen[N int | int64](n N, left int) N { return (n*N(left) + fallSteps - 1) / fallSteps }
 
-// stock returns what others have in flight at each of the endpoints.
-func (f *foreign) stock(now time.Time, endpoints []Endpoint) []int {
-	counts := make([]int, len(endpoints))
+// stock returns what others have in flight at each of the endpoints. However many records there are, and whatever they
+// claim, at an endpoint counts no more than its bound, which falls as the newest of them does.
+func (f *foreign) stock(now time.Time, endpoints []Endpoint) []Held {
+	counts, newest := make([]Held, len(endpoints)), make([]int, len(endpoints)) // newest: what is left of that record
 	var position map[string]int
 	for _, r := range f.replicas {
 		for _, p := range r.processes {
@@ -183,7 +205,11 @@ func (f *foreign) stock(now time.Time, endpoints []Endpoint) []int {
 				continue
 			}
 			if p.ByEndpoint == nil {
-				spread(fallen(p.Total, left), endpoints, counts)
+				spread(int64(fallen(p.Total, left)), endpoints, func(i int, n int64) {
+					counts[i].Requests += int(n)
+					newest[i] = max(newest[i], left)
+				})
+				spread(fallen(p.Tokens, left), endpoints, func(i int, n int64) { counts[i].Tokens += n })
 				continue
 			}
 			if position == nil {
@@ -197,19 +223,37 @@ func (f *foreign) stock(now time.Time, endpoints []Endpoint) []int {
 			for _, key := range p.keys {
 				sum += p.ByEndpoint[key]
 				if i, ok := position[key]; ok {
-					counts[i] += fallen(sum, left) - before
+					counts[i].Requests += fallen(sum, left) - before
+					counts[i].Tokens += fallen(p.tokensAt(key), left)
+					newest[i] = max(newest[i], left)
 				}
 				before = fallen(sum, left)
 			}
 		}
 	}
+	for i := range counts {
+		counts[i].cut(endpoints[i].Most, newest[i])
+	}
 	return counts
 }
 
-// spread adds a total to the counts of the endpoints, in proportion to their bounds; what is left of it after rounding
-// down goes to the first ones that have a bound, one each. Without any bound the endpoints count alike.
-func spread(total int, endpoints []Endpoint, counts []int) {
-	if len(endpoints) == 0 {
+// cut cuts what counts at an endpoint to what is left of the most that may. Tokens without a request count as nothing.
+func (h *Held) cut(most Held, left int) {
+	if most.Requests > 0 {
+		h.Requests = min(h.Requests, fallen(most.Requests, left))
+	}
+	if most.Tokens > 0 {
+		h.Tokens = min(h.Tokens, fallen(most.Tokens, left))
+	}
+	if h.Requests == 0 {
+		h.Tokens = 0
+	}
+}
+
+// spread adds a total to the endpoints, in proportion to their bounds; what is left of it after rounding down goes to the
+// first ones that have a bound, one each. Without any bound the endpoints count alike.
+func spread(total int64, endpoints []Endpoint, add func(i int, n int64)) {
+	if len(endpoints) == 0 || total == 0 {
 		return
 	}
 	bound := func(e Endpoint) uint64 { return uint64(max(0, e.Bound)) }
@@ -225,15 +269,15 @@ func spread(total int, endpoints []Endpoint, counts []int) {
 	for i, e := range endpoints {
 		hi, lo := bits.Mul64(uint64(total), bound(e))
 		part, _ := bits.Div64(hi, lo, sum) // bound <= sum, so the quotient is at most total
-		counts[i] += int(part)
-		rest -= int(part)
+		add(i, int64(part))
+		rest -= int64(part)
 	}
 	for i, e := range endpoints {
 		if rest == 0 {
 			return
 		}
 		if bound(e) > 0 {
-			counts[i]++
+			add(i, 1)
 			rest--
 		}
 	}

@@ -25,19 +25,27 @@ func lease(name string, version int, text string) coordinationv1.Lease {
 
 func fresh(*coordinationv1.Lease) time.Duration { return 0 }
 
+// requests is what others have in flight at each of the endpoints, in requests.
+func (f *foreign) requests(now time.Time, endpoints []Endpoint) (n []int) {
+	for _, h := range f.stock(now, endpoints) {
+		n = append(n, h.Requests)
+	}
+	return n
+}
+
 // record is the text of a record: what a process with this boot ID has at endpoints.
 func record(boot string, at map[string]int, earlier ...Earlier) string {
 	total := 0
 	for _, n := range at {
 		total += n
 	}
-	return Record{Boot: boot, Time: epoch, InFlight: InFlight{total, at}, Earlier: earlier}.encode()
+	return Record{Boot: boot, Time: epoch, InFlight: InFlight{Total: total, ByEndpoint: at}, Earlier: earlier}.encode()
 }
 
 // What a record says falls to 0 in equal steps over the window; a newer record counts whole again.
 func TestFall(t *testing.T) {
 	f := newForeign(time.Minute, "me")
-	two := []Endpoint{{"a", 1}, {"b", 1}}
+	two := []Endpoint{{Key: "a", Bound: 1}, {Key: "b", Bound: 1}}
 	f.saw(epoch, []coordinationv1.Lease{lease("weir-x", 1, record("x", map[string]int{"a": 60, "b": 7}))}, fresh)
 	for _, step := range []struct {
 		after time.Duration
@@ -52,7 +60,7 @@ func TestFall(t *testing.T) {
 		{time.Minute, 0, 0},
 		{time.Hour, 0, 0},
 	} {
-		if got := f.stock(epoch.Add(step.after), two); got[0] != step.a || got[1] != step.b {
+		if got := f.requests(epoch.Add(step.after), two); got[0] != step.a || got[1] != step.b {
 			t.Errorf("after %v: %v, want %d and %d", step.after, got, step.a, step.b)
 		}
 	}
@@ -66,16 +74,16 @@ func TestFall(t *testing.T) {
 	// The same record in a newer version of the Lease is no newer record; another one is.
 	later := epoch.Add(30 * time.Second)
 	f.saw(later, []coordinationv1.Lease{lease("weir-x", 2, record("x", map[string]int{"a": 60, "b": 7}))}, fresh)
-	if got := f.stock(later, two); got[0] != 30 {
+	if got := f.requests(later, two); got[0] != 30 {
 		t.Errorf("a renewed label made the record newer: %v", got)
 	}
 	f.saw(later, []coordinationv1.Lease{lease("weir-x", 3, record("x", map[string]int{"a": 50}))}, fresh)
-	if got := f.stock(later, two); got[0] != 50 || got[1] != 0 {
+	if got := f.requests(later, two); got[0] != 50 || got[1] != 0 {
 		t.Errorf("after a newer record: %v", got)
 	}
 	// Without the Lease it falls on.
 	f.saw(later.Add(time.Second), nil, fresh)
-	if got := f.stock(later.Add(30*time.Second), two); got[0] != 25 {
+	if got := f.requests(later.Add(30*time.Second), two); got[0] != 25 {
 		t.Errorf("30 s after the Lease went: %v", got)
 	}
 	f.saw(later.Add(time.Minute), nil, fresh)
@@ -91,48 +99,48 @@ func TestForeignAddsUp(t *testing.T) {
 		lease("weir-x", 1, record("x", map[string]int{"a": 1, "b": 2})),
 		lease("weir-y", 2, record("y", map[string]int{"b": 3, "gone": 9})),
 		lease("weir-own", 3, record("me", map[string]int{"a": 100},
-			Earlier{"before", 30, InFlight{8, map[string]int{"a": 8}}})),
+			Earlier{"before", 30, InFlight{Total: 8, ByEndpoint: map[string]int{"a": 8}}})),
 	}, fresh)
-	endpoints := []Endpoint{{"a", 1}, {"b", 1}, {"c", 1}}
-	if got := fmt.Sprint(f.stock(epoch, endpoints)); got != "[5 5 0]" { // 1 + 8/2; 2 + 3
+	endpoints := []Endpoint{{Key: "a", Bound: 1}, {Key: "b", Bound: 1}, {Key: "c", Bound: 1}}
+	if got := fmt.Sprint(f.requests(epoch, endpoints)); got != "[5 5 0]" { // 1 + 8/2; 2 + 3
 		t.Error(got)
 	}
 	// Nobody else can say what the own process has in flight.
 	f.saw(epoch, []coordinationv1.Lease{
-		lease("weir-y", 3, record("y", map[string]int{"b": 3, "gone": 9}, Earlier{"me", 0, InFlight{7, map[string]int{"a": 7}}})),
+		lease("weir-y", 3, record("y", map[string]int{"b": 3, "gone": 9}, Earlier{"me", 0, InFlight{Total: 7, ByEndpoint: map[string]int{"a": 7}}})),
 	}, fresh)
-	if got := fmt.Sprint(f.stock(epoch, endpoints)); got != "[5 5 0]" {
+	if got := fmt.Sprint(f.requests(epoch, endpoints)); got != "[5 5 0]" {
 		t.Error(got)
 	}
 	// weir-x restarts: its first process left 1 and 2 behind, the second has 4 in flight.
 	f.saw(epoch, []coordinationv1.Lease{
 		lease("weir-x", 4, record("x2", map[string]int{"c": 4},
-			Earlier{"x", 0, InFlight{3, map[string]int{"a": 1, "b": 2}}})), // which is known
+			Earlier{"x", 0, InFlight{Total: 3, ByEndpoint: map[string]int{"a": 1, "b": 2}}})), // which is known
 	}, fresh)
-	if got := fmt.Sprint(f.stock(epoch, endpoints)); got != "[5 5 4]" {
+	if got := fmt.Sprint(f.requests(epoch, endpoints)); got != "[5 5 4]" {
 		t.Error(got)
 	}
 }
 
 // Of a record that is there when the reader comes, only what is left at its age counts.
 func TestOldRecords(t *testing.T) {
-	endpoints := []Endpoint{{"a", 1}}
+	endpoints := []Endpoint{{Key: "a", Bound: 1}}
 	for age, want := range map[time.Duration]int{
 		-time.Hour: 60, 0: 60, 15 * time.Second: 45, time.Minute: 0, 24 * time.Hour: 0,
 	} {
 		f := newForeign(time.Minute, "me")
 		f.saw(epoch, []coordinationv1.Lease{lease("weir-x", 1, record("x", map[string]int{"a": 60}))},
 			func(*coordinationv1.Lease) time.Duration { return age })
-		if got := f.stock(epoch, endpoints); got[0] != want {
+		if got := f.requests(epoch, endpoints); got[0] != want {
 			t.Errorf("age %v: %d, want %d", age, got[0], want)
 		}
-		if got := f.stock(epoch.Add(time.Minute), endpoints); got[0] != 0 {
+		if got := f.requests(epoch.Add(time.Minute), endpoints); got[0] != 0 {
 			t.Errorf("age %v, a minute later: %d", age, got[0])
 		}
 		// Once it is renewed its age no longer matters: it may have come from a wrong clock.
 		f.saw(epoch.Add(2*time.Second), []coordinationv1.Lease{lease("weir-x", 2, record("x", map[string]int{"a": 59}))},
 			func(*coordinationv1.Lease) time.Duration { return age })
-		if got := f.stock(epoch.Add(2*time.Second), endpoints); got[0] != 59 {
+		if got := f.requests(epoch.Add(2*time.Second), endpoints); got[0] != 59 {
 			t.Errorf("age %v, renewed: %d, want 59", age, got[0])
 		}
 	}
@@ -180,11 +188,11 @@ func TestTotals(t *testing.T) {
 	} {
 		endpoints := make([]Endpoint, len(test.bounds))
 		for i, b := range test.bounds {
-			endpoints[i] = Endpoint{strconv.Itoa(i), b}
+			endpoints[i] = Endpoint{Key: strconv.Itoa(i), Bound: b}
 		}
 		f := newForeign(time.Minute, "me")
 		f.saw(epoch, []coordinationv1.Lease{lease("weir-x", 1, Record{Boot: "x", InFlight: InFlight{Total: test.total}}.encode())}, fresh)
-		if got := fmt.Sprint(f.stock(epoch, endpoints)); got != test.want {
+		if got := fmt.Sprint(f.requests(epoch, endpoints)); got != test.want {
 			t.Errorf("%d over %v: %s, want %s", test.total, test.bounds, got, test.want)
 		}
 	}
@@ -192,13 +200,10 @@ func TestTotals(t *testing.T) {
 	for range 2000 {
 		endpoints := make([]Endpoint, 1+r.IntN(50))
 		for i := range endpoints {
-			endpoints[i] = Endpoint{strconv.Itoa(i), r.Int64N(1 << uint(1+r.IntN(49)))}
+			endpoints[i] = Endpoint{Key: strconv.Itoa(i), Bound: r.Int64N(1 << uint(1+r.IntN(49)))}
 		}
-		total, counts, sum := r.IntN(MaxInFlight+1), make([]int, len(endpoints)), 0
-		spread(total, endpoints, counts)
-		for _, n := range counts {
-			sum += n
-		}
+		total, sum := r.Int64N(MaxInFlight+1), int64(0)
+		spread(total, endpoints, func(_ int, n int64) { sum += n })
 		if sum != total {
 			t.Fatalf("%d of %d are spread over %v", sum, total, endpoints)
 		}
@@ -218,6 +223,12 @@ func TestRecordFits(t *testing.T) {
 	for _, n := range []int{0, 1, 1000, 1100, 1300, 1400, 5000} {
 		for _, before := range []int{0, 1, 1000, 5000} {
 			r := Record{Boot: "b", InFlight: many(n), Earlier: []Earlier{{"e", 1, many(before)}, {"f", 2, many(before)}}}
+			if n == 1000 {
+				r.TokensByEndpoint, r.Tokens = map[string]int64{}, 7_000_000 // too many to list as well
+				for key := range r.ByEndpoint {
+					r.TokensByEndpoint[key] = 7000
+				}
+			}
 			text := r.encode()
 			if len(text) > MaxRecord {
 				t.Errorf("%d and %d endpoints: %d bytes", n, before, len(text))
@@ -225,6 +236,9 @@ func TestRecordFits(t *testing.T) {
 			got, err := decode(text)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if n == 1000 && (got.Tokens != 7_000_000 || got.TokensByEndpoint != nil) {
+				t.Errorf("%d and %d endpoints: %d tokens, %d listed", n, before, got.Tokens, len(got.TokensByEndpoint))
 			}
 			if got.Total != 100*n || len(got.Earlier) != 2 || got.Earlier[1].Total != 100*before {
 				t.Errorf("%d and %d endpoints: the totals are %d and %v", n, before, got.Total, got.Earlier)
@@ -239,16 +253,21 @@ func TestRecordFits(t *testing.T) {
 // A text that is no record is refused with the field, once, and counts as no newer record.
 func TestGarbage(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                   "unexpected end",
-		"null":                               "boot: 0 bytes",
-		"[]":                                 "array",
-		"{}":                                 "boot: 0 bytes",
-		`{"boot":7}`:                         "boot",
-		`{"boot":"b","total":-1}`:            "total: -1: must be from 0",
-		`{"boot":"b","total":1000001}`:       "total: 1000001",
-		`{"boot":"b","total":1e99}`:          "total",
-		`{"boot":"b","endpoints":{"a":-5}}`:  `endpoints: "a": -5`,
-		`{"boot":"b","endpoints":{"a":1.5}}`: "endpoints",
+		"":                                       "unexpected end",
+		"null":                                   "boot: 0 bytes",
+		"[]":                                     "array",
+		"{}":                                     "boot: 0 bytes",
+		`{"boot":7}`:                             "boot",
+		`{"boot":"b","total":-1}`:                "total: -1: must be from 0",
+		`{"boot":"b","total":1000001}`:           "total: 1000001",
+		`{"boot":"b","total":1e99}`:              "total",
+		`{"boot":"b","tokens":-1}`:               "tokens: -1: must be from 0",
+		`{"boot":"b","tokens":1099511627777}`:    "tokens: 1099511627777",
+		`{"boot":"b","endpointTokens":{"a":-5}}`: `endpointTokens: "a": -5`,
+		`{"boot":"b","endpointTokens":{"a":1099511627777}}`:                                   `endpointTokens: "a": 1099511627777`,
+		`{"boot":"b","earlier":[{"boot":"c","endpointTokens":{"a":1e99}}]}`:                   "endpointTokens",
+		`{"boot":"b","endpoints":{"a":-5}}`:                                                   `endpoints: "a": -5`,
+		`{"boot":"b","endpoints":{"a":1.5}}`:                                                  "endpoints",
 		`{"boot":"b","endpoints":{"` + strings.Repeat("k", 129) + `":1}}`:                     "a key of 129 bytes",
 		`{"boot":"` + strings.Repeat("b", 65) + `"}`:                                          "boot: 65 bytes",
 		`{"boot":"b","earlier":[{"boot":"c","age":-1}]}`:                                      "earlier[0].age: -1",
@@ -269,7 +288,7 @@ func TestGarbage(t *testing.T) {
 		if again := f.saw(later, []coordinationv1.Lease{lease("weir-x", 3, text)}, fresh); len(again) != 0 {
 			t.Errorf("%.60s: refused twice: %v", text, again)
 		}
-		if got := f.stock(later, []Endpoint{{"a", 1}}); got[0] != 30 {
+		if got := f.requests(later, []Endpoint{{Key: "a", Bound: 1}}); got[0] != 30 {
 			t.Errorf("%.60s: the last good record counts %d, want 30", text, got[0])
 		}
 	}
@@ -288,7 +307,7 @@ func TestProcessesAreBounded(t *testing.T) {
 	if n := len(f.replicas["weir-x"].processes); n != maxProcesses {
 		t.Errorf("%d processes are remembered", n)
 	}
-	if got := f.stock(epoch.Add(time.Second), []Endpoint{{"a", 1}}); got[0] != maxProcesses {
+	if got := f.requests(epoch.Add(time.Second), []Endpoint{{Key: "a", Bound: 1}}); got[0] != maxProcesses {
 		t.Errorf("they count %d", got[0])
 	}
 }
@@ -308,7 +327,7 @@ func TestReplicasAreBounded(t *testing.T) {
 	if n := len(f.replicas); n != maxRemembered {
 		t.Errorf("%d replicas are remembered, want %d", n, maxRemembered)
 	}
-	got := f.stock(epoch.Add(50*time.Second), []Endpoint{{"a", 1}, {"b", 1}})
+	got := f.requests(epoch.Add(50*time.Second), []Endpoint{{Key: "a", Bound: 1}, {Key: "b", Bound: 1}})
 	if got[0] != 7 || got[1] != maxRemembered-1 {
 		t.Errorf("%v", got)
 	}
@@ -341,9 +360,9 @@ func FuzzForeign(f *testing.F) {
 		state := newForeign(time.Minute, "me")
 		state.saw(epoch, []coordinationv1.Lease{lease("weir-x", 1, text)}, func(*coordinationv1.Lease) time.Duration { return time.Duration(after) })
 		now := epoch.Add(time.Duration(max(0, after)))
-		endpoints := []Endpoint{{"a", 3}, {"b", 0}}
+		endpoints := []Endpoint{{Key: "a", Bound: 3}, {Key: "b", Bound: 0}}
 		sum := 0
-		for _, n := range state.stock(now, endpoints) {
+		for _, n := range state.requests(now, endpoints) {
 			if n < 0 {
 				t.Fatalf("%q: %d", text, n)
 			}
@@ -352,7 +371,12 @@ func FuzzForeign(f *testing.F) {
 		if sum > (1+maxEarlier)*2*MaxInFlight {
 			t.Fatalf("%q: %d", text, sum)
 		}
-		for _, n := range state.stock(epoch.Add(time.Minute), endpoints) {
+		for _, h := range state.stock(now, []Endpoint{{"a", 3, Held{4, 1000}}, {"b", 0, Held{1, 0}}}) {
+			if h.Requests < 0 || h.Requests > 4 || h.Tokens < 0 || h.Requests == 0 && h.Tokens > 0 {
+				t.Fatalf("%q: %+v", text, h)
+			}
+		}
+		for _, n := range state.requests(epoch.Add(time.Minute), endpoints) {
 			if n != 0 {
 				t.Fatalf("%q: %d after the window", text, n)
 			}
@@ -375,12 +399,12 @@ func TestTheSumFallsEvenly(t *testing.T) {
 	for i := range 30 {
 		key := fmt.Sprint("e", i)
 		at[key] = 2
-		endpoints = append(endpoints, Endpoint{key, 1})
+		endpoints = append(endpoints, Endpoint{Key: key, Bound: 1})
 	}
 	f.saw(epoch, []coordinationv1.Lease{lease("weir-x", 1, record("x", at))}, fresh)
 	for second := range 61 {
 		sum := 0
-		for i, n := range f.stock(epoch.Add(time.Duration(second)*time.Second), endpoints) {
+		for i, n := range f.requests(epoch.Add(time.Duration(second)*time.Second), endpoints) {
 			if n < 0 || n > 2 {
 				t.Errorf("after %d s: %d at endpoint %d", second, n, i)
 			}

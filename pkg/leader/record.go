@@ -3,6 +3,7 @@ package leader
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -12,9 +13,11 @@ const (
 	MaxRecord = 64 << 10
 	// MaxInFlight is the largest count.
 	MaxInFlight = 1_000_000
-	maxKey      = 128 // bytes of an endpoint's key
-	maxBoot     = 64  // bytes of a boot ID
-	maxEarlier  = 4   // earlier processes in one record
+	// MaxTokens is the largest number of tokens.
+	MaxTokens  = 1 << 40
+	maxKey     = 128 // bytes of an endpoint's key
+	maxBoot    = 64  // bytes of a boot ID
+	maxEarlier = 4   // earlier processes in one record
 )
 
 // InFlight is what a process has in flight.
@@ -24,7 +27,15 @@ type InFlight struct {
 	// ByEndpoint has the number at each endpoint with any, by the endpoint's key; nil: they are too many to list, and
 	// Total is to be spread.
 	ByEndpoint map[string]int `json:"endpoints,omitempty"`
+	// Tokens and TokensByEndpoint are what these requests take of the stock in tokens. There are none where tokens are not
+	// bounded, or if an earlier version of Weir wrote the record; then only the requests count. A total without a list is to
+	// be spread, by the requests if those are listed.
+	Tokens           int64            `json:"tokens,omitempty"`
+	TokensByEndpoint map[string]int64 `json:"endpointTokens,omitempty"`
 }
+
+// unlisted returns the totals alone.
+func (f InFlight) unlisted() InFlight { return InFlight{Total: f.Total, Tokens: f.Tokens} }
 
 // Record is what a replica says of itself in its Lease.
 type Record struct {
@@ -47,8 +58,8 @@ type Earlier struct {
 	InFlight
 }
 
-// encode returns the record as text of at most MaxRecord bytes: without the counts by endpoint, or without the earlier
-// processes, if it is longer.
+// encode returns the record as text of at most MaxRecord bytes: without the tokens by endpoint, without the counts by
+// endpoint, or without the earlier processes, if it is longer.
 func (r Record) encode() string {
 	r.Earlier = r.Earlier[:min(len(r.Earlier), maxEarlier)]
 	for {
@@ -59,12 +70,18 @@ func (r Record) encode() string {
 		switch {
 		case len(text) <= MaxRecord:
 			return string(text)
+		case r.listsTokens():
+			r.TokensByEndpoint = nil
+			r.Earlier = slices.Clone(r.Earlier)
+			for i := range r.Earlier {
+				r.Earlier[i].TokensByEndpoint = nil
+			}
 		case r.ByEndpoint != nil && !r.listsEarlier():
-			r.ByEndpoint = nil
+			r.InFlight = r.unlisted()
 		case r.listsEarlier():
 			earlier := make([]Earlier, len(r.Earlier))
 			for i, e := range r.Earlier {
-				e.ByEndpoint = nil
+				e.InFlight = e.unlisted()
 				earlier[i] = e
 			}
 			r.Earlier = earlier
@@ -81,6 +98,10 @@ func (r *Record) listsEarlier() bool {
 		}
 	}
 	return false
+}
+
+func (r *Record) listsTokens() bool {
+	return r.TokensByEndpoint != nil || slices.ContainsFunc(r.Earlier, func(e Earlier) bool { return e.TokensByEndpoint != nil })
 }
 
 // decode returns the record that a text holds. The error names the field.
@@ -117,12 +138,23 @@ func (f InFlight) check(at, boot string) error {
 	if f.Total < 0 || f.Total > MaxInFlight {
 		return fmt.Errorf("%stotal: %d: must be from 0 to %d", at, f.Total, MaxInFlight)
 	}
-	for key, n := range f.ByEndpoint {
+	if f.Tokens < 0 || f.Tokens > MaxTokens {
+		return fmt.Errorf("%stokens: %d: must be from 0 to %d", at, f.Tokens, int64(MaxTokens))
+	}
+	if err := checkList(at+"endpoints", f.ByEndpoint, MaxInFlight); err != nil {
+		return err
+	}
+	return checkList(at+"endpointTokens", f.TokensByEndpoint, MaxTokens)
+}
+
+// checkList checks what a record lists by endpoint.
+func checkList[N int | int64](at string, list map[string]N, most N) error {
+	for key, n := range list {
 		if len(key) > maxKey {
-			return fmt.Errorf("%sendpoints: a key of %d bytes: must be at most %d", at, len(key), maxKey)
+			return fmt.Errorf("%s: a key of %d bytes: must be at most %d", at, len(key), maxKey)
 		}
-		if n < 0 || n > MaxInFlight {
-			return fmt.Errorf("%sendpoints: %q: %d: must be from 0 to %d", at, key, n, MaxInFlight)
+		if n < 0 || n > most {
+			return fmt.Errorf("%s: %q: %d: must be from 0 to %d", at, key, n, most)
 		}
 	}
 	return nil

@@ -69,7 +69,7 @@ func NewReplicas(config Config, me Identity, pool string, leases API, part Part,
 
 // Stock returns what other processes have in flight at each of the endpoints, which are asked for only if they have
 // anything in flight; else it returns nil. It is safe for concurrent use.
-func (r *Replicas) Stock(now time.Time, endpoints func() []Endpoint) []int {
+func (r *Replicas) Stock(now time.Time, endpoints func() []Endpoint) []Held {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.foreign.next(now).IsZero() {

@@ -100,15 +100,16 @@ func (r *teller) has(inFlight map[string]int) {
 
 // stock is what it counts at endpoints.
 func (r *teller) stock(keys ...string) []int {
-	got := r.replicas.Stock(time.Now(), func() []Endpoint {
+	held := r.replicas.Stock(time.Now(), func() []Endpoint {
 		endpoints := make([]Endpoint, len(keys))
 		for i, key := range keys {
-			endpoints[i] = Endpoint{key, 1}
+			endpoints[i] = Endpoint{Key: key, Bound: 1}
 		}
 		return endpoints
 	})
-	if got == nil {
-		got = make([]int, len(keys))
+	got := make([]int, len(keys))
+	for i, h := range held {
+		got[i] = h.Requests
 	}
 	return got
 }

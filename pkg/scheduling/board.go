@@ -240,13 +240,15 @@ func (b *Board) Stock(id EndpointID) int {
 type Share struct {
 	InFlight, Foreign      int
 	LowerBound, UpperBound int64
+	// Tokens is what those in flight take, where the tokens are bounded.
+	Tokens int64
 }
 
 // Shares appends the share of each endpoint of the snapshot, in its order.
 func (b *Board) Shares(shares []Share) []Share {
 	for p := range b.spots {
 		s := &b.spots[p]
-		share := Share{InFlight: int(s.inFlight), Foreign: int(s.foreign)}
+		share := Share{InFlight: int(s.inFlight), Foreign: int(s.foreign), Tokens: s.tokens.own}
 		if s.ready {
 			share.LowerBound, share.UpperBound = s.lower, s.upper
 		}

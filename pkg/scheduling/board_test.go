@@ -158,7 +158,7 @@ func TestShares(t *testing.T) {
 	wantPlaced(t, b, prepare(t, b, Ask{}), BelowUpper, 0, 1, 0)
 	b.SetForeign(1, 7, 0)
 	b.SetForeign(2, 8, 0)
-	want := []Share{{InFlight: 9}, {2, 0, 1_800_000, 2_200_000}, {1, 7, 1_800_000, 2_200_000}, {}}
+	want := []Share{{InFlight: 9}, {2, 0, 1_800_000, 2_200_000, 0}, {1, 7, 1_800_000, 2_200_000, 0}, {}}
 	if got := b.Shares([]Share{{InFlight: 9}}); !slices.Equal(got, want) {
 		t.Errorf("appended to 9: %+v", got)
 	}

@@ -3,6 +3,8 @@ package kube
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -229,4 +231,45 @@ func TestHugeSlots(t *testing.T) {
 		w.change(fmt.Sprint("p", i), map[string]any{"metadata": map[string]any{"annotations": map[string]any{"weir.dev/slots": "1"}}})
 	}
 	e.wantMetric(`weir_watermark{pool="chat"}`, 40)
+}
+
+// A valid record that claims more than a backend holds counts what that holds, in requests and in tokens, so that it is
+// over with the takeover window like that of a leader which was killed. What a replica of ours tells counts as it is.
+func TestRecordsCloseNoPool(t *testing.T) {
+	w := newWorld(t)
+	w.apply(role, pool)
+	w.pod("a", "10.0.0.1", true)
+	at, err := w.env.Clients().CoreV1().Pods(w.namespace).Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	const bounds = "requestQueueController: { watermarkPerBackend: 4, lowerBoundPerBackend: 4, upperBoundPerBackend: 4, " +
+		"watermarkTokensPerBackend: 100, upperBoundTokensPerBackend: 120 }\n"
+	if err := os.WriteFile(config, []byte("apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n"+bounds), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"--config-file=" + config, "--takeover-window=1h"} // next to nothing falls during the test
+	one, other := w.replica("weir-0", flags...), w.replica("weir-1", flags...)
+	one.ready(true)
+	other.ready(true)
+	const requests, tokens = `weir_foreign_stock{pool="chat"}`, `weir_foreign_stock_tokens{pool="chat"}`
+	going := one.send("chat")
+	going.granted(t)
+	other.wantMetric(requests, 1)
+	other.wantMetric(tokens, 1)
+
+	_, err = w.env.Clients().CoordinationV1().Leases(w.namespace).Create(t.Context(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "stranger", Labels: map[string]string{"weir.dev/pool": "chat"}, Annotations: map[string]string{"weir.dev/in-flight": fmt.Sprintf(
+				`{"boot":"b","total":1000000,"endpoints":{"%[1]s:8000":1000000},"tokens":1000000000000,"endpointTokens":{"%[1]s:8000":1000000000000}}`,
+				at.UID)},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.wantMetric(requests, 4)
+	other.wantMetric(tokens, 120)
+	going.end()
 }

@@ -17,6 +17,13 @@ func (p *Pool) tellInFlight() leader.InFlight {
 		if l.InFlight > 0 {
 			f.ByEndpoint[l.Key] = l.InFlight
 		}
+		if l.InFlight > 0 && l.Tokens > 0 {
+			if f.TokensByEndpoint == nil {
+				f.TokensByEndpoint = map[string]int64{}
+			}
+			f.TokensByEndpoint[l.Key] = min(l.Tokens, leader.MaxTokens)
+			f.Tokens = min(f.Tokens+l.Tokens, leader.MaxTokens)
+		}
 	}
 	return f
 }
@@ -41,22 +48,26 @@ func (p *Pool) foreign() (changes []stock.Foreign) {
 		return nil
 	}
 	changes, p.told = toTell(p.published, counts, p.told)
-	total := 0
-	for _, n := range p.told {
-		total += n
+	requests, tokens := int64(0), int64(0)
+	for _, h := range p.told {
+		requests += int64(h.Requests)
+		tokens += h.Tokens
 	}
-	p.foreignTotal.Store(int64(total))
+	p.foreignTotal.Store(requests)
+	p.foreignTokens.Store(tokens)
 	return changes
 }
 
-// shares returns the endpoints of a snapshot in its order, each with its part of the upper bound: 0 if it is not ready.
+// shares returns the endpoints of a snapshot in its order, each with its part of the upper bounds: 0 if it is not ready.
 func shares(snapshot *scheduling.Snapshot, bounds *stock.Config) []leader.Endpoint {
 	endpoints := make([]leader.Endpoint, snapshot.Len())
 	for i := range endpoints {
 		e := snapshot.At(i)
 		endpoints[i].Key = e.Key
 		if e.Ready {
-			endpoints[i].Bound = int64(bounds.BoundsOf(backendOf(&e)).Requests.Upper)
+			most := bounds.BoundsOf(backendOf(&e))
+			endpoints[i].Bound = int64(most.Requests.Upper)
+			endpoints[i].Most = leader.Held{Requests: most.Requests.Upper.Ceil(), Tokens: int64(most.Tokens.Upper.Ceil())}
 		}
 	}
 	return endpoints
@@ -66,23 +77,24 @@ func shares(snapshot *scheduling.Snapshot, bounds *stock.Config) []leader.Endpoi
 // what is different at the ready ones, and what the controller knows then. An endpoint that is not ready counts as told
 // of nothing, since the controller forgets it.
 func toTell(
-	snapshot *scheduling.Snapshot, counts []int, told map[scheduling.EndpointID]int,
-) (changes []stock.Foreign, now map[scheduling.EndpointID]int) {
-	now = map[scheduling.EndpointID]int{}
+	snapshot *scheduling.Snapshot, counts []leader.Held, told map[scheduling.EndpointID]leader.Held,
+) (changes []stock.Foreign, now map[scheduling.EndpointID]leader.Held) {
+	now = map[scheduling.EndpointID]leader.Held{}
 	for i := range snapshot.Len() {
 		e := snapshot.At(i)
 		if !e.Ready {
 			continue
 		}
-		n := 0
+		var h leader.Held
 		if counts != nil {
-			n = counts[i]
+			h = counts[i]
 		}
-		if n != told[e.ID] {
-			changes = append(changes, stock.Foreign{ID: stock.BackendID(e.ID), Held: stock.Amount{Requests: n}})
+		if h != told[e.ID] {
+			held := stock.Amount{Requests: h.Requests, Tokens: stock.Tokens(h.Tokens)}
+			changes = append(changes, stock.Foreign{ID: stock.BackendID(e.ID), Held: held})
 		}
-		if n != 0 {
-			now[e.ID] = n
+		if h != (leader.Held{}) {
+			now[e.ID] = h
 		}
 	}
 	return changes, now

@@ -22,34 +22,40 @@ func foreignPool() *scheduling.Snapshot {
 // The controller is told of what has changed, and of nothing else; what it knows of an endpoint that was not ready
 // is nothing.
 func TestWhatOthersHaveIsToldWhereItChanges(t *testing.T) {
-	type counts = map[scheduling.EndpointID]int
+	type counts = map[scheduling.EndpointID]leader.Held
+	is := func(requests int, tokens int64) leader.Held { return leader.Held{Requests: requests, Tokens: tokens} }
 	told := counts{}
-	step := func(what string, pool *scheduling.Snapshot, now []int, want []stock.Foreign, knows counts) {
+	step := func(what string, pool *scheduling.Snapshot, now []leader.Held, want []stock.Foreign, knows counts) {
 		t.Helper()
 		var changes []stock.Foreign
 		if changes, told = toTell(pool, now, told); !slices.Equal(changes, want) || !maps.Equal(told, knows) {
 			t.Errorf("%s: %v, it knows %v; want %v and %v", what, changes, told, want, knows)
 		}
 	}
-	held := func(id stock.BackendID, n int) stock.Foreign {
-		return stock.Foreign{ID: id, Held: stock.Amount{Requests: n}}
+	held := func(id stock.BackendID, n int, tokens stock.Tokens) stock.Foreign {
+		return stock.Foreign{ID: id, Held: stock.Amount{Requests: n, Tokens: tokens}}
 	}
 	pool := foreignPool()
-	step("first", pool, []int{4, 5, 6}, []stock.Foreign{held(1, 4), held(2, 5)}, counts{1: 4, 2: 5})
-	step("the same", pool, []int{4, 5, 7}, nil, counts{1: 4, 2: 5})
-	step("one fell", pool, []int{4, 3, 7}, []stock.Foreign{held(2, 3)}, counts{1: 4, 2: 3})
+	step("first", pool, []leader.Held{is(4, 90), is(5, 0), is(6, 0)}, []stock.Foreign{held(1, 4, 90), held(2, 5, 0)}, counts{1: is(4, 90), 2: is(5, 0)})
+	step("the same", pool, []leader.Held{is(4, 90), is(5, 0), is(7, 7)}, nil, counts{1: is(4, 90), 2: is(5, 0)})
+	step("fewer tokens", pool, []leader.Held{is(4, 80), is(5, 0), is(7, 7)}, []stock.Foreign{held(1, 4, 80)}, counts{1: is(4, 80), 2: is(5, 0)})
+	step("one fell", pool, []leader.Held{is(4, 80), is(3, 0), is(7, 7)}, []stock.Foreign{held(2, 3, 0)}, counts{1: is(4, 80), 2: is(3, 0)})
 	others := scheduling.NewSnapshot(2, []scheduling.Endpoint{
 		{ID: 2, Key: "b", Address: "10.0.0.2:80"}, {ID: 3, Key: "c", Address: "10.0.0.3:80", Ready: true},
 	})
-	step("one went, one is not ready, one is", others, []int{3, 7}, []stock.Foreign{held(3, 7)}, counts{3: 7})
-	step("they are back", pool, []int{4, 3, 7}, []stock.Foreign{held(1, 4), held(2, 3)}, counts{1: 4, 2: 3})
-	step("nothing is left", pool, nil, []stock.Foreign{held(1, 0), held(2, 0)}, nil)
+	step("one went, one is not ready, one is", others, []leader.Held{is(3, 0), is(7, 7)}, []stock.Foreign{held(3, 7, 7)}, counts{3: is(7, 7)})
+	step("they are back", pool, []leader.Held{is(4, 80), is(3, 0), is(7, 7)}, []stock.Foreign{held(1, 4, 80), held(2, 3, 0)}, counts{1: is(4, 80), 2: is(3, 0)})
+	step("nothing is left", pool, nil, []stock.Foreign{held(1, 0, 0), held(2, 0, 0)}, nil)
 }
 
-// Totals are spread by the upper bounds of the endpoints that are ready.
+// Totals are spread by the upper bounds of the endpoints that are ready, and no more counts there.
 func TestTotalsAreSpreadByTheBounds(t *testing.T) {
 	cfg := stock.DefaultConfig() // 2.2
-	want := []leader.Endpoint{{Key: "a", Bound: 2_200_000}, {Key: "b", Bound: 6_000_000}, {Key: "c"}}
+	cfg.Tokens.Watermark = 100
+	want := []leader.Endpoint{
+		{Key: "a", Bound: 2_200_000, Most: leader.Held{Requests: 3, Tokens: 110}},
+		{Key: "b", Bound: 6_000_000, Most: leader.Held{Requests: 6, Tokens: 110}}, {Key: "c"},
+	}
 	if got := shares(foreignPool(), &cfg); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-epp/weir/pkg/datastore/kube"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/leader"
 	"github.com/weir-epp/weir/pkg/recording"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
@@ -42,11 +43,12 @@ type Pool struct {
 	published *scheduling.Snapshot // the store's newest
 	scheduler *scheduling.Scheduler
 	flow      flowcontrol.Config
-	streams   extproc.Config                // RoutesByModel follows the snapshot, the names the cluster's resources
-	clamped   string                        // what was last logged of the reservations
-	told      map[scheduling.EndpointID]int // what the controller knows of others' work, where that is not 0
+	streams   extproc.Config                        // RoutesByModel follows the snapshot, the names the cluster's resources
+	clamped   string                                // what was last logged of the reservations
+	told      map[scheduling.EndpointID]leader.Held // what the controller knows of others' work, where that is not 0
 
-	foreignTotal atomic.Int64 // what counts of others' work
+	foreignTotal  atomic.Int64 // what counts of others' work, in requests
+	foreignTokens atomic.Int64 // and in tokens
 }
 
 // prepared is a scheduler and the newest snapshot.

@@ -164,6 +164,7 @@ func (r *replication) leave(ctx context.Context) <-chan struct{} {
 // replicationMetrics tell of the leadership and of the others' work.
 type replicationMetrics struct {
 	foreign  prometheus.GaugeFunc
+	tokens   prometheus.GaugeFunc
 	failures *prometheus.CounterVec
 	leader   prometheus.Gauge // nil: there is no election
 }
@@ -175,6 +176,10 @@ func newReplicationMetrics(p *Pool) *replicationMetrics {
 			Help: "Requests that other replicas, or earlier processes of this one, have in flight at the ready endpoints, by their " +
 				"records. They count as stock here.",
 		}, func() float64 { return float64(p.foreignTotal.Load()) }),
+		tokens: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "weir_foreign_stock_tokens",
+			Help: "What these requests take of the stock in tokens, where that is bounded there and here.",
+		}, func() float64 { return float64(p.foreignTokens.Load()) }),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_lease_failures_total",
 			Help: "Requests to the apiserver that failed: for the election, for this replica's record and those of the others, or " +
@@ -204,6 +209,7 @@ func (m *replicationMetrics) failed(of string) func() { return m.failures.WithLa
 // Describe implements prometheus.Collector.
 func (m *replicationMetrics) Describe(out chan<- *prometheus.Desc) {
 	m.foreign.Describe(out)
+	m.tokens.Describe(out)
 	m.failures.Describe(out)
 	if m.leader != nil {
 		m.leader.Describe(out)
@@ -213,6 +219,7 @@ func (m *replicationMetrics) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (m *replicationMetrics) Collect(out chan<- prometheus.Metric) {
 	m.foreign.Collect(out)
+	m.tokens.Collect(out)
 	m.failures.Collect(out)
 	if m.leader != nil {
 		m.leader.Collect(out)
