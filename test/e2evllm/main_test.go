@@ -46,6 +46,7 @@ func TestRealEngine(t *testing.T) {
 	}{
 		{"clients", clientsScene},
 		{"usage", usageScene},
+		{"fairness", fairnessScene},
 		{"preemption", preemptionScene},
 		{"flood", floodScene},
 	} {
@@ -58,7 +59,7 @@ func TestRealEngine(t *testing.T) {
 	if *out == "" || t.Failed() {
 		return
 	}
-	if len(p.sections) < 4 {
+	if len(p.sections) < 5 {
 		t.Fatal("-out: not all scenes were played: the page has all or is not written")
 	}
 	p.keep(t, *out)

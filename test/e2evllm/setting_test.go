@@ -25,12 +25,18 @@ const patience = time.Minute
 // setting is what runs in front of the engine during a scene.
 type setting struct {
 	direct *envoyrun.Envoy // without Weir
-	weir   *envoyrun.Envoy // with Weir and the first-token gate
+	weir   *envoyrun.Envoy // with Weir, and the first-token gate unless the scene has another configuration
 	epp    *scene.EPP
 }
 
 // before starts both Envoys and a Weir of that configuration before the engine. They end with the test.
 func before(t *testing.T, e *engine, config string) *setting {
+	t.Helper()
+	return through(t, e, "gate", config)
+}
+
+// through is before with another of the shipped configurations of Envoy.
+func through(t *testing.T, e *engine, envoy, config string) *setting {
 	t.Helper()
 	dir := t.TempDir()
 	s := scene.New(context.Background(), dir)
@@ -51,11 +57,11 @@ func before(t *testing.T, e *engine, config string) *setting {
 	if set.direct, err = s.Envoy("direct", envoyrun.Options{Config: "direct", ModelServers: servers}); err != nil {
 		t.Fatal(err)
 	}
-	gate := envoyrun.Options{
-		Config: "gate", Weir: set.epp.Address, ModelServers: servers,
+	options := envoyrun.Options{
+		Config: envoy, Weir: set.epp.Address, ModelServers: servers,
 		Edit: envoyrun.KeepHeader(strings.ToLower(fairnessHeader)), // as a gateway that knows its tenants
 	}
-	if set.weir, err = s.Envoy("weir", gate); err != nil {
+	if set.weir, err = s.Envoy("weir", options); err != nil {
 		t.Fatal(err)
 	}
 	return &set
