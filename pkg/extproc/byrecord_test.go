@@ -15,7 +15,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
@@ -336,6 +338,82 @@ func TestAutoFindsOut(t *testing.T) {
 		}
 		b.wantNothingHeld()
 	})
+}
+
+// Each request has its own wait, however many end after it.
+func TestEachAwaitsItsRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, byLog)
+		for i := range 4 {
+			c := b.open("FULL_DUPLEX/NONE")
+			c.placedWith()
+			c.answered("200")
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			for j, l := range b.controller.leases {
+				if want := 2*time.Duration(i-j+1)*time.Second >= recordWait; len(l.usage) > 0 != want {
+					t.Errorf("%d, after %d more: told %v", j, i-j, l.usage)
+				}
+			}
+		}
+		time.Sleep(recordWait)
+		synctest.Wait()
+		b.wantNothingHeld()
+	})
+}
+
+// The first record of a request counts, also of several that come before the end of its stream.
+func TestSecondRecordBeforeTheEnd(t *testing.T) {
+	inBubble(t, "FULL_DUPLEX/NONE", byLog, func(c *conversation) {
+		id := c.placedWith()
+		c.say(responseHeaders("200", false))
+		c.heard()
+		c.log(entryOf(id, used(120, 30)), entryOf(id, used(1, 1)))
+		c.end()
+		c.wantCharged(0, 120+60)
+		if c.records(recordUsed) != 1 || c.records(recordLate) != 1 {
+			t.Errorf("%v used, %v late", c.records(recordUsed), c.records(recordLate))
+		}
+	})
+}
+
+// Where Weir does not see the status (response headers SKIPped), the record has it.
+func TestStatusFromTheRecord(t *testing.T) {
+	inBubble(t, "FULL_DUPLEX/NONE", byLog, func(c *conversation) {
+		id := c.placedWith()
+		c.end()
+		refused := entryOf(id, nil)
+		refused.Response.ResponseCode = wrapperspb.UInt32(400)
+		c.log(refused)
+		c.wantCharged(0, 1)
+	})
+}
+
+// A panic while charging those whose wait is over keeps nobody else from being charged.
+func TestPanicWithoutRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, byLog)
+		for range 2 {
+			c := b.open("FULL_DUPLEX/NONE")
+			c.placedWith()
+			c.answered("200")
+		}
+		b.controller.leases[0].controller = nil // OnUsage panics
+		time.Sleep(recordWait)
+		synctest.Wait()
+		if got := counted(b.server.metrics.panics); got != 1 {
+			t.Errorf("%v panics", got)
+		}
+		b.wantCharged(1, 100+2*500)
+		b.wantNothingHeld()
+	})
+}
+
+// No request waits whose charge the queue would not correct any more.
+func TestAwaitedAreCorrected(t *testing.T) {
+	if maxAwaited > dispatch.MostLate {
+		t.Errorf("%d wait, %d are corrected", maxAwaited, dispatch.MostLate)
+	}
 }
 
 // There is a bound to the streams of access logs; one that has ended makes room.
