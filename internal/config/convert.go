@@ -206,6 +206,7 @@ func (d *Document) ExtprocConfig() extproc.Config {
 	cfg.RequestBody = extproc.BodyPolicy(d.RequestBody)
 	cfg.PassOn, cfg.PassOnPaths = extproc.PassOnPolicy(d.PassOn), d.PassOnPaths
 	cfg.UnknownModels = extproc.UnknownModelsPolicy(d.Flows.UnknownModels)
+	cfg.Anonymous = extproc.AnonymousPolicy(d.Flows.Anonymous)
 	cfg.OneFlow = d.Flows.Discipline == DisciplineNone
 	cfg.Limits = extproc.Limits{
 		MaxBodyBytes: d.Limits.MaxBodyBytes, MaxBodyBytesTotal: d.Limits.MaxBodyBytesTotal,

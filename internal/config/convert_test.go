@@ -59,7 +59,7 @@ requestQueueController: { enabled: false, enqueueAll: true, watermarkPerBackend:
   upperBoundPerBackend: 10, slotsPerBackend: 4, numPoppers: 2, popperWaitBase: 1s, popperWaitJitterMax: 2s, expiryCleanupInterval: 4s, releaseSpacing: 7ms,
   holdWhenEmpty: false, deadlineHeaders: [x-deadline], maxInFlightPerFlow: 12, maxInFlightPerFlowPerBackend: 6, maxTokensInFlightPerFlow: 120,
   maxTokensInFlightPerFlowPerBackend: 60, watermarkTokensPerBackend: 90, lowerBoundTokensPerBackend: 80, upperBoundTokensPerBackend: 100, victimOrder: least-cost }
-flows: { key: ["header:x-tenant"], weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none, tieBreak: newcomer, unknownModels: shared }
+flows: { key: ["header:x-tenant"], weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none, tieBreak: newcomer, unknownModels: shared, anonymous: shared }
 tiers: [ { name: one, minPriority: 4, weight: 3, queueSize: 0, queueTimeout: 6s, starvationThreshold: 5s, canPreempt: true, reservedFloor: 1, reservedPerSlot: 0.125 } ]
 classes: [ { name: c, quantum: 9, order: wspt } ]
 policyClass: { headers: [x-policy], priorityHeader: x-p, strictPriorityHeader: x-s, maxStrictPriority: 3 }
@@ -114,7 +114,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], t
 		"Objectives:[{Name:o Priority:-2}] TenantPolicies:map[*:{MaxClass:Critical} vip:{MaxClass:one}] " +
 		"Criticality:{Header:x-class Metadata:ns/tier Default:one ObjectiveHeaders:[x-objective]} " +
 		"PolicyClass:{Headers:[x-policy] PriorityHeader:x-p StrictPriorityHeader:x-s MaxStrictPriority:3} Tiers:[{Name:one MinPriority:<nil>}] " +
-		"TrustedHeaders:{Model:x-model Cost:x-cost InputTokens:x-input} RequestBody:always OneFlow:true HashFlowKeys:false UnknownModels:shared PassOn:queue PassOnPaths:[/cheap] " +
+		"TrustedHeaders:{Model:x-model Cost:x-cost InputTokens:x-input} RequestBody:always OneFlow:true HashFlowKeys:false UnknownModels:shared Anonymous:shared PassOn:queue PassOnPaths:[/cheap] " +
 		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3} Responses:{Preset:smg Metadata:true Status:map[shed:529] QueueState:true} " +
 		"DeadlineHeaders:[x-deadline]"
 	if text := fmt.Sprintf("%+v", streams); !strings.HasPrefix(text, want) {

@@ -38,7 +38,7 @@ func Default() Document {
 		},
 		Flows: Flows{
 			Key: []string{SourceModel}, Discipline: DisciplineWFQ, TieBreak: FlowTieArrival, Order: OrderFCFS,
-			UnknownModels: UnknownOwn,
+			UnknownModels: UnknownOwn, Anonymous: AnonymousModel,
 		},
 		Tiers: []Tier{
 			{Name: "critical", MinPriority: new(int64(1)), Weight: One},

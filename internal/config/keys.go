@@ -73,6 +73,7 @@ var streamKeys = map[string]string{
 	"FlowKey":                          "flows.key",
 	"FlowKey[]":                        "flows.key[]",
 	"UnknownModels":                    "flows.unknownModels",
+	"Anonymous":                        "flows.anonymous",
 	"OneFlow":                          "flows.discipline",
 	"Models[].Name":                    "models[].name",
 	"Models[].Criticality":             "models[].criticality",

@@ -14,6 +14,10 @@ type Flows struct {
 	// Flows of models that neither models nor the list of an endpoint names, if the source is model: own (a flow each)
 	// or shared (one flow, "unknown", for all). Clients choose such names, as many as they like.
 	UnknownModels string `yaml:"unknownModels"`
+	// Flow of a request without an identity, in which no source but model finds anything: model (its model's, if key has
+	// model) or shared (one flow, "anonymous", for all, whose share and places weights and capacities set by that name).
+	// A tenant of that name is another flow, known by its hash.
+	Anonymous string `yaml:"anonymous"`
 	// Order between flows: wfq (by virtual finish time), vtc (by what each has been charged, over its weight), fairshare,
 	// or none (one flow). Charges are corrected to what requests have really cost.
 	Discipline string `yaml:"discipline"`

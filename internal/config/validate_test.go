@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -269,6 +270,14 @@ func TestValidate(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// If the model is the only source, nobody has an identity, and all would share one flow.
+func TestAnonymousNeedsOthers(t *testing.T) {
+	const want = `flows.anonymous: "shared": needs another source in key than model: nobody would have an identity`
+	if _, err := Load(Source{Text: []byte("flows: { anonymous: shared }")}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -36,6 +36,9 @@ const (
 	UnknownOwn    = string(extproc.UnknownModelsOwn)
 	UnknownShared = string(extproc.UnknownModelsShared)
 
+	AnonymousModel  = string(extproc.AnonymousModel)
+	AnonymousShared = string(extproc.AnonymousShared)
+
 	OrderFCFS = "fcfs"
 	OrderWSPT = "wspt"
 	OrderEDF  = "edf"

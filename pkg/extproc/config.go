@@ -36,6 +36,8 @@ type Config struct {
 	HashFlowKeys bool
 	// UnknownModels is the flow of a model that neither Models nor an endpoint lists (flows.unknownModels).
 	UnknownModels UnknownModelsPolicy
+	// Anonymous is the flow of a request in which no source but "model" finds anything (flows.anonymous).
+	Anonymous AnonymousPolicy
 	// PassOn is what happens to requests that are known not to be inference: GET, HEAD, OPTIONS and DELETE without a body,
 	// and requests at the built-in paths or at PassOnPaths (passOn). All other requests queue.
 	PassOn PassOnPolicy
@@ -179,6 +181,15 @@ const (
 	UnknownModelsShared UnknownModelsPolicy = "shared" // all are the flow "unknown"
 )
 
+// AnonymousPolicy is what the flow of a request without an identity is.
+type AnonymousPolicy string
+
+// The policies for requests without an identity.
+const (
+	AnonymousModel  AnonymousPolicy = "model"  // its model's, if "model" is a source of the flow key, else "anonymous"
+	AnonymousShared AnonymousPolicy = "shared" // all are the flow "anonymous"
+)
+
 // Limits bounds sizes, in bytes, and times.
 type Limits struct {
 	// MaxBodyBytes is the largest body that Weir holds of one request. A larger one is rejected as too-large. From 1 to
@@ -213,6 +224,7 @@ func DefaultConfig() Config {
 	return Config{
 		FlowKey:        []string{"model"},
 		UnknownModels:  UnknownModelsOwn,
+		Anonymous:      AnonymousModel,
 		Criticality:    Criticality{Default: "Critical", ObjectiveHeaders: []string{fixedNames[slotObjective]}},
 		Tiers:          []Tier{{Name: "critical", MinPriority: &one}, {Name: "default", MinPriority: &zero}, {Name: "sheddable"}},
 		TrustedHeaders: TrustedHeaders{Model: "x-gateway-model-name"},

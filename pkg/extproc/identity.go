@@ -10,7 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// anonymous is the flow and the tenant of a request in which no source finds an identity.
+// anonymous is the flow and the tenant of a request in which no source finds an identity. Nobody can claim to be it: a
+// tenant of that name is known by its hash.
 const anonymous = "anonymous"
 
 // maxIdentityBytes is the longest identity that is used as it is. A longer one, or one that is not UTF-8, is hashed.
@@ -42,7 +43,7 @@ func (c *compiled) identify(id *identity, h *headers, m *corev3.Metadata, attrib
 		if v == "" {
 			continue
 		}
-		if c.HashFlowKeys {
+		if c.HashFlowKeys || v == anonymous {
 			v = hashedFlow(v)
 		} else {
 			v = bounded(v)
@@ -54,6 +55,9 @@ func (c *compiled) identify(id *identity, h *headers, m *corev3.Metadata, attrib
 			id.flow = v
 		}
 		break
+	}
+	if id.tenant == "" && c.Anonymous == AnonymousShared {
+		id.flow = anonymous
 	}
 	id.byModel = id.byModel && id.flow == ""
 }

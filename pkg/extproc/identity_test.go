@@ -43,6 +43,39 @@ func TestUnknownModelsShareAFlow(t *testing.T) {
 	}
 }
 
+// Requests without an identity have their model's flow, or share one. A tenant that is called anonymous is somebody else,
+// whose policy is not that of those without a name either.
+func TestAnonymous(t *testing.T) {
+	named := hashedFlow("anonymous")
+	for _, test := range []struct {
+		name, tenant string
+		policy       AnonymousPolicy
+		key          []string
+		want         string
+		tier         int
+	}{
+		{"nobody", "", AnonymousModel, []string{"header:x-tenant", "model"}, "m/m", 2},
+		{"nobody", "", AnonymousShared, []string{"header:x-tenant", "model"}, "anonymous", 2},
+		{"nobody, by model first", "", AnonymousShared, []string{"model", "header:x-tenant"}, "anonymous", 2},
+		{"a tenant", "a", AnonymousShared, []string{"header:x-tenant", "model"}, "a", 0},
+		{"a tenant, by model first", "a", AnonymousShared, []string{"model", "header:x-tenant"}, "m/m", 0},
+		{"one of that name", "anonymous", AnonymousShared, []string{"header:x-tenant", "model"}, named, 0},
+		{"one of that name", "anonymous", AnonymousModel, []string{"header:x-tenant"}, named, 0},
+	} {
+		change := func(c *Config) {
+			c.FlowKey, c.Anonymous, c.Criticality.Default = test.key, test.policy, "Critical"
+			c.TenantPolicies = map[string]TenantPolicy{"anonymous": {MaxClass: "sheddable"}}
+		}
+		inBubble(t, "NONE/NONE", change, func(c *conversation) {
+			c.say(chat("x-tenant", test.tenant, "x-gateway-model-name", "m"))
+			c.heard()
+			if r := c.controller.requests[0]; r.Flow != test.want || r.Tier != test.tier {
+				t.Errorf("%s, %s, %q: flow %q in tier %d, want %q in %d", test.name, test.policy, test.key, r.Flow, r.Tier, test.want, test.tier)
+			}
+		})
+	}
+}
+
 func toOther(c *Config) { c.OtherTargets = []Target{{Name: "other", Weight: 1}} }
 
 // A target for all other models is that of models that are not configured, and makes none of them known.

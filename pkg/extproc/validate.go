@@ -49,6 +49,11 @@ func (c *Config) Validate() error {
 	checkCount(&ps, invalid.At("DeadlineHeaders"), len(c.DeadlineHeaders), "headers", maxDeadlineHeaders)
 	oneOf(&ps, invalid.At("RequestBody"), c.RequestBody, BodyAuto, BodyAlways, BodyNever)
 	oneOf(&ps, invalid.At("UnknownModels"), c.UnknownModels, UnknownModelsOwn, UnknownModelsShared)
+	oneOf(&ps, invalid.At("Anonymous"), c.Anonymous, AnonymousModel, AnonymousShared)
+	if c.Anonymous == AnonymousShared && !slices.ContainsFunc(c.FlowKey, func(source string) bool { return source != "model" }) {
+		ps.Add(invalid.At("Anonymous"), string(c.Anonymous), "needs another source in %s than model: nobody would have an identity",
+			invalid.At("FlowKey"))
+	}
 	oneOf(&ps, invalid.At("PassOn"), c.PassOn, PassOnPick, PassOnQueue)
 	var paths invalid.Names
 	for i, path := range c.PassOnPaths {

@@ -51,6 +51,33 @@ func TestFlowByHeader(t *testing.T) {
 	t.Run("none", func(t *testing.T) { separate(t, setup{config: key}, ask{}, ask{}, ask{tenant: "a"}) })
 }
 
+// Requests without an identity share one flow, whatever models they name, whose places are those that its name has; a
+// tenant of that name is another flow.
+func TestFlowOfTheAnonymous(t *testing.T) {
+	for name, who := range map[string]string{"a tenant": "a", "a tenant called anonymous": "anonymous"} {
+		t.Run(name, func(t *testing.T) {
+			v := newValve()
+			s := start(t, setup{models: v.one(), config: single + `
+fairRequestQueue: { totalCapacity: 20, flowCapacity: 9 }
+flows: { key: ["header:x-llm-d-inference-fairness-id", "model"], anonymous: shared, capacities: { anonymous: 2 } }
+`})
+			s.begin(ask{tenant: who})
+			s.epp.waitFor(1, "weir_stock_level")
+			s.begin(ask{body: chat("one", false)})
+			s.begin(ask{body: chat("other", false)})
+			s.epp.waitFor(2, "weir_queue_length")
+			wantRejection(t, s.send(ask{body: chat("third", false)}), rejection{status: 503, reason: "flow-full"})
+			for range 3 {
+				s.begin(ask{tenant: who})
+			}
+			s.epp.waitFor(5, "weir_queue_length")
+			s.epp.waitFor(2, "weir_active_flows")
+			v.open()
+			s.epp.settled()
+		})
+	}
+}
+
 // What Envoy's JWT filter stores in the dynamic metadata, however deep, names the flow; a client's header does not.
 func TestFlowByMetadata(t *testing.T) {
 	const namespace = "envoy.filters.http.jwt_authn"
