@@ -92,6 +92,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 		m.requestSearch(loser)
 		m.released = time.Time{} // v's own release came to nothing
 	} else {
+		m.queue.Refund(m.now, &loser.queued) // its client gets nothing for what the engine has done
 		m.queue.Completed(&loser.queued)
 		m.flows.removeLease(loser.flow, v.held.Tokens())
 		loser.stage, loser.outcome = StageEnded, OutcomePreempted

@@ -76,3 +76,48 @@ func TestAVictimPreemptsInTurn(t *testing.T) {
 	b.complete(high)
 	b.nothing("at the end")
 }
+
+// Who is preempted in flight is charged nothing, since its client gets nothing. With vtc its flow goes on by turns with the
+// other one; with wfq, where it has waited for what it was estimated to cost, it makes up for that.
+func TestAVictimIsNotCharged(t *testing.T) {
+	for d, least := range map[fairqueue.Discipline]int{fairqueue.WFQ: 9, fairqueue.VTC: 5} {
+		b := newBench(t, []int{1}, func(c *Config) { perBackend(c, 1, 1); c.Queue.Discipline = d })
+		arrives := func(tier int, flow string, cost fairqueue.Cost) *Waiter {
+			w := new(Waiter)
+			b.event(func() { b.Arrive(b.clock, w, Arrival{Flow: flow, Tier: tier, Cost: cost, Placement: reach("")}) })
+			return w
+		}
+		b.complete(arrives(2, "a", 1))
+		b.complete(arrives(2, "other", 1))
+		holder := arrives(2, "first", 1)
+		waiting := []*Waiter{arrives(2, "a", 100)}
+		victim := waiting[0]
+		for range 30 {
+			waiting = append(waiting, arrives(2, "a", 10), arrives(2, "other", 10))
+		}
+		goes := func() *Waiter { // the holder ends, and the next one is sent
+			b.complete(holder)
+			i := slices.IndexFunc(waiting, func(w *Waiter) bool { return w.Stage() == StageGranted })
+			holder = waiting[i]
+			waiting = slices.Delete(waiting, i, i+1)
+			b.Told(holder)
+			return holder
+		}
+		for goes() != victim {
+		}
+		high := arrives(0, "high", 1)
+		b.want(victim, StageEnded)
+		if holder = high; victim.Outcome() != OutcomePreempted {
+			t.Fatalf("discipline %d: it ended as %v", d, victim.Outcome())
+		}
+		mine := 0
+		for range 10 {
+			if goes().Flow() == "a" {
+				mine++
+			}
+		}
+		if mine < least {
+			t.Errorf("discipline %d: %d of the next 10 are of the victim's flow, want at least %d", d, mine, least)
+		}
+	}
+}

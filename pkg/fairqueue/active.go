@@ -59,8 +59,9 @@ func (q *FairRequestQueue) Completed(r *Request) {
 // Adjust raises the charges of r, which is in flight, because it costs more than estimated: those of its tier and class
 // and of the flows on its path.
 func (q *FairRequestQueue) Adjust(now time.Time, r *Request, to Cost) {
+	to = to.clamp()
 	q.correct(now, r, to, discipline.adjust)
-	if to = to.clamp(); r.extra != nil && to > r.extra.charged {
+	if r.extra != nil && to > r.extra.charged {
 		q.correctTier(r, to)
 	}
 }
@@ -70,14 +71,21 @@ func (q *FairRequestQueue) Adjust(now time.Time, r *Request, to Cost) {
 // configuration has changed since the pop; the class, as long as it shares its tier; and the flows that are active or
 // among the last to be so. A flow that has begun anew meanwhile is corrected all the same.
 func (q *FairRequestQueue) TrueUp(now time.Time, r *Request, to Cost) {
+	to = to.clamp()
 	q.correct(now, r, to, discipline.trueUp)
-	q.correctTier(r, to.clamp())
+	q.correctTier(r, to)
+}
+
+// Refund takes back all charges of r, which is in flight and comes to nothing: like TrueUp to a cost of nothing, so a flow
+// that has begun anew meanwhile gets no credit by it. (Requeue is for those that wait again, and will be charged again.)
+func (q *FairRequestQueue) Refund(now time.Time, r *Request) {
+	q.correct(now, r, 0, discipline.trueUp)
+	q.correctTier(r, 0)
 }
 
 func (q *FairRequestQueue) correct(
 	now time.Time, r *Request, to Cost, how func(discipline, *level, *share, *Request, Cost, *receipt) bool,
 ) {
-	to = to.clamp()
 	if r.extra != nil && r.extra.class != nil {
 		q.now = now
 		q.correctClass(r.extra.class, r, to, how)

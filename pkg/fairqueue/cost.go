@@ -42,7 +42,7 @@ func (v VirtualTime) later(w VirtualTime) VirtualTime {
 	return v
 }
 
-// increment returns cost/weight in virtual time, at least 1 ulp and rounded down: the shares of flows of cost 1 are
+// increment returns cost/weight in virtual time, at least 1 ulp (but 0 for no cost) and rounded down: the shares of flows of cost 1 are
 // exact to a thousandth up to weight 1000, and coarse near MaxWeight.
 func increment(c Cost, w Weight) VirtualTime {
 	if w == WeightOne {
@@ -50,5 +50,5 @@ func increment(c Cost, w Weight) VirtualTime {
 	}
 	hi, lo := bits.Mul64(uint64(c)<<virtualBits, uint64(WeightOne))
 	quo, _ := bits.Div64(hi, lo, uint64(w)) // hi < 2^6 < MinWeight
-	return max(1, VirtualTime(quo))
+	return max(VirtualTime(min(c, 1)), VirtualTime(quo))
 }

@@ -273,6 +273,15 @@ func (d *duel) correct() {
 func (d *duel) completes() {
 	if w := d.takePopped(); w != nil {
 		d.note("complete %s", d.show(w))
+		if slices.Contains(d.o.tiers, w.tier) && d.below(4) == 0 {
+			d.note("and refunded")
+			d.q.Refund(d.now, w.r)
+			if d.o.vtc() {
+				d.o.recharge(w, 0, false)
+			}
+			d.o.corrects(w, 0, false)
+			d.o.trueUp(w, 0)
+		}
 		d.q.Completed(w.r)
 		d.ended++
 		d.complete = append(d.complete, w)

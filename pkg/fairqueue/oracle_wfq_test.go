@@ -24,7 +24,7 @@ func (o *oracle) corrects(w *waiter, cost int64, raise bool) {
 	if o.cfg.Discipline != WFQ || w.weight == 0 || f == nil {
 		return // it was not popped
 	}
-	more := max(1, cost*(1<<20)*1_000_000/w.weight) - w.charged
+	more := max(min(1, cost), cost*(1<<20)*1_000_000/w.weight) - w.charged
 	if more < 0 && raise {
 		return
 	}

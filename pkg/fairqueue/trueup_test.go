@@ -469,3 +469,57 @@ func TestVTCLateUsageOfATierThatIsGone(t *testing.T) {
 		t.Errorf("%s goes, want by turns", flows)
 	}
 }
+
+// A request that comes to nothing costs its flow nothing, and its class neither. A flow that has come back meanwhile gets
+// no credit for what it was charged before.
+func TestRefund(t *testing.T) {
+	bothTrueUps(t, func(t *testing.T, d Discipline) {
+		for _, returns := range []bool{false, true} {
+			q := truingUp(t, d, ByArrival)
+			keep(t, q, "b", 10, 1)
+			q.Completed(popNext(q)) // both are known, and nobody pays in advance
+			keep(t, q, "a", 10, 1)
+			q.Completed(popNext(q))
+			keep(t, q, "a", 100, 1)
+			if !returns {
+				keep(t, q, "a", 10, 50)
+			}
+			keep(t, q, "b", 10, 100)
+			r := popNext(q)
+			for ; r.Flow != "a"; r = popNext(q) {
+				q.Completed(r)
+			}
+			if returns {
+				by(t, q, 40)
+			}
+			q.Refund(start, r)
+			q.Completed(r)
+			keep(t, q, "a", 10, 50)
+			if n := servedBefore(t, q, "a"); n > 1 {
+				t.Errorf("returns %t: %d of the other flow go before", returns, n)
+			}
+			if n := servedBefore(t, q, "b"); returns && n > 1 {
+				t.Errorf("it has come back with a credit of %d requests", n)
+			}
+			if err := checkInvariants(q); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	q := classes(t, Stay, ab(100, 100)...)
+	waits(t, q, "a", 100, 30)
+	waits(t, q, "b", 100, 30)
+	kept := 0
+	for range 30 {
+		r := popNext(q)
+		if r.Path.Class == "a" && r.seq%2 == 0 {
+			q.Refund(start, r)
+			q.Completed(r)
+			continue
+		}
+		kept += int(r.Path.Class[0]-'a')*2 - 1
+	}
+	if kept < -2 || kept > 2 {
+		t.Errorf("the other class is ahead by %d, though half of the requests came to nothing", kept)
+	}
+}
