@@ -153,6 +153,25 @@ requestBody: always`, lying, learned + 20*2*4*1710, 1},
 	}
 }
 
+// The same as shipped: tenants by their API keys, api-keys.yaml unchanged, and of the profile recommended only the slots.
+// Estimates may be wrong by a fifth of the longest request for each of the four in flight.
+func TestFairInTokensAsShipped(t *testing.T) {
+	const least = 20 * (5*(2100+150) + 2*4*420)
+	long := tenant{name: "team-a", workers: 8, in: 1900, out: 100, header: []string{"authorization", "Bearer " + keyOfTeamA}}
+	short := tenant{name: "team-b", workers: 64, in: 50, out: 50, header: []string{"authorization", "Bearer " + keyOfTeamB}}
+	const slots = "profile: recommended\nrequestQueueController: { watermarkPerBackend: 4, lowerBoundPerBackend: 4, upperBoundPerBackend: 4 }\n"
+	for config, ratio := range map[string]float64{"": 1, "flows: { weights: { team-a: 3 } }\n": 3} {
+		t.Run(fmt.Sprintf("weight %v", ratio), func(t *testing.T) {
+			got := attained(t, setup{envoys: []string{"api-keys"}, config: slots + config, strange: true}, least, long, short)
+			if got := float64(got["team-a"]) / float64(got["team-b"]); got < 0.95*ratio || got > 1.05*ratio {
+				t.Errorf("ratio %.3f, want %v within 5 %%", got, ratio)
+			} else {
+				t.Logf("ratio %.3f", got)
+			}
+		})
+	}
+}
+
 // vtcFromEnvoy has counters in tokens, and usage that Envoy reads.
 const vtcFromEnvoy = inTokens + `flows: { key: ["header:x-tenant"], discipline: vtc }
 requestBody: always
