@@ -286,8 +286,8 @@ func TestUsageKeepsEveryByte(t *testing.T) {
 		t.Run(config, func(t *testing.T) {
 			edit, first := lettingTrailersThrough, uint64(0)
 			if config == "gate" {
-				// The filter ends each answer with trailers, which Envoy keeps back while the gate waits for a token. So a
-				// stream that is nothing but comments would be held.
+				// The filter ends an answer that ends within a line with trailers, which Envoy keeps back while the gate
+				// waits for a token. So a stream that is nothing but such a comment would be held.
 				edit, first = envoyrun.Edits(lettingTrailersThrough, envoyrun.ReadUsage), withToken
 			}
 			s := before(t, http.HandlerFunc(serveOdd), setup{
