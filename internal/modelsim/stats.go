@@ -23,6 +23,7 @@ type Stats struct {
 	MaxLoad          int // the maximum of running and waiting together
 
 	KVUsage         float64 // 0 to 1
+	MaxKVTokens     int     // the most tokens that were in the KV cache at once, in whole blocks
 	GeneratedTokens uint64
 	Preemptions     uint64
 }
@@ -46,6 +47,7 @@ func (h *Handler) Stats() Stats {
 	s.Running, s.Waiting = load.Running, load.Waiting
 	s.MaxRunning, s.MaxLoad = maxRunning, maxLoad
 	s.KVUsage, s.GeneratedTokens, s.Preemptions = load.KVUsage, load.GeneratedTokens, load.Preemptions
+	s.MaxKVTokens = load.MaxKVTokens
 	return s
 }
 

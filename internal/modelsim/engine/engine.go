@@ -40,6 +40,7 @@ type Event struct {
 type Load struct {
 	Running, Waiting int
 	KVUsage          float64 // 0 to 1
+	MaxKVTokens      int     // the most that its blocks in use have held so far; in fixed time they may exceed the cache
 	GeneratedTokens  uint64  // since the start, of all sequences
 	Preemptions      uint64  // since the start
 }
@@ -171,6 +172,7 @@ func (e *Engine) Load() Load {
 		Running:         len(e.running),
 		Waiting:         len(e.waiting),
 		KVUsage:         e.cache.usage(),
+		MaxKVTokens:     e.cache.peak * e.cache.blockSize,
 		GeneratedTokens: e.generated,
 		Preemptions:     e.preemptions,
 	}

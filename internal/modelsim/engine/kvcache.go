@@ -3,7 +3,7 @@ package engine
 // kvCache counts the blocks of the KV cache. A sequence holds the blocks of its computed tokens, rounded up.
 type kvCache struct {
 	blockSize, total int
-	used             int
+	used, peak       int
 }
 
 // blocksFor returns how many blocks the tokens need.
@@ -19,7 +19,7 @@ func (k *kvCache) grow(s *sequence, tokens int) bool {
 	if k.used+more > k.total {
 		return false
 	}
-	k.used += more
+	k.take(more)
 	s.blocks += more
 	return true
 }
@@ -30,7 +30,12 @@ func (k *kvCache) hold(s *sequence, tokens int) {
 		return
 	}
 	s.blocks = blocksFor(tokens, k.blockSize)
-	k.used += s.blocks
+	k.take(s.blocks)
+}
+
+func (k *kvCache) take(blocks int) {
+	k.used += blocks
+	k.peak = max(k.peak, k.used)
 }
 
 // free returns all of the sequence's blocks.

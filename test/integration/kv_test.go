@@ -1,0 +1,111 @@
+package integration
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// Two subsets that share a model server, one of them with long prompts: by the engines' own counters, what is in a KV
+// cache is never above its bound by more than one request, while the requests stay far below theirs. What the requests
+// are charged is a tenth, so it cannot be that which the bound counts.
+func TestKVStaysWithinItsBound(t *testing.T) {
+	const bound, slots = 5000, 16
+	long, short := tenant{name: "long", in: 1900, out: 100}, tenant{name: "short", in: 50, out: 50}
+	server := modelsim.Fixed(64, 20*time.Millisecond)
+	server.Engine.BlockSize, server.Engine.Blocks = 1, 1<<20
+	s := start(t, setup{
+		models: []modelsim.Config{server, server, server}, envoys: []string{"usage"},
+		edit: func(b envoyrun.Bootstrap) error {
+			metadataFromHeader(b, "x-test-subset", "envoy.lb.subset_hint", "x-gateway-destination-endpoint-subset")
+			return nil
+		},
+		config: fmt.Sprintf(`cost: tokens
+tokens: { weights: { input: 0.1, cachedInput: 0.1, output: 0.1 } }
+requestBody: always
+requestQueueController: { watermarkPerBackend: %[1]d, lowerBoundPerBackend: %[1]d, upperBoundPerBackend: %[1]d,
+  watermarkTokensPerBackend: %[2]d, lowerBoundTokensPerBackend: %[2]d, upperBoundTokensPerBackend: %[2]d }
+flows: { key: ["header:x-tenant"] }
+`, slots, bound),
+	})
+	var workers sync.WaitGroup
+	var over atomic.Bool
+	var served [2]atomic.Int64
+	for i, w := range []tenant{long, short} {
+		a := w.ask()
+		a.header = append(a.header, "x-test-subset", inMetadata(t, s.models[i].Address()+","+s.models[i+1].Address()))
+		for range 30 {
+			workers.Go(func() {
+				for !over.Load() {
+					wantServed(t, w.name, s.send(a))
+					served[i].Add(1)
+				}
+			})
+		}
+	}
+	defer workers.Wait()
+	defer over.Store(true)
+	within(t, time.Minute, "both are served", func() error {
+		if l, s := served[0].Load(), served[1].Load(); l < 300 || s < 300 {
+			return fmt.Errorf("%d long ones and %d short ones", l, s)
+		}
+		return nil
+	})
+	for i, largest := range []int{2000, 2000, 100} {
+		stats := s.models[i].Stats()
+		if stats.MaxKVTokens >= bound+largest || stats.MaxInFlight > 2*slots {
+			t.Errorf("server %d had %d tokens in its KV cache, and %d requests", i, stats.MaxKVTokens, stats.MaxInFlight)
+		}
+		if i == 0 && (stats.MaxKVTokens < bound || stats.MaxInFlight >= slots/2) {
+			t.Errorf("the server of long prompts had %d tokens in its KV cache, and %d requests: the tokens do not bound it", stats.MaxKVTokens, stats.MaxInFlight)
+		}
+		t.Logf("server %d: at most %d tokens, %d requests", i, stats.MaxKVTokens, stats.MaxInFlight)
+	}
+}
+
+// The queue is full, and one of those who wait has 100,000 tokens, beside a flood of requests of 50: whoever comes, it is
+// never displaced, since it takes one place like any other, and it is served in its turn.
+func TestLargeWaiterIsNeverDisplaced(t *testing.T) {
+	const places = 12
+	v := newValve()
+	s := start(t, setup{
+		models: v.one(), envoys: []string{"usage"}, edit: unhurried,
+		config: sharedQueue(1, places, "flowCapacity: 12, topTier: fair") + `cost: tokens
+trustedHeaders: { inputTokens: x-input-tokens }
+requestBody: always
+`,
+	})
+	of := func(name string, in int) ask {
+		a := tenant{name: name, in: 30, out: 20}.ask()
+		a.header = append(a.header, "x-class", "critical", "x-input-tokens", fmt.Sprint(in))
+		return a
+	}
+	running := s.begin(of("noisy", 30))
+	s.epp.waitFor(1, "weir_stock_level")
+	large := s.fill(1, of("patient", 100_000))[0]
+	flood := s.fill(places-1, of("noisy", 30))
+	for i := range places - 2 { // each of them has fewer places than the noisy one
+		flood = append(flood, s.begin(of(fmt.Sprint("guest-", i), 30)))
+		s.epp.waitFor(float64(i+1), "weir_displaced_total", "tier", "critical")
+	}
+	for i := range 40 { // and then nobody has more than another
+		got := s.send(of(fmt.Sprint("late-", i), 30))
+		if got.status != 503 && got.status != 429 {
+			t.Errorf("a late one got %d", got.status)
+		}
+		if large.over() {
+			t.Fatalf("the large one has ended after %d: %+v", i, large.answer)
+		}
+	}
+	v.open()
+	wantServed(t, "the large one", large.wait())
+	running.wait()
+	for _, p := range flood {
+		p.wait()
+	}
+}
