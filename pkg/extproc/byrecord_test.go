@@ -88,6 +88,8 @@ func (c *conversation) answered(status string) {
 // wantCharged fails the test unless the lease was settled at once, without a cost, and then told exactly these.
 func (b *testbench) wantCharged(lease int, want ...fairqueue.Cost) {
 	b.t.Helper()
+	b.controller.mu.Lock()
+	defer b.controller.mu.Unlock()
 	l := b.controller.leases[lease]
 	if len(l.completed) != 1 || l.completed[0].Cost != fairqueue.UnknownCost || !slices.Equal(l.usage, want) {
 		b.t.Errorf("completed with %v, then told %v; want once, then %v", l.completed, l.usage, want)
@@ -222,11 +224,13 @@ func TestManyAwaitRecords(t *testing.T) {
 		if n := b.server.roll.awaited(); n != maxAwaited {
 			t.Errorf("%d wait, want %d", n, maxAwaited)
 		}
+		b.controller.mu.Lock()
 		for i, l := range b.controller.leases {
 			if want := i < more; len(l.usage) > 0 != want {
-				t.Fatalf("%d: told %v", i, l.usage)
+				t.Errorf("%d: told %v", i, l.usage)
 			}
 		}
+		b.controller.mu.Unlock()
 		time.Sleep(recordWait)
 		synctest.Wait()
 		for i, l := range b.controller.leases {
@@ -350,11 +354,13 @@ func TestEachAwaitsItsRecord(t *testing.T) {
 			c.answered("200")
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
+			b.controller.mu.Lock()
 			for j, l := range b.controller.leases {
 				if want := 2*time.Duration(i-j+1)*time.Second >= recordWait; len(l.usage) > 0 != want {
 					t.Errorf("%d, after %d more: told %v", j, i-j, l.usage)
 				}
 			}
+			b.controller.mu.Unlock()
 		}
 		time.Sleep(recordWait)
 		synctest.Wait()
@@ -398,7 +404,9 @@ func TestPanicWithoutRecord(t *testing.T) {
 			c.placedWith()
 			c.answered("200")
 		}
-		b.controller.leases[0].controller = nil // OnUsage panics
+		b.controller.mu.Lock()
+		b.controller.boom = "OnUsage"
+		b.controller.mu.Unlock()
 		time.Sleep(recordWait)
 		synctest.Wait()
 		if got := counted(b.server.metrics.panics); got != 1 {
@@ -436,7 +444,7 @@ func TestPanicByRecord(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/NONE", byLog, func(c *conversation) {
 		id := c.placedWith()
 		c.answered("200")
-		c.controller.leases[0].controller = nil // OnUsage panics
+		c.controller.boom = "OnUsage"
 		c.log(entryOf(id, used(120, 30)))
 		if got := counted(c.server.metrics.panics); got != 1 {
 			t.Errorf("%v panics", got)

@@ -32,7 +32,7 @@ type fakeController struct {
 	grant   chan error
 	reject  error // what TryEnqueue and PassOn answer; nil grants
 	preempt chan struct{}
-	boom    string // panics in the named method; in Waiting only once
+	boom    string // panics in the named method; in Waiting and OnUsage only once
 	waiting int
 	queued  time.Duration // of the leases
 
@@ -128,6 +128,10 @@ func (l *fakeLease) OnUsage(cost fairqueue.Cost, _ stock.Tokens) {
 	defer l.controller.mu.Unlock()
 	if len(l.completed) == 0 {
 		panic("usage before the lease was settled")
+	}
+	if l.controller.boom == "OnUsage" {
+		l.controller.boom = ""
+		panic("boom")
 	}
 	l.usage = append(l.usage, cost)
 }

@@ -135,19 +135,14 @@ func TestLateRecord(t *testing.T) {
 		edit: toLog(func(_ envoyrun.Bootstrap, log map[string]any) { log["buffer_flush_interval"] = "3s" }),
 	})
 	wantServed(t, "one", s.send(ask{})) // which starts the log's timer
-	within(t, 10*time.Second, "its record comes", func() error {
-		if n := s.epp.value("weir_extproc_usage_awaited"); n != 0 {
-			return errNotYet
-		}
-		return nil
-	})
+	s.epp.waitFor(1, "weir_extproc_usage_records_total", "outcome", "used")
 	before := s.epp.value("weir_extproc_usage_tokens_total", "kind", "output")
 	begun := time.Now()
 	for range 8 {
 		wantServed(t, "one", s.send(ask{}))
 	}
 	s.epp.settled()
-	if waiting := s.epp.value("weir_extproc_usage_awaited"); waiting != 8 && time.Since(begun) < time.Second {
+	if waiting := s.epp.value("weir_extproc_usage_awaited"); waiting != 8 && time.Since(begun) < 2*time.Second {
 		t.Errorf("%v await their records, want 8", waiting)
 	}
 	s.epp.waitFor(0, "weir_extproc_usage_awaited")
