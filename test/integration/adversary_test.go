@@ -67,11 +67,11 @@ func by(tenant, body string) ask {
 	return a
 }
 
-// attack sends so many requests, at most 16 at a time, and returns when all are served.
+// attack sends so many requests, at most 48 at a time, and returns when all are served.
 func (c *contest) attack(n int, request func(i int) ask) {
 	var next atomic.Int64
 	var all sync.WaitGroup
-	for range min(n, 16) {
+	for range min(n, 48) {
 		all.Go(func() {
 			for i := int(next.Add(1)); i <= n; i = int(next.Add(1)) {
 				wantServed(c.t, "attacker", c.send(request(i)))
@@ -165,13 +165,12 @@ func TestComingBackDoesNotShedDebt(t *testing.T) {
 	c := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, modelsim.Fixed(4, 5*time.Millisecond), by("honest", plain()))
 	for deadline := time.Now().Add(8 * time.Second); time.Now().Before(deadline); {
 		c.attack(48, func(int) ask { return by("attacker", completion(10, 1)) }) // estimated at the floor
-		c.attack(4, func(int) ask { return by("attacker", completion(10, 400)) })
+		c.attack(4, func(int) ask { return by("attacker", completion(10, 800)) })
 		for range 3 { // comes and goes
 			p := c.begin(by("attacker", completion(10, 1)))
-			time.Sleep(3 * time.Millisecond)
+			time.Sleep(time.Millisecond)
 			p.cancel()
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	c.wantNoGain()
 }
