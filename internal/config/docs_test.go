@@ -41,6 +41,8 @@ profile marked † has such values, and is refused.
 
 **Changes at run time.** A change of the file is validated and then applied to the running queue; an invalid one is
 refused with every problem named, and the old configuration stays. ` + "`tierMode`, `capacityMode`, `flows.key` and\n`flows.discipline`" + ` cannot change at run time and are refused by name.
+
+The last two tables say why the defaults, and the values of ` + "`recommended`" + `, are what they are.
 `
 
 // The reference is generated from the structs: their comments, their tags and the profiles.
@@ -81,6 +83,7 @@ func TestDocs(t *testing.T) {
 		b.WriteString(docsHead)
 		docsSection(t, &b, comments, documents, section, index, "")
 	}
+	b.WriteString(docsReasons(t))
 	golden(t, filepath.Join("..", "..", "docs", "config.md"), []byte(b.String()))
 }
 
