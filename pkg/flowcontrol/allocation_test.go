@@ -3,6 +3,7 @@ package flowcontrol
 import (
 	"context"
 	"testing"
+	"unsafe"
 
 	"github.com/go-logr/logr"
 
@@ -15,6 +16,13 @@ import (
 func TestOneAllocation(t *testing.T) {
 	t.Run("requests", func(t *testing.T) { oneAllocation(t, fairqueue.WFQ, Request{}, fairqueue.UnknownCost) })
 	t.Run("tokens", func(t *testing.T) { oneAllocation(t, fairqueue.VTC, Request{Cost: 2100}, 1950) })
+}
+
+// A waiter fills a size class of Go's allocator: 8 bytes more would take 64.
+func TestWaiterFitsItsSize(t *testing.T) {
+	if n := unsafe.Sizeof(waiter{}); n > 416 {
+		t.Errorf("a waiter has %d bytes", n)
+	}
 }
 
 func oneAllocation(t *testing.T, d fairqueue.Discipline, r Request, usage fairqueue.Cost) {

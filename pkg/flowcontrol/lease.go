@@ -23,9 +23,8 @@ type waiter struct {
 	preempted chan struct{} // closed at preemption; nil if it cannot be preempted
 	held      bool          // it has a lease, or had one
 	told      bool          // its preemption has been counted
-
-	actual  fairqueue.Cost // as told by OnUsage before the end
-	counted bool           // the actual cost is in the metrics
+	counted   bool          // the actual cost is in the metrics
+	actual    int32         // the actual cost as told by OnUsage before the end, at most fairqueue.MaxCost
 }
 
 // Lease is one request's holding of stock, from dispatch to completion. It is settled exactly once, by
@@ -92,7 +91,7 @@ func (l *Lease) OnUsage(cost fairqueue.Cost, tokens stock.Tokens) {
 	if l.Stage() == dispatch.StageEnded {
 		l.controller().machine.UsageLate(now, &l.Waiter, cost)
 	} else {
-		l.actual = cost
+		l.actual = int32(min(cost, fairqueue.MaxCost))
 		l.controller().machine.TrueUp(now, l.Granted(), cost, tokens)
 	}
 }
@@ -123,7 +122,7 @@ func (c *RequestQueueController) complete(w *waiter, done Completion) (settled b
 	defer c.end(now, nil)
 	settled = w.Stage() != dispatch.StageEnded
 	if actual = done.Cost; actual == fairqueue.UnknownCost {
-		actual = w.actual
+		actual = fairqueue.Cost(w.actual)
 	}
 	if !settled || done.Unsent {
 		actual = fairqueue.UnknownCost
