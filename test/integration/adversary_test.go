@@ -132,30 +132,43 @@ func (c *contest) attained() (attacker, honest int, ratio float64) {
 	return attacker, honest, ratio
 }
 
-// Who asks for far more than it uses, is idle, and gets the refund when it comes back, has saved nothing.
+// Who asks for far more than it uses, is idle, and gets the refund when it is back, has saved nothing. Each time it is
+// somebody of whom nothing is known, so that each of its three first answers is charged with 1,000 tokens, and has ten.
 func TestInflatedLimitsAndLateRefundsDoNotPay(t *testing.T) {
 	server := modelsim.Fixed(4, 5*time.Millisecond)
-	server.EarlyStop = 0.1 // answers have 10 tokens, if they may
-	c := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, server, by("honest", plain()))
-	// One of eight requests is as long as it says, so that all of them are estimated at 400 tokens, and most refunded.
-	inflated := func(i int) ask {
-		if i%8 == 0 {
-			return by("attacker", lasting(10, 400))
+	server.EarlyStop = 0.1
+	var release atomic.Pointer[chan struct{}]
+	server.Quirk.Match = func(r *http.Request) bool {
+		if r.Header.Get("x-slow") != "" {
+			<-*release.Load()
 		}
-		return by("attacker", completion(10, 400))
+		return false
 	}
-	slow := func(r *http.Request) bool { return r.Header.Get("x-slow") != "" }
-	c.attack(40, inflated)
-	for range 3 {
-		// Charged, and refunded only after the idle time, when the attacker is back.
-		c.models[0].Inject(3, modelsim.Quirk{Match: slow, HeaderDelay: 600 * time.Millisecond})
+	c := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, server, by("honest", plain()))
+	for round := range 5 {
+		name, slow := fmt.Sprint("attacker-", round), make(chan struct{})
+		release.Store(&slow)
 		for range 3 {
-			a := inflated(1)
+			a := by(name, completion(10, 100_000))
 			a.header = append(a.header, "x-slow", "1")
 			c.begin(a)
 		}
-		time.Sleep(500 * time.Millisecond)
-		c.round(func() { c.attack(400, inflated) })
+		// Meanwhile the honest one gets more than these are charged.
+		idle := c.models[0].Stats().Completed
+		eventually(t, "the idle time", func() error {
+			if c.models[0].Stats().Completed < idle+100 {
+				return errNotYet
+			}
+			return nil
+		})
+		c.round(func() {
+			c.attack(150, func(i int) ask {
+				if i == 20 {
+					close(slow)
+				}
+				return by(name, plain())
+			})
+		})
 	}
 	c.wantNoGain()
 }
