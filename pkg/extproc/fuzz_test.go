@@ -23,6 +23,8 @@ func FuzzMessages(f *testing.F) {
 	f.Add(uint8(1), uint8(0), []byte{12, 2, 14, 3, 5, 10, 6})
 	f.Add(uint8(0), uint8(2), []byte{6, 7, 8, 0})
 	f.Add(uint8(4), uint8(0), []byte{0, 3, 249, 4, 6})
+	f.Add(uint8(4), uint8(4), []byte{0, 3, 4, 6, 7, 23, 39, 23, 8})
+	f.Add(uint8(2), uint8(1), []byte{0, 4, 6, 7, 23, 39, 23, 183})
 	f.Fuzz(func(t *testing.T, requestMode, responseMode uint8, script []byte) {
 		if len(script) > 40 {
 			return
@@ -31,6 +33,7 @@ func FuzzMessages(f *testing.F) {
 			modes := []string{"NONE", "STREAMED", "BUFFERED", "BUFFERED_PARTIAL", "FULL_DUPLEX"}
 			b := newBench(t, func(c *Config) {
 				rewriteM(c)
+				askingForUsage(c)
 				c.Limits.MaxBodyBytes = 60
 			})
 			b.controller.grant = make(chan error, 64)
@@ -48,13 +51,14 @@ func FuzzMessages(f *testing.F) {
 				case 3:
 					c.say(requestBodyOf(`{"model":"m","pro`, false))
 				case 4:
-					c.say(requestBodyOf(`mpt":"hello"}`, true))
+					c.say(requestBodyOf(`mpt":"hello","stream":true}`, true))
 				case 5:
 					c.say(requestTrailers())
 				case 6:
 					c.say(responseHeaders("200", op >= 128, "content-type", "text/event-stream"))
 				case 7:
-					c.say(responseBodyOf("data: {}\n\n", op >= 128))
+					part := []string{"data: {}\n\n", usageEvent[:20], usageEvent[20:], ""}[op/16%4]
+					c.say(responseBodyOf(part, op >= 128))
 				case 8:
 					c.say(responseTrailers())
 				case 9:
