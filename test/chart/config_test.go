@@ -33,3 +33,38 @@ func TestConfigurationIsValid(t *testing.T) {
 		}
 	}
 }
+
+// What tenants share in, and how, is configured in the values like all else. Large numbers stay whole numbers.
+func TestTokensInTheValues(t *testing.T) {
+	all := render(t, minimal, `
+config:
+  profile: recommended
+  flows: { anonymous: shared, weights: { anonymous: 0.1 }, capacities: { anonymous: 20 } }
+  requestQueueController:
+    watermarkTokensPerBackend: 300000
+    lowerBoundTokensPerBackend: 300000
+    upperBoundTokensPerBackend: 1000000000
+    maxTokensInFlightPerFlow: 1000000000
+    maxTokensInFlightPerFlowPerBackend: 150000
+  usage: trailers
+  tokens: { weights: { output: 2.5 }, stockWeights: { cachedInput: 0 }, output: { coldStart: 500 } }
+`)
+	file := filepath.Join(t.TempDir(), "weir.yaml")
+	text := all.get(t, "ConfigMap/llama-weir").text("data", "weir.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := run(t, binaries.Path(binaries.Weir), "config", "show", file)
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, out, text)
+	}
+	for _, want := range []string{
+		"cost: tokens\n", "usage: trailers\n", "discipline: vtc\n", "anonymous: shared\n", "anonymous: 0.1\n", "anonymous: 20\n",
+		"watermarkTokensPerBackend: 300000\n", "upperBoundTokensPerBackend: 1000000000\n", "maxTokensInFlightPerFlow: 1000000000\n",
+		"output: 2.5\n", "cachedInput: 0\n", "coldStart: 500\n",
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the configuration lacks %q:\n%s", want, out)
+		}
+	}
+}
