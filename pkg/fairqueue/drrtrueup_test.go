@@ -60,3 +60,33 @@ func TestClassesShareActualCosts(t *testing.T) {
 		}
 	}
 }
+
+// What a request turns out to have cost more than its class has left is waited for, though the class could pay for its next
+// head without that.
+func TestAClassWaitsForItsDebt(t *testing.T) {
+	q := classes(t, Stay, ab(10, 10)...)
+	waits(t, q, "a", 4, 10)
+	waits(t, q, "b", 10, 10)
+	q.TrueUp(start, popNext(q), 30) // 6 are left, and 26 owed
+	if who := goes(t, q, 4); who != "bbba" {
+		t.Errorf("%s go, want a to wait for three quanta", who)
+	}
+}
+
+// A request that was paid with what its class was given back, and comes back, gives that back.
+func TestRequeueOfWhatWasPaidWithCredit(t *testing.T) {
+	q := classes(t, Stay, ab(100, 100)...)
+	waits(t, q, "a", 100, 1)
+	waits(t, q, "a", 10, 5)
+	waits(t, q, "b", 10, 5)
+	q.TrueUp(start, popNext(q), 1)
+	a := q.top.classes[0]
+	was := a.drrShare
+	r := popNext(q)
+	if r.Path.Class != "a" || a.credit != was.credit-10 {
+		t.Fatalf("%s goes, and a has %+v, before %+v", r.Path.Class, a.drrShare, was)
+	}
+	if q.Requeue(r); a.drrShare != was {
+		t.Errorf("a has %+v, before %+v", a.drrShare, was)
+	}
+}
