@@ -1,5 +1,7 @@
 package fairqueue
 
+import "math"
+
 // What flows have attained by the last requests that ended, beside what the bound of vtc permits. The flows of a class are
 // compared that wait in the same lane, have waited throughout the window, in no other lane and not parked, and did not
 // go out of turn. A request is noted when it ends; what its cost turns out to be afterwards is noted then.
@@ -17,15 +19,12 @@ type attained struct {
 type note struct {
 	flow     *flow
 	service  VirtualTime // below 0 for a correction after the end that lowers it
-	error    VirtualTime // how wrong the charge at dispatch was, or before the correction
+	error    VirtualTime // by how much service is more than the charge at dispatch, or before the correction
 	inflight int32       // requests of the flow that were in flight
 }
 
-// add notes that a request of f has attained this, by a receipt that was wrong by the other.
+// add notes that a request of f has attained this, which is more by the other than what it was charged at dispatch.
 func (a *attained) add(f *flow, service, wrong VirtualTime) {
-	if wrong.before(0) {
-		wrong = -wrong
-	}
 	a.notes[a.n%attainedWindow] = note{flow: f, service: service, error: wrong, inflight: f.inflight}
 	a.n++
 }
@@ -102,8 +101,8 @@ func (a *attained) compare(q *FairRequestQueue) (lanes []*compared) {
 		if n := &a.notes[i%attainedWindow]; n.flow.settledSince(from) {
 			x := get(n.flow)
 			x.service += inCost(n.service)
-			x.largest = max(x.largest, inCost(n.service), inCost(n.service+n.error))
-			x.error = max(x.error, inCost(n.error))
+			x.largest = max(x.largest, inCost(n.service), inCost(n.service-n.error))
+			x.error = max(x.error, math.Abs(inCost(n.error)))
 			x.inflight = max(x.inflight, float64(n.inflight))
 		}
 	}

@@ -127,3 +127,61 @@ func TestFairnessGapCounts(t *testing.T) {
 		t.Error("wfq has a gap of what it does not know")
 	}
 }
+
+// The bound is, for each of the two flows its largest cost, and as much again for each of its
+// requests in flight, with twice the error of their estimates. The largest cost is that of the estimate or of the usage.
+func TestFairnessBoundCounts(t *testing.T) {
+	for _, c := range []struct {
+		name               string
+		estimate, used     Cost
+		inFlight           int
+		largest, errorEach float64
+	}{
+		{"exact", 10, 10, 1, 10, 0},
+		{"exact, three in flight", 10, 10, 3, 10, 0},
+		{"estimated at ten times the usage", 100, 10, 2, 100, 90},
+		{"estimated at a tenth", 10, 100, 2, 100, 90},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			q := counting(t, ByArrival, func(*Config) {})
+			keep(t, q, "a", c.estimate, 20)
+			keep(t, q, "b", c.estimate, 20)
+			var gone []*Request
+			for len(gone) < 2*c.inFlight {
+				gone = append(gone, popNext(q))
+			}
+			for _, r := range gone {
+				if r.Flow == "a" { // b has attained nothing yet
+					ends(q, r, c.used)
+				}
+			}
+			slack := func(largest, wrong float64) float64 {
+				return largest + float64(c.inFlight)*(largest+2*wrong)
+			}
+			want := slack(c.largest, c.errorEach) + slack(float64(c.estimate), 0)
+			if got := q.Fairness()[0]; got.Gap != float64(c.used)*float64(c.inFlight) || got.Bound != want {
+				t.Errorf("%+v, want a bound of %.0f", got, want)
+			}
+		})
+	}
+}
+
+// Flows are compared only with those that wait for the same model servers.
+func TestFairnessGapOfLanes(t *testing.T) {
+	q := counting(t, ByArrival, func(*Config) {})
+	for range 5 {
+		mustPush(t, q, &Request{Flow: "a", Cost: 10, Lane: "x"})
+		mustPush(t, q, &Request{Flow: "b", Cost: 10, Lane: "y"})
+	}
+	r := popNext(q)
+	ends(q, r, 1000)
+	if got := q.Fairness()[0]; got.Gap != 0 {
+		t.Errorf("two flows that cannot take each other's turn have a gap of %.0f", got.Gap)
+	}
+	for range 2 {
+		mustPush(t, q, &Request{Flow: "c", Cost: 10, Lane: r.Lane})
+	}
+	if got := q.Fairness()[0]; got.Gap != 0 {
+		t.Errorf("a flow that has just come has a gap of %.0f", got.Gap)
+	}
+}
