@@ -23,6 +23,7 @@ var responses = []struct {
 	{name: "messages, JSON", text: `{"type":"message","usage":{"input_tokens":9,"output_tokens":8,"cache_read_input_tokens":2}}`, want: Tokens{9, 8, 2}},
 	{name: "messages, stream", events: true, text: "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"usage\":{\"input_tokens\":9,\"output_tokens\":0}}}\n\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"usage\":{\"input_tokens\":9,\"output_tokens\":8}}\n\n", want: Tokens{9, 8, 0}},
 	{name: "responses, stream", events: true, text: "event: response.created\ndata: {\"response\":{\"usage\":null}}\n\nevent: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"output\":[{\"usage\":{\"input_tokens\":77}}],\"usage\":{\"input_tokens\":6,\"output_tokens\":5,\"input_tokens_details\":{\"cached_tokens\":3}}}}\n\n", want: Tokens{6, 5, 3}},
+	{name: "escapes at the end of a text and in a key", text: `{"text":"say \"usage\"\n","usage":{"prompt_tokens":5,"completion_tokens":3},"\nusage":{"prompt_tokens":99}}`, want: Tokens{5, 3, 0}},
 	{name: "no JSON at all", text: "upstream connect error", none: true},
 }
 
@@ -91,11 +92,14 @@ func TestEnded(t *testing.T) {
 	}{
 		{"chat", true, "data: {\"choices\":[{\"delta\":{\"content\":\"[DONE]\"}}]}\n\ndata: [DONE]\n\n", true},
 		{"chat, CRLF", true, "data:{}\r\n\r\ndata:[DONE]\r\n\r\n", true},
+		{"chat, and more after the end", true, "data: [DONE]\n\n: bye\n\ndata: {}\n\n", true},
 		{"chat, not yet", true, "data: {}\n\ndata: [DONE]\n", false},
 		{"chat, something else", true, "data: [DONE]x\n\ndata: x[DONE]\n\ndata: [DO\ndata: NE]\n\n: [DONE]\n\n", false},
 		{"messages", true, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", true},
 		{"messages, not yet", true, "event: message_delta\ndata: {\"type\":\"message_delta\",\"x\":{\"type\":\"message_stop\"},\"y\":\"message_stop\"}\n\n", false},
 		{"responses", true, "data: {\"type\":\"response.completed\",\"response\":{}}\n\n", true},
+		{"responses, cut short", true, "data: {\"type\":\"response.incomplete\",\"response\":{}}\n\n", true},
+		{"responses, failed", true, "data: {\"type\":\"response.failed\",\"response\":{}}\n\n", true},
 		{"JSON", false, `{"type":"message","content":[{}]}`, true},
 		{"JSON, not yet", false, `{"content":[{"type":"message_stop"}],`, false},
 	} {
