@@ -108,9 +108,8 @@ func (st *mainStream) size() estimate.Request {
 	}
 	if f := &st.body.fields; f.Prompt.Prompts > 0 { // the body was read
 		r.Text, r.Numbers = f.Prompt.Text, f.Prompt.Numbers
-		r.Answers = max(1, f.N, f.BestOf) * f.Prompt.Prompts // at most 2^40 · 2^30
-		// Engines differ in which of them counts, and in what 0 and less means.
-		if most := max(f.MaxTokens, f.MaxCompletionTokens, f.MaxOutputTokens); most > 0 {
+		r.Answers = min(max(1, f.N, f.BestOf), estimate.MaxTokens) * f.Prompt.Prompts // at most 2^30 · 2^30
+		if most := outputLimit(st.headers.values[slotPath], f); most > 0 {
 			r.MaxOutput = most
 		}
 	}
@@ -118,6 +117,24 @@ func (st *mainStream) size() estimate.Request {
 		r.MaxOutput = st.info.most
 	}
 	return r
+}
+
+// outputLimit returns the most tokens of one answer that a body allows by the fields that engines read on its path, or less
+// than 1 if there is no such limit, or it cannot be told: engines differ in what 0 and less means, and which of two counts.
+func outputLimit(path string, f *body.Fields) int64 {
+	switch inferencePath(path) {
+	case "/v1/chat/completions", "/v1/chat/completions/batch":
+		if f.MaxTokens == 0 || f.MaxCompletionTokens == 0 {
+			return 0
+		}
+		return max(f.MaxTokens, f.MaxCompletionTokens)
+	case "/v1/completions", messagesPath:
+		return f.MaxTokens
+	case responsesPath:
+		return f.MaxOutputTokens
+	default:
+		return 0
+	}
 }
 
 // actualCost returns what the request has really cost, or fairqueue.UnknownCost if it was not charged in tokens, or if that

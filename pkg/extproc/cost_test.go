@@ -42,7 +42,6 @@ func TestEstimateAtDispatch(t *testing.T) {
 		{"text", `{"prompt":"` + text + `"}`, nil, 100 + 2000},
 		{"max_tokens", `{"prompt":"` + text + `","max_tokens":10}`, nil, 100 + 20},
 		{"max_completion_tokens", `{"prompt":"` + text + `","max_completion_tokens":10}`, nil, 100 + 20},
-		{"max_output_tokens", `{"input":"` + text + `","max_output_tokens":10}`, nil, 100 + 20},
 		{"the largest of them, since engines differ", `{"prompt":"` + text + `","max_tokens":10,"max_completion_tokens":30}`, nil, 100 + 60},
 		{"none of them says none", `{"prompt":"` + text + `","max_tokens":0}`, nil, 100 + 2000},
 		{"minus one says none", `{"prompt":"` + text + `","max_tokens":-1}`, nil, 100 + 2000},
@@ -256,6 +255,64 @@ func TestCostAtTheEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A limit that the engine does not read on this path, or reads otherwise than it looks, does not lower what a client is
+// charged: neither when it is dispatched nor when it leaves.
+func TestLimitsThatDoNotCount(t *testing.T) {
+	for _, c := range []struct {
+		path, limits string
+		most         fairqueue.Cost // of the output, when the client leaves after 100 s, at 50 tokens a second
+	}{
+		{"/v1/chat/completions", `"max_tokens":30`, 30},
+		{"/v1/chat/completions", `"max_completion_tokens":30`, 30},
+		{"/v1/chat/completions", `"max_tokens":30,"max_completion_tokens":null`, 30},
+		{"/v1/chat/completions", `"max_tokens":"30"`, 30},
+		{"/v1/chat/completions", `"max_output_tokens":1`, 5000},
+		{"/v1/chat/completions", `"max_tokens":1,"max_completion_tokens":"4000"`, 4000},
+		{"/v1/chat/completions", `"max_tokens":1,"max_completion_tokens":" +4_000.0 "`, 4000},
+		{"/v1/chat/completions", `"max_tokens":1,"max_completion_tokens":"\u0034000"`, 4000},
+		{"/v1/chat/completions", `"max_tokens":1,"max_completion_tokens":"many"`, 5000},
+		{"/v1/chat/completions", `"max_tokens":1,"max_completion_tokens":-1`, 5000},
+		{"/v1/chat/completions", `"max_tokens":30,"n":"16"`, 16 * 30},
+		{"/v1/completions", `"max_tokens":30`, 30},
+		{"/v1/completions", `"max_completion_tokens":1`, 5000},
+		{"/v1/messages", `"max_tokens":30,"max_output_tokens":1`, 30},
+		{"/v1/responses", `"max_output_tokens":30`, 30},
+		{"/v1/responses", `"max_tokens":1`, 5000},
+		{"/v1/another", `"max_tokens":1,"max_output_tokens":1`, 5000},
+	} {
+		inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(conv *conversation) {
+			conv.say(requestHeaders(false, ":method", "POST", ":path", c.path, "content-type", "application/json",
+				"x-gateway-model-name", "m"))
+			conv.say(requestBodyOf(`{"model":"m","prompt":"`+strings.Repeat("abcd", 100)+`",`+c.limits+`}`, true))
+			conv.heard()
+			if got, want := conv.controller.requests[0].Cost, 100+2*min(c.most, 1000); got != want {
+				t.Errorf("%s with %s: charged %d at dispatch, want %d", c.path, c.limits, got, want)
+			}
+			conv.say(responseHeaders("200", false, "content-type", "text/event-stream"))
+			conv.heard()
+			time.Sleep(100 * time.Second)
+			conv.settled(1)
+			if got, want := conv.controller.leases[0].completed[0].Cost, 100+2*c.most; got != want {
+				t.Errorf("%s with %s: charged %d in the end, want %d", c.path, c.limits, got, want)
+			}
+		})
+	}
+}
+
+// So many answers that their number overflows are not few.
+func TestAnswersDoNotOverflow(t *testing.T) {
+	inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(conv *conversation) {
+		conv.say(chat("x-gateway-model-name", "m"))
+		prompts := strings.Repeat(`"",`, 1<<23)
+		conv.say(requestBodyOf(`{"prompt":[`+prompts+`""],"max_tokens":10,"n":1e300}`, true))
+		conv.heard()
+		if got := conv.controller.requests[0].Cost; got != fairqueue.MaxCost {
+			t.Errorf("cost %d", got)
+		}
+		conv.settled(1)
+	})
 }
 
 // A client that leaves a long answer pays for the time that it had, at the rate of 50 tokens a second as long as no other

@@ -299,6 +299,7 @@ func TestUnderstatedLimitsDoNotPay(t *testing.T) {
 		{"another limit is understated, and the attacker leaves", `{` + prompt + `,"max_tokens":1,"max_output_tokens":1,"max_completion_tokens":160,"stream":true}`, 80},
 		{"another limit is understated, and usage not asked for", `{` + prompt + `,"max_tokens":1,"max_completion_tokens":160,"stream":true}`, hidden},
 		{"the limit comes twice, and the attacker leaves", `{"max_completion_tokens":1,` + prompt + `,"max_completion_tokens":160,"stream":true}`, 80},
+		{"a limit that does not count, and the attacker leaves", `{` + prompt + `,"max_output_tokens":1,"stream":true}`, 80},
 		{"no limit, and usage not asked for", `{` + prompt + `,"stream":true}`, hidden},
 	} {
 		t.Run(c.name, func(t *testing.T) {

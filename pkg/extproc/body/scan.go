@@ -1,6 +1,7 @@
 package body
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -9,7 +10,7 @@ import (
 // MaxDepth is how deeply arrays and objects may be nested.
 const MaxDepth = 512
 
-// Absent is the value of an integer field that is missing or not a number.
+// Absent is the value of an integer field that is missing or null.
 const Absent int64 = -1
 
 // maxInteger bounds integer fields, so that their sums cannot overflow.
@@ -32,7 +33,8 @@ type Fields struct {
 	// could change more of the answer than that.
 	AskUsage Edit
 	// MaxTokens, MaxCompletionTokens and MaxOutputTokens are max_tokens, max_completion_tokens and max_output_tokens, and
-	// N and BestOf are n and best_of. From 0 to 2^40, or Absent.
+	// N and BestOf are n and best_of. From 0 to 2^40, or Absent. A number in a string counts, as it does for engines, and
+	// what cannot be read is 0.
 	MaxTokens, MaxCompletionTokens, MaxOutputTokens, N, BestOf int64
 	// Priority is the hint for the engine's own scheduler. HasPriority reports whether there is one.
 	Priority    float64
@@ -254,15 +256,28 @@ func (s *scanner) integer(to *int64) error {
 	if err := s.value(1); err != nil {
 		return err
 	}
-	if v, ok := number(s.b[start:s.i]); ok {
+	b := s.b[start:s.i]
+	if string(b) == "null" {
+		return nil
+	}
+	if *to = 0; b[0] == '"' {
+		b = inString(b[1 : len(b)-1])
+	}
+	if v, ok := number(b); ok {
 		*to = int64(min(max(v, 0), maxInteger))
 	}
 	return nil
 }
 
-// number returns the value of a JSON number, and reports whether b is one.
+// inString returns the number in the inside of a string without what pydantic lets pass in it, and Go does not.
+func inString(raw []byte) []byte {
+	b := bytes.TrimPrefix(bytes.TrimSpace(unescape(raw)), []byte("+"))
+	return bytes.ReplaceAll(b, []byte("_"), nil)
+}
+
+// number returns the value of a number, and reports whether b is one, if b is a JSON value or looks like a number.
 func number(b []byte) (float64, bool) {
-	if c := b[0]; c != '-' && (c < '0' || c > '9') {
+	if len(b) == 0 || b[0] != '-' && (b[0] < '0' || b[0] > '9') {
 		return 0, false
 	}
 	v, err := strconv.ParseFloat(string(b), 64)

@@ -27,7 +27,11 @@ func TestScanFields(t *testing.T) {
 		{`{"max_tokens":10,"max_completion_tokens":2e1,"max_output_tokens":-1,"n":1e300}`, func(f *Fields) {
 			f.MaxTokens, f.MaxCompletionTokens, f.MaxOutputTokens, f.N = 10, 20, 0, maxInteger
 		}},
-		{`{"max_tokens":10,"max_tokens":"many","n":null}`, func(*Fields) {}},
+		{`{"max_tokens":10,"max_tokens":"many","n":null}`, func(f *Fields) { f.MaxTokens = 0 }},
+		{`{"max_tokens":10,"max_tokens":null,"n":" +1_6.0\n","best_of":"\u0034"}`, func(f *Fields) { f.N, f.BestOf = 16, 4 }},
+		{`{"max_tokens":"","max_completion_tokens":true,"max_output_tokens":[7],"n":"Infinity","best_of":"-nan"}`, func(f *Fields) {
+			f.MaxTokens, f.MaxCompletionTokens, f.MaxOutputTokens, f.N, f.BestOf = 0, 0, 0, 0, 0
+		}},
 		{`{"priority":-1.5}`, func(f *Fields) { f.Priority, f.HasPriority = -1.5, true }},
 		{`{"messages":[1, 2],"prompt":"abc","tools":[]}`, func(f *Fields) { f.Prompt = Prompt{Text: 3 + 2, Prompts: 1} }},
 		{`{"prompt":"abcdef","prompt":"a"}`, func(f *Fields) { f.Prompt.Text = 1 }},
