@@ -16,7 +16,6 @@ import (
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
-	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // replay is a stream that plays the same messages to every handler.
@@ -56,13 +55,13 @@ func (quickController) Refuse(_, _, _ string, err error) *flowcontrol.Rejection 
 
 type quickLease struct{}
 
-func (quickLease) Preempted() <-chan struct{}               { return nil }
-func (quickLease) Queued() (time.Duration, bool)            { return 0, false }
-func (quickLease) OnFirstByte() error                       { return nil }
-func (quickLease) OnServed(flowcontrol.Endpoint)            {}
-func (quickLease) OnCost(fairqueue.Cost, stock.Tokens)      {}
-func (quickLease) OnUsage(fairqueue.Cost, stock.Tokens)     {}
-func (quickLease) OnRequestComplete(flowcontrol.Completion) {}
+func (quickLease) Preempted() <-chan struct{}                 { return nil }
+func (quickLease) Queued() (time.Duration, bool)              { return 0, false }
+func (quickLease) OnFirstByte() error                         { return nil }
+func (quickLease) OnServed(flowcontrol.Endpoint)              {}
+func (quickLease) OnCost(fairqueue.Cost, flowcontrol.Tokens)  {}
+func (quickLease) OnUsage(fairqueue.Cost, flowcontrol.Tokens) {}
+func (quickLease) OnRequestComplete(flowcontrol.Completion)   {}
 
 func benchmark(b *testing.B, messages ...*extprocv3.ProcessingRequest) {
 	benchmarkWith(b, nil, messages...)

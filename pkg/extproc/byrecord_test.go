@@ -150,7 +150,7 @@ func TestChargedByRecord(t *testing.T) {
 					conv.end()
 					if !before {
 						conv.wantCharged(0)
-						time.Sleep(recordWait - 1)
+						time.Sleep(recordWait - time.Nanosecond)
 						conv.log(c.record(id))
 					}
 					conv.wantCharged(0, c.want)
@@ -179,10 +179,10 @@ func TestNoRecord(t *testing.T) {
 		if c.records(recordForeign) != 1 || c.records(recordLate) != 2 || c.records(recordUnknown) != 1 {
 			t.Errorf("%v unnamed, %v late, %v unknown", c.records(recordForeign), c.records(recordLate), c.records(recordUnknown))
 		}
-		time.Sleep(recordWait - 1)
+		time.Sleep(recordWait - time.Nanosecond)
 		synctest.Wait()
 		c.wantCharged(0)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		c.wantCharged(0, 100+2*500)
 		c.log(entryOf(id, used(120, 30)))

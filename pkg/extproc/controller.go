@@ -6,7 +6,6 @@ import (
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
-	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // Controller is the queue controller, as streams use it. Controlled makes one.
@@ -28,8 +27,8 @@ type Lease interface {
 	Queued() (waited time.Duration, queued bool)
 	OnFirstByte() error
 	OnServed(e flowcontrol.Endpoint)
-	OnCost(to fairqueue.Cost, tokens stock.Tokens)
-	OnUsage(cost fairqueue.Cost, tokens stock.Tokens)
+	OnCost(to fairqueue.Cost, tokens flowcontrol.Tokens)
+	OnUsage(cost fairqueue.Cost, tokens flowcontrol.Tokens)
 	OnRequestComplete(c flowcontrol.Completion)
 }
 

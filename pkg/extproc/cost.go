@@ -9,7 +9,7 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/extproc/usage"
 	"github.com/weir-epp/weir/pkg/fairqueue"
-	"github.com/weir-epp/weir/pkg/stock"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
 // costs is the estimator that all streams share.
@@ -63,7 +63,7 @@ type charge struct {
 
 // cost returns what the queue charges for the request: what the gateway states, or the estimate in tokens, or 1. With an
 // estimate it returns what the request takes of the stock as well; else 0, which means as much as its cost.
-func (st *mainStream) cost() (fairqueue.Cost, stock.Tokens) {
+func (st *mainStream) cost() (fairqueue.Cost, flowcontrol.Tokens) {
 	c := st.cfg
 	if n, ok := st.headers.count(c.costHeader); ok && n > 0 {
 		return fairqueue.Cost(min(n, int64(fairqueue.MaxCost))), 0
@@ -78,7 +78,7 @@ func (st *mainStream) cost() (fairqueue.Cost, stock.Tokens) {
 		// that bounds the estimate only.
 		st.charge.request.MaxOutput = estimate.Unknown
 	}
-	return fairqueue.Cost(st.charge.estimated.Cost), stock.Tokens(st.charge.estimated.Stock)
+	return fairqueue.Cost(st.charge.estimated.Cost), flowcontrol.Tokens(st.charge.estimated.Stock)
 }
 
 // count returns the number in a header, and reports whether there is one.
@@ -229,7 +229,7 @@ func (st *mainStream) outgrown(seen int64) {
 	}
 	c.streamed = min(seen+seen/8+16, c.request.MostOutput())
 	used := estimate.Usage{Input: c.estimated.Input, Output: c.streamed}
-	st.lease.OnCost(fairqueue.Cost(st.cfg.Tokens.Weights.Cost(used)), stock.Tokens(st.cfg.Tokens.StockWeights.Cost(used)))
+	st.lease.OnCost(fairqueue.Cost(st.cfg.Tokens.Weights.Cost(used)), flowcontrol.Tokens(st.cfg.Tokens.StockWeights.Cost(used)))
 }
 
 // reportedUsage returns the usage of the answer, and reports whether it is known. What Envoy has read goes before what

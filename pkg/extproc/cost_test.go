@@ -17,7 +17,6 @@ import (
 	"github.com/weir-epp/weir/pkg/estimate"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
-	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // The queue and the estimator mean the same by the largest cost.
@@ -406,7 +405,7 @@ func TestChargedWhileStreaming(t *testing.T) {
 			if least := fairqueue.Cost(100 + 2*seen); charged < least || charged > 100+2*3000 {
 				t.Fatalf("%d tokens: charged %d", seen, charged)
 			}
-			if n := len(lease.tokens); n > 0 && (lease.tokens[n-1]-100)*2 != stock.Tokens(charged-100) {
+			if n := len(lease.tokens); n > 0 && (lease.tokens[n-1]-100)*2 != flowcontrol.Tokens(charged-100) {
 				t.Fatalf("%d tokens: charged %d, of the stock %d", seen, charged, lease.tokens[n-1])
 			}
 		}

@@ -21,7 +21,6 @@ import (
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
-	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // fakeController stands for the queue: it grants at once or when the test says so, and counts outcomes.
@@ -112,18 +111,18 @@ type fakeLease struct {
 	preempt    chan struct{}
 	completed  []flowcontrol.Completion
 	firstBytes int
-	costs      []fairqueue.Cost // that OnCost was told
-	tokens     []stock.Tokens   // that OnCost was told
-	usage      []fairqueue.Cost // that OnUsage was told
+	costs      []fairqueue.Cost     // that OnCost was told
+	tokens     []flowcontrol.Tokens // that OnCost was told
+	usage      []fairqueue.Cost     // that OnUsage was told
 }
 
 func (l *fakeLease) Preempted() <-chan struct{} { return l.preempt }
 
-func (l *fakeLease) OnCost(to fairqueue.Cost, tokens stock.Tokens) {
+func (l *fakeLease) OnCost(to fairqueue.Cost, tokens flowcontrol.Tokens) {
 	l.costs, l.tokens = append(l.costs, to), append(l.tokens, tokens)
 }
 
-func (l *fakeLease) OnUsage(cost fairqueue.Cost, _ stock.Tokens) {
+func (l *fakeLease) OnUsage(cost fairqueue.Cost, _ flowcontrol.Tokens) {
 	l.controller.mu.Lock()
 	defer l.controller.mu.Unlock()
 	if len(l.completed) == 0 {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/estimate"
 	"github.com/weir-epp/weir/pkg/fairqueue"
-	"github.com/weir-epp/weir/pkg/stock"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
 // A request's two numbers: what the queue charges, where a token of the answer costs two, and what it takes of the stock,
@@ -21,7 +21,7 @@ func TestCostAndTokensOfTheStock(t *testing.T) {
 		change  func(*Config)
 		headers []string
 		cost    fairqueue.Cost
-		tokens  stock.Tokens
+		tokens  flowcontrol.Tokens
 	}{
 		{"by default", inTokens, nil, 100 + 2*50, 100 + 50},
 		{"with weights of its own", weighted, nil, 100 + 2*50, 3*100 + 25},

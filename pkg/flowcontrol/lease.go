@@ -6,7 +6,6 @@ import (
 
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
-	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // waiter is one request, from TryEnqueue or PassOn to its end: the machine's part, and what the waiting goroutine and
@@ -70,7 +69,7 @@ func (l *Lease) OnServed(e Endpoint) {
 
 // OnCost raises the request's cost, and its tokens in the stock, to at least these, because its answer has outgrown the
 // estimate.
-func (l *Lease) OnCost(to fairqueue.Cost, tokens stock.Tokens) {
+func (l *Lease) OnCost(to fairqueue.Cost, tokens Tokens) {
 	now := time.Now()
 	l.controller().mu.Lock()
 	defer l.controller().end(now, nil)
@@ -80,7 +79,7 @@ func (l *Lease) OnCost(to fairqueue.Cost, tokens stock.Tokens) {
 // OnUsage corrects the request's cost to its actual cost, and its tokens in the stock, which are 0 if they are not known.
 // After OnRequestComplete it works once, if that did not know the cost, for the last dispatch.MostLate requests; it then
 // corrects what the request's class and flow were charged, since the stock is settled.
-func (l *Lease) OnUsage(cost fairqueue.Cost, tokens stock.Tokens) {
+func (l *Lease) OnUsage(cost fairqueue.Cost, tokens Tokens) {
 	now := time.Now()
 	l.controller().mu.Lock()
 	if l.controller().machine.TakesUsage(&l.Waiter) && !l.counted {

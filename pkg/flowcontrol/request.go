@@ -26,7 +26,7 @@ type Request struct {
 	// Cost is its work, which the queue charges, at least 1; 0 counts as 1.
 	Cost fairqueue.Cost
 	// Tokens is what it takes of the stock in tokens, as far as is known; 0 means as many as its cost.
-	Tokens stock.Tokens
+	Tokens Tokens
 	// Deadline is the client's own (from the stream or a deadline header); zero means none.
 	Deadline time.Time
 	// Placement is its constraint on endpoints, computed before the lock is acquired.
@@ -37,6 +37,8 @@ type Request struct {
 }
 
 type (
+	// Tokens is what a request takes of the stock in tokens; see stock.Tokens.
+	Tokens = stock.Tokens
 	// Placement is a request's constraint on endpoints; see dispatch.Placement.
 	Placement = dispatch.Placement
 	// Endpoint is an endpoint's number; see dispatch.Endpoint.

@@ -63,7 +63,7 @@ config:
 		"watermarkTokensPerBackend: 300000\n", "upperBoundTokensPerBackend: 1000000000\n", "maxTokensInFlightPerFlow: 1000000000\n",
 		"output: 2.5\n", "cachedInput: 0\n", "coldStart: 500\n",
 	} {
-		if !strings.Contains(string(out), want) {
+		if !strings.Contains(out, want) {
 			t.Errorf("the configuration lacks %q:\n%s", want, out)
 		}
 	}

@@ -22,27 +22,45 @@ func TestShapesInTheLog(t *testing.T) {
 		want                       counts
 		outcome                    string
 	}{
-		{name: "chat", kind: json + "; charset=utf-8", outcome: "used", want: counts{120, 30, 20},
-			body: "{\n  \"choices\": [],\n  \"usage\": {\"prompt_tokens\": 120, \"completion_tokens\": 30, \"prompt_tokens_details\": {\"cached_tokens\": 20}}\n}"},
-		{name: "messages", kind: json, outcome: "used", want: counts{120, 30, 20},
-			body: `{"type":"message","usage":{"input_tokens":120,"cache_read_input_tokens":20,"output_tokens":30}}`},
-		{name: "responses", kind: json, outcome: "used", want: counts{120, 30, 20},
-			body: `{"object":"response","output":["` + long + `"],"usage":{"input_tokens":120,"input_tokens_details":{"cached_tokens":20},"output_tokens":30}}`},
-		{name: "no details", kind: json, outcome: "used", want: counts{120, 30, 0},
-			body: `{"usage":{"prompt_tokens":120,"completion_tokens":30,"prompt_tokens_details":null}}`},
-		{name: "streamed chat", kind: events + "; charset=utf-8", outcome: "used", want: counts{120, 30, 20},
+		{
+			name: "chat", kind: json + "; charset=utf-8", outcome: "used", want: counts{120, 30, 20},
+			body: "{\n  \"choices\": [],\n  \"usage\": {\"prompt_tokens\": 120, \"completion_tokens\": 30, \"prompt_tokens_details\": {\"cached_tokens\": 20}}\n}",
+		},
+		{
+			name: "messages", kind: json, outcome: "used", want: counts{120, 30, 20},
+			body: `{"type":"message","usage":{"input_tokens":120,"cache_read_input_tokens":20,"output_tokens":30}}`,
+		},
+		{
+			name: "responses", kind: json, outcome: "used", want: counts{120, 30, 20},
+			body: `{"object":"response","output":["` + long + `"],"usage":{"input_tokens":120,"input_tokens_details":{"cached_tokens":20},"output_tokens":30}}`,
+		},
+		{
+			name: "no details", kind: json, outcome: "used", want: counts{120, 30, 0},
+			body: `{"usage":{"prompt_tokens":120,"completion_tokens":30,"prompt_tokens_details":null}}`,
+		},
+		{
+			name: "streamed chat", kind: events + "; charset=utf-8", outcome: "used", want: counts{120, 30, 20},
 			body: ": a comment\r\n\r\ndata: {\"choices\":[{}],\"usage\":null}\r\n\r\n" +
-				"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":120,\"completion_tokens\":30,\"prompt_tokens_details\":{\"cached_tokens\":20}}}\r\n\r\ndata: [DONE]\r\n\r\n"},
-		{name: "streamed chat with usage in every chunk", kind: events, outcome: "used", want: counts{120, 2, 0},
-			body: "data: {\"usage\":{\"prompt_tokens\":120,\"completion_tokens\":1}}\n\ndata: {\"usage\":{\"prompt_tokens\":120,\"completion_tokens\":2}}\n\n"},
-		{name: "streamed messages", kind: events, outcome: "used", want: counts{120, 30, 20},
+				"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":120,\"completion_tokens\":30,\"prompt_tokens_details\":{\"cached_tokens\":20}}}\r\n\r\ndata: [DONE]\r\n\r\n",
+		},
+		{
+			name: "streamed chat with usage in every chunk", kind: events, outcome: "used", want: counts{120, 2, 0},
+			body: "data: {\"usage\":{\"prompt_tokens\":120,\"completion_tokens\":1}}\n\ndata: {\"usage\":{\"prompt_tokens\":120,\"completion_tokens\":2}}\n\n",
+		},
+		{
+			name: "streamed messages", kind: events, outcome: "used", want: counts{120, 30, 20},
 			body: "event: message_start\ndata: {\"message\":{\"usage\":{\"input_tokens\":120,\"cache_read_input_tokens\":20,\"output_tokens\":1}}}\n\n" +
-				"event: message_delta\ndata: {\"usage\":{\"output_tokens\":30}}\n\n"},
-		{name: "streamed responses", kind: events, outcome: "used", want: counts{120, 30, 20},
+				"event: message_delta\ndata: {\"usage\":{\"output_tokens\":30}}\n\n",
+		},
+		{
+			name: "streamed responses", kind: events, outcome: "used", want: counts{120, 30, 20},
 			body: "data: {\"response\":{\"usage\":null}}\n\ndata: {\"response\":{\"output\":[\"" + long +
-				"\"],\"usage\":{\"input_tokens\":120,\"input_tokens_details\":{\"cached_tokens\":20},\"output_tokens\":30}}}\n\n"},
-		{name: "a stream that ends without an empty line", kind: events, outcome: "empty",
-			body: "data: {\"usage\":{\"prompt_tokens\":120,\"completion_tokens\":30}}"},
+				"\"],\"usage\":{\"input_tokens\":120,\"input_tokens_details\":{\"cached_tokens\":20},\"output_tokens\":30}}}\n\n",
+		},
+		{
+			name: "a stream that ends without an empty line", kind: events, outcome: "empty",
+			body: "data: {\"usage\":{\"prompt_tokens\":120,\"completion_tokens\":30}}",
+		},
 		{name: "no usage", kind: json, outcome: "empty", body: `{"choices":[]}`},
 		{name: "a stream without usage", kind: events, outcome: "empty", body: "data: {\"choices\":[{}]}\n\ndata: [DONE]\n\n"},
 		{name: "half a document", kind: json, outcome: "empty", body: `{"usage":{"prompt_tokens":120,"completion_tokens":30}`},

@@ -54,7 +54,8 @@ func TestTotalsAreSpreadByTheBounds(t *testing.T) {
 	cfg.Tokens.Watermark = 100
 	want := []leader.Endpoint{
 		{Key: "a", Bound: 2_200_000, Most: leader.Held{Requests: 3, Tokens: 110}},
-		{Key: "b", Bound: 6_000_000, Most: leader.Held{Requests: 6, Tokens: 110}}, {Key: "c"},
+		{Key: "b", Bound: 6_000_000, Most: leader.Held{Requests: 6, Tokens: 110}},
+		{Key: "c"},
 	}
 	if got := shares(foreignPool(), &cfg); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
