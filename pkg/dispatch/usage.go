@@ -38,7 +38,7 @@ func (m *Machine) TrueUp(now time.Time, l *Lease, to fairqueue.Cost, tokens stoc
 
 // MostLate is the number of completed requests, the last ones, whose cost may still become known. The machine keeps
 // nothing of them; the bound is for whoever repeats its events, and must find them again.
-const MostLate = 4096
+const MostLate = 8192
 
 // TakesUsage reports whether UsageLate has an effect: w is complete, what it has cost is not known, and fewer than
 // MostLate requests have been completed like that since.

@@ -23,9 +23,10 @@ var fateLabels = [numFates]string{
 	recordForeign: "unnamed",
 }
 
-// nameInLog gives a granted request a name for the records of Envoy's access log, if its usage is learned from them.
+// nameInLog gives a granted request a name for the records of Envoy's access log, if its usage is learned from them. What
+// is passed on without queueing has none.
 func (st *mainStream) nameInLog() {
-	if st.lease == nil {
+	if st.lease == nil || st.passes {
 		return
 	}
 	switch st.cfg.Usage {

@@ -273,6 +273,20 @@ func TestRequestsWithoutRecords(t *testing.T) {
 	})
 }
 
+// What is passed on without queueing has no usage: it takes nobody's place among those that wait for a record.
+func TestPassedOnAwaitsNoRecord(t *testing.T) {
+	inBubble(t, "NONE/NONE", byLog, func(c *conversation) {
+		c.say(requestHeaders(true, ":method", "GET", ":path", "/v1/models"))
+		for _, m := range c.stream.take() {
+			if got := m.GetDynamicMetadata().GetFields()[weirNamespace].GetStructValue().GetFields()[requestKey]; got != nil {
+				t.Errorf("it has the ID %s", got)
+			}
+		}
+		c.answered("200")
+		c.wantNothingHeld()
+	})
+}
+
 // With cost: requests the usage is counted, and nobody is charged for it.
 func TestRecordsWithoutCosts(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/NONE", func(c *Config) { c.Usage = UsageALS }, func(c *conversation) {
@@ -417,10 +431,11 @@ func TestPanicWithoutRecord(t *testing.T) {
 	})
 }
 
-// No request waits whose charge the queue would not correct any more.
+// The queue still corrects a request that as many crowd out as may wait, also if nearly as many came between these that
+// await nothing.
 func TestAwaitedAreCorrected(t *testing.T) {
-	if maxAwaited > dispatch.MostLate {
-		t.Errorf("%d wait, %d are corrected", maxAwaited, dispatch.MostLate)
+	if 2*maxAwaited > dispatch.MostLate {
+		t.Errorf("%d wait, the last %d are corrected", maxAwaited, dispatch.MostLate)
 	}
 }
 

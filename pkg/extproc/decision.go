@@ -9,9 +9,10 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// The fields of the metadata namespace weir, besides IDs, that Envoy's access log may show as %DYNAMIC_METADATA(weir:flow)% and so on
-// (responses.metadata). Their names never change, because log formats contain them. A field whose value is not known is
-// left out. Envoy merges the fields of several answers to one request; the last value of each counts.
+// The fields of the metadata namespace weir, besides IDs, that Envoy's access log may show as
+// %DYNAMIC_METADATA(weir:flow)% and so on (responses.metadata). Their names never change, because log formats contain them.
+// A field whose value is not known is left out. Envoy merges the fields of several answers to one request; the last value
+// of each counts.
 const (
 	decisionFlow     = "flow"
 	decisionTier     = "tier"

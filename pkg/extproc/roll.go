@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// The bounds of waiting for records. dispatch.MostLate requests at most can be corrected after their end.
+// The bounds of waiting for records. The last dispatch.MostLate requests can be corrected after their end, and those that
+// await no record count as well: so half as many wait, and one that is crowded out is still among them.
 const (
 	// recordWait is how long the record of a request that has ended is awaited. Envoy sends what it has logged within a
 	// second, unless it is configured otherwise (buffer_flush_interval).

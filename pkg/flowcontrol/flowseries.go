@@ -9,8 +9,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// flowMetrics are the metrics by flow, for a bounded number of flows. A flow costs two series, one for each kind of
-// rejection, and three where actual costs become known; a histogram would cost twenty.
+// flowMetrics are the metrics by flow, for a bounded number of flows. A flow costs five series, and one for each kind of
+// rejection; a histogram would cost twenty.
 type flowMetrics struct {
 	known      labelled[string, *flowSeries]
 	cost       *prometheus.CounterVec

@@ -141,9 +141,9 @@ func (b *Board) SetBounds(id EndpointID, lower, upper int64) bool {
 	return true
 }
 
-// SetForeign sets how many requests of others are at a ready endpoint, at most maxForeign, and how many tokens they take. They count
-// like Weir's own, but are nobody's to release; both are kept while the endpoint stays ready. It reports whether the
-// endpoint is ready.
+// SetForeign sets how many requests of others are at a ready endpoint, at most maxForeign, and how many tokens they take.
+// They count like Weir's own, but are nobody's to release; both are kept while the endpoint stays ready. It reports whether
+// the endpoint is ready.
 func (b *Board) SetForeign(id EndpointID, requests int, tokens int64) bool {
 	p, ok := b.ring.position(id)
 	if !ok || !b.spots[p].ready {

@@ -23,7 +23,7 @@ type Config struct {
 	Tokens TokensConfig
 }
 
-// TokensConfig is the band of one backend in tokens, such as tokens.
+// TokensConfig is the band of one backend in tokens.
 type TokensConfig struct {
 	// Watermark is the target stock, 0 to MaxTokensPerBackend; with 0, tokens are counted but not bounded.
 	Watermark Tokens

@@ -79,7 +79,8 @@ func (l *Ledger) BelowUpper() bool { return l.below(l.upper, Amount{}) }
 // BelowLower reports whether the band lets a waiting request through.
 func (l *Ledger) BelowLower() bool { return l.below(l.lower, Amount{}) }
 
-// BelowUpperWithoutOne reports whether BelowUpper could hold once some lease is settled. It counts requests only, not tokens.
+// BelowUpperWithoutOne reports whether BelowUpper could hold once some lease is settled. It counts requests only, not
+// tokens.
 func (l *Ledger) BelowUpperWithoutOne() bool {
 	return l.below(limit{l.upper.requests, math.MaxInt64}, Amount{Requests: 1})
 }

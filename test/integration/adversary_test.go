@@ -330,8 +330,8 @@ func TestUnderstatedLimitsDoNotPay(t *testing.T) {
 
 // What answers without usage are charged by time is within 15 % of what they have really cost, in the sum over many: of
 // those that are read to the end, and of those whose clients leave. The model server makes 200 tokens a second for each
-// request; prompts have 200 tokens and a flow's answers 90 to 110. With usage: none Weir is told that rate; else it learns it from
-// answers of others that do have usage.
+// request; prompts have 200 tokens and a flow's answers 90 to 110. With usage: none Weir is told that rate; else it learns
+// it from answers of others that do have usage.
 func TestChargedByTime(t *testing.T) {
 	const warm, many = 25, 120
 	for _, c := range []struct{ name, envoy, config string }{
