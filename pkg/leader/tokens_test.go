@@ -72,3 +72,48 @@ func TestRecordsCloseNoPool(t *testing.T) {
 		}
 	}
 }
+
+// However many old records there are beside a new one, an endpoint's bound falls as the new one does.
+func TestOldRecordsDoNotHideANewOne(t *testing.T) {
+	endpoints := []Endpoint{{Key: "a", Bound: 1, Most: Held{4, 6000}}}
+	for _, says := range []string{
+		`"total":9,"endpoints":{"a":9},"tokens":9000,"endpointTokens":{"a":9000}}`, `"total":9,"tokens":9000}`,
+	} {
+		f := newForeign(time.Minute, "me")
+		var leases []coordinationv1.Lease
+		for i := range 8 {
+			leases = append(leases, lease(fmt.Sprint("weir-", i), 1, fmt.Sprintf(`{"boot":"b%d",`, i)+says))
+		}
+		f.saw(epoch, leases, func(l *coordinationv1.Lease) time.Duration {
+			if l.Name == "weir-3" {
+				return 0
+			}
+			return 45 * time.Second
+		})
+		for range 20 { // the records come in any order
+			if got := f.stock(epoch, endpoints)[0]; got != (Held{4, 6000}) {
+				t.Fatalf("%s: %+v", says, got)
+			}
+		}
+	}
+}
+
+// A record that is too long to list its endpoints keeps the sum of their tokens, and the caller's lists stay.
+func TestLongRecordsKeepTheirTokens(t *testing.T) {
+	all := InFlight{Total: 4000, Tokens: 400_000, ByEndpoint: map[string]int{}, TokensByEndpoint: map[string]int64{}}
+	for i := range 4000 {
+		key := fmt.Sprintf("default/model-server-%04d", i)
+		all.ByEndpoint[key], all.TokensByEndpoint[key] = 1, 100
+	}
+	r := Record{Boot: "x", InFlight: all, Earlier: []Earlier{{Boot: "y", InFlight: all}}}
+	short, err := decode(r.encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if short.Tokens != 400_000 || len(short.Earlier) != 1 || short.Earlier[0].Tokens != 400_000 {
+		t.Errorf("%+v", short)
+	}
+	if len(r.TokensByEndpoint) != 4000 || len(r.Earlier[0].TokensByEndpoint) != 4000 {
+		t.Error("encoding has changed the record")
+	}
+}
