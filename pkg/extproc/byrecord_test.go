@@ -127,6 +127,7 @@ func TestChargedByRecord(t *testing.T) {
 		{"no usage", "200", flagged(nil, nil), estimated, recordEmpty},
 		{"half of it", "200", flagged(nil, map[string]any{"output": 600.0}), 100 + 1200, recordEmpty},
 		{"nonsense", "200", flagged(nil, used(120, -30)), estimated, recordInvalid},
+		{"nonsense of the cache", "200", flagged(nil, map[string]any{"input": 1.0, "output": 1.0, "cached": -1.0}), estimated, recordInvalid},
 		{"absurd", "200", flagged(nil, used(1e300, 1e300)), fairqueue.MaxCost, recordUsed},
 		{"the client leaves", "200", flagged(&logv3.ResponseFlags{DownstreamRemoteReset: true}, used(120, 30)), estimated, recordUsed},
 		{"the client leaves a long answer", "200", flagged(&logv3.ResponseFlags{DownstreamConnectionTermination: true}, used(120, 600)), 100 + 1200, recordUsed},
@@ -188,6 +189,27 @@ func TestNoRecord(t *testing.T) {
 		c.log(entryOf(id, used(120, 30)))
 		c.wantCharged(0, 100+2*500)
 		c.wantNothingHeld()
+	})
+}
+
+// A wait ends in time however many have ended before it, with a record or without.
+func TestEveryWaitEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, byLog)
+		for i := range 6 {
+			c := b.open("FULL_DUPLEX/NONE")
+			id := c.placedWith()
+			c.answered("200")
+			if i%3 == 1 {
+				b.log(entryOf(id, used(120, 30)))
+			}
+			time.Sleep(recordWait)
+			synctest.Wait()
+			if told := b.controller.leases[i].usage; len(told) != 1 {
+				t.Errorf("%d: told %v", i, told)
+			}
+		}
+		b.wantNothingHeld()
 	})
 }
 
@@ -271,6 +293,15 @@ func TestRequestsWithoutRecords(t *testing.T) {
 		}
 		b.wantNothingHeld()
 	})
+	inBubble(t, "BUFFERED/NONE", byLog, func(c *conversation) {
+		c.picker.onChosen = c.cancel // the stream breaks before the destination is sent
+		c.say(chat("x-gateway-model-name", "m"))
+		c.settled(1)
+		if cost := c.controller.leases[0].completed[0].Cost; cost != 1 {
+			t.Errorf("a request that was not sent costs %d", cost)
+		}
+		c.wantNothingHeld()
+	})
 }
 
 // What is passed on without queueing has no usage: it takes nobody's place among those that wait for a record.
@@ -316,6 +347,9 @@ func TestAutoFindsOut(t *testing.T) {
 		for range 2 * probeEvery {
 			if id := ask(); id != "" {
 				ids = append(ids, id)
+			}
+			if len(ids) == 0 {
+				t.Fatal("the first request does not find out")
 			}
 		}
 		for i, l := range b.controller.leases {

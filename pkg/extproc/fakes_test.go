@@ -185,7 +185,8 @@ type fakePicker struct {
 	err       error
 	model     string
 	subset    Subset
-	boom      bool // Chosen panics
+	boom      bool   // Chosen panics
+	onChosen  func() // called by Chosen; nil for nothing
 	lists     []string
 }
 
@@ -215,6 +216,9 @@ func (p *fakePicker) Lane() string { return "" }
 func (p *fakePicker) Chosen() (string, []string) {
 	if p.boom {
 		panic("boom")
+	}
+	if p.onChosen != nil {
+		p.onChosen()
 	}
 	return p.address, p.fallbacks
 }
@@ -433,6 +437,8 @@ func render(m *extprocv3.ProcessingResponse) string {
 		switch b := r.GetBodyMutation().GetMutation().(type) {
 		case *extprocv3.BodyMutation_Body:
 			w = append(w, "body="+string(b.Body))
+		case *extprocv3.BodyMutation_ClearBody:
+			w = append(w, "cleared")
 		case *extprocv3.BodyMutation_StreamedResponse:
 			text := string(b.StreamedResponse.Body)
 			if len(text) > 100 {

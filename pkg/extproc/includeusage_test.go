@@ -102,3 +102,23 @@ func TestTrailersReleaseWhatIsHeld(t *testing.T) {
 		c.settled(1)
 	})
 }
+
+// A response whose last part is the usage, which goes, still ends.
+func TestUsageInTheLastPart(t *testing.T) {
+	for mode, want := range map[string]string{
+		"FULL_DUPLEX/FULL_DUPLEX": "response-body chunk= end", "BUFFERED/STREAMED": "response-body cleared",
+	} {
+		inBubble(t, mode, askingForUsage, func(c *conversation) {
+			c.say(chat())
+			c.say(requestBodyOf(`{"model":"m","stream":true}`, true))
+			c.say(responseHeaders("200", false, sseHeaders...))
+			c.say(responseBodyOf(streamOf(1), false))
+			c.heard()
+			c.say(responseBodyOf(usageEvent, true))
+			if heard := c.heard(); heard != want {
+				t.Errorf("%s: got %s, want %s", mode, heard, want)
+			}
+			c.settled(1)
+		})
+	}
+}

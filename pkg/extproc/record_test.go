@@ -50,6 +50,7 @@ func TestNumbersOfARecord(t *testing.T) {
 		{"nothing", nil, usage.Tokens{}, false, false},
 		{"absurd", used(1e300, math.Inf(1)), usage.Tokens{Input: most, Output: most}, true, false},
 		{"below zero", used(120, -30), usage.Tokens{Input: 120}, false, true},
+		{"nonsense of the cache", map[string]any{"input": 120.0, "output": 30.0, "cached": -1.0}, usage.Tokens{Input: 120, Output: 30}, false, true},
 		{"no number", map[string]any{"input": "120", "output": 30.0}, usage.Tokens{Output: 30}, false, true},
 		{"null", map[string]any{"input": nil, "output": 30.0}, usage.Tokens{Output: 30}, false, true},
 	} {
