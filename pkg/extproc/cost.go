@@ -193,8 +193,10 @@ func (c *costs) atEnd(e *ending, r reported, m *metrics) fairqueue.Cost {
 		m.estimatedTokens[0].Add(float64(e.estimated.Input))
 		m.estimatedTokens[1].Add(float64(e.estimated.Output))
 		return fairqueue.Cost(e.weights.Cost(u))
-	case e.unsent || refusedByEngine(e.status) && !r.began:
+	case e.unsent:
 		return 1 // nothing was done for it
+	case refusedByEngine(e.status) && !r.began:
+		return heldFor(e.estimated.Cost, e.produced)
 	default:
 		m.unknownUsage.Inc()
 		cost := c.unfinished(e)
@@ -203,6 +205,13 @@ func (c *costs) atEnd(e *ending, r reported, m *metrics) fairqueue.Cost {
 			Input: e.estimated.Input, Output: max(e.charge.streamed, u.Output),
 		})))
 	}
+}
+
+// heldFor returns what a request costs for which nothing was done, but which took its estimate of the stock until the
+// engine refused it: that part of the estimate which the time is of a second, at least 1 and at most the whole.
+func heldFor(estimated estimate.Cost, held time.Duration) fairqueue.Cost {
+	ms := min(max(held.Milliseconds(), 0), 1000)
+	return max(1, fairqueue.Cost(int64(estimated)*ms/1000)) // below 2^30 · 2^10
 }
 
 // refusedByEngine reports whether a response without usage says that the engine did not begin to work.

@@ -256,6 +256,36 @@ func TestCostAtTheEnd(t *testing.T) {
 	}
 }
 
+// What an engine refuses has cost nothing but the room that was kept for it meanwhile: who sends requests that claim to be
+// huge and are refused pays for the room that others do not get. Within a second it is never more than the estimate.
+func TestRefusedPaysForItsRoom(t *testing.T) {
+	const estimated = 100 + 100*2*1000
+	for _, c := range []struct {
+		status string
+		after  time.Duration
+		want   fairqueue.Cost
+	}{
+		{"400", 0, 1},
+		{"400", 10 * time.Millisecond, estimated / 100},
+		{"503", 100 * time.Millisecond, estimated / 10},
+		{"422", time.Second, estimated},
+		{"400", time.Hour, estimated},
+	} {
+		inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(conv *conversation) {
+			conv.say(chat("x-gateway-model-name", "m"))
+			conv.say(requestBodyOf(`{"prompt":"`+strings.Repeat("abcd", 100)+`","n":100}`, true))
+			conv.heard()
+			time.Sleep(c.after)
+			conv.say(responseHeaders(c.status, true))
+			conv.heard()
+			conv.settled(1)
+			if got := conv.controller.leases[0].completed[0].Cost; got != c.want {
+				t.Errorf("%s after %v: %d, want %d", c.status, c.after, got, c.want)
+			}
+		})
+	}
+}
+
 // A limit that the engine does not read on this path, or reads otherwise than it looks, does not lower what a client is
 // charged: neither when it is dispatched nor when it leaves.
 func TestLimitsThatDoNotCount(t *testing.T) {
