@@ -17,8 +17,8 @@ import (
 
 const usageAbout = `What it costs that Envoy reads the usage of the answers and tells Weir, in processor time of Envoy and epp together: the
 recommended configuration beside the same without it, in rounds that take turns; and als.yaml, whose access log tells it, on
-a Weir of its own. Answers are JSON, to requests of 1 KB, from
-model servers that answer at once, and streams of 200 chunks, one in 10 ms. The ratios are medians of each round's ratio.
+a Weir of its own. Answers are JSON, to requests of 1 KB, from model servers that answer at once, and streams of 200 chunks,
+one in 10 ms. The ratios are medians of each round's ratio.
 `
 
 // The scenarios' names.
@@ -95,7 +95,7 @@ func runBenchUsage(args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// benchUsageCost measures, writes the tables, and reports whether the targets are met.
+// benchUsage measures, writes the tables, and reports whether the targets are met.
 func benchUsage(s *scene.Scene, options usageOptions, stdout, stderr io.Writer) (met bool, err error) {
 	scenarios, profiled, err := usageScenarios(s, options)
 	if err != nil {

@@ -47,9 +47,9 @@ type Document struct {
 	PolicyClass PolicyClass `yaml:"policyClass"`
 	// Request headers that only the gateway can set, never a client.
 	TrustedHeaders TrustedHeaders `yaml:"trustedHeaders"`
-	// What requests are charged in, for their flow and in the stock: requests (1 each) or tokens (the estimate when a request
-	// is dispatched, corrected by the usage of its answer). A cost that the gateway states (trustedHeaders.cost) counts
-	// instead, as it is and uncorrected.
+	// What flows are charged in: requests (1 each) or tokens (the estimate when a request is dispatched, corrected by the
+	// usage of its answer; what it takes of the stock is weighted apart, by tokens.stockWeights). A cost that the gateway
+	// states (trustedHeaders.cost) counts instead, also in the stock, as it is and uncorrected.
 	Cost string `yaml:"cost"`
 	// What tokens cost, and how they are estimated; with cost: tokens.
 	Tokens Tokens `yaml:"tokens"`

@@ -13,14 +13,14 @@ const (
 	recordInvalid             // its request is known, but its numbers make no sense; the same as empty
 	recordLate                // its request has been charged
 	recordUnknown             // its ID is not of this replica
-	recordForeign             // it names no request
+	recordUnnamed             // it names no request
 	numFates      = iota
 )
 
 // fateLabels are the values of the label "outcome" in metrics.
 var fateLabels = [numFates]string{
 	recordUsed: "used", recordEmpty: "empty", recordInvalid: "invalid", recordLate: "late", recordUnknown: "unknown",
-	recordForeign: "unnamed",
+	recordUnnamed: "unnamed",
 }
 
 // nameInLog gives a granted request a name for the records of Envoy's access log, if its usage is learned from them. What
@@ -45,7 +45,7 @@ func (st *mainStream) nameInLog() {
 func (s *Server) readEntry(entry *logv3.HTTPAccessLogEntry) fate {
 	id, r := readRecord(entry)
 	if id == "" {
-		return recordForeign
+		return recordUnnamed
 	}
 	known, elsewhere := s.roll.take(id, &r)
 	switch {

@@ -177,8 +177,8 @@ func TestNoRecord(t *testing.T) {
 		for _, strange := range []string{"", id + "0", id[:len(id)-1], newReplica() + "1-2"} {
 			c.log(entryOf(strange, used(1, 1)))
 		}
-		if c.records(recordForeign) != 1 || c.records(recordLate) != 2 || c.records(recordUnknown) != 1 {
-			t.Errorf("%v unnamed, %v late, %v unknown", c.records(recordForeign), c.records(recordLate), c.records(recordUnknown))
+		if c.records(recordUnnamed) != 1 || c.records(recordLate) != 2 || c.records(recordUnknown) != 1 {
+			t.Errorf("%v unnamed, %v late, %v unknown", c.records(recordUnnamed), c.records(recordLate), c.records(recordUnknown))
 		}
 		time.Sleep(recordWait - time.Nanosecond)
 		synctest.Wait()

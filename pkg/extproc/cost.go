@@ -156,14 +156,14 @@ type ending struct {
 	unsent   bool          // the request went to no engine
 	answered bool          // the answer has begun, and is none of an error
 	produced time.Duration // for how long the engine has worked on the answer
-	streamed time.Duration // what streamedFor returned
+	took     time.Duration // what streamedFor returned
 }
 
 func (st *mainStream) ending() ending {
 	return ending{
 		charge: st.charge, weights: st.cfg.Tokens.Weights, status: st.completion.Status, unsent: st.completion.Unsent,
 		answered: st.state == responding && (st.completion.Status == 0 || st.completion.Status/100 == 2),
-		produced: st.producedFor(), streamed: st.streamedFor(),
+		produced: st.producedFor(), took: st.streamedFor(),
 	}
 }
 
@@ -189,7 +189,7 @@ func (c *costs) atEnd(e *ending, r reported, m *metrics) fairqueue.Cost {
 	u := estimate.Usage{Input: r.Input, Cached: r.Cached, Output: r.Output}
 	switch {
 	case r.known && r.whole:
-		c.learn(&e.request, u, e.streamed)
+		c.learn(&e.request, u, e.took)
 		m.estimatedTokens[0].Add(float64(e.estimated.Input))
 		m.estimatedTokens[1].Add(float64(e.estimated.Output))
 		return fairqueue.Cost(e.weights.Cost(u))
@@ -202,7 +202,7 @@ func (c *costs) atEnd(e *ending, r reported, m *metrics) fairqueue.Cost {
 		cost := c.unfinished(e)
 		// What an answer reports before it ends is what it has used so far.
 		return fairqueue.Cost(max(cost, e.weights.Cost(estimate.Usage{
-			Input: e.estimated.Input, Output: max(e.charge.streamed, u.Output),
+			Input: e.estimated.Input, Output: max(e.streamed, u.Output),
 		})))
 	}
 }

@@ -21,8 +21,7 @@ const (
 // record is what Envoy's access log says of one request.
 type record struct {
 	tokens usage.Tokens
-	some   bool // there is a number in tokens
-	known  bool // those of input and output are
+	known  bool // those of input and output are there
 	bad    bool // the numbers make no sense
 	status int  // 0 if Envoy sent none
 	end    end
@@ -64,9 +63,8 @@ func readRecord(entry *logv3.HTTPAccessLogEntry) (id string, r record) {
 	fields := metadata[usageNamespace].GetFields()
 	in, hasIn := r.number(fields[inputKey])
 	out, hasOut := r.number(fields[outputKey])
-	cached, hasCached := r.number(fields[cachedKey])
+	cached, _ := r.number(fields[cachedKey])
 	r.tokens = usage.Tokens{Input: in, Output: out, Cached: cached}
-	r.some = hasIn || hasOut || hasCached
 	r.known = hasIn && hasOut && !r.bad
 	return id, r
 }
