@@ -6,18 +6,22 @@ import (
 )
 
 // Prompt is how much an engine has to read of a body: the strings of messages, prompt, input, system and
-// instructions, at any depth and without keys, and the JSON of tools, which engines show to the model as it is. Media
+// instructions, at any depth and without keys that an API may have, and the JSON of tools, which engines show to the model as it is. Media
 // that are part of the body (data URLs, and base64 where an API expects it) are no text.
 type Prompt struct {
 	// Text is its length in bytes, after escapes are decoded.
 	Text int64
 	// Numbers is how many tokens it names by number: those in the arrays of prompt and input.
 	Numbers int64
-	// Prompts is how many prompts the body has. Each gets its own answers. It is 1 unless prompt is a list.
+	// Prompts is how many prompts the body has. Each gets its own answers. It is 1 unless prompt is a list, or messages one
+	// of lists.
 	Prompts int64
 }
 
-// promptKey numbers the keys that make up the prompt.
+// longestKey is the length in bytes above which no API has a key. The arguments of a tool may, and they are text.
+const longestKey = 32
+
+// promptKey numbers the keys that make up the prompt; those before input can be lists of prompts.
 type promptKey uint8
 
 const (
@@ -38,7 +42,7 @@ func (p *promptParts) sum() (all Prompt) {
 		all.Text += p[k].Text
 		all.Numbers += p[k].Numbers
 	}
-	all.Prompts = max(1, p[prompt].Prompts)
+	all.Prompts = max(1, p[prompt].Prompts, p[messages].Prompts)
 	return all
 }
 

@@ -32,6 +32,8 @@ func TestPrompt(t *testing.T) {
 		{"a prompt by number", `{"prompt":[1,22,333]}`, Prompt{0, 3, 1}},
 		{"two of them", `{"prompt":[[1,22,333],[4]]}`, Prompt{0, 4, 2}},
 		{"inputs get no answers", `{"input":["abc","d"]}`, Prompt{4, 0, 1}},
+		{"two chats", `{"messages":[[{"content":"ab"}],[{"content":"c"},{"content":"d"}]]}`, Prompt{4, 0, 2}},
+		{"text as a key", `{"messages":[{"content":[{"input":{"` + strings.Repeat("many words ", 10) + `":0,"data":1}}]}]}`, Prompt{110, 0, 1}},
 		{"numbers elsewhere are none", `{"messages":[{"content":"a","seed":5}],"logit_bias":[1,2]}`, Prompt{1, 0, 1}},
 		{"escapes", `{"prompt":"\n\"\u00e9\u20ac\u0041\ud83d\ude00"}`, Prompt{1 + 1 + 2 + 3 + 1 + 4, 0, 1}},
 		{"the last of duplicates", `{"prompt":["abc","d"],"prompt":"x"}`, Prompt{1, 0, 1}},
@@ -53,15 +55,17 @@ func promptOf(body map[string]json.RawMessage) Prompt {
 			size.Numbers = numbers
 		}
 	}
-	var list []json.RawMessage
-	_ = json.Unmarshal(body["prompt"], &list)
-	n := int64(0)
-	for _, item := range list {
-		if item[0] == '"' || item[0] == '[' {
-			n++
+	for key, kinds := range map[string]string{"prompt": "\"[", "messages": "["} {
+		var list []json.RawMessage
+		_ = json.Unmarshal(body[key], &list)
+		n := int64(0)
+		for _, item := range list {
+			if strings.IndexByte(kinds, item[0]) >= 0 {
+				n++
+			}
 		}
+		size.Prompts = max(size.Prompts, n)
 	}
-	size.Prompts = max(1, n)
 	return size
 }
 
@@ -90,7 +94,11 @@ func (p *Prompt) read(key string, value json.RawMessage, listed bool) {
 			raw := strings.Trim(string(value[before:members.InputOffset()]), " \t\r\n,")
 			var item json.RawMessage
 			_ = members.Decode(&item)
-			p.read(raw[1:len(raw)-1], item, false)
+			key := raw[1 : len(raw)-1]
+			if len(key) > 32 {
+				p.Text += int64(len(key))
+			}
+			p.read(key, item, false)
 		}
 	case listed && (c == '-' || c >= '0' && c <= '9'):
 		p.Numbers++

@@ -18,8 +18,8 @@ func (s *scanner) value(depth int) error {
 		// The next byte begins a value.
 		c := s.b[s.i]
 		inList := open > 0 && objects[(open-1)/64]>>((open-1)%64)&1 == 0
-		if inList && open == 1 && s.measured == prompt && (c == '"' || c == '[') {
-			s.parts[prompt].Prompts++
+		if inList && open == 1 && (s.measured == prompt && c == '"' || s.measured <= prompt && c == '[') {
+			s.parts[s.measured].Prompts++
 		}
 		switch {
 		case c == '"':
@@ -113,6 +113,9 @@ func (s *scanner) key() error {
 		return err
 	}
 	s.under = s.b[start+1 : s.i-1]
+	if s.measured != noPart && len(s.under) > longestKey {
+		s.parts[s.measured].Text += int64(len(s.under))
+	}
 	c, err := s.space()
 	if err != nil {
 		return err
