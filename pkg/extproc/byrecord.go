@@ -106,6 +106,7 @@ func (s *Server) chargeByRecord(q *inLog, r *record) {
 		}
 	}
 	if e.charge != nil {
+		s.noteUsage(e, &u)
 		q.lease.OnUsage(s.costs.atEnd(e, u, s.metrics), 0)
 	}
 }

@@ -145,7 +145,9 @@ func (st *mainStream) actualCost() fairqueue.Cost {
 	}
 	t, known := st.reportedUsage()
 	e := st.ending()
-	return st.server.costs.atEnd(&e, reported{Tokens: t, known: known, whole: st.ended}, st.server.metrics)
+	r := reported{Tokens: t, known: known, whole: st.ended}
+	st.server.noteUsage(&e, &r)
+	return st.server.costs.atEnd(&e, r, st.server.metrics)
 }
 
 // ending is what has to be kept of a request that has ended to charge it: its stream may be gone when its usage comes.

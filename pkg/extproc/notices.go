@@ -72,6 +72,32 @@ func (s *Server) reportPlateau() {
 		"streams", envoyDefaultRequests)
 }
 
+// silentRun is how many answers in a row have to report no usage before that is reported.
+const silentRun = 100
+
+// silence notices if no answer reports its usage, although requests are charged by it.
+type silence struct{ run atomic.Int64 }
+
+// ended records an answer, and whether its usage is known. It returns true when the silence has to be reported.
+func (s *silence) ended(known bool) (report bool) {
+	if !known {
+		return s.run.Add(1) == silentRun
+	}
+	if s.run.Load() != 0 {
+		s.run.Store(0)
+	}
+	return false
+}
+
+// noteUsage warns if no answer reports its usage. Answers of errors do not count, nor do any with usage: none.
+func (s *Server) noteUsage(e *ending, r *reported) {
+	if e.answered && s.config.Load().Usage != UsageNone && s.silence.ended(r.known) {
+		s.once.warn(s.log, "silence", "no answer reports its usage, so requests are charged by their estimates and times: does "+
+			"Envoy tell the usage (docs/envoy.md, Usage), and do the clients of streams ask for it (stream_options.include_usage)?",
+			"answers", silentRun)
+	}
+}
+
 // unobservedRun is how many consecutive streams have to end too early before that is reported.
 const unobservedRun = 16
 

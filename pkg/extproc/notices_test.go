@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	aiv3 "github.com/envoyproxy/go-control-plane/envoy/data/ai/v3"
 )
 
 // Envoy's default circuit breaker shows in a number of streams that reaches, or stays at, exactly 1,024.
@@ -79,6 +81,46 @@ func TestUnobservedCompletionIsReported(t *testing.T) {
 	}
 	if n := run(t, 100, time.Second, false) + run(t, 100, time.Second, true); n != 0 {
 		t.Errorf("%d warnings for streams that live as long as the answer", n)
+	}
+}
+
+// If no answer of many reports its usage, there is one warning, which says what to look at.
+func TestSilenceAboutUsageIsReported(t *testing.T) {
+	run := func(t *testing.T, way UsageWay, status string, tells func(i int) bool) int {
+		n := 0
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, func(c *Config) {
+				inTokens(c)
+				c.Usage = way
+			})
+			for i := range 3 * silentRun {
+				c := b.open("FULL_DUPLEX/NONE")
+				c.say(chat("x-gateway-model-name", "m"))
+				c.say(requestBodyOf(`{"prompt":"x"}`, true))
+				c.heard()
+				c.say(responseHeaders(status, false))
+				if tells(i) {
+					c.say(told(aiv3.TokenUsage_COMPLETE, 10, 0, 5))
+				}
+				c.heard()
+				c.end()
+			}
+			n = b.logged.has("include_usage")
+		})
+		return n
+	}
+	never := func(int) bool { return false }
+	if n := run(t, UsageAuto, "200", never); n != 1 {
+		t.Errorf("%d warnings if no answer reports its usage", n)
+	}
+	if n := run(t, UsageAuto, "200", func(i int) bool { return i%silentRun == 0 }); n != 0 {
+		t.Errorf("%d warnings if one of %d does", n, silentRun)
+	}
+	if n := run(t, UsageNone, "200", never); n != 0 {
+		t.Errorf("%d warnings if none is to be learned", n)
+	}
+	if n := run(t, UsageAuto, "500", never); n != 0 {
+		t.Errorf("%d warnings for errors", n)
 	}
 }
 

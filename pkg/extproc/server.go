@@ -25,6 +25,7 @@ type Server struct {
 	memory     bodyAccount
 	plateau    plateau
 	unobserved unobserved
+	silence    silence
 	presence   presence
 	links      links
 	costs      costs

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
 // Explain says what happened: how many requests went before this one, of whose tier and flow, where it went, and how it
@@ -123,5 +124,31 @@ func TestExplainSaysByWhichRight(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(said)
+	}
+}
+
+// Where requests cost tokens, a flow's part of the releases says little: Explain says its part of their cost as well, and
+// how its share changed while the request waited.
+func TestExplainSaysSharesOfTheCost(t *testing.T) {
+	d := newQuietDriver(t)
+	costs := func(flow string, cost fairqueue.Cost, name string) *life {
+		return d.offered(dispatch.Arrival{Flow: flow, Tier: 1, Cost: cost, Placement: d.anywhere()}, name)
+	}
+	first := costs("a", 10, "first")
+	costs("a", 30, "second")
+	costs("a", 10, "the one")
+	costs("b", 10, "another")
+	d.complete(first)
+	for range 3 {
+		d.completeSome()
+	}
+	said, err := d.explain(d.bytes(), "the one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "was entitled to 50 % to 100 % of its tier while it waited, and got 1 of its 2 releases (50 %), " +
+		"which is 75 % of their cost as it was charged."
+	if !strings.Contains(said, want) {
+		t.Errorf("it is not said that %q:\n%s", want, said)
 	}
 }

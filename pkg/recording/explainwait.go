@@ -22,14 +22,18 @@ type waiting struct {
 	inTier  int            // of these, in its tier
 	ofFlow  int            // of these, of its flow and tier
 
-	weight, entitled float64 // of its flow
+	costs                  bool    // requests in its tier had costs other than 1
+	costInTier, costOfFlow float64 // their costs
+
+	weight      float64 // of its flow
+	least, most float64 // share that its flow was entitled to
 }
 
-func newWaiting() waiting { return waiting{rights: map[string]int{}} }
+func newWaiting() waiting { return waiting{rights: map[string]int{}, least: 1} }
 
 // note notes what the flow waits for, and its share.
 func (w *waiting) note(f dispatch.FlowState) {
-	w.weight, w.entitled = f.Weight, f.Entitled
+	w.weight, w.least, w.most = f.Weight, min(w.least, f.Entitled), max(w.most, f.Entitled)
 	if f.Why == w.why {
 		return
 	}
@@ -61,8 +65,11 @@ func (e *explanation) wentBefore(r *request) {
 	w.total++
 	if r.Tier() == e.request.Tier() {
 		w.inTier++
+		w.costInTier += float64(r.Cost())
+		w.costs = w.costs || r.Cost() != 1
 		if r.Flow() == e.request.Flow() {
 			w.ofFlow++
+			w.costOfFlow += float64(r.Cost())
 		}
 	}
 	if len(w.before) >= mostNamed {
@@ -133,8 +140,25 @@ func (e *explanation) sayWait() {
 		e.lines = append(e.lines, w.before...)
 	}
 	if w.inTier > 0 {
-		e.say("Its flow, of weight %g, was entitled to %.0f %% of its tier while it waited, and got %d of its %d releases (%.0f %%).",
-			w.weight, 100*w.entitled, w.ofFlow, w.inTier, 100*float64(w.ofFlow)/float64(w.inTier))
+		e.say("Its flow, of weight %g, was entitled to %s of its tier while it waited, and got %d of its %d releases (%.0f %%)%s.",
+			w.weight, w.entitled(), w.ofFlow, w.inTier, 100*float64(w.ofFlow)/float64(w.inTier), w.ofCost())
 	}
 	e.waiting = newWaiting()
+}
+
+// entitled says what share the flow was entitled to, which changes as other flows come and go.
+func (w *waiting) entitled() string {
+	least, most := fmt.Sprintf("%.0f %%", 100*w.least), fmt.Sprintf("%.0f %%", 100*w.most)
+	if least == most {
+		return least
+	}
+	return least + " to " + most
+}
+
+// ofCost says what part of the releases' cost was the flow's; nothing if requests cost 1 each.
+func (w *waiting) ofCost() string {
+	if !w.costs || w.costInTier <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", which is %.0f %% of their cost as it was charged", 100*w.costOfFlow/w.costInTier)
 }

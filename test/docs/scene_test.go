@@ -70,6 +70,17 @@ var scenes = map[string]func(*stage){
 			s.t.Fatalf("status %d, want 200", status)
 		}
 	},
+	// Tenants are identified by their keys; each of two has sent a request.
+	"tenants": func(s *stage) {
+		s.serve(engine)
+		s.startEPP("--profile=recommended --record=16")
+		s.startEnvoy("api-keys")
+		for _, key := range []string{"a", "b"} {
+			if status := s.ask(s.t.Context(), "authorization", "Bearer example-key-of-team-"+key); status != http.StatusOK {
+				s.t.Fatalf("status %d, want 200", status)
+			}
+		}
+	},
 	// epp has its configuration from a file, weir.yaml.
 	"configured": func(s *stage) {
 		s.serve(engine)
