@@ -137,27 +137,30 @@ func TestActualCostsByFlow(t *testing.T) {
 			return l
 		}
 		atEnd, late, before, never, raised := ask("a"), ask("a"), ask("b"), ask("b"), ask("c")
-		unsent := ask("c")
+		unsent, once := ask("c"), ask("d")
 		atEnd.OnRequestComplete(Completion{Cost: 40})
 		atEnd.OnUsage(70, 0)
 		late.OnRequestComplete(Completion{})
+		late.OnRequestComplete(Completion{Cost: 70}) // a deferred one
 		late.OnUsage(150, 0)
 		late.OnUsage(150, 0)
 		before.OnUsage(90, 0)
 		before.OnRequestComplete(Completion{})
 		before.OnUsage(90, 0)
+		once.OnUsage(30, 0)
+		once.OnRequestComplete(Completion{})
 		never.OnRequestComplete(Completion{})
 		raised.OnCost(300, 0)
 		raised.OnRequestComplete(Completion{Cost: 250})
 		unsent.OnRequestComplete(Completion{Unsent: true, Cost: 1})
-		if got := fmt.Sprint(b.scraped("weir_flow_actual_cost_total", "flow")); got != "map[a:190 b:90 c:250]" {
+		if got := fmt.Sprint(b.scraped("weir_flow_actual_cost_total", "flow")); got != "map[a:190 b:90 c:250 d:30]" {
 			t.Errorf("actual costs: %s", got)
 		}
 		wrong := map[string]float64{}
 		for _, m := range b.scrape("weir_flow_misestimated_cost_total") {
 			wrong[m.GetLabel()[1].GetValue()+" "+m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
 		}
-		if got := fmt.Sprint(wrong); got != "map[a over:60 a under:50 b over:10 b under:0 c over:0 c under:150]" {
+		if got := fmt.Sprint(wrong); got != "map[a over:60 a under:50 b over:10 b under:0 c over:0 c under:150 d over:70 d under:0]" {
 			t.Errorf("misestimated costs: %s", got)
 		}
 	})

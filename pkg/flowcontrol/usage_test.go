@@ -57,3 +57,33 @@ func TestUsageAfterTheEndCountsOnce(t *testing.T) {
 		})
 	}
 }
+
+// What the stock holds in tokens is another number than what the queue charges, unless nothing is said of it.
+func TestTokensAreNotTheCost(t *testing.T) {
+	inBubble(t, ready(1), nil, func(b *bench) {
+		ask := func(cost fairqueue.Cost, tokens Tokens) *Lease {
+			l, err := b.TryEnqueue(b.t.Context(), &Request{Flow: "f", Cost: cost, Tokens: tokens, Placement: pool})
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			return l
+		}
+		held := func(when string, want Tokens) {
+			if got := b.State().Tokens; got != want {
+				b.t.Errorf("%s: %d tokens, want %d", when, got, want)
+			}
+		}
+		l := ask(10, 500)
+		held("estimated", 500)
+		ask(10, 0)
+		held("and one without", 510)
+		l.OnCost(20, 600)
+		held("outgrown", 610)
+		l.OnUsage(15, 300)
+		held("known", 310)
+		l.OnUsage(12, 0)
+		held("only the cost known", 310)
+		l.OnRequestComplete(Completion{Cost: 12})
+		held("complete", 10)
+	})
+}
