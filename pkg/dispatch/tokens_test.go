@@ -45,6 +45,19 @@ func TestEndpointFullByTokens(t *testing.T) {
 	}
 }
 
+// An endpoint's bound is rounded up, like the pool's: 5.5 tokens are not reached by 5.
+func TestTokenBoundIsRoundedUp(t *testing.T) {
+	x := newShared(t, 2, 8, func(c *Config) {
+		c.Stock.Tokens = stock.TokensConfig{Watermark: 5}
+		c.Stock.PercentageDeviationForBounds = stock.One / 10
+	})
+	x.takes(5, 0)
+	x.takes(1, 0)
+	x.want("5 are below 5.5", 2, 0)
+	x.takes(1, 0)
+	x.want("6 are not", 2, 0)
+}
+
 // The tokens move with a lease that another endpoint serves.
 func TestTokensMoveWithTheirLease(t *testing.T) {
 	x := newShared(t, 2, 8, bounded(100))
@@ -96,6 +109,9 @@ func TestPreemptionByTokens(t *testing.T) {
 	}
 	if got := x.board.TakesTokens(0, 0); got {
 		t.Error("99 and 1 are there")
+	}
+	if !x.board.TakesTokens(0, -1) {
+		t.Error("what the victim took is still there")
 	}
 }
 
