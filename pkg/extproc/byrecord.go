@@ -98,8 +98,10 @@ func (s *Server) chargeByRecord(q *inLog, r *record) {
 		if e.status == 0 {
 			e.status = r.status
 		}
-		u = reported{
-			Tokens: r.tokens, known: r.known, whole: r.end == endWhole, began: r.end != endWhole && r.end != endUnsent,
+		e.unsent = e.unsent || r.end == endUnsent
+		u = reported{known: r.known, whole: r.end == endWhole, began: r.end != endWhole}
+		if !r.bad {
+			u.Tokens = r.tokens
 		}
 		if u.known && u.whole {
 			s.metrics.countUsage(u.Tokens)

@@ -129,8 +129,9 @@ func TestChargedByRecord(t *testing.T) {
 		{"nonsense", "200", flagged(nil, used(120, -30)), estimated, recordInvalid},
 		{"nonsense of the cache", "200", flagged(nil, map[string]any{"input": 1.0, "output": 1.0, "cached": -1.0}), estimated, recordInvalid},
 		{"absurd", "200", flagged(nil, used(1e300, 1e300)), fairqueue.MaxCost, recordUsed},
-		{"the client leaves", "200", flagged(&logv3.ResponseFlags{DownstreamRemoteReset: true}, used(120, 30)), estimated, recordUsed},
-		{"the client leaves a long answer", "200", flagged(&logv3.ResponseFlags{DownstreamConnectionTermination: true}, used(120, 600)), 100 + 1200, recordUsed},
+		{"the client leaves", "200", flagged(&logv3.ResponseFlags{DownstreamRemoteReset: true}, used(90, 30)), estimated, recordUsed},
+		{"the client leaves, its prompt was longer than estimated", "200", flagged(&logv3.ResponseFlags{DownstreamRemoteReset: true}, used(2000, 30)), 2000 + 2*500, recordUsed},
+		{"the client leaves a long answer", "200", flagged(&logv3.ResponseFlags{DownstreamConnectionTermination: true}, used(120, 600)), 120 + 1200, recordUsed},
 		{"the engine breaks off", "200", flagged(&logv3.ResponseFlags{UpstreamRemoteReset: true}, nil), estimated, recordEmpty},
 		{"the engine refuses", "400", flagged(nil, nil), 1, recordEmpty},
 		{"the engine has no room", "503", flagged(nil, nil), 1, recordEmpty},
@@ -165,6 +166,28 @@ func TestChargedByRecord(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// If Envoy reached no model server, however long it tried, the request costs 1; if one refused it after that time, its room.
+func TestNobodyWasReached(t *testing.T) {
+	for _, c := range []struct {
+		flags *logv3.ResponseFlags
+		want  fairqueue.Cost
+	}{
+		{&logv3.ResponseFlags{UpstreamConnectionFailure: true}, 1},
+		{&logv3.ResponseFlags{}, 100 + 2*500},
+	} {
+		inBubble(t, "FULL_DUPLEX/NONE", byLog, func(conv *conversation) {
+			id := conv.placedWith()
+			time.Sleep(3 * time.Second)
+			conv.say(responseHeaders("503", true))
+			conv.end()
+			e := entryOf(id, nil)
+			e.CommonProperties.ResponseFlags, e.Response.ResponseCode.Value = c.flags, 503
+			conv.log(e)
+			conv.wantCharged(0, c.want)
+		})
 	}
 }
 

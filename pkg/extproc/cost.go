@@ -61,6 +61,13 @@ type charge struct {
 	streamed int64
 }
 
+// atLeast notes what an answer reports that does not come to its end: it has used no less than that. What it says of the
+// prompt replaces a lower estimate.
+func (c *charge) atLeast(t usage.Tokens) {
+	c.estimated.Input = max(c.estimated.Input, t.Input)
+	c.streamed = max(c.streamed, t.Output)
+}
+
 // cost returns what the queue charges for the request: what the gateway states, or the estimate in tokens, or 1. With an
 // estimate it returns what the request takes of the stock as well; else 0, which means as much as its cost.
 func (st *mainStream) cost() (fairqueue.Cost, flowcontrol.Tokens) {
@@ -155,7 +162,7 @@ type ending struct {
 	*charge  // nil if the request is not charged in tokens
 	weights  estimate.Weights
 	status   int           // of the response; 0 if it was not seen
-	unsent   bool          // the request went to no engine
+	unsent   bool          // the request went to no engine, or reached none
 	answered bool          // the answer has begun, and is none of an error
 	produced time.Duration // for how long the engine has worked on the answer
 	took     time.Duration // what streamedFor returned
@@ -201,11 +208,9 @@ func (c *costs) atEnd(e *ending, r reported, m *metrics) fairqueue.Cost {
 		return heldFor(e.estimated.Cost, e.produced)
 	default:
 		m.unknownUsage.Inc()
-		cost := c.unfinished(e)
-		// What an answer reports before it ends is what it has used so far.
-		return fairqueue.Cost(max(cost, e.weights.Cost(estimate.Usage{
-			Input: e.estimated.Input, Output: max(e.streamed, u.Output),
-		})))
+		e.atLeast(r.Tokens)
+		used := estimate.Usage{Input: e.estimated.Input, Output: e.streamed}
+		return fairqueue.Cost(max(c.unfinished(e), e.weights.Cost(used)))
 	}
 }
 

@@ -186,7 +186,7 @@ func TestCostAtTheEnd(t *testing.T) {
 		{"a client that leaves after the first usage of many", "FULL_DUPLEX/FULL_DUPLEX", UsageAuto, func(c *conversation) {
 			c.say(responseHeaders("200", false, sse...))
 			c.say(responseBodyOf("data: {\"message\":{\"usage\":{\"input_tokens\":120,\"output_tokens\":1}}}\n\n", false))
-		}, estimated},
+		}, 120 + 2*500},
 		{"Envoy's reading", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
 			c.say(responseHeaders("200", false, sse...))
 			c.say(told(aiv3.TokenUsage_COMPLETE, 120, 20, 30))
@@ -200,12 +200,16 @@ func TestCostAtTheEnd(t *testing.T) {
 		}, estimated},
 		{"half of it", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
 			c.say(responseHeaders("200", false, sse...))
-			c.say(told(aiv3.TokenUsage_PARTIAL, 120, 20, 30))
+			c.say(told(aiv3.TokenUsage_PARTIAL, 90, 20, 30))
 		}, estimated},
+		{"half of it, of a prompt longer than estimated", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
+			c.say(responseHeaders("200", false, sse...))
+			c.say(told(aiv3.TokenUsage_PARTIAL, 2000, 20, 30))
+		}, 2000 + 2*500},
 		{"half of it, which is more than the estimate", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
 			c.say(responseHeaders("200", false, sse...))
 			c.say(told(aiv3.TokenUsage_PARTIAL, 120, 20, 600))
-		}, 100 + 1200},
+		}, 120 + 1200},
 		{"none of it", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
 			c.say(responseHeaders("200", false, sse...))
 			c.say(told(aiv3.TokenUsage_FAILED, 0, 0, 0))

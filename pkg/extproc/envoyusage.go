@@ -34,7 +34,7 @@ func (st *mainStream) readEnvoyUsage(m *extprocv3.ProcessingRequest) {
 	}
 	if read.GetExtractionStatus() == aiv3.TokenUsage_PARTIAL { // an earlier state, or incomplete
 		if st.charge != nil {
-			st.charge.streamed = max(st.charge.streamed, t.Output)
+			st.charge.atLeast(t)
 		}
 		return
 	}

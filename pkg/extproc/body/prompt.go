@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Prompt is how much an engine has to read of a body: the strings of messages, prompt, input, system and
-// instructions, at any depth and without keys that an API may have, and the JSON of tools, which engines show to the model as it is. Media
+// Prompt is how much an engine has to read of a body: the strings of messages, prompt, input, system and instructions, at
+// any depth and without keys that an API may have, and the JSON of tools, which engines show to the model as it is. Media
 // that are part of the body (data URLs, and base64 where an API expects it) are no text.
 type Prompt struct {
 	// Text is its length in bytes, after escapes are decoded.
