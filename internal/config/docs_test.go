@@ -106,6 +106,10 @@ func docsSection(t *testing.T, b *strings.Builder, comments map[string]string, d
 		if at != nil {
 			index = append(slices.Clone(at), i)
 		}
+		if field := section.Field(i).Type; isSection(field) && !isList(field) {
+			docsSection(t, b, comments, documents, field, index, prefix+fieldNames(section)[i]+".")
+			continue
+		}
 		docsRowOf(t, b, comments, documents, section, i, index, prefix)
 		if field := section.Field(i).Type; isList(field) {
 			docsSection(t, b, comments, documents, field.Elem(), nil, prefix+fieldNames(section)[i]+"[].")

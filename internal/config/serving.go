@@ -84,11 +84,12 @@ type TokenWeights struct {
 
 // StockWeights are what the kinds of tokens take of the stock: of the engines' memory.
 type StockWeights struct {
-	// What a token of the prompt takes. From 0 to 1000, and above 0 if output is 0.
+	// What a token of the prompt takes of the stock, where its tokens are bounded (watermarkTokensPerBackend): of an
+	// engine's memory. From 0 to 1000, and above 0 if output is 0.
 	Input Decimal `yaml:"input"`
-	// What a token of the prompt takes that the engine had in its cache. From 0 to 1000.
+	// What a token of the prompt takes of it that the engine had in its cache, since it stays in use. From 0 to 1000.
 	CachedInput Decimal `yaml:"cachedInput"`
-	// What a token of an answer takes: it takes more time than one of the prompt, but as much memory. From 0 to 1000.
+	// What a token of an answer takes of it: it needs more time than one of the prompt, but as much memory. From 0 to 1000.
 	Output Decimal `yaml:"output"`
 }
 

@@ -80,7 +80,7 @@ func (c *TokensConfig) check(ps *invalid.Problems, at invalid.Path) {
 	watermark, upper := at.At("Watermark"), at.At("Upper")
 	invalid.Within(ps, watermark, c.Watermark, 0, MaxTokensPerBackend)
 	if c.Lower != 0 && (c.Lower < 0 || c.Lower > c.Watermark) {
-		ps.Add(at.At("Lower"), c.Lower, "must be from 1 to %s (%d)", watermark, c.Watermark)
+		ps.Add(at.At("Lower"), c.Lower, "must be from 1 to %s (%d), which must be above 0", watermark, c.Watermark)
 	}
 	if c.Upper < 0 || c.Upper > MaxTokensPerBackend || c.Upper > 0 && (c.Upper < c.Watermark || c.Watermark <= 0) {
 		ps.Add(upper, c.Upper, "must be from %s (%d), which must be above 0, to %d", watermark, c.Watermark, MaxTokensPerBackend)
