@@ -12,6 +12,11 @@ import (
 func (p *Pool) tellInFlight() leader.InFlight {
 	var total int
 	loads := p.loadsAnd(func() { total = p.board.Total() })
+	return inFlightOf(total, loads)
+}
+
+// inFlightOf returns what a record says of so many requests, of which these are at the endpoints of the pool.
+func inFlightOf(total int, loads []load) leader.InFlight {
 	f := leader.InFlight{Total: min(total, leader.MaxInFlight), ByEndpoint: map[string]int{}}
 	for _, l := range loads {
 		if l.InFlight > 0 {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -59,5 +60,22 @@ func TestTotalsAreSpreadByTheBounds(t *testing.T) {
 	}
 	if got := shares(foreignPool(), &cfg); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// A record lists the endpoints where something is, each with its tokens, and has the sum of these.
+func TestWhatARecordSays(t *testing.T) {
+	at := func(key string, requests int, tokens int64) load {
+		return load{scheduling.Endpoint{Key: key}, scheduling.Share{InFlight: requests, Tokens: tokens}}
+	}
+	got := inFlightOf(7, []load{at("a", 2, 300), at("b", 0, 0), at("c", 4, 500)}) // one is where no endpoint is any more
+	want := leader.InFlight{
+		Total: 7, ByEndpoint: map[string]int{"a": 2, "c": 4}, Tokens: 800, TokensByEndpoint: map[string]int64{"a": 300, "c": 500},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := inFlightOf(2, []load{at("a", 2, 0)}); got.Tokens != 0 || got.TokensByEndpoint != nil {
+		t.Errorf("tokens are not bounded: %+v", got)
 	}
 }
