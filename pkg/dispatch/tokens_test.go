@@ -15,7 +15,8 @@ func bounded(bound stock.Tokens) func(*Config) {
 }
 
 // An endpoint whose requests take as many tokens as they may gets no more, though it has slots and the pool has room, and
-// is used again as soon as they take fewer: by their end, or because they were overestimated. What they cost is nothing to it.
+// is used again as soon as they take fewer: by their end, or because they were overestimated. What they cost is nothing to
+// it.
 func TestEndpointFullByTokens(t *testing.T) {
 	x := newShared(t, 2, 8, bounded(100))
 	first, second := x.takes(90, 0), x.takes(90, 0)

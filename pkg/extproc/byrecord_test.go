@@ -60,7 +60,8 @@ func counted(c prometheus.Counter) float64 {
 
 func (b *testbench) records(outcome fate) float64 { return counted(b.server.metrics.records[outcome]) }
 
-// placedWith lets a request of 400 bytes and at most 500 tokens go, and returns the ID that Envoy was given for its records.
+// placedWith lets a request of 400 bytes and at most 500 tokens go, and returns the ID that Envoy was given for its
+// records.
 func (c *conversation) placedWith() (id string) {
 	c.t.Helper()
 	c.say(chat("x-gateway-model-name", "m"))
@@ -169,7 +170,8 @@ func TestChargedByRecord(t *testing.T) {
 	}
 }
 
-// If Envoy reached no model server, however long it tried, the request costs 1; if one refused it after that time, its room.
+// If Envoy reached no model server, however long it tried, the request costs 1; if one refused it after that time, its
+// room.
 func TestNobodyWasReached(t *testing.T) {
 	for _, c := range []struct {
 		flags *logv3.ResponseFlags

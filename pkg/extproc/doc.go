@@ -91,9 +91,9 @@
 //
 // # Records of the access log
 //
-// With usage: als (or auto, while records come) a request is named, by random bits of its own, in the dynamic metadata that
-// the answer with its destination sets. Envoy's access log comes to the same Server (accesslog.go) and brings the name back,
-// with the tokens that Envoy's filters have read and the reason of the end (record.go):
+// With usage: als (or auto, while records come) a request is named, by random bits of its own, in the dynamic metadata
+// that the answer with its destination sets. Envoy's access log comes to the same Server (accesslog.go) and brings the
+// name back, with the tokens that Envoy's filters have read and the reason of the end (record.go):
 //
 //	grant: named ──► end of the stream: the lease is settled ──► its record ──────────────► charged by it
 //	         │                                     │

@@ -9,7 +9,7 @@ type FairRequestQueue struct {
 	active        bool             // the flows' discipline needs to know which flows are active
 	bypasses      bool             // and charges requests that do not wait
 	guarded       bool             // some tier has a starvation threshold that counts
-	changes       uint64           // incremented whenever a request is pushed or removed, or can no longer go; invalidates Candidates
+	changes       uint64           // rises when a request is pushed or removed, or can no longer go: Candidates are invalid
 	tiers         []*tier          // by rank, highest first
 	byID          [maxTiers]*tier  // by stable identifier
 	names         map[string]*tier // those that accept arrivals

@@ -40,8 +40,8 @@ func TestWFQTrueUpMovesTheFlow(t *testing.T) {
 	}
 }
 
-// A flow waits for its request, which is estimated at 40, as long as that takes. It was 10, so it makes up for the wait: but
-// not if it has gone idle meanwhile, or if it was at its cap while others went on.
+// A flow waits for its request, which is estimated at 40, as long as that takes. It was 10, so it makes up for the wait:
+// but not if it has gone idle meanwhile, or if it was at its cap while others went on.
 func TestWFQRefunds(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(q *FairRequestQueue)

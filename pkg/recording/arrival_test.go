@@ -46,7 +46,8 @@ func TestArrivalHasAllThatItWas(t *testing.T) {
 	}
 }
 
-// A client's own deadline is recorded to the nanosecond, relative to the arrival: the replay ends the wait at it, not before.
+// A client's own deadline is recorded to the nanosecond, relative to the arrival: the replay ends the wait at it, not
+// before.
 func TestDeadlinesAreRepeated(t *testing.T) {
 	d := newQuietDriver(t)
 	d.arriveAs("a", 0, "holder")

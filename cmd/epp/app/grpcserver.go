@@ -42,10 +42,10 @@ var (
 	whenReady  = []string{serviceReadiness, extprocv3.ExternalProcessor_ServiceDesc.ServiceName}
 )
 
-// neededReceiveLimit returns what the longest accepted message must be able to have, in bytes. It is far above limits.maxBodyBytes: a
-// message that gRPC refuses is a failed processor to Envoy, which then, if it fails open, sends the request on without
-// queueing. A body over the limit has to arrive to be answered with too-large. The buffers of Envoy bound the size of
-// one message.
+// neededReceiveLimit returns what the longest accepted message must be able to have, in bytes. It is far above
+// limits.maxBodyBytes: a message that gRPC refuses is a failed processor to Envoy, which then, if it fails open, sends the
+// request on without queueing. A body over the limit has to arrive to be answered with too-large. The buffers of Envoy
+// bound the size of one message.
 func neededReceiveLimit(limits config.Limits) int {
 	return int(min(max(limits.MaxBodyBytes, limits.MaxBodyBytesTotal)+limits.MaxHeaderBytes+messageMargin, math.MaxInt32))
 }

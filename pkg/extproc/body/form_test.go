@@ -73,8 +73,8 @@ func TestModelThatIsAFile(t *testing.T) {
 	}
 }
 
-// Forms that readers interpret differently, or that no client sends, are refused. Starlette refuses most of these, and reads
-// another model or none in the rest.
+// Forms that readers interpret differently, or that no client sends, are refused. Starlette refuses most of these, and
+// reads another model or none in the rest.
 func TestScanFormRefuses(t *testing.T) {
 	one := field(named, "a") + closed
 	long := strings.Repeat("x", 71)
@@ -140,8 +140,8 @@ func TestIsForm(t *testing.T) {
 	}
 }
 
-// FuzzForm compares with mime/multipart, which has to read the same models in every form that is accepted. A rewrite changes
-// the last model and no other byte.
+// FuzzForm compares with mime/multipart, which has to read the same models in every form that is accepted. A rewrite
+// changes the last model and no other byte.
 func FuzzForm(f *testing.F) {
 	for _, s := range []string{
 		field(named, "a") + closed, audio + field(named, "a") + field(named, "b") + closed, "--b\r\n", "--b--",

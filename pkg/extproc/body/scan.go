@@ -119,7 +119,8 @@ func (s *scanner) top(f *Fields) error {
 		return s.fail("the body is not a JSON object")
 	}
 	s.i++
-	f.AskUsage = Edit{Start: s.i, End: s.i, Text: askAll} // unless there are stream_options; a comma follows, or nothing streams
+	// Unless there are stream_options. A comma follows, or nothing streams.
+	f.AskUsage = Edit{Start: s.i, End: s.i, Text: askAll}
 	err = s.members(func(key []byte) error { return s.field(key, f) })
 	f.Prompt = s.parts.sum()
 	if err != nil {
