@@ -73,6 +73,20 @@ func TestAClassWaitsForItsDebt(t *testing.T) {
 	}
 }
 
+// A correction ends no turn of a class that could not pay for its next head anyway: an urgent one, which came since.
+func TestACorrectionEndsNoOtherTurn(t *testing.T) {
+	for _, actual := range []Cost{4, 5} {
+		q := classes(t, Stay, ab(10, 10)...)
+		waits(t, q, "a", 4, 2)
+		waits(t, q, "b", 10, 1)
+		q.TrueUp(start, popNext(q), actual) // about 6 are left
+		mustPush(t, q, &Request{Path: &Path{Class: "a", Priority: 1}, Cost: 8})
+		if who := goes(t, q, 1); who != "a" {
+			t.Errorf("a has cost %d: %s goes", actual, who)
+		}
+	}
+}
+
 // A request that was paid with what its class was given back, and comes back, gives that back.
 func TestRequeueOfWhatWasPaidWithCredit(t *testing.T) {
 	q := classes(t, Stay, ab(100, 100)...)
