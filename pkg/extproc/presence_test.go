@@ -7,13 +7,15 @@ import (
 )
 
 // The main stream's response headers are skipped only for requests that can never be preempted, once responses come
-// through a gate as a rule, and never if they have to carry the queue's state. The status then comes through the gate.
+// through a gate as a rule, and never if they have to carry the queue's state, or to explain a body that is read. The
+// status then comes through the gate.
 func TestHeadersAreSkippedOnceTheGateIsAHabit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, tellingState)
+		b := newBench(t, func(c *Config) { tellingState(c); inTokens(c) })
 		b.seeGate()
+		mode := "BUFFERED/NONE"
 		exchange := func(status string, pass ...string) (skipped bool) {
-			main := b.open("BUFFERED/NONE")
+			main := b.open(mode)
 			main.say(chat(append(pass, "x-gateway-model-name", "m")...))
 			answer := main.stream.take()[0]
 			skipped = strings.Contains(render(answer), "no-headers")
@@ -41,12 +43,17 @@ func TestHeadersAreSkippedOnceTheGateIsAHabit(t *testing.T) {
 		if exchange("200", queueStateHeader, "1") {
 			t.Error("skipped, though the client wants the queue's state in them")
 		}
+		mode = "BUFFERED/STREAMED"
+		if exchange("200") {
+			t.Error("skipped, though the usage is read from the body")
+		}
+		mode = "BUFFERED/NONE"
 		b.controller.preempt = make(chan struct{})
 		if exchange("200") {
 			t.Error("skipped of a request that can be preempted")
 		}
-		if got := b.counted("weir_extproc_upstream_responses_total"); got != gateRun+3 {
-			t.Errorf("%v answers counted, want %d", got, gateRun+3)
+		if got := b.counted("weir_extproc_upstream_responses_total"); got != gateRun+4 {
+			t.Errorf("%v answers counted, want %d", got, gateRun+4)
 		}
 	})
 }
