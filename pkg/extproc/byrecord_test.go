@@ -343,6 +343,20 @@ func TestPassedOnAwaitsNoRecord(t *testing.T) {
 	})
 }
 
+// What an answer that was cut short reports is not counted as what answers use.
+func TestRecordOfACutAnswerIsNotCounted(t *testing.T) {
+	inBubble(t, "FULL_DUPLEX/NONE", byLog, func(c *conversation) {
+		id := c.placedWith()
+		c.answered("200")
+		e := entryOf(id, used(120, 30))
+		e.CommonProperties.ResponseFlags = &logv3.ResponseFlags{DownstreamRemoteReset: true}
+		c.log(e)
+		if got := counted(c.server.metrics.usageTokens.WithLabelValues("output")); got != 0 {
+			t.Errorf("%v tokens of output", got)
+		}
+	})
+}
+
 // With cost: requests the usage is counted, and nobody is charged for it.
 func TestRecordsWithoutCosts(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/NONE", func(c *Config) { c.Usage = UsageALS }, func(c *conversation) {
