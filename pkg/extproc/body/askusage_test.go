@@ -92,7 +92,7 @@ func FuzzAskUsage(f *testing.F) {
 			d := json.NewDecoder(bytes.NewReader(b))
 			d.UseNumber()
 			if err := d.Decode(&all); err != nil {
-				t.Skip() // encoding/json nests less deeply
+				return // encoding/json nests less deeply
 			}
 			return all
 		}
