@@ -231,7 +231,7 @@ func TestResponseBodyByOverride(t *testing.T) {
 		t.Run(wanted.String(), func(t *testing.T) {
 			p := newProcessor(t)
 			address, pieces, _ := sse(t)
-			envoy := start(t, "recommended", p, nil, address)
+			envoy := start(t, "recommended", p, envoyrun.WithoutUsage, address) // which ends answers with trailers
 
 			x := envoy.post(t, `{}`)
 			s := dispatch(t, p, "recommended", address)
