@@ -61,7 +61,7 @@ facts: envoy ## what Weir expects of Envoy, on a real one, without Weir; the shi
 
 .PHONY: integration
 integration: envoy openai ## black box on the wire: real Envoy, real binary, real clients
-	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -timeout 20m ./test/integration
+	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -timeout 30m ./test/integration
 
 .PHONY: test-kube
 test-kube: envoy test-kube-assets ## black box on a real apiserver (UPSTREAM_CRDS=DIR: with the published CRDs)

@@ -129,11 +129,11 @@ func TestTrustedModelHeaderTakesNoBody(t *testing.T) {
 			t.Errorf("Envoy sent %d messages, want %d", got, want)
 		}
 	}
-	messages(3, ask{}) // request headers, its body, response headers
+	messages(4, ask{}) // request headers, its body, response headers, its usage
 	trusted := ask{header: []string{"x-gateway-model-name", "tiny"}}
-	messages(2, trusted) // no body
+	messages(3, trusted) // no body
 	trusted.body = chat("tiny", true)
-	messages(2, trusted) // nor any chunk of a streamed answer
+	messages(2, trusted) // nor any chunk of a streamed answer, and this one reports no usage
 	s.epp.waitFor(3, "weir_bypass_total", "model", "tiny")
 
 	// The shipped files remove the header from clients: only the gateway may set it.
