@@ -87,16 +87,20 @@ func FuzzAskUsage(f *testing.F) {
 		if err != nil || !scanned.IncludeUsage || scanned.AskUsage.Text != "" {
 			t.Fatalf("%q became %q: %+v, %v", text, after, scanned, err)
 		}
-		meaning := func(b []byte) map[string]any {
-			var all map[string]any
+		meaning := func(b []byte) (all map[string]any, err error) {
 			d := json.NewDecoder(bytes.NewReader(b))
 			d.UseNumber()
-			if err := d.Decode(&all); err != nil {
-				return // encoding/json nests less deeply
-			}
-			return all
+			err = d.Decode(&all)
+			return all, err
 		}
-		was, is := meaning(text), meaning(after)
+		was, err := meaning(text)
+		if err != nil {
+			return // encoding/json nests less deeply
+		}
+		is, err := meaning(after)
+		if err != nil {
+			t.Fatalf("%q became %q: %v", text, after, err)
+		}
 		options, _ := was["stream_options"].(map[string]any)
 		if options == nil {
 			options = map[string]any{}
