@@ -1,7 +1,6 @@
 package extproc
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -141,154 +140,10 @@ func mustPack(m proto.Message) *anypb.Any {
 	return packed
 }
 
-// streamOf returns the events of a streamed chat completion of so many tokens, without its usage and its end.
-func streamOf(tokens int) string {
-	return strings.Repeat("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n", tokens)
-}
-
 const (
 	usageEvent = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":120,\"completion_tokens\":30}}\n\n"
 	doneEvent  = "data: [DONE]\n\n"
 )
-
-// What a request of 400 bytes and at most 500 tokens has cost in the end. It was charged 100 + 2·500 at dispatch.
-func TestCostAtTheEnd(t *testing.T) {
-	const estimated = 100 + 2*500
-	sse := []string{"content-type", "text/event-stream"}
-	for _, c := range []struct {
-		name string
-		mode string
-		way  UsageWay
-		run  func(c *conversation)
-		want fairqueue.Cost
-	}{
-		{"a JSON answer", "FULL_DUPLEX/FULL_DUPLEX", UsageAuto, func(c *conversation) {
-			c.say(responseHeaders("200", false, "content-type", "application/json"))
-			c.say(responseBodyOf(`{"choices":[],"usage":{"prompt_tok`, false))
-			c.say(responseBodyOf(`ens":120,"completion_tokens":30}}`, true))
-		}, 120 + 60},
-		{"a streamed answer", "FULL_DUPLEX/FULL_DUPLEX", UsageBody, func(c *conversation) {
-			c.say(responseHeaders("200", false, sse...))
-			c.say(responseBodyOf(streamOf(30)+usageEvent+doneEvent, true))
-		}, 120 + 60},
-		{"the same, not read", "FULL_DUPLEX/FULL_DUPLEX", UsageNone, func(c *conversation) {
-			c.say(responseHeaders("200", false, sse...))
-			c.say(responseBodyOf(streamOf(30)+usageEvent+doneEvent, true))
-		}, estimated},
-		{"a streamed answer without usage", "FULL_DUPLEX/FULL_DUPLEX", UsageAuto, func(c *conversation) {
-			c.say(responseHeaders("200", false, sse...))
-			c.say(responseBodyOf(streamOf(30)+doneEvent, true))
-		}, estimated},
-		{"a client that leaves at once", "FULL_DUPLEX/FULL_DUPLEX", UsageAuto, func(c *conversation) {
-			c.say(responseHeaders("200", false, sse...))
-			c.say(responseBodyOf(streamOf(1), false))
-		}, estimated},
-		{"a client that leaves after the first usage of many", "FULL_DUPLEX/FULL_DUPLEX", UsageAuto, func(c *conversation) {
-			c.say(responseHeaders("200", false, sse...))
-			c.say(responseBodyOf("data: {\"message\":{\"usage\":{\"input_tokens\":120,\"output_tokens\":1}}}\n\n", false))
-		}, 120 + 2*500},
-		{"Envoy's reading", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
-			c.say(responseHeaders("200", false, sse...))
-			c.say(told(aiv3.TokenUsage_COMPLETE, 120, 20, 30))
-		}, 120 + 60},
-		{"Envoy's reading, without headers before it", "FULL_DUPLEX/NONE", UsageTrailers, func(c *conversation) {
-			c.say(told(aiv3.TokenUsage_COMPLETE, 120, 20, 30))
-		}, 120 + 60},
-		{"Envoy's reading, not wanted", "FULL_DUPLEX/NONE", UsageBody, func(c *conversation) {
-			c.say(responseHeaders("200", false, sse...))
-			c.say(told(aiv3.TokenUsage_COMPLETE, 120, 20, 30))
-		}, estimated},
-		{"half of it", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
-			c.say(responseHeaders("200", false, sse...))
-			c.say(told(aiv3.TokenUsage_PARTIAL, 90, 20, 30))
-		}, estimated},
-		{"half of it, of a prompt longer than estimated", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
-			c.say(responseHeaders("200", false, sse...))
-			c.say(told(aiv3.TokenUsage_PARTIAL, 2000, 20, 30))
-		}, 2000 + 2*500},
-		{"half of it, which is more than the estimate", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
-			c.say(responseHeaders("200", false, sse...))
-			c.say(told(aiv3.TokenUsage_PARTIAL, 120, 20, 600))
-		}, 120 + 1200},
-		{"none of it", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
-			c.say(responseHeaders("200", false, sse...))
-			c.say(told(aiv3.TokenUsage_FAILED, 0, 0, 0))
-		}, estimated},
-		{"something else under that name", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
-			c.say(responseHeaders("200", false, sse...))
-			c.say(withTyped(responseTrailers(), mustPack(wrapperspb.String("a lot"))))
-		}, estimated},
-		{"bytes that are no message", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
-			c.say(responseHeaders("200", false, sse...))
-			bad := mustPack(&aiv3.TokenUsage{})
-			bad.Value = []byte{0xff, 0xff, 0xff}
-			c.say(withTyped(responseTrailers(), bad))
-		}, estimated},
-		{"absurd numbers", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
-			c.say(responseHeaders("200", false, sse...))
-			c.say(told(aiv3.TokenUsage_COMPLETE, 1<<63, 1<<63, 1<<63))
-		}, fairqueue.MaxCost},
-		{"the engine refuses", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
-			c.say(responseHeaders("400", true))
-		}, 1},
-		{"nobody answers", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
-			c.say(responseHeaders("503", true))
-		}, 1},
-		{"the engine fails", "FULL_DUPLEX/NONE", UsageAuto, func(c *conversation) {
-			c.say(responseHeaders("500", true))
-		}, estimated},
-		{"the client leaves before the answer", "FULL_DUPLEX/NONE", UsageAuto, func(*conversation) {}, estimated},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			inBubble(t, c.mode, func(cfg *Config) { inTokens(cfg); cfg.Usage = c.way }, func(conv *conversation) {
-				conv.say(chat("x-gateway-model-name", "m"))
-				conv.say(requestBodyOf(`{"prompt":"`+strings.Repeat("abcd", 100)+`","max_tokens":500}`, true))
-				conv.heard()
-				if got := conv.controller.requests[0].Cost; got != estimated {
-					t.Fatalf("estimated %d", got)
-				}
-				c.run(conv)
-				if heard := conv.heard(); strings.Contains(heard, "immediate") {
-					t.Fatal(heard)
-				}
-				conv.settled(1)
-				if got := conv.controller.leases[0].completed[0].Cost; got != c.want {
-					t.Errorf("cost %d, want %d", got, c.want)
-				}
-			})
-		})
-	}
-}
-
-// What an engine refuses has cost nothing but the room that was kept for it meanwhile: who sends requests that claim to be
-// huge and are refused pays for the room that others do not get. Within a second it is never more than the estimate.
-func TestRefusedPaysForItsRoom(t *testing.T) {
-	const estimated = 100 + 100*2*1000
-	for _, c := range []struct {
-		status string
-		after  time.Duration
-		want   fairqueue.Cost
-	}{
-		{"400", 0, 1},
-		{"400", 10 * time.Millisecond, estimated / 100},
-		{"503", 100 * time.Millisecond, estimated / 10},
-		{"422", time.Second, estimated},
-		{"400", time.Hour, estimated},
-	} {
-		inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(conv *conversation) {
-			conv.say(chat("x-gateway-model-name", "m"))
-			conv.say(requestBodyOf(`{"prompt":"`+strings.Repeat("abcd", 100)+`","n":100}`, true))
-			conv.heard()
-			time.Sleep(c.after)
-			conv.say(responseHeaders(c.status, true))
-			conv.heard()
-			conv.settled(1)
-			if got := conv.controller.leases[0].completed[0].Cost; got != c.want {
-				t.Errorf("%s after %v: %d, want %d", c.status, c.after, got, c.want)
-			}
-		})
-	}
-}
 
 // A limit that the engine does not read on this path, or reads otherwise than it looks, does not lower what a client is
 // charged: neither when it is dispatched nor when it leaves.
@@ -346,78 +201,6 @@ func TestAnswersDoNotOverflow(t *testing.T) {
 		}
 		conv.settled(1)
 	})
-}
-
-// A client that leaves a long answer pays for the time that it had, at the rate of 50 tokens a second as long as no other
-// is known: leaving just before the usage comes does not pay.
-func TestLeavingLatePaysForTheTime(t *testing.T) {
-	for _, c := range []struct {
-		mode  string
-		after time.Duration
-		want  fairqueue.Cost
-	}{
-		{"FULL_DUPLEX/NONE", 10 * time.Second, 100 + 2*1000},
-		{"FULL_DUPLEX/NONE", 100 * time.Second, 100 + 2*5000},
-		{"FULL_DUPLEX/NONE", 1000 * time.Second, 100 + 2*8000},
-	} {
-		inBubble(t, c.mode, inTokens, func(conv *conversation) {
-			conv.say(chat("x-gateway-model-name", "m"))
-			conv.say(requestBodyOf(`{"prompt":"`+strings.Repeat("abcd", 100)+`","max_tokens":8000}`, true))
-			conv.heard()
-			conv.say(responseHeaders("200", false, "content-type", "text/event-stream"))
-			conv.heard()
-			time.Sleep(c.after)
-			conv.settled(1)
-			if got := conv.controller.leases[0].completed[0].Cost; got != c.want {
-				t.Errorf("after %v: %d, want %d", c.after, got, c.want)
-			}
-		})
-	}
-}
-
-// Answers without usage are charged by time, whole ones from when the request went to the engine, and tell how long the
-// flow's next ones will be. What is no answer tells nothing.
-func TestTimeTeachesLengths(t *testing.T) {
-	const sse = "text/event-stream"
-	for _, c := range []struct {
-		name          string
-		before, after time.Duration // the answer's headers
-		status, kind  string
-		most          fairqueue.Cost // of the estimate after twenty of them
-	}{
-		{"a stream", time.Second, 2 * time.Second, "200", sse, 100 + 2*112},
-		{"a whole answer", 2 * time.Second, 0, "200", "application/json", 100 + 2*112},
-		{"lines of JSON", 0, 2 * time.Second, "200", "application/x-ndjson", 100 + 2*112},
-		{"an error", 2 * time.Second, 0, "500", "application/json", 100 + 2*1000},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, func(cfg *Config) { inTokens(cfg); cfg.Usage = UsageNone })
-				var first *conversation
-				for i := range 21 {
-					conv := b.open("FULL_DUPLEX/NONE")
-					conv.say(chat("x-gateway-model-name", "m"))
-					conv.say(requestBodyOf(`{"prompt":"`+strings.Repeat("abcd", 100)+`"}`, true))
-					conv.heard()
-					time.Sleep(c.before)
-					conv.say(responseHeaders(c.status, false, "content-type", c.kind))
-					conv.heard()
-					time.Sleep(c.after)
-					conv.end()
-					if i == 0 {
-						first = conv
-					}
-				}
-				if got := first.controller.leases[0].completed[0].Cost; got != 100+2*1000 {
-					t.Errorf("the first one cost %d", got)
-				}
-				got := b.controller.requests[20].Cost
-				if least := c.most - 2*12; got < least || got > c.most {
-					t.Errorf("estimated at %d in the end, want %d to %d", got, least, c.most)
-				}
-			})
-		})
-	}
 }
 
 // An answer that outgrows its estimate is charged while it streams, where it is seen: never behind what was seen, and
@@ -500,47 +283,6 @@ func TestEstimatesLearn(t *testing.T) {
 		ask("a", func(*conversation) {})
 		if got := b.metric("weir_extproc_usage_unknown_total"); got != 1 {
 			t.Errorf("%v unknown", got)
-		}
-	})
-}
-
-// A request that is preempted is settled by that, and teaches nothing.
-func TestPreemptedIsNotCharged(t *testing.T) {
-	inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(c *conversation) {
-		c.controller.preempt = make(chan struct{})
-		c.say(chat("x-gateway-model-name", "m"))
-		c.say(requestBodyOf(`{"prompt":"x"}`, true))
-		c.heard()
-		if !c.controller.leases[0].tryPreempt() {
-			t.Fatal("not preempted")
-		}
-		c.heard()
-		c.settled(1)
-		if got := c.controller.leases[0].completed[0]; got.Cost != fairqueue.UnknownCost {
-			t.Errorf("%+v", got)
-		}
-		if n := c.metric("weir_extproc_usage_unknown_total"); n != 0 {
-			t.Errorf("%v unknown", n)
-		}
-	})
-}
-
-// If the cost cannot be told because of a defect, the lease is settled all the same.
-func TestPanicInTheCostSettles(t *testing.T) {
-	inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(c *conversation) {
-		c.say(chat("x-gateway-model-name", "m"))
-		c.say(requestBodyOf(`{"prompt":"x"}`, true))
-		c.heard()
-		c.server.costs.estimator = nil
-		c.end()
-		if n := len(c.controller.leases[0].completed); n != 1 {
-			t.Errorf("completed %d times", n)
-		}
-		if got, want := c.controller.leases[0].completed[0], (flowcontrol.Completion{}); got != want {
-			t.Errorf("%+v", got)
-		}
-		if n := c.metric("weir_extproc_panics_total"); n != 1 {
-			t.Error(fmt.Sprint(n, " panics"))
 		}
 	})
 }
