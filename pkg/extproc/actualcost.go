@@ -103,7 +103,8 @@ func (st *mainStream) reportedUsage() (t usage.Tokens, known bool) {
 		return *st.told, true
 	}
 	if st.usage != nil {
-		return st.usage.Tokens()
+		c := st.usage.Counts()
+		return c.Tokens()
 	}
 	return t, false
 }

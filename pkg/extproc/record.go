@@ -13,10 +13,23 @@ import (
 const (
 	requestKey     = "request" // in the namespace weir
 	usageNamespace = "weir.usage"
-	inputKey       = "input"
-	outputKey      = "output"
-	cachedKey      = "cached" // of the input
+
+	// Each as its API means it (usage.Counts).
+	inputKey        = "input"
+	outputKey       = "output"
+	cachedKey       = "cached"
+	cacheReadKey    = "cache_read"
+	cacheCreatedKey = "cache_created"
 )
+
+// countsOf are the numbers of a record by their keys.
+var countsOf = [...]struct {
+	key   string
+	count usage.Count
+}{
+	{inputKey, usage.Input}, {outputKey, usage.Output}, {cachedKey, usage.Cached},
+	{cacheReadKey, usage.CacheRead}, {cacheCreatedKey, usage.CacheCreated},
+}
 
 // record is what Envoy's access log says of one request.
 type record struct {
@@ -61,11 +74,14 @@ func readRecord(entry *logv3.HTTPAccessLogEntry) (id string, r record) {
 	r.status = int(entry.GetResponse().GetResponseCode().GetValue())
 	r.end = endOf(common.GetResponseFlags())
 	fields := metadata[usageNamespace].GetFields()
-	in, hasIn := r.number(fields[inputKey])
-	out, hasOut := r.number(fields[outputKey])
-	cached, _ := r.number(fields[cachedKey])
-	r.tokens = usage.Tokens{Input: in, Output: out, Cached: cached}
-	r.known = hasIn && hasOut && !r.bad
+	var counts usage.Counts
+	for _, c := range countsOf {
+		if n, ok := r.number(fields[c.key]); ok {
+			counts.Set(c.count, n)
+		}
+	}
+	r.tokens, r.known = counts.Tokens()
+	r.known = r.known && !r.bad
 	return id, r
 }
 

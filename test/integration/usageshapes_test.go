@@ -28,7 +28,7 @@ func TestShapesInTheLog(t *testing.T) {
 		},
 		{
 			name: "messages", kind: json, outcome: "used", want: counts{120, 30, 20},
-			body: `{"type":"message","usage":{"input_tokens":120,"cache_read_input_tokens":20,"output_tokens":30}}`,
+			body: `{"type":"message","usage":{"input_tokens":100,"cache_read_input_tokens":20,"output_tokens":30}}`,
 		},
 		{
 			name: "responses", kind: json, outcome: "used", want: counts{120, 30, 20},
@@ -49,7 +49,7 @@ func TestShapesInTheLog(t *testing.T) {
 		},
 		{
 			name: "streamed messages", kind: events, outcome: "used", want: counts{120, 30, 20},
-			body: "event: message_start\ndata: {\"message\":{\"usage\":{\"input_tokens\":120,\"cache_read_input_tokens\":20,\"output_tokens\":1}}}\n\n" +
+			body: "event: message_start\ndata: {\"message\":{\"usage\":{\"input_tokens\":90,\"cache_read_input_tokens\":20,\"cache_creation_input_tokens\":10,\"output_tokens\":1}}}\n\n" +
 				"event: message_delta\ndata: {\"usage\":{\"output_tokens\":30}}\n\n",
 		},
 		{

@@ -10,8 +10,7 @@ import "bytes"
 //
 // It does not check the syntax, because the engine wrote the response. It finds nothing in what is not JSON.
 type scan struct {
-	tokens Tokens
-	found  bool
+	counts Counts
 
 	depth int
 	// path is the place of the open object at each depth. Deeper objects hold no usage.
@@ -56,6 +55,8 @@ const (
 	keyInput
 	keyOutput
 	keyCached
+	keyCacheRead
+	keyCacheCreated
 )
 
 // maxKey is longer than every key that leads to a number, in bytes.
@@ -75,8 +76,12 @@ func keyOf(text []byte) key {
 		return keyInput
 	case "completion_tokens", "output_tokens":
 		return keyOutput
-	case "cached_tokens", "cache_read_input_tokens":
+	case "cached_tokens":
 		return keyCached
+	case "cache_read_input_tokens":
+		return keyCacheRead
+	case "cache_creation_input_tokens":
+		return keyCacheCreated
 	}
 	return noKey
 }
@@ -92,7 +97,7 @@ func isLastType(text []byte) bool {
 
 // restart begins a new document. It keeps the numbers found so far.
 func (s *scan) restart() {
-	*s = scan{tokens: s.tokens, found: s.found, last: s.last, text: s.text[:0]}
+	*s = scan{counts: s.counts, last: s.last, text: s.text[:0]}
 }
 
 func (s *scan) write(b []byte) {
@@ -245,13 +250,14 @@ func (s *scan) value(after byte) {
 	}
 	switch {
 	case key == keyInput && here == inUsage:
-		s.tokens.Input = n
+		s.counts.Set(Input, n)
 	case key == keyOutput && here == inUsage:
-		s.tokens.Output = n
-	case key == keyCached && (here == inUsage || here == inDetails):
-		s.tokens.Cached = n
-	default:
-		return
+		s.counts.Set(Output, n)
+	case key == keyCached && here == inDetails:
+		s.counts.Set(Cached, n)
+	case key == keyCacheRead && here == inUsage:
+		s.counts.Set(CacheRead, n)
+	case key == keyCacheCreated && here == inUsage:
+		s.counts.Set(CacheCreated, n)
 	}
-	s.found = true
 }

@@ -2,6 +2,7 @@ package usage
 
 // Tokens is the usage that a response reports, in tokens.
 type Tokens struct {
+	// Input is the whole prompt.
 	Input, Output int64
 	// Cached is the part of Input that the engine had in its cache; 0 if the engine does not report it.
 	Cached int64
@@ -39,5 +40,5 @@ func (r *Reader) Ended() bool {
 	return r.scan.whole
 }
 
-// Tokens returns the usage found so far and reports whether there was any.
-func (r *Reader) Tokens() (t Tokens, ok bool) { return r.scan.tokens, r.scan.found }
+// Counts returns the numbers found so far.
+func (r *Reader) Counts() Counts { return r.scan.counts }

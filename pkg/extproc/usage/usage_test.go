@@ -20,8 +20,14 @@ var responses = []struct {
 	{name: "without the blank", events: true, text: "data:{\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":3}}\n\ndata:[DONE]\n\n", want: Tokens{5, 3, 0}},
 	{name: "CRLF", events: true, text: "data: {\"usage\":{\"prompt_tokens\":5,\r\ndata: \"completion_tokens\":3}}\r\n\r\ndata: [DONE]\r\n\r\n", want: Tokens{5, 3, 0}},
 	{name: "CR, several lines, comments and other fields", events: true, text: ": ping\rid: 7\rdatabase: {\"usage\":{\"prompt_tokens\":1}}\rdata: {\"usage\":\rdata: {\"prompt_tokens\":5,\"completion_tokens\":3}}\r\r", want: Tokens{5, 3, 0}},
-	{name: "messages, JSON", text: `{"type":"message","usage":{"input_tokens":9,"output_tokens":8,"cache_read_input_tokens":2}}`, want: Tokens{9, 8, 2}},
+	{name: "messages, JSON", text: `{"type":"message","usage":{"input_tokens":9,"output_tokens":8,"cache_read_input_tokens":2}}`, want: Tokens{11, 8, 2}},
 	{name: "messages, stream", events: true, text: "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"usage\":{\"input_tokens\":9,\"output_tokens\":0}}}\n\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"usage\":{\"input_tokens\":9,\"output_tokens\":8}}\n\n", want: Tokens{9, 8, 0}},
+	{name: "messages, cached and put there", text: `{"type":"message","usage":{"input_tokens":4,"cache_creation_input_tokens":100,"cache_read_input_tokens":2000,"output_tokens":8}}`, want: Tokens{2104, 8, 2000}},
+	{name: "messages, nobody knows what was cached", text: `{"type":"message","usage":{"input_tokens":9,"cache_creation_input_tokens":null,"cache_read_input_tokens":null,"output_tokens":8}}`, want: Tokens{9, 8, 0}},
+	{name: "messages, stream, corrected", events: true, text: "data: {\"message\":{\"usage\":{\"input_tokens\":2104,\"output_tokens\":0}}}\n\ndata: {\"usage\":{\"input_tokens\":104,\"cache_read_input_tokens\":2000,\"output_tokens\":8}}\n\n", want: Tokens{2104, 8, 2000}},
+	{name: "chat that says it twice", text: `{"usage":{"prompt_tokens":2104,"completion_tokens":8,"prompt_tokens_details":{"cached_tokens":2000},"cache_creation_input_tokens":100,"cache_read_input_tokens":2000}}`, want: Tokens{2104, 8, 2000}},
+	{name: "no output", text: `{"usage":{"prompt_tokens":5,"total_tokens":5}}`, want: Tokens{5, 0, 0}, none: true},
+	{name: "no input", text: `{"usage":{"output_tokens":5}}`, want: Tokens{0, 5, 0}, none: true},
 	{name: "responses, stream", events: true, text: "event: response.created\ndata: {\"response\":{\"usage\":null}}\n\nevent: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"output\":[{\"usage\":{\"input_tokens\":77}}],\"usage\":{\"input_tokens\":6,\"output_tokens\":5,\"input_tokens_details\":{\"cached_tokens\":3}}}}\n\n", want: Tokens{6, 5, 3}},
 	{name: "escapes at the end of a text and in a key", text: `{"text":"say \"usage\"\n","usage":{"prompt_tokens":5,"completion_tokens":3},"\nusage":{"prompt_tokens":99}}`, want: Tokens{5, 3, 0}},
 	{name: "no JSON at all", text: "upstream connect error", none: true},
@@ -32,7 +38,8 @@ func readUsage(events bool, parts ...string) (Tokens, bool) {
 	for _, p := range parts {
 		r.Write([]byte(p))
 	}
-	return r.Tokens()
+	c := r.Counts()
+	return c.Tokens()
 }
 
 func TestUsage(t *testing.T) {

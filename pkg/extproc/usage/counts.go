@@ -1,0 +1,38 @@
+package usage
+
+// Count is one of the numbers of tokens that a response may report.
+type Count uint8
+
+// The numbers, with their names in OpenAI's APIs and in Anthropic's.
+const (
+	Input  Count = iota // prompt_tokens or input_tokens
+	Output              // completion_tokens or output_tokens
+	// Cached is cached_tokens, within prompt_tokens_details or input_tokens_details: a part of Input.
+	Cached
+	// CacheRead and CacheCreated are cache_read_input_tokens and cache_creation_input_tokens: beside Input, which then is what
+	// the engine neither had in its cache nor put there.
+	CacheRead
+	CacheCreated
+	numCounts = iota
+)
+
+// Counts are the numbers that a response reports, in the words of its API. The zero value has none.
+type Counts struct {
+	n     [numCounts]int64
+	there [numCounts]bool
+}
+
+// Set sets a number, from 0 to 2^40.
+func (c *Counts) Set(which Count, n int64) { c.n[which], c.there[which] = n, true }
+
+// Tokens returns what the numbers come to, in every API's words the same, and reports whether that is the whole usage:
+// without the input or the output it is what is known so far. What says itself how much of its input was cached
+// (Cached) has it all in Input, whatever else it says.
+func (c *Counts) Tokens() (t Tokens, known bool) {
+	t = Tokens{Input: c.n[Input], Output: c.n[Output], Cached: c.n[Cached]}
+	if !c.there[Cached] {
+		t.Input += c.n[CacheRead] + c.n[CacheCreated]
+		t.Cached = c.n[CacheRead]
+	}
+	return t, c.there[Input] && c.there[Output]
+}
