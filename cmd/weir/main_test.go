@@ -132,7 +132,7 @@ func (c *started) ends(t *testing.T, want int) {
 		if code != want {
 			t.Errorf("exit code %d, want %d\n%s\n%s", code, want, c.stdout.String(), c.stderr.String())
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		t.Fatalf("still runs\n%s\n%s", c.stdout.String(), c.stderr.String())
 	}
 	left, err := os.ReadDir(c.temporary)

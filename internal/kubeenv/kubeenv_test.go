@@ -26,9 +26,9 @@ func TestMain(m *testing.M) {
 // eventually waits for what the apiserver does in the background: RBAC and the audit log are a little behind.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not so after 10 s: %s", what)
+			t.Fatalf("not so after a minute: %s", what)
 		}
 	}
 }

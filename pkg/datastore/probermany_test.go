@@ -17,15 +17,20 @@ import (
 // list during its probe does not come back.
 func TestProbesAreBounded(t *testing.T) {
 	inClinic(t, func(t *testing.T, s *Store, c *clinic) {
+		c.mu.Lock()
 		c.takes = time.Minute
+		c.mu.Unlock()
 		s.prober.most = maxProbes // whatever limit this machine has
 		endpoints := many(3 * maxProbes)
 		s.Set(endpoints)
 		pass(time.Second)
 		s.Set(endpoints[1:])
 		pass(time.Minute)
-		if c.most != maxProbes {
-			t.Errorf("%d probes at once, want %d", c.most, maxProbes)
+		c.mu.Lock()
+		most := c.most
+		c.mu.Unlock()
+		if most != maxProbes {
+			t.Errorf("%d probes at once, want %d", most, maxProbes)
 		}
 		if n := c.count(endpoints[0].Address); n != 1 {
 			t.Errorf("the unlisted one was probed %d times", n)

@@ -186,6 +186,7 @@ func TestPanicsFarApartEndNobody(t *testing.T) {
 		for range 5 {
 			b.want(waiter, "waits")
 			time.Sleep(time.Second)
+			synctest.Wait() // a popper may have woken at this instant, and asks
 			fleet.panics = 1
 			b.update() // asks about it
 			time.Sleep(time.Second)

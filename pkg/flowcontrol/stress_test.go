@@ -137,15 +137,20 @@ func TestEveryRequestHasOneOutcomeUnderRace(t *testing.T) {
 	if err := c.Reconfigure(cfg, nil); err != nil {
 		t.Fatal(err)
 	}
-	for w := range workers { // and now it drains while they come
+	var late atomic.Int64
+	begun := make(chan struct{}) // closed when each of them has ended one on average
+	for w := range workers {     // and now it drains while they come
 		requests.Go(func() {
 			random := rand.New(rand.NewPCG(2, uint64(w)))
-			for range 50 {
+			for n := 0; n < 50 || outcomes[OutcomeDraining].Load() == 0; n++ {
 				one(random)
+				if late.Add(1) == workers {
+					close(begun)
+				}
 			}
 		})
 	}
-	time.Sleep(5 * time.Millisecond)
+	<-begun
 	c.Drain()
 	requests.Wait()
 
@@ -156,8 +161,8 @@ func TestEveryRequestHasOneOutcomeUnderRace(t *testing.T) {
 			total += n
 		}
 	}
-	if total != workers*(each+50) {
-		t.Errorf("%d outcomes for %d requests", total, workers*(each+50))
+	if all := workers*each + late.Load(); total != all {
+		t.Errorf("%d outcomes for %d requests", total, all)
 	}
 	for _, must := range []Outcome{
 		OutcomeDispatched, OutcomePreempted, OutcomeNoEndpoint, OutcomeShed, OutcomeDraining,

@@ -167,6 +167,11 @@ func (c *client) Update(ctx context.Context, l *coordinationv1.Lease) (*coordina
 func (s *apiserver) update(l *coordinationv1.Lease) (*coordinationv1.Lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.replace(l)
+}
+
+// replace is an update by who holds mu.
+func (s *apiserver) replace(l *coordinationv1.Lease) (*coordinationv1.Lease, error) {
 	old := s.leases[l.Name]
 	switch {
 	case old == nil: // as TestLeasesAreReplacedByTheirVersion of test/kube finds
@@ -208,15 +213,17 @@ func (s *apiserver) write(l *coordinationv1.Lease, uid types.UID) *coordinationv
 	return l.DeepCopy()
 }
 
-// edit changes a Lease as somebody else would.
+// edit changes a Lease as somebody else would, who tries until no write of a replica has come between.
 func (s *apiserver) edit(t *testing.T, name string, change func(*coordinationv1.Lease)) {
 	t.Helper()
-	l, err := s.get(name)
-	if err != nil {
-		t.Fatal(err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.leases[name].DeepCopy()
+	if l == nil {
+		t.Fatalf("there is no Lease %s", name)
 	}
 	change(l)
-	if _, err := s.update(l); err != nil {
+	if _, err := s.replace(l); err != nil {
 		t.Fatal(err)
 	}
 }

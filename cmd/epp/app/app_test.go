@@ -187,13 +187,15 @@ func TestEndpointsFile(t *testing.T) {
 
 // A wiring that fails leaves nothing open.
 func TestNewRollsBack(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	const alone = "127.0.0.2" // an address at which nobody else opens ports
+	taken, err := net.Listen("tcp", alone+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close() //nolint:errcheck // of the test
-	free := freePort(t)
+	free := freePort(t, alone)
 	o := testOptions()
+	o.BindAddress = alone
 	o.GRPCPort, o.HealthPort = free, taken.Addr().(*net.TCPAddr).Port
 	if _, err := New(o); problemsIn(err,
 		fmt.Sprintf("--grpc-health-port: %d: must be free", o.HealthPort), "address already in use") != nil {
@@ -203,7 +205,7 @@ func TestNewRollsBack(t *testing.T) {
 	if _, err := New(o); problemsIn(err, "none.yaml") != nil {
 		t.Error(err)
 	}
-	again, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", free))
+	again, err := net.Listen("tcp", fmt.Sprintf("%s:%d", alone, free))
 	if err != nil {
 		t.Fatalf("the gRPC port was not given back: %v", err)
 	}
@@ -232,9 +234,9 @@ func TestListenProblem(t *testing.T) {
 	}
 }
 
-func freePort(t *testing.T) int {
+func freePort(t *testing.T, host string) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", host+":0")
 	if err != nil {
 		t.Fatal(err)
 	}

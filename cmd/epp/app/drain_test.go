@@ -125,7 +125,7 @@ func TestDrainServesTheQueue(t *testing.T) {
 // Requests are served for minDrain even if nobody waits: proxies do not yet know.
 func TestDrainTakesAtLeastMinDrain(t *testing.T) {
 	o := testOptions()
-	const least = 400 * time.Millisecond
+	const least = 2 * time.Second // in which the machine has to find the time for a request
 	o.Override = func(d *config.Document) { d.RequestQueueController.MinDrain = config.Duration(least) }
 	r := start(t, o)
 	check := r.checker()
@@ -161,7 +161,7 @@ func TestDrainTimeoutEndsStreamsWithOK(t *testing.T) {
 		t.Errorf("the stream ended with %v, want OK", err)
 	}
 	r.waitEnd()
-	if took := time.Since(begun); took < o.DrainTimeout || took > o.DrainTimeout+2*time.Second {
+	if took := time.Since(begun); took < o.DrainTimeout || took > o.DrainTimeout+10*time.Second {
 		t.Errorf("stopping took %s with --drain-timeout %s", took, o.DrainTimeout)
 	}
 	if got := r.pool.controller.State().Stock; got != 0 {

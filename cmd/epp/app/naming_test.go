@@ -25,9 +25,16 @@ func objective(name string, priority int32) *kubeapi.InferenceObjective {
 }
 
 // verdicts is a source of names that notes what it is told.
-type verdicts struct{ told [][]names.Verdict }
+type verdicts struct {
+	mu   sync.Mutex
+	told []names.Verdict // last
+}
 
-func (v *verdicts) Judge(told []names.Verdict) { v.told = append(v.told, told) }
+func (v *verdicts) Judge(told []names.Verdict) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.told = told
+}
 
 // An objective of the cluster counts for requests that arrive from then on. Those that wait stay as they are, and a
 // reload of the file, which goes first, keeps the cluster's names.
@@ -68,7 +75,9 @@ func TestNamesOfTheCluster(t *testing.T) {
 			t.Errorf("no row %q in\n%s", want, page)
 		}
 	}
-	last := source.told[len(source.told)-1]
+	source.mu.Lock()
+	last := source.told
+	source.mu.Unlock()
 	if len(last) != 2 || last[0].Reason != names.ReasonAccepted || last[1].Reason != names.ReasonNameInUse {
 		t.Errorf("the source was told %+v", last)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/child"
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/envoystream"
 )
 
 // reloading is an App whose configuration file a test changes.
@@ -295,7 +296,10 @@ func TestReloadOnDemand(t *testing.T) {
 
 // exchange is one request to its end.
 func exchange(ctx context.Context, r *running) error {
-	stream := r.request(ctx)
+	stream, err := envoystream.Open(ctx, r.conn, envoystream.First("chat"))
+	if err != nil {
+		return err
+	}
 	for {
 		m, err := stream.Recv()
 		switch {
