@@ -42,6 +42,14 @@ func (v VirtualTime) later(w VirtualTime) VirtualTime {
 	return v
 }
 
+// earlier returns the earlier of the two.
+func (v VirtualTime) earlier(w VirtualTime) VirtualTime {
+	if w.before(v) {
+		return w
+	}
+	return v
+}
+
 // increment returns cost/weight in virtual time, at least 1 ulp (but 0 for no cost) and rounded down: the shares of flows
 // of cost 1 are exact to a thousandth up to weight 1000, and coarse near MaxWeight.
 func increment(c Cost, w Weight) VirtualTime {

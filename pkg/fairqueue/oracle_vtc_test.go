@@ -64,7 +64,7 @@ func (o *oracle) joins(w *waiter) {
 			first = t.account(v.flow).counter
 		}
 	}
-	a.raiseTo(max(least, first))
+	a.raiseTo(max(least, min(first, t.reached[lane]+o.increment(w))))
 }
 
 // goes charges the flow of w, which goes in its lane, or at once.

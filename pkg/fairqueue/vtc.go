@@ -11,10 +11,11 @@ package fairqueue
 //
 // The virtual time of a lane is the largest counter with which a flow was dispatched in it; that of the level is the
 // largest of its lanes, and lanes without waiters have the level's. A flow that gets a request in a lane where nothing
-// of it waits is lifted there: to the lane's virtual time and to the least counter of the flows that wait in it,
-// whichever is later. So neither idle time nor a request held open banks anything, and a slow lane is no burden to
-// those who come to it. A flow that was parked is then behind by its head's charge at most. Only dispatches move virtual
-// time: it stands still while nobody is active.
+// of it waits is lifted there: to the lane's virtual time, and on to the least counter of the flows that wait in it, but
+// no further than that request's own charge. So neither idle time nor a request held open banks anything, a slow lane is
+// no burden to those who come to it, and charges of others that are refunded later hold back nobody who comes meanwhile.
+// A flow that was parked is then behind by its head's charge at most. Only dispatches move virtual time: it stands still
+// while nobody is active.
 //
 // A flow of which nothing is known pays for its first request in advance: it starts at least that much after the lane's
 // virtual time. So identities that are used once and replaced get as much as the same number of flows that stay. (With
@@ -33,9 +34,10 @@ package fairqueue
 //   - When f goes, its counter is at most g's, so then S_f − S_g <= l_f. Until f goes again, the difference grows only by
 //     corrections of what was in flight at that moment, which are E in all: what g dispatches later can be refunded no
 //     further than it was charged.
-//   - If f has not gone since both wait, and it came last, it was lifted to at most the least counter, or to l_f after
-//     virtual time, which was a counter not above g's, but for corrections; or it kept its own counter, which was
-//     at most l_f after the virtual time at its last dispatch, and g's is later than that, by the order or by a lift.
+//   - If f has not gone since both wait, and it came last, it was lifted to at most l_f after virtual time, which was a
+//     counter not above g's, but for corrections; or it kept its own counter, which was at most l_f after the virtual time
+//     at its last dispatch, and g's is later than that, by the order or by a lift. It was lifted to virtual time at least,
+//     and g's counter is at most l_g after that, but for corrections.
 //   - So S_f − S_g is between −l_g − E and l_f + E all the time.
 //
 // The difference of the service attained is that, and what is in flight. With exact costs and at most D requests in
@@ -46,7 +48,8 @@ package fairqueue
 //
 // The paper's counters are charged while tokens are made, so its spread is that of a running batch; here it is that of
 // the largest requests and errors. The paper lifts to the least counter only, which a refund of somebody else may have
-// lowered; start-time fair queueing to virtual time only, which is before the least counter. SFQ(D) does not correct.
+// lowered; start-time fair queueing lifts to virtual time only, so a flow of equal requests that is idle now and then is
+// one ahead each time. SFQ(D) does not correct.
 //
 // # Memory
 //
@@ -87,7 +90,8 @@ func (v vtc) join(l *level, s *share, in *branch, alone bool, r *Request) (moved
 	}
 	to := v.reference(s, in.virtual, r)
 	if in.flows.len() > 0 {
-		to = to.later(VirtualTime(in.flows.items[0].key.value))
+		least := VirtualTime(in.flows.items[0].key.value)
+		to = to.later(least.earlier(in.virtual + increment(r.Cost, s.weight)))
 	}
 	return v.lift(s, to)
 }

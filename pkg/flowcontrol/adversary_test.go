@@ -1,6 +1,7 @@
 package flowcontrol
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // inTokens is four slots, and flows that share by what requests have really cost.
@@ -85,6 +87,55 @@ func TestHourAndBurst(t *testing.T) {
 		clients.Wait()
 		synctest.Wait()
 	})
+}
+
+// Who sends requests that claim to be huge, and that engines refuse at once, does not hold others back by having several of
+// them: charges that are refunded a moment later put nobody behind who comes meanwhile.
+func TestRefusedGiants(t *testing.T) {
+	const claimed, kept, cost, minute = 200_000, 5_000, 200, 60 * time.Second
+	var answers []int
+	for _, attackers := range []int{1, 4, 16} {
+		inBubble(t, ready(1), func(c *Config) {
+			inTokens(c)
+			c.Stock.LowerBoundPerBackend, c.Stock.WatermarkPerBackend, c.Stock.UpperBoundPerBackend = 16, 16, 16
+			c.Stock.Tokens.Watermark, c.Stock.Tokens.Lower, c.Stock.Tokens.Upper = 2000, 2000, 2000
+		}, func(b *bench) {
+			var honest atomic.Int64
+			ctx, stop := context.WithTimeout(b.t.Context(), minute)
+			defer stop()
+			serve := func(flow string, claims, costs fairqueue.Cost, takes time.Duration) (n int64) {
+				for {
+					select {
+					case <-ctx.Done():
+						return n
+					default:
+					}
+					l, err := b.TryEnqueue(b.t.Context(), &Request{Flow: flow, Cost: claims, Tokens: stock.Tokens(claims / 2), Placement: pool})
+					if err != nil {
+						b.t.Error(err)
+						return n
+					}
+					time.Sleep(takes)
+					l.OnRequestComplete(Completion{Status: 200, Cost: costs})
+					n++
+				}
+			}
+			var clients sync.WaitGroup
+			for range 16 {
+				clients.Go(func() { honest.Add(serve("honest", cost, cost, 100*time.Millisecond)) })
+			}
+			time.Sleep(100 * time.Millisecond)
+			for range attackers {
+				clients.Go(func() { serve("attacker", claimed, kept, 25*time.Millisecond) })
+			}
+			clients.Wait()
+			answers = append(answers, int(honest.Load()))
+		})
+	}
+	t.Logf("honest answers beside 1, 4 and 16 clients: %v", answers)
+	if least := answers[0] * 95 / 100; answers[0] < 5000 || answers[1] < least || answers[2] < least {
+		t.Errorf("want at least 5,000 answers, and not less beside more of them: %v", answers)
+	}
 }
 
 // A million identities, used once each, some of which had to wait, leave nothing behind: neither counters, nor metrics.

@@ -26,10 +26,10 @@ func TestFairnessMetrics(t *testing.T) {
 			}
 			complete(running.lease)
 			if discipline == fairqueue.VTC {
+				b.want(waiting[2], "dispatched") // the heavier one
+				waiting[2].lease.OnRequestComplete(Completion{Cost: 20})
 				b.want(waiting[0], "dispatched")
 				waiting[0].lease.OnRequestComplete(Completion{Cost: 30})
-				b.want(waiting[2], "dispatched")
-				waiting[2].lease.OnRequestComplete(Completion{Cost: 20})
 				b.want(waiting[4], "dispatched")
 			}
 			gaps, bounds := map[string]float64{}, map[string]bool{}
