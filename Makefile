@@ -45,11 +45,11 @@ vet: ## go vet
 
 .PHONY: race
 race: envoy test-kube-assets ## all unit tests, with the seeds of the fuzz targets, under the race detector (purity of the core is one)
-	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -race $$($(GO) list ./... | grep -v -e /test/)
+	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -race -timeout 30m $$($(GO) list ./... | grep -v -e /test/)
 
 .PHONY: explore
 explore: ## every sequence of events of a few requests, with whole lives of four, through the decisions
-	$(GO) test -run TestExplore ./pkg/dispatch
+	$(GO) test -run TestExplore -timeout 30m ./pkg/dispatch
 
 .PHONY: fuzz
 fuzz: ## each fuzz target 200,000 executions beyond its seeds, which every test run takes
@@ -57,7 +57,7 @@ fuzz: ## each fuzz target 200,000 executions beyond its seeds, which every test 
 
 .PHONY: facts
 facts: envoy ## what Weir expects of Envoy, on a real one, without Weir; the shipped configurations
-	ENVOY=$$(hack/envoy.sh) $(GO) test -count=1 ./test/envoyfacts
+	ENVOY=$$(hack/envoy.sh) $(GO) test -count=1 -timeout 20m ./test/envoyfacts
 
 .PHONY: integration
 integration: envoy openai ## black box on the wire: real Envoy, real binary, real clients
@@ -83,7 +83,7 @@ tools: ## build helm, kustomize, promtool and kubectl into the cache (10 minutes
 
 .PHONY: pages
 pages: envoy test-kube-assets tools ## the commands of README.md and of the pages in docs
-	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -count=1 ./test/docs
+	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -count=1 -timeout 20m ./test/docs
 
 .PHONY: e2e-vllm
 e2e-vllm: envoy openai ## a real vLLM on the CPU (6 GB in .cache), on a quiet machine: writes docs/e2e-vllm.md
