@@ -48,8 +48,8 @@ race: envoy test-kube-assets ## all unit tests, with the seeds of the fuzz targe
 	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -race -timeout 30m $$($(GO) list ./... | grep -v -e /test/)
 
 .PHONY: explore
-explore: ## every sequence of events of a few requests, with whole lives of four, through the decisions
-	$(GO) test -run TestExplore -timeout 30m ./pkg/dispatch
+explore: ## every sequence of events of a few requests, with whole lives of four, through the decisions; a million tenants
+	$(GO) test -timeout 30m -run 'TestExplore|TestMillionIdentities' ./pkg/dispatch ./pkg/flowcontrol
 
 .PHONY: fuzz
 fuzz: ## each fuzz target 200,000 executions beyond its seeds, which every test run takes
@@ -66,7 +66,7 @@ integration: envoy openai ## black box on the wire: real Envoy, real binary, rea
 .PHONY: test-kube
 test-kube: envoy test-kube-assets ## black box on a real apiserver (UPSTREAM_CRDS=DIR: with the published CRDs)
 	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) UPSTREAM_CRDS=$(abspath $(UPSTREAM_CRDS)) \
-		$(GO) test -count=1 -timeout 20m ./test/kube
+		$(GO) test -count=1 -timeout 30m ./test/kube
 
 .PHONY: test-chart
 test-chart: envoy test-kube-assets tools ## the Helm chart and the kustomize overlays, rendered, and applied to a real apiserver (UPSTREAM_CRDS=DIR)
