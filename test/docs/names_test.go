@@ -105,6 +105,7 @@ var others = map[string]string{
 	"disable-hot-restart":                  "Envoy",
 	"retry":                                "curl",
 	"wait":                                 "Helm",
+	"for":                                  "kubectl",
 	"namespace":                            "Helm",
 	"server-side":                          "kubectl",
 	"values":                               "Helm",
