@@ -45,7 +45,8 @@
 // counted in buckets of 1/8 octave, whose upper end is taken (at most 1/8 too much), and all counts are halved when
 // they exceed those of 2·Window answers. So the last Window answers count between half and all. ColdOutput counts as
 // one answer, from the beginning; with a quantile of 0.9 the prediction is ColdOutput until nine shorter answers are
-// known. The prediction is at least Floor. A request is predicted to produce
+// known. The prediction is at least Floor. A request that allows no output has none, and teaches nothing of others. A
+// request is predicted to produce
 //
 //	output = answers · min(prediction, most per answer),   answers = max(n, best_of) · prompts.
 //

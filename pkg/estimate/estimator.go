@@ -20,7 +20,8 @@ type Request struct {
 	// Answers is the number of answers that the request asks for: max(n, best_of) for each of its prompts. Less than
 	// 1 counts as 1.
 	Answers int64
-	// MaxOutput is the most tokens of one answer that the request allows, or Unknown.
+	// MaxOutput is the most tokens of one answer that the request allows, or Unknown. A request that allows none says
+	// nothing of how long answers are.
 	MaxOutput int64
 }
 
@@ -99,6 +100,9 @@ func (e *Estimator) Learn(r *Request, u Usage, after time.Duration) {
 	u = u.bounded()
 	x := e.entry(r.Flow, r.Model)
 	e.learnInput(r, x, u.Input)
+	if r.MaxOutput == 0 {
+		return // and has no answers to learn from
+	}
 	answer := ceilDiv(u.Output, r.answers())
 	x.outputs.add(answer, e.cfg.Window)
 	x.model.rates.move(&x.rate, x.rate.learned(answer, after))
@@ -107,6 +111,9 @@ func (e *Estimator) Learn(r *Request, u Usage, after time.Duration) {
 // LearnTime takes a request whose answers have ended without usage, and for how long they were produced: they count as
 // long as the rate says. Only the flow's own predictions of answers change.
 func (e *Estimator) LearnTime(r *Request, produced time.Duration) {
+	if r.MaxOutput == 0 {
+		return
+	}
 	x := e.entry(r.Flow, r.Model)
 	answer := e.rate(r).over(produced)
 	if r.MaxOutput >= 0 {

@@ -136,6 +136,9 @@ func (n *naive) learn(r *Request, u Usage) {
 			h.bytes, h.tokens = h.bytes/2, h.tokens/2
 		}
 	}
+	if r.MaxOutput == 0 { // it was not to have an answer
+		return
+	}
 	h.answers = append(h.answers, answer{math.Ceil(float64(u.Output) / float64(r.Answers)), 1})
 	total := h.cold
 	for _, a := range h.answers {

@@ -104,7 +104,7 @@ func (st *mainStream) reportedUsage() (t usage.Tokens, known bool) {
 	}
 	if st.usage != nil {
 		c := st.usage.Counts()
-		return c.Tokens()
+		return c.Tokens(st.promptOnly())
 	}
 	return t, false
 }

@@ -38,7 +38,7 @@ func (st *mainStream) nameInLog() {
 	default:
 		return
 	}
-	st.inLog = st.server.roll.add(st.lease)
+	st.inLog = st.server.roll.add(st.lease, st.promptOnly())
 }
 
 // readEntry reads one record of Envoy's access log.
@@ -47,22 +47,21 @@ func (s *Server) readEntry(entry *logv3.HTTPAccessLogEntry) fate {
 	if id == "" {
 		return recordUnnamed
 	}
-	known, elsewhere := s.roll.take(id, &r)
+	q, elsewhere := s.roll.take(id, &r)
 	switch {
 	case elsewhere:
 		return recordUnknown
-	case !known:
+	case q == nil:
 		return recordLate
 	}
 	s.metrics.ends[r.end].Inc()
-	switch {
-	case r.bad:
+	if r.bad {
 		return recordInvalid
-	case !r.known:
-		return recordEmpty
-	default:
-		return recordUsed
 	}
+	if _, known := r.usage(q.promptOnly); !known {
+		return recordEmpty
+	}
+	return recordUsed
 }
 
 // needsRecord reports whether a request that has ended awaits its record: it went to an engine, nothing else has told its
@@ -99,10 +98,8 @@ func (s *Server) chargeByRecord(q *inLog, r *record) {
 			e.status = r.status
 		}
 		e.unsent = e.unsent || r.end == endUnsent
-		u = reported{known: r.known, whole: r.end == endWhole, began: r.end != endWhole}
-		if !r.bad {
-			u.Tokens = r.tokens
-		}
+		u = reported{whole: r.end == endWhole, began: r.end != endWhole}
+		u.Tokens, u.known = r.usage(q.promptOnly)
 		if u.known && u.whole {
 			s.metrics.countUsage(u.Tokens)
 		}

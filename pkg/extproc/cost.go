@@ -80,7 +80,7 @@ func (st *mainStream) cost() (fairqueue.Cost, flowcontrol.Tokens) {
 	}
 	st.charge = &charge{request: st.size()}
 	st.charge.estimated = st.server.costs.estimate(&st.charge.request)
-	if st.info != nil && st.info.most >= 0 {
+	if st.info != nil && st.info.most >= 0 && !st.promptOnly() {
 		// Envoy does not tell how many answers there may be of that length, and engines may read another limit than it does:
 		// that bounds the estimate only.
 		st.charge.request.MaxOutput = estimate.Unknown
@@ -122,6 +122,12 @@ func (st *mainStream) size() estimate.Request {
 	}
 	if st.info != nil && st.info.most >= 0 {
 		r.MaxOutput = st.info.most
+	}
+	if st.promptOnly() {
+		r.MaxOutput = 0
+		if r.Text >= 0 {
+			r.Text += st.body.fields.Pairs.Text
+		}
 	}
 	return r
 }

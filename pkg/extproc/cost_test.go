@@ -73,6 +73,68 @@ func TestEstimateAtDispatch(t *testing.T) {
 	}
 }
 
+// What has no output is charged its prompt alone, from the first request on and whatever limits it states: all of a batch.
+func TestEstimateOfPromptsOnly(t *testing.T) {
+	text := strings.Repeat("abcd", 100)
+	for _, c := range []struct {
+		path, body string
+		want       fairqueue.Cost
+	}{
+		{"/v1/embeddings", `{"input":"` + text + `"}`, 100},
+		{"/v1/embeddings?x=y", `{"input":["` + text + `","` + text + `","` + text + `"],"max_tokens":500,"n":16}`, 300},
+		{"/v1/embeddings", `{"input":[[1,2,3],[4,5]]}`, 5},
+		{"/prefix/v1/rerank", `{"query":"` + text + `","documents":["` + text + `","` + text + `"]}`, 400},
+		{"/score", `{"text_1":"` + text + `","text_2":"` + text + `"}`, 200},
+		{"/classify", `{"input":"` + text + `"}`, 100},
+		{"/pooling", `{"messages":[{"content":"` + text + `"}]}`, 100},
+		{"/v1/completions", `{"prompt":"` + text + `","documents":["` + text + `"]}`, 100 + 2000},
+	} {
+		inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(conv *conversation) {
+			conv.say(requestHeaders(false, ":method", "POST", ":path", c.path, "x-gateway-model-name", "m"))
+			conv.say(requestBodyOf(c.body, true))
+			if heard := conv.heard(); strings.Contains(heard, "immediate") {
+				t.Fatal(heard)
+			}
+			if got := conv.controller.requests[0].Cost; got != c.want {
+				t.Errorf("%s %.40s: cost %d, want %d", c.path, c.body, got, c.want)
+			}
+			conv.settled(1)
+		})
+	}
+}
+
+// An answer that does not say how long it was has no usage, but one that has no length by its nature.
+func TestUsageWithoutOutput(t *testing.T) {
+	for _, c := range []struct {
+		path, mode string
+		want       fairqueue.Cost
+	}{
+		{"/v1/embeddings", "FULL_DUPLEX/FULL_DUPLEX", 120},
+		{"/v1/embeddings", "FULL_DUPLEX/NONE", 120},
+		{"/v1/completions", "FULL_DUPLEX/FULL_DUPLEX", 120 + 2000},
+		{"/v1/completions", "FULL_DUPLEX/NONE", 120 + 2000},
+	} {
+		inBubble(t, c.mode, inTokens, func(conv *conversation) {
+			conv.say(requestHeaders(false, ":method", "POST", ":path", c.path, "x-gateway-model-name", "m"))
+			conv.say(requestBodyOf(`{"input":"`+strings.Repeat("abcd", 100)+`"}`, true))
+			conv.heard()
+			conv.say(responseHeaders("200", false, "content-type", "application/json"))
+			if c.mode == "FULL_DUPLEX/NONE" {
+				conv.say(withTyped(responseTrailers(), mustPack(&aiv3.TokenUsage{
+					InputTokens: wrapperspb.UInt64(120), ExtractionStatus: aiv3.TokenUsage_COMPLETE,
+				})))
+			} else {
+				conv.say(responseBodyOf(`{"usage":{"prompt_tokens":120,"total_tokens":120}}`, true))
+			}
+			conv.heard()
+			conv.settled(1)
+			if got := conv.controller.leases[0].completed[0].Cost; got != c.want {
+				t.Errorf("%s, %s: cost %d, want %d", c.path, c.mode, got, c.want)
+			}
+		})
+	}
+}
+
 // Where the body is not read, its length stands for the text in it; and in requests each request costs 1.
 func TestEstimateWithoutBody(t *testing.T) {
 	for _, c := range []struct {

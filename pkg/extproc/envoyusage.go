@@ -25,14 +25,15 @@ func (st *mainStream) readEnvoyUsage(m *extprocv3.ProcessingRequest) {
 		return // of another type: nothing is known
 	}
 	in, out := read.GetInputTokens(), read.GetOutputTokens()
-	if in == nil || out == nil || read.GetExtractionStatus() == aiv3.TokenUsage_FAILED {
+	if in == nil && out == nil || read.GetExtractionStatus() == aiv3.TokenUsage_FAILED {
 		return
 	}
 	t := usage.Tokens{
 		Input: tokens(in.GetValue()), Output: tokens(out.GetValue()),
 		Cached: tokens(read.GetInputTokenDetails().GetCachedTokens().GetValue()),
 	}
-	if read.GetExtractionStatus() == aiv3.TokenUsage_PARTIAL { // an earlier state, or incomplete
+	whole := in != nil && (out != nil || st.promptOnly())
+	if !whole || read.GetExtractionStatus() == aiv3.TokenUsage_PARTIAL { // or an earlier state
 		if st.charge != nil {
 			st.charge.atLeast(t)
 		}

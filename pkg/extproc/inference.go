@@ -53,6 +53,18 @@ func knownEnd(requestPath string) string {
 	return ""
 }
 
+// promptOnly reports whether the requests at a path have no output: a model reads their prompts, and writes nothing.
+func promptOnly(requestPath string) bool {
+	switch inferencePath(requestPath) {
+	case "/v1/embeddings", "/v2/embed", "/rerank", "/score", "/classify", "/pooling":
+		return true
+	default:
+		return false
+	}
+}
+
+func (st *mainStream) promptOnly() bool { return promptOnly(st.headers.values[slotPath]) }
+
 // apiOf returns the API of a request that certainly runs a model: a POST to a known path, of any content type, since an
 // engine may read the body as JSON whatever the client calls it. If such a request lacks a model where one is needed, that
 // is an error. Any other request has the model that is found, or none.

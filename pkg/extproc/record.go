@@ -33,9 +33,8 @@ var countsOf = [...]struct {
 
 // record is what Envoy's access log says of one request.
 type record struct {
-	tokens usage.Tokens
-	known  bool // those of input and output are there
-	bad    bool // the numbers make no sense
+	counts usage.Counts
+	bad    bool // a number makes no sense
 	status int  // 0 if Envoy sent none
 	end    end
 }
@@ -74,15 +73,21 @@ func readRecord(entry *logv3.HTTPAccessLogEntry) (id string, r record) {
 	r.status = int(entry.GetResponse().GetResponseCode().GetValue())
 	r.end = endOf(common.GetResponseFlags())
 	fields := metadata[usageNamespace].GetFields()
-	var counts usage.Counts
 	for _, c := range countsOf {
 		if n, ok := r.number(fields[c.key]); ok {
-			counts.Set(c.count, n)
+			r.counts.Set(c.count, n)
 		}
 	}
-	r.tokens, r.known = counts.Tokens()
-	r.known = r.known && !r.bad
 	return id, r
+}
+
+// usage returns the usage that a record tells of a request, and reports whether it is known. Of a record with a number that
+// makes no sense no other counts.
+func (r *record) usage(promptOnly bool) (t usage.Tokens, known bool) {
+	if r.bad {
+		return t, false
+	}
+	return r.counts.Tokens(promptOnly)
 }
 
 // number returns a number of tokens, and reports whether there is one.

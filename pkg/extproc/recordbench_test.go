@@ -72,7 +72,7 @@ func BenchmarkRecord(b *testing.B) {
 			var named []*inLog
 			entries := &alsv3.StreamAccessLogsMessage_HTTPAccessLogEntries{}
 			for range c.records {
-				q := roll.add(quickLease{})
+				q := roll.add(quickLease{}, false)
 				named = append(named, q)
 				entries.LogEntry = append(entries.LogEntry, fullEntry(q.id))
 			}

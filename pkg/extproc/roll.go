@@ -28,8 +28,9 @@ const (
 // no longer.
 type inLog struct {
 	// Immutable.
-	id    string
-	lease Lease
+	id         string
+	lease      Lease
+	promptOnly bool // its answer has no output
 
 	// Guarded by the roll's mu.
 	record *record       // that came before the request's end; nil if none did
@@ -61,12 +62,12 @@ type roll struct {
 func newReplica() string { return strconv.FormatUint(rand.Uint64()>>16, 16) + "." }
 
 // add names a request: with 128 random bits that nobody can guess.
-func (r *roll) add(l Lease) *inLog {
+func (r *roll) add(l Lease, promptOnly bool) *inLog {
 	b := make([]byte, 0, 48)
 	b = append(b, r.replica...)
 	b = strconv.AppendUint(b, rand.Uint64(), 16)
 	b = strconv.AppendUint(append(b, '-'), rand.Uint64(), 16)
-	q := &inLog{id: string(b), lease: l}
+	q := &inLog{id: string(b), lease: l, promptOnly: promptOnly}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byID == nil {
@@ -86,28 +87,28 @@ func (r *roll) comes() bool {
 	return at != 0 && time.Since(time.Unix(0, at)) < recordsLately
 }
 
-// take takes a record, and reports whose it was: it belongs to a request that needs it (known), to another replica's
-// (elsewhere), or to one that was charged without it.
-func (r *roll) take(id string, rec *record) (known, elsewhere bool) {
+// take takes a record, and returns the request that needs it. Without one it reports whether the request is another
+// replica's (elsewhere), or was charged before.
+func (r *roll) take(id string, rec *record) (of *inLog, elsewhere bool) {
 	if !strings.HasPrefix(id, r.replica) {
-		return false, true
+		return nil, true
 	}
 	r.lately.Store(time.Now().UnixNano())
 	r.mu.Lock()
 	q := r.byID[id]
 	if q == nil || q.record != nil { // only the first one counts
 		r.mu.Unlock()
-		return false, false
+		return nil, false
 	}
 	if q.ending == nil { // its stream has not ended
 		q.record = rec
 		r.mu.Unlock()
-		return true, false
+		return q, false
 	}
 	r.drop(q)
 	r.mu.Unlock()
 	r.charge(q, rec)
-	return true, false
+	return q, false
 }
 
 // await waits for the record of a request that has ended, and whose lease is settled.

@@ -94,3 +94,33 @@ func wantAlike(t *testing.T, answers []reportedAnswer) {
 }
 
 func TestCachedTokensAreAPartOfTheInput(t *testing.T) { wantAlike(t, cachedAnswers) }
+
+// What has no answer to produce reports its prompt alone, and that is its whole usage.
+var outputlessAnswers = []reportedAnswer{
+	{
+		name: "embeddings", path: "/v1/embeddings", kind: jsonAnswer, input: 120,
+		body: `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5,-0.25]}],"model":"m","usage":{"prompt_tokens":120,"total_tokens":120}}`,
+	},
+	{
+		name: "embeddings of a vLLM", path: "/v1/embeddings", kind: jsonAnswer, input: 120,
+		body: `{"object":"list","data":[],"model":"m","usage":{"prompt_tokens":120,"total_tokens":120,"completion_tokens":0,"prompt_tokens_details":null}}`,
+	},
+	{
+		name: "rerank", path: "/v1/rerank", kind: jsonAnswer, input: 120,
+		body: `{"id":"rerank-1","model":"m","usage":{"prompt_tokens":120,"total_tokens":120},"results":[{"index":0,"relevance_score":0.5}]}`,
+	},
+	{
+		name: "score", path: "/score", kind: jsonAnswer, input: 120,
+		body: `{"object":"list","data":[{"object":"score","index":0,"score":0.5}],"usage":{"prompt_tokens":120,"total_tokens":120}}`,
+	},
+	{
+		name: "classify", path: "/classify", kind: jsonAnswer, input: 120,
+		body: `{"object":"list","data":[],"usage":{"prompt_tokens":120,"total_tokens":120}}`,
+	},
+	{
+		name: "pooling", path: "/pooling", kind: jsonAnswer, input: 120,
+		body: `{"object":"list","data":[],"usage":{"prompt_tokens":120,"total_tokens":120}}`,
+	},
+}
+
+func TestWhatHasNoOutputHasUsage(t *testing.T) { wantAlike(t, outputlessAnswers) }

@@ -31,6 +31,16 @@ const (
 	system
 	instructions
 	tools
+	query // the first of the pairs
+	queries
+	text1
+	data1
+	documents // the first of their other side
+	items
+	text2
+	data2
+	texts
+	inputs
 	noPart
 )
 
@@ -38,9 +48,9 @@ const (
 type promptParts [noPart]Prompt
 
 func (p *promptParts) sum() (all Prompt) {
-	for k := range p {
-		all.Text += p[k].Text
-		all.Numbers += p[k].Numbers
+	for _, part := range p[:query] {
+		all.Text += part.Text
+		all.Numbers += part.Numbers
 	}
 	all.Prompts = max(1, p[prompt].Prompts, p[messages].Prompts)
 	return all
@@ -59,6 +69,18 @@ func (s *scanner) part(k promptKey) error {
 	err := s.value(1)
 	s.measured = noPart
 	return err
+}
+
+// isItem reports whether a value in the list that is the measured part, beginning with c, is one of several prompts or texts.
+func (s *scanner) isItem(c byte) bool {
+	switch {
+	case s.measured == prompt:
+		return c == '"' || c == '['
+	case s.measured == messages:
+		return c == '['
+	default:
+		return s.measured >= query && s.measured < noPart
+	}
 }
 
 // text counts a string of the measured part, from its opening quote on.

@@ -46,6 +46,30 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
+// What rerank and score have to read: a text as often as it is read together with another.
+func TestPairs(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		want       int64
+	}{
+		{"rerank", `{"query":"1234","documents":["1","22","333"]}`, 3*4 + 6},
+		{"with documents in parts", `{"query":"1234","documents":[{"text":"1"},{"text":"22"}]}`, 2*4 + 3},
+		{"score", `{"text_1":"1234","text_2":"1"}`, 5},
+		{"one with many", `{"text_1":"1234","text_2":["1","22"]}`, 2*4 + 3},
+		{"many with one", `{"data_1":["1","22"],"data_2":"1234"}`, 3 + 2*4},
+		{"each with its own", `{"queries":["1","22"],"documents":["333","4444"]}`, 10},
+		{"a list of one", `{"queries":["1234"],"items":["1","22"]}`, 2*4 + 3},
+		{"texts alone", `{"texts":["1","22"]}`, 3},
+		{"the last of duplicates", `{"query":"1234","documents":["1"],"documents":["1","22"]}`, 2*4 + 3},
+		{"none", `{"messages":[{"content":"a"}],"input":["b"]}`, 0},
+	} {
+		f, err := Scan([]byte(c.body))
+		if err != nil || f.Pairs.Text != c.want {
+			t.Errorf("%s: %d, %v; want %d", c.name, f.Pairs.Text, err, c.want)
+		}
+	}
+}
+
 // promptOf measures the prompt in what encoding/json has read.
 func promptOf(body map[string]json.RawMessage) Prompt {
 	size := Prompt{Text: int64(len(body["tools"])), Prompts: 1}

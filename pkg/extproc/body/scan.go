@@ -39,8 +39,8 @@ type Fields struct {
 	// Priority is the hint for the engine's own scheduler. HasPriority reports whether there is one.
 	Priority    float64
 	HasPriority bool
-	// Prompt is how long the prompt is.
-	Prompt Prompt
+	// Prompt is how long the prompt is, and Pairs how long what rerank and score read instead.
+	Prompt, Pairs Prompt
 	// ModelRaw reports whether the model is plain text and not a JSON string, as in a form.
 	ModelRaw bool
 }
@@ -80,7 +80,7 @@ func Scan(b []byte) (Fields, error) {
 func noFields() Fields {
 	return Fields{
 		MaxTokens: Absent, MaxCompletionTokens: Absent, MaxOutputTokens: Absent, N: Absent, BestOf: Absent,
-		Prompt: Prompt{Prompts: 1},
+		Prompt: Prompt{Prompts: 1}, Pairs: Prompt{Prompts: 1},
 	}
 }
 
@@ -122,7 +122,7 @@ func (s *scanner) top(f *Fields) error {
 	// Unless there are stream_options. A comma follows, or nothing streams.
 	f.AskUsage = Edit{Start: s.i, End: s.i, Text: askAll}
 	err = s.members(func(key []byte) error { return s.field(key, f) })
-	f.Prompt = s.parts.sum()
+	f.Prompt, f.Pairs = s.parts.sum(), s.parts.pairs()
 	if err != nil {
 		return err
 	}
@@ -228,6 +228,9 @@ func (s *scanner) field(key []byte, f *Fields) error {
 		return s.part(instructions)
 	case "tools":
 		return s.part(tools)
+	}
+	if k, ok := pairKeys[string(key)]; ok {
+		return s.part(k)
 	}
 	return s.value(1)
 }

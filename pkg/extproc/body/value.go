@@ -18,7 +18,7 @@ func (s *scanner) value(depth int) error {
 		// The next byte begins a value.
 		c := s.b[s.i]
 		inList := open > 0 && objects[(open-1)/64]>>((open-1)%64)&1 == 0
-		if inList && open == 1 && (s.measured == prompt && c == '"' || s.measured <= prompt && c == '[') {
+		if inList && open == 1 && s.isItem(c) {
 			s.parts[s.measured].Prompts++
 		}
 		switch {

@@ -26,13 +26,13 @@ type Counts struct {
 func (c *Counts) Set(which Count, n int64) { c.n[which], c.there[which] = n, true }
 
 // Tokens returns what the numbers come to, in every API's words the same, and reports whether that is the whole usage:
-// without the input or the output it is what is known so far. What says itself how much of its input was cached
-// (Cached) has it all in Input, whatever else it says.
-func (c *Counts) Tokens() (t Tokens, known bool) {
+// without the input or the output it is what is known so far. With promptOnly the output may be missing, since there is
+// none. What says itself how much of its input was cached (Cached) has it all in Input, whatever else it says.
+func (c *Counts) Tokens(promptOnly bool) (t Tokens, known bool) {
 	t = Tokens{Input: c.n[Input], Output: c.n[Output], Cached: c.n[Cached]}
 	if !c.there[Cached] {
 		t.Input += c.n[CacheRead] + c.n[CacheCreated]
 		t.Cached = c.n[CacheRead]
 	}
-	return t, c.there[Input] && c.there[Output]
+	return t, c.there[Input] && (c.there[Output] || promptOnly)
 }

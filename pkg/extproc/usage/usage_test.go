@@ -39,7 +39,7 @@ func readUsage(events bool, parts ...string) (Tokens, bool) {
 		r.Write([]byte(p))
 	}
 	c := r.Counts()
-	return c.Tokens()
+	return c.Tokens(false)
 }
 
 func TestUsage(t *testing.T) {
