@@ -61,12 +61,12 @@ facts: envoy ## what Weir expects of Envoy, on a real one, without Weir; the shi
 
 .PHONY: integration
 integration: envoy openai ## black box on the wire: real Envoy, real binary, real clients
-	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -timeout 30m ./test/integration
+	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -timeout 30m -parallel 4 ./test/integration
 
 .PHONY: test-kube
 test-kube: envoy test-kube-assets ## black box on a real apiserver (UPSTREAM_CRDS=DIR: with the published CRDs)
 	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) UPSTREAM_CRDS=$(abspath $(UPSTREAM_CRDS)) \
-		$(GO) test -count=1 -timeout 30m ./test/kube
+		$(GO) test -count=1 -timeout 30m -parallel 4 ./test/kube
 
 .PHONY: test-chart
 test-chart: envoy test-kube-assets tools ## the Helm chart and the kustomize overlays, rendered, and applied to a real apiserver (UPSTREAM_CRDS=DIR)

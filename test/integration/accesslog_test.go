@@ -21,6 +21,7 @@ var weirLogFields = []string{"flow", "tier", "model", "wait_ms", "endpoint", "ou
 
 // Whatever a client sends is one string in the access log: it cannot add a field or a line, or change another field.
 func TestAccessLogCannotBeForged(t *testing.T) {
+	t.Parallel()
 	names := []string{
 		`x" "status": 200, "flow":"vip`, `","status":418,"flow":"vip","z":"`, `\","status":418,"z":"\`, "a b\tc", "\\u0022",
 		"%RESPONSE_CODE%", "\xff\xfe", `{"flow":"vip"}`,

@@ -303,6 +303,7 @@ func TestUnderstatedLimitsDoNotPay(t *testing.T) {
 		{"no limit, and usage not asked for", `{` + prompt + `,"stream":true}`, hidden},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // most of the time is waiting, and all are as slow as the machine is
 			server := modelsim.Fixed(4, 160*time.Millisecond)
 			server.DefaultOutputTokens = 160
 			honest := by("honest", strings.TrimSuffix(completion(20, 160), "}")+`,"stream":true,"stream_options":{"include_usage":true}}`)
@@ -339,6 +340,7 @@ func TestChargedByTime(t *testing.T) {
 		{"usage not asked for", "usage", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // most of the time is waiting
 			server := modelsim.Fixed(0, 0)
 			server.Engine = engine.Config{Step: engine.StepTime{Base: 5 * time.Millisecond}, Seed: 1}
 			server.Records, server.RecordBodyBytes, server.TagHeader = 1<<12, 0, "x-tenant"
@@ -398,6 +400,7 @@ requestBody: always
 // Odd answers pass byte by byte also beside load and beside clients that leave in their midst, and nothing is left of
 // any.
 func TestUsageKeepsEveryByteUnderLoad(t *testing.T) {
+	t.Parallel()
 	for _, config := range []string{"usage", "gate"} {
 		t.Run(config, func(t *testing.T) {
 			edit, first := lettingTrailersThrough, uint64(0)

@@ -29,6 +29,7 @@ func utf16(text string) string {
 // Ways in which a client may try to run a model without waiting behind the plug, or in another flow and tier than those
 // of the model that the engine would find in its body. Each request is refused, or waits as what it is.
 func TestAttemptsToPassTheQueue(t *testing.T) {
+	t.Parallel()
 	s := plugged(t, "recommended", "profile: recommended\ncost: requests\nmodels: [ { name: tiny, criticality: Sheddable } ]\n")
 	body, json := chat("tiny", false), "content-type: application/json"
 	odd := func(field string) string { return strings.Replace(body, `"stream"`, field+`,"stream"`, 1) }
@@ -100,6 +101,7 @@ func TestAttemptsToPassTheQueue(t *testing.T) {
 // private client address. A client cannot change what the access log says about its path, and a model server that
 // imitates Weir cannot change a request's outcome.
 func TestAttemptsToMultiplyWork(t *testing.T) {
+	t.Parallel()
 	var served atomic.Int64
 	s := before(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		served.Add(1)

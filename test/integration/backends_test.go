@@ -39,6 +39,7 @@ func (s *scene) listed(n int) []string {
 // Two of three backends go away under load and come back. The bounds follow the ready backends at once, and the stock
 // falls as running requests end. No request is lost or stuck, and a removed backend gets no new requests.
 func TestBackendsComeAndGo(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{
 		models: []modelsim.Config{v.on(recorded(8)), v.on(recorded(8)), v.on(recorded(8))},
@@ -100,6 +101,7 @@ func TestBackendsComeAndGo(t *testing.T) {
 
 // With no backend ready, admissible requests wait, and go as soon as a backend is ready.
 func TestHeldUntilABackendComes(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{models: []modelsim.Config{recorded(8)}, file: true})
 	s.listEndpoints()
 	s.epp.waitFor(0, "weir_upper_bound")
@@ -118,6 +120,7 @@ func TestHeldUntilABackendComes(t *testing.T) {
 
 // If no backend becomes ready, the wait ends with the TTL.
 func TestHeldUntilTheTTL(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{
 		models: []modelsim.Config{recorded(8)}, file: true,
 		config: "fairRequestQueue: { queueTTL: 200ms }\n",
@@ -129,6 +132,7 @@ func TestHeldUntilTheTTL(t *testing.T) {
 
 // Requests that are passed on without queueing cannot wait either.
 func TestPassedOnWithoutBackends(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{models: []modelsim.Config{recorded(8)}, file: true})
 	s.listEndpoints()
 	wantRejection(t, s.send(ask{method: "GET", path: "/v1/models"}), rejection{status: 503, reason: "no-endpoint"})
@@ -136,6 +140,7 @@ func TestPassedOnWithoutBackends(t *testing.T) {
 
 // The endpoint-picker protocol requires an error at once if there is no endpoint to pick: holdWhenEmpty: false.
 func TestNotHeldWhenEmpty(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{
 		models: []modelsim.Config{recorded(8)}, file: true,
 		config: "requestQueueController: { holdWhenEmpty: false }\n",
@@ -149,6 +154,7 @@ func TestNotHeldWhenEmpty(t *testing.T) {
 // If endpoints serve some models only, a request goes to one that serves its model, and is rejected at once if there is
 // none.
 func TestModelsOfEndpoints(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{
 		models: []modelsim.Config{recorded(8), recorded(8)}, file: true,
 		config: `models: [ { name: alias, targets: [ { name: tiny } ] } ]` + "\n",
@@ -174,7 +180,9 @@ func TestModelsOfEndpoints(t *testing.T) {
 // With probing, a backend is ready only after its first success; if it dies it becomes unready, and it is used again
 // when it is back.
 func TestProbedBackends(t *testing.T) {
+	t.Parallel()
 	cfg := recorded(8)
+	cfg.Address = "127.0.0.3:0" // where nobody else takes its port while it is away
 	s := start(t, setup{
 		models: []modelsim.Config{cfg, cfg},
 		flags:  []string{"--probe-path=/health", "--probe-interval=100ms"},
@@ -200,6 +208,7 @@ func TestProbedBackends(t *testing.T) {
 	s.epp.waitFor(2, "weir_ready_backends")
 	for range 4 {
 		wantServed(t, "with two backends", s.send(ask{}))
+		s.epp.waitFor(0, "weir_stock_level")
 	}
 	if n := len(back.Records()); n != 2 {
 		t.Errorf("the backend that is back got %d of 4, want its half", n)
@@ -208,6 +217,7 @@ func TestProbedBackends(t *testing.T) {
 
 // A backend that answers the probe with an error is not ready.
 func TestProbeThatFails(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{
 		models: []modelsim.Config{recorded(8)},
 		flags:  []string{"--probe-path=/no-such-page", "--probe-interval=100ms"},
@@ -222,6 +232,7 @@ func TestProbeThatFails(t *testing.T) {
 // Without a configured path, /health is probed. A server that dies becomes unready; one that lacks the path, or
 // requires a key for it, is ready while it answers, and Weir logs one warning.
 func TestProbedByDefault(t *testing.T) {
+	t.Parallel()
 	t.Run("a server that has the path", func(t *testing.T) {
 		cfg := recorded(8)
 		s := start(t, setup{models: []modelsim.Config{cfg, cfg}, shipped: true, flags: []string{"--probe-interval=100ms"}})

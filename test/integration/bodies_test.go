@@ -69,6 +69,7 @@ func (u *upload) wants(status int, reason, retry string) {
 // A client that stops sending gets 408, which its SDK must not retry, and holds nothing, whether it announced much or
 // little. One that sends slowly but steadily is served, long after the first one's time was over.
 func TestBodiesThatStop(t *testing.T) {
+	t.Parallel()
 	for _, envoy := range []string{"full-duplex", "recommended"} {
 		t.Run(envoy, func(t *testing.T) {
 			s := collects(t, envoy, "limits: { bodyTimeout: 1s }\n")
@@ -100,6 +101,7 @@ func TestBodiesThatStop(t *testing.T) {
 
 // A client that hoards incomplete bodies loses the newest of them to another client's body, and nobody else loses any.
 func TestHoardedBodies(t *testing.T) {
+	t.Parallel()
 	const part = 64 << 10
 	s := collects(t, "full-duplex", `
 flows: { key: ["header:x-llm-d-inference-fairness-id", "model"] }
@@ -131,6 +133,7 @@ limits: { maxBodyBytes: 262144, maxBodyBytesTotal: 524288 }
 
 // A form's model determines its flow and its target, and is rewritten in place, in every mode that shows bodies.
 func TestFormsHaveAModel(t *testing.T) {
+	t.Parallel()
 	const form = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\nContent-Type: audio/wav\r\n\r\n" +
 		"RI\x00\xffFF\r\n--\r\n--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\ncheap\r\n" +
 		"--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nchat\r\n--b--\r\n"

@@ -16,6 +16,7 @@ const defaultBreaker = 1024
 // them. Any beyond that never reach Weir, which only sees that its number of streams stays at exactly that. Weir logs
 // it once, with the remedy.
 func TestDefaultCircuitBreakerIsNoticed(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{
 		envoys: []string{"fail-closed"},
 		models: []modelsim.Config{slow()},

@@ -12,6 +12,7 @@ func slow() modelsim.Config { return modelsim.Fixed(1000, time.Hour) }
 
 // Without contention a request goes through at once, and its stock is returned.
 func TestBypassWhenIdle(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{})
 	got := s.send(ask{})
 	if got.err != nil || got.status != 200 {
@@ -29,6 +30,7 @@ func TestBypassWhenIdle(t *testing.T) {
 // The seed's example: two backends, watermark 2 ± 10 %. Five bypass an empty queue, since stock 4 is below 4.4; the
 // rest wait.
 func TestFiveBypassTheRestWait(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{models: []modelsim.Config{slow(), slow()}})
 	for i := range 8 {
 		s.begin(ask{})
@@ -46,6 +48,7 @@ func TestFiveBypassTheRestWait(t *testing.T) {
 // enabled: false is the operator's emergency switch: all waiting requests go at once, in the queue's order, and are
 // counted as usual; new requests bypass. When it is switched back, there is a queue again.
 func TestDisablingReleasesTheQueue(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	file := newConfigFile(t, byTenant+single)
 	s := start(t, setup{models: v.one(), flags: []string{"--config-file=" + file.path}})
@@ -79,6 +82,7 @@ func TestDisablingReleasesTheQueue(t *testing.T) {
 
 // holdWhenEmpty: false also rejects requests that already wait when the last endpoint goes away.
 func TestNobodyWaitsForNobody(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: v.one(), file: true, config: byTenant +
 		"requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1, holdWhenEmpty: false }\n"})

@@ -25,6 +25,7 @@ func (s *scene) wantBypasses(a ask) *pending {
 // A flow that is at its cap waits although the backend has room; requests behind it do not (C9). When one of its own
 // ends, its next one goes.
 func TestFlowAtItsCapBlocksNobody(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: []modelsim.Config{v.on(recorded(8))}, config: roomy(8, "maxInFlightPerFlow: 2")})
 	heavy := []*pending{s.wantBypasses(from("heavy")), s.wantBypasses(from("heavy"))}
@@ -54,6 +55,7 @@ func TestFlowAtItsCapBlocksNobody(t *testing.T) {
 // A flow at its cap also leaves room to those that wait behind it: with the backend full, a freed slot goes to the next
 // request that may have it.
 func TestFlowAtItsCapIsPassedInTheQueue(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: []modelsim.Config{v.on(recorded(2))}, config: roomy(2, "maxInFlightPerFlow: 1")})
 	s.wantBypasses(from("other"))
@@ -74,6 +76,7 @@ func TestFlowAtItsCapIsPassedInTheQueue(t *testing.T) {
 // With the cap at each endpoint a flow's requests spread, one each, and its next waits although both endpoints have
 // room; it goes where one of its own ends. There are never two of it at one endpoint.
 func TestCapAtEachEndpoint(t *testing.T) {
+	t.Parallel()
 	valves := []*valve{newValve(), newValve()}
 	s := start(t, setup{
 		models: []modelsim.Config{valves[0].on(recorded(8)), valves[1].on(recorded(8))},
@@ -118,6 +121,7 @@ func TestCapAtEachEndpoint(t *testing.T) {
 
 // If a cap is lifted at run time, the requests that it held go at once; lowering a cap ends nothing.
 func TestCapsChangeAtRunTime(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	file := newConfigFile(t, roomy(8, "maxInFlightPerFlow: 1"))
 	s := start(t, setup{models: []modelsim.Config{v.on(recorded(8))}, flags: []string{"--config-file=" + file.path}})

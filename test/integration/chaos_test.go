@@ -32,6 +32,7 @@ const chaosHeader = "x-chaos"
 // Everything that can happen to a request happens, 10,000 times, through three kinds of Envoy at once: each request
 // that reached Weir has exactly one outcome, nothing is held in the end, and neither memory nor goroutines have grown.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	server := modelsim.Fixed(16, 3*time.Millisecond)
 	server.Records = 0
 	s := start(t, setup{
@@ -52,6 +53,7 @@ limits: { maxBodyBytes: %d }
 // The same with classes that preempt each other, through a first-token gate and in full duplex: there is still one
 // outcome for each request, and nothing held in the end.
 func TestChaosWithPreemption(t *testing.T) {
+	t.Parallel()
 	server := modelsim.Fixed(16, 3*time.Millisecond)
 	server.Records = 0
 	s := start(t, setup{

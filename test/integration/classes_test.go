@@ -63,6 +63,7 @@ func TestClassesShareByQuantum(t *testing.T) {
 // Within a class the priorities of the headers count: strict ones first, then the least cost over 1 + priority. A class
 // that is unknown is the first, which keeps the order of arrival.
 func TestOrderWithinAClass(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: twoClasses})
 	s.begin(inClass("gold", "plug", 1))

@@ -15,6 +15,7 @@ import (
 // cannot open a stream: the filter fails open here, so Weir says why the requests do not pass it. (With fail-closed.yaml
 // the clients would get the filter's error.) TestClientCertificates has the certificates in all their varieties.
 func TestEnvoyNeedsACertificate(t *testing.T) {
+	t.Parallel()
 	ours, others := pki.NewAuthority(t), pki.NewAuthority(t)
 	dir := t.TempDir()
 	write := func(name string, text []byte) string {

@@ -68,6 +68,7 @@ func (s *scene) python(what string, options ...string) <-chan map[string]call {
 
 // Every API of the real clients works through Weir, streaming or not, with both ways in which Envoy shows bodies.
 func TestRealClientsWork(t *testing.T) {
+	t.Parallel()
 	for _, envoy := range []string{"recommended", "full-duplex"} {
 		t.Run(envoy, func(t *testing.T) {
 			t.Parallel()
@@ -104,6 +105,7 @@ requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upper
 
 // Users of the real clients get the exception that their code is written for, with Weir's message in it.
 func TestRealClientsGetTypedExceptions(t *testing.T) {
+	t.Parallel()
 	const waiting = "Too many requests without a tenant are waiting for this model. Please retry later."
 	for _, c := range []struct {
 		name, config string
@@ -182,6 +184,7 @@ func TestRealClientsGetTypedExceptions(t *testing.T) {
 // A rejection says when to retry, and the real clients do so at that time; by then there is room, and the user notices
 // nothing.
 func TestRealClientsRetryWhenTold(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"chat", "chat_stream", "messages", "messages_stream"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -218,6 +221,7 @@ func TestRealClientsRetryWhenTold(t *testing.T) {
 // If a retry is hopeless the clients are told not to try, even if the operator has chosen a status that they would
 // retry.
 func TestRealClientsDoNotRetryTheHopeless(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{config: "limits: { maxBodyBytes: 1000 }\nresponses: { status: { too-large: 503 } }\n"})
 	calls := <-s.python("chat,chat_stream,messages,messages_stream", "bytes=2000")
 	for name, got := range calls {

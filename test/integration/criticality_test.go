@@ -12,6 +12,7 @@ import (
 // trusted metadata, class header, objective and model, else the default. Its tenant's maximum may lower it but never
 // raises it. Waiting requests go by tier.
 func TestEveryCriticalityQueuesInItsTier(t *testing.T) {
+	t.Parallel()
 	const namespace = "weir.test.auth"
 	v := newValve()
 	cfg := recorded(1)

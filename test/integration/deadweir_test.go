@@ -14,6 +14,7 @@ import (
 // If Weir dies and the filter fails open, traffic continues: waiting and new requests go to the least loaded model
 // server, and running ones are not affected.
 func TestDeadWeirFailsOpen(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{models: []modelsim.Config{modelsim.Fixed(8, 300*time.Millisecond)}, config: oneAtATime("1s")})
 	streamed := s.begin(ask{body: chat("tiny", true)})
 	s.running(1)
@@ -49,6 +50,7 @@ func TestDeadWeirFailsOpen(t *testing.T) {
 
 // With a filter that fails closed, everything gets 503 without Weir, until it is back.
 func TestDeadWeirFailsClosed(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{
 		envoys: []string{"fail-closed"},
 		models: []modelsim.Config{modelsim.Fixed(8, 5*time.Millisecond)}, config: oneAtATime("1s"),
@@ -80,6 +82,7 @@ func TestDeadWeirFailsClosed(t *testing.T) {
 // it cannot take back what it has begun to send. Running answers go through Weir too, and are cut. A gateway that has
 // to use this mode needs two Weirs.
 func TestDeadWeirInFullDuplex(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{envoys: []string{"full-duplex"}, models: []modelsim.Config{modelsim.Fixed(4, time.Second)}})
 	running := s.begin(ask{body: chat("tiny", true)})
 	s.epp.waitFor(1, "weir_extproc_time_to_first_token_seconds")

@@ -36,6 +36,7 @@ func ofClass(class, tenant string) ask {
 // smg 9.4: the profile's reservations for system and interactive (32 and 128 slots) are held although every tenant is
 // clamped to default, so a small pool serves nobody. In Weir they are not held, and the log says so at start.
 func TestDefectReservationsForNobody(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: []modelsim.Config{v.on(recorded(4))}, config: smgSlots(4, "tiers: [ { name: default, reservedPerSlot: 0 } ]\n")})
 	for i := range 4 {
@@ -59,6 +60,7 @@ func TestDefectReservationsForNobody(t *testing.T) {
 // smg 9.6 and 9.10: a client's disconnect while it waits is noticed only at its timeout, and until then it holds its
 // place: others get a false 429. In Weir the place is free at once.
 func TestDefectDisconnectIsSeenAtTheTimeout(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: smgSlots(1, unreserved("queueSize: 1"))})
 	s.begin(ofClass("bulk", "a"))
@@ -81,6 +83,7 @@ func TestDefectDisconnectIsSeenAtTheTimeout(t *testing.T) {
 // smg 9.7: with all backends unready the capacity becomes a configured fallback. In Weir it is 0: requests wait, and go
 // when a backend comes, the highest class first.
 func TestDefectNoBackendIsSomeCapacity(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{
 		models: []modelsim.Config{recorded(1)}, file: true,
 		config: smgSlots(1, vipMayAll+unreserved("")),
@@ -101,6 +104,7 @@ func TestDefectNoBackendIsSomeCapacity(t *testing.T) {
 // smg 9.9: the configuration is read once, and one typo in it switches the scheduler off. In Weir a change is applied
 // at run time, and an invalid one changes nothing: classes, queue sizes and order stay as they were.
 func TestDefectTypoSwitchesSchedulingOff(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	text := func(bulk string) string { return smgSlots(1, vipMayAll+unreserved(bulk)) }
 	file := newConfigFile(t, text("queueSize: 1"))

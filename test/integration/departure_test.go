@@ -47,6 +47,7 @@ func everyDeparture(t *testing.T, test func(s *scene, a ask)) {
 // A client that disconnects while it waits leaves the queue at once: it no longer counts as waiting, and its place in a
 // full flow goes to the next request. Peers keep a cancelled waiter's capacity until a sweep.
 func TestClientGoneWhileQueued(t *testing.T) {
+	t.Parallel()
 	everyDeparture(t, func(s *scene, a ask) {
 		cancelled := s.epp.value("weir_requests_cancelled_total")
 		running := s.begin(a)
@@ -79,6 +80,7 @@ func TestClientGoneWhileQueued(t *testing.T) {
 // If a client disconnects while its request runs, its stock goes at once to the next in the queue, and the model
 // server's work is aborted. Streamed answers have begun by then, others have not.
 func TestClientGoneAfterDispatch(t *testing.T) {
+	t.Parallel()
 	everyDeparture(t, func(s *scene, a ask) {
 		for _, stream := range []bool{false, true} {
 			a.body = chat("tiny", stream)
@@ -142,6 +144,7 @@ func reluctant() *http.Client {
 // has finished. Otherwise, with HTTP/2, it could hold its lease until the stream idle timeout, which is an hour, with
 // any answer longer than its window.
 func TestUnreadAnswersHoldNothing(t *testing.T) {
+	t.Parallel()
 	for _, m := range modes {
 		t.Run(m.config, func(t *testing.T) {
 			begun := make(chan struct{})

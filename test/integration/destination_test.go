@@ -9,11 +9,13 @@ import (
 
 // An idle pool is served in turn, each request at the address that Weir named for it.
 func TestDestination(t *testing.T) {
+	t.Parallel()
 	for _, m := range modes {
 		t.Run(m.config, func(t *testing.T) {
 			s := start(t, setup{envoys: []string{m.config}, models: []modelsim.Config{recorded(8), recorded(8), recorded(8)}})
 			for range 12 {
 				wantServed(t, "a request", s.send(ask{}))
+				s.epp.waitFor(0, "weir_stock_level")
 			}
 			for _, server := range s.models {
 				if n := len(server.Records()); n != 4 {
@@ -38,6 +40,7 @@ const walking = "scheduling: { fallbacks: 2 }\n"
 // The destination is an ordered list. If a model server is dead but Weir does not know yet, Envoy's retry goes to the
 // next one, and the client notices nothing.
 func TestFallbacks(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{config: walking, models: []modelsim.Config{recorded(8), recorded(8), recorded(8)}})
 	dead := s.models[1]
 	dead.Close()
@@ -55,6 +58,7 @@ func TestFallbacks(t *testing.T) {
 
 // With two of three dead, the list still has all of them.
 func TestFallbacksToTheLast(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{config: walking, models: []modelsim.Config{recorded(8), recorded(8), recorded(8)}})
 	s.models[0].Close()
 	s.models[1].Close()

@@ -59,6 +59,7 @@ func wantDisplaced(t *testing.T, displaced ...*pending) {
 // sheddable one is displaced and told at once, with a time to retry; the others stay. The noisy tenant's own next
 // request displaces nobody.
 func TestCriticalDisplacesSheddable(t *testing.T) {
+	t.Parallel()
 	for _, top := range []string{"guaranteed", "fair"} {
 		t.Run(top, func(t *testing.T) {
 			const places = 20
@@ -105,6 +106,7 @@ func TestCriticalDisplacesSheddable(t *testing.T) {
 // Places are the scarce resource of a queue, whatever a request costs: a quiet tenant's one costly request keeps its
 // place while a noisy tenant holds all the others and sends more.
 func TestCostlyRequestKeepsItsPlace(t *testing.T) {
+	t.Parallel()
 	const places = 10
 	v := newValve()
 	s := start(t, setup{
@@ -137,6 +139,7 @@ func TestCostlyRequestKeepsItsPlace(t *testing.T) {
 // A flood in the same tier keeps the queue full. A quiet tenant that never exceeds its fair share of the queue is not
 // affected: of 1,000 requests none is rejected or displaced.
 func TestQuietTenantIsNeverDisplaced(t *testing.T) {
+	t.Parallel()
 	const slots, places, quiet, flooders = 4, 40, 20, 64
 	s := start(t, setup{
 		models: []modelsim.Config{modelsim.Fixed(slots, time.Millisecond)},
@@ -201,6 +204,7 @@ func TestQuietTenantIsNeverDisplaced(t *testing.T) {
 // until the sum of their capacities would exceed the total; only then is another flow rejected. Its requests are never
 // displaced.
 func TestGuaranteedTierIsNeverDisplaced(t *testing.T) {
+	t.Parallel()
 	const places, each = 10, 3 // three critical flows fit, a fourth does not
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: sharedQueue(1, places, "flowCapacity: 3, topTier: guaranteed")})

@@ -3,5 +3,6 @@
 // read from its metrics. A missing part is an error with the command that gets it, never a skip.
 //
 // Time decides nothing here: tests wait for states (metrics, the simulators' statistics) and count grants; where they
-// bound a time, the bound is generous.
+// bound a time, the bound is generous. So most tests run in parallel, each with its own processes and ports. Those that
+// measure shares or the spread of times do not: they run first, one after the other.
 package integration

@@ -25,6 +25,7 @@ func oneAtATime(drainWindow string) string {
 // On SIGTERM readiness goes down first, so that no new traffic comes; queued requests, and those that still arrive, are
 // served within the drain window. Peers answer 503 to everything from then on.
 func TestDrainServesTheQueue(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{
 		models: []modelsim.Config{modelsim.Fixed(1, 5*time.Millisecond)},
 		config: oneAtATime("2m"), flags: []string{"--drain-timeout=3m"},
@@ -65,6 +66,7 @@ func TestDrainServesTheQueue(t *testing.T) {
 
 // Requests that still wait at the end of the drain window are rejected; running ones continue to their end.
 func TestDrainWindowOver(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{
 		models: []modelsim.Config{slow()},
 		config: oneAtATime("200ms"), flags: []string{"--drain-timeout=3m"},
@@ -102,6 +104,7 @@ func TestDrainWindowOver(t *testing.T) {
 // When Weir stops under continuous load, every client gets its answer or a clean rejection: no request that reached
 // Weir is cut, and each rejection that Weir counts has reached its client.
 func TestDrainUnderLoad(t *testing.T) {
+	t.Parallel()
 	for _, envoy := range []string{"recommended", "full-duplex"} {
 		t.Run(envoy, func(t *testing.T) {
 			s := start(t, setup{
@@ -177,12 +180,13 @@ func (s *scene) loadUntilTheEnd(body string) (seen drained) {
 // unobserved, even if the filter fails closed or they go through Weir, where a dead Weir would cut both. The streamed
 // answer has begun by then, the other has not.
 func TestDrainTimeoutCutsNoAnswer(t *testing.T) {
+	t.Parallel()
 	for _, envoy := range []string{"fail-closed", "recommended", "full-duplex"} {
 		t.Run(envoy, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, setup{
 				envoys: []string{envoy},
-				models: []modelsim.Config{modelsim.Fixed(8, 4*time.Second)},
+				models: []modelsim.Config{modelsim.Fixed(8, 8*time.Second)},
 				config: oneAtATime("100ms"), flags: []string{"--drain-timeout=1500ms", "--upper-bound-per-backend=2"},
 			})
 			streamed, whole := s.begin(ask{body: chat("tiny", true)}), s.begin(ask{})
@@ -206,6 +210,7 @@ func TestDrainTimeoutCutsNoAnswer(t *testing.T) {
 
 // A second signal ends the process without waiting for the drain.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{models: []modelsim.Config{slow()}, config: oneAtATime("5m"), flags: []string{"--drain-timeout=10m"}})
 	s.begin(ask{})
 	s.epp.waitFor(1, "weir_stock_level")
@@ -225,6 +230,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 // A proxy learns only after a while that a replica is not ready. Until then, 5 s by default, one that has nothing to do
 // still answers: the filter fails closed here, so a request that Weir does not take is a 503.
 func TestIdleReplicaAnswersUntilProxiesKnow(t *testing.T) {
+	t.Parallel()
 	const least = 5 * time.Second
 	s := start(t, setup{envoys: []string{"fail-closed"}, shipped: true})
 	s.epp.waitFor(2, "weir_ready_backends")

@@ -14,6 +14,7 @@ import (
 
 // Clients can read what Envoy itself answers: each of its errors has the shape of OpenAI's API, in every shipped file.
 func TestErrorsOfEnvoy(t *testing.T) {
+	t.Parallel()
 	for _, config := range envoyrun.Shipped() {
 		t.Run(config, func(t *testing.T) {
 			s := start(t, setup{
@@ -41,6 +42,7 @@ func TestErrorsOfEnvoy(t *testing.T) {
 // Weir's own rejections arrive as it sent them, whatever their status and shape: with local_reply_config they are the
 // same as without, except for the time to retry.
 func TestWeirsRejectionsStayAsTheyAre(t *testing.T) {
+	t.Parallel()
 	bare := func(b envoyrun.Bootstrap) error { delete(b.ConnectionManager(), "local_reply_config"); return nil }
 	for _, m := range modes {
 		t.Run(m.config, func(t *testing.T) {

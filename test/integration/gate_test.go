@@ -213,6 +213,7 @@ func (s *scene) checkAll(first, answers uint64) {
 
 // Whatever an answer looks like, the gate lets every byte of it through, and leaves no stream behind.
 func TestGateKeepsEveryByte(t *testing.T) {
+	t.Parallel()
 	s := before(t, http.HandlerFunc(serveOdd), setup{envoys: []string{"gate"}, config: wide, edit: lettingTrailersThrough})
 	const answers = 5000
 	s.checkAll(0, answers)

@@ -86,6 +86,7 @@ func (s *scene) wantHeld(p *pending) {
 // What precedes the first token does not end preemption: comments, and the events that begin a stream of /v1/responses.
 // It arrives unchanged with the token. This holds on every path, even one that only this server knows.
 func TestGateWaitsForTheToken(t *testing.T) {
+	t.Parallel()
 	const early = "event: response.created\ndata: {}\n\nevent: response.in_progress\ndata: {}\n\n"
 	for _, test := range []struct {
 		config, path, prelude string
@@ -139,6 +140,7 @@ func TestGateWaitsForTheToken(t *testing.T) {
 // A burst right after Weir's start, before it has seen a gate: all of it is held, and each request can be preempted
 // before its first token.
 func TestGateHoldsTheFirstBurst(t *testing.T) {
+	t.Parallel()
 	p := newParked(": waiting\n\n")
 	s := before(t, p, setup{envoys: []string{"gate"}, config: smgTwoSlots})
 	bulk := as("bulk", "a")
@@ -167,6 +169,7 @@ func TestGateHoldsTheFirstBurst(t *testing.T) {
 // With one Envoy that has a gate and one that has not, the many answers that come without a gate do not stop the others
 // from being held.
 func TestGatedAndUngatedEnvoys(t *testing.T) {
+	t.Parallel()
 	p := newParked(": waiting\n\n")
 	s := before(t, p, setup{envoys: []string{"gate", "recommended"}, config: smgOneSlot})
 	s.known(p)
@@ -195,6 +198,7 @@ func TestGatedAndUngatedEnvoys(t *testing.T) {
 // If the first token and the preemption happen at the same time, through a real Envoy, the client gets either the whole
 // answer or the whole rejection, and the preemptor is served in any case.
 func TestFirstTokenRacesPreemption(t *testing.T) {
+	t.Parallel()
 	p := newParked(": waiting\n\n")
 	s := before(t, p, setup{envoys: []string{"gate"}, config: smgOneSlot})
 	s.known(p)
@@ -267,6 +271,7 @@ func wantWhole(t *testing.T, response *http.Response, want string) {
 
 // If Weir is killed while its gate holds, the headers continue, and the answer is complete.
 func TestWeirDiesWhileTheGateHolds(t *testing.T) {
+	t.Parallel()
 	p := newParked("")
 	s := before(t, p, setup{envoys: []string{"gate"}, config: smgOneSlot})
 	s.known(p)
@@ -286,6 +291,7 @@ func TestWeirDiesWhileTheGateHolds(t *testing.T) {
 // If a token comes after the gate's timeout, or nobody serves the gate, the headers continue as if there were no gate,
 // the answers are complete, and from then on the request cannot be preempted.
 func TestGateThatFailsChangesNothing(t *testing.T) {
+	t.Parallel()
 	for name, edit := range map[string]func(envoyrun.Bootstrap) error{
 		"too slow": func(b envoyrun.Bootstrap) error {
 			b.Filter(envoyrun.GateFilter)["message_timeout"] = "0.1s"

@@ -13,6 +13,7 @@ import (
 // modes hold nothing, and does not take another filter for a gate. Without it the modes decide. A client's or a model
 // server's own header of that name has no effect.
 func TestShippedGateNamesItsRole(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name     string
 		header   string // that client and model server send

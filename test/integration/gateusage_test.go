@@ -13,6 +13,7 @@ import (
 // one exception is Envoy's: if a stream ends within a line, the filter that reads ends it with trailers, which wait for
 // the headers, as any unannounced trailers do, until the gate's timeout.
 func TestStreamsWithoutATokenBesideUsage(t *testing.T) {
+	t.Parallel()
 	const timeout = 2 * time.Second
 	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

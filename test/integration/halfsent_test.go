@@ -47,6 +47,7 @@ func (s *scene) received(requests int64) {
 // A request that was only partly sent holds nothing: it does not reach Weir before it is complete. This holds in every
 // shipped configuration except the one that says otherwise, which shows why it matters.
 func TestHalfSentRequestsHoldNothing(t *testing.T) {
+	t.Parallel()
 	for _, m := range modes {
 		t.Run(m.config, func(t *testing.T) {
 			s := start(t, setup{
@@ -85,6 +86,7 @@ func TestHalfSentRequestsHoldNothing(t *testing.T) {
 
 // The filter causes this: without it, five half-sent requests are a stock of five.
 func TestHalfSentRequestsWithoutTheFilter(t *testing.T) {
+	t.Parallel()
 	for _, config := range []string{"recommended", "header-only", "streamed"} {
 		t.Run(config, func(t *testing.T) {
 			s := start(t, setup{
@@ -103,6 +105,7 @@ func TestHalfSentRequestsWithoutTheFilter(t *testing.T) {
 // The route for uploads above the limit, a comment in recommended.yaml, does what it says: uploads pass whole on that
 // route, and nowhere else.
 func TestRouteForUploads(t *testing.T) {
+	t.Parallel()
 	body, _ := prompt(envoyLimit + 1)
 	s := start(t, setup{envoys: []string{withUploads(t)}})
 	wantEnvoysError(t, s.send(ask{body: body}), 413, "too-large")
@@ -127,6 +130,7 @@ func TestRouteForUploads(t *testing.T) {
 
 // modes contains all shipped configurations with Weir, as the tests above assume.
 func TestModesAreAllShipped(t *testing.T) {
+	t.Parallel()
 	for _, config := range envoyrun.Shipped() {
 		known := slices.ContainsFunc(modes, func(m mode) bool { return m.config == config })
 		if !known && config != "direct" {

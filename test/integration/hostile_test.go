@@ -29,6 +29,7 @@ const hostileLimit = 64 << 10
 // The ext_proc port should be reachable for Envoy only, but often is not: scanners, a misconfigured proxy or a client
 // of another protocol may connect. Whatever they send, nothing panics, leaks or grows, and Envoy is still served.
 func TestHostileBytes(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{
 		models: []modelsim.Config{modelsim.Fixed(4, time.Millisecond)},
 		config: fmt.Sprintf("limits: { maxBodyBytes: %d }\n", hostileLimit),

@@ -32,6 +32,7 @@ func separate(t *testing.T, with setup, first, second, third ask) {
 
 // In the seed a flow is a model with its target.
 func TestFlowByModel(t *testing.T) {
+	t.Parallel()
 	separate(t, setup{config: "models: [ { name: alias, targets: [ { name: tiny } ] } ]\n"},
 		ask{body: chat("alias", false), tenant: "a"}, ask{body: chat("alias", true), tenant: "b"}, ask{tenant: "a"})
 }
@@ -39,6 +40,7 @@ func TestFlowByModel(t *testing.T) {
 // The first source that a request has determines its flow. The ecosystem's header has an older name, which counts only
 // if it is configured itself: a client that sends only the older name has no tenant, and Weir logs it.
 func TestFlowByHeader(t *testing.T) {
+	t.Parallel()
 	const key = `flows: { key: ["header:x-llm-d-inference-fairness-id", "model"] }` + "\n"
 	t.Run("two tenants", func(t *testing.T) {
 		separate(t, setup{config: key}, ask{tenant: "a"}, ask{tenant: "a", body: chat("other", false)}, ask{tenant: "b"})
@@ -54,6 +56,7 @@ func TestFlowByHeader(t *testing.T) {
 // Requests without an identity share one flow, whatever models they name, whose places are those that its name has; a
 // tenant of that name is another flow.
 func TestFlowOfTheAnonymous(t *testing.T) {
+	t.Parallel()
 	for name, who := range map[string]string{"a tenant": "a", "a tenant called anonymous": "anonymous"} {
 		t.Run(name, func(t *testing.T) {
 			v := newValve()
@@ -80,6 +83,7 @@ flows: { key: ["header:x-llm-d-inference-fairness-id", "model"], anonymous: shar
 
 // What Envoy's JWT filter stores in the dynamic metadata, however deep, names the flow; a client's header does not.
 func TestFlowByMetadata(t *testing.T) {
+	t.Parallel()
 	const namespace = "envoy.filters.http.jwt_authn"
 	with := setup{
 		config: `flows: { key: ["metadata:` + namespace + `/claims/sub"] }` + "\n",
@@ -99,6 +103,7 @@ func TestFlowByMetadata(t *testing.T) {
 
 // If the headers suffice, Weir does not get the body: a trusted model header saves that message.
 func TestTrustedModelHeaderTakesNoBody(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{
 		models: []modelsim.Config{recorded(8)},
 		edit:   envoyrun.KeepHeader("x-gateway-model-name"),
@@ -145,6 +150,7 @@ func TestTrustedModelHeaderTakesNoBody(t *testing.T) {
 
 // Headers for Weir do not go on to the model server, and all others do.
 func TestControlHeadersAreStripped(t *testing.T) {
+	t.Parallel()
 	for _, config := range []string{"recommended", "full-duplex", "header-only"} {
 		t.Run(config, func(t *testing.T) {
 			s := start(t, setup{

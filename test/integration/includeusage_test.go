@@ -98,6 +98,7 @@ func streamed(usage bool) string {
 // Weir asks for the usage that clients do not ask for, and they see nothing of it: neither in their answers, wherever these
 // are cut, nor in anything else that the model server is told. Who asks gets it.
 func TestIncludeUsage(t *testing.T) {
+	t.Parallel()
 	const options = `{"include_usage":true}`
 	requests := []struct {
 		path, body, sent string // sent is what the model server gets
@@ -174,6 +175,7 @@ func TestIncludeUsage(t *testing.T) {
 
 // Where Envoy does not show Weir both bodies, nothing is asked for, and a warning says why.
 func TestIncludeUsageNeedsBothBodies(t *testing.T) {
+	t.Parallel()
 	for _, envoy := range []string{"recommended", "streamed"} {
 		t.Run(envoy, func(t *testing.T) {
 			server := &engineThatReports{sent: map[string]string{}}
@@ -192,6 +194,7 @@ func TestIncludeUsageNeedsBothBodies(t *testing.T) {
 
 // The real client sees the same chunks, whether Weir asks for the usage or not.
 func TestRealClientSeesNoUsage(t *testing.T) {
+	t.Parallel()
 	const streams = "chat_unasked,chat_declined,completions_unasked,chat_asked"
 	model := modelsim.Instant()
 	models := []modelsim.Config{model}

@@ -15,6 +15,7 @@ import (
 // cache is never above its bound by more than one request, while the requests stay far below theirs. What the requests
 // are charged is a tenth, so it cannot be that which the bound counts.
 func TestKVStaysWithinItsBound(t *testing.T) {
+	t.Parallel()
 	const bound, slots = 5000, 16
 	long, short := tenant{name: "long", in: 1900, out: 100}, tenant{name: "short", in: 50, out: 50}
 	server := modelsim.Fixed(64, 20*time.Millisecond)
@@ -71,6 +72,7 @@ flows: { key: ["header:x-tenant"] }
 // The queue is full, and one of those who wait has 100,000 tokens, beside a flood of requests of 50: whoever comes, it is
 // never displaced, since it takes one place like any other, and it is served in its turn.
 func TestLargeWaiterIsNeverDisplaced(t *testing.T) {
+	t.Parallel()
 	const places = 12
 	v := newValve()
 	s := start(t, setup{

@@ -11,6 +11,7 @@ import (
 // The metrics show each engine's load: requests in flight and bound by endpoint, for as long as the endpoint is in the
 // pool.
 func TestLoadByEndpoint(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: []modelsim.Config{v.on(recorded(8)), v.on(recorded(8))}, config: byTenant, file: true})
 	if n := s.epp.value("weir_queue_length") + s.epp.value("weir_stock_level"); n != 0 {
@@ -47,6 +48,7 @@ func TestLoadByEndpoint(t *testing.T) {
 
 // The metrics by flow show which tenant waits and which one is rejected.
 func TestRejectionsByTenant(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { totalCapacity: 10, flowCapacity: 1 }\n"})
 	s.begin(from("quiet"))
@@ -81,6 +83,7 @@ func TestRejectionsByTenant(t *testing.T) {
 // Weir counts capacity that does not exist. A metric counts them by the endpoint that was picked, and Weir logs it
 // once.
 func TestEndpointThatEnvoyLacks(t *testing.T) {
+	t.Parallel()
 	for _, envoy := range []string{"recommended", "full-duplex", "gate"} {
 		t.Run(envoy, func(t *testing.T) {
 			s := start(t, setup{envoys: []string{envoy}, models: []modelsim.Config{recorded(8), recorded(8)}, file: true})

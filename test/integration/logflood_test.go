@@ -33,6 +33,7 @@ func forgedRecords(n int, id string) *alsv3.StreamAccessLogsMessage {
 // Who can connect to Weir's port and floods it with records charges nobody for anything, and keeps nobody's record from
 // coming. A message that is too long ends its stream.
 func TestFloodOfRecords(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{envoys: []string{"als"}, models: []modelsim.Config{modelsim.Fixed(4, 5*time.Millisecond)}, config: byLog})
 	conn, err := grpc.NewClient(s.epp.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

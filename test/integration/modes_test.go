@@ -16,6 +16,7 @@ import (
 
 // The same things work with every shipped configuration, however Envoy shows bodies.
 func TestEveryMode(t *testing.T) {
+	t.Parallel()
 	var configs []string
 	for _, m := range modes {
 		configs = append(configs, m.config)

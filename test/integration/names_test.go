@@ -14,6 +14,7 @@ import (
 // Clients choose the names of tenants and models, so they may send any number, of any length, with any bytes: flows
 // come and go, and metrics have no more series than they are allowed.
 func TestNamesWithoutEnd(t *testing.T) {
+	t.Parallel()
 	const names, mostLabels = 3000, 1000
 	server := modelsim.Instant()
 	s := start(t, setup{
@@ -66,6 +67,7 @@ requestQueueController: { watermarkPerBackend: 100 }
 // Ten waiting requests for invented models lock out a real one if each is a flow of its own, but not if they share one:
 // then their eleventh is rejected instead.
 func TestInventedModelsLockNobodyOut(t *testing.T) {
+	t.Parallel()
 	for _, unknown := range []string{"own", "shared"} {
 		t.Run(unknown, func(t *testing.T) {
 			v := newValve()
@@ -93,6 +95,7 @@ func TestInventedModelsLockNobodyOut(t *testing.T) {
 
 // Secret flow keys appear nowhere: not on a page, in a metric or in the log.
 func TestSecretFlowKeysAreShownNowhere(t *testing.T) {
+	t.Parallel()
 	const secret = "sk-very-secret"
 	v := newValve()
 	s := start(t, setup{

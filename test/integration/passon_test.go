@@ -76,6 +76,7 @@ func plugged(t *testing.T, envoy, config string) *scene {
 // Anything that is not known to be cheap waits, however its path is spelled and wherever a gateway sends it: only the
 // list bypasses the queue.
 func TestNothingPassesTheQueueButTheList(t *testing.T) {
+	t.Parallel()
 	for _, envoy := range []string{"recommended", "full-duplex", "header-only"} {
 		t.Run(envoy, func(t *testing.T) {
 			s := plugged(t, envoy, "passOnPaths: [/cheap]\n")

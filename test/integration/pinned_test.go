@@ -12,6 +12,7 @@ import (
 // bulk requests urgent: at the other server the system tier goes first, however old the pinned one is. The other bulk
 // requests have to stay younger than the threshold; on a machine that is too slow for one, a longer one is tried.
 func TestPinnedWaiterPromotesNobodyElse(t *testing.T) {
+	t.Parallel()
 	for _, budget := range []string{"1", "0.1"} {
 		t.Run("budget "+budget, func(t *testing.T) {
 			t.Parallel()

@@ -10,6 +10,7 @@ import (
 
 // Access to the metrics does not reveal which tenants wait: the pages that show them have a port of their own.
 func TestMetricsPortNamesNoFlow(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{config: `flows: { key: ["header:x-llm-d-inference-fairness-id"] }` + "\n", flags: []string{"--enable-pprof"}})
 	page := func(root, path string) (int, string) {
 		t.Helper()
@@ -43,6 +44,7 @@ func TestMetricsPortNamesNoFlow(t *testing.T) {
 // The shipped Envoy configurations use no TLS to Weir, which serves TLS by default. The filter fails open, so clients
 // notice nothing: Weir logs it once, with the remedy.
 func TestPlaintextEnvoyAtTheTLSPort(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{flags: []string{"--secure-serving"}})
 	for range 3 {
 		if got := s.send(ask{}); got.status != 200 {

@@ -69,6 +69,7 @@ var bodies = map[string]string{
 // complete 503 in the shape of its API, its work ends at the model server, and the slot is the preemptor's until it
 // ends. This works in each of Envoy's configurations.
 func TestPreemption(t *testing.T) {
+	t.Parallel()
 	for _, config := range []string{"recommended", "gate", "full-duplex", "header-only"} {
 		t.Run(config, func(t *testing.T) {
 			v := newValve()
@@ -115,6 +116,7 @@ func TestPreemption(t *testing.T) {
 
 // A tenant that is clamped below the classes that may preempt does not preempt: it waits, and the other is served.
 func TestClampedTenantDoesNotPreempt(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: smgOneSlot})
 	bulk := s.begin(as("bulk", "a"))
@@ -141,6 +143,7 @@ const longStream = `{"model":"tiny","messages":[],"max_tokens":600,"stream":true
 // it can be preempted cleanly; once its first token has been sent, it cannot. Without a gate the headers have been
 // sent, so nothing can be preempted.
 func TestPreemptionBeforeTheFirstToken(t *testing.T) {
+	t.Parallel()
 	for config, preempted := range map[string]bool{"gate": true, "full-duplex": true, "recommended": false} {
 		t.Run(config, func(t *testing.T) {
 			engine := modelsim.Fixed(1, time.Minute)

@@ -8,6 +8,7 @@ import (
 // A prompt of 2,000 tokens is preempted in flight, and charged nothing: its tenant's next requests go by turns with those
 // of the other tenant, and do not wait until that has had as much.
 func TestPreemptedIsNotCharged(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	config := strings.Replace(smgOneSlot, `["header:x-tenant"] }`, `["header:x-tenant"], discipline: vtc }`, 1) +
 		"cost: tokens\nrequestBody: always\n"

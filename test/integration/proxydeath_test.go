@@ -61,6 +61,7 @@ func (s *scene) allBack(bound time.Duration) {
 
 // If an Envoy dies, its requests end with it: all leases are returned at once.
 func TestProxyKilled(t *testing.T) {
+	t.Parallel()
 	s := full(t)
 	s.envoy().Kill()
 	s.allBack(5 * time.Second) // at once, long before a keepalive would notice

@@ -21,6 +21,7 @@ func (v *valve) one() []modelsim.Config { return []modelsim.Config{v.on(recorded
 
 // A flow may queue its flowCapacity, and no more; that does not affect other flows (parity A4).
 func TestFlowFull(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { totalCapacity: 10, flowCapacity: 2 }\n"})
 	s.begin(from("a"))
@@ -48,6 +49,7 @@ func TestFlowFull(t *testing.T) {
 // Each flow with queued requests reserves its flowCapacity: if another flow's does not fit, that flow is rejected,
 // while those that are in may still fill theirs (parity A4).
 func TestQueueFull(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { totalCapacity: 5, flowCapacity: 2 }\n"})
 	s.begin(from("a"))
@@ -86,6 +88,7 @@ func TestQueueFull(t *testing.T) {
 // Sheddable requests are not queued: they are rejected when the stock is at or above the upper bound (A9), and also
 // below it when somebody waits.
 func TestShed(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: `
 requestQueueController: { watermarkPerBackend: 2, lowerBoundPerBackend: 1, upperBoundPerBackend: 2 }
@@ -119,6 +122,7 @@ models: [ { name: batch, criticality: Sheddable, targets: [ { name: tiny } ] } ]
 
 // A request that waits longer than its TTL is rejected once, and never reaches a model server (A5).
 func TestTTLExpired(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	// The sweep is far off: only the deadline itself can end the wait.
 	s := start(t, setup{models: v.one(), config: `
@@ -153,6 +157,7 @@ requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upper
 // Within a flow requests are served in order of arrival (A3): three that queued one after another are served in that
 // order.
 func TestOrderWithinAFlow(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: single})
 	want := []string{"0", "1", "2", "3"}
@@ -176,6 +181,7 @@ func TestOrderWithinAFlow(t *testing.T) {
 
 // With queueing off, everything goes at once, whatever the bounds, and the stock is still counted (A16).
 func TestQueueingDisabled(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: "requestQueueController: { enabled: false }\n"})
 	for range 9 { // the upper bound is 2.2
@@ -194,6 +200,7 @@ func TestQueueingDisabled(t *testing.T) {
 
 // Clients of /v1/messages expect errors of another shape.
 func TestRejectionOfMessages(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { queueTTL: 50ms }\n"})
 	s.begin(from("a"))
@@ -205,6 +212,7 @@ func TestRejectionOfMessages(t *testing.T) {
 
 // The status is configurable, the reason is not: the endpoint-picker protocol of the Gateway API wants 429.
 func TestRejectionStatuses(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: byTenant + single + `
 fairRequestQueue: { totalCapacity: 1, flowCapacity: 1, queueTTL: 10m }
@@ -223,6 +231,7 @@ responses: { preset: gateway, status: { no-endpoint: 502 } }
 
 // A client's own deadline, in a header that an outer hop sets, ends its wait before the TTL does (parity A6).
 func TestDeadlineHeader(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: byTenant +
 		"requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1, " +

@@ -29,6 +29,7 @@ var recordedTurns = []string{
 // A recording of 10,000 requests, with everything that can happen to them, while the configuration is reloaded and model
 // servers come and go: its replay comes to the same verdicts, event by event.
 func TestRecordedChaosIsReplayed(t *testing.T) {
+	t.Parallel()
 	server := modelsim.Fixed(16, 3*time.Millisecond)
 	server.Records = 0
 	base := strings.NewReplacer(

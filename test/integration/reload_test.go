@@ -93,6 +93,7 @@ var reloadedWrong = []string{
 // Every request is answered, each is counted once and with the outcome that its client saw, and nothing is held in the
 // end.
 func TestReloadUnderLoad(t *testing.T) {
+	t.Parallel()
 	const writes, every, workers = 100, 100 * time.Millisecond, 24
 	turn := func(i int) string {
 		return fmt.Sprintf(reloadedBase, 1+i%7) + reloadedTurns[i%len(reloadedTurns)]
@@ -170,6 +171,7 @@ func TestReloadUnderLoad(t *testing.T) {
 // An invalid file is refused with every problem named in one line of the log, and the old configuration stays in use,
 // waiters included; a valid one takes effect at once, for waiting requests too.
 func TestInvalidReloadNamesEveryProblem(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	file := newConfigFile(t, single)
 	s := start(t, setup{models: v.one(), flags: []string{"--config-file=" + file.path}})
@@ -209,6 +211,7 @@ limits: { maxBodyBytes: 0 }
 
 // A mounted ConfigMap changes by a swapped symbolic link; the file itself is never written.
 func TestReloadOfAConfigMap(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	mount := func(version, text string) {
 		t.Helper()
@@ -253,6 +256,7 @@ func TestReloadOfAConfigMap(t *testing.T) {
 // SIGHUP, which other programs use for that, rereads the configuration and ends nothing: neither epp nor a waiting
 // request. Without a file, Weir logs that there is none.
 func TestHangupReloads(t *testing.T) {
+	t.Parallel()
 	file := newConfigFile(t, "fairRequestQueue: { queueTTL: 10m }\n"+
 		"requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }\n")
 	s := start(t, setup{models: []modelsim.Config{modelsim.Fixed(4, 20*time.Millisecond)}, flags: []string{"--config-file=" + file.path}})

@@ -64,6 +64,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 
 // Where Envoy reads requests, Weir has model, limit and length without any body, and no client can say them in its place.
 func TestEnvoyReadsRequests(t *testing.T) {
+	t.Parallel()
 	server := modelsim.Instant()
 	server.Records, server.RecordBodyBytes = 64, 1<<20
 	s := start(t, setup{

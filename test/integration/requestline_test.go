@@ -51,6 +51,7 @@ func lineOf(t *testing.T, where, id string, read func() (string, error)) decisio
 // Each request has one line in Weir's log at --v=1, and the same in Envoy's access log as shipped: which tenant was
 // rejected, how long a request waited, and where it went.
 func TestWhoWasRejected(t *testing.T) {
+	t.Parallel()
 	for _, envoy := range []string{"recommended", "full-duplex"} {
 		t.Run(envoy, func(t *testing.T) {
 			v := newValve()

@@ -120,6 +120,9 @@ func (s *scene) run(name string, part func()) {
 	})
 }
 
+// eppHost is the address at which epp listens, and nothing else opens ports: a restarted one gets its port again.
+const eppHost = "127.0.0.9"
+
 // epp is the real binary as a process.
 type epp struct {
 	*child.Process
@@ -138,7 +141,7 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 	dir := t.TempDir()
 	ports := filepath.Join(dir, "ports.json")
 	flags := []string{
-		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0",
+		"--bind-address=" + eppHost, "--debug-bind-address=" + eppHost, "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0",
 		"--secure-serving=false", "--ports-file=" + ports,
 	}
 	if !with.shipped {
@@ -188,10 +191,10 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 		}
 		return json.Unmarshal(text, &p)
 	})
-	e.address = fmt.Sprintf("127.0.0.1:%d", p.GRPC)
-	e.health = fmt.Sprintf("127.0.0.1:%d", p.Health)
-	e.metrics = fmt.Sprintf("http://127.0.0.1:%d", p.Metrics)
-	e.debug = fmt.Sprintf("http://127.0.0.1:%d", p.Debug)
+	e.address = fmt.Sprintf("%s:%d", eppHost, p.GRPC)
+	e.health = fmt.Sprintf("%s:%d", eppHost, p.Health)
+	e.metrics = fmt.Sprintf("http://%s:%d", eppHost, p.Metrics)
+	e.debug = fmt.Sprintf("http://%s:%d", eppHost, p.Debug)
 	return e
 }
 

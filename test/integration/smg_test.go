@@ -9,6 +9,7 @@ import (
 
 // SMG's rejections over the wire, in both shapes.
 func TestSMGRejections(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: strings.Replace(smgOneSlot, "- { name: bulk }",
 		"- { name: bulk, queueSize: 0 }", 1) + "fairRequestQueue: { totalCapacity: 1856 }\n"})
@@ -37,6 +38,7 @@ func TestSMGRejections(t *testing.T) {
 const tellingState = "responses: { queueState: true }\n"
 
 func TestSMGQueueTimeout(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: strings.Replace(smgOneSlot, "- { name: bulk }",
 		"- { name: bulk, queueTimeout: 300ms, starvationThreshold: 200ms }", 1) + tellingState})
@@ -67,6 +69,7 @@ func TestSMGQueueTimeout(t *testing.T) {
 
 // Unknown classes count as default, and are counted; clients that ask get the queue's state, and others do not.
 func TestSMGUnknownClassAndQueueState(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: smgOneSlot + tellingState})
 	running := s.begin(as("default", "a"))
@@ -95,6 +98,7 @@ func TestSMGUnknownClassAndQueueState(t *testing.T) {
 
 // A content type other than JSON does not bypass the queue.
 func TestOtherContentTypeIsQueued(t *testing.T) {
+	t.Parallel()
 	for _, config := range []string{"recommended", "full-duplex"} {
 		t.Run(config, func(t *testing.T) {
 			v := newValve()

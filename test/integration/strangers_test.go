@@ -65,6 +65,7 @@ func (e *epp) waitingFlows() []waitingFlow {
 // still one flow in the middle tier, and pays what others pay; if tenants are authenticated, another tenant waits for
 // at most one of its requests.
 func TestClientsThatForgeWhoTheyAre(t *testing.T) {
+	t.Parallel()
 	const forged = 8
 	for config, test := range map[string]struct {
 		flow    string // of the forging client
@@ -128,6 +129,7 @@ func TestClientsThatForgeWhoTheyAre(t *testing.T) {
 // A client without a key, with an unknown key, or with a token signed by another key gets 401 from Envoy, and Weir
 // never sees its request.
 func TestStrangersAreTurnedAway(t *testing.T) {
+	t.Parallel()
 	impostor, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -149,6 +151,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 // A token from the right issuer is rejected too if it is for another service, never expires or has expired; so is one
 // from another issuer.
 func TestTokensForOthersAreTurnedAway(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{envoys: []string{"jwt"}, strange: true, config: strangersConfig})
 	hour := time.Now().Add(time.Hour).Unix()
 	for _, test := range []struct {
@@ -173,6 +176,7 @@ func TestTokensForOthersAreTurnedAway(t *testing.T) {
 
 // Keys change without a restart when the file is replaced.
 func TestKeysAreReadAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "api-keys.yaml")
 	shipped, err := os.ReadFile("../../config/envoy/auth/api-keys.yaml")

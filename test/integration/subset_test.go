@@ -50,6 +50,7 @@ func inMetadata(t *testing.T, value any) string {
 // The subset hint of the endpoint-picker protocol, in all its forms, confines the pick to its members, and never opens
 // the pool: a hint that names no member is rejected at once.
 func TestSubset(t *testing.T) {
+	t.Parallel()
 	at := func(address string) modelsim.Config {
 		cfg := recorded(8)
 		cfg.Address = address + ":0"
@@ -135,6 +136,7 @@ func TestSubset(t *testing.T) {
 
 // A request that waits for its subset does not hold up others, and a known member that is not ready is waited for.
 func TestSubsetThatIsBusy(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{
 		models: []modelsim.Config{v.on(recorded(8)), recorded(8)},

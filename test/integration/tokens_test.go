@@ -282,6 +282,7 @@ func TestLeavingEarlyDoesNotPay(t *testing.T) {
 
 // The filter that reads the usage leaves every byte of an answer as it is, also together with the gate.
 func TestUsageKeepsEveryByte(t *testing.T) {
+	t.Parallel()
 	for _, config := range []string{"recommended", "api-keys", "jwt", "als", "gate"} {
 		t.Run(config, func(t *testing.T) {
 			edit, first := lettingTrailersThrough, uint64(0)

@@ -15,6 +15,7 @@ import (
 // With two ext_proc filters to the same Weir, each request is queued and counted once, and the log says what to do. If
 // both asked for a lease, with room for one request none would ever get its second.
 func TestTwoFilters(t *testing.T) {
+	t.Parallel()
 	for _, config := range []string{"recommended", "header-only", "full-duplex", "streamed"} {
 		t.Run(config, func(t *testing.T) {
 			s := start(t, setup{
@@ -53,6 +54,7 @@ func TestTwoFilters(t *testing.T) {
 // To Envoy an internal redirect is a new request, with metadata of its own: it is queued and counted again, and does
 // not count as placed.
 func TestInternalRedirectQueuesAgain(t *testing.T) {
+	t.Parallel()
 	s := before(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/first" {
 			w.Header().Set("location", "http://weir/second")
@@ -83,6 +85,7 @@ func TestInternalRedirectQueuesAgain(t *testing.T) {
 
 // A second value of a trusted header is refused, with the header's name, even if Envoy joins the two with a comma.
 func TestAppendedHeadersAreRefused(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{
 		models: []modelsim.Config{recorded(8)},
 		config: "flows: { key: [\"header:x-tenant\", model] }\ntrustedHeaders: { cost: x-cost }\n" +

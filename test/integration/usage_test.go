@@ -77,6 +77,7 @@ func serveUsage(w http.ResponseWriter, r *http.Request) {
 // In both modes that show answers to Weir it knows their usage, wherever they are cut, and changes no byte of any. What
 // cannot be read is unknown, and nothing of an answer is kept, however large.
 func TestUsageFromBodies(t *testing.T) {
+	t.Parallel()
 	for _, config := range []string{"streamed", "full-duplex"} {
 		t.Run(config, func(t *testing.T) {
 			s := before(t, http.HandlerFunc(serveUsage), setup{

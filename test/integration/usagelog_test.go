@@ -77,6 +77,7 @@ const askingForUsage = `"stream":true,"stream_options":{"include_usage":true}`
 // Envoy's access log tells Weir exactly the usage that clients see, of every API's answers, whole and streamed, once each,
 // with either HTTP version and as soon as the answer has ended. So it does if nothing says that the log is there (auto).
 func TestUsageFromTheLog(t *testing.T) {
+	t.Parallel()
 	for _, way := range []string{"als", "auto"} {
 		t.Run(way, func(t *testing.T) {
 			s := start(t, setup{
@@ -130,6 +131,7 @@ func TestUsageFromTheLog(t *testing.T) {
 
 // A record that comes late, as from a log with a large buffer, finds the stock settled, and is taken once.
 func TestLateRecord(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{
 		envoys: []string{"als"}, models: []modelsim.Config{modelsim.Fixed(4, 5*time.Millisecond)}, config: byLog,
 		edit: toLog(func(_ envoyrun.Bootstrap, log map[string]any) { log["buffer_flush_interval"] = "3s" }),
@@ -156,6 +158,7 @@ func TestLateRecord(t *testing.T) {
 
 // The record of an exchange that broke off says who did it; the request is charged as without usage, at once.
 func TestEndsInTheLog(t *testing.T) {
+	t.Parallel()
 	streamed := `{"model":"tiny","messages":[],"max_tokens":100000,` + askingForUsage + `}`
 	for _, c := range []struct {
 		name, end string
@@ -194,6 +197,7 @@ func TestEndsInTheLog(t *testing.T) {
 // A record that goes to another replica is counted there, and changes nothing; the request is charged without it, and
 // nothing is held. The same goes for a log that is not there.
 func TestRecordElsewhere(t *testing.T) {
+	t.Parallel()
 	for _, there := range []bool{true, false} {
 		t.Run(fmt.Sprintf("log %v", there), func(t *testing.T) {
 			with := setup{models: []modelsim.Config{modelsim.Fixed(4, 5*time.Millisecond)}, config: byLog}
@@ -226,6 +230,7 @@ func TestRecordElsewhere(t *testing.T) {
 
 // With usage: auto, nobody waits for records where there is no log.
 func TestAutoWithoutALog(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{
 		models: []modelsim.Config{modelsim.Fixed(4, 5*time.Millisecond)}, config: inTokens, edit: envoyrun.WithoutUsage,
 	})
@@ -240,6 +245,7 @@ func TestAutoWithoutALog(t *testing.T) {
 
 // Envoy never ends the stream of its access log; Weir ends all the same when it is told to.
 func TestDrainWithALog(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{envoys: []string{"als"}, config: byLog})
 	wantServed(t, "one", s.send(ask{}))
 	s.epp.waitFor(1, "weir_extproc_usage_records_total", "outcome", "used")

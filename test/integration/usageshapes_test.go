@@ -11,6 +11,7 @@ import (
 
 // What Envoy's access log tells of answers of every shape: their numbers exactly, and of what has none, or nonsense, that.
 func TestShapesInTheLog(t *testing.T) {
+	t.Parallel()
 	const (
 		json   = "application/json"
 		events = "text/event-stream"

@@ -24,6 +24,7 @@ func resourceOf(group, resource string) schema.GroupVersionResource {
 // A resource that cannot be used says so in its status, once, and says it when it can be: one condition of its own beside
 // those of others.
 func TestResourcesSayWhetherTheyAreInUse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, pool, objective(newGroup, "good", 3), `
 apiVersion: llm-d.ai/v1alpha2
@@ -86,6 +87,7 @@ spec: {modelName: talk, poolRef: {name: chat}}
 
 // Where somebody else owns the condition Accepted, Weir leaves it to him.
 func TestConditionsOfOthersStay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, pool, objective(newGroup, "theirs", 3))
 	objectives := resourceOf(newGroup, "inferenceobjectives")
@@ -103,6 +105,7 @@ func TestConditionsOfOthersStay(t *testing.T) {
 
 // Without the permission to write statuses, Weir goes on and says what it lacks; once it is given, it writes them.
 func TestStatusesWantPermission(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(strings.ReplaceAll(role, "inferenceobjectives/status, ", ""), pool, objective(newGroup, "one", 3))
 	e := w.epp("--pool-name=chat")
@@ -119,6 +122,7 @@ func TestStatusesWantPermission(t *testing.T) {
 
 // Of several replicas only the one that leads writes what has become of a resource; all use it.
 func TestOnlyTheLeaderWritesStatuses(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, pool, objective(newGroup, "one", 3), `
 apiVersion: coordination.k8s.io/v1

@@ -62,6 +62,7 @@ func resource(group, version, kind string) schema.GroupVersionResource {
 }
 
 func TestDefinitions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, k := range kinds {
 		name := strings.ToLower(k.kind) + "s." + k.group
@@ -171,6 +172,7 @@ var samples = map[string]struct {
 
 // An object with all that Weir knows is taken as it is, but for defaults, and Weir's types lose nothing of it.
 func TestObjectsOfTheEcosystem(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for name, sample := range samples {
 		t.Run(name, func(t *testing.T) {
@@ -224,6 +226,7 @@ func spec(t *testing.T, object map[string]any) string {
 
 // Objects that nobody could use are refused, by the name of the field.
 func TestObjectsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	const (
 		pools      = "apiVersion: inference.networking.k8s.io/v1, kind: InferencePool"
@@ -292,6 +295,7 @@ func TestObjectsThatAreRefused(t *testing.T) {
 // Every kind has a status of its own: whoever may write the one may not write the other. Conditions are kept by type,
 // so that several writers do not overwrite each other's.
 func TestStatusIsApart(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, sample := range samples {
 		w.apply(sample.given)

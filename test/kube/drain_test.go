@@ -11,6 +11,7 @@ import (
 // A leader that ends has long answers in flight. While it drains it goes on telling of them, so the next leader counts
 // them beyond the takeover window, and lets as many requests go as answers have ended.
 func TestLeaderThatDrainsIsCounted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, electing, pool)
 	w.pod("a", "10.0.0.1", true)

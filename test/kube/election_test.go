@@ -102,6 +102,7 @@ func (r *replica) follows(w *world) {
 // One of two replicas leads and has the label; the other one follows, and serves what reaches it. At SIGTERM the Lease
 // changes hands within 3 s, with the default times; a leader that was killed is followed when its Lease is over.
 func TestElection(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, electing, pool)
 	w.pod("a", "10.0.0.1", true)
@@ -291,6 +292,7 @@ func TestLeaderKilledUnderLoad(t *testing.T) {
 // them off. The next leader counts them where they run: here one engine has its fill of them and gets nothing, and the other
 // one gets its own.
 func TestNextLeaderCountsWhatTheLastOneLeft(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	const service = 10 * time.Second
 	pods := startEngines(t, modelsim.Fixed(64, service))
@@ -351,6 +353,7 @@ func TestNextLeaderCountsWhatTheLastOneLeft(t *testing.T) {
 // A container that is killed and restarted counts what its earlier process left; and when the records have fallen to
 // nothing, nothing is held back.
 func TestRestartedContainerCountsWhatItLeft(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, pool)
 	w.pod("a", "10.0.0.1", true)
@@ -387,6 +390,7 @@ func TestRestartedContainerCountsWhatItLeft(t *testing.T) {
 // The apiserver is away for 30 s, twice the Lease's duration: the leader stays ready, the follower not, requests are
 // served, and afterwards nothing has changed hands.
 func TestTheApiserverIsAwayInLeaderMode(t *testing.T) {
+	t.Parallel()
 	env := kubeenv.Start(t)
 	env.InstallCRDs(t, crds())
 	w := &world{t: t, env: env, namespace: env.Namespace(t)}

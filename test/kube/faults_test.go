@@ -66,6 +66,7 @@ func (f *faulty) end() { f.fault.Store(nil) }
 
 // A permission that is taken away while Weir runs is noticed when it is next needed, and said by name; what is known stays.
 func TestAPermissionIsTakenAway(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, pool)
 	w.pod("a", "10.0.0.1", true)
@@ -92,10 +93,7 @@ func TestAPermissionIsTakenAway(t *testing.T) {
 // Whatever the apiserver, or something before it, answers for a while: the pods that are known stay, it is not asked as
 // fast as it can answer, and what has changed is known soon after it answers rightly.
 func TestFaultsOfTheApiserver(t *testing.T) {
-	w := newWorld(t)
-	w.apply(role, pool)
-	w.pod("a", "10.0.0.1", true)
-	w.pod("b", "10.0.0.2", true)
+	t.Parallel()
 	text := func(status int, kind, body string) http.HandlerFunc {
 		return func(out http.ResponseWriter, _ *http.Request) {
 			out.Header().Set("Content-Type", kind)
@@ -130,11 +128,14 @@ func TestFaultsOfTheApiserver(t *testing.T) {
 	}
 	for _, fault := range faults {
 		t.Run(fault.name, func(t *testing.T) {
-			w := &world{t: t, env: w.env, namespace: w.namespace}
+			t.Parallel()
+			w := newWorld(t)
+			w.apply(role, pool)
+			w.pod("a", "10.0.0.1", true)
+			w.pod("b", "10.0.0.2", true)
 			proxy, kubeconfig := w.behindFaults()
 			e := w.eppWith(kubeconfig, "--pool-name=chat")
 			e.ready(true)
-			w.status("b", "10.0.0.2", true)
 			e.want("10.0.0.1:8000", "10.0.0.2:8000")
 			proxy.begin(fault.answer)
 			time.Sleep(3 * time.Second)

@@ -48,6 +48,7 @@ func (w *world) selects(ctx context.Context, label, value string) error {
 // Pods that have something new wrong with them all the time keep nobody else's problems from being told: a resource gets
 // its condition and its line in the log. And the apiserver gets few Events.
 func TestNoisyPodsSilenceNobody(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, pool)
 	const noisy = 30
@@ -104,6 +105,7 @@ func (w *world) wantEvent(kind, name, note string) {
 
 // An object may have the longest name there is: it gets its Event all the same.
 func TestEventsOfLongNames(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, pool)
 	name := strings.Repeat("a.", 126) + "a"
@@ -115,6 +117,7 @@ func TestEventsOfLongNames(t *testing.T) {
 
 // A selector that changes all the time costs the apiserver little, and nobody his pods; when it rests, it counts.
 func TestASelectorThatNeverRests(t *testing.T) {
+	t.Parallel()
 	const labels = 100
 	w := newWorld(t)
 	w.apply(role, pool)
@@ -157,6 +160,7 @@ func TestASelectorThatNeverRests(t *testing.T) {
 // Whatever strangers write into Leases that have the pool's label, only what a replica could write counts, and requests
 // go on.
 func TestHostileRecords(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, pool)
 	w.pod("a", "10.0.0.1", true)
@@ -212,6 +216,7 @@ metadata:
 
 // Slots that no server has, at as many ports as there may be, do not stop the pool; and it is a pool again without them.
 func TestHugeSlots(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, strings.ReplaceAll(pool, "[{number: 8000}]", "[{number: 1}, {number: 2}, {number: 3}, {number: 4}, {number: 5}, {number: 6}, {number: 7}, {number: 65535}]"))
 	for i := range 5 {
@@ -236,6 +241,7 @@ func TestHugeSlots(t *testing.T) {
 // A valid record that claims more than a backend holds counts what that holds, in requests and in tokens, so that it is
 // over with the takeover window like that of a leader which was killed. What a replica of ours tells counts as it is.
 func TestRecordsCloseNoPool(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, pool)
 	w.pod("a", "10.0.0.1", true)

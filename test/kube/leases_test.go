@@ -15,6 +15,7 @@ import (
 // and says when it was written. What pkg/leader does relies on that, and its own tests on an imitation, so this test looks
 // inside.
 func TestLeasesAreReplacedByTheirVersion(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role)
 	leases, err := leader.NewLeases(w.env.As(t, w.namespace, "weir"), w.namespace)
@@ -86,6 +87,7 @@ func TestLeasesAreReplacedByTheirVersion(t *testing.T) {
 
 // A process whose pod was replaced by another one of the same name leads, and does not put its label on that one.
 func TestLabelIsNotOnAnotherPodOfTheName(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, electing, pool)
 	w.pod("a", "10.0.0.1", true)

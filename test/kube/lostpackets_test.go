@@ -119,6 +119,7 @@ func (p *proxy) mend() {
 // and counts what the leader has in flight. When new connections get through, while the old ones still lead nowhere, the
 // first one follows, and knows what has changed.
 func TestPacketsToTheApiserverAreLost(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, electing, pool)
 	w.pod("a", "10.0.0.1", true)

@@ -86,6 +86,7 @@ func (e *epp) wantRows(within time.Duration, want ...string) {
 // The priority of an InferenceObjective orders the requests that name it, and a change of it those that come then. Where
 // its kind is installed in both groups, the deprecated one does not count.
 func TestObjectivesOrderRequests(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, pool, objective(newGroup, "one", -1), objective(newGroup, "two", 5), objective(oldGroup, "old", 100))
 	w.pod("a", "127.0.4.1", true)
@@ -205,6 +206,7 @@ spec:
 // never twice; an InferenceModel's criticality counts also where a rewrite has the targets. A rule for all models, made
 // later, is for those that nobody else names.
 func TestModelsAreRewritten(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	engine := newUpstream(t)
 	at, err := url.Parse(engine.URL)
@@ -280,6 +282,7 @@ func definition(t *testing.T, group, resource string) string {
 // Weir runs without the CRDs of names, uses each once it is installed, prefers the current group to the deprecated one,
 // and goes back when that is removed. Where a CRD has no status, an Event says what is not in use.
 func TestNameCRDsComeAndGo(t *testing.T) {
+	t.Parallel()
 	env := kubeenv.Start(t)
 	w := &world{t: t, env: env, namespace: env.Namespace(t)}
 	install := func(text string) {

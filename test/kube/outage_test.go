@@ -12,6 +12,7 @@ import (
 // The apiserver is away for 30 s: what is known stays in use, and a gauge says it; within 30 s of its return what has
 // changed is known.
 func TestTheApiserverIsAway(t *testing.T) {
+	t.Parallel()
 	env := kubeenv.Start(t) // one of its own, since others' must not end
 	env.InstallCRDs(t, crds())
 	w := &world{t: t, env: env, namespace: env.Namespace(t)}
@@ -54,6 +55,7 @@ func TestTheApiserverIsAway(t *testing.T) {
 // Weir starts while the apiserver is away, and then does not know InferencePools: it is alive and not ready, until the
 // apiserver is there and their definition is installed.
 func TestStartWithoutTheApiserver(t *testing.T) {
+	t.Parallel()
 	env := kubeenv.Start(t)
 	w := &world{t: t, env: env, namespace: env.Namespace(t)}
 	w.apply(role)
@@ -84,6 +86,7 @@ func TestStartWithoutTheApiserver(t *testing.T) {
 
 // One verb short: Weir stays up, and says which permission it lacks; it is not ready until it has it.
 func TestOneVerbShort(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ resource, verb, has string }{
 		{"pods", "list", "watch"},
 		{"pods", "watch", "list"},
@@ -91,6 +94,7 @@ func TestOneVerbShort(t *testing.T) {
 		{"inferencepools.inference.networking.k8s.io", "watch", "list"},
 	} {
 		t.Run(c.verb+" "+c.resource, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			resource, _, _ := strings.Cut(c.resource, ".")
 			w.apply(strings.ReplaceAll(role, "["+resource+"], verbs: [list, watch]", "["+resource+"], verbs: ["+c.has+"]"), pool)
@@ -114,6 +118,7 @@ func TestOneVerbShort(t *testing.T) {
 
 // Without the permission to write Events everything works, and the log has what they would say.
 func TestWithoutEvents(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(strings.ReplaceAll(role, "- {apiGroups: [events.k8s.io], resources: [events], verbs: [create]}\n", ""), pool)
 	w.pod("a", "10.0.0.1", true, annotated("weir.dev/slots", "lots"))

@@ -16,6 +16,7 @@ import (
 
 // The pods of an InferencePool become endpoints, from the first to the last thing that happens to a pod.
 func TestPodsOfAPool(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, pool)
 	w.pod("a", "10.0.0.1", true)
@@ -64,6 +65,7 @@ func TestPodsOfAPool(t *testing.T) {
 
 // Without an InferencePool a selector and ports say which endpoints there are.
 func TestPodsOfASelector(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(strings.ReplaceAll(role, "- {apiGroups: [inference.networking.k8s.io], resources: [inferencepools], verbs: [list, watch]}\n", ""))
 	label := func(value string) func(*corev1.Pod) {
@@ -81,6 +83,7 @@ func TestPodsOfASelector(t *testing.T) {
 // What a pod is, its UID says: one of the same name has another address, and one with the same address begins with
 // nothing in flight, while the requests of the old one run on.
 func TestPodsAreTheirUIDs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, pool)
 	w.pod("a", "10.0.0.1", true)
@@ -126,6 +129,7 @@ func TestPodsAreTheirUIDs(t *testing.T) {
 
 // The pool itself may change, and not be there.
 func TestThePoolChanges(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role)
 	w.pod("a", "10.0.0.1", true)
@@ -163,6 +167,7 @@ func TestThePoolChanges(t *testing.T) {
 
 // While the pods of a new selector are not known yet, those of the old one stay.
 func TestASelectorThatChangesDropsNobody(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, pool)
 	both := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "chat", "track": "stable"} }
@@ -185,6 +190,7 @@ func TestASelectorThatChangesDropsNobody(t *testing.T) {
 
 // Annotations say what a pod can do. Bad ones are told of, in the log and as an Event, and ignored.
 func TestAnnotations(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, pool)
 	w.pod("a", "10.0.0.1", true, annotated("weir.dev/slots", "32", "weir.dev/models", "llama, chat"))
@@ -232,6 +238,7 @@ func isOf(event eventsv1.Event, pod string) bool {
 
 // Of the apiserver only what is needed is asked: one namespace, by label and by field, list and watch.
 func TestOnlyWhatIsNeededIsAsked(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.apply(role, pool)
 	w.pod("a", "10.0.0.1", true)

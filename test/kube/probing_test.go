@@ -11,6 +11,7 @@ import (
 
 // Pods are not probed, since the kubelet does, unless a path is given; then they are, in the protocol of the pool.
 func TestProbesOfPods(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, protocol string
 		proto          int // the version of HTTP

@@ -33,6 +33,7 @@ subjects: [{kind: ServiceAccount, name: prometheus, namespace: NAMESPACE}]
 // Who reads the metrics needs a token that the apiserver knows (else 401) and the permission (else 403). Only an apiserver
 // that is away is Weir's own failure, and then those who were known a moment ago go on.
 func TestReadersOfTheMetrics(t *testing.T) {
+	t.Parallel()
 	env := kubeenv.Start(t)
 	env.InstallCRDs(t, crds())
 	w := &world{t: t, env: env, namespace: env.Namespace(t)}

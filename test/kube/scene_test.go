@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 // soon bounds everything that happens at once when it works.
-const soon = 20 * time.Second
+const soon = time.Minute
 
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, holds func() error) {

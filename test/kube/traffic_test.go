@@ -46,6 +46,7 @@ func ask(t *testing.T, envoy *envoyrun.Envoy) (status int, body string) {
 // Requests reach the pods that are ready, by way of Envoy: those of a pod that is not ready any more go to the others,
 // and a new pod gets its own.
 func TestRequestsFollowPods(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	pods := startEngines(t, modelsim.Fixed(8, 5*time.Millisecond))
 	first, second, third := "127.0.3.1", "127.0.3.2", "127.0.3.3"
