@@ -5,6 +5,8 @@ SHELL := /bin/bash
 
 GO            ?= go
 CACHE         := .cache
+# The pure packages: no goroutine, no lock (internal/purity), so nothing for the race detector.
+CORE          := ./pkg/dispatch ./pkg/estimate ./pkg/fairqueue ./pkg/invalid ./pkg/scheduling ./pkg/stock ./internal/names
 GOLANGCI_V    := v2.15.0
 GOLANGCI      := $(CACHE)/bin/golangci-lint-$(GOLANGCI_V)
 VERSION       := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -28,7 +30,7 @@ demo: build envoy ## a flood contained, without Weir and with it; bulk giving wa
 test: check facts integration test-kube test-chart pages ## everything: lint, purity, vet, race, fuzz seeds, real Envoy, real apiserver
 
 .PHONY: check
-check: lint vet race explore ## lint, purity, vet and race tests, and the decisions explored
+check: lint vet race core ## lint, purity, vet and race tests, and the core with its decisions explored
 
 .PHONY: lint
 lint: $(GOLANGCI) ## golangci-lint with .golangci.yml
@@ -44,12 +46,18 @@ vet: ## go vet
 	$(GO) vet -tags e2evllm ./...
 
 .PHONY: race
-race: envoy test-kube-assets ## all unit tests, with the seeds of the fuzz targets, under the race detector (purity of the core is one)
-	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -race -timeout 30m $$($(GO) list ./... | grep -v -e /test/)
+race: envoy test-kube-assets ## unit tests beyond the core, with the seeds of the fuzz targets, under the race detector (purity is one)
+	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -race -timeout 30m \
+		$$($(GO) list ./... | grep -v -e /test/ | grep -vxF "$$($(GO) list $(CORE))")
+
+.PHONY: core
+core: ## unit tests of the core with its decisions explored, and what is long under the race detector: recordings, a million tenants
+	$(GO) test -timeout 30m $(CORE) ./pkg/recording
+	$(GO) test -timeout 30m -run TestMillionIdentities ./pkg/flowcontrol
 
 .PHONY: explore
-explore: ## every sequence of events of a few requests, with whole lives of four, through the decisions; a million tenants
-	$(GO) test -timeout 30m -run 'TestExplore|TestMillionIdentities' ./pkg/dispatch ./pkg/flowcontrol
+explore: ## every sequence of events of a few requests, with whole lives of four, through the decisions
+	$(GO) test -timeout 30m -run TestExplore ./pkg/dispatch
 
 .PHONY: fuzz
 fuzz: ## each fuzz target 200,000 executions beyond its seeds, which every test run takes

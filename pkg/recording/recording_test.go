@@ -39,10 +39,16 @@ func TestReplayComesToTheSame(t *testing.T) {
 	}
 }
 
+// How much the longest tests try: less under the race detector.
+var (
+	lives     = uint64(20) // of TestRestoreGoesOn
+	oneByteOf = 3          // is changed by TestChangedByteIsNoticed
+)
+
 // A recording that has dropped its beginning starts with a checkpoint, from which a replay has the same verdicts, with
 // reloads and changes of the pool.
 func TestRestoreGoesOn(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range lives {
 		d := newDriver(t, seed, recording.SegmentSize, nil)
 		for i := range 6000 {
 			d.step()
@@ -106,7 +112,7 @@ func TestChangedByteIsNoticed(t *testing.T) {
 	}
 	lot, passed, n := rand.New(rand.NewPCG(1, 1)), 0, 0
 	for at := segments[0][0]; at < segments[0][1]; at++ {
-		if lot.IntN(3) > 0 || !verdicts[at] && lot.IntN(20) > 0 {
+		if lot.IntN(oneByteOf) > 0 || !verdicts[at] && lot.IntN(20) > 0 {
 			continue
 		}
 		changed := bytes.Clone(text)

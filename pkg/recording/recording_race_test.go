@@ -1,0 +1,7 @@
+//go:build race
+
+package recording_test
+
+// The race detector makes a replay ten times slower, and has nothing to find in it: the machine is pure. `make core` tries
+// all.
+func init() { lives, oneByteOf = 3, 30 }
