@@ -17,10 +17,11 @@ func TestErrorsOfEnvoy(t *testing.T) {
 	t.Parallel()
 	for _, config := range envoyrun.Shipped() {
 		t.Run(config, func(t *testing.T) {
+			t.Parallel()
 			s := start(t, setup{
 				envoys: []string{config}, noEPP: config == "direct", models: []modelsim.Config{modelsim.Fixed(8, time.Millisecond)},
 				edit: func(b envoyrun.Bootstrap) error {
-					b.Route()["timeout"] = "0.2s"
+					b.Route()["timeout"] = "2s" // in which every other answer comes
 					return nil
 				},
 			})
