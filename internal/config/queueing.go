@@ -50,8 +50,9 @@ type RequestQueueController struct {
 	// to 1000000.
 	SlotsPerBackend *int64 `yaml:"slotsPerBackend"`
 	// Tokens of the requests that each backend should have, weighted by tokens.stockWeights; 0: only requests count. The
-	// stock is then below a bound if it is so in requests and in tokens, and a backend gets no request while those that it
-	// has take its upper bound or more, whoever may use it. From 0 to 1000000000.
+	// stock is then below a bound if it is so in requests and in tokens: in tokens, if that of one of the backends is. And a
+	// backend gets no request while those that it has take its upper bound or more, whoever may use it. From 0 to
+	// 1000000000.
 	WatermarkTokensPerBackend int64 `yaml:"watermarkTokensPerBackend"`
 	// Explicit lower bound of the tokens. From 1 to its watermark; null derives it from the watermark.
 	LowerBoundTokensPerBackend *int64 `yaml:"lowerBoundTokensPerBackend"`

@@ -85,7 +85,7 @@ func (w *workload) goes(j *job) {
 		held holding
 		most holding
 	}{
-		{"the pool", holds(w.going, everyJob), w.pool()},
+		{"the pool", holds(w.going, everyJob), holding{requests: w.pool().requests}},
 		{"its lane", holds(w.going, inLane), holding{requests: w.perBackend.requests * len(lane)}},
 		{"its endpoint", holds(w.going, w.at(e)), holding{tokens: w.perBackend.tokens}},
 		{"its flow", holds(w.going, w.of(j.flow)), w.perFlow},
@@ -100,7 +100,7 @@ func (w *workload) goes(j *job) {
 }
 
 // mayGo reports whether nothing keeps a request: there is an endpoint that is below its bounds, the flow's caps are not
-// reached, or the flow has nothing in flight, and the pool is below its bounds, or empty.
+// reached, or the flow has nothing in flight, and the pool is below its bound in requests, or empty.
 func (w *workload) mayGo(j *job) bool {
 	all, flows := holds(w.going, everyJob), holds(w.going, w.of(j.flow))
 	held := 0
@@ -112,7 +112,7 @@ func (w *workload) mayGo(j *job) bool {
 		place = place || (there.tokens < w.perBackend.tokens) && (its.requests == 0 || its.below(w.perFlowThere))
 	}
 	return place && held < w.perBackend.requests*len(w.laneOf(j)) && (flows.requests == 0 || flows.below(w.perFlow)) &&
-		(all.requests == 0 || all.below(w.pool()))
+		(all.requests == 0 || all.requests < w.pool().requests)
 }
 
 // follow checks what an event has led to. own is the request that has arrived in it, or nil.
@@ -143,9 +143,10 @@ func (w *workload) follow(own *job) {
 	}
 }
 
-// Whenever a request goes, the pool, its endpoint, its flow and its flow there are below their bounds in requests and in
-// tokens, so that none is exceeded by more than that request and overruns; or they hold nothing, and then it goes whatever
-// its size. And nobody waits whom none of them keeps. Costs, which are drawn apart, make no difference.
+// Whenever a request goes, the pool, its lane, its endpoint, its flow and its flow there are below their bounds in requests
+// and in tokens, so that none is exceeded by more than that request and overruns; or they hold nothing, and then it goes
+// whatever its size. In tokens the pool may hold what each of its endpoints may, however much is at another. And nobody
+// waits whom none of them keeps. Costs, which are drawn apart, make no difference.
 func TestBoundsInBothUnits(t *testing.T) {
 	waited, largest := 0, 0
 	for seed := range uint64(40) {

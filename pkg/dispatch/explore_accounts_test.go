@@ -10,7 +10,7 @@ import (
 func (w *world) accountsAgree() error {
 	waiting, held, promoted, victims := 0, 0, 0, 0
 	tokens := stock.Tokens(0)
-	byTier, byEndpoint := [stock.MaxTiers]int{}, [2]int{}
+	byTier, byEndpoint, tokensAt := [stock.MaxTiers]int{}, [2]int{}, [2]int64{}
 	type flowKey struct {
 		tier int
 		flow string
@@ -33,6 +33,7 @@ func (w *world) accountsAgree() error {
 			flows[key].tokens += s.tokens
 			byTier[l.lease.held.Tier()]++
 			byEndpoint[l.lease.Endpoint()]++
+			tokensAt[l.lease.Endpoint()] += int64(s.tokens)
 			if s.promoted {
 				promoted++
 			}
@@ -53,6 +54,8 @@ func (w *world) accountsAgree() error {
 			waiting, w.queue.Len(), held, w.ledger.Stock(), promoted, w.ledger.Promoted(), victims, w.victims.n)
 	case tokens != w.ledger.Tokens() || byEndpoint != w.fleet.reserved:
 		return fmt.Errorf("held %d tokens, counted %d; at the endpoints %v, reserved %v", tokens, w.ledger.Tokens(), byEndpoint, w.fleet.reserved)
+	case w.measures && tokensAt != w.fleet.tokens:
+		return fmt.Errorf("%v tokens at the endpoints, told %v", tokensAt, w.fleet.tokens)
 	case w.ledger.Foreign().Requests != w.fleet.foreign[0]+w.fleet.foreign[1]:
 		return fmt.Errorf("others hold %d, at the endpoints %v", w.ledger.Foreign().Requests, w.fleet.foreign)
 	case len(flows) != w.flows.n:

@@ -13,6 +13,8 @@ type fleet struct {
 	slots    []int // 0: not ready
 	reserved [2]int
 	foreign  [2]int     // others' requests
+	tokens   [2]int64   // of ours
+	most     [2]int64   // the bounds of tokens; 0: none
 	changed  []Endpoint // what TakeChanges returns
 	sick     bool       // it panics whenever it is asked for a placement
 }
@@ -41,6 +43,23 @@ func (f *fleet) SetForeign(e Endpoint, n int, _ int64) bool {
 
 // SetBounds: they are the scene's.
 func (f *fleet) SetBounds(Endpoint, int64, int64) bool { return true }
+
+// SetTokenBound is told by the machine, in one test of endpoints that are not in the fleet too.
+func (f *fleet) SetTokenBound(e Endpoint, bound int64) bool {
+	in := int(e) < len(f.most)
+	if in {
+		f.most[e] = bound
+	}
+	return in
+}
+
+// AddTokens is told by the machine.
+func (f *fleet) AddTokens(e Endpoint, by int64) { f.tokens[e] += by }
+
+// TakesTokens is below the bound.
+func (f *fleet) TakesTokens(e Endpoint, change int64) bool {
+	return f.most[e] == 0 || f.tokens[e]+change < f.most[e]
+}
 
 func (f *fleet) ready(p Placement) (ready []Endpoint) {
 	for e, n := range f.slots {
@@ -74,7 +93,7 @@ func (f *fleet) pick(p Placement, bound Bound, except *EndpointSet) Endpoint {
 		return best
 	}
 	for _, e := range f.ready(p) {
-		if f.scene.limit > 0 && f.held(e) >= f.scene.limit {
+		if f.scene.limit > 0 && f.held(e) >= f.scene.limit || !f.TakesTokens(e, 0) {
 			continue
 		}
 		if !except.Has(e) && (best == NoEndpoint || f.held(e) < f.held(best)) {

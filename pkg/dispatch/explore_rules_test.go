@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // The rules are told from the requests themselves, without the controller's parking, lanes and indices: what they
@@ -77,6 +78,9 @@ func (w *world) mayWait(s *subject) error {
 	if w.ledger.BelowLower() && w.ledger.Available(tier) > 0 && w.fits(s, BelowLower) {
 		return fmt.Errorf("%v waits, and could go", s)
 	}
+	if e := w.lacksTokens(s); e != NoEndpoint {
+		return fmt.Errorf("%v waits, and endpoint %d could do with more tokens", s, e)
+	}
 	if w.config.Queue.TierMode == fairqueue.Weighted {
 		return nil
 	}
@@ -87,6 +91,26 @@ func (w *world) mayWait(s *subject) error {
 		return fmt.Errorf("%v waits, and could preempt %v", s, v)
 	}
 	return nil
+}
+
+// lacksTokens is an endpoint that the request may use and that has fewer tokens than its lower bound, in a pool with room
+// for another request, whatever there is at the other endpoint; NoEndpoint: there is none.
+func (w *world) lacksTokens(s *subject) Endpoint {
+	if w.config.Stock.Tokens.Watermark == 0 || !w.belowCaps(s) || w.ledger.Available(s.w.queued.Tier) == 0 {
+		return NoEndpoint
+	}
+	var held [2]stock.Tokens
+	for _, o := range w.subjects {
+		if o.holds() {
+			held[o.w.lease.Endpoint()] += o.tokens
+		}
+	}
+	for _, e := range w.fleet.ready(s.kind.lane) {
+		if held[e] < w.config.Stock.Tokens.Lower {
+			return e
+		}
+	}
+	return NoEndpoint
 }
 
 // heldApart reports whether releases wait for their spacing, and the timer will go off when it is over.

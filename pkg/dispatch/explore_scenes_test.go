@@ -50,6 +50,17 @@ func scenes() []*scene {
 			},
 		},
 		{
+			name: "usage-of-giants", depth: wholeLives, requests: 4, crowd: []int8{1}, pool: [][]int{{2, 0}, {2, 2}}, start: 1,
+			usage: []op{raises, truesUp},
+			kinds: []arrivalKind{{0, "a", ""}, {0, "a", "1"}},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				unstarved(c)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:1], []TierConfig{{}}
+				c.Stock.Tokens = stock.TokensConfig{Watermark: 2, Lower: 2, Upper: 3}
+			},
+		},
+		{
 			name: "usage-in-flows", depth: wholeLives, requests: 3, crowd: []int8{1}, pool: [][]int{{1}},
 			usage: []op{raises, truesUp, completesDear, isLateDear},
 			kinds: []arrivalKind{{0, "a", ""}, {0, "b", ""}, {1, "b", ""}},

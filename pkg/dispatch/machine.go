@@ -243,6 +243,7 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 		m.addTokensAt(l, -l.held.Tokens())
 	}
 	l.reservation = r
+	m.ledger.Move(&l.held, stock.BackendID(e))
 	if l.measured {
 		m.addTokensAt(l, l.held.Tokens())
 	}

@@ -33,8 +33,8 @@ func newBench(t *testing.T, slots []int, change func(*Config)) *bench {
 	}
 	b := &bench{Machine: m, t: t, fleet: f, clock: epoch}
 	var ready []stock.Backend
-	for _, n := range slots {
-		ready = append(ready, stock.Backend{Slots: int32(n)})
+	for i, n := range slots {
+		ready = append(ready, stock.Backend{ID: stock.BackendID(i), Slots: int32(n)})
 	}
 	b.event(func() { b.SetBackends(b.clock, ready, nil) })
 	return b

@@ -96,7 +96,7 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	l := &w.lease
 	l.reservation = r
 	l.held = stock.NewLease(w.queued.Tier, l.held.Tokens(), promoted)
-	m.ledger.Take(&l.held)
+	m.ledger.Take(&l.held, stock.BackendID(r.Endpoint()))
 	if l.measured = m.measures; l.measured {
 		m.addTokensAt(l, l.held.Tokens())
 	}

@@ -106,6 +106,15 @@ var rows = map[string]func(t *testing.T, l load) bool{
 		x.come(l.requests, 0, "a", l)
 		return x.waits(0, "b")
 	},
+	"the pool's bounds as sums, however much is at one backend": func(t *testing.T, l load) bool {
+		x := unitsTest{newShared(t, 3, 4, inUnits)}
+		for range 3 {
+			for _, w := range x.come(l.requests, 0, "a", l) {
+				x.ServedElsewhere(x.clock, w.Lease(), 0)
+			}
+		}
+		return x.waits(0, "b")
+	},
 	"a lane's bounds, summed over its backends": func(t *testing.T, l load) bool {
 		x := unitsTest{newShared(t, 3, 4, inUnits)}
 		x.come(2*l.requests, 0, "a", load{1, l.cost, min(l.tokens, 250)}, 0, 1)

@@ -1,7 +1,5 @@
 package stock
 
-import "math"
-
 // BackendID identifies a backend. The caller chooses it.
 type BackendID int32
 
@@ -32,19 +30,28 @@ type readyBackend struct {
 	Backend
 	bounds  Bounds
 	foreign Amount
+	tokens  Tokens // of the leases there
 }
 
-// SetBackends replaces the set of ready backends. Backends that stay keep their foreign stock.
+// SetBackends replaces the set of ready backends; of two with one ID the last counts. Backends that stay keep their
+// foreign stock.
 func (l *Ledger) SetBackends(ready []Backend) {
 	before, at := l.backends, l.at
+	for i := range before {
+		l.keepTokens(&before[i])
+	}
 	l.backends, l.at = make([]readyBackend, 0, len(ready)), make(map[BackendID]int, len(ready))
-	l.requests, l.tokens, l.foreign = sums{}, sums{}, Amount{}
+	l.requests, l.foreign, l.room = sums{}, Amount{}, room{}
 	for _, b := range ready {
 		entry := readyBackend{Backend: b}
 		if i, stays := at[b.ID]; stays {
 			entry.foreign = before[i].foreign
 		}
-		l.enter(entry)
+		if i, twice := l.at[b.ID]; twice {
+			l.change(i, b)
+		} else {
+			l.enter(entry)
+		}
 	}
 	l.rebound()
 }
@@ -55,9 +62,7 @@ func (l *Ledger) SetBackend(b Backend) Bounds {
 	if !known {
 		i = l.enter(readyBackend{Backend: b})
 	} else {
-		l.discount(i)
-		l.backends[i].Backend = b
-		l.count(i)
+		l.change(i, b)
 	}
 	l.rebound()
 	return l.backends[i].bounds
@@ -71,6 +76,7 @@ func (l *Ledger) RemoveBackend(id BackendID) bool {
 		return false
 	}
 	l.discount(i)
+	l.keepTokens(&l.backends[i])
 	delete(l.at, id)
 	last := len(l.backends) - 1
 	if i < last {
@@ -96,9 +102,18 @@ func (l *Ledger) SetForeign(f Foreign) (counts Amount, ready bool) {
 	return counts, true
 }
 
-// enter appends a backend and returns its position.
+// change replaces what is known of a backend.
+func (l *Ledger) change(i int, b Backend) {
+	l.discount(i)
+	l.backends[i].Backend = b
+	l.count(i)
+}
+
+// enter appends a backend, with the leases that it has had, and returns its position.
 func (l *Ledger) enter(entry readyBackend) int {
 	i := len(l.backends)
+	entry.tokens = l.elsewhere[entry.ID]
+	delete(l.elsewhere, entry.ID)
 	l.backends = append(l.backends, entry)
 	l.at[entry.ID] = i
 	l.count(i)
@@ -110,26 +125,22 @@ func (l *Ledger) count(i int) {
 	b := &l.backends[i]
 	b.bounds = l.config.BoundsOf(b.Backend)
 	l.requests.add(b.bounds.Requests)
-	l.tokens.add(b.bounds.Tokens)
 	l.foreign.Requests += b.foreign.Requests
 	l.foreign.Tokens += b.foreign.Tokens
+	l.room.count(b, 1)
 }
 
 // discount subtracts a backend's contribution from the sums.
 func (l *Ledger) discount(i int) {
 	b := &l.backends[i]
 	l.requests.subtract(b.bounds.Requests)
-	l.tokens.subtract(b.bounds.Tokens)
 	l.foreign.Requests -= b.foreign.Requests
 	l.foreign.Tokens -= b.foreign.Tokens
+	l.room.count(b, -1)
 }
 
 // rebound derives the limits from the sums, and the reservations from the capacity.
 func (l *Ledger) rebound() {
-	l.lower = limit{int(l.requests.lower.ceil()), Tokens(l.tokens.lower.ceil())}
-	l.upper = limit{int(l.requests.upper.ceil()), Tokens(l.tokens.upper.ceil())}
-	if l.config.Tokens.Watermark == 0 {
-		l.lower.tokens, l.upper.tokens = math.MaxInt64, math.MaxInt64
-	}
+	l.lower, l.upper = int(l.requests.lower.ceil()), int(l.requests.upper.ceil())
 	l.reserve()
 }

@@ -10,8 +10,8 @@ func TestChangedOneByOne(t *testing.T) {
 		t.Errorf("the first contributes %v, want %v", got, want)
 	}
 	l.SetBackend(Backend{ID: 8, Slots: 16, MaxTokens: 5000})
-	if l.Ready() != 2 || l.Band() != (Band{17_800_000, 18 * One, 18_200_000}) || l.TokenBand() != (Band{5900 * One, 6000 * One, 6100 * One}) {
-		t.Errorf("two: %v and %v", l.Band(), l.TokenBand())
+	if l.Ready() != 2 || l.Band() != (Band{17_800_000, 18 * One, 18_200_000}) {
+		t.Errorf("two: %v", l.Band())
 	}
 	l.SetBackend(Backend{ID: 7, Slots: 4}) // it reports now
 	if l.Ready() != 2 || l.Band() != (Band{20 * One, 20 * One, 20 * One}) || l.Capacity() != 20 {
@@ -26,8 +26,8 @@ func TestChangedOneByOne(t *testing.T) {
 	if _, ok := l.Bounds(7); ok || l.Capacity() != 16 {
 		t.Errorf("capacity %d after the first is gone", l.Capacity())
 	}
-	if !l.RemoveBackend(8) || l.Band() != (Band{}) || l.TokenBand() != (Band{}) || l.Capacity() != 0 || l.BelowUpper() {
-		t.Errorf("empty: %v, %v, capacity %d", l.Band(), l.TokenBand(), l.Capacity())
+	if !l.RemoveBackend(8) || l.Band() != (Band{}) || l.Capacity() != 0 || l.BelowUpper() {
+		t.Errorf("empty: %v, capacity %d", l.Band(), l.Capacity())
 	}
 	checkLedger(t, l)
 }
@@ -46,7 +46,7 @@ func TestReservationsFollowEachBackend(t *testing.T) {
 // not idle. It belongs to no lease, a later value replaces an earlier one, and it goes with the backend.
 func TestForeignStock(t *testing.T) {
 	l := both()
-	l.SetBackend(Backend{ID: 1}) // 16, 20, 24 requests; 1,800, 2,000, 2,200 tokens
+	l.SetBackend(Backend{ID: 1}) // 16, 20, 24 requests; 900, 1,000, 1,100 tokens each
 	if counts, ready := l.SetForeign(Foreign{0, Amount{15, 1500}}); !ready || counts != (Amount{15, 1500}) || l.Stock() != 0 || l.Tokens() != 0 || l.Capacity() != 24 || !l.BelowLower() {
 		t.Errorf("15 foreign: stock %d, tokens %d, below lower %t", l.Stock(), l.Tokens(), l.BelowLower())
 	}
@@ -54,9 +54,10 @@ func TestForeignStock(t *testing.T) {
 	if l.BelowLower() || l.Headroom(0) != 8 {
 		t.Errorf("15 foreign and 1 of ours of 16: below lower %t, headroom %d of 24", l.BelowLower(), l.Headroom(0))
 	}
-	l.SetForeign(Foreign{0, Amount{5, 2199}})
+	l.SetForeign(Foreign{0, Amount{2, 1099}})
+	l.SetForeign(Foreign{1, Amount{3, 1100}})
 	if l.BelowUpper() || !l.BelowUpperAfter(lease) {
-		t.Errorf("tokens 2,199 foreign and 1 of ours of 2,200: below upper %t", l.BelowUpper())
+		t.Errorf("tokens 1,099 foreign and 1 of ours of 1,100, and 1,100 at the other: below upper %t", l.BelowUpper())
 	}
 	l.Settle(lease)
 	if l.BelowLower() || l.Foreign() != (Amount{5, 2199}) {
@@ -66,9 +67,10 @@ func TestForeignStock(t *testing.T) {
 		t.Errorf("at a backend that is not there: %v", l.Foreign())
 	}
 	l.SetBackend(Backend{ID: 0, Slots: 3}) // stays, with its foreign stock
+	l.SetForeign(Foreign{0, Amount{5, 1099}})
 	l.SetBackends([]Backend{{ID: 0}, {ID: 2}})
 	l.Configure(DefaultConfig())
-	if l.Foreign() != (Amount{5, 2199}) || l.BelowUpper() {
+	if l.Foreign() != (Amount{5, 1099}) || l.BelowUpper() {
 		t.Errorf("after changes: foreign %v, below upper %t of 4.4", l.Foreign(), l.BelowUpper())
 	}
 	l.RemoveBackend(0)

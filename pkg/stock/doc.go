@@ -3,8 +3,8 @@
 //
 // # The band
 //
-// Each ready backend contributes a lower bound, a watermark and an upper bound (Config, Backend); the pool's are their
-// sums. Nobody else computes them: a change returns what the backend contributes, and its caller tells the placer. Stock
+// Each ready backend contributes a lower bound, a watermark and an upper bound (Config, Backend); the pool's, in requests,
+// are their sums. Nobody else computes them: a change returns what the backend contributes, and its caller tells the placer. Stock
 // is the leases held: work that was dispatched and is not complete. A request may bypass the queue while stock < upper
 // bound; waiting requests are released while stock < lower bound. Bounds are decimals in millionths, summed and compared
 // exactly: 2 × 1.1 × 25 is 55. So under a backlog the stock stands at the lower bound rounded up.
@@ -12,6 +12,11 @@
 // Stock is counted in two units: requests, and the tokens that they take of the engines' memory. Each has a band; that
 // of tokens is off by default (TokensConfig). With both on, stock is below a bound if it is below it in both units.
 // Capacity and reservations are in requests.
+//
+// Tokens have no sum over the pool. Slots add up, but one request may take more tokens than all backends together may
+// hold, and takes them at one backend. So the pool is below a bound in tokens while a ready backend is below its own,
+// with the tokens of the leases there (Take, Move) and of others (SetForeign): however much there is at one backend, it
+// closes no other.
 //
 // Work conservation overrides the band: if a backend is ready and nothing is in flight, a release is always allowed,
 // however large. Without a ready backend none is.
@@ -24,8 +29,9 @@
 //
 // # Leases
 //
-// A lease is taken with the tokens estimated at dispatch, adjusted whenever a better estimate is known, and settled exactly
-// once, with its latest tokens.
+// A lease is taken at a backend with the tokens estimated at dispatch, adjusted whenever a better estimate is known, moved
+// if another backend serves it, and settled exactly once, with its latest tokens. While its backend is not ready its
+// tokens count nowhere; they do so again when it is back.
 //
 // # Reservations
 //
@@ -45,7 +51,7 @@
 // # Invariants
 //
 //   - Stock = Σ inflight of the tiers = leases taken − leases settled, and never negative.
-//   - Tokens = Σ of the current tokens of the leases held, and never negative.
+//   - Tokens = Σ of the current tokens of the leases held = Σ over all backends, ready or not; none is negative.
 //   - A lease is settled exactly once; Settle reports whether this call did it.
 //   - Stock changes only when a lease is taken or settled (the seed's third event, an expiry, holds no lease here),
 //     tokens also when one is adjusted.

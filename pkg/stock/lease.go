@@ -15,7 +15,8 @@ func clampTokens(tokens Tokens) Tokens { return max(0, min(tokens, MaxTokens)) }
 // structure. Only the ledger can change its tokens, so that settling subtracts exactly what was counted.
 type Lease struct {
 	tokens   Tokens
-	tier     int32
+	at       BackendID
+	tier     uint8
 	promoted bool
 	held     bool
 }
@@ -23,7 +24,7 @@ type Lease struct {
 // NewLease returns a lease, not yet taken, for a tier (0 to MaxTiers-1) and tokens, which are clamped to 0 to MaxTokens.
 // promoted means that it was granted by promotion.
 func NewLease(tier int, tokens Tokens, promoted bool) Lease {
-	return Lease{tokens: clampTokens(tokens), tier: int32(tier), promoted: promoted}
+	return Lease{tokens: clampTokens(tokens), tier: uint8(tier), promoted: promoted}
 }
 
 // Tier returns the identifier of the tier that the lease counts for.
@@ -38,14 +39,14 @@ func (l *Lease) Promoted() bool { return l.promoted }
 // Held reports whether the lease has been taken and not settled.
 func (l *Lease) Held() bool { return l.held }
 
-// Take adds a lease to the stock. It panics if the lease is held already.
-func (l *Ledger) Take(lease *Lease) {
+// Take adds a lease to the stock, at a backend, which need not be ready. It panics if the lease is held already.
+func (l *Ledger) Take(lease *Lease, at BackendID) {
 	if lease.held {
 		panic("stock: lease taken twice")
 	}
-	lease.held = true
+	lease.held, lease.at = true, at
 	l.held.Requests++
-	l.held.Tokens += lease.tokens
+	l.addTokens(at, lease.tokens)
 	l.accounts[lease.tier].inflight++
 	if lease.promoted {
 		l.promoted++
@@ -58,9 +59,20 @@ func (l *Ledger) Adjust(lease *Lease, tokens Tokens) bool {
 	if !lease.held {
 		return false
 	}
-	l.held.Tokens -= lease.tokens
+	before := lease.tokens
 	lease.tokens = clampTokens(tokens)
-	l.held.Tokens += lease.tokens
+	l.addTokens(lease.at, lease.tokens-before)
+	return true
+}
+
+// Move moves a held lease to another backend, and reports whether it is held; if not, nothing changes.
+func (l *Ledger) Move(lease *Lease, to BackendID) bool {
+	if !lease.held {
+		return false
+	}
+	l.addTokens(lease.at, -lease.tokens)
+	lease.at = to
+	l.addTokens(to, lease.tokens)
 	return true
 }
 
@@ -72,7 +84,7 @@ func (l *Ledger) Settle(lease *Lease) bool {
 	}
 	lease.held = false
 	l.held.Requests--
-	l.held.Tokens -= lease.tokens
+	l.addTokens(lease.at, -lease.tokens)
 	l.accounts[lease.tier].inflight--
 	if lease.promoted {
 		l.promoted--

@@ -1,7 +1,5 @@
 package stock
 
-import "math"
-
 // Ledger is the account of leases and capacity. It is not safe for concurrent use: its owner has a lock.
 type Ledger struct {
 	config   Config
@@ -9,27 +7,22 @@ type Ledger struct {
 	at       map[BackendID]int
 
 	// Derived from the backends.
-	requests, tokens sums
-	foreign          Amount
-	lower, upper     limit
+	requests     sums
+	foreign      Amount
+	lower, upper int // in requests, rounded up
+	room         room
 
 	order    []Reservation // by rank, highest first
 	accounts [MaxTiers]account
 
-	held     Amount // the leases taken and not settled
-	promoted int    // of these, the ones granted by promotion
-}
-
-// limit is a bound rounded up, so that whole numbers can be compared with it; it is the largest number for a unit that
-// is not bounded.
-type limit struct {
-	requests int
-	tokens   Tokens
+	held      Amount               // the leases taken and not settled
+	promoted  int                  // of these, the ones granted by promotion
+	elsewhere map[BackendID]Tokens // of leases at backends that are not ready; without zeros
 }
 
 // New returns an empty ledger without backends.
 func New(cfg Config) *Ledger {
-	l := &Ledger{config: cfg, at: map[BackendID]int{}}
+	l := &Ledger{config: cfg, at: map[BackendID]int{}, elsewhere: map[BackendID]Tokens{}}
 	l.rebound()
 	return l
 }
@@ -37,7 +30,7 @@ func New(cfg Config) *Ledger {
 // Configure changes the bounds of every backend; leases and foreign stock stay.
 func (l *Ledger) Configure(cfg Config) {
 	l.config = cfg
-	l.requests, l.tokens, l.foreign = sums{}, sums{}, Amount{}
+	l.requests, l.foreign, l.room = sums{}, Amount{}, room{}
 	for i := range l.backends {
 		l.count(i)
 	}
@@ -71,26 +64,30 @@ func (l *Ledger) Bounds(id BackendID) (Bounds, bool) {
 }
 
 // Capacity returns the upper bound in requests, rounded up, in leases.
-func (l *Ledger) Capacity() int { return l.upper.requests }
+func (l *Ledger) Capacity() int { return l.upper }
 
 // BelowUpper reports whether the band lets an arrival or a starved head through.
-func (l *Ledger) BelowUpper() bool { return l.below(l.upper, Amount{}) }
+func (l *Ledger) BelowUpper() bool { return l.below(l.upper, l.room.upper, 0) }
 
 // BelowLower reports whether the band lets a waiting request through.
-func (l *Ledger) BelowLower() bool { return l.below(l.lower, Amount{}) }
+func (l *Ledger) BelowLower() bool { return l.below(l.lower, l.room.lower, 0) }
 
 // BelowUpperWithoutOne reports whether BelowUpper could hold once some lease is settled. It counts requests only, not
 // tokens.
-func (l *Ledger) BelowUpperWithoutOne() bool {
-	return l.below(limit{l.upper.requests, math.MaxInt64}, Amount{Requests: 1})
-}
+func (l *Ledger) BelowUpperWithoutOne() bool { return l.below(l.upper, len(l.backends), 1) }
 
 // BelowUpperAfter reports whether BelowUpper would hold once the lease, which is held, is settled.
-func (l *Ledger) BelowUpperAfter(lease *Lease) bool { return l.below(l.upper, Amount{1, lease.tokens}) }
+func (l *Ledger) BelowUpperAfter(lease *Lease) bool {
+	room := l.room.upper
+	if i, ready := l.at[lease.at]; ready && l.backends[i].opensWithout(lease.tokens) {
+		room++
+	}
+	return l.below(l.upper, room, 1)
+}
 
-// below reports whether the stock is below a bound once some of it is gone.
-func (l *Ledger) below(bound limit, gone Amount) bool {
-	requests := l.held.Requests + l.foreign.Requests - gone.Requests
-	tokens := l.held.Tokens + l.foreign.Tokens - gone.Tokens
-	return len(l.backends) > 0 && (requests <= 0 || requests < bound.requests && tokens < bound.tokens)
+// below reports whether the stock is below a bound of so many requests once some requests are gone; room is the number
+// of backends that are below their own bound in tokens then.
+func (l *Ledger) below(bound, room, gone int) bool {
+	requests := l.held.Requests + l.foreign.Requests - gone
+	return len(l.backends) > 0 && (requests <= 0 || requests < bound && room > 0)
 }

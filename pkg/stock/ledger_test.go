@@ -15,7 +15,7 @@ func TestSettleOnce(t *testing.T) {
 	if l.Settle(&lease) || lease.Held() {
 		t.Error("settled without being held")
 	}
-	l.Take(&lease)
+	l.Take(&lease, 0)
 	if l.Stock() != 1 || l.Tokens() != 40 || l.Promoted() != 1 || l.Inflight(3) != 1 || !lease.Held() {
 		t.Errorf("after taking: %+v", l)
 	}
@@ -25,13 +25,13 @@ func TestSettleOnce(t *testing.T) {
 	if l.Stock() != 0 || l.Tokens() != 0 || l.Promoted() != 0 || l.InUse() != 0 {
 		t.Errorf("after settling: stock %d, tokens %d, promoted %d", l.Stock(), l.Tokens(), l.Promoted())
 	}
-	l.Take(&lease)
+	l.Take(&lease, 0)
 	defer func() {
 		if recover() == nil {
 			t.Error("taken twice without a panic")
 		}
 	}()
-	l.Take(&lease)
+	l.Take(&lease, 0)
 }
 
 // The holder of a lease cannot change its tokens, so that nothing of it can remain in the ledger.
@@ -44,7 +44,7 @@ func TestSettleGivesBackWhatWasTaken(t *testing.T) {
 	}
 	l := New(DefaultConfig())
 	l.SetBackends(pool(1))
-	l.Take(&lease)
+	l.Take(&lease, 0)
 	if lease.Tier() != 1 || lease.Tokens() != 100 || lease.Promoted() || l.Tokens() != 100 {
 		t.Errorf("taken: %+v", lease)
 	}
@@ -91,11 +91,12 @@ func runLedger(t *testing.T, data []byte) {
 	l := New(d.config)
 	var settled []*heldLease
 	for len(data) > 0 {
-		switch below(12) {
+		switch below(13) {
 		case 0, 1, 2:
 			lease := NewLease(below(4), Tokens(1+below(50)), below(4) == 0)
-			l.Take(&lease)
-			d.held = append(d.held, &heldLease{&lease, lease.tokens})
+			at := BackendID(below(5)) // the last one is never ready
+			l.Take(&lease, at)
+			d.held = append(d.held, &heldLease{&lease, lease.tokens, at})
 		case 3, 4:
 			if n := len(d.held); n > 0 {
 				i := below(n)
@@ -109,8 +110,8 @@ func runLedger(t *testing.T, data []byte) {
 		case 5:
 			if n := len(settled); n > 0 {
 				lease := settled[below(n)]
-				if l.Settle(lease.Lease) || l.Adjust(lease.Lease, 7) {
-					t.Fatal("settled twice, or adjusted after it")
+				if l.Settle(lease.Lease) || l.Adjust(lease.Lease, 7) || l.Move(lease.Lease, 1) {
+					t.Fatal("settled twice, or adjusted or moved after it")
 				}
 			}
 		case 6:
@@ -173,6 +174,14 @@ func runLedger(t *testing.T, data []byte) {
 				d.config.Tokens.Upper = d.config.Tokens.Watermark + Tokens(below(10))
 			}
 			l.Configure(d.config)
+		case 12:
+			if n := len(d.held); n > 0 {
+				lease := d.held[below(n)]
+				lease.at = BackendID(below(5))
+				if !l.Move(lease.Lease, lease.at) {
+					t.Fatal("a held lease was not moved")
+				}
+			}
 		}
 		checkLedger(t, l)
 		d.compare(t, l)
@@ -188,10 +197,11 @@ type definitions struct {
 	held    []*heldLease
 }
 
-// heldLease is a lease with its expected tokens.
+// heldLease is a lease with its expected tokens and backend.
 type heldLease struct {
 	*Lease
 	standsFor Tokens
+	at        BackendID
 }
 
 func (d *definitions) inflight(tier int) (n int) {
@@ -203,17 +213,24 @@ func (d *definitions) inflight(tier int) (n int) {
 	return n
 }
 
-// there returns everything at the backends, ours and others'.
-func (d *definitions) there() (requests, tokens int64) {
-	for _, lease := range d.held {
-		requests++
-		tokens += int64(lease.standsFor)
-	}
+// requests returns the number of all requests, ours and others'.
+func (d *definitions) requests() int64 {
+	n := len(d.held)
 	for _, foreign := range d.foreign {
-		requests += int64(foreign.Requests)
-		tokens += int64(foreign.Tokens)
+		n += foreign.Requests
 	}
-	return requests, tokens
+	return int64(n)
+}
+
+// tokensAt returns the tokens of all requests at a backend, ours without one and others'.
+func (d *definitions) tokensAt(id BackendID, without *heldLease) int64 {
+	tokens := d.foreign[id].Tokens
+	for _, lease := range d.held {
+		if lease.at == id && lease != without {
+			tokens += lease.standsFor
+		}
+	}
+	return int64(tokens)
 }
 
 // bound returns one bound of one backend: the reported one, else the explicit one, else the watermark plus or minus the
@@ -230,9 +247,9 @@ func (d *definitions) bound(reports, explicit, watermark, sign int64) *big.Rat {
 	}
 }
 
-// bounds returns the pool's lower (-1) or upper (1) bound in requests and in tokens.
-func (d *definitions) bounds(sign int64) (requests, tokens *big.Rat) {
-	requests, tokens = new(big.Rat), new(big.Rat)
+// bounds returns the pool's lower (-1) or upper (1) bound in requests and each backend's in tokens.
+func (d *definitions) bounds(sign int64) (requests *big.Rat, tokens map[BackendID]*big.Rat) {
+	requests, tokens = new(big.Rat), map[BackendID]*big.Rat{}
 	for _, b := range d.ready {
 		slots, lower, upper := b.Slots, d.config.LowerBoundPerBackend, d.config.Tokens.Upper
 		if slots == 0 {
@@ -245,26 +262,31 @@ func (d *definitions) bounds(sign int64) (requests, tokens *big.Rat) {
 			upper = -1
 		}
 		requests.Add(requests, d.bound(int64(slots), int64(lower), int64(d.config.WatermarkPerBackend), sign))
-		tokens.Add(tokens, d.bound(int64(b.MaxTokens), int64(upper), int64(d.config.Tokens.Watermark), sign))
+		tokens[b.ID] = d.bound(int64(b.MaxTokens), int64(upper), int64(d.config.Tokens.Watermark), sign)
 	}
 	return requests, tokens
 }
 
-// below reports whether the stock is below a bound after some of it is gone.
-func (d *definitions) below(sign, requestsGone, tokensGone int64, tokensCount bool) bool {
-	requests, tokens := d.there()
-	requests, tokens = requests-requestsGone, tokens-tokensGone
-	boundRequests, boundTokens := d.bounds(sign)
+// below reports whether the stock is below a bound after some requests are gone, among them one of ours.
+func (d *definitions) below(sign, gone int64, without *heldLease, tokensCount bool) bool {
+	requests := d.requests() - gone
+	most, mostTokens := d.bounds(sign)
 	switch {
 	case len(d.ready) == 0:
 		return false
 	case requests <= 0:
 		return true
-	case big.NewRat(requests, 1).Cmp(boundRequests) >= 0:
+	case big.NewRat(requests, 1).Cmp(most) >= 0:
 		return false
-	default:
-		return !tokensCount || d.config.Tokens.Watermark == 0 || big.NewRat(tokens, 1).Cmp(boundTokens) < 0
+	case !tokensCount || d.config.Tokens.Watermark == 0:
+		return true
 	}
+	for id, bound := range mostTokens {
+		if big.NewRat(d.tokensAt(id, without), 1).Cmp(bound) < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func ceil(r *big.Rat) int {
@@ -277,19 +299,19 @@ func ceil(r *big.Rat) int {
 
 func (d *definitions) compare(t *testing.T, l *Ledger) {
 	t.Helper()
-	if want := d.below(-1, 0, 0, true); l.BelowLower() != want {
+	if want := d.below(-1, 0, nil, true); l.BelowLower() != want {
 		t.Fatalf("%+v: below the lower bound: %t", d, !want)
 	}
-	if want := d.below(1, 0, 0, true); l.BelowUpper() != want {
+	if want := d.below(1, 0, nil, true); l.BelowUpper() != want {
 		t.Fatalf("%+v: below the upper bound: %t", d, !want)
 	}
-	if want := d.below(1, 1, 0, false); l.BelowUpperWithoutOne() != want {
+	if want := d.below(1, 1, nil, false); l.BelowUpperWithoutOne() != want {
 		t.Fatalf("%+v: below the upper bound without one: %t", d, !want)
 	}
 	tokens := Tokens(0)
 	for _, lease := range d.held {
 		tokens += lease.standsFor
-		if want := d.below(1, 1, int64(lease.standsFor), true); l.BelowUpperAfter(lease.Lease) != want {
+		if want := d.below(1, 1, lease, true); l.BelowUpperAfter(lease.Lease) != want {
 			t.Fatalf("%+v: below the upper bound after a lease of %d: %t", d, lease.standsFor, !want)
 		}
 	}

@@ -42,8 +42,8 @@ func smgDefaults() []Reservation {
 // takeFor takes leases for a tier while something is available to it, at most n, and returns them.
 func takeFor(l *Ledger, tier, n int) (taken []*Lease) {
 	for len(taken) < n && l.Available(tier) > 0 {
-		lease := &Lease{tier: int32(tier)}
-		l.Take(lease)
+		lease := &Lease{tier: uint8(tier)}
+		l.Take(lease, 0)
 		taken = append(taken, lease)
 	}
 	return taken

@@ -15,13 +15,13 @@ func both() *Ledger {
 	return l
 }
 
-// take takes n leases with so many tokens each.
+// take takes n leases with so many tokens each, at backend 0.
 func take(l *Ledger, n int, tokens Tokens) []*Lease {
 	leases := make([]*Lease, n)
 	for i := range leases {
 		lease := NewLease(0, tokens, false)
 		leases[i] = &lease
-		l.Take(leases[i])
+		l.Take(leases[i], 0)
 	}
 	return leases
 }
@@ -47,9 +47,8 @@ func TestTokensBand(t *testing.T) {
 		{"off, and it reports", TokensConfig{}, Backend{MaxTokens: 80}, Band{}},
 	} {
 		l := New(withTokens(c.config))
-		l.SetBackend(c.backend)
-		if l.TokenBand() != c.want {
-			t.Errorf("%s: %v, want %v", c.name, l.TokenBand(), c.want)
+		if got := l.SetBackend(c.backend).Tokens; got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 }
@@ -93,8 +92,8 @@ func TestTokensAreOffByDefault(t *testing.T) {
 	l := New(DefaultConfig())
 	l.SetBackends(pool(1))
 	take(l, 1, MaxTokens)
-	if !l.BelowLower() || !l.BelowUpper() || l.Tokens() != MaxTokens || l.TokenBand() != (Band{}) {
-		t.Errorf("below lower %t, below upper %t, tokens %d, its band %v", l.BelowLower(), l.BelowUpper(), l.Tokens(), l.TokenBand())
+	if !l.BelowLower() || !l.BelowUpper() || l.Tokens() != MaxTokens {
+		t.Errorf("below lower %t, below upper %t, tokens %d", l.BelowLower(), l.BelowUpper(), l.Tokens())
 	}
 }
 
@@ -112,6 +111,63 @@ func TestOneLargeRequestGoes(t *testing.T) {
 	if !l.BelowLower() || l.Tokens() != 0 {
 		t.Errorf("tokens %d remains", l.Tokens())
 	}
+}
+
+// One backend with however many tokens closes itself alone, of however many backends and however far apart the bounds are;
+// so does what others hold there.
+func TestOneBackendClosesNoOther(t *testing.T) {
+	cfg := withTokens(TokensConfig{Watermark: 1000, Lower: 100, Upper: 5000})
+	cfg.SlotsPerBackend = 10
+	l := New(cfg)
+	l.SetBackends(pool(3))
+	for id := range BackendID(2) {
+		giant := NewLease(0, 200_000, false)
+		l.Take(&giant, id)
+		if !l.BelowLower() || !l.BelowUpper() {
+			t.Fatalf("backends up to %d are full: below lower %t, below upper %t", id, l.BelowLower(), l.BelowUpper())
+		}
+	}
+	l.SetForeign(Foreign{2, Amount{1, 100}})
+	if l.BelowLower() || !l.BelowUpper() {
+		t.Errorf("the third is at its lower bound: below lower %t, below upper %t", l.BelowLower(), l.BelowUpper())
+	}
+	l.SetForeign(Foreign{2, Amount{1, MaxTokens}})
+	if l.BelowUpper() || l.Tokens() != 400_000 {
+		t.Errorf("all are full: below upper %t, %d tokens", l.BelowUpper(), l.Tokens())
+	}
+	l.SetBackend(Backend{ID: 3})
+	if !l.BelowLower() {
+		t.Error("a new one is empty")
+	}
+	checkLedger(t, l)
+}
+
+// A lease counts where it is: after a move at the new backend, and at one that was away as soon as it is back.
+func TestTokensAreWhereTheirLeaseIs(t *testing.T) {
+	l := both()
+	lease := take(l, 1, 2000)[0]
+	l.SetBackends([]Backend{{ID: 1}})
+	if !l.BelowLower() || l.Tokens() != 2000 {
+		t.Errorf("its backend is away: below lower %t, %d tokens", l.BelowLower(), l.Tokens())
+	}
+	if !l.Move(lease, 1) || l.BelowUpper() {
+		t.Errorf("it has moved to one that is ready: below upper %t", l.BelowUpper())
+	}
+	l.SetBackend(Backend{ID: 0})
+	if !l.BelowUpper() {
+		t.Error("it has moved away from the first")
+	}
+	l.SetBackends([]Backend{{ID: 7}, {ID: 7}})
+	l.Move(lease, 7)
+	l.SetBackends([]Backend{{ID: 0}, {ID: 1}, {ID: 7, Slots: 1}, {ID: 7, Slots: 2}})
+	if l.Ready() != 3 {
+		t.Errorf("%d are ready: one was said twice", l.Ready())
+	}
+	checkLedger(t, l)
+	if l.Settle(lease); l.Tokens() != 0 || l.Move(lease, 1) || l.Tokens() != 0 {
+		t.Errorf("%d tokens are left", l.Tokens())
+	}
+	checkLedger(t, l)
 }
 
 // The tokens of a lease can be raised while it is held, and trued up repeatedly; settling subtracts the latest. A settled

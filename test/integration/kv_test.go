@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -67,6 +68,65 @@ flows: { key: ["header:x-tenant"] }
 		}
 		t.Logf("server %d: at most %d tokens, %d requests", i, stats.MaxKVTokens, stats.MaxInFlight)
 	}
+}
+
+// A tenant sends one prompt of 200,000 tokens to a pool of three model servers, whose bound is 5,000 each. It closes the
+// server that has it, and no other: another tenant's small requests keep flowing through the other two, within their
+// bounds, as if there were only those.
+func TestOneGiantPromptClosesOneServer(t *testing.T) {
+	const bound = 5000
+	v := newValve()
+	server := modelsim.Fixed(64, 5*time.Millisecond)
+	server.Engine.BlockSize, server.Engine.Blocks = 1, 1<<20
+	server.Quirk.Match = func(r *http.Request) bool {
+		if r.Header.Get("x-tenant") == "giant" {
+			select {
+			case <-v.passes:
+			case <-r.Context().Done():
+			}
+		}
+		return false
+	}
+	s := start(t, setup{
+		models: []modelsim.Config{server, server, server}, envoys: []string{"usage"},
+		config: fmt.Sprintf(`cost: tokens
+requestBody: always
+requestQueueController: { enqueueAll: true, watermarkPerBackend: 64, watermarkTokensPerBackend: %d }
+flows: { key: ["header:x-tenant"] }
+`, bound),
+	})
+	large, small := tenant{name: "giant", in: 200_000, out: 20}.ask(), tenant{name: "small", in: 400, out: 100}
+	giant := s.begin(large)
+	s.epp.waitFor(1, "weir_stock_level")
+
+	var workers sync.WaitGroup
+	for range 40 {
+		workers.Go(func() {
+			for i := 0; i < 10 && !t.Failed(); i++ {
+				wantServed(t, "a small one", s.send(small.ask()))
+			}
+		})
+	}
+	workers.Wait()
+	served := 0
+	for i, m := range s.models {
+		stats := m.Stats()
+		t.Logf("server %d: at most %d tokens, %d requests", i, stats.MaxKVTokens, stats.MaxInFlight)
+		if stats.MaxKVTokens > bound*11/10+500 {
+			t.Errorf("server %d had %d tokens in its KV cache", i, stats.MaxKVTokens)
+		}
+		if stats.MaxKVTokens > 0 {
+			served++
+		}
+	}
+	if served != 2 {
+		t.Errorf("%d servers were used beside the giant's, want 2", served)
+	}
+	if giant.over() {
+		t.Fatalf("the giant has ended: %+v", giant.answer)
+	}
+	v.open()
+	wantServed(t, "the giant", giant.wait())
 }
 
 // The queue is full, and one of those who wait has 100,000 tokens, beside a flood of requests of 50: whoever comes, it is
