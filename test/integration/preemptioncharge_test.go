@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -33,6 +34,12 @@ func TestPreemptedIsNotCharged(t *testing.T) {
 	s.epp.waitFor(8, "weir_tier_queue_length", "tier", "bulk")
 	urgent := s.begin(as("interactive", "vip"))
 	wantPreempted(t, "the victim", "/v1/completions", victim.wait())
+	eventually(t, "the preemptor is at the model server, and the victim gone", func() error {
+		if stats := s.models[0].Stats(); stats.Started != 4 || stats.InFlight != 1 {
+			return fmt.Errorf("%+v", stats)
+		}
+		return nil
+	})
 	v.pass(1)
 	wantServed(t, "the preemptor", urgent.wait())
 	v.pass(4) // the next one is at the model server then

@@ -86,7 +86,7 @@ func TestUsageFromTheLog(t *testing.T) {
 			})
 			if way == "auto" { // the first request is named to find out, and not waited for
 				wantServed(t, "the first", s.send(ask{}))
-				within(t, 10*time.Second, "its record comes", func() error {
+				eventually(t, "its record comes", func() error {
 					if n := s.epp.value("weir_extproc_usage_records_total"); n != 1 {
 						return fmt.Errorf("%v records", n)
 					}
@@ -250,7 +250,7 @@ func TestDrainWithALog(t *testing.T) {
 	wantServed(t, "one", s.send(ask{}))
 	s.epp.waitFor(1, "weir_extproc_usage_records_total", "outcome", "used")
 	s.epp.signal(syscall.SIGTERM)
-	if code := s.epp.exitCode(5 * time.Second); code != 0 {
+	if code := s.epp.exitCode(20 * time.Second); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 }

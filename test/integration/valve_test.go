@@ -1,8 +1,10 @@
 package integration
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/weir-epp/weir/internal/modelsim"
 )
@@ -28,10 +30,14 @@ func (v *valve) on(cfg modelsim.Config) modelsim.Config {
 	return cfg
 }
 
-// pass lets n requests through. It waits for those that have not arrived yet.
+// pass lets n requests through. It waits for those that have not arrived yet; one that never does ends the run.
 func (v *valve) pass(n int) {
-	for range n {
-		v.passes <- struct{}{}
+	for i := range n {
+		select {
+		case v.passes <- struct{}{}:
+		case <-time.After(5 * patience):
+			panic(fmt.Sprintf("%d of %d requests have come to the valve", i, n))
+		}
 	}
 }
 
