@@ -151,6 +151,9 @@ func (d *Document) problemsOfParts() Problems {
 	)
 }
 
+// Refused returns the problems that a running controller has with this document, in terms of the document's keys.
+func (d *Document) Refused(err error) error { return d.inKeys(controllerKeys, err).err() }
+
 // inKeys returns a package's problems with the keys and the values of the document.
 func (d *Document) inKeys(keys map[string]string, err error) Problems {
 	var ps Problems

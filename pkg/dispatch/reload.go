@@ -5,15 +5,19 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/invalid"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Configurable returns the error with which Configure would refuse the configuration, or nil. It changes nothing.
+// Configurable returns the error with which Configure would refuse the configuration, or nil. It is invalid.Problems. It
+// changes nothing.
 func (m *Machine) Configurable(cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	return m.queue.Reconfigurable(cfg.Queue, fairqueue.TierSet(m.ledger.InUse()))
+	var ps invalid.Problems
+	ps.Under(invalid.At("Queue"), m.queue.Reconfigurable(cfg.Queue, fairqueue.TierSet(m.ledger.InUse())))
+	return ps.Err()
 }
 
 // Configure changes the configuration: all of it, or nothing if it returns an error. Waiters keep their places and

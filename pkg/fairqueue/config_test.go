@@ -56,20 +56,21 @@ func TestValidate(t *testing.T) {
 func TestRefusedReloadChangesNothing(t *testing.T) {
 	q := queue(t, fourTiers(0))
 	mustPush(t, q, &Request{Flow: "f", Tier: 1, Cost: 1})
-	for name, change := range map[string]func(c *Config){
-		"capacity mode": func(c *Config) { c.CapacityMode = Reserved },
-		"tier mode":     func(c *Config) { c.TierMode = Weighted },
-		"discipline":    func(c *Config) { c.Discipline = OneFlow },
-		"invalid":       func(c *Config) { c.TotalCapacity = 0 },
+	for want, change := range map[string]func(c *Config){
+		"CapacityMode: cannot change at run time": func(c *Config) { c.CapacityMode = Reserved },
+		"TierMode: cannot change at run time":     func(c *Config) { c.TierMode = Weighted },
+		"Discipline: cannot change at run time":   func(c *Config) { c.Discipline = OneFlow },
+		"Levels: cannot change at run time":       func(c *Config) { c.Levels = 2 },
+		"TotalCapacity: 0: must be at least 1":    func(c *Config) { c.TotalCapacity = 0 },
 	} {
 		cfg := fourTiers(500_000)
 		cfg.Tiers = cfg.Tiers[:1]
 		change(&cfg)
-		if err := q.Reconfigure(cfg); err == nil {
-			t.Errorf("%s: taken", name)
+		if err := q.Reconfigure(cfg); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
 		}
 		if len(q.Tiers()) != 4 || q.Tiers()[1].Removed || q.config.PromotionBudget != 0 || q.TierID("bulk") != 3 {
-			t.Errorf("%s: something changed", name)
+			t.Errorf("%s: something changed", want)
 		}
 	}
 	// Draining tiers keep their identifiers. If none is left for a new tier, the whole reload is refused.
@@ -82,6 +83,9 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 		err := q.Reconfigure(cfg)
 		if (err != nil) != (generation > 0) { // 4 + 32, then 32 more do not fit
 			t.Errorf("generation %d: %v", generation, err)
+		}
+		if want := "Tiers: 68 tiers with those that still drain: must be at most 64"; generation == 1 && err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
 		}
 		var audit audit
 		audit.check(t, q)

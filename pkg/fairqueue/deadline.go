@@ -10,11 +10,8 @@ import (
 // or a requeue) goes to a heap.
 type deadlines struct {
 	first, last *Request
-	listed      int
 	odd         heap[*Request]
 }
-
-func (d *deadlines) len() int { return d.listed + d.odd.len() }
 
 func (d *deadlines) push(r *Request) {
 	if d.last != nil && r.key().before(d.last.key()) {
@@ -27,7 +24,6 @@ func (d *deadlines) push(r *Request) {
 		d.first = r
 	}
 	d.last = r
-	d.listed++
 }
 
 func (d *deadlines) remove(r *Request) {
@@ -46,7 +42,6 @@ func (d *deadlines) remove(r *Request) {
 		d.last = r.sooner
 	}
 	r.sooner, r.later = nil, nil
-	d.listed--
 }
 
 // min returns the request that expires next; nil if there is none.

@@ -3,6 +3,8 @@ package fairqueue
 import (
 	"fmt"
 	"slices"
+
+	"github.com/weir-epp/weir/pkg/invalid"
 )
 
 // Reconfigure changes the configuration of the running queue: all of it, or nothing if it returns an error. Waiters
@@ -14,10 +16,7 @@ func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 	if err := q.Reconfigurable(cfg, nobodyGoes); err != nil {
 		return err
 	}
-	order, names, err := q.reorder(cfg.Tiers)
-	if err != nil {
-		return err
-	}
+	order, names := q.reorder(cfg.Tiers)
 	q.config, q.tiers, q.names = cfg, order, names
 	q.changes++
 	q.reloaded = q.charges
@@ -61,21 +60,25 @@ func (q *FairRequestQueue) reconfigureFlow(f *flow) {
 	t.reserved += f.reserves
 }
 
-// Reconfigurable returns the error with which Reconfigure would refuse the configuration after Forget(inUse), or nil.
-// It changes nothing.
+// Reconfigurable returns the error with which Reconfigure would refuse the configuration after Forget(inUse), or nil. It
+// is invalid.Problems. It changes nothing.
 func (q *FairRequestQueue) Reconfigurable(cfg Config, inUse TierSet) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	switch {
-	case cfg.TierMode != q.config.TierMode:
-		return fmt.Errorf("fairRequestQueue.tierMode: cannot change at run time")
-	case cfg.CapacityMode != q.config.CapacityMode:
-		return fmt.Errorf("fairRequestQueue.capacityMode: cannot change at run time")
-	case cfg.Discipline != q.config.Discipline:
-		return fmt.Errorf("flows.discipline: cannot change at run time")
-	case cfg.levels() != q.config.levels():
-		return fmt.Errorf("flows.key: the number of levels cannot change at run time")
+	var ps invalid.Problems
+	for _, fixed := range []struct {
+		field   string
+		changes bool
+	}{
+		{"TierMode", cfg.TierMode != q.config.TierMode},
+		{"CapacityMode", cfg.CapacityMode != q.config.CapacityMode},
+		{"Discipline", cfg.Discipline != q.config.Discipline},
+		{"Levels", cfg.levels() != q.config.levels()},
+	} {
+		if fixed.changes {
+			ps.Add(invalid.At(fixed.field), nil, "cannot change at run time")
+		}
 	}
 	tiers := len(cfg.Tiers)
 	for _, t := range q.tiers { // removed tiers that are still there
@@ -85,17 +88,18 @@ func (q *FairRequestQueue) Reconfigurable(cfg Config, inUse TierSet) error {
 		}
 	}
 	if tiers > maxTiers {
-		return fmt.Errorf("tiers: more than %d with those that still drain", maxTiers)
+		ps.Add(invalid.At("Tiers"), invalid.Shown(fmt.Sprintf("%d tiers with those that still drain", tiers)),
+			"must be at most %d", maxTiers)
 	}
-	return nil
+	return ps.Err()
 }
 
 // gone reports whether a tier was removed and has drained; inUse are the tiers that leases still refer to.
 func (t *tier) gone(inUse TierSet) bool { return t.removed && t.queued == 0 && !inUse.Has(t.id) }
 
 // reorder returns the new order of tiers: the listed ones, and each removed one that still has waiters after its former
-// upper neighbour. It only changes the listed tiers' own configuration, and only if it returns no error.
-func (q *FairRequestQueue) reorder(listed []TierConfig) (order []*tier, names map[string]*tier, err error) {
+// upper neighbour. It only changes the listed tiers' own configuration.
+func (q *FairRequestQueue) reorder(listed []TierConfig) (order []*tier, names map[string]*tier) {
 	names = map[string]*tier{}
 	used := TierSet(0)
 	for _, t := range q.tiers {
@@ -110,10 +114,7 @@ func (q *FairRequestQueue) reorder(listed []TierConfig) (order []*tier, names ma
 		t := q.find(tc.Name)
 		if t == nil {
 			id := 0
-			for ; id < maxTiers && used.Has(id); id++ {
-			}
-			if id == maxTiers {
-				return nil, nil, fmt.Errorf("tiers: more than %d with those that still drain", maxTiers)
+			for ; used.Has(id); id++ { // Reconfigurable has counted them
 			}
 			used = used.With(id)
 			t = newTier(q, id, tc)
@@ -139,7 +140,7 @@ func (q *FairRequestQueue) reorder(listed []TierConfig) (order []*tier, names ma
 	for _, c := range changes {
 		c.t.config, c.t.removed = c.cfg, false
 	}
-	return order, names, nil
+	return order, names
 }
 
 // find returns the tier with this name, draining or not.

@@ -75,7 +75,7 @@ func (a *App) reload(text []byte) (fields []string, err error) {
 		return nil, err
 	}
 	if err := a.pool.reconfigure(flow, scheduler, streams); err != nil {
-		return nil, err
+		return nil, d.Refused(err)
 	}
 	a.configuration.use(d, time.Now())
 	if d.Limits.MaxFlows != running.Limits.MaxFlows {
