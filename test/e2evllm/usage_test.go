@@ -94,7 +94,8 @@ func usageIn(t *testing.T, body []byte, stream bool, part int) usage.Tokens {
 		reader.Write(rest[:n])
 		rest = rest[n:]
 	}
-	found, ok := reader.Tokens()
+	counts := reader.Counts()
+	found, ok := counts.Tokens(false)
 	if !ok {
 		t.Errorf("no usage in %.500q", body)
 	}
