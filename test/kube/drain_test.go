@@ -15,7 +15,7 @@ func TestLeaderThatDrainsIsCounted(t *testing.T) {
 	w := newWorld(t)
 	w.apply(role, electing, pool)
 	w.pod("a", "10.0.0.1", true)
-	const window = 6 * time.Second // much more than the time between two records
+	const window = 12 * time.Second // much more than the time between two records
 	flags := append([]string{
 		"--watermark-per-backend=4", "--lower-bound-per-backend=4", "--upper-bound-per-backend=4", "--takeover-window=" + window.String(),
 	}, quick...)
