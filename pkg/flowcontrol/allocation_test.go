@@ -8,7 +8,6 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
-	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // TestOneAllocation checks that a request costs one allocation in the controller, whether it bypasses the queue or waits
@@ -33,7 +32,7 @@ func oneAllocation(t *testing.T, d fairqueue.Discipline, r Request, usage fairqu
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.SetBackends(make([]stock.Backend, 1), nil, nil)
+	c.SetBackends(numbered(1), nil, nil)
 	r.Flow, r.Placement = "a", pool
 	complete := func(w *waiter) { (*Lease)(w).OnRequestComplete(Completion{Status: 200, Cost: usage}) }
 	arrives := func() *waiter {

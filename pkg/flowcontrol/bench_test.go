@@ -14,7 +14,6 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/scheduling"
-	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // benchController has room for one request at a time, and queues of any size. The collector runs as rarely as epp lets
@@ -44,7 +43,7 @@ func benchControllerOf(b *testing.B, change func(*Config), placer Placer) *Reque
 	done := make(chan struct{})
 	go func() { _ = c.Run(ctx); close(done) }()
 	b.Cleanup(func() { stop(); <-done })
-	c.SetBackends(make([]stock.Backend, 1), nil, nil)
+	c.SetBackends(numbered(1), nil, nil)
 	return c
 }
 

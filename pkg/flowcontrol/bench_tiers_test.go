@@ -9,7 +9,6 @@ import (
 
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
-	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // fourTiers are four tiers that starve, with a slot reserved for the highest.
@@ -96,7 +95,7 @@ func BenchmarkVictim(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		c.SetBackends(make([]stock.Backend, endpoints), nil, nil)
+		c.SetBackends(numbered(endpoints), nil, nil)
 		s := steps{c, b}
 		high, low := of(system), of(bulk)
 		for range leases {

@@ -197,13 +197,21 @@ func inBubble(t *testing.T, b *backends, change func(*Config), test func(*bench)
 
 // update tells the controller which endpoints are ready.
 func (b *bench) update() {
-	n := 0
-	for _, r := range b.backends.ready {
+	var list []stock.Backend
+	for e, r := range b.backends.ready {
 		if r {
-			n++
+			list = append(list, stock.Backend{ID: stock.BackendID(e)})
 		}
 	}
-	b.SetBackends(make([]stock.Backend, n), nil, nil)
+	b.SetBackends(list, nil, nil)
+}
+
+// numbered are n backends.
+func numbered(n int) (list []stock.Backend) {
+	for id := range stock.BackendID(n) {
+		list = append(list, stock.Backend{ID: id})
+	}
+	return list
 }
 
 // checkInvariants compares the controller's accounts with each other and with the placer's.

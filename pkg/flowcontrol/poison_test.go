@@ -5,8 +5,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // A waiter whose placement panics whenever it is asked about ends as internal, and costs the others nothing: not even
@@ -124,7 +122,7 @@ func TestPanicsOfNobody(t *testing.T) {
 			complete(held[0])
 			complete(held[1])
 		},
-		"the endpoints change": func(b *bench, _ []*Lease) { b.SetBackends(make([]stock.Backend, 2), nil, out) },
+		"the endpoints change": func(b *bench, _ []*Lease) { b.SetBackends(numbered(2), nil, out) },
 		"a reload": func(b *bench, _ []*Lease) {
 			cfg := b.config
 			perBackend(&cfg, 5, 5)
@@ -135,7 +133,7 @@ func TestPanicsOfNobody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, ready(2), func(c *Config) { perBackend(c, 1, 1) }, func(b *bench) {
-				b.SetBackends(make([]stock.Backend, 1), nil, nil)
+				b.SetBackends(numbered(1), nil, nil)
 				held := b.holds(1)
 				b.mustReload(func(c *Config) { perBackend(c, 2, 2) })
 				held = append(held, b.holds(1)...)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
-	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // The tiers of SMG's priority scheduler by rank.
@@ -194,7 +193,7 @@ func TestDefectOnlyArrivalsPreempt(t *testing.T) {
 		// Two backends more: bulk comes in, and one goes again: over capacity nobody is preempted, at it the head is.
 		low := b.arrives(b.t.Context(), of(bulk))
 		b.want(low, "waits")
-		b.SetBackends(make([]stock.Backend, 2), nil, nil)
+		b.SetBackends(numbered(2), nil, nil)
 		b.want(waiter, "dispatched")
 		b.want(low, "dispatched")
 		second := b.arrives(b.t.Context(), of(interactive))
@@ -210,12 +209,12 @@ func TestDefectOnlyArrivalsPreempt(t *testing.T) {
 // nothing. Here nobody is preempted then.
 func TestDefectPointlessPreemptionOverCapacity(t *testing.T) {
 	inBubble(t, ready(1), smg(2), func(b *bench) {
-		b.SetBackends(make([]stock.Backend, 2), nil, nil)
+		b.SetBackends(numbered(2), nil, nil)
 		var low []*arrival
 		for range 4 {
 			low = append(low, b.arrives(b.t.Context(), of(bulk)))
 		}
-		b.SetBackends(make([]stock.Backend, 1), nil, nil) // 4 leases, capacity 2
+		b.SetBackends(numbered(1), nil, nil) // 4 leases, capacity 2
 		high := b.arrives(b.t.Context(), of(system))
 		b.want(high, "waits")
 		for _, a := range low {

@@ -14,7 +14,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
-	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // Real goroutines race for grants, give up, preempt one another, are served elsewhere, complete twice and late, while
@@ -39,7 +38,7 @@ func TestEveryRequestHasOneOutcomeUnderRace(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var running, changes sync.WaitGroup
 	running.Go(func() { _ = c.Run(ctx) })
-	c.SetBackends(make([]stock.Backend, 4), nil, nil)
+	c.SetBackends(numbered(4), nil, nil)
 
 	var outcomes [NumOutcomes]atomic.Int64
 	var elsewhere, spaced atomic.Int64
@@ -101,7 +100,7 @@ func TestEveryRequestHasOneOutcomeUnderRace(t *testing.T) {
 	busy, idle := context.WithCancel(ctx)
 	changes.Go(func() {
 		for ready := 1; busy.Err() == nil; ready = (ready + 1) % 5 {
-			c.SetBackends(make([]stock.Backend, ready), nil, func() {
+			c.SetBackends(numbered(ready), nil, func() {
 				for e := range placer.ready {
 					placer.ready[e] = e < ready
 				}
