@@ -16,9 +16,11 @@ import (
 )
 
 const usageAbout = `What it costs that Envoy reads the usage of the answers and tells Weir, in processor time of Envoy and epp together: the
-recommended configuration beside the same without it, in rounds that take turns; and als.yaml, whose access log tells it, on
-a Weir of its own. Answers are JSON, to requests of 1 KB, from model servers that answer at once, and streams of 200 chunks,
-one in 10 ms. The ratios are medians of each round's ratio.
+recommended configuration beside the same without it, and als.yaml, whose access log tells it. Each Envoy has a Weir of its
+own. Answers are JSON, to requests of 1 KB, from model servers that answer at once, in rounds that take turns; and streams
+of 200 chunks, one in 10 ms, all at the same time, so that a busy machine burdens them alike: of chat completions, whose
+events have no names, so that Envoy parses each, and of messages, whose names tell it which can have usage. The ratios are
+medians of each round's ratio.
 `
 
 // The scenarios' names.
@@ -28,6 +30,8 @@ const (
 	usageSkip          = "1 KB, with usage, response headers skipped"
 	usageChunksWithout = "200 chunks, without usage"
 	usageChunksWith    = "200 chunks, with usage"
+	usageNamedWithout  = "200 named chunks, without usage"
+	usageNamedWith     = "200 named chunks, with usage"
 	usageLog           = "1 KB, with usage in the log"
 	usageChunksLog     = "200 chunks, with usage in the log"
 )
@@ -40,14 +44,15 @@ var usageTargets = []struct {
 	{usageWith, usageWithout, 1.40},
 	{usageSkip, usageWithout, 1.20},
 	{usageChunksWith, usageChunksWithout, 1.10},
+	{usageNamedWith, usageNamedWithout, 1.10},
 }
 
 // usageLogMost is how much of a core epp may take for records, per 1,000 chunks a second.
 const usageLogMost = 0.02
 
 const (
-	usageInFlight  = 32              // requests of 1 KB
-	usageStreams   = 32              // streams
+	usageInFlight  = 32              // requests of 1 KB to each Envoy
+	usageStreams   = 16              // streams of each Envoy
 	usageChunks    = 200             // of a stream, a token each
 	usageStreaming = 2 * time.Second // how long a stream takes
 )
@@ -121,73 +126,78 @@ func benchUsage(s *scene.Scene, options usageOptions, stdout, stderr io.Writer) 
 	return writeUsage(stdout, options, all), nil
 }
 
+// usageSide is an Envoy with a Weir of its own, and what it is asked.
+type usageSide struct {
+	scenario, file string
+	edit           func(envoyrun.Bootstrap) error
+	request        loadgen.Template
+}
+
 // usageScenarios starts everything. The function that it returns records a CPU profile of epp.
 func usageScenarios(s *scene.Scene, options usageOptions) ([]loadgen.Scenario, func(string) error, error) {
-	binary, err := scene.FindEPP(options.epp)
-	if err != nil {
-		return nil, nil, err
-	}
-	// stage starts a Weir before the model servers, and for each Edit an Envoy before it.
-	stage := func(name, file string, how modelServers, edits ...func(envoyrun.Bootstrap) error) (*load, []*envoyrun.Envoy, error) {
-		models, servers, err := startModels(s, name+"-models", proxyServers, how)
-		if err != nil {
-			return nil, nil, err
-		}
-		epp, err := s.EPP(scene.EPPOptions{
-			Name: name + "-epp", Binary: binary, Config: usageConfig, Endpoints: servers, Flags: []string{"--enable-pprof"},
-		})
-		if err != nil {
-			return nil, nil, err
-		}
-		var envoys []*envoyrun.Envoy
-		for i, edit := range edits {
-			envoy, err := s.Envoy(fmt.Sprintf("%s-envoy-%d", name, i), tenantsNamed(envoyrun.Options{
-				Config: file, Weir: epp.Address, ModelServers: servers,
-				Edit: envoyrun.Edits(envoyrun.KeepHeader(modelHeader), edit),
-			}))
-			if err != nil {
-				return nil, nil, err
-			}
-			envoys = append(envoys, envoy)
-		}
-		return &load{models: models, epp: epp}, envoys, nil
-	}
-	whole, before, err := stage("whole", "recommended", modelServers{}, envoyrun.WithoutUsage, nil, skipResponseHeaders)
+	small, chunks, named := proxyRequest(true, smallBody), usageStream(), usageNamedStream()
+	whole, profiled, err := usageSides(s, options, "whole", modelServers{}, usageInFlight, []usageSide{
+		{usageWithout, "recommended", envoyrun.WithoutUsage, small},
+		{usageWith, "recommended", nil, small},
+		{usageSkip, "recommended", skipResponseHeaders, small},
+		{usageLog, "als", nil, small},
+	})
 	if err != nil {
 		return nil, nil, err
 	}
 	slow := modelServers{Slots: maxConcurrency, Service: usageStreaming, Jitter: 0.2, Loose: true}
-	streamed, beforeStreams, err := stage("streamed", "recommended", slow, envoyrun.WithoutUsage, nil)
+	streamed, _, err := usageSides(s, options, "streamed", slow, usageStreams, []usageSide{
+		{usageChunksWithout, "recommended", envoyrun.WithoutUsage, chunks},
+		{usageChunksWith, "recommended", nil, chunks},
+		{usageNamedWithout, "recommended", envoyrun.WithoutUsage, named},
+		{usageNamedWith, "recommended", nil, named},
+		{usageChunksLog, "als", nil, chunks},
+	})
+	return append(whole, loadgen.Together(streamed...)...), profiled, err
+}
+
+// usageSides starts model servers and all sides before them. The function that it returns records a CPU profile of the
+// second side's epp.
+func usageSides(
+	s *scene.Scene, options usageOptions, name string, how modelServers, inFlight int, sides []usageSide,
+) ([]loadgen.Scenario, func(string) error, error) {
+	binary, err := scene.FindEPP(options.epp)
 	if err != nil {
 		return nil, nil, err
 	}
-	// Records that come to a Weir change what it tells every Envoy, so these have their own.
-	wholeLog, beforeLog, err := stage("whole-log", "als", modelServers{}, nil)
+	models, servers, err := startModels(s, name+"-models", proxyServers, how)
 	if err != nil {
 		return nil, nil, err
 	}
-	streamedLog, beforeLogStreams, err := stage("streamed-log", "als", slow, nil)
-	if err != nil {
-		return nil, nil, err
+	var scenarios []loadgen.Scenario
+	var profiled func(string) error
+	for i, side := range sides {
+		epp, err := s.EPP(scene.EPPOptions{
+			Name: fmt.Sprintf("%s-epp-%d", name, i), Binary: binary, Config: usageConfig, Endpoints: servers,
+			Flags: []string{"--enable-pprof"},
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		envoy, err := s.Envoy(fmt.Sprintf("%s-envoy-%d", name, i), tenantsNamed(envoyrun.Options{
+			Config: side.file, Weir: epp.Address, ModelServers: servers,
+			Edit: envoyrun.Edits(envoyrun.KeepHeader(modelHeader), side.edit),
+		}))
+		if err != nil {
+			return nil, nil, err
+		}
+		l := &load{models: models, epp: epp}
+		scenarios = append(scenarios, loadgen.Scenario{
+			Name: side.scenario,
+			Run: func(ctx context.Context, _ int) (loadgen.Figures, error) {
+				return l.measure(ctx, envoy, epp.Process, side.request, inFlight, options.length)
+			},
+		})
+		if i == 1 {
+			profiled = func(file string) error { return l.profile(s.Context(), envoy, side.request, inFlight, file) }
+		}
 	}
-	one := func(name string, l *load, envoy *envoyrun.Envoy, request loadgen.Template, inFlight int) loadgen.Scenario {
-		return loadgen.Scenario{Name: name, Run: func(ctx context.Context, _ int) (loadgen.Figures, error) {
-			return l.measure(ctx, envoy, l.epp.Process, request, inFlight, options.length)
-		}}
-	}
-	small, chunks := proxyRequest(true, smallBody), usageStream()
-	profiled := func(file string) error {
-		return whole.profile(s.Context(), before[1], small, usageInFlight, file)
-	}
-	return []loadgen.Scenario{
-		one(usageWithout, whole, before[0], small, usageInFlight),
-		one(usageWith, whole, before[1], small, usageInFlight),
-		one(usageSkip, whole, before[2], small, usageInFlight),
-		one(usageChunksWithout, streamed, beforeStreams[0], chunks, usageStreams),
-		one(usageChunksWith, streamed, beforeStreams[1], chunks, usageStreams),
-		one(usageLog, wholeLog, beforeLog[0], small, usageInFlight),
-		one(usageChunksLog, streamedLog, beforeLogStreams[0], chunks, usageStreams),
-	}, profiled, nil
+	return scenarios, profiled, nil
 }
 
 // skipResponseHeaders is an Edit by which Weir sees the trailers of an answer alone.
@@ -205,6 +215,13 @@ func usageStream() loadgen.Template {
 	body := fmt.Sprintf(`{"model":%q,"max_tokens":%d,"ignore_eos":true,"stream":true,"stream_options":{"include_usage":true},`+
 		`"messages":[{"role":"user","content":"What is a weir?"}]}`, modelsim.Instant().Model, usageChunks)
 	return loadgen.Template{Path: proxyPath, Header: proxyHeader(true), Body: loadgen.FixedBody(body), Stream: true}
+}
+
+// usageNamedStream returns a request of Anthropic's API, whose answer is a stream of events with names.
+func usageNamedStream() loadgen.Template {
+	body := fmt.Sprintf(`{"model":%q,"max_tokens":%d,"ignore_eos":true,"stream":true,`+
+		`"messages":[{"role":"user","content":"What is a weir?"}]}`, modelsim.Instant().Model, usageChunks)
+	return loadgen.Template{Path: "/v1/messages", Header: proxyHeader(true), Body: loadgen.FixedBody(body), Stream: true}
 }
 
 // writeUsage writes the Markdown tables, and reports whether the targets are met.
@@ -227,12 +244,12 @@ func writeUsage(w io.Writer, options usageOptions, all *loadgen.Comparison) bool
 		if ratio.Median > pair.most {
 			verdict, met = "MISSED", false
 		}
-		_, _ = fmt.Fprintf(w, "%-44s over %-26s %.2f (%.2f to %.2f)  target: at most %.2f  %s\n",
+		_, _ = fmt.Fprintf(w, "%-44s over %-31s %.2f (%.2f to %.2f)  target: at most %.2f  %s\n",
 			pair.one, pair.other, ratio.Median, ratio.Min, ratio.Max, pair.most, verdict)
 	}
 	for _, pair := range [][2]string{{usageLog, usageWithout}, {usageChunksLog, usageChunksWithout}} {
 		ratio := all.Ratio(pair[0], pair[1], figureBoth)
-		_, _ = fmt.Fprintf(w, "%-44s over %-26s %.2f (%.2f to %.2f)\n", pair[0], pair[1], ratio.Median, ratio.Min, ratio.Max)
+		_, _ = fmt.Fprintf(w, "%-44s over %-31s %.2f (%.2f to %.2f)\n", pair[0], pair[1], ratio.Median, ratio.Min, ratio.Max)
 	}
 	// 1,000 chunks a second are so many answers a second; figures are in µs of an answer.
 	answers := 1000.0 / usageChunks
