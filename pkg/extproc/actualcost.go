@@ -16,7 +16,7 @@ func (st *mainStream) actualCost() fairqueue.Cost {
 	}
 	t, known := st.reportedUsage()
 	e := st.ending()
-	r := reported{Tokens: t, known: known, whole: st.ended}
+	r := reported{Tokens: t, known: known, whole: st.ended, by: st.toldBy()}
 	st.server.noteUsage(&e, &r)
 	return st.server.costs.atEnd(&e, r, st.server.metrics)
 }
@@ -55,6 +55,7 @@ type reported struct {
 	known bool // there are Tokens
 	whole bool // the response was sent to its end
 	began bool // the engine has begun to work, whatever the status says
+	by    UsageWay
 }
 
 // atEnd returns what a request has cost that was charged in tokens, and lets the estimator learn from it.
@@ -62,7 +63,7 @@ func (c *costs) atEnd(e *ending, r reported, m *metrics) fairqueue.Cost {
 	u := estimate.Usage{Input: r.Input, Cached: r.Cached, Output: r.Output}
 	switch {
 	case r.known && r.whole:
-		c.learn(&e.request, u, e.took)
+		c.learn(&e.request, u, e.took, r.by)
 		m.estimatedTokens[0].Add(float64(e.estimated.Input))
 		m.estimatedTokens[1].Add(float64(e.estimated.Output))
 		return fairqueue.Cost(e.weights.Cost(u))

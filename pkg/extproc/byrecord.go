@@ -98,7 +98,7 @@ func (s *Server) chargeByRecord(q *inLog, r *record) {
 			e.status = r.status
 		}
 		e.unsent = e.unsent || r.end == endUnsent
-		u = reported{whole: r.end == endWhole, began: r.end != endWhole}
+		u = reported{whole: r.end == endWhole, began: r.end != endWhole, by: UsageALS}
 		u.Tokens, u.known = r.usage(q.promptOnly)
 		if u.known && u.whole {
 			s.metrics.countUsage(u.Tokens)

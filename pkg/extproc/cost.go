@@ -14,8 +14,9 @@ import (
 
 // costs is the estimator that all streams share.
 type costs struct {
-	mu        sync.Mutex // guards estimator
+	mu        sync.Mutex // guards all
 	estimator *estimate.Estimator
+	seen      usageSeen
 }
 
 // configure changes the configuration, which is valid. What was learned remains.
@@ -40,6 +41,7 @@ func (c *costs) estimate(r *estimate.Request) estimate.Estimate {
 func (c *costs) unfinished(e *ending) estimate.Cost {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.seen.count(true)
 	cost := c.estimator.Unfinished(&e.request, e.estimated, e.produced)
 	if e.answered {
 		c.estimator.LearnTime(&e.request, e.produced)
@@ -47,9 +49,11 @@ func (c *costs) unfinished(e *ending) estimate.Cost {
 	return cost
 }
 
-func (c *costs) learn(r *estimate.Request, u estimate.Usage, after time.Duration) {
+// learn lets the estimator learn from usage that has come by a way.
+func (c *costs) learn(r *estimate.Request, u estimate.Usage, after time.Duration, by UsageWay) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.seen.known(by, time.Now())
 	c.estimator.Learn(r, u, after)
 }
 

@@ -240,17 +240,18 @@ func (b *Board) Stock(id EndpointID) int {
 type Share struct {
 	InFlight, Foreign      int
 	LowerBound, UpperBound int64
-	// Tokens is what those in flight take, where the tokens are bounded.
-	Tokens int64
+	// Tokens is what those in flight take, ForeignTokens what others' take, and TokenBound the bound of both, where the
+	// tokens are bounded; else 0.
+	Tokens, ForeignTokens, TokenBound int64
 }
 
 // Shares appends the share of each endpoint of the snapshot, in its order.
 func (b *Board) Shares(shares []Share) []Share {
 	for p := range b.spots {
 		s := &b.spots[p]
-		share := Share{InFlight: int(s.inFlight), Foreign: int(s.foreign), Tokens: s.tokens.own}
+		share := Share{InFlight: int(s.inFlight), Foreign: int(s.foreign), Tokens: s.tokens.own, ForeignTokens: s.tokens.foreign}
 		if s.ready {
-			share.LowerBound, share.UpperBound = s.lower, s.upper
+			share.LowerBound, share.UpperBound, share.TokenBound = s.lower, s.upper, s.tokens.bound
 		}
 		shares = append(shares, share)
 	}

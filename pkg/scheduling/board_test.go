@@ -156,9 +156,11 @@ func TestShares(t *testing.T) {
 	s := mustNew(t)
 	b := poolOf(t, s, ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), unready(2, "10.0.0.3:80"))
 	wantPlaced(t, b, prepare(t, b, Ask{}), BelowUpper, 0, 1, 0)
-	b.SetForeign(1, 7, 0)
-	b.SetForeign(2, 8, 0)
-	want := []Share{{InFlight: 9}, {2, 0, 1_800_000, 2_200_000, 0}, {1, 7, 1_800_000, 2_200_000, 0}, {}}
+	b.SetForeign(1, 7, 70)
+	b.SetForeign(2, 8, 80)
+	b.AddTokens(0, 20)
+	b.SetTokenBound(1, 100)
+	want := []Share{{InFlight: 9}, {2, 0, 1_800_000, 2_200_000, 20, 0, 0}, {1, 7, 1_800_000, 2_200_000, 0, 70, 100}, {}}
 	if got := b.Shares([]Share{{InFlight: 9}}); !slices.Equal(got, want) {
 		t.Errorf("appended to 9: %+v", got)
 	}

@@ -134,6 +134,7 @@ weir_requests_total{outcome="queue-full"} 0
 weir_extproc_streams 12
 weir_fairness_gap{tier="critical"} 900
 weir_fairness_bound{tier="critical"} 1000
+weir_extproc_usage_unknown_total 0+19x
 weir_served_elsewhere_total{endpoint="10.0.0.1:8000"} 0
 weir_extproc_placed_before_total 0
 `
@@ -163,6 +164,7 @@ func TestEachAlertFiresOnce(t *testing.T) {
 		"WeirFilesNotFollowed":     {"weir_files_followed 0"},
 		"WeirPanics":               {"weir_decision_panics_total 0+1x", "weir_extproc_panics_total 0+1x"},
 		"WeirUnfair":               {`weir_fairness_gap{tier="critical"} 1001`},
+		"WeirUsageUnknown":         {"weir_extproc_usage_unknown_total 0+21x"},
 		"WeirInternalErrors":       {`weir_requests_total{outcome="internal"} 0+1x`},
 		"WeirRejecting": {
 			`weir_requests_total{outcome="queue-full"} 0+10x`, `weir_requests_total{outcome="flow-full"} 0+10x`,

@@ -10,10 +10,13 @@ import (
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	aiv3 "github.com/envoyproxy/go-control-plane/envoy/data/ai/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/weir-epp/weir/internal/envoystream"
 )
@@ -49,6 +52,10 @@ func TestAlertsOfTraffic(t *testing.T) {
 	d.firesAgain("the gateway's endpoints", `weir_served_elsewhere_total{endpoint="127.0.0.1:8000",pool="llama"}`, func() {
 		gateway.begin(envoystream.First("m")).answered("192.0.2.1:8000")
 	}, "WeirServedElsewhere")
+
+	d.firesAgain("a gateway that tells no usage", "weir_extproc_usage_unknown_total{pool=\"llama\"}", func() {
+		gateway.begin(envoystream.First("m")).answeredBy("", false)
+	}, "WeirUsageUnknown")
 
 	d.firesAgain("another filter", `weir_extproc_placed_before_total{pool="llama"}`, func() {
 		first := envoystream.First("m")
@@ -114,8 +121,14 @@ func (g *gateway) begin(first *extprocv3.ProcessingRequest) *ask {
 }
 
 // answered has the request granted, and then answered by an endpoint, as Envoy says it in the metadata of the answer's
-// headers; "" is the endpoint that Weir picked.
+// headers; "" is the endpoint that Weir picked. Its usage comes with its trailers.
 func (a *ask) answered(address string) {
+	a.t.Helper()
+	a.answeredBy(address, true)
+}
+
+// answeredBy is answered, with or without usage.
+func (a *ask) answeredBy(address string, usage bool) {
 	a.t.Helper()
 	picked, err := envoystream.Granted(a.stream)
 	if err != nil {
@@ -123,14 +136,37 @@ func (a *ask) answered(address string) {
 	}
 	err = a.stream.Send(&extprocv3.ProcessingRequest{
 		Request: &extprocv3.ProcessingRequest_ResponseHeaders{ResponseHeaders: &extprocv3.HttpHeaders{
-			Headers: &corev3.HeaderMap{Headers: []*corev3.HeaderValue{{Key: ":status", RawValue: []byte("200")}}}, EndOfStream: true,
+			Headers: &corev3.HeaderMap{Headers: []*corev3.HeaderValue{{Key: ":status", RawValue: []byte("200")}}}, EndOfStream: !usage,
 		}},
 		MetadataContext: metadata("x-gateway-destination-endpoint-served", cmp.Or(address, picked)),
 	})
 	if err != nil {
 		a.t.Fatal(err)
 	}
+	if usage {
+		a.tellUsage()
+	}
 	a.replied()
+}
+
+// tellUsage ends an answer with what Envoy has read in it.
+func (a *ask) tellUsage() {
+	a.t.Helper()
+	if _, err := a.stream.Recv(); err != nil {
+		a.t.Fatal(err)
+	}
+	ten := wrapperspb.UInt64(10)
+	read, err := anypb.New(&aiv3.TokenUsage{InputTokens: ten, OutputTokens: ten})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	err = a.stream.Send(&extprocv3.ProcessingRequest{
+		Request:         &extprocv3.ProcessingRequest_ResponseTrailers{ResponseTrailers: &extprocv3.HttpTrailers{}},
+		MetadataContext: &corev3.Metadata{TypedFilterMetadata: map[string]*anypb.Any{"envoy.ai.token_usage": read}},
+	})
+	if err != nil {
+		a.t.Fatal(err)
+	}
 }
 
 // replied ends the stream after Weir's next reply.

@@ -42,18 +42,23 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 	line("")
 	line("queued\t%d of %d\tin %s", s.Queued, d.FairRequestQueue.TotalCapacity, counted(s.Flows, "flow"))
 	line("stock\t%d\tlower bound %g, watermark %g, upper bound %g", s.Stock, s.LowerBound, s.Watermark, s.UpperBound)
+	if d.RequestQueueController.WatermarkTokensPerBackend > 0 {
+		line("tokens\t%d\tof the stock; each endpoint has its own bound", s.Tokens)
+	}
 	line("promoted\t%d\tleases in flight that were granted by promotion", s.PromotedHeld)
 	line("released\t%d\tof %d attempts", s.Successes, s.Attempts)
+	line("")
+	a.costLines(&d, now, line)
 	line("")
 	if err := a.tierTable(&d, line); err != nil {
 		return err
 	}
 	a.pool.naming.namesTable(line)
 	line("")
-	line("endpoint\tready\tin flight\telsewhere\tlower bound\tupper bound\tserved elsewhere\tmodels")
+	line("endpoint\tready\tin flight\telsewhere\tlower bound\tupper bound\ttokens\ttheir bound\tserved elsewhere\tmodels")
 	for _, e := range a.pool.loads() {
-		line("%s\t%t\t%d\t%d\t%g\t%g\t%d\t%v", e.Address, e.Ready, e.InFlight, e.Foreign, inRequests(e.LowerBound), inRequests(e.UpperBound),
-			a.pool.server.ServedElsewhere(e.Address), e.Models)
+		line("%s\t%t\t%d\t%d\t%g\t%g\t%s\t%d\t%v", e.Address, e.Ready, e.InFlight, e.Foreign, inRequests(e.LowerBound), inRequests(e.UpperBound),
+			inTokens(&e.Share), a.pool.server.ServedElsewhere(e.Address), e.Models)
 	}
 	return w.Flush()
 }
@@ -74,8 +79,9 @@ func (a *App) tierTable(d *config.Document, line func(format string, args ...any
 	}
 	columns := []string{
 		"weir_tier_queue_length", "weir_tier_inflight", "weir_displaced_total", "weir_starvation_promotions_total",
+		"weir_fairness_gap", "weir_fairness_bound",
 	}
-	values := map[string][4]float64{}
+	values := map[string][6]float64{}
 	for _, f := range families {
 		for i, name := range columns {
 			if f.GetName() != name {
@@ -89,10 +95,10 @@ func (a *App) tierTable(d *config.Document, line func(format string, args ...any
 			}
 		}
 	}
-	line("tier\tqueued\tin flight\tdisplaced\tpromoted")
+	line("tier\tqueued\tin flight\tdisplaced\tpromoted\tgap\tbound")
 	for _, name := range tierNames(d, slices.Sorted(maps.Keys(values))) {
 		v := values[name]
-		line("%s\t%.0f\t%.0f\t%.0f\t%.0f", name, v[0], v[1], v[2], v[3])
+		line("%s\t%.0f\t%.0f\t%.0f\t%.0f\t%s", name, v[0], v[1], v[2], v[3], fairness(d, v[4], v[5]))
 	}
 	return nil
 }

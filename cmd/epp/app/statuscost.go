@@ -1,0 +1,53 @@
+package app
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// costLines says what requests are charged, by whom they are ordered, and what is seen of their usage.
+func (a *App) costLines(d *config.Document, now time.Time, line func(format string, args ...any)) {
+	line("cost\t%s\tshared by %s", d.Cost, d.Flows.Discipline)
+	if d.Cost != string(extproc.CostTokens) {
+		line("usage\t%s\tnot needed, as nothing is charged in tokens", d.Usage)
+		return
+	}
+	seen := a.pool.server.UsageSeen()
+	line("usage\t%s\t%s", d.Usage, lastUsage(seen.Last, now))
+	line("without\t%d\tof the last %s; they are charged by their estimates and times", seen.Unknown, counted(seen.Answers, "answer"))
+}
+
+// lastUsage says when usage last came by each way.
+func lastUsage(last map[extproc.UsageWay]time.Time, now time.Time) string {
+	var ways []string
+	for way, at := range last {
+		ways = append(ways, fmt.Sprintf("by %s %v ago", way, max(0, now.Sub(at)).Round(time.Second)))
+	}
+	if ways == nil {
+		return "none has come"
+	}
+	slices.Sort(ways)
+	return "last " + strings.Join(ways, ", ")
+}
+
+// fairness shows a tier's gap and bound, which only vtc has.
+func fairness(d *config.Document, gap, bound float64) string {
+	if d.Flows.Discipline != config.DisciplineVTC {
+		return "-\t-"
+	}
+	return fmt.Sprintf("%.0f\t%.0f", gap, bound)
+}
+
+// inTokens shows what is at an endpoint in tokens, and their bound, where they are bounded.
+func inTokens(s *scheduling.Share) string {
+	if s.TokenBound == 0 {
+		return "-\t-"
+	}
+	return fmt.Sprintf("%d\t%d", s.Tokens+s.ForeignTokens, s.TokenBound)
+}

@@ -1,0 +1,80 @@
+package extproc
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	aiv3 "github.com/envoyproxy/go-control-plane/envoy/data/ai/v3"
+)
+
+// What is shown of usage: by which ways it came and when, and how many answers had none. What the engine has refused had
+// nothing to report.
+func TestUsageSeen(t *testing.T) {
+	exchange := func(b *testbench, mode, status string, rest ...func(c *conversation)) {
+		c := b.open(mode)
+		c.say(chat("x-gateway-model-name", "m"))
+		c.say(requestBodyOf(`{"prompt":"x"}`, true))
+		c.heard()
+		c.say(responseHeaders(status, false, "content-type", "application/json"))
+		for _, more := range rest {
+			more(c)
+		}
+		c.heard()
+		c.end()
+	}
+	inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(c *conversation) {
+		var toldAt, readAt time.Time
+		exchange(c.testbench, "FULL_DUPLEX/NONE", "200", func(c *conversation) {
+			c.say(told(aiv3.TokenUsage_COMPLETE, 120, 20, 30))
+			toldAt = time.Now()
+		})
+		time.Sleep(time.Minute)
+		exchange(c.testbench, "FULL_DUPLEX/FULL_DUPLEX", "200", func(c *conversation) {
+			c.say(responseBodyOf(`{"choices":[],"usage":{"prompt_tokens":120,"completion_tokens":30}}`, true))
+			readAt = time.Now()
+		})
+		time.Sleep(time.Minute)
+		exchange(c.testbench, "FULL_DUPLEX/NONE", "200")
+		exchange(c.testbench, "FULL_DUPLEX/NONE", "400")
+		seen := c.server.UsageSeen()
+		if want := map[UsageWay]time.Time{UsageTrailers: toldAt, UsageBody: readAt}; !maps.Equal(seen.Last, want) {
+			t.Errorf("%v, want %v", seen.Last, want)
+		}
+		if seen.Answers != 3 || seen.Unknown != 1 {
+			t.Errorf("%d of %d without usage, want 1 of 3", seen.Unknown, seen.Answers)
+		}
+	})
+	inBubble(t, "FULL_DUPLEX/NONE", byLog, func(c *conversation) {
+		id := c.placedWith()
+		c.answered("200")
+		c.log(entryOf(id, used(120, 30)))
+		if seen := c.server.UsageSeen(); seen.Answers != 1 || seen.Unknown != 0 || !seen.Last[UsageALS].Equal(time.Now()) {
+			t.Errorf("by a record: %+v", seen)
+		}
+	})
+}
+
+// Only the last answers count, whatever came before.
+func TestLastAnswersCount(t *testing.T) {
+	var u usageSeen
+	var all []bool
+	for i := range 3 * lastAnswers {
+		without := i < lastAnswers || i%7 == 0
+		if without {
+			u.count(true)
+		} else {
+			u.known(UsageBody, time.Time{})
+		}
+		all = append(all, without)
+		last, want := all[max(0, len(all)-lastAnswers):], 0
+		for _, without := range last {
+			if without {
+				want++
+			}
+		}
+		if seen := u.show(); seen.Unknown != want || seen.Answers != len(last) {
+			t.Fatalf("after %d: %d of %d without usage, want %d of %d", i+1, seen.Unknown, seen.Answers, want, len(last))
+		}
+	}
+}
