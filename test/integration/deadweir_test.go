@@ -15,7 +15,9 @@ import (
 // server, and running ones are not affected.
 func TestDeadWeirFailsOpen(t *testing.T) {
 	t.Parallel()
-	s := start(t, setup{models: []modelsim.Config{modelsim.Fixed(8, 300*time.Millisecond)}, config: oneAtATime("1s")})
+	s := start(t, setup{
+		models: []modelsim.Config{modelsim.Fixed(8, 300*time.Millisecond)}, config: oneAtATime("1s"), edit: unhurried,
+	})
 	streamed := s.begin(ask{body: chat("tiny", true)})
 	s.running(1)
 	waiting := s.queue(5)

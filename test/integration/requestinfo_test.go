@@ -108,7 +108,7 @@ func TestEnvoyReadsRequests(t *testing.T) {
 		},
 	}, 50)
 	// Where Envoy does not read the request, a body is asked for.
-	if got := s.send(ask{path: "/v1/embeddings", body: `{"model":"h","input":"x"}`}); got.status != 413 || got.reason() != "too-large" {
+	if got := s.send(ask{path: "/v1/images/generations", body: `{"model":"h","prompt":"x"}`}); got.status != 413 || got.reason() != "too-large" {
 		t.Errorf("%d %s, want 413", got.status, got.reason())
 	}
 }
