@@ -26,6 +26,9 @@ type State struct {
 	PromotedHeld int    // leases granted by promotion
 }
 
+// Config returns the configuration in use. The caller must not change what it refers to.
+func (m *Machine) Config() Config { return m.config }
+
 // State returns the current accounts.
 func (m *Machine) State() State {
 	band := m.ledger.Band()

@@ -111,6 +111,9 @@ func (w *Waiter) Waited() time.Duration { return w.waited }
 // Flow returns the key of the request's flow.
 func (w *Waiter) Flow() string { return w.queued.Flow }
 
+// Path returns what the request named beside its flow and tier, or nil.
+func (w *Waiter) Path() *fairqueue.Path { return w.queued.Path }
+
 // Tier returns the identifier of the request's tier, which is known from Arrive on.
 func (w *Waiter) Tier() int { return w.queued.Tier }
 

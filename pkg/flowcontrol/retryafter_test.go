@@ -53,6 +53,31 @@ func TestUnknownModelsTakeNoPlaces(t *testing.T) {
 	})
 }
 
+// Nor do those take places whom the controller turns away because no endpoint is ready.
+func TestNoEndpointTakesNoPlace(t *testing.T) {
+	change := func(c *Config) { small(1)(c); c.HoldWhenEmpty = false }
+	inBubble(t, ready(1), change, func(b *bench) {
+		b.backends.ready[0] = false
+		b.update()
+		for range 300 {
+			if reason, wait := b.told(one("noisy")); reason != "no-endpoint" || wait < time.Second || wait > 2*time.Second {
+				b.t.Fatalf("%s, told %v", reason, wait)
+			}
+		}
+		b.backends.ready[0] = true
+		b.update()
+		leases := b.holds(2)
+		waiter := b.arrives(b.t.Context(), one("a"))
+		if reason, wait := b.told(one("b")); reason != "queue-full" || wait != time.Second {
+			b.t.Errorf("%s: the next client is told %v", reason, wait)
+		}
+		for _, l := range leases {
+			complete(l)
+		}
+		complete(waiter.lease)
+	})
+}
+
 // Two slots of 4 s, four places in the queue and seven clients, of which the one too many comes back every 0.3 s,
 // whatever it is told: the queue drains in 8 s, and nobody is told more than twice that, however long it goes on.
 func TestWhoComesBackEarlyPushesNobodyOut(t *testing.T) {

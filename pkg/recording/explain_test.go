@@ -152,3 +152,68 @@ func TestExplainSaysSharesOfTheCost(t *testing.T) {
 		t.Errorf("it is not said that %q:\n%s", want, said)
 	}
 }
+
+// The right is that of the configuration: who shares by no weights is not said to.
+func TestExplainSaysTheRightOfTheConfiguration(t *testing.T) {
+	path := func(class string, priority int) *fairqueue.Path {
+		return &fairqueue.Path{Class: class, Priority: priority}
+	}
+	for _, test := range []struct {
+		name    string
+		change  func(*fairqueue.Config)
+		another dispatch.Arrival // goes before the one
+		late    bool             // it arrives after the one
+		want    string
+		shares  bool
+	}{
+		{
+			"no discipline", func(c *fairqueue.Config) { c.Discipline = fairqueue.OneFlow },
+			dispatch.Arrival{Flow: "b"}, false, "it had arrived before", false,
+		},
+		{
+			"weights", func(c *fairqueue.Config) { c.Weights = map[string]fairqueue.Weight{"b": 9 * fairqueue.WeightOne} },
+			dispatch.Arrival{Flow: "b"}, true, "it was its flow's turn, by the flows' weights", true,
+		},
+		{
+			"classes", func(c *fairqueue.Config) {
+				c.Classes = []fairqueue.ClassConfig{{Name: "x", Quantum: 1}, {Name: "y", Quantum: 9}}
+			},
+			dispatch.Arrival{Flow: "a", Path: path("y", 0)}, false, "it was its class's turn, by the classes' quanta", true,
+		},
+		{
+			"an order of its own", func(c *fairqueue.Config) {
+				c.Classes = []fairqueue.ClassConfig{{Name: "x", Quantum: 1, Order: fairqueue.WSPT}}
+				c.Priorities = true
+			},
+			dispatch.Arrival{Flow: "a", Path: path("x", 9)}, true, "it is more urgent or costs less, or had arrived before", true,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := newQuietDriverOf(t, func(c *dispatch.Config) { test.change(&c.Queue) })
+			first := d.arriveAs("z", 1, "first")
+			another := func() {
+				a := test.another
+				a.Tier, a.Cost, a.Placement = 1, 1, d.anywhere()
+				d.offered(a, "another")
+			}
+			if !test.late {
+				another()
+			}
+			d.offered(dispatch.Arrival{Flow: "a", Tier: 1, Cost: 5, Path: path("x", 0), Placement: d.anywhere()}, "the one")
+			if test.late {
+				another()
+			}
+			d.complete(first)
+			for range 2 {
+				d.completeSome()
+			}
+			said, err := d.explain(d.bytes(), "the one")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := "* 1: " + test.want + "\n"; !strings.Contains(said, want) || strings.Contains(said, "was entitled to") != test.shares {
+				t.Errorf("it is not said that %q, or of what share:\n%s", want, said)
+			}
+		})
+	}
+}

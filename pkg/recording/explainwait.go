@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
 // mostNamed is the largest number of requests, reasons or endpoints that are listed one by one.
@@ -85,24 +86,69 @@ func (e *explanation) wentBefore(r *request) {
 // rightOf says by which right r goes before the request.
 func (e *explanation) rightOf(r *request) string {
 	own, sameTier := e.request, r.Tier() == e.request.Tier()
+	sameFlow := r.Flow() == own.Flow()
+	inLine, byArrival := e.sameLine(r), e.byArrival()
 	switch {
 	case e.ranksAbove(r.Tier(), own.Tier()):
 		return "its tier is higher"
 	case r.Lease() != nil && r.Lease().Promoted():
 		return "it had waited beyond its tier's starvation threshold"
-	case sameTier && r.Flow() == own.Flow() && r.Number() < own.Number():
+	case inLine && sameFlow && byArrival && r.Number() < own.Number():
 		return "it is of the same flow and had arrived before"
+	case inLine && byArrival && r.Number() < own.Number():
+		return "it had arrived before"
 	case e.waiting.why == "cap":
 		return "this request's flow was at its cap"
 	case e.waiting.why == "endpoint":
 		return "no endpoint that this request may use had room"
 	case !sameTier:
 		return "its tier's share, or this one's tier had nothing available"
-	case r.Flow() == own.Flow():
-		return "it is of the same flow, for other endpoints that had room"
+	case e.classOf(r) != e.classOf(own):
+		return "it was its class's turn, by the classes' quanta"
+	case inLine && !byArrival:
+		return "it is more urgent or costs less, or had arrived before"
+	case inLine:
+		return "it is for other endpoints, which had room"
 	default:
 		return "it was its flow's turn, by the flows' weights"
 	}
+}
+
+// sameLine reports whether r and the request are of one tier and class, in which no weights decide between them: they are
+// of one flow, or the discipline is none.
+func (e *explanation) sameLine(r *request) bool {
+	own := e.request
+	return r.Tier() == own.Tier() && e.classOf(r) == e.classOf(own) && (r.Flow() == own.Flow() || e.oneFlow())
+}
+
+// oneFlow reports whether all requests of a class are one flow, whatever they name.
+func (e *explanation) oneFlow() bool { return e.machine.Config().Queue.Discipline == fairqueue.OneFlow }
+
+// byArrival reports whether arrival alone orders the requests of the request's line.
+func (e *explanation) byArrival() bool {
+	queue := e.machine.Config().Queue
+	for _, c := range queue.Classes {
+		if c.Name == e.classOf(e.request) && c.Order != fairqueue.FCFS {
+			return false
+		}
+	}
+	return !queue.Priorities
+}
+
+// classOf returns the name of a request's class within its tier, or "" if there are no classes.
+func (e *explanation) classOf(r *request) string {
+	classes := e.machine.Config().Queue.Classes
+	if len(classes) == 0 {
+		return ""
+	}
+	if path := r.Path(); path != nil {
+		for _, c := range classes {
+			if c.Name == path.Class {
+				return c.Name
+			}
+		}
+	}
+	return classes[0].Name
 }
 
 // ranksAbove reports whether tier a ranks above tier b.
@@ -139,7 +185,7 @@ func (e *explanation) sayWait() {
 		}
 		e.lines = append(e.lines, w.before...)
 	}
-	if w.inTier > 0 {
+	if w.inTier > 0 && !e.oneFlow() { // with one flow there are no shares
 		e.say("Its flow, of weight %g, was entitled to %s of its tier while it waited, and got %d of its %d releases (%.0f %%)%s.",
 			w.weight, w.entitled(), w.ofFlow, w.inTier, 100*float64(w.ofFlow)/float64(w.inTier), w.ofCost())
 	}
