@@ -12,7 +12,8 @@ type Flows struct {
 	// flowCapacity of a flow by its identity, as in weights. From 1 to totalCapacity.
 	Capacities map[string]int64 `yaml:"capacities"`
 	// Flows of models that neither models nor the list of an endpoint names, if the source is model: own (a flow each)
-	// or shared (one flow, "unknown", for all). Clients choose such names, as many as they like.
+	// or shared (one flow, "unknown", for all). Clients choose such names, as many as they like. A tenant that is called
+	// like a flow of models is another flow, known by its hash.
 	UnknownModels string `yaml:"unknownModels"`
 	// Flow of a request without an identity, in which no source but model finds anything: model (its model's, if key has
 	// model) or shared (one flow, "anonymous", for all, whose share and places weights and capacities set by that name).

@@ -10,29 +10,32 @@ import (
 // compiled is a configuration in the form that streams read. Immutable, except for the cache of replies.
 type compiled struct {
 	Config
-	names       headerNames
-	ranks       tierRanks
-	flow        []source
-	classHeader slot
-	classMeta   *source
-	modelHeader slot
-	costHeader  slot
-	inputHeader slot // with the prompt's length in tokens
-	policyClass policyClass
-	objectiveIn []slot // of the headers that may name an objective, in order
-	deadlines   []deadlineSource
-	single      uint64 // has a bit for each header that a request may have only once
-	scalar      uint64 // has a bit for each of those whose value cannot be a list
-	unread      uint64 // has a bit for each synonym that the configuration does not name
-	cheapPaths  map[string]bool
-	models      map[string]*modelTargets
-	otherModels *modelTargets  // nil: each is its own target
-	objectives  map[string]int // rank by objective
-	tenants     map[string]int // highest rank by tenant
-	otherTenant int            // highest rank of tenants without a policy
-	defaultRank int
-	rejections  rejections
-	replies     replyCache
+	names headerNames
+	ranks tierRanks
+	flow  []source
+	// flowsOfModels is set if a model's flow may be a request's, and modelFlows has those of the configured targets.
+	flowsOfModels bool
+	modelFlows    map[string]bool
+	classHeader   slot
+	classMeta     *source
+	modelHeader   slot
+	costHeader    slot
+	inputHeader   slot // with the prompt's length in tokens
+	policyClass   policyClass
+	objectiveIn   []slot // of the headers that may name an objective, in order
+	deadlines     []deadlineSource
+	single        uint64 // has a bit for each header that a request may have only once
+	scalar        uint64 // has a bit for each of those whose value cannot be a list
+	unread        uint64 // has a bit for each synonym that the configuration does not name
+	cheapPaths    map[string]bool
+	models        map[string]*modelTargets
+	otherModels   *modelTargets  // nil: each is its own target
+	objectives    map[string]int // rank by objective
+	tenants       map[string]int // highest rank by tenant
+	otherTenant   int            // highest rank of tenants without a policy
+	defaultRank   int
+	rejections    rejections
+	replies       replyCache
 }
 
 // noSlot is the slot of headers that are not configured. No request has a value there.
@@ -47,6 +50,7 @@ func compile(cfg *Config) *compiled {
 		models:     make(map[string]*modelTargets, len(cfg.Models)),
 		objectives: make(map[string]int, len(cfg.Objectives)),
 		tenants:    make(map[string]int, len(cfg.TenantPolicies)),
+		modelFlows: make(map[string]bool),
 		rejections: newRejections(cfg.Responses),
 	}
 	c.cheapPaths = make(map[string]bool, len(cheapPaths)+len(cfg.PassOnPaths))
@@ -63,7 +67,9 @@ func compile(cfg *Config) *compiled {
 		}
 	}
 	for _, text := range cfg.FlowKey {
-		c.flow = append(c.flow, c.source(text))
+		s := c.source(text)
+		c.flow = append(c.flow, s)
+		c.flowsOfModels = c.flowsOfModels || s.kind == fromModel
 	}
 	if m := cfg.Criticality.Metadata; m != "" {
 		s := c.source(metadataSource + m)
@@ -80,6 +86,9 @@ func compile(cfg *Config) *compiled {
 	for i := range cfg.Models {
 		m := &cfg.Models[i]
 		c.models[m.Name] = newModelTargets(m.Targets, c.rank(m.Criticality, noRank))
+		for _, target := range m.Targets {
+			c.modelFlows[modelFlow(m.Name, target.Name)] = true
+		}
 	}
 	if len(cfg.OtherTargets) > 0 {
 		c.otherModels = newModelTargets(cfg.OtherTargets, noRank)
@@ -88,8 +97,12 @@ func compile(cfg *Config) *compiled {
 		c.objectives[o.Name] = c.ranks.byPriority(o.Priority)
 	}
 	for tenant, p := range cfg.TenantPolicies {
-		if cfg.HashFlowKeys && tenant != OtherTenants && tenant != anonymous {
+		switch {
+		case tenant == OtherTenants || tenant == anonymous:
+		case cfg.HashFlowKeys:
 			tenant = HashedFlowName(tenant)
+		default:
+			tenant = c.tenantName(tenant)
 		}
 		c.tenants[tenant] = c.rank(p.MaxClass, 0)
 	}

@@ -3,6 +3,7 @@ package extproc
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -43,11 +44,7 @@ func (c *compiled) identify(id *identity, h *headers, m *corev3.Metadata, attrib
 		if v == "" {
 			continue
 		}
-		if c.HashFlowKeys || v == anonymous {
-			v = hashedFlow(v)
-		} else {
-			v = bounded(v)
-		}
+		v = c.tenantName(v)
 		id.tenant = v
 		if id.byModel {
 			id.later = v
@@ -62,6 +59,46 @@ func (c *compiled) identify(id *identity, h *headers, m *corev3.Metadata, attrib
 	id.byModel = id.byModel && id.flow == ""
 }
 
+// tenantName returns the name of an identity that a source has found: its hash if keys are hashed, or if the name is that of
+// a flow which nobody can claim.
+func (c *compiled) tenantName(identity string) string {
+	if c.HashFlowKeys || c.isTaken(identity) {
+		return hashedFlow(identity)
+	}
+	return bounded(identity)
+}
+
+// isTaken reports whether a name is that of a flow of requests without an identity: of all of them, of unknown models, or
+// of a model with its target.
+func (c *compiled) isTaken(name string) bool {
+	switch {
+	case name == anonymous:
+		return true
+	case !c.flowsOfModels:
+		return false
+	case name == unknownModels:
+		return c.UnknownModels == UnknownModelsShared
+	default:
+		return c.namesModel(name)
+	}
+}
+
+// namesModel reports whether a name is that of the flow of some model: any may be its own target, or have one of the
+// configured targets.
+func (c *compiled) namesModel(name string) bool {
+	half := len(name) / 2
+	if len(name)%2 == 1 && name[half] == '/' && name[:half] == name[half+1:] {
+		return true
+	}
+	if c.modelFlows[name] {
+		return true
+	}
+	return c.otherModels != nil && slices.ContainsFunc(c.otherModels.names, func(target string) bool {
+		model, ok := strings.CutSuffix(name, target)
+		return ok && strings.HasSuffix(model, "/")
+	})
+}
+
 // flowKey returns the key of the flow. The model is "" if the request has none.
 func (id *identity) flowKey(model, target string) string {
 	switch {
@@ -70,13 +107,16 @@ func (id *identity) flowKey(model, target string) string {
 	case id.byModel && id.unknownModel:
 		return unknownModels
 	case id.byModel && model != "":
-		return bounded(model + "/" + target)
+		return bounded(modelFlow(model, target))
 	case id.later != "":
 		return id.later
 	default:
 		return anonymous
 	}
 }
+
+// modelFlow returns the name of a model's flow.
+func modelFlow(model, target string) string { return model + "/" + target }
 
 // owns reports whether the flow is the client's own: its key names the client, and not what the client asks for.
 func (id *identity) owns(flow string) bool { return flow == id.tenant }

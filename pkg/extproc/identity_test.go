@@ -76,6 +76,55 @@ func TestAnonymous(t *testing.T) {
 	}
 }
 
+// A tenant that is called like a flow of models is somebody else, whose policy stays its own; where there is no such flow,
+// and for any other name, a tenant is known by the name that it has.
+func TestNobodyClaimsAFlowOfModels(t *testing.T) {
+	shared := func(c *Config) { c.UnknownModels = UnknownModelsShared }
+	own := func(*Config) {}
+	configured := func(c *Config) { c.Models = []Model{{Name: "m", Targets: []Target{{Name: "v1", Weight: 1}}}} }
+	byTenant := func(c *Config) { shared(c); c.FlowKey = []string{"header:x-tenant"} }
+	long := strings.Repeat("org/", 40)
+	for _, test := range []struct {
+		tenant string
+		change func(*Config)
+		hashed bool
+	}{
+		{"unknown", shared, true},
+		{"unknown", own, false},
+		{"unknown", byTenant, false},
+		{"m/m", own, true},
+		{"org/m/org/m", own, true},
+		{"m/m", byTenant, false},
+		{"m/v1", configured, true},
+		{"m/v1", own, false},
+		{"m/v2", configured, false},
+		{"anything/other", toOther, true},
+		{"another", toOther, false},
+		{"org/team", own, false},
+		{long + "team", own, false},
+		{"/", own, true}, // which no flow has: a model has a name
+		{"m/", own, false},
+		{"mm", own, false},
+	} {
+		want := test.tenant
+		if test.hashed {
+			want = hashedFlow(test.tenant)
+		}
+		change := func(c *Config) {
+			c.FlowKey, c.Criticality.Default = []string{"header:x-tenant", "model"}, "Critical"
+			c.TenantPolicies = map[string]TenantPolicy{test.tenant: {MaxClass: "sheddable"}}
+			test.change(c)
+		}
+		inBubble(t, "NONE/NONE", change, func(c *conversation) {
+			c.say(chat("x-tenant", test.tenant, "x-gateway-model-name", "m"))
+			c.heard()
+			if r := c.controller.requests[0]; r.Flow != want || r.Tier != 2 {
+				t.Errorf("%q: flow %q in tier %d, want %q in 2", test.tenant, r.Flow, r.Tier, want)
+			}
+		})
+	}
+}
+
 func toOther(c *Config) { c.OtherTargets = []Target{{Name: "other", Weight: 1}} }
 
 // A target for all other models is that of models that are not configured, and makes none of them known.

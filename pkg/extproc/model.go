@@ -33,7 +33,8 @@ func (t *modelTargets) total() int {
 	return t.until[len(t.until)-1]
 }
 
-// unknownModels is the flow of all unknown models if they share one, and then also their label in metrics.
+// unknownModels is the flow of all unknown models if they share one, and then also their label in metrics. Nobody can claim
+// to be it.
 const unknownModels = "unknown"
 
 // setModel sets the model that the request is for, and draws its target.

@@ -81,6 +81,20 @@ flows: { key: ["header:x-llm-d-inference-fairness-id", "model"], anonymous: shar
 	}
 }
 
+// A tenant that is called like a model's flow, or like that of unknown models, is another flow.
+func TestNobodyClaimsAFlowOfModels(t *testing.T) {
+	const key = `flows: { key: ["header:x-llm-d-inference-fairness-id", "model"], unknownModels: shared }
+models: [ { name: tiny } ]
+`
+	t.Run("a model", func(t *testing.T) {
+		known := ask{body: chat("tiny", false)}
+		separate(t, setup{config: key}, known, known, ask{tenant: "tiny/tiny"})
+	})
+	t.Run("unknown models", func(t *testing.T) {
+		separate(t, setup{config: key}, ask{body: chat("zz0", false)}, ask{body: chat("zz1", false)}, ask{tenant: "unknown"})
+	})
+}
+
 // What Envoy's JWT filter stores in the dynamic metadata, however deep, names the flow; a client's header does not.
 func TestFlowByMetadata(t *testing.T) {
 	t.Parallel()
