@@ -11,7 +11,8 @@ import (
 // actualCost returns what the request has really cost, or fairqueue.UnknownCost if it was not charged in tokens, or if that
 // is told later. It is called once, when the answer has ended, and lets the estimator learn from it.
 func (st *mainStream) actualCost() fairqueue.Cost {
-	if st.charge == nil || st.rejection != nil || st.awaits { // a preempted request was settled then
+	preempted := st.rejection != nil && !st.completion.Unsent // which was settled then
+	if st.charge == nil || preempted || st.awaits {
 		return fairqueue.UnknownCost
 	}
 	t, known := st.reportedUsage()
@@ -29,24 +30,27 @@ type ending struct {
 	unsent   bool          // the request went to no engine, or reached none
 	answered bool          // the answer has begun, and is none of an error
 	produced time.Duration // for how long the engine has worked on the answer
-	took     time.Duration // what streamedFor returned
+	took     time.Duration // from the answer's first byte to its end; 0 if that does not say how fast it was produced
 }
 
 func (st *mainStream) ending() ending {
+	produced, took := st.worked()
 	return ending{
 		charge: st.charge, weights: st.cfg.Tokens.Weights, status: st.completion.Status, unsent: st.completion.Unsent,
 		answered: st.state == responding && (st.completion.Status == 0 || st.completion.Status/100 == 2),
-		produced: st.producedFor(), took: st.streamedFor(),
+		produced: produced, took: took,
 	}
 }
 
-// producedFor returns for how long the engine has worked on the answer: since its first byte if it is a stream of events,
-// whose headers come at once, else since the request went there, since its headers may come with its last token.
-func (st *mainStream) producedFor() time.Duration {
+// worked returns for how long the engine has worked on the answer: since its first byte if it is a stream of events, whose
+// headers come at once, else since the request went there, since its headers may come with its last token. took is that
+// time if the answer came as it was produced, else 0.
+func (st *mainStream) worked() (produced, took time.Duration) {
 	if st.state == responding && st.events {
-		return time.Since(st.lastAnswered)
+		took = time.Since(st.lastAnswered)
+		return took, took
 	}
-	return time.Since(st.sent)
+	return time.Since(st.sent), 0
 }
 
 // reported is what is known of the usage of a response.
@@ -88,14 +92,6 @@ func heldFor(estimated estimate.Cost, held time.Duration) fairqueue.Cost {
 
 // refusedByEngine reports whether a response without usage says that the engine did not begin to work.
 func refusedByEngine(status int) bool { return status/100 == 4 || status == 503 }
-
-// streamedFor returns how long the answer took from its first byte on, or 0 if that does not say how fast it was produced.
-func (st *mainStream) streamedFor() time.Duration {
-	if !st.events || st.state != responding {
-		return 0
-	}
-	return time.Since(st.lastAnswered)
-}
 
 // reportedUsage returns the usage of the answer, and reports whether it is known. What Envoy has read goes before what
 // Weir has.

@@ -65,6 +65,22 @@ func TestPanicIsContained(t *testing.T) {
 	}
 }
 
+// A request for which no engine has begun to work, because of a panic before its destination was sent, is charged as what
+// reaches no engine, and not its estimate.
+func TestPanicBeforeSendingIsNotCharged(t *testing.T) {
+	inBubble(t, "BUFFERED/NONE", inTokens, func(c *conversation) {
+		c.picker.boom = true
+		c.say(chat("x-gateway-model-name", "m", "content-length", "4256"))
+		if got := c.heard(); got != "immediate 500 internal" {
+			t.Errorf("got %q", got)
+		}
+		c.settled(1)
+		if got, want := c.controller.leases[0].completed[0], (flowcontrol.Completion{Unsent: true, Cost: 1}); got != want {
+			t.Errorf("completed %+v, want %+v", got, want)
+		}
+	})
+}
+
 // A panic between the count of a rejection and its sending leaves the count as it is: the client still gets an answer, and
 // the request one outcome.
 func TestPanicAfterTheCount(t *testing.T) {

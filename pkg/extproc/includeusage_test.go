@@ -3,6 +3,9 @@ package extproc
 import (
 	"strings"
 	"testing"
+
+	aiv3 "github.com/envoyproxy/go-control-plane/envoy/data/ai/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 func askingForUsage(c *Config) { inTokens(c); c.IncludeUsage = true }
@@ -83,6 +86,18 @@ func TestStripsNothingElse(t *testing.T) {
 				}
 				conv.settled(1)
 			})
+		})
+	}
+}
+
+// Where Envoy has read that a request does not stream, its body is not asked for: there is no usage to ask for.
+func TestAsksForNoBodyOfWhatDoesNotStream(t *testing.T) {
+	for _, streams := range []bool{false, true} {
+		inBubble(t, "BUFFERED/STREAMED", askingForUsage, func(c *conversation) {
+			c.say(withRequestInfo(chat(), mustPack(&aiv3.RequestInfo{Model: "m", Stream: wrapperspb.Bool(streams)})))
+			if heard := c.heard(); strings.Contains(heard, "10.0.0.1:8000") == streams {
+				t.Errorf("streams %v: %s", streams, heard)
+			}
 		})
 	}
 }

@@ -44,7 +44,10 @@ func (m *flowMetrics) init(limit int) {
 	m.known.bound(limit)
 	m.known.hash = hashOf
 	m.known.add = m.series
-	m.known.drop = func(flow string, _ *flowSeries) {
+	m.known.drop = func(flow string, s *flowSeries) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.dropped = true
 		m.cost.DeleteLabelValues(flow)
 		m.actual.DeleteLabelValues(flow)
 		m.wrong.DeletePartialMatch(prometheus.Labels{"flow": flow})
@@ -66,11 +69,16 @@ type flowSeries struct {
 	rejections *prometheus.CounterVec
 
 	actual, over, under prometheus.Counter
+
+	others  func() *flowSeries // the series of flows beyond the limit
+	mu      sync.Mutex
+	dropped bool // guarded by mu; a request of the flow may be there longer than its series
 }
 
 func (m *flowMetrics) series(flow string) *flowSeries {
 	return &flowSeries{
-		flow: flow, served: m.cost.WithLabelValues(flow), wait: m.wait.WithLabelValues(flow), rejections: m.rejections,
+		flow: flow, others: m.known.others,
+		served: m.cost.WithLabelValues(flow), wait: m.wait.WithLabelValues(flow), rejections: m.rejections,
 		actual: m.actual.WithLabelValues(flow),
 		over:   m.wrong.WithLabelValues(flow, "over"), under: m.wrong.WithLabelValues(flow, "under"),
 	}
@@ -97,10 +105,19 @@ func (s *flowSeries) waited(d time.Duration) {
 	}
 }
 
+// rejected counts a rejection, which makes a series: where those of the flow were dropped, that of the flows beyond the
+// limit, since nobody would drop it again.
 func (s *flowSeries) rejected(o Outcome) {
-	if o != OutcomeDispatched && s.rejections != nil {
-		s.rejections.WithLabelValues(s.flow, o.String()).Inc()
+	if o == OutcomeDispatched || s.rejections == nil {
+		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dropped {
+		s.others().rejected(o)
+		return
+	}
+	s.rejections.WithLabelValues(s.flow, o.String()).Inc()
 }
 
 // cost counts what a request has really cost, once, and how wrong the charge at its dispatch was.

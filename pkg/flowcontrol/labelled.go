@@ -74,9 +74,14 @@ func (t *labelled[K, V]) get(key K, presentable func(K) bool) V {
 	if t.full() {
 		return t.others()
 	}
-	delete(t.doomed, key) // it would be the same series
+	of, ok := t.doomed[key] // its series are there yet
+	if ok {
+		delete(t.doomed, key)
+	} else {
+		of = t.add(key)
+	}
 	bucket := t.bucket(key)
-	one := &labelledOne[K, V]{key: key, of: t.add(key), next: bucket.Load()}
+	one := &labelledOne[K, V]{key: key, of: of, next: bucket.Load()}
 	one.used.Store(true)
 	bucket.Store(one)
 	t.n.Add(1)
