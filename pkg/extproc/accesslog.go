@@ -11,20 +11,26 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// maxLogStreams is how many streams of Envoys' access logs are served at a time. Each worker thread of an Envoy has one.
-const maxLogStreams = 4096
-
-// StreamAccessLogs receives records of Envoy's access log until Envoy ends the stream. It implements
-// alsv3.AccessLogServiceServer.
+// StreamAccessLogs receives records of Envoy's access log until Envoy ends the stream, or it has to make room for another
+// (logStreams). It implements alsv3.AccessLogServiceServer.
 //
 // One goroutine per stream reads its records, one after the other, and keeps none: whoever sends more than that is held
-// back by gRPC.
+// back by gRPC. It ends with the stream, which ends when StreamAccessLogs returns.
 func (s *Server) StreamAccessLogs(stream alsv3.AccessLogService_StreamAccessLogsServer) error {
-	if s.roll.streams.Add(1) > maxLogStreams {
-		s.roll.streams.Add(-1)
+	l := s.logs.open()
+	defer s.logs.close(l)
+	ended := make(chan error, 1)
+	go func() { ended <- s.readLog(stream, l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-l.over:
 		return status.Errorf(codes.ResourceExhausted, "more than %d streams of access logs", maxLogStreams)
 	}
-	defer s.roll.streams.Add(-1)
+}
+
+// readLog reads the records of a stream.
+func (s *Server) readLog(stream alsv3.AccessLogService_StreamAccessLogsServer, l *logStream) error {
 	defer s.recovered("reading an access log")
 	for {
 		m, err := stream.Recv()
@@ -34,8 +40,14 @@ func (s *Server) StreamAccessLogs(stream alsv3.AccessLogService_StreamAccessLogs
 		if err != nil {
 			return err // of gRPC's own: Envoy is gone, or the message is not one
 		}
+		ours := false
 		for _, entry := range m.GetHttpLogs().GetLogEntry() {
-			s.metrics.records[s.readEntry(entry)].Inc()
+			fate := s.readEntry(entry)
+			s.metrics.records[fate].Inc()
+			ours = ours || fate.proves()
+		}
+		if ours {
+			s.logs.prove(l)
 		}
 	}
 }

@@ -17,6 +17,10 @@ const (
 	numFates      = iota
 )
 
+// proves reports whether a record of this fate names a request that nobody but an Envoy of ours can name: those that have
+// been charged may have been seen by others since.
+func (f fate) proves() bool { return f == recordUsed || f == recordEmpty || f == recordInvalid }
+
 // fateLabels are the values of the label "outcome" in metrics.
 var fateLabels = [numFates]string{
 	recordUsed: "used", recordEmpty: "empty", recordInvalid: "invalid", recordLate: "late", recordUnknown: "unknown",

@@ -323,19 +323,94 @@ func TestPanicWithoutRecord(t *testing.T) {
 	})
 }
 
-// There is a bound to the streams of access logs; one that has ended makes room.
-func TestTooManyLogs(t *testing.T) {
-	b := newBench(t, byLog)
-	b.server.roll.streams.Store(maxLogStreams)
-	if err := b.server.StreamAccessLogs(&fakeLog{}); status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("one too many: %v", err)
+// waitingLog is a stream of an access log that brings no more than it is told.
+type waitingLog struct {
+	fakeLog
+	next  chan *logv3.HTTPAccessLogEntry
+	ended chan error
+}
+
+func (f *waitingLog) Recv() (*alsv3.StreamAccessLogsMessage, error) {
+	entry, ok := <-f.next
+	if !ok {
+		return nil, io.EOF
 	}
-	b.server.roll.streams.Add(-1)
-	for range 2 {
-		if err := b.server.StreamAccessLogs(&fakeLog{}); err != nil {
-			t.Error(err)
+	return &alsv3.StreamAccessLogsMessage{LogEntries: &alsv3.StreamAccessLogsMessage_HttpLogs{
+		HttpLogs: &alsv3.StreamAccessLogsMessage_HTTPAccessLogEntries{LogEntry: []*logv3.HTTPAccessLogEntry{entry}},
+	}}, nil
+}
+
+// openLog opens a stream of an access log.
+func (b *testbench) openLog() *waitingLog {
+	f := &waitingLog{next: make(chan *logv3.HTTPAccessLogEntry), ended: make(chan error, 1)}
+	go func() { f.ended <- b.server.StreamAccessLogs(f) }()
+	synctest.Wait()
+	return f
+}
+
+// lives reports whether a stream is still served.
+func (f *waitingLog) lives(t *testing.T) bool {
+	t.Helper()
+	select {
+	case err := <-f.ended:
+		if status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("it ended with %v", err)
 		}
+		return false
+	default:
+		return true
 	}
+}
+
+// However many streams somebody opens who knows no request, those go on that have brought records of ours; he ends his
+// own, the oldest first. If all have brought some, the one goes whose last record is the oldest.
+func TestTooManyLogs(t *testing.T) {
+	inBubble(t, "FULL_DUPLEX/NONE", byLog, func(c *conversation) {
+		var all []*waitingLog
+		open := func() *waitingLog {
+			all = append(all, c.openLog())
+			return all[len(all)-1]
+		}
+		defer func() {
+			for _, f := range all {
+				close(f.next)
+			}
+		}()
+		proven := func(f *waitingLog) {
+			f.next <- entryOf(c.server.roll.add(&fakeLease{}, false).id, used(1, 1))
+			synctest.Wait()
+		}
+		first, second := open(), open()
+		stranger := open()
+		proven(first)
+		proven(second)
+		stranger.next <- entryOf("made up", used(1, 1))
+		later := open()
+		for len(all) < maxLogStreams {
+			open()
+		}
+		if !stranger.lives(t) {
+			t.Error("a stream has ended before there were too many")
+		}
+		open()
+		if stranger.lives(t) || !later.lives(t) {
+			t.Error("the oldest stranger has to go, and nobody else")
+		}
+		for range 2 * maxLogStreams {
+			open()
+		}
+		if !first.lives(t) || !second.lives(t) || later.lives(t) {
+			t.Error("strangers keep out those that have brought records")
+		}
+		for _, f := range all[len(all)-maxLogStreams+2:] {
+			proven(f)
+		}
+		proven(first)
+		open()
+		if second.lives(t) || !first.lives(t) {
+			t.Error("the one whose last record is the oldest has to go")
+		}
+	})
 }
 
 // A record that makes the queue panic costs the process nothing but its stream.

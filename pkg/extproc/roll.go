@@ -48,9 +48,8 @@ type roll struct {
 	// charge charges a request whose wait is over. The record is nil if none has come. It is called without mu.
 	charge func(*inLog, *record)
 
-	streams atomic.Int64 // of access logs
-	lately  atomic.Int64 // when a record of a request of ours came last, in nanoseconds since 1970
-	probes  atomic.Uint64
+	lately atomic.Int64 // when a record of a request of ours came last, in nanoseconds since 1970
+	probes atomic.Uint64
 
 	mu      sync.Mutex
 	byID    map[string]*inLog

@@ -30,6 +30,7 @@ type Server struct {
 	links      links
 	costs      costs
 	roll       roll
+	logs       logStreams
 	once       warnings
 	names      bool          // the controller wants the requests' IDs
 	unreadSaid atomic.Uint64 // has a bit for each synonym that was warned about

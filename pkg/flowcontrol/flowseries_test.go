@@ -128,7 +128,7 @@ func TestRejectionsByFlowAreBounded(t *testing.T) {
 // A request that ends unserved after the series of its flow were dropped does not bring them back, also if the flow was
 // there again meanwhile: it counts among the others.
 func TestRejectionAfterTheSeriesWereDropped(t *testing.T) {
-	for _, again := range []bool{false, true} {
+	for again := range 4 { // after so many prunes; not if 0
 		inBubble(t, ready(1), func(c *Config) { c.MaxLabels = 1 }, func(b *bench) {
 			held := b.arrives(b.t.Context(), &Request{Flow: "held", Placement: pool})
 			pruned := func(times int) {
@@ -137,18 +137,16 @@ func TestRejectionAfterTheSeriesWereDropped(t *testing.T) {
 					b.scraped("", "")
 				}
 			}
-			pruned(2)
-			if again {
+			if pruned(again); again > 0 {
 				b.Refuse("held", "", "", ErrBadRequest)
-				pruned(2)
 			}
-			pruned(1)
+			pruned(4)
 			if got := b.scraped("weir_flow_rejections_total", "flow"); len(got) != 0 {
 				t.Fatalf("the series were not dropped: %v", got)
 			}
 			held.lease.OnRequestComplete(Completion{Unsent: true})
 			if got := b.scraped("weir_flow_rejections_total", "flow"); len(got) != 1 || got["other"] != 1 {
-				t.Errorf("again %v: rejections by flow are %v", again, got)
+				t.Errorf("again after %d: rejections by flow are %v", again, got)
 			}
 		})
 	}
