@@ -91,3 +91,37 @@ func TestFloodOfRecords(t *testing.T) {
 	wantServed(t, "one more", s.send(ask{}))
 	s.epp.waitFor(requests+1, "weir_extproc_usage_records_total", "outcome", "used")
 }
+
+// However many idle streams of access logs somebody opens, before those of Envoy and after, these go on, and the records of
+// all requests come.
+func TestIdleStreamsOfLogs(t *testing.T) {
+	t.Parallel()
+	s := start(t, setup{envoys: []string{"als"}, models: []modelsim.Config{modelsim.Fixed(4, 5*time.Millisecond)}, config: byLog})
+	conn, err := grpc.NewClient(s.epp.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	requests := 0
+	for flood := range 2 {
+		var last alsv3.AccessLogService_StreamAccessLogsClient
+		for range 5000 {
+			if last, err = alsv3.NewAccessLogServiceClient(conn).StreamAccessLogs(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := last.Send(forgedRecords(1, "x")); err != nil { // once it is there, so are those before it
+			t.Fatal(err)
+		}
+		s.epp.waitFor(float64(flood+1), "weir_extproc_usage_records_total", "outcome", "unknown")
+		for range 20 {
+			requests++
+			wantServed(t, "one", s.send(ask{}))
+		}
+		s.epp.waitFor(float64(requests), "weir_extproc_usage_records_total", "outcome", "used")
+		s.epp.waitFor(0, "weir_extproc_usage_awaited")
+	}
+	if n := s.epp.value("weir_extproc_usage_unknown_total"); n != 0 {
+		t.Errorf("%v requests without usage", n)
+	}
+}
