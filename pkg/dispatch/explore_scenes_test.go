@@ -50,8 +50,8 @@ func scenes() []*scene {
 			},
 		},
 		{
-			name: "usage-of-giants", depth: wholeLives, requests: 4, crowd: []int8{1}, pool: [][]int{{2, 0}, {2, 2}}, start: 1,
-			usage: []op{raises, truesUp},
+			name: "usage-of-giants", depth: 8, requests: 4, crowd: []int8{1}, pool: [][]int{{2, 0}, {2, 2}}, start: 1,
+			usage: []op{raises, completesDear},
 			kinds: []arrivalKind{{0, "a", ""}, {0, "a", "1"}},
 			config: func(c *Config) {
 				threeTiers(c, 100_000)
