@@ -1,11 +1,14 @@
 package kube
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -155,7 +158,8 @@ func TestElection(t *testing.T) {
 }
 
 // behind starts an Envoy before several replicas, with a gRPC health check that asks each for readiness every 250 ms.
-func (es *engines) behind(config string, replicas []*replica, ips ...string) *envoyrun.Envoy {
+// edit changes its configuration.
+func (es *engines) behind(config string, edit func(envoyrun.Bootstrap), replicas []*replica, ips ...string) *envoyrun.Envoy {
 	es.t.Helper()
 	var hosts []any
 	for _, r := range replicas {
@@ -186,6 +190,7 @@ func (es *engines) behind(config string, replicas []*replica, ips ...string) *en
 				"interval":          "0.25s", "no_traffic_interval": "0.25s", "timeout": "1s",
 				"healthy_threshold": 1, "unhealthy_threshold": 1,
 			}}
+			edit(b)
 			return nil
 		},
 	})
@@ -196,6 +201,24 @@ func (es *engines) behind(config string, replicas []*replica, ips ...string) *en
 	return envoy
 }
 
+// refusePlaceless lets answers go on when Weir dies, and requests that Weir has not placed be answered 503.
+func refusePlaceless(b envoyrun.Bootstrap) {
+	filter := b.Filter(envoyrun.ExtProcFilter)
+	filter["failure_mode_allow"] = true
+	filter["route_cache_action"] = "CLEAR" // the route is chosen again, by the header that Weir sets
+	delete(filter, "status_on_error")
+	host := envoyrun.Object(b.ConnectionManager(), "route_config", "virtual_hosts", 0)
+	routes := envoyrun.List(host, "routes")
+	for _, route := range routes {
+		match := envoyrun.Object(route, "match")
+		match["headers"] = append(envoyrun.List(match, "headers"),
+			map[string]any{"name": "x-gateway-destination-endpoint", "present_match": true})
+	}
+	host["routes"] = append(routes, map[string]any{
+		"match": map[string]any{"prefix": "/"}, "direct_response": map[string]any{"status": http.StatusServiceUnavailable},
+	})
+}
+
 // try sends a request and returns the status of its answer; 0: there was none.
 func try(ctx context.Context, envoy *envoyrun.Envoy) int {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, envoy.URL()+"/v1/completions",
@@ -204,6 +227,7 @@ func try(ctx context.Context, envoy *envoyrun.Envoy) int {
 		return 0
 	}
 	request.Header.Set("content-type", "application/json")
+	request.Header.Set(sentHeader, strconv.FormatInt(time.Now().UnixNano(), 10))
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return 0
@@ -217,29 +241,39 @@ var quick = []string{
 	"--ha-enable-leader-election", "--leader-election-lease-duration=4s", "--leader-election-retry-period=500ms", "--probe-path=",
 }
 
-// The leader is killed under load, behind an Envoy that fails closed. Once the follower is ready, and Envoy has asked, no
-// request fails.
+// The leader is killed under load, behind an Envoy that refuses what Weir does not place, and lets the answers go on that run
+// then. Once the follower is ready, and Envoy has asked, no request fails. From the kill on, more than the bound run at the
+// engines only by what the leader sent them after its last record, which nobody could know.
 func TestLeaderKilledUnderLoad(t *testing.T) {
 	w := newWorld(t)
-	pods := startEngines(t, modelsim.Fixed(8, 100*time.Millisecond))
+	const (
+		service = 2 * time.Second
+		bound   = 2 * 16 // of both engines
+		senders = 3 * bound
+	)
+	config := modelsim.Fixed(2*senders, service) // all that is sent runs at once
+	config.Records, config.TagHeader = 10_000, sentHeader
+	pods := startEngines(t, config)
 	const one, two = "127.0.4.1", "127.0.4.2"
 	w.apply(role, electing, strings.ReplaceAll(pool, "number: 8000", fmt.Sprint("number: ", pods.port())))
 	w.pod("first", one, true)
 	w.pod("second", two, true)
-	// The bounds leave room beside what the leader that is killed has in flight then.
-	flags := append([]string{"--watermark-per-backend=16", "--lower-bound-per-backend=16", "--upper-bound-per-backend=16"}, quick...)
+	flags := append([]string{ // with a window that is over when the test is, and longer than a request
+		"--watermark-per-backend=16", "--lower-bound-per-backend=16", "--upper-bound-per-backend=16", "--takeover-window=6s",
+	}, quick...)
 	leader := w.replica("weir-0", flags...)
 	leader.leads(w)
 	follower := w.replica("weir-1", flags...)
 	follower.follows(w)
-	envoy := pods.behind("fail-closed", []*replica{leader, follower}, one, two)
+	envoy := pods.behind("fail-closed", refusePlaceless, []*replica{leader, follower}, one, two)
 
 	ctx, stop := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	var strict atomic.Bool // from now on nothing may fail
 	var served, failed, early atomic.Int64
-	for range 16 {
+	for i := range senders {
 		clients.Go(func() {
+			time.Sleep(time.Duration(i) * service / bound) // so that requests end evenly, as a record falls
 			for ctx.Err() == nil {
 				must := strict.Load()
 				switch status := try(ctx, envoy); {
@@ -258,7 +292,7 @@ func TestLeaderKilledUnderLoad(t *testing.T) {
 	defer clients.Wait()
 	defer stop()
 	eventually(t, "requests are served", func() error {
-		if n := served.Load(); n < 100 {
+		if n := served.Load(); n < 2*bound {
 			return fmt.Errorf("%d are", n)
 		}
 		return nil
@@ -289,6 +323,71 @@ func TestLeaderKilledUnderLoad(t *testing.T) {
 	if served.Load() == before {
 		t.Error("none was served after the follower was ready")
 	}
+
+	// What the engines saw, and the dead leader's own Lease.
+	record := w.lastRecord("weir-weir-0")
+	seen := append(pods.at(one).Records(), pods.at(two).Records()...)
+	unrecorded := 0
+	for _, r := range seen {
+		if sent, err := strconv.ParseInt(r.Tag, 10, 64); err != nil {
+			t.Fatal(err)
+		} else if time.Unix(0, sent).Before(killed) && r.Arrived.After(record) {
+			unrecorded++
+		}
+	}
+	atKill, most := running(seen, killed)
+	t.Logf("%d requests ran when the leader was killed, %v after its last record, since when it had sent %d; at most %d ran from then on",
+		atKill, killed.Sub(record), unrecorded, most)
+	if atKill < bound/2 {
+		t.Errorf("%d requests ran when the leader was killed: that is no load for a bound of %d", atKill, bound)
+	}
+	if most > bound+unrecorded {
+		t.Errorf("%d requests ran at a time after the kill, want at most the bound, %d, and %d that were not recorded", most, bound, unrecorded)
+	}
+}
+
+// lastRecord returns when the record in a replica's Lease was written.
+func (w *world) lastRecord(lease string) time.Time {
+	w.t.Helper()
+	l, err := w.env.Clients().CoordinationV1().Leases(w.namespace).Get(w.t.Context(), lease, metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var record struct{ Time time.Time }
+	if err := json.Unmarshal([]byte(l.Annotations["weir.dev/in-flight"]), &record); err != nil {
+		w.t.Fatal(err)
+	}
+	return record.Time
+}
+
+// running returns how many of the requests that engines saw were there at a time, and how many at once at most since then.
+func running(seen []modelsim.Record, since time.Time) (then, most int) {
+	type change struct {
+		at time.Time
+		by int
+	}
+	var changes []change
+	for _, r := range seen {
+		if r.Arrived.Before(since) {
+			then++
+		} else {
+			changes = append(changes, change{r.Arrived, 1})
+		}
+		if ended := r.Ended; ended.IsZero() {
+			continue
+		} else if ended.Before(since) {
+			then--
+		} else {
+			changes = append(changes, change{ended, -1})
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(a.at.Compare(b.at), a.by-b.by) })
+	most = then
+	for now, i := then, 0; i < len(changes); i++ {
+		now += changes[i].by
+		most = max(most, now)
+	}
+	return then, most
 }
 
 // A leader that is killed leaves its requests at the engines, whose answers go on: an Envoy that fails open does not cut
@@ -310,7 +409,7 @@ func TestNextLeaderCountsWhatTheLastOneLeft(t *testing.T) {
 	leader.leads(w)
 	follower := w.replica("weir-1", flags...)
 	follower.follows(w)
-	envoy := pods.behind("recommended", []*replica{leader, follower}, one, two)
+	envoy := pods.behind("recommended", func(envoyrun.Bootstrap) {}, []*replica{leader, follower}, one, two)
 
 	ctx, stop := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
