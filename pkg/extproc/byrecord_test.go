@@ -426,3 +426,10 @@ func TestPanicByRecord(t *testing.T) {
 		c.wantNothingHeld()
 	})
 }
+
+// named returns how many requests a record can name.
+func (r *roll) named() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.byID)
+}

@@ -387,3 +387,10 @@ func TestPreemptionOfALostMainStream(t *testing.T) {
 		}
 	})
 }
+
+// len returns the number of requests in flight that have an ID.
+func (r *links) len() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.byID)
+}

@@ -76,13 +76,6 @@ func (r *links) remove(l *link) {
 	delete(r.byID, l.id)
 }
 
-// len returns the number of requests in flight that have an ID.
-func (r *links) len() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.byID)
-}
-
 // linkID returns the ID in the first message of a gate, or "".
 func linkID(m *corev3.Metadata) string {
 	return m.GetFilterMetadata()[weirNamespace].GetFields()[linkKey].GetStringValue()

@@ -186,10 +186,3 @@ func (r *roll) awaited() int {
 	defer r.mu.Unlock()
 	return r.waiting.Len()
 }
-
-// named returns how many requests a record can name.
-func (r *roll) named() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.byID)
-}

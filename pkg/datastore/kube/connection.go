@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-epp/weir/internal/kubeapi"
 )
@@ -38,19 +37,6 @@ func NewScheme() (*runtime.Scheme, error) {
 		return nil, fmt.Errorf("kube: scheme: %w", err)
 	}
 	return s, nil
-}
-
-// NewClient returns a client without a cache.
-func NewClient(cfg *rest.Config) (client.Client, error) {
-	scheme, err := NewScheme()
-	if err != nil {
-		return nil, err
-	}
-	c, err := client.New(cfg, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("kube: client: %w", err)
-	}
-	return c, nil
 }
 
 var logging sync.Once
