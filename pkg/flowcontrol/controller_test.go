@@ -204,6 +204,13 @@ func (b *bench) update() {
 		}
 	}
 	b.SetBackends(list, nil, nil)
+	synctest.Wait()
+}
+
+// Drain drains the controller, and waits until everybody has been told.
+func (b *bench) Drain() {
+	b.RequestQueueController.Drain()
+	synctest.Wait()
 }
 
 // numbered are n backends.
