@@ -11,22 +11,29 @@ var pairKeys = map[string]promptKey{
 }
 
 // pairs returns how much has to be read of the pairs: a text that is alone on its side once for each on the other side.
+// An engine reads one field of each side, and nobody tells which: the two that are most to read count, so that a field more
+// makes no request look smaller.
 func (p *promptParts) pairs() Prompt {
-	one, other := sideOf(p[query:documents]), sideOf(p[documents:noPart])
-	all := Prompt{Text: one.Text + other.Text, Prompts: 1}
-	switch {
-	case one.Prompts <= 1 && other.Prompts > 1:
-		all.Text = one.Text*other.Prompts + other.Text // below 2^31 each
-	case other.Prompts <= 1 && one.Prompts > 1:
-		all.Text = one.Text + other.Text*one.Prompts
+	all := Prompt{Prompts: 1}
+	for _, part := range p[query:] {
+		all.Text += part.Text
+	}
+	for _, one := range p[query:documents] {
+		for _, other := range p[documents:] {
+			all.Text = max(all.Text, one.readWith(other))
+		}
 	}
 	return all
 }
 
-func sideOf(parts []Prompt) (side Prompt) {
-	for i := range parts {
-		side.Text += parts[i].Text
-		side.Prompts += parts[i].Prompts
+// readWith returns how much has to be read of one side together with the other.
+func (p Prompt) readWith(other Prompt) int64 {
+	switch { // all are below 2^31
+	case p.Prompts <= 1 && other.Prompts > 1:
+		return p.Text*other.Prompts + other.Text
+	case other.Prompts <= 1 && p.Prompts > 1:
+		return p.Text + other.Text*p.Prompts
+	default:
+		return p.Text + other.Text
 	}
-	return side
 }
