@@ -253,25 +253,30 @@ type settled struct {
 	where      string
 }
 
-// settled asks the profiles for it. The metrics would count what the scrape itself takes: by how much differs from scrape
-// to scrape.
+// settled is least while the load pauses.
 func (e *epp) settled(l *load) (least settled) {
 	e.t.Helper()
-	l.pause(func() {
-		for i := range 5 {
-			if i > 0 {
-				time.Sleep(300 * time.Millisecond)
-			}
-			heap, _ := e.profile("heap?gc=1&debug=1", "# HeapAlloc = %d")
-			goroutines, where := e.profile("goroutine?debug=1", "goroutine profile: total %d")
-			if i == 0 || heap < least.heap {
-				least.heap = heap
-			}
-			if i == 0 || goroutines < least.goroutines {
-				least.goroutines, least.where = goroutines, where
-			}
+	l.pause(func() { least = e.least() })
+	return least
+}
+
+// least asks the profiles for it. The metrics would count what the scrape itself takes: by how much differs from scrape to
+// scrape.
+func (e *epp) least() (least settled) {
+	e.t.Helper()
+	for i := range 5 {
+		if i > 0 {
+			time.Sleep(300 * time.Millisecond)
 		}
-	})
+		heap, _ := e.profile("heap?gc=1&debug=1", "# HeapAlloc = %d")
+		goroutines, where := e.profile("goroutine?debug=1", "goroutine profile: total %d")
+		if i == 0 || heap < least.heap {
+			least.heap = heap
+		}
+		if i == 0 || goroutines < least.goroutines {
+			least.goroutines, least.where = goroutines, where
+		}
+	}
 	return least
 }
 

@@ -33,29 +33,34 @@ func (s *Source) followMembers(ctx context.Context, running *sync.WaitGroup, sel
 	ctx, stop := context.WithCancel(ctx)
 	m := &members{selector: text, stop: stop, changed: s.awaken, byUID: map[types.UID]*member{}}
 	running.Go(func() {
-		err := s.cluster.Follow(ctx, Following{
-			Object: &corev1.Pod{}, Resource: corev1.Resource("pods"), Namespace: s.config.Namespace,
-			Labels: selector,
-			// Pods that have ended and were not deleted yet: finished Jobs, evicted ones.
-			Fields: fields.AndSelectors(
-				fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
-				fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed))),
-			Trim: func(o client.Object) { trimPod(o.(*corev1.Pod)) },
-			Changed: func(o client.Object) {
-				pod := o.(*corev1.Pod)
-				now := memberOf(pod)
-				if m.set(&now) {
-					s.cluster.Tell(pod, "InvalidPod", now.problem)
-				}
-			},
-			Gone:   func(o client.Object) { m.remove(o.GetUID()) },
-			Synced: m.hasSynced,
-		})
+		err := s.cluster.Follow(ctx, s.followed(m, selector))
 		if err != nil {
 			s.log.Error(err, "following pods", "selector", text)
 		}
 	})
 	return m
+}
+
+// followed says which pods the members are, and what to do with them.
+func (s *Source) followed(m *members, selector labels.Selector) Following {
+	return Following{
+		Object: &corev1.Pod{}, Resource: corev1.Resource("pods"), Namespace: s.config.Namespace,
+		Labels: selector,
+		// Pods that have ended and were not deleted yet: finished Jobs, evicted ones.
+		Fields: fields.AndSelectors(
+			fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
+			fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed))),
+		Trim: func(o client.Object) { trimPod(o.(*corev1.Pod)) },
+		Changed: func(o client.Object) {
+			pod := o.(*corev1.Pod)
+			now := memberOf(pod)
+			if m.set(&now) {
+				s.cluster.Tell(pod, "InvalidPod", now.problem)
+			}
+		},
+		Gone:   func(o client.Object) { m.remove(o.GetUID()) },
+		Synced: m.hasSynced,
+	}
 }
 
 // set replaces what is known of a pod, and reports whether it has a problem that was not known.
