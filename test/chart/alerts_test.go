@@ -95,8 +95,6 @@ func TestAlertsHaveRunbooks(t *testing.T) {
 
 // unprovoked are the alerts whose fault no test of a real replica provokes, and why. Others show the metric then.
 var unprovoked = map[string]string{
-	"WeirFilesNotFollowed": "The limit of watches is the node's (or the user's): used up, it would fail everything that runs beside. " +
-		"TestFilesWithoutAWatch in pkg/datastore has a watch that cannot be opened.",
 	"WeirPanics": "No input is known from which Weir panics, and a switch for it would be one. TestPanicIsContained in pkg/extproc and " +
 		"TestAPoisonedWaiterEndsAlone in pkg/flowcontrol have parts that do.",
 	"WeirUnfair": "Nothing is known that makes Weir unfair, and a switch for it would. TestFairnessGap in pkg/fairqueue has disciplines " +

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -74,6 +75,20 @@ func TestAlertsOnARealRun(t *testing.T) {
 	d.fires("the configuration", "weir_config_valid 0", "WeirConfigInvalid")
 	replace(t, config, valid)
 	d.fires("nothing any more", "weir_config_valid 1")
+
+	// It may open the file, and not list the directory. It notices when the file is replaced.
+	if err := os.Chmod(d.files["config"], 0o311); err != nil { //nolint:gosec // less than the owner had
+		t.Fatal(err)
+	}
+	replace(t, config, valid+"\n")
+	d.fires("the directory", "weir_files_followed 0", "WeirFilesNotFollowed")
+	if err := os.Chmod(d.files["config"], 0o700); err != nil { //nolint:gosec // it is a directory
+		t.Fatal(err)
+	}
+	if err := d.process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	d.fires("nothing any more", "weir_files_followed 1")
 
 	ready(t, env, ns, "engine-0", corev1.ConditionFalse)
 	d.fires("the model server", `weir_ready_backends\{pool="llama"\} 0`, "WeirNoReadyBackends")
