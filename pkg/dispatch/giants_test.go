@@ -114,7 +114,7 @@ func (g *giants) follow(own ...*job) {
 // step lets something happen.
 func (g *giants) step(r *rand.Rand) {
 	size := func() stock.Tokens { return []stock.Tokens{10, 200, 900, 4600, 50_000}[r.IntN(5)] }
-	any := func() *job { return g.going[r.IntN(len(g.going))] }
+	some := func() *job { return g.going[r.IntN(len(g.going))] }
 	switch n := r.IntN(20); {
 	case n < 8 && len(g.waiting) < 30:
 		j := &job{Waiter: new(Waiter), lane: [][]int{nil, nil, {0}, {1, 2}, {2, 3}}[r.IntN(5)], tokens: size()}
@@ -122,19 +122,19 @@ func (g *giants) step(r *rand.Rand) {
 		g.follow(j)
 		return
 	case n < 13 && len(g.going) > 0:
-		j := any()
+		j := some()
 		g.going = slices.DeleteFunc(g.going, func(o *job) bool { return o == j })
 		g.Complete(g.clock, j.Lease(), fairqueue.UnknownCost)
 	case n == 13 && len(g.going) > 0:
-		j, to := any(), size()
+		j, to := some(), size()
 		j.tokens = max(j.tokens, to)
 		g.Raise(g.clock, j.Lease(), 1, to)
 	case n == 14 && len(g.going) > 0:
-		j := any()
+		j := some()
 		j.tokens = size()
 		g.TrueUp(g.clock, j.Lease(), 1, j.tokens)
 	case n == 15 && len(g.going) > 0:
-		j := any()
+		j := some()
 		g.ServedElsewhere(g.clock, j.Lease(), Endpoint(r.IntN(4)))
 	case n == 16: // endpoints go and come back; what others have goes with them
 		g.ofPool = slices.DeleteFunc([]int{0, 1, 2, 3}, func(int) bool { return r.IntN(4) == 0 })

@@ -27,8 +27,11 @@ var countsOf = [...]struct {
 	key   string
 	count usage.Count
 }{
-	{inputKey, usage.Input}, {outputKey, usage.Output}, {cachedKey, usage.Cached},
-	{cacheReadKey, usage.CacheRead}, {cacheCreatedKey, usage.CacheCreated},
+	{inputKey, usage.Input},
+	{outputKey, usage.Output},
+	{cachedKey, usage.Cached},
+	{cacheReadKey, usage.CacheRead},
+	{cacheCreatedKey, usage.CacheCreated},
 }
 
 // record is what Envoy's access log says of one request.

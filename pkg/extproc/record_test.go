@@ -45,8 +45,10 @@ func TestNumbersOfARecord(t *testing.T) {
 	}{
 		{"all", map[string]any{"input": 120.0, "output": 30.0, "cached": 20.0}, usage.Tokens{Input: 120, Output: 30, Cached: 20}, true, false},
 		{
-			"as Anthropic says it", map[string]any{"input": 4.0, "output": 30.0, "cache_read": 2000.0, "cache_created": 100.0},
-			usage.Tokens{Input: 2104, Output: 30, Cached: 2000}, true, false,
+			"as Anthropic says it",
+			map[string]any{"input": 4.0, "output": 30.0, "cache_read": 2000.0, "cache_created": 100.0},
+			usage.Tokens{Input: 2104, Output: 30, Cached: 2000},
+			true, false,
 		},
 		{"none in the cache", used(120, 30), usage.Tokens{Input: 120, Output: 30}, true, false},
 		{"no answer", used(120, 0), usage.Tokens{Input: 120}, true, false},

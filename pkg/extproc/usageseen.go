@@ -38,6 +38,7 @@ func (u *usageSeen) known(by UsageWay, now time.Time) {
 		u.body = now
 	case UsageALS:
 		u.als = now
+	default: // UsageAuto and UsageNone are settings, no way of an answer
 	}
 	u.count(false)
 }

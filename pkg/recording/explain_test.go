@@ -168,24 +168,28 @@ func TestExplainSaysTheRightOfTheConfiguration(t *testing.T) {
 	}{
 		{
 			"no discipline", func(c *fairqueue.Config) { c.Discipline = fairqueue.OneFlow },
-			dispatch.Arrival{Flow: "b"}, false, "it had arrived before", false,
+			dispatch.Arrival{Flow: "b"},
+			false, "it had arrived before", false,
 		},
 		{
 			"weights", func(c *fairqueue.Config) { c.Weights = map[string]fairqueue.Weight{"b": 9 * fairqueue.WeightOne} },
-			dispatch.Arrival{Flow: "b"}, true, "it was its flow's turn, by the flows' weights", true,
+			dispatch.Arrival{Flow: "b"},
+			true, "it was its flow's turn, by the flows' weights", true,
 		},
 		{
 			"classes", func(c *fairqueue.Config) {
 				c.Classes = []fairqueue.ClassConfig{{Name: "x", Quantum: 1}, {Name: "y", Quantum: 9}}
 			},
-			dispatch.Arrival{Flow: "a", Path: path("y", 0)}, false, "it was its class's turn, by the classes' quanta", true,
+			dispatch.Arrival{Flow: "a", Path: path("y", 0)},
+			false, "it was its class's turn, by the classes' quanta", true,
 		},
 		{
 			"an order of its own", func(c *fairqueue.Config) {
 				c.Classes = []fairqueue.ClassConfig{{Name: "x", Quantum: 1, Order: fairqueue.WSPT}}
 				c.Priorities = true
 			},
-			dispatch.Arrival{Flow: "a", Path: path("x", 9)}, true, "it is more urgent or costs less, or had arrived before", true,
+			dispatch.Arrival{Flow: "a", Path: path("x", 9)},
+			true, "it is more urgent or costs less, or had arrived before", true,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

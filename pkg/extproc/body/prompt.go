@@ -73,10 +73,10 @@ func (s *scanner) part(k promptKey) error {
 
 // isItem reports whether a value in the list that is the measured part, beginning with c, is one of several prompts or texts.
 func (s *scanner) isItem(c byte) bool {
-	switch {
-	case s.measured == prompt:
+	switch s.measured {
+	case prompt:
 		return c == '"' || c == '['
-	case s.measured == messages:
+	case messages:
 		return c == '['
 	default:
 		return s.measured >= query && s.measured < noPart
