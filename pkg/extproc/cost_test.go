@@ -88,6 +88,9 @@ func TestEstimateOfPromptsOnly(t *testing.T) {
 		{"/classify", `{"input":"` + text + `"}`, 100},
 		{"/pooling", `{"messages":[{"content":"` + text + `"}]}`, 100},
 		{"/v1/completions", `{"prompt":"` + text + `","documents":["` + text + `"]}`, 100 + 2000},
+		{"/v1/completions?/v1/embeddings", `{"prompt":"` + text + `"}`, 100 + 2000},
+		{"/v1/completions%3f/v1/embeddings", `{"prompt":"` + text + `"}`, 100 + 2000},
+		{"/v1/completions;/v1/embeddings", `{"prompt":"` + text + `"}`, 100 + 2000},
 	} {
 		inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(conv *conversation) {
 			conv.say(requestHeaders(false, ":method", "POST", ":path", c.path, "x-gateway-model-name", "m"))

@@ -53,8 +53,12 @@ func knownEnd(requestPath string) string {
 	return ""
 }
 
-// promptOnly reports whether the requests at a path have no output: a model reads their prompts, and writes nothing.
+// promptOnly reports whether the requests at a path have no output: a model reads their prompts, and writes nothing. A path
+// with what others may decode or cut off is none of these: it may be that of completions for them.
 func promptOnly(requestPath string) bool {
+	if sent, _, _ := strings.Cut(requestPath, "?"); strings.ContainsAny(sent, "%;#") {
+		return false
+	}
 	switch inferencePath(requestPath) {
 	case "/v1/embeddings", "/v2/embed", "/rerank", "/score", "/classify", "/pooling":
 		return true
