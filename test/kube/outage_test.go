@@ -128,3 +128,36 @@ func TestWithoutEvents(t *testing.T) {
 		`weir_kubernetes_permission_missing{namespace=%q,pool="chat",resource="events.events.k8s.io",verb="create"}`, w.namespace), 1)
 	e.logs(`weir.dev/slots]: \"lots\"`)
 }
+
+// The apiserver is away for 30 s, twice the Lease's duration: the leader stays ready, the follower not, requests are
+// served, and afterwards nothing has changed hands.
+func TestTheApiserverIsAwayInLeaderMode(t *testing.T) {
+	t.Parallel()
+	env := kubeenv.Start(t)
+	env.InstallCRDs(t, crds())
+	w := &world{t: t, env: env, namespace: env.Namespace(t)}
+	w.apply(role, electing, pool)
+	w.pod("a", "10.0.0.1", true)
+	leader := w.replica("weir-0", "--ha-enable-leader-election")
+	leader.leads(w)
+	follower := w.replica("weir-1", "--ha-enable-leader-election")
+	follower.follows(w)
+	env.StopAPIServer(t)
+	for away := time.Now(); time.Since(away) < 30*time.Second; time.Sleep(250 * time.Millisecond) {
+		r := leader.send("chat")
+		r.granted(t)
+		r.end()
+		if !leader.serving("readiness") || follower.serving("readiness") || !follower.serving("synced") {
+			t.Fatalf("%v into the outage: the leader is ready: %t, the follower: %t (synced: %t)", time.Since(away),
+				leader.serving("readiness"), follower.serving("readiness"), follower.serving("synced"))
+		}
+	}
+	env.StartAPIServer(t)
+	leader.logs("the Lease of the leader can be read and written again")
+	time.Sleep(5 * time.Second)
+	leader.leads(w)
+	follower.follows(w)
+	if strings.Contains(leader.log.String(), "this one follows") {
+		t.Error("the leader followed for a while")
+	}
+}
