@@ -41,8 +41,10 @@ func TestTheApiserverIsAway(t *testing.T) {
 	env.StartAPIServer(t)
 	back := time.Now()
 	w.remove("a", 0)
+	w.remove("b", 0)
+	w.pod("b", "10.0.0.4", true) // another one of the name
 	w.pod("c", "10.0.0.3", true)
-	e.want("10.0.0.2:8000", "10.0.0.3:8000")
+	e.want("10.0.0.3:8000", "10.0.0.4:8000")
 	if took := time.Since(back); took > 30*time.Second {
 		t.Errorf("caught up after %s", took)
 	} else {

@@ -10,7 +10,8 @@
 //
 // # Invariants
 //
-//   - A pod's identity is its UID: a pod with the name or the address of another one is another endpoint.
+//   - A pod's identity is its UID: a pod with the name or the address of another one is another endpoint, and an object
+//     of any kind that takes the place of another of its name ends that one, also if nobody saw it end.
 //   - From the deletion timestamp on a pod is not ready, whatever its conditions say.
 //   - What is known stays in use while the apiserver is away, when the InferencePool is deleted or makes no sense, and,
 //     when its selector changes, until all pods of the new one are known.

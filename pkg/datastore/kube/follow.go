@@ -28,7 +28,8 @@ type Following struct {
 	Trim func(client.Object)
 	// Changed is called with every object at first, and with each that is new or has changed. It must not change it.
 	Changed func(client.Object)
-	// Gone is called with each object that is deleted or not selected any more.
+	// Gone is called with each object that is deleted or not selected any more; with one that another of its name has
+	// replaced, before Changed is called with that one.
 	Gone func(client.Object)
 	// Synced is called once, after Changed was called with every object that there was at first.
 	Synced func()
@@ -123,7 +124,14 @@ func (f *Following) trim(object any) (any, error) {
 func (f *Following) events() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { f.Changed(o.(client.Object)) },
-		UpdateFunc: func(_, o any) { f.Changed(o.(client.Object)) },
+		UpdateFunc: func(before, now any) {
+			was, is := before.(client.Object), now.(client.Object)
+			// For an informer an object is its name: after a relist a replacement is an update.
+			if was.GetUID() != is.GetUID() {
+				f.Gone(was)
+			}
+			f.Changed(is)
+		},
 		DeleteFunc: func(o any) {
 			if last, ok := o.(toolscache.DeletedFinalStateUnknown); ok { // the deletion itself was not seen
 				o = last.Obj
