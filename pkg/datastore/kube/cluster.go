@@ -48,8 +48,12 @@ func NewCluster(cfg *rest.Config, log logr.Logger, onSynced func()) (*Cluster, e
 		return nil, err
 	}
 	c := &Cluster{log: log, onSynced: onSynced, metrics: newMetrics(), waiting: map[string]bool{}}
-	c.config = rest.CopyConfig(cfg)
-	c.config.Wrap(func(next http.RoundTripper) http.RoundTripper { return newPatience(next, log, c.metrics.up, c.doubt) })
+	c.config, err = outermost(cfg, func(next http.RoundTripper) http.RoundTripper {
+		return newPatience(next, log, c.metrics.up, c.doubt)
+	})
+	if err != nil {
+		return nil, err
+	}
 	c.manager, err = manager.New(c.config, manager.Options{
 		Scheme: scheme, Logger: log.V(1),
 		// Weir has all of these itself.

@@ -123,7 +123,7 @@ func (f *Following) trim(object any) (any, error) {
 
 func (f *Following) events() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { f.Changed(o.(client.Object)) },
+		AddFunc: func(o any) { f.Changed(o.(client.Object)) },
 		UpdateFunc: func(before, now any) {
 			was, is := before.(client.Object), now.(client.Object)
 			// For an informer an object is its name: after a relist a replacement is an update.

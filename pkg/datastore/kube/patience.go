@@ -35,7 +35,7 @@ const (
 // patience is a transport to the apiserver that knows whether it answers. It repeats lists and watches that get no answer,
 // or one that only says that it is not the time for one, until they are answered: client-go would wait for up to a minute
 // between two attempts, and a pool that is out of date for longer than the apiserver was away sends requests to pods that
-// are gone.
+// are gone. It is the outermost transport, so that each attempt has the newest token.
 type patience struct {
 	next    http.RoundTripper
 	log     logr.Logger
