@@ -92,6 +92,7 @@ const maxConcurrency = 1000
 // proxyConfig has room for all requests, so that the benchmark measures the path of a request that need not wait. It
 // lists the model, so Weir needs each request's model: from a header or else from the body.
 var proxyConfig = fmt.Sprintf(`
+profile: wfq
 flows: { key: ["header:%s", "model"] }
 models: [ { name: %q } ]
 requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[3]d, upperBoundPerBackend: %[3]d }

@@ -21,9 +21,9 @@ func TestConfigCommand(t *testing.T) {
 		}
 		return file
 	}
-	good := write("good.yaml", "fairRequestQueue: { queueTTL: 7s }\nrequestQueueController: { enabled: false, enqueueAll: true }\n")
+	good := write("good.yaml", "profile: wfq\nfairRequestQueue: { queueTTL: 7s }\nrequestQueueController: { enabled: false, enqueueAll: true }\n")
 	bad := write("bad.yaml", "fairRequestQueue: { queueTTL: 0s, totalCapcity: 1 }\n")
-	lower := write("lower.yaml", "requestQueueController: { lowerBoundPerBackend: 64 }\n")
+	lower := write("lower.yaml", "profile: wfq\nrequestQueueController: { lowerBoundPerBackend: 64 }\n")
 	named := write("named.yaml", "profile: recommended\nrequestQueueController: { lowerBoundPerBackend: 64 }\n")
 	later := write("later.yaml", "profile: smg-priority\nfairRequestQueue: { queueTTL: 7s }\n")
 	servers := write("servers.yaml", "endpoints: [ { address: '10.0.0.1:8000', slots: 64, labels: { zone: a } } ]\n")

@@ -53,7 +53,7 @@ func TestEveryKeyHasABadValue(t *testing.T) {
 			t.Errorf("%s is no key that has a value", bad.Key)
 		}
 		missing[bad.Key] = false
-		_, err := Load(Source{Text: []byte(bad.Bad)})
+		_, err := Load(source(bad.Bad))
 		if got := problemsOf(t, err); len(got) == 0 || got[0] != bad.Says+" (line 1)" && got[0] != bad.Says {
 			t.Errorf("%s\ngot  %q\nwant %q", bad.Bad, got, bad.Says)
 		} else if len(got) > 1 {
@@ -62,7 +62,7 @@ func TestEveryKeyHasABadValue(t *testing.T) {
 		if bad.Right == "" {
 			continue
 		}
-		if _, err := Load(Source{Text: []byte(bad.Right)}); err != nil {
+		if _, err := Load(source(bad.Right)); err != nil {
 			t.Errorf("%s: %v", bad.Right, err)
 		}
 	}
@@ -76,7 +76,7 @@ func TestEveryKeyHasABadValue(t *testing.T) {
 // A value of the wrong type is reported with its key, for every key.
 func TestEveryKeyHasAType(t *testing.T) {
 	for _, key := range keysOfSchema(reflect.TypeFor[Document](), "") {
-		_, err := Load(Source{Text: []byte(withValue(key, "{ [a]: b }"))})
+		_, err := Load(source(withValue(key, "{ [a]: b }")))
 		var paths []string
 		for _, line := range problemsOf(t, err) {
 			path, message, _ := strings.Cut(line, ": ")
@@ -93,9 +93,8 @@ func TestEveryKeyHasAType(t *testing.T) {
 // A file at the start and a change of it are checked by the same rules.
 func TestReloadHasTheSameRules(t *testing.T) {
 	for _, bad := range badKeys(t) {
-		source := Source{Text: []byte(bad.Bad)}
-		_, atStart := Load(source)
-		_, later := Reload(source, Default())
+		_, atStart := Load(source(bad.Bad))
+		_, later := Reload(source(bad.Bad), Default())
 		got := slices.DeleteFunc(problemsOf(t, later), func(line string) bool { return strings.Contains(line, "cannot change at run time") })
 		want := problemsOf(t, atStart)
 		if len(got) < len(want) { // of a key there is one problem, here that it cannot change

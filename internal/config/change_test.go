@@ -24,7 +24,7 @@ func TestChanged(t *testing.T) {
 			"responses.preset", "criticality.default", "cost",
 		},
 	} {
-		d, err := Load(Source{Text: []byte(text)})
+		d, err := Load(source(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestReload(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Reload(Source{Text: []byte(test.text)}, Default())
+			_, err := Reload(source(test.text), Default())
 			if got := problemsOf(t, err); !slices.Equal(got, test.want) {
 				t.Errorf("got  %q\nwant %q", got, test.want)
 			}
@@ -82,7 +82,7 @@ func TestReload(t *testing.T) {
 	}
 	// A text that cannot be read is one problem, also over a running document that is far from the defaults.
 	running, _ := Profile(ProfileSMG)
-	_, err := Reload(Source{Text: []byte("a: [")}, running)
+	_, err := Reload(source("a: ["), running)
 	if got := problemsOf(t, err); len(got) != 1 || !strings.HasPrefix(got[0], "not YAML") {
 		t.Errorf("got %q", got)
 	}

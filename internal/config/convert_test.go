@@ -134,7 +134,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], t
 // smg 9.4: reservations for classes that nobody may use are held back from the others. Here they are not.
 func TestDefectReservationsThatNobodyMayUse(t *testing.T) {
 	reserved := func(text string) string {
-		d, err := Load(Source{Text: []byte("profile: smg-priority\n" + text)})
+		d, err := Load(source("profile: smg-priority\n" + text))
 		if err != nil {
 			t.Fatal(err)
 		}

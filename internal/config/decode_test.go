@@ -9,9 +9,17 @@ import (
 	"time"
 )
 
+// source is a file with this text. It means the proposal's profile, unless it names one.
+func source(text string) Source {
+	if strings.Contains(text, "profile:") {
+		return Source{Text: []byte(text)}
+	}
+	return Source{Profile: ProfileWFQ, Text: []byte(text)}
+}
+
 // Decode returns the document of a YAML text over its profile, without validating its values. The error is Problems.
 func Decode(text []byte) (Document, error) {
-	d, dec := overlay(Source{Text: text})
+	d, dec := overlay(source(string(text)))
 	return d, dec.problems.locate(dec.lines).err()
 }
 

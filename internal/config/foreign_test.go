@@ -25,7 +25,7 @@ dataLayer: {}
 requestHandler: {}
 `
 	for _, apiVersion := range []string{"inference.networking.x-k8s.io/v1alpha1", "llm-d.ai/v1alpha1", "llm-d.ai/v1"} {
-		_, err := Load(Source{Text: []byte(strings.Replace(file, "%s", apiVersion, 1))})
+		_, err := Load(source(strings.Replace(file, "%s", apiVersion, 1)))
 		if err == nil {
 			t.Fatalf("%s is accepted", apiVersion)
 		}
@@ -49,7 +49,7 @@ requestHandler: {}
 
 // A document of Weir's own that has one of their keys by mistake is read as Weir's.
 func TestForeignKeyInOurDocument(t *testing.T) {
-	_, err := Load(Source{Text: []byte("apiVersion: weir.dev/v1alpha1\nplugins: []\n")})
+	_, err := Load(source("apiVersion: weir.dev/v1alpha1\nplugins: []\n"))
 	if err == nil || !strings.Contains(err.Error(), "plugins: unknown field") {
 		t.Errorf("got %v, want an unknown field", err)
 	}
@@ -71,7 +71,7 @@ func TestForeignKeysAreDocumented(t *testing.T) {
 		"requestQueueController: { enabled: true, watermarkPerBackend: 4, lowerBoundPerBackend: 4, upperBoundPerBackend: 4 }",
 		"fairRequestQueue: { totalCapacity: 1000, flowCapacity: 100, queueTTL: 60s }\ntiers: [ { name: default } ]",
 	} {
-		if _, err := Load(Source{Text: []byte(text)}); err != nil {
+		if _, err := Load(source(text)); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

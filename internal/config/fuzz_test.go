@@ -17,7 +17,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("fairRequestQueue: { totalCapacity: 99999999999999999999, flowCapacity: -99999999999999999999 }"))
 	f.Add([]byte("a: &a [*a, *a]\n---\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		_, _ = Load(Source{Text: text})
+		_, _ = Load(source(string(text)))
 		d, err := Decode(text)
 		if err != nil || d.Profile != profileUsed(d) {
 			return

@@ -21,7 +21,7 @@ func imported(t *testing.T, text string) (overlay string, notes []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := Load(Source{Text: written})
+	back, err := Load(source(string(written)))
 	if err != nil || !reflect.DeepEqual(back, d) {
 		t.Errorf("read back: %v\n%s", err, written)
 	}
@@ -191,7 +191,7 @@ func FuzzImportSMG(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := Load(Source{Text: written})
+		back, err := Load(source(string(written)))
 		if err != nil {
 			t.Fatalf("%v\nin\n%s", err, written)
 		}
@@ -217,7 +217,7 @@ func TestSMGPage(t *testing.T) {
 	}
 	_, example, _ := strings.Cut(page, "```yaml\napiVersion:")
 	example, _, ok := strings.Cut(example, "```")
-	if _, err := Load(Source{Text: []byte("apiVersion:" + example)}); err != nil || !ok {
+	if _, err := Load(source("apiVersion:" + example)); err != nil || !ok {
 		t.Errorf("the example: %v", err)
 	}
 }

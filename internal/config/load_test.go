@@ -156,7 +156,7 @@ func TestProblemsOfDefaults(t *testing.T) {
 			"fairRequestQueue.flowCapacity: 100: must be at most totalCapacity (50)",
 		},
 	} {
-		_, err := Load(Source{Text: []byte(text)})
+		_, err := Load(source(text))
 		if got := problemsOf(t, err); !slices.Equal(got, want) {
 			t.Errorf("%s:\ngot  %q\nwant %q", text, got, want)
 		}
@@ -166,7 +166,7 @@ func TestProblemsOfDefaults(t *testing.T) {
 		60:  "fairRequestQueue.flowCapacity: 60 (from a flag): must be at most totalCapacity (50)",
 		100: "fairRequestQueue.flowCapacity: 100 (the default of profile wfq): must be at most totalCapacity (50)",
 	} {
-		_, err := Load(Source{Override: func(d *Document) {
+		_, err := Load(Source{Profile: ProfileWFQ, Override: func(d *Document) {
 			d.FairRequestQueue.TotalCapacity, d.FairRequestQueue.FlowCapacity = 50, capacity
 		}})
 		if got := problemsOf(t, err); !slices.Equal(got, []string{want}) {
@@ -187,7 +187,7 @@ func TestProblemsOfFlags(t *testing.T) {
 		},
 		"": {"fairRequestQueue.queueTTL: 2h (from a flag): must be above 0s and at most 1h"},
 	} {
-		_, err := Load(Source{Text: []byte(text), Override: func(d *Document) {
+		_, err := Load(Source{Profile: ProfileWFQ, Text: []byte(text), Override: func(d *Document) {
 			if err := d.FairRequestQueue.QueueTTL.Set("2h"); err != nil {
 				t.Fatal(err)
 			}
@@ -201,7 +201,7 @@ func TestProblemsOfFlags(t *testing.T) {
 // A whole number that is too large is reported as such.
 func TestNumbersTooLarge(t *testing.T) {
 	for _, number := range []string{"99999999999999999999", "9223372036854775808", "-9223372036854775809"} {
-		_, err := Load(Source{Text: []byte("requestQueueController: { watermarkPerBackend: " + number + " }")})
+		_, err := Load(source("requestQueueController: { watermarkPerBackend: " + number + " }"))
 		want := "requestQueueController.watermarkPerBackend: " + number + ": must be a whole number of at most 18 digits (line 1)"
 		if got := problemsOf(t, err); len(got) != 1 || got[0] != want {
 			t.Errorf("%s: %q", number, got)
@@ -221,7 +221,7 @@ func TestTierProblemsHaveTheirLines(t *testing.T) {
 			"tiers[1].weight: 0: must be from 0.001 to 1000000 (line 3)",
 		},
 	} {
-		_, err := Load(Source{Text: []byte(text)})
+		_, err := Load(source(text))
 		if got := problemsOf(t, err); !slices.Equal(got, want) {
 			t.Errorf("%s:\ngot  %q\nwant %q", text, got, want)
 		}

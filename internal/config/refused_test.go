@@ -32,7 +32,7 @@ func TestRefusedByARunningController(t *testing.T) {
 		for i := range 32 {
 			text += fmt.Sprintf("- { name: %s-%d, minPriority: %d }\n", name, i, 100-i)
 		}
-		d, err := Load(Source{Text: []byte("apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n" + text)})
+		d, err := Load(source("apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n" + text))
 		if err != nil {
 			t.Fatal(err)
 		}

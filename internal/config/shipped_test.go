@@ -12,7 +12,7 @@ func TestShippedFileForEnvoy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := Load(Source{Text: text})
+	d, err := Load(source(string(text)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -276,7 +276,7 @@ func TestValidate(t *testing.T) {
 // If the model is the only source, nobody has an identity, and all would share one flow.
 func TestAnonymousNeedsOthers(t *testing.T) {
 	const want = `flows.anonymous: "shared": needs another source in key than model: nobody would have an identity`
-	if _, err := Load(Source{Text: []byte("flows: { anonymous: shared }")}); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := Load(source("flows: { anonymous: shared }")); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -355,7 +355,7 @@ func TestWarnings(t *testing.T) {
 			"profile: smg-priority\ncriticality: { maxClass: \"\" }\nrequestQueueController: { slotsPerBackend: 8 }", nil,
 		},
 	} {
-		d, err := Load(Source{Text: []byte(test.text)})
+		d, err := Load(source(test.text))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

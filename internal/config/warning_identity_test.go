@@ -23,7 +23,7 @@ func TestNamesThatMatchNoFlowAreWarnedAbout(t *testing.T) {
 		{"tenantPolicies: { team: { maxClass: default }, anonymous: { maxClass: default } }", "tenantPolicies.team"},
 		{"profile: recommended\ntenantPolicies: { team: { maxClass: default } }", ""},
 	} {
-		d, err := Load(Source{Text: []byte(test.text)})
+		d, err := Load(source(test.text))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func clientsScene(t *testing.T, e *engine) section {
 	if interpreter == "" {
 		t.Fatal("no Python with the openai and anthropic clients: run `make openai`, and set CLIENTS_PYTHON=$(hack/clients.sh)")
 	}
-	set := before(t, e, "requestQueueController: { "+bounds+" }\n")
+	set := before(t, e, "profile: wfq\nrequestQueueController: { "+bounds+" }\n")
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, interpreter, "../integration/testdata/clients.py", set.weir.URL(), "everything", "model="+model)

@@ -41,6 +41,7 @@ const (
 )
 
 var fairConfig = fmt.Sprintf(`
+profile: wfq
 cost: tokens
 flows: { key: ["header:%s"], discipline: vtc }
 requestBody: always

@@ -36,6 +36,7 @@ const floodBulk, floodOther = "flood", "other"
 const fairnessHeader = "X-Llm-D-Inference-Fairness-Id"
 
 var floodConfig = fmt.Sprintf(`
+profile: wfq
 flows: { key: ["header:%s", "model"] }
 fairRequestQueue: { totalCapacity: 1000, flowCapacity: 200 }
 requestQueueController: { %s }

@@ -42,7 +42,7 @@ const openAIStream = `,"stream":true,"stream_options":{"include_usage":true}`
 // usageScene checks that Weir's reader finds the usage that the engine reports, in whole answers and in streams,
 // however they are cut.
 func usageScene(t *testing.T, e *engine) section {
-	set := before(t, e, "requestQueueController: { "+bounds+" }\n")
+	set := before(t, e, "profile: wfq\nrequestQueueController: { "+bounds+" }\n")
 	var text strings.Builder
 	text.WriteString(`The bytes that came through Envoy and Weir, given to Weir's reader of usage whole, and in parts of 1 and of 7 bytes, which
 must find the same. Every answer has 16 tokens; tokens in and out:

@@ -22,8 +22,6 @@ type configFile struct {
 	path string
 }
 
-const configHead = "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n"
-
 func newConfigFile(t *testing.T, text string) configFile {
 	f := configFile{t: t, path: filepath.Join(t.TempDir(), "weir.yaml")}
 	f.write(text)
@@ -33,7 +31,7 @@ func newConfigFile(t *testing.T, text string) configFile {
 // write replaces the file with an atomic rename.
 func (f configFile) write(text string) {
 	f.t.Helper()
-	if err := os.WriteFile(f.path+".new", []byte(configHead+text), 0o600); err != nil {
+	if err := os.WriteFile(f.path+".new", []byte(whole(text)), 0o600); err != nil {
 		f.t.Fatal(err)
 	}
 	if err := os.Rename(f.path+".new", f.path); err != nil {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,12 +28,12 @@ func TestMain(m *testing.M) {
 	os.Exit(binaries.Run(m, binaries.EPP, binaries.Weir))
 }
 
-// setup describes a scene. The zero value is the recommended Envoy with Weir with the seed's defaults and two fixed
+// setup describes a scene. The zero value is the recommended Envoy with Weir with the proposal's values and two fixed
 // model servers of 4 slots.
 type setup struct {
 	envoys  []string          // shipped configurations, one Envoy each; default: recommended
 	models  []modelsim.Config // default: two of Fixed(4, 50 ms)
-	config  string            // Weir's YAML, without apiVersion and kind
+	config  string            // Weir's YAML, without apiVersion and kind; its profile is wfq unless it names one
 	flags   []string          // further flags of epp
 	noEPP   bool              // for comparisons
 	edit    func(envoyrun.Bootstrap) error
@@ -149,11 +151,12 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 	}
 	if with.config != "" {
 		file := filepath.Join(dir, "config.yaml")
-		text := "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n" + with.config
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(whole(with.config)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		flags = append(flags, "--config-file="+file)
+	} else if !slices.ContainsFunc(with.flags, func(f string) bool { return strings.HasPrefix(f, "--config-") }) {
+		flags = append(flags, "--profile=wfq")
 	}
 	e := &epp{t: t, log: &child.Log{}}
 	if with.file {
@@ -197,6 +200,16 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 	e.debug = fmt.Sprintf("http://%s:%d", eppHost, p.Debug)
 	return e
 }
+
+// whole is a configuration in YAML with its version and kind, and with the profile wfq if it names none.
+func whole(text string) string {
+	if !namesProfile.MatchString(text) {
+		text = "profile: wfq\n" + text
+	}
+	return "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n" + text
+}
+
+var namesProfile = regexp.MustCompile(`(?m)^profile:`)
 
 // setEndpoints replaces the endpoints file with an atomic rename.
 func (e *epp) setEndpoints(addresses ...string) {

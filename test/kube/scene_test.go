@@ -216,6 +216,7 @@ func (w *world) eppWith(kubeconfig string, flags ...string) *epp {
 		"--kubeconfig=" + kubeconfig, "--pool-namespace=" + w.namespace,
 		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0",
 		"--secure-serving=false", "--metrics-endpoint-auth=false", "--ports-file=" + ports, "--min-drain=0s",
+		"--profile=wfq",
 	}, flags...)
 	e := &epp{t: t, log: &child.Log{}}
 	cmd := exec.Command(binaries.Path(binaries.EPP), flags...)

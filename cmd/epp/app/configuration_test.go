@@ -40,7 +40,7 @@ func TestInvalidFlag(t *testing.T) {
 			"fairRequestQueue.queueTTL: 2h (from a flag): must be above 0s and at most 1h\n",
 	} {
 		var stdout, stderr bytes.Buffer
-		code := Main([]string{"--endpoints=127.0.0.1:1", "--queue-ttl=2h", "--config-text=" + configText}, &stdout, &stderr)
+		code := Main([]string{"--endpoints=127.0.0.1:1", "--queue-ttl=2h", "--profile=wfq", "--config-text=" + configText}, &stdout, &stderr)
 		if code != 1 || stderr.String() != want {
 			t.Errorf("exit code %d, %s", code, stderr.String())
 		}
@@ -99,7 +99,7 @@ func TestWatermarkAdvice(t *testing.T) {
 	} {
 		log := &child.Log{}
 		logger, _ := newLogger(log, encoderConsole, 0)
-		d, err := config.Load(config.Source{Text: []byte("requestQueueController: { " + controller + " }")})
+		d, err := config.Load(config.Source{Profile: config.ProfileWFQ, Text: []byte("requestQueueController: { " + controller + " }")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // soon bounds everything that happens at once when it works, on a machine that may be busy.
 const soon = 30 * time.Second
 
-// testOptions are the defaults on free ports of the loopback, with one model server that nobody calls.
+// testOptions are the defaults and the proposal's profile on free ports of the loopback, with one model server that
+// nobody calls.
 func testOptions() Options {
 	o := DefaultOptions()
 	o.BindAddress = "127.0.0.1"
@@ -33,6 +34,7 @@ func testOptions() Options {
 	o.Endpoints = []string{"192.0.2.1:8000"}
 	o.SecureServing = false
 	o.ProbePath = ""
+	o.Profile = config.ProfileWFQ
 	o.Override = func(d *config.Document) { d.RequestQueueController.MinDrain = 0 }
 	return o
 }

@@ -17,7 +17,7 @@ func TestHashFlowKeys(t *testing.T) {
 flows: { key: [ "header:authorization", model ], weights: { sk-1: 3, m/m: 2, HASH: 5 }, capacities: { sk-1: 7 } }
 tenantPolicies: { sk-1: { maxClass: default } }
 `
-	d, err := config.Load(config.Source{Text: []byte(strings.Replace(text, "HASH", `"`+hash("sk-2")+`"`, 1))})
+	d, err := config.Load(config.Source{Profile: config.ProfileWFQ, Text: []byte(strings.Replace(text, "HASH", `"`+hash("sk-2")+`"`, 1))})
 	if err != nil {
 		t.Fatal(err)
 	}

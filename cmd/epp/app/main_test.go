@@ -157,11 +157,11 @@ func TestFieldFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := config.Load(config.Source{Override: f.Override})
+	got, err := config.Load(config.Source{Profile: config.ProfileWFQ, Override: f.Override})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := config.Load(config.Source{Text: []byte(`
+	want, err := config.Load(config.Source{Profile: config.ProfileWFQ, Text: []byte(`
 fair_request_queue: { total_capacity: 2000, flow_capacity: 200, queue_ttl: "90s" }
 request_queue_controller: { watermark_per_backend: 64, percentage_deviation_for_bounds: 0.15, lower_bound_per_backend: 63,
   upper_bound_per_backend: 65, num_poppers: 3, popper_wait_base: 20ms, popper_wait_jitter_max: 2ms, expiry_cleanup_interval: 5s,

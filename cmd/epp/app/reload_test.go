@@ -236,7 +236,7 @@ func TestReloadUnderLoad(t *testing.T) {
 			"requestQueueController: { maxInFlightPerFlow: 3, victimOrder: least-cost }\nscheduling: { filters: [ready] }"),
 		[]byte("profile: recommended\nflows: { weights: { a: 3 } }\nfairRequestQueue: { totalCapacity: -1 }"),
 	}
-	r := startReloading(t, string(texts[0]), nil)
+	r := startReloading(t, string(texts[0]), func(o *Options) { o.Profile = "" })
 	const clients, each = 8, 25
 	done := make(chan error, clients)
 	for range clients {

@@ -11,6 +11,7 @@ import (
 // request's answer is SMG's.
 func TestSMGProfile(t *testing.T) {
 	o := testOptions()
+	o.Profile = "" // the file's
 	o.ConfigText = strings.Join([]string{
 		"profile: smg-priority",
 		"requestQueueController: { slotsPerBackend: 1 }",
