@@ -1,34 +1,22 @@
 package docs
 
 import (
-	"bytes"
-	"context"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
-	"slices"
-	"strings"
-	"syscall"
 	"testing"
-	"time"
+
+	"github.com/weir-epp/weir/internal/binaries"
 )
 
-// letOut are the commands that are not run, with the reason. Each key is the beginning of a line on some page.
-var letOut = map[string]string{
-	"make build": "the test has built the programs",
-	"make demo":  "80 s; cmd/weir tests its parts",
-	"make test":  "this is a part of it",
-	"kubectl -n inference rollout status deployment/llama-weir": "no controller makes pods of a Deployment",
-	"helm test --namespace inference llama":                     "no kubelet runs its pod",
-}
+func TestMain(m *testing.M) { os.Exit(binaries.Run(m, binaries.EPP, binaries.Weir)) }
 
-// The commands of every page do what the page says.
+// The commands of every page do what the page says; test/docs/cluster runs those that need a cluster.
 func TestCommands(t *testing.T) {
 	used := map[string]bool{}
 	for _, page := range pages(t) {
-		for i, a := range acts(read(t, page)) {
+		for _, a := range acts(read(t, page)) {
+			if _, ok := scenes[a.scene]; !ok && a.scene != InCluster {
+				t.Errorf("%s: there is no scene %q", page, a.scene)
+			}
 			for _, b := range a.blocks {
 				for _, s := range b.steps() {
 					if name := outside(s.command); name != "" {
@@ -36,13 +24,6 @@ func TestCommands(t *testing.T) {
 					}
 				}
 			}
-			if !a.runs() {
-				continue
-			}
-			t.Run(fmt.Sprintf("%s/%d-%s", filepath.Base(page), i, a.scene), func(t *testing.T) {
-				t.Parallel()
-				newStage(t, a.scene).play(page, a)
-			})
 		}
 	}
 	for name := range letOut {
@@ -50,157 +31,8 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%q is let out, and on no page", name)
 		}
 	}
+	Play(t, scenes)
 }
-
-// runs reports whether the act has something to run.
-func (a act) runs() bool {
-	for _, b := range a.blocks {
-		if b.kind == "sh" || b.kind == "console" || b.kind == "log" {
-			return true
-		}
-	}
-	return false
-}
-
-// outside returns the entry of letOut that a command begins with; "" if there is none.
-func outside(command string) string {
-	for name := range letOut {
-		if command == name || strings.HasPrefix(command, name+" ") {
-			return name
-		}
-	}
-	return ""
-}
-
-var fileName = regexp.MustCompile(`^# ([\w-]+\.yaml)\b`)
-
-// play runs an act.
-func (s *stage) play(page string, a act) {
-	for _, b := range a.blocks {
-		at := fmt.Sprintf("%s:%d", page, b.line)
-		switch b.kind {
-		case "yaml":
-			if m := fileName.FindStringSubmatch(b.text); m != nil {
-				s.write(m[1], s.inward(b.text))
-			}
-		case "log":
-			s.inLog(at, strings.Split(strings.TrimSpace(b.text), "\n"))
-		case "sh", "console":
-			s.script(page, b)
-		}
-	}
-}
-
-var (
-	startsEPP   = regexp.MustCompile(`^(?:bin/)?epp (.*--endpoints=.*?)(?: &)?$`)
-	startsEnvoy = regexp.MustCompile(`-c ((?:config/envoy/)?[\w-]+\.yaml)(?: &)?$`)
-)
-
-// script runs the commands of a block. Those whose output does not matter share one shell.
-func (s *stage) script(page string, b block) {
-	var together []string
-	first := 0
-	flush := func() {
-		if len(together) > 0 {
-			s.run(fmt.Sprintf("%s:%d", page, first), strings.Join(together, "\n"), nil)
-		}
-		together = nil
-	}
-	for _, step := range b.steps() {
-		at := fmt.Sprintf("%s:%d", page, step.line)
-		command, _, _ := strings.Cut(step.command, "  #")
-		command = strings.TrimSpace(command)
-		switch {
-		case outside(command) != "":
-		case startsEPP.MatchString(command):
-			flush()
-			s.startEPP(startsEPP.FindStringSubmatch(command)[1])
-		case startsEnvoy.MatchString(command):
-			flush()
-			s.startEnvoy("./" + startsEnvoy.FindStringSubmatch(command)[1])
-		case b.kind == "console":
-			s.run(at, command, step.want)
-		default:
-			if len(together) == 0 {
-				first = step.line
-			}
-			together = append(together, command)
-		}
-	}
-	flush()
-}
-
-// settle is how long a command that reads metrics, pages or logs may be repeated, since these lag behind.
-const settle = 10 * time.Second
-
-var looks = regexp.MustCompile(`^(?:curl -s localhost:9\d+/|grep )`)
-
-// run runs a command and checks that its output has the wanted lines.
-func (s *stage) run(at, command string, want []string) {
-	s.t.Helper()
-	for end := time.Now().Add(settle); ; time.Sleep(50 * time.Millisecond) {
-		out, err := s.shell(s.inward(command))
-		out = s.outward(out)
-		problem := err
-		if problem == nil {
-			problem = found(out, want)
-		}
-		if problem == nil {
-			return
-		}
-		if !looks.MatchString(command) || time.Now().After(end) {
-			s.t.Fatalf("%s: %s\n%v; the output is\n%s", at, command, problem, out)
-		}
-	}
-}
-
-// shell runs a script; whatever it starts ends with it.
-func (s *stage) shell(script string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
-	cmd.Dir = s.dir
-	path := strings.Join(append(slices.Clone(s.path), filepath.Join(s.dir, "bin"), os.Getenv("PATH")), ":")
-	cmd.Env = append(append(os.Environ(), "PATH="+path, "NO_PROXY=*", "no_proxy=*"), s.variables...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = time.Second
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	err := cmd.Run()
-	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left running in the background
-	}
-	return out.String(), err
-}
-
-// found returns an error for the first wanted line that is not in the text, in order.
-func found(text string, want []string) error {
-	lines := strings.Split(text, "\n")
-	for _, w := range want {
-		if strings.TrimSpace(w) == "…" || strings.TrimSpace(w) == "" {
-			continue
-		}
-		pattern := pattern(w)
-		i := 0
-		for i < len(lines) && !pattern.MatchString(blanks(lines[i])) {
-			i++
-		}
-		if i == len(lines) {
-			return fmt.Errorf("no line (in its order) is %q", w)
-		}
-		lines = lines[i+1:]
-	}
-	return nil
-}
-
-// pattern matches a whole line as the pages write it.
-func pattern(line string) *regexp.Regexp {
-	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(blanks(line)), "…", ".*") + "$")
-}
-
-// blanks returns a line with single blanks, and none at its ends.
-func blanks(line string) string { return strings.Join(strings.Fields(line), " ") }
 
 // A wanted line that is missing, or out of order, is noticed.
 func TestFound(t *testing.T) {

@@ -7,7 +7,7 @@
 //     stands for anything, and the width of blanks does not count. Other lines may be in between.
 //   - A `log` block has parts of lines that are in epp's log then.
 //   - A `yaml` block that begins with "# NAME.yaml" is that file, in the directory where the commands run.
-//   - The comment <!-- scene: NAME --> says what runs from there on (scene_test.go has them); at the top of a page it is
+//   - The comment <!-- scene: NAME --> says what runs from there on (scene.go has them); at the top of a page it is
 //     a whole scene with nothing wrong. What follows the same comment shares one scene, from top to bottom.
 //
 // The pages have the default ports, and 10.0.0.1:8000 and 10.0.0.2:8000 for model servers; the test has others, and

@@ -24,7 +24,7 @@ var hardToRead = []string{
 
 // No comment and no page has a phrase that is hard to read.
 func TestPlainEnglish(t *testing.T) {
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root(), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

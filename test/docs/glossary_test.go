@@ -45,7 +45,7 @@ func productionCode(t *testing.T) string {
 	t.Helper()
 	var code strings.Builder
 	for _, dir := range []string{"pkg", "internal", "cmd"} {
-		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ fs.DirEntry, err error) error {
+		err := filepath.WalkDir(filepath.Join(root(), dir), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}

@@ -27,7 +27,7 @@ var (
 func TestCodeExists(t *testing.T) {
 	var code strings.Builder
 	files := map[string]bool{}
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root(), func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".." {
 			return fs.SkipDir
 		}
@@ -71,7 +71,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			if path != "" {
 				target = filepath.Join(filepath.Dir(page), path)
 			}
-			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+			if _, err := os.Stat(filepath.Join(root(), target)); err != nil {
 				t.Errorf("%s: %s: %v", page, m[1], err)
 			} else if heading != "" && !hasHeading(read(t, target), heading) {
 				t.Errorf("%s: %s: there is no such heading", page, m[1])

@@ -22,9 +22,9 @@ import (
 
 // replicas starts a scene of two epps behind an Envoy whose cluster for Weir has the fields of blocks of
 // two-replicas.md.
-func replicas(t *testing.T, titles ...string) (*stage, []*scene.EPP) {
+func replicas(t *testing.T, titles ...string) (*Stage, []*scene.EPP) {
 	t.Helper()
-	s := newStage(t, "nothing")
+	s := newStage(t, scenes["nothing"])
 	var epps []*scene.EPP
 	var words []string
 	for i := range 2 {
@@ -89,7 +89,7 @@ func dispatched(t *testing.T, e *scene.EPP) int {
 }
 
 // until sends requests until a condition holds.
-func (s *stage) until(what string, condition func() bool) {
+func (s *Stage) until(what string, condition func() bool) {
 	s.t.Helper()
 	for end := time.Now().Add(settle); !condition(); {
 		if time.Now().After(end) {
@@ -121,7 +121,7 @@ func TestStandbyFromThePage(t *testing.T) {
 }
 
 // leaves stops a replica in order, and checks that all requests soon go to the other one.
-func (s *stage) leaves(leaving, staying *scene.EPP) {
+func (s *Stage) leaves(leaving, staying *scene.EPP) {
 	s.t.Helper()
 	if err := syscall.Kill(leaving.Pid(), syscall.SIGTERM); err != nil {
 		s.t.Fatal(err)

@@ -19,10 +19,8 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-func TestMain(m *testing.M) { os.Exit(binaries.Run(m, binaries.EPP, binaries.Weir)) }
-
-// stage is the environment of an act's commands: a directory, and what runs.
-type stage struct {
+// Stage is the environment of an act's commands: a directory, and what runs.
+type Stage struct {
 	t      *testing.T
 	dir    string // has bin, config and hack, like the repository
 	scene  *scene.Scene
@@ -34,26 +32,18 @@ type stage struct {
 	path, variables []string // beside those of this process: directories of commands, and NAME=value
 }
 
-// newStage sets up the named scene.
-func newStage(t *testing.T, name string) *stage {
+// newStage sets up a scene.
+func newStage(t *testing.T, begin func(*Stage)) *Stage {
 	t.Helper()
-	begin, ok := scenes[name]
-	if !ok {
-		t.Fatalf("there is no scene %q", name)
-	}
-	s := &stage{t: t, dir: t.TempDir(), scene: scene.New(context.Background(), t.TempDir())}
+	s := &Stage{t: t, dir: t.TempDir(), scene: scene.New(context.Background(), t.TempDir())}
 	t.Cleanup(func() {
 		if t.Failed() && s.epp != nil {
 			t.Logf("epp's log:\n%s", s.log())
 		}
 		_ = s.scene.Close()
 	})
-	for link, to := range map[string]string{"bin": binaries.Dir(), "config": root + "/config", "hack": root + "/hack", "charts": root + "/charts"} {
-		path, err := filepath.Abs(to)
-		if err == nil {
-			err = os.Symlink(path, filepath.Join(s.dir, link))
-		}
-		if err != nil {
+	for link, to := range map[string]string{"bin": binaries.Dir(), "config": root() + "/config", "hack": root() + "/hack", "charts": root() + "/charts"} {
+		if err := os.Symlink(to, filepath.Join(s.dir, link)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,8 +51,17 @@ func newStage(t *testing.T, name string) *stage {
 	return s
 }
 
+// T returns the test that the stage is for.
+func (s *Stage) T() *testing.T { return s.t }
+
+// Offer gives the commands a directory of programs, and variables of the form NAME=value.
+func (s *Stage) Offer(programs string, variables ...string) {
+	s.path = append(s.path, programs)
+	s.variables = append(s.variables, variables...)
+}
+
 // serve starts two model servers.
-func (s *stage) serve(each modelsim.Config) {
+func (s *Stage) serve(each modelsim.Config) {
 	s.t.Helper()
 	models, err := s.scene.Models(2, each)
 	if err != nil {
@@ -72,7 +71,7 @@ func (s *stage) serve(each modelsim.Config) {
 }
 
 // startEPP starts epp with flags as a page writes them.
-func (s *stage) startEPP(flags string, config ...string) {
+func (s *Stage) startEPP(flags string, config ...string) {
 	s.t.Helper()
 	options := scene.EPPOptions{
 		Name: "epp" + strconv.Itoa(s.count), Binary: binaries.Path(binaries.EPP), Endpoints: s.models,
@@ -95,7 +94,7 @@ func (s *stage) startEPP(flags string, config ...string) {
 
 // startEnvoy starts Envoy in front of epp or, without one, of a port where nothing listens. The configuration is the
 // name of a shipped one, or the path of a file in the stage's directory, with a slash in it.
-func (s *stage) startEnvoy(config string) {
+func (s *Stage) startEnvoy(config string) {
 	s.t.Helper()
 	if strings.Contains(config, "/") {
 		config = filepath.Join(s.dir, config)
@@ -118,7 +117,7 @@ func (s *stage) startEnvoy(config string) {
 }
 
 // words returns pairs of what a page writes and what it is in the test.
-func (s *stage) words() []string {
+func (s *Stage) words() []string {
 	var words []string
 	if s.envoy != nil {
 		words = append(words, "localhost:8080", s.envoy.Addr(),
@@ -136,10 +135,10 @@ func (s *stage) words() []string {
 }
 
 // inward translates a page's text for the test.
-func (s *stage) inward(text string) string { return strings.NewReplacer(s.words()...).Replace(text) }
+func (s *Stage) inward(text string) string { return strings.NewReplacer(s.words()...).Replace(text) }
 
 // outward translates the output of commands to the page's form.
-func (s *stage) outward(text string) string {
+func (s *Stage) outward(text string) string {
 	var back []string
 	for pair := range slices.Chunk(s.words(), 2) {
 		if strings.Contains(pair[0], ":") { // only addresses: process IDs stay as they are
@@ -150,7 +149,7 @@ func (s *stage) outward(text string) string {
 }
 
 // write atomically writes a file for the commands.
-func (s *stage) write(name, text string) {
+func (s *Stage) write(name, text string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, name)
 	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
@@ -162,7 +161,7 @@ func (s *stage) write(name, text string) {
 }
 
 // log returns what epp has logged.
-func (s *stage) log() string {
+func (s *Stage) log() string {
 	text, err := os.ReadFile(filepath.Join(s.scene.Dir(), "epp"+strconv.Itoa(s.count-1)+".log"))
 	if err != nil {
 		s.t.Fatal(err)
@@ -171,7 +170,7 @@ func (s *stage) log() string {
 }
 
 // inLog waits until epp's log has the parts of lines.
-func (s *stage) inLog(at string, want []string) {
+func (s *Stage) inLog(at string, want []string) {
 	s.t.Helper()
 	for i, w := range want {
 		want[i] = "…" + w + "…"
@@ -188,7 +187,7 @@ func (s *stage) inLog(at string, want []string) {
 }
 
 // ask sends a chat completion and reads the answer; the status is 0 if there is none.
-func (s *stage) ask(ctx context.Context, headers ...string) int {
+func (s *Stage) ask(ctx context.Context, headers ...string) int {
 	body := strings.NewReader(`{"model":"tiny","max_tokens":4,"messages":[{"role":"user","content":"hello"}]}`)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.envoy.URL()+"/v1/chat/completions", body)
 	if err != nil {
@@ -208,7 +207,7 @@ func (s *stage) ask(ctx context.Context, headers ...string) int {
 }
 
 // begin sends requests that stay in progress until the end of the test.
-func (s *stage) begin(count int, headers ...string) {
+func (s *Stage) begin(count int, headers ...string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{}, count)
 	for range count {

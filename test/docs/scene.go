@@ -10,28 +10,28 @@ import (
 // engine is a model server that answers at once.
 var engine = modelsim.Fixed(4, 20*time.Millisecond)
 
-// scenes are the scenes that the pages' comments name.
-var scenes = map[string]func(*stage){
+// scenes are the scenes that the pages' comments name, but for the one in a cluster.
+var scenes = map[string]func(*Stage){
 	// Only model servers: the page starts the rest.
-	"nothing": func(s *stage) { s.serve(engine) },
+	"nothing": func(s *Stage) { s.serve(engine) },
 	// Everything works.
-	"whole": func(s *stage) {
+	"whole": func(s *Stage) {
 		s.serve(engine)
 		s.startEPP("--profile=recommended")
 		s.startEnvoy("recommended")
 	},
 	// All model servers are busy until the end, one request waits, and its flow has no more room: another has been
 	// rejected.
-	"full": func(s *stage) {
+	"full": func(s *Stage) {
 		s.busy("fairRequestQueue: { flowCapacity: 1 }\n")
 		if status := s.ask(s.t.Context()); status != http.StatusTooManyRequests {
 			s.t.Fatalf("status %d, want 429", status)
 		}
 	},
 	// The bounds are so low that a request waits although each engine has room.
-	"idle": func(s *stage) { s.busy("") },
+	"idle": func(s *Stage) { s.busy("") },
 	// Envoy cannot find Weir, and a request bypassed it.
-	"away": func(s *stage) {
+	"away": func(s *Stage) {
 		s.serve(engine)
 		s.startEnvoy("recommended")
 		if status := s.ask(s.t.Context()); status != http.StatusOK {
@@ -39,7 +39,7 @@ var scenes = map[string]func(*stage){
 		}
 	},
 	// Envoy speaks plaintext to an epp that serves TLS, and a request bypassed it.
-	"tls": func(s *stage) {
+	"tls": func(s *Stage) {
 		s.serve(engine)
 		s.startEPP("--profile=recommended --secure-serving=true")
 		s.startEnvoy("recommended")
@@ -48,7 +48,7 @@ var scenes = map[string]func(*stage){
 		}
 	},
 	// Weir knows two model servers, but Envoy's cluster has only the first; both were picked.
-	"missing": func(s *stage) {
+	"missing": func(s *Stage) {
 		s.serve(engine)
 		s.startEPP("--profile=recommended")
 		all := s.models
@@ -62,7 +62,7 @@ var scenes = map[string]func(*stage){
 		}
 	},
 	// Tenants are identified by their keys, and shown as hashes; one has sent a request.
-	"hashed": func(s *stage) {
+	"hashed": func(s *Stage) {
 		s.serve(engine)
 		s.startEPP("--profile=recommended --hash-flow-keys")
 		s.startEnvoy("api-keys")
@@ -71,7 +71,7 @@ var scenes = map[string]func(*stage){
 		}
 	},
 	// Tenants are identified by their keys; each of two has sent a request.
-	"tenants": func(s *stage) {
+	"tenants": func(s *Stage) {
 		s.serve(engine)
 		s.startEPP("--profile=recommended --record=16")
 		s.startEnvoy("api-keys")
@@ -82,25 +82,23 @@ var scenes = map[string]func(*stage){
 		}
 	},
 	// epp has its configuration from a file, weir.yaml.
-	"configured": func(s *stage) {
+	"configured": func(s *Stage) {
 		s.serve(engine)
 		s.write("weir.yaml", "profile: recommended\n")
 		s.startEPP("--config-file=weir.yaml")
 	},
 	// Nothing listens at the model servers' addresses.
-	"down": func(s *stage) {
+	"down": func(s *Stage) {
 		s.models = []string{"127.0.0.1:1", "127.0.0.1:2"}
 		s.startEPP("--profile=recommended --probe-path=/health --probe-interval=100ms")
 	},
-	// A cluster's apiserver, and nothing in it.
-	"cluster": func(s *stage) { s.cluster() },
 	// A replica, for a page about two: each knows only itself.
-	"two": func(s *stage) { s.serve(engine) },
+	"two": func(s *Stage) { s.serve(engine) },
 }
 
 // busy makes a scene with two model servers that may have one request each: each has one that does not end, and another
 // one waits.
-func (s *stage) busy(config string) {
+func (s *Stage) busy(config string) {
 	s.t.Helper()
 	s.serve(modelsim.Fixed(4, time.Hour))
 	s.startEPP("--profile=recommended --v=1", config+"responses: { preset: gateway, metadata: true }\n"+

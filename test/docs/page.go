@@ -4,16 +4,25 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/weir-epp/weir/internal/checkout"
 )
 
 // root is the repository's root.
-const root = "../.."
+var root = sync.OnceValue(func() string {
+	dir, err := checkout.Root()
+	if err != nil {
+		panic(err)
+	}
+	return dir
+})
 
 // pages returns the paths of the README and all pages of docs in the repository.
 func pages(t *testing.T) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	found, err := filepath.Glob(filepath.Join(root(), "docs", "*.md"))
 	if err != nil || len(found) < 5 {
 		t.Fatalf("pages: %q, %v", found, err)
 	}
@@ -27,7 +36,7 @@ func pages(t *testing.T) []string {
 // read returns a page's text.
 func read(t *testing.T, page string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, page))
+	text, err := os.ReadFile(filepath.Join(root(), page))
 	if err != nil {
 		t.Fatal(err)
 	}
