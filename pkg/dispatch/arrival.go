@@ -32,7 +32,7 @@ func (m *Machine) decide(w *Waiter) {
 	switch {
 	case m.draining:
 		m.reject(w, OutcomeDraining)
-	case m.pending.passedOn || !m.config.Enabled:
+	case w.passedOn || !m.config.Enabled:
 		m.passOn(w)
 	default:
 		m.admit(w)

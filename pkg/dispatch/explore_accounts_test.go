@@ -104,8 +104,8 @@ func (w *world) stagesAgree(in input) error {
 		if l.queued.Queued() != s.waits() || s.holds() != holds || s.told != (l.stage == StageEnded) {
 			return fmt.Errorf("%v, stage %d: queued %t, lease %t, has an outcome %t", s, l.stage, l.queued.Queued(), s.holds(), s.told)
 		}
-		if s.preempted && s.streamed {
-			return fmt.Errorf("%v is preempted after its first byte", s)
+		if s.preempted && (s.streamed || s.passedOn) {
+			return fmt.Errorf("%v is preempted after its first byte, or was passed on", s)
 		}
 		legal := true
 		switch s.last {

@@ -179,7 +179,7 @@ func (w *world) victimOf(s *subject) *subject {
 
 // preemptible reports whether the request holds a lease that it may lose.
 func (w *world) preemptible(v *subject) bool {
-	return v.holds() && !v.streamed && !v.promoted && (v.w.stage == StageGranted || v.w.stage == StageSent)
+	return v.holds() && !v.streamed && !v.promoted && !v.passedOn && (v.w.stage == StageGranted || v.w.stage == StageSent)
 }
 
 // check compares the state after an input with every rule.

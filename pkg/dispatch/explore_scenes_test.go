@@ -250,6 +250,13 @@ func scenes() []*scene {
 			},
 		},
 		{
+			name: "uncharged", depth: 6, requests: 3, crowd: []int8{1}, pool: [][]int{{1}}, passOn: true,
+			usage: []op{raises, truesUp, completesDear, isLateCheap},
+			kinds: []arrivalKind{{0, "a", ""}, {1, "a", ""}},
+			config: func(c *Config) { preemptingCounters(c) },
+			reload: func(c *Config) { preemptingCounters(c); c.Enabled = false },
+		},
+		{
 			name: "none-is-held", depth: 4, requests: 6, crowd: []int8{2, 4, 5, 6}, pool: twoEndpoints(), start: 2, lower: 1, upper: 1,
 			kinds: []arrivalKind{
 				{0, "a", "0"}, {0, "b", "1"}, {1, "a", ""}, {1, "b", "1"}, {2, "a", "0"}, {2, "b", "1"}, {2, "b", ""},
@@ -299,6 +306,14 @@ func inClasses(c *Config) {
 	perBackend(c, 1, 1)
 	c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
 	c.Queue.Classes = []fairqueue.ClassConfig{{Name: "x", Quantum: 2}, {Name: "y", Quantum: 1}}
+}
+
+// preemptingCounters has two tiers, of which the higher may preempt, with flows by vtc.
+func preemptingCounters(c *Config) {
+	threeTiers(c, 100_000)
+	unstarved(c)
+	c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
+	c.Queue.Discipline = fairqueue.VTC
 }
 
 // perBackend sets the band of an endpoint.

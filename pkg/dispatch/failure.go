@@ -39,7 +39,7 @@ func (m *Machine) Failed(now time.Time, failure error) {
 	m.pending.failures++
 	enough := m.pending.failures >= mostPanics
 	if a := m.pending.arrival; a != nil && (w == a || enough) {
-		m.pending.arrival, m.pending.passedOn = nil, false
+		m.pending.arrival = nil
 		m.fail(a, failure)
 	} else if w != nil && w.stage == StageWaiting { // a request that no longer waits keeps its lease or its outcome
 		m.undo(w)

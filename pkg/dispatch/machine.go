@@ -154,11 +154,11 @@ func (m *Machine) Arrive(now time.Time, w *Waiter, a Arrival) {
 }
 
 // PassOn decides on a request that does not queue because it is known not to be inference. When it returns, w is sent
-// or ended. Its lease counts as stock like any other.
+// or ended. Its lease counts as stock like any other, but nothing is charged for it and it is no victim.
 func (m *Machine) PassOn(now time.Time, w *Waiter, a Arrival) {
 	m.begin(now)
 	m.offer(w, &a)
-	m.pending.arrival, m.pending.passedOn = w, true
+	m.pending.arrival, w.passedOn = w, true
 	m.run()
 }
 
@@ -270,6 +270,7 @@ func (m *Machine) Complete(now time.Time, l *Lease, cost fairqueue.Cost) (settle
 		return false
 	}
 	w.stage, w.outcome = StageEnded, OutcomeDispatched
+	m.settle(w) // first, so that no error in what follows can leave the lease held
 	if cost != fairqueue.UnknownCost {
 		m.queue.TrueUp(now, &w.queued, cost)
 	} else {
@@ -278,7 +279,6 @@ func (m *Machine) Complete(now time.Time, l *Lease, cost fairqueue.Cost) (settle
 		w.placement = nil // it may be kept for long
 	}
 	m.queue.Completed(&w.queued)
-	m.settle(w)
 	m.run()
 	return true
 }

@@ -10,7 +10,6 @@ type pending struct {
 	lanes    []*fairqueue.Request // one waiter of each lane to examine after a change of the endpoints
 	reopen   bool                 // every lane is to be opened
 	arrival  *Waiter              // to be decided on
-	passedOn bool                 // the arrival does not queue
 	failures int                  // panics in this event
 }
 
@@ -22,7 +21,7 @@ func (m *Machine) run() {
 	m.tidy()
 	if w := m.pending.arrival; w != nil {
 		m.decide(w)
-		m.pending.arrival, m.pending.passedOn = nil, false
+		m.pending.arrival = nil
 		m.tidy()
 	}
 	if m.queue.Len() > 0 {

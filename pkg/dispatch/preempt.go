@@ -75,31 +75,33 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 // takeOver gives v's endpoint and stock to w in one step: the stock does not change. If v's destination was sent
 // already, its stream is told; otherwise v goes back to its place in the queue, and its client notices nothing.
 func (m *Machine) takeOver(w *Waiter, v *Lease) {
-	loser, freed := v.waiter, v.reservation
+	loser, freed, sent := v.waiter, v.reservation, v.waiter.stage != StageGranted
 	r := m.placer.PlaceAt(w.placement, v.Endpoint()) // first, so that a panic in it leaves v untouched
 	w.lease.reservation = r
 	m.counts.preempted[[2]int{v.held.Tier(), w.queued.Tier}]++
+	if !sent {
+		m.countWaiterAgain(loser) // first, so that its flow stays live
+	}
+	// v is settled, and its request's fate is known, before any charge is corrected.
 	m.victims.remove(v)
 	m.ledger.Settle(&v.held)
 	m.unmeasure(v)
 	m.uncountLease(v)
-	if loser.stage == StageGranted {
-		m.countWaiterAgain(loser)
-		m.flows.removeLease(loser.flow, v.held.Tokens())
+	m.pending.freed = append(m.pending.freed, freed)
+	m.flows.removeLease(loser.flow, v.held.Tokens())
+	if sent {
+		loser.stage, loser.outcome = StageEnded, OutcomePreempted
+		loser.retry = m.retryAfter(loser, OutcomePreempted)
+		m.verdicts = append(m.verdicts, loser)
+		m.queue.Refund(m.now, &loser.queued) // its client gets nothing for what the engine has done
+		m.queue.Completed(&loser.queued)
+	} else {
 		loser.stage, v.reservation = StageWaiting, Reservation{}
 		m.queue.Requeue(&loser.queued)
 		m.waitsIn(loser)
 		m.requestSearch(loser)
 		m.released = time.Time{} // v's own release came to nothing
-	} else {
-		m.queue.Refund(m.now, &loser.queued) // its client gets nothing for what the engine has done
-		m.queue.Completed(&loser.queued)
-		m.flows.removeLease(loser.flow, v.held.Tokens())
-		loser.stage, loser.outcome = StageEnded, OutcomePreempted
-		loser.retry = m.retryAfter(loser, OutcomePreempted)
-		m.verdicts = append(m.verdicts, loser)
 	}
-	m.pending.freed = append(m.pending.freed, freed)
 	m.touch(loser.flow)
 	m.take(w, r, false)
 }

@@ -102,7 +102,7 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	}
 	m.flows.addLease(w.flow, l.held.Tokens())
 	m.countLease(l)
-	if !promoted && m.mayBeVictim(l.held.Tier()) {
+	if !promoted && !w.passedOn && m.mayBeVictim(l.held.Tier()) {
 		l.preemptible = true
 		m.victims.addNewest(l)
 		m.addedVictim(l.Endpoint())

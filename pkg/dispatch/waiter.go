@@ -56,6 +56,7 @@ type Waiter struct {
 	outcome   Outcome
 	waiting   bool   // it is counted as waiting in its flow
 	wasQueued bool   // it was in the queue
+	passedOn  bool   // it never queues, since it is no inference
 	lacking   uint32 // its number among those that were complete before their cost was known, from 1; 0: it is not one
 
 	waited  time.Duration

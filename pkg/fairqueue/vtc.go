@@ -146,10 +146,13 @@ func (v vtc) dispatch(l *level, s *share, r *Request, p *receipt) (moved bool) {
 }
 
 func (v vtc) adjust(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool) {
-	return increment(to, p.weight) > p.charged && v.trueUp(l, s, r, to, p)
+	return p.weight != 0 && increment(to, p.weight) > p.charged && v.trueUp(l, s, r, to, p)
 }
 
 func (v vtc) trueUp(l *level, s *share, _ *Request, to Cost, p *receipt) (moved bool) {
+	if p.weight == 0 {
+		return false // it was passed on, and nothing was charged
+	}
 	return v.correct(l, s, increment(to, p.weight), p)
 }
 

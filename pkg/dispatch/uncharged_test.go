@@ -1,0 +1,107 @@
+package dispatch
+
+import (
+	"testing"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// What was never charged for (it was passed on, by PassOn or by Enabled false) takes and gives back its lease like any
+// other, whatever its cost turns out to be, in flight, at its end or later, and its flow's account stays what it was.
+func TestWhatWasPassedOnIsNotCharged(t *testing.T) {
+	for name, discipline := range map[string]fairqueue.Discipline{"wfq": fairqueue.WFQ, "vtc": fairqueue.VTC} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, []int{1}, func(c *Config) { c.Queue.Discipline = discipline })
+			b.complete(b.arrives(0, "a", "", StageSent)) // the flow is known
+			for _, disabled := range []bool{false, true} {
+				pass := b.PassOn
+				if disabled {
+					pass = b.Arrive
+					b.enable(false)
+				}
+				for what, ends := range map[string]func(w *Waiter){
+					"known":  func(w *Waiter) { b.Complete(b.clock, &w.lease, 5) },
+					"raised": func(w *Waiter) { b.Raise(b.clock, &w.lease, 9, 9); b.Complete(b.clock, &w.lease, 5) },
+					"corrected": func(w *Waiter) {
+						b.TrueUp(b.clock, &w.lease, 3, 3)
+						b.Complete(b.clock, &w.lease, fairqueue.UnknownCost)
+					},
+					"late": func(w *Waiter) {
+						b.Complete(b.clock, &w.lease, fairqueue.UnknownCost)
+						b.UsageLate(b.clock, w, 5)
+					},
+				} {
+					w := new(Waiter)
+					b.event(func() { pass(b.clock, w, Arrival{Flow: "a", Tier: 0, Cost: 2, Placement: reach("")}) })
+					b.want(w, StageSent)
+					b.event(func() { ends(w) })
+					b.nothing(what)
+				}
+			}
+			b.enable(true)
+			b.complete(b.arrives(0, "a", "", StageSent))
+			b.nothing("queueing again")
+			if n := b.State().Panics; n > 0 {
+				t.Errorf("%d panics", n)
+			}
+		})
+	}
+}
+
+// enable turns queueing on or off.
+func (b *bench) enable(on bool) {
+	b.t.Helper()
+	cfg := b.Config()
+	cfg.Enabled = on
+	var err error
+	if b.event(func() { err = b.Configure(b.clock, cfg) }); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// What is passed on is no inference, so nobody gains by preempting it: the preemptor waits, or finds another victim.
+func TestPassedOnIsNoVictim(t *testing.T) {
+	b := newBench(t, []int{2}, func(c *Config) { c.Queue.Discipline = fairqueue.VTC })
+	inference := b.arrives(2, "a", "", StageSent)
+	passed := new(Waiter)
+	b.event(func() { b.PassOn(b.clock, passed, Arrival{Flow: "a", Tier: 2, Placement: reach("")}) })
+	if passed.Lease().Preemptible() {
+		t.Error("what is passed on may be preempted")
+	}
+	first := b.arrives(0, "b", "", StageSent)
+	b.want(inference, StageEnded)
+	if inference.Outcome() != OutcomePreempted {
+		t.Errorf("the victim ends as %v", inference.Outcome())
+	}
+	second := b.arrives(0, "b", "", StageWaiting)
+	b.want(passed, StageSent)
+	b.complete(passed)
+	b.complete(first)
+	b.want(second, StageGranted)
+	b.complete(second)
+	b.nothing("at the end")
+	if n := b.State().Panics; n > 0 {
+		t.Errorf("%d panics", n)
+	}
+}
+
+// A correction that fails leaks no lease: of a completed request, of a victim, or of its preemptor.
+func TestFailedCorrectionLeaksNothing(t *testing.T) {
+	b := newBench(t, []int{1}, func(c *Config) { c.Queue.Discipline = fairqueue.VTC })
+	b.complete(b.arrives(2, "a", "", StageSent))
+	breakReceipt := func(w *Waiter) { w.queued.Path = nil; w.queued.Tier = -1 } // no tier is found by it
+	w := b.arrives(2, "a", "", StageSent)
+	breakReceipt(w)
+	b.event(func() { b.Complete(b.clock, &w.lease, 7) })
+	if s := b.State(); s.Panics != 1 || s.Stock != 0 || b.fleet.reserved != [2]int{} {
+		t.Errorf("after a completion: %+v, reserved %v", s, b.fleet.reserved)
+	}
+	w = b.arrives(2, "a", "", StageSent)
+	breakReceipt(w)
+	p := b.arrives(0, "b", "", StageEnded)
+	if s := b.State(); s.Panics != 2 || s.Stock != 0 || b.fleet.reserved != [2]int{} || s.Queued != 0 {
+		t.Errorf("after a preemption that ended as %v: %+v, reserved %v", p.Outcome(), s, b.fleet.reserved)
+	}
+	b.want(w, StageEnded)
+	b.complete(b.arrives(0, "b", "", StageSent))
+}
