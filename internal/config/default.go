@@ -7,7 +7,8 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// Default returns the wfq profile: the values of the original queueing proposal.
+// Default returns the wfq profile: the values of the original queueing proposal, which every profile changes. It is not
+// what a file without a profile gets (DefaultProfile).
 func Default() Document {
 	return Document{
 		APIVersion: APIVersion,

@@ -3,7 +3,7 @@
 //
 // A document is built in layers, each of which changes only the fields that it names:
 //
-//	Default (the wfq profile)  ->  profile  ->  file  ->  flags  ->  Validate
+//	Default (the wfq profile)  ->  profile (recommended, if none is named)  ->  file  ->  flags  ->  Validate
 //
 // [Load] does all of it. The problems of all layers are reported together, as [Problems]: each has the path of the
 // field, the value found and what is allowed there. Problems in the file carry the line.

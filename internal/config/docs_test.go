@@ -18,16 +18,18 @@ const docsIntro = `# Configuration
 <!-- Generated from the comments of internal/config by: go test ./internal/config -run Docs -rewrite -->
 
 Weir reads one YAML file (` + "`--config-file`" + `, or ` + "`--config-text`" + ` for its text). It is made in layers: the defaults
-of a profile, then the file, then the flags; a later layer changes only the fields that it names. A list replaces the
-list of the layer below; only ` + "`tiers`" + ` is merged by name. An unknown field, a wrong type or a value out of its range is
+of a profile, then the file, then the flags; a later layer changes only the fields that it names. A file that names no
+profile has ` + "`recommended`" + `, which is the first column of the tables; one that means the values of the original
+queueing proposal says ` + "`profile: wfq`" + `. A list replaces the list of the layer below; only ` + "`tiers`" + ` is merged by name. An unknown field, a wrong type or a value out of its range is
 an error with its path, and all of them are reported at once. ` + "`weir config validate FILE`" + ` checks a file,
 ` + "`weir config show --profile NAME`" + ` prints a profile in full.
 
 The snake_case spelling of the sections ` + "`fair_request_queue` and `request_queue_controller`" + ` and of their keys is
 accepted too. Durations have a unit (` + "`30s`, `1m30s`" + `); decimals have at most six digits after the point and are exact.
 
-**Set the watermark.** The default of 2 requests per backend is far below what an engine batches. Poppers fill only to
-the lower bound, so to keep *n* batch slots of an engine busy (vLLM: ` + "`--max-num-seqs`" + `), set all three:
+**Set the watermark.** The default of 64 requests per backend is a guess of what an engine batches. Poppers fill only to
+the lower bound, so to keep *n* batch slots of an engine busy (vLLM: ` + "`--max-num-seqs`" + `), set all three; a layer that
+names the watermark and not a bound derives that bound from it:
 
 ` + "```yaml" + `
 requestQueueController:
@@ -42,7 +44,8 @@ profile marked † has such values, and is refused.
 **Changes at run time.** A change of the file is validated and then applied to the running queue; an invalid one is
 refused with every problem named, and the old configuration stays. ` + "`tierMode`, `capacityMode`, `flows.key` and\n`flows.discipline`" + ` cannot change at run time and are refused by name.
 
-The last two tables say why the defaults, and the values of ` + "`recommended`" + `, are what they are.
+The last two tables say why the values of ` + "`wfq`" + `, from which every profile begins, and those in which
+` + "`recommended`" + ` differs, are what they are.
 `
 
 // The reference is generated from the structs: their comments, their tags and the profiles.
@@ -85,6 +88,11 @@ func TestDocs(t *testing.T) {
 	}
 	b.WriteString(docsReasons(t))
 	golden(t, filepath.Join("..", "..", "docs", "config.md"), []byte(b.String()))
+}
+
+// otherProfiles returns the names of the profiles but the default one.
+func otherProfiles() []string {
+	return slices.DeleteFunc(Profiles(), func(name string) bool { return name == DefaultProfile })
 }
 
 const docsHead = "| key | default | other profiles | meaning |\n|---|---|---|---|\n"
@@ -135,8 +143,8 @@ func docsRowOf(t *testing.T, b *strings.Builder, comments map[string]string, doc
 	var value string
 	var others []string
 	if index != nil {
-		value = docsValue(documents[ProfileWFQ].FieldByIndex(index))
-		for _, name := range Profiles()[1:] {
+		value = docsValue(documents[DefaultProfile].FieldByIndex(index))
+		for _, name := range otherProfiles() {
 			if other := docsValue(documents[name].FieldByIndex(index)); other != value {
 				others = append(others, docsProfile(name)+": "+other)
 			}
@@ -186,9 +194,9 @@ func docsProfile(name string) string {
 
 // docsList returns the elements that a list has by default.
 func docsList(documents map[string]reflect.Value, i int) string {
-	list := "Default: " + docsValue(documents[ProfileWFQ].Field(i))
+	list := "Default: " + docsValue(documents[DefaultProfile].Field(i))
 	own := list
-	for _, name := range Profiles()[1:] {
+	for _, name := range otherProfiles() {
 		if other := docsValue(documents[name].Field(i)); "Default: "+other != own {
 			list += "; " + docsProfile(name) + ": " + other
 		}

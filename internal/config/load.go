@@ -11,7 +11,7 @@ import (
 type Source struct {
 	// Text is the YAML file; empty: none.
 	Text []byte
-	// Profile overrides the file's profile; empty: the file's, else wfq.
+	// Profile overrides the file's profile; empty: the file's, else DefaultProfile.
 	Profile string
 	// Override makes the last changes before validation: those of the flags that were given. It may be nil.
 	Override func(*Document)
@@ -36,11 +36,41 @@ func Show(source Source) (Document, error) {
 func layers(source Source) (d Document, lines map[string]int, problems Problems) {
 	d, dec := overlay(source)
 	problems = dec.problems.locate(dec.lines) // nameOrigins takes lines away
+	d.derive(dec.lines)
 	before := d
 	if source.Override != nil {
 		source.Override(&d)
 	}
 	return d, dec.lines, append(problems, d.nameOrigins(d.problems(), before, dec.lines)...)
+}
+
+// derive changes what follows from the keys that the file names, by their lines. A watermark replaces the bounds of the
+// profile, which are those of another watermark, and the profile's minDrain is never longer than the file's drainWindow.
+func (d *Document) derive(lines map[string]int) {
+	c, named := &d.RequestQueueController, func(key string) bool { return lines["requestQueueController."+key] > 0 }
+	if named("watermarkPerBackend") {
+		c.deriveBounds(!named("lowerBoundPerBackend"), !named("upperBoundPerBackend"))
+	}
+	if !named("minDrain") {
+		c.MinDrain = min(c.MinDrain, max(c.DrainWindow, 0))
+	}
+}
+
+// deriveBounds makes bounds derive from the watermark, for a layer that names the watermark and not them.
+func (c *RequestQueueController) deriveBounds(lower, upper bool) {
+	if lower {
+		c.LowerBoundPerBackend = nil
+	}
+	if upper {
+		c.UpperBoundPerBackend = nil
+	}
+}
+
+// SetWatermark sets the watermark, and makes both bounds derive from it. It is for a layer that names no bound, or names
+// them after the watermark.
+func (c *RequestQueueController) SetWatermark(n int64) {
+	c.WatermarkPerBackend = n
+	c.deriveBounds(true, true)
 }
 
 // nameOrigins adds to the problems where their values come from, unless they are on a line of the file. A value that
@@ -85,7 +115,7 @@ func overlay(source Source) (Document, *decoder) {
 	}
 	d, err := Profile(name)
 	if err != nil { // Validate names the value and the known ones
-		d = Default()
+		d, _ = Profile(DefaultProfile)
 	}
 	if theirs := foreign(root); theirs != nil {
 		dec.problems = append(dec.problems, theirs...)
@@ -98,7 +128,7 @@ func overlay(source Source) (Document, *decoder) {
 	return d, dec
 }
 
-// profileOf returns the profile that a document names, or wfq if it names none.
+// profileOf returns the profile that a document names, or DefaultProfile if it names none.
 func profileOf(root *yaml.Node) string {
 	if root != nil && root.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(root.Content); i += 2 {
@@ -107,5 +137,5 @@ func profileOf(root *yaml.Node) string {
 			}
 		}
 	}
-	return ProfileWFQ
+	return DefaultProfile
 }

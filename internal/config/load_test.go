@@ -143,9 +143,8 @@ func TestProblemsOfDefaults(t *testing.T) {
 		"fairRequestQueue: { totalCapacity: 50, flowCapacity: 100 }": { // written, although it is the default
 			"fairRequestQueue.flowCapacity: 100: must be at most totalCapacity (50) (line 1)",
 		},
-		"profile: recommended\nrequestQueueController: { watermarkPerBackend: 32 }": {
-			"requestQueueController.lowerBoundPerBackend: 64 (the default of profile recommended): must be at most " +
-				"watermarkPerBackend (32)" + advice,
+		"profile: recommended\nrequestQueueController: { lowerBoundPerBackend: 80 }": {
+			"requestQueueController.lowerBoundPerBackend: 80: must be at most watermarkPerBackend (64)" + advice + " (line 2)",
 		},
 		"profile: smg-priority\ntiers: [ { name: gold, minPriority: 0 } ]": {
 			`criticality.default: "default" (the default of profile smg-priority): must be one of Critical, Standard, Sheddable, gold`,
@@ -153,7 +152,7 @@ func TestProblemsOfDefaults(t *testing.T) {
 		},
 		"profile: none\nfairRequestQueue: { totalCapacity: 50 }": { // the profile is what is wrong first of all
 			`profile: "none": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare (line 1)`,
-			"fairRequestQueue.flowCapacity: 100: must be at most totalCapacity (50)",
+			"fairRequestQueue.flowCapacity: 1000: must be at most totalCapacity (50)",
 		},
 	} {
 		_, err := Load(source(text))
@@ -242,5 +241,70 @@ func TestNotYetFieldsExist(t *testing.T) {
 	d.Flows.Discipline = DisciplineNone
 	if got := d.unsupported(); len(got) > 0 {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A configuration that names no profile has recommended, whatever else is in it.
+func TestDefaultProfile(t *testing.T) {
+	recommended, err := Profile(ProfileRecommended)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"", "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n", "{}"} {
+		if d, err := Load(Source{Text: []byte(text)}); err != nil || !reflect.DeepEqual(d, recommended) {
+			t.Errorf("%q: %+v, %v", text, d, err)
+		}
+	}
+	if d, err := Load(Source{Text: []byte("profile: wfq")}); err != nil || !reflect.DeepEqual(d, Default()) {
+		t.Errorf("wfq: %+v, %v", d, err)
+	}
+}
+
+// A layer that names the watermark and not a bound derives that bound from it, whatever the profile's bounds are.
+func TestLoneWatermark(t *testing.T) {
+	type bounds struct{ lower, upper *int64 }
+	const key = "requestQueueController"
+	for text, want := range map[string]bounds{
+		"":                               {new(int64(64)), new(int64(64))},
+		"{ watermarkPerBackend: 32 }":    {},
+		"{ watermark_per_backend: 100 }": {},
+		"{ watermarkPerBackend: 64 }":    {},
+		"{ lowerBoundPerBackend: 32 }":   {new(int64(32)), new(int64(64))},
+		"{ upperBoundPerBackend: 100 }":  {new(int64(64)), new(int64(100))},
+		"{ watermarkPerBackend: 32, lowerBoundPerBackend: 32 }":                           {lower: new(int64(32))},
+		"{ watermarkPerBackend: 100, upperBoundPerBackend: 110 }":                         {upper: new(int64(110))},
+		"{ watermarkPerBackend: 32, lowerBoundPerBackend: 32, upperBoundPerBackend: 32 }": {new(int64(32)), new(int64(32))},
+	} {
+		if text != "" {
+			text = key + ": " + text
+		}
+		d, err := Load(Source{Text: []byte(text)})
+		c := d.RequestQueueController
+		if got := (bounds{c.LowerBoundPerBackend, c.UpperBoundPerBackend}); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+		written, err := d.MarshalOverlay()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := Load(Source{Text: written}); err != nil || !reflect.DeepEqual(back, d) {
+			t.Errorf("%q: read back from\n%s%v", text, written, err)
+		}
+	}
+}
+
+// The default of minDrain is at most the drainWindow; one that somebody writes is not changed.
+func TestMinDrainFollowsTheWindow(t *testing.T) {
+	for text, want := range map[string]string{
+		"drainWindow: 2s": "2s", "drainWindow: 0s": "0s", "drainWindow: 1m": "5s", "minDrain: 1s, drainWindow: 2s": "1s",
+	} {
+		d, err := Load(Source{Text: []byte("requestQueueController: { " + text + " }")})
+		if got := d.RequestQueueController.MinDrain.String(); err != nil || got != want {
+			t.Errorf("%s: %s, %v", text, got, err)
+		}
+	}
+	_, err := Load(Source{Text: []byte("requestQueueController: { minDrain: 3s, drainWindow: 2s }")})
+	if err == nil || !strings.Contains(err.Error(), "must be at most drainWindow (2s)") {
+		t.Error(err)
 	}
 }

@@ -22,6 +22,9 @@ func (d Document) MarshalOverlay() ([]byte, error) {
 			return nil, err
 		}
 	}
+	if n := d.RequestQueueController.WatermarkPerBackend; n != profile.RequestQueueController.WatermarkPerBackend {
+		profile.RequestQueueController.deriveBounds(true, true) // as it does where the file is read
+	}
 	if err := overlayOf(root, reflect.ValueOf(profile), reflect.ValueOf(d)); err != nil {
 		return nil, err
 	}

@@ -103,8 +103,8 @@ func docsReasons(t *testing.T) string {
 	t.Helper()
 	all := readReasons(t)
 	var b strings.Builder
-	b.WriteString("\n## Why these defaults\n\n\"The proposal\" is the queueing proposal of which the profile `wfq` has the values.\n\n" +
-		"| key | default | why |\n|---|---|---|\n")
+	b.WriteString("\n## Why these values in `wfq`\n\nEvery profile begins with these. \"The proposal\" is the queueing proposal that they come from.\n\n" +
+		"| key | value | why |\n|---|---|---|\n")
 	keys, values := keysWithDefault(reflect.ValueOf(Default()), "")
 	for i, key := range keys {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key, values[i], all.Defaults[key])

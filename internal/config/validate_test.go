@@ -283,6 +283,8 @@ func TestAnonymousNeedsOthers(t *testing.T) {
 
 // Warnings are about what is allowed but hardly intended, and about what is configured but has no effect.
 func TestWarnings(t *testing.T) {
+	const allThree = "to keep n batch slots busy (vLLM: --max-num-seqs n), set all three of watermarkPerBackend, " +
+		"lowerBoundPerBackend and upperBoundPerBackend to n"
 	for name, test := range map[string]struct {
 		text string
 		want []string
@@ -350,6 +352,19 @@ func TestWarnings(t *testing.T) {
 		"bounds beside slots": {
 			"requestQueueController: { slotsPerBackend: 8, watermarkPerBackend: 9, lowerBoundPerBackend: 8 }",
 			[]string{"requestQueueController.watermarkPerBackend: 9: has no effect, since slotsPerBackend (8) takes its place"},
+		},
+		"a watermark alone": {
+			"profile: recommended\nrequestQueueController: { watermarkPerBackend: 64 }",
+			[]string{"requestQueueController.watermarkPerBackend: 64: under load each backend is kept at the lower bound, which " +
+				"is derived from it: 57.6; " + allThree},
+		},
+		"a lower bound below the watermark": {
+			"profile: recommended\nrequestQueueController: { lowerBoundPerBackend: 40 }",
+			[]string{"requestQueueController.lowerBoundPerBackend: 40: under load each backend is kept there, below the " +
+				"watermark of 64; " + allThree},
+		},
+		"all three bounds": {
+			"requestQueueController: { watermarkPerBackend: 8, lowerBoundPerBackend: 8, upperBoundPerBackend: 8 }", nil,
 		},
 		"the profile's bounds beside other slots": {
 			"profile: smg-priority\ncriticality: { maxClass: \"\" }\nrequestQueueController: { slotsPerBackend: 8 }", nil,

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 )
 
@@ -15,6 +16,7 @@ func (d Document) Warnings() []Problem {
 	d.tierWarnings(warn)
 	d.reservationWarnings(warn)
 	d.bandWarnings(warn)
+	d.watermarkWarning(warn)
 	if c := d.RequestQueueController; !c.Enabled && c.EnqueueAll {
 		warn("requestQueueController.enqueueAll", "true: has no effect, since requestQueueController.enabled is false")
 	}
@@ -109,4 +111,28 @@ func (d Document) bandWarnings(warn warner) {
 		warn("requestQueueController."+bound.path, "%d: has no effect, since slotsPerBackend (%d) takes its place",
 			*bound.value, *c.SlotsPerBackend)
 	}
+}
+
+// watermarkWarning says where the stock stands under load, if bounds that somebody wrote keep it below the watermark.
+func (d Document) watermarkWarning(warn warner) {
+	c := d.RequestQueueController
+	profile, err := Profile(d.Profile)
+	own := profile.RequestQueueController
+	if !c.Enabled || c.SlotsPerBackend != nil || err != nil || c.WatermarkPerBackend == own.WatermarkPerBackend &&
+		reflect.DeepEqual(c.LowerBoundPerBackend, own.LowerBoundPerBackend) {
+		return
+	}
+	path, is := "requestQueueController.lowerBoundPerBackend", ""
+	switch watermark := c.WatermarkPerBackend; {
+	case c.LowerBoundPerBackend == nil:
+		path = "requestQueueController.watermarkPerBackend"
+		is = fmt.Sprintf("%d: under load each backend is kept at the lower bound, which is derived from it: %v", watermark,
+			Decimal(watermark)*(One-c.PercentageDeviationForBounds))
+	case *c.LowerBoundPerBackend == watermark:
+		return
+	default:
+		is = fmt.Sprintf("%d: under load each backend is kept there, below the watermark of %d", *c.LowerBoundPerBackend, watermark)
+	}
+	warn(path, "%s; to keep n batch slots busy (vLLM: --max-num-seqs n), set all three of watermarkPerBackend, "+
+		"lowerBoundPerBackend and upperBoundPerBackend to n", is)
 }

@@ -10,6 +10,9 @@ const (
 	ProfileSMG         = "smg-priority"
 	ProfileMindRouter  = "mindrouter-fairshare"
 
+	// DefaultProfile is the profile of a configuration that names none.
+	DefaultProfile = ProfileRecommended
+
 	CapacityReserved = "reserved"
 	CapacityShared   = "shared"
 

@@ -90,27 +90,4 @@ func advise(d *config.Document, hashed bool, log logr.Logger) {
 	for _, w := range warnings {
 		log.Info("WARNING: configuration: " + w.Error())
 	}
-	c := d.RequestQueueController
-	if !c.Enabled || c.SlotsPerBackend != nil {
-		return
-	}
-	watermark, seed := c.WatermarkPerBackend, config.Default().RequestQueueController.WatermarkPerBackend
-	var lower, is string
-	switch {
-	case c.LowerBoundPerBackend == nil:
-		lower = "derived"
-		is = fmt.Sprintf("a derived %v of the watermark's %d", config.Decimal(watermark)*(config.One-c.PercentageDeviationForBounds), watermark)
-		if watermark == seed {
-			is = "which is far below what an engine batches"
-		}
-	case watermark > seed && *c.LowerBoundPerBackend == watermark:
-		return
-	default:
-		lower = fmt.Sprint(*c.LowerBoundPerBackend)
-		is = fmt.Sprintf("%s of the watermark's %d", lower, watermark)
-	}
-	log.Info("WARNING: under load each backend is kept at the lower bound, "+is+": to keep n batch slots busy (vLLM: "+
-		"--max-num-seqs n), set all three of watermarkPerBackend, lowerBoundPerBackend and upperBoundPerBackend to n (flags "+
-		"--watermark-per-backend, --lower-bound-per-backend, --upper-bound-per-backend)",
-		"watermarkPerBackend", watermark, "lowerBoundPerBackend", lower)
 }

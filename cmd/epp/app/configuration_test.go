@@ -83,32 +83,34 @@ func TestInvalidConfigDefaults(t *testing.T) {
 	}
 }
 
-// The advice is given until all three bounds are set, and names the lower bound.
-func TestWatermarkAdvice(t *testing.T) {
-	const farBelow = "the lower bound, which is far below what an engine batches: to keep"
-	for controller, want := range map[string]string{
-		"":                                  farBelow,
-		"percentageDeviationForBounds: 0.2": farBelow,
-		"watermarkPerBackend: 64":           "the lower bound, a derived 57.6 of the watermark's 64: to keep",
-		"watermarkPerBackend: 64, percentageDeviationForBounds: 0.25":                 "the lower bound, a derived 48 of the watermark's 64: to keep",
-		"watermarkPerBackend: 64, lowerBoundPerBackend: 40":                           "the lower bound, 40 of the watermark's 64: to keep",
-		"lowerBoundPerBackend: 2":                                                     "the lower bound, 2 of the watermark's 2: to keep",
-		"watermarkPerBackend: 64, lowerBoundPerBackend: 64, upperBoundPerBackend: 64": "",
-		"slotsPerBackend: 64":                                                         "",
-		"enabled: false":                                                              "",
+// Without a profile the one that is in use is recommended, in a Weir without a file, with a file that names none, and
+// where an invalid file is replaced by the defaults; one line at the start says what is in use.
+func TestDefaultProfile(t *testing.T) {
+	recommended, err := config.Profile(config.ProfileRecommended)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, changed := range map[string]string{
+		"": "",
+		"flows: { weights: { a: 2 } }\ncost: requests": `"cost":"requests","usage":"auto","learned":"slots of 0 of 1 endpoints","stated":["flows.weights","cost"]`,
+		"profile: wqf": "",
+		"flows: [":     "",
 	} {
 		log := &child.Log{}
-		logger, _ := newLogger(log, encoderConsole, 0)
-		d, err := config.Load(config.Source{Profile: config.ProfileWFQ, Text: []byte("requestQueueController: { " + controller + " }")})
-		if err != nil {
-			t.Fatal(err)
+		o := testOptions()
+		o.Profile, o.ConfigText, o.OnInvalidConfig, o.DrainTimeout = "", text, InvalidDefaults, 0
+		o.Override = nil
+		o.Log, _ = newLogger(log, encoderJSON, 0)
+		r := start(t, o)
+		if d := r.Config(); changed == "" && !reflect.DeepEqual(d, recommended) || d.Profile != config.ProfileRecommended {
+			t.Errorf("%q: in use: %+v", text, d)
 		}
-		advise(&d, false, logger)
-		got := log.String()
-		advised := strings.Contains(got, "set all three of watermarkPerBackend")
-		if advised != (want != "") || !strings.Contains(got, want) {
-			t.Errorf("%q: %q is not in %q", controller, want, got)
+		want := `"profile":"recommended","lowerBoundPerBackend":"64","upperBoundPerBackend":"64","cost":"tokens","usage":"auto",` +
+			`"learned":"slots of 0 of 1 endpoints","stated":[]`
+		if changed != "" {
+			want = changed
 		}
+		eventually(t, "the line of the start", func() bool { return strings.Contains(log.String(), want) })
 	}
 }
 

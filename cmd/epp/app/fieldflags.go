@@ -1,6 +1,9 @@
 package app
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/spf13/pflag"
 
 	"github.com/weir-epp/weir/internal/config"
@@ -14,13 +17,13 @@ func (f *flags) queue(s *pflag.FlagSet) {
 	s.Int64Var(&q.FlowCapacity, "flow-capacity", q.FlowCapacity, "most `requests` queued at a time in one flow")
 	s.Var(&q.QueueTTL, "queue-ttl", "longest time in the queue, at most 1h")
 	s.Int64Var(&c.WatermarkPerBackend, "watermark-per-backend", c.WatermarkPerBackend,
-		"`requests` that each backend should have in flight: the engine's batch slots")
+		"`requests` that each backend should have in flight: the engine's batch slots; alone, it derives both bounds")
 	s.Var(&c.PercentageDeviationForBounds, "percentage-deviation-for-bounds",
 		"distance of both bounds from the watermark, as a share of it, above 0 and below 1")
 	s.Int64Var(&f.lower, "lower-bound-per-backend", 0,
-		"`requests` per backend below which the queue is released (default derived from the watermark)")
+		"`requests` per backend below which the queue is released (default the profile's, or derived from a watermark that is given)")
 	s.Int64Var(&f.upper, "upper-bound-per-backend", 0,
-		"`requests` per backend below which an arrival passes an empty queue (default derived from the watermark)")
+		"`requests` per backend below which an arrival passes an empty queue (default the profile's, or derived from a watermark that is given)")
 	s.Int64Var(&c.NumPoppers, "num-poppers", c.NumPoppers, "`goroutines` that release requests when time is what they waited for")
 	s.Var(&c.PopperWaitBase, "popper-wait-base", "wait of a popper after an unexpected error")
 	s.Var(&c.PopperWaitJitterMax, "popper-wait-jitter-max", "most that is added to it at random")
@@ -40,7 +43,7 @@ var fields = map[string]func(to *config.Document, from *flags){
 		to.FairRequestQueue.QueueTTL = from.document.FairRequestQueue.QueueTTL
 	},
 	"watermark-per-backend": func(to *config.Document, from *flags) {
-		to.RequestQueueController.WatermarkPerBackend = from.document.RequestQueueController.WatermarkPerBackend
+		to.RequestQueueController.SetWatermark(from.document.RequestQueueController.WatermarkPerBackend)
 	},
 	"percentage-deviation-for-bounds": func(to *config.Document, from *flags) {
 		to.RequestQueueController.PercentageDeviationForBounds = from.document.RequestQueueController.PercentageDeviationForBounds
@@ -68,11 +71,12 @@ var fields = map[string]func(to *config.Document, from *flags){
 	},
 }
 
-// override applies the flags that were given.
+// override applies the flags that were given, by their names from the last to the first: a bound comes after the watermark
+// that would derive it.
 func (f *flags) override(d *config.Document) {
-	for name, copyField := range fields {
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(fields))) {
 		if f.set.Changed(name) {
-			copyField(d, f)
+			fields[name](d, f)
 		}
 	}
 }

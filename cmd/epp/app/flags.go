@@ -45,12 +45,16 @@ can take them, then picks one.
 
 It serves Envoy over TLS by default; --secure-serving=false is for a cluster without TLS, as in config/envoy.
 
-Set the watermark: the default of 2 requests per backend is far below what an engine batches. To keep n batch slots busy
-(vLLM: --max-num-seqs n), set all three: --watermark-per-backend=n --lower-bound-per-backend=n --upper-bound-per-backend=n
+Set the watermark: 64 requests per backend is a guess of what an engine batches. To keep n batch slots busy (vLLM:
+--max-num-seqs n), set all three: --watermark-per-backend=n --lower-bound-per-backend=n --upper-bound-per-backend=n
 `
 
 func newFlags() *flags {
-	f := &flags{Options: DefaultOptions(), document: config.Default()}
+	document, err := config.Profile(config.DefaultProfile)
+	if err != nil {
+		panic(err) // it is one of this build's
+	}
+	f := &flags{Options: DefaultOptions(), document: document}
 	f.set = pflag.NewFlagSet("epp", pflag.ContinueOnError)
 	f.set.SortFlags = false
 	f.set.Usage = func() {}
@@ -115,7 +119,7 @@ func (f *flags) configuration(s *pflag.FlagSet) {
 	s.StringVar(&f.ConfigFile, "config-file", "", "YAML `file` with the configuration, followed as it changes; docs/config.md has every key")
 	s.StringVar(&f.ConfigText, "config-text", "", "the same as `YAML` text, which does not change")
 	s.StringVar(&f.Profile, "profile", "",
-		"`name` of the set of defaults: "+config.ProfileList()+" (default the file's, else wfq)")
+		"`name` of the set of defaults: "+config.ProfileList()+" (default the file's, else "+config.DefaultProfile+")")
 	s.StringVar(&f.OnInvalidConfig, "on-invalid-config", f.OnInvalidConfig,
 		"`what` an invalid configuration does: fail (end with every problem named) or defaults (start with the profile's)")
 }

@@ -51,6 +51,8 @@ func (a *App) started() error {
 	a.log.Info("started", "version", build.Version, "revision", build.Revision, "profile", a.Config().Profile,
 		"bind", a.options.BindAddress, "grpc", ports.GRPC, "health", ports.Health, "metrics", ports.Metrics, "debug", ports.Debug,
 		"secure", a.options.SecureServing, "endpoints", a.pool.store.Current().Len())
+	d := a.Config()
+	a.log.Info("the configuration in use", a.inUse(&d)...)
 	a.readiness.set(listening, true)
 	if a.options.PortsFile == "" {
 		return nil
