@@ -100,8 +100,23 @@ func (b Bootstrap) setWeir(address string) error {
 	if cluster == nil {
 		return nil // a configuration without ext_proc
 	}
-	delete(cluster, "transport_socket")
-	return setEndpoints(cluster, []string{address})
+	clusters := []map[string]any{cluster}
+	if parts := List(cluster, "cluster_type", "typed_config", "clusters"); len(parts) > 0 { // one that is made of others
+		clusters = clusters[:0]
+		for _, name := range parts {
+			clusters = append(clusters, b.Cluster(fmt.Sprint(name)))
+		}
+	}
+	for _, c := range clusters {
+		if c == nil {
+			return fmt.Errorf("envoyrun: cluster %s: a cluster that it is made of is missing", WeirCluster)
+		}
+		delete(c, "transport_socket")
+		if err := setEndpoints(c, []string{address}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (b Bootstrap) setModelServers(addresses []string) error {

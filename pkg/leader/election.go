@@ -10,8 +10,9 @@ import (
 // election is one replica's part in the election: it is told what the Lease was seen to be, and says what to write and
 // when. It is a pure state machine.
 //
-// Its invariants: leads changes to false only by a Lease with another holder, or by leave; a Lease with another holder is
-// not replaced before it has been seen unchanged for its duration, by looks that are at most two pauses apart.
+// Its invariants: leads changes to false only by a Lease with another holder; a Lease with another holder, unless it is one
+// to be relieved, is not replaced before it has been seen unchanged for its duration, by looks that are at most two pauses
+// apart; a replica that has left takes no Lease.
 type election struct {
 	// Immutable.
 	me       Identity
@@ -39,9 +40,9 @@ func (e *election) saw(now time.Time, lease *coordinationv1.Lease) {
 	}
 	switch holder := holderOf(lease); {
 	case holder == e.me.String():
-		e.leads = !e.left
+		e.leads = e.leads || !e.left
 		e.wait = 0
-	case holder == "" || e.me.precedes(holder):
+	case holder == "" || e.me.precedes(holder) || e.me.relieves(holder):
 		e.wait = 0
 		// Nobody else leads: whoever led goes on, and takes it again.
 	default:
@@ -90,10 +91,10 @@ func (e *election) held(now time.Time) *coordinationv1.Lease {
 	return l
 }
 
-// leave ends this replica's part. It returns the Lease to write so that another replica may take it at once; nil if this
-// one does not hold it.
+// leave ends this replica's part: it leads, if it does, until another one holds the Lease. It returns the Lease to write
+// so that another replica may take it at once; nil if this one does not hold it.
 func (e *election) leave() *coordinationv1.Lease {
-	e.left, e.leads = true, false
+	e.left = true
 	if e.lease == nil || holderOf(e.lease) != e.me.String() {
 		return nil
 	}

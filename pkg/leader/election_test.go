@@ -38,7 +38,7 @@ func TestElectionSimulated(t *testing.T) {
 		newVoter := func() *voter {
 			born++
 			return &voter{
-				election: election{me: Identity{fmt.Sprint("p", born), fmt.Sprint("u", born), "b"}, name: theLease, duration: duration, pause: retry},
+				election: election{me: Identity{Pod: fmt.Sprint("p", born), UID: fmt.Sprint("u", born), Boot: "b"}, name: theLease, duration: duration, pause: retry},
 				clock:    time.Duration(r.Int64N(int64(2*time.Hour))) - time.Hour,
 				unsure:   true,
 			}
@@ -164,10 +164,10 @@ func TestElectionSimulated(t *testing.T) {
 func TestAnOutageIsNotCounted(t *testing.T) {
 	const duration, retry = 15 * time.Second, 2 * time.Second
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	holder, seconds := Identity{"p", "u", "b"}.String(), int32(duration/time.Second)
+	holder, seconds := Identity{Pod: "p", UID: "u", Boot: "b"}.String(), int32(duration/time.Second)
 	held := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds}}
 	held.ResourceVersion = "1"
-	e := election{me: Identity{"q", "u", "b"}, name: theLease, duration: duration, pause: retry}
+	e := election{me: Identity{Pod: "q", UID: "u", Boot: "b"}, name: theLease, duration: duration, pause: retry}
 	for range 3 {
 		e.saw(now, held)
 		now = now.Add(retry)
@@ -208,8 +208,17 @@ func TestWhatTheLeaseSays(t *testing.T) {
 			t.Errorf("after %d transitions it is renewed as %+v", before, s)
 		}
 		e.leave()
+		if e.saw(now, renewed); !e.leads {
+			t.Error("it does not lead until another one does")
+		}
+		successor := renewed.DeepCopy()
+		other := bert.String()
+		successor.Spec.HolderIdentity = &other
+		if e.saw(now, successor); e.leads {
+			t.Error("it leads after another one does")
+		}
 		if e.saw(now, renewed); e.leads {
-			t.Error("it leads after it has left")
+			t.Error("it leads again after it has left")
 		}
 	}
 }
@@ -218,7 +227,7 @@ func TestIdentity(t *testing.T) {
 	i := Identity{Pod: "weir-0", UID: "u", Boot: "b"}
 	for holder, want := range map[string]bool{
 		"weir-0_u_a": true, "weir-0_u_": true, i.String(): false, "weir-0_v_a": false, "weir-1_u_a": false, "weir-0": false,
-		"": false, "weir-0_u_a_": false, "_u_a": false,
+		"": false, "weir-0_u_a_10.0.0.1": true, "_u_a": false,
 	} {
 		if got := i.precedes(holder); got != want {
 			t.Errorf("%q: %t, want %t", holder, got, want)
@@ -226,6 +235,12 @@ func TestIdentity(t *testing.T) {
 	}
 	if nobody := (Identity{Pod: "weir-0", Boot: "b"}); nobody.precedes("weir-0__a") {
 		t.Error("without a UID another pod of the name is taken for the own one")
+	}
+	here := Identity{Pod: "weir-0", UID: "u", Boot: "b", Address: "10.0.0.1"}
+	for holder, want := range map[string]bool{"weir-1_v_c": true, "weir-1_v_c_10.0.0.2": false, "": false, "somebody": false, "a_b": false} {
+		if got := here.relieves(holder); got != want || i.relieves(holder) {
+			t.Errorf("%q is relieved: %t, want %t; by one that does not publish itself: %t", holder, got, want, i.relieves(holder))
+		}
 	}
 	if a, b := NewIdentity("p", "u"), NewIdentity("p", "u"); a.Boot == b.Boot || a.Boot == "" {
 		t.Errorf("boot IDs %q and %q", a.Boot, b.Boot)

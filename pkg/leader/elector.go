@@ -21,6 +21,7 @@ type Elector struct {
 	part   context.Context // done: this replica takes no part any more
 	resign context.CancelFunc
 	gone   chan struct{} // closed: and the Lease is given up, or will not be
+	over   chan struct{} // closed: and it does not lead any more
 
 	// Owned by Run.
 	election election
@@ -38,20 +39,18 @@ func NewElector(
 	part, resign := context.WithCancel(context.Background())
 	return &Elector{
 		config: config, leases: leases, changed: changed, failed: failed, log: log.WithValues("lease", name),
-		part: part, resign: resign, gone: make(chan struct{}),
+		part: part, resign: resign, gone: make(chan struct{}), over: make(chan struct{}),
 		election: election{me: me, name: name, duration: config.LeaseDuration, pause: config.RetryPeriod},
 		unsure:   true,
 	}
 }
 
-// Resign ends this replica's part in the election: it stops leading at once, and gives the Lease up so that another
-// replica can take it. Resign returns when that is done, or ctx is. It needs Run.
-func (e *Elector) Resign(ctx context.Context) {
+// Resign ends this replica's part in the election: it gives the Lease up, so that another replica can take it, and leads
+// until one has. given is closed when it does not hold the Lease, succeeded when it does not lead. It needs Run, whose end
+// leaves open what has not happened by then.
+func (e *Elector) Resign() (given, succeeded <-chan struct{}) {
 	e.resign()
-	select {
-	case <-e.gone:
-	case <-ctx.Done():
-	}
+	return e.gone, e.over
 }
 
 // Run takes part in the election until ctx is done or Resign is called; it returns nil when ctx is done. A leader whose
@@ -70,8 +69,9 @@ func (e *Elector) Run(ctx context.Context) error {
 	}
 	if ctx.Err() == nil {
 		e.giveUp(ctx)
+		close(e.gone)
+		e.awaitSuccessor(ctx)
 	}
-	close(e.gone)
 	<-ctx.Done()
 	return nil
 }
@@ -122,31 +122,60 @@ func (e *Elector) act(ctx context.Context) error {
 // giveUp writes that nobody holds the Lease, if this replica does. It tries until that is done or ctx is.
 func (e *Elector) giveUp(ctx context.Context) {
 	write := e.election.leave()
-	e.tell()
 	if e.unsure {
-		if lease, err := e.get(ctx); err == nil {
-			e.election.saw(time.Now(), lease)
-			write = e.election.leave()
-		}
+		write = e.leaveAgain(ctx, write)
 	}
 	for write != nil {
-		_, err := e.put(ctx, write)
+		lease, err := e.put(ctx, write)
 		if err == nil {
-			e.log.Info("gave up the leadership")
+			e.election.saw(time.Now(), lease)
+			e.log.Info("gave up the Lease: this replica leads until another one does")
 			return
 		}
 		e.note(err)
-		pause := time.NewTimer(e.config.RetryPeriod / 4)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if !e.pause(ctx) {
 			return
 		}
-		if lease, err := e.get(ctx); err == nil {
-			e.election.saw(time.Now(), lease)
-			write = e.election.leave()
+		write = e.leaveAgain(ctx, write)
+	}
+}
+
+// leaveAgain looks at the Lease and returns what leave says of it then; of what is not known, the same as before.
+func (e *Elector) leaveAgain(ctx context.Context, before *coordinationv1.Lease) *coordinationv1.Lease {
+	lease, err := e.get(ctx)
+	if err != nil {
+		return before
+	}
+	e.election.saw(time.Now(), lease)
+	e.tell()
+	return e.election.leave()
+}
+
+// awaitSuccessor looks at the Lease until another replica holds it, or ctx is done.
+func (e *Elector) awaitSuccessor(ctx context.Context) {
+	for e.election.leads {
+		if !e.pause(ctx) {
+			return
 		}
+		lease, err := e.get(ctx)
+		e.note(err)
+		if err == nil {
+			e.election.saw(time.Now(), lease)
+		}
+	}
+	e.tell()
+	close(e.over)
+}
+
+// pause waits for a fourth of the retry period, and returns false if ctx is done before.
+func (e *Elector) pause(ctx context.Context) bool {
+	pause := time.NewTimer(e.config.RetryPeriod / 4)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

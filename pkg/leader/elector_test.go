@@ -200,18 +200,21 @@ func TestResign(t *testing.T) {
 				a.set(before)
 				time.Sleep(1500 * time.Millisecond)
 				resigned := time.Now()
-				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-				defer cancel()
-				a.elector.Resign(ctx)
-				if ctx.Err() != nil {
+				given, succeeded := a.elector.Resign()
+				select {
+				case <-given:
+				case <-time.After(3 * time.Second):
 					t.Error("the Lease is not given up within 3 s")
 				}
-				a.want(false, "after its resignation")
-				time.Sleep(3 * time.Second)
+				<-succeeded
 				synctest.Wait()
+				a.want(false, "after its resignation")
 				b.want(true, "after the resignation")
 				if took := b.changedAt().Sub(resigned); took > 5*time.Second {
 					t.Errorf("the other one leads after %v", took)
+				}
+				if gap := b.changedAt().Sub(a.changedAt()); gap > 0 {
+					t.Errorf("nobody led for %v", gap)
 				}
 				b.kill()
 				time.Sleep(time.Minute)
@@ -222,12 +225,38 @@ func TestResign(t *testing.T) {
 	}
 }
 
+// A leader of an earlier version, which does not publish itself, is relieved as soon as a replica that does is there; the
+// other way round nobody is.
+func TestEarlierVersionIsRelieved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		old := s.candidate(t, anna)
+		synctest.Wait()
+		old.want(true, "alone")
+		next := bert
+		next.Address = "10.0.0.2"
+		b := s.candidate(t, next)
+		synctest.Wait()
+		b.want(true, "at once")
+		time.Sleep(DefaultConfig().RetryPeriod)
+		synctest.Wait()
+		old.want(false, "after a retry period")
+		third := s.candidate(t, clara)
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		b.want(true, "beside earlier versions")
+		old.want(false, "beside it")
+		third.want(false, "beside it")
+	})
+}
+
 // A follower that stops takes nothing from the leader.
 func TestFollowerResigns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
 		a, b := s.leaderAndFollower(t)
-		b.elector.Resign(t.Context())
+		_, over := b.elector.Resign()
+		<-over // at once: it does not lead
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		a.want(true, "after the follower resigned")
@@ -250,7 +279,8 @@ func TestResignWhatWasWrittenUnknown(t *testing.T) {
 		if h := s.holder(theLease); h != anna.String() {
 			t.Fatalf("the Lease is held by %q", h)
 		}
-		a.elector.Resign(t.Context())
+		given, _ := a.elector.Resign()
+		<-given
 		if h := s.holder(theLease); h != "" {
 			t.Errorf("the Lease is still held by %q", h)
 		}
@@ -283,7 +313,8 @@ func TestLooksAreSpread(t *testing.T) {
 	})
 }
 
-// While the apiserver is away a resignation does not hang: it ends with its context, and the drain goes on.
+// While the apiserver is away nobody can succeed a leader that resigned: it leads on, for as long as its process lets it,
+// and gives the Lease up when the apiserver is back.
 func TestResignInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
@@ -292,17 +323,15 @@ func TestResignInAnOutage(t *testing.T) {
 		a.set(func(c *client) { c.hang = true })
 		time.Sleep(4 * time.Second) // a request hangs, and goes on to
 		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		begun := time.Now()
-		a.elector.Resign(ctx)
-		a.want(false, "after its resignation")
-		if took := a.changedAt().Sub(begun); took > 0 {
-			t.Errorf("it led for another %v", took)
+		given, succeeded := a.elector.Resign()
+		select {
+		case <-given:
+			t.Error("the Lease is given up without an apiserver")
+		case <-succeeded:
+			t.Error("there is a successor without an apiserver")
+		case <-time.After(3 * time.Second):
 		}
-		if took := time.Since(begun); took > 3*time.Second {
-			t.Errorf("the resignation took %v", took)
-		}
+		a.want(true, "while nobody can succeed it")
 		a.set(func(c *client) { c.hang = false })
 		time.Sleep(10 * time.Second)
 		synctest.Wait()

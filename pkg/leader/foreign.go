@@ -55,6 +55,7 @@ type replica struct {
 	id        metav1.ObjectMeta // name, UID and version, as last seen
 	there     bool              // it was listed last time
 	changed   time.Time         // when this version was first seen
+	draining  bool              // another process, which says that it stops, has written the record
 	text      string            // the record, as last seen
 	processes map[string]process
 }
@@ -126,11 +127,12 @@ func (r *replica) saw(now time.Time, l *coordinationv1.Lease, age time.Duration,
 	if text == r.text {
 		return nil
 	}
-	r.text = text
+	r.text, r.draining = text, false
 	record, err := decode(text)
 	if err != nil {
 		return err
 	}
+	r.draining = record.Draining && record.Boot != self
 	if record.Boot != self {
 		r.processes[record.Boot] = newProcess(record.InFlight, now.Add(-age))
 	}
@@ -293,6 +295,16 @@ func (f *foreign) next(now time.Time) time.Time {
 		}
 	}
 	return time.Time{}
+}
+
+// drains reports whether another process that stops has written its record within this time: it dispatches still.
+func (f *foreign) drains(now time.Time, within time.Duration) bool {
+	for _, r := range f.replicas {
+		if r.there && r.draining && now.Sub(r.changed) <= within {
+			return true
+		}
+	}
+	return false
 }
 
 // earlier returns what earlier processes of a replica left behind that still counts, newest first.

@@ -42,6 +42,7 @@ type Replicas struct {
 	log    logr.Logger
 
 	drain chan struct{} // of capacity 1
+	look  chan struct{} // of capacity 1
 
 	mu      sync.Mutex
 	foreign *foreign
@@ -63,7 +64,7 @@ type Replicas struct {
 func NewReplicas(config Config, me Identity, pool string, leases API, part Part, log logr.Logger) *Replicas {
 	return &Replicas{
 		config: config, me: me, name: ReplicaLease(me.Pod), pool: pool, leases: leases, part: part, log: log,
-		drain: make(chan struct{}, 1), foreign: newForeign(config.TakeoverWindow, me.Boot),
+		drain: make(chan struct{}, 1), look: make(chan struct{}, 1), foreign: newForeign(config.TakeoverWindow, me.Boot),
 	}
 }
 
@@ -86,6 +87,30 @@ func (r *Replicas) Drain() {
 	}
 }
 
+// Look has the records read at once, and not only when it is time to. It returns at once.
+func (r *Replicas) Look() {
+	select {
+	case r.look <- struct{}{}:
+	default:
+	}
+}
+
+// overlapLooks is how many times as often records are written and read while two replicas may dispatch, since one of them
+// stops: so that what neither knows of the other is well below what is dispatched in a retry period.
+const overlapLooks = 4
+
+// pause returns the time until the next round.
+func (r *Replicas) pause() time.Duration {
+	pause := r.config.RetryPeriod
+	r.mu.Lock()
+	overlap := r.draining || r.foreign.drains(time.Now(), 2*r.config.RetryPeriod)
+	r.mu.Unlock()
+	if overlap {
+		pause /= overlapLooks
+	}
+	return pause - rand.N(pause/5+1) // as in Elector
+}
+
 // Run reads and writes records until ctx is done, then writes a last one, and returns nil. synced is called once, when
 // the records of the others have been read and one of this replica is written.
 func (r *Replicas) Run(ctx context.Context, synced func()) error {
@@ -106,9 +131,12 @@ func (r *Replicas) Run(ctx context.Context, synced func()) error {
 			r.draining, r.written = true, time.Time{}
 			round.Reset(0)
 			continue
+		case <-r.look:
+			round.Reset(0)
+			continue
 		case <-round.C:
 			r.round(ctx, synced)
-			round.Reset(r.config.RetryPeriod - rand.N(r.config.RetryPeriod/5+1)) // as in Elector
+			round.Reset(r.pause())
 		case <-step.C:
 		}
 		r.part.Changed()
@@ -201,7 +229,7 @@ func (r *Replicas) saw(leases []coordinationv1.Lease, age func(*coordinationv1.L
 func (r *Replicas) keep(ctx context.Context) error {
 	now := time.Now()
 	nothing := r.part.InFlight().Total == 0 && len(r.earlier(now)) == 0
-	if nothing && r.silent && r.own != nil && now.Sub(r.written) < r.config.LeaseDuration {
+	if nothing && r.silent && !r.draining && r.own != nil && now.Sub(r.written) < r.config.LeaseDuration {
 		return nil
 	}
 	err := r.write(ctx)

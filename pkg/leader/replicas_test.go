@@ -179,17 +179,17 @@ func TestRestartedReplicas(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newAPIServer()
 			s.skew = skew
-			first := s.tell(t, Identity{"anna", "u1", "first"}, map[string]int{"a": 60})
+			first := s.tell(t, Identity{Pod: "anna", UID: "u1", Boot: "first"}, map[string]int{"a": 60})
 			other := s.tell(t, bert, nil)
 			time.Sleep(4 * time.Second)
 			first.kill()
-			second := s.tell(t, Identity{"anna", "u1", "second"}, map[string]int{"b": 30})
+			second := s.tell(t, Identity{Pod: "anna", UID: "u1", Boot: "second"}, map[string]int{"b": 30})
 			time.Sleep(2 * time.Second)
 			second.about(54, 60, "the second process")
 			other.about(54, 60, "the other replica")
 			time.Sleep(20 * time.Second)
 			second.kill()
-			third := s.tell(t, Identity{"anna", "u1", "third"}, nil)
+			third := s.tell(t, Identity{Pod: "anna", UID: "u1", Boot: "third"}, nil)
 			late := s.tell(t, clara, nil)
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
@@ -234,7 +234,7 @@ func TestSynced(t *testing.T) {
 		t.Run(verb, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newAPIServer()
-				first := s.tell(t, Identity{"anna", "u1", "first"}, map[string]int{"a": 60})
+				first := s.tell(t, Identity{Pod: "anna", UID: "u1", Boot: "first"}, map[string]int{"a": 60})
 				synctest.Wait()
 				if !first.isSynced() || !first.wasTold() {
 					t.Errorf("alone, it is synced at once: %t, and its reader was told: %t", first.isSynced(), first.wasTold())
@@ -242,7 +242,7 @@ func TestSynced(t *testing.T) {
 				first.kill()
 				c := s.client()
 				broken(c)
-				second := s.tellThrough(t, c, Identity{"anna", "u1", "second"}, nil)
+				second := s.tellThrough(t, c, Identity{Pod: "anna", UID: "u1", Boot: "second"}, nil)
 				time.Sleep(20 * time.Second)
 				synctest.Wait()
 				if second.isSynced() || second.failures() == 0 {
@@ -266,12 +266,12 @@ func TestFirstRecordHandsOn(t *testing.T) {
 	for _, failures := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newAPIServer()
-			first := s.tell(t, Identity{"anna", "u1", "first"}, map[string]int{"a": 60})
+			first := s.tell(t, Identity{Pod: "anna", UID: "u1", Boot: "first"}, map[string]int{"a": 60})
 			synctest.Wait()
 			first.kill()
 			c := s.client()
 			c.fails = map[string]int{"list": failures}
-			second := s.tellThrough(t, c, Identity{"anna", "u1", "second"}, map[string]int{"b": 1})
+			second := s.tellThrough(t, c, Identity{Pod: "anna", UID: "u1", Boot: "second"}, map[string]int{"b": 1})
 			for wait := 0; wait < 1000 && !second.isSynced(); wait++ {
 				time.Sleep(10 * time.Millisecond)
 				synctest.Wait()
@@ -333,7 +333,7 @@ func TestForgottenLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
 		for i := range 3 {
-			old := s.tell(t, Identity{fmt.Sprint("old-", i), "u", fmt.Sprint("old", i)}, map[string]int{"a": 1})
+			old := s.tell(t, Identity{Pod: fmt.Sprint("old-", i), UID: "u", Boot: fmt.Sprint("old", i)}, map[string]int{"a": 1})
 			synctest.Wait()
 			old.kill()
 		}
@@ -367,7 +367,7 @@ func TestForgottenLeases(t *testing.T) {
 func TestForgottenLeasesAreDeletedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
-		old := s.tell(t, Identity{"old", "u", "old"}, map[string]int{"a": 1})
+		old := s.tell(t, Identity{Pod: "old", UID: "u", Boot: "old"}, map[string]int{"a": 1})
 		synctest.Wait()
 		old.kill()
 		c := s.client()
@@ -405,11 +405,11 @@ func TestManyLeases(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		first := s.tell(t, Identity{"anna", "u1", "first"}, map[string]int{"b": 9})
+		first := s.tell(t, Identity{Pod: "anna", UID: "u1", Boot: "first"}, map[string]int{"b": 9})
 		time.Sleep(3 * time.Second)
 		first.about(maxReplicas-4, maxReplicas, "a thousand strangers")
 		first.kill()
-		second := s.tell(t, Identity{"anna", "u1", "second"}, nil)
+		second := s.tell(t, Identity{Pod: "anna", UID: "u1", Boot: "second"}, nil)
 		time.Sleep(time.Second)
 		second.sees(maxReplicas, 9, "the own earlier record")
 	})

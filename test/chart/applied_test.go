@@ -16,14 +16,13 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
 // The objects are applied, the processes of two replicas start from the Deployment, and one of them is ready at once:
-// the leader, which has put its label on its pod, so that the Service leads to it and to it alone. The follower is not
+// the leader, which has entered itself in the EndpointSlice, so that the Service leads to it and to it alone. The follower is not
 // "readiness", but "synced".
 func TestApplied(t *testing.T) {
 	env := cluster(t)
@@ -43,17 +42,13 @@ func TestApplied(t *testing.T) {
 		t.Errorf("the follower says readiness %s", status)
 	}
 
-	first.await("the Service selects the leader's pod alone", func() error {
-		selector := labels.Set{}
-		for key, v := range all.get(t, "Service/llama-weir").at("spec", "selector").(map[string]any) {
-			selector[key] = fmt.Sprint(v)
-		}
-		pods, err := env.Clients().CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{LabelSelector: selector.String()})
+	first.await("the Service leads to the leader alone", func() error {
+		slice, err := env.Clients().DiscoveryV1().EndpointSlices(ns).Get(t.Context(), "llama-weir", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if len(pods.Items) != 1 || pods.Items[0].Name != first.pod.Name {
-			return fmt.Errorf("it selects %d pods", len(pods.Items))
+		if e := slice.Endpoints; len(e) != 1 || e[0].Addresses[0] != "127.0.0.1" || e[0].TargetRef.UID != first.pod.UID {
+			return fmt.Errorf("it leads to %v", e)
 		}
 		return nil
 	})
@@ -137,7 +132,11 @@ func withoutGrant(t *testing.T, values string, g grant) objects {
 					verbs = slices.DeleteFunc(verbs, func(v string) bool { return v == g.verb })
 				}
 				if len(verbs) > 0 {
-					rules = append(rules, map[string]any{"apiGroups": []any{group}, "resources": []any{resource}, "verbs": verbs})
+					rule := map[string]any{"apiGroups": []any{group}, "resources": []any{resource}, "verbs": verbs}
+					if names := role.at("rules", i, "resourceNames"); names != nil {
+						rule["resourceNames"] = names
+					}
+					rules = append(rules, rule)
 				}
 			}
 		}

@@ -28,7 +28,7 @@ func TestEnvoyFileIsRecommended(t *testing.T) {
 	}
 }
 
-// What the chart changes in it is where Weir and the model servers are, and nothing else.
+// What the chart changes in it beside Weir is where the model servers are, and nothing else.
 func TestEnvoyDiffersByAddressesOnly(t *testing.T) {
 	for name, test := range map[string]struct {
 		values  string
@@ -38,10 +38,6 @@ func TestEnvoyDiffersByAddressesOnly(t *testing.T) {
 	}{
 		"sidecar":           {"envoy: { mode: sidecar }\n", []string{"transport_socket"}, fromDNS, "127.0.0.1"},
 		"sidecar plaintext": {"envoy: { mode: sidecar }\ntls: { enabled: false }\n", nil, fromDNS, "127.0.0.1"},
-		"standalone": {
-			"envoy: { mode: standalone }\n", append([]string{"transport_socket", "health_checks", "common_lb_config"}, fromDNS...), fromDNS,
-			"llama-weir-replicas",
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := envoyConfig(t, render(t, minimal, test.values))
@@ -88,11 +84,28 @@ func TestEnvoyKnowsTheLeaderAndTheModelServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	weir, servers := config.Cluster(envoyrun.WeirCluster), config.Cluster(envoyrun.ModelServersCluster)
-	if got := envoyrun.Object(weir, "health_checks", 0, "grpc_health_check")["service_name"]; got != "readiness" {
-		t.Errorf("Envoy asks for the health service %v", got)
+	shipped, err := envoyrun.Load("recommended")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := envoyrun.Object(weir, "common_lb_config", "healthy_panic_threshold")["value"]; got != 0.0 {
-		t.Errorf("Envoy panics below %v %% of healthy replicas", got)
+	if got := envoyrun.Object(weir, "cluster_type", "typed_config")["clusters"]; !reflect.DeepEqual(got, []any{"weir_leader", "weir_replicas"}) {
+		t.Errorf("Envoy uses the clusters %v, in this order", got)
+	}
+	like := shipped.Cluster(envoyrun.WeirCluster)
+	for name, service := range map[string]string{"weir_leader": "readiness", "weir_replicas": "synced"} {
+		cluster := config.Cluster(name)
+		if got := envoyrun.Object(cluster, "health_checks", 0, "grpc_health_check")["service_name"]; got != service {
+			t.Errorf("%s asks for the health service %v, want %s", name, got, service)
+		}
+		if got := envoyrun.Object(cluster, "common_lb_config", "healthy_panic_threshold")["value"]; got != 0.0 {
+			t.Errorf("%s panics below %v %% of healthy replicas", name, got)
+		}
+		without(cluster, like, append([]string{
+			"name", "transport_socket", "health_checks", "common_lb_config", "load_assignment",
+		}, fromDNS...))
+		if !reflect.DeepEqual(cluster, like) {
+			t.Errorf("%s differs from the shipped one: %v", name, cluster)
+		}
 	}
 	var ports []any
 	for _, e := range envoyrun.Object(servers, "load_assignment", "endpoints", 0)["lb_endpoints"].([]any) {

@@ -85,22 +85,61 @@ func TestRollOutsDoNotDeadlock(t *testing.T) {
 	}
 }
 
-// Gateways are led to the leader, if there is one, by the label that it puts on its own pod; a template that had it
-// would make everybody the leader.
+// Gateways are led to the leader, if there is one, by the EndpointSlice that it enters itself in: the Service has no
+// selector, the slice the Service's name and ports, and no manifest the field that Weir writes. Without an election there is
+// a selector and no slice.
 func TestServiceLeadsToTheLeader(t *testing.T) {
 	for name, values := range matrix {
 		all := render(t, values)
+		published := argument(all.epp(t), "--leader-endpoint-slice")
 		elected := argument(all.epp(t), "--ha-enable-leader-election") == "true"
 		service := all.get(t, "Service/"+all.deployment(t).name())
-		if got := service.text("spec", "selector", "weir.dev/leader"); (got == "true") != elected {
-			t.Errorf("%s: election %v, and the Service selects leader %q", name, elected, got)
-		}
-		if got := all.deployment(t).at("spec", "template", "metadata", "labels", "weir.dev/leader"); got != nil {
-			t.Errorf("%s: the template of the pods has the leader's label", name)
+		if selects := service.at("spec", "selector") != nil; selects == elected || (published != "") != elected {
+			t.Errorf("%s: election %t, the Service has a selector: %t, and the leader enters itself in %q", name, elected, selects, published)
 		}
 		replicas := all.get(t, "Service/"+all.deployment(t).name()+"-replicas")
-		if replicas.at("spec", "selector", "weir.dev/leader") != nil {
-			t.Errorf("%s: followers are not among the replicas", name)
+		if replicas.at("spec", "selector") == nil || replicas.at("spec", "publishNotReadyAddresses") != true {
+			t.Errorf("%s: not every replica is looked up: %v", name, replicas.at("spec"))
+		}
+		if !elected {
+			continue
+		}
+		slice := all.get(t, "EndpointSlice/"+published)
+		if slice.text("metadata", "labels", "kubernetes.io/service-name") != service.name() {
+			t.Errorf("%s: the slice is of %v", name, slice.at("metadata", "labels"))
+		}
+		if _, has := slice["endpoints"]; has {
+			t.Errorf("%s: an upgrade would replace the endpoints of the slice", name)
+		}
+		for i, p := range service.at("spec", "ports").([]any) {
+			for _, field := range [][2]string{{"name", "name"}, {"targetPort", "port"}, {"appProtocol", "appProtocol"}} {
+				if want := p.(map[string]any)[field[0]]; slice.at("ports", i, field[1]) != want {
+					t.Errorf("%s: port %d of the slice has %s %v, the Service %v", name, i, field[1], slice.at("ports", i, field[1]), want)
+				}
+			}
+		}
+	}
+}
+
+// Weir may change no pod, and of EndpointSlices the one that leads to the leader.
+func TestRoleIsNarrow(t *testing.T) {
+	for name, values := range matrix {
+		all := render(t, values)
+		for _, g := range grants(all) {
+			if g.resource == "pods" && g.verb != "list" && g.verb != "watch" {
+				t.Errorf("%s: the role gives %s", name, g)
+			}
+		}
+		role := all["Role/"+all.deployment(t).name()]
+		rules, _ := role.at("rules").([]any)
+		for i := range rules {
+			if !slices.Contains(role.texts("rules", i, "resources"), "endpointslices") {
+				continue
+			}
+			names, verbs := role.texts("rules", i, "resourceNames"), role.texts("rules", i, "verbs")
+			if !slices.Equal(names, []string{argument(all.epp(t), "--leader-endpoint-slice")}) || !slices.Equal(verbs, []string{"get", "patch"}) {
+				t.Errorf("%s: the role gives %v on the EndpointSlices %v", name, verbs, names)
+			}
 		}
 	}
 }

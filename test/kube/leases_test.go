@@ -84,24 +84,3 @@ func TestLeasesAreReplacedByTheirVersion(t *testing.T) {
 		t.Errorf("deleted twice: %v", err)
 	}
 }
-
-// A process whose pod was replaced by another one of the same name leads, and does not put its label on that one.
-func TestLabelIsNotOnAnotherPodOfTheName(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.apply(role, electing, pool)
-	w.pod("a", "10.0.0.1", true)
-	own := w.replica("weir-0", quick...)
-	own.leads(w)
-	_ = own.Kill()
-	w.remove("weir-0", 0)
-	w.environment = []string{"POD_NAME=weir-0", "POD_UID=00000000-0000-4000-8000-000000000000", "NAMESPACE=" + w.namespace}
-	stranger := w.epp(append([]string{"--pool-name=chat"}, quick...)...)
-	w.pod("weir-0", "", true, appWeir)
-	stranger.ready(true)
-	stranger.logs("the leader's label on this pod cannot be changed")
-	time.Sleep(2 * time.Second) // it would try again
-	if on := w.labelled(); on != "" {
-		t.Errorf("the label is on %q", on)
-	}
-}

@@ -15,6 +15,7 @@
 - --takeover-window={{ .Values.takeoverWindow }}
 {{- if .Values.leaderElection.enabled }}
 - --ha-enable-leader-election
+- --leader-endpoint-slice={{ include "weir.fullname" . }}
 - --leader-election-lease-duration={{ .Values.leaderElection.leaseDuration }}
 - --leader-election-retry-period={{ .Values.leaderElection.retryPeriod }}
 {{- end }}

@@ -4,34 +4,66 @@ JSON, because numbers that went through a template's YAML come out as floats.
 */}}
 {{- define "weir.envoyConfig" -}}
 {{- $envoy := .Files.Get "files/envoy.yaml" | fromYaml }}
+{{- $clusters := list }}
 {{- range $cluster := $envoy.static_resources.clusters }}
-{{- if eq $cluster.name "weir" }}
-{{- $_ := include "weir.envoyToWeir" (dict "root" $ "cluster" $cluster) }}
-{{- else }}
+{{- if ne $cluster.name "weir" }}
 {{- $_ := include "weir.envoyToModelServers" (dict "root" $ "cluster" $cluster) }}
+{{- $clusters = append $clusters $cluster }}
+{{- else if eq $.Values.envoy.mode "standalone" }}
+{{- $leaderFirst := include "weir.envoyLeaderFirst" . | fromYaml }}
+{{- $_ := set $leaderFirst "circuit_breakers" $cluster.circuit_breakers }}
+{{- $clusters = append $clusters $leaderFirst }}
+{{- range $name, $service := dict "weir_leader" "readiness" "weir_replicas" "synced" }}
+{{- $replicas := mustDeepCopy $cluster }}
+{{- $_ := include "weir.envoyToReplicas" (dict "root" $ "cluster" $replicas "name" $name "service" $service) }}
+{{- $clusters = append $clusters $replicas }}
+{{- end }}
+{{- else }}
+{{- $_ := include "weir.envoyToWeir" (dict "root" $ "cluster" $cluster "host" "127.0.0.1") }}
+{{- $clusters = append $clusters $cluster }}
 {{- end }}
 {{- end }}
+{{- $_ := set $envoy.static_resources "clusters" $clusters }}
 {{- toPrettyJson $envoy }}
 {{- end }}
 
-{{/* The cluster of Weir, by the names that pods of this namespace can look up: this pod's, or all replicas, of which only the leader says "readiness". */}}
-{{- define "weir.envoyToWeir" -}}
-{{- $host := "127.0.0.1" }}
-{{- if eq .root.Values.envoy.mode "standalone" }}
-{{- $host = printf "%s-replicas" (include "weir.fullname" .root) }}
-{{- include "weir.envoyDNS" .cluster }}
-{{- $_ := set .cluster "health_checks" (list (dict
-    "grpc_health_check" (dict "service_name" "readiness")
-    "interval" "1s" "no_traffic_interval" "1s" "timeout" "1s" "healthy_threshold" 1 "unhealthy_threshold" 1)) }}
-{{- /* With no leader, requests go past Weir; they never go to a follower because Envoy panics. */}}
-{{- $_ := set .cluster "common_lb_config" (dict "healthy_panic_threshold" (dict "value" 0)) }}
+{{/*
+The cluster of Weir where there are replicas: the leader, and while none is ready, those that have synced, which queue
+and bound what reaches them. Only if none of these answers do requests go past Weir.
+*/}}
+{{- define "weir.envoyLeaderFirst" -}}
+name: weir
+connect_timeout: 1s
+lb_policy: CLUSTER_PROVIDED
+cluster_type:
+  name: envoy.clusters.aggregate
+  typed_config:
+    "@type": type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig
+    clusters: [weir_leader, weir_replicas]
 {{- end }}
+
+{{/* All replicas, of which those get requests that say that a health service is serving: "readiness" only the leader, "synced" all. */}}
+{{- define "weir.envoyToReplicas" -}}
+{{- $_ := set .cluster "name" .name }}
+{{- include "weir.envoyDNS" .cluster }}
+{{- $_ := include "weir.envoyToWeir" (dict "root" .root "cluster" .cluster "host" (printf "%s-replicas" (include "weir.fullname" .root))) }}
+{{- $_ := set .cluster.load_assignment "cluster_name" .name }}
+{{- /* One healthy replica of a thousand is enough to use these alone; with none nobody is asked at random. */}}
+{{- $_ := set .cluster.load_assignment "policy" (dict "overprovisioning_factor" 100000) }}
+{{- $_ := set .cluster "common_lb_config" (dict "healthy_panic_threshold" (dict "value" 0)) }}
+{{- $_ := set .cluster "health_checks" (list (dict
+    "grpc_health_check" (dict "service_name" .service)
+    "interval" "1s" "no_traffic_interval" "1s" "timeout" "1s" "healthy_threshold" 1 "unhealthy_threshold" 1)) }}
+{{- end }}
+
+{{/* A cluster of Weir, by a name that pods of this namespace can look up. */}}
+{{- define "weir.envoyToWeir" -}}
 {{- if .root.Values.tls.enabled }}
 {{- $_ := set .cluster "transport_socket" (dict "name" "envoy.transport_sockets.tls" "typed_config" (dict
     "@type" "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
     "common_tls_context" (dict "alpn_protocols" (list "h2")))) }}
 {{- end }}
-{{- $_ := set .cluster.load_assignment "endpoints" (list (include "weir.envoyEndpoints" (dict "host" $host "ports" (list 9002)) | fromYaml)) }}
+{{- $_ := set .cluster.load_assignment "endpoints" (list (include "weir.envoyEndpoints" (dict "host" .host "ports" (list 9002)) | fromYaml)) }}
 {{- end }}
 
 {{/* The cluster of the model servers: all that DNS has, of which Weir picks one. */}}

@@ -16,17 +16,18 @@ const answerTime = time.Second
 // drain timeout is over, or when work is done.
 func (a *App) drain(work context.Context) {
 	begun := time.Now()
-	a.readiness.set(open, false)
-	left := a.pool.replication.leave(work)
 	// Requests rejected at the end of the window must get their answers before the drain timeout.
 	answering := min(answerTime, a.options.DrainTimeout/4)
 	window := min(a.Config().RequestQueueController.DrainWindow.Std(), a.options.DrainTimeout-answering)
 	// Proxies keep opening streams here until they have seen that readiness is down.
 	least := min(a.Config().RequestQueueController.MinDrain.Std(), window)
+	left := a.pool.replication.handOver(work, least, window-least)
+	notReady := time.Now()
+	a.readiness.set(open, false)
 	a.log.Info("draining: queued and new requests are still served", "least", least.String(), "window", window.String(),
 		"timeout", a.options.DrainTimeout.String(), "queued", a.pool.controller.State().Queued, "streams", a.pool.server.Streams())
-	waitUntil(work, window, func() bool {
-		return time.Since(begun) >= least && a.pool.server.Streams() == 0 && a.pool.controller.State().Queued == 0
+	waitUntil(work, window-time.Since(begun), func() bool {
+		return time.Since(notReady) >= least && a.pool.server.Streams() == 0 && a.pool.controller.State().Queued == 0
 	})
 	queued, streams := a.pool.controller.State().Queued, a.pool.server.Streams()
 	a.pool.controller.Drain()

@@ -156,6 +156,8 @@ func (f *flags) kubernetes(s *pflag.FlagSet) {
 		"`file` that says how to reach the apiserver (default $KUBECONFIG, in a pod its service account)")
 	s.BoolVar(&f.LeaderElection, "ha-enable-leader-election", false,
 		"elect a leader among several replicas, which alone is ready")
+	s.StringVar(&f.LeaderEndpointSlice, "leader-endpoint-slice", f.LeaderEndpointSlice,
+		"EndpointSlice, of the pod's namespace, in which the leader enters itself (POD_IP), for a Service without a selector")
 	s.DurationVar(&f.Leader.LeaseDuration, "leader-election-lease-duration", f.Leader.LeaseDuration,
 		"how long others leave a leader's Lease that does not change to it, in whole seconds")
 	s.DurationVar(&f.Leader.RetryPeriod, "leader-election-retry-period", f.Leader.RetryPeriod,

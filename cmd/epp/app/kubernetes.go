@@ -46,7 +46,11 @@ func (p *Pool) followCluster(o *Options, log logr.Logger, set func(condition, bo
 	if err != nil {
 		return err
 	}
-	if p.cluster, err = kube.NewCluster(cfg, log, func() { set(synced, true) }); err != nil {
+	read := make(chan struct{})
+	if p.cluster, err = kube.NewCluster(cfg, log, func() {
+		set(synced, true)
+		close(read)
+	}); err != nil {
 		return err
 	}
 	if err := register(p.registerer, p.cluster.Collectors()...); err != nil {
@@ -57,7 +61,7 @@ func (p *Pool) followCluster(o *Options, log logr.Logger, set func(condition, bo
 	}
 	var leads atomic.Bool
 	leads.Store(true) // without an election
-	err = p.replicate(o, cfg, p.log.WithName("leader"), func(is bool) {
+	err = p.replicate(o, cfg, p.log.WithName("leader"), read, func(is bool) {
 		leads.Store(is)
 		set(leading, is)
 	})

@@ -96,6 +96,8 @@ type Options struct {
 	Pod Pod
 	// LeaderElection makes one of several replicas the leader, which alone is ready (--ha-enable-leader-election).
 	LeaderElection bool
+	// LeaderEndpointSlice is the EndpointSlice in which the leader enters itself; empty: none (--leader-endpoint-slice).
+	LeaderEndpointSlice string
 	// Leader configures the election and the records of what replicas have in flight (--leader-election-lease-duration,
 	// --leader-election-retry-period, --takeover-window).
 	Leader leader.Config
@@ -221,7 +223,13 @@ func (o *Options) validateSource(bad func(flag, format string, args ...any)) inv
 		if o.LeaderElection {
 			bad("ha-enable-leader-election", "true: has no use without --pool-name or --endpoint-selector")
 		}
+		if o.LeaderEndpointSlice != "" {
+			bad("leader-endpoint-slice", "%s: has no use without --pool-name or --endpoint-selector", o.LeaderEndpointSlice)
+		}
 		return nil
+	}
+	if o.LeaderEndpointSlice != "" && !o.LeaderElection {
+		bad("leader-endpoint-slice", "%s: has no use without --ha-enable-leader-election", o.LeaderEndpointSlice)
 	}
 	given := "--pool-name"
 	if o.PoolName == "" {

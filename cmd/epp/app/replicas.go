@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -28,11 +29,13 @@ type Pod struct {
 	UID string
 	// Namespace is the pod's; empty: that of the pool (NAMESPACE).
 	Namespace string
+	// IP is the pod's; empty: unknown (POD_IP).
+	IP string
 }
 
 // ownPod returns the pod that the environment describes.
 func ownPod() Pod {
-	return Pod{Name: os.Getenv("POD_NAME"), UID: os.Getenv("POD_UID"), Namespace: os.Getenv("NAMESPACE")}
+	return Pod{Name: os.Getenv("POD_NAME"), UID: os.Getenv("POD_UID"), Namespace: os.Getenv("NAMESPACE"), IP: os.Getenv("POD_IP")}
 }
 
 // replication is what this replica has to do with the others of its pool.
@@ -42,13 +45,16 @@ type replication struct {
 	needs           []kube.Permission
 	metrics         *replicationMetrics
 	replicas        *leader.Replicas
-	elector         *leader.Elector  // nil: every replica is ready
-	label           *leader.PodLabel // nil: no election, or no pod
+	log             logr.Logger
+	leads           atomic.Bool         // this replica does, or without an election
+	elector         *leader.Elector     // nil: every replica is ready
+	publication     *leader.Publication // nil: no election, or no EndpointSlice to lead to the leader
+	synced          <-chan struct{}     // closed: everything has been read, so this replica could serve
 }
 
-// replicate makes the part that keeps this replica's Leases. leads is called with whether this replica leads: at once with
-// false if there is an election, and when that changes.
-func (p *Pool) replicate(o *Options, connection *rest.Config, log logr.Logger, leads func(bool)) error {
+// replicate makes the part that keeps this replica's Leases. synced is closed when it could serve; before it does not lead.
+// leads is called with whether this replica leads: at once with false if there is an election, and when that changes.
+func (p *Pool) replicate(o *Options, connection *rest.Config, log logr.Logger, synced <-chan struct{}, leads func(bool)) error {
 	me := leader.NewIdentity(o.Pod.Name, o.Pod.UID)
 	if me.Pod == "" {
 		hostname, _ := os.Hostname() // empty: it has some name all the same
@@ -58,7 +64,7 @@ func (p *Pool) replicate(o *Options, connection *rest.Config, log logr.Logger, l
 	connection.QPS = -1 // the retry period paces the requests
 	r := &replication{
 		cluster: p.cluster, namespace: cmp.Or(o.Pod.Namespace, o.PoolNamespace), pool: leader.SelectorLabelOf(o.EndpointSelector),
-		metrics: newReplicationMetrics(p),
+		metrics: newReplicationMetrics(p), synced: synced, log: log,
 	}
 	if o.PoolName != "" {
 		r.pool = leader.PoolLabelOf(o.PoolName)
@@ -67,7 +73,7 @@ func (p *Pool) replicate(o *Options, connection *rest.Config, log logr.Logger, l
 	if err != nil {
 		return fmt.Errorf("app: %w", err)
 	}
-	r.need(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, "get", "list", "create", "update", "delete")
+	r.need(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, "", "get", "list", "create", "update", "delete")
 	r.replicas = leader.NewReplicas(o.Leader, me, r.pool, leases, leader.Part{
 		InFlight: p.tellInFlight, Changed: p.foreignChanged, Failed: r.metrics.failed("replica"),
 	}, log)
@@ -86,30 +92,35 @@ func (r *replication) elect(
 	o *Options, connection *rest.Config, me leader.Identity, leases leader.Leases, log logr.Logger, leads func(bool),
 ) error {
 	leads(false)
-	if o.Pod.Name == "" {
-		log.Info("WARNING: POD_NAME is not set: the leader's pod does not get the label that a Service selects", "label", leader.Label)
-	} else {
-		r.need(schema.GroupResource{Resource: "pods"}, "patch")
-		var err error
-		if r.label, err = leader.NewPodLabel(o.Leader, connection, r.namespace, me, r.metrics.failed("label"), log); err != nil {
+	if name := o.LeaderEndpointSlice; name != "" && (o.Pod.Name == "" || o.Pod.UID == "" || o.Pod.IP == "") {
+		log.Info("WARNING: POD_NAME, POD_UID or POD_IP is not set: the leader cannot be entered in the EndpointSlice", "endpointSlice", name)
+	} else if name != "" {
+		me.Address = o.Pod.IP
+		slice, err := leader.NewSlice(connection, r.namespace, name)
+		if err != nil {
 			return fmt.Errorf("app: %w", err)
 		}
+		r.need(schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}, name, "get", "patch")
+		r.publication = leader.NewPublication(
+			o.Leader, me, r.namespace, slice, r.metrics.failed("publication"), log.WithValues("endpointSlice", name))
 	}
 	r.metrics.elects()
 	r.elector = leader.NewElector(o.Leader, leader.ElectionLease(r.pool), me, leases, func(is bool) {
+		r.leads.Store(is)
+		r.replicas.Look() // so that what the last leader dispatched just now is known
 		r.metrics.leads(is)
 		leads(is)
-		if r.label != nil {
-			r.label.Set(is)
+		if r.publication != nil {
+			r.publication.Lead(is)
 		}
 	}, r.metrics.failed("election"), log)
 	return nil
 }
 
-// need notes permissions that the Leases, or the pod, of the own namespace take.
-func (r *replication) need(resource schema.GroupResource, verbs ...string) {
+// need notes permissions that the objects of the own namespace take; a name: only the object of this name.
+func (r *replication) need(resource schema.GroupResource, name string, verbs ...string) {
 	for _, verb := range verbs {
-		r.needs = append(r.needs, kube.Permission{Verb: verb, GroupResource: resource, Namespace: r.namespace})
+		r.needs = append(r.needs, kube.Permission{Verb: verb, GroupResource: resource, Namespace: r.namespace, Name: name})
 	}
 }
 
@@ -130,35 +141,18 @@ func (r *replication) run(ctx context.Context, synced func()) error {
 	parts, ctx := errgroup.WithContext(ctx)
 	parts.Go(func() error { return r.replicas.Run(ctx, synced) })
 	if r.elector != nil {
-		parts.Go(func() error { return r.elector.Run(ctx) })
+		parts.Go(func() error {
+			select {
+			case <-r.synced:
+			case <-ctx.Done():
+			}
+			return r.elector.Run(ctx)
+		})
 	}
-	if r.label != nil {
-		parts.Go(func() error { return r.label.Run(ctx) })
+	if r.publication != nil {
+		parts.Go(func() error { return r.publication.Run(ctx) })
 	}
 	return parts.Wait()
-}
-
-// leave tells the other replicas that this one stops, and gives up the leadership. The channel is closed when that is
-// done, or cannot be within resignTime. r may be nil.
-func (r *replication) leave(ctx context.Context) <-chan struct{} {
-	done := make(chan struct{})
-	if r == nil {
-		close(done)
-		return done
-	}
-	r.replicas.Drain()
-	go func() {
-		defer close(done)
-		ctx, cancel := context.WithTimeout(ctx, resignTime)
-		defer cancel()
-		if r.elector != nil {
-			r.elector.Resign(ctx)
-		}
-		if r.label != nil {
-			r.label.Settle(ctx)
-		}
-	}()
-	return done
 }
 
 // replicationMetrics tell of the leadership and of the others' work.
@@ -183,7 +177,7 @@ func newReplicationMetrics(p *Pool) *replicationMetrics {
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_lease_failures_total",
 			Help: "Requests to the apiserver that failed: for the election, for this replica's record and those of the others, or " +
-				"for the leader's label.",
+				"to publish the leader.",
 		}, []string{"of"}),
 	}
 }

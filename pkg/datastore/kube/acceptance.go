@@ -137,7 +137,7 @@ func (a *acceptance) mayWrite(group schema.GroupVersion, kind string) bool {
 		return false
 	}
 	resource := schema.GroupResource{Group: group.Group, Resource: a.kinds[kind].resource + "/status"}
-	granted := a.cluster.Need(Permission{"patch", resource, a.config.Namespace})
+	granted := a.cluster.Need(Permission{Verb: "patch", GroupResource: resource, Namespace: a.config.Namespace})
 	select {
 	case <-granted:
 		return true

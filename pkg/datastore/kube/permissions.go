@@ -26,6 +26,7 @@ type Permission struct {
 	Verb string
 	schema.GroupResource
 	Namespace string
+	Name      string // of the one object that it is for; empty: all
 }
 
 // permissions asks the apiserver for each permission, before it is used, whether the service account has it: so what is
@@ -70,7 +71,7 @@ func (c *Cluster) doubt(p Permission) { c.permissions.doubt(p) }
 // needReading needs what Follow does for a kind of object.
 func (c *Cluster) needReading(resource schema.GroupResource, namespace string) (granted [2]<-chan struct{}) {
 	for i, verb := range []string{"list", "watch"} {
-		granted[i] = c.Need(Permission{verb, resource, namespace})
+		granted[i] = c.Need(Permission{Verb: verb, GroupResource: resource, Namespace: namespace})
 	}
 	return granted
 }
@@ -119,7 +120,7 @@ func (ps *permissions) ask(ctx context.Context) (all bool) {
 		resource, sub, _ := strings.Cut(p.Resource, "/")
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Verb: p.Verb, Group: p.Group, Resource: resource, Subresource: sub, Namespace: p.Namespace,
+				Verb: p.Verb, Group: p.Group, Resource: resource, Subresource: sub, Namespace: p.Namespace, Name: p.Name,
 			},
 		}}
 		call, cancel := context.WithTimeout(ctx, callTimeout)

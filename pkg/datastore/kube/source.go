@@ -54,7 +54,7 @@ func NewSource(cluster *Cluster, config Config, store *datastore.Store, log logr
 	}
 	// All at the start, so that all that is missing is said at once.
 	cluster.needReading(corev1.Resource("pods"), config.Namespace)
-	cluster.Need(Permission{"create", eventsv1.Resource("events"), config.Namespace})
+	cluster.Need(Permission{Verb: "create", GroupResource: eventsv1.Resource("events"), Namespace: config.Namespace})
 	if config.Pool == "" {
 		selector, err := selectorOf(config.Selector)
 		if err != nil {

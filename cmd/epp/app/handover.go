@@ -1,0 +1,73 @@
+package app
+
+import (
+	"context"
+	"time"
+)
+
+// handOver tells the other replicas that this one stops and gives up the Lease. A leader stays ready until a successor
+// leads, the Service leads there, and proxies have had the time to see it; at most for the time given. The channel is
+// closed when the Lease is given up, or cannot be within resignTime. r may be nil.
+func (r *replication) handOver(ctx context.Context, seeing, most time.Duration) (left <-chan struct{}) {
+	done := make(chan struct{})
+	if r == nil {
+		close(done)
+		return done
+	}
+	r.replicas.Drain()
+	if r.elector == nil {
+		close(done)
+		return done
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	var replaced <-chan struct{}
+	if led := r.leads.Load(); led && r.publication != nil {
+		replaced = r.publication.HandOver()
+	} else if !led {
+		most = 0
+	}
+	given, succeeded := r.elector.Resign()
+	go func() {
+		defer close(done)
+		await(given, resignTime)
+	}()
+	if most <= 0 {
+		return done
+	}
+	begun := time.Now()
+	if !reached(ctx, succeeded) || replaced != nil && !reached(ctx, replaced) {
+		r.log.Info("no other replica leads: this one is not ready any more", "after", time.Since(begun).String())
+		r.metrics.leads(false)
+		if r.publication != nil {
+			await(r.publication.Withdraw(), resignTime)
+		}
+		return done
+	}
+	r.log.Info("another replica leads: this one is ready until proxies have seen that", "after", time.Since(begun).String(),
+		"seeing", seeing.String())
+	seen, cancelSeen := context.WithTimeout(ctx, seeing)
+	defer cancelSeen()
+	<-seen.Done()
+	return done
+}
+
+// reached waits for a channel to be closed, and reports whether it was before ctx was done.
+func reached(ctx context.Context, c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// await waits for a channel to be closed, for at most the given time.
+func await(c <-chan struct{}, atMost time.Duration) {
+	timeout := time.NewTimer(atMost)
+	defer timeout.Stop()
+	select {
+	case <-c:
+	case <-timeout.C:
+	}
+}
