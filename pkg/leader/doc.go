@@ -16,17 +16,26 @@
 //   - A Lease without a holder is taken at once, and so is one that an earlier process of the same pod holds. One that was
 //     deleted is made again by its holder at once, by others only when its duration has passed.
 //   - Every write names the version that it replaces, so that of two writers one wins and the other one reads again.
-//   - A replica that stops gives the Lease up at once and takes no part from then on.
+//   - A replica that stops gives the Lease up at once, takes no part from then on, and leads until it reads another holder.
+//   - A Lease of a replica that does not publish itself, as earlier versions do not, is taken at once by one that does.
 //
 // So after SIGKILL of the leader another replica leads within the Lease's duration and one retry period. Two replicas may
 // both think that they lead while one of them cannot reach the apiserver: then both serve, as any follower does, and
 // count each other's work.
 //
+// # Publication
+//
+// A Service without a selector leads where its EndpointSlices say. One of them, which somebody else creates, has the leader:
+// a [Publication] replaces the entries by one, this replica's own, when it begins to lead and each time that they are found
+// to be others. So the leader's successor takes its place in one write. A leader that stops writes nothing more; if nobody
+// takes its place, it takes its own entry out at the end.
+//
 // # What others have in flight
 //
 // [Replicas] keeps a Lease for each replica, elected or alone, with a [Record]: what this process has in flight by
-// endpoint. It is written every retry period, at once when the process begins to drain, and once more at its end. Others
-// read the records and count them as foreign stock. Of a record that no newer one follows,
+// endpoint. It is written every retry period, at once when the process begins to drain, and once more at its end. While a
+// process drains, it and those that read so do that four times as often: each knows all that the other one has dispatched,
+// but for the last half of a retry period. Others read the records and count them as foreign stock. Of a record that no newer one follows,
 //
 //	⌈ total × (60 − ⌊60 × age / window⌋) / 60 ⌉
 //
