@@ -47,7 +47,7 @@ func TestApplied(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if e := slice.Endpoints; len(e) != 1 || e[0].Addresses[0] != "127.0.0.1" || e[0].TargetRef.UID != first.pod.UID {
+		if e := slice.Endpoints; len(e) != 1 || e[0].Addresses[0] != podIP("127.0.0.1") || e[0].TargetRef.UID != first.pod.UID {
 			return fmt.Errorf("it leads to %v", e)
 		}
 		return nil

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -32,6 +33,7 @@ type deployed struct {
 	env       *kubeenv.Env
 	apiserver string // its URL
 	pod       *corev1.Pod
+	ip        string // of the pod; empty: 127.0.0.1, and other ports than the container's
 	process   *child.Process
 	log       string            // the file
 	files     map[string]string // directories by the name of their volume
@@ -61,6 +63,12 @@ func replica(t *testing.T, env *kubeenv.Env, ns string, all objects) *deployed {
 // replicaBy is replica for one that reaches the apiserver at another URL.
 func replicaBy(t *testing.T, env *kubeenv.Env, ns string, all objects, apiserver string) *deployed {
 	t.Helper()
+	return replicaAt(t, env, ns, all, apiserver, "")
+}
+
+// replicaAt is replicaBy for one whose pod has an address of its own in 127.0.0.0/8, and the container's ports there.
+func replicaAt(t *testing.T, env *kubeenv.Env, ns string, all objects, apiserver, ip string) *deployed {
+	t.Helper()
 	deployment := all.deployment(t)
 	template, err := json.Marshal(deployment.at("spec", "template"))
 	if err != nil {
@@ -76,7 +84,7 @@ func replicaBy(t *testing.T, env *kubeenv.Env, ns string, all objects, apiserver
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &deployed{t: t, env: env, apiserver: apiserver, pod: made, log: filepath.Join(t.TempDir(), "epp.log"), files: map[string]string{}}
+	d := &deployed{t: t, env: env, apiserver: apiserver, pod: made, ip: ip, log: filepath.Join(t.TempDir(), "epp.log"), files: map[string]string{}}
 	d.start()
 	return d
 }
@@ -98,7 +106,10 @@ func (d *deployed) start() {
 		}
 	}
 	// Several run on this machine, so each has other ports. pflag takes the last of two.
-	args = append(args, "--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0", "--ports-file="+portsFile)
+	args = append(args, "--bind-address="+d.host(), "--debug-port=0", "--ports-file="+portsFile)
+	if d.ip == "" {
+		args = append(args, "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0")
+	}
 	cmd := exec.Command(binaries.Path(binaries.EPP), args...)
 	if os.Getuid() == 0 { // the container has no capabilities, and so what a file's mode says holds
 		setpriv, err := exec.LookPath("setpriv")
@@ -142,6 +153,15 @@ func (d *deployed) start() {
 	})
 }
 
+// host is the address that the process listens on.
+func (d *deployed) host() string { return cmp.Or(d.ip, "127.0.0.1") }
+
+// podIP is the address of a pod whose process listens at an address of this machine: no EndpointSlice may have that one.
+func podIP(host string) string { return strings.Replace(host, "127.0.", "10.255.", 1) }
+
+// hostOf is what podIP is for.
+func hostOf(ip string) string { return strings.Replace(ip, "10.255.", "127.0.", 1) }
+
 // variable returns the value of an environment variable, as the kubelet would fill it in.
 func (d *deployed) variable(e corev1.EnvVar) string {
 	if e.ValueFrom == nil || e.ValueFrom.FieldRef == nil {
@@ -155,7 +175,7 @@ func (d *deployed) variable(e corev1.EnvVar) string {
 	case "metadata.uid":
 		return string(d.pod.UID)
 	case "status.podIP":
-		return "127.0.0.1"
+		return podIP(d.host())
 	default:
 		d.t.Fatalf("the kubelet knows more fields than this test, which does not know %s", path)
 		return ""
@@ -219,7 +239,7 @@ func (d *deployed) await(what string, ask func() error) {
 // health returns what a gRPC health service says.
 func (d *deployed) health(service string) healthv1.HealthCheckResponse_ServingStatus {
 	d.t.Helper()
-	conn, err := grpc.NewClient(fmt.Sprintf("127.0.0.1:%d", d.ports.Health), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(fmt.Sprintf("%s:%d", d.host(), d.ports.Health), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -231,6 +251,19 @@ func (d *deployed) health(service string) healthv1.HealthCheckResponse_ServingSt
 		d.t.Fatal(err)
 	}
 	return answer.Status
+}
+
+// healthOf reports whether a health service is SERVING; not if nobody answers.
+func healthOf(host string, port int, service string) bool {
+	conn, err := grpc.NewClient(fmt.Sprintf("%s:%d", host, port), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	answer, err := healthv1.NewHealthClient(conn).Check(ctx, &healthv1.HealthCheckRequest{Service: service})
+	return err == nil && answer.Status == healthv1.HealthCheckResponse_SERVING
 }
 
 // serving returns an error unless a health service says SERVING.
@@ -252,7 +285,7 @@ func (d *deployed) scrape(token string) (status int, text string) {
 			scheme = "https"
 		}
 	}
-	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, fmt.Sprintf("%s://127.0.0.1:%d/metrics", scheme, d.ports.Metrics), nil)
+	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, fmt.Sprintf("%s://%s:%d/metrics", scheme, d.host(), d.ports.Metrics), nil)
 	if err != nil {
 		d.t.Fatal(err)
 	}
