@@ -106,6 +106,8 @@ func (d *duel) pop() {
 		d.blockOne(want)
 		return
 	}
+	c.Request.Uncontended = d.below(3) == 0
+	d.note("pop, uncontended %t", c.Request.Uncontended)
 	d.q.Pop(c)
 	d.o.dispatch(want, promoted, admit)
 	if c.Request.Queued() {
@@ -230,6 +232,7 @@ func (d *duel) requeue() {
 func (d *duel) bypass() {
 	r := &Request{
 		Flow: choose(d, "a", "b", "c", "d"), Tier: d.below(3), Lane: choose[Lane](d, "", "x"), Cost: choose[Cost](d, 1, 5, 40),
+		Uncontended: d.below(2) == 0,
 	}
 	w := &waiter{r: r, tier: d.o.arrivalTier(r.Tier), flow: d.o.key(r.Flow)}
 	d.note("bypassed: %s", d.show(w))

@@ -143,11 +143,18 @@ func (d *duel) compare() {
 			d.Fatalf("deficit %d of %s, want %d", tier.deficit, t.Name, u.deficit)
 		}
 		for f := range tier.classes[0].flows.all() {
-			if g := u.flows[f.key]; d.o.cfg.Discipline == WFQ && int64(f.start-VirtualTime(d.offset)) != g.start {
-				d.Fatalf("start %d of %s in %s, want %d", int64(f.start-VirtualTime(d.offset)), f.key, t.Name, g.start)
-			}
-			if a := u.account(f.key); d.o.vtc() && int64(f.start-VirtualTime(d.offset)) != a.counter {
-				d.Fatalf("counter %d of %s in %s, want %d", int64(f.start-VirtualTime(d.offset)), f.key, t.Name, a.counter)
+			for _, fl := range f.lanes {
+				lane := fl.lane.name
+				if d.o.cfg.Discipline == OneFlow {
+					continue
+				}
+				got := int64(f.in(lane).start - VirtualTime(d.offset))
+				if g := u.flows[f.key]; d.o.cfg.Discipline == WFQ && got != g.place(lane).start {
+					d.Fatalf("start %d of %s in lane %q of %s, want %d", got, f.key, lane, t.Name, g.place(lane).start)
+				}
+				if a := u.account(f.key, lane); d.o.vtc() && got != a.counter {
+					d.Fatalf("counter %d of %s in lane %q of %s, want %d", got, f.key, lane, t.Name, a.counter)
+				}
 			}
 		}
 		queued, flows = queued+t.Queued, flows+len(u.flows)

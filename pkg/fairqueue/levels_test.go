@@ -70,11 +70,18 @@ func of(path ...string) *Request {
 	return &Request{Flow: path[0], Path: &Path{Under: path[1:]}, Cost: 1}
 }
 
-// sharer is a node of a naive tree of sharers. It has its own start, and a virtual time for the sharers below it.
+// sharer is a node of a naive tree of sharers. It has a start in each lane, and a virtual time for the sharers below it in
+// each lane with waiters. Classes know no lanes: theirs are all in "".
 type sharer struct {
-	start, virtual int64
-	weight         int64
-	under          map[string]*sharer
+	start   map[Lane]int64
+	virtual map[Lane]int64
+	latest  int64 // of the virtual times
+	weight  int64
+	under   map[string]*sharer
+}
+
+func newSharer(weight int64) *sharer {
+	return &sharer{weight: weight, start: map[Lane]int64{}, virtual: map[Lane]int64{}, under: map[string]*sharer{}}
 }
 
 // tree is a second implementation of the fair queue with levels, without data structures: classes, tenants, users and
@@ -91,7 +98,7 @@ func (o *tree) at(path []string) *sharer {
 	s := o.root
 	for _, key := range path {
 		if s.under[key] == nil {
-			s.under[key] = &sharer{weight: 1, start: s.virtual, under: map[string]*sharer{}}
+			s.under[key] = newSharer(1)
 			if s == o.root || key == "heavy" {
 				s.under[key].weight = map[string]int64{"gold": 3, "iron": 1, "heavy": 2}[key]
 			}
@@ -136,7 +143,7 @@ func (o *tree) next(path []string, may func(*Request) bool) (best *Request, leas
 			continue
 		}
 		s := o.at(below)
-		tag := s.start + int64(head.Cost)*(1<<20)/s.weight
+		tag := s.start[laneAt(len(path), head)] + int64(head.Cost)*(1<<20)/s.weight
 		if best == nil || tag < least || tag == least && head.seq < best.seq {
 			best, least = head, tag
 		}
@@ -156,41 +163,65 @@ func (o *tree) firstLane(class []string, may func(*Request) bool) (best *Request
 	return best
 }
 
-// leave removes r, and forgets sharers without waiters.
+// laneAt returns the lane in which r is ordered at a depth.
+func laneAt(depth int, r *Request) Lane {
+	if depth == 0 {
+		return ""
+	}
+	return r.Lane
+}
+
+// leave removes r.
 func (o *tree) leave(r *Request) {
 	o.waiting = slices.DeleteFunc(o.waiting, func(w *Request) bool { return w == r })
-	path := o.paths[r]
-	for n := len(path); n > 0; n-- {
-		if len(o.among(path[:n])) > 0 {
-			continue
-		}
-		if n > 1 { // a class stays, and begins anew with its next waiter
-			delete(o.at(path[:n-1]).under, path[n-1])
-		}
-	}
-	lanes := o.among(path[:1])
-	if !slices.ContainsFunc(lanes, func(w *Request) bool { return w.Lane == r.Lane }) {
-		delete(o.closed, [2]string{path[0], string(r.Lane)})
+	class := o.paths[r][:1]
+	if !o.waitsIn(class, r.Lane) {
+		delete(o.closed, [2]string{class[0], string(r.Lane)})
 	}
 }
 
+// waitsIn reports whether anybody waits below a path in a lane.
+func (o *tree) waitsIn(path []string, lane Lane) bool {
+	return slices.ContainsFunc(o.among(path), func(w *Request) bool { return laneAt(len(path), w) == lane })
+}
+
+// enter adds a waiter. A lane in which nobody waits is where the latest of its level is, and a sharer of which nothing
+// waits in a lane is where that is, at least.
 func (o *tree) enter(r *Request, path []string) {
-	if len(o.among(path[:1])) == 0 {
-		s := o.at(path[:1])
-		s.start = o.root.virtual
+	for n := range path {
+		level, s, lane := o.at(path[:n]), o.at(path[:n+1]), laneAt(n, r)
+		if n == 0 {
+			if len(o.among(path[:1])) == 0 {
+				s.start[""] = level.virtual[""]
+			}
+			continue
+		}
+		if !o.waitsIn(path[:n], lane) {
+			level.virtual[lane] = level.latest
+		}
+		if !o.waitsIn(path[:n+1], lane) {
+			s.start[lane] = max(s.start[lane], level.virtual[lane])
+		}
 	}
-	o.at(path)
 	o.paths[r] = path
 	o.waiting = append(o.waiting, r)
 }
 
+// pop charges everybody on the path of r in its lane, and in the others where they wait.
 func (o *tree) pop(r *Request) {
 	path := o.paths[r]
 	for n := range path {
-		level, s := o.at(path[:n]), o.at(path[:n+1])
-		s.start += int64(r.Cost) * (1 << 20) / s.weight
-		level.virtual = max(level.virtual, s.start)
-		s.start = level.virtual
+		level, s, lane := o.at(path[:n]), o.at(path[:n+1]), laneAt(n, r)
+		by := int64(r.Cost) * (1 << 20) / s.weight
+		for _, other := range []Lane{"", "x", "y"} {
+			if n > 0 && other != lane && o.waitsIn(path[:n+1], other) {
+				s.start[other] += by
+			}
+		}
+		s.start[lane] += by
+		level.virtual[lane] = max(level.virtual[lane], s.start[lane])
+		level.latest = max(level.latest, level.virtual[lane])
+		s.start[lane] = level.virtual[lane]
 	}
 	o.leave(r)
 }
@@ -208,8 +239,7 @@ func TestLevelsAgainstOracle(t *testing.T) {
 		q := queue(t, cfg)
 		asWFQ(q)
 		o := &tree{
-			root: &sharer{weight: 1, under: map[string]*sharer{}}, paths: map[*Request][]string{},
-			closed: map[[2]string]bool{},
+			root: newSharer(1), paths: map[*Request][]string{}, closed: map[[2]string]bool{},
 		}
 		may := func(r *Request) bool { return !o.closed[[2]string{o.paths[r][0], string(r.Lane)}] }
 		var audit audit
@@ -251,9 +281,32 @@ func TestLevelsAgainstOracle(t *testing.T) {
 	}
 }
 
-// asWFQ makes the classes share by wfq, like the flows.
+// asWFQ makes the classes share by finish tags, like the flows.
 func asWFQ(q *FairRequestQueue) {
 	for _, t := range q.tiers {
-		t.discipline = wfq{}
+		t.discipline = byFinish{}
 	}
 }
+
+// byFinish is wfq for sharers that know no lanes.
+type byFinish struct{ costsKnown }
+
+func (byFinish) begin(l *level, s *share) { s.start = l.virtual }
+
+func (byFinish) tag(_ *level, s *share, head *Request) VirtualTime {
+	return s.start + increment(head.Cost, s.weight)
+}
+
+func (byFinish) charge(l *level, s *share, _ *Request, tag VirtualTime, _ *receipt) (moved bool) {
+	l.virtual = l.virtual.later(tag)
+	s.start = l.virtual
+	return true
+}
+
+func (byFinish) refund(*level, *share, *Request, *receipt) (moved bool) { return false }
+
+func (byFinish) freshen(*level, *share) (moved bool) { return false }
+
+func (byFinish) describe(*level, *share, func(int64)) {}
+
+func (byFinish) describeReceipt(*level, *receipt, func(int64)) {}

@@ -34,10 +34,8 @@ type oracleTier struct {
 }
 
 type oracleFlow struct {
-	start     int64
-	floor     int64 // corrections do not lower start below this
-	refunded  int64 // how far corrections have put it behind virtual time, and may
-	newcomer  bool  // goes first among equal tags
+	places    map[Lane]*place // wfq's, by lane
+	newcomer  bool            // goes first among equal tags
 	tracked   int
 	displaced int           // when it was last displaced; 0: never
 	parked    map[Lane]bool // lanes in which it is parked
@@ -72,7 +70,7 @@ func newOracle(cfg Config) *oracle {
 }
 
 func newOracleTier(id int, cfg TierConfig) *oracleTier {
-	return &oracleTier{id: id, cfg: cfg, flows: map[string]*oracleFlow{}, past: map[string]*oracleFlow{}, lanes: map[Lane]LaneState{}}
+	return &oracleTier{id: id, cfg: cfg, flows: map[string]*oracleFlow{}, past: map[string]*oracleFlow{}, lanes: map[Lane]LaneState{}, counters: counters{reached: map[Lane]int64{}}}
 }
 
 func (o *oracle) key(flow string) string {
@@ -137,12 +135,11 @@ func (o *oracle) track(t *oracleTier, key string) *oracleFlow {
 	if f == nil {
 		o.tracked++
 		f = &oracleFlow{
-			start: t.virtual, floor: t.virtual, newcomer: o.cfg.TieBreak == NewcomerFirst, tracked: o.tracked,
+			places: map[Lane]*place{}, newcomer: o.cfg.TieBreak == NewcomerFirst, tracked: o.tracked,
 			parked: map[Lane]bool{},
 		}
 		if old := t.past[key]; old != nil {
-			f.start = max(f.start, old.start)
-			f.refunded = t.virtual - f.start
+			f.places = old.places
 		}
 		t.flows[key] = f
 	}
@@ -162,6 +159,8 @@ func (o *oracle) push(now time.Time, r *Request) (pushed, displaced *waiter, err
 	o.track(t, w.flow)
 	if o.vtc() {
 		o.joins(w)
+	} else {
+		o.begin(w)
 	}
 	o.arrivals++
 	w.seq = o.arrivals
@@ -201,12 +200,15 @@ func (o *oracle) requeue(w *waiter) {
 		o.enter(w)
 		return
 	}
-	f.start -= w.charged
-	f.floor = min(f.floor, f.start)
-	f.refunded += w.charged
-	if f.start == w.start {
+	o.begin(w)
+	p := f.place(w.r.Lane)
+	p.start -= w.charged
+	p.floor = min(p.floor, p.start)
+	p.refunded += w.charged
+	if p.start == w.start {
 		f.newcomer = w.newcomer
 	}
+	o.elsewhere(w, f, -w.charged)
 	o.refundTier(w)
 	o.enter(w)
 }
@@ -237,9 +239,9 @@ func (o *oracle) headIn(t *oracleTier, states ...LaneState) (head *waiter, tag i
 		} else {
 			seen[l] = true
 		}
-		finish := t.flows[w.flow].start + o.increment(w)
+		finish := t.flows[w.flow].place(w.r.Lane).start + o.increment(w)
 		if o.vtc() {
-			finish = t.account(w.flow).counter
+			finish = t.account(w.flow, w.r.Lane).counter
 		}
 		if head == nil || finish < tag || finish == tag && t.flows[w.flow].newcomer && !t.flows[head.flow].newcomer {
 			head, tag = w, finish

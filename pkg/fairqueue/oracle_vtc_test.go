@@ -1,32 +1,51 @@
 package fairqueue
 
+import "slices"
+
 // The oracle's rule of vtc, in whole numbers that never roll over: it searches all waiters, and forgets no flow.
 
-// account is what a flow of a tier has been charged.
+// account is what a flow of a tier has been charged in one lane.
 type account struct {
 	counter int64
 	floor   int64 // refunds do not go below
 	met     bool  // it has been there before
 }
 
+// seat is a flow's seat in a lane.
+type seat struct {
+	flow string
+	lane Lane
+}
+
 // counters is a tier's state of vtc.
 type counters struct {
-	accounts map[string]*account
-	reached  map[Lane]int64 // the virtual time of the lanes with waiters
+	accounts map[seat]*account
+	reached  map[Lane]int64 // the virtual time of the lanes with waiters; wfq's as well
 	since    int64          // virtual time when somebody began to wait
 }
 
 func (o *oracle) vtc() bool { return o.cfg.Discipline == VTC }
 
-// account returns the account of a flow of the tier.
-func (t *oracleTier) account(flow string) *account {
+// account returns the account of a flow of the tier in a lane.
+func (t *oracleTier) account(flow string, lane Lane) *account {
 	if t.accounts == nil {
-		t.accounts, t.reached = map[string]*account{}, map[Lane]int64{}
+		t.accounts = map[seat]*account{}
 	}
-	if t.accounts[flow] == nil {
-		t.accounts[flow] = &account{}
+	at := seat{flow, lane}
+	if t.accounts[at] == nil {
+		t.accounts[at] = &account{}
 	}
-	return t.accounts[flow]
+	return t.accounts[at]
+}
+
+// others returns the other lanes in which the flow of w waits, if what w is charged counts there.
+func (o *oracle) others(w *waiter) (lanes []Lane) {
+	for _, v := range o.ofFlow(w.tier, w.flow) {
+		if l := v.r.Lane; !w.r.Uncontended && l != w.r.Lane && !slices.Contains(lanes, l) {
+			lanes = append(lanes, l)
+		}
+	}
+	return lanes
 }
 
 // raiseTo makes the account at least this, and this its floor if that is lower.
@@ -44,13 +63,18 @@ func (o *oracle) begins(t *oracleTier) {
 	}
 }
 
+// opens is called before w waits: a lane where nobody waits is where the furthest is.
+func (o *oracle) opens(w *waiter) (there []*waiter) {
+	there = o.of(func(v *waiter) bool { return v.tier == w.tier && v.r.Lane == w.r.Lane })
+	if len(there) == 0 {
+		w.tier.reached[w.r.Lane] = w.tier.virtual
+	}
+	return there
+}
+
 // joins is called before w waits.
 func (o *oracle) joins(w *waiter) {
-	t, a, lane := w.tier, w.tier.account(w.flow), w.r.Lane
-	there := o.of(func(v *waiter) bool { return v.tier == t && v.r.Lane == lane })
-	if len(there) == 0 {
-		t.reached[lane] = t.virtual
-	}
+	t, a, lane, there := w.tier, w.tier.account(w.flow, w.r.Lane), w.r.Lane, o.opens(w)
 	least := t.reached[lane]
 	if !a.met {
 		least += o.increment(w)
@@ -60,8 +84,8 @@ func (o *oracle) joins(w *waiter) {
 		if v.flow == w.flow {
 			return // something of it waits there
 		}
-		if !t.flows[v.flow].parked[lane] && (first < 0 || t.account(v.flow).counter < first) {
-			first = t.account(v.flow).counter
+		if !t.flows[v.flow].parked[lane] && (first < 0 || t.account(v.flow, lane).counter < first) {
+			first = t.account(v.flow, lane).counter
 		}
 	}
 	a.raiseTo(max(least, min(first, t.reached[lane]+o.increment(w))))
@@ -69,33 +93,35 @@ func (o *oracle) joins(w *waiter) {
 
 // goes charges the flow of w, which goes in its lane, or at once.
 func (o *oracle) goes(w *waiter) {
-	t, a := w.tier, w.tier.account(w.flow)
+	t, a := w.tier, w.tier.account(w.flow, w.r.Lane)
 	t.virtual = max(t.virtual, a.counter)
 	w.weight, w.charged = int64(o.cfg.weight(w.flow)), o.increment(w)
 	a.counter += w.charged
+	for _, l := range o.others(w) {
+		t.account(w.flow, l).counter += w.charged
+	}
 }
 
 func (o *oracle) popByCounter(w *waiter) {
 	t := w.tier
-	t.reached[w.r.Lane] = max(t.reached[w.r.Lane], t.account(w.flow).counter)
+	t.reached[w.r.Lane] = max(t.reached[w.r.Lane], t.account(w.flow, w.r.Lane).counter)
 	t.flows[w.flow].newcomer = false
 	o.goes(w)
 }
 
 // bypass charges a request that does not wait.
 func (o *oracle) bypass(w *waiter) {
-	t, a := w.tier, w.tier.account(w.flow)
-	if len(o.ofFlow(t, w.flow)) == 0 {
-		least := t.virtual
-		if len(o.ofTier(t)) > 0 {
-			least = t.since
-		}
-		if !a.met {
-			least += o.increment(w)
-		}
-		a.raiseTo(least)
-	} else {
-		t.flows[w.flow].newcomer = false
+	t, a := w.tier, w.tier.account(w.flow, w.r.Lane)
+	least := t.virtual
+	if len(o.ofTier(t)) > 0 {
+		least = t.since
+	}
+	if !a.met {
+		least += o.increment(w)
+	}
+	a.raiseTo(least)
+	if f := t.flows[w.flow]; f != nil {
+		f.newcomer = false
 	}
 	o.goes(w)
 }
@@ -109,12 +135,16 @@ func (o *oracle) recharge(w *waiter, cost int64, raise bool) {
 	if raise && charge <= w.charged {
 		return
 	}
-	a := w.tier.account(w.flow)
+	a := w.tier.account(w.flow, w.r.Lane)
 	was := a.counter
 	if a.counter += charge - w.charged; charge < w.charged {
 		a.counter = max(a.counter, a.floor)
 	}
 	w.charged += a.counter - was // what the floor has kept can be charged only once
+	for _, l := range o.others(w) {
+		b := w.tier.account(w.flow, l)
+		b.counter = max(b.counter+a.counter-was, min(b.counter, b.floor))
+	}
 }
 
 // unpark lets a flow go again: it is behind its lanes' virtual time by its first request's charge at most.
@@ -126,7 +156,7 @@ func (o *oracle) unpark(t *oracleTier, flow string) {
 	for lane := range f.parked {
 		for _, w := range o.ofFlow(t, o.key(flow)) {
 			if o.vtc() && w.r.Lane == lane {
-				a := t.account(w.flow)
+				a := t.account(w.flow, lane)
 				a.counter = max(a.counter, t.reached[lane]-o.increment(w))
 				break
 			}

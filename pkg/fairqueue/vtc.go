@@ -88,54 +88,55 @@ func (v vtc) join(l *level, s *share, in *branch, alone bool, r *Request) (moved
 	if alone {
 		in.virtual = l.virtual
 	}
-	to := v.reference(s, in.virtual, r)
+	st := s.at(r.Lane)
+	to := v.reference(s, st, in.virtual, r)
 	if in.flows.len() > 0 {
 		least := VirtualTime(in.flows.items[0].key.value)
 		to = to.later(least.earlier(in.virtual + increment(r.Cost, s.weight)))
 	}
-	return v.lift(s, to)
+	return st.lift(to)
 }
 
-// reference returns what s is lifted to at this virtual time, because of r.
-func (vtc) reference(s *share, virtual VirtualTime, r *Request) VirtualTime {
-	if !s.known {
+// reference returns what a standing is lifted to at this virtual time, because of r.
+func (vtc) reference(s *share, st *standing, virtual VirtualTime, r *Request) VirtualTime {
+	if !st.known {
 		return virtual + increment(r.Cost, s.weight)
 	}
 	return virtual
 }
 
-// lift lifts the counter of s to at least this.
-func (vtc) lift(s *share, to VirtualTime) (moved bool) {
-	if !s.known {
-		s.known, s.start, s.floor = true, to, to
+// lift lifts the counter to at least this.
+func (st *standing) lift(to VirtualTime) (moved bool) {
+	if !st.known {
+		st.known, st.start, st.floor = true, to, to
 		return true
 	}
-	was := s.start
-	s.start, s.floor = was.later(to), s.floor.later(to)
-	return s.start != was
+	was := st.start
+	st.start, st.floor = was.later(to), st.floor.later(to)
+	return st.start != was
 }
 
-func (vtc) tag(_ *level, s *share, _ *Request) VirtualTime { return s.start }
+func (vtc) tag(_ *level, s *share, head *Request) VirtualTime { return s.in(head.Lane).start }
 
 func (v vtc) charge(l *level, s *share, r *Request, _ VirtualTime, p *receipt) (moved bool) {
-	in := r.branchOf(s.flow)
-	in.virtual = in.virtual.later(s.start)
-	return v.dispatch(l, s, r, p)
+	in, st := r.branchOf(s.flow), s.in(r.Lane)
+	in.virtual = in.virtual.later(st.start)
+	return v.dispatch(l, s, st, r, p)
 }
 
 func (v vtc) bypassed(l *level, s *share, r *Request, p *receipt) (moved bool) {
-	at := l.virtual
+	at, st := l.virtual, s.at(r.Lane)
 	if s.flow.siblings.flows.len() > 0 {
 		at = l.since // some wait elsewhere, perhaps in a slower lane; this one is lifted where it comes to wait
 	}
-	v.lift(s, v.reference(s, at, r))
+	st.lift(v.reference(s, st, at, r))
 	s.flow.unsettle()
-	return v.dispatch(l, s, r, p)
+	return v.dispatch(l, s, st, r, p)
 }
 
 // dispatch moves virtual time to the counter of s, and charges it.
-func (v vtc) dispatch(l *level, s *share, r *Request, p *receipt) (moved bool) {
-	l.virtual = l.virtual.later(s.start)
+func (v vtc) dispatch(l *level, s *share, st *standing, r *Request, p *receipt) (moved bool) {
+	l.virtual = l.virtual.later(st.start)
 	l.rebase()
 	s.newcomer = false
 	if len(s.flow.lanes) > 1 {
@@ -149,38 +150,31 @@ func (v vtc) adjust(l *level, s *share, r *Request, to Cost, p *receipt) (moved 
 	return p.weight != 0 && increment(to, p.weight) > p.charged && v.trueUp(l, s, r, to, p)
 }
 
-func (v vtc) trueUp(l *level, s *share, _ *Request, to Cost, p *receipt) (moved bool) {
+func (v vtc) trueUp(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool) {
 	if p.weight == 0 {
 		return false // it was passed on, and nothing was charged
 	}
-	return v.correct(l, s, increment(to, p.weight), p)
+	return v.correct(l, s, increment(to, p.weight), r, p)
 }
 
-func (v vtc) refund(l *level, s *share, _ *Request, p *receipt) (moved bool) {
-	return v.correct(l, s, 0, p)
+func (v vtc) refund(l *level, s *share, r *Request, p *receipt) (moved bool) {
+	return v.correct(l, s, 0, r, p)
 }
 
 // correct corrects what a dispatch has charged.
-func (vtc) correct(l *level, s *share, to VirtualTime, p *receipt) (moved bool) {
-	was, by := s.start, to-p.charged
-	switch {
-	case by.before(0):
-		if s.start += by; s.start.before(s.floor) {
-			s.start = s.floor
-		}
-	case l.virtual.before(s.start + by - largestLead):
-		s.start = s.start.later(l.virtual + largestLead)
-	default:
-		s.start += by
+func (vtc) correct(l *level, s *share, to VirtualTime, r *Request, p *receipt) (moved bool) {
+	st := s.in(r.Lane)
+	if st == nil {
+		return false
 	}
-	p.charged += s.start - was // where a bound stopped it, less than asked for
-	return s.start != was
+	return s.correct(l, to, st.floor, r, p)
 }
 
 func (vtc) resumed(_ *level, s *share, in *branch, head *Request) (moved bool) {
-	was := s.start
-	s.start = s.start.later(in.virtual - increment(head.Cost, s.weight))
-	return s.start != was
+	st := s.in(head.Lane)
+	was := st.start
+	st.start = st.start.later(in.virtual - increment(head.Cost, s.weight))
+	return st.start != was
 }
 
 func (vtc) end(*level, *share) {}
@@ -189,14 +183,8 @@ func (vtc) advance(*level) {}
 
 // freshen keeps counters and virtual times within largestLag of the level's virtual time.
 func (vtc) freshen(l *level, s *share) (moved bool) {
-	was, least := s.start, l.virtual-largestLag
-	l.since = l.since.later(least)
-	s.start, s.floor = s.start.later(least), s.floor.later(least)
-	for _, fl := range s.flow.lanes {
-		in := fl.ownBranch()
-		in.virtual = in.virtual.later(least)
-	}
-	return s.start != was
+	l.since = l.since.later(l.virtual - largestLag)
+	return s.freshen(l)
 }
 
 func (vtc) describe(l *level, s *share, number func(int64)) {
@@ -204,13 +192,8 @@ func (vtc) describe(l *level, s *share, number func(int64)) {
 		number(int64(l.since - l.virtual))
 		return
 	}
-	number(one(s.known))
 	number(one(s.newcomer))
-	number(int64(s.start - l.virtual))
-	number(int64(s.floor - l.virtual))
-	for _, fl := range s.flow.lanes {
-		number(int64(fl.ownBranch().virtual - l.virtual))
-	}
+	s.describe(l, number, func(*standing) {})
 }
 
 func (vtc) describeReceipt(_ *level, p *receipt, number func(int64)) {

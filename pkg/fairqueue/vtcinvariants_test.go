@@ -8,13 +8,18 @@ func vtcProblem(in *siblings, name string, fail failf) {
 		return
 	}
 	for f := range in.flows.all() {
-		if !f.known || f.start.before(f.floor) {
-			fail("%s: flow %q: known %t, counter %d below its floor %d", name, f.key, f.known, f.start, f.floor)
-		}
-		if ahead := int64(f.start - in.virtual); ahead > int64(largestLead) || -ahead > int64(largestLag+rebaseEvery+largestStep) {
-			fail("%s: flow %q: counter %d, virtual time %d", name, f.key, f.start, in.virtual)
-		}
+		f.each(func(st *standing) {
+			if st.start.before(st.floor) {
+				fail("%s: flow %q in lane %q: counter %d below its floor %d", name, f.key, st.lane, st.start, st.floor)
+			}
+			if ahead := int64(st.start - in.virtual); ahead > int64(largestLead) || -ahead > int64(largestLag+rebaseEvery+largestStep) {
+				fail("%s: flow %q in lane %q: counter %d, virtual time %d", name, f.key, st.lane, st.start, in.virtual)
+			}
+		})
 		for _, fl := range f.lanes {
+			if f.in(fl.lane.name) == nil {
+				fail("%s: flow %q waits in lane %q without a standing there", name, f.key, fl.lane.name)
+			}
 			if at := fl.ownBranch().virtual; at.before(in.since) || in.virtual.before(at) {
 				fail("%s: lane %q is at %d, the level at %d since %d", name, fl.lane.name, at, in.virtual, in.since)
 			}

@@ -12,11 +12,9 @@ type wfqLevel struct {
 
 // wfqShare is wfq's state of a sharer, and vtc's: only one of them serves at a level, and a flow has no room for both.
 type wfqShare struct {
-	newcomer bool        // goes first among equal tags: NewcomerFirst, and not served since it became backlogged
-	known    bool        // the fields below say something; a flow that was forgotten is not known
-	start    VirtualTime // where the tags of its heads start; see the package comment. vtc: its counter
-	floor    VirtualTime // corrections do not lower start below this
-	refunds  VirtualTime // wfq: how far corrections have put start behind virtual time, and may; below 0: ahead of it
+	newcomer  bool       // goes first among equal tags: NewcomerFirst, and not served since it became backlogged
+	standing             // in the lane that it used first
+	elsewhere *elsewhere // in other lanes; nil if there is none
 }
 
 // wfqReceipt records what a pop has done to a share.
@@ -30,84 +28,105 @@ func (wfq) active() bool { return true }
 
 func (wfq) chargesBypasses() bool { return false } // the seed: a bypassed request leaves no tag
 
-func (wfq) begin(l *level, s *share) {
-	at := l.virtual
-	if s.known {
-		at = at.later(s.start) // max(virtualTime, lastVirFinishTime), which only corrections put ahead
+func (wfq) begin(l *level, s *share) { s.newcomer = l.newcomerFirst }
+
+func (w wfq) join(l *level, s *share, in *branch, alone bool, r *Request) (moved bool) {
+	if alone {
+		in.virtual = l.virtual
 	}
-	s.wfqShare = wfqShare{known: true, start: at, floor: l.virtual, refunds: l.virtual - at, newcomer: l.newcomerFirst}
+	if st := s.at(r.Lane); st.entered {
+		st.entered = false
+	} else {
+		w.enter(st, in.virtual)
+	}
+	return true
+}
+
+// enter begins the waiting of a flow in a lane, where nothing of it waited.
+func (wfq) enter(st *standing, virtual VirtualTime) {
+	at := virtual
+	if st.known {
+		at = at.later(st.start) // max(virtualTime, lastVirFinishTime), which only corrections put ahead
+	}
+	*st = standing{lane: st.lane, known: true, start: at, floor: virtual, refunds: virtual - at}
 }
 
 func (wfq) tag(_ *level, s *share, head *Request) VirtualTime {
-	return s.start + increment(head.Cost, s.weight)
+	return s.in(head.Lane).start + increment(head.Cost, s.weight)
 }
 
-func (wfq) charge(l *level, s *share, _ *Request, tag VirtualTime, p *receipt) (moved bool) {
-	p.start, p.charged, p.weight = s.start, tag-s.start, s.weight
+func (wfq) charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) (moved bool) {
+	in, st := r.branchOf(s.flow), s.in(r.Lane)
+	p.start, p.charged, p.weight = st.start, tag-st.start, s.weight
 	if s.newcomer {
 		p.weight = -s.weight
 	}
 	to := tag
-	if most := l.virtual + p.charged; l.claimed && most.before(tag) {
+	if most := in.virtual + p.charged; l.claimed && most.before(tag) {
 		to = most // out of turn, so what the share owes stays a debt
 	}
-	l.virtual = l.virtual.later(to)
+	in.virtual = in.virtual.later(to)
+	l.virtual = l.virtual.later(in.virtual)
 	l.rebase()
-	s.start = tag.later(l.virtual - s.refunds.later(0)) // max(virtualTime, lastVirFinishTime), but refunds are kept
-	if s.start != tag {
-		s.floor = s.start // others went on while it could not go, and no refund makes up for that
+	st.start = tag.later(in.virtual - st.refunds.later(0)) // max(virtualTime, lastVirFinishTime), but refunds are kept
+	if st.start != tag {
+		st.floor = st.start // others went on while it could not go, and no refund makes up for that
 	}
-	s.refunds, s.newcomer = l.virtual-s.start, false
-	return s.start != p.start
+	st.refunds, s.newcomer = in.virtual-st.start, false
+	s.moveOthers(l, st, p.charged, r)
+	return st.start != p.start
 }
 
 // refund subtracts from the share's start what r added to it, and no more, whatever was popped since and whatever the
 // share's weight is now; virtual time does not change. Refunds may put the start behind virtual time. A sharer that was
 // tracked anew since then has nothing to be refunded, but still gets at most r's own charge, since r is charged again.
-func (wfq) refund(l *level, s *share, _ *Request, p *receipt) (moved bool) {
-	was, newcomer, least := s.start, s.newcomer, l.virtual-largestLag
-	s.corrected(p.charged)
-	if least.before(s.start) {
-		s.start = least.later(s.start - p.charged)
+func (w wfq) refund(l *level, s *share, r *Request, p *receipt) (moved bool) {
+	st := s.at(r.Lane)
+	if s.flow.laneOf(r.Lane) == nil {
+		virtual := l.virtual
+		if in := s.flow.branchIn(r.Lane); in != nil {
+			virtual = in.virtual
+		}
+		w.enter(st, virtual)
+		st.entered = true
 	}
-	if s.start.before(s.floor) {
-		s.floor = s.start
+	was, newcomer, least := st.start, s.newcomer, l.virtual-largestLag
+	st.corrected(p.charged)
+	if least.before(st.start) {
+		st.start = least.later(st.start - p.charged)
 	}
-	if s.start == p.start {
+	if st.start.before(st.floor) {
+		st.floor = st.start
+	}
+	if st.start == p.start {
 		s.newcomer = p.weight < 0
 	}
-	return s.start != was || s.newcomer != newcomer
+	s.moveOthers(l, st, -p.charged, r)
+	return st.start != was || s.newcomer != newcomer
 }
 
 func (w wfq) adjust(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool) {
 	return p.weight != 0 && increment(to, p.weightAt()) > p.charged && w.trueUp(l, s, r, to, p)
 }
 
-func (wfq) trueUp(l *level, s *share, _ *Request, to Cost, p *receipt) (moved bool) {
+func (wfq) trueUp(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool) {
 	if p.weight == 0 {
 		return false
 	}
-	was, by := s.start, increment(to, p.weightAt())-p.charged
-	if by.before(0) {
-		if least := s.floor.later(l.virtual - largestLag); least.before(s.start) {
-			s.start = least.later(s.start + by)
-		}
-	} else if most := l.virtual + largestLead; most.before(s.start + by) {
-		s.start = s.start.later(most)
-	} else {
-		s.start += by
+	return s.correct(l, increment(to, p.weightAt()), l.virtual-largestLag, r, p)
+}
+
+// correct corrects what a dispatch has charged to this, but lowers no start below least.
+func (s *share) correct(l *level, to, least VirtualTime, r *Request, p *receipt) (moved bool) {
+	st := s.in(r.Lane)
+	if st == nil {
+		return false // forgotten, with what it owes
 	}
-	s.corrected(was - s.start)
-	p.charged += s.start - was // where a bound stopped it, less than asked for
-	return s.start != was
+	by := st.move(l, to-p.charged, least)
+	p.charged += by // where a bound stopped it, less than asked for
+	s.moveOthers(l, st, by, r)
+	return by != 0
 }
-
-// corrected notes that a correction takes this from the start.
-func (s *share) corrected(by VirtualTime) {
-	s.refunds = VirtualTime(max(-int64(largestLag), min(int64(s.refunds+by), int64(largestLag))))
-}
-
-func (wfq) join(*level, *share, *branch, bool, *Request) (moved bool) { return false }
 
 func (wfq) resumed(*level, *share, *branch, *Request) (moved bool) { return false }
 
@@ -121,10 +140,8 @@ func (wfq) describe(l *level, s *share, number func(int64)) {
 	if s == nil {
 		return // virtual times are relative to the level's
 	}
-	number(int64(s.start - l.virtual))
-	number(int64(s.floor - l.virtual))
-	number(int64(s.refunds))
 	number(one(s.newcomer))
+	s.describe(l, number, func(st *standing) { number(int64(st.refunds)) })
 }
 
 func (wfq) describeReceipt(l *level, p *receipt, number func(int64)) {

@@ -9,11 +9,18 @@ func wfqProblem(in *siblings, name string, fail failf) {
 		return
 	}
 	check := func(f *flow) {
-		if ahead := int64(f.start - in.virtual); ahead > int64(largestLead) || -ahead > int64(largestLag+rebaseEvery+largestStep) {
-			fail("%s: flow %q: start %d, virtual time %d", name, f.key, f.start, in.virtual)
-		}
-		if !f.known || f.start.before(f.floor) || largestLag.before(f.refunds) {
-			fail("%s: flow %q: known %t, start %d, floor %d, refunds of %d", name, f.key, f.known, f.start, f.floor, f.refunds)
+		f.each(func(st *standing) {
+			if ahead := int64(st.start - in.virtual); ahead > int64(largestLead) || -ahead > int64(largestLag+rebaseEvery+largestStep) {
+				fail("%s: flow %q in lane %q: start %d, virtual time %d", name, f.key, st.lane, st.start, in.virtual)
+			}
+			if st.start.before(st.floor) || largestLag.before(st.refunds) {
+				fail("%s: flow %q in lane %q: start %d, floor %d, refunds of %d", name, f.key, st.lane, st.start, st.floor, st.refunds)
+			}
+		})
+		for _, fl := range f.lanes {
+			if f.in(fl.lane.name) == nil || in.virtual.before(fl.ownBranch().virtual) {
+				fail("%s: flow %q waits in lane %q without a standing there, or the lane is past its level", name, f.key, fl.lane.name)
+			}
 		}
 	}
 	for f := range in.flows.all() {

@@ -20,8 +20,4 @@ func (l *level) rebase() {
 	}
 }
 
-func (wfq) freshen(l *level, s *share) (moved bool) {
-	was, least := s.start, l.virtual-largestLag
-	s.start, s.floor = s.start.later(least), s.floor.later(least)
-	return s.start != was
-}
+func (wfq) freshen(l *level, s *share) (moved bool) { return s.freshen(l) }

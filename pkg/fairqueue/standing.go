@@ -1,0 +1,181 @@
+package fairqueue
+
+import (
+	"cmp"
+	"slices"
+)
+
+// standing is where a flow stands in one lane: the counter or start by which its requests there are ordered. A flow has
+// one for each lane that it has used lately, because lanes go on at different speeds, and what is a long way ahead in one
+// is the past in another. It is wfq's and vtc's.
+//
+// A lift, and the charge of a request that nobody else waited for (Request.Uncontended), move the standing of their lane
+// only. Any other charge, with its corrections, moves the flow's standings in the other lanes where it waits too, so that
+// a flow that waits for overlapping sets of backends has one share of them.
+type standing struct {
+	lane    Lane
+	known   bool        // the fields below say something
+	entered bool        // wfq: a refund has entered the lane, before the refunded request waits there
+	start   VirtualTime // where the tags of its heads start; see the package comment. vtc: its counter
+	floor   VirtualTime // corrections do not lower start below this
+	refunds VirtualTime // wfq: how far corrections have put start behind virtual time, and may; below 0: ahead of it
+}
+
+// elsewhere has a flow's standings beside its first one.
+type elsewhere struct {
+	all  []standing
+	next int // index of the standing that is looked at first when another one needs its room
+}
+
+// keptStandings is the number of lanes beside the first in which a flow keeps its standing without waiting there.
+const keptStandings = 15
+
+// in returns the flow's standing in a lane, or nil if it has none there.
+func (s *share) in(lane Lane) *standing {
+	if !s.known {
+		return nil
+	}
+	if s.lane == lane {
+		return &s.standing
+	}
+	if s.elsewhere != nil {
+		for i := range s.elsewhere.all {
+			if st := &s.elsewhere.all[i]; st.lane == lane {
+				return st
+			}
+		}
+	}
+	return nil
+}
+
+// at returns the flow's standing in a lane, and makes one that is not known if it has none. The pointer is valid until the
+// next call.
+func (s *share) at(lane Lane) *standing {
+	if st := s.in(lane); st != nil {
+		return st
+	}
+	if !s.known {
+		s.standing = standing{lane: lane}
+		return &s.standing
+	}
+	if s.elsewhere == nil {
+		s.elsewhere = new(elsewhere)
+	}
+	e := s.elsewhere
+	if len(e.all) >= keptStandings {
+		for range e.all {
+			st := &e.all[e.next]
+			e.next = (e.next + 1) % len(e.all)
+			if s.flow.laneOf(st.lane) == nil {
+				*st = standing{lane: lane}
+				return st
+			}
+		}
+	}
+	e.all = append(e.all, standing{lane: lane})
+	return &e.all[len(e.all)-1]
+}
+
+// each calls f with every known standing of the flow.
+func (s *share) each(f func(*standing)) {
+	if !s.known {
+		return
+	}
+	f(&s.standing)
+	if s.elsewhere != nil {
+		for i := range s.elsewhere.all {
+			if st := &s.elsewhere.all[i]; st.known {
+				f(st)
+			}
+		}
+	}
+}
+
+// moveOthers moves the flow's standings in the lanes where it waits, except own, by what a request has been charged or
+// been refunded.
+func (s *share) moveOthers(l *level, own *standing, by VirtualTime, r *Request) {
+	if r.Uncontended || by == 0 || len(s.flow.lanes) == 0 || s.elsewhere == nil {
+		return
+	}
+	for _, fl := range s.flow.lanes {
+		if st := s.in(fl.lane.name); st != nil && st != own {
+			st.move(l, by, l.virtual-largestLag)
+		}
+	}
+}
+
+// move moves start by this, but not below the floor or least, nor further than largestLead ahead of virtual time. It
+// returns by how much.
+func (st *standing) move(l *level, by, least VirtualTime) (moved VirtualTime) {
+	was := st.start
+	switch most := l.virtual + largestLead; {
+	case by.before(0):
+		if least = st.floor.later(least); least.before(st.start) {
+			st.start = least.later(st.start + by)
+		}
+	case most.before(st.start + by):
+		st.start = st.start.later(most)
+	default:
+		st.start += by
+	}
+	st.corrected(was - st.start)
+	return st.start - was
+}
+
+// corrected notes that a correction takes this from the start.
+func (st *standing) corrected(by VirtualTime) {
+	st.refunds = VirtualTime(max(-int64(largestLag), min(int64(st.refunds+by), int64(largestLag))))
+}
+
+// branchIn returns the branch of f's siblings in a lane, or nil if nobody waits there.
+func (f *flow) branchIn(lane Lane) *branch {
+	if f.above != nil {
+		if fl := f.above.laneOf(lane); fl != nil {
+			return fl.under
+		}
+		return nil
+	}
+	if l := f.class.lanes[lane]; l != nil && l.queued > 0 {
+		return &l.branch
+	}
+	return nil
+}
+
+// freshen keeps the standings, and the virtual time of the lanes where the flow waits, within largestLag of the level's
+// virtual time. It reports whether a start has changed.
+func (s *share) freshen(l *level) (moved bool) {
+	least := l.virtual - largestLag
+	s.each(func(st *standing) {
+		moved = moved || st.start.before(least)
+		st.start, st.floor = st.start.later(least), st.floor.later(least)
+	})
+	for _, fl := range s.flow.lanes {
+		in := fl.ownBranch()
+		in.virtual = in.virtual.later(least)
+	}
+	return moved
+}
+
+// describe passes the standings to number, ordered by lane, with what more says of each, and the virtual time of the lanes
+// where the flow waits.
+func (s *share) describe(l *level, number func(int64), more func(*standing)) {
+	var all []*standing
+	s.each(func(st *standing) { all = append(all, st) })
+	slices.SortFunc(all, func(a, b *standing) int { return cmp.Compare(a.lane, b.lane) })
+	name := func(lane Lane) {
+		number(int64(len(lane)))
+		for _, c := range []byte(lane) {
+			number(int64(c))
+		}
+	}
+	number(int64(len(all)))
+	for _, st := range all {
+		name(st.lane)
+		number(int64(st.start - l.virtual))
+		number(int64(st.floor - l.virtual))
+		more(st)
+	}
+	for _, fl := range s.flow.lanes {
+		number(int64(fl.ownBranch().virtual - l.virtual))
+	}
+}
