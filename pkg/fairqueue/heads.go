@@ -37,3 +37,28 @@ func SortHeads(heads []*Request) {
 		}
 	})
 }
+
+// LanesOf appends to lanes those of its class in which the flow of r waits.
+func (q *FairRequestQueue) LanesOf(r *Request, lanes []Lane) []Lane {
+	c := q.classAt(r)
+	if f := c.flows.find(c.flowKey(r)); f != nil {
+		for _, fl := range f.lanes {
+			lanes = append(lanes, fl.lane.name)
+		}
+	}
+	return lanes
+}
+
+// OthersWait reports whether, in the class of r, another flow than r's waits in a lane.
+func (q *FairRequestQueue) OthersWait(r *Request, lane Lane) bool {
+	c := q.classAt(r)
+	l := c.lanes[lane]
+	if l == nil {
+		return false
+	}
+	flows := l.flows.len() + len(l.parked)
+	if f := c.flows.find(c.flowKey(r)); f != nil && f.laneOf(lane) != nil {
+		flows--
+	}
+	return flows > 0
+}

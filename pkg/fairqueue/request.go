@@ -25,21 +25,21 @@ type Request struct {
 	Cost Cost
 	// Owner belongs to the caller; the queue does not use it.
 	Owner any
+	// Also names other lanes where its flow waits for the backend to which it goes, and not alone. What it is charged, with
+	// its corrections, counts there too. Set it before Pop or Bypassed; a nil slice means that it counts in Lane only.
+	Also []Lane
 
 	flowLane *flowLane // where it waits; nil if it is not queued
 	prev     *Request  // its neighbours in the line, by arrival
 	next     *Request
 	seq      uint64 // arrival sequence, the last tie-break of every order
 
-	due    time.Duration // when it expires, relative to the queue's epoch: its key in deadlines
-	sooner *Request      // its neighbours in the list of deadlines
-	later  *Request
-	inDue  int32 // its number in the heap of deadlines; 0 if it is in the list
-	// Uncontended means that no other flow waited for the backends of its lane when it went. Set it before Pop or Bypassed:
-	// what such a request is charged, with its corrections, moves its flow in this lane only.
-	Uncontended bool
-	inFlight    bool      // it is counted as in flight, which only some disciplines need
-	arrived     time.Time // when it was first pushed
+	due      time.Duration // when it expires, relative to the queue's epoch: its key in deadlines
+	sooner   *Request      // its neighbours in the list of deadlines
+	later    *Request
+	inDue    int32     // its number in the heap of deadlines; 0 if it is in the list
+	inFlight bool      // it is counted as in flight, which only some disciplines need
+	arrived  time.Time // when it was first pushed
 
 	extra *extra
 	paid  receipt // what its pop has charged to the class's own flow

@@ -9,9 +9,9 @@ import (
 // one for each lane that it has used lately, because lanes go on at different speeds, and what is a long way ahead in one
 // is the past in another. It is wfq's and vtc's.
 //
-// A lift, and the charge of a request that nobody else waited for (Request.Uncontended), move the standing of their lane
-// only. Any other charge, with its corrections, moves the flow's standings in the other lanes where it waits too, so that
-// a flow that waits for overlapping sets of backends has one share of them.
+// A request moves the standing of its lane, and those of the lanes that Request.Also names: those of overlapping sets of
+// backends, where its flow competes for the same backend. So a tenant has one share of each set of backends, and service
+// by others is no service here.
 type standing struct {
 	lane    Lane
 	known   bool        // the fields below say something
@@ -91,14 +91,10 @@ func (s *share) each(f func(*standing)) {
 	}
 }
 
-// moveOthers moves the flow's standings in the lanes where it waits, except own, by what a request has been charged or
-// been refunded.
-func (s *share) moveOthers(l *level, own *standing, by VirtualTime, r *Request) {
-	if r.Uncontended || by == 0 || len(s.flow.lanes) == 0 || s.elsewhere == nil {
-		return
-	}
-	for _, fl := range s.flow.lanes {
-		if st := s.in(fl.lane.name); st != nil && st != own {
+// moveOthers moves the flow's standings in the lanes where what r is charged counts too, and where the flow still waits.
+func (s *share) moveOthers(l *level, by VirtualTime, r *Request) {
+	for _, lane := range r.Also {
+		if st := s.in(lane); st != nil && lane != r.Lane && s.flow.laneOf(lane) != nil {
 			st.move(l, by, l.virtual-largestLag)
 		}
 	}

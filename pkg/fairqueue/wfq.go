@@ -73,7 +73,7 @@ func (wfq) charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) (
 		st.floor = st.start // others went on while it could not go, and no refund makes up for that
 	}
 	st.refunds, s.newcomer = in.virtual-st.start, false
-	s.moveOthers(l, st, p.charged, r)
+	s.moveOthers(l, p.charged, r)
 	return st.start != p.start
 }
 
@@ -101,7 +101,7 @@ func (w wfq) refund(l *level, s *share, r *Request, p *receipt) (moved bool) {
 	if st.start == p.start {
 		s.newcomer = p.weight < 0
 	}
-	s.moveOthers(l, st, -p.charged, r)
+	s.moveOthers(l, -p.charged, r)
 	return st.start != was || s.newcomer != newcomer
 }
 
@@ -124,7 +124,7 @@ func (s *share) correct(l *level, to, least VirtualTime, r *Request, p *receipt)
 	}
 	by := st.move(l, to-p.charged, least)
 	p.charged += by // where a bound stopped it, less than asked for
-	s.moveOthers(l, st, by, r)
+	s.moveOthers(l, by, r)
 	return by != 0
 }
 
