@@ -49,6 +49,7 @@ func (m *Machine) admit(w *Waiter) {
 	bypass := m.mayBypass(w)
 	m.asking = w
 	if bypass && m.takeAtOnce(w) {
+		w.queued.Also = m.countsIn(w, w.lease.Endpoint())
 		m.queue.Bypassed(m.now, &w.queued)
 		m.uncountWaiter(w)
 		m.touch(w.flow)

@@ -56,6 +56,7 @@ type Machine struct {
 	traits  []scheduling.Trait
 	expired []*fairqueue.Request
 	heads   []*fairqueue.Request
+	names   []fairqueue.Lane
 }
 
 // counts are the machine's counters.

@@ -111,6 +111,7 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 
 // grant removes the candidate, which has its lease, from the queue.
 func (m *Machine) grant(next *fairqueue.Candidate, w *Waiter) {
+	w.queued.Also = m.countsIn(w, w.lease.Endpoint())
 	m.queue.Pop(*next)
 	m.uncountWaiter(w)
 	m.counts.successes++

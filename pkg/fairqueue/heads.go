@@ -40,8 +40,13 @@ func SortHeads(heads []*Request) {
 
 // LanesOf appends to lanes those of its class in which the flow of r waits.
 func (q *FairRequestQueue) LanesOf(r *Request, lanes []Lane) []Lane {
-	c := q.classAt(r)
-	if f := c.flows.find(c.flowKey(r)); f != nil {
+	var f *flow
+	if r.flowLane != nil {
+		f = r.flowLane.outermost().flow
+	} else if c := q.classAt(r); c.queued > 0 {
+		f = c.flows.find(c.flowKey(r))
+	}
+	if f != nil {
 		for _, fl := range f.lanes {
 			lanes = append(lanes, fl.lane.name)
 		}
