@@ -251,8 +251,8 @@ func scenes() []*scene {
 		},
 		{
 			name: "uncharged", depth: 6, requests: 3, crowd: []int8{1}, pool: [][]int{{1}}, passOn: true,
-			usage: []op{raises, truesUp, completesDear, isLateCheap},
-			kinds: []arrivalKind{{0, "a", ""}, {1, "a", ""}},
+			usage:  []op{raises, truesUp, completesDear, isLateCheap},
+			kinds:  []arrivalKind{{0, "a", ""}, {1, "a", ""}},
 			config: func(c *Config) { preemptingCounters(c) },
 			reload: func(c *Config) { preemptingCounters(c); c.Enabled = false },
 		},

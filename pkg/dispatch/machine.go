@@ -57,6 +57,7 @@ type Machine struct {
 	expired []*fairqueue.Request
 	heads   []*fairqueue.Request
 	names   []fairqueue.Lane
+	rivals  []*laneNote
 }
 
 // counts are the machine's counters.

@@ -6,52 +6,66 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// fewOverlaps is the largest number of lanes that are asked, for one grant, whether others wait in them. Beyond it some
-// are assumed to.
-const fewOverlaps = 8
+// fewRivals is the largest number of lanes that are looked at for one grant, and of endpoints of a lane that are looked
+// for in another. Beyond it, lanes are assumed to be contended and to overlap.
+const fewRivals = 16
 
-// countsIn returns the other lanes in which what w is charged counts: those in which its flow waits too, of sets that
-// have the endpoint to which it goes, while another flow of its class waits for that endpoint. Where nobody else does,
-// what w takes there is nobody's, and is held against its flow nowhere else.
+// countsIn returns the other lanes in which what w is charged counts, where its flow waits too. A rival is a lane with the
+// endpoint to which w goes, in which another flow of its class waits. What w takes counts in the lanes that have an endpoint
+// of a rival's: there its flow competes with those from whom w has taken it. Without a rival it is nobody's, and
+// counts nowhere else.
 func (m *Machine) countsIn(w *Waiter, e Endpoint) (also []fairqueue.Lane) {
 	if m.queue.Len() == 0 {
 		return nil
 	}
 	m.names = m.queue.LanesOf(&w.queued, m.names[:0])
+	if len(m.names) == 0 || len(m.names) == 1 && m.names[0] == w.queued.Lane {
+		return nil
+	}
+	all := m.findRivals(w, e)
+	if !all && len(m.rivals) == 0 {
+		return nil
+	}
 	for _, lane := range m.names {
-		if lane != w.queued.Lane && m.laneHas(lane, e) {
+		n := m.lanes.notes[lane]
+		if lane != w.queued.Lane && (all || n == nil || n.whole || slices.ContainsFunc(m.rivals, n.overlaps)) {
 			also = append(also, lane)
 		}
-	}
-	if len(also) > 0 && !m.contended(w, e) {
-		return nil
 	}
 	return also
 }
 
-// laneHas reports whether an endpoint is in a lane in which anybody waits.
-func (m *Machine) laneHas(lane fairqueue.Lane, e Endpoint) bool {
-	n := m.lanes.notes[lane]
-	if n == nil || n.whole || m.reacher == nil {
-		return n != nil || lane == ""
-	}
-	_, has := slices.BinarySearch(n.endpoints, e)
-	return has
-}
-
-// contended reports whether another flow of the class of w waits for an endpoint.
-func (m *Machine) contended(w *Waiter, e Endpoint) bool {
-	if m.queue.OthersWait(&w.queued, "") || m.queue.OthersWait(&w.queued, w.queued.Lane) {
-		return true
-	}
-	asked := 0
-	wait := func(n *laneNote) bool {
-		asked++
-		return asked > fewOverlaps || m.queue.OthersWait(&w.queued, n.lane)
-	}
-	if slices.ContainsFunc(m.lanes.whole.all, wait) {
+// findRivals sets rivals. all means that there is one that has every endpoint, or too many to look at.
+func (m *Machine) findRivals(w *Waiter, e Endpoint) (all bool) {
+	m.rivals = m.rivals[:0]
+	waits := func(n *laneNote) bool { return m.queue.OthersWait(&w.queued, n.lane) }
+	if m.reacher == nil || len(m.lanes.whole.all) > fewRivals || m.queue.OthersWait(&w.queued, "") ||
+		slices.ContainsFunc(m.lanes.whole.all, waits) {
 		return true
 	}
 	l := m.lanes.has[e]
-	return l != nil && slices.ContainsFunc(l.all, wait)
+	if l == nil {
+		return false
+	}
+	if len(l.all) > fewRivals {
+		return true
+	}
+	for _, n := range l.all {
+		if waits(n) {
+			m.rivals = append(m.rivals, n)
+		}
+	}
+	return false
+}
+
+// overlaps reports whether two lanes, neither of them whole, have an endpoint in common.
+func (n *laneNote) overlaps(o *laneNote) bool {
+	small, large := n.endpoints, o.endpoints
+	if len(small) > len(large) {
+		small, large = large, small
+	}
+	return n == o || len(small) > fewRivals || slices.ContainsFunc(small, func(e Endpoint) bool {
+		_, has := slices.BinarySearch(large, e)
+		return has
+	})
 }

@@ -33,6 +33,11 @@
 // their order. Here it is by arrival or, with NewcomerFirst, in favour of a flow that has not been served since it became
 // backlogged.
 //
+// Virtual time and a flow's start belong to a lane (standing.go): lanes go on at different speeds. A lane in which nobody
+// waits is where the furthest of its level is. What a request is charged moves its flow in the lane of the request, and in
+// the lanes that Request.Also names, where the flow competes for the same backends. So all that follows holds for the flows
+// of one lane, whatever is done in others.
+//
 // Tags are deferred: only the head of a flow has one. It is computed from the flow's start, which is the maximum in the
 // formula at the time when the flow becomes backlogged or its previous request is popped. For sequences of push and pop
 // with fixed weights and one lane, this gives the same order as tags computed at arrival (TestWFQEqualsSeedFormula),
@@ -56,8 +61,8 @@
 //
 // # Bound
 //
-// With wfq, let flows f and g be backlogged throughout an interval, with weights w and largest costs l, and let W be
-// the cost popped from each. Then |W_f/w_f − W_g/w_g| <= l_f/w_f + l_g/w_g, because each flow's next finish tag is at
+// With wfq, let flows f and g be backlogged in one lane throughout an interval, with weights w and largest costs l, and let W be
+// the cost popped from each, there and in the lanes from which charges count there. Then |W_f/w_f − W_g/w_g| <= l_f/w_f + l_g/w_g, because each flow's next finish tag is at
 // most one increment ahead of virtual time and never behind it. For flows of equal weight and cost 1 the difference is
 // at most one request. This holds for every tie-break.
 //

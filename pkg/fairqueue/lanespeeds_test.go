@@ -2,6 +2,7 @@ package fairqueue
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -65,12 +66,10 @@ func engines(
 				continue
 			}
 			engine := reach[r.Lane][free]
-			has, contended := func(l Lane) bool { return slices.Contains(reach[l], engine) }, false
-			for l := range reach {
-				contended = contended || has(l) && q.OthersWait(r, l)
-			}
 			for _, l := range q.LanesOf(r, nil) {
-				if contended && l != r.Lane && has(l) {
+				if l != r.Lane && slices.ContainsFunc(slices.Collect(maps.Keys(reach)), func(rival Lane) bool {
+					return slices.Contains(reach[rival], engine) && q.OthersWait(r, rival) && overlap(reach[rival], reach[l])
+				}) {
 					r.Also = append(r.Also, l)
 				}
 			}
@@ -83,6 +82,10 @@ func engines(
 		}
 	}
 	return served
+}
+
+func overlap(a, b []int) bool {
+	return slices.ContainsFunc(a, func(e int) bool { return slices.Contains(b, e) })
 }
 
 // several returns engines from first on.
@@ -179,6 +182,17 @@ func TestOverlappingLanesAreOneShare(t *testing.T) {
 		served := engines(t, d, nil, reach, tenants, 10_000)
 		if share := served[0] / 20_000; share < 0.45 || share > 0.55 {
 			t.Errorf("%s: a tenant in one lane has %.2f of the engines beside one in 8", name, share)
+		}
+		// Nor is it to be confined to each engine.
+		reach, tenants = map[Lane][]int{"": several(0, 4)}, []tenant{{"one", "", 24, 2}}
+		for i := range 4 {
+			lane := Lane(fmt.Sprintf("pinned%d", i))
+			reach[lane] = []int{i}
+			tenants = append(tenants, tenant{"many", lane, 12, 2})
+		}
+		served = engines(t, d, nil, reach, tenants, 10_000)
+		if share := served[0] / 20_000; share < 0.45 || share > 0.55 {
+			t.Errorf("%s: a tenant of all engines has %.2f of them beside one that is confined to each", name, share)
 		}
 		// Overlapping sets starve nobody.
 		reach = map[Lane][]int{"": several(0, 4), "left": several(0, 2), "middle": several(1, 2), "right": several(2, 2)}

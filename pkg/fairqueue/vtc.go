@@ -5,7 +5,7 @@ package fairqueue
 //
 // # Rule
 //
-// Each flow has a counter, its start. A dispatch, waited for or not, adds cost/weight to it. Of the flows that can go
+// Each flow has a counter in each lane that it uses, its start there (standing.go). A dispatch, waited for or not, adds cost/weight to it. Of the flows that can go
 // the one with the least counter goes first: what its head costs does not matter. In flight, a charge may be raised;
 // at the end or later it is corrected to the actual cost, at the weight that the flow had at the dispatch.
 //
@@ -41,8 +41,9 @@ package fairqueue
 //   - So S_f − S_g is between −l_g − E and l_f + E all the time.
 //
 // The difference of the service attained is that, and what is in flight. With exact costs and at most D requests in
-// flight it is at most (D+1)(l_f + l_g). Requests out of turn (promotion, preemption) and dispatches in other lanes are
-// not covered, nor are debts beyond largestLead.
+// flight it is at most (D+1)(l_f + l_g). Requests out of turn (promotion, preemption) and debts beyond largestLead are not
+// covered. Dispatches in other lanes move no counter of this one, unless the flow competes there with a rival that waits
+// for these backends too (Request.Also): then they are charged here, and the bound is for what is charged.
 //
 // # Where this differs
 //
