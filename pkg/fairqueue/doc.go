@@ -61,9 +61,10 @@
 //
 // # Bound
 //
-// With wfq, let flows f and g be backlogged in one lane throughout an interval, with weights w and largest costs l, and let W be
-// the cost popped from each, there and in the lanes from which charges count there. Then |W_f/w_f − W_g/w_g| <= l_f/w_f + l_g/w_g, because each flow's next finish tag is at
-// most one increment ahead of virtual time and never behind it. For flows of equal weight and cost 1 the difference is
+// With wfq, let flows f and g be backlogged in one lane throughout an interval, with weights w and largest costs l, and let
+// W be the cost popped from each, there and elsewhere if it counts there. Then |W_f/w_f − W_g/w_g| <= l_f/w_f + l_g/w_g,
+// because each flow's next finish tag is at most one increment ahead of virtual time and never behind it. (What counts from
+// elsewhere is at most one increment more for each such request.) For flows of equal weight and cost 1 the difference is
 // at most one request. This holds for every tie-break.
 //
 // With corrections, let both be in one lane and able to go, with fixed weights, let c be charges over weights at the pop, l
