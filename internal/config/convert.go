@@ -212,6 +212,7 @@ func (d *Document) ExtprocConfig() extproc.Config {
 		MaxBodyBytes: d.Limits.MaxBodyBytes, MaxBodyBytesTotal: d.Limits.MaxBodyBytesTotal,
 		MaxHeaderBytes: d.Limits.MaxHeaderBytes, BodyTimeout: d.Limits.BodyTimeout.Std(),
 	}
+	cfg.LongestWait = d.longestWait()
 	cfg.Responses = extproc.Responses{
 		Preset: d.Responses.Preset, Status: make(map[string]int, len(d.Responses.Status)), Metadata: d.Responses.Metadata,
 		QueueState: d.Responses.QueueState,
@@ -221,4 +222,17 @@ func (d *Document) ExtprocConfig() extproc.Config {
 	}
 	cfg.DeadlineHeaders = d.RequestQueueController.DeadlineHeaders
 	return cfg
+}
+
+// longestWait returns the longest TTL of any tier.
+func (d *Document) longestWait() time.Duration {
+	var longest Duration
+	for _, t := range d.Tiers {
+		if t.QueueTimeout != nil {
+			longest = max(longest, *t.QueueTimeout)
+		} else {
+			longest = max(longest, d.FairRequestQueue.QueueTTL)
+		}
+	}
+	return longest.Std()
 }

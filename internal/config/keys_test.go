@@ -25,7 +25,7 @@ func TestEveryFieldHasItsKey(t *testing.T) {
 			reflect.TypeFor[flowcontrol.Config](), controllerKeys, []string{"Stock.Tokens.Watermark", "Stock.Tokens.Lower", "Stock.Tokens.Upper", "Queue.Levels", "Queue.Priorities"},
 		},
 		"extproc": {
-			reflect.TypeFor[extproc.Config](), streamKeys, []string{"HashFlowKeys", "RoutesByModel", "ClearRouteCache", "OtherTargets[].Name", "OtherTargets[].Weight"},
+			reflect.TypeFor[extproc.Config](), streamKeys, []string{"HashFlowKeys", "RoutesByModel", "LongestWait", "ClearRouteCache", "OtherTargets[].Name", "OtherTargets[].Weight"},
 		},
 		"scheduling": {reflect.TypeFor[scheduling.Config](), schedulingKeys, nil},
 	} {

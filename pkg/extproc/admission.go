@@ -16,6 +16,10 @@ const LongestHold = time.Hour
 // waitMargin is added to the longest wait of a request for the message timeout that Envoy is asked for.
 const waitMargin = 5 * time.Second
 
+// slowBody is the announced length, in bytes, from which Weir asks Envoy for the time that a body takes. Shorter bodies
+// are covered by Envoy's own message timeout, and spared the message.
+const slowBody = 64 << 10
+
 // offer offers the request to the controller, waits for its verdict, and answers Envoy. An error ends the stream.
 func (st *mainStream) offer() error {
 	s, c := st.server, st.cfg
@@ -67,10 +71,27 @@ func (st *mainStream) offer() error {
 func (st *mainStream) onQueued(maxWait time.Duration) {
 	st.queued = time.Now()
 	// An error needs no reaction here: the reader sees the end of the stream.
-	_ = st.send(&extprocv3.ProcessingResponse{
-		OverrideMessageTimeout: durationpb.New(min(maxWait+waitMargin, LongestHold)),
-	})
+	_ = st.extend(maxWait)
 	st.receiveInBackground()
+}
+
+// extend asks Envoy to wait at least that long for the answer to its last message.
+func (st *mainStream) extend(wait time.Duration) error {
+	return st.send(&extprocv3.ProcessingResponse{
+		OverrideMessageTimeout: durationpb.New(min(wait+waitMargin, LongestHold)),
+	})
+}
+
+// extendForBody asks Envoy to wait for the answer to a large body, which is awaited, until the body is late and then as
+// long as any request may stand in the queue. Envoy's message timeout runs while it writes the body, and many large
+// bodies at once take long. Of one phase Envoy takes one such message, so this one has to cover all of it; without a
+// buffer filter before Weir there is no body to answer yet, and Envoy takes onQueued's instead (TestOneOverrideForTheBodyPhase,
+// TestOverrideBeforeTheBodyIsWhole).
+func (st *mainStream) extendForBody() error {
+	if st.headers.contentLength() < slowBody {
+		return nil
+	}
+	return st.extend(time.Until(st.arrival.deadline.at()) + st.cfg.LongestWait)
 }
 
 // resolveTier determines the request's tier and counts what it was not given.

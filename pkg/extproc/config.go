@@ -45,6 +45,8 @@ type Config struct {
 	PassOnPaths []string
 	// Limits bounds sizes (limits).
 	Limits Limits
+	// LongestWait is the longest TTL in the queue of any request (fairRequestQueue.queueTTL, tiers[].queueTimeout).
+	LongestWait time.Duration
 	// Responses is what clients and Envoy are told about outcomes (responses).
 	Responses Responses
 	// DeadlineHeaders names request headers in which an outer hop states the client's deadline
@@ -231,6 +233,7 @@ func DefaultConfig() Config {
 		RequestBody:    BodyAuto,
 		PassOn:         PassOnPick,
 		Limits:         Limits{MaxBodyBytes: 32 << 20, MaxBodyBytesTotal: 1 << 30, MaxHeaderBytes: 64 << 10, BodyTimeout: 30 * time.Second},
+		LongestWait:    30 * time.Second,
 		Responses:      Responses{Preset: "seed"},
 		RoutesByModel:  true,
 		Cost:           CostRequests,

@@ -32,7 +32,10 @@ func readRequest(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	if st.modes.request == modeFullDuplex {
 		return nil // headers and body are answered together
 	}
-	return st.answerHeadersEarly()
+	if err := st.answerHeadersEarly(); err != nil {
+		return err
+	}
+	return st.extendForBody()
 }
 
 // collectBody collects a part of the body, and offers the request with the last one.

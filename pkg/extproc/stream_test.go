@@ -53,6 +53,29 @@ func TestStates(t *testing.T) {
 			{say: requestTrailers(), want: ""},
 			{do: "grant", want: "body " + dest + " " + meta + "; trailers"},
 		}},
+		{"BUFFERED, a large body: Envoy is asked for its time and the longest wait, before it sends the body", "BUFFERED/NONE", nil, []step{
+			{do: "hold"},
+			{say: chat("content-length", "33554432"), want: "headers; timeout=9m37s"}, // 30 s + 512 s, 30 s, 5 s
+			{say: requestBodyOf(prompt, true), want: "timeout=35s"},
+			{do: "grant", want: "body " + dest + " " + meta},
+		}},
+		{"BUFFERED, no request is announced for longer than Envoy holds one", "BUFFERED/NONE", func(c *Config) { c.LongestWait = LongestHold }, []step{
+			{say: chat("content-length", "65536"), want: "headers; timeout=1h0m0s"},
+		}},
+		{"BUFFERED, a body that no message timeout minds", "BUFFERED/NONE", nil, []step{
+			{say: chat("content-length", "65535"), want: "headers"},
+		}},
+		{"BUFFERED_PARTIAL, a large body", "BUFFERED_PARTIAL/NONE", nil, []step{
+			{say: chat("content-length", "65536"), want: "headers; timeout=1m6s"},
+		}},
+		{"FULL_DUPLEX, a large body: no timeout runs", "FULL_DUPLEX/FULL_DUPLEX", nil, []step{
+			{say: chat("content-length", "33554432"), want: ""},
+		}},
+		{"BUFFERED, a large body that is not taken waits as any request", "BUFFERED/NONE", nil, []step{
+			{do: "hold"},
+			{say: chat("x-gateway-model-name", "m", "content-length", "33554432"), want: "timeout=35s"},
+			{do: "grant", want: "headers " + dest + " -x-gateway-model-name " + meta + " override=NONE/NONE"},
+		}},
 		{"BUFFERED, held in the header phase, then rejected", "BUFFERED/NONE", nil, []step{
 			{do: "hold"},
 			{say: chat("x-gateway-model-name", "m"), want: "timeout=35s"},

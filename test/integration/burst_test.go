@@ -1,0 +1,153 @@
+package integration
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+)
+
+// busiest is a model server that takes some time for each request, and knows the most that it had at once.
+type busiest struct {
+	takes     time.Duration
+	now, most atomic.Int64
+}
+
+func (b *busiest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n := b.now.Add(1)
+	defer b.now.Add(-1)
+	for most := b.most.Load(); n > most && !b.most.CompareAndSwap(most, n); most = b.most.Load() {
+	}
+	_, _ = io.Copy(io.Discard, r.Body)
+	time.Sleep(b.takes)
+	w.Header().Set("content-type", "application/json")
+	_, _ = io.WriteString(w, `{"object":"chat.completion","choices":[]}`)
+}
+
+// largest is the length of a body just below Envoy's limit.
+const largest = 32<<20 - 1024
+
+// nearlyWhole sends a large request but for the last byte of its body, which is a brace.
+func (s *scene) nearlyWhole(tenant string) *upload {
+	s.t.Helper()
+	u := s.upload(tenant, largest)
+	const text, end = `{"model":"tiny","messages":[{"role":"user","content":"`, `"}]`
+	u.part(text + strings.Repeat("x", largest-len(text)-len(end)-1) + end)
+	return u
+}
+
+// complete sends the last byte, and returns the status of the answer; 0 without one.
+func (u *upload) complete() int {
+	if _, err := u.Write([]byte("}")); err != nil {
+		return 0
+	}
+	_ = u.SetReadDeadline(time.Now().Add(2 * patience))
+	response, err := http.ReadResponse(bufio.NewReader(u), nil)
+	if err != nil {
+		return 0
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+// pastWeir returns how many requests Envoy has let through without Weir's answer.
+func (s *scene) pastWeir() int64 {
+	s.t.Helper()
+	const name = "http.inference.ext_proc.failure_mode_allowed"
+	stats, err := s.envoy().Stats(s.t.Context(), `ext_proc\.failure_mode_allowed$`)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return stats[name]
+}
+
+// Many large bodies that become whole at the same time queue like any others, and so do the small requests beside them:
+// none goes past Weir, and the model server never has more than its bound.
+func TestBurstOfLargeBodies(t *testing.T) {
+	const bodies, bound = 30, 4
+	server := &busiest{takes: 100 * time.Millisecond}
+	s := before(t, server, setup{envoys: []string{"recommended"}, config: `
+profile: recommended
+requestQueueController: { watermarkPerBackend: 4, lowerBoundPerBackend: 4, upperBoundPerBackend: 4 }
+limits: { maxBodyBytesTotal: 4294967296 }
+`})
+	halves := make([]*upload, bodies)
+	for i := range halves {
+		halves[i] = s.nearlyWhole("x")
+	}
+	var clients sync.WaitGroup
+	for _, u := range halves {
+		clients.Go(func() {
+			if status := u.complete(); status != 200 {
+				t.Errorf("a large body: status %d", status)
+			}
+		})
+	}
+	for range 20 {
+		clients.Go(func() {
+			if got := s.send(ask{}); got.status != 200 {
+				t.Errorf("a small request: %d %s %v", got.status, got.reason(), got.err)
+			}
+		})
+	}
+	clients.Wait()
+	if n := s.pastWeir(); n != 0 || server.most.Load() > bound {
+		t.Errorf("%d requests went past Weir, and the model server had %d at once, want 0 and at most %d", n, server.most.Load(), bound)
+	}
+	s.epp.settled()
+	if n := s.epp.outcomes()["dispatched"]; n != bodies+20 {
+		t.Errorf("%d were dispatched, want all %d", n, bodies+20)
+	}
+}
+
+// A large body may wait for its turn as long as any other: what Envoy is asked for before it sends the body covers the
+// wait as well.
+func TestLargeBodyThatWaits(t *testing.T) {
+	t.Parallel()
+	const wait = 25 * time.Second
+	server := &busiest{takes: wait}
+	s := before(t, server, setup{envoys: []string{"recommended"}, config: single, edit: func(b envoyrun.Bootstrap) error {
+		b.Filter(envoyrun.ExtProcFilter)["message_timeout"] = "10s" // less than the wait
+		return nil
+	}})
+	first := s.begin(ask{})
+	s.epp.waitFor(1, "weir_stock_level")
+	u := s.nearlyWhole("x")
+	begun := time.Now()
+	if status := u.complete(); status != 200 || time.Since(begun) < wait-2*time.Second {
+		t.Errorf("status %d after %v", status, time.Since(begun))
+	}
+	if got := first.wait(); got.status != 200 {
+		t.Errorf("the first: %d %v", got.status, got.err)
+	}
+	if n := s.pastWeir(); n != 0 || server.most.Load() != 1 {
+		t.Errorf("%d requests went past Weir, and the model server had %d at once, want 0 and 1", n, server.most.Load())
+	}
+	s.epp.settled()
+}
+
+// A Weir that has stopped is noticed when it does not answer the ping of its connection, within 20 s: what waits then
+// goes on without it.
+func TestStoppedWeirIsNoticed(t *testing.T) {
+	t.Parallel()
+	s := start(t, setup{})
+	wantServed(t, "the first", s.send(ask{}))
+	s.epp.signal(syscall.SIGSTOP)
+	begun := time.Now()
+	got := s.send(ask{})
+	s.epp.signal(syscall.SIGCONT)
+	const promised, late = 20 * time.Second, 10 * time.Second
+	if took := time.Since(begun); got.status != 200 || took > promised+late {
+		t.Errorf("got %d %v after %v, want 200 within %v", got.status, got.err, took, promised)
+	}
+	if n := s.pastWeir(); n != 1 {
+		t.Errorf("%d requests went past Weir, want the one", n)
+	}
+}
