@@ -77,7 +77,7 @@ func TestConfigCommand(t *testing.T) {
 		"imported": {
 			[]string{"config", "import", "--from", "smg", smg},
 			0,
-			[]string{"profile: smg-priority", "- name: bulk\n    queueSize: 0\n", "acme:\n    maxClass: system", "header:x-smg-tenant-id"},
+			[]string{"profile: smg-priority", "replaceTiers: true", "- name: bulk\n    queueSize: 0\n", "acme:\n    maxClass: system", "header:x-smg-tenant-id"},
 			[]string{"smg.yaml: note: flows.key trusts the request header x-smg-tenant-id", "status: { ttl-expired: 408 }"},
 		},
 		"an import that is wrong": {

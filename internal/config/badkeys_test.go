@@ -38,7 +38,7 @@ func badKeys(t *testing.T) (bad []badKey) {
 // anyValue lists the keys that accept every value of their type.
 var anyValue = []string{
 	"requestQueueController.enabled", "requestQueueController.enqueueAll", "requestQueueController.holdWhenEmpty",
-	"tiers[].canPreempt", "objectives[].priority", "responses.metadata", "responses.queueState",
+	"replaceTiers", "tiers[].canPreempt", "objectives[].priority", "responses.metadata", "responses.queueState",
 }
 
 // Every key of the document has a bad value, whose message begins with the key, shows the value and says what is

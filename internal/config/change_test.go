@@ -15,7 +15,7 @@ func TestChanged(t *testing.T) {
 		"flows: { weights: { a: 2 } }":        {"flows.weights"},
 		"fairRequestQueue: { queueTTL: 31s }": {"fairRequestQueue.queueTTL"},
 		"tiers: [ { name: default, weight: 2, queueSize: 3 } ]": {"tiers[1].weight", "tiers[1].queueSize"},
-		"tiers: [ { name: one } ]":                              {"tiers"},
+		"replaceTiers: true\ntiers: [ { name: one } ]":          {"replaceTiers", "tiers"},
 		"profile: recommended": {
 			"profile", "fairRequestQueue.flowCapacity", "fairRequestQueue.capacityMode", "fairRequestQueue.topTier",
 			"requestQueueController.enqueueAll", "requestQueueController.watermarkPerBackend",
@@ -40,7 +40,7 @@ func TestReload(t *testing.T) {
 		text string
 		want []string
 	}{
-		"nothing frozen": {"fairRequestQueue: { queueTTL: 5s }\ntiers: [ { name: one } ]\nrequestQueueController: { numPoppers: 1 }", nil},
+		"nothing frozen": {"fairRequestQueue: { queueTTL: 5s }\nreplaceTiers: true\ntiers: [ { name: one } ]\nrequestQueueController: { numPoppers: 1 }", nil},
 		"each by name": {
 			strings.Join([]string{
 				"fairRequestQueue: { capacityMode: shared,",

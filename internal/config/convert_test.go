@@ -60,6 +60,7 @@ requestQueueController: { enabled: false, enqueueAll: true, watermarkPerBackend:
   holdWhenEmpty: false, deadlineHeaders: [x-deadline], maxInFlightPerFlow: 12, maxInFlightPerFlowPerBackend: 6, maxTokensInFlightPerFlow: 120,
   maxTokensInFlightPerFlowPerBackend: 60, watermarkTokensPerBackend: 90, lowerBoundTokensPerBackend: 80, upperBoundTokensPerBackend: 100, victimOrder: least-cost }
 flows: { key: ["header:x-tenant"], weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none, tieBreak: newcomer, unknownModels: shared, anonymous: shared }
+replaceTiers: true
 tiers: [ { name: one, minPriority: 4, weight: 3, queueSize: 0, queueTimeout: 6s, starvationThreshold: 5s, canPreempt: true, reservedFloor: 1, reservedPerSlot: 0.125 } ]
 classes: [ { name: c, quantum: 9, order: wspt } ]
 policyClass: { headers: [x-policy], priorityHeader: x-p, strictPriorityHeader: x-s, maxStrictPriority: 3 }

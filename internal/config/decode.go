@@ -24,6 +24,8 @@ type decoder struct {
 	problems Problems
 	lines    map[string]int // path -> line
 	nodes    int
+
+	replaceTiers bool // the text's list of tiers is the whole list
 }
 
 // scalar is a type that decodes itself from a YAML scalar. decodeScalar returns what is allowed if the scalar is not,

@@ -190,9 +190,28 @@ func TestTiersInPlace(t *testing.T) {
 	}
 }
 
-// A list with a tier of its own is the whole list; what the profile knows of a listed name stays.
+// A tier that the profile lacks is a problem that names the line to add, and nothing but that is said.
+func TestTiersOfOthers(t *testing.T) {
+	for text, want := range map[string]string{
+		"tiers: [ { name: gold } ]": `tiers[0].name: "gold": not a tier of the profile (critical, default, sheddable); ` +
+			`to use this list instead of the profile's, add the line "replaceTiers: true" (line 1)`,
+		"tiers:\n- { name: default }\n- { name: Critical, queueSize: 5 }": `tiers[1].name: "Critical": not a tier of the profile ` +
+			`(critical, default, sheddable) (did you mean critical?); to use this list instead of the profile's, add the line ` +
+			`"replaceTiers: true" (line 3)`,
+	} {
+		_, err := Load(source(text))
+		if got := problemsOf(t, err); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s:\ngot  %q\nwant %q", text, got, want)
+		}
+		if _, err := Load(source("replaceTiers: true\n" + text)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// With replaceTiers the list is the whole list; what the profile knows of a listed name stays.
 func TestTiersWholeList(t *testing.T) {
-	d, err := Decode([]byte("tiers: [ { name: gold, minPriority: 5 }, { name: default }, { name: last, weight: 0.5 } ]"))
+	d, err := Decode([]byte("replaceTiers: true\ntiers: [ { name: gold, minPriority: 5 }, { name: default }, { name: last, weight: 0.5 } ]"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,9 @@
 //
 // # Layers and lists
 //
-// Sections and maps are merged key by key. A list replaces the list of the layer below, except for tiers: a list that
-// names only tiers of the profile changes those, and only in the fields that it gives; a list that names any other tier
-// replaces the whole list, highest first.
+// Sections and maps are merged key by key. A list replaces the list of the layer below, except for tiers: the
+// list changes tiers of the profile, and only in the fields that it gives. A tier that the profile lacks is a problem,
+// unless replaceTiers is true: then the list is the whole list, highest first.
 //
 // # Validation
 //

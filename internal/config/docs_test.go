@@ -20,7 +20,7 @@ const docsIntro = `# Configuration
 Weir reads one YAML file (` + "`--config-file`" + `, or ` + "`--config-text`" + ` for its text). It is made in layers: the defaults
 of a profile, then the file, then the flags; a later layer changes only the fields that it names. A file that names no
 profile has ` + "`recommended`" + `, which is the first column of the tables; one that means the values of the original
-queueing proposal says ` + "`profile: wfq`" + `. A list replaces the list of the layer below; only ` + "`tiers`" + ` is merged by name. An unknown field, a wrong type or a value out of its range is
+queueing proposal says ` + "`profile: wfq`" + `. A list replaces the list of the layer below; only ` + "`tiers`" + ` is merged by name, unless ` + "`replaceTiers: true`" + `. An unknown field, a wrong type or a value out of its range is
 an error with its path, and all of them are reported at once. ` + "`weir config validate FILE`" + ` checks a file,
 ` + "`weir config show --profile NAME`" + ` prints a profile in full.
 

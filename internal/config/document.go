@@ -28,7 +28,10 @@ type Document struct {
 	RequestQueueController RequestQueueController `yaml:"requestQueueController"`
 	// The flows: what makes one, and how they share.
 	Flows Flows `yaml:"flows"`
-	// Strict priority levels, highest first. A listed tier changes only the fields it names.
+	// Whether the list of tiers is the whole list. If not, it may only name tiers of the profile, which it changes.
+	ReplaceTiers bool `yaml:"replaceTiers"`
+	// Strict priority levels, highest first. A listed tier of the profile changes only the fields it names; one that the
+	// profile lacks needs replaceTiers: true, and so does leaving one out.
 	Tiers []Tier `yaml:"tiers"`
 	// Policy classes that share a tier by deficit round robin.
 	Classes []Class `yaml:"classes"`

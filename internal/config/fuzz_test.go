@@ -12,7 +12,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte("profile: " + name))
 	}
 	f.Add([]byte("fair_request_queue: { total_capacity: 2000, queue_ttl: 1h2m3s }\nflows: { weights: { a: 0.25, \"\": 3 } }"))
-	f.Add([]byte("tiers: [ { name: gold }, { name: default, minPriority: null, queueTimeout: 5m } ]\nmodels: [ &m {}, *m ]"))
+	f.Add([]byte("replaceTiers: true\ntiers: [ { name: gold }, { name: default, minPriority: null, queueTimeout: 5m } ]\nmodels: [ &m {}, *m ]"))
 	f.Add([]byte("requestQueueController: { percentageDeviationForBounds: 0.000001, slotsPerBackend: 1 }\nresponses: { status: { x: 1 } }"))
 	f.Add([]byte("fairRequestQueue: { totalCapacity: 99999999999999999999, flowCapacity: -99999999999999999999 }"))
 	f.Add([]byte("a: &a [*a, *a]\n---\n"))

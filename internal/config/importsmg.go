@@ -34,6 +34,9 @@ func ImportSMG(text []byte) (d Document, notes []string, err error) {
 	if err := im.document.Validate(); err != nil { // what the file's own checks above have let through
 		return Document{}, nil, err
 	}
+	if profile, err := Profile(ProfileSMG); err == nil {
+		im.document.ReplaceTiers = !reflect.DeepEqual(im.document.Tiers, profile.Tiers)
+	}
 	im.offers()
 	return im.document, im.notes, nil
 }

@@ -45,7 +45,7 @@ func TestImportSMG(t *testing.T) {
 		"nothing": {"", ""},
 		"one field of one class": {
 			"classes: { interactive: { queue_size: 512 } }",
-			"fairRequestQueue:\n  totalCapacity: 2112\ntiers:\n  - name: interactive\n    queueSize: 512\n",
+			"fairRequestQueue:\n  totalCapacity: 2112\ntiers:\n  - name: system\n  - name: interactive\n    queueSize: 512\n  - name: default\n  - name: bulk\n",
 		},
 		"the defaults, in full": {
 			"classes: { bulk: { reserved_floor: 0, reserved_per_slot: 0.0, queue_size: 1024, queue_timeout_secs: 300, " +
@@ -55,8 +55,8 @@ func TestImportSMG(t *testing.T) {
 		"every field": {
 			"classes: { default: { reserved_floor: 7, reserved_per_slot: 0.5, queue_size: 2000, queue_timeout_secs: 61, " +
 				"starvation_threshold_secs: 31, can_preempt: true } }",
-			"fairRequestQueue:\n  totalCapacity: 3344\n  flowCapacity: 2000\ntiers:\n  - name: default\n    queueSize: 2000\n" +
-				"    queueTimeout: 1m1s\n    starvationThreshold: 31s\n    canPreempt: true\n    reservedFloor: 7\n    reservedPerSlot: 0.5\n",
+			"fairRequestQueue:\n  totalCapacity: 3344\n  flowCapacity: 2000\ntiers:\n  - name: system\n  - name: interactive\n  - name: default\n    queueSize: 2000\n" +
+				"    queueTimeout: 1m1s\n    starvationThreshold: 31s\n    canPreempt: true\n    reservedFloor: 7\n    reservedPerSlot: 0.5\n  - name: bulk\n",
 		},
 		"queues that never queue": {
 			"classes: { system: { queue_size: 0 }, interactive: { queue_size: 0 }, default: { queue_size: 0 }, bulk: { queue_size: 0 } }",
@@ -64,7 +64,7 @@ func TestImportSMG(t *testing.T) {
 				"  - name: interactive\n    queueSize: 0\n  - name: default\n    queueSize: 0\n  - name: bulk\n    queueSize: 0\n",
 		},
 		"the former name of the floor": {
-			"classes: { system: { reserved: 8 } }", "tiers:\n  - name: system\n    reservedFloor: 8\n",
+			"classes: { system: { reserved: 8 } }", "tiers:\n  - name: system\n    reservedFloor: 8\n  - name: interactive\n  - name: default\n  - name: bulk\n",
 		},
 		"tenants of the header": {
 			"tenant_policies: { \"header:acme\": { max_class: interactive }, anonymous: { max_class: bulk } }",
@@ -81,12 +81,16 @@ func TestImportSMG(t *testing.T) {
 		},
 		"nested": {
 			"priority_scheduler: { classes: { bulk: { queue_size: 1000 } } }",
-			"fairRequestQueue:\n  totalCapacity: 1832\n  flowCapacity: 1000\ntiers:\n  - name: bulk\n    queueSize: 1000\n",
+			"fairRequestQueue:\n  totalCapacity: 1832\n  flowCapacity: 1000\ntiers:\n  - name: system\n  - name: interactive\n  - name: default\n  - name: bulk\n    queueSize: 1000\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, _ := imported(t, test.text); got != test.want {
-				t.Errorf("got\n%s\nwant\n%s", got, test.want)
+			want := test.want
+			if strings.Contains(want, "tiers:") {
+				want = "replaceTiers: true\n" + want // and so every tier is listed
+			}
+			if got, _ := imported(t, test.text); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
 	}

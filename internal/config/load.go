@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -120,6 +121,7 @@ func overlay(source Source) (Document, *decoder) {
 	if theirs := foreign(root); theirs != nil {
 		dec.problems = append(dec.problems, theirs...)
 	} else if root != nil {
+		dec.replaceTiers = strings.EqualFold(valueOf(root, "replaceTiers"), "true")
 		dec.decode("", root, reflect.ValueOf(&d).Elem())
 	}
 	if source.Profile != "" {
@@ -130,12 +132,20 @@ func overlay(source Source) (Document, *decoder) {
 
 // profileOf returns the profile that a document names, or DefaultProfile if it names none.
 func profileOf(root *yaml.Node) string {
+	if name := valueOf(root, "profile"); name != "" {
+		return name
+	}
+	return DefaultProfile
+}
+
+// valueOf returns the scalar that a document has at a key of its own; empty if it has none.
+func valueOf(root *yaml.Node, key string) string {
 	if root != nil && root.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(root.Content); i += 2 {
-			if root.Content[i].Value == "profile" && root.Content[i+1].Tag == "!!str" {
-				return root.Content[i+1].Value
+			if v := root.Content[i+1]; root.Content[i].Value == key && (v.Tag == "!!str" || v.Tag == "!!bool") {
+				return v.Value
 			}
 		}
 	}
-	return DefaultProfile
+	return ""
 }

@@ -146,7 +146,7 @@ func TestProblemsOfDefaults(t *testing.T) {
 		"profile: recommended\nrequestQueueController: { lowerBoundPerBackend: 80 }": {
 			"requestQueueController.lowerBoundPerBackend: 80: must be at most watermarkPerBackend (64)" + advice + " (line 2)",
 		},
-		"profile: smg-priority\ntiers: [ { name: gold, minPriority: 0 } ]": {
+		"profile: smg-priority\nreplaceTiers: true\ntiers: [ { name: gold, minPriority: 0 } ]": {
 			`criticality.default: "default" (the default of profile smg-priority): must be one of Critical, Standard, Sheddable, gold`,
 			`criticality.maxClass: "default" (the default of profile smg-priority): must be one of Critical, Standard, Sheddable, gold`,
 		},
@@ -215,9 +215,9 @@ func TestTierProblemsHaveTheirLines(t *testing.T) {
 			"tiers[1].weight: 0: must be from 0.001 to 1000000 (line 2)",
 			`tiers[2].queueSize: "many": must be a whole number (line 3)`,
 		},
-		"tiers:\n- { name: gold, minPriority: 3, weight: 0 }\n- { name: sheddable, weight: 0 }": {
-			"tiers[0].weight: 0: must be from 0.001 to 1000000 (line 2)",
-			"tiers[1].weight: 0: must be from 0.001 to 1000000 (line 3)",
+		"replaceTiers: true\ntiers:\n- { name: gold, minPriority: 3, weight: 0 }\n- { name: sheddable, weight: 0 }": {
+			"tiers[0].weight: 0: must be from 0.001 to 1000000 (line 3)",
+			"tiers[1].weight: 0: must be from 0.001 to 1000000 (line 4)",
 		},
 	} {
 		_, err := Load(source(text))

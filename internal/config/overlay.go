@@ -25,6 +25,12 @@ func (d Document) MarshalOverlay() ([]byte, error) {
 	if n := d.RequestQueueController.WatermarkPerBackend; n != profile.RequestQueueController.WatermarkPerBackend {
 		profile.RequestQueueController.deriveBounds(true, true) // as it does where the file is read
 	}
+	if d.ReplaceTiers {
+		if err := put(root, "replaceTiers", true); err != nil {
+			return nil, err
+		}
+		profile.ReplaceTiers = true
+	}
 	if err := overlayOf(root, reflect.ValueOf(profile), reflect.ValueOf(d)); err != nil {
 		return nil, err
 	}
@@ -39,6 +45,8 @@ func (d Document) MarshalOverlay() ([]byte, error) {
 
 // overlayOf adds the fields of a struct that differ from the base to a mapping.
 func overlayOf(into *yaml.Node, base, d reflect.Value) error {
+	document, _ := reflect.TypeAssert[Document](d)
+	all := document.ReplaceTiers // then each tier has to be listed
 	for i, name := range fieldNames(d.Type()) {
 		from, to := base.Field(i), d.Field(i)
 		var err error
@@ -52,7 +60,7 @@ func overlayOf(into *yaml.Node, base, d reflect.Value) error {
 			list := &yaml.Node{Kind: yaml.SequenceNode}
 			for j := range to.Len() {
 				tier := &yaml.Node{Kind: yaml.MappingNode}
-				if same(from.Index(j), to.Index(j)) {
+				if !all && same(from.Index(j), to.Index(j)) {
 					continue
 				}
 				if err = put(tier, "name", to.Index(j).FieldByName("Name").String()); err == nil {

@@ -28,7 +28,7 @@ func TestRefusedByARunningController(t *testing.T) {
 	}
 	// A generation of tiers has names that no other one has.
 	generation := func(name string) *Document {
-		text := "requestQueueController: { enqueueAll: true }\nfairRequestQueue: { capacityMode: shared }\ntiers:\n"
+		text := "requestQueueController: { enqueueAll: true }\nfairRequestQueue: { capacityMode: shared }\nreplaceTiers: true\ntiers:\n"
 		for i := range 32 {
 			text += fmt.Sprintf("- { name: %s-%d, minPriority: %d }\n", name, i, 100-i)
 		}

@@ -3,12 +3,15 @@ package config
 import (
 	"reflect"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-epp/weir/internal/spelling"
 )
 
-// decodeTiers overlays a list of tiers. A listed tier changes only the fields that it gives. A list that names only
-// known tiers changes them in place; one that names any other tier replaces the list.
+// decodeTiers overlays a list of tiers. A listed tier changes only the fields that it gives. The list changes the known
+// tiers in place, and another name is a problem; with replaceTiers it is the whole list.
 func (dec *decoder) decodeTiers(path string, node *yaml.Node, target reflect.Value) {
 	for node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -19,14 +22,21 @@ func (dec *decoder) decodeTiers(path string, node *yaml.Node, target reflect.Val
 		return
 	}
 	dec.lines[path] = node.Line
+	names := Document{Tiers: known}.TierNames()
 	listed := make([]Tier, len(node.Content))
 	ranks := make([]int, len(node.Content))
 	for i, item := range node.Content {
 		ranks[i] = slices.IndexFunc(known, func(t Tier) bool { return t.Name == nameOf(item) })
 	}
-	whole := slices.Contains(ranks, -1)
+	whole := dec.replaceTiers
 	for i, item := range node.Content {
 		place := i // among the tiers in use, which is where all else looks for it
+		if name := nameOf(item); !whole && ranks[i] < 0 {
+			dec.decode(index(path, i), item, reflect.ValueOf(&listed[i]).Elem()) // for its other problems
+			dec.report(index(path, i)+".name", item, "%q: not a tier of the profile (%s)%s; to use this list instead of the "+
+				"profile's, add the line \"replaceTiers: true\"", name, strings.Join(names, ", "), spelling.Suggest(name, names))
+			continue
+		}
 		if !whole {
 			place = ranks[i]
 		}
@@ -40,6 +50,9 @@ func (dec *decoder) decodeTiers(path string, node *yaml.Node, target reflect.Val
 	if whole {
 		target.Set(reflect.ValueOf(listed))
 		return
+	}
+	if slices.Contains(ranks, -1) {
+		return // what the tiers of the profile are is not what was meant
 	}
 	if !slices.IsSorted(ranks) {
 		dec.report(path, node, "in another order than the profile's tiers: list them highest first, as in the profile")

@@ -353,6 +353,11 @@ func TestWarnings(t *testing.T) {
 			"requestQueueController: { slotsPerBackend: 8, watermarkPerBackend: 9, lowerBoundPerBackend: 8 }",
 			[]string{"requestQueueController.watermarkPerBackend: 9: has no effect, since slotsPerBackend (8) takes its place"},
 		},
+		"priorities below the lowest tier": {
+			"replaceTiers: true\ntiers: [ { name: high, minPriority: 5 }, { name: low, minPriority: 0 } ]",
+			[]string{"tiers[1].minPriority: 0: no tier is for lower priorities: they go to this one all the same, as null says"},
+		},
+		"one tier with a priority, of the profile": {"profile: dynamo-drr", nil},
 		"a watermark alone": {
 			"profile: recommended\nrequestQueueController: { watermarkPerBackend: 64 }",
 			[]string{"requestQueueController.watermarkPerBackend: 64: under load each backend is kept at the lower bound, which " +

@@ -36,6 +36,10 @@ type warner func(path, format string, args ...any)
 
 func (d Document) tierWarnings(warn warner) {
 	weighted := d.FairRequestQueue.TierMode == TiersWeighted
+	if last := len(d.Tiers) - 1; last >= 0 && d.Tiers[last].MinPriority != nil && !d.ownTiers() {
+		warn(index("tiers", last)+".minPriority", "%d: no tier is for lower priorities: they go to this one all the same, as "+
+			"null says", *d.Tiers[last].MinPriority)
+	}
 	for i, t := range d.Tiers {
 		path := index("tiers", i) + "."
 		timeout := d.FairRequestQueue.QueueTTL
@@ -135,4 +139,10 @@ func (d Document) watermarkWarning(warn warner) {
 	}
 	warn(path, "%s; to keep n batch slots busy (vLLM: --max-num-seqs n), set all three of watermarkPerBackend, "+
 		"lowerBoundPerBackend and upperBoundPerBackend to n", is)
+}
+
+// ownTiers reports whether the tiers are the profile's.
+func (d Document) ownTiers() bool {
+	profile, err := Profile(d.Profile)
+	return err == nil && reflect.DeepEqual(d.Tiers, profile.Tiers)
 }

@@ -41,6 +41,7 @@ fairRequestQueue: { capacityMode: shared, topTier: fair, promotionBudget: %s, qu
 requestQueueController: { enqueueAll: true, watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }
 criticality: { header: x-class }
 flows: { key: ["header:x-tenant"] }
+replaceTiers: true
 tiers:
 - { name: system, minPriority: 1 }
 - { name: bulk, starvationThreshold: %s }

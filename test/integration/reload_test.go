@@ -67,6 +67,7 @@ tiers: [ { name: critical, canPreempt: true }, { name: sheddable, queueSize: 2 }
 `, `
 fairRequestQueue: { capacityMode: shared, totalCapacity: 100, flowCapacity: 10, queueTTL: 20ms }
 requestQueueController: { enqueueAll: true, watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }
+replaceTiers: true
 tiers: [ { name: critical, minPriority: 1, reservedFloor: 1 }, { name: other, minPriority: 0, starvationThreshold: 5ms } ]
 limits: { maxBodyBytes: 4096 }
 requestBody: always
@@ -83,7 +84,7 @@ requestQueueController: { enqueueAll: false, watermarkPerBackend: 4, maxInFlight
 var reloadedWrong = []string{
 	"fairRequestQueue: { totalCapacity: -1, capacityMode: shared }\nrequestQueueController: { numPoppers: 0 }\n",
 	"fairRequestQueue: { capacityMode: reserved, totalCapcity: 10 }\nlimits: { maxBodyBytes: -5 }\n",
-	"tiers: [ { name: x }, { name: x } ]\nflows: { key: [model], weights: { a: 0 } }\n",
+	"replaceTiers: true\ntiers: [ { name: x }, { name: x } ]\nflows: { key: [model], weights: { a: 0 } }\n",
 	"fairRequestQueue: [\n",
 }
 
@@ -179,6 +180,7 @@ func TestInvalidReloadNamesEveryProblem(t *testing.T) {
 
 	file.write(`fairRequestQueue: { totalCapacity: 0, flowCapacity: x, tierMode: weighted, queuTTL: 1s }
 requestQueueController: { watermarkPerBackend: 3, lowerBoundPerBackend: 4 }
+replaceTiers: true
 tiers: [ { name: a }, { name: a } ]
 flows: { discipline: none, weights: { a: -1 } }
 limits: { maxBodyBytes: 0 }

@@ -21,6 +21,7 @@ fairRequestQueue: { capacityMode: shared, topTier: fair, promotionBudget: 0.1, q
 requestQueueController: { enqueueAll: true, watermarkPerBackend: %d, lowerBoundPerBackend: %[1]d, upperBoundPerBackend: %[1]d }
 criticality: { header: x-class }
 flows: { key: ["header:x-tenant"] }
+replaceTiers: true
 tiers:
 - { name: system, minPriority: 1, canPreempt: %v }
 `, slots, canPreempt)

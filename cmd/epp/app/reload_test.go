@@ -232,7 +232,7 @@ func TestReloadUnderLoad(t *testing.T) {
 		[]byte("profile: recommended"),
 		[]byte("profile: recommended\ntiers: [ { name: default, starvationThreshold: 1ms, queueSize: 900 } ]\n" +
 			"requestQueueController: { lowerBoundPerBackend: 1, watermarkPerBackend: 1, upperBoundPerBackend: 1, numPoppers: 1 }"),
-		[]byte("profile: recommended\ntiers: [ { name: default, minPriority: 0, canPreempt: true }, { name: new } ]\n" +
+		[]byte("profile: recommended\nreplaceTiers: true\ntiers: [ { name: default, minPriority: 0, canPreempt: true }, { name: new } ]\n" +
 			"requestQueueController: { maxInFlightPerFlow: 3, victimOrder: least-cost }\nscheduling: { filters: [ready] }"),
 		[]byte("profile: recommended\nflows: { weights: { a: 3 } }\nfairRequestQueue: { totalCapacity: -1 }"),
 	}
