@@ -29,7 +29,7 @@ func newSlice() *oneSlice {
 	return &oneSlice{slice: discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4}}
 }
 
-func (s *oneSlice) Get(ctx context.Context) (*discoveryv1.EndpointSlice, error) {
+func (s *oneSlice) Get(_ context.Context) (*discoveryv1.EndpointSlice, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away {
@@ -38,7 +38,7 @@ func (s *oneSlice) Get(ctx context.Context) (*discoveryv1.EndpointSlice, error) 
 	return s.slice.DeepCopy(), nil
 }
 
-func (s *oneSlice) Patch(ctx context.Context, patch []byte) (*discoveryv1.EndpointSlice, error) {
+func (s *oneSlice) Patch(_ context.Context, patch []byte) (*discoveryv1.EndpointSlice, error) {
 	if before := s.before; before != nil {
 		s.before = nil
 		before()

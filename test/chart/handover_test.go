@@ -1,0 +1,331 @@
+package chart
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/kubeenv"
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// Of the load on the handover: the bound is full all the time, and four requests are dispatched each second.
+const (
+	handoverBound   = 16
+	handoverService = 4 * time.Second
+	handoverClients = 3 * handoverBound
+	handoverRetry   = 2 * time.Second // the chart's retryPeriod
+	handoverLease   = 15 * time.Second
+	healthCheck     = 2 * time.Second // its interval and its timeout
+)
+
+// A leader ends under load, and its successor dies, behind the Envoy that the chart renders, which looks the replicas up: at
+// the planned handover no request goes past Weir or fails, and beside the bound runs at most what is dispatched in a retry
+// period. After the death requests pass for no longer than a health check; then a follower serves, and leads when the Lease
+// is over.
+func TestHandoverBehindTheChartsEnvoy(t *testing.T) {
+	h := newHandover(t, "envoy: { mode: standalone }\n")
+	names := startNameServer(t, "llama-weir-replicas", h.first.ip, h.second.ip)
+	h.front(func(rendered, b envoyrun.Bootstrap) {
+		for _, name := range []string{"weir_leader", "weir_replicas"} {
+			cluster := b.Cluster(name)
+			for key, v := range rendered.Cluster(name) { // as rendered: by name, with TLS
+				cluster[key] = v
+			}
+			cluster["typed_dns_resolver_config"] = names.resolver()
+		}
+	})
+	h.plan(func() { names.set(h.second.ip) }) // of a pod that ends DNS knows nothing any more
+	third := h.replica("127.0.9.3")
+	names.set(h.second.ip, third.ip)
+	third.await("the third replica has synced", third.serving("synced"))
+	h.kill(h.second, third, healthCheck+time.Second)
+}
+
+// The same behind a gateway, whose Envoy is told of the Service's EndpointSlices. It knows the leader alone, so after a death
+// it has nobody until the next one is published.
+func TestHandoverBehindAGateway(t *testing.T) {
+	h := newHandover(t, "")
+	file := filepath.Join(t.TempDir(), "eds.json")
+	stop := h.follow(file)
+	defer stop()
+	h.front(func(_, b envoyrun.Bootstrap) {
+		b["node"] = map[string]any{"id": "gateway", "cluster": "gateway"}
+		cluster := b.Cluster(envoyrun.WeirCluster)
+		delete(cluster, "load_assignment")
+		cluster["type"] = "EDS"
+		cluster["eds_cluster_config"] = map[string]any{"eds_config": map[string]any{
+			"resource_api_version": "V3", "path_config_source": map[string]any{"path": file},
+		}}
+		cluster["transport_socket"] = map[string]any{
+			"name": "envoy.transport_sockets.tls", "typed_config": map[string]any{
+				"@type":              "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+				"common_tls_context": map[string]any{"alpn_protocols": []any{"h2"}},
+			},
+		}
+	})
+	h.plan(func() {})
+	third := h.replica("127.0.9.3")
+	third.await("the third replica has synced", third.serving("synced"))
+	h.kill(h.second, third, handoverLease+handoverRetry+time.Second)
+}
+
+// handover is two replicas of the chart before a model server, and load through an Envoy.
+type handover struct {
+	t             *testing.T
+	env           *kubeenv.Env
+	ns            string
+	all           objects
+	engine        *modelsim.Server
+	first, second *deployed
+	envoy         *envoyrun.Envoy
+	failed        atomic.Int64
+	served        atomic.Int64
+}
+
+func newHandover(t *testing.T, values string) *handover {
+	h := &handover{t: t, env: cluster(t)}
+	h.ns = h.env.Namespace(t)
+	config := modelsim.Fixed(8*handoverClients, handoverService) // all that is sent runs at once
+	config.Records = 10_000
+	var err error
+	if h.engine, err = modelsim.Start(config); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.engine.Close)
+	_, port, _ := net.SplitHostPort(h.engine.Address())
+	h.all = render(t, fmt.Sprintf("pool: { matchLabels: { app: llama }, targetPorts: [%s] }\n", port), values, fmt.Sprintf(
+		"config: { profile: recommended, requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[1]d, upperBoundPerBackend: %[1]d } }\n",
+		handoverBound))
+	deploy(t, h.env, h.ns, h.all)
+	modelServer(t, h.env, h.ns, "engine-0", "other: x")
+	h.first = h.replica("127.0.9.1")
+	h.first.await("the first replica leads", h.first.serving("readiness"))
+	h.second = h.replica("127.0.9.2")
+	h.second.await("the second replica has synced", h.second.serving("synced"))
+	return h
+}
+
+func (h *handover) replica(ip string) *deployed {
+	return replicaAt(h.t, h.env, h.ns, h.all, h.env.Admin().Host, ip)
+}
+
+// front starts Envoy with what the chart renders, or what it ships where it renders none, and the load.
+func (h *handover) front(edit func(rendered, b envoyrun.Bootstrap)) {
+	h.t.Helper()
+	config := "recommended"
+	if h.all["ConfigMap/llama-weir-envoy"] != nil {
+		config = envoyConfig(h.t, h.all)
+	}
+	rendered, err := envoyrun.Load(config)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.envoy, err = envoyrun.Start(context.Background(), envoyrun.Options{
+		Config: config, Weir: h.first.ip + ":9002", ModelServers: []string{h.engine.Address()},
+		Edit: func(b envoyrun.Bootstrap) error { edit(rendered, b); return nil },
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(h.envoy.Kill)
+	time.Sleep(healthCheck) // it has asked
+	ctx, stop := context.WithCancel(context.Background())
+	var clients sync.WaitGroup
+	h.t.Cleanup(func() { stop(); clients.Wait() })
+	for i := range handoverClients {
+		clients.Go(func() {
+			time.Sleep(time.Duration(i) * handoverService / handoverBound) // so that requests end evenly
+			for ctx.Err() == nil {
+				if status := h.ask(ctx); status == http.StatusOK {
+					h.served.Add(1)
+				} else if ctx.Err() == nil {
+					h.failed.Add(1)
+					time.Sleep(100 * time.Millisecond)
+				}
+			}
+		})
+	}
+	h.first.await("requests are served", func() error {
+		if n := h.served.Load(); n < 2*handoverBound {
+			return fmt.Errorf("%d are", n)
+		}
+		return nil
+	})
+}
+
+func (h *handover) ask(ctx context.Context) int {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.envoy.URL()+"/v1/completions",
+		bytes.NewReader([]byte(`{"model":"tiny","prompt":"Hello","max_tokens":8}`)))
+	if err != nil {
+		return 0
+	}
+	request.Header.Set("content-type", "application/json")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0
+	}
+	_, _ = io.Copy(io.Discard, answer.Body)
+	_ = answer.Body.Close()
+	return answer.StatusCode
+}
+
+// passed returns how many requests have gone past Weir.
+func (h *handover) passed() (n int64) {
+	h.t.Helper()
+	stats, err := h.envoy.Stats(context.Background(), "ext_proc.*failure_mode_allowed")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, v := range stats {
+		n += v
+	}
+	return n
+}
+
+// plan ends the first replica, and returns when it has.
+func (h *handover) plan(terminated func()) {
+	h.t.Helper()
+	if n := h.passed() + h.failed.Load(); n != 0 {
+		h.t.Fatalf("%d requests went past Weir, or failed, before anything happened", n)
+	}
+	begun := time.Now()
+	if err := h.first.process.Signal(syscall.SIGTERM); err != nil {
+		h.t.Fatal(err)
+	}
+	terminated()
+	ready, gap := time.Duration(0), 0
+	for !h.first.process.Ended() {
+		first, second := h.isReady(h.first), h.isReady(h.second)
+		if second && ready == 0 {
+			ready = time.Since(begun)
+		}
+		if !first && !second {
+			gap++
+		}
+		if time.Since(begun) > 90*time.Second {
+			h.t.Fatal("the first replica does not end")
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if gap > 0 || ready == 0 {
+		h.t.Errorf("at %d looks nobody was ready; the second one was after %v", gap, ready)
+	}
+	h.first.await("it is the second one that leads", h.second.serving("readiness"))
+	if passed, failed := h.passed(), h.failed.Load(); passed != 0 || failed != 0 {
+		h.t.Errorf("%d requests went past Weir and %d failed at the handover", passed, failed)
+	}
+	most := mostAtOnce(h.engine.Records())
+	dispatched := int(handoverRetry * handoverBound / handoverService)
+	if most > handoverBound+dispatched {
+		h.t.Errorf("%d requests ran at once, want at most the bound, %d, and the %d of a retry period", most, handoverBound, dispatched)
+	}
+	h.t.Logf("the second replica was ready after %v, the first one had ended after %v; at most %d ran at once, and the bound is %d",
+		ready, time.Since(begun), most, handoverBound)
+}
+
+// isReady reports whether a replica that may have ended is ready.
+func (h *handover) isReady(d *deployed) bool {
+	return healthOf(d.host(), d.ports.Health, "readiness")
+}
+
+// kill kills the leader. Requests may pass Weir by for the time given, and no longer, until the next one leads and after it.
+func (h *handover) kill(leader, next *deployed, most time.Duration) {
+	h.t.Helper()
+	before := h.passed()
+	killed := time.Now()
+	_, _ = leader.process.Stop(0)
+	time.Sleep(most - time.Since(killed))
+	during, served := h.passed(), h.served.Load()
+	const longest = handoverLease + handoverRetry + healthCheck
+	for !h.isReady(next) {
+		if time.Since(killed) > longest {
+			h.t.Fatalf("nobody leads %v after the death of the leader", time.Since(killed))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	took := time.Since(killed)
+	time.Sleep(handoverService) // and then, too
+	if n := h.passed() - during; n != 0 {
+		h.t.Errorf("%d requests went past Weir more than %v after the death of the leader", n, most)
+	}
+	if h.served.Load() == served {
+		h.t.Error("no request was served")
+	}
+	h.t.Logf("the next one was ready %v after the death; in the first %v %d requests went past Weir", took, most, during-before)
+}
+
+// follow writes the endpoints of the leader's Service to a file for Envoy, as a gateway's control plane would.
+func (h *handover) follow(file string) (stop func()) {
+	h.t.Helper()
+	write := func() {
+		slice, err := h.env.Clients().DiscoveryV1().EndpointSlices(h.ns).Get(context.Background(), "llama-weir", metav1.GetOptions{})
+		if err != nil {
+			return
+		}
+		hosts := []any{}
+		for _, e := range slice.Endpoints {
+			hosts = append(hosts, map[string]any{"endpoint": map[string]any{"address": map[string]any{
+				"socket_address": map[string]any{"address": hostOf(e.Addresses[0]), "port_value": *slice.Ports[0].Port},
+			}}})
+		}
+		text, _ := json.Marshal(map[string]any{"version_info": slice.ResourceVersion, "resources": []any{map[string]any{
+			"@type":        "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
+			"cluster_name": envoyrun.WeirCluster, "endpoints": []any{map[string]any{"lb_endpoints": hosts}},
+		}}})
+		if old, _ := os.ReadFile(file); bytes.Equal(old, text) {
+			return
+		}
+		if os.WriteFile(file+".new", text, 0o600) == nil {
+			_ = os.Rename(file+".new", file)
+		}
+	}
+	write()
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		for ctx.Err() == nil {
+			time.Sleep(100 * time.Millisecond)
+			write()
+		}
+	})
+	return func() { cancel(); done.Wait() }
+}
+
+// mostAtOnce returns how many requests were at an engine at once, at most.
+func mostAtOnce(seen []modelsim.Record) (most int) {
+	type change struct {
+		at time.Time
+		by int
+	}
+	var changes []change
+	for _, r := range seen {
+		changes = append(changes, change{r.Arrived, 1})
+		if !r.Ended.IsZero() {
+			changes = append(changes, change{r.Ended, -1})
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(a.at.Compare(b.at), a.by-b.by) })
+	now := 0
+	for _, c := range changes {
+		now += c.by
+		most = max(most, now)
+	}
+	return most
+}
