@@ -1,4 +1,4 @@
-# Weir. `make` lists the targets; `make test` is exactly what continuous integration runs.
+# Weir. `make` lists the targets; `make test` and then `make test-cluster` are exactly what continuous integration runs.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -7,6 +7,10 @@ GO            ?= go
 CACHE         := .cache
 # The pure packages: no goroutine, no lock (internal/purity), so nothing for the race detector.
 CORE          := ./pkg/dispatch ./pkg/estimate ./pkg/fairqueue ./pkg/invalid ./pkg/scheduling ./pkg/stock ./internal/names
+# Those with goroutines that are not built upon the clients of Kubernetes: the race detector has every dependency
+# compiled anew, and these clients take longest (ADR 0108).
+RACE          := ./pkg/flowcontrol ./pkg/extproc/... ./pkg/recording ./pkg/datastore ./internal/child ./internal/envoyrun \
+                 ./internal/envoystream ./internal/graph ./internal/memnet ./internal/modelsim/... ./internal/scene
 GOLANGCI_V    := v2.15.0
 GOLANGCI      := $(CACHE)/bin/golangci-lint-$(GOLANGCI_V)
 VERSION       := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -27,10 +31,16 @@ demo: build envoy ## a flood contained, without Weir and with it; bulk giving wa
 	ENVOY=$$(hack/envoy.sh) bin/weir demo
 
 .PHONY: test
-test: check facts integration test-kube test-chart pages ## everything: lint, purity, vet, race, fuzz seeds, real Envoy, real apiserver
+test: check facts integration pages ## without a cluster: lint, purity, race and unit tests, fuzz seeds, the explorer, a real Envoy, the pages
+
+.PHONY: test-cluster
+test-cluster: race-cluster test-kube test-chart pages-cluster ## with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients
+
+.PHONY: test-long
+test-long: explore million fuzz every-byte churn ## the explorer's depths, a million tenants, fuzzing, more odd answers, a minute of churn
 
 .PHONY: check
-check: lint vet race core ## lint, purity, vet and race tests, and the core with its decisions explored
+check: lint vet race unit ## lint, purity, vet, race and unit tests, decisions explored; not on the wire
 
 .PHONY: lint
 lint: $(GOLANGCI) ## golangci-lint with .golangci.yml
@@ -42,22 +52,35 @@ $(GOLANGCI):
 	@mv $(CACHE)/bin/golangci-lint $@
 
 .PHONY: vet
-vet: ## go vet
+vet: ## go vet, once for all tests
 	$(GO) vet -tags e2evllm ./...
 
 .PHONY: race
-race: envoy test-kube-assets ## unit tests beyond the core, with the seeds of the fuzz targets, under the race detector (purity is one)
-	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -race -timeout 30m \
-		$$($(GO) list ./... | grep -v -e /test/ | grep -vxF "$$($(GO) list $(CORE))")
+race: envoy ## unit tests of what has goroutines, under the race detector, with the seeds of its fuzz targets
+	ENVOY=$$(hack/envoy.sh) $(GO) test -race -vet=off -timeout 30m $(RACE)
 
-.PHONY: core
-core: ## unit tests of the core with its decisions explored, and what is long under the race detector: recordings, a million tenants
-	$(GO) test -timeout 30m $(CORE) ./pkg/recording
-	$(GO) test -timeout 30m -run TestMillionIdentities ./pkg/flowcontrol
+.PHONY: race-cluster
+race-cluster: envoy test-kube-assets ## unit tests of all others but the core under the race detector, and of the tests' own apiserver
+	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -race -vet=off -timeout 30m \
+		$$($(GO) list ./... | grep -v -e /test/ | grep -vxF "$$($(GO) list $(CORE) $(RACE))")
+
+.PHONY: unit
+unit: envoy ## all other unit tests: of the core with its decisions explored, of the programs, and the recordings whole
+	ENVOY=$$(hack/envoy.sh) $(GO) test -vet=off -timeout 30m ./pkg/recording \
+		$$($(GO) list ./... | grep -v -e /test/ -e /internal/kubeenv$$ | grep -vxF "$$($(GO) list $(RACE))")
 
 .PHONY: explore
 explore: ## every sequence of events of a few requests, with whole lives of four, through the decisions
-	$(GO) test -timeout 30m -run TestExplore ./pkg/dispatch
+	$(GO) test -timeout 60m -run TestExplore ./pkg/dispatch -explore.whole
+
+.PHONY: million
+million: ## a million identities
+	$(GO) test -timeout 30m -run TestMillionIdentities ./pkg/flowcontrol -identities 1000000
+
+.PHONY: churn
+churn: envoy test-kube-assets ## the readiness of 500 pods changes for a minute
+	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -count=1 -timeout 30m -run 'TestManyPodsChange$$' \
+		./test/kube -kube.churn=1m
 
 .PHONY: fuzz
 fuzz: ## each fuzz target 200,000 executions beyond its seeds, which every test run takes
@@ -65,33 +88,41 @@ fuzz: ## each fuzz target 200,000 executions beyond its seeds, which every test 
 
 .PHONY: facts
 facts: envoy ## what Weir expects of Envoy, on a real one, without Weir; the shipped configurations
-	ENVOY=$$(hack/envoy.sh) $(GO) test -count=1 -timeout 20m ./test/envoyfacts
+	ENVOY=$$(hack/envoy.sh) $(GO) test -count=1 -vet=off -timeout 20m ./test/envoyfacts
 
 .PHONY: integration
 integration: envoy openai ## black box on the wire: real Envoy, real binary, real clients
-	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -timeout 30m -parallel 4 ./test/integration
+	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -vet=off -timeout 30m -parallel 4 ./test/integration
+
+.PHONY: every-byte
+every-byte: envoy ## five times as many odd answers as in make integration, byte by byte
+	ENVOY=$$(hack/envoy.sh) $(GO) test -count=1 -vet=off -timeout 30m -run KeepsEveryByte ./test/integration -more 5
 
 .PHONY: test-kube
 test-kube: envoy test-kube-assets ## black box on a real apiserver (UPSTREAM_CRDS=DIR: with the published CRDs)
 	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) UPSTREAM_CRDS=$(abspath $(UPSTREAM_CRDS)) \
-		$(GO) test -count=1 -timeout 30m -parallel 4 ./test/kube
+		$(GO) test -count=1 -vet=off -timeout 30m -parallel 4 ./test/kube
 
 .PHONY: test-chart
 test-chart: envoy test-kube-assets tools ## the Helm chart and the kustomize overlays, rendered, and applied to a real apiserver (UPSTREAM_CRDS=DIR)
 	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) UPSTREAM_CRDS=$(abspath $(UPSTREAM_CRDS)) \
-		$(GO) test -count=1 -timeout 30m ./test/chart
+		$(GO) test -count=1 -vet=off -timeout 30m ./test/chart
 
 .PHONY: test-kube-assets
-test-kube-assets: ## build kube-apiserver and etcd into the cache unless KUBEBUILDER_ASSETS names them (30 minutes, once)
+test-kube-assets: ## build kube-apiserver and etcd into the cache unless KUBEBUILDER_ASSETS names them (once)
 	@hack/kube.sh >/dev/null
 
 .PHONY: tools
-tools: ## build helm, kustomize, promtool and kubectl into the cache (10 minutes, once)
-	@for tool in helm kustomize promtool kubectl; do hack/tool.sh $$tool >/dev/null || exit; done
+tools: ## build helm, promtool and kubectl into the cache (once)
+	@for tool in helm promtool kubectl; do hack/tool.sh $$tool >/dev/null || exit; done
 
 .PHONY: pages
-pages: envoy test-kube-assets tools ## the commands of README.md and of the pages in docs
-	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -count=1 -timeout 20m ./test/docs
+pages: envoy ## the commands of README.md and of the pages in docs
+	ENVOY=$$(hack/envoy.sh) $(GO) test -count=1 -vet=off -timeout 20m ./test/docs
+
+.PHONY: pages-cluster
+pages-cluster: test-kube-assets tools ## those that need a cluster
+	KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -count=1 -vet=off -timeout 20m ./test/docs/cluster
 
 .PHONY: e2e-vllm
 e2e-vllm: envoy openai ## a real vLLM on the CPU (6 GB in .cache), on a quiet machine: writes docs/e2e-vllm.md

@@ -2,7 +2,7 @@
 # Prints a directory with kube-apiserver and etcd, for tests on a real Kubernetes API:
 #
 #   1. $KUBEBUILDER_ASSETS, if set: taken as it is, after a look whether it has both;
-#   2. else .cache/kube/VERSIONS of this repository, for which hack/tool.sh builds what is missing: once, in about 20
+#   2. else .cache/kube/VERSIONS of this repository, for which hack/tool.sh builds what is missing: once, in about 5
 #      minutes and 2 GB of memory on two processors.
 #
 # The directory goes to standard output, everything else to standard error. Running it again costs some milliseconds,

@@ -8,6 +8,8 @@
 # newer one is `go get -tool` there (for kube-apiserver with its replaced modules). What was built is kept by version
 # and by a hash of go.mod and go.sum.
 #
+# KUBEBUILDER_ASSETS, if it is a directory that has the tool (as that of setup-envtest has kubectl), comes first.
+#
 # The path goes to standard output, everything else to standard error. Running it again costs some milliseconds, and
 # two at once wait for each other. It builds two packages at a time, for memory's sake (BUILD_JOBS: how many).
 set -euo pipefail
@@ -23,6 +25,11 @@ readonly name=${1:-}
 readonly module=${root}/hack/tools/${name}
 [[ -n ${name} && -f ${module}/go.mod ]] ||
   fail "no tool '${name}'; there are: $(cd "${root}/hack/tools" && printf '%s ' *)"
+
+if [[ -n ${KUBEBUILDER_ASSETS:-} && -x ${KUBEBUILDER_ASSETS}/${name} ]]; then
+  printf '%s\n' "${KUBEBUILDER_ASSETS}/${name}"
+  exit 0
+fi
 
 # The line `tool COMMAND`, and the version of the module that has this command.
 command=$(awk '$1 == "tool" { print $2 }' "${module}/go.mod")
@@ -50,7 +57,7 @@ if [[ ! -x ${binary} ]]; then
   exec 9>"${root}/.cache/tools/${name}.lock"
   flock 9
   if [[ ! -x ${binary} ]]; then # else another one was faster
-    printf 'hack/tool.sh: building %s %s into .cache/tools; kube-apiserver takes about 30 minutes, others less\n' \
+    printf 'hack/tool.sh: building %s %s into .cache/tools; kube-apiserver takes about 5 minutes, others less\n' \
       "${name}" "${version}" >&2
     started=${SECONDS}
     build >&2 9>&- || fail "building ${name} failed; see above"

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -14,6 +15,7 @@ import (
 )
 
 var (
+	exploreWhole = flag.Bool("explore.whole", false, "TestExplore goes as deep as each scene has committed, whatever it takes")
 	exploreDepth = flag.Int("explore.depth", 0, "inputs that TestExplore puts in a row; 0: what each scene has committed")
 	exploreMost  = flag.Int("explore.requests", 0, "requests of each scene; 0: what it has committed")
 )
@@ -21,8 +23,12 @@ var (
 // wholeLives is the depth of a scene that goes on until there is no new state.
 const wholeLives = 1000
 
-// mostRequests bounds the requests of whole lives, and mostDepth the depth of the other scenes.
-var mostRequests, mostDepth = 4, 100
+// mostTransitions bounds each scene without a flag: it goes no deeper once the next step would exceed them, but for its
+// first leastDepth. All of it takes half an hour of a processor's time (make explore).
+var (
+	mostTransitions = 60_000
+	leastDepth      = 3
+)
 
 // TestExplore puts every scene through all sequences of inputs up to a depth, and checks every rule in every state that
 // they lead to: those of explore_rules_test.go, and that from there, when leases end and time goes on, everybody who
@@ -35,11 +41,6 @@ func TestExplore(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			depth := s.depth
-			if depth == wholeLives {
-				s.requests = min(s.requests, mostRequests)
-			} else {
-				depth = min(depth, mostDepth)
-			}
 			if *exploreDepth > 0 {
 				depth = *exploreDepth
 			}
@@ -47,8 +48,11 @@ func TestExplore(t *testing.T) {
 				s.requests = *exploreMost
 			}
 			start := time.Now()
-			e := &exploration{t: t, scene: s}
-			e.run(depth)
+			e := &exploration{t: t, scene: s, most: mostTransitions}
+			if *exploreWhole || *exploreDepth > 0 || *exploreMost > 0 {
+				e.most = math.MaxInt
+			}
+			depth = e.run(depth)
 			spent := time.Since(start).Seconds()
 			t.Logf("depth %d: %d states, %d transitions, %.1f s, %.0f states/s",
 				depth, e.seen.len(), e.transitions.Load(), spent, float64(e.seen.len())/spent)
@@ -60,6 +64,7 @@ func TestExplore(t *testing.T) {
 type exploration struct {
 	t           *testing.T
 	scene       *scene
+	most        int // transitions, beyond leastDepth
 	seen        digests
 	ending      digests // states from which everybody gets through
 	transitions atomic.Int64
@@ -80,7 +85,8 @@ func (v *visit) path() (path []input) {
 	return append(v.before.path(), v.in)
 }
 
-func (e *exploration) run(depth int) {
+// run explores down to a depth, or to where it would exceed the most transitions; it returns how deep it has gone.
+func (e *exploration) run(depth int) int {
 	first, err := newWorld(e.scene)
 	if err != nil {
 		e.t.Fatal(err)
@@ -93,15 +99,23 @@ func (e *exploration) run(depth int) {
 	}
 	crowd.next = []input{{arrives, e.scene.crowd[last]}}
 	frontier := []*visit{{next: first.inputs()}, crowd}
-	for range depth {
+	for gone := range depth {
 		if len(frontier) == 0 {
 			e.t.Log("every state was reached")
-			return
+			return gone
+		}
+		ahead := int(e.transitions.Load())
+		for _, v := range frontier {
+			ahead += len(v.next)
+		}
+		if gone >= leastDepth && ahead > e.most {
+			return gone
 		}
 		if frontier, err = e.further(frontier); err != nil {
 			e.t.Fatal(err)
 		}
 	}
+	return depth
 }
 
 // further goes one step further from each visit, on all cores. The error is that of the first visit that has one.

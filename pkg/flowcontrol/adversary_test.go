@@ -2,6 +2,7 @@ package flowcontrol
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"runtime"
 	"sync"
@@ -138,8 +139,8 @@ func TestRefusedGiants(t *testing.T) {
 	}
 }
 
-// identities is how many TestMillionIdentities uses.
-var identities = 1_000_000
+// identities is for how many TestMillionIdentities uses; `make million` has a million.
+var identities = flag.Int("identities", 100_000, "how many identities TestMillionIdentities uses")
 
 // A million identities, used once each, some of which had to wait, leave nothing behind: neither counters, nor metrics.
 func TestMillionIdentities(t *testing.T) {
@@ -173,11 +174,11 @@ func TestMillionIdentities(t *testing.T) {
 		}
 		use(0, 20_000) // fills all that is kept
 		before := heap()
-		use(20_000, 20_000+identities)
+		use(20_000, 20_000+*identities)
 		grown := heap() - before
-		b.t.Logf("%d identities left %d bytes; %d have waited", identities, grown, queued.Load())
-		if grown > 256<<10 || queued.Load() < int64(identities/10) {
-			b.t.Errorf("%d identities left %d bytes, and %d have waited", identities, grown, queued.Load())
+		b.t.Logf("%d identities left %d bytes; %d have waited", *identities, grown, queued.Load())
+		if grown > 256<<10 || queued.Load() < int64(*identities/10) {
+			b.t.Errorf("%d identities left %d bytes, and %d have waited", *identities, grown, queued.Load())
 		}
 		if n := len(b.scrape("weir_flow_served_cost_total")); n > 2*DefaultConfig().MaxLabels+1 {
 			b.t.Errorf("%d flows have metrics", n)

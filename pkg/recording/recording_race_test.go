@@ -2,6 +2,6 @@
 
 package recording_test
 
-// The race detector makes a replay ten times slower, and has nothing to find in it: the machine is pure. `make core` tries
+// The race detector makes a replay ten times slower, and has nothing to find in it: the machine is pure. `make unit` tries
 // all.
 func init() { lives, oneByteOf = 3, 30 }

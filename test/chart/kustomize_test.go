@@ -30,7 +30,7 @@ func inNamespace(name string) string {
 // overlay builds an overlay with kustomize.
 func overlay(t *testing.T, name string) objects {
 	t.Helper()
-	text, err := run(t, tool(t, "kustomize"), "build", filepath.Join("../../config/overlays", name))
+	text, err := run(t, tool(t, "kubectl"), "kustomize", filepath.Join("../../config/overlays", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestCRDsAreTheSame(t *testing.T) {
 			}
 		}
 	}
-	all, err := run(t, tool(t, "kustomize"), "build", "../../config/base/crds")
+	all, err := run(t, tool(t, "kubectl"), "kustomize", "../../config/base/crds")
 	if err != nil {
 		t.Fatal(err)
 	}

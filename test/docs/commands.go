@@ -17,9 +17,10 @@ import (
 
 // letOut are the commands that are not run, with the reason. Each key is the beginning of a line on some page.
 var letOut = map[string]string{
-	"make build": "the test has built the programs",
-	"make demo":  "80 s; cmd/weir tests its parts",
-	"make test":  "this is a part of it",
+	"make build":        "the test has built the programs",
+	"make demo":         "80 s; cmd/weir tests its parts",
+	"make test":         "this is a part of it",
+	"make test-cluster": "test/docs/cluster is a part of it",
 	"kubectl -n inference rollout status deployment/llama-weir": "no controller makes pods of a Deployment",
 	"helm test --namespace inference llama":                     "no kubelet runs its pod",
 }

@@ -429,7 +429,7 @@ func TestUsageKeepsEveryByteUnderLoad(t *testing.T) {
 					}
 				})
 			}
-			s.checkAll(first, 5000)
+			s.checkAll(first, 2000**more)
 			over.Store(true)
 			workers.Wait()
 			s.epp.settled()

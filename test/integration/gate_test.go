@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -194,6 +195,9 @@ func (s *scene) check(seed uint64) error {
 	return nil
 }
 
+// more multiplies the odd answers of the tests that compare every byte; `make every-byte` has five times as many.
+var more = flag.Uint64("more", 1, "how many times as many odd answers are checked")
+
 // checkAll requests so many odd answers from this seed on, 16 at a time.
 func (s *scene) checkAll(first, answers uint64) {
 	const clients = 16
@@ -215,24 +219,24 @@ func (s *scene) checkAll(first, answers uint64) {
 func TestGateKeepsEveryByte(t *testing.T) {
 	t.Parallel()
 	s := before(t, http.HandlerFunc(serveOdd), setup{envoys: []string{"gate"}, config: wide, edit: lettingTrailersThrough})
-	const answers = 5000
+	answers := 1000 * *more
 	s.checkAll(0, answers)
 	s.epp.settled()
 	s.epp.waitFor(0, "weir_gate_streams")
 	s.epp.waitFor(0, "weir_extproc_streams")
 	// The stream of an answer that is reset at once may reach the gate after its request has ended.
-	if n := s.epp.value("weir_gate_unknown_total"); n > answers/50 {
+	if n := s.epp.value("weir_gate_unknown_total"); n > float64(answers/50) {
 		t.Errorf("%v gates named an unknown request", n)
 	}
 	// Each answer that is not reset at once has a status, although after a while only the gate sees it: here no request
 	// can be preempted.
-	if n := s.epp.value("weir_extproc_upstream_responses_total") - s.epp.value("weir_extproc_upstream_responses_total", "status", "unknown"); n < answers*9/10 {
+	if n := s.epp.value("weir_extproc_upstream_responses_total") - s.epp.value("weir_extproc_upstream_responses_total", "status", "unknown"); n < float64(answers*9/10) {
 		t.Errorf("the status was seen of %v answers", n)
 	}
 	if log := s.epp.log.String(); strings.Contains(log, "Envoy ends the streams") {
 		t.Error("a false alarm")
 	}
-	if n := s.epp.value("weir_extproc_time_to_first_token_seconds"); n < answers/2 {
+	if n := s.epp.value("weir_extproc_time_to_first_token_seconds"); n < float64(answers/2) {
 		t.Errorf("the first token was seen of %v answers", n)
 	}
 }

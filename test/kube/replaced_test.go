@@ -27,7 +27,7 @@ func TestPodsAreReplacedUnseen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	pods := startEngines(t, modelsim.Fixed(8, 5*time.Millisecond))
-	old, stays, new := "127.0.4.1", "127.0.4.2", "127.0.4.3"
+	old, stays, fresh := "127.0.4.1", "127.0.4.2", "127.0.4.3"
 	w.apply(role, strings.ReplaceAll(pool, "number: 8000", fmt.Sprint("number: ", pods.port())))
 	w.pod("chat-0", old, true)
 	w.pod("chat-1", stays, true)
@@ -36,13 +36,13 @@ func TestPodsAreReplacedUnseen(t *testing.T) {
 	e := w.eppWith(kubeconfig, "--pool-name=chat")
 	e.ready(true)
 	e.want(at(old), at(stays))
-	envoy := pods.front(e, old, stays, new)
+	envoy := pods.front(e, old, stays, fresh)
 
 	proxy.begin(expired)
 	w.remove("chat-0", 0)
-	w.pod("chat-0", new, true)
+	w.pod("chat-0", fresh, true)
 	proxy.end()
-	e.want(at(stays), at(new))
+	e.want(at(stays), at(fresh))
 	for range 6 {
 		if status, body := ask(t, envoy); status != http.StatusOK {
 			t.Fatalf("answer %d: %s", status, body)
