@@ -32,7 +32,7 @@ func (m *Machine) decide(w *Waiter) {
 	switch {
 	case m.draining:
 		m.reject(w, OutcomeDraining)
-	case w.passedOn || !m.config.Enabled:
+	case w.lease.way == passedOn || !m.config.Enabled:
 		m.passOn(w)
 	default:
 		m.admit(w)
@@ -49,11 +49,11 @@ func (m *Machine) admit(w *Waiter) {
 	bypass := m.mayBypass(w)
 	m.asking = w
 	if bypass && m.takeAtOnce(w) {
-		w.queued.Also = m.countsIn(w, w.lease.Endpoint())
+		w.queued.CountAlsoIn(m.countsIn(w, w.lease.Endpoint()))
 		m.queue.Bypassed(m.now, &w.queued)
 		m.uncountWaiter(w)
 		m.touch(w.flow)
-		w.stage, w.lease.bypass = StageSent, true
+		w.stage, w.lease.way = StageSent, atOnce
 		return
 	}
 	ready := m.ledger.Ready() > 0 && m.placer.HasReady(w.placement, nil)
@@ -88,7 +88,7 @@ func (m *Machine) passOn(w *Waiter) {
 	m.take(w, r, false)
 	m.uncountWaiter(w)
 	m.touch(w.flow)
-	w.stage, w.lease.bypass = StageSent, true
+	w.stage, w.lease.way = StageSent, max(w.lease.way, atOnce)
 }
 
 // takeAtOnce takes a lease for an arrival that need not wait behind anybody, because there is room or by preemption.

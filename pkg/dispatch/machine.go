@@ -160,7 +160,7 @@ func (m *Machine) Arrive(now time.Time, w *Waiter, a Arrival) {
 func (m *Machine) PassOn(now time.Time, w *Waiter, a Arrival) {
 	m.begin(now)
 	m.offer(w, &a)
-	m.pending.arrival, w.passedOn = w, true
+	m.pending.arrival, w.lease.way = w, passedOn
 	m.run()
 }
 

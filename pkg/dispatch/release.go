@@ -102,7 +102,7 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	}
 	m.flows.addLease(w.flow, l.held.Tokens())
 	m.countLease(l)
-	if !promoted && !w.passedOn && m.mayBeVictim(l.held.Tier()) {
+	if !promoted && w.lease.way != passedOn && m.mayBeVictim(l.held.Tier()) {
 		l.preemptible = true
 		m.victims.addNewest(l)
 		m.addedVictim(l.Endpoint())
@@ -111,7 +111,7 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 
 // grant removes the candidate, which has its lease, from the queue.
 func (m *Machine) grant(next *fairqueue.Candidate, w *Waiter) {
-	w.queued.Also = m.countsIn(w, w.lease.Endpoint())
+	w.queued.CountAlsoIn(m.countsIn(w, w.lease.Endpoint()))
 	m.queue.Pop(*next)
 	m.uncountWaiter(w)
 	m.counts.successes++

@@ -56,7 +56,6 @@ type Waiter struct {
 	outcome   Outcome
 	waiting   bool   // it is counted as waiting in its flow
 	wasQueued bool   // it was in the queue
-	passedOn  bool   // it never queues, since it is no inference
 	lacking   uint32 // its number among those that were complete before their cost was known, from 1; 0: it is not one
 
 	waited  time.Duration
@@ -104,7 +103,7 @@ func (w *Waiter) Failure() error {
 func (w *Waiter) WasQueued() bool { return w.wasQueued }
 
 // Bypassed reports whether the request was dispatched without waiting.
-func (w *Waiter) Bypassed() bool { return w.lease.bypass }
+func (w *Waiter) Bypassed() bool { return w.lease.way != fromQueue }
 
 // Waited returns the time from arrival to the grant or the rejection of a request that was queued; otherwise 0.
 func (w *Waiter) Waited() time.Duration { return w.waited }
@@ -138,12 +137,21 @@ type Lease struct {
 	reservation Reservation
 
 	preemptible bool   // it was a possible victim when granted
-	bypass      bool   // it was granted on arrival, without waiting
+	way         way    // how it came to be dispatched
 	counted     bool   // it is counted against its flow's cap at its endpoint
 	measured    bool   // its tokens are counted at its endpoint
 	victimIndex int32  // 1-based index among the victims at its endpoint; 0 if it is not among them
 	victimAge   uint64 // its number among the possible victims; the newest has the largest
 }
+
+// way is how a request comes to be dispatched.
+type way uint8
+
+const (
+	fromQueue way = iota // it waits, or has waited
+	atOnce               // a bypass
+	passedOn             // it never queues, since it is no inference
+)
 
 // Waiter returns the request that holds the lease.
 func (l *Lease) Waiter() *Waiter { return l.waiter }

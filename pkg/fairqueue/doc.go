@@ -35,7 +35,7 @@
 //
 // Virtual time and a flow's start belong to a lane (standing.go): lanes go on at different speeds. A lane in which nobody
 // waits is where the furthest of its level is. What a request is charged moves its flow in the lane of the request, and in
-// the lanes that Request.Also names, where the flow competes for the same backends. So all that follows holds for the flows
+// the lanes that Request.CountAlsoIn names, where the flow competes for the same backends. So all that follows holds for the flows
 // of one lane, whatever is done in others.
 //
 // Tags are deferred: only the head of a flow has one. It is computed from the flow's start, which is the maximum in the

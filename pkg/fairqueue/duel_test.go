@@ -106,8 +106,8 @@ func (d *duel) pop() {
 		d.blockOne(want)
 		return
 	}
-	c.Request.Also = choose(d, nil, nil, []Lane{"x", "y"}, []Lane{"", "y"})
-	d.note("pop, counting in %q too", c.Request.Also)
+	c.Request.CountAlsoIn(choose(d, nil, nil, []Lane{"x", "y"}, []Lane{"", "y"}))
+	d.note("pop, counting in %q too", c.Request.also())
 	d.q.Pop(c)
 	d.o.dispatch(want, promoted, admit)
 	if c.Request.Queued() {
@@ -232,8 +232,8 @@ func (d *duel) requeue() {
 func (d *duel) bypass() {
 	r := &Request{
 		Flow: choose(d, "a", "b", "c", "d"), Tier: d.below(3), Lane: choose[Lane](d, "", "x"), Cost: choose[Cost](d, 1, 5, 40),
-		Also: choose(d, nil, []Lane{"x", "y"}, []Lane{"y"}),
 	}
+	r.CountAlsoIn(choose(d, nil, []Lane{"x", "y"}, []Lane{"y"}))
 	w := &waiter{r: r, tier: d.o.arrivalTier(r.Tier), flow: d.o.key(r.Flow)}
 	d.note("bypassed: %s", d.show(w))
 	d.q.Bypassed(d.now, r)

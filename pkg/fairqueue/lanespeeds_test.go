@@ -66,13 +66,15 @@ func engines(
 				continue
 			}
 			engine := reach[r.Lane][free]
+			var also []Lane
 			for _, l := range q.LanesOf(r, nil) {
 				if l != r.Lane && slices.ContainsFunc(slices.Collect(maps.Keys(reach)), func(rival Lane) bool {
 					return slices.Contains(reach[rival], engine) && q.OthersWait(r, rival) && overlap(reach[rival], reach[l])
 				}) {
-					r.Also = append(r.Also, l)
+					also = append(also, l)
 				}
 			}
+			r.CountAlsoIn(also)
 			held[engine] = true
 			q.Pop(c)
 			busy = append(busy, running{r, r.Cost, engine})

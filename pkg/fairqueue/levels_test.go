@@ -213,7 +213,7 @@ func (o *tree) pop(r *Request) {
 	for n := range path {
 		level, s, lane := o.at(path[:n]), o.at(path[:n+1]), laneAt(n, r)
 		by := int64(r.Cost) * (1 << 20) / s.weight
-		for _, other := range r.Also {
+		for _, other := range r.also() {
 			if n > 0 && other != lane && o.waitsIn(path[:n+1], other) {
 				s.start[other] += by
 			}
@@ -259,7 +259,7 @@ func TestLevelsAgainstOracle(t *testing.T) {
 			case op < 9:
 				want, _ := o.next(nil, may)
 				if want != nil {
-					want.Also = [][]Lane{nil, {"", "y"}, {"x", "y"}}[random.IntN(3)]
+					want.CountAlsoIn([][]Lane{nil, {"", "y"}, {"x", "y"}}[random.IntN(3)])
 				}
 				if got := popNext(q); got != want {
 					t.Fatalf("sequence %d, step %d: popped %v, want %v", seed, step, o.paths[got], o.paths[want])

@@ -41,7 +41,7 @@ func (t *oracleTier) account(flow string, lane Lane) *account {
 // others returns the other lanes in which the flow of w waits where what w is charged counts too.
 func (o *oracle) others(w *waiter) (lanes []Lane) {
 	for _, v := range o.ofFlow(w.tier, w.flow) {
-		if l := v.r.Lane; slices.Contains(w.r.Also, l) && l != w.r.Lane && !slices.Contains(lanes, l) {
+		if l := v.r.Lane; slices.Contains(w.r.also(), l) && l != w.r.Lane && !slices.Contains(lanes, l) {
 			lanes = append(lanes, l)
 		}
 	}

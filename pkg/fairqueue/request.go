@@ -25,9 +25,6 @@ type Request struct {
 	Cost Cost
 	// Owner belongs to the caller; the queue does not use it.
 	Owner any
-	// Also names other lanes where its flow waits for the backend to which it goes, and not alone. What it is charged, with
-	// its corrections, counts there too. Set it before Pop or Bypassed; a nil slice means that it counts in Lane only.
-	Also []Lane
 
 	flowLane *flowLane // where it waits; nil if it is not queued
 	prev     *Request  // its neighbours in the line, by arrival
@@ -73,6 +70,8 @@ type extra struct {
 	charged Cost    // the cost that it stands for now; 0: it is refunded
 	earned  TierSet // the tiers that earned by it
 
+	also []Lane // see CountAlsoIn
+
 	class *class // that its last pop has charged, with its receipt; nil if classes do not share its tier
 }
 
@@ -82,6 +81,22 @@ func (r *Request) more() *extra {
 		r.extra = new(extra)
 	}
 	return r.extra
+}
+
+// CountAlsoIn names other lanes where the request's flow waits, and competes for the backend to which the request goes. What
+// it is charged, with its corrections, counts there too. Call it before Pop or Bypassed; without lanes it counts in its own.
+func (r *Request) CountAlsoIn(lanes []Lane) {
+	if r.extra != nil || len(lanes) > 0 {
+		r.more().also = lanes
+	}
+}
+
+// also returns the lanes of CountAlsoIn.
+func (r *Request) also() []Lane {
+	if r.extra == nil {
+		return nil
+	}
+	return r.extra.also
 }
 
 // receiptOf returns r's receipt at a depth: 0 is the class's own flow, 1 the flow under it and so on, and classDepth the

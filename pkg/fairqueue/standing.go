@@ -9,7 +9,7 @@ import (
 // one for each lane that it has used lately, because lanes go on at different speeds, and what is a long way ahead in one
 // is the past in another. It is wfq's and vtc's.
 //
-// A request moves the standing of its lane, and those of the lanes that Request.Also names: those of overlapping sets of
+// A request moves the standing of its lane, and those of the lanes that Request.CountAlsoIn names: those of overlapping sets of
 // backends, where its flow competes for the same backend. So a tenant has one share of each set of backends, and service
 // by others is no service here.
 type standing struct {
@@ -93,7 +93,7 @@ func (s *share) each(f func(*standing)) {
 
 // moveOthers moves the flow's standings in the lanes where what r is charged counts too, and where the flow still waits.
 func (s *share) moveOthers(l *level, by VirtualTime, r *Request) {
-	for _, lane := range r.Also {
+	for _, lane := range r.also() {
 		if st := s.in(lane); st != nil && lane != r.Lane && s.flow.laneOf(lane) != nil {
 			st.move(l, by, l.virtual-largestLag)
 		}

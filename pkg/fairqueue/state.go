@@ -42,8 +42,8 @@ func (q *FairRequestQueue) AppendState(b []byte, now time.Time, horizon time.Dur
 		s.text(c.config.Name)
 		s.text(c.flowKey(r))
 		s.text(string(r.Lane))
-		s.number(int64(len(r.Also)))
-		for _, lane := range r.Also {
+		s.number(int64(len(r.also())))
+		for _, lane := range r.also() {
 			s.text(string(lane))
 		}
 		s.receipts(c, r)

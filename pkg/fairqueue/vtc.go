@@ -43,7 +43,7 @@ package fairqueue
 // The difference of the service attained is that, and what is in flight. With exact costs and at most D requests in
 // flight it is at most (D+1)(l_f + l_g). Requests out of turn (promotion, preemption) and debts beyond largestLead are not
 // covered. Dispatches in other lanes move no counter of this one, unless the flow competes there with a rival that waits
-// for these backends too (Request.Also): then they are charged here, and the bound is for what is charged.
+// for these backends too (Request.CountAlsoIn): then they are charged here, and the bound is for what is charged.
 //
 // # Where this differs
 //
