@@ -37,8 +37,7 @@ func (w *world) look(in input) glance {
 	arrival := &subject{kind: kind, w: &Waiter{}}
 	arrival.w.queued.Tier, arrival.w.flow = tier, &flowAccount{}
 	for _, s := range w.subjects {
-		otherClass := tier == s.w.queued.Tier && kind.class() != s.kind.class()
-		if w.couldGo(s) && !otherClass && (w.config.Queue.TierMode == fairqueue.Weighted || !w.before(tier, s.w.queued.Tier)) {
+		if w.couldGo(s) && (w.config.Queue.TierMode == fairqueue.Weighted || !w.before(tier, s.w.queued.Tier)) {
 			g.stands = fmt.Errorf("%v overtakes %v, which could go", arrival, s)
 		}
 	}

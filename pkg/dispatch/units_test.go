@@ -40,6 +40,15 @@ func (x unitsTest) come(n, tier int, flow string, l load, endpoints ...int) (all
 	return all
 }
 
+// enable turns queueing on or off.
+func (x unitsTest) enable(on bool) {
+	cfg := x.Config()
+	cfg.Enabled = on
+	if err := x.Configure(x.clock, cfg); err != nil {
+		panic(err)
+	}
+}
+
 // small is a request that is little in every unit.
 var small = load{1, 1, 1}
 
@@ -183,8 +192,9 @@ var rows = map[string]func(t *testing.T, l load) bool{
 			x.Raise(x.clock, w.Lease(), 1, l.tokens)
 		}
 		for range max(1, 4-l.requests) { // the last one is a victim; of many, it goes beyond the bound
-			w := new(Waiter)
-			x.PassOn(x.clock, w, Arrival{Flow: "b", Tier: 1, Placement: x.placement()})
+			x.enable(false)
+			x.Arrive(x.clock, new(Waiter), Arrival{Flow: "b", Tier: 1, Placement: x.placement()})
+			x.enable(true)
 		}
 		high := x.come(1, 0, "high", small)[0]
 		if x.Preemptor() != nil {

@@ -119,9 +119,6 @@ func (c *class) reindexGuarded(l *classLane, wanted bool) {
 	setMember(&c.aged, &l.oldest, wanted)
 }
 
-// couldGo returns the number of waiters that could go if there were room.
-func (c *class) couldGo() int { return c.queued - c.stuck }
-
 // countInLane adds n to the number of waiting requests in a lane, and capped to the number in its parked flows.
 func (c *class) countInLane(l *classLane, n, capped int) {
 	was := l.stuck()

@@ -58,7 +58,7 @@ func (o *oracle) serves(t *oracleTier, admit TierSet) bool {
 // starved returns the tier to promote: not the one that goes anyway, and of the others the least recently promoted,
 // ties to the lowest; with an unlimited budget the lowest. Overtaking requires credit.
 func (o *oracle) starved(now time.Time, next *waiter) (best *oracleTier) {
-	if o.cfg.TierMode == Weighted {
+	if o.cfg.TierMode == Weighted || o.cfg.PromotionBudget == 0 {
 		return nil
 	}
 	unlimited := o.cfg.PromotionBudget == 1_000_000
@@ -169,6 +169,9 @@ func (o *oracle) mayBypass(now time.Time, id int, promote bool) (may bool, starv
 
 func (o *oracle) nextStarvation(now time.Time) (at time.Time, ok bool) {
 	for _, t := range o.tiers[1:] {
+		if o.cfg.PromotionBudget == 0 {
+			break
+		}
 		if old := o.lenders(t); len(old) > 0 && t.cfg.StarvationThreshold > 0 && o.cfg.TierMode == Strict {
 			if s := old[0].arrived.Add(t.cfg.StarvationThreshold); s.After(now) && (!ok || s.Before(at)) {
 				at, ok = s, true

@@ -46,7 +46,7 @@ func (t *tier) starved(now time.Time) bool {
 // anyway, takes no turn: otherwise it would keep the others from theirs while it is served in order. A promotion that
 // overtakes requires credit.
 func (q *FairRequestQueue) starvedTier(now time.Time, next *Request) *tier {
-	if q.config.TierMode == Weighted {
+	if q.config.TierMode == Weighted || q.budget.share == 0 {
 		return nil
 	}
 	var best *tier
@@ -85,7 +85,7 @@ func (q *FairRequestQueue) promote(t *tier) {
 // UntilStarvation returns how long it is from now until the next tier becomes starved that is not starved at now, given
 // the present state of the lanes. ok is false if there is none.
 func (q *FairRequestQueue) UntilStarvation(now time.Time) (soonest time.Duration, ok bool) {
-	if !q.guarded {
+	if !q.guarded || q.budget.share == 0 {
 		return 0, false
 	}
 	for _, t := range q.tiers[1:] {
