@@ -51,7 +51,7 @@ func TestAccessLogCannotBeForged(t *testing.T) {
 					t.Errorf("%q: fields are %q, want %q", names[i], got, fields)
 				}
 				if names[i] != "\xff\xfe" && entry["id"] != names[i] || entry["method"] != "POST" || entry["flow"] == "vip" ||
-					entry["status"] == 418.0 || entry["path"] != `/v1/chat/completions?a=%22,%22status%22:418&b="x"` {
+					entry["status"] == 418.0 || entry["path"] != "/v1/chat/completions" {
 					t.Errorf("%q: logged as %v", names[i], entry)
 				}
 			}

@@ -114,3 +114,21 @@ func (s *scene) authorized(a ask) ask {
 	}
 	return a
 }
+
+// A token is taken from the header only: from the URL it would come into logs. No query is logged, whatever it has.
+func TestTokensInTheURL(t *testing.T) {
+	t.Parallel()
+	s := start(t, setup{envoys: []string{"jwt"}})
+	valid := token(t, issuer(), "alice")
+	const path = "/v1/chat/completions"
+	got := send(t.Context(), s.envoy().URL(), ask{path: path + "?access_token=" + valid})
+	if got.status != 401 {
+		t.Errorf("with a token in the URL only: got %d %v, want 401", got.status, got.err)
+	}
+	wantServed(t, "with the token in the header too", s.send(ask{path: path + "?access_token=" + valid}))
+	for _, status := range []float64{401, 200} {
+		if entry := s.logged("status", status); entry["path"] != path {
+			t.Errorf("the log has the path %v, want %s", entry["path"], path)
+		}
+	}
+}
