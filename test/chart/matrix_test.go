@@ -41,6 +41,7 @@ var matrix = map[string]string{
 	"sidecar":          minimal + "envoy: { mode: sidecar }\n" + allPeers,
 	"standalone": "pool: { matchLabels: { app: llama }, targetPorts: [8000, 8001], appProtocol: kubernetes.io/h2c }\n" +
 		"envoy: { mode: standalone, serviceType: LoadBalancer }\n" + allPeers,
+	"long name standalone":  minimal + "fullnameOverride: " + strings.Repeat("a", 49) + "\nenvoy: { mode: standalone }\n",
 	"standalone plaintext":  minimal + "envoy: { mode: standalone, replicas: 1 }\ntls: { enabled: false }\n",
 	"their service account": minimal + "serviceAccount: { create: false, name: theirs }\nrbac: { create: false }\n",
 	"pods": minimal + `fullnameOverride: picker
@@ -64,7 +65,7 @@ affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: 
 tolerations: [ { key: dedicated, operator: Exists, effect: NoSchedule } ]
 topologySpreadConstraints: [ { maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule } ]
 `,
-	"long name": minimal + "fullnameOverride: " + strings.Repeat("a", 50) + "\n",
+	"long name": minimal + "fullnameOverride: " + strings.Repeat("a", 49) + "\n",
 }
 
 const allPeers = `networkPolicy:

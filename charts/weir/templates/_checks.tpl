@@ -50,13 +50,37 @@
 {{- if and (ne $v.envoy.mode "none") (not $v.pool.matchLabels) }}
 {{- fail "pool.matchLabels: must have a label of the model servers' pods, by which the Envoy of this chart finds them" }}
 {{- end }}
-{{- $own := list }}
+{{- $labels := set (include "weir.labels" (dict "root" $ "component" "epp") | fromYaml) "weir.dev/leader" "" }}
+{{- range $key, $_ := $v.podLabels }}
+{{- if hasKey $labels $key }}
+{{- fail (printf "podLabels: %s: is a label that Weir's pods have already, and by which its objects find them" $key) }}
+{{- end }}
+{{- end }}
+{{- if $v.leaderElection.enabled }}
+{{- $lease := include "weir.milliseconds" $v.leaderElection.leaseDuration | int }}
+{{- $retry := include "weir.milliseconds" $v.leaderElection.retryPeriod | int }}
+{{- if gt (mul 2 $retry) $lease }}
+{{- fail (printf "leaderElection.retryPeriod: %s: must be at most half of leaderElection.leaseDuration, %s" $v.leaderElection.retryPeriod $v.leaderElection.leaseDuration) }}
+{{- end }}
+{{- end }}
+{{- $own := list "--pool-name" "--pool-namespace" "--endpoint-selector" "--endpoint-target-ports" "--endpoints" "--endpoints-file" "--config-text" "--kubeconfig" "--cert-path" "--client-ca-file" "--metrics-cert-path" "--validate" }}
 {{- range (include "weir.args" . | fromYamlArray) }}
 {{- $own = append $own (first (splitList "=" .)) }}
 {{- end }}
 {{- range $v.extraArgs }}
 {{- if has (first (splitList "=" .)) $own }}
-{{- fail (printf "extraArgs: %s: is set already, by a value of its own" .) }}
+{{- fail (printf "extraArgs: %s: is set already, or set by a value of its own" .) }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{/* A duration of one number and one unit, which the schema allows, in milliseconds. */}}
+{{- define "weir.milliseconds" -}}
+{{- if hasSuffix "ms" . -}}
+{{ trimSuffix "ms" . }}
+{{- else if hasSuffix "m" . -}}
+{{ mul (trimSuffix "m" . | int) 60000 }}
+{{- else -}}
+{{ mul (trimSuffix "s" . | int) 1000 }}
+{{- end -}}
 {{- end }}

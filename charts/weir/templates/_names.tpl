@@ -4,14 +4,21 @@
 {{ .Values.nameOverride | default "weir" | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{/* The name of all objects; 50 characters, so that suffixes fit. */}}
+{{/*
+The name of all objects: a label of at most 49 characters, so that suffixes fit. One that had to be changed for that has
+the hash of the whole, so that two releases never share their objects.
+*/}}
 {{- define "weir.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{ .Values.fullnameOverride }}
-{{- else if contains "weir" .Release.Name -}}
-{{ .Release.Name | trunc 50 | trimSuffix "-" }}
 {{- else -}}
-{{ printf "%s-weir" (.Release.Name | trunc 45 | trimSuffix "-") }}
+{{- $whole := ternary .Release.Name (printf "%s-weir" .Release.Name) (contains "weir" .Release.Name) -}}
+{{- $name := $whole | replace "." "-" -}}
+{{- if or (ne $name $whole) (gt (len $name) 49) -}}
+{{ printf "%s-%s" ($name | trunc 40 | trimSuffix "-") ($whole | sha256sum | trunc 8) }}
+{{- else -}}
+{{ $name }}
+{{- end -}}
 {{- end -}}
 {{- end }}
 
@@ -48,6 +55,13 @@ name: {{ .name }}
 namespace: {{ .root.Release.Namespace }}
 labels:
   {{- include "weir.labels" (dict "root" .root "component" (.component | default "epp")) | nindent 2 }}
+{{- end }}
+
+{{/*
+What the names of objects without a namespace begin with. A namespace has no dot, so no other release has this one.
+*/}}
+{{- define "weir.clusterName" -}}
+{{ printf "%s.%s" .Release.Namespace (include "weir.fullname" .) }}
 {{- end }}
 
 {{/* An image's reference; call with (dict "image" … "tag" …). */}}

@@ -158,7 +158,7 @@ func (a *App) wireTLS() (credentials.TransportCredentials, error) {
 		}
 		a.followed = append(a.followed, authorities.follow)
 	}
-	secure := newHandshakes(credentials.NewTLS(serverTLS(cert, tlsVersions[o.TLSMinVersion], authorities)), a.log.WithName("tls"))
+	secure := newHandshakes(credentials.NewTLS(serverTLS(cert, o.spoken(), authorities)), a.log.WithName("tls"))
 	a.registry.MustRegister(secure.failed)
 	return secure, nil
 }

@@ -19,6 +19,7 @@ type flags struct {
 	Options
 
 	version   bool
+	validate  bool
 	encoder   string
 	verbosity int
 
@@ -99,6 +100,8 @@ func (f *flags) serving(s *pflag.FlagSet) {
 	s.BoolVar(&f.CertReload, "enable-cert-reload", f.CertReload,
 		"follow changes of the files in --cert-path and --metrics-cert-path, and of --client-ca-file")
 	s.StringVar(&f.TLSMinVersion, "tls-min-version", f.TLSMinVersion, "least `version` of TLS: 1.2 or 1.3")
+	s.StringSliceVar(&f.TLSCipherSuites, "tls-cipher-suites", nil,
+		"cipher suites of TLS 1.2, by the `names` of Go's crypto/tls, separated by commas (default its own choice)")
 	s.Var(size{&f.GRPCMaxRecvMsgSize}, "grpc-max-recv-msg-size",
 		"`size` of the longest message that the ext_proc port accepts, such as 64Mi; it may only be raised (default what limits needs)")
 	s.BoolVar(&f.MetricsSecureServing, "metrics-secure-serving", f.MetricsSecureServing, "serve --metrics-port over TLS")
@@ -140,6 +143,7 @@ func (f *flags) stopping(s *pflag.FlagSet) {
 			"come from Kubernetes)")
 	s.BoolVar(&f.MetricAliases, "metric-aliases", f.MetricAliases,
 		"export what autoscalers read from llm-d's and GIE's endpoint pickers under their names, too")
+	s.BoolVar(&f.validate, "validate", false, "check the flags and the configuration, say what is wrong, and exit")
 	s.BoolVar(&f.version, "version", false, "print the version and exit")
 }
 

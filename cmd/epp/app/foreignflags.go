@@ -20,6 +20,7 @@ var foreignFlags = []struct {
 	{"allow-experimental-plugins", "there are no plugins", true},
 	{"cache-info-metric", notScraped, false},
 	{"disable-endpoint-subset-filter", "the subset hint is left out with scheduling.filters in the configuration", true},
+	{"emit-endpoint-scores", "/debug/recording and weir explain say why an endpoint was picked", true},
 	{"enable-grpc-stream-metrics", "weir_extproc_streams is always there", true},
 	{"enable-multi-engine", notScraped, true},
 	{"engine-label-key", notScraped, false},

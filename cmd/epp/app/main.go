@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,9 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	defer flush()
 	f.Log = log
 	f.warnForeign(log)
+	if f.validate {
+		return validate(&f.Options, stdout, stderr)
+	}
 	a, err := New(f.Options)
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "epp: %v\n", err)
@@ -50,6 +54,19 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		log.Error(err, "ended")
 		return 1
 	}
+	return 0
+}
+
+// validate reports what is wrong with the configuration of valid options, and returns the exit code. It opens nothing but
+// the file.
+func validate(o *Options, stdout, stderr io.Writer) int {
+	d, _, invalid, err := loadConfig(o, o.Log)
+	if err := cmp.Or(err, invalid); err != nil {
+		_, _ = fmt.Fprintf(stderr, "epp: %v\n", err)
+		return 1
+	}
+	advise(&d, o.HashFlowKeys, o.Log)
+	_, _ = fmt.Fprintf(stdout, "valid (profile %s)\n", d.Profile)
 	return 0
 }
 

@@ -55,7 +55,7 @@ func newMetricsServer(a *App) (*http.Server, error) {
 			return nil, err
 		}
 		a.followed = append(a.followed, cert.follow)
-		server.TLSConfig = serverTLS(cert, tlsVersions[o.TLSMinVersion], nil)
+		server.TLSConfig = serverTLS(cert, o.spoken(), nil)
 		server.ErrorLog = log.New(io.Discard, "", 0) // each failed handshake of a stranger
 	}
 	return server, nil

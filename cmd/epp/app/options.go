@@ -57,6 +57,9 @@ type Options struct {
 	CertReload bool
 	// TLSMinVersion is the least version of TLS that is spoken, TLS12 or TLS13 (--tls-min-version).
 	TLSMinVersion string
+	// TLSCipherSuites are the names of the cipher suites that TLS 1.2 may use; empty: those that crypto/tls prefers
+	// (--tls-cipher-suites).
+	TLSCipherSuites []string
 	// GRPCMaxRecvMsgSize is the longest message that the ext_proc port accepts, in bytes, at least what the limits of the
 	// configuration need; 0: exactly that (--grpc-max-recv-msg-size).
 	GRPCMaxRecvMsgSize int
@@ -185,6 +188,14 @@ func (o *Options) Validate() error {
 		bad("tls-min-version", "%q: must be one of %s", o.TLSMinVersion, strings.Join(slices.Sorted(maps.Keys(tlsVersions)), ", "))
 	case o.TLSMinVersion != TLS12 && !o.SecureServing && !o.MetricsSecureServing:
 		bad("tls-min-version", "%s: has no use with --secure-serving=false and no --metrics-secure-serving", o.TLSMinVersion)
+	}
+	for _, name := range o.TLSCipherSuites {
+		if _, known := cipherSuites[name]; !known {
+			bad("tls-cipher-suites", "%q: must be one of %s", name, strings.Join(cipherSuiteNames(), ", "))
+		}
+	}
+	if len(o.TLSCipherSuites) > 0 && o.TLSMinVersion == TLS13 {
+		bad("tls-cipher-suites", "%s: has no use with --tls-min-version=1.3, whose suites cannot be chosen", strings.Join(o.TLSCipherSuites, ","))
 	}
 	if o.GRPCMaxRecvMsgSize < 0 || o.GRPCMaxRecvMsgSize > math.MaxInt32 {
 		bad("grpc-max-recv-msg-size", "%d: must be from 0 to %d bytes", o.GRPCMaxRecvMsgSize, math.MaxInt32)

@@ -1,6 +1,10 @@
 package app
 
-import "crypto/tls"
+import (
+	"crypto/tls"
+	"maps"
+	"slices"
+)
 
 // The values of --tls-min-version.
 const (
@@ -11,11 +15,40 @@ const (
 // tlsVersions lists the versions that may be the least.
 var tlsVersions = map[string]uint16{TLS12: tls.VersionTLS12, TLS13: tls.VersionTLS13}
 
+// cipherSuites lists the cipher suites that may be chosen from, those of TLS 1.2 that crypto/tls calls secure; those of
+// TLS 1.3 cannot be chosen.
+var cipherSuites = func() map[string]uint16 {
+	suites := map[string]uint16{}
+	for _, s := range tls.CipherSuites() {
+		if slices.Contains(s.SupportedVersions, tls.VersionTLS12) {
+			suites[s.Name] = s.ID
+		}
+	}
+	return suites
+}()
+
+func cipherSuiteNames() []string { return slices.Sorted(maps.Keys(cipherSuites)) }
+
+// spoken is what of TLS a server speaks.
+type spoken struct {
+	least  uint16
+	suites []uint16 // of TLS 1.2; nil: those of crypto/tls
+}
+
+// spoken returns what of TLS the options, which are valid, allow.
+func (o *Options) spoken() spoken {
+	s := spoken{least: tlsVersions[o.TLSMinVersion]}
+	for _, name := range o.TLSCipherSuites {
+		s.suites = append(s.suites, cipherSuites[name])
+	}
+	return s
+}
+
 // serverTLS returns the configuration of a server that presents the newest certificate. With authorities, it admits only
 // clients that show a certificate of one of them.
-func serverTLS(cert *certificate, least uint16, authorities *clientCA) *tls.Config {
+func serverTLS(cert *certificate, speaks spoken, authorities *clientCA) *tls.Config {
 	c := &tls.Config{
-		MinVersion: least,
+		MinVersion: speaks.least, CipherSuites: speaks.suites,
 		NextProtos: []string{"h2"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return cert.current.Load(), nil
