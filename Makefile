@@ -40,7 +40,7 @@ test-cluster: race-cluster test-kube test-chart pages-cluster ## with a cluster:
 test-long: explore million fuzz every-byte churn ## the explorer's depths, a million tenants, fuzzing, more odd answers, a minute of churn
 
 .PHONY: check
-check: lint vet race unit ## lint, purity, vet, race and unit tests, decisions explored; not on the wire
+check: vet lint race unit ## lint, purity, vet, race and unit tests, decisions explored; not on the wire
 
 .PHONY: lint
 lint: $(GOLANGCI) ## golangci-lint with .golangci.yml
