@@ -106,7 +106,7 @@ const noFallback = "the capacity is that of the ready backends (slots, or slotsP
 
 // offers notes what the operator may want to change, and the warnings about the document itself.
 func (im *smgImport) offers() {
-	for _, w := range im.document.Warnings() {
+	for _, w := range im.document.warnings(true) {
 		im.note("in the new file: %s", w.Error())
 	}
 	im.note("a request whose queue timeout is over gets 503, as in SMG from 1.13 on; for the 408 of before, which some " +

@@ -7,7 +7,7 @@ type Responses struct {
 	// Whether every answer carries the decision about its request as dynamic metadata, for the access log of Envoy:
 	// flow, tier, model, wait_ms, endpoint, outcome and bypass in the namespace weir (docs/envoy.md).
 	Metadata bool `yaml:"metadata"`
-	// Single statuses that differ from the preset, by reason: for example queue-full: 429. From 200 to 599.
+	// Single statuses that differ from the preset, by reason: for example queue-full: 429. From 400 to 599.
 	Status map[string]int64 `yaml:"status"`
 	// Whether a client that sends x-weir-queue-state: 1 is told how long it waited and how many wait.
 	QueueState bool `yaml:"queueState"`

@@ -232,7 +232,7 @@ func TestValidate(t *testing.T) {
 		"serving": {
 			func(d *Document) {
 				d.Responses = Responses{Preset: "gatway", Status: map[string]int64{
-					"queue-full": 429, "shed": 199, "internal": 600, "queue_full": 429, "dispatched": 200,
+					"queue-full": 429, "shed": 399, "internal": 600, "queue_full": 429, "dispatched": 200,
 				}}
 				d.Criticality = Criticality{Header: "x:y", Metadata: "ns/", Default: Critical}
 				d.TrustedHeaders = TrustedHeaders{Model: "", Cost: "a b"}
@@ -243,11 +243,11 @@ func TestValidate(t *testing.T) {
 				`responses.status.dispatched: "dispatched": must be one of flow-full, queue-full, shed, displaced, ` +
 					`ttl-expired, preempted, client-cancelled, deadline-exceeded, no-endpoint, draining, bad-request, ` +
 					`too-large, body-timeout, no-memory, internal (did you mean displaced?)`,
-				"responses.status.internal: 600: must be a status from 200 to 599",
+				"responses.status.internal: 600: must be a status from 400 to 599",
 				`responses.status.queue_full: "queue_full": must be one of flow-full, queue-full, shed, displaced, ` +
 					`ttl-expired, preempted, client-cancelled, deadline-exceeded, no-endpoint, draining, bad-request, ` +
 					`too-large, body-timeout, no-memory, internal (did you mean queue-full?)`,
-				"responses.status.shed: 199: must be a status from 200 to 599",
+				"responses.status.shed: 399: must be a status from 400 to 599",
 				`criticality.header: "x:y": must be the name of a header`,
 				`trustedHeaders.cost: "a b": must be the name of a header`,
 				`criticality.metadata: "ns/": must be NAMESPACE/PATH, as in envoy.filters.http.jwt_authn/payload/sub`,
@@ -285,6 +285,8 @@ func TestAnonymousNeedsOthers(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	const allThree = "to keep n batch slots busy (vLLM: --max-num-seqs n), set all three of watermarkPerBackend, " +
 		"lowerBoundPerBackend and upperBoundPerBackend to n"
+	const pastTheQueue = "requests at this path run a model, and pass the queue: no limit and no share holds for them"
+	const noTokens = "has no effect, since cost is requests: no request is counted in tokens"
 	for name, test := range map[string]struct {
 		text string
 		want []string
@@ -313,12 +315,10 @@ func TestWarnings(t *testing.T) {
 				"tiers[2].canPreempt: true: has no effect, since there is no lower tier",
 			},
 		},
-		"smg-priority has tiers that nobody may use": {
-			"profile: smg-priority",
+		"a reservation of the profile's that is raised, for a tier that nobody may use": {
+			"profile: smg-priority\ntiers: [ { name: interactive, reservedFloor: 12 } ]",
 			[]string{
-				"tiers[0].reservedFloor: 32: not held: nobody may use tier system (criticality.maxClass is default, and no " +
-					"tenant's policy goes higher than default)",
-				"tiers[1].reservedFloor: 128: not held: nobody may use tier interactive (criticality.maxClass is default, and " +
+				"tiers[1].reservedFloor: 12: not held: nobody may use tier interactive (criticality.maxClass is default, and " +
 					"no tenant's policy goes higher than default)",
 			},
 		},
@@ -368,6 +368,61 @@ func TestWarnings(t *testing.T) {
 			[]string{"requestQueueController.lowerBoundPerBackend: 40: under load each backend is kept there, below the " +
 				"watermark of 64; " + allThree},
 		},
+		"one request at a time": {
+			"requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 8 }",
+			[]string{"requestQueueController.lowerBoundPerBackend: 1: under load each backend has one request at a time, and " +
+				"batches none; " + allThree},
+		},
+		"one slot": {"requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }", nil},
+		"the lowest lower bound": {
+			"profile: recommended\nrequestQueueController: { lowerBoundPerBackend: 1 }",
+			[]string{"requestQueueController.lowerBoundPerBackend: 1: under load each backend has one request at a time, and " +
+				"batches none; " + allThree},
+		},
+		"a prompt's path past the queue, in any spelling, and one that is none": {
+			"passOnPaths: [ /health, /v1/completions, /x/v1/chat%2Fcompletions ]",
+			[]string{
+				"passOnPaths[1]: \"/v1/completions\": " + pastTheQueue, "passOnPaths[2]: \"/x/v1/chat%2Fcompletions\": " + pastTheQueue,
+			},
+		},
+		"a prompt's path that queues": {"passOn: queue\npassOnPaths: [ /v1/completions ]", nil},
+		"classes that no request names": {
+			"classes: [ { name: a, quantum: 1 }, { name: b, quantum: 2 } ]",
+			[]string{"classes: 2 given: every request belongs to the first one, a, since policyClass.headers is empty"},
+		},
+		"classes that requests name": {
+			"profile: dynamo-drr\nclasses: [ { name: a, quantum: 1 }, { name: b, quantum: 2 } ]", nil,
+		},
+		"objectives that no request names": {
+			"objectives: [ { name: o, priority: 1 } ]\ncriticality: { objectiveHeaders: [] }",
+			[]string{"objectives: 1 given: no request names one, since criticality.objectiveHeaders is empty"},
+		},
+		"objectives that requests name": {"objectives: [ { name: o, priority: 1 } ]", nil},
+		"tokens where requests are counted": {
+			"profile: wfq\ntokens: { weights: { output: 3 }, output: { floor: 1 } }\ntrustedHeaders: { inputTokens: x-tokens }\n" +
+				"requestQueueController: { maxTokensInFlightPerFlow: 1000, watermarkTokensPerBackend: 1000 }",
+			[]string{
+				"tokens.weights: " + noTokens, "tokens.output: " + noTokens, "trustedHeaders.inputTokens: " + noTokens,
+				"requestQueueController.watermarkTokensPerBackend: 1000: counts requests, since cost is requests: each takes 1",
+				"requestQueueController.maxTokensInFlightPerFlow: 1000: counts requests, since cost is requests: each takes 1",
+			},
+		},
+		"tokens that the gateway counts": {
+			"profile: wfq\ntrustedHeaders: { cost: x-cost }\nrequestQueueController: { watermarkTokensPerBackend: 1000 }", nil,
+		},
+		"tokens": {"profile: recommended\ntokens: { weights: { output: 3 } }", nil},
+		"a pattern that is none": {
+			"profile: recommended\nflows: { weights: { \"*\": 2 }, capacities: { \"*\": 2 } }",
+			[]string{
+				"flows.weights.*: is for the flow that is called *, not for all flows: there are no patterns",
+				"flows.capacities.*: is for the flow that is called *, not for all flows: there are no patterns",
+			},
+		},
+		"a floor above a backend's bound": {
+			"profile: recommended\ntiers: [ { name: critical, reservedFloor: 65 }, { name: default, reservedFloor: 64 } ]",
+			[]string{"tiers[0].reservedFloor: 65: takes 2 backends of 64 requests each: with fewer ready, lower tiers get what this " +
+				"one leaves"},
+		},
 		"all three bounds": {
 			"requestQueueController: { watermarkPerBackend: 8, lowerBoundPerBackend: 8, upperBoundPerBackend: 8 }", nil,
 		},
@@ -385,6 +440,19 @@ func TestWarnings(t *testing.T) {
 		}
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}
+
+// Nothing warns about a profile's own values.
+func TestProfilesAloneAreNotWarnedAbout(t *testing.T) {
+	for _, name := range Profiles() {
+		d, err := Profile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range d.Warnings() {
+			t.Errorf("%s: %v", name, w)
 		}
 	}
 }

@@ -8,19 +8,25 @@ import (
 )
 
 // Warnings returns what is allowed but hardly intended, and what is configured but has no effect, each with the reason.
-func (d Document) Warnings() []Problem {
+// Nothing is said of a profile's own values.
+func (d Document) Warnings() []Problem { return d.warnings(false) }
+
+// warnings returns the same, and of an imported document also that reservations of the profile are not held.
+func (d Document) warnings(imported bool) []Problem {
 	var ws []Problem
 	warn := func(path, format string, args ...any) {
 		ws = append(ws, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 	}
 	d.tierWarnings(warn)
-	d.reservationWarnings(warn)
+	d.reservationWarnings(warn, imported)
 	d.bandWarnings(warn)
 	d.watermarkWarning(warn)
 	if c := d.RequestQueueController; !c.Enabled && c.EnqueueAll {
 		warn("requestQueueController.enqueueAll", "true: has no effect, since requestQueueController.enabled is false")
 	}
 	d.identityWarnings(warn)
+	d.servingWarnings(warn)
+	d.tokenWarnings(warn)
 	if !d.Flows.identifies() {
 		for _, tenant := range slices.Sorted(maps.Keys(d.TenantPolicies)) {
 			if tenant != Anonymous {
@@ -72,13 +78,21 @@ func (d Document) tierWarnings(warn warner) {
 	}
 }
 
-func (d Document) reservationWarnings(warn warner) {
+func (d Document) reservationWarnings(warn warner, imported bool) {
 	highest, shares := d.highestUsable(), Decimal(0)
+	profile, _ := Profile(d.Profile)
+	most, bounded := d.mostPerBackend()
 	for i, t := range d.Tiers {
 		path := index("tiers", i) + "."
+		own := i < len(profile.Tiers) && reflect.DeepEqual(t, profile.Tiers[i])
 		switch {
 		case i >= highest:
 			shares += min(t.ReservedPerSlot, One)
+			if bounded && !own && t.ReservedFloor > most {
+				warn(path+"reservedFloor", "%d: takes %d backends of %d requests each: with fewer ready, lower tiers get what "+
+					"this one leaves", t.ReservedFloor, (t.ReservedFloor+most-1)/most, most)
+			}
+		case own && !imported && i < profile.highestUsable(): // the profile itself holds nothing for it
 		case t.ReservedFloor > 0:
 			warn(path+"reservedFloor", "%d: not held: nobody may use tier %s (criticality.maxClass is %s, and no tenant's "+
 				"policy goes higher than %s)", t.ReservedFloor, t.Name, d.Criticality.MaxClass, d.Tiers[highest].Name)
@@ -132,13 +146,30 @@ func (d Document) watermarkWarning(warn warner) {
 		path = "requestQueueController.watermarkPerBackend"
 		is = fmt.Sprintf("%d: under load each backend is kept at the lower bound, which is derived from it: %v", watermark,
 			Decimal(watermark)*(One-c.PercentageDeviationForBounds))
-	case *c.LowerBoundPerBackend == watermark:
+	case *c.LowerBoundPerBackend == watermark && (watermark > 1 || c.UpperBoundPerBackend != nil && *c.UpperBoundPerBackend == 1):
 		return
+	case *c.LowerBoundPerBackend == 1:
+		is = "1: under load each backend has one request at a time, and batches none"
 	default:
 		is = fmt.Sprintf("%d: under load each backend is kept there, below the watermark of %d", *c.LowerBoundPerBackend, watermark)
 	}
 	warn(path, "%s; to keep n batch slots busy (vLLM: --max-num-seqs n), set all three of watermarkPerBackend, "+
 		"lowerBoundPerBackend and upperBoundPerBackend to n", is)
+}
+
+// mostPerBackend returns the number of requests that a backend may have by its upper bound, rounded up; false if the
+// queue holds nothing back.
+func (d Document) mostPerBackend() (n int64, bounded bool) {
+	switch c := d.RequestQueueController; {
+	case !c.Enabled:
+		return 0, false
+	case c.SlotsPerBackend != nil:
+		return *c.SlotsPerBackend, true
+	case c.UpperBoundPerBackend != nil:
+		return *c.UpperBoundPerBackend, true
+	default:
+		return (c.WatermarkPerBackend*int64(One+c.PercentageDeviationForBounds) + int64(One) - 1) / int64(One), true
+	}
 }
 
 // ownTiers reports whether the tiers are the profile's.

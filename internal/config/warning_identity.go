@@ -19,8 +19,15 @@ func (d Document) identityWarnings(warn warner) {
 		}
 		return
 	}
-	if d.Flows.identifies() {
-		return // a tenant may be called anything
+	if d.Flows.identifies() { // a tenant may be called anything
+		const reason = "is for the flow that is called *, not for all flows: there are no patterns"
+		if _, listed := d.Flows.Weights["*"]; listed {
+			warn("flows.weights.*", reason)
+		}
+		if _, listed := d.Flows.Capacities["*"]; listed {
+			warn("flows.capacities.*", reason)
+		}
+		return
 	}
 	const reason = "matches no flow, since flows.key names only model: a flow is then MODEL/TARGET, such as \"m/m\" for a " +
 		"model m that stands for itself and \"m/t\" for one with the target t"

@@ -214,7 +214,7 @@ type Responses struct {
 	Preset string
 	// Metadata adds the decision on a request to Envoy's dynamic metadata, for its access log.
 	Metadata bool
-	// Status overrides statuses by reason, for example queue-full: 429. From 200 to 599.
+	// Status overrides statuses by reason, for example queue-full: 429. From 400 to 599.
 	Status map[string]int
 	// QueueState lets clients ask how long they waited and how many requests wait.
 	QueueState bool

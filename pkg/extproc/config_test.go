@@ -100,7 +100,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 		`Limits.MaxHeaderBytes: 0: must be at least 1`,
 		`Responses.Preset: "teapot": must be one of seed, gateway, smg, dynamo`,
 		`Responses.Status["dispatched"]: "dispatched": ` + reasons,
-		`Responses.Status["queue-full"]: 99: must be a status from 200 to 599`,
+		`Responses.Status["queue-full"]: 99: must be a status from 400 to 599`,
 		`Responses.Status["typo"]: "typo": ` + reasons,
 	}
 	got := strings.Split(err.Error(), "\n")

@@ -44,6 +44,9 @@ func inferencePath(requestPath string) string {
 	return knownEnd(path.Clean(requestPath))
 }
 
+// IsInference reports whether requests at a path certainly run a model.
+func IsInference(requestPath string) bool { return inferencePath(requestPath) != "" }
+
 func knownEnd(requestPath string) string {
 	for _, known := range inferencePaths {
 		if strings.HasSuffix(requestPath, known) {

@@ -23,7 +23,7 @@ const (
 	// maxBody is the largest gRPC message that a body may come in, in bytes.
 	maxBody = 1 << 30
 
-	leastStatus, mostStatus = 200, 599
+	leastStatus, mostStatus = 400, 599
 )
 
 // Validate reports every problem at once, as invalid.Problems.

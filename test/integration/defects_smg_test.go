@@ -34,11 +34,13 @@ func ofClass(class, tenant string) ask {
 }
 
 // smg 9.4: the profile's reservations for system and interactive (32 and 128 slots) are held although every tenant is
-// clamped to default, so a small pool serves nobody. In Weir they are not held, and the log says so at start.
+// clamped to default, so a small pool serves nobody. In Weir they are not held, and the log says so at start if
+// the file names one.
 func TestDefectReservationsForNobody(t *testing.T) {
 	t.Parallel()
 	v := newValve()
-	s := start(t, setup{models: []modelsim.Config{v.on(recorded(4))}, config: smgSlots(4, "tiers: [ { name: default, reservedPerSlot: 0 } ]\n")})
+	s := start(t, setup{models: []modelsim.Config{v.on(recorded(4))}, config: smgSlots(4,
+		"tiers: [ { name: interactive, reservedFloor: 129 }, { name: default, reservedPerSlot: 0 } ]\n")})
 	for i := range 4 {
 		s.begin(ofClass("bulk", "anybody"))
 		s.epp.waitFor(float64(i+1), "weir_stock_level")

@@ -1,0 +1,55 @@
+package config
+
+import (
+	"reflect"
+
+	"github.com/weir-epp/weir/pkg/extproc"
+)
+
+// servingWarnings is about keys of requests that no request reaches, and about paths that hardly should pass the queue.
+func (d Document) servingWarnings(warn warner) {
+	for i, path := range d.PassOnPaths {
+		if d.PassOn == string(extproc.PassOnPick) && extproc.IsInference(path) {
+			warn(index("passOnPaths", i), "%q: requests at this path run a model, and pass the queue: no limit and no share holds "+
+				"for them", path)
+		}
+	}
+	if len(d.Classes) > 1 && len(d.PolicyClass.Headers) == 0 {
+		warn("classes", "%d given: every request belongs to the first one, %s, since policyClass.headers is empty",
+			len(d.Classes), d.Classes[0].Name)
+	}
+	if len(d.Objectives) > 0 && len(d.Criticality.ObjectiveHeaders) == 0 {
+		warn("objectives", "%d given: no request names one, since criticality.objectiveHeaders is empty", len(d.Objectives))
+	}
+}
+
+// tokenWarnings is about keys of tokens where requests are not counted in tokens.
+func (d Document) tokenWarnings(warn warner) {
+	if d.Cost == string(extproc.CostTokens) {
+		return
+	}
+	profile, err := Profile(d.Profile)
+	if err != nil {
+		return
+	}
+	const reason = "has no effect, since cost is requests: no request is counted in tokens"
+	for _, key := range []string{
+		"tokens.weights", "tokens.stockWeights", "tokens.input", "tokens.output", "trustedHeaders.inputTokens",
+	} {
+		value := fieldAt(reflect.ValueOf(d), key)
+		if !same(value, fieldAt(reflect.ValueOf(profile), key)) {
+			warn(key, reason)
+		}
+	}
+	if d.TrustedHeaders.Cost != "" {
+		return // the gateway may count them
+	}
+	for _, key := range []string{
+		"watermarkTokensPerBackend", "maxTokensInFlightPerFlow", "maxTokensInFlightPerFlowPerBackend",
+	} {
+		key = "requestQueueController." + key
+		if value := fieldAt(reflect.ValueOf(d), key); !same(value, fieldAt(reflect.ValueOf(profile), key)) && value.Int() > 0 {
+			warn(key, "%d: counts requests, since cost is requests: each takes 1", value.Int())
+		}
+	}
+}
