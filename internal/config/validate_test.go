@@ -242,11 +242,11 @@ func TestValidate(t *testing.T) {
 				`responses.preset: "gatway": must be one of seed, gateway, smg, dynamo (did you mean gateway?)`,
 				`responses.status.dispatched: "dispatched": must be one of flow-full, queue-full, shed, displaced, ` +
 					`ttl-expired, preempted, client-cancelled, deadline-exceeded, no-endpoint, draining, bad-request, ` +
-					`too-large, body-timeout, no-memory, internal (did you mean displaced?)`,
+					`too-large, body-timeout, no-memory, internal, unknown-model (did you mean displaced?)`,
 				"responses.status.internal: 600: must be a status from 400 to 599",
 				`responses.status.queue_full: "queue_full": must be one of flow-full, queue-full, shed, displaced, ` +
 					`ttl-expired, preempted, client-cancelled, deadline-exceeded, no-endpoint, draining, bad-request, ` +
-					`too-large, body-timeout, no-memory, internal (did you mean queue-full?)`,
+					`too-large, body-timeout, no-memory, internal, unknown-model (did you mean queue-full?)`,
 				"responses.status.shed: 399: must be a status from 400 to 599",
 				`criticality.header: "x:y": must be the name of a header`,
 				`trustedHeaders.cost: "a b": must be the name of a header`,

@@ -28,6 +28,7 @@ const (
 	OutcomeBodyTimeout                     // the body was not complete in time
 	OutcomeNoMemory                        // no memory for another body
 	OutcomeInternal                        // our own failure
+	OutcomeUnknownModel                    // all model servers list their models, and none lists this one
 
 	// NumOutcomes is the number of outcomes, for tables indexed by Outcome.
 	NumOutcomes = iota
@@ -50,6 +51,7 @@ var reasons = [NumOutcomes]string{
 	OutcomeBodyTimeout:      "body-timeout",
 	OutcomeNoMemory:         "no-memory",
 	OutcomeInternal:         "internal",
+	OutcomeUnknownModel:     "unknown-model",
 }
 
 // String returns the reason: lower-case words joined by hyphens.

@@ -1,6 +1,7 @@
 package extproc
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,7 +25,10 @@ const slowBody = 64 << 10
 func (st *mainStream) offer() error {
 	s, c := st.server, st.cfg
 	placement, err := s.picker.Prepare(st.target, st.subset)
-	if err != nil {
+	switch {
+	case errors.Is(err, flowcontrol.ErrUnknownModel):
+		return st.refuse(unknownModel(st.model))
+	case err != nil:
 		return st.refuse(fmt.Errorf("%w: %w", flowcontrol.ErrNoEndpoint, err))
 	}
 	st.placement = placement

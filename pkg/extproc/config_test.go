@@ -49,7 +49,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 	}
 	const tiers = "must be one of Critical, Standard, Sheddable, one, two, three"
 	const reasons = "must be one of flow-full, queue-full, shed, displaced, ttl-expired, preempted, client-cancelled, " +
-		"deadline-exceeded, no-endpoint, draining, bad-request, too-large, body-timeout, no-memory, internal"
+		"deadline-exceeded, no-endpoint, draining, bad-request, too-large, body-timeout, no-memory, internal, unknown-model"
 	want := []string{
 		`FlowKey[0]: "header:": must name the header, as in header:x-tenant`,
 		`FlowKey[1]: "x": must be NAMESPACE/PATH, as in envoy.filters.http.jwt_authn/payload/sub`,

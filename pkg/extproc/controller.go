@@ -35,7 +35,8 @@ type Lease interface {
 // Picker prepares placements, so that what depends on the request alone is computed outside the controller's lock.
 type Picker interface {
 	// Prepare returns the placement of a request for model ("" if it is not known) within the subset. It returns an error
-	// if no endpoint can ever take the request, whose outcome is then no-endpoint.
+	// if no endpoint can ever take the request, whose outcome is then unknown-model if the error is
+	// flowcontrol.ErrUnknownModel, else no-endpoint.
 	Prepare(model string, subset Subset) (Placement, error)
 	// Locate returns the endpoint at an address, and reports whether it is known.
 	Locate(address string) (flowcontrol.Endpoint, bool)

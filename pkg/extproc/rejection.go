@@ -3,6 +3,7 @@ package extproc
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -54,7 +55,13 @@ func newRejections(cfg Responses) rejections {
 // hopeless reports whether the same request would be rejected again. Without being told, real clients retry a 408, and
 // send as slowly as before.
 func hopeless(o flowcontrol.Outcome) bool {
-	return o == flowcontrol.OutcomeBadRequest || o == flowcontrol.OutcomeTooLarge || o == flowcontrol.OutcomeBodyTimeout
+	switch o {
+	case flowcontrol.OutcomeBadRequest, flowcontrol.OutcomeTooLarge, flowcontrol.OutcomeBodyTimeout,
+		flowcontrol.OutcomeUnknownModel:
+		return true
+	default:
+		return false
+	}
 }
 
 // rejectionOf returns err as a rejection. The controller's errors are rejections already.
@@ -160,6 +167,8 @@ func openAIType(status int) string {
 // anthropicType returns the type of an error with this status in Anthropic's API.
 func anthropicType(status int) string {
 	switch {
+	case status == 404:
+		return "not_found_error"
 	case status == 413:
 		return "request_too_large"
 	case status == 429:
@@ -192,6 +201,7 @@ var messages = [flowcontrol.NumOutcomes]string{
 	flowcontrol.OutcomeBodyTimeout:      "The request body did not arrive in time.",
 	flowcontrol.OutcomeNoMemory:         "Too many request bodies are on their way. Please retry later.",
 	flowcontrol.OutcomeInternal:         "Internal error.",
+	flowcontrol.OutcomeUnknownModel:     "No model server serves this model.",
 }
 
 // fieldError tells the sender of a request what is wrong with it.
@@ -206,6 +216,13 @@ func (e *fieldError) Unwrap() error { return e.sentinel }
 
 func badRequest(field, message string) error {
 	return &fieldError{sentinel: flowcontrol.ErrBadRequest, field: field, message: message}
+}
+
+func unknownModel(name string) error {
+	return &fieldError{
+		sentinel: flowcontrol.ErrUnknownModel, field: "model",
+		message: fmt.Sprintf("No model server serves the model %q.", name),
+	}
 }
 
 func tooLarge(message string) error {

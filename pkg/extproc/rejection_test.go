@@ -99,6 +99,26 @@ func TestBadRequestNamesTheField(t *testing.T) {
 	}
 }
 
+// A model that nobody serves is the sender's mistake: it is named, counted, logged, and asking again is pointless.
+func TestUnknownModel(t *testing.T) {
+	for path, want := range map[string]string{
+		"/v1/chat/completions": `{"error":{"message":"No model server serves the model \"nobody's\".",` +
+			`"type":"invalid_request_error","code":"unknown-model","param":"model"}}`,
+		"/v1/messages": `{"type":"error","error":{"type":"not_found_error",` +
+			`"message":"No model server serves the model \"nobody's\".","code":"unknown-model"}}`,
+	} {
+		inBubble(t, "BUFFERED/NONE", nil, func(c *conversation) {
+			c.picker.err = fmt.Errorf("inner: %w", flowcontrol.ErrUnknownModel)
+			c.say(requestHeaders(false, ":method", "POST", ":path", path))
+			c.say(requestBodyOf(`{"model":"nobody's"}`, true))
+			if got := c.heardBody(); got != want {
+				t.Errorf("%s: got %s, want %s", path, got, want)
+			}
+			c.settled(1)
+		})
+	}
+}
+
 // Anthropic's clients get errors in their own shape, on other paths of that API too.
 func TestErrorShapeFollowsThePath(t *testing.T) {
 	for path, want := range map[string]string{

@@ -23,6 +23,7 @@ var seedStatus = statusTable{
 	flowcontrol.OutcomeBodyTimeout:      408,
 	flowcontrol.OutcomeNoMemory:         503,
 	flowcontrol.OutcomeInternal:         500,
+	flowcontrol.OutcomeUnknownModel:     404,
 }
 
 // preset is a status table and what else is particular to the rejections of one system.

@@ -169,7 +169,7 @@ func (c *RequestQueueController) decided(w *waiter) (is bool) {
 	return true
 }
 
-// Refuse counts a request that ends before TryEnqueue (malformed, too large, late, no memory, no endpoint) and returns
+// Refuse counts a request that ends before TryEnqueue (malformed, too large, late, no memory, no endpoint, unknown model) and returns
 // its Rejection. err wraps one of the sentinels; flow, model and targetModel are empty if they are not known yet.
 func (c *RequestQueueController) Refuse(flow, model, targetModel string, err error) *Rejection {
 	r := &Rejection{Err: err, Outcome: OutcomeOf(err)}

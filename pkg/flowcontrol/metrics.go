@@ -226,7 +226,7 @@ func (s *series) rejected(w *waiter, r *Rejection) *Rejection {
 	case OutcomeFlowFull, OutcomeQueueFull, OutcomeInternal:
 		s.metrics.pushErrors.WithLabelValues(s.model, s.target, errorType(r.Err)).Inc()
 	case OutcomeDispatched, OutcomeShed, OutcomeDisplaced, OutcomePreempted, OutcomeNoEndpoint, OutcomeDraining,
-		OutcomeBadRequest, OutcomeTooLarge, OutcomeBodyTimeout, OutcomeNoMemory:
+		OutcomeBadRequest, OutcomeTooLarge, OutcomeBodyTimeout, OutcomeNoMemory, OutcomeUnknownModel:
 	}
 	return r
 }

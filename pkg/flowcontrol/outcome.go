@@ -30,6 +30,7 @@ const (
 	OutcomeBodyTimeout      = dispatch.OutcomeBodyTimeout
 	OutcomeNoMemory         = dispatch.OutcomeNoMemory
 	OutcomeInternal         = dispatch.OutcomeInternal
+	OutcomeUnknownModel     = dispatch.OutcomeUnknownModel
 
 	// NumOutcomes is the number of outcomes, for tables indexed by Outcome.
 	NumOutcomes = dispatch.NumOutcomes
@@ -51,6 +52,8 @@ var (
 	ErrBodyTimeout = errors.New("flowcontrol: the body was not whole in time")
 	// ErrNoMemory means that the bodies held use up their memory.
 	ErrNoMemory = errors.New("flowcontrol: no memory for another body")
+	// ErrUnknownModel means that endpoints are known, all list models, and none, ready or not, lists this one.
+	ErrUnknownModel = errors.New("flowcontrol: no endpoint serves the model")
 	// errInternal is the sentinel of a failure of unknown cause.
 	errInternal = errors.New("flowcontrol: internal")
 )
@@ -73,6 +76,7 @@ var sentinels = [NumOutcomes]error{
 	OutcomeBodyTimeout:      ErrBodyTimeout,
 	OutcomeNoMemory:         ErrNoMemory,
 	OutcomeInternal:         errInternal,
+	OutcomeUnknownModel:     ErrUnknownModel,
 }
 
 // OutcomeOf maps an error of TryEnqueue, or nil, to its outcome; an unknown error is OutcomeInternal.

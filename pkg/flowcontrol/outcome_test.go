@@ -29,6 +29,7 @@ func TestEverySentinelHasItsOutcome(t *testing.T) {
 		OutcomeBodyTimeout:      ErrBodyTimeout,
 		OutcomeNoMemory:         ErrNoMemory,
 		OutcomeInternal:         errors.New("anything else"),
+		OutcomeUnknownModel:     ErrUnknownModel,
 	}
 	reasons := map[string]Outcome{}
 	for o := range Outcome(NumOutcomes) {
@@ -51,11 +52,14 @@ func TestEverySentinelHasItsOutcome(t *testing.T) {
 }
 
 // Who is refused for want of memory has a place in the schedule, as who is refused for want of room; who sent too slowly
-// has none, and takes none.
+// or asks for a model that nobody serves has none, and takes none.
 func TestRefusedForMemoryHasAPlace(t *testing.T) {
 	inBubble(t, ready(1), nil, func(c *bench) {
 		for range 3 {
 			if r := c.Refuse("f", "m", "m", fmt.Errorf("x: %w", ErrBodyTimeout)); r.RetryAfter != 0 || r.Outcome != OutcomeBodyTimeout {
+				t.Errorf("%v: come back after %v", r.Outcome, r.RetryAfter)
+			}
+			if r := c.Refuse("f", "m", "m", fmt.Errorf("x: %w", ErrUnknownModel)); r.RetryAfter != 0 || r.Outcome != OutcomeUnknownModel {
 				t.Errorf("%v: come back after %v", r.Outcome, r.RetryAfter)
 			}
 		}

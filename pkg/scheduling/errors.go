@@ -9,6 +9,8 @@ var (
 	ErrSubsetEmpty = errors.New("the endpoint subset is empty")
 	// ErrSubsetForeign means that none of the subset's entries is a member of the pool.
 	ErrSubsetForeign = errors.New("the endpoint subset names no member of the pool")
-	// ErrModelUnknown means that none of the endpoints that the request may use serves its model.
+	// ErrModelElsewhere means that members of the subset exist, none of which serves the model, though others may.
+	ErrModelElsewhere = errors.New("no endpoint of the subset serves the model")
+	// ErrModelUnknown means that all endpoints of the pool list models, and none, ready or not, lists this one.
 	ErrModelUnknown = errors.New("no endpoint serves the model")
 )

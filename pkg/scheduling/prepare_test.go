@@ -8,6 +8,10 @@ import (
 
 func TestPrepareErrors(t *testing.T) {
 	pool := []Endpoint{ready(0, "10.0.0.1:80", "a"), unready(1, "10.0.0.2:80", "b"), ready(2, "[::1]:80", "a", "b")}
+	withAny := append([]Endpoint{ready(9, "10.0.0.9:80")}, pool...)
+	in := func(member, model string) Ask {
+		return Ask{Model: model, Subset: Subset{Set: true, Entries: []string{member}}}
+	}
 	cases := []struct {
 		name string
 		pool []Endpoint
@@ -29,8 +33,11 @@ func TestPrepareErrors(t *testing.T) {
 		{name: "an unready member waits", pool: pool, ask: subsetOf("10.0.0.2:80")},
 		{name: "an unready model waits", pool: pool, ask: Ask{Model: "b"}},
 		{name: "an unknown model", pool: pool, ask: Ask{Model: "c"}, want: ErrModelUnknown, says: `"c"`},
-		{name: "a model unknown inside the subset", pool: pool, ask: Ask{Model: "b", Subset: Subset{Set: true, Entries: []string{"10.0.0.1"}}}, want: ErrModelUnknown},
-		{name: "an endpoint without a list serves any model", pool: append([]Endpoint{ready(9, "10.0.0.9:80")}, pool...), ask: Ask{Model: "c"}},
+		{name: "a model unknown inside the subset", pool: pool, ask: in("10.0.0.1", "b"), want: ErrModelElsewhere, says: `"b"`},
+		{name: "a model unknown inside and outside the subset", pool: pool, ask: in("10.0.0.1", "c"), want: ErrModelUnknown, says: `"c"`},
+		{name: "outside, one without a list", pool: withAny, ask: in("10.0.0.1", "c"), want: ErrModelElsewhere},
+		{name: "a stranger comes before the model", pool: pool, ask: in("10.9.9.9", "c"), want: ErrSubsetForeign},
+		{name: "an endpoint without a list serves any model", pool: withAny, ask: Ask{Model: "c"}},
 		{name: "no lists, any model", pool: []Endpoint{ready(0, "10.0.0.1:80")}, ask: Ask{Model: "c"}},
 		{name: "an empty pool waits", ask: Ask{Model: "c"}},
 		{name: "an empty pool waits, with a subset", ask: subsetOf("10.9.9.9")},

@@ -173,7 +173,23 @@ func TestModelsOfEndpoints(t *testing.T) {
 	if a, b := len(s.models[0].Records()), len(s.models[1].Records()); a != 8 || b != 4 {
 		t.Errorf("the servers got %d and %d requests, want 8 and 4", a, b)
 	}
-	wantRejection(t, s.send(ask{body: chat("nobody's", false)}), rejection{status: 503, reason: "no-endpoint"})
+	unknown := rejection{status: 404, reason: "unknown-model", kind: "invalid_request_error", param: "model", final: true}
+	got := s.send(ask{body: chat("nobody's", false)})
+	wantRejection(t, got, unknown)
+	if !strings.Contains(got.body, `\"nobody's\"`) {
+		t.Errorf("the model is not named: %s", got.body)
+	}
+	unknown.kind, unknown.param = "not_found_error", ""
+	wantAnthropicRejection(t, s.send(ask{path: "/v1/messages", body: chat("nobody's", false)}), unknown)
+	s.epp.waitFor(2, "weir_requests_total", "outcome", "unknown-model")
+	// Where one endpoint has no list, it may serve any model.
+	s.listEndpoints()
+	s.listEndpoints(
+		fmt.Sprintf("{ address: %q }", s.models[0].Address()),
+		fmt.Sprintf("{ address: %q, models: [other] }", s.models[1].Address()))
+	if got := s.send(ask{body: chat("nobody's", false)}); got.status != 404 || got.reason() != "" {
+		t.Errorf("with an endpoint without a list: got %d %q, want the model server's own 404", got.status, got.reason())
+	}
 	s.epp.settled()
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -93,7 +94,7 @@ func TestRealClientsWork(t *testing.T) {
 func congested(t *testing.T, config string) *scene {
 	t.Helper()
 	s := start(t, setup{
-		models: []modelsim.Config{modelsim.Fixed(1, 5*time.Millisecond)},
+		models: []modelsim.Config{modelsim.Fixed(1, 5*time.Millisecond)}, file: true,
 		config: `
 fairRequestQueue: { totalCapacity: 1, flowCapacity: 1, queueTTL: 10m }
 requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }
@@ -109,6 +110,7 @@ func TestRealClientsGetTypedExceptions(t *testing.T) {
 	const waiting = "Too many requests without a tenant are waiting for this model. Please retry later."
 	for _, c := range []struct {
 		name, config string
+		lists        string // the only model that the model server lists
 		options      []string
 		full         bool
 		openAI       call
@@ -141,6 +143,17 @@ func TestRealClientsGetTypedExceptions(t *testing.T) {
 			},
 		},
 		{
+			name: "404", lists: "tiny", options: []string{"model=other"},
+			openAI: call{
+				Exception: "openai.NotFoundError", Type: "invalid_request_error", Code: "unknown-model",
+				Message: `No model server serves the model "other".`,
+			},
+			anthropic: call{
+				Exception: "anthropic.NotFoundError", Type: "not_found_error", Code: "unknown-model",
+				Message: `No model server serves the model "other".`,
+			},
+		},
+		{
 			name: "413", config: "limits: { maxBodyBytes: 1000 }", options: []string{"bytes=2000"},
 			openAI: call{
 				Exception: "openai.APIStatusError", Type: "invalid_request_error", Code: "too-large",
@@ -155,6 +168,10 @@ func TestRealClientsGetTypedExceptions(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := congested(t, c.config+"\n")
+			if c.lists != "" {
+				s.listEndpoints()
+				s.listEndpoints(fmt.Sprintf("{ address: %q, models: [%s] }", s.models[0].Address(), c.lists))
+			}
 			if c.full {
 				s.begin(ask{})
 				s.running(1)

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/weir-epp/weir/pkg/extproc"
@@ -17,6 +19,9 @@ func (p picker) Prepare(model string, subset extproc.Subset) (extproc.Placement,
 	now := p.prepared.Load()
 	ask := scheduling.Ask{Model: model, Subset: scheduling.Subset{Set: subset.Set, Entries: subset.Members}}
 	query, err := now.scheduler.Prepare(now.snapshot, ask)
+	if errors.Is(err, scheduling.ErrModelUnknown) {
+		return nil, fmt.Errorf("%w: %w", flowcontrol.ErrUnknownModel, err)
+	}
 	if err != nil {
 		return nil, err
 	}
