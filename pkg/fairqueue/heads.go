@@ -22,20 +22,33 @@ func (q *FairRequestQueue) Waits(lane Lane) bool {
 	return false
 }
 
-// SortHeads sorts heads of lanes of one tier in the order in which they go; those of different classes by arrival.
+// SortHeads sorts heads of lanes of one tier in the order in which they go. Those of different classes go by arrival, as far
+// as the order within each class allows: of two classes, the one goes on whose next head, or one before it, came first.
 func SortHeads(heads []*Request) {
+	class := func(r *Request) *class { return r.flowLane.lane.class }
 	slices.SortFunc(heads, func(a, b *Request) int {
 		switch {
 		case a == b:
 			return 0
-		case a.flowLane.lane.class != b.flowLane.lane.class:
-			return cmp.Compare(a.seq, b.seq)
+		case class(a) != class(b):
+			return cmp.Compare(slices.Index(class(a).tier.classes, class(a)), slices.Index(class(b).tier.classes, class(b)))
 		case a.flowLane.outermost().key().before(b.flowLane.outermost().key()):
 			return -1
 		default:
 			return 1
 		}
 	})
+	if len(heads) == 0 || class(heads[0]) == class(heads[len(heads)-1]) {
+		return
+	}
+	latest := make(map[*Request]uint64, len(heads)) // the last arrival among a head and those before it in its class
+	for i, r := range heads {
+		latest[r] = r.seq
+		if i > 0 && class(heads[i-1]) == class(r) {
+			latest[r] = max(r.seq, latest[heads[i-1]])
+		}
+	}
+	slices.SortStableFunc(heads, func(a, b *Request) int { return cmp.Compare(latest[a], latest[b]) })
 }
 
 // LanesOf appends to lanes those of its class in which the flow of r waits.
