@@ -64,8 +64,11 @@ func (d *Document) fairqueueConfig() fairqueue.Config {
 	for flow, w := range d.Flows.Weights {
 		cfg.Weights[flow] = weight(w)
 	}
-	if q.CapacityMode == CapacityShared {
+	switch q.CapacityMode {
+	case CapacityShared:
 		cfg.CapacityMode = fairqueue.Shared
+	case CapacityReject:
+		cfg.CapacityMode = fairqueue.Reject
 	}
 	if q.TierMode == TiersWeighted {
 		cfg.TierMode = fairqueue.Weighted

@@ -107,13 +107,16 @@ func recommended(d *Document) {
 }
 
 // dynamo is one tier whose classes share it by deficit round robin; without classes there is one class.
+// They are charged the tokens of their prompts, which stay as estimated.
 func dynamo(d *Document) {
-	d.FairRequestQueue.CapacityMode = CapacityShared
+	d.FairRequestQueue.CapacityMode = CapacityReject
 	d.FairRequestQueue.TopTier = TopFair
 	d.FairRequestQueue.FlowCapacity = d.FairRequestQueue.TotalCapacity // one flow in each class
 	d.RequestQueueController.EnqueueAll = true
 	d.Criticality.Default = Standard
 	d.RequestQueueController.HoldWhenEmpty = false
+	fillSlots(&d.RequestQueueController, slots)
+	d.Cost, d.Tokens.Weights.Output, d.Usage = string(extproc.CostTokens), 0, string(extproc.UsageNone)
 	d.Flows.Discipline = DisciplineNone
 	d.PolicyClass = PolicyClass{
 		Headers:        []string{"x-dynamo-meta-policy-class", "x-dynamo-policy-class"},

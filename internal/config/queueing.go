@@ -9,8 +9,8 @@ type FairRequestQueue struct {
 	// Longest time that a request waits in the queue before it is rejected (ttl-expired). At most 3600s, the longest
 	// that Envoy holds a request.
 	QueueTTL Duration `yaml:"queueTTL"`
-	// How flows share the queue: reserved (each flow with queued requests reserves its flowCapacity) or shared (with
-	// displacement when the queue is full).
+	// How flows share the queue: reserved (each flow with queued requests reserves its flowCapacity), shared (with
+	// displacement when the queue is full) or reject (a full queue rejects the arrival, whoever it is).
 	CapacityMode string `yaml:"capacityMode"`
 	// Order between tiers: strict (highest first, with a starvation guard) or weighted (a share for each tier).
 	TierMode string `yaml:"tierMode"`

@@ -132,7 +132,7 @@ func TestValidate(t *testing.T) {
 				}
 			},
 			[]string{
-				`fairRequestQueue.capacityMode: "share": must be one of reserved, shared (did you mean shared?)`,
+				`fairRequestQueue.capacityMode: "share": must be one of reserved, shared, reject (did you mean shared?)`,
 				`fairRequestQueue.tierMode: "": must be one of strict, weighted`,
 				`requestBody: "sometimes": must be one of auto, always, never`,
 				`passOn: "Pick": must be one of pick, queue (did you mean pick?)`,

@@ -15,6 +15,7 @@ const (
 
 	CapacityReserved = "reserved"
 	CapacityShared   = "shared"
+	CapacityReject   = "reject"
 
 	TiersStrict   = "strict"
 	TiersWeighted = "weighted"
@@ -68,7 +69,7 @@ const (
 // The known words of the fields that conversion turns into enumerations, in the order in which messages list them. The
 // words of the other fields belong to the packages that read them.
 var (
-	capacityModes = []string{CapacityReserved, CapacityShared}
+	capacityModes = []string{CapacityReserved, CapacityShared, CapacityReject}
 	tierModes     = []string{TiersStrict, TiersWeighted}
 	cursors       = []string{CursorStay, CursorAdvance}
 	topTiers      = []string{TopGuaranteed, TopFair}

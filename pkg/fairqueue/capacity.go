@@ -42,6 +42,11 @@ func (q *FairRequestQueue) makeRoom(c *class, f *flow, r *Request) (displaced *R
 			return nil, ErrTooManyFlows
 		}
 		return nil, nil
+	case q.config.CapacityMode == Reject:
+		if tierFull || q.queued >= q.config.totalCapacity() {
+			return nil, ErrTooManyFlows
+		}
+		return nil, nil
 	case tierFull:
 		displaced = q.displaceWithin(c, r)
 	case q.queued >= q.config.totalCapacity():

@@ -19,6 +19,8 @@ const (
 	Reserved CapacityMode = iota
 	// Shared lets all flows use TotalCapacity. When the queue is full, an arrival displaces a less entitled waiter.
 	Shared
+	// Reject lets all flows use TotalCapacity, and reserves nothing. A full queue rejects the arrival, whoever it is.
+	Reject
 )
 
 // TierMode determines how tiers share the releases.

@@ -56,7 +56,7 @@ type duel struct {
 func newDuel(t testing.TB, data []byte, offset uint64) *duel {
 	d := &duel{TB: t, data: data, offset: offset, now: time.Unix(1_700_000_000, 0), waiters: map[*Request]*waiter{}}
 	cfg := d.config(Config{
-		CapacityMode: CapacityMode(d.below(2)), TierMode: TierMode(d.below(4) / 3), Discipline: choose(d, WFQ, WFQ, WFQ, WFQ, VTC, VTC, VTC, OneFlow),
+		CapacityMode: CapacityMode(d.below(3)), TierMode: TierMode(d.below(4) / 3), Discipline: choose(d, WFQ, WFQ, WFQ, WFQ, VTC, VTC, VTC, OneFlow),
 	})
 	q, err := New(cfg)
 	if err != nil {

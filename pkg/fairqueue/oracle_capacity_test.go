@@ -41,6 +41,8 @@ func (o *oracle) admit(w *waiter) (displaced *waiter, err error) {
 		return nil, ErrTooManyFlows
 	case o.cfg.CapacityMode == Reserved || !tierFull && !full:
 		return nil, nil
+	case o.cfg.CapacityMode == Reject:
+		return nil, ErrTooManyFlows
 	}
 	if !tierFull && o.cfg.TierMode == Strict {
 		displaced = o.displaceBelow(t)

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -92,5 +93,61 @@ func TestOrderWithinAClass(t *testing.T) {
 	}
 	if got := strings.Join(gold, " "); got != "first second" {
 		t.Errorf("gold: %s", got)
+	}
+}
+
+// promptOf is a request of a class for a prompt of about so many tokens.
+func promptOf(class, tag string, tokens int) ask {
+	return ask{
+		header: []string{"x-tenant", tag, "x-dynamo-meta-policy-class", class},
+		body: fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":%q}],"max_tokens":4}`,
+			strings.Repeat("word ", tokens)),
+	}
+}
+
+// Without anything that states costs, the profile counts the tokens of prompts: shortest first goes by them, quanta are
+// spent in them, and a full queue evicts nobody.
+func TestDynamoCountsTokensOfPrompts(t *testing.T) {
+	t.Parallel()
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: `profile: dynamo-drr
+classes: [ { name: long, quantum: 500 }, { name: short, quantum: 500, order: wspt } ]
+fairRequestQueue: { totalCapacity: 13, flowCapacity: 13 }
+` + single})
+	s.begin(promptOf("long", "plug", 1))
+	s.epp.waitFor(1, "weir_stock_level")
+	waiting := []ask{promptOf("short", "900", 900), promptOf("short", "300", 300), promptOf("short", "600", 600)}
+	for range 5 {
+		waiting = append(waiting, promptOf("long", "long", 1000), promptOf("short", "100", 100))
+	}
+	for i, r := range waiting {
+		s.begin(r)
+		s.epp.waitFor(float64(i+1), "weir_queue_length")
+	}
+	if got := s.send(promptOf("short", "late", 1)); got.reason() != "queue-full" {
+		t.Errorf("beyond the queue: %d %q", got.status, got.reason())
+	}
+	v.open()
+	s.epp.settled()
+	var short []string
+	first := 0 // of the short class before the second long prompt
+	long := 0
+	for _, tag := range tenants(s.models[0])[1:] {
+		if tag == "long" {
+			long++
+			continue
+		}
+		if short = append(short, tag); long < 2 {
+			first++
+		}
+	}
+	if got := strings.Join(short, " "); got != "100 100 100 100 100 300 600 900" {
+		t.Errorf("shortest first: %s", got)
+	}
+	if first < 6 {
+		t.Errorf("%d short prompts went before the second long one, want those of as many tokens", first)
+	}
+	if got := s.epp.outcomes(); got["displaced"] != 0 || got["queue-full"] != 1 {
+		t.Errorf("outcomes are %v", got)
 	}
 }
