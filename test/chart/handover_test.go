@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -45,9 +46,7 @@ func TestHandoverBehindTheChartsEnvoy(t *testing.T) {
 	h.front(func(rendered, b envoyrun.Bootstrap) {
 		for _, name := range []string{"weir_leader", "weir_replicas"} {
 			cluster := b.Cluster(name)
-			for key, v := range rendered.Cluster(name) { // as rendered: by name, with TLS
-				cluster[key] = v
-			}
+			maps.Copy(cluster, rendered.Cluster(name)) // as rendered: by name, with TLS
 			cluster["typed_dns_resolver_config"] = names.resolver()
 		}
 	})

@@ -37,8 +37,15 @@ func TestNamesOfReleases(t *testing.T) {
 	seen := map[string]string{}
 	long := strings.Repeat("a", 52)
 	for _, at := range [][2]string{
-		{"one", long + "1"}, {"one", long + "2"}, {"one", "weir-" + long[5:] + "1"}, {"one", "weir-" + long[5:] + "2"},
-		{"one", long[:45]}, {"one", long[:46]}, {"one", "a.b"}, {"one", "a-b"}, {"one-a", "b"},
+		{"one", long + "1"},
+		{"one", long + "2"},
+		{"one", "weir-" + long[5:] + "1"},
+		{"one", "weir-" + long[5:] + "2"},
+		{"one", long[:45]},
+		{"one", long[:46]},
+		{"one", "a.b"},
+		{"one", "a-b"},
+		{"one-a", "b"},
 	} {
 		text, err := run(t, tool(t, "helm"), append([]string{"template", at[1], chartDir, "--namespace", at[0]},
 			files(t, []string{minimal, "envoy: { mode: standalone }\n"})...)...)
