@@ -20,7 +20,7 @@ func TestExplain(t *testing.T) {
 	}
 	text := d.bytes()
 	waited, ended := 0, map[dispatch.Outcome]int{}
-	for number := uint64(1); number <= d.machine.Arrived(); number += 3 {
+	for number := uint64(1); number <= d.machine.Arrived(); number += 2 {
 		said, err := d.explain(text, strconv.FormatUint(number, 10))
 		if err != nil {
 			t.Fatalf("request %d: %v", number, err)
