@@ -48,7 +48,7 @@ func deploy(t *testing.T, env *kubeenv.Env, ns string, all objects) {
 
 // inNamespaceOf moves what was rendered for the tests' namespace to another one.
 func inNamespaceOf(manifests, ns string) string {
-	for _, end := range []string{"\n", " ", "-", "."} {
+	for _, end := range []string{"\n", " ", "-", ".llama", ".weir"} { // the last two: cluster roles
 		manifests = strings.ReplaceAll(manifests, ": "+namespace+end, ": "+ns+end)
 	}
 	return manifests
