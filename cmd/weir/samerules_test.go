@@ -21,6 +21,9 @@ func TestValidateSaysWhatEPPSays(t *testing.T) {
 	for _, file := range badFiles(t) {
 		var stdout, stderr, eppStdout, eppStderr bytes.Buffer
 		code := run([]string{"config", "validate", file}, &stdout, &stderr)
+		if code == 0 {
+			t.Fatalf("%s is valid, so epp would start", file)
+		}
 		eppCode := app.Main(startOf(file), &eppStdout, &eppStderr)
 		checkSame(t, file, code, eppCode, stdout.String()+stderr.String(), eppStdout.String()+eppStderr.String())
 	}
@@ -77,6 +80,9 @@ func badFiles(t *testing.T) []string {
 	var files []string
 	dir := t.TempDir()
 	for i, text := range texts {
+		if !strings.Contains(text, "profile:") {
+			text = "profile: wfq\n" + text // as in internal/config's tests
+		}
 		file := filepath.Join(dir, strconv.Itoa(i)+".yaml")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
