@@ -182,7 +182,7 @@ func (d *Document) ExtprocConfig() extproc.Config {
 	}
 	cfg.TenantPolicies = make(map[string]extproc.TenantPolicy, 1+len(d.TenantPolicies))
 	for tenant, p := range d.TenantPolicies {
-		cfg.TenantPolicies[tenant] = extproc.TenantPolicy{MaxClass: p.MaxClass}
+		cfg.TenantPolicies[tenant] = extproc.TenantPolicy{Class: p.Class, MaxClass: p.MaxClass}
 	}
 	delete(cfg.TenantPolicies, extproc.OtherTenants) // no tenant's name (tenantProblems)
 	if d.Criticality.MaxClass != "" {

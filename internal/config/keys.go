@@ -81,6 +81,7 @@ var streamKeys = map[string]string{
 	"Models[].Targets[].Weight":        "models[].targets[].weight",
 	"Objectives[].Name":                "objectives[].name",
 	"Objectives[].Priority":            "objectives[].priority",
+	"TenantPolicies[].Class":           "tenantPolicies[].class",
 	"TenantPolicies[].MaxClass":        "tenantPolicies[].maxClass",
 	"Criticality.Header":               "criticality.header",
 	"Criticality.Metadata":             "criticality.metadata",

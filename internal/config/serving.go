@@ -19,7 +19,7 @@ type Criticality struct {
 	Header string `yaml:"header"`
 	// Dynamic metadata that names a tier, as NAMESPACE/PATH; empty: none.
 	Metadata string `yaml:"metadata"`
-	// The tier of a request that declares none: Critical, Standard, Sheddable or the name of a tier.
+	// The tier of a request that declares none, nor does its tenant's policy: Critical, Standard, Sheddable or the name of a tier.
 	Default string `yaml:"default"`
 	// Highest tier that tenants without a policy (tenantPolicies) may use, by name or criticality; a request that
 	// asks for more is clamped to it; empty: any.

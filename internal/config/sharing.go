@@ -99,6 +99,10 @@ type Objective struct {
 
 // TenantPolicy is what one tenant may ask for.
 type TenantPolicy struct {
-	// Highest tier that the tenant may use, by name or criticality; a request that asks for more is clamped to it.
+	// Tier of the tenant's requests that declare none (by criticality's metadata or header, an objective or the model),
+	// by name or criticality; empty: criticality.default. It is clamped as what they declare is.
+	Class string `yaml:"class,omitempty"`
+	// Highest tier that the tenant may use, by name or criticality; a request that asks for more is clamped to it. Must
+	// be given if class is not; empty: criticality.maxClass, or class where that is higher.
 	MaxClass string `yaml:"maxClass"`
 }

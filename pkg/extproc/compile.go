@@ -29,10 +29,10 @@ type compiled struct {
 	unread        uint64 // has a bit for each synonym that the configuration does not name
 	cheapPaths    map[string]bool
 	models        map[string]*modelTargets
-	otherModels   *modelTargets  // nil: each is its own target
-	objectives    map[string]int // rank by objective
-	tenants       map[string]int // highest rank by tenant
-	otherTenant   int            // highest rank of tenants without a policy
+	otherModels   *modelTargets          // nil: each is its own target
+	objectives    map[string]int         // rank by objective
+	tenants       map[string]tenantTiers // by tenant
+	otherTenant   int                    // highest rank of tenants without a policy
 	defaultRank   int
 	rejections    rejections
 	replies       replyCache
@@ -49,7 +49,7 @@ func compile(cfg *Config) *compiled {
 		ranks:      newTierRanks(cfg.Tiers),
 		models:     make(map[string]*modelTargets, len(cfg.Models)),
 		objectives: make(map[string]int, len(cfg.Objectives)),
-		tenants:    make(map[string]int, len(cfg.TenantPolicies)),
+		tenants:    make(map[string]tenantTiers, len(cfg.TenantPolicies)),
 		modelFlows: make(map[string]bool),
 		rejections: newRejections(cfg.Responses),
 	}
@@ -96,6 +96,7 @@ func compile(cfg *Config) *compiled {
 	for _, o := range cfg.Objectives {
 		c.objectives[o.Name] = c.ranks.byPriority(o.Priority)
 	}
+	c.otherTenant = c.rank(cfg.TenantPolicies[OtherTenants].MaxClass, 0)
 	for tenant, p := range cfg.TenantPolicies {
 		switch {
 		case tenant == OtherTenants || tenant == anonymous:
@@ -104,9 +105,13 @@ func compile(cfg *Config) *compiled {
 		default:
 			tenant = c.tenantName(tenant)
 		}
-		c.tenants[tenant] = c.rank(p.MaxClass, 0)
+		own := c.rank(p.Class, noRank)
+		highest := c.otherTenant
+		if own != noRank {
+			highest = min(highest, own)
+		}
+		c.tenants[tenant] = tenantTiers{own: own, highest: c.rank(p.MaxClass, highest)}
 	}
-	c.otherTenant = c.tenants[OtherTenants] // 0, the highest, without such a policy
 	c.defaultRank = c.rank(cfg.Criticality.Default, 0)
 	return c
 }

@@ -97,9 +97,13 @@ type Objective struct {
 	Priority int
 }
 
-// TenantPolicy limits a tenant.
+// TenantPolicy is the tier of a tenant, and its limit. Either may be empty, but not both.
 type TenantPolicy struct {
-	// MaxClass is the highest tier of the tenant's requests: a tier's name or a criticality.
+	// Class is the tier of the tenant's requests that declare none: a tier's name or a criticality; empty: the default. It
+	// is limited as what they declare is. The policy "*" has none.
+	Class string
+	// MaxClass is the highest tier of the tenant's requests: a tier's name or a criticality. If it is empty, it is that of
+	// the policy "*", or Class where that is higher.
 	MaxClass string
 }
 

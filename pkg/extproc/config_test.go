@@ -123,7 +123,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 func TestHighestUsable(t *testing.T) {
 	for want, policies := range map[int]map[string]TenantPolicy{
 		0: {"a": {MaxClass: "Sheddable"}}, // others are not clamped
-		1: {"*": {MaxClass: "sheddable"}, "a": {MaxClass: "default"}},
+		1: {"*": {MaxClass: "sheddable"}, "a": {MaxClass: "default"}, "b": {Class: "default"}, "c": {Class: "critical", MaxClass: "default"}},
 		2: {"*": {MaxClass: "Sheddable"}, "a": {MaxClass: "sheddable"}},
 	} {
 		cfg := DefaultConfig()

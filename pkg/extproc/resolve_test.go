@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// The first of these that names a tier counts: trusted metadata, class header, objective, model, default. Then the tenant's
-// highest tier limits it. Rank 0 is critical, 1 default, 2 sheddable.
+// The first of these that names a tier counts: trusted metadata, class header, objective, model, the tenant's class,
+// default. Then the tenant's highest tier limits it. Rank 0 is critical, 1 default, 2 sheddable.
 func TestTier(t *testing.T) {
 	change := func(c *Config) {
 		c.FlowKey = []string{"header:x-tenant", "model"}
@@ -21,7 +21,8 @@ func TestTier(t *testing.T) {
 		c.Criticality = Criticality{
 			Header: "X-Class", Metadata: "auth/class", Default: "Standard", ObjectiveHeaders: []string{"x-llm-d-inference-objective"},
 		}
-		c.TenantPolicies = map[string]TenantPolicy{"low": {MaxClass: "sheddable"}, "vip": {MaxClass: "critical"}, "*": {MaxClass: "default"}}
+		c.TenantPolicies = map[string]TenantPolicy{"low": {MaxClass: "sheddable"}, "vip": {MaxClass: "critical"}, "*": {MaxClass: "default"},
+			"gold": {Class: "critical"}, "bulk": {Class: "Sheddable"}, "capped": {Class: "critical", MaxClass: "sheddable"}}
 	}
 	tests := []struct {
 		name     string
@@ -42,6 +43,15 @@ func TestTier(t *testing.T) {
 		{"clamped down by its policy", []string{"x-tenant", "low", "x-class", "critical"}, "", 2},
 		{"clamped as tenants without one are", []string{"x-class", "critical"}, "", 1},
 		{"never clamped up", []string{"x-tenant", "vip", "x-class", "sheddable"}, "", 2},
+		{"the tenant's class, above what others may use", []string{"x-tenant", "gold"}, "", 0},
+		{"the tenant's class comes after the model", []string{"x-tenant", "gold", "x-gateway-model-name", "cheap"}, "", 2},
+		{"after the objective", []string{"x-tenant", "gold", "x-llm-d-inference-objective", "mid"}, "", 1},
+		{"after the class header", []string{"x-tenant", "gold", "x-class", "default"}, "", 1},
+		{"after the metadata", []string{"x-tenant", "gold"}, "sheddable", 2},
+		{"the tenant's class, below the default", []string{"x-tenant", "bulk", "x-gateway-model-name", "plain"}, "", 2},
+		{"a tenant of low class may ask for what others may", []string{"x-tenant", "bulk", "x-class", "critical"}, "", 1},
+		{"the tenant's class is clamped", []string{"x-tenant", "capped"}, "", 2},
+		{"a model's name has no tenant's class", []string{"x-gateway-model-name", "gold"}, "", 1},
 		{"a model's name is no tenant", []string{"x-gateway-model-name", "vip", "x-class", "critical"}, "", 1},
 	}
 	for _, test := range tests {

@@ -1,6 +1,7 @@
 package extproc
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -21,23 +22,33 @@ const noRank = -1
 // OtherTenants names the policy of tenants that have none of their own.
 const OtherTenants = "*"
 
+// tenantTiers is a tenant's policy by rank.
+type tenantTiers struct {
+	own     int // of requests that declare no tier; noRank: the default
+	highest int
+}
+
 // tier resolves the tier of a request: the requested one, lowered to the tenant's highest. unknown reports whether the
 // class header or the metadata named a tier that does not exist, which is ignored.
 func (c *compiled) tier(h *headers, m *corev3.Metadata, model, tenant string) (requested, effective int, unknown bool) {
-	requested, unknown = c.requestedTier(h, m, model)
 	if tenant == "" {
 		tenant = anonymous
 	}
-	highest, ok := c.tenants[tenant]
+	policy, ok := c.tenants[tenant]
 	if !ok {
-		highest = c.otherTenant
+		policy = tenantTiers{own: noRank, highest: c.otherTenant}
 	}
-	return requested, max(requested, highest), unknown
+	otherwise := policy.own
+	if otherwise == noRank {
+		otherwise = c.defaultRank
+	}
+	requested, unknown = c.requestedTier(h, m, model, otherwise)
+	return requested, max(requested, policy.highest), unknown
 }
 
 // requestedTier returns the tier that is named first by trusted metadata, the class header, the objective or the model,
-// in this order; otherwise the default.
-func (c *compiled) requestedTier(h *headers, m *corev3.Metadata, model string) (rank int, unknown bool) {
+// in this order, or the one to take otherwise.
+func (c *compiled) requestedTier(h *headers, m *corev3.Metadata, model string, otherwise int) (rank int, unknown bool) {
 	if c.classMeta != nil {
 		if v := strings.TrimSpace(c.classMeta.lookup(h, m, nil)); v != "" {
 			if r, ok := c.ranks.byRequest(v); ok {
@@ -60,7 +71,7 @@ func (c *compiled) requestedTier(h *headers, m *corev3.Metadata, model string) (
 	if t := c.models[model]; t != nil && t.rank != noRank {
 		return t.rank, unknown
 	}
-	return c.defaultRank, unknown
+	return otherwise, unknown
 }
 
 // tierRanks finds the rank of a tier by its name, by a criticality or by a priority. Rank 0 is the highest.
@@ -111,7 +122,7 @@ func (c *Config) HighestUsable() int {
 	ranks := newTierRanks(c.Tiers)
 	highest := max(0, len(c.Tiers)-1)
 	for _, p := range c.TenantPolicies {
-		if rank, ok := ranks.byName(p.MaxClass); ok {
+		if rank, ok := ranks.byName(cmp.Or(p.MaxClass, p.Class)); ok {
 			highest = min(highest, rank)
 		}
 	}

@@ -145,8 +145,13 @@ func (c *Config) checkCriticality(ps *invalid.Problems) {
 	at := invalid.At("Criticality")
 	invalid.OneOf(ps, at.At("Default"), c.Criticality.Default, tierWords(c.Tiers))
 	for _, tenant := range slices.Sorted(maps.Keys(c.TenantPolicies)) {
-		invalid.OneOf(ps, invalid.At("TenantPolicies", invalid.Key(tenant), "MaxClass"), c.TenantPolicies[tenant].MaxClass,
-			tierWords(c.Tiers))
+		p, at := c.TenantPolicies[tenant], invalid.At("TenantPolicies", invalid.Key(tenant))
+		if p.Class != "" {
+			invalid.OneOf(ps, at.At("Class"), p.Class, tierWords(c.Tiers))
+		}
+		if p.MaxClass != "" || p.Class == "" {
+			invalid.OneOf(ps, at.At("MaxClass"), p.MaxClass, tierWords(c.Tiers))
+		}
 	}
 	checkOptionalHeader(ps, at.At("Header"), c.Criticality.Header)
 	if m := c.Criticality.Metadata; m != "" {
