@@ -21,8 +21,10 @@ func TestTier(t *testing.T) {
 		c.Criticality = Criticality{
 			Header: "X-Class", Metadata: "auth/class", Default: "Standard", ObjectiveHeaders: []string{"x-llm-d-inference-objective"},
 		}
-		c.TenantPolicies = map[string]TenantPolicy{"low": {MaxClass: "sheddable"}, "vip": {MaxClass: "critical"}, "*": {MaxClass: "default"},
-			"gold": {Class: "critical"}, "bulk": {Class: "Sheddable"}, "capped": {Class: "critical", MaxClass: "sheddable"}}
+		c.TenantPolicies = map[string]TenantPolicy{
+			"low": {MaxClass: "sheddable"}, "vip": {MaxClass: "critical"}, "*": {MaxClass: "default"},
+			"gold": {Class: "critical"}, "bulk": {Class: "Sheddable"}, "capped": {Class: "critical", MaxClass: "sheddable"},
+		}
 	}
 	tests := []struct {
 		name     string
