@@ -22,7 +22,7 @@ func TestIdleUsesNoCPU(t *testing.T) {
 		flows     = 5000
 		endpoints = 100
 		window    = 10 * time.Second
-		most      = 10 * time.Millisecond
+		most      = 30 * time.Millisecond // three thousandths of a core; a tick each 10 ms takes more
 	)
 	models := make([]modelsim.Config, endpoints)
 	for i := range models {
