@@ -39,8 +39,11 @@ func (s *oneSlice) Get(_ context.Context) (*discoveryv1.EndpointSlice, error) {
 }
 
 func (s *oneSlice) Patch(_ context.Context, patch []byte) (*discoveryv1.EndpointSlice, error) {
-	if before := s.before; before != nil {
-		s.before = nil
+	s.mu.Lock()
+	before := s.before
+	s.before = nil
+	s.mu.Unlock()
+	if before != nil {
 		before()
 	}
 	s.mu.Lock()
@@ -67,6 +70,13 @@ func (s *oneSlice) empty() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.put(nil)
+}
+
+// goes makes the apiserver be away, or there again.
+func (s *oneSlice) goes(away bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = away
 }
 
 // at names the pods that the slice leads to.
@@ -146,10 +156,10 @@ func TestPublicationIsKept(t *testing.T) {
 		s.empty()
 		time.Sleep(DefaultConfig().RetryPeriod)
 		s.want(t, "a@10.0.0.1", "a retry period after it was emptied")
-		s.away = true
+		s.goes(true)
 		time.Sleep(time.Minute)
 		s.want(t, "a@10.0.0.1", "in an outage of the apiserver")
-		s.away = false
+		s.goes(false)
 		a.Lead(false)
 		s.empty()
 		time.Sleep(time.Minute)
@@ -164,7 +174,9 @@ func TestPublicationIsByVersion(t *testing.T) {
 		a, b := s.publish(t, "a", "10.0.0.1"), s.publish(t, "b", "10.0.0.2")
 		a.Lead(true)
 		synctest.Wait()
+		s.mu.Lock()
 		s.before = func() { b.Lead(true); time.Sleep(time.Second) } // a withdraws, and b is faster
+		s.mu.Unlock()
 		<-a.Withdraw()
 		s.want(t, "b@10.0.0.2", "after both have written")
 	})
