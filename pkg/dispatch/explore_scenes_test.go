@@ -224,6 +224,17 @@ func scenes() []*scene {
 			},
 		},
 		{
+			name: "reload-of-classes", depth: 6, requests: 4, crowd: []int8{1}, pool: [][]int{{1}},
+			usage:  []op{truesUp, completesDear, isLateDear},
+			kinds:  []arrivalKind{{0, "a", ""}, {1, "a/x", ""}, {1, "a/y", ""}},
+			config: func(c *Config) { inClasses(c); unstarved(c) },
+			reload: func(c *Config) { // y is the first, and x has another name
+				inClasses(c)
+				unstarved(c)
+				c.Queue.Classes = []fairqueue.ClassConfig{{Name: "y", Quantum: 1}, {Name: "z", Quantum: 2}}
+			},
+		},
+		{
 			name: "poison", depth: 4, requests: 6, crowd: []int8{3, 4, 5, 6}, pool: twoEndpoints(), start: 2, lower: 1, upper: 1,
 			kinds: []arrivalKind{
 				{0, "a", "0"}, {0, "b", "1"}, {1, "a", "0"}, {1, "a", "1"}, {2, "a", "0"}, {2, "a", "1"}, {2, "b", ""},

@@ -118,7 +118,7 @@ func (w *world) stepAgrees(g glance) error {
 				break
 			}
 			if o.waits() && !o.wasHeld && o.w.queued.Tier == s.w.queued.Tier &&
-				o.kind.flow == s.kind.flow && o.kind.lane == s.kind.lane {
+				o.kind.flow == s.kind.flow && o.kind.lane == s.kind.lane && w.sameClass(o, s) {
 				return fmt.Errorf("%v goes before one of its flow that came before it", s)
 			}
 		}
@@ -206,4 +206,9 @@ func (w *world) displacementAgrees(g glance, arrival *subject) error {
 		}
 	}
 	return nil
+}
+
+// sameClass reports whether two requests that name the same class, or none, are in one: a reload may have come between them.
+func (w *world) sameClass(o, s *subject) bool {
+	return len(w.config.Queue.Classes) == 0 || o.reloaded == s.reloaded
 }

@@ -86,6 +86,7 @@ type subject struct {
 	wasHeld   bool // it held a lease before the present input
 	wasAt     Endpoint
 	promoted  bool // its present lease is by promotion
+	reloaded  bool // it came under the other configuration, which may lead it into another class
 	passedOn  bool // it did not queue
 	usage
 }
@@ -152,7 +153,7 @@ func (w *world) tellForeign(e, by int) {
 
 // arrives is a request that comes.
 func (w *world) arrives(k arrivalKind, passOn bool) {
-	s := &subject{kind: k, w: new(Waiter), passedOn: passOn, usage: usage{cost: 1, tokens: 1}}
+	s := &subject{kind: k, w: new(Waiter), passedOn: passOn, reloaded: w.reloaded, usage: usage{cost: 1, tokens: 1}}
 	if w.scene.usage != nil {
 		s.cost, s.tokens = estimate, takes(estimate)
 	}

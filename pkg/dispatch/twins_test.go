@@ -219,6 +219,12 @@ func (x *twin) configuration() Config {
 	}
 	if what&128 != 0 {
 		cfg.Queue.Classes = []fairqueue.ClassConfig{{Name: "x", Quantum: 2}, {Name: "y", Quantum: fairqueue.Cost(1 + x.below(9))}}
+		switch x.below(4) {
+		case 0:
+			slices.Reverse(cfg.Queue.Classes)
+		case 1:
+			cfg.Queue.Classes[0].Name = "z"
+		}
 	}
 	cfg.Enabled = what != 255
 	if x.below(3) == 0 { // the middle tier goes, or comes

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
@@ -89,7 +90,10 @@ func TestPassedOnIsNoVictim(t *testing.T) {
 func TestFailedCorrectionLeaksNothing(t *testing.T) {
 	b := newBench(t, []int{1}, func(c *Config) { c.Queue.Discipline = fairqueue.VTC })
 	b.complete(b.arrives(2, "a", "", StageSent))
-	breakReceipt := func(w *Waiter) { w.queued.Path = nil; w.queued.Tier = -1 } // no tier is found by it
+	breakReceipt := func(w *Waiter) { // its class is not found by it
+		field := reflect.ValueOf(&w.queued).Elem().FieldByName("flowLane")
+		reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem().Set(reflect.New(field.Type().Elem()))
+	}
 	w := b.arrives(2, "a", "", StageSent)
 	breakReceipt(w)
 	b.event(func() { b.Complete(b.clock, &w.lease, 7) })

@@ -1,7 +1,6 @@
 package fairqueue
 
 import (
-	"slices"
 	"time"
 )
 
@@ -22,7 +21,7 @@ func (q *FairRequestQueue) Bypassed(now time.Time, r *Request) {
 	t := q.tierOf(r.Tier)
 	r.Tier, r.Cost = t.id, r.Cost.clamp()
 	c := t.classOf(r)
-	f, stale := q.known(c, r, true), false
+	f, stale := q.flowOf(c, r, true), false
 	q.departed(f, r)
 	for ; f != nil; f = f.above {
 		if f.siblings.discipline.bypassed(&f.siblings.level, &f.share, r, r.receiptOf(f.depth)) {
@@ -33,6 +32,7 @@ func (q *FairRequestQueue) Bypassed(now time.Time, r *Request) {
 	if stale {
 		c.siblings.freshen()
 	}
+	r.flowLane = c.left
 }
 
 // Completed must be called when r, which was popped or bypassed, is no longer in flight. Only the first call for a
@@ -42,8 +42,8 @@ func (q *FairRequestQueue) Completed(r *Request) {
 		return
 	}
 	r.inFlight = false
-	c := q.classAt(r)
-	for f := q.known(c, r, false); f != nil; f = f.above {
+	c := r.chargedTo()
+	for f := q.flowOf(c, r, false); f != nil && q.active; f = f.above {
 		if f.above == nil && q.attained != nil {
 			q.attained.add(f, r.paid.charged, r.paid.charged-increment(r.Cost, r.paid.weight))
 		}
@@ -86,17 +86,20 @@ func (q *FairRequestQueue) Refund(now time.Time, r *Request) {
 func (q *FairRequestQueue) correct(
 	now time.Time, r *Request, to Cost, how func(discipline, *level, *share, *Request, Cost, *receipt) bool,
 ) {
-	if r.extra != nil && r.extra.class != nil {
-		q.now = now
-		q.correctClass(r.extra.class, r, to, how)
-	}
-	if !q.active || q.byID[r.Tier] == nil {
-		return // its tier may be gone by now, and so are the flows
+	c := r.chargedTo()
+	if !q.known(c) {
+		return // its tier and its class may be gone by now, and so are the flows
 	}
 	q.now = now
 	q.changes++
+	if p := c.receipt(r); p != nil {
+		how(c.tier.discipline, &c.tier.level, &c.share, r, to, p)
+	}
+	if !q.active {
+		return
+	}
 	was := r.paid.charged
-	for f := q.known(q.classAt(r), r, false); f != nil; f = f.above {
+	for f := q.flowOf(c, r, false); f != nil; f = f.above {
 		if how(f.siblings.discipline, &f.siblings.level, &f.share, r, to, r.receiptOf(f.depth)) {
 			f.retag(nil)
 		}
@@ -107,21 +110,11 @@ func (q *FairRequestQueue) correct(
 	}
 }
 
-// correctClass corrects what r's pop has charged to its class, if that still shares its tier.
-func (q *FairRequestQueue) correctClass(
-	c *class, r *Request, to Cost, how func(discipline, *level, *share, *Request, Cost, *receipt) bool,
-) {
-	if t := c.tier; q.byID[t.id] == t && len(t.classes) > 1 && slices.Contains(t.classes, c) {
-		q.changes++
-		how(t.discipline, &t.level, &c.share, r, to, r.receiptOf(classDepth))
-	}
-}
-
 // departed counts r as in flight in flow f.
 func (q *FairRequestQueue) departed(f *flow, r *Request) {
 	r.inFlight = true
 	f.class.inflight++
-	for ; f != nil; f = f.above {
+	for ; f != nil && q.active; f = f.above {
 		f.inflight++
 	}
 }
@@ -133,14 +126,14 @@ func (q *FairRequestQueue) returned(f *flow, r *Request) {
 	}
 	r.inFlight = false
 	f.class.inflight--
-	for ; f != nil; f = f.above {
+	for ; f != nil && q.active; f = f.above {
 		f.inflight--
 	}
 }
 
-// known returns r's flow, whether any request waits in it or not. If the flow has been forgotten, it returns nil, or a
-// new one if wanted is set.
-func (q *FairRequestQueue) known(c *class, r *Request, wanted bool) (f *flow) {
+// flowOf returns r's flow in class c, whether any request waits in it or not. If the flow has been forgotten, it returns
+// nil, or a new one if wanted is set.
+func (q *FairRequestQueue) flowOf(c *class, r *Request, wanted bool) (f *flow) {
 	for depth := range q.config.levels() {
 		above, key := f, c.keyAt(r, depth)
 		siblings := siblingsUnder(c, above)
@@ -157,20 +150,4 @@ func (q *FairRequestQueue) known(c *class, r *Request, wanted bool) (f *flow) {
 		}
 	}
 	return f
-}
-
-// classAt returns the class in which r was popped or bypassed.
-func (q *FairRequestQueue) classAt(r *Request) *class {
-	t := q.byID[r.Tier]
-	if t == nil {
-		t = q.tierOf(r.Tier)
-	}
-	if r.Path != nil {
-		for _, c := range t.classes {
-			if c.config.Name == r.Path.Class {
-				return c
-			}
-		}
-	}
-	return t.classes[0]
 }

@@ -112,9 +112,8 @@ func (q *FairRequestQueue) Pop(c Candidate) {
 	}
 	q.queued--
 	q.due.remove(r)
-	if q.active {
-		q.departed(r.flowLane.flow, r)
-	}
+	q.departed(r.flowLane.flow, r)
 	cl.pop(&c)
+	r.flowLane = cl.left
 	q.left(cl)
 }

@@ -14,6 +14,9 @@ func (c *class) pop(of *Candidate) {
 	}
 	if len(c.tier.classes) == 1 {
 		c.detach(r)
+		if r.extra != nil {
+			r.extra.paid[classDepth] = receipt{} // of an earlier pop
+		}
 	} else {
 		c.popShared(of)
 	}
@@ -29,8 +32,9 @@ func (c *class) popShared(of *Candidate) {
 	t.collectOffers(of)
 	c.detach(r)
 	c.offer = c.head()
-	t.discipline.charge(&t.level, &c.share, r, turn, r.receiptOf(classDepth))
-	r.more().class = c
+	p := r.receiptOf(classDepth)
+	p.weight = c.weight
+	t.discipline.charge(&t.level, &c.share, r, turn, p)
 	if t.stale {
 		t.stale = false
 		for _, c := range t.classes {
@@ -68,7 +72,16 @@ func (c *class) refund(f *flow, r *Request) {
 			f.retag(nil)
 		}
 	}
-	if t := c.tier; len(t.classes) > 1 {
-		t.discipline.refund(&t.level, &c.share, r, r.receiptOf(classDepth))
+	if p := c.receipt(r); p != nil {
+		c.tier.discipline.refund(&c.tier.level, &c.share, r, p)
 	}
+}
+
+// receipt returns what r's pop has charged to the class, which is still in its tier; nil if it has charged nothing, or if
+// the class shares its tier with nobody any more.
+func (c *class) receipt(r *Request) *receipt {
+	if len(c.tier.classes) == 1 || r.extra == nil || r.extra.paid[classDepth].weight == 0 {
+		return nil
+	}
+	return &r.extra.paid[classDepth]
 }

@@ -11,9 +11,12 @@ type class struct {
 	config   ClassConfig
 	order    order    // of the requests within a flow; nil means by arrival
 	removed  bool     // it is no longer configured: it accepts no arrivals and drains
+	gone     bool     // and has drained: it is in its tier no more
 	queued   int      // waiting requests
 	offer    *Request // its head for the turn that is being charged; nil if it has none
-	inflight int      // requests in flight, if the discipline counts them
+	inflight int      // requests in flight that it has charged, with their flows
+
+	left *flowLane // stands for none: it is the flowLane of requests that have left the class by a pop or a bypass
 
 	lanes   map[Lane]*classLane
 	open    heap[*classLane] // open lanes with a flow that is not parked
@@ -27,7 +30,7 @@ type class struct {
 }
 
 func newClass(t *tier, cfg ClassConfig, q *FairRequestQueue) *class {
-	return &class{
+	c := &class{
 		share: share{weight: cfg.weight()},
 		siblings: siblings{
 			level: level{discipline: q.config.Discipline.implementation(), now: &q.now}, flows: newFlowTable(keptFlows),
@@ -37,6 +40,8 @@ func newClass(t *tier, cfg ClassConfig, q *FairRequestQueue) *class {
 		order:  cfg.Order.implementation(q.config.Priorities),
 		lanes:  map[Lane]*classLane{},
 	}
+	c.left = &flowLane{lane: &classLane{class: c}}
+	return c
 }
 
 // head returns the class's next request: the one with the least tag in the open lanes, or nil if there is none.

@@ -33,7 +33,7 @@ func (t *tier) classOf(r *Request) *class {
 
 // reclass sets the tier's classes to the configured ones, in their order. A class that stays keeps its waiters and its
 // deficit, and its waiters are sorted again if its order has changed. A class that is no longer configured accepts no
-// arrivals; while it has waiters it drains, after the configured classes.
+// arrivals; while it has requests that wait or are in flight it drains, after the configured classes.
 func (t *tier) reclass(q *FairRequestQueue) {
 	old := t.classes
 	t.classes, t.discipline = nil, q.config.amongClasses()
@@ -51,8 +51,12 @@ func (t *tier) reclass(q *FairRequestQueue) {
 		t.classes = append(t.classes, c)
 	}
 	for _, c := range old {
-		if c.queued > 0 && !slices.Contains(t.classes, c) {
-			c.removed = true
+		if slices.Contains(t.classes, c) {
+			continue
+		}
+		if c.removed = true; c.drained() {
+			c.gone = true
+		} else {
 			t.classes = append(t.classes, c)
 		}
 	}
@@ -85,7 +89,11 @@ func (c *class) reorder(o order) {
 	}
 }
 
+// drained reports whether a removed class has nothing more to do: its waiters may have gone, and return.
+func (c *class) drained() bool { return c.removed && c.queued == 0 && c.inflight == 0 }
+
 // dropClass removes a class that has drained.
 func (t *tier) dropClass(c *class) {
+	c.gone = true
 	t.classes = slices.DeleteFunc(t.classes, func(o *class) bool { return o == c })
 }

@@ -51,12 +51,20 @@ func SortHeads(heads []*Request) {
 	slices.SortStableFunc(heads, func(a, b *Request) int { return cmp.Compare(latest[a], latest[b]) })
 }
 
-// LanesOf appends to lanes those of its class in which the flow of r waits.
+// classOf returns the class in which r waits, or which it would join as an arrival.
+func (q *FairRequestQueue) classOf(r *Request) *class {
+	if r.Queued() {
+		return r.flowLane.lane.class
+	}
+	return q.tierOf(r.Tier).classOf(r)
+}
+
+// LanesOf appends to lanes those of its class in which the flow of r, which waits or arrives, waits.
 func (q *FairRequestQueue) LanesOf(r *Request, lanes []Lane) []Lane {
 	var f *flow
-	if r.flowLane != nil {
+	if r.Queued() {
 		f = r.flowLane.outermost().flow
-	} else if c := q.classAt(r); c.queued > 0 {
+	} else if c := q.classOf(r); c.queued > 0 {
 		f = c.flows.find(c.flowKey(r))
 	}
 	if f != nil {
@@ -67,9 +75,9 @@ func (q *FairRequestQueue) LanesOf(r *Request, lanes []Lane) []Lane {
 	return lanes
 }
 
-// OthersWait reports whether, in the class of r, another flow than r's waits in a lane.
+// OthersWait reports whether, in the class of r, which waits or arrives, another flow than r's waits in a lane.
 func (q *FairRequestQueue) OthersWait(r *Request, lane Lane) bool {
-	c := q.classAt(r)
+	c := q.classOf(r)
 	l := c.lanes[lane]
 	if l == nil {
 		return false

@@ -144,8 +144,8 @@ func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail f
 		for _, l := range c.lanes {
 			stuck += l.stuck()
 		}
-		if names[c.config.Name] || c.tier != t || c.removed && c.queued == 0 {
-			fail("tier %s: class %q is there twice, another tier's, or has drained", t.config.Name, c.config.Name)
+		if names[c.config.Name] || c.tier != t || c.drained() || c.gone || c.inflight < 0 {
+			fail("tier %s: class %q is there twice, another tier's, or has drained, or fewer than nothing is in flight", t.config.Name, c.config.Name)
 		}
 		names[c.config.Name] = true
 	}

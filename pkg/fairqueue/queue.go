@@ -93,7 +93,7 @@ func (q *FairRequestQueue) tierOf(id int) *tier {
 // Push queues r, or rejects it with ErrTooManyFlows or ErrInsufficientFlowCapacity and changes nothing. In shared mode
 // it may displace another request to make room: that one has left the queue when Push returns.
 func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, err error) {
-	if r.flowLane != nil {
+	if r.Queued() {
 		panic("fairqueue: Push of a request that is queued")
 	}
 	t := q.tierOf(r.Tier)
@@ -121,25 +121,45 @@ func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, 
 }
 
 // Requeue puts a popped request back whose release came to nothing: it keeps its arrival and its deadline, no limit
-// applies to it, the charges of its flow and its tier are refunded, and virtual time does not change.
+// applies to it, the charges of its flow, its class and its tier are refunded, and virtual time does not change. It returns
+// to the class that it came from, also if that only drains by now. If that is gone, the request joins the class that it
+// names, in which nothing is refunded.
 func (q *FairRequestQueue) Requeue(r *Request) {
-	if r.flowLane != nil || r.seq == 0 {
+	if r.Queued() || r.seq == 0 {
 		panic("fairqueue: Requeue of a request that was not popped")
 	}
-	t := q.byID[r.Tier]
-	if t == nil {
-		t = q.tierOf(r.Tier)
-		r.Tier = t.id
-	}
-	c := t.classOf(r)
+	c, known := q.home(r)
+	r.Tier = c.tier.id
 	f := c.find(r)
 	if f == nil {
 		f = q.track(c, r)
 	}
-	q.returned(f, r)
-	c.refund(f, r)
+	if known {
+		q.returned(f, r)
+		c.refund(f, r)
+	} else {
+		r.inFlight = false // in a class that is gone
+	}
 	q.correctTier(r, 0)
 	q.enqueue(c, f, r)
+}
+
+// home returns the class to which r, which was popped, would return, and whether that is the one that has charged it.
+func (q *FairRequestQueue) home(r *Request) (c *class, charged bool) {
+	c = r.chargedTo()
+	if q.known(c) {
+		return c, true
+	}
+	t := q.byID[r.Tier]
+	if t == nil || c != nil && c.tier != t {
+		t = q.tierOf(-1) // its tier is gone, even if another one has its identifier by now
+	}
+	return t.classOf(r), false
+}
+
+// known reports whether a class is still in its tier, and its tier in the queue.
+func (q *FairRequestQueue) known(c *class) bool {
+	return c != nil && !c.gone && q.byID[c.tier.id] == c.tier
 }
 
 func (q *FairRequestQueue) enqueue(c *class, f *flow, r *Request) {
@@ -168,7 +188,7 @@ func (q *FairRequestQueue) rank(c *class, r *Request) {
 
 // Remove removes a waiting request, whose place is free at once, and reports whether it was waiting.
 func (q *FairRequestQueue) Remove(r *Request) bool {
-	if r.flowLane == nil {
+	if !r.Queued() {
 		return false
 	}
 	c := r.flowLane.flow.class
@@ -221,7 +241,7 @@ func (q *FairRequestQueue) emptied(c *class) {
 	if t.queued == 0 {
 		t.deficit, t.reset = 0, q.charges
 	}
-	if c.removed && c.queued == 0 && c.inflight == 0 {
+	if c.drained() && !c.gone {
 		t.dropClass(c)
 	}
 }

@@ -26,10 +26,13 @@ type Request struct {
 	// Owner belongs to the caller; the queue does not use it.
 	Owner any
 
-	flowLane *flowLane // where it waits; nil if it is not queued
-	prev     *Request  // its neighbours in the line, by arrival
-	next     *Request
-	seq      uint64 // arrival sequence, the last tie-break of every order
+	// Where it waits, or class.left of the class that has charged its pop or bypass; nil if it never was in a class, or has
+	// left one without being dispatched. One field for both, because each request has it and only one counts at a time.
+	flowLane *flowLane
+
+	prev *Request // its neighbours in the line, by arrival
+	next *Request
+	seq  uint64 // arrival sequence, the last tie-break of every order
 
 	due      time.Duration // when it expires, relative to the queue's epoch: its key in deadlines
 	sooner   *Request      // its neighbours in the list of deadlines
@@ -71,8 +74,6 @@ type extra struct {
 	earned  TierSet // the tiers that earned by it
 
 	also []Lane // see CountAlsoIn
-
-	class *class // that its last pop has charged, with its receipt; nil if classes do not share its tier
 }
 
 // more returns r's extra; it makes one if there is none.
@@ -127,7 +128,16 @@ func (r *Request) Expires() time.Time {
 func (r *Request) AloneInLane() bool { return r.flowLane.lane.queued == 1 }
 
 // Queued reports whether the request is in a queue now.
-func (r *Request) Queued() bool { return r.flowLane != nil }
+func (r *Request) Queued() bool { return r.flowLane != nil && r.flowLane.flow != nil }
+
+// chargedTo returns the class that has charged the request, which was popped or bypassed, or nil if none has. The receipts
+// are that class's and its flows', whatever the classes are called and wherever they are by now. It may be gone.
+func (r *Request) chargedTo() *class {
+	if r.flowLane == nil || r.flowLane.flow != nil {
+		return nil
+	}
+	return r.flowLane.lane.class
+}
 
 // TTLOver reports whether the TTL is over at now and was not later than Deadline. Of a request whose time in the queue is
 // over, it tells which of the two ended it; if they are equal it was the TTL.

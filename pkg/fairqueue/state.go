@@ -36,10 +36,10 @@ func (q *FairRequestQueue) AppendState(b []byte, now time.Time, horizon time.Dur
 		s.tier(t)
 	}
 	for _, r := range returning {
-		t := q.byID[r.Tier]
-		s.number(int64(r.Tier))
-		c := t.classOf(r)
+		c, charged := q.home(r)
+		s.number(int64(c.tier.id))
 		s.text(c.config.Name)
+		s.flag(charged)
 		s.text(c.flowKey(r))
 		s.text(string(r.Lane))
 		s.number(int64(len(r.also())))
