@@ -109,8 +109,8 @@ type TokenOutput struct {
 	Floor int64 `yaml:"floor"`
 	// Estimate of an answer of a flow of which nothing is known, in tokens. From 1 to 1000000.
 	ColdStart int64 `yaml:"coldStart"`
-	// How fast an answer is taken to be produced where nothing is known, in tokens per second: an answer that ends without
-	// usage is charged by its time. From 1 to 1000000.
+	// How fast an answer is taken to be produced where its flow's rate is unknown, in tokens per second: an answer that ends
+	// without usage is charged by its time. From 1 to 1000000.
 	ColdRate int64 `yaml:"coldRate"`
 }
 

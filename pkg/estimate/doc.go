@@ -57,10 +57,12 @@
 // the flow's own (a moving average by 1/8) and the median of the model's flows; ColdRate if there is none. So the cost is
 // never less than the estimate: prompt and tokens that were sent stay charged.
 //
-// Time and rate also tell how long such an answer was, so it counts among the flow's outputs; otherwise a flow that
-// never has usage would be estimated at ColdOutput for ever. Since the estimate is a quantile, what such a flow is
-// charged is about its Quantile, not its mean: 10 % more for answers that are alike, 2.5 times as much for lengths that
-// are exponentially distributed (TestChargedByTime).
+// Time also tells how long such an answer was, so it counts among the flow's outputs; otherwise a flow that never has
+// usage would be estimated at ColdOutput for ever. There it is the flow's own rate that counts, or ColdRate: the median of
+// a few flows is whatever one of them likes, and however it were held back, a bucket of lengths is up to 1/8 wide, so the
+// least change could move an estimate by more than 10 %. Since the estimate is a quantile, what such a flow is charged is
+// about its Quantile, not its mean: 10 % more for answers that are alike, 2.5 times as much for lengths that are
+// exponentially distributed (TestChargedByTime).
 //
 // # Memory
 //
@@ -74,7 +76,8 @@
 //   - 1 <= cost <= MaxCost, and no sum or product overflows, whatever the numbers given.
 //   - bytes/8 <= input <= bytes, rounded up, for a prompt that is text alone.
 //   - output <= answers · most per answer.
-//   - If two runs differ only in the usage of one flow, the estimates of any other flow differ by at most 10 %, or a token.
+//   - If two runs differ only in what one flow has used, or how long its answers took, the estimates of any other flow
+//     differ by at most 10 %, or a token.
 //   - A higher weight, count, or output never makes the cost lower.
 //
 // The package knows nothing of HTTP, JSON, Envoy, or of who uses the cost.

@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -242,7 +243,7 @@ func TestRateNeedsTime(t *testing.T) {
 	e := New(DefaultConfig())
 	e.Learn(chat(4), Usage{Input: 1, Output: 100_000}, time.Millisecond)
 	e.Learn(chat(4), Usage{Input: 1, Output: 2}, time.Second)
-	if got := e.rate(chat(4)); got != 50_000 {
+	if got := e.chargedRate(chat(4)); got != 50_000 {
 		t.Errorf("rate %d", got)
 	}
 }
@@ -324,6 +325,28 @@ func TestChargedByTime(t *testing.T) {
 			t.Logf("%s: %.2f", c.name, ratio)
 		}
 	}
+}
+
+// The time of an answer without usage tells its length by the flow's own rate, or by coldRate, whatever rates other flows
+// have.
+func TestTimeTeachesByTheFlowsOwnRate(t *testing.T) {
+	e := New(DefaultConfig())
+	for i := range 40 {
+		r := chat(400)
+		r.Flow = fmt.Sprint("flow", i)
+		e.Learn(r, Usage{Input: 100, Output: 1000}, 5*time.Second) // 200 a second
+	}
+	own, none := chat(400), chat(400)
+	none.Flow = "without usage"
+	for range 20 {
+		e.Learn(own, Usage{Input: 100, Output: 250}, 10*time.Second) // 25 a second
+	}
+	for range 40 {
+		e.LearnTime(own, 40*time.Second)
+		e.LearnTime(none, 40*time.Second)
+	}
+	near(t, "its own rate", e.Estimate(own).Output, 1000, 1125)
+	near(t, "the cold rate", e.Estimate(none).Output, 2000, 2250)
 }
 
 // Time teaches nobody but its own flow, and no length above the limit.

@@ -90,7 +90,7 @@ func (e *Estimator) Estimate(r *Request) Estimate {
 // estimated is what was estimated for it.
 func (e *Estimator) Unfinished(r *Request, estimated Estimate, produced time.Duration) Cost {
 	most := r.MostOutput()
-	output := min(max(bounded(estimated.Output), times(r.answers(), e.rate(r).over(produced))), most)
+	output := min(max(bounded(estimated.Output), times(r.answers(), e.chargedRate(r).over(produced))), most)
 	return max(estimated.Cost, e.cfg.Weights.Cost(Usage{Input: estimated.Input, Output: output}))
 }
 
@@ -109,13 +109,13 @@ func (e *Estimator) Learn(r *Request, u Usage, after time.Duration) {
 }
 
 // LearnTime takes a request whose answers have ended without usage, and for how long they were produced: they count as
-// long as the rate says. Only the flow's own predictions of answers change.
+// long as the flow's own rate says, or ColdRate if it has none. Only the flow's own predictions of answers change.
 func (e *Estimator) LearnTime(r *Request, produced time.Duration) {
 	if r.MaxOutput == 0 {
 		return
 	}
 	x := e.entry(r.Flow, r.Model)
-	answer := e.rate(r).over(produced)
+	answer := e.learnedRate(x).over(produced)
 	if r.MaxOutput >= 0 {
 		answer = min(answer, bounded(r.MaxOutput))
 	}

@@ -3,6 +3,7 @@ package estimate
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -67,7 +68,75 @@ func TestOneFlowMovesNobodyElse(t *testing.T) {
 	}
 }
 
-// The test above can fail: the plain median of two camps goes from one end to the other.
+// Whatever one flow does, in whatever order (it uses, leaves early, is slow or fast, asks for many answers, under any
+// model), what is estimated for another flow moves by no more than 10 %, or a token. The other flows do the same in each
+// run, and do all of this too.
+func TestWhateverOneFlowDoes(t *testing.T) {
+	act := func(e *Estimator, draw *rand.Rand, flow string) {
+		number := func() int64 { return draw.Int64N(1 << draw.IntN(30)) }
+		r := chat(number())
+		r.Flow, r.Model = flow, fmt.Sprint("m", draw.IntN(2))
+		r.Answers, r.MaxOutput = 1+draw.Int64N(4), number()-1
+		took := time.Duration(draw.Int64N(int64(time.Second) << draw.IntN(10)))
+		if draw.IntN(2) == 0 {
+			e.LearnTime(r, took)
+		} else {
+			e.Learn(r, Usage{Input: number(), Output: number()}, took)
+		}
+	}
+	attackers := []func(e *Estimator, draw *rand.Rand){
+		func(*Estimator, *rand.Rand) {}, // it is not there
+		func(e *Estimator, draw *rand.Rand) { act(e, draw, "attacker") },
+		func(e *Estimator, _ *rand.Rand) { // answers come at 10,000,000 tokens a second
+			e.Learn(&Request{Flow: "attacker", Model: "m0", Text: 8000, MaxOutput: Unknown}, Usage{Input: 1000, Output: 1_000_000}, leastRateTime)
+		},
+		func(e *Estimator, _ *rand.Rand) { // or at one in a minute
+			e.Learn(&Request{Flow: "attacker", Model: "m0", Text: 1000, MaxOutput: Unknown}, Usage{Input: 1000, Output: 16}, 16*time.Minute)
+		},
+	}
+	apart := func(values []int64) bool { return slices.Max(values)*10 > slices.Min(values)*11+10 }
+	for seed := range uint64(400) {
+		shape := rand.New(rand.NewPCG(seed, 1))
+		flows, rounds := shape.IntN(8), 1+shape.IntN(60)
+		estimators := make([]*Estimator, len(attackers))
+		for i, attack := range attackers {
+			e, draw, lie := New(DefaultConfig()), rand.New(rand.NewPCG(seed, 2)), rand.New(rand.NewPCG(seed, 3))
+			for range rounds {
+				for f := range flows {
+					act(e, draw, fmt.Sprint(f))
+				}
+				attack(e, lie)
+			}
+			checkTable(t, e)
+			estimators[i] = e
+		}
+		for f := range flows + 1 { // the last one is new
+			r := chat(10_000)
+			r.Flow, r.Model = fmt.Sprint(f), "m0"
+			var inputs, outputs, costs []int64
+			for _, e := range estimators {
+				got := e.Estimate(r)
+				inputs, outputs, costs = append(inputs, got.Input), append(outputs, got.Output), append(costs, int64(got.Cost))
+			}
+			if apart(inputs) || apart(outputs) || apart(costs) {
+				t.Fatalf("seed %d, %d flows, flow %d: prompts %v, answers %v, costs %v", seed, flows, f, inputs, outputs, costs)
+			}
+			// What it learns from the time of its own answers is no more the attacker's.
+			outputs = nil
+			for _, e := range estimators {
+				for range 20 {
+					e.LearnTime(r, 40*time.Second)
+				}
+				outputs = append(outputs, e.Estimate(r).Output)
+			}
+			if apart(outputs) {
+				t.Fatalf("seed %d, %d flows, flow %d: answers %v, learned from their time", seed, flows, f, outputs)
+			}
+		}
+	}
+}
+
+// TestOneFlowMovesNobodyElse can fail: the plain median of two camps goes from one end to the other.
 func TestCampsAreFarApart(t *testing.T) {
 	e := New(DefaultConfig())
 	for f := range 30 {

@@ -64,8 +64,12 @@ func (rs *rates) median() rate {
 	return 0 // not reached: the buckets hold all flows
 }
 
-// rate returns the rate at which answers to r are produced.
-func (e *Estimator) rate(r *Request) rate {
+// coldRate returns the rate of answers of which nothing is known.
+func (c *Config) coldRate() rate { return rate(c.ColdRate * 1000) }
+
+// chargedRate returns the rate by which an answer to r is charged that has ended without usage: the flow's own, or the
+// model's median if that is higher, so that a flow that has read slowly does not leave fast answers for less.
+func (e *Estimator) chargedRate(r *Request) rate {
 	var fastest rate
 	if m := e.models[r.Model]; m != nil {
 		fastest = m.rates.median()
@@ -74,7 +78,16 @@ func (e *Estimator) rate(r *Request) rate {
 		fastest = max(fastest, x.rate)
 	}
 	if fastest == 0 {
-		return rate(e.cfg.ColdRate * 1000)
+		return e.cfg.coldRate()
 	}
 	return fastest
+}
+
+// learnedRate returns the rate by which an answer that has ended without usage tells its length: the flow's own, or
+// ColdRate. No other flow has a part in it.
+func (e *Estimator) learnedRate(x *entry) rate {
+	if x.rate == 0 {
+		return e.cfg.coldRate()
+	}
+	return x.rate
 }
