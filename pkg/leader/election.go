@@ -42,7 +42,7 @@ func (e *election) saw(now time.Time, lease *coordinationv1.Lease) {
 	case holder == e.me.String():
 		e.leads = e.leads || !e.left
 		e.wait = 0
-	case holder == "" || e.me.precedes(holder) || e.me.relieves(holder):
+	case holder == "" || e.me.precedes(holder) || e.me.relieves(holder) && !e.left:
 		e.wait = 0
 		// Nobody else leads: whoever led goes on, and takes it again.
 	default:

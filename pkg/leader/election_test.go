@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,13 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// voter is a replica in a simulation: the pure election, a clock of its own, and a connection that may be cut.
+// voter is a replica in a simulation: the pure election, a clock of its own, and a connection that may be cut. One without
+// an address is of an earlier version.
 type voter struct {
 	election
 	clock  time.Duration // what its clock is ahead of the true one
 	cut    bool
 	unsure bool
-	gone   bool
+	gone   bool // its process has ended
 
 	// What the rules are checked with, in true time.
 	version string    // of the Lease that it last read
@@ -26,10 +28,12 @@ type voter struct {
 	held    time.Duration
 }
 
-// TestElectionSimulated lets replicas with wrong clocks, cut connections, kills, resignations, deletions and forgers do
-// random things for hours, and checks the promises of the package comment in true time.
+// TestElectionSimulated lets replicas of two versions with wrong clocks, cut connections, kills, resignations, deletions and
+// forgers do random things for hours, and checks the promises of the package comment in true time. A leader that resigns
+// goes on until it reads its successor, and one of the earlier version is relieved by a replica of the later one.
 func TestElectionSimulated(t *testing.T) {
 	const duration, retry = 15 * time.Second, 2 * time.Second
+	relieved, succeeded := 0, 0
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		s := newAPIServer()
@@ -37,8 +41,12 @@ func TestElectionSimulated(t *testing.T) {
 		born := 0
 		newVoter := func() *voter {
 			born++
+			me := Identity{Pod: fmt.Sprint("p", born), UID: fmt.Sprint("u", born), Boot: "b"}
+			if r.IntN(2) == 0 {
+				me.Address = fmt.Sprint("10.0.0.", born)
+			}
 			return &voter{
-				election: election{me: Identity{Pod: fmt.Sprint("p", born), UID: fmt.Sprint("u", born), Boot: "b"}, name: theLease, duration: duration, pause: retry},
+				election: election{me: me, name: theLease, duration: duration, pause: retry},
 				clock:    time.Duration(r.Int64N(int64(2*time.Hour))) - time.Hour,
 				unsure:   true,
 			}
@@ -58,7 +66,8 @@ func TestElectionSimulated(t *testing.T) {
 			if led && !v.leads && other == "" {
 				t.Fatalf("seed %d: %s stopped leading with nobody else in the Lease", seed, v.me.Pod)
 			}
-			if v.leads && other != "" {
+			relieves := !v.left && v.me.Address != "" && strings.Count(other, "_") == 2 // takes it again at once
+			if v.leads && other != "" && !relieves {
 				t.Fatalf("seed %d: %s leads, and %s holds the Lease", seed, v.me.Pod, other)
 			}
 		}
@@ -66,6 +75,18 @@ func TestElectionSimulated(t *testing.T) {
 		step := func(v *voter) {
 			if v.cut || v.gone {
 				v.unsure = v.unsure || v.cut
+				return
+			}
+			if v.left { // as Elector.awaitSuccessor
+				if l, err := s.get(theLease); err == nil {
+					read(v, l)
+					if l := v.leave(); l != nil { // somebody was faster when it gave the Lease up
+						_, _ = s.update(l)
+					}
+				}
+				if v.gone = !v.leads; v.gone {
+					succeeded++
+				}
 				return
 			}
 			if !v.leads || v.unsure {
@@ -84,7 +105,12 @@ func TestElectionSimulated(t *testing.T) {
 				return
 			}
 			if old, err := s.get(theLease); err == nil && write.ResourceVersion == old.ResourceVersion {
-				if h := holderOf(old); h != "" && h != v.me.String() && now.Sub(v.first) < v.held {
+				h := holderOf(old)
+				early := h != "" && h != v.me.String() && now.Sub(v.first) < v.held
+				switch earlier := strings.Count(h, "_") == 2; {
+				case early && earlier && v.me.Address != "":
+					relieved++
+				case early:
 					t.Fatalf("seed %d: %s takes the Lease of %s, which it has seen for %v of %v only", seed, v.me.Pod, h, now.Sub(v.first), v.held)
 				}
 			}
@@ -113,13 +139,13 @@ func TestElectionSimulated(t *testing.T) {
 				v.cut = !v.cut
 			case 1: // killed, and another one starts
 				v.gone = true
-			case 2: // stops
+			case 2: // stops: it leads until it has a successor
 				if !v.gone && !v.cut {
 					if l := v.leave(); l != nil {
 						_, _ = s.update(l)
 					}
+					v.gone = !v.leads
 				}
-				v.gone = true
 			case 3:
 				s.remove(theLease)
 			case 4: // a forger
@@ -145,17 +171,32 @@ func TestElectionSimulated(t *testing.T) {
 						step(voters[i])
 					}
 				}
-				leaders := 0
+				candidates, leaders, later := 0, 0, 0
+				published := false
 				for _, v := range voters {
-					if v.leads {
+					if v.leads && !v.gone {
 						leaders++
 					}
+					if v.gone || v.left {
+						continue
+					}
+					candidates++
+					if v.me.Address != "" {
+						later++
+						published = published || v.leads
+					}
 				}
-				if leaders != 1 {
+				if candidates > 0 && leaders != 1 {
 					t.Fatalf("seed %d: %d leaders after %v without a fault", seed, leaders, quiet)
+				}
+				if later > 0 && !published {
+					t.Fatalf("seed %d: after %v without a fault a replica of the earlier version leads beside one of the later", seed, quiet)
 				}
 			}
 		}
+	}
+	if relieved < 100 || succeeded < 100 {
+		t.Errorf("%d leaders were relieved and %d saw their successor: too few to show anything", relieved, succeeded)
 	}
 }
 

@@ -185,46 +185,6 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// Who resigns is followed within a retry period, at once by his own measure, and does not come back.
-func TestResign(t *testing.T) {
-	for name, before := range map[string]func(*client){
-		"at once":              func(*client) {},
-		"while a request is":   func(c *client) { c.slow = time.Second },
-		"an answer is lost":    func(c *client) { c.lost = 1 },
-		"two answers are lost": func(c *client) { c.lost = 2 },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newAPIServer()
-				a, b := s.leaderAndFollower(t)
-				a.set(before)
-				time.Sleep(1500 * time.Millisecond)
-				resigned := time.Now()
-				given, succeeded := a.elector.Resign()
-				select {
-				case <-given:
-				case <-time.After(3 * time.Second):
-					t.Error("the Lease is not given up within 3 s")
-				}
-				<-succeeded
-				synctest.Wait()
-				a.want(false, "after its resignation")
-				b.want(true, "after the resignation")
-				if took := b.changedAt().Sub(resigned); took > 5*time.Second {
-					t.Errorf("the other one leads after %v", took)
-				}
-				if gap := b.changedAt().Sub(a.changedAt()); gap > 0 {
-					t.Errorf("nobody led for %v", gap)
-				}
-				b.kill()
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				a.want(false, "after the other one was killed: it has resigned")
-			})
-		})
-	}
-}
-
 // A leader of an earlier version, which does not publish itself, is relieved as soon as a replica that does is there; the
 // other way round nobody is.
 func TestEarlierVersionIsRelieved(t *testing.T) {
@@ -250,43 +210,6 @@ func TestEarlierVersionIsRelieved(t *testing.T) {
 	})
 }
 
-// A follower that stops takes nothing from the leader.
-func TestFollowerResigns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newAPIServer()
-		a, b := s.leaderAndFollower(t)
-		_, over := b.elector.Resign()
-		<-over // at once: it does not lead
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		a.want(true, "after the follower resigned")
-		if a.changes() != 1 {
-			t.Errorf("the leadership changed %d times", a.changes())
-		}
-	})
-}
-
-// A Lease that the leader has just made again, and does not know of because the answer was lost, is given up as well.
-func TestResignWhatWasWrittenUnknown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newAPIServer()
-		a := s.candidate(t, anna)
-		synctest.Wait()
-		s.remove(theLease)
-		a.set(func(c *client) { c.lost = 2 }) // of both attempts
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		if h := s.holder(theLease); h != anna.String() {
-			t.Fatalf("the Lease is held by %q", h)
-		}
-		given, _ := a.elector.Resign()
-		<-given
-		if h := s.holder(theLease); h != "" {
-			t.Errorf("the Lease is still held by %q", h)
-		}
-	})
-}
-
 // Replicas that were started together do not stay together: each looks a little early, at random.
 func TestLooksAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -309,34 +232,6 @@ func TestLooksAreSpread(t *testing.T) {
 		}
 		if seen < 2 {
 			t.Errorf("four followers look at %d moments in a retry period", seen)
-		}
-	})
-}
-
-// While the apiserver is away nobody can succeed a leader that resigned: it leads on, for as long as its process lets it,
-// and gives the Lease up when the apiserver is back.
-func TestResignInAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newAPIServer()
-		a := s.candidate(t, anna)
-		synctest.Wait()
-		a.set(func(c *client) { c.hang = true })
-		time.Sleep(4 * time.Second) // a request hangs, and goes on to
-		synctest.Wait()
-		given, succeeded := a.elector.Resign()
-		select {
-		case <-given:
-			t.Error("the Lease is given up without an apiserver")
-		case <-succeeded:
-			t.Error("there is a successor without an apiserver")
-		case <-time.After(3 * time.Second):
-		}
-		a.want(true, "while nobody can succeed it")
-		a.set(func(c *client) { c.hang = false })
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		if h := s.holder(theLease); h != "" {
-			t.Errorf("when the apiserver is back, the Lease is still held by %q", h)
 		}
 	})
 }

@@ -72,3 +72,30 @@ func TestLeaderThatDrainsIsCounted(t *testing.T) {
 		t.Errorf("the last leader ended with %s", s)
 	}
 }
+
+// A leader that ends stays ready beside its successor for minDrain, so that a proxy that asks each replica sees the next one
+// before it loses the last one.
+func TestLeaderThatEndsIsReadyBesideItsSuccessor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.apply(role, electing, pool)
+	w.pod("a", "10.0.0.1", true)
+	const least = 4 * time.Second
+	flags := append([]string{"--min-drain=" + least.String()}, quick...)
+	first := w.replica("weir-0", flags...)
+	first.leads(w)
+	second := w.replica("weir-1", flags...)
+	second.follows(w)
+	if err := first.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	second.leads(w)
+	led := time.Now()
+	for first.serving("readiness") && first.serving("synced") && time.Since(led) < 2*least {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if both := time.Since(led); both < least-time.Second || both > least+2*time.Second {
+		t.Errorf("the last leader was ready for %v beside the next one, want %v", both, least)
+	}
+	second.leads(w)
+}

@@ -21,8 +21,10 @@ func (r *replication) handOver(ctx context.Context, seeing, most time.Duration) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
+	led := r.leads.Load()
+	r.handsOver.Store(led)
 	var replaced <-chan struct{}
-	if led := r.leads.Load(); led && r.publication != nil {
+	if led && r.publication != nil {
 		replaced = r.publication.HandOver()
 	} else if !led {
 		most = 0

@@ -47,13 +47,15 @@ type replication struct {
 	replicas        *leader.Replicas
 	log             logr.Logger
 	leads           atomic.Bool         // this replica does, or without an election
+	handsOver       atomic.Bool         // it has led, and is ready until proxies have seen its successor
 	elector         *leader.Elector     // nil: every replica is ready
 	publication     *leader.Publication // nil: no election, or no EndpointSlice to lead to the leader
 	synced          <-chan struct{}     // closed: everything has been read, so this replica could serve
 }
 
 // replicate makes the part that keeps this replica's Leases. synced is closed when it could serve; before it does not lead.
-// leads is called with whether this replica leads: at once with false if there is an election, and when that changes.
+// leads is called with whether this replica leads: at once with false if there is an election, and when that changes, but not
+// when it has handed over: it is ready for a while beside its successor.
 func (p *Pool) replicate(o *Options, connection *rest.Config, log logr.Logger, synced <-chan struct{}, leads func(bool)) error {
 	me := leader.NewIdentity(o.Pod.Name, o.Pod.UID)
 	if me.Pod == "" {
@@ -109,7 +111,9 @@ func (r *replication) elect(
 		r.leads.Store(is)
 		r.replicas.Look() // so that what the last leader dispatched just now is known
 		r.metrics.leads(is)
-		leads(is)
+		if is || !r.handsOver.Load() {
+			leads(is)
+		}
 		if r.publication != nil {
 			r.publication.Lead(is)
 		}
