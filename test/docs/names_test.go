@@ -111,6 +111,7 @@ var others = map[string]string{
 	"values":                               "Helm",
 	"set":                                  "Helm",
 	"install":                              "Helm",
+	"force-replace":                        "Helm",
 	"skip-crds":                            "Helm",
 	"dry-run":                              "kubectl",
 	"as":                                   "kubectl",
