@@ -69,14 +69,16 @@ func (a admin) stats(ctx context.Context, filter string) (map[string]int64, erro
 	return values, nil
 }
 
-// listener returns the address of the first listener, ip:port, as it was bound.
-func (a admin) listener(ctx context.Context) (string, error) {
+// listeners returns the addresses, ip:port, of the listener for requests and of that with the counters of ext_proc, as
+// they were bound; the latter is empty if there is none.
+func (a admin) listeners(ctx context.Context) (requests, stats string, err error) {
 	body, err := a.get(ctx, "/listeners?format=json")
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	var page struct {
 		Statuses []struct {
+			Name  string
 			Local struct {
 				Socket struct {
 					Address string
@@ -86,11 +88,18 @@ func (a admin) listener(ctx context.Context) (string, error) {
 		} `json:"listener_statuses"`
 	}
 	if err := json.Unmarshal(body, &page); err != nil {
-		return "", fmt.Errorf("admin /listeners: %w", err)
+		return "", "", fmt.Errorf("admin /listeners: %w", err)
 	}
-	if len(page.Statuses) == 0 {
-		return "", fmt.Errorf("admin /listeners: no listener: %s", body)
+	for _, status := range page.Statuses {
+		address := net.JoinHostPort(status.Local.Socket.Address, strconv.Itoa(status.Local.Socket.Port))
+		if status.Name == StatsListener {
+			stats = address
+		} else if requests == "" {
+			requests = address
+		}
 	}
-	socket := page.Statuses[0].Local.Socket
-	return net.JoinHostPort(socket.Address, strconv.Itoa(socket.Port)), nil
+	if requests == "" {
+		return "", "", fmt.Errorf("admin /listeners: no listener: %s", body)
+	}
+	return requests, stats, nil
 }

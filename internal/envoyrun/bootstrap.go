@@ -17,6 +17,8 @@ import (
 const (
 	WeirCluster         = "weir"                        // the ext_proc server's cluster
 	ModelServersCluster = "model_servers"               // the cluster of the model servers
+	AdminCluster        = "envoy_admin"                 // the cluster of Envoy's own admin interface
+	StatsListener       = "stats"                       // the listener with the counters of ext_proc
 	ExtProcFilter       = "envoy.filters.http.ext_proc" // the main ext_proc filter
 	GateFilter          = "weir.first_token"            // the first-token gate of gate.yaml
 	BufferFilter        = "envoy.filters.http.buffer"   // lets only complete requests pass
@@ -70,6 +72,11 @@ func (b Bootstrap) Cluster(name string) map[string]any {
 
 // Listener returns the first listener, to be changed in place; nil if there is none.
 func (b Bootstrap) Listener() map[string]any { return Object(b, "static_resources", "listeners", 0) }
+
+// Stats returns the listener with the counters of ext_proc, to be changed in place; nil if there is none.
+func (b Bootstrap) Stats() map[string]any {
+	return named(List(b, "static_resources", "listeners"), StatsListener)
+}
 
 // ConnectionManager returns the typed_config of the first listener's first network filter, which is the HTTP connection
 // manager in the shipped files, to be changed in place; nil if there is none.

@@ -18,8 +18,9 @@
 // # Addresses
 //
 // Envoy itself chooses its ports: it is told to bind port 0, and asked for the outcome (--admin-address-path, then the
-// admin page /listeners). So no port is looked for, let go and lost to somebody else. Any number of Envoys can run at
-// once: hot restart, whose shared memory and base IDs would collide, is off.
+// admin page /listeners). Only the port of the admin interface, to which the listener with the counters leads, is
+// reserved beforehand (reserve). So no port is looked for, let go and lost to somebody else. Any number of Envoys can
+// run at once: hot restart, whose shared memory and base IDs would collide, is off.
 //
 // # Life
 //

@@ -70,9 +70,23 @@ func (b Bootstrap) setAddresses(o Options) error {
 	return errors.Join(
 		setAddress(b.Listener(), "listener", orAnyPort(o.Listen)),
 		setAddress(Object(b, "admin"), "admin", orAnyPort(o.Admin)),
+		b.setStats(orAnyPort(o.Admin)),
 		b.setWeir(o.Weir),
 		b.setModelServers(o.ModelServers),
 	)
+}
+
+// setStats has the listener with the counters, if there is one, bind any port and ask the admin interface.
+func (b Bootstrap) setStats(admin string) error {
+	listener := b.Stats()
+	if listener == nil {
+		return nil
+	}
+	cluster := b.Cluster(AdminCluster)
+	if cluster == nil {
+		return fmt.Errorf("envoyrun: configuration has a listener %s and no cluster %s", StatsListener, AdminCluster)
+	}
+	return errors.Join(setAddress(listener, "listener "+StatsListener, orAnyPort("")), setEndpoints(cluster, []string{admin}))
 }
 
 func orAnyPort(address string) string {

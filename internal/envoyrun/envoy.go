@@ -20,7 +20,8 @@ import (
 type Envoy struct {
 	process *child.Process
 	admin   admin
-	address string // of the listener, ip:port
+	address string // of the listener for requests, ip:port
+	stats   string // of the listener with the counters of ext_proc; "" if there is none
 	dir     string
 	ownDir  bool // remove dir with Envoy
 
@@ -37,6 +38,13 @@ func Start(ctx context.Context, o Options) (*Envoy, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The listener with the counters has to know the port of the admin interface beforehand.
+	reserved, release, err := reserve(orAnyPort(o.Admin))
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	o.Admin = reserved
 	bootstrap, err := o.Render()
 	if err != nil {
 		return nil, err
@@ -113,7 +121,7 @@ func (e *Envoy) waitReady(ctx context.Context, timeout time.Duration, adminAddre
 		if address, err := os.ReadFile(adminAddress); err == nil && len(address) > 0 {
 			e.admin.address = string(address)
 			if _, err = e.admin.get(ctx, "/ready"); err == nil {
-				e.address, err = e.admin.listener(ctx)
+				e.address, e.stats, err = e.admin.listeners(ctx)
 				return err
 			}
 			last = err
@@ -134,6 +142,14 @@ func (e *Envoy) Addr() string { return e.address }
 
 // URL returns "http://" and Addr.
 func (e *Envoy) URL() string { return "http://" + e.address }
+
+// StatsURL returns the root of the listener with the counters of ext_proc; "" if the configuration has none.
+func (e *Envoy) StatsURL() string {
+	if e.stats == "" {
+		return ""
+	}
+	return "http://" + e.stats
+}
 
 // AdminURL returns the root of the admin interface.
 func (e *Envoy) AdminURL() string { return "http://" + e.admin.address }

@@ -21,7 +21,8 @@ type Options struct {
 	// Edit, if set, changes the configuration last, in place.
 	Edit func(Bootstrap) error
 
-	// Listen and Admin are the addresses to bind, ip:port. Empty means 127.0.0.1 and any free port; so does port 0.
+	// Listen and Admin are the addresses to bind, ip:port. Empty means 127.0.0.1 and any free port; so does port 0. The
+	// listener with the counters of ext_proc, where the configuration has one, always binds 127.0.0.1 and any free port.
 	Listen, Admin string
 
 	// Concurrency is the number of worker threads. 0 means 1, which leaves the other cores to the test.

@@ -32,6 +32,7 @@ type Server struct {
 	roll       roll
 	logs       logStreams
 	once       warnings
+	lastStream atomic.Int64  // when the last one came, in nanoseconds since 1970; 0 before the first
 	names      bool          // the controller wants the requests' IDs
 	unreadSaid atomic.Uint64 // has a bit for each synonym that was warned about
 
@@ -99,11 +100,20 @@ func (s *Server) SetConfig(cfg Config) error {
 // Streams returns the number of open streams.
 func (s *Server) Streams() int { return int(s.plateau.active.Load()) }
 
+// LastStream returns when the last stream came, the zero time before the first.
+func (s *Server) LastStream() time.Time {
+	if at := s.lastStream.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
+}
+
 // Process serves one stream. It implements extprocv3.ExternalProcessorServer.
 //
 // It returns nil whatever ended the stream, because to Envoy an error is a failed processor.
 func (s *Server) Process(wire extprocv3.ExternalProcessor_ProcessServer) error {
 	begun := time.Now()
+	s.lastStream.Store(begun.UnixNano())
 	s.plateau.enter()
 	defer s.plateau.leave()
 	if first, err := wire.Recv(); err == nil {

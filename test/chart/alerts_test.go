@@ -48,9 +48,9 @@ func TestAlertsAreSound(t *testing.T) {
 	}
 }
 
-var metricName = regexp.MustCompile(`\bweir_[a-z_]+`)
+var metricName = regexp.MustCompile(`\b(?:weir|envoy)_[a-z_]+`)
 
-// Every metric in an alert, and in the example for autoscaling, is one of Weir's, with the labels that are asked for.
+// Every metric in an alert, and in the example for autoscaling, is one of Weir's or of those of Envoy's that its page has.
 func TestAlertsAskForMetricsThatExist(t *testing.T) {
 	page := readFile(t, "../../docs/metrics.md")
 	rules, _ := alerts(t)
@@ -135,6 +135,11 @@ weir_fairness_bound{tier="critical"} 1000
 weir_extproc_usage_unknown_total 0+19x
 weir_served_elsewhere_total{endpoint="10.0.0.1:8000"} 0
 weir_extproc_placed_before_total 0
+` + quietEnvoy
+
+// quietEnvoy is an Envoy that has let requests go past Weir some time ago.
+const quietEnvoy = `up{job="llama/envoy",pod="envoy-0"} 1
+envoy_http_ext_proc_failure_mode_allowed{job="llama/envoy",pod="envoy-0",envoy_http_conn_manager_prefix="inference"} 7
 `
 
 // faultless is another replica beside the healthy one, which has just ended, and what a busy gateway does.
@@ -151,6 +156,7 @@ weir_extproc_streams{pod="weir-1"} 1023
 func TestEachAlertFiresOnce(t *testing.T) {
 	faults := map[string][]string{ // samples that change, each by itself, as they are then
 		"WeirDown":                 {"up 0"},
+		"WeirBypassed":             {`envoy_http_ext_proc_failure_mode_allowed{job="llama/envoy",pod="envoy-0",envoy_http_conn_manager_prefix="inference"} 7+1x`},
 		"WeirNoReadyBackends":      {`weir_ready_backends{pool="llama"} 0`},
 		"WeirNoLeader":             {`weir_leader{pool="llama"} 0`},
 		"WeirTwoLeaders":           {`weir_leader{pool="llama",pod="weir-1"} 1`},
@@ -223,7 +229,10 @@ func firing(t *testing.T, what, samples string, want ...string) {
 		if m == nil {
 			t.Fatalf("%q is no sample", line)
 		}
-		labels := []string{fmt.Sprintf("namespace=%q", namespace), fmt.Sprintf("job=%q", release)}
+		labels := []string{fmt.Sprintf("namespace=%q", namespace)}
+		if !strings.Contains(m[2], "job=") {
+			labels = append(labels, fmt.Sprintf("job=%q", release))
+		}
 		if !strings.Contains(m[2], "pod=") {
 			labels = append(labels, `pod="weir-0"`)
 		}

@@ -65,6 +65,7 @@ func TestHostileValues(t *testing.T) {
 		"annotations with auth":       {minimal + "metrics: { scrapeAnnotations: true }\n", "metrics.scrapeAnnotations", "metrics.auth.enabled must be false"},
 		"PodMonitor without a token":  {minimal + "metrics: { podMonitor: { enabled: true } }\n", "metrics.auth.tokenSecret", "must be given"},
 		"half a token":                {minimal + "metrics: { auth: { tokenSecret: { name: a } } }\n", "metrics/auth/tokenSecret", "missing property 'key'"},
+		"a PodMonitor of no Envoy":    {minimal + "envoy: { podMonitor: { enabled: true } }\n", "envoy.podMonitor.enabled", "envoy.mode is none"},
 		"two monitors":                {minimal + "metrics: { auth: { enabled: false }, podMonitor: { enabled: true }, serviceMonitor: { enabled: true } }\n", "metrics.podMonitor.enabled", "scraped twice"},
 		"autoscaling of nothing":      {minimal + "autoscaling: { enabled: true }\n", "autoscaling.target.name", "must be the Deployment"},
 		"autoscaling, least and most": {minimal + "autoscaling: { enabled: true, target: { name: a }, minReplicas: 5, maxReplicas: 2 }\n", "autoscaling.minReplicas", "5: must be at most"},

@@ -38,9 +38,9 @@ var matrix = map[string]string{
 	"closed":           minimal + "networkPolicy: { enabled: true }\n",
 	"route":            minimal + "httpRoute: { enabled: true, parentRefs: [ { name: gateway, namespace: gateways } ], hostnames: [llama.example.com] }\n",
 	"route of matches": minimal + "httpRoute: { enabled: true, parentRefs: [ { name: gateway } ], matches: [ { headers: [ { name: x-model, value: llama } ] } ] }\n",
-	"sidecar":          minimal + "envoy: { mode: sidecar }\n" + allPeers,
+	"sidecar":          minimal + "envoy: { mode: sidecar, podMonitor: { enabled: true } }\n" + allPeers,
 	"standalone": "pool: { matchLabels: { app: llama }, targetPorts: [8000, 8001], appProtocol: kubernetes.io/h2c }\n" +
-		"envoy: { mode: standalone, serviceType: LoadBalancer }\n" + allPeers,
+		"envoy: { mode: standalone, serviceType: LoadBalancer, podMonitor: { enabled: true } }\n" + allPeers,
 	"long name standalone":  minimal + "fullnameOverride: " + strings.Repeat("a", 49) + "\nenvoy: { mode: standalone }\n",
 	"standalone plaintext":  minimal + "envoy: { mode: standalone, replicas: 1 }\ntls: { enabled: false }\n",
 	"their service account": minimal + "serviceAccount: { create: false, name: theirs }\nrbac: { create: false }\n",

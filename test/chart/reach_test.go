@@ -181,7 +181,7 @@ var reach = map[string]struct {
 			"{ports: [{port: 9003}], from: [{ipBlock: {cidr: 10.0.0.0/8}}, {podSelector: {matchLabels: " + labelsOf("weir", "test") + "}}]}, " +
 			"{ports: [{port: 9090}], from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}]",
 	}},
-	"a sidecar": {minimal + "envoy: { mode: sidecar, serviceType: NodePort, image: { repository: example.com/envoy, tag: v9, pullPolicy: Always }, resources: { limits: { memory: 1Gi } } }\n" + allPeers, map[string]string{
+	"a sidecar": {minimal + "envoy: { mode: sidecar, podMonitor: { enabled: true, labels: { release: prometheus }, interval: 5s }, serviceType: NodePort, image: { repository: example.com/envoy, tag: v9, pullPolicy: Always }, resources: { limits: { memory: 1Gi } } }\n" + allPeers, map[string]string{
 		"Service/llama-weir spec type":                                                          "NodePort",
 		"Service/llama-weir spec ports http":                                                    "{name: http, port: 80, targetPort: 8080, appProtocol: http}",
 		"Deployment/llama-weir spec template spec initContainers envoy restartPolicy":           "Always",
@@ -190,6 +190,14 @@ var reach = map[string]struct {
 		"Deployment/llama-weir spec template spec initContainers envoy resources limits memory": "1Gi",
 		"Deployment/llama-weir spec template spec volumes envoy configMap name":                 "llama-weir-envoy",
 		"NetworkPolicy/llama-weir spec ingress 3":                                               "{ports: [{port: 8080}], from: [{podSelector: {}}]}",
+		"NetworkPolicy/llama-weir spec ingress 4":                                               "{ports: [{port: 9902}], from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}",
+		"PodMonitor/llama-weir-envoy metadata labels release":                                   "prometheus",
+		"PodMonitor/llama-weir-envoy spec":                                                      "{selector: {matchLabels: " + labelsOf("weir", "epp") + "}, podMetricsEndpoints: [{port: envoy-stats, path: /metrics, interval: 5s, relabelings: [{targetLabel: job, replacement: llama/envoy}]}]}",
+	}},
+	"a PodMonitor of an Envoy": {minimal + "envoy: { mode: standalone, podMonitor: { enabled: true } }\n", map[string]string{
+		"PodMonitor/llama-weir-envoy spec selector matchLabels":                 labelsOf("weir", "envoy"),
+		"PodMonitor/llama-weir":                                                 "absent",
+		"Deployment/llama-weir-envoy spec template spec containers envoy ports": "[{name: http, containerPort: 8080}, {name: envoy-stats, containerPort: 9902}]",
 	}},
 	"an Envoy of its own": {"pool: { matchLabels: { app: llama }, targetPorts: [8000, 8001] }\nimagePullSecrets: [ { name: registry } ]\n" +
 		"envoy: { mode: standalone, serviceType: LoadBalancer, replicas: 3, drainSeconds: 100, image: { digest: \"sha256:" + strings.Repeat("0b", 32) + "\" } }\n" + allPeers, map[string]string{
@@ -204,7 +212,7 @@ var reach = map[string]struct {
 		"Deployment/llama-weir-envoy spec template spec containers envoy lifecycle preStop": "{sleep: {seconds: 100}}",
 		"Deployment/llama-weir-envoy spec template spec containers envoy image":             "docker.io/envoyproxy/envoy@sha256:" + strings.Repeat("0b", 32),
 		"PodDisruptionBudget/llama-weir-envoy spec selector matchLabels":                    labelsOf("weir", "envoy"),
-		"NetworkPolicy/llama-weir-envoy spec ingress":                                       "[{ports: [{port: 8080}], from: [{podSelector: {}}]}]",
+		"NetworkPolicy/llama-weir-envoy spec ingress":                                       "[{ports: [{port: 8080}], from: [{podSelector: {}}]}, {ports: [{port: 9902}], from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}]",
 		"NetworkPolicy/llama-weir spec ingress 0 from 1":                                    "{podSelector: {matchLabels: " + labelsOf("weir", "envoy") + "}}",
 	}},
 	"pods": {matrix["pods"] + "resources: { limits: { memory: 4Gi } }\ntests: { image: { repository: example.com/probe, tag: v1 } }\npodSecurityContext: { fsGroup: 7 }\n", map[string]string{

@@ -32,11 +32,12 @@ func askedMetrics(t *testing.T) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(?:` + strings.Join(names, "|") + `)(?:\{.*\})? \S+$`)
 }
 
-// samples returns what Prometheus would have of a replica: the samples that alerts ask for, and that it is up.
+// samples returns what Prometheus would have of a replica: the samples that alerts ask for, and that it is up; and of an
+// Envoy before it.
 func (d *deployed) samples() string {
 	d.t.Helper()
 	_, text := d.scrape("")
-	return "up 1\n" + strings.Join(askedMetrics(d.t).FindAllString(text, -1), "\n") + "\n"
+	return "up 1\n" + strings.Join(askedMetrics(d.t).FindAllString(text, -1), "\n") + "\n" + quietEnvoy
 }
 
 // fires waits until exactly these alerts would fire, if the replica stayed as it is.
@@ -167,7 +168,7 @@ func TestAlertOfTwoLeaders(t *testing.T) {
 func (d *deployed) samplesOf(pod string) string {
 	d.t.Helper()
 	labels := regexp.MustCompile(`(?m)^(\w+)(?:\{(.*)\})? `)
-	return labels.ReplaceAllString(d.samples(), `$1{pod="`+pod+`",$2} `)
+	return labels.ReplaceAllString(strings.TrimSuffix(d.samples(), quietEnvoy), `$1{pod="`+pod+`",$2} `)
 }
 
 // replace writes a file in one step, as a ConfigMap's are.

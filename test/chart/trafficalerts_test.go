@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	aiv3 "github.com/envoyproxy/go-control-plane/envoy/data/ai/v3"
@@ -18,7 +19,9 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/envoystream"
+	"github.com/weir-epp/weir/internal/modelsim"
 )
 
 // Faults of a gateway and too many requests: with a real replica each makes the alert fire that is for it.
@@ -246,4 +249,44 @@ func growing(t *testing.T, before, after string) string {
 		}
 	}
 	return all.String()
+}
+
+// Of a real Envoy with the rendered configuration, at which Weir cannot be reached, Prometheus learns by the port that the
+// PodMonitor names that requests go past Weir.
+func TestAlertOfRequestsPastWeir(t *testing.T) {
+	for _, mode := range []string{"sidecar", "standalone"} {
+		t.Run(mode, func(t *testing.T) {
+			engine, err := modelsim.Start(modelsim.Instant())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(engine.Close)
+			all := render(t, minimal, "envoy: { mode: "+mode+", podMonitor: { enabled: true } }\n")
+			envoy, err := envoyrun.Start(context.Background(), envoyrun.Options{
+				Config: envoyConfig(t, all), Weir: "127.0.0.1:1", ModelServers: []string{engine.Address()},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(envoy.Kill)
+			scrape := func() string {
+				t.Helper()
+				lines := askedMetrics(t).FindAllString(get(t, envoy.StatsURL()+"/metrics"), -1)
+				if len(lines) != 1 {
+					t.Fatalf("of Envoy the alerts have %q", lines)
+				}
+				return strings.Replace(lines[0], "{", `{job="llama/envoy",pod="envoy-0",`, 1) + "\n"
+			}
+			weir := strings.TrimSuffix(healthy, quietEnvoy)
+			before := scrape()
+			firing(t, "nothing", weir+before)
+			get(t, envoy.URL()+"/v1/models")
+			for end := time.Now().Add(10 * time.Second); scrape() == before; time.Sleep(50 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("the counter does not rise: %s", before)
+				}
+			}
+			firing(t, "Envoy's way to Weir", weir+growing(t, before, scrape()), "WeirBypassed")
+		})
+	}
 }

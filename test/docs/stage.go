@@ -121,7 +121,8 @@ func (s *Stage) words() []string {
 	var words []string
 	if s.envoy != nil {
 		words = append(words, "localhost:8080", s.envoy.Addr(),
-			"localhost:9901", strings.TrimPrefix(s.envoy.AdminURL(), "http://"))
+			"localhost:9901", strings.TrimPrefix(s.envoy.AdminURL(), "http://"),
+			"localhost:9902", strings.TrimPrefix(s.envoy.StatsURL(), "http://"))
 	}
 	if s.epp != nil {
 		words = append(words, "localhost:9090", strings.TrimPrefix(s.epp.MetricsURL, "http://"),

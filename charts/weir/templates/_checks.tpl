@@ -50,6 +50,9 @@
 {{- if and (ne $v.envoy.mode "none") (not $v.pool.matchLabels) }}
 {{- fail "pool.matchLabels: must have a label of the model servers' pods, by which the Envoy of this chart finds them" }}
 {{- end }}
+{{- if and $v.envoy.podMonitor.enabled (eq $v.envoy.mode "none") }}
+{{- fail "envoy.podMonitor.enabled: has no use, since envoy.mode is none" }}
+{{- end }}
 {{- $labels := set (include "weir.labels" (dict "root" $ "component" "epp") | fromYaml) "weir.dev/leader" "" }}
 {{- range $key, $_ := $v.podLabels }}
 {{- if hasKey $labels $key }}

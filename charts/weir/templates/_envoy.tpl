@@ -6,8 +6,10 @@ JSON, because numbers that went through a template's YAML come out as floats.
 {{- $envoy := .Files.Get "files/envoy.yaml" | fromYaml }}
 {{- $clusters := list }}
 {{- range $cluster := $envoy.static_resources.clusters }}
-{{- if ne $cluster.name "weir" }}
+{{- if eq $cluster.name "model_servers" }}
 {{- $_ := include "weir.envoyToModelServers" (dict "root" $ "cluster" $cluster) }}
+{{- $clusters = append $clusters $cluster }}
+{{- else if ne $cluster.name "weir" }}
 {{- $clusters = append $clusters $cluster }}
 {{- else if eq $.Values.envoy.mode "standalone" }}
 {{- $leaderFirst := include "weir.envoyLeaderFirst" . | fromYaml }}
@@ -98,6 +100,7 @@ imagePullPolicy: {{ .Values.envoy.image.pullPolicy }}
 args: [--config-path, /etc/envoy/envoy.json, --disable-hot-restart]
 ports:
   - { name: http, containerPort: 8080 }
+  - { name: envoy-stats, containerPort: 9902 }
 startupProbe:
   tcpSocket: { port: http }
   periodSeconds: 1

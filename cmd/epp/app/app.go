@@ -34,6 +34,7 @@ type App struct {
 
 	listeners     listeners
 	followed      []func(*datastore.Files) error // certificates and authorities
+	handshakes    *tellings                      // nil without TLS
 	streams       *streamEnd
 	grpcServer    *grpc.Server
 	healthServer  *grpc.Server
@@ -160,6 +161,7 @@ func (a *App) wireTLS() (credentials.TransportCredentials, error) {
 	}
 	secure := newHandshakes(credentials.NewTLS(serverTLS(cert, o.spoken(), authorities)), a.log.WithName("tls"))
 	a.registry.MustRegister(secure.failed)
+	a.handshakes = secure.told
 	return secure, nil
 }
 

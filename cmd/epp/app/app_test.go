@@ -33,10 +33,12 @@ func TestServesOverTLS(t *testing.T) {
 	}
 	eventually(t, "the stock is back", func() bool { return r.pool.controller.State().Stock == 0 })
 
-	text, err := os.ReadFile(o.PortsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var text []byte
+	eventually(t, "the ports are written", func() (ok bool) {
+		var err error
+		text, err = os.ReadFile(o.PortsFile)
+		return err == nil
+	})
 	var ports Ports
 	if err := json.Unmarshal(text, &ports); err != nil || ports != r.Ports() || ports.GRPC == 0 {
 		t.Errorf("ports file %s, %v; want %+v", text, err, r.Ports())

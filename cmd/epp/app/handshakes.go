@@ -3,6 +3,7 @@ package app
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -28,6 +29,8 @@ const (
 	handshakeOther         = "other"
 )
 
+var handshakeReasons = []string{handshakePlaintext, handshakeNoCertificate, handshakeCertificate, handshakeOther}
+
 // handshakeAdvice is what the log says of the failures that only an operator can end: an Envoy that cannot connect fails
 // open, and nobody would learn why requests bypass the queue.
 var handshakeAdvice = map[string]string{
@@ -48,18 +51,20 @@ type handshakes struct {
 	told   *tellings
 }
 
-// tellings is when each reason was last logged.
+// tellings is how often handshakes failed, by reason, and when each reason was last logged.
 type tellings struct {
-	mu   sync.Mutex
-	last map[string]time.Time
+	mu     sync.Mutex
+	failed map[string]int
+	latest time.Time // of the last failure
+	last   map[string]time.Time
 }
 
 func newHandshakes(c credentials.TransportCredentials, log logr.Logger) handshakes {
 	h := handshakes{c, log, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "weir_tls_handshake_failures_total",
 		Help: "TLS handshakes of clients of the ext_proc port that failed, by reason.",
-	}, []string{"reason"}), &tellings{last: map[string]time.Time{}}}
-	for _, reason := range []string{handshakePlaintext, handshakeNoCertificate, handshakeCertificate, handshakeOther} {
+	}, []string{"reason"}), &tellings{failed: map[string]int{}, last: map[string]time.Time{}}}
+	for _, reason := range handshakeReasons {
 		h.failed.WithLabelValues(reason)
 	}
 	return h
@@ -71,7 +76,9 @@ func (h handshakes) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthIn
 	if err != nil {
 		reason := handshakeReason(err)
 		h.failed.WithLabelValues(reason).Inc()
-		if advice, worth := handshakeAdvice[reason]; worth && h.told.due(reason, time.Now()) {
+		now := time.Now()
+		h.told.count(reason, now)
+		if advice, worth := handshakeAdvice[reason]; worth && h.told.due(reason, now) {
 			h.log.Error(err, advice, "client", conn.RemoteAddr().String())
 		}
 	}
@@ -97,6 +104,31 @@ func handshakeReason(err error) string {
 	default:
 		return handshakeOther
 	}
+}
+
+// count counts a failed handshake.
+func (t *tellings) count(reason string, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failed[reason]++
+	t.latest = now
+}
+
+// summary returns, for the status page, how many handshakes failed, by reason, and when the last one did.
+func (t *tellings) summary(now time.Time) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	total, parts := 0, []string(nil)
+	for _, reason := range handshakeReasons {
+		if n := t.failed[reason]; n > 0 {
+			total += n
+			parts = append(parts, fmt.Sprintf("%s %d", reason, n))
+		}
+	}
+	if total == 0 {
+		return "0 failed"
+	}
+	return fmt.Sprintf("%d failed\t%s; the last one %v ago", total, strings.Join(parts, ", "), now.Sub(t.latest).Round(time.Second))
 }
 
 // due reports whether a reason is to be logged now, and remembers it.

@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"net"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -50,5 +51,14 @@ func TestPlaintextClientIsTold(t *testing.T) {
 	if n := strings.Count(log.String(), told); n != 1 {
 		t.Errorf("told %d times", n)
 	}
+	status := func(want string) {
+		t.Helper()
+		if _, page := r.debug("/statusz"); !regexp.MustCompile(`(?m)^` + want + `$`).MatchString(page) {
+			t.Errorf("/statusz has no line %q:\n%s", want, page)
+		}
+	}
+	status(`streams +0 +none has come yet`)
+	status(`handshakes +4 failed +plaintext 3, other 1; the last one \d+s ago`)
 	granted(t, r.request(t.Context())) // who speaks TLS is served all the same
+	status(`streams +1 +the last one came \d+s ago`)
 }

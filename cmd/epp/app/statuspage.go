@@ -38,7 +38,12 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 		line("elsewhere\t%d\trequests in flight from other replicas, which count as stock", a.pool.foreignTotal.Load())
 	}
 	line("draining\t%t", s.Draining)
-	line("streams\t%d", a.pool.server.Streams())
+	line("streams\t%d\t%s", a.pool.server.Streams(), lastStream(a.pool.server.LastStream(), now))
+	if a.handshakes == nil {
+		line("handshakes\tnone: without TLS")
+	} else {
+		line("handshakes\t%s", a.handshakes.summary(now))
+	}
 	line("")
 	line("queued\t%d of %d\tin %s", s.Queued, d.FairRequestQueue.TotalCapacity, counted(s.Flows, "flow"))
 	line("stock\t%d\tlower bound %g, watermark %g, upper bound %g", s.Stock, s.LowerBound, s.Watermark, s.UpperBound)
@@ -61,6 +66,14 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 			inTokens(&e.Share), a.pool.server.ServedElsewhere(e.Address), e.Models)
 	}
 	return w.Flush()
+}
+
+// lastStream says when the last stream came: without any, Envoy has not reached this Weir.
+func lastStream(at, now time.Time) string {
+	if at.IsZero() {
+		return "none has come yet"
+	}
+	return fmt.Sprintf("the last one came %v ago", max(0, now.Sub(at)).Round(time.Second))
 }
 
 // counted returns a number of things, such as "1 flow" or "2 flows".

@@ -1,0 +1,43 @@
+package envoyrun
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"syscall"
+)
+
+// reserve returns an address with a port that nobody gets until release is called, but who asks for it by its number,
+// as Envoy does: the socket that has it is bound, does not listen, and lets others bind the same. An address with a
+// port is returned as it is.
+func reserve(address string) (reserved string, release func(), err error) {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || at.Port() != 0 {
+		return address, func() {}, nil // what is wrong with it is said where it is used
+	}
+	family, name := syscall.AF_INET6, syscall.Sockaddr(&syscall.SockaddrInet6{Addr: at.Addr().As16()})
+	if at.Addr().Is4() {
+		family, name = syscall.AF_INET, &syscall.SockaddrInet4{Addr: at.Addr().As4()}
+	}
+	socket, err := syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return "", nil, fmt.Errorf("envoyrun: reserving a port: %w", err)
+	}
+	err = errors.Join(
+		syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
+		syscall.Bind(socket, name),
+	)
+	bound, nameErr := syscall.Getsockname(socket)
+	if err := errors.Join(err, nameErr); err != nil {
+		_ = syscall.Close(socket)
+		return "", nil, fmt.Errorf("envoyrun: reserving a port: %w", err)
+	}
+	var port int
+	switch bound := bound.(type) {
+	case *syscall.SockaddrInet4:
+		port = bound.Port
+	case *syscall.SockaddrInet6:
+		port = bound.Port
+	}
+	return netip.AddrPortFrom(at.Addr(), uint16(port)).String(), func() { _ = syscall.Close(socket) }, nil
+}
