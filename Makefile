@@ -37,7 +37,7 @@ test: check facts integration pages ## without a cluster: lint, purity, race and
 test-cluster: race-cluster test-kube test-chart pages-cluster ## with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients
 
 .PHONY: test-long
-test-long: explore million fuzz every-byte churn ## the explorer's depths, a million tenants, fuzzing, more odd answers, a minute of churn
+test-long: explore random million fuzz every-byte churn ## the explorer's depths, random machines, a million tenants, fuzzing, more odd answers, a minute of churn
 
 .PHONY: check
 check: vet lint race unit ## lint, purity, vet, race and unit tests, decisions explored; not on the wire
@@ -72,6 +72,10 @@ unit: envoy ## all other unit tests: of the core with its decisions explored, of
 .PHONY: explore
 explore: ## every sequence of events of a few requests, with whole lives of four, through the decisions
 	$(GO) test -timeout 60m -run TestExplore ./pkg/dispatch -explore.whole
+
+.PHONY: random
+random: ## 10,000 random machines, against the properties that a user would state (4 minutes)
+	$(GO) test -timeout 60m -run TestRandomMachines ./pkg/dispatch -random.runs 10000
 
 .PHONY: million
 million: ## a million identities

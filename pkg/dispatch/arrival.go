@@ -79,7 +79,7 @@ func (m *Machine) admit(w *Waiter) {
 // passOn places a request regardless of the band and the queue; it only needs a ready endpoint.
 func (m *Machine) passOn(w *Waiter) {
 	m.asking = w
-	r := m.placer.Place(w.placement, Unbounded, nil)
+	r := m.placer.Place(w.placement, AnyReady, nil)
 	if r.Empty() {
 		m.reject(w, OutcomeNoEndpoint)
 		return

@@ -73,7 +73,7 @@ func (f *fleet) ready(p Placement) (ready []Endpoint) {
 // below reports whether the lane, with its stock changed by so many, is below a bound. That of the whole pool always is:
 // its band is the ledger's.
 func (f *fleet) below(p Placement, bound Bound, change int) bool {
-	if bound == Unbounded || p.Lane() == "" || f.scene.upper == 0 {
+	if bound >= Unbounded || p.Lane() == "" || f.scene.upper == 0 {
 		return true
 	}
 	held, room := change, 0
@@ -93,7 +93,7 @@ func (f *fleet) pick(p Placement, bound Bound, except *EndpointSet) Endpoint {
 		return best
 	}
 	for _, e := range f.ready(p) {
-		if f.scene.limit > 0 && f.held(e) >= f.scene.limit || !f.TakesTokens(e, 0) {
+		if f.scene.limit > 0 && f.held(e) >= f.scene.limit || bound != AnyReady && !f.TakesTokens(e, 0) {
 			continue
 		}
 		if !except.Has(e) && (best == NoEndpoint || f.held(e) < f.held(best)) {

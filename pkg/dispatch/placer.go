@@ -16,7 +16,8 @@ type Endpoint = scheduling.EndpointID
 const NoEndpoint = scheduling.NoEndpoint
 
 // Bound is the bound of the hysteresis band that a placement must respect within its lane: the one for releases from
-// the queue, the one for a bypass or a starved head, or none, for requests that are passed on without queueing.
+// the queue, the one for a bypass or a starved head, or none: only endpoints' own limits, or, for requests that are passed
+// on without queueing, not even those in tokens.
 type Bound = scheduling.Bound
 
 // EndpointSet is a set of endpoints. The machine keeps one for each flow that is at its cap at some endpoint.
@@ -30,6 +31,7 @@ const (
 	BelowLower = scheduling.BelowLower
 	BelowUpper = scheduling.BelowUpper
 	Unbounded  = scheduling.Unbounded
+	AnyReady   = scheduling.AnyReady
 )
 
 // Placer picks an endpoint and reserves it in one step. Its methods are called under the lock of the machine's owner,

@@ -150,7 +150,7 @@ func (m *Machine) releaseEverybody() {
 	for next := m.queue.Peek(m.now, everybody); next.Request != nil; next = m.queue.Peek(m.now, everybody) {
 		w := waiterOf(next.Request)
 		m.asking = w
-		if r := m.placer.Place(w.placement, Unbounded, nil); !r.Empty() {
+		if r := m.placer.Place(w.placement, AnyReady, nil); !r.Empty() {
 			m.take(w, r, false)
 			m.grant(&next, w)
 		} else {

@@ -96,7 +96,7 @@ func (b *backends) pick(p Placement, bound dispatch.Bound, except *dispatch.Endp
 			}
 		}
 	}
-	if p.Lane() != "" && bound != dispatch.Unbounded && held > 0 && b.upper > 0 && held >= room {
+	if p.Lane() != "" && bound < dispatch.Unbounded && held > 0 && b.upper > 0 && held >= room {
 		return NoEndpoint
 	}
 	return best

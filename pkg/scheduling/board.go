@@ -13,8 +13,11 @@ const (
 	BelowLower Bound = iota
 	// BelowUpper is for a bypass or a starved head.
 	BelowUpper
-	// Unbounded only requires a ready endpoint: it is for requests that are passed on without queueing.
+	// Unbounded only requires an endpoint that takes another request, as far as its own limits go.
 	Unbounded
+	// AnyReady only requires a ready endpoint below its MaxInFlight, even if all are full by tokens: it is for requests that
+	// are passed on without queueing. One that is not full is preferred.
+	AnyReady
 )
 
 // Board counts what Weir has in flight at each endpoint, and picks endpoints. It is not safe for concurrent use: the

@@ -87,7 +87,7 @@ func (o *oracle) room(lane []Endpoint, name string, bound Bound) bool {
 		}
 	}
 	confined := name != "" || len(lane) < len(o.lane(Ask{})) // see board_test.go, TestQueriesFollowTheBoard
-	return bound == Unbounded || !confined || held == 0 || big.NewRat(held, 1).Cmp(big.NewRat(band, Millionths)) < 0
+	return bound >= Unbounded || !confined || held == 0 || big.NewRat(held, 1).Cmp(big.NewRat(band, Millionths)) < 0
 }
 
 func (o *oracle) place(x waiting, bound Bound, except []EndpointID) (EndpointID, []string) {
@@ -99,19 +99,37 @@ func (o *oracle) place(x waiting, bound Bound, except []EndpointID) (EndpointID,
 	if o.first {
 		after = NoEndpoint
 	}
-	order := o.ranked(x, lane, after)
-	order = slices.DeleteFunc(order, func(e Endpoint) bool { return slices.Contains(except, e.ID) })
+	order := o.choice(x, lane, bound, except, after)
 	if len(order) == 0 {
 		return NoEndpoint, nil
 	}
 	return o.take(x, lane, order[0])
 }
 
+// choice returns the endpoints that the request may go to, best first.
+func (o *oracle) choice(x waiting, lane []Endpoint, bound Bound, except []EndpointID, after EndpointID) []Endpoint {
+	refused := func(e Endpoint) bool { return slices.Contains(except, e.ID) }
+	if order := slices.DeleteFunc(o.ranked(x, lane, after), refused); len(order) > 0 || bound != AnyReady {
+		return order
+	}
+	return slices.DeleteFunc(o.order(waiting{}, lane, after), func(e Endpoint) bool { return refused(e) || o.limited(e) })
+}
+
 // ranked returns the endpoints below their limit, best first, with equals in ring order after an endpoint.
 func (o *oracle) ranked(x waiting, lane []Endpoint, after EndpointID) []Endpoint {
-	free := slices.DeleteFunc(slices.Clone(lane), func(e Endpoint) bool {
-		return e.MaxInFlight > 0 && o.held(e.ID) >= int64(e.MaxInFlight) || o.most[e.ID] > 0 && o.cost(e.ID) >= o.most[e.ID]
-	})
+	return o.order(x, slices.DeleteFunc(slices.Clone(lane), func(e Endpoint) bool {
+		return o.limited(e) || o.most[e.ID] > 0 && o.cost(e.ID) >= o.most[e.ID]
+	}), after)
+}
+
+// limited reports whether the endpoint has as many requests as it may have.
+func (o *oracle) limited(e Endpoint) bool {
+	return e.MaxInFlight > 0 && o.held(e.ID) >= int64(e.MaxInFlight)
+}
+
+// order is endpoints best first.
+func (o *oracle) order(x waiting, of []Endpoint, after EndpointID) []Endpoint {
+	free := slices.Clone(of)
 	loads := map[EndpointID]*big.Rat{}
 	for _, e := range free {
 		loads[e.ID] = o.load(e)

@@ -248,10 +248,10 @@ func (w *world) place() {
 	if !ok {
 		return
 	}
-	bound := Bound(w.r.IntN(3))
+	bound := Bound(w.r.IntN(4))
 	except, ids := w.except()
 	had, could := w.b.HasRoom(x.q, bound, except), w.b.HasRoom(x.q, bound, nil)
-	if lane := w.o.lane(x.ask); could != (w.o.room(lane, x.q.Lane(), bound) && len(w.o.ranked(x, lane, 0)) > 0) {
+	if lane := w.o.lane(x.ask); could != (w.o.room(lane, x.q.Lane(), bound) && len(w.o.choice(x, lane, bound, nil, 0)) > 0) {
 		w.t.Fatalf("%+v in lane %q: room %t", x.ask, x.q.Lane(), could)
 	}
 	want, destinations := w.o.place(x, bound, ids)

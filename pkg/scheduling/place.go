@@ -11,10 +11,26 @@ func (b *Board) Place(q *Query, bound Bound, except *EndpointSet) Reservation {
 	}
 	f := b.fieldOf(q, except.on(b.ring), b.start())
 	p := b.scheduler.picker.pick(f, b.lot())
+	if p < 0 && bound == AnyReady {
+		p = b.leastFull(q, except.on(b.ring))
+	}
 	if p < 0 {
 		return Reservation{}
 	}
 	return b.choose(q, p)
+}
+
+// leastFull returns the best of the endpoints that are full by tokens and below their limit, or -1 if there is none.
+func (b *Board) leastFull(q *Query, without []uint64) int32 {
+	at, best := int32(-1), out
+	i, _ := q.reach.index(b.start())
+	for n := range q.reach.ready {
+		p := q.reach.ready[(i+n)%len(q.reach.ready)]
+		if s := &b.spots[p]; s.held() < s.limit && s.total > best && !in(without, p) {
+			at, best = p, s.total
+		}
+	}
+	return at
 }
 
 // HasRoom reports whether Place would find an endpoint. It changes nothing and draws no random number.
@@ -23,8 +39,8 @@ func (b *Board) HasRoom(q *Query, bound Bound, except *EndpointSet) bool {
 	if !b.laneHasRoomFor(q, bound, 0) {
 		return false
 	}
-	f := b.fieldOf(q, except.on(b.ring), 0)
-	return f.some()
+	without := except.on(b.ring)
+	return b.fieldOf(q, without, 0).some() || bound == AnyReady && b.leastFull(q, without) >= 0
 }
 
 // PlaceAt counts the request at the given endpoint, whatever the bounds and limits. It panics unless CanServe(q, id). A
@@ -65,7 +81,7 @@ func (b *Board) start() int32 {
 // laneHasRoomFor reports whether the lane is below the bound with what is held there changed by the given number of
 // requests. It compares exactly, in millionths.
 func (b *Board) laneHasRoomFor(q *Query, bound Bound, change int64) bool {
-	if bound == Unbounded || q.lane == "" && q.reach.whole {
+	if bound >= Unbounded || q.lane == "" && q.reach.whole {
 		return true
 	}
 	lane := b.laneSums(q)

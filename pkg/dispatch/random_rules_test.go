@@ -1,0 +1,440 @@
+package dispatch_test
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// follow hears the verdicts of an event in their order, and checks each of them by what was known just before it. own is
+// the arrival that the event is about, or nil.
+func (x *run) follow(own *request) {
+	var heard []*request
+	for _, w := range x.m.Verdicts() {
+		heard = append(heard, x.owners[w])
+	}
+	for _, r := range heard { // first of all
+		if o := r.w.Outcome(); r.phase == waiting && r.w.Stage() == dispatch.StageEnded &&
+			(o == dispatch.OutcomeTTLExpired || o == dispatch.OutcomeDeadlineExceeded) {
+			x.rejected(r)
+		}
+	}
+	losers := x.losers(heard)
+	again := false // somebody was released, and preempted in the same event
+	for i, r := range heard {
+		again = again || r.phase == waiting && r.w.Stage() == dispatch.StageWaiting || slices.Contains(heard[:i], r)
+	}
+	preempts := len(losers) > 0 || again
+	mustGo := own != nil && x.admitted(own, preempts)
+	at := map[*request]dispatch.Endpoint{}
+	for _, r := range losers {
+		at[r] = r.at
+		x.loses(r)
+	}
+	for _, r := range heard {
+		switch {
+		case r.phase != waiting: // heard already
+		case r.w.Stage() == dispatch.StageEnded:
+			x.rejected(r)
+		case r.w.Stage() == dispatch.StageGranted:
+			if !preempts {
+				x.granted(r)
+			}
+			x.goes(r)
+			if again && !r.promoted {
+				x.shares.outOfTurn(r)
+			}
+		}
+	}
+	if again {
+		x.released = time.Time{}
+	}
+	for _, r := range losers {
+		x.preempted(r, at[r], heard, own)
+	}
+	if mustGo && own.phase != running && x.mayGo(own, true) {
+		x.failf("at once: %v does not go at once, and nobody stood before it: %+v", own, x.roomFor(own))
+	}
+}
+
+// losers are those who have lost their leases.
+func (x *run) losers(heard []*request) (losers []*request) {
+	for _, r := range x.running {
+		switch r.w.Stage() {
+		case dispatch.StageWaiting, dispatch.StageEnded:
+			losers = append(losers, r)
+		case dispatch.StageGranted: // it may have another one
+			if !r.sent && slices.Contains(heard, r) {
+				losers = append(losers, r)
+			}
+		default:
+		}
+	}
+	return losers
+}
+
+// loses takes the lease of one who was preempted. Whether it was sent says what becomes of it.
+func (x *run) loses(r *request) {
+	if r.streams || r.promoted || r.passedOn {
+		x.failf("preemption: %v loses its lease: streaming %t, promoted %t, passed on %t", r, r.streams, r.promoted, r.passedOn)
+	}
+	x.counts.preemptions++
+	x.note("%v is preempted at %d", r, r.at)
+	x.leaves(r)
+	x.shares.refunded(r)
+	switch ended := r.w.Stage() == dispatch.StageEnded; {
+	case ended && r.sent:
+		x.rejected(r)
+	case !ended && !r.sent:
+		x.released = time.Time{}
+		x.waits(r)
+	case ended && r.w.Outcome() == dispatch.OutcomeTTLExpired || r.w.Outcome() == dispatch.OutcomeDeadlineExceeded:
+		x.rejected(r) // it went back, and its time was over
+	default:
+		x.failf("preemption: %v was sent: %t, has ended: %t", r, r.sent, ended)
+	}
+}
+
+// preempted: the lease went to one of a higher tier, and the endpoint with it.
+func (x *run) preempted(r *request, at dispatch.Endpoint, heard []*request, own *request) {
+	for _, taker := range append(heard, own) {
+		if taker != nil && taker != r && taker.phase == running && taker.at == at && x.above(taker, r) {
+			x.shares.outOfTurn(taker)
+			return
+		}
+	}
+	x.failf("preemption: %v lost its lease at %d, and nobody of a higher tier has it", r, at)
+}
+
+// admitted checks the decision on an arrival. preempts means that somebody has lost a lease. mustGo means that nobody
+// stands before it and that there is room.
+func (x *run) admitted(r *request, preempts bool) (mustGo bool) {
+	free := !x.config.Enabled || r.passesOn
+	var before *request // somebody who waits and goes before it
+	stands, starves := false, false
+	for _, o := range x.waiting {
+		stands = stands || x.mightGo(o) && (!x.strict() || !x.above(r, o))
+		if x.couldGo(o) && (!x.strict() || !x.above(r, o)) {
+			before = o
+		}
+		starves = starves || x.starves(o)
+	}
+	switch r.w.Stage() {
+	case dispatch.StageSent:
+		if before != nil && !free {
+			x.failf("overtaking: %v goes at once, and %v waits and could go", r, before)
+		}
+		if !free && !preempts && !x.mayGo(r, true) {
+			x.failf("bounds: %v goes at once, to %d, beyond them: %+v", r, r.w.Granted().Endpoint(), x.roomFor(r))
+		}
+		x.lands(r)
+		x.counts.bypasses++
+		r.passedOn = free
+		x.takes(r)
+		r.sent = true
+		if !free {
+			x.shares.bypassed(r)
+		}
+		x.note("%v goes at once to %d", r, r.at)
+		x.goesOn(r)
+		return false
+	case dispatch.StageEnded:
+		x.rejected(r)
+	default:
+		if free {
+			x.failf("queue: %v waits, and is not to be queued", r)
+		}
+		x.waits(r)
+	}
+	return !stands && !free && !starves && x.mayGo(r, true)
+}
+
+// starves reports whether a waiter is older than its tier's threshold and has room below the upper bound.
+func (x *run) starves(r *request) bool {
+	if !x.strict() || x.ranks[r.w.Tier()] == 0 || x.config.Queue.PromotionBudget == 0 {
+		return false
+	}
+	for _, t := range x.config.Queue.Tiers {
+		if x.named[t.Name] == r.w.Tier() {
+			return t.StarvationThreshold > 0 && x.now.Sub(r.came) >= t.StarvationThreshold && x.mayBePromoted(r)
+		}
+	}
+	return true // of a tier that drains, of which the threshold is not known any more
+}
+
+// lands checks where a request goes.
+func (x *run) lands(r *request) {
+	e := x.endpoint(r.w.Granted().Endpoint())
+	if e == nil || !x.serves(r, e) {
+		x.failf("lane: %v goes to %d, which does not serve it", r, r.w.Granted().Endpoint())
+	}
+}
+
+// granted checks the release of a waiter.
+func (x *run) granted(r *request) {
+	if !x.config.Enabled {
+		x.lands(r)
+		return
+	}
+	promoted := r.w.Granted().Promoted()
+	switch {
+	case !x.now.Before(r.expires):
+		x.failf("expiry: %v is granted, and its time was over %v ago", r, x.now.Sub(r.expires))
+	case promoted && !x.mayBePromoted(r):
+		x.failf("bounds: %v is promoted beyond the upper bound: %+v", r, x.roomFor(r))
+	case !promoted && !x.mayGo(r, false):
+		x.failf("bounds: %v is released beyond them: %+v, available %d", r, x.roomFor(r), x.available(r.w.Tier()))
+	case x.heldApart():
+		x.failf("spacing: %v is released %v after another", r, x.now.Sub(x.released))
+	}
+	x.lands(r)
+	if e := x.endpoint(r.w.Granted().Endpoint()); x.full(r, e.ID) || !x.opens(e) {
+		x.failf("cap: %v goes to %d, which takes no more, or no more of its flow", r, e.ID)
+	}
+	if promoted {
+		x.mayPromote(r)
+	}
+	ordered := len(x.config.Queue.Classes) == 0 && r.class == "" && !x.config.Queue.Priorities
+	for _, c := range x.config.Queue.Classes {
+		ordered = ordered || c.Name == r.class && c.Order == fairqueue.FCFS && !x.config.Queue.Priorities
+	}
+	for _, o := range x.waiting {
+		switch {
+		case o == r:
+		case x.strict() && !promoted && x.above(o, r) && x.mayGo(o, false):
+			x.failf("priority: %v goes before %v, which is of a higher tier and could go there", r, o)
+		case ordered && x.sameLine(o, r) && o.w.Number() < r.w.Number():
+			x.failf("order: %v goes before %v of its flow, which came before it", r, o)
+		}
+	}
+}
+
+// mayPromote checks that a promotion is allowed: somebody of its tier is starved, and the promoted leases are few.
+func (x *run) mayPromote(r *request) {
+	if !slices.ContainsFunc(x.waiting, func(o *request) bool { return o.w.Tier() == r.w.Tier() && x.starves(o) }) {
+		x.failf("promotion: %v is promoted, and nobody of its tier is starved for whom there is room", r)
+	}
+	held := 0
+	for _, o := range x.running {
+		if o.promoted {
+			held++
+		}
+	}
+	budget := x.config.Queue.PromotionBudget
+	if budget < 1_000_000 && held >= max(1, int(budget*int64(x.capacity())/1_000_000)) {
+		x.failf("promotion: %v is promoted, and %d promoted requests run", r, held)
+	}
+	x.counts.promotions++
+}
+
+// sameLine reports whether two requests are of one flow in one class and may use the same endpoints.
+func (x *run) sameLine(a, b *request) bool {
+	return a.w.Tier() == b.w.Tier() && a.class == b.class && a.load.flow == b.load.flow && slices.Equal(a.path().Under, b.path().Under) &&
+		a.lane == b.lane
+}
+
+// goes follows a release.
+func (x *run) goes(r *request) {
+	x.counts.grants++
+	x.shares.granted(r)
+	x.takes(r)
+	x.released = x.now
+	x.note("%v is released to %d", r, r.at)
+	x.goesOn(r)
+}
+
+// rejected follows the end of a request without a lease, and checks what its client is told.
+func (x *run) rejected(r *request) {
+	if r.w.Stage() != dispatch.StageEnded || r.phase == ended {
+		x.failf("outcome: %v ends twice, or has not ended", r)
+	}
+	waited := r.phase == waiting
+	if waited {
+		x.waiting = slices.DeleteFunc(x.waiting, func(o *request) bool { return o == r })
+	}
+	r.phase = ended
+	x.counts.rejections++
+	x.note("%v ends: %v, retry after %v", r, r.w.Outcome(), r.w.RetryAfter())
+	x.toldRightly(r)
+	x.endsRightly(r, waited)
+}
+
+// toldRightly checks Retry-After.
+func (x *run) toldRightly(r *request) {
+	least, most := time.Second, 50*time.Second
+	switch o := r.w.Outcome(); o {
+	case dispatch.OutcomePreempted, dispatch.OutcomeDraining:
+		least, most = time.Millisecond, time.Second
+	case dispatch.OutcomeNoEndpoint:
+		most = 2 * time.Second
+	case dispatch.OutcomeClientCancelled, dispatch.OutcomeDeadlineExceeded:
+		least, most = 0, 0
+	default:
+	}
+	if d := r.w.RetryAfter(); d < least || d > most {
+		x.failf("retry-after: %v ends as %v and is told %v", r, r.w.Outcome(), d)
+	}
+}
+
+// endsRightly checks that the outcome is true.
+func (x *run) endsRightly(r *request, waited bool) {
+	q := &x.config.Queue
+	flow, tier := 0, 0
+	for _, o := range x.waiting {
+		if o.w.Tier() == r.w.Tier() {
+			if tier++; o.load.flow == r.load.flow && o.class == r.class {
+				flow++
+			}
+		}
+	}
+	over := !x.now.Before(r.expires)
+	wrong := false
+	switch o := r.w.Outcome(); o {
+	case dispatch.OutcomeTTLExpired:
+		wrong = !over || !r.ttl
+	case dispatch.OutcomeDeadlineExceeded:
+		wrong = !over || r.ttl
+	case dispatch.OutcomeClientCancelled:
+		wrong = !r.gone && r.patience == 0 && !r.abandons
+	case dispatch.OutcomePreempted:
+		wrong = !r.sent
+	case dispatch.OutcomeNoEndpoint:
+		wrong = x.takesAnybody(r) || x.config.HoldWhenEmpty && x.config.Enabled && !r.passesOn
+	case dispatch.OutcomeShed:
+		wrong = waited || x.config.EnqueueAll || x.ranks[r.w.Tier()] == 0
+	case dispatch.OutcomeFlowFull:
+		wrong = q.Discipline != fairqueue.OneFlow && flow < q.FlowCapacity
+	case dispatch.OutcomeQueueFull:
+		wrong = q.CapacityMode == fairqueue.Shared && x.strict() && !q.GuaranteedTop && len(x.waiting) < q.TotalCapacity &&
+			x.queueSize(r) < 0
+		for _, other := range x.waiting {
+			wrong = wrong || q.CapacityMode == fairqueue.Shared && x.strict() && !q.GuaranteedTop && x.queueSize(r) < 0 && x.above(r, other)
+		}
+	case dispatch.OutcomeDisplaced:
+		wrong = q.CapacityMode != fairqueue.Shared || q.GuaranteedTop && x.strict() && x.ranks[r.w.Tier()] == 0
+		for _, other := range x.waiting { // whoever is lower goes first, if the queue was full and not the tier
+			wrong = wrong || x.strict() && x.above(r, other) && tier+1 < x.queueSize(r)
+		}
+	default:
+		wrong = true
+	}
+	if wrong {
+		x.failf("outcome: %v ends as %v; %d wait, %d of its tier and %d of its flow", r, r.w.Outcome(), len(x.waiting), tier, flow)
+	}
+}
+
+// takesAnybody reports whether an endpoint that the request may use is ready and below its limit of requests.
+func (x *run) takesAnybody(r *request) bool {
+	for i := range x.pool {
+		e := &x.pool[i]
+		if n, _, _ := x.at(e.ID); x.serves(r, e) && (e.MaxInFlight == 0 || n < e.MaxInFlight) {
+			return true
+		}
+	}
+	return false
+}
+
+// queueSize is that of the request's tier; below 0: none.
+func (x *run) queueSize(r *request) int {
+	for _, t := range x.config.Queue.Tiers {
+		if x.named[t.Name] == r.w.Tier() {
+			return t.QueueSize
+		}
+	}
+	return 0
+}
+
+// rules checks the state between two events: the accounts, and that everybody who waits has a reason to.
+func (x *run) rules() {
+	x.accounts()
+	for _, r := range x.waiting {
+		x.waitsRightly(r)
+	}
+	x.shares.observe()
+}
+
+// accounts compares the machine's accounts and the board's with the requests.
+func (x *run) accounts() {
+	s := x.m.State()
+	tokens, promoted := stock.Tokens(0), 0
+	queued, inflight := map[int]int{}, map[int]int{}
+	for _, r := range x.waiting {
+		queued[r.w.Tier()]++
+	}
+	at := [mostEndpoints]int{}
+	for _, r := range x.running {
+		tokens += r.holds
+		inflight[r.w.Granted().Tier()]++
+		at[r.at]++
+		if r.promoted {
+			promoted++
+		}
+	}
+	if s.Queued != len(x.waiting) || s.Stock != len(x.running) || s.Tokens != tokens || s.PromotedHeld != promoted || s.Panics != 0 {
+		x.failf("accounts: %d wait, %d run with %d tokens, %d promoted: %+v", len(x.waiting), len(x.running), tokens, promoted, s)
+	}
+	if x.capacity() != s.Capacity {
+		x.failf("capacity: %d, the machine has %d", x.capacity(), s.Capacity)
+	}
+	for id, n := range at {
+		if x.board.Stock(dispatch.Endpoint(id)) != n {
+			x.failf("accounts: %d run at endpoint %d, the board has %d", n, id, x.board.Stock(dispatch.Endpoint(id)))
+		}
+	}
+	for _, t := range x.m.Tiers(nil) {
+		if t.Queued != queued[t.ID] || t.InFlight != inflight[t.ID] {
+			x.failf("accounts: tier %s has %d waiting and %d running: %+v", t.Name, queued[t.ID], inflight[t.ID], t)
+		}
+	}
+}
+
+// waitsRightly checks that a waiter has a reason to wait.
+func (x *run) waitsRightly(r *request) {
+	switch {
+	case !x.config.Enabled:
+		x.failf("conserving: %v waits, and there is no queue", r)
+	case !x.now.Before(r.expires):
+		x.failf("expiry: %v waits, and its time was over %v ago", r, x.now.Sub(r.expires))
+	case !x.config.HoldWhenEmpty && !x.roomFor(r).ready:
+		x.failf("conserving: %v waits, and no endpoint is ready that it may use", r)
+	case !x.mayGo(r, false):
+	case x.heldApart():
+		if at, _ := x.m.Next(x.now); at.After(x.released.Add(x.config.ReleaseSpacing)) {
+			x.failf("timer: %v waits for the spacing of releases, and nobody is called then", r)
+		}
+	default:
+		x.failf("conserving: %v waits and could go: %+v", r, x.roomFor(r))
+	}
+}
+
+// isAtRest checks that nothing is left when everybody has gone.
+func (x *run) isAtRest() {
+	s := x.m.State()
+	if len(x.waiting)+len(x.running)+s.Queued+s.Stock+int(s.Tokens)+s.LiveFlows+s.PromotedHeld+s.Flows+x.board.Total() != 0 {
+		x.failf("rest: %d wait and %d run: %+v", len(x.waiting), len(x.running), s)
+	}
+	for i, share := range x.board.Shares(nil) {
+		if share.InFlight != 0 || share.Tokens != 0 {
+			x.failf("rest: endpoint %d: %+v", i, share)
+		}
+	}
+	for r := range x.all() {
+		if r.phase != ended {
+			x.failf("outcome: %v has none", r)
+		}
+	}
+}
+
+// all are all requests that have come, in no particular order.
+func (x *run) all() func(yield func(*request) bool) {
+	return func(yield func(*request) bool) {
+		for _, r := range x.owners {
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}

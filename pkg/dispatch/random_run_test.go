@@ -1,0 +1,503 @@
+package dispatch_test
+
+import (
+	"container/heap"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-epp/weir/internal/placement"
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// mostRequests bounds the requests of a run.
+const mostRequests = 300
+
+var dawn = time.Unix(1_000_000_000, 0)
+
+// run is one life of a machine, with all that its callers do: streams, clients, the timer.
+type run struct {
+	world
+	scene     *scene
+	m         *dispatch.Machine
+	scheduler *scheduling.Scheduler
+	board     *scheduling.Board
+	snapshot  *scheduling.Snapshot
+	agenda    agenda
+	order     uint64
+	requests  int
+	owners    map[*dispatch.Waiter]*request
+	shares    *shares
+	counts    tallies
+	trace     []string // the last events
+	traces    bool
+}
+
+// tallies say what a run has met.
+type tallies struct {
+	requests, grants, bypasses, preemptions, promotions, rejections, windows, compared int
+}
+
+// broken is the panic of a property that does not hold.
+type broken struct{ error }
+
+// failf ends the run: a property does not hold. Its name comes first.
+func (x *run) failf(format string, of ...any) { panic(broken{fmt.Errorf(format, of...)}) }
+
+// action is what happens at a time.
+type action struct {
+	at    time.Time
+	order uint64
+	do    func()
+}
+
+type agenda []action
+
+func (a agenda) Len() int { return len(a) }
+
+func (a agenda) Less(i, j int) bool {
+	if a[i].at.Equal(a[j].at) {
+		return a[i].order < a[j].order
+	}
+	return a[i].at.Before(a[j].at)
+}
+
+func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+
+func (a *agenda) Push(x any) { *a = append(*a, x.(action)) }
+
+func (a *agenda) Pop() any {
+	last := len(*a) - 1
+	x := (*a)[last]
+	*a = (*a)[:last]
+	return x
+}
+
+// in does something after a time.
+func (x *run) in(d time.Duration, do func()) {
+	x.order++
+	heap.Push(&x.agenda, action{x.now.Add(d), x.order, do})
+}
+
+// play lives through a scene; the error is the first property that does not hold.
+func play(s *scene, traces bool) (x *run, err error) {
+	x = &run{scene: s, owners: map[*dispatch.Waiter]*request{}, traces: traces}
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case broken:
+			err = p.error
+		default:
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	x.begin()
+	for len(x.agenda) > 0 || x.m.Waiting() > 0 {
+		x.step()
+	}
+	x.isAtRest()
+	return x, nil
+}
+
+func (x *run) begin() {
+	x.now, x.config = dawn, x.scene.config
+	var err error
+	if x.scheduler, err = scheduling.New(scheduling.DefaultConfig()); err != nil {
+		x.failf("scheduler: %w", err)
+	}
+	x.board = scheduling.NewBoard(x.scheduler, rand.New(rand.NewPCG(x.scene.seed, 1)))
+	if x.m, err = dispatch.New(x.config, placement.On(x.board), rand.New(rand.NewPCG(x.scene.seed, 2))); err != nil {
+		x.failf("configuration: %w", err)
+	}
+	x.shares = newShares(x)
+	x.snapshot = x.board.Snapshot()
+	x.rank()
+	x.setPool(x.scene.pool)
+	for i := range x.scene.loads {
+		l := &x.scene.loads[i]
+		number := 0
+		x.in(l.begins, func() { x.starts(l, &number) })
+	}
+	for _, c := range x.scene.changes {
+		x.in(c.at, func() { x.changes(c) })
+	}
+	x.in(x.scene.length, x.mends)
+}
+
+// mends makes the pool whole at the end, so that whoever waits can go.
+func (x *run) mends() {
+	pool := slices.Clone(x.scene.pool)
+	for i := range pool {
+		pool[i].Ready = true
+	}
+	x.setPool(pool)
+}
+
+// starts begins a load.
+func (x *run) starts(l *load, number *int) {
+	if l.clients == 0 {
+		x.sendsOn(l, number)
+		return
+	}
+	for range l.clients {
+		x.sends(l, number)
+	}
+}
+
+// sendsOn sends one request, and the next after a pause, whatever becomes of it.
+func (x *run) sendsOn(l *load, number *int) {
+	if r := x.sends(l, number); r != nil {
+		x.in(max(r.pause, time.Millisecond), func() { x.sendsOn(l, number) })
+	}
+}
+
+// sends sends a load's next request, unless its time is over; nil: it is.
+func (x *run) sends(l *load, number *int) *request {
+	if x.now.Sub(dawn) >= l.begins+l.lasts || x.requests >= mostRequests {
+		return nil
+	}
+	x.requests++
+	*number++
+	r := &request{load: l, number: *number, plan: planned(x.scene, l, *number), came: x.now, at: scheduling.NoEndpoint}
+	x.owners[&r.w] = r
+	x.arrives(r)
+	if l.clients > 0 {
+		x.sendsAfter(r, number)
+	}
+	return r
+}
+
+// sendsAfter lets a client of a closed loop send again when its request has ended. A rejected one waits a while.
+func (x *run) sendsAfter(r *request, number *int) {
+	if r.phase != ended {
+		x.in(5*time.Millisecond, func() { x.sendsAfter(r, number) })
+		return
+	}
+	pause := r.pause
+	if r.w.Outcome() != dispatch.OutcomeDispatched || r.w.Number() == 0 {
+		pause += 200 * time.Millisecond
+	}
+	x.in(pause, func() { x.sends(r.load, number) })
+}
+
+// step does what is due next: an action, or what the machine has asked to be called for.
+func (x *run) step() {
+	at, asks := x.m.Next(x.now)
+	if asks != (len(x.waiting) > 0) {
+		x.failf("timer: %d wait, to be asked again: %t", len(x.waiting), asks)
+	}
+	if asks && (len(x.agenda) == 0 || !x.agenda[0].at.Before(at)) {
+		if at.Before(x.now) {
+			x.failf("timer: it stands %v back", x.now.Sub(at))
+		}
+		x.now = at
+		x.event("the timer", func() { x.m.Advance(x.now) }, nil)
+		return
+	}
+	a := heap.Pop(&x.agenda).(action)
+	x.now = a.at
+	a.do()
+}
+
+// note keeps the trace.
+func (x *run) note(format string, of ...any) {
+	if x.traces {
+		x.trace = append(x.trace, fmt.Sprintf("%v: ", x.now.Sub(dawn))+fmt.Sprintf(format, of...))
+	}
+}
+
+// event is an event with what its caller has to do. effect is what the event itself does to those who are known.
+func (x *run) event(what string, happens, effect func()) {
+	x.note("%s", what)
+	happens()
+	for p := x.m.Preemptor(); p != nil; p = x.m.Preemptor() {
+		r := x.owners[p]
+		if r.phase != waiting {
+			x.failf("preemption: %v is asked for and does not wait", r)
+		}
+		if r.gone {
+			x.m.PreemptorGone(x.now, dispatch.OutcomeClientCancelled)
+			x.rejected(r)
+		} else {
+			x.m.Preempt(x.now)
+		}
+	}
+	if effect != nil {
+		effect()
+	}
+	x.follow(nil)
+	x.rules()
+}
+
+// arrives lets a request come.
+func (x *run) arrives(r *request) {
+	q, err := x.scheduler.Prepare(x.snapshot, r.load.ask)
+	if err != nil {
+		o := dispatch.OutcomeNoEndpoint
+		if errors.Is(err, scheduling.ErrModelUnknown) {
+			o = dispatch.OutcomeUnknownModel
+		}
+		x.refuses(r, o)
+		return
+	}
+	r.lane = q.Lane()
+	a := dispatch.Arrival{
+		Flow: r.load.flow, TierName: r.load.tier, Path: r.load.path, Cost: r.cost, Tokens: r.tokens, Placement: q, Owner: r,
+	}
+	if r.deadline > 0 {
+		a.Deadline = x.now.Add(r.deadline)
+	}
+	x.counts.requests++
+	x.note("%v arrives, cost %d, tokens %d", r, r.cost, r.tokens)
+	if r.passesOn {
+		x.m.PassOn(x.now, &r.w, a)
+	} else {
+		x.m.Arrive(x.now, &r.w, a)
+	}
+	for p := x.m.Preemptor(); p != nil; p = x.m.Preemptor() {
+		if w := x.owners[p]; w.gone {
+			x.m.PreemptorGone(x.now, dispatch.OutcomeClientCancelled)
+			if w != r {
+				x.rejected(w)
+			}
+		} else {
+			x.m.Preempt(x.now)
+		}
+	}
+	r.class = x.class(r)
+	x.expiry(r)
+	x.follow(r)
+	x.rules()
+	if r.patience > 0 {
+		x.in(r.patience, func() {
+			if r.phase == waiting {
+				x.event(fmt.Sprintf("%v leaves", r), func() { x.m.Cancel(x.now, &r.w, dispatch.OutcomeClientCancelled) }, func() { x.rejected(r) })
+			}
+		})
+	}
+}
+
+// expiry is when a request's time in the queue is over.
+func (x *run) expiry(r *request) {
+	ttl := x.config.Queue.QueueTTL
+	for _, t := range x.config.Queue.Tiers {
+		if x.named[t.Name] == r.w.Tier() && t.QueueTimeout > 0 {
+			ttl = t.QueueTimeout
+		}
+	}
+	r.expires, r.ttl = x.now.Add(ttl), true
+	if r.deadline > 0 && r.deadline < ttl {
+		r.expires, r.ttl = x.now.Add(r.deadline), false
+	}
+}
+
+// refuses is the end of a request that no endpoint can ever serve.
+func (x *run) refuses(r *request, o dispatch.Outcome) {
+	retry := x.m.Refuse(x.now, r.load.flow, o)
+	if o == dispatch.OutcomeNoEndpoint && (retry < time.Second || retry > 2*time.Second) {
+		x.failf("retry-after: %v is told %v", r, retry)
+	}
+	r.phase = ended
+	for i := range x.pool {
+		if x.serves(r, &x.pool[i]) {
+			x.failf("refusal: %v is refused (%v), and endpoint %d serves it", r, o, x.pool[i].ID)
+		}
+	}
+}
+
+// goesOn is what a granted request does: its stream is told, its answer begins and ends.
+func (x *run) goesOn(r *request) {
+	life := r.lives
+	same := func() bool { return r.phase == running && r.lives == life }
+	lease := r.w.Granted()
+	tell := func() {
+		if !same() || r.sent {
+			return
+		}
+		if r.abandons {
+			x.event(fmt.Sprintf("%v leaves when it is granted", r), func() { x.m.Cancel(x.now, &r.w, dispatch.OutcomeClientCancelled) }, func() {
+				x.released = time.Time{}
+				x.leaves(r)
+				x.shares.refunded(r)
+				x.rejected(r)
+			})
+			return
+		}
+		x.m.Told(&r.w)
+		r.sent = true
+	}
+	if r.slow > 0 && !r.sent && !r.passedOn {
+		x.in(r.slow, tell)
+	} else {
+		r.sent = true
+		x.m.Told(&r.w)
+	}
+	still := func() bool { return same() && r.sent }
+	x.in(r.slow+r.firstByte, func() {
+		if still() && !r.streams {
+			if !x.m.FirstByte(lease) {
+				x.failf("first byte: that of %v is not let through", r)
+			}
+			r.streams = true
+		}
+	})
+	x.in(r.slow+r.runs/2, func() {
+		switch {
+		case !still():
+		case r.moves >= 0 && x.serves(r, x.endpointAt(r.moves)) && x.pool[r.moves%len(x.pool)].ID != r.at:
+			to := x.pool[r.moves%len(x.pool)].ID
+			x.event(fmt.Sprintf("endpoint %d serves %v", to, r), func() { x.m.ServedElsewhere(x.now, lease, to) }, func() { r.at = to })
+		case r.grows && r.actual > r.cost:
+			x.event(fmt.Sprintf("%v costs %d", r, r.actual), func() { x.m.Raise(x.now, lease, r.actual, r.actualTokens) }, func() {
+				r.holds = max(r.holds, r.actualTokens)
+				x.shares.known(r)
+			})
+		case r.early:
+			x.event(fmt.Sprintf("%v costs %d", r, r.actual), func() { x.m.TrueUp(x.now, lease, r.actual, r.actualTokens) }, func() {
+				r.holds = r.actualTokens
+				x.shares.known(r)
+			})
+		}
+	})
+	x.in(r.slow+r.runs, func() {
+		if !still() {
+			return
+		}
+		cost := r.actual
+		if r.late || r.never {
+			cost = fairqueue.UnknownCost
+		}
+		x.event(fmt.Sprintf("%v completes", r), func() {
+			if !x.m.Complete(x.now, lease, cost) {
+				x.failf("settled: %v is not settled", r)
+			}
+		}, func() {
+			x.leaves(r)
+			r.phase = ended
+			if cost != fairqueue.UnknownCost {
+				x.shares.known(r)
+			}
+		})
+		x.event(fmt.Sprintf("%v completes again", r), func() {
+			if x.m.Complete(x.now, lease, 100*r.actual) {
+				x.failf("settled: %v is settled twice", r)
+			}
+		}, nil)
+		if !r.late {
+			x.shares.forgets(r)
+			return
+		}
+		x.in(r.runs, func() {
+			x.event(fmt.Sprintf("%v has cost %d", r, r.actual), func() { x.m.UsageLate(x.now, &r.w, r.actual) }, func() { x.shares.known(r) })
+		})
+	})
+}
+
+func (x *run) endpointAt(i int) *scheduling.Endpoint { return &x.pool[i%len(x.pool)] }
+
+// changes applies a change of the scene.
+func (x *run) changes(c change) {
+	switch {
+	case c.config != nil:
+		x.reloads(*c.config)
+	case c.pool != nil:
+		x.setPool(c.pool)
+	default:
+		x.event(fmt.Sprintf("others hold %+v", c.foreign), func() { x.m.SetForeign(x.now, c.foreign) }, func() {
+			for _, f := range c.foreign {
+				if e := x.endpoint(scheduling.EndpointID(f.ID)); e != nil && e.Ready {
+					x.foreign[f.ID] = f.Held
+				}
+			}
+		})
+	}
+}
+
+func (x *run) reloads(cfg dispatch.Config) {
+	if err := x.m.Configurable(cfg); err != nil {
+		x.note("a reload is refused: %v", err)
+		return
+	}
+	x.event("reload", func() {
+		if err := x.m.Configure(x.now, cfg); err != nil {
+			x.failf("reload: %w", err)
+		}
+	}, func() {
+		x.config = cfg
+		x.rank()
+		x.shares.reset()
+	})
+}
+
+// rank learns the tiers' ranks and names.
+func (x *run) rank() {
+	x.ranks, x.named = map[int]int{}, map[string]int{}
+	for rank, t := range x.m.Tiers(nil) {
+		x.ranks[t.ID] = rank
+		for _, c := range x.config.Queue.Tiers {
+			if c.Name == t.Name {
+				x.named[t.Name] = t.ID
+			}
+		}
+	}
+}
+
+// setPool changes the endpoints, as the datastore does.
+func (x *run) setPool(pool []scheduling.Endpoint) {
+	var ready []stock.Backend
+	for _, e := range pool {
+		if e.Ready {
+			ready = append(ready, stock.Backend{ID: stock.BackendID(e.ID), Slots: int32(e.Slots)})
+		}
+	}
+	x.snapshot = x.snapshot.Next(x.snapshot.Version()+1, pool)
+	x.event("pool: "+describePool(pool), func() {
+		x.board.SetSnapshot(x.snapshot)
+		x.m.SetBackends(x.now, ready, nil)
+	}, func() {
+		x.pool = pool
+		for id := range x.foreign {
+			if e := x.endpoint(scheduling.EndpointID(id)); e == nil || !e.Ready {
+				x.foreign[id] = stock.Amount{}
+			}
+		}
+	})
+}
+
+// waits enters a request into the list of those who wait, in its place.
+func (x *run) waits(r *request) {
+	r.phase = waiting
+	at, _ := slices.BinarySearchFunc(x.waiting, r, func(a, b *request) int { return int(a.w.Number()) - int(b.w.Number()) })
+	x.waiting = slices.Insert(x.waiting, at, r)
+}
+
+// takes gives a request a lease.
+func (x *run) takes(r *request) {
+	if r.phase == waiting {
+		x.waiting = slices.DeleteFunc(x.waiting, func(o *request) bool { return o == r })
+	}
+	l := r.w.Granted()
+	r.phase, r.at, r.promoted, r.streams, r.sent = running, l.Endpoint(), l.Promoted(), false, false
+	r.lives++
+	r.holds = r.tokens
+	r.counts = x.config.MaxInFlightPerFlowPerBackend > 0 || x.config.MaxTokensInFlightPerFlowPerBackend > 0
+	r.measured = x.config.Stock.Tokens.Watermark > 0
+	x.running = append(x.running, r)
+}
+
+// leaves takes a request's lease away.
+func (x *run) leaves(r *request) {
+	x.running = slices.DeleteFunc(x.running, func(o *request) bool { return o == r })
+}
+
+// story is the trace, the last events of it.
+func (x *run) story(most int) string {
+	return strings.Join(x.trace[max(0, len(x.trace)-most):], "\n")
+}

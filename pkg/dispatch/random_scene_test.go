@@ -1,0 +1,399 @@
+package dispatch_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// scene is what one random machine goes through. Everything in it can be left out or made smaller without changing what
+// the rest does: each request is made from the seed, its load and its number alone. So a failing scene can be reduced.
+type scene struct {
+	seed    uint64
+	config  dispatch.Config
+	pool    []scheduling.Endpoint
+	models  bool // endpoints list models
+	loads   []load
+	changes []change
+	length  time.Duration // after it no client sends any more
+}
+
+// load is one population of clients that send alike.
+type load struct {
+	id        int
+	tier      string
+	flow      string
+	path      *fairqueue.Path
+	ask       scheduling.Ask
+	clients   int           // closed loop: each sends when its last request has ended; 0: open loop
+	pause     time.Duration // mean time between an answer and the next request, or between two arrivals
+	begins    time.Duration
+	lasts     time.Duration
+	runs      time.Duration // mean time of an answer
+	cost      fairqueue.Cost
+	spread    int // costs are from cost to cost times this
+	factor    int // tokens for each unit of cost
+	estimates estimates
+	fates     fates
+}
+
+// estimates is how costs are estimated.
+type estimates uint8
+
+const (
+	exact  estimates = iota
+	wrong            // by up to the fourfold in both directions
+	greedy           // the fourfold
+)
+
+// fates are how many requests of a hundred meet each fate.
+type fates struct {
+	leave    int // the client leaves while it waits
+	abandon  int // the client leaves when its request is granted and the destination not yet sent
+	slow     int // the destination is sent later than the grant
+	deadline int // the client has a deadline
+	grow     int // the cost is raised in flight, if it was estimated too low
+	early    int // the cost is known in flight
+	late     int // the cost is known after the end
+	never    int // the cost is never known
+	move     int // a fallback serves it
+	passOn   int // it is no inference
+	hurried  int // the first byte comes at once
+}
+
+// change is a change of the configuration or of the pool.
+type change struct {
+	at      time.Duration
+	config  *dispatch.Config
+	pool    []scheduling.Endpoint
+	foreign []stock.Foreign
+}
+
+// listingBegins: endpoints may begin to list models, or cease to, while requests wait. Those that came before have one lane
+// whatever their models are, in which one stands in the way of the other.
+const listingBegins = false
+
+const (
+	mostEndpoints = 5
+	tierNames     = "gold silver bronze clay"
+	classNames    = "x y z"
+)
+
+// some returns an element of a list.
+func some[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
+
+// chance is true in so many of a hundred cases.
+func chance(r *rand.Rand, percent int) bool { return r.IntN(100) < percent }
+
+// newScene makes the scene of a seed.
+func newScene(seed uint64) *scene {
+	r := rand.New(rand.NewPCG(seed, 0))
+	s := &scene{seed: seed, length: time.Duration(some(r, 5, 10, 20)) * time.Second}
+	s.config = firstConfig(r)
+	s.models = chance(r, 60)
+	s.pool = randomPool(r, 1+r.IntN(mostEndpoints), s.models)
+	for id := range 2 + r.IntN(6) {
+		s.loads = append(s.loads, randomLoad(r, id, s))
+	}
+	if chance(r, 60) {
+		for range 1 + r.IntN(4) {
+			s.changes = append(s.changes, randomChange(r, s))
+		}
+		slices.SortStableFunc(s.changes, func(a, b change) int { return int(a.at - b.at) })
+	}
+	return s
+}
+
+// firstConfig is a configuration with what cannot change at run time.
+func firstConfig(r *rand.Rand) dispatch.Config {
+	cfg := dispatch.DefaultConfig()
+	cfg.Queue.Discipline = some(r, fairqueue.WFQ, fairqueue.WFQ, fairqueue.VTC, fairqueue.VTC, fairqueue.OneFlow)
+	cfg.Queue.CapacityMode = some(r, fairqueue.Reserved, fairqueue.Shared, fairqueue.Reject)
+	cfg.Queue.Levels = some(r, 0, 1, 1, 2)
+	if chance(r, 25) {
+		cfg.Queue.TierMode = fairqueue.Weighted
+	}
+	return randomConfig(r, cfg)
+}
+
+// randomConfig is base with other values wherever they may change at run time.
+func randomConfig(r *rand.Rand, base dispatch.Config) dispatch.Config {
+	cfg := dispatch.DefaultConfig()
+	q := &cfg.Queue
+	q.Discipline, q.CapacityMode, q.TierMode, q.Levels = base.Queue.Discipline, base.Queue.CapacityMode, base.Queue.TierMode, base.Queue.Levels
+	q.TotalCapacity = some(r, 6, 20, 1000, 1000)
+	q.FlowCapacity = min(q.TotalCapacity, some(r, 3, 100))
+	q.QueueTTL = time.Duration(some(r, 2, 30, 300)) * time.Second
+	q.TieBreak = some(r, fairqueue.ByArrival, fairqueue.NewcomerFirst)
+	q.PromotionBudget = some[int64](r, 0, 100_000, 500_000, 1_000_000)
+	q.GuaranteedTop = chance(r, 30)
+	q.Priorities = chance(r, 20)
+	q.Cursor = some(r, fairqueue.Stay, fairqueue.Advance)
+	q.Weights = map[string]fairqueue.Weight{}
+	for _, flow := range []string{"a", "b", "c", "d"} {
+		if chance(r, 40) {
+			q.Weights[flow] = fairqueue.Weight(some[int64](r, 500_000, 2_000_000, 4_000_000))
+		}
+	}
+	if chance(r, 40) {
+		for _, name := range strings.Fields(classNames)[:2+r.IntN(2)] {
+			q.Classes = append(q.Classes, fairqueue.ClassConfig{
+				Name: name, Quantum: fairqueue.Cost(some(r, 1, 2, 5, 40)), Order: some(r, fairqueue.FCFS, fairqueue.FCFS, fairqueue.WSPT),
+			})
+		}
+		r.Shuffle(len(q.Classes), func(i, j int) { q.Classes[i], q.Classes[j] = q.Classes[j], q.Classes[i] })
+	}
+	randomTiers(r, &cfg)
+	cfg.Enabled = !chance(r, 4)
+	cfg.EnqueueAll = !chance(r, 15)
+	cfg.HoldWhenEmpty = !chance(r, 20)
+	cfg.VictimOrder = some(r, dispatch.NewestFirst, dispatch.LeastCostFirst)
+	if chance(r, 15) {
+		cfg.ReleaseSpacing = time.Duration(some(r, 5, 50)) * time.Millisecond
+	}
+	randomBounds(r, &cfg)
+	return cfg
+}
+
+func randomTiers(r *rand.Rand, cfg *dispatch.Config) {
+	names := strings.Fields(tierNames)[:some(r, 1, 2, 2, 3, 4)]
+	if chance(r, 20) {
+		names = slices.DeleteFunc(slices.Clone(names), func(string) bool { return len(names) > 1 && chance(r, 30) })
+	}
+	if len(names) == 0 {
+		names = []string{"silver"}
+	}
+	cfg.Queue.Tiers, cfg.Tiers = nil, nil
+	for _, name := range names {
+		t := fairqueue.TierConfig{Name: name, QueueSize: some(r, fairqueue.NoLimit, fairqueue.NoLimit, 8)}
+		t.Weight = fairqueue.Weight(some[int64](r, 0, 700_000, 3_000_000))
+		t.StarvationThreshold = time.Duration(some(r, 0, 0, 1, 3)) * time.Second
+		t.QueueTimeout = time.Duration(some(r, 0, 0, 1, 10)) * time.Second
+		cfg.Queue.Tiers = append(cfg.Queue.Tiers, t)
+		d := dispatch.TierConfig{CanPreempt: chance(r, 25)}
+		if chance(r, 15) {
+			d.ReservedFloor, d.ReservedPerSlot = r.IntN(3), stock.One/stock.Micro(some(r, 3, 10))
+		}
+		cfg.Tiers = append(cfg.Tiers, d)
+	}
+}
+
+func randomBounds(r *rand.Rand, cfg *dispatch.Config) {
+	s := &cfg.Stock
+	s.WatermarkPerBackend = 1 + r.IntN(4)
+	switch r.IntN(4) {
+	case 0: // derived
+		s.PercentageDeviationForBounds = stock.One / stock.Micro(some(r, 2, 10))
+	case 1: // lower = upper
+		s.LowerBoundPerBackend, s.UpperBoundPerBackend = s.WatermarkPerBackend, s.WatermarkPerBackend
+	default:
+		s.LowerBoundPerBackend, s.UpperBoundPerBackend = r.IntN(s.WatermarkPerBackend+1), s.WatermarkPerBackend+r.IntN(3)
+	}
+	if chance(r, 25) {
+		s.Tokens.Watermark = stock.Tokens(some(r, 5, 20, 100))
+		if chance(r, 50) {
+			s.Tokens.Lower, s.Tokens.Upper = s.Tokens.Watermark/2, s.Tokens.Watermark*3/2
+		}
+	}
+	if cfg.Queue.Discipline == fairqueue.OneFlow {
+		return
+	}
+	if chance(r, 20) {
+		cfg.MaxInFlightPerFlow = 1 + r.IntN(4)
+	}
+	if chance(r, 20) {
+		cfg.MaxInFlightPerFlowPerBackend = 1 + r.IntN(2)
+	}
+	if chance(r, 10) {
+		cfg.MaxTokensInFlightPerFlow = stock.Tokens(some(r, 5, 50))
+	}
+	if chance(r, 10) {
+		cfg.MaxTokensInFlightPerFlowPerBackend = stock.Tokens(some(r, 3, 30))
+	}
+}
+
+// randomPool is a pool of n endpoints, with models or without.
+func randomPool(r *rand.Rand, n int, models bool) (pool []scheduling.Endpoint) {
+	for i := range n {
+		e := scheduling.Endpoint{ID: scheduling.EndpointID(i), Address: address(i), Ready: !chance(r, 8)}
+		if models {
+			e.Models = some(r, nil, []string{"m"}, []string{"n"}, []string{"m", "n"}, []string{"m"})
+		}
+		if models && i == 0 {
+			e.Models = []string{"m"}
+		}
+		if chance(r, 10) {
+			e.Slots = 1 + r.IntN(3)
+		}
+		if chance(r, 10) {
+			e.MaxInFlight = 1 + r.IntN(4)
+		}
+		pool = append(pool, e)
+	}
+	return pool
+}
+
+func address(i int) string { return fmt.Sprintf("10.0.0.%d:80", i+1) }
+
+func randomLoad(r *rand.Rand, id int, s *scene) load {
+	l := load{
+		id: id, tier: some(r, strings.Fields(tierNames)...), flow: some(r, "a", "b", "c", "d", "e"),
+		begins: time.Duration(r.Int64N(int64(s.length) / 2)), runs: time.Duration(some(r, 20, 100, 100, 500)) * time.Millisecond,
+		cost: 1, spread: 1, factor: some(r, 1, 1, 3),
+	}
+	if chance(r, 60) { // tiers that there are, and few of them, so that loads meet
+		l.tier = s.config.Queue.Tiers[r.IntN(min(2, len(s.config.Queue.Tiers)))].Name
+	}
+	if chance(r, 70) {
+		l.begins = 0
+	}
+	l.lasts = s.length - l.begins
+	if chance(r, 20) {
+		l.lasts /= 2
+	}
+	if chance(r, 50) {
+		l.path = &fairqueue.Path{Class: some(r, "", "x", "y", "z"), Strict: some(r, 0, 0, 2), Priority: some(r, 0, 0, 3)}
+		if s.config.Queue.Levels > 1 {
+			l.path.Under = []string{some(r, "u", "v")}
+		}
+	}
+	if chance(r, 40) {
+		l.ask.Model = some(r, "m", "n")
+	}
+	if chance(r, 30) {
+		l.ask.Subset.Set = true
+		for range 1 + r.IntN(3) {
+			l.ask.Subset.Entries = append(l.ask.Subset.Entries, address(r.IntN(len(s.pool))))
+		}
+	}
+	if chance(r, 75) {
+		l.clients, l.pause = 1+r.IntN(10), time.Duration(some(r, 0, 0, 10, 200))*time.Millisecond
+	} else {
+		l.pause = time.Duration(some(r, 20, 100, 400)) * time.Millisecond
+	}
+	if chance(r, 50) {
+		l.cost, l.spread, l.estimates = fairqueue.Cost(1+r.IntN(30)), some(r, 1, 1, 4, 50), some(r, exact, exact, wrong, greedy)
+	}
+	if chance(r, 40) {
+		l.fates = fates{
+			leave: r.IntN(20), abandon: r.IntN(10), slow: r.IntN(30), deadline: r.IntN(20), grow: r.IntN(60), early: r.IntN(40),
+			late: r.IntN(40), never: r.IntN(20), move: r.IntN(10), passOn: r.IntN(5), hurried: r.IntN(50),
+		}
+	}
+	return l
+}
+
+func randomChange(r *rand.Rand, s *scene) change {
+	c := change{at: time.Duration(r.Int64N(int64(s.length)))}
+	switch r.IntN(3) {
+	case 0:
+		cfg := randomConfig(r, s.config)
+		if chance(r, 50) { // the same but for a few fields
+			other := cfg
+			cfg = s.config
+			switch r.IntN(5) {
+			case 0:
+				cfg.Queue.Weights = other.Queue.Weights
+			case 1:
+				cfg.Queue.Classes, cfg.Queue.Cursor = other.Queue.Classes, other.Queue.Cursor
+			case 2:
+				cfg.Queue.Tiers, cfg.Tiers = other.Queue.Tiers, other.Tiers
+			case 3:
+				cfg.Stock = other.Stock
+			default:
+				cfg.Enabled = !cfg.Enabled
+			}
+		}
+		c.config = &cfg
+	case 1:
+		models := chance(r, 60)
+		if !listingBegins {
+			models = s.models
+		}
+		c.pool = randomPool(r, 1+r.IntN(mostEndpoints), models)
+	default:
+		for range 1 + r.IntN(3) {
+			held := stock.Amount{Requests: r.IntN(4), Tokens: stock.Tokens(r.IntN(20))}
+			c.foreign = append(c.foreign, stock.Foreign{ID: stock.BackendID(r.IntN(len(s.pool))), Held: held})
+		}
+	}
+	return c
+}
+
+// String describes the scene as one would a bug: what is configured, who sends, and what changes.
+func (s *scene) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "for %v, with %s\n", s.length, describeConfig(s.config))
+	fmt.Fprintf(&b, "pool: %s\n", describePool(s.pool))
+	for _, l := range s.loads {
+		fmt.Fprintln(&b, l)
+	}
+	for _, c := range s.changes {
+		switch {
+		case c.config != nil:
+			fmt.Fprintf(&b, "%v: reload: %s\n", c.at, describeConfig(*c.config))
+		case c.pool != nil:
+			fmt.Fprintf(&b, "%v: pool: %s\n", c.at, describePool(c.pool))
+		default:
+			fmt.Fprintf(&b, "%v: others hold %+v\n", c.at, c.foreign)
+		}
+	}
+	return b.String()
+}
+
+func describeConfig(cfg dispatch.Config) string {
+	q, s := cfg.Queue, cfg.Stock
+	text := fmt.Sprintf("discipline %d, capacity mode %d of %d and %d per flow, tie-break %d, weighted tiers %t, levels %d, TTL %v, "+
+		"promotions %d, guaranteed top %t, priorities %t, cursor %d\n  weights %v, enabled %t, enqueue all %t, hold %t, "+
+		"victims %d, spacing %v, caps %d %d %d %d\n",
+		q.Discipline, q.CapacityMode, q.TotalCapacity, q.FlowCapacity, q.TieBreak, q.TierMode == fairqueue.Weighted, q.Levels, q.QueueTTL,
+		q.PromotionBudget, q.GuaranteedTop, q.Priorities, q.Cursor, q.Weights, cfg.Enabled, cfg.EnqueueAll, cfg.HoldWhenEmpty,
+		cfg.VictimOrder, cfg.ReleaseSpacing, cfg.MaxInFlightPerFlow, cfg.MaxInFlightPerFlowPerBackend,
+		cfg.MaxTokensInFlightPerFlow, cfg.MaxTokensInFlightPerFlowPerBackend)
+	for i, t := range q.Tiers {
+		text += fmt.Sprintf("  tier %+v %+v\n", t, cfg.Tiers[i])
+	}
+	for _, c := range q.Classes {
+		text += fmt.Sprintf("  class %+v\n", c)
+	}
+	return text + fmt.Sprintf("  stock %+v", s)
+}
+
+func describePool(pool []scheduling.Endpoint) string {
+	var b strings.Builder
+	for _, e := range pool {
+		fmt.Fprintf(&b, "%d", e.ID)
+		if !e.Ready {
+			b.WriteString(" not ready")
+		}
+		if e.Models != nil {
+			fmt.Fprintf(&b, " models %v", e.Models)
+		}
+		if e.Slots+e.MaxInFlight > 0 {
+			fmt.Fprintf(&b, " slots %d limit %d", e.Slots, e.MaxInFlight)
+		}
+		b.WriteString("; ")
+	}
+	return b.String()
+}
+
+// String describes a load in one line.
+func (l load) String() string {
+	how := fmt.Sprintf("%d clients, pausing %v", l.clients, l.pause)
+	if l.clients == 0 {
+		how = fmt.Sprintf("one each %v", l.pause)
+	}
+	path := ""
+	if l.path != nil {
+		path = fmt.Sprintf(" path %+v", *l.path)
+	}
+	return fmt.Sprintf("load %d: tier %s flow %s%s, model %q, subset %v: %s, from %v for %v; runs %v, cost %d×%d, tokens ×%d, estimates %d, fates %+v",
+		l.id, l.tier, l.flow, path, l.ask.Model, l.ask.Subset.Entries, how, l.begins, l.lasts, l.runs, l.cost, l.spread, l.factor, l.estimates, l.fates)
+}

@@ -1,0 +1,316 @@
+package dispatch_test
+
+import (
+	"math"
+	"slices"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// shares checks that sharers have their shares: the flows of a class, and those under a flow. Two that wait for the same
+// engines, and may go, throughout an interval, get service in the ratio of their weights, within
+//
+//	l_f + l_g + 3E
+//
+// where l is the largest cost over weight of a request of each, and E the largest sum, at any time so far, of what the
+// estimates of both's requests whose cost is not known are wrong by. (The packages' bound is l_f + l_g + 2E for the
+// counters; what a refund does not lower, because idle time banks nothing, is one E more for the service.) It holds
+// whatever happens for other engines. What a sharer gets of other engines may count here too, or not: of the one that is
+// ahead only what it gets here is counted, of the other all that it gets.
+type shares struct {
+	run     *run
+	sharers map[sharerKey]*sharer
+	order   []*sharer // as they came, since maps have no order
+	windows []*window
+	now     int // number of the present look
+}
+
+// sharerKey is a flow in its class: depth 0, or one under it.
+type sharerKey struct {
+	tier                int
+	class, parent, name string
+	depth               int
+}
+
+// sharer is one that shares.
+type sharer struct {
+	key      sharerKey
+	weight   float64
+	all      float64 // that it was charged, with what it was charged more later
+	wrong    float64 // by which the estimates of its requests are wrong, of which the cost is not known
+	most     float64 // the largest value of that
+	largest  float64 // cost over weight of a request
+	disorder bool    // some of its requests went out of turn, to which the bound does not apply
+	seats    []*seat // by lane
+}
+
+// seat is a sharer in a lane.
+type seat struct {
+	of        *sharer
+	lane      string
+	here, all float64 // what it was charged here, with every correction; and with those only by which it was charged more
+	waits     int     // number of the last look in which it waited here and could go
+	present   int     // of the last look in which it waited here
+	elsewhere float64 // what it had been charged elsewhere when it began to wait here
+}
+
+// charge is what a request has charged one sharer.
+type charge struct {
+	seat   *seat
+	weight float64
+	cost   fairqueue.Cost // that is charged at present
+	wrong  float64        // counted in sharer.wrong
+}
+
+// window is an interval in which two sharers wait for the same engines and may go.
+type window struct {
+	a, b   *seat
+	pure   bool // neither has been charged for other engines since it began to wait here
+	behind [2]float64
+	least  [2]float64
+}
+
+func newShares(x *run) *shares { return &shares{run: x, sharers: map[sharerKey]*sharer{}} }
+
+// reset forgets everything at a reload, which may change weights and classes.
+func (s *shares) reset() {
+	*s = *newShares(s.run)
+	for _, r := range s.run.owners {
+		r.charges = nil
+	}
+}
+
+// path are the sharers of a request, outermost first.
+func (s *shares) path(r *request) (all []*seat) {
+	if s.run.config.Queue.Discipline == fairqueue.OneFlow {
+		return nil
+	}
+	key := sharerKey{tier: r.w.Tier(), class: r.class, name: r.load.flow}
+	for depth := range max(1, s.run.config.Queue.Levels) {
+		if depth > 0 {
+			key.parent += "/" + key.name
+			key.depth, key.name = depth, ""
+			if under := r.path().Under; len(under) >= depth {
+				key.name = under[depth-1]
+			}
+		}
+		all = append(all, s.seat(key, r.lane))
+	}
+	return all
+}
+
+func (s *shares) seat(key sharerKey, lane string) *seat {
+	f := s.sharers[key]
+	if f == nil {
+		f = &sharer{key: key, weight: 1}
+		if w, ok := s.run.config.Queue.Weights[key.name]; ok && key.depth == 0 {
+			f.weight = float64(w) / float64(fairqueue.WeightOne)
+		}
+		s.sharers[key] = f
+		s.order = append(s.order, f)
+	}
+	for _, seat := range f.seats {
+		if seat.lane == lane {
+			return seat
+		}
+	}
+	seat := &seat{of: f, lane: lane}
+	f.seats = append(f.seats, seat)
+	return seat
+}
+
+// far is what the sharer was charged elsewhere.
+func (p *seat) far() float64 { return p.of.all - p.all }
+
+// total is all that may count here of what the sharer was charged.
+func (p *seat) total() float64 { return p.here + p.far() }
+
+// pays charges a sharer, or corrects a charge.
+func (p *seat) pays(by float64) {
+	p.here += by
+	p.all += max(0, by)
+	p.of.all += max(0, by)
+}
+
+// granted charges a request that is released.
+func (s *shares) granted(r *request) {
+	s.observe() // who can go now, and could until now
+	s.charges(r)
+}
+
+// bypassed charges a request that has not waited, if the discipline does.
+func (s *shares) bypassed(r *request) {
+	if s.run.config.Queue.Discipline == fairqueue.VTC {
+		s.charges(r)
+	}
+}
+
+func (s *shares) charges(r *request) {
+	r.charges = nil
+	for _, p := range s.path(r) {
+		c := &charge{seat: p, weight: p.of.weight, cost: r.cost}
+		c.wrong = math.Abs(float64(r.final()-r.cost)) / c.weight
+		if s.mayBePreempted(r) {
+			c.wrong = max(c.wrong, float64(r.cost)/c.weight, float64(r.actual)/c.weight)
+		}
+		p.of.largest = max(p.of.largest, float64(max(r.cost, r.actual))/c.weight)
+		p.of.wrong += c.wrong
+		p.of.most = max(p.of.most, p.of.wrong)
+		p.pays(float64(r.cost) / c.weight)
+		r.charges = append(r.charges, c)
+	}
+	s.check()
+}
+
+// mayBePreempted reports whether a tier above that of the request may preempt.
+func (s *shares) mayBePreempted(r *request) bool {
+	if !s.run.strict() {
+		return false
+	}
+	for i, t := range s.run.config.Queue.Tiers {
+		if s.run.config.Tiers[i].CanPreempt && s.run.ranks[s.run.named[t.Name]] < s.run.ranks[r.w.Tier()] {
+			return true
+		}
+	}
+	return false
+}
+
+// known corrects the charges of a request to what it has cost.
+func (s *shares) known(r *request) {
+	s.corrects(r, r.actual)
+	if !r.grows || r.phase == ended || r.early {
+		s.forgets(r)
+	}
+}
+
+// refunded takes back what a request was charged.
+func (s *shares) refunded(r *request) {
+	s.corrects(r, 0)
+	s.forgets(r)
+	r.charges = nil
+}
+
+func (s *shares) corrects(r *request, to fairqueue.Cost) {
+	for _, c := range r.charges {
+		c.seat.pays(float64(to-c.cost) / c.weight)
+		c.cost = to
+	}
+	s.check()
+}
+
+// forgets: the cost of a request will not change any more.
+func (s *shares) forgets(r *request) {
+	for _, c := range r.charges {
+		c.seat.of.wrong -= c.wrong
+		c.wrong = 0
+	}
+}
+
+// outOfTurn: a request went out of turn, as a preemptor does.
+func (s *shares) outOfTurn(r *request) {
+	for _, p := range s.path(r) {
+		p.of.disorder = true
+	}
+}
+
+// observe looks who waits for what and may go, and ends and begins intervals.
+func (s *shares) observe() {
+	s.now++
+	var able []*seat
+	for _, r := range s.run.waiting {
+		may := -1
+		for _, p := range s.path(r) {
+			if p.present != s.now {
+				if p.present != s.now-1 {
+					p.elsewhere = p.far() // it begins to wait here
+				}
+				p.present = s.now
+			}
+			// The largest cost counts for who waits too: a newcomer pays for its first request in advance.
+			p.of.largest = max(p.of.largest, float64(max(r.cost, r.actual))/p.of.weight)
+			if p.waits == s.now {
+				continue
+			}
+			if may < 0 {
+				may = s.may(r)
+			}
+			if may == 1 {
+				p.waits = s.now
+				able = append(able, p)
+			}
+
+		}
+	}
+	s.windows = slices.DeleteFunc(s.windows, func(w *window) bool {
+		return w.a.waits != s.now || w.b.waits != s.now || w.a.of.disorder || w.b.of.disorder
+	})
+	for i, a := range able {
+		for _, b := range able[:i] {
+			if a.lane == b.lane && a.of.sibling(b.of) && !a.of.disorder && !b.of.disorder && !s.watches(a, b) {
+				s.watch(a, b)
+			}
+		}
+	}
+}
+
+// may is 1 if the request is below every cap of its flow, wherever it could go.
+func (s *shares) may(r *request) int {
+	if f := s.run.roomFor(r); s.run.atCap(r) || f.capped {
+		return 0
+	}
+	return 1
+}
+
+func (f *sharer) sibling(g *sharer) bool {
+	a, b := f.key, g.key
+	a.name, b.name = "", ""
+	return a == b
+}
+
+func (s *shares) watches(a, b *seat) bool {
+	return slices.ContainsFunc(s.windows, func(w *window) bool { return w.a == a && w.b == b || w.a == b && w.b == a })
+}
+
+func (s *shares) watch(a, b *seat) {
+	w := &window{a: a, b: b, pure: true}
+	w.behind = w.difference()
+	w.least = w.behind
+	if !w.stillPure() { // one has been charged for other engines before, and how that counted here is not known
+		return
+	}
+	s.windows = append(s.windows, w)
+	s.run.counts.windows++
+}
+
+// difference is by how much each is ahead of the other.
+func (w *window) difference() [2]float64 {
+	return [2]float64{w.a.here - w.b.total(), w.b.here - w.a.total()}
+}
+
+func (w *window) stillPure() bool {
+	return w.pure && w.a.far() == w.a.elsewhere && w.b.far() == w.b.elsewhere
+}
+
+// check compares all intervals with the bound.
+func (s *shares) check() {
+	for _, w := range s.windows {
+		w.pure = w.stillPure()
+		bound := w.a.of.largest + w.b.of.largest + 3*(w.a.of.most+w.b.of.most) + 1e-3
+		for i, d := range w.difference() {
+			from := w.behind[i] // once one of them is charged for other engines, the whole interval counts
+			if w.pure {
+				w.least[i] = min(w.least[i], d)
+				from = w.least[i]
+			}
+			s.run.counts.compared++
+			if d-from > bound {
+				ahead, other := w.a, w.b
+				if i == 1 {
+					ahead, other = w.b, w.a
+				}
+				s.run.failf("shares: in lane %q %+v (weight %v) is %v ahead of %+v (weight %v), and may be %v",
+					w.a.lane, ahead.of.key, ahead.of.weight, d-from, other.of.key, other.of.weight, bound)
+			}
+		}
+	}
+}

@@ -1,0 +1,293 @@
+package dispatch_test
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// capsCountTenants: a cap counts what a flow's tenant holds in all tiers. Otherwise it counts by tier.
+const capsCountTenants = false
+
+// world is what an onlooker knows: the configuration, the pool, the requests. Its rules say who may go where, from these
+// alone.
+type world struct {
+	config   dispatch.Config
+	pool     []scheduling.Endpoint
+	foreign  [mostEndpoints]stock.Amount
+	waiting  []*request // by arrival; one that went back has its old place
+	running  []*request
+	ranks    map[int]int    // of tiers by identifier; 0 is the highest
+	named    map[string]int // identifiers of the configured tiers
+	released time.Time      // the last release from the queue; zero: the next may follow at once
+	now      time.Time
+}
+
+// endpoint is the endpoint with this identifier, or nil.
+func (o *world) endpoint(id scheduling.EndpointID) *scheduling.Endpoint {
+	for i := range o.pool {
+		if o.pool[i].ID == id {
+			return &o.pool[i]
+		}
+	}
+	return nil
+}
+
+// serves reports whether the request may use the endpoint.
+func (o *world) serves(r *request, e *scheduling.Endpoint) bool {
+	ask := &r.load.ask
+	return e.Ready && e.Serves(ask.Model) && (!ask.Subset.Set || slices.Contains(ask.Subset.Entries, e.Address))
+}
+
+// bounds is an endpoint's share of the band, in millionths of a request.
+func (o *world) bounds(e *scheduling.Endpoint) (lower, upper int64) {
+	s := &o.config.Stock
+	const one = 1_000_000
+	switch {
+	case e.Slots > 0:
+		return int64(e.Slots) * one, int64(e.Slots) * one
+	case s.SlotsPerBackend > 0:
+		return int64(s.SlotsPerBackend) * one, int64(s.SlotsPerBackend) * one
+	}
+	deviation := int64(s.PercentageDeviationForBounds) * one / int64(stock.One)
+	lower, upper = int64(s.WatermarkPerBackend)*(one-deviation), int64(s.WatermarkPerBackend)*(one+deviation)
+	if s.LowerBoundPerBackend >= 0 {
+		lower = int64(s.LowerBoundPerBackend) * one
+	}
+	if s.UpperBoundPerBackend >= 0 {
+		upper = int64(s.UpperBoundPerBackend) * one
+	}
+	return lower, upper
+}
+
+// tokenBounds are an endpoint's bounds in tokens; 0: none.
+func (o *world) tokenBounds() (lower, upper stock.Tokens) {
+	t, s := o.config.Stock.Tokens, &o.config.Stock
+	if t.Watermark == 0 {
+		return 0, 0
+	}
+	ceil := func(m stock.Micro) stock.Tokens { return stock.Tokens((m + stock.One - 1) / stock.One) }
+	lower = ceil(stock.Micro(t.Watermark) * (stock.One - s.PercentageDeviationForBounds))
+	upper = ceil(stock.Micro(t.Watermark) * (stock.One + s.PercentageDeviationForBounds))
+	if t.Lower > 0 {
+		lower = t.Lower
+	}
+	if t.Upper > 0 {
+		upper = t.Upper
+	}
+	return lower, upper
+}
+
+// at is what is at a ready endpoint, ours and others'; measured is the tokens without those of leases that were taken
+// while tokens were not bounded.
+func (o *world) at(id scheduling.EndpointID) (n int, tokens, measured stock.Tokens) {
+	n, tokens = o.foreign[id].Requests, o.foreign[id].Tokens
+	measured = tokens
+	for _, r := range o.running {
+		if r.at == id {
+			n++
+			tokens += r.holds
+			if r.measured {
+				measured += r.holds
+			}
+		}
+	}
+	return n, tokens, measured
+}
+
+// poolBelow reports whether the whole stock, with so many requests fewer, is below a bound of the pool. One request may
+// always be in flight.
+func (o *world) poolBelow(upper bool, fewer int) bool {
+	ready, room := 0, false
+	bound, held := int64(0), len(o.running)-fewer
+	lowerTokens, upperTokens := o.tokenBounds()
+	for i := range o.pool {
+		e := &o.pool[i]
+		if !e.Ready {
+			continue
+		}
+		ready++
+		least, most := o.bounds(e)
+		_, tokens, _ := o.at(e.ID)
+		held += o.foreign[e.ID].Requests
+		if upper {
+			bound += most
+			room = room || upperTokens == 0 || tokens < upperTokens
+		} else {
+			bound += least
+			room = room || lowerTokens == 0 || tokens < lowerTokens
+		}
+	}
+	return ready > 0 && (held <= 0 || int64(held)*1_000_000 < bound && room)
+}
+
+// capacity is the most leases below the upper bound.
+func (o *world) capacity() int {
+	sum := int64(0)
+	for i := range o.pool {
+		if o.pool[i].Ready {
+			_, upper := o.bounds(&o.pool[i])
+			sum += upper
+		}
+	}
+	return int((sum + 999_999) / 1_000_000)
+}
+
+// available is what capacity and reservations leave to a tier.
+func (o *world) available(tier int) int {
+	capacity := o.capacity()
+	free, remaining := capacity, capacity
+	for i := range o.pool {
+		if o.pool[i].Ready {
+			free -= o.foreign[o.pool[i].ID].Requests
+		}
+	}
+	inflight := map[int]int{}
+	for _, r := range o.running {
+		free--
+		inflight[r.w.Granted().Tier()]++
+	}
+	for i, t := range o.config.Queue.Tiers { // highest first; a tier that drains reserves nothing
+		cfg, id := o.config.Tiers[i], o.named[t.Name]
+		share := (int64(cfg.ReservedPerSlot)*int64(capacity) + int64(stock.One) - 1) / int64(stock.One)
+		reserved := min(max(cfg.ReservedFloor, int(min(share, int64(capacity)))), remaining)
+		remaining -= reserved
+		if o.ranks[id] < o.ranks[tier] {
+			free -= max(0, reserved-inflight[id])
+		}
+	}
+	return free
+}
+
+// room is what is known of the room for a request.
+type room struct {
+	ready  bool // an endpoint that it may use is ready
+	open   bool // one of these is below its own limits and not at its flow's cap
+	capped bool // one of these is at its flow's cap
+	below  bool // one of these is not at its flow's cap, whether or not it is below its own limits
+	lower  bool // the stock of all of these together is below the lower bound
+	upper  bool // or the upper
+}
+
+// sameCap reports whether the leases of one count against the cap of the other.
+func sameCap(a, b *request) bool {
+	return a.load.flow == b.load.flow && (capsCountTenants || a.w.Tier() == b.w.Tier())
+}
+
+// full reports whether the request's flow is at its cap at an endpoint.
+func (o *world) full(r *request, e scheduling.EndpointID) bool {
+	c := &o.config
+	if c.MaxInFlightPerFlowPerBackend == 0 && c.MaxTokensInFlightPerFlowPerBackend == 0 {
+		return false
+	}
+	n, tokens := 0, stock.Tokens(0)
+	for _, other := range o.running {
+		if other.counts && other.at == e && sameCap(other, r) {
+			n++
+			tokens += other.holds
+		}
+	}
+	return c.MaxInFlightPerFlowPerBackend > 0 && n >= c.MaxInFlightPerFlowPerBackend ||
+		c.MaxTokensInFlightPerFlowPerBackend > 0 && tokens >= c.MaxTokensInFlightPerFlowPerBackend
+}
+
+// atCap reports whether the request's flow holds as much as it may in total.
+func (o *world) atCap(r *request) bool {
+	c := &o.config
+	if c.MaxInFlightPerFlow == 0 && c.MaxTokensInFlightPerFlow == 0 {
+		return false
+	}
+	n, tokens := 0, stock.Tokens(0)
+	for _, other := range o.running {
+		if sameCap(other, r) {
+			n++
+			tokens += other.holds
+		}
+	}
+	return c.MaxInFlightPerFlow > 0 && n >= c.MaxInFlightPerFlow || c.MaxTokensInFlightPerFlow > 0 && tokens >= c.MaxTokensInFlightPerFlow
+}
+
+// opens reports whether an endpoint takes another request, as far as its own limits go.
+func (o *world) opens(e *scheduling.Endpoint) bool {
+	n, _, tokens := o.at(e.ID)
+	_, most := o.tokenBounds()
+	return (e.MaxInFlight == 0 || n < e.MaxInFlight) && (most == 0 || tokens < most)
+}
+
+// roomFor looks for room for a request.
+func (o *world) roomFor(r *request) (f room) {
+	held, lower, upper := 0, int64(0), int64(0)
+	for i := range o.pool {
+		e := &o.pool[i]
+		if !o.serves(r, e) {
+			continue
+		}
+		f.ready = true
+		n, _, _ := o.at(e.ID)
+		held += n
+		l, u := o.bounds(e)
+		lower, upper = lower+l, upper+u
+		full := o.full(r, e.ID)
+		f.capped = f.capped || full
+		f.below = f.below || !full
+		f.open = f.open || !full && o.opens(e)
+	}
+	f.lower = held == 0 || int64(held)*1_000_000 < lower
+	f.upper = held == 0 || int64(held)*1_000_000 < upper
+	return f
+}
+
+// couldGo reports whether a request could go if there were room: an endpoint is ready that it may use, and its flow is
+// below its caps there.
+func (o *world) couldGo(r *request) bool {
+	f := o.roomFor(r)
+	return f.ready && !o.atCap(r) && (f.open || !f.capped)
+}
+
+// mightGo is couldGo for one whose flow is below its cap only where an endpoint's own limits let nobody go: the machine
+// may know that or not.
+func (o *world) mightGo(r *request) bool { return o.roomFor(r).below && !o.atCap(r) }
+
+// mayGo reports whether a request may go now: within the lower bound, for a release, or the upper, for a bypass.
+func (o *world) mayGo(r *request, upper bool) bool {
+	if !o.poolBelow(upper, 0) || o.available(r.w.Tier()) <= 0 || o.atCap(r) {
+		return false
+	}
+	f := o.roomFor(r)
+	return f.open && (f.lower || upper && f.upper)
+}
+
+// mayBePromoted is mayGo for the head of a starved tier.
+func (o *world) mayBePromoted(r *request) bool {
+	f := o.roomFor(r)
+	return o.poolBelow(true, 0) && !o.atCap(r) && f.open && f.upper
+}
+
+// heldApart reports whether a release must wait for the one before.
+func (o *world) heldApart() bool {
+	return o.config.ReleaseSpacing > 0 && len(o.running) > 0 && o.now.Before(o.released.Add(o.config.ReleaseSpacing))
+}
+
+// above reports whether the tier of a is higher than that of b.
+func (o *world) above(a, b *request) bool { return o.ranks[a.w.Tier()] < o.ranks[b.w.Tier()] }
+
+// strict reports whether higher tiers go first.
+func (o *world) strict() bool { return o.config.Queue.TierMode == fairqueue.Strict }
+
+// class is the name of the class that a request is in; the first one's if it names none that there is.
+func (o *world) class(r *request) string {
+	name := r.path().Class
+	for _, c := range o.config.Queue.Classes {
+		if c.Name == name {
+			return name
+		}
+	}
+	if len(o.config.Queue.Classes) > 0 {
+		return o.config.Queue.Classes[0].Name
+	}
+	return ""
+}
