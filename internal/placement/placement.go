@@ -65,6 +65,9 @@ func (b placer) Reach(
 	return b.Board.Reach(queryOf(p), some)
 }
 
+// Lane implements dispatch.Reacher.
+func (b placer) Lane(p dispatch.Placement) string { return b.Board.Lane(queryOf(p)) }
+
 // Traits implements dispatch.Reacher.
 func (b placer) Traits(p dispatch.Placement, some []scheduling.Trait) []scheduling.Trait {
 	return b.Board.Traits(queryOf(p), some)

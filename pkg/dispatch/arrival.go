@@ -22,9 +22,6 @@ func (m *Machine) offer(w *Waiter, a *Arrival) {
 		tokens = stock.Tokens(r.Cost)
 	}
 	w.lease.held = stock.NewLease(r.Tier, tokens, false)
-	if a.Placement != nil {
-		r.Lane = fairqueue.Lane(a.Placement.Lane())
-	}
 }
 
 // decide decides on an arrival. A panic in it ends only this request.
@@ -45,6 +42,7 @@ func (m *Machine) admit(w *Waiter) {
 	if m.queue.Len() > 0 {
 		m.expire()
 	}
+	w.queued.Lane = m.laneOf(w)
 	m.countWaiter(w)
 	bypass := m.mayBypass(w)
 	m.asking = w

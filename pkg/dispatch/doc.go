@@ -59,5 +59,19 @@
 //   - An event does no work for waiters, lanes or flows that it does not concern. Configure, and SetBackends with many
 //     changes at once, look at each once.
 //
+// # What an event asks
+//
+// A lane is a set of endpoints: all models that the same endpoints serve are one ([Reacher]). While requests wait in n lanes
+// that have the endpoint of a lease, its end makes one call of Placer.Place for the request that gets the place, and for
+// each of the n lanes that has no more room than that one of Place, one or two of HasRoom and one of HasReady: no more than
+// five calls in all where the lanes of the endpoint are one, however many models it serves (TestAdaptersOfOneModelAreOneLane).
+// Several lanes have an endpoint in common where models are served by sets that overlap, and where requests have subsets
+// (TestOverlappingLanesAreAskedEach). A reload, or a change of many endpoints, asks for each lane in which requests wait. The
+// first waiter of a lane lists its endpoints; that of another model in a known lane does not.
+//
+// When the endpoints serve other models, waiters may belong to other lanes: they are moved in the event in which the
+// endpoints change (regroup.go). That looks at each lane once, at each waiter of the lanes that do not go on as they were, and
+// at each flow that the queue knows. Later corrections of a request in flight count in the lane that it has then.
+//
 // The package knows nothing of Envoy, protobuf, Kubernetes, or the names of endpoints.
 package dispatch

@@ -175,3 +175,8 @@ func (f *fleet) TakeChanges(some []Endpoint) ([]Endpoint, bool) {
 func (f *fleet) CanTakeOver(p Placement, e Endpoint) bool {
 	return f.CanServe(p, e) && f.below(p, BelowUpper, -1)
 }
+
+// Lane is the one that the request names: nothing regroups the lanes.
+func (f *fleet) Lane(p Placement) string { return p.Lane() }
+
+func (f *fleet) TakeRegrouping() *Regrouping { return nil }

@@ -251,8 +251,7 @@ func (m *Machine) note(w *Waiter) *laneNote {
 	return n
 }
 
-// explore finds out which endpoints the lane of w may use. The lane "" counts as whole whatever it may use: requests that
-// came before any endpoint listed models are in it, whatever their model.
+// explore finds out which endpoints the lane of w may use. The lane "" is whole.
 func (m *Machine) explore(n *laneNote, w *Waiter) {
 	if m.reacher == nil || n.lane == "" {
 		return

@@ -359,3 +359,7 @@ func (b onBoard) Reach(p Placement, some []Endpoint) ([]Endpoint, bool) {
 func (b onBoard) Traits(p Placement, some []scheduling.Trait) []scheduling.Trait {
 	return b.Board.Traits(p.(*scheduling.Query), some)
 }
+
+func (b onBoard) Lane(p Placement) string { return b.Board.Lane(p.(*scheduling.Query)) }
+
+var _ Reacher = onBoard{}

@@ -57,6 +57,7 @@ type Machine struct {
 	expired []*fairqueue.Request
 	heads   []*fairqueue.Request
 	names   []fairqueue.Lane
+	moves   []fairqueue.Move
 	rivals  []*laneNote
 }
 
@@ -196,6 +197,7 @@ func (m *Machine) cancel(w *Waiter, o Outcome) {
 		// Its client has gone, so the place goes to the next request. When a proxy dies, all its waiters' places become
 		// free one after another, and most grants would go to waiters of the same proxy.
 		m.settle(w)
+		m.follow(w)
 		m.queue.Requeue(&w.queued) // refunds its flow
 		m.queue.Remove(&w.queued)
 		m.released = time.Time{}
@@ -273,6 +275,7 @@ func (m *Machine) Complete(now time.Time, l *Lease, cost fairqueue.Cost) (settle
 	}
 	w.stage, w.outcome = StageEnded, OutcomeDispatched
 	m.settle(w) // first, so that no error in what follows can leave the lease held
+	m.follow(w)
 	if cost != fairqueue.UnknownCost {
 		m.queue.TrueUp(now, &w.queued, cost)
 	} else {

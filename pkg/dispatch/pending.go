@@ -9,6 +9,7 @@ type pending struct {
 	touched  []*flowAccount       // flows whose waiters may have to be parked, or not any more
 	lanes    []*fairqueue.Request // one waiter of each lane to examine after a change of the endpoints
 	reopen   bool                 // every lane is to be opened
+	regroup  *Regrouping          // by which waiters are to be moved to other lanes; nil if none
 	arrival  *Waiter              // to be decided on
 	failures int                  // panics in this event
 }

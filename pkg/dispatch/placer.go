@@ -5,7 +5,7 @@ import "github.com/weir-epp/weir/pkg/scheduling"
 // Placement is a request's constraint on endpoints. The machine only knows its lane.
 type Placement interface {
 	// Lane returns the name of the set of endpoints that the request may use; "" is the whole pool. Equal names mean
-	// equal sets.
+	// equal sets. With a Reacher it may be out of date, and Reacher.Lane counts.
 	Lane() string
 }
 
@@ -72,7 +72,14 @@ type Reacher interface {
 	// TakeChanges appends to some the endpoints that have joined, left or changed since the last call, apart from what
 	// lies in their counts and bounds; all means that any may have.
 	TakeChanges(some []Endpoint) (changed []Endpoint, all bool)
+	// Lane returns the name of p's lane on the present endpoints: equal names mean equal sets. It does not panic.
+	// TakeRegrouping returns how lanes have become others since the last call; nil if each goes on as it was.
+	Lane(p Placement) string
+	TakeRegrouping() *Regrouping
 }
+
+// Regrouping is how lanes have become others.
+type Regrouping = scheduling.Regrouping
 
 // Bounder is a Placer whose lanes have bands of their own. The machine tells it each ready endpoint's share of the band,
 // and what others have there, in the event in which the ledger's change.

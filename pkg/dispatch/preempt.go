@@ -89,6 +89,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 	m.uncountLease(v)
 	m.pending.freed = append(m.pending.freed, freed)
 	m.flows.removeLease(loser.flow, v.held.Tokens())
+	m.follow(loser)
 	if sent {
 		loser.stage, loser.outcome = StageEnded, OutcomePreempted
 		loser.retry = m.retryAfter(loser, OutcomePreempted)

@@ -12,6 +12,7 @@ func (m *Machine) reopen() {
 	if m.reacher != nil {
 		m.changed, _ = m.reacher.TakeChanges(m.changed[:0]) // all of them
 	}
+	m.regroup()
 	m.pending.reopen = false
 	m.queue.OpenLanes()
 	m.lanes.reset()
@@ -25,10 +26,10 @@ func (m *Machine) reopen() {
 	m.orderPending()
 }
 
-// reopenFor is reopen for a change of some endpoints: it concerns the lanes that they were in or are in now, and the
-// flows that wait there at a cap. Every other lane has what room it had.
+// reopenFor is reopen for a change of some endpoints: it concerns the lanes that they were in or are in now, those that
+// are regrouped, and the flows that wait there at a cap. Every other lane has what room it had.
 func (m *Machine) reopenFor(changed []Endpoint) {
-	lanes := m.concerned(changed)
+	lanes := m.concerned(changed, m.regroup())
 	for _, n := range lanes {
 		n.noVictim, n.overBound, n.closed = 0, 0, false
 		m.queue.OpenLane(n.lane)
@@ -47,8 +48,9 @@ func (m *Machine) reopenFor(changed []Endpoint) {
 	m.orderPending()
 }
 
-// concerned returns the notes of the lanes that the endpoints were in or are in now, each once.
-func (m *Machine) concerned(changed []Endpoint) (lanes []*laneNote) {
+// concerned returns the notes of the lanes that the endpoints were in or are in now, and of those of the regrouped lanes in
+// which requests wait, each once.
+func (m *Machine) concerned(changed []Endpoint, regrouped []fairqueue.Lane) (lanes []*laneNote) {
 	mark := func(all []*laneNote) {
 		for _, n := range all {
 			if !n.concerned {
@@ -59,6 +61,13 @@ func (m *Machine) concerned(changed []Endpoint) (lanes []*laneNote) {
 	}
 	if m.lanes.notes[""] == nil && m.queue.Waits("") {
 		m.lanes.add(&laneNote{whole: true})
+	}
+	for _, name := range regrouped {
+		if m.heads = m.queue.InLane(name, m.heads[:0]); len(m.heads) > 0 {
+			m.asking = waiterOf(m.heads[0])
+			mark([]*laneNote{m.note(m.asking)})
+			m.asking = nil
+		}
 	}
 	mark(m.lanes.whole.all)
 	for _, e := range changed {

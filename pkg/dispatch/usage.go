@@ -17,6 +17,7 @@ func (m *Machine) Raise(now time.Time, l *Lease, to fairqueue.Cost, tokens stock
 	if tokens > l.held.Tokens() {
 		m.adjust(l, tokens)
 	}
+	m.follow(l.waiter)
 	m.queue.Adjust(now, &l.waiter.queued, to)
 	m.run()
 }
@@ -32,6 +33,7 @@ func (m *Machine) TrueUp(now time.Time, l *Lease, to fairqueue.Cost, tokens stoc
 	if tokens >= 1 {
 		m.adjust(l, tokens)
 	}
+	m.follow(l.waiter)
 	m.queue.TrueUp(now, &l.waiter.queued, to)
 	m.run()
 }

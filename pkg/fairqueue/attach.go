@@ -4,11 +4,16 @@ package fairqueue
 func (c *class) attach(f *flow, r *Request) {
 	fl := f.laneOf(r.Lane)
 	if fl == nil {
-		fl = c.newFlowLane(f, r)
+		fl = c.newFlowLane(f, r, nil)
 	}
 	r.flowLane = fl
 	fl.line.insert(r)
 	c.recount(fl, r, 1)
+	c.gained(fl, r)
+}
+
+// gained restores the orders after fl has gained r.
+func (c *class) gained(fl *flowLane, r *Request) {
 	if head := fl.line.head(); fl.head != head {
 		fl.head = head
 		fl.retag()
@@ -25,14 +30,7 @@ func (c *class) detach(r *Request) {
 	r.flowLane = nil
 	fl.line.remove(r)
 	c.recount(fl, r, -1)
-	if fl.head == r {
-		if fl.head = fl.line.head(); fl.head != nil {
-			fl.retag()
-		}
-		c.reindex(fl)
-	} else if oldest {
-		c.reindex(fl)
-	}
+	c.lost(fl, r, oldest)
 	for fl != nil && fl.queued == 0 {
 		f, above := fl.flow, fl.above
 		c.dropFlowLane(fl)
@@ -43,28 +41,42 @@ func (c *class) detach(r *Request) {
 	}
 }
 
+// lost restores the orders after fl has lost r, which may have been its oldest request.
+func (c *class) lost(fl *flowLane, r *Request, oldest bool) {
+	if fl.head == r {
+		if fl.head = fl.line.head(); fl.head != nil {
+			fl.retag()
+		}
+		c.reindex(fl)
+	} else if oldest {
+		c.reindex(fl)
+	}
+}
+
 // recount adds r to the counts of waiting requests, or subtracts it.
 func (c *class) recount(fl *flowLane, r *Request, by int) {
 	c.queued += by
 	c.tier.queued += by
-	capped := 0
-	for {
-		if fl.parked > 0 {
-			capped = by
-		}
-		fl.queued += by
-		f := fl.flow
+	for f := fl.flow; f != nil; f = f.above {
 		f.queued += by
 		f.cost += int64(by) * int64(r.Cost)
 		if f.siblings.shed.enabled {
 			f.siblings.shed.update(f)
 		}
-		if fl.above == nil {
-			break
-		}
-		fl = fl.above
 	}
-	c.countInLane(fl.lane, by, capped)
+	c.recountLanes(fl, by)
+}
+
+// recountLanes adds a request to the counts of waiting requests in its lane, or subtracts it.
+func (c *class) recountLanes(fl *flowLane, by int) {
+	capped, lane := 0, fl.lane
+	for ; fl != nil; fl = fl.above {
+		if fl.parked > 0 {
+			capped = by
+		}
+		fl.queued += by
+	}
+	c.countInLane(lane, by, capped)
 }
 
 // retag recomputes the tags of all heads of f after its start or weight has changed, except the one in a lane that is
@@ -78,8 +90,9 @@ func (f *flow) retag(but *flowLane) {
 	}
 }
 
-// newFlowLane makes f's part of r's lane, and the lane and the parts of the flows above if they are missing.
-func (c *class) newFlowLane(f *flow, r *Request) *flowLane {
+// newFlowLane makes f's part of r's lane, and the lane and the parts of the flows above if they are missing. g is nil, or the
+// regrouping by which r comes there.
+func (c *class) newFlowLane(f *flow, r *Request, g *regrouping) *flowLane {
 	name := r.Lane
 	cl := c.lanes[name]
 	if cl == nil {
@@ -91,7 +104,7 @@ func (c *class) newFlowLane(f *flow, r *Request) *flowLane {
 	var above *flowLane
 	if f.above != nil {
 		if above = f.above.laneOf(name); above == nil {
-			above = c.newFlowLane(f.above, r)
+			above = c.newFlowLane(f.above, r, g)
 		}
 	}
 	fl := take(&c.freeFlowLanes)
@@ -107,7 +120,12 @@ func (c *class) newFlowLane(f *flow, r *Request) *flowLane {
 			f.byLane[l.lane.name] = l
 		}
 	}
-	if in := f.siblings; c.tier.queue.active && in.discipline.join(&in.level, &f.share, fl.ownBranch(), fl.alone(), r) {
+	in := f.siblings
+	switch {
+	case !c.tier.queue.active:
+	case g != nil:
+		g.join(fl)
+	case in.discipline.join(&in.level, &f.share, fl.ownBranch(), fl.alone(), r):
 		f.retag(fl)
 	}
 	return fl

@@ -35,8 +35,9 @@
 //
 // Virtual time and a flow's start belong to a lane (standing.go): lanes go on at different speeds. A lane in which nobody
 // waits is where the furthest of its level is. What a request is charged moves its flow in the lane of the request, and in
-// the lanes that Request.CountAlsoIn names, where the flow competes for the same backends. So all that follows holds for the flows
-// of one lane, whatever is done in others.
+// the lanes that Request.CountAlsoIn names, where the flow competes for the same backends. So all that follows holds for
+// the flows of one lane, whatever is done in others. When lanes' names come to mean other sets of backends, requests move
+// between lanes (regroup.go): flows that go from one lane to another together stand to each other as they stood.
 //
 // Tags are deferred: only the head of a flow has one. It is computed from the flow's start, which is the maximum in the
 // formula at the time when the flow becomes backlogged or its previous request is popped. For sequences of push and pop
@@ -87,7 +88,8 @@
 //
 // Push, Peek, Pop, Remove, displacement and the expiry of one request are O(log n) in flows and requests, times the
 // number of tiers, of levels, and of lanes in which the request's own flow waits. (With discipline none, one flow has
-// all lanes, but only the request's own lane is touched.) No operation visits all flows or all requests.
+// all lanes, but only the request's own lane is touched.) No operation visits all flows or all requests, except Regroup,
+// Reconfigure and Drain.
 //
 // Of a flow without waiting requests only its start is kept, by which it may owe: while requests of it are in flight, and
 // then for the last keptFlows of a class and the last keptUnder under an active flow (flowtable.go). Whoever is forgotten

@@ -18,7 +18,10 @@ func (l *line) head() *Request {
 	return l.row.first()
 }
 
-func (l *line) insert(r *Request) {
+func (l *line) insert(r *Request) { l.insertAfter(r, nil) }
+
+// insertAfter is insert for a request that comes somewhere after another one, if that is not nil.
+func (l *line) insertAfter(r, before *Request) {
 	if l.row != nil {
 		l.row.insert(r)
 		l.oldest, l.newest = l.row.ends()
@@ -26,8 +29,11 @@ func (l *line) insert(r *Request) {
 	}
 	after := l.newest
 	if after != nil && after.seq > r.seq { // a requeued request; those before it were requeued too
-		after = nil
-		for n := l.oldest; n.seq < r.seq; n = n.next {
+		n := l.oldest
+		if after = before; before != nil {
+			n = before.next
+		}
+		for ; n.seq < r.seq; n = n.next {
 			after = n
 		}
 	}

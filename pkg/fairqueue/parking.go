@@ -1,6 +1,9 @@
 package fairqueue
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // A request that cannot be placed now must not block those behind it in other lanes or flows: its lane is closed, or
 // its flow is parked in its lane, until a settlement or a change of a cap or snapshot may free it.
@@ -135,6 +138,47 @@ func (q *FairRequestQueue) InLane(name Lane, some []*Request) []*Request {
 		} else {
 			some = append(some, l.parked[0].head)
 		}
+	}
+	return some
+}
+
+// LaneNames appends to names those of the lanes in which requests wait, ascending.
+func (q *FairRequestQueue) LaneNames(names []Lane) []Lane {
+	from := len(names)
+	for _, t := range q.tiers {
+		for _, c := range t.classes {
+			for name := range c.lanes {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names[from:])
+	return append(names[:from], slices.Compact(names[from:])...)
+}
+
+// AllInLane appends to some every request that waits in a lane, in no particular order.
+func (q *FairRequestQueue) AllInLane(name Lane, some []*Request) []*Request {
+	for l := range q.everywhere(name) {
+		for fl := range l.flows.all() {
+			some = fl.requests(some)
+		}
+		for _, fl := range l.parked {
+			some = fl.requests(some)
+		}
+	}
+	return some
+}
+
+// requests appends to some every request that waits in fl.
+func (fl *flowLane) requests(some []*Request) []*Request {
+	if fl.under != nil {
+		for part := range fl.under.flows.all() {
+			some = part.requests(some)
+		}
+		return some
+	}
+	for r := range fl.line.all() {
+		some = append(some, r)
 	}
 	return some
 }

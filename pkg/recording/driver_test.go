@@ -176,6 +176,9 @@ func (d *driver) somePool() (*scheduling.Snapshot, []stock.Backend) {
 		}
 		if models && id%2 == 0 {
 			e.Models = []string{"chat"}
+			if v := int(d.version); v%3 == 0 || (id/2+v)%2 == 0 { // sometimes where the other one is, and first of the two
+				e.Models = append(e.Models, "agent")
+			}
 		}
 		if d.chance(4) {
 			e.MaxInFlight = 1 + d.lot.IntN(6)
@@ -277,7 +280,7 @@ func (d *driver) arrive() {
 	if d.chance(3) {
 		snapshot = d.older
 	}
-	ask := scheduling.Ask{Model: []string{"", "chat", "chat", "embed"}[d.lot.IntN(4)]}
+	ask := scheduling.Ask{Model: []string{"", "chat", "agent", "embed"}[d.lot.IntN(4)]}
 	if d.chance(4) {
 		ask.Subset = scheduling.Subset{Set: true, Entries: []string{"10.0.0.1:80", "10.0.0.2", "10.0.0.3:80", "[::1]:5"}[d.lot.IntN(3):]}
 	}

@@ -42,9 +42,10 @@ type Board struct {
 	lanes   map[laneKey]*laneState
 	spare   []*laneState
 
-	// What TakeChanges will return.
+	// What TakeChanges and TakeRegrouping will return.
 	untaken    []EndpointID
 	allChanged bool
+	regrouping *Regrouping
 
 	field field // of the current pick
 }
@@ -67,11 +68,14 @@ func NewBoard(s *Scheduler, random *rand.Rand) *Board {
 	return b
 }
 
-// SetScheduler changes how endpoints are chosen from now on. Waiting requests are filtered again; their lanes keep
-// their names.
+// SetScheduler changes how endpoints are chosen from now on. Waiting requests are filtered again, so their lanes may be
+// others.
 func (b *Board) SetScheduler(s *Scheduler) {
 	if s.config.TieBreak == TieRandom && b.random == nil {
 		panic("scheduling: tie-break random needs a random source")
+	}
+	if was := b.scheduler; was != nil && (was.filtersModel != s.filtersModel || was.filtersSubset != s.filtersSubset) {
+		b.regrouping = &Regrouping{all: true}
 	}
 	b.scheduler = s
 	b.noteChanges(nil, true)
@@ -97,6 +101,7 @@ func (b *Board) SetSnapshot(next *Snapshot) {
 	b.forgetLanes()
 	changed, many := next.changesSince(b.snap)
 	b.noteChanges(changed, many)
+	b.regrouping = b.regrouping.And(next.regroupingSince(b.snap))
 	switch {
 	case next.ring != b.ring && !slices.Equal(next.ring.ids, b.ring.ids):
 		b.replacePool(next)

@@ -16,6 +16,7 @@ func (s *Snapshot) Next(version uint64, endpoints []Endpoint) *Snapshot {
 		next.ring = s.ring
 	}
 	next.changed, next.manyChanged = changes(s, next)
+	next.regrouping = regroupingOf(s, next)
 	next.since = s.mark
 	return next
 }

@@ -49,7 +49,7 @@ func (s *Snapshot) named(entries []HostPort) []int32 {
 	return positions
 }
 
-// laneName returns the lane's name, which depends on the constraint and on whether the snapshot lists models at all.
+// laneName returns the lane's name on the snapshot. Models that are served by the same endpoints have one lane.
 func (s *Scheduler) laneName(snap *Snapshot, c *constraint) string {
 	byModel := s.filtersModel && c.model != "" && snap.listsModels
 	confined := s.filtersSubset && c.confined
@@ -59,18 +59,16 @@ func (s *Scheduler) laneName(snap *Snapshot, c *constraint) string {
 	case !byModel:
 		return c.text
 	case confined:
-		return c.text + " " + modelLane(c.model)
+		return c.text + " " + snap.laneOf(c.model)
+	default:
+		return snap.laneOf(c.model)
 	}
-	if m, ok := snap.byModel[c.model]; ok {
-		return m.lane
-	}
-	return modelLane(c.model)
 }
 
 // subsetLane returns the name of the lane of a subset.
 func subsetLane(entries []HostPort) string {
 	var b strings.Builder
-	b.WriteString("subset=")
+	b.WriteString(subsetPrefix)
 	for i, entry := range entries {
 		if i > 0 {
 			b.WriteByte(',')
@@ -80,7 +78,13 @@ func subsetLane(entries []HostPort) string {
 	return b.String()
 }
 
+const subsetPrefix = "subset="
+
+// modelLane returns the name of the lane of the models of which this is the first.
 func modelLane(model string) string { return "model=" + quoted(model) }
+
+// unlistedLane is the lane of the models that no endpoint lists. No model's lane looks like it.
+const unlistedLane = "model=*"
 
 // quoted returns the text itself if it is plain, and Go syntax otherwise, so that no two texts look the same.
 func quoted(text string) string {

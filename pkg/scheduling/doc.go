@@ -18,10 +18,15 @@
 //
 // # The lane and its band
 //
-// The name of a lane is a function of the request: the canonical, sorted subset and, when some endpoint lists models,
-// the model. "" is the whole pool. On any one snapshot equal names mean equal sets. (There is one
-// temporary exception: requests that were prepared while no endpoint listed models keep the lane "" when models appear
-// later; they are still filtered by their model.)
+// The name of a lane is a function of the request and the snapshot: the canonical, sorted subset and, when some endpoint
+// lists models, the first of the models that the same endpoints serve as the request's; models that no endpoint lists have
+// one lane together. "" is the whole pool. On any one snapshot equal names mean equal sets, and models without a subset that
+// are served by equal sets have one name: a base model and its adapters on the same engines are one lane. Subsets that are
+// written differently are lanes of their own, even if they name the same endpoints.
+//
+// A snapshot in which models are served by other sets than before, or no more by equal ones, regroups them: lanes split,
+// merge, or get another name ([Regrouping]). [Snapshot.Next] compares the two before the lock, in O(models). One more or one
+// less endpoint of the same models, and readiness, regroup nothing.
 //
 // In a lane that is not the whole pool, Place refuses while
 //

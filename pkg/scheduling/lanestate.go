@@ -21,8 +21,8 @@ const maxLanes = 128
 
 // laneKey identifies a lane of a snapshot: by its reach if requests share it, otherwise by its name.
 type laneKey struct {
-	shared        *reach
-	subset, model string
+	shared *reach
+	name   string
 }
 
 // laneOf returns the up-to-date state of the query's lane, which must be large.
@@ -33,7 +33,7 @@ func (b *Board) laneOf(q *Query) *laneState {
 	}
 	key := laneKey{shared: q.reach}
 	if q.confined {
-		key = laneKey{subset: q.text, model: q.model}
+		key = laneKey{name: q.lane}
 	}
 	l := b.lanes[key]
 	if l == nil {

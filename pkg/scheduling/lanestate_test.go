@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -181,7 +182,8 @@ func TestSameSubsetOtherModel(t *testing.T) {
 	}
 }
 
-// Models that are served by the same endpoints share one reach, so a base model's adapters cost no more than one model.
+// Models that are served by the same endpoints share one reach and one lane, so a base model's adapters cost no more than
+// one model, also within a subset.
 func TestModelsOfTheSameEndpoints(t *testing.T) {
 	endpoints := make([]Endpoint, 100)
 	for i, address := range addresses(100) {
@@ -195,8 +197,15 @@ func TestModelsOfTheSameEndpoints(t *testing.T) {
 	if base.reach != adapter.reach || base.reach == own.reach {
 		t.Error("the sets are not shared as they are equal")
 	}
-	if base.Lane() == adapter.Lane() {
-		t.Error("two models are one lane")
+	if base.Lane() != "model=adapter-0" || adapter.Lane() != base.Lane() || own.Lane() == base.Lane() {
+		t.Errorf("lanes %q, %q, %q", base.Lane(), adapter.Lane(), own.Lane())
+	}
+	ask := subsetOf("10.0.0.1", "10.0.0.2")
+	ask.Model = "base"
+	within := prepare(t, b, ask).Lane()
+	ask.Model = "adapter-7"
+	if lane := prepare(t, b, ask).Lane(); lane != within || !strings.HasPrefix(lane, "subset=") {
+		t.Errorf("lanes %q and %q within one subset", within, lane)
 	}
 }
 

@@ -69,6 +69,8 @@ func TestPrepareErrorIsBounded(t *testing.T) {
 func TestLane(t *testing.T) {
 	plain := []Endpoint{ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80")}
 	listed := []Endpoint{ready(0, "10.0.0.1:80", "a"), ready(1, "10.0.0.2:80")}
+	alike := []Endpoint{ready(0, "10.0.0.1:80", "z", "b", "a"), unready(1, "10.0.0.2:80", "b")}
+	star := []Endpoint{ready(0, "10.0.0.1:80", "*"), ready(1, "10.0.0.2:80", "b subset=x")}
 	both := func(model string, entries ...string) Ask {
 		return Ask{Model: model, Subset: Subset{Set: true, Entries: entries}}
 	}
@@ -81,13 +83,17 @@ func TestLane(t *testing.T) {
 		{"the whole pool", plain, Ask{}, ""},
 		{"no lists: the model does not matter", plain, Ask{Model: "a"}, ""},
 		{"lists: it does", listed, Ask{Model: "a"}, "model=a"},
-		{"a model on no list", listed, Ask{Model: "b"}, "model=b"},
+		{"a model on no list", listed, Ask{Model: "b"}, "model=*"},
+		{"a model of the same endpoints as one before it", alike, Ask{Model: "z"}, "model=a"},
+		{"a model of one endpoint more", alike, Ask{Model: "b"}, "model=b"},
+		{"a model with a listed star", star, Ask{Model: "*"}, `model="*"`},
 		{"no model", listed, Ask{}, ""},
-		{"a model with odd letters", listed, Ask{Model: "b subset=x"}, `model="b subset=x"`},
+		{"a model with odd letters", star, Ask{Model: "b subset=x"}, `model="b subset=x"`},
 		{"a subset", plain, subsetOf("10.0.0.2:80"), "subset=10.0.0.2:80"},
 		{"sorted, canonical", plain, subsetOf(" 10.0.0.2 ", "[0::1]:80", "10.0.0.1:80", "10.0.0.2:80"), "subset=10.0.0.1:80,10.0.0.2,[::1]:80"},
 		{"odd entries", plain, subsetOf("10.0.0.1", "x,y"), `subset=10.0.0.1,"x,y"`},
 		{"both", listed, both("a", "10.0.0.1"), "subset=10.0.0.1 model=a"},
+		{"both, of the same endpoints as one before it", alike, both("z", "10.0.0.1"), "subset=10.0.0.1 model=a"},
 		{"both, no lists", plain, both("a", "10.0.0.1"), "subset=10.0.0.1"},
 	}
 	s := mustNew(t)

@@ -5,9 +5,9 @@ package scheduling
 // request cannot be placed again.
 type Query struct {
 	constraint
-	lane string
 
 	// Derived from the constraint; renewed under the lock if the board's snapshot or scheduler has changed.
+	lane      string
 	scheduler *Scheduler
 	snap      *Snapshot
 	reach     *reach
@@ -33,7 +33,7 @@ func (q *Query) renew(s *Scheduler, snap *Snapshot) {
 		q.extras = s.extrasOf(q.ratings)
 	}
 	q.scheduler, q.snap = s, snap
-	q.reach = s.reachOf(snap, &q.constraint)
+	q.reach, q.lane = s.reachOf(snap, &q.constraint), s.laneName(snap, &q.constraint)
 }
 
 // ratingOf returns the scorer's score of the endpoint for this request.
@@ -46,8 +46,8 @@ func (q *Query) ratingOf(scorer string, id EndpointID) Score {
 	return 0
 }
 
-// Lane returns the name of the set of endpoints that the request may use; "" is the whole pool. Equal names mean equal
-// sets.
+// Lane returns the name of the set of endpoints that the request may use, on the snapshot on which it was prepared or last
+// placed; "" is the whole pool. On one snapshot equal names mean equal sets. Board.Lane returns the present one.
 func (q *Query) Lane() string { return q.lane }
 
 // Chosen returns the address of the chosen endpoint, "" before a placement, and the fallbacks: the next best ready

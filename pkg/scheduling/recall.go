@@ -7,7 +7,7 @@ type Recalled struct {
 	Model    string
 	Confined bool
 	Subset   []HostPort
-	// Lane is the lane as it was named when the request came.
+	// Lane is the lane as it was named when the request came. It is for readers: a board names it anew.
 	Lane string
 	// Ratings are what each scorer said of an endpoint for the request, where that is more than nothing, in order of ID.
 	Ratings []EndpointRating

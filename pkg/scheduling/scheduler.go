@@ -65,7 +65,6 @@ func (s *Scheduler) Prepare(snap *Snapshot, ask Ask) (*Query, error) {
 		}
 		q.text = subsetLane(q.entries)
 	}
-	q.lane = s.laneName(snap, &q.constraint)
 	q.ratings = s.rated(snap, &q.constraint)
 	q.renew(s, snap)
 	if len(q.reach.positions) > 0 || snap.Len() == 0 {

@@ -22,7 +22,7 @@ type Snapshot struct {
 	// Derived once, and shared by all requests without a subset.
 	vitals      []vital // by position
 	whole       *reach
-	byModel     map[string]modelReach // models served by the same endpoints share one reach
+	byModel     map[string]modelReach // models served by the same endpoints share one reach, and one lane
 	anyModel    *reach                // for a model that no endpoint lists: the endpoints that serve any
 	listsModels bool
 
@@ -30,6 +30,7 @@ type Snapshot struct {
 	since       *mark        // of the snapshot before
 	changed     []EndpointID // that joined, left or changed, ascending
 	manyChanged bool         // they are too many to list
+	regrouping  *Regrouping  // of the models' lanes; nil if each has the one that it had
 }
 
 // modelReach is the reach of a request that needs a model, and the name of its lane.
@@ -114,11 +115,32 @@ func (s *Snapshot) deriveReaches() {
 	}
 	s.byModel = make(map[string]modelReach, len(listing))
 	same := map[uint64][]*reach{} // by hash, since a base model has many adapters, all served by the same endpoints
+	least := map[*reach]string{}  // the first of the models that share it
 	for model, on := range listing {
 		positions := append(on, anyModel...)
 		slices.Sort(positions)
-		s.byModel[model] = modelReach{s.oneReach(same, positions), modelLane(model)}
+		r := s.oneReach(same, positions)
+		s.byModel[model] = modelReach{reach: r}
+		if first, known := least[r]; !known || model < first {
+			least[r] = model
+		}
 	}
+	lanes := make(map[*reach]string, len(least))
+	for r, model := range least {
+		lanes[r] = modelLane(model)
+	}
+	for model, m := range s.byModel {
+		m.lane = lanes[m.reach]
+		s.byModel[model] = m
+	}
+}
+
+// laneOf returns the name of the lane of the requests that need a model, and have no subset. The snapshot lists models.
+func (s *Snapshot) laneOf(model string) string {
+	if m, listed := s.byModel[model]; listed {
+		return m.lane
+	}
+	return unlistedLane
 }
 
 // oneReach returns the reach of the positions, one for equal positions.

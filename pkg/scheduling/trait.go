@@ -48,7 +48,7 @@ func (b *Board) Reach(q *Query, some []EndpointID) (endpoints []EndpointID, whol
 	}
 	positions := q.reach.positions
 	if b.scheduler.filtersSubset && q.confined {
-		positions = b.snap.named(q.entries) // whatever they serve: requests of one lane may differ in that (see Lane)
+		positions = b.snap.named(q.entries) // whatever they serve, since its traits say no more
 	}
 	for _, p := range positions {
 		some = append(some, b.ring.ids[p])

@@ -1,0 +1,88 @@
+package dispatch
+
+import (
+	"slices"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// laneOf returns the present lane of a request that is not queued.
+func (m *Machine) laneOf(w *Waiter) fairqueue.Lane {
+	switch {
+	case w.placement == nil:
+		return w.queued.Lane
+	case m.reacher != nil:
+		return fairqueue.Lane(m.reacher.Lane(w.placement))
+	default:
+		return fairqueue.Lane(w.placement.Lane())
+	}
+}
+
+// follow lets what a request in flight is charged or refunded from now on count in its present lane.
+func (m *Machine) follow(w *Waiter) { w.queued.Lane = m.laneOf(w) }
+
+// regroup moves the waiters whose lane has another name since the endpoints or the scheduler have changed. It returns the
+// lanes that they have left or come to, ascending, and forgets what was known of these. It looks at each lane once, and at
+// each waiter of those that do not go on as they were.
+func (m *Machine) regroup() (concerned []fairqueue.Lane) {
+	if m.reacher == nil {
+		return nil
+	}
+	m.pending.regroup = m.pending.regroup.And(m.reacher.TakeRegrouping())
+	g := m.pending.regroup
+	if g == nil {
+		return nil
+	}
+	heirs, moves := map[fairqueue.Lane][]fairqueue.Lane{}, m.moves[:0]
+	for _, name := range g.Regrouped() {
+		of, _, _ := g.Heirs(name)
+		heirs[fairqueue.Lane(name)] = lanes(of)
+	}
+	m.names = m.queue.LaneNames(m.names[:0])
+	for _, name := range m.names {
+		of, known, changed := g.Heirs(string(name))
+		if !changed {
+			continue
+		}
+		m.heads = m.queue.AllInLane(name, m.heads[:0])
+		for _, r := range m.heads {
+			w := waiterOf(r)
+			to := m.laneOf(w)
+			if to != name {
+				moves = append(moves, fairqueue.Move{Request: r, To: to})
+				m.touch(w.flow)
+			}
+			if !known && !slices.Contains(heirs[name], to) {
+				heirs[name] = append(heirs[name], to)
+			}
+		}
+		if known {
+			heirs[name] = lanes(of)
+		} else if len(heirs[name]) == 1 && heirs[name][0] == name {
+			delete(heirs, name)
+		}
+	}
+	m.queue.Regroup(heirs, moves)
+	m.pending.regroup = nil
+	clear(moves)
+	m.moves = moves[:0]
+	for name, of := range heirs {
+		concerned = append(append(concerned, name), of...)
+	}
+	slices.Sort(concerned)
+	concerned = slices.Compact(concerned)
+	for _, name := range concerned {
+		if n := m.lanes.notes[name]; n != nil {
+			m.lanes.drop(n)
+		}
+	}
+	return concerned
+}
+
+func lanes(names []string) []fairqueue.Lane {
+	all := make([]fairqueue.Lane, len(names))
+	for i, name := range names {
+		all[i] = fairqueue.Lane(name)
+	}
+	return all
+}

@@ -1,0 +1,131 @@
+package scheduling
+
+import (
+	"slices"
+	"strings"
+)
+
+// Regrouping is how the lanes of two snapshots correspond. A lane has the name of the first of its models, so models that
+// are served by other endpoints than before, and no more by the same as others, have another lane than before; and so have
+// those beside them whose lane was named for one that has left it.
+type Regrouping struct {
+	all   bool                // any lane may have become any other
+	heirs map[string][]string // by the lane of models before: the lanes of these models now, ascending
+}
+
+// regroupingOf returns how the lanes before have become those after; nil if each model has the lane that it had.
+func regroupingOf(before, after *Snapshot) *Regrouping {
+	if before.listsModels != after.listsModels {
+		return &Regrouping{all: true}
+	}
+	heirs := map[string][]string{}
+	for model, m := range before.byModel {
+		if now := after.laneOf(model); now != m.lane {
+			heirs[m.lane] = nil
+		}
+	}
+	for model, m := range after.byModel {
+		if !before.Lists(model) {
+			heirs[unlistedLane] = append(heirs[unlistedLane], m.lane)
+		}
+	}
+	if len(heirs) == 0 {
+		return nil
+	}
+	for model, m := range before.byModel {
+		if of, changed := heirs[m.lane]; changed {
+			heirs[m.lane] = append(of, after.laneOf(model))
+		}
+	}
+	for lane, of := range heirs {
+		if lane == unlistedLane {
+			of = append(of, lane) // there are always other names that nobody lists
+		}
+		slices.Sort(of)
+		heirs[lane] = slices.Compact(of)
+	}
+	return &Regrouping{heirs: heirs}
+}
+
+// regroupingSince returns the regrouping since another snapshot, or nil if there was none.
+func (s *Snapshot) regroupingSince(before *Snapshot) *Regrouping {
+	if s.since == before.mark {
+		return s.regrouping
+	}
+	return regroupingOf(before, s)
+}
+
+// And returns this regrouping followed by another one; nil stands for none.
+func (g *Regrouping) And(next *Regrouping) *Regrouping {
+	switch {
+	case next == nil:
+		return g
+	case g == nil:
+		return next
+	default:
+		return &Regrouping{all: true}
+	}
+}
+
+// Heirs returns, for a lane that does not go on as it was, the lanes to which its requests belong now, with or without
+// itself. known is false if it may be any, and changed if the lane goes on.
+func (g *Regrouping) Heirs(lane string) (heirs []string, known, changed bool) {
+	if g.all {
+		return nil, false, true
+	}
+	subset, models := splitLane(lane)
+	heirs, changed = g.heirs[models]
+	if !changed || subset == "" {
+		return heirs, true, changed
+	}
+	within := make([]string, 0, len(heirs))
+	for _, heir := range heirs {
+		within = append(within, subset+" "+heir)
+	}
+	return within, true, true
+}
+
+// Regrouped returns the lanes without a subset that do not go on as they were, ascending, as far as they are known.
+func (g *Regrouping) Regrouped() []string {
+	lanes := make([]string, 0, len(g.heirs))
+	for lane := range g.heirs {
+		lanes = append(lanes, lane)
+	}
+	slices.Sort(lanes)
+	return lanes
+}
+
+// splitLane splits a lane's name into its subset and its models, which may each be "".
+func splitLane(lane string) (subset, models string) {
+	if !strings.HasPrefix(lane, subsetPrefix) {
+		return "", lane
+	}
+	quoted := false
+	for i := 0; i < len(lane); i++ {
+		switch c := lane[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\' && quoted:
+			i++
+		case c == ' ' && !quoted:
+			return lane[:i], lane[i+1:]
+		}
+	}
+	return lane, ""
+}
+
+// TakeRegrouping returns how the lanes have been regrouped since the last call; nil if each goes on as it was.
+func (b *Board) TakeRegrouping() *Regrouping {
+	g := b.regrouping
+	b.regrouping = nil
+	return g
+}
+
+// Lane returns the name of the set of endpoints that the request may use now; "" is the whole pool. Equal names mean equal
+// sets. It does not change the query.
+func (b *Board) Lane(q *Query) string {
+	if q.snap == b.snap && q.scheduler == b.scheduler {
+		return q.lane
+	}
+	return b.scheduler.laneName(b.snap, &q.constraint)
+}

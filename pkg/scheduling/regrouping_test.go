@@ -1,0 +1,129 @@
+package scheduling
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Of two pools a regrouping says, for every lane that any request had in the first, whether it goes on, and otherwise where
+// its requests are in the second; whichever way the second came about. The board tells it, and every request's lane.
+func TestRegrouping(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "*", "a b", `a" model=b`, "e", "f"}
+	hosts := addresses(4)
+	pool := func(random *rand.Rand) []Endpoint {
+		var all []Endpoint
+		for i, address := range hosts {
+			if random.IntN(8) == 0 {
+				continue
+			}
+			e := ready(EndpointID(i), address)
+			if random.IntN(12) > 0 {
+				for _, name := range names {
+					if random.IntN(2) == 0 {
+						e.Models = append(e.Models, name)
+					}
+				}
+			}
+			all = append(all, e)
+		}
+		return all
+	}
+	var asks []Ask
+	for _, model := range append([]string{"", "nobody's"}, names...) {
+		for _, entries := range [][]string{nil, {hosts[0]}, {hosts[1], hosts[2]}, {`odd " entry`, hosts[0]}, {"odd model=a"}} {
+			asks = append(asks, Ask{Model: model, Subset: Subset{Set: entries != nil, Entries: entries}})
+		}
+	}
+	moved := 0
+	for seed := range uint64(400) {
+		random := rand.New(rand.NewPCG(seed, 5))
+		s := mustNew(t)
+		b := NewBoard(s, nil)
+		first := NewSnapshot(1, pool(random))
+		b.SetSnapshot(first)
+		b.TakeRegrouping()
+		var queries []*Query
+		for _, ask := range asks {
+			q := &Query{constraint: constraint{model: ask.Model, confined: ask.Subset.Set, entries: ask.Subset.canonical()}}
+			if q.confined {
+				q.text = subsetLane(q.entries)
+			}
+			b.refresh(q)
+			queries = append(queries, q)
+		}
+		second := first.Next(2, pool(random))
+		switch seed % 4 {
+		case 1:
+			second = NewSnapshot(2, pool(random))
+		case 2:
+			b.SetSnapshot(first.Next(2, pool(random)))
+		case 3:
+			b.SetScheduler(mustNew(t, func(c *Config) { c.Filters = []string{FilterReady, FilterModel} }))
+		}
+		b.SetSnapshot(second)
+		g := b.TakeRegrouping()
+		if b.TakeRegrouping() != nil {
+			t.Fatal("a regrouping is told twice")
+		}
+		for i, q := range queries {
+			was, now := q.Lane(), b.Lane(q)
+			b.refresh(q)
+			if q.Lane() != now {
+				t.Fatalf("%+v is in lane %q, and will be in %q", asks[i], now, q.Lane())
+			}
+			if g == nil {
+				if was != now {
+					t.Fatalf("seed %d: %+v was in lane %q, and is in %q: nothing is told", seed, asks[i], was, now)
+				}
+				continue
+			}
+			heirs, known, changed := g.Heirs(was)
+			goesOn := !changed
+			if goesOn && was != now || known && !goesOn && !slices.Contains(heirs, now) || !slices.IsSorted(heirs) {
+				t.Fatalf("seed %d: %+v was in lane %q, and is in %q; it goes on: %t, known %t: %q", seed, asks[i], was, now, goesOn,
+					known, heirs)
+			}
+			if known && !goesOn && !asks[i].Subset.Set && !slices.Contains(g.Regrouped(), was) {
+				t.Fatalf("seed %d: lane %q is not among %q", seed, was, g.Regrouped())
+			}
+			if was != now {
+				moved++
+			}
+		}
+	}
+	if moved < 1000 {
+		t.Errorf("only %d requests have another lane", moved)
+	}
+}
+
+// One more endpoint of the same models, one less, and its readiness regroup nothing, with any number of models.
+func TestScalingRegroupsNothing(t *testing.T) {
+	var models []string
+	for i := range 1000 {
+		models = append(models, fmt.Sprint("adapter-", i))
+	}
+	pool := func(n int) (all []Endpoint) {
+		for i, address := range addresses(n) {
+			all = append(all, ready(EndpointID(i), address, models...))
+		}
+		all[0].Ready = n > 5
+		return all
+	}
+	snap := NewSnapshot(1, pool(5))
+	for _, n := range []int{4, 6, 6, 3} {
+		next := snap.Next(snap.Version()+1, pool(n))
+		if next.regrouping != nil {
+			t.Errorf("%d endpoints: %+v", n, next.regrouping)
+		}
+		snap = next
+	}
+	// One adapter that one endpoint unloads leaves the others where they are.
+	endpoints := pool(3)
+	endpoints[1].Models = models[:999]
+	next := snap.Next(snap.Version()+1, endpoints)
+	if heirs, known, changed := next.regrouping.Heirs("model=adapter-0"); !known || !changed || len(heirs) != 2 {
+		t.Errorf("%q, %t, %t", heirs, known, changed)
+	}
+}
