@@ -194,8 +194,9 @@ func TestFlowFullIsTheFlowsOwn(t *testing.T) {
 	for _, flow := range []string{"slow", "slow", "a", "c"} {
 		b.arrives(0, flow, "", StageWaiting)
 	}
-	b.flows.find(0, "slow").pace = pace{interval: 4 * time.Second, samples: paceMost}
-	b.pace = pace{interval: 100 * time.Millisecond, samples: paceMost}
+	one := uint64(b.ledger.Capacity())
+	b.flows.find(0, "slow").pace = pace{held: one * uint64(4*time.Second), released: oneRelease, last: b.clock}
+	b.pace = pace{held: one * uint64(100*time.Millisecond), released: oneRelease, last: b.clock}
 	if w := b.arrives(0, "slow", "", StageEnded); w.Outcome() != OutcomeFlowFull || w.RetryAfter() != 8*time.Second {
 		t.Errorf("%v: the slow flow, with two that drain in 8 s, is told %v", w.Outcome(), w.RetryAfter())
 	}

@@ -22,19 +22,19 @@ func TestTimesToldAreBounded(t *testing.T) {
 		gap := time.Duration(random.Int64N(int64(time.Duration(1) << random.IntN(40))))
 		for range random.IntN(20) {
 			now = now.Add(gap)
-			rate.drained(now)
+			rate.drained(now, 10)
 		}
 		waiting, flows := random.IntN(1<<random.IntN(20)), 1+random.IntN(3000)
 		drain := float64(placeDefault)
-		if rate.samples > 0 {
-			drain = float64(max(gap, placeLeast))
+		if rate.released > 0 {
+			drain = float64(max(gap, placeLeast)) * 1.001 // times are rounded
 		}
 		drain *= float64(waiting)
 		bound := time.Duration(min(float64(50*time.Second), max(2*drain+1000, float64(placeEnd))))
 		told := map[int64]int{}
 		const n = 2000
 		for range n {
-			wait := p.take(now, turn{flow: fmt.Sprint(random.IntN(flows))}, rate.schedule(waiting))
+			wait := p.take(now, turn{flow: fmt.Sprint(random.IntN(flows))}, rate.schedule(now, waiting, 10))
 			if wait < time.Second || wait > bound {
 				t.Fatalf("%d waiting, one in %v: told %v, want at most %v", waiting, gap, wait, bound)
 			}
@@ -54,12 +54,12 @@ func TestBurstOfRejectionsIsSpreadAtTheDrainRate(t *testing.T) {
 		var p places
 		now := time.Now()
 		for i := range 50 { // a release every 25 ms
-			s.drained(now.Add(time.Duration(i) * 25 * time.Millisecond))
+			s.drained(now.Add(time.Duration(i)*25*time.Millisecond), 100)
 		}
 		now = now.Add(2 * time.Second)
 		seen := map[int64]bool{}
 		for i := range 200 {
-			wait := p.take(now, turn{flow: fmt.Sprint(i % flows)}, s.schedule(100))
+			wait := p.take(now, turn{flow: fmt.Sprint(i % flows)}, s.schedule(now, 100, 100))
 			want := 2500*time.Millisecond + time.Duration(i)*25*time.Millisecond
 			if want <= 5*time.Second && wait != want {
 				t.Fatalf("%d flows: place %d is after %v, want %v: behind the 100 who wait", flows, i, wait, want)
@@ -82,7 +82,7 @@ func TestPlaces(t *testing.T) {
 		var s pace
 		var p places
 		for i := range 10 {
-			if got, want := p.take(now, a, s.schedule(3)), time.Second+time.Duration(i)*10*time.Millisecond; got != want {
+			if got, want := p.take(now, a, s.schedule(now, 3, 1)), time.Second+time.Duration(i)*10*time.Millisecond; got != want {
 				t.Errorf("place %d after %v, want %v", i, got, want)
 			}
 		}
@@ -92,7 +92,7 @@ func TestPlaces(t *testing.T) {
 		var p places
 		told := map[time.Duration]int{}
 		for i := range 2 * mostTurns {
-			told[p.take(now, turn{flow: fmt.Sprint(i), own: true}, s.schedule(0))]++
+			told[p.take(now, turn{flow: fmt.Sprint(i), own: true}, s.schedule(now, 0, 1))]++
 		}
 		for wait, n := range told {
 			if n > mostTurns+1 { // each of those with a turn has its first place
@@ -104,10 +104,10 @@ func TestPlaces(t *testing.T) {
 		var s pace
 		var p places
 		for i := range 100 {
-			s.drained(now.Add(time.Duration(i) * time.Microsecond))
+			s.drained(now.Add(time.Duration(i)*time.Microsecond), 1)
 		}
-		first := p.take(now, a, s.schedule(0))
-		if second := p.take(now, a, s.schedule(0)); second-first != time.Millisecond {
+		first := p.take(now, a, s.schedule(now, 0, 1))
+		if second := p.take(now, a, s.schedule(now, 0, 1)); second-first != time.Millisecond {
 			t.Errorf("%v apart", second-first)
 		}
 	})
@@ -115,9 +115,9 @@ func TestPlaces(t *testing.T) {
 		var s pace
 		var p places
 		for range 100 {
-			p.take(now, a, s.schedule(0))
+			p.take(now, a, s.schedule(now, 0, 1))
 		}
-		if wait := p.take(now.Add(time.Minute), a, s.schedule(0)); wait != time.Second {
+		if wait := p.take(now.Add(time.Minute), a, s.schedule(now, 0, 1)); wait != time.Second {
 			t.Errorf("%v", wait)
 		}
 	})
@@ -132,7 +132,7 @@ func TestPlaces(t *testing.T) {
 			if i >= 200 {
 				now = now.Add(700 * time.Millisecond)
 			}
-			wait := p.take(now, a, s.schedule(0))
+			wait := p.take(now, a, s.schedule(now, 0, 1))
 			if at := now.Add(wait); wait < time.Second || told[at] {
 				t.Fatalf("rejection %d is told %v, the same moment %t", i, wait, told[at])
 			}
@@ -143,17 +143,17 @@ func TestPlaces(t *testing.T) {
 		var s pace
 		s.beginWait(now)
 		for i := range 4 {
-			s.drained(now.Add(time.Duration(i/2+1) * 4 * time.Second)) // two every 4 s
+			s.drained(now.Add(time.Duration(i/2+1)*4*time.Second), 2) // two every 4 s
 		}
-		if s.interval != 2*time.Second {
-			t.Errorf("%v", s.interval)
+		if got := s.interval(now, 0, 2); got != 2*time.Second {
+			t.Errorf("%v", got)
 		}
 	})
 	t.Run("memory is bounded", func(t *testing.T) {
 		var s pace
 		var p places
 		for i := range 10 * mostTurns {
-			p.take(now.Add(time.Duration(i)*time.Millisecond), turn{flow: fmt.Sprint(i)}, s.schedule(3))
+			p.take(now.Add(time.Duration(i)*time.Millisecond), turn{flow: fmt.Sprint(i)}, s.schedule(now, 3, 1))
 		}
 		if len(p.turns) > mostTurns {
 			t.Errorf("%d turns", len(p.turns))
@@ -180,7 +180,7 @@ func TestPlacesOfLongNames(t *testing.T) {
 	now := time.Now()
 	long := strings.Repeat("x", 10_000)
 	for i := range 20 {
-		if wait := p.take(now, turn{flow: long + fmt.Sprint(i), own: true}, s.schedule(0)); wait != time.Second {
+		if wait := p.take(now, turn{flow: long + fmt.Sprint(i), own: true}, s.schedule(now, 0, 1)); wait != time.Second {
 			t.Errorf("flow %d has its first place after %v", i, wait)
 		}
 	}

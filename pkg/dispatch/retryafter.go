@@ -22,33 +22,7 @@ const (
 	placeLast    = 50 * time.Second // clients ignore 60 s and more, or sleep that long
 	// placeEnd is the earliest end of the schedule, so that a burst finds places however short the queue is.
 	placeEnd = 5 * time.Second
-	// paceMost is roughly the number of latest releases that determine the pace.
-	paceMost = 8
 )
-
-// pace measures how fast a queue drains: the pool's, or one flow's.
-type pace struct {
-	interval time.Duration // smoothed time between two releases
-	samples  int           // number of samples, up to paceMost
-	last     time.Time     // of the last release
-}
-
-// beginWait records that a request waits where none did: the time before was idle time, not draining.
-func (p *pace) beginWait(now time.Time) { p.last = now }
-
-// drained records a release from the queue.
-func (p *pace) drained(now time.Time) {
-	if !p.last.IsZero() {
-		change := now.Sub(p.last) - p.interval
-		if p.samples++; p.samples < paceMost { // the first samples have equal weight, since slots come free together
-			p.interval += change / time.Duration(p.samples)
-		} else {
-			p.samples = paceMost
-			p.interval += change / paceMost // a constant: a division costs as much as the rest
-		}
-	}
-	p.last = now
-}
 
 // schedule is the drain schedule at one moment, as times from then.
 type schedule struct {
@@ -56,11 +30,8 @@ type schedule struct {
 }
 
 // schedule returns the schedule of a queue with this many waiters.
-func (p *pace) schedule(waiting int) schedule {
-	s := schedule{step: placeDefault}
-	if p.samples > 0 {
-		s.step = max(placeLeast, min(p.interval, placeLast))
-	}
+func (p *pace) schedule(now time.Time, waiting, capacity int) schedule {
+	s := schedule{step: max(placeLeast, p.interval(now, waiting, capacity))}
 	drain := placeLast
 	if waiting < int(placeLast/s.step) {
 		drain = s.step * time.Duration(waiting)
@@ -190,11 +161,11 @@ func (m *Machine) retryAfter(w *Waiter, o Outcome) time.Duration {
 			if w.waiting {
 				waiting-- // the request itself
 			}
-			return m.places.take(m.now, t, w.flow.pace.schedule(waiting))
+			return m.places.take(m.now, t, w.flow.pace.schedule(m.now, waiting, m.ledger.Capacity()))
 		}
-		return m.places.take(m.now, t, m.pace.schedule(m.queue.Len()))
+		return m.places.take(m.now, t, m.pace.schedule(m.now, m.queue.Len(), m.ledger.Capacity()))
 	case OutcomeQueueFull, OutcomeShed, OutcomeDisplaced, OutcomeTTLExpired, OutcomeNoMemory:
-		return m.places.take(m.now, t, m.pace.schedule(m.queue.Len()))
+		return m.places.take(m.now, t, m.pace.schedule(m.now, m.queue.Len(), m.ledger.Capacity()))
 	default:
 		return 0
 	}
@@ -207,7 +178,7 @@ func (m *Machine) refusal(flow string, o Outcome) time.Duration {
 	case OutcomeNoEndpoint, OutcomeInternal:
 		return m.places.later()
 	case OutcomeNoMemory:
-		return m.places.take(m.now, turn{tier: -1, flow: flow}, m.pace.schedule(m.queue.Len()))
+		return m.places.take(m.now, turn{tier: -1, flow: flow}, m.pace.schedule(m.now, m.queue.Len(), m.ledger.Capacity()))
 	default:
 		return 0
 	}

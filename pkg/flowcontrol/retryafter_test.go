@@ -155,3 +155,44 @@ func TestOneFlowsRejectionsPushNoOthers(t *testing.T) {
 		complete(waiter.lease)
 	})
 }
+
+// 64 slots of 10 s that end together, and clients that come back as they are told: whenever one asks, the median is told
+// when the queue will have drained, up to twice that, or the schedule's end. Before, most were told 1 s.
+func TestSlotsThatEndTogether(t *testing.T) {
+	for _, waiting := range []int{100, 300, 1500} {
+		change := func(c *Config) {
+			small(waiting)(c)
+			c.Stock.WatermarkPerBackend, c.Stock.LowerBoundPerBackend, c.Stock.UpperBoundPerBackend = 64, 64, 64
+			c.Queue.QueueTTL = time.Hour
+		}
+		inBubble(t, ready(1), change, func(b *bench) {
+			over, end := context.WithCancel(b.t.Context())
+			for range 64 + waiting + 20 { // some are always turned away
+				go func() {
+					for over.Err() == nil {
+						l, err := b.TryEnqueue(over, one("a"))
+						if err != nil {
+							time.Sleep(10 * time.Millisecond)
+							continue
+						}
+						time.Sleep(10 * time.Second)
+						l.OnRequestComplete(Completion{Status: 200})
+					}
+				}()
+			}
+			time.Sleep(20*time.Second + time.Millisecond)
+			drain := time.Duration(waiting) * 10 * time.Second / 64
+			least, most := min(drain*9/10, 25*time.Second), min(2*drain, 50*time.Second)
+			for i := range 70 {
+				if b.State().Queued == waiting {
+					if reason, wait := b.told(one("b")); reason != "queue-full" || wait < least || wait > most {
+						b.t.Errorf("%d waiting, after %d s: %s, told %v, want %v to %v", waiting, i, reason, wait, least, most)
+					}
+				}
+				time.Sleep(time.Second + 11*time.Millisecond)
+			}
+			end()
+			time.Sleep(time.Minute)
+		})
+	}
+}

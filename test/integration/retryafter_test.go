@@ -169,3 +169,42 @@ func TestRetryAfterFollowsTheDrain(t *testing.T) {
 		t.Errorf("%d places are spread over %v, while the queue drains one in %v", n, got, drain)
 	}
 }
+
+// Requests that were sent together end together: 16 slots of 2 s, again and again, and between two releases of a burst no
+// time goes by. A client that finds the queue full is told when it will have drained, not the least time.
+func TestRetryAfterWhereSlotsEndTogether(t *testing.T) {
+	const slots, waiting = 16, 160
+	const service = 2 * time.Second
+	cfg := modelsim.Fixed(slots, service)
+	s := start(t, setup{
+		models: []modelsim.Config{cfg},
+		// Any flow reserves the whole queue: while one waits, all others are rejected.
+		config: byTenant + fmt.Sprintf(`
+requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %d, upperBoundPerBackend: %d }
+fairRequestQueue: { totalCapacity: %d, flowCapacity: %d, queueTTL: 2m }
+`, slots, slots, slots, waiting, waiting),
+	})
+	for range slots + waiting {
+		s.begin(from("backlog"))
+	}
+	s.epp.waitFor(waiting, "weir_queue_length")
+	eventually(t, "two times all slots have ended", func() error {
+		if s.epp.value("weir_popper_dequeue_successes_total") < 2*slots {
+			return errNotYet
+		}
+		return nil
+	})
+	before := time.Duration(s.epp.value("weir_queue_length")) * service / slots
+	for i := range 20 {
+		got := s.send(from("burst-" + strconv.Itoa(i)))
+		if got.reason() != "queue-full" {
+			t.Fatalf("got %d %q %v, want queue-full", got.status, got.reason(), got.err)
+		}
+		after := time.Duration(s.epp.value("weir_queue_length")) * service / slots
+		// A third less, and a half more: the ends are not quite together, and the machine does other things too.
+		told := time.Duration(retryAfterMS(t, got)) * time.Millisecond
+		if told < after*2/3 || told > 2*before*3/2 {
+			t.Errorf("rejection %d is told %v, while the queue drains in %v", i, told, after)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package dispatch
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// median returns what the median of so many rejections of that moment is told, each of another flow.
+func (p *pace) median(now time.Time, waiting, capacity int) time.Duration {
+	var told []time.Duration
+	var taken places
+	for i := range 101 {
+		told = append(told, taken.take(now, turn{flow: fmt.Sprint(i)}, p.schedule(now, waiting, capacity)))
+	}
+	slices.Sort(told)
+	return told[50]
+}
+
+// engines has so many slots, which take so long; within a period slots end at the times that ends gives.
+type engines struct {
+	slots  int
+	period time.Duration
+	ends   func(slot int) time.Duration // from 0 to period
+}
+
+// together: the slots were taken together, so they end together, within one part in a hundred.
+func together(slots int, period time.Duration, draw *rand.Rand) engines {
+	return engines{slots, period, func(int) time.Duration { return time.Duration(draw.Int64N(int64(period)/100 + 1)) }}
+}
+
+// steady: the slots end one by one.
+func steady(slots int, period time.Duration) engines {
+	return engines{slots, period, func(slot int) time.Duration { return period * time.Duration(slot) / time.Duration(slots) }}
+}
+
+// drain lets a queue that never empties drain through e for some periods, and calls each before and after every release.
+func (e engines) drain(p *pace, now time.Time, periods int, each func(now time.Time)) time.Time {
+	for range periods {
+		var ends []time.Duration
+		for slot := range e.slots {
+			ends = append(ends, e.ends(slot))
+		}
+		slices.Sort(ends)
+		for _, end := range ends {
+			at := now.Add(e.period + end)
+			each(at)
+			p.drained(at, e.slots)
+			each(at)
+		}
+		now = now.Add(e.period)
+	}
+	return now.Add(e.period)
+}
+
+// wanted returns when the median client should come back: when the queue has drained, and no later than twice that, or
+// within the schedule's own limits. The least is 0.7 of it, since some of those that end together have ended.
+func wanted(waiting int, e engines) (least, most time.Duration) {
+	drain := time.Duration(waiting) * e.period / time.Duration(e.slots)
+	return min(max(placeFirst, drain*7/10), placeLast/2), min(max(placeEnd, 3*drain), placeLast)
+}
+
+// Whether slots end one by one or all together, clients are told when the queue will have drained, whenever they ask:
+// 64 slots of 10 s drain 1,500 waiters in 234 s, and a client that is told 1 s comes 200 times too early.
+func TestPaceIsReleasesOverTime(t *testing.T) {
+	draw := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		slots, waiting := 1+draw.IntN(256), 1+draw.IntN(2000)
+		period := time.Duration(100+draw.Int64N(1<<(5+draw.IntN(12)))) * time.Millisecond
+		for _, e := range []engines{together(slots, period, draw), steady(slots, period)} {
+			var p pace
+			now := time.Now()
+			p.beginWait(now)
+			now = e.drain(&p, now, 3, func(time.Time) {})
+			least, most := wanted(waiting, e)
+			check := func(now time.Time) {
+				t.Helper()
+				if got := p.median(now, waiting, slots); got < least || got > most {
+					t.Fatalf("%d slots of %v, %d waiting: the median is told %v, want %v to %v", slots, period, waiting, got, least, most)
+				}
+			}
+			n := 0
+			e.drain(&p, now.Add(-period), 2, func(now time.Time) {
+				if n++; n%(slots/4+1) == 0 {
+					check(now)
+				}
+			})
+		}
+	}
+}
+
+// Idle time is no draining, and of what was before it little counts once requests are released again.
+func TestPaceAfterIdleness(t *testing.T) {
+	draw := rand.New(rand.NewPCG(1, 2))
+	for _, e := range []engines{together(64, 10*time.Second, draw), steady(64, 10*time.Second)} {
+		var p pace
+		now := time.Now()
+		p.beginWait(now)
+		now = e.drain(&p, now, 10, func(time.Time) {}).Add(8 * time.Hour)
+		p.beginWait(now)
+		if got := p.median(now, 100, 64); got < 10*time.Second || got > 32*time.Second {
+			t.Errorf("after the night 100 waiters, which drained in 15.6 s the day before, are told %v", got)
+		}
+		// Now requests take a tenth of the time.
+		quick := engines{64, time.Second, e.ends}
+		if e.ends(63) > time.Second {
+			quick = steady(64, time.Second)
+		}
+		now = quick.drain(&p, now, 2, func(time.Time) {})
+		if got := p.median(now.Add(-time.Second), 1000, 64); got < 14*time.Second || got > 50*time.Second {
+			t.Errorf("1,000 waiters that drain in 15.6 s now are told %v", got)
+		}
+		if got := p.interval(now.Add(-time.Second), 1000, 64); got > 80*time.Millisecond {
+			t.Errorf("64 a second are released now, and the interval is %v", got)
+		}
+	}
+}
+
+// Slots that come or go, by a reload or with their endpoints, change the pace at once.
+func TestPaceAfterAChangeOfSlots(t *testing.T) {
+	draw := rand.New(rand.NewPCG(1, 2))
+	for _, e := range []engines{together(64, 10*time.Second, draw), steady(64, 10*time.Second)} {
+		var p pace
+		now := time.Now()
+		p.beginWait(now)
+		now = e.drain(&p, now, 5, func(time.Time) {}).Add(-10 * time.Second)
+		for _, c := range []struct {
+			slots   int
+			of      time.Duration
+			waiting int
+		}{{64, 156 * time.Millisecond, 100}, {4, 2500 * time.Millisecond, 8}, {640, 15 * time.Millisecond, 1000}, {0, 10 * time.Second, 1}} {
+			if got := p.interval(now, c.waiting, c.slots); got < c.of*9/10 || got > c.of*12/10 {
+				t.Errorf("with %d slots of 10 s one is released in %v, want %v", c.slots, got, c.of)
+			}
+		}
+		// And it stays right.
+		less := engines{4, 10 * time.Second, e.ends}
+		less.drain(&p, now, 3, func(now time.Time) {
+			if got := p.interval(now, 8, 4); got < 2*time.Second || got > 4*time.Second {
+				t.Errorf("with 4 slots of 10 s one is released in %v, want 2.5 s", got)
+			}
+		})
+	}
+}
+
+// Engines that release nothing any more are seen before they do: each slot is held for as long as that at least.
+func TestPaceOfAStall(t *testing.T) {
+	var p pace
+	now := time.Now()
+	p.beginWait(now)
+	now = steady(10, time.Second).drain(&p, now, 30, func(time.Time) {}).Add(-time.Second)
+	for _, c := range []struct{ after, want time.Duration }{
+		{0, 100 * time.Millisecond}, {900 * time.Millisecond, 100 * time.Millisecond}, {time.Minute, 6 * time.Second}, {time.Hour, placeLast},
+	} {
+		if got := p.interval(now.Add(c.after), 5, 10); got < c.want*9/10 || got > c.want*11/10 {
+			t.Errorf("%v after the last release: one in %v, want %v", c.after, got, c.want)
+		}
+		if got := p.interval(now.Add(c.after), 0, 10); got > 110*time.Millisecond {
+			t.Errorf("%v after the last release, with nobody waiting: one in %v", c.after, got)
+		}
+	}
+}
+
+// Whatever the times and capacities, also clocks that go back, nothing overflows.
+func TestPaceHasBounds(t *testing.T) {
+	draw := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		var p pace
+		now := time.Now()
+		for range draw.IntN(50) {
+			now = now.Add(time.Duration(draw.Int64N(1<<draw.IntN(62))) - time.Second)
+			switch draw.IntN(3) {
+			case 0:
+				p.beginWait(now)
+			default:
+				p.drained(now, draw.IntN(1<<draw.IntN(40))-1)
+			}
+			waiting, capacity := draw.IntN(1<<draw.IntN(40)), draw.IntN(1<<draw.IntN(40))-1
+			if s := p.schedule(now, waiting, capacity); s.step < placeLeast || s.step > placeLast || s.first < placeFirst ||
+				s.first >= s.last || s.last > placeLast {
+				t.Fatalf("%+v", s)
+			}
+		}
+	}
+}
