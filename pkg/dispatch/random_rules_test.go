@@ -197,10 +197,7 @@ func (x *run) granted(r *request) {
 	if promoted {
 		x.mayPromote(r)
 	}
-	ordered := len(x.config.Queue.Classes) == 0 && r.class == "" && !x.config.Queue.Priorities
-	for _, c := range x.config.Queue.Classes {
-		ordered = ordered || c.Name == r.class && c.Order == fairqueue.FCFS && !x.config.Queue.Priorities
-	}
+	ordered := x.byArrival(r)
 	for _, o := range x.waiting {
 		switch {
 		case o == r:
@@ -210,6 +207,19 @@ func (x *run) granted(r *request) {
 			x.failf("order: %v goes before %v of its flow, which came before it", r, o)
 		}
 	}
+}
+
+// byArrival reports whether the requests of a request's flow go in the order of their arrival.
+func (x *run) byArrival(r *request) bool {
+	if x.config.Queue.Priorities {
+		return false
+	}
+	for _, c := range x.config.Queue.Classes {
+		if c.Name == r.class {
+			return c.Order == fairqueue.FCFS
+		}
+	}
+	return len(x.config.Queue.Classes) == 0 && r.class == ""
 }
 
 // mayPromote checks that a promotion is allowed: somebody of its tier is starved, and the promoted leases are few.
@@ -255,7 +265,7 @@ func (x *run) rejected(r *request) {
 	if waited {
 		x.waiting = slices.DeleteFunc(x.waiting, func(o *request) bool { return o == r })
 	}
-	r.phase = ended
+	x.ends(r)
 	x.counts.rejections++
 	x.note("%v ends: %v, retry after %v", r, r.w.Outcome(), r.w.RetryAfter())
 	x.toldRightly(r)

@@ -33,6 +33,7 @@ type run struct {
 	agenda    agenda
 	order     uint64
 	requests  int
+	sent      map[int]int // requests by load
 	owners    map[*dispatch.Waiter]*request
 	shares    *shares
 	counts    tallies
@@ -88,7 +89,7 @@ func (x *run) in(d time.Duration, do func()) {
 
 // play lives through a scene; the error is the first property that does not hold.
 func play(s *scene, traces bool) (x *run, err error) {
-	x = &run{scene: s, owners: map[*dispatch.Waiter]*request{}, traces: traces}
+	x = &run{scene: s, owners: map[*dispatch.Waiter]*request{}, sent: map[int]int{}, traces: traces}
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -122,8 +123,7 @@ func (x *run) begin() {
 	x.setPool(x.scene.pool)
 	for i := range x.scene.loads {
 		l := &x.scene.loads[i]
-		number := 0
-		x.in(l.begins, func() { x.starts(l, &number) })
+		x.in(l.begins, func() { x.starts(l) })
 	}
 	for _, c := range x.scene.changes {
 		x.in(c.at, func() { x.changes(c) })
@@ -141,50 +141,48 @@ func (x *run) mends() {
 }
 
 // starts begins a load.
-func (x *run) starts(l *load, number *int) {
+func (x *run) starts(l *load) {
 	if l.clients == 0 {
-		x.sendsOn(l, number)
+		x.sendsOn(l)
 		return
 	}
 	for range l.clients {
-		x.sends(l, number)
+		x.sends(l)
 	}
 }
 
 // sendsOn sends one request, and the next after a pause, whatever becomes of it.
-func (x *run) sendsOn(l *load, number *int) {
-	if r := x.sends(l, number); r != nil {
-		x.in(max(r.pause, time.Millisecond), func() { x.sendsOn(l, number) })
+func (x *run) sendsOn(l *load) {
+	if r := x.sends(l); r != nil {
+		x.in(max(r.pause, time.Millisecond), func() { x.sendsOn(l) })
 	}
 }
 
 // sends sends a load's next request, unless its time is over; nil: it is.
-func (x *run) sends(l *load, number *int) *request {
+func (x *run) sends(l *load) *request {
 	if x.now.Sub(dawn) >= l.begins+l.lasts || x.requests >= mostRequests {
 		return nil
 	}
 	x.requests++
-	*number++
-	r := &request{load: l, number: *number, plan: planned(x.scene, l, *number), came: x.now, at: scheduling.NoEndpoint}
+	x.sent[l.id]++
+	number := x.sent[l.id]
+	r := &request{load: l, number: number, plan: planned(x.scene, l, number), came: x.now, at: scheduling.NoEndpoint}
 	x.owners[&r.w] = r
 	x.arrives(r)
-	if l.clients > 0 {
-		x.sendsAfter(r, number)
-	}
 	return r
 }
 
-// sendsAfter lets a client of a closed loop send again when its request has ended. A rejected one waits a while.
-func (x *run) sendsAfter(r *request, number *int) {
-	if r.phase != ended {
-		x.in(5*time.Millisecond, func() { x.sendsAfter(r, number) })
+// ends is the end of a request: a client of a closed loop sends the next one after a pause, and later if it was rejected.
+func (x *run) ends(r *request) {
+	r.phase = ended
+	if r.load.clients == 0 {
 		return
 	}
 	pause := r.pause
-	if r.w.Outcome() != dispatch.OutcomeDispatched || r.w.Number() == 0 {
+	if r.w.Number() == 0 || r.w.Outcome() != dispatch.OutcomeDispatched {
 		pause += 200 * time.Millisecond
 	}
-	x.in(pause, func() { x.sends(r.load, number) })
+	x.in(pause, func() { x.sends(r.load) })
 }
 
 // step does what is due next: an action, or what the machine has asked to be called for.
@@ -304,7 +302,7 @@ func (x *run) refuses(r *request, o dispatch.Outcome) {
 	if o == dispatch.OutcomeNoEndpoint && (retry < time.Second || retry > 2*time.Second) {
 		x.failf("retry-after: %v is told %v", r, retry)
 	}
-	r.phase = ended
+	x.ends(r)
 	for i := range x.pool {
 		if x.serves(r, &x.pool[i]) {
 			x.failf("refusal: %v is refused (%v), and endpoint %d serves it", r, o, x.pool[i].ID)
@@ -380,7 +378,7 @@ func (x *run) goesOn(r *request) {
 			}
 		}, func() {
 			x.leaves(r)
-			r.phase = ended
+			x.ends(r)
 			if cost != fairqueue.UnknownCost {
 				x.shares.known(r)
 			}

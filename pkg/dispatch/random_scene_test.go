@@ -102,6 +102,9 @@ func newScene(seed uint64) *scene {
 	for id := range 2 + r.IntN(6) {
 		s.loads = append(s.loads, randomLoad(r, id, s))
 	}
+	if chance(r, 40) {
+		s.contend(r)
+	}
 	if chance(r, 60) {
 		for range 1 + r.IntN(4) {
 			s.changes = append(s.changes, randomChange(r, s))
@@ -109,6 +112,34 @@ func newScene(seed uint64) *scene {
 		slices.SortStableFunc(s.changes, func(a, b change) int { return int(a.at - b.at) })
 	}
 	return s
+}
+
+// contend makes some loads compete for the same engines as long as the scene lasts, in one tier, with clients enough to wait
+// always. The first two do so in one class as well; the others, where there are classes, in any. What the rest of the
+// loads does, it does elsewhere or in between.
+func (s *scene) contend(r *rand.Rand) {
+	first := &s.loads[0]
+	names := strings.Fields(classNames)
+	for i := range min(len(s.loads), 2+r.IntN(3)) {
+		l := &s.loads[i]
+		l.tier, l.ask, l.flow = s.config.Queue.Tiers[0].Name, first.ask, []string{"a", "b", "c", "d"}[i]
+		l.clients, l.pause, l.begins, l.lasts = 6+r.IntN(6), 0, 0, s.length
+		l.runs, l.fates.leave, l.fates.deadline = first.runs, 0, 0
+		if len(s.config.Queue.Classes) > 0 {
+			l.path = &fairqueue.Path{Class: names[max(0, i-1)%len(names)]}
+		}
+	}
+	q := &s.config.Queue
+	q.TotalCapacity, q.FlowCapacity, q.QueueTTL = 1000, 100, 300*time.Second
+	for i := range q.Tiers {
+		q.Tiers[i].QueueSize, q.Tiers[i].QueueTimeout = fairqueue.NoLimit, 0
+	}
+	s.config.Enabled = true
+	if q.TierMode == fairqueue.Weighted && len(q.Tiers) > 1 && len(s.loads) > 3 { // tiers contend, too
+		for i := range 2 {
+			s.loads[2+i].tier = q.Tiers[1].Name
+		}
+	}
 }
 
 // firstConfig is a configuration with what cannot change at run time.

@@ -22,7 +22,8 @@ type shares struct {
 	sharers map[sharerKey]*sharer
 	order   []*sharer // as they came, since maps have no order
 	windows []*window
-	now     int // number of the present look
+	now     int                   // number of the present look
+	before  map[sharerKey]*sharer // the last reload
 }
 
 // sharerKey is a flow in its class: depth 0, or one under it.
@@ -72,9 +73,21 @@ type window struct {
 
 func newShares(x *run) *shares { return &shares{run: x, sharers: map[sharerKey]*sharer{}} }
 
-// reset forgets everything at a reload, which may change weights and classes.
+// reset begins anew at a reload, which may change weights and classes. What was charged before it, at the old weights,
+// still tells who goes first.
 func (s *shares) reset() {
+	before := s.sharers
+	if s.before != nil {
+		for key, f := range s.before {
+			if g := before[key]; g == nil {
+				before[key] = f
+			} else {
+				g.largest, g.most = max(f.largest, g.largest), max(f.most, g.most)
+			}
+		}
+	}
 	*s = *newShares(s.run)
+	s.before = before
 	for _, r := range s.run.owners {
 		r.charges = nil
 	}
@@ -105,6 +118,9 @@ func (s *shares) seat(key sharerKey, lane string) *seat {
 		f = &sharer{key: key, weight: 1}
 		if w, ok := s.run.config.Queue.Weights[key.name]; ok && key.depth == 0 {
 			f.weight = float64(w) / float64(fairqueue.WeightOne)
+		}
+		if was := s.before[key]; was != nil {
+			f.largest, f.most, f.disorder = was.largest, was.most, was.disorder
 		}
 		s.sharers[key] = f
 		s.order = append(s.order, f)
@@ -253,8 +269,12 @@ func (s *shares) observe() {
 	}
 }
 
-// may is 1 if the request is below every cap of its flow, wherever it could go.
+// may is 1 if the request is below every cap of its flow, wherever it could go. With wfq, flows do not count whose cheaper
+// requests overtake the dearer ones.
 func (s *shares) may(r *request) int {
+	if s.run.config.Queue.Discipline == fairqueue.WFQ && r.load.cost*fairqueue.Cost(r.load.spread) > 1 && !s.run.byArrival(r) {
+		return 0
+	}
 	if f := s.run.roomFor(r); s.run.atCap(r) || f.capped {
 		return 0
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	randomRuns  = flag.Int("random.runs", 200, "scenes that TestRandomMachines plays")
+	randomRuns  = flag.Int("random.runs", 500, "scenes that TestRandomMachines plays")
 	randomSeed  = flag.Uint64("random.seed", 1, "the first scene's seed; the others follow it")
 	randomQuick = flag.Bool("random.quick", false, "TestRandomMachines does not reduce a scene that fails")
 )

@@ -68,6 +68,10 @@
 // elsewhere is at most one increment more for each such request.) For flows of equal weight and cost 1 the difference is
 // at most one request. This holds for every tie-break.
 //
+// It is for flows whose requests go by arrival, or cost the same. If a cheaper request overtakes a dearer one of its own flow
+// (WSPT, priorities), its tag may be behind virtual time, where the flow's start then goes: the flow loses what it has waited
+// for the dearer one. With vtc it does not.
+//
 // With corrections, let both be in one lane and able to go, with fixed weights, let c be charges over weights at the pop, l
 // the largest c of a flow, and E the largest value, until the end of the interval, of the sum of |actual − charged|/weight
 // over both flows' requests in flight. Then the starts' movements differ by at most l_f + l_g + 2E, as the counters of vtc:

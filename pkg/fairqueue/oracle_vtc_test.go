@@ -120,6 +120,9 @@ func (o *oracle) bypass(w *waiter) {
 		least += o.increment(w)
 	}
 	a.raiseTo(least)
+	if slices.ContainsFunc(o.ofTier(t), func(v *waiter) bool { return v.r.Lane == w.r.Lane }) {
+		t.reached[w.r.Lane] = max(t.reached[w.r.Lane], a.counter)
+	}
 	if f := t.flows[w.flow]; f != nil {
 		f.newcomer = false
 	}

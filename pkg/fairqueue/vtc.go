@@ -14,7 +14,7 @@ package fairqueue
 // of it waits is lifted there: to the lane's virtual time, and on to the least counter of the flows that wait in it, but
 // no further than that request's own charge. So neither idle time nor a request held open banks anything, a slow lane is
 // no burden to those who come to it, and charges of others that are refunded later hold back nobody who comes meanwhile.
-// A flow that was parked is then behind by its head's charge at most. Only dispatches move virtual time: it stands still
+// A flow that was parked is then behind by its head's charge at most, whether the others waited or went at once. Only dispatches move virtual time: it stands still
 // while nobody is active.
 //
 // A flow of which nothing is known pays for its first request in advance: it starts at least that much after the lane's
@@ -131,6 +131,9 @@ func (v vtc) bypassed(l *level, s *share, r *Request, p *receipt) (moved bool) {
 		at = l.since // some wait elsewhere, perhaps in a slower lane; this one is lifted where it comes to wait
 	}
 	st.lift(v.reference(s, st, at, r))
+	if in := s.flow.branchIn(r.Lane); in != nil {
+		in.virtual = in.virtual.later(st.start) // those who wait there are at their caps, and bank nothing
+	}
 	s.flow.unsettle()
 	return v.dispatch(l, s, st, r, p)
 }

@@ -68,6 +68,27 @@ func TestVTCParkedBanksOneRequest(t *testing.T) {
 	}
 }
 
+// The same if the others never wait, and bypass the parked flow: they are not behind it by all that they have had.
+func TestVTCParkedBanksNoBypasses(t *testing.T) {
+	q := counting(t, ByArrival)
+	keep(t, q, "capped", 10, 20)
+	q.ParkFlow(q.HeadIn(0, ""))
+	for range 200 {
+		r := &Request{Flow: "busy", Cost: 10}
+		q.Bypassed(start, r)
+		q.Completed(r)
+	}
+	keep(t, q, "busy", 10, 20)
+	q.UnparkFlow(0, "capped")
+	flows := ""
+	for range 12 {
+		flows += popNext(q).Flow[:1]
+	}
+	if want := "cccbcbcbcbcb"; flows != want { // as if they had waited
+		t.Errorf("%s goes, want %s", flows, want)
+	}
+}
+
 // A known flow that sends now and then waits for at most one grant of the flood; with NewcomerFirst for none.
 func TestVTCQuietFlow(t *testing.T) {
 	for tieBreak, most := range map[TieBreak]int{ByArrival: 1, NewcomerFirst: 0} {
