@@ -5,8 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"go.yaml.in/yaml/v3"
+	"time"
 
 	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/kubeenv"
@@ -71,45 +70,40 @@ func TestNamesOfReleases(t *testing.T) {
 	}
 }
 
-// The chart's InferencePool is one in clusters with earlier definitions, which have no appProtocol (GIE 1.0 to 1.3), and of
-// them the first (1.0) takes one port only. These are not the published files: they are the chart's own definition without
-// what came later.
-func TestEarlierDefinitionsOfPools(t *testing.T) {
-	for name, ports := range map[string]int{"GIE 1.0": 1, "GIE 1.1 to 1.3": 8} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var definition map[string]any
-			text := readFile(t, filepath.Join(chartDir, "crds", "inferencepools.inference.networking.k8s.io.yaml"))
-			if err := yaml.Unmarshal([]byte(text), &definition); err != nil {
-				t.Fatal(err)
+// The chart's InferencePool is one in clusters with the definitions that GIE has published since 1.0: those before 1.4 have no
+// appProtocol, and say so where the value is not the default.
+func TestPublishedDefinitionsOfPools(t *testing.T) {
+	env := kubeenv.Start(t)
+	for _, gie := range []struct {
+		version  string
+		protocol bool
+	}{{"v1.0.0", false}, {"v1.1.0", false}, {"v1.2.1", false}, {"v1.3.0", false}, {"v1.4.0", true}} {
+		text := readFile(t, filepath.Join(moduleDir(t, "sigs.k8s.io/gateway-api-inference-extension@"+gie.version),
+			"config", "crd", "bases", "inference.networking.k8s.io_inferencepools.yaml"))
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "pools.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		env.InstallCRDs(t, dir)
+		ns := env.Namespace(t)
+		try := func(values string) error {
+			pool := objects{"": render(t, values).get(t, "InferencePool/"+release)}
+			delete(pool[""]["metadata"].(map[string]any), "namespace")
+			return env.DryRun(t.Context(), ns, pool.manifests(t))
+		}
+		// The apiserver may take some moments to check objects by a definition that has changed.
+		for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+			plain, err := try(minimal), try("pool: { matchLabels: { app: llama }, appProtocol: kubernetes.io/h2c }\n")
+			if plain == nil && gie.protocol && err == nil {
+				break
 			}
-			spec, _ := object(definition).at("spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "spec", "properties").(map[string]any)
-			if spec["appProtocol"] == nil {
-				t.Fatal("the definition has no appProtocol")
+			if plain == nil && !gie.protocol && err != nil && strings.Contains(err.Error(), "appProtocol") {
+				break
 			}
-			delete(spec, "appProtocol")
-			spec["targetPorts"].(map[string]any)["maxItems"] = ports
-			out, err := yaml.Marshal(definition)
-			if err != nil {
-				t.Fatal(err)
+			if time.Now().After(end) {
+				t.Errorf("GIE %s: the default pool: %v; one with appProtocol, want taken %t: %v", gie.version, plain, gie.protocol, err)
+				break
 			}
-			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "pools.yaml"), out, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			env := kubeenv.Start(t)
-			env.InstallCRDs(t, dir)
-			try := func(values string) error {
-				pool := objects{"": render(t, values).get(t, "InferencePool/"+release)}
-				delete(pool[""]["metadata"].(map[string]any), "namespace")
-				return env.DryRun(t.Context(), env.Namespace(t), pool.manifests(t))
-			}
-			if err := try(minimal); err != nil {
-				t.Error(err)
-			}
-			if err := try("pool: { matchLabels: { app: llama }, appProtocol: kubernetes.io/h2c }\n"); err == nil || !strings.Contains(err.Error(), "appProtocol") {
-				t.Errorf("the definition takes appProtocol: %v", err)
-			}
-		})
+		}
 	}
 }
