@@ -73,13 +73,14 @@ type RequestQueueController struct {
 	// of service time / slots spreads them. At most one request is released per spacing, so leave it at 0s if service
 	// times differ anyway.
 	ReleaseSpacing Duration `yaml:"releaseSpacing"`
-	// Maximum number of requests of one flow that are dispatched and not complete; 0: no limit, which flows.discipline
-	// none requires.
+	// Maximum number of requests of one tenant (flow key), over all its tiers and classes, that are dispatched and not
+	// complete; 0: no limit, which flows.discipline none requires. A request at the cap may preempt its own tenant's in a
+	// lower tier.
 	MaxInFlightPerFlow int64 `yaml:"maxInFlightPerFlow"`
 	// The same at each backend; 0: no limit.
 	MaxInFlightPerFlowPerBackend int64 `yaml:"maxInFlightPerFlowPerBackend"`
-	// Maximum number of tokens of one flow's requests that are dispatched and not complete, weighted by
-	// tokens.stockWeights; 0: no limit. A flow below it may have one more request of any size.
+	// Maximum number of tokens of one tenant's requests, counted likewise, that are dispatched and not complete, weighted by
+	// tokens.stockWeights; 0: no limit. A tenant below it may have one more request of any size.
 	MaxTokensInFlightPerFlow int64 `yaml:"maxTokensInFlightPerFlow"`
 	// The same at each backend; 0: no limit. It keeps one tenant of long prompts from taking a backend's memory.
 	MaxTokensInFlightPerFlowPerBackend int64 `yaml:"maxTokensInFlightPerFlowPerBackend"`

@@ -5,64 +5,91 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // flowAccount is what the machine keeps of a flow while it is live: while it has a request waiting or in flight.
 type flowAccount struct {
-	tier       int
-	flow       string
-	since      uint64 // its number among all that became live
-	waiting    int    // being admitted or in the queue
-	inflight   int
-	tokens     stock.Tokens // of what is in flight
-	pace       pace
-	byEndpoint tally // its leases by endpoint, if those are capped
-	listed     bool  // it is in Machine.parked
-	resting    bool  // it is in flowAccounts.resting
-	fullIndex  int   // 1-based index in flowAccounts.full; 0: it is not there
+	tier     int
+	tenant   *tenant
+	waiting  int // being admitted or in the queue
+	inflight int
+	tokens   stock.Tokens // of what is in flight
+	pace     pace
+	victims  []*Lease // its leases that may be preempted, by age, if flows are capped
+	resting  bool     // it is in flowAccounts.resting
 }
 
 func (a *flowAccount) live() bool { return a.waiting > 0 || a.inflight > 0 }
 
+// tenant is what the flows of one key hold together, in all tiers and classes: what the caps count. It is live while one
+// of its flows is, and known while one of them is.
+type tenant struct {
+	key        string
+	since      uint64         // its number among all that became live
+	flows      []*flowAccount // the known ones, one for each tier
+	live       int            // number of live ones
+	waiting    int            // sums over its flows
+	inflight   int
+	tokens     stock.Tokens
+	byEndpoint tally             // its leases by endpoint, if those are capped
+	parked     bool              // some of its waiters are, or were when it was looked at last
+	claims     fairqueue.TierSet // those for which it is in Machine.claims
+	listed     bool              // it is in Machine.parked
+	fullIndex  int               // 1-based index in flowAccounts.full; 0: it is not there
+}
+
+// in returns the tenant's account in a tier, or nil if it is not known.
+func (t *tenant) in(tier int) *flowAccount {
+	for _, a := range t.flows {
+		if a.tier == tier {
+			return a
+		}
+	}
+	return nil
+}
+
 // mostResting is the number of accounts that stay known without a request.
 const mostResting = 1024
 
-// flowAccounts holds the accounts of live flows. It is bounded by the requests in the system. A flow that has lost its
-// last request often gets the next one soon, and adding and deleting its account costs more than all else that an
-// account does, so the last mostResting stay known. They count for nothing, and begin anew with their next request.
+// flowAccounts holds the accounts of live flows and their tenants. It is bounded by the requests in the system. A flow
+// that has lost its last request often gets the next one soon, and adding and deleting its account costs more than all
+// else that an account does, so the last mostResting stay known. They count for nothing, and begin anew with their next
+// request.
 type flowAccounts struct {
-	known   [stock.MaxTiers]map[string]*flowAccount // by tier's identifier and flow's key; nil: none yet
-	n       int                                     // number of live accounts
-	begun   uint64                                  // how often an account became live
-	resting []*flowAccount                          // a ring; some may be live again
-	oldest  int                                     // its index in resting, once that is full
-	full    []*flowAccount                          // those at their cap at some endpoint
+	known   map[string]*tenant // by flow's key
+	n       int                // number of live accounts
+	begun   uint64             // how often a tenant became live
+	resting []*flowAccount     // a ring; some may be live again
+	oldest  int                // its index in resting, once that is full
+	full    []*tenant          // those at their cap at some endpoint
 	free    []*flowAccount
+	gone    []*tenant // free as well
 }
 
 // find returns the account of a flow, or nil if it is not known.
-func (f *flowAccounts) find(tier int, flow string) *flowAccount { return f.known[tier][flow] }
+func (f *flowAccounts) find(tier int, key string) *flowAccount {
+	if t := f.known[key]; t != nil {
+		return t.in(tier)
+	}
+	return nil
+}
 
-// all iterates over the live accounts in no particular order.
-func (f *flowAccounts) all() iter.Seq[*flowAccount] {
-	return func(yield func(*flowAccount) bool) {
-		for tier := range f.known {
-			if len(f.known[tier]) == 0 {
-				continue
-			}
-			for _, a := range f.known[tier] {
-				if a.live() && !yield(a) {
-					return
-				}
+// tenants iterates over the live tenants in no particular order.
+func (f *flowAccounts) tenants() iter.Seq[*tenant] {
+	return func(yield func(*tenant) bool) {
+		for _, t := range f.known {
+			if t.live > 0 && !yield(t) {
+				return
 			}
 		}
 	}
 }
 
-// inOrder returns the live accounts, the oldest first.
-func (f *flowAccounts) inOrder() []*flowAccount {
-	return slices.SortedFunc(f.all(), func(a, b *flowAccount) int { return cmp.Compare(a.since, b.since) })
+// inOrder returns the live tenants, the oldest first.
+func (f *flowAccounts) inOrder() []*tenant {
+	return slices.SortedFunc(f.tenants(), func(a, b *tenant) int { return cmp.Compare(a.since, b.since) })
 }
 
 // countWaiter counts w as a waiting request of its flow; it is idempotent.
@@ -76,6 +103,7 @@ func (m *Machine) countWaiter(w *Waiter) {
 // countWaiterAgain counts w as waiting after its grant came to nothing.
 func (m *Machine) countWaiterAgain(w *Waiter) {
 	w.flow.waiting++
+	w.flow.tenant.waiting++
 	w.waiting = true
 }
 
@@ -88,52 +116,83 @@ func (m *Machine) uncountWaiter(w *Waiter) {
 }
 
 // addWaiter counts a request of the flow as waiting.
-func (f *flowAccounts) addWaiter(tier int, flow string) *flowAccount {
-	a := f.known[tier][flow]
+func (f *flowAccounts) addWaiter(tier int, key string) *flowAccount {
+	t := f.known[key]
+	if t == nil {
+		t = f.addTenant(key)
+	}
+	a := t.in(tier)
 	if a == nil {
-		a = f.add(tier, flow)
+		a = f.add(tier, t)
 	}
 	if !a.live() {
 		f.n++
-		f.begun++
-		a.since, a.pace = f.begun, pace{}
-		a.byEndpoint.empty()
+		a.pace = pace{}
+		if t.live == 0 {
+			f.begun++
+			t.since = f.begun
+			t.byEndpoint.empty()
+		}
+		t.live++
 	}
 	a.waiting++
+	t.waiting++
 	return a
 }
 
-// add makes the account of a flow that is not known.
-func (f *flowAccounts) add(tier int, flow string) (a *flowAccount) {
+// addTenant makes the account of a tenant that is not known.
+func (f *flowAccounts) addTenant(key string) (t *tenant) {
+	if n := len(f.gone); n > 0 {
+		t = f.gone[n-1]
+		f.gone = f.gone[:n-1]
+	} else {
+		t = new(tenant)
+	}
+	t.key = key
+	if f.known == nil {
+		f.known = map[string]*tenant{}
+	}
+	f.known[key] = t
+	return t
+}
+
+// add makes the account of a tenant's flow that is not known.
+func (f *flowAccounts) add(tier int, t *tenant) (a *flowAccount) {
 	if n := len(f.free); n > 0 {
 		a = f.free[n-1]
 		f.free = f.free[:n-1]
 	} else {
 		a = new(flowAccount)
 	}
-	a.tier, a.flow = tier, flow
-	if f.known[tier] == nil {
-		f.known[tier] = map[string]*flowAccount{}
-	}
-	f.known[tier][flow] = a
+	a.tier, a.tenant = tier, t
+	t.flows = append(t.flows, a)
 	return a
 }
 
 // removeWaiter counts one waiting request fewer. For a granted request, call addLease first, so that the account stays.
 func (f *flowAccounts) removeWaiter(a *flowAccount) {
 	a.waiting--
+	a.tenant.waiting--
 	f.restIfIdle(a)
 }
 
 func (f *flowAccounts) addLease(a *flowAccount, tokens stock.Tokens) {
 	a.inflight++
-	a.tokens += tokens
+	a.tenant.inflight++
+	a.addTokens(tokens)
 }
 
 func (f *flowAccounts) removeLease(a *flowAccount, tokens stock.Tokens) {
 	a.inflight--
-	a.tokens -= tokens
+	a.tenant.inflight--
+	a.addTokens(-tokens)
 	f.restIfIdle(a)
+}
+
+// addTokens changes the tokens of what is in flight.
+func (a *flowAccount) addTokens(by stock.Tokens) {
+	a.tokens += by
+	a.tenant.tokens += by
 }
 
 func (f *flowAccounts) restIfIdle(a *flowAccount) {
@@ -141,7 +200,9 @@ func (f *flowAccounts) restIfIdle(a *flowAccount) {
 		return
 	}
 	f.n--
-	a.listed = false
+	if a.tenant.live--; a.tenant.live == 0 {
+		a.tenant.listed = false
+	}
 	if !a.resting {
 		f.rest(a)
 	}
@@ -158,25 +219,32 @@ func (f *flowAccounts) rest(a *flowAccount) {
 	f.resting[f.oldest] = a
 	f.oldest = (f.oldest + 1) % mostResting
 	gone.resting = false
-	if !gone.live() {
-		delete(f.known[gone.tier], gone.flow)
-		gone.flow = ""
-		f.free = append(f.free, gone)
+	if gone.live() {
+		return
+	}
+	t := gone.tenant
+	gone.tenant = nil
+	f.free = append(f.free, gone)
+	at := slices.Index(t.flows, gone)
+	if t.flows = slices.Delete(t.flows, at, at+1); len(t.flows) == 0 {
+		delete(f.known, t.key)
+		t.key = ""
+		f.gone = append(f.gone, t)
 	}
 }
 
-// listFull lists the account among those at their cap at some endpoint exactly if it is.
-func (f *flowAccounts) listFull(a *flowAccount) {
-	full, last := a.byEndpoint.full.Len() > 0, len(f.full)-1
+// listFull lists the tenant among those at their cap at some endpoint exactly if it is.
+func (f *flowAccounts) listFull(t *tenant) {
+	full, last := t.byEndpoint.full.Len() > 0, len(f.full)-1
 	switch {
-	case full == (a.fullIndex > 0):
+	case full == (t.fullIndex > 0):
 	case full:
-		f.full = append(f.full, a)
-		a.fullIndex = len(f.full)
+		f.full = append(f.full, t)
+		t.fullIndex = len(f.full)
 	default:
-		f.full[last].fullIndex = a.fullIndex
-		f.full[a.fullIndex-1] = f.full[last]
+		f.full[last].fullIndex = t.fullIndex
+		f.full[t.fullIndex-1] = f.full[last]
 		f.full[last] = nil
-		f.full, a.fullIndex = f.full[:last], 0
+		f.full, t.fullIndex = f.full[:last], 0
 	}
 }

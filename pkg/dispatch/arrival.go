@@ -50,7 +50,7 @@ func (m *Machine) admit(w *Waiter) {
 		w.queued.CountAlsoIn(m.countsIn(w, w.lease.Endpoint()))
 		m.queue.Bypassed(m.now, &w.queued)
 		m.uncountWaiter(w)
-		m.touch(w.flow)
+		m.touch(w.flow.tenant)
 		w.stage, w.lease.way = StageSent, atOnce
 		return
 	}
@@ -71,7 +71,7 @@ func (m *Machine) admit(w *Waiter) {
 	if !ready {
 		m.queue.CloseLane(&w.queued, fairqueue.LaneDead)
 	}
-	m.touch(w.flow)
+	m.touch(w.flow.tenant)
 }
 
 // passOn places a request regardless of the band and the queue; it only needs a ready endpoint.
@@ -85,23 +85,16 @@ func (m *Machine) passOn(w *Waiter) {
 	m.countWaiter(w)
 	m.take(w, r, false)
 	m.uncountWaiter(w)
-	m.touch(w.flow)
+	m.touch(w.flow.tenant)
 	w.stage, w.lease.way = StageSent, max(w.lease.way, atOnce)
 }
 
 // takeAtOnce takes a lease for an arrival that need not wait behind anybody, because there is room or by preemption.
 func (m *Machine) takeAtOnce(w *Waiter) bool {
-	if m.atCap(w.flow) {
-		return false
-	}
-	if m.ledger.BelowUpper() && m.ledger.Available(w.queued.Tier) > 0 {
-		full := m.fullFor(w.flow)
-		if r := m.placer.Place(w.placement, BelowUpper, full); !r.Empty() {
+	if t := w.flow.tenant; !m.atCap(t) && m.ledger.BelowUpper() && m.ledger.Available(w.queued.Tier) > 0 {
+		if r := m.placer.Place(w.placement, BelowUpper, m.fullFor(t)); !r.Empty() {
 			m.take(w, r, false)
 			return true
-		}
-		if full != nil && m.placer.HasRoom(w.placement, BelowUpper, nil) {
-			return false // only its own cap prevents it
 		}
 	}
 	v := m.victimOf(w)

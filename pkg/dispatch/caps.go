@@ -5,7 +5,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// limit is the most that a flow may hold, in requests and in tokens; 0 means no limit.
+// limit is the most that a tenant may hold, in requests and in tokens; 0 means no limit.
 type limit struct {
 	requests int
 	tokens   stock.Tokens
@@ -13,17 +13,17 @@ type limit struct {
 
 func (l limit) none() bool { return l == limit{} }
 
-// reached reports whether a flow that holds so much may not take another lease.
+// reached reports whether a tenant that holds so much may not take another lease.
 func (l limit) reached(requests int, tokens stock.Tokens) bool {
 	return l.requests > 0 && requests >= l.requests || l.tokens > 0 && tokens >= l.tokens
 }
 
-// flowLimit returns the cap of each flow.
+// flowLimit returns the cap of each tenant.
 func (m *Machine) flowLimit() limit {
 	return limit{m.config.MaxInFlightPerFlow, m.config.MaxTokensInFlightPerFlow}
 }
 
-// endpointLimit returns the cap of each flow at each endpoint.
+// endpointLimit returns the cap of each tenant at each endpoint.
 func (m *Machine) endpointLimit() limit {
 	return limit{m.config.MaxInFlightPerFlowPerBackend, m.config.MaxTokensInFlightPerFlowPerBackend}
 }
@@ -33,18 +33,18 @@ func (m *Machine) capped() bool {
 	return m.config.Enabled && !(m.flowLimit().none() && m.endpointLimit().none())
 }
 
-// atCap reports whether the flow holds as much as it may in total.
-func (m *Machine) atCap(a *flowAccount) bool { return m.flowLimit().reached(a.inflight, a.tokens) }
+// atCap reports whether the tenant holds as much as it may in total.
+func (m *Machine) atCap(t *tenant) bool { return m.flowLimit().reached(t.inflight, t.tokens) }
 
-// fullFor returns the endpoints at which the flow holds as much as it may; nil if there are none.
-func (m *Machine) fullFor(a *flowAccount) *EndpointSet {
-	if m.endpointLimit().none() || a.byEndpoint.full.Len() == 0 {
+// fullFor returns the endpoints at which the tenant holds as much as it may; nil if there are none.
+func (m *Machine) fullFor(t *tenant) *EndpointSet {
+	if m.endpointLimit().none() || t.byEndpoint.full.Len() == 0 {
 		return nil
 	}
-	return &a.byEndpoint.full
+	return &t.byEndpoint.full
 }
 
-// countLease counts l against its flow's cap at its endpoints. Leases taken before a reload introduced the cap do not
+// countLease counts l against its tenant's cap at its endpoints. Leases taken before a reload introduced the cap do not
 // count.
 func (m *Machine) countLease(l *Lease) {
 	if m.endpointLimit().none() {
@@ -62,94 +62,104 @@ func (m *Machine) uncountLease(l *Lease) {
 	m.countAt(l, -1, -l.held.Tokens())
 }
 
-// countAt changes what the flow of l holds at each of its endpoints.
+// countAt changes what the tenant of l holds at each of its endpoints.
 func (m *Machine) countAt(l *Lease, requests int32, tokens stock.Tokens) {
+	t := l.waiter.flow.tenant
 	for _, e := range l.reservation.All() {
-		l.waiter.flow.byEndpoint.change(e, requests, tokens, m.endpointLimit())
+		t.byEndpoint.change(e, requests, tokens, m.endpointLimit())
 	}
-	m.flows.listFull(l.waiter.flow)
+	m.flows.listFull(t)
 }
 
-// countTokens changes the tokens of l, which is held, in its flow's account.
+// countTokens changes the tokens of l, which is held, in its flow's account and its tenant's.
 func (m *Machine) countTokens(l *Lease, change stock.Tokens) {
-	l.waiter.flow.tokens += change
+	l.waiter.flow.addTokens(change)
 	if l.counted {
 		m.countAt(l, 0, change)
 	}
 	if change < 0 {
-		m.touch(l.waiter.flow) // it may be below its cap again
+		m.touch(l.waiter.flow.tenant) // it may be below its cap again
 	}
 }
 
 // recountLeases updates the accounts when the cap at an endpoint may have changed.
 func (m *Machine) recountLeases() {
-	for a := range m.flows.all() {
-		a.byEndpoint.recount(m.endpointLimit())
-		m.flows.listFull(a)
+	for t := range m.flows.tenants() {
+		t.byEndpoint.recount(m.endpointLimit())
+		m.flows.listFull(t)
 	}
 }
 
-// repark parks the flow's waiters exactly where its own caps prevent them from going.
-func (m *Machine) repark(a *flowAccount) {
-	if a.waiting == 0 {
-		return
+// repark parks the tenant's waiters, of every tier, exactly where its own caps prevent them from going.
+func (m *Machine) repark(t *tenant) {
+	for _, a := range t.flows {
+		if a.waiting > 0 {
+			m.queue.UnparkFlow(a.tier, t.key)
+		}
 	}
-	m.queue.UnparkFlow(a.tier, a.flow)
-	if !m.capped() {
+	if !m.capped() || t.waiting == 0 {
 		return
 	}
 	var few [4]*fairqueue.Request
-	for _, r := range m.queue.HeadsOf(a.tier, a.flow, few[:0]) {
-		w := waiterOf(r)
-		m.asking = w
-		m.requestSearch(w)
-		if m.cappedEverywhere(w) {
-			m.park(w)
+	t.parked = false
+	for _, a := range t.flows {
+		if a.waiting == 0 {
+			continue
 		}
-		m.asking = nil
+		for _, r := range m.queue.HeadsOf(a.tier, t.key, few[:0]) {
+			w := waiterOf(r)
+			m.asking = w
+			m.requestSearch(w)
+			if m.cappedEverywhere(w) {
+				m.park(w)
+				t.parked = true
+				m.requestClaim(t, a.tier)
+			}
+			m.asking = nil
+		}
 	}
 }
 
 // park parks the flow of w in its lane.
 func (m *Machine) park(w *Waiter) {
 	m.queue.ParkFlow(&w.queued)
-	a := w.flow
-	if !a.listed && !m.atCap(a) && m.placer.HasReady(w.placement, m.fullFor(a)) {
-		// Elsewhere it is an endpoint's own limit that prevents it, so other flows' leases matter.
-		a.listed = true
-		m.parked = append(m.parked, a)
+	t := w.flow.tenant
+	if !t.listed && !m.atCap(t) && m.placer.HasReady(w.placement, m.fullFor(t)) {
+		// Elsewhere it is an endpoint's own limit that prevents it, so other tenants' leases matter.
+		t.listed = true
+		m.parked = append(m.parked, t)
 	}
 }
 
-// touchAt touches the flows that are parked because they are at their cap at some endpoints and the others of their
+// touchAt touches the tenants that are parked because they are at their cap at some endpoints and the others of their
 // lane had no room: there may be room at e.
 func (m *Machine) touchAt(e Endpoint) {
 	kept := m.parked[:0]
-	for _, a := range m.parked {
+	for _, t := range m.parked {
 		switch {
-		case !a.listed: // its flow is gone
-		case a.waiting == 0:
-			a.listed = false
+		case !t.listed: // it is gone
+		case t.waiting == 0:
+			t.listed = false
 		default:
-			kept = append(kept, a)
+			kept = append(kept, t)
 		}
 	}
 	clear(m.parked[len(kept):])
 	m.parked = kept
-	for _, a := range kept {
-		if !m.fullFor(a).Has(e) {
-			m.touch(a)
+	for _, t := range kept {
+		if !m.fullFor(t).Has(e) {
+			m.touch(t)
 		}
 	}
 }
 
-// cappedEverywhere reports whether the flow is at its cap wherever w could go, ignoring endpoints that have no room for any
-// flow.
+// cappedEverywhere reports whether the tenant is at its cap wherever w could go, ignoring endpoints that have no room for
+// anybody.
 func (m *Machine) cappedEverywhere(w *Waiter) bool {
-	if m.atCap(w.flow) {
+	if m.atCap(w.flow.tenant) {
 		return true
 	}
-	full := m.fullFor(w.flow)
+	full := m.fullFor(w.flow.tenant)
 	if full == nil || !m.placer.Meets(w.placement, full) {
 		return false
 	}

@@ -33,12 +33,13 @@ type Config struct {
 	// for all of them; spaced out, they free the slots one by one. Releases are limited to one per spacing, except
 	// while nothing is in flight; arrivals that bypass are not delayed.
 	ReleaseSpacing time.Duration
-	// MaxInFlightPerFlow and MaxInFlightPerFlowPerBackend cap a flow's leases, in total and at each endpoint; 0 means
-	// no cap. A flow at its cap waits without blocking others.
+	// MaxInFlightPerFlow and MaxInFlightPerFlowPerBackend cap the leases of a tenant, which is all flows with one key, in
+	// whatever tier and class, in total and at each endpoint; 0 means no cap. A tenant at its cap waits without blocking
+	// others. If its tier may preempt, a request at its tenant's cap takes over a lease of its own tenant, of a lower tier.
 	MaxInFlightPerFlow, MaxInFlightPerFlowPerBackend int
-	// MaxTokensInFlightPerFlow and MaxTokensInFlightPerFlowPerBackend cap the tokens of a flow's leases in the same way. A
-	// flow may take another lease while it is below its cap, so it exceeds it by less than its last request's tokens, and a
-	// flow with nothing in flight takes one of any size.
+	// MaxTokensInFlightPerFlow and MaxTokensInFlightPerFlowPerBackend cap the tokens of a tenant's leases in the same way. A
+	// tenant may take another lease while it is below its cap, so it exceeds it by less than its last request's tokens, and
+	// one with nothing in flight takes one of any size.
 	MaxTokensInFlightPerFlow, MaxTokensInFlightPerFlowPerBackend stock.Tokens
 	// VictimOrder determines which request of the lowest tier is preempted first.
 	VictimOrder VictimOrder

@@ -104,14 +104,19 @@ func (w *world) isMirrored(k arrivalKind) bool {
 	if k.flow != "b" {
 		return false
 	}
-	lanes := map[string]map[reach]bool{"a": {}, "b": {}}
+	type place struct {
+		tier int
+		lane reach
+	}
+	concerns := func(o arrivalKind) bool { return o.tier == k.tier || w.capped() } // caps join the tiers
+	lanes := map[string]map[place]bool{"a": {}, "b": {}}
 	for _, o := range w.scene.kinds {
-		if o.tier == k.tier {
-			lanes[o.flow][o.lane] = true
+		if concerns(o) {
+			lanes[o.flow][place{o.tier, o.lane}] = true
 		}
 	}
 	return maps.Equal(lanes["a"], lanes["b"]) &&
-		!slices.ContainsFunc(w.subjects, func(s *subject) bool { return s.kind.tier == k.tier && s.w.stage != StageEnded })
+		!slices.ContainsFunc(w.subjects, func(s *subject) bool { return concerns(s.kind) && s.w.stage != StageEnded })
 }
 
 // apply gives the world one input.

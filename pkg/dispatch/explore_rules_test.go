@@ -18,23 +18,22 @@ func (s *subject) waits() bool { return s.w.stage == StageWaiting }
 // holds reports whether it has a lease.
 func (s *subject) holds() bool { return s.w.lease.held.Held() }
 
-// sameFlow counts the leases of the request's flow at an endpoint, or anywhere.
-func (w *world) sameFlow(s *subject, e Endpoint) (n int) {
+// sameTenant counts the leases of the request's tenant, whatever their tier and class, at an endpoint or anywhere.
+func (w *world) sameTenant(s *subject, e Endpoint) (n int) {
 	for _, o := range w.subjects {
-		if o.holds() && o.w.queued.Tier == s.w.queued.Tier && o.kind.key() == s.kind.key() &&
-			(e == NoEndpoint || o.w.lease.Endpoint() == e) {
+		if o.holds() && o.kind.key() == s.kind.key() && (e == NoEndpoint || o.w.lease.Endpoint() == e) {
 			n++
 		}
 	}
 	return n
 }
 
-// full are the endpoints at which the flow is at its cap.
+// full are the endpoints at which the tenant is at its cap.
 func (w *world) full(s *subject) *EndpointSet {
 	full := &EndpointSet{}
 	if most := w.config.MaxInFlightPerFlowPerBackend; most > 0 {
 		for e := range Endpoint(2) {
-			if w.sameFlow(s, e) >= most {
+			if w.sameTenant(s, e) >= most {
 				full.Add(e)
 			}
 		}
@@ -42,9 +41,9 @@ func (w *world) full(s *subject) *EndpointSet {
 	return full
 }
 
-// belowCaps reports whether the request's flow may have one more lease, somewhere in its lane.
+// belowCaps reports whether the request's tenant may have one more lease, somewhere in its lane.
 func (w *world) belowCaps(s *subject) bool {
-	if most := w.config.MaxInFlightPerFlow; most > 0 && w.sameFlow(s, NoEndpoint) >= most {
+	if most := w.config.MaxInFlightPerFlow; most > 0 && w.sameTenant(s, NoEndpoint) >= most {
 		return false
 	}
 	full := w.full(s)
@@ -52,8 +51,8 @@ func (w *world) belowCaps(s *subject) bool {
 		!w.fleet.Meets(s.kind.lane, full))
 }
 
-// couldGo reports whether the request waits, and could go if there were room: its lane has a ready endpoint and its flow
-// is below its caps.
+// couldGo reports whether the request waits, and could go if there were room: its lane has a ready endpoint and its
+// tenant is below its caps.
 func (w *world) couldGo(s *subject) bool { return s.waits() && w.belowCaps(s) }
 
 // fits reports whether the request can be placed now within a bound.
@@ -163,18 +162,35 @@ func (w *world) overtakes(tier int) bool {
 // victimOf is somebody that the waiting request should have preempted; nil: there is none.
 func (w *world) victimOf(s *subject) *subject {
 	tier := s.w.queued.Tier
-	room := w.ledger.BelowUpper() && w.ledger.Available(tier) > 0
-	if !w.preempts.Has(tier) || !w.belowCaps(s) ||
-		room || w.ledger.Headroom(tier) < 0 || !w.ledger.BelowUpperWithoutOne() {
+	room, capped := w.ledger.BelowUpper() && w.ledger.Available(tier) > 0, !w.belowCaps(s)
+	if !w.preempts.Has(tier) || room && !capped || w.ledger.Headroom(tier) < 0 || !w.ledger.BelowUpperWithoutOne() {
 		return nil
 	}
 	for _, v := range w.subjects {
-		if w.preemptible(v) && w.before(tier, v.w.lease.held.Tier()) && !w.full(s).Has(v.w.lease.Endpoint()) &&
-			w.fleet.CanTakeOver(s.kind.lane, v.w.lease.Endpoint()) {
+		if capped && v.kind.key() != s.kind.key() {
+			continue
+		}
+		if w.preemptible(v) && w.before(tier, v.w.lease.held.Tier()) && w.goesWithout(s, v) {
 			return v
 		}
 	}
 	return nil
+}
+
+// goesWithout reports whether the request could go to v's endpoint if v ended.
+func (w *world) goesWithout(s, v *subject) bool {
+	e := v.w.lease.Endpoint()
+	n, there := w.sameTenant(s, NoEndpoint), w.sameTenant(s, e)
+	if v.kind.key() == s.kind.key() {
+		n, there = n-1, there-1
+	}
+	frees := int64(0)
+	if v.w.lease.measured {
+		frees = int64(v.tokens)
+	}
+	total, at := w.config.MaxInFlightPerFlow, w.config.MaxInFlightPerFlowPerBackend
+	return (total == 0 || n < total) && (at == 0 || there < at) && w.fleet.CanTakeOver(s.kind.lane, e) &&
+		w.fleet.TakesTokens(e, -frees)
 }
 
 // preemptible reports whether the request holds a lease that it may lose.

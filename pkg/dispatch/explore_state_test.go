@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -107,6 +108,12 @@ func (w *world) state() digest {
 			b = binary.BigEndian.AppendUint64(b, uint64(tiers))
 		}
 		b = append(b, one(n.closed))
+		b = appendKeys(b, n.claims)
+	}
+	if w.capped() {
+		for _, tenants := range w.claims {
+			b = appendKeys(b, tenants)
+		}
 	}
 	if w.config.ReleaseSpacing > 0 {
 		b = append(b, one(w.spaced))
@@ -116,6 +123,16 @@ func (w *world) state() digest {
 	w.bytes, w.returning, w.others, w.newest, w.charged = b, returning, others, victims, charged
 	sum := sha256.Sum256(b)
 	return digest(sum[:16])
+}
+
+// appendKeys appends the keys of tenants in alphabetical order.
+func appendKeys(b []byte, tenants []*tenant) []byte {
+	keys := make([]string, len(tenants))
+	for i, t := range tenants {
+		keys[i] = t.key
+	}
+	slices.Sort(keys)
+	return fmt.Append(b, keys)
 }
 
 // scratch is what state reuses.

@@ -110,8 +110,8 @@ func (w *world) stepAgrees(g glance) error {
 			return fmt.Errorf("%v goes to endpoint %d, which then holds %d of %d", s, e, w.fleet.held(e), w.scene.upper)
 		}
 		total, at := w.config.MaxInFlightPerFlow, w.config.MaxInFlightPerFlowPerBackend
-		if total > 0 && w.sameFlow(s, NoEndpoint) > total || at > 0 && w.sameFlow(s, s.w.lease.Endpoint()) > at {
-			return fmt.Errorf("%v goes beyond its flow's cap", s)
+		if total > 0 && w.sameTenant(s, NoEndpoint) > total || at > 0 && w.sameTenant(s, s.w.lease.Endpoint()) > at {
+			return fmt.Errorf("%v goes beyond its tenant's cap", s)
 		}
 		for _, o := range w.subjects { // one that went back into the queue went back to its place
 			if o == s {
@@ -164,8 +164,7 @@ func (w *world) victimAgrees(preemptor *subject) error {
 		}
 		for _, o := range w.subjects {
 			switch {
-			case o == preemptor || !o.wasHeld || !w.preemptible(o) || w.full(preemptor).Has(o.w.lease.Endpoint()) ||
-				!w.fleet.CanTakeOver(preemptor.kind.lane, o.w.lease.Endpoint()):
+			case o == preemptor || !o.wasHeld || !w.preemptible(o) || !w.couldTake(preemptor, o, v):
 			case w.before(v.w.queued.Tier, o.w.queued.Tier):
 				return fmt.Errorf("%v is the victim, and %v is of a lower tier", v, o)
 			case v.w.queued.Tier == o.w.queued.Tier && w.goesFirst(o, v):
@@ -174,6 +173,31 @@ func (w *world) victimAgrees(preemptor *subject) error {
 		}
 	}
 	return nil
+}
+
+// couldTake reports whether the preemptor, which has taken over v's lease, could have taken o's instead.
+func (w *world) couldTake(preemptor, o, v *subject) bool {
+	e := o.w.lease.Endpoint()
+	n, there := w.sameTenant(preemptor, NoEndpoint)-1, w.sameTenant(preemptor, e)
+	tokens := int64(0)
+	if preemptor.w.lease.Endpoint() == e {
+		there--
+		tokens -= int64(preemptor.tokens)
+	}
+	if v.kind.key() == preemptor.kind.key() {
+		if n++; v.wasAt == e {
+			there++
+		}
+	}
+	if v.wasAt == e {
+		tokens += int64(v.tokens)
+	}
+	if o.kind.key() == preemptor.kind.key() {
+		n, there = n-1, there-1
+	}
+	total, at := w.config.MaxInFlightPerFlow, w.config.MaxInFlightPerFlowPerBackend
+	return (total == 0 || n < total) && (at == 0 || there < at) && w.fleet.CanTakeOver(preemptor.kind.lane, e) &&
+		w.fleet.TakesTokens(e, tokens-int64(o.tokens))
 }
 
 // goesFirst reports whether, of two possible victims of a tier, a is to be preempted before b.

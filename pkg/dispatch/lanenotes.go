@@ -24,6 +24,9 @@ type laneNote struct {
 	// searching has the tiers whose waiters must search for a victim in this lane; laneNotes.searching lists this note
 	// for each of them.
 	searching fairqueue.TierSet
+	// claims are the tenants whose waiters found a victim of their own in vain, because the lane would still be at its upper
+	// bound.
+	claims []*tenant
 	// closed reports whether the lane had no room, and so is closed in the queue until one of its endpoints changes.
 	closed bool
 	// heeds reports whether changes at the lane's endpoints have ever mattered: it was closed, or a search was in vain.
@@ -285,6 +288,10 @@ func (m *Machine) madeRoom(e Endpoint) {
 		tiers := n.overBound
 		n.overBound = 0
 		m.lanes.requestSearches(n, tiers&^n.noVictim)
+		for _, t := range n.claims {
+			m.requestClaims(t)
+		}
+		n.claims = nil
 		m.open(n)
 	})
 }

@@ -42,7 +42,8 @@ type Machine struct {
 	preempts fairqueue.TierSet
 	victims  victims
 	lanes    laneNotes
-	parked   []*flowAccount // flows at their cap at endpoints; some may not be parked any more
+	claims   [stock.MaxTiers][]*tenant // by tier: tenants whose parked waiters must search for a victim of their own
+	parked   []*tenant                 // tenants at their cap at endpoints; some may not be parked any more
 
 	// The current event.
 	asking    *Waiter   // the request that the placer is asked for; nil if none
@@ -95,6 +96,7 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 func (m *Machine) adopt(cfg Config) {
 	m.config = cfg
 	m.measures = m.measurer != nil && cfg.Stock.Tokens.Watermark > 0
+	m.victims.listVictims(m.capped(), &m.flows)
 }
 
 // rankTiers derives what depends on the tiers: their ranks, which may preempt, and the reservations. A draining tier
@@ -259,7 +261,7 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 		m.addedVictim(e)
 	}
 	m.freeReservation(left)
-	m.touch(w.flow)
+	m.touch(w.flow.tenant)
 	m.run()
 }
 
@@ -315,6 +317,9 @@ func (m *Machine) Preempt(now time.Time) {
 	m.preemptor = nil
 	m.asking = w
 	if v := m.victimOf(w); v != nil {
+		if m.capped() {
+			m.queue.UnparkFlow(w.queued.Tier, w.queued.Flow) // a tenant at its cap may take over a lease of its own
+		}
 		m.takeOver(w, v)
 		claim := m.queue.Claim(&w.queued)
 		m.grant(&claim, w)

@@ -6,7 +6,7 @@ import "github.com/weir-epp/weir/pkg/fairqueue"
 // twice. So a panic of the Placer does not lose work: run continues with the rest.
 type pending struct {
 	freed    []Reservation        // reservations to be released
-	touched  []*flowAccount       // flows whose waiters may have to be parked, or not any more
+	touched  []*tenant            // tenants whose waiters may have to be parked, or not any more
 	lanes    []*fairqueue.Request // one waiter of each lane to examine after a change of the endpoints
 	reopen   bool                 // every lane is to be opened
 	regroup  *Regrouping          // by which waiters are to be moved to other lanes; nil if none
@@ -56,8 +56,7 @@ func (m *Machine) freeAndPark() {
 		return
 	}
 	for n := len(m.pending.touched); n > 0; n = len(m.pending.touched) {
-		a := m.pending.touched[n-1]
-		m.repark(a)
+		m.repark(m.pending.touched[n-1])
 		m.pending.touched[n-1] = nil
 		m.pending.touched = m.pending.touched[:n-1]
 	}
@@ -71,17 +70,18 @@ func (m *Machine) freeReservation(r Reservation) {
 	}
 }
 
-// roomAt lets those who wait for room at an endpoint, or for their flow's cap there, be looked at again.
+// roomAt lets those who wait for room at an endpoint, or for their tenant's cap there, be looked at again.
 func (m *Machine) roomAt(e Endpoint) {
 	m.madeRoom(e)
+	m.requestClaimsAt(e)
 	if len(m.parked) > 0 {
 		m.touchAt(e)
 	}
 }
 
-// touch marks the flow for repark, because its leases or waiters have changed.
-func (m *Machine) touch(a *flowAccount) {
-	if m.capped() && a.waiting > 0 {
-		m.pending.touched = append(m.pending.touched, a)
+// touch marks the tenant for repark, because its leases or waiters have changed.
+func (m *Machine) touch(t *tenant) {
+	if m.capped() && t.waiting > 0 {
+		m.pending.touched = append(m.pending.touched, t)
 	}
 }

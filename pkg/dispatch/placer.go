@@ -20,7 +20,7 @@ const NoEndpoint = scheduling.NoEndpoint
 // on without queueing, not even those in tokens.
 type Bound = scheduling.Bound
 
-// EndpointSet is a set of endpoints. The machine keeps one for each flow that is at its cap at some endpoint.
+// EndpointSet is a set of endpoints. The machine keeps one for each tenant that is at its cap at some endpoint.
 type EndpointSet = scheduling.EndpointSet
 
 // Reservation is what a placement holds at the Placer; it may be empty.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // mayBeVictim reports whether a lease of this tier, granted in order, could ever be preempted.
@@ -23,49 +24,74 @@ func (m *Machine) mayBeVictim(tier int) bool {
 }
 
 // victimOf returns the lease that w may take over, or nil. The caller has found that nothing is available to w. There
-// is none if w's flow is at its cap, or if the victim's stock would not suffice: more than the capacity is in use, the
-// stock is reserved for a higher tier, or no victim is at an endpoint that w may use.
+// is none if the victim's stock would not suffice: more than the capacity is in use, the stock is reserved for a higher
+// tier, or no victim is at an endpoint that w may use.
 func (m *Machine) victimOf(w *Waiter) *Lease {
 	tier := w.queued.Tier
 	switch {
 	case m.victims.n == 0 || !m.preempts.Has(tier) || m.config.Queue.TierMode == fairqueue.Weighted:
 		return nil
-	case m.ledger.Headroom(tier) < 0 || !m.ledger.BelowUpperWithoutOne() || m.atCap(w.flow):
+	case m.ledger.Headroom(tier) < 0 || !m.ledger.BelowUpperWithoutOne():
 		return nil
 	}
 	return m.victimIn(w, m.note(w))
 }
 
-// victimIn is victimOf in the lane of w: the first in victim order, of the lowest tier below w's that has one. If there
-// is none, it is noted for the lane, unless the reason is the caps of w's own flow.
+// victimIn is victimOf in the lane of w: the first in victim order, of the lowest tier below w's that has one, at an
+// endpoint that takes w without it. Where w's tenant is at a cap, that is a lease of its own. If there is none, it is
+// noted for the lane, unless the reason is the caps of w's own tenant.
 func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
-	tier := w.queued.Tier
-	if n.searchedInVain(tier) {
+	tier, t := w.queued.Tier, w.flow.tenant
+	full, capped := m.fullFor(t), m.atCap(t)
+	anybodys, owns := !capped && !n.searchedInVain(tier), (capped || full != nil) && m.ownsVictim(t)
+	if n.overBound.Has(tier) {
+		if owns {
+			n.awaitRoom(w)
+		}
 		return nil
 	}
-	full := m.fullFor(w.flow)
-	capped := false
-	usable := func(e Endpoint) bool {
-		serves := m.placer.CanServe(w.placement, e)
-		capped = capped || serves && full.Has(e)
-		return serves && !full.Has(e)
+	if !anybodys && !owns {
+		return nil
+	}
+	tokens := false // that is why a victim was not wanted
+	want := wantedVictim{
+		at: func(e Endpoint) bool {
+			serves := m.placer.CanServe(w.placement, e)
+			capped = capped || serves && full.Has(e)
+			return serves && !full.Has(e)
+		},
+		enough: func(e Endpoint, frees stock.Tokens) bool {
+			takes := m.takesTokens(e, frees)
+			tokens = tokens || !takes
+			return takes
+		},
 	}
 	for i := len(m.byRank) - 1; i >= 0 && m.byRank[i] != tier; i-- {
-		v := m.victims.first(m.byRank[i], n, usable)
-		if v == nil {
-			continue
+		var v *Lease
+		if anybodys {
+			v = m.victims.first(m.byRank[i], n, &want)
 		}
-		if !m.placer.CanTakeOver(w.placement, v.Endpoint()) {
+		if owns {
+			if own := m.ownVictim(w, m.byRank[i]); own != nil && (v == nil || m.victims.before(own, v)) {
+				v = own
+			}
+		}
+		switch {
+		case v == nil:
+			continue
+		case !m.placer.CanTakeOver(w.placement, v.Endpoint()):
 			n.overBound = n.overBound.With(tier) // this holds for the whole lane
 			m.lanes.heed(n)
+			if owns {
+				n.awaitRoom(w)
+			}
 			return nil
-		}
-		if !m.ledger.BelowUpperAfter(&v.held) || !m.takesTokensAfter(v) {
-			return nil // in tokens: nothing is noted, since fewer elsewhere may change it
+		case !m.ledger.BelowUpperAfter(&v.held):
+			return nil
 		}
 		return v
 	}
-	if !capped {
+	if anybodys && !capped && !tokens { // fewer tokens elsewhere may change it
 		n.noVictim = n.noVictim.With(tier)
 		m.lanes.heed(n)
 	}
@@ -103,7 +129,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 		m.requestSearch(loser)
 		m.released = time.Time{} // v's own release came to nothing
 	}
-	m.touch(loser.flow)
+	m.touch(loser.flow.tenant)
 	m.take(w, r, false)
 }
 
@@ -113,35 +139,40 @@ func (m *Machine) findPreemptor() {
 		return
 	}
 	for _, id := range m.byRank {
-		if !m.preempts.Has(id) || m.ledger.BelowUpper() && m.ledger.Available(id) > 0 {
-			continue // inside the band it is released when the stock falls below the lower bound
-		}
-		if m.ledger.Headroom(id) < 0 || !m.ledger.BelowUpperWithoutOne() || len(m.lanes.searching[id]) == 0 {
-			continue
-		}
-		// A head without a victim in its lane does not block those in other lanes.
-		m.heads = m.heads[:0]
-		m.lanes.endSearches(id, func(n *laneNote) bool {
-			head := m.queue.HeadIn(id, n.lane)
-			if head != nil {
-				m.heads = append(m.heads, head)
-			}
-			return head == nil
-		})
-		fairqueue.SortHeads(m.heads)
-		for _, head := range m.heads {
-			w := waiterOf(head)
-			m.asking = w
-			v := m.victimOf(w)
-			m.asking = nil
-			if v != nil {
-				m.preemptor = w
-				break
-			}
-		}
-		m.lanes.endSearches(id, func(n *laneNote) bool { return n.searchedInVain(id) }) // these need not search again
-		if m.preemptor != nil {
+		if m.preempts.Has(id) && (m.findPreemptorIn(id) || m.claim(id)) {
 			return
 		}
 	}
+}
+
+// findPreemptorIn is findPreemptor for one tier, and reports whether there is one.
+func (m *Machine) findPreemptorIn(id int) bool {
+	if m.ledger.BelowUpper() && m.ledger.Available(id) > 0 {
+		return false // inside the band it is released when the stock falls below the lower bound
+	}
+	if m.ledger.Headroom(id) < 0 || !m.ledger.BelowUpperWithoutOne() || len(m.lanes.searching[id]) == 0 {
+		return false
+	}
+	// A head without a victim in its lane does not block those in other lanes.
+	m.heads = m.heads[:0]
+	m.lanes.endSearches(id, func(n *laneNote) bool {
+		head := m.queue.HeadIn(id, n.lane)
+		if head != nil {
+			m.heads = append(m.heads, head)
+		}
+		return head == nil
+	})
+	fairqueue.SortHeads(m.heads)
+	for _, head := range m.heads {
+		w := waiterOf(head)
+		m.asking = w
+		v := m.victimOf(w)
+		m.asking = nil
+		if v != nil {
+			m.preemptor = w
+			break
+		}
+	}
+	m.lanes.endSearches(id, func(n *laneNote) bool { return n.searchedInVain(id) }) // these need not search again
+	return m.preemptor != nil
 }

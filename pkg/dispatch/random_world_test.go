@@ -10,9 +10,6 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// capsCountTenants: a cap counts what a flow's tenant holds in all tiers. Otherwise it counts by tier.
-const capsCountTenants = false
-
 // world is what an onlooker knows: the configuration, the pool, the requests. Its rules say who may go where, from these
 // alone.
 type world struct {
@@ -173,10 +170,8 @@ type room struct {
 	upper  bool // or the upper
 }
 
-// sameCap reports whether the leases of one count against the cap of the other.
-func sameCap(a, b *request) bool {
-	return a.load.flow == b.load.flow && (capsCountTenants || a.w.Tier() == b.w.Tier())
-}
+// sameCap reports whether the leases of one count against the cap of the other: they are of one tenant, in whatever tier.
+func sameCap(a, b *request) bool { return a.load.flow == b.load.flow }
 
 // full reports whether the request's flow is at its cap at an endpoint.
 func (o *world) full(r *request, e scheduling.EndpointID) bool {

@@ -50,7 +50,7 @@ func (m *Machine) regroup() (concerned []fairqueue.Lane) {
 			to := m.laneOf(w)
 			if to != name {
 				moves = append(moves, fairqueue.Move{Request: r, To: to})
-				m.touch(w.flow)
+				m.touch(w.flow.tenant)
 			}
 			if !known && !slices.Contains(heirs[name], to) {
 				heirs[name] = append(heirs[name], to)

@@ -34,6 +34,7 @@ func (m *Machine) release() {
 			continue
 		case m.tooSoon():
 			m.spaced = true
+			m.claimAny()
 			return
 		}
 		m.counts.attempts++
@@ -62,8 +63,8 @@ func (m *Machine) mayPromote() bool {
 func (m *Machine) place(next *fairqueue.Candidate) {
 	w := waiterOf(next.Request)
 	m.asking = w
-	switch full := m.fullFor(w.flow); {
-	case m.atCap(w.flow):
+	switch full := m.fullFor(w.flow.tenant); {
+	case m.atCap(w.flow.tenant):
 		m.park(w)
 	default:
 		bound := BelowLower
@@ -76,11 +77,12 @@ func (m *Machine) place(next *fairqueue.Candidate) {
 			break
 		}
 		above := !next.Promoted && m.placer.HasRoom(w.placement, BelowUpper, nil)
+		forIt := above && (full == nil || m.placer.HasRoom(w.placement, BelowUpper, full))
 		switch {
+		case !next.Promoted && !forIt && m.victimOf(w) != nil:
+			m.preemptor = w
 		case full != nil && m.placer.HasRoom(w.placement, bound, nil):
 			m.park(w)
-		case !next.Promoted && !above && m.victimOf(w) != nil:
-			m.preemptor = w
 		default:
 			m.closeLane(w, above)
 		}
@@ -124,7 +126,7 @@ func (m *Machine) grant(next *fairqueue.Candidate, w *Waiter) {
 	w.stage = StageGranted
 	w.waited = max(0, m.now.Sub(w.queued.Arrived())) // the clock may have been read before the lock was acquired
 	m.verdicts = append(m.verdicts, w)
-	m.touch(w.flow)
+	m.touch(w.flow.tenant)
 }
 
 // settle settles the lease of w and releases what it holds: stock, the reserved endpoint, its count against the flow's
@@ -139,7 +141,7 @@ func (m *Machine) settle(w *Waiter) {
 	m.uncountLease(l)
 	m.freeReservation(l.reservation)
 	m.flows.removeLease(w.flow, l.held.Tokens())
-	m.touch(w.flow)
+	m.touch(w.flow.tenant)
 }
 
 // releaseEverybody implements Enabled false: all waiters go, in the queue's order and charged, whatever the bounds,

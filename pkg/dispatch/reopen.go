@@ -16,8 +16,10 @@ func (m *Machine) reopen() {
 	m.pending.reopen = false
 	m.queue.OpenLanes()
 	m.lanes.reset()
-	for a := range m.flows.all() { // caps may be gone or higher, and another endpoint is room below them
-		m.queue.UnparkFlow(a.tier, a.flow)
+	for t := range m.flows.tenants() { // caps may be gone or higher, and another endpoint is room below them
+		for _, a := range t.flows {
+			m.queue.UnparkFlow(a.tier, t.key)
+		}
 	}
 	m.pending.lanes = m.queue.Lanes(m.pending.lanes[:0])
 	if m.capped() {
@@ -31,13 +33,13 @@ func (m *Machine) reopen() {
 func (m *Machine) reopenFor(changed []Endpoint) {
 	lanes := m.concerned(changed, m.regroup())
 	for _, n := range lanes {
-		n.noVictim, n.overBound, n.closed = 0, 0, false
+		n.noVictim, n.overBound, n.closed, n.claims = 0, 0, false, nil
 		m.queue.OpenLane(n.lane)
 		m.heads = m.queue.ParkedIn(n.lane, m.heads[:0])
 		for _, r := range m.heads {
 			a := waiterOf(r).flow
-			m.queue.UnparkFlow(a.tier, a.flow)
-			m.touch(a)
+			m.queue.UnparkFlow(a.tier, a.tenant.key)
+			m.touch(a.tenant)
 		}
 		m.pending.lanes = m.queue.InLane(n.lane, m.pending.lanes)
 	}
@@ -85,7 +87,7 @@ func (m *Machine) concerned(changed []Endpoint, regrouped []fairqueue.Lane) (lan
 	return lanes
 }
 
-// touchFullIn touches the flows that wait in one of the lanes, which are all that are concerned, and are at their cap at
+// touchFullIn touches the tenants that wait in one of the lanes, which are all that are concerned, and are at their cap at
 // some endpoint: what is left of the lane may be such endpoints. It looks at those who wait there or at all at their cap,
 // whoever are fewer.
 func (m *Machine) touchFullIn(lanes []*laneNote) {
@@ -94,9 +96,9 @@ func (m *Machine) touchFullIn(lanes []*laneNote) {
 		waiting += m.queue.FlowsIn(n.lane)
 	}
 	if waiting > len(m.flows.full) {
-		for _, a := range m.flows.full {
-			if a.waiting > 0 && m.waitsInConcerned(a) {
-				m.touch(a)
+		for _, t := range m.flows.full {
+			if t.waiting > 0 && m.waitsInConcerned(t) {
+				m.touch(t)
 			}
 		}
 		return
@@ -104,16 +106,19 @@ func (m *Machine) touchFullIn(lanes []*laneNote) {
 	for _, n := range lanes {
 		m.heads = m.queue.HeadsIn(n.lane, m.heads[:0])
 		for _, r := range m.heads {
-			if a := waiterOf(r).flow; m.fullFor(a) != nil {
-				m.touch(a)
+			if t := waiterOf(r).flow.tenant; m.fullFor(t) != nil {
+				m.touch(t)
 			}
 		}
 	}
 }
 
-// waitsInConcerned reports whether a flow waits in a lane that the present change concerns.
-func (m *Machine) waitsInConcerned(a *flowAccount) bool {
-	m.heads = m.queue.HeadsOf(a.tier, a.flow, m.heads[:0])
+// waitsInConcerned reports whether a tenant waits in a lane that the present change concerns.
+func (m *Machine) waitsInConcerned(t *tenant) bool {
+	m.heads = m.heads[:0]
+	for _, a := range t.flows {
+		m.heads = m.queue.HeadsOf(a.tier, t.key, m.heads)
+	}
 	return slices.ContainsFunc(m.heads, func(r *fairqueue.Request) bool {
 		n := m.lanes.notes[r.Lane]
 		return n != nil && n.concerned
@@ -125,7 +130,7 @@ func (m *Machine) orderPending() {
 	slices.SortFunc(m.pending.lanes, func(a, b *fairqueue.Request) int {
 		return cmp.Or(cmp.Compare(b.Lane, a.Lane), cmp.Compare(b.Tier, a.Tier), cmp.Compare(waiterOf(b).number, waiterOf(a).number))
 	})
-	slices.SortFunc(m.pending.touched, func(a, b *flowAccount) int { return cmp.Compare(b.since, a.since) })
+	slices.SortFunc(m.pending.touched, func(a, b *tenant) int { return cmp.Compare(b.since, a.since) })
 	m.pending.touched = slices.Compact(m.pending.touched)
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// tally counts a flow's leases at each endpoint, and has the set of endpoints at which the flow is at its cap.
+// tally counts a tenant's leases at each endpoint, and has the set of endpoints at which the tenant is at its cap.
 type tally struct {
 	held []endpointCount // counts above 0, by endpoint
 	full EndpointSet
@@ -21,6 +21,14 @@ type endpointCount struct {
 
 func (t *tally) find(e Endpoint) (int, bool) {
 	return slices.BinarySearchFunc(t.held, e, func(c endpointCount, e Endpoint) int { return cmp.Compare(c.endpoint, e) })
+}
+
+// at returns what is counted at the endpoint.
+func (t *tally) at(e Endpoint) endpointCount {
+	if i, ok := t.find(e); ok {
+		return t.held[i]
+	}
+	return endpointCount{endpoint: e}
 }
 
 // change counts so many more leases at the endpoint, or fewer, and their tokens; most is the cap.

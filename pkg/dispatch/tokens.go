@@ -20,8 +20,3 @@ func (m *Machine) unmeasure(l *Lease) {
 		m.addTokensAt(l, -l.held.Tokens())
 	}
 }
-
-// takesTokensAfter reports whether v's endpoint, without v, would take another request of any size.
-func (m *Machine) takesTokensAfter(v *Lease) bool {
-	return !v.measured || m.measurer.TakesTokens(v.Endpoint(), -int64(v.held.Tokens()))
-}

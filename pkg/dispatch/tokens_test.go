@@ -95,6 +95,7 @@ func TestTokensOfOthersAndOfEndpointsThatReturn(t *testing.T) {
 func TestPreemptionByTokens(t *testing.T) {
 	x := newShared(t, 2, 2, bounded(100), func(c *Config) { twoTiers(c); perBackend(c, 2, 2) })
 	first, second := x.comes(1, 40, 0), x.comes(1, 40, 0)
+	x.FirstByte(first.Lease()) // so it is no victim
 	x.Raise(x.clock, first.Lease(), 1, 150)
 	high := x.comes(0, 1, 0)
 	if high.Stage() != StageWaiting || x.Preemptor() != nil || second.Stage() != StageSent {

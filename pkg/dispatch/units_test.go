@@ -142,10 +142,10 @@ var rows = map[string]func(t *testing.T, l load) bool{
 		x.come(1, 0, "b", load{1, 1, 100}, 2)
 		return x.waits(0, "c", 0, 1, 2)
 	},
-	"caps per flow: `maxInFlightPerFlow`, `maxInFlightPerFlowPerBackend`": func(t *testing.T, l load) bool {
+	"caps per tenant: `maxInFlightPerFlow`, `maxInFlightPerFlowPerBackend`": func(t *testing.T, l load) bool {
 		return capsCount(t, l, func(c *Config) { c.MaxInFlightPerFlow = 4 }, func(c *Config) { c.MaxInFlightPerFlowPerBackend = 4 })
 	},
-	"caps per flow: `maxTokensInFlightPerFlow`, `maxTokensInFlightPerFlowPerBackend`": func(t *testing.T, l load) bool {
+	"caps per tenant: `maxTokensInFlightPerFlow`, `maxTokensInFlightPerFlowPerBackend`": func(t *testing.T, l load) bool {
 		return capsCount(t, l, func(c *Config) { c.MaxTokensInFlightPerFlow = 100 },
 			func(c *Config) { c.MaxTokensInFlightPerFlowPerBackend = 100 })
 	},

@@ -9,9 +9,11 @@ import (
 // victims are the leases that may be preempted: those of tiers below one that may preempt, whose answer has not begun,
 // and that were not granted by promotion. They are indexed by tier and endpoint. The victim for a request that may use
 // a few endpoints is found by comparing the first of each; for a request that may use many, by going through the
-// endpoints in order of their first victim, since these form a heap as well.
+// endpoints in order of their first victim, since these form a heap as well. Where tenants are capped, each flow lists its
+// own (own.go).
 type victims struct {
 	order    VictimOrder
+	listed   bool // flows list their own
 	sequence uint64
 	n        int
 	tiers    [stock.MaxTiers]victimTier
@@ -24,38 +26,110 @@ type victimTier struct {
 	n          int
 }
 
-// victimHeap holds the victims at one endpoint, the first to be preempted on top. It implements heap.Interface.
+// victimHeap holds the victims at one endpoint, the first to be preempted on top.
 type victimHeap struct {
 	owner     *victims
 	endpoint  Endpoint
 	leases    []*Lease
-	usedIndex int // index in used
+	most      []stock.Tokens // for each, the most tokens that the end of one frees, of it and those below it
+	usedIndex int            // index in used
 }
 
-func (h *victimHeap) Len() int { return len(h.leases) }
-
-func (h *victimHeap) Less(i, j int) bool { return h.owner.before(h.leases[i], h.leases[j]) }
-
-func (h *victimHeap) Swap(i, j int) {
-	h.leases[i], h.leases[j] = h.leases[j], h.leases[i]
-	h.leases[i].victimIndex, h.leases[j].victimIndex = int32(i+1), int32(j+1)
+// push adds l.
+func (h *victimHeap) push(l *Lease) {
+	at := len(h.leases)
+	h.leases, h.most = append(h.leases, l), append(h.most, 0)
+	h.rise(at, l)
+	h.measure(at)
 }
 
-// Push implements heap.Interface.
-func (h *victimHeap) Push(x any) {
-	l := x.(*Lease)
-	h.leases = append(h.leases, l)
-	l.victimIndex = int32(len(h.leases))
-}
-
-// Pop implements heap.Interface.
-func (h *victimHeap) Pop() any {
+// remove removes the victim with an index.
+func (h *victimHeap) remove(at int) {
+	h.leases[at].victimIndex = 0
 	last := len(h.leases) - 1
 	l := h.leases[last]
 	h.leases[last] = nil
-	h.leases = h.leases[:last]
-	l.victimIndex = 0
-	return l
+	h.leases, h.most = h.leases[:last], h.most[:last]
+	if last > 0 {
+		h.measure((last - 1) / 2)
+	}
+	if at == last {
+		return
+	}
+	if h.rise(at, l) {
+		h.measure(at)
+		return
+	}
+	for {
+		child := 2*at + 1
+		if child >= last {
+			break
+		}
+		if right := child + 1; right < last && h.owner.before(h.leases[right], h.leases[child]) {
+			child = right
+		}
+		if !h.owner.before(h.leases[child], l) {
+			break
+		}
+		h.put(at, h.leases[child])
+		at = child
+	}
+	h.put(at, l)
+	h.measure(at)
+}
+
+// rise puts l at an index, or as far above as it belongs, and reports whether that is above.
+func (h *victimHeap) rise(at int, l *Lease) (rose bool) {
+	for ; at > 0 && h.owner.before(l, h.leases[(at-1)/2]); at = (at - 1) / 2 {
+		h.put(at, h.leases[(at-1)/2])
+		rose = true
+	}
+	h.put(at, l)
+	return rose
+}
+
+func (h *victimHeap) put(at int, l *Lease) {
+	h.leases[at] = l
+	l.victimIndex = int32(at + 1)
+}
+
+// measure computes most at an index and above.
+func (h *victimHeap) measure(at int) {
+	for {
+		most := h.leases[at].frees()
+		for child := 2*at + 1; child < min(2*at+3, len(h.leases)); child++ {
+			most = max(most, h.most[child])
+		}
+		h.most[at] = most
+		if at == 0 {
+			return
+		}
+		at = (at - 1) / 2
+	}
+}
+
+// frees returns the tokens that the end of the lease frees at its endpoint.
+func (l *Lease) frees() stock.Tokens {
+	if !l.measured {
+		return 0
+	}
+	return l.held.Tokens()
+}
+
+// mostLooks bounds the leases of one endpoint, or of one flow, that a search for a victim looks at.
+const mostLooks = 64
+
+// first returns the first victim, at an index or below, that frees enough, or best if that comes first. It looks only
+// where some victim frees enough. After so many looks it is content with any.
+func (h *victimHeap) first(at int, best *Lease, enough func(stock.Tokens) bool, looks *int) *Lease {
+	if at >= len(h.leases) || best != nil && (*looks <= 0 || !h.owner.before(h.leases[at], best)) || !enough(h.most[at]) {
+		return best
+	}
+	*looks--
+	if l := h.leases[at]; enough(l.frees()) {
+		return l
+	}
+	return h.first(2*at+2, h.first(2*at+1, best, enough, looks), enough, looks)
 }
 
 // before reports whether a is preempted before b; both are of one tier.
@@ -84,7 +158,7 @@ func (v *victims) add(l *Lease) {
 		}
 		t.byEndpoint[l.Endpoint()] = h
 	}
-	heap.Push(h, l)
+	h.push(l)
 	if len(h.leases) == 1 {
 		heap.Push(&t.used, h)
 	} else if h.leases[0] == l {
@@ -92,6 +166,9 @@ func (v *victims) add(l *Lease) {
 	}
 	t.n++
 	v.n++
+	if v.listed {
+		l.waiter.flow.listVictim(l)
+	}
 }
 
 // remove removes l, if it is in victims.
@@ -105,22 +182,37 @@ func (v *victims) remove(l *Lease) {
 		heap.Remove(&t.used, h.usedIndex)
 	}
 	first := l.victimIndex == 1
-	heap.Remove(h, int(l.victimIndex)-1)
+	h.remove(int(l.victimIndex) - 1)
 	if first && len(h.leases) > 0 {
 		heap.Fix(&t.used, h.usedIndex)
 	}
 	t.n--
 	v.n--
+	if v.listed {
+		l.waiter.flow.unlistVictim(l)
+	}
 }
 
 // fewEnds is the largest number of endpoints that are compared one by one.
 const fewEnds = 64
 
-// first returns the first victim of a tier at an endpoint of the lane that is usable; nil if there is none.
-func (v *victims) first(tier int, lane *laneNote, usable func(Endpoint) bool) *Lease {
+// wantedVictim says which victims a request may take over.
+type wantedVictim struct {
+	at     func(e Endpoint) bool                     // those at an endpoint
+	enough func(e Endpoint, frees stock.Tokens) bool // those that free so much there
+}
+
+// in returns the first victim at one endpoint that is wanted; nil if there is none.
+func (want *wantedVictim) in(h *victimHeap) *Lease {
+	looks := mostLooks
+	return h.first(0, nil, func(frees stock.Tokens) bool { return want.enough(h.endpoint, frees) }, &looks)
+}
+
+// first returns the first victim of a tier at an endpoint of the lane that is wanted; nil if there is none.
+func (v *victims) first(tier int, lane *laneNote, want *wantedVictim) *Lease {
 	t := &v.tiers[tier]
 	if lane.whole || len(lane.endpoints) > fewEnds {
-		return t.firstBelow(0, nil, usable)
+		return t.firstBelow(0, nil, want)
 	}
 	var best *Lease
 	if t.n == 0 {
@@ -128,30 +220,32 @@ func (v *victims) first(tier int, lane *laneNote, usable func(Endpoint) bool) *L
 	}
 	for _, e := range lane.endpoints {
 		h := t.byEndpoint[e]
-		if h == nil || len(h.leases) == 0 {
+		if h == nil || len(h.leases) == 0 || best != nil && !v.before(h.leases[0], best) || !want.at(e) {
 			continue
 		}
-		if l := h.leases[0]; (best == nil || v.before(l, best)) && usable(e) {
+		if l := want.in(h); l != nil && (best == nil || v.before(l, best)) {
 			best = l
 		}
 	}
 	return best
 }
 
-// firstBelow returns the first victim at a usable endpoint below an index of the heap, or best if that comes first. It
-// skips whatever is below a usable endpoint, or after best.
-func (t *victimTier) firstBelow(at int, best *Lease, usable func(Endpoint) bool) *Lease {
+// firstBelow returns the first wanted victim at an endpoint below an index of the heap, or best if that comes first. It
+// skips whatever is after best.
+func (t *victimTier) firstBelow(at int, best *Lease, want *wantedVictim) *Lease {
 	if at >= len(t.used) {
 		return best
 	}
 	h := t.used[at]
-	switch l := h.leases[0]; {
-	case best != nil && !h.owner.before(l, best):
+	if best != nil && !h.owner.before(h.leases[0], best) {
 		return best
-	case usable(h.endpoint):
-		return l
 	}
-	return t.firstBelow(2*at+2, t.firstBelow(2*at+1, best, usable), usable)
+	if want.at(h.endpoint) {
+		if l := want.in(h); l != nil && (best == nil || h.owner.before(l, best)) {
+			best = l
+		}
+	}
+	return t.firstBelow(2*at+2, t.firstBelow(2*at+1, best, want), want)
 }
 
 // reorder changes the order.
@@ -162,9 +256,10 @@ func (v *victims) reorder(order VictimOrder) {
 	v.order = order
 	for i := range v.tiers {
 		for _, h := range v.tiers[i].used {
-			heap.Init(h)
-			for at, l := range h.leases {
-				l.victimIndex = int32(at + 1)
+			leases := h.leases
+			h.leases, h.most = nil, nil
+			for _, l := range leases {
+				h.push(l)
 			}
 		}
 		heap.Init(&v.tiers[i].used)

@@ -22,7 +22,7 @@ func TestFirstVictim(t *testing.T) {
 				v.remove(held[i])
 				held = slices.Delete(held, i, i+1)
 			} else {
-				l := &Lease{held: stock.NewLease(3, stock.Tokens(r.Int64N(5)), false)}
+				l := &Lease{held: stock.NewLease(3, stock.Tokens(r.Int64N(5)), false), measured: r.IntN(4) > 0}
 				l.reservation = scheduling.Reserved(Endpoint(r.IntN(150)))
 				v.addNewest(l)
 				held = append(held, l)
@@ -42,13 +42,20 @@ func TestFirstVictim(t *testing.T) {
 					full.Add(e)
 				}
 			}
+			most := 1 + r.IntN(7)
 			var want *Lease
 			for _, l := range held {
+				if int(l.frees()) < int(l.Endpoint())%most {
+					continue
+				}
 				if slices.Contains(lane.endpoints, l.Endpoint()) && !full.Has(l.Endpoint()) && (want == nil || v.before(l, want)) {
 					want = l
 				}
 			}
-			got := v.first(3, lane, func(e Endpoint) bool { return slices.Contains(lane.endpoints, e) && !full.Has(e) })
+			got := v.first(3, lane, &wantedVictim{
+				at:     func(e Endpoint) bool { return slices.Contains(lane.endpoints, e) && !full.Has(e) },
+				enough: func(e Endpoint, frees stock.Tokens) bool { return int(frees) >= int(e)%most },
+			})
 			if got != want {
 				t.Fatalf("%+v, want %+v", got, want)
 			}

@@ -15,7 +15,7 @@ import (
 // ended. The driver's own notes are the oracle.
 func TestExplain(t *testing.T) {
 	d := newDriver(t, 11, 1<<20, nil)
-	for range 1200 {
+	for range 1400 {
 		d.step()
 	}
 	text := d.bytes()

@@ -98,7 +98,7 @@ func (e *explanation) rightOf(r *request) string {
 	case inLine && byArrival && r.Number() < own.Number():
 		return "it had arrived before"
 	case e.waiting.why == "cap":
-		return "this request's flow was at its cap"
+		return "this request's tenant was at its cap"
 	case e.waiting.why == "endpoint":
 		return "no endpoint that this request may use had room"
 	case !sameTier:

@@ -3,6 +3,7 @@ package integration
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/weir-epp/weir/internal/modelsim"
@@ -140,5 +141,62 @@ func TestCapsChangeAtRunTime(t *testing.T) {
 	s.epp.waitFor(1, "weir_queue_length")
 	s.epp.waitFor(2, "weir_stock_level")
 	v.open()
+	s.epp.settled()
+}
+
+// twoPerTenant has tiers that preempt, 8 slots, and at most 2 requests of a tenant in flight.
+var twoPerTenant = strings.Replace(smgTiers, "flows: {", "flows: { discipline: wfq,", 1) +
+	"requestQueueController: { slotsPerBackend: 8, maxInFlightPerFlow: 2 }\n"
+
+// A cap counts a tenant over all its tiers: with three of them and a cap of 2, 2 of its requests are in flight, and its next
+// ones wait beside free slots, which other tenants get. As one ends, its next goes, of the highest tier first.
+func TestCapCountsTheTenantOverItsTiers(t *testing.T) {
+	t.Parallel()
+	v := newValve()
+	s := start(t, setup{models: []modelsim.Config{v.on(recorded(8))}, config: twoPerTenant})
+	clients := []*pending{s.wantBypasses(as("system", "vip")), s.wantBypasses(as("system", "vip"))}
+	for i, class := range []string{"bulk", "bulk", "default", "interactive"} {
+		clients = append(clients, s.begin(as(class, "vip")))
+		s.epp.waitFor(float64(i+1), "weir_queue_length")
+	}
+	other := s.wantBypasses(as("default", "other"))
+	s.epp.waitFor(3, "weir_stock_level")
+	for _, class := range []string{"interactive", "default", "bulk", "bulk"} {
+		before := s.epp.value("weir_tier_queue_length", "tier", class)
+		v.pass(1) // the oldest one ends
+		if class == "bulk" && before == 2 {
+			v.pass(1) // that was the other tenant's
+		}
+		s.epp.waitFor(before-1, "weir_tier_queue_length", "tier", class)
+	}
+	s.epp.waitFor(0, "weir_queue_length")
+	if n := s.epp.value("weir_stock_level"); n > 3 {
+		t.Errorf("%v are in flight", n)
+	}
+	v.open()
+	for _, p := range append(clients, other) {
+		wantServed(t, "a request", p.wait())
+	}
+	s.epp.settled()
+}
+
+// A request of a tenant at its cap takes over a lease of its own tenant, of a lower tier, beside free slots; another
+// tenant's requests go on.
+func TestTenantAtItsCapPreemptsItsOwn(t *testing.T) {
+	t.Parallel()
+	v := newValve()
+	s := start(t, setup{models: []modelsim.Config{v.on(recorded(8))}, config: twoPerTenant})
+	other := s.wantBypasses(as("bulk", "other"))
+	older, newer := s.wantBypasses(as("bulk", "vip")), s.wantBypasses(as("bulk", "vip"))
+	urgent := s.begin(as("interactive", "vip"))
+	wantPreempted(t, "the newer", "/v1/chat/completions", newer.wait())
+	s.epp.waitFor(3, "weir_stock_level")
+	if n := s.epp.value("weir_preempted_total", "victim_tier", "bulk", "by_tier", "interactive"); n != 1 {
+		t.Errorf("%v preempted", n)
+	}
+	v.open()
+	for what, p := range map[string]*pending{"the other tenant's": other, "the older": older, "the urgent one": urgent} {
+		wantServed(t, what, p.wait())
+	}
 	s.epp.settled()
 }

@@ -1,0 +1,179 @@
+package dispatch
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// A request of a tenant that is at its cap cannot use the room of others, but it may take over a lease of its own tenant,
+// of a lower tier: then the tenant holds what it held. So where tenants are capped each flow lists its victims.
+
+// listVictims makes flows list their victims, or not any more.
+func (v *victims) listVictims(on bool, accounts *flowAccounts) {
+	if v.listed == on {
+		return
+	}
+	v.listed = on
+	if !on {
+		for _, t := range accounts.known {
+			for _, a := range t.flows {
+				a.victims = nil
+			}
+		}
+		return
+	}
+	for i := range v.tiers {
+		for _, h := range v.tiers[i].used {
+			for _, l := range h.leases {
+				l.waiter.flow.listVictim(l)
+			}
+		}
+	}
+}
+
+func (a *flowAccount) findVictim(l *Lease) (at int, listed bool) {
+	return slices.BinarySearchFunc(a.victims, l, func(x, l *Lease) int { return cmp.Compare(x.victimAge, l.victimAge) })
+}
+
+func (a *flowAccount) listVictim(l *Lease) {
+	at, _ := a.findVictim(l)
+	a.victims = slices.Insert(a.victims, at, l)
+}
+
+func (a *flowAccount) unlistVictim(l *Lease) {
+	if at, listed := a.findVictim(l); listed {
+		a.victims = slices.Delete(a.victims, at, at+1)
+	}
+}
+
+// ownsVictim reports whether any lease of the tenant's may be preempted.
+func (m *Machine) ownsVictim(t *tenant) bool {
+	return slices.ContainsFunc(t.flows, func(a *flowAccount) bool { return len(a.victims) > 0 })
+}
+
+// ownVictim returns the first victim of a tier, among the mostLooks newest of w's own tenant, that w may take over
+// although its tenant is at a cap; nil if there is none.
+func (m *Machine) ownVictim(w *Waiter, tier int) (first *Lease) {
+	t := w.flow.tenant
+	a := t.in(tier)
+	if a == nil {
+		return nil
+	}
+	for _, v := range a.victims[max(0, len(a.victims)-mostLooks):] {
+		if (first == nil || m.victims.before(v, first)) && m.belowCapsWithout(t, v) &&
+			m.placer.CanServe(w.placement, v.Endpoint()) && m.takesTokens(v.Endpoint(), v.frees()) {
+			first = v
+		}
+	}
+	return first
+}
+
+// belowCapsWithout reports whether the tenant could take a lease at v's endpoint in v's place, which is its own.
+func (m *Machine) belowCapsWithout(t *tenant, v *Lease) bool {
+	tokens := v.held.Tokens()
+	if m.flowLimit().reached(t.inflight-1, t.tokens-tokens) {
+		return false
+	}
+	held := t.byEndpoint.at(v.Endpoint())
+	if v.counted {
+		held.n--
+		held.tokens -= tokens
+	}
+	return !m.endpointLimit().reached(int(held.n), held.tokens)
+}
+
+// requestClaim makes the tenant's parked waiters of a tier search for a victim of their own tenant in the next run, if the
+// tier may preempt and there may be one.
+func (m *Machine) requestClaim(t *tenant, tier int) {
+	if !t.claims.Has(tier) && m.preempts.Has(tier) && m.ownsVictim(t) {
+		t.claims = t.claims.With(tier)
+		m.claims[tier] = append(m.claims[tier], t)
+	}
+}
+
+// requestClaimsAt makes the tenants with a victim at an endpoint search again, because fewer tokens are there.
+func (m *Machine) requestClaimsAt(e Endpoint) {
+	if !m.victims.listed || m.measurer == nil {
+		return
+	}
+	for _, id := range m.byRank {
+		h := m.victims.tiers[id].byEndpoint[e]
+		if h == nil {
+			continue
+		}
+		for _, l := range h.leases {
+			if t := l.waiter.flow.tenant; t.parked {
+				m.requestClaims(t)
+			}
+		}
+	}
+}
+
+// requestClaims is requestClaim for every tier in which the tenant waits.
+func (m *Machine) requestClaims(t *tenant) {
+	for _, a := range t.flows {
+		if a.waiting > 0 {
+			m.requestClaim(t, a.tier)
+		}
+	}
+}
+
+// claimAny is claim for all tiers, the highest first.
+func (m *Machine) claimAny() { _ = slices.ContainsFunc(m.byRank, m.claim) }
+
+// claim makes a parked waiter of a tier that may take over a lease of its own tenant the preemptor, and reports whether
+// there is one. Claims that only the stock prevents are kept: more than the capacity is in use, or it is reserved for a
+// higher tier.
+func (m *Machine) claim(tier int) bool {
+	for n := len(m.claims[tier]); n > 0; n = len(m.claims[tier]) {
+		if m.ledger.Headroom(tier) < 0 || !m.ledger.BelowUpperWithoutOne() {
+			return false
+		}
+		t := m.claims[tier][n-1]
+		if w := m.claimant(t, tier); w != nil {
+			m.preemptor = w
+			return true
+		}
+		t.claims &^= 1 << tier
+		m.claims[tier][n-1] = nil
+		m.claims[tier] = m.claims[tier][:n-1]
+	}
+	return false
+}
+
+// claimant returns the tenant's first waiter of a tier that is kept by its caps and has a victim; nil if there is none.
+func (m *Machine) claimant(t *tenant, tier int) (claims *Waiter) {
+	a := t.in(tier)
+	if !m.capped() || a == nil || a.waiting == 0 || !m.ownsVictim(t) {
+		return nil
+	}
+	m.heads = m.queue.HeadsOf(tier, t.key, m.heads[:0])
+	fairqueue.SortHeads(m.heads)
+	for _, r := range m.heads {
+		w := waiterOf(r)
+		m.asking = w
+		if m.cappedEverywhere(w) && m.victimOf(w) != nil {
+			claims = w
+		}
+		m.asking = nil
+		if claims != nil {
+			break
+		}
+	}
+	return claims
+}
+
+// awaitRoom has the tenant of w, whose lane is over its upper bound, search again when that may have changed.
+func (n *laneNote) awaitRoom(w *Waiter) {
+	if t := w.flow.tenant; !slices.Contains(n.claims, t) {
+		n.claims = append(n.claims, t)
+	}
+}
+
+// takesTokens reports whether an endpoint would take another request of any size if so many tokens there were free.
+func (m *Machine) takesTokens(e Endpoint, free stock.Tokens) bool {
+	return m.measurer == nil || m.measurer.TakesTokens(e, -int64(free))
+}
