@@ -25,6 +25,7 @@ func (d Document) warnings(imported bool) []Problem {
 		warn("requestQueueController.enqueueAll", "true: has no effect, since requestQueueController.enabled is false")
 	}
 	d.identityWarnings(warn)
+	d.policyWarnings(warn)
 	d.servingWarnings(warn)
 	d.tokenWarnings(warn)
 	if !d.Flows.identifies() {

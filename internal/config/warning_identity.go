@@ -43,6 +43,16 @@ func (d Document) identityWarnings(warn warner) {
 	}
 }
 
+// policyWarnings is about policies of tenants that say two things.
+func (d Document) policyWarnings(warn warner) {
+	streams := d.ExtprocConfig()
+	for _, tenant := range streams.TenantsAboveTheirMaximum() {
+		p := d.TenantPolicies[tenant]
+		warn(join("tenantPolicies", tenant)+".class", "%s: never given, since the tenant's maxClass is %s: its requests that "+
+			"declare no tier get that", p.Class, p.MaxClass)
+	}
+}
+
 // modelFlow reports whether a flow of this name can exist if the model is the only source: MODEL/TARGET of a configured
 // model, or of any other model, which is its own target; or what stands for a request without a model.
 func (d Document) modelFlow(name string) bool {

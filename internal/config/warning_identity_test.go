@@ -38,3 +38,26 @@ func TestNamesThatMatchNoFlowAreWarnedAbout(t *testing.T) {
 		}
 	}
 }
+
+// A tenant's class above its own maxClass is never given.
+func TestClassAboveTheMaximumIsWarnedAbout(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{"{ a: { class: critical, maxClass: default } }", "tenantPolicies.a.class"},
+		{"{ b: { class: Critical, maxClass: sheddable }, a: { class: default, maxClass: Sheddable } }", "tenantPolicies.a.class tenantPolicies.b.class"},
+		{"{ a: { class: default, maxClass: default }, b: { class: sheddable, maxClass: critical } }", ""},
+		{"{ a: { class: critical }, b: { maxClass: sheddable } }", ""}, // class alone is its own maximum
+		{"{ a: { class: critical } }\ncriticality: { maxClass: sheddable }", ""},
+	} {
+		d, err := Load(source("profile: recommended\ntenantPolicies: " + test.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var paths []string
+		for _, w := range d.Warnings() {
+			paths = append(paths, w.Path)
+		}
+		if want := strings.Fields(test.want); !slices.Equal(paths, want) {
+			t.Errorf("%s: warned about %q, want %q", test.text, paths, want)
+		}
+	}
+}

@@ -26,8 +26,10 @@ func (st *mainStream) offer() error {
 	s, c := st.server, st.cfg
 	placement, err := s.picker.Prepare(st.target, st.subset)
 	switch {
-	case errors.Is(err, flowcontrol.ErrUnknownModel):
+	case errors.Is(err, flowcontrol.ErrUnknownModel) && !c.named[st.model] && !c.named[st.target]:
 		return st.refuse(unknownModel(st.model))
+	case errors.Is(err, flowcontrol.ErrUnknownModel): // the operator knows it: an endpoint for it may come
+		return st.refuse(fmt.Errorf("%w: %s", flowcontrol.ErrNoEndpoint, err.Error()))
 	case err != nil:
 		return st.refuse(fmt.Errorf("%w: %w", flowcontrol.ErrNoEndpoint, err))
 	}

@@ -30,6 +30,7 @@ type compiled struct {
 	cheapPaths    map[string]bool
 	models        map[string]*modelTargets
 	otherModels   *modelTargets          // nil: each is its own target
+	named         map[string]bool        // the models and targets that the configuration names, so that they are not unknown
 	objectives    map[string]int         // rank by objective
 	tenants       map[string]tenantTiers // by tenant
 	otherTenant   int                    // highest rank of tenants without a policy
@@ -51,6 +52,7 @@ func compile(cfg *Config) *compiled {
 		objectives: make(map[string]int, len(cfg.Objectives)),
 		tenants:    make(map[string]tenantTiers, len(cfg.TenantPolicies)),
 		modelFlows: make(map[string]bool),
+		named:      make(map[string]bool),
 		rejections: newRejections(cfg.Responses),
 	}
 	c.cheapPaths = make(map[string]bool, len(cheapPaths)+len(cfg.PassOnPaths))
@@ -86,12 +88,17 @@ func compile(cfg *Config) *compiled {
 	for i := range cfg.Models {
 		m := &cfg.Models[i]
 		c.models[m.Name] = newModelTargets(m.Targets, c.rank(m.Criticality, noRank))
+		c.named[m.Name] = true
 		for _, target := range m.Targets {
+			c.named[target.Name] = true
 			c.modelFlows[modelFlow(m.Name, target.Name)] = true
 		}
 	}
 	if len(cfg.OtherTargets) > 0 {
 		c.otherModels = newModelTargets(cfg.OtherTargets, noRank)
+		for _, target := range cfg.OtherTargets {
+			c.named[target.Name] = true
+		}
 	}
 	for _, o := range cfg.Objectives {
 		c.objectives[o.Name] = c.ranks.byPriority(o.Priority)

@@ -36,7 +36,7 @@ type Lease interface {
 type Picker interface {
 	// Prepare returns the placement of a request for model ("" if it is not known) within the subset. It returns an error
 	// if no endpoint can ever take the request, whose outcome is then unknown-model if the error is
-	// flowcontrol.ErrUnknownModel, else no-endpoint.
+	// flowcontrol.ErrUnknownModel and the configuration names neither the model nor its target, else no-endpoint.
 	Prepare(model string, subset Subset) (Placement, error)
 	// Locate returns the endpoint at an address, and reports whether it is known.
 	Locate(address string) (flowcontrol.Endpoint, bool)

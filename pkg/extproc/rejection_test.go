@@ -119,6 +119,39 @@ func TestUnknownModel(t *testing.T) {
 	}
 }
 
+// A model that the configuration names is not unknown, by its own name or a target's: its engines may come, so asking
+// again is not pointless.
+func TestNamedModelsAreNotUnknown(t *testing.T) {
+	named := func(c *Config) {
+		c.Models = []Model{{Name: "chat", Targets: []Target{{Name: "v1", Weight: 1}, {Name: "v2", Weight: 1}}}, {Name: "plain"}}
+	}
+	toDefault := func(c *Config) { named(c); c.OtherTargets = []Target{{Name: "default", Weight: 1}} }
+	for _, test := range []struct {
+		model  string
+		config func(*Config)
+		want   flowcontrol.Outcome
+	}{
+		{"chat", named, flowcontrol.OutcomeNoEndpoint},
+		{"v2", named, flowcontrol.OutcomeNoEndpoint},
+		{"plain", named, flowcontrol.OutcomeNoEndpoint},
+		{"other", named, flowcontrol.OutcomeUnknownModel},
+		{"Chat", named, flowcontrol.OutcomeUnknownModel},
+		{"default", named, flowcontrol.OutcomeUnknownModel},
+		{"default", toDefault, flowcontrol.OutcomeNoEndpoint},
+		{"whatever it is, default", toDefault, flowcontrol.OutcomeNoEndpoint},
+	} {
+		inBubble(t, "BUFFERED/NONE", test.config, func(c *conversation) {
+			c.picker.err = fmt.Errorf("inner: %w", flowcontrol.ErrUnknownModel)
+			c.say(requestHeaders(false, ":method", "POST", ":path", "/v1/chat/completions"))
+			c.say(requestBodyOf(`{"model":"`+test.model+`"}`, true))
+			if got := c.heardBody(); !strings.Contains(got, `"code":"`+test.want.String()+`"`) {
+				t.Errorf("%s: got %s, want %s", test.model, got, test.want)
+			}
+			c.settled(1)
+		})
+	}
+}
+
 // Anthropic's clients get errors in their own shape, on other paths of that API too.
 func TestErrorShapeFollowsThePath(t *testing.T) {
 	for path, want := range map[string]string{

@@ -129,6 +129,21 @@ func (c *Config) HighestUsable() int {
 	return highest
 }
 
+// TenantsAboveTheirMaximum returns the tenants whose class is above their own maximum, sorted: their requests that declare
+// no tier are lowered too.
+func (c *Config) TenantsAboveTheirMaximum() []string {
+	ranks := newTierRanks(c.Tiers)
+	var above []string
+	for tenant, p := range c.TenantPolicies {
+		class, given := ranks.byName(p.Class)
+		if most, limited := ranks.byName(p.MaxClass); given && limited && class < most {
+			above = append(above, tenant)
+		}
+	}
+	slices.Sort(above)
+	return above
+}
+
 // byName returns the rank of a tier's name, or of Critical, Standard or Sheddable. It ignores case and surrounding blanks.
 func (r tierRanks) byName(name string) (rank int, ok bool) {
 	rank, ok = r.names[strings.ToLower(strings.TrimSpace(name))]

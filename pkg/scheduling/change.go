@@ -9,7 +9,7 @@ const mostChanges = 64
 type mark struct{ _ byte }
 
 // Next returns NewSnapshot(version, endpoints), with what a board needs to change from s to it without looking at every
-// endpoint.
+// endpoint, and with the models that endpoints have listed before (HasListed).
 func (s *Snapshot) Next(version uint64, endpoints []Endpoint) *Snapshot {
 	next := NewSnapshot(version, endpoints)
 	if slices.Equal(next.ring.ids, s.ring.ids) {
@@ -18,6 +18,7 @@ func (s *Snapshot) Next(version uint64, endpoints []Endpoint) *Snapshot {
 	next.changed, next.manyChanged = changes(s, next)
 	next.regrouping = regroupingOf(s, next)
 	next.since = s.mark
+	next.departed = next.departedSince(s)
 	return next
 }
 

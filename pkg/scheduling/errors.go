@@ -11,6 +11,9 @@ var (
 	ErrSubsetForeign = errors.New("the endpoint subset names no member of the pool")
 	// ErrModelElsewhere means that members of the subset exist, none of which serves the model, though others may.
 	ErrModelElsewhere = errors.New("no endpoint of the subset serves the model")
-	// ErrModelUnknown means that all endpoints of the pool list models, and none, ready or not, lists this one.
+	// ErrModelDeparted means that all endpoints of the pool list models, and none lists this one now, but one has before
+	// (Snapshot.HasListed).
+	ErrModelDeparted = errors.New("no endpoint serves the model any more")
+	// ErrModelUnknown means that all endpoints of the pool list models, and none, ready or not, lists or has listed this one.
 	ErrModelUnknown = errors.New("no endpoint serves the model")
 )

@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -56,6 +57,78 @@ func TestPrepareErrors(t *testing.T) {
 				t.Fatalf("%q does not say %s", err, c.says)
 			}
 		})
+	}
+}
+
+// A model whose last endpoint has left, scaled to zero, is not unknown, nor does it wait: another one may come, or not.
+func TestDepartedModels(t *testing.T) {
+	s := mustNew(t)
+	a, b := ready(0, "10.0.0.1:80", "a"), ready(1, "10.0.0.2:80", "b", "b-adapter")
+	prepare := func(snap *Snapshot, model string, want error) {
+		t.Helper()
+		if _, err := s.Prepare(snap, Ask{Model: model}); !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("version %d, model %s: %v, want %v", snap.Version(), model, err, want)
+		}
+	}
+	snap := NewSnapshot(0, nil).Next(1, []Endpoint{a})
+	prepare(snap, "b", ErrModelUnknown) // not yet
+	snap = snap.Next(2, []Endpoint{a, b})
+	prepare(snap, "b", nil)
+	for version := range uint64(5) {
+		snap = snap.Next(3+version, []Endpoint{a})
+		for _, model := range []string{"b", "b-adapter"} {
+			prepare(snap, model, ErrModelDeparted)
+		}
+		prepare(snap, "c", ErrModelUnknown) // however often a client asks
+	}
+	snap = snap.Next(8, nil)
+	prepare(snap, "b", nil) // an empty pool waits for any
+	snap = snap.Next(9, []Endpoint{b})
+	prepare(snap, "b", nil)
+	prepare(snap, "a", ErrModelDeparted)
+	if snap.HasListed("b") || !snap.HasListed("a") {
+		t.Error("b is there and a is not")
+	}
+	// Prepared in a subset, it is the same.
+	in := Ask{Model: "a", Subset: Subset{Set: true, Entries: []string{"10.0.0.2"}}}
+	if _, err := s.Prepare(snap, in); !errors.Is(err, ErrModelDeparted) {
+		t.Error(err)
+	}
+}
+
+// The models that have left are bounded, and the last ones to leave are kept: adapters come and go.
+func TestDepartedModelsAreBounded(t *testing.T) {
+	snap := NewSnapshot(0, nil)
+	stays := ready(0, "10.0.0.1:80", "stays")
+	const all = 3 * MaxDeparted
+	for i := range all {
+		snap = snap.Next(uint64(i+1), []Endpoint{stays, ready(1, "10.0.0.2:80", fmt.Sprint("m", i))})
+	}
+	before := snap.departed
+	for i := range 3 { // changes that move no model share what is known
+		changed := ready(1, "10.0.0.2:80", fmt.Sprint("m", all-1))
+		changed.Slots = i
+		snap = snap.Next(uint64(all+1+i), []Endpoint{stays, changed})
+	}
+	if snap.departed != before {
+		t.Error("what has left is counted anew though no model has come or gone")
+	}
+	if n := len(snap.departed.order); n != MaxDeparted || len(snap.departed.set) != n {
+		t.Errorf("%d are remembered", n)
+	}
+	for i := range all {
+		if got, want := snap.HasListed(fmt.Sprint("m", i)), i >= all-1-MaxDeparted && i < all-1; got != want {
+			t.Fatalf("model %d is remembered: %v", i, got)
+		}
+	}
+	// One endpoint with more models than that takes their place, and its own first ones, in order of name.
+	many := make([]string, 2*MaxDeparted)
+	for i := range many {
+		many[i] = fmt.Sprintf("adapter%04d", i)
+	}
+	snap = snap.Next(1_000_000, []Endpoint{stays, ready(2, "10.0.0.3:80", many...)}).Next(1_000_001, []Endpoint{stays})
+	if snap.HasListed(many[MaxDeparted-1]) || !snap.HasListed(many[MaxDeparted]) || !snap.HasListed(many[len(many)-1]) {
+		t.Error("other adapters are remembered than the last ones")
 	}
 }
 

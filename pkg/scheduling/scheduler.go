@@ -54,8 +54,8 @@ func (s *Scheduler) add(w weighted) {
 }
 
 // Prepare does everything that depends only on the request and the snapshot. It fails with ErrSubsetEmpty,
-// ErrSubsetForeign, ErrModelElsewhere or ErrModelUnknown (wrapped with the value) if no endpoint known now can ever serve
-// the request. In an empty pool, or if the endpoints that it may use are not ready, it succeeds: such a request waits.
+// ErrSubsetForeign, ErrModelElsewhere, ErrModelDeparted or ErrModelUnknown (wrapped with the value) if no endpoint known now
+// can ever serve the request. In an empty pool, or if the endpoints that it may use are not ready, it succeeds: such a request waits.
 func (s *Scheduler) Prepare(snap *Snapshot, ask Ask) (*Query, error) {
 	q := &Query{constraint: constraint{model: ask.Model}}
 	if s.filtersSubset && ask.Subset.Set {
@@ -75,6 +75,9 @@ func (s *Scheduler) Prepare(snap *Snapshot, ask Ask) (*Query, error) {
 	}
 	if len(snap.anyModel.positions) > 0 || snap.Lists(q.model) {
 		return nil, fmt.Errorf("scheduling: preparing: %w %q", ErrModelElsewhere, q.model)
+	}
+	if snap.HasListed(q.model) {
+		return nil, fmt.Errorf("scheduling: preparing: %w %q", ErrModelDeparted, q.model)
 	}
 	return nil, fmt.Errorf("scheduling: preparing: %w %q", ErrModelUnknown, q.model)
 }

@@ -26,6 +26,8 @@ type Snapshot struct {
 	anyModel    *reach                // for a model that no endpoint lists: the endpoints that serve any
 	listsModels bool
 
+	departed *departed // what snapshots before it have listed; nil: nothing
+
 	// What Next knows; since is nil without it.
 	since       *mark        // of the snapshot before
 	changed     []EndpointID // that joined, left or changed, ascending

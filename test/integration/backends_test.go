@@ -193,6 +193,40 @@ func TestModelsOfEndpoints(t *testing.T) {
 	s.epp.settled()
 }
 
+// A model whose only endpoint has left, scaled to zero, is not unknown: its clients are told to come back, and so are
+// those of a model that the configuration names and no endpoint has listed yet. Names that clients make up never become
+// known by being asked for.
+func TestModelsThatLeave(t *testing.T) {
+	t.Parallel()
+	s := start(t, setup{
+		models: []modelsim.Config{recorded(8), recorded(8)}, file: true,
+		config: `models: [ { name: alias, targets: [ { name: tiny } ] }, { name: soon, targets: [ { name: next-week } ] } ]` + "\n",
+	})
+	stays := fmt.Sprintf("{ address: %q, models: [stays] }", s.models[0].Address())
+	leaves := fmt.Sprintf("{ address: %q, models: [tiny, leaves] }", s.models[1].Address())
+	unknown := rejection{status: 404, reason: "unknown-model", kind: "invalid_request_error", param: "model", final: true}
+	away := rejection{status: 503, reason: "no-endpoint"}
+	s.listEndpoints()
+	s.listEndpoints(stays)
+	for _, model := range []string{"alias", "tiny", "soon", "next-week"} {
+		wantRejection(t, s.send(ask{body: chat(model, false)}), away)
+	}
+	for i := range 50 {
+		wantRejection(t, s.send(ask{body: chat(fmt.Sprint("leaves", i), false)}), unknown)
+	}
+	wantRejection(t, s.send(ask{body: chat("leaves", false)}), unknown)
+	for range 2 {
+		s.listEndpoints(stays, leaves)
+		wantServed(t, "tiny", s.send(ask{}))
+		s.listEndpoints(stays)
+		for _, model := range []string{"alias", "tiny", "leaves"} {
+			wantRejection(t, s.send(ask{body: chat(model, false)}), away)
+		}
+		wantRejection(t, s.send(ask{body: chat("leaves0", false)}), unknown)
+	}
+	s.epp.settled()
+}
+
 // With probing, a backend is ready only after its first success; if it dies it becomes unready, and it is used again
 // when it is back.
 func TestProbedBackends(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 // With enqueueAll nothing is shed: each request waits in the tier of its criticality, which is the first declared by
-// trusted metadata, class header, objective and model, else the default. Its tenant's maximum may lower it but never
+// trusted metadata, class header, objective, model and tenant's class, else the default. Its tenant's maximum may lower it but never
 // raises it. Waiting requests go by tier.
 func TestEveryCriticalityQueuesInItsTier(t *testing.T) {
 	t.Parallel()
@@ -28,7 +28,7 @@ models:
 - { name: cheap, criticality: Sheddable, targets: [ { name: tiny } ] }
 - { name: dear, criticality: Critical, targets: [ { name: tiny } ] }
 objectives: [ { name: batch, priority: -1 }, { name: usual, priority: 0 }, { name: urgent, priority: 7 } ]
-tenantPolicies: { vip: { maxClass: critical }, low: { maxClass: sheddable } }
+tenantPolicies: { vip: { maxClass: critical }, low: { maxClass: sheddable }, gold: { class: critical }, bulk: { class: sheddable } }
 `,
 		edit: func(b envoyrun.Bootstrap) error {
 			metadataFromHeader(b, "x-test-class", namespace, "class")
@@ -68,6 +68,12 @@ tenantPolicies: { vip: { maxClass: critical }, low: { maxClass: sheddable } }
 		{"clamped without a tenant", "", "dear", nil, "default"},
 		{"below the highest it stays below", "vip", "", []string{"x-class", "sheddable"}, "sheddable"},
 		{"nor is it raised to the default's", "nobody", "cheap", nil, "sheddable"},
+		{"its tenant's class", "gold", "", nil, "critical"},
+		{"its tenant's class, below the default", "bulk", "", nil, "sheddable"},
+		{"the model before its tenant's class", "gold", "cheap", nil, "sheddable"},
+		{"an objective before its tenant's class", "bulk", "", []string{objective, "usual"}, "default"},
+		{"the class header before its tenant's class", "gold", "", []string{"x-class", "default"}, "default"},
+		{"metadata before its tenant's class", "gold", "", trusted("sheddable"), "sheddable"},
 	} {
 		a := ask{header: append([]string{"x-case", test.name}, test.header...)}
 		if test.tenant != "" {
