@@ -12,7 +12,7 @@ import (
 //
 //	l_f + l_g + 3E
 //
-// where l is the largest cost over weight of a request of each, and E the largest sum, at any time so far, of what the
+// where l is the largest cost over weight of a request of each (twice that, if it was at a cap before), and E the largest sum, at any time so far, of what the
 // estimates of both's requests whose cost is not known are wrong by. (The packages' bound is l_f + l_g + 2E for the
 // counters; what a refund does not lower, because idle time banks nothing, is one E more for the service.) It holds
 // whatever happens for other engines. What a sharer gets of other engines may count here too, or not: of the one that is
@@ -52,6 +52,7 @@ type seat struct {
 	here, all float64 // what it was charged here, with every correction; and with those only by which it was charged more
 	waits     int     // number of the last look in which it waited here and could go
 	present   int     // of the last look in which it waited here
+	parked    bool    // it was at a cap since it began to wait here
 	elsewhere float64 // what it had been charged elsewhere when it began to wait here
 }
 
@@ -137,6 +138,14 @@ func (s *shares) seat(key sharerKey, lane string) *seat {
 
 // far is what the sharer was charged elsewhere.
 func (p *seat) far() float64 { return p.of.all - p.all }
+
+// most is the largest cost over weight of a request; of one that was at a cap twice that, since it may be behind by one then.
+func (p *seat) most() float64 {
+	if p.parked {
+		return 2 * p.of.largest
+	}
+	return p.of.largest
+}
 
 // total is all that may count here of what the sharer was charged.
 func (p *seat) total() float64 { return p.here + p.far() }
@@ -238,7 +247,7 @@ func (s *shares) observe() {
 		for _, p := range s.path(r) {
 			if p.present != s.now {
 				if p.present != s.now-1 {
-					p.elsewhere = p.far() // it begins to wait here
+					p.elsewhere, p.parked = p.far(), false // it begins to wait here
 				}
 				p.present = s.now
 			}
@@ -253,6 +262,8 @@ func (s *shares) observe() {
 			if may == 1 {
 				p.waits = s.now
 				able = append(able, p)
+			} else {
+				p.parked = true
 			}
 
 		}
@@ -315,7 +326,7 @@ func (w *window) stillPure() bool {
 func (s *shares) check() {
 	for _, w := range s.windows {
 		w.pure = w.stillPure()
-		bound := w.a.of.largest + w.b.of.largest + 3*(w.a.of.most+w.b.of.most) + 1e-3
+		bound := w.a.most() + w.b.most() + 3*(w.a.of.most+w.b.of.most) + 1e-3
 		for i, d := range w.difference() {
 			from := w.behind[i] // once one of them is charged for other engines, the whole interval counts
 			if w.pure {

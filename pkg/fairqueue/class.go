@@ -154,6 +154,11 @@ func (c *class) guard(on bool) {
 	c.guarded = on
 	for _, l := range c.lanes {
 		l.branch.guard(on)
+		for _, fl := range l.parked { // their own age is entered when they can go again
+			if fl.under != nil {
+				fl.under.guard(on)
+			}
+		}
 		c.reindexGuarded(l, on && l.ages.len() > 0 && l.roomAbove())
 	}
 }

@@ -196,3 +196,36 @@ func TestNobodyIsPromotedForWhomThereIsNoRoom(t *testing.T) {
 		t.Errorf("%d promotions, %d releases without: too few to say anything", promotions, withheld)
 	}
 }
+
+// A reload that begins or ends promotions reaches the users of a tenant that is parked at its cap, too.
+func TestGuardReachesParkedTenants(t *testing.T) {
+	cfg := fourTiers(1_000_000)
+	cfg.Levels = 2
+	unguarded := cfg
+	unguarded.Tiers = nil
+	for _, tier := range cfg.Tiers {
+		tier.StarvationThreshold = 0
+		unguarded.Tiers = append(unguarded.Tiers, tier)
+	}
+	for _, turns := range [][]Config{{unguarded, cfg}, {cfg, unguarded, cfg}} {
+		q, err := New(turns[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &Request{Flow: "tenant", Path: &Path{Under: []string{"user"}}, Tier: 3, Cost: 1}
+		mustPush(t, q, r)
+		q.ParkFlow(r)
+		for _, next := range turns[1:] {
+			if err := q.Reconfigure(next); err != nil {
+				t.Fatal(err)
+			}
+		}
+		q.UnparkFlow(3, "tenant")
+		if err := checkInvariants(q); err != nil {
+			t.Error(err)
+		}
+		if c := q.Peek(start.Add(2*time.Second), Allowed{Promote: true}); c.Request != r || !c.Promoted {
+			t.Errorf("after %d reloads the candidate is %+v", len(turns)-1, c)
+		}
+	}
+}

@@ -40,6 +40,7 @@ package fairqueue
 //     and g's counter is at most l_g after that, but for corrections.
 //   - So S_f − S_g is between −l_g − E and l_f + E all the time.
 //
+// If the interval begins when f, which was parked, may go again, f is behind by one request more: 2l_f + l_g + 2E.
 // The difference of the service attained is that, and what is in flight. With exact costs and at most D requests in
 // flight it is at most (D+1)(l_f + l_g). Requests out of turn (promotion, preemption) and debts beyond largestLead are not
 // covered. Dispatches in other lanes move no counter of this one, unless the flow competes there with a rival that waits
