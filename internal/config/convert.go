@@ -213,7 +213,7 @@ func (d *Document) ExtprocConfig() extproc.Config {
 	cfg.OneFlow = d.Flows.Discipline == DisciplineNone
 	cfg.Limits = extproc.Limits{
 		MaxBodyBytes: d.Limits.MaxBodyBytes, MaxBodyBytesTotal: d.Limits.MaxBodyBytesTotal,
-		MaxHeaderBytes: d.Limits.MaxHeaderBytes, BodyTimeout: d.Limits.BodyTimeout.Std(),
+		MaxHeaderBytes: d.Limits.MaxHeaderBytes, MaxHeaders: d.Limits.MaxHeaders, BodyTimeout: d.Limits.BodyTimeout.Std(),
 	}
 	cfg.LongestWait = d.longestWait()
 	cfg.Responses = extproc.Responses{

@@ -77,7 +77,7 @@ tokens: { weights: { input: 3, cachedInput: 0.5, output: 7 }, stockWeights: { in
 usage: body
 requestBody: always
 passOn: queue
-limits: { maxBodyBytes: 1, maxBodyBytesTotal: 2, maxHeaderBytes: 3, bodyTimeout: 5s, maxFlows: 4 }
+limits: { maxBodyBytes: 1, maxBodyBytesTotal: 2, maxHeaderBytes: 3, maxHeaders: 98, bodyTimeout: 5s, maxFlows: 4 }
 scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], tieBreak: random, fallbacks: 7 }
 `))
 	if err != nil {
@@ -116,7 +116,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], t
 		"Criticality:{Header:x-class Metadata:ns/tier Default:one ObjectiveHeaders:[x-objective]} " +
 		"PolicyClass:{Headers:[x-policy] PriorityHeader:x-p StrictPriorityHeader:x-s MaxStrictPriority:3} Tiers:[{Name:one MinPriority:<nil>}] " +
 		"TrustedHeaders:{Model:x-model Cost:x-cost InputTokens:x-input} RequestBody:always OneFlow:true HashFlowKeys:false UnknownModels:shared Anonymous:shared PassOn:queue PassOnPaths:[/cheap] " +
-		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3} LongestWait:6s Responses:{Preset:smg Metadata:true Status:map[shed:529] QueueState:true} " +
+		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3 MaxHeaders:98} LongestWait:6s Responses:{Preset:smg Metadata:true Status:map[shed:529] QueueState:true} " +
 		"DeadlineHeaders:[x-deadline]"
 	if text := fmt.Sprintf("%+v", streams); !strings.HasPrefix(text, want) {
 		t.Errorf("got  %s\nwant %s", text, want)

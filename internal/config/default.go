@@ -64,7 +64,8 @@ func Default() Document {
 			MaxBodyBytes:      32 << 20,
 			MaxBodyBytesTotal: 1 << 30,
 			BodyTimeout:       Duration(30 * time.Second),
-			MaxHeaderBytes:    64 << 10,
+			MaxHeaderBytes:    60<<10 - 512,
+			MaxHeaders:        98,
 			MaxFlows:          100_000,
 		},
 		Scheduling: Scheduling{

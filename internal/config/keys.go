@@ -121,6 +121,7 @@ var streamKeys = map[string]string{
 	"Limits.MaxBodyBytesTotal":         "limits.maxBodyBytesTotal",
 	"Limits.BodyTimeout":               "limits.bodyTimeout",
 	"Limits.MaxHeaderBytes":            "limits.maxHeaderBytes",
+	"Limits.MaxHeaders":                "limits.maxHeaders",
 	"Responses.Preset":                 "responses.preset",
 	"Responses.Metadata":               "responses.metadata",
 	"Responses.Status[]":               "responses.status[]",

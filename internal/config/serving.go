@@ -125,8 +125,12 @@ type Limits struct {
 	// How long the body of a request may take to arrive where Weir collects it, plus 1 second for every 64 KiB of it;
 	// after that it is rejected (body-timeout). Above 0s and at most 1h.
 	BodyTimeout Duration `yaml:"bodyTimeout"`
-	// Largest request headers, in bytes. At least 1.
+	// Largest request headers as they come to Weir, names and values, in bytes; larger ones are rejected (too-large). Envoy
+	// must allow 512 more, for Weir's own (max_request_headers_kb), or its 503 takes the place of the rejection. At least 1.
 	MaxHeaderBytes int64 `yaml:"maxHeaderBytes"`
+	// Most request headers as they come to Weir, those of Envoy and HTTP's own (:path) with them; more are rejected
+	// (too-large). Envoy must allow 2 more (max_headers_count). At least 1.
+	MaxHeaders int64 `yaml:"maxHeaders"`
 	// Maximum number of label values of one kind in the metrics (flows; pairs of model and target), at least 1 and
 	// never more than 1000; the rest is counted as "other". Read only at the start. Flows in memory need no bound of
 	// their own: there are never more than requests waiting and in flight, plus 1024 keys of earlier flows per tier.

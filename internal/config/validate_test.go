@@ -78,6 +78,7 @@ func TestValidate(t *testing.T) {
 				"limits.maxBodyBytesTotal: 0: must be at least 1",
 				"limits.bodyTimeout: 0s: must be above 0s and at most 1h",
 				"limits.maxHeaderBytes: 0: must be at least 1",
+				"limits.maxHeaders: 0: must be at least 1",
 				"limits.maxFlows: 0: must be at least 1",
 			},
 		},

@@ -207,9 +207,10 @@ type Limits struct {
 	// BodyTimeout is how long a body that Weir collects may take to become whole, plus one second for every 64 KiB
 	// received. A later one is rejected as body-timeout. Above 0, and at most an hour.
 	BodyTimeout time.Duration
-	// MaxHeaderBytes bounds the names and values of the request headers together. Larger ones are rejected as too-large. At
-	// least 1.
-	MaxHeaderBytes int64
+	// MaxHeaderBytes bounds the names and values of the request headers together, MaxHeaders their number. Larger and more
+	// ones are rejected as too-large, because Envoy would answer 503 to a request whose headers exceed its own limits with
+	// those that Weir adds. At least 1.
+	MaxHeaderBytes, MaxHeaders int64
 }
 
 // Responses is what Weir tells clients and Envoy about outcomes.
@@ -236,7 +237,7 @@ func DefaultConfig() Config {
 		TrustedHeaders: TrustedHeaders{Model: "x-gateway-model-name"},
 		RequestBody:    BodyAuto,
 		PassOn:         PassOnPick,
-		Limits:         Limits{MaxBodyBytes: 32 << 20, MaxBodyBytesTotal: 1 << 30, MaxHeaderBytes: 64 << 10, BodyTimeout: 30 * time.Second},
+		Limits:         Limits{MaxBodyBytes: 32 << 20, MaxBodyBytesTotal: 1 << 30, MaxHeaderBytes: 60<<10 - 512, MaxHeaders: 98, BodyTimeout: 30 * time.Second},
 		LongestWait:    30 * time.Second,
 		Responses:      Responses{Preset: "seed"},
 		RoutesByModel:  true,

@@ -98,6 +98,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 		`Limits.MaxBodyBytesTotal: 0: must be at least 1`,
 		`Limits.BodyTimeout: 1h0m0.000000001s: must be above 0s and at most 1h`,
 		`Limits.MaxHeaderBytes: 0: must be at least 1`,
+		`Limits.MaxHeaders: 0: must be at least 1`,
 		`Responses.Preset: "teapot": must be one of seed, gateway, smg, dynamo`,
 		`Responses.Status["dispatched"]: "dispatched": ` + reasons,
 		`Responses.Status["queue-full"]: 99: must be a status from 400 to 599`,

@@ -105,8 +105,8 @@ type headers struct {
 	present uint64
 	// twice has a bit for each slot whose header the request has more than once.
 	twice uint64
-	// bytes is the size of the names and values of all headers.
-	bytes int64
+	// bytes is the size of the names and values of all headers, total their number.
+	bytes, total int64
 	// end is set if the request ends with its headers.
 	end bool
 	// own has the names of the request's x-weir-* headers that have no slot. They are removed.
@@ -115,6 +115,7 @@ type headers struct {
 
 // read reads the headers, in one pass.
 func (h *headers) read(names *headerNames, list []*corev3.HeaderValue) {
+	h.total += int64(len(list))
 	for _, hv := range list {
 		key := hv.Key
 		raw := hv.RawValue

@@ -16,7 +16,8 @@ import (
 //	x-weir-queue-length  how many requests wait in the whole queue when the response goes out
 //
 // No other client is told. The headers are missing where the main filter sees no response headers
-// (response_header_mode: SKIP).
+// (response_header_mode: SKIP), and where a model server's are so many or so large that Envoy, above its limit, would
+// answer 503 in their place.
 const (
 	queueStateHeader  = controlPrefix + "queue-state"
 	queuedHeader      = controlPrefix + "queued-ms"
@@ -40,10 +41,19 @@ func (st *mainStream) queueState(waited time.Duration) []*corev3.HeaderValueOpti
 	}
 }
 
+// crowd reports whether response headers are so many or so large that Envoy may not take two more.
+func (l *Limits) crowd(list []*corev3.HeaderValue) bool {
+	var size int64
+	for _, hv := range list {
+		size += int64(len(hv.Key) + len(hv.RawValue) + len(hv.Value))
+	}
+	return int64(len(list)) > l.MaxHeaders || size > l.MaxHeaderBytes
+}
+
 // responseHeadersReply returns the reply to the response headers.
 func (st *mainStream) responseHeadersReply() *extprocv3.ProcessingResponse {
 	var own ownPart
-	if st.lease != nil && st.wantsQueueState() {
+	if st.lease != nil && st.wantsQueueState() && !st.crowded {
 		waited, _ := st.lease.Queued()
 		own.set = st.queueState(waited)
 	}

@@ -112,6 +112,9 @@ func (st *mainStream) readHeaders(m *extprocv3.ProcessingRequest) error {
 	if st.headers.bytes > c.Limits.MaxHeaderBytes {
 		return tooLarge(fmt.Sprintf("The request headers are larger than %d bytes.", c.Limits.MaxHeaderBytes))
 	}
+	if st.headers.total > c.Limits.MaxHeaders {
+		return tooLarge(fmt.Sprintf("The request has more than %d headers.", c.Limits.MaxHeaders))
+	}
 	if err := c.ambiguous(&st.headers); err != nil {
 		return err
 	}

@@ -53,6 +53,7 @@ type mainStream struct {
 	usage        *usage.Reader          // nil if the usage is not read
 	asked        bool                   // Weir has asked for the usage, not the client
 	strip        *usage.Strip           // takes it out again; nil if it stays
+	crowded      bool                   // its headers leave no room for the queue's state
 	ended        bool                   // the response was seen to its end
 	told         *usage.Tokens          // the usage that Envoy has told; nil if it has not
 	charge       *charge                // nil if the request was not charged in tokens

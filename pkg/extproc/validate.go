@@ -181,6 +181,7 @@ func (l *Limits) check(ps *invalid.Problems, at invalid.Path) {
 		ps.Add(at.At("BodyTimeout"), l.BodyTimeout, "must be above %s and at most %s", time.Duration(0), LongestHold)
 	}
 	invalid.AtLeast(ps, at.At("MaxHeaderBytes"), l.MaxHeaderBytes, 1)
+	invalid.AtLeast(ps, at.At("MaxHeaders"), l.MaxHeaders, 1)
 }
 
 func (r *Responses) check(ps *invalid.Problems, at invalid.Path) {
