@@ -37,7 +37,7 @@ test: check facts integration pages ## without a cluster: lint, purity, race and
 test-cluster: race-cluster test-kube test-chart pages-cluster ## with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients
 
 .PHONY: test-long
-test-long: explore random million fuzz every-byte churn ## the explorer's depths, random machines, a million tenants, fuzzing, more odd answers, a minute of churn
+test-long: explore random million fuzz every-byte unhappy churn ## the explorer's depths, random machines, a million tenants, fuzzing, more odd answers, 50,000 unhappy requests, a minute of churn
 
 .PHONY: check
 check: vet lint race unit ## lint, purity, vet, race and unit tests, decisions explored; not on the wire
@@ -101,6 +101,10 @@ integration: envoy openai ## black box on the wire: real Envoy, real binary, rea
 .PHONY: every-byte
 every-byte: envoy ## five times as many odd answers as in make integration, byte by byte
 	ENVOY=$$(hack/envoy.sh) $(GO) test -count=1 -vet=off -timeout 30m -run KeepsEveryByte ./test/integration -more 5
+
+.PHONY: unhappy
+unhappy: envoy ## 50,000 requests that end badly in every way, while configuration and endpoints change: all accounts are at 0
+	ENVOY=$$(hack/envoy.sh) $(GO) test -count=1 -vet=off -timeout 30m -run 'TestUnhappy$$' ./test/integration -unhappy 50000
 
 .PHONY: test-kube
 test-kube: envoy test-kube-assets ## black box on a real apiserver (UPSTREAM_CRDS=DIR: with the published CRDs)

@@ -25,7 +25,7 @@ func (x *run) follow(own *request) {
 	losers := x.losers(heard)
 	again := false // somebody was released, and preempted in the same event
 	for i, r := range heard {
-		again = again || r.phase == waiting && r.w.Stage() == dispatch.StageWaiting || slices.Contains(heard[:i], r)
+		again = again || (r.phase == waiting || r == own) && r.w.Stage() == dispatch.StageWaiting || slices.Contains(heard[:i], r)
 	}
 	preempts := len(losers) > 0 || again
 	mustGo := own != nil && x.admitted(own, preempts)
@@ -197,7 +197,7 @@ func (x *run) granted(r *request) {
 	if promoted {
 		x.mayPromote(r)
 	}
-	ordered := x.byArrival(r)
+	ordered := x.linesByArrival(r)
 	for _, o := range x.waiting {
 		switch {
 		case o == r:
@@ -209,8 +209,11 @@ func (x *run) granted(r *request) {
 	}
 }
 
-// byArrival reports whether the requests of a request's flow go in the order of their arrival.
-func (x *run) byArrival(r *request) bool {
+// byArrival reports whether the requests of a request's flow go in the order of their arrival, whosever they are.
+func (x *run) byArrival(r *request) bool { return x.config.Queue.Levels <= 1 && x.linesByArrival(r) }
+
+// linesByArrival reports that of the requests of one user.
+func (x *run) linesByArrival(r *request) bool {
 	if x.config.Queue.Priorities {
 		return false
 	}

@@ -283,13 +283,20 @@ func (s *shares) observe() {
 // may is 1 if the request is below every cap of its flow, wherever it could go. With wfq, flows do not count whose cheaper
 // requests overtake the dearer ones.
 func (s *shares) may(r *request) int {
-	if s.run.config.Queue.Discipline == fairqueue.WFQ && r.load.cost*fairqueue.Cost(r.load.spread) > 1 && !s.run.byArrival(r) {
+	if s.run.config.Queue.Discipline == fairqueue.WFQ && !s.run.byArrival(r) && !s.allCostOne(r) {
 		return 0
 	}
 	if f := s.run.roomFor(r); s.run.atCap(r) || f.capped {
 		return 0
 	}
 	return 1
+}
+
+// allCostOne reports whether all requests of the flow cost 1.
+func (s *shares) allCostOne(r *request) bool {
+	return !slices.ContainsFunc(s.run.scene.loads, func(l load) bool {
+		return l.flow == r.load.flow && (l.cost != 1 || l.spread != 1 || l.estimates != exact)
+	})
 }
 
 func (f *sharer) sibling(g *sharer) bool {

@@ -69,8 +69,8 @@
 // at most one request. This holds for every tie-break.
 //
 // It is for flows whose requests go by arrival, or cost the same. If a cheaper request overtakes a dearer one of its own flow
-// (WSPT, priorities), its tag may be behind virtual time, where the flow's start then goes: the flow loses what it has waited
-// for the dearer one. With vtc it does not.
+// (WSPT, priorities, another flow under the same one), its tag may be behind virtual time, where the flow's start then goes:
+// the flow loses what it has waited for the dearer one. With vtc it does not.
 //
 // With corrections, let both be in one lane and able to go, with fixed weights, let c be charges over weights at the pop, l
 // the largest c of a flow, and E the largest value, until the end of the interval, of the sum of |actual − charged|/weight

@@ -81,8 +81,9 @@ func smallBuffers(b envoyrun.Bootstrap) error {
 	return nil
 }
 
-// unleash sends requests to which anything may happen, and checks the accounts afterwards.
-func (s *scene) unleash(requests int) {
+// unleash sends requests to which anything may happen, and checks the accounts after calm, if there is one, has put all
+// else in order.
+func (s *scene) unleash(requests int, calm ...func()) {
 	for _, m := range s.models {
 		m.Inject(-1, modelsim.Quirk{Match: chaotic("reset"), Reset: modelsim.ResetBeforeHeaders})
 		m.Inject(-1, modelsim.Quirk{Match: chaotic("cut"), Reset: modelsim.ResetMidAnswer})
@@ -116,6 +117,9 @@ func (s *scene) unleash(requests int) {
 		})
 	}
 	workers.Wait()
+	for _, order := range calm {
+		order()
+	}
 
 	s.epp.settled()
 	s.epp.waitFor(0, "weir_extproc_streams")
@@ -138,6 +142,7 @@ type plan struct {
 	path   string
 	body   []byte
 	slow   bool          // the body comes in pieces
+	half   bool          // only half of it comes, until the client leaves
 	leaves time.Duration // after this time; 0: it stays
 }
 
@@ -182,6 +187,8 @@ func newPlan(rng *rand.Rand, envoy int) plan {
 		p.path = "/v1/messages"
 	case 8:
 		p.path = "/nowhere"
+	case 9:
+		p.half, p.leaves = true, time.Duration(1+rng.IntN(int(25*time.Millisecond)))
 	}
 	return p
 }
@@ -199,7 +206,10 @@ func (p plan) carryOut(url string) {
 		defer time.AfterFunc(p.leaves, cancel).Stop()
 	}
 	var body io.Reader = bytes.NewReader(p.body)
-	if p.slow {
+	switch {
+	case p.half:
+		body = &half{rest: p.body[:len(p.body)/2], gone: ctx.Done()}
+	case p.slow:
 		body = &trickle{rest: p.body}
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+p.path, body)
