@@ -75,7 +75,7 @@ explore: ## every sequence of events of a few requests, with whole lives of four
 
 .PHONY: random
 random: ## 10,000 random machines, against the properties that a user would state (1 minute)
-	$(GO) test -timeout 60m -run TestRandomMachines ./pkg/dispatch -random.runs 10000
+	$(GO) test -timeout 60m -run TestRandom ./pkg/dispatch -random.runs 10000
 
 .PHONY: million
 million: ## a million identities

@@ -28,6 +28,7 @@ type request struct {
 	counts   bool         // against its flow's cap at its endpoint
 	measured bool         // its tokens count at its endpoint
 	class    string
+	query    *scheduling.Query
 	lane     string
 	promoted bool
 	passedOn bool // it was not queued, and is charged nothing

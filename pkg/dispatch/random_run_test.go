@@ -43,7 +43,7 @@ type run struct {
 
 // tallies say what a run has met.
 type tallies struct {
-	requests, grants, bypasses, preemptions, promotions, rejections, windows, compared int
+	requests, grants, bypasses, preemptions, promotions, rejections, windows, compared, regroupings int
 }
 
 // broken is the panic of a property that does not hold.
@@ -245,7 +245,7 @@ func (x *run) arrives(r *request) {
 		x.refuses(r, o)
 		return
 	}
-	r.lane = q.Lane()
+	r.query, r.lane = q, x.board.Lane(q)
 	a := dispatch.Arrival{
 		Flow: r.load.flow, TierName: r.load.tier, Path: r.load.path, Cost: r.cost, Tokens: r.tokens, Placement: q, Owner: r,
 	}
@@ -461,6 +461,7 @@ func (x *run) setPool(pool []scheduling.Endpoint) {
 		x.m.SetBackends(x.now, ready, nil)
 	}, func() {
 		x.pool = pool
+		x.shares.regroup()
 		for id := range x.foreign {
 			if e := x.endpoint(scheduling.EndpointID(id)); e == nil || !e.Ready {
 				x.foreign[id] = stock.Amount{}

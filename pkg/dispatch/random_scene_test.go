@@ -76,10 +76,6 @@ type change struct {
 	foreign []stock.Foreign
 }
 
-// listingBegins: endpoints may begin to list models, or cease to, while requests wait. Those that came before have one lane
-// whatever their models are, in which one stands in the way of the other.
-const listingBegins = false
-
 const (
 	mostEndpoints = 5
 	tierNames     = "gold silver bronze clay"
@@ -344,11 +340,8 @@ func randomChange(r *rand.Rand, s *scene) change {
 		}
 		c.config = &cfg
 	case 1:
-		models := chance(r, 60)
-		if !listingBegins {
-			models = s.models
-		}
-		c.pool = randomPool(r, 1+r.IntN(mostEndpoints), models)
+		_ = chance(r, 60) // without it the scenes of all seeds would be others
+		c.pool = randomPool(r, 1+r.IntN(mostEndpoints), s.models)
 	default:
 		for range 1 + r.IntN(3) {
 			held := stock.Amount{Requests: r.IntN(4), Tokens: stock.Tokens(r.IntN(20))}

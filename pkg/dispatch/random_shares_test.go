@@ -94,6 +94,56 @@ func (s *shares) reset() {
 	}
 }
 
+// regroup gives requests the lanes that they have on other endpoints. Where any has another one, all intervals begin anew. A
+// sharer that waits in one lane, before and after, and was not charged for other engines since it began to wait, stands to
+// others like it as before; how the rest stand is not known. What requests in flight cost counts in their present lanes.
+func (s *shares) regroup() {
+	s.observe()
+	known := map[*sharer]*seat{} // nil: it waits in several lanes, or was charged elsewhere
+	note := func(r *request) {
+		for _, p := range s.path(r) {
+			if was, seen := known[p.of]; seen && was != p || p.far() != p.elsewhere {
+				known[p.of] = nil
+			} else {
+				known[p.of] = p
+			}
+		}
+	}
+	for _, r := range s.run.waiting {
+		note(r)
+	}
+	moved := false
+	for _, r := range append(slices.Clone(s.run.waiting), s.run.running...) {
+		lane := s.run.board.Lane(r.query)
+		moved = moved || lane != r.lane
+		r.lane = lane
+		if len(r.charges) > 0 {
+			for depth, p := range s.path(r) {
+				r.charges[depth].seat = p
+			}
+		}
+	}
+	if !moved {
+		return
+	}
+	s.run.counts.regroupings++
+	s.windows = nil
+	after := map[*sharer]*seat{}
+	for _, r := range s.run.waiting {
+		for _, p := range s.path(r) {
+			if other := after[p.of]; other != nil && other != p || known[p.of] == nil {
+				p.elsewhere, known[p.of] = math.NaN(), nil
+				if other != nil {
+					other.elsewhere = math.NaN()
+				}
+			} else {
+				p.elsewhere, p.parked = p.far(), known[p.of].parked
+			}
+			p.present, after[p.of] = s.now, p
+		}
+	}
+}
+
 // path are the sharers of a request, outermost first.
 func (s *shares) path(r *request) (all []*seat) {
 	if s.run.config.Queue.Discipline == fairqueue.OneFlow {

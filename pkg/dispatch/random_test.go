@@ -2,9 +2,12 @@ package dispatch_test
 
 import (
 	"flag"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
 var (
@@ -15,10 +18,33 @@ var (
 
 // TestRandomMachines plays random scenes, and checks in each what a user would state: see random_rules_test.go and
 // random_shares_test.go. A scene that fails is reduced before it is told.
-func TestRandomMachines(t *testing.T) {
-	var total tallies
-	for seed := *randomSeed; seed < *randomSeed+uint64(*randomRuns); seed++ {
-		s := newScene(seed)
+func TestRandomMachines(t *testing.T) { playScenes(t, *randomRuns, newScene) }
+
+// TestRandomRegroupings plays scenes in which engines load and unload models all the time, and begin to list them, or cease to.
+func TestRandomRegroupings(t *testing.T) {
+	total := playScenes(t, *randomRuns/4, func(seed uint64) *scene {
+		s, r := newScene(seed), rand.New(rand.NewPCG(seed, 1))
+		load := func(pool []scheduling.Endpoint) []scheduling.Endpoint {
+			for i := range pool {
+				pool[i].Models = some(r, nil, []string{"m"}, []string{"n"}, []string{"m", "n"}, []string{"m", "n"}, []string{"n", "l"})
+			}
+			return pool
+		}
+		s.changes, s.pool = nil, load(s.pool)
+		for at := time.Duration(0); at < s.length; at += time.Duration(r.Int64N(int64(s.length / 5))) {
+			s.changes = append(s.changes, change{at: at, pool: load(randomPool(r, 1+r.IntN(3), true))})
+		}
+		return s
+	})
+	if total.regroupings < *randomRuns/4 {
+		t.Errorf("lanes were regrouped only %d times", total.regroupings)
+	}
+}
+
+func playScenes(t *testing.T, runs int, scenes func(seed uint64) *scene) (total tallies) {
+	t.Helper()
+	for seed := *randomSeed; seed < *randomSeed+uint64(runs); seed++ {
+		s := scenes(seed)
 		x, err := play(s, false)
 		if err != nil {
 			if *randomQuick {
@@ -31,6 +57,7 @@ func TestRandomMachines(t *testing.T) {
 		total.add(x.counts)
 	}
 	t.Logf("%+v", total)
+	return total
 }
 
 func (n *tallies) add(o tallies) {
@@ -42,6 +69,7 @@ func (n *tallies) add(o tallies) {
 	n.rejections += o.rejections
 	n.windows += o.windows
 	n.compared += o.compared
+	n.regroupings += o.regroupings
 }
 
 // property is the name of the property that an error says does not hold.

@@ -62,15 +62,21 @@ func (m *Machine) regroup() (concerned []fairqueue.Lane) {
 			delete(heirs, name)
 		}
 	}
-	m.queue.Regroup(heirs, moves)
-	m.pending.regroup = nil
-	clear(moves)
-	m.moves = moves[:0]
 	for name, of := range heirs {
 		concerned = append(append(concerned, name), of...)
 	}
 	slices.Sort(concerned)
 	concerned = slices.Compact(concerned)
+	for _, name := range concerned {
+		m.heads = m.queue.ParkedIn(name, m.heads[:0])
+		for _, r := range m.heads {
+			m.touch(waiterOf(r).flow.tenant) // nobody is parked there any more
+		}
+	}
+	m.queue.Regroup(heirs, moves)
+	m.pending.regroup = nil
+	clear(moves)
+	m.moves = moves[:0]
 	for _, name := range concerned {
 		if n := m.lanes.notes[name]; n != nil {
 			m.lanes.drop(n)

@@ -314,8 +314,8 @@ func (x *mix) ask() scheduling.Ask {
 
 // load gives a random endpoint other models, and sometimes makes it ready or not.
 func (x *mix) load() {
-	for range 1 + x.random.IntN(2) {
-		e := &x.endpoints[x.random.IntN(len(x.endpoints))]
+	for i := range 1 + x.random.IntN(2)*len(x.endpoints)/3 { // with many endpoints, too many to list
+		e := &x.endpoints[(i+x.random.IntN(len(x.endpoints)))%len(x.endpoints)]
 		e.Ready = x.random.IntN(8) > 0
 		e.Models = nil
 		for n := x.random.IntN(12); n > 0; n-- {
@@ -423,7 +423,7 @@ func TestRegroupingsWhileRequestsWait(t *testing.T) {
 	for _, discipline := range []fairqueue.Discipline{fairqueue.WFQ, fairqueue.VTC, fairqueue.OneFlow} {
 		for seed := range uint64(30) {
 			x := &mix{random: rand.New(rand.NewPCG(seed, 9))}
-			x.fleetOf = newFleetOf(t, 6, func(i int) []string { return []string{"a", "b", string(rune('c' + i))} }, func(cfg *Config) {
+			x.fleetOf = newFleetOf(t, []int{6, 6, 6, 6, 300}[seed%5], func(i int) []string { return []string{"a", "b", string(rune('c' + i))} }, func(cfg *Config) {
 				cfg.Queue.Discipline = discipline
 				cfg.Queue.Tiers = []fairqueue.TierConfig{
 					{Name: "high", QueueSize: fairqueue.NoLimit},
@@ -520,6 +520,58 @@ func TestDebtsFollowTheLane(t *testing.T) {
 						stays, late, others)
 				}
 			}
+		}
+	}
+}
+
+// Waiters whose flow is at its cap stand in nobody's way, also when their lane gets another name.
+func TestCapsFollowTheLane(t *testing.T) {
+	x := newFleetOf(t, 1, func(int) []string { return []string{"m"} }, func(cfg *Config) {
+		cfg.MaxInFlightPerFlow = 1
+		cfg.Stock.LowerBoundPerBackend, cfg.Stock.UpperBoundPerBackend = 1, 4
+	})
+	ask := scheduling.Ask{Model: "m"}
+	if x.arrives("f", 0, ask).Stage() != StageSent || x.arrives("f", 0, ask).Stage() != StageWaiting {
+		t.Fatal("one goes and one waits")
+	}
+	x.endpoints[0].Models = []string{"a", "m"}
+	x.publish()
+	if stage := x.arrives("g", 0, ask).Stage(); stage != StageSent {
+		t.Errorf("another flow's request: stage %d", stage)
+	}
+}
+
+// A reload that changes the filters regroups the lanes: models do not matter any more, and then they do again.
+func TestFiltersRegroup(t *testing.T) {
+	x := newFleetOf(t, 2, func(i int) []string { return []string{string(rune('a' + i))} }, nil)
+	for range 6 {
+		x.arrives("f", 0, scheduling.Ask{Model: "a"})
+		x.arrives("f", 0, scheduling.Ask{Model: "b"})
+	}
+	lanes := func() (lanes []fairqueue.Lane) {
+		for _, w := range x.waiting {
+			lanes = append(lanes, w.queued.Lane)
+		}
+		slices.Sort(lanes)
+		return slices.Compact(lanes)
+	}
+	for _, filters := range [][]string{{scheduling.FilterReady}, scheduling.DefaultConfig().Filters} {
+		cfg := scheduling.DefaultConfig()
+		cfg.Filters = filters
+		s, err := scheduling.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.board.SetScheduler(s)
+		if err := x.Configure(x.clock, x.Config()); err != nil {
+			t.Fatal(err)
+		}
+		want := []fairqueue.Lane{"model=a", "model=b"}
+		if len(filters) == 1 {
+			want = []fairqueue.Lane{""}
+		}
+		if got := lanes(); !slices.Equal(got, want) {
+			t.Errorf("with filters %q the lanes are %q", filters, got)
 		}
 	}
 }

@@ -69,16 +69,21 @@ func (q *FairRequestQueue) ParkFlow(r *Request) {
 // UnparkFlow unparks a flow of a tier in all its lanes, in every class.
 func (q *FairRequestQueue) UnparkFlow(id int, key string) {
 	for fl := range q.parts(id, key) {
-		if fl.unpark() {
-			c := fl.lane.class
-			c.countInLane(fl.lane, 0, -fl.queued)
-			if f := fl.flow; f.siblings.discipline.resumed(&f.siblings.level, &f.share, fl.ownBranch(), fl.head) {
-				fl.retag()
-				f.retag(fl)
-			}
-			c.reindex(fl)
-		}
+		fl.lane.class.unpark(fl)
 	}
+}
+
+// unpark puts a flow back into a lane's order if it is parked there.
+func (c *class) unpark(fl *flowLane) {
+	if !fl.unpark() {
+		return
+	}
+	c.countInLane(fl.lane, 0, -fl.queued)
+	if f := fl.flow; f.siblings.discipline.resumed(&f.siblings.level, &f.share, fl.ownBranch(), fl.head) {
+		fl.retag()
+		f.retag(fl)
+	}
+	c.reindex(fl)
 }
 
 // park lists fl among its lane's parked ones.

@@ -15,10 +15,10 @@ type Move struct {
 // has, for each lane that does not go on as it was, the lanes to which its requests belong now, with or without itself.
 // Every request whose lane has changed must be among the moves.
 //
-// Requests keep their place, their deadline and their age. Flows keep how far they are ahead of or behind the virtual time
-// of the lane that they leave, so flows that leave one lane for another together stand to each other as they stood. Of a
-// flow that comes from several lanes the largest lead and the largest lag count. A flow of which nothing waits is known in
-// the heirs of a lane if these are few.
+// Requests keep their place, their deadline and their age. In the lanes concerned nobody is parked any more. Flows keep how
+// far they are ahead of or behind the virtual time of the lane that they leave, so flows that leave one lane for another
+// together stand to each other as they stood. Of a flow that comes from several lanes the largest lead and the largest lag
+// count. A flow of which nothing waits is known in the heirs of a lane if these are few.
 //
 // It costs O(log n) for each move, and visits each flow that is known.
 func (q *FairRequestQueue) Regroup(heirs map[Lane][]Lane, moves []Move) {
@@ -27,6 +27,13 @@ func (q *FairRequestQueue) Regroup(heirs map[Lane][]Lane, moves []Move) {
 	}
 	q.changes++
 	g := newRegrouping(heirs)
+	for _, lane := range q.LaneNames(nil) {
+		for l := range q.everywhere(lane) {
+			for g.concerns(lane) && len(l.parked) > 0 {
+				l.class.unpark(l.parked[len(l.parked)-1])
+			}
+		}
+	}
 	if q.active {
 		for _, t := range q.tiers {
 			for _, c := range t.classes {
