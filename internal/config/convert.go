@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/estimate"
@@ -57,6 +58,7 @@ func (d *Document) fairqueueConfig() fairqueue.Config {
 		Weights:         make(map[string]fairqueue.Weight, len(d.Flows.Weights)),
 		PromotionBudget: q.PromotionBudget.Millionths(),
 		GuaranteedTop:   q.TopTier == TopGuaranteed,
+		Order:           order(d.Flows.Order),
 	}
 	for flow, n := range d.Flows.Capacities {
 		cfg.FlowCapacities[flow] = int(n)
@@ -84,11 +86,9 @@ func (d *Document) fairqueueConfig() fairqueue.Config {
 	}
 	cfg.Priorities = d.PolicyClass.PriorityHeader != "" || d.PolicyClass.StrictPriorityHeader != ""
 	for _, c := range d.Classes {
-		class := fairqueue.ClassConfig{Name: c.Name, Quantum: fairqueue.Cost(c.Quantum)}
-		if c.Order == OrderWSPT {
-			class.Order = fairqueue.WSPT
-		}
-		cfg.Classes = append(cfg.Classes, class)
+		cfg.Classes = append(cfg.Classes, fairqueue.ClassConfig{
+			Name: c.Name, Quantum: fairqueue.Cost(c.Quantum), Order: order(cmp.Or(c.Order, d.Flows.Order)),
+		})
 	}
 	if d.Flows.TieBreak == FlowTieNewcomer {
 		cfg.TieBreak = fairqueue.NewcomerFirst
@@ -103,6 +103,18 @@ func (d *Document) fairqueueConfig() fairqueue.Config {
 		})
 	}
 	return cfg
+}
+
+// order converts the word of an order.
+func order(word string) fairqueue.Order {
+	switch word {
+	case OrderWSPT:
+		return fairqueue.WSPT
+	case OrderEDF:
+		return fairqueue.EDF
+	default:
+		return fairqueue.FCFS
+	}
 }
 
 // weight converts a decimal to the queue's fixed point, which counts millionths too.

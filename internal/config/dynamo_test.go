@@ -76,3 +76,17 @@ func TestDynamoSharesByTokensOfPrompts(t *testing.T) {
 		t.Error("the profile displaces")
 	}
 }
+
+// A class has the order of the flows unless it names one; so has a tier without classes.
+func TestOrderOfClasses(t *testing.T) {
+	d, err := Load(Source{Text: []byte("flows: { order: edf }\nclasses: [ { name: a, quantum: 1 }, " +
+		"{ name: b, quantum: 1, order: fcfs }, { name: c, quantum: 1, order: wspt } ]")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := d.FlowcontrolConfig().Queue
+	if a, b, c := q.Classes[0].Order, q.Classes[1].Order, q.Classes[2].Order; q.Order != fairqueue.EDF || a != fairqueue.EDF ||
+		b != fairqueue.FCFS || c != fairqueue.WSPT {
+		t.Errorf("orders %d; %d, %d and %d", q.Order, a, b, c)
+	}
+}

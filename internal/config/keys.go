@@ -32,6 +32,7 @@ var controllerKeys = map[string]string{
 	"Queue.Classes[].Name":              "classes[].name",
 	"Queue.Classes[].Quantum":           "classes[].quantum",
 	"Queue.Classes[].Order":             "classes[].order",
+	"Queue.Order":                       "flows.order",
 	"Queue.Tiers":                       "tiers",
 	"Queue.Tiers[].Name":                "tiers[].name",
 	"Queue.Tiers[].Weight":              "tiers[].weight",

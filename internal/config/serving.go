@@ -33,8 +33,8 @@ type PolicyClass struct {
 	// Request headers that name a class (classes), the first that is present counts; empty: none. At most 2. A request that
 	// names none of the classes belongs to the first.
 	Headers []string `yaml:"headers"`
-	// Request header with a priority, a whole number: with order fcfs it counts as so many seconds of waiting, with wspt
-	// the cost is divided by 1 + priority; empty: none.
+	// Request header with a priority, a whole number: with order fcfs it counts as so many seconds of waiting, with edf
+	// the deadline counts as so many seconds earlier, with wspt the cost is divided by 1 + priority; empty: none.
 	PriorityHeader string `yaml:"priorityHeader"`
 	// Request header with a strict priority, a whole number: within a class, more of it goes first; empty: none.
 	StrictPriorityHeader string `yaml:"strictPriorityHeader"`

@@ -27,8 +27,8 @@ type Flows struct {
 	// request arrived first. So with newcomer, a flow that sends now and then mostly need not wait for a grant to a
 	// flow that always waits. No effect with discipline none.
 	TieBreak string `yaml:"tieBreak"`
-	// Order within a flow: fcfs (first come, first served), wspt (shortest first, by weight) or edf (earliest deadline
-	// first).
+	// Order within a flow: fcfs (first come, first served), wspt (least cost over 1 + priority first) or edf (earliest
+	// deadline first: the one in deadlineHeaders, or else the end of the TTL). Classes can have an order of their own.
 	Order string `yaml:"order"`
 }
 
@@ -62,11 +62,9 @@ type Class struct {
 	Name string `yaml:"name"`
 	// Credit of the class in each round, in cost units. Above 0.
 	Quantum int64 `yaml:"quantum"`
-	// Order within the class: fcfs, wspt or edf.
+	// Order within each flow of the class: fcfs, wspt or edf; empty: flows.order.
 	Order string `yaml:"order"`
 }
-
-func (c *Class) setDefaults() { c.Order = OrderFCFS }
 
 // Model is a model that clients may ask for.
 type Model struct {

@@ -75,8 +75,8 @@ func (d Document) classProblems(ps *Problems) {
 		}) {
 			ps.add(path+"name", c.Name, "must consist of letters, digits, '_', '.' and '-'")
 		}
-		if ps.oneOf(path+"order", c.Order, orders); c.Order == OrderEDF {
-			ps.add(path+"order", c.Order, "not supported yet")
+		if c.Order != "" {
+			ps.oneOf(path+"order", c.Order, orders)
 		}
 	}
 }

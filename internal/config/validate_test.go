@@ -214,7 +214,6 @@ func TestValidate(t *testing.T) {
 				`classes[1].name: "": must be given`,
 				"classes[1].quantum: 0: must be from 1 to 1073741824",
 				`classes[1].order: "lcfs": must be one of fcfs, wspt, edf (did you mean fcfs?)`,
-				`classes[2].order: "edf": not supported yet`,
 				`fairRequestQueue.cursor: "leap": must be one of stay, advance`,
 				"policyClass.headers: 3 headers: must be at most 2",
 				`policyClass.headers[1]: "a": must be unique`,
@@ -286,6 +285,8 @@ func TestAnonymousNeedsOthers(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	const allThree = "to keep n batch slots busy (vLLM: --max-num-seqs n), set all three of watermarkPerBackend, " +
 		"lowerBoundPerBackend and upperBoundPerBackend to n"
+	const byTTL = "requests go by the end of their TTL, so first come, first served, since " +
+		"requestQueueController.deadlineHeaders is empty"
 	const pastTheQueue = "requests at this path run a model, and pass the queue: no limit and no share holds for them"
 	const noTokens = "has no effect, since cost is requests: no request is counted in tokens"
 	for name, test := range map[string]struct {
@@ -390,6 +391,13 @@ func TestWarnings(t *testing.T) {
 		"classes that no request names": {
 			"classes: [ { name: a, quantum: 1 }, { name: b, quantum: 2 } ]",
 			[]string{"classes: 2 given: every request belongs to the first one, a, since policyClass.headers is empty"},
+		},
+		"deadlines that nobody states": {
+			"profile: dynamo-drr\nflows: { order: edf }\nclasses: [ { name: a, quantum: 1 }, { name: b, quantum: 2, order: edf } ]",
+			[]string{"flows.order: edf: " + byTTL, "classes[1].order: edf: " + byTTL},
+		},
+		"deadlines that a header states": {
+			"flows: { order: edf }\nrequestQueueController: { deadlineHeaders: [ x-deadline-ms ] }", nil,
 		},
 		"classes that requests name": {
 			"profile: dynamo-drr\nclasses: [ { name: a, quantum: 1 }, { name: b, quantum: 2 } ]", nil,

@@ -18,6 +18,18 @@ func (d Document) servingWarnings(warn warner) {
 		warn("classes", "%d given: every request belongs to the first one, %s, since policyClass.headers is empty",
 			len(d.Classes), d.Classes[0].Name)
 	}
+	if len(d.RequestQueueController.DeadlineHeaders) == 0 {
+		const reason = "requests go by the end of their TTL, so first come, first served, since " +
+			"requestQueueController.deadlineHeaders is empty"
+		if d.Flows.Order == OrderEDF {
+			warn("flows.order", "edf: "+reason)
+		}
+		for i, c := range d.Classes {
+			if c.Order == OrderEDF {
+				warn(index("classes", i)+".order", "edf: "+reason)
+			}
+		}
+	}
 	if len(d.Objectives) > 0 && len(d.Criticality.ObjectiveHeaders) == 0 {
 		warn("objectives", "%d given: no request names one, since criticality.objectiveHeaders is empty", len(d.Objectives))
 	}

@@ -114,7 +114,7 @@ func (w *world) stagesAgree(in input) error {
 			legal = l.stage == StageWaiting || l.stage == StageGranted || l.stage == StageEnded && s.outcome != OutcomeDispatched
 		case StageGranted:
 			legal = l.stage == StageWaiting || l.stage == StageGranted || own ||
-				l.stage == StageEnded && s.outcome == OutcomeTTLExpired // preempted unsent, and its time is over
+				l.stage == StageEnded && (s.outcome == OutcomeTTLExpired || s.outcome == OutcomeDeadlineExceeded) // preempted unsent, and its time is over
 		case StageSent:
 			legal = l.stage == StageSent || l.stage == StageStreaming && own || l.stage == StageEnded && (own || s.preempted)
 		case StageStreaming:

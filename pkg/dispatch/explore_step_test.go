@@ -113,6 +113,14 @@ func (w *world) stepAgrees(g glance) error {
 		if total > 0 && w.sameTenant(s, NoEndpoint) > total || at > 0 && w.sameTenant(s, s.w.lease.Endpoint()) > at {
 			return fmt.Errorf("%v goes beyond its tenant's cap", s)
 		}
+		if w.config.Queue.Order == fairqueue.EDF {
+			for _, o := range w.subjects {
+				if o.waits() && !o.wasHeld && o.w.queued.Tier == s.w.queued.Tier && o.kind.key() == s.kind.key() &&
+					o.kind.class() == s.kind.class() && o.kind.lane == s.kind.lane && o.due.Before(s.due) {
+					return fmt.Errorf("%v goes, which is due %v after %v of its flow", s, s.due.Sub(o.due), o)
+				}
+			}
+		}
 		for _, o := range w.subjects { // one that went back into the queue went back to its place
 			if o == s {
 				break

@@ -43,14 +43,25 @@ type arrivalKind struct {
 
 // class is the one that a flow such as "a/x" is of: x.
 func (k arrivalKind) class() string {
-	_, class, _ := strings.Cut(k.flow, "/")
+	name, _, _ := strings.Cut(k.flow, "@")
+	_, class, _ := strings.Cut(name, "/")
 	return class
 }
 
 // key is the flow's own: a flow may wait in several classes.
 func (k arrivalKind) key() string {
-	key, _, _ := strings.Cut(k.flow, "/")
+	name, _, _ := strings.Cut(k.flow, "@")
+	key, _, _ := strings.Cut(name, "/")
 	return key
+}
+
+// within is the time from its arrival to the client's own deadline, such as 3 ticks of "a/x@3"; 0: it has none.
+func (k arrivalKind) within() time.Duration {
+	_, ticks, some := strings.Cut(k.flow, "@")
+	if !some {
+		return 0
+	}
+	return time.Duration(ticks[0]-'0') * tick
 }
 
 // reach is a placement: "" is the whole pool, a digit that endpoint.
@@ -85,9 +96,10 @@ type subject struct {
 	preempted bool
 	wasHeld   bool // it held a lease before the present input
 	wasAt     Endpoint
-	promoted  bool // its present lease is by promotion
-	reloaded  bool // it came under the other configuration, which may lead it into another class
-	passedOn  bool // it did not queue
+	promoted  bool      // its present lease is by promotion
+	reloaded  bool      // it came under the other configuration, which may lead it into another class
+	due       time.Time // its client's own deadline, or else the end of its TTL
+	passedOn  bool      // it did not queue
 	usage
 }
 
@@ -159,6 +171,11 @@ func (w *world) arrives(k arrivalKind, passOn bool) {
 	}
 	w.subjects = append(w.subjects, s)
 	a := Arrival{Flow: k.key(), Tier: k.tier, Placement: k.lane, Cost: s.cost, Tokens: s.tokens}
+	s.due = w.clock.Add(w.config.Queue.QueueTTL)
+	if within := k.within(); within > 0 {
+		s.due = w.clock.Add(within)
+		a.Deadline = s.due
+	}
 	if class := k.class(); class != "" {
 		a.Path = &fairqueue.Path{Class: class}
 	}

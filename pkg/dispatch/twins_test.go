@@ -219,6 +219,7 @@ func (x *twin) configuration() Config {
 	}
 	if what&128 != 0 {
 		cfg.Queue.Classes = []fairqueue.ClassConfig{{Name: "x", Quantum: 2}, {Name: "y", Quantum: fairqueue.Cost(1 + x.below(9))}}
+		cfg.Queue.Classes[1].Order = fairqueue.Order(x.below(3))
 		switch x.below(4) {
 		case 0:
 			slices.Reverse(cfg.Queue.Classes)

@@ -8,7 +8,7 @@ import (
 // classes returns the configured classes, or a single one without a name if none are configured.
 func (c *Config) classes() []ClassConfig {
 	if len(c.Classes) == 0 {
-		return []ClassConfig{{Quantum: 1}}
+		return []ClassConfig{{Quantum: 1, Order: c.Order}}
 	}
 	return c.Classes
 }

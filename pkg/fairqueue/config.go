@@ -85,6 +85,8 @@ type Config struct {
 	// Classes are the classes of each tier, at most MaxClasses; without any, each tier has a single class. A request that
 	// names none of them belongs to the first.
 	Classes []ClassConfig
+	// Order is the order of the requests within each flow where there are no Classes, which have orders of their own.
+	Order Order
 	// Cursor is where the next turn of the classes begins.
 	Cursor Cursor
 	// Priorities makes Path.Strict and Path.Priority count in the order of requests.

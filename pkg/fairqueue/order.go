@@ -10,6 +10,8 @@ const (
 	FCFS Order = iota
 	// WSPT is weighted shortest processing time: the request with the least cost over (1 + priority) goes first.
 	WSPT
+	// EDF is earliest deadline first: the client's own deadline, or else the end of the TTL.
+	EDF
 )
 
 // order is the order of one flow's requests in one lane: by rank, which may roll over, then by arrival.
@@ -23,6 +25,8 @@ func (o Order) implementation(priorities bool) order {
 	switch {
 	case o == WSPT:
 		return wspt{}
+	case o == EDF:
+		return edf{}
 	case priorities:
 		return urgentFirst{}
 	default:

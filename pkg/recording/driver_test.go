@@ -122,7 +122,7 @@ func (d *driver) someConfig() dispatch.Config {
 		c.Queue.Priorities = d.classes.IntN(2) == 0
 		for _, name := range []string{"a", "b", "c"}[:d.classes.IntN(4)] {
 			c.Queue.Classes = append(c.Queue.Classes, fairqueue.ClassConfig{
-				Name: name, Quantum: fairqueue.Cost(1 + d.classes.IntN(30)), Order: fairqueue.Order(d.classes.IntN(2)),
+				Name: name, Quantum: fairqueue.Cost(1 + d.classes.IntN(30)), Order: fairqueue.Order(d.classes.IntN(3)),
 			})
 		}
 	}

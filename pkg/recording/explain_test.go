@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
@@ -190,6 +191,11 @@ func TestExplainSaysTheRightOfTheConfiguration(t *testing.T) {
 			},
 			dispatch.Arrival{Flow: "a", Path: path("x", 9)},
 			true, "it is more urgent or costs less, or had arrived before", true,
+		},
+		{
+			"deadlines", func(c *fairqueue.Config) { c.Order = fairqueue.EDF },
+			dispatch.Arrival{Flow: "a", Deadline: start.Add(20 * time.Second)},
+			true, "it is more urgent, or its deadline is earlier, or is the same and it had arrived before", true,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -105,6 +105,8 @@ func (e *explanation) rightOf(r *request) string {
 		return "its tier's share, or this one's tier had nothing available"
 	case e.classOf(r) != e.classOf(own):
 		return "it was its class's turn, by the classes' quanta"
+	case inLine && !byArrival && e.order() == fairqueue.EDF:
+		return "it is more urgent, or its deadline is earlier, or is the same and it had arrived before"
 	case inLine && !byArrival:
 		return "it is more urgent or costs less, or had arrived before"
 	case inLine:
@@ -126,13 +128,18 @@ func (e *explanation) oneFlow() bool { return e.machine.Config().Queue.Disciplin
 
 // byArrival reports whether arrival alone orders the requests of the request's line.
 func (e *explanation) byArrival() bool {
+	return e.order() == fairqueue.FCFS && !e.machine.Config().Queue.Priorities
+}
+
+// order returns the order of the request's line.
+func (e *explanation) order() fairqueue.Order {
 	queue := e.machine.Config().Queue
 	for _, c := range queue.Classes {
-		if c.Name == e.classOf(e.request) && c.Order != fairqueue.FCFS {
-			return false
+		if c.Name == e.classOf(e.request) {
+			return c.Order
 		}
 	}
-	return !queue.Priorities
+	return queue.Order
 }
 
 // classOf returns the name of a request's class within its tier, or "" if there are no classes.

@@ -74,8 +74,10 @@ func examples() []dispatch.Config {
 		all = append(all, cfg)
 	}
 	cfg := dispatch.DefaultConfig()
-	cfg.Queue.Priorities = true // two orders
-	cfg.Queue.Classes = []fairqueue.ClassConfig{{Name: "a", Quantum: 1}, {Name: "b", Quantum: 1, Order: fairqueue.WSPT}}
+	cfg.Queue.Priorities = true // three orders
+	cfg.Queue.Classes = []fairqueue.ClassConfig{
+		{Name: "a", Quantum: 1}, {Name: "b", Quantum: 1, Order: fairqueue.WSPT}, {Name: "c", Quantum: 1, Order: fairqueue.EDF},
+	}
 	return append(all, cfg)
 }
 

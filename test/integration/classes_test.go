@@ -151,3 +151,42 @@ fairRequestQueue: { totalCapacity: 13, flowCapacity: 13 }
 		t.Errorf("outcomes are %v", got)
 	}
 }
+
+// Within a flow or a class with order edf the earliest deadline goes first: that of the deadline header, or else the end of
+// the TTL of 30 s.
+func TestEarliestDeadlineFirst(t *testing.T) {
+	t.Parallel()
+	const bounds = "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1, " +
+		"deadlineHeaders: [x-deadline-ms] }\n"
+	for name, config := range map[string]string{
+		"flows": "profile: wfq\nflows: { key: [\"header:x-flow\"], order: edf }\n" + bounds,
+		"classes": "profile: dynamo-drr\nflows: { key: [\"header:x-flow\"] }\n" +
+			"classes: [ { name: other, quantum: 9 }, { name: urgent, quantum: 9, order: edf } ]\n" + bounds,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newValve()
+			s := start(t, setup{models: v.one(), config: config})
+			due := func(tag, within string) ask {
+				r := ask{header: []string{"x-tenant", tag, "x-flow", "one", "x-dynamo-meta-policy-class", "urgent"}}
+				if within != "" {
+					r.header = append(r.header, "x-deadline-ms", within)
+				}
+				return r
+			}
+			s.begin(due("plug", ""))
+			s.epp.waitFor(1, "weir_stock_level")
+			for i, r := range []ask{
+				due("120s", "120000"), due("none", ""), due("60s", "60000"), due("also-none", ""), due("25s", "25000"), due("20s", "20000"),
+			} {
+				s.begin(r)
+				s.epp.waitFor(float64(i+1), "weir_queue_length")
+			}
+			v.open()
+			s.epp.settled()
+			if got := strings.Join(tenants(s.models[0])[1:], " "); got != "20s 25s none also-none 60s 120s" {
+				t.Error(got)
+			}
+		})
+	}
+}
