@@ -94,6 +94,7 @@ func (q *FairRequestQueue) correct(
 	q.changes++
 	if p := c.receipt(r); p != nil {
 		how(c.tier.discipline, &c.tier.level, &c.share, r, to, p)
+		c.changed()
 	}
 	if !q.active {
 		return

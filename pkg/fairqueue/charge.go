@@ -29,12 +29,12 @@ func (c *class) pop(of *Candidate) {
 func (c *class) popShared(of *Candidate) {
 	t, r := c.tier, of.Request
 	turn := c.turnTag(r)
-	t.collectOffers(of)
+	t.claimed, t.outOfOrder = of.claimed, of.Promoted
 	c.detach(r)
-	c.offer = c.head()
 	p := r.receiptOf(classDepth)
 	p.weight = c.weight
 	t.discipline.charge(&t.level, &c.share, r, turn, p)
+	c.changed()
 	if t.stale {
 		t.stale = false
 		for _, c := range t.classes {
@@ -74,6 +74,7 @@ func (c *class) refund(f *flow, r *Request) {
 	}
 	if p := c.receipt(r); p != nil {
 		c.tier.discipline.refund(&c.tier.level, &c.share, r, p)
+		c.changed()
 	}
 }
 

@@ -9,12 +9,12 @@ type class struct {
 
 	tier     *tier
 	config   ClassConfig
-	order    order    // of the requests within a flow; nil means by arrival
-	removed  bool     // it is no longer configured: it accepts no arrivals and drains
-	gone     bool     // and has drained: it is in its tier no more
-	queued   int      // waiting requests
-	offer    *Request // its head for the turn that is being charged; nil if it has none
-	inflight int      // requests in flight that it has charged, with their flows
+	order    order // of the requests within a flow; nil means by arrival
+	removed  bool  // it is no longer configured: it accepts no arrivals and drains
+	gone     bool  // and has drained: it is in its tier no more
+	queued   int   // waiting requests
+	place    int   // its index in the ring of its tier's classes
+	inflight int   // requests in flight that it has charged, with their flows
 
 	left *flowLane // stands for none: it is the flowLane of requests that have left the class by a pop or a bypass
 
@@ -116,6 +116,7 @@ func (c *class) reindexLane(l *classLane) {
 	if c.guarded {
 		c.reindexGuarded(l, some && l.roomAbove())
 	}
+	c.changed()
 }
 
 // reindexGuarded adds lane l to the orders of the starvation guard, or removes it from them.

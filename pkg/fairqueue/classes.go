@@ -35,12 +35,12 @@ func (t *tier) classOf(r *Request) *class {
 // deficit, and its waiters are sorted again if its order has changed. A class that is no longer configured accepts no
 // arrivals; while it has requests that wait or are in flight it drains, after the configured classes.
 func (t *tier) reclass(q *FairRequestQueue) {
-	old := t.classes
-	t.classes, t.discipline = nil, q.config.amongClasses()
+	old, list := t.classes, []*class(nil)
+	t.discipline = q.config.amongClasses()
 	for _, cc := range q.config.classes() {
 		i := slices.IndexFunc(old, func(c *class) bool { return c.config.Name == cc.Name })
 		if i < 0 {
-			t.classes = append(t.classes, newClass(t, cc, q))
+			list = append(list, newClass(t, cc, q))
 			continue
 		}
 		c := old[i]
@@ -48,21 +48,23 @@ func (t *tier) reclass(q *FairRequestQueue) {
 			c.reorder(o)
 		}
 		c.config, c.removed, c.weight = cc, false, cc.weight()
-		t.classes = append(t.classes, c)
+		list = append(list, c)
 	}
 	for _, c := range old {
-		if slices.Contains(t.classes, c) {
+		if slices.Contains(list, c) {
 			continue
 		}
 		if c.removed = true; c.drained() {
 			c.gone = true
 		} else {
-			t.classes = append(t.classes, c)
+			list = append(list, c)
 		}
 	}
+	t.arrange(list)
 	if len(old) == 1 && len(t.classes) > 1 { // a tier's only class is never charged, so its share may be stale
 		for _, c := range t.classes {
 			t.discipline.begin(&t.level, &c.share)
+			c.changed()
 		}
 	}
 }
@@ -95,5 +97,5 @@ func (c *class) drained() bool { return c.removed && c.queued == 0 && c.inflight
 // dropClass removes a class that has drained.
 func (t *tier) dropClass(c *class) {
 	c.gone = true
-	t.classes = slices.DeleteFunc(t.classes, func(o *class) bool { return o == c })
+	t.arrange(slices.DeleteFunc(t.classes, func(o *class) bool { return o == c }))
 }

@@ -19,8 +19,8 @@ type discipline interface {
 	resumed(l *level, s *share, in *branch, head *Request) (moved bool)
 	// tag returns the tag of head, the next request of s, or its next request in one lane.
 	tag(l *level, s *share, head *Request) VirtualTime
-	// charge charges s for r, which had this tag and is popped. In a level of classes, r has been removed already;
-	// class.offer is then the head that each class had in this turn, and for the class of r its new head.
+	// charge charges s for r, which had this tag and is popped. In a level of classes, r has been removed already, and
+	// level.subject is its class.
 	charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) (moved bool)
 	// refund takes back the charge for r, which was popped and returns to the queue.
 	refund(l *level, s *share, r *Request, p *receipt) (moved bool)
@@ -79,7 +79,9 @@ type level struct {
 	now         *time.Time // FairRequestQueue.now
 	stale       bool       // freshen must be called for every share
 	classes     []*class   // the sharers, if they are classes, in their order; nil if they are flows
+	subject     *class     // the class that tag or charge is about, in a level of classes
 	claimed     bool       // the request being charged was claimed, not served in turn
+	outOfOrder  bool       // and this one was promoted
 	timeVarying *share     // the class's own flow whose tag changes with time; nil if there is none
 	nextAdvance time.Time  // when advance must be called for it
 	wfqLevel

@@ -1,5 +1,7 @@
 package fairqueue
 
+import "math/bits"
+
 // drr is deficit round robin between classes (Shreedhar, Varghese 1995), in the form of NVIDIA's Dynamo. The classes form a
 // ring. Starting at the cursor, each class whose deficit is below the cost of its head earns its quantum; the first class
 // whose deficit then covers the cost is served and pays it. If no class can pay, all classes that can go earn the number
@@ -22,7 +24,10 @@ package fairqueue
 // on actual costs, but for the errors of what is in flight, the heads and what mostOwed cuts off. Credit is lost with the
 // last waiter. While a class is empty corrections add up, and what is above 0 is lost when it has a waiter again.
 //
-// Deficits are within ±2^33, and each turn visits each class once, whatever the quanta and costs.
+// Deficits are within ±2^33. A turn visits each class once at most, whatever the quanta and costs: if nobody can pay, it
+// computes how many quanta the first one lacks. It ends at the first class that can pay with at most one quantum, so where
+// quanta cover costs each turn visits one class or two, however many there are. Classes without an open head are not
+// visited, and the caps apply only where something has changed since they last did (drrLevel).
 type drr struct {
 	costsKnown
 	cursor Cursor
@@ -39,10 +44,14 @@ const (
 )
 
 // drrLevel is drr's state of a tier: the class to begin with. nil, or a class that is gone, means the first class. stays
-// means that its turn goes on, since it could pay for its next head when it was served.
+// means that its turn goes on, since it could pay for its next head when it was served. The sets follow from the classes
+// (class.changed); they save visits.
 type drrLevel struct {
-	cursor *class
-	stays  bool
+	cursor   *class
+	stays    bool
+	open     classSet // classes with a head in an open lane
+	covered  classSet // of these, the ones whose credit covers it
+	uncapped classSet // classes of which the head or the account has changed since the caps were applied to them
 }
 
 // drrShare is drr's state of a class: what it has earned and not spent, or below 0 what it owes; and what corrections have
@@ -56,20 +65,39 @@ const mostOwed = 4 * int64(MaxCost)
 // distanceBits is the number of bits of a tag that hold the distance from the cursor.
 const distanceBits = 20
 
-// index returns the index of s in the ring, and that of the class to begin with: the cursor's, or the next if the
-// cursor's turn goes on but for a correction, by which it would have ended.
-func (drr) index(l *level, s *share) (i, from int) {
-	for n, c := range l.classes {
-		if &c.share == s {
-			i = n
-		}
-		if c == l.cursor {
-			if from = n; l.stays && c.spent() {
-				from = (n + 1) % len(l.classes)
+// begins returns the place of the class to begin with: the cursor's, or the next if the cursor's turn goes on but for a
+// correction, by which it would have ended.
+func (drr) begins(l *level) (place int) {
+	c := l.cursor
+	if c == nil || c.place >= len(l.classes) || l.classes[c.place] != c {
+		return 0
+	}
+	if l.stays && c.spent() {
+		return (c.place + 1) % len(l.classes)
+	}
+	return c.place
+}
+
+// next returns the request that goes next, or nil if no class has an open head. It is the one whose tag is least.
+func (d drr) next(l *level) *Request {
+	from := d.begins(l)
+	for at := range l.covered.around(from) {
+		l.classes[at].tier.visits++
+		return l.classes[at].head()
+	}
+	var best *Request
+	var least int64
+	for at := range l.open.around(from) {
+		c := l.classes[at]
+		c.tier.visits++
+		head := c.head()
+		if n := max(1, c.needs(head.Cost)); best == nil || n < least {
+			if best, least = head, n; n == 1 {
+				break
 			}
 		}
 	}
-	return i, from
+	return best
 }
 
 // spent reports whether the class cannot pay for its head because of what corrections have taken from it.
@@ -119,21 +147,19 @@ func (s *drrShare) offset() {
 }
 
 func (d drr) tag(l *level, s *share, head *Request) VirtualTime {
-	i, from := d.index(l, s)
-	if i < from {
-		i += len(l.classes)
-	}
+	i, from := l.subject.place, d.begins(l)
 	quanta := int64(0) // it has been given back what its head costs
 	if s.credit < int64(head.Cost) {
-		quanta = max(1, l.classes[i%len(l.classes)].needs(head.Cost))
+		quanta = max(1, l.subject.needs(head.Cost))
+	}
+	if i < from {
+		i += len(l.classes)
 	}
 	return VirtualTime(quanta<<distanceBits | int64(i-from))
 }
 
 func (d drr) charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) (moved bool) {
-	i, _ := d.index(l, s)
-	served, ring := l.classes[i], len(l.classes)
-	from := (i + ring - int(tag&(1<<distanceBits-1))) % ring // as it was when the turn was chosen
+	served, ring := l.subject, len(l.classes)
 	p.charged, p.start = VirtualTime(r.Cost), 0
 	if !l.claimed && tag>>distanceBits == 0 {
 		s.credit -= int64(r.Cost)
@@ -141,31 +167,64 @@ func (d drr) charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt)
 		return true
 	}
 	if !l.claimed {
+		from := (served.place + ring - int(tag&(1<<distanceBits-1))) % ring // as it was when the turn was chosen
 		d.round(l, served, from, r)
 	}
 	s.deficit = max(s.deficit-int64(r.Cost), -mostOwed)
 	s.offset()
 	if !l.claimed {
-		l.cursor, l.stays = served, d.cursor == Stay && served.offer != nil && served.needs(served.offer.Cost) == 0
+		head := served.head()
+		l.cursor, l.stays = served, d.cursor == Stay && head != nil && served.needs(head.Cost) == 0
 		if !l.stays {
-			l.cursor = l.classes[(i+1)%ring]
+			l.cursor = l.classes[(served.place+1)%ring]
 		}
 	}
 	return true
 }
 
 // round adds the quanta that the classes earn, from the cursor on, until served can pay for r, and applies the caps.
-func (drr) round(l *level, served *class, from int, r *Request) {
+func (d drr) round(l *level, served *class, from int, r *Request) {
+	if l.outOfOrder {
+		d.promotedRound(l, served, from, r)
+		return
+	}
+	needed := served.needs(r.Cost)
+	quanta := max(1, needed)
+	earns := func(c *class, n int64) {
+		c.tier.visits++
+		c.earn(n, c.head())
+		l.uncapped.put(c.place, false)
+	}
+	l.open.put(served.place, false) // it pays for r, whatever is its next head
+	for at := range l.open.around(from) {
+		before := (at-from+len(l.classes))%len(l.classes) < (served.place-from+len(l.classes))%len(l.classes)
+		if !before && needed <= 1 {
+			break // it was served before the ring was completed, so the classes after it earn nothing
+		}
+		earns(l.classes[at], quanta)
+	}
+	for i := range l.uncapped {
+		for both := l.uncapped[i] & l.open[i]; both != 0; both &= both - 1 {
+			earns(l.classes[i*64+bits.TrailingZeros64(both)], 0)
+		}
+	}
+	served.earn(needed, r)
+}
+
+// promotedRound is round where the heads in busy lanes count too. It visits all classes, for there are few promotions.
+func (drr) promotedRound(l *level, served *class, from int, r *Request) {
 	needed := served.needs(r.Cost)
 	quanta := max(1, needed)
 	for j := range l.classes {
-		switch c := l.classes[(from+j)%len(l.classes)]; {
-		case c == served:
+		c := l.classes[(from+j)%len(l.classes)]
+		c.tier.visits++
+		if c == served {
 			if c.earn(needed, r); needed <= 1 {
-				quanta = 0 // it was served before the ring was completed, so the classes after it earn nothing
+				quanta = 0
 			}
-		case c.offer != nil:
-			c.earn(quanta, c.offer)
+		} else if head := c.starvedHead(); head != nil {
+			c.earn(quanta, head)
+			l.uncapped.put(c.place, true)
 		}
 	}
 }
@@ -200,8 +259,7 @@ func (drr) freshen(*level, *share) (moved bool) { return false }
 
 func (d drr) describe(l *level, s *share, number func(int64)) {
 	if s == nil {
-		_, from := d.index(l, nil)
-		number(int64(from))
+		number(int64(d.begins(l)))
 		number(one(l.stays))
 		return
 	}

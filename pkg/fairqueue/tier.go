@@ -16,13 +16,16 @@ type tier struct {
 	deficit  int64  // weighted mode: the service that it is owed, in cost; see weighted.go
 	reset    uint64 // number of the last charge when deficit was reset
 	promoted uint64
+	visits   uint64 // classes that turns have looked at
 }
 
 func newTier(q *FairRequestQueue, id int, cfg TierConfig) *tier {
 	t := &tier{queue: q, id: id, config: cfg, level: level{discipline: q.config.amongClasses(), now: &q.now}}
+	var list []*class
 	for _, cc := range q.config.classes() {
-		t.classes = append(t.classes, newClass(t, cc, q))
+		list = append(list, newClass(t, cc, q))
 	}
+	t.arrange(list)
 	return t
 }
 
