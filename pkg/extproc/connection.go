@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"time"
 
@@ -88,8 +89,10 @@ func (c *connection) reportPanic(p any, doing, state string) {
 type reader struct {
 	context.Context // the stream's
 	wire            extprocv3.ExternalProcessor_ProcessServer
-	// gone is closed by the reader's goroutine when the stream has ended.
-	gone chan struct{}
+	// gone is closed by the reader's goroutine when the stream has ended. From then on closed reports whether Envoy has
+	// closed the stream before it cancelled it.
+	gone   chan struct{}
+	closed bool
 	// inbox and stopped are set by start.
 	inbox   *inbox
 	stopped chan struct{}
@@ -132,6 +135,7 @@ func (r *reader) run(inbox *inbox, stopped <-chan struct{}) {
 	for {
 		m, err := r.wire.Recv()
 		if err != nil {
+			r.closed = errors.Is(err, io.EOF)
 			return
 		}
 		for !inbox.put(m) {

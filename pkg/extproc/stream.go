@@ -3,6 +3,7 @@ package extproc
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -62,6 +63,7 @@ type mainStream struct {
 	elsewhere    string                 // the endpoint that served, if it is not the one picked
 	sent         time.Time              // when the destination was sent
 	lastAnswered time.Time              // when the request headers or the response headers were answered
+	closed       bool                   // Envoy has closed the stream before it cancelled it (unobserved)
 }
 
 // newMainStream returns the machine of a stream that begins with the given message.
@@ -83,7 +85,9 @@ func (st *mainStream) next() (*extprocv3.ProcessingRequest, error) {
 		if st.state == arriving {
 			return st.nextOfBody()
 		}
-		return st.wire.Recv()
+		m, err := st.wire.Recv()
+		st.closed = errors.Is(err, io.EOF)
+		return m, err
 	}
 	for {
 		if m := st.reader.inbox.get(); m != nil {
@@ -97,6 +101,7 @@ func (st *mainStream) next() (*extprocv3.ProcessingRequest, error) {
 			if m := st.reader.inbox.get(); m != nil { // it came before the end
 				return m, nil
 			}
+			st.closed = st.reader.closed
 			return nil, context.Canceled
 		}
 	}
@@ -210,7 +215,7 @@ func (st *mainStream) noticeUnobserved() {
 		s.unobserved.reset()
 		return
 	}
-	if s.unobserved.ended(time.Since(st.lastAnswered), st.state == responding, st.events) {
+	if s.unobserved.ended(time.Now(), st.lastAnswered, st.closed, st.state == responding, st.events) {
 		s.log.Info("WARNING: Envoy ends the streams before the answers have ended, so the stock reads low and the " +
 			"backends get more than they should: set response_trailer_mode: SEND in the filter's processing_mode " +
 			"(response_body_mode may stay NONE)")

@@ -28,6 +28,7 @@ type stream struct {
 	grpc     grpc.BidiStreamingServer[extproc.ProcessingRequest, extproc.ProcessingResponse]
 	messages chan *extproc.ProcessingRequest
 	verdict  chan error // what Process shall return
+	why      chan error // why there are no more messages
 }
 
 func newProcessor(t *testing.T) *processor {
@@ -57,12 +58,13 @@ func newProcessor(t *testing.T) *processor {
 func (p *processor) die() { p.server.Stop() }
 
 func (p *processor) Process(s grpc.BidiStreamingServer[extproc.ProcessingRequest, extproc.ProcessingResponse]) error {
-	own := &stream{grpc: s, messages: make(chan *extproc.ProcessingRequest, 4096), verdict: make(chan error, 1)}
+	own := &stream{grpc: s, messages: make(chan *extproc.ProcessingRequest, 4096), verdict: make(chan error, 1), why: make(chan error, 1)}
 	go func() {
 		defer close(own.messages)
 		for {
 			message, err := s.Recv()
 			if err != nil {
+				own.why <- err
 				return
 			}
 			own.messages <- message

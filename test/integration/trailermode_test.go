@@ -1,0 +1,68 @@
+package integration
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// Clients that leave as soon as an answer begins are not taken for an Envoy without response_trailer_mode: SEND. Without
+// it there is the warning, whatever clients do.
+func TestClientsThatLeaveAreNoWrongMode(t *testing.T) {
+	t.Parallel()
+	for trailers, want := range map[string]int{"SEND": 0, "SKIP": 1} {
+		t.Run(trailers, func(t *testing.T) {
+			s := start(t, setup{
+				envoys: []string{"header-only"}, models: []modelsim.Config{modelsim.Fixed(8, 300*time.Millisecond)},
+				edit: func(b envoyrun.Bootstrap) error {
+					envoyrun.Object(b.Filter(envoyrun.ExtProcFilter), "processing_mode")["response_trailer_mode"] = trailers
+					return nil
+				},
+			})
+			for range 40 {
+				s.leaveAtTheHeaders()
+			}
+			s.epp.settled()
+			warned := func() int { return strings.Count(s.epp.log.String(), "response_trailer_mode") }
+			if want == 0 {
+				if n := warned(); n != 0 {
+					t.Errorf("%d warnings", n)
+				}
+				return
+			}
+			eventually(t, "the warning", func() error {
+				if n := warned(); n != want {
+					return fmt.Errorf("%d warnings", n)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// leaveAtTheHeaders asks for a streamed answer, and resets the connection once its headers are there.
+func (s *scene) leaveAtTheHeaders() {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", s.envoy().Addr())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	body := chat("tiny", true)
+	_, err = fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s", len(body), body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if response, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || response.StatusCode != 200 { //nolint:bodyclose // the connection is reset
+		s.t.Fatalf("%v, %v", response, err)
+	}
+	_ = conn.(*net.TCPConn).SetLinger(0)
+}
