@@ -1,7 +1,9 @@
 package dispatch
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
@@ -17,6 +19,8 @@ type fleet struct {
 	most     [2]int64   // the bounds of tokens; 0: none
 	changed  []Endpoint // what TakeChanges returns
 	sick     bool       // it panics whenever it is asked for a placement
+	level    int        // of the models that are listed
+	regroups *Regrouping
 }
 
 // set makes these the slots.
@@ -63,7 +67,7 @@ func (f *fleet) TakesTokens(e Endpoint, change int64) bool {
 
 func (f *fleet) ready(p Placement) (ready []Endpoint) {
 	for e, n := range f.slots {
-		if n > 0 && p.(reach).has(Endpoint(e)) {
+		if n > 0 && f.has(p.(reach), Endpoint(e)) {
 			ready = append(ready, Endpoint(e))
 		}
 	}
@@ -153,17 +157,32 @@ func (f *fleet) Meets(p Placement, set *EndpointSet) bool {
 func (f *fleet) CanServe(p Placement, e Endpoint) bool { return slices.Contains(f.ready(p), e) }
 
 // Reach is asked for the poison as well, so it answers.
-func (f *fleet) Reach(p Placement, _ []Endpoint) ([]Endpoint, bool) {
+func (f *fleet) Reach(p Placement, some []Endpoint) ([]Endpoint, bool) {
 	if p.Lane() == "" {
 		return nil, true
+	}
+	if r := p.(reach); r.isModel() {
+		all := f.scene.lists[f.level].reach[r]
+		if whole := len(all) == len(f.slots); whole {
+			return some, true
+		}
+		return append(some, all...), false
 	}
 	return []Endpoint{Endpoint(p.Lane()[0] - '0')}, false
 }
 
-// Traits: none, since no endpoint joins the fleet.
-func (f *fleet) Traits(_ Placement, some []scheduling.Trait) []scheduling.Trait { return some }
+// Traits: only models have some, since no endpoint joins the fleet.
+func (f *fleet) Traits(p Placement, some []scheduling.Trait) []scheduling.Trait {
+	if r := p.(reach); r.isModel() {
+		return append(some, f.scene.lists[f.level].traits[r]...)
+	}
+	return some
+}
 
 func (f *fleet) TraitsOf(e Endpoint, some []scheduling.Trait) ([]scheduling.Trait, bool) {
+	if f.scene.lists != nil {
+		some = append(some, f.scene.lists[f.level].traitsOf[e]...)
+	}
 	return some, int(e) < len(f.slots)
 }
 
@@ -176,7 +195,92 @@ func (f *fleet) CanTakeOver(p Placement, e Endpoint) bool {
 	return f.CanServe(p, e) && f.below(p, BelowUpper, -1)
 }
 
-// Lane is the one that the request names: nothing regroups the lanes.
-func (f *fleet) Lane(p Placement) string { return p.Lane() }
+// Lane is the one that the request names, or that of its model.
+func (f *fleet) Lane(p Placement) string {
+	if r := p.(reach); r.isModel() {
+		return f.scene.lists[f.level].lane[r]
+	}
+	return p.Lane()
+}
 
-func (f *fleet) TakeRegrouping() *Regrouping { return nil }
+func (f *fleet) TakeRegrouping() *Regrouping {
+	g := f.regroups
+	f.regroups = nil
+	return g
+}
+
+// has reports whether an endpoint is in a lane.
+func (f *fleet) has(r reach, e Endpoint) bool {
+	if r.isModel() {
+		return slices.Contains(f.scene.lists[f.level].reach[r], e)
+	}
+	return r.has(e)
+}
+
+// list makes the models of this level those that are listed.
+func (f *fleet) list(level int) {
+	if f.scene.lists == nil || f.level == level {
+		return
+	}
+	for e := range f.slots {
+		if f.scene.listed[f.level][e] != f.scene.listed[level][e] && !slices.Contains(f.changed, Endpoint(e)) {
+			f.changed = append(f.changed, Endpoint(e))
+		}
+	}
+	f.regroups = f.regroups.And(f.scene.lists[f.level].regroups[level])
+	f.level = level
+}
+
+// listing is what follows from the models that the endpoints list at one level of the pool, as a real board has it.
+type listing struct {
+	lane     map[reach]string
+	reach    map[reach][]Endpoint
+	traits   map[reach][]scheduling.Trait
+	traitsOf [2][]scheduling.Trait
+	regroups []*Regrouping // to each other level
+}
+
+// listings asks a board for what follows from each level's models.
+func listings(s *scene) (all []listing) {
+	scheduler, err := scheduling.New(scheduling.DefaultConfig())
+	if err != nil {
+		panic(err)
+	}
+	snapshot := func(level int) *scheduling.Snapshot {
+		var endpoints []scheduling.Endpoint
+		for e, models := range s.listed[level] {
+			endpoints = append(endpoints, scheduling.Endpoint{
+				ID: Endpoint(e), Address: fmt.Sprintf("10.0.0.%d:80", e+1), Ready: true, Models: strings.Split(models, ""),
+			})
+		}
+		return scheduling.NewSnapshot(uint64(level), endpoints)
+	}
+	for level := range s.listed {
+		l := listing{lane: map[reach]string{}, reach: map[reach][]Endpoint{}, traits: map[reach][]scheduling.Trait{}}
+		b := scheduling.NewBoard(scheduler, nil)
+		b.SetSnapshot(snapshot(level))
+		for _, k := range s.kinds {
+			if !k.lane.isModel() {
+				continue
+			}
+			q := scheduling.Recalled{Model: string(k.lane)}.Query()
+			l.lane[k.lane], l.traits[k.lane] = b.Lane(q), b.Traits(q, nil)
+			for e, models := range s.listed[level] {
+				if strings.Contains(models, string(k.lane)) {
+					l.reach[k.lane] = append(l.reach[k.lane], Endpoint(e))
+				}
+			}
+		}
+		for e := range l.traitsOf {
+			l.traitsOf[e], _ = b.TraitsOf(Endpoint(e), nil)
+		}
+		for other := range s.listed {
+			b.SetSnapshot(snapshot(level))
+			b.TakeRegrouping()
+			b.SetSnapshot(snapshot(other))
+			l.regroups = append(l.regroups, b.TakeRegrouping())
+		}
+		all = append(all, l)
+	}
+	return all
+}

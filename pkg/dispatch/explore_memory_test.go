@@ -45,6 +45,7 @@ var constant = map[reflect.Type]bool{
 	reflect.TypeFor[fairqueue.Config](): true,
 	reflect.TypeFor[stock.Config]():     true,
 	reflect.TypeFor[scene]():            true,
+	reflect.TypeFor[Regrouping]():       true,
 	reflect.TypeFor[scratch]():          true,
 }
 

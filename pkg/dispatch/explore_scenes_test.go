@@ -106,6 +106,31 @@ func scenes() []*scene {
 			},
 		},
 		{
+			name: "lives-of-models", depth: wholeLives, requests: 3, crowd: []int8{1}, pool: [][]int{{1, 1}, {1, 1}, {1, 1}}, start: 1,
+			lower: 1, upper: 1,
+			listed: [][2]string{{"mn", "m"}, {"mn", "mn"}, {"m", "n"}},
+			kinds:  []arrivalKind{{0, "a", "m"}, {1, "a", "m"}, {1, "a", "n"}},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				perBackend(c, 1, 1)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
+			},
+		},
+		{
+			name: "models", depth: 4, requests: 6, crowd: []int8{1, 2, 3, 4}, pool: [][]int{{0, 1}, {1, 1}, {1, 1}, {1, 1}}, start: 2,
+			lower: 1, upper: 2,
+			listed: [][2]string{{"mn", "m"}, {"mn", "m"}, {"mn", "mn"}, {"m", "n"}},
+			kinds: []arrivalKind{
+				{0, "a", "n"}, {1, "a", "m"}, {1, "a", "n"}, {1, "b", "n"}, {1, "b", ""},
+			},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				perBackend(c, 1, 2)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
+				c.Queue.Discipline, c.MaxInFlightPerFlowPerBackend = fairqueue.VTC, 1
+			},
+		},
+		{
 			name: "reservations", depth: 6, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
 			config: func(c *Config) { threeTiers(c, 100_000); c.Tiers[0].ReservedFloor = 1 },
 		},

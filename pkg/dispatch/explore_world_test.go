@@ -32,6 +32,8 @@ type scene struct {
 	passOn   bool          // requests that are passed on are an input
 	usage    []op          // inputs that say what requests have cost
 	reload   func(*Config) // the other configuration, if a reload is an input
+	listed   [][2]string   // the models that each endpoint lists, a letter for each, by level of the pool; nil: none matters
+	lists    []listing     // made of them
 }
 
 // arrivalKind is what tells one request from another.
@@ -64,10 +66,13 @@ func (k arrivalKind) within() time.Duration {
 	return time.Duration(ticks[0]-'0') * tick
 }
 
-// reach is a placement: "" is the whole pool, a digit that endpoint.
+// reach is a placement: "" is the whole pool, a digit that endpoint, a letter the endpoints that list that model.
 type reach string
 
 func (r reach) Lane() string { return string(r) }
+
+// isModel reports whether it names a model.
+func (r reach) isModel() bool { return r >= "a" }
 
 func (r reach) has(e Endpoint) bool { return r == "" || Endpoint(r[0]-'0') == e }
 
@@ -106,6 +111,9 @@ type subject struct {
 var epoch = time.Unix(1_000_000_000, 0)
 
 func newWorld(s *scene) (*world, error) {
+	if s.listed != nil && s.lists == nil {
+		s.lists = listings(s)
+	}
 	w := &world{scene: s, fleet: &fleet{scene: s}, level: s.start, clock: epoch, heard: map[*Waiter]int{}}
 	m, err := New(w.configuration(false), w.fleet, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
@@ -154,6 +162,7 @@ func (w *world) backends() {
 		}
 	}
 	w.fleet.set(slots)
+	w.fleet.list(w.level)
 	w.event(func() { w.SetBackends(w.clock, ready, nil) })
 }
 
