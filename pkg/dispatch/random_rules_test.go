@@ -46,6 +46,7 @@ func (x *run) follow(own *request) {
 			x.goes(r)
 			if again && !r.promoted {
 				x.shares.outOfTurn(r)
+				x.turns.spoil(r.w.Tier())
 			}
 		}
 	}
@@ -103,6 +104,7 @@ func (x *run) preempted(r *request, at dispatch.Endpoint, heard []*request, own 
 	for _, taker := range append(heard, own) {
 		if taker != nil && taker != r && taker.phase == running && taker.at == at && x.above(taker, r) {
 			x.shares.outOfTurn(taker)
+			x.turns.spoil(taker.w.Tier())
 			return
 		}
 	}
@@ -253,6 +255,7 @@ func (x *run) sameLine(a, b *request) bool {
 func (x *run) goes(r *request) {
 	x.counts.grants++
 	x.shares.granted(r)
+	x.turns.granted(r, r.w.Granted().Promoted())
 	x.takes(r)
 	x.released = x.now
 	x.note("%v is released to %d", r, r.at)

@@ -17,9 +17,6 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// mostRequests bounds the requests of a run.
-const mostRequests = 300
-
 var dawn = time.Unix(1_000_000_000, 0)
 
 // run is one life of a machine, with all that its callers do: streams, clients, the timer.
@@ -36,6 +33,7 @@ type run struct {
 	sent      map[int]int // requests by load
 	owners    map[*dispatch.Waiter]*request
 	shares    *shares
+	turns     *turns
 	counts    tallies
 	trace     []string // the last events
 	traces    bool
@@ -43,7 +41,7 @@ type run struct {
 
 // tallies say what a run has met.
 type tallies struct {
-	requests, grants, bypasses, preemptions, promotions, rejections, windows, compared, regroupings int
+	requests, grants, bypasses, preemptions, promotions, rejections, windows, compared, regroupings, turns int
 }
 
 // broken is the panic of a property that does not hold.
@@ -117,7 +115,7 @@ func (x *run) begin() {
 	if x.m, err = dispatch.New(x.config, placement.On(x.board), rand.New(rand.NewPCG(x.scene.seed, 2))); err != nil {
 		x.failf("configuration: %w", err)
 	}
-	x.shares = newShares(x)
+	x.shares, x.turns = newShares(x), newTurns(x)
 	x.snapshot = x.board.Snapshot()
 	x.rank()
 	x.setPool(x.scene.pool)
@@ -160,7 +158,7 @@ func (x *run) sendsOn(l *load) {
 
 // sends sends a load's next request, unless its time is over; nil: it is.
 func (x *run) sends(l *load) *request {
-	if x.now.Sub(dawn) >= l.begins+l.lasts || x.requests >= mostRequests {
+	if x.now.Sub(dawn) >= l.begins+l.lasts || x.requests >= x.scene.most {
 		return nil
 	}
 	x.requests++
@@ -431,6 +429,7 @@ func (x *run) reloads(cfg dispatch.Config) {
 		x.config = cfg
 		x.rank()
 		x.shares.reset()
+		x.turns.reset()
 	})
 }
 

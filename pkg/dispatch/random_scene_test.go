@@ -22,6 +22,7 @@ type scene struct {
 	models  bool // endpoints list models
 	loads   []load
 	changes []change
+	most    int           // requests
 	length  time.Duration // after it no client sends any more
 }
 
@@ -91,7 +92,7 @@ func chance(r *rand.Rand, percent int) bool { return r.IntN(100) < percent }
 // newScene makes the scene of a seed.
 func newScene(seed uint64) *scene {
 	r := rand.New(rand.NewPCG(seed, 0))
-	s := &scene{seed: seed, length: time.Duration(some(r, 5, 10, 20)) * time.Second}
+	s := &scene{seed: seed, most: 300, length: time.Duration(some(r, 5, 10, 20)) * time.Second}
 	s.config = firstConfig(r)
 	s.models = chance(r, 60)
 	s.pool = randomPool(r, 1+r.IntN(mostEndpoints), s.models)
@@ -125,6 +126,21 @@ func (s *scene) contend(r *rand.Rand) {
 			l.path = &fairqueue.Path{Class: names[max(0, i-1)%len(names)]}
 		}
 	}
+	if chance(r, 40) { // as with cost: requests
+		for i := range s.loads {
+			l := &s.loads[i]
+			l.cost, l.spread, l.estimates, l.factor, l.fates = first.cost, 1, exact, 1, fates{}
+		}
+	}
+	if s.most = 2 * s.most; chance(r, 25) { // what costs less than was charged is known later
+		first.estimates, first.cost = greedy, max(2, first.cost)
+		for i := range s.loads {
+			s.loads[i].fates = fates{late: 100}
+		}
+	}
+	if len(s.loads) > 2 && chance(r, 40) {
+		s.beside(r)
+	}
 	q := &s.config.Queue
 	q.TotalCapacity, q.FlowCapacity, q.QueueTTL = 1000, 100, 300*time.Second
 	for i := range q.Tiers {
@@ -134,6 +150,25 @@ func (s *scene) contend(r *rand.Rand) {
 	if q.TierMode == fairqueue.Weighted && len(q.Tiers) > 1 && len(s.loads) > 3 { // tiers contend, too
 		for i := range 2 {
 			s.loads[2+i].tier = q.Tiers[1].Name
+		}
+	}
+}
+
+// beside lets the first two loads share one engine, and the others use engines of another model, which answer much faster.
+func (s *scene) beside(r *rand.Rand) {
+	s.models, s.changes = true, nil
+	s.pool = randomPool(r, 2+r.IntN(3), true)
+	for i := range s.pool {
+		s.pool[i].Ready, s.pool[i].Models = true, []string{[]string{"m", "n"}[min(i, 1)]}
+	}
+	for i := range s.loads {
+		l := &s.loads[i]
+		l.ask = scheduling.Ask{Model: []string{"m", "n"}[min(i/2, 1)]}
+		if i > 1 {
+			l.tier, l.path = s.loads[0].tier, s.loads[0].path
+			l.runs = max(5*time.Millisecond, s.loads[0].runs/8)
+			l.flow = some(r, "a", "b", "c")
+			l.clients, l.pause, l.begins = 3, 5*time.Millisecond, s.length/time.Duration(4+r.IntN(20))
 		}
 	}
 }

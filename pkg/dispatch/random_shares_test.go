@@ -92,6 +92,15 @@ func (s *shares) reset() {
 	for _, r := range s.run.owners {
 		r.charges = nil
 	}
+	s.now = 1
+	for _, r := range s.run.waiting { // they go on waiting where they wait, with what counts there from elsewhere
+		for _, p := range s.path(r) {
+			p.present = s.now
+			if was := before[p.of.key]; was != nil && len(was.seats) > 1 {
+				p.elsewhere = -1
+			}
+		}
+	}
 }
 
 // regroup gives requests the lanes that they have on other endpoints. Where any has another one, all intervals begin anew. A

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	randomRuns  = flag.Int("random.runs", 500, "scenes that TestRandomMachines plays")
+	randomRuns  = flag.Int("random.runs", 400, "scenes that TestRandomMachines plays")
 	randomSeed  = flag.Uint64("random.seed", 1, "the first scene's seed; the others follow it")
 	randomQuick = flag.Bool("random.quick", false, "TestRandomMachines does not reduce a scene that fails")
 )
@@ -70,6 +70,7 @@ func (n *tallies) add(o tallies) {
 	n.windows += o.windows
 	n.compared += o.compared
 	n.regroupings += o.regroupings
+	n.turns += o.turns
 }
 
 // property is the name of the property that an error says does not hold.
