@@ -134,7 +134,8 @@ func (p *Publication) step(ctx context.Context, aim aim) (reached bool, err erro
 	defer cancel()
 	read, err := p.slice.Get(ctx)
 	if err != nil {
-		return apierrors.IsNotFound(err) && aim == aimWithdraw, err
+		// What is gone, or not this replica's any more, leads nowhere that it could mend: as after a rollback.
+		return aim != aimPublish && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)), err
 	}
 	mine := false
 	for _, e := range read.Endpoints {

@@ -23,6 +23,7 @@ type oneSlice struct {
 	patches int
 	before  func() // called once, before a patch
 	away    bool
+	refuses error
 }
 
 func newSlice() *oneSlice {
@@ -34,6 +35,9 @@ func (s *oneSlice) Get(_ context.Context) (*discoveryv1.EndpointSlice, error) {
 	defer s.mu.Unlock()
 	if s.away {
 		return nil, context.DeadlineExceeded
+	}
+	if s.refuses != nil {
+		return nil, s.refuses
 	}
 	return s.slice.DeepCopy(), nil
 }
@@ -180,6 +184,37 @@ func TestPublicationIsByVersion(t *testing.T) {
 		<-a.Withdraw()
 		s.want(t, "b@10.0.0.2", "after both have written")
 	})
+}
+
+// A slice that is gone, or is not this replica's any more, holds nobody up who ends: a rollback takes it away. One that
+// cannot be read for a while does.
+func TestHandOverOfASliceThatIsGone(t *testing.T) {
+	resource := schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}
+	for name, refusal := range map[string]error{
+		"gone": apierrors.NewNotFound(resource, "weir"), "not this replica's": apierrors.NewForbidden(resource, "weir", nil), "away": nil,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSlice()
+			a := s.publish(t, "a", "10.0.0.1")
+			a.Lead(true)
+			synctest.Wait()
+			s.mu.Lock()
+			s.away, s.refuses = refusal == nil, refusal
+			s.mu.Unlock()
+			replaced := a.HandOver()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if isClosed(replaced) != (refusal != nil) {
+				t.Errorf("%s: replaced: %t", name, isClosed(replaced))
+			}
+			withdrawn := a.Withdraw()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if isClosed(withdrawn) != (refusal != nil) {
+				t.Errorf("%s: withdrawn: %t", name, isClosed(withdrawn))
+			}
+		})
+	}
 }
 
 // An address of the other family is not entered: the apiserver would refuse it.
