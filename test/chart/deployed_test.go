@@ -34,6 +34,7 @@ type deployed struct {
 	apiserver string // its URL
 	pod       *corev1.Pod
 	ip        string // of the pod; empty: 127.0.0.1, and other ports than the container's
+	binary    string // the program
 	process   *child.Process
 	log       string            // the file
 	files     map[string]string // directories by the name of their volume
@@ -69,6 +70,12 @@ func replicaBy(t *testing.T, env *kubeenv.Env, ns string, all objects, apiserver
 // replicaAt is replicaBy for one whose pod has an address of its own in 127.0.0.0/8, and the container's ports there.
 func replicaAt(t *testing.T, env *kubeenv.Env, ns string, all objects, apiserver, ip string) *deployed {
 	t.Helper()
+	return replicaOf(t, binaries.Path(binaries.EPP), env, ns, all, apiserver, ip)
+}
+
+// replicaOf is replicaAt for another program than the one that the tests have built.
+func replicaOf(t *testing.T, binary string, env *kubeenv.Env, ns string, all objects, apiserver, ip string) *deployed {
+	t.Helper()
 	deployment := all.deployment(t)
 	template, err := json.Marshal(deployment.at("spec", "template"))
 	if err != nil {
@@ -79,12 +86,16 @@ func replicaAt(t *testing.T, env *kubeenv.Env, ns string, all objects, apiserver
 		t.Fatal(err)
 	}
 	pod.GenerateName = deployment.name() + "-"
+	pod.Spec.NodeName = "node" // so that it is the test that says when it is gone
 	pods := env.Clients().CoreV1().Pods(ns)
 	made, err := pods.Create(t.Context(), &pod, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &deployed{t: t, env: env, apiserver: apiserver, pod: made, ip: ip, log: filepath.Join(t.TempDir(), "epp.log"), files: map[string]string{}}
+	d := &deployed{
+		t: t, env: env, apiserver: apiserver, pod: made, ip: ip, binary: binary, log: filepath.Join(t.TempDir(), "epp.log"),
+		files: map[string]string{},
+	}
 	d.start()
 	return d
 }
@@ -110,7 +121,7 @@ func (d *deployed) start() {
 	if d.ip == "" {
 		args = append(args, "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0")
 	}
-	cmd := exec.Command(binaries.Path(binaries.EPP), args...)
+	cmd := exec.Command(d.binary, args...)
 	if os.Getuid() == 0 { // the container has no capabilities, and so what a file's mode says holds
 		setpriv, err := exec.LookPath("setpriv")
 		if err != nil {

@@ -118,6 +118,16 @@ func TestEnvoyKnowsTheLeaderAndTheModelServers(t *testing.T) {
 	if options["http2_protocol_options"] == nil {
 		t.Errorf("Envoy speaks %v to model servers", options)
 	}
+	// Listeners with their filters and timeouts, and all else, are the tested ones.
+	for _, b := range []envoyrun.Bootstrap{config, shipped} {
+		delete(envoyrun.Object(b, "static_resources"), "clusters")
+	}
+	if !reflect.DeepEqual(config, shipped) {
+		t.Error("the rest of Envoy's configuration differs from the shipped one")
+	}
+	if got := config.Filter(envoyrun.ExtProcFilter)["message_timeout"]; got != "60s" {
+		t.Errorf("the rendered message_timeout is %v: a burst of large bodies goes past Weir", got)
+	}
 	checksum := func(all objects) string {
 		return all.get(t, "Deployment/llama-weir-envoy").text("spec", "template", "metadata", "annotations", "checksum/config")
 	}

@@ -33,7 +33,8 @@ const (
 	handoverClients = 3 * handoverBound
 	handoverRetry   = 2 * time.Second // the chart's retryPeriod
 	handoverLease   = 15 * time.Second
-	healthCheck     = 2 * time.Second // its interval and its timeout
+	healthCheck     = 2 * time.Second  // its interval and its timeout
+	ping            = 20 * time.Second // of Envoy's connections to Weir: its interval and its timeout
 )
 
 // A leader ends under load, and its successor dies, behind the Envoy that the chart renders, which looks the replicas up: at
@@ -42,7 +43,69 @@ const (
 // is over.
 func TestHandoverBehindTheChartsEnvoy(t *testing.T) {
 	h := newHandover(t, "envoy: { mode: standalone }\n")
-	names := startNameServer(t, "llama-weir-replicas", h.first.ip, h.second.ip)
+	names := h.behindTheChartsEnvoy()
+	h.plan(func() { names.set(h.second.ip) }) // of a pod that ends DNS knows nothing any more
+	third := h.replica("127.0.9.3")
+	names.set(h.second.ip, third.ip)
+	third.await("the third replica has synced", third.serving("synced"))
+	h.kill(h.second, third, healthCheck+time.Second)
+}
+
+// The leader's node is lost: nothing comes from there any more, no connection ends, DNS has the pod still, and the
+// EndpointSlice names it. Requests that come after a health check go to a follower, and none of them past Weir; those that
+// the leader had go past it, each once, when the ping of their connection has not come back, and not later. The follower
+// leads when the Lease is over, and the slice names it.
+func TestLostNodeBehindTheChartsEnvoy(t *testing.T) {
+	h := newHandover(t, "envoy: { mode: standalone }\n")
+	h.behindTheChartsEnvoy()
+	before := h.passed()
+	lost := time.Now()
+	if err := h.first.process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = h.first.process.Signal(syscall.SIGCONT) }()
+	time.Sleep(healthCheck + time.Second)
+	var fresh sync.WaitGroup
+	var answered atomic.Int64
+	for i := range 8 { // these know nothing of the lost leader
+		fresh.Go(func() {
+			time.Sleep(time.Duration(i) * time.Second)
+			if h.ask(context.Background()) == http.StatusOK {
+				answered.Add(1)
+			}
+		})
+	}
+	for !h.isReady(h.second) || !h.leadsTo(h.second) {
+		if time.Since(lost) > handoverLease+handoverRetry+time.Second {
+			t.Fatalf("nobody leads, or the slice names nobody else, %v after the node was lost", time.Since(lost))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	led := time.Since(lost)
+	time.Sleep(ping + time.Second - time.Since(lost))
+	had := h.passed() - before
+	fresh.Wait()
+	served := h.served.Load()
+	time.Sleep(2 * handoverService)
+	if n := h.passed() - before - had; n != 0 {
+		t.Errorf("%d requests went past Weir more than %v after the node was lost", n, ping+time.Second)
+	}
+	if had > handoverClients || h.served.Load() == served || answered.Load() != 8 {
+		t.Errorf("%d requests went past Weir, want at most the %d that the leader had; %d of 8 others were answered", had, handoverClients, answered.Load())
+	}
+	t.Logf("the next one led, and the slice named it, %v after the node was lost; %d requests that the lost one had went past Weir", led, had)
+}
+
+// leadsTo reports whether the EndpointSlice of the leader names a replica, and it alone.
+func (h *handover) leadsTo(d *deployed) bool {
+	slice, err := h.env.Clients().DiscoveryV1().EndpointSlices(h.ns).Get(h.t.Context(), "llama-weir", metav1.GetOptions{})
+	return err == nil && len(slice.Endpoints) == 1 && hostOf(slice.Endpoints[0].Addresses[0]) == d.ip
+}
+
+// behindTheChartsEnvoy starts Envoy as rendered, with a DNS server for the names of the replicas, and the load.
+func (h *handover) behindTheChartsEnvoy() *nameServer {
+	h.t.Helper()
+	names := startNameServer(h.t, "llama-weir-replicas", h.first.ip, h.second.ip)
 	h.front(func(rendered, b envoyrun.Bootstrap) {
 		for _, name := range []string{"weir_leader", "weir_replicas"} {
 			cluster := b.Cluster(name)
@@ -50,11 +113,7 @@ func TestHandoverBehindTheChartsEnvoy(t *testing.T) {
 			cluster["typed_dns_resolver_config"] = names.resolver()
 		}
 	})
-	h.plan(func() { names.set(h.second.ip) }) // of a pod that ends DNS knows nothing any more
-	third := h.replica("127.0.9.3")
-	names.set(h.second.ip, third.ip)
-	third.await("the third replica has synced", third.serving("synced"))
-	h.kill(h.second, third, healthCheck+time.Second)
+	return names
 }
 
 // The same behind a gateway, whose Envoy is told of the Service's EndpointSlices. It knows the leader alone, so after a death
@@ -101,17 +160,7 @@ type handover struct {
 func newHandover(t *testing.T, values string) *handover {
 	h := &handover{t: t, env: cluster(t)}
 	h.ns = h.env.Namespace(t)
-	config := modelsim.Fixed(8*handoverClients, handoverService) // all that is sent runs at once
-	config.Records = 10_000
-	var err error
-	if h.engine, err = modelsim.Start(config); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.engine.Close)
-	_, port, _ := net.SplitHostPort(h.engine.Address())
-	h.all = render(t, fmt.Sprintf("pool: { matchLabels: { app: llama }, targetPorts: [%s] }\n", port), values, fmt.Sprintf(
-		"config: { profile: recommended, requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[1]d, upperBoundPerBackend: %[1]d } }\n",
-		handoverBound))
+	h.all = render(t, h.startEngine(), values)
 	deploy(t, h.env, h.ns, h.all)
 	modelServer(t, h.env, h.ns, "engine-0", "other: x")
 	h.first = h.replica("127.0.9.1")
@@ -119,6 +168,22 @@ func newHandover(t *testing.T, values string) *handover {
 	h.second = h.replica("127.0.9.2")
 	h.second.await("the second replica has synced", h.second.serving("synced"))
 	return h
+}
+
+// startEngine starts the model server, and returns the chart's values for it.
+func (h *handover) startEngine() (values string) {
+	h.t.Helper()
+	config := modelsim.Fixed(8*handoverClients, handoverService) // all that is sent runs at once
+	config.Records = 10_000
+	var err error
+	if h.engine, err = modelsim.Start(config); err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(h.engine.Close)
+	_, port, _ := net.SplitHostPort(h.engine.Address())
+	return fmt.Sprintf(`pool: { matchLabels: { app: llama }, targetPorts: [%s] }
+config: { profile: recommended, requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[2]d, upperBoundPerBackend: %[2]d } }
+`, port, handoverBound)
 }
 
 func (h *handover) replica(ip string) *deployed {
@@ -186,16 +251,22 @@ func (h *handover) ask(ctx context.Context) int {
 }
 
 // passed returns how many requests have gone past Weir.
-func (h *handover) passed() (n int64) {
+func (h *handover) passed() int64 {
 	h.t.Helper()
-	stats, err := h.envoy.Stats(context.Background(), "ext_proc.*failure_mode_allowed")
+	n, err := h.passedYet()
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	return n
+}
+
+// passedYet is passed for other goroutines than the test's.
+func (h *handover) passedYet() (n int64, err error) {
+	stats, err := h.envoy.Stats(context.Background(), "ext_proc.*failure_mode_allowed")
 	for _, v := range stats {
 		n += v
 	}
-	return n
+	return n, err
 }
 
 // plan ends the first replica, and returns when it has.

@@ -84,7 +84,13 @@ func (u *upgrade) tool(name string, args ...string) {
 // present upgrades to the present chart.
 func (u *upgrade) present(more ...string) {
 	u.t.Helper()
-	u.helm(append(append([]string{"upgrade", release, chartDir}, files(u.t, []string{shortWindow})...), more...)...)
+	u.presentWith(shortWindow, more...)
+}
+
+// presentWith is present with other values.
+func (u *upgrade) presentWith(values string, more ...string) {
+	u.t.Helper()
+	u.helm(append(append([]string{"upgrade", release, chartDir}, files(u.t, []string{values})...), more...)...)
 }
 
 // selector returns what the Service selects.
