@@ -77,8 +77,8 @@ func (m *Machine) countTokens(l *Lease, change stock.Tokens) {
 	if l.counted {
 		m.countAt(l, 0, change)
 	}
-	if change < 0 {
-		m.touch(l.waiter.flow.tenant) // it may be below its cap again
+	if change != 0 {
+		m.touch(l.waiter.flow.tenant) // it may be below its cap again, or at it now
 	}
 }
 

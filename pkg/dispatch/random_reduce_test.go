@@ -95,6 +95,7 @@ var simplerConfigs = []func(*dispatch.Config){
 	func(c *dispatch.Config) { c.Stock.Tokens = stock.TokensConfig{} },
 	func(c *dispatch.Config) { c.ReleaseSpacing = 0 },
 	func(c *dispatch.Config) { c.Queue.Priorities = false },
+	func(c *dispatch.Config) { c.Queue.Order = fairqueue.FCFS },
 	func(c *dispatch.Config) { c.Queue.Weights = nil },
 	func(c *dispatch.Config) { c.Queue.Levels = 0 },
 	func(c *dispatch.Config) { c.EnqueueAll = true },

@@ -125,6 +125,14 @@ func (r *request) path() fairqueue.Path {
 	return *r.load.path
 }
 
+// due is the client's own deadline, or else the end of the TTL.
+func (r *request) due() time.Time {
+	if r.deadline > 0 {
+		return r.came.Add(r.deadline)
+	}
+	return r.expires
+}
+
 // final is what the request is charged in the end.
 func (r *request) final() fairqueue.Cost {
 	switch {

@@ -207,12 +207,35 @@ func (x *run) granted(r *request) {
 			x.failf("priority: %v goes before %v, which is of a higher tier and could go there", r, o)
 		case ordered && x.sameLine(o, r) && o.w.Number() < r.w.Number():
 			x.failf("order: %v goes before %v of its flow, which came before it", r, o)
+		case x.orderOf(r) == fairqueue.WSPT && x.sameLine(o, r) && x.asUrgent(o, r) && o.cost < r.cost:
+			x.failf("order: %v of cost %d goes before %v of its flow, of cost %d", r, r.cost, o, o.cost)
+		case x.orderOf(r) == fairqueue.EDF && x.sameLine(o, r) && x.asUrgent(o, r) && o.due().Add(time.Microsecond).Before(r.due()):
+			x.failf("order: %v goes before %v of its flow, of which the deadline is earlier", r, o)
 		}
 	}
 }
 
 // byArrival reports whether the requests of a request's flow go in the order of their arrival, whosever they are.
 func (x *run) byArrival(r *request) bool { return x.config.Queue.Levels <= 1 && x.linesByArrival(r) }
+
+// orderOf is the order of the requests of a request's flow.
+func (x *run) orderOf(r *request) fairqueue.Order {
+	for _, c := range x.config.Queue.Classes {
+		if c.Name == r.class {
+			return c.Order
+		}
+	}
+	if r.class == "" && len(x.config.Queue.Classes) == 0 {
+		return x.config.Queue.Order
+	}
+	return fairqueue.FCFS // of a class that drains it is not known
+}
+
+// asUrgent reports whether two requests have equal priorities.
+func (x *run) asUrgent(a, b *request) bool {
+	p, q := a.path(), b.path()
+	return p.Strict == q.Strict && p.Priority == q.Priority
+}
 
 // linesByArrival reports that of the requests of one user.
 func (x *run) linesByArrival(r *request) bool {
@@ -224,7 +247,7 @@ func (x *run) linesByArrival(r *request) bool {
 			return c.Order == fairqueue.FCFS
 		}
 	}
-	return len(x.config.Queue.Classes) == 0 && r.class == ""
+	return len(x.config.Queue.Classes) == 0 && r.class == "" && x.config.Queue.Order == fairqueue.FCFS
 }
 
 // mayPromote checks that a promotion is allowed: somebody of its tier is starved, and the promoted leases are few.
@@ -257,6 +280,8 @@ func (x *run) goes(r *request) {
 	x.shares.granted(r)
 	x.turns.granted(r, r.w.Granted().Promoted())
 	x.takes(r)
+	x.turns.observe()
+	x.turns.taken(r)
 	x.released = x.now
 	x.note("%v is released to %d", r, r.at)
 	x.goesOn(r)
@@ -370,6 +395,7 @@ func (x *run) rules() {
 		x.waitsRightly(r)
 	}
 	x.shares.observe()
+	x.turns.observe()
 }
 
 // accounts compares the machine's accounts and the board's with the requests.

@@ -207,10 +207,13 @@ func randomConfig(r *rand.Rand, base dispatch.Config) dispatch.Config {
 	if chance(r, 40) {
 		for _, name := range strings.Fields(classNames)[:2+r.IntN(2)] {
 			q.Classes = append(q.Classes, fairqueue.ClassConfig{
-				Name: name, Quantum: fairqueue.Cost(some(r, 1, 2, 5, 40)), Order: some(r, fairqueue.FCFS, fairqueue.FCFS, fairqueue.WSPT),
+				Name: name, Quantum: fairqueue.Cost(some(r, 1, 2, 5, 40)), Order: some(r, fairqueue.FCFS, fairqueue.FCFS, fairqueue.WSPT, fairqueue.EDF),
 			})
 		}
 		r.Shuffle(len(q.Classes), func(i, j int) { q.Classes[i], q.Classes[j] = q.Classes[j], q.Classes[i] })
+	}
+	if chance(r, 20) {
+		q.Order = some(r, fairqueue.WSPT, fairqueue.EDF)
 	}
 	randomTiers(r, &cfg)
 	cfg.Enabled = !chance(r, 4)
@@ -410,9 +413,9 @@ func (s *scene) String() string {
 func describeConfig(cfg dispatch.Config) string {
 	q, s := cfg.Queue, cfg.Stock
 	text := fmt.Sprintf("discipline %d, capacity mode %d of %d and %d per flow, tie-break %d, weighted tiers %t, levels %d, TTL %v, "+
-		"promotions %d, guaranteed top %t, priorities %t, cursor %d\n  weights %v, enabled %t, enqueue all %t, hold %t, "+
+		"order %d, promotions %d, guaranteed top %t, priorities %t, cursor %d\n  weights %v, enabled %t, enqueue all %t, hold %t, "+
 		"victims %d, spacing %v, caps %d %d %d %d\n",
-		q.Discipline, q.CapacityMode, q.TotalCapacity, q.FlowCapacity, q.TieBreak, q.TierMode == fairqueue.Weighted, q.Levels, q.QueueTTL,
+		q.Discipline, q.CapacityMode, q.TotalCapacity, q.FlowCapacity, q.TieBreak, q.TierMode == fairqueue.Weighted, q.Levels, q.QueueTTL, q.Order,
 		q.PromotionBudget, q.GuaranteedTop, q.Priorities, q.Cursor, q.Weights, cfg.Enabled, cfg.EnqueueAll, cfg.HoldWhenEmpty,
 		cfg.VictimOrder, cfg.ReleaseSpacing, cfg.MaxInFlightPerFlow, cfg.MaxInFlightPerFlowPerBackend,
 		cfg.MaxTokensInFlightPerFlow, cfg.MaxTokensInFlightPerFlowPerBackend)

@@ -43,6 +43,37 @@ func newTurns(x *run) *turns {
 	return t
 }
 
+// taken is called when r has its lease. A class of which nobody else could go then, whatever the pool's bound, has lost its
+// turn, and with its last waiter what it has saved.
+func (t *turns) taken(r *request) {
+	goesOn := slices.ContainsFunc(t.run.waiting, func(o *request) bool {
+		f := t.run.roomFor(o)
+		return o.w.Tier() == r.w.Tier() && o.class == r.class && f.open && f.lower && !t.run.atCap(o)
+	})
+	if !goesOn {
+		t.windows = slices.DeleteFunc(t.windows, func(w *turn) bool {
+			return w.classes && w.tier == r.w.Tier() && (w.a == r.class || w.b == r.class)
+		})
+	}
+}
+
+// observe ends the intervals of classes and tiers that have no waiters: with the last one goes what they have saved.
+func (t *turns) observe() {
+	t.windows = slices.DeleteFunc(t.windows, func(w *turn) bool {
+		var a, b bool
+		for _, o := range t.run.waiting {
+			name := o.class
+			if !w.classes {
+				name = t.run.tierName(o.w.Tier())
+			}
+			if !w.classes || o.w.Tier() == w.tier {
+				a, b = a || name == w.a, b || name == w.b
+			}
+		}
+		return !a || !b
+	})
+}
+
 // reset begins anew, after a reload.
 func (t *turns) reset() { t.windows = nil }
 
@@ -87,6 +118,16 @@ func (t *turns) granted(r *request, promoted bool) {
 		}
 		t.serve(-1, false, own, able, weight)
 	}
+}
+
+// tierName is the name of a configured tier.
+func (o *world) tierName(id int) string {
+	for name, named := range o.named {
+		if named == id {
+			return name
+		}
+	}
+	return ""
 }
 
 func (t *turns) couldGo(o *request, promoted bool) bool {

@@ -128,3 +128,30 @@ func TestUsageIsTakenForTheLast(t *testing.T) {
 	b.complete(high)
 	b.nothing("at the end")
 }
+
+// A flow whose requests turn out to take as many tokens as it may hold stands in nobody's way any more: its waiters could not
+// go, whatever room there is.
+func TestAtItsCapByARaise(t *testing.T) {
+	for _, caps := range []func(*Config){
+		func(c *Config) { c.MaxTokensInFlightPerFlow = 10 }, func(c *Config) { c.MaxTokensInFlightPerFlowPerBackend = 10 },
+	} {
+		x := newShared(t, 1, 4, caps, func(c *Config) { perBackend(c, 1, 4) })
+		arrives := func(flow string) *Waiter {
+			w := new(Waiter)
+			x.Arrive(x.clock, w, Arrival{Flow: flow, Tokens: 1, Placement: x.placement()})
+			return w
+		}
+		grows := arrives("a")
+		arrives("c")
+		arrives("c")
+		ends := arrives("c")
+		if w := arrives("a"); w.Stage() != StageWaiting {
+			t.Fatalf("at the upper bound an arrival is at stage %d", w.Stage())
+		}
+		x.Complete(x.clock, &ends.lease, fairqueue.UnknownCost)
+		x.Raise(x.clock, &grows.lease, 10, 10)
+		if w := arrives("b"); w.Stage() != StageSent {
+			t.Errorf("within the band an arrival is at stage %d, and nobody who waits could go", w.Stage())
+		}
+	}
+}
