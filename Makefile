@@ -37,7 +37,7 @@ test: check facts integration pages ## without a cluster: lint, purity, race and
 test-cluster: race-cluster test-kube test-chart pages-cluster ## with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients
 
 .PHONY: test-long
-test-long: explore random million fuzz every-byte unhappy churn ## the explorer's depths, random machines, a million tenants, fuzzing, more odd answers, 50,000 unhappy requests, a minute of churn
+test-long: explore random million fuzz every-byte unhappy burst churn ## the explorer's depths, random machines, a million tenants, fuzzing, odd answers, unhappy requests, large bodies, churn
 
 .PHONY: check
 check: vet lint race unit ## lint, purity, vet, race and unit tests, decisions explored; not on the wire
@@ -85,6 +85,10 @@ million: ## a million identities
 churn: envoy test-kube-assets ## the readiness of 500 pods changes for a minute
 	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -count=1 -timeout 30m -run 'TestManyPodsChange$$' \
 		./test/kube -kube.churn=1m
+
+.PHONY: burst
+burst: envoy ## 110 bodies of 32 MiB become whole at once, which takes 11 GB of memory; on a quiet machine
+	ENVOY=$$(hack/envoy.sh) $(GO) test -count=1 -timeout 30m -v -run TestBurstOfLargeBodies ./test/integration -burst 110
 
 .PHONY: fuzz
 fuzz: ## each fuzz target 200,000 executions beyond its seeds, which every test run takes
