@@ -137,7 +137,7 @@ func smg(d *Document) {
 	d.FairRequestQueue.PromotionBudget = One
 	d.RequestQueueController.EnqueueAll = true
 	fillSlots(&d.RequestQueueController, slots)
-	d.RequestQueueController.SlotsPerBackend = new(int64(slots))
+	d.RequestQueueController.SlotsPerBackend = new(Slots(slots))
 	// First come, first served within a tier, as SMG has it. `flows.discipline: wfq` gives fair flows inside each tier,
 	// which SMG lacks; a full tier then displaces the noisiest flow's newest request.
 	d.Flows.Discipline = DisciplineNone

@@ -47,8 +47,9 @@ type RequestQueueController struct {
 	// null derives it from the watermark.
 	UpperBoundPerBackend *int64 `yaml:"upperBoundPerBackend"`
 	// Batch slots of a backend that does not report them: replaces the watermark and both bounds; null: unknown. From 1
-	// to 1000000.
-	SlotsPerBackend *int64 `yaml:"slotsPerBackend"`
+	// to 1000000, or unbounded: every backend takes any number of requests, also if it reports slots. Nothing then waits
+	// but for a ready backend, a bound in tokens or a cap, so no share, tier or reservation has an effect.
+	SlotsPerBackend *Slots `yaml:"slotsPerBackend"`
 	// Tokens of the requests that each backend should have, weighted by tokens.stockWeights; 0: only requests count. The
 	// stock is then below a bound if it is so in requests and in tokens: in tokens, if that of one of the backends is. And a
 	// backend gets no request while those that it has take its upper bound or more, whoever may use it. From 0 to

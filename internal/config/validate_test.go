@@ -48,7 +48,7 @@ func TestValidate(t *testing.T) {
 					CapacityMode: CapacityShared, TierMode: TiersStrict, TopTier: TopFair, Cursor: CursorStay, PromotionBudget: MustDecimal("1.1"),
 				}
 				d.RequestQueueController = RequestQueueController{
-					SlotsPerBackend: new(int64(0)), PopperWaitJitterMax: -1, ReleaseSpacing: -1, MaxInFlightPerFlow: -1,
+					SlotsPerBackend: new(Slots(0)), PopperWaitJitterMax: -1, ReleaseSpacing: -1, MaxInFlightPerFlow: -1,
 					MaxInFlightPerFlowPerBackend: -2, VictimOrder: VictimNewest, DrainWindow: Duration(-time.Second),
 					MinDrain:        Duration(-time.Second),
 					DeadlineHeaders: []string{"x-deadline", "a b", ""},

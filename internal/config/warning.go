@@ -21,6 +21,10 @@ func (d Document) warnings(imported bool) []Problem {
 	d.reservationWarnings(warn, imported)
 	d.bandWarnings(warn)
 	d.watermarkWarning(warn)
+	if c := d.RequestQueueController; c.Enabled && c.unbounded() && c.WatermarkTokensPerBackend == 0 {
+		warn("requestQueueController.slotsPerBackend", "%s: while a backend is ready no request waits but for a cap, so shares, "+
+			"tiers, classes and reservations have no effect: the engines order what they get", unbounded)
+	}
 	if c := d.RequestQueueController; !c.Enabled && c.EnqueueAll {
 		warn("requestQueueController.enqueueAll", "true: has no effect, since requestQueueController.enabled is false")
 	}
@@ -124,10 +128,10 @@ func (d Document) bandWarnings(warn warner) {
 		{"lowerBoundPerBackend", c.LowerBoundPerBackend, own.LowerBoundPerBackend},
 		{"upperBoundPerBackend", c.UpperBoundPerBackend, own.UpperBoundPerBackend},
 	} {
-		if bound.value == nil || *bound.value == *c.SlotsPerBackend || bound.own != nil && *bound.value == *bound.own {
+		if bound.value == nil || Slots(*bound.value) == *c.SlotsPerBackend || bound.own != nil && *bound.value == *bound.own {
 			continue
 		}
-		warn("requestQueueController."+bound.path, "%d: has no effect, since slotsPerBackend (%d) takes its place",
+		warn("requestQueueController."+bound.path, "%d: has no effect, since slotsPerBackend (%v) takes its place",
 			*bound.value, *c.SlotsPerBackend)
 	}
 }
@@ -164,8 +168,10 @@ func (d Document) mostPerBackend() (n int64, bounded bool) {
 	switch c := d.RequestQueueController; {
 	case !c.Enabled:
 		return 0, false
+	case c.unbounded():
+		return 0, false
 	case c.SlotsPerBackend != nil:
-		return *c.SlotsPerBackend, true
+		return int64(*c.SlotsPerBackend), true
 	case c.UpperBoundPerBackend != nil:
 		return *c.UpperBoundPerBackend, true
 	default:

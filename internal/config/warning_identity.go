@@ -48,8 +48,8 @@ func (d Document) policyWarnings(warn warner) {
 	streams := d.ExtprocConfig()
 	for _, tenant := range streams.TenantsAboveTheirMaximum() {
 		p := d.TenantPolicies[tenant]
-		warn(join("tenantPolicies", tenant)+".class", "%s: never given, since the tenant's maxClass is %s: its requests that "+
-			"declare no tier get that", p.Class, p.MaxClass)
+		warn(join("tenantPolicies", tenant), "class %s is never given, since maxClass is %s: the tenant's requests that declare "+
+			"no tier get that", p.Class, p.MaxClass)
 	}
 }
 

@@ -42,8 +42,8 @@ func TestNamesThatMatchNoFlowAreWarnedAbout(t *testing.T) {
 // A tenant's class above its own maxClass is never given.
 func TestClassAboveTheMaximumIsWarnedAbout(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
-		{"{ a: { class: critical, maxClass: default } }", "tenantPolicies.a.class"},
-		{"{ b: { class: Critical, maxClass: sheddable }, a: { class: default, maxClass: Sheddable } }", "tenantPolicies.a.class tenantPolicies.b.class"},
+		{"{ a: { class: critical, maxClass: default } }", "tenantPolicies.a"},
+		{"{ b: { class: Critical, maxClass: sheddable }, a: { class: default, maxClass: Sheddable } }", "tenantPolicies.a tenantPolicies.b"},
 		{"{ a: { class: default, maxClass: default }, b: { class: sheddable, maxClass: critical } }", ""},
 		{"{ a: { class: critical }, b: { maxClass: sheddable } }", ""}, // class alone is its own maximum
 		{"{ a: { class: critical } }\ncriticality: { maxClass: sheddable }", ""},

@@ -109,7 +109,8 @@ func (m *Machine) bound(id stock.BackendID, bounds stock.Bounds) {
 
 // millionths converts a bound to the Placer's unit.
 func millionths(bound stock.Micro) int64 {
-	return int64(bound) * scheduling.Millionths / int64(stock.One)
+	whole, rest := int64(bound/stock.One), int64(bound%stock.One)
+	return whole*scheduling.Millionths + rest*scheduling.Millionths/int64(stock.One)
 }
 
 // ascending reports whether the backends between the first and the last unchanged ones, and their neighbours there, are

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"math"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
@@ -14,11 +15,12 @@ type State struct {
 	Stock        int          // leases held
 	Tokens       stock.Tokens // Σ tokens of the leases held
 	Ready        int          // ready backends
-	LowerBound   float64
+	LowerBound   float64      // this and the next two are infinite if the stock is unbounded
 	Watermark    float64
 	UpperBound   float64
-	Capacity     int // upper bound rounded up
-	LiveFlows    int // flows with requests waiting or in flight
+	Capacity     int  // upper bound rounded up
+	Unbounded    bool // the stock has no bound in requests, and Capacity none either
+	LiveFlows    int  // flows with requests waiting or in flight
 	Draining     bool
 	Attempts     uint64 // to release a waiter
 	Panics       uint64 // in the machine's decisions
@@ -32,11 +34,18 @@ func (m *Machine) Config() Config { return m.config }
 // State returns the current accounts.
 func (m *Machine) State() State {
 	band := m.ledger.Band()
+	unbounded := m.ledger.Unbounded()
+	bound := func(b stock.Micro) float64 {
+		if unbounded {
+			return math.Inf(1)
+		}
+		return b.Float()
+	}
 	return State{
 		Queued: m.queue.Len(), Flows: m.queue.Flows(), Stock: m.ledger.Stock(), Tokens: m.ledger.Tokens(),
 		Ready:      m.ledger.Ready(),
-		LowerBound: band.Lower.Float(), Watermark: band.Watermark.Float(), UpperBound: band.Upper.Float(),
-		Capacity: m.ledger.Capacity(), LiveFlows: m.flows.n, Draining: m.draining,
+		LowerBound: bound(band.Lower), Watermark: bound(band.Watermark), UpperBound: bound(band.Upper),
+		Capacity: m.ledger.Capacity(), Unbounded: unbounded, LiveFlows: m.flows.n, Draining: m.draining,
 		Panics: m.counts.panics, Attempts: m.counts.attempts, Successes: m.counts.successes,
 		PromotedHeld: m.ledger.Promoted(),
 	}

@@ -1,6 +1,7 @@
 package flowcontrol
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -90,9 +91,13 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 	gauge(a.watermark, state.Watermark)
 	gauge(a.ready, float64(state.Ready))
 	gauge(a.flows, float64(state.Flows))
-	gauge(a.capacity, float64(state.Capacity))
+	capacity := float64(state.Capacity)
+	if state.Unbounded {
+		capacity = math.Inf(1)
+	}
+	gauge(a.capacity, capacity)
 	counter(a.panics, state.Panics)
-	gauge(a.utilisation, float64(state.Stock)/float64(max(1, state.Capacity)))
+	gauge(a.utilisation, float64(state.Stock)/max(1, capacity))
 	counter(a.attempts, state.Attempts)
 	counter(a.successes, state.Successes)
 	for of, share := range a.entitledShares() {

@@ -3,6 +3,7 @@ package flowcontrol
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // reload changes the running configuration.
@@ -146,5 +148,40 @@ func TestPoppersFollowTheConfiguration(t *testing.T) {
 		}
 		stop()
 		<-done
+	})
+}
+
+// With an unbounded stock nobody waits, whatever is reserved and however low the tier; a tier that may preempt has no
+// reason to. Retry-After is told as long as there is anything to say.
+func TestUnboundedStock(t *testing.T) {
+	change := func(c *Config) {
+		smg(stock.Unbounded)(c)
+		c.Tiers[system].ReservedFloor, c.Tiers[interactive].ReservedPerSlot = 3, stock.One/2
+	}
+	inBubble(t, ready(2), change, func(b *bench) {
+		var held []*arrival
+		for i := range 500 {
+			a := b.arrives(b.t.Context(), &Request{Flow: "f", Tier: i % 4, Cost: 1, Placement: pool})
+			b.want(a, "dispatched")
+			held = append(held, a)
+		}
+		s := b.State()
+		if s.Queued != 0 || s.Stock != 500 || !s.Unbounded || !math.IsInf(s.UpperBound, 1) || s.Attempts != 0 {
+			t.Errorf("%+v", s)
+		}
+		// Without a backend requests wait, and all go with the first one.
+		b.backends.ready[0], b.backends.ready[1] = false, false
+		b.update()
+		for range 20 {
+			a := b.arrives(b.t.Context(), one("late"))
+			b.want(a, "waits")
+			held = append(held, a)
+		}
+		b.backends.ready[1] = true
+		b.update()
+		for _, a := range held {
+			b.want(a, "dispatched")
+			complete(a.lease)
+		}
 	})
 }

@@ -138,7 +138,7 @@ func (b *Board) SetBounds(id EndpointID, lower, upper int64) bool {
 	if !ok {
 		return false
 	}
-	lower, upper = max(0, min(lower, maxBound)), max(0, min(upper, maxBound))
+	lower, upper = max(0, min(lower, MaxBound)), max(0, min(upper, MaxBound))
 	if s := &b.spots[p]; s.lower != lower || s.upper != upper {
 		b.forgetLanes() // they have its old bounds in their sums
 		b.ofReady.subtract(s)

@@ -11,7 +11,7 @@ type Bounds struct {
 }
 
 // BoundsOf returns what one backend contributes to the pool's bounds. For a backend that reports how much it holds at once,
-// all bounds equal that.
+// all bounds equal that, unless the stock is unbounded.
 func (c *Config) BoundsOf(b Backend) Bounds {
 	bounds := Bounds{Requests: c.requestsOf(int(b.Slots))}
 	if c.Tokens.Watermark > 0 {
@@ -21,6 +21,9 @@ func (c *Config) BoundsOf(b Backend) Bounds {
 }
 
 func (c *Config) requestsOf(slots int) Band {
+	if c.Unbounded() {
+		return exactly(unboundedPerBackend)
+	}
 	if slots <= 0 {
 		slots = c.SlotsPerBackend
 	}

@@ -1,6 +1,10 @@
 package stock
 
-import "github.com/weir-epp/weir/pkg/invalid"
+import (
+	"math"
+
+	"github.com/weir-epp/weir/pkg/invalid"
+)
 
 // MaxPerBackend is the largest watermark or bound of one backend, in requests.
 const MaxPerBackend = 1_000_000
@@ -17,7 +21,8 @@ type Config struct {
 	// LowerBoundPerBackend and UpperBoundPerBackend are explicit bounds, or Derived to compute them from the watermark.
 	// 0 <= lower <= watermark <= upper <= MaxPerBackend.
 	LowerBoundPerBackend, UpperBoundPerBackend int
-	// SlotsPerBackend, more than 0, sets all three for a backend that reports no slots.
+	// SlotsPerBackend, more than 0, sets all three for a backend that reports no slots. Unbounded sets them to more than
+	// there can be, for every backend, whatever it reports.
 	SlotsPerBackend int
 	// Tokens bounds the stock in tokens as well.
 	Tokens TokensConfig
@@ -31,6 +36,13 @@ type TokensConfig struct {
 	// Upper.
 	Lower, Upper Tokens
 }
+
+// Unbounded is the value of SlotsPerBackend with which the stock has no bound in requests. Nobody mistypes it.
+const Unbounded = math.MinInt
+
+// unboundedPerBackend is what each backend then contributes to the bounds: so many requests that no stock comes near, and
+// so few that sums and shares of them are exact.
+const unboundedPerBackend = 1_000 * MaxPerBackend
 
 // Derived is the value of a bound that is computed from the watermark and PercentageDeviationForBounds.
 const Derived = -1
@@ -50,12 +62,15 @@ func (c *Config) Validate() error {
 		ps.Add(invalid.At("PercentageDeviationForBounds"), d.Float(), "must be above 0 and below 1")
 	}
 	c.checkBounds(&ps)
-	if c.SlotsPerBackend != 0 {
+	if c.SlotsPerBackend != 0 && !c.Unbounded() {
 		invalid.Within(&ps, invalid.At("SlotsPerBackend"), c.SlotsPerBackend, 1, MaxPerBackend)
 	}
 	c.Tokens.check(&ps, invalid.At("Tokens"))
 	return ps.Err()
 }
+
+// Unbounded reports whether the stock has no bound in requests.
+func (c *Config) Unbounded() bool { return c.SlotsPerBackend == Unbounded }
 
 // checkBounds checks lower <= watermark <= upper. Derived bounds need no check if the watermark is valid.
 func (c *Config) checkBounds(ps *invalid.Problems) {

@@ -55,6 +55,9 @@ func (l *Ledger) Ready() int { return len(l.backends) }
 // Band returns the pool's band in requests.
 func (l *Ledger) Band() Band { return l.requests.band() }
 
+// Unbounded reports whether the stock has no bound in requests, which takes a ready backend.
+func (l *Ledger) Unbounded() bool { return l.config.Unbounded() && len(l.backends) > 0 }
+
 // Bounds returns what a ready backend contributes to the pool's bounds; ok is false if the backend is not ready.
 func (l *Ledger) Bounds(id BackendID) (Bounds, bool) {
 	if i, known := l.at[id]; known {

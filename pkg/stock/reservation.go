@@ -31,6 +31,9 @@ func (l *Ledger) reserve() {
 	for i := range l.accounts {
 		l.accounts[i].reserved = 0
 	}
+	if l.config.Unbounded() {
+		return // there is nothing that a tier could go without
+	}
 	remaining := l.Capacity()
 	for _, r := range l.order {
 		reserved := min(r.Wanted(l.Capacity()), remaining)

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"math"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weir-epp/weir/pkg/scheduling"
@@ -10,6 +12,16 @@ import (
 type load struct {
 	scheduling.Endpoint
 	scheduling.Share
+}
+
+// endpoints returns the endpoints that are known, ready or not.
+func (p *Pool) endpoints() []scheduling.Endpoint {
+	snapshot := p.store.Current()
+	all := make([]scheduling.Endpoint, snapshot.Len())
+	for i := range all {
+		all[i] = snapshot.At(i)
+	}
+	return all
 }
 
 // loads returns the load of every endpoint of the pool, in order. Under the lock it only copies the shares.
@@ -43,8 +55,13 @@ func (p *Pool) inUse(ids []scheduling.EndpointID) (inUse []scheduling.EndpointID
 	return inUse
 }
 
-// inRequests converts a bound of the scheduler to requests.
-func inRequests(millionths int64) float64 { return float64(millionths) / scheduling.Millionths }
+// inRequests converts a bound of the scheduler to requests. The largest is none, since no configured one comes near.
+func inRequests(millionths int64) float64 {
+	if millionths >= scheduling.MaxBound {
+		return math.Inf(1)
+	}
+	return float64(millionths) / scheduling.Millionths
+}
 
 // maxEndpointLabels is the largest number of endpoints with series of their own; the rest is summed as "other". The
 // operator lists endpoints, not clients, so this is the largest pool of the design plus some room.
@@ -84,11 +101,11 @@ func (m *loadMetrics) Collect(out chan<- prometheus.Metric) {
 	if len(own) == len(loads) {
 		return
 	}
-	inFlight, bound := 0, int64(0)
+	inFlight, bound := 0, 0.0
 	for _, l := range loads[len(own):] {
 		inFlight += l.InFlight
-		bound += l.UpperBound
+		bound += inRequests(l.UpperBound)
 	}
 	gauge(m.inFlight, float64(inFlight), "other")
-	gauge(m.bound, inRequests(bound), "other")
+	gauge(m.bound, bound, "other")
 }
