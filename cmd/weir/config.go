@@ -13,12 +13,15 @@ import (
 
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/pkg/datastore"
+	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
 const configUsage = `Usage:
   weir config show [--profile NAME] [FILE]     print a profile, or the configuration that a FILE results in, in full
   weir config validate [--profile NAME] FILE   report every problem of a FILE; exit code 1 if there is one
   weir config validate --endpoints FILE        the same for a FILE with the model servers (epp's --endpoints-file)
+  weir config validate --endpoints FILE FILE   for both, and whether the configuration's models and reservations suit the
+                                               model servers
   weir config import --from smg FILE           print the FILE of SMG's priority scheduler as ours; notes go to stderr
 
 FILE is - for standard input. --profile overrides the profile that a FILE names, as in epp.
@@ -30,7 +33,7 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 	set.Usage = func() {}
 	profile := set.String("profile", "", "")
 	from := set.String("from", "", "")
-	endpoints := set.Bool("endpoints", false, "")
+	endpoints := set.String("endpoints", "", "")
 	err := set.Parse(args)
 	usage := configUsage + config.ProfileList() + "\n"
 	if errors.Is(err, pflag.ErrHelp) || set.Arg(0) == "help" {
@@ -38,7 +41,7 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	if err == nil {
-		err = checkConfigArguments(set.Args(), *profile, *from, *endpoints)
+		err = checkConfigArguments(set.Args(), *profile, *from, *endpoints, set.Changed("endpoints"))
 	}
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "weir config: %v\n%s", err, usage)
@@ -48,17 +51,14 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 	case "show":
 		return showConfig(*profile, file, stdout, stderr)
 	case "validate":
-		if *endpoints {
-			return validateEndpoints(file, stdout, stderr)
-		}
-		return validateConfig(*profile, file, stdout, stderr)
+		return validateFiles(*profile, file, *endpoints, stdout, stderr)
 	default:
 		return importConfig(*from, file, stdout, stderr)
 	}
 }
 
 // checkConfigArguments returns what is wrong with the arguments of `weir config COMMAND FILE`, or nil.
-func checkConfigArguments(args []string, profile, from string, endpoints bool) error {
+func checkConfigArguments(args []string, profile, from, endpoints string, withEndpoints bool) error {
 	const known = "show, validate or import"
 	if len(args) == 0 {
 		return errors.New("must be followed by " + known)
@@ -72,15 +72,19 @@ func checkConfigArguments(args []string, profile, from string, endpoints bool) e
 		return fmt.Errorf("--profile: %q: is for show and validate only", profile)
 	case from != "" && command != "import":
 		return fmt.Errorf("--from: %q: is for import only", from)
-	case endpoints && command != "validate":
+	case withEndpoints && command != "validate":
 		return errors.New("--endpoints: is for validate only")
-	case endpoints && profile != "":
+	case withEndpoints && endpoints == "":
+		return errors.New("--endpoints: must name a FILE")
+	case withEndpoints && profile != "" && len(files) == 0:
 		return fmt.Errorf("--profile: %q: a file with endpoints has none", profile)
+	case withEndpoints && len(files) == 1 && endpoints == "-" && files[0] == "-":
+		return errors.New("--endpoints: only one FILE can be standard input")
 	case command == "import" && from == "":
 		return fmt.Errorf("import: --from must name the system that the FILE comes from: %s", systems)
 	case command == "import" && importers[from] == nil:
 		return fmt.Errorf("--from: %q: must be %s", from, systems)
-	case command != "show" && len(files) == 0:
+	case command != "show" && len(files) == 0 && !withEndpoints:
 		return fmt.Errorf("%s: must be followed by a FILE", command)
 	case len(files) > 1:
 		return fmt.Errorf("%s: %q: only one FILE is allowed", command, files[1])
@@ -110,39 +114,72 @@ func showConfig(profile, file string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-func validateConfig(profile, file string, stdout, stderr io.Writer) int {
-	text, err := readInput(file)
-	if err != nil {
+// validateFiles checks a configuration, a file with endpoints, or both and what they make of each other. A file that is
+// not named is "".
+func validateFiles(profile, file, endpointsFile string, stdout, stderr io.Writer) int {
+	var endpoints []scheduling.Endpoint
+	var d config.Document
+	var problems []error
+	if endpointsFile != "" {
+		var err error
+		if endpoints, err = readEndpoints(endpointsFile); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if file != "" {
+		var err error
+		if d, err = readConfig(profile, file); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
 		return failed(stderr, err)
 	}
-	d, err := config.Load(config.Source{Text: text, Profile: profile})
-	if err != nil {
-		if _, other := datastore.DecodeEndpoints(text); other == nil {
-			err = fmt.Errorf("%w\nIt is a valid file with endpoints: weir config validate --endpoints %s", err, file)
+	warn := func(of string, ws []config.Problem) {
+		for _, w := range ws {
+			_, _ = fmt.Fprintf(stdout, "%s: warning: %v\n", of, w)
 		}
-		return failed(stderr, fmt.Errorf("%s: %w", file, err))
 	}
-	for _, w := range d.Warnings() {
-		_, _ = fmt.Fprintf(stdout, "%s: warning: %v\n", file, w)
+	if file != "" {
+		warn(file, d.Warnings())
+		warn(file, d.EndpointWarnings(endpoints))
+		warn(file, d.ReservationWarnings(endpoints))
+		_, _ = fmt.Fprintf(stdout, "%s: valid (profile %s)\n", file, d.Profile)
 	}
-	_, _ = fmt.Fprintf(stdout, "%s: valid (profile %s)\n", file, d.Profile)
+	if endpointsFile != "" {
+		_, _ = fmt.Fprintf(stdout, "%s: valid (endpoints: %d)\n", endpointsFile, len(endpoints))
+	}
 	return 0
 }
 
-func validateEndpoints(file string, stdout, stderr io.Writer) int {
+func readConfig(profile, file string) (config.Document, error) {
 	text, err := readInput(file)
 	if err != nil {
-		return failed(stderr, err)
+		return config.Document{}, err
+	}
+	d, err := config.Load(config.Source{Text: text, Profile: profile})
+	if err == nil {
+		return d, nil
+	}
+	if _, other := datastore.DecodeEndpoints(text); other == nil {
+		err = fmt.Errorf("%w\nIt is a valid file with endpoints: weir config validate --endpoints %s", err, file)
+	}
+	return d, fmt.Errorf("%s: %w", file, err)
+}
+
+func readEndpoints(file string) ([]scheduling.Endpoint, error) {
+	text, err := readInput(file)
+	if err != nil {
+		return nil, err
 	}
 	if len(text) > datastore.MaxFileBytes { // epp would refuse it without reading
-		return failed(stderr, fmt.Errorf("%s: is larger than %d bytes", file, datastore.MaxFileBytes))
+		return nil, fmt.Errorf("%s: is larger than %d bytes", file, datastore.MaxFileBytes)
 	}
 	endpoints, err := datastore.DecodeEndpoints(text)
 	if err != nil {
-		return failed(stderr, fmt.Errorf("%s: %w", file, err))
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	_, _ = fmt.Fprintf(stdout, "%s: valid (endpoints: %d)\n", file, len(endpoints))
-	return 0
+	return endpoints, nil
 }
 
 func failed(stderr io.Writer, err error) int {

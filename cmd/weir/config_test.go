@@ -28,6 +28,10 @@ func TestConfigCommand(t *testing.T) {
 	later := write("later.yaml", "profile: smg-priority\nfairRequestQueue: { queueTTL: 7s }\n")
 	servers := write("servers.yaml", "endpoints: [ { address: '10.0.0.1:8000', slots: 64, labels: { zone: a } } ]\n")
 	badServers := write("badservers.yaml", "endpoints: [ { address: 'vllm:8000' }, { address: '10.0.0.1:80', slot: 64 } ]\n")
+	models := write("models.yaml", "models: [ { name: chat, targets: [ { name: v1 }, { name: v2 } ] }, { name: plain } ]\n"+
+		"tiers: [ { name: critical, reservedFloor: 100 } ]\n")
+	both := write("both.yaml", "endpoints: [ { address: '10.0.0.1:8000', slots: 32, models: [v1, plain] }, { address: '10.0.0.2:8000', slots: 32, models: [v1] } ]\n")
+	unbounded := write("unbounded.yaml", "requestQueueController: { slotsPerBackend: unbounded }\n")
 	smg := write("smg.yaml", "classes: { bulk: { queue_size: 0 } }\ntenant_policies: { \"header:acme\": { max_class: system } }\n")
 	badSMG := write("badsmg.yaml", "classes: { bluk: {}, system: { reserve: 1 } }\n")
 	checkCommands(t, map[string]commandTest{
@@ -74,6 +78,30 @@ func TestConfigCommand(t *testing.T) {
 		"a configuration taken for endpoints": {
 			[]string{"config", "validate", "--endpoints", good}, 1, nil, []string{"fairRequestQueue: unknown field (known: endpoints)"},
 		},
+		"a configuration and its endpoints": {
+			[]string{"config", "validate", "--endpoints", both, models},
+			0,
+			[]string{
+				`models.yaml: warning: models[0].targets[1].name: "v2": no endpoint lists it`, "critical 64 of 100; capacity 64",
+				"models.yaml: valid (profile recommended)", "both.yaml: valid (endpoints: 2)",
+			},
+			nil,
+		},
+		"in the other order": {[]string{"config", "validate", models, "--endpoints=" + both}, 0, []string{`"v2": no endpoint lists it`}, nil},
+		"with the profile that is given": {
+			[]string{"config", "validate", "--profile=wfq", "--endpoints", servers, good}, 0, []string{"valid (profile wfq)", "valid (endpoints: 1)"}, nil,
+		},
+		"slots that count for nothing": {
+			[]string{"config", "validate", "--endpoints", both, unbounded},
+			0,
+			[]string{"slotsPerBackend: unbounded: while a backend", "slotsPerBackend: unbounded: the slots of 2 endpoints have no effect"},
+			nil,
+		},
+		"both wrong, every problem of both": {
+			[]string{"config", "validate", "--endpoints", badServers, bad},
+			1, nil,
+			[]string{"endpoints[1].slot: unknown field", "queueTTL: 0s: must be above 0s"},
+		},
 		"imported": {
 			[]string{"config", "import", "--from", "smg", smg},
 			0,
@@ -105,8 +133,11 @@ func TestConfigArguments(t *testing.T) {
 		"import --from=smg":                    "import: must be followed by a FILE",
 		"import --from=smg a b":                `import: "b": only one FILE is allowed`,
 		"show --endpoints a":                   "--endpoints: is for validate only",
-		"validate --endpoints":                 "validate: must be followed by a FILE",
-		"validate --endpoints --profile=wfq a": `--profile: "wfq": a file with endpoints has none`,
+		"validate --endpoints":                 "flag needs an argument: --endpoints",
+		"validate --endpoints=":                "--endpoints: must name a FILE",
+		"validate --endpoints - -":             "--endpoints: only one FILE can be standard input",
+		"validate --endpoints a b c":           `validate: "c": only one FILE is allowed`,
+		"validate --profile=wfq --endpoints a": `--profile: "wfq": a file with endpoints has none`,
 		"import --from=smg --profile=wfq a":    `--profile: "wfq": is for show and validate only`,
 	} {
 		var stdout, stderr bytes.Buffer

@@ -45,21 +45,27 @@ func New(config Config, log logr.Logger) (*Store, error) {
 	if config.Probe.Enabled {
 		s.prober = newProber(config.Probe, log, s.republish)
 	}
-	switch {
-	case config.File != "":
-		endpoints, err := loadEndpoints(config.File)
-		if err != nil {
-			return nil, err
-		}
-		s.Set(endpoints)
-	case len(config.Endpoints) > 0:
-		endpoints, err := ParseEndpoints(config.Endpoints)
-		if err != nil {
-			return nil, err
-		}
+	endpoints, err := config.Listed()
+	if err != nil {
+		return nil, err
+	}
+	if config.File != "" || len(config.Endpoints) > 0 {
 		s.Set(endpoints)
 	}
 	return s, nil
+}
+
+// Listed returns the endpoints that the configuration lists, or that its file holds now. A missing or invalid file is an
+// error.
+func (c *Config) Listed() ([]scheduling.Endpoint, error) {
+	switch {
+	case c.File != "":
+		return loadEndpoints(c.File)
+	case len(c.Endpoints) > 0:
+		return ParseEndpoints(c.Endpoints)
+	default:
+		return nil, nil
+	}
 }
 
 // Current returns the newest snapshot; before the first publication it is empty and has version 0.

@@ -74,7 +74,7 @@ func New(options Options) (*App, error) {
 	if err := a.wire(&d); err != nil {
 		return nil, errors.Join(err, a.listeners.close())
 	}
-	advise(&d, a.options.HashFlowKeys, a.log) // not before everything is accepted: advice above an error would be taken for its reason
+	advise(&d, a.pool.endpoints(), a.options.HashFlowKeys, a.log) // not before everything is accepted: advice above an error would be taken for its reason
 	return a, nil
 }
 

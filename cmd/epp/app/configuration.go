@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
 // configSource returns what the configuration is made from, without the text of the file.
@@ -84,10 +85,10 @@ func loadConfig(o *Options, log logr.Logger) (d config.Document, text []byte, in
 	return d, text, invalid, nil
 }
 
-// advise logs warnings about what is allowed but hardly intended.
-func advise(d *config.Document, hashed bool, log logr.Logger) {
+// advise logs warnings about what is allowed but hardly intended, with the endpoints that are known.
+func advise(d *config.Document, endpoints []scheduling.Endpoint, hashed bool, log logr.Logger) {
 	_, warnings := shown(*d, hashed)
-	for _, w := range warnings {
+	for _, w := range append(warnings, d.EndpointWarnings(endpoints)...) {
 		log.Info("WARNING: configuration: " + w.Error())
 	}
 }

@@ -126,11 +126,46 @@ func TestClampedReservations(t *testing.T) {
 		80:  "system 32 of 32, interactive 48 of 128, default 0 of 8; capacity 80",
 		256: "",
 	} {
-		if got := clampedReservations(d.FlowcontrolConfig(), backends(slots)); got != want {
+		if got := config.ClampedReservations(d.FlowcontrolConfig(), backends(slots)); got != want {
 			t.Errorf("%d slots: %q, want %q", slots, got, want)
 		}
 	}
-	if got := clampedReservations(d.FlowcontrolConfig(), nil); got != "" {
+	if got := config.ClampedReservations(d.FlowcontrolConfig(), nil); got != "" {
 		t.Errorf("no backend: %q", got)
+	}
+}
+
+// epp --validate reads the endpoints too, and says what the configuration and they make of each other.
+func TestValidateWithEndpoints(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	cfg := write("weir.yaml", "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\nprofile: recommended\n"+
+		"models: [ { name: chat, targets: [ { name: v1 }, { name: v2 } ] } ]\ntiers: [ { name: critical, reservedFloor: 100 } ]\n")
+	endpoints := write("endpoints.yaml", "endpoints: [ { address: '10.0.0.1:8000', slots: 8, models: [v1] } ]\n")
+	bad := write("bad.yaml", "endpoints: [ { address: '10.0.0.1:8000', slot: 8 } ]\n")
+	for _, test := range []struct {
+		args []string
+		code int
+		says []string
+	}{
+		{[]string{"--endpoints-file=" + endpoints}, 0, []string{`\"v2\": no endpoint lists it`, "critical 8 of 100; capacity 8", "valid (profile recommended)"}},
+		{[]string{"--endpoints=10.0.0.1:8000"}, 0, []string{"critical 64 of 100; capacity 64"}},
+		{[]string{"--endpoints-file=" + bad}, 1, []string{"--endpoints-file: " + bad, "endpoints[0].slot: unknown field"}},
+		{[]string{"--endpoints-file=" + dir + "/none"}, 1, []string{"--endpoints-file: ", "no such file"}},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := Main(append(test.args, "--validate", "--config-file="+cfg), &stdout, &stderr)
+		said := stdout.String() + stderr.String()
+		for _, want := range test.says {
+			if code != test.code || !strings.Contains(said, want) {
+				t.Errorf("%v: exit code %d, want %d; it says %s, want %s", test.args, code, test.code, said, want)
+			}
+		}
 	}
 }

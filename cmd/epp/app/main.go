@@ -57,15 +57,23 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// validate reports what is wrong with the configuration of valid options, and returns the exit code. It opens nothing but
-// the file.
+// validate reports what is wrong with the configuration of valid options and with their endpoints, and returns the exit
+// code. It opens nothing but these files.
 func validate(o *Options, stdout, stderr io.Writer) int {
 	d, _, invalid, err := loadConfig(o, o.Log)
-	if err := cmp.Or(err, invalid); err != nil {
+	listed := o.datastore()
+	endpoints, unlisted := listed.Listed()
+	if unlisted != nil {
+		unlisted = fmt.Errorf("--endpoints-file: %w", unlisted) // Validate has seen --endpoints
+	}
+	if err := errors.Join(cmp.Or(err, invalid), unlisted); err != nil {
 		_, _ = fmt.Fprintf(stderr, "epp: %v\n", err)
 		return 1
 	}
-	advise(&d, o.HashFlowKeys, o.Log)
+	advise(&d, endpoints, o.HashFlowKeys, o.Log)
+	for _, w := range d.ReservationWarnings(endpoints) {
+		o.Log.Info("WARNING: configuration: " + w.Error())
+	}
 	_, _ = fmt.Fprintf(stdout, "valid (profile %s)\n", d.Profile)
 	return 0
 }

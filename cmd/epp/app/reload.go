@@ -82,7 +82,7 @@ func (a *App) reload(text []byte) (fields []string, err error) {
 		a.log.Info("WARNING: configuration: limits.maxFlows bounds the labels of the metrics from the next start on",
 			"maxFlows", d.Limits.MaxFlows)
 	}
-	advise(&d, a.options.HashFlowKeys, a.log)
+	advise(&d, a.pool.endpoints(), a.options.HashFlowKeys, a.log)
 	return fields, nil
 }
 
