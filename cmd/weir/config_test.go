@@ -94,7 +94,7 @@ func TestConfigCommand(t *testing.T) {
 		"slots that count for nothing": {
 			[]string{"config", "validate", "--endpoints", both, unbounded},
 			0,
-			[]string{"slotsPerBackend: unbounded: while a backend", "slotsPerBackend: unbounded: the slots of 2 endpoints have no effect"},
+			[]string{"slotsPerBackend: unbounded: while a backend", "slotsPerBackend: unbounded: the slots that 2 of 2 endpoints report have no effect"},
 			nil,
 		},
 		"both wrong, every problem of both": {

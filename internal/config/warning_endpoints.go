@@ -23,7 +23,8 @@ func (d Document) EndpointWarnings(endpoints []scheduling.Endpoint) []Problem {
 			n += min(e.Slots, 1)
 		}
 		if n > 0 {
-			warn("requestQueueController.slotsPerBackend", "%s: the slots of %d endpoints have no effect", unbounded, n)
+			warn("requestQueueController.slotsPerBackend", "%s: the slots that %d of %d endpoints report have no effect", unbounded, n,
+				len(endpoints))
 		}
 	}
 	return ws

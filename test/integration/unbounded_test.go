@@ -18,7 +18,7 @@ func TestUnboundedStock(t *testing.T) {
 	with := func(slots string) string {
 		return "profile: dynamo-drr\nrequestQueueController: { slotsPerBackend: " + slots + " }\n" +
 			"classes: [ { name: gold, quantum: 512 }, { name: iron, quantum: 128 } ]\n" +
-			"tiers: [ { name: default, reservedFloor: 1, reservedPerSlot: 0.5 } ]\n"
+			"tiers: [ { name: default, minPriority: null, reservedFloor: 1, reservedPerSlot: 0.5 } ]\n"
 	}
 	file := newConfigFile(t, with("unbounded"))
 	v := newValve()
@@ -62,7 +62,7 @@ func TestUnboundedStock(t *testing.T) {
 
 	// The endpoints came after the start, so nothing is said of the one with slots.
 	if n := strings.Count(s.epp.log.String(), `"configuration: `); n != 1 {
-		t.Errorf("%d warnings about the configuration, want one", n)
+		t.Errorf("%d warnings about the configuration, want one:\n%s", n, s.epp.log.String())
 	}
 
 	file.write(with("1"))
