@@ -100,13 +100,15 @@ func (b Bootstrap) Filters() []string {
 	return names
 }
 
-// Route returns the action of the first route ("cluster", "timeout", "retry_policy"), to be changed in place, for all
-// routes with the same action: in the shipped files all that lead to the model servers. It is nil if there is none.
+// Route returns the action of the first route that has one ("cluster", "timeout", "retry_policy"), to be changed in place,
+// for all routes with the same action: in the shipped files all that lead to the model servers. It is nil if there is none.
 func (b Bootstrap) Route() map[string]any {
-	routes := b.routes()
-	action := Object(routes, 0, "route")
-	for _, route := range routes {
-		if reflect.DeepEqual(Object(route, "route"), action) && action != nil {
+	var action map[string]any
+	for _, route := range b.routes() {
+		if action == nil {
+			action = Object(route, "route")
+		}
+		if action != nil && reflect.DeepEqual(Object(route, "route"), action) {
 			Object(route)["route"] = action
 		}
 	}

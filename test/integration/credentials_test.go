@@ -7,8 +7,13 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,20 +42,26 @@ func trustIssuer(b envoyrun.Bootstrap) error {
 	if filter == nil {
 		return nil
 	}
-	point, err := issuer().PublicKey.Bytes()
+	keys, err := published(issuer())
 	if err != nil {
 		return err
+	}
+	provider := envoyrun.Object(filter, "providers", "issuer")
+	provider["local_jwks"] = map[string]any{"inline_string": keys}
+	return nil
+}
+
+// published returns a key as issuers publish it.
+func published(key *ecdsa.PrivateKey) (string, error) {
+	point, err := key.PublicKey.Bytes()
+	if err != nil {
+		return "", err
 	}
 	base64url := base64.RawURLEncoding.EncodeToString
 	keys, err := json.Marshal(map[string]any{"keys": []any{map[string]any{
 		"kty": "EC", "crv": "P-256", "alg": "ES256", "x": base64url(point[1:33]), "y": base64url(point[33:]),
 	}}})
-	if err != nil {
-		return err
-	}
-	provider := envoyrun.Object(filter, "providers", "issuer")
-	provider["local_jwks"] = map[string]any{"inline_string": string(keys)}
-	return nil
+	return string(keys), err
 }
 
 // token returns a token for the subject, signed with the key, as jwt.yaml expects, valid for an hour.
@@ -131,4 +142,53 @@ func TestTokensInTheURL(t *testing.T) {
 			t.Errorf("the log has the path %v, want %s", entry["path"], path)
 		}
 	}
+}
+
+// With the commented parts of jwt.yaml in place of the file, Envoy fetches the issuer's keys, and those that come later.
+func TestKeysOfTheIssuer(t *testing.T) {
+	t.Parallel()
+	next, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var key atomic.Pointer[ecdsa.PrivateKey]
+	key.Store(issuer())
+	publisher := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys, err := published(key.Load())
+		if err != nil || r.URL.Path != "/.well-known/jwks.json" || r.Host != "issuer.example" {
+			t.Errorf("Envoy asks for %s at %s: %v", r.URL.Path, r.Host, err)
+		}
+		_, _ = io.WriteString(w, keys)
+	}))
+	t.Cleanup(publisher.Close)
+	address := publisher.Listener.Addr().(*net.TCPAddr)
+	s := start(t, setup{
+		envoys: []string{uncommented(t, "jwt", "remote_jwks:", "- name: issuer")},
+		edit: func(b envoyrun.Bootstrap) error {
+			provider, cluster := envoyrun.Object(b.Filter(envoyrun.JWTFilter), "providers", "issuer"), b.Cluster("issuer")
+			delete(provider, "local_jwks")
+			envoyrun.Object(provider, "remote_jwks")["cache_duration"] = "1s"
+			delete(cluster, "transport_socket") // the publisher of the test has no certificate
+			at := envoyrun.Object(cluster, "load_assignment", "endpoints", 0, "lb_endpoints", 0, "endpoint", "address", "socket_address")
+			at["address"], at["port_value"] = address.IP.String(), address.Port
+			return nil
+		},
+	})
+	by := func(key *ecdsa.PrivateKey) ask {
+		return ask{header: []string{"authorization", "Bearer " + token(t, key, "alice")}}
+	}
+	accepted := func(what string, a ask) {
+		t.Helper()
+		eventually(t, what, func() error {
+			if got := s.send(a); got.status != 200 {
+				return fmt.Errorf("got %d %v %s", got.status, got.err, got.body)
+			}
+			return nil
+		})
+	}
+	accepted("the issuer's key", by(issuer()))
+	wantEnvoysError(t, s.send(by(next)), 401, "unauthenticated")
+	key.Store(next)
+	accepted("the issuer's next key", by(next))
+	wantEnvoysError(t, s.send(by(issuer())), 401, "unauthenticated")
 }

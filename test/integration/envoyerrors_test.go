@@ -109,25 +109,34 @@ func wantEnvoysError(t *testing.T, got answer, status int, code string) {
 // withUploads returns the path of a copy of recommended.yaml with its commented-out route for uploads enabled.
 func withUploads(t *testing.T) string {
 	t.Helper()
-	shipped, err := os.ReadFile("../../config/envoy/recommended.yaml")
+	return uncommented(t, "recommended", "- match: { path: /v1/files }")
+}
+
+// uncommented returns the path of a copy of a shipped file in which commented-out parts are enabled. Each begins with the
+// given line and ends with the comment that it is in.
+func uncommented(t *testing.T, config string, parts ...string) string {
+	t.Helper()
+	shipped, err := os.ReadFile("../../config/envoy/" + config + ".yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(string(shipped), "\n")
-	taken := 0
-	for i, line := range lines {
-		begin := strings.Index(line, "# ")
-		if begin < 0 || strings.TrimSpace(line[:begin]) != "" {
-			continue
+	for _, part := range parts {
+		taken := 0
+		for i, line := range lines {
+			begin := strings.Index(line, "# ")
+			if begin < 0 || strings.TrimSpace(line[:begin]) != "" {
+				continue
+			}
+			if begins := strings.HasPrefix(line[begin:], "# "+part); begins || taken > 0 && i == taken+1 {
+				lines[i], taken = line[:begin]+line[begin+2:], i
+			}
 		}
-		if begins := strings.HasPrefix(line[begin:], "# - match: { path: /v1/files }"); begins || taken > 0 && i == taken+1 {
-			lines[i], taken = line[:begin]+line[begin+2:], i
+		if taken == 0 {
+			t.Fatalf("%s.yaml has no commented %q", config, part)
 		}
 	}
-	if taken == 0 {
-		t.Fatal("recommended.yaml has no commented route for uploads")
-	}
-	path := filepath.Join(t.TempDir(), "uploads.yaml")
+	path := filepath.Join(t.TempDir(), config+".yaml")
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}

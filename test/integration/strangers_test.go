@@ -143,6 +143,9 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 			if n := s.epp.value("weir_requests_total"); n != 0 {
 				t.Errorf("%v of them came to Weir", n)
 			}
+			if n := s.epp.value("weir_extproc_streams_total") + s.extProc("streams_started"); n != 0 {
+				t.Errorf("%v streams came to Weir, if only with Envoy's answers", n)
+			}
 			wantServed(t, "one who is known", s.send(ask{}))
 		})
 	}
