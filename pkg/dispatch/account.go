@@ -36,7 +36,9 @@ type tenant struct {
 	byEndpoint tally             // its leases by endpoint, if those are capped
 	parked     bool              // some of its waiters are, or were when it was looked at last
 	claims     fairqueue.TierSet // those for which it is in Machine.claims
-	listed     bool              // it is in Machine.parked
+	changed    bool              // since it was looked at last, and not only by being roused
+	rousing    []Endpoint        // where it was told of room, and has not been looked at since
+	roused     []Endpoint        // where it was, and some of its waiters could go
 	fullIndex  int               // 1-based index in flowAccounts.full; 0: it is not there
 }
 
@@ -110,8 +112,22 @@ func (m *Machine) countWaiterAgain(w *Waiter) {
 // uncountWaiter stops counting w as waiting; it is idempotent.
 func (m *Machine) uncountWaiter(w *Waiter) {
 	if w.waiting {
+		t := w.flow.tenant // the account may be another's after this
 		w.waiting = false
 		m.flows.removeWaiter(w.flow)
+		m.leftQueue(t)
+	}
+}
+
+// leftQueue has a tenant that was roused, and of which a request waits no more, rouse the next.
+func (m *Machine) leftQueue(t *tenant) {
+	switch {
+	case len(t.roused)+len(t.rousing) == 0:
+	case t.waiting > 0:
+		m.touch(t)
+	default:
+		t.roused, t.changed = append(t.roused, t.rousing...), true
+		m.rouseNext(t, false)
 	}
 }
 
@@ -200,9 +216,7 @@ func (f *flowAccounts) restIfIdle(a *flowAccount) {
 		return
 	}
 	f.n--
-	if a.tenant.live--; a.tenant.live == 0 {
-		a.tenant.listed = false
-	}
+	a.tenant.live--
 	if !a.resting {
 		f.rest(a)
 	}

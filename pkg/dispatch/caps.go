@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"slices"
+
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/stock"
 )
@@ -97,11 +99,15 @@ func (m *Machine) repark(t *tenant) {
 			m.queue.UnparkFlow(a.tier, t.key)
 		}
 	}
+	if !m.capped() {
+		t.roused, t.rousing = t.roused[:0], t.rousing[:0]
+	}
 	if !m.capped() || t.waiting == 0 {
 		return
 	}
 	var few [4]*fairqueue.Request
 	t.parked = false
+	goes := false // some of its waiters could go
 	for _, a := range t.flows {
 		if a.waiting == 0 {
 			continue
@@ -114,43 +120,77 @@ func (m *Machine) repark(t *tenant) {
 				m.park(w)
 				t.parked = true
 				m.requestClaim(t, a.tier)
+			} else {
+				goes = true
 			}
 			m.asking = nil
 		}
 	}
+	m.rouseNext(t, goes)
 }
 
 // park parks the flow of w in its lane.
 func (m *Machine) park(w *Waiter) {
-	m.queue.ParkFlow(&w.queued)
 	t := w.flow.tenant
-	if !t.listed && !m.atCap(t) && m.placer.HasReady(w.placement, m.fullFor(t)) {
-		// Elsewhere it is an endpoint's own limit that prevents it, so other tenants' leases matter.
-		t.listed = true
-		m.parked = append(m.parked, t)
+	// Elsewhere it is an endpoint's own limit that prevents it, so other tenants' leases matter.
+	awaits := !m.atCap(t) && m.placer.HasReady(w.placement, m.fullFor(t))
+	m.queue.ParkFlow(&w.queued)
+	if awaits {
+		m.queue.AwaitRoom(&w.queued)
+		n := m.note(w)
+		n.awaited = true
+		m.lanes.heed(n)
 	}
 }
 
-// touchAt touches the tenants that are parked because they are at their cap at some endpoints and the others of their
-// lane had no room: there may be room at e.
-func (m *Machine) touchAt(e Endpoint) {
-	kept := m.parked[:0]
-	for _, t := range m.parked {
-		switch {
-		case !t.listed: // it is gone
-		case t.waiting == 0:
-			t.listed = false
-		default:
-			kept = append(kept, t)
+// A tenant that is at its cap at some endpoints may wait for room at others, which have none for anybody. Many may wait so
+// for one endpoint, and when there is room they are not all looked at: of each class and lane the first is roused, and it
+// rouses the next as soon as it has gone or changed. While it waits the others need not be looked at, since they would go
+// after it.
+
+// rouseAt rouses those who await room at e.
+func (m *Machine) rouseAt(e Endpoint) {
+	if m.endpointLimit().none() || len(m.lanes.notes) == 0 {
+		return
+	}
+	m.lanes.heeding(e, func(n *laneNote) {
+		if !n.awaited {
+			return
+		}
+		m.awaiting = m.queue.Awaiting(n.lane, func(r *fairqueue.Request) bool {
+			t := waiterOf(r).flow.tenant
+			return !m.atCap(t) && !m.fullFor(t).Has(e)
+		}, m.awaiting[:0])
+		for _, r := range m.awaiting {
+			t := waiterOf(r).flow.tenant
+			if !slices.Contains(t.rousing, e) {
+				t.rousing = append(t.rousing, e)
+				m.pending.touched = append(m.pending.touched, t)
+			}
+		}
+		clear(m.awaiting)
+	})
+}
+
+// rouseNext has the tenant, if something of its own has changed, rouse the next who await room at the endpoints for which it
+// was roused. goes means that some of its waiters could go now.
+func (m *Machine) rouseNext(t *tenant, goes bool) {
+	if t.changed {
+		for _, e := range t.roused {
+			m.rouseAt(e)
 		}
 	}
-	clear(m.parked[len(kept):])
-	m.parked = kept
-	for _, t := range kept {
-		if !m.fullFor(t).Has(e) {
-			m.touch(t)
+	switch t.changed = false; {
+	case !goes:
+		t.roused = t.roused[:0]
+	default:
+		for _, e := range t.rousing {
+			if !slices.Contains(t.roused, e) {
+				t.roused = append(t.roused, e)
+			}
 		}
 	}
+	t.rousing = t.rousing[:0]
 }
 
 // cappedEverywhere reports whether the tenant is at its cap wherever w could go, ignoring endpoints that have no room for

@@ -56,6 +56,7 @@
 //   - Reservations at the Placer = leases held.
 //   - Between two events no request waits that could go: no head that the band, the reservations and the Placer permit is
 //     queued, except for a ReleaseSpacing.
+//   - If there is a victim whose end would let a waiter go that has nothing available to it, somebody is preempted.
 //   - An event does no work for waiters, lanes or flows that it does not concern. Configure, and SetBackends with many
 //     changes at once, look at each once.
 //

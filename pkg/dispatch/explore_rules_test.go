@@ -167,9 +167,6 @@ func (w *world) victimOf(s *subject) *subject {
 		return nil
 	}
 	for _, v := range w.subjects {
-		if capped && v.kind.key() != s.kind.key() {
-			continue
-		}
 		if w.preemptible(v) && w.before(tier, v.w.lease.held.Tier()) && w.goesWithout(s, v) {
 			return v
 		}

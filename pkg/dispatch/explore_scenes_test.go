@@ -61,6 +61,29 @@ func scenes() []*scene {
 			},
 		},
 		{
+			name: "usage-and-victims", depth: 7, requests: 4, crowd: []int8{2}, pool: [][]int{{2, 0}, {2, 2}}, start: 1,
+			usage: []op{raises, completesDear},
+			kinds: []arrivalKind{{0, "a", ""}, {0, "b", "1"}, {1, "a", ""}, {1, "c", "0"}},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				unstarved(c)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
+				c.Stock.Tokens = stock.TokensConfig{Watermark: 3, Lower: 3, Upper: 3}
+			},
+		},
+		{
+			name: "usage-of-tenants-and-victims", depth: 6, requests: 4, crowd: []int8{2}, pool: [][]int{{2, 0}, {2, 2}}, start: 1,
+			usage: []op{raises, completesDear},
+			kinds: []arrivalKind{{0, "a", ""}, {0, "b", ""}, {1, "a", ""}, {1, "c", "0"}},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				unstarved(c)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
+				c.Stock.Tokens = stock.TokensConfig{Watermark: 3, Lower: 3, Upper: 3}
+				c.MaxInFlightPerFlowPerBackend = 1
+			},
+		},
+		{
 			name: "usage-in-flows", depth: wholeLives, requests: 3, crowd: []int8{1}, pool: [][]int{{1}},
 			usage: []op{raises, truesUp, completesDear, isLateDear},
 			kinds: []arrivalKind{{0, "a", ""}, {0, "b", ""}, {1, "b", ""}},

@@ -104,13 +104,18 @@ func (w *world) state() digest {
 	for _, lane := range slices.Sorted(maps.Keys(w.lanes.notes)) {
 		n := w.lanes.notes[lane]
 		b = append(append(b, '|', byte(len(lane))), lane...)
-		for _, tiers := range []fairqueue.TierSet{n.noVictim, n.overBound, n.searching} {
+		for _, tiers := range []fairqueue.TierSet{n.noVictim, n.overBound, n.vain, n.vainBeside, n.searching} {
 			b = binary.BigEndian.AppendUint64(b, uint64(tiers))
 		}
 		b = append(b, one(n.closed))
 		b = appendKeys(b, n.claims)
 	}
 	if w.capped() {
+		for _, t := range w.flows.inOrder() {
+			if len(t.roused) > 0 {
+				b = fmt.Append(b, t.key, slices.Sorted(slices.Values(t.roused)))
+			}
+		}
 		for _, tenants := range w.claims {
 			b = appendKeys(b, tenants)
 		}

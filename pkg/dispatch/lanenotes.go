@@ -24,9 +24,14 @@ type laneNote struct {
 	// searching has the tiers whose waiters must search for a victim in this lane; laneNotes.searching lists this note
 	// for each of them.
 	searching fairqueue.TierSet
+	// vain has the tiers of which nobody in the lane has a victim because of tokens and caps, and vainBeside those of which
+	// nobody has who awaits room. They search again after any change in the lane.
+	vain, vainBeside fairqueue.TierSet
 	// claims are the tenants whose waiters found a victim of their own in vain, because the lane would still be at its upper
 	// bound.
 	claims []*tenant
+	// awaited reports whether anybody in the lane has ever awaited room at an endpoint, being at its cap at others.
+	awaited bool
 	// closed reports whether the lane had no room, and so is closed in the queue until one of its endpoints changes.
 	closed bool
 	// heeds reports whether changes at the lane's endpoints have ever mattered: it was closed, or a search was in vain.
@@ -172,6 +177,8 @@ func (s *laneNotes) tidy(waits func(fairqueue.Lane) bool) {
 
 // requestSearch makes the waiters of a tier in a lane search for a victim, unless a search is known to be in vain.
 func (s *laneNotes) requestSearch(n *laneNote, tier int) {
+	n.vain &^= 1 << tier
+	n.vainBeside &^= 1 << tier
 	if !n.searchedInVain(tier) && !n.searching.Has(tier) {
 		if len(s.searching[tier]) >= 2*max(fewNotes, len(s.all)) {
 			s.endSearches(tier, func(*laneNote) bool { return false }) // drops those that are dropped
@@ -286,7 +293,7 @@ func (m *Machine) madeRoom(e Endpoint) {
 	}
 	m.lanes.heeding(e, func(n *laneNote) {
 		tiers := n.overBound
-		n.overBound = 0
+		n.overBound, n.vain, n.vainBeside = 0, 0, 0
 		m.lanes.requestSearches(n, tiers&^n.noVictim)
 		for _, t := range n.claims {
 			m.requestClaims(t)
@@ -303,7 +310,7 @@ func (m *Machine) addedVictim(e Endpoint) {
 	}
 	m.lanes.heeding(e, func(n *laneNote) {
 		tiers := n.noVictim
-		n.noVictim = 0
+		n.noVictim, n.vain, n.vainBeside = 0, 0, 0
 		m.lanes.requestSearches(n, tiers&^n.overBound)
 		m.open(n)
 	})

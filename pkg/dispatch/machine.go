@@ -43,7 +43,6 @@ type Machine struct {
 	victims  victims
 	lanes    laneNotes
 	claims   [stock.MaxTiers][]*tenant // by tier: tenants whose parked waiters must search for a victim of their own
-	parked   []*tenant                 // tenants at their cap at endpoints; some may not be parked any more
 
 	// The current event.
 	asking    *Waiter   // the request that the placer is asked for; nil if none
@@ -53,13 +52,16 @@ type Machine struct {
 	retryAt   time.Time // after too many panics; zero if none
 
 	// Reused.
-	changed []Endpoint
-	traits  []scheduling.Trait
-	expired []*fairqueue.Request
-	heads   []*fairqueue.Request
-	names   []fairqueue.Lane
-	moves   []fairqueue.Move
-	rivals  []*laneNote
+	changed  []Endpoint
+	traits   []scheduling.Trait
+	expired  []*fairqueue.Request
+	heads    []*fairqueue.Request
+	names    []fairqueue.Lane
+	moves    []fairqueue.Move
+	rivals   []*laneNote
+	beside   []*fairqueue.Request
+	barred   []Endpoint // with victims, where the tenant of the request that was asked for last is at its cap
+	awaiting []*fairqueue.Request
 }
 
 // counts are the machine's counters.

@@ -1,6 +1,10 @@
 package dispatch
 
-import "github.com/weir-epp/weir/pkg/fairqueue"
+import (
+	"slices"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
 
 // pending is the rest of an event's work. Each part is removed when it is done, or just before if it must not be done
 // twice. So a panic of the Placer does not lose work: run continues with the rest.
@@ -57,8 +61,7 @@ func (m *Machine) freeAndPark() {
 	}
 	for n := len(m.pending.touched); n > 0; n = len(m.pending.touched) {
 		m.repark(m.pending.touched[n-1])
-		m.pending.touched[n-1] = nil
-		m.pending.touched = m.pending.touched[:n-1]
+		m.pending.touched = slices.Delete(m.pending.touched, n-1, n) // more may have been roused
 	}
 }
 
@@ -74,14 +77,13 @@ func (m *Machine) freeReservation(r Reservation) {
 func (m *Machine) roomAt(e Endpoint) {
 	m.madeRoom(e)
 	m.requestClaimsAt(e)
-	if len(m.parked) > 0 {
-		m.touchAt(e)
-	}
+	m.rouseAt(e)
 }
 
 // touch marks the tenant for repark, because its leases or waiters have changed.
 func (m *Machine) touch(t *tenant) {
 	if m.capped() && t.waiting > 0 {
+		t.changed = true
 		m.pending.touched = append(m.pending.touched, t)
 	}
 }

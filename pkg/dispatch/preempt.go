@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
@@ -56,9 +57,15 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 	tokens := false // that is why a victim was not wanted
 	want := wantedVictim{
 		at: func(e Endpoint) bool {
-			serves := m.placer.CanServe(w.placement, e)
-			capped = capped || serves && full.Has(e)
-			return serves && !full.Has(e)
+			switch {
+			case !m.placer.CanServe(w.placement, e):
+				return false
+			case full.Has(e):
+				capped = true
+				m.barred = append(m.barred, e)
+				return false
+			}
+			return true
 		},
 		enough: func(e Endpoint, frees stock.Tokens) bool {
 			takes := m.takesTokens(e, frees)
@@ -145,34 +152,88 @@ func (m *Machine) findPreemptor() {
 	}
 }
 
-// findPreemptorIn is findPreemptor for one tier, and reports whether there is one.
+// findPreemptorIn is findPreemptor for one tier, and reports whether there is one. A head without a victim in its lane does
+// not block those in other lanes. Those who await room, being at their cap elsewhere, are asked too, within the band as
+// well: nothing else is available to them.
 func (m *Machine) findPreemptorIn(id int) bool {
-	if m.ledger.BelowUpper() && m.ledger.Available(id) > 0 {
-		return false // inside the band it is released when the stock falls below the lower bound
-	}
 	if m.ledger.Headroom(id) < 0 || !m.ledger.BelowUpperWithoutOne() || len(m.lanes.searching[id]) == 0 {
 		return false
 	}
-	// A head without a victim in its lane does not block those in other lanes.
+	// Inside the band a head is released when the stock falls below the lower bound.
+	inBand := m.ledger.BelowUpper() && m.ledger.Available(id) > 0
+	if inBand && m.endpointLimit().none() {
+		return false
+	}
 	m.heads = m.heads[:0]
 	m.lanes.endSearches(id, func(n *laneNote) bool {
+		if n.vain.Has(id) {
+			return false
+		}
 		head := m.queue.HeadIn(id, n.lane)
-		if head != nil {
+		if head != nil && !inBand {
 			m.heads = append(m.heads, head)
 		}
-		return head == nil
+		var awaits *fairqueue.Request
+		if n.awaited {
+			awaits = m.queue.FirstIn(id, n.lane, true, func(*fairqueue.Request) bool { return true })
+		}
+		if awaits != nil && !n.vainBeside.Has(id) {
+			m.heads = append(m.heads, awaits)
+		}
+		return head == nil && awaits == nil
 	})
 	fairqueue.SortHeads(m.heads)
+	m.beside = m.beside[:0]
 	for _, head := range m.heads {
-		w := waiterOf(head)
-		m.asking = w
-		v := m.victimOf(w)
-		m.asking = nil
-		if v != nil {
-			m.preemptor = w
+		if m.tryToPreempt(head) {
 			break
+		}
+		m.findOthers(head, inBand)
+	}
+	if m.preemptor == nil {
+		fairqueue.SortHeads(m.beside)
+		_ = slices.ContainsFunc(m.beside, m.tryToPreempt)
+	}
+	if m.preemptor == nil {
+		for _, head := range m.heads { // until something changes in their lanes
+			n := m.note(waiterOf(head))
+			if n.vainBeside = n.vainBeside.With(id); !inBand {
+				n.vain = n.vain.With(id)
+			}
+			m.lanes.heed(n)
 		}
 	}
 	m.lanes.endSearches(id, func(n *laneNote) bool { return n.searchedInVain(id) }) // these need not search again
 	return m.preemptor != nil
+}
+
+// tryToPreempt makes the head the preemptor if it has a victim, and reports whether it has.
+func (m *Machine) tryToPreempt(head *fairqueue.Request) bool {
+	w := waiterOf(head)
+	m.asking, m.barred = w, m.barred[:0]
+	v := m.victimOf(w)
+	m.asking = nil
+	if v != nil {
+		m.preemptor = w
+	}
+	return v != nil
+}
+
+// findOthers adds to beside, for each endpoint that has victims and where the tenant of a head without a victim is at its
+// cap, the next in its lane whose tenant is not. Of all that wait there it looks at those with a lease at that endpoint.
+func (m *Machine) findOthers(head *fairqueue.Request, inBand bool) {
+	for _, e := range m.barred {
+		could := func(r *fairqueue.Request) bool {
+			t := waiterOf(r).flow.tenant
+			return !m.atCap(t) && !m.fullFor(t).Has(e)
+		}
+		for _, awaits := range []bool{false, true} {
+			if !awaits && inBand {
+				continue
+			}
+			if r := m.queue.FirstIn(head.Tier, head.Lane, awaits, could); r != nil && !slices.Contains(m.beside, r) {
+				m.beside = append(m.beside, r)
+			}
+		}
+	}
 }

@@ -20,6 +20,7 @@ func (m *Machine) reopen() {
 		for _, a := range t.flows {
 			m.queue.UnparkFlow(a.tier, t.key)
 		}
+		t.roused, t.rousing = t.roused[:0], t.rousing[:0]
 	}
 	m.pending.lanes = m.queue.Lanes(m.pending.lanes[:0])
 	if m.capped() {
@@ -33,7 +34,7 @@ func (m *Machine) reopen() {
 func (m *Machine) reopenFor(changed []Endpoint) {
 	lanes := m.concerned(changed, m.regroup())
 	for _, n := range lanes {
-		n.noVictim, n.overBound, n.closed, n.claims = 0, 0, false, nil
+		n.noVictim, n.overBound, n.vain, n.vainBeside, n.closed, n.claims = 0, 0, 0, 0, false, nil
 		m.queue.OpenLane(n.lane)
 		m.heads = m.queue.ParkedIn(n.lane, m.heads[:0])
 		for _, r := range m.heads {

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -125,6 +126,112 @@ func TestAVictimIsNotCharged(t *testing.T) {
 		}
 		if mine < least {
 			t.Errorf("discipline %d: %d of the next 10 are of the victim's flow, want at least %d", d, mine, least)
+		}
+	}
+}
+
+// preempting has two tiers of which the higher preempts, and 100 tokens at each endpoint.
+func preempting(c *Config) {
+	twoTiers(c)
+	perBackend(c, 9, 9)
+	bounded(100)(c)
+}
+
+// A search for a victim goes on behind one that frees too few tokens: at its endpoint, where the newest is small beside a
+// giant, and at the others, where the first one in order is of no use.
+func TestASmallVictimHidesNobody(t *testing.T) {
+	x := newShared(t, 2, 9, preempting)
+	giant := x.comes(1, 500, 0)
+	x.TrueUp(x.clock, giant.Lease(), 1, 90)
+	small := []*Waiter{x.comes(1, 9, 0)}
+	x.Raise(x.clock, giant.Lease(), 1, 500)
+	streaming := x.comes(1, 400, 1)
+	x.FirstByte(streaming.Lease())
+	high := x.comes(0, 1)
+	if high.Stage() != StageSent || high.Lease().Endpoint() != 0 || giant.Outcome() != OutcomePreempted || small[0].Stage() != StageSent {
+		t.Fatalf("stages %d, %d, %d", high.Stage(), giant.Stage(), small[0].Stage())
+	}
+
+	x = newShared(t, 2, 9, preempting)
+	other := x.comes(1, 150, 1) // older than all at the other endpoint
+	full := x.comes(1, 90, 0)
+	for range 70 {
+		small = append(small, x.comes(1, 0, 0))
+	}
+	x.FirstByte(full.Lease())
+	x.Raise(x.clock, full.Lease(), 1, 1000)
+	if high = x.comes(0, 1); high.Stage() != StageSent || high.Lease().Endpoint() != 1 || other.Outcome() != OutcomePreempted {
+		t.Fatalf("stages %d, %d", high.Stage(), other.Stage())
+	}
+}
+
+// A waiter whose tenant is at its cap where the only victim is does not keep the next waiters of its lane from preempting.
+func TestACapBesideAVictimBlocksNobody(t *testing.T) {
+	for _, inFront := range []int{1, 30} {
+		x := newShared(t, 2, 1+inFront, func(c *Config) { twoTiers(c); perBackend(c, 1+inFront, 1+inFront); c.MaxInFlightPerFlowPerBackend = 1 })
+		arrives := func(tier int, flow string, at ...int) *Waiter {
+			w := new(Waiter)
+			x.Arrive(x.clock, w, Arrival{Flow: flow, Tier: tier, Placement: x.placement(at...)})
+			for x.Preemptor() != nil {
+				x.Preempt(x.clock)
+			}
+			return w
+		}
+		for i := range inFront { // at their cap where the victim is
+			w := arrives(0, fmt.Sprint(i), 0)
+			x.FirstByte(w.Lease())
+		}
+		for i := range 1 + inFront {
+			w := arrives(0, fmt.Sprint("streaming-", i), 1)
+			x.FirstByte(w.Lease())
+		}
+		low := arrives(1, "low", 0)
+		var waiting []*Waiter
+		for i := range inFront {
+			waiting = append(waiting, arrives(0, fmt.Sprint(i)))
+		}
+		next := arrives(0, "next")
+		if low.Outcome() != OutcomePreempted || next.Lease() == nil || next.Lease().Endpoint() != 0 {
+			t.Errorf("stages %d, %d", low.Stage(), next.Stage())
+		}
+		for _, w := range waiting {
+			if w.Stage() != StageWaiting {
+				t.Errorf("stage %d", w.Stage())
+			}
+		}
+	}
+}
+
+// A waiter whose tenant is at its cap at an endpoint with room looks for a victim at the others.
+func TestAWaiterAtItsCapLooksElsewhere(t *testing.T) {
+	for _, queued := range []bool{false, true} {
+		x := newShared(t, 2, 9, preempting, func(c *Config) { c.MaxInFlightPerFlowPerBackend = 1 })
+		arrives := func(tier int, flow string, tokens stock.Tokens, at ...int) *Waiter {
+			w := new(Waiter)
+			x.Arrive(x.clock, w, Arrival{Flow: flow, Tier: tier, Tokens: tokens, Placement: x.placement(at...)})
+			for x.Preemptor() != nil {
+				x.Preempt(x.clock)
+			}
+			return w
+		}
+		arrives(0, "a", 1, 0)
+		if queued { // what is there cannot be preempted when the waiter comes
+			streaming := arrives(1, "s", 120, 1)
+			x.FirstByte(streaming.Lease())
+			high := arrives(0, "a", 1)
+			low := arrives(1, "low", 90, 1)
+			if high.Stage() != StageWaiting || low.Stage() != StageWaiting {
+				t.Fatalf("stages %d, %d", high.Stage(), low.Stage())
+			}
+			x.TrueUp(x.clock, streaming.Lease(), 1, 50)
+			if high.Lease() == nil || high.Lease().Endpoint() != 1 {
+				t.Errorf("stage %d", high.Stage())
+			}
+			continue
+		}
+		low := arrives(1, "low", 120, 1)
+		if high := arrives(0, "a", 1); high.Stage() != StageSent || high.Lease().Endpoint() != 1 || low.Outcome() != OutcomePreempted {
+			t.Errorf("stages %d, %d", high.Stage(), low.Stage())
 		}
 	}
 }

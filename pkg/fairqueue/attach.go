@@ -97,7 +97,9 @@ func (c *class) newFlowLane(f *flow, r *Request, g *regrouping) *flowLane {
 	cl := c.lanes[name]
 	if cl == nil {
 		cl = take(&c.freeLanes)
-		*cl = classLane{branch: cl.branch, parked: cl.parked[:0], class: c, name: name}
+		*cl = classLane{
+			branch: cl.branch, parked: cl.parked[:0], rooms: cl.rooms, roomAges: cl.roomAges, class: c, name: name,
+		}
 		cl.busy.lane, cl.oldest.lane = cl, cl
 		c.lanes[name] = cl
 	}

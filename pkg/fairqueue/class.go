@@ -96,6 +96,9 @@ func (c *class) reindex(fl *flowLane) {
 			setMember(&b.ages, &fl.age, waiting)
 		}
 		if fl.above == nil {
+			if fl.awaits != 0 && fl.head != nil {
+				fl.lane.reorder(fl)
+			}
 			break
 		}
 		fl = fl.above
@@ -159,6 +162,9 @@ func (c *class) guard(on bool) {
 			if fl.under != nil {
 				fl.under.guard(on)
 			}
+		}
+		for a := range l.rooms.all() {
+			setMember(&l.roomAges, (*awaitingAge)(a), on)
 		}
 		c.reindexGuarded(l, on && l.ages.len() > 0 && l.roomAbove())
 	}

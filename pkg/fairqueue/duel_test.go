@@ -169,6 +169,9 @@ func (d *duel) blockOne(w *waiter) {
 	case 0:
 		d.note("park %s", d.show(w))
 		d.q.ParkFlow(w.r)
+		if w.r.seq%2 == 0 {
+			d.q.AwaitRoom(w.r)
+		}
 		w.tier.flows[w.flow].parked[w.r.Lane] = true
 	case 1:
 		d.note("busy %s", d.show(w))

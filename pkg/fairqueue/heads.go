@@ -14,6 +14,30 @@ func (q *FairRequestQueue) HeadIn(tier int, lane Lane) *Request {
 	return q.byID[tier].turn(func(c *class) *Request { return c.headIn(lane) })
 }
 
+// FirstIn returns the request that goes next in a lane of a tier, open or closed, of flows that are not parked, or instead
+// of those that AwaitRoom was called for, and whose next request could reports; nil if there is none.
+func (q *FairRequestQueue) FirstIn(tier int, lane Lane, awaits bool, could func(*Request) bool) *Request {
+	if tier < 0 || tier >= maxTiers || q.byID[tier] == nil {
+		return nil
+	}
+	return q.byID[tier].turn(func(c *class) *Request {
+		l := c.lanes[lane]
+		if l == nil {
+			return nil
+		}
+		var first *flowLane
+		if awaits {
+			first = (*flowLane)(l.rooms.first(func(a *awaiting) bool { return could(a.head) }))
+		} else {
+			first = l.flows.first(func(fl *flowLane) bool { return could(fl.head) })
+		}
+		if first == nil {
+			return nil
+		}
+		return first.head
+	})
+}
+
 // Waits reports whether any request waits in the lane, in any tier.
 func (q *FairRequestQueue) Waits(lane Lane) bool {
 	for range q.everywhere(lane) {

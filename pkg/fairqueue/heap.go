@@ -62,6 +62,29 @@ func (h *heap[T]) all() iter.Seq[T] {
 	}
 }
 
+// first returns the least element that will do; the zero value if none will. It looks at no element that is after one that
+// will do.
+func (h *heap[T]) first(will func(T) bool) (best T) {
+	if len(h.items) > 0 {
+		h.firstBelow(0, nil, &best, will)
+	}
+	return best
+}
+
+func (h *heap[T]) firstBelow(i int, least *key, best *T, will func(T) bool) *key {
+	switch e := &h.items[i]; {
+	case least != nil && !e.key.before(*least):
+		return least
+	case will(h.element[e.number]):
+		*best = h.element[e.number]
+		return &e.key
+	}
+	for child := i*heapArity + 1; child < min((i+1)*heapArity+1, len(h.items)); child++ {
+		least = h.firstBelow(child, least, best, will)
+	}
+	return least
+}
+
 func (h *heap[T]) push(x T) {
 	if len(h.element) == 0 { // number 0 is not used
 		var none T

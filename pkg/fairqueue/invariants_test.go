@@ -365,6 +365,10 @@ func laneProblem(c *class, l *classLane, fail failf) int {
 					fail("lane %q: flow %q is not where it is parked", l.name, f.key)
 				}
 			}
+			awaits := within(&l.rooms, (*awaiting)(fl))
+			if awaits && fl.parked == 0 || (awaits && c.guarded) != within(&l.roomAges, (*awaitingAge)(fl)) {
+				fail("lane %q: flow %q awaits room: %t, parked %t", l.name, f.key, awaits, fl.parked > 0)
+			}
 		}
 	}
 	if len(l.parked) != parked {

@@ -15,6 +15,8 @@ type flowLane struct {
 	queued    int         // waiting requests
 	age       age
 	parked    int32 // 1-based index in the lane's parked; 0: not parked
+	awaits    int32 // number in the lane's rooms; 0: it is not parked, or another's lease does not matter
+	awaitsAge int32 // number in the lane's roomAges
 }
 
 // branch orders the sharers of one level in one lane.
@@ -115,20 +117,36 @@ const (
 // classLane is one lane of a class, with the flows that wait in it. It exists while it has a waiting request.
 type classLane struct {
 	branch
-	class  *class
-	name   Lane
-	state  LaneState
-	queued int         // waiting requests
-	capped int         // of these, the ones in parked flowLanes
-	parked []*flowLane // of flows that are at their cap, so that their heads cannot go
-	number int32       // number in the class's heap of open lanes
-	busy   laneBusy
-	oldest laneAge
+	class    *class
+	name     Lane
+	state    LaneState
+	queued   int                // waiting requests
+	capped   int                // of these, the ones in parked flowLanes
+	parked   []*flowLane        // of flows that are at their cap, so that their heads cannot go
+	rooms    heap[*awaiting]    // of these, the ones that could go if others made room
+	roomAges heap[*awaitingAge] // the same ones, if the tier has a starvation threshold
+	number   int32              // number in the class's heap of open lanes
+	busy     laneBusy
+	oldest   laneAge
 }
 
 func (c *classLane) key() key { return c.flows.items[0].key }
 
 func (c *classLane) handle() *int32 { return &c.number }
+
+// awaiting is a flowLane that is parked until another's lease makes room.
+type awaiting flowLane
+
+func (a *awaiting) key() key { return (*flowLane)(a).key() }
+
+func (a *awaiting) handle() *int32 { return &a.awaits }
+
+// awaitingAge orders the same flowLanes by their oldest request.
+type awaitingAge flowLane
+
+func (a *awaitingAge) key() key { return a.age.key() }
+
+func (a *awaitingAge) handle() *int32 { return &a.awaitsAge }
 
 // roomAbove reports whether there may be room below the upper bound.
 func (c *classLane) roomAbove() bool { return c.state == LaneOpen || c.state == LaneBusy }

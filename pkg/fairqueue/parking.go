@@ -66,6 +66,44 @@ func (q *FairRequestQueue) ParkFlow(r *Request) {
 	c.reindex(fl)
 }
 
+// AwaitRoom notes of the flow of r, a waiting request that is parked in r's lane, that it could go if another's lease made
+// room at a backend where it is below its cap.
+func (q *FairRequestQueue) AwaitRoom(r *Request) {
+	fl := r.flowLane.outermost()
+	if fl.parked == 0 || fl.awaits != 0 {
+		return
+	}
+	fl.lane.rooms.push((*awaiting)(fl))
+	if fl.lane.class.guarded {
+		fl.lane.roomAges.push((*awaitingAge)(fl))
+	}
+}
+
+// Awaiting appends to heads, for each class, the first request that AwaitRoom was called for in a lane and that could go:
+// of the flow that goes next, and where there is a starvation threshold of the one that has waited longest.
+func (q *FairRequestQueue) Awaiting(name Lane, could func(*Request) bool, heads []*Request) []*Request {
+	for l := range q.everywhere(name) {
+		first := l.rooms.first(func(a *awaiting) bool { return could(a.head) })
+		if first == nil {
+			continue
+		}
+		heads = append(heads, first.head)
+		oldest := l.roomAges.first(func(a *awaitingAge) bool { return could(a.head) })
+		if oldest != nil && (*flowLane)(oldest) != (*flowLane)(first) {
+			heads = append(heads, oldest.head)
+		}
+	}
+	return heads
+}
+
+// reorder restores the order of a flowLane whose head or oldest request has changed among those that await room.
+func (c *classLane) reorder(fl *flowLane) {
+	c.rooms.fix((*awaiting)(fl))
+	if fl.awaitsAge != 0 {
+		c.roomAges.fix((*awaitingAge)(fl))
+	}
+}
+
 // UnparkFlow unparks a flow of a tier in all its lanes, in every class.
 func (q *FairRequestQueue) UnparkFlow(id int, key string) {
 	for fl := range q.parts(id, key) {
@@ -104,6 +142,12 @@ func (fl *flowLane) unpark() bool {
 	l.parked[last] = nil
 	l.parked = l.parked[:last]
 	fl.parked = 0
+	if fl.awaits != 0 {
+		l.rooms.remove((*awaiting)(fl))
+	}
+	if fl.awaitsAge != 0 {
+		l.roomAges.remove((*awaitingAge)(fl))
+	}
 	return true
 }
 

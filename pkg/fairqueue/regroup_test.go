@@ -246,6 +246,7 @@ func TestRegroupingsAtRandom(t *testing.T) {
 					for _, r := range slices.SortedFunc(maps.Keys(waiting), func(a, b *Request) int { return cmp.Compare(a.seq, b.seq) }) {
 						if r.flowLane.parked == 0 && random.IntN(10) == 0 {
 							q.ParkFlow(r)
+							q.AwaitRoom(r)
 						}
 					}
 				default:
