@@ -181,7 +181,7 @@ func TestKeysOfTheIssuer(t *testing.T) {
 		t.Helper()
 		eventually(t, what, func() error {
 			if got := s.send(a); got.status != 200 {
-				return fmt.Errorf("got %d %v %s", got.status, got.err, got.body)
+				return fmt.Errorf("got %d %s", got.status, got.body)
 			}
 			return nil
 		})
