@@ -15,6 +15,8 @@ GOLANGCI_V    := v2.15.0
 GOLANGCI      := $(CACHE)/bin/golangci-lint-$(GOLANGCI_V)
 VERSION       := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS       := -s -w -X github.com/weir-epp/weir/internal/version.Version=$(VERSION)
+# The last version whose leader had a label.
+UPGRADE_FROM  ?= f0d390d
 BENCHFLAGS    ?= -benchtime=300ms -count=5
 
 .PHONY: help
@@ -37,7 +39,7 @@ test: check facts integration pages ## without a cluster: lint, purity, race and
 test-cluster: race-cluster test-kube test-chart pages-cluster ## with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients
 
 .PHONY: test-long
-test-long: explore random million fuzz every-byte unhappy burst churn ## the explorer's depths, random machines, a million tenants, fuzzing, odd answers, unhappy requests, large bodies, churn
+test-long: explore random million fuzz every-byte unhappy burst churn upgrade ## the explorer's depths, random machines, a million tenants, fuzzing, odd answers, unhappy requests, large bodies, churn, an upgrade
 
 .PHONY: check
 check: vet lint race unit ## lint, purity, vet, race and unit tests, decisions explored; not on the wire
@@ -53,7 +55,7 @@ $(GOLANGCI):
 
 .PHONY: vet
 vet: ## go vet, once for all tests
-	$(GO) vet -tags e2evllm ./...
+	$(GO) vet -tags e2evllm,upgrade ./...
 
 .PHONY: race
 race: envoy ## unit tests of what has goroutines, under the race detector, with the seeds of its fuzz targets
@@ -85,6 +87,11 @@ million: ## a million identities
 churn: envoy test-kube-assets ## the readiness of 500 pods changes for a minute
 	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -count=1 -timeout 30m -run 'TestManyPodsChange$$' \
 		./test/kube -kube.churn=1m
+
+.PHONY: upgrade
+upgrade: envoy test-kube-assets tools ## from an earlier version (UPGRADE_FROM=COMMIT) to this one and back, under load; needs the history
+	EARLIER=$$(hack/earlier.sh $(UPGRADE_FROM)) && ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) \
+		$(GO) test -tags upgrade -count=1 -timeout 30m -v -run TestUpgradeFromAnEarlierVersion ./test/chart -upgrade.from=$$EARLIER
 
 .PHONY: burst
 burst: envoy ## 110 bodies of 32 MiB become whole at once, which takes 11 GB of memory; on a quiet machine

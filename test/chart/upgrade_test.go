@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
@@ -164,11 +165,19 @@ func (u *upgrade) labelledLeader(name, ip string) *corev1.Pod {
 // ready gives a pod an address and the condition Ready, as a kubelet does.
 func (u *upgrade) ready(pod *corev1.Pod, ip string) *corev1.Pod {
 	u.t.Helper()
-	pod.Status = corev1.PodStatus{
+	status := corev1.PodStatus{
 		Phase: corev1.PodRunning, PodIP: ip, PodIPs: []corev1.PodIP{{IP: ip}},
 		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
 	}
-	pod, err := u.env.Clients().CoreV1().Pods(u.ns).UpdateStatus(u.t.Context(), pod, metav1.UpdateOptions{})
+	name, pods := pod.Name, u.env.Clients().CoreV1().Pods(u.ns)
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) { // a leader changes its own label
+		if pod, err = pods.Get(u.t.Context(), name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		pod.Status = status
+		pod, err = pods.UpdateStatus(u.t.Context(), pod, metav1.UpdateOptions{})
+		return err
+	})
 	if err != nil {
 		u.t.Fatal(err)
 	}
@@ -208,7 +217,7 @@ func (u *upgrade) label(pod string) {
 // Helm has, and rolled back: the Service leads to a leader all the time, and to no pod that is gone. Only Helm's
 // --force-replace empties the EndpointSlice, for a retry period.
 func TestUpgradeFromALabelledLeader(t *testing.T) {
-	const retry = 2 * time.Second // the chart's retryPeriod
+	const period = 2 * time.Second // the chart's retryPeriod
 	u, old := newUpgrade(t, byHelm)
 	u.present()
 	if u.selector()["weir.dev/leader"] != "true" {
@@ -232,13 +241,13 @@ func TestUpgradeFromALabelledLeader(t *testing.T) {
 
 	for _, way := range []string{"--server-side=true --force-conflicts", "--server-side=false", "--reuse-values", "--set=replicas=3"} {
 		u.present(strings.Fields(way)...)
-		time.Sleep(retry + time.Second)
+		time.Sleep(period + time.Second)
 		u.leadsTo(podIP(first.ip))
 		u.neverEmpty(0, "helm upgrade "+way)
 	}
 	u.present("--server-side=false", "--force-replace")
 	u.leadsTo(podIP(first.ip))
-	u.neverEmpty(retry+time.Second, "helm upgrade --force-replace")
+	u.neverEmpty(period+time.Second, "helm upgrade --force-replace")
 
 	// Rollback. The former chart's Service selects the leader by its label again, which nobody has.
 	u.label(first.pod.Name)
