@@ -31,6 +31,7 @@ const (
 	isLateCheap // its cost is known after its end
 	isLateDear
 	othersComplete // so many that the last one only may still say what it has cost
+	fires          // the timer, at once, since the time of others is over too
 )
 
 // input is one step: the index is that of a kind, of a request, by arrival, or of an endpoint.
@@ -75,7 +76,10 @@ func (w *world) inputs() (in []input) {
 		case StageNew, StageEnded:
 		}
 	}
-	if timed {
+	switch {
+	case w.someOverdue():
+		in = append(in, input{fires, 0})
+	case timed:
 		in = append(in, input{advances, 0})
 	}
 	if w.level > 0 {
@@ -151,6 +155,8 @@ func (w *world) apply(in input) error {
 		w.event(func() { w.ServedElsewhere(w.clock, &s.w.lease, 1-s.w.lease.Endpoint()) })
 	case advances:
 		w.advance()
+	case fires:
+		w.event(func() { w.Advance(w.clock) })
 	case grows:
 		w.level++
 		w.backends()
@@ -195,6 +201,11 @@ func (w *world) verdictsAgree(own *subject) error {
 	}
 	return nil
 }
+
+// isOverdue reports whether the request waits though its time is over, and someOverdue whether any does.
+func (w *world) isOverdue(s *subject) bool { return s.waits() && !w.clock.Before(s.w.Expires()) }
+
+func (w *world) someOverdue() bool { return slices.ContainsFunc(w.subjects, w.isOverdue) }
 
 // tell is the input in words.
 func (w *world) tell(in input) string {

@@ -66,6 +66,12 @@ func (w *world) before(a, b int) bool { return slices.Index(w.byRank, a) < slice
 // mayWait says why a request waits rightly at this moment; an error says that it does not.
 func (w *world) mayWait(s *subject) error {
 	tier := s.w.queued.Tier
+	if w.someOverdue() { // the rest is for the next event
+		if at, asks := w.Next(w.clock); w.scene.batch == 0 || !asks || at.After(w.clock) {
+			return fmt.Errorf("%v waits, the time of somebody is over, and the next event is not at once", s)
+		}
+		return nil
+	}
 	switch {
 	case !w.config.Enabled:
 		return fmt.Errorf("%v waits, and there is no queue", s)

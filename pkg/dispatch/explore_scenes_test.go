@@ -293,6 +293,16 @@ func scenes() []*scene {
 			},
 		},
 		{
+			name: "expiring-together", depth: 5, requests: 6, crowd: []int8{0, 1, 1, 2, 2}, pool: [][]int{{1}, {2}}, batch: 1,
+			kinds: []arrivalKind{{0, "a", ""}, {1, "a", ""}, {1, "b@1", ""}},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				c.Queue.Tiers = c.Queue.Tiers[:2]
+				c.Tiers = []TierConfig{{CanPreempt: true}, {}}
+				c.Queue.QueueTTL = tick
+			},
+		},
+		{
 			name: "poison", depth: 4, requests: 6, crowd: []int8{3, 4, 5, 6}, pool: twoEndpoints(), start: 2, lower: 1, upper: 1,
 			kinds: []arrivalKind{
 				{0, "a", "0"}, {0, "b", "1"}, {1, "a", "0"}, {1, "a", "1"}, {2, "a", "0"}, {2, "a", "1"}, {2, "b", ""},

@@ -23,6 +23,9 @@ type glance struct {
 func (w *world) look(in input) glance {
 	g := glance{in: in, stock: w.ledger.Stock(), released: w.released, preempted: w.lost(), promoted: w.risen(), lowest: -1}
 	starved := false
+	if w.someOverdue() {
+		return g
+	}
 	for _, s := range w.subjects {
 		if s.waits() {
 			g.lowest = max(g.lowest, slices.Index(w.byRank, s.w.queued.Tier))
@@ -70,6 +73,11 @@ func (w *world) stepAgrees(g glance) error {
 		// One that was preempted before it was told, and took another's place in turn, went as well.
 		if s.holds() && (!s.wasHeld || s.wasAt != s.w.lease.Endpoint() && g.in.op != isServed) {
 			went = append(went, s)
+		}
+	}
+	for _, s := range went {
+		if s.last == StageWaiting && !w.clock.Before(s.w.Expires()) {
+			return fmt.Errorf("%v goes, and its time is over", s)
 		}
 	}
 	held := w.ledger.Stock() + w.ledger.Foreign().Requests

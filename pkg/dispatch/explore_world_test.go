@@ -29,6 +29,7 @@ type scene struct {
 	limit    int           // of an endpoint's reservations; 0: none
 	poison   string        // a lane that the placer panics for
 	others   int           // of others' requests at an endpoint, at most
+	batch    int           // waiters that one event ends because their time is over; 0: as many as always
 	passOn   bool          // requests that are passed on are an input
 	usage    []op          // inputs that say what requests have cost
 	reload   func(*Config) // the other configuration, if a reload is an input
@@ -121,6 +122,9 @@ func newWorld(s *scene) (*world, error) {
 	}
 	w.Machine = m
 	w.lacking = math.MaxUint32 // the next one wraps
+	if s.batch > 0 {
+		w.mostExpired = s.batch
+	}
 	w.backends()
 	return w, nil
 }

@@ -51,6 +51,8 @@ type Machine struct {
 	verdicts  []*Waiter // on requests other than the event's own
 	retryAt   time.Time // after too many panics; zero if none
 
+	mostExpired int // the constant, but in tests
+
 	// Reused.
 	changed  []Endpoint
 	traits   []scheduling.Trait
@@ -87,6 +89,7 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 	m.bounder, _ = placer.(Bounder)
 	m.measurer, _ = placer.(Measurer)
 	m.adopt(cfg)
+	m.mostExpired = mostExpired
 	m.lanes.reset()
 	m.counts.preempted = map[[2]int]uint64{}
 	m.victims.order = cfg.VictimOrder
@@ -138,7 +141,7 @@ func (m *Machine) tierOf(rank int) int {
 // begin starts an event.
 func (m *Machine) begin(now time.Time) {
 	m.now = now
-	m.pending.failures = 0
+	m.pending.failures, m.pending.expired = 0, 0
 	clear(m.verdicts)
 	m.verdicts = m.verdicts[:0]
 }

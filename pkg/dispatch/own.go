@@ -122,7 +122,11 @@ func (m *Machine) requestClaims(t *tenant) {
 }
 
 // claimAny is claim for all tiers, the highest first.
-func (m *Machine) claimAny() { _ = slices.ContainsFunc(m.byRank, m.claim) }
+func (m *Machine) claimAny() {
+	if !m.pending.overdue { // else the next event comes at once
+		_ = slices.ContainsFunc(m.byRank, m.claim)
+	}
+}
 
 // claim makes a parked waiter of a tier that may take over a lease of its own tenant the preemptor, and reports whether
 // there is one. Claims that only the stock prevents are kept: more than the capacity is in use, or it is reserved for a

@@ -16,6 +16,8 @@ type pending struct {
 	regroup  *Regrouping          // by which waiters are to be moved to other lanes; nil if none
 	arrival  *Waiter              // to be decided on
 	failures int                  // panics in this event
+	expired  int                  // waiters that this event has ended because their time was over
+	overdue  bool                 // it has left others whose time is over, too
 }
 
 // run does the pending work, and then releases all waiters that may go.

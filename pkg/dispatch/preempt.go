@@ -142,8 +142,8 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 
 // findPreemptor makes the head of the highest tier that may and can preempt the preemptor.
 func (m *Machine) findPreemptor() {
-	if m.victims.n == 0 {
-		return
+	if m.victims.n == 0 || m.pending.overdue {
+		return // while some wait whose time is over: the next event comes at once
 	}
 	for _, id := range m.byRank {
 		if m.preempts.Has(id) && (m.findPreemptorIn(id) || m.claim(id)) {

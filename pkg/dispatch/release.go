@@ -30,6 +30,16 @@ func (m *Machine) release() {
 		case next.Request == nil:
 			m.findPreemptor()
 			return
+		case m.overdue(waiterOf(next.Request)):
+			if !m.expireOne(waiterOf(next.Request)) {
+				return
+			}
+			continue
+		case next.Promoted && m.overdue(waiterOf(next.Starved)): // it lends its age to nobody any more
+			if !m.expireOne(waiterOf(next.Starved)) {
+				return
+			}
+			continue
 		case next.Promoted && !m.countsAsStarved(next.Starved):
 			continue
 		case m.tooSoon():
@@ -151,6 +161,10 @@ func (m *Machine) releaseEverybody() {
 	everybody := fairqueue.Allowed{Tiers: fairqueue.AllTiers}
 	for next := m.queue.Peek(m.now, everybody); next.Request != nil; next = m.queue.Peek(m.now, everybody) {
 		w := waiterOf(next.Request)
+		if m.overdue(w) {
+			m.turnAway(w, m.overdueOutcome(w))
+			continue
+		}
 		m.asking = w
 		if r := m.placer.Place(w.placement, AnyReady, nil); !r.Empty() {
 			m.take(w, r, false)
@@ -162,16 +176,39 @@ func (m *Machine) releaseEverybody() {
 	}
 }
 
-// expire ends the waiters whose TTL or deadline is over.
+// mostExpired is the number of waiters that the sweep of one event ends because their time is over, and how many more its
+// release may end. Those that are left are due in the next event, which the timer causes at once: so however many expire
+// together, the lock is free in between.
+const mostExpired = 256
+
+// expire ends the waiters whose TTL or deadline is over, the earliest first, as many as the event may.
 func (m *Machine) expire() {
-	m.expired = m.queue.CleanupExpired(m.now, m.expired[:0])
+	m.expired, m.pending.overdue = m.queue.CleanupExpired(m.now, m.mostExpired-m.pending.expired, m.expired[:0])
+	m.pending.expired += len(m.expired)
 	for i, r := range m.expired {
-		w, o := waiterOf(r), OutcomeTTLExpired
-		if !r.TTLOver(m.now) {
-			o = OutcomeDeadlineExceeded
-		}
+		w := waiterOf(r)
 		m.uncountWaiter(w)
-		m.end(w, o)
+		m.end(w, m.overdueOutcome(w))
 		m.expired[i] = nil
 	}
+}
+
+// overdue reports whether the time of a waiter is over, so that it may not be dispatched: the event may not have ended all.
+func (m *Machine) overdue(w *Waiter) bool { return m.pending.overdue && !m.now.Before(w.Expires()) }
+
+// expireOne ends a waiter whose turn it is and whose time is over, unless the event has ended as many as it may.
+func (m *Machine) expireOne(w *Waiter) (may bool) {
+	if m.pending.expired >= 2*m.mostExpired {
+		return false
+	}
+	m.pending.expired++
+	m.turnAway(w, m.overdueOutcome(w))
+	return true
+}
+
+func (m *Machine) overdueOutcome(w *Waiter) Outcome {
+	if w.TTLOver(m.now) {
+		return OutcomeTTLExpired
+	}
+	return OutcomeDeadlineExceeded
 }

@@ -81,17 +81,22 @@ func (q *FairRequestQueue) UntilDeadline(now time.Time) (left time.Duration, ok 
 	return r.due - now.Sub(q.epoch), true // from memory that min has just read
 }
 
-// CleanupExpired removes the requests that are due at now and appends them to expired, earliest first. After this call
-// no such request is popped. TTLOver distinguishes the TTL from the client's own deadline.
-func (q *FairRequestQueue) CleanupExpired(now time.Time, expired []*Request) []*Request {
+// CleanupExpired removes the requests that are due at now, at most so many, and appends them to expired, earliest first.
+// more reports whether others are due: they can still be popped. TTLOver distinguishes the TTL from the client's own
+// deadline.
+func (q *FairRequestQueue) CleanupExpired(now time.Time, most int, expired []*Request) (all []*Request, more bool) {
 	since := now.Sub(q.epoch)
 	for {
 		r := q.due.min()
-		if r == nil || since < r.due {
-			return expired
+		switch {
+		case r == nil || since < r.due:
+			return expired, false
+		case most <= 0:
+			return expired, true
 		}
 		q.Remove(r)
 		expired = append(expired, r)
+		most--
 	}
 }
 

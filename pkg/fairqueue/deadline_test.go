@@ -1,6 +1,7 @@
 package fairqueue
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -30,7 +31,7 @@ func TestTTLOrDeadline(t *testing.T) {
 				r.Deadline = start.Add(c.deadline)
 			}
 			mustPush(t, q, r)
-			expired := q.CleanupExpired(start.Add(c.sweep), nil)
+			expired := expire(q, start.Add(c.sweep))
 			if len(expired) != 1 || r.TTLOver(start.Add(c.sweep)) != c.wantTTL {
 				t.Errorf("%d expired, TTL over: %t, want %t", len(expired), r.TTLOver(start.Add(c.sweep)), c.wantTTL)
 			}
@@ -56,4 +57,38 @@ func TestDrain(t *testing.T) {
 	}
 	var audit audit
 	audit.check(t, q)
+}
+
+// expire removes everything that is due.
+func expire(q *FairRequestQueue, now time.Time) []*Request {
+	expired, more := q.CleanupExpired(now, q.Len(), nil)
+	if more {
+		panic("some that are due are left")
+	}
+	return expired
+}
+
+// A call removes so many at most, the earliest first, and says whether others are due.
+func TestCleanupExpiredHasABound(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.FlowCapacity = cfg.TotalCapacity
+	q := queue(t, cfg)
+	var all []*Request
+	for i := range 10 {
+		r := &Request{}
+		if _, err := q.Push(start.Add(time.Duration(i)), r); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	late := start.Add(cfg.QueueTTL + 7)
+	for _, step := range []struct {
+		most, from, to int
+		more           bool
+	}{{0, 0, 0, true}, {3, 0, 3, true}, {5, 3, 8, false}, {5, 8, 8, false}} {
+		got, more := q.CleanupExpired(late, step.most, nil)
+		if !slices.Equal(got, all[step.from:step.to]) || more != step.more {
+			t.Errorf("at most %d: %d went, more %t; want %d to %d, %t", step.most, len(got), more, step.from, step.to, step.more)
+		}
+	}
 }

@@ -137,7 +137,7 @@ func (d *duel) cancel() {
 func (d *duel) advance() {
 	d.now = d.now.Add(time.Duration(d.below(5000)*100) * time.Millisecond)
 	d.note("advance to %v", d.now.Sub(time.Unix(1_700_000_000, 0)))
-	got := d.q.CleanupExpired(d.now, nil)
+	got := expire(d.q, d.now)
 	want := d.o.expire(d.now)
 	if len(got) != len(want) {
 		d.Fatalf("%d expired, want %d", len(got), len(want))

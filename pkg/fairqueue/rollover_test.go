@@ -161,7 +161,7 @@ func TestLongestTTL(t *testing.T) {
 	far, near := &Request{Flow: "f", Cost: 1}, &Request{Flow: "f", Cost: 1, Deadline: start.Add(time.Second)}
 	mustPush(t, q, far)
 	mustPush(t, q, near)
-	if expired := q.CleanupExpired(start.Add(200*365*24*time.Hour), nil); len(expired) != 1 || expired[0] != near {
+	if expired := expire(q, start.Add(200*365*24*time.Hour)); len(expired) != 1 || expired[0] != near {
 		t.Errorf("%d expired, want only the one with a deadline", len(expired))
 	}
 }

@@ -238,7 +238,7 @@ func (s *script) advance(by string) {
 		s.Fatal(err)
 	}
 	s.now = s.now.Add(d)
-	for _, r := range s.queue().CleanupExpired(s.now, nil) {
+	for _, r := range expire(s.queue(), s.now) {
 		why := "its deadline"
 		if r.TTLOver(s.now) {
 			why = "TTL"

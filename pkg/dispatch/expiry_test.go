@@ -1,0 +1,111 @@
+package dispatch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// However many expire together, an event ends a bounded number of them, and the next one is due at once, until all have
+// ended at the instant at which they were due. Nobody among them is dispatched meanwhile, and whoever is not due is.
+func TestExpiryTogetherIsSplitIntoEvents(t *testing.T) {
+	const many, ttl = 20_000, 30 * time.Second
+	for name, discipline := range map[string]fairqueue.Discipline{"wfq": fairqueue.WFQ, "vtc": fairqueue.VTC, "none": fairqueue.OneFlow} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, []int{1}, func(c *Config) {
+				c.Queue.Discipline, c.Queue.QueueTTL = discipline, ttl
+				c.Queue.CapacityMode, c.Queue.TotalCapacity, c.Queue.FlowCapacity = fairqueue.Shared, 2*many, 2*many
+				for i := range c.Queue.Tiers {
+					c.Queue.Tiers[i].QueueSize, c.Queue.Tiers[i].StarvationThreshold = fairqueue.NoLimit, 0
+				}
+			})
+			holder := b.arrives(1, "a", "", StageSent)
+			due := make([]*Waiter, many)
+			for i := range due {
+				due[i] = b.arrives(1, []string{"a", "b", "c"}[i%3], "", StageWaiting)
+			}
+			b.clock = b.clock.Add(ttl / 2)
+			alive := []*Waiter{b.arrives(1, "a", "", StageWaiting), b.arrives(1, "d", "", StageWaiting)}
+			b.clock = b.clock.Add(ttl / 2)
+			ended, events := 0, 0
+			for b.queue.Len() > 1 || holder != nil {
+				if at, asks := b.Next(b.clock); !asks || at.After(b.clock) {
+					if ended < many {
+						t.Fatalf("%d of %d have ended, and the next event is at %v", ended, many, at)
+					}
+					break
+				}
+				b.event(func() { b.Advance(b.clock) })
+				if events++; events == 3 {
+					b.complete(holder) // there is room, while most still wait
+					holder = nil
+				}
+				n := 0
+				for _, w := range b.Verdicts() {
+					if w.Outcome() == OutcomeTTLExpired {
+						n++
+					}
+				}
+				if n > 2*mostExpired {
+					t.Fatalf("one event has ended %d", n)
+				}
+				ended = 0
+				for _, w := range due {
+					if w.stage == StageEnded {
+						ended++
+					} else if w.stage != StageWaiting {
+						t.Fatalf("one whose time is over is in stage %d", w.stage)
+					}
+				}
+			}
+			if ended != many || events > many/mostExpired+2 {
+				t.Errorf("%d of %d have ended, in %d events", ended, many, events)
+			}
+			for _, w := range due {
+				if w.Outcome() != OutcomeTTLExpired || w.Waited() != ttl {
+					t.Fatalf("one has ended as %v after %v, want after %v", w.Outcome(), w.Waited(), ttl)
+				}
+			}
+			if granted := alive[0].stage == StageGranted || alive[1].stage == StageGranted; !granted {
+				t.Error("nobody went into the free place")
+			}
+		})
+	}
+}
+
+// A waiter whose time is over preempts nobody, whoever else has to end first, and neither goes in its turn when the queue is
+// switched off.
+func TestOverdueWaitersTakeNothing(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		b := newBench(t, []int{1}, func(c *Config) { c.Queue.QueueTTL = 10 * time.Second })
+		b.mostExpired = 1
+		victim := b.arrives(2, "v", "", StageSent)
+		var due []*Waiter
+		for range 4 {
+			due = append(due, b.arrives(2, "w", "", StageWaiting))
+		}
+		b.clock = b.clock.Add(10 * time.Second)
+		if off {
+			cfg := b.config
+			cfg.Enabled = false
+			b.event(func() {
+				if err := b.Configure(b.clock, cfg); err != nil {
+					t.Fatal(err)
+				}
+			})
+		} else {
+			b.complete(victim)
+		}
+		for range 4 {
+			if at, asks := b.Next(b.clock); asks && !at.After(b.clock) {
+				b.event(func() { b.Advance(b.clock) })
+			}
+		}
+		for _, w := range due {
+			if w.stage != StageEnded || w.Outcome() != OutcomeTTLExpired {
+				t.Errorf("off %t: stage %d, %v", off, w.stage, w.Outcome())
+			}
+		}
+	}
+}
