@@ -29,6 +29,9 @@ func (x *run) follow(own *request) {
 	}
 	preempts := len(losers) > 0 || again
 	mustGo := own != nil && x.admitted(own, preempts)
+	if again {
+		x.released = time.Time{} // that release came to nothing
+	}
 	at := map[*request]dispatch.Endpoint{}
 	for _, r := range losers {
 		at[r] = r.at
@@ -49,9 +52,6 @@ func (x *run) follow(own *request) {
 				x.turns.spoil(r.w.Tier())
 			}
 		}
-	}
-	if again {
-		x.released = time.Time{}
 	}
 	for _, r := range losers {
 		x.preempted(r, at[r], heard, own)
@@ -79,8 +79,8 @@ func (x *run) losers(heard []*request) (losers []*request) {
 
 // loses takes the lease of one who was preempted. Whether it was sent says what becomes of it.
 func (x *run) loses(r *request) {
-	if r.streams || r.promoted || r.passedOn {
-		x.failf("preemption: %v loses its lease: streaming %t, promoted %t, passed on %t", r, r.streams, r.promoted, r.passedOn)
+	if r.streams || r.promoted || r.passesOn {
+		x.failf("preemption: %v loses its lease: streaming %t, promoted %t, passed on %t", r, r.streams, r.promoted, r.passesOn)
 	}
 	x.counts.preemptions++
 	x.note("%v is preempted at %d", r, r.at)

@@ -161,6 +161,10 @@ func (s *scene) beside(r *rand.Rand) {
 	for i := range s.pool {
 		s.pool[i].Ready, s.pool[i].Models = true, []string{[]string{"m", "n"}[min(i, 1)]}
 	}
+	if chance(r, 50) { // it comes and goes
+		l := &s.loads[1]
+		l.clients, l.pause = 1+r.IntN(3), l.runs/2
+	}
 	for i := range s.loads {
 		l := &s.loads[i]
 		l.ask = scheduling.Ask{Model: []string{"m", "n"}[min(i/2, 1)]}

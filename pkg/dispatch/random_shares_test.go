@@ -95,7 +95,7 @@ func (s *shares) reset() {
 	s.now = 1
 	for _, r := range s.run.waiting { // they go on waiting where they wait, with what counts there from elsewhere
 		for _, p := range s.path(r) {
-			p.present = s.now
+			p.present, p.parked = s.now, true // it may have been
 			if was := before[p.of.key]; was != nil && len(was.seats) > 1 {
 				p.elsewhere = -1
 			}
