@@ -16,6 +16,9 @@ func TestUnbounded(t *testing.T) {
 		t.Errorf("without a backend: unbounded %v, capacity %d", l.Unbounded(), l.Capacity())
 	}
 	l.SetBackends([]Backend{{ID: 0}, {ID: 1, Slots: 1}})
+	if with, _ := l.Bounds(1); with != l.config.BoundsOf(Backend{}) {
+		t.Errorf("slots bound a backend: %+v", with)
+	}
 	leases := make([]Lease, 100_000)
 	for i := range leases {
 		leases[i] = NewLease(2, 10, false)
