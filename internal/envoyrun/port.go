@@ -19,7 +19,12 @@ func reserve(address string) (reserved string, release func(), err error) {
 	if at.Addr().Is4() {
 		family, name = syscall.AF_INET, &syscall.SockaddrInet4{Addr: at.Addr().As4()}
 	}
-	socket, err := syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	syscall.ForkLock.RLock() // no process started meanwhile inherits the socket
+	socket, err := syscall.Socket(family, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(socket)
+	}
+	syscall.ForkLock.RUnlock()
 	if err != nil {
 		return "", nil, fmt.Errorf("envoyrun: reserving a port: %w", err)
 	}
