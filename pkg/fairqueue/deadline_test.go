@@ -68,7 +68,7 @@ func expire(q *FairRequestQueue, now time.Time) []*Request {
 	return expired
 }
 
-// A call removes so many at most, the earliest first, and says whether others are due.
+// A call removes so many at most, the earliest first, and reports whether others are due.
 func TestCleanupExpiredHasABound(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.FlowCapacity = cfg.TotalCapacity
