@@ -3,6 +3,7 @@ package dispatch
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/stock"
@@ -91,5 +92,51 @@ func TestOnePlaceRousesFew(t *testing.T) {
 	}
 	if asked[20] != asked[2000] || asked[20] > 40 {
 		t.Errorf("questions for one place: %v", asked)
+	}
+}
+
+// One that was roused, and leaves before the band lets it go, rouses the next, whether or not it waits elsewhere too: here
+// for endpoint 1, which has room while the pool has none, until a request ends at endpoint 0.
+func TestWhoLeavesRousesTheNext(t *testing.T) {
+	for name, leave := range map[string]func(x *shared, roused *Waiter){
+		"cancelled": func(x *shared, roused *Waiter) { x.Cancel(x.clock, roused, OutcomeClientCancelled) },
+		"expired": func(x *shared, roused *Waiter) {
+			x.clock = x.clock.Add(time.Minute)
+			x.Advance(x.clock)
+		},
+	} {
+		for _, elsewhere := range []bool{false, true} {
+			x := newShared(t, 2, 3, bounded(100), func(c *Config) { c.MaxInFlightPerFlowPerBackend = 1 })
+			arrives := func(flow string, tokens stock.Tokens, deadline time.Duration, at ...int) *Waiter {
+				w := new(Waiter)
+				a := Arrival{Flow: flow, Tokens: tokens, Placement: x.placement(at...)}
+				if deadline > 0 {
+					a.Deadline = x.clock.Add(deadline)
+				}
+				x.Arrive(x.clock, w, a)
+				return w
+			}
+			for _, flow := range []string{"a", "b"} {
+				arrives(flow, 1, 0, 0)
+			}
+			ends := arrives("c", 1, 0, 0)
+			arrives("d", 1, 0, 1)
+			arrives("e", 1, 0, 1)
+			giant := arrives("f", 100, 0, 1)
+			roused := arrives("a", 1, time.Second)
+			next := arrives("b", 1, 0)
+			if elsewhere {
+				arrives("a", 1, 0, 0)
+			}
+			x.TrueUp(x.clock, giant.Lease(), 1, 50)
+			if roused.Stage() != StageWaiting || next.Stage() != StageWaiting {
+				t.Fatalf("%s: stages %d, %d: the pool is full", name, roused.Stage(), next.Stage())
+			}
+			leave(x, roused)
+			x.Complete(x.clock, ends.Lease(), fairqueue.UnknownCost)
+			if next.Stage() != StageGranted || next.Lease().Endpoint() != 1 {
+				t.Errorf("%s, elsewhere %t: stage %d", name, elsewhere, next.Stage())
+			}
+		}
 	}
 }
