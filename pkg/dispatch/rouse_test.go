@@ -100,7 +100,7 @@ func TestOnePlaceRousesFew(t *testing.T) {
 func TestWhoLeavesRousesTheNext(t *testing.T) {
 	for name, leave := range map[string]func(x *shared, roused *Waiter){
 		"cancelled": func(x *shared, roused *Waiter) { x.Cancel(x.clock, roused, OutcomeClientCancelled) },
-		"expired": func(x *shared, roused *Waiter) {
+		"expired": func(x *shared, _ *Waiter) {
 			x.clock = x.clock.Add(time.Minute)
 			x.Advance(x.clock)
 		},
