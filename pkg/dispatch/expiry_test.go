@@ -109,3 +109,40 @@ func TestOverdueWaitersTakeNothing(t *testing.T) {
 		}
 	}
 }
+
+// While waiters are overdue nobody preempts: not the overdue one at the head, whose tier may preempt from now on.
+func TestOverdueWaitersPreemptNobody(t *testing.T) {
+	b := newBench(t, []int{1}, func(c *Config) {
+		c.Queue.QueueTTL = 10 * time.Second
+		c.Tiers = []TierConfig{{}, {CanPreempt: true}, {}}
+	})
+	b.mostExpired = 1
+	victim := b.arrives(2, "v", "", StageSent)
+	var due []*Waiter
+	for range 4 {
+		due = append(due, b.arrives(0, "w", "", StageWaiting))
+	}
+	b.clock = b.clock.Add(5 * time.Second)
+	alive := b.arrives(0, "w", "", StageWaiting)
+	b.clock = b.clock.Add(5 * time.Second)
+	cfg := b.config
+	cfg.Tiers = []TierConfig{{CanPreempt: true}, {CanPreempt: true}, {}}
+	b.event(func() {
+		if err := b.Configure(b.clock, cfg); err != nil {
+			t.Fatal(err)
+		}
+	})
+	b.want(victim, StageSent)
+	for at, asks := b.Next(b.clock); asks && !at.After(b.clock); at, asks = b.Next(b.clock) {
+		b.event(func() { b.Advance(b.clock) })
+	}
+	for _, w := range due {
+		if w.stage != StageEnded || w.Outcome() != OutcomeTTLExpired {
+			t.Errorf("stage %d, %v, want expired", w.stage, w.Outcome())
+		}
+	}
+	b.want(alive, StageGranted) // by preemption, once nobody is overdue
+	if victim.Outcome() != OutcomePreempted {
+		t.Errorf("the victim ends as %v", victim.Outcome())
+	}
+}

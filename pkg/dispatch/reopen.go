@@ -144,6 +144,8 @@ func (m *Machine) examineLanes() {
 		m.pending.lanes = m.pending.lanes[:n-1]
 		if r.Queued() {
 			m.examineLane(r)
+		} else { // it has expired in this event, which says nothing of the others in its lane
+			m.pending.lanes = m.queue.InLane(r.Lane, m.pending.lanes)
 		}
 	}
 }
