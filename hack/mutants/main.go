@@ -17,7 +17,7 @@ import (
 	"os"
 )
 
-// What became of a mutant that no test killed.
+// Results of mutants that no test killed.
 const (
 	survived = "-"      // all tests pass
 	gone     = "gone"   // the line is no longer there

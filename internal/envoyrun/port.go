@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// reserve returns an address with a port that nobody gets until release is called, but who asks for it by its number,
-// as Envoy does: the socket that has it is bound, does not listen, and lets others bind the same. An address with a
+// reserve returns an address with a port that the system gives to no other process until release is called. A process
+// that asks for the port by its number, as Envoy does, gets it: the socket is bound, does not listen, and lets others
+// bind the same. An address with a
 // port is returned as it is.
 func reserve(address string) (reserved string, release func(), err error) {
 	at, err := netip.ParseAddrPort(address)

@@ -60,7 +60,7 @@
 //   - An event does no work for waiters, lanes or flows that it does not concern. Configure, and SetBackends with many
 //     changes at once, look at each once.
 //
-// # What an event asks
+// # Questions of an event
 //
 // A lane is a set of endpoints: all models that the same endpoints serve are one ([Reacher]). While requests wait in n lanes
 // that have the endpoint of a lease, its end makes one call of Placer.Place for the request that gets the place, and for

@@ -96,7 +96,7 @@
 // Reconfigure and Drain.
 //
 // Of a flow without waiting requests only its start is kept, by which it may owe: while requests of it are in flight, and
-// then for the last keptFlows of a class and the last keptUnder under an active flow (flowtable.go). Whoever is forgotten
+// then for the last keptFlows of a class and the last keptUnder under an active flow (flowtable.go). A forgotten flow
 // owes nothing. So any number of identities leaves as many flows known as wait or are in flight, and these. The structures
 // kept for reuse are bounded by keptFlows and keptLanes.
 //

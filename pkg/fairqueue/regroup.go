@@ -184,8 +184,8 @@ func (g *regrouping) arrival(s *siblings, heir Lane) (at VirtualTime) {
 	return at
 }
 
-// standing returns where f stands in an heir of the lanes that it leaves; ok is false if it is known in none of them. What
-// it brings from several is its largest lead and its largest lag; it is not behind where it does not wait.
+// standing returns where f stands in an heir of the lanes that it leaves; ok is false if it is known in none of them. From
+// several lanes it brings its largest lead and its largest lag; it is not behind where it does not wait.
 func (g *regrouping) standing(f *flow, heir Lane) (st standing, ok bool) {
 	n := 0
 	var only leaving

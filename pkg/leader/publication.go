@@ -134,7 +134,7 @@ func (p *Publication) step(ctx context.Context, aim aim) (reached bool, err erro
 	defer cancel()
 	read, err := p.slice.Get(ctx)
 	if err != nil {
-		// What is gone, or not this replica's any more, leads nowhere that it could mend: as after a rollback.
+		// A slice that is gone, or that this replica may not read, is nothing that it could mend: as after a rollback.
 		return aim != aimPublish && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)), err
 	}
 	mine := false

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Who resigns is followed within a retry period, at once by his own measure, and does not come back.
+// A leader that resigns has a successor within a retry period, stops at once by its own measure, and does not come back.
 func TestResign(t *testing.T) {
 	for name, before := range map[string]func(*client){
 		"at once":              func(*client) {},

@@ -42,7 +42,7 @@ type Board struct {
 	lanes   map[laneKey]*laneState
 	spare   []*laneState
 
-	// What TakeChanges and TakeRegrouping will return.
+	// Results of the next TakeChanges and TakeRegrouping.
 	untaken    []EndpointID
 	allChanged bool
 	regrouping *Regrouping
