@@ -16,7 +16,7 @@ const (
 	// Unbounded only requires an endpoint that takes another request, as far as its own limits go.
 	Unbounded
 	// AnyReady only requires a ready endpoint below its MaxInFlight, even if all are full by tokens: it is for requests that
-	// are passed on without queueing. One that is not full is preferred.
+	// are passed on without queueing. Any that is not full comes before all that are.
 	AnyReady
 )
 

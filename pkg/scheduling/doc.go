@@ -74,7 +74,8 @@
 // lane has a tree and a stock of its own, which catch up with the board's changes when the lane is next used: O(log n)
 // for each change since, or O(n) if there are many. Until then, changes in other lanes cost nothing. The endpoints that
 // a flow may not use any more are an [EndpointSet]; the rest of a lane is then searched in blocks of 64, skipping those
-// that have nothing better. If a scorer prefers m endpoints for a request, that costs O(m) more.
+// that have nothing better. If a scorer prefers m endpoints for a request, that costs O(m) more. Endpoints that are full by
+// tokens are in the trees as well, after all others, so a pick with AnyReady costs the same.
 //
 // # Invariants
 //

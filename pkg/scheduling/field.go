@@ -2,8 +2,8 @@ package scheduling
 
 import "math/bits"
 
-// field is the set of endpoints that one pick chooses from: the ready endpoints of a lane that are below their limits,
-// except those that the request may not use. For the whole pool and for large lanes the best is known. Small lanes, and
+// field is the set of endpoints that one pick chooses from: the ready endpoints of a lane that are below their limits and,
+// unless the bound is AnyReady, not full by tokens, except those that the request may not use. For the whole pool and for large lanes the best is known. Small lanes, and
 // lanes with exceptions, are searched, in blocks of 64 whose best total is known.
 type field struct {
 	pool    *tournament // by position; an endpoint that cannot be picked is out
@@ -13,13 +13,18 @@ type field struct {
 	lane    *laneState // nil for the whole pool, and for endpoints that are searched
 	whole   bool       // the whole pool
 	extras  []extra    // additions to totals for this request
+	least   Total      // that an endpoint of the field has
 	start   int32      // the position that wins among equals; the others follow in ring order
 }
 
 // fieldOf returns the field of the query, in which equals are ordered from start. It is valid until the next call.
-func (b *Board) fieldOf(q *Query, without []uint64, start int32) *field {
+func (b *Board) fieldOf(q *Query, bound Bound, without []uint64, start int32) *field {
 	f := &b.field
-	*f = field{pool: &b.pool, ring: b.ring, reach: q.reach, without: without, extras: q.extras, start: start}
+	least := notFull
+	if bound == AnyReady {
+		least = 0
+	}
+	*f = field{pool: &b.pool, ring: b.ring, reach: q.reach, without: without, extras: q.extras, least: least, start: start}
 	switch {
 	case without != nil:
 	case q.reach.whole:
@@ -34,9 +39,9 @@ func (b *Board) fieldOf(q *Query, without []uint64, start int32) *field {
 func (f *field) some() bool {
 	switch {
 	case f.whole:
-		return f.pool.top() != out
+		return f.pool.top() >= f.least
 	case f.lane != nil:
-		return f.lane.tree.top() != out
+		return f.lane.tree.top() >= f.least
 	}
 	found := false
 	f.each(func(int32, Total) bool {
@@ -48,19 +53,19 @@ func (f *field) some() bool {
 
 // has reports whether the position can be chosen.
 func (f *field) has(p int32) bool {
-	return f.pool.of(int(p)) != out && f.reach.has(p) && !in(f.without, p)
+	return f.pool.of(int(p)) >= f.least && f.reach.has(p) && !in(f.without, p)
 }
 
 // first returns the first endpoint with the best total, without the request's additions; -1 if there is none.
 func (f *field) first() (p int32, top Total) {
 	switch {
 	case f.whole:
-		if top = f.pool.top(); top == out {
+		if top = f.pool.top(); top < f.least {
 			return -1, out
 		}
 		return int32(f.pool.firstFrom(int(f.start))), top
 	case f.lane != nil:
-		if top = f.lane.tree.top(); top == out {
+		if top = f.lane.tree.top(); top < f.least {
 			return -1, out
 		}
 		i, _ := f.reach.index(f.start)
@@ -114,7 +119,7 @@ func (f *field) each(look func(p int32, total Total) bool) {
 		return
 	}
 	for _, p := range f.reach.ready {
-		if total := f.pool.of(int(p)); total != out && !in(f.without, p) && !look(p, total) {
+		if total := f.pool.of(int(p)); total >= f.least && !in(f.without, p) && !look(p, total) {
 			return
 		}
 	}
@@ -124,7 +129,7 @@ func (f *field) eachInBlocks(look func(p int32, total Total) bool) {
 	for w, ready := range f.reach.words {
 		for left := ready &^ f.without[w]; left != 0; left &= left - 1 {
 			p := 64*w + bits.TrailingZeros64(left)
-			if total := f.pool.of(p); total != out && !look(int32(p), total) {
+			if total := f.pool.of(p); total >= f.least && !look(int32(p), total) {
 				return
 			}
 		}
@@ -136,7 +141,7 @@ func (f *field) look() (at int32, top Total) {
 	if f.reach.large() {
 		return f.lookAtBlocks()
 	}
-	at, top = -1, out
+	at, top = -1, f.least-1
 	ready := f.reach.ready
 	i, _ := f.reach.index(f.start)
 	for range ready {
@@ -154,7 +159,7 @@ func (f *field) look() (at int32, top Total) {
 
 // lookAtBlocks skips blocks of endpoints that have no better total than the best so far.
 func (f *field) lookAtBlocks() (at int32, top Total) {
-	at, top = -1, out
+	at, top = -1, f.least-1
 	words, totals := len(f.reach.words), f.pool.totals()
 	w := int(f.start / 64)
 	later := ^uint64(0) << (f.start % 64) // in the first block: positions from start on; those before come last

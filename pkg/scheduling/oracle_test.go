@@ -112,7 +112,7 @@ func (o *oracle) choice(x waiting, lane []Endpoint, bound Bound, except []Endpoi
 	if order := slices.DeleteFunc(o.ranked(x, lane, after), refused); len(order) > 0 || bound != AnyReady {
 		return order
 	}
-	return slices.DeleteFunc(o.order(waiting{}, lane, after), func(e Endpoint) bool { return refused(e) || o.limited(e) })
+	return slices.DeleteFunc(o.order(x, lane, after), func(e Endpoint) bool { return refused(e) || o.limited(e) })
 }
 
 // ranked returns the endpoints below their limit, best first, with equals in ring order after an endpoint.

@@ -9,38 +9,17 @@ func (b *Board) Place(q *Query, bound Bound, except *EndpointSet) Reservation {
 	if !b.laneHasRoomFor(q, bound, 0) {
 		return Reservation{}
 	}
-	f := b.fieldOf(q, except.on(b.ring), b.start())
-	p := b.scheduler.picker.pick(f, b.lot())
-	if p < 0 && bound == AnyReady {
-		p = b.leastFull(q, except.on(b.ring))
-	}
+	p := b.scheduler.picker.pick(b.fieldOf(q, bound, except.on(b.ring), b.start()), b.lot())
 	if p < 0 {
 		return Reservation{}
 	}
 	return b.choose(q, p)
 }
 
-// leastFull returns the best of the endpoints that are full by tokens and below their limit, or -1 if there is none.
-func (b *Board) leastFull(q *Query, without []uint64) int32 {
-	at, best := int32(-1), out
-	i, _ := q.reach.index(b.start())
-	for n := range q.reach.ready {
-		p := q.reach.ready[(i+n)%len(q.reach.ready)]
-		if s := &b.spots[p]; s.held() < s.limit && s.total > best && !in(without, p) {
-			at, best = p, s.total
-		}
-	}
-	return at
-}
-
 // HasRoom reports whether Place would find an endpoint. It changes nothing and draws no random number.
 func (b *Board) HasRoom(q *Query, bound Bound, except *EndpointSet) bool {
 	b.refresh(q)
-	if !b.laneHasRoomFor(q, bound, 0) {
-		return false
-	}
-	without := except.on(b.ring)
-	return b.fieldOf(q, without, 0).some() || bound == AnyReady && b.leastFull(q, without) >= 0
+	return b.laneHasRoomFor(q, bound, 0) && b.fieldOf(q, bound, except.on(b.ring), 0).some()
 }
 
 // PlaceAt counts the request at the given endpoint, whatever the bounds and limits. It panics unless CanServe(q, id). A
@@ -106,7 +85,7 @@ func (b *Board) laneSums(q *Query) (lane sums) {
 // addFallbacks adds the next best of the lane's ready endpoints; equals are in ring order after the chosen one. Each is
 // temporarily taken out of the field while the next one is searched.
 func (b *Board) addFallbacks(q *Query, chosen int32, most int) {
-	f := b.fieldOf(q, nil, b.ring.after(b.ring.ids[chosen]))
+	f := b.fieldOf(q, Unbounded, nil, b.ring.after(b.ring.ids[chosen]))
 	f.put(chosen, out)
 	for q.nChosen <= most {
 		p := maxScore(f, nil)

@@ -14,8 +14,11 @@ func BenchmarkPlace(b *testing.B) {
 			ask    Ask
 			list   bool
 			except int // percent
+			full   bool
 		}{
 			{name: "whole-pool"},
+			{name: "whole-pool/all-full-by-tokens", full: true},
+			{name: "half-of-the-pool/all-full-by-tokens", ask: Ask{Model: "half"}, list: true, full: true},
 			{name: "model", ask: Ask{Model: "llama"}, list: true},
 			{name: "half-of-the-pool", ask: Ask{Model: "half"}, list: true},
 			{name: "subset-of-all-but-one", ask: Ask{Subset: Subset{Set: true, Entries: addresses(n)[1:]}}},
@@ -30,6 +33,14 @@ func BenchmarkPlace(b *testing.B) {
 				for i := range held {
 					held[i] = board.Place(q, Unbounded, nil)
 				}
+				bound := Unbounded
+				if c.full {
+					bound = AnyReady
+					for id := range n {
+						board.SetTokenBound(EndpointID(id), 10)
+						board.AddTokens(EndpointID(id), 10)
+					}
+				}
 				var except *EndpointSet
 				if c.except > 0 {
 					except = &EndpointSet{}
@@ -43,10 +54,10 @@ func BenchmarkPlace(b *testing.B) {
 				i := 0
 				for b.Loop() {
 					board.Release(&held[i])
-					if held[i] = board.Place(q, Unbounded, except); held[i].Empty() {
+					if held[i] = board.Place(q, bound, except); held[i].Empty() {
 						b.Fatal("not placed")
 					}
-					if !board.HasRoom(q, Unbounded, except) {
+					if !board.HasRoom(q, bound, except) {
 						b.Fatal("no room")
 					}
 					if i++; i == len(held) {

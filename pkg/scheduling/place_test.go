@@ -76,6 +76,71 @@ func TestTieBreak(t *testing.T) {
 	})
 }
 
+// The one picker decides among endpoints that are all full by tokens as among others: it is asked once, in the pool, in a
+// large lane and in a small one, and what it says is what is picked. One that is not full comes before those that are,
+// whatever the request likes.
+func TestThePickerDecidesAmongFullEndpoints(t *testing.T) {
+	const n = 3 * few
+	for name, ask := range map[string]Ask{
+		"the pool":     {},
+		"a large lane": {Subset: Subset{Set: true, Entries: addresses(n)[1:]}},
+		"a small lane": {Subset: Subset{Set: true, Entries: addresses(n)[1:9]}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := mustNew(t, func(c *Config) { c.TieBreak = TieRandom })
+			s.add(weighted{name: "likes", weight: MaxWeight, scorer: scorer{request: likes}})
+			b := NewBoard(s, rand.New(rand.NewPCG(1, 2)))
+			pool := make([]Endpoint, n)
+			for i, address := range addresses(n) {
+				pool[i] = Endpoint{ID: EndpointID(i), Address: address, Ready: true, Labels: map[string]string{"likes": []string{"all", "odd"}[i%2]}}
+			}
+			setPool(b, 1, pool...)
+			for i := range pool {
+				b.SetTokenBound(EndpointID(i), 10)
+				b.AddTokens(EndpointID(i), 10)
+			}
+			asked, said := 0, int32(0)
+			pick := s.picker.pick
+			s.picker.pick = func(f *field, random *rand.Rand) int32 {
+				asked++
+				said = pick(f, random)
+				return said
+			}
+			places := func(ask Ask) EndpointID {
+				t.Helper()
+				asked = 0
+				r := b.Place(prepare(t, b, ask), AnyReady, nil)
+				if asked != 1 || r.Empty() || r.Endpoint() != EndpointID(said) {
+					t.Fatalf("the picker was asked %d times and said %d: placed at %d", asked, said, r.Endpoint())
+				}
+				give(b, r.Endpoint())
+				return r.Endpoint()
+			}
+			q := prepare(t, b, ask)
+			if b.HasRoom(q, Unbounded, nil) || !b.HasRoom(q, AnyReady, nil) || !b.Place(q, Unbounded, nil).Empty() {
+				t.Error("all are full")
+			}
+			seen := map[EndpointID]bool{}
+			for range 40 * n {
+				seen[places(ask)] = true
+			}
+			if len(seen) != len(q.reach.ready) {
+				t.Errorf("%d of %d equals are picked", len(seen), len(q.reach.ready))
+			}
+			ask.Model = "odd"
+			for range 100 {
+				if e := places(ask); e%2 == 0 {
+					t.Fatalf("placed at %d, and it likes odd ones", e)
+				}
+			}
+			b.AddTokens(4, -1)
+			if e := places(ask); e != 4 {
+				t.Errorf("placed at %d: the fifth is not full", e)
+			}
+		})
+	}
+}
+
 // An endpoint with room is preferred to one without, whatever their sizes.
 func TestUnequalBounds(t *testing.T) {
 	small, large := ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80")

@@ -125,8 +125,10 @@ func checkInvariants(t testing.TB, b *Board) {
 			t.Fatalf("endpoint %d has a stale total", m.ID)
 		}
 		leaf := s.total
-		if !m.Ready || m.MaxInFlight > 0 && int(s.inFlight+s.foreign) >= m.MaxInFlight ||
-			s.tokens.bound > 0 && s.tokens.own+s.tokens.foreign >= s.tokens.bound {
+		if s.tokens.bound == 0 || s.tokens.own+s.tokens.foreign < s.tokens.bound {
+			leaf += notFull
+		}
+		if !m.Ready || m.MaxInFlight > 0 && int(s.inFlight+s.foreign) >= m.MaxInFlight {
 			leaf = out
 		}
 		if b.pool.of(p) != leaf {

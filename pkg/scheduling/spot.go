@@ -35,9 +35,6 @@ type spot struct {
 // held returns the number of requests there, Weir's own and those of others.
 func (s *spot) held() int32 { return s.inFlight + s.foreign }
 
-// open reports whether the endpoint can be picked.
-func (s *spot) open() bool { return s.ready && s.held() < s.limit && !s.tokens.full() }
-
 // become changes what the snapshot says of the endpoint. What others have at one that is not ready is forgotten.
 func (s *spot) become(v vital) {
 	if s.vital = v; !v.ready {
@@ -45,12 +42,15 @@ func (s *spot) become(v vital) {
 	}
 }
 
-// leaf returns the endpoint's total in the tournament.
+// leaf returns the endpoint's total in the tournament, where those that are not full by tokens come before all that are.
 func (s *spot) leaf() Total {
-	if !s.open() {
+	switch {
+	case !s.ready || s.held() >= s.limit:
 		return out
+	case s.tokens.full():
+		return s.total
 	}
-	return s.total
+	return s.total + notFull
 }
 
 // rate recomputes the total.

@@ -11,6 +11,10 @@ type tournament struct {
 // out is the total of a leaf that does not take part. All others are at least 0.
 const out Total = -1
 
+// notFull is what an endpoint that is not full by tokens has more than its total: more than any total, and any request's
+// additions.
+const notFull Total = 1 << 60
+
 // enter resets the tournament to the number of entrants, all out; counted makes it count equals, which random
 // tie-breaks need. Calls of seat and then play must follow. It reuses its memory.
 func (t *tournament) enter(entrants int, counted bool) {
