@@ -41,13 +41,20 @@ func (st *mainStream) queueState(waited time.Duration) []*corev3.HeaderValueOpti
 	}
 }
 
-// crowd reports whether response headers are so many or so large that Envoy may not take two more.
-func (l *Limits) crowd(list []*corev3.HeaderValue) bool {
-	var size int64
+// Response headers that leave room for two more. Envoy takes 100 and 60 KiB of a model server, by the limits of the
+// cluster, and those of its listener, which Limits follow, do not count there.
+const (
+	roomyHeaders     = 98
+	roomyHeaderBytes = 60<<10 - 512
+)
+
+// crowded reports whether response headers are so many or so large that Envoy may not take two more.
+func crowded(list []*corev3.HeaderValue) bool {
+	size := 0
 	for _, hv := range list {
-		size += int64(len(hv.Key) + len(hv.RawValue) + len(hv.Value))
+		size += len(hv.Key) + len(hv.RawValue) + len(hv.Value)
 	}
-	return int64(len(list)) > l.MaxHeaders || size > l.MaxHeaderBytes
+	return len(list) > roomyHeaders || size > roomyHeaderBytes
 }
 
 // responseHeadersReply returns the reply to the response headers.

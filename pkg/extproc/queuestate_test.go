@@ -1,8 +1,12 @@
 package extproc
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
@@ -47,6 +51,43 @@ func TestQueueState(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Room in response headers is Envoy's for answers, 100 headers and 60 KiB, whatever requests may have.
+func TestQueueStateNeedsRoom(t *testing.T) {
+	for _, requests := range []Limits{{MaxHeaders: 5, MaxHeaderBytes: 500}, {MaxHeaders: 198, MaxHeaderBytes: 97_792}} {
+		for _, test := range []struct {
+			headers, bytes int
+			told           bool
+		}{{98, 10_000, true}, {99, 10_000, false}, {100, 10_000, false}, {10, 60_928, true}, {10, 60_929, false}} {
+			configure := func(c *Config) {
+				c.Responses.QueueState = true
+				c.Limits.MaxHeaders, c.Limits.MaxHeaderBytes = requests.MaxHeaders, requests.MaxHeaderBytes
+			}
+			inBubble(t, "NONE/NONE", configure, func(c *conversation) {
+				c.say(chat(queueStateHeader, "1"))
+				c.heard()
+				c.say(responseOf(test.headers, test.bytes))
+				if got := strings.Contains(c.heard(), queueLengthHeader); got != test.told {
+					t.Errorf("requests may have %d headers, the response has %d and %d bytes: told %v",
+						requests.MaxHeaders, test.headers, test.bytes, got)
+				}
+			})
+		}
+	}
+}
+
+// responseOf returns response headers of this number and size.
+func responseOf(headers, bytes int) *extprocv3.ProcessingRequest {
+	size := len(":status") + len("200")
+	var pairs []string
+	for i := range headers - 2 {
+		name := fmt.Sprintf("x-%d", i)
+		pairs = append(pairs, name, "")
+		size += len(name)
+	}
+	pairs = append(pairs, "x-big", strings.Repeat("v", bytes-size-len("x-big")))
+	return responseHeaders("200", false, pairs...)
 }
 
 func TestQueueStateOfARejection(t *testing.T) {

@@ -25,7 +25,7 @@ func readResponse(st *mainStream, m *extprocv3.ProcessingRequest) error {
 		st.usage = usage.NewReader(head.events)
 	}
 	st.beginStrip(head)
-	st.crowded = st.wantsQueueState() && st.cfg.Limits.crowd(h.GetHeaders().GetHeaders())
+	st.crowded = st.wantsQueueState() && crowded(h.GetHeaders().GetHeaders())
 	st.elsewhere = st.server.moveToServing(m.GetMetadataContext(), st.picked, st.lease)
 	if st.modes.echoesResponse() && !h.GetEndOfStream() {
 		st.enter(holding)

@@ -97,12 +97,13 @@ func TestRequestsNearTheHeaderLimits(t *testing.T) {
 	}
 }
 
-// An answer with nearly as many headers as Envoy takes arrives without the queue's state; it is not lost for that.
+// An answer with nearly as many headers as Envoy takes arrives without the queue's state; it is not lost for that. More
+// room for the headers of requests is no room for those of answers.
 func TestQueueStateBesideManyHeaders(t *testing.T) {
 	t.Parallel()
-	told := func(headers int) bool {
+	told := func(limits string, headers int) bool {
 		s := start(t, setup{
-			config: "responses: { queueState: true }\n", models: []modelsim.Config{recorded(8)},
+			config: "responses: { queueState: true }\n" + limits, models: []modelsim.Config{recorded(8)},
 			edit: func(b envoyrun.Bootstrap) error {
 				var add []any
 				for i := range headers {
@@ -113,12 +114,14 @@ func TestQueueStateBesideManyHeaders(t *testing.T) {
 			},
 		})
 		got := s.send(ask{header: []string{"x-weir-queue-state", "1"}})
-		wantServed(t, fmt.Sprintf("an answer with %d headers", headers), got)
+		wantServed(t, fmt.Sprintf("%san answer with %d headers", limits, headers), got)
 		return got.header.Get("x-weir-queue-length") != ""
 	}
-	for headers, want := range map[int]bool{90: true, 94: false, 98: false} {
-		if got := told(headers); got != want {
-			t.Errorf("%d headers: the queue's state is there: %v", headers, got)
+	for _, limits := range []string{"", "limits: { maxHeaders: 198, maxHeaderBytes: 97792 }\n"} {
+		for headers, want := range map[int]bool{90: true, 94: false, 98: false} {
+			if got := told(limits, headers); got != want {
+				t.Errorf("%s%d headers: the queue's state is there: %v", limits, headers, got)
+			}
 		}
 	}
 }
