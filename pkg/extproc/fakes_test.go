@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -276,6 +278,7 @@ type testbench struct {
 	picker     *fakePicker
 	registry   *prometheus.Registry
 	logged     *logLines
+	envoy      net.Addr // where its streams come from; nil: nowhere
 }
 
 type logLines struct {
@@ -337,6 +340,9 @@ type conversation struct {
 
 func (b *testbench) open(mode string) *conversation {
 	ctx, cancel := context.WithCancel(context.Background())
+	if b.envoy != nil {
+		ctx = peer.NewContext(ctx, &peer.Peer{Addr: b.envoy})
+	}
 	c := &conversation{
 		testbench: b, stream: &fakeStream{ctx: ctx, in: make(chan *extprocv3.ProcessingRequest, 64)},
 		cancel: cancel, done: make(chan error, 1), first: true,

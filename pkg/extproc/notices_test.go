@@ -1,7 +1,6 @@
 package extproc
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -51,56 +50,6 @@ func TestPlateauIsReportedOnce(t *testing.T) {
 			t.Errorf("%d reports where the limit is another", *reports+*none)
 		}
 	})
-}
-
-// A filter with response headers and trailers on SKIP ends each stream as soon as its request is answered.
-func TestUnobservedCompletionIsReported(t *testing.T) {
-	type ends struct {
-		live             time.Duration
-		response, closed bool // Envoy closes the stream before it cancels it
-	}
-	run := func(t *testing.T, all ...ends) int {
-		n := 0
-		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, nil)
-			for _, e := range all {
-				c := b.open("NONE/NONE")
-				c.say(chat())
-				c.heard()
-				if e.response {
-					c.say(responseHeaders("200", false, "content-type", "text/event-stream"))
-					c.heard()
-				}
-				time.Sleep(e.live)
-				if !e.closed {
-					c.cancel()
-				}
-				c.end()
-			}
-			n = b.logged.has("response_trailer_mode")
-		})
-		return n
-	}
-	const soon = time.Millisecond
-	for name, test := range map[string]struct {
-		all  []ends
-		want int
-	}{
-		"with the request":                           {slices.Repeat([]ends{{live: soon}}, 100), 1},
-		"with the response headers":                  {slices.Repeat([]ends{{live: soon, response: true}}, 100), 1},
-		"with the answer, late":                      {slices.Repeat([]ends{{live: time.Second, response: true}}, 100), 0},
-		"while nothing was answered, late":           {slices.Repeat([]ends{{live: time.Second}}, 100), 0},
-		"with clients that leave at once":            {slices.Repeat([]ends{{live: soon, response: true, closed: true}}, 100), 0},
-		"with clients that leave before the answer":  {slices.Repeat([]ends{{live: soon, closed: true}}, 100), 0},
-		"with whole answers after one that lived on": {append([]ends{{live: soon, response: true, closed: true}}, slices.Repeat([]ends{{live: soon, response: true}}, 100)...), 0},
-		"with the response headers since an hour": {
-			append([]ends{{live: soon, response: true, closed: true}, {live: time.Hour}}, slices.Repeat([]ends{{live: soon, response: true}}, 100)...), 1,
-		},
-	} {
-		if n := run(t, test.all...); n != test.want {
-			t.Errorf("%d warnings for streams that end %s, want %d", n, name, test.want)
-		}
-	}
 }
 
 // If no answer of many reports its usage, there is one warning, which says what to look at.

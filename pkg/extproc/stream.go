@@ -208,17 +208,17 @@ func (st *mainStream) noticeUnobserved() {
 	if st.lastAnswered.IsZero() || st.state != placed && st.state != responding || st.modes.showsResponse() {
 		return
 	}
-	s := st.server
+	s, envoy, now := st.server, envoyOf(st.wire.Context()), time.Now()
 	if l := st.link; l != nil && l.answered.Load() != 0 {
 		// The stream lived until the response. How long after its answer that ended says nothing, because the gate held
 		// the response until there was something to send.
-		s.unobserved.reset()
+		s.unobserved.reset(envoy, now)
 		return
 	}
-	if s.unobserved.ended(time.Now(), st.lastAnswered, st.closed, st.state == responding, st.events) {
-		s.log.Info("WARNING: Envoy ends the streams before the answers have ended, so the stock reads low and the " +
-			"backends get more than they should: set response_trailer_mode: SEND in the filter's processing_mode " +
-			"(response_body_mode may stay NONE)")
+	if s.unobserved.ended(envoy, now, st.lastAnswered, st.closed, st.state == responding, st.events) {
+		s.log.Info("WARNING: an Envoy ends the streams before the answers have ended, so the stock reads low and the "+
+			"backends get more than they should: set response_trailer_mode: SEND in the filter's processing_mode "+
+			"(response_body_mode may stay NONE)", "envoy", envoy)
 	}
 }
 
