@@ -126,7 +126,7 @@ func (m *Machine) leftQueue(t *tenant) {
 	case t.waiting > 0:
 		m.touch(t)
 	default:
-		t.roused, t.changed = append(t.roused, t.rousing...), true
+		t.changed = true
 		m.rouseNext(t, false)
 	}
 }

@@ -173,11 +173,13 @@ func (m *Machine) rouseAt(e Endpoint) {
 }
 
 // rouseNext has the tenant, if something of its own has changed, rouse the next who await room at the endpoints for which it
-// was roused. goes means that some of its waiters could go now.
+// was roused, whether or not it has been looked at since. goes means that some of its waiters could go now.
 func (m *Machine) rouseNext(t *tenant, goes bool) {
 	if t.changed {
-		for _, e := range t.roused {
-			m.rouseAt(e)
+		for _, told := range [...][]Endpoint{t.roused, t.rousing} { // as they are: it may be roused again
+			for _, e := range told {
+				m.rouseAt(e)
+			}
 		}
 	}
 	switch t.changed = false; {

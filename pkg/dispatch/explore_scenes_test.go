@@ -84,6 +84,18 @@ func scenes() []*scene {
 			},
 		},
 		{
+			name: "usage-of-roused-tenants", depth: 6, requests: 6, crowd: []int8{1, 3, 4}, pool: [][]int{{2, 2}},
+			usage: []op{raises},
+			kinds: []arrivalKind{{0, "a", ""}, {1, "a", ""}, {1, "b", ""}, {1, "b", "0"}, {1, "c", ""}},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				unstarved(c)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
+				c.Stock.Tokens = stock.TokensConfig{Watermark: 3, Lower: 3, Upper: 3}
+				c.MaxInFlightPerFlowPerBackend = 1
+			},
+		},
+		{
 			name: "usage-in-flows", depth: wholeLives, requests: 3, crowd: []int8{1}, pool: [][]int{{1}},
 			usage: []op{raises, truesUp, completesDear, isLateDear},
 			kinds: []arrivalKind{{0, "a", ""}, {0, "b", ""}, {1, "b", ""}},

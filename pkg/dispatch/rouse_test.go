@@ -140,3 +140,35 @@ func TestWhoLeavesRousesTheNext(t *testing.T) {
 		}
 	}
 }
+
+// A tenant that is roused, and in the same event comes to its cap where there is room, rouses the next: here its request of a
+// higher tier takes over the lease whose end makes the room.
+func TestWhoComesToItsCapRousesTheNext(t *testing.T) {
+	x := newShared(t, 2, 9, preempting, func(c *Config) { c.MaxInFlightPerFlowPerBackend = 1 })
+	arrives := func(tier int, flow string, tokens stock.Tokens, at ...int) *Waiter {
+		w := new(Waiter)
+		x.Arrive(x.clock, w, Arrival{Flow: flow, Tier: tier, Tokens: tokens, Placement: x.placement(at...)})
+		for x.Preemptor() != nil {
+			x.Preempt(x.clock)
+		}
+		return w
+	}
+	for _, flow := range []string{"a", "b"} {
+		x.FirstByte(arrives(1, flow, 1, 0).Lease())
+	}
+	giant := arrives(1, "giant", 150, 1)
+	first, next := arrives(1, "a", 1), arrives(1, "b", 1)
+	if first.Stage() != StageWaiting || next.Stage() != StageWaiting {
+		t.Fatalf("stages %d, %d: endpoint 1 is full", first.Stage(), next.Stage())
+	}
+	urgent := arrives(0, "a", 1)
+	if giant.Outcome() != OutcomePreempted || urgent.Lease().Endpoint() != 1 {
+		t.Fatalf("giant: %v; the urgent one is in stage %d", giant.Outcome(), urgent.Stage())
+	}
+	if first.Stage() != StageWaiting {
+		t.Errorf("stage %d: its tenant is at its cap at both endpoints", first.Stage())
+	}
+	if next.Stage() != StageGranted || next.Lease().Endpoint() != 1 {
+		t.Errorf("stage %d: it waits beside an endpoint with room", next.Stage())
+	}
+}
