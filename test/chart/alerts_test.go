@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,10 +19,16 @@ type rule struct {
 	Labels, Annotations map[string]string
 }
 
-// alerts returns the rendered alerts, and a file with them as Prometheus reads it.
+// alerts returns all alerts as they are rendered, and a file with them as Prometheus reads it.
 func alerts(t *testing.T) (rules []rule, file string) {
 	t.Helper()
-	spec := render(t, minimal, "metrics: { prometheusRule: { enabled: true } }\n").get(t, "PrometheusRule/llama-weir").at("spec")
+	return alertsWith(t, "envoy: { mode: sidecar, podMonitor: { enabled: true } }\n")
+}
+
+// alertsWith returns the alerts that are rendered with these values.
+func alertsWith(t *testing.T, values string) (rules []rule, file string) {
+	t.Helper()
+	spec := render(t, minimal, "metrics: { prometheusRule: { enabled: true } }\n", values).get(t, "PrometheusRule/llama-weir").at("spec")
 	text, err := yaml.Marshal(spec)
 	if err != nil {
 		t.Fatal(err)
@@ -38,6 +45,42 @@ func alerts(t *testing.T) (rules []rule, file string) {
 		t.Fatal(err)
 	}
 	return rules, file
+}
+
+// An alert on Envoy's counters is there only with the PodMonitor that has them scraped. Otherwise it could never fire, and
+// would look as if somebody watched.
+func TestBypassIsWatchedWhereEnvoyIsScraped(t *testing.T) {
+	all, _ := alerts(t)
+	for _, values := range []string{"", "envoy: { mode: sidecar }\n", "envoy: { mode: standalone }\n", "metrics: { podMonitor: { enabled: true }, auth: { enabled: false } }\n"} {
+		rules, _ := alertsWith(t, values)
+		without := slices.DeleteFunc(slices.Clone(all), func(r rule) bool { return r.Alert == "WeirBypassed" })
+		if len(without) != len(all)-1 || !reflect.DeepEqual(rules, without) {
+			t.Errorf("%q: there are %d alerts of %d, not all but WeirBypassed", values, len(rules), len(all))
+		}
+	}
+}
+
+var (
+	summed = regexp.MustCompile(`by \(([a-z, ]+)\)`)
+	named  = regexp.MustCompile(`\$labels\.([a-z]+)`)
+)
+
+// Each label that an alert's text names is one that its expression keeps, and a request that goes past Weir has the Envoy's.
+func TestAlertsKeepTheLabelsTheyName(t *testing.T) {
+	rules, _ := alerts(t)
+	for _, r := range rules {
+		text := r.Annotations["summary"] + r.Annotations["description"]
+		for _, by := range summed.FindAllStringSubmatch(r.Expr, -1) {
+			for _, label := range named.FindAllStringSubmatch(text, -1) {
+				if !slices.Contains(strings.Split(by[1], ", "), label[1]) {
+					t.Errorf("%s names the label %s, of which it keeps only %s", r.Alert, label[1], by[1])
+				}
+			}
+		}
+		if r.Alert == "WeirBypassed" && !strings.Contains(text, "$labels.pod") {
+			t.Errorf("%s does not name the pod: %s", r.Alert, text)
+		}
+	}
 }
 
 // promtool finds nothing wrong with the alerts.
