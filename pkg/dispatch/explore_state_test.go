@@ -119,6 +119,10 @@ func (w *world) state() digest {
 		for _, tenants := range w.claims {
 			b = appendKeys(b, tenants)
 		}
+		for _, e := range slices.Sorted(maps.Keys(w.awaitsTokens)) {
+			await := slices.DeleteFunc(slices.Clone(w.awaitsTokens[e].list), func(t *tenant) bool { return t.waiting == 0 })
+			b = appendKeys(append(b, byte(e)), await)
+		}
 	}
 	if w.config.ReleaseSpacing > 0 {
 		b = append(b, one(w.spaced))

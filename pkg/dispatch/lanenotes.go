@@ -18,14 +18,14 @@ type laneNote struct {
 	endpoints []Endpoint
 	whole     bool
 	traits    []scheduling.Trait
-	// noVictim has the tiers whose waiters found no victim in this lane. overBound has the tiers that found one, but
+	// noVictim has the tiers whose waiters found no victim in this lane, or none whose end frees enough tokens. overBound has the tiers that found one, but
 	// whose lane would still be at its upper bound without it. They search again only when that may have changed.
 	noVictim, overBound fairqueue.TierSet
 	// searching has the tiers whose waiters must search for a victim in this lane; laneNotes.searching lists this note
 	// for each of them.
 	searching fairqueue.TierSet
-	// vain has the tiers of which nobody in the lane has a victim because of tokens and caps, and vainBeside those of which
-	// nobody has who awaits room. They search again after any change in the lane.
+	// vain has the tiers of which nobody in the lane has a victim because of caps, and vainBeside those of which nobody has
+	// who awaits room. They search again after any change in the lane.
 	vain, vainBeside fairqueue.TierSet
 	// claims are the tenants whose waiters found a victim of their own in vain, because the lane would still be at its upper
 	// bound.
@@ -286,13 +286,15 @@ func (m *Machine) requestSearch(w *Waiter) {
 }
 
 // madeRoom opens the closed lanes that can use e, because a change there may have made room. Waiters whose lane was at
-// its upper bound search for a victim again.
+// its upper bound search for a victim again, and so do those for which a victim at e has become enough.
 func (m *Machine) madeRoom(e Endpoint) {
 	if len(m.lanes.notes) == 0 {
 		return
 	}
+	fits := m.victimFits(e)
 	m.lanes.heeding(e, func(n *laneNote) {
-		tiers := n.overBound
+		tiers := n.overBound | n.noVictim&fits
+		n.noVictim &^= fits
 		n.overBound, n.vain, n.vainBeside = 0, 0, 0
 		m.lanes.requestSearches(n, tiers&^n.noVictim)
 		for _, t := range n.claims {
@@ -308,12 +310,30 @@ func (m *Machine) addedVictim(e Endpoint) {
 	if len(m.lanes.notes) == 0 {
 		return
 	}
+	fits := m.victimFits(e)
 	m.lanes.heeding(e, func(n *laneNote) {
-		tiers := n.noVictim
-		n.noVictim, n.vain, n.vainBeside = 0, 0, 0
+		tiers := n.noVictim & fits
+		n.noVictim &^= fits
+		n.vain, n.vainBeside = 0, 0
 		m.lanes.requestSearches(n, tiers&^n.overBound)
 		m.open(n)
 	})
+}
+
+// victimFits returns the tiers that may preempt some victim at e without which the endpoint would take another request.
+func (m *Machine) victimFits(e Endpoint) (above fairqueue.TierSet) {
+	if m.victims.n == 0 {
+		return 0
+	}
+	for i, id := range slices.Backward(m.byRank) {
+		if h := m.victims.tiers[id].byEndpoint[e]; h != nil && len(h.leases) > 0 && m.takesTokens(e, h.most[0]) {
+			for _, higher := range m.byRank[:i] {
+				above = above.With(higher)
+			}
+			return above
+		}
+	}
+	return 0
 }
 
 func (m *Machine) open(n *laneNote) {

@@ -43,6 +43,9 @@ type Machine struct {
 	victims  victims
 	lanes    laneNotes
 	claims   [stock.MaxTiers][]*tenant // by tier: tenants whose parked waiters must search for a victim of their own
+	// awaitsTokens has the tenants whose waiters found a victim of their own in vain, because too many tokens would still be
+	// at its endpoint. Some wait no more.
+	awaitsTokens map[Endpoint]*tenantSet
 
 	// The current event.
 	asking    *Waiter   // the request that the placer is asked for; nil if none

@@ -63,9 +63,12 @@ func (m *Machine) ownVictim(w *Waiter, tier int) (first *Lease) {
 		return nil
 	}
 	for _, v := range a.victims[max(0, len(a.victims)-mostLooks):] {
-		if (first == nil || m.victims.before(v, first)) && m.belowCapsWithout(t, v) &&
-			m.placer.CanServe(w.placement, v.Endpoint()) && m.takesTokens(v.Endpoint(), v.frees()) {
+		switch e := v.Endpoint(); {
+		case first != nil && !m.victims.before(v, first) || !m.belowCapsWithout(t, v) || !m.placer.CanServe(w.placement, e):
+		case m.takesTokens(e, v.frees()):
 			first = v
+		default:
+			m.awaitTokens(t, e)
 		}
 	}
 	return first
@@ -94,20 +97,54 @@ func (m *Machine) requestClaim(t *tenant, tier int) {
 	}
 }
 
-// requestClaimsAt makes the tenants with a victim at an endpoint search again, because fewer tokens are there.
-func (m *Machine) requestClaimsAt(e Endpoint) {
-	if !m.victims.listed || m.measurer == nil {
+// tenantSet is a set of tenants in the order in which they came.
+type tenantSet struct {
+	list []*tenant
+	has  map[*tenant]struct{}
+}
+
+func (s *tenantSet) add(t *tenant) {
+	if _, has := s.has[t]; has {
 		return
 	}
-	for _, id := range m.byRank {
-		h := m.victims.tiers[id].byEndpoint[e]
-		if h == nil {
-			continue
+	if s.has == nil {
+		s.has = map[*tenant]struct{}{}
+	}
+	s.has[t] = struct{}{}
+	s.list = append(s.list, t)
+}
+
+// awaitTokens has a tenant, which has a victim at an endpoint with too many tokens even without it, search again when there
+// are fewer.
+func (m *Machine) awaitTokens(t *tenant, e Endpoint) {
+	s := m.awaitsTokens[e]
+	if s == nil {
+		s = new(tenantSet)
+		if m.awaitsTokens == nil {
+			m.awaitsTokens = map[Endpoint]*tenantSet{}
 		}
-		for _, l := range h.leases {
-			if t := l.waiter.flow.tenant; t.parked {
-				m.requestClaims(t)
-			}
+		m.awaitsTokens[e] = s
+	}
+	s.add(t)
+}
+
+// fewerTokensAt makes the tenants that await fewer tokens at an endpoint search again, if they are few enough now for any.
+func (m *Machine) fewerTokensAt(e Endpoint) {
+	if m.awaitsTokens[e] != nil && m.victimFits(e) != 0 {
+		m.requestClaimsAt(e)
+	}
+}
+
+// requestClaimsAt makes the tenants that await fewer tokens at an endpoint search again.
+func (m *Machine) requestClaimsAt(e Endpoint) {
+	s := m.awaitsTokens[e]
+	if s == nil {
+		return
+	}
+	delete(m.awaitsTokens, e)
+	for _, t := range s.list {
+		if t.parked {
+			m.requestClaims(t)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func (m *Machine) freeReservation(r Reservation) {
 // roomAt lets those who wait for room at an endpoint, or for their tenant's cap there, be looked at again.
 func (m *Machine) roomAt(e Endpoint) {
 	m.madeRoom(e)
-	m.requestClaimsAt(e)
+	m.fewerTokensAt(e)
 	m.rouseAt(e)
 }
 

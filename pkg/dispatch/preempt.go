@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
-	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // mayBeVictim reports whether a lease of this tier, granted in order, could ever be preempted.
@@ -54,7 +53,6 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 	if !anybodys && !owns {
 		return nil
 	}
-	tokens := false // that is why a victim was not wanted
 	want := wantedVictim{
 		at: func(e Endpoint) bool {
 			switch {
@@ -67,11 +65,7 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 			}
 			return true
 		},
-		enough: func(e Endpoint, frees stock.Tokens) bool {
-			takes := m.takesTokens(e, frees)
-			tokens = tokens || !takes
-			return takes
-		},
+		enough: m.takesTokens,
 	}
 	for i := len(m.byRank) - 1; i >= 0 && m.byRank[i] != tier; i-- {
 		var v *Lease
@@ -94,11 +88,15 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 			}
 			return nil
 		case !m.ledger.BelowUpperAfter(&v.held):
+			if owns {
+				m.lanes.heed(n)
+				n.awaitRoom(w)
+			}
 			return nil
 		}
 		return v
 	}
-	if anybodys && !capped && !tokens { // fewer tokens elsewhere may change it
+	if anybodys && !capped {
 		n.noVictim = n.noVictim.With(tier)
 		m.lanes.heed(n)
 	}

@@ -16,6 +16,7 @@ func (m *Machine) reopen() {
 	m.pending.reopen = false
 	m.queue.OpenLanes()
 	m.lanes.reset()
+	clear(m.awaitsTokens)
 	for t := range m.flows.tenants() { // caps may be gone or higher, and another endpoint is room below them
 		for _, a := range t.flows {
 			m.queue.UnparkFlow(a.tier, t.key)
@@ -43,6 +44,9 @@ func (m *Machine) reopenFor(changed []Endpoint) {
 			m.touch(a.tenant)
 		}
 		m.pending.lanes = m.queue.InLane(n.lane, m.pending.lanes)
+	}
+	for _, e := range changed {
+		m.requestClaimsAt(e)
 	}
 	m.touchFullIn(lanes)
 	for _, n := range lanes {

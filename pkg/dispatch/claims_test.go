@@ -1,0 +1,176 @@
+package dispatch
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// claiming is a pool in which each of many tenants waits at its cap beside a lease of its own that it may not take over yet.
+type claiming struct {
+	*shared
+	calls   *counting
+	waiting []*Waiter
+	others  []*Waiter // of other tenants
+}
+
+// arrives lets a request of a tenant come.
+func (x *claiming) arrives(tier int, flow string, tokens stock.Tokens, at ...int) *Waiter {
+	w := new(Waiter)
+	x.Arrive(x.clock, w, Arrival{Flow: flow, Tier: tier, Cost: 1, Tokens: tokens, Placement: x.placement(at...)})
+	x.Told(w)
+	return w
+}
+
+// tenantsWait has n tenants with leases in the lower tier each wait with a request in the higher one; before lets something
+// happen in between.
+func tenantsWait(t *testing.T, n, leases int, before func(x *claiming), changes ...func(*Config)) *claiming {
+	x := &claiming{shared: newShared(t, 1, 0, append(changes, twoTiers, func(c *Config) { perBackend(c, 100_000, 100_000) })...)}
+	for i := range 3 {
+		x.others = append(x.others, x.arrives(0, fmt.Sprint("other-", i), 1))
+	}
+	for i := range n {
+		for range leases {
+			x.arrives(1, fmt.Sprint(i), 1)
+		}
+	}
+	before(x)
+	for i := range n {
+		w := x.arrives(0, fmt.Sprint(i), 1)
+		if x.waiting = append(x.waiting, w); w.Stage() != StageWaiting || x.Preemptor() != nil {
+			t.Fatalf("stage %d", w.Stage())
+		}
+	}
+	x.calls = countsCalls(x.shared)
+	return x
+}
+
+// asks returns what an event asks the placer.
+func (x *claiming) asks(event func()) int {
+	x.calls.calls = 0
+	event()
+	return x.calls.calls
+}
+
+// ends ends a request of another tenant.
+func (x *claiming) ends() {
+	w := x.others[0]
+	x.others = x.others[1:]
+	x.Complete(x.clock, w.Lease(), fairqueue.UnknownCost)
+}
+
+// The end of a request makes no tenant search for a victim of its own where it would search in vain again: with no bound in
+// tokens it changes nothing for others, and with one only if some victim would be enough. It asks as much for 20 tenants as
+// for 2,000. Once tokens fall far enough, each takes over its own.
+func TestOnlyFewerTokensLetTenantsSearchAgain(t *testing.T) {
+	asked := map[string]int{}
+	for _, n := range []int{20, 2000} {
+		x := tenantsWait(t, n, 2, func(x *claiming) {
+			cfg := x.Config()
+			cfg.MaxInFlightPerFlowPerBackend = 1 // so each holds one too many
+			if err := x.Configure(x.clock, cfg); err != nil {
+				t.Fatal(err)
+			}
+		}, func(c *Config) { c.MaxInFlightPerFlowPerBackend = 3 })
+		asked[fmt.Sprint("requests ", n)] = x.asks(x.ends)
+
+		var giant *Waiter
+		bound := stock.Tokens(10 * n)
+		x = tenantsWait(t, n, 1, func(x *claiming) {
+			giant = x.arrives(0, "giant", 100*bound)
+		}, bounded(bound), func(c *Config) { c.MaxInFlightPerFlow = 1 })
+		asked[fmt.Sprint("tokens ", n)] = x.asks(x.ends)
+		x.TrueUp(x.clock, giant.Lease(), 1, 1)
+		went := 0
+		for x.Preemptor() != nil {
+			x.Preempt(x.clock)
+		}
+		for _, w := range x.waiting {
+			if w.Stage() == StageGranted {
+				went++
+			}
+		}
+		if went != n {
+			t.Errorf("%d of %d tenants take over their own once they can", went, n)
+		}
+	}
+	for _, bound := range []string{"requests", "tokens"} {
+		if few, many := asked[bound+" 20"], asked[bound+" 2000"]; few != many || many > 10 {
+			t.Errorf("%s: one end asks %d questions with 20 tenants and %d with 2,000", bound, few, many)
+		}
+	}
+}
+
+// A reload that bounds tokens leaves the pool above its bound by what is in flight. A tenant at its cap takes over its own
+// lease as soon as the pool would be below it.
+func TestATenantsOwnLeaseIsTakenOverOnceTheStockFalls(t *testing.T) {
+	x := &claiming{shared: newShared(t, 1, 0, twoTiers, func(c *Config) { perBackend(c, 9, 9); c.MaxInFlightPerFlow = 1 })}
+	low, other := x.arrives(1, "a", 100), x.arrives(1, "other", 1000)
+	x.FirstByte(other.Lease())
+	cfg := x.Config()
+	bounded(100)(&cfg)
+	if err := x.Configure(x.clock, cfg); err != nil {
+		t.Fatal(err)
+	}
+	high := x.arrives(0, "a", 1)
+	if high.Stage() != StageWaiting || x.Preemptor() != nil {
+		t.Fatalf("stage %d: without its own 1,000 would be there", high.Stage())
+	}
+	x.Complete(x.clock, other.Lease(), fairqueue.UnknownCost)
+	if x.Preemptor() != high {
+		t.Fatalf("stages %d, %d", high.Stage(), low.Stage())
+	}
+}
+
+// Where no victim frees enough tokens, events do not search every endpoint for one again: one more request that may preempt,
+// a victim more or less, a few tokens less. Each asks as much with 20 endpoints as with 500. The first victim that is enough
+// is preempted, whichever event made it so.
+func TestTokensAreSearchedOnce(t *testing.T) {
+	for _, whole := range []bool{true, false} {
+		asked := map[string][]int{}
+		for _, n := range []int{20, 500} {
+			x := &claiming{shared: newShared(t, n, 0, twoTiers, bounded(100), func(c *Config) { perBackend(c, 9, 9) })}
+			var all []int
+			if !whole {
+				for e := range n - 1 {
+					all = append(all, e)
+				}
+			}
+			var giants, low []*Waiter
+			for e := range n {
+				low = append(low, x.arrives(1, "low", 1, e))
+				giants = append(giants, x.arrives(1, "giant", 1000, e))
+				x.FirstByte(giants[e].Lease())
+			}
+			first := x.arrives(0, "high", 1, all...)
+			x.calls = countsCalls(x.shared)
+			asks := func(what string, event func()) {
+				t.Helper()
+				asked[what] = append(asked[what], x.asks(event))
+				if x.Preemptor() != nil {
+					t.Fatalf("%s: nobody can preempt", what)
+				}
+			}
+			asks("an arrival", func() { x.arrives(0, "high", 1, all...) })
+			asks("a lower arrival", func() { x.arrives(1, "low", 1, all...) })
+			asks("fewer tokens", func() { x.TrueUp(x.clock, giants[3].Lease(), 1, 500) })
+			asks("more tokens", func() { x.Raise(x.clock, giants[5].Lease(), 1, 2000) })
+			asks("a victim less", func() { x.Complete(x.clock, low[4].Lease(), fairqueue.UnknownCost) })
+			x.TrueUp(x.clock, giants[3].Lease(), 1, 99)
+			if x.Preemptor() != first {
+				t.Fatalf("stage %d: without the victim there 99 tokens are at an endpoint", first.Stage())
+			}
+			x.Preempt(x.clock)
+			if first.Stage() != StageGranted || low[3].Outcome() != OutcomePreempted || x.Preemptor() != nil {
+				t.Errorf("stages %d, %d", first.Stage(), low[3].Stage())
+			}
+		}
+		for what, n := range asked {
+			if n[0] != n[1] || n[1] > 16 {
+				t.Errorf("whole pool: %t, %s: %d questions with 20 endpoints, %d with 500", whole, what, n[0], n[1])
+			}
+		}
+	}
+}
