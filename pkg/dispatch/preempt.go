@@ -28,6 +28,7 @@ func (m *Machine) mayBeVictim(tier int) bool {
 // tier, or no victim is at an endpoint that w may use.
 func (m *Machine) victimOf(w *Waiter) *Lease {
 	tier := w.queued.Tier
+	m.barred = m.barred[:0]
 	switch {
 	case m.victims.n == 0 || !m.preempts.Has(tier) || m.config.Queue.TierMode == fairqueue.Weighted:
 		return nil
@@ -208,7 +209,7 @@ func (m *Machine) findPreemptorIn(id int) bool {
 // tryToPreempt makes the head the preemptor if it has a victim, and reports whether it has.
 func (m *Machine) tryToPreempt(head *fairqueue.Request) bool {
 	w := waiterOf(head)
-	m.asking, m.barred = w, m.barred[:0]
+	m.asking = w
 	v := m.victimOf(w)
 	m.asking = nil
 	if v != nil {

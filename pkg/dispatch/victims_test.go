@@ -202,6 +202,37 @@ func TestACapBesideAVictimBlocksNobody(t *testing.T) {
 	}
 }
 
+// Arrivals at their cap beside a victim leave nothing behind, however many preempt elsewhere at once.
+func TestCapsBesideVictimsLeaveNothing(t *testing.T) {
+	x := newShared(t, 2, 2, func(c *Config) { twoTiers(c); perBackend(c, 2, 2); c.MaxInFlightPerFlowPerBackend = 1 })
+	arrives := func(tier int, flow string, at ...int) *Waiter {
+		w := new(Waiter)
+		x.Arrive(x.clock, w, Arrival{Flow: flow, Tier: tier, Placement: x.placement(at...)})
+		for x.Preemptor() != nil {
+			x.Preempt(x.clock)
+		}
+		return w
+	}
+	x.FirstByte(arrives(0, "a", 0).Lease())
+	x.FirstByte(arrives(1, "streaming", 1).Lease())
+	preempted := 0
+	for i := range 100 {
+		low, newest := arrives(1, fmt.Sprint("low-", i), 1), arrives(1, fmt.Sprint("newest-", i), 0)
+		w := arrives(0, "a")
+		if w.Lease() == nil {
+			t.Fatalf("round %d: stage %d", i, w.Stage())
+		}
+		if low.Outcome() == OutcomePreempted {
+			preempted++
+		}
+		x.Complete(x.clock, w.Lease(), fairqueue.UnknownCost)
+		x.Complete(x.clock, newest.Lease(), fairqueue.UnknownCost)
+	}
+	if preempted < 90 || len(x.barred) > 2 {
+		t.Errorf("%d of 100 preempted, %d endpoints noted of 2", preempted, len(x.barred))
+	}
+}
+
 // A waiter whose tenant is at its cap at an endpoint with room looks for a victim at the others.
 func TestAWaiterAtItsCapLooksElsewhere(t *testing.T) {
 	for _, queued := range []bool{false, true} {
