@@ -137,16 +137,14 @@ func (m *Machine) park(w *Waiter) {
 	m.queue.ParkFlow(&w.queued)
 	if awaits {
 		m.queue.AwaitRoom(&w.queued)
-		n := m.note(w)
-		n.awaited = true
-		m.lanes.heed(n)
+		m.lanes.heed(m.note(w))
 	}
 }
 
 // A tenant that is at its cap at some endpoints may wait for room at others, which have none for anybody. Many may wait so
-// for one endpoint, and when there is room they are not all looked at: of each class and lane the first is roused, and it
-// rouses the next as soon as it has gone or changed. While it waits the others need not be looked at, since they would go
-// after it.
+// for one endpoint, and when there is room they are not all looked at: of each tier and lane the first is roused, and it
+// rouses the next as soon as it has gone or changed. While it waits the others need not be looked at: where one of them could
+// go, it could.
 
 // rouseAt rouses those who await room at e.
 func (m *Machine) rouseAt(e Endpoint) {
@@ -154,9 +152,6 @@ func (m *Machine) rouseAt(e Endpoint) {
 		return
 	}
 	m.lanes.heeding(e, func(n *laneNote) {
-		if !n.awaited {
-			return
-		}
 		m.awaiting = m.queue.Awaiting(n.lane, func(r *fairqueue.Request) bool {
 			t := waiterOf(r).flow.tenant
 			return !m.atCap(t) && !m.fullFor(t).Has(e)

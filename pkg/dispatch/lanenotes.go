@@ -30,8 +30,6 @@ type laneNote struct {
 	// claims are the tenants whose waiters found a victim of their own in vain, because the lane would still be at its upper
 	// bound.
 	claims []*tenant
-	// awaited reports whether anybody in the lane has ever awaited room at an endpoint, being at its cap at others.
-	awaited bool
 	// closed reports whether the lane had no room, and so is closed in the queue until one of its endpoints changes.
 	closed bool
 	// heeds reports whether changes at the lane's endpoints have ever mattered: it was closed, or a search was in vain.

@@ -173,7 +173,7 @@ func (m *Machine) findPreemptorIn(id int) bool {
 			m.heads = append(m.heads, head)
 		}
 		var awaits *fairqueue.Request
-		if n.awaited {
+		if m.queue.Awaits(n.lane) {
 			awaits = m.queue.FirstIn(id, n.lane, true, func(*fairqueue.Request) bool { return true })
 		}
 		if awaits != nil && !n.vainBeside.Has(id) {

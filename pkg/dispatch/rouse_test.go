@@ -95,6 +95,58 @@ func TestOnePlaceRousesFew(t *testing.T) {
 	}
 }
 
+// Of many classes, too, one is roused for a place, by their turn: a place costs no more than with one class, and classes of
+// equal quanta have a place each before any has a second.
+func TestOnePlaceRousesOneClass(t *testing.T) {
+	const many, each = fairqueue.MaxClasses, 2
+	x := newShared(t, 2, 1_000_000, bounded(1000), func(c *Config) {
+		c.MaxInFlightPerFlowPerBackend = 1
+		for i := range many {
+			c.Queue.Classes = append(c.Queue.Classes, fairqueue.ClassConfig{Name: fmt.Sprint(i), Quantum: 1})
+		}
+	})
+	classOf := map[*Waiter]int{}
+	arrives := func(class, flow int, tokens stock.Tokens, at ...int) *Waiter {
+		w := new(Waiter)
+		classOf[w] = class
+		x.Arrive(x.clock, w, Arrival{
+			Flow: fmt.Sprint(class, "-", flow), Path: &fairqueue.Path{Class: fmt.Sprint(class)}, Cost: 1, Tokens: tokens,
+			Placement: x.placement(at...),
+		})
+		return w
+	}
+	going := arrives(0, each, 1000, 1)
+	for class := range many {
+		for flow := range each {
+			if w := arrives(class, flow, 1, 0); w.Stage() != StageSent {
+				t.Fatalf("stage %d", w.Stage())
+			}
+		}
+	}
+	for class := range many {
+		for flow := range each {
+			if w := arrives(class, flow, 1000); w.Stage() != StageWaiting {
+				t.Fatalf("stage %d", w.Stage())
+			}
+		}
+	}
+	c := countsCalls(x)
+	served := map[int]int{}
+	for n := range many {
+		c.calls = 0
+		x.Complete(x.clock, going.Lease(), fairqueue.UnknownCost)
+		if len(x.Verdicts()) != 1 || c.calls > 40 {
+			t.Fatalf("place %d: %d went, after %d questions", n, len(x.Verdicts()), c.calls)
+		}
+		going = x.Verdicts()[0]
+		x.Told(going)
+		served[classOf[going]]++
+	}
+	if len(served) != many {
+		t.Errorf("%d places went to %d classes", many, len(served))
+	}
+}
+
 // One that was roused, and leaves before the band lets it go, rouses the next, whether or not it waits elsewhere too: here
 // for endpoint 1, which has room while the pool has none, until a request ends at endpoint 0.
 func TestWhoLeavesRousesTheNext(t *testing.T) {

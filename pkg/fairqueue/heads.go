@@ -21,20 +21,15 @@ func (q *FairRequestQueue) FirstIn(tier int, lane Lane, awaits bool, could func(
 		return nil
 	}
 	return q.byID[tier].turn(func(c *class) *Request {
-		l := c.lanes[lane]
-		if l == nil {
-			return nil
-		}
-		var first *flowLane
 		if awaits {
-			first = (*flowLane)(l.rooms.first(func(a *awaiting) bool { return could(a.head) }))
-		} else {
-			first = l.flows.first(func(fl *flowLane) bool { return could(fl.head) })
+			return c.awaitingIn(lane, could)
 		}
-		if first == nil {
-			return nil
+		if l := c.lanes[lane]; l != nil {
+			if first := l.flows.first(func(fl *flowLane) bool { return could(fl.head) }); first != nil {
+				return first.head
+			}
 		}
-		return first.head
+		return nil
 	})
 }
 

@@ -2,6 +2,7 @@ package fairqueue
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 )
 
@@ -40,6 +41,19 @@ func checkInvariants(q *FairRequestQueue) (err error) {
 	}
 	if due != len(waiting) {
 		fail("%d requests wait, %d have a deadline", len(waiting), due)
+	}
+	awaiting := map[Lane]int{}
+	for _, t := range q.tiers {
+		for _, c := range t.classes {
+			for name, l := range c.lanes {
+				if n := l.rooms.len(); n > 0 {
+					awaiting[name] += n
+				}
+			}
+		}
+	}
+	if !maps.Equal(q.awaiting, awaiting) {
+		fail("by lane %v flows await room, counted %v", awaiting, q.awaiting)
 	}
 	if top := q.top; top == nil || top.removed {
 		fail("the highest tier takes no arrivals")

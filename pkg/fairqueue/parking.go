@@ -74,26 +74,62 @@ func (q *FairRequestQueue) AwaitRoom(r *Request) {
 		return
 	}
 	fl.lane.rooms.push((*awaiting)(fl))
+	q.awaiting[fl.lane.name]++
 	if fl.lane.class.guarded {
 		fl.lane.roomAges.push((*awaitingAge)(fl))
 	}
 }
 
-// Awaiting appends to heads, for each class, the first request that AwaitRoom was called for in a lane and that could go:
-// of the flow that goes next, and where there is a starvation threshold of the one that has waited longest.
+// Awaits reports whether any flow in a lane awaits room.
+func (q *FairRequestQueue) Awaits(name Lane) bool { return q.awaiting[name] > 0 }
+
+// Awaiting appends to heads, for each tier, the first request that AwaitRoom was called for in a lane and that could go: of
+// the class and flow that go next, and where there is a starvation threshold of the flow that has waited longest.
 func (q *FairRequestQueue) Awaiting(name Lane, could func(*Request) bool, heads []*Request) []*Request {
-	for l := range q.everywhere(name) {
-		first := l.rooms.first(func(a *awaiting) bool { return could(a.head) })
+	if !q.Awaits(name) {
+		return heads
+	}
+	for _, t := range q.tiers {
+		first := t.turn(func(c *class) *Request { return c.awaitingIn(name, could) })
 		if first == nil {
 			continue
 		}
-		heads = append(heads, first.head)
-		oldest := l.roomAges.first(func(a *awaitingAge) bool { return could(a.head) })
-		if oldest != nil && (*flowLane)(oldest) != (*flowLane)(first) {
-			heads = append(heads, oldest.head)
+		heads = append(heads, first)
+		if oldest := t.oldestAwaiting(name, could); oldest != nil && oldest != first {
+			heads = append(heads, oldest)
 		}
 	}
 	return heads
+}
+
+// awaitingIn returns the request that goes next in a lane of those that AwaitRoom was called for and that could go; nil if
+// there is none.
+func (c *class) awaitingIn(lane Lane, could func(*Request) bool) *Request {
+	if l := c.lanes[lane]; l != nil {
+		if a := l.rooms.first(func(a *awaiting) bool { return could(a.head) }); a != nil {
+			return a.head
+		}
+	}
+	return nil
+}
+
+// oldestAwaiting is awaitingIn for the flow that has waited longest, if ages are kept.
+func (t *tier) oldestAwaiting(lane Lane, could func(*Request) bool) *Request {
+	var oldest *awaitingAge
+	for _, c := range t.classes {
+		l := c.lanes[lane]
+		if !c.guarded || l == nil {
+			continue
+		}
+		a := l.roomAges.first(func(a *awaitingAge) bool { return could(a.head) })
+		if a != nil && (oldest == nil || a.key().before(oldest.key())) {
+			oldest = a
+		}
+	}
+	if oldest == nil {
+		return nil
+	}
+	return oldest.head
 }
 
 // reorder restores the order of a flowLane whose head or oldest request has changed among those that await room.
@@ -144,11 +180,19 @@ func (fl *flowLane) unpark() bool {
 	fl.parked = 0
 	if fl.awaits != 0 {
 		l.rooms.remove((*awaiting)(fl))
+		l.class.tier.queue.awaitsNoMore(l.name)
 	}
 	if fl.awaitsAge != 0 {
 		l.roomAges.remove((*awaitingAge)(fl))
 	}
 	return true
+}
+
+// awaitsNoMore counts one flow fewer that awaits room in a lane.
+func (q *FairRequestQueue) awaitsNoMore(name Lane) {
+	if q.awaiting[name]--; q.awaiting[name] == 0 {
+		delete(q.awaiting, name)
+	}
 }
 
 // FlowsIn returns the number of flows that wait in a lane, counted in each class.

@@ -23,7 +23,8 @@ type FairRequestQueue struct {
 	budget        budget
 	attained      *attained // with VTC: what flows have attained lately
 	due           deadlines
-	epoch         time.Time // the first now; deadlines are stored relative to it
+	awaiting      map[Lane]int // the number of flows that await room in a lane, if there are any
+	epoch         time.Time    // the first now; deadlines are stored relative to it
 }
 
 // New returns an empty queue. The tiers of cfg get the identifiers 0, 1, …, highest first.
@@ -32,7 +33,9 @@ func New(cfg Config) (*FairRequestQueue, error) {
 		return nil, err
 	}
 	among := cfg.Discipline.implementation()
-	q := &FairRequestQueue{config: cfg, names: map[string]*tier{}, active: among.active(), bypasses: among.chargesBypasses()}
+	q := &FairRequestQueue{
+		config: cfg, names: map[string]*tier{}, active: among.active(), bypasses: among.chargesBypasses(), awaiting: map[Lane]int{},
+	}
 	q.budget = newBudget(cfg.PromotionBudget)
 	if cfg.Discipline == VTC {
 		q.attained = new(attained)

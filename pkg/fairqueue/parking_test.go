@@ -1,0 +1,73 @@
+package fairqueue
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// The first who awaits room in a lane is that of the class whose turn it is, and with a starvation threshold the one that has
+// waited longest of all. Once nobody awaits any more, or in a lane where nobody does, no class is visited to find that out.
+func TestAwaitingByTurn(t *testing.T) {
+	for _, guarded := range []bool{false, true} {
+		cfg := DefaultConfig()
+		cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Shared, 1000, 1000
+		cfg.Classes = manyClasses(MaxClasses, 100)
+		cfg.Tiers = []TierConfig{{Name: "high", QueueSize: -1}, {Name: "low", QueueSize: -1}}
+		if guarded {
+			cfg.Tiers[1].StarvationThreshold = 1
+		}
+		q := queue(t, cfg)
+		var all []*Request
+		for i := range MaxClasses {
+			class := fmt.Sprint((i + MaxClasses/2) % MaxClasses)
+			for _, lane := range []Lane{"", "other"} {
+				r := &Request{Flow: class, Tier: 1, Path: &Path{Class: class}, Cost: 1, Lane: lane}
+				mustPush(t, q, r)
+				if lane == "" {
+					q.ParkFlow(r)
+					q.AwaitRoom(r)
+					all = append(all, r)
+				}
+			}
+		}
+		awaiting := func(lane Lane, but ...*Request) []*Request {
+			return q.Awaiting(lane, func(r *Request) bool { return !slices.Contains(but, r) }, nil)
+		}
+		// The ring begins with class 0, which came in the middle; the first to come was of the class in the middle.
+		turn, oldest := all[MaxClasses/2], all[0]
+		want, then := []*Request{turn}, []*Request{all[MaxClasses/2+1]}
+		if guarded {
+			want, then = append(want, oldest), append(then, all[1])
+		}
+		if got := awaiting(""); !slices.Equal(got, want) {
+			t.Errorf("guarded %t: %v, want %v", guarded, got, want)
+		}
+		if got := awaiting("", turn, oldest); !slices.Equal(got, then) {
+			t.Errorf("guarded %t: %v, want %v when the first ones could not", guarded, got, then)
+		}
+		visits := func() (n uint64) {
+			for _, t := range q.tiers {
+				n += t.visits
+			}
+			return n
+		}
+		was := visits()
+		if got := awaiting("other"); got != nil || visits() != was {
+			t.Errorf("guarded %t: %v, %d classes visited in a lane where nobody awaits", guarded, got, visits()-was)
+		}
+		for i, r := range all {
+			if !q.Awaits("") {
+				t.Fatalf("guarded %t: nobody awaits of %d", guarded, len(all)-i)
+			}
+			if i%2 == 0 {
+				q.Remove(r)
+			} else {
+				q.UnparkFlow(r.Tier, r.Flow)
+			}
+		}
+		if was = visits(); q.Awaits("") || awaiting("") != nil || visits() != was {
+			t.Errorf("guarded %t: %d classes visited when nobody awaits any more", guarded, visits()-was)
+		}
+	}
+}
