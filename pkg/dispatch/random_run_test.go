@@ -41,7 +41,8 @@ type run struct {
 
 // tallies say what a run has met.
 type tallies struct {
-	requests, grants, bypasses, preemptions, promotions, rejections, windows, compared, regroupings, turns int
+	requests, grants, bypasses, preemptions, promotions, rejections, regroupings, turns int
+	windows, comparedWFQ, comparedVTC                                                   int // of shares
 }
 
 // broken is the panic of a property that does not hold.

@@ -399,7 +399,11 @@ func (s *shares) check() {
 				w.least[i] = min(w.least[i], d)
 				from = w.least[i]
 			}
-			s.run.counts.compared++
+			if s.run.config.Queue.Discipline == fairqueue.VTC {
+				s.run.counts.comparedVTC++
+			} else {
+				s.run.counts.comparedWFQ++
+			}
 			if d-from > bound {
 				ahead, other := w.a, w.b
 				if i == 1 {

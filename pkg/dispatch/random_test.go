@@ -17,8 +17,33 @@ var (
 )
 
 // TestRandomMachines plays random scenes, and checks in each what a user would state: see random_rules_test.go and
-// random_shares_test.go. A scene that fails is reduced before it is told.
-func TestRandomMachines(t *testing.T) { playScenes(t, *randomRuns, newScene) }
+// random_shares_test.go. A scene that fails is reduced before it is told. In many scenes each property has something to hold
+// of.
+func TestRandomMachines(t *testing.T) {
+	runs := *randomRuns
+	total := playScenes(t, runs, newScene)
+	if runs < 400 { // somebody plays a few by their seeds
+		return
+	}
+	for _, met := range []struct {
+		what       string
+		got, least int
+	}{
+		{"grants", total.grants, 50 * runs},
+		{"bypasses", total.bypasses, 10 * runs},
+		{"rejections", total.rejections, 10 * runs},
+		{"promotions", total.promotions, runs / 10},
+		{"preemptions", total.preemptions, runs / 20},
+		{"windows of shares", total.windows, runs},
+		{"shares compared with wfq", total.comparedWFQ, 10 * runs},
+		{"shares compared with vtc", total.comparedVTC, 10 * runs},
+		{"turns of classes", total.turns, runs / 40},
+	} {
+		if met.got < met.least {
+			t.Errorf("%d runs met only %d %s, want %d", runs, met.got, met.what, met.least)
+		}
+	}
+}
 
 // TestRandomRegroupings plays scenes in which engines load and unload models all the time, and begin to list them, or cease to.
 func TestRandomRegroupings(t *testing.T) {
@@ -68,7 +93,8 @@ func (n *tallies) add(o tallies) {
 	n.promotions += o.promotions
 	n.rejections += o.rejections
 	n.windows += o.windows
-	n.compared += o.compared
+	n.comparedWFQ += o.comparedWFQ
+	n.comparedVTC += o.comparedVTC
 	n.regroupings += o.regroupings
 	n.turns += o.turns
 }
