@@ -119,11 +119,18 @@ func TestScalingRegroupsNothing(t *testing.T) {
 		}
 		snap = next
 	}
-	// One adapter that one endpoint unloads leaves the others where they are.
-	endpoints := pool(3)
-	endpoints[1].Models = models[:999]
-	next := snap.Next(snap.Version()+1, endpoints)
-	if heirs, known, changed := next.regrouping.Heirs("model=adapter-0"); !known || !changed || len(heirs) != 2 {
-		t.Errorf("%q, %t, %t", heirs, known, changed)
+}
+
+// One adapter that one endpoint unloads gets a lane of its own. The lane of the others keeps its name.
+func TestUnloadedAdapterDividesItsLane(t *testing.T) {
+	pool := []Endpoint{ready(0, "10.0.0.1:1", "a", "b", "c"), ready(1, "10.0.0.2:1", "a", "b", "c")}
+	snap := NewSnapshot(1, pool)
+	next := snap.Next(2, []Endpoint{pool[0], ready(1, "10.0.0.2:1", "a", "b")})
+	heirs, known, changed := next.regrouping.Heirs("model=a")
+	if want := []string{"model=a", "model=c"}; !known || !changed || !slices.Equal(heirs, want) {
+		t.Errorf("the lane's requests are in %q now, known %t, changed %t; want %q", heirs, known, changed, want)
+	}
+	if b, c := next.laneOf("b"), next.laneOf("c"); b != "model=a" || c != "model=c" {
+		t.Errorf("b has the lane %q, c has %q", b, c)
 	}
 }
