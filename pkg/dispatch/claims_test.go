@@ -107,8 +107,9 @@ func TestOnlyFewerTokensLetTenantsSearchAgain(t *testing.T) {
 // lease as soon as the pool would be below it.
 func TestATenantsOwnLeaseIsTakenOverOnceTheStockFalls(t *testing.T) {
 	x := &claiming{shared: newShared(t, 1, 0, twoTiers, func(c *Config) { perBackend(c, 9, 9); c.MaxInFlightPerFlow = 1 })}
-	low, other := x.arrives(1, "a", 100), x.arrives(1, "other", 1000)
+	low, other, another := x.arrives(1, "a", 100), x.arrives(1, "other", 1000), x.arrives(1, "another", 1000)
 	x.FirstByte(other.Lease())
+	x.FirstByte(another.Lease())
 	cfg := x.Config()
 	bounded(100)(&cfg)
 	if err := x.Configure(x.clock, cfg); err != nil {
@@ -116,11 +117,56 @@ func TestATenantsOwnLeaseIsTakenOverOnceTheStockFalls(t *testing.T) {
 	}
 	high := x.arrives(0, "a", 1)
 	if high.Stage() != StageWaiting || x.Preemptor() != nil {
+		t.Fatalf("stage %d: without its own 2,000 would be there", high.Stage())
+	}
+	x.Complete(x.clock, another.Lease(), fairqueue.UnknownCost)
+	if high.Stage() != StageWaiting || x.Preemptor() != nil {
 		t.Fatalf("stage %d: without its own 1,000 would be there", high.Stage())
 	}
 	x.Complete(x.clock, other.Lease(), fairqueue.UnknownCost)
 	if x.Preemptor() != high {
 		t.Fatalf("stages %d, %d", high.Stage(), low.Stage())
+	}
+}
+
+// While a lane is over its upper bound, the end of one of its requests makes no more than one of those who wait there at
+// their caps search for a victim of its own, and all of them as soon as it is not.
+func TestALaneOverItsBoundIsTriedOnce(t *testing.T) {
+	asked := map[int]int{}
+	for _, n := range []int{20, 2000} {
+		x := &claiming{shared: newShared(t, 2, 0, func(c *Config) { threeTiers(c, 100_000) }, func(c *Config) {
+			perBackend(c, 100_000, 100_000)
+			c.Queue.TotalCapacity, c.Queue.FlowCapacity, c.MaxInFlightPerFlowPerBackend = n, n, 1
+		})}
+		for i := range 3 {
+			x.others = append(x.others, x.arrives(0, fmt.Sprint("other-", i), 1, 0))
+		}
+		for i := range n {
+			x.arrives(2, fmt.Sprint(i), 1, 0)
+		}
+		x.SetBackends(x.clock, []stock.Backend{{ID: 0, Slots: int32(n)}, {ID: 1, Slots: int32(10 * n)}}, nil)
+		for i := range n {
+			x.waiting = append(x.waiting, x.arrives(i%2, fmt.Sprint(i), 1, 0))
+		}
+		x.calls = countsCalls(x.shared)
+		for range 2 {
+			asked[n] = max(asked[n], x.asks(x.ends))
+			if x.Preemptor() != nil {
+				t.Fatal("the lane is over its bound")
+			}
+		}
+		x.ends()
+		for x.Preemptor() != nil {
+			x.Preempt(x.clock)
+		}
+		for i, w := range x.waiting {
+			if w.Stage() != StageGranted {
+				t.Fatalf("number %d of %d: stage %d", i, n, w.Stage())
+			}
+		}
+	}
+	if asked[20] != asked[2000] || asked[20] > 16 {
+		t.Errorf("questions for one end: %v", asked)
 	}
 }
 

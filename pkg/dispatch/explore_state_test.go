@@ -108,7 +108,11 @@ func (w *world) state() digest {
 			b = binary.BigEndian.AppendUint64(b, uint64(tiers))
 		}
 		b = append(b, one(n.closed))
-		b = appendKeys(b, n.claims)
+		for _, tier := range slices.Sorted(maps.Keys(n.claims)) {
+			c := n.claims[tier]
+			b = appendKeys(append(b, byte(tier), one(n.roomier.Has(tier))), c.list[:c.untried])
+			b = appendKeys(b, c.list[c.untried:])
+		}
 	}
 	if w.capped() {
 		for _, t := range w.flows.inOrder() {

@@ -27,9 +27,10 @@ type laneNote struct {
 	// vain has the tiers of which nobody in the lane has a victim because of caps, and vainBeside those of which nobody has
 	// who awaits room. They search again after any change in the lane.
 	vain, vainBeside fairqueue.TierSet
-	// claims are the tenants whose waiters found a victim of their own in vain, because the lane would still be at its upper
-	// bound.
-	claims []*tenant
+	// claims are, by tier, the tenants whose waiters found a victim of their own in vain, because the lane or the pool would
+	// still be at its upper bound. roomier has the tiers for which Machine.roomier lists this note.
+	claims  map[int]*roomClaims
+	roomier fairqueue.TierSet
 	// closed reports whether the lane had no room, and so is closed in the queue until one of its endpoints changes.
 	closed bool
 	// heeds reports whether changes at the lane's endpoints have ever mattered: it was closed, or a search was in vain.
@@ -295,10 +296,13 @@ func (m *Machine) madeRoom(e Endpoint) {
 		n.noVictim &^= fits
 		n.overBound, n.vain, n.vainBeside = 0, 0, 0
 		m.lanes.requestSearches(n, tiers&^n.noVictim)
-		for _, t := range n.claims {
-			m.requestClaims(t)
+		for tier, c := range n.claims { // each tier has a list of its own
+			c.untried = len(c.list)
+			if !n.roomier.Has(tier) {
+				n.roomier = n.roomier.With(tier)
+				m.roomier[tier] = append(m.roomier[tier], n)
+			}
 		}
-		n.claims = nil
 		m.open(n)
 	})
 }

@@ -114,6 +114,25 @@ func (s *tenantSet) add(t *tenant) {
 	s.list = append(s.list, t)
 }
 
+// roomClaims are the tenants of one tier that await room in a lane. The first ones have not been tried since there was some.
+type roomClaims struct {
+	tenantSet
+	untried int
+}
+
+// takeUntried removes the last one that was not tried; nil if there is none.
+func (c *roomClaims) takeUntried() *tenant {
+	if c.untried == 0 {
+		return nil
+	}
+	c.untried--
+	last, t := len(c.list)-1, c.list[c.untried]
+	c.list[c.untried], c.list[last] = c.list[last], nil
+	c.list = c.list[:last]
+	delete(c.has, t)
+	return t
+}
+
 // awaitTokens has a tenant, which has a victim at an endpoint with too many tokens even without it, search again when there
 // are fewer.
 func (m *Machine) awaitTokens(t *tenant, e Endpoint) {
@@ -169,7 +188,8 @@ func (m *Machine) claimAny() {
 // there is one. Claims that only the stock prevents are kept: more than the capacity is in use, or it is reserved for a
 // higher tier.
 func (m *Machine) claim(tier int) bool {
-	for n := len(m.claims[tier]); n > 0; n = len(m.claims[tier]) {
+	for m.requestNextClaim(tier) {
+		n := len(m.claims[tier])
 		if m.ledger.Headroom(tier) < 0 || !m.ledger.BelowUpperWithoutOne() {
 			return false
 		}
@@ -183,6 +203,30 @@ func (m *Machine) claim(tier int) bool {
 		m.claims[tier] = m.claims[tier][:n-1]
 	}
 	return false
+}
+
+// requestNextClaim makes sure that a tenant of a tier is to search for a victim of its own, if any may have one: of those
+// that await room in a lane one at a time, and no more of them as soon as one has found the lane over its bound.
+func (m *Machine) requestNextClaim(tier int) bool {
+	for len(m.claims[tier]) == 0 {
+		last := len(m.roomier[tier]) - 1
+		if last < 0 {
+			return false
+		}
+		n := m.roomier[tier][last]
+		var next *tenant
+		if c := n.claims[tier]; c != nil && !n.overBound.Has(tier) {
+			next = c.takeUntried()
+		}
+		if next == nil {
+			m.roomier[tier][last] = nil
+			m.roomier[tier] = m.roomier[tier][:last]
+			n.roomier &^= 1 << tier
+			continue
+		}
+		m.requestClaim(next, tier)
+	}
+	return true
 }
 
 // claimant returns the tenant's first waiter of a tier that is kept by its caps and has a victim; nil if there is none.
@@ -209,9 +253,14 @@ func (m *Machine) claimant(t *tenant, tier int) (claims *Waiter) {
 
 // awaitRoom has the tenant of w, whose lane is over its upper bound, search again when that may have changed.
 func (n *laneNote) awaitRoom(w *Waiter) {
-	if t := w.flow.tenant; !slices.Contains(n.claims, t) {
-		n.claims = append(n.claims, t)
+	tier := w.queued.Tier
+	if n.claims == nil {
+		n.claims = map[int]*roomClaims{}
 	}
+	if n.claims[tier] == nil {
+		n.claims[tier] = new(roomClaims)
+	}
+	n.claims[tier].add(w.flow.tenant)
 }
 
 // takesTokens reports whether an endpoint would take another request of any size if so many tokens there were free.

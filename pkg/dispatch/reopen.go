@@ -17,6 +17,7 @@ func (m *Machine) reopen() {
 	m.queue.OpenLanes()
 	m.lanes.reset()
 	clear(m.awaitsTokens)
+	clear(m.roomier[:])
 	for t := range m.flows.tenants() { // caps may be gone or higher, and another endpoint is room below them
 		for _, a := range t.flows {
 			m.queue.UnparkFlow(a.tier, t.key)
