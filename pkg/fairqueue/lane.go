@@ -130,6 +130,11 @@ type classLane struct {
 	oldest   laneAge
 }
 
+// small reports whether the lane, empty, occupies little memory.
+func (c *classLane) small() bool {
+	return c.branch.small() && c.rooms.small() && c.roomAges.small() && cap(c.parked) <= 64
+}
+
 func (c *classLane) key() key { return c.flows.items[0].key }
 
 func (c *classLane) handle() *int32 { return &c.number }

@@ -71,3 +71,31 @@ func TestAwaitingByTurn(t *testing.T) {
 		}
 	}
 }
+
+// A lane in which many were parked, and awaited room, leaves no large structures behind.
+func TestParkedLeaveNoLargeStructures(t *testing.T) {
+	for _, awaits := range []bool{false, true} {
+		cfg := DefaultConfig()
+		cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Shared, 1000, 1000
+		cfg.Tiers = []TierConfig{{Name: "high", QueueSize: -1}, {Name: "low", QueueSize: -1, StarvationThreshold: 1}}
+		q := queue(t, cfg)
+		var all []*Request
+		for i := range 1000 {
+			r := &Request{Flow: fmt.Sprint(i), Tier: 1, Cost: 1}
+			mustPush(t, q, r)
+			q.ParkFlow(r)
+			if awaits {
+				q.AwaitRoom(r)
+			}
+			all = append(all, r)
+		}
+		for _, r := range all {
+			q.Remove(r)
+		}
+		for _, l := range q.tiers[1].classes[0].freeLanes {
+			if n := max(cap(l.parked), cap(l.rooms.element), cap(l.rooms.items), cap(l.roomAges.element)); n > 64 {
+				t.Errorf("awaits %t: a lane without waiters keeps room for %d", awaits, n)
+			}
+		}
+	}
+}
