@@ -146,8 +146,7 @@ func (m *Machine) tierOf(rank int) int {
 func (m *Machine) begin(now time.Time) {
 	m.now = now
 	m.pending.failures, m.pending.expired = 0, 0
-	clear(m.verdicts)
-	m.verdicts = m.verdicts[:0]
+	m.verdicts = renew(m.verdicts)
 }
 
 // Verdicts returns the requests that the current event, with its Failed, Preempt and PreemptorGone, has granted, ended

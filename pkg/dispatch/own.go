@@ -235,7 +235,7 @@ func (m *Machine) claimant(t *tenant, tier int) (claims *Waiter) {
 	if !m.capped() || a == nil || a.waiting == 0 || !m.ownsVictim(t) {
 		return nil
 	}
-	m.heads = m.queue.HeadsOf(tier, t.key, m.heads[:0])
+	m.heads = m.queue.HeadsOf(tier, t.key, renew(m.heads))
 	fairqueue.SortHeads(m.heads)
 	for _, r := range m.heads {
 		w := waiterOf(r)

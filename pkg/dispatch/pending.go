@@ -41,6 +41,19 @@ func (m *Machine) run() {
 		m.release()
 	}
 	m.tidy()
+	m.heads, m.beside = renew(m.heads), renew(m.beside)
+}
+
+// mostKept is the number of elements for which a list that events reuse keeps room.
+const mostKept = 1024
+
+// renew empties a list that is reused. It keeps nothing of its elements, and no more room than for mostKept of them.
+func renew[T any](list []T) []T {
+	clear(list)
+	if cap(list) > mostKept {
+		return nil
+	}
+	return list[:0]
 }
 
 // tidy releases reservations and parks flows, if there are any to be released or parked.

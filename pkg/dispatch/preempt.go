@@ -163,7 +163,7 @@ func (m *Machine) findPreemptorIn(id int) bool {
 	if inBand && m.endpointLimit().none() {
 		return false
 	}
-	m.heads = m.heads[:0]
+	m.heads = renew(m.heads)
 	m.lanes.endSearches(id, func(n *laneNote) bool {
 		if n.vain.Has(id) {
 			return false
@@ -182,7 +182,7 @@ func (m *Machine) findPreemptorIn(id int) bool {
 		return head == nil && awaits == nil
 	})
 	fairqueue.SortHeads(m.heads)
-	m.beside = m.beside[:0]
+	m.beside = renew(m.beside)
 	for _, head := range m.heads {
 		if m.tryToPreempt(head) {
 			break

@@ -33,7 +33,7 @@ func (m *Machine) regroup() (concerned []fairqueue.Lane) {
 	if g == nil {
 		return nil
 	}
-	heirs, moves := map[fairqueue.Lane][]fairqueue.Lane{}, m.moves[:0]
+	heirs, moves := map[fairqueue.Lane][]fairqueue.Lane{}, renew(m.moves)
 	for _, name := range g.Regrouped() {
 		of, _, _ := g.Heirs(name)
 		heirs[fairqueue.Lane(name)] = lanes(of)
@@ -44,7 +44,7 @@ func (m *Machine) regroup() (concerned []fairqueue.Lane) {
 		if !changed {
 			continue
 		}
-		m.heads = m.queue.AllInLane(name, m.heads[:0])
+		m.heads = m.queue.AllInLane(name, renew(m.heads))
 		for _, r := range m.heads {
 			w := waiterOf(r)
 			to := m.laneOf(w)
@@ -68,15 +68,14 @@ func (m *Machine) regroup() (concerned []fairqueue.Lane) {
 	slices.Sort(concerned)
 	concerned = slices.Compact(concerned)
 	for _, name := range concerned {
-		m.heads = m.queue.ParkedIn(name, m.heads[:0])
+		m.heads = m.queue.ParkedIn(name, renew(m.heads))
 		for _, r := range m.heads {
 			m.touch(waiterOf(r).flow.tenant) // nobody is parked there any more
 		}
 	}
 	m.queue.Regroup(heirs, moves)
 	m.pending.regroup = nil
-	clear(moves)
-	m.moves = moves[:0]
+	m.moves = renew(moves)
 	for _, name := range concerned {
 		if n := m.lanes.notes[name]; n != nil {
 			m.lanes.drop(n)

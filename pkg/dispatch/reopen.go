@@ -38,7 +38,7 @@ func (m *Machine) reopenFor(changed []Endpoint) {
 	for _, n := range lanes {
 		n.noVictim, n.overBound, n.vain, n.vainBeside, n.closed, n.claims = 0, 0, 0, 0, false, nil
 		m.queue.OpenLane(n.lane)
-		m.heads = m.queue.ParkedIn(n.lane, m.heads[:0])
+		m.heads = m.queue.ParkedIn(n.lane, renew(m.heads))
 		for _, r := range m.heads {
 			a := waiterOf(r).flow
 			m.queue.UnparkFlow(a.tier, a.tenant.key)
@@ -71,7 +71,7 @@ func (m *Machine) concerned(changed []Endpoint, regrouped []fairqueue.Lane) (lan
 		m.lanes.add(&laneNote{whole: true})
 	}
 	for _, name := range regrouped {
-		if m.heads = m.queue.InLane(name, m.heads[:0]); len(m.heads) > 0 {
+		if m.heads = m.queue.InLane(name, renew(m.heads)); len(m.heads) > 0 {
 			m.asking = waiterOf(m.heads[0])
 			mark([]*laneNote{m.note(m.asking)})
 			m.asking = nil
@@ -110,7 +110,7 @@ func (m *Machine) touchFullIn(lanes []*laneNote) {
 		return
 	}
 	for _, n := range lanes {
-		m.heads = m.queue.HeadsIn(n.lane, m.heads[:0])
+		m.heads = m.queue.HeadsIn(n.lane, renew(m.heads))
 		for _, r := range m.heads {
 			if t := waiterOf(r).flow.tenant; m.fullFor(t) != nil {
 				m.touch(t)
@@ -121,7 +121,7 @@ func (m *Machine) touchFullIn(lanes []*laneNote) {
 
 // waitsInConcerned reports whether a tenant waits in a lane that the present change concerns.
 func (m *Machine) waitsInConcerned(t *tenant) bool {
-	m.heads = m.heads[:0]
+	m.heads = renew(m.heads)
 	for _, a := range t.flows {
 		m.heads = m.queue.HeadsOf(a.tier, t.key, m.heads)
 	}
