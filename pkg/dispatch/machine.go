@@ -145,7 +145,7 @@ func (m *Machine) tierOf(rank int) int {
 // begin starts an event.
 func (m *Machine) begin(now time.Time) {
 	m.now = now
-	m.pending.failures, m.pending.expired = 0, 0
+	m.pending.failures, m.pending.expired, m.pending.overdue = 0, 0, false
 	m.verdicts = renew(m.verdicts)
 }
 
