@@ -19,13 +19,19 @@ func (m *Machine) closeLane(w *Waiter, above bool) {
 	m.queue.CloseLane(&w.queued, state)
 }
 
-// countsAsStarved reports whether a waiter that is older than its tier's threshold makes its tier starved, which
-// requires room below the upper bound in its lane. If there is none, it closes the lane. The queue knows only what was
-// tried in a lane, so this is checked whenever an age decides.
+// countsAsStarved reports whether a waiter that is older than its tier's threshold makes its tier starved, which requires
+// room below the upper bound in its lane, at an endpoint where its tenant is below its cap. If there is none, it parks the
+// flow or closes the lane. The queue knows only what was tried in a lane, so this is checked whenever an age decides.
 func (m *Machine) countsAsStarved(old *fairqueue.Request) (counts bool) {
 	w := waiterOf(old)
+	full := m.fullFor(w.flow.tenant)
 	m.asking = w
-	if counts = m.placer.HasRoom(w.placement, BelowUpper, nil); !counts {
+	switch {
+	case m.placer.HasRoom(w.placement, BelowUpper, full):
+		counts = true
+	case full != nil && m.placer.HasRoom(w.placement, BelowUpper, nil):
+		m.park(w)
+	default:
 		m.closeLane(w, false)
 	}
 	m.asking = nil

@@ -33,8 +33,8 @@ func (b *budget) earn() { b.credit = min(b.credit+b.share, promotionsBanked*prom
 func (q *FairRequestQueue) dispatched() { q.budget.earn() }
 
 // starved reports whether a waiter of t in a lane with room below its upper bound has waited at least its tier's
-// threshold. Waiters in full lanes do not count. The highest tier is never starved, since there is nothing to be
-// promoted past.
+// threshold. Waiters in full lanes and of parked flows do not count. The highest tier is never starved, since there is
+// nothing to be promoted past.
 func (t *tier) starved(now time.Time) bool {
 	old := t.oldest() // nil if there is no threshold
 	return old != nil && now.Sub(old.arrived) >= t.config.StarvationThreshold
