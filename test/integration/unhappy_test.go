@@ -67,7 +67,7 @@ func TestUnhappy(t *testing.T) {
 
 	over, changed := make(chan struct{}), sync.WaitGroup{}
 	changed.Go(func() {
-		ticks := time.NewTicker(150 * time.Millisecond)
+		ticks := time.NewTicker(60 * time.Millisecond)
 		defer ticks.Stop()
 		for i := 1; ; i++ {
 			select {
@@ -101,7 +101,11 @@ func TestUnhappy(t *testing.T) {
 		s.epp.waitFor(1, "weir_config_valid")
 	})
 	outcomes := s.epp.outcomes()
-	for _, must := range []string{"preempted", "ttl-expired", "displaced", "queue-full", "shed"} {
+	all := []string{"preempted", "ttl-expired", "displaced", "queue-full"}
+	if *unhappyRequests >= 10_000 { // fewer may be over before the configuration that sheds has its turn
+		all = append(all, "shed")
+	}
+	for _, must := range all {
 		if outcomes[must] == 0 {
 			t.Errorf("no request ended as %s", must)
 		}
