@@ -195,8 +195,10 @@ func unheard(d *deployed) error {
 	if err != nil {
 		return err
 	}
-	if len(events.Items) > 0 {
-		return fmt.Errorf("there is the Event %s", events.Items[0].Note)
+	for _, event := range events.Items { // the apiserver's own ones are about Services
+		if event.ReportingController == "weir.dev/epp" {
+			return fmt.Errorf("there is the Event %s", event.Note)
+		}
 	}
 	return nil
 }
