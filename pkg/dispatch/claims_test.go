@@ -11,7 +11,7 @@ import (
 // claiming is a pool in which each of many tenants waits at its cap beside a lease of its own that it may not take over yet.
 type claiming struct {
 	*shared
-	calls   *counting
+	calls   *countingBoard
 	waiting []*Waiter
 	others  []*Waiter // of other tenants
 }

@@ -51,35 +51,6 @@ type broken struct{ error }
 // failf ends the run: a property does not hold. Its name comes first.
 func (x *run) failf(format string, of ...any) { panic(broken{fmt.Errorf(format, of...)}) }
 
-// action is what happens at a time.
-type action struct {
-	at    time.Time
-	order uint64
-	do    func()
-}
-
-type agenda []action
-
-func (a agenda) Len() int { return len(a) }
-
-func (a agenda) Less(i, j int) bool {
-	if a[i].at.Equal(a[j].at) {
-		return a[i].order < a[j].order
-	}
-	return a[i].at.Before(a[j].at)
-}
-
-func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-
-func (a *agenda) Push(x any) { *a = append(*a, x.(action)) }
-
-func (a *agenda) Pop() any {
-	last := len(*a) - 1
-	x := (*a)[last]
-	*a = (*a)[:last]
-	return x
-}
-
 // in does something after a time.
 func (x *run) in(d time.Duration, do func()) {
 	x.order++

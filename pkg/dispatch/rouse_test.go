@@ -9,44 +9,6 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// counting counts what a placer is asked.
-type counting struct {
-	onBoard
-	calls int
-}
-
-func (c *counting) Place(p Placement, bound Bound, except *EndpointSet) Reservation {
-	c.calls++
-	return c.onBoard.Place(p, bound, except)
-}
-
-func (c *counting) HasRoom(p Placement, bound Bound, except *EndpointSet) bool {
-	c.calls++
-	return c.onBoard.HasRoom(p, bound, except)
-}
-
-func (c *counting) HasReady(p Placement, except *EndpointSet) bool {
-	c.calls++
-	return c.onBoard.HasReady(p, except)
-}
-
-func (c *counting) Meets(p Placement, set *EndpointSet) bool {
-	c.calls++
-	return c.onBoard.Meets(p, set)
-}
-
-func (c *counting) CanServe(p Placement, e Endpoint) bool {
-	c.calls++
-	return c.onBoard.CanServe(p, e)
-}
-
-// countsCalls has a machine ask a placer that counts, from now on.
-func countsCalls(x *shared) *counting {
-	c := &counting{onBoard: onBoard{x.board}}
-	x.placer = c
-	return c
-}
-
 // One place at a backend rouses a few of those who are at their cap elsewhere and wait for it, however many they are: as
 // many questions are asked for 20 as for 2,000, and the place goes to the first of them. Here every tenant has a request
 // at a backend without end, and waits with another for the one place of the second backend.
