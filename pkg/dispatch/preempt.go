@@ -152,8 +152,8 @@ func (m *Machine) findPreemptor() {
 }
 
 // findPreemptorIn is findPreemptor for one tier, and reports whether there is one. A head without a victim in its lane does
-// not block those in other lanes. Those who await room, being at their cap elsewhere, are asked too, within the band as
-// well: nothing else is available to them.
+// not block those in other lanes. Waiters that await room, being at their cap elsewhere, are asked too, within the band
+// as well: nothing else is available to them.
 func (m *Machine) findPreemptorIn(id int) bool {
 	if m.ledger.Headroom(id) < 0 || !m.ledger.BelowUpperWithoutOne() || len(m.lanes.searching[id]) == 0 {
 		return false

@@ -177,8 +177,8 @@ func (m *Machine) releaseEverybody() {
 }
 
 // mostExpired is the number of waiters that the sweep of one event ends because their time is over, and how many more its
-// release may end. Those that are left are due in the next event, which the timer causes at once: so however many expire
-// together, the lock is free in between.
+// release may end. The rest are due in the next event, which the timer causes at once: so however many expire together,
+// the lock is free in between.
 const mostExpired = 256
 
 // expire ends the waiters whose TTL or deadline is over, the earliest first, as many as the event may.

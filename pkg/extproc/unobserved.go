@@ -30,8 +30,8 @@ const unobservedEnvoys = 64
 // A client that leaves, or a response that ends, may end a stream as soon. Then Envoy closes the stream and cancels it,
 // while a stream that it has no more use for is cancelled at once (measured on 1.40, TestEndsOfStreams). A response that is
 // whole when Weir answers its headers looks like the latter, so one stream that lived on proves that its Envoy is right.
-// It proves nothing of another Envoy, which may have another configuration: each is watched by its address. Those that
-// come by one address, through a proxy, count as one, and so do all without an IP address.
+// It proves nothing of another Envoy, which may have another configuration: each is watched by its address. Envoys
+// behind one address, through a proxy, count as one, and so do all without an IP address.
 type unobserved struct {
 	mu     sync.Mutex
 	envoys map[netip.Addr]*endings

@@ -37,7 +37,8 @@ type TokensConfig struct {
 	Lower, Upper Tokens
 }
 
-// Unbounded is the value of SlotsPerBackend with which the stock has no bound in requests. Nobody mistypes it.
+// Unbounded is the value of SlotsPerBackend with which the stock has no bound in requests: one that no operator writes
+// by mistake.
 const Unbounded = math.MinInt
 
 // unboundedPerBackend is what each backend then contributes to the bounds: so many requests that no stock comes near, and
