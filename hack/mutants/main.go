@@ -1,7 +1,7 @@
 // Command mutants asks whether a test notices when one line of the code is wrong.
 //
 //	go run ./hack/mutants pick -n 300 -seed 1 ./pkg > hack/mutants/mutants.tsv
-//	go run ./hack/mutants run [-only pkg/dispatch] [-deep] hack/mutants/mutants.tsv > killed.tsv
+//	go run ./hack/mutants run [-only pkg/dispatch] [-deep] [-skip TestLong] hack/mutants/mutants.tsv > killed.tsv
 //
 // A mutant is a line of a function and what it becomes: another operator, a condition turned round, a statement left
 // out. It is named by its package, its function and the text of the line, so that it is found again where the code has
@@ -60,13 +60,14 @@ func run(arguments []string) error {
 	case "run":
 		only := flags.String("only", "", "mutants of this package only, such as pkg/stock")
 		deep := flags.Bool("deep", false, "ask all packages that import the mutant's, not only two")
+		skip := flags.String("skip", "", "tests to leave out, a regular expression as that of go test -skip")
 		if err := flags.Parse(arguments[1:]); err != nil {
 			return err
 		}
 		if flags.NArg() != 1 {
 			return fmt.Errorf("run wants one list of mutants, not %d", flags.NArg())
 		}
-		return try(flags.Arg(0), *only, *deep)
+		return try(flags.Arg(0), *only, *skip, *deep)
 	default:
 		return fmt.Errorf("want pick or run, not %q", arguments[0])
 	}

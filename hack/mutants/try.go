@@ -53,7 +53,7 @@ func read(in io.Reader) ([]mutant, error) {
 }
 
 // try runs the tests with each mutant of the list and prints which test failed.
-func try(list, only string, deep bool) error {
+func try(list, only, skip string, deep bool) error {
 	file, err := os.Open(list)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func try(list, only string, deep bool) error {
 			if !deep && len(packages) > 3 {
 				packages = packages[:3]
 			}
-			if verdict, err = overlay.verdict(m.new, at, packages); err != nil {
+			if verdict, err = overlay.verdict(m.new, at, skip, packages); err != nil {
 				return err
 			}
 		}
@@ -183,12 +183,12 @@ func (o *overlay) builds(s site) (bool, error) {
 }
 
 // verdict is the test that fails with the line, or survived or broken. It asks one package after the other.
-func (o *overlay) verdict(line string, at place, packages []string) (string, error) {
+func (o *overlay) verdict(line string, at place, skip string, packages []string) (string, error) {
 	if err := o.change(at, line); err != nil {
 		return "", err
 	}
 	for _, p := range packages {
-		output, err := o.test(p)
+		output, err := o.test(p, skip)
 		if err == nil {
 			continue
 		}
@@ -206,10 +206,10 @@ func (o *overlay) verdict(line string, at place, packages []string) (string, err
 	return survived, nil
 }
 
-func (o *overlay) test(directory string) ([]byte, error) {
+func (o *overlay) test(directory, skip string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience+time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, "go", "test", "-overlay", o.list(), "-vet=off", "-failfast", "-timeout", patience.String(), directory)
+	command := exec.CommandContext(ctx, "go", "test", "-overlay", o.list(), "-vet=off", "-failfast", "-timeout", patience.String(), "-skip", skip, directory)
 	output, err := command.CombinedOutput()
 	if ctx.Err() != nil {
 		return append(output, "\npanic: test timed out"...), err
