@@ -31,12 +31,18 @@ func TestBenchFlood(t *testing.T) {
 func TestBenchProxy(t *testing.T) {
 	c := begin(t, "bench", "proxy", "--rounds=1", "--length=100ms", "--concurrency=8", eppBuilt())
 	c.ends(t, 0)
-	for _, scenario := range []string{proxyAlone, proxyNoop, proxyHeaders, proxySmall, proxyLarge, proxyHeadersBare, proxyLargeBare} {
+	for _, scenario := range []string{
+		proxyAlone, proxyUnseen, proxyNoop, proxyHeaders, proxyNoopSmall, proxySmall, proxyNoopLarge, proxyLarge,
+		proxyHeadersBare, proxyLargeBare,
+	} {
 		if !strings.Contains(c.stdout.String(), "| 8 | "+scenario+" |") {
 			t.Errorf("no line for %s:\n%s", scenario, c.stdout.String())
 		}
 	}
-	for _, want := range []string{"Target: processor time", proxyHeaders + " over " + proxyHeadersBare} {
+	for _, want := range []string{
+		"| 16 streams | " + proxyNoopStream + " |", "| 16 streams | " + proxyStream + " |",
+		proxyHeaders + " over " + proxyHeadersBare, "| " + proxyStream + " over " + proxyNoopStream + " | " + figureChunk + " |",
+	} {
 		if !strings.Contains(c.stdout.String(), want) {
 			t.Errorf("%q was not written:\n%s", want, c.stdout.String())
 		}
@@ -98,7 +104,7 @@ func TestFloodTargets(t *testing.T) {
 }
 
 func TestAnswersFile(t *testing.T) {
-	answers := []*extprocv3.ProcessingResponse{emptyResponseHeaders, emptyRequestBody}
+	answers := []*extprocv3.ProcessingResponse{emptyResponseHeaders, emptyResponseTrailers}
 	text, err := marshalAnswers(answers)
 	if err != nil {
 		t.Fatal(err)

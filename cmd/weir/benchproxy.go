@@ -16,10 +16,12 @@ import (
 )
 
 const proxyAbout = `Requests per second, latency and processor time per request through a real Envoy with one worker thread, in rounds that
-take turns: Envoy alone; with a processor that only answers at once; with Weir, when the headers suffice, when it reads a
-body of 1 KB, and one of 64 KB. All have Envoy's buffer filter, which lets only complete requests pass; two more rows,
-headers only and a body of 64 KB, are without it, to show what it costs. The model servers answer at once and run in a
-process of their own. The figures are medians over the rounds, the ratios medians of each round's ratio.
+take turns: Envoy alone; with a no-op, a grpc-go server that answers with constants, and with Weir, which get the same
+messages in the same modes, usage in trailers included: when the headers suffice, and when a body of 1 KB or of 64 KB is
+read; and streams of 200 chunks in FULL_DUPLEX_STREAMED, both at the same time. One more row is a no-op without usage. All have
+Envoy's buffer filter, which lets only complete requests pass; two more rows, headers only and a body of 64 KB, are
+without it, to show what it costs. The model servers answer at once and run in a process of their own. The figures are
+medians over the rounds, the ratios medians of each round's ratio.
 `
 
 // proxyOptions are the flags of `weir bench proxy`.
@@ -37,7 +39,7 @@ type proxyOptions struct {
 func runBenchProxy(args []string, stdout, stderr io.Writer) int {
 	var options proxyOptions
 	set := flagSet("weir bench proxy")
-	set.IntVar(&options.rounds, "rounds", 7, "rounds, 1 to 1000; fewer than 5 say little")
+	set.IntVar(&options.rounds, "rounds", 9, "rounds, 1 to 1000; fewer than 5 say little")
 	set.DurationVar(&options.length, "length", 1500*time.Millisecond, "time of one scenario in one round, 100ms to 1m")
 	set.IntSliceVar(&options.concurrency, "concurrency", []int{1, 32, 256}, "requests in flight, 1 to 1000 each")
 	set.BoolVar(&options.quick, "quick", false, "2 rounds of 300ms: does it work, not how fast")
@@ -101,61 +103,114 @@ requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[3]d, 
 // proxySetting is what runs during the benchmark.
 type proxySetting struct {
 	load
-	noop             *scene.Process
-	alone, idle, own *envoyrun.Envoy // without a processor, with the no-op, with Weir
-	bare             *envoyrun.Envoy // with Weir, without the buffer filter
+	alone, own, bare        *envoyrun.Envoy // without a processor, with Weir, with Weir and without the buffer filter
+	unseen, headers, bodies *noop           // beside own: without usage, where the headers suffice, and where they do not
+
+	slow     load // of the streams
+	duplex   *envoyrun.Envoy
+	streamed *noop
+}
+
+// noop is a no-op processor with an Envoy of its own.
+type noop struct {
+	process *scene.Process
+	envoy   *envoyrun.Envoy
 }
 
 func newProxySetting(s *scene.Scene, options proxyOptions) (*proxySetting, error) {
+	p := &proxySetting{}
+	return p, errors.Join(p.startWhole(s, options), p.startStreams(s, options))
+}
+
+// startWhole starts what serves answers in one piece.
+func (p *proxySetting) startWhole(s *scene.Scene, options proxyOptions) error {
+	var flags []string
+	if options.profile != "" {
+		flags = []string{"--enable-pprof"}
+	}
+	servers, err := p.load.start(s, options, "", modelServers{}, flags)
+	if err != nil {
+		return err
+	}
+	if p.alone, err = s.Envoy("envoy-alone", envoyrun.Options{Config: "direct", ModelServers: servers}); err != nil {
+		return err
+	}
+	with := tenantsNamed(envoyrun.Options{
+		Config: "recommended", Weir: p.epp.Address, ModelServers: servers, Edit: envoyrun.KeepHeader(modelHeader),
+	})
+	if p.own, err = s.Envoy("envoy-weir", with); err != nil {
+		return err
+	}
+	bare, unseen := with, with
+	bare.Edit = envoyrun.Edits(with.Edit, envoyrun.WithoutFilter(envoyrun.BufferFilter))
+	if p.bare, err = s.Envoy("envoy-weir-bare", bare); err != nil {
+		return err
+	}
+	unseen.Edit = envoyrun.Edits(with.Edit, envoyrun.WithoutUsage)
+	if p.unseen, err = startNoop(s, "noop-without-usage", unseen, askedHeaders); err != nil {
+		return err
+	}
+	if p.headers, err = startNoop(s, "noop-headers", with, askedHeaders); err != nil {
+		return err
+	}
+	p.bodies, err = startNoop(s, "noop-bodies", with, askedBody)
+	return err
+}
+
+// startStreams starts what serves streams.
+func (p *proxySetting) startStreams(s *scene.Scene, options proxyOptions) error {
+	slow := modelServers{Slots: maxConcurrency, Service: usageStreaming, Jitter: 0.2, Loose: true}
+	servers, err := p.slow.start(s, options, "stream-", slow, nil)
+	if err != nil {
+		return err
+	}
+	with := tenantsNamed(envoyrun.Options{
+		Config: "full-duplex", Weir: p.slow.epp.Address, ModelServers: servers, Edit: envoyrun.KeepHeader(modelHeader),
+	})
+	if p.duplex, err = s.Envoy("envoy-weir-streams", with); err != nil {
+		return err
+	}
+	p.streamed, err = startNoop(s, "noop-streams", with, askedStream)
+	return err
+}
+
+// start starts model servers, whose addresses it returns, and Weir before them.
+func (l *load) start(s *scene.Scene, options proxyOptions, prefix string, how modelServers, flags []string) ([]string, error) {
 	binary, err := scene.FindEPP(options.epp)
 	if err != nil {
 		return nil, err
 	}
-	p := &proxySetting{}
-	var servers, noop []string
-	if p.models, servers, err = startModels(s, "model-servers", proxyServers, modelServers{}); err != nil {
+	var servers []string
+	if l.models, servers, err = startModels(s, prefix+"model-servers", proxyServers, how); err != nil {
 		return nil, err
 	}
-	epp := scene.EPPOptions{Binary: binary, Config: proxyConfig, Endpoints: servers}
-	if options.profile != "" {
-		epp.Flags = []string{"--enable-pprof"}
-	}
-	if p.epp, err = s.EPP(epp); err != nil {
-		return nil, err
-	}
-	answers, err := recordAnswers(s.Context(), p.epp.Address, proxyServers)
+	l.epp, err = s.EPP(scene.EPPOptions{
+		Name: prefix + "epp", Binary: binary, Config: proxyConfig, Endpoints: servers, Flags: flags,
+	})
+	return servers, err
+}
+
+// startNoop starts a no-op processor, which has its answers from the Weir of the given Envoy, and an Envoy like that one.
+func startNoop(s *scene.Scene, name string, with envoyrun.Options, request asked) (*noop, error) {
+	answers, err := recordAnswers(s.Context(), with.Weir, proxyServers, request)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkBodies(s.Context(), p.epp.Address); err != nil {
 		return nil, err
 	}
 	recorded, err := marshalAnswers(answers)
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(s.Dir(), "answers")
+	file := filepath.Join(s.Dir(), name+"-answers")
 	if err := os.WriteFile(file, recorded, 0o600); err != nil {
 		return nil, err
 	}
-	if p.noop, noop, err = s.Server("noop-processor", "noop-processor", file); err != nil {
+	process, addresses, err := s.Server(name, "noop-processor", file)
+	if err != nil {
 		return nil, err
 	}
-	if p.alone, err = s.Envoy("envoy-alone", envoyrun.Options{Config: "direct", ModelServers: servers}); err != nil {
-		return nil, err
-	}
-	with := tenantsNamed(envoyrun.Options{Config: "recommended", ModelServers: servers, Edit: envoyrun.KeepHeader(modelHeader)})
-	with.Weir = noop[0]
-	if p.idle, err = s.Envoy("envoy-noop", with); err != nil {
-		return nil, err
-	}
-	with.Weir = p.epp.Address
-	if p.own, err = s.Envoy("envoy-weir", with); err != nil {
-		return nil, err
-	}
-	with.Edit = envoyrun.Edits(with.Edit, envoyrun.WithoutFilter(envoyrun.BufferFilter))
-	p.bare, err = s.Envoy("envoy-weir-bare", with)
-	return p, err
+	with.Weir = addresses[0]
+	envoy, err := s.Envoy("envoy-"+name, with)
+	return &noop{process, envoy}, err
 }
 
 // benchProxy measures, writes the tables, and reports whether the target is met.
@@ -164,20 +219,24 @@ func benchProxy(s *scene.Scene, options proxyOptions, stdout, stderr io.Writer) 
 	if err != nil {
 		return false, err
 	}
-	bar := newProgress(stderr, len(options.concurrency))
+	bar := newProgress(stderr, len(options.concurrency)+1)
 	defer bar.end()
-	all := make([]*loadgen.Comparison, len(options.concurrency))
-	for i, c := range options.concurrency {
-		scenarios := setting.scenarios(c, options.length)
+	compare := func(name string, scenarios []loadgen.Scenario) (*loadgen.Comparison, error) {
 		for _, scenario := range scenarios { // fills connection pools and caches; not counted
 			if _, err := scenario.Run(s.Context(), 0); err != nil {
-				return false, err
+				return nil, err
 			}
 		}
-		part := bar.begin(fmt.Sprintf("%d in flight", c))
-		if all[i], err = loadgen.Interleave(s.Context(), options.rounds, scenarios, part); err != nil {
+		return loadgen.Interleave(s.Context(), options.rounds, scenarios, bar.begin(name))
+	}
+	all := make(map[int]*loadgen.Comparison)
+	for _, c := range options.concurrency {
+		if all[c], err = compare(fmt.Sprintf("%d in flight", c), setting.scenarios(c, options.length)); err != nil {
 			return false, err
 		}
+	}
+	if all[inStreams], err = compare("streams", setting.streams(options.length)); err != nil {
+		return false, err
 	}
 	if options.profile != "" {
 		small := proxyRequest(true, smallBody)

@@ -14,11 +14,16 @@ import (
 
 // The scenarios' names.
 const (
-	proxyAlone   = "Envoy alone"
-	proxyNoop    = "no-op processor"
-	proxyHeaders = "Weir, headers only"
-	proxySmall   = "Weir, 1 KB body"
-	proxyLarge   = "Weir, 64 KB body"
+	proxyAlone      = "Envoy alone"
+	proxyUnseen     = "no-op, headers only, without usage"
+	proxyNoop       = "no-op, headers only"
+	proxyHeaders    = "Weir, headers only"
+	proxyNoopSmall  = "no-op, 1 KB body"
+	proxySmall      = "Weir, 1 KB body"
+	proxyNoopLarge  = "no-op, 64 KB body"
+	proxyLarge      = "Weir, 64 KB body"
+	proxyNoopStream = "no-op, 200 chunks"
+	proxyStream     = "Weir, 200 chunks"
 
 	proxyHeadersBare = "Weir, headers only, no buffer filter"
 	proxyLargeBare   = "Weir, 64 KB body, no buffer filter"
@@ -34,6 +39,7 @@ const (
 	figureBoth      = "Envoy + processor µs/req"
 	figureModels    = "models µs/req"
 	figureClient    = "client µs/req"
+	figureChunk     = "processor µs/chunk"
 )
 
 const (
@@ -52,17 +58,20 @@ func proxyHeader(model bool) http.Header {
 	return header
 }
 
-// proxyRequest returns a chat completion with a body of the given size.
-func proxyRequest(model bool, bytes int) loadgen.Template {
+// proxyBody returns a chat completion of the given size.
+func proxyBody(bytes int) string {
 	begin := `{"model":"` + modelsim.Instant().Model + `","max_tokens":16,"messages":[{"role":"user","content":"`
 	const end = `"}]}`
-	content := strings.Repeat("weir ", bytes/5+1)[:bytes-len(begin)-len(end)]
-	return loadgen.Template{
-		Path: proxyPath, Header: proxyHeader(model), Body: loadgen.FixedBody(begin + content + end),
-	}
+	return begin + strings.Repeat("weir ", bytes/5+1)[:bytes-len(begin)-len(end)] + end
 }
 
-// scenarios returns the scenarios to compare, each with the given number of requests in flight.
+// proxyRequest returns a chat completion with a body of the given size.
+func proxyRequest(model bool, bytes int) loadgen.Template {
+	return loadgen.Template{Path: proxyPath, Header: proxyHeader(model), Body: loadgen.FixedBody(proxyBody(bytes))}
+}
+
+// scenarios returns the scenarios to compare, each with the given number of requests in flight. Each one of Weir's comes
+// right after the no-op's that it is compared with.
 func (p *proxySetting) scenarios(concurrency int, length time.Duration) []loadgen.Scenario {
 	one := func(name string, envoy *envoyrun.Envoy, processor *scene.Process, request loadgen.Template) loadgen.Scenario {
 		return loadgen.Scenario{Name: name, Run: func(ctx context.Context, _ int) (loadgen.Figures, error) {
@@ -71,11 +80,30 @@ func (p *proxySetting) scenarios(concurrency int, length time.Duration) []loadge
 	}
 	return []loadgen.Scenario{
 		one(proxyAlone, p.alone, nil, proxyRequest(true, smallBody)),
-		one(proxyNoop, p.idle, p.noop, proxyRequest(true, smallBody)),
+		one(proxyUnseen, p.unseen.envoy, p.unseen.process, proxyRequest(true, smallBody)),
+		one(proxyNoop, p.headers.envoy, p.headers.process, proxyRequest(true, smallBody)),
 		one(proxyHeaders, p.own, p.epp.Process, proxyRequest(true, smallBody)),
+		one(proxyNoopSmall, p.bodies.envoy, p.bodies.process, proxyRequest(false, smallBody)),
 		one(proxySmall, p.own, p.epp.Process, proxyRequest(false, smallBody)),
+		one(proxyNoopLarge, p.bodies.envoy, p.bodies.process, proxyRequest(false, largeBody)),
 		one(proxyLarge, p.own, p.epp.Process, proxyRequest(false, largeBody)),
 		one(proxyHeadersBare, p.bare, p.epp.Process, proxyRequest(true, smallBody)),
 		one(proxyLargeBare, p.bare, p.epp.Process, proxyRequest(false, largeBody)),
 	}
+}
+
+// streams returns the scenarios of streams, which run at the same time: a stream takes longer than the others' turns.
+func (p *proxySetting) streams(length time.Duration) []loadgen.Scenario {
+	one := func(name string, envoy *envoyrun.Envoy, processor *scene.Process) loadgen.Scenario {
+		return loadgen.Scenario{Name: name, Run: func(ctx context.Context, _ int) (loadgen.Figures, error) {
+			figures, err := p.slow.measure(ctx, envoy, processor, usageStream(), usageStreams, length)
+			if err == nil {
+				figures[figureChunk] = figures[figureProcessor] / usageChunks
+			}
+			return figures, err
+		}}
+	}
+	return loadgen.Together(
+		one(proxyNoopStream, p.streamed.envoy, p.streamed.process), one(proxyStream, p.duplex, p.slow.epp.Process),
+	)
 }

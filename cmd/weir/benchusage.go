@@ -210,11 +210,15 @@ func skipResponseHeaders(b envoyrun.Bootstrap) error {
 	return nil
 }
 
-// usageStream returns a chat completion whose answer is a stream.
-func usageStream() loadgen.Template {
-	body := fmt.Sprintf(`{"model":%q,"max_tokens":%d,"ignore_eos":true,"stream":true,"stream_options":{"include_usage":true},`+
+// usageStreamBody returns the body of a chat completion whose answer is a stream.
+func usageStreamBody() string {
+	return fmt.Sprintf(`{"model":%q,"max_tokens":%d,"ignore_eos":true,"stream":true,"stream_options":{"include_usage":true},`+
 		`"messages":[{"role":"user","content":"What is a weir?"}]}`, modelsim.Instant().Model, usageChunks)
-	return loadgen.Template{Path: proxyPath, Header: proxyHeader(true), Body: loadgen.FixedBody(body), Stream: true}
+}
+
+// usageStream returns that chat completion.
+func usageStream() loadgen.Template {
+	return loadgen.Template{Path: proxyPath, Header: proxyHeader(true), Body: loadgen.FixedBody(usageStreamBody()), Stream: true}
 }
 
 // usageNamedStream returns a request of Anthropic's API, whose answer is a stream of events with names.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -15,12 +16,14 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weir-epp/weir/cmd/epp/app"
 	"github.com/weir-epp/weir/internal/scene"
 )
 
 // runNoopProcessor is `weir noop-processor ANSWERS ADDRESSES`: the minimum that an ext_proc server in grpc-go can do.
-// It answers request headers with the answers recorded in the first file, in turn, and everything else with an empty
-// answer. It writes its address to the second file, and ends at a signal.
+// It answers request headers and whole request bodies with the answers recorded in the first file, in turn, sends back
+// the chunks of FULL_DUPLEX_STREAMED, and answers everything else with an empty answer. It writes its address to the
+// second file, and ends at a signal.
 func runNoopProcessor(args []string, _, stderr io.Writer) int {
 	if len(args) != 2 {
 		_, _ = fmt.Fprintln(stderr, "weir noop-processor: want a file with answers, and one for addresses")
@@ -38,9 +41,16 @@ func serveNoop(answers, addresses string) error {
 	if err != nil {
 		return err
 	}
-	processor := &noopProcessor{}
-	if processor.answers, err = unmarshalAnswers(text); err != nil {
+	recorded, err := unmarshalAnswers(text)
+	if err != nil {
 		return err
+	}
+	processor, err := newNoop(recorded)
+	if err != nil {
+		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(app.CollectPercent) // as epp
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -68,14 +78,44 @@ func serverOptions() []grpc.ServerOption {
 // noopProcessor answers without looking at the messages.
 type noopProcessor struct {
 	extprocv3.UnimplementedExternalProcessorServer
-	answers []*extprocv3.ProcessingResponse
-	next    atomic.Uint64
+	headers, bodies []*extprocv3.ProcessingResponse // bodies is empty where bodies come in chunks, or not at all
+	next            atomic.Uint64
+}
+
+// newNoop returns a processor with the recorded answers to request headers and to request bodies.
+func newNoop(answers []*extprocv3.ProcessingResponse) (*noopProcessor, error) {
+	p := &noopProcessor{}
+	for _, answer := range answers {
+		switch {
+		case answer.GetRequestHeaders() != nil:
+			p.headers = append(p.headers, answer)
+		case answer.GetRequestBody() != nil:
+			p.bodies = append(p.bodies, answer)
+		default:
+			return nil, fmt.Errorf("answers: %v answers neither request headers nor a request body", answer)
+		}
+	}
+	if len(p.headers) == 0 {
+		return nil, errors.New("answers: none to request headers")
+	}
+	return p, nil
+}
+
+// from returns the next of some answers.
+func (p *noopProcessor) from(answers []*extprocv3.ProcessingResponse) *extprocv3.ProcessingResponse {
+	return answers[p.next.Add(1)%uint64(len(answers))]
+}
+
+// sentBack returns the answer that sends a chunk back.
+func sentBack(b *extprocv3.HttpBody) *extprocv3.BodyResponse {
+	return &extprocv3.BodyResponse{Response: &extprocv3.CommonResponse{BodyMutation: &extprocv3.BodyMutation{
+		Mutation: &extprocv3.BodyMutation_StreamedResponse{StreamedResponse: &extprocv3.StreamedBodyResponse{
+			Body: b.GetBody(), EndOfStream: b.GetEndOfStream(),
+		}},
+	}}}
 }
 
 var (
-	emptyRequestBody = &extprocv3.ProcessingResponse{
-		Response: &extprocv3.ProcessingResponse_RequestBody{RequestBody: &extprocv3.BodyResponse{}},
-	}
 	emptyResponseHeaders = &extprocv3.ProcessingResponse{
 		Response: &extprocv3.ProcessingResponse_ResponseHeaders{ResponseHeaders: &extprocv3.HeadersResponse{}},
 	}
@@ -92,13 +132,23 @@ func (p *noopProcessor) Process(stream extprocv3.ExternalProcessor_ProcessServer
 			return nil // the request has ended, in whatever way
 		}
 		var answer *extprocv3.ProcessingResponse
-		switch message.GetRequest().(type) {
+		switch request := message.GetRequest().(type) {
 		case *extprocv3.ProcessingRequest_RequestHeaders:
-			answer = p.answers[p.next.Add(1)%uint64(len(p.answers))]
+			answer = p.from(p.headers)
+		case *extprocv3.ProcessingRequest_RequestBody:
+			if len(p.bodies) > 0 {
+				answer = p.from(p.bodies)
+			} else {
+				answer = &extprocv3.ProcessingResponse{
+					Response: &extprocv3.ProcessingResponse_RequestBody{RequestBody: sentBack(request.RequestBody)},
+				}
+			}
 		case *extprocv3.ProcessingRequest_ResponseHeaders:
 			answer = emptyResponseHeaders
-		case *extprocv3.ProcessingRequest_RequestBody:
-			answer = emptyRequestBody
+		case *extprocv3.ProcessingRequest_ResponseBody:
+			answer = &extprocv3.ProcessingResponse{
+				Response: &extprocv3.ProcessingResponse_ResponseBody{ResponseBody: sentBack(request.ResponseBody)},
+			}
 		case *extprocv3.ProcessingRequest_ResponseTrailers:
 			answer = emptyResponseTrailers
 		default:

@@ -17,33 +17,42 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// recordAnswers asks Weir, as the recommended Envoy would, for its answers to count concurrent requests, so that each
-// goes to another endpoint. The no-op processor replays them, so that both processors name the same destinations, in
-// header and metadata, and leave Envoy in the same mode.
-func recordAnswers(ctx context.Context, address string, count int) ([]*extprocv3.ProcessingResponse, error) {
-	answers, err := askWeir(ctx, address, count, proxyHeader(true), smallBody)
-	if err != nil {
-		return nil, err
+// asked is a kind of request, as an Envoy would send it.
+type asked struct {
+	model                     bool   // a trusted header names the model
+	body                      string // of the request
+	requestBody, responseBody extprocfilterv3.ProcessingMode_BodySendMode
+}
+
+// The requests of the scenarios.
+var (
+	askedHeaders = asked{model: true, body: proxyBody(smallBody), requestBody: extprocfilterv3.ProcessingMode_BUFFERED}
+	askedBody    = asked{body: proxyBody(smallBody), requestBody: extprocfilterv3.ProcessingMode_BUFFERED}
+	askedStream  = asked{
+		model: true, body: usageStreamBody(),
+		requestBody:  extprocfilterv3.ProcessingMode_FULL_DUPLEX_STREAMED,
+		responseBody: extprocfilterv3.ProcessingMode_FULL_DUPLEX_STREAMED,
 	}
+)
+
+// recordAnswers asks Weir, as an Envoy would, for its answers to count concurrent requests, so that each goes to another
+// endpoint. The no-op processor replays them, so that both processors name the same destinations, in header and metadata,
+// and leave Envoy in the same mode.
+func recordAnswers(ctx context.Context, address string, count int, request asked) ([]*extprocv3.ProcessingResponse, error) {
+	answers, err := askWeir(ctx, address, count, request)
+	if err != nil {
+		return nil, fmt.Errorf("asking Weir for its answers: %w", err)
+	}
+	buffered := request.requestBody == extprocfilterv3.ProcessingMode_BUFFERED
 	for _, answer := range answers {
-		if answer.GetRequestHeaders() == nil || !skipsBody(answer) {
+		switch {
+		case buffered && request.model && (answer.GetRequestHeaders() == nil || !skipsBody(answer)):
 			return nil, fmt.Errorf("Weir did not answer the headers at once, but: %v", answer)
+		case buffered && !request.model && skipsBody(answer):
+			return nil, fmt.Errorf("Weir does not want the body: %v", answer)
 		}
 	}
 	return answers, nil
-}
-
-// checkBodies returns an error unless Weir wants the body of a request whose headers do not name the model, which the
-// scenarios with a body are meant to measure.
-func checkBodies(ctx context.Context, address string) error {
-	answers, err := askWeir(ctx, address, 1, proxyHeader(false), smallBody)
-	if err != nil {
-		return err
-	}
-	if skipsBody(answers[0]) {
-		return fmt.Errorf("Weir does not want the body: %v", answers[0])
-	}
-	return nil
 }
 
 // skipsBody reports whether the answer tells Envoy not to send the request's body.
@@ -52,42 +61,62 @@ func skipsBody(answer *extprocv3.ProcessingResponse) bool {
 	return override != nil && override.GetRequestBodyMode() == extprocfilterv3.ProcessingMode_NONE
 }
 
-// askWeir returns the first answers to concurrent requests, and then ends these.
-func askWeir(
-	ctx context.Context, address string, count int, header http.Header, bodyBytes int,
-) ([]*extprocv3.ProcessingResponse, error) {
+// askWeir returns the answers to concurrent requests, to the headers and, where they did not say enough, to a body in one
+// message, and then ends these.
+func askWeir(ctx context.Context, address string, count int, request asked) ([]*extprocv3.ProcessingResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel() // ends the streams
 	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
-		return nil, fmt.Errorf("asking Weir for its answers: %w", err)
+		return nil, err
 	}
 	defer func() { _ = connection.Close() }()
-	message := &extprocv3.ProcessingRequest{
-		Request: &extprocv3.ProcessingRequest_RequestHeaders{RequestHeaders: &extprocv3.HttpHeaders{
-			Headers: asEnvoySends(header, bodyBytes),
-		}},
-		ProtocolConfig: &extprocv3.ProtocolConfiguration{
-			RequestBodyMode:  extprocfilterv3.ProcessingMode_BUFFERED,
-			ResponseBodyMode: extprocfilterv3.ProcessingMode_NONE,
-		},
-	}
 	var answers []*extprocv3.ProcessingResponse
 	for range count {
 		stream, err := extprocv3.NewExternalProcessorClient(connection).Process(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("asking Weir for its answers: %w", err)
+			return nil, err
 		}
-		if err := stream.Send(message); err != nil {
-			return nil, fmt.Errorf("asking Weir for its answers: %w", err)
-		}
-		answer, err := stream.Recv()
+		own, err := request.ask(stream)
 		if err != nil {
-			return nil, fmt.Errorf("asking Weir for its answers: %w", err)
+			return nil, err
 		}
-		answers = append(answers, answer)
+		answers = append(answers, own...)
 	}
 	return answers, nil
+}
+
+// ask sends the request and returns the answers that name its destination, and those before.
+func (a asked) ask(stream extprocv3.ExternalProcessor_ProcessClient) ([]*extprocv3.ProcessingResponse, error) {
+	err := stream.Send(&extprocv3.ProcessingRequest{
+		Request: &extprocv3.ProcessingRequest_RequestHeaders{RequestHeaders: &extprocv3.HttpHeaders{
+			Headers: asEnvoySends(proxyHeader(a.model), len(a.body)),
+		}},
+		ProtocolConfig: &extprocv3.ProtocolConfiguration{RequestBodyMode: a.requestBody, ResponseBodyMode: a.responseBody},
+	})
+	if err != nil {
+		return nil, err
+	}
+	sendBody := func() error {
+		return stream.Send(&extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_RequestBody{
+			RequestBody: &extprocv3.HttpBody{Body: []byte(a.body), EndOfStream: true},
+		}})
+	}
+	streamed := a.requestBody == extprocfilterv3.ProcessingMode_FULL_DUPLEX_STREAMED
+	if streamed { // Weir answers the headers when it has the body
+		if err := sendBody(); err != nil {
+			return nil, err
+		}
+	}
+	first, err := stream.Recv()
+	if err != nil || streamed || skipsBody(first) {
+		return []*extprocv3.ProcessingResponse{first}, err
+	}
+	if err := sendBody(); err != nil {
+		return nil, err
+	}
+	second, err := stream.Recv()
+	return []*extprocv3.ProcessingResponse{first, second}, err
 }
 
 // asEnvoySends returns the headers of a POST in the order and the form of Envoy's messages.

@@ -14,7 +14,8 @@ import (
 // for that when bodies fill the memory: the limit in the configuration or, if less, one below that of the container.
 // GOGC and GOMEMLIMIT in the environment take precedence.
 const (
-	collectPercent  = 400
+	// CollectPercent is the collector's percentage, as in GOGC.
+	CollectPercent  = 400
 	memoryBase      = 512 << 20 // bytes, beside the bodies
 	containerFilled = 0.9       // the part of the container's limit, which counts what the collector does not see
 )
@@ -22,7 +23,7 @@ const (
 // tuneMemory sets the garbage collector of the whole process, which records up to so many MiB.
 func tuneMemory(limits config.Limits, record int) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(collectPercent)
+		debug.SetGCPercent(CollectPercent)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		container, err := memlimit.FromCgroup()
