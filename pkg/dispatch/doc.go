@@ -4,6 +4,11 @@
 // metric, clock or random source of its own, so the same events always lead to the same verdicts: a replay of a recording
 // from production, the explorer, a simulation and production itself run the same code.
 //
+// # Where to begin
+//
+// The stories in testdata/*.txt are lives of small pools: the configuration as in a user's file, events in, verdicts out,
+// and why each verdict is right. Begin with uncontended.txt, flood.txt, starved.txt, preemption.txt and reload.txt.
+//
 // # A request's life
 //
 //	Arrive ── bypass ───────────────────────────────► lease

@@ -1,0 +1,295 @@
+package dispatch_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+func (s *story) perform(command string, a arguments, block string) {
+	s.Helper()
+	switch command {
+	case "config":
+		s.configure(block)
+	case "reload":
+		s.reload(block)
+	case "engine":
+		s.engine(a)
+	case "ready", "unready":
+		for i := range s.pool {
+			if a.has(s.pool[i].Key) {
+				s.pool[i].Ready = command == "ready"
+			}
+		}
+		s.setPool()
+	case "arrive", "pass":
+		for range a.number("n", 1) {
+			s.arrive(command, a)
+		}
+	case "told":
+		c := s.request(a.words[0])
+		s.m.Told(&c.w)
+		c.slow, c.stage = false, c.w.Stage()
+	case "answer":
+		c := s.request(a.words[0])
+		if !s.m.FirstByte(c.w.Granted()) {
+			s.say(c.name, "its answer is not let through")
+		}
+		c.stage = c.w.Stage()
+	case "complete":
+		s.complete(a)
+	case "raise", "usage":
+		s.correct(command, s.request(a.words[0]), a)
+	case "cancel":
+		for _, name := range a.words {
+			c := s.request(name)
+			s.event(c, func() { s.m.Cancel(s.now, &c.w, dispatch.OutcomeClientCancelled) })
+		}
+	case "others":
+		s.event(nil, func() {
+			s.m.SetForeign(s.now, []stock.Foreign{{
+				ID:   stock.BackendID(s.endpointOf(a.words[0])),
+				Held: stock.Amount{Requests: a.number("requests", 0), Tokens: stock.Tokens(a.number("tokens", 0))},
+			}})
+		})
+	case "move":
+		c := s.request(a.words[0])
+		s.event(nil, func() { s.m.ServedElsewhere(s.now, c.w.Granted(), s.endpointOf(a.words[1])) })
+	case "advance":
+		s.advance(s.duration(a.words[0]))
+	case "drain":
+		s.event(nil, func() { s.m.Drain(s.now) })
+	case "show":
+		s.show()
+	case "accounts":
+		s.accounts()
+	default:
+		s.Fatalf("unknown event %q", command)
+	}
+}
+
+// event is an event with what its caller has to do, and adds its verdicts: first on c, the request that it is about, if
+// that has changed.
+func (s *story) event(c *character, happens func()) {
+	s.Helper()
+	happens()
+	for s.m.Preemptor() != nil { // whose client is always there
+		s.m.Preempt(s.now)
+	}
+	if c != nil && c.stage != c.w.Stage() {
+		s.verdict(c)
+	}
+	for _, w := range s.m.Verdicts() {
+		if o := w.Owner().(*character); o != c {
+			s.verdict(o)
+		}
+	}
+	for _, c := range s.cast {
+		switch {
+		case c.stage == c.w.Stage():
+		case c.w.Stage() == dispatch.StageWaiting: // its client notices nothing
+			s.verdict(c)
+		default:
+			s.Fatalf("%s went from stage %d to %d without a verdict", c.name, c.stage, c.w.Stage())
+		}
+	}
+}
+
+// verdict adds the verdict on a request, as its client or an operator sees it. The stream of a granted request is told
+// at once, unless it is slow.
+func (s *story) verdict(c *character) {
+	was, w := c.stage, &c.w
+	s.granted++
+	c.granted = s.granted
+	if w.Stage() == dispatch.StageGranted && !c.slow {
+		s.m.Told(w)
+	}
+	c.stage = w.Stage()
+	switch {
+	case c.stage == dispatch.StageWaiting && was == dispatch.StageGranted:
+		s.say(c.name, "back in its place, waits for %s", s.m.FlowOf(s.now, w).Why)
+	case c.stage == dispatch.StageWaiting:
+		s.say(c.name, "waits for %s", s.m.FlowOf(s.now, w).Why)
+	case c.stage == dispatch.StageEnded:
+		s.say(c.name, "%s", rejection(w.Outcome(), w.RetryAfter()))
+	case w.Bypassed():
+		s.say(c.name, "to %s, at once", s.nameOf(w.Lease().Endpoint()))
+	case w.Lease().Promoted():
+		s.say(c.name, "to %s after %v, promoted", s.nameOf(w.Lease().Endpoint()), w.Waited())
+	default:
+		s.say(c.name, "to %s after %v", s.nameOf(w.Lease().Endpoint()), w.Waited())
+	}
+}
+
+// rejection is how a rejection looks to a client.
+func rejection(o dispatch.Outcome, retryAfter time.Duration) string {
+	if retryAfter == 0 {
+		return o.String()
+	}
+	return fmt.Sprintf("%v, retry after %v", o, retryAfter.Round(time.Millisecond))
+}
+
+// complete settles leases.
+func (s *story) complete(a arguments) {
+	s.Helper()
+	if !a.has("oldest") {
+		for _, name := range a.words {
+			s.settle(s.request(name), a)
+		}
+		return
+	}
+	var released []string
+	for range a.number("n", 1) {
+		s.answer = nil
+		s.settle(s.oldest(), a)
+		for _, v := range s.answer {
+			if !strings.HasPrefix(v.text, "to ") {
+				s.Fatalf("%v: complete the requests by name", v)
+			}
+			if strings.HasSuffix(v.text, "promoted") {
+				v.names[0] += "(promoted)"
+			}
+			released = append(released, v.names...)
+		}
+	}
+	s.answer = []verdict{{text: strings.Join(released, " ")}}
+}
+
+func (s *story) settle(c *character, a arguments) {
+	s.Helper()
+	c.stage = dispatch.StageEnded
+	cost := fairqueue.UnknownCost
+	if _, given := a.named["cost"]; given {
+		cost = fairqueue.Cost(a.number("cost", 0))
+	}
+	s.event(nil, func() {
+		if !s.m.Complete(s.now, c.w.Granted(), cost) {
+			s.Fatalf("%s is not in flight", c.name)
+		}
+	})
+}
+
+// oldest is the request in flight that was granted first.
+func (s *story) oldest() *character {
+	s.Helper()
+	some := s.inFlight()
+	if len(some) == 0 {
+		s.Fatal("nothing is in flight")
+	}
+	return slices.MinFunc(some, func(a, b *character) int { return a.granted - b.granted })
+}
+
+// inFlight lists the requests in flight by arrival.
+func (s *story) inFlight() (some []*character) {
+	for _, c := range s.cast {
+		if c.w.Lease() != nil {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
+// correct tells what a request costs.
+func (s *story) correct(how string, c *character, a arguments) {
+	cost, tokens := fairqueue.Cost(a.number("cost", 0)), stock.Tokens(a.number("tokens", 0))
+	s.event(nil, func() {
+		switch {
+		case how == "raise":
+			s.m.Raise(s.now, c.w.Granted(), cost, tokens)
+		case c.w.Lease() != nil:
+			s.m.TrueUp(s.now, c.w.Granted(), cost, tokens)
+		default:
+			s.m.UsageLate(s.now, &c.w, cost)
+		}
+	})
+}
+
+// advance lets time go by. What the timer does is marked by how long it has gone by.
+func (s *story) advance(by time.Duration) {
+	begun, end := s.now, s.now.Add(by)
+	for {
+		at, rings := s.m.Next(s.now)
+		if !rings || at.After(end) {
+			break
+		}
+		s.now = at
+		n := len(s.answer)
+		s.event(nil, func() { s.m.Advance(s.now) })
+		for i := range s.answer[n:] {
+			s.answer[n+i].text += fmt.Sprintf(" (%v later)", s.now.Sub(begun))
+		}
+	}
+	s.now = end
+}
+
+// show is the stock and the queue as an operator sees them.
+func (s *story) show() {
+	state := s.m.State()
+	bounds := fmt.Sprintf("lower bound %v, upper bound %v", state.LowerBound, state.UpperBound)
+	if state.Unbounded {
+		bounds = "unbounded"
+	}
+	s.say("", "%d in flight (%s), %d queued", state.Stock, bounds, state.Queued)
+	for _, e := range s.pool {
+		var names []string
+		for _, c := range s.inFlight() {
+			if c.w.Lease().Endpoint() == e.ID {
+				names = append(names, c.name)
+			}
+		}
+		if len(names) == 0 {
+			names = []string{"nothing"}
+		}
+		if text := "holds " + s.shorten(names); e.Ready {
+			s.say("", "%s %s", e.Key, text)
+		} else {
+			s.say("", "%s, not ready, %s", e.Key, text)
+		}
+	}
+	for _, f := range s.m.Flows(s.now, 1000) {
+		var names []string
+		for _, c := range s.cast {
+			if c.stage == dispatch.StageWaiting && c.w.Flow() == f.Flow && s.m.FlowOf(s.now, &c.w) == f {
+				names = append(names, c.name)
+			}
+		}
+		s.say("", "%s: %s waits for %s, entitled to %.3g of %s", f.Flow, s.shorten(names), f.Why, f.Entitled,
+			strings.TrimSuffix(f.Tier+"/"+f.Class, "/"))
+	}
+}
+
+// check compares what machine and board have counted with the requests.
+func (s *story) check() {
+	s.Helper()
+	if s.m == nil {
+		return
+	}
+	queued, at := 0, map[scheduling.EndpointID]int{}
+	for _, c := range s.cast {
+		if c.w.Stage() == dispatch.StageWaiting {
+			queued++
+		}
+	}
+	inFlight := s.inFlight()
+	for _, c := range inFlight {
+		at[c.w.Lease().Endpoint()]++
+	}
+	if state := s.m.State(); state.Queued != queued || state.Stock != len(inFlight) || s.board.Total() != len(inFlight) {
+		s.Fatalf("%d wait and %d are in flight; the machine has %d and %d, the board %d",
+			queued, len(inFlight), state.Queued, state.Stock, s.board.Total())
+	}
+	for id, n := range at {
+		if s.board.Stock(id) != n {
+			s.Fatalf("%d are in flight at %s, the board has %d", n, s.nameOf(id), s.board.Stock(id))
+		}
+	}
+	if i := slices.IndexFunc(s.pool, func(e scheduling.Endpoint) bool { return s.board.Stock(e.ID) != at[e.ID] }); i >= 0 {
+		s.Fatalf("the board has %d at %s, where nothing is", s.board.Stock(s.pool[i].ID), s.pool[i].Key)
+	}
+}
