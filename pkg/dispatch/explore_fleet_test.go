@@ -19,6 +19,7 @@ type fleet struct {
 	most     [2]int64   // the bounds of tokens; 0: none
 	changed  []Endpoint // what TakeChanges returns
 	sick     bool       // it panics whenever it is asked for a placement
+	lost     reach      // it panics whenever it is asked for the lane of this one; "": of none
 	level    int        // of the models that are listed
 	regroups *Regrouping
 }
@@ -197,6 +198,9 @@ func (f *fleet) CanTakeOver(p Placement, e Endpoint) bool {
 
 // Lane is the one that the request names, or that of its model.
 func (f *fleet) Lane(p Placement) string {
+	if f.lost != "" && p == Placement(f.lost) {
+		panic("lost")
+	}
 	if r := p.(reach); r.isModel() {
 		return f.scene.lists[f.level].lane[r]
 	}

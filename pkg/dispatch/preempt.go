@@ -121,14 +121,15 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 	m.uncountLease(v)
 	m.pending.freed = append(m.pending.freed, freed)
 	m.flows.removeLease(loser.flow, v.held.Tokens())
-	m.follow(loser)
 	if sent {
 		loser.stage, loser.outcome = StageEnded, OutcomePreempted
 		loser.retry = m.retryAfter(loser, OutcomePreempted)
 		m.verdicts = append(m.verdicts, loser)
+		m.follow(loser)
 		m.queue.Refund(m.now, &loser.queued) // its client gets nothing for what the engine has done
 		m.queue.Completed(&loser.queued)
 	} else {
+		m.follow(loser)
 		loser.stage, v.reservation = StageWaiting, Reservation{}
 		m.queue.Requeue(&loser.queued)
 		m.waitsIn(loser)
