@@ -140,7 +140,8 @@ func (d *Document) stockConfig() stock.Config {
 		PercentageDeviationForBounds: stock.Micro(c.PercentageDeviationForBounds.Millionths()),
 		LowerBoundPerBackend:         int(given(c.LowerBoundPerBackend, stock.Derived)),
 		UpperBoundPerBackend:         int(given(c.UpperBoundPerBackend, stock.Derived)),
-		SlotsPerBackend:              int(given(c.SlotsPerBackend, 0)),
+		SlotsPerBackend:              c.slots(),
+		Unbounded:                    c.unbounded(),
 		Tokens: stock.TokensConfig{
 			Watermark: stock.Tokens(c.WatermarkTokensPerBackend),
 			Lower:     stock.Tokens(given(c.LowerBoundTokensPerBackend, 0)),

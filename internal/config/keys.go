@@ -45,6 +45,7 @@ var controllerKeys = map[string]string{
 	"Stock.LowerBoundPerBackend":         "requestQueueController.lowerBoundPerBackend",
 	"Stock.UpperBoundPerBackend":         "requestQueueController.upperBoundPerBackend",
 	"Stock.SlotsPerBackend":              "requestQueueController.slotsPerBackend",
+	"Stock.Unbounded":                    "requestQueueController.slotsPerBackend",
 	"Stock.Tokens.Watermark":             "requestQueueController.watermarkTokensPerBackend",
 	"Stock.Tokens.Lower":                 "requestQueueController.lowerBoundTokensPerBackend",
 	"Stock.Tokens.Upper":                 "requestQueueController.upperBoundTokensPerBackend",

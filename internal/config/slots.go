@@ -1,18 +1,17 @@
 package config
 
 import (
+	"math"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // Slots is a number of batch slots, or Unbounded.
 type Slots int64
 
-// Unbounded is the Slots of backends that take any number of requests.
-const Unbounded Slots = stock.Unbounded
+// Unbounded is the Slots of backends that take any number of requests. Documents have the word; no number stands for it.
+const Unbounded Slots = math.MinInt64
 
 const unbounded = "unbounded"
 
@@ -43,6 +42,14 @@ func (s *Slots) decodeScalar(node *yaml.Node) string {
 		*s = Slots(n)
 	}
 	return ""
+}
+
+// slots returns the number for each backend that reports none; 0 if none is set, and -1 if that is 0.
+func (c *RequestQueueController) slots() int {
+	if c.unbounded() {
+		return 0
+	}
+	return int(given(c.SlotsPerBackend, 0))
 }
 
 // unbounded reports whether backends take any number of requests, whatever they report.

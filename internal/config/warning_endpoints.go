@@ -77,7 +77,7 @@ func (d Document) ReservationWarnings(endpoints []scheduling.Endpoint) []Problem
 // ClampedReservations describes how much of its reservation each tier gets with these backends; "" if all get everything,
 // no backend is ready, or the stock is unbounded.
 func ClampedReservations(cfg flowcontrol.Config, ready []stock.Backend) string {
-	if len(ready) == 0 || cfg.Stock.Unbounded() {
+	if len(ready) == 0 || cfg.Stock.Unbounded {
 		return ""
 	}
 	wanted := make([]stock.Reservation, len(cfg.Tiers))

@@ -80,6 +80,9 @@ func (w *world) mayWait(s *subject) error {
 	case w.heldApart():
 		return nil
 	}
+	if w.config.Stock.Unbounded && w.config.Stock.Tokens.Watermark == 0 && w.belowCaps(s) {
+		return fmt.Errorf("%v waits for a stock without a bound", s)
+	}
 	if w.ledger.BelowLower() && w.ledger.Available(tier) > 0 && w.fits(s, BelowLower) {
 		return fmt.Errorf("%v waits, and could go", s)
 	}

@@ -348,6 +348,15 @@ func scenes() []*scene {
 			reload: func(c *Config) { preemptingCounters(c); c.Enabled = false },
 		},
 		{
+			name: "unbounded", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 0,
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				c.Tiers[0].ReservedFloor, c.Tiers[1].ReservedPerSlot = 1, stock.One/2
+				c.Stock.Unbounded = true
+			},
+			reload: func(c *Config) { threeTiers(c, 100_000) },
+		},
+		{
 			name: "none-is-held", depth: 4, requests: 6, crowd: []int8{2, 4, 5, 6}, pool: twoEndpoints(), start: 2, lower: 1, upper: 1,
 			kinds: []arrivalKind{
 				{0, "a", "0"}, {0, "b", "1"}, {1, "a", ""}, {1, "b", "1"}, {2, "a", "0"}, {2, "b", "1"}, {2, "b", ""},

@@ -92,6 +92,8 @@ func (w *world) stepAgrees(g glance) error {
 		return fmt.Errorf("%d went, and %d of %d are held", len(went), held, w.ledger.Capacity())
 	case lost > 0 && held > w.ledger.Capacity():
 		return fmt.Errorf("a victim over capacity: %d of %d are held", held, w.ledger.Capacity())
+	case lost > 0 && w.config.Stock.Unbounded && g.in.op != reloads:
+		return fmt.Errorf("a victim of a stock without a bound")
 	case lost > uint64(len(went)):
 		return fmt.Errorf("%d victims for %d admissions", lost, len(went))
 	case w.risen() > g.promoted && !w.unlimited() && w.ledger.Promoted() > w.promotable():

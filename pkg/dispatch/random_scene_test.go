@@ -265,9 +265,7 @@ func randomBounds(r *rand.Rand, cfg *dispatch.Config) {
 	default:
 		s.LowerBoundPerBackend, s.UpperBoundPerBackend = r.IntN(s.WatermarkPerBackend+1), s.WatermarkPerBackend+r.IntN(3)
 	}
-	if chance(r, 3) {
-		s.SlotsPerBackend = stock.Unbounded
-	}
+	s.Unbounded = chance(r, 3)
 	if chance(r, 25) {
 		s.Tokens.Watermark = stock.Tokens(some(r, 5, 20, 100))
 		if chance(r, 50) {

@@ -45,7 +45,7 @@ func (o *world) bounds(e *scheduling.Endpoint) (lower, upper int64) {
 	s := &o.config.Stock
 	const one = 1_000_000
 	switch {
-	case s.SlotsPerBackend == stock.Unbounded:
+	case s.Unbounded:
 		return 1e9 * one, 1e9 * one
 	case e.Slots > 0:
 		return int64(e.Slots) * one, int64(e.Slots) * one

@@ -155,7 +155,8 @@ func TestPoppersFollowTheConfiguration(t *testing.T) {
 // reason to. Retry-After is told as long as there is anything to say.
 func TestUnboundedStock(t *testing.T) {
 	change := func(c *Config) {
-		smg(stock.Unbounded)(c)
+		smg(0)(c)
+		c.Stock.Unbounded = true
 		c.Tiers[system].ReservedFloor, c.Tiers[interactive].ReservedPerSlot = 3, stock.One/2
 	}
 	inBubble(t, ready(2), change, func(b *bench) {

@@ -138,7 +138,7 @@ func (b *Board) SetBounds(id EndpointID, lower, upper int64) bool {
 	if !ok {
 		return false
 	}
-	lower, upper = max(0, min(lower, MaxBound)), max(0, min(upper, MaxBound))
+	lower, upper = max(0, min(lower, maxBound)), max(0, min(upper, maxBound))
 	if s := &b.spots[p]; s.lower != lower || s.upper != upper {
 		b.forgetLanes() // they have its old bounds in their sums
 		b.ofReady.subtract(s)
@@ -251,6 +251,8 @@ type Share struct {
 	// Tokens is what those in flight take, ForeignTokens what others' take, and TokenBound the bound of both, where the
 	// tokens are bounded; else 0.
 	Tokens, ForeignTokens, TokenBound int64
+	// Unbounded is true where both bounds in requests are more than the board counts.
+	Unbounded bool
 }
 
 // Shares appends the share of each endpoint of the snapshot, in its order.
@@ -260,6 +262,7 @@ func (b *Board) Shares(shares []Share) []Share {
 		share := Share{InFlight: int(s.inFlight), Foreign: int(s.foreign), Tokens: s.tokens.own, ForeignTokens: s.tokens.foreign}
 		if s.ready {
 			share.LowerBound, share.UpperBound, share.TokenBound = s.lower, s.upper, s.tokens.bound
+			share.Unbounded = s.lower == maxBound
 		}
 		shares = append(shares, share)
 	}

@@ -12,8 +12,8 @@ const NoEndpoint EndpointID = -1
 // Millionths is how many units of a bound make one request.
 const Millionths = 1_000_000
 
-// MaxBound caps a bound, at about 4 million requests, so that the sum over a million endpoints is exact.
-const MaxBound int64 = 1 << 42
+// maxBound caps a bound, at about 4 million requests, so that the sum over a million endpoints is exact.
+const maxBound int64 = 1 << 42
 
 // Endpoint is one model server that can be picked. It is a value: its Models and Labels must not be changed once it is
 // in a Snapshot.

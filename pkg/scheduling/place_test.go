@@ -161,7 +161,7 @@ func TestUnequalBounds(t *testing.T) {
 func TestLeastStockIsMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	random := func() (bound int64, n int) {
-		bound = []int64{0, 1, 999_999, 1_800_000, 2_200_000, 256 * Millionths, MaxBound}[r.IntN(7)]
+		bound = []int64{0, 1, 999_999, 1_800_000, 2_200_000, 256 * Millionths, maxBound}[r.IntN(7)]
 		return bound, []int{0, 1, 2, 3, 7, 1000, 1 << 20}[r.IntN(7)]
 	}
 	load := func(bound int64, n int) *big.Rat {

@@ -21,7 +21,7 @@ func (c *Config) BoundsOf(b Backend) Bounds {
 }
 
 func (c *Config) requestsOf(slots int) Band {
-	if c.Unbounded() {
+	if c.Unbounded {
 		return exactly(unboundedPerBackend)
 	}
 	if slots <= 0 {

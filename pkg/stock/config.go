@@ -1,10 +1,6 @@
 package stock
 
-import (
-	"math"
-
-	"github.com/weir-epp/weir/pkg/invalid"
-)
+import "github.com/weir-epp/weir/pkg/invalid"
 
 // MaxPerBackend is the largest watermark or bound of one backend, in requests.
 const MaxPerBackend = 1_000_000
@@ -21,9 +17,10 @@ type Config struct {
 	// LowerBoundPerBackend and UpperBoundPerBackend are explicit bounds, or Derived to compute them from the watermark.
 	// 0 <= lower <= watermark <= upper <= MaxPerBackend.
 	LowerBoundPerBackend, UpperBoundPerBackend int
-	// SlotsPerBackend, more than 0, sets all three for a backend that reports no slots. Unbounded sets them to more than
-	// there can be, for every backend, whatever it reports.
+	// SlotsPerBackend, more than 0, sets all three for a backend that reports no slots.
 	SlotsPerBackend int
+	// Unbounded removes the bounds in requests of every backend, whatever it reports.
+	Unbounded bool
 	// Tokens bounds the stock in tokens as well.
 	Tokens TokensConfig
 }
@@ -37,12 +34,8 @@ type TokensConfig struct {
 	Lower, Upper Tokens
 }
 
-// Unbounded is the value of SlotsPerBackend with which the stock has no bound in requests: one that no operator writes
-// by mistake.
-const Unbounded = math.MinInt
-
-// unboundedPerBackend is what each backend then contributes to the bounds: so many requests that no stock comes near, and
-// so few that sums and shares of them are exact.
+// unboundedPerBackend is the contribution of each backend with Config.Unbounded: so many requests that no stock comes near,
+// and so few that sums and shares of them are exact.
 const unboundedPerBackend = 1_000 * MaxPerBackend
 
 // Derived is the value of a bound that is computed from the watermark and PercentageDeviationForBounds.
@@ -63,15 +56,12 @@ func (c *Config) Validate() error {
 		ps.Add(invalid.At("PercentageDeviationForBounds"), d.Float(), "must be above 0 and below 1")
 	}
 	c.checkBounds(&ps)
-	if c.SlotsPerBackend != 0 && !c.Unbounded() {
+	if c.SlotsPerBackend != 0 {
 		invalid.Within(&ps, invalid.At("SlotsPerBackend"), c.SlotsPerBackend, 1, MaxPerBackend)
 	}
 	c.Tokens.check(&ps, invalid.At("Tokens"))
 	return ps.Err()
 }
-
-// Unbounded reports whether the stock has no bound in requests.
-func (c *Config) Unbounded() bool { return c.SlotsPerBackend == Unbounded }
 
 // checkBounds checks lower <= watermark <= upper. Derived bounds need no check if the watermark is valid.
 func (c *Config) checkBounds(ps *invalid.Problems) {

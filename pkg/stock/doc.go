@@ -9,9 +9,8 @@
 // bound; waiting requests are released while stock < lower bound. Bounds are decimals in millionths, summed and compared
 // exactly: 2 × 1.1 × 25 is 55. So under a backlog the stock stands at the lower bound rounded up.
 //
-// The bounds may also be none in requests (Unbounded), for engines that are known to queue well themselves: each backend then
-// contributes a thousand million requests. Nothing waits for the stock, and reservations hold back nothing that is
-// missed.
+// With Config.Unbounded there is no bound in requests, for engines that are known to queue well themselves: each backend
+// contributes a thousand million requests. Nothing waits for the stock, and reservations hold back nothing that is missed.
 //
 // Stock is counted in two units: requests, and the tokens that they take of the engines' memory. Each has a band; that
 // of tokens is off by default (TokensConfig). With both on, stock is below a bound if it is below it in both units.

@@ -56,7 +56,7 @@ func (l *Ledger) Ready() int { return len(l.backends) }
 func (l *Ledger) Band() Band { return l.requests.band() }
 
 // Unbounded reports whether the stock has no bound in requests, which takes a ready backend.
-func (l *Ledger) Unbounded() bool { return l.config.Unbounded() && len(l.backends) > 0 }
+func (l *Ledger) Unbounded() bool { return l.config.Unbounded && len(l.backends) > 0 }
 
 // Bounds returns what a ready backend contributes to the pool's bounds; ok is false if the backend is not ready.
 func (l *Ledger) Bounds(id BackendID) (Bounds, bool) {

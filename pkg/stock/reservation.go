@@ -31,7 +31,7 @@ func (l *Ledger) reserve() {
 	for i := range l.accounts {
 		l.accounts[i].reserved = 0
 	}
-	if l.config.Unbounded() {
+	if l.config.Unbounded {
 		return // there is nothing that a tier could go without
 	}
 	remaining := l.Capacity()

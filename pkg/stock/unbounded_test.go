@@ -1,12 +1,15 @@
 package stock
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 // An unbounded stock is below its bounds whatever it has, at backends that report slots too, and reserves nothing, since
 // nobody goes without. Tokens keep their bounds, and no backend is no capacity.
 func TestUnbounded(t *testing.T) {
 	cfg := DefaultConfig()
-	cfg.SlotsPerBackend = Unbounded
+	cfg.Unbounded = true
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -54,11 +57,11 @@ func TestUnbounded(t *testing.T) {
 	}
 }
 
-// Whole numbers that are mistyped are not unbounded.
+// Slots are a positive number, or not set.
 func TestNegativeSlotsAreRefused(t *testing.T) {
-	for _, n := range []int{-1, -2, Unbounded + 1} {
+	for _, n := range []int{-1, math.MinInt, MaxPerBackend + 1} {
 		cfg := DefaultConfig()
-		if cfg.SlotsPerBackend = n; cfg.Validate() == nil || cfg.Unbounded() {
+		if cfg.SlotsPerBackend = n; cfg.Validate() == nil {
 			t.Errorf("%d is taken", n)
 		}
 	}

@@ -55,9 +55,14 @@ func (p *Pool) inUse(ids []scheduling.EndpointID) (inUse []scheduling.EndpointID
 	return inUse
 }
 
-// inRequests converts a bound of the scheduler to requests. The largest is none, since no configured one comes near.
-func inRequests(millionths int64) float64 {
-	if millionths >= scheduling.MaxBound {
+// lower returns the endpoint's share of the lower bound in requests.
+func (l *load) lower() float64 { return l.inRequests(l.LowerBound) }
+
+// upper returns the endpoint's share of the upper bound in requests.
+func (l *load) upper() float64 { return l.inRequests(l.UpperBound) }
+
+func (l *load) inRequests(millionths int64) float64 {
+	if l.Unbounded {
 		return math.Inf(1)
 	}
 	return float64(millionths) / scheduling.Millionths
@@ -96,7 +101,7 @@ func (m *loadMetrics) Collect(out chan<- prometheus.Metric) {
 	own := loads[:min(len(loads), maxEndpointLabels)]
 	for _, l := range own {
 		gauge(m.inFlight, float64(l.InFlight), l.Address)
-		gauge(m.bound, inRequests(l.UpperBound), l.Address)
+		gauge(m.bound, l.upper(), l.Address)
 	}
 	if len(own) == len(loads) {
 		return
@@ -104,7 +109,7 @@ func (m *loadMetrics) Collect(out chan<- prometheus.Metric) {
 	inFlight, bound := 0, 0.0
 	for _, l := range loads[len(own):] {
 		inFlight += l.InFlight
-		bound += inRequests(l.UpperBound)
+		bound += l.upper()
 	}
 	gauge(m.inFlight, float64(inFlight), "other")
 	gauge(m.bound, bound, "other")

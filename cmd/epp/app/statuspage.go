@@ -62,7 +62,7 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 	line("")
 	line("endpoint\tready\tin flight\telsewhere\tlower bound\tupper bound\ttokens\ttheir bound\tserved elsewhere\tmodels")
 	for _, e := range a.pool.loads() {
-		line("%s\t%t\t%d\t%d\t%g\t%g\t%s\t%d\t%v", e.Address, e.Ready, e.InFlight, e.Foreign, inRequests(e.LowerBound), inRequests(e.UpperBound),
+		line("%s\t%t\t%d\t%d\t%g\t%g\t%s\t%d\t%v", e.Address, e.Ready, e.InFlight, e.Foreign, e.lower(), e.upper(),
 			inTokens(&e.Share), a.pool.server.ServedElsewhere(e.Address), e.Models)
 	}
 	return w.Flush()
