@@ -35,7 +35,7 @@ type tenant struct {
 	tokens     stock.Tokens
 	byEndpoint tally             // its leases by endpoint, if those are capped
 	parked     bool              // some of its waiters are, or were when it was looked at last
-	claims     fairqueue.TierSet // those for which it is in Machine.claims
+	swaps      fairqueue.TierSet // those for which it is in Machine.swaps
 	changed    bool              // since it was looked at last, and not only by being roused
 	rousing    []Endpoint        // where it was told of room, and has not been looked at since
 	roused     []Endpoint        // where it was, and some of its waiters could go

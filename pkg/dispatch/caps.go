@@ -119,7 +119,7 @@ func (m *Machine) repark(t *tenant) {
 			if m.cappedEverywhere(w) {
 				m.park(w)
 				t.parked = true
-				m.requestClaim(t, a.tier)
+				m.requestSwap(t, a.tier)
 			} else {
 				goes = true
 			}

@@ -108,8 +108,8 @@ func (w *world) state() digest {
 			b = binary.BigEndian.AppendUint64(b, uint64(tiers))
 		}
 		b = append(b, one(n.closed))
-		for _, tier := range slices.Sorted(maps.Keys(n.claims)) {
-			c := n.claims[tier]
+		for _, tier := range slices.Sorted(maps.Keys(n.swaps)) {
+			c := n.swaps[tier]
 			b = appendKeys(append(b, byte(tier), one(n.roomier.Has(tier))), c.list[:c.untried])
 			b = appendKeys(b, c.list[c.untried:])
 		}
@@ -120,7 +120,7 @@ func (w *world) state() digest {
 				b = fmt.Append(b, t.key, slices.Sorted(slices.Values(t.roused)))
 			}
 		}
-		for _, tenants := range w.claims {
+		for _, tenants := range w.swaps {
 			b = appendKeys(b, tenants)
 		}
 		for _, e := range slices.Sorted(maps.Keys(w.awaitsTokens)) {

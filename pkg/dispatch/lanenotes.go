@@ -27,9 +27,9 @@ type laneNote struct {
 	// vain has the tiers of which nobody in the lane has a victim because of caps, and vainBeside those of which nobody has
 	// who awaits room. They search again after any change in the lane.
 	vain, vainBeside fairqueue.TierSet
-	// claims are, by tier, the tenants whose waiters found a victim of their own in vain, because the lane or the pool would
+	// swaps are, by tier, the tenants whose waiters found a victim of their own in vain, because the lane or the pool would
 	// still be at its upper bound. roomier has the tiers for which Machine.roomier lists this note.
-	claims  map[int]*roomClaims
+	swaps   map[int]*roomSwaps
 	roomier fairqueue.TierSet
 	// closed reports whether the lane had no room, and so is closed in the queue until one of its endpoints changes.
 	closed bool
@@ -296,7 +296,7 @@ func (m *Machine) madeRoom(e Endpoint) {
 		n.noVictim &^= fits
 		n.overBound, n.vain, n.vainBeside = 0, 0, 0
 		m.lanes.requestSearches(n, tiers&^n.noVictim)
-		for tier, c := range n.claims { // each tier has a list of its own
+		for tier, c := range n.swaps { // each tier has a list of its own
 			c.untried = len(c.list)
 			if !n.roomier.Has(tier) {
 				n.roomier = n.roomier.With(tier)

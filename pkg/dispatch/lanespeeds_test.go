@@ -19,7 +19,7 @@ func TestEnginesThatNobodyElseWaitsFor(t *testing.T) {
 				add := func(flow string, n int, takes time.Duration, lane ...int) {
 					for range n {
 						x.clients = append(x.clients, &client{
-							flow: func() string { return flow }, claims: 1, costs: 1, takes: takes, lane: lane,
+							flow: func() string { return flow }, estimate: 1, costs: 1, takes: takes, lane: lane,
 						})
 					}
 				}

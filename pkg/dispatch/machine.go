@@ -42,8 +42,8 @@ type Machine struct {
 	preempts fairqueue.TierSet
 	victims  victims
 	lanes    laneNotes
-	claims   [stock.MaxTiers][]*tenant   // by tier: tenants whose parked waiters must search for a victim of their own
-	roomier  [stock.MaxTiers][]*laneNote // by tier: lanes that may be below their upper bound, where some may claim then
+	swaps    [stock.MaxTiers][]*tenant   // by tier: tenants whose parked waiters must search for a victim of their own
+	roomier  [stock.MaxTiers][]*laneNote // by tier: lanes that may be below their upper bound, where some may swap then
 	// awaitsTokens has the tenants whose waiters found a victim of their own in vain, because too many tokens would still be
 	// at its endpoint. Some wait no more.
 	awaitsTokens map[Endpoint]*tenantSet

@@ -9,7 +9,7 @@ import (
 )
 
 // A request of a tenant that is at its cap cannot use the room of others, but it may take over a lease of its own tenant,
-// of a lower tier: then the tenant holds what it held. So where tenants are capped each flow lists its victims.
+// of a lower tier: it swaps them, and its tenant holds what it held. So where tenants are capped each flow lists its victims.
 
 // listVictims makes flows list their victims, or not any more.
 func (v *victims) listVictims(on bool, accounts *flowAccounts) {
@@ -88,12 +88,12 @@ func (m *Machine) belowCapsWithout(t *tenant, v *Lease) bool {
 	return !m.endpointLimit().reached(int(held.n), held.tokens)
 }
 
-// requestClaim makes the tenant's parked waiters of a tier search for a victim of their own tenant in the next run, if the
+// requestSwap makes the tenant's parked waiters of a tier search for a victim of their own tenant in the next run, if the
 // tier may preempt and there may be one.
-func (m *Machine) requestClaim(t *tenant, tier int) {
-	if !t.claims.Has(tier) && m.preempts.Has(tier) && m.ownsVictim(t) {
-		t.claims = t.claims.With(tier)
-		m.claims[tier] = append(m.claims[tier], t)
+func (m *Machine) requestSwap(t *tenant, tier int) {
+	if !t.swaps.Has(tier) && m.preempts.Has(tier) && m.ownsVictim(t) {
+		t.swaps = t.swaps.With(tier)
+		m.swaps[tier] = append(m.swaps[tier], t)
 	}
 }
 
@@ -114,14 +114,14 @@ func (s *tenantSet) add(t *tenant) {
 	s.list = append(s.list, t)
 }
 
-// roomClaims are the tenants of one tier that await room in a lane. The first ones have not been tried since there was some.
-type roomClaims struct {
+// roomSwaps are the tenants of one tier that await room in a lane. The first ones have not been tried since there was some.
+type roomSwaps struct {
 	tenantSet
 	untried int
 }
 
 // takeUntried removes the last one that was not tried; nil if there is none.
-func (c *roomClaims) takeUntried() *tenant {
+func (c *roomSwaps) takeUntried() *tenant {
 	if c.untried == 0 {
 		return nil
 	}
@@ -150,12 +150,12 @@ func (m *Machine) awaitTokens(t *tenant, e Endpoint) {
 // fewerTokensAt makes the tenants that await fewer tokens at an endpoint search again, if they are few enough now for any.
 func (m *Machine) fewerTokensAt(e Endpoint) {
 	if m.awaitsTokens[e] != nil && m.victimFits(e) != 0 {
-		m.requestClaimsAt(e)
+		m.requestSwapsAt(e)
 	}
 }
 
-// requestClaimsAt makes the tenants that await fewer tokens at an endpoint search again.
-func (m *Machine) requestClaimsAt(e Endpoint) {
+// requestSwapsAt makes the tenants that await fewer tokens at an endpoint search again.
+func (m *Machine) requestSwapsAt(e Endpoint) {
 	s := m.awaitsTokens[e]
 	if s == nil {
 		return
@@ -163,59 +163,59 @@ func (m *Machine) requestClaimsAt(e Endpoint) {
 	delete(m.awaitsTokens, e)
 	for _, t := range s.list {
 		if t.parked {
-			m.requestClaims(t)
+			m.requestSwaps(t)
 		}
 	}
 }
 
-// requestClaims is requestClaim for every tier in which the tenant waits.
-func (m *Machine) requestClaims(t *tenant) {
+// requestSwaps is requestSwap for every tier in which the tenant waits.
+func (m *Machine) requestSwaps(t *tenant) {
 	for _, a := range t.flows {
 		if a.waiting > 0 {
-			m.requestClaim(t, a.tier)
+			m.requestSwap(t, a.tier)
 		}
 	}
 }
 
-// claimAny is claim for all tiers, the highest first.
-func (m *Machine) claimAny() {
+// swapAny is swap for all tiers, the highest first.
+func (m *Machine) swapAny() {
 	if !m.pending.overdue { // else the next event comes at once
-		_ = slices.ContainsFunc(m.byRank, m.claim)
+		_ = slices.ContainsFunc(m.byRank, m.swap)
 	}
 }
 
-// claim makes a parked waiter of a tier that may take over a lease of its own tenant the preemptor, and reports whether
-// there is one. Claims that only the stock prevents are kept: more than the capacity is in use, or it is reserved for a
+// swap makes a parked waiter of a tier that may take over a lease of its own tenant the preemptor, and reports whether
+// there is one. Swaps that only the stock prevents are kept: more than the capacity is in use, or it is reserved for a
 // higher tier.
-func (m *Machine) claim(tier int) bool {
-	for m.requestNextClaim(tier) {
-		n := len(m.claims[tier])
+func (m *Machine) swap(tier int) bool {
+	for m.requestNextSwap(tier) {
+		n := len(m.swaps[tier])
 		if m.ledger.Headroom(tier) < 0 || !m.ledger.BelowUpperWithoutOne() {
 			return false
 		}
-		t := m.claims[tier][n-1]
-		if w := m.claimant(t, tier); w != nil {
+		t := m.swaps[tier][n-1]
+		if w := m.swapper(t, tier); w != nil {
 			m.preemptor = w
 			return true
 		}
-		t.claims &^= 1 << tier
-		m.claims[tier][n-1] = nil
-		m.claims[tier] = m.claims[tier][:n-1]
+		t.swaps &^= 1 << tier
+		m.swaps[tier][n-1] = nil
+		m.swaps[tier] = m.swaps[tier][:n-1]
 	}
 	return false
 }
 
-// requestNextClaim makes sure that a tenant of a tier is to search for a victim of its own, if any may have one: of those
+// requestNextSwap makes sure that a tenant of a tier is to search for a victim of its own, if any may have one: of those
 // that await room in a lane one at a time, and no more of them as soon as one has found the lane over its bound.
-func (m *Machine) requestNextClaim(tier int) bool {
-	for len(m.claims[tier]) == 0 {
+func (m *Machine) requestNextSwap(tier int) bool {
+	for len(m.swaps[tier]) == 0 {
 		last := len(m.roomier[tier]) - 1
 		if last < 0 {
 			return false
 		}
 		n := m.roomier[tier][last]
 		var next *tenant
-		if c := n.claims[tier]; c != nil && !n.overBound.Has(tier) {
+		if c := n.swaps[tier]; c != nil && !n.overBound.Has(tier) {
 			next = c.takeUntried()
 		}
 		if next == nil {
@@ -224,13 +224,13 @@ func (m *Machine) requestNextClaim(tier int) bool {
 			n.roomier &^= 1 << tier
 			continue
 		}
-		m.requestClaim(next, tier)
+		m.requestSwap(next, tier)
 	}
 	return true
 }
 
-// claimant returns the tenant's first waiter of a tier that is kept by its caps and has a victim; nil if there is none.
-func (m *Machine) claimant(t *tenant, tier int) (claims *Waiter) {
+// swapper returns the tenant's first waiter of a tier that is kept by its caps and has a victim; nil if there is none.
+func (m *Machine) swapper(t *tenant, tier int) *Waiter {
 	a := t.in(tier)
 	if !m.capped() || a == nil || a.waiting == 0 || !m.ownsVictim(t) {
 		return nil
@@ -240,27 +240,25 @@ func (m *Machine) claimant(t *tenant, tier int) (claims *Waiter) {
 	for _, r := range m.heads {
 		w := waiterOf(r)
 		m.asking = w
-		if m.cappedEverywhere(w) && m.victimOf(w) != nil {
-			claims = w
-		}
+		swaps := m.cappedEverywhere(w) && m.victimOf(w) != nil
 		m.asking = nil
-		if claims != nil {
-			break
+		if swaps {
+			return w
 		}
 	}
-	return claims
+	return nil
 }
 
 // awaitRoom has the tenant of w, whose lane is over its upper bound, search again when that may have changed.
 func (n *laneNote) awaitRoom(w *Waiter) {
 	tier := w.queued.Tier
-	if n.claims == nil {
-		n.claims = map[int]*roomClaims{}
+	if n.swaps == nil {
+		n.swaps = map[int]*roomSwaps{}
 	}
-	if n.claims[tier] == nil {
-		n.claims[tier] = new(roomClaims)
+	if n.swaps[tier] == nil {
+		n.swaps[tier] = new(roomSwaps)
 	}
-	n.claims[tier].add(w.flow.tenant)
+	n.swaps[tier].add(w.flow.tenant)
 }
 
 // takesTokens reports whether an endpoint would take another request of any size if so many tokens there were free.

@@ -146,7 +146,7 @@ func (m *Machine) findPreemptor() {
 		return // while some wait whose time is over: the next event comes at once
 	}
 	for _, id := range m.byRank {
-		if m.preempts.Has(id) && (m.findPreemptorIn(id) || m.claim(id)) {
+		if m.preempts.Has(id) && (m.findPreemptorIn(id) || m.swap(id)) {
 			return
 		}
 	}

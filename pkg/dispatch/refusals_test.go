@@ -12,11 +12,11 @@ import (
 
 // client sends one request after the other, each when the one before has ended.
 type client struct {
-	flow   func() string
-	claims fairqueue.Cost // at the dispatch, and of the stock
-	costs  fairqueue.Cost // in the end
-	takes  time.Duration
-	lane   []int // nil: all endpoints
+	flow     func() string
+	estimate fairqueue.Cost // at the dispatch, and of the stock
+	costs    fairqueue.Cost // in the end
+	takes    time.Duration
+	lane     []int // nil: all endpoints
 
 	*Waiter
 	came, ends time.Time
@@ -34,7 +34,7 @@ type contest struct {
 // sends lets a client's next request come.
 func (c *contest) sends(k *client) {
 	k.Waiter, k.came = new(Waiter), c.clock
-	c.Arrive(c.clock, k.Waiter, Arrival{Flow: k.flow(), Cost: k.claims, Tokens: stock.Tokens(k.claims), Placement: c.placement(k.lane...)})
+	c.Arrive(c.clock, k.Waiter, Arrival{Flow: k.flow(), Cost: k.estimate, Tokens: stock.Tokens(k.estimate), Placement: c.placement(k.lane...)})
 	if k.Stage() == StageSent {
 		c.starts(k)
 	}
@@ -107,12 +107,12 @@ func TestRefusalsStarveNobody(t *testing.T) {
 				})}
 				for range honest {
 					x.clients = append(x.clients, &client{
-						flow: func() string { return "honest" }, claims: 200, costs: 200, takes: answeredAfter,
+						flow: func() string { return "honest" }, estimate: 200, costs: 200, takes: answeredAfter,
 					})
 				}
 				tenants := 0
 				for i := range attack.clients {
-					k := &client{flow: func() string { return "giant" }, claims: 200_000, costs: 5000, takes: refusedAfter}
+					k := &client{flow: func() string { return "giant" }, estimate: 200_000, costs: 5000, takes: refusedAfter}
 					if attack.pinned {
 						k.lane = []int{i % 3}
 					}

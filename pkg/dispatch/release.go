@@ -44,7 +44,7 @@ func (m *Machine) release() {
 			continue
 		case m.tooSoon():
 			m.spaced = true
-			m.claimAny()
+			m.swapAny()
 			return
 		}
 		m.counts.attempts++

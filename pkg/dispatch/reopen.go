@@ -36,7 +36,7 @@ func (m *Machine) reopen() {
 func (m *Machine) reopenFor(changed []Endpoint) {
 	lanes := m.concerned(changed, m.regroup())
 	for _, n := range lanes {
-		n.noVictim, n.overBound, n.vain, n.vainBeside, n.closed, n.claims = 0, 0, 0, 0, false, nil
+		n.noVictim, n.overBound, n.vain, n.vainBeside, n.closed, n.swaps = 0, 0, 0, 0, false, nil
 		m.queue.OpenLane(n.lane)
 		m.heads = m.queue.ParkedIn(n.lane, renew(m.heads))
 		for _, r := range m.heads {
@@ -47,7 +47,7 @@ func (m *Machine) reopenFor(changed []Endpoint) {
 		m.pending.lanes = m.queue.InLane(n.lane, m.pending.lanes)
 	}
 	for _, e := range changed {
-		m.requestClaimsAt(e)
+		m.requestSwapsAt(e)
 	}
 	m.touchFullIn(lanes)
 	for _, n := range lanes {

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// claiming is a pool in which each of many tenants waits at its cap beside a lease of its own that it may not take over yet.
-type claiming struct {
+// swapping is a pool in which each of many tenants waits at its cap beside a lease of its own that it may not take over yet.
+type swapping struct {
 	*shared
 	calls   *countingBoard
 	waiting []*Waiter
@@ -17,7 +17,7 @@ type claiming struct {
 }
 
 // arrives lets a request of a tenant come.
-func (x *claiming) arrives(tier int, flow string, tokens stock.Tokens, at ...int) *Waiter {
+func (x *swapping) arrives(tier int, flow string, tokens stock.Tokens, at ...int) *Waiter {
 	w := new(Waiter)
 	x.Arrive(x.clock, w, Arrival{Flow: flow, Tier: tier, Cost: 1, Tokens: tokens, Placement: x.placement(at...)})
 	x.Told(w)
@@ -26,8 +26,8 @@ func (x *claiming) arrives(tier int, flow string, tokens stock.Tokens, at ...int
 
 // tenantsWait has n tenants with leases in the lower tier each wait with a request in the higher one; before lets something
 // happen in between.
-func tenantsWait(t *testing.T, n, leases int, before func(x *claiming), changes ...func(*Config)) *claiming {
-	x := &claiming{shared: newShared(t, 1, 0, append(changes, twoTiers, func(c *Config) { perBackend(c, 100_000, 100_000) })...)}
+func tenantsWait(t *testing.T, n, leases int, before func(x *swapping), changes ...func(*Config)) *swapping {
+	x := &swapping{shared: newShared(t, 1, 0, append(changes, twoTiers, func(c *Config) { perBackend(c, 100_000, 100_000) })...)}
 	for i := range 3 {
 		x.others = append(x.others, x.arrives(0, fmt.Sprint("other-", i), 1))
 	}
@@ -48,14 +48,14 @@ func tenantsWait(t *testing.T, n, leases int, before func(x *claiming), changes 
 }
 
 // asks returns what an event asks the placer.
-func (x *claiming) asks(event func()) int {
+func (x *swapping) asks(event func()) int {
 	x.calls.calls = 0
 	event()
 	return x.calls.calls
 }
 
 // ends ends a request of another tenant.
-func (x *claiming) ends() {
+func (x *swapping) ends() {
 	w := x.others[0]
 	x.others = x.others[1:]
 	x.Complete(x.clock, w.Lease(), fairqueue.UnknownCost)
@@ -67,7 +67,7 @@ func (x *claiming) ends() {
 func TestOnlyFewerTokensLetTenantsSearchAgain(t *testing.T) {
 	asked := map[string]int{}
 	for _, n := range []int{20, 2000} {
-		x := tenantsWait(t, n, 2, func(x *claiming) {
+		x := tenantsWait(t, n, 2, func(x *swapping) {
 			cfg := x.Config()
 			cfg.MaxInFlightPerFlowPerBackend = 1 // so each holds one too many
 			if err := x.Configure(x.clock, cfg); err != nil {
@@ -78,7 +78,7 @@ func TestOnlyFewerTokensLetTenantsSearchAgain(t *testing.T) {
 
 		var giant *Waiter
 		bound := stock.Tokens(10 * n)
-		x = tenantsWait(t, n, 1, func(x *claiming) {
+		x = tenantsWait(t, n, 1, func(x *swapping) {
 			giant = x.arrives(0, "giant", 100*bound)
 		}, bounded(bound), func(c *Config) { c.MaxInFlightPerFlow = 1 })
 		asked[fmt.Sprint("tokens ", n)] = x.asks(x.ends)
@@ -106,7 +106,7 @@ func TestOnlyFewerTokensLetTenantsSearchAgain(t *testing.T) {
 // A reload that bounds tokens leaves the pool above its bound by what is in flight. A tenant at its cap takes over its own
 // lease as soon as the pool would be below it.
 func TestATenantsOwnLeaseIsTakenOverOnceTheStockFalls(t *testing.T) {
-	x := &claiming{shared: newShared(t, 1, 0, twoTiers, func(c *Config) { perBackend(c, 9, 9); c.MaxInFlightPerFlow = 1 })}
+	x := &swapping{shared: newShared(t, 1, 0, twoTiers, func(c *Config) { perBackend(c, 9, 9); c.MaxInFlightPerFlow = 1 })}
 	low, other, another := x.arrives(1, "a", 100), x.arrives(1, "other", 1000), x.arrives(1, "another", 1000)
 	x.FirstByte(other.Lease())
 	x.FirstByte(another.Lease())
@@ -134,7 +134,7 @@ func TestATenantsOwnLeaseIsTakenOverOnceTheStockFalls(t *testing.T) {
 func TestALaneOverItsBoundIsTriedOnce(t *testing.T) {
 	asked := map[int]int{}
 	for _, n := range []int{20, 2000} {
-		x := &claiming{shared: newShared(t, 2, 0, func(c *Config) { threeTiers(c, 100_000) }, func(c *Config) {
+		x := &swapping{shared: newShared(t, 2, 0, func(c *Config) { threeTiers(c, 100_000) }, func(c *Config) {
 			perBackend(c, 100_000, 100_000)
 			c.Queue.TotalCapacity, c.Queue.FlowCapacity, c.MaxInFlightPerFlowPerBackend = n, n, 1
 		})}
@@ -177,7 +177,7 @@ func TestTokensAreSearchedOnce(t *testing.T) {
 	for _, whole := range []bool{true, false} {
 		asked := map[string][]int{}
 		for _, n := range []int{20, 500} {
-			x := &claiming{shared: newShared(t, n, 0, twoTiers, bounded(100), func(c *Config) { perBackend(c, 9, 9) })}
+			x := &swapping{shared: newShared(t, n, 0, twoTiers, bounded(100), func(c *Config) { perBackend(c, 9, 9) })}
 			var all []int
 			if !whole {
 				for e := range n - 1 {
