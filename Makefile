@@ -6,7 +6,8 @@ SHELL := /bin/bash
 GO            ?= go
 CACHE         := .cache
 # The pure packages: no goroutine, no lock (internal/purity), so nothing for the race detector.
-CORE          := ./pkg/dispatch ./pkg/estimate ./pkg/fairqueue ./pkg/invalid ./pkg/scheduling ./pkg/stock ./internal/names
+CORE          := ./pkg/dispatch ./pkg/estimate ./pkg/fairqueue ./pkg/invalid ./pkg/request ./pkg/scheduling ./pkg/stock \
+                 ./internal/names
 # Those with goroutines that are not built upon the clients of Kubernetes: the race detector has every dependency
 # compiled anew, and these clients take longest (ADR 0108).
 RACE          := ./pkg/flowcontrol ./pkg/extproc/... ./pkg/recording ./pkg/datastore ./internal/child ./internal/envoyrun \

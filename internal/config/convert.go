@@ -8,6 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
@@ -184,47 +185,47 @@ func (d *Document) ExtprocConfig() extproc.Config {
 	cfg.FlowKey = d.Flows.Key
 	cfg.Models, cfg.Objectives, cfg.Tiers = nil, nil, nil
 	for _, m := range d.Models {
-		model := extproc.Model{Name: m.Name, Criticality: m.Criticality}
+		model := request.Model{Name: m.Name, Criticality: m.Criticality}
 		for _, t := range m.Targets {
-			model.Targets = append(model.Targets, extproc.Target{Name: t.Name, Weight: int(t.Weight)})
+			model.Targets = append(model.Targets, request.Target{Name: t.Name, Weight: int(t.Weight)})
 		}
 		cfg.Models = append(cfg.Models, model)
 	}
 	for _, o := range d.Objectives {
-		cfg.Objectives = append(cfg.Objectives, extproc.Objective{Name: o.Name, Priority: int(o.Priority)})
+		cfg.Objectives = append(cfg.Objectives, request.Objective{Name: o.Name, Priority: int(o.Priority)})
 	}
-	cfg.TenantPolicies = make(map[string]extproc.TenantPolicy, 1+len(d.TenantPolicies))
+	cfg.TenantPolicies = make(map[string]request.TenantPolicy, 1+len(d.TenantPolicies))
 	for tenant, p := range d.TenantPolicies {
-		cfg.TenantPolicies[tenant] = extproc.TenantPolicy{Class: p.Class, MaxClass: p.MaxClass}
+		cfg.TenantPolicies[tenant] = request.TenantPolicy{Class: p.Class, MaxClass: p.MaxClass}
 	}
-	delete(cfg.TenantPolicies, extproc.OtherTenants) // no tenant's name (tenantProblems)
+	delete(cfg.TenantPolicies, request.OtherTenants) // no tenant's name (tenantProblems)
 	if d.Criticality.MaxClass != "" {
-		cfg.TenantPolicies[extproc.OtherTenants] = extproc.TenantPolicy{MaxClass: d.Criticality.MaxClass}
+		cfg.TenantPolicies[request.OtherTenants] = request.TenantPolicy{MaxClass: d.Criticality.MaxClass}
 	}
-	cfg.Criticality = extproc.Criticality{
+	cfg.Criticality = request.Criticality{
 		Header: d.Criticality.Header, Metadata: d.Criticality.Metadata, Default: d.Criticality.Default,
 		ObjectiveHeaders: d.Criticality.ObjectiveHeaders,
 	}
 	for _, t := range d.Tiers {
-		tier := extproc.Tier{Name: t.Name}
+		tier := request.Tier{Name: t.Name}
 		if t.MinPriority != nil {
 			tier.MinPriority = new(int(*t.MinPriority))
 		}
 		cfg.Tiers = append(cfg.Tiers, tier)
 	}
-	cfg.PolicyClass = extproc.PolicyClass{
+	cfg.PolicyClass = request.PolicyClass{
 		Headers: d.PolicyClass.Headers, PriorityHeader: d.PolicyClass.PriorityHeader,
 		StrictPriorityHeader: d.PolicyClass.StrictPriorityHeader, MaxStrictPriority: int(d.PolicyClass.MaxStrictPriority),
 	}
-	cfg.TrustedHeaders = extproc.TrustedHeaders{Model: d.TrustedHeaders.Model, Cost: d.TrustedHeaders.Cost, InputTokens: d.TrustedHeaders.InputTokens}
+	cfg.TrustedHeaders = request.TrustedHeaders{Model: d.TrustedHeaders.Model, Cost: d.TrustedHeaders.Cost, InputTokens: d.TrustedHeaders.InputTokens}
 	cfg.Cost, cfg.Usage, cfg.Tokens = extproc.CostUnit(d.Cost), extproc.UsageWay(d.Usage), d.estimateConfig()
 	cfg.IncludeUsage = d.Tokens.IncludeUsage
-	cfg.RequestBody = extproc.BodyPolicy(d.RequestBody)
-	cfg.PassOn, cfg.PassOnPaths = extproc.PassOnPolicy(d.PassOn), d.PassOnPaths
-	cfg.UnknownModels = extproc.UnknownModelsPolicy(d.Flows.UnknownModels)
-	cfg.Anonymous = extproc.AnonymousPolicy(d.Flows.Anonymous)
+	cfg.RequestBody = request.BodyPolicy(d.RequestBody)
+	cfg.PassOn, cfg.PassOnPaths = request.PassOnPolicy(d.PassOn), d.PassOnPaths
+	cfg.UnknownModels = request.UnknownModelsPolicy(d.Flows.UnknownModels)
+	cfg.Anonymous = request.AnonymousPolicy(d.Flows.Anonymous)
 	cfg.OneFlow = d.Flows.Discipline == DisciplineNone
-	cfg.Limits = extproc.Limits{
+	cfg.Limits = request.Limits{
 		MaxBodyBytes: d.Limits.MaxBodyBytes, MaxBodyBytesTotal: d.Limits.MaxBodyBytesTotal,
 		MaxHeaderBytes: d.Limits.MaxHeaderBytes, MaxHeaders: d.Limits.MaxHeaders, BodyTimeout: d.Limits.BodyTimeout.Std(),
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -42,7 +43,7 @@ func TestDefaultsAgree(t *testing.T) {
 		t.Errorf("flowcontrol: %+v\nwant %+v", got, want)
 	}
 	streams, own := d.ExtprocConfig(), extproc.DefaultConfig()
-	own.TenantPolicies, own.Responses.Status = map[string]extproc.TenantPolicy{}, map[string]int{}
+	own.TenantPolicies, own.Responses.Status = map[string]request.TenantPolicy{}, map[string]int{}
 	if !reflect.DeepEqual(streams, own) {
 		t.Errorf("extproc: %+v\nwant %+v", streams, own)
 	}
@@ -111,13 +112,13 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], t
 		t.Errorf("minPriority %v, want 4", minPriority)
 	}
 	streams.Tiers[0].MinPriority = nil
-	want := "{FlowKey:[header:x-tenant] Models:[{Name:m Criticality:Sheddable Targets:[{Name:t Weight:3}]}] " +
+	want := "{Config:{FlowKey:[header:x-tenant] Models:[{Name:m Criticality:Sheddable Targets:[{Name:t Weight:3}]}] " +
 		"Objectives:[{Name:o Priority:-2}] TenantPolicies:map[*:{Class: MaxClass:Critical} vip:{Class: MaxClass:one}] " +
 		"Criticality:{Header:x-class Metadata:ns/tier Default:one ObjectiveHeaders:[x-objective]} " +
 		"PolicyClass:{Headers:[x-policy] PriorityHeader:x-p StrictPriorityHeader:x-s MaxStrictPriority:3} Tiers:[{Name:one MinPriority:<nil>}] " +
-		"TrustedHeaders:{Model:x-model Cost:x-cost InputTokens:x-input} RequestBody:always OneFlow:true HashFlowKeys:false UnknownModels:shared Anonymous:shared PassOn:queue PassOnPaths:[/cheap] " +
-		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3 MaxHeaders:98} LongestWait:6s Responses:{Preset:smg Metadata:true Status:map[shed:529] QueueState:true} " +
-		"DeadlineHeaders:[x-deadline]"
+		"TrustedHeaders:{Model:x-model Cost:x-cost InputTokens:x-input} RequestBody:always HashFlowKeys:false UnknownModels:shared Anonymous:shared PassOn:queue PassOnPaths:[/cheap] " +
+		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3 MaxHeaders:98} DeadlineHeaders:[x-deadline] RoutesByModel:true OtherTargets:[]} " +
+		"OneFlow:true LongestWait:6s Responses:{Preset:smg Metadata:true Status:map[shed:529] QueueState:true} "
 	if text := fmt.Sprintf("%+v", streams); !strings.HasPrefix(text, want) {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}

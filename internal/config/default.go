@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -58,8 +59,8 @@ func Default() Document {
 			Output:       TokenOutput{Quantile: MustDecimal("0.9"), Window: 64, Floor: 16, ColdStart: 1000, ColdRate: 50},
 		},
 		Usage:       string(extproc.UsageAuto),
-		RequestBody: string(extproc.BodyAuto),
-		PassOn:      string(extproc.PassOnPick),
+		RequestBody: string(request.BodyAuto),
+		PassOn:      string(request.PassOnPick),
 		Limits: Limits{
 			MaxBodyBytes:      32 << 20,
 			MaxBodyBytesTotal: 1 << 30,

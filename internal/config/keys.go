@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/weir-epp/weir/internal/spelling"
-	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/invalid"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // Each limit is checked by the package that relies on it, in terms of its own fields. Only this file maps these fields
@@ -191,7 +191,7 @@ func keyOf(keys map[string]string, field invalid.Path) invalid.Path {
 		return field // TestEveryFieldHasItsKey
 	}
 	elements := field.Elements()
-	if len(elements) == 1 && elements[0] == invalid.Key(extproc.OtherTenants) && pattern == "tenantPolicies[].maxClass" {
+	if len(elements) == 1 && elements[0] == invalid.Key(request.OtherTenants) && pattern == "tenantPolicies[].maxClass" {
 		return invalid.At("criticality", "maxClass")
 	}
 	var key invalid.Path

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/spelling"
 	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // longestHold is the longest that Envoy holds a request, and so the longest time in the queue.
@@ -84,7 +85,7 @@ func (d Document) classProblems(ps *Problems) {
 // tenantProblems checks for names that no tenant can have.
 func (d Document) tenantProblems(ps *Problems) {
 	for _, tenant := range slices.Sorted(maps.Keys(d.TenantPolicies)) {
-		if tenant == extproc.OtherTenants || tenant == "" {
+		if tenant == request.OtherTenants || tenant == "" {
 			ps.add(join("tenantPolicies", tenant), tenant, "must be a tenant's identity; criticality.maxClass is for the "+
 				"tenants that have no policy")
 		}

@@ -4,12 +4,13 @@ import (
 	"reflect"
 
 	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // servingWarnings is about keys of requests that no request reaches, and about paths that hardly should pass the queue.
 func (d Document) servingWarnings(warn warner) {
 	for i, path := range d.PassOnPaths {
-		if d.PassOn == string(extproc.PassOnPick) && extproc.IsInference(path) {
+		if d.PassOn == string(request.PassOnPick) && request.IsInference(path) {
 			warn(index("passOnPaths", i), "%q: requests at this path run a model, and pass the queue: no limit and no share holds "+
 				"for them", path)
 		}

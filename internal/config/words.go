@@ -1,6 +1,8 @@
 package config
 
-import "github.com/weir-epp/weir/pkg/extproc"
+import (
+	"github.com/weir-epp/weir/pkg/request"
+)
 
 // The words of the enumerated fields.
 const (
@@ -37,19 +39,19 @@ const (
 	FlowTieArrival  = "arrival"
 	FlowTieNewcomer = "newcomer"
 
-	UnknownOwn    = string(extproc.UnknownModelsOwn)
-	UnknownShared = string(extproc.UnknownModelsShared)
+	UnknownOwn    = string(request.UnknownModelsOwn)
+	UnknownShared = string(request.UnknownModelsShared)
 
-	AnonymousModel  = string(extproc.AnonymousModel)
-	AnonymousShared = string(extproc.AnonymousShared)
+	AnonymousModel  = string(request.AnonymousModel)
+	AnonymousShared = string(request.AnonymousShared)
 
 	OrderFCFS = "fcfs"
 	OrderWSPT = "wspt"
 	OrderEDF  = "edf"
 
-	Critical  = extproc.Critical
-	Standard  = extproc.Standard
-	Sheddable = extproc.Sheddable
+	Critical  = request.Critical
+	Standard  = request.Standard
+	Sheddable = request.Sheddable
 
 	PresetSeed    = "seed"
 	PresetGateway = "gateway"

@@ -101,7 +101,7 @@ func (st *mainStream) reportedUsage() (t usage.Tokens, known bool) {
 	}
 	if st.usage != nil {
 		c := st.usage.Counts()
-		return c.Tokens(st.promptOnly())
+		return c.Tokens(st.request.PromptOnly)
 	}
 	return t, false
 }

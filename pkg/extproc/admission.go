@@ -23,38 +23,37 @@ const slowBody = 64 << 10
 
 // offer offers the request to the controller, waits for its verdict, and answers Envoy. An error ends the stream.
 func (st *mainStream) offer() error {
-	s, c := st.server, st.cfg
-	placement, err := s.picker.Prepare(st.target, st.subset)
+	s, q := st.server, &st.request
+	placement, err := s.picker.Prepare(q.Target, q.Subset)
 	switch {
-	case errors.Is(err, flowcontrol.ErrUnknownModel) && !c.named[st.model] && !c.named[st.target]:
-		return st.refuse(unknownModel(st.model))
+	case errors.Is(err, flowcontrol.ErrUnknownModel) && !st.cfg.rules.Names(q.Model) && !st.cfg.rules.Names(q.Target):
+		return st.refuse(unknownModel(q.Model))
 	case errors.Is(err, flowcontrol.ErrUnknownModel): // the operator knows it: an endpoint for it may come
 		return st.refuse(fmt.Errorf("%w: %s", flowcontrol.ErrNoEndpoint, err.Error()))
 	case err != nil:
 		return st.refuse(fmt.Errorf("%w: %w", flowcontrol.ErrNoEndpoint, err))
 	}
-	st.placement = placement
-	st.resolveTier()
-	model, target := st.labels()
-	st.flow = st.identity.flowKey(st.model, st.target)
+	st.placement, st.offered = placement, true
+	st.countTier()
+	model, target := q.Labels()
 	cost, tokens := st.cost()
 	r := &flowcontrol.Request{
 		ID:          st.id,
-		Flow:        st.flow,
+		Flow:        q.Flow,
 		Model:       model,
 		TargetModel: target,
-		Tier:        st.rank,
-		TierName:    c.Tiers[st.rank].Name,
+		Tier:        q.Tier,
+		TierName:    st.tierName(),
 		Cost:        cost,
 		Tokens:      tokens,
-		Path:        c.path(&st.headers),
-		Deadline:    c.deadline(&st.headers, st.begun),
+		Path:        q.Class,
+		Deadline:    q.Deadline,
 		Placement:   placement,
 	}
 	if d, ok := st.reader.Deadline(); ok && (r.Deadline.IsZero() || d.Before(r.Deadline)) {
 		r.Deadline = d
 	}
-	if st.passes {
+	if q.PassesOn {
 		st.lease, err = s.controller.PassOn(r)
 	} else {
 		r.OnQueued = st.onQueued
@@ -94,23 +93,21 @@ func (st *mainStream) extend(wait time.Duration) error {
 // buffer filter before Weir there is no body to answer yet, and Envoy takes onQueued's instead (TestOneOverrideForTheBodyPhase,
 // TestOverrideBeforeTheBodyIsWhole).
 func (st *mainStream) extendForBody() error {
-	if st.headers.contentLength() < slowBody {
+	if st.request.ContentLength < slowBody {
 		return nil
 	}
 	return st.extend(time.Until(st.arrival.deadline.at()) + st.cfg.LongestWait)
 }
 
-// resolveTier determines the request's tier and counts what it was not given.
-func (st *mainStream) resolveTier() {
-	c, m := st.cfg, st.server.metrics
-	requested, effective, unknown := c.tier(&st.headers, st.class, st.model, st.identity.tenant)
-	if unknown {
+// countTier counts what the request asked for as its tier and was not given.
+func (st *mainStream) countTier() {
+	q, m, tiers := &st.request, st.server.metrics, st.cfg.Tiers
+	if q.UnknownTier {
 		m.unknownPriority.Inc()
 	}
-	if requested != effective {
-		m.clamps.WithLabelValues(c.Tiers[requested].Name, c.Tiers[effective].Name).Inc()
+	if q.AskedTier != q.Tier {
+		m.clamps.WithLabelValues(tiers[q.AskedTier].Name, tiers[q.Tier].Name).Inc()
 	}
-	st.rank = effective
 }
 
 // waited returns how long the request has stood in the queue, up to now or to its grant, and reports whether it bypassed

@@ -5,25 +5,23 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // answerHeadersEarly answers the request headers before the body is read: Envoy sends the body only then. The headers
 // that must not reach the model server are removed here.
 func (st *mainStream) answerHeadersEarly() error {
-	k := replyKey{phase: headersPhase, remove: st.removals()}
-	if k.remove == 0 && len(st.headers.own) == 0 {
+	k := replyKey{phase: headersPhase, remove: st.request.Control}
+	if k.remove == 0 && len(st.request.Own) == 0 {
 		return st.send(emptyRequestHeaders)
 	}
-	return st.send(st.cfg.reply(k, ownPart{remove: st.headers.own}))
+	return st.send(st.cfg.reply(k, ownPart{remove: st.request.Own}))
 }
 
 // headersAnswered reports whether answerHeadersEarly has answered the request headers.
 func (st *mainStream) headersAnswered() bool {
-	return st.arrival != nil && st.modes.request != modeFullDuplex
+	return st.arrival != nil && st.modes.request != request.FullDuplex
 }
-
-// removals has a bit for each control header of the request.
-func (st *mainStream) removals() uint64 { return st.headers.present & st.cfg.names.control }
 
 // answerRequest tells Envoy where a granted request goes. From then on the stream watches the response.
 func (st *mainStream) answerRequest() error {
@@ -47,32 +45,32 @@ func (st *mainStream) sendDestination() (next state, err error) {
 	own := ownPart{metadata: st.metadata()}
 	if st.headersAnswered() {
 		k.phase = bodyPhase
-		edits := st.edits()
-		if len(edits) > 0 {
-			own.body = st.edit(edits, &own)
-			if st.modes.request != modePartial || st.headers.contentLength() >= 0 {
+		edited := len(st.request.Edits) > 0
+		if edited {
+			own.body = st.edit(&own)
+			if st.modes.request != request.Partial || st.request.ContentLength >= 0 {
 				own.setContentLength(len(own.body))
 			}
 		}
 		err = st.send(st.cfg.reply(k, own))
-		if len(edits) > 0 {
+		if edited {
 			st.dropBody()
 		}
 		return placed, err
 	}
-	own.remove = st.headers.own
-	k.remove = st.removals()
+	own.remove = st.request.Own
+	k.remove = st.request.Control
 	if k.destination != "" {
-		k.remove &^= 1 << slotDestination // it is overwritten
+		k.remove &^= request.DestinationSlot // it is overwritten
 	}
-	if st.modes.request == modeFullDuplex {
+	if st.modes.request == request.FullDuplex {
 		return placed, st.answerFullDuplex(k, own)
 	}
 	next = placed
 	if st.needsNoHeaders() {
 		next = placedNoHeaders
 	}
-	if next == placedNoHeaders || !st.headers.end && st.modes.canSkipBody() {
+	if next == placedNoHeaders || !st.request.Bodyless && st.modes.canSkipBody() {
 		k.noBody, k.noHeaders, k.responseBody = true, next == placedNoHeaders, st.modes.response
 	}
 	return next, st.send(st.cfg.reply(k, own))
@@ -118,11 +116,11 @@ func (st *mainStream) metadata() metadataFields {
 func (st *mainStream) answerFullDuplex(k replyKey, own ownPart) error {
 	b := &st.body
 	bytes := b.bytes
-	if edits := st.edits(); len(edits) > 0 {
-		bytes = st.edit(edits, &own)
-		if st.headers.present>>slotContentLength&1 != 0 {
+	if len(st.request.Edits) > 0 {
+		bytes = st.edit(&own)
+		if st.request.Has&request.ContentLengthSlot != 0 {
 			// Envoy sends such a body chunked. The client's content-length must not go with another body.
-			k.remove |= 1 << slotContentLength
+			k.remove |= request.ContentLengthSlot
 		}
 	}
 	if err := st.send(st.cfg.reply(k, own)); err != nil {

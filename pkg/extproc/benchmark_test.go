@@ -16,6 +16,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // replay is a stream that plays the same messages to every handler.
@@ -70,7 +71,7 @@ func benchmark(b *testing.B, messages ...*extprocv3.ProcessingRequest) {
 func benchmarkWith(b *testing.B, change func(*Config), messages ...*extprocv3.ProcessingRequest) {
 	bench := newBench(b, change)
 	bench.server.controller = quickController{}
-	messages[0].ProtocolConfig = &extprocv3.ProtocolConfiguration{RequestBodyMode: requestModes[modeBuffered]}
+	messages[0].ProtocolConfig = &extprocv3.ProtocolConfiguration{RequestBodyMode: requestModes[request.Buffered]}
 	stream := &replay{messages: messages}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -104,8 +105,8 @@ func BenchmarkGated(b *testing.B) {
 	for range gateRun {
 		bench.server.presence.passed()
 	}
-	request := chat(append(envoyHeaders, "x-gateway-model-name", "m")...)
-	request.ProtocolConfig = &extprocv3.ProtocolConfiguration{RequestBodyMode: requestModes[modeBuffered]}
+	message := chat(append(envoyHeaders, "x-gateway-model-name", "m")...)
+	message.ProtocolConfig = &extprocv3.ProtocolConfiguration{RequestBodyMode: requestModes[request.Buffered]}
 	answer := responseHeaders("200", false, sseHeaders...)
 	answer.ProtocolConfig = &extprocv3.ProtocolConfiguration{
 		ResponseBodyMode: modev3.ProcessingMode_STREAMED, SendBodyWithoutWaitingForHeaderResponse: true,
@@ -113,7 +114,7 @@ func BenchmarkGated(b *testing.B) {
 	gate := &replay{messages: []*extprocv3.ProcessingRequest{answer, responseBodyOf("data: x\n\n", false)}}
 	id := structpb.NewStringValue("")
 	answer.MetadataContext = metadataOf(weirNamespace, linkKey, id)
-	main := &gatedReplay{replay: replay{messages: []*extprocv3.ProcessingRequest{request}}, after: func(name string) {
+	main := &gatedReplay{replay: replay{messages: []*extprocv3.ProcessingRequest{message}}, after: func(name string) {
 		id.Kind = &structpb.Value_StringValue{StringValue: name}
 		gate.next = 0
 		if err := bench.server.Process(gate); err != nil {
@@ -181,13 +182,13 @@ func BenchmarkWire(b *testing.B) {
 	bench := newBench(b, nil)
 	bench.server.controller = quickController{}
 	c := bench.server.config.Load()
-	k := replyKey{destination: "10.0.0.1:8000", remove: 1 << c.modelHeader, noBody: true}
+	k := replyKey{destination: "10.0.0.1:8000", remove: request.ContentLengthSlot, noBody: true}
 	servers := []struct {
 		name   string
 		server extprocv3.ExternalProcessorServer
 	}{{"noop", &noop{placed: c.shared(k)}}, {"weir", bench.server}}
-	request := chat(append(envoyHeaders, "x-gateway-model-name", "m")...)
-	request.ProtocolConfig = &extprocv3.ProtocolConfiguration{RequestBodyMode: requestModes[modeBuffered]}
+	message := chat(append(envoyHeaders, "x-gateway-model-name", "m")...)
+	message.ProtocolConfig = &extprocv3.ProtocolConfiguration{RequestBodyMode: requestModes[request.Buffered]}
 	for _, s := range servers {
 		b.Run(s.name, func(b *testing.B) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -207,7 +208,7 @@ func BenchmarkWire(b *testing.B) {
 			b.SetParallelism(16)
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					exchange(b, client, request, responseHeaders("200", false))
+					exchange(b, client, message, responseHeaders("200", false))
 				}
 			})
 		})

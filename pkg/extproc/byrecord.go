@@ -30,7 +30,7 @@ var fateLabels = [numFates]string{
 // nameInLog gives a granted request a name for the records of Envoy's access log, if its usage is learned from them. What
 // is passed on without queueing has none.
 func (st *mainStream) nameInLog() {
-	if st.lease == nil || st.passes {
+	if st.lease == nil || st.request.PassesOn {
 		return
 	}
 	switch st.cfg.Usage {
@@ -42,7 +42,7 @@ func (st *mainStream) nameInLog() {
 	default:
 		return
 	}
-	st.inLog = st.server.roll.add(st.lease, st.promptOnly())
+	st.inLog = st.server.roll.add(st.lease, st.request.PromptOnly)
 }
 
 // readEntry reads one record of Envoy's access log.

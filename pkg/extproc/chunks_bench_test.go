@@ -14,6 +14,8 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // chunk is an event of a streamed chat completion, as a vLLM sends it.
@@ -71,7 +73,7 @@ func benchmarkChunks(b *testing.B, mode modev3.ProcessingMode_BodySendMode) {
 	}
 	with, without := weir(UsageAuto), weir(UsageNone)
 	c := with.config.Load()
-	placed := c.shared(replyKey{destination: "10.0.0.1:8000", remove: 1 << c.modelHeader})
+	placed := c.shared(replyKey{destination: "10.0.0.1:8000", remove: request.ContentLengthSlot})
 	noop := &noopChunks{placed: placed, echo: mode == modev3.ProcessingMode_FULL_DUPLEX_STREAMED}
 	var clients []extprocv3.ExternalProcessorClient
 	for _, server := range []extprocv3.ExternalProcessorServer{noop, without, with} {

@@ -4,60 +4,18 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/estimate"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // Config configures the streams of a Server. The comments name the keys of the configuration file in parentheses.
 type Config struct {
-	// FlowKey lists the sources of the flow key in order (flows.key): "header:NAME", "metadata:NAMESPACE/PATH" (PATH is
-	// split at slashes), "attribute:NAME" or "model". The first source that has a value counts. A request without a value
-	// belongs to the flow "anonymous".
-	FlowKey []string
-	// Models has the targets and criticalities of models (models).
-	Models []Model
-	// Objectives has the priorities of objectives (objectives).
-	Objectives []Objective
-	// TenantPolicies limits the tier by tenant (tenantPolicies). The policy "*" applies to tenants that have none of their
-	// own; without it they are not limited.
-	TenantPolicies map[string]TenantPolicy
-	// Criticality is where a request's tier may be named (criticality).
-	Criticality Criticality
-	// PolicyClass says where a request's class and priorities may be named (policyClass).
-	PolicyClass PolicyClass
-	// Tiers are the tiers, highest first (tiers); rank 0 is Tiers[0]. At least one.
-	Tiers []Tier
-	// TrustedHeaders are set by the gateway, never by clients (trustedHeaders).
-	TrustedHeaders TrustedHeaders
-	// RequestBody is when the request body is read (requestBody).
-	RequestBody BodyPolicy
+	request.Config
 	// OneFlow is set if the queue has a single flow (flows.discipline: none), which belongs to no caller.
 	OneFlow bool
-	// HashFlowKeys replaces identities in flow keys by their HashedFlow, so that nothing shows them (--hash-flow-keys). The
-	// keys of TenantPolicies may be identities or hashes.
-	HashFlowKeys bool
-	// UnknownModels is the flow of a model that neither Models nor an endpoint lists (flows.unknownModels).
-	UnknownModels UnknownModelsPolicy
-	// Anonymous is the flow of a request in which no source but "model" finds anything (flows.anonymous).
-	Anonymous AnonymousPolicy
-	// PassOn is what happens to requests that are known not to be inference: GET, HEAD, OPTIONS and DELETE without a body,
-	// and requests at the built-in paths or at PassOnPaths (passOn). All other requests queue.
-	PassOn PassOnPolicy
-	// PassOnPaths are more such paths, as clients send them and without the query (passOnPaths).
-	PassOnPaths []string
-	// Limits bounds sizes (limits).
-	Limits Limits
 	// LongestWait is the longest TTL in the queue of any request (fairRequestQueue.queueTTL, tiers[].queueTimeout).
 	LongestWait time.Duration
 	// Responses is what clients and Envoy are told about outcomes (responses).
 	Responses Responses
-	// DeadlineHeaders names request headers in which an outer hop states the client's deadline
-	// (requestQueueController.deadlineHeaders), in milliseconds, or in gRPC's format if the name is grpc-timeout.
-	DeadlineHeaders []string
-	// RoutesByModel is set if endpoints differ in the models that they serve, so that a request cannot be placed without
-	// its model. The wiring sets it; true is the safe value.
-	RoutesByModel bool
-	// OtherTargets are the targets of models that Models does not list, drawn as a model's own; without any, such a
-	// model is its own target. They make no model known (UnknownModels). The wiring sets them.
-	OtherTargets []Target
 	// ClearRouteCache makes Envoy choose the route again after Weir has changed request headers (clearRouteCache). Other
 	// endpoint pickers always do. The default is false: the load balancer of the cluster that was chosen reads the
 	// destination, and the same answer removes control headers that routes may match on (x-gateway-model-name), so a second
@@ -72,68 +30,6 @@ type Config struct {
 	// IncludeUsage asks for the usage of streamed answers on behalf of clients, and takes it out of the answers again
 	// (tokens.includeUsage). It needs the bodies of requests and answers: Usage and RequestBody must let them be read.
 	IncludeUsage bool
-}
-
-// Model is a model by the name that clients use.
-type Model struct {
-	// Name is the model's name in requests.
-	Name string
-	// Criticality is "Critical", "Standard", "Sheddable" or a tier's name. "" leaves it to the default.
-	Criticality string
-	// Targets are the names under which engines serve it. Without targets that is its own name.
-	Targets []Target
-}
-
-// Target is one target of a model, drawn with a probability of its weight over the sum of weights.
-type Target struct {
-	Name string
-	// Weight is 1 to 1,000,000.
-	Weight int
-}
-
-// Objective is a named priority.
-type Objective struct {
-	Name     string
-	Priority int
-}
-
-// TenantPolicy is the tier of a tenant, and its limit. Either may be empty, but not both.
-type TenantPolicy struct {
-	// Class is the tier of the tenant's requests that declare none: a tier's name or a criticality; empty: the default. It
-	// is limited as what they declare is. The policy "*" has none.
-	Class string
-	// MaxClass is the highest tier of the tenant's requests: a tier's name or a criticality. If it is empty, it is that of
-	// the policy "*", or Class where that is higher.
-	MaxClass string
-}
-
-// Criticality is where a request's tier may be named, and the tier of requests for which it is not.
-type Criticality struct {
-	// Header names the class header, or is "".
-	Header string
-	// Metadata is the NAMESPACE/PATH of trusted dynamic metadata, or "".
-	Metadata string
-	// Default is the tier of a request that names none: a tier's name or a criticality.
-	Default string
-	// ObjectiveHeaders names up to 4 headers that may hold the name of an objective. The first one with a value counts.
-	ObjectiveHeaders []string
-}
-
-// Tier is a tier, as far as resolving the tier of a request depends on it.
-type Tier struct {
-	Name string
-	// MinPriority is the lowest priority of the objectives in the tier. Nil means any priority.
-	MinPriority *int
-}
-
-// TrustedHeaders are headers that the gateway sets or strips.
-type TrustedHeaders struct {
-	// Model names the header with the model's name, or is "".
-	Model string
-	// Cost names the header with the request's cost, an integer of at least 1, or is "".
-	Cost string
-	// InputTokens names the header with the length of the request's prompt in tokens, or is "".
-	InputTokens string
 }
 
 // CostUnit is what requests are charged in. A cost that the gateway states (TrustedHeaders.Cost) is in either unit.
@@ -159,60 +55,6 @@ const (
 	UsageNone     UsageWay = "none"
 )
 
-// BodyPolicy is when the request body is read.
-type BodyPolicy string
-
-// The body policies. If Envoy's mode does not allow what the policy asks, the mode wins, and Weir warns once.
-const (
-	BodyAuto   BodyPolicy = "auto"   // if the headers do not say enough
-	BodyAlways BodyPolicy = "always" // whenever there is one
-	BodyNever  BodyPolicy = "never"  // never
-)
-
-// PassOnPolicy is what happens to requests that are not inference.
-type PassOnPolicy string
-
-// The policies for requests that are not inference.
-const (
-	PassOnPick  PassOnPolicy = "pick"  // placed without queueing
-	PassOnQueue PassOnPolicy = "queue" // queued like any other
-)
-
-// UnknownModelsPolicy is what the flow of an unknown model is.
-type UnknownModelsPolicy string
-
-// The policies for unknown models.
-const (
-	UnknownModelsOwn    UnknownModelsPolicy = "own"    // each is a flow of its own
-	UnknownModelsShared UnknownModelsPolicy = "shared" // all are the flow "unknown"
-)
-
-// AnonymousPolicy is what the flow of a request without an identity is.
-type AnonymousPolicy string
-
-// The policies for requests without an identity.
-const (
-	AnonymousModel  AnonymousPolicy = "model"  // its model's, if "model" is a source of the flow key, else "anonymous"
-	AnonymousShared AnonymousPolicy = "shared" // all are the flow "anonymous"
-)
-
-// Limits bounds sizes, in bytes, and times.
-type Limits struct {
-	// MaxBodyBytes is the largest body that Weir holds of one request. A larger one is rejected as too-large. From 1 to
-	// MaxBodyBytesTotal, at most 1 GiB.
-	MaxBodyBytes int64
-	// MaxBodyBytesTotal bounds the memory of all bodies that Weir holds. When it is used up, the identity with the most
-	// bytes in incomplete bodies loses its newest incomplete body, or the arrival is rejected, as no-memory.
-	MaxBodyBytesTotal int64
-	// BodyTimeout is how long a body that Weir collects may take to become whole, plus one second for every 64 KiB
-	// received. A later one is rejected as body-timeout. Above 0, and at most an hour.
-	BodyTimeout time.Duration
-	// MaxHeaderBytes bounds the names and values of the request headers together, MaxHeaders their number. Larger and more
-	// ones are rejected as too-large, because Envoy would answer 503 to a request whose headers exceed its own limits with
-	// those that Weir adds. At least 1.
-	MaxHeaderBytes, MaxHeaders int64
-}
-
 // Responses is what Weir tells clients and Envoy about outcomes.
 type Responses struct {
 	// Preset is the table of statuses: seed, gateway, smg or dynamo.
@@ -227,22 +69,12 @@ type Responses struct {
 
 // DefaultConfig returns the configuration of the profile wfq.
 func DefaultConfig() Config {
-	one, zero := 1, 0
 	return Config{
-		FlowKey:        []string{"model"},
-		UnknownModels:  UnknownModelsOwn,
-		Anonymous:      AnonymousModel,
-		Criticality:    Criticality{Default: "Critical", ObjectiveHeaders: []string{fixedNames[slotObjective]}},
-		Tiers:          []Tier{{Name: "critical", MinPriority: &one}, {Name: "default", MinPriority: &zero}, {Name: "sheddable"}},
-		TrustedHeaders: TrustedHeaders{Model: "x-gateway-model-name"},
-		RequestBody:    BodyAuto,
-		PassOn:         PassOnPick,
-		Limits:         Limits{MaxBodyBytes: 32 << 20, MaxBodyBytesTotal: 1 << 30, MaxHeaderBytes: 60<<10 - 512, MaxHeaders: 98, BodyTimeout: 30 * time.Second},
-		LongestWait:    30 * time.Second,
-		Responses:      Responses{Preset: "seed"},
-		RoutesByModel:  true,
-		Cost:           CostRequests,
-		Tokens:         estimate.DefaultConfig(),
-		Usage:          UsageAuto,
+		Config:      request.DefaultConfig(),
+		LongestWait: 30 * time.Second,
+		Responses:   Responses{Preset: "seed"},
+		Cost:        CostRequests,
+		Tokens:      estimate.DefaultConfig(),
+		Usage:       UsageAuto,
 	}
 }

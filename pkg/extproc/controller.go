@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // Controller is the queue controller, as streams use it. Controlled makes one.
@@ -37,7 +38,7 @@ type Picker interface {
 	// Prepare returns the placement of a request for model ("" if it is not known) within the subset. It returns an error
 	// if no endpoint can ever take the request, whose outcome is then unknown-model if the error is
 	// flowcontrol.ErrUnknownModel and the configuration names neither the model nor its target, else no-endpoint.
-	Prepare(model string, subset Subset) (Placement, error)
+	Prepare(model string, subset request.Subset) (Placement, error)
 	// Locate returns the endpoint at an address, and reports whether it is known.
 	Locate(address string) (flowcontrol.Endpoint, bool)
 	// Lists reports whether an endpoint of the pool, ready or not, lists the model. An endpoint without a list may serve

@@ -1,12 +1,10 @@
 package extproc
 
 import (
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/estimate"
-	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/extproc/usage"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -75,83 +73,19 @@ func (c *charge) atLeast(t usage.Tokens) {
 // cost returns what the queue charges for the request: what the gateway states, or the estimate in tokens, or 1. With an
 // estimate it returns what the request takes of the stock as well; else 0, which means as much as its cost.
 func (st *mainStream) cost() (fairqueue.Cost, flowcontrol.Tokens) {
-	c := st.cfg
-	if n, ok := st.headers.count(c.costHeader); ok && n > 0 {
-		return fairqueue.Cost(min(n, int64(fairqueue.MaxCost))), 0
+	q := &st.request
+	if q.StatedCost > 0 {
+		return q.StatedCost, 0
 	}
-	if c.Cost != CostTokens || st.passes {
+	if st.cfg.Cost != CostTokens || q.PassesOn {
 		return 1, 0
 	}
-	st.charge = &charge{request: st.size()}
+	st.charge = &charge{request: q.Size}
 	st.charge.estimated = st.server.costs.estimate(&st.charge.request)
-	if st.info != nil && st.info.most >= 0 && !st.promptOnly() {
-		// Envoy does not tell how many answers there may be of that length, and engines may read another limit than it does:
-		// that bounds the estimate only.
+	if q.LooseLimit {
 		st.charge.request.MaxOutput = estimate.Unknown
 	}
 	return fairqueue.Cost(st.charge.estimated.Cost), flowcontrol.Tokens(st.charge.estimated.Stock)
-}
-
-// count returns the number in a header, and reports whether there is one.
-func (h *headers) count(s slot) (n int64, ok bool) {
-	v := h.values[s]
-	if v == "" {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(v, 10, 64)
-	return n, err == nil && n >= 0
-}
-
-// size returns what the request says of its size.
-func (st *mainStream) size() estimate.Request {
-	_, model := st.labels()
-	r := estimate.Request{
-		Flow: st.flow, Model: model, Tokens: estimate.Unknown, Text: estimate.Unknown, Length: estimate.Unknown,
-		Answers: 1, MaxOutput: estimate.Unknown,
-	}
-	if n, ok := st.headers.count(st.cfg.inputHeader); ok {
-		r.Tokens = n
-	} else if st.info != nil {
-		r.Tokens = st.info.input
-	}
-	if n := st.headers.contentLength(); n >= 0 && !body.IsForm(st.headers.values[slotContentType]) { // files are no text
-		r.Length = n
-	}
-	if f := &st.body.fields; f.Prompt.Prompts > 0 { // the body was read
-		r.Text, r.Numbers = f.Prompt.Text, f.Prompt.Numbers
-		r.Answers = min(max(1, f.N, f.BestOf), estimate.MaxTokens) * f.Prompt.Prompts // at most 2^30 · 2^30
-		if most := outputLimit(st.headers.values[slotPath], f); most > 0 {
-			r.MaxOutput = most
-		}
-	}
-	if st.info != nil && st.info.most >= 0 {
-		r.MaxOutput = st.info.most
-	}
-	if st.promptOnly() {
-		r.MaxOutput = 0
-		if r.Text >= 0 {
-			r.Text += st.body.fields.Pairs.Text
-		}
-	}
-	return r
-}
-
-// outputLimit returns the most tokens of one answer that a body allows by the fields that engines read on its path, or less
-// than 1 if there is no such limit, or it cannot be told: engines differ in what 0 and less means, and which of two counts.
-func outputLimit(path string, f *body.Fields) int64 {
-	switch inferencePath(path) {
-	case "/v1/chat/completions", "/v1/chat/completions/batch":
-		if f.MaxTokens == 0 || f.MaxCompletionTokens == 0 {
-			return 0
-		}
-		return max(f.MaxTokens, f.MaxCompletionTokens)
-	case "/v1/completions", messagesPath:
-		return f.MaxTokens
-	case responsesPath:
-		return f.MaxOutputTokens
-	default:
-		return 0
-	}
 }
 
 // outgrown raises the charge of a request whose answer is longer than what was charged, by an eighth and 16 tokens more

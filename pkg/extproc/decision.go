@@ -32,7 +32,7 @@ func (st *mainStream) decision(outcome flowcontrol.Outcome) metadataFields {
 		decisionOutcome: structpb.NewStringValue(outcome.String()),
 	}
 	for name, value := range map[string]string{
-		decisionFlow: st.flowKey(), decisionTier: st.tierName(), decisionModel: st.model, decisionEndpoint: st.picked,
+		decisionFlow: st.flowKey(), decisionTier: st.tierName(), decisionModel: st.request.Model, decisionEndpoint: st.picked,
 	} {
 		if value != "" { // the bytes of a header need not be UTF-8, those of a message have to be
 			fields[name] = structpb.NewStringValue(strings.ToValidUTF8(value, "\uFFFD"))
@@ -43,16 +43,16 @@ func (st *mainStream) decision(outcome flowcontrol.Outcome) metadataFields {
 
 // flowKey returns the key of the request's flow, or "" while it is not known.
 func (st *mainStream) flowKey() string {
-	if st.flow == "" && (st.identity.flow != "" || st.identity.byModel && st.model != "") {
-		st.flow = st.identity.flowKey(st.model, st.target)
+	if st.offered {
+		return st.request.Flow
 	}
-	return st.flow
+	return st.request.KnownFlow()
 }
 
 // tierName returns the name of the request's tier, or "" while it is not known.
 func (st *mainStream) tierName() string {
-	if st.rank == noRank {
+	if !st.offered {
 		return ""
 	}
-	return st.cfg.Tiers[st.rank].Name
+	return st.cfg.Tiers[st.request.Tier].Name
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // Each test here is named after a defect that was seen in another endpoint picker and must not exist in this one. The
@@ -41,7 +42,7 @@ func TestDefectStatusReadWithoutItsColon(t *testing.T) {
 
 func TestDefectRequestTrailersIgnored(t *testing.T) {
 	for _, mode := range []string{"NONE/NONE", "STREAMED/NONE", "BUFFERED/NONE", "BUFFERED_PARTIAL/NONE", "FULL_DUPLEX/NONE"} {
-		inBubble(t, mode, func(c *Config) { c.RequestBody = BodyAlways }, func(c *conversation) {
+		inBubble(t, mode, func(c *Config) { c.RequestBody = request.BodyAlways }, func(c *conversation) {
 			c.say(chat("x-gateway-model-name", "m")) // of a body with trailers BUFFERED_PARTIAL cannot say that it is whole
 			c.say(requestBodyOf(`{"model":"m"}`, false))
 			c.say(requestTrailers())
@@ -68,7 +69,7 @@ func TestDefectHeaderOnlyRequestsIgnoreSubsetAndAdmission(t *testing.T) {
 		}
 		c.settled(1) // its lease counts as stock
 	})
-	inBubble(t, "BUFFERED/NONE", func(c *Config) { c.PassOn = PassOnQueue }, func(c *conversation) {
+	inBubble(t, "BUFFERED/NONE", func(c *Config) { c.PassOn = request.PassOnQueue }, func(c *conversation) {
 		c.say(models())
 		c.heard()
 		if c.controller.passedOn != 0 || len(c.controller.requests) != 1 {
@@ -164,7 +165,7 @@ func TestDefectControlHeadersReachTheUpstream(t *testing.T) {
 	}
 	for _, placed := range []bool{true, false} {
 		for _, mode := range []string{"NONE/NONE", "STREAMED/NONE", "BUFFERED/NONE", "BUFFERED_PARTIAL/NONE", "FULL_DUPLEX/NONE"} {
-			inBubble(t, mode, func(c *Config) { c.RequestBody = BodyAlways }, func(c *conversation) {
+			inBubble(t, mode, func(c *Config) { c.RequestBody = request.BodyAlways }, func(c *conversation) {
 				if !placed {
 					c.picker.address = ""
 				}
@@ -283,14 +284,14 @@ func TestDefectModelNamesUnbounded(t *testing.T) {
 			answered = sent[len(sent)-1]
 			c.settled(1)
 			for _, model := range c.controller.refusedModels {
-				if len(model) > maxModelBytes {
+				if len(model) > request.MaxModelBytes {
 					t.Errorf("a model of %d bytes is counted by its name", len(model))
 				}
 			}
 		})
 		return answered
 	}
-	longest := strings.Repeat("m", maxModelBytes)
+	longest := strings.Repeat("m", request.MaxModelBytes)
 	for _, test := range []struct{ mode, inHeader, inBody string }{
 		{"BUFFERED/NONE", "", longest},
 		{"FULL_DUPLEX/NONE", "", longest},

@@ -2,10 +2,10 @@
 // request, asks the controller to admit it, holds it until it is granted, tells Envoy its destination, and watches the
 // response to its end.
 //
-// The package owns the stream protocol in every mode that Envoy may be configured with, the reading of headers and
-// bodies, the choice of a model's target and its rewrite, the identity of a request (flow, tenant, tier), the subset
-// hint, the statuses and bodies of rejections, and the limits of sizes. It knows nothing of how the queue orders, what
-// the stock is, or where endpoints come from: to it a placement is an interface and an endpoint is a string to send.
+// The package owns the stream protocol in every mode that Envoy may be configured with, the collecting of bodies and
+// their memory, and the statuses and bodies of rejections. What a request says is read by package request. The package
+// knows nothing of how the queue orders, what the stock is, or where endpoints come from: to it a placement is an interface
+// and an endpoint is a string to send.
 //
 // Three words: Envoy sends messages, Weir answers each of them with a reply, and the model server's answer to the client
 // is the response.
@@ -18,7 +18,7 @@
 //	firstmessage.go    which chooses the machine: a request's main stream, or its gate
 //	connection.go      the connection that both machines share, and the loop that feeds them
 //	state.go           the main stream's states, and its reaction to every message in every state
-//	readrequest.go     the request is read (requestbody.go: its body is collected)
+//	readrequest.go     the request is read, by package request (requestbody.go: its body is collected)
 //	admission.go       and offered to the controller, in the handler's goroutine
 //	answerrequest.go   Envoy is told the destination (replies.go: what replies share, and what is a request's own)
 //	watchresponse.go   the response is watched (responsebody.go: its body, where Envoy shows it)

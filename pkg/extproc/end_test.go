@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // A panic costs one stream a 500 and nothing else. The request still has exactly one outcome, and the right one.
@@ -86,7 +87,7 @@ func TestPanicBeforeSendingIsNotCharged(t *testing.T) {
 func TestPanicAfterTheCount(t *testing.T) {
 	inBubble(t, "BUFFERED/NONE", tellingState, func(c *conversation) {
 		c.controller.boom = "Waiting"
-		c.say(chat("content-length", "99999999999", queueStateHeader, "1"))
+		c.say(chat("content-length", "99999999999", request.QueueStateHeader, "1"))
 		if got := c.heard(); got != "immediate 500 internal" {
 			t.Errorf("got %q", got)
 		}

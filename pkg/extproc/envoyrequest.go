@@ -1,30 +1,96 @@
 package extproc
 
 import (
+	"strconv"
+
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	aiv3 "github.com/envoyproxy/go-control-plane/envoy/data/ai/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/weir-epp/weir/pkg/estimate"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
-// envoyRequest is the namespace of typed metadata in which Envoy's filter ai_protocol_manager tells what it has read of a
-// request. Only Envoy can write there, so it counts like a trusted header: after the headers that the configuration names,
-// and before the body, which is not asked for as far as this says enough.
-const envoyRequest = "envoy.ai.request_info"
-
-// requestInfo is what Envoy has read of a request. How many answers it asks for is not told (n, best_of, several prompts).
-type requestInfo struct {
-	// model is the model's name, or "".
-	model string
-	// streams is set if the client wants a stream.
-	streams bool
-	// input is the estimated length of the prompt, and most that of the longest answer that the request allows, in tokens;
-	// estimate.Unknown if they are not told.
-	input, most int64
+// addHeaders adds the headers of Envoy's list to h.
+func addHeaders(h *request.Headers, r *request.Rules, list []*corev3.HeaderValue) {
+	for _, hv := range list {
+		if len(hv.RawValue) > 0 {
+			h.Add(r, hv.Key, hv.RawValue)
+		} else {
+			h.AddString(r, hv.Key, hv.Value)
+		}
+	}
 }
 
-// requestInfoOf returns what the metadata of request headers tells; nil if it tells nothing.
-func requestInfoOf(m *corev3.Metadata) *requestInfo {
+// headerValue returns the value of a header, in whichever field Envoy has put it.
+func headerValue(hv *corev3.HeaderValue) string {
+	if len(hv.GetRawValue()) > 0 {
+		return string(hv.GetRawValue())
+	}
+	return hv.GetValue()
+}
+
+// requestContext is the dynamic metadata and the attributes in a message, as request.Context.
+type requestContext struct{ *extprocv3.ProcessingRequest }
+
+// Metadata implements request.Context.
+func (c requestContext) Metadata(namespace string, path []string) string {
+	s := c.GetMetadataContext().GetFilterMetadata()[namespace]
+	for _, name := range path[:len(path)-1] {
+		s = s.GetFields()[name].GetStructValue()
+	}
+	return scalar(s.GetFields()[path[len(path)-1]])
+}
+
+// Attribute implements request.Context.
+func (c requestContext) Attribute(name string) string {
+	for _, group := range c.GetAttributes() { // one group for each filter; one of them has the name
+		if v := scalar(group.GetFields()[name]); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// scalar returns a string, number or bool as text, and "" for any other value.
+func scalar(v *structpb.Value) string {
+	switch k := v.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		return k.StringValue
+	case *structpb.Value_NumberValue:
+		return strconv.FormatFloat(k.NumberValue, 'f', -1, 64)
+	case *structpb.Value_BoolValue:
+		return strconv.FormatBool(k.BoolValue)
+	}
+	return ""
+}
+
+// subsetOf reads the subset hint from a request's metadata. A value that is neither a string nor a list has no members: it
+// must not open the whole pool.
+func subsetOf(m *corev3.Metadata) (s request.Subset) {
+	value, ok := m.GetFilterMetadata()[request.SubsetNamespace].GetFields()[request.SubsetKey]
+	if !ok {
+		return s
+	}
+	s.Set = true
+	switch k := value.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		s.Add(k.StringValue)
+	case *structpb.Value_ListValue:
+		for _, v := range k.ListValue.GetValues() {
+			s.Add(v.GetStringValue())
+		}
+	}
+	return s
+}
+
+// envoyRequest is the namespace of typed metadata in which Envoy's filter ai_protocol_manager tells what it has read of a
+// request. Only Envoy can write there.
+const envoyRequest = "envoy.ai.request_info"
+
+// envoyReadOf returns what the metadata of request headers tells that Envoy has read; nil if it tells nothing.
+func envoyReadOf(m *corev3.Metadata) *request.EnvoyRead {
 	packed := m.GetTypedFilterMetadata()[envoyRequest]
 	if packed == nil {
 		return nil
@@ -33,14 +99,14 @@ func requestInfoOf(m *corev3.Metadata) *requestInfo {
 	if err := packed.UnmarshalTo(&read); err != nil {
 		return nil // of another type: nothing is known
 	}
-	info := &requestInfo{
-		model: read.GetModel(), streams: read.GetStream().GetValue(), input: estimate.Unknown, most: estimate.Unknown,
+	info := &request.EnvoyRead{
+		Model: read.GetModel(), Streams: read.GetStream().GetValue(), Input: estimate.Unknown, Most: estimate.Unknown,
 	}
 	if n := read.GetEstimatedInputTokens(); n != nil {
-		info.input = tokens(n.GetValue())
+		info.Input = tokens(n.GetValue())
 	}
 	if n := read.GetMaxOutputTokens().GetValue(); n > 0 { // engines differ in what 0 means
-		info.most = tokens(n)
+		info.Most = tokens(n)
 	}
 	return info
 }

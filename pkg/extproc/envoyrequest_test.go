@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 func withRequestInfo(m *extprocv3.ProcessingRequest, packed *anypb.Any) *extprocv3.ProcessingRequest {
@@ -80,7 +81,7 @@ func TestRequestReadByEnvoyBesideABody(t *testing.T) {
 	for _, mode := range []string{"FULL_DUPLEX/NONE", "BUFFERED/NONE"} {
 		inBubble(t, mode, func(cfg *Config) {
 			inTokens(cfg)
-			cfg.Models = []Model{{Name: "read", Targets: []Target{{Name: "target", Weight: 1}}}}
+			cfg.Models = []request.Model{{Name: "read", Targets: []request.Target{{Name: "target", Weight: 1}}}}
 		}, func(c *conversation) {
 			c.say(withRequestInfo(chat(), mustPack(readByEnvoy)))
 			c.heard()

@@ -32,7 +32,7 @@ func (st *mainStream) readEnvoyUsage(m *extprocv3.ProcessingRequest) {
 		Input: tokens(in.GetValue()), Output: tokens(out.GetValue()),
 		Cached: tokens(read.GetInputTokenDetails().GetCachedTokens().GetValue()),
 	}
-	whole := in != nil && (out != nil || st.promptOnly())
+	whole := in != nil && (out != nil || st.request.PromptOnly)
 	if !whole || read.GetExtractionStatus() == aiv3.TokenUsage_PARTIAL { // or an earlier state
 		if st.charge != nil {
 			st.charge.atLeast(t)

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // everyMessage has each kind of message that Envoy can send, and one of a later Envoy.
@@ -40,7 +41,7 @@ var everyState = []struct {
 	{"first message", func(*conversation) bool { return true }},
 	{"body awaited", func(c *conversation) bool {
 		c.say(chat())
-		return c.mode.request != modeNone && c.mode.request != modeStreamed
+		return c.mode.request != request.None && c.mode.request != request.Streamed
 	}},
 	{"queued, and granted after the message", func(c *conversation) bool {
 		c.controller.hold = true
@@ -49,7 +50,7 @@ var everyState = []struct {
 	}},
 	{"placed", func(c *conversation) bool { c.leadToGrant(); return true }},
 	{"placed, response headers skipped", func(c *conversation) bool {
-		if c.mode.request == modeFullDuplex {
+		if c.mode.request == request.FullDuplex {
 			return false
 		}
 		c.server.presence.appeared()
@@ -74,7 +75,7 @@ var everyState = []struct {
 		c.say(chat())
 		synctest.Wait()
 		c.say(responseHeaders("413", true))
-		return c.mode.request != modeNone && c.mode.request != modeStreamed
+		return c.mode.request != request.None && c.mode.request != request.Streamed
 	}},
 	{"rejected", func(c *conversation) bool {
 		c.controller.reject = flowcontrol.ErrShed
@@ -84,7 +85,7 @@ var everyState = []struct {
 	{"not a request", func(c *conversation) bool { c.say(responseHeaders("404", false)); return true }},
 	{"placed by an earlier filter", func(c *conversation) bool {
 		m := chat()
-		m.MetadataContext = metadataOf("envoy.lb", destinationHeader, structpb.NewStringValue("10.0.0.1:8000"))
+		m.MetadataContext = metadataOf("envoy.lb", request.DestinationHeader, structpb.NewStringValue("10.0.0.1:8000"))
 		c.say(m)
 		return true
 	}},
@@ -122,7 +123,7 @@ var everyState = []struct {
 // leadToGrant sends the fewest messages from which a request is offered.
 func (c *conversation) leadToGrant() {
 	c.say(chat("x-gateway-model-name", "m"))
-	if c.mode.request == modeFullDuplex {
+	if c.mode.request == request.FullDuplex {
 		c.say(requestBodyOf(`{"model":"m"}`, true))
 	}
 }

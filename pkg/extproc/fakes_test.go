@@ -23,6 +23,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // fakeController stands for the queue: it grants at once or when the test says so, and counts outcomes.
@@ -186,13 +187,13 @@ type fakePicker struct {
 	fallbacks []string
 	err       error
 	model     string
-	subset    Subset
+	subset    request.Subset
 	boom      bool   // Chosen panics
 	onChosen  func() // called by Chosen; nil for nothing
 	lists     []string
 }
 
-func (p *fakePicker) Prepare(model string, subset Subset) (Placement, error) {
+func (p *fakePicker) Prepare(model string, subset request.Subset) (Placement, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.model, p.subset = model, subset
@@ -347,8 +348,8 @@ func (b *testbench) open(mode string) *conversation {
 		testbench: b, stream: &fakeStream{ctx: ctx, in: make(chan *extprocv3.ProcessingRequest, 64)},
 		cancel: cancel, done: make(chan error, 1), first: true,
 	}
-	request, response, _ := strings.Cut(mode, "/")
-	c.mode.request = requestMode(slices.Index([]string{"NONE", "STREAMED", "BUFFERED", "BUFFERED_PARTIAL", "FULL_DUPLEX"}, request))
+	body, response, _ := strings.Cut(mode, "/")
+	c.mode.request = request.BodyMode(slices.Index([]string{"NONE", "STREAMED", "BUFFERED", "BUFFERED_PARTIAL", "FULL_DUPLEX"}, body))
 	if response == "FULL_DUPLEX" {
 		c.mode.response = modev3.ProcessingMode_FULL_DUPLEX_STREAMED
 	} else {
@@ -362,10 +363,10 @@ func (b *testbench) open(mode string) *conversation {
 	return c
 }
 
-var requestModes = map[requestMode]modev3.ProcessingMode_BodySendMode{
-	modeNone: modev3.ProcessingMode_NONE, modeStreamed: modev3.ProcessingMode_STREAMED,
-	modeBuffered: modev3.ProcessingMode_BUFFERED, modePartial: modev3.ProcessingMode_BUFFERED_PARTIAL,
-	modeFullDuplex: modev3.ProcessingMode_FULL_DUPLEX_STREAMED,
+var requestModes = map[request.BodyMode]modev3.ProcessingMode_BodySendMode{
+	request.None: modev3.ProcessingMode_NONE, request.Streamed: modev3.ProcessingMode_STREAMED,
+	request.Buffered: modev3.ProcessingMode_BUFFERED, request.Partial: modev3.ProcessingMode_BUFFERED_PARTIAL,
+	request.FullDuplex: modev3.ProcessingMode_FULL_DUPLEX_STREAMED,
 }
 
 // say sends one message of Envoy.
@@ -473,7 +474,7 @@ func render(m *extprocv3.ProcessingResponse) string {
 		w = append(w, fmt.Sprintf("immediate %d %s", r.ImmediateResponse.GetStatus().GetCode(), r.ImmediateResponse.GetDetails()))
 	case nil:
 	}
-	if v := m.GetDynamicMetadata().GetFields()["envoy.lb"].GetStructValue().GetFields()[destinationHeader]; v != nil {
+	if v := m.GetDynamicMetadata().GetFields()["envoy.lb"].GetStructValue().GetFields()[request.DestinationHeader]; v != nil {
 		w = append(w, "meta="+v.GetStringValue())
 	}
 	if linkOf(m) != "" {

@@ -8,6 +8,8 @@ import (
 	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // The role of a filter, where Envoy's configuration states it: grpc_service.initial_metadata of the ext_proc filter sets
@@ -87,29 +89,12 @@ func (s *Server) firstState(first *extprocv3.ProcessingRequest) state {
 // say, or another endpoint picker. If two filters asked Weir to admit the same request, the first leases would use up
 // the stock and the second ones would wait forever (ADR 0018). Clients cannot write dynamic metadata.
 func placedBefore(m *corev3.Metadata) bool {
-	return m.GetFilterMetadata()[destinationNamespace].GetFields()[destinationHeader] != nil
-}
-
-// requestMode is how Envoy sends the request body.
-type requestMode uint8
-
-const (
-	modeNone       requestMode = iota // not at all
-	modeStreamed                      // in chunks, after the headers were answered
-	modeBuffered                      // in one message
-	modePartial                       // in one message, up to the buffer's limit
-	modeFullDuplex                    // in chunks, which have to be sent back
-	numModes       = iota
-)
-
-// String returns the mode as Envoy's configuration spells it.
-func (m requestMode) String() string {
-	return [numModes]string{"NONE", "STREAMED", "BUFFERED", "BUFFERED_PARTIAL", "FULL_DUPLEX_STREAMED"}[m]
+	return m.GetFilterMetadata()[destinationNamespace].GetFields()[request.DestinationHeader] != nil
 }
 
 // modes are the two body modes of a stream.
 type modes struct {
-	request  requestMode
+	request  request.BodyMode
 	response modev3.ProcessingMode_BodySendMode
 }
 
@@ -120,15 +105,15 @@ func modesOf(first *extprocv3.ProcessingRequest) (m modes, known bool) {
 	m.response = p.GetResponseBodyMode()
 	switch p.GetRequestBodyMode() {
 	case modev3.ProcessingMode_STREAMED:
-		m.request = modeStreamed
+		m.request = request.Streamed
 	case modev3.ProcessingMode_BUFFERED:
-		m.request = modeBuffered
+		m.request = request.Buffered
 	case modev3.ProcessingMode_BUFFERED_PARTIAL:
-		m.request = modePartial
+		m.request = request.Partial
 	case modev3.ProcessingMode_FULL_DUPLEX_STREAMED, modev3.ProcessingMode_GRPC:
-		m.request = modeFullDuplex
+		m.request = request.FullDuplex
 	default:
-		m.request = modeNone
+		m.request = request.None
 	}
 	return m, p != nil
 }
@@ -140,5 +125,5 @@ func (m modes) echoesResponse() bool {
 
 // canSkipBody reports whether the answer to the request headers can override the request body's mode to NONE.
 func (m modes) canSkipBody() bool {
-	return m.request == modeBuffered || m.request == modePartial || m.request == modeStreamed
+	return m.request == request.Buffered || m.request == request.Partial || m.request == request.Streamed
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // FuzzMessages: whatever Envoy sends in whatever order and mode, and whatever the queue does meanwhile, a stream
@@ -25,7 +26,7 @@ func FuzzMessages(f *testing.F) {
 	f.Add(uint8(4), uint8(0), []byte{0, 3, 249, 4, 6})
 	f.Add(uint8(4), uint8(4), []byte{0, 3, 4, 6, 7, 23, 39, 23, 8})
 	f.Add(uint8(2), uint8(1), []byte{0, 4, 6, 7, 23, 39, 23, 183})
-	f.Fuzz(func(t *testing.T, requestMode, responseMode uint8, script []byte) {
+	f.Fuzz(func(t *testing.T, requestBodies, responseBodies uint8, script []byte) {
 		if len(script) > 40 {
 			return
 		}
@@ -38,7 +39,7 @@ func FuzzMessages(f *testing.F) {
 			})
 			b.controller.grant = make(chan error, 64)
 			b.controller.preempt = make(chan struct{})
-			c := b.open(modes[requestMode%5] + "/" + modes[responseMode%5])
+			c := b.open(modes[requestBodies%5] + "/" + modes[responseBodies%5])
 			preempted := false
 			for _, op := range script {
 				switch op % 16 {
@@ -129,7 +130,7 @@ func FuzzSubset(f *testing.F) {
 }
 
 func subsetMetadata(v *structpb.Value) *corev3.Metadata {
-	return metadataOf(subsetNamespace, subsetKey, v)
+	return metadataOf(request.SubsetNamespace, request.SubsetKey, v)
 }
 
 func metadataOf(namespace, key string, v *structpb.Value) *corev3.Metadata {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
@@ -48,8 +49,8 @@ func preemptive(t *testing.T) (*testbench, *flowcontrol.RequestQueueController) 
 	}
 	c.SetBackends(make([]stock.Backend, 1), nil, nil)
 	b := newBench(t, func(c *Config) {
-		c.Tiers = []Tier{{Name: "high"}, {Name: "low"}}
-		c.Criticality = Criticality{Header: "x-class", Default: "low"}
+		c.Tiers = []request.Tier{{Name: "high"}, {Name: "low"}}
+		c.Criticality = request.Criticality{Header: "x-class", Default: "low"}
 	})
 	b.server.controller = Controlled(c)
 	return b, c

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 func containsText(b []byte, text string) bool { return bytes.Contains(b, []byte(text)) }
@@ -13,11 +15,11 @@ func containsText(b []byte, text string) bool { return bytes.Contains(b, []byte(
 // Clients can make up names of models. With "shared" all unknown models are one flow and one label. A model that the
 // configuration or an endpoint lists is its own flow.
 func TestUnknownModelsShareAFlow(t *testing.T) {
-	for _, policy := range []UnknownModelsPolicy{UnknownModelsOwn, UnknownModelsShared} {
+	for _, policy := range []request.UnknownModelsPolicy{request.UnknownModelsOwn, request.UnknownModelsShared} {
 		for model, known := range map[string]bool{"listed": true, "configured": true, "zz0": false, "configured-v1": false} {
 			change := func(c *Config) {
 				c.UnknownModels = policy
-				c.Models = []Model{{Name: "configured", Targets: []Target{{Name: "configured-v1", Weight: 1}}}}
+				c.Models = []request.Model{{Name: "configured", Targets: []request.Target{{Name: "configured-v1", Weight: 1}}}}
 			}
 			inBubble(t, "BUFFERED/NONE", change, func(c *conversation) {
 				c.picker.lists = []string{"listed"}
@@ -29,7 +31,7 @@ func TestUnknownModelsShareAFlow(t *testing.T) {
 					target = "configured-v1"
 				}
 				flow, label := model+"/"+target, model
-				if policy == UnknownModelsShared && !known {
+				if policy == request.UnknownModelsShared && !known {
 					flow, label, target = "unknown", "unknown", "unknown"
 				}
 				if r := c.controller.requests[0]; r.Flow != flow || r.Model != label || r.TargetModel != target {
@@ -46,25 +48,25 @@ func TestUnknownModelsShareAFlow(t *testing.T) {
 // Requests without an identity have their model's flow, or share one. A tenant that is called anonymous is somebody else,
 // whose policy is not that of those without a name either.
 func TestAnonymous(t *testing.T) {
-	named := hashedFlow("anonymous")
+	named := request.HashedFlowName("anonymous")
 	for _, test := range []struct {
 		name, tenant string
-		policy       AnonymousPolicy
+		policy       request.AnonymousPolicy
 		key          []string
 		want         string
 		tier         int
 	}{
-		{"nobody", "", AnonymousModel, []string{"header:x-tenant", "model"}, "m/m", 2},
-		{"nobody", "", AnonymousShared, []string{"header:x-tenant", "model"}, "anonymous", 2},
-		{"nobody, by model first", "", AnonymousShared, []string{"model", "header:x-tenant"}, "anonymous", 2},
-		{"a tenant", "a", AnonymousShared, []string{"header:x-tenant", "model"}, "a", 0},
-		{"a tenant, by model first", "a", AnonymousShared, []string{"model", "header:x-tenant"}, "m/m", 0},
-		{"one of that name", "anonymous", AnonymousShared, []string{"header:x-tenant", "model"}, named, 0},
-		{"one of that name", "anonymous", AnonymousModel, []string{"header:x-tenant"}, named, 0},
+		{"nobody", "", request.AnonymousModel, []string{"header:x-tenant", "model"}, "m/m", 2},
+		{"nobody", "", request.AnonymousShared, []string{"header:x-tenant", "model"}, "anonymous", 2},
+		{"nobody, by model first", "", request.AnonymousShared, []string{"model", "header:x-tenant"}, "anonymous", 2},
+		{"a tenant", "a", request.AnonymousShared, []string{"header:x-tenant", "model"}, "a", 0},
+		{"a tenant, by model first", "a", request.AnonymousShared, []string{"model", "header:x-tenant"}, "m/m", 0},
+		{"one of that name", "anonymous", request.AnonymousShared, []string{"header:x-tenant", "model"}, named, 0},
+		{"one of that name", "anonymous", request.AnonymousModel, []string{"header:x-tenant"}, named, 0},
 	} {
 		change := func(c *Config) {
 			c.FlowKey, c.Anonymous, c.Criticality.Default = test.key, test.policy, "Critical"
-			c.TenantPolicies = map[string]TenantPolicy{"anonymous": {MaxClass: "sheddable"}}
+			c.TenantPolicies = map[string]request.TenantPolicy{"anonymous": {MaxClass: "sheddable"}}
 		}
 		inBubble(t, "NONE/NONE", change, func(c *conversation) {
 			c.say(chat("x-tenant", test.tenant, "x-gateway-model-name", "m"))
@@ -79,9 +81,11 @@ func TestAnonymous(t *testing.T) {
 // A tenant that is called like a flow of models is somebody else, whose policy stays its own; where there is no such flow,
 // and for any other name, a tenant is known by the name that it has.
 func TestNobodyClaimsAFlowOfModels(t *testing.T) {
-	shared := func(c *Config) { c.UnknownModels = UnknownModelsShared }
+	shared := func(c *Config) { c.UnknownModels = request.UnknownModelsShared }
 	own := func(*Config) {}
-	configured := func(c *Config) { c.Models = []Model{{Name: "m", Targets: []Target{{Name: "v1", Weight: 1}}}} }
+	configured := func(c *Config) {
+		c.Models = []request.Model{{Name: "m", Targets: []request.Target{{Name: "v1", Weight: 1}}}}
+	}
 	byTenant := func(c *Config) { shared(c); c.FlowKey = []string{"header:x-tenant"} }
 	long := strings.Repeat("org/", 40)
 	for _, test := range []struct {
@@ -108,11 +112,11 @@ func TestNobodyClaimsAFlowOfModels(t *testing.T) {
 	} {
 		want := test.tenant
 		if test.hashed {
-			want = hashedFlow(test.tenant)
+			want = request.HashedFlowName(test.tenant)
 		}
 		change := func(c *Config) {
 			c.FlowKey, c.Criticality.Default = []string{"header:x-tenant", "model"}, "Critical"
-			c.TenantPolicies = map[string]TenantPolicy{test.tenant: {MaxClass: "sheddable"}}
+			c.TenantPolicies = map[string]request.TenantPolicy{test.tenant: {MaxClass: "sheddable"}}
 			test.change(c)
 		}
 		inBubble(t, "NONE/NONE", change, func(c *conversation) {
@@ -125,14 +129,14 @@ func TestNobodyClaimsAFlowOfModels(t *testing.T) {
 	}
 }
 
-func toOther(c *Config) { c.OtherTargets = []Target{{Name: "other", Weight: 1}} }
+func toOther(c *Config) { c.OtherTargets = []request.Target{{Name: "other", Weight: 1}} }
 
 // A target for all other models is that of models that are not configured, and makes none of them known.
 func TestOtherModelsHaveATarget(t *testing.T) {
 	for model, want := range map[string]string{"configured": "configured/configured", "zz0": "unknown", "": "anonymous"} {
 		change := func(c *Config) {
 			toOther(c)
-			c.UnknownModels, c.Models = UnknownModelsShared, []Model{{Name: "configured"}}
+			c.UnknownModels, c.Models = request.UnknownModelsShared, []request.Model{{Name: "configured"}}
 		}
 		inBubble(t, "NONE/NONE", change, func(c *conversation) {
 			c.say(chat("x-gateway-model-name", model))
@@ -151,7 +155,7 @@ func TestOtherModelsHaveATarget(t *testing.T) {
 // Refusals are not labelled with an unknown model's name either. A tenant is its own flow whatever model it asks for.
 func TestUnknownModelElsewhere(t *testing.T) {
 	change := func(c *Config) {
-		c.UnknownModels, c.FlowKey = UnknownModelsShared, []string{"header:x-tenant", "model"}
+		c.UnknownModels, c.FlowKey = request.UnknownModelsShared, []string{"header:x-tenant", "model"}
 	}
 	inBubble(t, "BUFFERED/NONE", change, func(c *conversation) {
 		c.picker.err = fmt.Errorf("no endpoint serves it")
@@ -169,7 +173,7 @@ func TestUnknownModelElsewhere(t *testing.T) {
 		}
 	})
 	// If models name no flows, unknown models do not either.
-	byName := func(c *Config) { c.UnknownModels, c.FlowKey = UnknownModelsShared, []string{"header:x-tenant"} }
+	byName := func(c *Config) { c.UnknownModels, c.FlowKey = request.UnknownModelsShared, []string{"header:x-tenant"} }
 	inBubble(t, "BUFFERED/NONE", byName, func(c *conversation) {
 		c.say(chat("x-gateway-model-name", "zz1"))
 		c.heard()
@@ -191,7 +195,7 @@ func TestHashedFlowKeys(t *testing.T) {
 		change := func(c *Config) {
 			c.HashFlowKeys, c.FlowKey = true, []string{"header:authorization", "model"}
 			c.Criticality.Default = "Critical"
-			c.TenantPolicies = map[string]TenantPolicy{secret: {MaxClass: "default"}, hash(other): {MaxClass: "sheddable"}}
+			c.TenantPolicies = map[string]request.TenantPolicy{secret: {MaxClass: "default"}, hash(other): {MaxClass: "sheddable"}}
 		}
 		inBubble(t, "NONE/NONE", change, func(c *conversation) {
 			c.say(chat("authorization", tenant, "x-gateway-model-name", "m"))
@@ -215,7 +219,7 @@ func TestHashedFlowKeys(t *testing.T) {
 func TestHashedFlowKeysAndPolicies(t *testing.T) {
 	change := func(c *Config) {
 		c.HashFlowKeys, c.FlowKey = true, []string{"header:x-tenant"}
-		c.TenantPolicies = map[string]TenantPolicy{"a": {MaxClass: "Critical"}, "*": {MaxClass: "default"}, "anonymous": {MaxClass: "sheddable"}}
+		c.TenantPolicies = map[string]request.TenantPolicy{"a": {MaxClass: "Critical"}, "*": {MaxClass: "default"}, "anonymous": {MaxClass: "sheddable"}}
 	}
 	for tenant, want := range map[string]int{"a": 0, "b": 1, "": 2} {
 		inBubble(t, "NONE/NONE", change, func(c *conversation) {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // An inbox is bounded in messages and in bytes, and all of them in total. An empty inbox takes one message whatever the
@@ -39,7 +41,7 @@ func TestInboxBounds(t *testing.T) {
 
 // A body that arrives while its request waits in the header phase goes on after the grant, complete and in order.
 func TestBodyThatComesWhileQueued(t *testing.T) {
-	inBubble(t, "FULL_DUPLEX/NONE", func(c *Config) { c.RequestBody = BodyNever }, func(c *conversation) {
+	inBubble(t, "FULL_DUPLEX/NONE", func(c *Config) { c.RequestBody = request.BodyNever }, func(c *conversation) {
 		c.controller.hold = true
 		c.say(chat())
 		var want strings.Builder

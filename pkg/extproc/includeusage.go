@@ -12,48 +12,14 @@ import (
 // again, where Envoy shows it the body of the request (BUFFERED, BUFFERED_PARTIAL or FULL_DUPLEX_STREAMED) and that of the
 // response (STREAMED or FULL_DUPLEX_STREAMED).
 
-// mayAskForUsage reports whether Weir is to ask for the usage of the response if it streams and its client does not ask.
-func (st *mainStream) mayAskForUsage() bool {
-	if !st.cfg.IncludeUsage || st.passes || st.api != openAI || st.info != nil && !st.info.streams {
-		return false
-	}
-	switch inferencePath(st.headers.values[slotPath]) {
-	case "/v1/chat/completions", "/v1/completions":
-	default:
-		return false
-	}
-	if m := st.modes; !m.showsResponse() || m.request == modeNone || m.request == modeStreamed {
-		st.server.once.warn(st.server.log, "includeUsage", "tokens.includeUsage cannot ask for the usage of streamed answers: "+
-			"that needs a request_body_mode of BUFFERED or FULL_DUPLEX_STREAMED, and a response_body_mode of STREAMED or "+
-			"FULL_DUPLEX_STREAMED", "request_body_mode", m.request.String(), "response_body_mode", m.response.String())
-		return false
-	}
-	return st.readsUsage()
-}
-
-// edits returns what is to be changed in the collected body; nil if nothing is.
-func (st *mainStream) edits() (edits []body.Edit) {
-	f := &st.body.fields
-	if st.target != "" && f.ModelEnd > 0 && f.Model != st.target {
-		edits = append(edits, f.Rename(st.target))
-	}
-	if f.Stream && f.AskUsage.Text != "" && st.mayAskForUsage() {
-		edits = append(edits, f.AskUsage)
-	}
-	return edits
-}
-
 // edit returns the collected body with its edits. If it asks for usage, the model server is told not to compress its
 // response, from which the usage is to be taken out.
-func (st *mainStream) edit(edits []body.Edit, own *ownPart) []byte {
-	f := &st.body.fields
-	for _, e := range edits {
-		if e == f.AskUsage {
-			st.asked = true
-			own.set = append(own.set, setHeader("accept-encoding", "identity"))
-		}
+func (st *mainStream) edit(own *ownPart) []byte {
+	if st.request.AsksUsage {
+		st.asked = true
+		own.set = append(own.set, setHeader("accept-encoding", "identity"))
 	}
-	return body.Apply(st.body.bytes, edits...)
+	return body.Apply(st.body.bytes, st.request.Edits...)
 }
 
 // beginStrip begins to take the usage out of a response whose client has not asked for it. The announced length of such a

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // A request's ID travels in this field of dynamic metadata, which no client can write: the answer to the main filter sets
@@ -25,7 +27,7 @@ type link struct {
 	lease     Lease
 	picked    string // the first endpoint of the destination
 	begun     time.Time
-	shape     api
+	shape     request.API
 	responses bool // the request is for /v1/responses
 
 	// served is the address of the endpoint that served, if it is not the one picked; nil otherwise.
@@ -92,7 +94,7 @@ func (st *mainStream) linkToGate() {
 	picked, _ := st.placement.Chosen()
 	st.link = &link{
 		picked: picked,
-		lease:  st.lease, begun: st.begun, shape: st.errorShape(), responses: isResponses(st.headers.values[slotPath]),
+		lease:  st.lease, begun: st.begun, shape: st.request.ErrorShape(), responses: st.request.IsResponses(),
 	}
 	st.server.links.add(st.link)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weir-epp/weir/pkg/extproc/usage"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // metrics are the metrics of the streams. The controller counts the outcomes of requests.
@@ -34,7 +35,7 @@ type metrics struct {
 	gateStreams     prometheus.Gauge
 	gateUnknown     prometheus.Counter
 	placedBefore    prometheus.Counter
-	streamsByMode   [numModes]prometheus.Counter
+	streamsByMode   [request.NumModes]prometheus.Counter
 	statusByHundred [6]prometheus.Counter
 }
 
@@ -116,7 +117,7 @@ func newMetrics() *metrics {
 		m.ends[i] = m.endsVec.WithLabelValues(label)
 	}
 	for i := range m.streamsByMode {
-		m.streamsByMode[i] = m.streamsTotal.WithLabelValues(requestMode(i).String())
+		m.streamsByMode[i] = m.streamsTotal.WithLabelValues(request.BodyMode(i).String())
 	}
 	for i, label := range [...]string{"unknown", "1xx", "2xx", "3xx", "4xx", "5xx"} {
 		m.statusByHundred[i] = m.upstreamStatus.WithLabelValues(label)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // A request that has its destination already was placed by an earlier filter. In every mode it goes on unchanged, without a
@@ -17,7 +19,7 @@ func TestPlacedBefore(t *testing.T) {
 	} {
 		inBubble(t, mode, nil, func(c *conversation) {
 			m := chat("x-gateway-destination-endpoint", "10.0.0.1:8000")
-			m.MetadataContext = metadataOf("envoy.lb", destinationHeader, structpb.NewStringValue("10.0.0.1:8000"))
+			m.MetadataContext = metadataOf("envoy.lb", request.DestinationHeader, structpb.NewStringValue("10.0.0.1:8000"))
 			c.say(m)
 			if mode != "NONE/NONE" {
 				c.say(requestBodyOf("x", true))
@@ -33,7 +35,7 @@ func TestPlacedBefore(t *testing.T) {
 			}
 			again := c.open(mode)
 			m = chat()
-			m.MetadataContext = metadataOf("envoy.lb", destinationHeader, structpb.NewStringValue("10.0.0.1:8000"))
+			m.MetadataContext = metadataOf("envoy.lb", request.DestinationHeader, structpb.NewStringValue("10.0.0.1:8000"))
 			again.say(m)
 			again.settled(0)
 			if n := c.logged.has("has its destination already"); n != 1 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // The class and the priorities of a request are those of the named headers, and of no others: the first class header that
@@ -52,7 +53,7 @@ func TestPriorityTwice(t *testing.T) {
 }
 
 func withPolicyClass(c *Config) {
-	c.PolicyClass = PolicyClass{
+	c.PolicyClass = request.PolicyClass{
 		Headers:        []string{"X-Dynamo-Meta-Policy-Class", "x-dynamo-policy-class"},
 		PriorityHeader: "x-priority", StrictPriorityHeader: "x-strict", MaxStrictPriority: 3,
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // The main stream's response headers are skipped only for requests that can never be preempted, once responses come
@@ -40,7 +42,7 @@ func TestHeadersAreSkippedOnceTheGateIsAHabit(t *testing.T) {
 		if len(last.completed) != 1 || last.completed[0].Status != 418 {
 			t.Errorf("completed %+v, want the gate's status", last.completed)
 		}
-		if exchange("200", queueStateHeader, "1") {
+		if exchange("200", request.QueueStateHeader, "1") {
 			t.Error("skipped, though the client wants the queue's state in them")
 		}
 		mode = "BUFFERED/STREAMED"

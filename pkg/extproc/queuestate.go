@@ -6,6 +6,8 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // If responses.queueState allows it, a client that wants to slow down by itself asks for the queue's state with the
@@ -19,18 +21,13 @@ import (
 // (response_header_mode: SKIP), and where a model server's are so many or so large that Envoy, above its limit, would
 // answer 503 in their place.
 const (
-	queueStateHeader  = controlPrefix + "queue-state"
-	queuedHeader      = controlPrefix + "queued-ms"
-	queueLengthHeader = controlPrefix + "queue-length"
+	queuedHeader      = request.ControlPrefix + "queued-ms"
+	queueLengthHeader = request.ControlPrefix + "queue-length"
 )
 
 // wantsQueueState reports whether the client has asked for the queue's state and may be told.
 func (st *mainStream) wantsQueueState() bool {
-	if !st.cfg.Responses.QueueState {
-		return false
-	}
-	v := st.headers.values[slotQueueState]
-	return v == "1" || v == "true"
+	return st.cfg.Responses.QueueState && st.request.QueueState
 }
 
 // queueState returns the headers with the queue's state for a request that waited this long.

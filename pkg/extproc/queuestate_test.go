@@ -9,6 +9,7 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 func tellingState(c *Config) { c.Responses.QueueState = true }
@@ -17,7 +18,7 @@ func tellingState(c *Config) { c.Responses.QueueState = true }
 func TestQueueStateIsOffByDefault(t *testing.T) {
 	inBubble(t, "NONE/NONE", nil, func(c *conversation) {
 		c.controller.waiting, c.controller.queued = 7, time.Second
-		c.say(chat(queueStateHeader, "1"))
+		c.say(chat(request.QueueStateHeader, "1"))
 		c.say(responseHeaders("200", false))
 		if got := c.heard(); got != "headers "+dest+" -x-weir-queue-state "+meta+"; response-headers" {
 			t.Error(got)
@@ -25,7 +26,7 @@ func TestQueueStateIsOffByDefault(t *testing.T) {
 	})
 	inBubble(t, "NONE/NONE", nil, func(c *conversation) {
 		c.controller.reject = flowcontrol.ErrShed
-		c.say(chat(queueStateHeader, "1"))
+		c.say(chat(request.QueueStateHeader, "1"))
 		if headers := c.rejection(); headers[queuedHeader] != "" || headers[queueLengthHeader] != "" {
 			t.Errorf("%v", headers)
 		}
@@ -37,7 +38,7 @@ func TestQueueState(t *testing.T) {
 	for value, asked := range map[string]bool{"1": true, "true": true, "0": false, "": false, "yes": false} {
 		inBubble(t, "NONE/NONE", tellingState, func(c *conversation) {
 			c.controller.waiting, c.controller.queued = 7, 1234567*time.Microsecond
-			c.say(chat(queueStateHeader, value))
+			c.say(chat(request.QueueStateHeader, value))
 			if got := c.heard(); got != "headers "+dest+" -x-weir-queue-state "+meta {
 				t.Errorf("%q: %s", value, got)
 			}
@@ -55,7 +56,7 @@ func TestQueueState(t *testing.T) {
 
 // Room in response headers is Envoy's for answers, 100 headers and 60 KiB, whatever requests may have.
 func TestQueueStateNeedsRoom(t *testing.T) {
-	for _, requests := range []Limits{{MaxHeaders: 5, MaxHeaderBytes: 500}, {MaxHeaders: 198, MaxHeaderBytes: 97_792}} {
+	for _, requests := range []request.Limits{{MaxHeaders: 5, MaxHeaderBytes: 500}, {MaxHeaders: 198, MaxHeaderBytes: 97_792}} {
 		for _, test := range []struct {
 			headers, bytes int
 			told           bool
@@ -65,7 +66,7 @@ func TestQueueStateNeedsRoom(t *testing.T) {
 				c.Limits.MaxHeaders, c.Limits.MaxHeaderBytes = requests.MaxHeaders, requests.MaxHeaderBytes
 			}
 			inBubble(t, "NONE/NONE", configure, func(c *conversation) {
-				c.say(chat(queueStateHeader, "1"))
+				c.say(chat(request.QueueStateHeader, "1"))
 				c.heard()
 				c.say(responseOf(test.headers, test.bytes))
 				if got := strings.Contains(c.heard(), queueLengthHeader); got != test.told {
@@ -93,7 +94,7 @@ func responseOf(headers, bytes int) *extprocv3.ProcessingRequest {
 func TestQueueStateOfARejection(t *testing.T) {
 	inBubble(t, "NONE/NONE", tellingState, func(c *conversation) {
 		c.controller.waiting, c.controller.hold = 3, true
-		c.say(chat(queueStateHeader, "1"))
+		c.say(chat(request.QueueStateHeader, "1"))
 		c.heard()
 		time.Sleep(2 * time.Second)
 		c.controller.grant <- flowcontrol.ErrExpiredTTL
@@ -127,7 +128,7 @@ func TestDefectUploadCountedAsWaiting(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			inBubble(t, "BUFFERED/NONE", tellingState, func(c *conversation) {
 				c.controller.hold, c.controller.reject = test.waits, flowcontrol.ErrShed
-				c.say(chat(queueStateHeader, "1"))
+				c.say(chat(request.QueueStateHeader, "1"))
 				c.heard()
 				time.Sleep(10 * time.Second) // the upload
 				c.say(requestBodyOf(test.body, true))

@@ -14,6 +14,7 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // The headers of a rejection. Envoy's access log has the reason in %RESPONSE_CODE_DETAILS% as well.
@@ -87,7 +88,7 @@ func preemption(err error) *flowcontrol.Rejection {
 
 // reply returns the ImmediateResponse for rej, with its body in the shape of the given API's errors, and with further
 // headers.
-func (r *rejections) reply(rej *flowcontrol.Rejection, shape api, further ...*corev3.HeaderValueOption) *extprocv3.ProcessingResponse {
+func (r *rejections) reply(rej *flowcontrol.Rejection, shape request.API, further ...*corev3.HeaderValueOption) *extprocv3.ProcessingResponse {
 	o := rej.Outcome
 	headers := r.headers[o]
 	if rej.RetryAfter > 0 {
@@ -130,14 +131,14 @@ type anthropicError struct {
 	} `json:"error"`
 }
 
-func (r *rejections) body(rej *flowcontrol.Rejection, shape api) []byte {
+func (r *rejections) body(rej *flowcontrol.Rejection, shape request.API) []byte {
 	o := rej.Outcome
 	code := o.String()
 	if c, ok := r.codes[o]; ok {
 		code = c
 	}
 	var b []byte
-	if shape == anthropic {
+	if shape == request.Anthropic {
 		e := anthropicError{Type: "error"}
 		e.Error.Type, e.Error.Message, e.Error.Code = anthropicType(r.status[o]), message(rej), code
 		b, _ = json.Marshal(e) // marshalling strings cannot fail
@@ -214,8 +215,19 @@ type fieldError struct {
 func (e *fieldError) Error() string { return e.message }
 func (e *fieldError) Unwrap() error { return e.sentinel }
 
-func badRequest(field, message string) error {
-	return &fieldError{sentinel: flowcontrol.ErrBadRequest, field: field, message: message}
+// refusalOf returns what is wrong with a request as an error with the sentinel of its outcome.
+func refusalOf(err error) error {
+	if e := new(request.Error); errors.As(err, &e) {
+		f := &fieldError{sentinel: flowcontrol.ErrBadRequest, field: e.Field, message: e.Message}
+		if errors.Is(e, request.ErrTooLarge) {
+			f.sentinel = flowcontrol.ErrTooLarge
+		}
+		return f
+	}
+	if errors.Is(err, request.ErrEmptySubset) {
+		return fmt.Errorf("extproc: %w: %w", err, flowcontrol.ErrNoEndpoint)
+	}
+	return err
 }
 
 func unknownModel(name string) error {
@@ -223,10 +235,6 @@ func unknownModel(name string) error {
 		sentinel: flowcontrol.ErrUnknownModel, field: "model",
 		message: fmt.Sprintf("No model server serves the model %q.", name),
 	}
-}
-
-func tooLarge(message string) error {
-	return &fieldError{sentinel: flowcontrol.ErrTooLarge, message: message}
 }
 
 // message returns the text of a rejection. It shows only errors that the sender can mend.
@@ -237,13 +245,14 @@ func message(rej *flowcontrol.Rejection) string {
 	return messages[rej.Outcome]
 }
 
-// The messages for a full flow that is not the caller's own: most of the requests that wait there are others'.
-const (
-	modelFlowFull       = "Too many requests without a tenant are waiting for this model. Please retry later."
-	sharedModelFlowFull = "Too many requests are waiting for this model. Please retry later."
-	anonymousFlowFull   = "Too many requests without a tenant are waiting. Please retry later."
-	onlyFlowFull        = "Too many requests from all callers are waiting. Please retry later."
-)
+// flowFull are the messages for a full flow that is not the caller's own: most of the requests that wait there are others'.
+var flowFull = map[request.Sharing]string{
+	request.OfModel:     "Too many requests without a tenant are waiting for this model. Please retry later.",
+	request.OfModelAll:  "Too many requests are waiting for this model. Please retry later.",
+	request.OfAnonymous: "Too many requests without a tenant are waiting. Please retry later.",
+}
+
+const onlyFlowFull = "Too many requests from all callers are waiting. Please retry later."
 
 // wordedForCaller returns the rejection with a message that says whose flow is full, if it is not the caller's own: a
 // caller that asks for the first time has no requests waiting.
@@ -251,16 +260,11 @@ func (st *mainStream) wordedForCaller(rej *flowcontrol.Rejection) *flowcontrol.R
 	if rej.Outcome != flowcontrol.OutcomeFlowFull {
 		return rej
 	}
-	text := modelFlowFull
-	switch {
-	case st.cfg.OneFlow:
-		text = onlyFlowFull
-	case st.identity.owns(st.flow):
-		return rej
-	case st.flow == anonymous:
-		text = anonymousFlowFull
-	case st.identity.tenant != "":
-		text = sharedModelFlowFull
+	text := onlyFlowFull
+	if !st.cfg.OneFlow {
+		if text = flowFull[st.request.Sharing()]; text == "" {
+			return rej
+		}
 	}
 	told := *rej
 	told.Err = &fieldError{sentinel: rej.Err, message: text}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files")
@@ -20,7 +21,7 @@ func TestRejectionTable(t *testing.T) {
 	for _, name := range []string{"seed", "gateway", "smg", "dynamo"} {
 		r := newRejections(Responses{Preset: name})
 		for o := flowcontrol.OutcomeFlowFull; o < flowcontrol.NumOutcomes; o++ {
-			for _, shape := range []api{openAI, anthropic} {
+			for _, shape := range []request.API{request.OpenAI, request.Anthropic} {
 				rej := &flowcontrol.Rejection{Err: fmt.Errorf("inner: %s", o), Outcome: o, RetryAfter: 2345 * time.Millisecond}
 				if hopeless(o) {
 					rej.RetryAfter = 0
@@ -123,9 +124,9 @@ func TestUnknownModel(t *testing.T) {
 // again is not pointless.
 func TestNamedModelsAreNotUnknown(t *testing.T) {
 	named := func(c *Config) {
-		c.Models = []Model{{Name: "chat", Targets: []Target{{Name: "v1", Weight: 1}, {Name: "v2", Weight: 1}}}, {Name: "plain"}}
+		c.Models = []request.Model{{Name: "chat", Targets: []request.Target{{Name: "v1", Weight: 1}, {Name: "v2", Weight: 1}}}, {Name: "plain"}}
 	}
-	toDefault := func(c *Config) { named(c); c.OtherTargets = []Target{{Name: "default", Weight: 1}} }
+	toDefault := func(c *Config) { named(c); c.OtherTargets = []request.Target{{Name: "default", Weight: 1}} }
 	for _, test := range []struct {
 		model  string
 		config func(*Config)

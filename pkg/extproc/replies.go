@@ -1,7 +1,6 @@
 package extproc
 
 import (
-	"math/bits"
 	"slices"
 	"strconv"
 	"sync"
@@ -10,6 +9,8 @@ import (
 	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // maxChunk is the largest part of a body, in bytes, that Envoy accepts back in one message.
@@ -64,8 +65,8 @@ const (
 type replyKey struct {
 	// destination is the ordered list of endpoints, or "" for none.
 	destination string
-	// remove has a bit for each control header to remove.
-	remove uint64
+	// remove are the control headers to remove.
+	remove request.Slots
 	phase  phase
 	// noBody overrides the mode of the request body to NONE. responseBody is then the mode to keep for the response
 	// body, and noHeaders makes Envoy keep the response headers to itself.
@@ -206,7 +207,7 @@ func (c *compiled) newReply(k replyKey) *extprocv3.ProcessingResponse {
 	if k.destination != "" {
 		r.DynamicMetadata = &structpb.Struct{Fields: map[string]*structpb.Value{
 			destinationNamespace: structpb.NewStructValue(&structpb.Struct{Fields: map[string]*structpb.Value{
-				destinationHeader: structpb.NewStringValue(k.destination),
+				request.DestinationHeader: structpb.NewStringValue(k.destination),
 			}}),
 		}}
 	}
@@ -235,11 +236,9 @@ func (c *compiled) mutation(k replyKey) *extprocv3.HeaderMutation {
 	}
 	m := &extprocv3.HeaderMutation{}
 	if k.destination != "" {
-		m.SetHeaders = []*corev3.HeaderValueOption{setHeader(destinationHeader, k.destination)}
+		m.SetHeaders = []*corev3.HeaderValueOption{setHeader(request.DestinationHeader, k.destination)}
 	}
-	for rest := k.remove; rest != 0; rest &= rest - 1 {
-		m.RemoveHeaders = append(m.RemoveHeaders, c.names.names[bits.TrailingZeros64(rest)])
-	}
+	m.RemoveHeaders = c.rules.AppendNames(nil, k.remove)
 	return m
 }
 

@@ -5,6 +5,8 @@ import (
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -29,14 +31,14 @@ func TestOwnPartOfAReply(t *testing.T) {
 			want map[string]string
 		}{
 			"headers": {
-				replyKey{destination: "10.0.0.1:8000", remove: 1 << slotSLO, noBody: true},
+				replyKey{destination: "10.0.0.1:8000", remove: request.ContentLengthSlot, noBody: true},
 				map[string]string{
-					"nothing":                 "headers " + dest + " -x-llm-d-slo-ttft-ms" + mode + " " + meta + " override=NONE/NONE",
-					"a link":                  "headers " + dest + " -x-llm-d-slo-ttft-ms" + mode + " " + meta + " linked override=NONE/NONE",
-					"a trace context":         "headers " + dest + " +traceparent=" + traceparent + " -x-llm-d-slo-ttft-ms" + mode + " " + meta + " override=NONE/NONE",
-					"a header to remove":      "headers " + dest + " -x-llm-d-slo-ttft-ms -x-weir-x" + mode + " " + meta + " override=NONE/NONE",
-					"a rewritten body":        "headers " + dest + " -x-llm-d-slo-ttft-ms" + mode + " body={} " + meta + " override=NONE/NONE",
-					"a trace context, a link": "headers " + dest + " +traceparent=" + traceparent + " -x-llm-d-slo-ttft-ms" + mode + " " + meta + " linked override=NONE/NONE",
+					"nothing":                 "headers " + dest + " -content-length" + mode + " " + meta + " override=NONE/NONE",
+					"a link":                  "headers " + dest + " -content-length" + mode + " " + meta + " linked override=NONE/NONE",
+					"a trace context":         "headers " + dest + " +traceparent=" + traceparent + " -content-length" + mode + " " + meta + " override=NONE/NONE",
+					"a header to remove":      "headers " + dest + " -content-length -x-weir-x" + mode + " " + meta + " override=NONE/NONE",
+					"a rewritten body":        "headers " + dest + " -content-length" + mode + " body={} " + meta + " override=NONE/NONE",
+					"a trace context, a link": "headers " + dest + " +traceparent=" + traceparent + " -content-length" + mode + " " + meta + " linked override=NONE/NONE",
 				},
 			},
 			"body": {
@@ -74,7 +76,7 @@ func TestOwnPartOfAReply(t *testing.T) {
 // BenchmarkReply is the price of a reply: shared, with a request's own metadata, and with a header of its own.
 func BenchmarkReply(b *testing.B) {
 	c := compile(new(DefaultConfig()))
-	k := replyKey{destination: "10.0.0.1:8000", remove: 1 << c.modelHeader, noBody: true}
+	k := replyKey{destination: "10.0.0.1:8000", remove: request.ContentLengthSlot, noBody: true}
 	var r *extprocv3.ProcessingResponse
 	for _, own := range []string{"nothing", "a link", "a trace context", "a trace context, a link"} {
 		part := replyParts()[own]

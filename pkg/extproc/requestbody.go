@@ -1,14 +1,11 @@
 package extproc
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"sync"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
-	"github.com/weir-epp/weir/pkg/extproc/body"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // requestBody collects the body of one request.
@@ -21,13 +18,12 @@ type requestBody struct {
 	// trailers reports whether trailers ended the body. They are answered after it.
 	trailers bool
 	seen     bool
-	fields   body.Fields
 }
 
 // add appends the next part. The first part is kept without a copy, since most bodies are one message. Room for more
 // grows by doubling, up to the announced length and the limit; the account is charged for the room, not its contents.
 // The request is to be refused with the error.
-func (b *requestBody) add(part []byte, last bool, announced int64, limits *Limits, memory *bodyAccount, a *arrival) error {
+func (b *requestBody) add(part []byte, last bool, announced int64, limits *request.Limits, memory *bodyAccount, a *arrival) error {
 	b.seen = true
 	if last {
 		if err := memory.complete(a); err != nil {
@@ -35,8 +31,8 @@ func (b *requestBody) add(part []byte, last bool, announced int64, limits *Limit
 		}
 	}
 	length := int64(len(b.bytes) + len(part))
-	if length > limits.MaxBodyBytes {
-		return bodyTooLarge(limits.MaxBodyBytes)
+	if err := limits.CheckBody(length); err != nil {
+		return err
 	}
 	if len(part) == 0 {
 		return nil
@@ -65,34 +61,6 @@ func (b *requestBody) add(part []byte, last bool, announced int64, limits *Limit
 	}
 	b.bytes = append(b.bytes, part...)
 	return nil
-}
-
-func bodyTooLarge(limit int64) error {
-	return tooLarge(fmt.Sprintf("The request body is larger than %d bytes.", limit))
-}
-
-// scan reads the fields of a whole body. A body is a form if its content type says so, and JSON otherwise, whatever its
-// content type: no body can hide its model behind a type that Weir does not read.
-func (b *requestBody) scan(contentType string) error {
-	var err error
-	if body.IsForm(contentType) {
-		b.fields, err = body.ScanForm(b.bytes, contentType)
-	} else {
-		b.fields, err = body.Scan(b.bytes)
-	}
-	if err != nil {
-		return badRequest("", fmt.Sprintf("The request body is not valid: %v.", err))
-	}
-	return nil
-}
-
-// mayNameModel reports whether a more lenient reader than scan could find a model in the body: a form, or what begins
-// like a JSON object, in any encoding of JSON. Python reads NaN, deeper nesting, byte order marks and UTF-16; other
-// readers ignore what follows the object.
-func (b *requestBody) mayNameModel(contentType string) bool {
-	const before = " \t\r\n\x00\xef\xbb\xbf\xfe\xff" // blanks, the zeros of wider encodings, byte order marks
-	first := slices.IndexFunc(b.bytes, func(c byte) bool { return strings.IndexByte(before, c) < 0 })
-	return body.IsForm(contentType) || first >= 0 && b.bytes[first] == '{'
 }
 
 // turn decides who acts for a stream while the rest of its body is awaited: its handler, or whoever expels the request
@@ -124,13 +92,13 @@ func (t *turn) end() {
 // awaitBody begins to await the body.
 func (st *mainStream) awaitBody() {
 	announced := int64(0)
-	if st.modes.request != modeFullDuplex { // the other modes show nothing before the last byte
-		announced = min(max(st.headers.contentLength(), 0), st.cfg.Limits.MaxBodyBytes)
+	if st.modes.request != request.FullDuplex { // the other modes show nothing before the last byte
+		announced = min(max(st.request.ContentLength, 0), st.cfg.Limits.MaxBodyBytes)
 	}
 	st.enter(arriving)
 	st.turn.begin()
 	st.arrival = &arrival{stream: st}
-	st.server.memory.expect(st.arrival, st.identity.tenant, st.begun, st.cfg.Limits.BodyTimeout, announced)
+	st.server.memory.expect(st.arrival, st.request.Tenant, st.begun, st.cfg.Limits.BodyTimeout, announced)
 }
 
 // nextOfBody returns the next message while the body is awaited, or errFinished if the request was expelled meanwhile.
@@ -152,7 +120,7 @@ func (st *mainStream) receiveWithoutTurn() (*extprocv3.ProcessingRequest, error)
 // collect appends the next part of the body; last is set if no more is awaited. The request is to be refused with the
 // error.
 func (st *mainStream) collect(part []byte, last bool) error {
-	err := st.body.add(part, last, st.headers.contentLength(), &st.cfg.Limits, &st.server.memory, st.arrival)
+	err := st.body.add(part, last, st.request.ContentLength, &st.cfg.Limits, &st.server.memory, st.arrival)
 	if err != nil || last {
 		st.turn.end()
 	}

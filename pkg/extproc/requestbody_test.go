@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // No content type leads around the queue or to another flow. An engine may read any body as JSON, so Weir does too.
@@ -73,7 +75,7 @@ func TestUnreadableBodiesThatMayNameAModel(t *testing.T) {
 		})
 		// If nothing depends on the model, the body may be anything.
 		inBubble(t, "BUFFERED/NONE", func(cfg *Config) {
-			cfg.FlowKey, cfg.RequestBody = []string{"header:x-tenant"}, BodyAlways
+			cfg.FlowKey, cfg.RequestBody = []string{"header:x-tenant"}, request.BodyAlways
 			cfg.Models, cfg.RoutesByModel = nil, false
 		}, func(c *conversation) {
 			c.say(requestHeaders(false, ":method", "POST", ":path", "/llm/chat/completions", "content-type", test.contentType))
@@ -93,7 +95,7 @@ func TestModelOfAForm(t *testing.T) {
 		"RI\x00\xffFF\r\n--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\n"
 	const after = "\r\n--b--\r\n"
 	tiered := func(c *Config) {
-		c.Models = []Model{{Name: "m", Criticality: "Sheddable", Targets: []Target{{Name: "m-v1", Weight: 1}}}}
+		c.Models = []request.Model{{Name: "m", Criticality: "Sheddable", Targets: []request.Target{{Name: "m-v1", Weight: 1}}}}
 	}
 	form := func(pairs ...string) *extprocv3.ProcessingRequest {
 		return requestHeaders(false, append([]string{
@@ -149,7 +151,7 @@ func TestAPartSaysNothing(t *testing.T) {
 		c.settled(1)
 	})
 	// The part names no model either if none is needed or a trusted header has it.
-	inBubble(t, "BUFFERED_PARTIAL/NONE", func(c *Config) { c.RequestBody = BodyAlways }, func(c *conversation) {
+	inBubble(t, "BUFFERED_PARTIAL/NONE", func(c *Config) { c.RequestBody = request.BodyAlways }, func(c *conversation) {
 		c.say(chat("x-gateway-model-name", "m"))
 		c.say(requestBodyOf(`{"model":"cheap","messages":[`, false))
 		c.heard()

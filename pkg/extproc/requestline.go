@@ -90,7 +90,7 @@ func (st *mainStream) logRequest() {
 		status = st.cfg.status(rej.Outcome)
 	}
 	values := []any{
-		"id", st.id, "flow", st.flowKey(), "tier", st.tierName(), "model", st.model, "targetModel", st.target,
+		"id", st.id, "flow", st.flowKey(), "tier", st.tierName(), "model", st.request.Model, "targetModel", st.request.Target,
 		"wait", wait, "bypass", bypass, "endpoint", st.picked, "outcome", outcome.String(), "status", status,
 		"after", time.Since(st.begun),
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // theLine returns the only line of a request, without its total time.
@@ -182,7 +183,7 @@ func TestDecisionInMetadata(t *testing.T) {
 		"dispatched with another model": {
 			"BUFFERED/NONE", func(cfg *Config) {
 				with(cfg)
-				cfg.Models = []Model{{Name: "m", Targets: []Target{{Name: "v1", Weight: 1}}}}
+				cfg.Models = []request.Model{{Name: "m", Targets: []request.Target{{Name: "v1", Weight: 1}}}}
 			}, false,
 			func(c *conversation) {
 				c.say(chat())
@@ -248,7 +249,7 @@ func TestRefusalsNameTheirFlow(t *testing.T) {
 		"a model that is known": {[]string{"x-gateway-model-name", "m"}, "m/m"},
 		"neither":               {nil, ""},
 	} {
-		inBubble(t, "BUFFERED/NONE", func(cfg *Config) { tenants(cfg); cfg.RequestBody = BodyAlways }, func(c *conversation) {
+		inBubble(t, "BUFFERED/NONE", func(cfg *Config) { tenants(cfg); cfg.RequestBody = request.BodyAlways }, func(c *conversation) {
 			c.say(chat(test.header...))
 			c.say(requestBodyOf(`{`, true))
 			c.settled(1)

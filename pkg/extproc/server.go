@@ -39,9 +39,20 @@ type Server struct {
 	// config is replaced as a whole by SetConfig. A stream keeps the one from its start.
 	config atomic.Pointer[compiled]
 
-	// drawMu guards draw, which draws the targets of models.
-	drawMu sync.Mutex
-	draw   *rand.Rand
+	draw draw
+}
+
+// draw draws the targets of models. It is safe for concurrent use.
+type draw struct {
+	mu     sync.Mutex
+	source *rand.Rand // guarded by mu
+}
+
+// IntN implements request.Draw.
+func (d *draw) IntN(n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.source.IntN(n)
 }
 
 // Dependencies are what a Server works with. Controller, Picker and Registerer are required.
@@ -68,11 +79,10 @@ func NewServer(cfg Config, deps Dependencies) (*Server, error) {
 		log:        deps.Log,
 		metrics:    newMetrics(),
 		elsewhere:  newElsewhere(deps.Log, deps.Picker),
-		draw:       deps.Rand,
 		names:      deps.NameRequests,
 	}
-	if s.draw == nil {
-		s.draw = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	if s.draw.source = deps.Rand; s.draw.source == nil {
+		s.draw.source = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
 	s.plateau.report = s.reportPlateau
 	s.roll.replica, s.roll.charge = newReplica(), s.chargeByRecord

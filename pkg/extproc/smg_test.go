@@ -3,17 +3,19 @@ package extproc
 import (
 	"strings"
 	"testing"
+
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // smgLike sets what the profile smg-priority changes in this package.
 func smgLike(c *Config) {
 	one, zero, two := 1, 0, 2
 	c.FlowKey = []string{"header:x-tenant", "model"}
-	c.Tiers = []Tier{
+	c.Tiers = []request.Tier{
 		{Name: "system", MinPriority: &two}, {Name: "interactive", MinPriority: &one}, {Name: "default", MinPriority: &zero}, {Name: "bulk"},
 	}
-	c.Criticality = Criticality{Header: "x-smg-priority", Default: "Standard"}
-	c.TenantPolicies = map[string]TenantPolicy{"*": {MaxClass: "default"}, "vip": {MaxClass: "system"}, "chat": {MaxClass: "interactive"}}
+	c.Criticality = request.Criticality{Header: "x-smg-priority", Default: "Standard"}
+	c.TenantPolicies = map[string]request.TenantPolicy{"*": {MaxClass: "default"}, "vip": {MaxClass: "system"}, "chat": {MaxClass: "interactive"}}
 	c.Responses.Preset = "smg"
 }
 

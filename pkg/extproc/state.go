@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // state is where a main stream stands. doc.go draws the way of a request through the states.
@@ -149,14 +151,14 @@ func strayRequestHeaders(st *mainStream, _ *extprocv3.ProcessingRequest) error {
 }
 
 func ackRequestBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
-	if st.modes.request == modeFullDuplex {
+	if st.modes.request == request.FullDuplex {
 		return st.echoRequest(m.GetRequestBody().GetBody(), ends(m.GetRequestBody()))
 	}
 	return st.send(emptyRequestBody)
 }
 
 func strayRequestBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
-	if st.modes.request != modeFullDuplex {
+	if st.modes.request != request.FullDuplex {
 		st.unexpected("request body", st.state.String())
 	}
 	return ackRequestBody(st, m)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/extproc/usage"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // mainStream is the machine of one HTTP request. It belongs to its handler's goroutine, except while it awaits the rest
@@ -22,19 +23,10 @@ type mainStream struct {
 	turn  turn
 
 	// What the request says (readrequest.go).
-	headers  headers
-	api      api
-	info     *requestInfo // what Envoy has read of it; nil if it tells nothing
-	identity identity
-	subset   Subset
-	class    *corev3.Metadata // where the tier may be named; nil if the configuration names no such place
-	body     requestBody
-	arrival  *arrival // of the body; nil if none was awaited
-	model    string
-	target   string
-	passes   bool   // it is known not to be inference, and is placed without queueing
-	flow     string // the key of its flow, once known
-	rank     int    // of its tier; noRank until it is known
+	request request.Request
+	body    requestBody
+	arrival *arrival // of the body; nil if none was awaited
+	offered bool     // its flow and tier are known to the controller
 
 	// What became of it (admission.go, answerrequest.go).
 	placement Placement
@@ -69,7 +61,7 @@ type mainStream struct {
 // newMainStream returns the machine of a stream that begins with the given message.
 func newMainStream(c connection, first *extprocv3.ProcessingRequest) *mainStream {
 	s := c.server
-	st := &mainStream{connection: c, state: s.firstState(first), rank: noRank}
+	st := &mainStream{connection: c, state: s.firstState(first)}
 	var known bool
 	st.modes, known = modesOf(first)
 	s.metrics.streamsByMode[st.modes.request].Inc()
@@ -112,8 +104,8 @@ func (st *mainStream) refuse(err error) error { return st.reject(st.refusal(err)
 
 // refusal has the controller count a request that was not offered to it.
 func (st *mainStream) refusal(err error) *flowcontrol.Rejection {
-	model, target := st.labels()
-	return st.server.controller.Refuse(st.flowKey(), model, target, err)
+	model, target := st.request.Labels()
+	return st.server.controller.Refuse(st.flowKey(), model, target, refusalOf(err))
 }
 
 // reject sends the client a rejection, which is the last message. It returns an error in any case.
@@ -131,7 +123,7 @@ func (st *mainStream) reject(rej *flowcontrol.Rejection) error {
 		waited, _ := st.waited()
 		headers = st.queueState(waited)
 	}
-	last := st.cfg.rejections.reply(st.wordedForCaller(rej), st.errorShape(), headers...)
+	last := st.cfg.rejections.reply(st.wordedForCaller(rej), st.request.ErrorShape(), headers...)
 	if st.cfg.Responses.Metadata {
 		last.DynamicMetadata = weirMetadata(st.decision(rej.Outcome))
 	}
@@ -150,14 +142,6 @@ func (st *mainStream) rejectPreempted(err error) error {
 
 // pending reports whether the request still lacks its outcome.
 func (st *mainStream) pending() bool { return st.state.undecided() && st.rejection == nil }
-
-// errorShape returns the API whose errors the client understands.
-func (st *mainStream) errorShape() api {
-	if st.api == noAPI {
-		return apiOfPath(st.headers.values[slotPath])
-	}
-	return st.api
-}
 
 // end gives the request its outcome and releases what the stream holds, whatever ended it. A panic in one part does not
 // keep the others from being done, and goes no further: gRPC recovers none, so it would end the process.

@@ -8,6 +8,7 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // Every reply that names the only endpoint has these.
@@ -285,11 +286,11 @@ func atMost100(c *Config) { c.Limits.MaxBodyBytes = 100 }
 
 // rewriteM serves the model m as m-v1.
 func always100(c *Config) {
-	c.Limits.MaxBodyBytes, c.RequestBody = 100, BodyAlways
+	c.Limits.MaxBodyBytes, c.RequestBody = 100, request.BodyAlways
 }
 
 func rewriteM(c *Config) {
-	c.Models = []Model{{Name: "m", Targets: []Target{{Name: "m-v1", Weight: 1}}}}
+	c.Models = []request.Model{{Name: "m", Targets: []request.Target{{Name: "m-v1", Weight: 1}}}}
 }
 
 // Envoy's own responses, and the streams of a filter in observability mode, are not requests, so nothing is admitted.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // A trusted header comes from the gateway. If it comes twice, one of the two may be the client's, and nobody can tell
@@ -14,7 +15,7 @@ func TestTwoHeadersAreRefused(t *testing.T) {
 		c.FlowKey = []string{"header:x-tenant", "header:x-gateway-inference-fairness-id", "model"}
 		c.Criticality.ObjectiveHeaders = []string{"x-objective"}
 		c.Criticality.Header = "x-class"
-		c.TrustedHeaders = TrustedHeaders{Model: "x-model", Cost: "x-cost"}
+		c.TrustedHeaders = request.TrustedHeaders{Model: "x-model", Cost: "x-cost"}
 		c.DeadlineHeaders = []string{"x-deadline-ms"}
 	}
 	for _, test := range []struct {

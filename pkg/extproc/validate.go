@@ -3,66 +3,25 @@ package extproc
 import (
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
-
-	"golang.org/x/net/http/httpguts"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/invalid"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
-const (
-	// Every request has a place for each of these headers.
-	maxSources          = 16
-	maxDeadlineHeaders  = 16
-	maxObjectiveHeaders = 4
-
-	maxTargetWeight = 1_000_000
-	// maxBody is the largest gRPC message that a body may come in, in bytes.
-	maxBody = 1 << 30
-
-	leastStatus, mostStatus = 400, 599
-)
+// The statuses that responses may set.
+const leastStatus, mostStatus = 400, 599
 
 // Validate reports every problem at once, as invalid.Problems.
 func (c *Config) Validate() error {
 	var ps invalid.Problems
-	c.checkFlowKey(&ps)
-	c.checkTiers(&ps)
-	c.checkModels(&ps)
-	c.checkCriticality(&ps)
-	c.PolicyClass.check(&ps, invalid.At("PolicyClass"))
-	checkOptionalHeader(&ps, invalid.At("TrustedHeaders", "Model"), c.TrustedHeaders.Model)
-	checkOptionalHeader(&ps, invalid.At("TrustedHeaders", "Cost"), c.TrustedHeaders.Cost)
-	checkOptionalHeader(&ps, invalid.At("TrustedHeaders", "InputTokens"), c.TrustedHeaders.InputTokens)
+	ps.Under(nil, c.Config.Validate())
 	oneOf(&ps, invalid.At("Cost"), c.Cost, CostRequests, CostTokens)
 	oneOf(&ps, invalid.At("Usage"), c.Usage, UsageAuto, UsageTrailers, UsageBody, UsageALS, UsageNone)
 	if c.IncludeUsage {
 		c.checkIncludeUsage(&ps)
 	}
 	ps.Under(invalid.At("Tokens"), c.Tokens.Validate())
-	for i, name := range c.DeadlineHeaders {
-		checkHeader(&ps, invalid.At("DeadlineHeaders", i), name)
-	}
-	checkCount(&ps, invalid.At("DeadlineHeaders"), len(c.DeadlineHeaders), "headers", maxDeadlineHeaders)
-	oneOf(&ps, invalid.At("RequestBody"), c.RequestBody, BodyAuto, BodyAlways, BodyNever)
-	oneOf(&ps, invalid.At("UnknownModels"), c.UnknownModels, UnknownModelsOwn, UnknownModelsShared)
-	oneOf(&ps, invalid.At("Anonymous"), c.Anonymous, AnonymousModel, AnonymousShared)
-	if c.Anonymous == AnonymousShared && !slices.ContainsFunc(c.FlowKey, func(source string) bool { return source != "model" }) {
-		ps.Add(invalid.At("Anonymous"), string(c.Anonymous), "needs another source in %s than model: nobody would have an identity",
-			invalid.At("FlowKey"))
-	}
-	oneOf(&ps, invalid.At("PassOn"), c.PassOn, PassOnPick, PassOnQueue)
-	var paths invalid.Names
-	for i, path := range c.PassOnPaths {
-		at := invalid.At("PassOnPaths", i)
-		if paths.Check(&ps, at, path) && (path[0] != '/' || strings.ContainsAny(path, "?#")) {
-			ps.Add(at, path, "must be a path as clients send it: from its first slash, without the query")
-		}
-	}
-	c.Limits.check(&ps, invalid.At("Limits"))
 	c.Responses.check(&ps, invalid.At("Responses"))
 	return ps.Err()
 }
@@ -80,108 +39,10 @@ func (c *Config) checkIncludeUsage(ps *invalid.Problems) {
 		ps.Add(at, true, "needs %s %s, or %s %s: otherwise no answer is read", invalid.At("Cost"), CostTokens,
 			invalid.At("Usage"), UsageBody)
 	}
-	if c.RequestBody == BodyNever {
+	if c.RequestBody == request.BodyNever {
 		ps.Add(at, true, "needs %s %s or %s, is %s: the body of the request asks for the usage", invalid.At("RequestBody"),
-			BodyAuto, BodyAlways, BodyNever)
+			request.BodyAuto, request.BodyAlways, request.BodyNever)
 	}
-}
-
-func (c *Config) checkFlowKey(ps *invalid.Problems) {
-	at := invalid.At("FlowKey")
-	if len(c.FlowKey) == 0 {
-		ps.Add(at, invalid.Shown("[]"), "must name at least one source")
-	}
-	checkCount(ps, at, len(c.FlowKey), "sources", maxSources)
-	var sources invalid.Names
-	for i, text := range c.FlowKey {
-		if sources.Check(ps, at.At(i), text) {
-			checkSource(ps, at.At(i), text)
-		}
-	}
-}
-
-// checkTiers checks the order of the tiers; the queue, which owns them, checks the rest.
-func (c *Config) checkTiers(ps *invalid.Problems) {
-	if len(c.Tiers) == 0 {
-		ps.Add(invalid.At("Tiers"), invalid.Shown("[]"), "must have at least one tier")
-	}
-	var above *int
-	for i, t := range c.Tiers {
-		if t.MinPriority == nil {
-			continue
-		}
-		if above != nil && *t.MinPriority >= *above {
-			ps.Add(invalid.At("Tiers", i, "MinPriority"), *t.MinPriority, "must be below that of the tiers above (%d)", *above)
-		}
-		above = t.MinPriority
-	}
-}
-
-func (c *Config) checkModels(ps *invalid.Problems) {
-	var models, objectives invalid.Names
-	for i, m := range c.Models {
-		at := invalid.At("Models", i)
-		models.Check(ps, at.At("Name"), m.Name)
-		if m.Criticality != "" {
-			invalid.OneOf(ps, at.At("Criticality"), m.Criticality, tierWords(c.Tiers))
-		}
-		checkTargets(ps, at.At("Targets"), m.Targets)
-	}
-	checkTargets(ps, invalid.At("OtherTargets"), c.OtherTargets)
-	for i, o := range c.Objectives {
-		objectives.Check(ps, invalid.At("Objectives", i, "Name"), o.Name)
-	}
-}
-
-func checkTargets(ps *invalid.Problems, at invalid.Path, targets []Target) {
-	var names invalid.Names
-	for i, t := range targets {
-		names.Check(ps, at.At(i, "Name"), t.Name)
-		invalid.Within(ps, at.At(i, "Weight"), t.Weight, 1, maxTargetWeight)
-	}
-}
-
-func (c *Config) checkCriticality(ps *invalid.Problems) {
-	at := invalid.At("Criticality")
-	invalid.OneOf(ps, at.At("Default"), c.Criticality.Default, tierWords(c.Tiers))
-	for _, tenant := range slices.Sorted(maps.Keys(c.TenantPolicies)) {
-		p, at := c.TenantPolicies[tenant], invalid.At("TenantPolicies", invalid.Key(tenant))
-		if p.Class != "" {
-			invalid.OneOf(ps, at.At("Class"), p.Class, tierWords(c.Tiers))
-		}
-		if p.MaxClass != "" || p.Class == "" {
-			invalid.OneOf(ps, at.At("MaxClass"), p.MaxClass, tierWords(c.Tiers))
-		}
-	}
-	checkOptionalHeader(ps, at.At("Header"), c.Criticality.Header)
-	if m := c.Criticality.Metadata; m != "" {
-		checkSource(ps, at.At("Metadata"), metadataSource+m)
-	}
-	at = at.At("ObjectiveHeaders")
-	checkCount(ps, at, len(c.Criticality.ObjectiveHeaders), "headers", maxObjectiveHeaders)
-	var names invalid.Names
-	for i, name := range c.Criticality.ObjectiveHeaders {
-		if checkHeader(ps, at.At(i), name) {
-			names.Check(ps, at.At(i), strings.ToLower(name))
-		}
-	}
-}
-
-func (l *Limits) check(ps *invalid.Problems, at invalid.Path) {
-	body := at.At("MaxBodyBytes")
-	switch n := l.MaxBodyBytes; {
-	case !invalid.AtLeast(ps, body, n, 1):
-	case n > maxBody:
-		ps.Add(body, n, "must be at most %d (1 GiB)", maxBody)
-	case n > l.MaxBodyBytesTotal && l.MaxBodyBytesTotal >= 1:
-		ps.Add(body, n, "must be at most %s (%d)", at.At("MaxBodyBytesTotal"), l.MaxBodyBytesTotal)
-	}
-	invalid.AtLeast(ps, at.At("MaxBodyBytesTotal"), l.MaxBodyBytesTotal, 1)
-	if l.BodyTimeout <= 0 || l.BodyTimeout > LongestHold {
-		ps.Add(at.At("BodyTimeout"), l.BodyTimeout, "must be above %s and at most %s", time.Duration(0), LongestHold)
-	}
-	invalid.AtLeast(ps, at.At("MaxHeaderBytes"), l.MaxHeaderBytes, 1)
-	invalid.AtLeast(ps, at.At("MaxHeaders"), l.MaxHeaders, 1)
 }
 
 func (r *Responses) check(ps *invalid.Problems, at invalid.Path) {
@@ -206,34 +67,6 @@ func rejectionReasons() []string {
 		}
 	}
 	return reasons
-}
-
-// checkHeader checks that name is the name of a header (an HTTP token: RFC 9110, section 5.6.2), and reports whether it is.
-func checkHeader(ps *invalid.Problems, at invalid.Path, name string) bool {
-	if !httpguts.ValidHeaderFieldName(name) {
-		ps.Add(at, name, "must be the name of a header")
-		return false
-	}
-	return true
-}
-
-// checkOptionalHeader checks that name is the name of a header, or empty.
-func checkOptionalHeader(ps *invalid.Problems, at invalid.Path, name string) {
-	if name != "" {
-		checkHeader(ps, at, name)
-	}
-}
-
-func checkSource(ps *invalid.Problems, at invalid.Path, text string) {
-	if _, bad := parseSource(text); bad != nil {
-		ps.Add(at, bad.part, "must %s", bad.want)
-	}
-}
-
-func checkCount(ps *invalid.Problems, at invalid.Path, n int, what string, most int) {
-	if n > most {
-		ps.Add(at, invalid.Shown(strconv.Itoa(n)+" "+what), "must be at most %d", most)
-	}
 }
 
 // oneOf is invalid.OneOf for words of a type of their own.

@@ -30,7 +30,7 @@ func readResponse(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	if st.modes.echoesResponse() && !h.GetEndOfStream() {
 		st.enter(holding)
 		st.early = &early{tokenWatch: tokenWatch{
-			events: head.events, responses: isResponses(st.headers.values[slotPath]),
+			events: head.events, responses: st.request.IsResponses(),
 		}}
 		return nil
 	}

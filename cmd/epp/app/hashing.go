@@ -8,6 +8,7 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // With --hash-flow-keys an identity, which may be a secret, is shown nowhere. extproc hashes it as it reads it; this
@@ -24,7 +25,7 @@ func withHashedFlows(flow *flowcontrol.Config, streams *extproc.Config) {
 func alsoHashed[V any](of map[string]V) map[string]V {
 	both := maps.Clone(of)
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		both[extproc.HashedFlowName(name)] = of[name]
+		both[request.HashedFlowName(name)] = of[name]
 	}
 	return both
 }
@@ -50,7 +51,7 @@ func shown(d config.Document, hashed bool) (config.Document, []config.Problem) {
 	for i := range warnings {
 		for _, prefix := range byIdentity {
 			if name, ok := strings.CutPrefix(warnings[i].Path, prefix); ok {
-				warnings[i].Path = prefix + extproc.HashedFlowName(name)
+				warnings[i].Path = prefix + request.HashedFlowName(name)
 			}
 		}
 	}
@@ -64,7 +65,7 @@ func onlyHashed[V any](of map[string]V) map[string]V {
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		shown := name
 		if name != config.Anonymous {
-			shown = extproc.HashedFlowName(name)
+			shown = request.HashedFlowName(name)
 		}
 		hashed[shown] = of[name]
 	}

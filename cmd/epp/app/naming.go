@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/names"
 	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // nameSource has resources that name objectives and models beside the configuration file: those of the cluster. It calls
@@ -34,10 +35,10 @@ func (n *naming) merge(file extproc.Config, resources names.Resources) (extproc.
 	merged := names.Merge(namesOf(&file), n.pool, resources)
 	file.Objectives, file.Models = nil, nil
 	for _, o := range merged.Objectives {
-		file.Objectives = append(file.Objectives, extproc.Objective{Name: o.Name, Priority: o.Priority})
+		file.Objectives = append(file.Objectives, request.Objective{Name: o.Name, Priority: o.Priority})
 	}
 	for _, m := range merged.Models {
-		file.Models = append(file.Models, extproc.Model{Name: m.Name, Criticality: m.Criticality, Targets: targetsOf(m.Targets)})
+		file.Models = append(file.Models, request.Model{Name: m.Name, Criticality: m.Criticality, Targets: targetsOf(m.Targets)})
 	}
 	file.OtherTargets = targetsOf(merged.OtherTargets)
 	return file, merged
@@ -58,9 +59,9 @@ func namesOf(streams *extproc.Config) (file names.File) {
 	return file
 }
 
-func targetsOf(list []names.Target) (targets []extproc.Target) {
+func targetsOf(list []names.Target) (targets []request.Target) {
 	for _, t := range list {
-		targets = append(targets, extproc.Target(t))
+		targets = append(targets, request.Target(t))
 	}
 	return targets
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/kubeapi"
 	"github.com/weir-epp/weir/internal/names"
-	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // ofPool refers to the pool of these tests.
@@ -119,7 +119,7 @@ func TestModelsOfTheCluster(t *testing.T) {
 			{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: kubeapi.InferenceModelSpec{PoolRef: ofPool}},
 		},
 	})
-	if got := r.pool.streams; !reflect.DeepEqual(got.OtherTargets, []extproc.Target{{Name: "base", Weight: 1}}) || got.Models[2].Targets[0].Name != "v1" {
+	if got := r.pool.streams; !reflect.DeepEqual(got.OtherTargets, []request.Target{{Name: "base", Weight: 1}}) || got.Models[2].Targets[0].Name != "v1" {
 		t.Errorf("the streams have %+v, %+v", got.Models, got.OtherTargets)
 	}
 	_, page := r.debug("/statusz")
@@ -235,13 +235,13 @@ func TestFileAndResourcesChangeTogether(t *testing.T) {
 		})
 		both.Go(func() {
 			file := p.naming.file
-			file.Objectives = []extproc.Objective{{Name: fmt.Sprint("file", i), Priority: 1}}
+			file.Objectives = []request.Objective{{Name: fmt.Sprint("file", i), Priority: 1}}
 			if err := p.reconfigure(p.flow, p.scheduler, file); err != nil {
 				t.Error(err)
 			}
 		})
 		both.Wait()
-		want := []extproc.Objective{{Name: fmt.Sprint("file", i), Priority: 1}, {Name: fmt.Sprint("cluster", i), Priority: 1}}
+		want := []request.Objective{{Name: fmt.Sprint("file", i), Priority: 1}, {Name: fmt.Sprint("cluster", i), Priority: 1}}
 		if got := p.streams.Objectives; !reflect.DeepEqual(got, want) {
 			t.Fatalf("objectives %+v, want %+v", got, want)
 		}

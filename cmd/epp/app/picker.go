@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -15,7 +16,7 @@ import (
 type picker struct{ prepared *atomic.Pointer[prepared] }
 
 // Prepare implements extproc.Picker.
-func (p picker) Prepare(model string, subset extproc.Subset) (extproc.Placement, error) {
+func (p picker) Prepare(model string, subset request.Subset) (extproc.Placement, error) {
 	now := p.prepared.Load()
 	ask := scheduling.Ask{Model: model, Subset: scheduling.Subset{Set: subset.Set, Entries: subset.Members}}
 	query, err := now.scheduler.Prepare(now.snapshot, ask)

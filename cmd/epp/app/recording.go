@@ -12,9 +12,9 @@ import (
 
 	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/dispatch"
-	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/recording"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // Recordings returns the format of this program's recordings.
@@ -42,7 +42,7 @@ func (p *Pool) record(o *Options) error {
 // recordedFlow returns the form in which a recording has a flow's key with --hash-flow-keys: a hash, even of a model's name,
 // since the keys in the configuration may be either. Hashes of models and of identities differ.
 func recordedFlow(key string) string {
-	hashed := extproc.HashedFlowName(key)
+	hashed := request.HashedFlowName(key)
 	if hashed == key {
 		return key
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weir-epp/weir/internal/config"
-	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -58,7 +58,7 @@ func TestTwoPools(t *testing.T) {
 		pools[name] = p
 	}
 	chat := pools["chat"]
-	placement, err := picker{&chat.prepared}.Prepare("m", extproc.Subset{})
+	placement, err := picker{&chat.prepared}.Prepare("m", request.Subset{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,15 +1,18 @@
-package extproc
+package request
 
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	"golang.org/x/net/http/httpguts"
-	"google.golang.org/protobuf/types/known/structpb"
 )
+
+// Context is what the data plane says of a request besides its headers. Clients cannot write it.
+type Context interface {
+	// Metadata returns the string, number or bool at a path in a namespace of the dynamic metadata, as text; else "".
+	Metadata(namespace string, path []string) string
+	// Attribute returns an attribute that is a string, number or bool, as text; else "".
+	Attribute(name string) string
+}
 
 type sourceKind uint8
 
@@ -48,7 +51,7 @@ func parseSource(s string) (source, *badSource) {
 	case s == "header:":
 		return source{}, &badSource{s, "name the header, as in header:x-tenant"}
 	case kind == "header":
-		if !httpguts.ValidHeaderFieldName(rest) {
+		if !isHeaderName(rest) {
 			return source{}, &badSource{rest, "be the name of a header"}
 		}
 		return source{kind: fromHeader, name: strings.ToLower(rest)}, nil
@@ -68,39 +71,15 @@ func parseSource(s string) (source, *badSource) {
 }
 
 // lookup returns the value that the source finds, or "". The source "model" finds nothing here.
-func (s *source) lookup(h *headers, m *corev3.Metadata, attributes map[string]*structpb.Struct) string {
+func (s *source) lookup(h *Headers, c Context) string {
 	switch s.kind {
 	case fromModel: // the model is not known here
 	case fromHeader:
 		return h.values[s.slot]
 	case fromMetadata:
-		return scalar(walk(m.GetFilterMetadata()[s.name], s.path))
+		return c.Metadata(s.name, s.path)
 	case fromAttribute:
-		for _, group := range attributes { // one group for each filter; one of them has the name
-			if v := scalar(group.GetFields()[s.name]); v != "" {
-				return v
-			}
-		}
-	}
-	return ""
-}
-
-func walk(s *structpb.Struct, path []string) *structpb.Value {
-	for _, name := range path[:len(path)-1] {
-		s = s.GetFields()[name].GetStructValue()
-	}
-	return s.GetFields()[path[len(path)-1]]
-}
-
-// scalar returns a string, number or bool as text, and "" for any other value.
-func scalar(v *structpb.Value) string {
-	switch k := v.GetKind().(type) {
-	case *structpb.Value_StringValue:
-		return k.StringValue
-	case *structpb.Value_NumberValue:
-		return strconv.FormatFloat(k.NumberValue, 'f', -1, 64)
-	case *structpb.Value_BoolValue:
-		return strconv.FormatBool(k.BoolValue)
+		return c.Attribute(s.name)
 	}
 	return ""
 }

@@ -1,4 +1,4 @@
-package extproc
+package request
 
 import (
 	"math"
@@ -42,12 +42,12 @@ type policyClass struct {
 	priority, strict slot
 }
 
-func (c *compiled) compilePolicyClass(p *PolicyClass) {
+func (r *Rules) compilePolicyClass(p *PolicyClass) {
 	for _, name := range p.Headers {
-		c.policyClass.class = append(c.policyClass.class, c.names.add(name))
+		r.policyClass.class = append(r.policyClass.class, r.names.add(name))
 	}
-	c.policyClass.priority = c.optional(p.PriorityHeader)
-	c.policyClass.strict = c.optional(p.StrictPriorityHeader)
+	r.policyClass.priority = r.optional(p.PriorityHeader)
+	r.policyClass.strict = r.optional(p.StrictPriorityHeader)
 }
 
 // single calls add with each of these headers that a request may have only once: clients may send Dynamo's, as there.
@@ -59,12 +59,12 @@ func (p *policyClass) single(names *headerNames, add func(slot)) {
 	}
 }
 
-// path returns what a request says of its class and priorities; nil: nothing.
-func (c *compiled) path(h *headers) *fairqueue.Path {
+// classOf returns the class and the priorities that a request names; nil if it names none.
+func (r *Rules) classOf(h *Headers) *fairqueue.Path {
 	p := fairqueue.Path{
-		Class:    strings.TrimSpace(h.first(c.policyClass.class...)),
-		Priority: whole(h.values[c.policyClass.priority]),
-		Strict:   min(whole(h.values[c.policyClass.strict]), c.PolicyClass.MaxStrictPriority),
+		Class:    strings.TrimSpace(h.first(r.policyClass.class...)),
+		Priority: whole(h.values[r.policyClass.priority]),
+		Strict:   min(whole(h.values[r.policyClass.strict]), r.cfg.PolicyClass.MaxStrictPriority),
 	}
 	if len(p.Class) > fairqueue.MaxClassName {
 		p.Class = "" // no class has this name, and the waiter and the recording would keep it

@@ -1,4 +1,4 @@
-package extproc
+package request
 
 import (
 	"strconv"
@@ -16,9 +16,9 @@ const maxTimeout = 30 * 24 * time.Hour
 
 // deadline returns the earliest deadline that the headers ask for, or zero if there is none. It ignores values that it
 // cannot read, and those of 0 or less: to Envoy 0 means no timeout.
-func (c *compiled) deadline(h *headers, now time.Time) time.Time {
+func (r *Rules) deadline(h *Headers, now time.Time) time.Time {
 	var earliest time.Time
-	for _, s := range c.deadlines {
+	for _, s := range r.deadlines {
 		v := h.values[s.slot]
 		if v == "" {
 			continue

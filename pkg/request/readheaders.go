@@ -1,0 +1,54 @@
+package request
+
+// ReadHeaders is the first step. It reports whether the body is needed; if not, the value is complete. The request is to be
+// refused with the error, and the value then says what was read before.
+func (q *Request) ReadHeaders(r *Rules, h *Headers, in *Input) (needsBody bool, err error) {
+	*q = Request{rules: r, known: in.Models, draw: in.Draw, envoyRead: in.EnvoyRead, declared: noRank, Bodyless: in.End}
+	q.readPath(h)
+	q.PassesOn = r.cfg.PassOn == PassOnPick && r.cheap(h, in.End)
+	q.contentType, q.ContentLength = h.values[slotContentType], h.contentLength()
+	q.Has, q.Control, q.Own = h.present, h.present&r.names.control, h.own
+	state := h.values[slotQueueState]
+	q.QueueState = state == "1" || state == "true"
+	model := h.values[r.modelHeader]
+	if model == "" && in.EnvoyRead != nil {
+		model = in.EnvoyRead.Model
+	}
+	if model != "" && len(model) <= MaxModelBytes { // a longer one is not fit to label a metric
+		q.setModel(model)
+	}
+	if err := r.cfg.Limits.checkHeaders(h); err != nil {
+		return false, err
+	}
+	if err := r.ambiguous(h); err != nil {
+		return false, err
+	}
+	if len(model) > MaxModelBytes {
+		return false, modelTooLong()
+	}
+	q.Unread = h.present & r.unread
+	if q.Subset = in.Subset; q.Subset.Set && len(q.Subset.Members) == 0 {
+		return false, ErrEmptySubset
+	}
+	q.identify(h, in.Context)
+	q.declare(h, in.Context)
+	if in.End && q.API != NoAPI && q.Model == "" && q.needsModel() {
+		return false, malformed("model", "The request has no body, so the field \"model\" is missing.")
+	}
+	q.Class = r.classOf(h)
+	q.Deadline = r.deadline(h, in.Now)
+	q.readSize(h)
+	if q.needsBody(h, in) {
+		return true, r.cfg.Limits.checkAnnounced(q.ContentLength, in.Mode)
+	}
+	q.complete()
+	return false, nil
+}
+
+// complete resolves what depends on the model.
+func (q *Request) complete() {
+	q.Flow = q.identity.flowKey(q.Model, q.Target)
+	q.resolveTier()
+	_, q.Size.Model = q.Labels()
+	q.Size.Flow = q.Flow
+}

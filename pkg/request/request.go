@@ -1,0 +1,123 @@
+package request
+
+import (
+	"time"
+
+	"github.com/weir-epp/weir/pkg/estimate"
+	"github.com/weir-epp/weir/pkg/extproc/body"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// Request is what a request says. ReadHeaders fills it, and ReadBody completes it.
+type Request struct {
+	// Known after the headers.
+
+	// Tenant is its identity, or "" if no source has found one.
+	Tenant string
+	// API is the API of a request that certainly runs a model: a POST to a known path, of any content type, since an engine
+	// may read the body as JSON whatever the client calls it. If such a request lacks a model where one is needed, that is
+	// an error. Any other request has the model that is found, or none.
+	API API
+	// PromptOnly is set if its answer has no output.
+	PromptOnly bool
+	// PassesOn is set if it is known not to be inference, and is placed without queueing.
+	PassesOn bool
+	// Subset is the subset hint.
+	Subset Subset
+	// Class is its class and its priorities; nil if it names none.
+	Class *fairqueue.Path
+	// Deadline is the client's, or zero.
+	Deadline time.Time
+	// Bodyless is set if it ends with its headers.
+	Bodyless bool
+	// ContentLength is the announced length of the body, or -1.
+	ContentLength int64
+	// QueueState is set if the client asks for the queue's state.
+	QueueState bool
+	// Control are the headers of the request that must not reach the model server, and Own the names of others.
+	Control Slots
+	Own     []string
+	// Has are the headers that the request has.
+	Has Slots
+	// Unread are the headers that look trusted and that the configuration does not name.
+	Unread Slots
+	// BodyHidden is set if the body is needed, and Envoy does not show it before the destination is named.
+	BodyHidden bool
+	// MayReportUsage is set if the response may be a stream that reports usage if the body asks for it.
+	MayReportUsage bool
+
+	// Known once the body was read, or is not needed.
+
+	// Model is the model that it is for, and Target the name under which engines serve it, or "".
+	Model, Target string
+	// Flow is the key of its flow.
+	Flow string
+	// Tier is the rank of its tier, and AskedTier the rank before the tenant's policy limited it. UnknownTier is set if it
+	// named a tier that does not exist, which is ignored.
+	Tier, AskedTier int
+	UnknownTier     bool
+	// StatedCost is the cost that the gateway states, or 0.
+	StatedCost fairqueue.Cost
+	// Size is what its cost in tokens is estimated from. LooseLimit is set if Size.MaxOutput bounds the estimate only: Envoy
+	// does not tell how many answers there may be of that length, and engines may read another limit than it does.
+	Size       estimate.Request
+	LooseLimit bool
+	// Edits are what is to be replaced in the body. AsksUsage is set if one of them asks for the usage of the answer.
+	Edits     []body.Edit
+	AsksUsage bool
+	// PartNotRewritten is set if the model is not replaced because Envoy shows only a part of the body.
+	PartNotRewritten bool
+
+	// What the second step needs of the first.
+	rules       *Rules
+	known       Models
+	draw        Draw
+	identity    identity
+	path        string // the entry of inferencePaths, or ""
+	contentType string
+	envoyRead   *EnvoyRead
+	declared    int // the rank of the tier that is declared; noRank: none
+	asksUsage   bool
+}
+
+// Input is what comes with the headers of a request, and what is known when they come.
+type Input struct {
+	// End is set if the request ends with its headers.
+	End bool
+	// Mode is how Envoy shows the body.
+	Mode BodyMode
+	// AskUsage is set if Weir asks for the usage of a stream on behalf of its client, and can take it out again.
+	AskUsage bool
+	// Context has metadata and attributes.
+	Context Context
+	// Subset is the subset hint.
+	Subset Subset
+	// EnvoyRead is what Envoy has read of the request; nil if it tells nothing.
+	EnvoyRead *EnvoyRead
+	// Now is when the request came.
+	Now time.Time
+	// Models knows the models of the endpoints, and Draw draws the targets.
+	Models Models
+	Draw   Draw
+}
+
+// BodyMode is how Envoy shows the body of a request.
+type BodyMode uint8
+
+// The modes of bodies.
+const (
+	None       BodyMode = iota // not at all
+	Streamed                   // in chunks, after the headers were answered
+	Buffered                   // in one message
+	Partial                    // in one message, up to the buffer's limit
+	FullDuplex                 // in chunks, which have to be sent back
+	NumModes   = iota
+)
+
+// String returns the mode as Envoy's configuration spells it.
+func (m BodyMode) String() string {
+	return [NumModes]string{"NONE", "STREAMED", "BUFFERED", "BUFFERED_PARTIAL", "FULL_DUPLEX_STREAMED"}[m]
+}
+
+// hidden reports whether the destination has to be named before the body comes.
+func (m BodyMode) hidden() bool { return m == None || m == Streamed }

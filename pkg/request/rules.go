@@ -1,0 +1,157 @@
+package request
+
+import (
+	"slices"
+	"strings"
+)
+
+// Rules are a configuration in the form in which requests are read. Immutable.
+type Rules struct {
+	cfg   Config
+	names headerNames
+	ranks tierRanks
+	flow  []source
+	// flowsOfModels is set if a model's flow may be a request's, and modelFlows has those of the configured targets.
+	flowsOfModels bool
+	modelFlows    map[string]bool
+	classHeader   slot
+	classMeta     *source
+	modelHeader   slot
+	costHeader    slot
+	inputHeader   slot // with the prompt's length in tokens
+	policyClass   policyClass
+	objectiveIn   []slot // of the headers that may name an objective, in order
+	deadlines     []deadlineSource
+	single        Slots // the headers that a request may have only once
+	scalar        Slots // those of them whose value cannot be a list
+	unread        Slots // the synonyms that the configuration does not name
+	cheapPaths    map[string]bool
+	models        map[string]*modelTargets
+	otherModels   *modelTargets          // nil: each is its own target
+	named         map[string]bool        // the models and targets that the configuration names
+	objectives    map[string]int         // rank by objective
+	tenants       map[string]tenantTiers // by tenant
+	otherTenant   int                    // highest rank of tenants without a policy
+	defaultRank   int
+}
+
+// NewRules returns the rules of a valid configuration.
+func NewRules(cfg *Config) *Rules {
+	r := &Rules{
+		cfg:        *cfg,
+		names:      newHeaderNames(),
+		ranks:      newTierRanks(cfg.Tiers),
+		models:     make(map[string]*modelTargets, len(cfg.Models)),
+		objectives: make(map[string]int, len(cfg.Objectives)),
+		tenants:    make(map[string]tenantTiers, len(cfg.TenantPolicies)),
+		modelFlows: make(map[string]bool),
+		named:      make(map[string]bool),
+	}
+	r.cheapPaths = make(map[string]bool, len(cheapPaths)+len(cfg.PassOnPaths))
+	for _, path := range slices.Concat(cheapPaths, cfg.PassOnPaths) {
+		r.cheapPaths[path] = true
+	}
+	r.classHeader = r.optional(cfg.Criticality.Header)
+	r.modelHeader = r.optional(cfg.TrustedHeaders.Model)
+	r.costHeader = r.optional(cfg.TrustedHeaders.Cost)
+	r.inputHeader = r.optional(cfg.TrustedHeaders.InputTokens)
+	for _, s := range []slot{r.modelHeader, r.costHeader, r.inputHeader} {
+		if s != noSlot {
+			r.names.control |= 1 << s
+		}
+	}
+	for _, text := range cfg.FlowKey {
+		s := r.source(text)
+		r.flow = append(r.flow, s)
+		r.flowsOfModels = r.flowsOfModels || s.kind == fromModel
+	}
+	if m := cfg.Criticality.Metadata; m != "" {
+		s := r.source(metadataSource + m)
+		r.classMeta = &s
+	}
+	for _, name := range cfg.DeadlineHeaders {
+		r.deadlines = append(r.deadlines, deadlineSource{slot: r.names.add(name), grpc: strings.EqualFold(name, "grpc-timeout")})
+	}
+	for _, name := range cfg.Criticality.ObjectiveHeaders {
+		r.objectiveIn = append(r.objectiveIn, r.names.add(name))
+	}
+	r.compilePolicyClass(&cfg.PolicyClass)
+	r.sortHeaders()
+	r.compileModels()
+	r.compileTiers()
+	return r
+}
+
+// compileModels needs nothing but the names of tiers.
+func (r *Rules) compileModels() {
+	for i := range r.cfg.Models {
+		m := &r.cfg.Models[i]
+		r.models[m.Name] = newModelTargets(m.Targets, r.rank(m.Criticality, noRank))
+		r.named[m.Name] = true
+		for _, target := range m.Targets {
+			r.named[target.Name] = true
+			r.modelFlows[modelFlow(m.Name, target.Name)] = true
+		}
+	}
+	if len(r.cfg.OtherTargets) > 0 {
+		r.otherModels = newModelTargets(r.cfg.OtherTargets, noRank)
+		for _, target := range r.cfg.OtherTargets {
+			r.named[target.Name] = true
+		}
+	}
+}
+
+// compileTiers needs the models, whose flows no tenant can claim.
+func (r *Rules) compileTiers() {
+	for _, o := range r.cfg.Objectives {
+		r.objectives[o.Name] = r.ranks.byPriority(o.Priority)
+	}
+	r.otherTenant = r.rank(r.cfg.TenantPolicies[OtherTenants].MaxClass, 0)
+	for tenant, p := range r.cfg.TenantPolicies {
+		switch {
+		case tenant == OtherTenants || tenant == Anonymous:
+		case r.cfg.HashFlowKeys:
+			tenant = HashedFlowName(tenant)
+		default:
+			tenant = r.tenantName(tenant)
+		}
+		own := r.rank(p.Class, noRank)
+		highest := r.otherTenant
+		if own != noRank {
+			highest = min(highest, own)
+		}
+		r.tenants[tenant] = tenantTiers{own: own, highest: r.rank(p.MaxClass, highest)}
+	}
+	r.defaultRank = r.rank(r.cfg.Criticality.Default, 0)
+}
+
+// rank returns the rank of a tier's name or criticality, or otherwise if there is none of that name.
+func (r *Rules) rank(name string, otherwise int) int {
+	if rank, ok := r.ranks.byName(name); ok {
+		return rank
+	}
+	return otherwise
+}
+
+// optional returns the slot of a header, or noSlot if its name is empty.
+func (r *Rules) optional(header string) slot {
+	if header == "" {
+		return noSlot
+	}
+	return r.names.add(header)
+}
+
+// source parses a valid source.
+func (r *Rules) source(text string) source {
+	s, bad := parseSource(text)
+	if bad != nil {
+		panic(bad) // Validate has accepted it
+	}
+	if s.kind == fromHeader {
+		s.slot = r.names.add(s.name)
+	}
+	return s
+}
+
+// Names reports whether the configuration names a model, or a target of that name.
+func (r *Rules) Names(model string) bool { return r.named[model] }

@@ -1,0 +1,66 @@
+package request
+
+import (
+	"github.com/weir-epp/weir/pkg/estimate"
+	"github.com/weir-epp/weir/pkg/extproc/body"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// readSize reads the cost that the gateway states, and what the headers and Envoy say of the size.
+func (q *Request) readSize(h *Headers) {
+	if n, ok := h.number(q.rules.costHeader); ok && n > 0 {
+		q.StatedCost = fairqueue.Cost(min(n, int64(fairqueue.MaxCost)))
+	}
+	s := &q.Size
+	*s = estimate.Request{
+		Tokens: estimate.Unknown, Text: estimate.Unknown, Length: estimate.Unknown, Answers: 1, MaxOutput: estimate.Unknown,
+	}
+	if q.ContentLength >= 0 && !body.IsForm(q.contentType) { // files are no text
+		s.Length = q.ContentLength
+	}
+	if e := q.envoyRead; e != nil {
+		s.Tokens = e.Input
+		if e.Most >= 0 {
+			s.MaxOutput, q.LooseLimit = e.Most, !q.PromptOnly
+		}
+	}
+	if n, ok := h.number(q.rules.inputHeader); ok {
+		s.Tokens = n
+	}
+	if q.PromptOnly {
+		s.MaxOutput = 0
+	}
+}
+
+// measure adds what the body says.
+func (q *Request) measure(f *body.Fields) {
+	if f.Prompt.Prompts == 0 { // it was not read
+		return
+	}
+	s := &q.Size
+	s.Text, s.Numbers = f.Prompt.Text, f.Prompt.Numbers
+	s.Answers = min(max(1, f.N, f.BestOf), estimate.MaxTokens) * f.Prompt.Prompts // at most 2^30 · 2^30
+	if q.PromptOnly {
+		s.Text += f.Pairs.Text
+	} else if most := q.outputLimit(f); most > 0 && !q.LooseLimit {
+		s.MaxOutput = most
+	}
+}
+
+// outputLimit returns the most tokens of one answer that a body allows by the fields that engines read on its path, or less
+// than 1 if there is no such limit, or it cannot be told: engines differ in what 0 and less means, and which of two counts.
+func (q *Request) outputLimit(f *body.Fields) int64 {
+	switch q.path {
+	case chatPath, batchPath:
+		if f.MaxTokens == 0 || f.MaxCompletionTokens == 0 {
+			return 0
+		}
+		return max(f.MaxTokens, f.MaxCompletionTokens)
+	case completionsPath, messagesPath:
+		return f.MaxTokens
+	case responsesPath:
+		return f.MaxOutputTokens
+	default:
+		return 0
+	}
+}

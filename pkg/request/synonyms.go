@@ -1,0 +1,20 @@
+package request
+
+// Synonym is one of the ecosystem's names for identity or objective.
+type Synonym struct {
+	// Header is the name, and Key the key of the configuration that may name it.
+	Header, Key string
+	slot        slot
+}
+
+// Synonyms are the newer and older names. They are read only if the configuration names them, and never reach the model
+// server.
+var Synonyms = []Synonym{
+	{fixedNames[slotFairness], "flows.key", slotFairness},
+	{fixedNames[slotOldFairness], "flows.key", slotOldFairness},
+	{fixedNames[slotObjective], "criticality.objectiveHeaders", slotObjective},
+	{fixedNames[slotOldObjective], "criticality.objectiveHeaders", slotOldObjective},
+}
+
+// Set returns the header as a set.
+func (s *Synonym) Set() Slots { return 1 << s.slot }

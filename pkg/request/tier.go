@@ -1,0 +1,99 @@
+package request
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// OtherTenants names the policy of tenants that have none of their own.
+const OtherTenants = "*"
+
+// tenantTiers is a tenant's policy by rank.
+type tenantTiers struct {
+	own     int // of requests that declare no tier; noRank: the default
+	highest int
+}
+
+// declare reads the tier that trusted metadata, the class header or the objective names first, in this order.
+func (q *Request) declare(h *Headers, c Context) {
+	r := q.rules
+	q.declared = noRank
+	if r.classMeta != nil && q.declareName(r.classMeta.lookup(h, c)) || q.declareName(h.values[r.classHeader]) {
+		return
+	}
+	if v := h.first(r.objectiveIn...); v != "" {
+		if rank, ok := r.objectives[v]; ok {
+			q.declared = rank
+		}
+	}
+}
+
+// declareName reports whether a value names a tier. One that names none is ignored, and noted.
+func (q *Request) declareName(v string) bool {
+	if v = strings.TrimSpace(v); v == "" {
+		return false
+	}
+	rank, ok := q.rules.ranks.byRequest(v)
+	if !ok {
+		q.UnknownTier = true
+		return false
+	}
+	q.declared = rank
+	return true
+}
+
+// resolveTier resolves the tier: the one that is declared, or else the model's, the tenant's, or the default; lowered to
+// the tenant's highest.
+func (q *Request) resolveTier() {
+	r := q.rules
+	tenant := q.Tenant
+	if tenant == "" {
+		tenant = Anonymous
+	}
+	policy, ok := r.tenants[tenant]
+	if !ok {
+		policy = tenantTiers{own: noRank, highest: r.otherTenant}
+	}
+	q.AskedTier = q.declared
+	if t := r.models[q.Model]; q.AskedTier == noRank && t != nil {
+		q.AskedTier = t.rank
+	}
+	if q.AskedTier == noRank {
+		q.AskedTier = policy.own
+	}
+	if q.AskedTier == noRank {
+		q.AskedTier = r.defaultRank
+	}
+	q.Tier = max(q.AskedTier, policy.highest)
+}
+
+// HighestUsable returns the rank of the highest tier that any tenant may use. The tiers above it get no requests.
+func (c *Config) HighestUsable() int {
+	if _, clamped := c.TenantPolicies[OtherTenants]; !clamped {
+		return 0
+	}
+	ranks := newTierRanks(c.Tiers)
+	highest := max(0, len(c.Tiers)-1)
+	for _, p := range c.TenantPolicies {
+		if rank, ok := ranks.byName(cmp.Or(p.MaxClass, p.Class)); ok {
+			highest = min(highest, rank)
+		}
+	}
+	return highest
+}
+
+// TenantsAboveTheirMaximum returns the tenants whose class is above their own maximum, sorted: their requests that declare
+// no tier are lowered too.
+func (c *Config) TenantsAboveTheirMaximum() []string {
+	ranks := newTierRanks(c.Tiers)
+	var above []string
+	for tenant, p := range c.TenantPolicies {
+		class, given := ranks.byName(p.Class)
+		if most, limited := ranks.byName(p.MaxClass); given && limited && class < most {
+			above = append(above, tenant)
+		}
+	}
+	slices.Sort(above)
+	return above
+}

@@ -1,0 +1,69 @@
+package request
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+// Weir trusts the headers that say who sends a request, how urgent it is and until when, which model it is for and what it
+// costs, because a gateway sets or strips them. If one of them comes twice, somebody appended it to what the client sent:
+// nobody can tell which of the two is the gateway's, so the request is refused (ADR 0017). Envoy joins the values of a few
+// headers that it knows, such as its own deadline, with commas. Where no value can contain a comma, one counts as a
+// second header.
+
+// forgiving reports whether a class header may come twice: SMG and Dynamo take the first value of theirs, which clients
+// may send.
+func forgiving(header string) bool {
+	header = strings.ToLower(header)
+	return header == "x-smg-priority" || strings.HasPrefix(header, "x-dynamo-")
+}
+
+// sortHeaders derives single, scalar and unread, once every configured header has its slot.
+func (r *Rules) sortHeaders() {
+	add := func(set *Slots, s slot) {
+		if s != noSlot {
+			*set |= 1 << s
+		}
+	}
+	for i := range r.flow {
+		if r.flow[i].kind == fromHeader {
+			add(&r.single, r.flow[i].slot)
+		}
+	}
+	for _, s := range r.objectiveIn {
+		add(&r.single, s)
+	}
+	if !forgiving(r.cfg.Criticality.Header) {
+		add(&r.single, r.classHeader)
+	}
+	r.policyClass.single(&r.names, func(s slot) { add(&r.single, s) })
+	add(&r.scalar, r.modelHeader)
+	add(&r.scalar, r.costHeader)
+	add(&r.scalar, r.inputHeader)
+	for _, d := range r.deadlines {
+		add(&r.scalar, d.slot)
+	}
+	for _, s := range Synonyms {
+		if !r.single.has(s.slot) {
+			add(&r.unread, s.slot)
+		}
+	}
+	r.single |= r.scalar
+}
+
+// ambiguous returns the error of a request that says something trusted twice, or nil.
+func (r *Rules) ambiguous(h *Headers) error {
+	if twice := h.twice & r.single; twice != 0 {
+		name := r.names.names[bits.TrailingZeros64(uint64(twice))]
+		return malformed(name, fmt.Sprintf("The header %q is there more than once.", name))
+	}
+	for rest := h.present & r.scalar; rest != 0; rest &= rest - 1 {
+		s := bits.TrailingZeros64(uint64(rest))
+		if strings.Contains(h.values[s], ",") {
+			name := r.names.names[s]
+			return malformed(name, fmt.Sprintf("The header %q has more than one value.", name))
+		}
+	}
+	return nil
+}
