@@ -35,8 +35,12 @@ var proxyTargets = []struct {
 
 // proxyPairs are the scenarios whose ratios are reported.
 var proxyPairs = [][2]string{
-	{proxyHeaders, proxyNoop}, {proxySmall, proxyNoopSmall}, {proxyLarge, proxyNoopLarge},
-	{proxyNoop, proxyUnseen}, {proxyHeaders, proxyHeadersBare}, {proxyLarge, proxyLargeBare},
+	{proxyHeaders, proxyNoop},
+	{proxySmall, proxyNoopSmall},
+	{proxyLarge, proxyNoopLarge},
+	{proxyNoop, proxyUnseen},
+	{proxyHeaders, proxyHeadersBare},
+	{proxyLarge, proxyLargeBare},
 }
 
 // writeProxy writes the Markdown tables, one comparison for each number of requests in flight and one of the streams, and

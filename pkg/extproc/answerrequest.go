@@ -42,7 +42,7 @@ func (st *mainStream) answerRequest() error {
 // sendDestination answers the headers, the body or both, whatever waits for an answer, and returns the next state.
 func (st *mainStream) sendDestination() (next state, err error) {
 	k := replyKey{destination: st.destination()}
-	own := ownPart{metadata: st.metadata()}
+	own := st.ownPart()
 	if st.headersAnswered() {
 		k.phase = bodyPhase
 		edited := len(st.request.Edits) > 0
@@ -96,20 +96,23 @@ func (st *mainStream) needsNoHeaders() bool {
 	return st.link != nil && st.preempted == nil && st.server.presence.certain() && !st.wantsQueueState() && !st.readsUsage()
 }
 
-// metadata returns the fields that Envoy is to keep of the request in the namespace weir: its IDs for the gate and for the
-// records of the access log, and the decision for the access log. It returns nil if none is wanted.
-func (st *mainStream) metadata() metadataFields {
-	var fields metadataFields
+// ownPart returns the part of the answer with what Envoy is to keep of the request in the namespace weir: its IDs for the
+// gate and for the records of the access log, and the decision for the access log.
+func (st *mainStream) ownPart() (own ownPart) {
 	if st.cfg.Responses.Metadata {
-		fields = st.decision(flowcontrol.OutcomeDispatched)
-	}
-	if st.link != nil {
-		fields = fields.with(linkKey, st.link.id)
+		own.metadata = st.decision(flowcontrol.OutcomeDispatched)
 	}
 	if st.inLog != nil {
-		fields = fields.with(requestKey, st.inLog.id)
+		own.metadata = own.metadata.with(requestKey, st.inLog.id)
 	}
-	return fields
+	switch {
+	case st.link == nil:
+	case own.metadata == nil:
+		own.link = st.link.id
+	default: // of two parts of the namespace one would count
+		own.metadata = own.metadata.with(linkKey, st.link.id)
+	}
+	return own
 }
 
 // answerFullDuplex answers the headers, and sends the whole body back in chunks if it was collected.

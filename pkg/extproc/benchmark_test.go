@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/weir-epp/weir/pkg/extproc/codec"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
@@ -137,7 +138,10 @@ type gatedReplay struct {
 	name  string
 }
 
-func (r *gatedReplay) Send(m *extprocv3.ProcessingResponse) error { r.name = linkOf(m); return nil }
+func (r *gatedReplay) Send(m *extprocv3.ProcessingResponse) error {
+	r.name = linkOf(decoded(m))
+	return nil
+}
 
 func (r *gatedReplay) Recv() (*extprocv3.ProcessingRequest, error) {
 	if r.next == len(r.messages) {
@@ -195,7 +199,7 @@ func BenchmarkWire(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			g := grpc.NewServer()
+			g := grpc.NewServer(grpc.ForceServerCodecV2(codec.New()))
 			extprocv3.RegisterExternalProcessorServer(g, s.server)
 			go func() { _ = g.Serve(listener) }()
 			defer g.Stop()

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/weir-epp/weir/pkg/extproc/codec"
 	"github.com/weir-epp/weir/pkg/request"
 )
 
@@ -148,7 +149,7 @@ func serve(b *testing.B, server extprocv3.ExternalProcessorServer) extprocv3.Ext
 	if err != nil {
 		b.Fatal(err)
 	}
-	g := grpc.NewServer()
+	g := grpc.NewServer(grpc.ForceServerCodecV2(codec.New()))
 	extprocv3.RegisterExternalProcessorServer(g, server)
 	go func() { _ = g.Serve(listener) }()
 	b.Cleanup(g.Stop)

@@ -4,6 +4,7 @@ import (
 	aiv3 "github.com/envoyproxy/go-control-plane/envoy/data/ai/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
+	"github.com/weir-epp/weir/pkg/extproc/codec"
 	"github.com/weir-epp/weir/pkg/extproc/usage"
 )
 
@@ -20,8 +21,8 @@ func (st *mainStream) readEnvoyUsage(m *extprocv3.ProcessingRequest) {
 	if packed == nil {
 		return
 	}
-	var read aiv3.TokenUsage
-	if err := packed.UnmarshalTo(&read); err != nil {
+	read, err := codec.ReadUsage(packed)
+	if err != nil {
 		return // of another type: nothing is known
 	}
 	in, out := read.GetInputTokens(), read.GetOutputTokens()

@@ -2,6 +2,7 @@ package extproc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -20,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -255,8 +257,18 @@ func (s *fakeStream) Send(m *extprocv3.ProcessingResponse) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sent = append(s.sent, m)
+	s.sent = append(s.sent, decoded(m))
 	return nil
+}
+
+// decoded returns a reply as Envoy gets it.
+func decoded(m *extprocv3.ProcessingResponse) *extprocv3.ProcessingResponse {
+	b, err := proto.Marshal(m)
+	got := &extprocv3.ProcessingResponse{}
+	if err = errors.Join(err, proto.Unmarshal(b, got)); err != nil {
+		panic(err)
+	}
+	return got
 }
 
 // take waits until nothing moves and returns what was sent since the last call.

@@ -64,5 +64,5 @@ func (st *mainStream) responseHeadersReply() *extprocv3.ProcessingResponse {
 	if st.strip != nil { // its length changes
 		own.remove = []string{"content-length"}
 	}
-	return own.addTo(emptyResponseHeaders, false)
+	return own.addTo(emptyResponseHeaders, responsePhase, false)
 }

@@ -1,7 +1,6 @@
 package extproc
 
 import (
-	"slices"
 	"strconv"
 	"sync"
 
@@ -10,6 +9,7 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/weir-epp/weir/pkg/extproc/codec"
 	"github.com/weir-epp/weir/pkg/request"
 )
 
@@ -19,31 +19,30 @@ const maxChunk = 64 << 10
 // destinationNamespace is the namespace of dynamic metadata in which the data plane looks for the destination.
 const destinationNamespace = "envoy.lb"
 
-// The empty replies. All streams share them, since sending a message only reads it.
+// The replies without anything of their own. They are encoded once, and all streams share them.
 var (
-	emptyRequestHeaders = &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestHeaders{
+	emptyRequestHeaders = codec.Encoded(&extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestHeaders{
 		RequestHeaders: &extprocv3.HeadersResponse{},
-	}}
-	emptyRequestBody = &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestBody{
+	}})
+	emptyRequestBody = codec.Encoded(&extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestBody{
 		RequestBody: &extprocv3.BodyResponse{},
-	}}
-	emptyRequestTrailers = &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestTrailers{
+	}})
+	emptyRequestTrailers = codec.Encoded(&extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestTrailers{
 		RequestTrailers: &extprocv3.TrailersResponse{},
-	}}
-	emptyResponseHeaders = &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ResponseHeaders{
+	}})
+	emptyResponseHeaders = codec.Encoded(&extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ResponseHeaders{
 		ResponseHeaders: &extprocv3.HeadersResponse{},
-	}}
-	emptyResponseBody = &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ResponseBody{
+	}})
+	emptyResponseBody = codec.Encoded(&extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ResponseBody{
 		ResponseBody: &extprocv3.BodyResponse{},
-	}}
-	emptyResponseTrailers = &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ResponseTrailers{
+	}})
+	emptyResponseTrailers = codec.Encoded(&extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ResponseTrailers{
 		ResponseTrailers: &extprocv3.TrailersResponse{},
-	}}
+	}})
 )
 
 // forwardReply answers the headers of a request that an earlier filter has placed. Envoy then sends nothing more.
-var forwardReply = &extprocv3.ProcessingResponse{
-	Response: emptyRequestHeaders.Response,
+var forwardReply = codec.Merged(emptyRequestHeaders, &extprocv3.ProcessingResponse{
 	ModeOverride: &modev3.ProcessingMode{
 		RequestBodyMode:     modev3.ProcessingMode_NONE,
 		RequestTrailerMode:  modev3.ProcessingMode_SKIP,
@@ -51,7 +50,7 @@ var forwardReply = &extprocv3.ProcessingResponse{
 		ResponseBodyMode:    modev3.ProcessingMode_NONE,
 		ResponseTrailerMode: modev3.ProcessingMode_SKIP,
 	},
-}
+})
 
 // phase is the kind of message that a reply with a destination answers.
 type phase uint8
@@ -59,6 +58,7 @@ type phase uint8
 const (
 	headersPhase phase = iota
 	bodyPhase
+	responsePhase // of response headers, whose replies have no destination
 )
 
 // replyKey is everything that the shared part of a reply depends on.
@@ -82,6 +82,7 @@ type ownPart struct {
 	remove   []string
 	body     []byte // replaces the request body, unless nil
 	metadata metadataFields
+	link     string // the ID in the metadata, where there is nothing else in it; "" for none
 }
 
 // metadataFields are fields of dynamic metadata in the namespace weir.
@@ -102,62 +103,60 @@ func (o *ownPart) setContentLength(n int) {
 	o.set = append(o.set, setHeader("content-length", strconv.Itoa(n)))
 }
 
-// reply returns the reply for k with a request's own part. A request without one gets the shared reply, which nobody may
-// change.
+// reply returns the reply for k with a request's own part. A request without one gets the shared reply.
 func (c *compiled) reply(k replyKey, own ownPart) *extprocv3.ProcessingResponse {
-	return own.addTo(c.shared(k), c.ClearRouteCache)
+	return own.addTo(c.shared(k), k.phase, c.ClearRouteCache)
 }
 
-// addTo returns a copy of the shared reply with the own part added, or the reply itself if there is nothing to add. The
-// copy shares what it does not change.
-func (o *ownPart) addTo(shared *extprocv3.ProcessingResponse, clearRouteCache bool) *extprocv3.ProcessingResponse {
-	headers := len(o.set) > 0 || len(o.remove) > 0
-	if !headers && o.body == nil && o.metadata == nil {
+// addTo returns an encoded reply with the own part added, or the shared one if there is nothing to add.
+func (o *ownPart) addTo(shared *extprocv3.ProcessingResponse, at phase, clearRouteCache bool) *extprocv3.ProcessingResponse {
+	if o.link != "" {
+		shared = codec.WithMetadata(shared, weirNamespace, linkKey, o.link)
+	}
+	common := o.common(clearRouteCache)
+	if common == nil && o.metadata == nil {
 		return shared
 	}
-	r := &extprocv3.ProcessingResponse{
-		Response: shared.GetResponse(), ModeOverride: shared.GetModeOverride(), DynamicMetadata: shared.GetDynamicMetadata(),
-	}
+	own := at.reply(common)
 	if o.metadata != nil {
-		r.DynamicMetadata = weirMetadata(o.metadata)
-		if lb := shared.GetDynamicMetadata().GetFields()[destinationNamespace]; lb != nil {
-			r.DynamicMetadata.Fields[destinationNamespace] = lb
-		}
+		own.DynamicMetadata = weirMetadata(o.metadata)
 	}
-	if !headers && o.body == nil {
-		return r
-	}
-	switch answer := shared.GetResponse().(type) {
-	case *extprocv3.ProcessingResponse_RequestHeaders:
-		r.Response = &extprocv3.ProcessingResponse_RequestHeaders{RequestHeaders: &extprocv3.HeadersResponse{
-			Response: o.addToCommon(answer.RequestHeaders.GetResponse(), clearRouteCache),
-		}}
-	case *extprocv3.ProcessingResponse_RequestBody:
-		r.Response = &extprocv3.ProcessingResponse_RequestBody{RequestBody: &extprocv3.BodyResponse{
-			Response: o.addToCommon(answer.RequestBody.GetResponse(), clearRouteCache),
-		}}
-	case *extprocv3.ProcessingResponse_ResponseHeaders:
-		r.Response = &extprocv3.ProcessingResponse_ResponseHeaders{ResponseHeaders: &extprocv3.HeadersResponse{
-			Response: o.addToCommon(answer.ResponseHeaders.GetResponse(), false),
-		}}
-	}
-	return r
+	return codec.Merged(shared, own)
 }
 
-// addToCommon adds headers and body. Envoy is to choose the route again whenever request headers change, if at all.
-func (o *ownPart) addToCommon(shared *extprocv3.CommonResponse, clearRouteCache bool) *extprocv3.CommonResponse {
-	m := shared.GetHeaderMutation()
-	if len(o.set) > 0 || len(o.remove) > 0 {
-		m = &extprocv3.HeaderMutation{
-			SetHeaders:    append(slices.Clip(m.GetSetHeaders()), o.set...),
-			RemoveHeaders: append(slices.Clip(m.GetRemoveHeaders()), o.remove...),
-		}
+// common returns the headers and the body, or nil if there are none. Envoy is to choose the route again whenever request
+// headers change, if at all.
+func (o *ownPart) common(clearRouteCache bool) *extprocv3.CommonResponse {
+	headers := len(o.set) > 0 || len(o.remove) > 0
+	if !headers && o.body == nil {
+		return nil
 	}
-	r := &extprocv3.CommonResponse{HeaderMutation: m, ClearRouteCache: clearRouteCache && m != nil}
+	r := &extprocv3.CommonResponse{ClearRouteCache: clearRouteCache && headers}
+	if headers {
+		r.HeaderMutation = &extprocv3.HeaderMutation{SetHeaders: o.set, RemoveHeaders: o.remove}
+	}
 	if o.body != nil {
 		r.BodyMutation = &extprocv3.BodyMutation{Mutation: &extprocv3.BodyMutation_Body{Body: o.body}}
 	}
 	return r
+}
+
+// reply returns a reply in this phase.
+func (p phase) reply(common *extprocv3.CommonResponse) *extprocv3.ProcessingResponse {
+	switch p {
+	case bodyPhase:
+		return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestBody{
+			RequestBody: &extprocv3.BodyResponse{Response: common},
+		}}
+	case responsePhase:
+		return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ResponseHeaders{
+			ResponseHeaders: &extprocv3.HeadersResponse{Response: common},
+		}}
+	default:
+		return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestHeaders{
+			RequestHeaders: &extprocv3.HeadersResponse{Response: common},
+		}}
+	}
 }
 
 // weirMetadata returns dynamic metadata with the given fields in the namespace weir.
@@ -173,7 +172,7 @@ type replyCache struct {
 	replies map[replyKey]*extprocv3.ProcessingResponse
 }
 
-// maxReplies bounds the cache, which is emptied when it is full. A reply takes about 1 KB.
+// maxReplies bounds the cache, which is emptied when it is full. A reply takes about 400 bytes.
 const maxReplies = 4096
 
 // shared returns the reply for k that all requests share.
@@ -184,7 +183,7 @@ func (c *compiled) shared(k replyKey) *extprocv3.ProcessingResponse {
 	if r != nil {
 		return r
 	}
-	r = c.newReply(k)
+	r = codec.Encoded(c.newReply(k))
 	c.replies.mu.Lock()
 	if c.replies.replies == nil || len(c.replies.replies) >= maxReplies {
 		c.replies.replies = make(map[replyKey]*extprocv3.ProcessingResponse)
@@ -197,13 +196,7 @@ func (c *compiled) shared(k replyKey) *extprocv3.ProcessingResponse {
 func (c *compiled) newReply(k replyKey) *extprocv3.ProcessingResponse {
 	common := &extprocv3.CommonResponse{HeaderMutation: c.mutation(k)}
 	common.ClearRouteCache = c.ClearRouteCache && common.HeaderMutation != nil
-	r := &extprocv3.ProcessingResponse{}
-	switch k.phase {
-	case headersPhase:
-		r.Response = &extprocv3.ProcessingResponse_RequestHeaders{RequestHeaders: &extprocv3.HeadersResponse{Response: common}}
-	case bodyPhase:
-		r.Response = &extprocv3.ProcessingResponse_RequestBody{RequestBody: &extprocv3.BodyResponse{Response: common}}
-	}
+	r := k.phase.reply(common)
 	if k.destination != "" {
 		r.DynamicMetadata = &structpb.Struct{Fields: map[string]*structpb.Value{
 			destinationNamespace: structpb.NewStructValue(&structpb.Struct{Fields: map[string]*structpb.Value{

@@ -15,11 +15,12 @@ const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 func replyParts() map[string]ownPart {
 	return map[string]ownPart{
 		"nothing":                 {},
-		"a link":                  {metadata: metadataFields{}.with(linkKey, "1-2")},
+		"a link":                  {link: "1-2"},
+		"a link and more":         {metadata: metadataFields{}.with(linkKey, "1-2").with(requestKey, "3")},
 		"a trace context":         {set: append(ownPart{}.set, setHeader("traceparent", traceparent))},
 		"a header to remove":      {remove: []string{"x-weir-x"}},
 		"a rewritten body":        {body: []byte("{}")},
-		"a trace context, a link": {set: append(ownPart{}.set, setHeader("traceparent", traceparent)), metadata: metadataFields{}.with(linkKey, "1-2")},
+		"a trace context, a link": {set: append(ownPart{}.set, setHeader("traceparent", traceparent)), link: "1-2"},
 	}
 }
 
@@ -35,6 +36,7 @@ func TestOwnPartOfAReply(t *testing.T) {
 				map[string]string{
 					"nothing":                 "headers " + dest + " -content-length" + mode + " " + meta + " override=NONE/NONE",
 					"a link":                  "headers " + dest + " -content-length" + mode + " " + meta + " linked override=NONE/NONE",
+					"a link and more":         "headers " + dest + " -content-length" + mode + " " + meta + " linked override=NONE/NONE",
 					"a trace context":         "headers " + dest + " +traceparent=" + traceparent + " -content-length" + mode + " " + meta + " override=NONE/NONE",
 					"a header to remove":      "headers " + dest + " -content-length -x-weir-x" + mode + " " + meta + " override=NONE/NONE",
 					"a rewritten body":        "headers " + dest + " -content-length" + mode + " body={} " + meta + " override=NONE/NONE",
@@ -46,6 +48,7 @@ func TestOwnPartOfAReply(t *testing.T) {
 				map[string]string{
 					"nothing":                 "body",
 					"a link":                  "body linked",
+					"a link and more":         "body linked",
 					"a trace context":         "body +traceparent=" + traceparent + mode,
 					"a header to remove":      "body -x-weir-x" + mode,
 					"a rewritten body":        "body body={}",
@@ -59,7 +62,7 @@ func TestOwnPartOfAReply(t *testing.T) {
 			before := proto.Clone(shared)
 			for own, part := range replyParts() {
 				got := c.reply(test.k, part)
-				if text := render(got); text != test.want[own] {
+				if text := render(decoded(got)); text != test.want[own] {
 					t.Errorf("%s, %s:\n got %s\nwant %s", name, own, text, test.want[own])
 				}
 				if (got == shared) != (own == "nothing") {

@@ -14,12 +14,14 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/weir-epp/weir/pkg/extproc/codec"
 )
 
 // dial returns a real gRPC client of the bench's server, over memory. It has to be called in a bubble.
 func (b *testbench) dial() (client extprocv3.ExternalProcessorClient, stop func()) {
 	listener := bufconn.Listen(1 << 20)
-	g := grpc.NewServer()
+	g := grpc.NewServer(grpc.ForceServerCodecV2(codec.New()))
 	extprocv3.RegisterExternalProcessorServer(g, b.server)
 	go func() { _ = g.Serve(listener) }()
 	conn, err := grpc.NewClient("passthrough:weir", grpc.WithTransportCredentials(insecure.NewCredentials()),

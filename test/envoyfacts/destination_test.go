@@ -8,6 +8,7 @@ import (
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/pkg/extproc/codec"
 )
 
 // served returns the endpoint that served the response, from the metadata of the response headers.
@@ -60,6 +61,39 @@ func TestDestination(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Envoy merges the parts of an answer that is the concatenation of two, as Protobuf has it: headers of both are set, and
+// namespaces of both are in the metadata. Weir's codec relies on it.
+func TestConcatenatedAnswersMerge(t *testing.T) {
+	a := modelServer(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Header.Get("x-shared")+r.Header.Get("x-own")+r.Header.Get("x-removed"))
+	})
+	p := newProcessor(t)
+	envoy := start(t, "gate", p, nil, a)
+	shared := withMetadata(withoutBody(requestHeaders("x-shared", "1", destinationHeader, a)), "envoy.lb", destinationHeader, a)
+	own := requestHeaders("x-own", "2")
+	own.GetRequestHeaders().Response.HeaderMutation.RemoveHeaders = []string{"x-removed"}
+
+	x := envoy.post(t, "{}", "x-removed", "4")
+	main := p.accept(t)
+	main.want("request_headers")
+	main.send(codec.WithMetadata(codec.Merged(codec.Encoded(shared), own), "weir", "id", "r-17"))
+	gate := p.accept(t)
+	if id := gateID(gate.want("response_headers")); id != "r-17" {
+		t.Errorf("the ID in the metadata is %q", id)
+	}
+	gate.want("response_body")
+	gate.openGate()
+	if at := served(main.want("response_headers")); at != a {
+		t.Errorf("served by %q, want %q", at, a)
+	}
+	main.send(responseHeaders())
+	resp := x.headers()
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "12" {
+		t.Errorf("the model server was sent %q, %v", body, err)
+	}
+	main.wantEnded()
 }
 
 // "A configuration must remove the header before the filter": with every shipped file, a client's own destination has

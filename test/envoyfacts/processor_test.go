@@ -8,6 +8,11 @@ import (
 
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weir-epp/weir/pkg/extproc/codec"
 )
 
 // patience is how long a test waits for something that must happen. Ten times less should suffice, except on a loaded
@@ -20,6 +25,33 @@ type processor struct {
 	address string
 	server  *grpc.Server
 	streams chan *stream
+}
+
+// compared is Weir's codec, which must read all that Envoy sends, as the generated code does.
+type compared struct {
+	encoding.CodecV2
+	t *testing.T
+}
+
+func (c compared) Unmarshal(data mem.BufferSlice, v any) error {
+	var here, there extproc.ProcessingRequest
+	own := data.Materialize()
+	if err := proto.Unmarshal(own, &there); err != nil {
+		c.t.Errorf("Envoy sent %x: %v", own, err)
+	}
+	switch there.Request.(type) {
+	case *extproc.ProcessingRequest_RequestHeaders, *extproc.ProcessingRequest_ResponseHeaders:
+	default: // the codec leaves out what Weir reads in messages with headers only
+		if m := there.MetadataContext; m != nil {
+			m.FilterMetadata = nil
+		}
+	}
+	if !codec.Read(own, &here) {
+		c.t.Errorf("the codec does not read %v", &there)
+	} else if !proto.Equal(&here, &there) {
+		c.t.Errorf("the codec reads %v, the generated code %v", &here, &there)
+	}
+	return c.CodecV2.Unmarshal(data, v)
 }
 
 // stream is one ext_proc stream. It always receives, as Weir does; the messages wait until the test takes them.
@@ -39,7 +71,7 @@ func newProcessor(t *testing.T) *processor {
 	}
 	p := &processor{
 		address: listener.Addr().String(),
-		server:  grpc.NewServer(grpc.MaxRecvMsgSize(64 << 20)),
+		server:  grpc.NewServer(grpc.MaxRecvMsgSize(64<<20), grpc.ForceServerCodecV2(compared{codec.New(), t})),
 		streams: make(chan *stream, 4096),
 	}
 	extproc.RegisterExternalProcessorServer(p.server, p)

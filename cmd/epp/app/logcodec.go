@@ -5,19 +5,20 @@ import (
 
 	alsv3 "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
 	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
+
+	"github.com/weir-epp/weir/pkg/extproc/codec"
 )
 
 // maxLogMessage is the longest message of an access log that is decoded, in bytes. Envoy's have 16 KiB unless it is
 // configured otherwise, or a record is longer than that.
 const maxLogMessage = 4 << 20
 
-// boundedLogs is the codec of Protobuf, but refuses long messages of access logs, which would take many times their length
+// boundedLogs is Weir's codec, but refuses long messages of access logs, which would take many times their length
 // decoded. gRPC itself has one limit for all services, and ext_proc needs room for bodies.
 type boundedLogs struct{ encoding.CodecV2 }
 
-func newBoundedLogs() encoding.CodecV2 { return boundedLogs{encoding.GetCodecV2(proto.Name)} }
+func newBoundedLogs() encoding.CodecV2 { return boundedLogs{codec.New()} }
 
 // Unmarshal implements encoding.CodecV2. An error ends the stream.
 func (c boundedLogs) Unmarshal(data mem.BufferSlice, v any) error {

@@ -1,0 +1,200 @@
+package codec
+
+import (
+	"math"
+	"unicode/utf8"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// maxDepth is how many structs and lists may lie in each other. Claims of a token are 3 deep.
+const maxDepth = 32
+
+// The tags of a Struct, a ListValue and a Value.
+const (
+	itemTag = 1<<fieldShift | wireBytes // an entry of a Struct, a Value of a ListValue
+
+	nullTag   = 1<<fieldShift | wireVarint
+	doubleTag = 2<<fieldShift | wireFixed64
+	stringTag = 3<<fieldShift | wireBytes
+	boolTag   = 4<<fieldShift | wireVarint
+	structTag = 5<<fieldShift | wireBytes
+	listTag   = 6<<fieldShift | wireBytes
+)
+
+// readMetadata reads metadata, without the filters' structs unless they are wanted.
+func readMetadata(b []byte, m *corev3.Metadata, structs bool) bool {
+	f := fields{rest: b}
+	for f.next() {
+		ok := true
+		switch f.tag {
+		case filterMetadataTag:
+			if structs {
+				m.FilterMetadata, ok = addStruct(m.FilterMetadata, f.bytes)
+			}
+		case typedMetadataTag:
+			ok = addAny(m, f.bytes)
+		default:
+			ok = false
+		}
+		if !ok {
+			return false
+		}
+	}
+	return !f.bad
+}
+
+// addAny adds an entry of the typed metadata.
+func addAny(m *corev3.Metadata, entry []byte) bool {
+	key, value, ok := readEntry(entry)
+	packed := &anypb.Any{}
+	if !ok || !readAny(value, packed) {
+		return false
+	}
+	if m.TypedFilterMetadata == nil {
+		m.TypedFilterMetadata = make(map[string]*anypb.Any, 1)
+	}
+	m.TypedFilterMetadata[key] = packed
+	return true
+}
+
+// readEntry reads an entry of a map from strings to messages.
+func readEntry(b []byte) (key string, value []byte, ok bool) {
+	f := fields{rest: b}
+	for f.next() {
+		switch f.tag {
+		case keyTag:
+			if !utf8.Valid(f.bytes) {
+				return "", nil, false
+			}
+			key = string(f.bytes)
+		case valueTag:
+			if value != nil {
+				return "", nil, false
+			}
+			value = f.bytes
+		default:
+			return "", nil, false
+		}
+	}
+	return key, value, !f.bad
+}
+
+func readAny(b []byte, a *anypb.Any) bool {
+	f := fields{rest: b}
+	for f.next() {
+		switch f.tag {
+		case typeURLTag:
+			if !utf8.Valid(f.bytes) {
+				return false
+			}
+			a.TypeUrl = string(f.bytes)
+		case packedTag:
+			a.Value = f.bytes
+		default:
+			return false
+		}
+	}
+	return !f.bad
+}
+
+// addStruct adds an entry of a map from strings to structs.
+func addStruct(m map[string]*structpb.Struct, entry []byte) (map[string]*structpb.Struct, bool) {
+	key, value, ok := readEntry(entry)
+	if !ok {
+		return m, false
+	}
+	s := &structpb.Struct{}
+	if m == nil {
+		m = make(map[string]*structpb.Struct, 1)
+	}
+	m[key] = s
+	return m, readStruct(value, s, 0)
+}
+
+func readStruct(b []byte, s *structpb.Struct, depth int) bool {
+	f := fields{rest: b}
+	for f.next() {
+		if f.tag != itemTag || depth == maxDepth {
+			return false
+		}
+		key, value, ok := readEntry(f.bytes)
+		if !ok {
+			return false
+		}
+		v, ok := readValue(value, depth+1)
+		if !ok {
+			return false
+		}
+		if s.Fields == nil {
+			s.Fields = make(map[string]*structpb.Value, 1)
+		}
+		s.Fields[key] = v
+	}
+	return !f.bad
+}
+
+// stringValue is the most frequent kind of a Value, with the Value.
+type stringValue struct {
+	value  structpb.Value
+	string structpb.Value_StringValue
+}
+
+func readValue(b []byte, depth int) (v *structpb.Value, ok bool) {
+	f := fields{rest: b}
+	for f.next() {
+		if v != nil {
+			return nil, false
+		}
+		switch f.tag {
+		case stringTag:
+			if !utf8.Valid(f.bytes) {
+				return nil, false
+			}
+			s := &stringValue{}
+			s.string.StringValue = string(f.bytes)
+			s.value.Kind = &s.string
+			v = &s.value
+		case nullTag:
+			v = &structpb.Value{Kind: &structpb.Value_NullValue{NullValue: structpb.NullValue(f.number)}}
+		case doubleTag:
+			v = structpb.NewNumberValue(math.Float64frombits(f.number))
+		case boolTag:
+			v = structpb.NewBoolValue(protowire.DecodeBool(f.number))
+		case structTag:
+			s := &structpb.Struct{}
+			if v = structpb.NewStructValue(s); !readStruct(f.bytes, s, depth) {
+				return nil, false
+			}
+		case listTag:
+			l := &structpb.ListValue{}
+			if v = structpb.NewListValue(l); !readList(f.bytes, l, depth) {
+				return nil, false
+			}
+		default:
+			return nil, false
+		}
+	}
+	if v == nil {
+		v = &structpb.Value{}
+	}
+	return v, !f.bad
+}
+
+func readList(b []byte, l *structpb.ListValue, depth int) bool {
+	f := fields{rest: b}
+	for f.next() {
+		if f.tag != itemTag || depth == maxDepth {
+			return false
+		}
+		v, ok := readValue(f.bytes, depth+1)
+		if !ok {
+			return false
+		}
+		l.Values = append(l.Values, v)
+	}
+	return !f.bad
+}

@@ -1,0 +1,59 @@
+package codec
+
+import (
+	"slices"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/protobuf/encoding/protowire"
+	protobuf "google.golang.org/protobuf/proto"
+)
+
+// Encoded returns a reply that means the same as r and is encoded now, once. It may be sent any number of times, and
+// nothing may change it. r needs valid UTF-8 wherever it has strings.
+func Encoded(r *extprocv3.ProcessingResponse) *extprocv3.ProcessingResponse { return Merged(nil, r) }
+
+// Merged returns an encoded reply that means the encoded shared and own merged, as Protobuf merges messages: what both
+// have goes by own, but headers are added and messages merged. The entries of a map are not: the whole entry is own's.
+func Merged(shared, own *extprocv3.ProcessingResponse) *extprocv3.ProcessingResponse {
+	b, err := protobuf.MarshalOptions{}.MarshalAppend(slices.Clip(bytesOf(shared)), own)
+	if err != nil {
+		panic("codec: " + err.Error()) // a string that is not UTF-8
+	}
+	return ofBytes(b)
+}
+
+// WithMetadata returns an encoded reply that means the encoded shared with one more namespace of dynamic metadata, which
+// has one string. It is what Merged does with such a reply, without a map of maps.
+func WithMetadata(shared *extprocv3.ProcessingResponse, namespace, key, value string) *extprocv3.ProcessingResponse {
+	const (
+		dynamicMetadata    = 8 // of ProcessingResponse
+		item               = 1 // of Struct
+		name, content      = 1, 2
+		ofString, ofStruct = 3, 5 // of Value
+	)
+	fields := field(field(nil, name, key), content, field(nil, ofString, value))
+	inner := field(nil, ofStruct, field(nil, item, fields))
+	outer := field(nil, item, field(field(nil, name, namespace), content, inner))
+	return ofBytes(field(slices.Clip(bytesOf(shared)), dynamicMetadata, outer))
+}
+
+// field appends a field to a message.
+func field[T string | []byte](b []byte, number protowire.Number, value T) []byte {
+	b = protowire.AppendVarint(protowire.AppendTag(b, number, protowire.BytesType), uint64(len(value)))
+	return append(b, value...)
+}
+
+// ofBytes returns the reply that is sent as these bytes.
+func ofBytes(b []byte) *extprocv3.ProcessingResponse {
+	r := &extprocv3.ProcessingResponse{}
+	r.ProtoReflect().SetUnknown(b)
+	return r
+}
+
+// bytesOf returns the bytes of an encoded reply, nil of any other.
+func bytesOf(r *extprocv3.ProcessingResponse) []byte {
+	if r == nil || r.Response != nil {
+		return nil
+	}
+	return r.ProtoReflect().GetUnknown()
+}

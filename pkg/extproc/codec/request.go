@@ -1,0 +1,237 @@
+package codec
+
+import (
+	"unicode/utf8"
+	"unsafe"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// The tags of a ProcessingRequest.
+const (
+	requestHeadersTag   = 2<<fieldShift | wireBytes
+	responseHeadersTag  = 3<<fieldShift | wireBytes
+	requestBodyTag      = 4<<fieldShift | wireBytes
+	responseBodyTag     = 5<<fieldShift | wireBytes
+	requestTrailersTag  = 6<<fieldShift | wireBytes
+	responseTrailersTag = 7<<fieldShift | wireBytes
+	metadataTag         = 8<<fieldShift | wireBytes
+	attributesTag       = 9<<fieldShift | wireBytes
+	observabilityTag    = 10<<fieldShift | wireVarint
+	protocolTag         = 11<<fieldShift | wireBytes
+)
+
+// The tags of its parts.
+const (
+	headersTag      = 1<<fieldShift | wireBytes // of HttpHeaders, HttpTrailers and HeaderMap
+	endOfHeadersTag = 3<<fieldShift | wireVarint
+
+	keyTag      = 1<<fieldShift | wireBytes // of HeaderValue and of the entries of maps
+	valueTag    = 2<<fieldShift | wireBytes // of the same
+	rawValueTag = 3<<fieldShift | wireBytes
+
+	bodyTag               = 1<<fieldShift | wireBytes
+	endOfBodyTag          = 2<<fieldShift | wireVarint
+	endWithoutMessageTag  = 3<<fieldShift | wireVarint
+	requestBodyModeTag    = 1<<fieldShift | wireVarint
+	responseBodyModeTag   = 2<<fieldShift | wireVarint
+	withoutWaitingTag     = 3<<fieldShift | wireVarint
+	filterMetadataTag     = 1<<fieldShift | wireBytes
+	typedMetadataTag      = 2<<fieldShift | wireBytes
+	typeURLTag, packedTag = keyTag, valueTag // of Any
+)
+
+// The parts of a message that come together are allocated together.
+type (
+	headersPart struct {
+		request  extprocv3.ProcessingRequest_RequestHeaders
+		response extprocv3.ProcessingRequest_ResponseHeaders
+		headers  extprocv3.HttpHeaders
+		list     corev3.HeaderMap
+	}
+	bodyPart struct {
+		request  extprocv3.ProcessingRequest_RequestBody
+		response extprocv3.ProcessingRequest_ResponseBody
+		body     extprocv3.HttpBody
+	}
+	trailersPart struct {
+		request  extprocv3.ProcessingRequest_RequestTrailers
+		response extprocv3.ProcessingRequest_ResponseTrailers
+		trailers extprocv3.HttpTrailers
+		list     corev3.HeaderMap
+	}
+)
+
+// Read reads a message into m, which is empty, and reports whether it could; if not, m holds a part of it. The message
+// keeps b, which nothing may change afterwards.
+func Read(b []byte, m *extprocv3.ProcessingRequest) bool {
+	f := fields{rest: b}
+	for f.next() {
+		ok := false
+		switch f.tag {
+		case requestHeadersTag, responseHeadersTag:
+			ok = m.Request == nil && readHeaders(f.bytes, f.tag == requestHeadersTag, m)
+		case requestBodyTag, responseBodyTag:
+			ok = m.Request == nil && readBody(f.bytes, f.tag == requestBodyTag, m)
+		case requestTrailersTag, responseTrailersTag:
+			ok = m.Request == nil && readTrailers(f.bytes, f.tag == requestTrailersTag, m)
+		case metadataTag:
+			if m.MetadataContext == nil {
+				m.MetadataContext = &corev3.Metadata{}
+				ok = readMetadata(f.bytes, m.MetadataContext, !lateKind(m))
+			}
+		case attributesTag:
+			m.Attributes, ok = addStruct(m.Attributes, f.bytes)
+		case observabilityTag:
+			m.ObservabilityMode, ok = protowire.DecodeBool(f.number), true
+		case protocolTag:
+			if m.ProtocolConfig == nil {
+				m.ProtocolConfig = &extprocv3.ProtocolConfiguration{}
+				ok = readProtocol(f.bytes, m.ProtocolConfig)
+			}
+		}
+		if !ok {
+			return false
+		}
+	}
+	return !f.bad
+}
+
+// lateKind reports whether what has been read of a message is a body or trailers.
+func lateKind(m *extprocv3.ProcessingRequest) bool {
+	switch m.Request.(type) {
+	case nil, *extprocv3.ProcessingRequest_RequestHeaders, *extprocv3.ProcessingRequest_ResponseHeaders:
+		return false
+	default:
+		return true
+	}
+}
+
+func readHeaders(b []byte, request bool, m *extprocv3.ProcessingRequest) bool {
+	part := &headersPart{}
+	h := &part.headers
+	f := fields{rest: b}
+	for f.next() {
+		switch f.tag {
+		case headersTag:
+			if h.Headers != nil || !readHeaderMap(f.bytes, &part.list) {
+				return false
+			}
+			h.Headers = &part.list
+		case endOfHeadersTag:
+			h.EndOfStream = protowire.DecodeBool(f.number)
+		default:
+			return false
+		}
+	}
+	if request {
+		part.request.RequestHeaders, m.Request = h, &part.request
+	} else {
+		part.response.ResponseHeaders, m.Request = h, &part.response
+	}
+	return !f.bad
+}
+
+func readTrailers(b []byte, request bool, m *extprocv3.ProcessingRequest) bool {
+	part := &trailersPart{}
+	t := &part.trailers
+	f := fields{rest: b}
+	for f.next() {
+		if f.tag != headersTag || t.Trailers != nil || !readHeaderMap(f.bytes, &part.list) {
+			return false
+		}
+		t.Trailers = &part.list
+	}
+	if request {
+		part.request.RequestTrailers, m.Request = t, &part.request
+	} else {
+		part.response.ResponseTrailers, m.Request = t, &part.response
+	}
+	return !f.bad
+}
+
+func readBody(b []byte, request bool, m *extprocv3.ProcessingRequest) bool {
+	part := &bodyPart{}
+	h := &part.body
+	f := fields{rest: b}
+	for f.next() {
+		switch f.tag {
+		case bodyTag:
+			h.Body = f.bytes
+		case endOfBodyTag:
+			h.EndOfStream = protowire.DecodeBool(f.number)
+		case endWithoutMessageTag:
+			h.EndOfStreamWithoutMessage = protowire.DecodeBool(f.number)
+		default:
+			return false
+		}
+	}
+	if request {
+		part.request.RequestBody, m.Request = h, &part.request
+	} else {
+		part.response.ResponseBody, m.Request = h, &part.response
+	}
+	return !f.bad
+}
+
+// readHeaderMap reads the headers, whose names and raw values stay parts of b.
+func readHeaderMap(b []byte, m *corev3.HeaderMap) bool {
+	values := make([]corev3.HeaderValue, count(b, headersTag))
+	list := make([]*corev3.HeaderValue, 0, len(values))
+	f := fields{rest: b}
+	for f.next() {
+		if f.tag != headersTag {
+			return false
+		}
+		v := &values[len(list)]
+		if !readHeader(f.bytes, v) {
+			return false
+		}
+		list = append(list, v)
+	}
+	m.Headers = list
+	return !f.bad
+}
+
+func readHeader(b []byte, v *corev3.HeaderValue) bool {
+	f := fields{rest: b}
+	for f.next() {
+		switch f.tag {
+		case keyTag:
+			if !utf8.Valid(f.bytes) {
+				return false
+			}
+			v.Key = unsafe.String(unsafe.SliceData(f.bytes), len(f.bytes))
+		case valueTag:
+			if !utf8.Valid(f.bytes) {
+				return false
+			}
+			v.Value = string(f.bytes)
+		case rawValueTag:
+			v.RawValue = f.bytes
+		default:
+			return false
+		}
+	}
+	return !f.bad
+}
+
+func readProtocol(b []byte, p *extprocv3.ProtocolConfiguration) bool {
+	f := fields{rest: b}
+	for f.next() {
+		switch f.tag {
+		case requestBodyModeTag:
+			p.RequestBodyMode = modev3.ProcessingMode_BodySendMode(f.number)
+		case responseBodyModeTag:
+			p.ResponseBodyMode = modev3.ProcessingMode_BodySendMode(f.number)
+		case withoutWaitingTag:
+			p.SendBodyWithoutWaitingForHeaderResponse = protowire.DecodeBool(f.number)
+		default:
+			return false
+		}
+	}
+	return !f.bad
+}
