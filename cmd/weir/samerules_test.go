@@ -63,19 +63,21 @@ func checkSame(t *testing.T, file string, code, eppCode int, said, eppSaid strin
 // badFiles are the files with the bad values that internal/config's tests have for every key, and one with several.
 func badFiles(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.FromSlash("../../internal/config/testdata/badkeys.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var values []struct {
-		Bad string `yaml:"bad"`
-	}
-	if err := yaml.Unmarshal(text, &values); err != nil || len(values) < 80 {
-		t.Fatalf("%d values, %v", len(values), err)
-	}
 	texts := []string{"passOn: drop\nspam: 1\nlimits:\n  maxFlows: 0\nflows: { order: edf }\nscheduling: { fallbacks: 9 }\n"}
-	for _, value := range values {
-		texts = append(texts, value.Bad)
+	for _, name := range []string{"badkeys", "ranges"} {
+		text, err := os.ReadFile(filepath.FromSlash("../../internal/config/testdata/" + name + ".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var values []struct {
+			Bad string `yaml:"bad"`
+		}
+		if err := yaml.Unmarshal(text, &values); err != nil || len(values) < 80 {
+			t.Fatalf("%s: %d values, %v", name, len(values), err)
+		}
+		for _, value := range values {
+			texts = append(texts, value.Bad)
+		}
 	}
 	var files []string
 	dir := t.TempDir()

@@ -20,17 +20,17 @@ type badKey struct {
 	Bad  string `yaml:"bad"`
 	Says string `yaml:"says"`
 	// Right is a file with the nearest value that is allowed, if there is one.
-	Right string `yaml:"right"`
+	Right string `yaml:"right,omitempty"`
 }
 
-func badKeys(t *testing.T) (bad []badKey) {
+func badKeys(t *testing.T, file string) (bad []badKey) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "badkeys.yaml"))
+	text, err := os.ReadFile(filepath.Join("testdata", file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := yaml.Unmarshal(text, &bad); err != nil {
-		t.Fatal(err)
+	if err := yaml.Unmarshal(text, &bad); err != nil || len(bad) < 80 {
+		t.Fatalf("%s: %d values, %v", file, len(bad), err)
 	}
 	return bad
 }
@@ -41,14 +41,17 @@ var anyValue = []string{
 	"replaceTiers", "tiers[].canPreempt", "objectives[].priority", "responses.metadata", "responses.queueState",
 }
 
-// Every key of the document has a bad value, whose message begins with the key, shows the value and says what is
+// Every key of the document has a bad value, here or in ranges.yaml, whose message begins with the key, shows the value and says what is
 // allowed. The nearest allowed value is indeed accepted.
 func TestEveryKeyHasABadValue(t *testing.T) {
 	missing := map[string]bool{}
-	for _, key := range keysOfSchema(reflect.TypeFor[Document](), "") {
+	for _, key := range keysWithValues() {
 		missing[key] = !slices.Contains(anyValue, key)
 	}
-	for _, bad := range badKeys(t) {
+	for _, bad := range badKeys(t, "ranges.yaml") {
+		missing[bad.Key] = false
+	}
+	for _, bad := range badKeys(t, "badkeys.yaml") {
 		if _, known := missing[bad.Key]; !known && bad.Key != "tiers" && bad.Key != "tenantPolicies" {
 			t.Errorf("%s is no key that has a value", bad.Key)
 		}
@@ -75,7 +78,7 @@ func TestEveryKeyHasABadValue(t *testing.T) {
 
 // A value of the wrong type is reported with its key, for every key.
 func TestEveryKeyHasAType(t *testing.T) {
-	for _, key := range keysOfSchema(reflect.TypeFor[Document](), "") {
+	for _, key := range keysWithValues() {
 		_, err := Load(source(withValue(key, "{ [a]: b }")))
 		var paths []string
 		for _, line := range problemsOf(t, err) {
@@ -92,7 +95,7 @@ func TestEveryKeyHasAType(t *testing.T) {
 
 // A file at the start and a change of it are checked by the same rules.
 func TestReloadHasTheSameRules(t *testing.T) {
-	for _, bad := range badKeys(t) {
+	for _, bad := range slices.Concat(badKeys(t, "badkeys.yaml"), badKeys(t, "ranges.yaml")) {
 		_, atStart := Load(source(bad.Bad))
 		_, later := Reload(source(bad.Bad), Default())
 		got := slices.DeleteFunc(problemsOf(t, later), func(line string) bool { return strings.Contains(line, "cannot change at run time") })
@@ -106,27 +109,19 @@ func TestReloadHasTheSameRules(t *testing.T) {
 	}
 }
 
-// keysOfSchema returns the keys that have values. Lists and maps of structs are represented by the keys of their
-// elements.
-func keysOfSchema(schema reflect.Type, key string) []string {
-	switch kind := schema.Kind(); {
-	case kind == reflect.Pointer:
-		return keysOfSchema(schema.Elem(), key)
-	case kind == reflect.Struct:
-		var keys []string
-		for i, name := range fieldNames(schema) {
-			keys = append(keys, keysOfSchema(schema.Field(i).Type, join(key, name))...)
+// keysWithValues returns the keys that have values, and where a key has a list of words or a map of values, with [] that of
+// its elements.
+func keysWithValues() (paths []string) {
+	for _, k := range keys() {
+		words := k.Type == reflect.TypeFor[[]string]()
+		if k.Type.Kind() != reflect.Struct && k.Type.Kind() != reflect.Map && !isList(k.Type) && k.path != "passOnPaths" {
+			paths = append(paths, k.path) // there may be any number of passOnPaths
 		}
-		return keys
-	case kind == reflect.Slice && schema.Elem().Kind() == reflect.String && strings.HasSuffix(key, "passOnPaths"):
-		return []string{key + "[]"} // as many as you like
-	case kind == reflect.Slice && schema.Elem().Kind() == reflect.String:
-		return []string{key, key + "[]"}
-	case kind == reflect.Slice || kind == reflect.Map:
-		return keysOfSchema(schema.Elem(), key+"[]")
-	default:
-		return []string{key}
+		if words || k.Type.Kind() == reflect.Map && !isList(k.Type) {
+			paths = append(paths, k.path+"[]")
+		}
 	}
+	return paths
 }
 
 // withValue returns a file with one key, in lists of one element and under the map key "any".

@@ -2,13 +2,15 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 )
 
-// frozen lists the fields that cannot change at run time. (The version and kind of the document have only one value.)
-var frozen = []string{
-	"apiVersion", "kind", "fairRequestQueue.tierMode", "fairRequestQueue.capacityMode", "flows.key", "flows.discipline",
-}
+// The values of the reload tag; without it a change is applied at once.
+const (
+	reloadRefused = "refused"       // the change is a problem
+	reloadLater   = "at next start" // the change is accepted and has no effect yet
+)
 
 // Reload is Load for a program that already runs with another document: a field that differs and cannot change at run
 // time is a problem too. The error is Problems and lists all of them.
@@ -34,12 +36,11 @@ func (ps Problems) readable() bool {
 // frozenProblems returns the changes from the running document that need a restart.
 func (d Document) frozenProblems(running Document) Problems {
 	var ps Problems
-	for _, path := range frozen {
-		old, value := fieldAt(reflect.ValueOf(running), path), fieldAt(reflect.ValueOf(d), path)
-		if same(old, value) {
-			continue
+	for k, when := range tagged("reload") {
+		old, value := fieldAt(reflect.ValueOf(running), k.path), fieldAt(reflect.ValueOf(d), k.path)
+		if when == reloadRefused && !same(old, value) {
+			ps.add(k.path, words(value), "cannot change at run time (running: %q); restart to change it", words(old))
 		}
-		ps.add(path, words(value), "cannot change at run time (running: %q); restart to change it", words(old))
 	}
 	return ps
 }
@@ -50,6 +51,16 @@ func words(v reflect.Value) string {
 		return strings.Join(list, ", ")
 	}
 	return v.String()
+}
+
+// AtNextStart returns those of the changed fields that a program which runs does not act upon.
+func AtNextStart(changed []string) (later []string) {
+	for k, when := range tagged("reload") {
+		if when == reloadLater && slices.Contains(changed, k.path) {
+			later = append(later, k.path)
+		}
+	}
+	return later
 }
 
 // Changed returns the paths of the fields in which two documents differ, in the order of the document. A list or a map

@@ -28,12 +28,14 @@ type decoder struct {
 	replaceTiers bool // the text's list of tiers is the whole list
 }
 
+// newDecoder returns a decoder of a parsed text; nil: there is none.
+func newDecoder(root *yaml.Node) *decoder {
+	return &decoder{lines: map[string]int{}, replaceTiers: strings.EqualFold(valueOf(root, "replaceTiers"), "true")}
+}
+
 // scalar is a type that decodes itself from a YAML scalar. decodeScalar returns what is allowed if the scalar is not,
 // and otherwise "".
 type scalar interface{ decodeScalar(*yaml.Node) string }
-
-// defaulter is a list element whose defaults are not all zero.
-type defaulter interface{ setDefaults() }
 
 // parseYAML parses text as one YAML document. It returns nil for an empty one and for one with a problem.
 func parseYAML(text []byte) (root *yaml.Node, problems Problems) {
@@ -219,8 +221,8 @@ func (dec *decoder) decodeList(path string, node *yaml.Node, target reflect.Valu
 	}
 	list := reflect.MakeSlice(target.Type(), len(node.Content), len(node.Content))
 	for i, item := range node.Content {
-		if d, ok := reflect.TypeAssert[defaulter](list.Index(i).Addr()); ok {
-			d.setDefaults()
+		if list.Index(i).Kind() == reflect.Struct {
+			setDefaults(list.Index(i))
 		}
 		dec.decode(index(path, i), item, list.Index(i))
 	}

@@ -17,8 +17,24 @@
 // # Validation
 //
 // The packages validate what the document is converted to ([Document.FlowcontrolConfig], [Document.ExtprocConfig],
-// [Document.SchedulingConfig]), in terms of their own fields; keys.go maps these fields to keys. Package config itself
+// [Document.SchedulingConfig]), in terms of their own fields; the sets tags map these fields to keys. Package config itself
 // validates only what no package knows.
+//
+// # Keys
+//
+// The struct field of a key is the only place where it is declared (ADR 0136). Its comment is the meaning, with the
+// range, and in a paragraph that begins with "Default:" the reason of the default. Its tags are
+//
+//	default  the default, in YAML; a key without one must be given
+//	sets     the fields of the packages' configurations that it sets, as part.Path (convert.go)
+//	unset    the number that stands for null, or for "not given", in such a field
+//	flag     the name of its command-line flag, and help what --help says of it
+//	reload   "refused" or "at next start"; without it a change is applied to the running program
+//	missing  the words that this build does not implement, which are problems
+//	page     "first" for what a user sets, "rare" for the settings that nobody needs; without it the reference
+//
+// Words that stand for a package's values are in enumerations (words.go). [TestRanges] holds the packages to the ranges
+// in the comments.
 //
 // # Spelling
 //
@@ -29,10 +45,10 @@
 //
 // # Not yet
 //
-// A field that this build does not implement is never silently accepted: any value but the wfq default is a problem
-// ("not supported yet"). unsupported.go has the only list of such fields.
+// A word that this build does not implement is never silently accepted, but a problem ("not supported yet").
 //
-// The comments of the struct fields are the reference. This command generates docs/config.md from them:
+// The comments and tags of the struct fields are the reference. This command generates docs/config.md and
+// docs/settings-nobody-needs.md from them:
 //
 //	go test ./internal/config -run Docs -rewrite
 package config

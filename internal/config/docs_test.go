@@ -11,172 +11,265 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
+const generatedBy = "\n<!-- Generated from the comments and tags of internal/config by: go test ./internal/config -run Docs -rewrite -->\n"
+
 const docsIntro = `# Configuration
+` + generatedBy + `
+This page has every key of Weir's configuration file, for operators: first the keys that most of them set, then the
+others by section. The keys that nobody needs are on [a page of their own](settings-nobody-needs.md).
 
-<!-- Generated from the comments of internal/config by: go test ./internal/config -run Docs -rewrite -->
+Weir reads one YAML file (` + "`--config-file`, or `--config-text`" + ` for its text). It is made in layers: the defaults of a
+profile, then the file, then the flags; a later layer changes only the fields that it names. A file that names no profile
+has ` + "`recommended`" + `, whose values are the defaults below; a file for the values of the original queueing proposal says
+` + "`profile: wfq`" + `. A list replaces the list of the layer below; only ` + "`tiers`" + ` is merged by name, unless
+` + "`replaceTiers: true`" + `. An unknown field, a wrong type or a value out of its range is an error with its path, and all of
+them are reported at once. ` + "`weir config validate FILE` checks a file, `weir config show --profile NAME`" + ` prints a
+profile in full.
 
-Weir reads one YAML file (` + "`--config-file`" + `, or ` + "`--config-text`" + ` for its text). It is made in layers: the defaults
-of a profile, then the file, then the flags; a later layer changes only the fields that it names. A file that names no
-profile has ` + "`recommended`" + `, which is the first column of the tables; one that means the values of the original
-queueing proposal says ` + "`profile: wfq`" + `. A list replaces the list of the layer below; only ` + "`tiers`" + ` is merged by name, unless ` + "`replaceTiers: true`" + `. An unknown field, a wrong type or a value out of its range is
-an error with its path, and all of them are reported at once. ` + "`weir config validate FILE`" + ` checks a file,
-` + "`weir config show --profile NAME`" + ` prints a profile in full.
+Durations have a unit (` + "`30s`, `1m30s`" + `); decimals have at most six digits after the point and are exact. The keys of
+` + "`fairRequestQueue` and `requestQueueController`, and these two names, are also accepted in snake_case" + `
+(` + "`fair_request_queue`" + `), not in both spellings at once.
 
-The snake_case spelling of the sections ` + "`fair_request_queue` and `request_queue_controller`" + ` and of their keys is
-accepted too. Durations have a unit (` + "`30s`, `1m30s`" + `); decimals have at most six digits after the point and are exact.
-
-**Set the watermark.** The default of 64 requests per backend is a guess of what an engine batches. Poppers fill only to
-the lower bound, so to keep *n* batch slots of an engine busy (vLLM: ` + "`--max-num-seqs`" + `), set all three; a layer that
-names the watermark and not a bound derives that bound from it:
+**Set the slots.** The default of 64 requests per backend is a guess of what an engine batches. To keep *n* batch slots of
+an engine busy (vLLM: ` + "`--max-num-seqs`" + `), set them:
 
 ` + "```yaml" + `
-requestQueueController:
-  watermarkPerBackend: 64
-  lowerBoundPerBackend: 64
-  upperBoundPerBackend: 64
+requestQueueController: { slotsPerBackend: 64 }
 ` + "```" + `
 
-Fields marked † are not acted upon yet, or not with the values named beside the mark: such a value is an error. A
-profile marked † has such values, and is refused.
+They take the place of ` + "`watermarkPerBackend`, `lowerBoundPerBackend` and `upperBoundPerBackend`" + `. With these instead, set all
+three, since poppers fill only to the lower bound; a layer that names the watermark and not a bound derives that bound
+from it.
+
+Fields marked † are not acted upon yet with the values named beside the mark: such a value is an error. A profile marked
+† has such values, and is refused.
 
 **Changes at run time.** A change of the file is validated and then applied to the running queue; an invalid one is
-refused with every problem named, and the old configuration stays. ` + "`tierMode`, `capacityMode`, `flows.key` and\n`flows.discipline`" + ` cannot change at run time and are refused by name.
+refused with every problem named, and the old configuration stays.
+%s cannot change at run time and are refused by name.
 
-The last two tables say why the values of ` + "`wfq`" + `, from which every profile begins, and those in which
-` + "`recommended`" + ` differs, are what they are.
+The last column says why the default is what it is, and after "wfq:" why the value of ` + "`wfq`" + ` is, from which every profile
+begins. "The proposal" is the queueing proposal that these values come from.
 `
 
-// The reference is generated from the structs: their comments, their tags and the profiles.
+const docsRareIntro = `# Settings that nobody needs
+` + generatedBy + `
+The keys on this page are accepted, as the queueing proposal and other endpoint pickers have them, but no value of theirs
+makes a difference that an operator would look for: leave them out. [config.md](config.md) has the others, and says how to
+read the columns.
+`
+
+const docsHead = "\n| key | default | other profiles | meaning | why |\n|---|---|---|---|---|\n"
+
+// The pages are generated from the keys: their comments and their tags, and the profiles.
 func TestDocs(t *testing.T) {
-	comments := fieldComments(t)
-	documents := map[string]reflect.Value{}
+	p := newDocsPages(t)
+	var config, rare strings.Builder
+	var refused []string
+	for k, when := range tagged("reload") {
+		if when == reloadRefused {
+			refused = append(refused, "`"+k.path+"`")
+		}
+	}
+	last := len(refused) - 1
+	fmt.Fprintf(&config, docsIntro, strings.Join(refused[:last], ", ")+" and\n"+refused[last])
+	config.WriteString("\n## What a user sets\n" + docsHead + p.rows("", PageFirst))
+	p.section(&config, "Document", "", "")
+	for _, k := range keys() {
+		switch {
+		case strings.Contains(k.path, "."):
+		case k.Type.Kind() == reflect.Struct:
+			p.section(&config, k.path, p.meaning[k.path], k.path)
+		case isList(k.Type):
+			p.section(&config, k.path+"[]", p.list(k), k.path+"[]")
+		}
+	}
+	rare.WriteString(docsRareIntro + docsHead + p.rows("", PageRare))
+	golden(t, filepath.Join("..", "..", "docs", "config.md"), []byte(config.String()))
+	golden(t, filepath.Join("..", "..", "docs", "settings-nobody-needs.md"), []byte(rare.String()))
+	for _, k := range keys() {
+		want := 1
+		if k.Type.Kind() == reflect.Struct || isList(k.Type) && k.Tag.Get("page") == "" && !strings.Contains(k.path, ".") {
+			want = 0 // it has a section
+		}
+		if n := strings.Count(config.String()+rare.String(), "\n| `"+k.path+"`"); n != want {
+			t.Errorf("%s has %d rows", k.path, n)
+		}
+	}
+}
+
+// Every key has a comment. Every default has a reason, and so has every value of the profile recommended.
+func TestDefaultsHaveReasons(t *testing.T) {
+	p := newDocsPages(t)
+	for _, k := range keys() {
+		_, byDefault := k.Tag.Lookup("default")
+		if p.meaning[k.path] == "" {
+			t.Errorf("%s has no comment", k.path)
+		}
+		if reason := p.reason[k.path]; byDefault != (len(strings.Fields(reason)) > 2) {
+			t.Errorf("%s: a default needs a reason, and a key that must be given has none: %q", k.path, reason)
+		}
+	}
+	d, err := Profile(ProfileRecommended)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range Changed(Default(), d) {
+		if len(p.recommended[path]) == 0 && path != "profile" {
+			t.Errorf("profiles/recommended.yaml has no comment above %s", path)
+		}
+	}
+}
+
+// docsPages is what the pages say of the keys, by path.
+type docsPages struct {
+	documents       map[string]reflect.Value // by profile
+	meaning, reason map[string]string
+	recommended     map[string]string // the reasons of that profile; tiers by their place
+}
+
+func newDocsPages(t *testing.T) *docsPages {
+	t.Helper()
+	p := &docsPages{map[string]reflect.Value{}, map[string]string{}, map[string]string{}, map[string]string{}}
 	for _, name := range Profiles() {
 		d, err := Profile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		documents[name] = reflect.ValueOf(d)
+		p.documents[name] = reflect.ValueOf(d)
 	}
-	var b strings.Builder
-	b.WriteString(docsIntro)
-	root := reflect.TypeFor[Document]()
-	var sections []int
-	b.WriteString("\n## Document\n\n" + docsHead)
-	for i := range root.NumField() {
-		if isSection(root.Field(i).Type) {
-			sections = append(sections, i)
-		} else {
-			docsRow(t, &b, comments, documents, root, []int{i}, "")
-		}
-	}
-	for _, i := range sections {
-		field := root.Field(i)
-		name := fieldNames(root)[i]
-		section, index, prefix := field.Type, []int{i}, name
-		if section.Kind() != reflect.Struct {
-			section, prefix = section.Elem(), name+"[]"
-			index = nil // its fields have no default of their own
-		}
-		fmt.Fprintf(&b, "\n## %s%s\n\n%s\n\n", prefix, docsMark(name), comments["Document."+field.Name])
-		if index == nil {
-			b.WriteString(docsList(documents, i))
-		}
-		b.WriteString(docsHead)
-		docsSection(t, &b, comments, documents, section, index, "")
-	}
-	b.WriteString(docsReasons(t))
-	golden(t, filepath.Join("..", "..", "docs", "config.md"), []byte(b.String()))
-}
-
-// otherProfiles returns the names of the profiles but the default one.
-func otherProfiles() []string {
-	return slices.DeleteFunc(Profiles(), func(name string) bool { return name == DefaultProfile })
-}
-
-const docsHead = "| key | default | other profiles | meaning |\n|---|---|---|---|\n"
-
-func isSection(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct || t.Kind() != reflect.Struct && isList(t)
-}
-
-// isList reports whether t is a list or map of structs.
-func isList(t reflect.Type) bool {
-	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Map) && t.Elem().Kind() == reflect.Struct
-}
-
-func docsSection(t *testing.T, b *strings.Builder, comments map[string]string, documents map[string]reflect.Value,
-	section reflect.Type, at []int, prefix string,
-) {
-	for i := range section.NumField() {
-		var index []int
-		if at != nil {
-			index = append(slices.Clone(at), i)
-		}
-		if field := section.Field(i).Type; isSection(field) && !isList(field) {
-			docsSection(t, b, comments, documents, field, index, prefix+fieldNames(section)[i]+".")
-			continue
-		}
-		docsRowOf(t, b, comments, documents, section, i, index, prefix)
-		if field := section.Field(i).Type; isList(field) {
-			docsSection(t, b, comments, documents, field.Elem(), nil, prefix+fieldNames(section)[i]+"[].")
-		}
-	}
-}
-
-func docsRow(t *testing.T, b *strings.Builder, comments map[string]string, documents map[string]reflect.Value,
-	section reflect.Type, index []int, prefix string,
-) {
-	docsRowOf(t, b, comments, documents, section, index[len(index)-1], index, prefix)
-}
-
-func docsRowOf(t *testing.T, b *strings.Builder, comments map[string]string, documents map[string]reflect.Value,
-	section reflect.Type, i int, index []int, prefix string,
-) {
-	t.Helper()
-	key := fieldNames(section)[i]
-	comment := comments[section.Name()+"."+section.Field(i).Name]
-	if comment == "" {
-		t.Errorf("%s.%s has no comment", section.Name(), section.Field(i).Name)
-	}
-	var value string
-	var others []string
-	if index != nil {
-		value = docsValue(documents[DefaultProfile].FieldByIndex(index))
-		for _, name := range otherProfiles() {
-			if other := docsValue(documents[name].FieldByIndex(index)); other != value {
-				others = append(others, docsProfile(name)+": "+other)
+	comments := fieldComments(t)
+	var add func(section reflect.Type, path string)
+	add = func(section reflect.Type, path string) {
+		for i, name := range fieldNames(section) {
+			field, path := section.Field(i), join(path, name)
+			p.meaning[path], p.reason[path], _ = strings.Cut(comments[section.Name()+"."+field.Name], " Default: ")
+			if field.Type.Kind() == reflect.Struct {
+				add(field.Type, path)
+			} else if isList(field.Type) {
+				add(field.Type.Elem(), path+"[]")
 			}
 		}
-	} else {
-		element := reflect.New(section)
-		if d, ok := reflect.TypeAssert[defaulter](element); ok {
-			d.setDefaults()
+	}
+	add(reflect.TypeFor[Document](), "")
+	p.addReasons(profileTexts()[ProfileRecommended], "")
+	return p
+}
+
+// addReasons adds the comments above the keys of a profile.
+func (p *docsPages) addReasons(node *yaml.Node, path string) {
+	tiers := Default().TierNames()
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		at := join(path, key.Value)
+		p.recommended[at] = strings.Join(strings.Fields(strings.ReplaceAll(key.HeadComment, "# ", " ")), " ")
+		if value.Kind == yaml.MappingNode {
+			p.addReasons(value, at)
 		}
-		value = docsValue(element.Elem().Field(i))
+		for _, item := range value.Content {
+			if at == "tiers" {
+				p.addReasons(item, index(at, slices.Index(tiers, nameOf(item))))
+			}
+		}
 	}
-	fmt.Fprintf(b, "| `%s`%s | %s | %s | %s |\n", prefix+key, docsMark(docsPath(section, key)), value, strings.Join(others, "<br>"), comment)
 }
 
-// docsMark marks a field that is not implemented yet, with its words if only some of them are missing.
-func docsMark(path string) string {
-	if path == "profile" {
-		refusals := slices.DeleteFunc(Profiles(), func(name string) bool { return !refused(name) })
-		return docsWords(refusals)
+// section writes a section with the keys below a path that have no page of their own.
+func (p *docsPages) section(b *strings.Builder, title, comment, path string) {
+	rows := p.rows(path, "")
+	if rows == "" {
+		return
 	}
-	i := slices.IndexFunc(notYet, func(m missing) bool { return m.path == path })
+	fmt.Fprintf(b, "\n## %s\n", title)
+	if comment != "" {
+		b.WriteString("\n" + strings.TrimSpace(comment) + "\n")
+	}
+	b.WriteString(docsHead + rows)
+}
+
+// rows returns those of the keys of a page below a path, "" for those of the document itself or, on another page, all.
+func (p *docsPages) rows(path, page string) string {
+	var b strings.Builder
+	for _, k := range keys() {
+		under := strings.HasPrefix(k.path, path+".")
+		switch {
+		case k.Tag.Get("page") != page, k.Type.Kind() == reflect.Struct:
+		case page == "" && path == "" && (strings.Contains(k.path, ".") || isList(k.Type)):
+		case page == "" && path != "" && !under:
+		default:
+			b.WriteString(p.row(k))
+		}
+	}
+	return b.String()
+}
+
+// row returns the row of a key.
+func (p *docsPages) row(k key) string {
+	mark := ""
+	if words, ok := k.Tag.Lookup("missing"); ok {
+		mark = docsWords(strings.Fields(words))
+	} else if k.path == "profile" {
+		mark = docsWords(slices.DeleteFunc(Profiles(), func(name string) bool { return !refused(name) }))
+	}
+	value, others := p.values(k)
+	return fmt.Sprintf("| `%s`%s | %s | %s | %s | %s |\n", k.path, mark, value, strings.Join(others, "<br>"), p.meaning[k.path], p.why(k))
+}
+
+// values returns the default of a key, and the profiles that have another.
+func (p *docsPages) values(k key) (value string, others []string) {
+	text, byDefault := k.Tag.Lookup("default")
 	switch {
-	case i < 0:
-		return ""
-	case len(notYet[i].words) == 0:
-		return " †"
-	default:
-		return docsWords(notYet[i].words)
+	case !byDefault:
+		return "required", nil
+	case strings.Contains(k.path, "[]"):
+		element := reflect.New(k.Type).Elem()
+		(&decoder{lines: map[string]int{}}).decode("", defaultOf(text), element)
+		return docsValue(element), nil
 	}
+	value = docsValue(fieldAt(p.documents[DefaultProfile], k.path))
+	for _, name := range Profiles() {
+		if other := docsValue(fieldAt(p.documents[name], k.path)); other != value {
+			others = append(others, docsProfile(name)+": "+other)
+		}
+	}
+	return value, others
 }
 
-// docsWords marks the words of a field that are not implemented.
+// why returns the reasons of a key's default.
+func (p *docsPages) why(k key) string {
+	var reasons []string
+	each(p.documents[ProfileRecommended], k.path, nil, func(elements []any, v reflect.Value) {
+		path := pathText(pathOf(k.path, elements))
+		switch reason := p.recommended[path]; {
+		case reason == "":
+		case len(elements) > 0:
+			reasons = append(reasons, fmt.Sprintf("%s of `%s`: %s", docsValue(v), path, reason))
+		default:
+			reasons = append(reasons, reason)
+		}
+	})
+	if own := p.reason[k.path]; own != "" && len(reasons) > 0 {
+		reasons = append(reasons, "wfq: "+own)
+	} else if own != "" {
+		reasons = append(reasons, own)
+	}
+	return strings.Join(reasons, "<br>")
+}
+
+// list returns what the section of a list's elements says of the list.
+func (p *docsPages) list(k key) string {
+	if k.Tag.Get("page") != "" {
+		return fmt.Sprintf("The keys of each element of `%s`. `weir config show --profile NAME` has those of a profile.", k.path)
+	}
+	value, others := p.values(k)
+	return p.meaning[k.path] + "\n\n" + strings.Join(append([]string{"Default: " + value}, others...), "; ") + ". " + p.why(k)
+}
+
+// docsWords marks words that are not implemented.
 func docsWords(words []string) string {
 	if len(words) == 0 {
 		return ""
@@ -192,38 +285,6 @@ func docsProfile(name string) string {
 	return name
 }
 
-// docsList returns the elements that a list has by default.
-func docsList(documents map[string]reflect.Value, i int) string {
-	list := "Default: " + docsValue(documents[DefaultProfile].Field(i))
-	own := list
-	for _, name := range otherProfiles() {
-		if other := docsValue(documents[name].Field(i)); "Default: "+other != own {
-			list += "; " + docsProfile(name) + ": " + other
-		}
-	}
-	list += "."
-	if list != own+"." {
-		list += " `weir config show --profile NAME` has their fields."
-	}
-	return list + "\n\n"
-}
-
-// docsPath returns the path of a key as notYet spells it.
-func docsPath(section reflect.Type, key string) string {
-	root := reflect.TypeFor[Document]()
-	for i, name := range fieldNames(root) {
-		switch field := root.Field(i).Type; {
-		case section == root && name == key:
-			return key
-		case field == section:
-			return name + "." + key
-		case isList(field) && field.Elem() == section:
-			return name + "[]." + key
-		}
-	}
-	return ""
-}
-
 func docsValue(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -235,16 +296,13 @@ func docsValue(v reflect.Value) string {
 		if v.Len() == 0 {
 			return "empty"
 		}
-		if v.Type().Elem().Kind() == reflect.Struct {
-			var names []string
-			for i := range v.Len() {
-				names = append(names, v.Index(i).FieldByName("Name").String())
-			}
-			return "`" + strings.Join(names, "`, `") + "`"
-		}
 		var values []string
 		for i := range v.Len() {
-			values = append(values, fmt.Sprint(v.Index(i)))
+			element := v.Index(i)
+			if element.Kind() == reflect.Struct {
+				element = element.FieldByName("Name")
+			}
+			values = append(values, fmt.Sprint(element))
 		}
 		return "`" + strings.Join(values, "`, `") + "`"
 	default:
@@ -259,19 +317,7 @@ func docsValue(v reflect.Value) string {
 func fieldComments(t *testing.T) map[string]string {
 	t.Helper()
 	comments := map[string]string{}
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, parsed := range goFiles(t) {
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			spec, ok := n.(*ast.TypeSpec)
 			if !ok {
@@ -289,4 +335,28 @@ func fieldComments(t *testing.T) map[string]string {
 		})
 	}
 	return comments
+}
+
+// goFiles returns the syntax of this package without its tests.
+func goFiles(t *testing.T) (files []*ast.File) {
+	t.Helper()
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	return files
 }

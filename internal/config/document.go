@@ -16,12 +16,18 @@ const (
 // Document is the whole configuration: one YAML file, usually a ConfigMap.
 type Document struct {
 	// Version of this format; always weir.dev/v1alpha1.
-	APIVersion string `yaml:"apiVersion"`
+	//
+	// Default: There is no other version.
+	APIVersion string `yaml:"apiVersion" default:"weir.dev/v1alpha1" page:"rare"`
 	// Kind of document; always EndpointPickerConfig.
-	Kind string `yaml:"kind"`
+	//
+	// Default: There is no other kind.
+	Kind string `yaml:"kind" default:"EndpointPickerConfig" page:"rare"`
 	// Named set of defaults that the rest of the file changes: wfq, recommended, dynamo-drr, smg-priority or
 	// mindrouter-fairshare.
-	Profile string `yaml:"profile"`
+	//
+	// Default: The values of the queueing proposal that Weir began with; a file that names no profile has recommended.
+	Profile string `yaml:"profile" default:"wfq" page:"first"`
 	// The queue: how much it holds, for how long, and for whom.
 	FairRequestQueue FairRequestQueue `yaml:"fairRequestQueue"`
 	// The controller: when requests pass, wait and are released.
@@ -29,19 +35,31 @@ type Document struct {
 	// The flows: what makes one, and how they share.
 	Flows Flows `yaml:"flows"`
 	// Whether the list of tiers is the whole list. If not, it may only name tiers of the profile, which it changes.
-	ReplaceTiers bool `yaml:"replaceTiers"`
+	//
+	// Default: A misspelt name would otherwise take the tiers of the profile away.
+	ReplaceTiers bool `yaml:"replaceTiers" default:"false"`
 	// Strict priority levels, highest first. A listed tier of the profile changes only the fields it names; one that the
 	// profile lacks needs replaceTiers: true, and so does leaving one out.
-	Tiers []Tier `yaml:"tiers"`
+	//
+	// Default: The three criticalities of the Gateway API's first objectives, which the proposal uses.
+	Tiers []Tier `yaml:"tiers" default:"[{name: critical, minPriority: 1}, {name: default, minPriority: 0}, {name: sheddable}]" sets:"controller.Queue.Tiers controller.Tiers streams.Tiers" page:"first"`
 	// Policy classes that share a tier by deficit round robin.
-	Classes []Class `yaml:"classes"`
+	//
+	// Default: One class is the common case and costs nothing.
+	Classes []Class `yaml:"classes" default:"[]" sets:"controller.Queue.Classes"`
 	// Models that clients may ask for: their criticality and their targets; in Kubernetes they go before the resources that
 	// name models (docs/names.md).
-	Models []Model `yaml:"models"`
+	//
+	// Default: Any model may be asked for; the engines refuse what they do not serve.
+	Models []Model `yaml:"models" default:"[]" sets:"streams.Models" page:"first"`
 	// Named priorities that a request may refer to; in Kubernetes they go before InferenceObjectives (docs/names.md).
-	Objectives []Objective `yaml:"objectives"`
+	//
+	// Default: Priorities are the operator's to name.
+	Objectives []Objective `yaml:"objectives" default:"[]" sets:"streams.Objectives"`
 	// What a tenant may ask for, by the tenant's identity (its flow's identity).
-	TenantPolicies map[string]TenantPolicy `yaml:"tenantPolicies"`
+	//
+	// Default: Tenants may ask for any tier until the operator says otherwise.
+	TenantPolicies map[string]TenantPolicy `yaml:"tenantPolicies" default:"{}" sets:"streams.TenantPolicies"`
 	// The HTTP status of each rejection.
 	Responses Responses `yaml:"responses"`
 	// Where a request's tier may be named.
@@ -53,7 +71,9 @@ type Document struct {
 	// What flows are charged in: requests (1 each) or tokens (the estimate when a request is dispatched, corrected by the
 	// usage of its answer; what it takes of the stock is weighted apart, by tokens.stockWeights). A cost that the gateway
 	// states (trustedHeaders.cost) counts instead, also in the stock, as it is and uncorrected.
-	Cost string `yaml:"cost"`
+	//
+	// Default: Needs nothing from Envoy or the engines, and is what the proposal counts.
+	Cost string `yaml:"cost" default:"requests" sets:"streams.Cost"`
 	// What tokens cost, and how they are estimated; with cost: tokens.
 	Tokens Tokens `yaml:"tokens"`
 	// How the usage of an answer is learned: trailers (Envoy has read it and tells it in the message of the response
@@ -61,14 +81,22 @@ type Document struct {
 	// als (Envoy's access log tells it, within 5 s after the answer, docs/envoy.md), none, or auto (trailers, and with cost:
 	// tokens also body and als, whichever comes). A request whose usage is not learned is charged the estimate, or more if
 	// its answer took longer than that.
-	Usage string `yaml:"usage"`
+	//
+	// Default: Takes what Envoy offers, told by what arrives, so that changing Envoy's configuration is enough.
+	Usage string `yaml:"usage" default:"auto" sets:"streams.Usage"`
 	// When the request body is read: auto (only if the headers do not say enough), always or never.
-	RequestBody string `yaml:"requestBody"`
+	//
+	// Default: A body that is not needed costs Envoy and Weir a copy of it.
+	RequestBody string `yaml:"requestBody" default:"auto" sets:"streams.RequestBody"`
 	// What happens to requests that are known not to be inference: GET, HEAD, OPTIONS and DELETE without a body, and
 	// the paths that docs/envoy.md lists: pick (placed without queueing) or queue. All others queue.
-	PassOn string `yaml:"passOn"`
+	//
+	// Default: A list of models or a health check should not wait behind prompts, and takes no slot of an engine.
+	PassOn string `yaml:"passOn" default:"pick" sets:"streams.PassOn"`
 	// More paths to which passOn applies, whatever the method: each exactly as clients send it, without the query.
-	PassOnPaths []string `yaml:"passOnPaths"`
+	//
+	// Default: Each path past the queue is a way around it, so only what is known not to be inference is built in.
+	PassOnPaths []string `yaml:"passOnPaths" default:"[]" sets:"streams.PassOnPaths"`
 	// Sizes and counts that bound Weir's memory.
 	Limits Limits `yaml:"limits"`
 	// How an endpoint is chosen.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"go/ast"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,39 +13,69 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// Every field of the configurations of the packages has a key, except those that no document sets; and every such key
-// is one of the document.
+// Every field of the configurations of the packages is set by a key, except those that the wiring or other keys decide;
+// and every key sets a field that exists, except those that only this package and the wiring read.
 func TestEveryFieldHasItsKey(t *testing.T) {
-	schema := keysOfSchema(reflect.TypeFor[Document](), "")
-	for name, part := range map[string]struct {
+	for part, of := range map[string]struct {
 		config  reflect.Type
-		keys    map[string]string
 		without []string
 	}{
-		"flowcontrol": {
-			reflect.TypeFor[flowcontrol.Config](), controllerKeys, []string{"Stock.Tokens.Watermark", "Stock.Tokens.Lower", "Stock.Tokens.Upper", "Queue.Levels", "Queue.Priorities"},
-		},
-		"extproc": {
-			reflect.TypeFor[extproc.Config](), streamKeys, []string{"HashFlowKeys", "RoutesByModel", "LongestWait", "ClearRouteCache", "OtherTargets[].Name", "OtherTargets[].Weight"},
-		},
-		"scheduling": {reflect.TypeFor[scheduling.Config](), schedulingKeys, nil},
+		controllerPart: {reflect.TypeFor[flowcontrol.Config](), []string{"Queue.Levels", "Queue.Priorities", "Stock.Unbounded"}},
+		streamsPart: {reflect.TypeFor[extproc.Config](), []string{
+			"OneFlow", "HashFlowKeys", "RoutesByModel", "LongestWait", "ClearRouteCache", "OtherTargets[].Name", "OtherTargets[].Weight",
+		}},
+		schedulingPart: {reflect.TypeFor[scheduling.Config](), nil},
 	} {
-		fields := fieldsOf(part.config, nil)
+		var set []string
+		for k := range tagged("sets") {
+			set = append(set, k.sets(part)...)
+		}
+		fields := fieldsOf(of.config, nil)
 		for _, field := range fields {
-			if part.keys[field] == "" && !slices.Contains(part.without, field) {
-				t.Errorf("%s: %s has no key", name, field)
+			if !slices.Contains(set, strings.TrimSuffix(field, "[]")) && !slices.Contains(of.without, field) {
+				t.Errorf("%s: no key sets %s", part, field)
 			}
 		}
-		for field, key := range part.keys {
-			if !slices.Contains(fields, field) && !slices.Contains(fields, field+"[]") && !slices.ContainsFunc(fields, func(f string) bool {
-				return strings.HasPrefix(f, field+"[].")
-			}) {
-				t.Errorf("%s: there is no field %s", name, field)
-			}
-			if !slices.ContainsFunc(schema, func(k string) bool { return k == key || strings.HasPrefix(k, key+"[]") }) {
-				t.Errorf("%s: %s: there is no key %s", name, field, key)
+		for _, field := range set {
+			if !slices.ContainsFunc(fields, func(f string) bool { return f == field || strings.HasPrefix(f, field+"[]") }) {
+				t.Errorf("%s: there is no field %s", part, field)
 			}
 		}
+	}
+	read := []string{"apiVersion", "kind", "profile", "requestQueueController.drainWindow", "requestQueueController.minDrain", "replaceTiers", "criticality.maxClass"}
+	for _, k := range keys() {
+		if _, sets := k.Tag.Lookup("sets"); sets == slices.Contains(read, k.path) && k.Type.Kind() != reflect.Struct {
+			t.Errorf("%s: sets a field: %v", k.path, sets)
+		}
+	}
+}
+
+// A key stands in one place: no other line of the package names the field that declares it, except for the rules that
+// relate it to other keys.
+func TestAKeyIsOnePlace(t *testing.T) {
+	named := map[string]bool{}
+	for _, file := range goFiles(t) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if selector, ok := n.(*ast.SelectorExpr); ok {
+				named[selector.Sel.Name] = true
+			}
+			return true
+		})
+	}
+	const want = "APIVersion CanPreempt Capacities Class Classes Cost Criticality DeadlineHeaders Discipline DrainWindow Enabled " +
+		"EnqueueAll FlowCapacity Headers Key Kind LowerBoundPerBackend MaxClass MinDrain MinPriority Models Name ObjectiveHeaders " +
+		"Objectives Order PassOn PassOnPaths PercentageDeviationForBounds PriorityHeader Profile QueueSize QueueTTL QueueTimeout " +
+		"ReplaceTiers ReservedFloor ReservedPerSlot SlotsPerBackend StarvationThreshold StrictPriorityHeader Targets TenantPolicies " +
+		"TierMode Tiers TotalCapacity UnknownModels UpperBoundPerBackend WatermarkPerBackend WatermarkTokensPerBackend Weight Weights"
+	elsewhere := []string{}
+	for _, k := range keys() {
+		if named[k.Name] && k.Type.Kind() != reflect.Struct && !slices.Contains(elsewhere, k.Name) {
+			elsewhere = append(elsewhere, k.Name)
+		}
+	}
+	slices.Sort(elsewhere)
+	if got := strings.Join(elsewhere, " "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
@@ -83,7 +114,7 @@ func TestInKeys(t *testing.T) {
 		"flows.capacities.a].b[0: 5: must be at most fairRequestQueue.totalCapacity, not above a].b[0, as tiers is",
 		"fairRequestQueue.flowCapacity: 100: must be at most totalCapacity",
 	}
-	if got := problemsOf(t, d.inKeys(controllerKeys, ps.Err())); !slices.Equal(got, want) {
+	if got := problemsOf(t, d.inKeys(controllerPart, ps.Err())); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
@@ -92,20 +123,21 @@ func TestInKeys(t *testing.T) {
 func TestGiven(t *testing.T) {
 	value := func(n int64) *int64 { return &n }
 	for _, test := range []struct {
-		value       *int64
-		unset, want int64
+		value *int64
+		unset string
+		want  int64
 	}{
-		{nil, -1, -1},
-		{value(-1), -1, -2},
-		{value(-2), -1, -2},
-		{value(0), -1, 0},
-		{nil, 0, 0},
-		{value(0), 0, -1},
-		{value(-1), 0, -1},
-		{value(1), 0, 1},
+		{nil, "-1", -1},
+		{value(-1), "-1", -2},
+		{value(-2), "-1", -2},
+		{value(0), "-1", 0},
+		{nil, "0", 0},
+		{value(0), "0", -1},
+		{value(-1), "0", -1},
+		{value(1), "0", 1},
 	} {
-		if got := given(test.value, test.unset); got != test.want {
-			t.Errorf("%v, unset %d: %d", test.value, test.unset, got)
+		if got := given(reflect.ValueOf(test.value), test.unset); got != test.want {
+			t.Errorf("%v, unset %s: %d", test.value, test.unset, got)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"reflect"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -37,7 +36,7 @@ func Show(source Source) (Document, error) {
 func layers(source Source) (d Document, lines map[string]int, problems Problems) {
 	d, dec := overlay(source)
 	problems = dec.problems.locate(dec.lines) // nameOrigins takes lines away
-	d.derive(dec.lines)
+	d.derive(func(path string) bool { return dec.lines[path] > 0 })
 	before := d
 	if source.Override != nil {
 		source.Override(&d)
@@ -45,14 +44,15 @@ func layers(source Source) (d Document, lines map[string]int, problems Problems)
 	return d, dec.lines, append(problems, d.nameOrigins(d.problems(), before, dec.lines)...)
 }
 
-// derive changes what follows from the keys that the file names, by their lines. A watermark replaces the bounds of the
-// profile, which are those of another watermark, and the profile's minDrain is never longer than the file's drainWindow.
-func (d *Document) derive(lines map[string]int) {
-	c, named := &d.RequestQueueController, func(key string) bool { return lines["requestQueueController."+key] > 0 }
-	if named("watermarkPerBackend") {
-		c.deriveBounds(!named("lowerBoundPerBackend"), !named("upperBoundPerBackend"))
+// derive changes what follows from the keys that a layer names. A watermark replaces the bounds of the layer below, which
+// are those of another watermark, and the profile's minDrain is never longer than the file's drainWindow.
+func (d *Document) derive(named func(path string) bool) {
+	const at = "requestQueueController."
+	c := &d.RequestQueueController
+	if named(at + "watermarkPerBackend") {
+		c.deriveBounds(!named(at+"lowerBoundPerBackend"), !named(at+"upperBoundPerBackend"))
 	}
-	if !named("minDrain") {
+	if named(at+"drainWindow") && !named(at+"minDrain") {
 		c.MinDrain = min(c.MinDrain, max(c.DrainWindow, 0))
 	}
 }
@@ -65,13 +65,6 @@ func (c *RequestQueueController) deriveBounds(lower, upper bool) {
 	if upper {
 		c.UpperBoundPerBackend = nil
 	}
-}
-
-// SetWatermark sets the watermark, and makes both bounds derive from it. It is for a layer that names no bound, or names
-// them after the watermark.
-func (c *RequestQueueController) SetWatermark(n int64) {
-	c.WatermarkPerBackend = n
-	c.deriveBounds(true, true)
 }
 
 // nameOrigins adds to the problems where their values come from, unless they are on a line of the file. A value that
@@ -107,9 +100,9 @@ func (d Document) Validate() error { return d.problems().err() }
 
 // overlay returns the profile with the text over it.
 func overlay(source Source) (Document, *decoder) {
-	dec := &decoder{lines: map[string]int{}}
-	var root *yaml.Node
-	root, dec.problems = parseYAML(source.Text)
+	root, problems := parseYAML(source.Text)
+	dec := newDecoder(root)
+	dec.problems = problems
 	name := source.Profile
 	if name == "" {
 		name = profileOf(root)
@@ -121,7 +114,6 @@ func overlay(source Source) (Document, *decoder) {
 	if theirs := foreign(root); theirs != nil {
 		dec.problems = append(dec.problems, theirs...)
 	} else if root != nil {
-		dec.replaceTiers = strings.EqualFold(valueOf(root, "replaceTiers"), "true")
 		dec.decode("", root, reflect.ValueOf(&d).Elem())
 	}
 	if source.Profile != "" {

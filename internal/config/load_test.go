@@ -227,11 +227,8 @@ func TestTierProblemsHaveTheirLines(t *testing.T) {
 	}
 }
 
-// Every field of the list exists, and its missing values are reported.
-func TestNotYetFieldsExist(t *testing.T) {
-	for _, m := range notYet {
-		fieldAt(reflect.ValueOf(Default()), m.path) // panics if there is none
-	}
+// A word that this build does not implement is reported, another one is not.
+func TestNotYet(t *testing.T) {
 	d := Default()
 	d.Flows.Discipline = DisciplineFairShare
 	want := []string{`flows.discipline: "fairshare": not supported yet`}

@@ -71,9 +71,6 @@ func (ps Problems) err() error {
 	return ps
 }
 
-// shown is a value that messages show without quotes.
-type shown string
-
 // add adds a problem: its path, the value found, and what is allowed.
 func (ps *Problems) add(path string, value any, format string, args ...any) {
 	found := fmt.Sprint(value)

@@ -93,11 +93,9 @@ func TestPackagesKnowNoKeys(t *testing.T) {
 			}
 			ast.Inspect(file, func(n ast.Node) bool {
 				if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING {
-					for _, keys := range []map[string]string{controllerKeys, streamKeys, schedulingKeys} {
-						for _, key := range keys {
-							if key, _, _ := strings.Cut(key, "[]"); strings.Contains(key, ".") && strings.Contains(text.Value, key) {
-								t.Errorf("%s names the key %s", fset.Position(text.Pos()), key)
-							}
+					for _, k := range keys() {
+						if key, _, _ := strings.Cut(k.path, "[]"); strings.Contains(key, ".") && strings.Contains(text.Value, key) {
+							t.Errorf("%s names the key %s", fset.Position(text.Pos()), key)
 						}
 					}
 				}

@@ -3,55 +3,87 @@ package config
 // Responses configures the answers to rejected requests.
 type Responses struct {
 	// Base set of statuses: seed (503), gateway (429 for shedding), smg or dynamo.
-	Preset string `yaml:"preset"`
+	//
+	// Default: The proposal's; 503 is what every client retries.
+	Preset string `yaml:"preset" default:"seed" sets:"streams.Responses.Preset"`
 	// Whether every answer carries the decision about its request as dynamic metadata, for the access log of Envoy:
 	// flow, tier, model, wait_ms, endpoint, outcome and bypass in the namespace weir (docs/envoy.md).
-	Metadata bool `yaml:"metadata"`
+	//
+	// Default: It names flows in Envoy's access log, where they may be secret, and costs a little for each answer.
+	Metadata bool `yaml:"metadata" default:"false" sets:"streams.Responses.Metadata"`
 	// Single statuses that differ from the preset, by reason: for example queue-full: 429. From 400 to 599.
-	Status map[string]int64 `yaml:"status"`
+	//
+	// Default: The presets are consistent in themselves.
+	Status map[string]int64 `yaml:"status" default:"{}" sets:"streams.Responses.Status"`
 	// Whether a client that sends x-weir-queue-state: 1 is told how long it waited and how many wait.
-	QueueState bool `yaml:"queueState"`
+	//
+	// Default: The length of a queue may be the operator's secret.
+	QueueState bool `yaml:"queueState" default:"false" sets:"streams.Responses.QueueState"`
 }
 
 // Criticality configures how the tier of a request is found.
 type Criticality struct {
 	// Request header that names a tier; empty: none.
-	Header string `yaml:"header"`
+	//
+	// Default: Clients can write any header, so a tier is taken from one only where the operator names it.
+	Header string `yaml:"header" default:"''" sets:"streams.Criticality.Header" page:"first"`
 	// Dynamic metadata that names a tier, as NAMESPACE/PATH; empty: none.
-	Metadata string `yaml:"metadata"`
+	//
+	// Default: There is no common name for it.
+	Metadata string `yaml:"metadata" default:"''" sets:"streams.Criticality.Metadata" page:"first"`
 	// The tier of a request that declares none, nor does its tenant's policy: Critical, Standard, Sheddable or the name of a tier.
-	Default string `yaml:"default"`
+	//
+	// Default: An unconfigured Weir queues instead of shedding.
+	Default string `yaml:"default" default:"Critical" sets:"streams.Criticality.Default" page:"first"`
 	// Highest tier that tenants without a policy (tenantPolicies) may use, by name or criticality; a request that
 	// asks for more is clamped to it; empty: any.
-	MaxClass string `yaml:"maxClass"`
+	//
+	// Default: Without tenants to tell apart there is none to limit.
+	MaxClass string `yaml:"maxClass" default:"''" page:"first"`
 	// Request headers that name an objective (objectives); the first one present counts; empty: none. At most 4.
-	ObjectiveHeaders []string `yaml:"objectiveHeaders"`
+	//
+	// Default: The name that llm-d's and GIE's endpoint pickers read.
+	ObjectiveHeaders []string `yaml:"objectiveHeaders" default:"[x-llm-d-inference-objective]" sets:"streams.Criticality.ObjectiveHeaders" page:"first"`
 }
 
 // PolicyClass is the section of where a request's class may be named, and its priorities within that.
 type PolicyClass struct {
 	// Request headers that name a class (classes), the first that is present counts; empty: none. At most 2. A request that
 	// names none of the classes belongs to the first.
-	Headers []string `yaml:"headers"`
+	//
+	// Default: Clients can write any header, so a class is taken from one only where the operator names it.
+	Headers []string `yaml:"headers" default:"[]" sets:"streams.PolicyClass.Headers"`
 	// Request header with a priority, a whole number: with order fcfs it counts as so many seconds of waiting, with edf
 	// the deadline counts as so many seconds earlier, with wspt the cost is divided by 1 + priority; empty: none.
-	PriorityHeader string `yaml:"priorityHeader"`
+	//
+	// Default: Clients can write any header, and everybody would be urgent.
+	PriorityHeader string `yaml:"priorityHeader" default:"''" sets:"streams.PolicyClass.PriorityHeader"`
 	// Request header with a strict priority, a whole number: within a class, more of it goes first; empty: none.
-	StrictPriorityHeader string `yaml:"strictPriorityHeader"`
+	//
+	// Default: Clients can write any header, and everybody would be urgent.
+	StrictPriorityHeader string `yaml:"strictPriorityHeader" default:"''" sets:"streams.PolicyClass.StrictPriorityHeader"`
 	// Highest strict priority that a request may have; a higher one counts as this. From 0 to 8191.
-	MaxStrictPriority int64 `yaml:"maxStrictPriority"`
+	//
+	// Default: No request is before the others in its class unless the operator lets it.
+	MaxStrictPriority int64 `yaml:"maxStrictPriority" default:"0" sets:"streams.PolicyClass.MaxStrictPriority"`
 }
 
 // TrustedHeaders names the headers that only the gateway sets.
 type TrustedHeaders struct {
 	// Header with the model, which makes reading the body unnecessary; empty: none.
-	Model string `yaml:"model"`
+	//
+	// Default: The name that llm-d's and GIE's body-based routers write; the shipped files remove it from clients.
+	Model string `yaml:"model" default:"x-gateway-model-name" sets:"streams.TrustedHeaders.Model" page:"first"`
 	// Header with the request's whole cost, in cost units; empty: none. A request without it costs 1, or with cost: tokens
 	// what is estimated.
-	Cost string `yaml:"cost"`
+	//
+	// Default: A client that states its own costs can undercut all others, so the operator has to name the header.
+	Cost string `yaml:"cost" default:"''" sets:"streams.TrustedHeaders.Cost" page:"first"`
 	// Header with the length of the request's prompt in tokens, by somebody who has counted them; empty: none. It replaces
 	// the estimate of the prompt with cost: tokens.
-	InputTokens string `yaml:"inputTokens"`
+	//
+	// Default: A client that states its own lengths can undercut all others, so the operator has to name the header.
+	InputTokens string `yaml:"inputTokens" default:"''" sets:"streams.TrustedHeaders.InputTokens" page:"first"`
 }
 
 // Tokens configures what tokens cost, and how they are estimated.
@@ -69,96 +101,149 @@ type Tokens struct {
 	// (stream_options.include_usage), and take it out of the answer again. Envoy has to show Weir the bodies of requests
 	// (BUFFERED, FULL_DUPLEX_STREAMED) and of answers (STREAMED, FULL_DUPLEX_STREAMED); needs usage: body, or usage: auto
 	// with cost: tokens; not with requestBody: never.
-	IncludeUsage bool `yaml:"includeUsage"`
+	//
+	// Default: It needs bodies and answers to pass through Weir, which costs far more than it gives where Envoy can
+	// read usage.
+	IncludeUsage bool `yaml:"includeUsage" default:"false" sets:"streams.IncludeUsage"`
 }
 
 // TokenWeights are what the kinds of tokens cost.
 type TokenWeights struct {
 	// Cost of a token of the prompt. From 0 to 1000, and above 0 if output is 0.
-	Input Decimal `yaml:"input"`
+	//
+	// Default: The unit in which the others are said.
+	Input Decimal `yaml:"input" default:"1" sets:"streams.Tokens.Weights.Input" page:"first"`
 	// Cost of a token of the prompt that the engine had in its cache. From 0 to 1000.
-	CachedInput Decimal `yaml:"cachedInput"`
+	//
+	// Default: A cached prompt still takes a slot and memory, and the cost of a shared prefix should not depend on
+	// luck.
+	CachedInput Decimal `yaml:"cachedInput" default:"1" sets:"streams.Tokens.Weights.CachedInput" page:"first"`
 	// Cost of a token of an answer: it takes the engine more time than one of the prompt. From 0 to 1000.
-	Output Decimal `yaml:"output"`
+	//
+	// Default: A token of an answer is a step of the engine, one of a prompt a part of one; providers charge 2 to 5
+	// times as much, and 2 errs towards equal.
+	Output Decimal `yaml:"output" default:"2" sets:"streams.Tokens.Weights.Output" page:"first"`
 }
 
 // StockWeights are what the kinds of tokens take of the stock: of the engines' memory.
 type StockWeights struct {
 	// What a token of the prompt takes of the stock, where its tokens are bounded (watermarkTokensPerBackend): of an
 	// engine's memory. From 0 to 1000, and above 0 if output is 0.
-	Input Decimal `yaml:"input"`
+	//
+	// Default: A token takes the same memory wherever it comes from.
+	Input Decimal `yaml:"input" default:"1" sets:"streams.Tokens.StockWeights.Input"`
 	// What a token of the prompt takes of it that the engine had in its cache, since it stays in use. From 0 to 1000.
-	CachedInput Decimal `yaml:"cachedInput"`
+	//
+	// Default: A cached token stays in memory while it is in use.
+	CachedInput Decimal `yaml:"cachedInput" default:"1" sets:"streams.Tokens.StockWeights.CachedInput"`
 	// What a token of an answer takes of it: it needs more time than one of the prompt, but as much memory. From 0 to 1000.
-	Output Decimal `yaml:"output"`
+	//
+	// Default: A token takes the same memory wherever it comes from.
+	Output Decimal `yaml:"output" default:"1" sets:"streams.Tokens.StockWeights.Output"`
 }
 
 // TokenInput configures how the length of a prompt is estimated.
 type TokenInput struct {
 	// Bytes of text in a token, where nothing is known of a model yet. From 1 to 8.
-	BytesPerToken Decimal `yaml:"bytesPerToken"`
+	//
+	// Default: English text in the tokenizers in use has 4 to 4.5; it is learned after the first answers.
+	BytesPerToken Decimal `yaml:"bytesPerToken" default:"4" sets:"streams.Tokens.ColdRatio"`
 }
 
 // TokenOutput configures how the length of an answer is estimated, for each flow and model by what they have used.
 type TokenOutput struct {
 	// Share of the answers that are no longer than the estimate. From 0.5 to 0.99.
-	Quantile Decimal `yaml:"quantile"`
+	//
+	// Default: Overestimates are refunded at the end of the answer, while underestimates overfill the engines
+	// meanwhile.
+	Quantile Decimal `yaml:"quantile" default:"0.9" sets:"streams.Tokens.Quantile"`
 	// Number of answers that this share is taken of: the last so many count between half and all. From 8 to 1024.
-	Window int64 `yaml:"window"`
+	//
+	// Default: Long enough for a quantile of 0.9 to rest on several answers, short enough to follow a new kind of
+	// requests.
+	Window int64 `yaml:"window" default:"64" sets:"streams.Tokens.Window"`
 	// Shortest estimate of an answer, in tokens. From 0 to 1000000.
-	Floor int64 `yaml:"floor"`
+	//
+	// Default: Nearly every answer is longer, and a flow of one-word answers cannot become nearly free.
+	Floor int64 `yaml:"floor" default:"16" sets:"streams.Tokens.Floor"`
 	// Estimate of an answer of a flow of which nothing is known, in tokens. From 1 to 1000000.
-	ColdStart int64 `yaml:"coldStart"`
+	//
+	// Default: More than most chat answers, so a new flow gains nothing by being new.
+	ColdStart int64 `yaml:"coldStart" default:"1000" sets:"streams.Tokens.ColdOutput"`
 	// How fast an answer is taken to be produced where its flow's rate is unknown, in tokens per second: an answer that ends
 	// without usage is charged by its time. From 1 to 1000000.
-	ColdRate int64 `yaml:"coldRate"`
+	//
+	// Default: A usual rate of one stream of a busy engine; it is learned after the first answers.
+	ColdRate int64 `yaml:"coldRate" default:"50" sets:"streams.Tokens.ColdRate"`
 }
 
 // Limits bounds sizes and counts, and with them the memory.
 type Limits struct {
 	// Largest request body, in bytes; a larger one is rejected (too-large). From 1 to 1073741824 (1 GiB), and at most
 	// maxBodyBytesTotal.
-	MaxBodyBytes int64 `yaml:"maxBodyBytes"`
+	//
+	// Default: As the buffer of the shipped files, and larger than any text prompt; only images are larger.
+	MaxBodyBytes int64 `yaml:"maxBodyBytes" default:"33554432" sets:"streams.Limits.MaxBodyBytes" page:"first"`
 	// Maximum memory for all request bodies together, in bytes. When it is used up, the sender with the most bytes of
-	// incomplete bodies loses the newest of them (no-memory).
-	MaxBodyBytesTotal int64 `yaml:"maxBodyBytesTotal"`
+	// incomplete bodies loses the newest of them (no-memory). At least 1.
+	//
+	// Default: Room for 32 of the largest bodies at a time.
+	MaxBodyBytesTotal int64 `yaml:"maxBodyBytesTotal" default:"1073741824" sets:"streams.Limits.MaxBodyBytesTotal"`
 	// How long the body of a request may take to arrive where Weir collects it, plus 1 second for every 64 KiB of it;
 	// after that it is rejected (body-timeout). Above 0s and at most 1h.
-	BodyTimeout Duration `yaml:"bodyTimeout"`
+	//
+	// Default: Half a minute for the small, and beyond that 64 KiB/s, slower than any link that such prompts come by.
+	BodyTimeout Duration `yaml:"bodyTimeout" default:"30s" sets:"streams.Limits.BodyTimeout"`
 	// Largest request headers as they come to Weir, names and values, in bytes; larger ones are rejected (too-large). Envoy
 	// must allow 512 more, for Weir's own (max_request_headers_kb), or its 503 takes the place of the rejection. At least 1.
-	MaxHeaderBytes int64 `yaml:"maxHeaderBytes"`
+	//
+	// Default: Envoy's default of 60 KiB, less 512 bytes for a destination with 9 endpoints.
+	MaxHeaderBytes int64 `yaml:"maxHeaderBytes" default:"60928" sets:"streams.Limits.MaxHeaderBytes"`
 	// Most request headers as they come to Weir, those of Envoy and HTTP's own (:path) with them; more are rejected
 	// (too-large). Envoy must allow 2 more (max_headers_count). At least 1.
-	MaxHeaders int64 `yaml:"maxHeaders"`
+	//
+	// Default: Envoy's default of 100, less a destination and a content length.
+	MaxHeaders int64 `yaml:"maxHeaders" default:"98" sets:"streams.Limits.MaxHeaders"`
 	// Maximum number of label values of one kind in the metrics (flows; pairs of model and target), at least 1 and
 	// never more than 1000; the rest is counted as "other". Read only at the start. Flows in memory need no bound of
 	// their own: there are never more than requests waiting and in flight, plus 1024 keys of earlier flows per tier.
-	MaxFlows int64 `yaml:"maxFlows"`
+	//
+	// Default: The labels have a lower bound of their own (1,000), so nothing is lost by default.
+	MaxFlows int64 `yaml:"maxFlows" default:"100000" sets:"controller.MaxLabels" reload:"at next start" page:"rare"`
 }
 
 // Scheduling configures how an endpoint is chosen.
 type Scheduling struct {
 	// What an endpoint must satisfy: ready (required), subset (the subset hint of the gateway), model (it serves the
 	// model).
-	Filters []string `yaml:"filters"`
+	//
+	// Default: Each leaves out only endpoints that cannot serve the request.
+	Filters []string `yaml:"filters" default:"[ready, subset, model]" sets:"scheduling.Filters" page:"rare"`
 	// What makes one endpoint better than another.
-	Scorers []Scorer `yaml:"scorers"`
+	//
+	// Default: Least requests is right while nothing is known of an engine's load or cache.
+	Scorers []Scorer `yaml:"scorers" default:"[{name: least-stock}]" sets:"scheduling.Scorers" page:"rare"`
 	// How the endpoint is chosen from the scores: max-score.
-	Picker string `yaml:"picker"`
+	//
+	// Default: There is no other.
+	Picker string `yaml:"picker" default:"max-score" sets:"scheduling.Picker" page:"rare"`
 	// Which of several equally good endpoints is taken: rotate (the next in turn), first or random.
-	TieBreak string `yaml:"tieBreak"`
+	//
+	// Default: Spreads requests over equally good endpoints without chance, so that a replay decides the same.
+	TieBreak string `yaml:"tieBreak" default:"rotate" sets:"scheduling.TieBreak" page:"rare"`
 	// How many more endpoints, next best first, are named to the gateway after the chosen one, for its retries. From 0
 	// to 8.
-	Fallbacks int64 `yaml:"fallbacks"`
+	//
+	// Default: Gateways that take one address only would not understand a list.
+	Fallbacks int64 `yaml:"fallbacks" default:"0" sets:"scheduling.Fallbacks"`
 }
 
 // Scorer is a scorer and its weight.
 type Scorer struct {
 	// Name of the scorer: least-stock (fewest requests dispatched and not complete).
-	Name string `yaml:"name"`
+	Name string `yaml:"name" sets:"scheduling.Scorers[].Name" page:"rare"`
 	// Weight of its score in the sum. From 1 to 1000.
-	Weight int64 `yaml:"weight"`
+	//
+	// Default: Equal until the operator says otherwise.
+	Weight int64 `yaml:"weight" default:"1" sets:"scheduling.Scorers[].Weight" page:"rare"`
 }
-
-func (s *Scorer) setDefaults() { s.Weight = 1 }

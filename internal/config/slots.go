@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"math"
 	"strconv"
 
@@ -23,6 +24,21 @@ func (s Slots) String() string {
 	return strconv.FormatInt(int64(s), 10)
 }
 
+// Set implements pflag.Value. Its error says which values are allowed.
+func (s *Slots) Set(text string) error {
+	node := yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: text}
+	if text == unbounded {
+		node.Tag = "!!str"
+	}
+	if allowed := s.decodeScalar(&node); allowed != "" {
+		return errors.New(allowed)
+	}
+	return nil
+}
+
+// Type implements pflag.Value.
+func (*Slots) Type() string { return "slots" }
+
 // MarshalYAML writes the number, or the word.
 func (s Slots) MarshalYAML() (any, error) {
 	if s == Unbounded {
@@ -42,14 +58,6 @@ func (s *Slots) decodeScalar(node *yaml.Node) string {
 		*s = Slots(n)
 	}
 	return ""
-}
-
-// slots returns the number for each backend that reports none; 0 if none is set, and -1 if that is 0.
-func (c *RequestQueueController) slots() int {
-	if c.unbounded() {
-		return 0
-	}
-	return int(given(c.SlotsPerBackend, 0))
 }
 
 // unbounded reports whether backends take any number of requests, whatever they report.

@@ -13,7 +13,7 @@ func TestUnboundedSlots(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", profile, err)
 		}
-		if cfg := d.stockConfig(); !cfg.Unbounded {
+		if cfg := d.FlowcontrolConfig().Stock; !cfg.Unbounded {
 			t.Errorf("%s: %+v", profile, cfg)
 		}
 		for _, marshal := range []func(Document) ([]byte, error){Document.Marshal, Document.MarshalOverlay} {
@@ -22,7 +22,7 @@ func TestUnboundedSlots(t *testing.T) {
 				t.Errorf("%s: %v, written as\n%s", profile, err, text)
 			}
 			again, err := Load(source(string(text)))
-			if cfg := again.stockConfig(); err != nil || !cfg.Unbounded {
+			if cfg := again.FlowcontrolConfig().Stock; err != nil || !cfg.Unbounded {
 				t.Errorf("%s: %v, read again as %+v", profile, err, cfg)
 			}
 		}

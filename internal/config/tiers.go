@@ -43,7 +43,7 @@ func (dec *decoder) decodeTiers(path string, node *yaml.Node, target reflect.Val
 		if ranks[i] >= 0 {
 			listed[i] = known[ranks[i]]
 		} else {
-			listed[i].setDefaults()
+			setDefaults(reflect.ValueOf(&listed[i]).Elem())
 		}
 		dec.decode(index(path, place), item, reflect.ValueOf(&listed[i]).Elem())
 	}

@@ -1,44 +1,28 @@
 package config
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 )
 
-// missing is a field that this build does not implement.
-type missing struct {
-	// path is its YAML keys, joined by dots.
-	path string
-	// words are the values that are missing; none: every value but the wfq default.
-	words []string
-}
-
-// notYet lists the fields and words that this build does not implement: such a value is a problem. A feature is enabled
-// by removing its line.
-var notYet = []missing{
-	{path: "flows.discipline", words: []string{DisciplineFairShare}},
-}
-
-// unsupported reports the fields of notYet that are set. Values that come from the profile itself count as one problem
-// of the profile.
+// unsupported reports the words that this build does not implement, those of the missing tags. Words that come from the
+// profile itself count as one problem of the profile.
 func (d Document) unsupported() Problems {
 	var ps Problems
-	base := Default()
 	profile, err := Profile(d.Profile)
 	if err != nil {
-		profile = base
+		profile = Default()
 	}
 	var fromProfile []string
-	for _, m := range notYet {
-		value := fieldAt(reflect.ValueOf(d), m.path)
+	for k, words := range tagged("missing") {
+		word := fieldAt(reflect.ValueOf(d), k.path).String()
 		switch {
-		case !m.lacks(value, fieldAt(reflect.ValueOf(base), m.path)):
-		case same(value, fieldAt(reflect.ValueOf(profile), m.path)):
-			fromProfile = append(fromProfile, m.path)
+		case !slices.Contains(strings.Fields(words), word):
+		case word == fieldAt(reflect.ValueOf(profile), k.path).String():
+			fromProfile = append(fromProfile, k.path)
 		default:
-			ps.add(m.path, show(value), "not supported yet")
+			ps.add(k.path, word, "not supported yet")
 		}
 	}
 	if len(fromProfile) > 0 {
@@ -52,14 +36,6 @@ func (d Document) unsupported() Problems {
 func refused(profile string) bool {
 	d, err := Profile(profile)
 	return err == nil && len(d.unsupported()) > 0
-}
-
-// lacks reports whether the build does not implement the value.
-func (m missing) lacks(value, byDefault reflect.Value) bool {
-	if len(m.words) > 0 {
-		return slices.Contains(m.words, value.String())
-	}
-	return !same(value, byDefault)
 }
 
 // fieldAt returns the value at a path of YAML keys, which must exist.
@@ -92,14 +68,4 @@ func same(a, b reflect.Value) bool {
 		return true // nil and empty
 	}
 	return reflect.DeepEqual(a.Interface(), b.Interface())
-}
-
-// show returns a value as messages show it.
-func show(v reflect.Value) any {
-	switch v.Kind() {
-	case reflect.Map, reflect.Slice:
-		return shown(fmt.Sprintf("%d given", v.Len()))
-	default:
-		return v.Interface()
-	}
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -31,17 +32,19 @@ func (d Document) problems() Problems {
 	return append(ps, d.problemsOfParts()...)
 }
 
-// wordProblems checks the words that conversion turns into enumerations.
+// wordProblems checks the words that conversion turns into enumerations. A word that is empty by default may be so.
 func (d Document) wordProblems(ps *Problems) {
-	q := d.FairRequestQueue
-	ps.oneOf("fairRequestQueue.capacityMode", q.CapacityMode, capacityModes)
-	ps.oneOf("fairRequestQueue.tierMode", q.TierMode, tierModes)
-	ps.oneOf("fairRequestQueue.topTier", q.TopTier, topTiers)
-	ps.oneOf("fairRequestQueue.cursor", q.Cursor, cursors)
-	ps.oneOf("requestQueueController.victimOrder", d.RequestQueueController.VictimOrder, victimOrders)
-	ps.oneOf("flows.discipline", d.Flows.Discipline, disciplines)
-	ps.oneOf("flows.tieBreak", d.Flows.TieBreak, flowTieBreaks)
-	ps.oneOf("flows.order", d.Flows.Order, orders)
+	for k, byDefault := range tagged("default") {
+		known := enumerations[k.path]
+		if known == nil {
+			continue
+		}
+		each(reflect.ValueOf(d), k.path, nil, func(elements []any, v reflect.Value) {
+			if v.String() != "" || byDefault != "''" {
+				ps.oneOf(pathText(pathOf(k.path, elements)), v.String(), known.words())
+			}
+		})
+	}
 }
 
 // holdProblems checks the times for which Envoy would have to hold a request, and those of the drain.
@@ -67,17 +70,13 @@ func (ps *Problems) hold(path string, d Duration) {
 	}
 }
 
-// classProblems checks the names and the orders of the classes; the queue checks the rest.
+// classProblems checks the names of the classes; the queue checks the rest.
 func (d Document) classProblems(ps *Problems) {
 	for i, c := range d.Classes {
-		path := index("classes", i) + "."
 		if strings.ContainsFunc(c.Name, func(r rune) bool {
 			return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-", r)
 		}) {
-			ps.add(path+"name", c.Name, "must consist of letters, digits, '_', '.' and '-'")
-		}
-		if c.Order != "" {
-			ps.oneOf(path+"order", c.Order, orders)
+			ps.add(index("classes", i)+".name", c.Name, "must consist of letters, digits, '_', '.' and '-'")
 		}
 	}
 }

@@ -25,7 +25,10 @@ func TestValidate(t *testing.T) {
 			},
 		},
 		"watermark = lower = upper": {
-			func(d *Document) { fillSlots(&d.RequestQueueController, 64) }, nil,
+			func(d *Document) {
+				c := &d.RequestQueueController
+				c.WatermarkPerBackend, c.LowerBoundPerBackend, c.UpperBoundPerBackend = 64, new(int64(64)), new(int64(64))
+			}, nil,
 		},
 		"lower bound 0 is allowed": {
 			func(d *Document) { d.RequestQueueController.LowerBoundPerBackend = new(int64(0)) }, nil,

@@ -1,6 +1,10 @@
 package config
 
 import (
+	"reflect"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/request"
 )
 
@@ -68,15 +72,54 @@ const (
 	UnknownModels = "unknown"
 )
 
-// The known words of the fields that conversion turns into enumerations, in the order in which messages list them. The
-// words of the other fields belong to the packages that read them.
-var (
-	capacityModes = []string{CapacityReserved, CapacityShared, CapacityReject}
-	tierModes     = []string{TiersStrict, TiersWeighted}
-	cursors       = []string{CursorStay, CursorAdvance}
-	topTiers      = []string{TopGuaranteed, TopFair}
-	victimOrders  = []string{VictimNewest, VictimLeastCost}
-	disciplines   = []string{DisciplineWFQ, DisciplineVTC, DisciplineFairShare, DisciplineNone}
-	flowTieBreaks = []string{FlowTieArrival, FlowTieNewcomer}
-	orders        = []string{OrderFCFS, OrderWSPT, OrderEDF}
+// The values of the page tag, which says where a key is documented; without it, in the reference.
+const (
+	PageFirst = "first" // what a user sets
+	PageRare  = "rare"  // the settings that nobody needs
 )
+
+// enumeration lists the words of a key with the values that they stand for in a package, in the order in which messages
+// list them.
+type enumeration []struct {
+	word  string
+	value any
+}
+
+// enumerations has the words of the keys that conversion turns into other values, by key. The words of the other keys
+// belong to the packages that read them.
+var enumerations = map[string]enumeration{
+	"fairRequestQueue.capacityMode": {
+		{CapacityReserved, fairqueue.Reserved}, {CapacityShared, fairqueue.Shared}, {CapacityReject, fairqueue.Reject},
+	},
+	"fairRequestQueue.tierMode":          {{TiersStrict, fairqueue.Strict}, {TiersWeighted, fairqueue.Weighted}},
+	"fairRequestQueue.cursor":            {{CursorStay, fairqueue.Stay}, {CursorAdvance, fairqueue.Advance}},
+	"fairRequestQueue.topTier":           {{TopGuaranteed, true}, {TopFair, false}},
+	"requestQueueController.victimOrder": {{VictimNewest, dispatch.NewestFirst}, {VictimLeastCost, dispatch.LeastCostFirst}},
+	"flows.discipline": {
+		{DisciplineWFQ, fairqueue.WFQ}, {DisciplineVTC, fairqueue.VTC}, {DisciplineFairShare, nil}, {DisciplineNone, fairqueue.OneFlow},
+	},
+	"flows.tieBreak":  {{FlowTieArrival, fairqueue.ByArrival}, {FlowTieNewcomer, fairqueue.NewcomerFirst}},
+	"flows.order":     orders,
+	"classes[].order": orders,
+}
+
+var orders = enumeration{{OrderFCFS, fairqueue.FCFS}, {OrderWSPT, fairqueue.WSPT}, {OrderEDF, fairqueue.EDF}}
+
+// words returns the words alone.
+func (e enumeration) words() []string {
+	words := make([]string, len(e))
+	for i, of := range e {
+		words[i] = of.word
+	}
+	return words
+}
+
+// value returns the value of a word, the zero of the type for a word that has none.
+func (e enumeration) value(word string, of reflect.Type) reflect.Value {
+	for _, known := range e {
+		if known.word == word && known.value != nil {
+			return reflect.ValueOf(known.value)
+		}
+	}
+	return reflect.Zero(of)
+}

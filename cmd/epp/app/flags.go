@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -13,8 +12,7 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// flags is the command line: Options, the single fields of the configuration that have a flag, and what only Main
-// needs.
+// flags is the command line: Options, the keys of the configuration that have a flag, and what only Main needs.
 type flags struct {
 	Options
 
@@ -23,9 +21,9 @@ type flags struct {
 	encoder   string
 	verbosity int
 
-	// The flags of single fields write here; those that were given are then copied to the configuration.
-	document     config.Document
-	lower, upper int64
+	// The flags of keys write here; those that were given are then copied to the configuration.
+	document config.Document
+	keys     []config.Flag
 
 	metricsAuth bool
 
@@ -46,8 +44,8 @@ can take them, then picks one.
 
 It serves Envoy over TLS by default; --secure-serving=false is for a cluster without TLS, as in config/envoy.
 
-Set the watermark: 64 requests per backend is a guess of what an engine batches. To keep n batch slots busy (vLLM:
---max-num-seqs n), set all three: --watermark-per-backend=n --lower-bound-per-backend=n --upper-bound-per-backend=n
+Set the slots: 64 requests per backend is a guess of what an engine batches. --slots-per-backend=n keeps n batch slots
+of an engine busy (vLLM: --max-num-seqs n).
 `
 
 func newFlags() *flags {
@@ -56,15 +54,17 @@ func newFlags() *flags {
 		panic(err) // it is one of this build's
 	}
 	f := &flags{Options: DefaultOptions(), document: document}
+	f.keys = config.Flags(&f.document)
 	f.set = pflag.NewFlagSet("epp", pflag.ContinueOnError)
 	f.set.SortFlags = false
 	f.set.Usage = func() {}
+	f.first(f.group("What a user sets"))
 	f.serving(f.group("Serving"))
-	f.pool(f.group("Endpoints"))
-	f.configuration(f.group("Configuration"))
-	f.queue(f.group("Fields of the configuration (a flag that is given goes before the file)"))
+	f.probing(f.group("Probing of model servers"))
+	f.configuration(f.group("Configuration (a flag of a key goes before the file)"))
 	f.stopping(f.group("Stopping and observing"))
 	f.kubernetes(f.group("Kubernetes"))
+	f.ofKeys(f.group("Settings that nobody needs (docs/settings-nobody-needs.md)"), config.PageRare)
 	for _, g := range f.groups {
 		f.set.AddFlagSet(g.set)
 	}
@@ -77,6 +77,40 @@ func (f *flags) group(title string) *pflag.FlagSet {
 	set.SortFlags = false
 	f.groups = append(f.groups, group{title, set})
 	return set
+}
+
+func (f *flags) first(s *pflag.FlagSet) {
+	s.StringSliceVar(&f.Endpoints, "endpoints", nil, "model servers as `ip:port`, separated by commas; can be repeated")
+	s.StringVar(&f.EndpointsFile, "endpoints-file", "", "YAML `file` with the model servers, followed as it changes")
+	s.StringVar(&f.PoolName, "pool-name", "", "`name` of the InferencePool whose pods are the model servers")
+	s.StringVar(&f.PoolNamespace, "pool-namespace", f.PoolNamespace,
+		"`namespace` of the InferencePool and of the pods (default $NAMESPACE, else default)")
+	s.StringVar(&f.EndpointSelector, "endpoint-selector", "",
+		"label `selector` of the model servers' pods, where there is no InferencePool")
+	s.IntSliceVar(&f.EndpointTargetPorts, "endpoint-target-ports", nil,
+		"`ports` of the pods of --endpoint-selector, separated by commas, at most 8; each is a model server")
+	s.StringVar(&f.ConfigFile, "config-file", "", "YAML `file` with the configuration, followed as it changes; docs/config.md has every key")
+	s.StringVar(&f.Profile, "profile", "",
+		"`name` of the set of defaults: "+config.ProfileList()+" (default the file's, else "+config.DefaultProfile+")")
+	f.ofKeys(s, config.PageFirst)
+	s.BoolVar(&f.SecureServing, "secure-serving", f.SecureServing, "serve Envoy over TLS")
+	s.StringVar(&f.CertPath, "cert-path", f.CertPath,
+		"`directory` with tls.crt and tls.key (default a self-signed certificate)")
+}
+
+// ofKeys defines the flags of the keys of a page.
+func (f *flags) ofKeys(s *pflag.FlagSet, page string) {
+	for _, flag := range f.keys {
+		if flag.Page != page {
+			continue
+		}
+		switch value := flag.Value.(type) {
+		case *int64:
+			s.Int64Var(value, flag.Name, *value, flag.Usage)
+		case pflag.Value:
+			s.Var(value, flag.Name, flag.Usage)
+		}
+	}
 }
 
 func (f *flags) serving(s *pflag.FlagSet) {
@@ -92,9 +126,6 @@ func (f *flags) serving(s *pflag.FlagSet) {
 		"`address` of --debug-port, which has no authentication; 0.0.0.0 or :: is all interfaces")
 	s.StringVar(&f.PortsFile, "ports-file", f.PortsFile,
 		"`file` to write the ports to, as JSON, once everything listens")
-	s.BoolVar(&f.SecureServing, "secure-serving", f.SecureServing, "serve Envoy over TLS")
-	s.StringVar(&f.CertPath, "cert-path", f.CertPath,
-		"`directory` with tls.crt and tls.key (default a self-signed certificate)")
 	s.StringVar(&f.ClientCAFile, "client-ca-file", "",
 		"PEM `file` with the authorities of Envoy's certificate, which the ext_proc port then asks for (default it asks for none)")
 	s.BoolVar(&f.CertReload, "enable-cert-reload", f.CertReload,
@@ -109,9 +140,7 @@ func (f *flags) serving(s *pflag.FlagSet) {
 		"`directory` with tls.crt and tls.key of the metrics port (default a self-signed certificate)")
 }
 
-func (f *flags) pool(s *pflag.FlagSet) {
-	s.StringSliceVar(&f.Endpoints, "endpoints", nil, "model servers as `ip:port`, separated by commas; can be repeated")
-	s.StringVar(&f.EndpointsFile, "endpoints-file", "", "YAML `file` with the model servers, followed as it changes")
+func (f *flags) probing(s *pflag.FlagSet) {
 	s.StringVar(&f.ProbePath, "probe-path", f.ProbePath,
 		"HTTP `path` that a ready model server answers with 2xx; empty: no probing. A server that has no such path is ready "+
 			"while it answers, unless this flag is given")
@@ -119,12 +148,10 @@ func (f *flags) pool(s *pflag.FlagSet) {
 }
 
 func (f *flags) configuration(s *pflag.FlagSet) {
-	s.StringVar(&f.ConfigFile, "config-file", "", "YAML `file` with the configuration, followed as it changes; docs/config.md has every key")
 	s.StringVar(&f.ConfigText, "config-text", "", "the same as `YAML` text, which does not change")
-	s.StringVar(&f.Profile, "profile", "",
-		"`name` of the set of defaults: "+config.ProfileList()+" (default the file's, else "+config.DefaultProfile+")")
 	s.StringVar(&f.OnInvalidConfig, "on-invalid-config", f.OnInvalidConfig,
 		"`what` an invalid configuration does: fail (end with every problem named) or defaults (start with the profile's)")
+	f.ofKeys(s, "")
 }
 
 func (f *flags) stopping(s *pflag.FlagSet) {
@@ -148,14 +175,7 @@ func (f *flags) stopping(s *pflag.FlagSet) {
 }
 
 func (f *flags) kubernetes(s *pflag.FlagSet) {
-	s.StringVar(&f.PoolName, "pool-name", "", "`name` of the InferencePool whose pods are the model servers")
-	s.StringVar(&f.PoolNamespace, "pool-namespace", f.PoolNamespace,
-		"`namespace` of the InferencePool and of the pods (default $NAMESPACE, else default)")
 	s.StringVar(&f.PoolGroup, "pool-group", f.PoolGroup, "API `group` of the InferencePool")
-	s.StringVar(&f.EndpointSelector, "endpoint-selector", "",
-		"label `selector` of the model servers' pods, where there is no InferencePool")
-	s.IntSliceVar(&f.EndpointTargetPorts, "endpoint-target-ports", nil,
-		"`ports` of the pods of --endpoint-selector, separated by commas, at most 8; each is a model server")
 	s.StringVar(&f.Kubeconfig, "kubeconfig", "",
 		"`file` that says how to reach the apiserver (default $KUBECONFIG, in a pod its service account)")
 	s.BoolVar(&f.LeaderElection, "ha-enable-leader-election", false,
@@ -190,8 +210,9 @@ func (f *flags) parse(args []string) error {
 	if f.verbosity < 0 || f.verbosity > maxVerbosity {
 		problems = append(problems, fmt.Errorf("--v: %d: must be from 0 to %d", f.verbosity, maxVerbosity))
 	}
-	if slices.ContainsFunc(slices.Collect(maps.Keys(fields)), f.set.Changed) {
-		f.Override = f.override
+	given := slices.DeleteFunc(slices.Clone(f.keys), func(flag config.Flag) bool { return !f.set.Changed(flag.Name) })
+	if len(given) > 0 {
+		f.Override = func(d *config.Document) { config.Override(d, &f.document, given) }
 	}
 	problems = append(problems, f.refuseForeign(), f.Validate())
 	return errors.Join(problems...)

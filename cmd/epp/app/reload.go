@@ -78,9 +78,8 @@ func (a *App) reload(text []byte) (fields []string, err error) {
 		return nil, d.Refused(err)
 	}
 	a.configuration.use(d, time.Now())
-	if d.Limits.MaxFlows != running.Limits.MaxFlows {
-		a.log.Info("WARNING: configuration: limits.maxFlows bounds the labels of the metrics from the next start on",
-			"maxFlows", d.Limits.MaxFlows)
+	for _, key := range config.AtNextStart(fields) {
+		a.log.Info("WARNING: configuration: " + key + ": the change counts from the next start on")
 	}
 	advise(&d, a.pool.endpoints(), a.options.HashFlowKeys, a.log)
 	return fields, nil
