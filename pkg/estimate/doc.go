@@ -11,7 +11,8 @@
 // and from 1 to MaxCost. Weights are decimals in millionths. An estimate takes the whole prompt as uncached.
 //
 // What a request takes of the stock, the memory of the engine, is the same sum with weights of its own: a token of an
-// answer is dearer to produce than one of a prompt to read, and both take as much memory.
+// answer is dearer to produce than one of a prompt to read, and both take as much memory. There the prompt counts no less
+// than that of a new flow, as measured by nothing that its own flow has taught (Held, below).
 //
 // # Input
 //
@@ -39,6 +40,17 @@
 // per request, of content length − bytes of text, or of content length − ratio·tokens if the text was not read; from
 // 0 to 4,096, and 256 at first.
 //
+// # Prompts by nothing taught
+//
+// Where a low estimate is final, or makes room, a flow could gain by teaching one: padding of which the usage shows that it
+// is no prompt, for instance. The prompt then counts no less than
+//
+//	untaught = numbers + 2,000·media + (text + rest) / prior
+//
+// where media are parts of unknown size (images, files, earlier turns that the engine keeps), rest the fields of the body
+// that only the engine knows, and prior the ratio of the model, which one flow moves by 9 % at most. The bytes of an unread
+// body are all text, and one of unknown length is one of media. An exact count wins here too.
+//
 // # Output
 //
 // Each answer of a flow from a model is predicted to be as long as the Quantile of the answers before it: they are
@@ -52,10 +64,11 @@
 //
 // # Answers that end without usage
 //
-// Leaving early must not pay. The output then counts as the larger of the estimate and the time for which the answer was
-// produced times the rate, in tokens per second and answer, capped by what the request allows. The rate is the larger of
-// the flow's own (a moving average by 1/8) and the median of the model's flows; ColdRate if there is none. So the cost is
-// never less than the estimate: prompt and tokens that were sent stay charged.
+// Leaving early must not pay, nor must a prompt that no estimate shows. The prompt then counts as the larger of the estimate
+// and untaught, and the output as the larger of the estimate and the time for which the answer was produced times the rate,
+// in tokens per second and answer, capped by what the request allows. The rate is the larger of the flow's own (a moving
+// average by 1/8) and the median of the model's flows; ColdRate if there is none. So the cost is never less than the
+// estimate: prompt and tokens that were sent stay charged.
 //
 // Time also tells how long such an answer was, so it counts among the flow's outputs; otherwise a flow that never has
 // usage would be estimated at ColdOutput for ever. There it is the flow's own rate that counts, or ColdRate: the median of
@@ -76,6 +89,8 @@
 //   - 1 <= cost <= MaxCost, and no sum or product overflows, whatever the numbers given.
 //   - bytes/8 <= input <= bytes, rounded up, for a prompt that is text alone.
 //   - output <= answers · most per answer.
+//   - A flow lowers the stock that a request of its own takes, and its cost without usage, by no more than the 9 % by which
+//     it moves the prior.
 //   - If two runs differ only in what one flow has used, or how long its answers took, the estimates of any other flow
 //     differ by at most 10 %, or a token.
 //   - A higher weight, count, or output never makes the cost lower.

@@ -60,21 +60,21 @@ func TestColdStart(t *testing.T) {
 		change func(*Request)
 		want   Estimate
 	}{
-		{"text alone", func(*Request) {}, Estimate{1000, 1000, 3000, 2000}},
-		{"a limit", func(r *Request) { r.MaxOutput = 50 }, Estimate{1000, 50, 1100, 1050}},
-		{"a generous limit", func(r *Request) { r.MaxOutput = 100_000 }, Estimate{1000, 1000, 3000, 2000}},
-		{"16 answers", func(r *Request) { r.Answers = 16 }, Estimate{1000, 16_000, 33_000, 17_000}},
-		{"16 answers with a limit", func(r *Request) { r.Answers, r.MaxOutput = 16, 50 }, Estimate{1000, 800, 2600, 1800}},
-		{"no output allowed", func(r *Request) { r.MaxOutput = 0 }, Estimate{1000, 0, 1000, 1000}},
-		{"an exact count", func(r *Request) { r.Tokens = 77 }, Estimate{77, 1000, 2077, 1077}},
-		{"an exact count of 0", func(r *Request) { r.Tokens = 0 }, Estimate{0, 1000, 2000, 1000}},
-		{"tokens by number", func(r *Request) { r.Text, r.Numbers = 0, 300 }, Estimate{300, 1000, 2300, 1300}},
-		{"an unread body", func(r *Request) { r.Text, r.Length = Unknown, 4256 }, Estimate{1000, 1000, 3000, 2000}},
-		{"a short unread body", func(r *Request) { r.Text, r.Length = Unknown, 80 }, Estimate{1, 1000, 2001, 1001}},
-		{"an unread body of unknown length", func(r *Request) { r.Text = Unknown }, Estimate{0, 1000, 2000, 1000}},
-		{"an empty prompt", func(r *Request) { r.Text = 0 }, Estimate{0, 1000, 2000, 1000}},
-		{"one byte", func(r *Request) { r.Text = 1 }, Estimate{1, 1000, 2001, 1001}},
-		{"nonsense", func(r *Request) { r.Text, r.Answers, r.MaxOutput = 1<<62, 1<<62, 1<<62 }, Estimate{1 << 28, MaxTokens, MaxCost, MaxCost}},
+		{"text alone", func(*Request) {}, Estimate{1000, 1000, 1000, 3000, 2000}},
+		{"a limit", func(r *Request) { r.MaxOutput = 50 }, Estimate{1000, 50, 1000, 1100, 1050}},
+		{"a generous limit", func(r *Request) { r.MaxOutput = 100_000 }, Estimate{1000, 1000, 1000, 3000, 2000}},
+		{"16 answers", func(r *Request) { r.Answers = 16 }, Estimate{1000, 16_000, 1000, 33_000, 17_000}},
+		{"16 answers with a limit", func(r *Request) { r.Answers, r.MaxOutput = 16, 50 }, Estimate{1000, 800, 1000, 2600, 1800}},
+		{"no output allowed", func(r *Request) { r.MaxOutput = 0 }, Estimate{1000, 0, 1000, 1000, 1000}},
+		{"an exact count", func(r *Request) { r.Tokens = 77 }, Estimate{77, 1000, 77, 2077, 1077}},
+		{"an exact count of 0", func(r *Request) { r.Tokens = 0 }, Estimate{0, 1000, 0, 2000, 1000}},
+		{"tokens by number", func(r *Request) { r.Text, r.Numbers = 0, 300 }, Estimate{300, 1000, 300, 2300, 1300}},
+		{"an unread body", func(r *Request) { r.Text, r.Length = Unknown, 4256 }, Estimate{1000, 1000, 1000, 3000, 2000}},
+		{"a short unread body", func(r *Request) { r.Text, r.Length = Unknown, 80 }, Estimate{1, 1000, 1, 2001, 1001}},
+		{"an unread body of unknown length", func(r *Request) { r.Text = Unknown }, Estimate{0, 1000, 2000, 2000, 3000}},
+		{"an empty prompt", func(r *Request) { r.Text = 0 }, Estimate{0, 1000, 0, 2000, 1000}},
+		{"one byte", func(r *Request) { r.Text = 1 }, Estimate{1, 1000, 1, 2001, 1001}},
+		{"nonsense", func(r *Request) { r.Text, r.Answers, r.MaxOutput = 1<<62, 1<<62, 1<<62 }, Estimate{1 << 28, MaxTokens, 1 << 28, MaxCost, MaxCost}},
 	} {
 		r := chat(4000)
 		c.change(r)
@@ -223,6 +223,85 @@ func TestUnfinished(t *testing.T) {
 	near(t, "three answers at a time", int64(e.Unfinished(&three, e.Estimate(&three), 40*time.Second)), 100+2*24_000, 100+2*27_300)
 }
 
+// Whatever a flow has taught of its prompts, one that ends without usage is charged for all bytes that may be text, and for
+// each part that cannot be measured. A flow whose prompts are denser than others' is charged by its own ratio.
+func TestUnfinishedByNothingTaught(t *testing.T) {
+	unread := func(r *Request) { r.Text, r.Length = Unknown, 4000 }
+	for _, c := range []struct {
+		name    string
+		request func(*Request)
+		input   Cost
+	}{
+		{"text", func(*Request) {}, 1000},
+		{"an unread body", unread, 1000},
+		{"an unread body of unknown length", func(r *Request) { r.Text = Unknown }, 2000},
+		{"fields that are no prompt", func(r *Request) { r.Text, r.Rest = 8, 4000 }, 1002},
+		{"an image", func(r *Request) { r.Text, r.Media = 8, 1 }, 2002},
+		{"three images among text", func(r *Request) { r.Media = 3 }, 7000},
+		{"a prompt by number", func(r *Request) { r.Text, r.Numbers = 0, 300 }, 300},
+		{"an exact count", func(r *Request) { r.Tokens, r.Media, r.Rest = 77, 3, 4000 }, 77},
+		{"nonsense", func(r *Request) { r.Rest, r.Media, r.Numbers = 1<<62, 1<<62, 1<<62 }, MaxCost},
+		{"less than nothing", func(r *Request) { r.Rest, r.Media, r.Numbers = -1<<62, -1, -1 }, 1000},
+	} {
+		for _, taught := range []struct {
+			name   string
+			length int64
+			input  int64
+			factor Cost
+		}{{"nothing", 0, 0, 1}, {"padding", 40_000, 200, 1}, {"density", 4000, 4000, 4}} {
+			e := New(DefaultConfig())
+			for range 60 {
+				if taught.length > 0 {
+					r := chat(taught.length)
+					unread(r)
+					r.Length = taught.length
+					e.Learn(r, Usage{Input: taught.input, Output: 1}, 0)
+				}
+			}
+			r := chat(4000)
+			r.MaxOutput = 0
+			c.request(r)
+			got := e.Unfinished(r, e.Estimate(r), time.Second)
+			if most := max(c.input*taught.factor, c.input); got < c.input*9/10 || got > min(most, MaxCost)*11/10 {
+				t.Errorf("%s, taught %s: %d, want about %d", c.name, taught.name, got, c.input)
+			}
+		}
+	}
+}
+
+// What a flow has taught of its prompts makes no request smaller in the stock than a new flow's.
+func TestStockByNothingTaught(t *testing.T) {
+	unread := func() *Request {
+		r := chat(0)
+		r.Text, r.Length, r.MaxOutput = Unknown, 4256, 0
+		return r
+	}
+	e := New(DefaultConfig())
+	fresh := e.Estimate(unread())
+	if fresh.Held != 1000 || fresh.Stock != 1000 {
+		t.Fatalf("%+v", fresh)
+	}
+	for range 60 {
+		padded := unread()
+		padded.Length = 40_000
+		e.Learn(padded, Usage{Input: 200, Output: 1}, 0)
+	}
+	if got := e.Estimate(unread()); got.Cost > 100 || got.Stock < 1000*100/109 {
+		t.Errorf("after padding: %+v", got)
+	}
+	for range 60 {
+		e.Learn(unread(), Usage{Input: 4000, Output: 1}, 0)
+	}
+	if got := e.Estimate(unread()); got.Stock < 3000 || got.Stock != Cost(got.Input) {
+		t.Errorf("after dense prompts: %+v", got)
+	}
+	image := chat(8)
+	image.Media, image.MaxOutput = 1, 0
+	if got := e.Estimate(image); got.Stock < 2000 || got.Cost > 8 {
+		t.Errorf("an image: %+v", got)
+	}
+}
+
 // A flow that lets its answers come slowly to look harmless, and then leaves faster ones, pays for the model's speed.
 func TestSlowReadersDoNotLowerTheRate(t *testing.T) {
 	e := New(DefaultConfig())
@@ -288,7 +367,7 @@ func TestConfigure(t *testing.T) {
 	}
 	fresh := chat(6000)
 	fresh.Flow, fresh.Model = "new", "new"
-	if got := e.Estimate(fresh); got != (Estimate{3000, 200, 3600, 3200}) {
+	if got := e.Estimate(fresh); got != (Estimate{3000, 200, 3000, 3600, 3200}) {
 		t.Errorf("%+v", got)
 	}
 }

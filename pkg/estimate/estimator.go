@@ -17,6 +17,12 @@ type Request struct {
 	Numbers int64
 	// Length is the length of the whole body in bytes, or Unknown.
 	Length int64
+	// Rest is how many bytes of a body that was read may be shown to the model besides its text: in fields that only the
+	// engine knows.
+	Rest int64
+	// Media is how many parts the prompt has whose size in tokens the body does not tell: images, sound, files, and what the
+	// engine fetches or keeps.
+	Media int64
 	// Answers is the number of answers that the request asks for: max(n, best_of) for each of its prompts. Less than
 	// 1 counts as 1.
 	Answers int64
@@ -40,7 +46,9 @@ func (r *Request) MostOutput() int64 {
 // stock, by Config.StockWeights.
 type Estimate struct {
 	Input, Output int64
-	Cost, Stock   Cost
+	// Held is how many tokens of the prompt Stock counts: Input, or more where the flow itself has taught a lower Input.
+	Held        int64
+	Cost, Stock Cost
 }
 
 // Estimator predicts and learns. It is not safe for concurrent use.
@@ -81,17 +89,18 @@ func (e *Estimator) Estimate(r *Request) Estimate {
 		answer = max(e.cfg.Floor, x.outputs.quantile(e.cfg.Quantile, e.cfg.ColdOutput))
 	}
 	est := Estimate{Input: e.input(r, x, m), Output: min(times(r.answers(), answer), r.MostOutput())}
-	u := Usage{Input: est.Input, Output: est.Output}
-	est.Cost, est.Stock = e.cfg.Weights.Cost(u), e.cfg.StockWeights.Cost(u)
+	est.Held = max(est.Input, e.untaught(r, m, coldOverhead))
+	est.Cost = e.cfg.Weights.Cost(Usage{Input: est.Input, Output: est.Output})
+	est.Stock = e.cfg.StockWeights.Cost(Usage{Input: est.Held, Output: est.Output})
 	return est
 }
 
 // Unfinished returns the cost of a request whose answers have ended without usage, and were produced for the given time.
-// estimated is what was estimated for it.
+// estimated is what was estimated for it, or more where the answer has shown that it used more.
 func (e *Estimator) Unfinished(r *Request, estimated Estimate, produced time.Duration) Cost {
-	most := r.MostOutput()
-	output := min(max(bounded(estimated.Output), times(r.answers(), e.chargedRate(r).over(produced))), most)
-	return max(estimated.Cost, e.cfg.Weights.Cost(Usage{Input: estimated.Input, Output: output}))
+	input := max(estimated.Input, e.untaught(r, e.models[r.Model], 0))
+	output := max(estimated.Output, min(times(r.answers(), e.chargedRate(r).over(produced)), r.MostOutput()))
+	return max(estimated.Cost, e.cfg.Weights.Cost(Usage{Input: input, Output: output}))
 }
 
 // Learn takes what a request has used. after is the time from the first byte of its answer to the last, or 0 if it

@@ -18,6 +18,9 @@ const (
 	// coldOverhead and maxOverhead are the first and the largest overhead, in bytes.
 	coldOverhead = 256
 	maxOverhead  = 4096
+	// mediumTokens is what one part of unknown size counts where no flow has a say: an image of 1.5 megapixels at 28 × 28
+	// pixels a token (Qwen2.5-VL), and more than any has for Llama 3.2 Vision (1,601) or Claude (1,600).
+	mediumTokens = 2000
 )
 
 // input is what an entry has learned of prompts.
@@ -56,6 +59,24 @@ func (e *Estimator) input(r *Request, x *entry, m *model) int64 {
 		}
 	}
 	return bounded(tokens + ceilDiv(text*int64(ratioOne), int64(e.ratio(x, m))))
+}
+
+// untaught returns how many tokens the prompt of r may have, by nothing that its flow has taught: all bytes that may be
+// text, less the overhead of a body that was not read, by the model's prior, and mediumTokens for each part of unknown
+// size. m is nil if nothing is known of the model.
+func (e *Estimator) untaught(r *Request, m *model, overhead int64) int64 {
+	if r.Tokens >= 0 {
+		return bounded(r.Tokens)
+	}
+	text, media := bounded(bounded(r.Text)+bounded(r.Rest)), bounded(r.Media)
+	switch {
+	case r.Text >= 0:
+	case r.Length >= 0:
+		text = bounded(bounded(r.Length) - overhead)
+	default:
+		text, media = 0, max(1, media)
+	}
+	return bounded(bounded(r.Numbers) + times(media, mediumTokens) + ceilDiv(text*int64(ratioOne), int64(e.ratio(nil, m))))
 }
 
 // ratio returns the ratio for an entry and a model; both may be nil.

@@ -78,6 +78,23 @@ func (n *naive) input(r *Request) float64 {
 	return float64(r.Numbers) + text/n.ratio(r.Flow, r.Model)
 }
 
+// untaught returns the tokens of a prompt whose flow is not believed: of its bytes without an overhead, at the model's
+// ratio, and of each part that is not measured.
+func (n *naive) untaught(r *Request, overhead float64) float64 {
+	if r.Tokens >= 0 {
+		return float64(r.Tokens)
+	}
+	media := float64(r.Media)
+	text := float64(r.Text + r.Rest)
+	if r.Text < 0 {
+		text = max(0, float64(r.Length)-overhead)
+		if r.Length < 0 {
+			media = max(1, media)
+		}
+	}
+	return float64(r.Numbers) + 2000*media + text/n.prior(r.Model)
+}
+
 // answer returns the bounds of the prediction of one answer: the lists do not know buckets, and a weight that is just
 // at the quantile may be on either side.
 func (n *naive) answer(r *Request) (least, most float64) {
@@ -189,6 +206,10 @@ func FuzzAgainstOracle(f *testing.F) {
 				r.MaxOutput = number(2)
 			case 5:
 				r.Text, r.Length = Unknown, Unknown
+			case 6:
+				r.Rest = number(2)
+			case 7:
+				r.Media = int64(b[2] & 3)
 			}
 			check(t, step, e, n, r)
 			u := Usage{Input: number(4), Output: number(5)}
@@ -223,10 +244,20 @@ func check(t *testing.T, step int, e *Estimator, n *naive, r *Request) {
 	if want := Cost(max(1, got.Input+2*got.Output)); got.Cost != want {
 		t.Fatalf("step %d: %+v", step, got)
 	}
+	if held := max(want, n.untaught(r, 256)); float64(got.Held) < held*0.97-18 || float64(got.Held) > held*1.03+19 || got.Held < got.Input {
+		t.Fatalf("step %d, %+v: %+v, the oracle holds %.1f", step, r, got, held)
+	}
+	if want := Cost(max(1, got.Held+got.Output)); got.Stock != want {
+		t.Fatalf("step %d: %+v", step, got)
+	}
 	last := got.Cost
+	full := max(want, n.untaught(r, 0))
+	if at := e.Unfinished(r, got, 0); float64(at) < full*0.97-18+2*float64(got.Output) {
+		t.Fatalf("step %d, %+v: %d without usage, the oracle has %.1f for the prompt alone", step, r, at, full)
+	}
 	for _, after := range []time.Duration{0, time.Second, time.Minute, time.Hour} {
 		next := e.Unfinished(r, got, after)
-		if next < last || float64(next) > float64(got.Input)+2*limit+1 {
+		if next < last || float64(next) > full*1.03+19+2*limit {
 			t.Fatalf("step %d: %d after %v, and %d before", step, next, after, last)
 		}
 		last = next

@@ -78,8 +78,8 @@ func (c *costs) atEnd(e *ending, r reported, m *metrics) fairqueue.Cost {
 	default:
 		m.unknownUsage.Inc()
 		e.atLeast(r.Tokens)
-		used := estimate.Usage{Input: e.estimated.Input, Output: e.streamed}
-		return fairqueue.Cost(max(c.unfinished(e), e.weights.Cost(used)))
+		e.estimated.Output = max(e.estimated.Output, e.streamed)
+		return fairqueue.Cost(c.unfinished(e))
 	}
 }
 

@@ -185,6 +185,52 @@ func TestLeavingLatePaysForTheTime(t *testing.T) {
 	}
 }
 
+// A prompt that the body does not show is charged without usage all the same, by what it may be: 2,000 tokens for each image,
+// file or earlier turn, whatever their bytes, and a quarter of the bytes of fields that an engine may show to the model. At
+// dispatch the charge is that of the text. What the engine reports of the prompt goes before it.
+func TestUnmeasuredPromptsPayWithoutUsage(t *testing.T) {
+	image := `{"image_url":{"url":"data:image/png;base64,` + strings.Repeat("QUJD", 50_000) + `"}}`
+	for _, c := range []struct {
+		name, path, body string
+		told             string
+		want             fairqueue.Cost
+	}{
+		{"an image", "/v1/chat/completions", `{"messages":[{"content":[` + image + `]}],"max_tokens":10}`, "", 2000 + 20},
+		{"two images", "/v1/chat/completions", `{"messages":[{"content":[` + image + `,` + image + `]}],"max_tokens":10}`, "", 4000 + 20},
+		{"an image on the web", "/v1/chat/completions", `{"messages":[{"content":[{"image_url":{"url":"https://x"}}]}],"max_tokens":10}`, "", 2000 + 3 + 20},
+		{"earlier turns", "/v1/responses", `{"input":"abcd","previous_response_id":"r","max_output_tokens":10}`, "", 2000 + 1 + 20},
+		{
+			"documents", "/v1/chat/completions", `{"messages":[{"content":"abcd"}],"documents":["` + strings.Repeat("abcd", 1000) + `"],"max_tokens":10}`, "",
+			1000 + 2 + 20,
+		},
+		{"padding that no engine reads", "/v1/chat/completions", `{"messages":[{"content":"abcd"}],"user":"` + strings.Repeat("abcd", 1000) + `","max_tokens":10}`, "", 1 + 20},
+		{"images to embed", "/v1/embeddings", `{"input":[` + image + `]}`, "", 2000},
+		{
+			"an image of which the engine has said its tokens", "/v1/messages", `{"messages":[{"content":[` + image + `]}],"max_tokens":10}`,
+			"data: {\"message\":{\"usage\":{\"input_tokens\":258,\"output_tokens\":1}}}\n\n", 258 + 20,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inBubble(t, "FULL_DUPLEX/FULL_DUPLEX", inTokens, func(conv *conversation) {
+				conv.say(requestHeaders(false, ":method", "POST", ":path", c.path, "content-type", "application/json", "x-gateway-model-name", "m"))
+				conv.say(requestBodyOf(c.body, true))
+				conv.heard()
+				if got := conv.controller.requests[0]; got.Cost > 30 || int64(got.Tokens) < 30 != (c.want < 30) {
+					t.Errorf("at dispatch %d, and %d of the stock", got.Cost, got.Tokens)
+				}
+				conv.say(responseHeaders("200", false, "content-type", "text/event-stream"))
+				conv.heard()
+				conv.say(responseBodyOf(streamOf(1)+c.told, false))
+				conv.heard()
+				conv.settled(1)
+				if got := conv.controller.leases[0].completed[0].Cost; got != c.want {
+					t.Errorf("cost %d, want %d", got, c.want)
+				}
+			})
+		})
+	}
+}
+
 // Answers without usage are charged by time, whole ones from when the request went to the engine, and tell how long the
 // flow's next ones will be. What is no answer tells nothing.
 func TestTimeTeachesLengths(t *testing.T) {

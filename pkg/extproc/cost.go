@@ -64,8 +64,11 @@ type charge struct {
 }
 
 // atLeast notes what an answer reports that does not come to its end: it has used no less than that. What it says of the
-// prompt replaces a lower estimate.
+// prompt is exact, and replaces a lower estimate.
 func (c *charge) atLeast(t usage.Tokens) {
+	if t.Input > 0 {
+		c.request.Tokens = t.Input
+	}
 	c.estimated.Input = max(c.estimated.Input, t.Input)
 	c.streamed = max(c.streamed, t.Output)
 }
@@ -100,6 +103,7 @@ func (st *mainStream) outgrown(seen int64) {
 		return
 	}
 	c.streamed = min(seen+seen/8+16, c.request.MostOutput())
-	used := estimate.Usage{Input: c.estimated.Input, Output: c.streamed}
-	st.lease.OnCost(fairqueue.Cost(st.cfg.Tokens.Weights.Cost(used)), flowcontrol.Tokens(st.cfg.Tokens.StockWeights.Cost(used)))
+	cost := st.cfg.Tokens.Weights.Cost(estimate.Usage{Input: c.estimated.Input, Output: c.streamed})
+	held := st.cfg.Tokens.StockWeights.Cost(estimate.Usage{Input: c.estimated.Held, Output: c.streamed})
+	st.lease.OnCost(fairqueue.Cost(cost), flowcontrol.Tokens(held))
 }

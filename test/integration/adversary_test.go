@@ -329,6 +329,69 @@ func TestUnderstatedLimitsDoNotPay(t *testing.T) {
 	}
 }
 
+// Nobody gains by prompts that Weir cannot measure, nor by having taught it that many bytes of a body are no prompt, if the
+// answers report no usage either: such prompts are charged by what they may be.
+func TestUnmeasuredPromptsDoNotPay(t *testing.T) {
+	t.Run("images", func(t *testing.T) {
+		c := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, modelsim.Fixed(4, 20*time.Millisecond),
+			by("honest", lasting(2000, 10)))
+		image := from("attacker")
+		image.body = `{"model":"tiny","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` +
+			strings.Repeat("QUJD", 1950) + `"}}]}],"max_tokens":10,"ignore_eos":true,"stream":true}` // 2,000 tokens there
+		c.attack(400, func(int) ask { return image })
+		c.wantNoGain()
+	})
+	t.Run("padding before, bodies unread", func(t *testing.T) {
+		honest, attacker := by("honest", lasting(2000, 10)), by("attacker", mostlyPadding())
+		honest.header = append(honest.header, "authorization", "Bearer "+keyOfTeamB)
+		attacker.header = append(attacker.header, "authorization", "Bearer "+keyOfTeamA)
+		c := compete(t, setup{envoys: []string{"api-keys"}, config: `profile: recommended
+requestQueueController: { watermarkPerBackend: 4, lowerBoundPerBackend: 4, upperBoundPerBackend: 4 }
+`, strange: true}, modelsim.Fixed(4, 20*time.Millisecond), honest)
+		c.attack(60, func(int) ask { return attacker })
+		c.began = time.Now()
+		attacker.body = strings.TrimSuffix(lasting(2000, 10), "}") + `,"stream":true}`
+		c.attack(400, func(int) ask { return attacker })
+		c.wantNoGain()
+	})
+}
+
+// mostlyPadding is a completion of 200 tokens in 40 KB, of which most is no prompt.
+func mostlyPadding() string {
+	return strings.TrimSuffix(completion(200, 1), "}") + `,"user":"` + strings.Repeat("y", 40_000) + `"}`
+}
+
+// A tenant's cap in tokens holds after padding has taught that most bytes of its bodies are no prompt.
+func TestPaddingDoesNotLiftCaps(t *testing.T) {
+	s := start(t, setup{envoys: []string{"api-keys"}, models: []modelsim.Config{modelsim.Fixed(64, 200*time.Millisecond)}, config: `
+profile: recommended
+requestQueueController: { watermarkPerBackend: 64, lowerBoundPerBackend: 64, upperBoundPerBackend: 64, maxTokensInFlightPerFlow: 4000 }
+`, strange: true})
+	request := func(body string) ask {
+		a := by("team-a", body)
+		a.header = append(a.header, "authorization", "Bearer "+keyOfTeamA)
+		return a
+	}
+	for range 40 {
+		wantServed(t, "padded", s.send(request(mostlyPadding())))
+	}
+	var all []*pending
+	for range 20 {
+		all = append(all, s.begin(request(lasting(2000, 1)))) // estimated at 16 tokens more
+	}
+	most := 0.0
+	for range 40 {
+		most = max(most, s.epp.value("weir_stock_level"))
+		time.Sleep(10 * time.Millisecond)
+	}
+	for _, p := range all {
+		wantServed(t, "a prompt of 2,000 tokens", p.wait())
+	}
+	if most < 2 || most > 3 {
+		t.Errorf("%v prompts of 2,000 tokens in flight, want 2 or 3 below a cap of 4,000", most)
+	}
+}
+
 // What answers without usage are charged by time is within 15 % of what they have really cost, in the sum over many: of
 // those that are read to the end, and of those whose clients leave. The model server makes 200 tokens a second for each
 // request; prompts have 200 tokens and a flow's answers 90 to 110. With usage: none Weir is told that rate; else it learns

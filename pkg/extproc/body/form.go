@@ -39,8 +39,9 @@ func IsForm(contentType string) bool {
 	return strings.EqualFold(strings.TrimSpace(mediaType), "multipart/form-data")
 }
 
-// ScanForm reads the field "model" of a multipart form with the given content type. The other fields of the result are
-// those of an empty body. As in Starlette and FastAPI, the last of several models counts, and a file is not a string.
+// ScanForm reads the field "model" of a multipart form with the given content type, and counts its files as media. The other
+// fields of the result are those of an empty body. As in Starlette and FastAPI, the last of several models counts, and a file
+// is not a string.
 //
 // It accepts only forms that mime/multipart and Starlette read alike: lines end in CRLF; there is nothing before the first
 // boundary, between a boundary and the end of its line, or after the last boundary; each part has one Content-Disposition
@@ -59,6 +60,9 @@ func ScanForm(b []byte, contentType string) (Fields, error) {
 		p, err := parts.next()
 		if err != nil || p == nil {
 			return f, err
+		}
+		if p.file {
+			f.Prompt.Media++
 		}
 		if !p.model {
 			continue

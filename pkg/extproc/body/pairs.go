@@ -17,6 +17,7 @@ func (p *promptParts) pairs() Prompt {
 	all := Prompt{Prompts: 1}
 	for _, part := range p[query:] {
 		all.Text += part.Text
+		all.Media += part.Media
 	}
 	for _, one := range p[query:documents] {
 		for _, other := range p[documents:] {

@@ -13,6 +13,9 @@ type Prompt struct {
 	Text int64
 	// Numbers is how many tokens it names by number: those in the arrays of prompt and input.
 	Numbers int64
+	// Media is how many parts it has whose size in tokens the body does not tell: those media, and what an engine fetches by
+	// a URL or keeps under a name.
+	Media int64
 	// Prompts is how many prompts the body has. Each gets its own answers. It is 1 unless prompt is a list, or messages one
 	// of lists.
 	Prompts int64
@@ -31,6 +34,8 @@ const (
 	system
 	instructions
 	tools
+	previousResponse // it and the next one name earlier turns, which the engine keeps
+	conversation
 	query // the first of the pairs
 	queries
 	text1
@@ -51,6 +56,7 @@ func (p *promptParts) sum() (all Prompt) {
 	for _, part := range p[:query] {
 		all.Text += part.Text
 		all.Numbers += part.Numbers
+		all.Media += part.Media
 	}
 	all.Prompts = max(1, p[prompt].Prompts, p[messages].Prompts)
 	return all
@@ -63,6 +69,13 @@ func (s *scanner) part(k promptKey) error {
 	if k == tools {
 		err := s.value(1)
 		s.parts[k].Text = int64(s.i - start)
+		return err
+	}
+	if k == previousResponse || k == conversation {
+		err := s.value(1)
+		if err == nil && s.b[start] != 'n' && s.i-start > len(`""`) {
+			s.parts[k].Media = 1
+		}
 		return err
 	}
 	s.measured, s.under = k, nil
@@ -86,21 +99,32 @@ func (s *scanner) isItem(c byte) bool {
 // text counts a string of the measured part, from its opening quote on.
 func (s *scanner) text(start int, escaped bool) {
 	raw := s.b[start+1 : s.i-1]
+	p := &s.parts[s.measured]
 	if isMedia(s.under, raw) {
+		p.Media++
 		return
+	}
+	if isReference(s.under, raw) {
+		p.Media++ // besides the text of its name
 	}
 	n := int64(len(raw))
 	if escaped {
 		n = decodedLength(raw)
 	}
-	s.parts[s.measured].Text += n
+	p.Text += n
 }
 
-// Keys under which APIs expect a URL, which may be one with data, or base64.
+// Keys under which APIs expect a URL, which may be one with data, or base64, or the name of a file that the engine keeps.
 var (
 	urlKeys    = []string{"url", "image_url", "audio_url", "video_url", "file_url", "file_data"}
 	base64Keys = []string{"data", "file_data"}
+	nameKeys   = []string{"file_id"}
 )
+
+// isReference reports whether the string under a key stands for content that the body does not have.
+func isReference(key, raw []byte) bool {
+	return len(key) > 0 && len(raw) > 0 && (slices.Contains(urlKeys, string(key)) || slices.Contains(nameKeys, string(key)))
+}
 
 // isMedia reports whether the string under a key is an image or the like, and not text.
 func isMedia(key, raw []byte) bool {

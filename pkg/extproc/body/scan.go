@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -41,6 +42,9 @@ type Fields struct {
 	HasPriority bool
 	// Prompt is how long the prompt is, and Pairs how long what rerank and score read instead.
 	Prompt, Pairs Prompt
+	// Rest is the length of all other values that an engine may show to the model, in bytes, and PairsRest that of the values
+	// that Pairs measures.
+	Rest, PairsRest int64
 	// ModelRaw reports whether the model is plain text and not a JSON string, as in a form.
 	ModelRaw bool
 }
@@ -228,11 +232,27 @@ func (s *scanner) field(key []byte, f *Fields) error {
 		return s.part(instructions)
 	case "tools":
 		return s.part(tools)
+	case "previous_response_id":
+		return s.part(previousResponse)
+	case "conversation":
+		return s.part(conversation)
 	}
 	if k, ok := pairKeys[string(key)]; ok {
-		return s.part(k)
+		err := s.part(k)
+		f.PairsRest += int64(s.i - start)
+		return err
 	}
-	return s.value(1)
+	err := s.value(1)
+	if c := s.b[start]; (c == '"' || c == '[' || c == '{') && !slices.Contains(noPrompt, string(key)) {
+		f.Rest += int64(s.i - start)
+	}
+	return err
+}
+
+// noPrompt are the fields that clients often send and that no engine shows to the model.
+var noPrompt = []string{
+	"stop", "stop_sequences", "stop_token_ids", "user", "metadata", "logit_bias", "tool_choice", "include", "prompt_cache_key",
+	"safety_identifier", "service_tier",
 }
 
 func (s *scanner) model(f *Fields) error {

@@ -40,7 +40,7 @@ func TestScanFields(t *testing.T) {
 		want := noFields()
 		test.want(&want)
 		got, err := Scan([]byte(test.body))
-		got.AskUsage = Edit{} // see TestAskUsage
+		got.AskUsage, got.Rest = Edit{}, 0 // see TestAskUsage, TestRest
 		if err != nil || got != want {
 			t.Errorf("%s:\n got %+v, %v\nwant %+v", test.body, got, err, want)
 		}
@@ -79,6 +79,7 @@ func FuzzScan(f *testing.F) {
 	for _, s := range []string{
 		`{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true,"max_tokens":5,"n":2}`,
 		`{"model":"a","model":"b\n\u00e9","x":[1,-2.5e+3,true,null,{"y":{}}]}`,
+		`{"messages":[{"content":[{"image_url":{"\u0075rl":"x"}},{"file_id":"f"},{"url":""}]}],"conversation":{},"previous_response_id":"r"}`,
 		`{"stream_options":{"include_usage":true},"priority":3}`, `{"a":"\ud800"}`, "{\"model\":\"\xff\"}", `[]`, `{}x`,
 	} {
 		f.Add([]byte(s))

@@ -109,12 +109,16 @@ func (s *scanner) key() error {
 		return s.fail("expected a key")
 	}
 	start := s.i
-	if _, err := s.str(); err != nil {
+	escaped, err := s.str()
+	if err != nil {
 		return err
 	}
 	s.under = s.b[start+1 : s.i-1]
 	if s.measured != noPart && len(s.under) > longestKey {
 		s.parts[s.measured].Text += int64(len(s.under))
+	}
+	if escaped && s.measured != noPart {
+		s.under = unescape(s.under)
 	}
 	c, err := s.space()
 	if err != nil {
