@@ -9,12 +9,6 @@ import (
 
 type placer struct{ *scheduling.Board }
 
-var (
-	_ dispatch.Reacher   = placer{}
-	_ dispatch.Bounder   = placer{} // by the board, as the next
-	_ dispatch.Signaller = placer{}
-)
-
 // On returns the machine's view of a board. The machine uses it under the controller's lock.
 func On(board *scheduling.Board) dispatch.Placer { return placer{board} }
 
@@ -58,17 +52,17 @@ func (b placer) CanTakeOver(p dispatch.Placement, e scheduling.EndpointID) bool 
 	return b.Board.CanTakeOver(queryOf(p), e)
 }
 
-// Reach implements dispatch.Reacher.
+// Reach implements dispatch.Placer.
 func (b placer) Reach(
 	p dispatch.Placement, some []scheduling.EndpointID,
 ) (endpoints []scheduling.EndpointID, whole bool) {
 	return b.Board.Reach(queryOf(p), some)
 }
 
-// Lane implements dispatch.Reacher.
+// Lane implements dispatch.Placer.
 func (b placer) Lane(p dispatch.Placement) string { return b.Board.Lane(queryOf(p)) }
 
-// Traits implements dispatch.Reacher.
+// Traits implements dispatch.Placer.
 func (b placer) Traits(p dispatch.Placement, some []scheduling.Trait) []scheduling.Trait {
 	return b.Board.Traits(queryOf(p), some)
 }

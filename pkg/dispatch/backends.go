@@ -19,7 +19,7 @@ func (m *Machine) SetBackends(now time.Time, ready []stock.Backend, foreign []st
 	changed, all := m.tellLedger(ready, m.changed[:0])
 	m.countForeign(foreign)
 	if !all {
-		changed, all = m.reacher.TakeChanges(changed)
+		changed, all = m.placer.TakeChanges(changed)
 	}
 	if m.changed = changed; !all {
 		m.reopenFor(changed)
@@ -54,7 +54,7 @@ func (m *Machine) tellLedger(ready []stock.Backend, some []Endpoint) (changed []
 		m.bound(b.ID, m.ledger.SetBackend(b))
 		some = append(some, Endpoint(b.ID))
 	}
-	return some, m.reacher == nil
+	return some, false
 }
 
 func byID(b stock.Backend, id stock.BackendID) int { return cmp.Compare(b.ID, id) }
@@ -86,11 +86,8 @@ func equalAtEnd(a, b []stock.Backend) int {
 	return n
 }
 
-// tellBounds passes every ready backend's bounds on to the Placer, if that is a Bounder.
+// tellBounds passes every ready backend's bounds on to the Placer.
 func (m *Machine) tellBounds() {
-	if m.bounder == nil {
-		return
-	}
 	for _, b := range m.ready {
 		bounds, _ := m.ledger.Bounds(b.ID)
 		m.bound(b.ID, bounds)
@@ -99,12 +96,8 @@ func (m *Machine) tellBounds() {
 
 // bound passes a ready backend's bounds on to the Placer.
 func (m *Machine) bound(id stock.BackendID, bounds stock.Bounds) {
-	if m.bounder != nil {
-		m.bounder.SetBounds(Endpoint(id), millionths(bounds.Requests.Lower), millionths(bounds.Requests.Upper))
-	}
-	if m.measurer != nil {
-		m.measurer.SetTokenBound(Endpoint(id), int64((bounds.Tokens.Upper+stock.One-1)/stock.One))
-	}
+	m.placer.SetBounds(Endpoint(id), millionths(bounds.Requests.Lower), millionths(bounds.Requests.Upper))
+	m.placer.SetTokenBound(Endpoint(id), int64((bounds.Tokens.Upper+stock.One-1)/stock.One))
 }
 
 // millionths converts a bound to the Placer's unit.
@@ -137,21 +130,19 @@ func (m *Machine) countForeign(changes []stock.Foreign) {
 	for _, f := range changes {
 		before := m.ledger.Foreign()
 		counts, ready := m.ledger.SetForeign(f)
-		if !ready || m.bounder == nil {
+		if !ready {
 			continue
 		}
-		m.bounder.SetForeign(Endpoint(f.ID), counts.Requests, int64(counts.Tokens))
+		m.placer.SetForeign(Endpoint(f.ID), counts.Requests, int64(counts.Tokens))
 		if now := m.ledger.Foreign(); now.Requests < before.Requests || now.Tokens < before.Tokens {
 			m.roomAt(Endpoint(f.ID))
 		}
 	}
 }
 
-// SetSignals passes an engine's signals on to the Placer, if that is a Signaller.
+// SetSignals passes an engine's signals on to the Placer.
 func (m *Machine) SetSignals(now time.Time, e Endpoint, s Signals) {
 	m.begin(now)
-	if placer, ok := m.placer.(Signaller); ok {
-		placer.SetSignals(e, s)
-	}
+	m.placer.SetSignals(e, s)
 	m.run()
 }

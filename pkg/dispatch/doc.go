@@ -27,7 +27,7 @@
 //
 // A request has two numbers. Its cost is what the queue charges: what its tenant pays. Its tokens are what it takes of the
 // stock, in the engines' memory: the band, the caps and the order of victims count these (ADR 0076). Where they are
-// bounded, the Placer is told the tokens of each lease at its endpoints (Measurer), in the event in which that changes.
+// bounded, the Placer is told the tokens of each lease at its endpoints, in the event in which that changes.
 //
 // A [Waiter] is a request; its [Lease] exists from the grant on. Both are in one structure of the caller's, so a request
 // costs one allocation.
@@ -67,7 +67,7 @@
 //
 // # Questions of an event
 //
-// A lane is a set of endpoints: all models that the same endpoints serve are one ([Reacher]). While requests wait in n lanes
+// A lane is a set of endpoints: all models that the same endpoints serve are one ([Placer]). While requests wait in n lanes
 // that have the endpoint of a lease, its end makes one call of Placer.Place for the request that gets the place, and for
 // each of the n lanes that has no more room than that one of Place, one or two of HasRoom and one of HasReady: no more than
 // five calls in all where the lanes of the endpoint are one, however many models it serves (TestAdaptersOfOneModelAreOneLane).

@@ -66,6 +66,9 @@ func (f *fleet) TakesTokens(e Endpoint, change int64) bool {
 	return f.most[e] == 0 || f.tokens[e]+change < f.most[e]
 }
 
+// SetSignals: it heeds none.
+func (f *fleet) SetSignals(Endpoint, Signals) bool { return true }
+
 func (f *fleet) ready(p Placement) (ready []Endpoint) {
 	for e, n := range f.slots {
 		if n > 0 && f.has(p.(reach), Endpoint(e)) {
@@ -78,7 +81,7 @@ func (f *fleet) ready(p Placement) (ready []Endpoint) {
 // below reports whether the lane, with its stock changed by so many, is below a bound. That of the whole pool always is:
 // its band is the ledger's.
 func (f *fleet) below(p Placement, bound Bound, change int) bool {
-	if bound >= Unbounded || p.Lane() == "" || f.scene.upper == 0 {
+	if bound >= Unbounded || p.(reach) == "" || f.scene.upper == 0 {
 		return true
 	}
 	held, room := change, 0
@@ -109,7 +112,9 @@ func (f *fleet) pick(p Placement, bound Bound, except *EndpointSet) Endpoint {
 }
 
 // isPoison reports whether the placer panics whenever it is asked for a placement.
-func (f *fleet) isPoison(p Placement) bool { return f.scene.poison != "" && p.Lane() == f.scene.poison }
+func (f *fleet) isPoison(p Placement) bool {
+	return f.scene.poison != "" && string(p.(reach)) == f.scene.poison
+}
 
 func (f *fleet) ask(p Placement) {
 	if f.sick || f.isPoison(p) {
@@ -159,7 +164,7 @@ func (f *fleet) CanServe(p Placement, e Endpoint) bool { return slices.Contains(
 
 // Reach is asked for the poison as well, so it answers.
 func (f *fleet) Reach(p Placement, some []Endpoint) ([]Endpoint, bool) {
-	if p.Lane() == "" {
+	if p.(reach) == "" {
 		return nil, true
 	}
 	if r := p.(reach); r.isModel() {
@@ -169,7 +174,7 @@ func (f *fleet) Reach(p Placement, some []Endpoint) ([]Endpoint, bool) {
 		}
 		return append(some, all...), false
 	}
-	return []Endpoint{Endpoint(p.Lane()[0] - '0')}, false
+	return []Endpoint{Endpoint(p.(reach)[0] - '0')}, false
 }
 
 // Traits: only models have some, since no endpoint joins the fleet.
@@ -198,13 +203,13 @@ func (f *fleet) CanTakeOver(p Placement, e Endpoint) bool {
 
 // Lane is the one that the request names, or that of its model.
 func (f *fleet) Lane(p Placement) string {
-	if f.lost != "" && p == Placement(f.lost) {
+	if f.lost != "" && p == f.lost {
 		panic("lost")
 	}
 	if r := p.(reach); r.isModel() {
 		return f.scene.lists[f.level].lane[r]
 	}
-	return p.Lane()
+	return string(p.(reach))
 }
 
 func (f *fleet) TakeRegrouping() *Regrouping {

@@ -70,8 +70,6 @@ func (k arrivalKind) within() time.Duration {
 // reach is a placement: "" is the whole pool, a digit that endpoint, a letter the endpoints that list that model.
 type reach string
 
-func (r reach) Lane() string { return string(r) }
-
 // isModel reports whether it names a model.
 func (r reach) isModel() bool { return r >= "a" }
 

@@ -262,11 +262,11 @@ func (m *Machine) note(w *Waiter) *laneNote {
 
 // explore finds out which endpoints the lane of w may use. The lane "" is whole.
 func (m *Machine) explore(n *laneNote, w *Waiter) {
-	if m.reacher == nil || n.lane == "" {
+	if n.lane == "" {
 		return
 	}
-	if n.endpoints, n.whole = m.reacher.Reach(w.placement, nil); !n.whole {
-		n.traits = m.reacher.Traits(w.placement, nil)
+	if n.endpoints, n.whole = m.placer.Reach(w.placement, nil); !n.whole {
+		n.traits = m.placer.Traits(w.placement, nil)
 	}
 }
 

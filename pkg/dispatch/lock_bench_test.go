@@ -361,5 +361,3 @@ func (b onBoard) Traits(p Placement, some []scheduling.Trait) []scheduling.Trait
 }
 
 func (b onBoard) Lane(p Placement) string { return b.Board.Lane(p.(*scheduling.Query)) }
-
-var _ Reacher = onBoard{}

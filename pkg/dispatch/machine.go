@@ -14,10 +14,7 @@ import (
 type Machine struct {
 	config   Config
 	placer   Placer
-	reacher  Reacher  // the placer, if it implements Reacher
-	bounder  Bounder  // the placer, if it implements Bounder
-	measurer Measurer // the placer, if it implements Measurer
-	measures bool     // it is told the tokens of leases
+	measures bool // it is told the tokens of leases
 	random   *rand.Rand
 
 	queue   *fairqueue.FairRequestQueue
@@ -89,9 +86,6 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
 	m := &Machine{placer: placer, random: random, queue: queue, ledger: stock.New(cfg.Stock)}
-	m.reacher, _ = placer.(Reacher)
-	m.bounder, _ = placer.(Bounder)
-	m.measurer, _ = placer.(Measurer)
 	m.adopt(cfg)
 	m.mostExpired = mostExpired
 	m.lanes.reset()
@@ -104,7 +98,7 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 // adopt makes cfg the configuration.
 func (m *Machine) adopt(cfg Config) {
 	m.config = cfg
-	m.measures = m.measurer != nil && cfg.Stock.Tokens.Watermark > 0
+	m.measures = cfg.Stock.Tokens.Watermark > 0
 	m.victims.listVictims(m.capped(), &m.flows)
 }
 

@@ -38,7 +38,7 @@ func (m *Machine) countsIn(w *Waiter, e Endpoint) (also []fairqueue.Lane) {
 func (m *Machine) findRivals(w *Waiter, e Endpoint) (all bool) {
 	m.rivals = m.rivals[:0]
 	waits := func(n *laneNote) bool { return m.queue.OthersWait(&w.queued, n.lane) }
-	if m.reacher == nil || len(m.lanes.whole.all) > fewRivals || m.queue.OthersWait(&w.queued, "") ||
+	if len(m.lanes.whole.all) > fewRivals || m.queue.OthersWait(&w.queued, "") ||
 		slices.ContainsFunc(m.lanes.whole.all, waits) {
 		return true
 	}

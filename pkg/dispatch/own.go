@@ -263,5 +263,5 @@ func (n *laneNote) awaitRoom(w *Waiter) {
 
 // takesTokens reports whether an endpoint would take another request of any size if so many tokens there were free.
 func (m *Machine) takesTokens(e Endpoint, free stock.Tokens) bool {
-	return m.measurer == nil || m.measurer.TakesTokens(e, -int64(free))
+	return m.placer.TakesTokens(e, -int64(free))
 }

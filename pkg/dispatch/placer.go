@@ -2,12 +2,8 @@ package dispatch
 
 import "github.com/weir-epp/weir/pkg/scheduling"
 
-// Placement is a request's constraint on endpoints. The machine only knows its lane.
-type Placement interface {
-	// Lane returns the name of the set of endpoints that the request may use; "" is the whole pool. Equal names mean
-	// equal sets. With a Reacher it may be out of date, and Reacher.Lane counts.
-	Lane() string
-}
+// Placement is a request's constraint on endpoints. Only the Placer looks into it.
+type Placement any
 
 // Endpoint is an endpoint's number at the Placer.
 type Endpoint = scheduling.EndpointID
@@ -34,6 +30,12 @@ const (
 	AnyReady   = scheduling.AnyReady
 )
 
+// Regrouping is how lanes have become others.
+type Regrouping = scheduling.Regrouping
+
+// Signals are what an engine reports of itself.
+type Signals = scheduling.Signals
+
 // Placer picks an endpoint and reserves it in one step. Its methods are called under the lock of the machine's owner,
 // so they must be quick (at most 2 µs for 100 endpoints) and must not block, log or call back.
 type Placer interface {
@@ -57,11 +59,10 @@ type Placer interface {
 	// CanTakeOver reports whether p could be placed at e if one lease there ended: CanServe holds, and p's lane would
 	// be below its upper bound. The latter is the same for every endpoint of the lane.
 	CanTakeOver(p Placement, e Endpoint) bool
-}
 
-// Reacher is a Placer that can say which endpoints concern which lanes. With a Placer that cannot, a change at any
-// endpoint is assumed to concern every lane.
-type Reacher interface {
+	// Lane returns the name of p's lane, the set of endpoints that it may use, on the present endpoints: "" is the whole
+	// pool, and equal names mean equal sets.
+	Lane(p Placement) string
 	// Reach appends to some the endpoints of p's lane, ready or not, ascending; it may append a few more. If the lane has
 	// every ready endpoint of the pool, it appends none and whole is true.
 	Reach(p Placement, some []Endpoint) (endpoints []Endpoint, whole bool)
@@ -72,43 +73,22 @@ type Reacher interface {
 	// TakeChanges appends to some the endpoints that have joined, left or changed since the last call, apart from what
 	// lies in their counts and bounds; all means that any may have.
 	TakeChanges(some []Endpoint) (changed []Endpoint, all bool)
-	// Lane returns the name of p's lane on the present endpoints: equal names mean equal sets. It does not panic.
 	// TakeRegrouping returns how lanes have become others since the last call; nil if each goes on as it was.
-	Lane(p Placement) string
 	TakeRegrouping() *Regrouping
-}
 
-// Regrouping is how lanes have become others.
-type Regrouping = scheduling.Regrouping
-
-// Bounder is a Placer whose lanes have bands of their own. The machine tells it each ready endpoint's share of the band,
-// and what others have there, in the event in which the ledger's change.
-type Bounder interface {
-	// SetBounds sets a ready endpoint's share of the band, in millionths of a request, and reports whether the endpoint is
-	// in the pool.
+	// SetBounds sets a ready endpoint's share of the band, in millionths of a request, and SetTokenBound the bound of the
+	// tokens there, 0 for none; both report whether the endpoint is in the pool. While those there have fewer tokens than
+	// the bound, an endpoint takes another request of any size.
 	SetBounds(e Endpoint, lower, upper int64) bool
+	SetTokenBound(e Endpoint, bound int64) bool
 	// SetForeign sets how many requests of others are at a ready endpoint, and their tokens, and reports whether it is
 	// ready. They count until it is not ready any more.
 	SetForeign(e Endpoint, requests int, tokens int64) bool
-}
-
-// Measurer is a Placer whose endpoints are bounded in tokens. The machine tells it the tokens of its leases there, if the
-// stock's configuration bounds them; leases taken before a reload that does so do not count.
-type Measurer interface {
-	// SetTokenBound bounds the tokens at an endpoint, and reports whether it is in the pool; 0 means no bound. An endpoint
-	// takes another request, of any size, while those there have fewer.
-	SetTokenBound(e Endpoint, bound int64) bool
-	// AddTokens changes the tokens at an endpoint, which may have left the pool.
+	// AddTokens changes the tokens of leases at an endpoint, which may have left the pool. It is called only while the
+	// stock's configuration bounds tokens.
 	AddTokens(e Endpoint, by int64)
 	// TakesTokens reports whether an endpoint would take another request if there were so many more tokens, or fewer.
 	TakesTokens(e Endpoint, change int64) bool
-}
-
-// Signals are what an engine reports of itself.
-type Signals = scheduling.Signals
-
-// Signaller is a Placer whose choice depends on what engines report of themselves.
-type Signaller interface {
 	// SetSignals sets the signals of one endpoint's engine, and reports whether the endpoint is in the pool.
 	SetSignals(e Endpoint, s Signals) bool
 }

@@ -8,14 +8,10 @@ import (
 
 // laneOf returns the present lane of a request that is not queued.
 func (m *Machine) laneOf(w *Waiter) fairqueue.Lane {
-	switch {
-	case w.placement == nil:
+	if w.placement == nil {
 		return w.queued.Lane
-	case m.reacher != nil:
-		return fairqueue.Lane(m.reacher.Lane(w.placement))
-	default:
-		return fairqueue.Lane(w.placement.Lane())
 	}
+	return fairqueue.Lane(m.placer.Lane(w.placement))
 }
 
 // follow lets what a request in flight is charged or refunded from now on count in its present lane.
@@ -25,10 +21,7 @@ func (m *Machine) follow(w *Waiter) { w.queued.Lane = m.laneOf(w) }
 // lanes that they have left or come to, ascending, and forgets what was known of these. It looks at each lane once, and at
 // each waiter of those that do not go on as they were.
 func (m *Machine) regroup() (concerned []fairqueue.Lane) {
-	if m.reacher == nil {
-		return nil
-	}
-	m.pending.regroup = m.pending.regroup.And(m.reacher.TakeRegrouping())
+	m.pending.regroup = m.pending.regroup.And(m.placer.TakeRegrouping())
 	g := m.pending.regroup
 	if g == nil {
 		return nil

@@ -9,9 +9,7 @@ import (
 
 // reopen opens every lane and marks it for examination, because the configuration has changed or any endpoint may have.
 func (m *Machine) reopen() {
-	if m.reacher != nil {
-		m.changed, _ = m.reacher.TakeChanges(m.changed[:0]) // all of them
-	}
+	m.changed, _ = m.placer.TakeChanges(m.changed[:0]) // all of them
 	m.regroup()
 	m.pending.reopen = false
 	m.queue.OpenLanes()
@@ -79,7 +77,7 @@ func (m *Machine) concerned(changed []Endpoint, regrouped []fairqueue.Lane) (lan
 	}
 	mark(m.lanes.whole.all)
 	for _, e := range changed {
-		traits, known := m.reacher.TraitsOf(e, m.traits[:0])
+		traits, known := m.placer.TraitsOf(e, m.traits[:0])
 		if m.traits = traits; known {
 			m.lanes.join(e, traits)
 		}

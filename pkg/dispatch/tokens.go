@@ -2,11 +2,11 @@ package dispatch
 
 import "github.com/weir-epp/weir/pkg/stock"
 
-// addTokensAt changes the tokens that l takes at its endpoints; m.measurer knows l. If there are fewer than before,
+// addTokensAt changes the tokens that l takes at its endpoints; the placer knows l. If there are fewer than before,
 // requests may go there that could not.
 func (m *Machine) addTokensAt(l *Lease, change stock.Tokens) {
 	for _, e := range l.reservation.All() {
-		m.measurer.AddTokens(e, int64(change))
+		m.placer.AddTokens(e, int64(change))
 		if change < 0 {
 			m.roomAt(e)
 		}

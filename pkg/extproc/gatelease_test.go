@@ -14,8 +14,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// onePlace is a Placer of one endpoint that is always ready.
-type onePlace struct{}
+// onePlace is a Placer of one endpoint that is always ready. More it is not asked.
+type onePlace struct{ flowcontrol.Placer }
 
 func (onePlace) Place(flowcontrol.Placement, scheduling.Bound, *scheduling.EndpointSet) scheduling.Reservation {
 	return scheduling.Reserved(0)
@@ -34,6 +34,15 @@ func (onePlace) HasReady(flowcontrol.Placement, *scheduling.EndpointSet) bool   
 func (onePlace) Meets(flowcontrol.Placement, *scheduling.EndpointSet) bool        { return false }
 func (onePlace) CanServe(flowcontrol.Placement, flowcontrol.Endpoint) bool        { return true }
 func (onePlace) CanTakeOver(_ flowcontrol.Placement, _ flowcontrol.Endpoint) bool { return true }
+
+func (onePlace) Lane(flowcontrol.Placement) string                 { return "" }
+func (onePlace) TakesTokens(flowcontrol.Endpoint, int64) bool      { return true }
+func (onePlace) TakeRegrouping() *scheduling.Regrouping            { return nil }
+func (onePlace) SetBounds(flowcontrol.Endpoint, int64, int64) bool { return true }
+func (onePlace) SetTokenBound(flowcontrol.Endpoint, int64) bool    { return true }
+func (onePlace) TakeChanges(some []flowcontrol.Endpoint) ([]flowcontrol.Endpoint, bool) {
+	return some, true
+}
 
 // preemptive is a bench with the real controller: one slot and two tiers, of which the higher may preempt.
 func preemptive(t *testing.T) (*testbench, *flowcontrol.RequestQueueController) {

@@ -126,7 +126,8 @@ func visitors(b *testing.B, c *RequestQueueController, flows int) {
 // that it knows who was granted last.
 type desk struct {
 	*RequestQueueController
-	b        *testing.B
+	b *testing.B
+	anywhere
 	reserved int
 	last     *deskRequest
 	estimate fairqueue.Cost // what each request is charged at first
@@ -138,9 +139,6 @@ type deskRequest struct {
 	Request
 	waiter *waiter
 }
-
-// Lane implements Placement: the whole pool.
-func (*deskRequest) Lane() string { return "" }
 
 func newDesk(b *testing.B, change func(*Config)) *desk {
 	d := &desk{b: b}
@@ -158,6 +156,11 @@ func (d *desk) PlaceAt(_ Placement, e Endpoint) dispatch.Reservation {
 	d.reserved++
 	return scheduling.Reserved(e)
 }
+
+// SetForeign and SetSignals are the Placer's, not the controller's.
+func (d *desk) SetForeign(Endpoint, int, int64) bool { return true }
+
+func (d *desk) SetSignals(Endpoint, dispatch.Signals) bool { return true }
 
 func (d *desk) Release(*dispatch.Reservation)                               { d.reserved-- }
 func (*desk) HasReady(Placement, *dispatch.EndpointSet) bool                { return true }

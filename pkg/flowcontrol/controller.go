@@ -228,7 +228,7 @@ func (c *RequestQueueController) SetForeign(changes []stock.Foreign) {
 	c.machine.SetForeign(now, changes)
 }
 
-// SetSignals passes an engine's signals on to the Placer, if that is a dispatch.Signaller.
+// SetSignals passes an engine's signals on to the Placer.
 func (c *RequestQueueController) SetSignals(e Endpoint, s dispatch.Signals) {
 	now := time.Now()
 	c.mu.Lock()

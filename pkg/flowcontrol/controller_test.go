@@ -24,16 +24,31 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // subset is a placement: the endpoints that a request may use, "" for all, "1,2" for some.
 type subset string
 
-func (s subset) Lane() string { return string(s) }
-
 func (s subset) has(e Endpoint) bool {
 	return s == "" || slices.Contains(strings.Split(string(s), ","), fmt.Sprint(e))
 }
 
 var pool subset
 
+// anywhere is what a Placer does that knows of no changes, bounds or tokens.
+type anywhere struct{}
+
+func (anywhere) Lane(Placement) string                                            { return "" }
+func (anywhere) Reach(Placement, []Endpoint) ([]Endpoint, bool)                   { return nil, true }
+func (anywhere) TakeChanges(some []Endpoint) ([]Endpoint, bool)                   { return some, true }
+func (anywhere) TakeRegrouping() *dispatch.Regrouping                             { return nil }
+func (anywhere) SetBounds(Endpoint, int64, int64) bool                            { return true }
+func (anywhere) SetTokenBound(Endpoint, int64) bool                               { return true }
+func (anywhere) SetForeign(Endpoint, int, int64) bool                             { return true }
+func (anywhere) AddTokens(Endpoint, int64)                                        {}
+func (anywhere) TakesTokens(Endpoint, int64) bool                                 { return true }
+func (anywhere) SetSignals(Endpoint, dispatch.Signals) bool                       { return true }
+func (anywhere) Traits(Placement, []scheduling.Trait) []scheduling.Trait          { return nil }
+func (anywhere) TraitsOf(Endpoint, []scheduling.Trait) ([]scheduling.Trait, bool) { return nil, true }
+
 // backends is a Placer of so many endpoints, each ready or not, that picks the least loaded.
 type backends struct {
+	anywhere
 	ready    []bool
 	reserved []int
 	upper    int    // lane bound per endpoint, for placements of a subset; 0: none
@@ -49,7 +64,7 @@ type backends struct {
 
 // ask panics when the question is about the poison.
 func (b *backends) ask(method string, p Placement) {
-	if b.sick && p.Lane() == b.poison && method != b.quiet {
+	if b.sick && string(p.(subset)) == b.poison && method != b.quiet {
 		panic("placer: poison")
 	}
 }
@@ -74,7 +89,7 @@ func (b *backends) Place(p Placement, bound dispatch.Bound, except *dispatch.End
 	}
 	b.reserved[best]++
 	if b.noting {
-		b.placed = append(b.placed, p.Lane())
+		b.placed = append(b.placed, string(p.(subset)))
 	}
 	return scheduling.Reserved(best)
 }
@@ -96,7 +111,7 @@ func (b *backends) pick(p Placement, bound dispatch.Bound, except *dispatch.Endp
 			}
 		}
 	}
-	if p.Lane() != "" && bound < dispatch.Unbounded && held > 0 && b.upper > 0 && held >= room {
+	if p.(subset) != "" && bound < dispatch.Unbounded && held > 0 && b.upper > 0 && held >= room {
 		return NoEndpoint
 	}
 	return best
@@ -154,6 +169,9 @@ func (b *backends) CanTakeOver(p Placement, e Endpoint) bool {
 	b.ask("CanTakeOver", p)
 	return b.CanServe(p, e)
 }
+
+// Lane is the subset.
+func (b *backends) Lane(p Placement) string { return string(p.(subset)) }
 
 func (b *backends) total() int {
 	n := 0
