@@ -91,7 +91,7 @@ func (m *Machine) passOn(w *Waiter) {
 
 // takeAtOnce takes a lease for an arrival that need not wait behind anybody, because there is room or by preemption.
 func (m *Machine) takeAtOnce(w *Waiter) bool {
-	if t := w.flow.tenant; !m.atCap(t) && m.ledger.BelowUpper() && m.ledger.Available(w.queued.Tier) > 0 {
+	if t := w.flow.tenant; !m.atCap(t) && m.belowUpper() && m.ledger.Available(w.queued.Tier) > 0 {
 		if r := m.placer.Place(w.placement, BelowUpper, m.fullFor(t)); !r.Empty() {
 			m.take(w, r, false)
 			return true

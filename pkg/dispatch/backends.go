@@ -97,7 +97,7 @@ func (m *Machine) tellBounds() {
 // bound passes a ready backend's bounds on to the Placer.
 func (m *Machine) bound(id stock.BackendID, bounds stock.Bounds) {
 	m.placer.SetBounds(Endpoint(id), millionths(bounds.Requests.Lower), millionths(bounds.Requests.Upper))
-	m.placer.SetTokenBound(Endpoint(id), int64((bounds.Tokens.Upper+stock.One-1)/stock.One))
+	m.placer.SetTokenBounds(Endpoint(id), int64(bounds.Tokens.Lower.Ceil()), int64(bounds.Tokens.Upper.Ceil()))
 }
 
 // millionths converts a bound to the Placer's unit.
@@ -128,14 +128,9 @@ func (m *Machine) SetForeign(now time.Time, changes []stock.Foreign) {
 // countForeign passes what others hold to the ledger, and what counts of it to the Placer.
 func (m *Machine) countForeign(changes []stock.Foreign) {
 	for _, f := range changes {
-		before := m.ledger.Foreign()
-		counts, ready := m.ledger.SetForeign(f)
-		if !ready {
-			continue
-		}
-		m.placer.SetForeign(Endpoint(f.ID), counts.Requests, int64(counts.Tokens))
-		if now := m.ledger.Foreign(); now.Requests < before.Requests || now.Tokens < before.Tokens {
-			m.roomAt(Endpoint(f.ID))
+		if counts, ready := m.ledger.SetForeign(f); ready {
+			m.placer.SetForeign(Endpoint(f.ID), counts.Requests, int64(counts.Tokens))
+			m.roomAt(Endpoint(f.ID)) // it may be less than before
 		}
 	}
 }

@@ -54,10 +54,10 @@ func (w *world) accountsAgree() error {
 			waiting, w.queue.Len(), held, w.ledger.Stock(), promoted, w.ledger.Promoted(), victims, w.victims.n)
 	case tokens != w.ledger.Tokens() || byEndpoint != w.fleet.reserved:
 		return fmt.Errorf("held %d tokens, counted %d; at the endpoints %v, reserved %v", tokens, w.ledger.Tokens(), byEndpoint, w.fleet.reserved)
-	case w.measures && tokensAt != w.fleet.tokens:
+	case tokensAt != w.fleet.tokens:
 		return fmt.Errorf("%v tokens at the endpoints, told %v", tokensAt, w.fleet.tokens)
-	case w.ledger.Foreign().Requests != w.fleet.foreign[0]+w.fleet.foreign[1]:
-		return fmt.Errorf("others hold %d, at the endpoints %v", w.ledger.Foreign().Requests, w.fleet.foreign)
+	case w.ledger.Foreign() != w.fleet.foreign[0]+w.fleet.foreign[1]:
+		return fmt.Errorf("others hold %d, at the endpoints %v", w.ledger.Foreign(), w.fleet.foreign)
 	case len(flows) != w.flows.n:
 		return fmt.Errorf("%d flows, %d accounts", len(flows), w.flows.n)
 	case w.failed != nil && w.scene.poison == "":

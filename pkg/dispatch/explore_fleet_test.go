@@ -14,9 +14,10 @@ type fleet struct {
 	scene    *scene
 	slots    []int // 0: not ready
 	reserved [2]int
-	foreign  [2]int     // others' requests
-	tokens   [2]int64   // of ours
-	most     [2]int64   // the bounds of tokens; 0: none
+	foreign  [2]int   // others' requests
+	tokens   [2]int64 // of ours
+	least    [2]int64 // the bounds of tokens; 0: none
+	most     [2]int64
 	changed  []Endpoint // what TakeChanges returns
 	sick     bool       // it panics whenever it is asked for a placement
 	lost     reach      // it panics whenever it is asked for the lane of this one; "": of none
@@ -49,13 +50,23 @@ func (f *fleet) SetForeign(e Endpoint, n int, _ int64) bool {
 // SetBounds: they are the scene's.
 func (f *fleet) SetBounds(Endpoint, int64, int64) bool { return true }
 
-// SetTokenBound is told by the machine, in one test of endpoints that are not in the fleet too.
-func (f *fleet) SetTokenBound(e Endpoint, bound int64) bool {
+// SetTokenBounds is told by the machine, in one test of endpoints that are not in the fleet too.
+func (f *fleet) SetTokenBounds(e Endpoint, lower, upper int64) bool {
 	in := int(e) < len(f.most)
 	if in {
-		f.most[e] = bound
+		f.least[e], f.most[e] = lower, upper
 	}
 	return in
+}
+
+// BelowTokens asks every endpoint that is ready.
+func (f *fleet) BelowTokens(bound Bound) bool {
+	return slices.ContainsFunc(f.ready(reach("")), func(e Endpoint) bool {
+		if bound == BelowLower {
+			return f.least[e] == 0 || f.tokens[e] < f.least[e]
+		}
+		return f.TakesTokens(e, 0)
+	})
 }
 
 // AddTokens is told by the machine.

@@ -83,7 +83,7 @@ func (w *world) mayWait(s *subject) error {
 	if w.config.Stock.Unbounded && w.config.Stock.Tokens.Watermark == 0 && w.belowCaps(s) {
 		return fmt.Errorf("%v waits for a stock without a bound", s)
 	}
-	if w.ledger.BelowLower() && w.ledger.Available(tier) > 0 && w.fits(s, BelowLower) {
+	if w.belowLower() && w.ledger.Available(tier) > 0 && w.fits(s, BelowLower) {
 		return fmt.Errorf("%v waits, and could go", s)
 	}
 	if e := w.lacksTokens(s); e != NoEndpoint {
@@ -153,7 +153,7 @@ func (w *world) promotes() bool {
 			held++
 		}
 	}
-	return w.ledger.BelowUpper() && (w.unlimited() || held < w.promotable())
+	return w.belowUpper() && (w.unlimited() || held < w.promotable())
 }
 
 // promotable is how many promoted leases there may be.
@@ -171,7 +171,7 @@ func (w *world) overtakes(tier int) bool {
 // victimOf is somebody that the waiting request should have preempted; nil: there is none.
 func (w *world) victimOf(s *subject) *subject {
 	tier := s.w.queued.Tier
-	room, capped := w.ledger.BelowUpper() && w.ledger.Available(tier) > 0, !w.belowCaps(s)
+	room, capped := w.belowUpper() && w.ledger.Available(tier) > 0, !w.belowCaps(s)
 	if !w.preempts.Has(tier) || room && !capped || w.ledger.Headroom(tier) < 0 || !w.ledger.BelowUpperWithoutOne() {
 		return nil
 	}
@@ -190,13 +190,9 @@ func (w *world) goesWithout(s, v *subject) bool {
 	if v.kind.key() == s.kind.key() {
 		n, there = n-1, there-1
 	}
-	frees := int64(0)
-	if v.w.lease.measured {
-		frees = int64(v.tokens)
-	}
 	total, at := w.config.MaxInFlightPerFlow, w.config.MaxInFlightPerFlowPerBackend
 	return (total == 0 || n < total) && (at == 0 || there < at) && w.fleet.CanTakeOver(s.kind.lane, e) &&
-		w.fleet.TakesTokens(e, -frees)
+		w.fleet.TakesTokens(e, -int64(v.tokens))
 }
 
 // preemptible reports whether the request holds a lease that it may lose.

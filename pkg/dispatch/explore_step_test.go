@@ -44,7 +44,7 @@ func (w *world) look(in input) glance {
 			g.stands = fmt.Errorf("%v overtakes %v, which could go", arrival, s)
 		}
 	}
-	if g.stands == nil && !starved && w.ledger.BelowUpper() && w.ledger.Available(tier) > 0 && w.fits(arrival, BelowUpper) {
+	if g.stands == nil && !starved && w.belowUpper() && w.ledger.Available(tier) > 0 && w.fits(arrival, BelowUpper) {
 		g.mustGo = fmt.Errorf("%v does not go at once, and nobody stands before it", arrival)
 	}
 	return g
@@ -80,7 +80,7 @@ func (w *world) stepAgrees(g glance) error {
 			return fmt.Errorf("%v goes, and its time is over", s)
 		}
 	}
-	held := w.ledger.Stock() + w.ledger.Foreign().Requests
+	held := w.ledger.Stock() + w.ledger.Foreign()
 	lost := uint64(0)
 	if now := w.lost(); now > g.preempted { // a reload forgets the counts of tiers that are gone
 		lost = now - g.preempted

@@ -12,10 +12,9 @@ import (
 
 // Machine is the state behind all decisions. It is not safe for concurrent use: its owner has a lock.
 type Machine struct {
-	config   Config
-	placer   Placer
-	measures bool // it is told the tokens of leases
-	random   *rand.Rand
+	config Config
+	placer Placer
+	random *rand.Rand
 
 	queue   *fairqueue.FairRequestQueue
 	ledger  *stock.Ledger
@@ -98,7 +97,6 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 // adopt makes cfg the configuration.
 func (m *Machine) adopt(cfg Config) {
 	m.config = cfg
-	m.measures = cfg.Stock.Tokens.Watermark > 0
 	m.victims.listVictims(m.capped(), &m.flows)
 }
 
@@ -247,14 +245,9 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 	victim, counted, left := l.victimIndex > 0, l.counted, l.reservation
 	m.victims.remove(l)
 	m.uncountLease(l)
-	if l.measured {
-		m.addTokensAt(l, -l.held.Tokens())
-	}
+	m.addTokensAt(l, -l.held.Tokens())
 	l.reservation = r
-	m.ledger.Move(&l.held, stock.BackendID(e))
-	if l.measured {
-		m.addTokensAt(l, l.held.Tokens())
-	}
+	m.addTokensAt(l, l.held.Tokens())
 	if counted {
 		m.countLease(l)
 	}

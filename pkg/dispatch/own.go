@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
-	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // A request of a tenant that is at its cap cannot use the room of others, but it may take over a lease of its own tenant,
@@ -65,7 +64,7 @@ func (m *Machine) ownVictim(w *Waiter, tier int) (first *Lease) {
 	for _, v := range a.victims[max(0, len(a.victims)-mostLooks):] {
 		switch e := v.Endpoint(); {
 		case first != nil && !m.victims.before(v, first) || !m.belowCapsWithout(t, v) || !m.placer.CanServe(w.placement, e):
-		case m.takesTokens(e, v.frees()):
+		case m.takesTokens(e, v.held.Tokens()):
 			first = v
 		default:
 			m.awaitTokens(t, e)
@@ -259,9 +258,4 @@ func (n *laneNote) awaitRoom(w *Waiter) {
 		n.swaps[tier] = new(roomSwaps)
 	}
 	n.swaps[tier].add(w.flow.tenant)
-}
-
-// takesTokens reports whether an endpoint would take another request of any size if so many tokens there were free.
-func (m *Machine) takesTokens(e Endpoint, free stock.Tokens) bool {
-	return m.placer.TakesTokens(e, -int64(free))
 }

@@ -76,17 +76,18 @@ type Placer interface {
 	// TakeRegrouping returns how lanes have become others since the last call; nil if each goes on as it was.
 	TakeRegrouping() *Regrouping
 
-	// SetBounds sets a ready endpoint's share of the band, in millionths of a request, and SetTokenBound the bound of the
+	// SetBounds sets a ready endpoint's share of the band, in millionths of a request, and SetTokenBounds the bounds of the
 	// tokens there, 0 for none; both report whether the endpoint is in the pool. While those there have fewer tokens than
-	// the bound, an endpoint takes another request of any size.
+	// the upper bound, an endpoint takes another request of any size.
 	SetBounds(e Endpoint, lower, upper int64) bool
-	SetTokenBound(e Endpoint, bound int64) bool
+	SetTokenBounds(e Endpoint, lower, upper int64) bool
 	// SetForeign sets how many requests of others are at a ready endpoint, and their tokens, and reports whether it is
 	// ready. They count until it is not ready any more.
 	SetForeign(e Endpoint, requests int, tokens int64) bool
-	// AddTokens changes the tokens of leases at an endpoint, which may have left the pool. It is called only while the
-	// stock's configuration bounds tokens.
+	// AddTokens changes the tokens of leases at an endpoint, which may have left the pool.
 	AddTokens(e Endpoint, by int64)
+	// BelowTokens reports whether a ready endpoint is below its own bound in tokens.
+	BelowTokens(bound Bound) bool
 	// TakesTokens reports whether an endpoint would take another request if there were so many more tokens, or fewer.
 	TakesTokens(e Endpoint, change int64) bool
 	// SetSignals sets the signals of one endpoint's engine, and reports whether the endpoint is in the pool.

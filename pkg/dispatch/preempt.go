@@ -88,12 +88,6 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 				n.awaitRoom(w)
 			}
 			return nil
-		case !m.ledger.BelowUpperAfter(&v.held):
-			if owns {
-				m.lanes.heed(n)
-				n.awaitRoom(w)
-			}
-			return nil
 		}
 		return v
 	}
@@ -117,7 +111,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 	// v is settled, and its request's fate is known, before any charge is corrected.
 	m.victims.remove(v)
 	m.ledger.Settle(&v.held)
-	m.unmeasure(v)
+	m.addTokensAt(v, -v.held.Tokens())
 	m.uncountLease(v)
 	m.pending.freed = append(m.pending.freed, freed)
 	m.flows.removeLease(loser.flow, v.held.Tokens())
@@ -160,7 +154,7 @@ func (m *Machine) findPreemptorIn(id int) bool {
 		return false
 	}
 	// Inside the band a head is released when the stock falls below the lower bound.
-	inBand := m.ledger.BelowUpper() && m.ledger.Available(id) > 0
+	inBand := m.belowUpper() && m.ledger.Available(id) > 0
 	if inBand && m.endpointLimit().none() {
 		return false
 	}

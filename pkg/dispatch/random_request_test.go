@@ -26,7 +26,6 @@ type request struct {
 	at       scheduling.EndpointID
 	holds    stock.Tokens // of the stock
 	counts   bool         // against its flow's cap at its endpoint
-	measured bool         // its tokens count at its endpoint
 	class    string
 	query    *scheduling.Query
 	lane     string

@@ -371,7 +371,7 @@ func (x *run) endsRightly(r *request, waited bool) {
 func (x *run) takesAnybody(r *request) bool {
 	for i := range x.pool {
 		e := &x.pool[i]
-		if n, _, _ := x.at(e.ID); x.serves(r, e) && (e.MaxInFlight == 0 || n < e.MaxInFlight) {
+		if n, _ := x.at(e.ID); x.serves(r, e) && (e.MaxInFlight == 0 || n < e.MaxInFlight) {
 			return true
 		}
 	}

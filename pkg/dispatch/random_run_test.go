@@ -458,7 +458,6 @@ func (x *run) takes(r *request) {
 	r.lives++
 	r.holds = r.tokens
 	r.counts = x.config.MaxInFlightPerFlowPerBackend > 0 || x.config.MaxTokensInFlightPerFlowPerBackend > 0
-	r.measured = x.config.Stock.Tokens.Watermark > 0
 	x.running = append(x.running, r)
 }
 

@@ -81,21 +81,16 @@ func (o *world) tokenBounds() (lower, upper stock.Tokens) {
 	return lower, upper
 }
 
-// at is what is at a ready endpoint, ours and others'; measured is the tokens without those of leases that were taken
-// while tokens were not bounded.
-func (o *world) at(id scheduling.EndpointID) (n int, tokens, measured stock.Tokens) {
+// at is what is at a ready endpoint, ours and others'.
+func (o *world) at(id scheduling.EndpointID) (n int, tokens stock.Tokens) {
 	n, tokens = o.foreign[id].Requests, o.foreign[id].Tokens
-	measured = tokens
 	for _, r := range o.running {
 		if r.at == id {
 			n++
 			tokens += r.holds
-			if r.measured {
-				measured += r.holds
-			}
 		}
 	}
-	return n, tokens, measured
+	return n, tokens
 }
 
 // poolBelow reports whether the whole stock, with so many requests fewer, is below a bound of the pool. One request may
@@ -111,7 +106,7 @@ func (o *world) poolBelow(upper bool, fewer int) bool {
 		}
 		ready++
 		least, most := o.bounds(e)
-		_, tokens, _ := o.at(e.ID)
+		_, tokens := o.at(e.ID)
 		held += o.foreign[e.ID].Requests
 		if upper {
 			bound += most
@@ -210,7 +205,7 @@ func (o *world) atCap(r *request) bool {
 
 // opens reports whether an endpoint takes another request, as far as its own limits go.
 func (o *world) opens(e *scheduling.Endpoint) bool {
-	n, _, tokens := o.at(e.ID)
+	n, tokens := o.at(e.ID)
 	_, most := o.tokenBounds()
 	return (e.MaxInFlight == 0 || n < e.MaxInFlight) && (most == 0 || tokens < most)
 }
@@ -224,7 +219,7 @@ func (o *world) roomFor(r *request) (f room) {
 			continue
 		}
 		f.ready = true
-		n, _, _ := o.at(e.ID)
+		n, _ := o.at(e.ID)
 		held += n
 		l, u := o.bounds(e)
 		lower, upper = lower+l, upper+u

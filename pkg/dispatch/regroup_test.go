@@ -314,7 +314,7 @@ func (x *mix) check(before []*Waiter) {
 			}
 			sets[set] = lane
 		}
-		if x.ledger.BelowLower() && x.board.Board.HasRoom(q, BelowLower, nil) {
+		if x.belowLower() && x.board.Board.HasRoom(q, BelowLower, nil) {
 			x.t.Fatalf("%+v waits in lane %q and could go", ask, lane)
 		}
 	}

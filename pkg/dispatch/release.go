@@ -18,7 +18,7 @@ func (m *Machine) release() {
 			return
 		}
 		allowed := fairqueue.Allowed{Promote: m.mayPromote()}
-		if m.ledger.BelowLower() {
+		if m.belowLower() {
 			allowed.Tiers = fairqueue.TierSet(m.ledger.AvailableTo())
 		}
 		if allowed.Tiers == 0 && !allowed.Promote {
@@ -61,7 +61,7 @@ func (m *Machine) tooSoon() bool {
 // mayPromote reports whether the stock permits the release of a starved head: it is below the upper bound, and the
 // promoted leases in flight are below max(1, budget × capacity).
 func (m *Machine) mayPromote() bool {
-	if !m.ledger.BelowUpper() {
+	if !m.belowUpper() {
 		return false
 	}
 	budget := m.config.Queue.PromotionBudget
@@ -108,10 +108,8 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	l := &w.lease
 	l.reservation = r
 	l.held = stock.NewLease(w.queued.Tier, l.held.Tokens(), promoted)
-	m.ledger.Take(&l.held, stock.BackendID(r.Endpoint()))
-	if l.measured = m.measures; l.measured {
-		m.addTokensAt(l, l.held.Tokens())
-	}
+	m.ledger.Take(&l.held)
+	m.addTokensAt(l, l.held.Tokens())
 	m.flows.addLease(w.flow, l.held.Tokens())
 	m.countLease(l)
 	if !promoted && w.lease.way != passedOn && m.mayBeVictim(l.held.Tier()) {
@@ -146,7 +144,7 @@ func (m *Machine) settle(w *Waiter) {
 	if !m.ledger.Settle(&l.held) {
 		return
 	}
-	m.unmeasure(l)
+	m.addTokensAt(l, -l.held.Tokens())
 	m.victims.remove(l)
 	m.uncountLease(l)
 	m.freeReservation(l.reservation)

@@ -160,7 +160,7 @@ func (m *Machine) FlowOf(now time.Time, w *Waiter) FlowState {
 
 // withheld returns the tiers for which there is no stock only because it is reserved for higher ones.
 func (m *Machine) withheld() fairqueue.TierSet {
-	if !m.ledger.BelowLower() {
+	if !m.belowLower() {
 		return 0
 	}
 	return ^fairqueue.TierSet(m.ledger.AvailableTo())

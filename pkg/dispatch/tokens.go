@@ -2,21 +2,34 @@ package dispatch
 
 import "github.com/weir-epp/weir/pkg/stock"
 
-// addTokensAt changes the tokens that l takes at its endpoints; the placer knows l. If there are fewer than before,
-// requests may go there that could not.
+// The ledger counts requests, and the placer the tokens at each endpoint: the stock is below a bound if it is below it in
+// both.
+
+// bounded reports whether the stock is bounded in tokens.
+func (m *Machine) bounded() bool { return m.config.Stock.Tokens.Watermark > 0 }
+
+// belowLower reports whether the band lets a waiting request through.
+func (m *Machine) belowLower() bool {
+	return m.ledger.BelowLower() && (!m.bounded() || m.placer.BelowTokens(BelowLower))
+}
+
+// belowUpper reports whether the band lets an arrival or a starved head through.
+func (m *Machine) belowUpper() bool {
+	return m.ledger.BelowUpper() && (!m.bounded() || m.placer.BelowTokens(BelowUpper))
+}
+
+// takesTokens reports whether an endpoint would take another request of any size if so many tokens there were free.
+func (m *Machine) takesTokens(e Endpoint, free stock.Tokens) bool {
+	return m.placer.TakesTokens(e, -int64(free))
+}
+
+// addTokensAt changes the tokens that l takes at its endpoints. If there are fewer than before, requests may go there that
+// could not.
 func (m *Machine) addTokensAt(l *Lease, change stock.Tokens) {
 	for _, e := range l.reservation.All() {
 		m.placer.AddTokens(e, int64(change))
-		if change < 0 {
+		if change < 0 && m.bounded() {
 			m.roomAt(e)
 		}
-	}
-}
-
-// unmeasure takes the tokens of l, which is settled, from its endpoints.
-func (m *Machine) unmeasure(l *Lease) {
-	if l.measured {
-		l.measured = false
-		m.addTokensAt(l, -l.held.Tokens())
 	}
 }

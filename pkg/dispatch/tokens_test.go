@@ -91,6 +91,25 @@ func TestTokensOfOthersAndOfEndpointsThatReturn(t *testing.T) {
 	x.want("and nothing else", 2, 0)
 }
 
+// A lease that was taken while tokens had no bound counts at its endpoint from the reload on that bounds them.
+func TestLeasesFromBeforeTheBoundCount(t *testing.T) {
+	x := newShared(t, 2, 8)
+	first := x.takes(90, 0)
+	cfg := x.Config()
+	bounded(50)(&cfg)
+	if err := x.Configure(x.clock, cfg); err != nil {
+		t.Fatal(err)
+	}
+	waits := x.takes(1, 0)
+	if elsewhere := x.takes(1, 1); waits.Stage() != StageWaiting || elsewhere.Stage() != StageSent {
+		t.Errorf("90 of 50 tokens are at the first: stages %d and %d", waits.Stage(), elsewhere.Stage())
+	}
+	x.Complete(x.clock, first.Lease(), fairqueue.UnknownCost)
+	if waits.Stage() != StageGranted {
+		t.Errorf("stage %d, and nothing is there", waits.Stage())
+	}
+}
+
 // Nobody is preempted where what is left takes too much for the preemptor to go.
 func TestPreemptionByTokens(t *testing.T) {
 	x := newShared(t, 2, 2, bounded(100), func(c *Config) { twoTiers(c); perBackend(c, 2, 2) })

@@ -439,7 +439,7 @@ func (x *twin) foreignAgrees() {
 	for _, s := range x.board.Shares(nil) {
 		sum += s.Foreign
 	}
-	if n := x.ledger.Foreign().Requests; n != sum {
+	if n := x.ledger.Foreign(); n != sum {
 		x.t.Fatalf("others hold %d by the ledger, %d by the board", n, sum)
 	}
 }

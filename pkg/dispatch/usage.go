@@ -64,7 +64,7 @@ func (m *Machine) adjust(l *Lease, to stock.Tokens) {
 	m.victims.remove(l)
 	m.ledger.Adjust(&l.held, to)
 	m.countTokens(l, l.held.Tokens()-before)
-	if change := l.held.Tokens() - before; l.measured && change != 0 {
+	if change := l.held.Tokens() - before; change != 0 {
 		m.addTokensAt(l, change)
 	}
 	if victim {

@@ -96,7 +96,7 @@ func (h *victimHeap) put(at int, l *Lease) {
 // measure computes most at an index and above.
 func (h *victimHeap) measure(at int) {
 	for {
-		most := h.leases[at].frees()
+		most := h.leases[at].held.Tokens()
 		for child := 2*at + 1; child < min(2*at+3, len(h.leases)); child++ {
 			most = max(most, h.most[child])
 		}
@@ -106,14 +106,6 @@ func (h *victimHeap) measure(at int) {
 		}
 		at = (at - 1) / 2
 	}
-}
-
-// frees returns the tokens that the end of the lease frees at its endpoint.
-func (l *Lease) frees() stock.Tokens {
-	if !l.measured {
-		return 0
-	}
-	return l.held.Tokens()
 }
 
 // mostLooks bounds the leases of one endpoint, or of one flow, that a search for a victim looks at.
@@ -126,7 +118,7 @@ func (h *victimHeap) first(at int, best *Lease, enough func(stock.Tokens) bool, 
 		return best
 	}
 	*looks--
-	if l := h.leases[at]; enough(l.frees()) {
+	if l := h.leases[at]; enough(l.held.Tokens()) {
 		return l
 	}
 	return h.first(2*at+2, h.first(2*at+1, best, enough, looks), enough, looks)

@@ -23,7 +23,7 @@ func TestFirstVictim(t *testing.T) {
 				v.remove(held[i])
 				held = slices.Delete(held, i, i+1)
 			} else {
-				l := &Lease{held: stock.NewLease(3, stock.Tokens(r.Int64N(5)), false), measured: r.IntN(4) > 0}
+				l := &Lease{held: stock.NewLease(3, stock.Tokens(r.Int64N(5)), false)}
 				l.reservation = scheduling.Reserved(Endpoint(r.IntN(150)))
 				v.addNewest(l)
 				held = append(held, l)
@@ -46,7 +46,7 @@ func TestFirstVictim(t *testing.T) {
 			most := 1 + r.IntN(7)
 			var want *Lease
 			for _, l := range held {
-				if int(l.frees()) < int(l.Endpoint())%most {
+				if int(l.held.Tokens()) < int(l.Endpoint())%most {
 					continue
 				}
 				if slices.Contains(lane.endpoints, l.Endpoint()) && !full.Has(l.Endpoint()) && (want == nil || v.before(l, want)) {

@@ -139,7 +139,6 @@ type Lease struct {
 	preemptible bool   // it was a possible victim when granted
 	way         way    // how it came to be dispatched
 	counted     bool   // it is counted against its flow's cap at its endpoint
-	measured    bool   // its tokens are counted at its endpoint
 	victimIndex int32  // 1-based index among the victims at its endpoint; 0 if it is not among them
 	victimAge   uint64 // its number among the possible victims; the newest has the largest
 }

@@ -38,9 +38,10 @@ func (anywhere) Reach(Placement, []Endpoint) ([]Endpoint, bool)                 
 func (anywhere) TakeChanges(some []Endpoint) ([]Endpoint, bool)                   { return some, true }
 func (anywhere) TakeRegrouping() *dispatch.Regrouping                             { return nil }
 func (anywhere) SetBounds(Endpoint, int64, int64) bool                            { return true }
-func (anywhere) SetTokenBound(Endpoint, int64) bool                               { return true }
+func (anywhere) SetTokenBounds(Endpoint, int64, int64) bool                       { return true }
 func (anywhere) SetForeign(Endpoint, int, int64) bool                             { return true }
 func (anywhere) AddTokens(Endpoint, int64)                                        {}
+func (anywhere) BelowTokens(dispatch.Bound) bool                                  { return true }
 func (anywhere) TakesTokens(Endpoint, int64) bool                                 { return true }
 func (anywhere) SetSignals(Endpoint, dispatch.Signals) bool                       { return true }
 func (anywhere) Traits(Placement, []scheduling.Trait) []scheduling.Trait          { return nil }

@@ -34,6 +34,7 @@ type Board struct {
 	last    EndpointID          // the last one picked, after which rotation continues
 	total   int                 // sum of all counts
 	ofReady sums                // of the ready endpoints
+	below   ends                // those below their bounds in tokens
 
 	// Totals are kept in a structure that is cheaper to query than all spots.
 	pool    tournament // of all endpoints, by position
@@ -126,8 +127,10 @@ func (b *Board) revise(p int32) {
 		return
 	}
 	b.ofReady.subtract(s)
+	b.below.count(s, -1)
 	s.become(v)
 	b.ofReady.add(s)
+	b.below.count(s, 1)
 	b.changed(p)
 }
 
@@ -152,16 +155,16 @@ func (b *Board) SetBounds(id EndpointID, lower, upper int64) bool {
 // SetForeign sets how many requests of others are at a ready endpoint, at most maxForeign, and how many tokens they take.
 // They count like Weir's own, but are nobody's to release; both are kept while the endpoint stays ready. It reports whether
 // the endpoint is ready.
-func (b *Board) SetForeign(id EndpointID, requests int, tokens int64) bool {
+func (b *Board) SetForeign(id EndpointID, requests int, theirs int64) bool {
 	p, ok := b.ring.position(id)
 	if !ok || !b.spots[p].ready {
 		return false
 	}
 	foreign := int32(max(0, min(requests, maxForeign)))
-	if s := &b.spots[p]; s.foreign != foreign || s.tokens.foreign != tokens {
+	if s := &b.spots[p]; s.foreign != foreign || s.tokens.foreign != theirs {
 		b.ofReady.held += int64(foreign - s.foreign)
-		s.foreign, s.tokens.foreign = foreign, tokens
-		b.changed(p)
+		s.foreign = foreign
+		b.changeTokens(p, func(t *tokens) { t.foreign = theirs })
 	}
 	return true
 }
@@ -176,7 +179,7 @@ func (b *Board) replacePool(next *Snapshot) {
 		}
 		old++
 	}
-	b.ofReady = sums{}
+	b.ofReady, b.below = sums{}, ends{}
 	for p, id := range next.ring.ids {
 		for old < len(b.spots) && b.ring.ids[old] < id {
 			leave()
@@ -196,6 +199,7 @@ func (b *Board) replacePool(next *Snapshot) {
 			s.rate(b.scheduler.live)
 		}
 		b.ofReady.add(s)
+		b.below.count(s, 1)
 	}
 	for old < len(b.spots) {
 		leave()
@@ -248,8 +252,8 @@ func (b *Board) Stock(id EndpointID) int {
 type Share struct {
 	InFlight, Foreign      int
 	LowerBound, UpperBound int64
-	// Tokens is what those in flight take, ForeignTokens what others' take, and TokenBound the bound of both, where the
-	// tokens are bounded; else 0.
+	// Tokens is what those in flight take, ForeignTokens what others' take, and TokenBound the upper bound of both, where
+	// the tokens are bounded; else 0.
 	Tokens, ForeignTokens, TokenBound int64
 	// Unbounded is true where both bounds in requests are more than the board counts.
 	Unbounded bool
@@ -261,7 +265,7 @@ func (b *Board) Shares(shares []Share) []Share {
 		s := &b.spots[p]
 		share := Share{InFlight: int(s.inFlight), Foreign: int(s.foreign), Tokens: s.tokens.own, ForeignTokens: s.tokens.foreign}
 		if s.ready {
-			share.LowerBound, share.UpperBound, share.TokenBound = s.lower, s.upper, s.tokens.bound
+			share.LowerBound, share.UpperBound, share.TokenBound = s.lower, s.upper, s.tokens.upper
 			share.Unbounded = s.lower == maxBound
 		}
 		shares = append(shares, share)

@@ -38,12 +38,12 @@
 // ready endpoint and nothing held there always has room. The band of the whole pool belongs to the stock ledger and is not
 // checked here. An endpoint's MaxInFlight is a hard limit of what is held there, in every lane.
 //
-// Where the tokens at an endpoint are bounded ([Board.SetTokenBound]), it is full, in every lane, while
+// Where the tokens at an endpoint are bounded ([Board.SetTokenBounds]), it is full, in every lane, while
 //
-//	tokens(e) >= bound(e)      of Weir's own requests there ([Board.AddTokens]) and of others'
+//	tokens(e) >= upper(e)      of Weir's own requests there ([Board.AddTokens]) and of others'
 //
 // so it exceeds that by less than the tokens of the last request that went there, and one without any takes a request of
-// any size.
+// any size. The pool is below a bound in tokens while a ready endpoint is below its own ([Board.BelowTokens]).
 //
 // # The score
 //

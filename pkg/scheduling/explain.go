@@ -73,8 +73,8 @@ func (b *Board) Explain(q *Query) Decision {
 func (b *Board) explainOne(q *Query, p int32) Candidate {
 	m, s := &b.snap.members[p], &b.spots[p]
 	c := Candidate{ID: m.ID, Address: m.Address, Stock: int(s.inFlight), Foreign: int(s.foreign)}
-	if s.tokens.bound > 0 {
-		c.Tokens, c.TokenBound = s.tokens.held(), s.tokens.bound
+	if s.tokens.upper > 0 {
+		c.Tokens, c.TokenBound = s.tokens.held(), s.tokens.upper
 	}
 	for _, name := range b.scheduler.config.Filters {
 		if f, _ := filterByName(name); !f.passes(&q.constraint, m) {

@@ -16,7 +16,8 @@ type oracle struct {
 	others map[EndpointID]int64 // what others have at the ready endpoints
 	leases []EndpointID
 	costs  []int64              // of the leases
-	most   map[EndpointID]int64 // the bounds of the cost, where there are any
+	most   map[EndpointID]int64 // the upper bounds of the cost, where there are any
+	least  map[EndpointID]int64 // and the lower ones
 	theirs map[EndpointID]int64 // what the requests of others cost
 	last   EndpointID
 	first  bool
@@ -42,6 +43,13 @@ func (o *oracle) cost(id EndpointID) (sum int64) {
 		}
 	}
 	return sum + o.theirs[id]
+}
+
+// belowCost reports whether a ready endpoint costs less than its own bound, or has none.
+func (o *oracle) belowCost(bounds map[EndpointID]int64) bool {
+	return slices.ContainsFunc(o.pool, func(e Endpoint) bool {
+		return e.Ready && (bounds[e.ID] == 0 || o.cost(e.ID) < bounds[e.ID])
+	})
 }
 
 // lane returns the ready endpoints that the request may use.

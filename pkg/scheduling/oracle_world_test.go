@@ -54,7 +54,7 @@ func newWorld(t *testing.T, seed uint64, size int) *world {
 	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 1)), entries: slices.Clone(worldEntries)}
 	w.o = &oracle{
 		bounds: map[EndpointID][2]int64{}, others: map[EndpointID]int64{}, last: NoEndpoint, first: seed%4 == 3,
-		most: map[EndpointID]int64{}, theirs: map[EndpointID]int64{},
+		most: map[EndpointID]int64{}, least: map[EndpointID]int64{}, theirs: map[EndpointID]int64{},
 	}
 	w.s = mustNew(t, func(c *Config) {
 		if w.o.first {
@@ -160,7 +160,8 @@ func (w *world) bound(id EndpointID, lower, upper int64) {
 // boundCost bounds an endpoint's cost, or bounds it no more.
 func (w *world) boundCost(id EndpointID) {
 	w.o.most[id] = max(0, w.r.Int64N(60)-20)
-	if !w.b.SetTokenBound(id, w.o.most[id]) {
+	w.o.least[id] = w.o.most[id] - w.o.most[id]*w.r.Int64N(3)/4
+	if !w.b.SetTokenBounds(id, w.o.least[id], w.o.most[id]) {
 		w.t.Fatalf("endpoint %d is not in the pool", id)
 	}
 }
@@ -323,6 +324,9 @@ func (w *world) check() {
 		if got, want := int64(w.b.Stock(e.ID)), w.o.stock(e.ID); got != want {
 			t.Fatalf("endpoint %d has %d in flight, want %d", e.ID, got, want)
 		}
+	}
+	if lower, upper := w.b.BelowTokens(BelowLower), w.b.BelowTokens(BelowUpper); lower != w.o.belowCost(w.o.least) || upper != w.o.belowCost(w.o.most) {
+		t.Fatalf("below the lower bounds of the cost %t, the upper ones %t: want %t and %t", lower, upper, !lower, !upper)
 	}
 	if len(w.queue) == 0 {
 		return

@@ -37,7 +37,7 @@ func BenchmarkPlace(b *testing.B) {
 				if c.full {
 					bound = AnyReady
 					for id := range n {
-						board.SetTokenBound(EndpointID(id), 10)
+						board.SetTokenBounds(EndpointID(id), 10, 10)
 						board.AddTokens(EndpointID(id), 10)
 					}
 				}

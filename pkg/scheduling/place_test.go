@@ -96,7 +96,7 @@ func TestThePickerDecidesAmongFullEndpoints(t *testing.T) {
 			}
 			setPool(b, 1, pool...)
 			for i := range pool {
-				b.SetTokenBound(EndpointID(i), 10)
+				b.SetTokenBounds(EndpointID(i), 10, 10)
 				b.AddTokens(EndpointID(i), 10)
 			}
 			asked, said := 0, int32(0)

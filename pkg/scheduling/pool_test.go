@@ -125,7 +125,7 @@ func checkInvariants(t testing.TB, b *Board) {
 			t.Fatalf("endpoint %d has a stale total", m.ID)
 		}
 		leaf := s.total
-		if s.tokens.bound == 0 || s.tokens.own+s.tokens.foreign < s.tokens.bound {
+		if s.tokens.upper == 0 || s.tokens.own+s.tokens.foreign < s.tokens.upper {
 			leaf += notFull
 		}
 		if !m.Ready || m.MaxInFlight > 0 && int(s.inFlight+s.foreign) >= m.MaxInFlight {

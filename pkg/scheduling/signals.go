@@ -17,7 +17,7 @@ type Load struct {
 	Held int
 	// UpperBound is the endpoint's share of the band, in millionths of a request; 0 means none.
 	UpperBound int64
-	// Tokens is what the requests there take, and TokenBound the bound of it; 0 means none.
+	// Tokens is what the requests there take, and TokenBound the upper bound of it; both are 0 without one.
 	Tokens, TokenBound int64
 	// Slots is the number of requests that it runs at once, as it reports; 0 means unknown.
 	Slots int

@@ -63,9 +63,11 @@ func (s *spot) rate(live []weighted) {
 }
 
 func (s *spot) load() Load {
-	return Load{
-		Held: int(s.held()), UpperBound: s.upper, Tokens: s.tokens.held(), TokenBound: s.tokens.bound, Slots: int(s.slots), Signals: s.signals,
+	load := Load{Held: int(s.held()), UpperBound: s.upper, TokenBound: s.tokens.upper, Slots: int(s.slots), Signals: s.signals}
+	if load.TokenBound > 0 {
+		load.Tokens = s.tokens.held()
 	}
+	return load
 }
 
 // sums are over ready endpoints: the requests there, and the bounds in millionths of a request.

@@ -1,11 +1,11 @@
 package scheduling
 
-// tokens is what the requests at an endpoint take of its engine's memory: Weir's own, those of others, and the bound of
-// both.
+// tokens is what the requests at an endpoint take of its engine's memory: Weir's own, those of others, and the bounds of
+// both together.
 type tokens struct {
-	own     int64
-	foreign int64 // 0 unless the endpoint is ready
-	bound   int64 // 0: none
+	own          int64
+	foreign      int64 // 0 unless the endpoint is ready
+	lower, upper int64 // 0: none
 }
 
 // held returns the tokens of all that is there.
@@ -13,18 +13,44 @@ func (t *tokens) held() int64 { return t.own + t.foreign }
 
 // full reports whether the endpoint takes no more requests because of the tokens of those there. One without any is never
 // full, so that a request of any size can go somewhere.
-func (t *tokens) full() bool { return t.bound > 0 && t.held() >= t.bound }
+func (t *tokens) full() bool { return t.upper > 0 && t.held() >= t.upper }
 
-// SetTokenBound bounds the tokens of the requests at a ready endpoint, 0 for no bound: it takes another request, of any
-// size, while those there have fewer. It reports whether the endpoint is in the pool.
-func (b *Board) SetTokenBound(id EndpointID, bound int64) bool {
+// ends is the number of ready endpoints whose tokens are below their own lower and upper bound.
+type ends struct{ lower, upper int }
+
+// count counts an endpoint, if it is ready, once more or once less.
+func (x *ends) count(s *spot, by int) {
+	t := &s.tokens
+	if !s.ready {
+		return
+	}
+	if t.lower == 0 || t.held() < t.lower {
+		x.lower += by
+	}
+	if !t.full() {
+		x.upper += by
+	}
+}
+
+// BelowTokens reports whether a ready endpoint of the pool is below its own bound in tokens. Tokens have no sum over the
+// pool: one request may take more than all endpoints together may hold, and takes them at one endpoint.
+func (b *Board) BelowTokens(bound Bound) bool {
+	if bound == BelowLower {
+		return b.below.lower > 0
+	}
+	return b.below.upper > 0
+}
+
+// SetTokenBounds bounds the tokens of the requests at a ready endpoint, 0 for no bound: it takes another request, of any
+// size, while those there have fewer than the upper bound. It reports whether the endpoint is in the pool.
+func (b *Board) SetTokenBounds(id EndpointID, lower, upper int64) bool {
 	p, ok := b.ring.position(id)
 	if !ok {
 		return false
 	}
-	if s := &b.spots[p]; s.tokens.bound != bound {
-		s.tokens.bound = max(0, bound)
-		b.changed(p)
+	lower, upper = max(0, lower), max(0, upper)
+	if t := &b.spots[p].tokens; t.lower != lower || t.upper != upper {
+		b.changeTokens(p, func(t *tokens) { t.lower, t.upper = lower, upper })
 	}
 	return true
 }
@@ -52,6 +78,18 @@ func (b *Board) AddTokens(id EndpointID, by int64) {
 		}
 		return
 	}
-	b.spots[p].tokens.own += by
+	if t := &b.spots[p].tokens; t.lower == 0 && t.upper == 0 {
+		t.own += by // no choice depends on it
+		return
+	}
+	b.changeTokens(p, func(t *tokens) { t.own += by })
+}
+
+// changeTokens changes the tokens at an endpoint, and whatever is derived from them.
+func (b *Board) changeTokens(p int32, change func(*tokens)) {
+	s := &b.spots[p]
+	b.below.count(s, -1)
+	change(&s.tokens)
+	b.below.count(s, 1)
 	b.changed(p)
 }

@@ -29,19 +29,15 @@ type Foreign struct {
 type readyBackend struct {
 	Backend
 	bounds  Bounds
-	foreign Amount
-	tokens  Tokens // of the leases there
+	foreign int // requests
 }
 
 // SetBackends replaces the set of ready backends; of two with one ID the last counts. Backends that stay keep their
 // foreign stock.
 func (l *Ledger) SetBackends(ready []Backend) {
 	before, at := l.backends, l.at
-	for i := range before {
-		l.keepTokens(&before[i])
-	}
 	l.backends, l.at = make([]readyBackend, 0, len(ready)), make(map[BackendID]int, len(ready))
-	l.requests, l.foreign, l.room = sums{}, Amount{}, room{}
+	l.requests, l.foreign = sums{}, 0
 	for _, b := range ready {
 		entry := readyBackend{Backend: b}
 		if i, stays := at[b.ID]; stays {
@@ -76,7 +72,6 @@ func (l *Ledger) RemoveBackend(id BackendID) bool {
 		return false
 	}
 	l.discount(i)
-	l.keepTokens(&l.backends[i])
 	delete(l.at, id)
 	last := len(l.backends) - 1
 	if i < last {
@@ -89,7 +84,7 @@ func (l *Ledger) RemoveBackend(id BackendID) bool {
 }
 
 // SetForeign replaces what others hold at a backend, and returns what of it counts: each number is clamped to 0 to
-// MaxPerBackend or MaxTokens. ready reports whether the backend is among the ready ones; at others nothing counts.
+// MaxPerBackend or MaxTokens. The ledger itself counts the requests. ready reports whether the backend is among the ready ones; at others nothing counts.
 func (l *Ledger) SetForeign(f Foreign) (counts Amount, ready bool) {
 	i, known := l.at[f.ID]
 	if !known {
@@ -97,7 +92,7 @@ func (l *Ledger) SetForeign(f Foreign) (counts Amount, ready bool) {
 	}
 	counts = Amount{max(0, min(f.Held.Requests, MaxPerBackend)), clampTokens(f.Held.Tokens)}
 	l.discount(i)
-	l.backends[i].foreign = counts
+	l.backends[i].foreign = counts.Requests
 	l.count(i)
 	return counts, true
 }
@@ -109,11 +104,9 @@ func (l *Ledger) change(i int, b Backend) {
 	l.count(i)
 }
 
-// enter appends a backend, with the leases that it has had, and returns its position.
+// enter appends a backend, and returns its position.
 func (l *Ledger) enter(entry readyBackend) int {
 	i := len(l.backends)
-	entry.tokens = l.elsewhere[entry.ID]
-	delete(l.elsewhere, entry.ID)
 	l.backends = append(l.backends, entry)
 	l.at[entry.ID] = i
 	l.count(i)
@@ -125,18 +118,14 @@ func (l *Ledger) count(i int) {
 	b := &l.backends[i]
 	b.bounds = l.config.BoundsOf(b.Backend)
 	l.requests.add(b.bounds.Requests)
-	l.foreign.Requests += b.foreign.Requests
-	l.foreign.Tokens += b.foreign.Tokens
-	l.room.count(b, 1)
+	l.foreign += b.foreign
 }
 
 // discount subtracts a backend's contribution from the sums.
 func (l *Ledger) discount(i int) {
 	b := &l.backends[i]
 	l.requests.subtract(b.bounds.Requests)
-	l.foreign.Requests -= b.foreign.Requests
-	l.foreign.Tokens -= b.foreign.Tokens
-	l.room.count(b, -1)
+	l.foreign -= b.foreign
 }
 
 // rebound derives the limits from the sums, and the reservations from the capacity.

@@ -103,7 +103,7 @@ func withTokens(tokens TokensConfig) Config {
 // takeWhile takes leases while may allows it, at most n.
 func takeWhile(l *Ledger, may func(*Ledger) bool, n int) (taken int) {
 	for taken < n && may(l) {
-		l.Take(&Lease{tokens: 1}, 0)
+		l.Take(&Lease{tokens: 1})
 		taken++
 	}
 	return taken
@@ -119,7 +119,7 @@ func TestFiveBypass(t *testing.T) {
 		if !l.BelowUpper() {
 			t.Fatalf("stock %d does not let number %d bypass", l.Stock(), i+1)
 		}
-		l.Take(&leases[i], 0)
+		l.Take(&leases[i])
 	}
 	if l.BelowUpper() {
 		t.Fatal("the sixth bypasses")
@@ -158,7 +158,7 @@ func TestWorkConservation(t *testing.T) {
 		t.Error("an idle pool releases nobody")
 	}
 	var lease Lease
-	l.Take(&lease, 0)
+	l.Take(&lease)
 	if l.BelowLower() {
 		t.Error("stock 1 is below a lower bound of 0")
 	}

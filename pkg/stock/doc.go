@@ -12,14 +12,10 @@
 // With Config.Unbounded there is no bound in requests, for engines that are known to queue well themselves: each backend
 // contributes a thousand million requests. Nothing waits for the stock, and reservations hold back nothing that is missed.
 //
-// Stock is counted in two units: requests, and the tokens that they take of the engines' memory. Each has a band; that
-// of tokens is off by default (TokensConfig). With both on, stock is below a bound if it is below it in both units.
-// Capacity and reservations are in requests.
-//
-// Tokens have no sum over the pool. Slots add up, but one request may take more tokens than all backends together may
-// hold, and takes them at one backend. So the pool is below a bound in tokens while a ready backend is below its own,
-// with the tokens of the leases there (Take, Move) and of others (SetForeign): however much there is at one backend, it
-// closes no other.
+// Stock is counted in two units: requests, and the tokens that they take of the engines' memory. The band in tokens is off
+// by default (TokensConfig), and each backend's own: slots add up, but one request may take more tokens than all backends
+// together may hold, and takes them at one backend. So the ledger says what each backend's bounds are (Bounds), and the
+// placer counts the tokens there. The ledger has their sum. Capacity and reservations are in requests.
 //
 // Work conservation overrides the band: if a backend is ready and nothing is in flight, a release is always allowed,
 // however large. Without a ready backend none is.
@@ -32,9 +28,8 @@
 //
 // # Leases
 //
-// A lease is taken at a backend with the tokens estimated at dispatch, adjusted whenever a better estimate is known, moved
-// if another backend serves it, and settled exactly once, with its latest tokens. While its backend is not ready its
-// tokens count nowhere; they do so again when it is back.
+// A lease is taken with the tokens estimated at dispatch, adjusted whenever a better estimate is known, and settled exactly
+// once, with its latest tokens.
 //
 // # Reservations
 //
@@ -54,7 +49,7 @@
 // # Invariants
 //
 //   - Stock = Σ inflight of the tiers = leases taken − leases settled, and never negative.
-//   - Tokens = Σ of the current tokens of the leases held = Σ over all backends, ready or not; none is negative.
+//   - Tokens = Σ of the current tokens of the leases held.
 //   - A lease is settled exactly once; Settle reports whether this call did it.
 //   - Stock changes only when a lease is taken or settled (the seed's third event, an expiry, holds no lease here),
 //     tokens also when one is adjusted.

@@ -32,21 +32,10 @@ func checkLedger(t testing.TB, l *Ledger) {
 	if l.Ready() == 0 && (l.Capacity() != 0 || l.AvailableTo() != 0) {
 		t.Fatalf("no ready backend, capacity %d, available to %x", l.Capacity(), l.AvailableTo())
 	}
-	tokens := Tokens(0)
-	for id, n := range l.elsewhere {
-		if _, ready := l.at[id]; ready || n <= 0 {
-			t.Fatalf("%d tokens at backend %d, ready %t, are elsewhere", n, id, ready)
-		}
-		tokens += n
-	}
 	for i, b := range l.backends {
-		if b.tokens < 0 || l.at[b.ID] != i {
-			t.Fatalf("%d tokens at backend %d, which is number %d of %d", b.tokens, b.ID, i, l.at[b.ID])
+		if l.at[b.ID] != i {
+			t.Fatalf("backend %d is number %d of %d", b.ID, i, l.at[b.ID])
 		}
-		tokens += b.tokens
-	}
-	if tokens != l.Tokens() {
-		t.Fatalf("%d tokens, and %d at all backends", l.Tokens(), tokens)
 	}
 	// The set agrees with the single queries, and what is available to a lower tier is available to a higher one.
 	before := 0

@@ -15,7 +15,6 @@ func clampTokens(tokens Tokens) Tokens { return max(0, min(tokens, MaxTokens)) }
 // structure. Only the ledger can change its tokens, so that settling subtracts exactly what was counted.
 type Lease struct {
 	tokens   Tokens
-	at       BackendID
 	tier     uint8
 	promoted bool
 	held     bool
@@ -39,14 +38,14 @@ func (l *Lease) Promoted() bool { return l.promoted }
 // Held reports whether the lease has been taken and not settled.
 func (l *Lease) Held() bool { return l.held }
 
-// Take adds a lease to the stock, at a backend, which need not be ready. It panics if the lease is held already.
-func (l *Ledger) Take(lease *Lease, at BackendID) {
+// Take adds a lease to the stock. It panics if the lease is held already.
+func (l *Ledger) Take(lease *Lease) {
 	if lease.held {
 		panic("stock: lease taken twice")
 	}
-	lease.held, lease.at = true, at
+	lease.held = true
 	l.held.Requests++
-	l.addTokens(at, lease.tokens)
+	l.held.Tokens += lease.tokens
 	l.accounts[lease.tier].inflight++
 	if lease.promoted {
 		l.promoted++
@@ -59,20 +58,9 @@ func (l *Ledger) Adjust(lease *Lease, tokens Tokens) bool {
 	if !lease.held {
 		return false
 	}
-	before := lease.tokens
+	l.held.Tokens -= lease.tokens
 	lease.tokens = clampTokens(tokens)
-	l.addTokens(lease.at, lease.tokens-before)
-	return true
-}
-
-// Move moves a held lease to another backend, and reports whether it is held; if not, nothing changes.
-func (l *Ledger) Move(lease *Lease, to BackendID) bool {
-	if !lease.held {
-		return false
-	}
-	l.addTokens(lease.at, -lease.tokens)
-	lease.at = to
-	l.addTokens(to, lease.tokens)
+	l.held.Tokens += lease.tokens
 	return true
 }
 
@@ -84,7 +72,7 @@ func (l *Ledger) Settle(lease *Lease) bool {
 	}
 	lease.held = false
 	l.held.Requests--
-	l.addTokens(lease.at, -lease.tokens)
+	l.held.Tokens -= lease.tokens
 	l.accounts[lease.tier].inflight--
 	if lease.promoted {
 		l.promoted--

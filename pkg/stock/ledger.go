@@ -8,21 +8,19 @@ type Ledger struct {
 
 	// Derived from the backends.
 	requests     sums
-	foreign      Amount
-	lower, upper int // in requests, rounded up
-	room         room
+	foreign      int
+	lower, upper int // rounded up
 
 	order    []Reservation // by rank, highest first
 	accounts [MaxTiers]account
 
-	held      Amount               // the leases taken and not settled
-	promoted  int                  // of these, the ones granted by promotion
-	elsewhere map[BackendID]Tokens // of leases at backends that are not ready; without zeros
+	held     Amount // the leases taken and not settled
+	promoted int    // of these, the ones granted by promotion
 }
 
 // New returns an empty ledger without backends.
 func New(cfg Config) *Ledger {
-	l := &Ledger{config: cfg, at: map[BackendID]int{}, elsewhere: map[BackendID]Tokens{}}
+	l := &Ledger{config: cfg, at: map[BackendID]int{}}
 	l.rebound()
 	return l
 }
@@ -30,7 +28,7 @@ func New(cfg Config) *Ledger {
 // Configure changes the bounds of every backend; leases and foreign stock stay.
 func (l *Ledger) Configure(cfg Config) {
 	l.config = cfg
-	l.requests, l.foreign, l.room = sums{}, Amount{}, room{}
+	l.requests, l.foreign = sums{}, 0
 	for i := range l.backends {
 		l.count(i)
 	}
@@ -43,8 +41,8 @@ func (l *Ledger) Stock() int { return l.held.Requests }
 // Tokens returns the sum of the tokens of the leases held.
 func (l *Ledger) Tokens() Tokens { return l.held.Tokens }
 
-// Foreign returns what others hold at the ready backends.
-func (l *Ledger) Foreign() Amount { return l.foreign }
+// Foreign returns the number of requests that others hold at the ready backends.
+func (l *Ledger) Foreign() int { return l.foreign }
 
 // Promoted returns the number of leases held that were granted by promotion.
 func (l *Ledger) Promoted() int { return l.promoted }
@@ -69,28 +67,17 @@ func (l *Ledger) Bounds(id BackendID) (Bounds, bool) {
 // Capacity returns the upper bound in requests, rounded up, in leases.
 func (l *Ledger) Capacity() int { return l.upper }
 
-// BelowUpper reports whether the band lets an arrival or a starved head through.
-func (l *Ledger) BelowUpper() bool { return l.below(l.upper, l.room.upper, 0) }
+// BelowUpper reports whether the band in requests lets an arrival or a starved head through.
+func (l *Ledger) BelowUpper() bool { return l.below(l.upper, 0) }
 
-// BelowLower reports whether the band lets a waiting request through.
-func (l *Ledger) BelowLower() bool { return l.below(l.lower, l.room.lower, 0) }
+// BelowLower reports whether the band in requests lets a waiting request through.
+func (l *Ledger) BelowLower() bool { return l.below(l.lower, 0) }
 
-// BelowUpperWithoutOne reports whether BelowUpper could hold once some lease is settled. It counts requests only, not
-// tokens.
-func (l *Ledger) BelowUpperWithoutOne() bool { return l.below(l.upper, len(l.backends), 1) }
+// BelowUpperWithoutOne reports whether BelowUpper would hold once some lease is settled.
+func (l *Ledger) BelowUpperWithoutOne() bool { return l.below(l.upper, 1) }
 
-// BelowUpperAfter reports whether BelowUpper would hold once the lease, which is held, is settled.
-func (l *Ledger) BelowUpperAfter(lease *Lease) bool {
-	room := l.room.upper
-	if i, ready := l.at[lease.at]; ready && l.backends[i].opensWithout(lease.tokens) {
-		room++
-	}
-	return l.below(l.upper, room, 1)
-}
-
-// below reports whether the stock is below a bound of so many requests once some requests are gone; room is the number
-// of backends that are below their own bound in tokens then.
-func (l *Ledger) below(bound, room, gone int) bool {
-	requests := l.held.Requests + l.foreign.Requests - gone
-	return len(l.backends) > 0 && (requests <= 0 || requests < bound && room > 0)
+// below reports whether the stock is below a bound once so many requests are gone.
+func (l *Ledger) below(bound, gone int) bool {
+	requests := l.held.Requests + l.foreign - gone
+	return len(l.backends) > 0 && (requests <= 0 || requests < bound)
 }

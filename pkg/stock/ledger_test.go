@@ -15,7 +15,7 @@ func TestSettleOnce(t *testing.T) {
 	if l.Settle(&lease) || lease.Held() {
 		t.Error("settled without being held")
 	}
-	l.Take(&lease, 0)
+	l.Take(&lease)
 	if l.Stock() != 1 || l.Tokens() != 40 || l.Promoted() != 1 || l.Inflight(3) != 1 || !lease.Held() {
 		t.Errorf("after taking: %+v", l)
 	}
@@ -25,13 +25,13 @@ func TestSettleOnce(t *testing.T) {
 	if l.Stock() != 0 || l.Tokens() != 0 || l.Promoted() != 0 || l.InUse() != 0 {
 		t.Errorf("after settling: stock %d, tokens %d, promoted %d", l.Stock(), l.Tokens(), l.Promoted())
 	}
-	l.Take(&lease, 0)
+	l.Take(&lease)
 	defer func() {
 		if recover() == nil {
 			t.Error("taken twice without a panic")
 		}
 	}()
-	l.Take(&lease, 0)
+	l.Take(&lease)
 }
 
 // The holder of a lease cannot change its tokens, so that nothing of it can remain in the ledger.
@@ -44,7 +44,7 @@ func TestSettleGivesBackWhatWasTaken(t *testing.T) {
 	}
 	l := New(DefaultConfig())
 	l.SetBackends(pool(1))
-	l.Take(&lease, 0)
+	l.Take(&lease)
 	if lease.Tier() != 1 || lease.Tokens() != 100 || lease.Promoted() || l.Tokens() != 100 {
 		t.Errorf("taken: %+v", lease)
 	}
@@ -91,12 +91,11 @@ func runLedger(t *testing.T, data []byte) {
 	l := New(d.config)
 	var settled []*heldLease
 	for len(data) > 0 {
-		switch below(13) {
+		switch below(12) {
 		case 0, 1, 2:
 			lease := NewLease(below(4), Tokens(1+below(50)), below(4) == 0)
-			at := BackendID(below(5)) // the last one is never ready
-			l.Take(&lease, at)
-			d.held = append(d.held, &heldLease{&lease, lease.tokens, at})
+			l.Take(&lease)
+			d.held = append(d.held, &heldLease{&lease, lease.tokens})
 		case 3, 4:
 			if n := len(d.held); n > 0 {
 				i := below(n)
@@ -110,8 +109,8 @@ func runLedger(t *testing.T, data []byte) {
 		case 5:
 			if n := len(settled); n > 0 {
 				lease := settled[below(n)]
-				if l.Settle(lease.Lease) || l.Adjust(lease.Lease, 7) || l.Move(lease.Lease, 1) {
-					t.Fatal("settled twice, or adjusted or moved after it")
+				if l.Settle(lease.Lease) || l.Adjust(lease.Lease, 7) {
+					t.Fatal("settled twice, or adjusted after it")
 				}
 			}
 		case 6:
@@ -174,14 +173,6 @@ func runLedger(t *testing.T, data []byte) {
 				d.config.Tokens.Upper = d.config.Tokens.Watermark + Tokens(below(10))
 			}
 			l.Configure(d.config)
-		case 12:
-			if n := len(d.held); n > 0 {
-				lease := d.held[below(n)]
-				lease.at = BackendID(below(5))
-				if !l.Move(lease.Lease, lease.at) {
-					t.Fatal("a held lease was not moved")
-				}
-			}
 		}
 		checkLedger(t, l)
 		d.compare(t, l)
@@ -197,11 +188,10 @@ type definitions struct {
 	held    []*heldLease
 }
 
-// heldLease is a lease with its expected tokens and backend.
+// heldLease is a lease with its expected tokens.
 type heldLease struct {
 	*Lease
 	standsFor Tokens
-	at        BackendID
 }
 
 func (d *definitions) inflight(tier int) (n int) {
@@ -222,17 +212,6 @@ func (d *definitions) requests() int64 {
 	return int64(n)
 }
 
-// tokensAt returns the tokens of all requests at a backend, ours without one and others'.
-func (d *definitions) tokensAt(id BackendID, without *heldLease) int64 {
-	tokens := d.foreign[id].Tokens
-	for _, lease := range d.held {
-		if lease.at == id && lease != without {
-			tokens += lease.standsFor
-		}
-	}
-	return int64(tokens)
-}
-
 // bound returns one bound of one backend: the reported one, else the explicit one, else the watermark plus or minus the
 // deviation, by the sign.
 func (d *definitions) bound(reports, explicit, watermark, sign int64) *big.Rat {
@@ -247,46 +226,26 @@ func (d *definitions) bound(reports, explicit, watermark, sign int64) *big.Rat {
 	}
 }
 
-// bounds returns the pool's lower (-1) or upper (1) bound in requests and each backend's in tokens.
-func (d *definitions) bounds(sign int64) (requests *big.Rat, tokens map[BackendID]*big.Rat) {
-	requests, tokens = new(big.Rat), map[BackendID]*big.Rat{}
+// bounds returns the pool's lower (-1) or upper (1) bound in requests.
+func (d *definitions) bounds(sign int64) *big.Rat {
+	requests := new(big.Rat)
 	for _, b := range d.ready {
-		slots, lower, upper := b.Slots, d.config.LowerBoundPerBackend, d.config.Tokens.Upper
+		slots, lower := b.Slots, d.config.LowerBoundPerBackend
 		if slots == 0 {
 			slots = int32(d.config.SlotsPerBackend)
 		}
 		if sign > 0 {
 			lower = -1
 		}
-		if sign < 0 || upper == 0 {
-			upper = -1
-		}
 		requests.Add(requests, d.bound(int64(slots), int64(lower), int64(d.config.WatermarkPerBackend), sign))
-		tokens[b.ID] = d.bound(int64(b.MaxTokens), int64(upper), int64(d.config.Tokens.Watermark), sign)
 	}
-	return requests, tokens
+	return requests
 }
 
-// below reports whether the stock is below a bound after some requests are gone, among them one of ours.
-func (d *definitions) below(sign, gone int64, without *heldLease, tokensCount bool) bool {
+// below reports whether the stock is below a bound after some requests are gone.
+func (d *definitions) below(sign, gone int64) bool {
 	requests := d.requests() - gone
-	most, mostTokens := d.bounds(sign)
-	switch {
-	case len(d.ready) == 0:
-		return false
-	case requests <= 0:
-		return true
-	case big.NewRat(requests, 1).Cmp(most) >= 0:
-		return false
-	case !tokensCount || d.config.Tokens.Watermark == 0:
-		return true
-	}
-	for id, bound := range mostTokens {
-		if big.NewRat(d.tokensAt(id, without), 1).Cmp(bound) < 0 {
-			return true
-		}
-	}
-	return false
+	return len(d.ready) > 0 && (requests <= 0 || big.NewRat(requests, 1).Cmp(d.bounds(sign)) < 0)
 }
 
 func ceil(r *big.Rat) int {
@@ -299,30 +258,26 @@ func ceil(r *big.Rat) int {
 
 func (d *definitions) compare(t *testing.T, l *Ledger) {
 	t.Helper()
-	if want := d.below(-1, 0, nil, true); l.BelowLower() != want {
+	if want := d.below(-1, 0); l.BelowLower() != want {
 		t.Fatalf("%+v: below the lower bound: %t", d, !want)
 	}
-	if want := d.below(1, 0, nil, true); l.BelowUpper() != want {
+	if want := d.below(1, 0); l.BelowUpper() != want {
 		t.Fatalf("%+v: below the upper bound: %t", d, !want)
 	}
-	if want := d.below(1, 1, nil, false); l.BelowUpperWithoutOne() != want {
+	if want := d.below(1, 1); l.BelowUpperWithoutOne() != want {
 		t.Fatalf("%+v: below the upper bound without one: %t", d, !want)
 	}
 	tokens := Tokens(0)
 	for _, lease := range d.held {
 		tokens += lease.standsFor
-		if want := d.below(1, 1, lease, true); l.BelowUpperAfter(lease.Lease) != want {
-			t.Fatalf("%+v: below the upper bound after a lease of %d: %t", d, lease.standsFor, !want)
-		}
 	}
-	upper, _ := d.bounds(1)
-	capacity, foreign := ceil(upper), 0
+	capacity, foreign := ceil(d.bounds(1)), 0
 	for _, f := range d.foreign {
 		foreign += f.Requests
 	}
-	if l.Capacity() != capacity || l.Stock() != len(d.held) || l.Tokens() != tokens || l.Foreign().Requests != foreign || l.Ready() != len(d.ready) {
+	if l.Capacity() != capacity || l.Stock() != len(d.held) || l.Tokens() != tokens || l.Foreign() != foreign || l.Ready() != len(d.ready) {
 		t.Fatalf("capacity %d (%d), stock %d (%d), tokens %d (%d), foreign %d (%d), ready %d (%d)", l.Capacity(), capacity,
-			l.Stock(), len(d.held), l.Tokens(), tokens, l.Foreign().Requests, foreign, l.Ready(), len(d.ready))
+			l.Stock(), len(d.held), l.Tokens(), tokens, l.Foreign(), foreign, l.Ready(), len(d.ready))
 	}
 	remaining, free := capacity, capacity-len(d.held)-foreign
 	for _, r := range d.byRank {

@@ -77,7 +77,7 @@ func (l *Ledger) Headroom(tier int) int {
 }
 
 // free returns the unused capacity.
-func (l *Ledger) free() int { return l.Capacity() - l.held.Requests - l.foreign.Requests }
+func (l *Ledger) free() int { return l.Capacity() - l.held.Requests - l.foreign }
 
 func (a *account) unused() int { return max(0, a.reserved-a.inflight) }
 

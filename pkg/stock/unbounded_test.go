@@ -6,7 +6,7 @@ import (
 )
 
 // An unbounded stock is below its bounds whatever it has, at backends that report slots too, and reserves nothing, since
-// nobody goes without. Tokens keep their bounds, and no backend is no capacity.
+// nobody goes without. No backend is no capacity.
 func TestUnbounded(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Unbounded = true
@@ -28,7 +28,7 @@ func TestUnbounded(t *testing.T) {
 		if !l.BelowLower() || !l.BelowUpper() || l.Available(2) <= 0 || l.AvailableTo() != 0b111 {
 			t.Fatalf("with %d leases something is closed", i)
 		}
-		l.Take(&leases[i], BackendID(i%2))
+		l.Take(&leases[i])
 	}
 	if !l.Unbounded() || l.Reserved(0) != 0 || l.Reserved(1) != 0 {
 		t.Errorf("unbounded %v, reserved %d and %d", l.Unbounded(), l.Reserved(0), l.Reserved(1))
@@ -42,12 +42,6 @@ func TestUnbounded(t *testing.T) {
 	l.Configure(cfg)
 	if !l.BelowLower() || l.Stock() != len(leases) {
 		t.Errorf("unbounded again, with a stock of %d", l.Stock())
-	}
-	// Tokens have bounds of their own.
-	cfg.Tokens = TokensConfig{Watermark: 1000}
-	l.Configure(cfg)
-	if l.BelowLower() || l.BelowUpper() {
-		t.Error("1,000,000 tokens are below a bound of 1,000 for each backend")
 	}
 	for i := range leases {
 		l.Settle(&leases[i])
