@@ -16,6 +16,9 @@ type leaf struct {
 	owner any
 }
 
+// twin is a leaf by another name: a pointer to a leaf may be converted to one to a twin.
+type twin leaf
+
 type shape interface{ area() int }
 
 type square struct{ side int }
@@ -35,6 +38,7 @@ type node struct {
 	window   []leaf // into items
 	byName   map[string]*node
 	byLeaf   map[*leaf]int
+	twins    []*twin
 	shape    shape
 	when     time.Time
 	random   *rand.Rand
@@ -151,6 +155,16 @@ func TestContainerFoundLast(t *testing.T) {
 	back := reread(t, n)
 	if back.leaves[0] != &back.next.next.inner || back.leaves[0].n != 9 {
 		t.Error("the value and what contains it have come apart")
+	}
+}
+
+// A pointer to a value whose type is defined by another's points to that other value, whichever is found first.
+func TestPointersOfADefinedType(t *testing.T) {
+	n := &node{leaves: []*leaf{{n: 1}}, items: []leaf{{n: 2}}}
+	n.twins = []*twin{(*twin)(n.leaves[0]), (*twin)(&n.items[0]), {n: 3}}
+	back := reread(t, n)
+	if (*leaf)(back.twins[0]) != back.leaves[0] || (*leaf)(back.twins[1]) != &back.items[0] || back.twins[2].n != 3 {
+		t.Error("they have come apart")
 	}
 }
 

@@ -297,7 +297,7 @@ func inRow(t reflect.Type, count int, offset uintptr, want reflect.Type) int {
 			return 0
 		}
 		i := offset / t.Size()
-		if offset %= t.Size(); t == want && offset == 0 {
+		if offset %= t.Size(); offset == 0 && alike(t, want) {
 			return count - int(i)
 		}
 		switch t.Kind() {
@@ -320,6 +320,12 @@ func inRow(t reflect.Type, count int, offset uintptr, want reflect.Type) int {
 			return 0
 		}
 	}
+}
+
+// alike reports whether a pointer to one type may be converted to one to the other: they are equal, or structs of which one
+// is defined by the other.
+func alike(t, want reflect.Type) bool {
+	return t == want || t.Kind() == reflect.Struct && want.Kind() == reflect.Struct && t.ConvertibleTo(want)
 }
 
 func (r *reader) mapping(v reflect.Value) error {
