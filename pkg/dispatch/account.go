@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/stock"
@@ -17,8 +18,9 @@ type flowAccount struct {
 	inflight int
 	tokens   stock.Tokens // of what is in flight
 	pace     pace
-	victims  []*Lease // its leases that may be preempted, by age, if flows are capped
-	resting  bool     // it is in flowAccounts.resting
+	told     time.Time // its last place in the drain schedule
+	victims  []*Lease  // its leases that may be preempted, by age, if flows are capped
+	resting  bool      // it is in flowAccounts.resting
 }
 
 func (a *flowAccount) live() bool { return a.waiting > 0 || a.inflight > 0 }
@@ -180,7 +182,7 @@ func (f *flowAccounts) add(tier int, t *tenant) (a *flowAccount) {
 	} else {
 		a = new(flowAccount)
 	}
-	a.tier, a.tenant = tier, t
+	a.tier, a.tenant, a.told = tier, t, time.Time{}
 	t.flows = append(t.flows, a)
 	return a
 }

@@ -168,11 +168,10 @@ func (m *Machine) PassOn(now time.Time, w *Waiter, a Arrival) {
 }
 
 // Refuse counts a request that ends before it arrives here (malformed, too large, late, no memory, no endpoint), and
-// returns when its client should retry; 0 means that it is not told. key is its flow, or the model if the flow is
-// unknown.
-func (m *Machine) Refuse(now time.Time, key string, o Outcome) (retryAfter time.Duration) {
+// returns when its client should retry; 0 means that it is not told.
+func (m *Machine) Refuse(now time.Time, o Outcome) (retryAfter time.Duration) {
 	m.begin(now)
-	return m.refusal(key, o)
+	return m.refusal(o)
 }
 
 // Told means that the stream of a granted request has learned its destination.

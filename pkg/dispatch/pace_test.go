@@ -11,9 +11,9 @@ import (
 // median returns what the median of so many rejections of that moment is told, each of another flow.
 func (p *pace) median(now time.Time, waiting, capacity int) time.Duration {
 	var told []time.Duration
-	var taken places
+	var taken clients
 	for i := range 101 {
-		told = append(told, taken.take(now, turn{flow: fmt.Sprint(i)}, p.schedule(now, waiting, capacity)))
+		told = append(told, taken.rejected(now, fmt.Sprint(i), p.schedule(now, waiting, capacity)))
 	}
 	slices.Sort(told)
 	return told[50]

@@ -268,7 +268,7 @@ func (x *run) expiry(r *request) {
 
 // refuses is the end of a request that no endpoint can ever serve.
 func (x *run) refuses(r *request, o dispatch.Outcome) {
-	retry := x.m.Refuse(x.now, r.load.flow, o)
+	retry := x.m.Refuse(x.now, o)
 	if o == dispatch.OutcomeNoEndpoint && (retry < time.Second || retry > 2*time.Second) {
 		x.failf("retry-after: %v is told %v", r, retry)
 	}

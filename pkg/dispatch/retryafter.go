@@ -1,20 +1,15 @@
 package dispatch
 
-import (
-	"strconv"
-	"strings"
-	"time"
-)
+import "time"
 
 // Real clients retry exactly when they are told, so each rejection for lack of room gets a time of its own: the next
 // free place of the drain schedule. Places are one drain interval apart, and the first comes after the present waiters.
 // Other rejections take no place.
 //
 // The schedule is as long as the present queue needs to drain: it begins when the queue will have drained, and ends at
-// twice that time, at the latest after placeLast. Rejections beyond its end are spread over it evenly. So however many
-// places were given before, no client is told a later time than that. Each flow has its own places, spaced by the
-// number of flows that have places ahead, and takes a place of the pool only for the first of them: however many a flow
-// takes, it does not push back others.
+// twice that time, at the latest after placeLast. Each flow takes one place of it at a time: its further rejections, and
+// all beyond the end, are spread over the schedule evenly. So however many rejections there are, a flow does not push back
+// others, and no client is told a later time than the end.
 const (
 	placeDefault = 10 * time.Millisecond // for a queue that has not drained yet
 	placeLeast   = time.Millisecond
@@ -41,97 +36,48 @@ func (p *pace) schedule(now time.Time, waiting, capacity int) schedule {
 	return s
 }
 
-// evenly returns a time within the schedule: any sequence of them is spread evenly, at distinct milliseconds.
-func (s schedule) evenly(n uint64) time.Duration { return s.first + share(s.last-s.first, n) }
-
 // share returns the n-th element of a low-discrepancy sequence over d, from 0 up to but not including d.
 func share(d time.Duration, n uint64) time.Duration {
 	const golden = 0x9e3779b97f4a7c15
 	return time.Duration((n*golden)>>44) * d >> 20
 }
 
-// mostTurns bounds the flows with places of their own; any more use the pool's places.
-const mostTurns = 1024
-
-// places are the places taken, by flow.
+// places are the places taken.
 type places struct {
-	turns map[turn]time.Time // the next place by flow
-	pool  time.Time          // the pool's next place
-	swept time.Time
-	n     uint64 // number of rejections that were spread
+	next time.Time // of the pool's schedule
+	n    uint64    // number of rejections that were spread
 }
 
-// turn identifies a sequence of places.
-type turn struct {
-	tier int
-	flow string
-	own  bool // at the flow's own pace: its first place is not one of the pool's
-}
-
-// longestTurn is the longest flow key, in bytes, that is kept unchanged.
-const longestTurn = 64
-
-// short returns the turn with a key of bounded length, since clients choose how long keys are: of a long one both ends
-// and the length. That costs the same for every key. Long keys that agree in these share their places.
-func (t turn) short() turn {
-	if n := len(t.flow); n > longestTurn {
-		const end = (longestTurn - 16) / 2
-		t.flow = t.flow[:end] + strconv.FormatInt(int64(n), 36) + t.flow[n-end:]
+// take returns the time until the next free place of the pool's schedule, and takes it. The flow's last place is in told:
+// while that is ahead, the rejection is spread over the schedule, and takes none.
+func (p *places) take(now time.Time, told *time.Time, s schedule) time.Duration {
+	if told.After(now) {
+		return p.spread(s)
 	}
-	return t
-}
-
-// take takes the next free place and returns the time until it.
-func (p *places) take(now time.Time, t turn, s schedule) time.Duration {
-	if p.turns == nil {
-		p.turns = map[turn]time.Time{}
+	if first := now.Add(s.first); p.next.Before(first) {
+		p.next = first
 	}
-	p.sweep(now)
-	key := t.short()
-	first := now.Add(s.first)
-	next, known := p.turns[key]
-	known = known && next.After(first)
-	from, step := &next, s.step
-	switch {
-	case !known && t.own && len(p.turns) < mostTurns:
-		next = first
-	case !known:
-		from = &p.pool
-		if p.pool.Before(first) {
-			p.pool = first
-		}
-	case !t.own:
-		step *= time.Duration(len(p.turns))
+	wait := p.next.Sub(now)
+	if wait > s.last {
+		return p.spread(s)
 	}
-	wait := from.Sub(now)
-	if wait > s.last { // past the end: any time of the schedule, and the place stays free
-		p.n++
-		return s.evenly(p.n)
-	}
-	*from = from.Add(step)
-	if !known && !t.own {
-		next = now.Add(wait + s.step*time.Duration(len(p.turns)+1))
-	}
-	if known || len(p.turns) < mostTurns {
-		if !known {
-			key.flow = strings.Clone(key.flow)
-		}
-		p.turns[key] = next
-	}
+	*told, p.next = p.next, p.next.Add(s.step)
 	return wait
 }
 
-// sweep drops the flows whose places are all over, at most once a second.
-func (p *places) sweep(now time.Time) {
-	if now.Sub(p.swept) < time.Second {
-		return
+// takeOwn is take for a schedule of the flow's own: its first place is free.
+func (p *places) takeOwn(now time.Time, told *time.Time, s schedule) time.Duration {
+	if told.After(now) {
+		return p.spread(s)
 	}
-	p.swept = now
-	for key, next := range p.turns {
-		if !next.After(now) {
-			delete(p.turns, key)
-		}
-	}
+	*told = now.Add(s.first)
+	return s.first
+}
+
+// spread returns the next of the times that are spread evenly over a schedule.
+func (p *places) spread(s schedule) time.Duration {
+	p.n++
+	return s.first + share(s.last-s.first, p.n)
 }
 
 // soon returns a time for clients that may retry at once, spread over 1 to 1,000 ms.
@@ -148,37 +94,29 @@ func (p *places) later() time.Duration {
 
 // retryAfter returns when the client of a rejected request should retry; 0 means that it is not told.
 func (m *Machine) retryAfter(w *Waiter, o Outcome) time.Duration {
-	t := turn{tier: w.queued.Tier, flow: w.queued.Flow}
 	switch o {
 	case OutcomePreempted, OutcomeDraining:
 		return m.places.soon()
-	case OutcomeNoEndpoint, OutcomeInternal:
-		return m.places.later()
 	case OutcomeFlowFull:
-		if w.flow != nil {
-			t.own = true
-			waiting := w.flow.waiting
-			if w.waiting {
-				waiting-- // the request itself
-			}
-			return m.places.take(m.now, t, w.flow.pace.schedule(m.now, waiting, m.ledger.Capacity()))
+		waiting := w.flow.waiting
+		if w.waiting {
+			waiting-- // the request itself
 		}
-		return m.places.take(m.now, t, m.pace.schedule(m.now, m.queue.Len(), m.ledger.Capacity()))
-	case OutcomeQueueFull, OutcomeShed, OutcomeDisplaced, OutcomeTTLExpired, OutcomeNoMemory:
-		return m.places.take(m.now, t, m.pace.schedule(m.now, m.queue.Len(), m.ledger.Capacity()))
+		return m.places.takeOwn(m.now, &w.flow.told, w.flow.pace.schedule(m.now, waiting, m.ledger.Capacity()))
+	case OutcomeQueueFull, OutcomeShed, OutcomeDisplaced, OutcomeTTLExpired:
+		return m.places.take(m.now, &w.flow.told, m.pace.schedule(m.now, m.queue.Len(), m.ledger.Capacity()))
 	default:
-		return 0
+		return m.refusal(o)
 	}
 }
 
-// refusal is retryAfter for a request that ends before it arrives; flow is its flow, or the model if the flow is
-// unknown.
-func (m *Machine) refusal(flow string, o Outcome) time.Duration {
+// refusal is retryAfter for a request that has not arrived.
+func (m *Machine) refusal(o Outcome) time.Duration {
 	switch o {
 	case OutcomeNoEndpoint, OutcomeInternal:
 		return m.places.later()
 	case OutcomeNoMemory:
-		return m.places.take(m.now, turn{tier: -1, flow: flow}, m.pace.schedule(m.now, m.queue.Len(), m.ledger.Capacity()))
+		return m.places.spread(m.pace.schedule(m.now, m.queue.Len(), m.ledger.Capacity()))
 	default:
 		return 0
 	}

@@ -371,7 +371,7 @@ func (s *story) arrive(how string, a arguments) {
 			o = dispatch.OutcomeUnknownModel
 		}
 		s.refused[o]++
-		s.say(c.name, "%s", rejection(o, s.m.Refuse(s.now, flow, o)))
+		s.say(c.name, "%s", rejection(o, s.m.Refuse(s.now, o)))
 		return
 	}
 	arrival := dispatch.Arrival{

@@ -393,7 +393,7 @@ func (x *twin) next() string {
 		x.event(func() { said = fmt.Sprint(x.Configure(x.clock, cfg)) })
 	case kind == 14:
 		o := []Outcome{OutcomeNoMemory, OutcomeNoEndpoint, OutcomeBadRequest}[x.below(3)]
-		said = x.Refuse(x.clock, "a", o).String()
+		said = x.Refuse(x.clock, o).String()
 		if fails := x.below(12); !x.calm {
 			x.board.fails = fails
 		}

@@ -35,7 +35,7 @@ func TestIdlenessIsNotDraining(t *testing.T) {
 			waiters = append(waiters, b.arrives(b.t.Context(), one("a")))
 		}
 		reason, first := b.told(one("b"))
-		_, second := b.told(one("b"))
+		_, second := b.told(one("c"))
 		if got := second - first; reason != "queue-full" || got < 5*time.Millisecond || got > 50*time.Millisecond {
 			b.t.Errorf("%s: places %v apart after an idle hour", reason, got)
 		}

@@ -89,7 +89,7 @@ func (m *machine) Complete(now time.Time, l *dispatch.Lease, cost fairqueue.Cost
 }
 
 func (m *machine) Refuse(now time.Time, key string, o Outcome) (retryAfter time.Duration) {
-	retryAfter = m.Machine.Refuse(now, key, o)
+	retryAfter = m.Machine.Refuse(now, o)
 	if m.recorder != nil {
 		m.recorder.Refuse(now, key, o, retryAfter)
 	}

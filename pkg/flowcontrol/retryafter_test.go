@@ -121,15 +121,26 @@ func TestWhoComesBackEarlyPushesNobodyOut(t *testing.T) {
 	})
 }
 
-// Refusals for want of memory have their places by model: those of one move another's time by one place.
-func TestOneModelsRefusalsPushNoOthers(t *testing.T) {
-	inBubble(t, ready(1), nil, func(b *bench) {
+// Refusals for want of memory are spread over the schedule, and push back nobody.
+func TestRefusalsPushNoOthers(t *testing.T) {
+	inBubble(t, ready(1), small(1), func(b *bench) {
+		leases := b.holds(2)
+		waiter := b.arrives(b.t.Context(), one("a"))
+		told := map[time.Duration]bool{}
 		for range 200 {
-			b.Refuse("", "noisy", "", ErrNoMemory)
+			wait := b.Refuse("", "noisy", "", ErrNoMemory).RetryAfter
+			if told[wait] || wait < time.Second || wait > 5*time.Second {
+				b.t.Errorf("told %v, before %t", wait, told[wait])
+			}
+			told[wait] = true
 		}
-		if wait := b.Refuse("", "quiet", "", ErrNoMemory).RetryAfter; wait < time.Second || wait > time.Second+10*time.Millisecond {
-			b.t.Errorf("the other model's is told %v", wait)
+		if _, wait := b.told(one("quiet")); wait > time.Second+10*time.Millisecond {
+			b.t.Errorf("the quiet one is told %v", wait)
 		}
+		for _, l := range leases {
+			complete(l)
+		}
+		complete(waiter.lease)
 	})
 }
 

@@ -212,7 +212,7 @@ func (d *driver) step() {
 	case n < 94:
 		o := []dispatch.Outcome{dispatch.OutcomeNoEndpoint, dispatch.OutcomeNoMemory, dispatch.OutcomeInternal}[d.lot.IntN(3)]
 		flow := d.flow()
-		d.recorder.Refuse(d.now, flow, o, d.machine.Refuse(d.now, flow, o))
+		d.recorder.Refuse(d.now, flow, o, d.machine.Refuse(d.now, o))
 	case n < 96:
 		d.change()
 	case n < 98:

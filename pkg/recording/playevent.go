@@ -31,11 +31,11 @@ func (p *player) begin(k kind, now time.Time) error {
 	case complete:
 		return p.complete(now)
 	case refuse:
-		key, o, recorded := p.in.text(), p.in.outcome(), time.Duration(p.in.number())
+		_, o, recorded := p.in.text(), p.in.outcome(), time.Duration(p.in.number())
 		if p.in.broken {
 			return errBroken
 		}
-		if replayed := m.Refuse(now, key, o); replayed != recorded {
+		if replayed := m.Refuse(now, o); replayed != recorded {
 			return p.differs("come back in "+recorded.String(), "in "+replayed.String())
 		}
 		return nil
