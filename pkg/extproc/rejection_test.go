@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
 )
@@ -179,4 +180,47 @@ func (c *conversation) heardBody() string {
 		return "no ImmediateResponse"
 	}
 	return string(messages[i].GetImmediateResponse().GetBody())
+}
+
+// A caller that is rejected because a flow is full is told whose flow it is: one that asks for the first time has no
+// requests waiting.
+func TestFlowFullSaysWhoseFlow(t *testing.T) {
+	for _, test := range []struct {
+		name, want string
+		change     func(*Config)
+		headers    []string
+	}{
+		{"the caller's own", "Too many of your requests are waiting.", nil, []string{"x-tenant", "a"}},
+		{"the model's", "Too many requests without a tenant are waiting for this model.", nil, nil},
+		{
+			"the model's, of all tenants", "Too many requests are waiting for this model.",
+			func(c *Config) { c.FlowKey = []string{"model", "header:x-tenant"} },
+			[]string{"x-tenant", "a"},
+		},
+		{
+			"nobody's", "Too many requests without a tenant are waiting.",
+			func(c *Config) { c.FlowKey = []string{"header:x-tenant"} }, nil,
+		},
+		{
+			"the only one", "Too many requests from all callers are waiting.", func(c *Config) { c.OneFlow = true },
+			[]string{"x-tenant", "a"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			change := func(c *Config) {
+				c.FlowKey = []string{"header:x-tenant", "model"}
+				if test.change != nil {
+					test.change(c)
+				}
+			}
+			inBubble(t, "NONE/NONE", change, func(c *conversation) {
+				c.controller.reject = fairqueue.ErrInsufficientFlowCapacity
+				c.say(chat(append(test.headers, "x-gateway-model-name", "m")...))
+				if body := c.stream.take()[0].GetImmediateResponse().GetBody(); !strings.Contains(string(body), test.want) ||
+					!strings.Contains(string(body), `"code":"flow-full"`) {
+					t.Errorf("got %s", body)
+				}
+			})
+		})
+	}
 }

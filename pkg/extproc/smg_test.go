@@ -19,67 +19,27 @@ func smgLike(c *Config) {
 	c.Responses.Preset = "smg"
 }
 
-// SMG's contract of x-smg-priority: the first value, whatever its case and blanks; missing, empty or unknown is default
-// and never an error; unknown is counted when it is there, not empty and not recognised; the tenant's class clamps
-// down, never up, and is counted.
-func TestSMGPriority(t *testing.T) {
-	const system, interactive, standard, bulk = 0, 1, 2, 3
-	tests := []struct {
-		name    string
-		tenant  string
-		values  []string
-		want    int
-		unknown int
-		clamp   string // requested/effective
+// A tier that does not exist, and one that the tenant's policy lowers, are counted.
+func TestTiersNotGivenAreCounted(t *testing.T) {
+	for _, test := range []struct {
+		name, tenant, class string
+		unknown, clamped    int
 	}{
-		{"missing", "vip", nil, standard, 0, ""},
-		{"empty", "vip", []string{""}, standard, 0, ""},
-		{"blank", "vip", []string{" \t"}, standard, 0, ""},
-		{"system", "vip", []string{"system"}, system, 0, ""},
-		{"case and blanks", "vip", []string{"  InterActive "}, interactive, 0, ""},
-		{"bulk", "vip", []string{"bulk"}, bulk, 0, ""},
-		{"the first counts", "vip", []string{"bulk", "system"}, bulk, 0, ""},
-		{"an empty first one counts too", "vip", []string{"", "system"}, standard, 0, ""},
-		{"unknown", "vip", []string{"urgent"}, standard, 1, ""},
-		{"a list is no class", "vip", []string{"bulk,system"}, standard, 1, ""},
-		{"a criticality is no class", "vip", []string{"critical"}, standard, 1, ""},
-		{"clamped by its policy", "chat", []string{"system"}, interactive, 0, "system/interactive"},
-		{"at its highest", "chat", []string{"interactive"}, interactive, 0, ""},
-		{"below it: never up", "chat", []string{"bulk"}, bulk, 0, ""},
-		{"no policy", "other", []string{"interactive"}, standard, 0, "interactive/default"},
-		{"anonymous", "", []string{"system"}, standard, 0, "system/default"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			inBubble(t, "NONE/NONE", smgLike, func(c *conversation) {
-				var pass []string
-				for _, v := range test.values {
-					pass = append(pass, "x-smg-priority", v)
-				}
-				if test.tenant != "" {
-					pass = append(pass, "x-tenant", test.tenant)
-				}
-				c.say(chat(pass...))
-				c.heard()
-				if got := c.controller.requests[0].Tier; got != test.want {
-					t.Errorf("tier %d, want %d", got, test.want)
-				}
-				if got := c.counted("weir_priority_unknown_total"); got != test.unknown {
-					t.Errorf("%d unknown, want %d", got, test.unknown)
-				}
-				clamps := 0
-				if test.clamp != "" {
-					clamps = 1
-					from, to, _ := strings.Cut(test.clamp, "/")
-					m := c.server.metrics.clamps.WithLabelValues(from, to)
-					if before := c.counted("weir_priority_clamps_total"); before != 1 || m == nil {
-						t.Errorf("%s is not counted", test.clamp)
-					}
-				}
-				if got := c.counted("weir_priority_clamps_total"); got != clamps {
-					t.Errorf("%d clamps, want %d", got, clamps)
-				}
-			})
+		{"given", "vip", "system", 0, 0},
+		{"unknown", "vip", "urgent", 1, 0},
+		{"clamped", "chat", "system", 0, 1},
+		{"never up", "chat", "bulk", 0, 0},
+	} {
+		inBubble(t, "NONE/NONE", smgLike, func(c *conversation) {
+			c.say(chat("x-smg-priority", test.class, "x-tenant", test.tenant))
+			c.heard()
+			unknown, clamped := c.counted("weir_priority_unknown_total"), c.counted("weir_priority_clamps_total")
+			if unknown != test.unknown || clamped != test.clamped {
+				t.Errorf("%s: %d unknown, %d clamped", test.name, unknown, clamped)
+			}
+			if test.clamped > 0 && c.metric("weir_priority_clamps_total/interactive") != 1 {
+				t.Errorf("%s: clamped otherwise", test.name)
+			}
 		})
 	}
 }

@@ -100,18 +100,3 @@ func TestValidateNamesEveryField(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
-
-// The highest tier that any tenant may use is that of the policies, the tenants' without one among them.
-func TestHighestUsable(t *testing.T) {
-	for want, policies := range map[int]map[string]TenantPolicy{
-		0: {"a": {MaxClass: "Sheddable"}}, // others are not clamped
-		1: {"*": {MaxClass: "sheddable"}, "a": {MaxClass: "default"}, "b": {Class: "default"}, "c": {Class: "critical", MaxClass: "default"}},
-		2: {"*": {MaxClass: "Sheddable"}, "a": {MaxClass: "sheddable"}},
-	} {
-		cfg := DefaultConfig()
-		cfg.TenantPolicies = policies
-		if got := cfg.HighestUsable(); got != want {
-			t.Errorf("%v: %d, want %d", policies, got, want)
-		}
-	}
-}

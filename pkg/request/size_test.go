@@ -1,8 +1,10 @@
 package request
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/pkg/estimate"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
@@ -13,6 +15,53 @@ func TestStatedCost(t *testing.T) {
 		s.cfg.TrustedHeaders.Cost = "x-cost"
 		if got := s.must(t).StatedCost; got != want {
 			t.Errorf("%q: cost %d", value, got)
+		}
+	}
+}
+
+// The cost in tokens is estimated from the prompt and the longest answers, by the most exact that is known: the gateway's
+// count, Envoy's, the text in the body, or the body's length.
+func TestSize(t *testing.T) {
+	const unknown = estimate.Unknown
+	text := strings.Repeat("abcd", 100)
+	size := func(tokens, text, length, answers, most int64) estimate.Request {
+		return estimate.Request{Tokens: tokens, Text: text, Length: length, Answers: answers, MaxOutput: most}
+	}
+	envoy := &EnvoyRead{Model: "m", Input: 200, Most: 50}
+	for _, test := range []struct {
+		name, path, body string
+		headers          []string
+		envoyRead        *EnvoyRead
+		want             estimate.Request
+		loose            bool
+	}{
+		{"the text", "/v1/completions", `{"prompt":"` + text + `"}`, nil, nil, size(unknown, 400, unknown, 1, unknown), false},
+		{"the length as well", "/v1/completions", `{"prompt":"hi"}`, headers("content-length", "15"), nil, size(unknown, 2, 15, 1, unknown), false},
+		{"a limit", "/v1/completions", `{"prompt":"hi","max_tokens":10,"n":3,"best_of":5}`, nil, nil, size(unknown, 2, unknown, 5, 10), false},
+		{"the larger of two, since engines differ", "/v1/chat/completions", `{"max_tokens":10,"max_completion_tokens":30}`, nil, nil, size(unknown, 0, unknown, 1, 30), false},
+		{"another API's limit", "/v1/chat/completions", `{"max_output_tokens":10}`, nil, nil, size(unknown, 0, unknown, 1, unknown), false},
+		{"of responses", "/v1/responses", `{"max_output_tokens":10}`, nil, nil, size(unknown, 0, unknown, 1, 10), false},
+		{"of messages", "/v1/messages", `{"max_tokens":10}`, nil, nil, size(unknown, 0, unknown, 1, 10), false},
+		{"0 says none", "/v1/chat/completions", `{"max_tokens":0,"max_completion_tokens":9}`, nil, nil, size(unknown, 0, unknown, 1, unknown), false},
+		{"two prompts", "/v1/completions", `{"prompt":["` + text + `","` + text + `"],"n":16}`, nil, nil, size(unknown, 800, unknown, 32, unknown), false},
+		{"so many answers that they do not overflow", "/v1/completions", `{"prompt":["",""],"n":1e300}`, nil, nil, size(unknown, 0, unknown, 2*estimate.MaxTokens, unknown), false},
+		{"no output", "/v1/embeddings", `{"input":"` + text + `","max_tokens":9}`, nil, nil, size(unknown, 400, unknown, 1, 0), false},
+		{"pairs", "/rerank", `{"query":"` + text + `","documents":["` + text + `","` + text + `"]}`, nil, nil, size(unknown, 1600, unknown, 1, 0), false},
+		{"a path that others cut off elsewhere", "/v1/completions%3f/v1/embeddings", `{"input":"hi"}`, nil, nil, size(unknown, 2, unknown, 1, unknown), false},
+		{"the gateway's count", "/v1/completions", `{"prompt":"hi"}`, headers("x-input", "77"), envoy, size(77, 2, unknown, 1, 50), true},
+		{"no number is no count", "/v1/completions", `{"prompt":"hi"}`, headers("x-input", "-5"), nil, size(unknown, 2, unknown, 1, unknown), false},
+		{"Envoy's", "/v1/completions", `{"prompt":"hi","max_tokens":500}`, nil, envoy, size(200, 2, unknown, 1, 50), true},
+		{"Envoy's, without output", "/v1/embeddings", `{"input":"hi"}`, nil, envoy, size(200, 2, unknown, 1, 0), false},
+		{"Envoy's, without a limit", "/v1/completions", `{"prompt":"hi","max_tokens":9}`, nil, &EnvoyRead{Input: 3, Most: unknown}, size(3, 2, unknown, 1, 9), false},
+		{"a form's files are no text", "/v1/audio/transcriptions", "", headers("content-type", "multipart/form-data", "content-length", "99"), nil, size(unknown, unknown, unknown, 1, unknown), false},
+	} {
+		s := sent{cfg: DefaultConfig(), mode: FullDuplex, body: test.body, envoyRead: test.envoyRead, end: test.body == ""}
+		s.cfg.TrustedHeaders.InputTokens = "x-input"
+		s.headers = append(headers(":method", "POST", ":path", test.path, "x-gateway-model-name", "m"), test.headers...)
+		q := s.must(t)
+		test.want.Flow, test.want.Model = "m/m", "m"
+		if q.Size != test.want || q.LooseLimit != test.loose {
+			t.Errorf("%s: %+v, %v\nwant %+v", test.name, q.Size, q.LooseLimit, test.want)
 		}
 	}
 }

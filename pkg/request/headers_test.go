@@ -1,0 +1,40 @@
+package request
+
+import (
+	"slices"
+	"testing"
+)
+
+// Weir's own headers and those that it trusts never reach the model server. What a client names as the destination does not
+// either.
+func TestControlHeaders(t *testing.T) {
+	s := sent{cfg: DefaultConfig(), headers: chat("x-gateway-model-name", "m", "x-gateway-destination-endpoint", "evil", "x-cost", "1",
+		"x-weir-queue-state", "1", "x-weir-new", "1", "x-weir-new", "2", "x-weird", "1", "x-weir-", "1", "x-llm-d-slo-ttft-ms", "5")}
+	s.cfg.TrustedHeaders.Cost = "x-cost"
+	q := s.must(t)
+	want := []string{"x-cost", "x-gateway-destination-endpoint", "x-gateway-model-name", "x-llm-d-slo-ttft-ms", "x-weir-queue-state"}
+	if got := slices.Sorted(slices.Values(q.rules.AppendNames(nil, q.Control))); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if !slices.Equal(q.Own, []string{"x-weir-new", "x-weir-new"}) || !q.QueueState {
+		t.Errorf("own %q, queue state %v", q.Own, q.QueueState)
+	}
+	if got := q.rules.AppendNames(nil, q.Control&DestinationSlot); !slices.Equal(got, []string{DestinationHeader}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// A header that Weir does not read costs nothing, and the one that it reads a copy of its value.
+func TestHeadersThatAreNotRead(t *testing.T) {
+	cfg := DefaultConfig()
+	r := NewRules(&cfg)
+	value := []byte("Bearer 0123456789abcdef0123456789abcdef")
+	var h Headers
+	if n := testing.AllocsPerRun(100, func() {
+		h = Headers{}
+		h.Add(r, "authorization", value)
+		h.AddString(r, ":path", "/v1/chat/completions")
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
