@@ -30,12 +30,12 @@ func TestEnginesThatNobodyElseWaitsFor(t *testing.T) {
 					rest = append(rest, 1+e)
 				}
 				add(elsewhere, 6*others, 10*time.Millisecond, rest...)
-				x.lasts(30 * time.Second)
+				x.lasts(12 * time.Second)
 				f, g := 0, 0
 				for i := range 12 {
 					f, g = f+x.clients[i].answers, g+x.clients[12+i].answers
 				}
-				if ratio := float64(f) / float64(g); ratio < 0.95 || ratio > 1.05 || f+g < 30*40*9/10 {
+				if ratio := float64(f) / float64(g); ratio < 0.95 || ratio > 1.05 || f+g < 12*40*9/10 {
 					t.Errorf("discipline %d, %d other engines of %s: f has %d answers and g %d", discipline, others, elsewhere, f, g)
 				}
 			}

@@ -120,11 +120,7 @@ type charged struct {
 // less, and no other class's; a reload changes no account of a class that stays; in flight in a class is what it has
 // dispatched and has not ended; and when everything has ended all accounts are empty.
 func TestReloadsKeepAccounts(t *testing.T) {
-	seeds := uint64(300)
-	if testing.Short() {
-		seeds = 60
-	}
-	for seed := range seeds {
+	for seed := range seeds(300) {
 		x := &reloads{T: t, random: rand.New(rand.NewPCG(seed, 18)), now: start}
 		x.cfg = DefaultConfig()
 		x.cfg.Discipline = []Discipline{WFQ, VTC, OneFlow}[seed%3]

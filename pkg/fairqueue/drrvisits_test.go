@@ -150,11 +150,7 @@ func (d drrByVisits) charge(l *level, s *share, r *Request, tag VirtualTime, p *
 // Random arrivals, cancellations, turns, promotions, claims, corrections, requeues, closed lanes and reloads: what is known
 // of the classes without visiting them leads to the same order and the same accounts as visiting all of them.
 func TestTurnsAreThoseOfVisitingAll(t *testing.T) {
-	seeds := uint64(250)
-	if testing.Short() {
-		seeds = 60
-	}
-	for seed := range seeds {
+	for seed := range seeds(250) {
 		random := rand.New(rand.NewPCG(seed, 64))
 		cfg := DefaultConfig()
 		cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Shared, 1_000_000, 1_000_000

@@ -99,15 +99,15 @@ func TestLittleIsKeptOfACrowd(t *testing.T) {
 		mustPush(t, q, &Request{Flow: fmt.Sprint(i), Lane: "crowded", Cost: 1})
 	}
 	q.Drain(nil)
-	for i := range 10_000 {
-		mustPush(t, q, &Request{Flow: fmt.Sprint(i), Lane: Lane(fmt.Sprint(i % 5000)), Cost: 1})
+	for i := range 2 * keptFlows {
+		mustPush(t, q, &Request{Flow: fmt.Sprint(i), Lane: Lane(fmt.Sprint(i % (4 * keptLanes))), Cost: 1})
 	}
 	q.Drain(nil)
 	if lanes, flowLanes, flows := len(q.top.classes[0].freeLanes), len(q.top.classes[0].freeFlowLanes), len(q.top.classes[0].flows.free); lanes > keptLanes ||
 		flowLanes > keptFlows || flows > keptFlows {
 		t.Errorf("kept: %d lanes, %d lines of flows, %d flows", lanes, flowLanes, flows)
 	}
-	for i := range 5000 {
+	for i := range 4 * keptLanes {
 		mustPush(t, q, &Request{Flow: "wide", Lane: Lane(fmt.Sprint(i)), Cost: 1})
 	}
 	q.Drain(nil)

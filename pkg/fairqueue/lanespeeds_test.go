@@ -106,19 +106,19 @@ func TestSharesHoldBesideFasterLanes(t *testing.T) {
 			weights := map[string]Weight{"a": 4 * WeightOne}
 			slots := map[Lane][]int{"slow": {0}, "fast": several(1, elsewhere)}
 			tenants := []tenant{{"a", "slow", 8, 3}, {"b", "slow", 8, 3}, {"c", "fast", 4 * elsewhere, 1}}
-			served := engines(t, d, weights, slots, tenants, 20_000)
+			served := engines(t, d, weights, slots, tenants, 8_000)
 			if ratio := served[0] / served[1]; ratio < 3.9 || ratio > 4.1 {
 				t.Errorf("%s: 4:1 is %.2f beside a tenant of %d other engines", name, ratio, elsewhere)
 			}
 			// b uses the fast lane as well, where it is alone: that takes nothing from it where it is not.
 			tenants = []tenant{{"a", "slow", 8, 3}, {"b", "slow", 8, 3}, {"b", "fast", 4 * elsewhere, 1}}
-			served = engines(t, d, nil, slots, tenants, 20_000)
+			served = engines(t, d, nil, slots, tenants, 8_000)
 			if ratio := served[0] / served[1]; ratio < 0.95 || ratio > 1.05 {
 				t.Errorf("%s: equals share %.2f where one of them has %d other engines to itself", name, ratio, elsewhere)
 			}
 			// Costs count too.
 			tenants = []tenant{{"a", "slow", 8, 1}, {"b", "slow", 8, 10}, {"c", "fast", 4 * elsewhere, 1}}
-			served = engines(t, d, nil, slots, tenants, 40_000)
+			served = engines(t, d, nil, slots, tenants, 16_000)
 			if ratio := served[0] / served[1]; ratio < 0.95 || ratio > 1.05 {
 				t.Errorf("%s: equals with costs of 1 and 10 share %.2f beside %d other engines", name, ratio, elsewhere)
 			}
@@ -129,7 +129,7 @@ func TestSharesHoldBesideFasterLanes(t *testing.T) {
 // Any number of lanes of different speeds: in each, flows that always wait there share by weight.
 func TestSharesInRandomLanes(t *testing.T) {
 	for name, d := range map[string]Discipline{"wfq": WFQ, "vtc": VTC} {
-		for seed := range uint64(12) {
+		for seed := range seeds(12) {
 			random := rand.New(rand.NewPCG(seed, 3))
 			slots, weights, tenants := map[Lane][]int{}, map[string]Weight{}, []tenant(nil)
 			for l := range 2 + random.IntN(3) {

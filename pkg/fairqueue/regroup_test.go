@@ -68,7 +68,7 @@ type sent struct {
 // corrected or owed, of flows that wait, are in flight, or are idle.
 func TestOtherNamesChangeNothing(t *testing.T) {
 	for _, discipline := range []Discipline{WFQ, VTC, OneFlow} {
-		for seed := range uint64(24) {
+		for seed := range seeds(24) {
 			random := rand.New(rand.NewPCG(seed, 7))
 			cfg := DefaultConfig()
 			cfg.Discipline, cfg.CapacityMode, cfg.Levels = discipline, Shared, 1+int(seed%2)
@@ -179,7 +179,7 @@ func TestOtherNamesChangeNothing(t *testing.T) {
 func TestRegroupingsAtRandom(t *testing.T) {
 	compared := 0
 	for _, discipline := range []Discipline{WFQ, VTC, OneFlow} {
-		for seed := range uint64(40) {
+		for seed := range seeds(40) {
 			random := rand.New(rand.NewPCG(seed, 8))
 			cfg := DefaultConfig()
 			cfg.Discipline, cfg.CapacityMode, cfg.Levels = discipline, Shared, 1+int(seed%2)
@@ -291,7 +291,7 @@ func TestRegroupingsAtRandom(t *testing.T) {
 			}
 		}
 	}
-	if compared < 10_000 {
+	if compared < 2000 {
 		t.Errorf("only %d leads were compared", compared)
 	}
 }

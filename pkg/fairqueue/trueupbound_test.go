@@ -137,12 +137,8 @@ func (l *ledger) check() error {
 // turn out to be up to ten times as large, or small. Of any two flows that wait, the counters' movements differ by at
 // most l_f + l_g + 2E in any interval, and so does the service, but for what is in flight. With wfq, weights are fixed.
 func TestBoundOfTrueUps(t *testing.T) {
-	sequences := uint64(250)
-	if testing.Short() {
-		sequences = 80
-	}
 	for _, d := range trueUps {
-		for seed := range sequences {
+		for seed := range seeds(250) {
 			if err := randomCosts(t, d, seed); err != nil {
 				t.Fatalf("discipline %d, sequence %d: %v", d, seed, err)
 			}

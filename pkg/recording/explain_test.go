@@ -21,7 +21,7 @@ func TestExplain(t *testing.T) {
 	}
 	text := d.bytes()
 	waited, ended := 0, map[dispatch.Outcome]int{}
-	for number := uint64(1); number <= d.machine.Arrived(); number += 2 {
+	for number := uint64(1); number <= d.machine.Arrived(); number += explained {
 		said, err := d.explain(text, strconv.FormatUint(number, 10))
 		if err != nil {
 			t.Fatalf("request %d: %v", number, err)
@@ -49,7 +49,7 @@ func TestExplain(t *testing.T) {
 			return
 		}
 	}
-	if waited < 20 || ended[dispatch.OutcomePreempted] < 3 || ended[dispatch.OutcomeTTLExpired] < 3 {
+	if few := 6 / int(explained); waited < 7*few || ended[dispatch.OutcomePreempted] < few || ended[dispatch.OutcomeTTLExpired] < few {
 		t.Errorf("%d waited, ended as %v: the run is too tame", waited, ended)
 	}
 	if _, err := d.explain(text, "nobody"); err == nil {

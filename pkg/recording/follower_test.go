@@ -48,7 +48,7 @@ func TestRunKeepsTheRecordingAtItsSize(t *testing.T) {
 func TestRecordingHasItsSize(t *testing.T) {
 	const limit = 256 << 10
 	d := newDriver(t, 6, limit, nil)
-	for i := range 40_000 {
+	for i := range 15_000 {
 		d.step()
 		if i%100 == 0 {
 			if err := d.recorder.Drop(); err != nil {

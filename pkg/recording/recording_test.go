@@ -43,6 +43,7 @@ func TestReplayComesToTheSame(t *testing.T) {
 var (
 	lives     = uint64(20) // of TestRestoreGoesOn
 	oneByteOf = 3          // is changed by TestChangedByteIsNoticed
+	explained = uint64(2)  // one request of so many, by TestExplain
 )
 
 // A recording that has dropped its beginning starts with a checkpoint, from which a replay has the same verdicts, with
