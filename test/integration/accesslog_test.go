@@ -28,6 +28,7 @@ func TestAccessLogCannotBeForged(t *testing.T) {
 	}
 	for _, config := range envoyrun.Shipped() {
 		t.Run(config, func(t *testing.T) {
+			t.Parallel()
 			s := start(t, setup{envoys: []string{config}, noEPP: config == "direct"})
 			fields := slices.Sorted(slices.Values(logFields))
 			if config != "direct" {

@@ -111,6 +111,14 @@ func (c *contest) attained() (attacker, honest int, ratio float64) {
 	c.over.Store(true)
 	c.workers.Wait()
 	c.epp.settled()
+	attacker, honest = c.had()
+	ratio = float64(attacker) / float64(honest)
+	c.t.Logf("the attacker has %d, the honest one %d: ratio %.3f", attacker, honest, ratio)
+	return attacker, honest, ratio
+}
+
+// had returns what both have attained so far, in all rounds, or in all of the contest if there were none.
+func (c *contest) had() (attacker, honest int) {
 	rounds := c.rounds
 	if rounds == nil {
 		rounds = [][2]time.Time{{c.began, time.Now()}}
@@ -127,14 +135,13 @@ func (c *contest) attained() (attacker, honest int, ratio float64) {
 			}
 		}
 	}
-	ratio = float64(attacker) / float64(honest)
-	c.t.Logf("the attacker has %d, the honest one %d: ratio %.3f", attacker, honest, ratio)
-	return attacker, honest, ratio
+	return attacker, honest
 }
 
 // Who asks for far more than it uses, is idle, and gets the refund when it is back, has saved nothing. Each time it is
 // somebody of whom nothing is known, so that each of its three first answers is charged with 1,000 tokens, and has ten.
 func TestInflatedLimitsAndLateRefundsDoNotPay(t *testing.T) {
+	t.Parallel()
 	server := modelsim.Fixed(4, 5*time.Millisecond)
 	server.EarlyStop = 0.1
 	var release atomic.Pointer[chan struct{}]
@@ -175,8 +182,9 @@ func TestInflatedLimitsAndLateRefundsDoNotPay(t *testing.T) {
 
 // Who looks harmless, is served more than it was charged, and leaves with the debt, finds it when it comes back.
 func TestComingBackDoesNotShedDebt(t *testing.T) {
+	t.Parallel()
 	c := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, modelsim.Fixed(4, 5*time.Millisecond), by("honest", plain()))
-	for deadline := time.Now().Add(8 * time.Second); time.Now().Before(deadline); {
+	for range 20 {
 		c.attack(48, func(int) ask { return by("attacker", completion(10, 1)) }) // estimated at the floor
 		c.attack(4, func(int) ask { return by("attacker", completion(10, 800)) })
 		for range 3 { // comes and goes
@@ -191,6 +199,7 @@ func TestComingBackDoesNotShedDebt(t *testing.T) {
 // Who holds one answer open for long, and then sends many requests at once, has banked nothing meanwhile.
 // TestHourAndBurst in pkg/flowcontrol holds one for an hour.
 func TestHeldStreamAndBurst(t *testing.T) {
+	t.Parallel()
 	c := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, modelsim.Fixed(4, 10*time.Millisecond), by("honest", plain()))
 	c.attack(20, func(int) ask { return by("attacker", plain()) })
 	// A good kilobyte in pieces of 25 bytes, one each 400 ms.
@@ -215,6 +224,7 @@ func TestHeldStreamAndBurst(t *testing.T) {
 
 // Who is known by a key has one share, whatever names it invents.
 func TestVerifiedIdentityCannotMultiply(t *testing.T) {
+	t.Parallel()
 	const config = inTokens + `flows: { key: ["header:x-llm-d-inference-fairness-id"], discipline: vtc }
 requestBody: always
 `
@@ -234,6 +244,7 @@ requestBody: always
 // Who may name flows has a share for each name, as docs/security.md says; and a name that is used only once does not
 // get more than one that stays.
 func TestInventedNamesHaveAShareEach(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		workers int
@@ -244,6 +255,7 @@ func TestInventedNamesHaveAShareEach(t *testing.T) {
 		{"three at a time, each used once", 3, func(worker, i int) string { return fmt.Sprintf("attacker-%d-%d", worker, i) }, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			k := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, modelsim.Fixed(4, 5*time.Millisecond), by("honest", plain()))
 			k.round(func() {
 				var workers sync.WaitGroup
@@ -290,6 +302,7 @@ func (c *contest) stream(tenant, body string, most int) (n int) {
 
 // Nobody gains by a limit below what the engine makes, by never asking for the usage, or by leaving before the end.
 func TestUnderstatedLimitsDoNotPay(t *testing.T) {
+	t.Parallel()
 	const prompt = `"model":"tiny","messages":[{"role":"user","content":"write a story"}],"ignore_eos":true`
 	const hidden = 1 << 20 // to the end
 	for _, c := range []struct {
@@ -304,7 +317,7 @@ func TestUnderstatedLimitsDoNotPay(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // most of the time is waiting, and all are as slow as the machine is
-			server := modelsim.Fixed(4, 160*time.Millisecond)
+			server := modelsim.Fixed(4, 480*time.Millisecond)
 			server.DefaultOutputTokens = 160
 			honest := by("honest", strings.TrimSuffix(completion(20, 160), "}")+`,"stream":true,"stream_options":{"include_usage":true}}`)
 			k := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, server, honest)
@@ -321,7 +334,12 @@ func TestUnderstatedLimitsDoNotPay(t *testing.T) {
 					}
 				})
 			}
-			time.Sleep(8 * time.Second)
+			within(t, 2*patience, "enough is measured", func() error {
+				if _, got := k.had(); got < 20*2*4*(20+2*160) {
+					return fmt.Errorf("honest has attained %d", got)
+				}
+				return nil
+			})
 			over.Store(true)
 			workers.Wait()
 			k.wantNoGain()
@@ -393,19 +411,20 @@ requestQueueController: { watermarkPerBackend: 64, lowerBoundPerBackend: 64, upp
 }
 
 // What answers without usage are charged by time is within 15 % of what they have really cost, in the sum over many: of
-// those that are read to the end, and of those whose clients leave. The model server makes 200 tokens a second for each
-// request; prompts have 200 tokens and a flow's answers 90 to 110. With usage: none Weir is told that rate; else it learns
+// those that are read to the end, and of those whose clients leave. The model server makes 25 tokens a second for each
+// request, which it keeps to also on a busy machine; prompts have 200 tokens and a flow's answers 90 to 110. With usage: none Weir is told that rate; else it learns
 // it from answers of others that do have usage.
 func TestChargedByTime(t *testing.T) {
-	const warm, many = 25, 120
+	t.Parallel()
+	const warm, many = 32, 48
 	for _, c := range []struct{ name, envoy, config string }{
-		{"usage none", "recommended", "usage: none\ntokens: { output: { coldRate: 200 } }\n"},
+		{"usage none", "recommended", "usage: none\ntokens: { output: { coldRate: 25 } }\n"},
 		{"usage not asked for", "usage", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // most of the time is waiting
 			server := modelsim.Fixed(0, 0)
-			server.Engine = engine.Config{Step: engine.StepTime{Base: 5 * time.Millisecond}, Seed: 1}
+			server.Engine = engine.Config{Step: engine.StepTime{Base: 40 * time.Millisecond}, Seed: 1}
 			server.Records, server.RecordBodyBytes, server.TagHeader = 1<<12, 0, "x-tenant"
 			s := start(t, setup{models: []modelsim.Config{server}, envoys: []string{c.envoy}, config: `cost: tokens
 requestQueueController: { watermarkPerBackend: 16, lowerBoundPerBackend: 16, upperBoundPerBackend: 16 }
@@ -422,7 +441,7 @@ requestBody: always
 			all := func(tenant string, n int, one func(length int) (string, int)) {
 				var next atomic.Int64
 				var workers sync.WaitGroup
-				for range 8 {
+				for range 16 {
 					workers.Go(func() {
 						for i := next.Add(1); i <= int64(n); i = next.Add(1) {
 							text, most := one(90 + int(i*7%21))
@@ -433,7 +452,7 @@ requestBody: always
 				workers.Wait()
 				s.epp.settled()
 			}
-			all("others", 12, func(length int) (string, int) { return body(length, true), toTheEnd })
+			all("others", 16, func(length int) (string, int) { return body(length, true), toTheEnd })
 			for tenant, one := range map[string]func(length int) (string, int){
 				"stays":  func(length int) (string, int) { return body(length, false), toTheEnd },
 				"leaves": func(length int) (string, int) { return body(1000, false), length },
@@ -466,6 +485,7 @@ func TestUsageKeepsEveryByteUnderLoad(t *testing.T) {
 	t.Parallel()
 	for _, config := range []string{"usage", "gate"} {
 		t.Run(config, func(t *testing.T) {
+			t.Parallel()
 			edit, first := lettingTrailersThrough, uint64(0)
 			if config == "gate" { // as in TestUsageKeepsEveryByte
 				edit, first = envoyrun.Edits(lettingTrailersThrough, envoyrun.ReadUsage), withToken

@@ -72,6 +72,7 @@ func TestBodiesThatStop(t *testing.T) {
 	t.Parallel()
 	for _, envoy := range []string{"full-duplex", "recommended"} {
 		t.Run(envoy, func(t *testing.T) {
+			t.Parallel()
 			s := collects(t, envoy, "limits: { bodyTimeout: 1s }\n")
 			for _, begun := range []string{"", `{"mo`} {
 				u := s.upload("x", 100)
@@ -139,6 +140,7 @@ func TestFormsHaveAModel(t *testing.T) {
 		"--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nchat\r\n--b--\r\n"
 	for _, envoy := range []string{"recommended", "full-duplex", "buffered-partial"} {
 		t.Run(envoy, func(t *testing.T) {
+			t.Parallel()
 			bodies := make(chan string, 2)
 			engine := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)

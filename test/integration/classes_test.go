@@ -27,6 +27,7 @@ func inClass(class, tag string, cost int, header ...string) ask {
 // Quanta of 512 and 128, both classes always waiting with requests of 512 tokens: four of the first for each of the
 // second, from the first grant on (parity: dynamo 5).
 func TestClassesShareByQuantum(t *testing.T) {
+	t.Parallel()
 	const grants, workers = 200, 16
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: twoClasses})

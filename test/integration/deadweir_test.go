@@ -16,7 +16,7 @@ import (
 func TestDeadWeirFailsOpen(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{
-		models: []modelsim.Config{modelsim.Fixed(8, 300*time.Millisecond)}, config: oneAtATime("1s"), edit: unhurried,
+		models: []modelsim.Config{modelsim.Fixed(8, 2*time.Second)}, config: oneAtATime("1s"), edit: unhurried,
 	})
 	streamed := s.begin(ask{body: chat("tiny", true)})
 	s.running(1)

@@ -33,6 +33,7 @@ var protocols = map[string]*http.Client{"HTTP/1.1": client, "HTTP/2": client2}
 func everyDeparture(t *testing.T, test func(s *scene, a ask)) {
 	for phase, config := range phases {
 		t.Run(phase, func(t *testing.T) {
+			t.Parallel()
 			envoys := []string{"recommended", "full-duplex"}
 			s := start(t, setup{envoys: envoys, models: []modelsim.Config{slow()}, config: config})
 			for i, envoy := range envoys {
@@ -147,6 +148,7 @@ func TestUnreadAnswersHoldNothing(t *testing.T) {
 	t.Parallel()
 	for _, m := range modes {
 		t.Run(m.config, func(t *testing.T) {
+			t.Parallel()
 			begun := make(chan struct{})
 			s := before(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)

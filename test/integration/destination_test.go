@@ -12,6 +12,7 @@ func TestDestination(t *testing.T) {
 	t.Parallel()
 	for _, m := range modes {
 		t.Run(m.config, func(t *testing.T) {
+			t.Parallel()
 			s := start(t, setup{envoys: []string{m.config}, models: []modelsim.Config{recorded(8), recorded(8), recorded(8)}})
 			for range 12 {
 				wantServed(t, "a request", s.send(ask{}))

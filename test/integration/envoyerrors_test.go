@@ -47,6 +47,7 @@ func TestWeirsRejectionsStayAsTheyAre(t *testing.T) {
 	bare := func(b envoyrun.Bootstrap) error { delete(b.ConnectionManager(), "local_reply_config"); return nil }
 	for _, m := range modes {
 		t.Run(m.config, func(t *testing.T) {
+			t.Parallel()
 			config := single + "fairRequestQueue: { totalCapacity: 1, flowCapacity: 1 }\nlimits: { maxBodyBytes: 10000 }\n"
 			v := newValve()
 			shaped := start(t, setup{envoys: []string{m.config}, config: config, models: v.one()})

@@ -47,6 +47,7 @@ func crowd(t *testing.T, weights string, grants int, flows ...string) []string {
 
 // Flows that always have requests waiting are served by their weights: 1:2:4 within 3 %, over 700 grants.
 func TestServedByWeight(t *testing.T) {
+	t.Parallel()
 	const grants = 700
 	served := map[string]int{}
 	for _, tenant := range crowd(t, "{ two: 2, four: 4 }", grants, "one", "two", "four") {
@@ -62,6 +63,7 @@ func TestServedByWeight(t *testing.T) {
 
 // Flows of equal weight never differ by more than one request, at any grant.
 func TestEqualFlows(t *testing.T) {
+	t.Parallel()
 	flows := []string{"a", "b", "c"}
 	served := map[string]int{}
 	for i, tenant := range crowd(t, "{}", 300, flows...) {
@@ -79,6 +81,7 @@ func TestEqualFlows(t *testing.T) {
 // A flood of 64 closed-loop workers delays a quiet flow by at most one grant between its enqueue and its own grant,
 // however long the flood has lasted; with newcomers first, by none.
 func TestFloodBesideAQuietFlow(t *testing.T) {
+	t.Parallel()
 	t.Run("ties by arrival", func(t *testing.T) { floodBesideAQuietFlow(t, byTenant, 1) })
 	t.Run("newcomers first", func(t *testing.T) {
 		floodBesideAQuietFlow(t, "flows: { key: [\"header:x-tenant\"], tieBreak: newcomer }\n", 0)
@@ -142,12 +145,13 @@ func floodBesideAQuietFlow(t *testing.T, flows string, most int) {
 	}
 }
 
-// The same without a valve: two requests per second beside the flood, over five seconds, on a server of 20 ms per
+// The same without a valve: two requests per second beside the flood, over five seconds, on a server of 100 ms per
 // request. The flood's grants between the quiet client's sending and its grant are counted: one more than the bound can
 // slip in while the request is on its way.
 func TestTwoRequestsPerSecondBesideAFlood(t *testing.T) {
+	t.Parallel()
 	cfg := recorded(1)
-	cfg.Engine.ServiceTime = 20 * time.Millisecond
+	cfg.Engine.ServiceTime = 100 * time.Millisecond
 	s := start(t, setup{models: []modelsim.Config{cfg}, config: byTenant + single})
 	var flood sync.WaitGroup
 	var over atomic.Bool
@@ -178,6 +182,7 @@ func TestTwoRequestsPerSecondBesideAFlood(t *testing.T) {
 // No later request overtakes waiting ones, even inside the band, where the stock would let an arrival bypass an empty
 // queue.
 func TestNoBarging(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{
 		models: []modelsim.Config{v.on(recorded(8))},

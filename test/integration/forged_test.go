@@ -99,6 +99,7 @@ func TestForgedDestination(t *testing.T) {
 	const each = 16
 	for _, config := range envoyrun.Shipped() {
 		t.Run(config, func(t *testing.T) {
+			t.Parallel()
 			f := startForger(t, config, nil)
 			if f.epp != nil {
 				// Turn by turn: exactly half.
@@ -129,6 +130,7 @@ func TestForgedDestinationThatReachesWeir(t *testing.T) {
 	t.Parallel()
 	for _, m := range modes {
 		t.Run(m.config, func(t *testing.T) {
+			t.Parallel()
 			f := startForger(t, m.config, envoyrun.KeepHeader(destinationHeader))
 			if forged, other := f.forge(8); forged != 16 || other != 16 {
 				t.Errorf("%d came to the forged member, %d to the other; want halves of 32", forged, other)

@@ -36,6 +36,7 @@ func TestShippedGateNamesItsRole(t *testing.T) {
 		}, true, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			const text = "data: a token\n\n"
 			server := func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)

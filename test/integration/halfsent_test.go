@@ -50,6 +50,7 @@ func TestHalfSentRequestsHoldNothing(t *testing.T) {
 	t.Parallel()
 	for _, m := range modes {
 		t.Run(m.config, func(t *testing.T) {
+			t.Parallel()
 			s := start(t, setup{
 				envoys: []string{m.config}, config: "profile: recommended\n",
 				edit: envoyrun.KeepHeader("x-gateway-model-name"),
@@ -89,6 +90,7 @@ func TestHalfSentRequestsWithoutTheFilter(t *testing.T) {
 	t.Parallel()
 	for _, config := range []string{"recommended", "header-only", "streamed"} {
 		t.Run(config, func(t *testing.T) {
+			t.Parallel()
 			s := start(t, setup{
 				envoys: []string{config},
 				edit: envoyrun.Edits(

@@ -13,6 +13,7 @@ import (
 // The bytes of bodies that Weir reports are those that it holds while requests wait: none in BUFFERED, where Envoy has
 // them, unless Weir has to replace the model in them, and all in FULL_DUPLEX_STREAMED.
 func TestBodyBytesAreThoseHeld(t *testing.T) {
+	t.Parallel()
 	const count, length = 10, 8 << 20
 	for _, test := range []struct {
 		name, envoy, model string
@@ -23,6 +24,7 @@ func TestBodyBytesAreThoseHeld(t *testing.T) {
 		{"FULL_DUPLEX_STREAMED", "full-duplex", "tiny", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			v := newValve()
 			s := start(t, setup{
 				envoys: []string{test.envoy}, models: v.one(), flags: []string{"--enable-pprof"},

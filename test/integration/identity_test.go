@@ -83,6 +83,7 @@ flows: { key: ["header:x-llm-d-inference-fairness-id", "model"], anonymous: shar
 
 // A tenant that is called like a model's flow, or like that of unknown models, is another flow.
 func TestNobodyClaimsAFlowOfModels(t *testing.T) {
+	t.Parallel()
 	const key = `flows: { key: ["header:x-llm-d-inference-fairness-id", "model"], unknownModels: shared }
 models: [ { name: tiny } ]
 `

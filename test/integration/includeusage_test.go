@@ -131,6 +131,7 @@ func TestIncludeUsage(t *testing.T) {
 	for _, way := range showing {
 		for _, length := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, announced length %v", way.name, length), func(t *testing.T) {
+				t.Parallel()
 				server := &engineThatReports{sent: map[string]string{}, length: length}
 				s := before(t, server, setup{envoys: []string{way.envoy}, config: asking, edit: way.edit})
 				answers := 0
@@ -178,6 +179,7 @@ func TestIncludeUsageNeedsBothBodies(t *testing.T) {
 	t.Parallel()
 	for _, envoy := range []string{"recommended", "streamed"} {
 		t.Run(envoy, func(t *testing.T) {
+			t.Parallel()
 			server := &engineThatReports{sent: map[string]string{}}
 			server.cut.Store(1 << 20)
 			s := before(t, server, setup{envoys: []string{envoy}, config: asking})
@@ -201,6 +203,7 @@ func TestRealClientSeesNoUsage(t *testing.T) {
 	want := <-start(t, setup{models: models}).python(streams)
 	for _, way := range showing {
 		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
 			s := start(t, setup{envoys: []string{way.envoy}, models: models, config: asking, edit: way.edit})
 			got := <-s.python(streams)
 			for name, w := range want {

@@ -74,6 +74,7 @@ flows: { key: ["header:x-tenant"] }
 // server that has it, and no other: another tenant's small requests keep flowing through the other two, within their
 // bounds, as if there were only those.
 func TestOneGiantPromptClosesOneServer(t *testing.T) {
+	t.Parallel()
 	const bound = 5000
 	v := newValve()
 	server := modelsim.Fixed(64, 5*time.Millisecond)

@@ -12,7 +12,7 @@ import (
 )
 
 // patience bounds every wait for a state, far above what any of them takes, so that only a defect reaches it.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // eventually waits until condition returns nil, and otherwise fails the test with its last error.
 func eventually(t *testing.T, what string, condition func() error) {

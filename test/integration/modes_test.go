@@ -21,6 +21,7 @@ func TestEveryMode(t *testing.T) {
 	for _, m := range modes {
 		configs = append(configs, m.config)
 		t.Run(m.config, func(t *testing.T) {
+			t.Parallel()
 			b := startBattery(t, m)
 			for _, part := range []struct {
 				name string

@@ -70,6 +70,7 @@ func TestInventedModelsLockNobodyOut(t *testing.T) {
 	t.Parallel()
 	for _, unknown := range []string{"own", "shared"} {
 		t.Run(unknown, func(t *testing.T) {
+			t.Parallel()
 			v := newValve()
 			s := start(t, setup{models: v.one(), config: single + fmt.Sprintf(
 				"fairRequestQueue: { totalCapacity: 100, flowCapacity: 10 }\nflows: { unknownModels: %s }\nmodels: [ { name: tiny } ]\n", unknown)})

@@ -27,6 +27,7 @@ func parsing(events float64) func(envoyrun.Bootstrap) error {
 // no names, are charged as without usage. All else is charged exactly, since Envoy parses only the events that can have
 // usage where names tell which: three of messages and one of responses.
 func TestThreeParsedEvents(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{
 		envoys: []string{"recommended"}, models: []modelsim.Config{modelsim.Fixed(4, 20*time.Millisecond)},
 		config: inTokens, edit: parsing(3),

@@ -72,6 +72,7 @@ func TestPreemption(t *testing.T) {
 	t.Parallel()
 	for _, config := range []string{"recommended", "gate", "full-duplex", "header-only"} {
 		t.Run(config, func(t *testing.T) {
+			t.Parallel()
 			v := newValve()
 			// Its work takes a moment, so that an abort can be observed.
 			engine := []modelsim.Config{v.on(modelsim.Fixed(1, 10*time.Millisecond))}
@@ -146,6 +147,7 @@ func TestPreemptionBeforeTheFirstToken(t *testing.T) {
 	t.Parallel()
 	for config, preempted := range map[string]bool{"gate": true, "full-duplex": true, "recommended": false} {
 		t.Run(config, func(t *testing.T) {
+			t.Parallel()
 			engine := modelsim.Fixed(1, time.Minute)
 			s := start(t, setup{envoys: []string{config}, models: []modelsim.Config{engine}, config: smgTwoSlots})
 			// Any answer shows Weir the gate: here one whose client leaves.

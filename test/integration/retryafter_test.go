@@ -77,6 +77,7 @@ func span(moments []moment) time.Duration {
 // Real clients retry to the millisecond. 200 clients that are rejected together get 200 different times, so that they
 // do not retry together; while the drain rate is unknown, 10 ms apart.
 func TestRetryAfterIsSpread(t *testing.T) {
+	t.Parallel()
 	v := newValve()
 	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { totalCapacity: 1, flowCapacity: 1 }\n"})
 	s.begin(from("a"))
@@ -102,14 +103,17 @@ func TestRetryAfterIsSpread(t *testing.T) {
 // A client that retries whenever it likes, with two hundred rejections in a short time, is never told more than the end
 // of a short queue's schedule, and does not push back others: the next client's time is as if it were the second.
 func TestRetryAfterIsNotPushed(t *testing.T) {
+	t.Parallel()
 	v := newValve()
-	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { totalCapacity: 1, flowCapacity: 1 }\n"})
+	s := start(t, setup{
+		models: v.one(), config: byTenant + single + "fairRequestQueue: { totalCapacity: 1, flowCapacity: 1, queueTTL: 1h }\n",
+	})
 	s.begin(from("a"))
 	s.epp.waitFor(1, "weir_stock_level")
 	s.begin(from("a"))
 	s.epp.waitFor(1, "weir_queue_length")
 	latest := 0
-	for range 500 {
+	for range 200 {
 		got := s.send(from("noisy"))
 		if got.reason() != "queue-full" {
 			t.Fatalf("got %d %q %v", got.status, got.reason(), got.err)
@@ -126,6 +130,7 @@ func TestRetryAfterIsNotPushed(t *testing.T) {
 
 // Retries follow the rate at which the queue drains, as the latest releases have shown.
 func TestRetryAfterFollowsTheDrain(t *testing.T) {
+	t.Parallel()
 	cfg := recorded(1)
 	cfg.Engine.ServiceTime = 60 * time.Millisecond // far from the 10 ms of an unknown rate
 	s := start(t, setup{
@@ -173,6 +178,7 @@ func TestRetryAfterFollowsTheDrain(t *testing.T) {
 // Requests that were sent together end together: 16 slots of 2 s, again and again, and between two releases of a burst no
 // time goes by. A client that finds the queue full is told when it will have drained, not the least time.
 func TestRetryAfterWhereSlotsEndTogether(t *testing.T) {
+	t.Parallel()
 	const slots, waiting = 16, 160
 	const service = 2 * time.Second
 	cfg := modelsim.Fixed(slots, service)

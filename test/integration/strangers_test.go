@@ -79,6 +79,7 @@ func TestClientsThatForgeWhoTheyAre(t *testing.T) {
 		"jwt":         {"alice", "Bearer " + token(t, issuer(), "bob")},
 	} {
 		t.Run(config, func(t *testing.T) {
+			t.Parallel()
 			v := newValve()
 			s := start(t, setup{
 				envoys: []string{config}, strange: true, config: strangersConfig,
@@ -136,6 +137,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 	}
 	for config, wrong := range map[string]string{"api-keys": "Bearer guessed", "jwt": "Bearer " + token(t, impostor, "alice")} {
 		t.Run(config, func(t *testing.T) {
+			t.Parallel()
 			s := start(t, setup{envoys: []string{config}, strange: true, config: strangersConfig})
 			for _, authorization := range []string{"", wrong, "Basic " + keyOfTeamA} {
 				wantEnvoysError(t, s.send(ask{header: append(forgery(1), "authorization", authorization)}), 401, "unauthenticated")

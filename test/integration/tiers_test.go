@@ -97,6 +97,7 @@ func promoted(order []string) []string {
 // A flood in the highest tier leaves a tenth of the dispatches to the tiers it starves, no more and no less, and they
 // take turns: the lowest first, since none has had a turn yet.
 func TestStarvedTiersShareThePromotionBudget(t *testing.T) {
+	t.Parallel()
 	s, order, _, end := starvedByAFlood(t, false, 1000, 40)
 	defer end()
 	turns := promoted(order)
@@ -124,6 +125,7 @@ func TestStarvedTiersShareThePromotionBudget(t *testing.T) {
 // The same with a flood that may preempt: a promoted request keeps its slot to the end. One that came in order before
 // the flood does not, which shows that preemption is active.
 func TestPromotedRequestsAreNotPreempted(t *testing.T) {
+	t.Parallel()
 	s, order, starved, end := starvedByAFlood(t, true, 200, 10)
 	if n := len(promoted(order)); n < 18 || n > 22 {
 		t.Errorf("%d promotions in 200 dispatches, want 20 ± 2", n)
@@ -153,8 +155,10 @@ func TestPromotedRequestsAreNotPreempted(t *testing.T) {
 // Promotion is bounded in slots too, not only in dispatches: bulk requests that run a hundred times as long as the
 // flood's never hold more than the budget's share, or one.
 func TestLongPromotedLeasesKeepToTheirShare(t *testing.T) {
+	t.Parallel()
 	for slots, most := range map[int]int{4: 1, 20: 2} {
 		t.Run(fmt.Sprintf("%d slots", slots), func(t *testing.T) {
+			t.Parallel()
 			cfg := modelsim.Fixed(slots, 4*time.Millisecond)
 			cfg.Records, cfg.TagHeader = 1, "x-tenant"
 			cfg.Quirk = modelsim.Quirk{
@@ -205,6 +209,7 @@ func (p *pending) over() bool {
 
 // With tiers that share by weight instead of rank, under a permanent backlog each gets its share of the grants.
 func TestWeightedTiers(t *testing.T) {
+	t.Parallel()
 	const grants, workers = 1000, 24
 	shares := map[string]float64{"critical": 0.7, "default": 0.2, "sheddable": 0.1}
 	v := newValve()

@@ -18,6 +18,7 @@ func TestTwoFilters(t *testing.T) {
 	t.Parallel()
 	for _, config := range []string{"recommended", "header-only", "full-duplex", "streamed"} {
 		t.Run(config, func(t *testing.T) {
+			t.Parallel()
 			s := start(t, setup{
 				envoys: []string{config}, models: []modelsim.Config{recorded(8)}, config: byTenant + single,
 				edit: func(b envoyrun.Bootstrap) error {

@@ -57,6 +57,7 @@ const messageStop = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 func wantAlike(t *testing.T, answers []reportedAnswer) {
 	for _, config := range []string{"usage", "als", "streamed", "full-duplex"} {
 		t.Run(config, func(t *testing.T) {
+			t.Parallel()
 			s := before(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				n, err := strconv.Atoi(r.Header.Get("x-answer"))
@@ -93,7 +94,10 @@ func wantAlike(t *testing.T, answers []reportedAnswer) {
 	}
 }
 
-func TestCachedTokensAreAPartOfTheInput(t *testing.T) { wantAlike(t, cachedAnswers) }
+func TestCachedTokensAreAPartOfTheInput(t *testing.T) {
+	t.Parallel()
+	wantAlike(t, cachedAnswers)
+}
 
 // What has no answer to produce reports its prompt alone, and that is its whole usage.
 var outputlessAnswers = []reportedAnswer{
@@ -123,4 +127,7 @@ var outputlessAnswers = []reportedAnswer{
 	},
 }
 
-func TestWhatHasNoOutputHasUsage(t *testing.T) { wantAlike(t, outputlessAnswers) }
+func TestWhatHasNoOutputHasUsage(t *testing.T) {
+	t.Parallel()
+	wantAlike(t, outputlessAnswers)
+}

@@ -80,6 +80,7 @@ func TestUsageFromTheLog(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"als", "auto"} {
 		t.Run(way, func(t *testing.T) {
+			t.Parallel()
 			s := start(t, setup{
 				envoys: []string{"als"}, models: []modelsim.Config{modelsim.Fixed(4, 5*time.Millisecond)},
 				config: inTokens + "requestBody: always\nusage: " + way + "\n",
@@ -174,6 +175,7 @@ func TestEndsInTheLog(t *testing.T) {
 		{name: "the server refuses", end: "whole", client: "HTTP/1.1", quirk: modelsim.Quirk{Status: 400}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			s := start(t, setup{envoys: []string{"als"}, models: []modelsim.Config{modelsim.Fixed(4, time.Hour)}, config: byLog})
 			s.models[0].Inject(1, c.quirk)
 			a := ask{client: protocols[c.client], body: streamed}

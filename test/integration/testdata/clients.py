@@ -4,12 +4,10 @@ Prints one JSON object: for each call what came back, or the exception, and each
 nothing; the test does.
 """
 
+import importlib
 import json
 import sys
 import time
-
-import anthropic
-import openai
 
 url, what, *rest = sys.argv[1:]
 given = dict(pair.split("=", 1) for pair in rest)
@@ -141,12 +139,17 @@ everything = [chat, chat_stream, completions, completions_stream, responses, res
 streams = [chat_unasked, chat_declined, completions_unasked, chat_asked]
 known = {c.__name__: c for c in everything + streams}
 calls = everything if what == "everything" else [known[name] for name in what.split(",")]
+# Only what is used: importing a client takes a second or two.
+errors = ()
+for library in {"anthropic" if call.__name__.startswith("messages") else "openai" for call in calls}:
+    globals()[library] = importlib.import_module(library)
+    errors += (globals()[library].APIStatusError,)
 results = {}
 for call in calls:
     wire, result = Wire(), {}
     try:
         result["text"], result["tokens"] = call(wire)
-    except (openai.APIStatusError, anthropic.APIStatusError) as e:
+    except errors as e:
         body = e.body if isinstance(e.body, dict) else {}
         # openai unwraps the error of the body, anthropic does not.
         error = body.get("error", body)
