@@ -262,9 +262,7 @@ func TestEachPermissionIsNeeded(t *testing.T) {
 			}
 			if fails := unasked[g.String()]; fails != nil {
 				d.await("it is ready", d.serving("readiness"))
-				if err := fails(d); err != nil {
-					t.Error(err)
-				}
+				d.await("what needs it fails", func() error { return fails(d) }) // as soon as Weir has seen the model server
 			} else if status := d.health("readiness"); status != healthv1.HealthCheckResponse_NOT_SERVING {
 				t.Errorf("readiness is %s", status)
 			}
