@@ -43,20 +43,16 @@ test-cluster: race-cluster test-kube test-chart pages-cluster ## with a cluster:
 test-long: explore random million fuzz every-byte unhappy burst churn upgrade ## the explorer's depths, random machines, a million tenants, fuzzing, odd answers, unhappy requests, large bodies, churn, an upgrade
 
 .PHONY: check
-check: vet lint race unit ## lint, purity, vet, race and unit tests, decisions explored; not on the wire
+check: lint race unit ## lint, purity, vet, race and unit tests, decisions explored; not on the wire
 
 .PHONY: lint
-lint: $(GOLANGCI) ## golangci-lint with .golangci.yml
+lint: $(GOLANGCI) ## golangci-lint with .golangci.yml, go vet among its linters
 	$(GOLANGCI) run ./...
 
 $(GOLANGCI):
 	@mkdir -p $(CACHE)/bin
 	GOBIN=$(abspath $(CACHE))/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_V)
 	@mv $(CACHE)/bin/golangci-lint $@
-
-.PHONY: vet
-vet: ## go vet, once for all tests
-	$(GO) vet -tags e2evllm,upgrade ./...
 
 .PHONY: race
 race: envoy ## unit tests of what has goroutines, under the race detector, with the seeds of its fuzz targets
@@ -69,7 +65,7 @@ race-cluster: envoy test-kube-assets ## unit tests of all others but the core un
 
 .PHONY: unit
 unit: envoy ## all other unit tests: of the core with its decisions explored, of the programs, and the recordings whole
-	ENVOY=$$(hack/envoy.sh) $(GO) test -vet=off -timeout 30m ./pkg/recording \
+	ENVOY=$$(hack/envoy.sh) $(GO) test -short -vet=off -timeout 30m ./pkg/recording \
 		$$($(GO) list ./... | grep -v -e /test/ -e /internal/kubeenv$$ | grep -vxF "$$($(GO) list $(RACE))")
 
 .PHONY: explore
@@ -77,8 +73,9 @@ explore: ## every sequence of events of a few requests, with whole lives of four
 	$(GO) test -timeout 60m -run TestExplore ./pkg/dispatch -explore.whole
 
 .PHONY: random
-random: ## 10,000 random machines, against the properties that a user would state (1 minute)
+random: ## 10,000 random machines, against the properties that a user would state (1 minute), and all random queues
 	$(GO) test -timeout 60m -run TestRandom ./pkg/dispatch -random.runs 10000
+	$(GO) test -timeout 60m ./pkg/fairqueue
 
 .PHONY: million
 million: ## a million identities
@@ -108,7 +105,7 @@ facts: envoy ## what Weir expects of Envoy, on a real one, without Weir; the shi
 
 .PHONY: integration
 integration: envoy openai ## black box on the wire: real Envoy, real binary, real clients
-	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -vet=off -timeout 30m -parallel 4 ./test/integration
+	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -vet=off -timeout 30m -parallel 12 ./test/integration
 
 .PHONY: every-byte
 every-byte: envoy ## five times as many odd answers as in make integration, byte by byte
