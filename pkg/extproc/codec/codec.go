@@ -1,6 +1,9 @@
 package codec
 
 import (
+	"strings"
+	"unsafe"
+
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
@@ -20,11 +23,22 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return c.CodecV2.Unmarshal(data, v)
 	}
-	own := data.Materialize()
+	own := copied(data)
 	if Read(own, m) {
 		return nil
 	}
 	return protobuf.Unmarshal(own, m) // which resets m first
+}
+
+// copied returns a copy of the data. The memory of a Builder is not cleared before it is written, as that of make is: for a
+// large body that would be one pass over it more.
+func copied(data mem.BufferSlice) []byte {
+	var b strings.Builder
+	b.Grow(data.Len())
+	for _, part := range data {
+		b.Write(part.ReadOnlyData())
+	}
+	return unsafe.Slice(unsafe.StringData(b.String()), b.Len())
 }
 
 // Marshal implements encoding.CodecV2.

@@ -87,12 +87,12 @@ func readAny(b []byte, a *anypb.Any) bool {
 	f := fields{rest: b}
 	for f.next() {
 		switch f.tag {
-		case typeURLTag:
+		case keyTag:
 			if !utf8.Valid(f.bytes) {
 				return false
 			}
 			a.TypeUrl = string(f.bytes)
-		case packedTag:
+		case valueTag:
 			a.Value = f.bytes
 		default:
 			return false
@@ -137,12 +137,6 @@ func readStruct(b []byte, s *structpb.Struct, depth int) bool {
 	return !f.bad
 }
 
-// stringValue is the most frequent kind of a Value, with the Value.
-type stringValue struct {
-	value  structpb.Value
-	string structpb.Value_StringValue
-}
-
 func readValue(b []byte, depth int) (v *structpb.Value, ok bool) {
 	f := fields{rest: b}
 	for f.next() {
@@ -154,10 +148,7 @@ func readValue(b []byte, depth int) (v *structpb.Value, ok bool) {
 			if !utf8.Valid(f.bytes) {
 				return nil, false
 			}
-			s := &stringValue{}
-			s.string.StringValue = string(f.bytes)
-			s.value.Kind = &s.string
-			v = &s.value
+			v = structpb.NewStringValue(string(f.bytes))
 		case nullTag:
 			v = &structpb.Value{Kind: &structpb.Value_NullValue{NullValue: structpb.NullValue(f.number)}}
 		case doubleTag:

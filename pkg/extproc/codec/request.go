@@ -29,19 +29,18 @@ const (
 	headersTag      = 1<<fieldShift | wireBytes // of HttpHeaders, HttpTrailers and HeaderMap
 	endOfHeadersTag = 3<<fieldShift | wireVarint
 
-	keyTag      = 1<<fieldShift | wireBytes // of HeaderValue and of the entries of maps
-	valueTag    = 2<<fieldShift | wireBytes // of the same
+	keyTag      = 1<<fieldShift | wireBytes // of HeaderValue and of the entries of maps; the type of an Any
+	valueTag    = 2<<fieldShift | wireBytes // of the same; what is packed in an Any
 	rawValueTag = 3<<fieldShift | wireBytes
 
-	bodyTag               = 1<<fieldShift | wireBytes
-	endOfBodyTag          = 2<<fieldShift | wireVarint
-	endWithoutMessageTag  = 3<<fieldShift | wireVarint
-	requestBodyModeTag    = 1<<fieldShift | wireVarint
-	responseBodyModeTag   = 2<<fieldShift | wireVarint
-	withoutWaitingTag     = 3<<fieldShift | wireVarint
-	filterMetadataTag     = 1<<fieldShift | wireBytes
-	typedMetadataTag      = 2<<fieldShift | wireBytes
-	typeURLTag, packedTag = keyTag, valueTag // of Any
+	bodyTag              = 1<<fieldShift | wireBytes
+	endOfBodyTag         = 2<<fieldShift | wireVarint
+	endWithoutMessageTag = 3<<fieldShift | wireVarint
+	requestBodyModeTag   = 1<<fieldShift | wireVarint
+	responseBodyModeTag  = 2<<fieldShift | wireVarint
+	withoutWaitingTag    = 3<<fieldShift | wireVarint
+	filterMetadataTag    = 1<<fieldShift | wireBytes
+	typedMetadataTag     = 2<<fieldShift | wireBytes
 )
 
 // The parts of a message that come together are allocated together.
