@@ -96,7 +96,7 @@ func (st *mainStream) extendForBody() error {
 	if st.request.ContentLength < slowBody {
 		return nil
 	}
-	return st.extend(time.Until(st.arrival.deadline.at()) + st.cfg.LongestWait)
+	return st.extend(time.Until(st.body.arrival.deadline.at()) + st.cfg.LongestWait)
 }
 
 // countTier counts what the request asked for as its tier and was not given.

@@ -20,7 +20,7 @@ func (st *mainStream) answerHeadersEarly() error {
 
 // headersAnswered reports whether answerHeadersEarly has answered the request headers.
 func (st *mainStream) headersAnswered() bool {
-	return st.arrival != nil && st.modes.request != request.FullDuplex
+	return st.body.arrival != nil && st.modes.request != request.FullDuplex
 }
 
 // answerRequest tells Envoy where a granted request goes. From then on the stream watches the response.
@@ -54,7 +54,7 @@ func (st *mainStream) sendDestination() (next state, err error) {
 		}
 		err = st.send(st.cfg.reply(k, own))
 		if edited {
-			st.dropBody()
+			st.body.drop()
 		}
 		return placed, err
 	}
@@ -131,7 +131,7 @@ func (st *mainStream) answerFullDuplex(k replyKey, own ownPart) error {
 	}
 	if b.seen {
 		err := st.echoRequest(bytes, !b.trailers)
-		st.dropBody()
+		st.body.drop()
 		if err != nil {
 			return err
 		}

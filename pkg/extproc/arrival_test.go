@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 const (
@@ -380,16 +382,15 @@ func TestBodiesAreChargedAsAllocated(t *testing.T) {
 		{-1, []int{1000}, 2000, 1000},
 	} {
 		var memory bodyAccount
-		a := arrival{stream: nobody{}}
-		memory.expect(&a, "x", time.Now(), limits.BodyTimeout, 0)
-		var b requestBody
+		b := requestBody{memory: &memory, limits: &limits}
+		b.await(nobody{}, &request.Request{Tenant: "x", ContentLength: test.announced}, request.FullDuplex, time.Now())
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		var length, came int
 		for _, n := range test.chunks {
 			part := make([]byte, n, n+test.spare)
 			came += cap(part)
-			if err := b.add(part, false, test.announced, &limits, &memory, &a); err != nil {
+			if err := b.add(part, false); err != nil {
 				t.Fatal(err)
 			}
 			length += n
@@ -404,8 +405,7 @@ func TestBodiesAreChargedAsAllocated(t *testing.T) {
 		if held := memory.bytes(); held > test.most {
 			t.Errorf("%d announced, %d came: %d charged, want at most %d", test.announced, length, held, test.most)
 		}
-		memory.release(&a)
-		if memory.bytes() != 0 {
+		if b.drop(); memory.bytes() != 0 {
 			t.Error("not given back")
 		}
 	}

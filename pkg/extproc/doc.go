@@ -18,7 +18,7 @@
 //	firstmessage.go    which chooses the machine: a request's main stream, or its gate
 //	connection.go      the connection that both machines share, and the loop that feeds them
 //	state.go           the main stream's states, and its reaction to every message in every state
-//	readrequest.go     the request is read, by package request (requestbody.go: its body is collected)
+//	readrequest.go     the request is read, by package request (collectbody.go: its body is collected)
 //	admission.go       and offered to the controller, in the handler's goroutine
 //	answerrequest.go   Envoy is told the destination (replies.go: what replies share, and what is a request's own)
 //	watchresponse.go   the response is watched (responsebody.go: its body, where Envoy shows it)
@@ -105,7 +105,7 @@
 // # Goroutines
 //
 // A stream is served by its handler's goroutine, which owns the machine and sends. While it receives a body that it
-// awaits, it gives both away, so that the request can be expelled if it is late or its memory is needed (requestbody.go).
+// awaits, it gives both away, so that the request can be expelled if it is late or its memory is needed (turn.go).
 // A second goroutine, which only receives, starts when the first one has something else to wait for: the queue, or a
 // preemption. So an uncontended request that cannot be preempted has one goroutine. What the second one receives
 // meanwhile is bounded (inbox.go); beyond that gRPC holds Envoy back.

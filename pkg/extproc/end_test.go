@@ -117,8 +117,8 @@ func TestPanicAtTheEndKeepsNothing(t *testing.T) {
 		b := newBench(t, nil)
 		wire := newConnection(b.server, &fakeStream{ctx: t.Context()}, time.Now())
 		st, g := newMainStream(wire, chat()), newGate(wire)
-		st.arrival = &arrival{stream: nobody{}}
-		if err := st.collect([]byte("x"), false); err != nil {
+		st.body.arrival = &arrival{stream: nobody{}}
+		if err := st.body.add([]byte("x"), false); err != nil {
 			t.Fatal(err)
 		}
 		b.controller.boom = "OnRequestComplete"

@@ -25,12 +25,14 @@ func TestWarningsOfRequests(t *testing.T) {
 		{"nothing is asked for", "BUFFERED/NONE", inTokens, []string{"x-gateway-model-name", "m"}, "", ""},
 		{
 			"a tenant that is not read", "NONE/NONE", tenants,
-			[]string{"x-llm-d-inference-fairness-id", "a"}, "",
+			[]string{"x-llm-d-inference-fairness-id", "a"},
+			"",
 			`name it in flows.key" "header"="x-llm-d-inference-fairness-id" "key"="flows.key" "entry"="header:x-llm-d-inference-fairness-id"`,
 		},
 		{
 			"an objective that is not read", "NONE/NONE", tenants,
-			[]string{"x-gateway-inference-objective", "a"}, "",
+			[]string{"x-gateway-inference-objective", "a"},
+			"",
 			`name it in criticality.objectiveHeaders" "header"="x-gateway-inference-objective" "key"="criticality.objectiveHeaders" ` +
 				`"entry"="x-gateway-inference-objective"`,
 		},

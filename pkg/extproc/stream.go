@@ -15,18 +15,16 @@ import (
 )
 
 // mainStream is the machine of one HTTP request. It belongs to its handler's goroutine, except while it awaits the rest
-// of a body (requestbody.go).
+// of a body (turn.go).
 type mainStream struct {
 	connection
 	state state
 	modes modes
-	turn  turn
 
 	// What the request says (readrequest.go).
 	request request.Request
 	body    requestBody
-	arrival *arrival // of the body; nil if none was awaited
-	offered bool     // its flow and tier are known to the controller
+	offered bool // its flow and tier are known to the controller
 
 	// What became of it (admission.go, answerrequest.go).
 	placement Placement
@@ -61,7 +59,7 @@ type mainStream struct {
 // newMainStream returns the machine of a stream that begins with the given message.
 func newMainStream(c connection, first *extprocv3.ProcessingRequest) *mainStream {
 	s := c.server
-	st := &mainStream{connection: c, state: s.firstState(first)}
+	st := &mainStream{connection: c, state: s.firstState(first), body: requestBody{memory: &s.memory, limits: &c.cfg.Limits}}
 	var known bool
 	st.modes, known = modesOf(first)
 	s.metrics.streamsByMode[st.modes.request].Inc()
@@ -151,12 +149,12 @@ func (st *mainStream) end() {
 			st.reportPanic(p, "ending a stream", st.state.String())
 		}
 	}()
-	defer st.dropBody()
+	defer st.body.drop()
 	defer st.reader.stop()
 	defer st.countUsage()
 	defer st.logRequest()
 	defer st.settle()
-	st.turn.end()
+	st.body.turn.end()
 	st.unlink() // first, since the link may have the response's status
 }
 

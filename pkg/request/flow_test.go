@@ -52,7 +52,8 @@ func TestOnlyNamedSynonymsAreRead(t *testing.T) {
 		{
 			"both, in this order",
 			[]string{"header:" + older + "fairness-id", "header:" + newer + "fairness-id"},
-			[]string{older + "objective", newer + "objective"}, "old", 1, 0,
+			[]string{older + "objective", newer + "objective"},
+			"old", 1, 0,
 		},
 	} {
 		s := sent{cfg: DefaultConfig(), headers: chat(all...)}

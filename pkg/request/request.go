@@ -22,18 +22,18 @@ type Request struct {
 	PromptOnly bool
 	// PassesOn is set if it is known not to be inference, and is placed without queueing.
 	PassesOn bool
+	// Bodyless is set if it ends with its headers.
+	Bodyless bool
+	// QueueState is set if the client asks for the queue's state.
+	QueueState bool
 	// Subset is the subset hint.
 	Subset Subset
 	// Class is its class and its priorities; nil if it names none.
 	Class *fairqueue.Path
 	// Deadline is the client's, or zero.
 	Deadline time.Time
-	// Bodyless is set if it ends with its headers.
-	Bodyless bool
 	// ContentLength is the announced length of the body, or -1.
 	ContentLength int64
-	// QueueState is set if the client asks for the queue's state.
-	QueueState bool
 	// Control are the headers of the request that must not reach the model server, and Own the names of others.
 	Control Slots
 	Own     []string

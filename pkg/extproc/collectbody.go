@@ -1,0 +1,94 @@
+package extproc
+
+import (
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
+)
+
+// nextOfBody returns the next message while the body is awaited, or errFinished if the request was expelled meanwhile.
+func (st *mainStream) nextOfBody() (m *extprocv3.ProcessingRequest, err error) {
+	if !st.body.turn.lend(func() { m, err = st.wire.Recv() }) {
+		return nil, errFinished
+	}
+	return m, err
+}
+
+// collectBody collects a part of the body, and offers the request with the last one.
+func collectBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
+	b := m.GetRequestBody()
+	// The other modes send one message, and nothing more before it is answered.
+	last := st.modes.request != request.FullDuplex || ends(b)
+	if err := st.body.add(b.GetBody(), last); err != nil {
+		return st.refuse(err)
+	}
+	if !last {
+		return nil
+	}
+	// In BUFFERED the one message is the whole body, even if trailers follow.
+	st.body.whole = st.modes.request != request.Partial || b.GetEndOfStream()
+	return st.offerWithBody()
+}
+
+// collectTrailers offers the request, whose body the trailers end.
+func collectTrailers(st *mainStream, _ *extprocv3.ProcessingRequest) error {
+	if err := st.body.add(nil, true); err != nil {
+		return st.refuse(err)
+	}
+	st.body.whole, st.body.trailers = true, true
+	return st.offerWithBody()
+}
+
+// abandon gives up a request whose body was still arriving when Envoy responded to the client itself: with 413 for a body
+// over the buffer's limit, with 408, or with anything else if the client is gone.
+func abandon(st *mainStream, m *extprocv3.ProcessingRequest) error {
+	st.body.turn.end()
+	st.body.drop()
+	err := st.goneError()
+	if headOf(m.GetResponseHeaders()).status == 413 {
+		err = &fieldError{sentinel: flowcontrol.ErrTooLarge, message: "The request body is larger than Envoy's buffer limit."}
+	}
+	st.noteRejection(st.refusal(err))
+	st.enter(abandoned)
+	switch kindOf(m) {
+	case responseBodyKind:
+		return ackResponseBody(st, m)
+	case responseTrailersKind:
+		return ackResponseTrailers(st, m)
+	default:
+		return ackResponseHeaders(st, m)
+	}
+}
+
+// offerWithBody reads the collected body and offers the request.
+func (st *mainStream) offerWithBody() error {
+	st.enter(deciding)
+	if err := st.request.ReadBody(st.body.bytes, st.body.whole); err != nil {
+		return st.refuse(err)
+	}
+	if len(st.request.Edits) == 0 && st.modes.request != request.FullDuplex || !st.body.whole {
+		st.body.drop() // Envoy holds it
+	}
+	if st.request.PartNotRewritten {
+		st.server.once.warn(st.server.log, "part", "a body is longer than what Envoy shows of it (BUFFERED_PARTIAL), so the "+
+			"model in it is not replaced by its target: use BUFFERED", "model", st.request.Model, "target", st.request.Target)
+	}
+	return st.offer()
+}
+
+// expel rejects the request because of its body, unless the handler no longer awaits it: the account's error reaches it
+// there.
+func (st *mainStream) expel(err error) {
+	if !st.body.turn.take() {
+		return
+	}
+	defer st.body.turn.give()
+	defer func() {
+		if p := recover(); p != nil {
+			st.reportPanic(p, "expelling a request", st.state.String())
+		}
+	}()
+	st.body.bytes = nil
+	_ = st.refuse(err) // an error means that the stream has ended
+}
