@@ -54,23 +54,3 @@ func TestNoClassStarvesBetweenTheBounds(t *testing.T) {
 		t.Errorf("of 1,000 requests %v were served, want half of each class", served)
 	}
 }
-
-// With a budget of 0 nobody is promoted, however long he waits, and whether or not he would overtake anybody.
-func TestNoBudgetNoPromotion(t *testing.T) {
-	for budget, want := range map[int64]Stage{0: StageWaiting, 100_000: StageGranted} {
-		b := newBench(t, []int{1}, func(c *Config) {
-			threeTiers(c, budget)
-			perBackend(c, 1, 2)
-			c.Tiers = []TierConfig{{}, {}, {}}
-		})
-		b.unsized()
-		holder, other := b.arrives(0, "a", "", StageSent), b.arrives(0, "a", "", StageSent)
-		low := b.arrives(2, "b", "", StageWaiting)
-		b.complete(other)
-		b.want(low, StageWaiting) // between the bounds
-		b.clock = b.clock.Add(10 * tick)
-		b.event(func() { b.Advance(b.clock) })
-		b.want(low, want)
-		b.complete(holder)
-	}
-}

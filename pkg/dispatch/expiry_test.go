@@ -146,3 +146,36 @@ func TestOverdueWaitersPreemptNobody(t *testing.T) {
 		t.Errorf("the victim ends as %v", victim.Outcome())
 	}
 }
+
+// An overdue waiter that the event has not ended yet lends its age to nobody.
+func TestOverdueWaiterLendsNoAge(t *testing.T) {
+	b := newBench(t, []int{1}, func(c *Config) {
+		c.Queue.QueueTTL = 10 * tick
+		c.Queue.PromotionBudget = 1_000_000
+		perBackend(c, 1, 2)
+		c.Tiers = []TierConfig{{}, {}, {}}
+	})
+	b.unsized()
+	b.mostExpired = 1
+	b.arrives(0, "a", "", StageSent)
+	ends := b.arrives(0, "a", "", StageSent)
+	comes := func(flow string, cost fairqueue.Cost) *Waiter {
+		w := new(Waiter)
+		b.event(func() { b.Arrive(b.clock, w, Arrival{Flow: flow, Tier: 2, Cost: cost, Placement: reach("")}) })
+		return w
+	}
+	due := []*Waiter{comes("x", 10), comes("y", 10)}
+	b.clock = b.clock.Add(10*tick - tick/2)
+	young := comes("young", 1)
+	b.clock = b.clock.Add(tick / 2)
+	b.complete(ends)
+	for _, w := range due {
+		if w.Outcome() != OutcomeTTLExpired {
+			t.Errorf("stage %d, %v, want expired", w.Stage(), w.Outcome())
+		}
+	}
+	b.want(young, StageWaiting)
+	b.clock = b.clock.Add(tick / 2)
+	b.event(func() { b.Advance(b.clock) })
+	b.want(young, StageGranted)
+}

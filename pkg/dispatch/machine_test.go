@@ -252,17 +252,6 @@ func TestLanesWithoutWaitersAreForgotten(t *testing.T) {
 	b.nothing("at the end")
 }
 
-// What others hold counts as stock: an arrival waits for it, and goes when it is gone.
-func TestForeignStockIsStock(t *testing.T) {
-	b := newBench(t, []int{1}, nil)
-	b.event(func() { b.SetForeign(b.clock, []stock.Foreign{{ID: 0, Held: stock.Amount{Requests: 1}}}) })
-	w := b.arrives(2, "a", "", StageWaiting)
-	b.event(func() { b.SetForeign(b.clock, []stock.Foreign{{ID: 0}}) })
-	b.want(w, StageGranted)
-	b.complete(w)
-	b.nothing("at the end")
-}
-
 // A lease has its request's tokens, as far as they are known: raised while the answer grows, never lowered by an estimate,
 // corrected by the usage if that says them, and gone with the request. What the request costs is another matter.
 func TestTokensAreCorrected(t *testing.T) {
@@ -283,58 +272,6 @@ func TestTokensAreCorrected(t *testing.T) {
 	b.Raise(b.clock, &w.lease, 50, 50)
 	if s := b.State(); s.Tokens != 0 {
 		t.Errorf("%d is left", s.Tokens)
-	}
-}
-
-// With the stock bounded in tokens too, a usage below the estimate lets the next one go before the answer ends.
-func TestUsageBelowTheEstimateMakesRoom(t *testing.T) {
-	b := newBench(t, []int{2}, func(c *Config) {
-		perBackend(c, 2, 2)
-		c.Stock.Tokens = stock.TokensConfig{Watermark: 100, Lower: 100, Upper: 100}
-	})
-	first := new(Waiter)
-	b.event(func() { b.Arrive(b.clock, first, Arrival{Flow: "a", Tier: 2, Cost: 100, Placement: reach("")}) })
-	b.want(first, StageSent)
-	next := b.arrives(2, "b", "", StageWaiting)
-	b.event(func() { b.TrueUp(b.clock, &first.lease, 60, 60) })
-	b.want(next, StageGranted)
-	b.complete(first)
-	b.complete(next)
-	b.nothing("at the end")
-}
-
-// With least-cost the victim is the one that costs least by what is known at the preemption, not at the dispatch.
-func TestAVictimsCostIsTheLatest(t *testing.T) {
-	for name, test := range map[string]struct {
-		change func(b *bench, costs []*Waiter)
-		want   int
-	}{
-		"nothing changed": {func(*bench, []*Waiter) {}, 0},
-		"raised":          {func(b *bench, w []*Waiter) { b.Raise(b.clock, &w[0].lease, 50, 50) }, 1},
-		"trued up":        {func(b *bench, w []*Waiter) { b.TrueUp(b.clock, &w[2].lease, 1, 1) }, 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := newBench(t, []int{3}, func(c *Config) { c.VictimOrder = LeastCostFirst })
-			var low []*Waiter
-			for i := range 3 {
-				w := new(Waiter)
-				b.event(func() {
-					b.Arrive(b.clock, w, Arrival{Flow: "low", Tier: 2, Cost: fairqueue.Cost(10 + 10*i), Placement: reach("")})
-				})
-				b.want(w, StageSent)
-				low = append(low, w)
-			}
-			test.change(b, low)
-			high := b.arrives(0, "high", "", StageSent)
-			for i, w := range low {
-				if preempted := w.Outcome() == OutcomePreempted; preempted != (i == test.want) {
-					t.Errorf("request %d: preempted %v", i, preempted)
-				}
-				b.complete(w)
-			}
-			b.complete(high)
-			b.nothing("at the end")
-		})
 	}
 }
 
@@ -381,44 +318,4 @@ func TestDisplacedAreCounted(t *testing.T) {
 	if low.Outcome() != OutcomeDisplaced || tiers[2].Displaced != 1 || tiers[1].Displaced != 0 {
 		t.Errorf("%v, %+v", low.Outcome(), tiers)
 	}
-}
-
-// A reload that changes the order of victims counts for those that are in flight already.
-func TestAReloadReordersVictims(t *testing.T) {
-	b := newBench(t, []int{2}, func(c *Config) { perBackend(c, 2, 2) })
-	cheap, newest := new(Waiter), new(Waiter)
-	b.event(func() { b.Arrive(b.clock, cheap, Arrival{Flow: "a", Tier: 2, Cost: 1, Placement: reach("")}) })
-	b.event(func() { b.Arrive(b.clock, newest, Arrival{Flow: "a", Tier: 2, Cost: 9, Placement: reach("")}) })
-	cfg := b.config
-	cfg.VictimOrder = LeastCostFirst
-	if err := b.Configure(b.clock, cfg); err != nil {
-		t.Fatal(err)
-	}
-	b.arrives(0, "p", "", StageSent)
-	b.want(cheap, StageEnded)
-	b.want(newest, StageSent)
-}
-
-// A reload of the cap per backend counts what a flow holds there already.
-func TestAReloadOfTheCapCountsWhatIsHeld(t *testing.T) {
-	b := newBench(t, []int{5}, func(c *Config) {
-		perBackend(c, 5, 5)
-		c.MaxInFlightPerFlowPerBackend = 5
-	})
-	b.arrives(2, "a", "", StageSent)
-	b.arrives(2, "a", "", StageSent)
-	capped := func(n int) {
-		cfg := b.config
-		cfg.MaxInFlightPerFlowPerBackend = n
-		b.event(func() {
-			if err := b.Configure(b.clock, cfg); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
-	capped(2)
-	third := b.arrives(2, "a", "", StageWaiting)
-	b.arrives(2, "b", "", StageSent)
-	capped(3)
-	b.want(third, StageGranted)
 }

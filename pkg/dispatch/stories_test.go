@@ -44,7 +44,7 @@ var rewrite = flag.Bool("rewrite", false, "write the answers of the stories into
 //	move NAME ENGINE         Envoy went on to a fallback, which serves the request
 //	others ENGINE KEY=VALUE  what other replicas of Weir have there: requests, tokens
 //	cancel NAME …            the client goes away
-//	advance DURATION         time goes by; the timer rings when the machine has asked for it
+//	advance DURATION         time goes by; the timer rings when the machine has asked for it, or with "late" is late
 //	reload                   like config, while requests wait
 //	drain                    the program is about to end
 //	show                     the stock, and who waits for what

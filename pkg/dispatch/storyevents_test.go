@@ -62,7 +62,7 @@ func (s *story) perform(command string, a arguments, block string) {
 		c := s.request(a.words[0])
 		s.event(nil, func() { s.m.ServedElsewhere(s.now, c.w.Granted(), s.endpointOf(a.words[1])) })
 	case "advance":
-		s.advance(s.duration(a.words[0]))
+		s.advance(s.duration(a.words[0]), a.has("late"))
 	case "drain":
 		s.event(nil, func() { s.m.Drain(s.now) })
 	case "show":
@@ -211,9 +211,9 @@ func (s *story) correct(how string, c *character, a arguments) {
 }
 
 // advance lets time go by. What the timer does is marked by how long it has gone by.
-func (s *story) advance(by time.Duration) {
+func (s *story) advance(by time.Duration, late bool) {
 	begun, end := s.now, s.now.Add(by)
-	for {
+	for !late {
 		at, rings := s.m.Next(s.now)
 		if !rings || at.After(end) {
 			break

@@ -14,38 +14,6 @@ func bounded(bound stock.Tokens) func(*Config) {
 	return func(c *Config) { c.Stock.Tokens = stock.TokensConfig{Watermark: bound, Lower: bound, Upper: bound} }
 }
 
-// An endpoint whose requests take as many tokens as they may gets no more, though it has slots and the pool has room, and
-// is used again as soon as they take fewer: by their end, or because they were overestimated. What they cost is nothing to
-// it.
-func TestEndpointFullByTokens(t *testing.T) {
-	x := newShared(t, 2, 8, bounded(100))
-	first, second := x.takes(90, 0), x.takes(90, 0)
-	x.want("90 are below 100, so another 90 may go", 2, 0)
-	third, fourth := x.takes(1, 0), x.takes(1, 0)
-	x.want("180 are not", 2, 0)
-	other := x.takes(5)
-	x.want("the one that may use both goes to the other", 2, 1)
-
-	x.TrueUp(x.clock, second.Lease(), 1, 10)
-	x.want("100 are not below 100", 2, 1)
-	x.TrueUp(x.clock, second.Lease(), 1, 8)
-	x.want("98 are, and 99", 4, 1)
-	x.Told(third)
-	x.Told(fourth)
-	x.Raise(x.clock, third.Lease(), 1, 50)
-	fifth := x.takes(1, 0)
-	x.want("an overrun fills it again", 4, 1)
-	for _, w := range []*Waiter{first, second, third, fourth, other} {
-		x.Complete(x.clock, w.Lease(), fairqueue.UnknownCost)
-	}
-	x.want("all but the last have ended", 1, 0)
-	x.Told(fifth)
-	x.Complete(x.clock, fifth.Lease(), fairqueue.UnknownCost)
-	if x.takes(1_000_000, 0).Stage() != StageSent {
-		t.Error("a request that is larger than the bound waits for nothing")
-	}
-}
-
 // An endpoint's bound is rounded up, like the pool's: 5.5 tokens are not reached by 5.
 func TestTokenBoundIsRoundedUp(t *testing.T) {
 	x := newShared(t, 2, 8, func(c *Config) {
@@ -57,20 +25,6 @@ func TestTokenBoundIsRoundedUp(t *testing.T) {
 	x.want("5 are below 5.5", 2, 0)
 	x.takes(1, 0)
 	x.want("6 are not", 2, 0)
-}
-
-// The tokens move with a lease that another endpoint serves.
-func TestTokensMoveWithTheirLease(t *testing.T) {
-	x := newShared(t, 2, 8, bounded(100))
-	w := x.takes(120)
-	from := int(w.Lease().Endpoint())
-	x.ServedElsewhere(x.clock, w.Lease(), Endpoint(1-from))
-	if stage := x.takes(50, from).Stage(); stage != StageSent {
-		t.Errorf("stage %d: nothing is where it was to go", stage)
-	}
-	if stage := x.takes(50, 1-from).Stage(); stage != StageWaiting {
-		t.Errorf("stage %d: 120 are where it went", stage)
-	}
 }
 
 // What others hold at an endpoint counts with its tokens, and an endpoint that leaves and returns has what it had.

@@ -2,10 +2,8 @@ package dispatch
 
 import (
 	"testing"
-	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
-	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // What was never charged for (it was passed on, by PassOn or by Enabled false) takes and gives back its lease like any
@@ -58,63 +56,6 @@ func (b *bench) enable(on bool) {
 	var err error
 	if b.event(func() { err = b.Configure(b.clock, cfg) }); err != nil {
 		b.t.Fatal(err)
-	}
-}
-
-// What is passed on is no inference, so nobody gains by preempting it: the preemptor waits, or finds another victim.
-func TestPassedOnIsNoVictim(t *testing.T) {
-	b := newBench(t, []int{2}, func(c *Config) { c.Queue.Discipline = fairqueue.VTC })
-	inference := b.arrives(2, "a", "", StageSent)
-	passed := new(Waiter)
-	b.event(func() { b.PassOn(b.clock, passed, Arrival{Flow: "a", Tier: 2, Placement: reach("")}) })
-	if passed.Lease().Preemptible() {
-		t.Error("what is passed on may be preempted")
-	}
-	first := b.arrives(0, "b", "", StageSent)
-	b.want(inference, StageEnded)
-	if inference.Outcome() != OutcomePreempted {
-		t.Errorf("the victim ends as %v", inference.Outcome())
-	}
-	second := b.arrives(0, "b", "", StageWaiting)
-	b.want(passed, StageSent)
-	b.complete(passed)
-	b.complete(first)
-	b.want(second, StageGranted)
-	b.complete(second)
-	b.nothing("at the end")
-	if n := b.State().Panics; n > 0 {
-		t.Errorf("%d panics", n)
-	}
-}
-
-// What does not queue needs a ready endpoint and no more: engines that are full by tokens do not make it end as no-endpoint,
-// with queueing or without, and the one with the fewest tokens gets it.
-func TestFullEnginesTakeWhatDoesNotQueue(t *testing.T) {
-	x := newShared(t, 2, 10, func(c *Config) { c.Stock.Tokens.Watermark = 10 })
-	arrives := func(offer func(time.Time, *Waiter, Arrival), tokens stock.Tokens, lane ...int) *Waiter {
-		w := new(Waiter)
-		offer(x.clock, w, Arrival{Flow: "a", Tokens: tokens, Placement: x.placement(lane...)})
-		return w
-	}
-	arrives(x.Arrive, 30, 0)
-	arrives(x.Arrive, 20, 1)
-	waits := arrives(x.Arrive, 1)
-	if waits.Stage() != StageWaiting {
-		t.Fatalf("with full engines an arrival is at stage %d", waits.Stage())
-	}
-	if w := arrives(x.PassOn, 1); w.Stage() != StageSent || w.Lease().Endpoint() != 1 {
-		t.Errorf("what is passed on is at stage %d, outcome %v, endpoint %d", w.Stage(), w.Outcome(), w.Granted().Endpoint())
-	}
-	cfg := x.Config()
-	cfg.Enabled = false
-	if err := x.Configure(x.clock, cfg); err != nil {
-		t.Fatal(err)
-	}
-	if waits.Stage() != StageGranted {
-		t.Errorf("a waiter that is not to be queued any more is at stage %d, outcome %v", waits.Stage(), waits.Outcome())
-	}
-	if w := arrives(x.Arrive, 1, 0); w.Stage() != StageSent {
-		t.Errorf("without queueing an arrival is at stage %d, outcome %v", w.Stage(), w.Outcome())
 	}
 }
 

@@ -64,27 +64,6 @@ func TestFirstVictim(t *testing.T) {
 	}
 }
 
-// A victim that goes back into the queue, since it was not told yet, may preempt in turn: one of a lower tier, at another
-// endpoint than the one it lost.
-func TestAVictimPreemptsInTurn(t *testing.T) {
-	b := newBench(t, []int{1, 1}, func(c *Config) { perBackend(c, 1, 1) })
-	first, second := b.arrives(0, "a", "0", StageSent), b.arrives(0, "a", "1", StageSent)
-	middle := b.arrives(1, "a", "", StageWaiting)
-	b.complete(first)
-	b.want(middle, StageGranted)
-	b.complete(second)
-	low := b.arrives(2, "a", "1", StageSent)
-	high := b.arrives(0, "a", "0", StageSent)
-	b.want(low, StageEnded)
-	b.want(middle, StageGranted)
-	if low.Outcome() != OutcomePreempted || middle.Lease().Endpoint() != 1 {
-		t.Errorf("the low one ended as %v, and the middle one is at %d", low.Outcome(), middle.Lease().Endpoint())
-	}
-	b.complete(middle)
-	b.complete(high)
-	b.nothing("at the end")
-}
-
 // Who is preempted in flight is charged nothing, since its client gets nothing. With vtc its flow goes on by turns with the
 // other one; with wfq, where it has waited for what it was estimated to cost, it makes up for that.
 func TestAVictimIsNotCharged(t *testing.T) {
