@@ -26,15 +26,19 @@ type flowAccount struct {
 func (a *flowAccount) live() bool { return a.waiting > 0 || a.inflight > 0 }
 
 // tenant is what the flows of one key hold together, in all tiers and classes: what the caps count. It is live while one
-// of its flows is, and known while one of them is.
+// of its flows is, and known while one of them is. With thousands of tenants each cache line costs a miss, so the account of
+// a flow, the only one that most have, is a part of it, and the fields that only caps need come last.
 type tenant struct {
+	flows    []*flowAccount // the known ones, one for each tier
+	one      [1]*flowAccount
+	live     int // number of live ones
+	waiting  int // sums over its flows
+	inflight int
+	tokens   stock.Tokens
+	own      flowAccount // the first one's
+
 	key        string
-	since      uint64         // its number among all that became live
-	flows      []*flowAccount // the known ones, one for each tier
-	live       int            // number of live ones
-	waiting    int            // sums over its flows
-	inflight   int
-	tokens     stock.Tokens
+	since      uint64            // its number among all that became live
 	byEndpoint tally             // its leases by endpoint, if those are capped
 	parked     bool              // some of its waiters are, or were when it was looked at last
 	swaps      fairqueue.TierSet // those for which it is in Machine.swaps
@@ -117,7 +121,9 @@ func (m *Machine) uncountWaiter(w *Waiter) {
 		t := w.flow.tenant // the account may be another's after this
 		w.waiting = false
 		m.flows.removeWaiter(w.flow)
-		m.leftQueue(t)
+		if !m.endpointLimit().none() { // else nobody is roused
+			m.leftQueue(t)
+		}
 	}
 }
 
@@ -176,10 +182,15 @@ func (f *flowAccounts) addTenant(key string) (t *tenant) {
 
 // add makes the account of a tenant's flow that is not known.
 func (f *flowAccounts) add(tier int, t *tenant) (a *flowAccount) {
-	if n := len(f.free); n > 0 {
+	switch n := len(f.free); {
+	case t.own.tenant == nil:
+		if a = &t.own; t.flows == nil {
+			t.flows = t.one[:0]
+		}
+	case n > 0:
 		a = f.free[n-1]
 		f.free = f.free[:n-1]
-	} else {
+	default:
 		a = new(flowAccount)
 	}
 	a.tier, a.tenant, a.told = tier, t, time.Time{}
@@ -239,8 +250,9 @@ func (f *flowAccounts) rest(a *flowAccount) {
 		return
 	}
 	t := gone.tenant
-	gone.tenant = nil
-	f.free = append(f.free, gone)
+	if gone.tenant = nil; gone != &t.own {
+		f.free = append(f.free, gone)
+	}
 	at := slices.Index(t.flows, gone)
 	if t.flows = slices.Delete(t.flows, at, at+1); len(t.flows) == 0 {
 		delete(f.known, t.key)

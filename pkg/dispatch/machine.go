@@ -138,7 +138,9 @@ func (m *Machine) tierOf(rank int) int {
 func (m *Machine) begin(now time.Time) {
 	m.now = now
 	m.pending.failures, m.pending.expired, m.pending.overdue = 0, 0, false
-	m.verdicts = renew(m.verdicts)
+	if len(m.verdicts) > 0 {
+		m.verdicts = renew(m.verdicts)
+	}
 }
 
 // Verdicts returns the requests that the current event, with its Failed, Preempt and PreemptorGone, has granted, ended

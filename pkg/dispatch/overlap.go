@@ -14,7 +14,7 @@ const fewRivals = 16
 // endpoint to which w goes, in which another flow of its class waits. What w takes counts in the lanes that have an endpoint
 // of a rival's: there its flow competes with the rival's flows. Without a rival the charge counts in its own lane only.
 func (m *Machine) countsIn(w *Waiter, e Endpoint) (also []fairqueue.Lane) {
-	if m.queue.Len() == 0 {
+	if m.queue.Len() == 0 || w.queued.Queued() && w.queued.OnlyLane() {
 		return nil
 	}
 	m.names = m.queue.LanesOf(&w.queued, m.names[:0])

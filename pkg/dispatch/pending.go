@@ -41,7 +41,9 @@ func (m *Machine) run() {
 		m.release()
 	}
 	m.tidy()
-	m.heads, m.beside = renew(m.heads), renew(m.beside)
+	if len(m.heads)+len(m.beside) > 0 {
+		m.heads, m.beside = renew(m.heads), renew(m.beside)
+	}
 }
 
 // mostKept is the number of elements for which a list that events reuse keeps room.
@@ -90,9 +92,15 @@ func (m *Machine) freeReservation(r Reservation) {
 
 // roomAt lets those who wait for room at an endpoint, or for their tenant's cap there, be looked at again.
 func (m *Machine) roomAt(e Endpoint) {
-	m.madeRoom(e)
-	m.fewerTokensAt(e)
-	m.rouseAt(e)
+	if len(m.lanes.notes) > 0 {
+		m.madeRoom(e)
+	}
+	if len(m.awaitsTokens) > 0 {
+		m.fewerTokensAt(e)
+	}
+	if len(m.lanes.notes) > 0 {
+		m.rouseAt(e)
+	}
 }
 
 // touch marks the tenant for repark, because its leases or waiters have changed.

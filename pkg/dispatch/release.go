@@ -181,6 +181,9 @@ const mostExpired = 256
 
 // expire ends the waiters whose TTL or deadline is over, the earliest first, as many as the event may.
 func (m *Machine) expire() {
+	if m.pending.overdue = m.queue.Overdue(m.now); !m.pending.overdue {
+		return
+	}
 	m.expired, m.pending.overdue = m.queue.CleanupExpired(m.now, m.mostExpired-m.pending.expired, m.expired[:0])
 	m.pending.expired += len(m.expired)
 	for i, r := range m.expired {

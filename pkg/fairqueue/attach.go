@@ -57,9 +57,10 @@ func (c *class) lost(fl *flowLane, r *Request, oldest bool) {
 func (c *class) recount(fl *flowLane, r *Request, by int) {
 	c.queued += by
 	c.tier.queued += by
+	cost := int64(by) * int64(r.Cost)
 	for f := fl.flow; f != nil; f = f.above {
 		f.queued += by
-		f.cost += int64(by) * int64(r.Cost)
+		f.cost += cost
 		if f.siblings.shed.enabled {
 			f.siblings.shed.update(f)
 		}
@@ -112,7 +113,6 @@ func (c *class) newFlowLane(f *flow, r *Request, g *regrouping) *flowLane {
 	fl := take(&c.freeFlowLanes)
 	*fl = flowLane{flow: f, lane: cl, above: above, laneIndex: int32(len(f.lanes)), under: fl.under, line: line{row: fl.line.row}}
 	fl.shape()
-	fl.age.flowLane = fl
 	f.lanes = append(f.lanes, fl)
 	if f.byLane != nil {
 		f.byLane[name] = fl
@@ -127,7 +127,7 @@ func (c *class) newFlowLane(f *flow, r *Request, g *regrouping) *flowLane {
 	case !c.tier.queue.active:
 	case g != nil:
 		g.join(fl)
-	case in.discipline.join(&in.level, &f.share, fl.ownBranch(), fl.alone(), r):
+	case in.discipline.join(&in.level, &f.share, fl.ownBranch(), fl.alone(), r) && len(f.lanes) > 1:
 		f.retag(fl)
 	}
 	return fl

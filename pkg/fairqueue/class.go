@@ -5,6 +5,7 @@ package fairqueue
 // under it.
 type class struct {
 	share    // its share of the tier
+	drrShare // and what its share points to
 	siblings // its own flows
 
 	tier     *tier
@@ -31,7 +32,6 @@ type class struct {
 
 func newClass(t *tier, cfg ClassConfig, q *FairRequestQueue) *class {
 	c := &class{
-		share: share{weight: cfg.weight()},
 		siblings: siblings{
 			level: level{discipline: q.config.Discipline.implementation(), now: &q.now}, flows: newFlowTable(keptFlows),
 		},
@@ -40,6 +40,7 @@ func newClass(t *tier, cfg ClassConfig, q *FairRequestQueue) *class {
 		order:  cfg.Order.implementation(q.config.Priorities),
 		lanes:  map[Lane]*classLane{},
 	}
+	c.share = share{weight: cfg.weight(), drrShare: &c.drrShare}
 	c.left = &flowLane{lane: &classLane{class: c}}
 	return c
 }
@@ -93,7 +94,7 @@ func (c *class) reindex(fl *flowLane) {
 		b, waiting := fl.ownBranch(), fl.head != nil && fl.parked == 0
 		setMember(&b.flows, fl, waiting)
 		if c.guarded {
-			setMember(&b.ages, &fl.age, waiting)
+			setMember(&b.ages, (*age)(fl), waiting)
 		}
 		if fl.above == nil {
 			if fl.awaits != 0 && fl.head != nil {
@@ -130,10 +131,14 @@ func (c *class) reindexGuarded(l *classLane, wanted bool) {
 
 // countInLane adds n to the number of waiting requests in a lane, and capped to the number in its parked flows.
 func (c *class) countInLane(l *classLane, n, capped int) {
-	was := l.stuck()
 	l.queued += n
 	l.capped += capped
-	c.addStuck(l.stuck() - was)
+	switch { // as stuck has it
+	case l.state == LaneDead:
+		c.addStuck(n)
+	case capped != 0:
+		c.addStuck(capped)
+	}
 }
 
 // addStuck adds n to the number of stuck requests of the class and its tier.
@@ -176,6 +181,6 @@ func (b *branch) guard(on bool) {
 		if fl.under != nil {
 			fl.under.guard(on)
 		}
-		setMember(&b.ages, &fl.age, on)
+		setMember(&b.ages, (*age)(fl), on)
 	}
 }

@@ -71,6 +71,20 @@ func (d *deadlines) all() iter.Seq[*Request] {
 	}
 }
 
+// event is the time of an event, which asks for it several times, and how long it is after the queue's epoch.
+type event struct {
+	now   time.Time
+	since time.Duration
+}
+
+// since returns how long now is after the epoch.
+func (q *FairRequestQueue) since(now time.Time) time.Duration {
+	if now != q.event.now {
+		q.event = event{now, now.Sub(q.epoch)}
+	}
+	return q.event.since
+}
+
 // UntilDeadline returns how long it is from now until the next waiting request expires; it is negative if that time is
 // over. ok is false if nothing waits.
 func (q *FairRequestQueue) UntilDeadline(now time.Time) (left time.Duration, ok bool) {
@@ -78,14 +92,20 @@ func (q *FairRequestQueue) UntilDeadline(now time.Time) (left time.Duration, ok 
 	if r == nil {
 		return 0, false
 	}
-	return r.due - now.Sub(q.epoch), true // from memory that min has just read
+	return r.due - q.since(now), true // from memory that min has just read
+}
+
+// Overdue reports whether any waiting request is due at now.
+func (q *FairRequestQueue) Overdue(now time.Time) bool {
+	r := q.due.min()
+	return r != nil && q.since(now) >= r.due
 }
 
 // CleanupExpired removes the requests that are due at now, at most so many, and appends them to expired, earliest first.
 // more reports whether others are due: they can still be popped. TTLOver distinguishes the TTL from the client's own
 // deadline.
 func (q *FairRequestQueue) CleanupExpired(now time.Time, most int, expired []*Request) (all []*Request, more bool) {
-	since := now.Sub(q.epoch)
+	since := q.since(now)
 	for {
 		r := q.due.min()
 		switch {

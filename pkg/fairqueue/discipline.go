@@ -102,7 +102,7 @@ type share struct {
 	flow   *flow // nil if the sharer is a class
 	weight Weight
 	wfqShare
-	drrShare
+	*drrShare // a class's; nil if the sharer is a flow, which thousands of have no room for it
 }
 
 // receipt records what one pop has charged to one sharer.

@@ -53,9 +53,14 @@ func (f *flow) newest() *Request {
 	return n
 }
 
-// find returns the flow that r would wait in; nil if it is not tracked.
-func (c *class) find(r *Request) *flow {
-	f := c.flows.find(c.flowKey(r))
+// known returns the class's own flow that r belongs to, whether it is tracked or not; nil if it is not known.
+func (c *class) known(r *Request) *flow { return c.flows.known[c.flowKey(r)] }
+
+// findIn returns the flow that r would wait in, which is f or under it; nil if it is not tracked. f is what known returns.
+func (c *class) findIn(f *flow, r *Request) *flow {
+	if f == nil || !f.position.tracked {
+		return nil
+	}
 	for f != nil && f.under != nil {
 		f = f.under.flows.find(c.keyAt(r, int(f.depth)+1))
 	}
@@ -82,26 +87,27 @@ func (c *class) keyAt(r *Request, depth int) string {
 	}
 }
 
-// track starts tracking the flow of r, and the flows above it that are not tracked.
-func (q *FairRequestQueue) track(c *class, r *Request) *flow {
+// track starts tracking the flow of r, and the flows above it that are not tracked. known is what class.known returns.
+func (q *FairRequestQueue) track(c *class, r *Request, known *flow) *flow {
 	if t := c.tier; c.queued == 0 && len(t.classes) > 1 {
 		t.discipline.begin(&t.level, &c.share)
 	}
 	var above *flow
-	in, key := &c.siblings, c.flowKey(r)
+	key := c.flowKey(r)
 	for depth := 1; depth < q.config.levels(); depth++ {
-		f := in.flows.find(key)
-		if f == nil {
-			f = q.newFlow(c, above, key)
+		f := known
+		if f == nil || !f.position.tracked {
+			f = q.newFlow(c, above, key, known)
 		}
-		above, in, key = f, f.under, c.keyAt(r, depth)
+		above, key = f, c.keyAt(r, depth)
+		known = f.under.flows.known[key]
 	}
-	return q.newFlow(c, above, key)
+	return q.newFlow(c, above, key, known)
 }
 
-func (q *FairRequestQueue) newFlow(c *class, above *flow, key string) *flow {
+func (q *FairRequestQueue) newFlow(c *class, above *flow, key string, known *flow) *flow {
 	in := siblingsUnder(c, above)
-	f := in.flows.claim(key)
+	f := in.flows.claim(key, known)
 	q.prepare(f, c, above, key)
 	in.flows.track(f)
 	in.discipline.begin(&in.level, &f.share)

@@ -79,10 +79,9 @@ func (t *flowTable) track(f *flow) {
 	t.tracked++
 }
 
-// claim returns the flow with this key, which is not tracked: the known one, or a blank one. It must then be tracked or
-// rest.
-func (t *flowTable) claim(key string) *flow {
-	f := t.known[key]
+// claim returns the flow with this key, which is not tracked: f, which is the known one, or a blank one if that is nil. It
+// must then be tracked or rest.
+func (t *flowTable) claim(key string, f *flow) *flow {
 	switch {
 	case f == nil:
 		f = take(&t.free)

@@ -283,7 +283,7 @@ func flowProblem(q *FairRequestQueue, c *class, f *flow, waiting map[*Request]bo
 			fail("flow %q lane %q: tag %d, want %d", f.key, fl.lane.name, fl.tag, tag)
 		}
 		b := fl.ownBranch()
-		if in := within(&b.flows, fl); in == (fl.parked > 0) || (in && c.guarded) != within(&b.ages, &fl.age) {
+		if in := within(&b.flows, fl); in == (fl.parked > 0) || (in && c.guarded) != within(&b.ages, (*age)(fl)) {
 			fail("flow %q lane %q: parked %t, in its lane's heap %t", f.key, fl.lane.name, fl.parked > 0, in)
 		}
 		queued += n

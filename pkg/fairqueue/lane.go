@@ -13,10 +13,10 @@ type flowLane struct {
 	laneIndex int32       // index in the flow's lanes
 	line      line        // only if no flow is under this one
 	queued    int         // waiting requests
-	age       age
-	parked    int32 // 1-based index in the lane's parked; 0: not parked
-	awaits    int32 // number in the lane's rooms; 0: it is not parked, or another's lease does not matter
-	awaitsAge int32 // number in the lane's roomAges
+	ageNumber int32       // number in the heap of its branch's ages
+	parked    int32       // 1-based index in the lane's parked; 0: not parked
+	awaits    int32       // number in the lane's rooms; 0: it is not parked, or another's lease does not matter
+	awaitsAge int32       // number in the lane's roomAges
 }
 
 // branch orders the sharers of one level in one lane.
@@ -76,26 +76,23 @@ func (fl *flowLane) key() key {
 func (fl *flowLane) handle() *int32 { return &fl.number }
 
 // age orders flowLanes by their oldest request, for the starvation guard.
-type age struct {
-	flowLane *flowLane
-	number   int32
-}
+type age flowLane
 
 func (a *age) key() key {
-	if b := a.flowLane.under; b != nil {
-		return b.ages.items[0].key
+	if a.under != nil {
+		return a.under.ages.items[0].key
 	}
-	return key{seq: a.flowLane.line.oldest.seq}
+	return key{seq: a.line.oldest.seq}
 }
 
-func (a *age) handle() *int32 { return &a.number }
+func (a *age) handle() *int32 { return &a.ageNumber }
 
 // oldest returns the request that has waited longest.
 func (a *age) oldest() *Request {
-	for a.flowLane.under != nil {
-		a = a.flowLane.under.ages.min()
+	for a.under != nil {
+		a = a.under.ages.min()
 	}
-	return a.flowLane.line.oldest
+	return a.line.oldest
 }
 
 // LaneState is what is known about the room in a lane.
@@ -149,7 +146,7 @@ func (a *awaiting) handle() *int32 { return &a.awaits }
 // awaitingAge orders the same flowLanes by their oldest request.
 type awaitingAge flowLane
 
-func (a *awaitingAge) key() key { return a.age.key() }
+func (a *awaitingAge) key() key { return (*age)(a).key() }
 
 func (a *awaitingAge) handle() *int32 { return &a.awaitsAge }
 

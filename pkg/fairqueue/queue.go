@@ -25,6 +25,7 @@ type FairRequestQueue struct {
 	due           deadlines
 	awaiting      map[Lane]int // the number of flows that await room in a lane, if there are any
 	epoch         time.Time    // the first now; deadlines are stored relative to it
+	event         event        // the last time that was made relative to it
 }
 
 // New returns an empty queue. The tiers of cfg get the identifiers 0, 1, …, highest first.
@@ -104,16 +105,18 @@ func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, 
 	r.Cost = r.Cost.clamp()
 	c := t.classOf(r)
 	q.now = now
-	f := c.find(r)
+	known := c.known(r)
+	f := c.findIn(known, r)
 	if displaced, err = q.makeRoom(c, f, r); err != nil {
 		return nil, err
 	}
 	if displaced != nil {
 		q.Remove(displaced)
-		f = c.find(r) // displaced may have been the flow's last
+		known = c.known(r) // displaced may have been the flow's last
+		f = c.findIn(known, r)
 	}
 	if f == nil {
-		f = q.track(c, r)
+		f = q.track(c, r, known)
 	}
 	q.arrivals++
 	r.seq = q.arrivals
@@ -133,9 +136,10 @@ func (q *FairRequestQueue) Requeue(r *Request) {
 	}
 	c, known := q.home(r)
 	r.Tier = c.tier.id
-	f := c.find(r)
+	own := c.known(r)
+	f := c.findIn(own, r)
 	if f == nil {
-		f = q.track(c, r)
+		f = q.track(c, r, own)
 	}
 	if known {
 		q.returned(f, r)
@@ -168,8 +172,9 @@ func (q *FairRequestQueue) known(c *class) bool {
 func (q *FairRequestQueue) enqueue(c *class, f *flow, r *Request) {
 	if q.epoch.IsZero() {
 		q.epoch = r.arrived
+		q.event = event{now: q.epoch}
 	}
-	r.due = r.arrived.Sub(q.epoch) + r.ttl
+	r.due = q.since(r.arrived) + r.ttl
 	if !r.Deadline.IsZero() {
 		r.due = min(r.due, r.Deadline.Sub(q.epoch))
 	}

@@ -127,6 +127,9 @@ func (r *Request) Expires() time.Time {
 // AloneInLane reports whether the request, which waits, is the only one of its class in its lane.
 func (r *Request) AloneInLane() bool { return r.flowLane.lane.queued == 1 }
 
+// OnlyLane reports whether the request, which waits, waits in the only lane of its flow.
+func (r *Request) OnlyLane() bool { return len(r.flowLane.outermost().flow.lanes) == 1 }
+
 // Queued reports whether the request is in a queue now.
 func (r *Request) Queued() bool { return r.flowLane != nil && r.flowLane.flow != nil }
 

@@ -38,9 +38,22 @@ func (s *share) in(lane Lane) *standing {
 	if s.lane == lane {
 		return &s.standing
 	}
-	if s.elsewhere != nil {
-		for i := range s.elsewhere.all {
-			if st := &s.elsewhere.all[i]; st.lane == lane {
+	return s.elsewhere.in(lane)
+}
+
+// waitsIn is in for a lane in which the flow waits, and so has a standing.
+func (s *share) waitsIn(lane Lane) *standing {
+	if s.elsewhere == nil {
+		return &s.standing // its only one
+	}
+	return s.in(lane)
+}
+
+// in returns the standing in a lane, or nil if there is none.
+func (e *elsewhere) in(lane Lane) *standing {
+	if e != nil {
+		for i := range e.all {
+			if st := &e.all[i]; st.lane == lane {
 				return st
 			}
 		}
@@ -93,6 +106,13 @@ func (s *share) each(f func(*standing)) {
 
 // moveOthers moves the flow's standings in the lanes where what r is charged counts too, and where the flow still waits.
 func (s *share) moveOthers(l *level, by VirtualTime, r *Request) {
+	if r.extra != nil && len(r.extra.also) > 0 {
+		s.moveAlso(l, by, r)
+	}
+}
+
+// moveAlso is moveOthers where there are such lanes.
+func (s *share) moveAlso(l *level, by VirtualTime, r *Request) {
 	for _, lane := range r.also() {
 		if st := s.in(lane); st != nil && lane != r.Lane && s.flow.laneOf(lane) != nil {
 			st.move(l, by, l.virtual-largestLag)

@@ -118,10 +118,10 @@ func (st *standing) lift(to VirtualTime) (moved bool) {
 	return st.start != was
 }
 
-func (vtc) tag(_ *level, s *share, head *Request) VirtualTime { return s.in(head.Lane).start }
+func (vtc) tag(_ *level, s *share, head *Request) VirtualTime { return s.waitsIn(head.Lane).start }
 
 func (v vtc) charge(l *level, s *share, r *Request, _ VirtualTime, p *receipt) (moved bool) {
-	in, st := r.branchOf(s.flow), s.in(r.Lane)
+	in, st := r.branchOf(s.flow), s.waitsIn(r.Lane)
 	in.virtual = in.virtual.later(st.start)
 	return v.dispatch(l, s, st, r, p)
 }

@@ -48,15 +48,15 @@ func (wfq) enter(st *standing, virtual VirtualTime) {
 	if st.known {
 		at = at.later(st.start) // max(virtualTime, lastVirFinishTime), which only corrections put ahead
 	}
-	*st = standing{lane: st.lane, known: true, start: at, floor: virtual, refunds: virtual - at}
+	st.known, st.entered, st.start, st.floor, st.refunds = true, false, at, virtual, virtual-at
 }
 
 func (wfq) tag(_ *level, s *share, head *Request) VirtualTime {
-	return s.in(head.Lane).start + increment(head.Cost, s.weight)
+	return s.waitsIn(head.Lane).start + increment(head.Cost, s.weight)
 }
 
 func (wfq) charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) (moved bool) {
-	in, st := r.branchOf(s.flow), s.in(r.Lane)
+	in, st := r.branchOf(s.flow), s.waitsIn(r.Lane)
 	p.start, p.charged, p.weight = st.start, tag-st.start, s.weight
 	if s.newcomer {
 		p.weight = -s.weight
