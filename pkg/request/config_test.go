@@ -22,7 +22,8 @@ func TestValidateNamesEveryField(t *testing.T) {
 		Models:          []Model{{}, {Name: "m", Criticality: "Vital"}, {Name: "m", Targets: []Target{{Weight: 0}, {Name: "t", Weight: 1_000_001}}}},
 		OtherTargets:    []Target{{Name: "t"}},
 		Objectives:      []Objective{{}, {Name: "o"}, {Name: "o"}},
-		TenantPolicies:  map[string]TenantPolicy{"vip": {MaxClass: "nobility"}, "*": {}},
+		TenantPolicies:  map[string]TenantPolicy{"vip": {Class: "gentry", MaxClass: "nobility"}, "*": {}},
+		PolicyClass:     PolicyClass{Headers: []string{"a b", "A b", "c"}, PriorityHeader: "é", MaxStrictPriority: -1},
 		Criticality:     Criticality{Header: "a b", Metadata: "x", Default: "none", ObjectiveHeaders: []string{"", "a b", "c", "C", "e"}},
 		Tiers:           []Tier{{Name: "one", MinPriority: &two}, {Name: "two"}, {Name: "three", MinPriority: &two}},
 		TrustedHeaders:  TrustedHeaders{Model: "a:b", Cost: "ä", InputTokens: "c d"},
@@ -61,6 +62,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 		`Objectives[2].Name: "o": must be unique`,
 		`Criticality.Default: "none": ` + tiers,
 		`TenantPolicies["*"].MaxClass: "": ` + tiers,
+		`TenantPolicies["vip"].Class: "gentry": ` + tiers,
 		`TenantPolicies["vip"].MaxClass: "nobility": ` + tiers,
 		`Criticality.Header: "a b": must be the name of a header`,
 		`Criticality.Metadata: "x": must be NAMESPACE/PATH, as in envoy.filters.http.jwt_authn/payload/sub`,
@@ -68,6 +70,11 @@ func TestValidateNamesEveryField(t *testing.T) {
 		`Criticality.ObjectiveHeaders[0]: "": must be the name of a header`,
 		`Criticality.ObjectiveHeaders[1]: "a b": must be the name of a header`,
 		`Criticality.ObjectiveHeaders[3]: "c": must be unique`,
+		`PolicyClass.Headers: 3 headers: must be at most 2`,
+		`PolicyClass.Headers[0]: "a b": must be the name of a header`,
+		`PolicyClass.Headers[1]: "A b": must be the name of a header`,
+		`PolicyClass.PriorityHeader: "é": must be the name of a header`,
+		`PolicyClass.MaxStrictPriority: -1: must be from 0 to 8191`,
 		`TrustedHeaders.Model: "a:b": must be the name of a header`,
 		`TrustedHeaders.Cost: "ä": must be the name of a header`,
 		`TrustedHeaders.InputTokens: "c d": must be the name of a header`,
@@ -98,5 +105,40 @@ func TestValidateNamesEveryField(t *testing.T) {
 		!strings.Contains(err.Error(), "DeadlineHeaders: 17 headers: must be at most 16\n") ||
 		!strings.Contains(err.Error(), "Limits.MaxBodyBytes: 1073741825: must be at most 1073741824 (1 GiB)") {
 		t.Errorf("%v", err)
+	}
+}
+
+// The ends of ranges are inside.
+func TestEndsOfRanges(t *testing.T) {
+	for _, test := range []struct {
+		change func(*Limits)
+		valid  bool
+	}{
+		{func(l *Limits) { l.MaxBodyBytes, l.MaxBodyBytesTotal = maxBody, maxBody }, true},
+		{func(l *Limits) { l.MaxBodyBytes, l.MaxBodyBytesTotal = maxBody+1, maxBody+1 }, false},
+		{func(l *Limits) { l.MaxBodyBytesTotal = l.MaxBodyBytes }, true},
+		{func(l *Limits) { l.BodyTimeout = longestBodyTimeout }, true},
+		{func(l *Limits) { l.BodyTimeout = 1 }, true},
+		{func(l *Limits) { l.BodyTimeout = 0 }, false},
+	} {
+		cfg := DefaultConfig()
+		test.change(&cfg.Limits)
+		if err := cfg.Validate(); (err == nil) != test.valid {
+			t.Errorf("%+v: %v", cfg.Limits, err)
+		}
+	}
+}
+
+// The name of a header is a token.
+func TestHeaderNames(t *testing.T) {
+	for _, name := range []string{"a", "z", "A", "Z", "0", "9", "x-Y_1", "!#$%&'*+-.^_`|~"} {
+		if !isHeaderName(name) {
+			t.Errorf("%q is one", name)
+		}
+	}
+	for _, name := range []string{"", " ", "a b", "a:b", "[", "{", "@", "/", ":method", "é", "\xff", "a\n"} {
+		if isHeaderName(name) {
+			t.Errorf("%q is none", name)
+		}
 	}
 }

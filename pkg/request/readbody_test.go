@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/pkg/estimate"
 	"github.com/weir-epp/weir/pkg/extproc/body"
 )
 
@@ -81,8 +82,8 @@ func TestUnreadableBodiesThatMayNameAModel(t *testing.T) {
 			cfg: DefaultConfig(), mode: Buffered, body: test.body,
 			headers: headers(":method", "POST", ":path", "/llm/chat/completions", "content-type", test.contentType),
 		}
-		if _, err := s.read(); (err != nil) != test.refused {
-			t.Errorf("%s: %v", name, err)
+		if q, err := s.read(); (err != nil) != test.refused || err == nil && q.Size.Text != estimate.Unknown {
+			t.Errorf("%s: %v, of size %+v", name, err, q.Size)
 		}
 		// If nothing depends on the model, the body may be anything.
 		s.cfg.FlowKey, s.cfg.RequestBody, s.cfg.Models, s.cfg.RoutesByModel = []string{"header:x-tenant"}, BodyAlways, nil, false
