@@ -109,17 +109,3 @@ func (st *mainStream) countTier() {
 		m.clamps.WithLabelValues(tiers[q.AskedTier].Name, tiers[q.Tier].Name).Inc()
 	}
 }
-
-// waited returns how long the request has stood in the queue, up to now or to its grant, and reports whether it bypassed
-// the queue.
-func (st *mainStream) waited() (wait time.Duration, bypass bool) {
-	switch {
-	case st.lease != nil:
-		wait, queued := st.lease.Queued()
-		return wait, !queued
-	case !st.queued.IsZero():
-		return time.Since(st.queued), false
-	default:
-		return 0, false
-	}
-}

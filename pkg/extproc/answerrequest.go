@@ -1,7 +1,6 @@
 package extproc
 
 import (
-	"strings"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -74,19 +73,6 @@ func (st *mainStream) sendDestination() (next state, err error) {
 		k.noBody, k.noHeaders, k.responseBody = true, next == placedNoHeaders, st.modes.response
 	}
 	return next, st.send(st.cfg.reply(k, own))
-}
-
-// destination returns the ordered list of endpoints that the request may go to, or "" if it was not placed.
-func (st *mainStream) destination() string {
-	if st.lease == nil {
-		return ""
-	}
-	address, fallbacks := st.placement.Chosen()
-	st.picked = address
-	if address == "" || len(fallbacks) == 0 {
-		return address
-	}
-	return address + "," + strings.Join(fallbacks, ",")
 }
 
 // needsNoHeaders reports whether this stream can do without the response headers, which saves a message: the request can

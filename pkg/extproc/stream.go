@@ -24,18 +24,12 @@ type mainStream struct {
 	// What the request says (readrequest.go).
 	request request.Request
 	body    requestBody
-	offered bool // its flow and tier are known to the controller
 
 	// What became of it (admission.go, answerrequest.go).
-	placement Placement
-	queued    time.Time // when it began to wait in the queue; zero if it never did
-	lease     Lease
-	preempted <-chan struct{}        // nil if it cannot be preempted, or no longer
-	picked    string                 // the first endpoint of its destination
-	rejection *flowcontrol.Rejection // nil if it was not rejected
-	link      *link                  // to its first-token gate; nil if it has none
-	id        string                 // its x-request-id, which a client may have chosen; empty unless somebody wants it
-	line      *requestLine           // its line in the log; nil if there is none
+	verdict
+	link *link        // to its first-token gate; nil if it has none
+	id   string       // its x-request-id, which a client may have chosen; empty unless somebody wants it
+	line *requestLine // its line in the log; nil if there is none
 
 	// What is known of the response (watchresponse.go).
 	completion   flowcontrol.Completion // what the lease is told at the end
