@@ -3,6 +3,7 @@ package extproc
 import (
 	"time"
 
+	"github.com/weir-epp/weir/pkg/extproc/codec"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
 )
@@ -131,10 +132,10 @@ func (st *mainStream) answerFullDuplex(k replyKey, own ownPart) error {
 // echoRequest sends a part of the request body back.
 func (st *mainStream) echoRequest(b []byte, end bool) error {
 	for len(b) > maxChunk {
-		if err := st.send(requestChunk(b[:maxChunk], false)); err != nil {
+		if err := st.send(codec.RequestChunk(b[:maxChunk], false)); err != nil {
 			return err
 		}
 		b = b[maxChunk:]
 	}
-	return st.send(requestChunk(b, end))
+	return st.send(codec.RequestChunk(b, end))
 }

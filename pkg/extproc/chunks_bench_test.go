@@ -44,7 +44,7 @@ func (n *noopChunks) Process(s extprocv3.ExternalProcessor_ProcessServer) error 
 		case responseBodyKind:
 			answer = emptyResponseBody
 			if n.echo {
-				answer = responseChunk(m.GetResponseBody().GetBody(), ends(m.GetResponseBody()))
+				answer = codec.ResponseChunk(m.GetResponseBody().GetBody(), ends(m.GetResponseBody()))
 			}
 		default:
 		}

@@ -235,28 +235,6 @@ func (c *compiled) mutation(k replyKey) *extprocv3.HeaderMutation {
 	return m
 }
 
-// requestChunk returns a reply that sends a part of the request body back.
-func requestChunk(b []byte, end bool) *extprocv3.ProcessingResponse {
-	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestBody{
-		RequestBody: &extprocv3.BodyResponse{Response: streamed(b, end)},
-	}}
-}
-
-// responseChunk returns a reply that sends a part of the response body back.
-func responseChunk(b []byte, end bool) *extprocv3.ProcessingResponse {
-	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ResponseBody{
-		ResponseBody: &extprocv3.BodyResponse{Response: streamed(b, end)},
-	}}
-}
-
-func streamed(b []byte, end bool) *extprocv3.CommonResponse {
-	return &extprocv3.CommonResponse{BodyMutation: &extprocv3.BodyMutation{
-		Mutation: &extprocv3.BodyMutation_StreamedResponse{
-			StreamedResponse: &extprocv3.StreamedBodyResponse{Body: b, EndOfStream: end},
-		},
-	}}
-}
-
 func setHeader(name, value string) *corev3.HeaderValueOption {
 	return &corev3.HeaderValueOption{
 		Header:       &corev3.HeaderValue{Key: name, RawValue: []byte(value)},

@@ -5,6 +5,8 @@ import (
 
 	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/weir-epp/weir/pkg/extproc/codec"
 )
 
 // showsResponse reports whether response bodies come here part by part: in FULL_DUPLEX_STREAMED, where they have to be sent
@@ -61,12 +63,12 @@ func (st *mainStream) echoResponse(b []byte, end bool) error {
 // sendBack sends bytes of the response body back as they are.
 func (st *mainStream) sendBack(b []byte, end bool) error {
 	for len(b) > maxChunk {
-		if err := st.send(responseChunk(b[:maxChunk], false)); err != nil {
+		if err := st.send(codec.ResponseChunk(b[:maxChunk], false)); err != nil {
 			return err
 		}
 		b = b[maxChunk:]
 	}
-	return st.send(responseChunk(b, end))
+	return st.send(codec.ResponseChunk(b, end))
 }
 
 // ackResponseTrailers lets the trailers of a response go on to the client. They end its body.

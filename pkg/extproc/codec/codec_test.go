@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"slices"
@@ -29,7 +30,7 @@ func messages(t testing.TB) map[string]*extprocv3.ProcessingRequest {
 		t.Fatal(err)
 	}
 	claims, err := structpb.NewStruct(map[string]any{
-		"sub": "team-a", "exp": 1.7e9, "admin": true, "none": nil, "aud": []any{"a", 1.0, []any{}},
+		"sub": "team-a", "exp": 1.7e9, "admin": true, "aud": []any{"a", 1.0, []any{}},
 		"nested": map[string]any{"a": map[string]any{"b": "c"}}, "": "",
 	})
 	if err != nil {
@@ -108,6 +109,16 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// lateKind reports whether a message is a body or trailers.
+func lateKind(m *extprocv3.ProcessingRequest) bool {
+	switch m.Request.(type) {
+	case nil, *extprocv3.ProcessingRequest_RequestHeaders, *extprocv3.ProcessingRequest_ResponseHeaders:
+		return false
+	default:
+		return true
+	}
+}
+
 // late takes out of bodies and trailers the metadata that is not read there, if it comes behind them, as Envoy has it.
 func late(messages ...*extprocv3.ProcessingRequest) {
 	for _, m := range messages {
@@ -178,6 +189,7 @@ func TestReadLeaves(t *testing.T) {
 		"a length without an end":         {2<<3 | 2, 0x80},
 		"a number without an end":         {10 << 3, 0x80},
 		"a double that is cut short":      field(8, field(1, field(2, field(1, field(2, []byte{2<<3 | 1, 0}))))),
+		"a value that is null":            field(8, field(1, field(2, field(1, field(2, varint(1, 0)))))),
 		"half a tag":                      {0x80},
 		"an unknown field of a body":      field(4, varint(9, 1)),
 		"an unknown field of a header":    field(2, field(1, field(1, varint(9, 1)))),
@@ -268,6 +280,30 @@ func TestReadBodyHasNoRoom(t *testing.T) {
 	}
 	if b := m.GetResponseBody().GetBody(); cap(b) != len(b) {
 		t.Errorf("a body of %d bytes has room for %d", len(b), cap(b))
+	}
+}
+
+// A chunk is encoded as the generated code has it.
+func TestChunks(t *testing.T) {
+	for _, size := range []int{0, 1, 100, 110, 120, 126, 127, 128, 300, 16_370, 16_383, 16_384, 64 << 10} {
+		for _, end := range []bool{false, true} {
+			body := bytes.Repeat([]byte("x"), size)
+			streamed := &extprocv3.BodyResponse{Response: &extprocv3.CommonResponse{BodyMutation: &extprocv3.BodyMutation{
+				Mutation: &extprocv3.BodyMutation_StreamedResponse{
+					StreamedResponse: &extprocv3.StreamedBodyResponse{Body: slices.Clone(body), EndOfStream: end},
+				},
+			}}}
+			request := &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestBody{RequestBody: streamed}}
+			response := &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ResponseBody{ResponseBody: streamed}}
+			gotRequest, gotResponse := RequestChunk(body, end), ResponseChunk(body, end)
+			clear(body) // its buffer is used again
+			if got := sent(t, gotRequest); !proto.Equal(got, request) {
+				t.Errorf("%d bytes of a request, end %v: %.300v", size, end, got)
+			}
+			if got := sent(t, gotResponse); !proto.Equal(got, response) {
+				t.Errorf("%d bytes of a response, end %v: %.300v", size, end, got)
+			}
+		}
 	}
 }
 

@@ -18,7 +18,7 @@
 //	HttpBody            1 body, 2 end_of_stream, 3 end_of_stream_without_message
 //	Metadata            1 filter_metadata (Struct), 2 typed_filter_metadata (Any). Behind a body or trailers the former
 //	                    is skipped: Weir reads it with headers only, and Envoy sends all of it with every message
-//	Struct              1 fields: 1 key, 2 Value: 1 null, 2 number, 3 string, 4 bool, 5 struct, 6 list
+//	Struct              1 fields: 1 key, 2 Value: 2 number, 3 string, 4 bool, 5 struct, 6 list
 //	TokenUsage          all fields (ReadUsage)
 //
 // Anything else is left to the generated code, from the start of the message: a field or a wire type that is not in this

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -17,7 +18,6 @@ const maxDepth = 32
 const (
 	itemTag = 1<<fieldShift | wireBytes // an entry of a Struct, a Value of a ListValue
 
-	nullTag   = 1<<fieldShift | wireVarint
 	doubleTag = 2<<fieldShift | wireFixed64
 	stringTag = 3<<fieldShift | wireBytes
 	boolTag   = 4<<fieldShift | wireVarint
@@ -25,8 +25,10 @@ const (
 	listTag   = 6<<fieldShift | wireBytes
 )
 
-// readMetadata reads metadata, without the filters' structs unless they are wanted.
-func readMetadata(b []byte, m *corev3.Metadata, structs bool) bool {
+// readMetadata reads the metadata of a message, without the filters' structs unless they are wanted.
+func readMetadata(b []byte, message *extprocv3.ProcessingRequest, structs bool) bool {
+	m := &corev3.Metadata{}
+	message.MetadataContext = m
 	f := fields{rest: b}
 	for f.next() {
 		ok := true
@@ -149,8 +151,6 @@ func readValue(b []byte, depth int) (v *structpb.Value, ok bool) {
 				return nil, false
 			}
 			v = structpb.NewStringValue(string(f.bytes))
-		case nullTag:
-			v = &structpb.Value{Kind: &structpb.Value_NullValue{NullValue: structpb.NullValue(f.number)}}
 		case doubleTag:
 			v = structpb.NewNumberValue(math.Float64frombits(f.number))
 		case boolTag:

@@ -37,6 +37,30 @@ func WithMetadata(shared *extprocv3.ProcessingResponse, namespace, key, value st
 	return ofBytes(field(slices.Clip(bytesOf(shared)), dynamicMetadata, outer))
 }
 
+// RequestChunk returns an encoded reply that sends a chunk of a request's body back; it copies the chunk. end is set with
+// the last one.
+func RequestChunk(body []byte, end bool) *extprocv3.ProcessingResponse { return chunk(3, body, end) }
+
+// ResponseChunk is RequestChunk for the body of a response.
+func ResponseChunk(body []byte, end bool) *extprocv3.ProcessingResponse { return chunk(4, body, end) }
+
+func chunk(request protowire.Number, body []byte, end bool) *extprocv3.ProcessingResponse {
+	// The fields around the StreamedBodyResponse: of ProcessingResponse, BodyResponse, CommonResponse and BodyMutation.
+	around := [...]protowire.Number{request, 1, 3, 3}
+	var lengths [len(around)]int
+	n := 1 + protowire.SizeBytes(len(body)) + 2 // with the end
+	for i := range around {
+		lengths[len(around)-1-i] = n
+		n = 1 + protowire.SizeBytes(n)
+	}
+	b := make([]byte, 0, n)
+	for i, number := range around {
+		b = protowire.AppendVarint(protowire.AppendTag(b, number, protowire.BytesType), uint64(lengths[i]))
+	}
+	b = protowire.AppendTag(field(b, 1, body), 2, protowire.VarintType)
+	return ofBytes(protowire.AppendVarint(b, protowire.EncodeBool(end)))
+}
+
 // field appends a field to a message.
 func field[T string | []byte](b []byte, number protowire.Number, value T) []byte {
 	b = protowire.AppendVarint(protowire.AppendTag(b, number, protowire.BytesType), uint64(len(value)))

@@ -56,17 +56,12 @@ type (
 		response extprocv3.ProcessingRequest_ResponseBody
 		body     extprocv3.HttpBody
 	}
-	trailersPart struct {
-		request  extprocv3.ProcessingRequest_RequestTrailers
-		response extprocv3.ProcessingRequest_ResponseTrailers
-		trailers extprocv3.HttpTrailers
-		list     corev3.HeaderMap
-	}
 )
 
 // Read reads a message into m, which is empty, and reports whether it could; if not, m holds a part of it. The message
 // keeps b, which nothing may change afterwards.
 func Read(b []byte, m *extprocv3.ProcessingRequest) bool {
+	structs := true // the filters' structs are read: no body or trailers came before them
 	f := fields{rest: b}
 	for f.next() {
 		ok := false
@@ -74,39 +69,23 @@ func Read(b []byte, m *extprocv3.ProcessingRequest) bool {
 		case requestHeadersTag, responseHeadersTag:
 			ok = m.Request == nil && readHeaders(f.bytes, f.tag == requestHeadersTag, m)
 		case requestBodyTag, responseBodyTag:
-			ok = m.Request == nil && readBody(f.bytes, f.tag == requestBodyTag, m)
+			ok, structs = m.Request == nil && readBody(f.bytes, f.tag == requestBodyTag, m), false
 		case requestTrailersTag, responseTrailersTag:
-			ok = m.Request == nil && readTrailers(f.bytes, f.tag == requestTrailersTag, m)
+			ok, structs = m.Request == nil && readTrailers(f.bytes, f.tag == requestTrailersTag, m), false
 		case metadataTag:
-			if m.MetadataContext == nil {
-				m.MetadataContext = &corev3.Metadata{}
-				ok = readMetadata(f.bytes, m.MetadataContext, !lateKind(m))
-			}
+			ok = m.MetadataContext == nil && readMetadata(f.bytes, m, structs)
 		case attributesTag:
 			m.Attributes, ok = addStruct(m.Attributes, f.bytes)
 		case observabilityTag:
 			m.ObservabilityMode, ok = protowire.DecodeBool(f.number), true
 		case protocolTag:
-			if m.ProtocolConfig == nil {
-				m.ProtocolConfig = &extprocv3.ProtocolConfiguration{}
-				ok = readProtocol(f.bytes, m.ProtocolConfig)
-			}
+			ok = m.ProtocolConfig == nil && readProtocol(f.bytes, m)
 		}
 		if !ok {
 			return false
 		}
 	}
 	return !f.bad
-}
-
-// lateKind reports whether what has been read of a message is a body or trailers.
-func lateKind(m *extprocv3.ProcessingRequest) bool {
-	switch m.Request.(type) {
-	case nil, *extprocv3.ProcessingRequest_RequestHeaders, *extprocv3.ProcessingRequest_ResponseHeaders:
-		return false
-	default:
-		return true
-	}
 }
 
 func readHeaders(b []byte, request bool, m *extprocv3.ProcessingRequest) bool {
@@ -135,19 +114,20 @@ func readHeaders(b []byte, request bool, m *extprocv3.ProcessingRequest) bool {
 }
 
 func readTrailers(b []byte, request bool, m *extprocv3.ProcessingRequest) bool {
-	part := &trailersPart{}
-	t := &part.trailers
+	t := &extprocv3.HttpTrailers{}
 	f := fields{rest: b}
 	for f.next() {
-		if f.tag != headersTag || t.Trailers != nil || !readHeaderMap(f.bytes, &part.list) {
+		if f.tag != headersTag || t.Trailers != nil {
 			return false
 		}
-		t.Trailers = &part.list
+		if t.Trailers = new(corev3.HeaderMap); !readHeaderMap(f.bytes, t.Trailers) {
+			return false
+		}
 	}
 	if request {
-		part.request.RequestTrailers, m.Request = t, &part.request
+		m.Request = &extprocv3.ProcessingRequest_RequestTrailers{RequestTrailers: t}
 	} else {
-		part.response.ResponseTrailers, m.Request = t, &part.response
+		m.Request = &extprocv3.ProcessingRequest_ResponseTrailers{ResponseTrailers: t}
 	}
 	return !f.bad
 }
@@ -218,7 +198,9 @@ func readHeader(b []byte, v *corev3.HeaderValue) bool {
 	return !f.bad
 }
 
-func readProtocol(b []byte, p *extprocv3.ProtocolConfiguration) bool {
+func readProtocol(b []byte, m *extprocv3.ProcessingRequest) bool {
+	p := &extprocv3.ProtocolConfiguration{}
+	m.ProtocolConfig = p
 	f := fields{rest: b}
 	for f.next() {
 		switch f.tag {

@@ -22,6 +22,7 @@ func ReadUsage(packed *anypb.Any) (*aiv3.TokenUsage, error) {
 }
 
 func readUsage(b []byte, u *aiv3.TokenUsage) bool {
+	numbers := []**wrapperspb.UInt64Value{3: &u.InputTokens, 4: &u.OutputTokens, 5: &u.TotalTokens, 8: &u.ProviderTotalTokens}
 	f := fields{rest: b}
 	for f.next() {
 		ok := true
@@ -30,27 +31,19 @@ func readUsage(b []byte, u *aiv3.TokenUsage) bool {
 			u.LlmProtocol = typeaiv3.LLMProtocol(f.number)
 		case 2<<fieldShift | wireBytes:
 			u.Model, ok = string(f.bytes), utf8.Valid(f.bytes)
-		case 3<<fieldShift | wireBytes:
-			ok = readNumber(f.bytes, &u.InputTokens)
-		case 4<<fieldShift | wireBytes:
-			ok = readNumber(f.bytes, &u.OutputTokens)
-		case 5<<fieldShift | wireBytes:
-			ok = readNumber(f.bytes, &u.TotalTokens)
 		case 6<<fieldShift | wireBytes:
 			ok = u.InputTokenDetails == nil
-			u.InputTokenDetails = &aiv3.InputTokenDetails{}
-			d := u.InputTokenDetails
-			ok = ok && readNumbers(f.bytes, &d.CachedTokens, &d.CacheCreationTokens, &d.ToolUseTokens)
+			d := &aiv3.InputTokenDetails{}
+			u.InputTokenDetails = d
+			ok = ok && readNumbers(f.bytes, nil, &d.CachedTokens, &d.CacheCreationTokens, &d.ToolUseTokens)
 		case 7<<fieldShift | wireBytes:
 			ok = u.OutputTokenDetails == nil
 			u.OutputTokenDetails = &aiv3.OutputTokenDetails{}
-			ok = ok && readNumbers(f.bytes, &u.OutputTokenDetails.ReasoningTokens)
-		case 8<<fieldShift | wireBytes:
-			ok = readNumber(f.bytes, &u.ProviderTotalTokens)
+			ok = ok && readNumbers(f.bytes, nil, &u.OutputTokenDetails.ReasoningTokens)
 		case 9<<fieldShift | wireVarint:
 			u.ExtractionStatus = aiv3.TokenUsage_ExtractionStatus(f.number)
 		default:
-			ok = false
+			ok = f.readNumber(numbers)
 		}
 		if !ok {
 			return false
@@ -59,29 +52,31 @@ func readUsage(b []byte, u *aiv3.TokenUsage) bool {
 	return !f.bad
 }
 
-// readNumbers reads a message whose fields, from 1 on, are numbers in messages of their own.
+// readNumbers reads a message of numbers, by the numbers of their fields.
 func readNumbers(b []byte, numbers ...**wrapperspb.UInt64Value) bool {
 	f := fields{rest: b}
 	for f.next() {
-		field := int(f.tag>>fieldShift) - 1
-		if f.tag&wireMask != wireBytes || field < 0 || field >= len(numbers) || !readNumber(f.bytes, numbers[field]) {
+		if !f.readNumber(numbers) {
 			return false
 		}
 	}
 	return !f.bad
 }
 
-func readNumber(b []byte, n **wrapperspb.UInt64Value) bool {
-	if *n != nil {
+// readNumber reads a field that is a number in a message of its own.
+func (f *fields) readNumber(numbers []**wrapperspb.UInt64Value) bool {
+	i := f.tag >> fieldShift
+	if f.tag&wireMask != wireBytes || i >= uint64(len(numbers)) || numbers[i] == nil || *numbers[i] != nil {
 		return false
 	}
-	*n = &wrapperspb.UInt64Value{}
-	f := fields{rest: b}
-	for f.next() {
-		if f.tag != 1<<fieldShift|wireVarint {
+	n := &wrapperspb.UInt64Value{}
+	*numbers[i] = n
+	inner := fields{rest: f.bytes}
+	for inner.next() {
+		if inner.tag != 1<<fieldShift|wireVarint {
 			return false
 		}
-		(*n).Value = f.number
+		n.Value = inner.number
 	}
-	return !f.bad
+	return !inner.bad
 }
