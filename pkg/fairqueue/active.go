@@ -23,6 +23,7 @@ func (q *FairRequestQueue) Bypassed(now time.Time, r *Request) {
 	c := t.classOf(r)
 	f, stale := q.flowOf(c, r, true), false
 	q.departed(f, r)
+	r.aside = true
 	for ; f != nil; f = f.above {
 		if f.siblings.discipline.bypassed(&f.siblings.level, &f.share, r, r.receiptOf(f.depth)) {
 			f.retag(nil)
@@ -44,8 +45,8 @@ func (q *FairRequestQueue) Completed(r *Request) {
 	r.inFlight = false
 	c := r.chargedTo()
 	for f := q.flowOf(c, r, false); f != nil && q.active; f = f.above {
-		if f.above == nil && q.attained != nil {
-			q.attained.add(f, r.paid.charged, r.paid.charged-increment(r.Cost, r.paid.weight))
+		if f.above == nil && q.attained != nil && !r.aside {
+			q.attained.add(f, r, r.paid.charged, r.paid.charged-increment(r.Cost, r.paid.weight))
 		}
 		if f.inflight--; f.inflight == 0 && f.queued == 0 {
 			f.siblings.discipline.end(&f.siblings.level, &f.share)
@@ -104,9 +105,9 @@ func (q *FairRequestQueue) correct(
 		if how(f.siblings.discipline, &f.siblings.level, &f.share, r, to, r.receiptOf(f.depth)) {
 			f.retag(nil)
 		}
-		if f.above == nil && q.attained != nil && !r.inFlight {
+		if f.above == nil && q.attained != nil && !r.inFlight && !r.aside {
 			by := r.paid.charged - was
-			q.attained.add(f, by, by)
+			q.attained.add(f, r, by, by)
 		}
 	}
 }

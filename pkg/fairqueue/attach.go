@@ -113,6 +113,7 @@ func (c *class) newFlowLane(f *flow, r *Request, g *regrouping) *flowLane {
 	fl := take(&c.freeFlowLanes)
 	*fl = flowLane{flow: f, lane: cl, above: above, laneIndex: int32(len(f.lanes)), under: fl.under, line: line{row: fl.line.row}}
 	fl.shape()
+	fl.unsettle()
 	f.lanes = append(f.lanes, fl)
 	if f.byLane != nil {
 		f.byLane[name] = fl

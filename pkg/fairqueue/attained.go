@@ -1,10 +1,15 @@
 package fairqueue
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // What flows have attained by the last requests that ended, beside what the bound of vtc permits. The flows of a class are
-// compared that wait in the same lane, have waited throughout the window, in no other lane and not parked, and did not
-// go out of turn. A request is noted when it ends; what its cost turns out to be afterwards is noted then.
+// compared in each lane where they wait for the same backends: those that have waited there throughout the window and were
+// below their caps, by the service that counts in that lane. A flow that waits in several lanes is compared in each of
+// them. Service out of turn does not count, and excludes its flow for a window. A request is noted when it ends; what its
+// cost turns out to be afterwards is noted then.
 
 // attainedWindow is the number of the last notes that count.
 const attainedWindow = 1024
@@ -18,21 +23,32 @@ type attained struct {
 // note is what a request of one of a class's own flows has attained at its end, over the weight at its dispatch.
 type note struct {
 	flow     *flow
+	lane     Lane
+	also     []Lane      // as of Request.CountAlsoIn
 	service  VirtualTime // below 0 for a correction after the end that lowers it
 	error    VirtualTime // by how much service is more than the charge at dispatch, or before the correction
 	inflight int32       // requests of the flow that were in flight
 }
 
-// add notes that a request of f has attained this, which is more by the other than what it was charged at dispatch.
-func (a *attained) add(f *flow, service, wrong VirtualTime) {
-	a.notes[a.n%attainedWindow] = note{flow: f, service: service, error: wrong, inflight: f.inflight}
+// add notes that r, of f, has attained this, which is more by the other than what it was charged at dispatch.
+func (a *attained) add(f *flow, r *Request, service, wrong VirtualTime) {
+	a.notes[a.n%attainedWindow] = note{f, r.Lane, r.also(), service, wrong, f.inflight}
 	a.n++
 }
 
-// unsettle excludes f from what is compared until a whole window has passed.
-func (f *flow) unsettle() {
-	if a := f.class.tier.queue.attained; a != nil {
-		f.position.settled = uint32(a.n)
+// unsettle excludes fl from what is compared until a whole window has passed.
+func (fl *flowLane) unsettle() {
+	if a := fl.lane.class.tier.queue.attained; a != nil {
+		fl.settled = uint32(a.n)
+	}
+}
+
+// unsettleIn does so for f in the lanes in which r counts.
+func (f *flow) unsettleIn(r *Request) {
+	for _, fl := range f.lanes {
+		if fl.lane.name == r.Lane || slices.Contains(r.also(), fl.lane.name) {
+			fl.unsettle()
+		}
 	}
 }
 
@@ -84,66 +100,78 @@ type compared struct {
 	most, least *attainment
 }
 
-// compare sums up the notes by flow, and finds the extremes of each lane.
+// compare sums up the notes by flow and lane, and finds the extremes of each lane.
 func (a *attained) compare(q *FairRequestQueue) (lanes []*compared) {
 	count := min(a.n, attainedWindow)
 	from := uint32(a.n - count)
-	of, flows := map[*flow]*attainment{}, []*flow(nil)
-	get := func(f *flow) *attainment {
-		x := of[f]
+	of, waiting := map[*flowLane]*attainment{}, []*flowLane(nil)
+	get := func(fl *flowLane) *attainment {
+		x := of[fl]
 		if x == nil {
-			x = &attainment{largest: inCost(increment(f.lanes[0].head.Cost, f.weight)), inflight: float64(f.inflight)}
-			of[f], flows = x, append(flows, f)
+			x = &attainment{largest: inCost(increment(fl.head.Cost, fl.flow.weight)), inflight: float64(fl.flow.inflight)}
+			of[fl], waiting = x, append(waiting, fl)
 		}
 		return x
 	}
 	for i := a.n - count; i < a.n; i++ {
-		if n := &a.notes[i%attainedWindow]; n.flow.settledSince(from) {
-			x := get(n.flow)
-			x.service += inCost(n.service)
-			x.largest = max(x.largest, inCost(n.service), inCost(n.service-n.error))
-			x.error = max(x.error, math.Abs(inCost(n.error)))
-			x.inflight = max(x.inflight, float64(n.inflight))
+		n := &a.notes[i%attainedWindow]
+		for j := range 1 + len(n.also) {
+			lane := n.lane
+			if j > 0 {
+				lane = n.also[j-1]
+			}
+			if fl := n.flow.laneOf(lane); fl != nil && fl.settledSince(from) && (j == 0 || lane != n.lane) {
+				get(fl).add(n)
+			}
 		}
 	}
-	for f := range q.someFlows(2 * attainedWindow) { // who has attained nothing
-		if f.settledSince(from) {
-			get(f)
+	for fl := range q.someFlowLanes(2 * attainedWindow) { // who has attained nothing
+		if fl.settledSince(from) {
+			get(fl)
 		}
 	}
 	byLane := map[*classLane]*compared{}
-	for _, f := range flows {
-		l := byLane[f.lanes[0].lane]
+	for _, fl := range waiting {
+		l := byLane[fl.lane]
 		if l == nil {
-			l = &compared{lane: f.lanes[0].lane, most: of[f], least: of[f]}
+			l = &compared{lane: fl.lane, most: of[fl], least: of[fl]}
 			byLane[l.lane], lanes = l, append(lanes, l)
 		}
-		if of[f].service > l.most.service {
-			l.most = of[f]
+		if of[fl].service > l.most.service {
+			l.most = of[fl]
 		}
-		if of[f].service < l.least.service {
-			l.least = of[f]
+		if of[fl].service < l.least.service {
+			l.least = of[fl]
 		}
 	}
 	return lanes
 }
 
+// add adds a note.
+func (x *attainment) add(n *note) {
+	x.service += inCost(n.service)
+	x.largest = max(x.largest, inCost(n.service), inCost(n.service-n.error))
+	x.error = max(x.error, math.Abs(inCost(n.error)))
+	x.inflight = max(x.inflight, float64(n.inflight))
+}
+
 // inCost returns a virtual time as cost over weight.
 func inCost(v VirtualTime) float64 { return float64(int64(v)) / (1 << virtualBits) }
 
-// settledSince reports whether f has waited in the same way since the note with this number.
-func (f *flow) settledSince(n uint32) bool {
-	return f.position.tracked && int32(f.position.settled-n) <= 0 && len(f.lanes) == 1 && f.lanes[0].parked == 0
-}
+// settledSince reports whether fl has waited in the same way since the note with this number.
+func (fl *flowLane) settledSince(n uint32) bool { return fl.parked == 0 && int32(fl.settled-n) <= 0 }
 
-// someFlows iterates over up to n of the classes' own tracked flows, in each class those first that have waited longest.
-func (q *FairRequestQueue) someFlows(n int) func(yield func(*flow) bool) {
-	return func(yield func(*flow) bool) {
+// someFlowLanes iterates over the lanes of the classes' own tracked flows, up to n of them, in each class those flows
+// first that have waited longest.
+func (q *FairRequestQueue) someFlowLanes(n int) func(yield func(*flowLane) bool) {
+	return func(yield func(*flowLane) bool) {
 		for _, t := range q.tiers {
 			for _, c := range t.classes {
 				for f := range c.flows.all() {
-					if n--; n < 0 || !yield(f) {
-						return
+					for _, fl := range f.lanes {
+						if n--; n < 0 || !yield(fl) {
+							return
+						}
 					}
 				}
 			}

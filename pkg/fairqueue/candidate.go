@@ -68,7 +68,7 @@ func (q *FairRequestQueue) Peek(now time.Time, allowed Allowed) Candidate {
 func (q *FairRequestQueue) Claim(head *Request) Candidate {
 	c := q.candidate(head, 0)
 	c.claimed = true
-	head.flowLane.outermost().flow.unsettle()
+	head.flowLane.outermost().unsettle()
 	return c
 }
 
@@ -113,6 +113,7 @@ func (q *FairRequestQueue) Pop(c Candidate) {
 	q.queued--
 	q.due.remove(r)
 	q.departed(r.flowLane.flow, r)
+	r.aside = c.claimed
 	cl.pop(&c)
 	r.flowLane = cl.left
 	q.left(cl)

@@ -28,9 +28,8 @@ type flowTable struct {
 // tablePosition is a flow's position in its flowTable.
 type tablePosition struct {
 	tracked      bool
-	resting      bool   // nothing waits, but something is in flight
-	settled      uint32 // vtc: the number of notes (attained.go) when it began to wait as it does now
-	older, newer *flow  // neighbours among the tracked, or the kept, flows
+	resting      bool  // nothing waits, but something is in flight
+	older, newer *flow // neighbours among the tracked, or the kept, flows
 }
 
 func newFlowTable(most int) flowTable { return flowTable{known: map[string]*flow{}, most: most} }

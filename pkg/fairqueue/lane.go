@@ -17,6 +17,7 @@ type flowLane struct {
 	parked    int32       // 1-based index in the lane's parked; 0: not parked
 	awaits    int32       // number in the lane's rooms; 0: it is not parked, or another's lease does not matter
 	awaitsAge int32       // number in the lane's roomAges
+	settled   uint32      // vtc: the number of notes (attained.go) when it began to wait here as it does now
 }
 
 // branch orders the sharers of one level in one lane.

@@ -61,7 +61,6 @@ func (q *FairRequestQueue) ParkFlow(r *Request) {
 	q.changes++
 	c := fl.lane.class
 	fl.park()
-	fl.flow.unsettle()
 	c.countInLane(fl.lane, 0, fl.queued)
 	c.reindex(fl)
 }
@@ -152,6 +151,7 @@ func (c *class) unpark(fl *flowLane) {
 	if !fl.unpark() {
 		return
 	}
+	fl.unsettle()
 	c.countInLane(fl.lane, 0, -fl.queued)
 	if f := fl.flow; f.siblings.discipline.resumed(&f.siblings.level, &f.share, fl.ownBranch(), fl.head) {
 		fl.retag()

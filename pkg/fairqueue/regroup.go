@@ -298,5 +298,5 @@ func (c *class) enterLane(f *flow, r *Request, g *regrouping) {
 	g.after[fl] = r
 	c.recountLanes(fl, 1)
 	c.gained(fl, r)
-	fl.outermost().flow.unsettle()
+	fl.outermost().unsettle()
 }

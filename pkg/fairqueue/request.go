@@ -39,6 +39,7 @@ type Request struct {
 	later    *Request
 	inDue    int32     // its number in the heap of deadlines; 0 if it is in the list
 	inFlight bool      // it is counted as in flight, which only some disciplines need
+	aside    bool      // it did not go in its flow's turn
 	arrived  time.Time // when it was first pushed
 
 	extra *extra

@@ -77,16 +77,12 @@ func (vtc) chargesBypasses() bool { return true }
 
 func (vtc) begin(l *level, s *share) {
 	s.newcomer = l.newcomerFirst
-	s.flow.unsettle()
 	if s.flow.siblings.flows.len() == 1 {
 		l.since = l.virtual
 	}
 }
 
 func (v vtc) join(l *level, s *share, in *branch, alone bool, r *Request) (moved bool) {
-	if len(s.flow.lanes) > 1 {
-		s.flow.unsettle()
-	}
 	if alone {
 		in.virtual = l.virtual
 	}
@@ -135,7 +131,7 @@ func (v vtc) bypassed(l *level, s *share, r *Request, p *receipt) (moved bool) {
 	if in := s.flow.branchIn(r.Lane); in != nil {
 		in.virtual = in.virtual.later(st.start) // those who wait there are at their caps, and bank nothing
 	}
-	s.flow.unsettle()
+	s.flow.unsettleIn(r)
 	return v.dispatch(l, s, st, r, p)
 }
 
@@ -144,9 +140,6 @@ func (v vtc) dispatch(l *level, s *share, st *standing, r *Request, p *receipt) 
 	l.virtual = l.virtual.later(st.start)
 	l.rebase()
 	s.newcomer = false
-	if len(s.flow.lanes) > 1 {
-		s.flow.unsettle()
-	}
 	p.charged, p.weight = 0, s.weight
 	return v.trueUp(l, s, r, r.Cost, p)
 }
