@@ -54,8 +54,8 @@ func TestBenchUsage(t *testing.T) {
 	c := begin(t, "bench", "usage", "--rounds=1", "--length=100ms", eppBuilt())
 	c.ends(t, 0)
 	for _, scenario := range []string{
-		usageWithout, usageWith, usageSkip, usageLog,
-		usageChunksWithout, usageChunksWith, usageNamedWithout, usageNamedWith, usageChunksLog,
+		usageWithout, usageWith, usageSkip,
+		usageChunksWithout, usageChunksWith, usageNamedWithout, usageNamedWith,
 	} {
 		if !strings.Contains(c.stdout.String(), "| "+scenario+" |") {
 			t.Errorf("no line for %s:\n%s", scenario, c.stdout.String())

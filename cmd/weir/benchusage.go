@@ -16,8 +16,7 @@ import (
 )
 
 const usageAbout = `What it costs that Envoy reads the usage of the answers and tells Weir, in processor time of Envoy and epp together: the
-recommended configuration beside the same without it, and als.yaml, whose access log tells it. Each Envoy has a Weir of its
-own. Answers are JSON, to requests of 1 KB, from model servers that answer at once, in rounds that take turns; and streams
+recommended configuration beside the same without it. Each Envoy has a Weir of its own. Answers are JSON, to requests of 1 KB, from model servers that answer at once, in rounds that take turns; and streams
 of 200 chunks, one in 10 ms, all at the same time, so that a busy machine burdens them alike: of chat completions, whose
 events have no names, so that Envoy parses each, and of messages, whose names tell it which can have usage. The ratios are
 medians of each round's ratio.
@@ -32,8 +31,6 @@ const (
 	usageChunksWith    = "200 chunks, with usage"
 	usageNamedWithout  = "200 named chunks, without usage"
 	usageNamedWith     = "200 named chunks, with usage"
-	usageLog           = "1 KB, with usage in the log"
-	usageChunksLog     = "200 chunks, with usage in the log"
 )
 
 // usageTargets are how many times the processor time of Envoy and epp the first may take of the second.
@@ -46,9 +43,6 @@ var usageTargets = []struct {
 	{usageChunksWith, usageChunksWithout, 1.10},
 	{usageNamedWith, usageNamedWithout, 1.10},
 }
-
-// usageLogMost is how much of a core epp may take for records, per 1,000 chunks a second.
-const usageLogMost = 0.02
 
 const (
 	usageInFlight  = 32              // requests of 1 KB to each Envoy
@@ -140,7 +134,6 @@ func usageScenarios(s *scene.Scene, options usageOptions) ([]loadgen.Scenario, f
 		{usageWithout, "recommended", envoyrun.WithoutUsage, small},
 		{usageWith, "recommended", nil, small},
 		{usageSkip, "recommended", skipResponseHeaders, small},
-		{usageLog, "als", nil, small},
 	})
 	if err != nil {
 		return nil, nil, err
@@ -151,7 +144,6 @@ func usageScenarios(s *scene.Scene, options usageOptions) ([]loadgen.Scenario, f
 		{usageChunksWith, "recommended", nil, chunks},
 		{usageNamedWithout, "recommended", envoyrun.WithoutUsage, named},
 		{usageNamedWith, "recommended", nil, named},
-		{usageChunksLog, "als", nil, chunks},
 	})
 	return append(whole, loadgen.Together(streamed...)...), profiled, err
 }
@@ -251,18 +243,5 @@ func writeUsage(w io.Writer, options usageOptions, all *loadgen.Comparison) bool
 		_, _ = fmt.Fprintf(w, "%-44s over %-31s %.2f (%.2f to %.2f)  target: at most %.2f  %s\n",
 			pair.one, pair.other, ratio.Median, ratio.Min, ratio.Max, pair.most, verdict)
 	}
-	for _, pair := range [][2]string{{usageLog, usageWithout}, {usageChunksLog, usageChunksWithout}} {
-		ratio := all.Ratio(pair[0], pair[1], figureBoth)
-		_, _ = fmt.Fprintf(w, "%-44s over %-31s %.2f (%.2f to %.2f)\n", pair[0], pair[1], ratio.Median, ratio.Min, ratio.Max)
-	}
-	// 1,000 chunks a second are so many answers a second; figures are in µs of an answer.
-	answers := 1000.0 / usageChunks
-	share := answers * 1e-6 * (all.Of(usageChunksLog, figureProcessor).Median - all.Of(usageChunksWithout, figureProcessor).Median)
-	verdict := "met"
-	if share > usageLogMost {
-		verdict, met = "MISSED", false
-	}
-	_, _ = fmt.Fprintf(w, "\nThe log takes %.2f %% of a core of epp per 1,000 chunks a second.  target: at most %.0f %%  %s\n",
-		100*share, 100*usageLogMost, verdict)
 	return met
 }

@@ -78,9 +78,8 @@ type Document struct {
 	Tokens Tokens `yaml:"tokens"`
 	// How the usage of an answer is learned: trailers (Envoy has read it and tells it in the message of the response
 	// trailers, docs/envoy.md), body (Weir reads it, where Envoy shows it the answer: STREAMED and FULL_DUPLEX_STREAMED),
-	// als (Envoy's access log tells it, within 5 s after the answer, docs/envoy.md), none, or auto (trailers, and with cost:
-	// tokens also body and als, whichever comes). A request whose usage is not learned is charged the estimate, or more if
-	// its answer took longer than that.
+	// none, or auto (trailers, and with cost: tokens also body, whichever comes). A request whose usage is not learned is
+	// charged the estimate, or more if its answer took longer than that.
 	//
 	// Default: Takes what Envoy offers, told by what arrives, so that changing Envoy's configuration is enough.
 	Usage string `yaml:"usage" default:"auto" sets:"streams.Usage"`

@@ -12,7 +12,7 @@ import (
 // is told later. It is called once, when the answer has ended, and lets the estimator learn from it.
 func (st *mainStream) actualCost() fairqueue.Cost {
 	preempted := st.rejection != nil && !st.completion.Unsent // which was settled then
-	if st.charge == nil || preempted || st.awaits {
+	if st.charge == nil || preempted {
 		return fairqueue.UnknownCost
 	}
 	t, known := st.reportedUsage()
@@ -58,7 +58,6 @@ type reported struct {
 	usage.Tokens
 	known bool // there are Tokens
 	whole bool // the response was sent to its end
-	began bool // the engine has begun to work, whatever the status says
 	by    UsageWay
 }
 
@@ -73,7 +72,7 @@ func (c *costs) atEnd(e *ending, r reported, m *metrics) fairqueue.Cost {
 		return fairqueue.Cost(e.weights.Cost(u))
 	case e.unsent:
 		return 1 // nothing was done for it
-	case refusedByEngine(e.status) && !r.began:
+	case refusedByEngine(e.status):
 		return heldFor(e.estimated.Cost, e.produced)
 	default:
 		m.unknownUsage.Inc()

@@ -68,7 +68,6 @@ func (st *mainStream) offer() error {
 		st.completion.Unsent = true
 	}
 	st.linkToGate()
-	st.nameInLog()
 	return st.answerRequest()
 }
 

@@ -83,14 +83,11 @@ func (st *mainStream) needsNoHeaders() bool {
 	return st.link != nil && st.preempted == nil && st.server.presence.certain() && !st.wantsQueueState() && !st.readsUsage()
 }
 
-// ownPart returns the part of the answer with what Envoy is to keep of the request in the namespace weir: its IDs for the
-// gate and for the records of the access log, and the decision for the access log.
+// ownPart returns the part of the answer with what Envoy is to keep of the request in the namespace weir: its ID for the
+// gate, and the decision for the access log.
 func (st *mainStream) ownPart() (own ownPart) {
 	if st.cfg.Responses.Metadata {
 		own.metadata = st.decision(flowcontrol.OutcomeDispatched)
-	}
-	if st.inLog != nil {
-		own.metadata = own.metadata.with(requestKey, st.inLog.id)
 	}
 	switch {
 	case st.link == nil:

@@ -57,13 +57,12 @@ func (quickController) Refuse(_, _, _ string, err error) *flowcontrol.Rejection 
 
 type quickLease struct{}
 
-func (quickLease) Preempted() <-chan struct{}                 { return nil }
-func (quickLease) Queued() (time.Duration, bool)              { return 0, false }
-func (quickLease) OnFirstByte() error                         { return nil }
-func (quickLease) OnServed(flowcontrol.Endpoint)              {}
-func (quickLease) OnCost(fairqueue.Cost, flowcontrol.Tokens)  {}
-func (quickLease) OnUsage(fairqueue.Cost, flowcontrol.Tokens) {}
-func (quickLease) OnRequestComplete(flowcontrol.Completion)   {}
+func (quickLease) Preempted() <-chan struct{}                { return nil }
+func (quickLease) Queued() (time.Duration, bool)             { return 0, false }
+func (quickLease) OnFirstByte() error                        { return nil }
+func (quickLease) OnServed(flowcontrol.Endpoint)             {}
+func (quickLease) OnCost(fairqueue.Cost, flowcontrol.Tokens) {}
+func (quickLease) OnRequestComplete(flowcontrol.Completion)  {}
 
 func benchmark(b *testing.B, messages ...*extprocv3.ProcessingRequest) {
 	benchmarkWith(b, nil, messages...)

@@ -47,11 +47,10 @@ type UsageWay string
 // The ways of usage.
 const (
 	// UsageAuto takes what Envoy tells in trailers; else, with CostTokens, what is in a response body that comes here
-	// anyway, or in a record of Envoy's access log.
+	// anyway.
 	UsageAuto     UsageWay = "auto"
 	UsageTrailers UsageWay = "trailers" // only what Envoy tells in trailers
 	UsageBody     UsageWay = "body"     // only what is in a response body that comes here (STREAMED, FULL_DUPLEX_STREAMED)
-	UsageALS      UsageWay = "als"      // only what is in a record of Envoy's access log
 	UsageNone     UsageWay = "none"
 )
 

@@ -32,7 +32,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 	want := []string{
 		`FlowKey: []: must name at least one source`,
 		`Cost: "token": must be one of requests, tokens`,
-		`Usage: "log": must be one of auto, trailers, body, als, none`,
+		`Usage: "log": must be one of auto, trailers, body, none`,
 		`Tokens.StockWeights.Input: 0: must be above 0, since Tokens.StockWeights.Output is 0 too`,
 		`Tokens.ColdRatio: 0: must be from 1 to 8`,
 		`Responses.Preset: "teapot": must be one of seed, gateway, smg, dynamo`,

@@ -29,7 +29,6 @@ type Lease interface {
 	OnFirstByte() error
 	OnServed(e flowcontrol.Endpoint)
 	OnCost(to fairqueue.Cost, tokens flowcontrol.Tokens)
-	OnUsage(cost fairqueue.Cost, tokens flowcontrol.Tokens)
 	OnRequestComplete(c flowcontrol.Completion)
 }
 

@@ -89,19 +89,6 @@
 // headers wait. Behind several replicas of Weir a gate's stream may reach another replica than its request's, where the ID
 // is unknown: it is counted in weir_gate_unknown_total and not held.
 //
-// # Records of the access log
-//
-// With usage: als (or auto, while records come) a request is named, by random bits of its own, in the dynamic metadata
-// that the answer with its destination sets. Envoy's access log comes to the same Server (accesslog.go) and brings the
-// name back, with the tokens that Envoy's filters have read and the reason of the end (record.go):
-//
-//	grant: named ──► end of the stream: the lease is settled ──► its record ──────────────► charged by it
-//	         │                                     │
-//	         └──► its record: kept until the end   └──► 5 s, or 4,096 that ended later ──► charged without usage
-//
-// roll.go has the requests that can be named; byrecord.go charges them. A record changes nothing but the charge of the
-// request that it names, once.
-//
 // # Goroutines
 //
 // A stream is served by its handler's goroutine, which owns the machine and sends. While it receives a body that it
@@ -119,7 +106,6 @@
 //   - The lease decides between first byte and preemption, once, whichever stream asks: a gate that lost never releases
 //     the response, and a main stream whose gate won never rejects.
 //   - There is a link for each request in flight that has an ID, and none after the end of its main stream.
-//   - A request that awaits its record is charged once, within recordWait of its end, and nothing of it is kept after that.
 //   - No destination named by a client reaches the model server, even if the request is not placed.
 //   - The bytes of bodies that are held are bounded for each request and in total, a body has to be whole in time, and
 //     all of it is released at the end of the stream. In the BUFFERED modes Envoy holds the body, so it is dropped here

@@ -36,7 +36,7 @@ type fakeController struct {
 	grant   chan error
 	reject  error // what TryEnqueue and PassOn answer; nil grants
 	preempt chan struct{}
-	boom    string // panics in the named method; in Waiting and OnUsage only once
+	boom    string // panics in the named method; in Waiting only once
 	waiting int
 	queued  time.Duration // of the leases
 
@@ -118,26 +118,12 @@ type fakeLease struct {
 	firstBytes int
 	costs      []fairqueue.Cost     // that OnCost was told
 	tokens     []flowcontrol.Tokens // that OnCost was told
-	usage      []fairqueue.Cost     // that OnUsage was told
 }
 
 func (l *fakeLease) Preempted() <-chan struct{} { return l.preempt }
 
 func (l *fakeLease) OnCost(to fairqueue.Cost, tokens flowcontrol.Tokens) {
 	l.costs, l.tokens = append(l.costs, to), append(l.tokens, tokens)
-}
-
-func (l *fakeLease) OnUsage(cost fairqueue.Cost, _ flowcontrol.Tokens) {
-	l.controller.mu.Lock()
-	defer l.controller.mu.Unlock()
-	if len(l.completed) == 0 {
-		panic("usage before the lease was settled")
-	}
-	if l.controller.boom == "OnUsage" {
-		l.controller.boom = ""
-		panic("boom")
-	}
-	l.usage = append(l.usage, cost)
 }
 
 func (l *fakeLease) Queued() (time.Duration, bool) {

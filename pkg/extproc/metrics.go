@@ -23,11 +23,6 @@ type metrics struct {
 	upstreamStatus  *prometheus.CounterVec
 	usageTokens     *prometheus.CounterVec
 	unknownUsage    prometheus.Counter
-	recordsVec      *prometheus.CounterVec
-	records         [numFates]prometheus.Counter
-	endsVec         *prometheus.CounterVec
-	ends            [numEnds]prometheus.Counter
-	awaited         prometheus.GaugeFunc
 	// estimatedTokens are those of input and of output.
 	estimatedTokensVec *prometheus.CounterVec
 	estimatedTokens    [2]prometheus.Counter
@@ -87,14 +82,6 @@ func newMetrics() *metrics {
 			Help: "Tokens that answers reported, where they are read.",
 		}, []string{"kind"}),
 	}
-	m.recordsVec = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "weir_extproc_usage_records_total",
-		Help: "Records of Envoy's access log that came here, by what became of them.",
-	}, []string{"outcome"})
-	m.endsVec = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "weir_extproc_exchange_ends_total",
-		Help: "How requests ended, by the records of Envoy's access log that came in time.",
-	}, []string{"end"})
 	m.gateStreams = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "weir_gate_streams",
 		Help: "Open streams of first-token gates.",
@@ -109,12 +96,6 @@ func newMetrics() *metrics {
 	})
 	for i, kind := range [...]string{"input", "output"} {
 		m.estimatedTokens[i] = m.estimatedTokensVec.WithLabelValues(kind)
-	}
-	for i, label := range fateLabels {
-		m.records[i] = m.recordsVec.WithLabelValues(label)
-	}
-	for i, label := range endLabels {
-		m.ends[i] = m.endsVec.WithLabelValues(label)
 	}
 	for i := range m.streamsByMode {
 		m.streamsByMode[i] = m.streamsTotal.WithLabelValues(request.BodyMode(i).String())
@@ -135,10 +116,6 @@ func (m *metrics) bind(s *Server) {
 		Name: "weir_extproc_body_bytes",
 		Help: "Bytes of request bodies that are held in memory.",
 	}, func() float64 { return float64(s.memory.bytes()) })
-	m.awaited = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "weir_extproc_usage_awaited",
-		Help: "Requests that have ended and await their records of Envoy's access log.",
-	}, func() float64 { return float64(s.roll.awaited()) })
 }
 
 func (m *metrics) register(r prometheus.Registerer, further ...prometheus.Collector) error {
@@ -146,7 +123,6 @@ func (m *metrics) register(r prometheus.Registerer, further ...prometheus.Collec
 	for _, c := range append(further, []prometheus.Collector{
 		m.streams, m.bodyBytes, m.streamsTotal, m.unexpected, m.panics, m.headersSeconds, m.firstToken,
 		m.unknownPriority, m.clamps, m.upstreamStatus, m.usageTokens, m.estimatedTokensVec, m.unknownUsage,
-		m.recordsVec, m.endsVec, m.awaited,
 		m.gateStreams, m.gateUnknown, m.placedBefore,
 	}...) {
 		errs = append(errs, r.Register(c))

@@ -16,7 +16,7 @@ func replyParts() map[string]ownPart {
 	return map[string]ownPart{
 		"nothing":                 {},
 		"a link":                  {link: "1-2"},
-		"a link and more":         {metadata: metadataFields{}.with(linkKey, "1-2").with(requestKey, "3")},
+		"a link and more":         {metadata: metadataFields{}.with(linkKey, "1-2").with("request", "3")},
 		"a trace context":         {set: append(ownPart{}.set, setHeader("traceparent", traceparent))},
 		"a header to remove":      {remove: []string{"x-weir-x"}},
 		"a rewritten body":        {body: []byte("{}")},

@@ -29,8 +29,6 @@ type Server struct {
 	presence   presence
 	links      links
 	costs      costs
-	roll       roll
-	logs       logStreams
 	once       warnings
 	lastStream atomic.Int64  // when the last one came, in nanoseconds since 1970; 0 before the first
 	names      bool          // the controller wants the requests' IDs
@@ -85,7 +83,6 @@ func NewServer(cfg Config, deps Dependencies) (*Server, error) {
 		s.draw.source = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
 	s.plateau.report = s.reportPlateau
-	s.roll.replica, s.roll.charge = newReplica(), s.chargeByRecord
 	s.metrics.bind(s)
 	if err := s.SetConfig(cfg); err != nil {
 		return nil, err

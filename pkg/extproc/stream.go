@@ -42,8 +42,6 @@ type mainStream struct {
 	ended        bool                   // the response was seen to its end
 	told         *usage.Tokens          // the usage that Envoy has told; nil if it has not
 	charge       *charge                // nil if the request was not charged in tokens
-	inLog        *inLog                 // nil if no record of Envoy's access log can name the request
-	awaits       bool                   // it has ended, and awaits its record
 	elsewhere    string                 // the endpoint that served, if it is not the one picked
 	sent         time.Time              // when the destination was sent
 	lastAnswered time.Time              // when the request headers or the response headers were answered
@@ -165,9 +163,7 @@ func (st *mainStream) settle() {
 
 // complete settles the lease, even if the cost of the request cannot be told.
 func (st *mainStream) complete() {
-	defer st.awaitRecord()
 	defer func() { st.lease.OnRequestComplete(st.completion) }()
-	st.awaits = st.needsRecord()
 	st.completion.Cost = st.actualCost()
 }
 

@@ -23,10 +23,10 @@ func (s *Server) UsageSeen() UsageSeen {
 
 // usageSeen counts the last answers with and without usage.
 type usageSeen struct {
-	trailers, body, als time.Time
-	without             [lastAnswers]bool // a ring
-	answers, next       int
-	unknown             int
+	trailers, body time.Time
+	without        [lastAnswers]bool // a ring
+	answers, next  int
+	unknown        int
 }
 
 // known counts an answer whose usage has come.
@@ -36,8 +36,6 @@ func (u *usageSeen) known(by UsageWay, now time.Time) {
 		u.trailers = now
 	case UsageBody:
 		u.body = now
-	case UsageALS:
-		u.als = now
 	default: // UsageAuto and UsageNone are settings, no way of an answer
 	}
 	u.count(false)
@@ -58,7 +56,7 @@ func (u *usageSeen) count(without bool) {
 
 func (u *usageSeen) show() UsageSeen {
 	s := UsageSeen{Last: map[UsageWay]time.Time{}, Answers: u.answers, Unknown: u.unknown}
-	for way, last := range map[UsageWay]time.Time{UsageTrailers: u.trailers, UsageBody: u.body, UsageALS: u.als} {
+	for way, last := range map[UsageWay]time.Time{UsageTrailers: u.trailers, UsageBody: u.body} {
 		if !last.IsZero() {
 			s.Last[way] = last
 		}

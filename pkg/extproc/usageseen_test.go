@@ -45,14 +45,6 @@ func TestUsageSeen(t *testing.T) {
 			t.Errorf("%d of %d without usage, want 1 of 3", seen.Unknown, seen.Answers)
 		}
 	})
-	inBubble(t, "FULL_DUPLEX/NONE", byLog, func(c *conversation) {
-		id := c.placedWith()
-		c.answered("200")
-		c.log(entryOf(id, used(120, 30)))
-		if seen := c.server.UsageSeen(); seen.Answers != 1 || seen.Unknown != 0 || !seen.Last[UsageALS].Equal(time.Now()) {
-			t.Errorf("by a record: %+v", seen)
-		}
-	})
 }
 
 // Only the last answers count, whatever came before.

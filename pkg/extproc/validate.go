@@ -17,7 +17,11 @@ func (c *Config) Validate() error {
 	var ps invalid.Problems
 	ps.Under(nil, c.Config.Validate())
 	oneOf(&ps, invalid.At("Cost"), c.Cost, CostRequests, CostTokens)
-	oneOf(&ps, invalid.At("Usage"), c.Usage, UsageAuto, UsageTrailers, UsageBody, UsageALS, UsageNone)
+	if c.Usage == usageALS {
+		ps.Add(invalid.At("Usage"), string(c.Usage), "Envoy's access log is read no more: use trailers, as config/envoy/recommended.yaml does")
+	} else {
+		oneOf(&ps, invalid.At("Usage"), c.Usage, UsageAuto, UsageTrailers, UsageBody, UsageNone)
+	}
 	if c.IncludeUsage {
 		c.checkIncludeUsage(&ps)
 	}
@@ -68,6 +72,9 @@ func rejectionReasons() []string {
 	}
 	return reasons
 }
+
+// usageALS is a way of usage that existed once.
+const usageALS UsageWay = "als"
 
 // oneOf is invalid.OneOf for words of a type of their own.
 func oneOf[T ~string](ps *invalid.Problems, at invalid.Path, word T, known ...T) {

@@ -46,7 +46,6 @@ var modes = []mode{
 	{"api-keys", true, false, weir, envoy, true},
 	{"jwt", true, false, weir, envoy, true},
 	{"usage", true, false, weir, envoy, true},
-	{"als", true, false, weir, envoy, true},
 	{"full-duplex", true, false, weir, envoy, false},
 	{"buffered-partial", true, true, nobody, nobody, false},
 	{"header-only", false, false, nobody, envoy, true},

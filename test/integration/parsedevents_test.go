@@ -2,6 +2,8 @@ package integration
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"testing"
 	"time"
 
@@ -60,3 +62,24 @@ func TestThreeParsedEvents(t *testing.T) {
 		}
 	}
 }
+
+var (
+	inputIn  = regexp.MustCompile(`"(?:prompt|input)_tokens":(\d+)`)
+	outputIn = regexp.MustCompile(`"(?:completion|output)_tokens":(\d+)`)
+)
+
+// lastNumber returns the last number in an answer that the pattern finds.
+func lastNumber(t *testing.T, pattern *regexp.Regexp, body string) float64 {
+	t.Helper()
+	all := pattern.FindAllStringSubmatch(body, -1)
+	if len(all) == 0 {
+		t.Fatalf("no usage in %q", body)
+	}
+	n, err := strconv.ParseFloat(all[len(all)-1][1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+const askingForUsage = `"stream":true,"stream_options":{"include_usage":true}`

@@ -131,9 +131,6 @@ func TestFairInTokens(t *testing.T) {
 requestBody: always`, long, learned, 1},
 		{"vtc, usage from Envoy", "usage", `flows: { key: ["header:x-tenant"], discipline: vtc }
 requestBody: always`, long, learned, 1},
-		{"vtc, usage from Envoy's log", "als", `flows: { key: ["header:x-tenant"], discipline: vtc }
-usage: als
-requestBody: always`, long, learned, 1},
 		{"vtc, and a weight of 3", "usage", `flows: { key: ["header:x-tenant"], discipline: vtc, weights: { long: 3 } }
 requestBody: always`, long, learned, 3},
 		{"wfq, underestimated by 10", "usage", `flows: { key: ["header:x-tenant"], discipline: wfq }
@@ -294,7 +291,7 @@ func TestLeavingEarlyDoesNotPay(t *testing.T) {
 func TestUsageKeepsEveryByte(t *testing.T) {
 	t.Parallel()
 	// The others read as recommended does, and TestUsageKeepsEveryByteUnderLoad has the rest.
-	for config, answers := range map[string]uint64{"recommended": 1000, "gate": 400, "api-keys": 200, "jwt": 200, "als": 200} {
+	for config, answers := range map[string]uint64{"recommended": 1000, "gate": 400, "api-keys": 200, "jwt": 200} {
 		t.Run(config, func(t *testing.T) {
 			t.Parallel()
 			edit, first := lettingTrailersThrough, uint64(0)

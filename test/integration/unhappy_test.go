@@ -115,7 +115,7 @@ func TestUnhappy(t *testing.T) {
 	}
 	for _, account := range []string{
 		"weir_stock_level", "weir_queue_length", "weir_active_flows", "weir_endpoint_in_flight", "weir_tier_inflight",
-		"weir_tier_queue_length", "weir_extproc_streams", "weir_gate_streams", "weir_extproc_body_bytes", "weir_extproc_usage_awaited",
+		"weir_tier_queue_length", "weir_extproc_streams", "weir_gate_streams", "weir_extproc_body_bytes",
 		"weir_extproc_panics_total", "weir_decision_panics_total", "weir_stock_utilisation",
 	} {
 		s.epp.waitFor(0, account)

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	alsv3 "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -134,7 +133,6 @@ func (a *App) wireServers(d *config.Document) error {
 	}
 	a.grpcServer = newGRPCServer(a.receiveLimit, secure, a.streams)
 	extprocv3.RegisterExternalProcessorServer(a.grpcServer, a.pool.server)
-	alsv3.RegisterAccessLogServiceServer(a.grpcServer, a.pool.server)
 	healthv1.RegisterHealthServer(a.grpcServer, a.health) // for Envoy's own health checks of the cluster
 	a.debugServer = newDebugServer(a)
 	a.metricsServer, err = newMetricsServer(a)

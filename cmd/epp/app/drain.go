@@ -34,8 +34,7 @@ func (a *App) drain(work context.Context) {
 	waitUntil(work, answering, func() bool { return a.pool.server.Streams() <= streams-queued })
 	a.log.Info("drained: what waits and what comes is rejected", "after", time.Since(begun).String(),
 		"rejected", queued, "streams", a.pool.server.Streams())
-	// Envoy is told to open its streams elsewhere; those in flight continue. A stream of its access log would never end.
-	a.streams.endLogs()
+	// Envoy is told to open its streams elsewhere; those in flight continue.
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)

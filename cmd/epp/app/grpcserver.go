@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/pkg/extproc/codec"
 )
 
 // A proxy that was stopped or cut off holds leases until its streams end. After pingAfter without any traffic it is
@@ -76,7 +77,7 @@ func newGRPCServer(receiveLimit int, secure credentials.TransportCredentials, st
 		// Each waiting request is a stream.
 		grpc.MaxConcurrentStreams(math.MaxUint32),
 		grpc.StreamInterceptor(streams.intercept),
-		grpc.ForceServerCodecV2(newBoundedLogs()),
+		grpc.ForceServerCodecV2(codec.New()),
 	}
 	if secure != nil {
 		options = append(options, grpc.Creds(secure))

@@ -3,7 +3,6 @@ package app
 import (
 	"sync"
 
-	alsv3 "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -16,29 +15,21 @@ import (
 // So streamEnd writes the status itself, bypassing the handler: the transport then ends the stream and its context, the
 // handler wakes up, and its own status is ignored as the second one.
 type streamEnd struct {
-	mu     sync.Mutex
-	open   map[grpc.ServerStream]string // with their methods
-	noLogs bool                         // streams of access logs are refused
+	mu   sync.Mutex
+	open map[grpc.ServerStream]struct{}
 }
-
-// accessLogs is the method of streams that live as long as Envoy does.
-const accessLogs = alsv3.AccessLogService_StreamAccessLogs_FullMethodName
 
 // statusWriter is what gRPC's transport stream offers beyond its interface; a test checks that it still does.
 type statusWriter interface {
 	WriteStatus(st *status.Status) error
 }
 
-func newStreamEnd() *streamEnd { return &streamEnd{open: map[grpc.ServerStream]string{}} }
+func newStreamEnd() *streamEnd { return &streamEnd{open: map[grpc.ServerStream]struct{}{}} }
 
 // intercept runs a stream's handler.
-func (s *streamEnd) intercept(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (s *streamEnd) intercept(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	s.mu.Lock()
-	if s.noLogs && info.FullMethod == accessLogs {
-		s.mu.Unlock()
-		return status.Error(codes.Unavailable, "draining")
-	}
-	s.open[stream] = info.FullMethod
+	s.open[stream] = struct{}{}
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
@@ -56,18 +47,6 @@ func (s *streamEnd) end() int {
 		endStream(stream)
 	}
 	return len(s.open)
-}
-
-// endLogs ends the streams of access logs, and refuses more of them.
-func (s *streamEnd) endLogs() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.noLogs = true
-	for stream, method := range s.open {
-		if method == accessLogs {
-			endStream(stream)
-		}
-	}
 }
 
 func endStream(stream grpc.ServerStream) {
