@@ -6,31 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
-
-// Every profile is converted to configurations that the packages accept, even if this build does not implement all of
-// it.
-func TestProfilesConvert(t *testing.T) {
-	for _, name := range Profiles() {
-		d, err := Profile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		queue, streams := d.FlowcontrolConfig(), d.ExtprocConfig()
-		for what, err := range map[string]error{
-			"flowcontrol": queue.Validate(), "extproc": streams.Validate(), "scheduling": d.SchedulingConfig().Validate(),
-		} {
-			if err != nil {
-				t.Errorf("%s: %s: %v", name, what, err)
-			}
-		}
-	}
-}
 
 // The wfq profile equals the defaults of the packages.
 func TestDefaultsAgree(t *testing.T) {
@@ -158,5 +140,41 @@ func TestDefectReservationsThatNobodyMayUse(t *testing.T) {
 		if got := reserved(text); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
+	}
+}
+
+// Each word is the value of that name in the package that reads it.
+func TestWords(t *testing.T) {
+	read := func(d *Document) map[string]any {
+		cfg := d.FlowcontrolConfig()
+		return map[string]any{
+			"fairRequestQueue.capacityMode": cfg.Queue.CapacityMode, "fairRequestQueue.tierMode": cfg.Queue.TierMode,
+			"fairRequestQueue.cursor": cfg.Queue.Cursor, "fairRequestQueue.topTier": cfg.Queue.GuaranteedTop,
+			"requestQueueController.victimOrder": cfg.VictimOrder, "flows.discipline": cfg.Queue.Discipline,
+			"flows.tieBreak": cfg.Queue.TieBreak, "flows.order": cfg.Queue.Order,
+		}
+	}
+	want := map[string]map[string]any{
+		"fairRequestQueue.capacityMode":      {"reserved": fairqueue.Reserved, "shared": fairqueue.Shared, "reject": fairqueue.Reject},
+		"fairRequestQueue.tierMode":          {"strict": fairqueue.Strict, "weighted": fairqueue.Weighted},
+		"fairRequestQueue.cursor":            {"stay": fairqueue.Stay, "advance": fairqueue.Advance},
+		"fairRequestQueue.topTier":           {"guaranteed": true, "fair": false},
+		"requestQueueController.victimOrder": {"newest": dispatch.NewestFirst, "least-cost": dispatch.LeastCostFirst},
+		"flows.discipline":                   {"wfq": fairqueue.WFQ, "vtc": fairqueue.VTC, "none": fairqueue.OneFlow},
+		"flows.tieBreak":                     {"arrival": fairqueue.ByArrival, "newcomer": fairqueue.NewcomerFirst},
+		"flows.order":                        {"fcfs": fairqueue.FCFS, "wspt": fairqueue.WSPT, "edf": fairqueue.EDF},
+	}
+	for key, words := range want {
+		for word, value := range words {
+			d, err := Load(source(withValue(key, word)))
+			if got := read(&d)[key]; err != nil || got != value {
+				t.Errorf("%s: %s is %v, %v", key, word, got, err)
+			}
+		}
+	}
+	// A class has an order of its own, or that of its flows.
+	d, err := Load(source("flows: { order: edf }\nclasses: [ { name: a, quantum: 1 }, { name: b, quantum: 1, order: wspt } ]"))
+	if classes := d.FlowcontrolConfig().Queue.Classes; err != nil || classes[0].Order != fairqueue.EDF || classes[1].Order != fairqueue.WSPT {
+		t.Errorf("%+v, %v", classes, err)
 	}
 }

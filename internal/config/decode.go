@@ -174,7 +174,7 @@ func (dec *decoder) decodeStruct(path string, node *yaml.Node, target reflect.Va
 	given := map[string]string{}
 	for _, entry := range dec.entries(path, node) {
 		key, value := entry[0], entry[1]
-		name := camelCase(path, key.Value)
+		name := camelCase(path, key.Value, names)
 		i := slices.Index(names, name)
 		switch {
 		case i < 0:

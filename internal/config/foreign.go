@@ -16,7 +16,7 @@ var foreignKeys = map[string]string{
 	"schedulingProfiles": "write scheduling: { filters, scorers, picker }; there is one profile",
 	"featureGates":       "leave it out: the queue is on unless requestQueueController.enabled is false",
 	"flowControl":        "write fairRequestQueue: { totalCapacity, flowCapacity, queueTTL } and tiers",
-	"saturationDetector": "write requestQueueController: { watermarkPerBackend, lowerBoundPerBackend, upperBoundPerBackend }",
+	"saturationDetector": "write requestQueueController: { slotsPerBackend }",
 	"dataLayer":          "leave it out: Weir scrapes nothing",
 	"data":               "leave it out: Weir scrapes nothing",
 	"requestHandler":     "leave it out: Weir knows a request's format by its path",

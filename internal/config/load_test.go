@@ -230,7 +230,7 @@ func TestTierProblemsHaveTheirLines(t *testing.T) {
 // A word that this build does not implement is reported, another one is not.
 func TestNotYet(t *testing.T) {
 	d := Default()
-	d.Flows.Discipline = DisciplineFairShare
+	d.Flows.Discipline = "fairshare"
 	want := []string{`flows.discipline: "fairshare": not supported yet`}
 	if got := problemsOf(t, d.unsupported()); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)

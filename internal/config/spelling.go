@@ -5,12 +5,6 @@ import (
 	"strings"
 )
 
-// snakeSections maps the snake_case names of the sections of the original queueing proposal to their keys.
-var snakeSections = map[string]string{
-	"fair_request_queue":       "fairRequestQueue",
-	"request_queue_controller": "requestQueueController",
-}
-
 // fieldNames returns the YAML keys of a struct, by field index.
 func fieldNames(t reflect.Type) []string {
 	names := make([]string, t.NumField())
@@ -22,23 +16,13 @@ func fieldNames(t reflect.Type) []string {
 
 // camelCase returns the name of a key whose snake_case spelling from the proposal is accepted, and any other key
 // unchanged.
-func camelCase(path, key string) string {
-	if path == "" {
-		if name, ok := snakeSections[key]; ok {
-			return name
-		}
-		return key
-	}
-	section := Document{}
-	var names []string
-	switch path {
-	case "fairRequestQueue":
-		names = fieldNames(reflect.TypeOf(section.FairRequestQueue))
-	case "requestQueueController":
-		names = fieldNames(reflect.TypeOf(section.RequestQueueController))
-	}
+func camelCase(path, key string, names []string) string {
 	for _, name := range names {
-		if snakeCase(name) == key {
+		section := name
+		if path != "" {
+			section = path
+		}
+		if snakeCase(name) == key && (section == "fairRequestQueue" || section == "requestQueueController") {
 			return name
 		}
 	}

@@ -158,8 +158,7 @@ func (d Document) watermarkWarning(warn warner) {
 	default:
 		is = fmt.Sprintf("%d: under load each backend is kept there, below the watermark of %d", *c.LowerBoundPerBackend, watermark)
 	}
-	warn(path, "%s; to keep n batch slots busy (vLLM: --max-num-seqs n), set all three of watermarkPerBackend, "+
-		"lowerBoundPerBackend and upperBoundPerBackend to n", is)
+	warn(path, "%s; to keep n batch slots busy (vLLM: --max-num-seqs n), set slotsPerBackend to n", is)
 }
 
 // mostPerBackend returns the number of requests that a backend may have by its upper bound, rounded up; false if the

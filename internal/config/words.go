@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// The words of the enumerated fields.
+// The words that other code names, too.
 const (
 	ProfileWFQ         = "wfq"
 	ProfileRecommended = "recommended"
@@ -19,48 +19,13 @@ const (
 	// DefaultProfile is the profile of a configuration that names none.
 	DefaultProfile = ProfileRecommended
 
-	CapacityReserved = "reserved"
-	CapacityShared   = "shared"
-	CapacityReject   = "reject"
-
-	TiersStrict   = "strict"
-	TiersWeighted = "weighted"
-
-	CursorStay    = "stay"
-	CursorAdvance = "advance"
-
-	TopGuaranteed = "guaranteed"
-	TopFair       = "fair"
-
-	VictimNewest    = "newest"
-	VictimLeastCost = "least-cost"
-
-	DisciplineWFQ       = "wfq"
-	DisciplineVTC       = "vtc"
-	DisciplineFairShare = "fairshare"
-	DisciplineNone      = "none"
-
+	TiersWeighted   = "weighted"
+	DisciplineVTC   = "vtc"
+	DisciplineNone  = "none"
 	FlowTieArrival  = "arrival"
 	FlowTieNewcomer = "newcomer"
-
-	UnknownOwn    = string(request.UnknownModelsOwn)
-	UnknownShared = string(request.UnknownModelsShared)
-
-	AnonymousModel  = string(request.AnonymousModel)
-	AnonymousShared = string(request.AnonymousShared)
-
-	OrderFCFS = "fcfs"
-	OrderWSPT = "wspt"
-	OrderEDF  = "edf"
-
-	Critical  = request.Critical
-	Standard  = request.Standard
-	Sheddable = request.Sheddable
-
-	PresetSeed    = "seed"
-	PresetGateway = "gateway"
-	PresetSMG     = "smg"
-	PresetDynamo  = "dynamo"
+	OrderEDF        = "edf"
+	UnknownShared   = string(request.UnknownModelsShared)
 
 	// The sources of a flow's identity.
 	SourceModel  = "model"
@@ -89,21 +54,21 @@ type enumeration []struct {
 // belong to the packages that read them.
 var enumerations = map[string]enumeration{
 	"fairRequestQueue.capacityMode": {
-		{CapacityReserved, fairqueue.Reserved}, {CapacityShared, fairqueue.Shared}, {CapacityReject, fairqueue.Reject},
+		{"reserved", fairqueue.Reserved}, {"shared", fairqueue.Shared}, {"reject", fairqueue.Reject},
 	},
-	"fairRequestQueue.tierMode":          {{TiersStrict, fairqueue.Strict}, {TiersWeighted, fairqueue.Weighted}},
-	"fairRequestQueue.cursor":            {{CursorStay, fairqueue.Stay}, {CursorAdvance, fairqueue.Advance}},
-	"fairRequestQueue.topTier":           {{TopGuaranteed, true}, {TopFair, false}},
-	"requestQueueController.victimOrder": {{VictimNewest, dispatch.NewestFirst}, {VictimLeastCost, dispatch.LeastCostFirst}},
+	"fairRequestQueue.tierMode":          {{"strict", fairqueue.Strict}, {TiersWeighted, fairqueue.Weighted}},
+	"fairRequestQueue.cursor":            {{"stay", fairqueue.Stay}, {"advance", fairqueue.Advance}},
+	"fairRequestQueue.topTier":           {{"guaranteed", true}, {"fair", false}},
+	"requestQueueController.victimOrder": {{"newest", dispatch.NewestFirst}, {"least-cost", dispatch.LeastCostFirst}},
 	"flows.discipline": {
-		{DisciplineWFQ, fairqueue.WFQ}, {DisciplineVTC, fairqueue.VTC}, {DisciplineFairShare, nil}, {DisciplineNone, fairqueue.OneFlow},
+		{"wfq", fairqueue.WFQ}, {DisciplineVTC, fairqueue.VTC}, {"fairshare", nil}, {DisciplineNone, fairqueue.OneFlow},
 	},
 	"flows.tieBreak":  {{FlowTieArrival, fairqueue.ByArrival}, {FlowTieNewcomer, fairqueue.NewcomerFirst}},
 	"flows.order":     orders,
 	"classes[].order": orders,
 }
 
-var orders = enumeration{{OrderFCFS, fairqueue.FCFS}, {OrderWSPT, fairqueue.WSPT}, {OrderEDF, fairqueue.EDF}}
+var orders = enumeration{{"fcfs", fairqueue.FCFS}, {"wspt", fairqueue.WSPT}, {OrderEDF, fairqueue.EDF}}
 
 // words returns the words alone.
 func (e enumeration) words() []string {
