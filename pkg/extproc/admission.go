@@ -1,8 +1,6 @@
 package extproc
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
@@ -25,13 +23,8 @@ const slowBody = 64 << 10
 func (st *mainStream) offer() error {
 	s, q := st.server, &st.request
 	placement, err := s.picker.Prepare(q.Target, q.Subset)
-	switch {
-	case errors.Is(err, flowcontrol.ErrUnknownModel) && !st.cfg.rules.Names(q.Model) && !st.cfg.rules.Names(q.Target):
-		return st.refuse(unknownModel(q.Model))
-	case errors.Is(err, flowcontrol.ErrUnknownModel): // the operator knows it: an endpoint for it may come
-		return st.refuse(fmt.Errorf("%w: %s", flowcontrol.ErrNoEndpoint, err.Error()))
-	case err != nil:
-		return st.refuse(fmt.Errorf("%w: %w", flowcontrol.ErrNoEndpoint, err))
+	if err != nil {
+		return st.refuse(unplaceable(err, q.Model, st.cfg.rules.Names(q.Model) || st.cfg.rules.Names(q.Target)))
 	}
 	st.placement, st.offered = placement, true
 	st.countTier()
@@ -89,8 +82,8 @@ func (st *mainStream) extend(wait time.Duration) error {
 // extendForBody asks Envoy to wait for the answer to a large body, which is awaited, until the body is late and then as
 // long as any request may stand in the queue. Envoy's message timeout runs while it writes the body, and many large
 // bodies at once take long. Of one phase Envoy takes one such message, so this one has to cover all of it; without a
-// buffer filter before Weir there is no body to answer yet, and Envoy takes onQueued's instead (TestOneOverrideForTheBodyPhase,
-// TestOverrideBeforeTheBodyIsWhole).
+// buffer filter before Weir there is no body to answer yet, and Envoy takes onQueued's instead
+// (TestOneOverrideForTheBodyPhase, TestOverrideBeforeTheBodyIsWhole).
 func (st *mainStream) extendForBody() error {
 	if st.request.ContentLength < slowBody {
 		return nil
@@ -98,7 +91,7 @@ func (st *mainStream) extendForBody() error {
 	return st.extend(time.Until(st.body.arrival.deadline.at()) + st.cfg.LongestWait)
 }
 
-// countTier counts what the request asked for as its tier and was not given.
+// countTier counts a tier that the request asked for and was not given.
 func (st *mainStream) countTier() {
 	q, m, tiers := &st.request, st.server.metrics, st.cfg.Tiers
 	if q.UnknownTier {

@@ -23,7 +23,7 @@ const (
 	decisionBypass   = "bypass" // whether the request bypassed the queue
 )
 
-// decision returns what was decided about the request, as metadata.
+// decision returns the decision about the request, as metadata.
 func (st *mainStream) decision(outcome flowcontrol.Outcome) metadataFields {
 	wait, bypass := st.waited()
 	fields := metadataFields{

@@ -3,8 +3,8 @@
 // response to its end.
 //
 // The package owns the stream protocol in every mode that Envoy may be configured with, the collecting of bodies and
-// their memory, and the statuses and bodies of rejections. What a request says is read by package request. The package
-// knows nothing of how the queue orders, what the stock is, or where endpoints come from: to it a placement is an interface
+// their memory, and the statuses and bodies of rejections. Package request reads requests. The package
+// does not know the order of the queue, the stock, or the origin of endpoints: to it a placement is an interface
 // and an endpoint is a string to send.
 //
 // Three words: Envoy sends messages, Weir answers each of them with a reply, and the model server's answer to the client
@@ -20,11 +20,11 @@
 //	state.go           the main stream's states, and its reaction to every message in every state
 //	readrequest.go     the request is read, by package request (collectbody.go: its body is collected)
 //	admission.go       and offered to the controller, in the handler's goroutine
-//	answerrequest.go   Envoy is told the destination (replies.go: what replies share, and what is a request's own)
+//	answerrequest.go   Envoy is told the destination (replies.go: the shared and the own part of a reply)
 //	watchresponse.go   the response is watched (responsebody.go: its body, where Envoy shows it)
 //	stream.go          and the lease is settled, when the stream ends
 //
-// gate.go is the other machine, and link.go what the two know of each other.
+// gate.go is the other machine, and link.go has their common knowledge.
 //
 // # The states of a main stream
 //
@@ -56,7 +56,7 @@
 //	BUFFERED              in the header phase if the headers say enough: the body is overridden to NONE and never sent.
 //	                      Otherwise in the body phase: the headers are answered at once, the body with the destination
 //	BUFFERED_PARTIAL      the same, but if only a part of the body comes, it is not read
-//	NONE, STREAMED        in the header phase, with what the headers say: the destination has to be in the answer to
+//	NONE, STREAMED        in the header phase, with the headers alone: the destination has to be in the answer to
 //	                      the headers, and no chunk comes before it
 //	FULL_DUPLEX_STREAMED  when the whole body is collected; then headers and body are answered together
 //
@@ -86,16 +86,16 @@
 // can never be preempted have the main filter's response headers skipped: their status comes through the gate.
 //
 // The gate does not hold responses that announce trailers, nor gRPC's, because Envoy keeps trailers back while the
-// headers wait. Behind several replicas of Weir a gate's stream may reach another replica than its request's, where the ID
-// is unknown: it is counted in weir_gate_unknown_total and not held.
+// headers wait. Behind several replicas of Weir a gate's stream may reach another replica than its request's, where the
+// ID is unknown: it is counted in weir_gate_unknown_total and not held.
 //
 // # Goroutines
 //
 // A stream is served by its handler's goroutine, which owns the machine and sends. While it receives a body that it
 // awaits, it gives both away, so that the request can be expelled if it is late or its memory is needed (turn.go).
 // A second goroutine, which only receives, starts when the first one has something else to wait for: the queue, or a
-// preemption. So an uncontended request that cannot be preempted has one goroutine. What the second one receives
-// meanwhile is bounded (inbox.go); beyond that gRPC holds Envoy back.
+// preemption. So an uncontended request that cannot be preempted has one goroutine. Messages that the second one receives
+// meanwhile are bounded (inbox.go); beyond that gRPC holds Envoy back.
 //
 // # Invariants
 //
@@ -113,6 +113,6 @@
 //   - A stream ends with OK whatever happened, because to Envoy an error is a failed processor.
 //
 // Tests: every message in every state (everymessage_test.go), the way of a request in each mode (stream_test.go), the
-// gate in every order of events (gateorder_test.go), peers' defects by name (defects_test.go), and fuzzing of sequences of
-// messages, of bodies, of usage and of subset hints.
+// gate in every order of events (gateorder_test.go), peers' defects by name (defects_test.go), and fuzzing of sequences
+// of messages, of bodies, of usage and of subset hints.
 package extproc

@@ -66,8 +66,8 @@ func scalar(v *structpb.Value) string {
 	return ""
 }
 
-// subsetOf reads the subset hint from a request's metadata. A value that is neither a string nor a list has no members: it
-// must not open the whole pool.
+// subsetOf reads the subset hint from a request's metadata. A value that is neither a string nor a list has no members:
+// it must not open the whole pool.
 func subsetOf(m *corev3.Metadata) (s request.Subset) {
 	value, ok := m.GetFilterMetadata()[request.SubsetNamespace].GetFields()[request.SubsetKey]
 	if !ok {
@@ -85,11 +85,11 @@ func subsetOf(m *corev3.Metadata) (s request.Subset) {
 	return s
 }
 
-// envoyRequest is the namespace of typed metadata in which Envoy's filter ai_protocol_manager tells what it has read of a
-// request. Only Envoy can write there.
+// envoyRequest is the namespace of typed metadata in which Envoy's filter ai_protocol_manager tells the parts of a
+// request that it has read. Only Envoy can write there.
 const envoyRequest = "envoy.ai.request_info"
 
-// envoyReadOf returns what the metadata of request headers tells that Envoy has read; nil if it tells nothing.
+// envoyReadOf returns the parts that Envoy has read, by the metadata of request headers; nil if it has read none.
 func envoyReadOf(m *corev3.Metadata) *request.EnvoyRead {
 	packed := m.GetTypedFilterMetadata()[envoyRequest]
 	if packed == nil {
@@ -105,7 +105,7 @@ func envoyReadOf(m *corev3.Metadata) *request.EnvoyRead {
 	if n := read.GetEstimatedInputTokens(); n != nil {
 		info.Input = tokens(n.GetValue())
 	}
-	if n := read.GetMaxOutputTokens().GetValue(); n > 0 { // engines differ in what 0 means
+	if n := read.GetMaxOutputTokens().GetValue(); n > 0 { // engines differ in the meaning of 0
 		info.Most = tokens(n)
 	}
 	return info

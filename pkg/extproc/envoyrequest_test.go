@@ -26,7 +26,7 @@ var readByEnvoy = &aiv3.RequestInfo{
 	EstimatedInputTokens: wrapperspb.UInt64(200),
 }
 
-// What Envoy has read of a request counts after what a trusted header says, and before the body, which is not asked for.
+// The parts that Envoy has read of a request count after a trusted header, and before the body, which is not asked for.
 func TestRequestReadByEnvoy(t *testing.T) {
 	bad := mustPack(readByEnvoy)
 	bad.Value = []byte{0xff, 0xff}
@@ -75,7 +75,7 @@ func TestRequestReadByEnvoy(t *testing.T) {
 	}
 }
 
-// What Envoy has read wins over a body that is read anyway, and a model with a target has its body asked for.
+// The parts that Envoy has read win over a body that is read anyway, and a model with a target has its body asked for.
 func TestRequestReadByEnvoyBesideABody(t *testing.T) {
 	const body = `{"model":"read","prompt":"abcd","max_tokens":500,"n":3}`
 	for _, mode := range []string{"FULL_DUPLEX/NONE", "BUFFERED/NONE"} {
@@ -97,8 +97,8 @@ func TestRequestReadByEnvoyBesideABody(t *testing.T) {
 	}
 }
 
-// Envoy does not tell how many answers a request asks for, so its limit bounds the estimate and not what an answer without
-// usage is charged: 50 tokens a second for as long as it took.
+// Envoy does not tell how many answers a request asks for, so its limit bounds the estimate and not what an answer
+// without usage is charged: 50 tokens a second for as long as it took.
 func TestLimitReadByEnvoyIsNoCap(t *testing.T) {
 	inBubble(t, "BUFFERED/NONE", inTokens, func(c *conversation) {
 		c.say(withRequestInfo(chat(), mustPack(readByEnvoy)))

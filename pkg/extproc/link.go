@@ -19,7 +19,7 @@ const (
 	linkKey       = "id"
 )
 
-// link is what a request's main stream and its gate know of each other. It exists from the grant to the end of the main
+// link is the common knowledge of a request's main stream and its gate. It exists from the grant to the end of the main
 // stream; a gate that has found it keeps it until its own end.
 type link struct {
 	// Immutable.
@@ -53,7 +53,7 @@ type links struct {
 	byID map[string]*link
 }
 
-// add gives l an ID and keeps it. An ID is 128 random bits: nobody can guess one, and no two replicas use the same one.
+// add gives l an ID and keeps it. An ID is 128 random bits: none can be guessed, and no two replicas use the same one.
 func (r *links) add(l *link) {
 	var b [33]byte
 	l.id = string(strconv.AppendUint(append(strconv.AppendUint(b[:0], rand.Uint64(), 16), '-'), rand.Uint64(), 16))

@@ -64,7 +64,7 @@ func (p *plateau) enter() {
 // leave counts a stream that ends.
 func (p *plateau) leave() { p.active.Add(-1) }
 
-// reportPlateau logs what a plateau means, and the remedy.
+// reportPlateau logs the meaning of a plateau, and the remedy.
 func (s *Server) reportPlateau() {
 	s.log.Info("WARNING: the number of streams stands at exactly 1024, Envoy's default circuit breaker: raise "+
 		"circuit_breakers.thresholds max_requests, max_pending_requests and max_connections of the cluster that "+

@@ -7,7 +7,7 @@ import "sync/atomic"
 // shows that there is one: from then on every request gets an ID. After gateRun consecutive answers bypass the gate,
 // Weir assumes that it is gone, until the next stream of a gate.
 //
-// The estimate only spares requests that cannot be preempted an ID that nobody asks for. A request that can be preempted
+// The estimate only spares requests that cannot be preempted an ID that no gate asks for. A request that can be preempted
 // always has one (ADR 0024): before the first answer, and behind several Envoys of which some have a gate, any estimate
 // is wrong for some, and without an ID the gate would release a victim's response headers. For the others a wrong
 // estimate costs the measurement of their time to first token, or a few bytes of metadata that Envoy drops.

@@ -27,7 +27,7 @@ func readRequest(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	return st.extendForBody()
 }
 
-// readHeaders reads what the request headers say. The request is to be refused with the error.
+// readHeaders reads the request headers. The request is to be refused with the error.
 func (st *mainStream) readHeaders(m *extprocv3.ProcessingRequest) (needsBody bool, err error) {
 	h, metadata := m.GetRequestHeaders(), m.GetMetadataContext()
 	st.beginLine(h)

@@ -185,7 +185,7 @@ func anthropicType(status int) string {
 	}
 }
 
-// messages are what a user reads, unless the error has a message of its own.
+// messages are for users, unless the error has a message of its own.
 var messages = [flowcontrol.NumOutcomes]string{
 	flowcontrol.OutcomeFlowFull:         "Too many of your requests are waiting. Please retry later.",
 	flowcontrol.OutcomeQueueFull:        "Too many requests are waiting. Please retry later.",
@@ -205,7 +205,7 @@ var messages = [flowcontrol.NumOutcomes]string{
 	flowcontrol.OutcomeUnknownModel:     "No model server serves this model.",
 }
 
-// fieldError tells the sender of a request what is wrong with it.
+// fieldError tells the sender of a request its fault.
 type fieldError struct {
 	sentinel error  // of the outcome
 	field    string // the JSON field, or "" for the request as a whole
@@ -215,7 +215,7 @@ type fieldError struct {
 func (e *fieldError) Error() string { return e.message }
 func (e *fieldError) Unwrap() error { return e.sentinel }
 
-// refusalOf returns what is wrong with a request as an error with the sentinel of its outcome.
+// refusalOf returns the fault of a request as an error with the sentinel of its outcome.
 func refusalOf(err error) error {
 	if e := new(request.Error); errors.As(err, &e) {
 		f := &fieldError{sentinel: flowcontrol.ErrBadRequest, field: e.Field, message: e.Message}
@@ -230,10 +230,18 @@ func refusalOf(err error) error {
 	return err
 }
 
-func unknownModel(name string) error {
+// unplaceable returns the error for a request that no endpoint can ever take: unknown-model if no endpoint lists its
+// model and the configuration does not name it, else no-endpoint, since one may come for a model that the operator knows.
+func unplaceable(err error, model string, named bool) error {
+	switch {
+	case !errors.Is(err, flowcontrol.ErrUnknownModel):
+		return fmt.Errorf("%w: %w", flowcontrol.ErrNoEndpoint, err)
+	case named:
+		return fmt.Errorf("%w: %s", flowcontrol.ErrNoEndpoint, err.Error())
+	}
 	return &fieldError{
 		sentinel: flowcontrol.ErrUnknownModel, field: "model",
-		message: fmt.Sprintf("No model server serves the model %q.", name),
+		message: fmt.Sprintf("No model server serves the model %q.", model),
 	}
 }
 
@@ -245,7 +253,8 @@ func message(rej *flowcontrol.Rejection) string {
 	return messages[rej.Outcome]
 }
 
-// flowFull are the messages for a full flow that is not the caller's own: most of the requests that wait there are others'.
+// flowFull are the messages for a full flow that is not the caller's own: most of the requests that wait there are
+// others'.
 var flowFull = map[request.Sharing]string{
 	request.OfModel:     "Too many requests without a tenant are waiting for this model. Please retry later.",
 	request.OfModelAll:  "Too many requests are waiting for this model. Please retry later.",

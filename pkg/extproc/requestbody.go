@@ -6,7 +6,7 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// requestBody collects the body of one request. Whoever has the turn may use it.
+// requestBody collects the body of one request. The holder of the turn may use it.
 type requestBody struct {
 	turn turn
 	// arrival is the account's record of the body; nil if none was awaited.
@@ -17,7 +17,7 @@ type requestBody struct {
 	announced int64
 
 	bytes []byte
-	// charged is what the memory account was charged: the capacity of bytes.
+	// charged is the charge to the memory account: the capacity of bytes.
 	charged int64
 	// whole reports whether bytes is the whole body. A first part tells nothing about the rest.
 	whole bool

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// requestLine is what only the log needs to know of a request. It exists only at a verbosity of requestVerbosity or more,
-// so that nobody else pays for it.
+// requestLine has the facts of a request that only the log needs. It exists only at a verbosity of requestVerbosity or
+// more, so that it costs nothing otherwise.
 type requestLine struct {
 	wait time.Duration // of a rejected request
 	held bool          // a gate held the response headers when the request was preempted
@@ -38,7 +38,7 @@ func (st *mainStream) beginLine(h *extprocv3.HttpHeaders) {
 	}
 }
 
-// noteRejection records the rejection, and for the log what is known only at that moment.
+// noteRejection records the rejection, and for the log the facts of that moment.
 func (st *mainStream) noteRejection(rej *flowcontrol.Rejection) {
 	st.rejection = rej
 	if st.line == nil {

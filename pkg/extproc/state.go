@@ -84,7 +84,7 @@ const (
 	responseHeadersKind
 	responseBodyKind
 	responseTrailersKind
-	otherKind // window updates and what later Envoys may send; they wait for no answer
+	otherKind // window updates, and messages of later Envoys; they wait for no answer
 	numKinds  = iota
 )
 
@@ -111,7 +111,7 @@ func kindOf(m *extprocv3.ProcessingRequest) kind {
 type reaction func(*mainStream, *extprocv3.ProcessingRequest) error
 
 // reactions has one for each kind of message in each state, in the order of the kinds. Envoy's messages wait in the
-// connection while a stream is deciding or granted, and nobody reads them once it is rejected.
+// connection while a stream is deciding or granted, and are not read once it is rejected.
 var reactions = [numStates][numKinds]reaction{
 	fresh:           {readRequest, strayRequestBody, strayRequestTrailers, ackResponseHeaders, ackResponseBody, ackResponseTrailers, ignore},
 	arriving:        {strayRequestHeaders, collectBody, collectTrailers, abandon, abandon, abandon, ignore},

@@ -5,7 +5,8 @@ import "github.com/weir-epp/weir/pkg/flowcontrol"
 // statusTable has the HTTP status of each outcome.
 type statusTable [flowcontrol.NumOutcomes]int
 
-// seedStatus is the table of the seed, and the base of the others. The status of client-cancelled is recorded, never sent.
+// seedStatus is the table of the seed, and the base of the others. The status of client-cancelled is recorded, never
+// sent.
 var seedStatus = statusTable{
 	flowcontrol.OutcomeDispatched:       200,
 	flowcontrol.OutcomeFlowFull:         503,
@@ -26,7 +27,7 @@ var seedStatus = statusTable{
 	flowcontrol.OutcomeUnknownModel:     404,
 }
 
-// preset is a status table and what else is particular to the rejections of one system.
+// preset is a status table and the other particulars of the rejections of one system.
 type preset struct {
 	status statusTable
 	// codes are the error codes in the JSON body, where they differ from the reasons.

@@ -21,11 +21,11 @@ type mainStream struct {
 	state state
 	modes modes
 
-	// What the request says (readrequest.go).
+	// The request (readrequest.go).
 	request request.Request
 	body    requestBody
 
-	// What became of it (admission.go, answerrequest.go).
+	// The decision about it (admission.go, answerrequest.go).
 	verdict
 	link *link        // to its first-token gate; nil if it has none
 	id   string       // its x-request-id, which a client may have chosen; empty unless somebody wants it

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// verdict is what was decided about a request: the controller's grant or rejection, or a refusal before it was offered.
+// verdict is the decision about a request: the controller's grant or rejection, or a refusal before it was offered.
 type verdict struct {
 	// offered is set if the controller knows its flow and its tier.
 	offered   bool

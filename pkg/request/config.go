@@ -2,8 +2,8 @@ package request
 
 import "time"
 
-// Config says where requests name what, and what may be believed. The comments name the keys of the configuration file in
-// parentheses.
+// Config has the places where requests name their tenant, tier, class, model, cost and deadline, and the limits of
+// requests. The comments name the keys of the configuration file in parentheses.
 type Config struct {
 	// FlowKey lists the sources of the flow key in order (flows.key): "header:NAME", "metadata:NAMESPACE/PATH" (PATH is
 	// split at slashes), "attribute:NAME" or "model". The first source that has a value counts. A request without a value
@@ -13,8 +13,8 @@ type Config struct {
 	Models []Model
 	// Objectives has the priorities of objectives (objectives).
 	Objectives []Objective
-	// TenantPolicies limits the tier by tenant (tenantPolicies). The policy "*" applies to tenants that have none of their
-	// own; without it they are not limited.
+	// TenantPolicies limits the tier by tenant (tenantPolicies). The policy "*" applies to tenants that have none of
+	// their own; without it they are not limited.
 	TenantPolicies map[string]TenantPolicy
 	// Criticality is where a request's tier may be named (criticality).
 	Criticality Criticality
@@ -26,15 +26,15 @@ type Config struct {
 	TrustedHeaders TrustedHeaders
 	// RequestBody is when the request body is read (requestBody).
 	RequestBody BodyPolicy
-	// HashFlowKeys replaces identities in flow keys by their HashedFlow, so that nothing shows them (--hash-flow-keys). The
-	// keys of TenantPolicies may be identities or hashes.
+	// HashFlowKeys replaces identities in flow keys by their HashedFlow, so that nothing shows them (--hash-flow-keys).
+	// The keys of TenantPolicies may be identities or hashes.
 	HashFlowKeys bool
 	// UnknownModels is the flow of a model that neither Models nor an endpoint lists (flows.unknownModels).
 	UnknownModels UnknownModelsPolicy
 	// Anonymous is the flow of a request in which no source but "model" finds anything (flows.anonymous).
 	Anonymous AnonymousPolicy
-	// PassOn is what happens to requests that are known not to be inference: GET, HEAD, OPTIONS and DELETE without a body,
-	// and requests at the built-in paths or at PassOnPaths (passOn). All other requests queue.
+	// PassOn is the treatment of requests that are known not to be inference: GET, HEAD, OPTIONS and DELETE without a
+	// body, and requests at the built-in paths or at PassOnPaths (passOn). All other requests queue.
 	PassOn PassOnPolicy
 	// PassOnPaths are more such paths, as clients send them and without the query (passOnPaths).
 	PassOnPaths []string
@@ -76,11 +76,11 @@ type Objective struct {
 
 // TenantPolicy is the tier of a tenant, and its limit. Either may be empty, but not both.
 type TenantPolicy struct {
-	// Class is the tier of the tenant's requests that declare none: a tier's name or a criticality; empty: the default. It
-	// is limited as what they declare is. The policy "*" has none.
+	// Class is the tier of the tenant's requests that declare none: a tier's name or a criticality; empty: the default.
+	// It is limited like a declared one. The policy "*" has none.
 	Class string
-	// MaxClass is the highest tier of the tenant's requests: a tier's name or a criticality. If it is empty, it is that of
-	// the policy "*", or Class where that is higher.
+	// MaxClass is the highest tier of the tenant's requests: a tier's name or a criticality. If it is empty, it is that
+	// of the policy "*", or Class where that is higher.
 	MaxClass string
 }
 
@@ -116,14 +116,14 @@ type TrustedHeaders struct {
 // BodyPolicy is when the request body is read.
 type BodyPolicy string
 
-// The body policies. If Envoy's mode does not allow what the policy asks, the mode wins, and Weir warns once.
+// The body policies. A mode of Envoy's that forbids a body wins over the policy, and Weir warns once.
 const (
 	BodyAuto   BodyPolicy = "auto"   // if the headers do not say enough
 	BodyAlways BodyPolicy = "always" // whenever there is one
 	BodyNever  BodyPolicy = "never"  // never
 )
 
-// PassOnPolicy is what happens to requests that are not inference.
+// PassOnPolicy is the treatment of requests that are not inference.
 type PassOnPolicy string
 
 // The policies for requests that are not inference.
@@ -132,7 +132,7 @@ const (
 	PassOnQueue PassOnPolicy = "queue" // queued like any other
 )
 
-// UnknownModelsPolicy is what the flow of an unknown model is.
+// UnknownModelsPolicy chooses the flow of an unknown model.
 type UnknownModelsPolicy string
 
 // The policies for unknown models.
@@ -141,7 +141,7 @@ const (
 	UnknownModelsShared UnknownModelsPolicy = "shared" // all are the flow "unknown"
 )
 
-// AnonymousPolicy is what the flow of a request without an identity is.
+// AnonymousPolicy chooses the flow of a request without an identity.
 type AnonymousPolicy string
 
 // The policies for requests without an identity.
@@ -161,9 +161,9 @@ type Limits struct {
 	// BodyTimeout is how long a body that Weir collects may take to become whole, plus one second for every 64 KiB
 	// received. A later one is rejected as body-timeout. Above 0, and at most an hour.
 	BodyTimeout time.Duration
-	// MaxHeaderBytes bounds the names and values of the request headers together, MaxHeaders their number. Larger and more
-	// ones are rejected as too-large, because Envoy would answer 503 to a request whose headers exceed its own limits with
-	// those that Weir adds. At least 1.
+	// MaxHeaderBytes bounds the names and values of the request headers together, MaxHeaders their number. Larger and
+	// more ones are rejected as too-large, because Envoy would answer 503 to a request whose headers exceed its own
+	// limits with those that Weir adds. At least 1.
 	MaxHeaderBytes, MaxHeaders int64
 }
 

@@ -1,11 +1,11 @@
-// Package request reads one request: its headers, the metadata and attributes that the data plane adds, and its body, into
-// one value with everything that a decision about the request needs.
+// Package request reads one request: its headers, the metadata and attributes that the data plane adds, and its body,
+// into one value with everything that a decision about the request needs.
 //
-// It owns the configuration of that (Config), and says of a request its tenant, flow, tier, class, model and target, subset
-// of endpoints, deadline, what its cost is estimated from, which headers have to be removed and which bytes of its body
-// have to be replaced; or why it is refused (Error). It does not know Envoy's messages, how a body is collected, what the
-// queue does, or what a token costs. It is pure: no goroutine, lock, clock, log or source of chance. Time, the draw of a
-// target and the models of the endpoints are arguments (Input).
+// It owns the configuration for that (Config). The value (Request) has the tenant, flow, tier, class, model and target,
+// the subset of endpoints, the deadline, the size for the estimate of its cost, the headers to remove and the edits of
+// its body; a refusal is an Error. The package does not know Envoy's messages, the collection of bodies, the queue, or
+// the price of a token. It is pure: no goroutine, lock, clock, log or source of chance. Time, the draw of a target and
+// the models of the endpoints are arguments (Input).
 //
 // # Two steps
 //
@@ -21,29 +21,30 @@
 //	twice.go        a trusted header that comes twice, or has two values, is refused
 //	synonyms.go     the ecosystem's headers that the configuration does not name are not read
 //	source.go       where an identity may be: a header, metadata, an attribute
-//	flow.go         the tenant, the flow, and the names of flows that no tenant can claim
+//	tenant.go       the tenant: the first identity; and the names that no tenant can claim
+//	flow.go         the flow: the tenant's, the model's, or a shared one, and its sharers
 //	hash.go         identities that are hashed: secrets, and long ones
-//	tier.go         the tier: who may name it, in which order, and how the tenant's policy limits it
+//	tier.go         the tier: its sources in their order, and the limit by the tenant's policy
 //	ranks.go        the names of tiers, criticalities and priorities
 //	class.go        the class within the tier, and the priorities
-//	model.go        the model, its target, and models that nobody knows
+//	model.go        the model, its target, and unknown models
 //	path.go         the paths that certainly run a model, and the API of each
 //	passon.go       the requests that pass without queueing
 //	subset.go       the only endpoints that may be picked
 //	deadline.go     the client's deadline
-//	size.go         what the cost is estimated from, or the cost that the gateway states
-//	envoyread.go    what Envoy itself has read of the request
+//	size.go         the size, from which the cost is estimated, or the cost that the gateway states
+//	envoyread.go    the part of a request that Envoy itself has read
 //	needsbody.go    whether the body is needed
 //	readheaders.go  the first step, in the order in which a request may be refused
 //	readbody.go     the second step: the model that is missing, broken bodies, parts of bodies
-//	edits.go        what is replaced in the body: the model's name, the question for usage
+//	edits.go        the edits of the body: the model's name, the question for usage
 //	errors.go       the errors
 //	config.go       the configuration (validate.go: its problems; rules.go: its form for reading)
 //
 // # Invariants
 //
 //   - The same input has the same value, and nothing is kept of the input but strings.
-//   - An Error names the header or field that its sender can mend, and says what is wrong with it.
+//   - An Error names the header or field that its sender can mend, and the fault.
 //   - A tenant never gets the flow of requests without an identity, of a model, or of unknown models.
 //   - A tier is never above the highest of the tenant's policy.
 //   - Once the subset hint is set, it never stands for the whole pool.

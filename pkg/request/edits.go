@@ -2,7 +2,7 @@ package request
 
 import "github.com/weir-epp/weir/pkg/extproc/body"
 
-// edit lists what is to be replaced in the body.
+// edit lists the replacements in the body.
 func (q *Request) edit(f *body.Fields) {
 	if q.Target != "" && f.ModelEnd > 0 && f.Model != q.Target {
 		q.Edits = append(q.Edits, f.Rename(q.Target))

@@ -2,7 +2,7 @@ package request
 
 import "testing"
 
-// What Envoy has read of a request counts after what a trusted header says, and before the body, which is not needed then.
+// The model that Envoy has read counts after a trusted header's, and before the body's, which is not needed then.
 func TestReadByEnvoy(t *testing.T) {
 	for _, test := range []struct {
 		name      string

@@ -9,7 +9,7 @@ var (
 	ErrEmptySubset = errors.New("the subset hint is empty")
 )
 
-// Error tells the sender of a request what is wrong with it.
+// Error tells the sender of a request its fault.
 type Error struct {
 	// Kind is ErrMalformed or ErrTooLarge.
 	Kind error

@@ -33,8 +33,9 @@ var trusted = []string{
 	"x-tenant", "x-class", "x-llm-d-inference-objective", "x-model", "x-cost", "x-input", "x-deadline-ms", "grpc-timeout",
 }
 
-// FuzzRequest: whatever a client sends, reading does not panic, and says the same of the same request. A refusal names what
-// its sender can mend. What is not refused has a flow and a tier within its tenant's policy, and no more than the limits.
+// FuzzRequest: whatever a client sends, reading does not panic, and says the same of the same request. A refusal names
+// the part that its sender can mend. A request that is not refused has a flow and a tier within its tenant's policy, and
+// no more than the limits.
 func FuzzRequest(f *testing.F) {
 	f.Add(":method POST :path /v1/chat/completions x-tenant vip x-class critical", `{"model":"m","messages":[{"content":"hi"}]}`, "", uint8(2), false, false)
 	f.Add(":method POST :path /v1/completions x-model m x-cost 5 x-deadline-ms 100", `{"model":"m","prompt":"hi","max_tokens":9}`, "-", uint8(4), false, false)

@@ -25,10 +25,10 @@ func bounded(id string) string {
 
 const (
 	hashPrefix = "sha256:"
-	hashDigits = 32 // 128 bits: no two flows collide by chance, and nobody can find another identity with the same hash
+	hashDigits = 32 // 128 bits: no two flows collide by chance, and no other identity with the same hash can be found
 )
 
-// hashedFlow returns what stands for an identity: "sha256:" and the first 32 hexadecimal digits of its SHA-256.
+// hashedFlow returns the substitute of an identity: "sha256:" and the first 32 hexadecimal digits of its SHA-256.
 func hashedFlow(identity string) string {
 	sum := sha256.Sum256([]byte(identity))
 	return hashPrefix + hex.EncodeToString(sum[:hashDigits/2])

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Weir's own headers and those that it trusts never reach the model server. What a client names as the destination does not
+// Weir's own headers and those that it trusts never reach the model server. A destination that a client names does not
 // either.
 func TestControlHeaders(t *testing.T) {
 	s := sent{cfg: DefaultConfig(), headers: chat("x-gateway-model-name", "m", "x-gateway-destination-endpoint", "evil", "x-cost", "1",

@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// modelTargets are the targets of one model, and what else the configuration says of it.
+// modelTargets are the targets of one model, and its tier.
 type modelTargets struct {
 	rank  int // of its criticality; noRank if it has none
 	names []string
@@ -36,8 +36,8 @@ func (t *modelTargets) total() int {
 	return t.until[len(t.until)-1]
 }
 
-// UnknownModel is the flow of all unknown models if they share one, and then also their label in metrics. Nobody can claim
-// to be it.
+// UnknownModel is the flow of all unknown models if they share one, and then also their label in metrics. No tenant can
+// claim it.
 const UnknownModel = "unknown"
 
 // MaxModelBytes is the longest name of a model. The name outlives its body: in the lane, the flow's key and the metrics.

@@ -17,8 +17,8 @@ const (
 )
 
 // inferencePaths are the ends of the paths of requests that certainly run a model, here and in docs/envoy.md. They are a
-// vLLM's; a gateway may put a prefix before them. They decide what is an error and what it looks like, not what queues:
-// all requests queue that are not cheap.
+// vLLM's; a gateway may put a prefix before them. They decide whether a missing model is an error, and the shape of
+// errors; all requests queue that are not cheap.
 var inferencePaths = []string{
 	chatPath, batchPath, completionsPath, messagesPath, responsesPath,
 	"/v1/embeddings", "/v2/embed", "/rerank", "/score", "/classify", "/pooling", "/generative_scoring",
@@ -69,8 +69,9 @@ func (q *Request) readPath(h *Headers) {
 	}
 }
 
-// promptOnly reports whether the requests at a known path, as it was sent, have no output: a model reads their prompts, and
-// writes nothing. A path with what others may decode or cut off is none of these: it may be that of completions for them.
+// promptOnly reports whether the requests at a known path, as it was sent, have no output: a model reads their prompts,
+// and writes nothing. A path with characters that others may decode or cut off is none of these: they may read
+// completions in it.
 func promptOnly(known, requestPath string) bool {
 	switch known {
 	case "/v1/embeddings", "/v2/embed", "/rerank", "/score", "/classify", "/pooling":

@@ -28,7 +28,7 @@ func (q *Request) readModel(b []byte, whole bool) error {
 		if q.API != NoAPI || lacking && mayNameModel(b, q.contentType) {
 			return malformed("", fmt.Sprintf("The request body is not valid: %v.", err))
 		}
-		f = body.Fields{} // nobody knows what this path takes
+		f = body.Fields{} // this path may take any body
 	}
 	if len(f.Model) > MaxModelBytes { // even if the header names another model
 		return modelTooLong()
@@ -44,7 +44,7 @@ func (q *Request) readModel(b []byte, whole bool) error {
 	return nil
 }
 
-// whyNoModel returns what is wrong with the model of a body that names none.
+// whyNoModel returns the fault of the model of a body that names none.
 func whyNoModel(f *body.Fields) string {
 	switch {
 	case f.ModelSeen && f.ModelEnd == 0:
@@ -65,17 +65,17 @@ func scan(b []byte, contentType string) (body.Fields, error) {
 	return body.Scan(b)
 }
 
-// mayNameModel reports whether a more lenient reader than scan could find a model in the body: a form, or what begins
-// like a JSON object, in any encoding of JSON. Python reads NaN, deeper nesting, byte order marks and UTF-16; other
-// readers ignore what follows the object.
+// mayNameModel reports whether a more lenient reader than scan could find a model in the body: a form, or bytes that
+// begin like a JSON object, in any encoding of JSON. Python reads NaN, deeper nesting, byte order marks and UTF-16; other
+// readers ignore bytes after the object.
 func mayNameModel(b []byte, contentType string) bool {
 	const before = " \t\r\n\x00\xef\xbb\xbf\xfe\xff" // blanks, the zeros of wider encodings, byte order marks
 	first := slices.IndexFunc(b, func(c byte) bool { return strings.IndexByte(before, c) < 0 })
 	return body.IsForm(contentType) || first >= 0 && b[first] == '{'
 }
 
-// readPart deals with the first part of a body. Engines read the last of duplicate fields, which may come after the part. So
-// the part names no model, and no model is replaced in it.
+// readPart deals with the first part of a body. Engines read the last of duplicate fields, which may come after the part.
+// So the part names no model, and no model is replaced in it.
 func (q *Request) readPart(length int, lacking bool) error {
 	if lacking {
 		return malformed("model", fmt.Sprintf("The body is too long for its field \"model\" to be known: only its first %d "+

@@ -1,7 +1,7 @@
 package request
 
 // ReadHeaders is the first step. It reports whether the body is needed; if not, the value is complete. The request is to be
-// refused with the error, and the value then says what was read before.
+// refused with the error, and the value then has the parts that were read before.
 func (q *Request) ReadHeaders(r *Rules, h *Headers, in *Input) (needsBody bool, err error) {
 	*q = Request{rules: r, known: in.Models, draw: in.Draw, envoyRead: in.EnvoyRead, declared: noRank, Bodyless: in.End}
 	q.readPath(h)
@@ -45,7 +45,7 @@ func (q *Request) ReadHeaders(r *Rules, h *Headers, in *Input) (needsBody bool, 
 	return false, nil
 }
 
-// complete resolves what depends on the model.
+// complete resolves the parts that depend on the model.
 func (q *Request) complete() {
 	q.Flow = q.identity.flowKey(q.Model, q.Target)
 	q.resolveTier()

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// Request is what a request says. ReadHeaders fills it, and ReadBody completes it.
+// Request has all that a decision about a request needs. ReadHeaders fills it, and ReadBody completes it.
 type Request struct {
 	// Known after the headers.
 
@@ -58,17 +58,17 @@ type Request struct {
 	UnknownTier     bool
 	// StatedCost is the cost that the gateway states, or 0.
 	StatedCost fairqueue.Cost
-	// Size is what its cost in tokens is estimated from. LooseLimit is set if Size.MaxOutput bounds the estimate only: Envoy
+	// Size is the basis of the estimate of its cost in tokens. LooseLimit is set if Size.MaxOutput bounds the estimate only: Envoy
 	// does not tell how many answers there may be of that length, and engines may read another limit than it does.
 	Size       estimate.Request
 	LooseLimit bool
-	// Edits are what is to be replaced in the body. AsksUsage is set if one of them asks for the usage of the answer.
+	// Edits are the replacements in the body. AsksUsage is set if one of them asks for the usage of the answer.
 	Edits     []body.Edit
 	AsksUsage bool
 	// PartNotRewritten is set if the model is not replaced because Envoy shows only a part of the body.
 	PartNotRewritten bool
 
-	// What the second step needs of the first.
+	// Kept from the first step for the second.
 	rules       *Rules
 	known       Models
 	draw        Draw
@@ -80,7 +80,7 @@ type Request struct {
 	asksUsage   bool
 }
 
-// Input is what comes with the headers of a request, and what is known when they come.
+// Input comes with the headers of a request, or is known when they come.
 type Input struct {
 	// End is set if the request ends with its headers.
 	End bool
@@ -92,7 +92,7 @@ type Input struct {
 	Context Context
 	// Subset is the subset hint.
 	Subset Subset
-	// EnvoyRead is what Envoy has read of the request; nil if it tells nothing.
+	// EnvoyRead is the part that Envoy has read of the request; nil if it tells nothing.
 	EnvoyRead *EnvoyRead
 	// Now is when the request came.
 	Now time.Time

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// readSize reads the cost that the gateway states, and what the headers and Envoy say of the size.
+// readSize reads the cost that the gateway states, and the size as far as the headers and Envoy tell it.
 func (q *Request) readSize(h *Headers) {
 	if n, ok := h.number(q.rules.costHeader); ok && n > 0 {
 		q.StatedCost = fairqueue.Cost(min(n, int64(fairqueue.MaxCost)))
@@ -32,7 +32,7 @@ func (q *Request) readSize(h *Headers) {
 	}
 }
 
-// measure adds what the body says.
+// measure adds the body's part.
 func (q *Request) measure(f *body.Fields) {
 	if f.Prompt.Prompts == 0 { // it was not read
 		return
@@ -51,8 +51,9 @@ func (q *Request) measure(f *body.Fields) {
 	}
 }
 
-// outputLimit returns the most tokens of one answer that a body allows by the fields that engines read on its path, or less
-// than 1 if there is no such limit, or it cannot be told: engines differ in what 0 and less means, and which of two counts.
+// outputLimit returns the most tokens of one answer that a body allows by the fields that engines read on its path, or
+// less than 1 if there is no such limit, or it cannot be told: engines differ in the meaning of 0 and less, and in the
+// one of two that counts.
 func (q *Request) outputLimit(f *body.Fields) int64 {
 	switch q.path {
 	case chatPath, batchPath:

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Context is what the data plane says of a request besides its headers. Clients cannot write it.
+// Context has the dynamic metadata and the attributes of a request. The data plane writes them; clients cannot.
 type Context interface {
 	// Metadata returns the string, number or bool at a path in a namespace of the dynamic metadata, as text; else "".
 	Metadata(namespace string, path []string) string
@@ -37,7 +37,7 @@ type source struct {
 // metadataSource begins the text of a source in the dynamic metadata.
 const metadataSource = "metadata:"
 
-// badSource is a text that names no source: the part that is wrong, and what it must do.
+// badSource is a text that names no source: the wrong part, and its requirement.
 type badSource struct{ part, want string }
 
 func (b *badSource) Error() string { return fmt.Sprintf("%q: must %s", b.part, b.want) }

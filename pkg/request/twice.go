@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Weir trusts the headers that say who sends a request, how urgent it is and until when, which model it is for and what it
-// costs, because a gateway sets or strips them. If one of them comes twice, somebody appended it to what the client sent:
-// nobody can tell which of the two is the gateway's, so the request is refused (ADR 0017). Envoy joins the values of a few
+// Weir trusts the headers that name the tenant, tier, class, deadline, model and cost of a request, because a gateway sets
+// or strips them. If one of them comes twice, one of the two may be the client's, and which one cannot be told, so the
+// request is refused (ADR 0017). Envoy joins the values of a few
 // headers that it knows, such as its own deadline, with commas. Where no value can contain a comma, one counts as a
 // second header.
 
