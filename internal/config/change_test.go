@@ -87,3 +87,11 @@ func TestReload(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// A change that counts from the next start on is known by its key, and no other change is.
+func TestAtNextStart(t *testing.T) {
+	changed := []string{"flows.weights", "flows.key", "limits.maxFlows"}
+	if got := AtNextStart(changed); !slices.Equal(got, []string{"limits.maxFlows"}) {
+		t.Errorf("got %q", got)
+	}
+}

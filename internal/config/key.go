@@ -68,11 +68,11 @@ func each(v reflect.Value, path string, elements []any, f func(elements []any, v
 	switch {
 	case list && v.Kind() == reflect.Map:
 		for _, of := range v.MapKeys() {
-			each(v.MapIndex(of), rest, append(slices.Clip(elements), invalid.Key(of.String())), f)
+			each(v.MapIndex(of), rest, append(elements, invalid.Key(of.String())), f)
 		}
 	case list:
 		for i := range v.Len() {
-			each(v.Index(i), rest, append(slices.Clip(elements), i), f)
+			each(v.Index(i), rest, append(elements, i), f)
 		}
 	case below:
 		each(v, rest, elements, f)
