@@ -15,8 +15,9 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// inTokens charges tokens, and gives the one model server four slots.
+// inTokens charges tokens, and gives the one model server four slots. On a busy machine nobody waits too long.
 const inTokens = `cost: tokens
+fairRequestQueue: { queueTTL: 10m }
 requestQueueController: { watermarkPerBackend: 4, lowerBoundPerBackend: 4, upperBoundPerBackend: 4 }
 `
 
@@ -159,7 +160,8 @@ func TestFairInTokensAsShipped(t *testing.T) {
 	const least = 20 * (5*(2100+150) + 2*4*420)
 	long := tenant{name: "team-a", workers: 8, in: 1900, out: 100, header: []string{"authorization", "Bearer " + keyOfTeamA}}
 	short := tenant{name: "team-b", workers: 64, in: 50, out: 50, header: []string{"authorization", "Bearer " + keyOfTeamB}}
-	const slots = "profile: recommended\nrequestQueueController: { watermarkPerBackend: 4, lowerBoundPerBackend: 4, upperBoundPerBackend: 4 }\n"
+	const slots = "profile: recommended\nrequestQueueController: { watermarkPerBackend: 4, lowerBoundPerBackend: 4, upperBoundPerBackend: 4 }\n" +
+		"fairRequestQueue: { queueTTL: 10m }\n"
 	for config, ratio := range map[string]float64{"": 1, "flows: { weights: { team-a: 3 } }\n": 3} {
 		t.Run(fmt.Sprintf("weight %v", ratio), func(t *testing.T) {
 			t.Parallel()
