@@ -11,7 +11,7 @@ import (
 )
 
 // Every message in every state has a reaction, every state has a label, and every state but the first ones follows
-// another one. What the reactions answer is in testdata/messages.txt.
+// another one. The answers of the reactions are in testdata/messages.txt.
 func TestEveryStateIsComplete(t *testing.T) {
 	reached := set(fresh, foreign, preplaced, observed)
 	for s := range state(numStates) {

@@ -117,6 +117,8 @@ func TestEndsOfRanges(t *testing.T) {
 		{func(l *Limits) { l.MaxBodyBytes, l.MaxBodyBytesTotal = maxBody, maxBody }, true},
 		{func(l *Limits) { l.MaxBodyBytes, l.MaxBodyBytesTotal = maxBody+1, maxBody+1 }, false},
 		{func(l *Limits) { l.MaxBodyBytesTotal = l.MaxBodyBytes }, true},
+		{func(l *Limits) { l.MaxBodyBytes = 1 }, true},
+		{func(l *Limits) { l.MaxBodyBytes = 0 }, false},
 		{func(l *Limits) { l.BodyTimeout = longestBodyTimeout }, true},
 		{func(l *Limits) { l.BodyTimeout = 1 }, true},
 		{func(l *Limits) { l.BodyTimeout = 0 }, false},

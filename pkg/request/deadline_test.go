@@ -34,6 +34,7 @@ func TestDeadlineHeaders(t *testing.T) {
 		{"1500", "", 1500 * time.Millisecond},
 		{"1500", "1S", time.Second},
 		{"1500", "2S", 1500 * time.Millisecond},
+		{"0", "2S", 2 * time.Second},
 		{"", "100m", 100 * time.Millisecond},
 		{"", "3H", 3 * time.Hour},
 		{"", "7u", 7 * time.Microsecond},

@@ -9,7 +9,7 @@ import (
 // slot is the index of a header that Weir reads.
 type slot uint8
 
-// The slots of the headers that Weir always reads. Those of configured headers follow.
+// The slots of the headers that Weir always reads. Slots of configured headers follow.
 const (
 	slotMethod slot = iota
 	slotPath

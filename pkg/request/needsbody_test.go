@@ -26,6 +26,7 @@ func TestNeedsBody(t *testing.T) {
 		{"always", changes{fair, policy(BodyAlways)}, headers("x-team", "a"), true},
 		{"never", changes{policy(BodyNever)}, nil, false},
 		{"not JSON", changes{policy(BodyAlways)}, headers("content-type", "multipart/form-data"), true},
+		{"the flow of all without a tenant", changes{fair, func(c *Config) { c.Anonymous = AnonymousShared }}, nil, false},
 		{"an upgrade has no body", changes{policy(BodyAlways)}, headers("upgrade", "websocket"), false},
 		{"a cheap path passes on", changes{policy(BodyAlways), func(c *Config) { c.PassOnPaths = []string{"/prefix/v1/completions"} }}, nil, false},
 	} {

@@ -23,11 +23,11 @@ func TestAskUsage(t *testing.T) {
 		{`{"stream\u005foptions":{"include\u005Fusage":false},"stream":true}`, `{"stream\u005foptions":{"include\u005Fusage":true},"stream":true}`},
 		{`{"stream_options":{"continuous_usage_stats":false},"stream":true}`, `{"stream_options":{"include_usage":true,"continuous_usage_stats":false},"stream":true}`},
 		{`{"Stream_options":{"include_usage":true},"stream":true}`, `{"stream_options":{"include_usage":true},"Stream_options":{"include_usage":true},"stream":true}`},
-		// Who asks gets what he asks for.
+		// Clients that ask get their own options.
 		{`{"stream_options":{"include_usage":true},"stream":true}`, ``},
 		{`{"stream_options":null,"stream_options":{"include_usage":true},"stream":true}`, ``},
 		{`{"stream_options":{"include_usage":false,"include_usage":true},"stream":true}`, ``},
-		// What is not understood, or what the usage would change, stays as it is.
+		// Options that are not understood, or that the usage would change, stay as they are.
 		{`{"stream_options":{"include_usage":"true"},"stream":true}`, ``},
 		{`{"stream_options":{"include_usage":1},"stream":true}`, ``},
 		{`{"stream_options":[],"stream":true}`, ``},

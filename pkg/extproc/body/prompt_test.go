@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What an engine has to read of a body, in the shapes of the APIs.
+// The length of a prompt, in the shapes of the APIs.
 func TestPrompt(t *testing.T) {
 	image := strings.Repeat("iVBORw0KGgo+/x9", 100) + "=="
 	type size struct{ text, numbers, media, prompts int64 }
@@ -74,7 +74,7 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// What rerank and score have to read: a text as often as it is read together with another.
+// Rerank and score read a text as often as they read it together with another.
 func TestPairs(t *testing.T) {
 	for _, c := range []struct {
 		name, body string

@@ -20,7 +20,7 @@ var streams = []struct{ name, before, goes, after string }{
 	{"it is the last", "data: {}\n\n", stripped + "\n\n", ""},
 	{"it is the last, without an end", "data: {}\n\n", stripped, ""},
 	{"twice", "", stripped + "\n\n" + stripped + "\n\n", "data: [DONE]\n\n"},
-	// What stays.
+	// These stay.
 	{"an empty stream", "", "", ""},
 	{"no usage", "data: {\"choices\":[],\"prompt_filter_results\":[]}\n\n", "", ""},
 	{"null", "data: {\"choices\":[],\"usage\":null}\n\n", "", ""},
@@ -65,7 +65,7 @@ func TestStrip(t *testing.T) {
 	}
 }
 
-// What is whole passes at once, and no more than one event is ever held.
+// Whole events pass at once, and no more than one event is ever held.
 func TestStripHoldsLittle(t *testing.T) {
 	var s Strip
 	for _, part := range []string{"data: {}\n\n", ": ping", "\n", "\n", "data: [DONE]\n\n", "event: x\ndata: {\"choi", "x: y"} {
