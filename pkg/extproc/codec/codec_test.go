@@ -162,12 +162,20 @@ func TestReadLeaves(t *testing.T) {
 	for range maxDepth {
 		deep = field(6, field(1, deep)) // a list in a list
 	}
+	structs := []byte{}
+	for range maxDepth {
+		structs = field(5, field(1, field(2, structs)))
+	}
 	for name, b := range map[string][]byte{
 		"an unknown field":                varint(99, 1),
 		"a later kind of message":         field(17, nil),
 		"a window update":                 field(13, nil),
 		"two messages":                    message(field(4, nil), field(4, nil)),
 		"two kinds of messages":           message(field(2, nil), field(4, nil)),
+		"a body, then headers":            message(field(5, nil), field(2, nil)),
+		"a body, then trailers":           message(field(5, nil), field(7, nil)),
+		"lists of trailers twice":         field(7, field(1), field(1)),
+		"structs deeper than anybody has": field(8, field(1, field(2, field(1, field(2, structs))))),
 		"metadata twice":                  message(field(8, nil), field(8, nil)),
 		"protocol configuration twice":    message(field(11, nil), field(11, nil)),
 		"lists of headers twice":          field(2, field(1), field(1)),
@@ -283,6 +291,33 @@ func TestReadBodyHasNoRoom(t *testing.T) {
 	}
 }
 
+// Two replies with parts of their own, made of a shared one whose bytes have room behind them, have nothing in common.
+func TestMergedApart(t *testing.T) {
+	b := marshal(t, replies()["destination"])
+	shared := ofBytes(append(make([]byte, 0, 2*len(b)), b...))
+	own := func(n time.Duration) *extprocv3.ProcessingResponse {
+		return &extprocv3.ProcessingResponse{OverrideMessageTimeout: durationpb.New(n * time.Second)}
+	}
+	first, named := Merged(shared, own(1)), WithMetadata(shared, "weir", "id", "1")
+	Merged(shared, own(2))
+	WithMetadata(shared, "weir", "id", "2")
+	if got := sent(t, first).GetOverrideMessageTimeout().GetSeconds(); got != 1 {
+		t.Errorf("the first timeout has become %d", got)
+	}
+	if got := sent(t, named).GetDynamicMetadata().GetFields()["weir"].GetStructValue().GetFields()["id"].GetStringValue(); got != "1" {
+		t.Errorf("the first ID has become %q", got)
+	}
+}
+
+// A reply with fields and unknown ones beside them is no encoded one.
+func TestReplyWithUnknownFields(t *testing.T) {
+	r := &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestBody{RequestBody: &extprocv3.BodyResponse{}}}
+	r.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1))
+	if got := sent(t, r); !proto.Equal(got, r) {
+		t.Errorf("sent as %v", got)
+	}
+}
+
 // A chunk is encoded as the generated code has it.
 func TestChunks(t *testing.T) {
 	for _, size := range []int{0, 1, 100, 110, 120, 126, 127, 128, 300, 16_370, 16_383, 16_384, 64 << 10} {
@@ -358,9 +393,17 @@ func TestReadUsage(t *testing.T) {
 				checkUsageAlike(t, &anypb.Any{TypeUrl: packed.TypeUrl, Value: changed})
 			}
 		}
+		checkUsageAlike(t, &anypb.Any{TypeUrl: packed.TypeUrl, Value: slices.Concat(packed.Value, packed.Value)})
 		checkUsageAlike(t, &anypb.Any{TypeUrl: "/envoy.data.ai.v3.TokenUsage", Value: packed.Value})
 	}
 	checkUsageAlike(t, nil)
+	for _, detailed := range []*aiv3.TokenUsage{
+		{InputTokenDetails: &aiv3.InputTokenDetails{CachedTokens: wrapperspb.UInt64(1)}},
+		{OutputTokenDetails: &aiv3.OutputTokenDetails{ReasoningTokens: wrapperspb.UInt64(1)}},
+	} { // details that come twice are merged
+		empty := &aiv3.TokenUsage{InputTokenDetails: &aiv3.InputTokenDetails{}, OutputTokenDetails: &aiv3.OutputTokenDetails{}}
+		checkUsageAlike(t, &anypb.Any{TypeUrl: usageURL, Value: slices.Concat(marshal(t, detailed), marshal(t, empty))})
+	}
 }
 
 // FuzzReadUsage: any bytes are the usage that the generated code reads.
