@@ -15,7 +15,7 @@ import (
 	"github.com/weir-epp/weir/internal/binaries"
 )
 
-// What `weir config validate` says of a file is what epp would not start for, word for word: for a bad value of every key
+// `weir config validate` reports of a file what epp would not start for, word for word: for a bad value of every key
 // of the document.
 func TestValidateSaysWhatEPPSays(t *testing.T) {
 	for _, file := range badFiles(t) {

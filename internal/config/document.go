@@ -56,7 +56,7 @@ type Document struct {
 	//
 	// Default: Priorities are the operator's to name.
 	Objectives []Objective `yaml:"objectives" default:"[]" sets:"streams.Objectives"`
-	// What a tenant may ask for, by the tenant's identity (its flow's identity).
+	// The highest tier that a tenant may ask for, by the tenant's identity (its flow's identity).
 	//
 	// Default: Tenants may ask for any tier until the operator says otherwise.
 	TenantPolicies map[string]TenantPolicy `yaml:"tenantPolicies" default:"{}" sets:"streams.TenantPolicies"`
@@ -68,13 +68,13 @@ type Document struct {
 	PolicyClass PolicyClass `yaml:"policyClass"`
 	// Request headers that only the gateway can set, never a client.
 	TrustedHeaders TrustedHeaders `yaml:"trustedHeaders"`
-	// What flows are charged in: requests (1 each) or tokens (the estimate when a request is dispatched, corrected by the
+	// The unit in which flows are charged: requests (1 each) or tokens (the estimate when a request is dispatched, corrected by the
 	// usage of its answer; what it takes of the stock is weighted apart, by tokens.stockWeights). A cost that the gateway
 	// states (trustedHeaders.cost) counts instead, also in the stock, as it is and uncorrected.
 	//
 	// Default: Needs nothing from Envoy or the engines, and is what the proposal counts.
 	Cost string `yaml:"cost" default:"requests" sets:"streams.Cost"`
-	// What tokens cost, and how they are estimated; with cost: tokens.
+	// The costs of tokens, and how tokens are estimated; with cost: tokens.
 	Tokens Tokens `yaml:"tokens"`
 	// How the usage of an answer is learned: trailers (Envoy has read it and tells it in the message of the response
 	// trailers, docs/envoy.md), body (Weir reads it, where Envoy shows it the answer: STREAMED and FULL_DUPLEX_STREAMED),
@@ -87,7 +87,7 @@ type Document struct {
 	//
 	// Default: A body that is not needed costs Envoy and Weir a copy of it.
 	RequestBody string `yaml:"requestBody" default:"auto" sets:"streams.RequestBody"`
-	// What happens to requests that are known not to be inference: GET, HEAD, OPTIONS and DELETE without a body, and
+	// The treatment of requests that are known not to be inference: GET, HEAD, OPTIONS and DELETE without a body, and
 	// the paths that docs/envoy.md lists: pick (placed without queueing) or queue. All others queue.
 	//
 	// Default: A list of models or a health check should not wait behind prompts, and takes no slot of an engine.

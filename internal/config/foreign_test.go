@@ -55,7 +55,7 @@ func TestForeignKeyInOurDocument(t *testing.T) {
 	}
 }
 
-// What is to be written instead consists of keys that exist, and docs/llm-d.md has each of their keys.
+// The replacements of foreign keys consist of keys that exist, and docs/llm-d.md has each of them.
 func TestForeignKeysAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "llm-d.md"))
 	if err != nil {

@@ -38,7 +38,7 @@ func has(notes []string, text string) bool {
 	return slices.ContainsFunc(notes, func(n string) bool { return strings.HasPrefix(n, text) })
 }
 
-// What a file does not give keeps its default, class by class and field by field; the capacities of the queue follow
+// A field that a file does not give keeps its default, class by class; the capacities of the queue follow
 // the sizes of the tiers.
 func TestImportSMG(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{

@@ -20,7 +20,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// What only a running controller can refuse, since it depends on who waits, is told in the document's keys, too.
+// A problem that only a running controller can find, since it depends on its waiters, is told in the document's keys, too.
 func TestRefusedByARunningController(t *testing.T) {
 	scheduler, err := scheduling.New(scheduling.DefaultConfig())
 	if err != nil {

@@ -31,7 +31,8 @@ type Criticality struct {
 	//
 	// Default: There is no common name for it.
 	Metadata string `yaml:"metadata" default:"''" sets:"streams.Criticality.Metadata" page:"first"`
-	// The tier of a request that declares none, nor does its tenant's policy: Critical, Standard, Sheddable or the name of a tier.
+	// The tier of a request that declares none, nor does its tenant's policy: Critical, Standard, Sheddable or the name
+	// of a tier.
 	//
 	// Default: An unconfigured Weir queues instead of shedding.
 	Default string `yaml:"default" default:"Critical" sets:"streams.Criticality.Default" page:"first"`
@@ -88,9 +89,9 @@ type TrustedHeaders struct {
 
 // Tokens configures what tokens cost, and how they are estimated.
 type Tokens struct {
-	// What the kinds of tokens cost.
+	// Cost of each kind of token.
 	Weights TokenWeights `yaml:"weights"`
-	// What the kinds of tokens take of the stock where its tokens are bounded: an engine's memory, of which a token of an
+	// Weight of each kind of token in the stock where its tokens are bounded: an engine's memory, of which a token of an
 	// answer takes as much as one of the prompt, and a cached one too, since it stays in use.
 	StockWeights StockWeights `yaml:"stockWeights"`
 	// How the length of a prompt is estimated.
@@ -127,16 +128,17 @@ type TokenWeights struct {
 
 // StockWeights are what the kinds of tokens take of the stock: of the engines' memory.
 type StockWeights struct {
-	// What a token of the prompt takes of the stock, where its tokens are bounded (watermarkTokensPerBackend): of an
+	// Weight in the stock of a token of the prompt, where tokens are bounded (watermarkTokensPerBackend): its part of an
 	// engine's memory. From 0 to 1000, and above 0 if output is 0.
 	//
 	// Default: A token takes the same memory wherever it comes from.
 	Input Decimal `yaml:"input" default:"1" sets:"streams.Tokens.StockWeights.Input"`
-	// What a token of the prompt takes of it that the engine had in its cache, since it stays in use. From 0 to 1000.
+	// Weight in the stock of a token of the prompt that the engine had in its cache, since it stays in use. From 0 to 1000.
 	//
 	// Default: A cached token stays in memory while it is in use.
 	CachedInput Decimal `yaml:"cachedInput" default:"1" sets:"streams.Tokens.StockWeights.CachedInput"`
-	// What a token of an answer takes of it: it needs more time than one of the prompt, but as much memory. From 0 to 1000.
+	// Weight in the stock of a token of an answer: it needs more time than one of the prompt, but as much memory. From
+	// 0 to 1000.
 	//
 	// Default: A token takes the same memory wherever it comes from.
 	Output Decimal `yaml:"output" default:"1" sets:"streams.Tokens.StockWeights.Output"`
@@ -170,8 +172,8 @@ type TokenOutput struct {
 	//
 	// Default: More than most chat answers, so a new flow gains nothing by being new.
 	ColdStart int64 `yaml:"coldStart" default:"1000" sets:"streams.Tokens.ColdOutput"`
-	// How fast an answer is taken to be produced where its flow's rate is unknown, in tokens per second: an answer that ends
-	// without usage is charged by its time. From 1 to 1000000.
+	// How fast an answer is taken to be produced where its flow's rate is unknown, in tokens per second: an answer that
+	// ends without usage is charged by its time. From 1 to 1000000.
 	//
 	// Default: A usual rate of one stream of a busy engine; it is learned after the first answers.
 	ColdRate int64 `yaml:"coldRate" default:"50" sets:"streams.Tokens.ColdRate"`
@@ -195,7 +197,8 @@ type Limits struct {
 	// Default: Half a minute for the small, and beyond that 64 KiB/s, slower than any link that such prompts come by.
 	BodyTimeout Duration `yaml:"bodyTimeout" default:"30s" sets:"streams.Limits.BodyTimeout"`
 	// Largest request headers as they come to Weir, names and values, in bytes; larger ones are rejected (too-large). Envoy
-	// must allow 512 more, for Weir's own (max_request_headers_kb), or its 503 takes the place of the rejection. At least 1.
+	// must allow 512 more, for Weir's own (max_request_headers_kb), or its 503 takes the place of the rejection. At
+	// least 1.
 	//
 	// Default: Envoy's default of 60 KiB, less 512 bytes for a destination with 9 endpoints.
 	MaxHeaderBytes int64 `yaml:"maxHeaderBytes" default:"60928" sets:"streams.Limits.MaxHeaderBytes"`
@@ -214,12 +217,12 @@ type Limits struct {
 
 // Scheduling configures how an endpoint is chosen.
 type Scheduling struct {
-	// What an endpoint must satisfy: ready (required), subset (the subset hint of the gateway), model (it serves the
-	// model).
+	// Conditions that an endpoint must meet: ready (required), subset (the subset hint of the gateway), model (it
+	// serves the model).
 	//
 	// Default: Each leaves out only endpoints that cannot serve the request.
 	Filters []string `yaml:"filters" default:"[ready, subset, model]" sets:"scheduling.Filters" page:"rare"`
-	// What makes one endpoint better than another.
+	// Scores that make one endpoint better than another.
 	//
 	// Default: Least requests is right while nothing is known of an engine's load or cache.
 	Scorers []Scorer `yaml:"scorers" default:"[{name: least-stock}]" sets:"scheduling.Scorers" page:"rare"`

@@ -6,7 +6,7 @@ type smgFile struct {
 	Classes        map[string]smgClass  `yaml:"classes"`
 	TenantPolicies map[string]smgTenant `yaml:"tenant_policies"`
 
-	// What SMG reads from its command line, or from the surrounding file.
+	// Keys that SMG reads from its command line, or from the surrounding file.
 	Enabled           *bool   `yaml:"enabled"`
 	DefaultMaxClass   *string `yaml:"default_max_class"`
 	TrustTenantHeader *bool   `yaml:"trust_tenant_header"`

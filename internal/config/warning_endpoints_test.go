@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// What a configuration says of models and reservations is compared with the endpoints that there are.
+// The models and reservations of a configuration are compared with the endpoints.
 func TestEndpointWarnings(t *testing.T) {
 	serving := func(slots int, models ...string) scheduling.Endpoint {
 		return scheduling.Endpoint{Slots: slots, Models: models}

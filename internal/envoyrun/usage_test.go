@@ -30,7 +30,7 @@ func TestWhoReadsUsage(t *testing.T) {
 	}
 }
 
-// What one Edit adds the other takes out, whole; and where there is no place for it, both say so.
+// One Edit adds the filter and the other takes it out, whole; where there is no place for it, both say so.
 func TestUsageIsAddedAndTakenOut(t *testing.T) {
 	b := shippedFile(t, "recommended")
 	mentions := func(what string) bool {
@@ -54,7 +54,7 @@ func TestUsageIsAddedAndTakenOut(t *testing.T) {
 	}
 }
 
-// What is changed of the way to the model servers is changed for each of the routes there.
+// A change of the way to the model servers changes each of the routes there.
 func TestRouteIsThatOfEach(t *testing.T) {
 	b := shippedFile(t, "recommended")
 	b.Route()["timeout"] = "7s"

@@ -23,7 +23,7 @@ type Request struct {
 	Agent string
 	// Verb is the word that RBAC knows, such as list and watch.
 	Verb string
-	// What was asked for; Group is empty for the core, Name for collections, and all of them for other paths than
+	// The object of the request; Group is empty for the core, Name for collections, and all of them for other paths than
 	// objects'.
 	Group, Resource, Subresource, Namespace, Name string
 	// LabelSelector and FieldSelector are the query's.

@@ -18,7 +18,7 @@ func TestPercentilesAreExact(t *testing.T) {
 			percent int
 			got     time.Duration
 		}{{50, d.P50}, {95, d.P95}, {99, d.P99}, {100, d.Max}} {
-			// Of the values 1 to n, the k-th is k: this is the definition, taken literally.
+			// The k-th of the values 1 to n is k: this is the definition, taken literally.
 			want := time.Duration(1)
 			for int(want)*100 < p.percent*n {
 				want++

@@ -3,20 +3,20 @@
 //
 // # Which resources count
 //
-// Those whose poolRef names the pool: its name, its group and the kind InferencePool; the namespace is the pool's, since
-// only that is watched. An InferenceModel may name the pool in either group, and one that names no group means the old
-// one. A resource that is being deleted is gone.
+// Resources count whose poolRef names the pool: its name, its group and the kind InferencePool; the namespace is the
+// pool's, since only that is watched. An InferenceModel may name the pool in either group, and one that names no group
+// means the old one. A resource that is being deleted is gone.
 //
 // # Which one counts for a name
 //
-// What the file names is the file's alone: the whole model, or the objective's priority. Otherwise
+// A model or an objective that the file names is the file's alone: the whole model, or the objective's priority. Otherwise
 //
 //	an objective's priority   is that of the InferenceObjective of this name, 0 if it has none
 //	a model's targets         are those of the first that there is of: the InferenceModelRewrites' rules that match the
 //	                          name, their rules that match every name, the InferenceModel's, its own name
 //	a model's criticality     is the InferenceModel's, Standard if it has none; without an InferenceModel it is undeclared
 //
-// Of two rules the older resource's counts, and within one resource the first; of two InferenceModels with the same
+// If two rules match, the older resource's counts, and within one resource the first; of two InferenceModels with the same
 // modelName the older. Resources that were created in the same second are ordered by their names. Precedence is never
 // chained: a target is the name under which model servers know the model, and is not looked up again.
 //

@@ -21,7 +21,7 @@
 //	   ▲                 │ preempted: rejected
 //	   └─ preempted: waits again
 //
-// What a request has really cost may be known while it is in flight (Raise, TrueUp), at its end (Complete) or later
+// A request's real cost may be known while it is in flight (Raise, TrueUp), at its end (Complete) or later
 // (UsageLate, for the last MostLate requests): the charges of its class and of the flows on its path are corrected, and
 // while it is in flight its stock as well.
 //
@@ -70,14 +70,16 @@
 // A lane is a set of endpoints: all models that the same endpoints serve are one ([Placer]). While requests wait in n lanes
 // that have the endpoint of a lease, its end makes one call of Placer.Place for the request that gets the place, and for
 // each of the n lanes that has no more room than that one of Place, one or two of HasRoom and one of HasReady: no more than
-// five calls in all where the lanes of the endpoint are one, however many models it serves (TestAdaptersOfOneModelAreOneLane).
-// Several lanes have an endpoint in common where models are served by sets that overlap, and where requests have subsets
-// (TestOverlappingLanesAreAskedEach). A reload, or a change of many endpoints, asks for each lane in which requests wait. The
-// first waiter of a lane lists its endpoints; that of another model in a known lane does not.
+// five calls in all where the lanes of the endpoint are one, however many models it serves
+// (TestAdaptersOfOneModelAreOneLane). Several lanes have an endpoint in common where models are served by sets that
+// overlap, and where requests have subsets (TestOverlappingLanesAreAskedEach). A reload, or a change of many endpoints,
+// asks for each lane in which requests wait. The first waiter of a lane lists its endpoints; that of another model in a
+// known lane does not.
 //
 // When the endpoints serve other models, waiters may belong to other lanes: they are moved in the event in which the
-// endpoints change (regroup.go). That looks at each lane once, at each waiter of the lanes that do not go on as they were, and
-// at each flow that the queue knows. Later corrections of a request in flight count in the lane that it has then.
+// endpoints change (regroup.go). That looks at each lane once, at each waiter of the lanes that do not go on as they
+// were, and at each flow that the queue knows. Later corrections of a request in flight count in the lane that it has
+// then.
 //
 // The package knows nothing of Envoy, protobuf, Kubernetes, or the names of endpoints.
 package dispatch

@@ -174,7 +174,7 @@ func TestEndpointIsBackWithWhatOthersHave(t *testing.T) {
 	x.want("others end one", 1, 2)
 }
 
-// What others hold at an endpoint stays when it reports other slots.
+// Others' stock at an endpoint stays when it reports other slots.
 func TestOtherSlotsKeepWhatOthersHold(t *testing.T) {
 	x := newShared(t, 2, 2)
 	x.others(held(0, 2))

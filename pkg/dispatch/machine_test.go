@@ -235,7 +235,7 @@ func TestRefusedConfigurationForgetsNothing(t *testing.T) {
 	}
 }
 
-// Of lanes that nobody waits in any more little is remembered, however many there were: a gateway names as many subsets
+// Little is remembered of lanes without waiters, however many there were: a gateway names as many subsets
 // as it likes.
 func TestLanesWithoutWaitersAreForgotten(t *testing.T) {
 	b := newBench(t, []int{1}, func(c *Config) { c.Tiers[0].CanPreempt = true })

@@ -67,7 +67,7 @@ func TestTimesToldAreBounded(t *testing.T) {
 }
 
 // 200 rejections of one burst get 200 different moments between the time that the queue needs to drain and twice that.
-// Those of different flows are spaced as the queue drains.
+// Moments of different flows are spaced as the queue drains.
 func TestBurstOfRejectionsIsSpreadAtTheDrainRate(t *testing.T) {
 	for _, flows := range []int{1, 200} {
 		var s pace

@@ -57,8 +57,8 @@ func TestOnePlaceRousesFew(t *testing.T) {
 	}
 }
 
-// Of many classes, too, one is roused for a place, by their turn: a place costs no more than with one class, and classes of
-// equal quanta have a place each before any has a second.
+// Among many classes, too, one is roused for a place, by their turn: a place costs no more than with one class, and
+// classes of equal quanta have a place each before any has a second.
 func TestOnePlaceRousesOneClass(t *testing.T) {
 	const many, each = fairqueue.MaxClasses, 2
 	x := newShared(t, 2, 1_000_000, bounded(1000), func(c *Config) {
@@ -155,8 +155,8 @@ func TestWhoLeavesRousesTheNext(t *testing.T) {
 	}
 }
 
-// A tenant that is roused, and in the same event comes to its cap where there is room, rouses the next: here its request of a
-// higher tier takes over the lease whose end makes the room.
+// A tenant that is roused, and in the same event comes to its cap where there is room, rouses the next: here its
+// request of a higher tier takes over the lease whose end makes the room.
 func TestWhoComesToItsCapRousesTheNext(t *testing.T) {
 	x := newShared(t, 2, 9, preempting, func(c *Config) { c.MaxInFlightPerFlowPerBackend = 1 })
 	arrives := func(tier int, flow string, tokens stock.Tokens, at ...int) *Waiter {

@@ -27,7 +27,7 @@ func TestTokenBoundIsRoundedUp(t *testing.T) {
 	x.want("6 are not", 2, 0)
 }
 
-// What others hold at an endpoint counts with its tokens, and an endpoint that leaves and returns has what it had.
+// Others' stock at an endpoint counts with its tokens, and an endpoint that leaves and returns has what it had.
 func TestTokensOfOthersAndOfEndpointsThatReturn(t *testing.T) {
 	x := newShared(t, 2, 8, bounded(100))
 	x.others(stock.Foreign{ID: 0, Held: stock.Amount{Requests: 1, Tokens: 100}})
@@ -64,7 +64,7 @@ func TestLeasesFromBeforeTheBoundCount(t *testing.T) {
 	}
 }
 
-// Nobody is preempted where what is left takes too much for the preemptor to go.
+// No request is preempted where the rest takes too many tokens for the preemptor to go.
 func TestPreemptionByTokens(t *testing.T) {
 	x := newShared(t, 2, 2, bounded(100), func(c *Config) { twoTiers(c); perBackend(c, 2, 2) })
 	first, second := x.comes(1, 40, 0), x.comes(1, 40, 0)

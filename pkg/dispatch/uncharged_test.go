@@ -6,8 +6,9 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// What was never charged for (it was passed on, by PassOn or by Enabled false) takes and gives back its lease like any
-// other, whatever its cost turns out to be, in flight, at its end or later, and its flow's account stays what it was.
+// A request that was never charged (it was passed on, by PassOn or by Enabled false) takes and gives back its lease
+// like any other, whatever its cost turns out to be, in flight, at its end or later, and its flow's account stays what
+// it was.
 func TestWhatWasPassedOnIsNotCharged(t *testing.T) {
 	for name, discipline := range map[string]fairqueue.Discipline{"wfq": fairqueue.WFQ, "vtc": fairqueue.VTC} {
 		t.Run(name, func(t *testing.T) {

@@ -64,8 +64,8 @@ func TestFirstVictim(t *testing.T) {
 	}
 }
 
-// Who is preempted in flight is charged nothing, since its client gets nothing. With vtc its flow goes on by turns with the
-// other one; with wfq, where it has waited for what it was estimated to cost, it makes up for that.
+// A request that is preempted in flight is charged nothing, since its client gets nothing. With vtc its flow goes on by
+// turns with the other one; with wfq, where it has waited for what it was estimated to cost, it makes up for that.
 func TestAVictimIsNotCharged(t *testing.T) {
 	for d, least := range map[fairqueue.Discipline]int{fairqueue.WFQ: 9, fairqueue.VTC: 5} {
 		b := newBench(t, []int{1}, func(c *Config) { perBackend(c, 1, 1); c.Queue.Discipline = d })

@@ -10,7 +10,7 @@
 //
 // and from 1 to MaxCost. Weights are decimals in millionths. An estimate takes the whole prompt as uncached.
 //
-// What a request takes of the stock, the memory of the engine, is the same sum with weights of its own: a token of an
+// A request's part of the stock, the memory of the engine, is the same sum with weights of its own: a token of an
 // answer is dearer to produce than one of a prompt to read, and both take as much memory. There the prompt counts no less
 // than that of a new flow, as measured by nothing that its own flow has taught (Held, below).
 //
@@ -64,11 +64,11 @@
 //
 // # Answers that end without usage
 //
-// Leaving early must not pay, nor must a prompt that no estimate shows. The prompt then counts as the larger of the estimate
-// and untaught, and the output as the larger of the estimate and the time for which the answer was produced times the rate,
-// in tokens per second and answer, capped by what the request allows. The rate is the larger of the flow's own (a moving
-// average by 1/8) and the median of the model's flows; ColdRate if there is none. So the cost is never less than the
-// estimate: prompt and tokens that were sent stay charged.
+// Leaving early must not pay, nor must a prompt that no estimate shows. The prompt then counts as the larger of the
+// estimate and untaught, and the output as the larger of the estimate and the time for which the answer was produced
+// times the rate, in tokens per second and answer, capped by what the request allows. The rate is the larger of the
+// flow's own (a moving average by 1/8) and the median of the model's flows; ColdRate if there is none. So the cost is
+// never less than the estimate: prompt and tokens that were sent stay charged.
 //
 // Time also tells how long such an answer was, so it counts among the flow's outputs; otherwise a flow that never has
 // usage would be estimated at ColdOutput for ever. There it is the flow's own rate that counts, or ColdRate: the median of

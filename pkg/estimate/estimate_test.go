@@ -104,7 +104,7 @@ func TestRatioIsLearned(t *testing.T) {
 	}
 }
 
-// What was true last year fades: after as many tokens again as are remembered, the newer ones prevail.
+// Old ratios fade: after as many tokens again as are remembered, the newer ones prevail.
 func TestRatioForgets(t *testing.T) {
 	e := New(DefaultConfig())
 	used(e, 1000, chat(6000), Usage{Input: 1000})
@@ -269,7 +269,7 @@ func TestUnfinishedByNothingTaught(t *testing.T) {
 	}
 }
 
-// What a flow has taught of its prompts makes no request smaller in the stock than a new flow's.
+// A flow's own prompts make no request of it smaller in the stock than a new flow's.
 func TestStockByNothingTaught(t *testing.T) {
 	unread := func() *Request {
 		r := chat(0)

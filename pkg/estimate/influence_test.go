@@ -121,7 +121,7 @@ func TestWhateverOneFlowDoes(t *testing.T) {
 			if apart(inputs) || apart(outputs) || apart(costs) {
 				t.Fatalf("seed %d, %d flows, flow %d: prompts %v, answers %v, costs %v", seed, flows, f, inputs, outputs, costs)
 			}
-			// What it learns from the time of its own answers is no more the attacker's.
+			// It learns from the time of its own answers, no longer from the attacker's.
 			outputs = nil
 			for _, e := range estimators {
 				for range 20 {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// What flows have attained by the last requests that ended, beside what the bound of vtc permits. The flows of a class are
+// The service that flows have attained by the last requests that ended, beside the bound of vtc. The flows of a class are
 // compared in each lane where they wait for the same backends: those that have waited there throughout the window and were
 // below their caps, by the service that counts in that lane. A flow that waits in several lanes is compared in each of
 // them. Service out of turn does not count, and excludes its flow for a window. A request is noted when it ends; what its

@@ -68,9 +68,9 @@
 // elsewhere is at most one increment more for each such request.) For flows of equal weight and cost 1 the difference is
 // at most one request. This holds for every tie-break.
 //
-// It is for flows whose requests go by arrival, or cost the same. If a cheaper request overtakes a dearer one of its own flow
-// (WSPT, priorities, another flow under the same one), its tag may be behind virtual time, where the flow's start then goes:
-// the flow loses what it has waited for the dearer one. With vtc it does not.
+// It is for flows whose requests go by arrival, or cost the same. If a cheaper request overtakes a dearer one of its
+// own flow (WSPT, priorities, another flow under the same one), its tag may be behind virtual time, where the flow's
+// start then goes: the flow loses what it has waited for the dearer one. With vtc it does not.
 //
 // With corrections, let both be in one lane and able to go, with fixed weights, let c be charges over weights at the pop, l
 // the largest c of a flow, and E the largest value, until the end of the interval, of the sum of |actual − charged|/weight
@@ -95,7 +95,7 @@
 // all lanes, but only the request's own lane is touched.) No operation visits all flows or all requests, except Regroup,
 // Reconfigure and Drain.
 //
-// Of a flow without waiting requests only its start is kept, by which it may owe: while requests of it are in flight, and
+// A flow without waiting requests keeps only its start, by which it may owe: while requests of it are in flight, and
 // then for the last keptFlows of a class and the last keptUnder under an active flow (flowtable.go). A forgotten flow
 // owes nothing. So any number of identities leaves as many flows known as wait or are in flight, and these. The structures
 // kept for reuse are bounded by keptFlows and keptLanes.

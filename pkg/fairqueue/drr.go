@@ -16,7 +16,7 @@ import "math/bits"
 // savings are spent. A class that is served out of turn, by Claim, owes the cost, up to mostOwed; its debt remains when
 // it becomes empty.
 //
-// What a request turns out to have cost more than its estimate is owed too. What it has cost less is a credit of its own:
+// A cost above the estimate is owed too. A cost below it is a credit of its own:
 // it first pays what the class owes, and when it covers the class's head, the class is served with it at once. That is no
 // turn: nobody earns, and the cursor stays. With exact costs the class would have been served that much more in its last
 // turn. (Added to the deficit, it would keep the class from earning its next quantum, or be cut off by the cap: classes of

@@ -417,7 +417,7 @@ func TestAnEmptyClassPaysNothingWithLostCredit(t *testing.T) {
 	}
 }
 
-// What a request has cost less than estimated is its class's, and a class that is gone, or that shares with nobody any
+// The overestimate of a request is credited to its class, and a class that is gone, or that shares with nobody any
 // more, is not corrected in another one's place.
 func TestTrueUpOfClassesThatCameAndWent(t *testing.T) {
 	q := classes(t, Advance, ab(10, 10)...)

@@ -61,7 +61,7 @@ func TestClassesShareActualCosts(t *testing.T) {
 	}
 }
 
-// What a request turns out to have cost more than its class has left is waited for, though the class could pay for its next
+// A class waits for the cost of a request beyond what it has left, though the class could pay for its next
 // head without that.
 func TestAClassWaitsForItsDebt(t *testing.T) {
 	q := classes(t, Stay, ab(10, 10)...)

@@ -129,7 +129,7 @@ func TestEDFRequeueKeepsThePlace(t *testing.T) {
 	}
 }
 
-// What is over is never popped, wherever it stands. A full queue displaces the newest arrival of a flow, whatever its
+// An overdue request is never popped, wherever it stands. A full queue displaces the newest arrival of a flow, whatever its
 // deadline; a starved tier's age is that of its oldest arrival.
 func TestEDFExpiryAndDisplacement(t *testing.T) {
 	cfg := DefaultConfig()

@@ -51,7 +51,7 @@ func newAccounts(c *RequestQueueController) *accounts {
 			"Share of its tier that a flow with waiting requests is entitled to, 0 to 1; at most 100 flows.", "flow", "tier"),
 		gap: desc("fairness_gap", "Largest difference, in cost over weight, between what two flows of a tier that always waited were "+
 			"served by the last 1,024 requests that ended; with the discipline vtc.", "tier"),
-		bound: desc("fairness_bound", "What that gap may be, with the costs, the wrong estimates and the requests in flight of these "+
+		bound: desc("fairness_bound", "The bound of that gap, with the costs, the wrong estimates and the requests in flight of these "+
 			"two flows.", "tier"),
 		preempted: desc("preempted_total", "Requests in flight cancelled in favour of a higher tier.",
 			"victim_tier", "by_tier"),
@@ -128,8 +128,8 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 // flowInTier identifies a flow of a tier.
 type flowInTier struct{ flow, tier string }
 
-// entitledShares returns the entitled shares of flows with waiting requests. That of a flow that waits in several classes is
-// the sum of its shares there.
+// entitledShares returns the entitled shares of flows with waiting requests. That of a flow that waits in several
+// classes is the sum of its shares there.
 func (a *accounts) entitledShares() map[flowInTier]float64 {
 	shares := map[flowInTier]float64{}
 	for _, f := range a.controller.Flows(entitledFlows) {

@@ -23,8 +23,9 @@ func inTokens(c *Config) {
 	c.Queue.CapacityMode, c.EnqueueAll = fairqueue.Shared, true
 }
 
-// Who holds one slow answer open for an hour, charged much too high, and then sends many requests at once has banked
-// nothing: at no moment of the burst is it further ahead than the bound of vtc, also when the refund comes in its midst.
+// A flow that holds one slow answer open for an hour, charged much too high, and then sends many requests at once has
+// banked nothing: at no moment of the burst is it further ahead than the bound of vtc, also when the refund comes in
+// its midst.
 func TestHourAndBurst(t *testing.T) {
 	const cost, held, used, slots = 200, 5000, 100, 4
 	// (D+1)(l_f + l_g) of exact costs, and twice the error of the held answer.
@@ -90,7 +91,7 @@ func TestHourAndBurst(t *testing.T) {
 	})
 }
 
-// Who sends requests that claim to be huge, and that engines refuse at once, does not hold others back by having several of
+// A flow of requests that claim to be huge, and that engines refuse at once, does not hold others back by having several of
 // them: charges that are refunded a moment later put nobody behind who comes meanwhile.
 func TestRefusedGiants(t *testing.T) {
 	const claimed, kept, cost, minute = 200_000, 5_000, 200, 60 * time.Second

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// What SMG's priority scheduler gets wrong, as far as the controller decides it; docs/smg.md lists all of it. The
+// Faults of SMG's priority scheduler, as far as the controller decides them; docs/smg.md lists all of them. The
 // number is the row there. More of them are in preempt_test.go, and on the wire in test/integration.
 
 // smg 9.3: an old bulk backlog takes every slot ahead of system, since a promotion costs nothing. With a budget of a

@@ -152,7 +152,7 @@ func TestRejectionAfterTheSeriesWereDropped(t *testing.T) {
 	}
 }
 
-// What a flow's requests have really cost, and how wrong their charges were, counts once for each request, whenever it
+// The real cost of a flow's requests, and the error of their charges, count once for each request, whenever it
 // becomes known.
 func TestActualCostsByFlow(t *testing.T) {
 	inBubble(t, ready(100), nil, func(b *bench) {

@@ -153,7 +153,7 @@ func TestPanicsOfNobody(t *testing.T) {
 	}
 }
 
-// What panics for one waiter when the endpoints change keeps nobody from hearing that its own last one is gone.
+// A panic for one waiter when the endpoints change does not hide from others that their own last one is gone.
 func TestPoisonHidesNoLossOfEndpoints(t *testing.T) {
 	fleet := ready(2)
 	fleet.poison = "0"

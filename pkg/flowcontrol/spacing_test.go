@@ -42,7 +42,7 @@ func TestReleasesAreSpaced(t *testing.T) {
 	})
 }
 
-// Who waits only for the spacing still expires in time, and goes at once when a reload ends the spacing.
+// A request that waits only for the spacing still expires in time, and goes at once when a reload ends the spacing.
 func TestSpacingHoldsNobodyForLong(t *testing.T) {
 	change := func(c *Config) {
 		spaced(c)

@@ -58,7 +58,7 @@ func TestUsageAfterTheEndCountsOnce(t *testing.T) {
 	}
 }
 
-// What the stock holds in tokens is another number than what the queue charges, unless nothing is said of it.
+// The stock's tokens are another number than the queue's charge, unless a request names only its cost.
 func TestTokensAreNotTheCost(t *testing.T) {
 	inBubble(t, ready(1), nil, func(b *bench) {
 		ask := func(cost fairqueue.Cost, tokens Tokens) *Lease {

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// Who waits although it could go: what the exploration found (TestExplore), each as a story.
+// Requests that waited although they could go: findings of the exploration (TestExplore), each as a test.
 
 // An arrival that preempts somebody whose destination was not yet sent leaves a waiter behind: its time is counted.
 func TestAVictimThatWaitsAgainHasItsTimer(t *testing.T) {

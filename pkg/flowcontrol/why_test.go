@@ -47,8 +47,8 @@ func TestWhatAFlowWaitsFor(t *testing.T) {
 	})
 }
 
-// Who waits on idle backends because all their slots are held for a higher tier is told so, and nobody looks for a stock
-// that would have to fall.
+// A request that waits on idle backends because all their slots are held for a higher tier shows that, so nobody looks
+// for a stock that would have to fall.
 func TestWaitingForAReservation(t *testing.T) {
 	inBubble(t, ready(1), func(c *Config) {
 		smg(2)(c)

@@ -44,7 +44,7 @@ func (e *election) saw(now time.Time, lease *coordinationv1.Lease) {
 		e.wait = 0
 	case holder == "" || e.me.precedes(holder) || e.me.relieves(holder) && !e.left:
 		e.wait = 0
-		// Nobody else leads: whoever led goes on, and takes it again.
+		// No other replica leads: the last leader goes on, and takes the Lease again.
 	default:
 		e.wait = durationOf(lease, e.duration)
 		e.leads = false

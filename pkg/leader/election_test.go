@@ -22,15 +22,16 @@ type voter struct {
 	unsure bool
 	gone   bool // its process has ended
 
-	// What the rules are checked with, in true time.
+	// The state that the rules are checked with, in true time.
 	version string    // of the Lease that it last read
 	first   time.Time // when it first read that one
 	held    time.Duration
 }
 
-// TestElectionSimulated lets replicas of two versions with wrong clocks, cut connections, kills, resignations, deletions and
-// forgers do random things for hours, and checks the promises of the package comment in true time. A leader that resigns
-// goes on until it reads its successor, and one of the earlier version is relieved by a replica of the later one.
+// TestElectionSimulated lets replicas of two versions with wrong clocks, cut connections, kills, resignations,
+// deletions and forgers do random things for hours, and checks the promises of the package comment in true time. A
+// leader that resigns goes on until it reads its successor, and one of the earlier version is relieved by a replica of
+// the later one.
 func TestElectionSimulated(t *testing.T) {
 	const duration, retry = 15 * time.Second, 2 * time.Second
 	relieved, succeeded := 0, 0

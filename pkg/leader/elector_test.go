@@ -236,7 +236,7 @@ func TestLooksAreSpread(t *testing.T) {
 	})
 }
 
-// Of several that start at the same moment, or see a Lease end at the same moment, one leads.
+// If several start at the same moment, or see a Lease end at the same moment, one of them leads.
 func TestOneOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
@@ -284,7 +284,7 @@ func TestRestartedContainer(t *testing.T) {
 	}
 }
 
-// What others do to the Lease changes who leads only if they put another holder into it, or none.
+// Others' changes of the Lease change the leader only if they put another holder into it, or none.
 func TestEditedLease(t *testing.T) {
 	text := func(s string) *string { return &s }
 	for name, test := range map[string]struct {

@@ -5,7 +5,7 @@ import apierrors "k8s.io/apimachinery/pkg/api/errors"
 // failure remembers what went wrong last, so that an outage is logged once and not each time.
 type failure struct{ reason string }
 
-// What is new about a failure.
+// failureNews is what is new about a failure.
 type failureNews int
 
 const (

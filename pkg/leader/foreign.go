@@ -15,7 +15,7 @@ import (
 // fallSteps is in how many steps a record falls to 0.
 const fallSteps = 60
 
-// What is remembered is bounded: so many processes of one replica, and so many replicas, with those whose Leases are gone.
+// Bounds of what is remembered: processes of one replica, and replicas, with those whose Leases are gone.
 const (
 	maxProcesses  = 8
 	maxRemembered = 4 * maxReplicas

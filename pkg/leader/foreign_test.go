@@ -42,7 +42,7 @@ func record(boot string, at map[string]int, earlier ...Earlier) string {
 	return Record{Boot: boot, Time: epoch, InFlight: InFlight{Total: total, ByEndpoint: at}, Earlier: earlier}.encode()
 }
 
-// What a record says falls to 0 in equal steps over the window; a newer record counts whole again.
+// The amounts of a record fall to 0 in equal steps over the window; a newer record counts whole again.
 func TestFall(t *testing.T) {
 	f := newForeign(time.Minute, "me")
 	two := []Endpoint{{Key: "a", Bound: 1}, {Key: "b", Bound: 1}}
@@ -105,7 +105,7 @@ func TestForeignAddsUp(t *testing.T) {
 	if got := fmt.Sprint(f.requests(epoch, endpoints)); got != "[5 5 0]" { // 1 + 8/2; 2 + 3
 		t.Error(got)
 	}
-	// Nobody else can say what the own process has in flight.
+	// Another replica's record says nothing of what this process has in flight.
 	f.saw(epoch, []coordinationv1.Lease{
 		lease("weir-y", 3, record("y", map[string]int{"b": 3, "gone": 9}, Earlier{"me", 0, InFlight{Total: 7, ByEndpoint: map[string]int{"a": 7}}})),
 	}, fresh)
@@ -122,7 +122,7 @@ func TestForeignAddsUp(t *testing.T) {
 	}
 }
 
-// Of a record that is there when the reader comes, only what is left at its age counts.
+// A record that is there when the reader comes counts by what is left at its age.
 func TestOldRecords(t *testing.T) {
 	endpoints := []Endpoint{{Key: "a", Bound: 1}}
 	for age, want := range map[time.Duration]int{
@@ -338,7 +338,7 @@ func TestReplicasAreBounded(t *testing.T) {
 	}
 }
 
-// What is wrong with a record is said in few words.
+// Errors about records are short.
 func TestRefusalsAreShort(t *testing.T) {
 	for _, text := range []string{
 		`{"boot":"x","total":` + strings.Repeat("9", 60000) + `}`,

@@ -146,7 +146,7 @@ func TestPublication(t *testing.T) {
 	})
 }
 
-// What others do to the slice lasts no longer than a retry period, and nothing is written that says the same.
+// Others' changes of the slice last no longer than a retry period, and an unchanged slice is not written again.
 func TestPublicationIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlice()
@@ -171,7 +171,7 @@ func TestPublicationIsKept(t *testing.T) {
 	})
 }
 
-// Of two writers the slower one reads again: what it has not seen it does not replace.
+// The slower of two writers reads again: it does not replace what it has not seen.
 func TestPublicationIsByVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlice()

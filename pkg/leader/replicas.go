@@ -160,7 +160,7 @@ func (r *Replicas) round(ctx context.Context, synced func()) {
 		return // the own Lease may have a record that must not be lost
 	}
 	if !r.synced {
-		// What earlier processes left behind is handed on before their record is replaced. How old it is is known only
+		// The leases of earlier processes are handed on before their record is replaced. Their age is known only
 		// when this one is written.
 		r.saw(leases, func(*coordinationv1.Lease) time.Duration { return 0 })
 	}

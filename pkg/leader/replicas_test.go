@@ -221,8 +221,8 @@ func TestYesterdaysRecord(t *testing.T) {
 	}
 }
 
-// Nobody is synced before it has read what others say and written a record of its own; and an earlier record of its own
-// is not replaced unread.
+// A replica is not synced before it has read the others' records and written one of its own; and an earlier record of
+// its own is not replaced unread.
 func TestSynced(t *testing.T) {
 	forbidden := apierrors.NewForbidden(leaseResource, "", errors.New("no"))
 	for verb, broken := range map[string]func(*client){

@@ -32,7 +32,7 @@ func TestTokensOfRecords(t *testing.T) {
 	}
 }
 
-// What a process hands on of an earlier one has its tokens.
+// The leases that a process hands on of an earlier one keep their tokens.
 func TestTokensAreHandedOn(t *testing.T) {
 	f := newForeign(time.Minute, "me")
 	f.saw(epoch, []coordinationv1.Lease{lease("weir-x", 1, `{"boot":"x","total":1,"endpoints":{"a":1},"tokens":60,"endpointTokens":{"a":60}}`)}, fresh)

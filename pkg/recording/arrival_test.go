@@ -85,7 +85,7 @@ func TestLevelsAreRepeated(t *testing.T) {
 	}
 }
 
-// What others hold at a backend, and what its engine says, is repeated: both change when a request goes.
+// Replay repeats others' stock at a backend and its engine's signals: both change when a request goes.
 func TestWhatOthersSayIsRepeated(t *testing.T) {
 	d := newQuietDriver(t)
 	held := []stock.Foreign{{ID: 0, Held: stock.Amount{Requests: 1, Tokens: 1}}}

@@ -12,7 +12,7 @@ import (
 // Replay reads a recording and repeats it on a machine and a board of its own. The error is a *Difference at the first
 // event with another result than the recorded one.
 //
-// Whoever wrote the file may have forged its checkpoint, which is the memory of a machine. Values in it that no machine
+// The writer of the file may have forged its checkpoint, which is the memory of a machine. Values in it that no machine
 // can have may make Replay use time and memory without bound, so a caller that does not know the file's origin must bound
 // both.
 func (f *Format) Replay(in io.Reader) (Summary, error) {

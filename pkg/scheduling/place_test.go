@@ -335,7 +335,7 @@ func wantPanic(t testing.TB) {
 	}
 }
 
-// What runs under the lock does not allocate.
+// Calls under the lock do not allocate.
 func TestPlaceAllocates(t *testing.T) {
 	b := three(t, mustNew(t))
 	q := prepare(t, b, subsetOf("10.0.0.1", "10.0.0.3"))

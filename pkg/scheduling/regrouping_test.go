@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Of two pools a regrouping says, for every lane that any request had in the first, whether it goes on, and otherwise where
+// A regrouping of two pools has, for every lane that any request had in the first, whether it goes on, and otherwise where
 // its requests are in the second; whichever way the second came about. The board tells it, and every request's lane.
 func TestRegrouping(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "*", "a b", `a" model=b`, "e", "f"}

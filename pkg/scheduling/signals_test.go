@@ -98,7 +98,7 @@ func TestRatingsSurvive(t *testing.T) {
 	}
 }
 
-// What several scorers say of an endpoint for a request is added up, each with its weight, in whatever order they say it.
+// Several scorers' values of an endpoint for a request are added up, each with its weight, in any order.
 func TestPreferencesAddUp(t *testing.T) {
 	const part = ScoreOne / 4
 	preferring := func(name string, weight int64, parts ...Score) weighted {

@@ -28,7 +28,7 @@ type Snapshot struct {
 
 	departed *departed // what snapshots before it have listed; nil: nothing
 
-	// What Next knows; since is nil without it.
+	// Known from Next; since is nil without it.
 	since       *mark        // of the snapshot before
 	changed     []EndpointID // that joined, left or changed, ascending
 	manyChanged bool         // they are too many to list

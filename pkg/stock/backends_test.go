@@ -42,7 +42,7 @@ func TestReservationsFollowEachBackend(t *testing.T) {
 	wantReserved(t, l, [4]int{32, 48, 0, 0})
 }
 
-// What other replicas hold at a backend counts against the bounds and the capacity, and a pool with foreign stock is
+// Other replicas' stock at a backend counts against the bounds and the capacity, and a pool with foreign stock is
 // not idle. It belongs to no lease, a later value replaces an earlier one, and it goes with the backend.
 func TestForeignStock(t *testing.T) {
 	l := both()

@@ -22,8 +22,8 @@ import (
 )
 
 // The objects are applied, the processes of two replicas start from the Deployment, and one of them is ready at once:
-// the leader, which has entered itself in the EndpointSlice, so that the Service leads to it and to it alone. The follower is not
-// "readiness", but "synced".
+// the leader, which has entered itself in the EndpointSlice, so that the Service leads to it and to it alone. The
+// follower is not "readiness", but "synced".
 func TestApplied(t *testing.T) {
 	env := cluster(t)
 	ns := env.Namespace(t)
@@ -266,7 +266,7 @@ func TestEachPermissionIsNeeded(t *testing.T) {
 			} else if status := d.health("readiness"); status != healthv1.HealthCheckResponse_NOT_SERVING {
 				t.Errorf("readiness is %s", status)
 			}
-			// Whoever gives the verb back need not restart anything.
+			// Once the verb is given back, nothing needs a restart.
 			deploy(t, env, ns, render(t, values))
 			d.await("it is ready once it may", d.serving("readiness"))
 			if fails := unasked[g.String()]; strings.HasSuffix(g.resource, "/status") {
@@ -308,7 +308,7 @@ func deprecatedOnly(t *testing.T) string {
 	return dir
 }
 
-// What Weir asks of the apiserver is what the roles give, and it asks for nothing that they do not.
+// Weir asks the apiserver for exactly what the roles permit.
 func TestNothingIsRefused(t *testing.T) {
 	env := cluster(t)
 	ns := env.Namespace(t)

@@ -34,7 +34,7 @@ func TestConfigurationIsValid(t *testing.T) {
 	}
 }
 
-// What tenants share in, and how, is configured in the values like all else. Large numbers stay whole numbers.
+// The unit in which tenants share is configured in the values like all else. Large numbers stay whole numbers.
 func TestTokensInTheValues(t *testing.T) {
 	all := render(t, minimal, `
 config:

@@ -11,6 +11,6 @@
 //   - The alerts: promtool checks and tests them, with what a real epp exports while it suffers from the fault: what is
 //     scraped in seconds goes on for as long as the alert asks (TestAlertsAreProvoked has the exceptions).
 //
-// What only a kubelet or a controller does (probes, rolling updates, load balancing by Services, autoscaling, network
+// Work of a kubelet or a controller (probes, rolling updates, load balancing by Services, autoscaling, network
 // policies) is rendered only: the schema and the apiserver check it, and nothing carries it out.
 package chart

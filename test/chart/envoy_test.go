@@ -28,7 +28,7 @@ func TestEnvoyFileIsRecommended(t *testing.T) {
 	}
 }
 
-// What the chart changes in it beside Weir is where the model servers are, and nothing else.
+// The chart changes Weir's address in it and those of the model servers, and nothing else.
 func TestEnvoyDiffersByAddressesOnly(t *testing.T) {
 	for name, test := range map[string]struct {
 		values  string

@@ -26,7 +26,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// Of the load on the handover: the bound is full all the time, and four requests are dispatched each second.
+// The load of the handover: the bound is full all the time, and four requests are dispatched each second.
 const (
 	handoverBound   = 16
 	handoverService = 4 * time.Second
@@ -37,10 +37,10 @@ const (
 	ping            = 20 * time.Second // of Envoy's connections to Weir: its interval and its timeout
 )
 
-// A leader ends under load, and its successor dies, behind the Envoy that the chart renders, which looks the replicas up: at
-// the planned handover no request goes past Weir or fails, and beside the bound runs at most what is dispatched in a retry
-// period. After the death requests pass for no longer than a health check; then a follower serves, and leads when the Lease
-// is over.
+// A leader ends under load, and its successor dies, behind the Envoy that the chart renders, which looks the replicas
+// up: at the planned handover no request goes past Weir or fails, and beside the bound runs at most what is dispatched
+// in a retry period. After the death requests pass for no longer than a health check; then a follower serves, and leads
+// when the Lease is over.
 func TestHandoverBehindTheChartsEnvoy(t *testing.T) {
 	h := newHandover(t, "envoy: { mode: standalone }\n")
 	names := h.behindTheChartsEnvoy()
@@ -116,8 +116,8 @@ func (h *handover) behindTheChartsEnvoy() *nameServer {
 	return names
 }
 
-// The same behind a gateway, whose Envoy is told of the Service's EndpointSlices. It knows the leader alone, so after a death
-// it has nobody until the next one is published.
+// The same behind a gateway, whose Envoy is told of the Service's EndpointSlices. It knows the leader alone, so after a
+// death it has nobody until the next one is published.
 func TestHandoverBehindAGateway(t *testing.T) {
 	h := newHandover(t, "")
 	file := filepath.Join(t.TempDir(), "eds.json")
@@ -315,7 +315,8 @@ func (h *handover) isReady(d *deployed) bool {
 	return healthOf(d.host(), d.ports.Health, "readiness")
 }
 
-// kill kills the leader. Requests may pass Weir by for the time given, and no longer, until the next one leads and after it.
+// kill kills the leader. Requests may pass Weir by for the time given, and no longer, until the next one leads and
+// after it.
 func (h *handover) kill(leader, next *deployed, most time.Duration) {
 	h.t.Helper()
 	before := h.passed()

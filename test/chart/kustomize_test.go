@@ -37,7 +37,7 @@ func overlay(t *testing.T, name string) objects {
 	return parse(t, text)
 }
 
-// What kustomize makes is what the chart makes, but for the labels that Helm puts on what it owns, and for helm test.
+// Kustomize makes the same objects as the chart, but for the labels that Helm puts on what it owns, and for helm test.
 func TestKustomizeMakesTheSame(t *testing.T) {
 	for name, values := range kustomized {
 		t.Run(filepath.Base(name), func(t *testing.T) {

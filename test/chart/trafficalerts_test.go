@@ -251,7 +251,7 @@ func growing(t *testing.T, before, after string) string {
 	return all.String()
 }
 
-// Of a real Envoy with the rendered configuration, at which Weir cannot be reached, Prometheus learns by the port that the
+// Prometheus reads from a real Envoy with the rendered configuration, which cannot reach Weir, by the port that the
 // PodMonitor names that requests go past Weir.
 func TestAlertOfRequestsPastWeir(t *testing.T) {
 	for _, mode := range []string{"sidecar", "standalone"} {

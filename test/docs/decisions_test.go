@@ -12,7 +12,7 @@ var (
 	decisionLine   = regexp.MustCompile(`(?m)^\* \[(\d{4})\]\(([^)]+)\): (.+)$`)
 	decisionStatus = regexp.MustCompile(`(?s)\nStatus: (.*?)\n\n`)
 	decisionNumber = regexp.MustCompile(`\b0\d{3}\b`)
-	// What a status says of the earlier decision that follows it.
+	// The words of a status before the earlier decision that it changes.
 	changes = regexp.MustCompile(`\b(?:[Rr]eplaces|Changes|Refines|Adds to|Continues|Says more) (?:[^.]*)`)
 )
 

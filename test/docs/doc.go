@@ -1,6 +1,6 @@
 // Package docs runs the commands of README.md and of the pages in docs, and checks the names that they mention.
 //
-// What the pages follow, so that their commands can be run:
+// Pages keep these rules, so that their commands can be run:
 //
 //   - An `sh` block is a script: it must end with 0. Where it starts epp or Envoy in the foreground, they run on.
 //   - A `console` block has commands after "$ ", and below each one lines of its output, in their order. In such a line …

@@ -32,7 +32,7 @@ type fairTenant struct {
 	requests, ended, attained atomic.Int64 // attained is the weighted cost by the engine's own usage
 }
 
-// What each tenant has to attain until it is measured, and the ratio that is then wanted. At most (D+1)(l_f + l_g) may
+// The service that each tenant attains before it is measured, and the ratio wanted then. At most (D+1)(l_f + l_g) may
 // be between them, which is 24,750 with ten requests in flight: a twentieth.
 const (
 	fairLeast           = 20 * (bound + 1) * (2100 + 150)

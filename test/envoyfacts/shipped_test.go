@@ -88,7 +88,7 @@ func TestShippedFilesServe(t *testing.T) {
 	}
 }
 
-// What protects an installation is in every file, not only in the recommended one.
+// Each shipped file has all that protects an installation, not only the recommended one.
 func TestShippedFilesProtect(t *testing.T) {
 	for _, config := range envoyrun.Shipped() {
 		t.Run(config, func(t *testing.T) {

@@ -139,8 +139,9 @@ func (c *contest) had() (attacker, honest int) {
 	return attacker, honest
 }
 
-// Who asks for far more than it uses, is idle, and gets the refund when it is back, has saved nothing. Each time it is
-// somebody of whom nothing is known, so that each of its three first answers is charged with 1,000 tokens, and has ten.
+// A tenant that asks for far more than it uses, is idle, and gets the refund when it is back, has saved nothing. Each
+// time it is somebody of whom nothing is known, so that each of its three first answers is charged with 1,000 tokens,
+// and has ten.
 func TestInflatedLimitsAndLateRefundsDoNotPay(t *testing.T) {
 	t.Parallel()
 	server := modelsim.Fixed(4, 5*time.Millisecond)
@@ -181,7 +182,7 @@ func TestInflatedLimitsAndLateRefundsDoNotPay(t *testing.T) {
 	c.wantNoGain()
 }
 
-// Who looks harmless, is served more than it was charged, and leaves with the debt, finds it when it comes back.
+// A tenant that looks harmless, is served more than it was charged, and leaves with the debt, finds it when it comes back.
 func TestComingBackDoesNotShedDebt(t *testing.T) {
 	t.Parallel()
 	c := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, modelsim.Fixed(4, 5*time.Millisecond), by("honest", plain()))
@@ -197,7 +198,7 @@ func TestComingBackDoesNotShedDebt(t *testing.T) {
 	c.wantNoGain()
 }
 
-// Who holds one answer open for long, and then sends many requests at once, has banked nothing meanwhile.
+// A tenant that holds one answer open for long, and then sends many requests at once, has banked nothing meanwhile.
 // TestHourAndBurst in pkg/flowcontrol holds one for an hour.
 func TestHeldStreamAndBurst(t *testing.T) {
 	t.Parallel()
@@ -223,7 +224,7 @@ func TestHeldStreamAndBurst(t *testing.T) {
 	c.wantNoGain()
 }
 
-// Who is known by a key has one share, whatever names it invents.
+// A tenant that is known by its key has one share, whatever names it invents.
 func TestVerifiedIdentityCannotMultiply(t *testing.T) {
 	t.Parallel()
 	const config = inTokens + `flows: { key: ["header:x-llm-d-inference-fairness-id"], discipline: vtc }
@@ -242,8 +243,8 @@ requestBody: always
 	c.wantNoGain()
 }
 
-// Who may name flows has a share for each name, as docs/security.md says; and a name that is used only once does not
-// get more than one that stays.
+// A client that may name flows has a share for each name, as docs/security.md says; and a name that is used only once
+// does not get more than one that stays.
 func TestInventedNamesHaveAShareEach(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -301,7 +302,8 @@ func (c *contest) stream(tenant, body string, most int) (n int) {
 	return n
 }
 
-// Nobody gains by a limit below what the engine makes, by never asking for the usage, or by leaving before the end.
+// A client gains nothing by a limit below what the engine makes, by never asking for the usage, or by leaving before
+// the end.
 func TestUnderstatedLimitsDoNotPay(t *testing.T) {
 	t.Parallel()
 	const prompt = `"model":"tiny","messages":[{"role":"user","content":"write a story"}],"ignore_eos":true`
@@ -348,8 +350,8 @@ func TestUnderstatedLimitsDoNotPay(t *testing.T) {
 	}
 }
 
-// Nobody gains by prompts that Weir cannot measure, nor by having taught it that many bytes of a body are no prompt, if the
-// answers report no usage either: such prompts are charged by what they may be.
+// A client gains nothing by prompts that Weir cannot measure, nor by having taught it that many bytes of a body are no
+// prompt, if the answers report no usage either: such prompts are charged by what they may be.
 func TestUnmeasuredPromptsDoNotPay(t *testing.T) {
 	t.Run("images", func(t *testing.T) {
 		c := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, modelsim.Fixed(4, 20*time.Millisecond),
@@ -411,7 +413,7 @@ requestQueueController: { watermarkPerBackend: 64, lowerBoundPerBackend: 64, upp
 	}
 }
 
-// What answers without usage are charged by time is within 15 % of what they have really cost, in the sum over many: of
+// The charges by time of answers without usage are within 15 % of their real costs, in the sum over many: of
 // those that are read to the end, and of those whose clients leave. The model server makes 100 tokens a second for each
 // request; prompts have 200 tokens and a flow's answers 90 to 110. With usage: none Weir is told that rate; else it learns
 // it from answers of others that do have usage.

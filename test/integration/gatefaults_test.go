@@ -83,8 +83,8 @@ func (s *scene) wantHeld(p *pending) {
 	}
 }
 
-// What precedes the first token does not end preemption: comments, and the events that begin a stream of /v1/responses.
-// It arrives unchanged with the token. This holds on every path, even one that only this server knows.
+// Bytes before the first token do not end preemption: comments, and the events that begin a stream of /v1/responses.
+// They arrive unchanged with the token. This holds on every path, even one that only this server knows.
 func TestGateWaitsForTheToken(t *testing.T) {
 	t.Parallel()
 	const early = "event: response.created\ndata: {}\n\nevent: response.in_progress\ndata: {}\n\n"

@@ -96,7 +96,7 @@ models: [ { name: tiny } ]
 	})
 }
 
-// What Envoy's JWT filter stores in the dynamic metadata, however deep, names the flow; a client's header does not.
+// A value that Envoy's JWT filter stores in the dynamic metadata, however deep, names the flow; a client's header does not.
 func TestFlowByMetadata(t *testing.T) {
 	t.Parallel()
 	const namespace = "envoy.filters.http.jwt_authn"

@@ -216,7 +216,7 @@ func passesNoContent(t *testing.T, b *battery) {
 	}
 }
 
-// What is known not to be inference passes without queueing, even while others wait; everything else queues and is
+// Requests that are known not to be inference pass without queueing, even while others wait; all others queue and are
 // served.
 func passesOn(_ *testing.T, b *battery) {
 	plug := b.plug()

@@ -183,7 +183,7 @@ func TestStatsListenerServesCountersOnly(t *testing.T) {
 					t.Errorf("%q: got %d %.200q", line, status, body)
 				}
 			}
-			// What a client says in headers changes nothing either.
+			// A client's headers change nothing either.
 			status, again := raw(t, address, "GET /metrics HTTP/1.1\r\nhost: "+admin+"\r\nx-envoy-original-path: /config_dump\r\n"+
 				"x-forwarded-for: 127.0.0.1\r\nx-http-method-override: POST\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n")
 			if status == 200 && !strings.HasPrefix(again, "# TYPE envoy_http_ext_proc_") || status != 200 && status != 403 {

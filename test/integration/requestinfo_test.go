@@ -69,7 +69,7 @@ func TestEnvoyReadsRequests(t *testing.T) {
 	server.Records, server.RecordBodyBytes = 64, 1<<20
 	s := start(t, setup{
 		models: []modelsim.Config{server}, edit: envoyrun.Edits(readingRequests, envoyrun.KeepHeader("x-gateway-model-name")),
-		// Whoever is asked for its body is refused.
+		// A request whose body is needed is rejected.
 		config: wide + "cost: tokens\nlimits: { maxBodyBytes: 10, maxBodyBytesTotal: 1000 }\n",
 	})
 	input, output := 0, 0

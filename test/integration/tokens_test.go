@@ -180,7 +180,7 @@ const vtcFromEnvoy = inTokens + `flows: { key: ["header:x-tenant"], discipline: 
 requestBody: always
 `
 
-// Who makes requests look cheaper than they are gains nothing by it: what they cost is known in the end.
+// A client gains nothing by requests that look cheaper than they are: their costs are known in the end.
 func TestDisguisesDoNotPay(t *testing.T) {
 	t.Parallel()
 	const measured = 20 * 5 * (2020 + 2020)
@@ -214,8 +214,8 @@ func TestDisguisesDoNotPay(t *testing.T) {
 	}
 }
 
-// Who streams, and leaves before the usage comes, having looked harmless before, gains nothing by it: the time that the
-// answer took tells its length.
+// A client that streams and leaves before the usage comes, having looked harmless before, gains nothing by it: the time
+// that the answer took tells its length.
 func TestLeavingEarlyDoesNotPay(t *testing.T) {
 	t.Parallel()
 	const tokens, left = 320, 80 // so far from the end that no late reader is served whole

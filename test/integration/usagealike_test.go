@@ -96,7 +96,7 @@ func TestCachedTokensAreAPartOfTheInput(t *testing.T) {
 	wantAlike(t, cachedAnswers)
 }
 
-// What has no answer to produce reports its prompt alone, and that is its whole usage.
+// Requests without an answer to produce report their prompts alone, and that is their whole usage.
 var outputlessAnswers = []reportedAnswer{
 	{
 		name: "embeddings", path: "/v1/embeddings", kind: jsonAnswer, input: 120,

@@ -121,7 +121,7 @@ func TestStatusesWantPermission(t *testing.T) {
 	e.wantMetric(missing, 0)
 }
 
-// Of several replicas only the one that leads writes what has become of a resource; all use it.
+// Only the leading replica writes the status of a resource; all use the resource.
 func TestOnlyTheLeaderWritesStatuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

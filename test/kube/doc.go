@@ -19,7 +19,7 @@
 // Most of a test is waiting, so they run in parallel, but for those that load the machine or bound a time narrowly, which
 // run first, one after the other.
 //
-// What the apiserver was asked is in w.env.Requests. A test that stops the apiserver starts its own, with
+// The requests that the apiserver got are in w.env.Requests. A test that stops the apiserver starts its own, with
 // kubeenv.Start. The definitions are those in charts/weir/crds, or with UPSTREAM_CRDS=DIR the published ones in DIR:
 // all tests hold with both.
 package kube

@@ -244,9 +244,9 @@ var quick = []string{
 	"--ha-enable-leader-election", "--leader-election-lease-duration=4s", "--leader-election-retry-period=500ms", "--probe-path=",
 }
 
-// The leader is killed under load, behind an Envoy that refuses what Weir does not place, and lets the answers go on that run
-// then. Once the follower is ready, and Envoy has asked, no request fails. From the kill on, more than the bound run at the
-// engines only by what the leader sent them after its last record, which nobody could know.
+// The leader is killed under load, behind an Envoy that refuses what Weir does not place, and lets the answers go on
+// that run then. Once the follower is ready, and Envoy has asked, no request fails. From the kill on, more than the
+// bound run at the engines only by what the leader sent them after its last record, which nobody could know.
 func TestLeaderKilledUnderLoad(t *testing.T) {
 	w := newWorld(t)
 	const (
@@ -327,7 +327,7 @@ func TestLeaderKilledUnderLoad(t *testing.T) {
 		t.Error("none was served after the follower was ready")
 	}
 
-	// What the engines saw, and the dead leader's own Lease.
+	// The engines' view, and the dead leader's own Lease.
 	record := w.lastRecord("weir-weir-0")
 	seen := append(pods.at(one).Records(), pods.at(two).Records()...)
 	unrecorded := 0
@@ -394,8 +394,8 @@ func running(seen []modelsim.Record, since time.Time) (then, most int) {
 }
 
 // A leader that is killed leaves its requests at the engines, whose answers go on: an Envoy that fails open does not cut
-// them off. The next leader counts them where they run: here one engine has its fill of them and gets nothing, and the other
-// one gets its own.
+// them off. The next leader counts them where they run: here one engine has its fill of them and gets nothing, and the
+// other one gets its own.
 func TestNextLeaderCountsWhatTheLastOneLeft(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -33,7 +33,7 @@ func TestPodsOfAPool(t *testing.T) {
 
 	w.pod("c", "", false) // scheduled, and without an address
 	w.status("c", "2001:db8::3", true)
-	// Of a pod of two families the address is the first.
+	// A pod of two families is at its first address.
 	two := map[string]any{"phase": "Running", "podIP": "10.0.0.2", "podIPs": []any{
 		map[string]any{"ip": "10.0.0.2"}, map[string]any{"ip": "2001:db8::2"},
 	}}
@@ -80,7 +80,7 @@ func TestPodsOfASelector(t *testing.T) {
 	e.wantMetric(`weir_kubernetes_synced{pool="app in (one,two),gpu"}`, 1)
 }
 
-// What a pod is, its UID says: one of the same name has another address, and one with the same address begins with
+// A pod is its UID: another one of the same name has another address, and another one with the same address begins with
 // nothing in flight, while the requests of the old one run on.
 func TestPodsAreTheirUIDs(t *testing.T) {
 	t.Parallel()
@@ -236,7 +236,7 @@ func isOf(event eventsv1.Event, pod string) bool {
 	return event.Regarding.Kind == "Pod" && event.Regarding.Name == pod && event.Regarding.UID != ""
 }
 
-// Of the apiserver only what is needed is asked: one namespace, by label and by field, list and watch.
+// Weir asks the apiserver only for what it needs: one namespace, by label and by field, list and watch.
 func TestOnlyWhatIsNeededIsAsked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

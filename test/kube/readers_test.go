@@ -30,8 +30,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reads-me
 subjects: [{kind: ServiceAccount, name: prometheus, namespace: NAMESPACE}]
 `
 
-// Who reads the metrics needs a token that the apiserver knows (else 401) and the permission (else 403). Only an apiserver
-// that is away is Weir's own failure, and then those who were known a moment ago go on.
+// A reader of the metrics needs a token that the apiserver knows (else 401) and the permission (else 403). Only an
+// apiserver that is away is Weir's own failure, and then readers that were known a moment ago go on.
 func TestReadersOfTheMetrics(t *testing.T) {
 	t.Parallel()
 	env := kubeenv.Start(t)

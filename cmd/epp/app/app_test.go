@@ -126,7 +126,7 @@ func TestDebugPortIsOnLoopback(t *testing.T) {
 	}
 }
 
-// Who waits, since when, and why.
+// /debug/flows has the waiting flows, since when they wait, and why.
 func TestFlowsPage(t *testing.T) {
 	o := testOptions()
 	o.ConfigText = "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }\nflows: { weights: { chat/chat: 2 } }"

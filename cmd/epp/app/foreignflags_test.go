@@ -28,7 +28,7 @@ func TestChartsOfOthers(t *testing.T) {
 	}
 }
 
-// Those that mean nothing here are named in one warning, unless they turn something off.
+// Foreign flags that mean nothing here are named in one warning, unless they turn something off.
 func TestForeignFlagsWarnOnce(t *testing.T) {
 	f := newFlags()
 	args := []string{

@@ -38,7 +38,7 @@ func TestWarningsHaveTheirLevel(t *testing.T) {
 	}
 }
 
-// What clients send only becomes a value in the log and never changes its form: one line each, in both encodings.
+// Clients' bytes are only values in the log and never change its form: one line each, in both encodings.
 func TestValuesDoNotForgeLines(t *testing.T) {
 	for _, encoding := range []string{encoderJSON, encoderConsole} {
 		var out bytes.Buffer

@@ -19,7 +19,7 @@ func newRegistry() (*prometheus.Registry, ownMetrics) {
 	b := version.Info()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "weir_build_info",
-		Help: "What this binary was made from; always 1.",
+		Help: "The version and revision that this binary was made from; always 1.",
 		ConstLabels: prometheus.Labels{
 			"version": b.Version, "revision": b.Revision, "goversion": b.Go,
 		},

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-epp/weir/pkg/leader"
 )
 
-// What to do at the start if the configuration is invalid.
+// Actions at the start if the configuration is invalid.
 const (
 	InvalidFails    = "fail"
 	InvalidDefaults = "defaults"

@@ -54,8 +54,8 @@ type replication struct {
 }
 
 // replicate makes the part that keeps this replica's Leases. synced is closed when it could serve; before it does not lead.
-// leads is called with whether this replica leads: at once with false if there is an election, and when that changes, but not
-// when it has handed over: it is ready for a while beside its successor.
+// leads is called with whether this replica leads: at once with false if there is an election, and when that changes,
+// but not when it has handed over: it is ready for a while beside its successor.
 func (p *Pool) replicate(o *Options, connection *rest.Config, log logr.Logger, synced <-chan struct{}, leads func(bool)) error {
 	me := leader.NewIdentity(o.Pod.Name, o.Pod.UID)
 	if me.Pod == "" {
@@ -176,7 +176,7 @@ func newReplicationMetrics(p *Pool) *replicationMetrics {
 		}, func() float64 { return float64(p.foreignTotal.Load()) }),
 		tokens: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "weir_foreign_stock_tokens",
-			Help: "What these requests take of the stock in tokens, where that is bounded there and here.",
+			Help: "The tokens of the stock that these requests take, where tokens are bounded there and here.",
 		}, func() float64 { return float64(p.foreignTokens.Load()) }),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_lease_failures_total",

@@ -44,7 +44,7 @@ type acceptance struct {
 	mu       sync.Mutex
 	verdicts []names.Verdict
 
-	// Of the goroutine of run.
+	// Owned by the goroutine of run.
 	said map[types.UID]names.Verdict // logged
 	left map[types.UID]names.Verdict // another controller owns the condition
 	lack <-chan struct{}             // a permission that a write waits for; nil: none

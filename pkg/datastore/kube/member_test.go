@@ -112,7 +112,7 @@ func TestEndpointsOfAPod(t *testing.T) {
 	}
 }
 
-// What the annotations may say is bounded, in what is read and in what is kept.
+// Annotations are bounded, in what is read and in what is kept.
 func TestHostileAnnotations(t *testing.T) {
 	names := func(n int) string { return strings.Repeat("m,", n-1) + "m" }
 	distinct := make([]string, maxModels+1)

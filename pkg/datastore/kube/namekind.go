@@ -20,7 +20,7 @@ type nameKind struct {
 	groups         []groupOfKind // the first that is installed counts
 	changed        func()
 
-	// Of the goroutine of Names.run.
+	// Owned by the goroutine of Names.run.
 	next   *nameList // of another group, until it is complete
 	absent int       // how many looks in a row have not found the group that is followed
 	twice  bool      // it was logged that the kind is installed in two groups

@@ -30,7 +30,7 @@ type Source struct {
 	target *target // what the pool is now; nil: not known yet
 	found  bool    // the InferencePool is there
 
-	// Of the goroutine of run.
+	// Owned by the goroutine of run.
 	current *members // of whom the store's endpoints are
 	next    *members // those of another selector, until they are complete
 	begins  flowcontrol.RateLimiter

@@ -22,7 +22,7 @@ func TestTargetOf(t *testing.T) {
 	if err != nil || got.text != "app=vllm,model=chat" || len(got.ports) != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	// What the CRD of another version might let through.
+	// Values that the CRD of another version might let through.
 	for want, pool := range map[string]*kubeapi.InferencePool{
 		"spec.selector.matchLabels: is empty, and would select every pod": poolOf(nil, 8000),
 		"spec.selector.matchLabels: values[0][app]: Invalid value":        poolOf(map[string]string{"app": "a b"}, 8000),
