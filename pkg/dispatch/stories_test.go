@@ -18,6 +18,7 @@ import (
 	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	arrived "github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
@@ -337,9 +338,9 @@ func (s *story) request(name string) *character {
 // defaultTier is the tier of a request that names none.
 func (s *story) defaultTier() string {
 	switch tiers := s.document.Tiers; s.document.Criticality.Default {
-	case config.Critical:
+	case arrived.Critical:
 		return tiers[0].Name
-	case config.Standard:
+	case arrived.Standard:
 		for _, t := range tiers {
 			if t.MinPriority != nil && *t.MinPriority == 0 {
 				return t.Name
