@@ -10,7 +10,7 @@ CORE          := ./pkg/dispatch ./pkg/estimate ./pkg/fairqueue ./pkg/invalid ./p
                  ./internal/names
 # Those with goroutines that are not built upon the clients of Kubernetes: the race detector has every dependency
 # compiled anew, and these clients take longest (ADR 0108).
-RACE          := ./pkg/flowcontrol ./pkg/extproc/... ./pkg/recording ./pkg/datastore ./internal/child ./internal/envoyrun \
+RACE          := ./pkg/flowcontrol ./pkg/metering ./pkg/extproc/... ./pkg/recording ./pkg/datastore ./internal/child ./internal/envoyrun \
                  ./internal/envoystream ./internal/graph ./internal/memnet ./internal/modelsim/... ./internal/scene
 GOLANGCI_V    := v2.15.0
 GOLANGCI      := $(CACHE)/bin/golangci-lint-$(GOLANGCI_V)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/metering"
 )
 
 // streamOf returns the events of a streamed chat completion of so many tokens, without its usage and its end.
@@ -303,7 +304,7 @@ func TestPanicInTheCostSettles(t *testing.T) {
 		c.say(chat("x-gateway-model-name", "m"))
 		c.say(requestBodyOf(`{"prompt":"x"}`, true))
 		c.heard()
-		c.server.costs.estimator = nil
+		c.server.meter = metering.Meter{}
 		c.end()
 		if n := len(c.controller.leases[0].completed); n != 1 {
 			t.Errorf("completed %d times", n)

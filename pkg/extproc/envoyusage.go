@@ -36,11 +36,11 @@ func (st *mainStream) readEnvoyUsage(m *extprocv3.ProcessingRequest) {
 	whole := in != nil && (out != nil || st.request.PromptOnly)
 	if !whole || read.GetExtractionStatus() == aiv3.TokenUsage_PARTIAL { // or an earlier state
 		if st.charge != nil {
-			st.charge.atLeast(t)
+			st.charge.AtLeast(t)
 		}
 		return
 	}
-	st.told = &t
+	st.reading.Tell(t)
 }
 
 // maxTokens is the largest number of tokens that is taken from anybody.

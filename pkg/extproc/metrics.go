@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weir-epp/weir/pkg/extproc/usage"
+	"github.com/weir-epp/weir/pkg/metering"
 	"github.com/weir-epp/weir/pkg/request"
 )
 
@@ -128,6 +129,19 @@ func (m *metrics) register(r prometheus.Registerer, further ...prometheus.Collec
 		errs = append(errs, r.Register(c))
 	}
 	return errors.Join(errs...)
+}
+
+// countCharge counts what was estimated for a request whose usage is known, and requests without usage.
+func (m *metrics) countCharge(c *metering.Charge, basis metering.Basis) {
+	switch basis {
+	case metering.ByUsage:
+		estimated := c.Estimated()
+		m.estimatedTokens[0].Add(float64(estimated.Input))
+		m.estimatedTokens[1].Add(float64(estimated.Output))
+	case metering.ByTime:
+		m.unknownUsage.Inc()
+	case metering.ByNothing, metering.ByRoom: // nothing was served
+	}
 }
 
 // countUsage counts the tokens that a response reported.

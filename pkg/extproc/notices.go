@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"github.com/weir-epp/weir/pkg/metering"
 )
 
 // warnings logs each warning at most once in the life of the process.
@@ -90,8 +92,8 @@ func (s *silence) ended(known bool) (report bool) {
 }
 
 // noteUsage warns if no answer reports its usage. Answers of errors do not count, nor do any with usage: none.
-func (s *Server) noteUsage(e *ending, r *reported) {
-	if e.answered && s.config.Load().Usage != UsageNone && s.silence.ended(r.known) {
+func (s *Server) noteUsage(e *metering.End) {
+	if e.Answered && s.config.Load().Usage != UsageNone && s.silence.ended(e.Known) {
 		s.once.warn(s.log, "silence", "no answer reports its usage, so requests are charged by their estimates and times: does "+
 			"Envoy tell the usage (docs/envoy.md, Usage), and do the clients of streams ask for it (stream_options.include_usage)?",
 			"answers", silentRun)

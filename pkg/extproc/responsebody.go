@@ -21,14 +21,8 @@ func (st *mainStream) readsUsage() bool { return st.cfg.readsBody() && st.modes.
 // watchBody reads a part of the response body as it passes: the usage that it reports, and whether the response has
 // outgrown its charge. end is set with the last part. Nothing of it is kept.
 func (st *mainStream) watchBody(b []byte, end bool) {
-	st.ended = st.ended || end
-	if st.usage == nil {
-		return
-	}
-	st.usage.Write(b)
-	st.ended = st.ended || st.usage.Ended()
-	if st.events {
-		st.outgrown(st.usage.Events())
+	if events := st.reading.Write(b, end); st.events {
+		st.outgrown(events)
 	}
 }
 
@@ -73,7 +67,7 @@ func (st *mainStream) sendBack(b []byte, end bool) error {
 
 // ackResponseTrailers lets the trailers of a response go on to the client. They end its body.
 func ackResponseTrailers(st *mainStream, m *extprocv3.ProcessingRequest) error {
-	st.ended = true
+	st.reading.End()
 	st.readEnvoyUsage(m)
 	if err := st.releaseRest(); err != nil {
 		return err

@@ -11,6 +11,8 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-epp/weir/pkg/metering"
 )
 
 // Server serves Envoy's external processing streams. Create it with NewServer and register it with
@@ -28,7 +30,7 @@ type Server struct {
 	silence    silence
 	presence   presence
 	links      links
-	costs      costs
+	meter      metering.Meter
 	once       warnings
 	lastStream atomic.Int64  // when the last one came, in nanoseconds since 1970; 0 before the first
 	names      bool          // the controller wants the requests' IDs
@@ -99,7 +101,7 @@ func (s *Server) SetConfig(cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("extproc: %w", err)
 	}
-	s.costs.configure(cfg.Tokens)
+	s.meter.Configure(cfg.Tokens)
 	s.config.Store(compile(&cfg))
 	return nil
 }

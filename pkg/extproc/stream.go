@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/extproc/usage"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/metering"
 	"github.com/weir-epp/weir/pkg/request"
 )
 
@@ -35,13 +36,11 @@ type mainStream struct {
 	completion   flowcontrol.Completion // what the lease is told at the end
 	events       bool                   // the response is a stream of server-sent events
 	early        *early                 // while holding
-	usage        *usage.Reader          // nil if the usage is not read
 	asked        bool                   // Weir has asked for the usage, not the client
 	strip        *usage.Strip           // takes it out again; nil if it stays
 	crowded      bool                   // its headers leave no room for the queue's state
-	ended        bool                   // the response was seen to its end
-	told         *usage.Tokens          // the usage that Envoy has told; nil if it has not
-	charge       *charge                // nil if the request was not charged in tokens
+	reading      metering.Reading       // of its usage
+	charge       *metering.Charge       // nil if the request was not charged in tokens
 	elsewhere    string                 // the endpoint that served, if it is not the one picked
 	sent         time.Time              // when the destination was sent
 	lastAnswered time.Time              // when the request headers or the response headers were answered

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	aiv3 "github.com/envoyproxy/go-control-plane/envoy/data/ai/v3"
+
+	"github.com/weir-epp/weir/pkg/metering"
 )
 
 // What is shown of usage: by which ways it came and when, and how many answers had none. What the engine has refused had
@@ -38,35 +40,11 @@ func TestUsageSeen(t *testing.T) {
 		exchange(c.testbench, "FULL_DUPLEX/NONE", "200")
 		exchange(c.testbench, "FULL_DUPLEX/NONE", "400")
 		seen := c.server.UsageSeen()
-		if want := map[UsageWay]time.Time{UsageTrailers: toldAt, UsageBody: readAt}; !maps.Equal(seen.Last, want) {
+		if want := map[metering.Way]time.Time{metering.Trailers: toldAt, metering.Body: readAt}; !maps.Equal(seen.Last, want) {
 			t.Errorf("%v, want %v", seen.Last, want)
 		}
 		if seen.Answers != 3 || seen.Unknown != 1 {
 			t.Errorf("%d of %d without usage, want 1 of 3", seen.Unknown, seen.Answers)
 		}
 	})
-}
-
-// Only the last answers count, whatever came before.
-func TestLastAnswersCount(t *testing.T) {
-	var u usageSeen
-	var all []bool
-	for i := range 3 * lastAnswers {
-		without := i < lastAnswers || i%7 == 0
-		if without {
-			u.count(true)
-		} else {
-			u.known(UsageBody, time.Time{})
-		}
-		all = append(all, without)
-		last, want := all[max(0, len(all)-lastAnswers):], 0
-		for _, without := range last {
-			if without {
-				want++
-			}
-		}
-		if seen := u.show(); seen.Unknown != want || seen.Answers != len(last) {
-			t.Fatalf("after %d: %d of %d without usage, want %d of %d", i+1, seen.Unknown, seen.Answers, want, len(last))
-		}
-	}
 }

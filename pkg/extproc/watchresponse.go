@@ -6,8 +6,6 @@ import (
 	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
-
-	"github.com/weir-epp/weir/pkg/extproc/usage"
 )
 
 // readResponse reads the response headers and lets them go on to the client. Where the main stream sees the response
@@ -22,7 +20,7 @@ func readResponse(st *mainStream, m *extprocv3.ProcessingRequest) error {
 		m.countResponse(head.status)
 	}
 	if st.readsUsage() && !head.encoded {
-		st.usage = usage.NewReader(head.events)
+		st.reading.ReadBody(head.events)
 	}
 	st.beginStrip(head)
 	st.crowded = st.wantsQueueState() && crowded(h.GetHeaders().GetHeaders())
@@ -133,8 +131,8 @@ func (st *mainStream) releaseEarly() error {
 
 // countUsage counts the tokens that the response reported. A response that was cut short has reported only a part.
 func (st *mainStream) countUsage() {
-	if t, ok := st.reportedUsage(); ok && st.ended {
-		st.server.metrics.countUsage(t)
+	if r := st.reading.Report(st.request.PromptOnly); r.Known && r.Whole {
+		st.server.metrics.countUsage(r.Tokens)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/metering"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -24,7 +25,7 @@ func (a *App) costLines(d *config.Document, now time.Time, line func(format stri
 }
 
 // lastUsage says when usage last came by each way.
-func lastUsage(last map[extproc.UsageWay]time.Time, now time.Time) string {
+func lastUsage(last map[metering.Way]time.Time, now time.Time) string {
 	var ways []string
 	for way, at := range last {
 		ways = append(ways, fmt.Sprintf("by %s %v ago", way, max(0, now.Sub(at)).Round(time.Second)))

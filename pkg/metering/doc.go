@@ -1,0 +1,32 @@
+// Package metering decides what requests are charged in tokens, and when. It owns the charge of each request and what is
+// learned from their usage. Its leaves are pkg/estimate, which predicts, and pkg/extproc/usage, which finds the usage in
+// responses. It is pure but for the lock of Meter: no goroutine, clock or random source, and no map decides anything.
+//
+// # When
+//
+//	Begin      at dispatch: the estimate, in cost and in tokens of the stock
+//	Outgrown   while the answer streams: an answer longer than its charge raises both
+//	AtLeast    at a report before the end: no less than that
+//	Meter.End  once, at the end: the final cost
+//
+// # The final cost
+//
+// End takes the first of these that applies:
+//
+//	usage known, answer whole       cost = weights · usage                                   ByUsage
+//	reached no engine               cost = 1                                                 ByNothing
+//	refused by the engine           cost = max(1, estimate · min(1, time held / 1 s))        ByRoom
+//	any other end without usage     cost = Estimator.Unfinished: estimate, bytes and time    ByTime
+//
+// Usage that Envoy tells goes before usage that Weir has read itself. A report of an answer that broke off is no usage, but
+// the least that the request has used; and what it says of the prompt is exact.
+//
+// # Invariants
+//
+//   - Only ByUsage and ByTime teach the estimator, each request once.
+//   - A cost by time is no less than the estimate, nor than any report or charge before it.
+//   - A request costs at least 1 and at most estimate.MaxCost.
+//   - Begin allocates the charge, and nothing else allocates, but for a flow's first usage.
+//
+// The package knows nothing of HTTP, Envoy, the queue or the stock.
+package metering

@@ -1,0 +1,70 @@
+package metering
+
+import (
+	"time"
+
+	"github.com/weir-epp/weir/pkg/estimate"
+)
+
+// End is how a request has ended.
+type End struct {
+	// Report is the usage that its answer has reported.
+	Report
+	// Status is that of the response; 0 if it was not seen.
+	Status int
+	// Unsent is set if the request reached no engine.
+	Unsent bool
+	// Answered is set if the answer has begun, and is none of an error.
+	Answered bool
+	// Produced is for how long the engine has worked on the answer, and Took the time from the answer's first byte to its
+	// end; 0 if that does not say how fast it was produced.
+	Produced, Took time.Duration
+}
+
+// Basis is the rule by which a request was charged in the end.
+type Basis uint8
+
+// The rules, as the package comment has them.
+const (
+	ByUsage Basis = iota
+	ByNothing
+	ByRoom
+	ByTime
+)
+
+// End returns the final cost of a request, and learns from it. It is called once for each charge.
+func (m *Meter) End(c *Charge, e *End, now time.Time) (estimate.Cost, Basis) {
+	switch {
+	case e.Known && e.Whole:
+		u := estimate.Usage{Input: e.Input, Cached: e.Cached, Output: e.Output}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.seen.known(e.By, now)
+		m.estimator.Learn(&c.request, u, e.Took)
+		return c.cfg.Weights.Cost(u), ByUsage
+	case e.Unsent:
+		return 1, ByNothing
+	case refused(e.Status):
+		return heldFor(c.estimated.Cost, e.Produced), ByRoom
+	}
+	c.AtLeast(e.Tokens)
+	c.estimated.Output = max(c.estimated.Output, c.streamed)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seen.count(true)
+	cost := m.estimator.Unfinished(&c.request, c.estimated, e.Produced)
+	if e.Answered {
+		m.estimator.LearnTime(&c.request, e.Produced)
+	}
+	return cost, ByTime
+}
+
+// heldFor returns the cost of a request for which nothing was done, but which took its estimate of the stock until the
+// engine refused it: that part of the estimate which the time is of a second, at least 1 and at most the whole.
+func heldFor(estimated estimate.Cost, held time.Duration) estimate.Cost {
+	ms := min(max(held.Milliseconds(), 0), 1000)
+	return max(1, estimate.Cost(int64(estimated)*ms/1000)) // below 2^30 · 2^10
+}
+
+// refused reports whether a response without usage says that the engine did not begin to work.
+func refused(status int) bool { return status/100 == 4 || status == 503 }

@@ -1,0 +1,63 @@
+package metering
+
+import "time"
+
+// lastAnswers is how many answers Seen counts at most.
+const lastAnswers = 1000
+
+// Seen is what is known of the usage of the requests that were charged in tokens.
+type Seen struct {
+	// Last is when usage last came by each way; one by which none has come is missing.
+	Last map[Way]time.Time
+	// Answers is the number of the last requests that have ended, at most 1,000, but for those of which nothing was
+	// served; Unknown is how many of these had no usage.
+	Answers, Unknown int
+}
+
+// Seen returns what was seen of usage so far.
+func (m *Meter) Seen() Seen {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.seen.show()
+}
+
+// seen counts the last answers with and without usage.
+type seen struct {
+	trailers, body time.Time
+	without        [lastAnswers]bool // a ring
+	answers, next  int
+	unknown        int
+}
+
+// known counts an answer whose usage has come.
+func (s *seen) known(by Way, now time.Time) {
+	if by == Trailers {
+		s.trailers = now
+	} else {
+		s.body = now
+	}
+	s.count(false)
+}
+
+// count counts an answer in the place of the oldest.
+func (s *seen) count(without bool) {
+	if s.without[s.next] {
+		s.unknown--
+	}
+	if without {
+		s.unknown++
+	}
+	s.without[s.next] = without
+	s.next = (s.next + 1) % lastAnswers
+	s.answers = min(s.answers+1, lastAnswers)
+}
+
+func (s *seen) show() Seen {
+	shown := Seen{Last: map[Way]time.Time{}, Answers: s.answers, Unknown: s.unknown}
+	for way, last := range map[Way]time.Time{Trailers: s.trailers, Body: s.body} {
+		if !last.IsZero() {
+			shown.Last[way] = last
+		}
+	}
+	return shown
+}
