@@ -141,7 +141,7 @@ func (v vtc) dispatch(l *level, s *share, st *standing, r *Request, p *receipt) 
 	l.rebase()
 	s.newcomer = false
 	p.charged, p.weight = 0, s.weight
-	return v.trueUp(l, s, r, r.Cost, p)
+	return s.correct(l, st, increment(r.Cost, s.weight), st.floor, r, p)
 }
 
 func (v vtc) adjust(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool) {
@@ -165,7 +165,7 @@ func (vtc) correct(l *level, s *share, to VirtualTime, r *Request, p *receipt) (
 	if st == nil {
 		return false
 	}
-	return s.correct(l, to, st.floor, r, p)
+	return s.correct(l, st, to, st.floor, r, p)
 }
 
 func (vtc) resumed(_ *level, s *share, in *branch, head *Request) (moved bool) {

@@ -113,12 +113,11 @@ func (wfq) trueUp(l *level, s *share, r *Request, to Cost, p *receipt) (moved bo
 	if p.weight == 0 {
 		return false
 	}
-	return s.correct(l, increment(to, p.weightAt()), l.virtual-largestLag, r, p)
+	return s.correct(l, s.in(r.Lane), increment(to, p.weightAt()), l.virtual-largestLag, r, p)
 }
 
-// correct corrects what a dispatch has charged to this, but lowers no start below least.
-func (s *share) correct(l *level, to, least VirtualTime, r *Request, p *receipt) (moved bool) {
-	st := s.in(r.Lane)
+// correct corrects what a dispatch has charged in st, the standing in r's lane, to this, but lowers no start below least.
+func (s *share) correct(l *level, st *standing, to, least VirtualTime, r *Request, p *receipt) (moved bool) {
 	if st == nil {
 		return false // forgotten, with what it owes
 	}
