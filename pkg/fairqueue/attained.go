@@ -148,11 +148,11 @@ func (a *attained) compare(q *FairRequestQueue) (lanes []*compared) {
 }
 
 // add adds a note.
-func (x *attainment) add(n *note) {
-	x.service += inCost(n.service)
-	x.largest = max(x.largest, inCost(n.service), inCost(n.service-n.error))
-	x.error = max(x.error, math.Abs(inCost(n.error)))
-	x.inflight = max(x.inflight, float64(n.inflight))
+func (a *attainment) add(n *note) {
+	a.service += inCost(n.service)
+	a.largest = max(a.largest, inCost(n.service), inCost(n.service-n.error))
+	a.error = max(a.error, math.Abs(inCost(n.error)))
+	a.inflight = max(a.inflight, float64(n.inflight))
 }
 
 // inCost returns a virtual time as cost over weight.
