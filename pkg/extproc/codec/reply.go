@@ -34,7 +34,7 @@ func WithMetadata(shared *extprocv3.ProcessingResponse, namespace, key, value st
 	fields := field(field(nil, name, key), content, field(nil, ofString, value))
 	inner := field(nil, ofStruct, field(nil, item, fields))
 	outer := field(nil, item, field(field(nil, name, namespace), content, inner))
-	return ofBytes(field(bytesOf(shared), dynamicMetadata, outer))
+	return ofBytes(field(slices.Clip(bytesOf(shared)), dynamicMetadata, outer))
 }
 
 // RequestChunk returns an encoded reply that sends a chunk of a request's body back; it copies the chunk. end is set with
