@@ -65,3 +65,26 @@ func TestSize(t *testing.T) {
 		}
 	}
 }
+
+// Parts of a prompt that cannot be measured are counted, and so are the bytes of fields that an engine may show to the
+// model: documents are pairs of a request without output, and rest of any other.
+func TestSizeOfTheUnmeasured(t *testing.T) {
+	const image = `{"url":"https://x"}`
+	for _, test := range []struct {
+		name, path, body string
+		rest, media      int64
+	}{
+		{"nothing", "/v1/chat/completions", `{"messages":[{"content":"a"}],"user":"b"}`, 0, 0},
+		{"a field that only the engine knows", "/v1/chat/completions", `{"messages":[],"response_format":{"a":1}}`, 7, 0},
+		{"documents", "/v1/chat/completions", `{"messages":[],"documents":["abcd"]}`, 8, 0},
+		{"documents to rank", "/rerank", `{"query":"a","documents":["abcd"]}`, 0, 0},
+		{"an image", "/v1/chat/completions", `{"messages":[` + image + `]}`, 0, 1},
+		{"an image to rank", "/rerank", `{"query":"a","documents":[` + image + `]}`, 0, 1},
+	} {
+		s := sent{cfg: DefaultConfig(), headers: headers(":method", "POST", ":path", test.path, "x-gateway-model-name", "m"), mode: FullDuplex, body: test.body}
+		s.cfg.RequestBody = BodyAlways
+		if got := s.must(t).Size; got.Rest != test.rest || got.Media != test.media {
+			t.Errorf("%s: rest %d, media %d; want %d and %d", test.name, got.Rest, got.Media, test.rest, test.media)
+		}
+	}
+}

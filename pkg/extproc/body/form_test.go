@@ -237,3 +237,12 @@ func BenchmarkForm(b *testing.B) {
 		}
 	}
 }
+
+// Each file of a form is a part of the prompt that cannot be measured.
+func TestFilesAreMedia(t *testing.T) {
+	for body, want := range map[string]int64{field(named, "m") + closed: 0, field(named, "m") + audio + audio + closed: 2} {
+		if f, err := ScanForm([]byte(body), formType); err != nil || f.Prompt.Media != want {
+			t.Errorf("%q: %d, %v; want %d", body, f.Prompt.Media, err, want)
+		}
+	}
+}
