@@ -4,7 +4,6 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
 	"github.com/weir-epp/weir/pkg/extproc/body"
-	"github.com/weir-epp/weir/pkg/extproc/usage"
 )
 
 // A stream of chat completions or completions reports its usage only if stream_options.include_usage asks for it. With
@@ -20,14 +19,6 @@ func (st *mainStream) edit(own *ownPart) []byte {
 		own.set = append(own.set, setHeader("accept-encoding", "identity"))
 	}
 	return body.Apply(st.body.bytes, st.request.Edits...)
-}
-
-// beginStrip begins to take the usage out of a response whose client has not asked for it. The announced length of such a
-// response, if there is one, does not hold.
-func (st *mainStream) beginStrip(head responseHead) {
-	if st.asked && head.events && !head.encoded {
-		st.strip = &usage.Strip{}
-	}
 }
 
 // replacedPart returns the reply that replaces a part of a response body in STREAMED.

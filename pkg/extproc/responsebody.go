@@ -33,10 +33,8 @@ func ackResponseBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
 		return st.echoResponse(b.GetBody(), ends(b))
 	}
 	st.watchBody(b.GetBody(), ends(b))
-	if st.strip != nil {
-		if kept := st.strip.Next(b.GetBody(), ends(b)); len(kept) != len(b.GetBody()) || !bytes.Equal(kept, b.GetBody()) {
-			return st.send(replacedPart(kept))
-		}
+	if kept := st.kept(b.GetBody(), ends(b)); st.strip != nil && !bytes.Equal(kept, b.GetBody()) {
+		return st.send(replacedPart(kept))
 	}
 	return st.send(emptyResponseBody)
 }
@@ -44,14 +42,11 @@ func ackResponseBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
 // echoResponse sends a part of the response body back.
 func (st *mainStream) echoResponse(b []byte, end bool) error {
 	st.watchBody(b, end)
-	if st.strip != nil {
-		kept := st.strip.Next(b, end)
-		if len(kept) == 0 && len(b) > 0 && !end {
-			return nil
-		}
-		b = kept
+	kept := st.kept(b, end)
+	if len(kept) == 0 && len(b) > 0 && !end {
+		return nil
 	}
-	return st.sendBack(b, end)
+	return st.sendBack(kept, end)
 }
 
 // sendBack sends bytes of the response body back as they are.
@@ -78,10 +73,7 @@ func ackResponseTrailers(st *mainStream, m *extprocv3.ProcessingRequest) error {
 // releaseRest sends what is held of an event that was cut off by trailers. In STREAMED the last reply to a part has gone,
 // and nothing can be added: what is missing is no event, and clients drop it.
 func (st *mainStream) releaseRest() error {
-	if st.strip == nil || !st.modes.echoesResponse() {
-		return nil
-	}
-	if rest := st.strip.Rest(); len(rest) > 0 {
+	if rest := st.rest(); len(rest) > 0 && st.modes.echoesResponse() {
 		return st.sendBack(rest, false)
 	}
 	return nil

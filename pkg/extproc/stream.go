@@ -9,7 +9,6 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
-	"github.com/weir-epp/weir/pkg/extproc/usage"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/metering"
 	"github.com/weir-epp/weir/pkg/request"
@@ -32,19 +31,15 @@ type mainStream struct {
 	id   string       // its x-request-id, which a client may have chosen; empty unless somebody wants it
 	line *requestLine // its line in the log; nil if there is none
 
-	// What is known of the response (watchresponse.go).
-	completion   flowcontrol.Completion // what the lease is told at the end
-	events       bool                   // the response is a stream of server-sent events
-	early        *early                 // while holding
-	asked        bool                   // Weir has asked for the usage, not the client
-	strip        *usage.Strip           // takes it out again; nil if it stays
-	crowded      bool                   // its headers leave no room for the queue's state
-	reading      metering.Reading       // of its usage
-	charge       *metering.Charge       // nil if the request was not charged in tokens
-	elsewhere    string                 // the endpoint that served, if it is not the one picked
-	sent         time.Time              // when the destination was sent
-	lastAnswered time.Time              // when the request headers or the response headers were answered
-	closed       bool                   // Envoy has closed the stream before it cancelled it (unobserved)
+	// The response (watchresponse.go), and what the request is charged (cost.go).
+	response
+	charge     *metering.Charge       // nil if the request was not charged in tokens
+	completion flowcontrol.Completion // what the lease is told at the end
+
+	// Times, and the end of the stream.
+	sent         time.Time // when the destination was sent
+	lastAnswered time.Time // when the request headers or the response headers were answered
+	closed       bool      // Envoy has closed the stream before it cancelled it (unobserved)
 }
 
 // newMainStream returns the machine of a stream that begins with the given message.

@@ -1,0 +1,47 @@
+package extproc
+
+import (
+	"github.com/weir-epp/weir/pkg/extproc/usage"
+	"github.com/weir-epp/weir/pkg/metering"
+)
+
+// response is what is known of the response to a request, as it passes (watchresponse.go, responsebody.go).
+type response struct {
+	// events is set if it is a stream of server-sent events.
+	events bool
+	// early is what is held before the first token; nil unless the state is holding.
+	early *early
+	// reading is that of its usage.
+	reading metering.Reading
+	// asked is set if Weir has asked for the usage, not the client, and strip takes it out again; nil if it stays.
+	asked bool
+	strip *usage.Strip
+	// crowded is set if its headers leave no room for the queue's state.
+	crowded bool
+	// elsewhere is the endpoint that served, if it is not the one picked.
+	elsewhere string
+}
+
+// beginStrip begins to take the usage out of a response whose client has not asked for it. The announced length of such a
+// response, if there is one, does not hold.
+func (r *response) beginStrip(head responseHead) {
+	if r.asked && head.events && !head.encoded {
+		r.strip = &usage.Strip{}
+	}
+}
+
+// kept returns the bytes of a part of the body that go on to the client.
+func (r *response) kept(b []byte, end bool) []byte {
+	if r.strip == nil {
+		return b
+	}
+	return r.strip.Next(b, end)
+}
+
+// rest returns the bytes of an event that was cut off by the end of the body.
+func (r *response) rest() []byte {
+	if r.strip == nil {
+		return nil
+	}
+	return r.strip.Rest()
+}
