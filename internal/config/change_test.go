@@ -40,7 +40,7 @@ func TestReload(t *testing.T) {
 		text string
 		want []string
 	}{
-		"nothing frozen": {"fairRequestQueue: { queueTTL: 5s }\nreplaceTiers: true\ntiers: [ { name: one } ]\nrequestQueueController: { numPoppers: 1 }", nil},
+		"nothing frozen": {"fairRequestQueue: { queueTTL: 5s }\nreplaceTiers: true\ntiers: [ { name: one } ]\nrequestQueueController: { numPoppers: 1 }\nlimits: { maxFlows: 5 }", nil},
 		"each by name": {
 			strings.Join([]string{
 				"fairRequestQueue: { capacityMode: shared,",

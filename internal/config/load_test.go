@@ -300,8 +300,14 @@ func TestMinDrainFollowsTheWindow(t *testing.T) {
 			t.Errorf("%s: %s, %v", text, got, err)
 		}
 	}
-	_, err := Load(Source{Text: []byte("requestQueueController: { minDrain: 3s, drainWindow: 2s }")})
-	if err == nil || !strings.Contains(err.Error(), "must be at most drainWindow (2s)") {
-		t.Error(err)
+	for _, given := range [][]Flag{nil, Flags(new(Default()))[:1]} { // also with a flag of another key
+		from := Default()
+		_, err := Load(Source{
+			Text:     []byte("requestQueueController: { minDrain: 3s, drainWindow: 2s }"),
+			Override: func(d *Document) { Override(d, &from, given) },
+		})
+		if err == nil || !strings.Contains(err.Error(), "must be at most drainWindow (2s)") {
+			t.Error(err)
+		}
 	}
 }
