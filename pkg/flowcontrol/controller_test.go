@@ -33,8 +33,9 @@ var pool subset
 // anywhere is what a Placer does that knows of no changes, bounds or tokens.
 type anywhere struct{}
 
-func (anywhere) Lane(Placement) string                                            { return "" }
-func (anywhere) Reach(Placement, []Endpoint) ([]Endpoint, bool)                   { return nil, true }
+func (anywhere) Lane(Placement) string                          { return "" }
+func (anywhere) Reach(Placement, []Endpoint) ([]Endpoint, bool) { return nil, true }
+
 func (anywhere) TakeChanges(some []Endpoint) ([]Endpoint, bool)                   { return some, true }
 func (anywhere) TakeRegrouping() *dispatch.Regrouping                             { return nil }
 func (anywhere) SetBounds(Endpoint, int64, int64) bool                            { return true }
