@@ -43,8 +43,8 @@
 //
 // # Invariants
 //
-//   - The same input has the same value, and nothing is kept of the input but strings.
-//   - An Error names the header or field that its sender can mend, and the fault.
+//   - The same input has the same value, and nothing is kept of the input but strings of its own.
+//   - An Error names the header or field that its sender can mend, if one is at fault.
 //   - A tenant never gets the flow of requests without an identity, of a model, or of unknown models.
 //   - A tier is never above the highest of the tenant's policy.
 //   - Once the subset hint is set, it never stands for the whole pool.

@@ -152,7 +152,7 @@ func (h *Headers) next(r *Rules, name string, length int) slot {
 		}
 	}
 	if len(name) > len(ControlPrefix) && name[2] == 'w' && strings.HasPrefix(name, ControlPrefix) {
-		h.own = append(h.own, name)
+		h.own = append(h.own, strings.Clone(name)) // it outlives the message, of which name may be a part
 	}
 	return noSlot
 }

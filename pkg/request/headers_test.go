@@ -3,6 +3,7 @@ package request
 import (
 	"slices"
 	"testing"
+	"unsafe"
 )
 
 // Weir's own headers and those that it trusts never reach the model server. A destination that a client names does not
@@ -36,5 +37,25 @@ func TestHeadersThatAreNotRead(t *testing.T) {
 		h.AddString(r, ":path", "/v1/chat/completions")
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// A request that is kept keeps no message: the bytes of names and values may be overwritten once the headers are read.
+func TestNothingKeepsTheMessage(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.FlowKey = []string{"header:x-tenant"}
+	rules := NewRules(&cfg)
+	var h Headers
+	message := []byte("x-weir-mine" + "x-tenant" + "anna")
+	part := func(from, to int) string { return unsafe.String(&message[from], to-from) }
+	h.Add(rules, part(0, 11), nil)
+	h.Add(rules, part(11, 19), message[19:])
+	q := new(Request)
+	if _, err := q.ReadHeaders(rules, &h, &Input{End: true, Context: told{}, Models: listed{}}); err != nil {
+		t.Fatal(err)
+	}
+	clear(message)
+	if !slices.Equal(q.Own, []string{"x-weir-mine"}) || q.Tenant != "anna" {
+		t.Errorf("own %q, tenant %q", q.Own, q.Tenant)
 	}
 }

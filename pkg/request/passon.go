@@ -3,8 +3,8 @@ package request
 import "strings"
 
 // cheapPaths are the paths of requests that run no model, whatever their body says, here and in docs/envoy.md. They are
-// compared with the path as it was sent, without the query: however others read a path, this list
-// can only let too few requests pass.
+// compared with the path as it was sent, without the query: however others read a path, this list can only let too few
+// requests pass.
 var cheapPaths = []string{"/tokenize", "/detokenize", "/v1/messages/count_tokens"}
 
 // cheap reports whether a request is known not to be inference: it is no upgrade, and it is at a cheap path or is a GET,

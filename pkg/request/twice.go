@@ -8,9 +8,8 @@ import (
 
 // Weir trusts the headers that name the tenant, tier, class, deadline, model and cost of a request, because a gateway sets
 // or strips them. If one of them comes twice, one of the two may be the client's, and which one cannot be told, so the
-// request is refused (ADR 0017). Envoy joins the values of a few
-// headers that it knows, such as its own deadline, with commas. Where no value can contain a comma, one counts as a
-// second header.
+// request is refused (ADR 0017). Envoy joins the values of a few headers that it knows, such as its own deadline, with
+// commas. Where no value can contain a comma, one counts as a second header.
 
 // forgiving reports whether a class header may come twice: SMG and Dynamo take the first value of theirs, which clients
 // may send.
