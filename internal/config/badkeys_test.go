@@ -41,8 +41,8 @@ var anyValue = []string{
 	"replaceTiers", "tiers[].canPreempt", "objectives[].priority", "responses.metadata", "responses.queueState",
 }
 
-// Every key of the document has a bad value, here or in ranges.yaml, whose message begins with the key, shows the value and says what is
-// allowed. The nearest allowed value is indeed accepted.
+// Every key of the document has a bad value, here or in ranges.yaml, whose message begins with the key, shows the value and
+// says which are allowed. The nearest allowed value is indeed accepted.
 func TestEveryKeyHasABadValue(t *testing.T) {
 	missing := map[string]bool{}
 	for _, key := range keysWithValues() {

@@ -59,7 +59,7 @@ begins. "The proposal" is the queueing proposal that these values come from.
 const docsRareIntro = `# Settings that nobody needs
 ` + generatedBy + `
 The keys on this page are accepted, as the queueing proposal and other endpoint pickers have them, but no value of theirs
-makes a difference that an operator would look for: leave them out. [config.md](config.md) has the others, and says how to
+is better than the default on a running system: leave them out. [config.md](config.md) has the others, and says how to
 read the columns.
 `
 

@@ -61,6 +61,7 @@ func (k key) sets(part string) []string {
 }
 
 // each calls f with every value that a struct has at a path of keys, and with the indexes and map keys that lead there.
+// These are valid until f returns.
 func each(v reflect.Value, path string, elements []any, f func(elements []any, v reflect.Value)) {
 	name, rest, below := strings.Cut(path, ".")
 	name, list := strings.CutSuffix(name, "[]")

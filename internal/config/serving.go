@@ -211,7 +211,7 @@ type Limits struct {
 	// never more than 1000; the rest is counted as "other". Read only at the start. Flows in memory need no bound of
 	// their own: there are never more than requests waiting and in flight, plus 1024 keys of earlier flows per tier.
 	//
-	// Default: The labels have a lower bound of their own (1,000), so nothing is lost by default.
+	// Default: The labels have a lower limit of their own (1,000), so nothing is lost by default.
 	MaxFlows int64 `yaml:"maxFlows" default:"100000" sets:"controller.MaxLabels" reload:"at next start" page:"rare"`
 }
 

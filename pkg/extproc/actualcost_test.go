@@ -20,7 +20,7 @@ func streamOf(tokens int) string {
 	return strings.Repeat("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n", tokens)
 }
 
-// What a request of 400 bytes and at most 500 tokens has cost in the end. It was charged 100 + 2·500 at dispatch.
+// A request of 400 bytes and at most 500 tokens is charged 100 + 2·500 at dispatch. Each case has its cost in the end.
 func TestCostAtTheEnd(t *testing.T) {
 	const estimated = 100 + 2*500
 	sse := []string{"content-type", "text/event-stream"}
@@ -129,8 +129,8 @@ func TestCostAtTheEnd(t *testing.T) {
 	}
 }
 
-// What an engine refuses has cost nothing but the room that was kept for it meanwhile: who sends requests that claim to be
-// huge and are refused pays for the room that others do not get. Within a second it is never more than the estimate.
+// A request that the engine refuses costs the room that was kept for it meanwhile, and no more: a flow whose requests claim
+// to be huge and are refused pays for the room that others do not get. Within a second it is never more than the estimate.
 func TestRefusedPaysForItsRoom(t *testing.T) {
 	const estimated = 100 + 100*2*1000
 	for _, c := range []struct {

@@ -27,8 +27,8 @@ func TestLargestCost(t *testing.T) {
 
 func inTokens(c *Config) { c.Cost = CostTokens }
 
-// What a request is charged when it is dispatched, before anything is known of its flow: a quarter of the bytes of its
-// text, and twice the tokens that its answers may have, at most 1,000 each.
+// A request of an unknown flow is charged, at dispatch, a quarter of the bytes of its text and twice the tokens that its
+// answers may have, at most 1,000 each.
 func TestEstimateAtDispatch(t *testing.T) {
 	text := strings.Repeat("abcd", 100)
 	image := `data:image/png;base64,` + strings.Repeat("QUJD", 50_000)
@@ -73,7 +73,7 @@ func TestEstimateAtDispatch(t *testing.T) {
 	}
 }
 
-// What has no output is charged its prompt alone, from the first request on and whatever limits it states: all of a batch.
+// A request without output is charged its prompt alone, all of a batch, from the first on and whatever limits it states.
 func TestEstimateOfPromptsOnly(t *testing.T) {
 	text := strings.Repeat("abcd", 100)
 	for _, c := range []struct {
@@ -165,7 +165,7 @@ func TestEstimateWithoutBody(t *testing.T) {
 	}
 }
 
-// What is passed on unqueued is not charged in tokens.
+// A request that is passed on without queueing is not charged in tokens.
 func TestPassedOnCostsOne(t *testing.T) {
 	inBubble(t, "BUFFERED/NONE", inTokens, func(c *conversation) {
 		c.say(requestHeaders(true, ":method", "GET", ":path", "/v1/models"))

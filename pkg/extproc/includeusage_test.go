@@ -61,7 +61,7 @@ func TestAsksForUsage(t *testing.T) {
 	}
 }
 
-// What is not a readable stream of an answer whose client did not ask keeps every byte.
+// Every other answer keeps every byte: of clients that ask, without a stream, or unreadable.
 func TestStripsNothingElse(t *testing.T) {
 	for _, c := range []struct {
 		name, path, body string

@@ -31,7 +31,7 @@ type mainStream struct {
 	id   string       // its x-request-id, which a client may have chosen; empty unless somebody wants it
 	line *requestLine // its line in the log; nil if there is none
 
-	// The response (watchresponse.go), and what the request is charged (cost.go).
+	// The response (watchresponse.go), and the request's charge (cost.go).
 	response
 	charge     *metering.Charge       // nil if the request was not charged in tokens
 	completion flowcontrol.Completion // what the lease is told at the end

@@ -10,8 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/metering"
 )
 
-// What is shown of usage: by which ways it came and when, and how many answers had none. What the engine has refused had
-// nothing to report.
+// The metrics of usage tell how and when it came, and how many answers had none. Refused requests have nothing to report.
 func TestUsageSeen(t *testing.T) {
 	exchange := func(b *testbench, mode, status string, rest ...func(c *conversation)) {
 		c := b.open(mode)

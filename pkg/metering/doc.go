@@ -26,7 +26,7 @@
 //   - Only ByUsage and ByTime teach the estimator, each request once.
 //   - A cost by time is no less than the estimate, nor than any report or charge before it.
 //   - A request costs at least 1 and at most estimate.MaxCost.
-//   - Begin allocates the charge, and nothing else allocates, but for a flow's first usage.
+//   - Begin allocates the charge, and End nothing, but for a flow's first usage.
 //
 // The package knows nothing of HTTP, Envoy, the queue or the stock.
 package metering

@@ -84,7 +84,8 @@ func (l *Ledger) RemoveBackend(id BackendID) bool {
 }
 
 // SetForeign replaces what others hold at a backend, and returns what of it counts: each number is clamped to 0 to
-// MaxPerBackend or MaxTokens. The ledger itself counts the requests. ready reports whether the backend is among the ready ones; at others nothing counts.
+// MaxPerBackend or MaxTokens. The ledger itself counts the requests. ready reports whether the backend is among the ready
+// ones; at others nothing counts.
 func (l *Ledger) SetForeign(f Foreign) (counts Amount, ready bool) {
 	i, known := l.at[f.ID]
 	if !known {

@@ -170,7 +170,7 @@ func decodedLength(raw []byte) (n int64) {
 			raw = raw[1:]
 			continue
 		}
-		// Of a surrogate pair, which are four bytes together, each half counts two.
+		// Each half of a surrogate pair, four bytes together, counts two.
 		switch {
 		case raw[1] == '0' && raw[2] == '0' && raw[3] < '8':
 		case raw[1] == '0' && raw[2] < '8':

@@ -149,7 +149,7 @@ func TestReadLeavesOutStructs(t *testing.T) {
 	}
 }
 
-// What is not expected is left to the generated code.
+// Read leaves unexpected fields to the generated code.
 func TestReadLeaves(t *testing.T) {
 	message := func(parts ...[]byte) []byte { return slices.Concat(parts...) }
 	field := func(number protowire.Number, value ...[]byte) []byte {
