@@ -115,6 +115,10 @@ func TestDemoPrice(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, test.want)
 		}
 	}
+	slower := pair{steady: bulkTenant, without: played(sceneNoPriority, s, s), with: played(scenePriority, 2*s, 2*s)}
+	if got, want := slower.verdict("the", "priority"), "the median time to first token is 1.00 s without priority and 2.00 s with it (no less"; !strings.HasPrefix(got, want) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
 }
 
 // checkPictures checks the SVG and the PNG with that name.

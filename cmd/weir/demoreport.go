@@ -76,8 +76,12 @@ func (p pair) verdict(whose, what string) string {
 	if !ok {
 		return whose + " medians cannot be compared: the run was too short."
 	}
-	text := fmt.Sprintf("%s median time to first token is %s without %s and %s with it (%.0f times less)",
-		whose, latency(before), what, latency(after), float64(before)/float64(after))
+	compared := fmt.Sprintf("%.0f times less", float64(before)/float64(after))
+	if after >= before {
+		compared = "no less; was the machine busy?"
+	}
+	text := fmt.Sprintf("%s median time to first token is %s without %s and %s with it (%s)",
+		whose, latency(before), what, latency(after), compared)
 	if without, with := p.summaries(); min(without.All.Throughput, with.All.Throughput) > 0 {
 		text += fmt.Sprintf(",\nat %.0f %% of the throughput", 100*with.All.Throughput/without.All.Throughput)
 	}

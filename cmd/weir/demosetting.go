@@ -119,7 +119,7 @@ curl -s %[2]s/metrics | grep ^weir_
 curl -s %[6]s/debug/config
 
 # what it has decided, and that it would decide the same again
-curl -s %[6]s/debug/recording > weir.recording && weir replay weir.recording
+curl -s %[6]s/debug/recording > weir.recording && bin/weir replay weir.recording
 `
 
 // demoFlags are what the demo's epps have beside their configurations.
