@@ -300,6 +300,11 @@ func TestStockByNothingTaught(t *testing.T) {
 	if got := e.Estimate(image); got.Stock < 2000 || got.Cost > 8 {
 		t.Errorf("an image: %+v", got)
 	}
+	padded := chat(8)
+	padded.Rest, padded.MaxOutput = 900_000, 0
+	if got := e.Estimate(padded); got.Stock > 8 {
+		t.Errorf("fields that no engine may know take room from others: %+v", got)
+	}
 }
 
 // A flow that lets its answers come slowly to look harmless, and then leaves faster ones, pays for the model's speed.

@@ -89,7 +89,7 @@ func (e *Estimator) Estimate(r *Request) Estimate {
 		answer = max(e.cfg.Floor, x.outputs.quantile(e.cfg.Quantile, e.cfg.ColdOutput))
 	}
 	est := Estimate{Input: e.input(r, x, m), Output: min(times(r.answers(), answer), r.MostOutput())}
-	est.Held = max(est.Input, e.untaught(r, m, coldOverhead))
+	est.Held = max(est.Input, e.untaught(r, m, 0, coldOverhead))
 	est.Cost = e.cfg.Weights.Cost(Usage{Input: est.Input, Output: est.Output})
 	est.Stock = e.cfg.StockWeights.Cost(Usage{Input: est.Held, Output: est.Output})
 	return est
@@ -98,7 +98,7 @@ func (e *Estimator) Estimate(r *Request) Estimate {
 // Unfinished returns the cost of a request whose answers have ended without usage, and were produced for the given time.
 // estimated is what was estimated for it, or more where the answer has shown that it used more.
 func (e *Estimator) Unfinished(r *Request, estimated Estimate, produced time.Duration) Cost {
-	input := max(estimated.Input, e.untaught(r, e.models[r.Model], 0))
+	input := max(estimated.Input, e.untaught(r, e.models[r.Model], r.Rest, 0))
 	output := max(estimated.Output, min(times(r.answers(), e.chargedRate(r).over(produced)), r.MostOutput()))
 	return max(estimated.Cost, e.cfg.Weights.Cost(Usage{Input: input, Output: output}))
 }

@@ -61,14 +61,14 @@ func (e *Estimator) input(r *Request, x *entry, m *model) int64 {
 	return bounded(tokens + ceilDiv(text*int64(ratioOne), int64(e.ratio(x, m))))
 }
 
-// untaught returns how many tokens the prompt of r may have, by nothing that its flow has taught: all bytes that may be
-// text, less the overhead of a body that was not read, by the model's prior, and mediumTokens for each part of unknown
-// size. m is nil if nothing is known of the model.
-func (e *Estimator) untaught(r *Request, m *model, overhead int64) int64 {
+// untaught returns how many tokens the prompt of r may have, by nothing that its flow has taught: its text, and rest beside
+// it, less the overhead of a body that was not read, by the model's prior, and mediumTokens for each part of unknown size. m
+// is nil if nothing is known of the model.
+func (e *Estimator) untaught(r *Request, m *model, rest, overhead int64) int64 {
 	if r.Tokens >= 0 {
 		return bounded(r.Tokens)
 	}
-	text, media := bounded(bounded(r.Text)+bounded(r.Rest)), bounded(r.Media)
+	text, media := bounded(bounded(r.Text)+bounded(rest)), bounded(r.Media)
 	switch {
 	case r.Text >= 0:
 	case r.Length >= 0:
