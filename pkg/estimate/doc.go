@@ -49,8 +49,8 @@
 //
 // where media are parts of unknown size (images, files, earlier turns that the engine keeps), rest the fields of the body
 // that only the engine knows (none of them in the stock: engines ignore unknown fields, and padding would take others' room),
-// and prior the ratio of the model, which one flow moves by 9 % at most. The bytes of an unread
-// body are all text, and one of unknown length is one of media. An exact count wins here too.
+// and prior the ratio of the model, which one flow moves by 9 % at most. The bytes of an unread body are all text, and one of
+// unknown length is one of media. An exact count wins here too.
 //
 // # Output
 //

@@ -76,6 +76,8 @@ func TestSizeOfTheUnmeasured(t *testing.T) {
 	}{
 		{"nothing", "/v1/chat/completions", `{"messages":[{"content":"a"}],"user":"b"}`, 0, 0},
 		{"a field that only the engine knows", "/v1/chat/completions", `{"messages":[],"response_format":{"a":1}}`, 7, 0},
+		{"a field of a message that only the engine knows", "/v1/chat/completions", `{"messages":[{"x":1}],"response_format":{"a":1}}`, 5 + 7, 0},
+		{"numbers to rank", "/rerank", `{"query":"a","documents":[12]}`, 2, 0},
 		{"documents", "/v1/chat/completions", `{"messages":[],"documents":["abcd"]}`, 8, 0},
 		{"documents to rank", "/rerank", `{"query":"a","documents":["abcd"]}`, 0, 0},
 		{"an image", "/v1/chat/completions", `{"messages":[` + image + `]}`, 0, 1},

@@ -362,6 +362,16 @@ func TestUnmeasuredPromptsDoNotPay(t *testing.T) {
 		c.attack(400, func(int) ask { return image })
 		c.wantNoGain()
 	})
+	t.Run("what a tool was called with", func(t *testing.T) {
+		c := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, modelsim.Fixed(4, 20*time.Millisecond),
+			by("honest", lasting(2000, 10)))
+		called := from("attacker")
+		called.body = `{"model":"tiny","messages":[{"role":"assistant","tool_calls":[{"type":"function","function":{"name":"f","arguments":{"numbers":[0` +
+			strings.Repeat(",777", 490) + `],"literals":[null` + strings.Repeat(",true", 390) + `],"data":"` + strings.Repeat("QUJD", 490) + `"` +
+			strings.Repeat(`,"key":0`, 245) + `}}}]}],"max_tokens":10,"ignore_eos":true,"stream":true}` // 2,000 tokens there
+		c.attack(400, func(int) ask { return called })
+		c.wantNoGain()
+	})
 	t.Run("padding before, bodies unread", func(t *testing.T) {
 		honest, attacker := by("honest", lasting(2000, 10)), by("attacker", mostlyPadding())
 		honest.header = append(honest.header, "authorization", "Bearer "+keyOfTeamB)

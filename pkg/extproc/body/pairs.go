@@ -18,23 +18,25 @@ func (p *promptParts) pairs() Prompt {
 	for _, part := range p[query:] {
 		all.Text += part.Text
 		all.Media += part.Media
+		all.Rest += part.Rest
 	}
 	for _, one := range p[query:documents] {
 		for _, other := range p[documents:] {
-			all.Text = max(all.Text, one.readWith(other))
+			all.Text = max(all.Text, readWith(one.Text, other.Text, one.Prompts, other.Prompts))
+			all.Rest = max(all.Rest, readWith(one.Rest, other.Rest, one.Prompts, other.Prompts))
 		}
 	}
 	return all
 }
 
-// readWith returns how much has to be read of one side together with the other.
-func (p Prompt) readWith(other Prompt) int64 {
+// readWith returns how much has to be read of two sides together, so many bytes in so many texts on each.
+func readWith(one, other, ones, others int64) int64 {
 	switch { // all are below 2^31
-	case p.Prompts <= 1 && other.Prompts > 1:
-		return p.Text*other.Prompts + other.Text
-	case other.Prompts <= 1 && p.Prompts > 1:
-		return p.Text + other.Text*p.Prompts
+	case ones <= 1 && others > 1:
+		return one*others + other
+	case others <= 1 && ones > 1:
+		return one + other*ones
 	default:
-		return p.Text + other.Text
+		return one + other
 	}
 }

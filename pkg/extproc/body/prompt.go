@@ -6,8 +6,8 @@ import (
 )
 
 // Prompt is how much an engine has to read of a body: the strings of messages, prompt, input, system and instructions, at
-// any depth and without keys that an API may have, and the JSON of tools, which engines show to the model as it is. Media
-// that are part of the body (data URLs, and base64 where an API expects it) are no text.
+// any depth and without keys that an API may have, and the JSON of tools and of what they were called with, which engines
+// show to the model as it is. Media that are part of the body (data URLs, and base64 where an API expects it) are no text.
 type Prompt struct {
 	// Text is its length in bytes, after escapes are decoded.
 	Text int64
@@ -16,6 +16,8 @@ type Prompt struct {
 	// Media is how many parts it has whose size in tokens the body does not tell: those media, and what an engine fetches by
 	// a URL or keeps under a name.
 	Media int64
+	// Rest is how many bytes it has besides, in fields that no API defines: keys, numbers, literals and what is between them.
+	Rest int64
 	// Prompts is how many prompts the body has. Each gets its own answers. It is 1 unless prompt is a list, or messages one
 	// of lists.
 	Prompts int64
@@ -57,6 +59,7 @@ func (p *promptParts) sum() (all Prompt) {
 		all.Text += part.Text
 		all.Numbers += part.Numbers
 		all.Media += part.Media
+		all.Rest += part.Rest
 	}
 	all.Prompts = max(1, p[prompt].Prompts, p[messages].Prompts)
 	return all
@@ -78,7 +81,7 @@ func (s *scanner) part(k promptKey) error {
 		}
 		return err
 	}
-	s.measured, s.under = k, nil
+	s.measured, s.under, s.loose, s.medium = k, nil, loose{}, medium{}
 	err := s.value(1)
 	s.measured = noPart
 	return err
@@ -96,29 +99,31 @@ func (s *scanner) isItem(c byte) bool {
 	}
 }
 
-// text counts a string of the measured part, from its opening quote on.
-func (s *scanner) text(start int, escaped bool) {
+// text counts a string of the measured part, from its opening quote on, inside so many open brackets.
+func (s *scanner) text(start int, escaped bool, open int) {
 	raw := s.b[start+1 : s.i-1]
 	p := &s.parts[s.measured]
-	if isMedia(s.under, raw) {
+	n, shown := int64(len(raw)), int64(len(raw))
+	if escaped {
+		n, shown = decodedLength(raw)
+	}
+	switch {
+	case s.loose.open > 0:
+		s.loose.counted += int64(len(raw)) - (shown - n)
+	case s.isMedia(raw, n, open):
 		p.Media++
 		return
 	}
-	if isReference(s.under, raw) {
+	if !s.loose.tool && isReference(s.under, raw) {
 		p.Media++ // besides the text of its name
-	}
-	n := int64(len(raw))
-	if escaped {
-		n = decodedLength(raw)
 	}
 	p.Text += n
 }
 
-// Keys under which APIs expect a URL, which may be one with data, or base64, or the name of a file that the engine keeps.
+// Keys under which APIs expect a URL, which may be one with data, or the name of a file that the engine keeps.
 var (
-	urlKeys    = []string{"url", "image_url", "audio_url", "video_url", "file_url", "file_data"}
-	base64Keys = []string{"data", "file_data"}
-	nameKeys   = []string{"file_id"}
+	urlKeys  = []string{"url", "image_url", "audio_url", "video_url", "file_url", "file_data"}
+	nameKeys = []string{"file_id"}
 )
 
 // isReference reports whether the string under a key stands for content that the body does not have.
@@ -126,19 +131,22 @@ func isReference(key, raw []byte) bool {
 	return len(key) > 0 && len(raw) > 0 && (slices.Contains(urlKeys, string(key)) || slices.Contains(nameKeys, string(key)))
 }
 
-// isMedia reports whether the string under a key is an image or the like, and not text.
-func isMedia(key, raw []byte) bool {
-	switch {
-	case len(key) == 0:
-		return false
-	case slices.Contains(urlKeys, string(key)) && bytes.HasPrefix(raw, []byte("data:")):
-		head := raw[:min(len(raw), 256)]
-		return bytes.Contains(head, []byte(";base64,"))
-	case slices.Contains(base64Keys, string(key)):
+// isMedia reports whether a string of n bytes inside so many open brackets is an image or the like, and not text.
+func (s *scanner) isMedia(raw []byte, n int64, open int) bool {
+	in := s.medium.open > 0 && open == s.medium.open+1
+	switch key := string(s.under); {
+	case slices.Contains(urlKeys, key) && bytes.HasPrefix(raw, []byte("data:")):
+		return bytes.Contains(raw[:min(len(raw), 256)], []byte(";base64,"))
+	case key == "file_data":
 		return isBase64(raw)
-	default:
-		return false
+	case in && key == "type":
+		s.medium.base64 = string(raw) == "base64"
+	case in && key == "data" && isBase64(raw):
+		s.medium.parts++
+		s.medium.bytes += n
+		return true
 	}
+	return false
 }
 
 // shortestBase64 is the length below which base64 cannot be told from a word.
@@ -157,29 +165,35 @@ func isBase64(raw []byte) bool {
 	return true
 }
 
-// decodedLength returns the length of the inside of a string after its escapes are decoded, which str has checked.
-func decodedLength(raw []byte) (n int64) {
+// decodedLength returns the length of the inside of a string after its escapes are decoded, which str has checked, and its
+// length in the JSON that an engine shows: there, what is no ASCII is not escaped.
+func decodedLength(raw []byte) (n, shown int64) {
 	for {
 		i := bytes.IndexByte(raw, '\\')
 		if i < 0 {
-			return n + int64(len(raw))
+			return n + int64(len(raw)), shown + int64(len(raw))
 		}
-		n += int64(i) + 1
+		n += int64(i)
+		shown += int64(i)
 		raw = raw[i+1:]
 		if raw[0] != 'u' {
+			n++
+			shown += 2
 			raw = raw[1:]
 			continue
 		}
 		// Each half of a surrogate pair, four bytes together, counts two.
+		length := int64(3)
 		switch {
 		case raw[1] == '0' && raw[2] == '0' && raw[3] < '8':
-		case raw[1] == '0' && raw[2] < '8':
 			n++
-		case (raw[1] == 'd' || raw[1] == 'D') && raw[2] >= '8':
-			n++
-		default:
-			n += 2
+			shown += 6
+			length = 0
+		case raw[1] == '0' && raw[2] < '8', (raw[1] == 'd' || raw[1] == 'D') && raw[2] >= '8':
+			length = 2
 		}
+		n += length
+		shown += length
 		raw = raw[5:]
 	}
 }

@@ -96,6 +96,8 @@ type scanner struct {
 	parts    promptParts
 	measured promptKey
 	under    []byte
+	loose    loose
+	medium   medium
 }
 
 func (s *scanner) fail(problem string) error { return &Syntax{Offset: s.i, Problem: problem} }

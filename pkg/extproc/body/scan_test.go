@@ -33,7 +33,7 @@ func TestScanFields(t *testing.T) {
 			f.MaxTokens, f.MaxCompletionTokens, f.MaxOutputTokens, f.N, f.BestOf = 0, 0, 0, 0, 0
 		}},
 		{`{"priority":-1.5}`, func(f *Fields) { f.Priority, f.HasPriority = -1.5, true }},
-		{`{"messages":[1, 2],"prompt":"abc","tools":[]}`, func(f *Fields) { f.Prompt = Prompt{Text: 3 + 2, Prompts: 1} }},
+		{`{"messages":[1, 2],"prompt":"abc","tools":[]}`, func(f *Fields) { f.Prompt = Prompt{Text: 3 + 2, Rest: 2, Prompts: 1} }},
 		{`{"prompt":"abcdef","prompt":"a"}`, func(f *Fields) { f.Prompt.Text = 1 }},
 	}
 	for _, test := range tests {
@@ -80,6 +80,7 @@ func FuzzScan(f *testing.F) {
 		`{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true,"max_tokens":5,"n":2}`,
 		`{"model":"a","model":"b\n\u00e9","x":[1,-2.5e+3,true,null,{"y":{}}]}`,
 		`{"messages":[{"content":[{"image_url":{"\u0075rl":"x"}},{"file_id":"f"},{"url":""}]}],"conversation":{},"previous_response_id":"r"}`,
+		`{"messages":[{"x":{"url":"x"},"tool_calls":[{"function":{"arguments":{"a":[1,true,"\n"]}}},{"source":{"type":"base64","data":"` + strings.Repeat("QUJD", 20) + `"}}]}]}`,
 		`{"stream_options":{"include_usage":true},"priority":3}`, `{"a":"\ud800"}`, "{\"model\":\"\xff\"}", `[]`, `{}x`,
 	} {
 		f.Add([]byte(s))

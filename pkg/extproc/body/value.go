@@ -13,7 +13,7 @@ import (
 func (s *scanner) value(depth int) error {
 	// objects has a bit for each open bracket of this value: 1 for an object, 0 for an array.
 	var objects [MaxDepth / 64]uint64
-	open := 0
+	open, braces := 0, 0 // braces are those of open that are objects
 	for {
 		// The next byte begins a value.
 		c := s.b[s.i]
@@ -29,7 +29,7 @@ func (s *scanner) value(depth int) error {
 				return err
 			}
 			if s.measured != noPart {
-				s.text(start, escaped)
+				s.text(start, escaped, open)
 			}
 		case c == '{' || c == '[':
 			if depth+open >= MaxDepth {
@@ -38,6 +38,8 @@ func (s *scanner) value(depth int) error {
 			s.i++
 			if c == '{' {
 				objects[open/64] |= 1 << (open % 64)
+				braces++
+				s.beginMedium(open)
 			} else {
 				objects[open/64] &^= 1 << (open % 64)
 				s.under = nil
@@ -49,25 +51,36 @@ func (s *scanner) value(depth int) error {
 			}
 			if next == c+2 { // '{' and '}', '[' and ']' are two apart
 				s.i++
-				open--
+				if open--; c == '{' {
+					braces--
+				}
 				break
 			}
 			if c == '{' {
-				if err := s.key(); err != nil {
+				if err := s.key(open); err != nil {
 					return err
 				}
 			}
 			continue
 		case c == '-' || c >= '0' && c <= '9':
+			start := s.i
 			if err := s.digits(); err != nil {
 				return err
 			}
-			if inList && (s.measured == prompt || s.measured == input) {
+			switch {
+			case !inList: // key has seen to it
+			case braces == 0 && (s.measured == prompt || s.measured == input):
 				s.parts[s.measured].Numbers++
+			default:
+				s.listed(start)
 			}
 		default:
+			start := s.i
 			if err := s.literal(); err != nil {
 				return err
+			}
+			if inList {
+				s.listed(start)
 			}
 		}
 		// A value has ended: close the brackets that end here, and stop before the next value.
@@ -75,6 +88,7 @@ func (s *scanner) value(depth int) error {
 			if open == 0 {
 				return nil
 			}
+			s.memberEnds(open)
 			c, err := s.space()
 			if err != nil {
 				return err
@@ -83,6 +97,9 @@ func (s *scanner) value(depth int) error {
 			if object && c == '}' || !object && c == ']' {
 				s.i++
 				open--
+				if object {
+					braces--
+				}
 				s.under = nil
 				continue
 			}
@@ -94,7 +111,7 @@ func (s *scanner) value(depth int) error {
 				return err
 			}
 			if object {
-				if err := s.key(); err != nil {
+				if err := s.key(open); err != nil {
 					return err
 				}
 			}
@@ -103,8 +120,8 @@ func (s *scanner) value(depth int) error {
 	}
 }
 
-// key consumes a key and its colon, and stops before the value.
-func (s *scanner) key() error {
+// key consumes a key and its colon, and stops before the value, inside so many open brackets.
+func (s *scanner) key(open int) error {
 	if s.b[s.i] != '"' {
 		return s.fail("expected a key")
 	}
@@ -114,11 +131,17 @@ func (s *scanner) key() error {
 		return err
 	}
 	s.under = s.b[start+1 : s.i-1]
-	if s.measured != noPart && len(s.under) > longestKey {
-		s.parts[s.measured].Text += int64(len(s.under))
-	}
-	if escaped && s.measured != noPart {
-		s.under = unescape(s.under)
+	if s.measured != noPart {
+		if s.loose.open == 0 {
+			s.loose.counted = 0
+		}
+		if length := int64(len(s.under)); length > longestKey {
+			s.parts[s.measured].Text += length
+			s.loose.counted += length
+		}
+		if escaped {
+			s.under = unescape(s.under)
+		}
 	}
 	c, err := s.space()
 	if err != nil {
@@ -128,7 +151,9 @@ func (s *scanner) key() error {
 		return s.fail("expected a colon")
 	}
 	s.i++
-	_, err = s.space()
+	if c, err = s.space(); err == nil && s.measured != noPart && s.loose.open == 0 {
+		s.memberBegins(c, start, open)
+	}
 	return err
 }
 
