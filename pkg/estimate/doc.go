@@ -71,6 +71,11 @@
 // flow's own (a moving average by 1/8) and the median of the model's flows; ColdRate if there is none. So the cost is
 // never less than the estimate: prompt and tokens that were sent stay charged.
 //
+// A refusal (4xx, 503) does not tell whether the engine did anything before it. It costs what may have been done, and the
+// room that the request took:
+//
+//	cost = max(1, estimate · s, weights · (untaught · s, min(rate · time, most that it allows))),   s = min(1, time / 1 s)
+//
 // Time also tells how long such an answer was, so it counts among the flow's outputs; otherwise a flow that never has
 // usage would be estimated at ColdOutput for ever. There it is the flow's own rate that counts, or ColdRate: the median of
 // a few flows is whatever one of them likes, and however it were held back, a bucket of lengths is up to 1/8 wide, so the
@@ -90,6 +95,7 @@
 //   - 1 <= cost <= MaxCost, and no sum or product overflows, whatever the numbers given.
 //   - bytes/8 <= input <= bytes, rounded up, for a prompt that is text alone.
 //   - output <= answers · most per answer.
+//   - A refusal costs no more than an answer of the same time that ends without usage, and at once 1.
 //   - A flow lowers the stock that a request of its own takes, and its cost without usage, by no more than the 9 % by which
 //     it moves the prior.
 //   - If two runs differ only in what one flow has used, or how long its answers took, the estimates of any other flow

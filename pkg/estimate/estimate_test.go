@@ -223,6 +223,49 @@ func TestUnfinished(t *testing.T) {
 	near(t, "three answers at a time", int64(e.Unfinished(&three, e.Estimate(&three), 40*time.Second)), 100+2*24_000, 100+2*27_300)
 }
 
+// A refusal costs what the request may have taken in its time: at once nothing, however much it asks for, after a second its
+// prompt and its estimate, and later the answer that an engine makes meanwhile.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		image bool
+		most  int64
+		after time.Duration
+		want  Cost
+	}{
+		{"at once", true, 100_000, 0, 1},
+		{"a clock that went back", true, 100_000, -time.Hour, 1},
+		{"soon: a part of the estimate", false, 100_000, 10 * time.Millisecond, 21},
+		{"a part of the prompt, and a token", true, 1, 100 * time.Millisecond, 210 + 2},
+		{"after a second", false, 100_000, time.Second, 2100},
+		{"the whole prompt", true, 1, time.Second, 2100 + 2},
+		{"the prompt no more than once", true, 1, time.Minute, 2100 + 2},
+		{"50 tokens a second", false, 100_000, time.Minute, 100 + 2*3000},
+		{"no more than it allows", false, 2500, time.Minute, 100 + 2*2500},
+		{"for ever", false, 3000, 1 << 62, 100 + 2*3000},
+	} {
+		e := New(DefaultConfig())
+		r := chat(400)
+		if r.MaxOutput = c.most; c.image {
+			r.Media = 1
+		}
+		if got := e.Refused(r, e.Estimate(r), c.after); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+	unread := chat(0)
+	unread.Text, unread.Length, unread.MaxOutput = Unknown, 4000, 1
+	if got := New(DefaultConfig()).Refused(unread, Estimate{}, time.Second); got != 1000+2 {
+		t.Errorf("an unread body: %d", got)
+	}
+	// A flow that has taught short answers, and a small prompt, pays by the rate, for each answer.
+	e := New(DefaultConfig())
+	used(e, 60, chat(400), Usage{Input: 100, Output: 1})
+	r := chat(400)
+	r.Rest, r.Answers = 4000, 3
+	near(t, "three answers in half a second, and half the rest", int64(e.Refused(r, e.Estimate(r), 500*time.Millisecond)), 550+2*75, 560+2*75)
+}
+
 // Whatever a flow has taught of its prompts, one that ends without usage is charged for all bytes that may be text, and for
 // each part that cannot be measured. A flow whose prompts are denser than others' is charged by its own ratio.
 func TestUnfinishedByNothingTaught(t *testing.T) {

@@ -103,6 +103,17 @@ func (e *Estimator) Unfinished(r *Request, estimated Estimate, produced time.Dur
 	return max(estimated.Cost, e.cfg.Weights.Cost(Usage{Input: input, Output: output}))
 }
 
+// Refused returns the cost of a request that was refused without usage, so long after it was sent: of the estimate, which
+// it took of the stock, and of the prompt, that part which the time is of a second, at most the whole; and the output that
+// an engine makes meanwhile, which may refuse an answer that it has made. At least 1.
+func (e *Estimator) Refused(r *Request, estimated Estimate, produced time.Duration) Cost {
+	ms := min(max(produced.Milliseconds(), 0), 1000) // below 2^10
+	held := Cost(int64(estimated.Cost) * ms / 1000)
+	input := e.untaught(r, e.models[r.Model], r.Rest, 0) * ms / 1000
+	output := min(times(r.answers(), e.chargedRate(r).over(produced)), r.MostOutput())
+	return max(held, e.cfg.Weights.Cost(Usage{Input: input, Output: output}))
+}
+
 // Learn takes what a request has used. after is the time from the first byte of its answer to the last, or 0 if it
 // does not say how fast the answer was produced, because it did not come as it was produced.
 func (e *Estimator) Learn(r *Request, u Usage, after time.Duration) {

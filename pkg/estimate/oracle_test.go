@@ -263,6 +263,9 @@ func check(t *testing.T, step int, e *Estimator, n *naive, r *Request) {
 		t.Fatalf("step %d, %+v: %d without usage, the oracle has %.1f for the prompt alone", step, r, at, full)
 	}
 	for _, after := range []time.Duration{0, time.Second, time.Minute, time.Hour} {
+		if refused := e.Refused(r, got, after); refused > e.Unfinished(r, got, after) || after == 0 && refused > 1 {
+			t.Fatalf("step %d: %d if refused after %v", step, refused, after)
+		}
 		next := e.Unfinished(r, got, after)
 		if next < last || float64(next) > full*1.03+19+2*limit {
 			t.Fatalf("step %d: %d after %v, and %d before", step, next, after, last)

@@ -129,8 +129,9 @@ func TestCostAtTheEnd(t *testing.T) {
 	}
 }
 
-// A request that the engine refuses costs the room that was kept for it meanwhile, and no more: a flow whose requests claim
-// to be huge and are refused pays for the room that others do not get. Within a second it is never more than the estimate.
+// A request that the engine refuses costs the room that was kept for it meanwhile: a flow whose requests claim
+// to be huge and are refused pays for the room that others do not get. Later it costs what the engine may have made
+// meanwhile, before it refused: 50 tokens a second for each of 100 answers.
 func TestRefusedPaysForItsRoom(t *testing.T) {
 	const estimated = 100 + 100*2*1000
 	for _, c := range []struct {
@@ -142,7 +143,8 @@ func TestRefusedPaysForItsRoom(t *testing.T) {
 		{"400", 10 * time.Millisecond, estimated / 100},
 		{"503", 100 * time.Millisecond, estimated / 10},
 		{"422", time.Second, estimated},
-		{"400", time.Hour, estimated},
+		{"503", 10 * time.Second, estimated},
+		{"400", time.Minute, 100 + 2*100*50*60},
 	} {
 		inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(conv *conversation) {
 			conv.say(chat("x-gateway-model-name", "m"))

@@ -15,7 +15,7 @@
 //
 //	usage known, answer whole       cost = weights · usage                                   ByUsage
 //	reached no engine               cost = 1                                                 ByNothing
-//	refused by the engine           cost = max(1, estimate · min(1, time held / 1 s))        ByRoom
+//	refused by the engine           cost = Estimator.Refused: estimate, bytes and time       ByRoom
 //	any other end without usage     cost = Estimator.Unfinished: estimate, bytes and time    ByTime
 //
 // Usage that Envoy tells goes before usage that Weir has read itself. A report of an answer that broke off is no usage, but

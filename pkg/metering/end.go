@@ -45,7 +45,9 @@ func (m *Meter) End(c *Charge, e *End, now time.Time) (estimate.Cost, Basis) {
 	case e.Unsent:
 		return 1, ByNothing
 	case refused(e.Status):
-		return heldFor(c.estimated.Cost, e.Produced), ByRoom
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.estimator.Refused(&c.request, c.estimated, e.Produced), ByRoom
 	}
 	c.AtLeast(e.Tokens)
 	c.estimated.Output = max(c.estimated.Output, c.streamed)
@@ -59,12 +61,6 @@ func (m *Meter) End(c *Charge, e *End, now time.Time) (estimate.Cost, Basis) {
 	return cost, ByTime
 }
 
-// heldFor returns the cost of a request for which nothing was done, but which took its estimate of the stock until the
-// engine refused it: that part of the estimate which the time is of a second, at least 1 and at most the whole.
-func heldFor(estimated estimate.Cost, held time.Duration) estimate.Cost {
-	ms := min(max(held.Milliseconds(), 0), 1000)
-	return max(1, estimate.Cost(int64(estimated)*ms/1000)) // below 2^30 · 2^10
-}
-
-// refused reports whether a response without usage says that the engine did not begin to work.
+// refused reports whether a response without usage says that the engine did not do what it was asked for. That does not say
+// that it did nothing: some check an answer when it is complete.
 func refused(status int) bool { return status/100 == 4 || status == 503 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -385,6 +386,60 @@ requestQueueController: { watermarkPerBackend: 4, lowerBoundPerBackend: 4, upper
 		c.attack(400, func(int) ask { return attacker })
 		c.wantNoGain()
 	})
+}
+
+// An engine may make the whole answer, and then refuse it because it is not what was asked for. A tenant that has taught short
+// answers before gains nothing by that: the refusal is charged by its time.
+func TestRefusedAfterTheWorkDoesNotPay(t *testing.T) {
+	const speed = 4000 // tokens a second
+	slots := make(chan struct{}, 4)
+	var had [2]atomic.Int64 // by the honest one and the attacker
+	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, _ := strconv.Atoi(r.Header.Get("x-output"))
+		slots <- struct{}{}
+		time.Sleep(time.Duration(n) * time.Second / speed)
+		<-slots
+		w.Header().Set("content-type", "application/json")
+		if r.Header.Get("x-refuse") != "" {
+			had[1].Add(int64(plainIn + 2*n))
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		had[0].Add(int64(plainIn + 2*n))
+		fmt.Fprintf(w, `{"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}`, plainIn, n, plainIn+n)
+	})
+	s := before(t, server, setup{envoys: []string{"usage"}, config: vtcFromEnvoy + "tokens: { output: { coldRate: 4000 } }\n"})
+	request := func(tenant string, n int, more ...string) ask {
+		a := by(tenant, completion(plainIn, n))
+		a.header = append(append(a.header, "x-output", strconv.Itoa(n)), more...)
+		return a
+	}
+	for range 60 {
+		wantServed(t, "a short answer", s.send(request("attacker", 1)))
+	}
+	var over atomic.Bool
+	var workers sync.WaitGroup
+	for range 12 {
+		for _, a := range []ask{request("honest", 200), request("attacker", 800, "x-refuse", "1")} {
+			workers.Go(func() {
+				for !over.Load() {
+					s.send(a)
+				}
+			})
+		}
+	}
+	time.Sleep(time.Second)
+	honest, attacker := had[0].Load(), had[1].Load()
+	time.Sleep(8 * time.Second)
+	honest, attacker = had[0].Load()-honest, had[1].Load()-attacker
+	over.Store(true)
+	workers.Wait()
+	s.epp.settled()
+	ratio := float64(attacker) / float64(honest)
+	t.Logf("the attacker has %d, the honest one %d: ratio %.3f", attacker, honest, ratio)
+	if ratio > 1.2 { // vtc may be behind by the requests in flight, and so little is measured
+		t.Errorf("the ratio is %.3f, want at most 1.2", ratio)
+	}
 }
 
 // mostlyPadding is a completion of 200 tokens in 40 KB, of which most is no prompt.
