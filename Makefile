@@ -11,7 +11,7 @@ CORE          := ./pkg/dispatch ./pkg/estimate ./pkg/fairqueue ./pkg/invalid ./p
 # Those with goroutines that are not built upon the clients of Kubernetes: the race detector has every dependency
 # compiled anew, and these clients take longest (ADR 0108).
 RACE          := ./pkg/flowcontrol ./pkg/metering ./pkg/extproc/... ./pkg/recording ./pkg/datastore ./internal/child ./internal/envoyrun \
-                 ./internal/envoystream ./internal/graph ./internal/memnet ./internal/modelsim/... ./internal/scene
+                 ./internal/envoystream ./internal/memnet ./internal/modelsim/... ./internal/scene
 GOLANGCI_V    := v2.15.0
 GOLANGCI      := $(CACHE)/bin/golangci-lint-$(GOLANGCI_V)
 VERSION       := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -65,7 +65,7 @@ race-cluster: envoy test-kube-assets ## unit tests of all others but the core un
 
 .PHONY: unit
 unit: envoy ## all other unit tests: of the core with its decisions explored, of the programs, and the recordings whole
-	ENVOY=$$(hack/envoy.sh) $(GO) test -short -vet=off -timeout 30m ./pkg/recording \
+	ENVOY=$$(hack/envoy.sh) $(GO) test -short -vet=off -p 4 -timeout 30m ./pkg/recording \
 		$$($(GO) list ./... | grep -v -e /test/ -e /internal/kubeenv$$ | grep -vxF "$$($(GO) list $(RACE))")
 
 .PHONY: explore
