@@ -354,7 +354,9 @@ func TestUnderstatedLimitsDoNotPay(t *testing.T) {
 // A client gains nothing by prompts that Weir cannot measure, nor by having taught it that many bytes of a body are no
 // prompt, if the answers report no usage either: such prompts are charged by what they may be.
 func TestUnmeasuredPromptsDoNotPay(t *testing.T) {
+	t.Parallel()
 	t.Run("images", func(t *testing.T) {
+		t.Parallel()
 		c := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, modelsim.Fixed(4, 20*time.Millisecond),
 			by("honest", lasting(2000, 10)))
 		image := from("attacker")
@@ -364,6 +366,7 @@ func TestUnmeasuredPromptsDoNotPay(t *testing.T) {
 		c.wantNoGain()
 	})
 	t.Run("what a tool was called with", func(t *testing.T) {
+		t.Parallel()
 		c := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, modelsim.Fixed(4, 20*time.Millisecond),
 			by("honest", lasting(2000, 10)))
 		called := from("attacker")
@@ -374,6 +377,7 @@ func TestUnmeasuredPromptsDoNotPay(t *testing.T) {
 		c.wantNoGain()
 	})
 	t.Run("padding before, bodies unread", func(t *testing.T) {
+		t.Parallel()
 		honest, attacker := by("honest", lasting(2000, 10)), by("attacker", mostlyPadding())
 		honest.header = append(honest.header, "authorization", "Bearer "+keyOfTeamB)
 		attacker.header = append(attacker.header, "authorization", "Bearer "+keyOfTeamA)
@@ -391,6 +395,7 @@ requestQueueController: { watermarkPerBackend: 4, lowerBoundPerBackend: 4, upper
 // An engine may make the whole answer, and then refuse it because it is not what was asked for. A tenant that has taught short
 // answers before gains nothing by that: the refusal is charged by its time.
 func TestRefusedAfterTheWorkDoesNotPay(t *testing.T) {
+	t.Parallel()
 	const speed = 4000 // tokens a second
 	slots := make(chan struct{}, 4)
 	var had [2]atomic.Int64 // by the honest one and the attacker
@@ -449,6 +454,7 @@ func mostlyPadding() string {
 
 // A tenant's cap in tokens holds after padding has taught that most bytes of its bodies are no prompt.
 func TestPaddingDoesNotLiftCaps(t *testing.T) {
+	t.Parallel()
 	s := start(t, setup{envoys: []string{"api-keys"}, models: []modelsim.Config{modelsim.Fixed(64, 200*time.Millisecond)}, config: `
 profile: recommended
 requestQueueController: { watermarkPerBackend: 64, lowerBoundPerBackend: 64, upperBoundPerBackend: 64, maxTokensInFlightPerFlow: 4000 }
