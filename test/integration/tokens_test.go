@@ -277,7 +277,7 @@ func TestLeavingEarlyDoesNotPay(t *testing.T) {
 	}
 	has("the rate is learned", 4*(10+2*tokens))
 	h, a := attained["honest"].Load(), attained["attacker"].Load()
-	has("enough is measured", h+80*(10+2*tokens))
+	has("enough is measured", h+40*(10+2*tokens))
 	h, a = attained["honest"].Load()-h, attained["attacker"].Load()-a
 	if ratio := float64(a) / float64(h); ratio > 1.05 {
 		t.Errorf("the attacker has %d, the honest one %d: ratio %.3f, want at most 1.05", a, h, ratio)
