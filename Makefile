@@ -105,7 +105,7 @@ facts: envoy ## what Weir expects of Envoy, on a real one, without Weir; the shi
 
 .PHONY: integration
 integration: envoy openai ## black box on the wire: real Envoy, real binary, real clients
-	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -vet=off -timeout 30m -parallel 16 ./test/integration
+	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -vet=off -timeout 30m -parallel 12 ./test/integration
 
 .PHONY: every-byte
 every-byte: envoy ## five times as many odd answers as in make integration, byte by byte
