@@ -3,6 +3,7 @@ package request
 import (
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -80,6 +81,16 @@ func promptOnly(known, requestPath string) bool {
 	default:
 		return false
 	}
+}
+
+// filePaths are the ends of the paths whose requests are forms with files.
+var filePaths = []string{"/v1/audio/transcriptions", "/v1/audio/translations", "/v1/images/edits", "/v1/images/variations"}
+
+// takesFiles reports whether the requests at a path, as it was sent, are forms with files. Elsewhere an engine may take the
+// body for JSON whatever the content type is.
+func takesFiles(requestPath string) bool {
+	sent, _, _ := strings.Cut(requestPath, "?")
+	return !strings.ContainsAny(sent, "%;#") && slices.ContainsFunc(filePaths, func(known string) bool { return strings.HasSuffix(sent, known) })
 }
 
 // ErrorShape returns the API whose errors the client understands, by the path alone.

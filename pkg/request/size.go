@@ -15,7 +15,8 @@ func (q *Request) readSize(h *Headers) {
 	*s = estimate.Request{
 		Tokens: estimate.Unknown, Text: estimate.Unknown, Length: estimate.Unknown, Answers: 1, MaxOutput: estimate.Unknown,
 	}
-	if q.ContentLength >= 0 && !body.IsForm(q.contentType) { // files are no text
+	files := body.IsForm(q.contentType) && takesFiles(h.values[slotPath]) // they are no text
+	if q.ContentLength >= 0 && !files {
 		s.Length = q.ContentLength
 	}
 	if e := q.envoyRead; e != nil {

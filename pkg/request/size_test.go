@@ -54,6 +54,11 @@ func TestSize(t *testing.T) {
 		{"Envoy's, without output", "/v1/embeddings", `{"input":"hi"}`, nil, envoy, size(200, 2, unknown, 1, 0), false},
 		{"Envoy's, without a limit", "/v1/completions", `{"prompt":"hi","max_tokens":9}`, nil, &EnvoyRead{Input: 3, Most: unknown}, size(3, 2, unknown, 1, 9), false},
 		{"a form's files are no text", "/v1/audio/transcriptions", "", headers("content-type", "multipart/form-data", "content-length", "99"), nil, size(unknown, unknown, unknown, 1, unknown), false},
+		{"of a query", "/v1/audio/translations?a=b", "", headers("content-type", "multipart/form-data", "content-length", "99"), nil, size(unknown, unknown, unknown, 1, unknown), false},
+		{"images", "/v1/images/edits", "", headers("content-type", "multipart/form-data", "content-length", "99"), nil, size(unknown, unknown, unknown, 1, unknown), false},
+		{"what claims to be a form, where none is taken", "/v1/completions", "", headers("content-type", "multipart/form-data", "content-length", "99"), nil, size(unknown, unknown, 99, 1, unknown), false},
+		{"or is none", "/v1/audio/transcriptions", "", headers("content-type", "application/json", "content-length", "99"), nil, size(unknown, unknown, 99, 1, unknown), false},
+		{"at a path that others cut off elsewhere", "/v1/completions%3f/v1/audio/transcriptions", "", headers("content-type", "multipart/form-data", "content-length", "99"), nil, size(unknown, unknown, 99, 1, unknown), false},
 	} {
 		s := sent{cfg: DefaultConfig(), mode: FullDuplex, body: test.body, envoyRead: test.envoyRead, end: test.body == ""}
 		s.cfg.TrustedHeaders.InputTokens = "x-input"

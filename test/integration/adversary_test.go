@@ -392,6 +392,18 @@ requestQueueController: { watermarkPerBackend: 4, lowerBoundPerBackend: 4, upper
 	})
 }
 
+// A body counts by its length, also if it claims to be a form, which some engines read as JSON all the same.
+func TestFalseFormsDoNotPay(t *testing.T) {
+	honest, attacker := by("honest", lasting(2000, 10)), by("attacker", strings.TrimSuffix(lasting(8000, 10), "}")+`,"stream":true}`)
+	honest.header = append(honest.header, "authorization", "Bearer "+keyOfTeamB)
+	attacker.header = append(attacker.header, "authorization", "Bearer "+keyOfTeamA, "content-type", "multipart/form-data; boundary=x")
+	c := compete(t, setup{envoys: []string{"api-keys"}, config: `profile: recommended
+requestQueueController: { watermarkPerBackend: 4, lowerBoundPerBackend: 4, upperBoundPerBackend: 4 }
+`, strange: true}, modelsim.Fixed(4, 20*time.Millisecond), honest)
+	c.attack(150, func(int) ask { return attacker })
+	c.wantNoGain()
+}
+
 // An engine may make the whole answer, and then refuse it because it is not what was asked for. A tenant that has taught short
 // answers before gains nothing by that: the refusal is charged by its time.
 func TestRefusedAfterTheWorkDoesNotPay(t *testing.T) {
