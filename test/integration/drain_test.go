@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"syscall"
@@ -135,10 +136,12 @@ func TestDrainUnderLoad(t *testing.T) {
 				all.unclean = append(all.unclean, one.unclean...)
 			}
 			t.Logf("%d served, %d told to come back", all.served, all.rejected)
+			gone := s.epp.logTime(t, "drained:") // the listener is closed from then on
 			for _, got := range all.unclean {
 				// With bodies in FULL_DUPLEX Envoy cannot continue without Weir once it is gone.
-				if envoy == "recommended" || got.status != 503 || got.err != nil {
-					t.Errorf("got %d %q %v %s", got.status, got.reason(), got.err, got.body)
+				if envoy == "recommended" || got.status != 503 || got.err != nil || got.at.Before(gone) {
+					t.Errorf("%v after the listener closed: got %d %q %v %s", got.at.Sub(gone), got.status, got.reason(),
+						got.err, got.body)
 				}
 			}
 			if told := strings.Count(s.epp.log.String(), `"outcome":"draining"`); told != all.rejected {
@@ -151,7 +154,30 @@ func TestDrainUnderLoad(t *testing.T) {
 // drained is what one worker saw of a stopping Weir.
 type drained struct {
 	served, rejected int
-	unclean          []answer
+	unclean          []timedAnswer
+}
+
+// timedAnswer is an answer and when it had come.
+type timedAnswer struct {
+	answer
+	at time.Time
+}
+
+// logTime returns the time of the first line of epp's log that has the text.
+func (e *epp) logTime(t *testing.T, text string) time.Time {
+	t.Helper()
+	for line := range strings.Lines(e.log.String()) {
+		if !strings.Contains(line, text) {
+			continue
+		}
+		var entry struct{ Time time.Time }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		return entry.Time
+	}
+	t.Fatalf("no line of epp's log has %q", text)
+	return time.Time{}
 }
 
 // loadUntilTheEnd sends one request after another until epp has ended.
@@ -163,10 +189,8 @@ func (s *scene) loadUntilTheEnd(body string) (seen drained) {
 			seen.served++
 		case got.err == nil && got.status == 503 && got.reason() == "draining" && got.header.Get("retry-after") != "":
 			seen.rejected++
-		case strings.Contains(s.epp.log.String(), "drained:") && got.status == 503:
-			seen.unclean = append(seen.unclean, got) // the listener is closed
 		default:
-			s.t.Errorf("while Weir is there: got %d %q %v %s", got.status, got.reason(), got.err, got.body)
+			seen.unclean = append(seen.unclean, timedAnswer{got, time.Now()})
 		}
 		select {
 		case <-s.epp.Done():
