@@ -25,6 +25,8 @@ type Stats struct {
 	KVUsage         float64 // 0 to 1
 	MaxKVTokens     int     // the most tokens that were in the KV cache at once, in whole blocks
 	GeneratedTokens uint64
+	PromptTokens    uint64 // of the sequences that have run, and of these
+	CachedTokens    uint64 // those that the KV cache had
 	Preemptions     uint64
 }
 
@@ -47,7 +49,7 @@ func (h *Handler) Stats() Stats {
 	s.Running, s.Waiting = load.Running, load.Waiting
 	s.MaxRunning, s.MaxLoad = maxRunning, maxLoad
 	s.KVUsage, s.GeneratedTokens, s.Preemptions = load.KVUsage, load.GeneratedTokens, load.Preemptions
-	s.MaxKVTokens = load.MaxKVTokens
+	s.MaxKVTokens, s.PromptTokens, s.CachedTokens = load.MaxKVTokens, load.PromptTokens, load.CachedTokens
 	return s
 }
 
@@ -141,6 +143,12 @@ func (h *Handler) exposition() []byte {
 		"KV-cache usage. 1 means 100 percent usage.", labels, s.KVUsage)
 	metric("vllm:cache_config_info", "gauge",
 		"Information of the LLMEngine CacheConfig.", labels+h.cacheLabels(), 1)
+	metric("vllm:prefix_cache_queries_total", "counter",
+		"Prefix cache queries, in terms of number of queried tokens.", labels, float64(s.PromptTokens))
+	metric("vllm:prefix_cache_hits_total", "counter",
+		"Prefix cache hits, in terms of number of cached tokens.", labels, float64(s.CachedTokens))
+	metric("vllm:prompt_tokens_total", "counter",
+		"Number of prefill tokens processed.", labels, float64(s.PromptTokens))
 	metric("vllm:generation_tokens_total", "counter",
 		"Number of generation tokens processed.", labels, float64(s.GeneratedTokens))
 	metric("vllm:num_preemptions_total", "counter",

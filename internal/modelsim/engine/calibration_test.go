@@ -35,3 +35,27 @@ func TestCalibration(t *testing.T) {
 		}
 	}
 }
+
+// TestReference compares the engine of the routing figures with its own description.
+func TestReference(t *testing.T) {
+	cfg := Reference()
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	const output = 100
+	took := func(inFlight, prompt int) time.Duration {
+		return closedLoop(t, cfg, Job{Prompt: prompt, Output: output}, inFlight, 0, time.Hour).p50
+	}
+	decode := func(sequences int) time.Duration {
+		return output * (12*time.Millisecond + time.Duration(sequences)*60*time.Microsecond)
+	}
+	for _, inFlight := range []int{1, 16, 64} {
+		if got, want := took(inFlight, 1), decode(inFlight); got < want || got > want+want/50 {
+			t.Errorf("%d in flight: an answer takes %v, want %v", inFlight, got, want)
+		}
+	}
+	// A long prompt beside nobody: its own time, and those of its three parts' steps.
+	if got, want := took(1, 20_000), 20_000*time.Second/15_928+2*12*time.Millisecond+decode(1); (got - want).Abs() > want/100 {
+		t.Errorf("a prompt of 20,000 tokens takes %v, want %v", got, want)
+	}
+}

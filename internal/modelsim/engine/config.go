@@ -62,6 +62,23 @@ func TinyVLLM() Config {
 	}
 }
 
+// Reference returns the engine of the figures about routing: 15,928 tokens of prompts per second; a decode step of 12 ms
+// and 60 µs for each running sequence; 64 slots; prompts computed in parts of 8,192 tokens; room for 600,000 tokens.
+func Reference() Config {
+	return Config{
+		Slots: 64,
+		Step: StepTime{
+			Base:        12 * time.Millisecond,
+			PerSequence: 60 * time.Microsecond,
+			PerToken:    time.Second / 15_928,
+		},
+		TokenBudget: 8192,
+		BlockSize:   16,
+		Blocks:      600_000 / 16,
+		Seed:        1,
+	}
+}
+
 // Validate reports every field that is out of range.
 func (c Config) Validate() error {
 	var errs []error

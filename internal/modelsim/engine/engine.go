@@ -14,8 +14,13 @@ type ID uint64
 type Job struct {
 	// Prompt and Output are token counts, each at least 1.
 	Prompt, Output int
-	// Streamed asks for an event for each token rather than one at the end.
-	Streamed bool
+	// Blocks are the hashes of the prompt's blocks of Config.BlockSize tokens, in order; further ones than the prompt has
+	// full blocks do not count. Jobs with equal hashes from the first on have equal prompts up to there, and share what is
+	// computed for them. It may be nil, and must not change while the job is in the engine. Only with Config.Step.
+	Blocks []uint64
+	// Streamed asks for an event for each token rather than one at the end. First asks for one for the first token, with
+	// Config.Step.
+	Streamed, First bool
 }
 
 // End is whether and how a sequence ended.
@@ -33,6 +38,7 @@ type Event struct {
 	ID     ID
 	At     time.Time // when it happened, never after the now of the call that returned it
 	Tokens int       // produced so far
+	Cached int       // tokens of the prompt that were in the cache when its sequence first joined the batch
 	End    End
 }
 
@@ -42,6 +48,9 @@ type Load struct {
 	KVUsage          float64 // 0 to 1
 	MaxKVTokens      int     // the most that its blocks in use have held so far; in fixed time they may exceed the cache
 	GeneratedTokens  uint64  // since the start, of all sequences
+	PromptTokens     uint64  // since the start, of all sequences that have run: what was asked of the cache
+	CachedTokens     uint64  // of these, those that the cache had
+	EvictedBlocks    uint64  // since the start: blocks whose content was given up
 	Preemptions      uint64  // since the start
 }
 
@@ -54,8 +63,12 @@ type sequence struct {
 	blocks   int // KV blocks held
 
 	// Calibrated time.
-	computed  int // tokens whose KV entries exist
-	scheduled int // tokens that the step in progress computes
+	ran       bool    // it has been in the batch
+	cached    int     // tokens that the cache had when it first joined the batch
+	shared    []int32 // of the blocks held, those that others can find, in their order in the prompt
+	published int     // number of blocks of the prompt that are shared, or that another one shares
+	computed  int     // tokens whose KV entries exist
+	scheduled int     // tokens that the step in progress computes
 
 	// Fixed time.
 	started time.Time
@@ -71,6 +84,8 @@ type timing interface {
 	next() (time.Time, bool)
 	// step does what happens at now, the time that next returned; it does not fill.
 	step(now time.Time)
+	// sync brings up to date what has happened by now without an event.
+	sync(now time.Time)
 	// forget drops a sequence that has just left the running ones.
 	forget(s *sequence)
 }
@@ -95,7 +110,7 @@ type Engine struct {
 	aborts  []pendingAbort
 	cache   kvCache
 
-	generated, preemptions uint64
+	generated, prompted, cached, preemptions uint64
 
 	events []Event
 }
@@ -109,7 +124,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg:   cfg,
 		rng:   rand.New(rand.NewPCG(cfg.Seed, 0x77656972)),
 		live:  make(map[ID]*sequence),
-		cache: kvCache{blockSize: cfg.BlockSize, total: cfg.Blocks},
+		cache: newKVCache(cfg.BlockSize, cfg.Blocks),
 	}
 	if cfg.fixed() {
 		e.time = &fixedTime{engine: e}
@@ -174,6 +189,9 @@ func (e *Engine) Load() Load {
 		KVUsage:         e.cache.usage(),
 		MaxKVTokens:     e.cache.peak * e.cache.blockSize,
 		GeneratedTokens: e.generated,
+		PromptTokens:    e.prompted,
+		CachedTokens:    e.cached,
+		EvictedBlocks:   e.cache.evictions,
 		Preemptions:     e.preemptions,
 	}
 }
@@ -191,6 +209,7 @@ func (e *Engine) advance(now time.Time) {
 		if len(e.aborts) > 0 && !e.aborts[0].at.After(at) {
 			id := e.aborts[0].id
 			e.aborts = e.aborts[1:]
+			e.time.sync(at.Add(-1)) // the step that ends now ends without it
 			if s, ok := e.live[id]; ok {
 				e.leave(s, at, Aborted)
 			}
@@ -199,6 +218,7 @@ func (e *Engine) advance(now time.Time) {
 		}
 		e.time.fill(at)
 	}
+	e.time.sync(now)
 	e.now = now
 }
 
@@ -207,6 +227,11 @@ func (e *Engine) join(s *sequence) {
 	e.waiting = remove(e.waiting, s)
 	e.running = append(e.running, s)
 	s.running = true
+	if !s.ran {
+		s.ran = true
+		e.prompted += uint64(s.Prompt)
+		e.cached += uint64(s.cached)
+	}
 }
 
 // produce reports one more token, and the end after the last.
@@ -216,8 +241,8 @@ func (e *Engine) produce(s *sequence, at time.Time, tokens int) {
 	switch {
 	case s.produced >= s.Output:
 		e.leave(s, at, Finished)
-	case s.Streamed:
-		e.events = append(e.events, Event{ID: s.id, At: at, Tokens: s.produced})
+	case s.Streamed, s.First && s.produced == 1:
+		e.events = append(e.events, Event{ID: s.id, At: at, Tokens: s.produced, Cached: s.cached})
 	}
 }
 
@@ -232,7 +257,7 @@ func (e *Engine) leave(s *sequence, at time.Time, end End) {
 		e.waiting = remove(e.waiting, s)
 	}
 	e.cache.free(s)
-	e.events = append(e.events, Event{ID: s.id, At: at, Tokens: s.produced, End: end})
+	e.events = append(e.events, Event{ID: s.id, At: at, Tokens: s.produced, Cached: s.cached, End: end})
 }
 
 // freeSlot reports whether one more sequence may run.

@@ -45,6 +45,8 @@ func (t *fixedTime) step(now time.Time) {
 	}
 }
 
+func (t *fixedTime) sync(time.Time) {}
+
 func (t *fixedTime) forget(s *sequence) { heap.Remove(&t.dues, slices.Index(t.dues, s)) }
 
 // dueAfter returns when the next token is due after the given number of tokens: the k-th of n at k/n of the service

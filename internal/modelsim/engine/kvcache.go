@@ -1,13 +1,88 @@
 package engine
 
-// kvCache counts the blocks of the KV cache. A sequence holds the blocks of its computed tokens, rounded up.
+import "slices"
+
+// kvCache is the memory of the engine, in blocks of tokens. A block is held by one sequence or shared by several, is kept
+// for its content while none holds it, or is free. A full block of a prompt with a known hash can be found again: it is
+// shared with, and later reused by, the sequences whose prompts begin with the same blocks. Blocks that nobody holds are
+// evicted when their room is needed, the one that was released longest ago first; of one sequence, the deepest first, so
+// that what is left is the beginning of its prompt.
 type kvCache struct {
 	blockSize, total int
-	used, peak       int
+	used, peak       int // blocks that are held; a shared one counts once
+
+	known     []block // [0] is the end of the list of kept blocks: its newer is the oldest, its older the newest
+	vacant    []int32 // indexes in known that are free
+	byHash    map[uint64]int32
+	kept      int // number of known blocks that nobody holds
+	evictions uint64
+
+	found []int32 // of the last find
+}
+
+// block is a block whose content is known.
+type block struct {
+	hash         uint64
+	holders      int32
+	older, newer int32 // its neighbours among those that are kept
+}
+
+func newKVCache(blockSize, total int) kvCache {
+	return kvCache{blockSize: blockSize, total: total, known: make([]block, 1), byHash: map[uint64]int32{}}
 }
 
 // blocksFor returns how many blocks the tokens need.
 func blocksFor(tokens, blockSize int) int { return (tokens + blockSize - 1) / blockSize }
+
+// admit makes a sequence that holds nothing hold the cached blocks at the beginning of its prompt, and blocks for as many
+// of its other tokens as may be computed in the next step, at most budget. At least one token is always computed. It
+// returns the number of the latter; ok is false if there was no room, and then nothing changes.
+func (k *kvCache) admit(s *sequence, budget int) (scheduled int, ok bool) {
+	if k.total == 0 {
+		return min(s.missing(), budget), true
+	}
+	idle := k.find(s)
+	cached := len(k.found) * k.blockSize
+	scheduled = min(s.Prompt+s.produced-cached, budget)
+	more := blocksFor(cached+scheduled, k.blockSize) - len(k.found)
+	if k.used+idle+more > k.total {
+		return 0, false
+	}
+	for _, id := range k.found {
+		if k.known[id].holders == 0 {
+			k.unlink(id)
+			k.used++
+		}
+		k.known[id].holders++
+	}
+	s.shared = append(s.shared[:0], k.found...)
+	s.blocks, s.published, s.computed = len(k.found), len(k.found), cached
+	if !s.ran {
+		s.cached = cached
+	}
+	k.take(more)
+	s.blocks += more
+	k.publish(s, cached+scheduled)
+	return scheduled, true
+}
+
+// find sets found to the cached blocks at the beginning of the sequence's prompt, and returns how many of them nobody
+// holds.
+func (k *kvCache) find(s *sequence) (idle int) {
+	k.found = k.found[:0]
+	most := min((s.Prompt+s.produced-1)/k.blockSize, s.Prompt/k.blockSize, len(s.Blocks))
+	for _, hash := range s.Blocks[:most] {
+		id, ok := k.byHash[hash]
+		if !ok {
+			break
+		}
+		if k.known[id].holders == 0 {
+			idle++
+		}
+		k.found = append(k.found, id)
+	}
+	return idle
+}
 
 // grow makes the sequence hold blocks for the given number of tokens. It reports whether there was room; if not,
 // nothing changes.
@@ -21,6 +96,21 @@ func (k *kvCache) grow(s *sequence, tokens int) bool {
 	}
 	k.take(more)
 	s.blocks += more
+	k.publish(s, tokens)
+	return true
+}
+
+// fits reports whether every sequence of the batch could hold the blocks of so many tokens more than are computed.
+func (k *kvCache) fits(batch []*sequence, more int) bool {
+	if k.total == 0 {
+		return true
+	}
+	free := k.total - k.used
+	for _, s := range batch {
+		if free -= max(blocksFor(s.computed+more, k.blockSize)-s.blocks, 0); free < 0 {
+			return false
+		}
+	}
 	return true
 }
 
@@ -33,15 +123,67 @@ func (k *kvCache) hold(s *sequence, tokens int) {
 	k.take(s.blocks)
 }
 
+// take marks free blocks as held, and evicts others for them.
 func (k *kvCache) take(blocks int) {
 	k.used += blocks
 	k.peak = max(k.peak, k.used)
+	for k.kept > 0 && k.used+k.kept > k.total {
+		id := k.known[0].newer
+		k.unlink(id)
+		delete(k.byHash, k.known[id].hash)
+		k.vacant = append(k.vacant, id)
+		k.evictions++
+	}
 }
 
-// free returns all of the sequence's blocks.
+// publish lets others find the blocks of the sequence's prompt that lie within its first tokens. Of two sequences that
+// computed the same block at the same time the second keeps its own to itself.
+func (k *kvCache) publish(s *sequence, tokens int) {
+	full := min(min(tokens, s.Prompt)/k.blockSize, len(s.Blocks))
+	for ; s.published < full; s.published++ {
+		hash := s.Blocks[s.published]
+		if _, taken := k.byHash[hash]; taken {
+			continue
+		}
+		id := int32(len(k.known))
+		if n := len(k.vacant); n > 0 {
+			id = k.vacant[n-1]
+			k.vacant = k.vacant[:n-1]
+		} else {
+			k.known = append(k.known, block{})
+		}
+		k.known[id] = block{hash: hash, holders: 1}
+		k.byHash[hash] = id
+		s.shared = append(s.shared, id)
+	}
+}
+
+// free releases all of the sequence's blocks.
 func (k *kvCache) free(s *sequence) {
-	k.used -= s.blocks
-	s.blocks = 0
+	k.used -= s.blocks - len(s.shared)
+	for _, id := range slices.Backward(s.shared) {
+		b := &k.known[id]
+		if b.holders--; b.holders == 0 {
+			k.used--
+			k.link(id)
+		}
+	}
+	s.blocks, s.published, s.shared = 0, 0, s.shared[:0]
+}
+
+// link makes a block the newest of those that are kept.
+func (k *kvCache) link(id int32) {
+	last := k.known[0].older
+	k.known[id].older, k.known[id].newer = last, 0
+	k.known[last].newer, k.known[0].older = id, id
+	k.kept++
+}
+
+// unlink takes a block out of those that are kept.
+func (k *kvCache) unlink(id int32) {
+	b := k.known[id]
+	k.known[b.older].newer, k.known[b.newer].older = b.newer, b.older
+	k.kept--
 }
 
 // usage returns the used fraction, 0 to 1.

@@ -31,7 +31,7 @@ func TestPurity(t *testing.T) {
 		}
 		for _, imported := range tree.Imports {
 			switch imported.Path.Value {
-			case `"container/heap"`, `"errors"`, `"fmt"`, `"math/rand/v2"`, `"slices"`, `"time"`:
+			case `"container/heap"`, `"errors"`, `"fmt"`, `"math"`, `"math/rand/v2"`, `"slices"`, `"sort"`, `"time"`:
 			default:
 				t.Errorf("%s: import of %s", fset.Position(imported.Pos()), imported.Path.Value)
 			}

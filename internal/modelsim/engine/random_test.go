@@ -3,6 +3,8 @@ package engine
 import (
 	"math/rand/v2"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -65,7 +67,8 @@ func randomRun(t *testing.T, seed uint64) []Event {
 		now = now.Add(time.Duration(rng.IntN(40)) * ms)
 		switch rng.IntN(4) {
 		case 0, 1:
-			job := Job{Prompt: 1 + rng.IntN(20), Output: 1 + rng.IntN(10), Streamed: rng.IntN(2) == 0}
+			job := Job{Prompt: 1 + rng.IntN(20), Output: 1 + rng.IntN(10), Streamed: rng.IntN(2) == 0, First: rng.IntN(2) == 0}
+			job.Blocks = randomBlocks(rng)
 			next := e.lastID + 1
 			live[next] = 0
 			id, events := e.Submit(now, job)
@@ -89,4 +92,55 @@ func randomRun(t *testing.T, seed uint64) []Event {
 		t.Fatalf("seed %d: at rest %d live, load %+v", seed, len(live), e.Load())
 	}
 	return all
+}
+
+// randomBlocks returns the hashes of a prompt that begins as some others do.
+func randomBlocks(rng *rand.Rand) []uint64 {
+	var blocks []uint64
+	path := uint64(0)
+	for range rng.IntN(6) {
+		path = path*3 + 1 + rng.Uint64N(2)
+		blocks = append(blocks, path)
+	}
+	return blocks
+}
+
+// A run of equal steps comes to what its steps come to one by one: with an event for each token they are done singly.
+func TestRunsAreTheirSteps(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		cfg := Config{
+			Slots: rng.IntN(5), Step: StepTime{Base: 5 * ms, PerSequence: ms, PerToken: ms / 4},
+			TokenBudget: rng.IntN(2) * 8, BlockSize: 4, Blocks: rng.IntN(2) * 14, AbortDelay: time.Duration(rng.IntN(2)) * 7 * ms,
+		}
+		runs, single := newScript(t, cfg), newScript(t, cfg)
+		both := func(do func(s *script)) {
+			do(runs)
+			do(single)
+		}
+		for range 60 {
+			wait := time.Duration(rng.IntN(60)) * ms
+			both(func(s *script) { s.advance(wait) })
+			if rng.IntN(4) == 0 {
+				id := ID(1 + rng.IntN(20))
+				both(func(s *script) { s.abort(id) })
+				continue
+			}
+			job := Job{Prompt: 1 + rng.IntN(20), Output: 1 + rng.IntN(30), Blocks: randomBlocks(rng)}
+			runs.submit(job)
+			job.Streamed = true
+			single.submit(job)
+			if got, want := runs.e.Load(), single.e.Load(); got != want {
+				t.Fatalf("seed %d: load %+v, step by step %+v", seed, got, want)
+			}
+		}
+		both(func(s *script) { s.advance(time.Hour) })
+		single.events = slices.DeleteFunc(single.events, func(event string) bool { return strings.Contains(event, "has") })
+		if !slices.Equal(runs.events, single.events) {
+			t.Fatalf("seed %d: in runs\n%s\nstep by step\n%s", seed, strings.Join(runs.events, "\n"), strings.Join(single.events, "\n"))
+		}
+		if got, want := runs.e.Load(), single.e.Load(); got != want {
+			t.Fatalf("seed %d: load %+v at the end, step by step %+v", seed, got, want)
+		}
+	}
 }

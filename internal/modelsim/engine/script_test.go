@@ -84,8 +84,12 @@ func checkInvariants(t *testing.T, e *Engine) {
 		t.Fatalf("%d live, but nothing will ever happen", len(e.live))
 	}
 	blocks := 0
+	holders := map[int32]int32{}
 	for _, s := range e.live {
-		blocks += s.blocks
+		blocks += s.blocks - len(s.shared)
+		for _, id := range s.shared {
+			holders[id]++
+		}
 		if s.running == slices.Contains(e.waiting, s) {
 			t.Fatalf("sequence %d is in the wrong list", s.id)
 		}
@@ -93,10 +97,31 @@ func checkInvariants(t *testing.T, e *Engine) {
 			t.Fatalf("sequence %d waits and holds %d blocks", s.id, s.blocks)
 		}
 	}
-	if blocks != e.cache.used {
+	if blocks += len(holders); blocks != e.cache.used {
 		t.Fatalf("the sequences hold %d blocks, the cache says %d", blocks, e.cache.used)
 	}
+	checkKept(t, &e.cache, holders)
 	if !e.cfg.fixed() && e.cfg.Blocks > 0 && blocks > e.cfg.Blocks {
 		t.Fatalf("%d of %d blocks used", blocks, e.cfg.Blocks)
+	}
+}
+
+// checkKept checks that the cache keeps exactly the known blocks that nobody holds.
+func checkKept(t *testing.T, k *kvCache, holders map[int32]int32) {
+	t.Helper()
+	kept := map[int32]bool{}
+	for id := k.known[0].newer; id != 0; id = k.known[id].newer {
+		kept[id] = true
+	}
+	if len(kept) != k.kept || len(kept)+len(holders) != len(k.byHash) {
+		t.Fatalf("%d blocks are kept and %d held of %d known; the cache says %d kept", len(kept), len(holders), len(k.byHash), k.kept)
+	}
+	for hash, id := range k.byHash {
+		if b := k.known[id]; b.hash != hash || b.holders != holders[id] || kept[id] != (b.holders == 0) {
+			t.Fatalf("block %d of hash %d is %+v, held by %d, kept: %v", id, hash, b, holders[id], kept[id])
+		}
+	}
+	if k.total > 0 && k.kept > 0 && k.used+k.kept > k.total {
+		t.Fatalf("%d used and %d kept of %d blocks", k.used, k.kept, k.total)
 	}
 }

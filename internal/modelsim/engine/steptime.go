@@ -1,30 +1,41 @@
 package engine
 
 import (
+	"math"
 	"slices"
+	"sort"
 	"time"
 )
 
-// stepTime is calibrated time: continuous batching in steps.
+// stepTime is calibrated time: continuous batching in steps. Steps that differ in nothing but the tokens that exist are
+// one run, which takes no more work than a step: each sequence of the batch gains a token in each.
 type stepTime struct {
-	engine *Engine
-	batch  []*sequence // of the step in progress; nil where one was aborted
-	ends   time.Time   // of the step in progress, if any
-	active bool
+	engine  *Engine
+	batch   []*sequence   // of the step in progress; nil where one was aborted
+	started time.Time     // of the step in progress
+	length  time.Duration // of each step of the run
+	steps   int           // of the run that have not ended; 0: no step is in progress
+	blocked *sequence     // the head of the queue that could not join the batch; nil if nobody waited
 }
 
-func (t *stepTime) next() (time.Time, bool) { return t.ends, t.active }
+func (t *stepTime) next() (time.Time, bool) {
+	return t.started.Add(t.length * time.Duration(t.steps)), t.steps > 0
+}
 
-// fill starts a step, unless one is in progress or there is nothing to do.
+// fill starts a run, unless a step is in progress or there is nothing to do. If another one waits than at the start of
+// the run in progress, and may join the batch, the run ends with its present step.
 func (t *stepTime) fill(now time.Time) {
-	if t.active {
+	e := t.engine
+	if t.steps > 0 {
+		if len(e.waiting) > 0 && e.waiting[0] != t.blocked && e.freeSlot() {
+			t.steps = 1
+		}
 		return
 	}
-	e := t.engine
 	t.batch = t.batch[:0]
 	budget := e.cfg.TokenBudget
 	if budget == 0 {
-		budget = int(^uint(0) >> 1)
+		budget = math.MaxInt
 	}
 	tokens := 0
 	schedule := func(s *sequence, n int) {
@@ -53,8 +64,8 @@ func (t *stepTime) fill(now time.Time) {
 	// As in vLLM, no sequence joins in a step that had to preempt: it would take what was just freed.
 	for !preempted && len(e.waiting) > 0 && e.freeSlot() && budget > 0 {
 		s := e.waiting[0]
-		n := min(s.missing(), budget)
-		if !e.cache.grow(s, s.computed+n) {
+		n, ok := e.cache.admit(s, budget)
+		if !ok {
 			break
 		}
 		e.join(s)
@@ -63,15 +74,67 @@ func (t *stepTime) fill(now time.Time) {
 	if len(t.batch) == 0 {
 		return
 	}
+	t.blocked = nil
+	if len(e.waiting) > 0 {
+		t.blocked = e.waiting[0]
+	}
 	cost := e.cfg.Step
 	d := cost.Base + cost.PerSequence*time.Duration(len(t.batch)) + cost.PerToken*time.Duration(tokens-len(t.batch))
-	t.ends = now.Add(e.jittered(d))
-	t.active = true
+	t.started, t.length, t.steps = now, e.jittered(d), 1
+	if !preempted {
+		t.steps = t.equalSteps()
+	}
 }
 
-// step ends the step in progress: each sequence whose known tokens are all computed gains one.
+// equalSteps returns how many steps from now on are the same, if nobody arrives or is aborted: each computes the last
+// token of each sequence, none ends before the last step, and the cache suffices. Who waits now cannot join meanwhile,
+// since no slot and no block becomes free.
+func (t *stepTime) equalSteps() int {
+	e := t.engine
+	if e.cfg.Jitter != 0 {
+		return 1
+	}
+	steps := math.MaxInt
+	for _, s := range t.batch {
+		if s.Streamed || s.produced == 0 || s.missing() != 1 {
+			return 1
+		}
+		steps = min(steps, s.Output-s.produced)
+	}
+	if !e.cache.fits(t.batch, steps) {
+		steps = sort.Search(steps, func(n int) bool { return !e.cache.fits(t.batch, n) }) - 1
+	}
+	return max(1, steps)
+}
+
+// sync does what the steps of the run that have ended by now have done, but for the last step.
+func (t *stepTime) sync(now time.Time) {
+	if t.steps <= 1 || t.length <= 0 {
+		return
+	}
+	if n := min(int(now.Sub(t.started)/t.length), t.steps-1); n > 0 {
+		t.pass(n)
+		t.steps -= n
+		t.started = t.started.Add(t.length * time.Duration(n))
+	}
+}
+
+// pass ends steps of a run that are not its last, and begins the one after them.
+func (t *stepTime) pass(steps int) {
+	for _, s := range t.batch {
+		s.computed += steps
+		s.produced += steps
+		t.engine.cache.grow(s, s.computed+1) // there is room, by equalSteps
+	}
+	t.engine.generated += uint64(steps) * uint64(len(t.batch))
+}
+
+// step ends the run in progress: each sequence whose known tokens are all computed gains one.
 func (t *stepTime) step(now time.Time) {
-	t.active = false
+	if t.steps > 1 {
+		t.pass(t.steps - 1)
+	}
+	t.steps = 0
 	for i, s := range t.batch {
 		if s == nil {
 			continue
@@ -85,9 +148,11 @@ func (t *stepTime) step(now time.Time) {
 	}
 }
 
+// forget ends the run with its present step, from which the sequence is missing.
 func (t *stepTime) forget(s *sequence) {
 	if i := slices.Index(t.batch, s); i >= 0 {
 		t.batch[i] = nil
+		t.steps = min(t.steps, 1)
 	}
 }
 
