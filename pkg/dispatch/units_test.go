@@ -98,7 +98,7 @@ var rows = map[string]func(t *testing.T, l load) bool{
 		}
 		return refused == 3
 	},
-	"who is displaced when the queue is full: the flow with the most": func(t *testing.T, l load) bool {
+	"the flow to displace when the queue is full: the one with the most": func(t *testing.T, l load) bool {
 		x := unitsTest{newShared(t, 1, 1, func(c *Config) {
 			c.Queue.TotalCapacity, c.Queue.FlowCapacity, c.Queue.GuaranteedTop = 6, 6, false
 		})}
@@ -115,7 +115,7 @@ var rows = map[string]func(t *testing.T, l load) bool{
 		x.come(l.requests, 0, "a", l)
 		return x.waits(0, "b")
 	},
-	"the pool's bounds as sums, however much is at one backend": func(t *testing.T, l load) bool {
+	"the pool's bounds as sums over its backends": func(t *testing.T, l load) bool {
 		x := unitsTest{newShared(t, 3, 4, inUnits)}
 		for range 3 {
 			for _, w := range x.come(l.requests, 0, "a", l) {
@@ -133,7 +133,7 @@ var rows = map[string]func(t *testing.T, l load) bool{
 		}
 		return x.waits(0, "b", 0, 1)
 	},
-	"a backend's own bound, whoever may use it: `upperBoundTokensPerBackend`": func(t *testing.T, l load) bool {
+	"a backend's own bound, for all lanes: `upperBoundTokensPerBackend`": func(t *testing.T, l load) bool {
 		x := unitsTest{newShared(t, 3, 4, inUnits)}
 		for _, w := range x.come(l.requests, 0, "a", l) {
 			x.ServedElsewhere(x.clock, w.Lease(), 0)
@@ -165,7 +165,7 @@ var rows = map[string]func(t *testing.T, l load) bool{
 		}
 		return counted == 2
 	},
-	"how many promoted requests are in flight: `promotionBudget`": func(t *testing.T, l load) bool {
+	"promoted requests in flight: `promotionBudget`": func(t *testing.T, l load) bool {
 		x := unitsTest{newShared(t, 2, 8, twoTiers, inUnits, func(c *Config) {
 			perBackend(c, 8, 8)
 			c.Tiers[0] = TierConfig{ReservedFloor: 16} // so low ones go by promotion only
@@ -185,7 +185,7 @@ var rows = map[string]func(t *testing.T, l load) bool{
 		x.Advance(x.clock)
 		return last.Stage() == StageWaiting
 	},
-	"whether a victim's end makes enough room for a preemption": func(t *testing.T, l load) bool {
+	"the room that a victim must make for a preemption": func(t *testing.T, l load) bool {
 		x := unitsTest{newShared(t, 1, 4, twoTiers, inUnits)}
 		for _, w := range x.come(l.requests, 1, "a", load{1, l.cost, 1}) {
 			x.FirstByte(w.Lease())
@@ -202,7 +202,7 @@ var rows = map[string]func(t *testing.T, l load) bool{
 		}
 		return high.Stage() == StageWaiting
 	},
-	"which victim goes first, with `victimOrder: least-cost`": func(t *testing.T, l load) bool {
+	"the order of victims, with `victimOrder: least-cost`": func(t *testing.T, l load) bool {
 		x := unitsTest{newShared(t, 1, 4, twoTiers, func(c *Config) { perBackend(c, 2, 2); c.VictimOrder = LeastCostFirst })}
 		old, young := x.come(1, 1, "a", small)[0], x.come(1, 1, "b", load{1, l.cost, l.tokens})[0]
 		x.come(1, 0, "high", small)
@@ -214,7 +214,7 @@ var rows = map[string]func(t *testing.T, l load) bool{
 		}
 		return old.Outcome() == OutcomePreempted
 	},
-	"what other replicas have in flight": func(t *testing.T, l load) bool {
+	"the stock of other replicas": func(t *testing.T, l load) bool {
 		x := unitsTest{newShared(t, 1, 4, inUnits)}
 		x.others(stock.Foreign{ID: 0, Held: stock.Amount{Requests: l.requests, Tokens: l.tokens}})
 		return x.waits(0, "b")
@@ -247,11 +247,11 @@ func TestUnits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(page), "## What counts what\n")
+	_, section, _ := strings.Cut(string(page), "## Units\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	said := map[string]string{}
 	for line := range strings.Lines(section) {
-		if cells := strings.Split(line, " | "); len(cells) == 2 && cells[0] != "| what" {
+		if cells := strings.Split(line, " | "); len(cells) == 2 && cells[0] != "| limit" {
 			said[strings.TrimPrefix(cells[0], "| ")] = strings.TrimSuffix(strings.TrimSpace(cells[1]), " |")
 		}
 	}
