@@ -13,14 +13,9 @@ import (
 func (st *mainStream) answerHeadersEarly() error {
 	k := replyKey{phase: headersPhase, remove: st.request.Control}
 	if k.remove == 0 && len(st.request.Own) == 0 {
-		return st.send(emptyRequestHeaders)
+		return st.wire.Send(emptyRequestHeaders)
 	}
-	return st.send(st.cfg.reply(k, ownPart{remove: st.request.Own}))
-}
-
-// headersAnswered reports whether answerHeadersEarly has answered the request headers.
-func (st *mainStream) headersAnswered() bool {
-	return st.body.arrival != nil && st.modes.request != request.FullDuplex
+	return st.wire.Send(st.cfg.reply(k, ownPart{remove: st.request.Own}))
 }
 
 // answerRequest tells Envoy where a granted request goes. From then on the stream watches the response.
@@ -29,11 +24,9 @@ func (st *mainStream) answerRequest() error {
 	if err != nil {
 		return err
 	}
-	st.enter(next)
-	st.completion.Unsent = false
-	st.sent = time.Now()
-	st.lastAnswered = st.sent
-	if st.preempted != nil {
+	st.state.enter(next)
+	st.grant.sent = time.Now()
+	if st.grant.preempted != nil {
 		st.receiveInBackground()
 	}
 	return nil
@@ -41,9 +34,9 @@ func (st *mainStream) answerRequest() error {
 
 // sendDestination answers the headers, the body or both, whatever waits for an answer, and returns the next state.
 func (st *mainStream) sendDestination() (next state, err error) {
-	k := replyKey{destination: st.destination()}
+	k := replyKey{destination: st.grant.destination}
 	own := st.ownPart()
-	if st.headersAnswered() {
+	if st.body.arrival != nil && st.modes.request != request.FullDuplex { // answerHeadersEarly has answered the headers
 		k.phase = bodyPhase
 		edited := len(st.request.Edits) > 0
 		if edited {
@@ -52,7 +45,7 @@ func (st *mainStream) sendDestination() (next state, err error) {
 				own.setContentLength(len(own.body))
 			}
 		}
-		err = st.send(st.cfg.reply(k, own))
+		err = st.wire.Send(st.cfg.reply(k, own))
 		if edited {
 			st.body.drop()
 		}
@@ -73,14 +66,14 @@ func (st *mainStream) sendDestination() (next state, err error) {
 	if next == placedNoHeaders || !st.request.Bodyless && st.modes.canSkipBody() {
 		k.noBody, k.noHeaders, k.responseBody = true, next == placedNoHeaders, st.modes.response
 	}
-	return next, st.send(st.cfg.reply(k, own))
+	return next, st.wire.Send(st.cfg.reply(k, own))
 }
 
 // needsNoHeaders reports whether this stream can do without the response headers, which saves a message: the request can
 // never be preempted, its status comes through the gate, and nothing is read of its response's body, which the headers
 // explain. Only the answer to the request headers can override the mode.
 func (st *mainStream) needsNoHeaders() bool {
-	return st.link != nil && st.preempted == nil && st.server.presence.certain() && !st.wantsQueueState() && !st.readsUsage()
+	return st.link != nil && st.grant.preempted == nil && st.server.links.presence.certain() && !st.wantsQueueState() && !st.readsUsage()
 }
 
 // ownPart returns the part of the answer with what Envoy is to keep of the request in the namespace weir: its ID for the
@@ -110,29 +103,18 @@ func (st *mainStream) answerFullDuplex(k replyKey, own ownPart) error {
 			k.remove |= request.ContentLengthSlot
 		}
 	}
-	if err := st.send(st.cfg.reply(k, own)); err != nil {
+	if err := st.wire.Send(st.cfg.reply(k, own)); err != nil {
 		return err
 	}
 	if b.seen {
-		err := st.echoRequest(bytes, !b.trailers)
+		err := st.sendChunks(bytes, !b.trailers, codec.RequestChunk)
 		st.body.drop()
 		if err != nil {
 			return err
 		}
 	}
 	if b.trailers {
-		return st.send(emptyRequestTrailers)
+		return st.wire.Send(emptyRequestTrailers)
 	}
 	return nil
-}
-
-// echoRequest sends a part of the request body back.
-func (st *mainStream) echoRequest(b []byte, end bool) error {
-	for len(b) > maxChunk {
-		if err := st.send(codec.RequestChunk(b[:maxChunk], false)); err != nil {
-			return err
-		}
-		b = b[maxChunk:]
-	}
-	return st.send(codec.RequestChunk(b, end))
 }

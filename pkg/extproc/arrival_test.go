@@ -381,7 +381,7 @@ func TestBodiesAreChargedAsAllocated(t *testing.T) {
 		{24 << 20, []int{20 << 20, 1}, 24 << 20, 0},
 		{-1, []int{1000}, 2000, 1000},
 	} {
-		var memory bodyAccount
+		var memory bodyMemory
 		b := requestBody{memory: &memory, limits: &limits}
 		b.await(nobody{}, &request.Request{Tenant: "x", ContentLength: test.announced}, request.FullDuplex, time.Now())
 		var before, after runtime.MemStats
@@ -428,7 +428,7 @@ func (nobody) expel(error) {}
 func BenchmarkAmongManyArrivals(b *testing.B) {
 	for _, n := range []int{10, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			var memory bodyAccount
+			var memory bodyMemory
 			open := make([]arrival, n)
 			for i := range open {
 				open[i].stream = nobody{}

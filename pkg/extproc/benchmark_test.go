@@ -101,9 +101,9 @@ func BenchmarkHeadersOnly(b *testing.B) {
 func BenchmarkGated(b *testing.B) {
 	bench := newBench(b, nil)
 	bench.server.controller = quickController{}
-	bench.server.presence.appeared()
+	bench.server.links.presence.appeared()
 	for range gateRun {
-		bench.server.presence.passed()
+		bench.server.links.presence.passed()
 	}
 	message := chat(append(envoyHeaders, "x-gateway-model-name", "m")...)
 	message.ProtocolConfig = &extprocv3.ProtocolConfiguration{RequestBodyMode: requestModes[request.Buffered]}

@@ -52,7 +52,7 @@ func (h *dueHeap) Pop() any {
 }
 
 // schedule adds a body to the heap. The caller holds b.mu.
-func (b *bodyAccount) schedule(a *arrival) {
+func (b *bodyMemory) schedule(a *arrival) {
 	a.deadline.key = a.deadline.at()
 	heap.Push(&b.due, a)
 	b.arm()
@@ -60,10 +60,10 @@ func (b *bodyAccount) schedule(a *arrival) {
 
 // unschedule removes a body from the heap. The timer stays armed, since another body usually follows; if none does, the
 // timer fires once for nothing. The caller holds b.mu.
-func (b *bodyAccount) unschedule(a *arrival) { heap.Remove(&b.due, a.deadline.place) }
+func (b *bodyMemory) unschedule(a *arrival) { heap.Remove(&b.due, a.deadline.place) }
 
 // arm sets the timer to the earliest key, unless it is set to an earlier time. The caller holds b.mu.
-func (b *bodyAccount) arm() {
+func (b *bodyMemory) arm() {
 	if len(b.due) == 0 {
 		return
 	}
@@ -80,7 +80,7 @@ func (b *bodyAccount) arm() {
 }
 
 // expire expels the bodies whose deadline has passed. The timer calls it.
-func (b *bodyAccount) expire() {
+func (b *bodyMemory) expire() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()

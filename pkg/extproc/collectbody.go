@@ -3,17 +3,8 @@ package extproc
 import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
-	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
 )
-
-// nextOfBody returns the next message while the body is awaited, or errFinished if the request was expelled meanwhile.
-func (st *mainStream) nextOfBody() (m *extprocv3.ProcessingRequest, err error) {
-	if !st.body.turn.lend(func() { m, err = st.wire.Recv() }) {
-		return nil, errFinished
-	}
-	return m, err
-}
 
 // collectBody collects a part of the body, and offers the request with the last one.
 func collectBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
@@ -40,30 +31,9 @@ func collectTrailers(st *mainStream, _ *extprocv3.ProcessingRequest) error {
 	return st.offerWithBody()
 }
 
-// abandon gives up a request whose body was still arriving when Envoy responded to the client itself: with 413 for a body
-// over the buffer's limit, with 408, or with anything else if the client is gone.
-func abandon(st *mainStream, m *extprocv3.ProcessingRequest) error {
-	st.body.turn.end()
-	st.body.drop()
-	err := st.goneError()
-	if headOf(m.GetResponseHeaders()).status == 413 {
-		err = &fieldError{sentinel: flowcontrol.ErrTooLarge, message: "The request body is larger than Envoy's buffer limit."}
-	}
-	st.noteRejection(st.refusal(err))
-	st.enter(abandoned)
-	switch kindOf(m) {
-	case responseBodyKind:
-		return ackResponseBody(st, m)
-	case responseTrailersKind:
-		return ackResponseTrailers(st, m)
-	default:
-		return ackResponseHeaders(st, m)
-	}
-}
-
 // offerWithBody reads the collected body and offers the request.
 func (st *mainStream) offerWithBody() error {
-	st.enter(deciding)
+	st.state.enter(deciding)
 	if err := st.request.ReadBody(st.body.bytes, st.body.whole); err != nil {
 		return st.refuse(err)
 	}
@@ -77,7 +47,7 @@ func (st *mainStream) offerWithBody() error {
 	return st.offer()
 }
 
-// expel rejects the request because of its body, unless the handler no longer awaits it: the account's error reaches it
+// expel rejects the request because of its body, unless the handler no longer awaits it: the error of bodyMemory reaches it
 // there.
 func (st *mainStream) expel(err error) {
 	if !st.body.turn.take() {

@@ -11,16 +11,16 @@ type compiled struct {
 	rules      *request.Rules
 	rejections rejections
 	replies    replyCache
+	// readsBody is set if the usage is read from response bodies.
+	readsBody bool
 }
 
 // compile compiles a valid configuration.
 func compile(cfg *Config) *compiled {
-	return &compiled{Config: *cfg, rules: request.NewRules(&cfg.Config), rejections: newRejections(cfg.Responses)}
-}
-
-// readsBody reports whether the usage is read from response bodies.
-func (c *compiled) readsBody() bool {
-	return c.Usage == UsageBody || c.Usage == UsageAuto && c.Cost == CostTokens
+	return &compiled{
+		Config: *cfg, rules: request.NewRules(&cfg.Config), rejections: newRejections(cfg.Responses),
+		readsBody: cfg.Usage == UsageBody || cfg.Usage == UsageAuto && cfg.Cost == CostTokens,
+	}
 }
 
 // status returns the HTTP status of an outcome.

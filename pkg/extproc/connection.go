@@ -9,12 +9,13 @@ import (
 	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // connection is the ext_proc stream under a machine: a request's main stream (mainStream) or its first-token gate (gate).
 // It sends messages, and receives them in the background once the machine has something else to wait for.
 type connection struct {
-	server *Server
+	server *shared
 	cfg    *compiled // the configuration at the start of the stream
 	wire   extprocv3.ExternalProcessor_ProcessServer
 	begun  time.Time
@@ -32,6 +33,15 @@ type machine interface {
 	// end releases everything that the stream holds. It does not panic.
 	end()
 }
+
+// LongestHold is the longest that Envoy holds a request for an external processor (max_message_timeout).
+const LongestHold = time.Hour
+
+// waitMargin is added to the longest wait of a request for the message timeout that Envoy is asked for.
+const waitMargin = 5 * time.Second
+
+// maxChunk is the largest part of a body, in bytes, that Envoy accepts back in one message.
+const maxChunk = 64 << 10
 
 // errFinished ends a stream after its last message.
 var errFinished = errors.New("extproc: the last message was sent")
@@ -56,15 +66,30 @@ func run(m machine, message *extprocv3.ProcessingRequest) {
 }
 
 // newConnection returns the connection of a stream that began at the given time.
-func newConnection(s *Server, wire extprocv3.ExternalProcessor_ProcessServer, begun time.Time) connection {
+func newConnection(s *shared, wire extprocv3.ExternalProcessor_ProcessServer, begun time.Time) connection {
 	return connection{
 		server: s, cfg: s.config.Load(), wire: wire, begun: begun,
 		reader: reader{Context: wire.Context(), wire: wire, gone: make(chan struct{})},
 	}
 }
 
-// send sends one message. An error means that the stream has ended.
-func (c *connection) send(r *extprocv3.ProcessingResponse) error { return c.wire.Send(r) }
+// sendChunks sends bytes back as body messages of at most maxChunk, the last one with end.
+func (c *connection) sendChunks(b []byte, end bool, chunk func([]byte, bool) *extprocv3.ProcessingResponse) error {
+	for len(b) > maxChunk {
+		if err := c.wire.Send(chunk(b[:maxChunk], false)); err != nil {
+			return err
+		}
+		b = b[maxChunk:]
+	}
+	return c.wire.Send(chunk(b, end))
+}
+
+// extend asks Envoy to wait at least that long for the answer to its last message.
+func (c *connection) extend(wait time.Duration) error {
+	return c.wire.Send(&extprocv3.ProcessingResponse{
+		OverrideMessageTimeout: durationpb.New(min(wait+waitMargin, LongestHold)),
+	})
+}
 
 // receiveInBackground starts the reader, so that the caller can wait for other events as well. It does nothing if the
 // reader runs already.
@@ -89,10 +114,10 @@ func (c *connection) reportPanic(p any, doing, state string) {
 type reader struct {
 	context.Context // the stream's
 	wire            extprocv3.ExternalProcessor_ProcessServer
-	// gone is closed by the reader's goroutine when the stream has ended. From then on closed reports whether Envoy has
-	// closed the stream before it cancelled it.
-	gone   chan struct{}
-	closed bool
+	// gone is closed by the reader's goroutine when the stream has ended.
+	gone chan struct{}
+	// eof is set if the last receive, by whichever goroutine, found that Envoy had closed the stream.
+	eof bool
 	// inbox and stopped are set by start.
 	inbox   *inbox
 	stopped chan struct{}
@@ -114,19 +139,27 @@ func (r *reader) Err() error {
 	}
 }
 
-// Deadline implements context.Context.
-func (r *reader) Deadline() (time.Time, bool) { return r.Context.Deadline() }
-
-func (r *reader) running() bool { return r.inbox != nil }
-
 // start starts the goroutine. From then on messages come through inbox, and the end of the stream through gone.
-func (r *reader) start(memory *bodyAccount, limit int64) {
-	if r.running() {
+func (r *reader) start(memory *bodyMemory, limit int64) {
+	if r.inbox != nil {
 		return
 	}
 	r.inbox = newInbox(memory, limit)
 	r.stopped = make(chan struct{})
 	go r.run(r.inbox, r.stopped)
+}
+
+// closed reports whether Envoy has closed the stream before it cancelled it, if that was received.
+func (r *reader) closed() bool {
+	if r.inbox == nil {
+		return r.eof
+	}
+	select {
+	case <-r.gone:
+		return r.eof
+	default:
+		return false
+	}
 }
 
 // run receives until the stream ends or its handler has returned.
@@ -135,7 +168,7 @@ func (r *reader) run(inbox *inbox, stopped <-chan struct{}) {
 	for {
 		m, err := r.wire.Recv()
 		if err != nil {
-			r.closed = errors.Is(err, io.EOF)
+			r.eof = errors.Is(err, io.EOF)
 			return
 		}
 		for !inbox.put(m) {
@@ -152,7 +185,7 @@ func (r *reader) run(inbox *inbox, stopped <-chan struct{}) {
 
 // stop drops the messages that nobody has read. The goroutine ends once the handler has returned, because that ends Recv.
 func (r *reader) stop() {
-	if r.running() {
+	if r.inbox != nil {
 		close(r.stopped)
 		r.inbox.close()
 	}

@@ -18,55 +18,43 @@ func (st *mainStream) cost() (fairqueue.Cost, flowcontrol.Tokens) {
 	if st.cfg.Cost != CostTokens || q.PassesOn {
 		return 1, 0
 	}
-	st.charge = st.server.meter.Begin(q.Size, q.LooseLimit, &st.cfg.Tokens)
-	estimated := st.charge.Estimated()
+	st.grant.charge = st.server.meter.Begin(q.Size, q.LooseLimit, &st.cfg.Tokens)
+	estimated := st.grant.charge.Estimated()
 	return fairqueue.Cost(estimated.Cost), flowcontrol.Tokens(estimated.Stock)
-}
-
-// outgrown raises the charge of a request whose answer is longer than what was charged.
-func (st *mainStream) outgrown(seen int64) {
-	if st.charge == nil || st.lease == nil {
-		return
-	}
-	if cost, stock, raised := st.charge.Outgrown(seen); raised {
-		st.lease.OnCost(fairqueue.Cost(cost), flowcontrol.Tokens(stock))
-	}
 }
 
 // actualCost returns what the request has really cost, or fairqueue.UnknownCost if it was not charged in tokens. It is
 // called once, when the answer has ended, and lets the estimator learn from it.
 func (st *mainStream) actualCost() fairqueue.Cost {
-	preempted := st.rejection != nil && !st.completion.Unsent // which was settled then
-	if st.charge == nil || preempted {
+	g, r, s := &st.grant, &st.response, st.server
+	unsent := g.sent.IsZero()
+	preempted := st.rejection != nil && !unsent // which was settled then
+	if g.charge == nil || preempted {
 		return fairqueue.UnknownCost
 	}
-	e := st.ending()
-	st.server.noteUsage(&e)
-	cost, basis := st.server.meter.End(st.charge, &e, time.Now())
-	st.server.metrics.countCharge(st.charge, basis)
+	// An engine works on a stream of events from the first byte, since the headers come at once, else from the request on,
+	// since the headers may come with the last token. Only the former says how fast the answer was produced.
+	begun, took := g.sent, time.Duration(0)
+	if st.state == responding && r.events {
+		begun = st.lastAnswered()
+		took = time.Since(begun)
+	}
+	e := metering.End{
+		Report: r.reading.Report(st.request.PromptOnly), Status: r.status, Unsent: unsent,
+		Answered: st.state == responding && (r.status == 0 || r.status/100 == 2),
+		Produced: time.Since(begun), Took: took,
+	}
+	s.noteUsage(&e)
+	cost, basis := s.meter.End(g.charge, &e, time.Now())
+	s.metrics.countCharge(g.charge, basis)
 	return fairqueue.Cost(cost)
 }
 
-// ending returns how the request has ended.
-func (st *mainStream) ending() metering.End {
-	produced, took := st.worked()
-	return metering.End{
-		Report: st.reading.Report(st.request.PromptOnly), Status: st.completion.Status, Unsent: st.completion.Unsent,
-		Answered: st.state == responding && (st.completion.Status == 0 || st.completion.Status/100 == 2),
-		Produced: produced, Took: took,
+// noteUsage warns if no answer reports its usage. Answers of errors do not count, nor do any with usage: none.
+func (s *shared) noteUsage(e *metering.End) {
+	if e.Answered && s.config.Load().Usage != UsageNone && s.silence.ended(e.Known) {
+		s.once.warn(s.log, "silence", "no answer reports its usage, so requests are charged by their estimates and times: does "+
+			"Envoy tell the usage (docs/envoy.md, Usage), and do the clients of streams ask for it (stream_options.include_usage)?",
+			"answers", silentRun)
 	}
 }
-
-// worked returns for how long the engine has worked on the answer: since its first byte if it is a stream of events, whose
-// headers come at once, else since the request went there, since its headers may come with its last token. took is that
-// time if the answer came as it was produced, else 0.
-func (st *mainStream) worked() (produced, took time.Duration) {
-	if st.state == responding && st.events {
-		took = time.Since(st.lastAnswered)
-		return took, took
-	}
-	return time.Since(st.sent), 0
-}
-
-// UsageSeen returns what the server has seen of usage since its start.
-func (s *Server) UsageSeen() metering.Seen { return s.meter.Seen() }

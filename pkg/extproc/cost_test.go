@@ -1,6 +1,7 @@
 package extproc
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,7 @@ import (
 	"github.com/weir-epp/weir/pkg/estimate"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/metering"
 )
 
 // The queue and the estimator mean the same by the largest cost.
@@ -350,4 +352,76 @@ func TestEstimatesLearn(t *testing.T) {
 			t.Errorf("%v unknown", got)
 		}
 	})
+}
+
+// The metrics of usage tell how and when it came, and how many answers had none. Refused requests have nothing to report.
+func TestUsageSeen(t *testing.T) {
+	exchange := func(b *testbench, mode, status string, rest ...func(c *conversation)) {
+		c := b.open(mode)
+		c.say(chat("x-gateway-model-name", "m"))
+		c.say(requestBodyOf(`{"prompt":"x"}`, true))
+		c.heard()
+		c.say(responseHeaders(status, false, "content-type", "application/json"))
+		for _, more := range rest {
+			more(c)
+		}
+		c.heard()
+		c.end()
+	}
+	inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(c *conversation) {
+		var toldAt, readAt time.Time
+		exchange(c.testbench, "FULL_DUPLEX/NONE", "200", func(c *conversation) {
+			c.say(told(aiv3.TokenUsage_COMPLETE, 120, 20, 30))
+			toldAt = time.Now()
+		})
+		time.Sleep(time.Minute)
+		exchange(c.testbench, "FULL_DUPLEX/FULL_DUPLEX", "200", func(c *conversation) {
+			c.say(responseBodyOf(`{"choices":[],"usage":{"prompt_tokens":120,"completion_tokens":30}}`, true))
+			readAt = time.Now()
+		})
+		time.Sleep(time.Minute)
+		exchange(c.testbench, "FULL_DUPLEX/NONE", "200")
+		exchange(c.testbench, "FULL_DUPLEX/NONE", "400")
+		seen := c.server.UsageSeen()
+		if want := map[metering.Way]time.Time{metering.Trailers: toldAt, metering.Body: readAt}; !maps.Equal(seen.Last, want) {
+			t.Errorf("%v, want %v", seen.Last, want)
+		}
+		if seen.Answers != 3 || seen.Unknown != 1 {
+			t.Errorf("%d of %d without usage, want 1 of 3", seen.Unknown, seen.Answers)
+		}
+	})
+}
+
+// A request's two numbers: what the queue charges, where a token of the answer costs two, and what it takes of the stock,
+// where each takes one, or what the configuration says. Without an estimate, the stock takes the cost.
+func TestCostAndTokensOfTheStock(t *testing.T) {
+	weighted := func(cfg *Config) {
+		inTokens(cfg)
+		cfg.Tokens.StockWeights = estimate.Weights{Input: 3 * estimate.WeightOne, Output: estimate.WeightOne / 2}
+	}
+	for _, c := range []struct {
+		name    string
+		change  func(*Config)
+		headers []string
+		cost    fairqueue.Cost
+		tokens  flowcontrol.Tokens
+	}{
+		{"by default", inTokens, nil, 100 + 2*50, 100 + 50},
+		{"with weights of its own", weighted, nil, 100 + 2*50, 3*100 + 25},
+		{"a cost that the gateway states", inTokens, []string{"x-cost", "7"}, 7, 0},
+		{"in requests", func(*Config) {}, nil, 1, 0},
+	} {
+		inBubble(t, "FULL_DUPLEX/NONE", func(cfg *Config) {
+			c.change(cfg)
+			cfg.TrustedHeaders.Cost = "x-cost"
+		}, func(conv *conversation) {
+			conv.say(chat(append([]string{"x-gateway-model-name", "m"}, c.headers...)...))
+			conv.say(requestBodyOf(`{"prompt":"`+strings.Repeat("abcd", 100)+`","max_tokens":50}`, true))
+			conv.heard()
+			if r := conv.controller.requests[0]; r.Cost != c.cost || r.Tokens != c.tokens {
+				t.Errorf("%s: cost %d, tokens %d; want %d and %d", c.name, r.Cost, r.Tokens, c.cost, c.tokens)
+			}
+			conv.settled(1)
+		})
+	}
 }

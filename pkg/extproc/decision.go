@@ -25,34 +25,18 @@ const (
 
 // decision returns the decision about the request, as metadata.
 func (st *mainStream) decision(outcome flowcontrol.Outcome) metadataFields {
-	wait, bypass := st.waited()
+	wait, bypass := st.grant.waited()
 	fields := metadataFields{
 		decisionWait:    structpb.NewNumberValue(math.Round(wait.Seconds()*1e6) / 1e3),
 		decisionBypass:  structpb.NewBoolValue(bypass),
 		decisionOutcome: structpb.NewStringValue(outcome.String()),
 	}
 	for name, value := range map[string]string{
-		decisionFlow: st.flowKey(), decisionTier: st.tierName(), decisionModel: st.request.Model, decisionEndpoint: st.picked,
+		decisionFlow: st.flowKey(), decisionTier: st.tierName(), decisionModel: st.request.Model, decisionEndpoint: st.grant.picked,
 	} {
 		if value != "" { // the bytes of a header need not be UTF-8, those of a message have to be
 			fields[name] = structpb.NewStringValue(strings.ToValidUTF8(value, "\uFFFD"))
 		}
 	}
 	return fields
-}
-
-// flowKey returns the key of the request's flow, or "" while it is not known.
-func (st *mainStream) flowKey() string {
-	if st.offered {
-		return st.request.Flow
-	}
-	return st.request.KnownFlow()
-}
-
-// tierName returns the name of the request's tier, or "" while it is not known.
-func (st *mainStream) tierName() string {
-	if !st.offered {
-		return ""
-	}
-	return st.cfg.Tiers[st.request.Tier].Name
 }

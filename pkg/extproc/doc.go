@@ -14,16 +14,17 @@
 //
 // A request passes through these files, in this order:
 //
-//	server.go          Process receives the first message
-//	firstmessage.go    which chooses the machine: a request's main stream, or its gate
-//	connection.go      the connection that both machines share, and the loop that feeds them
-//	state.go           the main stream's states, and its reaction to every message in every state
+//	server.go          Process receives the first message, and makes the machine: a request's main stream, or its gate
+//	firstmessage.go    by that message
+//	stream.go          the main stream: its request, body, grant, link and response, each of a type of its own
+//	reactions.go       its reaction to every message in every state (state.go)
 //	readrequest.go     the request is read, by package request (collectbody.go: its body is collected)
-//	admission.go       and offered to the controller, in the handler's goroutine
+//	admission.go       and offered to the controller, in the handler's goroutine (grant.go, or refuse.go)
 //	answerrequest.go   Envoy is told the destination (replies.go: the shared and the own part of a reply)
-//	watchresponse.go   the response is watched (responsebody.go: its body, where Envoy shows it)
-//	stream.go          and the lease is settled, when the stream ends
+//	watchresponse.go   the response is watched (firstbyte.go, responsebody.go: its body, where Envoy shows it)
+//	end.go             and the lease is settled, when the stream ends (cost.go)
 //
+// connection.go is under both machines, and shared.go has what all streams share.
 // gate.go is the other machine, and link.go has their common knowledge.
 //
 // # The states of a main stream

@@ -115,7 +115,7 @@ func TestDefectPanicAtTheEndOfAStreamEndsTheProcess(t *testing.T) {
 func TestPanicAtTheEndKeepsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
-		wire := newConnection(b.server, &fakeStream{ctx: t.Context()}, time.Now())
+		wire := newConnection(&b.server.shared, &fakeStream{ctx: t.Context()}, time.Now())
 		st, g := newMainStream(wire, chat()), newGate(wire)
 		st.body.arrival = &arrival{stream: nobody{}}
 		if err := st.body.add([]byte("x"), false); err != nil {
@@ -123,7 +123,7 @@ func TestPanicAtTheEndKeepsNothing(t *testing.T) {
 		}
 		b.controller.boom = "OnRequestComplete"
 		lease := &fakeLease{controller: b.controller}
-		st.lease, st.link = lease, &link{lease: lease}
+		st.grant.lease, st.link = lease, &link{lease: lease}
 		b.server.links.add(st.link)
 		st.end()
 		g.end()

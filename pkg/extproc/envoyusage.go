@@ -35,12 +35,12 @@ func (st *mainStream) readEnvoyUsage(m *extprocv3.ProcessingRequest) {
 	}
 	whole := in != nil && (out != nil || st.request.PromptOnly)
 	if !whole || read.GetExtractionStatus() == aiv3.TokenUsage_PARTIAL { // or an earlier state
-		if st.charge != nil {
-			st.charge.AtLeast(t)
+		if st.grant.charge != nil {
+			st.grant.charge.AtLeast(t)
 		}
 		return
 	}
-	st.reading.Tell(t)
+	st.response.reading.Tell(t)
 }
 
 // maxTokens is the largest number of tokens that is taken from anybody.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -53,9 +54,9 @@ var everyState = []struct {
 		if c.mode.request == request.FullDuplex {
 			return false
 		}
-		c.server.presence.appeared()
+		c.server.links.presence.appeared()
 		for range gateRun {
-			c.server.presence.passed()
+			c.server.links.presence.passed()
 		}
 		c.leadToGrant()
 		return true
@@ -63,7 +64,7 @@ var everyState = []struct {
 	{"response headers held", func(c *conversation) bool {
 		c.leadToGrant()
 		c.say(sse())
-		return c.mode.echoesResponse()
+		return c.mode.response == modev3.ProcessingMode_FULL_DUPLEX_STREAMED
 	}},
 	{"responding", func(c *conversation) bool {
 		c.leadToGrant()

@@ -2,7 +2,6 @@ package extproc
 
 import (
 	"context"
-	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
@@ -20,18 +19,9 @@ const (
 	roleGate = "gate"
 )
 
-// newMachine returns the machine of a stream that began at the given time with the given message.
-func (s *Server) newMachine(wire extprocv3.ExternalProcessor_ProcessServer, begun time.Time, first *extprocv3.ProcessingRequest) machine {
-	c := newConnection(s, wire, begun)
-	if s.isGate(wire.Context(), first) {
-		return newGate(c)
-	}
-	return newMainStream(c, first)
-}
-
 // isGate reports whether a stream belongs to a first-token gate. The role alone does not make it one: without the modes
 // of a gate, held response headers would never be released.
-func (s *Server) isGate(ctx context.Context, first *extprocv3.ProcessingRequest) bool {
+func (s *shared) isGate(ctx context.Context, first *extprocv3.ProcessingRequest) bool {
 	if first.GetResponseHeaders() == nil || first.GetObservabilityMode() {
 		return false
 	}
@@ -65,7 +55,7 @@ func canHold(p *extprocv3.ProtocolConfiguration) bool {
 }
 
 // firstState returns the state of a main stream that begins with the given message.
-func (s *Server) firstState(first *extprocv3.ProcessingRequest) state {
+func (s *shared) firstState(first *extprocv3.ProcessingRequest) state {
 	switch {
 	case first.GetObservabilityMode():
 		s.once.warn(s.log, "observability", "the filter is in observability mode: nothing is queued or picked")
@@ -96,6 +86,9 @@ func placedBefore(m *corev3.Metadata) bool {
 type modes struct {
 	request  request.BodyMode
 	response modev3.ProcessingMode_BodySendMode
+	// showsResponse is set if response bodies come here part by part: in FULL_DUPLEX_STREAMED, where echoesResponse is set too
+	// since they have to be sent back, and in STREAMED, where Envoy keeps each part until it is acknowledged.
+	showsResponse, echoesResponse bool
 }
 
 // modesOf reads the modes from the first message. An Envoy that is too old to name them gets answers that work in every
@@ -103,6 +96,8 @@ type modes struct {
 func modesOf(first *extprocv3.ProcessingRequest) (m modes, known bool) {
 	p := first.GetProtocolConfig()
 	m.response = p.GetResponseBodyMode()
+	m.echoesResponse = m.response == modev3.ProcessingMode_FULL_DUPLEX_STREAMED || m.response == modev3.ProcessingMode_GRPC
+	m.showsResponse = m.echoesResponse || m.response == modev3.ProcessingMode_STREAMED
 	switch p.GetRequestBodyMode() {
 	case modev3.ProcessingMode_STREAMED:
 		m.request = request.Streamed
@@ -116,11 +111,6 @@ func modesOf(first *extprocv3.ProcessingRequest) (m modes, known bool) {
 		m.request = request.None
 	}
 	return m, p != nil
-}
-
-// echoesResponse reports whether response bodies have to be sent back.
-func (m modes) echoesResponse() bool {
-	return m.response == modev3.ProcessingMode_FULL_DUPLEX_STREAMED || m.response == modev3.ProcessingMode_GRPC
 }
 
 // canSkipBody reports whether the answer to the request headers can override the request body's mode to NONE.

@@ -56,7 +56,7 @@ func (g *gate) on(m *extprocv3.ProcessingRequest) error {
 	case responseHeadersKind:
 		if g.state == gateHolding {
 			g.unexpected("response headers", g.state.String())
-			return g.send(emptyResponseHeaders)
+			return g.wire.Send(emptyResponseHeaders)
 		}
 		return g.readResponse(m)
 	case responseBodyKind:
@@ -78,7 +78,7 @@ func (g *gate) on(m *extprocv3.ProcessingRequest) error {
 func (g *gate) readResponse(m *extprocv3.ProcessingRequest) error {
 	g.state = gateHolding
 	s, h := g.server, m.GetResponseHeaders()
-	if s.presence.appeared() {
+	if s.links.presence.appeared() {
 		s.log.Info("first-token gate: seen")
 	}
 	head := headOf(h)
@@ -91,7 +91,7 @@ func (g *gate) readResponse(m *extprocv3.ProcessingRequest) error {
 	g.watch.responses = l.responses
 	g.ok = head.status/100 == 2
 	l.answered.Store(int32(head.status) + 1)
-	if address := s.moveToServing(m.GetMetadataContext(), l.picked, l.lease); address != "" {
+	if address := s.elsewhere.move(m.GetMetadataContext(), l.picked, l.lease); address != "" {
 		l.setServed(address)
 	}
 	s.metrics.headersSeconds.Observe(time.Since(l.begun).Seconds())
@@ -128,16 +128,16 @@ func (g *gate) release(token, trailers bool) error {
 			g.server.metrics.firstToken.Observe(time.Since(l.begun).Seconds())
 		}
 	}
-	if err := g.send(emptyResponseHeaders); err != nil {
+	if err := g.wire.Send(emptyResponseHeaders); err != nil {
 		return err
 	}
 	for range g.held {
-		if err := g.send(emptyResponseBody); err != nil {
+		if err := g.wire.Send(emptyResponseBody); err != nil {
 			return err
 		}
 	}
 	if trailers {
-		if err := g.send(emptyResponseTrailers); err != nil {
+		if err := g.wire.Send(emptyResponseTrailers); err != nil {
 			return err
 		}
 	}
@@ -158,7 +158,7 @@ func (g *gate) lose(err error) error {
 		case <-g.reader.gone:
 			return context.Canceled
 		case <-patience.C:
-			_ = g.send(g.cfg.rejections.reply(preemption(err), g.link.shape))
+			_ = g.wire.Send(g.cfg.rejections.reply(preemption(err), g.link.shape))
 			return errFinished
 		}
 	}

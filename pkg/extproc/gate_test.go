@@ -265,7 +265,7 @@ func TestWhatIsNoGate(t *testing.T) {
 			t.Errorf("answered %s in observability mode", got)
 		}
 		observer.end()
-		if b.server.presence.likely() {
+		if b.server.links.presence.likely() {
 			t.Error("taken for a gate")
 		}
 	})

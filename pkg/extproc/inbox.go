@@ -16,7 +16,7 @@ const (
 
 // inbox holds the messages that a reader has received and its stream has not yet processed, in order.
 type inbox struct {
-	memory *bodyAccount
+	memory *bodyMemory
 	limit  int64 // of memory
 
 	mu       sync.Mutex
@@ -27,7 +27,7 @@ type inbox struct {
 	room  chan struct{} // holds a value if there may be room
 }
 
-func newInbox(memory *bodyAccount, limit int64) *inbox {
+func newInbox(memory *bodyMemory, limit int64) *inbox {
 	return &inbox{memory: memory, limit: limit, ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
@@ -72,7 +72,7 @@ func (b *inbox) close() {
 	defer b.mu.Unlock()
 	b.memory.add(-b.bytes)
 	b.messages, b.bytes = nil, 0
-	b.memory = new(bodyAccount)
+	b.memory = new(bodyMemory)
 }
 
 func signal(c chan<- struct{}) {

@@ -11,7 +11,7 @@ import (
 // An inbox is bounded in messages and in bytes, and all of them in total. An empty inbox takes one message whatever the
 // others hold.
 func TestInboxBounds(t *testing.T) {
-	var memory bodyAccount
+	var memory bodyMemory
 	count := newInbox(&memory, 1<<30)
 	for i := range inboxMessages + 1 {
 		if got := count.put(responseTrailers()); got != (i < inboxMessages) {

@@ -15,7 +15,7 @@ import (
 // response, from which the usage is to be taken out.
 func (st *mainStream) edit(own *ownPart) []byte {
 	if st.request.AsksUsage {
-		st.asked = true
+		st.response.asked = true
 		own.set = append(own.set, setHeader("accept-encoding", "identity"))
 	}
 	return body.Apply(st.body.bytes, st.request.Edits...)

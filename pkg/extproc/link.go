@@ -12,15 +12,8 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// A request's ID travels in this field of dynamic metadata, which no client can write: the answer to the main filter sets
-// it (receiving_namespaces.untyped: [weir]), and the gate's first message returns it (forwarding_namespaces).
-const (
-	weirNamespace = "weir"
-	linkKey       = "id"
-)
-
 // link is the common knowledge of a request's main stream and its gate. It exists from the grant to the end of the main
-// stream; a gate that has found it keeps it until its own end.
+// stream; a gate that has found it keeps it until its own end. The main stream's methods do nothing if there is none (nil).
 type link struct {
 	// Immutable.
 	id        string
@@ -40,17 +33,39 @@ type link struct {
 
 // status returns the status of the response that reached the gate, and reports whether one did.
 func (l *link) status() (status int, ok bool) {
+	if l == nil {
+		return 0, false
+	}
 	n := l.answered.Load()
 	return int(n) - 1, n != 0
+}
+
+// reject notes that anything that passes the gate from now on is Weir's own rejection.
+func (l *link) reject() {
+	if l != nil {
+		l.over.Store(true)
+	}
+}
+
+// elsewhere returns the endpoint that served, by what the gate has seen, if it is not the one picked.
+func (l *link) elsewhere() string {
+	if l != nil {
+		if served := l.served.Load(); served != nil {
+			return *served
+		}
+	}
+	return ""
 }
 
 // setServed records the endpoint that served. The argument escapes, so that only this rare case allocates.
 func (l *link) setServed(address string) { l.served.Store(&address) }
 
-// links finds a request in flight by its ID.
+// links finds a request in flight by its ID, and knows whether there seems to be a gate.
 type links struct {
+	presence presence
+
 	mu   sync.Mutex
-	byID map[string]*link
+	byID map[string]*link // guarded by mu
 }
 
 // add gives l an ID and keeps it. An ID is 128 random bits: none can be guessed, and no two replicas use the same one.
@@ -83,37 +98,31 @@ func linkID(m *corev3.Metadata) string {
 	return m.GetFilterMetadata()[weirNamespace].GetFields()[linkKey].GetStringValue()
 }
 
-// linkToGate gives a granted request an ID for its gate. A request that can be preempted always gets one, because a gate
-// could not hold its response otherwise (ADR 0024); the others get one if there seems to be a gate. In
-// FULL_DUPLEX_STREAMED no request needs one, because the main stream sees the first token itself. The caller has set
-// st.preempted.
-func (st *mainStream) linkToGate() {
-	if st.lease == nil || st.modes.echoesResponse() || st.preempted == nil && !st.server.presence.likely() {
-		return
+// open gives a granted request an ID for its gate, or returns nil if it needs none. A request that can be preempted always
+// gets one, because a gate could not hold its response otherwise (ADR 0024); the others get one if there seems to be a gate.
+func (r *links) open(g *grant, q *request.Request, begun time.Time) *link {
+	if g.lease == nil || g.preempted == nil && !r.presence.likely() {
+		return nil
 	}
-	picked, _ := st.placement.Chosen()
-	st.link = &link{
-		picked: picked,
-		lease:  st.lease, begun: st.begun, shape: st.request.ErrorShape(), responses: st.request.IsResponses(),
-	}
-	st.server.links.add(st.link)
+	l := &link{picked: g.picked, lease: g.lease, begun: begun, shape: q.ErrorShape(), responses: q.IsResponses()}
+	r.add(l)
+	return l
 }
 
-// unlink removes the link and notes whether the response came through a gate.
-func (st *mainStream) unlink() {
-	l := st.link
+// end removes a link, if there is one, and notes whether the response, if there was one, came through a gate. It returns
+// the status that the gate has seen, or 0.
+func (r *links) end(l *link, responded bool) (status int) {
 	if l == nil {
-		return
+		return 0
 	}
-	st.server.links.remove(l)
+	r.remove(l)
 	status, came := l.status()
 	switch {
 	case came:
-		st.server.presence.passed()
-		if st.completion.Status == 0 {
-			st.completion.Status = status
-		}
-	case !l.over.Load() && (st.state == responding || st.state == placedNoHeaders):
-		st.server.presence.missed()
+		r.presence.passed()
+		return status
+	case responded && !l.over.Load():
+		r.presence.missed()
 	}
+	return 0
 }

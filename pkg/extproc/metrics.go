@@ -38,7 +38,8 @@ type metrics struct {
 // latencyBuckets are from a millisecond to ten minutes, in seconds.
 var latencyBuckets = []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600}
 
-func newMetrics() *metrics {
+// newMetrics returns the metrics, with gauges of the open streams and of the bytes of bodies.
+func newMetrics(streams, bytes func() int64) *metrics {
 	m := &metrics{
 		streamsTotal: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_extproc_streams_total",
@@ -83,6 +84,14 @@ func newMetrics() *metrics {
 			Help: "Tokens that answers reported, where they are read.",
 		}, []string{"kind"}),
 	}
+	m.streams = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "weir_extproc_streams",
+		Help: "Open streams. A plateau at exactly 1024 is the default circuit breaker of Envoy's cluster for Weir.",
+	}, func() float64 { return float64(streams()) })
+	m.bodyBytes = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "weir_extproc_body_bytes",
+		Help: "Bytes of request bodies that are held in memory.",
+	}, func() float64 { return float64(bytes()) })
 	m.gateStreams = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "weir_gate_streams",
 		Help: "Open streams of first-token gates.",
@@ -105,18 +114,6 @@ func newMetrics() *metrics {
 		m.statusByHundred[i] = m.upstreamStatus.WithLabelValues(label)
 	}
 	return m
-}
-
-// bind creates the gauges that read the server.
-func (m *metrics) bind(s *Server) {
-	m.streams = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "weir_extproc_streams",
-		Help: "Open streams. A plateau at exactly 1024 is the default circuit breaker of Envoy's cluster for Weir.",
-	}, func() float64 { return float64(s.plateau.active.Load()) })
-	m.bodyBytes = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "weir_extproc_body_bytes",
-		Help: "Bytes of request bodies that are held in memory.",
-	}, func() float64 { return float64(s.memory.bytes()) })
 }
 
 func (m *metrics) register(r prometheus.Registerer, further ...prometheus.Collector) error {
@@ -149,6 +146,16 @@ func (m *metrics) countUsage(t usage.Tokens) {
 	m.usageTokens.WithLabelValues("input").Add(float64(t.Input))
 	m.usageTokens.WithLabelValues("output").Add(float64(t.Output))
 	m.usageTokens.WithLabelValues("cached").Add(float64(t.Cached))
+}
+
+// countTier counts a tier that a request asked for and was not given.
+func (m *metrics) countTier(q *request.Request, tiers []request.Tier) {
+	if q.UnknownTier {
+		m.unknownPriority.Inc()
+	}
+	if q.AskedTier != q.Tier {
+		m.clamps.WithLabelValues(tiers[q.AskedTier].Name, tiers[q.Tier].Name).Inc()
+	}
 }
 
 // countResponse counts one response by its status.

@@ -90,9 +90,9 @@ func TestNameBesideTheDecision(t *testing.T) {
 func TestSkippedHeadersThatNoGateSaw(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
-		b.server.presence.appeared()
+		b.server.links.presence.appeared()
 		for range gateRun {
-			b.server.presence.passed()
+			b.server.links.presence.passed()
 		}
 		for i, want := range []bool{true, false} {
 			main := b.open("BUFFERED/NONE")

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
 	"github.com/weir-epp/weir/pkg/request"
 )
@@ -25,16 +24,11 @@ const (
 	queueLengthHeader = request.ControlPrefix + "queue-length"
 )
 
-// wantsQueueState reports whether the client has asked for the queue's state and may be told.
-func (st *mainStream) wantsQueueState() bool {
-	return st.cfg.Responses.QueueState && st.request.QueueState
-}
-
 // queueState returns the headers with the queue's state for a request that waited this long.
-func (st *mainStream) queueState(waited time.Duration) []*corev3.HeaderValueOption {
+func (s *shared) queueState(waited time.Duration) []*corev3.HeaderValueOption {
 	return []*corev3.HeaderValueOption{
 		setHeader(queuedHeader, strconv.FormatInt(waited.Milliseconds(), 10)),
-		setHeader(queueLengthHeader, strconv.Itoa(st.server.controller.Waiting())),
+		setHeader(queueLengthHeader, strconv.Itoa(s.controller.Waiting())),
 	}
 }
 
@@ -52,17 +46,4 @@ func crowded(list []*corev3.HeaderValue) bool {
 		size += len(hv.Key) + len(hv.RawValue) + len(hv.Value)
 	}
 	return len(list) > roomyHeaders || size > roomyHeaderBytes
-}
-
-// responseHeadersReply returns the reply to the response headers.
-func (st *mainStream) responseHeadersReply() *extprocv3.ProcessingResponse {
-	var own ownPart
-	if st.lease != nil && st.wantsQueueState() && !st.crowded {
-		waited, _ := st.lease.Queued()
-		own.set = st.queueState(waited)
-	}
-	if st.strip != nil { // its length changes
-		own.remove = []string{"content-length"}
-	}
-	return own.addTo(emptyResponseHeaders, responsePhase, false)
 }

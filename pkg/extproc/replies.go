@@ -13,11 +13,15 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// maxChunk is the largest part of a body, in bytes, that Envoy accepts back in one message.
-const maxChunk = 64 << 10
-
 // destinationNamespace is the namespace of dynamic metadata in which the data plane looks for the destination.
 const destinationNamespace = "envoy.lb"
+
+// A request's ID travels in this field of dynamic metadata, which no client can write: the answer to the main filter sets
+// it (receiving_namespaces.untyped: [weir]), and the gate's first message returns it (forwarding_namespaces).
+const (
+	weirNamespace = "weir"
+	linkKey       = "id"
+)
 
 // The replies without anything of their own. They are encoded once, and all streams share them.
 var (

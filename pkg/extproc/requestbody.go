@@ -9,15 +9,15 @@ import (
 // requestBody collects the body of one request. The holder of the turn may use it.
 type requestBody struct {
 	turn turn
-	// arrival is the account's record of the body; nil if none was awaited.
+	// arrival is bodyMemory's record of the body; nil if none was awaited.
 	arrival *arrival
-	memory  *bodyAccount
+	memory  *bodyMemory
 	limits  *request.Limits
 	// announced is the content length, or -1.
 	announced int64
 
 	bytes []byte
-	// charged is the charge to the memory account: the capacity of bytes.
+	// charged is what bodyMemory was charged: the capacity of bytes.
 	charged int64
 	// whole reports whether bytes is the whole body. A first part tells nothing about the rest.
 	whole bool
@@ -83,7 +83,7 @@ func (b *requestBody) append(part []byte, last bool) error {
 }
 
 // room returns the capacity for the body with its next part. It grows by doubling, up to the announced length and the
-// limit; the account is charged for it, not for its contents.
+// limit; bodyMemory is charged for it, not for its contents.
 func (b *requestBody) room(part []byte, last bool) int64 {
 	length, room := int64(len(b.bytes)+len(part)), int64(cap(b.bytes))
 	switch {

@@ -230,7 +230,7 @@ func TestDecisionInMetadata(t *testing.T) {
 // A request pays nothing for features that are off: its reply is the shared one, and it has no line.
 func TestNothingIsSaidForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		wire := newConnection(newBench(t, nil).server, &fakeStream{ctx: t.Context()}, time.Now())
+		wire := newConnection(&newBench(t, nil).server.shared, &fakeStream{ctx: t.Context()}, time.Now())
 		st := newMainStream(wire, chat())
 		k := replyKey{destination: "10.0.0.1:8000"}
 		if st.cfg.reply(k, st.ownPart()) != st.cfg.shared(k) {

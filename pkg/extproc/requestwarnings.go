@@ -8,7 +8,7 @@ func (st *mainStream) warnOfRequest() {
 	if q.Unread != 0 {
 		s.warnUnread(q.Unread)
 	}
-	if st.cfg.IncludeUsage && q.MayReportUsage && (!m.showsResponse() || m.request == request.None || m.request == request.Streamed) {
+	if st.cfg.IncludeUsage && q.MayReportUsage && (!m.showsResponse || m.request == request.None || m.request == request.Streamed) {
 		s.once.warn(s.log, "includeUsage", "tokens.includeUsage cannot ask for the usage of streamed answers: "+
 			"that needs a request_body_mode of BUFFERED or FULL_DUPLEX_STREAMED, and a response_body_mode of STREAMED or "+
 			"FULL_DUPLEX_STREAMED", "request_body_mode", m.request.String(), "response_body_mode", m.response.String())
@@ -23,7 +23,7 @@ func (st *mainStream) warnOfRequest() {
 
 // warnUnread warns once of each synonym that a request has and the configuration does not name. Without a warning, a
 // tenant in an unexpected flow would have no explanation.
-func (s *Server) warnUnread(unread request.Slots) {
+func (s *shared) warnUnread(unread request.Slots) {
 	if unread &^= request.Slots(s.unreadSaid.Load()); unread == 0 {
 		return
 	}

@@ -1,14 +1,20 @@
 package extproc
 
 import (
+	"time"
+
 	"github.com/weir-epp/weir/pkg/extproc/usage"
 	"github.com/weir-epp/weir/pkg/metering"
 )
 
-// response is what is known of the response to a request, as it passes (watchresponse.go, responsebody.go).
+// response is what is known of the response to a request, as it passes.
 type response struct {
+	// status is that of its headers; 0 if none were seen.
+	status int
 	// events is set if it is a stream of server-sent events.
 	events bool
+	// released is when its headers were let go on; zero if they were not.
+	released time.Time
 	// early is what is held before the first token; nil unless the state is holding.
 	early *early
 	// reading is that of its usage.
@@ -16,10 +22,28 @@ type response struct {
 	// asked is set if Weir has asked for the usage, not the client, and strip takes it out again; nil if it stays.
 	asked bool
 	strip *usage.Strip
-	// crowded is set if its headers leave no room for the queue's state.
-	crowded bool
+	// tells is set if its headers tell the client the queue's state.
+	tells bool
 	// elsewhere is the endpoint that served, if it is not the one picked.
 	elsewhere string
+}
+
+// early is what came of a response before its first token, while the headers are held.
+type early struct {
+	tokenWatch
+	bytes []byte
+}
+
+// maxEarlyBytes is how many bytes are kept of one response.
+const maxEarlyBytes = 16 << 10
+
+// keep keeps the next part and reports whether there was room for it.
+func (e *early) keep(b []byte) bool {
+	if len(e.bytes)+len(b) > maxEarlyBytes {
+		return false
+	}
+	e.bytes = append(e.bytes, b...)
+	return true
 }
 
 // beginStrip begins to take the usage out of a response whose client has not asked for it. The announced length of such a

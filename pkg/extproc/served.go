@@ -12,9 +12,9 @@ import (
 // that served the request (selected_host_key). After a retry it is not the one picked.
 const servedKey = "x-gateway-destination-endpoint-served"
 
-// moveToServing moves a lease to the endpoint that served its request, so that the stock is counted where the work is. It
+// move moves a lease to the endpoint that served its request, so that the stock is counted where the work is. It
 // returns that endpoint's address, or "" if it is the one picked or not known.
-func (s *Server) moveToServing(metadata *corev3.Metadata, picked string, lease Lease) (elsewhere string) {
+func (e *servedElsewhere) move(metadata *corev3.Metadata, picked string, lease Lease) (elsewhere string) {
 	if lease == nil || picked == "" {
 		return ""
 	}
@@ -23,25 +23,12 @@ func (s *Server) moveToServing(metadata *corev3.Metadata, picked string, lease L
 	if address == "" || address == picked {
 		return ""
 	}
-	s.elsewhere.count(picked, address)
-	if e, ok := s.picker.Locate(address); ok {
-		lease.OnServed(e)
+	e.count(picked, address)
+	if endpoint, ok := e.picker.Locate(address); ok {
+		lease.OnServed(endpoint)
 	}
 	return address
 }
-
-// servedBy returns the endpoint that served the request, or "" if it is the one picked or not known.
-func (st *mainStream) servedBy() string {
-	if st.elsewhere == "" && st.link != nil {
-		if served := st.link.served.Load(); served != nil {
-			return *served
-		}
-	}
-	return st.elsewhere
-}
-
-// ServedElsewhere returns how many requests for the endpoint at this address were served by another one, as Envoy says.
-func (s *Server) ServedElsewhere(address string) uint64 { return s.elsewhere.of(address) }
 
 // maxElsewhere is how many endpoints are counted separately; the rest is "other". It is twice the largest pool that Weir
 // is designed for.

@@ -23,7 +23,7 @@ func (m *movable) OnServed(e flowcontrol.Endpoint) { m.to = append(m.to, e) }
 // The lease moves only when Envoy names another endpoint that is known.
 func TestLeaseMovesToTheEndpointThatServed(t *testing.T) {
 	picker := &fakePicker{address: "10.0.0.1:8000", fallbacks: []string{"10.0.0.2:8000"}}
-	s := &Server{picker: picker, elsewhere: newElsewhere(logr.Discard(), picker)}
+	s := &shared{picker: picker, elsewhere: newElsewhere(logr.Discard(), picker)}
 	for _, test := range []struct {
 		name   string
 		served *structpb.Value
@@ -42,9 +42,9 @@ func TestLeaseMovesToTheEndpointThatServed(t *testing.T) {
 		if test.served != nil {
 			metadata = metadataOf("envoy.lb", servedKey, test.served)
 		}
-		before := s.ServedElsewhere("10.0.0.1:8000")
-		s.moveToServing(metadata, "10.0.0.1:8000", l)
-		if counted := s.ServedElsewhere("10.0.0.1:8000") > before; counted != test.elsewhere {
+		before := s.elsewhere.of("10.0.0.1:8000")
+		s.elsewhere.move(metadata, "10.0.0.1:8000", l)
+		if counted := s.elsewhere.of("10.0.0.1:8000") > before; counted != test.elsewhere {
 			t.Errorf("%s: counted as served elsewhere: %v", test.name, counted)
 		}
 		if len(l.to) != test.want || test.want == 1 && l.to[0] != 1 {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,41 +17,8 @@ import (
 // Server serves Envoy's external processing streams. Create it with NewServer and register it with
 // extprocv3.RegisterExternalProcessorServer. It starts no goroutine before the first stream.
 type Server struct {
-	// Immutable.
-	controller Controller
-	picker     Picker
-	log        logr.Logger
-	metrics    *metrics
-	elsewhere  *servedElsewhere
-	memory     bodyAccount
-	plateau    plateau
-	unobserved unobserved
-	silence    silence
-	presence   presence
-	links      links
-	meter      metering.Meter
-	once       warnings
-	lastStream atomic.Int64  // when the last one came, in nanoseconds since 1970; 0 before the first
-	names      bool          // the controller wants the requests' IDs
-	unreadSaid atomic.Uint64 // has a bit for each synonym that was warned about
-
-	// config is replaced as a whole by SetConfig. A stream keeps the one from its start.
-	config atomic.Pointer[compiled]
-
-	draw draw
-}
-
-// draw draws the targets of models. It is safe for concurrent use.
-type draw struct {
-	mu     sync.Mutex
-	source *rand.Rand // guarded by mu
-}
-
-// IntN implements request.Draw.
-func (d *draw) IntN(n int) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.source.IntN(n)
+	shared
+	lastStream atomic.Int64 // when the last one came, in nanoseconds since 1970; 0 before the first
 }
 
 // Dependencies are what a Server works with. Controller, Picker and Registerer are required.
@@ -73,19 +39,18 @@ func NewServer(cfg Config, deps Dependencies) (*Server, error) {
 	if deps.Controller == nil || deps.Picker == nil || deps.Registerer == nil {
 		return nil, errors.New("extproc: controller, picker and registerer are required")
 	}
-	s := &Server{
+	s := &Server{shared: shared{
 		controller: deps.Controller,
 		picker:     deps.Picker,
 		log:        deps.Log,
-		metrics:    newMetrics(),
 		elsewhere:  newElsewhere(deps.Log, deps.Picker),
 		names:      deps.NameRequests,
-	}
+	}}
+	s.metrics = newMetrics(s.plateau.active.Load, s.memory.bytes)
 	if s.draw.source = deps.Rand; s.draw.source == nil {
 		s.draw.source = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
-	s.plateau.report = s.reportPlateau
-	s.metrics.bind(s)
+	s.plateau.log = deps.Log
 	if err := s.SetConfig(cfg); err != nil {
 		return nil, err
 	}
@@ -129,4 +94,19 @@ func (s *Server) Process(wire extprocv3.ExternalProcessor_ProcessServer) error {
 		run(s.newMachine(wire, begun, first), first)
 	}
 	return nil
+}
+
+// UsageSeen returns what the server has seen of usage since its start.
+func (s *Server) UsageSeen() metering.Seen { return s.meter.Seen() }
+
+// ServedElsewhere returns how many requests for the endpoint at this address were served by another one, as Envoy says.
+func (s *Server) ServedElsewhere(address string) uint64 { return s.elsewhere.of(address) }
+
+// newMachine returns the machine of a stream that began at the given time with the given message.
+func (s *Server) newMachine(wire extprocv3.ExternalProcessor_ProcessServer, begun time.Time, first *extprocv3.ProcessingRequest) machine {
+	c := newConnection(&s.shared, wire, begun)
+	if s.isGate(wire.Context(), first) {
+		return newGate(c)
+	}
+	return newMainStream(c, first)
 }

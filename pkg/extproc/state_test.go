@@ -46,13 +46,13 @@ func TestStatesThatEndARequest(t *testing.T) {
 
 // A change of state that is not in the table is a broken contract, which costs this one request a 500.
 func TestNoOtherChangeOfState(t *testing.T) {
-	st := newMainStream(newConnection(newBench(t, nil).server, &fakeStream{ctx: t.Context()}, time.Now()), chat())
+	st := newMainStream(newConnection(&newBench(t, nil).server.shared, &fakeStream{ctx: t.Context()}, time.Now()), chat())
 	defer func() {
 		if recover() == nil || st.state != fresh {
 			t.Errorf("now in state %d", st.state)
 		}
 	}()
-	st.enter(responding)
+	st.state.enter(responding)
 }
 
 // A message that is read where none may be read is contained like any other panic, and the client is told.
@@ -61,7 +61,7 @@ func TestMessageWhereNoneIsRead(t *testing.T) {
 		b := newBench(t, nil)
 		for _, s := range []state{deciding, granted} {
 			stream := &fakeStream{ctx: t.Context()}
-			st := newMainStream(newConnection(b.server, stream, time.Now()), chat())
+			st := newMainStream(newConnection(&b.server.shared, stream, time.Now()), chat())
 			st.state = s
 			run(st, chat())
 			if len(stream.sent) != 1 || render(stream.sent[0]) != "immediate 500 internal" {

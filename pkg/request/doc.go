@@ -18,7 +18,7 @@
 //
 //	headers.go      the headers that are read, the first value of each, and those that are removed before the model server
 //	limits.go       headers that are too many or too large, and bodies that are announced too large
-//	twice.go        a trusted header that comes twice, or has two values, is refused
+//	duplicate.go    a trusted header that comes twice, or has two values, is refused
 //	synonyms.go     the ecosystem's headers that the configuration does not name are not read
 //	source.go       where an identity may be: a header, metadata, an attribute
 //	tenant.go       the tenant: the first identity; and the names that no tenant can claim
@@ -27,17 +27,16 @@
 //	tier.go         the tier: its sources in their order, and the limit by the tenant's policy
 //	ranks.go        the names of tiers, criticalities and priorities
 //	class.go        the class within the tier, and the priorities
-//	model.go        the model, its target, and unknown models
+//	model.go        the model, its target, and unknown models; the edits of the body: the model's name, the question for usage
 //	path.go         the paths that certainly run a model, and the API of each
 //	passon.go       the requests that pass without queueing
 //	subset.go       the only endpoints that may be picked
 //	deadline.go     the client's deadline
 //	size.go         the size, from which the cost is estimated, or the cost that the gateway states
-//	envoyread.go    the part of a request that Envoy itself has read
+//	request.go      the value, and the input: among it the part of a request that Envoy itself has read
 //	needsbody.go    whether the body is needed
 //	readheaders.go  the first step, in the order in which a request may be refused
 //	readbody.go     the second step: the model that is missing, broken bodies, parts of bodies
-//	edits.go        the edits of the body: the model's name, the question for usage
 //	errors.go       the errors
 //	config.go       the configuration (validate.go: its problems; rules.go: its form for reading)
 //

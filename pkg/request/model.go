@@ -3,6 +3,8 @@ package request
 import (
 	"fmt"
 	"sort"
+
+	"github.com/weir-epp/weir/pkg/extproc/body"
 )
 
 // modelTargets are the targets of one model, and its tier.
@@ -90,6 +92,16 @@ func (r *Rules) target(model string, draw Draw) string {
 func (q *Request) needsModel() bool {
 	r := q.rules
 	return r.cfg.RoutesByModel || len(r.models) > 0 || r.otherModels != nil || q.identity.byModel
+}
+
+// edit lists the replacements in the body.
+func (q *Request) edit(f *body.Fields) {
+	if q.Target != "" && f.ModelEnd > 0 && f.Model != q.Target {
+		q.Edits = append(q.Edits, f.Rename(q.Target))
+	}
+	if f.Stream && f.AskUsage.Text != "" && q.asksUsage {
+		q.Edits, q.AsksUsage = append(q.Edits, f.AskUsage), true
+	}
 }
 
 func modelTooLong() error {

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-
-	"github.com/weir-epp/weir/pkg/metering"
 )
 
 // warnings logs each warning at most once in the life of the process.
@@ -17,6 +15,23 @@ func (w *warnings) warn(log logr.Logger, key, message string, keysAndValues ...a
 	if _, again := w.said.LoadOrStore(key, true); !again {
 		log.Info("WARNING: "+message, keysAndValues...)
 	}
+}
+
+// silentRun is how many answers in a row have to report no usage before that is reported.
+const silentRun = 100
+
+// silence notices if no answer reports its usage, although requests are charged by it.
+type silence struct{ run atomic.Int64 }
+
+// ended records an answer, and whether its usage is known. It returns true when the silence has to be reported.
+func (s *silence) ended(known bool) (report bool) {
+	if !known {
+		return s.run.Add(1) == silentRun
+	}
+	if s.run.Load() != 0 {
+		s.run.Store(0)
+	}
+	return false
 }
 
 // envoyDefaultRequests is how many requests a cluster may have at once by Envoy's default circuit breaker. Each open
@@ -31,7 +46,7 @@ const (
 
 // plateau counts the open streams, and notices a plateau at Envoy's default limit.
 type plateau struct {
-	report func() // called at most once
+	log    logr.Logger
 	once   sync.Once
 	active atomic.Int64
 	above  atomic.Bool // the limit was exceeded, so it is not the default
@@ -66,36 +81,10 @@ func (p *plateau) enter() {
 // leave counts a stream that ends.
 func (p *plateau) leave() { p.active.Add(-1) }
 
-// reportPlateau logs the meaning of a plateau, and the remedy.
-func (s *Server) reportPlateau() {
-	s.log.Info("WARNING: the number of streams stands at exactly 1024, Envoy's default circuit breaker: raise "+
+// report logs the meaning of a plateau, and the remedy. It is called at most once.
+func (p *plateau) report() {
+	p.log.Info("WARNING: the number of streams stands at exactly 1024, Envoy's default circuit breaker: raise "+
 		"circuit_breakers.thresholds max_requests, max_pending_requests and max_connections of the cluster that "+
 		"Envoy reaches Weir by, and of the model servers' cluster; Envoy answers 500 to the requests beyond",
 		"streams", envoyDefaultRequests)
-}
-
-// silentRun is how many answers in a row have to report no usage before that is reported.
-const silentRun = 100
-
-// silence notices if no answer reports its usage, although requests are charged by it.
-type silence struct{ run atomic.Int64 }
-
-// ended records an answer, and whether its usage is known. It returns true when the silence has to be reported.
-func (s *silence) ended(known bool) (report bool) {
-	if !known {
-		return s.run.Add(1) == silentRun
-	}
-	if s.run.Load() != 0 {
-		s.run.Store(0)
-	}
-	return false
-}
-
-// noteUsage warns if no answer reports its usage. Answers of errors do not count, nor do any with usage: none.
-func (s *Server) noteUsage(e *metering.End) {
-	if e.Answered && s.config.Load().Usage != UsageNone && s.silence.ended(e.Known) {
-		s.once.warn(s.log, "silence", "no answer reports its usage, so requests are charged by their estimates and times: does "+
-			"Envoy tell the usage (docs/envoy.md, Usage), and do the clients of streams ask for it (stream_options.include_usage)?",
-			"answers", silentRun)
-	}
 }

@@ -76,7 +76,7 @@ func TestWhoLosesABodyIsWhoHasTheMost(t *testing.T) {
 	lost, refused := 0, 0
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 9))
-		var memory bodyAccount
+		var memory bodyMemory
 		var all onlooker
 		for step := range 200 {
 			if len(all) == 0 || random.IntN(3) == 0 {
@@ -157,7 +157,7 @@ func TestWhoLosesABodyIsWhoHasTheMost(t *testing.T) {
 
 // One part of a body expels a bounded number of others, however small they are, because all bodies wait for the one lock.
 func TestOnePartTurnsAwayAFew(t *testing.T) {
-	var memory bodyAccount
+	var memory bodyMemory
 	var small [1000]arrival
 	for i := range small {
 		small[i].stream = nobody{}
@@ -182,7 +182,7 @@ func TestOnePartTurnsAwayAFew(t *testing.T) {
 // A part or the end of a body that was expelled a moment ago gets the reason as an error, and holds no memory.
 func TestPartOfABodyThatWasGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var memory bodyAccount
+		var memory bodyMemory
 		a := arrival{stream: nobody{}}
 		memory.expect(&a, "x", time.Now(), time.Second, 0)
 		time.Sleep(2 * time.Second)
@@ -197,7 +197,7 @@ func TestPartOfABodyThatWasGivenUp(t *testing.T) {
 
 // Messages in an inbox count like bodies, up to the limit and not a byte more.
 func TestTakeUpToTheLimit(t *testing.T) {
-	var memory bodyAccount
+	var memory bodyMemory
 	if !memory.take(10, 10) || memory.take(1, 10) || memory.bytes() != 10 {
 		t.Errorf("%d bytes of 10", memory.bytes())
 	}
@@ -213,7 +213,7 @@ func (s timed) expel(error) { s.at <- time.Now() }
 func TestEachBodyHasItsOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))
-		var memory bodyAccount
+		var memory bodyMemory
 		var bodies [300]arrival
 		var want [len(bodies)]time.Time
 		for i := range bodies {

@@ -2,6 +2,7 @@ package extproc
 
 import (
 	"strconv"
+	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	aiv3 "github.com/envoyproxy/go-control-plane/envoy/data/ai/v3"
@@ -22,6 +23,9 @@ func addHeaders(h *request.Headers, r *request.Rules, list []*corev3.HeaderValue
 		}
 	}
 }
+
+// ends reports whether a body message is the last one.
+func ends(b *extprocv3.HttpBody) bool { return b.GetEndOfStream() || b.GetEndOfStreamWithoutMessage() }
 
 // headerValue returns the value of a header, in whichever field Envoy has put it.
 func headerValue(hv *corev3.HeaderValue) string {
@@ -109,4 +113,34 @@ func envoyReadOf(m *corev3.Metadata) *request.EnvoyRead {
 		info.Most = tokens(n)
 	}
 	return info
+}
+
+// responseHead is what the main stream and the gate need to know of response headers.
+type responseHead struct {
+	status   int  // 0 if there is none
+	events   bool // the body is server-sent events
+	encoded  bool // the body cannot be read
+	trailers bool // trailers are announced, or usual
+	ours     bool // the response is a rejection of Weir's
+}
+
+// headOf reads response headers. The response waits meanwhile, so it reads no more than it must.
+func headOf(h *extprocv3.HttpHeaders) (r responseHead) {
+	for _, hv := range h.GetHeaders().GetHeaders() {
+		switch hv.GetKey() {
+		case ":status":
+			r.status, _ = strconv.Atoi(headerValue(hv))
+		case "content-type":
+			kind := strings.ToLower(headerValue(hv))
+			r.events = strings.HasPrefix(kind, "text/event-stream")
+			r.trailers = r.trailers || strings.HasPrefix(kind, "application/grpc")
+		case "content-encoding":
+			r.encoded = headerValue(hv) != "identity"
+		case "trailer":
+			r.trailers = true
+		case reasonHeader:
+			r.ours = true
+		}
+	}
+	return r
 }

@@ -1,0 +1,262 @@
+package extproc
+
+import (
+	"container/heap"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+)
+
+// bodyMemory accounts for the memory of all bodies that are held. Of those that are still arriving it knows whose they
+// are, and when they have to be whole (bodydeadline.go). The zero value accounts for nothing.
+//
+// The memory is bounded. When it is used up, the owner with the most bytes in incomplete bodies loses its newest
+// incomplete body. A complete body is never expelled. Finding the victim takes O(log n) for n owners.
+type bodyMemory struct {
+	mu sync.Mutex
+
+	// Guarded by mu.
+	held       int64 // bytes of all bodies
+	incomplete int64 // bytes of the bodies that have an owner
+	owners     map[string]*owner
+	most       ownerHeap
+	due        dueHeap
+	timer      *time.Timer
+	armed      bool // the timer is
+	armedFor   time.Time
+}
+
+// mostExpelled is how many bodies may be expelled to make room for one part of another.
+const mostExpelled = 64
+
+// arrival is the record of one stream's body, which is arriving or has arrived.
+type arrival struct {
+	// stream is told when the body is expelled, in a goroutine of its own.
+	stream interface{ expel(err error) }
+
+	// Guarded by mu of bodyMemory.
+	err          error // why the body was expelled; nil if it was not
+	charged      int64
+	awaited      bool   // the body is incomplete
+	identity     string // of the owner
+	owner        *owner // nil if the body is not awaited or holds nothing
+	older, newer *arrival
+	deadline     deadline
+}
+
+// expect begins to await a body. It has to be whole within timeout of begun, and one second more for every 64 KiB received
+// or announced.
+func (b *bodyMemory) expect(a *arrival, identity string, begun time.Time, timeout time.Duration, announced int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a.awaited, a.identity = true, identity
+	a.deadline = deadline{end: begun.Add(timeout), received: announced}
+	b.schedule(a)
+}
+
+// charge charges n more bytes for a body of which received more bytes arrived, within a limit for all bodies. The error
+// wraps ErrNoMemory, or says why the body was expelled before; the request cannot go on.
+func (b *bodyMemory) charge(a *arrival, received, n, limit int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a.err != nil {
+		return a.err
+	}
+	a.deadline.received += received
+	if n == 0 {
+		return nil
+	}
+	if b.held-b.incomplete+n > limit { // expelling all others would not make enough room
+		return noMemoryOf(limit)
+	}
+	for expelled := 0; b.held+n > limit; expelled++ {
+		victim := b.victim(a, n)
+		if victim == nil || expelled == mostExpelled {
+			return noMemoryOf(limit)
+		}
+		b.expel(victim, noMemoryOf(limit))
+	}
+	b.held += n
+	a.charged += n
+	if a.awaited {
+		b.chargeOwner(a, n)
+	}
+	return nil
+}
+
+func noMemoryOf(limit int64) error {
+	return fmt.Errorf("extproc: the bodies held take %d bytes: %w", limit, flowcontrol.ErrNoMemory)
+}
+
+// complete marks a body as whole. It stays charged. The error says why the body was expelled before.
+func (b *bodyMemory) complete(a *arrival) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.leave(a)
+	return a.err
+}
+
+// release releases the memory of a body, complete or not.
+func (b *bodyMemory) release(a *arrival) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.leave(a)
+	b.held -= a.charged
+	a.charged = 0
+}
+
+// expel releases an awaited body because of err, and tells its stream. The caller holds b.mu.
+func (b *bodyMemory) expel(a *arrival, err error) {
+	b.leave(a)
+	b.held -= a.charged
+	a.charged, a.err = 0, err
+	go a.stream.expel(err)
+}
+
+// leave stops awaiting a body. It is idempotent. The caller holds b.mu.
+func (b *bodyMemory) leave(a *arrival) {
+	if !a.awaited {
+		return
+	}
+	a.awaited = false
+	b.unschedule(a)
+	if a.owner != nil {
+		b.disown(a)
+	}
+}
+
+// take charges n bytes that belong to no body, and reports whether they fit within limit.
+func (b *bodyMemory) take(n, limit int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.held+n > limit {
+		return false
+	}
+	b.held += n
+	return true
+}
+
+// add charges n bytes that belong to no body, without a limit. A negative n releases.
+func (b *bodyMemory) add(n int64) {
+	b.mu.Lock()
+	b.held += n
+	b.mu.Unlock()
+}
+
+// bytes returns the memory that is held.
+func (b *bodyMemory) bytes() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.held
+}
+
+// owner is an identity with awaited bodies that hold bytes.
+type owner struct {
+	identity string
+	bytes    int64    // of those bodies
+	newest   *arrival // of those bodies, in the order in which they got their first bytes
+	place    int      // in the heap
+}
+
+// ownerHeap has the owner with the most bytes first.
+type ownerHeap []*owner
+
+func (h ownerHeap) Len() int           { return len(h) }
+func (h ownerHeap) Less(i, j int) bool { return h[i].bytes > h[j].bytes }
+func (h ownerHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+
+// Push implements heap.Interface.
+func (h *ownerHeap) Push(x any) {
+	o := x.(*owner)
+	o.place = len(*h)
+	*h = append(*h, o)
+}
+
+// Pop implements heap.Interface.
+func (h *ownerHeap) Pop() any {
+	last := len(*h) - 1
+	o := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return o
+}
+
+// chargeOwner charges n bytes of an awaited body to its owner. The caller holds b.mu.
+func (b *bodyMemory) chargeOwner(a *arrival, n int64) {
+	o := a.owner
+	if o == nil {
+		o = b.ownerOf(a.identity)
+		a.owner, a.older, o.newest = o, o.newest, a
+		if a.older != nil {
+			a.older.newer = a
+		}
+	}
+	b.incomplete += n
+	o.bytes += n
+	heap.Fix(&b.most, o.place)
+}
+
+// ownerOf returns the owner with an identity, which is created if there is none. The caller holds b.mu.
+func (b *bodyMemory) ownerOf(identity string) *owner {
+	o := b.owners[identity]
+	if o == nil {
+		if b.owners == nil {
+			b.owners = make(map[string]*owner)
+		}
+		o = &owner{identity: identity}
+		b.owners[identity] = o
+		heap.Push(&b.most, o)
+	}
+	return o
+}
+
+// disown removes a body from its owner, and drops an owner that has no more bodies. The caller holds b.mu.
+func (b *bodyMemory) disown(a *arrival) {
+	o := a.owner
+	if a.newer != nil {
+		a.newer.older = a.older
+	} else {
+		o.newest = a.older
+	}
+	if a.older != nil {
+		a.older.newer = a.newer
+	}
+	a.owner, a.older, a.newer = nil, nil, nil
+	b.incomplete -= a.charged
+	o.bytes -= a.charged
+	if o.newest == nil {
+		heap.Remove(&b.most, o.place)
+		delete(b.owners, o.identity)
+	} else {
+		heap.Fix(&b.most, o.place)
+	}
+}
+
+// victim returns the awaited body to expel so that a gets n more bytes: the newest body of the owner with the most bytes,
+// where a's owner counts with the bytes it asks for. It returns nil if that body is a itself, or if there is none. The
+// caller holds b.mu.
+func (b *bodyMemory) victim(a *arrival, n int64) *arrival {
+	if len(b.most) == 0 {
+		return nil
+	}
+	o := b.most[0]
+	if a.awaited {
+		own := b.owners[a.identity]
+		asked := n
+		if own != nil {
+			asked += own.bytes
+		}
+		if asked >= o.bytes {
+			o = own
+		}
+		if o == own && (a.owner == nil || o.newest == a) {
+			return nil // a is the newest of the one with the most
+		}
+	}
+	return o.newest
+}

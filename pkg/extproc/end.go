@@ -1,0 +1,103 @@
+package extproc
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+)
+
+// end gives the request its outcome and releases what the stream holds, whatever ended it. A panic in one part does not
+// keep the others from being done, and goes no further: gRPC recovers none, so it would end the process.
+func (st *mainStream) end() {
+	defer func() {
+		if p := recover(); p != nil {
+			st.reportPanic(p, "ending a stream", st.state.String())
+		}
+	}()
+	defer st.body.drop()
+	defer st.reader.stop()
+	defer st.countUsage()
+	defer st.logRequest()
+	defer st.settle()
+	st.body.turn.end()
+	status := st.server.links.end(st.link, st.state == responding || st.state == placedNoHeaders)
+	if st.response.status == 0 {
+		st.response.status = status
+	}
+}
+
+// settle settles the lease, and gives the request its outcome, if it has none yet.
+func (st *mainStream) settle() {
+	if st.grant.lease != nil {
+		st.complete()
+		st.noticeUnobserved()
+	}
+	if st.pending() { // the stream ended while the request was arriving
+		st.noteRejection(st.refusal(st.goneError()))
+	}
+}
+
+// pending reports whether the request still lacks its outcome.
+func (st *mainStream) pending() bool {
+	return (st.state == arriving || st.state == deciding) && st.rejection == nil
+}
+
+// complete settles the lease, even if the cost of the request cannot be told.
+func (st *mainStream) complete() {
+	c := flowcontrol.Completion{Status: st.response.status, Unsent: st.grant.sent.IsZero()}
+	defer func() { st.grant.lease.OnRequestComplete(c) }()
+	c.Cost = st.actualCost()
+}
+
+// countUsage counts the tokens that the response reported. A response that was cut short has reported only a part.
+func (st *mainStream) countUsage() {
+	if r := st.response.reading.Report(st.request.PromptOnly); r.Known && r.Whole {
+		st.server.metrics.countUsage(r.Tokens)
+	}
+}
+
+// goneError returns why a stream ended before its request was offered.
+func (st *mainStream) goneError() error {
+	if errors.Is(st.wire.Context().Err(), context.DeadlineExceeded) {
+		return context.DeadlineExceeded
+	}
+	return context.Canceled
+}
+
+// noticeUnobserved looks for streams that end too early to show the end of the response, and warns of them.
+func (st *mainStream) noticeUnobserved() {
+	if st.grant.sent.IsZero() || st.state != placed && st.state != responding || st.modes.showsResponse {
+		return
+	}
+	s, envoy, now := st.server, envoyOf(st.wire.Context()), time.Now()
+	if _, came := st.link.status(); came {
+		// The stream lived until the response. How long after its answer that ended says nothing, because the gate held
+		// the response until there was something to send.
+		s.unobserved.reset(envoy, now)
+		return
+	}
+	if s.unobserved.ended(envoy, now, st.lastAnswered(), st.reader.closed(), st.state == responding, st.response.events) {
+		s.log.Info("WARNING: an Envoy ends the streams before the answers have ended, so the stock reads low and the "+
+			"backends get more than they should: set response_trailer_mode: SEND in the filter's processing_mode "+
+			"(response_body_mode may stay NONE)", "envoy", envoy)
+	}
+}
+
+// panicked sends the client a 500 where that is still possible. A request that has a lease gets no second outcome for
+// it: its one outcome is that the lease was settled, as unsent if its destination was not sent.
+func (st *mainStream) panicked(p any) {
+	defer func() { _ = recover() }() // a second panic must not end the process
+	st.reportPanic(p, "serving a stream", st.state.String())
+	if !st.state.replaceable() {
+		return
+	}
+	rej := &flowcontrol.Rejection{Err: errors.New("extproc: panic"), Outcome: flowcontrol.OutcomeInternal}
+	if st.pending() {
+		if r := st.refusal(rej.Err); r != nil {
+			rej = r
+		}
+	}
+	_ = st.reject(rej) // an error means that the stream has ended
+}

@@ -1,0 +1,51 @@
+package extproc
+
+import (
+	"time"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+)
+
+// beginBody deals with a response body without headers before it (response_header_mode: SKIP).
+func beginBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
+	if err := st.firstByte(); err != nil {
+		return err
+	}
+	return ackResponseBody(st, m)
+}
+
+// beginTrailers deals with response trailers without headers before them (response_header_mode: SKIP).
+func beginTrailers(st *mainStream, m *extprocv3.ProcessingRequest) error {
+	if err := st.firstByte(); err != nil {
+		return err
+	}
+	return ackResponseTrailers(st, m)
+}
+
+// firstByte marks the first byte of the response: from here on it is never cut. If the request was preempted just before,
+// firstByte rejects it and returns an error.
+func (st *mainStream) firstByte() error {
+	if err := st.grant.firstByte(); err != nil {
+		return st.rejectPreempted(err)
+	}
+	st.state.enter(responding)
+	return nil
+}
+
+// releaseHeaders lets the response headers go on to the client, unless the request was preempted.
+func (st *mainStream) releaseHeaders() error {
+	if err := st.firstByte(); err != nil {
+		return err
+	}
+	var own ownPart
+	if st.response.tells {
+		waited, _ := st.grant.waited()
+		own.set = st.server.queueState(waited)
+	}
+	if st.response.strip != nil { // its length changes
+		own.remove = []string{"content-length"}
+	}
+	err := st.wire.Send(own.addTo(emptyResponseHeaders, responsePhase, false))
+	st.response.released = time.Now()
+	return err
+}

@@ -1,0 +1,77 @@
+package extproc
+
+import (
+	"strings"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/metering"
+)
+
+// grant is what the controller has given to a request: its lease and its destination. The zero value is that of a request
+// that was not offered.
+type grant struct {
+	// placement is nil until the request is offered. From then on the controller knows its flow and its tier.
+	placement Placement
+	// queued is when it began to wait in the queue; zero if it never did.
+	queued time.Time
+	// charge is what it is charged in tokens; nil if it is charged otherwise (cost.go).
+	charge *metering.Charge
+	// lease is nil until it is granted.
+	lease Lease
+	// preempted is nil if it cannot be preempted, or no longer.
+	preempted <-chan struct{}
+	// destination is the ordered list of endpoints that it may go to, and picked the first one; "" if it was not placed.
+	destination, picked string
+	// sent is when the destination was sent; zero if it was not.
+	sent time.Time
+}
+
+// take takes a lease, and the destination that was chosen with it. A nil lease grants neither.
+func (g *grant) take(l Lease) {
+	if l == nil {
+		return
+	}
+	g.lease, g.preempted = l, l.Preempted()
+	address, fallbacks := g.placement.Chosen()
+	g.picked, g.destination = address, address
+	if address != "" && len(fallbacks) > 0 {
+		g.destination += "," + strings.Join(fallbacks, ",")
+	}
+}
+
+// waited returns how long the request has stood in the queue, up to now or to its grant, and reports whether it bypassed
+// the queue.
+func (g *grant) waited() (wait time.Duration, bypass bool) {
+	switch {
+	case g.lease != nil:
+		wait, queued := g.lease.Queued()
+		return wait, !queued
+	case !g.queued.IsZero():
+		return time.Since(g.queued), false
+	default:
+		return 0, false
+	}
+}
+
+// firstByte ends preemption. The error says that the request was preempted just before.
+func (g *grant) firstByte() error {
+	if g.lease != nil {
+		if err := g.lease.OnFirstByte(); err != nil {
+			return err
+		}
+	}
+	g.preempted = nil
+	return nil
+}
+
+// outgrown raises the charge if the answer, of which so many tokens were seen, is longer than it.
+func (g *grant) outgrown(seen int64) {
+	if g.charge == nil || g.lease == nil {
+		return
+	}
+	if cost, stock, raised := g.charge.Outgrown(seen); raised {
+		g.lease.OnCost(fairqueue.Cost(cost), flowcontrol.Tokens(stock))
+	}
+}

@@ -1,0 +1,87 @@
+package extproc
+
+import (
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
+)
+
+// refuse rejects a request that was not offered to the controller.
+func (st *mainStream) refuse(err error) error { return st.reject(st.refusal(err)) }
+
+// refusal has the controller count a request that was not offered to it.
+func (st *mainStream) refusal(err error) *flowcontrol.Rejection {
+	model, target := st.request.Labels()
+	return st.server.controller.Refuse(st.flowKey(), model, target, refusalOf(err))
+}
+
+// rejectPreempted rejects a request that lost its lease. err is what the lease returned.
+func (st *mainStream) rejectPreempted(err error) error {
+	st.grant.preempted = nil
+	return st.reject(preemption(err))
+}
+
+// reject sends the client a rejection, which is the last message. It returns an error in any case.
+func (st *mainStream) reject(rej *flowcontrol.Rejection) error {
+	st.link.reject() // before Envoy can take the rejection to the gate
+	st.noteRejection(rej)
+	if rej.Outcome == flowcontrol.OutcomeClientCancelled {
+		st.state.enter(rejected)
+		return errFinished // nobody is there to read it
+	}
+	var headers []*corev3.HeaderValueOption
+	if st.wantsQueueState() {
+		waited, _ := st.grant.waited()
+		headers = st.server.queueState(waited)
+	}
+	last := st.cfg.rejections.reply(st.wordedForCaller(rej), st.request.ErrorShape(), headers...)
+	if st.cfg.Responses.Metadata {
+		last.DynamicMetadata = weirMetadata(st.decision(rej.Outcome))
+	}
+	st.state.enter(rejected)
+	if err := st.wire.Send(last); err != nil {
+		return err
+	}
+	return errFinished
+}
+
+// noteRejection records the rejection, and for the log the facts of that moment.
+func (st *mainStream) noteRejection(rej *flowcontrol.Rejection) {
+	st.rejection = rej
+	if !st.line.wanted {
+		return
+	}
+	st.line.wait, _ = st.grant.waited()
+	if rej.Outcome == flowcontrol.OutcomePreempted {
+		_, came := st.link.status()
+		st.line.held = came || st.state == holding
+	}
+}
+
+// flowFull are the messages for a full flow that is not the caller's own: most of the requests that wait there are
+// others'.
+var flowFull = map[request.Sharing]string{
+	request.OfModel:     "Too many requests without a tenant are waiting for this model. Please retry later.",
+	request.OfModelAll:  "Too many requests are waiting for this model. Please retry later.",
+	request.OfAnonymous: "Too many requests without a tenant are waiting. Please retry later.",
+}
+
+const onlyFlowFull = "Too many requests from all callers are waiting. Please retry later."
+
+// wordedForCaller returns the rejection with a message that says whose flow is full, if it is not the caller's own: a
+// caller that asks for the first time has no requests waiting.
+func (st *mainStream) wordedForCaller(rej *flowcontrol.Rejection) *flowcontrol.Rejection {
+	if rej.Outcome != flowcontrol.OutcomeFlowFull {
+		return rej
+	}
+	text := onlyFlowFull
+	if !st.cfg.OneFlow {
+		if text = flowFull[st.request.Sharing()]; text == "" {
+			return rej
+		}
+	}
+	told := *rej
+	told.Err = &fieldError{sentinel: rej.Err, message: text}
+	return &told
+}

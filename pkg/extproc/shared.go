@@ -1,0 +1,48 @@
+package extproc
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+
+	"github.com/weir-epp/weir/pkg/metering"
+)
+
+// shared is what the streams of a server share. Its parts are safe for concurrent use.
+type shared struct {
+	// Immutable.
+	controller Controller
+	picker     Picker
+	log        logr.Logger
+	names      bool // the controller wants the requests' IDs
+
+	metrics    *metrics
+	elsewhere  *servedElsewhere
+	memory     bodyMemory
+	plateau    plateau
+	unobserved unobserved
+	silence    silence
+	links      links
+	meter      metering.Meter
+	draw       draw
+	once       warnings
+	unreadSaid atomic.Uint64 // has a bit for each synonym that was warned about
+
+	// config is replaced as a whole by SetConfig. A stream keeps the one from its start.
+	config atomic.Pointer[compiled]
+}
+
+// draw draws the targets of models.
+type draw struct {
+	mu     sync.Mutex
+	source *rand.Rand // guarded by mu
+}
+
+// IntN implements request.Draw.
+func (d *draw) IntN(n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.source.IntN(n)
+}
