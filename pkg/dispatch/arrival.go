@@ -9,7 +9,6 @@ import (
 func (m *Machine) offer(w *Waiter, a *Arrival) {
 	m.arrived++
 	w.number, w.owner, w.placement = m.arrived, a.Owner, a.Placement
-	w.lease.waiter = w
 	r := &w.queued // field by field, since a literal would be copied
 	r.Flow, r.Path, r.Cost, r.Deadline, r.Owner = a.Flow, a.Path, max(1, a.Cost), a.Deadline, w
 	if a.TierName != "" {
@@ -21,7 +20,7 @@ func (m *Machine) offer(w *Waiter, a *Arrival) {
 	if tokens < 1 {
 		tokens = stock.Tokens(r.Cost)
 	}
-	w.lease.held = stock.NewLease(r.Tier, tokens, false)
+	w.held = stock.NewLease(r.Tier, tokens, false)
 }
 
 // decide decides on an arrival. A panic in it ends only this request.
@@ -29,7 +28,7 @@ func (m *Machine) decide(w *Waiter) {
 	switch {
 	case m.draining:
 		m.reject(w, OutcomeDraining)
-	case w.lease.way == passedOn || !m.config.Enabled:
+	case w.way == passedOn || !m.config.Enabled:
 		m.passOn(w)
 	default:
 		m.admit(w)
@@ -47,11 +46,11 @@ func (m *Machine) admit(w *Waiter) {
 	bypass := m.mayBypass(w)
 	m.asking = w
 	if bypass && m.takeAtOnce(w) {
-		w.queued.CountAlsoIn(m.countsIn(w, w.lease.Endpoint()))
+		w.queued.CountAlsoIn(m.countsIn(w, w.reservation.Endpoint()))
 		m.queue.Bypassed(m.now, &w.queued)
 		m.uncountWaiter(w)
 		m.touch(w.flow.tenant)
-		w.stage, w.lease.way = StageSent, atOnce
+		w.stage, w.way = StageSent, atOnce
 		return
 	}
 	ready := m.ledger.Ready() > 0 && m.placer.HasReady(w.placement, nil)
@@ -86,7 +85,7 @@ func (m *Machine) passOn(w *Waiter) {
 	m.take(w, r, false)
 	m.uncountWaiter(w)
 	m.touch(w.flow.tenant)
-	w.stage, w.lease.way = StageSent, max(w.lease.way, atOnce)
+	w.stage, w.way = StageSent, max(w.way, atOnce)
 }
 
 // takeAtOnce takes a lease for an arrival that need not wait behind anybody, because there is room or by preemption.
@@ -140,7 +139,7 @@ func (m *Machine) reject(w *Waiter, o Outcome) {
 	w.stage, w.outcome = StageEnded, o
 	w.retry = m.retryAfter(w, o)
 	if w.wasQueued {
-		w.waited = max(0, m.now.Sub(w.queued.Arrived()))
+		w.waited = max(0, m.queue.Waited(m.now, &w.queued))
 	}
 }
 

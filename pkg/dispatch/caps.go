@@ -66,7 +66,7 @@ func (m *Machine) uncountLease(l *Lease) {
 
 // countAt changes what the tenant of l holds at each of its endpoints.
 func (m *Machine) countAt(l *Lease, requests int32, tokens stock.Tokens) {
-	t := l.waiter.flow.tenant
+	t := l.flow.tenant
 	for _, e := range l.reservation.All() {
 		t.byEndpoint.change(e, requests, tokens, m.endpointLimit())
 	}
@@ -75,12 +75,12 @@ func (m *Machine) countAt(l *Lease, requests int32, tokens stock.Tokens) {
 
 // countTokens changes the tokens of l, which is held, in its flow's account and its tenant's.
 func (m *Machine) countTokens(l *Lease, change stock.Tokens) {
-	l.waiter.flow.addTokens(change)
+	l.flow.addTokens(change)
 	if l.counted {
 		m.countAt(l, 0, change)
 	}
 	if change != 0 {
-		m.touch(l.waiter.flow.tenant) // it may be below its cap again, or at it now
+		m.touch(l.flow.tenant) // it may be below its cap again, or at it now
 	}
 }
 

@@ -31,19 +31,19 @@ func (w *world) accountsAgree() error {
 			tokens += s.tokens
 			flows[key].inflight++
 			flows[key].tokens += s.tokens
-			byTier[l.lease.held.Tier()]++
-			byEndpoint[l.lease.Endpoint()]++
-			tokensAt[l.lease.Endpoint()] += int64(s.tokens)
+			byTier[l.held.Tier()]++
+			byEndpoint[l.reservation.Endpoint()]++
+			tokensAt[l.reservation.Endpoint()] += int64(s.tokens)
 			if s.promoted {
 				promoted++
 			}
 		}
-		if may := w.preemptible(s) && l.lease.preemptible; may != (l.lease.victimIndex > 0) {
-			return fmt.Errorf("%v, stage %d: among the victims %t, want %t", s, l.stage, l.lease.victimIndex > 0, may)
+		if may := w.preemptible(s) && l.preemptible; may != (l.victimIndex > 0) {
+			return fmt.Errorf("%v, stage %d: among the victims %t, want %t", s, l.stage, l.victimIndex > 0, may)
 		}
-		if l.lease.victimIndex > 0 {
+		if l.victimIndex > 0 {
 			victims++
-			if w.victims.tiers[l.lease.held.Tier()].byEndpoint[l.lease.Endpoint()].leases[l.lease.victimIndex-1] != &l.lease {
+			if w.victims.tiers[l.held.Tier()].byEndpoint[l.reservation.Endpoint()].leases[l.victimIndex-1] != l.Granted() {
 				return fmt.Errorf("%v is not where it believes to be among the victims", s)
 			}
 		}
@@ -86,8 +86,8 @@ func (w *world) asksInTime() error {
 		return fmt.Errorf("%d wait, to be asked again: %t", w.queue.Len(), asks)
 	}
 	for _, s := range w.subjects {
-		if s.waits() && at.After(s.w.Expires()) {
-			return fmt.Errorf("to be asked again %v behind the deadline of %v", at.Sub(s.w.Expires()), s)
+		if s.waits() && at.After(w.queue.Expires(&s.w.queued)) {
+			return fmt.Errorf("to be asked again %v behind the deadline of %v", at.Sub(w.queue.Expires(&s.w.queued)), s)
 		}
 	}
 	if left, ok := w.queue.UntilStarvation(w.clock); ok && at.After(w.clock.Add(left)) {

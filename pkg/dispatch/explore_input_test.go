@@ -64,11 +64,11 @@ func (w *world) inputs() (in []input) {
 			in = append(in, input{isTold, at}, input{cancels, at})
 			timed = true
 		case StageSent:
-			if s.w.lease.preemptible {
+			if s.w.preemptible {
 				in = append(in, input{firstByte, at})
 			}
 			in = append(in, input{completes, at})
-			if w.fleet.CanServe(s.kind.lane, 1-s.w.lease.Endpoint()) {
+			if w.fleet.CanServe(s.kind.lane, 1-s.w.reservation.Endpoint()) {
 				in = append(in, input{isServed, at})
 			}
 		case StageStreaming:
@@ -127,7 +127,7 @@ func (w *world) isMirrored(k arrivalKind) bool {
 func (w *world) apply(in input) error {
 	clear(w.heard)
 	for _, s := range w.subjects {
-		s.last, s.wasHeld, s.wasAt = s.w.stage, s.w.lease.held.Held(), s.w.lease.Endpoint()
+		s.last, s.wasHeld, s.wasAt = s.w.stage, s.w.held.Held(), s.w.reservation.Endpoint()
 	}
 	own := (*subject)(nil) // whose caller reads the verdict off
 	switch in.op {
@@ -141,7 +141,7 @@ func (w *world) apply(in input) error {
 		w.Told(w.subjects[in.index].w)
 	case firstByte:
 		s := w.subjects[in.index]
-		if !w.FirstByte(&s.w.lease) {
+		if !w.FirstByte(s.w.Granted()) {
 			return fmt.Errorf("the first byte of %v is not let through", s)
 		}
 		s.streamed = true
@@ -152,7 +152,7 @@ func (w *world) apply(in input) error {
 		w.event(func() { w.Cancel(w.clock, own.w, OutcomeClientCancelled) })
 	case isServed:
 		s := w.subjects[in.index]
-		w.event(func() { w.ServedElsewhere(w.clock, &s.w.lease, 1-s.w.lease.Endpoint()) })
+		w.event(func() { w.ServedElsewhere(w.clock, s.w.Granted(), 1-s.w.reservation.Endpoint()) })
 	case advances:
 		w.advance()
 	case fires:
@@ -175,7 +175,7 @@ func (w *world) apply(in input) error {
 		w.useOf(in)
 	}
 	for _, s := range w.subjects {
-		s.promoted = s.w.lease.held.Held() && s.w.lease.held.Promoted()
+		s.promoted = s.w.held.Held() && s.w.held.Promoted()
 	}
 	if err := w.verdictsAgree(own); err != nil {
 		return err
@@ -203,7 +203,9 @@ func (w *world) verdictsAgree(own *subject) error {
 }
 
 // isOverdue reports whether the request waits though its time is over, and someOverdue whether any does.
-func (w *world) isOverdue(s *subject) bool { return s.waits() && !w.clock.Before(s.w.Expires()) }
+func (w *world) isOverdue(s *subject) bool {
+	return s.waits() && !w.clock.Before(w.queue.Expires(&s.w.queued))
+}
 
 func (w *world) someOverdue() bool { return slices.ContainsFunc(w.subjects, w.isOverdue) }
 

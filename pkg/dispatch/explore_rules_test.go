@@ -16,12 +16,12 @@ import (
 func (s *subject) waits() bool { return s.w.stage == StageWaiting }
 
 // holds reports whether it has a lease.
-func (s *subject) holds() bool { return s.w.lease.held.Held() }
+func (s *subject) holds() bool { return s.w.held.Held() }
 
 // sameTenant counts the leases of the request's tenant, whatever their tier and class, at an endpoint or anywhere.
 func (w *world) sameTenant(s *subject, e Endpoint) (n int) {
 	for _, o := range w.subjects {
-		if o.holds() && o.kind.key() == s.kind.key() && (e == NoEndpoint || o.w.lease.Endpoint() == e) {
+		if o.holds() && o.kind.key() == s.kind.key() && (e == NoEndpoint || o.w.reservation.Endpoint() == e) {
 			n++
 		}
 	}
@@ -110,7 +110,7 @@ func (w *world) lacksTokens(s *subject) Endpoint {
 	var held [2]stock.Tokens
 	for _, o := range w.subjects {
 		if o.holds() {
-			held[o.w.lease.Endpoint()] += o.tokens
+			held[o.w.reservation.Endpoint()] += o.tokens
 		}
 	}
 	for _, e := range w.fleet.ready(s.kind.lane) {
@@ -138,7 +138,7 @@ func (w *world) starves(s *subject) bool {
 		return false
 	}
 	for _, o := range w.subjects {
-		if o.w.queued.Tier == tier && o.waits() && w.fits(o, BelowUpper) && w.clock.Sub(o.w.queued.Arrived()) >= tick {
+		if o.w.queued.Tier == tier && o.waits() && w.fits(o, BelowUpper) && w.clock.Sub(w.queue.Arrived(&o.w.queued)) >= tick {
 			return true
 		}
 	}
@@ -176,7 +176,7 @@ func (w *world) victimOf(s *subject) *subject {
 		return nil
 	}
 	for _, v := range w.subjects {
-		if w.preemptible(v) && w.before(tier, v.w.lease.held.Tier()) && w.goesWithout(s, v) {
+		if w.preemptible(v) && w.before(tier, v.w.held.Tier()) && w.goesWithout(s, v) {
 			return v
 		}
 	}
@@ -185,7 +185,7 @@ func (w *world) victimOf(s *subject) *subject {
 
 // goesWithout reports whether the request could go to v's endpoint if v ended.
 func (w *world) goesWithout(s, v *subject) bool {
-	e := v.w.lease.Endpoint()
+	e := v.w.reservation.Endpoint()
 	n, there := w.sameTenant(s, NoEndpoint), w.sameTenant(s, e)
 	if v.kind.key() == s.kind.key() {
 		n, there = n-1, there-1

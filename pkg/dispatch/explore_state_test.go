@@ -58,7 +58,7 @@ func (w *world) state() digest {
 	b := append(w.bytes[:0], byte(w.level), one(w.reloaded), byte(w.scene.requests-len(w.subjects)), byte(w.fleet.foreign[0]), byte(w.fleet.foreign[1]))
 	returning, others, victims, charged := w.returning[:0], w.others[:0], w.newest[:0], w.charged[:0]
 	for _, s := range w.subjects {
-		l := &s.w.lease
+		l := s.w.Granted()
 		switch {
 		case w.scene.usage != nil:
 			if l.held.Held() || s.takesUsage() {
@@ -88,10 +88,10 @@ func (w *world) state() digest {
 	})
 	for _, s := range charged {
 		returning = append(returning, &s.w.queued)
-		b = append(b, one(s.takesUsage()), byte(s.later), byte(s.later>>8), one(s.w.lease.preemptible))
+		b = append(b, one(s.takesUsage()), byte(s.later), byte(s.later>>8), one(s.w.preemptible))
 		b = binary.BigEndian.AppendUint64(b, w.describe(s))
 	}
-	slices.SortFunc(victims, func(a, b *subject) int { return int(a.w.lease.victimAge) - int(b.w.lease.victimAge) })
+	slices.SortFunc(victims, func(a, b *subject) int { return int(a.w.victimAge) - int(b.w.victimAge) })
 	b = append(b, '|')
 	for _, s := range victims {
 		b = binary.BigEndian.AppendUint64(b, w.describe(s))
@@ -166,7 +166,7 @@ func one(is bool) byte {
 
 // describe is what distinguishes a lease from another.
 func (w *world) describe(s *subject) uint64 {
-	l := &s.w.lease
+	l := s.w.Granted()
 	d := uint64(s.w.stage)<<8 | uint64(l.Endpoint())
 	if s.w.stage == StageGranted { // the queue tells the rest
 		return d<<32 | uint64(s.kind.tier)

@@ -71,12 +71,12 @@ func (w *world) stepAgrees(g glance) error {
 	var went []*subject
 	for _, s := range w.subjects {
 		// One that was preempted before it was told, and took another's place in turn, went as well.
-		if s.holds() && (!s.wasHeld || s.wasAt != s.w.lease.Endpoint() && g.in.op != isServed) {
+		if s.holds() && (!s.wasHeld || s.wasAt != s.w.reservation.Endpoint() && g.in.op != isServed) {
 			went = append(went, s)
 		}
 	}
 	for _, s := range went {
-		if s.last == StageWaiting && !w.clock.Before(s.w.Expires()) {
+		if s.last == StageWaiting && !w.clock.Before(w.queue.Expires(&s.w.queued)) {
 			return fmt.Errorf("%v goes, and its time is over", s)
 		}
 	}
@@ -108,7 +108,7 @@ func (w *world) stepAgrees(g glance) error {
 		}
 	}
 	if len(went) == 1 && w.risen() == g.promoted {
-		if tier := went[0].w.lease.held.Tier(); w.ledger.Headroom(tier) < 0 {
+		if tier := went[0].w.held.Tier(); w.ledger.Headroom(tier) < 0 {
 			return fmt.Errorf("%v took what is reserved: headroom %d", went[0], w.ledger.Headroom(tier))
 		}
 	}
@@ -116,11 +116,11 @@ func (w *world) stepAgrees(g glance) error {
 		return fmt.Errorf("%v is promoted, and nobody is starved for whom there was room", went[0])
 	}
 	for _, s := range went {
-		if e := s.w.lease.Endpoint(); w.scene.others > 0 && lost == 0 && g.in.op != isServed && w.fleet.held(e) > w.scene.upper {
+		if e := s.w.reservation.Endpoint(); w.scene.others > 0 && lost == 0 && g.in.op != isServed && w.fleet.held(e) > w.scene.upper {
 			return fmt.Errorf("%v goes to endpoint %d, which then holds %d of %d", s, e, w.fleet.held(e), w.scene.upper)
 		}
 		total, at := w.config.MaxInFlightPerFlow, w.config.MaxInFlightPerFlowPerBackend
-		if total > 0 && w.sameTenant(s, NoEndpoint) > total || at > 0 && w.sameTenant(s, s.w.lease.Endpoint()) > at {
+		if total > 0 && w.sameTenant(s, NoEndpoint) > total || at > 0 && w.sameTenant(s, s.w.reservation.Endpoint()) > at {
 			return fmt.Errorf("%v goes beyond its tenant's cap", s)
 		}
 		if w.config.Queue.Order == fairqueue.EDF {
@@ -161,12 +161,12 @@ func (w *world) stepAgrees(g glance) error {
 
 // lentAge reports whether somebody of the tier of s, which was promoted, is starved and had room before s took its place.
 func (w *world) lentAge(s *subject) bool {
-	old := func(o *subject) bool { return w.clock.Sub(o.w.queued.Arrived()) >= tick }
+	old := func(o *subject) bool { return w.clock.Sub(w.queue.Arrived(&o.w.queued)) >= tick }
 	if old(s) {
 		return true
 	}
-	w.fleet.reserved[s.w.lease.Endpoint()]--
-	defer func() { w.fleet.reserved[s.w.lease.Endpoint()]++ }()
+	w.fleet.reserved[s.w.reservation.Endpoint()]--
+	defer func() { w.fleet.reserved[s.w.reservation.Endpoint()]++ }()
 	return slices.ContainsFunc(w.subjects, func(o *subject) bool {
 		return o.w.queued.Tier == s.w.queued.Tier && o.waits() && old(o) &&
 			w.fleet.pick(o.kind.lane, BelowUpper, w.full(o)) != NoEndpoint
@@ -195,10 +195,10 @@ func (w *world) victimAgrees(preemptor *subject) error {
 
 // couldTake reports whether the preemptor, which has taken over v's lease, could have taken o's instead.
 func (w *world) couldTake(preemptor, o, v *subject) bool {
-	e := o.w.lease.Endpoint()
+	e := o.w.reservation.Endpoint()
 	n, there := w.sameTenant(preemptor, NoEndpoint)-1, w.sameTenant(preemptor, e)
 	tokens := int64(0)
-	if preemptor.w.lease.Endpoint() == e {
+	if preemptor.w.reservation.Endpoint() == e {
 		there--
 		tokens -= int64(preemptor.tokens)
 	}
@@ -223,7 +223,7 @@ func (w *world) goesFirst(a, b *subject) bool {
 	if w.config.VictimOrder == LeastCostFirst && a.tokens != b.tokens {
 		return a.tokens < b.tokens
 	}
-	return a.w.lease.victimAge > b.w.lease.victimAge
+	return a.w.victimAge > b.w.victimAge
 }
 
 // displacementAgrees: lower tiers first, lowest first; the guaranteed tier is never displaced.

@@ -63,7 +63,7 @@ func (w *world) useOf(in input) {
 		return
 	}
 	s := w.subjects[in.index]
-	l := &s.w.lease
+	l := s.w.Granted()
 	switch in.op {
 	case raises:
 		w.event(func() { w.Raise(w.clock, l, dear, takes(dear)) })
@@ -127,8 +127,8 @@ func (w *world) usageAgrees() error {
 		if s.w.stage != StageEnded {
 			continue
 		}
-		w.event(func() { w.Raise(w.clock, &s.w.lease, dear, takes(dear)) })
-		w.event(func() { w.TrueUp(w.clock, &s.w.lease, cheap, takes(cheap)) })
+		w.event(func() { w.Raise(w.clock, s.w.Granted(), dear, takes(dear)) })
+		w.event(func() { w.TrueUp(w.clock, s.w.Granted(), cheap, takes(cheap)) })
 		if !s.takesUsage() {
 			w.event(func() { w.UsageLate(w.clock, s.w, dear) })
 		}
@@ -146,7 +146,7 @@ func (w *world) otherWay(in input) func() {
 		return nil
 	}
 	s := w.subjects[in.index]
-	l := &s.w.lease
+	l := s.w.Granted()
 	switch in.op {
 	case raises: // more often, and to less than before
 		return func() {

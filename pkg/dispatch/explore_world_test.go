@@ -209,8 +209,8 @@ func (w *world) completeWith(s *subject, cost fairqueue.Cost) {
 		s.outcome = OutcomePreempted
 	}
 	w.noteEnd(s, cost)
-	w.event(func() { w.Complete(w.clock, &s.w.lease, cost) })
-	w.event(func() { w.Complete(w.clock, &s.w.lease, fairqueue.UnknownCost) })
+	w.event(func() { w.Complete(w.clock, s.w.Granted(), cost) })
+	w.event(func() { w.Complete(w.clock, s.w.Granted(), fairqueue.UnknownCost) })
 }
 
 // advance lets one tick go by. Advance is called on the way whenever it is due.
@@ -249,7 +249,7 @@ func (w *world) streams() error {
 			return fmt.Errorf("%v lost its lease and was not told", s)
 		}
 		s.preempted = true
-		if w.FirstByte(&s.w.lease) || s.w.outcome != OutcomePreempted {
+		if w.FirstByte(s.w.Granted()) || s.w.outcome != OutcomePreempted {
 			return fmt.Errorf("%v is preempted, and its first byte is let through", s)
 		}
 		w.complete(s)

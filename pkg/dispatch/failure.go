@@ -85,10 +85,10 @@ func (m *Machine) fail(w *Waiter, failure error) {
 // undo releases what a request holds if its grant was not completed.
 func (m *Machine) undo(w *Waiter) {
 	switch {
-	case w.lease.held.Held():
+	case w.held.Held():
 		m.settle(w)
-	case !w.lease.reservation.Empty():
-		m.pending.freed = append(m.pending.freed, w.lease.reservation)
+	case !w.reservation.Empty():
+		m.pending.freed = append(m.pending.freed, w.reservation)
 	}
-	w.lease.reservation = Reservation{}
+	w.reservation = Reservation{}
 }

@@ -164,7 +164,7 @@ func (x *table) lives(flow string, tier int, ask scheduling.Ask) {
 		for i := range batch {
 			w := x.held[0]
 			x.held = x.held[1:]
-			if !x.Complete(x.clock, &w.lease, fairqueue.UnknownCost) {
+			if !x.Complete(x.clock, (*Lease)(w), fairqueue.UnknownCost) {
 				x.b.Fatal("not held")
 			}
 			if len(x.waiting) > 0 && x.waiting[0].stage == StageGranted {
@@ -247,7 +247,7 @@ func BenchmarkLock(b *testing.B) {
 		for m := range 100 {
 			for range 20 {
 				w := x.arrives(new(Waiter), "low", 1, x.query(scheduling.Ask{Model: fmt.Sprint("m", m)}))
-				if m < 50 && !x.FirstByte(&w.lease) {
+				if m < 50 && !x.FirstByte((*Lease)(w)) {
 					b.Fatal("preempted")
 				}
 			}
@@ -269,7 +269,7 @@ func BenchmarkLock(b *testing.B) {
 			high, low, a, c = new(Waiter), new(Waiter), x.query(scheduling.Ask{}), x.query(scheduling.Ask{})
 			x.held = x.held[:0]
 		}, func() {
-			if x.arrives(high, "high", 0, a); len(x.Verdicts()) != 1 || !x.Complete(x.clock, &high.lease, fairqueue.UnknownCost) {
+			if x.arrives(high, "high", 0, a); len(x.Verdicts()) != 1 || !x.Complete(x.clock, high.Granted(), fairqueue.UnknownCost) {
 				b.Fatal("nobody was preempted")
 			}
 			x.arrives(low, "low", 1, c)

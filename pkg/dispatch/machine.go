@@ -165,7 +165,7 @@ func (m *Machine) Arrive(now time.Time, w *Waiter, a Arrival) {
 func (m *Machine) PassOn(now time.Time, w *Waiter, a Arrival) {
 	m.begin(now)
 	m.offer(w, &a)
-	m.pending.arrival, w.lease.way = w, passedOn
+	m.pending.arrival, w.way = w, passedOn
 	m.run()
 }
 
@@ -207,7 +207,7 @@ func (m *Machine) cancel(w *Waiter, o Outcome) {
 	case StageNew, StageSent, StageStreaming, StageEnded:
 		return
 	}
-	if o == OutcomeDeadlineExceeded && w.queued.TTLOver(m.now) {
+	if o == OutcomeDeadlineExceeded && m.queue.TTLOver(m.now, &w.queued) {
 		o = OutcomeTTLExpired
 	}
 	m.reject(w, o)
@@ -217,7 +217,7 @@ func (m *Machine) cancel(w *Waiter, o Outcome) {
 // FirstByte must be called before the answer's headers go on to the client: from then on the lease cannot be preempted.
 // It reports whether they may go on; false means that the lease was preempted before.
 func (m *Machine) FirstByte(l *Lease) (goesOn bool) {
-	w := l.waiter
+	w := l.Waiter()
 	if w.stage == StageSent {
 		w.stage = StageStreaming
 		m.victims.remove(l)
@@ -232,7 +232,7 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 	if !l.held.Held() || e == l.Endpoint() {
 		return
 	}
-	w := l.waiter
+	w := l.Waiter()
 	m.asking = w
 	serves := m.placer.CanServe(w.placement, e)
 	var r Reservation
@@ -267,7 +267,7 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 // If nothing waits and the cost is unknown, now may be zero.
 func (m *Machine) Complete(now time.Time, l *Lease, cost fairqueue.Cost) (settled bool) {
 	m.begin(now)
-	w := l.waiter
+	w := l.Waiter()
 	if w.stage != StageSent && w.stage != StageStreaming {
 		return false
 	}

@@ -75,7 +75,7 @@ func (b *bench) want(w *Waiter, stage Stage) {
 // complete takes a lease to its end.
 func (b *bench) complete(w *Waiter) {
 	b.Told(w)
-	b.event(func() { b.Complete(b.clock, &w.lease, fairqueue.UnknownCost) })
+	b.event(func() { b.Complete(b.clock, (*Lease)(w), fairqueue.UnknownCost) })
 }
 
 // nothing checks that no account has anything left.
@@ -126,7 +126,7 @@ func TestPanicAfterTheLeaseLeavesNothing(t *testing.T) {
 	holder := b.arrives(2, "a", "", StageSent)
 	waiter := b.arrives(2, "a", "", StageWaiting)
 	other := b.arrives(2, "b", "", StageWaiting)
-	b.FirstByte(&holder.lease)
+	b.FirstByte(holder.Granted())
 	breaks()
 	b.complete(holder)
 	b.want(waiter, StageEnded)
@@ -263,13 +263,13 @@ func TestTokensAreCorrected(t *testing.T) {
 		to   stock.Tokens
 		want stock.Tokens
 	}{{b.Raise, 1, 10, 10}, {b.Raise, 99, 4, 10}, {b.TrueUp, 99, 7, 7}, {b.Raise, 1, 8, 8}, {b.TrueUp, 99, 0, 8}, {b.Raise, 99, 0, 8}} {
-		if step.tell(b.clock, &w.lease, step.cost, step.to); b.State().Tokens != step.want {
+		if step.tell(b.clock, (*Lease)(w), step.cost, step.to); b.State().Tokens != step.want {
 			t.Errorf("told %d, the tokens in flight are %d, want %d", step.to, b.State().Tokens, step.want)
 		}
 	}
 	b.complete(w)
-	b.TrueUp(b.clock, &w.lease, 5, 5)
-	b.Raise(b.clock, &w.lease, 50, 50)
+	b.TrueUp(b.clock, (*Lease)(w), 5, 5)
+	b.Raise(b.clock, (*Lease)(w), 50, 50)
 	if s := b.State(); s.Tokens != 0 {
 		t.Errorf("%d is left", s.Tokens)
 	}
@@ -285,11 +285,11 @@ func TestACheapVictimIsNotEnough(t *testing.T) {
 		holder, victim := new(Waiter), new(Waiter)
 		b.event(func() { b.Arrive(b.clock, holder, Arrival{Flow: "h", Tier: 0, Cost: 5, Placement: reach("")}) })
 		b.event(func() { b.Arrive(b.clock, victim, Arrival{Flow: "v", Tier: 2, Cost: cost, Placement: reach("")}) })
-		b.Raise(b.clock, &holder.lease, 99, 99)
+		b.Raise(b.clock, holder.Granted(), 99, 99)
 		if b.want(victim, StageSent); cost == 90 {
-			b.TrueUp(b.clock, &holder.lease, 20, 20)
+			b.TrueUp(b.clock, holder.Granted(), 20, 20)
 		} else {
-			b.Raise(b.clock, &holder.lease, 105, 105)
+			b.Raise(b.clock, holder.Granted(), 105, 105)
 		}
 		b.arrives(0, "p", "", want)
 	}
@@ -311,7 +311,7 @@ func TestCancelAtTheTTL(t *testing.T) {
 // Each displaced request is counted for its own tier.
 func TestDisplacedAreCounted(t *testing.T) {
 	b := newBench(t, []int{1}, func(c *Config) { c.Queue.TotalCapacity, c.Queue.FlowCapacity = 1, 1 })
-	b.FirstByte(&b.arrives(2, "h", "", StageSent).lease)
+	b.FirstByte(b.arrives(2, "h", "", StageSent).Granted())
 	low := b.arrives(2, "l", "", StageWaiting)
 	b.arrives(1, "m", "", StageWaiting)
 	tiers := b.Tiers(nil)

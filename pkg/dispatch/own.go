@@ -27,7 +27,7 @@ func (v *victims) listVictims(on bool, accounts *flowAccounts) {
 	for i := range v.tiers {
 		for _, h := range v.tiers[i].used {
 			for _, l := range h.leases {
-				l.waiter.flow.listVictim(l)
+				l.flow.listVictim(l)
 			}
 		}
 	}

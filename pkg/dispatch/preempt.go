@@ -101,9 +101,9 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 // takeOver gives v's endpoint and stock to w in one step: the stock does not change. If v's destination was sent
 // already, its stream is told; otherwise v goes back to its place in the queue, and its client notices nothing.
 func (m *Machine) takeOver(w *Waiter, v *Lease) {
-	loser, freed, sent := v.waiter, v.reservation, v.waiter.stage != StageGranted
+	loser, freed, sent := v.Waiter(), v.reservation, v.stage != StageGranted
 	r := m.placer.PlaceAt(w.placement, v.Endpoint()) // first, so that a panic in it leaves v untouched
-	w.lease.reservation = r
+	w.reservation = r
 	m.counts.preempted[[2]int{v.held.Tier(), w.queued.Tier}]++
 	if !sent {
 		m.countWaiterAgain(loser) // first, so that its flow stays live

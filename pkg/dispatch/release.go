@@ -105,14 +105,14 @@ func (m *Machine) place(next *fairqueue.Candidate) {
 
 // take gives w a lease for the placer's reservation r.
 func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
-	l := &w.lease
+	l := (*Lease)(w)
 	l.reservation = r
 	l.held = stock.NewLease(w.queued.Tier, l.held.Tokens(), promoted)
 	m.ledger.Take(&l.held)
 	m.addTokensAt(l, l.held.Tokens())
 	m.flows.addLease(w.flow, l.held.Tokens())
 	m.countLease(l)
-	if !promoted && w.lease.way != passedOn && m.mayBeVictim(l.held.Tier()) {
+	if !promoted && w.way != passedOn && m.mayBeVictim(l.held.Tier()) {
 		l.preemptible = true
 		m.victims.addNewest(l)
 		m.addedVictim(l.Endpoint())
@@ -121,7 +121,7 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 
 // grant removes the candidate, which has its lease, from the queue.
 func (m *Machine) grant(next *fairqueue.Candidate, w *Waiter) {
-	w.queued.CountAlsoIn(m.countsIn(w, w.lease.Endpoint()))
+	w.queued.CountAlsoIn(m.countsIn(w, w.reservation.Endpoint()))
 	m.queue.Pop(*next)
 	m.uncountWaiter(w)
 	m.counts.successes++
@@ -132,7 +132,7 @@ func (m *Machine) grant(next *fairqueue.Candidate, w *Waiter) {
 	m.pace.drained(m.now, m.ledger.Capacity())
 	w.flow.pace.drained(m.now, m.ledger.Capacity())
 	w.stage = StageGranted
-	w.waited = max(0, m.now.Sub(w.queued.Arrived())) // the clock may have been read before the lock was acquired
+	w.waited = max(0, m.queue.Waited(m.now, &w.queued)) // the clock may have been read before the lock was acquired
 	m.verdicts = append(m.verdicts, w)
 	m.touch(w.flow.tenant)
 }
@@ -140,7 +140,7 @@ func (m *Machine) grant(next *fairqueue.Candidate, w *Waiter) {
 // settle settles the lease of w and releases what it holds: stock, the reserved endpoint, its count against the flow's
 // caps.
 func (m *Machine) settle(w *Waiter) {
-	l := &w.lease
+	l := (*Lease)(w)
 	if !m.ledger.Settle(&l.held) {
 		return
 	}
@@ -195,7 +195,9 @@ func (m *Machine) expire() {
 }
 
 // overdue reports whether the time of a waiter is over, so that it may not be dispatched: the event may not have ended all.
-func (m *Machine) overdue(w *Waiter) bool { return m.pending.overdue && !m.now.Before(w.Expires()) }
+func (m *Machine) overdue(w *Waiter) bool {
+	return m.pending.overdue && m.queue.Expired(m.now, &w.queued)
+}
 
 // expireOne ends a waiter whose turn it is and whose time is over, unless the event has ended as many as it may.
 func (m *Machine) expireOne(w *Waiter) (may bool) {
@@ -208,7 +210,7 @@ func (m *Machine) expireOne(w *Waiter) (may bool) {
 }
 
 func (m *Machine) overdueOutcome(w *Waiter) Outcome {
-	if w.TTLOver(m.now) {
+	if m.queue.TTLOver(m.now, &w.queued) {
 		return OutcomeTTLExpired
 	}
 	return OutcomeDeadlineExceeded

@@ -126,7 +126,7 @@ func TestAWaiterTakesItsTenantsLeaseOnceItCan(t *testing.T) {
 		b.fleet.set([]int{1})
 		b.event(func() { b.SetBackends(b.clock, []stock.Backend{{ID: 0, Slots: 1}}, nil) })
 		first, second := b.arrives(0, "a", "", StageWaiting), b.arrives(0, "a", "", StageWaiting)
-		b.Complete(b.clock, &other.lease, fairqueue.UnknownCost)
+		b.Complete(b.clock, other.Granted(), fairqueue.UnknownCost)
 		if b.Preemptor() != first {
 			t.Fatal("the first one does not preempt")
 		}

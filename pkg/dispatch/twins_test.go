@@ -373,14 +373,14 @@ func (x *twin) next() string {
 		o := []Outcome{OutcomeClientCancelled, OutcomeDeadlineExceeded}[x.below(2)]
 		x.event(func() { x.Cancel(x.clock, w, o) })
 	case kind == 8:
-		said = fmt.Sprint(w.stage > StageNew && x.FirstByte(&w.lease))
+		said = fmt.Sprint(w.stage > StageNew && x.FirstByte((*Lease)(w)))
 	case kind == 9:
 		e := Endpoint(x.below(5))
-		x.event(func() { x.ServedElsewhere(x.clock, &w.lease, e) })
+		x.event(func() { x.ServedElsewhere(x.clock, (*Lease)(w), e) })
 	case kind == 10 || kind == 11:
 		x.Told(w)
 		cost := fairqueue.Cost(max(0, x.below(40)-20))
-		x.event(func() { said = fmt.Sprint(x.Complete(x.clock, &w.lease, cost)) })
+		x.event(func() { said = fmt.Sprint(x.Complete(x.clock, (*Lease)(w), cost)) })
 	case kind == 12:
 		gone := 0
 		if x.below(3) == 0 {
@@ -409,7 +409,7 @@ func (x *twin) next() string {
 			how = x.TrueUp
 		}
 		tokens := stock.Tokens(x.below(9))
-		x.event(func() { how(x.clock, &w.lease, cost, tokens) })
+		x.event(func() { how(x.clock, (*Lease)(w), cost, tokens) })
 	case kind == 17:
 		changes := x.others()
 		x.event(func() { x.SetForeign(x.clock, changes) })

@@ -21,14 +21,14 @@ func TestWhatWasPassedOnIsNotCharged(t *testing.T) {
 					b.enable(false)
 				}
 				for what, ends := range map[string]func(w *Waiter){
-					"known":  func(w *Waiter) { b.Complete(b.clock, &w.lease, 5) },
-					"raised": func(w *Waiter) { b.Raise(b.clock, &w.lease, 9, 9); b.Complete(b.clock, &w.lease, 5) },
+					"known":  func(w *Waiter) { b.Complete(b.clock, (*Lease)(w), 5) },
+					"raised": func(w *Waiter) { b.Raise(b.clock, (*Lease)(w), 9, 9); b.Complete(b.clock, (*Lease)(w), 5) },
 					"corrected": func(w *Waiter) {
-						b.TrueUp(b.clock, &w.lease, 3, 3)
-						b.Complete(b.clock, &w.lease, fairqueue.UnknownCost)
+						b.TrueUp(b.clock, (*Lease)(w), 3, 3)
+						b.Complete(b.clock, (*Lease)(w), fairqueue.UnknownCost)
 					},
 					"late": func(w *Waiter) {
-						b.Complete(b.clock, &w.lease, fairqueue.UnknownCost)
+						b.Complete(b.clock, (*Lease)(w), fairqueue.UnknownCost)
 						b.UsageLate(b.clock, w, 5)
 					},
 				} {
@@ -67,7 +67,7 @@ func TestFailedCorrectionLeaksNothing(t *testing.T) {
 	b.complete(b.arrives(2, "a", "0", StageSent))
 	w := b.arrives(2, "a", "0", StageSent)
 	b.fleet.lost = "0"
-	b.event(func() { b.Complete(b.clock, &w.lease, 7) })
+	b.event(func() { b.Complete(b.clock, (*Lease)(w), 7) })
 	if s := b.State(); s.Panics != 1 || s.Stock != 0 || b.fleet.reserved != [2]int{} {
 		t.Errorf("after a completion: %+v, reserved %v", s, b.fleet.reserved)
 	}

@@ -17,8 +17,8 @@ func (m *Machine) Raise(now time.Time, l *Lease, to fairqueue.Cost, tokens stock
 	if tokens > l.held.Tokens() {
 		m.adjust(l, tokens)
 	}
-	m.follow(l.waiter)
-	m.queue.Adjust(now, &l.waiter.queued, to)
+	m.follow(l.Waiter())
+	m.queue.Adjust(now, &l.queued, to)
 	m.run()
 }
 
@@ -33,8 +33,8 @@ func (m *Machine) TrueUp(now time.Time, l *Lease, to fairqueue.Cost, tokens stoc
 	if tokens >= 1 {
 		m.adjust(l, tokens)
 	}
-	m.follow(l.waiter)
-	m.queue.TrueUp(now, &l.waiter.queued, to)
+	m.follow(l.Waiter())
+	m.queue.TrueUp(now, &l.queued, to)
 	m.run()
 }
 

@@ -27,13 +27,13 @@ func usages(t *testing.T) (b *bench, first *Waiter, goes func(n int) string) {
 	for range 5 {
 		waiting = append(waiting, arrives("x"), arrives("y"))
 	}
-	complete := func(w *Waiter) { b.event(func() { b.Complete(b.clock, &w.lease, fairqueue.UnknownCost) }) }
+	complete := func(w *Waiter) { b.event(func() { b.Complete(b.clock, (*Lease)(w), fairqueue.UnknownCost) }) }
 	held := func() *Waiter {
 		for _, w := range waiting {
 			if w.stage == StageGranted {
 				b.Told(w)
 			}
-			if w.lease.held.Held() {
+			if w.held.Held() {
 				return w
 			}
 		}
@@ -62,29 +62,29 @@ func TestUsageAtCompletionAndLate(t *testing.T) {
 		end  func(b *bench, first *Waiter)
 		want string
 	}{
-		"unknown": {func(b *bench, w *Waiter) { b.Complete(b.clock, &w.lease, fairqueue.UnknownCost) }, "yxyxyx"},
-		"known":   {func(b *bench, w *Waiter) { b.Complete(b.clock, &w.lease, 4) }, "yyyyxy"},
+		"unknown": {func(b *bench, w *Waiter) { b.Complete(b.clock, (*Lease)(w), fairqueue.UnknownCost) }, "yxyxyx"},
+		"known":   {func(b *bench, w *Waiter) { b.Complete(b.clock, (*Lease)(w), 4) }, "yyyyxy"},
 		"late": {func(b *bench, w *Waiter) {
-			b.Complete(b.clock, &w.lease, fairqueue.UnknownCost)
+			b.Complete(b.clock, (*Lease)(w), fairqueue.UnknownCost)
 			b.UsageLate(b.clock, w, 4)
 		}, "yyyyxy"},
 		"late twice": {func(b *bench, w *Waiter) {
-			b.Complete(b.clock, &w.lease, fairqueue.UnknownCost)
+			b.Complete(b.clock, (*Lease)(w), fairqueue.UnknownCost)
 			b.UsageLate(b.clock, w, 4)
 			b.UsageLate(b.clock, w, 1)
 		}, "yyyyxy"},
 		"known, then late": {func(b *bench, w *Waiter) {
-			b.Complete(b.clock, &w.lease, 4)
+			b.Complete(b.clock, (*Lease)(w), 4)
 			b.UsageLate(b.clock, w, 1)
 		}, "yyyyxy"},
 		"before, then late": {func(b *bench, w *Waiter) {
-			b.TrueUp(b.clock, &w.lease, 9, 9)
-			b.Complete(b.clock, &w.lease, fairqueue.UnknownCost)
+			b.TrueUp(b.clock, (*Lease)(w), 9, 9)
+			b.Complete(b.clock, (*Lease)(w), fairqueue.UnknownCost)
 			b.UsageLate(b.clock, w, 4)
 		}, "yyyyxy"},
 		"not complete yet": {func(b *bench, w *Waiter) {
 			b.UsageLate(b.clock, w, 4)
-			b.Complete(b.clock, &w.lease, fairqueue.UnknownCost)
+			b.Complete(b.clock, (*Lease)(w), fairqueue.UnknownCost)
 		}, "yxyxyx"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestUsageIsTakenForTheLast(t *testing.T) {
 	b := newBench(t, []int{1}, nil)
 	lives := func(cost fairqueue.Cost) *Waiter {
 		w := b.arrives(2, "f", "", StageSent)
-		b.event(func() { b.Complete(b.clock, &w.lease, cost) })
+		b.event(func() { b.Complete(b.clock, (*Lease)(w), cost) })
 		return w
 	}
 	old, known := lives(fairqueue.UnknownCost), lives(7)
@@ -148,8 +148,8 @@ func TestAtItsCapByARaise(t *testing.T) {
 		if w := arrives("a"); w.Stage() != StageWaiting {
 			t.Fatalf("at the upper bound an arrival is at stage %d", w.Stage())
 		}
-		x.Complete(x.clock, &ends.lease, fairqueue.UnknownCost)
-		x.Raise(x.clock, &grows.lease, 10, 10)
+		x.Complete(x.clock, ends.Granted(), fairqueue.UnknownCost)
+		x.Raise(x.clock, grows.Granted(), 10, 10)
 		if w := arrives("b"); w.Stage() != StageSent {
 			t.Errorf("within the band an arrival is at stage %d, and nobody who waits could go", w.Stage())
 		}

@@ -159,7 +159,7 @@ func (v *victims) add(l *Lease) {
 	t.n++
 	v.n++
 	if v.listed {
-		l.waiter.flow.listVictim(l)
+		l.flow.listVictim(l)
 	}
 }
 
@@ -181,7 +181,7 @@ func (v *victims) remove(l *Lease) {
 	t.n--
 	v.n--
 	if v.listed {
-		l.waiter.flow.unlistVictim(l)
+		l.flow.unlistVictim(l)
 	}
 }
 

@@ -23,7 +23,7 @@ func TestFirstVictim(t *testing.T) {
 				v.remove(held[i])
 				held = slices.Delete(held, i, i+1)
 			} else {
-				l := &Lease{held: stock.NewLease(3, stock.Tokens(r.Int64N(5)), false)}
+				l := &Lease{leased: leased{held: stock.NewLease(3, stock.Tokens(r.Int64N(5)), false)}}
 				l.reservation = scheduling.Reserved(Endpoint(r.IntN(150)))
 				v.addNewest(l)
 				held = append(held, l)

@@ -50,7 +50,7 @@ type Waiter struct {
 	owner     any
 	placement Placement
 	flow      *flowAccount
-	lease     Lease
+	leased
 
 	stage     Stage
 	outcome   Outcome
@@ -75,14 +75,14 @@ func (w *Waiter) Stage() Stage { return w.stage }
 
 // Lease returns what the request holds; nil if it holds nothing.
 func (w *Waiter) Lease() *Lease {
-	if !w.lease.held.Held() {
+	if !w.held.Held() {
 		return nil
 	}
-	return &w.lease
+	return (*Lease)(w)
 }
 
 // Granted returns the lease of a request that has been granted one, also after it was settled.
-func (w *Waiter) Granted() *Lease { return &w.lease }
+func (w *Waiter) Granted() *Lease { return (*Lease)(w) }
 
 // Outcome returns how a request of StageEnded ended.
 func (w *Waiter) Outcome() Outcome { return w.outcome }
@@ -103,7 +103,7 @@ func (w *Waiter) Failure() error {
 func (w *Waiter) WasQueued() bool { return w.wasQueued }
 
 // Bypassed reports whether the request was dispatched without waiting.
-func (w *Waiter) Bypassed() bool { return w.lease.way != fromQueue }
+func (w *Waiter) Bypassed() bool { return w.way != fromQueue }
 
 // Waited returns the time from arrival to the grant or the rejection of a request that was queued; otherwise 0.
 func (w *Waiter) Waited() time.Duration { return w.waited }
@@ -121,18 +121,17 @@ func (w *Waiter) Tier() int { return w.queued.Tier }
 func (w *Waiter) Cost() fairqueue.Cost { return w.queued.Cost }
 
 // Tokens returns what the request takes of the stock in tokens while it holds its lease, as far as is known.
-func (w *Waiter) Tokens() stock.Tokens { return w.lease.held.Tokens() }
+func (w *Waiter) Tokens() stock.Tokens { return w.held.Tokens() }
 
-// Expires returns when a waiting request's time in the queue is over.
-func (w *Waiter) Expires() time.Time { return w.queued.Expires() }
-
-// TTLOver reports whether, at now, the TTL is over and came before the client's own deadline.
-func (w *Waiter) TTLOver(now time.Time) bool { return w.queued.TTLOver(now) }
+// MaxWait returns how long a request that was queued may wait in all.
+func (w *Waiter) MaxWait() time.Duration { return w.queued.MaxWait() }
 
 // Lease is one request's holding of stock and of a reservation at an endpoint, from its grant until it is settled,
-// which happens exactly once.
-type Lease struct {
-	waiter      *Waiter
+// which happens exactly once. It is the request itself, so neither needs to point to the other.
+type Lease Waiter
+
+// leased is the part of a request that its lease needs.
+type leased struct {
 	held        stock.Lease // has the tokens from the arrival on
 	reservation Reservation
 
@@ -153,7 +152,7 @@ const (
 )
 
 // Waiter returns the request that holds the lease.
-func (l *Lease) Waiter() *Waiter { return l.waiter }
+func (l *Lease) Waiter() *Waiter { return (*Waiter)(l) }
 
 // Endpoint returns the endpoint that is reserved for the request.
 func (l *Lease) Endpoint() Endpoint { return l.reservation.Endpoint() }

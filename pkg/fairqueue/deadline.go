@@ -95,6 +95,49 @@ func (q *FairRequestQueue) UntilDeadline(now time.Time) (left time.Duration, ok 
 	return r.due - q.since(now), true // from memory that min has just read
 }
 
+// setDue sets when r, which arrives at now, expires.
+func (q *FairRequestQueue) setDue(now time.Time, r *Request, ttl time.Duration) {
+	if q.epoch.IsZero() {
+		q.epoch = now
+		q.event = event{now: now}
+	}
+	r.arrived = q.since(now)
+	r.due, r.ownDue = r.arrived+ttl, false
+	if !r.Deadline.IsZero() {
+		own := r.Deadline.Sub(q.epoch)
+		r.ownDue = own < r.due
+		r.due = min(r.due, own)
+	}
+}
+
+// deadline returns when the client's own deadline of r is over, or else its TTL, relative to the epoch.
+func (q *FairRequestQueue) deadline(r *Request) time.Duration {
+	if r.Deadline.IsZero() {
+		return r.due
+	}
+	return r.Deadline.Sub(q.epoch)
+}
+
+// Arrived returns when r was first pushed.
+func (q *FairRequestQueue) Arrived(r *Request) time.Time { return q.epoch.Add(r.arrived) }
+
+// Waited returns how long before now r was first pushed.
+func (q *FairRequestQueue) Waited(now time.Time, r *Request) time.Duration {
+	return q.since(now) - r.arrived
+}
+
+// Expires returns when the time in the queue of r, which was pushed, ends: at its TTL or its Deadline, whichever is earlier.
+func (q *FairRequestQueue) Expires(r *Request) time.Time { return q.epoch.Add(r.due) }
+
+// Expired reports whether the time in the queue of r, which was pushed, is over at now.
+func (q *FairRequestQueue) Expired(now time.Time, r *Request) bool { return q.since(now) >= r.due }
+
+// TTLOver reports whether the TTL of r, which was pushed, is over at now and was not later than Deadline. Of a request whose
+// time in the queue is over, it tells which of the two ended it; if they are equal it was the TTL.
+func (q *FairRequestQueue) TTLOver(now time.Time, r *Request) bool {
+	return q.Expired(now, r) && !r.ownDue
+}
+
 // Overdue reports whether any waiting request is due at now.
 func (q *FairRequestQueue) Overdue(now time.Time) bool {
 	r := q.due.min()

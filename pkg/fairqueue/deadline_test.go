@@ -32,8 +32,8 @@ func TestTTLOrDeadline(t *testing.T) {
 			}
 			mustPush(t, q, r)
 			expired := expire(q, start.Add(c.sweep))
-			if len(expired) != 1 || r.TTLOver(start.Add(c.sweep)) != c.wantTTL {
-				t.Errorf("%d expired, TTL over: %t, want %t", len(expired), r.TTLOver(start.Add(c.sweep)), c.wantTTL)
+			if len(expired) != 1 || q.TTLOver(start.Add(c.sweep), r) != c.wantTTL {
+				t.Errorf("%d expired, TTL over: %t, want %t", len(expired), q.TTLOver(start.Add(c.sweep), r), c.wantTTL)
 			}
 		})
 	}

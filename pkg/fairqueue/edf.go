@@ -1,9 +1,6 @@
 package fairqueue
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // edf is earliest deadline first (Jackson 1955; Liu, Layland 1973). A request's deadline is its client's own, or else the
 // end of its TTL, so each has one. Its client's own counts even if the TTL ends before: it says what the client is waiting
@@ -12,14 +9,6 @@ import (
 // after the queue's first request; deadlines beyond that, or within the same microsecond, are equal.
 type edf struct{}
 
-func (edf) rank(sinceEpoch time.Duration, r *Request) uint64 {
-	left := r.ttl
-	if !r.Deadline.IsZero() {
-		left = r.Deadline.Sub(r.arrived)
-	}
-	at := sinceEpoch + left
-	if left > 0 && at < sinceEpoch {
-		at = math.MaxInt64
-	}
-	return rankOf(r, at.Microseconds()-r.priority()*1_000_000+mostScore/2)
+func (edf) rank(_, deadline time.Duration, r *Request) uint64 {
+	return rankOf(r, deadline.Microseconds()-r.priority()*1_000_000+mostScore/2)
 }

@@ -153,7 +153,7 @@ func TestEDFExpiryAndDisplacement(t *testing.T) {
 	if left, ok := q.UntilStarvation(start.Add(2 * time.Second)); !ok || left != 3*time.Second {
 		t.Errorf("starved in %v %t, want 3 s: by its oldest", left, ok)
 	}
-	if gone := expire(q, start.Add(3*time.Second)); len(gone) != 1 || gone[0].Owner != "hurried" || gone[0].TTLOver(start.Add(3*time.Second)) {
+	if gone := expire(q, start.Add(3*time.Second)); len(gone) != 1 || gone[0].Owner != "hurried" || q.TTLOver(start.Add(3*time.Second), gone[0]) {
 		t.Errorf("expired %v", gone)
 	}
 	if got := namesOf(t, q); got != "higher oldest" {

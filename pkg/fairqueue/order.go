@@ -16,8 +16,9 @@ const (
 
 // order is the order of one flow's requests in one lane: by rank, which may roll over, then by arrival.
 type order interface {
-	// rank returns the rank of r, which arrived at this time since the queue's epoch. It is computed once.
-	rank(sinceEpoch time.Duration, r *Request) uint64
+	// rank returns the rank of r, which arrived at this time since the queue's epoch, and whose client's own deadline, or
+	// else its TTL, is over at the other. It is computed once.
+	rank(arrived, deadline time.Duration, r *Request) uint64
 }
 
 // implementation returns the order. nil means by arrival alone, for which a line needs no heap.

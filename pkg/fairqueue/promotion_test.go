@@ -163,7 +163,7 @@ func TestNobodyIsPromotedForWhomThereIsNoRoom(t *testing.T) {
 		c := q.Peek(now, Allowed{Tiers: AllTiers, Promote: true})
 		old := false
 		for w := range waiters {
-			old = old || c.Request != nil && w.Tier == c.Request.Tier && now.Sub(w.Arrived()) >= time.Second && !shut[place{w.Tier, w.Lane}]
+			old = old || c.Request != nil && w.Tier == c.Request.Tier && q.Waited(now, w) >= time.Second && !shut[place{w.Tier, w.Lane}]
 		}
 		switch {
 		case c.Promoted && !old:

@@ -120,8 +120,7 @@ func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, 
 	}
 	q.arrivals++
 	r.seq = q.arrivals
-	r.arrived = now
-	r.ttl = t.ttl(&q.config)
+	q.setDue(now, r, t.ttl(&q.config))
 	q.enqueue(c, f, r)
 	return displaced, nil
 }
@@ -170,14 +169,6 @@ func (q *FairRequestQueue) known(c *class) bool {
 }
 
 func (q *FairRequestQueue) enqueue(c *class, f *flow, r *Request) {
-	if q.epoch.IsZero() {
-		q.epoch = r.arrived
-		q.event = event{now: q.epoch}
-	}
-	r.due = q.since(r.arrived) + r.ttl
-	if !r.Deadline.IsZero() {
-		r.due = min(r.due, r.Deadline.Sub(q.epoch))
-	}
 	q.changes++
 	q.queued++
 	q.rank(c, r)
@@ -188,7 +179,7 @@ func (q *FairRequestQueue) enqueue(c *class, f *flow, r *Request) {
 // rank computes r's rank in the order of its class's lines.
 func (q *FairRequestQueue) rank(c *class, r *Request) {
 	if c.order != nil {
-		r.more().rank = c.order.rank(r.arrived.Sub(q.epoch), r)
+		r.more().rank = c.order.rank(r.arrived, q.deadline(r), r)
 	} else if r.extra != nil {
 		r.extra.rank = 0
 	}

@@ -34,17 +34,17 @@ type Request struct {
 	next *Request
 	seq  uint64 // arrival sequence, the last tie-break of every order
 
-	due      time.Duration // when it expires, relative to the queue's epoch: its key in deadlines
+	arrived  time.Duration // when it was first pushed, relative to the queue's epoch
+	due      time.Duration // when it expires, likewise: its key in deadlines
 	sooner   *Request      // its neighbours in the list of deadlines
 	later    *Request
-	inDue    int32     // its number in the heap of deadlines; 0 if it is in the list
-	inFlight bool      // it is counted as in flight, which only some disciplines need
-	aside    bool      // it did not go in its flow's turn
-	arrived  time.Time // when it was first pushed
+	inDue    int32 // its number in the heap of deadlines; 0 if it is in the list
+	inFlight bool  // it is counted as in flight, which only some disciplines need
+	aside    bool  // it did not go in its flow's turn
+	ownDue   bool  // it expires at its client's deadline, before its TTL ends
 
 	extra *extra
 	paid  receipt // what its pop has charged to the class's own flow
-	ttl   time.Duration
 }
 
 // Path is what a request names beside its tier and its flow: its class, the flows under its flow, and its urgency.
@@ -113,17 +113,9 @@ func (r *Request) receiptOf(depth int32) *receipt {
 // classDepth is the depth of the class's receipt.
 const classDepth = maxLevels - 1
 
-// Arrived returns when the request was first pushed.
-func (r *Request) Arrived() time.Time { return r.arrived }
-
-// Expires returns when the request's time in the queue ends: at its TTL or its Deadline, whichever is earlier.
-func (r *Request) Expires() time.Time {
-	ttl := r.arrived.Add(r.ttl)
-	if !r.Deadline.IsZero() && r.Deadline.Before(ttl) {
-		return r.Deadline
-	}
-	return ttl
-}
+// MaxWait returns how long the request, which was pushed, may wait in all: until its TTL or its Deadline is over, whichever
+// is earlier. It is below 0 if the Deadline was over when it came.
+func (r *Request) MaxWait() time.Duration { return r.due - r.arrived }
 
 // AloneInLane reports whether the request, which waits, is the only one of its class in its lane.
 func (r *Request) AloneInLane() bool { return r.flowLane.lane.queued == 1 }
@@ -141,13 +133,6 @@ func (r *Request) chargedTo() *class {
 		return nil
 	}
 	return r.flowLane.lane.class
-}
-
-// TTLOver reports whether the TTL is over at now and was not later than Deadline. Of a request whose time in the queue is
-// over, it tells which of the two ended it; if they are equal it was the TTL.
-func (r *Request) TTLOver(now time.Time) bool {
-	ttl := r.arrived.Add(r.ttl)
-	return !now.Before(ttl) && r.Expires().Equal(ttl)
 }
 
 func (r *Request) key() key { return key{uint64(r.due), r.seq} }

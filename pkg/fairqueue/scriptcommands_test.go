@@ -240,7 +240,7 @@ func (s *script) advance(by string) {
 	s.now = s.now.Add(d)
 	for _, r := range expire(s.queue(), s.now) {
 		why := "its deadline"
-		if r.TTLOver(s.now) {
+		if s.queue().TTLOver(s.now, r) {
 			why = "TTL"
 		}
 		s.say("%s expired: %s", r.Owner, why)

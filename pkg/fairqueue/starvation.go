@@ -37,7 +37,7 @@ func (q *FairRequestQueue) dispatched() { q.budget.earn() }
 // nothing to be promoted past.
 func (t *tier) starved(now time.Time) bool {
 	old := t.oldest() // nil if there is no threshold
-	return old != nil && now.Sub(old.arrived) >= t.config.StarvationThreshold
+	return old != nil && t.queue.Waited(now, old) >= t.config.StarvationThreshold
 }
 
 // starvedTier returns the tier whose head is to be promoted now, or nil. Its discipline's head in the lanes with room
@@ -93,7 +93,7 @@ func (q *FairRequestQueue) UntilStarvation(now time.Time) (soonest time.Duration
 		if old == nil {
 			continue
 		}
-		left := t.config.StarvationThreshold - now.Sub(old.arrived)
+		left := t.config.StarvationThreshold - q.Waited(now, old)
 		if left > 0 && (soonest == 0 || left < soonest) {
 			soonest = left
 		}

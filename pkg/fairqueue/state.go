@@ -206,10 +206,13 @@ func (s *stateWriter) request(c *class, r *Request) {
 	rank, _ := slices.BinarySearch(s.arrivals, r.seq)
 	s.number(int64(rank))
 	s.number(int64(r.Cost))
-	s.number(int64(min(s.now.Sub(r.arrived), c.tier.config.StarvationThreshold)))
-	s.number(int64(min(r.Expires().Sub(s.now), s.horizon)))
+	q := c.tier.queue
+	now := s.now.Sub(q.epoch)
+	s.number(int64(min(now-r.arrived, c.tier.config.StarvationThreshold)))
+	s.number(int64(min(r.due-now, s.horizon)))
 	if c.order != nil {
-		s.number(int64(r.extra.rank - c.order.rank(s.now.Sub(c.tier.queue.epoch), r)))
-		s.number(int64(c.order.rank(0, r)))
+		left := q.deadline(r) - r.arrived
+		s.number(int64(r.extra.rank - c.order.rank(now, now+left, r)))
+		s.number(int64(c.order.rank(0, left, r)))
 	}
 }

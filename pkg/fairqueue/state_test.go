@@ -79,7 +79,7 @@ func (w *walk) do(op, tier, flow int) string {
 		if r == nil {
 			return "nobody"
 		}
-		return fmt.Sprint(r.Tier, r.Flow, r.Cost, w.now.Sub(r.Arrived()) >= time.Second)
+		return fmt.Sprint(r.Tier, r.Flow, r.Cost, w.Waited(w.now, r) >= time.Second)
 	}
 	switch op {
 	case 0, 1:

@@ -35,6 +35,6 @@ func (r *Request) priority() int64 {
 // microseconds and has room for 17 years after the queue's first request, and as many before.
 type urgentFirst struct{}
 
-func (urgentFirst) rank(sinceEpoch time.Duration, r *Request) uint64 {
-	return rankOf(r, sinceEpoch.Microseconds()-r.priority()*1_000_000+mostScore/2)
+func (urgentFirst) rank(arrived, _ time.Duration, r *Request) uint64 {
+	return rankOf(r, arrived.Microseconds()-r.priority()*1_000_000+mostScore/2)
 }

@@ -71,8 +71,8 @@ func (f *flow) view() FlowView {
 		if fl.under == nil {
 			first = fl.line.oldest
 		}
-		if v.Oldest.IsZero() || first.arrived.Before(v.Oldest) {
-			v.Oldest = first.arrived
+		if at := f.class.tier.queue.Arrived(first); v.Oldest.IsZero() || at.Before(v.Oldest) {
+			v.Oldest = at
 		}
 		v.Parked = v.Parked && fl.parked > 0
 		v.Closed = v.Closed && fl.lane.state != LaneOpen

@@ -78,8 +78,8 @@ func TestViewOfTheOldest(t *testing.T) {
 	second := push("y", now.Add(time.Second))
 	push("x", now.Add(2*time.Second))
 	for _, want := range []*Request{first, second} {
-		if v := q.View(1)[0]; !v.Oldest.Equal(want.Arrived()) {
-			t.Errorf("the oldest came at %v, want %v", v.Oldest, want.Arrived())
+		if v := q.View(1)[0]; !v.Oldest.Equal(q.Arrived(want)) {
+			t.Errorf("the oldest came at %v, want %v", v.Oldest, q.Arrived(want))
 		}
 		q.Remove(want)
 	}

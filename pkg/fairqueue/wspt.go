@@ -8,6 +8,6 @@ type wspt struct{}
 
 const wsptBits = 20
 
-func (wspt) rank(_ time.Duration, r *Request) uint64 {
+func (wspt) rank(_, _ time.Duration, r *Request) uint64 {
 	return rankOf(r, int64(r.Cost)<<wsptBits/(1+r.priority()))
 }

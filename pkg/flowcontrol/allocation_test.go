@@ -17,9 +17,9 @@ func TestOneAllocation(t *testing.T) {
 	t.Run("tokens", func(t *testing.T) { oneAllocation(t, fairqueue.VTC, Request{Cost: 2100}, 1950) })
 }
 
-// A waiter fills a size class of Go's allocator: 8 bytes more would take 64.
+// A waiter fills a size class of Go's allocator, of six whole cache lines: 8 bytes more would take 32, and often a seventh.
 func TestWaiterFitsItsSize(t *testing.T) {
-	if n := unsafe.Sizeof(waiter{}); n > 416 {
+	if n := unsafe.Sizeof(waiter{}); n > 384 {
 		t.Errorf("a waiter has %d bytes", n)
 	}
 }

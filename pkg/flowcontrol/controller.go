@@ -79,7 +79,7 @@ func (c *RequestQueueController) arrive(ctx context.Context, r *Request) (*waite
 	case w.woken != nil:
 		w.series.waiting(1)
 		if r.OnQueued != nil {
-			r.OnQueued(w.Expires().Sub(now))
+			r.OnQueued(w.MaxWait())
 		}
 		return w, nil
 	case w.held:
