@@ -61,7 +61,7 @@ func byText(w written, r *estimate.Request) {
 	if err != nil {
 		panic(err)
 	}
-	r.Text, r.Numbers, r.Length = f.Prompt.Text, f.Prompt.Numbers, int64(len(w.Body))
+	r.Text, r.Numbers, r.Length = f.Prompt.Text, f.Prompt.Numbers+f.Prompt.Frames, int64(len(w.Body))
 }
 
 func byLength(w written, r *estimate.Request) { r.Length = int64(len(w.Body)) }

@@ -199,16 +199,16 @@ func TestUnmeasuredPromptsPayWithoutUsage(t *testing.T) {
 		told             string
 		want             fairqueue.Cost
 	}{
-		{"an image", "/v1/chat/completions", `{"messages":[{"content":[` + image + `]}],"max_tokens":10}`, "", 2000 + 20},
-		{"two images", "/v1/chat/completions", `{"messages":[{"content":[` + image + `,` + image + `]}],"max_tokens":10}`, "", 4000 + 20},
-		{"an image on the web", "/v1/chat/completions", `{"messages":[{"content":[{"image_url":{"url":"https://x"}}]}],"max_tokens":10}`, "", 2000 + 3 + 20},
+		{"an image", "/v1/chat/completions", `{"messages":[{"content":[` + image + `]}],"max_tokens":10}`, "", 4 + 2000 + 20},
+		{"two images", "/v1/chat/completions", `{"messages":[{"content":[` + image + `,` + image + `]}],"max_tokens":10}`, "", 4 + 4000 + 20},
+		{"an image on the web", "/v1/chat/completions", `{"messages":[{"content":[{"image_url":{"url":"https://x"}}]}],"max_tokens":10}`, "", 4 + 2000 + 3 + 20},
 		{"earlier turns", "/v1/responses", `{"input":"abcd","previous_response_id":"r","max_output_tokens":10}`, "", 2000 + 1 + 20},
 		{
 			"documents", "/v1/chat/completions", `{"messages":[{"content":"abcd"}],"documents":["` + strings.Repeat("abcd", 1000) + `"],"max_tokens":10}`, "",
-			1000 + 2 + 20,
+			4 + 1000 + 2 + 20,
 		},
-		{"padding that no engine reads", "/v1/chat/completions", `{"messages":[{"content":"abcd"}],"user":"` + strings.Repeat("abcd", 1000) + `","max_tokens":10}`, "", 1 + 20},
-		{"images to embed", "/v1/embeddings", `{"input":[` + image + `]}`, "", 2000},
+		{"padding that no engine reads", "/v1/chat/completions", `{"messages":[{"content":"abcd"}],"user":"` + strings.Repeat("abcd", 1000) + `","max_tokens":10}`, "", 4 + 1 + 20},
+		{"images to embed", "/v1/embeddings", `{"input":[` + image + `]}`, "", 4 + 2000},
 		{
 			"an image of which the engine has said its tokens", "/v1/messages", `{"messages":[{"content":[` + image + `]}],"max_tokens":10}`,
 			"data: {\"message\":{\"usage\":{\"input_tokens\":258,\"output_tokens\":1}}}\n\n", 258 + 20,

@@ -39,10 +39,11 @@ func (q *Request) measure(f *body.Fields) {
 		return
 	}
 	s := &q.Size
-	s.Text, s.Numbers, s.Rest, s.Media = f.Prompt.Text, f.Prompt.Numbers, f.Rest+f.Prompt.Rest, f.Prompt.Media
+	s.Text, s.Numbers, s.Rest, s.Media = f.Prompt.Text, f.Prompt.Numbers+f.Prompt.Frames, f.Rest+f.Prompt.Rest, f.Prompt.Media
 	s.Answers = min(max(1, f.N, f.BestOf), estimate.MaxTokens) * f.Prompt.Prompts // at most 2^30 · 2^30
 	if q.PromptOnly {
 		s.Text += f.Pairs.Text
+		s.Numbers += f.Pairs.Frames
 		s.Media += f.Pairs.Media
 		s.Rest += f.Pairs.Rest
 		return

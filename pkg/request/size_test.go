@@ -27,6 +27,7 @@ func TestSize(t *testing.T) {
 	size := func(tokens, text, length, answers, most int64) estimate.Request {
 		return estimate.Request{Tokens: tokens, Text: text, Length: length, Answers: answers, MaxOutput: most}
 	}
+	framed := func(tokens int64, r estimate.Request) estimate.Request { r.Numbers = tokens; return r }
 	envoy := &EnvoyRead{Model: "m", Input: 200, Most: 50}
 	for _, test := range []struct {
 		name, path, body string
@@ -46,7 +47,9 @@ func TestSize(t *testing.T) {
 		{"two prompts", "/v1/completions", `{"prompt":["` + text + `","` + text + `"],"n":16}`, nil, nil, size(unknown, 800, unknown, 32, unknown), false},
 		{"so many answers that they do not overflow", "/v1/completions", `{"prompt":["",""],"n":1e300}`, nil, nil, size(unknown, 0, unknown, 2*estimate.MaxTokens, unknown), false},
 		{"no output", "/v1/embeddings", `{"input":"` + text + `","max_tokens":9}`, nil, nil, size(unknown, 400, unknown, 1, 0), false},
-		{"pairs", "/rerank", `{"query":"` + text + `","documents":["` + text + `","` + text + `"]}`, nil, nil, size(unknown, 1600, unknown, 1, 0), false},
+		{"pairs", "/rerank", `{"query":"` + text + `","documents":["` + text + `","` + text + `"]}`, nil, nil, framed(4, size(unknown, 1600, unknown, 1, 0)), false},
+		{"messages", "/v1/chat/completions", `{"messages":[{},{"role":"user","content":"hi"}],"max_tokens":10}`, nil, nil, framed(8, size(unknown, 6, unknown, 1, 10)), false},
+		{"texts to embed", "/v1/embeddings", `{"input":["",""]}`, nil, nil, framed(4, size(unknown, 0, unknown, 1, 0)), false},
 		{"a path that others cut off elsewhere", "/v1/completions%3f/v1/embeddings", `{"input":"hi"}`, nil, nil, size(unknown, 2, unknown, 1, unknown), false},
 		{"the gateway's count", "/v1/completions", `{"prompt":"hi"}`, headers("x-input", "77"), envoy, size(77, 2, unknown, 1, 50), true},
 		{"no number is no count", "/v1/completions", `{"prompt":"hi"}`, headers("x-input", "-5"), nil, size(unknown, 2, unknown, 1, unknown), false},

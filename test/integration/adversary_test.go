@@ -376,6 +376,16 @@ func TestUnmeasuredPromptsDoNotPay(t *testing.T) {
 		c.attack(400, func(int) ask { return called })
 		c.wantNoGain()
 	})
+	t.Run("empty messages", func(t *testing.T) {
+		t.Parallel()
+		c := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, modelsim.Fixed(4, 20*time.Millisecond),
+			by("honest", lasting(2000, 10)))
+		empty := from("attacker")
+		empty.body = `{"model":"tiny","messages":[{"content":""}` + strings.Repeat(`,{"content":""}`, 532) +
+			`],"max_tokens":10,"ignore_eos":true,"stream":true}` // 2,000 tokens there
+		c.attack(400, func(int) ask { return empty })
+		c.wantNoGain()
+	})
 	t.Run("padding before, bodies unread", func(t *testing.T) {
 		t.Parallel()
 		honest, attacker := by("honest", lasting(2000, 10)), by("attacker", mostlyPadding())

@@ -18,6 +18,7 @@ func (p *promptParts) pairs() Prompt {
 	for _, part := range p[query:] {
 		all.Text += part.Text
 		all.Media += part.Media
+		all.Frames += part.Frames
 		all.Rest += part.Rest
 	}
 	for _, one := range p[query:documents] {

@@ -13,6 +13,8 @@ type Prompt struct {
 	Text int64
 	// Numbers is how many tokens it names by number: those in the arrays of prompt and input.
 	Numbers int64
+	// Frames is how many tokens an engine puts around its messages, and around each text of a list.
+	Frames int64
 	// Media is how many parts it has whose size in tokens the body does not tell: those media, and what an engine fetches by
 	// a URL or keeps under a name.
 	Media int64
@@ -22,6 +24,13 @@ type Prompt struct {
 	// of lists.
 	Prompts int64
 }
+
+// Templates of chats put tokens around each message besides its role and content, Llama 3 and ChatML 4 and others fewer.
+// Models that embed and compare texts put 1 or 2 around each.
+const (
+	aroundMessage = 4
+	aroundText    = 2
+)
 
 // longestKey is the length in bytes above which no API has a key. The arguments of a tool may, and they are text.
 const longestKey = 32
@@ -58,6 +67,7 @@ func (p *promptParts) sum() (all Prompt) {
 	for _, part := range p[:query] {
 		all.Text += part.Text
 		all.Numbers += part.Numbers
+		all.Frames += part.Frames
 		all.Media += part.Media
 		all.Rest += part.Rest
 	}
@@ -96,6 +106,17 @@ func (s *scanner) isItem(c byte) bool {
 		return c == '['
 	default:
 		return s.measured >= query && s.measured < noPart
+	}
+}
+
+// frame counts what is around a value that begins with c, inside so many open brackets and braces of the measured part.
+func (s *scanner) frame(c byte, inList bool, open, braces int) {
+	p := &s.parts[s.measured]
+	switch {
+	case c == '{' && braces == 0 && s.measured <= input:
+		p.Frames += aroundMessage
+	case inList && open == 1 && (s.measured >= query || s.measured == input && (c == '"' || c == '[')):
+		p.Frames += aroundText
 	}
 }
 

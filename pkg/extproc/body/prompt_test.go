@@ -63,6 +63,30 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
+// Each message has tokens around it, even an empty one, and so has each text of a list that is embedded or compared.
+func TestFrames(t *testing.T) {
+	for _, c := range []struct {
+		name, body   string
+		prompt, pair int64
+	}{
+		{"messages", `{"messages":[{"role":"user","content":""},{},{"role":"tool","content":[{"type":"text","text":""},{}]}]}`, 12, 0},
+		{"two chats", `{"messages":[[{}],[{},{}]]}`, 12, 0},
+		{"a message alone", `{"messages":{"role":"user","content":{"text":""}}}`, 4, 0},
+		{"input", `{"input":[{"role":"user","content":"a"},{"type":"function_call_output","output":""}]}`, 8, 0},
+		{"texts", `{"input":["","","a"]}`, 6, 0},
+		{"texts by number", `{"input":[[1,2],[3]]}`, 4, 0},
+		{"one text by number", `{"input":[1,2,3]}`, 0, 0},
+		{"prompts, which are answered", `{"prompt":["",""]}`, 0, 0},
+		{"what is no message", `{"system":[{"type":"text","text":""}],"tools":[{},{}],"metadata":[{}]}`, 0, 0},
+		{"texts to compare", `{"query":"a","documents":["",{"text":""},""]}`, 0, 6},
+		{"the last of duplicates", `{"messages":[{},{}],"messages":[{}]}`, 4, 0},
+	} {
+		if f, err := Scan([]byte(c.body)); err != nil || f.Prompt.Frames != c.prompt || f.Pairs.Frames != c.pair {
+			t.Errorf("%s: %d and %d, %v; want %d and %d", c.name, f.Prompt.Frames, f.Pairs.Frames, err, c.prompt, c.pair)
+		}
+	}
+}
+
 // The rest of a body is what an engine may show to the model besides the prompt that is measured; numbers and limits are
 // none of it.
 func TestRest(t *testing.T) {
@@ -173,7 +197,28 @@ func promptOf(body map[string]json.RawMessage) Prompt {
 		}
 		size.Prompts = max(size.Prompts, n)
 	}
+	for _, key := range []string{"messages", "prompt", "input"} {
+		size.Frames += framesOf(body[key], key, 0)
+	}
 	return size
+}
+
+// framesOf counts 4 for each object, alone or in up to two lists, and 2 for each other item of the list input but numbers.
+func framesOf(value json.RawMessage, key string, lists int) (n int64) {
+	var list []json.RawMessage
+	switch {
+	case len(value) == 0 || lists > 2:
+	case value[0] == '{':
+		return 4
+	case json.Unmarshal(value, &list) == nil && value[0] == '[':
+		for _, item := range list {
+			if key == "input" && lists == 0 && (item[0] == '"' || item[0] == '[') {
+				n += 2
+			}
+			n += framesOf(item, key, lists+1)
+		}
+	}
+	return n
 }
 
 // place is where a value is: under a key or in a list, inside JSON that counts as it is, inside that of a tool, among numbers

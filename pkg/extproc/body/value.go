@@ -21,6 +21,9 @@ func (s *scanner) value(depth int) error {
 		if inList && open == 1 && s.isItem(c) {
 			s.parts[s.measured].Prompts++
 		}
+		if s.measured != noPart && open <= 2 {
+			s.frame(c, inList, open, braces)
+		}
 		switch {
 		case c == '"':
 			start := s.i
