@@ -47,7 +47,8 @@ func (p *player) begin(k kind, now time.Time) error {
 	case signals:
 		e := dispatch.Endpoint(p.in.signed())
 		s := dispatch.Signals{
-			Running: int32(p.in.signed()), Waiting: int32(p.in.signed()), CacheUsed: int32(p.in.signed()), Known: p.in.number() == 1,
+			Running: int32(p.in.signed()), Waiting: int32(p.in.signed()), CacheUsed: int32(p.in.signed()), CacheTokens: p.in.signed(),
+			Preemptions: p.in.signed(), Produced: p.in.signed(), Slots: int32(p.in.signed()), Known: p.in.number() == 1,
 		}
 		return p.call(func() { m.SetSignals(now, e, s) })
 	case raised:

@@ -192,8 +192,10 @@ func (r *Recorder) others(changes []stock.Foreign) {
 func (r *Recorder) Signals(now time.Time, e dispatch.Endpoint, s dispatch.Signals) {
 	r.event(signals, now)
 	r.signed(int64(e))
-	for _, n := range []int32{s.Running, s.Waiting, s.CacheUsed} {
-		r.signed(int64(n))
+	for _, n := range [...]int64{
+		int64(s.Running), int64(s.Waiting), int64(s.CacheUsed), s.CacheTokens, s.Preemptions, s.Produced, int64(s.Slots),
+	} {
+		r.signed(n)
 	}
 	known := uint64(0)
 	if s.Known {

@@ -262,15 +262,18 @@ type Share struct {
 // Shares appends the share of each endpoint of the snapshot, in its order.
 func (b *Board) Shares(shares []Share) []Share {
 	for p := range b.spots {
-		s := &b.spots[p]
-		share := Share{InFlight: int(s.inFlight), Foreign: int(s.foreign), Tokens: s.tokens.own, ForeignTokens: s.tokens.foreign}
-		if s.ready {
-			share.LowerBound, share.UpperBound, share.TokenBound = s.lower, s.upper, s.tokens.upper
-			share.Unbounded = s.lower == maxBound
-		}
-		shares = append(shares, share)
+		shares = append(shares, b.spots[p].share())
 	}
 	return shares
+}
+
+// ShareOf returns the share of one endpoint; known is false if it is not in the snapshot.
+func (b *Board) ShareOf(id EndpointID) (share Share, known bool) {
+	p, known := b.ring.position(id)
+	if !known {
+		return Share{}, false
+	}
+	return b.spots[p].share(), true
 }
 
 // Total returns the number of reservations not yet released, including those at endpoints that left the pool.

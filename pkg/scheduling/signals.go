@@ -5,10 +5,17 @@ package scheduling
 type Signals struct {
 	// Known reports whether the other fields are set.
 	Known bool
-	// Running and Waiting are the requests inside the engine, in its batch and in its queue.
+	// Running and Waiting are the requests inside the engine, whoever sent them: in its batch, and in its queue for want of
+	// room.
 	Running, Waiting int32
-	// CacheUsed is the used share of its KV cache, in millionths.
-	CacheUsed int32
+	// CacheUsed is the used share of its KV cache, in millionths, and CacheTokens the size of it in tokens; 0: unknown.
+	CacheUsed   int32
+	CacheTokens int64
+	// Preemptions is how many requests it has preempted since its start, and Produced how many tokens it has generated; 0:
+	// unknown.
+	Preemptions, Produced int64
+	// Slots is the number of requests that it runs at once, where it states one, or 0.
+	Slots int32
 }
 
 // Load is the input of a live scorer: one endpoint, now.

@@ -70,6 +70,15 @@ func (s *spot) load() Load {
 	return load
 }
 
+func (s *spot) share() Share {
+	share := Share{InFlight: int(s.inFlight), Foreign: int(s.foreign), Tokens: s.tokens.own, ForeignTokens: s.tokens.foreign}
+	if s.ready {
+		share.LowerBound, share.UpperBound, share.TokenBound = s.lower, s.upper, s.tokens.upper
+		share.Unbounded = s.lower == maxBound
+	}
+	return share
+}
+
 // sums are over ready endpoints: the requests there, and the bounds in millionths of a request.
 type sums struct{ held, lower, upper int64 }
 

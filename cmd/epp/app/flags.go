@@ -60,7 +60,7 @@ func newFlags() *flags {
 	f.set.Usage = func() {}
 	f.first(f.group("What a user sets"))
 	f.serving(f.group("Serving"))
-	f.probing(f.group("Probing of model servers"))
+	f.probing(f.group("Probing and metrics of model servers"))
 	f.configuration(f.group("Configuration (a flag of a key goes before the file)"))
 	f.stopping(f.group("Stopping and observing"))
 	f.kubernetes(f.group("Kubernetes"))
@@ -145,6 +145,8 @@ func (f *flags) probing(s *pflag.FlagSet) {
 		"HTTP `path` that a ready model server answers with 2xx; empty: no probing. A server that has no such path is ready "+
 			"while it answers, unless this flag is given")
 	s.DurationVar(&f.ProbeInterval, "probe-interval", f.ProbeInterval, "time between two probes of a model server")
+	s.StringVar(&f.Scrape.Path, "scrape-path", f.Scrape.Path,
+		"HTTP `path` of a model server's metrics, read once a second; empty: Weir knows nothing but its own requests there")
 }
 
 func (f *flags) configuration(s *pflag.FlagSet) {
@@ -195,7 +197,9 @@ func (f *flags) parse(args []string) error {
 	if err := f.set.Parse(args); err != nil {
 		return arguments.Explain(f.set, err)
 	}
-	f.translateForeign()
+	if err := f.translateForeign(); err != nil {
+		return err
+	}
 	f.ProbeGuessed = !f.set.Changed("probe-path")
 	var problems []error
 	if f.set.NArg() > 0 {

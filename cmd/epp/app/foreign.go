@@ -42,13 +42,14 @@ func (p *Pool) foreignChanged() {
 	}
 }
 
-// foreign returns what others have in flight at the ready endpoints, where it is not what the controller knows. The
-// caller holds mu, and tells the controller.
+// foreign returns what others have in flight at the ready endpoints, by their records or by what engines show, where it is
+// not what the controller knows. The caller holds mu, and tells the controller.
 func (p *Pool) foreign() (changes []stock.Foreign) {
-	if p.replication == nil {
-		return nil
+	var counts []leader.Held
+	if p.replication != nil {
+		counts = p.replication.replicas.Stock(time.Now(), func() []leader.Endpoint { return shares(p.published, &p.flow.Stock) })
 	}
-	counts := p.replication.replicas.Stock(time.Now(), func() []leader.Endpoint { return shares(p.published, &p.flow.Stock) })
+	counts = withHeard(p.published, counts, p.heard)
 	if counts == nil && len(p.told) == 0 {
 		return nil
 	}

@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+
+	"github.com/weir-epp/weir/pkg/datastore/scrape"
 )
 
 // foreignFlags are the flags of llm-d's and GIE's endpoint pickers that mean nothing here, with the reason. They are
@@ -18,26 +22,17 @@ var foreignFlags = []struct {
 	boolean   bool
 }{
 	{"allow-experimental-plugins", "there are no plugins", true},
-	{"cache-info-metric", notScraped, false},
 	{"disable-endpoint-subset-filter", "the subset hint is left out with scheduling.filters in the configuration", true},
 	{"emit-endpoint-scores", "/debug/recording and weir explain say why an endpoint was picked", true},
 	{"enable-grpc-stream-metrics", "weir_extproc_streams is always there", true},
-	{"enable-multi-engine", notScraped, true},
-	{"engine-label-key", notScraped, false},
+	{"enable-multi-engine", recognised, true},
+	{"engine-label-key", recognised, false},
 	{"grpc-max-send-msg-size", "what Weir sends has no limit", false},
 	{"health-checking", "the ext_proc port always answers health checks", true},
-	{"kv-cache-usage-percentage-metric", notScraped, false},
 	{"log-level", "the log's verbosity is --v", false},
-	{"lora-info-metric", notScraped, false},
-	{"metrics-staleness-threshold", notScraped, false},
-	{"model-server-metrics-https-insecure-skip-verify", notScraped, true},
-	{"model-server-metrics-path", notScraped, false},
-	{"model-server-metrics-port", notScraped, false},
-	{"model-server-metrics-scheme", notScraped, false},
-	{"refresh-metrics-interval", notScraped, false},
+	{"lora-info-metric", "adapters are models, by their names in requests", false},
+	{"metrics-staleness-threshold", "what engines say is forgotten over 3 to 10 s", false},
 	{"refresh-prometheus-metrics-interval", "metrics are always up to date", false},
-	{"total-queued-requests-metric", notScraped, false},
-	{"total-running-requests-metric", notScraped, false},
 	{"tracing", "there are no traces yet", true},
 	{"zap-devel", "the log's encoding is --zap-encoder", true},
 	{"zap-log-level", "the log's verbosity is --v", false},
@@ -45,7 +40,42 @@ var foreignFlags = []struct {
 	{"zap-time-encoding", "times in the log are RFC 3339", false},
 }
 
-const notScraped = "Weir counts what is at each model server itself"
+const recognised = "each engine is recognised by its metrics"
+
+// scrapeFlags are their flags about the metrics of model servers, which mean the same here.
+var scrapeFlags = []struct {
+	name, help string
+	set        func(c *scrape.Config, value string) error
+	boolean    bool
+}{
+	{"cache-info-metric", "the metric with the labels block_size and num_gpu_blocks", textOf(func(c *scrape.Config) *string { return &c.Names.CacheInfo }), false},
+	{"kv-cache-usage-percentage-metric", "the used share of the KV cache", textOf(func(c *scrape.Config) *string { return &c.Names.CacheUsed }), false},
+	{"model-server-metrics-https-insecure-skip-verify", "true, the default: any certificate will do", func(c *scrape.Config, v string) (err error) {
+		c.Insecure, err = strconv.ParseBool(v)
+		return err
+	}, true},
+	{"model-server-metrics-path", "--scrape-path", textOf(func(c *scrape.Config) *string { return &c.Path }), false},
+	{"model-server-metrics-port", "the port of the metrics, where it is another than the endpoint's", func(c *scrape.Config, v string) (err error) {
+		c.Port, err = strconv.Atoi(v)
+		return err
+	}, false},
+	{"model-server-metrics-scheme", "http or https", textOf(func(c *scrape.Config) *string { return &c.Scheme }), false},
+	{"refresh-metrics-interval", "the time between two scrapes, here at least 1s", func(c *scrape.Config, v string) error {
+		d, err := time.ParseDuration(v)
+		c.Interval = max(d, time.Second)
+		return err
+	}, false},
+	{"total-queued-requests-metric", "the requests that wait in the engine", textOf(func(c *scrape.Config) *string { return &c.Names.Waiting }), false},
+	{"total-running-requests-metric", "the requests that the engine runs", textOf(func(c *scrape.Config) *string { return &c.Names.Running }), false},
+}
+
+// textOf returns a function that sets a text. Their charts pass some with quotes.
+func textOf(field func(*scrape.Config) *string) func(*scrape.Config, string) error {
+	return func(c *scrape.Config, value string) error {
+		*field(c) = value
+		return nil
+	}
+}
 
 // refusedFlags are flags of theirs that protect something, and that this build has no equal for: who gave one must
 // know that it does not hold.
@@ -61,6 +91,12 @@ func (f *flags) foreign(s *pflag.FlagSet) {
 			s.Lookup(flag.name).NoOptDefVal = "true"
 		}
 	}
+	for _, flag := range scrapeFlags {
+		s.String(flag.name, "", flag.help)
+		if flag.boolean {
+			s.Lookup(flag.name).NoOptDefVal = "true"
+		}
+	}
 	for name, why := range refusedFlags {
 		s.String(name, "", why)
 	}
@@ -70,6 +106,10 @@ func (f *flags) foreign(s *pflag.FlagSet) {
 // helpForeign prints their names.
 func (f *flags) helpForeign(w io.Writer) {
 	_, _ = fmt.Fprint(w, "\nllm-d's name of --metrics-cert-path, with --metrics-secure-serving:\n  --metrics-cert-dir\n")
+	_, _ = fmt.Fprint(w, "\nOf llm-d and GIE, about the metrics of model servers:\n")
+	for _, flag := range scrapeFlags {
+		_, _ = fmt.Fprintf(w, "  --%s: %s\n", flag.name, flag.help)
+	}
 	_, _ = fmt.Fprint(w, "\nAccepted for the charts of llm-d and GIE, without a meaning here:\n")
 	for _, flag := range foreignFlags {
 		_, _ = fmt.Fprintf(w, "  --%s: %s\n", flag.name, flag.why)
@@ -80,11 +120,26 @@ func (f *flags) helpForeign(w io.Writer) {
 	}
 }
 
-// translateForeign gives the flags of theirs that mean something their meaning.
-func (f *flags) translateForeign() {
+// translateForeign gives the flags of theirs that mean something their meaning. The error names every one whose value makes
+// no sense.
+func (f *flags) translateForeign() error {
 	if f.set.Changed("metrics-cert-dir") {
 		f.MetricsSecureServing = true
 	}
+	if f.set.Changed("scrape-path") {
+		f.Scrape.Others = nil
+	}
+	var problems []error
+	for _, flag := range scrapeFlags {
+		if !f.set.Changed(flag.name) || flag.name == "model-server-metrics-path" && f.set.Changed("scrape-path") {
+			continue
+		}
+		value := strings.Trim(f.set.Lookup(flag.name).Value.String(), `"`)
+		if err := flag.set(&f.Scrape, value); err != nil {
+			problems = append(problems, fmt.Errorf("--%s: %q: must be %s", flag.name, value, flag.help))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // refuseForeign returns an error that names every given flag of theirs that is refused.

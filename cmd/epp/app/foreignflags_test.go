@@ -2,11 +2,16 @@ package app
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/weir-epp/weir/pkg/datastore/scrape"
 )
 
 // Whatever the charts of llm-d and GIE pass is accepted.
@@ -32,8 +37,8 @@ func TestChartsOfOthers(t *testing.T) {
 func TestForeignFlagsWarnOnce(t *testing.T) {
 	f := newFlags()
 	args := []string{
-		"--endpoints=192.0.2.1:8000", "--tracing=false", "--health-checking", "--refresh-metrics-interval=50ms",
-		"--total-queued-requests-metric=\"a:b\"", "--lora-info-metric", "",
+		"--endpoints=192.0.2.1:8000", "--tracing=false", "--health-checking", "--metrics-staleness-threshold=2s",
+		"--engine-label-key=\"a:b\"", "--lora-info-metric", "",
 	}
 	if err := f.parse(args); err != nil {
 		t.Fatal(err)
@@ -46,13 +51,57 @@ func TestForeignFlagsWarnOnce(t *testing.T) {
 	if len(lines) != 1 || !strings.Contains(lines[0], `"level":"warn"`) {
 		t.Fatalf("got %q, want one warning", lines)
 	}
-	for _, want := range []string{"--health-checking", "--refresh-metrics-interval", "--total-queued-requests-metric", "--lora-info-metric"} {
+	for _, want := range []string{"--health-checking", "--metrics-staleness-threshold", "--engine-label-key", "--lora-info-metric"} {
 		if !strings.Contains(lines[0], want+" (") {
 			t.Errorf("%s does not name %s", lines[0], want)
 		}
 	}
 	if strings.Contains(lines[0], "--tracing") {
 		t.Errorf("%s names a flag that turns off what is not there", lines[0])
+	}
+}
+
+// Their flags about the metrics of model servers mean the same here, with the quotes of their charts, and an own flag goes
+// before theirs.
+func TestForeignScrapeFlags(t *testing.T) {
+	f := newFlags()
+	args := []string{
+		"--endpoints=192.0.2.1:8000", "--model-server-metrics-path=\"/prometheus/metrics\"", "--model-server-metrics-port=9400",
+		"--model-server-metrics-scheme=https", "--model-server-metrics-https-insecure-skip-verify=false",
+		"--refresh-metrics-interval=5s", "--total-queued-requests-metric", "a{b=c}", "--total-running-requests-metric=\"d\"",
+		"--kv-cache-usage-percentage-metric=e", "--cache-info-metric", "f",
+	}
+	if err := f.parse(args); err != nil {
+		t.Fatal(err)
+	}
+	want := scrape.DefaultConfig()
+	want.Path, want.Port, want.Scheme, want.Insecure, want.Interval = "/prometheus/metrics", 9400, "https", false, 5*time.Second
+	want.Names = scrape.Names{Running: "d", Waiting: "a{b=c}", CacheUsed: "e", CacheInfo: "f"}
+	if !reflect.DeepEqual(f.Scrape, want) {
+		t.Errorf("got %+v, want %+v", f.Scrape, want)
+	}
+	for args, want := range map[string]string{
+		"--refresh-metrics-interval=50ms":                             "1s /metrics",
+		"--scrape-path=/own --model-server-metrics-path=/theirs":      "1s /own",
+		"--scrape-path= --model-server-metrics-path=/theirs":          "1s ",
+		"--model-server-metrics-https-insecure-skip-verify":           "1s /metrics",
+		"--model-server-metrics-path=  --refresh-metrics-interval=2m": "--refresh-metrics-interval: 2m: must be from 100ms to 1m",
+		"--model-server-metrics-path=x":                               `--scrape-path: "x": must begin with a slash`,
+		"--model-server-metrics-port=x":                               `--model-server-metrics-port: "x": must be`,
+		"--model-server-metrics-port=70000":                           "--model-server-metrics-port: 70000: must be",
+		"--model-server-metrics-scheme=ftp":                           `--model-server-metrics-scheme: "ftp": must be`,
+		"--refresh-metrics-interval=often":                            `--refresh-metrics-interval: "often": must be`,
+		"--total-queued-requests-metric=a{b":                          `--total-queued-requests-metric: "a{b": must end with }`,
+	} {
+		f := newFlags()
+		err := f.parse(append([]string{"--endpoints=192.0.2.1:8000"}, strings.Fields(args)...))
+		got := fmt.Sprint(f.Scrape.Interval, " ", f.Scrape.Path)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%s: got %q, want %q", args, got, want)
+		}
 	}
 }
 

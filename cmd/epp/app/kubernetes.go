@@ -63,6 +63,9 @@ func (p *Pool) followCluster(o *Options, log logr.Logger, set func(condition, bo
 	leads.Store(true) // without an election
 	err = p.replicate(o, cfg, p.log.WithName("leader"), read, func(is bool) {
 		leads.Store(is)
+		if p.scraper != nil {
+			p.scraper.Lead(is)
+		}
 		set(leading, is)
 	})
 	if err != nil || o.PoolName == "" {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"math"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -74,8 +75,9 @@ const maxEndpointLabels = 4096
 
 // loadMetrics collects how full each endpoint is. Endpoints that have left the pool have no series.
 type loadMetrics struct {
-	pool            *Pool
-	inFlight, bound *prometheus.Desc
+	pool                       *Pool
+	inFlight, bound, foreign   *prometheus.Desc
+	running, waiting, age, kvs *prometheus.Desc
 }
 
 func newLoadMetrics(p *Pool) *loadMetrics {
@@ -86,11 +88,20 @@ func newLoadMetrics(p *Pool) *loadMetrics {
 		pool:     p,
 		inFlight: desc("in_flight", "Requests in flight at an endpoint, by Weir's own count."),
 		bound:    desc("bound", "Requests in flight below which an endpoint may get one past the queue: its share of the upper bound, 0 if it is not ready."),
+		foreign:  desc("foreign", "Requests of others at an endpoint that count as stock there, by the records of other replicas or by its engine's metrics."),
+		running:  desc("running", "Requests that an endpoint's engine runs, whoever sent them, by its newest metrics."),
+		waiting:  desc("waiting", "Requests that wait for room inside an endpoint's engine, by its newest metrics."),
+		kvs:      desc("kv_usage", "The used share of an endpoint's KV cache, by its newest metrics."),
+		age:      desc("scrape_age_seconds", "Time since the metrics of an endpoint's engine were read."),
 	}
 }
 
 // Describe implements prometheus.Collector.
-func (m *loadMetrics) Describe(out chan<- *prometheus.Desc) { out <- m.inFlight; out <- m.bound }
+func (m *loadMetrics) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{m.inFlight, m.bound, m.foreign, m.running, m.waiting, m.kvs, m.age} {
+		out <- d
+	}
+}
 
 // Collect implements prometheus.Collector.
 func (m *loadMetrics) Collect(out chan<- prometheus.Metric) {
@@ -102,15 +113,24 @@ func (m *loadMetrics) Collect(out chan<- prometheus.Metric) {
 	for _, l := range own {
 		gauge(m.inFlight, float64(l.InFlight), l.Address)
 		gauge(m.bound, l.upper(), l.Address)
+		gauge(m.foreign, float64(l.Foreign), l.Address)
+		if e, known := m.pool.engineOf(l.ID); known {
+			gauge(m.running, float64(e.Running), l.Address)
+			gauge(m.waiting, float64(e.Lacking), l.Address)
+			gauge(m.kvs, float64(e.CacheUsed)/scheduling.Millionths, l.Address)
+			gauge(m.age, time.Since(e.At).Seconds(), l.Address)
+		}
 	}
 	if len(own) == len(loads) {
 		return
 	}
-	inFlight, bound := 0, 0.0
+	inFlight, foreign, bound := 0, 0, 0.0
 	for _, l := range loads[len(own):] {
 		inFlight += l.InFlight
+		foreign += l.Foreign
 		bound += l.upper()
 	}
 	gauge(m.inFlight, float64(inFlight), "other")
 	gauge(m.bound, bound, "other")
+	gauge(m.foreign, float64(foreign), "other")
 }

@@ -16,7 +16,7 @@ func TestMetricAliases(t *testing.T) {
 	for _, on := range []bool{false, true} {
 		o := testOptions()
 		o.MetricAliases = on
-		text := scrape(t, start(t, o).App)
+		text := exposed(t, start(t, o).App)
 		for _, want := range []string{
 			`llm_d_epp_flow_control_queue_size{model_name="other",target_model_name="other"} 0`,
 			`inference_extension_flow_control_queue_size{model_name="other",target_model_name="other"} 0`,
@@ -80,7 +80,7 @@ func TestMetricAliasesAreDocumented(t *testing.T) {
 	}
 }
 
-func scrape(t *testing.T, a *App) string {
+func exposed(t *testing.T, a *App) string {
 	t.Helper()
 	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", a.Ports().Metrics))
 	if err != nil {

@@ -83,6 +83,7 @@ func exportedMetrics(t *testing.T) map[string]string {
 		d.add(c)
 	}
 	d.add(newNameMetrics(&a.pool.naming))
+	d.add(newLoadMetrics(a.pool))
 	replication := newReplicationMetrics(a.pool)
 	replication.elects()
 	d.add(replication)

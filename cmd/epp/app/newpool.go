@@ -56,6 +56,9 @@ func newPool(
 	if err != nil {
 		return nil, fmt.Errorf("app: %w", err)
 	}
+	if err := p.scrape(o.Scrape, log.WithName("scrape")); err != nil {
+		return nil, err
+	}
 	if err := p.openStore(o.datastore(), log.WithName("datastore")); err != nil {
 		return nil, err
 	}
@@ -98,6 +101,9 @@ func (p *Pool) Run(ctx context.Context) error {
 	parts, ctx := errgroup.WithContext(ctx)
 	parts.Go(func() error { return p.controller.Run(ctx) })
 	parts.Go(func() error { return p.store.Run(ctx) })
+	if p.scraper != nil {
+		parts.Go(func() error { p.scraper.Run(ctx); return nil })
+	}
 	if p.recorder != nil {
 		parts.Go(func() error { p.keepRecording(ctx); return nil })
 	}

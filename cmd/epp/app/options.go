@@ -15,6 +15,7 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/kubeapi"
 	"github.com/weir-epp/weir/pkg/datastore"
+	"github.com/weir-epp/weir/pkg/datastore/scrape"
 	"github.com/weir-epp/weir/pkg/invalid"
 	"github.com/weir-epp/weir/pkg/leader"
 )
@@ -112,6 +113,10 @@ type Options struct {
 	// ProbeInterval is the time between two probes of an endpoint (--probe-interval).
 	ProbeInterval time.Duration
 
+	// Scrape says which metrics pages of the endpoints are read; without a path none are (--scrape-path, and flags of other
+	// endpoint pickers).
+	Scrape scrape.Config
+
 	// HashFlowKeys shows identities in flow keys as hashes in metrics, logs and pages (--hash-flow-keys).
 	HashFlowKeys bool
 	// DrainTimeout is the longest that stopping takes, counted from the signal (--drain-timeout).
@@ -146,6 +151,7 @@ func DefaultOptions() Options {
 		ProbePath:        "/health",
 		ProbeGuessed:     true,
 		ProbeInterval:    5 * time.Second,
+		Scrape:           scrape.DefaultConfig(),
 		DrainTimeout:     time.Minute,
 	}
 }
@@ -212,7 +218,7 @@ func (o *Options) Validate() error {
 	if o.Record > 0 && o.DebugPort == DebugOff {
 		bad("record", "%d: there is no --debug-port to read the recording at", o.Record)
 	}
-	for _, p := range slices.Concat(o.validateSource(bad), invalid.Of(o.datastore().Validate()), invalid.Of(o.Leader.Validate())) {
+	for _, p := range slices.Concat(o.validateSource(bad), invalid.Of(o.datastore().Validate()), invalid.Of(o.Leader.Validate()), o.validateScrape()) {
 		problems = append(problems, errors.New(p.Text(flagOf)))
 	}
 	return errors.Join(problems...)
@@ -255,6 +261,12 @@ func (o *Options) validateSource(bad func(flag, format string, args ...any)) inv
 	return invalid.Of(o.kube().Validate())
 }
 
+// validateScrape returns what is wrong with the scraping.
+func (o *Options) validateScrape() (problems invalid.Problems) {
+	problems.Under(invalid.At("Scrape"), o.Scrape.Validate())
+	return problems
+}
+
 // metricsAuth reports whether readers of the metrics are authenticated.
 func (o *Options) metricsAuth() bool {
 	if o.MetricsEndpointAuth != nil {
@@ -272,6 +284,12 @@ func flagOf(field invalid.Path) string {
 		"LeaseDuration": "--leader-election-lease-duration", "RetryPeriod": "--leader-election-retry-period",
 		"TakeoverWindow": "--takeover-window",
 		"Endpoints":      "--endpoints", "File": "--endpoints-file", "Probe.Path": "--probe-path", "Probe.Interval": "--probe-interval",
+		"Scrape.Path": "--scrape-path", "Scrape.Port": "--model-server-metrics-port", "Scrape.Scheme": "--model-server-metrics-scheme",
+		"Scrape.Interval":        "--refresh-metrics-interval",
+		"Scrape.Names.Running":   "--total-running-requests-metric",
+		"Scrape.Names.Waiting":   "--total-queued-requests-metric",
+		"Scrape.Names.CacheUsed": "--kv-cache-usage-percentage-metric",
+		"Scrape.Names.CacheInfo": "--cache-info-metric",
 	}
 	return cmp.Or(flags[field.Pattern()], field.String())
 }

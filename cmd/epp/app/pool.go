@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/datastore"
 	"github.com/weir-epp/weir/pkg/datastore/kube"
+	"github.com/weir-epp/weir/pkg/datastore/scrape"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/leader"
@@ -33,7 +34,8 @@ type Pool struct {
 	cluster    *kube.Cluster       // nil: the endpoints do not come from Kubernetes
 	naming     naming              // its own comments say what guards it
 
-	replication *replication // nil: nothing is known of other replicas
+	replication *replication    // nil: nothing is known of other replicas
+	scraper     *scrape.Scraper // nil: no metrics of engines are read
 
 	// prepared is what the streams prepare their requests with, before the controller's lock.
 	prepared atomic.Pointer[prepared]
@@ -46,6 +48,7 @@ type Pool struct {
 	streams   extproc.Config                        // RoutesByModel follows the snapshot, the names the cluster's resources
 	clamped   string                                // what was last logged of the reservations
 	told      map[scheduling.EndpointID]leader.Held // what the controller knows of others' work, where that is not 0
+	heard     map[scheduling.EndpointID]int         // what counts of the foreign load that engines show, where that is not 0
 
 	foreignTotal  atomic.Int64 // what counts of others' work, in requests
 	foreignTokens atomic.Int64 // and in tokens
@@ -62,6 +65,7 @@ func (p *Pool) changed(published *scheduling.Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.published = published
+	p.follow(published)
 	ready, routesByModel := readyOf(published)
 	if routesByModel != p.streams.RoutesByModel {
 		p.streams.RoutesByModel = routesByModel

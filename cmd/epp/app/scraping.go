@@ -1,0 +1,116 @@
+package app
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-epp/weir/pkg/datastore/scrape"
+	"github.com/weir-epp/weir/pkg/leader"
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// scrape makes the part that reads the metrics of the engines, if there is one.
+func (p *Pool) scrape(cfg scrape.Config, log logr.Logger) error {
+	if cfg.Path == "" {
+		return nil
+	}
+	failures := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "weir_scrape_failures_total",
+		Help: "Scrapes of model servers' metrics that failed, by reason.",
+	}, []string{"reason"})
+	for _, reason := range scrape.Reasons {
+		failures.WithLabelValues(string(reason))
+	}
+	p.scraper = scrape.New(cfg, scrape.Parts{
+		Own:    p.inFlightAt,
+		Told:   p.engineSays,
+		Failed: func(r scrape.Reason) { failures.WithLabelValues(string(r)).Inc() },
+	}, log)
+	return register(p.registerer, failures)
+}
+
+// follow lets the scraper follow the endpoints. The caller holds mu.
+func (p *Pool) follow(published *scheduling.Snapshot) {
+	if p.scraper == nil {
+		return
+	}
+	p.scraper.Follow(published)
+	if len(p.heard) == 0 {
+		return
+	}
+	ready := map[scheduling.EndpointID]bool{}
+	for i := range published.Len() {
+		e := published.At(i)
+		ready[e.ID] = e.Ready
+	}
+	maps.DeleteFunc(p.heard, func(id scheduling.EndpointID, _ int) bool { return !ready[id] })
+}
+
+// inFlightAt returns Weir's own count of the requests at an endpoint.
+func (p *Pool) inFlightAt(id scheduling.EndpointID) (n int) {
+	p.controller.Look(func() { n = p.board.Stock(id) })
+	return n
+}
+
+// engineSays takes the signals of an engine and its foreign load, in requests. Of that no more counts than half of the
+// endpoint's bound: otherwise who does not go through Weir, or another Weir that knows of this one only what the engine
+// shows, could keep it from the engine for as long as it likes.
+func (p *Pool) engineSays(id scheduling.EndpointID, signals scheduling.Signals, foreign int) {
+	p.controller.SetSignals(id, signals)
+	if foreign > 0 {
+		var share scheduling.Share
+		p.controller.Look(func() { share, _ = p.board.ShareOf(id) })
+		foreign = int(min(int64(foreign), share.UpperBound/(2*scheduling.Millionths)))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.heard[id] == foreign {
+		return
+	}
+	if p.heard == nil {
+		p.heard = map[scheduling.EndpointID]int{}
+	}
+	if p.heard[id] = foreign; foreign == 0 {
+		delete(p.heard, id)
+	}
+	if changes := p.foreign(); len(changes) > 0 {
+		p.controller.SetForeign(changes)
+	}
+}
+
+// withHeard returns the counts of a snapshot's endpoints by others' records, nil if all are 0, with what engines show where
+// that is more: both count the same requests.
+func withHeard(snapshot *scheduling.Snapshot, counts []leader.Held, heard map[scheduling.EndpointID]int) []leader.Held {
+	if len(heard) == 0 {
+		return counts
+	}
+	if counts == nil {
+		counts = make([]leader.Held, snapshot.Len())
+	}
+	for i := range counts {
+		counts[i].Requests = max(counts[i].Requests, heard[snapshot.At(i).ID])
+	}
+	return counts
+}
+
+// engineOf returns what is known of an endpoint's engine; known is false if its metrics have never been read.
+func (p *Pool) engineOf(id scheduling.EndpointID) (status scrape.Status, known bool) {
+	if p.scraper == nil {
+		return status, false
+	}
+	status, known = p.scraper.Status(id)
+	return status, known && !status.At.IsZero()
+}
+
+// engineColumns are the columns of a table with what an engine says: its running and waiting requests, and how old that is.
+func (p *Pool) engineColumns(id scheduling.EndpointID, now time.Time) string {
+	e, known := p.engineOf(id)
+	if !known {
+		return "-\t-\tnever"
+	}
+	return fmt.Sprintf("%d\t%d\t%v ago", e.Running, e.Lacking, max(0, now.Sub(e.At)).Round(100*time.Millisecond))
+}

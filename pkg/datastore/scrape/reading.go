@@ -1,0 +1,74 @@
+package scrape
+
+import "github.com/weir-epp/weir/pkg/scheduling"
+
+// Reading is what one page says. Numbers that it does not say are 0.
+type Reading struct {
+	// Engine is the name of the engine.
+	Engine string
+	// Running and Waiting are all requests in the engine's batch and in its queue. Lacking are those of Waiting that wait
+	// for room in the batch or in memory; all, if the engine tells no reasons.
+	Running, Waiting, Lacking int
+	// CacheUsed is the used share of the KV cache, in millionths, and CacheTokens its size in tokens.
+	CacheUsed   int32
+	CacheTokens int64
+	// Preemptions is the number of requests that the engine has preempted since its start, and Produced the number of tokens
+	// that it has generated.
+	Preemptions, Produced int64
+}
+
+// signals are the reading in the words of the scheduling.
+func (r *Reading) signals() scheduling.Signals {
+	return scheduling.Signals{
+		Known: true, Running: int32(r.Running), Waiting: int32(r.Lacking), CacheUsed: r.CacheUsed,
+		CacheTokens: r.CacheTokens, Preemptions: r.Preemptions, Produced: r.Produced,
+	}
+}
+
+// Bounds of what a page may say: more is no count of requests, or of tokens.
+const (
+	maxRequests = 1_000_000
+	maxCount    = 1 << 50
+	maxTokens   = 1 << 40
+)
+
+// sums are the quantities of one engine's metrics.
+type sums struct {
+	value [numQuantities]float64
+	known [numQuantities]bool
+}
+
+// add adds one series' value: of shares and sizes of blocks the largest counts, since each rank has its own; of all else
+// the sum.
+func (s *sums) add(what quantity, value float64) {
+	if what == cacheUsed || what == blockTokens {
+		s.value[what] = max(s.value[what], value)
+	} else {
+		s.value[what] += value
+	}
+	s.known[what] = true
+}
+
+// complete reports whether the quantities say how many requests there are.
+func (s *sums) complete() bool { return s.known[running] && s.known[waiting] }
+
+// reading returns the quantities as a reading.
+func (s *sums) reading(e engine) Reading {
+	r := Reading{
+		Engine:      e.String(),
+		Running:     int(min(s.value[running], maxRequests)),
+		Waiting:     int(min(s.value[waiting], maxRequests)),
+		CacheUsed:   int32(min(s.value[cacheUsed], 1) * 1e6),
+		CacheTokens: int64(min(s.value[cacheTokens], maxTokens)),
+		Preemptions: int64(min(s.value[preemptions], maxCount)),
+		Produced:    int64(min(s.value[produced], maxCount)),
+	}
+	r.Lacking = r.Waiting
+	if s.known[lacking] {
+		r.Lacking = int(min(s.value[lacking], float64(r.Waiting)))
+	}
+	if r.CacheTokens == 0 {
+		r.CacheTokens = int64(min(s.value[cacheBlocks]*s.value[blockTokens], maxTokens))
+	}
+	return r
+}

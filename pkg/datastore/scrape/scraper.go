@@ -1,0 +1,390 @@
+package scrape
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// maxScrapes is how many scrapes run at once; others wait, earliest due time first. Endpoints that hang are asked every 15 s,
+// so with this limit even 1,500 of them delay nobody.
+const maxScrapes = 256
+
+// slowest is the longest time between two scrapes of an endpoint whose page cannot be read.
+const slowest = 15 * time.Second
+
+// Parts are what a Scraper needs of its owner.
+type Parts struct {
+	// Own returns Weir's own count of the requests in flight at an endpoint.
+	Own func(id scheduling.EndpointID) int
+	// Told is called after every scrape of an endpoint that says something, and when what is known gets old: with its
+	// signals, and its foreign load in requests. It is called by one goroutine at a time for each endpoint, and a last time
+	// with zero values when the scraper stops to lead.
+	Told func(id scheduling.EndpointID, signals scheduling.Signals, foreign int)
+	// Failed is called once for every scrape that fails.
+	Failed func(Reason)
+}
+
+// Status is what is known of an endpoint's page.
+type Status struct {
+	Reading
+	// At is when the newest page was read; zero: never.
+	At time.Time
+	// Err is why the last scrape failed, or nil.
+	Err error
+}
+
+// Scraper reads the metrics pages of the endpoints that it follows. Its methods are safe for concurrent use.
+type Scraper struct {
+	config Config
+	parts  Parts
+	log    logr.Logger
+	most   int // scrapes at once
+	fetch  func(ctx context.Context, url string) (Reading, error)
+	urlOf  func(address string, attempt int) string
+	close  func()
+
+	wake chan struct{} // of capacity 1: the earliest due time has changed
+
+	mu      sync.Mutex
+	leads   bool
+	targets map[scheduling.EndpointID]*target
+	due     dueHeap // the targets that are not being scraped
+}
+
+// target is a ready endpoint.
+type target struct {
+	id      scheduling.EndpointID
+	address string
+	due     time.Time
+	at      int // index in the heap; -1 while it is being scraped
+
+	status Status // this and the next are guarded by the scraper's mu
+	stop   func() // ends the scrape that is under way; nil: none is
+
+	// telling is held while the owner is told, and guards the rest. The owner may hold a lock of its own when it calls the
+	// scraper, so the scraper's mu is acquired after telling, and never held while the owner is told.
+	telling  sync.Mutex
+	load     load
+	attempt  int  // which of the paths is asked for
+	failures int  // in a row
+	warned   bool // of the failures since the last success
+	told     bool // the owner knows something other than nothing
+}
+
+// New returns a scraper that follows nothing, and leads.
+func New(config Config, parts Parts, log logr.Logger) *Scraper {
+	f := newFetcher(config)
+	return &Scraper{
+		config: config, parts: parts, log: log, most: scrapesAtOnce(),
+		fetch: f.fetch, urlOf: f.urlOf, close: f.close,
+		wake: make(chan struct{}, 1), leads: true, targets: map[scheduling.EndpointID]*target{},
+	}
+}
+
+// scrapesAtOnce returns maxScrapes, or an eighth of the process's limit on open files if that is less.
+func scrapesAtOnce() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return maxScrapes
+	}
+	return int(max(1, min(maxScrapes, limit.Cur/8)))
+}
+
+// Follow makes the ready endpoints of a snapshot the targets. A new one is scraped within an interval; an endpoint that comes
+// back, or that has another address, counts as new.
+func (s *Scraper) Follow(snapshot *scheduling.Snapshot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	next := make(map[scheduling.EndpointID]*target, snapshot.Len())
+	for i := range snapshot.Len() {
+		e := snapshot.At(i)
+		if !e.Ready {
+			continue
+		}
+		t := s.targets[e.ID]
+		if t == nil || t.address != e.Address {
+			t = &target{id: e.ID, address: e.Address, due: now.Add(s.somewhere())}
+			heap.Push(&s.due, t)
+		}
+		next[e.ID] = t
+	}
+	for id, t := range s.targets {
+		switch {
+		case next[id] == t:
+		case t.at >= 0:
+			heap.Remove(&s.due, t.at)
+		case t.stop != nil:
+			t.stop()
+		}
+	}
+	s.targets = next
+	s.awaken()
+}
+
+// somewhere returns a random part of the interval, so that the scrapes of many endpoints are spread over it.
+func (s *Scraper) somewhere() time.Duration {
+	return time.Duration(rand.Int64N(int64(s.config.Interval)))
+}
+
+// Lead sets whether the scraper leads: another replica scrapes while it does not. What was known is forgotten then.
+func (s *Scraper) Lead(leads bool) {
+	for _, t := range s.lead(leads) {
+		t.telling.Lock()
+		if s.idle() {
+			t.forget(s)
+		}
+		t.telling.Unlock()
+	}
+}
+
+// lead sets whether the scraper leads, and returns the targets of which all has to be forgotten.
+func (s *Scraper) lead(leads bool) (forget []*target) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leads == leads {
+		return nil
+	}
+	s.leads = leads
+	now := time.Now()
+	for _, t := range s.due {
+		t.due = now.Add(s.somewhere())
+	}
+	heap.Init(&s.due)
+	if !leads {
+		forget = slices.Collect(maps.Values(s.targets))
+	}
+	s.awaken()
+	return forget
+}
+
+// idle reports whether the scraper does not lead.
+func (s *Scraper) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.leads
+}
+
+// forget forgets what is known of a target, and tells the owner. The caller holds telling.
+func (t *target) forget(s *Scraper) {
+	t.load = load{}
+	if t.told {
+		t.told = false
+		s.parts.Told(t.id, scheduling.Signals{}, 0)
+	}
+}
+
+// Status returns what is known of an endpoint's page; known is false if the endpoint is not followed.
+func (s *Scraper) Status(id scheduling.EndpointID) (status Status, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.targets[id]
+	if t == nil {
+		return Status{}, false
+	}
+	return t.status, true
+}
+
+func (s *Scraper) awaken() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run scrapes until ctx is done and the last scrape has ended.
+func (s *Scraper) Run(ctx context.Context) {
+	defer s.close()
+	var scraping sync.WaitGroup
+	defer scraping.Wait()
+	slots := make(chan struct{}, s.most)
+	timer := time.NewTimer(0)
+	timer.Stop()
+	defer timer.Stop()
+	for {
+		t, wait := s.next()
+		if t == nil {
+			var ring <-chan time.Time // nil blocks: nothing is due until something is followed
+			if wait > 0 {
+				timer.Reset(wait)
+				ring = timer.C
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-s.wake:
+			case <-ring:
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case slots <- struct{}{}:
+		}
+		scraping.Go(func() {
+			s.scrape(ctx, t)
+			<-slots
+		})
+	}
+}
+
+// next removes the target that is due from the heap and returns it. If none is due, it returns how long until the next one
+// is, or 0 if there are none.
+func (s *Scraper) next() (*target, time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.due) == 0 || !s.leads {
+		return nil, 0
+	}
+	if wait := time.Until(s.due[0].due); wait > 0 {
+		return nil, wait
+	}
+	return heap.Pop(&s.due).(*target), 0
+}
+
+// scrape reads one target's page, and tells the owner of it.
+func (s *Scraper) scrape(ctx context.Context, t *target) {
+	began := time.Now()
+	bounded, stop := context.WithTimeout(ctx, s.config.Timeout)
+	s.begins(t, stop)
+	own := s.parts.Own(t.id)
+	url := s.urlOf(t.address, t.attempt)
+	reading, err := s.fetch(bounded, url)
+	ended := errors.Is(bounded.Err(), context.Canceled)
+	stop()
+	if ended {
+		return // the program ends, or the endpoint has left
+	}
+	now := time.Now()
+	t.telling.Lock()
+	defer t.telling.Unlock()
+	if err == nil {
+		t.load.observe(now, reading.Running+reading.Waiting, own, s.parts.Own(t.id))
+		s.recovered(t, &reading)
+	} else {
+		s.failed(t, url, err)
+	}
+	if !s.again(t, now, s.after(t, began, now), reading, err) {
+		return
+	}
+	switch {
+	case s.idle():
+		t.forget(s)
+	case err == nil:
+		t.told = true
+		s.parts.Told(t.id, reading.signals(), t.load.foreign(now))
+	case !t.told:
+	case t.load.over(now):
+		t.forget(s)
+	case !t.load.known(now):
+		s.parts.Told(t.id, scheduling.Signals{}, t.load.foreign(now))
+	}
+}
+
+// begins notes how to end the scrape of a target, or ends it because the target was removed.
+func (s *Scraper) begins(t *target, stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.stop = stop; s.targets[t.id] != t {
+		stop()
+	}
+}
+
+// again notes the result of a scrape, and makes the target due again. It reports whether the endpoint is still followed: the
+// owner forgets one that is not.
+func (s *Scraper) again(t *target, now, due time.Time, reading Reading, err error) (followed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.targets[t.id] != t {
+		return false
+	}
+	if t.status.Err = err; err == nil {
+		t.status = Status{Reading: reading, At: now}
+	}
+	t.due, t.stop = due, nil
+	heap.Push(&s.due, t)
+	s.awaken()
+	return true
+}
+
+// after returns when a target is due again: an interval after it was, and later and later if its page cannot be read and
+// nothing is known of it any more.
+func (s *Scraper) after(t *target, began, now time.Time) time.Time {
+	wait := s.config.Interval
+	if t.failures > 0 && t.load.over(now) {
+		wait = min(wait<<min(t.failures, 10), max(slowest, wait))
+	}
+	jittered := wait - wait/10 + time.Duration(rand.Int64N(int64(wait/5)+1))
+	if at := began.Add(jittered); at.After(now) {
+		return at
+	}
+	return now.Add(time.Duration(rand.Int64N(int64(s.config.Interval/10) + 1)))
+}
+
+// recovered notes that a target's page could be read.
+func (s *Scraper) recovered(t *target, r *Reading) {
+	if t.warned {
+		s.log.Info("the metrics of the endpoint can be read again", "address", t.address, "engine", r.Engine)
+	} else if t.load.n == 1 {
+		s.log.V(1).Info("the metrics of the endpoint are read", "address", t.address, "engine", r.Engine, "kvTokens", r.CacheTokens)
+	}
+	t.failures, t.warned = 0, false
+}
+
+// fewFailures is the number of failures in a row of which the log has nothing: an engine that restarts, or is slow once.
+const fewFailures = 3
+
+// failed counts a failure, and warns of the third in a row.
+func (s *Scraper) failed(t *target, url string, err error) {
+	reason := reasonOf(err)
+	s.parts.Failed(reason)
+	if reason == BadStatus || reason == HTML || reason == NoKnownMetric {
+		t.attempt++
+	}
+	if t.failures++; t.failures < fewFailures || t.warned {
+		return
+	}
+	t.warned = true
+	s.log.Info("WARNING: --scrape-path: the metrics of the endpoint cannot be read, so its own requests are all that counts there",
+		"address", t.address, "url", url, "reason", string(reason), "error", err.Error())
+}
+
+// dueHeap is a heap of targets by due time.
+type dueHeap []*target
+
+func (h dueHeap) Len() int           { return len(h) }
+func (h dueHeap) Less(i, j int) bool { return h[i].due.Before(h[j].due) }
+
+func (h dueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i, j
+}
+
+// Push implements heap.Interface.
+func (h *dueHeap) Push(x any) {
+	t := x.(*target)
+	t.at = len(*h)
+	*h = append(*h, t)
+}
+
+// Pop implements heap.Interface.
+func (h *dueHeap) Pop() any {
+	last := len(*h) - 1
+	t := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	t.at = -1
+	return t
+}
