@@ -19,11 +19,12 @@ func documents(t *testing.T) []string {
 }
 
 var (
-	testName = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`)
+	testName = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark)[A-Z]\w+`)
 	goFile   = regexp.MustCompile("`(?:[\\w/.-]*/)?(\\w+\\.go)`")
 )
 
-// Every test and every Go file that a page names exists.
+// Every test and every Go file that a page names exists, and so does every test that a decision names which is not
+// replaced as a whole.
 func TestCodeExists(t *testing.T) {
 	var code strings.Builder
 	files := map[string]bool{}
@@ -52,6 +53,22 @@ func TestCodeExists(t *testing.T) {
 		for _, m := range goFile.FindAllStringSubmatch(text, -1) {
 			if !files[m[1]] {
 				t.Errorf("%s: there is no %s", page, m[1])
+			}
+		}
+	}
+	decisions, err := filepath.Glob(filepath.Join(root(), "docs", "adr", "[0-9]*.md"))
+	if err != nil || len(decisions) < 50 {
+		t.Fatalf("decisions: %d, %v", len(decisions), err)
+	}
+	for _, path := range decisions {
+		page := filepath.Join("docs", "adr", filepath.Base(path))
+		text := read(t, page)
+		if strings.Contains(text, "\nStatus: replaced by ") {
+			continue
+		}
+		for _, name := range testName.FindAllString(text, -1) {
+			if !strings.Contains(code.String(), "func "+name+"(") {
+				t.Errorf("%s: there is no %s", page, name)
 			}
 		}
 	}
