@@ -27,6 +27,7 @@ func commands() []command {
 		{"bench", "measure a flood beside a quiet tenant, or what Weir costs", runBench},
 		{"replay", "repeat what an epp with --record has recorded, and see that it decides the same", runReplay},
 		{"explain", "say why a request of a recording waited, what went before it, and why it went where it went", runExplain},
+		{"simulate", "what configurations make of a workload or a trace, in virtual time before simulated engines", runSimulate},
 		{"version", "print the version", runVersion},
 		{"noop-processor", "", runNoopProcessor},
 		{"model-servers", "", runModelServers},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding"
 	"errors"
 	"fmt"
 	"io"
@@ -83,6 +84,15 @@ func (dec *decoder) decode(path string, node *yaml.Node, target reflect.Value) {
 	if s, ok := reflect.TypeAssert[scalar](target.Addr()); ok {
 		if allowed := decodeScalar(s, node); allowed != "" {
 			dec.report(path, node, "%s: %s", describe(node), allowed)
+		}
+		return
+	}
+	if u, ok := reflect.TypeAssert[encoding.TextUnmarshaler](target.Addr()); ok {
+		if node.Kind != yaml.ScalarNode {
+			node = &yaml.Node{Kind: node.Kind, Line: node.Line} // a wrong kind: the type says what is allowed
+		}
+		if err := u.UnmarshalText([]byte(node.Value)); err != nil {
+			dec.report(path, node, "%s: %v", describe(node), err)
 		}
 		return
 	}
@@ -258,3 +268,23 @@ func join(path, name string) string {
 }
 
 func index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+// DecodeInto decodes a YAML document of another kind than a configuration into target, a pointer to a struct, as strictly as a
+// configuration. Fields are named by their yaml tags; their types are those of a [Document], or have an UnmarshalText, whose
+// error says what is allowed; default tags count, in elements of lists too. lines has the line of each path.
+func DecodeInto(text []byte, target any) (lines map[string]int, problems Problems) {
+	if len(text) > maxTextBytes {
+		return nil, Problems{{Message: fmt.Sprintf("larger than %d bytes", maxTextBytes)}}
+	}
+	root, problems := parseYAML(text)
+	dec := newDecoder(nil)
+	dec.problems = problems
+	setDefaults(reflect.ValueOf(target).Elem())
+	if root != nil {
+		dec.decode("", root, reflect.ValueOf(target).Elem())
+	}
+	return dec.lines, dec.problems.locate(dec.lines)
+}
+
+// maxTextBytes bounds a document of another kind.
+const maxTextBytes = 1 << 20

@@ -63,6 +63,15 @@ func (ps Problems) Unwrap() []error {
 	return errs
 }
 
+// Add adds a problem: its path, the value found, and what is allowed.
+func (ps *Problems) Add(path string, value any, format string, args ...any) {
+	ps.add(path, value, format, args...)
+}
+
+// Located returns the problems by the line that the text has for their paths, each path once, as an error; nil if there are
+// none.
+func (ps Problems) Located(lines map[string]int) error { return ps.locate(lines).err() }
+
 // err returns the problems as an error, nil if there are none: an empty Problems in an error would not be nil.
 func (ps Problems) err() error {
 	if len(ps) == 0 {

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/simulate"
+)
+
+const simulateAbout = `It plays a workload against configurations of epp in virtual time: what each makes of it, before simulated engines. The
+workload is a file of clients (--workload) or a trace of requests (--trace): JSON lines with timestamp (ms), input_length,
+output_length and hash_ids, as Mooncake's are, or with arrival (s), flow, tier, input, output and max_output; or CSV with a
+head of the latter. The same seed gives the same result.
+`
+
+// simulateOptions are the flags of `weir simulate`.
+type simulateOptions struct {
+	workload, trace string
+	configs         []string
+	profiles        []string
+	engines         int
+	slots           int
+	kvTokens        int
+	block           int
+	seed            uint64
+	firstTokens     bool
+	speed           float64
+	repeat          int
+	requests        int
+	flow            string
+	json            bool
+
+	set *pflag.FlagSet
+}
+
+// runSimulate is `weir simulate`.
+func runSimulate(args []string, stdout, stderr io.Writer) int {
+	var o simulateOptions
+	set := flagSet("weir simulate")
+	o.set = set
+	set.StringVar(&o.workload, "workload", "", "`file` of clients, a YAML (docs/simulate.md)")
+	set.StringVar(&o.trace, "trace", "", "`file` of requests, instead of --workload")
+	set.StringArrayVar(&o.configs, "config", nil, "`file` with a configuration of epp; may be repeated, for a result of each")
+	set.StringArrayVar(&o.profiles, "profile", nil, "name of a `profile` to simulate as it is; may be repeated (default recommended, without --config)")
+	set.IntVar(&o.engines, "engines", 8, "number of engines; a workload file may describe its own")
+	set.IntVar(&o.slots, "slots", 64, "sequences that an engine runs at once (a vLLM's --max-num-seqs)")
+	set.IntVar(&o.kvTokens, "kv-tokens", 600_000, "tokens that the KV cache of an engine has room for")
+	set.IntVar(&o.block, "block-tokens", simulate.DefaultBlock, "tokens in a block of the KV cache, and of a trace's hash_ids")
+	set.Uint64Var(&o.seed, "seed", 1, "seed of arrivals, lengths and ties")
+	set.BoolVar(&o.firstTokens, "first-tokens", false, "Weir sees first tokens, as with the first-token gate")
+	set.Float64Var(&o.speed, "speed", 1, "how much faster the requests of a trace arrive, 0.001 to 1000")
+	set.IntVar(&o.repeat, "repeat", 1, "how often a trace is played, one after the other, each time with other prefixes")
+	set.IntVar(&o.requests, "requests", 0, "number of requests after which a trace ends; 0: all")
+	set.StringVar(&o.flow, "flow", "trace", "flow of a trace's requests that name none")
+	set.BoolVar(&o.json, "json", false, "print the whole result as JSON, instead of a table")
+	if code, ok := readFlags(set, simulateAbout, args, o.check, stdout, stderr); !ok {
+		return code
+	}
+	if err := o.run(stdout, stderr); err != nil {
+		_, _ = fmt.Fprintf(stderr, "weir simulate: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// check reports every flag that is out of its range, or has no use.
+func (o *simulateOptions) check() error {
+	var problems []error
+	bad := func(flag, format string, args ...any) {
+		problems = append(problems, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
+	}
+	switch {
+	case o.workload == "" && o.trace == "":
+		bad("workload", "missing: name a file of clients here, or a trace with --trace")
+	case o.workload != "" && o.trace != "":
+		bad("workload", "%s: there is a --trace already; use one of the two", o.workload)
+	}
+	within := func(flag string, value, least, most int) {
+		if value < least || value > most {
+			bad(flag, "%d: must be from %d to %d", value, least, most)
+		}
+	}
+	within("engines", o.engines, 1, 4096)
+	within("slots", o.slots, 1, 1<<20)
+	within("kv-tokens", o.kvTokens, 1, 1<<40)
+	within("block-tokens", o.block, 1, 1<<16)
+	within("repeat", o.repeat, 1, 1_000_000)
+	within("requests", o.requests, 0, 1<<40)
+	if !(o.speed >= 0.001 && o.speed <= 1000) {
+		bad("speed", "%v: must be from 0.001 to 1000", o.speed)
+	}
+	if o.trace == "" {
+		for _, name := range []string{"speed", "repeat", "requests", "flow"} {
+			if o.set.Changed(name) {
+				bad(name, "has no use without --trace")
+			}
+		}
+	}
+	if o.workload != "" && o.set.Changed("block-tokens") {
+		bad("block-tokens", "has no use with --workload, which has the key blockTokens")
+	}
+	return errors.Join(problems...)
+}
+
+// run simulates each configuration, and prints what came of it.
+func (o *simulateOptions) run(stdout, stderr io.Writer) error {
+	runs, workload, err := o.inputs()
+	if err != nil {
+		return err
+	}
+	bar := newProgress(stderr, 1)
+	var show func(int, int)
+	if bar.bar != nil {
+		show = bar.begin("simulating")
+	}
+	reports, err := o.simulateAll(runs, workload, show)
+	bar.end()
+	if err != nil {
+		return err
+	}
+	if o.json {
+		out := json.NewEncoder(stdout)
+		out.SetIndent("", " ")
+		return out.Encode(reports)
+	}
+	return simulate.WriteTable(stdout, reports)
+}
+
+// inputs reads the configurations and the workload. Its error lists what is wrong with any of them.
+func (o *simulateOptions) inputs() (runs []simulate.Options, workload *simulate.Workload, err error) {
+	var problems []error
+	add := func(name string, source config.Source) {
+		d, err := config.Load(source)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", name, err))
+		}
+		runs = append(runs, simulate.Options{Name: name, Config: d, Seed: o.seed, FirstTokens: o.firstTokens})
+	}
+	for _, file := range o.configs {
+		text, err := readInput(file)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		add(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), config.Source{Text: text})
+	}
+	if len(o.configs)+len(o.profiles) == 0 {
+		o.profiles = []string{config.DefaultProfile}
+	}
+	for _, profile := range o.profiles {
+		add(profile, config.Source{Profile: profile})
+	}
+	engines := o.pool()
+	if o.workload != "" {
+		text, err := readInput(o.workload)
+		if err != nil {
+			return nil, nil, errors.Join(append(problems, err)...)
+		}
+		w, err := simulate.DecodeWorkload(text)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", o.workload, err))
+		}
+		workload = &w
+		o.block = w.Block()
+		if engines = o.pool(); len(w.Engines) > 0 {
+			engines = w.Pool()
+			for _, flag := range []string{"engines", "slots", "kv-tokens"} {
+				if o.set.Changed(flag) {
+					problems = append(problems, fmt.Errorf("--%s: %s has engines of its own", flag, o.workload))
+				}
+			}
+		}
+	} else if _, err := os.Stat(o.trace); err != nil {
+		problems = append(problems, err)
+	}
+	for i := range runs {
+		runs[i].Engines = engines
+		if workload != nil {
+			runs[i].Weights = workload.Weights()
+			if err := workload.CheckTiers(&runs[i].Config); err != nil && len(problems) == 0 {
+				problems = append(problems, fmt.Errorf("%s: with %s: %w", o.workload, runs[i].Name, err))
+			}
+		}
+	}
+	return runs, workload, errors.Join(problems...)
+}
+
+// pool returns the engines that the flags describe.
+func (o *simulateOptions) pool() []simulate.Engines {
+	e := simulate.DefaultEngines(o.engines, o.block)
+	e.Engine.Slots, e.Engine.Blocks = o.slots, max(1, o.kvTokens/o.block)
+	return []simulate.Engines{e}
+}
+
+// simulateAll runs the simulations, as many at once as there are processors.
+func (o *simulateOptions) simulateAll(
+	runs []simulate.Options, workload *simulate.Workload, show func(done, total int),
+) ([]*simulate.Report, error) {
+	reports := make([]*simulate.Report, len(runs))
+	var mu sync.Mutex // guards parts
+	parts := make([]float64, len(runs))
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range runs {
+		if show != nil {
+			runs[i].Progress = func(part float64) {
+				mu.Lock()
+				defer mu.Unlock()
+				parts[i] = part
+				sum := 0.0
+				for _, p := range parts {
+					sum += p
+				}
+				show(int(sum/float64(len(parts))*partSteps), partSteps)
+			}
+		}
+		all.Go(func() (err error) {
+			source, done, err := o.source(workload)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, done()) }()
+			reports[i], err = simulate.Run(&runs[i], source)
+			return err
+		})
+	}
+	return reports, all.Wait()
+}
+
+// source returns the requests, from the first on.
+func (o *simulateOptions) source(workload *simulate.Workload) (source simulate.Source, done func() error, err error) {
+	if workload != nil {
+		return workload.Requests(o.seed), func() error { return nil }, nil
+	}
+	info, err := os.Stat(o.trace)
+	if err != nil {
+		return nil, nil, err
+	}
+	trace := simulate.OpenTrace(o.trace, func() (io.ReadCloser, error) { return os.Open(o.trace) }, simulate.TraceOptions{
+		Speed: o.speed, Flow: o.flow, Most: o.requests, Repeat: o.repeat, Block: o.block, Size: info.Size(),
+	})
+	return trace, trace.Close, nil
+}

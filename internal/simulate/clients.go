@@ -1,0 +1,193 @@
+package simulate
+
+import (
+	"cmp"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strconv"
+	"time"
+)
+
+func itoa(i int) string { return strconv.Itoa(i) }
+
+// name returns the key of the n-th flow.
+func (c *Client) name(n int) string {
+	if c.Count == 1 {
+		return c.Flow
+	}
+	return c.Flow + "-" + itoa(n+1)
+}
+
+// Requests returns the workload's requests. The same seed gives the same ones.
+func (w *Workload) Requests(seed uint64) Source {
+	all := &merged{length: w.Duration.Std()}
+	for i := range w.Clients {
+		c := &w.Clients[i]
+		popularity := c.Prefix.popularity()
+		for n := range int(c.Count) {
+			f := &sender{
+				Client: c, flow: c.name(n), block: w.Block(), until: w.Duration.Std(), popularity: popularity,
+				rng: rand.New(rand.NewPCG(seed, mixed(uint64(i)<<32|uint64(n)))), number: uint64(len(all.senders)) << 40,
+			}
+			f.prefix = mixed(textHash(c.prefixName(n)))
+			if c.To > 0 {
+				f.until = c.To.Std()
+			}
+			f.index = len(all.senders)
+			if f.advance() {
+				all.senders = append(all.senders, f)
+			}
+		}
+	}
+	slices.SortFunc(all.senders, (*sender).compare)
+	return all
+}
+
+// prefixName returns the name of the prefix of the n-th flow's prompts.
+func (c *Client) prefixName(n int) string {
+	if c.Prefix.Name != "" {
+		return "shared " + c.Prefix.Name
+	}
+	return "own " + c.name(n)
+}
+
+// popularity returns the sums of the groups' shares, by group; nil if all have the same.
+func (p *Prefix) popularity() []float64 {
+	if p.Zipf == 0 {
+		return nil
+	}
+	exponent := float64(p.Zipf.Millionths()) / 1e6
+	sums := make([]float64, p.Groups)
+	sum := 0.0
+	for g := range sums {
+		sum += math.Pow(float64(g+1), -exponent)
+		sums[g] = sum
+	}
+	return sums
+}
+
+// textHash is FNV-1a.
+func textHash(text string) uint64 {
+	h := uint64(14695981039346656037)
+	for _, c := range []byte(text) {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return h
+}
+
+// merged is the requests of several senders in the order of their arrival.
+type merged struct {
+	senders []*sender // sorted by their next request
+	length  time.Duration
+}
+
+// Fraction implements Source.
+func (m *merged) Fraction() float64 {
+	if len(m.senders) == 0 {
+		return 1
+	}
+	return float64(m.senders[0].next) / float64(m.length)
+}
+
+// Next implements Source.
+func (m *merged) Next() (Request, error) {
+	if len(m.senders) == 0 {
+		return Request{}, io.EOF
+	}
+	s := m.senders[0]
+	r := s.make()
+	if !s.advance() {
+		m.senders = m.senders[1:]
+		return r, nil
+	}
+	// It goes behind those that send before it.
+	to, _ := slices.BinarySearchFunc(m.senders[1:], s, (*sender).compare)
+	copy(m.senders, m.senders[1:1+to])
+	m.senders[to] = s
+	return r, nil
+}
+
+// sender is a flow that sends.
+type sender struct {
+	*Client
+	flow       string
+	index      int
+	block      int
+	until      time.Duration
+	prefix     uint64    // hash of what the blocks of its prefix have in common
+	popularity []float64 // sums, by group; nil: even
+	rng        *rand.Rand
+
+	active time.Duration // for how long it has been sending
+	next   time.Duration // when its next request arrives
+	burst  int64         // requests of the present burst that are left
+	sent   int64
+	number uint64 // of its last block that nobody shares
+}
+
+func (s *sender) compare(other *sender) int {
+	return cmp.Or(cmp.Compare(s.next, other.next), cmp.Compare(s.index, other.index))
+}
+
+// advance moves to the next arrival; it reports whether there is one.
+func (s *sender) advance() bool {
+	if s.Requests > 0 && s.sent >= s.Requests {
+		return false
+	}
+	s.sent++
+	if s.burst--; s.burst > 0 {
+		return true
+	}
+	s.burst = s.Burst
+	gap := float64(s.Burst) * 1e6 / float64(s.Rate.Millionths()) * float64(time.Second)
+	if s.Arrivals == Poisson {
+		gap *= s.rng.ExpFloat64()
+	}
+	if gap > float64(365*24*time.Hour) {
+		return false
+	}
+	s.active += time.Duration(gap)
+	s.next = s.active
+	if s.Off > 0 {
+		s.next += s.active / s.On.Std() * s.Off.Std()
+	}
+	s.next += s.From.Std()
+	return s.next < s.until
+}
+
+// make makes the request that arrives next.
+func (s *sender) make() Request {
+	r := Request{
+		At: s.next, Flow: s.flow, Tier: s.Tier, MaxOutput: int(s.MaxOutput), Prompt: s.Prompt.draw(s.rng), Output: s.Output.draw(s.rng),
+	}
+	if s.MaxOutput > 0 {
+		r.Output = min(r.Output, r.MaxOutput)
+	}
+	shared, group := 0, uint64(0)
+	if s.Prefix.Tokens > 0 {
+		r.Prompt += int(s.Prefix.Tokens)
+		shared, group = int(s.Prefix.Tokens)/s.block, s.group()
+	}
+	r.Blocks = make([]uint64, r.Prompt/s.block)
+	for i := range r.Blocks {
+		if i < shared {
+			r.Blocks[i] = mixed(s.prefix + mixed(group<<20|uint64(i)))
+		} else {
+			s.number++
+			r.Blocks[i] = mixed(s.number)
+		}
+	}
+	return r
+}
+
+// group draws the group of a request.
+func (s *sender) group() uint64 {
+	if s.popularity == nil {
+		return s.rng.Uint64N(uint64(s.Prefix.Groups))
+	}
+	at := s.rng.Float64() * s.popularity[len(s.popularity)-1]
+	return uint64(min(sort.SearchFloat64s(s.popularity, at), len(s.popularity)-1))
+}

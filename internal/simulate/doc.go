@@ -1,0 +1,31 @@
+// Package simulate runs Weir's decisions in virtual time before simulated engines: what a configuration makes of a workload,
+// in seconds instead of hours, the same in every run.
+//
+// It owns the clock, the workloads and the accounts of a simulation, and no rule of a decision: requests are decided on by
+// the packages that decide in production, a [dispatch.Machine] that places on a [scheduling.Board], charged by
+// [metering.Meter], all of them made from a configuration as epp makes them; engines are those of modelsim/engine.
+//
+// # The event loop
+//
+// There are three kinds of events: an engine does something (a first token, an end), the machine's timer is due, a request
+// arrives. The earliest goes first; at the same instant engines go before the timer and this before arrivals, engines and
+// arrivals among themselves in their order. After each event the machine's question, whether a preemptor's client is still
+// there, is answered with yes; the verdicts are carried out: a granted request is submitted to its engine, a preempted one
+// is aborted there. What that makes an engine do at once is queued, and handled before time goes on. A run is over when
+// there are no more arrivals, no engine has work and nobody waits.
+//
+// # What is left out
+//
+// The network takes no time, and nobody leaves early or comes back after a rejection. A request's text has
+// [BytesPerToken] bytes per token. Answers are not cached by engines, so the next request of a conversation finds the
+// prompt of the one before it, and not its answer. An answer's headers, which end preemption, come when the request
+// is sent, or with the first token if the options say that Weir has a first-token gate.
+//
+// # Invariants
+//
+//   - The same options, configuration and workload give the same report, to the byte.
+//   - Each request that arrives has exactly one outcome; at the end nothing is in flight at the machine, the board or an
+//     engine. ([Run] returns an error otherwise, rather than figures.)
+//   - Memory is bounded by what is in flight, waiting and cached: requests are read from their source one by one, and
+//     what is told of them is sums, counts and histograms.
+package simulate

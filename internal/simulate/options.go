@@ -1,0 +1,43 @@
+package simulate
+
+import (
+	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/modelsim/engine"
+)
+
+// BytesPerToken is the length of a token of a prompt's text, in bytes.
+const BytesPerToken = 4
+
+// DefaultBlock is the default number of tokens in a block of a KV cache: that of Mooncake's traces.
+const DefaultBlock = 512
+
+// Engines are equal engines of the pool.
+type Engines struct {
+	Count  int
+	Engine engine.Config
+}
+
+// Options are one simulation, but for its requests.
+type Options struct {
+	// Name is that of the configuration, for the report.
+	Name string
+	// Config is the configuration, valid.
+	Config config.Document
+	// Engines are those of the pool, in order. At least one.
+	Engines []Engines
+	// Weights are weights of flows, over those of the configuration.
+	Weights map[string]config.Decimal
+	// Seed determines all that is random.
+	Seed uint64
+	// FirstTokens is set if Weir sees first tokens: a first-token gate, for example.
+	FirstTokens bool
+	// Progress, if not nil, is called from time to time with the part of the requests that have arrived, roughly.
+	Progress func(part float64)
+}
+
+// DefaultEngines returns the engines of the figures about routing.
+func DefaultEngines(count, block int) Engines {
+	cfg := engine.Reference()
+	cfg.Blocks, cfg.BlockSize = cfg.Blocks*cfg.BlockSize/block, block
+	return Engines{Count: count, Engine: cfg}
+}

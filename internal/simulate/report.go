@@ -1,0 +1,165 @@
+package simulate
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
+)
+
+// Report is what a configuration made of a workload.
+type Report struct {
+	// Name is that of the configuration.
+	Name string `json:"name"`
+	// Seconds is the time from the first arrival's clock to the end of the last answer.
+	Seconds float64 `json:"seconds"`
+	// TooLong is the number of requests that fit no engine's KV cache; they did not arrive.
+	TooLong int `json:"tooLong"`
+	// All is what is said of all requests, and Flows of those of each flow, in the order of their first arrivals; beyond
+	// a thousand flows the others are one.
+	All   Figures `json:"all"`
+	Flows []Flow  `json:"flows"`
+	// Engines are the engines, in order.
+	Engines []EngineFigures `json:"engines"`
+	// Over is how the run went over time.
+	Over Timeline `json:"over"`
+}
+
+// Flow is what is said of one flow.
+type Flow struct {
+	Flow string `json:"flow"`
+	Figures
+}
+
+// Figures are what is said of some requests. Times are in seconds, rates per second of the whole run.
+type Figures struct {
+	Requests int `json:"requests"`
+	// Answered is how many of them were answered, and Rejected how many were not, by reason.
+	Answered int            `json:"answered"`
+	Rejected map[string]int `json:"rejected,omitempty"`
+	// Wait is from the arrival to the grant, of all that were granted. TTFT is from the arrival to the first token, Total
+	// to the last, and PerToken the time between two tokens, of all that were answered.
+	Wait     Times `json:"wait"`
+	TTFT     Times `json:"ttft"`
+	Total    Times `json:"total"`
+	PerToken Times `json:"perToken"`
+	// PromptTokens are those of the answered requests, of which engines had CachedTokens.
+	PromptTokens int64 `json:"promptTokens"`
+	CachedTokens int64 `json:"cachedTokens"`
+	OutputTokens int64 `json:"outputTokens"`
+	// HitPercent is the cached part of the prompt tokens.
+	HitPercent         float64 `json:"hitPercent"`
+	OutputTokensPerSec float64 `json:"outputTokensPerSecond"`
+}
+
+// Times describe a distribution, in seconds. Quantiles are at most 1 % too large.
+type Times struct {
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P95  float64 `json:"p95"`
+	P99  float64 `json:"p99"`
+	Max  float64 `json:"max"`
+}
+
+// EngineFigures are what is said of one engine.
+type EngineFigures struct {
+	PromptTokens    uint64 `json:"promptTokens"` // of the sequences that it has begun
+	CachedTokens    uint64 `json:"cachedTokens"` // of these, those that it had in its cache
+	GeneratedTokens uint64 `json:"generatedTokens"`
+	EvictedBlocks   uint64 `json:"evictedBlocks"`
+	Preemptions     uint64 `json:"preemptions"` // for want of blocks
+}
+
+// Timeline is how a run went, in intervals of one length. All lists have an element for each interval.
+type Timeline struct {
+	IntervalSeconds float64 `json:"intervalSeconds"`
+	// Wait is the mean wait of those granted in the interval, TTFT that of those whose answer ended in it, in seconds.
+	Wait []float64 `json:"wait"`
+	TTFT []float64 `json:"ttft"`
+	// PromptTokens are those of the answers that ended in the interval, CachedTokens of these the cached ones.
+	PromptTokens []int64 `json:"promptTokens"`
+	CachedTokens []int64 `json:"cachedTokens"`
+	// Queued is the number of waiting requests at the interval's end, and Held that of those at each engine.
+	Queued []int   `json:"queued"`
+	Held   [][]int `json:"held"`
+	// Service is the tokens of prompts and answers of the answers that ended in the interval, by flow as in Flows.
+	Flows   []string  `json:"flows"`
+	Service [][]int64 `json:"service"`
+}
+
+// Run runs a simulation to its end.
+func Run(o *Options, source Source) (*Report, error) {
+	s, err := newSimulation(o, source)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.run(); err != nil {
+		return nil, err
+	}
+	return s.report(o.Name), nil
+}
+
+func (s *simulation) report(name string) *Report {
+	a := &s.accounts
+	length := a.last.Sub(epoch)
+	r := &Report{Name: name, Seconds: length.Seconds(), TooLong: a.tooLong, All: a.all.figures(length)}
+	for _, key := range a.order {
+		r.Flows = append(r.Flows, Flow{key, a.flows[key].figures(length)})
+	}
+	for _, e := range s.engines {
+		l := e.Load()
+		r.Engines = append(r.Engines, EngineFigures{
+			l.PromptTokens, l.CachedTokens, l.GeneratedTokens, l.EvictedBlocks, l.Preemptions,
+		})
+	}
+	r.Over = a.series.timeline()
+	return r
+}
+
+func (t *tally) figures(length time.Duration) Figures {
+	f := Figures{
+		Requests: t.arrived, Answered: t.ok, Wait: t.wait.times(), TTFT: t.ttft.times(), Total: t.total.times(),
+		PerToken: t.perOutput.times(), PromptTokens: t.prompt, CachedTokens: t.cached, OutputTokens: t.output,
+	}
+	for o, n := range t.outcomes {
+		if n > 0 && dispatch.Outcome(o) != dispatch.OutcomeDispatched {
+			if f.Rejected == nil {
+				f.Rejected = map[string]int{}
+			}
+			f.Rejected[dispatch.Outcome(o).String()] = n
+		}
+	}
+	if t.prompt > 0 {
+		f.HitPercent = 100 * float64(t.cached) / float64(t.prompt)
+	}
+	if length > 0 {
+		f.OutputTokensPerSec = float64(t.output) / length.Seconds()
+	}
+	return f
+}
+
+func (h *histogram) times() Times {
+	return Times{
+		h.mean().Seconds(), h.quantile(500).Seconds(), h.quantile(950).Seconds(), h.quantile(990).Seconds(), h.most.Seconds(),
+	}
+}
+
+func (s *series) timeline() Timeline {
+	t := Timeline{IntervalSeconds: s.length.Seconds(), Flows: slices.Clone(s.names)}
+	mean := func(sum time.Duration, n int) float64 {
+		if n == 0 {
+			return 0
+		}
+		return (sum / time.Duration(n)).Seconds()
+	}
+	for _, i := range s.intervals {
+		t.Wait = append(t.Wait, mean(i.wait, i.grants))
+		t.TTFT = append(t.TTFT, mean(i.ttft, i.answers))
+		t.PromptTokens, t.CachedTokens = append(t.PromptTokens, i.prompt), append(t.CachedTokens, i.cached)
+		held, service := make([]int, s.engines), make([]int64, len(s.names))
+		copy(held, i.held)
+		copy(service, i.service)
+		t.Queued, t.Held, t.Service = append(t.Queued, i.queued), append(t.Held, held), append(t.Service, service)
+	}
+	return t
+}

@@ -1,0 +1,34 @@
+package simulate
+
+import "time"
+
+// Request is one arrival of a workload.
+type Request struct {
+	// At is the time of the arrival since the start. A source returns requests in the order of their arrival.
+	At time.Duration
+	// Flow is the key of the flow. Tier is the name of the tier; empty: the configuration's default.
+	Flow, Tier string
+	// Prompt and Output are the tokens of the prompt and of the answer, at least 1 each. Output is known to the engine
+	// alone.
+	Prompt, Output int
+	// MaxOutput is the limit of the answer that the request states, in tokens; 0: none.
+	MaxOutput int
+	// Blocks are the hashes of the blocks of the prompt, in order, as those of an engine's job.
+	Blocks []uint64
+}
+
+// Source is where requests come from.
+type Source interface {
+	// Next returns the next request, or io.EOF after the last one.
+	Next() (Request, error)
+	// Fraction returns the part of the requests that was returned already, roughly, from 0 to 1.
+	Fraction() float64
+}
+
+// mixed returns a number that looks random, and is another one for every other argument (the finaliser of splitmix64).
+func mixed(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,371 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/weir-epp/weir/internal/modelsim/engine"
+	"github.com/weir-epp/weir/internal/placement"
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/estimate"
+	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/extproc/usage"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/metering"
+	"github.com/weir-epp/weir/pkg/request"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// epoch is when every simulation starts.
+var epoch = time.Unix(0, 0).UTC()
+
+// model is the one model that engines serve.
+const model = "model"
+
+// simulation is one run.
+type simulation struct {
+	source      Source
+	streams     extproc.Config
+	firstTokens bool
+	progress    func(part float64)
+	defaultTier int
+
+	machine   *dispatch.Machine
+	board     *scheduling.Board
+	scheduler *scheduling.Scheduler
+	meter     metering.Meter
+	engines   []*server
+	agenda    *agenda
+
+	now      time.Time
+	timer    time.Time // zero: nothing is due
+	next     Request   // the next arrival
+	more     bool      // there is one
+	happened []happening
+	accounts accounts
+}
+
+// server is an engine of the pool.
+type server struct {
+	*engine.Engine
+	config  engine.Config
+	running map[engine.ID]*visit
+}
+
+// happening is an engine's event that has not been handled.
+type happening struct {
+	engine int
+	event  engine.Event
+}
+
+// visit is a request from its arrival to its end.
+type visit struct {
+	dispatch.Waiter
+	asked   Request
+	charge  *metering.Charge
+	granted time.Time
+	first   time.Time // token; zero before it
+	engine  int
+	id      engine.ID // 0: it is at no engine
+	aborted bool      // preempted: its engine still works on it
+}
+
+// newSimulation makes everything that takes part.
+func newSimulation(o *Options, source Source) (*simulation, error) {
+	s := &simulation{source: source, streams: o.Config.ExtprocConfig(), firstTokens: o.FirstTokens, progress: o.Progress}
+	var err error
+	if s.scheduler, err = scheduling.New(o.Config.SchedulingConfig()); err != nil {
+		return nil, fmt.Errorf("simulate: scheduling: %w", err)
+	}
+	s.board = scheduling.NewBoard(s.scheduler, rand.New(rand.NewPCG(o.Seed, 1)))
+	flow := o.Config.FlowcontrolConfig()
+	for key, weight := range o.Weights {
+		if flow.Queue.Weights == nil {
+			flow.Queue.Weights = map[string]fairqueue.Weight{}
+		}
+		flow.Queue.Weights[key] = fairqueue.Weight(weight)
+	}
+	if err := flow.Validate(); err != nil {
+		return nil, fmt.Errorf("simulate: %w", err)
+	}
+	if s.machine, err = dispatch.New(flow.Config, placement.On(s.board), rand.New(rand.NewPCG(o.Seed, 2))); err != nil {
+		return nil, fmt.Errorf("simulate: %w", err)
+	}
+	s.meter.Configure(s.streams.Tokens)
+	s.defaultTier = request.NewRules(&s.streams.Config).DefaultTier()
+	if err := s.openEngines(o.Engines); err != nil {
+		return nil, err
+	}
+	s.accounts.init(len(s.engines))
+	return s, nil
+}
+
+// openEngines makes the engines and tells the machine of them.
+func (s *simulation) openEngines(of []Engines) error {
+	var endpoints []scheduling.Endpoint
+	var ready []stock.Backend
+	for _, group := range of {
+		for range group.Count {
+			n := len(s.engines)
+			cfg := group.Engine
+			cfg.Seed += uint64(n)
+			e, err := engine.New(cfg)
+			if err != nil {
+				return fmt.Errorf("simulate: %w", err)
+			}
+			s.engines = append(s.engines, &server{Engine: e, config: cfg, running: map[engine.ID]*visit{}})
+			endpoints = append(endpoints, scheduling.Endpoint{
+				ID: scheduling.EndpointID(n), Key: strconv.Itoa(n), Address: fmt.Sprintf("10.0.%d.%d:8000", n/250, n%250+1), Ready: true,
+			})
+			ready = append(ready, stock.Backend{ID: stock.BackendID(n)})
+		}
+	}
+	if len(s.engines) == 0 {
+		return errors.New("simulate: there is no engine")
+	}
+	s.agenda = newAgenda(len(s.engines))
+	s.now = epoch
+	s.board.SetSnapshot(scheduling.NewSnapshot(1, endpoints))
+	s.machine.SetBackends(epoch, ready, nil)
+	s.carryOut(nil)
+	return nil
+}
+
+// run is the event loop.
+func (s *simulation) run() error {
+	if err := s.read(); err != nil {
+		return err
+	}
+	for {
+		e, at, ok := s.agenda.first()
+		next := nothing
+		if ok {
+			next = anEngine
+		}
+		if !s.timer.IsZero() && (next == nothing || s.timer.Before(at)) {
+			next, at = theTimer, s.timer
+		}
+		if s.more {
+			if arrives := epoch.Add(s.next.At); next == nothing || arrives.Before(at) {
+				next, at = anArrival, arrives
+			}
+		}
+		if next == nothing {
+			return s.atRest()
+		}
+		s.accounts.pass(at, s)
+		s.now = at
+		switch next {
+		case anEngine:
+			s.note(e, s.engines[e].Advance(at))
+		case theTimer:
+			s.timer = time.Time{}
+			s.machine.Advance(at)
+			s.carryOut(nil)
+		case anArrival:
+			if err := s.arrive(); err != nil {
+				return err
+			}
+		}
+		s.settle()
+	}
+}
+
+// The kinds of events.
+const (
+	nothing = iota
+	anEngine
+	theTimer
+	anArrival
+)
+
+// read reads the next arrival.
+func (s *simulation) read() error {
+	before := s.next.At
+	var err error
+	s.next, err = s.source.Next()
+	if errors.Is(err, io.EOF) {
+		s.more = false
+		return nil
+	}
+	s.more = true
+	if err == nil && s.next.At < before {
+		err = fmt.Errorf("simulate: a request arrives at %v, after one at %v", s.next.At, before)
+	}
+	return err
+}
+
+// arrive lets the next request arrive, and reads the one after it.
+func (s *simulation) arrive() error {
+	v := &visit{asked: s.next}
+	if err := s.read(); err != nil {
+		return err
+	}
+	s.accounts.arrived(v)
+	for _, e := range s.engines {
+		if !e.config.Fits(v.asked.Prompt, v.asked.Output) {
+			s.accounts.tooLong++
+			return nil
+		}
+	}
+	a := dispatch.Arrival{Flow: v.asked.Flow, TierName: v.asked.Tier, Tier: s.defaultTier, Cost: 1, Owner: v}
+	if s.streams.Cost == extproc.CostTokens {
+		limit := estimate.Unknown
+		if v.asked.MaxOutput > 0 {
+			limit = int64(v.asked.MaxOutput)
+		}
+		text := int64(v.asked.Prompt) * BytesPerToken
+		v.charge = s.meter.Begin(estimate.Request{
+			Flow: v.asked.Flow, Model: model, Tokens: estimate.Unknown, Text: text, Length: text, Answers: 1, MaxOutput: limit,
+		}, false, &s.streams.Tokens)
+		estimated := v.charge.Estimated()
+		a.Cost, a.Tokens = fairqueue.Cost(estimated.Cost), stock.Tokens(estimated.Stock)
+	}
+	query, err := s.scheduler.Prepare(s.board.Snapshot(), scheduling.Ask{})
+	if err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	a.Placement = query
+	s.machine.Arrive(s.now, &v.Waiter, a)
+	s.carryOut(v)
+	return nil
+}
+
+// carryOut does what the machine's last event has decided. own is the request that has just arrived, if any.
+func (s *simulation) carryOut(own *visit) {
+	for s.machine.Preemptor() != nil {
+		s.machine.Preempt(s.now)
+	}
+	if own != nil {
+		s.obey(own)
+	}
+	for _, w := range s.machine.Verdicts() {
+		s.obey(w.Owner().(*visit))
+	}
+}
+
+// obey does what was decided on a request.
+func (s *simulation) obey(v *visit) {
+	switch v.Stage() {
+	case dispatch.StageGranted, dispatch.StageSent:
+		if v.id == 0 {
+			s.submit(v)
+		}
+	case dispatch.StageEnded:
+		if v.id != 0 && !v.aborted { // preempted
+			v.aborted = true
+			s.note(v.engine, s.engines[v.engine].Abort(s.now, v.id))
+		}
+		if v.Outcome() != dispatch.OutcomeDispatched {
+			s.accounts.rejected(v)
+			s.tellProgress()
+		}
+	case dispatch.StageNew, dispatch.StageWaiting, dispatch.StageStreaming:
+	}
+}
+
+// submit sends a request to its engine.
+func (s *simulation) submit(v *visit) {
+	s.machine.Told(&v.Waiter)
+	v.engine, v.granted = int(v.Granted().Endpoint()), s.now
+	s.accounts.granted(v)
+	e := s.engines[v.engine]
+	id, events := e.Submit(s.now, engine.Job{Prompt: v.asked.Prompt, Output: v.asked.Output, Blocks: v.asked.Blocks, First: true})
+	v.id = id
+	e.running[id] = v
+	s.note(v.engine, events)
+	if !s.firstTokens {
+		s.machine.FirstByte(v.Granted())
+	}
+}
+
+// note remembers what an engine has done, and when it does something next.
+func (s *simulation) note(e int, events []engine.Event) {
+	for _, event := range events {
+		s.happened = append(s.happened, happening{e, event})
+	}
+	at, ok := s.engines[e].Next()
+	s.agenda.set(e, at, ok)
+}
+
+// settle handles what engines have done, and sets the timer.
+func (s *simulation) settle() {
+	for i := 0; i < len(s.happened); i++ { // handling one may add others
+		h := s.happened[i]
+		s.handle(h.engine, &h.event)
+	}
+	s.happened = s.happened[:0]
+	at, waits := s.machine.Next(s.now)
+	switch {
+	case !waits:
+		s.timer = time.Time{}
+	case s.timer.IsZero() || at.Before(s.timer):
+		s.timer = at
+	}
+}
+
+// handle handles what has happened to a request at its engine.
+func (s *simulation) handle(e int, event *engine.Event) {
+	v := s.engines[e].running[event.ID]
+	if v.first.IsZero() && event.Tokens > 0 {
+		v.first = event.At
+		if s.firstTokens && !v.aborted {
+			s.machine.FirstByte(v.Granted())
+		}
+	}
+	if event.End == engine.Going {
+		return
+	}
+	delete(s.engines[e].running, event.ID)
+	if v.aborted {
+		s.accounts.left(v)
+		return
+	}
+	s.accounts.finished(v, event)
+	s.machine.Complete(s.now, v.Granted(), s.costOf(v, event))
+	s.carryOut(nil)
+	s.tellProgress()
+}
+
+// costOf returns what a request has cost, and lets the meter learn from it.
+func (s *simulation) costOf(v *visit, event *engine.Event) fairqueue.Cost {
+	if v.charge == nil {
+		return fairqueue.UnknownCost
+	}
+	produced := event.At.Sub(v.granted)
+	end := metering.End{Status: 200, Answered: true, Produced: produced, Took: event.At.Sub(v.first)}
+	end.Whole = true
+	if s.streams.Usage != extproc.UsageNone {
+		end.Known, end.By = true, metering.Trailers
+		end.Tokens = usage.Tokens{Input: int64(v.asked.Prompt), Cached: int64(event.Cached), Output: int64(event.Tokens)}
+	}
+	cost, _ := s.meter.End(v.charge, &end, s.now)
+	return fairqueue.Cost(cost)
+}
+
+func (s *simulation) tellProgress() {
+	const interval = 1 << 10
+	if n := s.accounts.ended; s.progress != nil && n%interval == 0 {
+		s.progress(s.source.Fraction())
+	}
+}
+
+// atRest returns an error if something is left at the end.
+func (s *simulation) atRest() error {
+	state := s.machine.State()
+	if state.Queued != 0 || state.Stock != 0 || state.LiveFlows != 0 || state.Panics != 0 {
+		return fmt.Errorf("simulate: at the end the machine has %d queued, %d in flight and %d live flows after %d panics",
+			state.Queued, state.Stock, state.LiveFlows, state.Panics)
+	}
+	for i, e := range s.engines {
+		if load := e.Load(); len(e.running) > 0 || load.Running+load.Waiting > 0 || load.KVUsage != 0 {
+			return fmt.Errorf("simulate: at the end engine %d has %+v", i, load)
+		}
+	}
+	return s.accounts.balance()
+}

@@ -1,0 +1,261 @@
+package simulate
+
+import (
+	"strings"
+	"time"
+
+	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/modelsim/engine"
+)
+
+// Workload is the document of a synthetic workload.
+type Workload struct {
+	// APIVersion and Kind are "weir.dev/v1alpha1" and "Workload".
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string `yaml:"kind"`
+	// Duration is for how long requests arrive; their answers may take longer.
+	Duration config.Duration `yaml:"duration" default:"0s"`
+	// BlockTokens is the number of tokens in a block of the engines' KV caches; 0: DefaultBlock.
+	BlockTokens int64 `yaml:"blockTokens" default:"0"`
+	// Engines are the engines; none: 8 of those of the figures about routing.
+	Engines []EngineGroup `yaml:"engines" default:"[]"`
+	Clients []Client      `yaml:"clients" default:"[]"`
+}
+
+// EngineGroup describes equal engines. What is not given is as in the figures about routing.
+type EngineGroup struct {
+	Count                  int64           `yaml:"count" default:"1"`
+	Slots                  int64           `yaml:"slots" default:"64"`
+	KVTokens               int64           `yaml:"kvTokens" default:"600000"`
+	TokenBudget            int64           `yaml:"tokenBudget" default:"8192"`
+	PrefillTokensPerSecond int64           `yaml:"prefillTokensPerSecond" default:"15928"`
+	StepTime               config.Duration `yaml:"stepTime" default:"12ms"`
+	StepTimePerSequence    config.Duration `yaml:"stepTimePerSequence" default:"60us"`
+}
+
+// Client describes flows of one kind.
+type Client struct {
+	// Flow is the key of the flow; with a Count above 1 the flows are Flow-1, Flow-2 and so on.
+	Flow  string `yaml:"flow"`
+	Count int64  `yaml:"count" default:"1"`
+	// Tier is the name of the tier; empty: the configuration's default.
+	Tier string `yaml:"tier"`
+	// Weight is that of each flow, over the configuration's; 0: none is given.
+	Weight config.Decimal `yaml:"weight" default:"0"`
+	// Rate is the mean number of requests per second of each flow, over the times at which it sends.
+	Rate config.Decimal `yaml:"rate" default:"0"`
+	// Arrivals is poisson or even. Burst is the number of requests that arrive together.
+	Arrivals string `yaml:"arrivals" default:"poisson"`
+	Burst    int64  `yaml:"burst" default:"1"`
+	// From and To are when it sends; To 0: to the end. On and Off, if given, alternate within that time.
+	From config.Duration `yaml:"from" default:"0s"`
+	To   config.Duration `yaml:"to" default:"0s"`
+	On   config.Duration `yaml:"on" default:"0s"`
+	Off  config.Duration `yaml:"off" default:"0s"`
+	// Requests is the most requests of each flow; 0: any number.
+	Requests int64 `yaml:"requests" default:"0"`
+	// Prompt is the length of a request's own part of the prompt, which follows the shared Prefix. Output is that of the
+	// answer. MaxOutput is the limit that requests state; 0: none.
+	Prompt    Length `yaml:"prompt"`
+	Output    Length `yaml:"output"`
+	MaxOutput int64  `yaml:"maxOutput" default:"0"`
+	Prefix    Prefix `yaml:"prefix"`
+}
+
+// Prefix is what prompts share: each begins with the text of one of several groups. Without Tokens they share nothing.
+type Prefix struct {
+	// Name tells prefixes apart; clients that name the same share its groups. Empty: each flow has its own.
+	Name string `yaml:"name"`
+	// Groups is their number, and Tokens the length of each one's text.
+	Groups int64 `yaml:"groups" default:"1"`
+	Tokens int64 `yaml:"tokens" default:"0"`
+	// Zipf is the exponent of the groups' popularity, by number; 0: all are equally popular.
+	Zipf config.Decimal `yaml:"zipf" default:"0"`
+}
+
+// The words of a document.
+const (
+	WorkloadVersion = "weir.dev/v1alpha1"
+	WorkloadKind    = "Workload"
+
+	Poisson = "poisson"
+	Even    = "even"
+)
+
+// The limits of a workload.
+const (
+	mostEngines = 4096
+	mostFlowsOf = 10_000 // in one entry of clients
+	mostGroups  = 1_000_000
+	mostRate    = 100_000 // per second
+)
+
+// DecodeWorkload decodes and validates a document. The error lists all that is wrong, by path and line.
+func DecodeWorkload(text []byte) (Workload, error) {
+	w := Workload{}
+	lines, problems := config.DecodeInto(text, &w)
+	w.check(&problems)
+	return w, problems.Located(lines)
+}
+
+// check adds all values that are out of range.
+func (w *Workload) check(ps *config.Problems) {
+	oneOf := func(path, value, want string) {
+		if value != want {
+			ps.Add(path, value, "must be %s", want)
+		}
+	}
+	oneOf("apiVersion", w.APIVersion, WorkloadVersion)
+	oneOf("kind", w.Kind, WorkloadKind)
+	if w.Duration <= 0 {
+		ps.Add("duration", w.Duration, "must be above 0s")
+	}
+	within(ps, "blockTokens", w.BlockTokens, 0, 1<<16)
+	engines := int64(0)
+	for i := range w.Engines {
+		w.Engines[i].check(ps, at("engines", i))
+		engines += w.Engines[i].Count
+	}
+	if engines > mostEngines {
+		ps.Add("engines", engines, "must be at most %d together", mostEngines)
+	}
+	if len(w.Clients) == 0 {
+		ps.Add("clients", "none", "must have at least one")
+	}
+	names := map[string]string{}
+	for i := range w.Clients {
+		path := at("clients", i)
+		c := &w.Clients[i]
+		c.check(ps, path, w.Duration)
+		if first, taken := names[c.Flow]; taken && c.Flow != "" {
+			ps.Add(path+".flow", c.Flow, "is the flow of %s already", first)
+		}
+		names[c.Flow] = path
+	}
+}
+
+func (g *EngineGroup) check(ps *config.Problems, path string) {
+	within(ps, path+".count", g.Count, 1, mostEngines)
+	within(ps, path+".slots", g.Slots, 1, 1<<20)
+	within(ps, path+".kvTokens", g.KVTokens, 1, 1<<40)
+	within(ps, path+".tokenBudget", g.TokenBudget, 1, 1<<30)
+	within(ps, path+".prefillTokensPerSecond", g.PrefillTokensPerSecond, 1, 1_000_000_000)
+	between(ps, path+".stepTime", g.StepTime, config.Duration(time.Microsecond), config.Duration(time.Minute))
+	between(ps, path+".stepTimePerSequence", g.StepTimePerSequence, 0, config.Duration(time.Minute))
+}
+
+func (c *Client) check(ps *config.Problems, path string, length config.Duration) {
+	if c.Flow == "" {
+		ps.Add(path+".flow", c.Flow, "must be a name")
+	}
+	within(ps, path+".count", c.Count, 1, mostFlowsOf)
+	if c.Rate <= 0 || c.Rate > mostRate*config.One {
+		ps.Add(path+".rate", c.Rate, "must be above 0 and at most %d", mostRate)
+	}
+	if c.Weight < 0 {
+		ps.Add(path+".weight", c.Weight, "must be above 0")
+	}
+	if c.Arrivals != Poisson && c.Arrivals != Even {
+		ps.Add(path+".arrivals", c.Arrivals, "must be %s or %s", Poisson, Even)
+	}
+	within(ps, path+".burst", c.Burst, 1, 1_000_000)
+	between(ps, path+".from", c.From, 0, max(0, length))
+	if c.To != 0 && (c.To <= c.From || c.To > length) {
+		ps.Add(path+".to", c.To, "must be above from (%v) and at most duration (%v)", c.From, length)
+	}
+	if c.On < 0 {
+		ps.Add(path+".on", c.On, "must be at least 0s")
+	}
+	if c.Off < 0 || c.Off > 0 && c.On <= 0 {
+		ps.Add(path+".off", c.Off, "must be at least 0s, and needs an on")
+	}
+	within(ps, path+".requests", c.Requests, 0, 1<<40)
+	for _, l := range []struct {
+		name   string
+		length Length
+	}{{".prompt", c.Prompt}, {".output", c.Output}} {
+		if !l.length.given() {
+			ps.Add(path+l.name, "none", "%v", errLength)
+		}
+	}
+	within(ps, path+".maxOutput", c.MaxOutput, 0, MaxTokens)
+	if p := c.Prefix; p != (Prefix{Groups: 1}) {
+		within(ps, path+".prefix.groups", p.Groups, 1, mostGroups)
+		within(ps, path+".prefix.tokens", p.Tokens, 1, MaxTokens)
+		if p.Zipf < 0 || p.Zipf > 10*config.One {
+			ps.Add(path+".prefix.zipf", p.Zipf, "must be from 0 to 10")
+		}
+	}
+}
+
+// Block returns the number of tokens in a block.
+func (w *Workload) Block() int {
+	if w.BlockTokens == 0 {
+		return DefaultBlock
+	}
+	return int(w.BlockTokens)
+}
+
+// Pool returns the engines.
+func (w *Workload) Pool() []Engines {
+	if len(w.Engines) == 0 {
+		return []Engines{DefaultEngines(8, w.Block())}
+	}
+	var pool []Engines
+	for _, g := range w.Engines {
+		pool = append(pool, Engines{int(g.Count), engine.Config{
+			Slots: int(g.Slots), TokenBudget: int(g.TokenBudget), BlockSize: w.Block(), Blocks: max(1, int(g.KVTokens)/w.Block()),
+			Step: engine.StepTime{
+				Base: g.StepTime.Std(), PerSequence: g.StepTimePerSequence.Std(),
+				PerToken: time.Second / time.Duration(g.PrefillTokensPerSecond),
+			},
+			Seed: 1,
+		}})
+	}
+	return pool
+}
+
+// Weights returns the weights that the clients state, by flow.
+func (w *Workload) Weights() map[string]config.Decimal {
+	weights := map[string]config.Decimal{}
+	for i := range w.Clients {
+		c := &w.Clients[i]
+		for n := range int(c.Count) {
+			if c.Weight > 0 {
+				weights[c.name(n)] = c.Weight
+			}
+		}
+	}
+	return weights
+}
+
+func at(list string, i int) string { return list + "[" + itoa(i) + "]" }
+
+func within(ps *config.Problems, path string, value, least, most int64) {
+	if value < least || value > most {
+		ps.Add(path, value, "must be from %d to %d", least, most)
+	}
+}
+
+func between(ps *config.Problems, path string, value, least, most config.Duration) {
+	if value < least || value > most {
+		ps.Add(path, value, "must be from %v to %v", least, most)
+	}
+}
+
+// CheckTiers returns an error if a client names a tier that the configuration does not have.
+func (w *Workload) CheckTiers(d *config.Document) error {
+	var ps config.Problems
+	for i := range w.Clients {
+		known := w.Clients[i].Tier == ""
+		names := make([]string, len(d.Tiers))
+		for j := range d.Tiers {
+			names[j] = d.Tiers[j].Name
+			known = known || names[j] == w.Clients[i].Tier
+		}
+		if !known {
+			ps.Add(at("clients", i)+".tier", w.Clients[i].Tier, "must be one of the configuration's tiers: %s", strings.Join(names, ", "))
+		}
+	}
+	return ps.Located(nil)
+}
