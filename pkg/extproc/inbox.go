@@ -82,7 +82,7 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// bodyBytes returns the size of the only part of a message that can be large.
+// bodyBytes returns the memory of the only part of a message that can be large, and of the rest that it keeps.
 func bodyBytes(m *extprocv3.ProcessingRequest) int64 {
-	return int64(len(m.GetRequestBody().GetBody()) + len(m.GetResponseBody().GetBody()))
+	return int64(cap(m.GetRequestBody().GetBody()) + cap(m.GetResponseBody().GetBody()))
 }

@@ -280,14 +280,35 @@ func TestReadOwnsItsBytes(t *testing.T) {
 	}
 }
 
-// A body has no room behind it: a caller that appends to it changes nothing else.
-func TestReadBodyHasNoRoom(t *testing.T) {
-	var m extprocv3.ProcessingRequest
-	if !Read(marshal(t, messages(t)["response body"]), &m) {
-		t.Fatal("not read")
-	}
-	if b := m.GetResponseBody().GetBody(); cap(b) != len(b) {
-		t.Errorf("a body of %d bytes has room for %d", len(b), cap(b))
+// The body of a response has no room behind it: a caller that appends to it changes nothing else. That of a request, which is
+// kept, has all the memory of its message, with the metadata, so that its holder can account for it.
+func TestRoomBehindBodies(t *testing.T) {
+	for _, request := range []bool{true, false} {
+		body := &extprocv3.HttpBody{Body: []byte("abc")}
+		m := &extprocv3.ProcessingRequest{
+			Request: &extprocv3.ProcessingRequest_ResponseBody{ResponseBody: body},
+			MetadataContext: &corev3.Metadata{TypedFilterMetadata: map[string]*anypb.Any{
+				"a": {TypeUrl: "type.googleapis.com/a", Value: make([]byte, 5000)},
+			}},
+		}
+		if request {
+			m.Request = &extprocv3.ProcessingRequest_RequestBody{RequestBody: body}
+		}
+		var got extprocv3.ProcessingRequest
+		if !Read(asEnvoy(t, m), &got) {
+			t.Fatal("not read")
+		}
+		b := append(got.GetRequestBody().GetBody(), got.GetResponseBody().GetBody()...)
+		if string(b) != "abc" {
+			t.Errorf("body %q", b)
+		}
+		room := cap(got.GetRequestBody().GetBody()) + cap(got.GetResponseBody().GetBody())
+		if request && room < 5000 || !request && room != 3 {
+			t.Errorf("request %t: a body of 3 bytes with room for %d", request, room)
+		}
+		if v := got.GetMetadataContext().GetTypedFilterMetadata()["a"].GetValue(); cap(v) != len(v) {
+			t.Errorf("metadata of %d bytes has room for %d", len(v), cap(v))
+		}
 	}
 }
 

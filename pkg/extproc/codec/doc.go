@@ -36,8 +36,8 @@
 //
 //   - A message that is decoded here equals what the generated code makes of it but for what is skipped, or the generated
 //     code decodes it (FuzzRead; every message of test/envoyfacts is compared).
-//   - A message has a copy of its bytes, which it shares with no other and nothing overwrites: gRPC's buffers are its own
-//     again when Unmarshal returns. Names of headers, raw values and bodies are parts of that copy; all other strings are
+//   - A message has a copy of its bytes, which it shares with no other and nothing overwrites, but what is behind a request's
+//     body its holder: gRPC's buffers are its own again when Unmarshal returns. Names of headers, raw values and bodies are parts of that copy; all other strings are
 //     copies of their own, so that a flow's key keeps no message in memory.
 //   - Messages of other services pass through the generated code, whose errors are the only ones.
 package codec

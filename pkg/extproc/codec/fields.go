@@ -1,10 +1,6 @@
 package codec
 
-import (
-	"slices"
-
-	"google.golang.org/protobuf/encoding/protowire"
-)
+import "google.golang.org/protobuf/encoding/protowire"
 
 // A tag is the number of a field, shifted by fieldShift, and its wire type.
 const (
@@ -19,7 +15,7 @@ const (
 type fields struct {
 	rest   []byte
 	tag    uint64
-	bytes  []byte // the value of a string, of bytes or of a message; a part of the message
+	bytes  []byte // the value of a string, of bytes or of a message; a part of the message, with room up to its end
 	number uint64 // the value of any other field
 	bad    bool   // the message is cut short, or has a field of a wire type that is not read here
 }
@@ -38,7 +34,6 @@ func (f *fields) next() bool {
 	switch tag & wireMask {
 	case wireBytes:
 		f.bytes, n = protowire.ConsumeBytes(rest)
-		f.bytes = slices.Clip(f.bytes) // so that nobody writes behind it
 	case wireVarint:
 		f.number, n = protowire.ConsumeVarint(rest)
 	case wireFixed64:

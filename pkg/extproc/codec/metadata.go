@@ -2,6 +2,7 @@ package codec
 
 import (
 	"math"
+	"slices"
 	"unicode/utf8"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -95,7 +96,7 @@ func readAny(b []byte, a *anypb.Any) bool {
 			}
 			a.TypeUrl = string(f.bytes)
 		case valueTag:
-			a.Value = f.bytes
+			a.Value = slices.Clip(f.bytes)
 		default:
 			return false
 		}

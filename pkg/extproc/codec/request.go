@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"slices"
 	"unicode/utf8"
 	"unsafe"
 
@@ -149,8 +150,10 @@ func readBody(b []byte, request bool, m *extprocv3.ProcessingRequest) bool {
 		}
 	}
 	if request {
+		// The room behind it is that of the message, so that its holder accounts for all that it keeps.
 		part.request.RequestBody, m.Request = h, &part.request
 	} else {
+		h.Body = slices.Clip(h.Body)
 		part.response.ResponseBody, m.Request = h, &part.response
 	}
 	return !f.bad
@@ -190,7 +193,7 @@ func readHeader(b []byte, v *corev3.HeaderValue) bool {
 			}
 			v.Value = string(f.bytes)
 		case rawValueTag:
-			v.RawValue = f.bytes
+			v.RawValue = slices.Clip(f.bytes)
 		default:
 			return false
 		}
