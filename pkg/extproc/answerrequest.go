@@ -80,14 +80,10 @@ func (st *mainStream) needsNoHeaders() bool {
 // gate, and the decision for the access log.
 func (st *mainStream) ownPart() (own ownPart) {
 	if st.cfg.Responses.Metadata {
-		own.metadata = st.decision(flowcontrol.OutcomeDispatched)
+		st.decision(&own.metadata, flowcontrol.OutcomeDispatched)
 	}
-	switch {
-	case st.link == nil:
-	case own.metadata == nil:
-		own.link = st.link.id
-	default: // of two parts of the namespace one would count
-		own.metadata = own.metadata.with(linkKey, st.link.id)
+	if st.link != nil {
+		own.metadata.String(linkKey, st.link.id)
 	}
 	return own
 }

@@ -4,8 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"google.golang.org/protobuf/types/known/structpb"
-
+	"github.com/weir-epp/weir/pkg/extproc/codec"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -23,20 +22,20 @@ const (
 	decisionBypass   = "bypass" // whether the request bypassed the queue
 )
 
-// decision returns the decision about the request, as metadata.
-func (st *mainStream) decision(outcome flowcontrol.Outcome) metadataFields {
+// decision adds the decision about the request to metadata.
+func (st *mainStream) decision(m *codec.Metadata, outcome flowcontrol.Outcome) {
 	wait, bypass := st.grant.waited()
-	fields := metadataFields{
-		decisionWait:    structpb.NewNumberValue(math.Round(wait.Seconds()*1e6) / 1e3),
-		decisionBypass:  structpb.NewBoolValue(bypass),
-		decisionOutcome: structpb.NewStringValue(outcome.String()),
-	}
-	for name, value := range map[string]string{
-		decisionFlow: st.flowKey(), decisionTier: st.tierName(), decisionModel: st.request.Model, decisionEndpoint: st.grant.picked,
+	m.Number(decisionWait, math.Round(wait.Seconds()*1e6)/1e3)
+	m.Bool(decisionBypass, bypass)
+	m.String(decisionOutcome, outcome.String())
+	for _, field := range [...]struct{ name, value string }{
+		{decisionFlow, st.flowKey()},
+		{decisionTier, st.tierName()},
+		{decisionModel, st.request.Model},
+		{decisionEndpoint, st.grant.picked},
 	} {
-		if value != "" { // the bytes of a header need not be UTF-8, those of a message have to be
-			fields[name] = structpb.NewStringValue(strings.ToValidUTF8(value, "\uFFFD"))
+		if field.value != "" { // the bytes of a header need not be UTF-8, those of a message have to be
+			m.String(field.name, strings.ToValidUTF8(field.value, "\uFFFD"))
 		}
 	}
-	return fields
 }

@@ -3,6 +3,7 @@ package extproc
 import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
+	"github.com/weir-epp/weir/pkg/extproc/codec"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
 )
@@ -37,7 +38,9 @@ func (st *mainStream) reject(rej *flowcontrol.Rejection) error {
 	}
 	last := st.cfg.rejections.reply(st.wordedForCaller(rej), st.request.ErrorShape(), headers...)
 	if st.cfg.Responses.Metadata {
-		last.DynamicMetadata = weirMetadata(st.decision(rej.Outcome))
+		var m codec.Metadata
+		st.decision(&m, rej.Outcome)
+		last = codec.WithMetadata(codec.Encoded(last), weirNamespace, &m)
 	}
 	st.state.enter(rejected)
 	if err := st.wire.Send(last); err != nil {

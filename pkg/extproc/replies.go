@@ -84,21 +84,8 @@ type replyKey struct {
 type ownPart struct {
 	set      []*corev3.HeaderValueOption
 	remove   []string
-	body     []byte // replaces the request body, unless nil
-	metadata metadataFields
-	link     string // the ID in the metadata, where there is nothing else in it; "" for none
-}
-
-// metadataFields are fields of dynamic metadata in the namespace weir.
-type metadataFields map[string]*structpb.Value
-
-// with returns the fields and one more.
-func (f metadataFields) with(name, value string) metadataFields {
-	if f == nil {
-		f = make(metadataFields, 1)
-	}
-	f[name] = structpb.NewStringValue(value)
-	return f
+	body     []byte         // replaces the request body, unless nil
+	metadata codec.Metadata // in the namespace weir
 }
 
 // setContentLength sets the header of that name. If the request has one, Envoy wants the length of the new body in the
@@ -114,18 +101,13 @@ func (c *compiled) reply(k replyKey, own ownPart) *extprocv3.ProcessingResponse 
 
 // addTo returns an encoded reply with the own part added, or the shared one if there is nothing to add.
 func (o *ownPart) addTo(shared *extprocv3.ProcessingResponse, at phase, clearRouteCache bool) *extprocv3.ProcessingResponse {
-	if o.link != "" {
-		shared = codec.WithMetadata(shared, weirNamespace, linkKey, o.link)
+	if !o.metadata.Empty() {
+		shared = codec.WithMetadata(shared, weirNamespace, &o.metadata)
 	}
-	common := o.common(clearRouteCache)
-	if common == nil && o.metadata == nil {
-		return shared
+	if common := o.common(clearRouteCache); common != nil {
+		return codec.Merged(shared, at.reply(common))
 	}
-	own := at.reply(common)
-	if o.metadata != nil {
-		own.DynamicMetadata = weirMetadata(o.metadata)
-	}
-	return codec.Merged(shared, own)
+	return shared
 }
 
 // common returns the headers and the body, or nil if there are none. Envoy is to choose the route again whenever request
@@ -161,13 +143,6 @@ func (p phase) reply(common *extprocv3.CommonResponse) *extprocv3.ProcessingResp
 			RequestHeaders: &extprocv3.HeadersResponse{Response: common},
 		}}
 	}
-}
-
-// weirMetadata returns dynamic metadata with the given fields in the namespace weir.
-func weirMetadata(fields metadataFields) *structpb.Struct {
-	return &structpb.Struct{Fields: map[string]*structpb.Value{
-		weirNamespace: structpb.NewStructValue(&structpb.Struct{Fields: fields}),
-	}}
 }
 
 // replyCache keeps shared replies: most requests of a pool get one of a few.

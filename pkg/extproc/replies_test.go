@@ -6,21 +6,29 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weir-epp/weir/pkg/extproc/codec"
 	"github.com/weir-epp/weir/pkg/request"
 )
 
 const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
+func fields(pairs ...string) (m codec.Metadata) {
+	for i := 0; i < len(pairs); i += 2 {
+		m.String(pairs[i], pairs[i+1])
+	}
+	return m
+}
+
 // replyParts are the kinds of own parts that a reply can have.
 func replyParts() map[string]ownPart {
 	return map[string]ownPart{
 		"nothing":                 {},
-		"a link":                  {link: "1-2"},
-		"a link and more":         {metadata: metadataFields{}.with(linkKey, "1-2").with("request", "3")},
+		"a link":                  {metadata: fields(linkKey, "1-2")},
+		"a link and more":         {metadata: fields(linkKey, "1-2", "request", "3")},
 		"a trace context":         {set: append(ownPart{}.set, setHeader("traceparent", traceparent))},
 		"a header to remove":      {remove: []string{"x-weir-x"}},
 		"a rewritten body":        {body: []byte("{}")},
-		"a trace context, a link": {set: append(ownPart{}.set, setHeader("traceparent", traceparent)), link: "1-2"},
+		"a trace context, a link": {set: append(ownPart{}.set, setHeader("traceparent", traceparent)), metadata: fields(linkKey, "1-2")},
 	}
 }
 

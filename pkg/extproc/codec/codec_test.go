@@ -319,9 +319,10 @@ func TestMergedApart(t *testing.T) {
 	own := func(n time.Duration) *extprocv3.ProcessingResponse {
 		return &extprocv3.ProcessingResponse{OverrideMessageTimeout: durationpb.New(n * time.Second)}
 	}
-	first, named := Merged(shared, own(1)), WithMetadata(shared, "weir", "id", "1")
+	id := func(value string) *Metadata { m := &Metadata{}; m.String("id", value); return m }
+	first, named := Merged(shared, own(1)), WithMetadata(shared, "weir", id("1"))
 	Merged(shared, own(2))
-	WithMetadata(shared, "weir", "id", "2")
+	WithMetadata(shared, "weir", id("2"))
 	if got := sent(t, first).GetOverrideMessageTimeout().GetSeconds(); got != 1 {
 		t.Errorf("the first timeout has become %d", got)
 	}
@@ -523,11 +524,20 @@ func TestMerged(t *testing.T) {
 		}
 		for _, value := range []string{"", "1-2", strings.Repeat("x", 127), strings.Repeat("x", 200), strings.Repeat("x", 20_000)} {
 			own := &extprocv3.ProcessingResponse{DynamicMetadata: &structpb.Struct{Fields: map[string]*structpb.Value{
-				"weir": structpb.NewStructValue(&structpb.Struct{Fields: map[string]*structpb.Value{"id": structpb.NewStringValue(value)}}),
+				"weir": structpb.NewStructValue(&structpb.Struct{Fields: map[string]*structpb.Value{
+					"id": structpb.NewStringValue(value), value: structpb.NewStringValue("x"), "wait": structpb.NewNumberValue(float64(len(value)) / 3),
+					"yes": structpb.NewBoolValue(true), "no": structpb.NewBoolValue(false),
+				}}),
 			}}}
+			var m Metadata
+			m.String("id", value)
+			m.String(value, "x")
+			m.Number("wait", float64(len(value))/3)
+			m.Bool("yes", true)
+			m.Bool("no", false)
 			want := proto.CloneOf(s)
 			proto.Merge(want, own)
-			if got := sent(t, WithMetadata(shared, "weir", "id", value)); !proto.Equal(got, want) {
+			if got := sent(t, WithMetadata(shared, "weir", &m)); !proto.Equal(got, want) {
 				t.Errorf("%s with metadata:\n got %v\nwant %v", sharedName, got, want)
 			}
 		}

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"math"
 	"slices"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
@@ -22,19 +23,69 @@ func Merged(shared, own *extprocv3.ProcessingResponse) *extprocv3.ProcessingResp
 	return ofBytes(b)
 }
 
-// WithMetadata returns an encoded reply that means the encoded shared with one more namespace of dynamic metadata, which
-// has one string. It is what Merged does with such a reply, without a map of maps.
-func WithMetadata(shared *extprocv3.ProcessingResponse, namespace, key, value string) *extprocv3.ProcessingResponse {
-	const (
-		dynamicMetadata    = 8 // of ProcessingResponse
-		item               = 1 // of Struct
-		name, content      = 1, 2
-		ofString, ofStruct = 3, 5 // of Value
-	)
-	fields := field(field(nil, name, key), content, field(nil, ofString, value))
-	inner := field(nil, ofStruct, field(nil, item, fields))
-	outer := field(nil, item, field(field(nil, name, namespace), content, inner))
-	return ofBytes(field(slices.Clip(bytesOf(shared)), dynamicMetadata, outer))
+// The numbers of fields: of ProcessingResponse, Struct and its entries, and Value.
+const (
+	dynamicMetadata = 8
+
+	item, name, content                  = 1, 1, 2
+	ofNumber, ofString, ofBool, ofStruct = 2, 3, 4, 5
+)
+
+// Metadata are the fields of one namespace of dynamic metadata, encoded as they are added. The zero value has none. Names
+// and strings have to be valid UTF-8.
+type Metadata struct{ fields []byte }
+
+// String adds a string.
+func (m *Metadata) String(key, value string) {
+	m.add(key, protowire.SizeBytes(len(value)))
+	m.fields = field(m.fields, ofString, value)
+}
+
+// Number adds a number.
+func (m *Metadata) Number(key string, value float64) {
+	m.add(key, protowire.SizeFixed64())
+	m.fields = protowire.AppendFixed64(protowire.AppendTag(m.fields, ofNumber, protowire.Fixed64Type), math.Float64bits(value))
+}
+
+// Bool adds a truth value.
+func (m *Metadata) Bool(key string, value bool) {
+	m.add(key, 1)
+	m.fields = protowire.AppendVarint(protowire.AppendTag(m.fields, ofBool, protowire.VarintType), protowire.EncodeBool(value))
+}
+
+// add adds a field up to its Value, which has one field of so many bytes behind its tag.
+func (m *Metadata) add(key string, size int) {
+	if m.fields == nil {
+		m.fields = make([]byte, 0, 256)
+	}
+	value := sizeOf(size)
+	m.fields = open(m.fields, item, sizeOf(protowire.SizeBytes(len(key)))+sizeOf(protowire.SizeBytes(value)))
+	m.fields = open(field(m.fields, name, key), content, value)
+}
+
+// Empty reports whether there are no fields.
+func (m *Metadata) Empty() bool { return len(m.fields) == 0 }
+
+// WithMetadata returns an encoded reply that means the encoded shared with one more namespace of dynamic metadata. It is
+// what Merged does with such a reply, without maps.
+func WithMetadata(shared *extprocv3.ProcessingResponse, namespace string, m *Metadata) *extprocv3.ProcessingResponse {
+	inner := len(m.fields)
+	value := sizeOf(protowire.SizeBytes(inner))
+	entry := sizeOf(protowire.SizeBytes(len(namespace))) + sizeOf(protowire.SizeBytes(value))
+	outer := sizeOf(protowire.SizeBytes(entry))
+	before := bytesOf(shared)
+	b := append(make([]byte, 0, len(before)+sizeOf(protowire.SizeBytes(outer))), before...)
+	b = open(open(b, dynamicMetadata, outer), item, entry)
+	b = open(field(b, name, namespace), content, value)
+	return ofBytes(field(b, ofStruct, m.fields))
+}
+
+// sizeOf returns the length of a field of so many bytes behind its tag, which is one byte.
+func sizeOf(value int) int { return 1 + value }
+
+// open appends the beginning of a message of so many bytes.
+func open(b []byte, number protowire.Number, length int) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.BytesType), uint64(length))
 }
 
 // RequestChunk returns an encoded reply that sends a chunk of a request's body back; it copies the chunk. end is set with
@@ -55,7 +106,7 @@ func chunk(request protowire.Number, body []byte, end bool) *extprocv3.Processin
 	}
 	b := make([]byte, 0, n)
 	for i, number := range around {
-		b = protowire.AppendVarint(protowire.AppendTag(b, number, protowire.BytesType), uint64(lengths[i]))
+		b = open(b, number, lengths[i])
 	}
 	b = protowire.AppendTag(field(b, 1, body), 2, protowire.VarintType)
 	return ofBytes(protowire.AppendVarint(b, protowire.EncodeBool(end)))
@@ -63,8 +114,7 @@ func chunk(request protowire.Number, body []byte, end bool) *extprocv3.Processin
 
 // field appends a field to a message.
 func field[T string | []byte](b []byte, number protowire.Number, value T) []byte {
-	b = protowire.AppendVarint(protowire.AppendTag(b, number, protowire.BytesType), uint64(len(value)))
-	return append(b, value...)
+	return append(open(b, number, len(value)), value...)
 }
 
 // ofBytes returns the reply that is sent as these bytes.
