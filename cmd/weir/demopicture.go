@@ -7,9 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"regexp"
 
 	"github.com/weir-epp/weir/internal/loadgen"
+	"github.com/weir-epp/weir/internal/shown"
 )
 
 // checkWritable checks that savePictures can write the pictures with these names, which have no extension. It changes
@@ -67,20 +67,8 @@ func savePicture(figure *loadgen.Figure, file string) error {
 	if err := figure.Write(&drawn, "svg"); err != nil {
 		return err
 	}
-	if err := os.WriteFile(file, systemFonts(drawn.Bytes()), 0o644); err != nil {
+	if err := os.WriteFile(file, shown.SystemFonts(drawn.Bytes()), 0o644); err != nil {
 		return fmt.Errorf("picture: %w", err)
 	}
 	return nil
-}
-
-var (
-	embeddedFonts = regexp.MustCompile(`(?s)<defs>\s*<style>.*?</style>\s*</defs>\s*`)
-	fontFamily    = []byte("font-family:Liberation Sans;")
-	fontFamilies  = []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")
-)
-
-// systemFonts lets an SVG use the reader's own fonts: Arial has the metrics of Liberation Sans, and Helvetica nearly
-// so.
-func systemFonts(svg []byte) []byte {
-	return bytes.ReplaceAll(embeddedFonts.ReplaceAll(svg, nil), fontFamily, fontFamilies)
 }

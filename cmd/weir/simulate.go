@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ type simulateOptions struct {
 	requests        int
 	flow            string
 	json            bool
+	plots           string
 
 	set *pflag.FlagSet
 }
@@ -64,6 +66,7 @@ func runSimulate(args []string, stdout, stderr io.Writer) int {
 	set.IntVar(&o.requests, "requests", 0, "number of requests after which a trace ends; 0: all")
 	set.StringVar(&o.flow, "flow", "trace", "flow of a trace's requests that name none")
 	set.BoolVar(&o.json, "json", false, "print the whole result as JSON, instead of a table")
+	set.StringVar(&o.plots, "plots", "", "`file` for a picture of the run over time, an .svg: service by flow, waits, TTFT, hits, engines")
 	if code, ok := readFlags(set, simulateAbout, args, o.check, stdout, stderr); !ok {
 		return code
 	}
@@ -107,6 +110,16 @@ func (o *simulateOptions) check() error {
 			}
 		}
 	}
+	if o.plots != "" {
+		if n := max(1, len(o.configs)+len(o.profiles)); n > simulate.MostPictured {
+			bad("plots", "%d configurations: a picture has room for %d", n, simulate.MostPictured)
+		}
+		if name, ok := strings.CutSuffix(o.plots, ".svg"); !ok {
+			bad("plots", "%s: must end in .svg", o.plots)
+		} else if err := checkWritable([]string{name}, false); err != nil {
+			problems = append(problems, fmt.Errorf("--plots: %w", err))
+		}
+	}
 	if o.workload != "" && o.set.Changed("block-tokens") {
 		bad("block-tokens", "has no use with --workload, which has the key blockTokens")
 	}
@@ -129,12 +142,27 @@ func (o *simulateOptions) run(stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := o.draw(reports); err != nil {
+		return err
+	}
 	if o.json {
 		out := json.NewEncoder(stdout)
 		out.SetIndent("", " ")
 		return out.Encode(reports)
 	}
 	return simulate.WriteTable(stdout, reports)
+}
+
+// draw draws the picture that --plots asks for.
+func (o *simulateOptions) draw(reports []*simulate.Report) error {
+	if o.plots == "" {
+		return nil
+	}
+	var drawn bytes.Buffer
+	if err := simulate.WriteSVG(&drawn, filepath.Base(o.workload+o.trace), reports); err != nil {
+		return err
+	}
+	return os.WriteFile(o.plots, drawn.Bytes(), 0o644)
 }
 
 // inputs reads the configurations and the workload. Its error lists what is wrong with any of them.

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"time"
 
-	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/weir-epp/weir/internal/shown"
 )
 
 // Figure is a picture of TTFT over time by tenant, with one panel per report, side by side on one latency axis. Points
@@ -55,22 +55,7 @@ const (
 	panelGap     vg.Length = 10
 )
 
-// tenantColours is the palette of Okabe and Ito, which readers with any colour vision can tell apart, darkest first.
-var tenantColours = []color.NRGBA{
-	{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}, // blue
-	{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}, // vermilion
-	{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}, // bluish green
-	{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}, // reddish purple
-	{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}, // orange
-	{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}, // sky blue
-}
-
-var (
-	inkColour  = color.NRGBA{R: 0x1f, G: 0x23, B: 0x28, A: 0xff}
-	greyColour = color.NRGBA{R: 0x59, G: 0x63, B: 0x6e, A: 0xff}
-	gridColour = color.NRGBA{R: 0xe4, G: 0xe7, B: 0xeb, A: 0xff}
-	spanColour = color.NRGBA{R: 0xf3, G: 0xf4, B: 0xf6, A: 0xff}
-)
+var spanColour = color.NRGBA{R: 0xf3, G: 0xf4, B: 0xf6, A: 0xff}
 
 // Save draws the figure to a file, PNG or SVG by its ending.
 func (f *Figure) Save(path string) (err error) {
@@ -111,7 +96,7 @@ func (f *Figure) Write(w io.Writer, format string) error {
 }
 
 func (f *Figure) draw(c draw.Canvas) {
-	fillRectangle(c, c.Rectangle, color.White)
+	shown.Fill(c, c.Rectangle, color.White)
 	c = draw.Crop(c, figureMargin, -figureMargin, 0, -figureMargin)
 	tenants := f.tenants()
 	f.drawHead(c, tenants)
@@ -134,14 +119,14 @@ func (f *Figure) draw(c draw.Canvas) {
 // drawHead draws title, subtitle and legend, from the top.
 func (f *Figure) drawHead(c draw.Canvas, tenants []string) {
 	at := vg.Point{X: c.Min.X, Y: c.Max.Y}
-	c.FillText(textStyle(15, true, inkColour, draw.XLeft, draw.YTop), at, f.Title)
+	c.FillText(shown.TextStyle(15, true, shown.Ink, draw.XLeft, draw.YTop), at, f.Title)
 	at.Y -= 22
-	c.FillText(textStyle(10.5, false, greyColour, draw.XLeft, draw.YTop), at, f.Subtitle)
+	c.FillText(shown.TextStyle(10.5, false, shown.Grey, draw.XLeft, draw.YTop), at, f.Subtitle)
 	at.Y -= 27
 	entry := func(mark func(middle vg.Point), label string, ink color.Color) {
 		mark(at)
 		at.X += 13
-		style := textStyle(10, false, ink, draw.XLeft, draw.YCenter)
+		style := shown.TextStyle(10, false, ink, draw.XLeft, draw.YCenter)
 		c.FillText(style, at, label)
 		at.X += style.Width(label) + 18
 	}
@@ -152,15 +137,15 @@ func (f *Figure) drawHead(c draw.Canvas, tenants []string) {
 		}
 	}
 	for i, tenant := range tenants {
-		entry(dot(tenantColour(i)), tenant, inkColour)
+		entry(dot(shown.Colour(i)), tenant, shown.Ink)
 	}
 	entry(func(middle vg.Point) {
-		c.StrokeLine2(draw.LineStyle{Color: greyColour, Width: 2}, middle.X-2, middle.Y, middle.X+10, middle.Y)
-	}, "median", greyColour)
+		c.StrokeLine2(draw.LineStyle{Color: shown.Grey, Width: 2}, middle.X-2, middle.Y, middle.X+10, middle.Y)
+	}, "median", shown.Grey)
 	if f.anyUnserved() {
 		entry(func(middle vg.Point) {
-			c.StrokeLine2(draw.LineStyle{Color: greyColour, Width: 1}, middle.X+4, middle.Y-4, middle.X+4, middle.Y+4)
-		}, "not served", greyColour)
+			c.StrokeLine2(draw.LineStyle{Color: shown.Grey, Width: 1}, middle.X+4, middle.Y-4, middle.X+4, middle.Y+4)
+		}, "not served", shown.Grey)
 	}
 }
 
@@ -203,27 +188,4 @@ func (f *Figure) each(visit func(*Result)) {
 			}
 		}
 	}
-}
-
-func tenantColour(i int) color.NRGBA { return tenantColours[i%len(tenantColours)] }
-
-// textStyle returns a sans-serif style with a size in points.
-func textStyle(
-	size vg.Length, bold bool, ink color.Color, x draw.XAlignment, y draw.YAlignment,
-) draw.TextStyle {
-	return draw.TextStyle{Color: ink, Font: textFont(size, bold), XAlign: x, YAlign: y, Handler: plot.DefaultTextHandler}
-}
-
-func textFont(size vg.Length, bold bool) font.Font {
-	face := plot.DefaultFont
-	face.Variant = "Sans"
-	face.Size = size
-	if bold {
-		face.Weight = xfont.WeightBold
-	}
-	return face
-}
-
-func fillRectangle(c draw.Canvas, r vg.Rectangle, ink color.Color) {
-	c.FillPolygon(ink, []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}})
 }

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"gonum.org/v1/plot"
+
+	"github.com/weir-epp/weir/internal/shown"
 )
 
 // latencyAxis is a logarithmic axis of durations, in seconds, since ratios of latencies matter more than differences. It
@@ -53,7 +55,7 @@ func (a latencyAxis) Ticks(_, _ float64) []plot.Tick {
 		if step >= a.low && (a.high <= 1000*a.low || number%3 == 0) {
 			label := " " // a tick without a label is a minor one, which has no grid line
 			if a.label != "" {
-				label = durationText(step)
+				label = shown.Duration(step)
 			}
 			ticks = append(ticks, plot.Tick{Value: step.Seconds(), Label: label})
 		}

@@ -11,6 +11,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/weir-epp/weir/internal/shown"
 )
 
 // maxPoints bounds the points drawn for one tenant in one panel; if there are more, they are thinned evenly.
@@ -26,11 +28,11 @@ type panel struct {
 func newPanel(of Panel, tenants []string, spans []Span, latency latencyAxis) *panel {
 	p := &panel{Panel: of, tenants: tenants, axes: plot.New()}
 	p.axes.BackgroundColor = nil
-	axisStyle(&p.axes.X, "time since the start (s)")
-	p.axes.X.LineStyle = draw.LineStyle{Color: greyColour, Width: 0.8}
+	shown.AxisStyle(&p.axes.X, "time since the start (s)")
+	p.axes.X.LineStyle = draw.LineStyle{Color: shown.Grey, Width: 0.8}
 	p.axes.X.Tick.LineStyle = p.axes.X.LineStyle
 	p.axes.X.Tick.Length = 3
-	axisStyle(&p.axes.Y, latency.label)
+	shown.AxisStyle(&p.axes.Y, latency.label)
 	p.axes.Y.LineStyle.Width, p.axes.Y.Tick.Length = 0, 0
 	p.axes.Y.Scale, p.axes.Y.Tick.Marker = plot.LogScale{}, latency
 
@@ -39,7 +41,7 @@ func newPanel(of Panel, tenants []string, spans []Span, latency latencyAxis) *pa
 	}
 	grid := plotter.NewGrid()
 	grid.Vertical.Color = nil
-	grid.Horizontal = draw.LineStyle{Color: gridColour, Width: 0.6}
+	grid.Horizontal = draw.LineStyle{Color: shown.Grid, Width: 0.6}
 	p.axes.Add(grid)
 	// The first tenant is drawn last, on top of the others.
 	for i := range slices.Backward(tenants) {
@@ -54,20 +56,10 @@ func newPanel(of Panel, tenants []string, spans []Span, latency latencyAxis) *pa
 	return p
 }
 
-func axisStyle(axis *plot.Axis, label string) {
-	axis.Padding = 0
-	axis.Label.Text = label
-	axis.Label.TextStyle.Font = textFont(9.5, false)
-	axis.Label.TextStyle.Color = greyColour
-	axis.Label.Padding = 4
-	axis.Tick.Label.Font = textFont(9.5, false)
-	axis.Tick.Label.Color = greyColour
-}
-
 // draw draws the panel in the area that plot.Align has chosen, and its title above the data.
 func (p *panel) draw(c draw.Canvas) {
 	data := p.axes.DataCanvas(c)
-	c.FillText(textStyle(11.5, true, inkColour, draw.XLeft, draw.YBottom), vg.Point{X: data.Min.X, Y: data.Max.Y + 7}, p.Title)
+	c.FillText(shown.TextStyle(11.5, true, shown.Ink, draw.XLeft, draw.YBottom), vg.Point{X: data.Min.X, Y: data.Max.Y + 7}, p.Title)
 	p.axes.Draw(c)
 }
 
@@ -79,7 +71,7 @@ func (p *panel) addSpan(span Span, latency latencyAxis) {
 	area.Color = spanColour
 	label := &plotter.Labels{
 		XYs: plotter.XYs{{X: (from + to) / 2, Y: high}}, Labels: []string{span.Label}, Offset: vg.Point{Y: -3},
-		TextStyle: []draw.TextStyle{textStyle(8.5, false, greyColour, draw.XCenter, draw.YTop)},
+		TextStyle: []draw.TextStyle{shown.TextStyle(8.5, false, shown.Grey, draw.XCenter, draw.YTop)},
 	}
 	p.axes.Add(area, label)
 }
@@ -105,7 +97,7 @@ func (p *panel) count(tenant int) int {
 // addPoints adds a tenant's requests, small and faint if there are many; those that were not served are at the bottom.
 func (p *panel) addPoints(tenant int, latency latencyAxis) {
 	count := p.count(tenant)
-	ink := tenantColour(tenant)
+	ink := shown.Colour(tenant)
 	radius := 2.1
 	ink.A = 0xa0
 	if count > 300 {
@@ -157,7 +149,7 @@ func (p *panel) addMedians(tenant int) {
 			white := color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xc0}
 			p.axes.Add(
 				&plotter.Line{XYs: run, LineStyle: draw.LineStyle{Color: white, Width: 4}},
-				&plotter.Line{XYs: run, LineStyle: draw.LineStyle{Color: tenantColour(tenant), Width: 2}},
+				&plotter.Line{XYs: run, LineStyle: draw.LineStyle{Color: shown.Colour(tenant), Width: 2}},
 			)
 		}
 		run = nil
@@ -206,9 +198,9 @@ func (p words) Plot(c draw.Canvas, axes *plot.Plot) {
 		ceiling = all[i].top - wordsGap
 	}
 	for _, e := range all {
-		ink := tenantColour(e.tenant)
+		ink := shown.Colour(e.tenant)
 		at := vg.Point{X: c.Max.X + 7, Y: e.top}
-		c.FillText(textStyle(10, true, ink, draw.XLeft, draw.YTop), at, e.summary.Tenant)
+		c.FillText(shown.TextStyle(10, true, ink, draw.XLeft, draw.YTop), at, e.summary.Tenant)
 		lines := []string{
 			"p50 " + latencyText(e.summary.TTFT, e.summary.TTFT.P50),
 			"p99 " + latencyText(e.summary.TTFT, e.summary.TTFT.P99),
@@ -218,7 +210,7 @@ func (p words) Plot(c draw.Canvas, axes *plot.Plot) {
 		}
 		for _, line := range lines {
 			at.Y -= 12
-			c.FillText(textStyle(9.5, false, ink, draw.XLeft, draw.YTop), at, line)
+			c.FillText(shown.TextStyle(9.5, false, ink, draw.XLeft, draw.YTop), at, line)
 		}
 	}
 }

@@ -60,6 +60,7 @@ func (a *accounts) flow(key string) *tally {
 func (a *accounts) arrived(v *visit) {
 	a.all.arrived++
 	a.flow(v.asked.Flow).arrived++
+	a.series.flow(v.asked.Flow)
 }
 
 func (a *accounts) granted(v *visit) {

@@ -73,9 +73,12 @@ type EngineFigures struct {
 // Timeline is how a run went, in intervals of one length. All lists have an element for each interval.
 type Timeline struct {
 	IntervalSeconds float64 `json:"intervalSeconds"`
-	// Wait is the mean wait of those granted in the interval, TTFT that of those whose answer ended in it, in seconds.
-	Wait []float64 `json:"wait"`
-	TTFT []float64 `json:"ttft"`
+	// Granted is the number of requests granted in the interval, and Answered that of answers that ended in it. Wait is the
+	// mean wait of the former, and TTFT the mean TTFT of the latter, in seconds; 0 if there are none.
+	Granted  []int     `json:"granted"`
+	Answered []int     `json:"answered"`
+	Wait     []float64 `json:"wait"`
+	TTFT     []float64 `json:"ttft"`
 	// PromptTokens are those of the answers that ended in the interval, CachedTokens of these the cached ones.
 	PromptTokens []int64 `json:"promptTokens"`
 	CachedTokens []int64 `json:"cachedTokens"`
@@ -153,6 +156,7 @@ func (s *series) timeline() Timeline {
 		return (sum / time.Duration(n)).Seconds()
 	}
 	for _, i := range s.intervals {
+		t.Granted, t.Answered = append(t.Granted, i.grants), append(t.Answered, i.answers)
 		t.Wait = append(t.Wait, mean(i.wait, i.grants))
 		t.TTFT = append(t.TTFT, mean(i.ttft, i.answers))
 		t.PromptTokens, t.CachedTokens = append(t.PromptTokens, i.prompt), append(t.CachedTokens, i.cached)

@@ -90,20 +90,26 @@ func (s *series) finished(v *visit, event *engine.Event) {
 	i.ttft += v.first.Sub(epoch.Add(v.asked.At))
 	i.prompt += int64(v.asked.Prompt)
 	i.cached += int64(event.Cached)
-	f, known := s.flows[v.asked.Flow]
-	if !known {
-		name := v.asked.Flow
-		if len(s.names) >= mostSeriesFlows {
-			name = otherFlows
-		}
-		if f, known = s.flows[name]; !known {
-			f = len(s.names)
-			s.names = append(s.names, name)
-			s.flows[name] = f
-		}
-	}
+	f := s.flow(v.asked.Flow)
 	for len(i.service) <= f {
 		i.service = append(i.service, 0)
 	}
 	i.service[f] += int64(v.asked.Prompt) + int64(event.Tokens)
+}
+
+// flow returns the index of a flow in service. Flows have their indexes in the order of their first arrivals.
+func (s *series) flow(name string) int {
+	f, known := s.flows[name]
+	if known {
+		return f
+	}
+	if len(s.names) >= mostSeriesFlows {
+		name = otherFlows
+	}
+	if f, known = s.flows[name]; !known {
+		f = len(s.names)
+		s.names = append(s.names, name)
+		s.flows[name] = f
+	}
+	return f
 }

@@ -379,3 +379,46 @@ func TestHistogram(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A picture has a column for each configuration, the names of the flows, and the axes.
+func TestPicture(t *testing.T) {
+	reports := simulated(t, "weights", 1, true, "open", "small")
+	var drawn bytes.Buffer
+	if err := WriteSVG(&drawn, "weights.yaml", reports); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		"weights.yaml", ">open<", ">small<", "heavy", "light-1", "burst", "tokens/s by flow", "mean wait (s)", "mean TTFT (s)",
+		"hit tokens (%)", "held by engine", "time (s)",
+	} {
+		if !strings.Contains(drawn.String(), text) {
+			t.Errorf("%q is not in the picture", text)
+		}
+	}
+	if err := WriteSVG(io.Discard, "", append(reports, simulated(t, "weights", 1, true, "open", "open", "open")...)); err == nil {
+		t.Error("five configurations fit a picture of four")
+	}
+}
+
+// A long run has a bounded timeline, and loses nothing of it.
+func TestALongRunHasABoundedTimeline(t *testing.T) {
+	var requests []Request
+	for i := range 1000 {
+		requests = append(requests, Request{At: time.Duration(i) * time.Minute, Flow: "f", Prompt: 10, Output: 2})
+	}
+	r, err := Run(&Options{Config: readConfig(t, "small"), Engines: []Engines{DefaultEngines(2, 512)}}, &list{requests})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, tokens := 0, int64(0)
+	for i, n := range r.Over.Answered {
+		answers += n
+		tokens += r.Over.Service[i][0]
+	}
+	if n := len(r.Over.Wait); n > mostIntervals || n < mostIntervals/4 || answers != 1000 || tokens != 12_000 {
+		t.Errorf("%d intervals with %d answers and %d tokens, want at most %d with 1000 and 12000", n, answers, tokens, mostIntervals)
+	}
+	if want := float64(len(r.Over.Wait)) * r.Over.IntervalSeconds; want < r.Seconds || want > r.Seconds+r.Over.IntervalSeconds {
+		t.Errorf("the timeline ends at %v s, the run at %v s", want, r.Seconds)
+	}
+}

@@ -3,36 +3,23 @@ package simulate
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-)
 
-// plain has columns with two blanks between them and rules of dashes, and nothing around.
-var plain = table.Style{
-	Box:     table.BoxStyle{MiddleVertical: "  ", MiddleHorizontal: "─", MiddleSeparator: "  "},
-	Options: table.Options{SeparateColumns: true, SeparateHeader: true},
-}
+	"github.com/weir-epp/weir/internal/shown"
+)
 
 // mostRows is the number of flows of each configuration that a table shows.
 const mostRows = 12
 
 // WriteTable writes a line for each report and, with several flows, a line for each flow of it.
 func WriteTable(w io.Writer, reports []*Report) error {
-	t := table.NewWriter()
-	t.SetStyle(plain)
-	t.SuppressTrailingSpaces()
-	header := table.Row{
+	t := shown.Table(table.Row{
 		"configuration", "flow", "requests", "answered", "rejected", "wait", "TTFT", "TTFT p50", "TTFT p99", "hit %", "output tokens/s",
-	}
-	t.AppendHeader(header)
-	var numbers []table.ColumnConfig
-	for column := 3; column <= len(header); column++ {
-		numbers = append(numbers, table.ColumnConfig{Number: column, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	t.SetColumnConfigs(numbers)
+	}, 3)
 	row := func(name, flow string, f *Figures) {
 		t.AppendRow(table.Row{
 			name, flow, f.Requests, f.Answered, f.Requests - f.Answered, durationText(f.Wait.Mean), durationText(f.TTFT.Mean),
@@ -60,18 +47,10 @@ func WriteTable(w io.Writer, reports []*Report) error {
 
 func decimal(x float64, places int) string { return strconv.FormatFloat(x, 'f', places, 64) }
 
-// durationText has three significant digits and the unit that suits.
+// durationText returns seconds as text.
 func durationText(seconds float64) string {
-	switch d := time.Duration(seconds * float64(time.Second)); {
-	case d == 0:
+	if seconds == 0 {
 		return "0"
-	case d < time.Millisecond:
-		return fmt.Sprintf("%.3g µs", seconds*1e6)
-	case d < time.Second-500*time.Microsecond:
-		return fmt.Sprintf("%.3g ms", seconds*1e3)
-	case d < 100*time.Second:
-		return fmt.Sprintf("%.3g s", seconds)
-	default:
-		return fmt.Sprintf("%.0f s", seconds)
 	}
+	return shown.Duration(time.Duration(math.Round(seconds * float64(time.Second))))
 }
