@@ -1,4 +1,4 @@
-{{/* What the schema cannot say: values that contradict each other. Each message begins with the key. */}}
+{{/* Checks beyond the schema: values that contradict each other. Each message begins with the key. */}}
 {{- define "weir.checks" -}}
 {{- $v := .Values }}
 {{- $pool := eq $v.pool.source "InferencePool" }}
@@ -33,7 +33,7 @@
 {{- fail "tls.clientCAConfigMap: the Envoy of this chart has no client certificate; envoy.mode must be none" }}
 {{- end }}
 {{- if and $v.metrics.scrapeAnnotations $v.metrics.auth.enabled }}
-{{- fail "metrics.scrapeAnnotations: whoever follows them sends no token, so metrics.auth.enabled must be false" }}
+{{- fail "metrics.scrapeAnnotations: scrapers that follow them send no token, so metrics.auth.enabled must be false" }}
 {{- end }}
 {{- if and $v.metrics.podMonitor.enabled $v.metrics.auth.enabled (not $v.metrics.auth.tokenSecret) }}
 {{- fail "metrics.auth.tokenSecret: must be given, since a PodMonitor cannot use the token of Prometheus' own pod" }}

@@ -30,8 +30,8 @@ JSON, because numbers that went through a template's YAML come out as floats.
 {{- end }}
 
 {{/*
-The cluster of Weir where there are replicas: the leader, and while none is ready, those that have synced, which queue
-and bound what reaches them. Only if none of these answers do requests go past Weir.
+The cluster of Weir where there are replicas: the leader, and while none is ready, synced replicas, which queue and
+bound requests too. Only if no replica answers do requests go past Weir.
 */}}
 {{- define "weir.envoyLeaderFirst" -}}
 name: weir
@@ -44,13 +44,13 @@ cluster_type:
     clusters: [weir_leader, weir_replicas]
 {{- end }}
 
-{{/* All replicas, of which those get requests that say that a health service is serving: "readiness" only the leader, "synced" all. */}}
+{{/* All replicas; those get requests whose health service is serving: "readiness" only the leader's, "synced" all. */}}
 {{- define "weir.envoyToReplicas" -}}
 {{- $_ := set .cluster "name" .name }}
 {{- include "weir.envoyDNS" .cluster }}
 {{- $_ := include "weir.envoyToWeir" (dict "root" .root "cluster" .cluster "host" (printf "%s-replicas" (include "weir.fullname" .root))) }}
 {{- $_ := set .cluster.load_assignment "cluster_name" .name }}
-{{- /* One healthy replica of a thousand is enough to use these alone; with none nobody is asked at random. */}}
+{{- /* One healthy replica of a thousand is enough to use these alone; with none Envoy picks no other at random. */}}
 {{- $_ := set .cluster.load_assignment "policy" (dict "overprovisioning_factor" 100000) }}
 {{- $_ := set .cluster "common_lb_config" (dict "healthy_panic_threshold" (dict "value" 0)) }}
 {{- $_ := set .cluster "health_checks" (list (dict

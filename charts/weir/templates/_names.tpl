@@ -34,7 +34,7 @@ the hash of the whole, so that two releases never share their objects.
 {{- end -}}
 {{- end }}
 
-{{/* What selects pods. Call with (dict "root" $ "component" "epp"). */}}
+{{/* Labels that select pods. Call with (dict "root" $ "component" "epp"). */}}
 {{- define "weir.selector" -}}
 app.kubernetes.io/name: {{ include "weir.name" .root }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -58,7 +58,7 @@ labels:
 {{- end }}
 
 {{/*
-What the names of objects without a namespace begin with. A namespace has no dot, so no other release has this one.
+The prefix of names of objects without a namespace. A namespace has no dot, so no other release has this one.
 */}}
 {{- define "weir.clusterName" -}}
 {{ printf "%s.%s" .Release.Namespace (include "weir.fullname" .) }}
