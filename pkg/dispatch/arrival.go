@@ -10,7 +10,7 @@ func (m *Machine) offer(w *Waiter, a *Arrival) {
 	m.arrived++
 	w.number, w.owner, w.placement = m.arrived, a.Owner, a.Placement
 	r := &w.queued // field by field, since a literal would be copied
-	r.Flow, r.Path, r.Cost, r.Deadline, r.Owner = a.Flow, a.Path, max(1, a.Cost), a.Deadline, w
+	r.Flow, r.Path, r.Cost, r.Within, r.Owner = a.Flow, a.Path, max(1, a.Cost), fairqueue.Until(m.now, a.Deadline), w
 	if a.TierName != "" {
 		r.Tier = m.queue.TierID(a.TierName)
 	} else {

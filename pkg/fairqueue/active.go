@@ -42,9 +42,9 @@ func (q *FairRequestQueue) Completed(r *Request) {
 	if !r.inFlight {
 		return
 	}
-	r.inFlight = false
-	c := r.chargedTo()
-	for f := q.flowOf(c, r, false); f != nil && q.active; f = f.above {
+	c, f := r.chargedTo(), r.flow
+	r.inFlight, r.flow = false, nil
+	for ; f != nil; f = f.above {
 		if f.above == nil && q.attained != nil && !r.aside {
 			q.attained.add(f, r, r.paid.charged, r.paid.charged-increment(r.Cost, r.paid.weight))
 		}
@@ -101,7 +101,11 @@ func (q *FairRequestQueue) correct(
 		return
 	}
 	was := r.paid.charged
-	for f := q.flowOf(c, r, false); f != nil; f = f.above {
+	f := r.flow
+	if f == nil {
+		f = q.flowOf(c, r, false)
+	}
+	for ; f != nil; f = f.above {
 		if how(f.siblings.discipline, &f.siblings.level, &f.share, r, to, r.receiptOf(f.depth)) {
 			f.retag(nil)
 		}
@@ -116,7 +120,10 @@ func (q *FairRequestQueue) correct(
 func (q *FairRequestQueue) departed(f *flow, r *Request) {
 	r.inFlight = true
 	f.class.inflight++
-	for ; f != nil && q.active; f = f.above {
+	if !q.active {
+		return
+	}
+	for r.flow = f; f != nil; f = f.above {
 		f.inflight++
 	}
 }
@@ -126,7 +133,7 @@ func (q *FairRequestQueue) returned(f *flow, r *Request) {
 	if !r.inFlight {
 		return
 	}
-	r.inFlight = false
+	r.inFlight, r.flow = false, nil
 	f.class.inflight--
 	for ; f != nil && q.active; f = f.above {
 		f.inflight--

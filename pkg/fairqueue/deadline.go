@@ -103,19 +103,17 @@ func (q *FairRequestQueue) setDue(now time.Time, r *Request, ttl time.Duration) 
 	}
 	r.arrived = q.since(now)
 	r.due, r.ownDue = r.arrived+ttl, false
-	if !r.Deadline.IsZero() {
-		own := r.Deadline.Sub(q.epoch)
-		r.ownDue = own < r.due
-		r.due = min(r.due, own)
+	if own := r.deadline(); own < r.due {
+		r.due, r.ownDue = own, true
 	}
 }
 
-// deadline returns when the client's own deadline of r is over, or else its TTL, relative to the epoch.
-func (q *FairRequestQueue) deadline(r *Request) time.Duration {
-	if r.Deadline.IsZero() {
+// deadline returns when the client's own deadline of r is over, or else its TTL, relative to the queue's epoch.
+func (r *Request) deadline() time.Duration {
+	if r.Within == 0 {
 		return r.due
 	}
-	return r.Deadline.Sub(q.epoch)
+	return r.arrived + r.Within
 }
 
 // Arrived returns when r was first pushed.
@@ -126,14 +124,15 @@ func (q *FairRequestQueue) Waited(now time.Time, r *Request) time.Duration {
 	return q.since(now) - r.arrived
 }
 
-// Expires returns when the time in the queue of r, which was pushed, ends: at its TTL or its Deadline, whichever is earlier.
+// Expires returns when the time in the queue of r, which was pushed, ends: at its TTL or its client's own deadline,
+// whichever is earlier.
 func (q *FairRequestQueue) Expires(r *Request) time.Time { return q.epoch.Add(r.due) }
 
 // Expired reports whether the time in the queue of r, which was pushed, is over at now.
 func (q *FairRequestQueue) Expired(now time.Time, r *Request) bool { return q.since(now) >= r.due }
 
-// TTLOver reports whether the TTL of r, which was pushed, is over at now and was not later than Deadline. Of a request whose
-// time in the queue is over, it tells which of the two ended it; if they are equal it was the TTL.
+// TTLOver reports whether the TTL of r, which was pushed, is over at now and was not later than its client's own deadline.
+// Of a request whose time in the queue is over, it tells which of the two ended it; if they are equal it was the TTL.
 func (q *FairRequestQueue) TTLOver(now time.Time, r *Request) bool {
 	return q.Expired(now, r) && !r.ownDue
 }

@@ -26,10 +26,7 @@ func TestTTLOrDeadline(t *testing.T) {
 			cfg := DefaultConfig()
 			cfg.QueueTTL = c.ttl
 			q := queue(t, cfg)
-			r := &Request{Flow: "f", Cost: 1}
-			if c.deadline > 0 {
-				r.Deadline = start.Add(c.deadline)
-			}
+			r := &Request{Flow: "f", Cost: 1, Within: c.deadline}
 			mustPush(t, q, r)
 			expired := expire(q, start.Add(c.sweep))
 			if len(expired) != 1 || q.TTLOver(start.Add(c.sweep), r) != c.wantTTL {
@@ -43,7 +40,7 @@ func TestTTLOrDeadline(t *testing.T) {
 func TestDrain(t *testing.T) {
 	q := queue(t, fourTiers(0))
 	for i, ttl := range []time.Duration{9, 3, 6, 1} {
-		mustPush(t, q, &Request{Flow: "f", Tier: i, Cost: 1, Deadline: start.Add(ttl * time.Second)})
+		mustPush(t, q, &Request{Flow: "f", Tier: i, Cost: 1, Within: ttl * time.Second})
 	}
 	var order []int
 	for _, r := range q.Drain(nil) {

@@ -44,7 +44,7 @@ func (d *duel) push() {
 		Cost: choose[Cost](d, 1, 1, 1, 2, 5, 40),
 	}
 	if d.below(4) == 0 {
-		r.Deadline = d.now.Add(time.Duration(1+d.below(30)) * time.Second)
+		r.Within = time.Duration(1+d.below(30)) * time.Second
 	}
 	given := r.Tier
 	displaced, err := d.q.Push(d.now, r)

@@ -21,7 +21,7 @@ func named(t testing.TB, q *FairRequestQueue, name string, at, within time.Durat
 	t.Helper()
 	r := &Request{Owner: name, Path: path}
 	if within != 0 {
-		r.Deadline = start.Add(at + within)
+		r.Within = within
 	}
 	if _, err := q.Push(start.Add(at), r); err != nil {
 		t.Fatal(err)
@@ -101,9 +101,9 @@ func TestEDF(t *testing.T) {
 func TestEDFOfDistantYears(t *testing.T) {
 	q := byDeadline(t, EDF)
 	for _, r := range []*Request{
-		{Owner: "9999", Deadline: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
+		{Owner: "9999", Within: Until(start.Add(time.Hour), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))},
 		{Owner: "TTL"},
-		{Owner: "year 1", Deadline: time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC)},
+		{Owner: "year 1", Within: Until(start.Add(time.Hour), time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC))},
 	} {
 		if _, err := q.Push(start.Add(time.Hour), r); err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ func TestEDFExpiryAndDisplacement(t *testing.T) {
 	cfg.Tiers = []TierConfig{{Name: "high", QueueSize: NoLimit}, {Name: "low", QueueSize: NoLimit, StarvationThreshold: 5 * time.Second}}
 	q := queue(t, cfg)
 	push := func(name string, tier int, at, within time.Duration) *Request {
-		r := &Request{Owner: name, Tier: tier, Deadline: start.Add(at + within)}
+		r := &Request{Owner: name, Tier: tier, Within: within}
 		displaced, err := q.Push(start.Add(at), r)
 		if err != nil {
 			t.Fatal(err)
@@ -214,7 +214,7 @@ func TestEDFAgainstASortedList(t *testing.T) {
 				e := entry{r: &Request{}, due: now.Add(cfg.QueueTTL), n: n}
 				if random.IntN(2) == 0 {
 					e.due = start.Add(time.Duration(random.IntN(50)) * time.Second)
-					e.r.Deadline = e.due
+					e.r.Within = Until(now, e.due)
 				}
 				if _, err := q.Push(now, e.r); err != nil {
 					t.Fatal(err)

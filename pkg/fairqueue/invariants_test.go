@@ -338,7 +338,7 @@ func lineProblem(q *FairRequestQueue, fl *flowLane, waiting map[*Request]bool, f
 			fail("request %d waits twice", r.seq)
 		}
 		waiting[r] = true
-		if !listed(&q.due, r) && !within(&q.due.odd, r) || r.due > q.deadline(r) || r.ownDue && r.due != q.deadline(r) {
+		if !listed(&q.due, r) && !within(&q.due.odd, r) || r.due > r.deadline() || r.ownDue && r.due != r.deadline() {
 			fail("request %d: not among the deadlines, or at another one", r.seq)
 		}
 		cost += int64(r.Cost)

@@ -169,8 +169,8 @@ func (o *oracle) push(now time.Time, r *Request) (pushed, displaced *waiter, err
 		ttl = t.cfg.QueueTimeout
 	}
 	w.expires = now.Add(ttl)
-	if !r.Deadline.IsZero() && r.Deadline.Before(w.expires) {
-		w.expires = r.Deadline
+	if own := now.Add(r.Within); r.Within != 0 && own.Before(w.expires) {
+		w.expires = own
 	}
 	o.enter(w)
 	return w, displaced, nil

@@ -144,7 +144,7 @@ func (q *FairRequestQueue) Requeue(r *Request) {
 		q.returned(f, r)
 		c.refund(f, r)
 	} else {
-		r.inFlight = false // in a class that is gone
+		r.inFlight, r.flow = false, nil // in a class that is gone
 	}
 	q.correctTier(r, 0)
 	q.enqueue(c, f, r)
@@ -179,7 +179,7 @@ func (q *FairRequestQueue) enqueue(c *class, f *flow, r *Request) {
 // rank computes r's rank in the order of its class's lines.
 func (q *FairRequestQueue) rank(c *class, r *Request) {
 	if c.order != nil {
-		r.more().rank = c.order.rank(r.arrived, q.deadline(r), r)
+		r.more().rank = c.order.rank(r.arrived, r.deadline(), r)
 	} else if r.extra != nil {
 		r.extra.rank = 0
 	}

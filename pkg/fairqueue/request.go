@@ -15,8 +15,9 @@ type Request struct {
 	Path *Path
 	// Lane is the set of backends that the request may use.
 	Lane Lane
-	// Deadline is the client's own; zero means none. The TTL comes from the tier.
-	Deadline time.Time
+	// Within is the time from its arrival to its client's own deadline, which Until computes: below 0 if that was over
+	// before, and 0 if there is none. The TTL comes from the tier.
+	Within time.Duration
 	// Tier is the stable identifier of its tier (Tier.ID), which differs from its rank after a reload has added, removed
 	// or moved tiers. An identifier that accepts no arrivals means the lowest tier. Push sets it to the tier that the
 	// request has joined.
@@ -29,6 +30,7 @@ type Request struct {
 	// Where it waits, or class.left of the class that has charged its pop or bypass; nil if it never was in a class, or has
 	// left one without being dispatched. One field for both, because each request has it and only one counts at a time.
 	flowLane *flowLane
+	flow     *flow // in which it is in flight, if the discipline needs to know; else nil
 
 	prev *Request // its neighbours in the line, by arrival
 	next *Request
@@ -58,6 +60,20 @@ type Path struct {
 	// Strict is its strict priority: it goes before requests of its flow with a lower one. Among requests of equal Strict,
 	// Priority counts as the class's Order defines. Both have an effect only with Config.Priorities.
 	Strict, Priority int
+}
+
+// distant is a time of 73 years. A client's deadline further away than that is that far away.
+const distant time.Duration = 1 << 61
+
+// Until returns Request.Within for a request that arrives now and has this deadline; zero: none.
+func Until(now, deadline time.Time) time.Duration {
+	if deadline.IsZero() {
+		return 0
+	}
+	if within := max(-distant, min(deadline.Sub(now), distant)); within != 0 {
+		return within
+	}
+	return -1 // over at its arrival, as 0 would be
 }
 
 // maxLevels is the largest number of levels below a tier: the classes, and flows under flows.
@@ -113,8 +129,8 @@ func (r *Request) receiptOf(depth int32) *receipt {
 // classDepth is the depth of the class's receipt.
 const classDepth = maxLevels - 1
 
-// MaxWait returns how long the request, which was pushed, may wait in all: until its TTL or its Deadline is over, whichever
-// is earlier. It is below 0 if the Deadline was over when it came.
+// MaxWait returns how long the request, which was pushed, may wait in all: until its TTL or its client's own
+// deadline is over, whichever is earlier. It is below 0 if the deadline was over when it came.
 func (r *Request) MaxWait() time.Duration { return r.due - r.arrived }
 
 // AloneInLane reports whether the request, which waits, is the only one of its class in its lane.

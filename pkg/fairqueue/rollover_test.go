@@ -158,7 +158,7 @@ func TestLongestTTL(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.QueueTTL = 1<<63 - 1
 	q := queue(t, cfg)
-	far, near := &Request{Flow: "f", Cost: 1}, &Request{Flow: "f", Cost: 1, Deadline: start.Add(time.Second)}
+	far, near := &Request{Flow: "f", Cost: 1}, &Request{Flow: "f", Cost: 1, Within: time.Second}
 	mustPush(t, q, far)
 	mustPush(t, q, near)
 	if expired := expire(q, start.Add(200*365*24*time.Hour)); len(expired) != 1 || expired[0] != near {

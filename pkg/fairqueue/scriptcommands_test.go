@@ -189,9 +189,7 @@ func (s *script) named(a arguments) string {
 func (s *script) push(a arguments) {
 	name := s.named(a)
 	r := s.request(name)
-	if d := s.duration(a, "deadline", 0); d > 0 {
-		r.Deadline = s.now.Add(d)
-	}
+	r.Within = s.duration(a, "deadline", 0)
 	displaced, err := s.q.Push(s.now, r)
 	switch {
 	case err != nil:

@@ -211,7 +211,7 @@ func (s *stateWriter) request(c *class, r *Request) {
 	s.number(int64(min(now-r.arrived, c.tier.config.StarvationThreshold)))
 	s.number(int64(min(r.due-now, s.horizon)))
 	if c.order != nil {
-		left := q.deadline(r) - r.arrived
+		left := r.deadline() - r.arrived
 		s.number(int64(r.extra.rank - c.order.rank(now, now+left, r)))
 		s.number(int64(c.order.rank(0, left, r)))
 	}

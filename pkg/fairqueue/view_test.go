@@ -92,7 +92,7 @@ func TestViewShowsFirstWhatExpiresFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Unix(0, 0)
-	for _, r := range []*Request{{Flow: "a"}, {Flow: "b"}, {Flow: "hurried", Deadline: now.Add(time.Second)}} {
+	for _, r := range []*Request{{Flow: "a"}, {Flow: "b"}, {Flow: "hurried", Within: time.Second}} {
 		if _, err := q.Push(now, r); err != nil {
 			t.Fatal(err)
 		}
