@@ -288,6 +288,7 @@ func (d *driver) arrive() {
 	if err != nil {
 		return
 	}
+	d.rate(q)
 	a.Placement = q
 	id := ""
 	switch d.lot.IntN(3) {
@@ -463,4 +464,23 @@ func (d *driver) bytes() []byte {
 		d.t.Fatal(err)
 	}
 	return text
+}
+
+// rate says something of the prompt of every third request: of endpoints that there are, and of one that may be gone.
+func (d *driver) rate(q *scheduling.Query) {
+	l := rand.New(rand.NewPCG(uint64(d.machine.Arrived()), 77)) // the driver's own lot stays what it was
+	if l.IntN(3) > 0 {
+		return
+	}
+	r := &scheduling.Ratings{Prompt: 1 + l.Int64N(5000)}
+	r.Floor = l.Int64N(r.Prompt)
+	for id := range scheduling.EndpointID(4) {
+		switch l.IntN(4) {
+		case 0:
+			r.Above = append(r.Above, scheduling.Cached{ID: id, Tokens: r.Floor + l.Int64N(r.Prompt-r.Floor+1)})
+		case 1:
+			r.Near = append(r.Near, id)
+		}
+	}
+	q.Rate(r)
 }

@@ -28,6 +28,14 @@ func (e *explanation) sayPlace(id dispatch.Endpoint) {
 		}
 		e.say("  %s", candidate(c, c.ID == id))
 	}
+	if r := e.request.query.Ratings(); r != nil && r.Prompt > 0 {
+		e.say("Among those that it may use the least cost goes first, which is its %d tokens less those cached, times how full "+
+			"the endpoint is; and among equals the next in turn.", r.Prompt)
+		if len(r.Near) > 0 {
+			e.say("No endpoint had cached more of it than all have, so one where the like is sent may cost a quarter more.")
+		}
+		return
+	}
 	e.say("Among those that it may use the highest score goes first, and among equals the next in turn.")
 }
 
@@ -44,7 +52,11 @@ func candidate(c scheduling.Candidate, chosen bool) string {
 		}
 		text += ", ruled out: " + strings.Join(reasons, ", ")
 	} else {
-		text += fmt.Sprintf(", score %d", c.Total)
+		if c.Cost > 0 {
+			text += fmt.Sprintf(", %d tokens cached, cost %d", c.Cached, c.Cost)
+		} else {
+			text += fmt.Sprintf(", score %d", c.Total)
+		}
 	}
 	if chosen {
 		text += " (chosen)"

@@ -71,7 +71,7 @@ func TestHostileCountsTakeNoMemory(t *testing.T) {
 	d := newDriver(t, 9, 1<<20, nil)
 	const rest = 4 << 20
 	for name, head := range map[string][]byte{
-		"ratings":   {0x81, 0, 0x30, 0, 1, 'f', 0, 0, 0, 0, 0, 0},
+		"ratings":   {0x81, 0, 0x30, 0, 1, 'f', 0, 0, 0, 0, 0, 0, 2, 0},
 		"endpoints": {0x89, 0, 0},
 	} {
 		head = append(head, 0xff, 0xff, 0xff, 1) // 4 Mi - 1

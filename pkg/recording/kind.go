@@ -59,7 +59,7 @@ const (
 	hasUUID // its ID, as 16 bytes
 	hasText // its ID, as text
 	isPlaced
-	isRated // by scorers that look at the request
+	isRated // something was known of its prompt
 	hasPath // its class and priorities
 	hasTokens
 )

@@ -222,18 +222,20 @@ func (p *player) arrive(k kind, now time.Time) error {
 	return err
 }
 
-// The smallest numbers of bytes that a rating, a backend, and what others hold at one take.
-const leastRating, leastBackend, leastForeign = 3, 3, 3
+// The smallest numbers of bytes that an endpoint's cached tokens, a ranked endpoint, a backend, and what others hold at one
+// take.
+const leastCached, leastNear, leastBackend, leastForeign = 2, 1, 3, 3
 
-// ratings reads what scorers said of endpoints for a request.
-func (p *player) ratings() []scheduling.EndpointRating {
-	ratings := make([]scheduling.EndpointRating, 0, p.in.count(leastRating))
-	for range cap(ratings) {
-		var r scheduling.EndpointRating
-		r.Scorer, r.ID, r.Score = p.in.text(), scheduling.EndpointID(p.in.signed()), scheduling.Score(p.in.signed())
-		ratings = append(ratings, r)
+// ratings reads what was known of a request's prompt.
+func (p *player) ratings() *scheduling.Ratings {
+	r := &scheduling.Ratings{Prompt: p.in.signed(), Floor: p.in.signed()}
+	for range p.in.count(leastCached) {
+		r.Above = append(r.Above, scheduling.Cached{ID: scheduling.EndpointID(p.in.signed()), Tokens: p.in.signed()})
 	}
-	return ratings
+	for range p.in.count(leastNear) {
+		r.Near = append(r.Near, scheduling.EndpointID(p.in.signed()))
+	}
+	return r
 }
 
 // change reads a change of the pool and returns the snapshot after it, or nil if the pool has not changed.

@@ -83,7 +83,7 @@ func (r *Recorder) Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival,
 		r.buf[flags] |= isPlaced
 		recalled := q.Recalled()
 		r.constraint(recalled)
-		if len(recalled.Ratings) > 0 {
+		if recalled.Ratings != nil {
 			r.buf[flags] |= isRated
 			r.ratings(recalled.Ratings)
 		}
@@ -91,13 +91,18 @@ func (r *Recorder) Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival,
 	r.buf[flags] |= r.id(id)
 }
 
-// ratings writes the scores that scorers computed for a request before its arrival, by endpoint.
-func (r *Recorder) ratings(ratings []scheduling.EndpointRating) {
-	r.number(uint64(len(ratings)))
-	for _, rating := range ratings {
-		r.text(rating.Scorer, nil)
-		r.signed(int64(rating.ID))
-		r.signed(int64(rating.Score))
+// ratings writes what was known of a request's prompt before its arrival.
+func (r *Recorder) ratings(ratings *scheduling.Ratings) {
+	r.signed(ratings.Prompt)
+	r.signed(ratings.Floor)
+	r.number(uint64(len(ratings.Above)))
+	for _, c := range ratings.Above {
+		r.signed(int64(c.ID))
+		r.signed(c.Tokens)
+	}
+	r.number(uint64(len(ratings.Near)))
+	for _, id := range ratings.Near {
+		r.signed(int64(id))
 	}
 }
 

@@ -42,7 +42,7 @@ func NewFormat(placer dispatch.Placer) (*Format, error) {
 func (f *Format) checkpoints(cfg dispatch.Config) (*graph.Codec, error) {
 	c := graph.New((*state)(nil),
 		(*request)(nil), (*dispatch.Waiter)(nil), f.placer, (*scheduling.Query)(nil), (*rand.PCG)(nil))
-	// A scheduler contains functions, so its configuration is written instead. No scorer has state of its own yet.
+	// A scheduler contains functions, so its configuration is written instead. It has no other state.
 	graph.Opaque(c,
 		func(s *scheduling.Scheduler) ([]byte, error) { return json.Marshal(s.Config()) },
 		func(text []byte) (*scheduling.Scheduler, error) {

@@ -82,7 +82,7 @@ func (b *Board) SetScheduler(s *Scheduler) {
 	b.noteChanges(nil, true)
 	b.forgetLanes()
 	for p := range b.spots {
-		b.spots[p].rate(s.live)
+		b.spots[p].rate(s.by)
 	}
 	b.seatAll()
 }
@@ -196,7 +196,7 @@ func (b *Board) replacePool(next *Snapshot) {
 		}
 		if s.vital != next.vitals[p] {
 			s.become(next.vitals[p])
-			s.rate(b.scheduler.live)
+			s.rate(b.scheduler.by)
 		}
 		b.ofReady.add(s)
 		b.below.count(s, 1)
@@ -220,7 +220,7 @@ func (b *Board) seatAll() {
 // changed updates what is derived from an endpoint's count, its signals or the snapshot.
 func (b *Board) changed(p int32) {
 	s := &b.spots[p]
-	s.rate(b.scheduler.live)
+	s.rate(b.scheduler.by)
 	b.pool.set(int(p), s.leaf())
 	b.log[b.changes%changeLog] = p
 	b.changes++

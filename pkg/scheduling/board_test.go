@@ -110,20 +110,13 @@ func TestSetScheduler(t *testing.T) {
 	wantPlaced(t, b, q, BelowLower, 1)
 }
 
-// A scorer that depends on the request adds to the others.
-func TestRequestScorer(t *testing.T) {
-	s := mustNew(t)
-	s.add(weighted{weight: 10, name: "named-after-the-model", scorer: scorer{request: likes}})
-	liking := ready(2, "10.0.0.3:80")
-	liking.Labels = map[string]string{"likes": "a"}
-	b := poolOf(t, s, ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), liking)
-	wantPlaced(t, b, prepare(t, b, Ask{Model: "a"}), BelowUpper, 2, 2, 2)
-	other := prepare(t, b, Ask{Model: "b"})
-	wantPlaced(t, b, other, BelowUpper, 0, 1, 0)
-	d := b.Explain(prepare(t, b, Ask{Model: "a"}))
-	if got := d.Candidates[2]; len(got.Scores) != 2 || got.Scores[1].Score != ScoreOne || got.Total <= d.Candidates[0].Total {
-		t.Fatalf("%+v", got)
-	}
+// A request goes where its prompt is cached; those whose prompts are not go as if nothing were known.
+func TestCachedPromptDecides(t *testing.T) {
+	has := ready(2, "10.0.0.3:80")
+	has.Labels = map[string]string{"likes": "a"}
+	b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), has)
+	wantPlaced(t, b, liking(t, b, Ask{Model: "a"}), BelowUpper, 2, 2, 2)
+	wantPlaced(t, b, liking(t, b, Ask{Model: "b"}), BelowUpper, 0, 1, 0)
 }
 
 // Reach returns the endpoints of a request's lane, ready or not, whatever their numbers; a request that may use the

@@ -28,7 +28,8 @@ type Config struct {
 	// Filters names the filters that rule endpoints out. ready is required, since only ready endpoints may get
 	// requests. Without subset or model, a request's subset or model is ignored.
 	Filters []string `json:"filters"`
-	// Scorers are at most 16, each at most once. Without any, all endpoints tie.
+	// Scorers names the comparison of endpoints: least-stock, or none, and then all endpoints tie. At most 16, each at most
+	// once; there is one.
 	Scorers []ScorerConfig `json:"scorers"`
 	// Picker turns scores into a choice: max-score.
 	Picker string `json:"picker"`
@@ -38,7 +39,7 @@ type Config struct {
 	Fallbacks int `json:"fallbacks"`
 }
 
-// ScorerConfig is a scorer and its weight.
+// ScorerConfig names a comparison. A sum of one has no use for a weight, so it changes nothing (ADR 0139).
 type ScorerConfig struct {
 	Name string `json:"name"`
 	// Weight is 1 to 1000.

@@ -1,4 +1,4 @@
-// Package scheduling chooses the model server for a request: filter, score, pick, reserve.
+// Package scheduling chooses the model server for a request: filter, compare, pick, reserve.
 //
 // It owns the values for the endpoints that exist ([Endpoint], [Snapshot]), for what their engines report ([Signals]),
 // for what a request asks of them ([Ask], [Subset]) and what it then holds ([Reservation]), and Weir's own count of the
@@ -7,10 +7,10 @@
 // # Two phases
 //
 // [Scheduler.Prepare] does everything that depends only on the request and on a snapshot, before any lock: it normalises
-// the subset, applies the filters, names the lane, and calls the scorers that depend on the request. [Board.Place] runs
+// the subset, applies the filters and names the lane; [Query.Rate] tells what is known of its prompt. [Board.Place] runs
 // under the caller's lock and only compares live numbers: it picks the best of the prepared candidates and counts the
 // request there, in one step, so that of two simultaneous picks the second sees the first. A [Query] that was prepared
-// on another snapshot than the board's (because it waited in a queue) is filtered again automatically; its scores are by
+// on another snapshot than the board's (because it waited in a queue) is filtered again automatically; its ratings are by
 // endpoint ID and hold on any snapshot.
 //
 // Queries ([Board.HasRoom], [Board.HasReady], [Board.CanServe], [Board.CanTakeOver]) change nothing that a pick depends
@@ -45,24 +45,33 @@
 // so it exceeds that by less than the tokens of the last request that went there, and one without any takes a request of
 // any size. The pool is below a bound in tokens while a ready endpoint is below its own ([Board.BelowTokens]).
 //
-// # The score
+// # The comparison
 //
-//	total(e) = Σ weight(s) × score(s, e)           over the configured scorers
+// A request goes where it costs least, in tokens of delay, of those endpoints that it may use:
 //
-// in integers: a [Score] lies in [0, ScoreOne], and no float decides an order. A scorer looks at one endpoint at a
-// time and never at the others, so the board keeps the total of every endpoint and updates it when its count, its bound
-// or its signals change; a pick only compares. A scorer that depends on the request (prefix, session) names the
-// endpoints that it prefers in Prepare, and a pick adds its part to those. Scorers may keep state about placements and
-// releases; each scheduler has its own scorers.
+//	cost(e) = u(e) × load(e)            u(e) = L − cached(e)
+//	load(e) = (1 + held(e)) × 64 / bound(e)
 //
-// least-stock is projected load, the load after this pick relative to the endpoint's upper bound b:
+// with L the tokens of its prompt, cached(e) those that the endpoint is taken to have in its cache ([Ratings]), and bound the
+// endpoint's upper bound; 64, where it has none that counts. Its prompt has to be read, and delays those that run there.
+// Where tokens are bounded, load(e) is 64 × tokens(e) / bound if that is more: a load counts in the unit in which the
+// endpoint is fuller. Costs are integers in 65,536ths of a token, of prompts up to 2^22.
 //
-//	score(e) = ScoreOne × b / (b + (held(e) + 1) requests)
+// Where nothing is known of a prompt, or for all endpoints of which nothing is said, u is the same, and the order is that of
+// their loads alone. The board keeps the standing of each,
 //
-// or, where tokens are bounded, ScoreOne × bound / (bound + tokens) if that is less: an endpoint's load counts in the
-// unit in which it is fuller. With equal bounds this is exactly "fewest held first"; with unequal ones an endpoint with
-// room is preferred to one without. Rounding never inverts an order; at most it makes a tie, between loads closer than
-// one part in 2^40.
+//	standing(e) = MostStanding × b / (b + (held(e) + 1) requests)
+//
+// and updates it when its count or its bound changes; a pick only compares. With equal bounds this is exactly "fewest held
+// first"; with unequal ones an endpoint with room is preferred to one without. Rounding never inverts an order; at most it
+// makes a tie, between loads closer than one part in 2^40. So a pick compares the best of all by standing, at u = L − floor,
+// with the endpoints that have more than the floor, each at its own u. Of equal costs the one with more cached is taken.
+//
+// If no endpoint with more than the floor is better, the first of Ratings.Near is taken that costs at most a quarter more
+// than the best. Replicas that do not know of each other rank alike, so what begins alike meets the same engine.
+//
+// The comparison is an interface (comparison.go). It looks at one endpoint at a time and never at the others. Without any
+// scorer in a configuration, all endpoints are alike.
 //
 // Ties go to the next endpoint in ring order after the last one picked (rotate), to the lowest ID (first), or to one
 // drawn from the caller's random source (random). The ring order is that of EndpointID.
@@ -74,8 +83,8 @@
 // lane has a tree and a stock of its own, which catch up with the board's changes when the lane is next used: O(log n)
 // for each change since, or O(n) if there are many. Until then, changes in other lanes cost nothing. The endpoints that
 // a flow may not use any more are an [EndpointSet]; the rest of a lane is then searched in blocks of 64, skipping those
-// that have nothing better. If a scorer prefers m endpoints for a request, that costs O(m) more. Endpoints that are full by
-// tokens are in the trees as well, after all others, so a pick with AnyReady costs the same.
+// that have nothing better. Of a prompt that m endpoints have cached, at most MaxAbove, a pick costs O(m) more. Endpoints
+// that are full by tokens are in the trees as well, after all others, so a pick with AnyReady costs the same.
 //
 // # Invariants
 //

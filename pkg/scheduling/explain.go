@@ -34,23 +34,18 @@ type Candidate struct {
 	TokenBound int64 `json:"tokenBound,omitempty"`
 	// Failed are the filters that rule it out; if there are none, it can be picked.
 	Failed []Failure `json:"failed,omitempty"`
-	// Scores are the ratings by scorer, those that look at live counts first. Total is their weighted sum.
-	Scores []Rating `json:"scores,omitempty"`
-	Total  Total    `json:"total"`
+	// Cached is how many tokens of the prompt it is taken to have cached, and Cost what the request would cost there now, in
+	// tokens. Both are 0 if nothing is known of the prompt.
+	Cached int64 `json:"cached,omitempty"`
+	Cost   int64 `json:"cost,omitempty"`
+	// Total is its standing for a request of which nothing is known.
+	Total Standing `json:"total"`
 }
 
 // Failure is a filter that rules an endpoint out, and why.
 type Failure struct {
 	Filter string `json:"filter"`
 	Reason string `json:"reason"`
-}
-
-// Rating is the score of one scorer.
-type Rating struct {
-	Scorer string `json:"scorer"`
-	Weight int    `json:"weight"`
-	// Score is 0 to ScoreOne.
-	Score Score `json:"score"`
 }
 
 // Explain explains how the board rates the request's endpoints now; after a Place, the request itself is counted. It
@@ -87,17 +82,10 @@ func (b *Board) explainOne(q *Query, p int32) Candidate {
 	if s.tokens.full() {
 		c.Failed = append(c.Failed, Failure{Filter: filterTokens, Reason: "what is there takes as many tokens as it may"})
 	}
-	rate := func(w *weighted, score Score) {
-		c.Scores = append(c.Scores, Rating{Scorer: w.name, Weight: int(w.weight), Score: score})
-		c.Total += w.of(score)
-	}
-	for i := range b.scheduler.live {
-		w := &b.scheduler.live[i]
-		rate(w, w.live(s.load()))
-	}
-	for i := range b.scheduler.request {
-		w := &b.scheduler.request[i]
-		rate(w, q.ratingOf(w.name, m.ID))
+	c.Total = s.total
+	if r := q.ratings; r != nil && r.Prompt > 0 {
+		c.Cached = r.Cached(m.ID)
+		c.Cost = int64(b.scheduler.by.cost(s.load(), r.uncached(c.Cached)) / CostOne)
 	}
 	return c
 }

@@ -28,7 +28,7 @@ func TestExplain(t *testing.T) {
 		if !reflect.DeepEqual(c.Failed, want[i]) {
 			t.Errorf("%s: %+v, want %+v", c.Address, c.Failed, want[i])
 		}
-		if len(c.Scores) != 1 || c.Scores[0].Scorer != ScorerLeastStock || c.Total != Total(c.Scores[0].Score) {
+		if c.Total != leastStock(Load{Held: c.Stock, UpperBound: 2_200_000}) && c.ID != 1 || c.Cached != 0 || c.Cost != 0 {
 			t.Errorf("%s: %+v", c.Address, c)
 		}
 	}
@@ -41,6 +41,10 @@ func TestExplain(t *testing.T) {
 	wantPlaced(t, b, q, BelowLower, 0)
 	if d = b.Explain(q); d.Chosen != "10.0.0.1:80" || d.Stock != 2 {
 		t.Errorf("%+v", d)
+	}
+	q.Rate(&Ratings{Prompt: 1000, Floor: 100, Above: []Cached{{0, 1000}}})
+	if c := b.Explain(q).Candidates; c[0].Cached != 1000 || c[2].Cached != 100 || c[0].Cost != 64*2*10/22 || c[2].Cost != 900*64*10/22 {
+		t.Errorf("%+v", c)
 	}
 	if _, err := json.Marshal(d); err != nil {
 		t.Error(err)

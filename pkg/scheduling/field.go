@@ -12,8 +12,9 @@ type field struct {
 	without []uint64   // positions that may not be used; nil if there are none
 	lane    *laneState // nil for the whole pool, and for endpoints that are searched
 	whole   bool       // the whole pool
-	extras  []extra    // additions to totals for this request
-	least   Total      // that an endpoint of the field has
+	spots   []spot     // by position
+	ratings *Ratings   // of the request; nil: nothing is known
+	least   Standing   // that an endpoint of the field has
 	start   int32      // the position that wins among equals; the others follow in ring order
 }
 
@@ -24,7 +25,7 @@ func (b *Board) fieldOf(q *Query, bound Bound, without []uint64, start int32) *f
 	if bound == AnyReady {
 		least = 0
 	}
-	*f = field{pool: &b.pool, ring: b.ring, reach: q.reach, without: without, extras: q.extras, least: least, start: start}
+	*f = field{pool: &b.pool, ring: b.ring, reach: q.reach, without: without, spots: b.spots, ratings: q.ratings, least: least, start: start}
 	switch {
 	case without != nil:
 	case q.reach.whole:
@@ -44,7 +45,7 @@ func (f *field) some() bool {
 		return f.lane.tree.top() >= f.least
 	}
 	found := false
-	f.each(func(int32, Total) bool {
+	f.each(func(int32, Standing) bool {
 		found = true
 		return false
 	})
@@ -56,8 +57,8 @@ func (f *field) has(p int32) bool {
 	return f.pool.of(int(p)) >= f.least && f.reach.has(p) && !in(f.without, p)
 }
 
-// first returns the first endpoint with the best total, without the request's additions; -1 if there is none.
-func (f *field) first() (p int32, top Total) {
+// first returns the first endpoint with the best total, whatever is known of the request; -1 if there is none.
+func (f *field) first() (p int32, top Standing) {
 	switch {
 	case f.whole:
 		if top = f.pool.top(); top < f.least {
@@ -78,14 +79,14 @@ func (f *field) first() (p int32, top Total) {
 }
 
 // tied returns the number of endpoints with the total, which must be the best.
-func (f *field) tied(top Total) (n int) {
+func (f *field) tied(top Standing) (n int) {
 	switch {
 	case f.whole:
 		return f.pool.tied()
 	case f.lane != nil:
 		return f.lane.tree.tied()
 	}
-	f.each(func(_ int32, total Total) bool {
+	f.each(func(_ int32, total Standing) bool {
 		if total == top {
 			n++
 		}
@@ -95,14 +96,14 @@ func (f *field) tied(top Total) (n int) {
 }
 
 // nth returns the k-th endpoint, from 0, with the total, which must be the best.
-func (f *field) nth(top Total, k int) (at int32) {
+func (f *field) nth(top Standing, k int) (at int32) {
 	switch {
 	case f.whole:
 		return int32(f.pool.nth(k))
 	case f.lane != nil:
 		return f.reach.ready[f.lane.tree.nth(k)]
 	}
-	f.each(func(p int32, total Total) bool {
+	f.each(func(p int32, total Standing) bool {
 		if total == top {
 			at = p
 			k--
@@ -113,7 +114,7 @@ func (f *field) nth(top Total, k int) (at int32) {
 }
 
 // each calls look with every position that can be chosen and its total, in order, until look returns false.
-func (f *field) each(look func(p int32, total Total) bool) {
+func (f *field) each(look func(p int32, total Standing) bool) {
 	if f.reach.large() {
 		f.eachInBlocks(look)
 		return
@@ -125,7 +126,7 @@ func (f *field) each(look func(p int32, total Total) bool) {
 	}
 }
 
-func (f *field) eachInBlocks(look func(p int32, total Total) bool) {
+func (f *field) eachInBlocks(look func(p int32, total Standing) bool) {
 	for w, ready := range f.reach.words {
 		for left := ready &^ f.without[w]; left != 0; left &= left - 1 {
 			p := 64*w + bits.TrailingZeros64(left)
@@ -137,7 +138,7 @@ func (f *field) eachInBlocks(look func(p int32, total Total) bool) {
 }
 
 // look implements first for endpoints that have to be searched.
-func (f *field) look() (at int32, top Total) {
+func (f *field) look() (at int32, top Standing) {
 	if f.reach.large() {
 		return f.lookAtBlocks()
 	}
@@ -158,7 +159,7 @@ func (f *field) look() (at int32, top Total) {
 }
 
 // lookAtBlocks skips blocks of endpoints that have no better total than the best so far.
-func (f *field) lookAtBlocks() (at int32, top Total) {
+func (f *field) lookAtBlocks() (at int32, top Standing) {
 	at, top = -1, f.least-1
 	words, totals := len(f.reach.words), f.pool.totals()
 	w := int(f.start / 64)
@@ -186,7 +187,7 @@ func (f *field) lookAtBlocks() (at int32, top Total) {
 }
 
 // put temporarily changes the total of an endpoint.
-func (f *field) put(p int32, total Total) {
+func (f *field) put(p int32, total Standing) {
 	f.pool.set(int(p), total)
 	if f.lane != nil {
 		i, _ := f.reach.index(p)

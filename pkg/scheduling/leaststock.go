@@ -2,34 +2,31 @@ package scheduling
 
 import "math/bits"
 
-// ScorerLeastStock is the scorer of Weir's own count.
+// ScorerLeastStock is the name in Config.Scorers of the comparison by the load that Weir counts itself.
 const ScorerLeastStock = "least-stock"
 
-// newLeastStock returns a scorer of an endpoint's projected load.
-func newLeastStock() scorer { return scorer{live: leastStock} }
-
-// leastStock rates an endpoint by its projected load: what would be there after this pick, relative to its upper bound b
-// (without one, to a single request):
+// leastStock is the standing of an endpoint by its projected load: what would be there after this pick, relative to its
+// upper bound b (without one, to a single request):
 //
-//	ScoreOne × b / (b + (held + 1) requests)
+//	MostStanding × b / (b + (held + 1) requests)
 //
 // and where tokens are bounded by c, if that is less, by the tokens there:
 //
-//	ScoreOne × c / (c + tokens)
+//	MostStanding × c / (c + tokens)
 //
 // The projection, rather than the load now, prefers the larger of two idle endpoints, and one with room for a whole
-// request to one with a fraction left. The quotient is rounded down, so that loads in order give scores in order.
-func leastStock(l Load) Score {
+// request to one with a fraction left. The quotient is rounded down, so that loads in order give standings in order.
+func leastStock(l Load) Standing {
 	b := uint64(l.UpperBound)
 	if b == 0 {
 		b = Millionths
 	}
-	hi, lo := bits.Mul64(uint64(ScoreOne), b)
+	hi, lo := bits.Mul64(uint64(MostStanding), b)
 	score, _ := bits.Div64(hi, lo, b+(uint64(l.Held)+1)*Millionths)
 	if c := uint64(l.TokenBound); c > 0 {
-		hi, lo = bits.Mul64(uint64(ScoreOne), c)
+		hi, lo = bits.Mul64(uint64(MostStanding), c)
 		byTokens, _ := bits.Div64(hi, lo, c+uint64(max(0, l.Tokens)))
 		score = min(score, byTokens)
 	}
-	return Score(score)
+	return Standing(score)
 }

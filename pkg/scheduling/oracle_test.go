@@ -8,8 +8,8 @@ import (
 )
 
 // oracle is the scheduler written to be read rather than to be fast: it keeps every lease in a list, compares endpoints
-// by their text, and compares loads as rational numbers. Endpoints that the request likes come before all others. It
-// breaks ties by rotation, or takes the first.
+// by their text, and compares loads as rational numbers, and costs as integers that it rounds as doc.go has it. It breaks
+// ties by rotation, or takes the first.
 type oracle struct {
 	pool   []Endpoint // by ID
 	bounds map[EndpointID][2]int64
@@ -111,7 +111,49 @@ func (o *oracle) place(x waiting, bound Bound, except []EndpointID) (EndpointID,
 	if len(order) == 0 {
 		return NoEndpoint, nil
 	}
-	return o.take(x, lane, order[0])
+	return o.take(x, lane, o.favoured(x, order))
+}
+
+// favoured returns the first of those in order; or, if that is one without more cached than others, the first of those that
+// are ranked for the request and cost at most a quarter more.
+func (o *oracle) favoured(x waiting, order []Endpoint) Endpoint {
+	best := order[0]
+	if x.known == nil || x.known.Prompt == 0 || o.above(x, best) {
+		return best
+	}
+	for _, id := range x.known.Near {
+		for _, e := range order {
+			if e.ID != id || o.full(e) != o.full(best) {
+				continue
+			}
+			most := new(big.Int).Add(o.price(best, x.known.Prompt-x.known.Floor), new(big.Int).Div(o.price(best, x.known.Prompt-x.known.Floor), big.NewInt(4)))
+			if o.price(e, x.known.Prompt-x.known.Floor).Cmp(most) <= 0 {
+				return e
+			}
+		}
+	}
+	return best
+}
+
+func (o *oracle) above(x waiting, e Endpoint) bool {
+	return x.known != nil && slices.ContainsFunc(x.known.Above, func(c Cached) bool { return c.ID == e.ID })
+}
+
+// full reports whether the endpoint is full by cost.
+func (o *oracle) full(e Endpoint) bool { return o.most[e.ID] > 0 && o.cost(e.ID) >= o.most[e.ID] }
+
+// price returns what a request with so many uncached tokens costs at the endpoint, in 65,536ths of a token: tokens x 64 x
+// load, of which at most 2^40 counts.
+func (o *oracle) price(e Endpoint, uncached int64) *big.Int {
+	load := new(big.Rat).Mul(o.load(e), big.NewRat(64<<16, 1))
+	whole := new(big.Int).Div(load.Num(), load.Denom())
+	if most := big.NewInt(1 << 40); whole.Cmp(most) > 0 {
+		whole = most
+	}
+	if whole.Sign() == 0 {
+		whole = big.NewInt(1)
+	}
+	return whole.Mul(whole, big.NewInt(max(1, uncached)))
 }
 
 // choice returns the endpoints that the request may go to, best first.
@@ -126,7 +168,7 @@ func (o *oracle) choice(x waiting, lane []Endpoint, bound Bound, except []Endpoi
 // ranked returns the endpoints below their limit, best first, with equals in ring order after an endpoint.
 func (o *oracle) ranked(x waiting, lane []Endpoint, after EndpointID) []Endpoint {
 	return o.order(x, slices.DeleteFunc(slices.Clone(lane), func(e Endpoint) bool {
-		return o.limited(e) || o.most[e.ID] > 0 && o.cost(e.ID) >= o.most[e.ID]
+		return o.limited(e) || o.full(e)
 	}), after)
 }
 
@@ -138,15 +180,25 @@ func (o *oracle) limited(e Endpoint) bool {
 // order is endpoints best first.
 func (o *oracle) order(x waiting, of []Endpoint, after EndpointID) []Endpoint {
 	free := slices.Clone(of)
-	loads := map[EndpointID]*big.Rat{}
+	loads, prices := map[EndpointID]*big.Rat{}, map[EndpointID]*big.Int{}
 	for _, e := range free {
-		loads[e.ID] = o.load(e)
+		loads[e.ID], prices[e.ID] = o.load(e), new(big.Int)
+		if x.known != nil && x.known.Prompt > 0 {
+			prices[e.ID] = o.price(e, x.known.Prompt-x.known.Cached(e.ID))
+		}
 	}
 	slices.SortFunc(free, func(a, b Endpoint) int {
-		if c := cmp.Compare(asInt(slices.Contains(x.likes, b.ID)), asInt(slices.Contains(x.likes, a.ID))); c != 0 {
+		if c := cmp.Compare(asInt(o.full(a)), asInt(o.full(b))); c != 0 {
 			return c
 		}
-		if c := loads[a.ID].Cmp(loads[b.ID]); c != 0 {
+		if c := prices[a.ID].Cmp(prices[b.ID]); c != 0 {
+			return c
+		}
+		rated := x.known != nil && x.known.Prompt > 0
+		if c := cmp.Compare(asInt(o.above(x, b)), asInt(o.above(x, a))); rated && c != 0 {
+			return c
+		}
+		if c := loads[a.ID].Cmp(loads[b.ID]); c != 0 && !(rated && o.above(x, a)) {
 			return c
 		}
 		if wrapped := cmp.Compare(asInt(a.ID <= after), asInt(b.ID <= after)); wrapped != 0 {
@@ -166,10 +218,11 @@ func asInt(b bool) int {
 
 func (o *oracle) take(x waiting, lane []Endpoint, e Endpoint) (EndpointID, []string) {
 	destinations := []string{e.Address}
-	for _, next := range o.ranked(x, lane, e.ID) {
-		if next.ID != e.ID && len(destinations) < 3 {
-			destinations = append(destinations, next.Address)
-		}
+	rest := slices.DeleteFunc(o.ranked(x, lane, e.ID), func(next Endpoint) bool { return next.ID == e.ID })
+	for len(rest) > 0 && len(destinations) < 3 {
+		next := o.favoured(x, rest)
+		destinations = append(destinations, next.Address)
+		rest = slices.DeleteFunc(rest, func(o Endpoint) bool { return o.ID == next.ID })
 	}
 	o.leases, o.costs, o.last = append(o.leases, e.ID), append(o.costs, 0), e.ID
 	return e.ID, destinations

@@ -11,7 +11,7 @@ import (
 type waiting struct {
 	ask   Ask
 	q     *Query
-	likes []EndpointID // the endpoints that it liked when it was prepared
+	known *Ratings // nil: nothing
 }
 
 // world applies the same random operations to a board and to the oracle.
@@ -19,6 +19,7 @@ type world struct {
 	t       *testing.T
 	r       *rand.Rand
 	s       *Scheduler
+	rates   bool // prompts are known
 	b       *Board
 	o       *oracle
 	version uint64
@@ -61,9 +62,7 @@ func newWorld(t *testing.T, seed uint64, size int) *world {
 			c.TieBreak = TieFirst
 		}
 	})
-	if seed%2 == 1 { // any endpoint that a request likes is better than all others
-		w.s.add(weighted{name: "likes", weight: 10, scorer: scorer{request: likes}})
-	}
+	w.rates = seed%2 == 1
 	w.b = NewBoard(w.s, nil)
 	for id := range size {
 		e := Endpoint{ID: EndpointID(id + id/5*3), Address: fmt.Sprintf("10.1.%d.%d:80", id/16, id%16)}
@@ -71,9 +70,6 @@ func newWorld(t *testing.T, seed uint64, size int) *world {
 			e.Address = worldAddresses[id]
 		} else {
 			w.entries = append(w.entries, e.Address)
-		}
-		if len(w.s.request) > 0 && id%3 == 0 {
-			e.Labels = map[string]string{"likes": worldModels[1+w.r.IntN(2)]}
 		}
 		w.known = append(w.known, e)
 	}
@@ -220,15 +216,33 @@ func (w *world) arrive() {
 	q, err := w.s.Prepare(w.b.Snapshot(), ask)
 	if err == nil {
 		x := waiting{ask: ask, q: q}
-		for _, e := range w.o.pool {
-			if len(w.s.request) > 0 && ask.Model != "" && e.Labels["likes"] == ask.Model {
-				x.likes = append(x.likes, e.ID)
-			}
+		if w.rates && w.r.IntN(4) > 0 {
+			x.known = w.ratings()
+			q.Rate(x.known)
 		}
 		w.queue = append(w.queue, x)
 	} else if len(w.o.lane(ask)) > 0 {
 		w.t.Fatalf("%+v: %v, but there are endpoints for it", ask, err)
 	}
+}
+
+// ratings draws what is known of a prompt, now and then of endpoints that are not in the pool.
+func (w *world) ratings() *Ratings {
+	r := &Ratings{Prompt: w.r.Int64N(20_000)}
+	if w.r.IntN(2) == 0 {
+		r.Floor = w.r.Int64N(r.Prompt + 1)
+	}
+	several := w.r.IntN(3)
+	for _, e := range w.known {
+		switch n := w.r.IntN(10); {
+		case n < 2*several && len(r.Above) < MaxAbove:
+			r.Above = append(r.Above, Cached{e.ID, r.Floor + w.r.Int64N(r.Prompt-r.Floor+1)})
+		case n == 9 && len(r.Near) < MaxNear && several < 2:
+			r.Near = append(r.Near, e.ID)
+		}
+	}
+	w.r.Shuffle(len(r.Near), func(i, j int) { r.Near[i], r.Near[j] = r.Near[j], r.Near[i] })
+	return r
 }
 
 // take draws a waiting request; half the time it stays in the queue and may be placed again.

@@ -6,11 +6,11 @@ import "math/rand/v2"
 // unless ties are broken at random. A new one is a file with such a function, and a line in the registry.
 type picker struct {
 	name string
-	pick func(f *field, random *rand.Rand) int32
+	pick func(f *field, by comparison, random *rand.Rand) int32
 }
 
 // pickers is the registry, sorted by name.
-var pickers = []picker{{PickerMaxScore, maxScore}}
+var pickers = []picker{{PickerMaxScore, best}}
 
 func pickerByName(name string) (picker, bool) {
 	for _, p := range pickers {
@@ -29,31 +29,92 @@ func pickerNames() []string {
 	return names
 }
 
-// maxScore picks the highest total: among equals the first in the field's order, or a random one. Endpoints for which
-// the request adds something are compared with the best of all. Additions are never negative, so if such an endpoint is
-// that best itself, it wins with its addition.
-func maxScore(f *field, random *rand.Rand) int32 {
+// best picks the endpoint where the request costs least. Where nothing is known of it, that is the one with the highest
+// standing: among equals the first in the field's order, or a random one. The endpoints that have cached more of its prompt
+// than all others are compared with the best of these.
+func best(f *field, by comparison, random *rand.Rand) int32 {
 	at, top := f.first()
-	plain := top // the best total without the request's additions
-	best, tied := top, 0
-	for _, x := range f.extras {
-		p, ok := f.ring.position(x.id)
-		if !ok || !f.has(p) {
-			continue
+	if r := f.ratings; at >= 0 && r != nil && r.Prompt > 0 {
+		plain := f.candidate(by, at, r.Floor)
+		if p := f.bestAbove(by, plain, random); p >= 0 {
+			return p
 		}
-		switch total := f.pool.of(int(p)) + x.total; {
-		case total > best:
-			at, best, tied = p, total, 1
-		case total == best:
-			if tied++; random == nil && f.before(p, at) {
-				at = p
-			}
+		if p := f.near(by, plain); p >= 0 {
+			return p
 		}
 	}
 	if random == nil || at < 0 {
 		return at
 	}
-	return f.draw(random, best, best == plain, tied)
+	return f.draw(random, top)
+}
+
+// candidate is an endpoint and what the request costs there. All that are not full by tokens come before all that are.
+type candidate struct {
+	full bool
+	cost Cost
+}
+
+func (f *field) candidate(by comparison, p int32, cached int64) candidate {
+	return candidate{f.pool.of(int(p)) < notFull, by.cost(f.spots[p].load(), f.ratings.uncached(cached))}
+}
+
+// compare returns less than 0 if c is better than d, and 0 if they are equal.
+func (c candidate) compare(d candidate) int {
+	switch {
+	case c.full != d.full:
+		if d.full {
+			return -1
+		}
+		return 1
+	case c.cost < d.cost:
+		return -1
+	case c.cost > d.cost:
+		return 1
+	}
+	return 0
+}
+
+// bestAbove returns the best endpoint of those that have more cached than the floor, or -1 if the plain one, which has not,
+// is better than all of them.
+func (f *field) bestAbove(by comparison, plain candidate, random *rand.Rand) int32 {
+	at, best, tied := int32(-1), plain, 0
+	for _, x := range f.ratings.Above {
+		p, ok := f.ring.position(x.ID)
+		if !ok || !f.has(p) {
+			continue
+		}
+		c := f.candidate(by, p, x.Tokens)
+		switch order := c.compare(best); {
+		case order < 0 || order == 0 && at < 0:
+			at, best, tied = p, c, 1
+		case order > 0:
+		case random == nil:
+			if f.before(p, at) {
+				at = p
+			}
+		default:
+			if tied++; random.IntN(tied) == 0 {
+				at = p
+			}
+		}
+	}
+	return at
+}
+
+// near returns the first of the endpoints that are ranked for the request whose cost is at most a quarter more than that of
+// the plain one, which is the best of all; -1 if there is none.
+func (f *field) near(by comparison, plain candidate) int32 {
+	for _, id := range f.ratings.Near {
+		p, ok := f.ring.position(id)
+		if !ok || !f.has(p) {
+			continue
+		}
+		if c := f.candidate(by, p, f.ratings.Floor); c.full == plain.full && c.cost <= plain.cost+plain.cost/4 {
+			return p
+		}
+	}
+	return -1
 }
 
 // before reports whether p comes before q in the field's order.
@@ -64,30 +125,12 @@ func (f *field) before(p, q int32) bool {
 	return p < q
 }
 
-// draw picks one of the endpoints with the best total: all of those with the plain total if that is the best, and the
-// given number of those with additions. It uses the random source only if there are two or more.
-func (f *field) draw(random *rand.Rand, best Total, plain bool, extras int) int32 {
-	others := 0
-	if plain {
-		others = f.tied(best)
-	}
+// draw picks one of the endpoints with the total, which must be the best. It uses the random source only if there are two
+// or more.
+func (f *field) draw(random *rand.Rand, top Standing) int32 {
 	k := 0
-	if others+extras > 1 {
-		k = random.IntN(others + extras)
+	if tied := f.tied(top); tied > 1 {
+		k = random.IntN(tied)
 	}
-	if k < others {
-		return f.nth(best, k)
-	}
-	k -= others
-	for _, x := range f.extras {
-		p, ok := f.ring.position(x.id)
-		if !ok || !f.has(p) || f.pool.of(int(p))+x.total != best {
-			continue
-		}
-		if k == 0 {
-			return p
-		}
-		k--
-	}
-	panic("scheduling: fewer equals than were counted")
+	return f.nth(top, k)
 }

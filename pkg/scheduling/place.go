@@ -9,7 +9,7 @@ func (b *Board) Place(q *Query, bound Bound, except *EndpointSet) Reservation {
 	if !b.laneHasRoomFor(q, bound, 0) {
 		return Reservation{}
 	}
-	p := b.scheduler.picker.pick(b.fieldOf(q, bound, except.on(b.ring), b.start()), b.lot())
+	p := b.scheduler.picker.pick(b.fieldOf(q, bound, except.on(b.ring), b.start()), b.scheduler.by, b.lot())
 	if p < 0 {
 		return Reservation{}
 	}
@@ -43,9 +43,6 @@ func (b *Board) choose(q *Query, p int32) Reservation {
 	}
 	b.count(p, 1)
 	b.total++
-	for _, placed := range b.scheduler.placed {
-		placed(q, id)
-	}
 	return Reserved(id)
 }
 
@@ -88,7 +85,7 @@ func (b *Board) addFallbacks(q *Query, chosen int32, most int) {
 	f := b.fieldOf(q, Unbounded, nil, b.ring.after(b.ring.ids[chosen]))
 	f.put(chosen, out)
 	for q.nChosen <= most {
-		p := maxScore(f, nil)
+		p := best(f, b.scheduler.by, nil)
 		if p < 0 {
 			break
 		}

@@ -88,7 +88,6 @@ func TestThePickerDecidesAmongFullEndpoints(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := mustNew(t, func(c *Config) { c.TieBreak = TieRandom })
-			s.add(weighted{name: "likes", weight: MaxWeight, scorer: scorer{request: likes}})
 			b := NewBoard(s, rand.New(rand.NewPCG(1, 2)))
 			pool := make([]Endpoint, n)
 			for i, address := range addresses(n) {
@@ -101,15 +100,15 @@ func TestThePickerDecidesAmongFullEndpoints(t *testing.T) {
 			}
 			asked, said := 0, int32(0)
 			pick := s.picker.pick
-			s.picker.pick = func(f *field, random *rand.Rand) int32 {
+			s.picker.pick = func(f *field, by comparison, random *rand.Rand) int32 {
 				asked++
-				said = pick(f, random)
+				said = pick(f, by, random)
 				return said
 			}
 			places := func(ask Ask) EndpointID {
 				t.Helper()
 				asked = 0
-				r := b.Place(prepare(t, b, ask), AnyReady, nil)
+				r := b.Place(liking(t, b, ask), AnyReady, nil)
 				if asked != 1 || r.Empty() || r.Endpoint() != EndpointID(said) {
 					t.Fatalf("the picker was asked %d times and said %d: placed at %d", asked, said, r.Endpoint())
 				}
@@ -170,12 +169,12 @@ func TestLeastStockIsMonotone(t *testing.T) {
 		}
 		return big.NewRat(int64(n)+1, bound)
 	}
-	rated := func(bound int64, n int) Score { return leastStock(Load{Held: n, UpperBound: bound}) }
+	rated := func(bound int64, n int) Standing { return leastStock(Load{Held: n, UpperBound: bound}) }
 	for range 20_000 {
 		a, n := random()
 		b, m := random()
 		x, y := rated(a, n), rated(b, m)
-		if x < 0 || x > ScoreOne {
+		if x < 0 || x > MostStanding {
 			t.Fatalf("score %d", x)
 		}
 		switch order := load(a, n).Cmp(load(b, m)); {

@@ -92,14 +92,18 @@ func give(b *Board, id EndpointID) {
 	b.Release(&r)
 }
 
-// likes is a scorer's request function: it prefers the endpoints whose label likes equals the request's model.
-func likes(c *constraint, s *Snapshot) (scores []EndpointScore) {
-	for i := range s.Len() {
-		if e := s.At(i); c.model != "" && e.Labels["likes"] == c.model {
-			scores = append(scores, EndpointScore{e.ID, ScoreOne})
+// liking is a query whose prompt the endpoints with the label likes of its model have cached, but for a token.
+func liking(t testing.TB, b *Board, ask Ask) *Query {
+	t.Helper()
+	q := prepare(t, b, ask)
+	r := &Ratings{Prompt: 1 << 20}
+	for i := range b.Snapshot().Len() {
+		if e := b.Snapshot().At(i); ask.Model != "" && e.Labels["likes"] == ask.Model && len(r.Above) < MaxAbove {
+			r.Above = append(r.Above, Cached{e.ID, r.Prompt})
 		}
 	}
-	return scores
+	q.Rate(r)
+	return q
 }
 
 // checkInvariants checks the invariants of doc.go.
@@ -121,7 +125,7 @@ func checkInvariants(t testing.TB, b *Board) {
 			t.Fatalf("endpoint %d is not up to date", m.ID)
 		}
 		fresh := s
-		if fresh.rate(b.scheduler.live); s.total != fresh.total {
+		if fresh.rate(b.scheduler.by); s.total != fresh.total {
 			t.Fatalf("endpoint %d has a stale total", m.ID)
 		}
 		leaf := s.total

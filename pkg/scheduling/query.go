@@ -11,15 +11,13 @@ type Query struct {
 	scheduler *Scheduler
 	snap      *Snapshot
 	reach     *reach
-	extras    []extra // the request's additions to totals, sorted by ID
 
 	// The board's state of the lane, if it is large and cached.
 	state      *laneState
 	stateLives uint64
 
-	// The ratings by scorers that depend on the request, computed once, before the lock. They are by ID, so they hold
-	// on any snapshot.
-	ratings []rating
+	// What is known of the prompt, told before the lock; nil: nothing. It is by ID, so it holds on any snapshot.
+	ratings *Ratings
 
 	// The choice, as positions in placedOn: the chosen endpoint, then the fallbacks.
 	placedOn *Snapshot
@@ -27,23 +25,25 @@ type Query struct {
 	nChosen  int
 }
 
-// renew filters the request against a snapshot, and weighs its ratings.
+// renew filters the request against a snapshot.
 func (q *Query) renew(s *Scheduler, snap *Snapshot) {
-	if q.scheduler != s {
-		q.extras = s.extrasOf(q.ratings)
-	}
 	q.scheduler, q.snap = s, snap
 	q.reach, q.lane = s.reachOf(snap, &q.constraint), s.laneName(snap, &q.constraint)
 }
 
-// ratingOf returns the scorer's score of the endpoint for this request.
-func (q *Query) ratingOf(scorer string, id EndpointID) Score {
-	for _, r := range q.ratings {
-		if r.scorer == scorer && r.ID == id {
-			return r.Score
-		}
+// Rate tells what is known of the request's prompt; nil: nothing. It must be called before the request is offered to a
+// board, whose owner's lock guards the ratings from then on.
+func (q *Query) Rate(r *Ratings) { q.ratings = r }
+
+// Ratings returns what Rate was told.
+func (q *Query) Ratings() *Ratings { return q.ratings }
+
+// Ready appends to some the ready endpoints of the request's lane, ascending, on the snapshot on which it was prepared.
+func (q *Query) Ready(some []EndpointID) []EndpointID {
+	for _, p := range q.reach.ready {
+		some = append(some, q.snap.ring.ids[p])
 	}
-	return 0
+	return some
 }
 
 // Lane returns the name of the set of endpoints that the request may use, on the snapshot on which it was prepared or last

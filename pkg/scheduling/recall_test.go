@@ -9,9 +9,7 @@ import (
 // change of the pool, in small lanes and in large ones, which are cached.
 func TestRecalledQueryGetsTheSame(t *testing.T) {
 	newBoard := func() *Board {
-		s := mustNew(t, func(c *Config) { c.Fallbacks = 2 })
-		s.add(weighted{name: "likes", weight: 10, scorer: scorer{request: likes}})
-		return NewBoard(s, nil)
+		return NewBoard(mustNew(t, func(c *Config) { c.Fallbacks = 2 }), nil)
 	}
 	const n = 200
 	pool := make([]Endpoint, n)
@@ -48,7 +46,7 @@ func TestRecalledQueryGetsTheSame(t *testing.T) {
 	}
 	var originals, recalled []*Query
 	for _, ask := range asks {
-		q := prepare(t, a, ask)
+		q := liking(t, a, ask)
 		originals, recalled = append(originals, q), append(recalled, q.Recalled().Query())
 	}
 	liked := 0

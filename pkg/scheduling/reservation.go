@@ -89,7 +89,4 @@ func (b *Board) unreserve(id EndpointID) {
 		panic(fmt.Sprintf("scheduling: nothing is in flight at endpoint %d", id))
 	}
 	b.total--
-	for _, completed := range b.scheduler.completed {
-		completed(id)
-	}
 }

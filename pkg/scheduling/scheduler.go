@@ -5,17 +5,13 @@ import (
 	"slices"
 )
 
-// Scheduler is a compiled Config. Prepare may be called by any number of goroutines. The state of its scorers belongs
-// to the one board that uses it.
+// Scheduler is a compiled Config. Prepare may be called by any number of goroutines.
 type Scheduler struct {
 	config        Config
 	filtersModel  bool
 	filtersSubset bool
 	picker        picker
-	live          []weighted
-	request       []weighted
-	placed        []func(*Query, EndpointID)
-	completed     []func(EndpointID)
+	by            comparison
 }
 
 // New returns the scheduler of a configuration, or the errors of Validate.
@@ -30,27 +26,8 @@ func New(config Config) (*Scheduler, error) {
 		filtersSubset: slices.Contains(config.Filters, FilterSubset),
 	}
 	s.picker, _ = pickerByName(config.Picker)
-	for _, c := range config.Scorers {
-		chosen, _ := scorerByName(c.Name)
-		s.add(weighted{scorer: chosen.make(), name: c.Name, weight: int64(c.Weight)})
-	}
+	s.by = comparisonOf(config.Scorers)
 	return s, nil
-}
-
-// add adds a scorer.
-func (s *Scheduler) add(w weighted) {
-	if w.live != nil {
-		s.live = append(s.live, w)
-	}
-	if w.request != nil {
-		s.request = append(s.request, w)
-	}
-	if w.placed != nil {
-		s.placed = append(s.placed, w.placed)
-	}
-	if w.completed != nil {
-		s.completed = append(s.completed, w.completed)
-	}
 }
 
 // Prepare does everything that depends only on the request and the snapshot. It fails with ErrSubsetEmpty,
@@ -65,7 +42,6 @@ func (s *Scheduler) Prepare(snap *Snapshot, ask Ask) (*Query, error) {
 		}
 		q.text = subsetLane(q.entries)
 	}
-	q.ratings = s.rated(snap, &q.constraint)
 	q.renew(s, snap)
 	if len(q.reach.positions) > 0 || snap.Len() == 0 {
 		return q, nil

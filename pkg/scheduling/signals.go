@@ -18,7 +18,7 @@ type Signals struct {
 	Slots int32
 }
 
-// Load is the input of a live scorer: one endpoint, now.
+// Load is what a comparison sees of one endpoint, now.
 type Load struct {
 	// Held is the number of requests there: by Weir's own count, and of other replicas by what they say.
 	Held int

@@ -29,7 +29,7 @@ type spot struct {
 	lower, upper int64 // its share of a lane's band, in millionths of a request
 	tokens       tokens
 	signals      Signals
-	total        Total // the live scorers' sum, updated when their input changes
+	total        Standing // updated when the load changes
 }
 
 // held returns the number of requests there, Weir's own and those of others.
@@ -43,7 +43,7 @@ func (s *spot) become(v vital) {
 }
 
 // leaf returns the endpoint's total in the tournament, where those that are not full by tokens come before all that are.
-func (s *spot) leaf() Total {
+func (s *spot) leaf() Standing {
 	switch {
 	case !s.ready || s.held() >= s.limit:
 		return out
@@ -54,13 +54,7 @@ func (s *spot) leaf() Total {
 }
 
 // rate recomputes the total.
-func (s *spot) rate(live []weighted) {
-	s.total = 0
-	load := s.load()
-	for i := range live {
-		s.total += live[i].of(live[i].live(load))
-	}
-}
+func (s *spot) rate(by comparison) { s.total = by.standing(s.load()) }
 
 func (s *spot) load() Load {
 	load := Load{Held: int(s.held()), UpperBound: s.upper, TokenBound: s.tokens.upper, Slots: int(s.slots), Signals: s.signals}

@@ -3,17 +3,16 @@ package scheduling
 // tournament finds the best of many totals quickly. It is a binary tree whose leaves are the entrants, and each inner
 // node has the better total of its two children. A change costs O(log n), and so does finding the best.
 type tournament struct {
-	leaves int     // the index of the first leaf, and so a power of two
-	best   []Total // by node: the root is 1, the children of n are 2n and 2n+1
-	ties   []int32 // by node: how many leaves below have its total; nil if not counted
+	leaves int        // the index of the first leaf, and so a power of two
+	best   []Standing // by node: the root is 1, the children of n are 2n and 2n+1
+	ties   []int32    // by node: how many leaves below have its total; nil if not counted
 }
 
 // out is the total of a leaf that does not take part. All others are at least 0.
-const out Total = -1
+const out Standing = -1
 
-// notFull is what an endpoint that is not full by tokens has more than its total: more than any total, and any request's
-// additions.
-const notFull Total = 1 << 60
+// notFull is what an endpoint that is not full by tokens has more than its standing: more than any standing.
+const notFull Standing = 1 << 60
 
 // enter resets the tournament to the number of entrants, all out; counted makes it count equals, which random
 // tie-breaks need. Calls of seat and then play must follow. It reuses its memory.
@@ -45,7 +44,7 @@ func resized[T any](s []T, length int) []T {
 }
 
 // seat sets a total between enter and play.
-func (t *tournament) seat(i int, total Total) { t.best[t.leaves+i] = total }
+func (t *tournament) seat(i int, total Standing) { t.best[t.leaves+i] = total }
 
 // play computes the inner nodes from the leaves.
 func (t *tournament) play() {
@@ -76,7 +75,7 @@ func (t *tournament) meet(n int) bool {
 }
 
 // set changes an entrant's total.
-func (t *tournament) set(i int, total Total) {
+func (t *tournament) set(i int, total Standing) {
 	n := t.leaves + i
 	if t.best[n] == total {
 		return
@@ -87,16 +86,16 @@ func (t *tournament) set(i int, total Total) {
 }
 
 // of returns an entrant's total.
-func (t *tournament) of(i int) Total { return t.best[t.leaves+i] }
+func (t *tournament) of(i int) Standing { return t.best[t.leaves+i] }
 
 // totals returns the entrants' totals, which must not be changed.
-func (t *tournament) totals() []Total { return t.best[t.leaves:] }
+func (t *tournament) totals() []Standing { return t.best[t.leaves:] }
 
 // top returns the best total; out if there is none.
-func (t *tournament) top() Total { return t.best[1] }
+func (t *tournament) top() Standing { return t.best[1] }
 
 // blockTop returns the best total of the entrants 64 × w to 64 × w + 63.
-func (t *tournament) blockTop(w int) Total { return t.best[max(t.leaves/64, 1)+w] }
+func (t *tournament) blockTop(w int) Standing { return t.best[max(t.leaves/64, 1)+w] }
 
 // firstFrom returns the first entrant with the best total at or after i, in ring order.
 func (t *tournament) firstFrom(i int) int {
@@ -114,7 +113,7 @@ func (t *tournament) firstFrom(i int) int {
 }
 
 // firstBelow returns the first entrant below the node that has the node's total.
-func (t *tournament) firstBelow(n int, total Total) int {
+func (t *tournament) firstBelow(n int, total Standing) int {
 	for n < t.leaves {
 		if n *= 2; t.best[n] != total {
 			n++

@@ -12,14 +12,14 @@ func TestTournament(t *testing.T) {
 	for _, size := range []int{0, 1, 2, 3, 63, 64, 65, 200} {
 		tree.enter(size, size%2 == 0)
 		tree.play()
-		totals := make([]Total, size)
+		totals := make([]Standing, size)
 		for i := range totals {
 			totals[i] = out
 		}
 		for range 500 {
 			if size > 0 {
 				i := r.IntN(size)
-				totals[i] = Total(r.IntN(4) - 1)
+				totals[i] = Standing(r.IntN(4) - 1)
 				tree.set(i, totals[i])
 			}
 			checkTournament(t, &tree)

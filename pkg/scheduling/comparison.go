@@ -1,0 +1,86 @@
+package scheduling
+
+import "math/bits"
+
+// comparison is how endpoints are compared for a request. It looks at one endpoint at a time, so that the board keeps the
+// standing of each, which is all that a pick needs where nothing is known of the request; and a cost is computed of those
+// few endpoints of which something is.
+type comparison interface {
+	// standing rates an endpoint by what is there: more is better, from 0 to MostStanding. It is called under the lock when
+	// its load changes, not for a pick.
+	standing(l Load) Standing
+	// cost is what a request costs at an endpoint with the load if so many of its tokens have to be read there: less is
+	// better. Of two endpoints with equal tokens, the one with the higher standing costs no more.
+	cost(l Load, tokens int64) Cost
+}
+
+// Standing is what a comparison makes of an endpoint's load, for a request of which nothing is known.
+type Standing int64
+
+// MostStanding is that of an endpoint without any load.
+const MostStanding Standing = 1 << 40
+
+// Cost is what a request costs at an endpoint, in tokens of delay times CostOne.
+type Cost int64
+
+// CostOne is how many units of a Cost make one token.
+const CostOne = 1 << 16
+
+// delay compares by the delay that a request's prompt causes, and suffers.
+type delay struct{}
+
+// mostLoad caps a load in units of 1/CostOne, so that a cost fits.
+const mostLoad = 1 << 40
+
+// unboundedSlots is the bound that an endpoint without one is taken to have.
+const unboundedSlots = 64 * Millionths
+
+// standing implements comparison.
+func (delay) standing(l Load) Standing { return leastStock(l) }
+
+// cost implements comparison: tokens · (1 + n) · 64 / bound.
+func (delay) cost(l Load, tokens int64) Cost { return Cost(min(tokens, MaxPrompt) * load(l)) }
+
+// load returns (1 + n) · 64 / bound, or 64 times the part of its tokens that an endpoint has if that is more, in units of
+// 1/CostOne.
+func load(l Load) int64 {
+	b := uint64(l.UpperBound)
+	switch {
+	case b == 0:
+		b = Millionths
+	case l.UpperBound >= maxBound:
+		b = unboundedSlots
+	}
+	by := quotient((uint64(l.Held)+1)*Millionths, b)
+	if c := uint64(l.TokenBound); c > 0 {
+		by = max(by, quotient(uint64(max(0, l.Tokens)), c))
+	}
+	return by
+}
+
+// quotient returns 64 · CostOne · a / b, at most mostLoad and at least 1.
+func quotient(a, b uint64) int64 {
+	hi, lo := bits.Mul64(a, 64*CostOne)
+	if hi >= b {
+		return mostLoad
+	}
+	q, _ := bits.Div64(hi, lo, b)
+	return int64(max(1, min(q, mostLoad)))
+}
+
+// alike takes all endpoints for alike.
+type alike struct{}
+
+func (alike) standing(Load) Standing { return 0 }
+
+func (alike) cost(Load, int64) Cost { return 0 }
+
+// comparisonOf returns the comparison that a configuration asks for.
+func comparisonOf(scorers []ScorerConfig) comparison {
+	if len(scorers) == 0 {
+		return alike{}
+	}
+	return delay{}
+}
+
+func scorerNames() []string { return []string{ScorerLeastStock} }
