@@ -14,7 +14,7 @@ import (
 // foreign are the first lines of yaml blocks that are not Weir's, and of one that is invalid on purpose.
 var foreign = []string{
 	"# before envoy.filters.http.buffer", "# of ai_protocol_manager", "# The cluster weir of recommended.yaml",
-	"# The same, standing by", "# values.yaml", "# pool.yaml", "# theirs.yaml", "# priority.yaml",
+	"# The same, standing by", "# values.yaml", "# workload.yaml", "# pool.yaml", "# theirs.yaml", "# priority.yaml",
 	"# weir.yaml\nrequestQueueController: { watermarkPerBackend: many }",
 }
 
