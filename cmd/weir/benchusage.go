@@ -15,10 +15,10 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-const usageAbout = `What it costs that Envoy reads the usage of the answers and tells Weir, in processor time of Envoy and epp together: the
+const usageAbout = `The price of usage, which Envoy reads in answers and sends to Weir, in processor time of Envoy and epp together: the
 recommended configuration beside the same without it. Each Envoy has a Weir of its own. Answers are JSON, to requests of 1 KB, from model servers that answer at once, in rounds that take turns; and streams
 of 200 chunks, one in 10 ms, all at the same time, so that a busy machine burdens them alike: of chat completions, whose
-events have no names, so that Envoy parses each, and of messages, whose names tell it which can have usage. The ratios are
+events have no names, so that Envoy parses each, and of messages, whose names show Envoy which events can have usage. The ratios are
 medians of each round's ratio.
 `
 

@@ -44,7 +44,7 @@ func runDemo(args []string, stdout, stderr io.Writer) int {
 	set.BoolVar(&options.png, "png", false, "write the pictures as PNG too, beside the SVG")
 	set.DurationVar(&options.length, "length", 15*time.Second, "time that each of the four scenes takes, 1s to 5m")
 	set.Uint64Var(&options.seed, "seed", 1, "seed of the arrivals, except the flood's")
-	set.BoolVar(&options.keep, "keep", false, "leave Envoy, Weir and the model servers running, and print what to try")
+	set.BoolVar(&options.keep, "keep", false, "leave Envoy, Weir and the model servers running, and print commands to try")
 	set.DurationVar(&options.keepFor, "keep-for", 15*time.Minute, "longest time to leave them running")
 	set.StringVar(&options.epp, "epp", "", eppFlag)
 	about := fmt.Sprintf(demoAbout, noisyWorkers, quietRate, bulkWorkers, demoServers)

@@ -24,10 +24,10 @@ func commands() []command {
 	return []command{
 		{"config", "show a profile or a file in full, check a file, or import one of SMG's", runConfig},
 		{"demo", "a noisy tenant beside a quiet one, then a bulk flood beside interactive requests, each without and with; 80 s", runDemo},
-		{"bench", "measure a flood beside a quiet tenant, or what Weir costs", runBench},
-		{"replay", "repeat what an epp with --record has recorded, and see that it decides the same", runReplay},
-		{"explain", "say why a request of a recording waited, what went before it, and why it went where it went", runExplain},
-		{"simulate", "what configurations make of a workload or a trace, in virtual time before simulated engines", runSimulate},
+		{"bench", "measure a flood beside a quiet tenant, or the cost of Weir", runBench},
+		{"replay", "repeat the recording of an epp with --record, and compare the decisions", runReplay},
+		{"explain", "explain the wait of a request in a recording, the requests before it, and its endpoint", runExplain},
+		{"simulate", "play a workload or a trace against configurations, in virtual time before simulated engines", runSimulate},
 		{"version", "print the version", runVersion},
 		{"noop-processor", "", runNoopProcessor},
 		{"model-servers", "", runModelServers},
@@ -80,7 +80,7 @@ func runVersion(args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintln(stdout, "weir", version.Info())
 		return 0
 	case args[0] == "-h" || args[0] == "--help":
-		_, _ = fmt.Fprint(stdout, "Usage:\n  weir version   print what this binary was made from\n")
+		_, _ = fmt.Fprint(stdout, "Usage:\n  weir version   print the version of this binary\n")
 		return 0
 	default:
 		_, _ = fmt.Fprintf(stderr, "weir version: %q: takes no arguments\n", args[0])

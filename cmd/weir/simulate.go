@@ -19,7 +19,7 @@ import (
 	"github.com/weir-epp/weir/internal/simulate"
 )
 
-const simulateAbout = `It plays a workload against configurations of epp in virtual time: what each makes of it, before simulated engines. The
+const simulateAbout = `It plays a workload against configurations of epp in virtual time, before simulated engines, and compares them. The
 workload is a file of clients (--workload) or a trace of requests (--trace): JSON lines with timestamp (ms), input_length,
 output_length and hash_ids, as Mooncake's are, or with arrival (s), flow, tier, input, output and max_output; or CSV with a
 head of the latter. The same seed gives the same result.

@@ -34,7 +34,7 @@ Durations have a unit (` + "`30s`, `1m30s`" + `); decimals have at most six digi
 ` + "`fairRequestQueue` and `requestQueueController`, and these two names, are also accepted in snake_case" + `
 (` + "`fair_request_queue`" + `), not in both spellings at once.
 
-**Set the slots.** The default of 64 requests per backend is a guess of what an engine batches. To keep *n* batch slots of
+**Set the slots.** The default of 64 requests per backend is a guess of an engine's batch. To keep *n* batch slots of
 an engine busy (vLLM: ` + "`--max-num-seqs`" + `), set them:
 
 ` + "```yaml" + `
@@ -52,15 +52,15 @@ Fields marked † are not acted upon yet with the values named beside the mark: 
 refused with every problem named, and the old configuration stays.
 %s cannot change at run time and are refused by name.
 
-The last column says why the default is what it is, and after "wfq:" why the value of ` + "`wfq`" + ` is, from which every profile
+The last column has the reason of the default, and after "wfq:" that of the value of ` + "`wfq`" + `, from which every profile
 begins. "The proposal" is the queueing proposal that these values come from.
 `
 
 const docsRareIntro = `# Settings that nobody needs
 ` + generatedBy + `
-The keys on this page are accepted, as the queueing proposal and other endpoint pickers have them, but no value of theirs
-is better than the default on a running system: leave them out. [config.md](config.md) has the others, and says how to
-read the columns.
+This page is for operators who meet one of these keys in a file: the queueing proposal and other endpoint pickers have
+them, but on a running system no value is better than the default, so leave them out. [config.md](config.md) has the
+other keys, and explains the columns.
 `
 
 const docsHead = "\n| key | default | other profiles | meaning | why |\n|---|---|---|---|---|\n"
@@ -77,7 +77,7 @@ func TestDocs(t *testing.T) {
 	}
 	last := len(refused) - 1
 	fmt.Fprintf(&config, docsIntro, strings.Join(refused[:last], ", ")+" and\n"+refused[last])
-	config.WriteString("\n## What a user sets\n" + docsHead + p.rows("", PageFirst))
+	config.WriteString("\n## Settings of most installations\n" + docsHead + p.rows("", PageFirst))
 	p.section(&config, "Document", "", "")
 	for _, k := range keys() {
 		switch {

@@ -28,11 +28,11 @@ type Document struct {
 	//
 	// Default: The values of the queueing proposal that Weir began with; a file that names no profile has recommended.
 	Profile string `yaml:"profile" default:"wfq" page:"first"`
-	// The queue: how much it holds, for how long, and for whom.
+	// The queue: its room, time limits and tiers.
 	FairRequestQueue FairRequestQueue `yaml:"fairRequestQueue"`
 	// The controller: when requests pass, wait and are released.
 	RequestQueueController RequestQueueController `yaml:"requestQueueController"`
-	// The flows: what makes one, and how they share.
+	// The flows: their identities and their shares.
 	Flows Flows `yaml:"flows"`
 	// Whether the list of tiers is the whole list. If not, it may only name tiers of the profile, which it changes.
 	//
@@ -50,7 +50,7 @@ type Document struct {
 	// Models that clients may ask for: their criticality and their targets; in Kubernetes they go before the resources that
 	// name models (docs/names.md).
 	//
-	// Default: Any model may be asked for; the engines refuse what they do not serve.
+	// Default: Clients may ask for any model; the engines refuse unknown ones.
 	Models []Model `yaml:"models" default:"[]" sets:"streams.Models" page:"first"`
 	// Named priorities that a request may refer to; in Kubernetes they go before InferenceObjectives (docs/names.md).
 	//
@@ -58,7 +58,7 @@ type Document struct {
 	Objectives []Objective `yaml:"objectives" default:"[]" sets:"streams.Objectives"`
 	// The highest tier that a tenant may ask for, by the tenant's identity (its flow's identity).
 	//
-	// Default: Tenants may ask for any tier until the operator says otherwise.
+	// Default: Tenants may ask for any tier until the operator sets a limit.
 	TenantPolicies map[string]TenantPolicy `yaml:"tenantPolicies" default:"{}" sets:"streams.TenantPolicies"`
 	// The HTTP status of each rejection.
 	Responses Responses `yaml:"responses"`
@@ -68,22 +68,22 @@ type Document struct {
 	PolicyClass PolicyClass `yaml:"policyClass"`
 	// Request headers that only the gateway can set, never a client.
 	TrustedHeaders TrustedHeaders `yaml:"trustedHeaders"`
-	// The unit in which flows are charged: requests (1 each) or tokens (the estimate when a request is dispatched, corrected by the
-	// usage of its answer; what it takes of the stock is weighted apart, by tokens.stockWeights). A cost that the gateway
-	// states (trustedHeaders.cost) counts instead, also in the stock, as it is and uncorrected.
+	// The unit in which flows are charged: requests (1 each) or tokens (the estimate when a request is dispatched,
+	// corrected by the usage of its answer; tokens.stockWeights weighs its stock apart). A cost that the gateway states
+	// (trustedHeaders.cost) counts instead, also in the stock, as it is and uncorrected.
 	//
-	// Default: Needs nothing from Envoy or the engines, and is what the proposal counts.
+	// Default: The proposal's unit, which needs nothing from Envoy or the engines.
 	Cost string `yaml:"cost" default:"requests" sets:"streams.Cost"`
 	// The costs of tokens, and how tokens are estimated; with cost: tokens.
 	Tokens Tokens `yaml:"tokens"`
-	// How the usage of an answer is learned: trailers (Envoy has read it and tells it in the message of the response
-	// trailers, docs/envoy.md), body (Weir reads it, where Envoy shows it the answer: STREAMED and FULL_DUPLEX_STREAMED),
-	// none, or auto (trailers, and with cost: tokens also body, whichever comes). A request whose usage is not learned is
-	// charged the estimate, or more if its answer took longer than that.
+	// Source of an answer's usage: trailers (Envoy reads it and sends it with the response trailers, docs/envoy.md),
+	// body (Weir reads it in answers that Envoy shows: STREAMED and FULL_DUPLEX_STREAMED), none, or auto (trailers, and
+	// with cost: tokens also body, whichever comes). A request without usage is charged the estimate, or more if its
+	// answer took longer.
 	//
-	// Default: Takes what Envoy offers, told by what arrives, so that changing Envoy's configuration is enough.
+	// Default: Weir then follows a change of Envoy's configuration by itself.
 	Usage string `yaml:"usage" default:"auto" sets:"streams.Usage"`
-	// When the request body is read: auto (only if the headers do not say enough), always or never.
+	// When the request body is read: auto (only if the headers do not suffice), always or never.
 	//
 	// Default: A body that is not needed costs Envoy and Weir a copy of it.
 	RequestBody string `yaml:"requestBody" default:"auto" sets:"streams.RequestBody"`
@@ -92,9 +92,10 @@ type Document struct {
 	//
 	// Default: A list of models or a health check should not wait behind prompts, and takes no slot of an engine.
 	PassOn string `yaml:"passOn" default:"pick" sets:"streams.PassOn"`
-	// More paths to which passOn applies, whatever the method: each exactly as clients send it, without the query.
+	// More paths to which passOn applies, with any method: each exactly as clients send it, without the query.
 	//
-	// Default: Each path past the queue is a way around it, so only what is known not to be inference is built in.
+	// Default: Each path past the queue is a way around it, so only requests that are certainly no inference are built
+	// in.
 	PassOnPaths []string `yaml:"passOnPaths" default:"[]" sets:"streams.PassOnPaths"`
 	// Sizes and counts that bound Weir's memory.
 	Limits Limits `yaml:"limits"`

@@ -12,7 +12,7 @@ var foreignGroups = []string{"inference.networking.x-k8s.io/", "llm-d.ai/"}
 
 // foreignKeys says for each key of such a document what to write instead.
 var foreignKeys = map[string]string{
-	"plugins":            "write scheduling: { filters, scorers, picker }, or nothing: Weir counts what each endpoint has",
+	"plugins":            "write scheduling: { filters, scorers, picker }, or nothing: Weir counts each endpoint's requests",
 	"schedulingProfiles": "write scheduling: { filters, scorers, picker }; there is one profile",
 	"featureGates":       "leave it out: the queue is on unless requestQueueController.enabled is false",
 	"flowControl":        "write fairRequestQueue: { totalCapacity, flowCapacity, queueTTL } and tiers",
@@ -38,7 +38,7 @@ func foreign(root *yaml.Node) Problems {
 			problems = append(problems, Problem{
 				Path: key.Value, Found: describe(value), Line: key.Line,
 				Message: "is another endpoint picker's configuration; write apiVersion: " + APIVersion +
-					", profile: " + ProfileRecommended + ", and what docs/llm-d.md has for each of its keys",
+					", profile: " + ProfileRecommended + ", and the equivalent in docs/llm-d.md of each of its keys",
 			})
 		} else if instead, ok := foreignKeys[key.Value]; ok {
 			problems = append(problems, Problem{Path: key.Value, Message: instead, Line: key.Line})

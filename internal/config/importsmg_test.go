@@ -111,12 +111,12 @@ func TestImportSMGNotes(t *testing.T) {
 		"priority_scheduler.enabled: false: ignored",
 		"priority_scheduler.fallback_capacity: 256: ignored: the capacity is that of the ready backends",
 		"priority_scheduler.tenant_metric_top_n: 32: ignored",
-		"priority_scheduler.trust_tenant_header: false: tenants of the header have policies that nobody gets",
+		"priority_scheduler.trust_tenant_header: false: the policies of tenants of the header apply to no request",
 		"priority_scheduler.classes.interactive.reserved_per_slot: not given: the default 0.25 stays, where SMG would take 0",
 		"priority_scheduler.tenant_policies.auth:1f: is the tenant \"1f\" here",
 		"priority_scheduler.tenant_policies.ip:10.0.0.1: ignored",
 		"in the new file: tiers[3].starvationThreshold: 6m40s: never fires",
-		"in the new file: tenantPolicies.1f: matches nobody",
+		"in the new file: tenantPolicies.1f: matches no tenant",
 		"a request whose queue timeout is over gets 503",
 	} {
 		if !has(notes, want) {

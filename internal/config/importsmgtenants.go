@@ -54,7 +54,7 @@ func (im *smgImport) tenantHeader(needed bool) {
 	trust := im.file.TrustTenantHeader
 	if trust != nil && !*trust {
 		if needed {
-			im.note("%strust_tenant_header: false: tenants of the header have policies that nobody gets; add header:NAME to "+
+			im.note("%strust_tenant_header: false: the policies of tenants of the header apply to no request; add header:NAME to "+
 				"flows.key once the gateway sets or strips it", im.prefix)
 		}
 		return
@@ -70,8 +70,8 @@ func (im *smgImport) tenantHeader(needed bool) {
 		}
 	}
 	im.document.Flows.Key = []string{SourceHeader + name, SourceModel}
-	im.note("flows.key trusts the request header %s to name the tenant: the gateway must set it, or strip it from what "+
-		"clients send", name)
+	im.note("flows.key trusts the request header %s to name the tenant: the gateway must set it, or strip it from "+
+		"requests of clients", name)
 }
 
 // others converts the fields that belong to no class or tenant.
@@ -81,7 +81,7 @@ func (im *smgImport) others() {
 		im.document.Criticality.MaxClass = *class
 	}
 	if on := im.file.Enabled; on != nil && !*on {
-		im.note("%senabled: false: ignored: what is imported is on here", im.prefix)
+		im.note("%senabled: false: ignored: the imported scheduler is on here", im.prefix)
 	}
 	for _, ignored := range []struct {
 		field string
@@ -109,6 +109,6 @@ func (im *smgImport) offers() {
 	for _, w := range im.document.warnings(true) {
 		im.note("in the new file: %s", w.Error())
 	}
-	im.note("a request whose queue timeout is over gets 503, as in SMG from 1.13 on; for the 408 of before, which some " +
+	im.note("a request whose queue timeout is over gets 503, as in SMG from 1.13 on; for the earlier 408, which some " +
 		"proxies retry at once, add: responses: { status: { ttl-expired: 408 } }")
 }

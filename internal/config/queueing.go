@@ -24,11 +24,10 @@ type FairRequestQueue struct {
 	//
 	// Default: The proposal's; a critical request never waits for a sheddable one.
 	TierMode string `yaml:"tierMode" default:"strict" sets:"controller.Queue.TierMode" reload:"refused"`
-	// Which class the turn of the classes goes on with when one was served that has credit for its next request too: stay
-	// (the same one) or advance (the next one, as Dynamo 1.6.1 has it; where requests cost less than the quantum, the
-	// quanta then lose their weight).
+	// The class that is next after one that has credit for its next request too: stay (the same one) or advance (the
+	// next one, as Dynamo 1.6.1 has it; where requests cost less than the quantum, the quanta then lose their weight).
 	//
-	// Default: Keeps the classes' shares at their quanta, whatever requests cost.
+	// Default: The classes' shares stay at their quanta, for all costs of requests.
 	Cursor string `yaml:"cursor" default:"stay" sets:"controller.Queue.Cursor" page:"rare"`
 	// Share of dispatches that starved heads of lower tiers may take, from 0 to 1; 1 is unlimited.
 	//
@@ -75,14 +74,14 @@ type RequestQueueController struct {
 	// Default: The band around the watermark is the proposal's.
 	UpperBoundPerBackend *int64 `yaml:"upperBoundPerBackend" default:"null" unset:"-1" sets:"controller.Stock.UpperBoundPerBackend" flag:"upper-bound-per-backend" help:"<requests> per backend below which an arrival passes an empty queue (default the profile's, or derived from a watermark that is given)"`
 	// Batch slots of a backend that does not report them: replaces the watermark and both bounds; null: unknown. From 1
-	// to 1000000, or unbounded: every backend takes any number of requests, also if it reports slots. Nothing then waits
-	// but for a ready backend, a bound in tokens or a cap, so no share, tier or reservation has an effect.
+	// to 1000000, or unbounded: every backend takes any number of requests, also if it reports slots. Requests then
+	// wait only for a ready backend, a bound in tokens or a cap, so shares, tiers and reservations have no effect.
 	//
 	// Default: An engine's slots are known only where it reports them, or its operator says so.
 	SlotsPerBackend *Slots `yaml:"slotsPerBackend" default:"null" unset:"0" sets:"controller.Stock.SlotsPerBackend" page:"first" flag:"slots-per-backend" help:"batch <slots> of a backend that does not report them, which it is kept filled to, or unbounded"`
-	// Tokens of the requests that each backend should have, weighted by tokens.stockWeights; 0: only requests count. The
-	// stock is then below a bound if it is so in requests and in tokens: in tokens, if that of one of the backends is. And a
-	// backend gets no request while those that it has take its upper bound or more, whoever may use it. From 0 to
+	// Tokens of the requests that each backend should have, weighted by tokens.stockWeights; 0: only requests count.
+	// The stock is then below a bound if it is so in requests and in tokens: in tokens, if that of one of the backends
+	// is. And a backend gets no request of any lane while its requests take its upper bound or more. From 0 to
 	// 1000000000.
 	//
 	// Default: The memory of an engine for tokens is its own; a wrong bound would leave it idle.
@@ -100,7 +99,7 @@ type RequestQueueController struct {
 	//
 	// Default: The proposal's; parked goroutines cost nothing.
 	NumPoppers int64 `yaml:"numPoppers" default:"10" sets:"controller.NumPoppers" flag:"num-poppers" help:"<goroutines> that release requests at a time, not at an event" page:"rare"`
-	// How long a popper waits before it retries after an unexpected error. Above 0s.
+	// Wait of a popper before it retries after an unexpected error. Above 0s.
 	//
 	// Default: The proposal's; long enough not to spin on an error, short enough not to be seen.
 	PopperWaitBase Duration `yaml:"popperWaitBase" default:"10ms" sets:"controller.PopperWaitBase" flag:"popper-wait-base" help:"wait of a popper after an unexpected error" page:"rare"`
@@ -144,18 +143,18 @@ type RequestQueueController struct {
 	//
 	// Default: Engines that restart are back within many a TTL, and an error would be worse than waiting.
 	HoldWhenEmpty bool `yaml:"holdWhenEmpty" default:"true" sets:"controller.HoldWhenEmpty"`
-	// Which request of the lowest tier is preempted: newest (dispatched last) or least-cost (fewest tokens, by
+	// The request of the lowest tier that is preempted: newest (dispatched last) or least-cost (fewest tokens, by
 	// tokens.stockWeights and the latest estimate, then newest).
 	//
-	// Default: The newest has lost the least work; what requests cost is only estimated.
+	// Default: The newest has lost the least work; costs are only estimated.
 	VictimOrder string `yaml:"victimOrder" default:"newest" sets:"controller.VictimOrder"`
-	// How long queued and new requests are still served after SIGTERM, before the rest is rejected (draining). From 0s
-	// to 1h.
+	// Time after SIGTERM in which queued and new requests are still served, before the rest is rejected (draining).
+	// From 0s to 1h.
 	//
 	// Default: As long as queueTTL, so that a request that waits at SIGTERM is served or expires as usual.
 	DrainWindow Duration `yaml:"drainWindow" default:"30s"`
-	// How long queued and new requests are served at least after SIGTERM, even if nobody waits: proxies need that time
-	// to see that this replica is not ready. From 0s to drainWindow.
+	// Least time after SIGTERM in which requests are served, even if none waits: proxies need it to see that this
+	// replica is not ready. From 0s to drainWindow.
 	//
 	// Default: Proxies that ask every 1 to 5 s have seen by then that this replica is not ready.
 	MinDrain Duration `yaml:"minDrain" default:"5s" flag:"min-drain" help:"least time from SIGTERM to the end, so that proxies learn of it; 0s where there are none"`

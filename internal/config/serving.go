@@ -4,7 +4,7 @@ package config
 type Responses struct {
 	// Base set of statuses: seed (503), gateway (429 for shedding), smg or dynamo.
 	//
-	// Default: The proposal's; 503 is what every client retries.
+	// Default: The proposal's; every client retries 503.
 	Preset string `yaml:"preset" default:"seed" sets:"streams.Responses.Preset"`
 	// Whether every answer carries the decision about its request as dynamic metadata, for the access log of Envoy:
 	// flow, tier, model, wait_ms, endpoint, outcome and bypass in the namespace weir (docs/envoy.md).
@@ -15,7 +15,7 @@ type Responses struct {
 	//
 	// Default: The presets are consistent in themselves.
 	Status map[string]int64 `yaml:"status" default:"{}" sets:"streams.Responses.Status"`
-	// Whether a client that sends x-weir-queue-state: 1 is told how long it waited and how many wait.
+	// Whether answers to clients that send x-weir-queue-state: 1 have their wait and the length of the queue.
 	//
 	// Default: The length of a queue may be the operator's secret.
 	QueueState bool `yaml:"queueState" default:"false" sets:"streams.Responses.QueueState"`
@@ -57,11 +57,11 @@ type PolicyClass struct {
 	// Request header with a priority, a whole number: with order fcfs it counts as so many seconds of waiting, with edf
 	// the deadline counts as so many seconds earlier, with wspt the cost is divided by 1 + priority; empty: none.
 	//
-	// Default: Clients can write any header, and everybody would be urgent.
+	// Default: Clients can write any header, and all would be urgent.
 	PriorityHeader string `yaml:"priorityHeader" default:"''" sets:"streams.PolicyClass.PriorityHeader"`
 	// Request header with a strict priority, a whole number: within a class, more of it goes first; empty: none.
 	//
-	// Default: Clients can write any header, and everybody would be urgent.
+	// Default: Clients can write any header, and all would be urgent.
 	StrictPriorityHeader string `yaml:"strictPriorityHeader" default:"''" sets:"streams.PolicyClass.StrictPriorityHeader"`
 	// Highest strict priority that a request may have; a higher one counts as this. From 0 to 8191.
 	//
@@ -75,19 +75,19 @@ type TrustedHeaders struct {
 	//
 	// Default: The name that llm-d's and GIE's body-based routers write; the shipped files remove it from clients.
 	Model string `yaml:"model" default:"x-gateway-model-name" sets:"streams.TrustedHeaders.Model" page:"first"`
-	// Header with the request's whole cost, in cost units; empty: none. A request without it costs 1, or with cost: tokens
-	// what is estimated.
+	// Header with the request's whole cost, in cost units; empty: none. A request without it costs 1, or with cost:
+	// tokens the estimate.
 	//
 	// Default: A client that states its own costs can undercut all others, so the operator has to name the header.
 	Cost string `yaml:"cost" default:"''" sets:"streams.TrustedHeaders.Cost" page:"first"`
-	// Header with the length of the request's prompt in tokens, by somebody who has counted them; empty: none. It replaces
-	// the estimate of the prompt with cost: tokens.
+	// Header with the counted length of the request's prompt in tokens; empty: none. It replaces the estimate of the
+	// prompt with cost: tokens.
 	//
 	// Default: A client that states its own lengths can undercut all others, so the operator has to name the header.
 	InputTokens string `yaml:"inputTokens" default:"''" sets:"streams.TrustedHeaders.InputTokens" page:"first"`
 }
 
-// Tokens configures what tokens cost, and how they are estimated.
+// Tokens configures the cost and the estimate of tokens.
 type Tokens struct {
 	// Cost of each kind of token.
 	Weights TokenWeights `yaml:"weights"`
@@ -103,16 +103,16 @@ type Tokens struct {
 	// (BUFFERED, FULL_DUPLEX_STREAMED) and of answers (STREAMED, FULL_DUPLEX_STREAMED); needs usage: body, or usage: auto
 	// with cost: tokens; not with requestBody: never.
 	//
-	// Default: It needs bodies and answers to pass through Weir, which costs far more than it gives where Envoy can
-	// read usage.
+	// Default: It needs bodies and answers to pass through Weir, which costs more than it gives where Envoy can read
+	// usage.
 	IncludeUsage bool `yaml:"includeUsage" default:"false" sets:"streams.IncludeUsage"`
 }
 
-// TokenWeights are what the kinds of tokens cost.
+// TokenWeights are the costs of the kinds of tokens.
 type TokenWeights struct {
 	// Cost of a token of the prompt. From 0 to 1000, and above 0 if output is 0.
 	//
-	// Default: The unit in which the others are said.
+	// Default: The unit of the other weights.
 	Input Decimal `yaml:"input" default:"1" sets:"streams.Tokens.Weights.Input" page:"first"`
 	// Cost of a token of the prompt that the engine had in its cache. From 0 to 1000.
 	//
@@ -126,7 +126,7 @@ type TokenWeights struct {
 	Output Decimal `yaml:"output" default:"2" sets:"streams.Tokens.Weights.Output" page:"first"`
 }
 
-// StockWeights are what the kinds of tokens take of the stock: of the engines' memory.
+// StockWeights are the parts of the stock, an engine's memory, that the kinds of tokens take.
 type StockWeights struct {
 	// Weight in the stock of a token of the prompt, where tokens are bounded (watermarkTokensPerBackend): its part of an
 	// engine's memory. From 0 to 1000, and above 0 if output is 0.
@@ -146,13 +146,13 @@ type StockWeights struct {
 
 // TokenInput configures how the length of a prompt is estimated.
 type TokenInput struct {
-	// Bytes of text in a token, where nothing is known of a model yet. From 1 to 8.
+	// Bytes of text in a token, for a model without usage yet. From 1 to 8.
 	//
 	// Default: English text in the tokenizers in use has 4 to 4.5; it is learned after the first answers.
 	BytesPerToken Decimal `yaml:"bytesPerToken" default:"4" sets:"streams.Tokens.ColdRatio"`
 }
 
-// TokenOutput configures how the length of an answer is estimated, for each flow and model by what they have used.
+// TokenOutput configures the estimate of an answer's length, by the usage of each flow and model.
 type TokenOutput struct {
 	// Share of the answers that are no longer than the estimate. From 0.5 to 0.99.
 	//
@@ -191,7 +191,7 @@ type Limits struct {
 	//
 	// Default: Room for 32 of the largest bodies at a time.
 	MaxBodyBytesTotal int64 `yaml:"maxBodyBytesTotal" default:"1073741824" sets:"streams.Limits.MaxBodyBytesTotal"`
-	// How long the body of a request may take to arrive where Weir collects it, plus 1 second for every 64 KiB of it;
+	// Time that the body of a request may take to arrive where Weir collects it, plus 1 second for every 64 KiB of it;
 	// after that it is rejected (body-timeout). Above 0s and at most 1h.
 	//
 	// Default: Half a minute for the small, and beyond that 64 KiB/s, slower than any link that such prompts come by.
@@ -230,7 +230,7 @@ type Scheduling struct {
 	//
 	// Default: There is no other.
 	Picker string `yaml:"picker" default:"max-score" sets:"scheduling.Picker" page:"rare"`
-	// Which of several equally good endpoints is taken: rotate (the next in turn), first or random.
+	// Choice among equally good endpoints: rotate (the next in turn), first or random.
 	//
 	// Default: Spreads requests over equally good endpoints without chance, so that a replay decides the same.
 	TieBreak string `yaml:"tieBreak" default:"rotate" sets:"scheduling.TieBreak" page:"rare"`

@@ -1,6 +1,6 @@
 package config
 
-// Flows configures what makes a flow, and how flows share.
+// Flows configures the identities and the shares of flows.
 type Flows struct {
 	// Where the identity of a flow comes from; the first source that is present counts: header:NAME,
 	// metadata:NAMESPACE/PATH, attribute:NAME, or model (the model and its target). By naming a header here the
@@ -11,11 +11,11 @@ type Flows struct {
 	// Weight of a flow by its identity; other flows have 1. From 0.001 to 1000000. Identities that come from the source
 	// model are MODEL/TARGET, such as "m/m" for a model without targets.
 	//
-	// Default: Flows are equal until the operator says otherwise.
+	// Default: Flows are equal until the operator sets weights.
 	Weights map[string]Decimal `yaml:"weights" default:"{}" sets:"controller.Queue.Weights" page:"first"`
 	// flowCapacity of a flow by its identity, as in weights. From 1 to totalCapacity.
 	//
-	// Default: Every flow gets flowCapacity until the operator says otherwise.
+	// Default: Every flow gets flowCapacity until the operator sets another.
 	Capacities map[string]int64 `yaml:"capacities" default:"{}" sets:"controller.Queue.FlowCapacities"`
 	// Flows of models that neither models nor the list of an endpoint names, if the source is model: own (a flow each)
 	// or shared (one flow, "unknown", for all). Clients choose such names, as many as they like. A tenant that is called
@@ -23,21 +23,20 @@ type Flows struct {
 	//
 	// Default: The proposal's, which knows no list of models; without one every model is unknown.
 	UnknownModels string `yaml:"unknownModels" default:"own" sets:"streams.UnknownModels"`
-	// Flow of a request without an identity, in which no source but model finds anything: model (its model's, if key has
-	// model) or shared (one flow, "anonymous", for all, whose share and places weights and capacities set by that name).
-	// A tenant of that name is another flow, known by its hash.
+	// Flow of a request without an identity, in which no source but model finds anything: model (its model's, if key
+	// has model) or shared (one flow, "anonymous", for all; weights and capacities set its share and places by that
+	// name). A tenant of that name is another flow, known by its hash.
 	//
 	// Default: Without sources of tenants, as in the proposal, all requests are anonymous, and models are kept apart.
 	Anonymous string `yaml:"anonymous" default:"model" sets:"streams.Anonymous"`
-	// Order between flows: wfq (by virtual finish time), vtc (by what each has been charged, over its weight), fairshare,
-	// or none (one flow). Charges are corrected to what requests have really cost.
+	// Order between flows: wfq (by virtual finish time), vtc (by the charges of each, over its weight), fairshare, or
+	// none (one flow). Charges are corrected to the real costs.
 	//
-	// Default: The proposal's; its golden numbers are those of this order.
+	// Default: The proposal's; it has golden numbers for this order.
 	Discipline string `yaml:"discipline" default:"wfq" sets:"controller.Queue.Discipline" reload:"refused" missing:"fairshare"`
-	// Which flow goes first if their turns are equal, as they mostly are for equal weights: with arrival, the one whose
-	// request arrived first; with newcomer, one that has not been served since it began to wait, then the one whose
-	// request arrived first. So with newcomer, a flow that sends now and then mostly need not wait for a grant to a
-	// flow that always waits. No effect with discipline none.
+	// Order of flows with equal turns, which equal weights mostly have: arrival (earliest request first) or newcomer (a
+	// flow that has not been served since it began to wait, then the earliest request). With newcomer, a flow that
+	// sends now and then mostly need not wait for a grant to a flow that always waits. No effect with discipline none.
 	//
 	// Default: The proposal's; equals go in the order of their arrival.
 	TieBreak string `yaml:"tieBreak" default:"arrival" sets:"controller.Queue.TieBreak"`
@@ -127,22 +126,22 @@ type ModelTarget struct {
 type Objective struct {
 	// Name that requests refer to; unique.
 	Name string `yaml:"name" sets:"streams.Objectives[].Name"`
-	// Its priority: it belongs to the highest tier whose minPriority it reaches.
+	// Its priority, which leads to the highest tier with a minPriority at or below it.
 	//
 	// Default: 0 is the middle tier's, as for a request that declares nothing.
 	Priority int64 `yaml:"priority" default:"0" sets:"streams.Objectives[].Priority"`
 }
 
-// TenantPolicy is what one tenant may ask for.
+// TenantPolicy bounds the tiers of one tenant.
 type TenantPolicy struct {
 	// Tier of the tenant's requests that declare none (by criticality's metadata or header, an objective or the model),
-	// by name or criticality; empty: criticality.default. It is clamped as what they declare is.
+	// by name or criticality; empty: criticality.default. It is clamped like a declared one.
 	//
 	// Default: criticality.default decides for tenants as for requests.
 	Class string `yaml:"class,omitempty" default:"''" sets:"streams.TenantPolicies[].Class"`
 	// Highest tier that the tenant may use, by name or criticality; a request that asks for more is clamped to it. Must
 	// be given if class is not; empty: criticality.maxClass, or class where that is higher.
 	//
-	// Default: A policy that gives a tier gives no more than that, and what every tenant may use.
+	// Default: A policy with a class allows that class, and the tiers of every tenant.
 	MaxClass string `yaml:"maxClass" default:"''" sets:"streams.TenantPolicies[].MaxClass"`
 }

@@ -129,7 +129,7 @@ func TestValidate(t *testing.T) {
 
 // If the model is the only source, nobody has an identity, and all would share one flow.
 func TestAnonymousNeedsOthers(t *testing.T) {
-	const want = `flows.anonymous: "shared": needs another source in key than model: nobody would have an identity`
+	const want = `flows.anonymous: "shared": needs another source in key than model: no request would have an identity`
 	if _, err := Load(source("flows: { anonymous: shared }")); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v", err)
 	}
@@ -173,7 +173,7 @@ func TestWarnings(t *testing.T) {
 		"a reservation of the profile's that is raised, for a tier that nobody may use": {
 			"profile: smg-priority\ntiers: [ { name: interactive, reservedFloor: 12 } ]",
 			[]string{
-				"tiers[1].reservedFloor: 12: not held: nobody may use tier interactive (criticality.maxClass is default, and " +
+				"tiers[1].reservedFloor: 12: not held: no tenant may use tier interactive (criticality.maxClass is default, and " +
 					"no tenant's policy goes higher than default)",
 			},
 		},
@@ -184,16 +184,16 @@ func TestWarnings(t *testing.T) {
 		"all tenants may": {"profile: smg-priority\ncriticality: { maxClass: \"\" }", nil},
 		"policies that match nobody": {
 			"tenantPolicies: { anonymous: { maxClass: default }, vip: { maxClass: Critical } }",
-			[]string{"tenantPolicies.vip: matches nobody, since flows.key names no source of a tenant's identity: every tenant is anonymous"},
+			[]string{"tenantPolicies.vip: matches no tenant, since flows.key names no source of a tenant's identity: every tenant is anonymous"},
 		},
 		"reservations of more than everything, and a share without requests": {
 			"tiers: [ { name: critical, reservedPerSlot: 0.75 }, { name: default, reservedPerSlot: 0.5 } ]",
-			[]string{"tiers: the tiers' reservedPerSlot are 1.25 together: what is more than the capacity is taken from the lowest tiers"},
+			[]string{"tiers: the tiers' reservedPerSlot are 1.25 together: the excess over the capacity is taken from the lowest tiers"},
 		},
 		"a share that nobody may use": {
 			"tiers: [ { name: critical, reservedPerSlot: 0.75 } ]\ncriticality: { maxClass: Standard }",
 			[]string{
-				"tiers[0].reservedPerSlot: 0.75: not held: nobody may use tier critical (criticality.maxClass is Standard, and " +
+				"tiers[0].reservedPerSlot: 0.75: not held: no tenant may use tier critical (criticality.maxClass is Standard, and " +
 					"no tenant's policy goes higher than default)",
 			},
 		},
@@ -282,8 +282,8 @@ func TestWarnings(t *testing.T) {
 		},
 		"a floor above a backend's bound": {
 			"profile: recommended\ntiers: [ { name: critical, reservedFloor: 65 }, { name: default, reservedFloor: 64 } ]",
-			[]string{"tiers[0].reservedFloor: 65: takes 2 backends of 64 requests each: with fewer ready, lower tiers get what this " +
-				"one leaves"},
+			[]string{"tiers[0].reservedFloor: 65: takes 2 backends of 64 requests each: with fewer ready, lower tiers get the rest " +
+				"of the capacity"},
 		},
 		"all three bounds": {
 			"requestQueueController: { watermarkPerBackend: 8, lowerBoundPerBackend: 8, upperBoundPerBackend: 8 }", nil,

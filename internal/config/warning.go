@@ -23,7 +23,7 @@ func (d Document) warnings(imported bool) []Problem {
 	d.watermarkWarning(warn)
 	if c := d.RequestQueueController; c.Enabled && c.unbounded() && c.WatermarkTokensPerBackend == 0 {
 		warn("requestQueueController.slotsPerBackend", "%s: while a backend is ready no request waits but for a cap, so shares, "+
-			"tiers, classes and reservations have no effect: the engines order what they get", unbounded)
+			"tiers, classes and reservations have no effect: the engines order their requests", unbounded)
 	}
 	if c := d.RequestQueueController; !c.Enabled && c.EnqueueAll {
 		warn("requestQueueController.enqueueAll", "true: has no effect, since requestQueueController.enabled is false")
@@ -35,7 +35,7 @@ func (d Document) warnings(imported bool) []Problem {
 	if !d.Flows.identifies() {
 		for _, tenant := range slices.Sorted(maps.Keys(d.TenantPolicies)) {
 			if tenant != Anonymous {
-				warn(join("tenantPolicies", tenant), "matches nobody, since flows.key names no source of a tenant's "+
+				warn(join("tenantPolicies", tenant), "matches no tenant, since flows.key names no source of a tenant's "+
 					"identity: every tenant is %s", Anonymous)
 			}
 		}
@@ -94,20 +94,20 @@ func (d Document) reservationWarnings(warn warner, imported bool) {
 		case i >= highest:
 			shares += min(t.ReservedPerSlot, One)
 			if bounded && !own && t.ReservedFloor > most {
-				warn(path+"reservedFloor", "%d: takes %d backends of %d requests each: with fewer ready, lower tiers get what "+
-					"this one leaves", t.ReservedFloor, (t.ReservedFloor+most-1)/most, most)
+				warn(path+"reservedFloor", "%d: takes %d backends of %d requests each: with fewer ready, lower tiers get the "+
+					"rest of the capacity", t.ReservedFloor, (t.ReservedFloor+most-1)/most, most)
 			}
 		case own && !imported && i < profile.highestUsable(): // the profile itself holds nothing for it
 		case t.ReservedFloor > 0:
-			warn(path+"reservedFloor", "%d: not held: nobody may use tier %s (criticality.maxClass is %s, and no tenant's "+
+			warn(path+"reservedFloor", "%d: not held: no tenant may use tier %s (criticality.maxClass is %s, and no tenant's "+
 				"policy goes higher than %s)", t.ReservedFloor, t.Name, d.Criticality.MaxClass, d.Tiers[highest].Name)
 		case t.ReservedPerSlot > 0:
-			warn(path+"reservedPerSlot", "%s: not held: nobody may use tier %s (criticality.maxClass is %s, and no "+
+			warn(path+"reservedPerSlot", "%s: not held: no tenant may use tier %s (criticality.maxClass is %s, and no "+
 				"tenant's policy goes higher than %s)", t.ReservedPerSlot, t.Name, d.Criticality.MaxClass, d.Tiers[highest].Name)
 		}
 	}
 	if shares > One {
-		warn("tiers", "the tiers' reservedPerSlot are %s together: what is more than the capacity is taken from the "+
+		warn("tiers", "the tiers' reservedPerSlot are %s together: the excess over the capacity is taken from the "+
 			"lowest tiers", shares)
 	}
 }

@@ -191,7 +191,7 @@ func (b Bootstrap) bundle(dir string) error {
 		return os.WriteFile(target, content, 0o600)
 	})
 	if err != nil {
-		return fmt.Errorf("copying what the configuration names: %w", err)
+		return fmt.Errorf("copying the files of the configuration: %w", err)
 	}
 	renamed(map[string]any(b), dir)
 	return nil

@@ -131,7 +131,7 @@ func (s *Store) oneForEachAddress(endpoints []scheduling.Endpoint) []scheduling.
 	}
 	for address, by := range shared {
 		if s.shared[address] != by {
-			s.log.Info("WARNING: several endpoints have the same address; the newest of those that are ready is used",
+			s.log.Info("WARNING: several endpoints have the same address; the newest ready one is used",
 				"address", address, "endpoints", by.n, "oldest", by.oldest, "newest", by.newest, "used", kept[index[address]].Key)
 		}
 	}

@@ -41,7 +41,7 @@ func (st *mainStream) offerWithBody() error {
 		st.body.drop() // Envoy holds it
 	}
 	if st.request.PartNotRewritten {
-		st.server.once.warn(st.server.log, "part", "a body is longer than what Envoy shows of it (BUFFERED_PARTIAL), so the "+
+		st.server.once.warn(st.server.log, "part", "Envoy shows only a part of a body (BUFFERED_PARTIAL), so the "+
 			"model in it is not replaced by its target: use BUFFERED", "model", st.request.Model, "target", st.request.Target)
 	}
 	return st.offer()

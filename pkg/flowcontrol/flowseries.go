@@ -27,7 +27,7 @@ func (m *flowMetrics) init(limit int) {
 	}, []string{"flow"})
 	m.actual = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "weir", Name: "flow_actual_cost_total",
-		Help: "Cost of a flow's requests that have ended, as it turned out; only of those for which it became known.",
+		Help: "Real cost of a flow's requests that have ended, where it became known.",
 	}, []string{"flow"})
 	m.wrong = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "weir", Name: "flow_misestimated_cost_total",
@@ -35,7 +35,7 @@ func (m *flowMetrics) init(limit int) {
 	}, []string{"flow", "direction"})
 	m.wait = prometheus.NewSummaryVec(prometheus.SummaryOpts{
 		Namespace: "weir", Name: "flow_queue_wait_seconds",
-		Help: "Time in the queue of a flow's requests that waited there, whatever became of them, observed at their end.",
+		Help: "Time in the queue of a flow's requests that waited there, with any outcome, observed at their end.",
 	}, []string{"flow"})
 	m.rejections = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "weir", Name: "flow_rejections_total",

@@ -75,7 +75,7 @@ func (c *RequestQueueController) wakePopper() {
 func (c *RequestQueueController) popOnce() {
 	now := time.Now()
 	if failure := c.advance(now); failure != nil {
-		c.log.Error(failure, "a decision failed; whoever it was for is tried again, and ended by the second time")
+		c.log.Error(failure, "a decision failed; its request is tried again, and ended at the second failure")
 	}
 }
 

@@ -24,7 +24,7 @@ func newTierMetrics() tierMetrics {
 		}, []string{"tier", "outcome"}),
 		wait: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "weir", Name: "tier_queue_wait_seconds",
-			Help:    "Time in the queue of requests that waited there, whatever became of them.",
+			Help:    "Time in the queue of requests that waited there, with any outcome.",
 			Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20, 30, 60, 120, 300},
 		}, []string{"tier"}),
 	}

@@ -155,7 +155,7 @@ func (r *Replicas) Run(ctx context.Context, synced func()) error {
 // round reads the records of all and writes the own one.
 func (r *Replicas) round(ctx context.Context, synced func()) {
 	leases, err := r.list(ctx)
-	r.note(ctx, &r.failures.list, err, "the records of other replicas cannot be read: what they have in flight falls to 0")
+	r.note(ctx, &r.failures.list, err, "the records of other replicas cannot be read: their stock falls to 0")
 	if err != nil && !r.synced {
 		return // the own Lease may have a record that must not be lost
 	}
@@ -220,7 +220,7 @@ func (r *Replicas) saw(leases []coordinationv1.Lease, age func(*coordinationv1.L
 	bad := r.foreign.saw(time.Now(), leases, age)
 	r.mu.Unlock()
 	for _, b := range bad {
-		r.log.Info("WARNING: a record of what a replica has in flight is not valid and does not count",
+		r.log.Info("WARNING: a replica's record is not valid and does not count",
 			"lease", b.lease, "annotation", Annotation, "problem", b.err.Error())
 	}
 }

@@ -69,7 +69,7 @@ func (p *player) end() error {
 		return nil
 	}
 	if p.machine.Preemptor() != nil {
-		return p.differs("nobody who could preempt", "request "+p.name(p.machine.Preemptor()))
+		return p.differs("no waiter that could preempt", "request "+p.name(p.machine.Preemptor()))
 	}
 	if w := p.verdictOn(p.compared); w != nil {
 		return p.differs("no further verdict", rulingOn(w).of(p.name(w)))

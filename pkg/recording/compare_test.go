@@ -74,7 +74,7 @@ func TestForgottenPreemptorIsNoticed(t *testing.T) {
 			break
 		}
 	}
-	if _, err := d.replay(d.bytes()); !d.forgot || err == nil || !strings.Contains(err.Error(), "recorded: nobody who could preempt") {
+	if _, err := d.replay(d.bytes()); !d.forgot || err == nil || !strings.Contains(err.Error(), "recorded: no waiter that could preempt") {
 		t.Errorf("%v (a preemptor has come: %t)", err, d.forgot)
 	}
 }

@@ -158,7 +158,7 @@ func (e *explanation) ruled(v ruling) {
 		e.say("It was released after %v.", waited)
 		e.sayPlace(v.endpoint)
 	case dispatch.StageSent:
-		e.say("It went at once (tier %s): the stock was below the bound, and nobody who could go waited before it.", e.tierName(e.request.Tier()))
+		e.say("It went at once (tier %s): the stock was below the bound, and no request that could go waited before it.", e.tierName(e.request.Tier()))
 		e.sayPlace(v.endpoint)
 	case dispatch.StageEnded:
 		if e.request.WasQueued() && v.outcome != dispatch.OutcomePreempted {

@@ -29,14 +29,14 @@ func (e *explanation) sayPlace(id dispatch.Endpoint) {
 		e.say("  %s", candidate(c, c.ID == id))
 	}
 	if r := e.request.query.Ratings(); r != nil && r.Prompt > 0 {
-		e.say("Among those that it may use the least cost goes first, which is its %d tokens less those cached, times how full "+
+		e.say("Among the endpoints that it may use the least cost goes first, which is its %d tokens less those cached, times how full "+
 			"the endpoint is; and among equals the next in turn.", r.Prompt)
 		if len(r.Near) > 0 {
-			e.say("No endpoint had cached more of it than all have, so one where the like is sent may cost a quarter more.")
+			e.say("No endpoint had cached more of it than all have, so an endpoint that gets similar prompts may cost a quarter more.")
 		}
 		return
 	}
-	e.say("Among those that it may use the highest score goes first, and among equals the next in turn.")
+	e.say("Among the endpoints that it may use the highest score goes first, and among equals the next in turn.")
 }
 
 // candidate describes an endpoint that could have been chosen.

@@ -52,7 +52,7 @@ var waitsFor = map[string]string{
 	"stock":       "for the stock to fall below the lower bound, and for its turn",
 	"cap":         "since its flow had as many requests in flight as it may have",
 	"endpoint":    "since no endpoint that it may use had room",
-	"reservation": "since what was free is reserved for higher tiers",
+	"reservation": "since the free stock is reserved for higher tiers",
 	"spacing":     "for the time between two releases",
 }
 
@@ -179,7 +179,7 @@ func (e *explanation) sayWait() {
 		e.say("It waited %s.", strings.Join(w.reasons, "; then "))
 	}
 	if w.total == 0 {
-		e.say("Nobody went before it.")
+		e.say("No request went before it.")
 	} else {
 		e.say("Before it went %d requests:", w.total)
 		for _, right := range w.order {

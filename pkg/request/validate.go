@@ -42,7 +42,7 @@ func (c *Config) Validate() error {
 	oneOf(&ps, invalid.At("UnknownModels"), c.UnknownModels, UnknownModelsOwn, UnknownModelsShared)
 	oneOf(&ps, invalid.At("Anonymous"), c.Anonymous, AnonymousModel, AnonymousShared)
 	if c.Anonymous == AnonymousShared && !slices.ContainsFunc(c.FlowKey, func(source string) bool { return source != "model" }) {
-		ps.Add(invalid.At("Anonymous"), string(c.Anonymous), "needs another source in %s than model: nobody would have an identity",
+		ps.Add(invalid.At("Anonymous"), string(c.Anonymous), "needs another source in %s than model: no request would have an identity",
 			invalid.At("FlowKey"))
 	}
 	oneOf(&ps, invalid.At("PassOn"), c.PassOn, PassOnPick, PassOnQueue)

@@ -80,7 +80,7 @@ func (b *Board) explainOne(q *Query, p int32) Candidate {
 		c.Failed = append(c.Failed, Failure{Filter: filterMaxInFlight, Reason: "as many in flight as it may have"})
 	}
 	if s.tokens.full() {
-		c.Failed = append(c.Failed, Failure{Filter: filterTokens, Reason: "what is there takes as many tokens as it may"})
+		c.Failed = append(c.Failed, Failure{Filter: filterTokens, Reason: "its requests take as many tokens as it may"})
 	}
 	c.Total = s.total
 	if r := q.ratings; r != nil && r.Prompt > 0 {

@@ -32,7 +32,7 @@ func (a *App) drain(work context.Context) {
 	queued, streams := a.pool.controller.State().Queued, a.pool.server.Streams()
 	a.pool.controller.Drain()
 	waitUntil(work, answering, func() bool { return a.pool.server.Streams() <= streams-queued })
-	a.log.Info("drained: what waits and what comes is rejected", "after", time.Since(begun).String(),
+	a.log.Info("drained: rejecting queued and new requests", "after", time.Since(begun).String(),
 		"rejected", queued, "streams", a.pool.server.Streams())
 	// Envoy is told to open its streams elsewhere; those in flight continue.
 	gone := make(chan struct{})

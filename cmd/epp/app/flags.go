@@ -58,7 +58,7 @@ func newFlags() *flags {
 	f.set = pflag.NewFlagSet("epp", pflag.ContinueOnError)
 	f.set.SortFlags = false
 	f.set.Usage = func() {}
-	f.first(f.group("What a user sets"))
+	f.first(f.group("Settings of most installations"))
 	f.serving(f.group("Serving"))
 	f.probing(f.group("Probing and metrics of model servers"))
 	f.configuration(f.group("Configuration (a flag of a key goes before the file)"))
@@ -134,7 +134,7 @@ func (f *flags) serving(s *pflag.FlagSet) {
 	s.StringSliceVar(&f.TLSCipherSuites, "tls-cipher-suites", nil,
 		"cipher suites of TLS 1.2, by the `names` of Go's crypto/tls, separated by commas (default its own choice)")
 	s.Var(size{&f.GRPCMaxRecvMsgSize}, "grpc-max-recv-msg-size",
-		"`size` of the longest message that the ext_proc port accepts, such as 64Mi; it may only be raised (default what limits needs)")
+		"`size` of the longest message that the ext_proc port accepts, such as 64Mi; it may only be raised (default as limits needs)")
 	s.BoolVar(&f.MetricsSecureServing, "metrics-secure-serving", f.MetricsSecureServing, "serve --metrics-port over TLS")
 	s.StringVar(&f.MetricsCertPath, "metrics-cert-path", "",
 		"`directory` with tls.crt and tls.key of the metrics port (default a self-signed certificate)")
@@ -152,7 +152,7 @@ func (f *flags) probing(s *pflag.FlagSet) {
 func (f *flags) configuration(s *pflag.FlagSet) {
 	s.StringVar(&f.ConfigText, "config-text", "", "the same as `YAML` text, which does not change")
 	s.StringVar(&f.OnInvalidConfig, "on-invalid-config", f.OnInvalidConfig,
-		"`what` an invalid configuration does: fail (end with every problem named) or defaults (start with the profile's)")
+		"`effect` of an invalid configuration: fail (end with every problem named) or defaults (start with the profile's)")
 	f.ofKeys(s, "")
 }
 
@@ -168,11 +168,11 @@ func (f *flags) stopping(s *pflag.FlagSet) {
 		"`MiB` of the last decisions to keep at /debug/recording, for weir replay and weir explain; 0: none")
 	s.BoolVar(&f.Pprof, "enable-pprof", f.Pprof, "serve /debug/pprof on the debug port")
 	s.BoolVar(&f.metricsAuth, "metrics-endpoint-auth", false,
-		"ask the apiserver whether the reader of /metrics, who shows a token, may get it (default true if the model servers "+
+		"ask the apiserver whether the token of a reader of /metrics has the permission (default true if the model servers "+
 			"come from Kubernetes)")
 	s.BoolVar(&f.MetricAliases, "metric-aliases", f.MetricAliases,
-		"export what autoscalers read from llm-d's and GIE's endpoint pickers under their names, too")
-	s.BoolVar(&f.validate, "validate", false, "check the flags and the configuration, say what is wrong, and exit")
+		"export the metrics that autoscalers read from llm-d's and GIE's endpoint pickers, under their names")
+	s.BoolVar(&f.validate, "validate", false, "check the flags and the configuration, report the problems, and exit")
 	s.BoolVar(&f.version, "version", false, "print the version and exit")
 }
 
@@ -185,11 +185,11 @@ func (f *flags) kubernetes(s *pflag.FlagSet) {
 	s.StringVar(&f.LeaderEndpointSlice, "leader-endpoint-slice", f.LeaderEndpointSlice,
 		"EndpointSlice, of the pod's namespace, in which the leader enters itself (POD_IP), for a Service without a selector")
 	s.DurationVar(&f.Leader.LeaseDuration, "leader-election-lease-duration", f.Leader.LeaseDuration,
-		"how long others leave a leader's Lease that does not change to it, in whole seconds")
+		"time for which an unchanged Lease belongs to its leader, in whole seconds")
 	s.DurationVar(&f.Leader.RetryPeriod, "leader-election-retry-period", f.Leader.RetryPeriod,
 		"time between two renewals of a replica's Leases, and between two looks at the others'")
 	s.DurationVar(&f.Leader.TakeoverWindow, "takeover-window", f.Leader.TakeoverWindow,
-		"time in which what a replica that is gone had in flight falls to nothing; 0s: it is not counted")
+		"time in which the stock of a replica that is gone falls to 0; 0s: it does not count")
 }
 
 // parse parses the arguments. The error names every flag that this build does not support.

@@ -27,11 +27,11 @@ var foreignFlags = []struct {
 	{"enable-grpc-stream-metrics", "weir_extproc_streams is always there", true},
 	{"enable-multi-engine", recognised, true},
 	{"engine-label-key", recognised, false},
-	{"grpc-max-send-msg-size", "what Weir sends has no limit", false},
+	{"grpc-max-send-msg-size", "Weir's messages have no limit", false},
 	{"health-checking", "the ext_proc port always answers health checks", true},
 	{"log-level", "the log's verbosity is --v", false},
 	{"lora-info-metric", "adapters are models, by their names in requests", false},
-	{"metrics-staleness-threshold", "what engines say is forgotten over 3 to 10 s", false},
+	{"metrics-staleness-threshold", "readings of engines expire over 3 to 10 s", false},
 	{"refresh-prometheus-metrics-interval", "metrics are always up to date", false},
 	{"tracing", "there are no traces yet", true},
 	{"zap-devel", "the log's encoding is --zap-encoder", true},
@@ -114,7 +114,7 @@ func (f *flags) helpForeign(w io.Writer) {
 	for _, flag := range foreignFlags {
 		_, _ = fmt.Fprintf(w, "  --%s: %s\n", flag.name, flag.why)
 	}
-	_, _ = fmt.Fprint(w, "\nRefused, because of what they protect:\n")
+	_, _ = fmt.Fprint(w, "\nRefused, because they protect something that this build lacks:\n")
 	for name, why := range refusedFlags {
 		_, _ = fmt.Fprintf(w, "  --%s: %s\n", name, why)
 	}

@@ -89,7 +89,7 @@ func newLoadMetrics(p *Pool) *loadMetrics {
 		inFlight: desc("in_flight", "Requests in flight at an endpoint, by Weir's own count."),
 		bound:    desc("bound", "Requests in flight below which an endpoint may get one past the queue: its share of the upper bound, 0 if it is not ready."),
 		foreign:  desc("foreign", "Requests of others at an endpoint that count as stock there, by the records of other replicas or by its engine's metrics."),
-		running:  desc("running", "Requests that an endpoint's engine runs, whoever sent them, by its newest metrics."),
+		running:  desc("running", "Requests that an endpoint's engine runs, from all senders, by its newest metrics."),
 		waiting:  desc("waiting", "Requests that wait for room inside an endpoint's engine, by its newest metrics."),
 		kvs:      desc("kv_usage", "The used share of an endpoint's KV cache, by its newest metrics."),
 		age:      desc("scrape_age_seconds", "Time since the metrics of an endpoint's engine were read."),

@@ -32,7 +32,7 @@ func newRegistry() (*prometheus.Registry, ownMetrics) {
 		}),
 		configReloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_config_reloads_total",
-			Help: "Changes of the configuration file by what became of them.",
+			Help: "Changes of the configuration file by result.",
 		}, []string{"result"}),
 	}
 	for _, result := range []string{reloadApplied, reloadUnchanged, reloadRefused} {

@@ -91,8 +91,8 @@ func (r *readers) refuse(request *http.Request) (status int, why string) {
 	}
 	reader, known, err := r.tokens.AuthenticateToken(request.Context(), token)
 	if err != nil {
-		r.log.Error(err, "cannot ask the apiserver who reads the metrics")
-		return http.StatusServiceUnavailable, "the apiserver cannot be asked whose the token is"
+		r.log.Error(err, "cannot ask the apiserver about the reader of the metrics")
+		return http.StatusServiceUnavailable, "the apiserver cannot be asked about the token"
 	}
 	if !known {
 		return http.StatusUnauthorized, "the apiserver does not know the token"

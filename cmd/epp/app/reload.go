@@ -89,7 +89,7 @@ func (a *App) reload(text []byte) (fields []string, err error) {
 // that, a request would end with an error of the stream instead of too-large.
 func (a *App) capBody(d *config.Document) {
 	if most := int64(a.receiveLimit - messageMargin); d.Limits.MaxBodyBytes > most {
-		a.log.Info("WARNING: configuration: limits.maxBodyBytes cannot grow beyond what the program was started for; "+
+		a.log.Info("WARNING: configuration: limits.maxBodyBytes cannot grow beyond its limit at the start; "+
 			"restart for more", "maxBodyBytes", d.Limits.MaxBodyBytes, "used", most)
 		d.Limits.MaxBodyBytes = most
 	}

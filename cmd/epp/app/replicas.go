@@ -180,7 +180,7 @@ func newReplicationMetrics(p *Pool) *replicationMetrics {
 		}, func() float64 { return float64(p.foreignTokens.Load()) }),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_lease_failures_total",
-			Help: "Requests to the apiserver that failed: for the election, for this replica's record and those of the others, or " +
+			Help: "Requests to the apiserver that failed: for the election, for the records of replicas, or " +
 				"to publish the leader.",
 		}, []string{"of"}),
 	}

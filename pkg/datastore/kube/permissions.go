@@ -128,7 +128,7 @@ func (ps *permissions) ask(ctx context.Context) (all bool) {
 		cancel()
 		switch {
 		case isUnanswerable(err):
-			ps.log.Info("WARNING: the apiserver does not tell what the service account may do; assuming that it may", "error", err.Error())
+			ps.log.Info("WARNING: the apiserver does not report the permissions of the service account; assuming that it has them", "error", err.Error())
 			ps.answer(p, true, "")
 		case err != nil:
 			all = false // no answer
