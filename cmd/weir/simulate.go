@@ -15,14 +15,19 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weir-epp/weir/cmd/epp/app"
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/simulate"
+	"github.com/weir-epp/weir/pkg/recording"
 )
 
 const simulateAbout = `It plays a workload against configurations of epp in virtual time, before simulated engines, and compares them. The
 workload is a file of clients (--workload) or a trace of requests (--trace): JSON lines with timestamp (ms), input_length,
 output_length and hash_ids, as Mooncake's are, or with arrival (s), flow, tier, input, output and max_output; or CSV with a
 head of the latter. The same seed gives the same result.
+
+With --recording, the requests are those that an epp with --record had: what each --config would have made of them. A
+request takes as long at its engine as it did then.
 `
 
 // simulateOptions are the flags of `weir simulate`.
@@ -42,6 +47,8 @@ type simulateOptions struct {
 	flow            string
 	json            bool
 	plots           string
+	recording       string
+	record          string
 
 	set *pflag.FlagSet
 }
@@ -53,6 +60,7 @@ func runSimulate(args []string, stdout, stderr io.Writer) int {
 	o.set = set
 	set.StringVar(&o.workload, "workload", "", "`file` of clients, a YAML (docs/simulate.md)")
 	set.StringVar(&o.trace, "trace", "", "`file` of requests, instead of --workload")
+	set.StringVar(&o.recording, "recording", "", "`file` of an epp's recording (/debug/recording), instead of --workload")
 	set.StringArrayVar(&o.configs, "config", nil, "`file` with a configuration of epp; may be repeated, for a result of each")
 	set.StringArrayVar(&o.profiles, "profile", nil, "name of a `profile` to simulate as it is; may be repeated (default recommended, without --config)")
 	set.IntVar(&o.engines, "engines", 8, "number of engines; a workload file may describe its own")
@@ -67,10 +75,15 @@ func runSimulate(args []string, stdout, stderr io.Writer) int {
 	set.StringVar(&o.flow, "flow", "trace", "flow of a trace's requests that name none")
 	set.BoolVar(&o.json, "json", false, "print the whole result as JSON, instead of a table")
 	set.StringVar(&o.plots, "plots", "", "`file` for a picture of the run over time, an .svg: service by flow, waits, TTFT, hits, engines")
+	set.StringVar(&o.record, "record", "", "`file` for a recording of the one configuration, as epp makes it, for weir explain and --recording")
 	if code, ok := readFlags(set, simulateAbout, args, o.check, stdout, stderr); !ok {
 		return code
 	}
-	if err := o.run(stdout, stderr); err != nil {
+	run := o.run
+	if o.recording != "" {
+		run = o.runRecording
+	}
+	if err := run(stdout, stderr); err != nil {
 		_, _ = fmt.Fprintf(stderr, "weir simulate: %v\n", err)
 		return 1
 	}
@@ -83,11 +96,24 @@ func (o *simulateOptions) check() error {
 	bad := func(flag, format string, args ...any) {
 		problems = append(problems, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
 	}
+	sources := 0
+	for _, name := range []string{o.workload, o.trace, o.recording} {
+		if name != "" {
+			sources++
+		}
+	}
 	switch {
-	case o.workload == "" && o.trace == "":
-		bad("workload", "missing: name a file of clients here, or a trace with --trace")
-	case o.workload != "" && o.trace != "":
-		bad("workload", "%s: there is a --trace already; use one of the two", o.workload)
+	case sources == 0:
+		bad("workload", "missing: name a file of clients here, or a --trace, or a --recording")
+	case sources > 1:
+		bad("workload", "there is more than one of --workload, --trace and --recording; use one")
+	}
+	without := func(source string, flags ...string) {
+		for _, name := range flags {
+			if o.set.Changed(name) {
+				bad(name, "has no use without %s", source)
+			}
+		}
 	}
 	within := func(flag string, value, least, most int) {
 		if value < least || value > most {
@@ -104,15 +130,21 @@ func (o *simulateOptions) check() error {
 		bad("speed", "%v: must be from 0.001 to 1000", o.speed)
 	}
 	if o.trace == "" {
-		for _, name := range []string{"speed", "repeat", "requests", "flow"} {
-			if o.set.Changed(name) {
-				bad(name, "has no use without --trace")
-			}
-		}
+		without("--trace", "speed", "repeat", "requests", "flow")
+	}
+	if o.recording != "" {
+		without("--workload or --trace", "engines", "slots", "kv-tokens", "block-tokens", "first-tokens", "record")
+	}
+	configs := len(o.configs) + len(o.profiles)
+	if o.record != "" && configs > 1 {
+		bad("record", "%d configurations: only one can be recorded", configs)
+	}
+	if o.recording != "" {
+		configs++ // that of the recording
 	}
 	if o.plots != "" {
-		if n := max(1, len(o.configs)+len(o.profiles)); n > simulate.MostPictured {
-			bad("plots", "%d configurations: a picture has room for %d", n, simulate.MostPictured)
+		if configs > simulate.MostPictured {
+			bad("plots", "%d configurations: a picture has room for %d", configs, simulate.MostPictured)
 		}
 		if name, ok := strings.CutSuffix(o.plots, ".svg"); !ok {
 			bad("plots", "%s: must end in .svg", o.plots)
@@ -142,15 +174,63 @@ func (o *simulateOptions) run(stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if o.record != "" {
+		if err := os.WriteFile(o.record, reports[0].Recording, 0o644); err != nil {
+			return err
+		}
+	}
 	if err := o.draw(reports); err != nil {
 		return err
 	}
-	if o.json {
-		out := json.NewEncoder(stdout)
-		out.SetIndent("", " ")
-		return out.Encode(reports)
+	return o.print(stdout, reports, simulate.WriteTable)
+}
+
+// print prints what came of it: everything as JSON, or a table.
+func (o *simulateOptions) print(
+	stdout io.Writer, reports []*simulate.Report, table func(io.Writer, []*simulate.Report) error,
+) error {
+	if !o.json {
+		return table(stdout, reports)
 	}
-	return simulate.WriteTable(stdout, reports)
+	out := json.NewEncoder(stdout)
+	out.SetIndent("", " ")
+	return out.Encode(reports)
+}
+
+// runRecording simulates the arrivals of a recording with each configuration, and with its own.
+func (o *simulateOptions) runRecording(stdout, _ io.Writer) error {
+	runs, problems := o.configurations()
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	format, err := app.Recordings()
+	if err != nil {
+		return err
+	}
+	var history *recording.History
+	err = replayBounds.replayed(o.recording, func(in io.Reader) (err error) {
+		history, err = format.History(in)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.recording, err)
+	}
+	options := []simulate.RecordedOptions{{Name: simulate.Recorded, Seed: o.seed}}
+	for i := range runs {
+		options = append(options, simulate.RecordedOptions{Name: runs[i].Name, Config: &runs[i].Config, Seed: o.seed})
+	}
+	reports := []*simulate.Report{simulate.HistoryFigures(history)}
+	for i := range options {
+		r, err := simulate.RunRecorded(&options[i], history)
+		if err != nil {
+			return fmt.Errorf("%s: %w", o.recording, err)
+		}
+		reports = append(reports, r)
+	}
+	if err := o.draw(reports[1:]); err != nil {
+		return err
+	}
+	return o.print(stdout, reports, simulate.WriteRecordedTable)
 }
 
 // draw draws the picture that --plots asks for.
@@ -159,21 +239,22 @@ func (o *simulateOptions) draw(reports []*simulate.Report) error {
 		return nil
 	}
 	var drawn bytes.Buffer
-	if err := simulate.WriteSVG(&drawn, filepath.Base(o.workload+o.trace), reports); err != nil {
+	if err := simulate.WriteSVG(&drawn, filepath.Base(o.workload+o.trace+o.recording), reports); err != nil {
 		return err
 	}
 	return os.WriteFile(o.plots, drawn.Bytes(), 0o644)
 }
 
-// inputs reads the configurations and the workload. Its error lists what is wrong with any of them.
-func (o *simulateOptions) inputs() (runs []simulate.Options, workload *simulate.Workload, err error) {
-	var problems []error
+// configurations reads the configurations, with what is wrong with them.
+func (o *simulateOptions) configurations() (runs []simulate.Options, problems []error) {
 	add := func(name string, source config.Source) {
 		d, err := config.Load(source)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", name, err))
 		}
-		runs = append(runs, simulate.Options{Name: name, Config: d, Seed: o.seed, FirstTokens: o.firstTokens})
+		runs = append(runs, simulate.Options{
+			Name: name, Config: d, Seed: o.seed, FirstTokens: o.firstTokens, Record: o.record != "",
+		})
 	}
 	for _, file := range o.configs {
 		text, err := readInput(file)
@@ -183,12 +264,18 @@ func (o *simulateOptions) inputs() (runs []simulate.Options, workload *simulate.
 		}
 		add(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), config.Source{Text: text})
 	}
-	if len(o.configs)+len(o.profiles) == 0 {
-		o.profiles = []string{config.DefaultProfile}
-	}
 	for _, profile := range o.profiles {
 		add(profile, config.Source{Profile: profile})
 	}
+	return runs, problems
+}
+
+// inputs reads the configurations and the workload. Its error lists what is wrong with any of them.
+func (o *simulateOptions) inputs() (runs []simulate.Options, workload *simulate.Workload, err error) {
+	if len(o.configs)+len(o.profiles) == 0 {
+		o.profiles = []string{config.DefaultProfile}
+	}
+	runs, problems := o.configurations()
 	engines := o.pool()
 	if o.workload != "" {
 		text, err := readInput(o.workload)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weir-epp/weir/internal/modelsim/engine"
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
@@ -24,7 +23,7 @@ type accounts struct {
 type tally struct {
 	arrived, ok                  int
 	outcomes                     [dispatch.NumOutcomes]int
-	prompt, cached, output       int64 // tokens of those that are ok
+	prompt, cached, output, cost int64 // of those that are ok
 	wait, ttft, total, perOutput histogram
 }
 
@@ -74,30 +73,40 @@ func (a *accounts) granted(v *visit) {
 // left notes that a preempted request has left its engine.
 func (a *accounts) left(v *visit) { a.held[v.engine]-- }
 
-func (a *accounts) rejected(v *visit) {
+func (a *accounts) rejected(o dispatch.Outcome, flow string) {
 	a.ended++
-	a.all.outcomes[v.Outcome()]++
-	a.flow(v.asked.Flow).outcomes[v.Outcome()]++
+	a.all.outcomes[o]++
+	a.flow(flow).outcomes[o]++
 }
 
-func (a *accounts) finished(v *visit, event *engine.Event) {
+// use is what a request has used.
+type use struct {
+	cached, output int   // tokens
+	cost           int64 // as it was charged
+	service        int64 // as the timeline counts it
+}
+
+func (a *accounts) finished(v *visit, at time.Time, u use) {
 	a.ended++
 	a.held[v.engine]--
-	a.last = event.At
+	a.last = at
 	arrived := epoch.Add(v.asked.At)
 	for _, t := range []*tally{&a.all, a.flow(v.asked.Flow)} {
 		t.ok++
 		t.outcomes[dispatch.OutcomeDispatched]++
 		t.prompt += int64(v.asked.Prompt)
-		t.cached += int64(event.Cached)
-		t.output += int64(event.Tokens)
-		t.ttft.add(v.first.Sub(arrived))
-		t.total.add(event.At.Sub(arrived))
-		if event.Tokens > 1 {
-			t.perOutput.add(event.At.Sub(v.first) / time.Duration(event.Tokens-1))
+		t.cached += int64(u.cached)
+		t.output += int64(u.output)
+		t.cost += u.cost
+		t.total.add(at.Sub(arrived))
+		if !v.first.IsZero() {
+			t.ttft.add(v.first.Sub(arrived))
+		}
+		if u.output > 1 {
+			t.perOutput.add(at.Sub(v.first) / time.Duration(u.output-1))
 		}
 	}
-	a.series.finished(v, event)
+	a.series.finished(v, u)
 }
 
 // pass is called before time goes on.

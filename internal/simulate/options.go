@@ -31,6 +31,8 @@ type Options struct {
 	Seed uint64
 	// FirstTokens is set if Weir sees first tokens: a first-token gate, for example.
 	FirstTokens bool
+	// Record makes a recording, as epp makes one, which the report has.
+	Record bool
 	// Progress, if not nil, is called from time to time with the part of the requests that have arrived, roughly.
 	Progress func(part float64)
 }

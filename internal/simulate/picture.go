@@ -57,7 +57,7 @@ var rows = []row{
 		}
 		return [][]float64{hits}
 	}},
-	{"held by engine", func(r *Report) [][]float64 { return columns(r.Over.Held, min(mostLines, len(r.Engines)), 1) }},
+	{"held by engine", func(r *Report) [][]float64 { return columns(r.Over.Held, min(mostLines, len(r.Over.Held[0])), 1) }},
 }
 
 // of returns a line of means, with gaps where there was nothing to take the mean of.

@@ -19,10 +19,12 @@ type Report struct {
 	// a thousand flows the others are one.
 	All   Figures `json:"all"`
 	Flows []Flow  `json:"flows"`
-	// Engines are the engines, in order.
-	Engines []EngineFigures `json:"engines"`
+	// Engines are the engines, in order; none for a recording.
+	Engines []EngineFigures `json:"engines,omitempty"`
 	// Over is how the run went over time.
 	Over Timeline `json:"over"`
+	// Recording is the recording of all decisions; nil without Options.Record.
+	Recording []byte `json:"-"`
 }
 
 // Flow is what is said of one flow.
@@ -47,6 +49,8 @@ type Figures struct {
 	PromptTokens int64 `json:"promptTokens"`
 	CachedTokens int64 `json:"cachedTokens"`
 	OutputTokens int64 `json:"outputTokens"`
+	// Cost is what the answered requests were charged, in the configuration's unit.
+	Cost int64 `json:"cost"`
 	// HitPercent is the cached part of the prompt tokens.
 	HitPercent         float64 `json:"hitPercent"`
 	OutputTokensPerSec float64 `json:"outputTokensPerSecond"`
@@ -85,7 +89,8 @@ type Timeline struct {
 	// Queued is the number of waiting requests at the interval's end, and Held that of those at each engine.
 	Queued []int   `json:"queued"`
 	Held   [][]int `json:"held"`
-	// Service is the tokens of prompts and answers of the answers that ended in the interval, by flow as in Flows.
+	// Service is the tokens of prompts and answers of the answers that ended in the interval, by flow as in Flows; for a
+	// recording what they were charged.
 	Flows   []string  `json:"flows"`
 	Service [][]int64 `json:"service"`
 }
@@ -99,30 +104,40 @@ func Run(o *Options, source Source) (*Report, error) {
 	if err := s.run(); err != nil {
 		return nil, err
 	}
-	return s.report(o.Name), nil
+	r := s.report(o.Name)
+	if o.Record {
+		if r.Recording, err = s.recorded(); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
 }
 
 func (s *simulation) report(name string) *Report {
-	a := &s.accounts
-	length := a.last.Sub(epoch)
-	r := &Report{Name: name, Seconds: length.Seconds(), TooLong: a.tooLong, All: a.all.figures(length)}
-	for _, key := range a.order {
-		r.Flows = append(r.Flows, Flow{key, a.flows[key].figures(length)})
-	}
+	r := s.accounts.report(name)
 	for _, e := range s.engines {
 		l := e.Load()
 		r.Engines = append(r.Engines, EngineFigures{
 			l.PromptTokens, l.CachedTokens, l.GeneratedTokens, l.EvictedBlocks, l.Preemptions,
 		})
 	}
-	r.Over = a.series.timeline()
+	return r
+}
+
+// report returns what the accounts say.
+func (a *accounts) report(name string) *Report {
+	length := a.last.Sub(epoch)
+	r := &Report{Name: name, Seconds: length.Seconds(), TooLong: a.tooLong, All: a.all.figures(length), Over: a.series.timeline()}
+	for _, key := range a.order {
+		r.Flows = append(r.Flows, Flow{key, a.flows[key].figures(length)})
+	}
 	return r
 }
 
 func (t *tally) figures(length time.Duration) Figures {
 	f := Figures{
 		Requests: t.arrived, Answered: t.ok, Wait: t.wait.times(), TTFT: t.ttft.times(), Total: t.total.times(),
-		PerToken: t.perOutput.times(), PromptTokens: t.prompt, CachedTokens: t.cached, OutputTokens: t.output,
+		PerToken: t.perOutput.times(), PromptTokens: t.prompt, CachedTokens: t.cached, OutputTokens: t.output, Cost: t.cost,
 	}
 	for o, n := range t.outcomes {
 		if n > 0 && dispatch.Outcome(o) != dispatch.OutcomeDispatched {

@@ -1,10 +1,6 @@
 package simulate
 
-import (
-	"time"
-
-	"github.com/weir-epp/weir/internal/modelsim/engine"
-)
+import "time"
 
 // series is how a run went over time, in intervals of one length. When there are too many, each two become one, so that
 // memory is bounded, however long the run.
@@ -84,17 +80,19 @@ func (s *series) granted(wait time.Duration) {
 	i.wait += wait
 }
 
-func (s *series) finished(v *visit, event *engine.Event) {
+func (s *series) finished(v *visit, u use) {
 	i := s.present()
 	i.answers++
-	i.ttft += v.first.Sub(epoch.Add(v.asked.At))
+	if !v.first.IsZero() {
+		i.ttft += v.first.Sub(epoch.Add(v.asked.At))
+	}
 	i.prompt += int64(v.asked.Prompt)
-	i.cached += int64(event.Cached)
+	i.cached += int64(u.cached)
 	f := s.flow(v.asked.Flow)
 	for len(i.service) <= f {
 		i.service = append(i.service, 0)
 	}
-	i.service[f] += int64(v.asked.Prompt) + int64(event.Tokens)
+	i.service[f] += u.service
 }
 
 // flow returns the index of a flow in service. Flows have their indexes in the order of their first arrivals.

@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"strconv"
 	"time"
 
 	"github.com/weir-epp/weir/internal/modelsim/engine"
-	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/estimate"
 	"github.com/weir-epp/weir/pkg/extproc"
@@ -35,17 +33,13 @@ type simulation struct {
 	progress    func(part float64)
 	defaultTier int
 
-	machine   *dispatch.Machine
-	board     *scheduling.Board
-	scheduler *scheduling.Scheduler
-	meter     metering.Meter
-	engines   []*server
-	agenda    *agenda
+	decider
+	meter   metering.Meter
+	engines []*server
+	agenda  *agenda
 
-	now      time.Time
-	timer    time.Time // zero: nothing is due
-	next     Request   // the next arrival
-	more     bool      // there is one
+	next     Request // the next arrival
+	more     bool    // there is one
 	happened []happening
 	accounts accounts
 }
@@ -78,11 +72,6 @@ type visit struct {
 // newSimulation makes everything that takes part.
 func newSimulation(o *Options, source Source) (*simulation, error) {
 	s := &simulation{source: source, streams: o.Config.ExtprocConfig(), firstTokens: o.FirstTokens, progress: o.Progress}
-	var err error
-	if s.scheduler, err = scheduling.New(o.Config.SchedulingConfig()); err != nil {
-		return nil, fmt.Errorf("simulate: scheduling: %w", err)
-	}
-	s.board = scheduling.NewBoard(s.scheduler, rand.New(rand.NewPCG(o.Seed, 1)))
 	flow := o.Config.FlowcontrolConfig()
 	for key, weight := range o.Weights {
 		if flow.Queue.Weights == nil {
@@ -90,11 +79,13 @@ func newSimulation(o *Options, source Source) (*simulation, error) {
 		}
 		flow.Queue.Weights[key] = fairqueue.Weight(weight)
 	}
-	if err := flow.Validate(); err != nil {
-		return nil, fmt.Errorf("simulate: %w", err)
+	if err := s.decider.make(&flow.Config, o.Config.SchedulingConfig(), o.Seed); err != nil {
+		return nil, err
 	}
-	if s.machine, err = dispatch.New(flow.Config, placement.On(s.board), rand.New(rand.NewPCG(o.Seed, 2))); err != nil {
-		return nil, fmt.Errorf("simulate: %w", err)
+	if o.Record {
+		if err := s.record(&flow.Config); err != nil {
+			return nil, err
+		}
 	}
 	s.meter.Configure(s.streams.Tokens)
 	s.defaultTier = request.NewRules(&s.streams.Config).DefaultTier()
@@ -129,9 +120,7 @@ func (s *simulation) openEngines(of []Engines) error {
 		return errors.New("simulate: there is no engine")
 	}
 	s.agenda = newAgenda(len(s.engines))
-	s.now = epoch
-	s.board.SetSnapshot(scheduling.NewSnapshot(1, endpoints))
-	s.machine.SetBackends(epoch, ready, nil)
+	s.setBackends(scheduling.NewSnapshot(1, endpoints), ready, nil)
 	s.carryOut(nil)
 	return nil
 }
@@ -165,10 +154,10 @@ func (s *simulation) run() error {
 			s.note(e, s.engines[e].Advance(at))
 		case theTimer:
 			s.timer = time.Time{}
-			s.machine.Advance(at)
+			s.advance()
 			s.carryOut(nil)
 		case anArrival:
-			if err := s.arrive(); err != nil {
+			if err := s.letArrive(); err != nil {
 				return err
 			}
 		}
@@ -200,8 +189,8 @@ func (s *simulation) read() error {
 	return err
 }
 
-// arrive lets the next request arrive, and reads the one after it.
-func (s *simulation) arrive() error {
+// letArrive lets the next request arrive, and reads the one after it.
+func (s *simulation) letArrive() error {
 	v := &visit{asked: s.next}
 	if err := s.read(); err != nil {
 		return err
@@ -231,16 +220,14 @@ func (s *simulation) arrive() error {
 		return fmt.Errorf("simulate: %w", err)
 	}
 	a.Placement = query
-	s.machine.Arrive(s.now, &v.Waiter, a)
+	s.arrive(&v.Waiter, &a)
 	s.carryOut(v)
 	return nil
 }
 
 // carryOut does what the machine's last event has decided. own is the request that has just arrived, if any.
 func (s *simulation) carryOut(own *visit) {
-	for s.machine.Preemptor() != nil {
-		s.machine.Preempt(s.now)
-	}
+	s.confirm()
 	if own != nil {
 		s.obey(own)
 	}
@@ -262,7 +249,7 @@ func (s *simulation) obey(v *visit) {
 			s.note(v.engine, s.engines[v.engine].Abort(s.now, v.id))
 		}
 		if v.Outcome() != dispatch.OutcomeDispatched {
-			s.accounts.rejected(v)
+			s.accounts.rejected(v.Outcome(), v.asked.Flow)
 			s.tellProgress()
 		}
 	case dispatch.StageNew, dispatch.StageWaiting, dispatch.StageStreaming:
@@ -271,7 +258,7 @@ func (s *simulation) obey(v *visit) {
 
 // submit sends a request to its engine.
 func (s *simulation) submit(v *visit) {
-	s.machine.Told(&v.Waiter)
+	s.told(&v.Waiter)
 	v.engine, v.granted = int(v.Granted().Endpoint()), s.now
 	s.accounts.granted(v)
 	e := s.engines[v.engine]
@@ -280,7 +267,7 @@ func (s *simulation) submit(v *visit) {
 	e.running[id] = v
 	s.note(v.engine, events)
 	if !s.firstTokens {
-		s.machine.FirstByte(v.Granted())
+		s.firstByte(v.Granted())
 	}
 }
 
@@ -300,13 +287,7 @@ func (s *simulation) settle() {
 		s.handle(h.engine, &h.event)
 	}
 	s.happened = s.happened[:0]
-	at, waits := s.machine.Next(s.now)
-	switch {
-	case !waits:
-		s.timer = time.Time{}
-	case s.timer.IsZero() || at.Before(s.timer):
-		s.timer = at
-	}
+	s.setTimer()
 }
 
 // handle handles what has happened to a request at its engine.
@@ -315,7 +296,7 @@ func (s *simulation) handle(e int, event *engine.Event) {
 	if v.first.IsZero() && event.Tokens > 0 {
 		v.first = event.At
 		if s.firstTokens && !v.aborted {
-			s.machine.FirstByte(v.Granted())
+			s.firstByte(v.Granted())
 		}
 	}
 	if event.End == engine.Going {
@@ -326,8 +307,11 @@ func (s *simulation) handle(e int, event *engine.Event) {
 		s.accounts.left(v)
 		return
 	}
-	s.accounts.finished(v, event)
-	s.machine.Complete(s.now, v.Granted(), s.costOf(v, event))
+	cost := s.costOf(v, event)
+	s.accounts.finished(v, event.At, use{
+		event.Cached, event.Tokens, int64(max(1, cost)), int64(v.asked.Prompt) + int64(event.Tokens),
+	})
+	s.complete(v.Granted(), cost)
 	s.carryOut(nil)
 	s.tellProgress()
 }
@@ -357,10 +341,8 @@ func (s *simulation) tellProgress() {
 
 // atRest returns an error if something is left at the end.
 func (s *simulation) atRest() error {
-	state := s.machine.State()
-	if state.Queued != 0 || state.Stock != 0 || state.LiveFlows != 0 || state.Panics != 0 {
-		return fmt.Errorf("simulate: at the end the machine has %d queued, %d in flight and %d live flows after %d panics",
-			state.Queued, state.Stock, state.LiveFlows, state.Panics)
+	if err := s.decider.atRest(); err != nil {
+		return err
 	}
 	for i, e := range s.engines {
 		if load := e.Load(); len(e.running) > 0 || load.Running+load.Waiting > 0 || load.KVUsage != 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/weir-epp/weir/internal/shown"
+	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
 // mostRows is the number of flows of each configuration that a table shows.
@@ -20,29 +21,58 @@ func WriteTable(w io.Writer, reports []*Report) error {
 	t := shown.Table(table.Row{
 		"configuration", "flow", "requests", "answered", "rejected", "wait", "TTFT", "TTFT p50", "TTFT p99", "hit %", "output tokens/s",
 	}, 3)
-	row := func(name, flow string, f *Figures) {
+	row := func(_ *Report, name, flow string, f *Figures) {
 		t.AppendRow(table.Row{
 			name, flow, f.Requests, f.Answered, f.Requests - f.Answered, durationText(f.Wait.Mean), durationText(f.TTFT.Mean),
 			durationText(f.TTFT.P50), durationText(f.TTFT.P99), decimal(f.HitPercent, 1), decimal(f.OutputTokensPerSec, 0),
 		})
 	}
+	writeRows(t, reports, row)
+	_, err := io.WriteString(w, t.Render()+"\n")
+	return err
+}
+
+// WriteRecordedTable is WriteTable for recordings, whose requests have no tokens but costs.
+func WriteRecordedTable(w io.Writer, reports []*Report) error {
+	t := shown.Table(table.Row{
+		"configuration", "flow", "requests", "answered", "rejected", "left", "wait", "wait p50", "wait p99", "first byte", "cost/s",
+	}, 3)
+	row := func(r *Report, name, flow string, f *Figures) {
+		left, rejected := 0, 0
+		for reason, n := range f.Rejected {
+			if reason == dispatch.OutcomeClientCancelled.String() || reason == dispatch.OutcomeDeadlineExceeded.String() {
+				left += n
+			} else {
+				rejected += n
+			}
+		}
+		t.AppendRow(table.Row{
+			name, flow, f.Requests, f.Answered, rejected, left, durationText(f.Wait.Mean), durationText(f.Wait.P50),
+			durationText(f.Wait.P99), durationText(f.TTFT.Mean), decimal(float64(f.Cost)/max(r.Seconds, 1e-9), 0),
+		})
+	}
+	writeRows(t, reports, row)
+	_, err := io.WriteString(w, t.Render()+"\n")
+	return err
+}
+
+// writeRows adds a row for each report, and with several flows one for each flow of it.
+func writeRows(t table.Writer, reports []*Report, row func(r *Report, name, flow string, f *Figures)) {
 	for i, r := range reports {
 		if i > 0 && len(r.Flows) > 1 {
 			t.AppendSeparator()
 		}
-		row(r.Name, "all", &r.All)
+		row(r, r.Name, "all", &r.All)
 		if len(r.Flows) < 2 {
 			continue
 		}
 		for i := range r.Flows[:min(mostRows, len(r.Flows))] {
-			row("", r.Flows[i].Flow, &r.Flows[i].Figures)
+			row(r, "", r.Flows[i].Flow, &r.Flows[i].Figures)
 		}
 		if more := len(r.Flows) - mostRows; more > 0 {
 			t.AppendRow(table.Row{"", fmt.Sprintf("and %d more", more)})
 		}
 	}
-	_, err := io.WriteString(w, t.Render()+"\n")
-	return err
 }
 
 func decimal(x float64, places int) string { return strconv.FormatFloat(x, 'f', places, 64) }

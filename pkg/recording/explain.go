@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // Explain returns a text that says what happened to a request in a recording, and why: the state that it found at its
@@ -129,6 +131,11 @@ func (e *explanation) event() {
 	}
 	e.waiting.note(e.machine.FlowOf(e.now, &e.request.Waiter))
 }
+
+// about, completed and pool implement watcher.
+func (e *explanation) about(*request)                             {}
+func (e *explanation) completed(*dispatch.Waiter, fairqueue.Cost) {}
+func (e *explanation) pool([]stock.Backend, []stock.Foreign)      {}
 
 // decided follows a verdict.
 func (e *explanation) decided(r *request, v ruling) {

@@ -57,7 +57,11 @@ func (p *player) begin(k kind, now time.Time) error {
 		return p.held(func(l *dispatch.Lease) { m.TrueUp(now, l, fairqueue.Cost(p.in.signed()), stock.Tokens(p.in.signed())) })
 	case usageLate:
 		return p.about(func(r *request) {
-			m.UsageLate(now, &r.Waiter, fairqueue.Cost(p.in.signed()))
+			cost := fairqueue.Cost(p.in.signed())
+			if p.watch != nil {
+				p.watch.completed(&r.Waiter, cost)
+			}
+			m.UsageLate(now, &r.Waiter, cost)
 			delete(p.requests, r.Number())
 		})
 	case configure:
@@ -133,6 +137,9 @@ func (p *player) about(part func(*request)) error {
 	case r == nil:
 		return p.differs(fmt.Sprintf("of request %d", number), "there is none of that number")
 	}
+	if p.watch != nil {
+		p.watch.about(r)
+	}
 	return p.call(func() { part(r) })
 }
 
@@ -150,7 +157,11 @@ func (p *player) held(part func(*dispatch.Lease)) error {
 func (p *player) complete(now time.Time) error {
 	return p.held(func(l *dispatch.Lease) {
 		w := l.Waiter()
-		p.machine.Complete(now, l, fairqueue.Cost(p.in.signed()))
+		cost := fairqueue.Cost(p.in.signed())
+		if p.watch != nil {
+			p.watch.completed(w, cost)
+		}
+		p.machine.Complete(now, l, cost)
 		if !p.machine.TakesUsage(w) {
 			delete(p.requests, w.Number())
 			return
@@ -273,12 +284,16 @@ func (p *player) backends(now time.Time) error {
 		})
 	}
 	others := p.others()
-	return p.call(func() {
+	err = p.call(func() {
 		if next != nil {
 			p.board.SetSnapshot(next)
 		}
 		p.machine.SetBackends(now, ready, others)
 	})
+	if p.watch != nil {
+		p.watch.pool(ready, others)
+	}
+	return err
 }
 
 // others reads what others hold at some of the backends.

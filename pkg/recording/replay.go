@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // Replay reads a recording and repeats it on a machine and a board of its own. The error is a *Difference at the first
@@ -71,6 +73,12 @@ type watcher interface {
 	arrived(r *request, a *dispatch.Arrival)
 	// event is called for each event, before the machine handles it.
 	event()
+	// about is called for each event about a request that is known already, before the machine handles it.
+	about(r *request)
+	// completed is called for each cost that a complete request turns out to have, fairqueue.UnknownCost among them.
+	completed(w *dispatch.Waiter, cost fairqueue.Cost)
+	// pool is called for each change of the endpoints, after the machine has handled it.
+	pool(ready []stock.Backend, foreign []stock.Foreign)
 	// decided is called for each verdict that was as recorded.
 	decided(r *request, v ruling)
 }

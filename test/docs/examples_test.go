@@ -11,8 +11,9 @@ import (
 	"github.com/weir-epp/weir/internal/binaries"
 )
 
-// foreign are the first lines of yaml blocks that are not Weir's, and of one that is invalid on purpose.
+// foreign are the first lines of yaml blocks that are not configurations of Weir, and of one that is invalid on purpose.
 var foreign = []string{
+	"# workload.yaml",
 	"# before envoy.filters.http.buffer", "# of ai_protocol_manager", "# The cluster weir of recommended.yaml",
 	"# The same, standing by", "# values.yaml", "# workload.yaml", "# pool.yaml", "# theirs.yaml", "# priority.yaml",
 	"# weir.yaml\nrequestQueueController: { watermarkPerBackend: many }",

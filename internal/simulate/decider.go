@@ -1,0 +1,141 @@
+package simulate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/weir-epp/weir/internal/placement"
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/recording"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// decider is what decides, as epp makes it, with a clock.
+type decider struct {
+	machine   *dispatch.Machine
+	board     *scheduling.Board
+	scheduler *scheduling.Scheduler
+
+	now   time.Time
+	timer time.Time // zero: nothing is due
+
+	recorder *recording.Recorder // nil: nothing is recorded
+}
+
+// mostRecorded is the most bytes that a recording of a simulation takes before it loses its beginning.
+const mostRecorded = 1 << 30
+
+// record begins to record, before the first event.
+func (d *decider) record(cfg *dispatch.Config) error {
+	format, err := recording.NewFormat(placement.On(nil))
+	if err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	if d.recorder, err = format.Record(d.machine, d.board, *cfg, mostRecorded, epoch, nil); err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	return nil
+}
+
+// recorded returns the recording as a file.
+func (d *decider) recorded() ([]byte, error) {
+	d.recorder.Seal()
+	return d.recorder.Bytes()
+}
+
+// The machine's events, each recorded before it is handled.
+
+func (d *decider) arrive(w *dispatch.Waiter, a *dispatch.Arrival) {
+	if d.recorder != nil {
+		d.recorder.Arrive(d.now, w, *a, strconv.FormatUint(d.machine.Arrived()+1, 10), false)
+	}
+	d.machine.Arrive(d.now, w, *a)
+}
+
+func (d *decider) told(w *dispatch.Waiter) {
+	if d.recorder != nil {
+		d.recorder.Told(w)
+	}
+	d.machine.Told(w)
+}
+
+func (d *decider) firstByte(l *dispatch.Lease) {
+	if d.recorder != nil {
+		d.recorder.FirstByte(l)
+	}
+	d.machine.FirstByte(l)
+}
+
+func (d *decider) complete(l *dispatch.Lease, cost fairqueue.Cost) {
+	if d.recorder != nil {
+		d.recorder.Complete(d.now, l, cost)
+	}
+	d.machine.Complete(d.now, l, cost)
+}
+
+func (d *decider) advance() {
+	if d.recorder != nil {
+		d.recorder.Advance(d.now)
+	}
+	d.machine.Advance(d.now)
+}
+
+func (d *decider) setBackends(next *scheduling.Snapshot, ready []stock.Backend, foreign []stock.Foreign) {
+	d.board.SetSnapshot(next)
+	if d.recorder != nil {
+		d.recorder.Backends(d.now, ready, foreign)
+	}
+	d.machine.SetBackends(d.now, ready, foreign)
+}
+
+// make makes the machine and its board, without endpoints.
+func (d *decider) make(cfg *dispatch.Config, placing scheduling.Config, seed uint64) (err error) {
+	if d.scheduler, err = scheduling.New(placing); err != nil {
+		return fmt.Errorf("simulate: scheduling: %w", err)
+	}
+	d.board = scheduling.NewBoard(d.scheduler, rand.New(rand.NewPCG(seed, 1)))
+	if d.machine, err = dispatch.New(*cfg, placement.On(d.board), rand.New(rand.NewPCG(seed, 2))); err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	d.now = epoch
+	return nil
+}
+
+// confirm ends an event: it answers the machine's question whether the clients of preemptors are still there, and records
+// the verdicts.
+func (d *decider) confirm() {
+	for d.machine.Preemptor() != nil {
+		if d.recorder != nil {
+			d.recorder.Preempt(d.now)
+		}
+		d.machine.Preempt(d.now)
+	}
+	if d.recorder != nil {
+		d.recorder.Verdicts(d.machine.Verdicts())
+	}
+}
+
+// setTimer sets the timer as the controller does: it only moves it forward.
+func (d *decider) setTimer() {
+	at, waits := d.machine.Next(d.now)
+	switch {
+	case !waits:
+		d.timer = time.Time{}
+	case d.timer.IsZero() || at.Before(d.timer):
+		d.timer = at
+	}
+}
+
+// atRest returns an error if the machine has anything left.
+func (d *decider) atRest() error {
+	state := d.machine.State()
+	if state.Queued != 0 || state.Stock != 0 || state.LiveFlows != 0 || state.Panics != 0 {
+		return fmt.Errorf("simulate: at the end the machine has %d queued, %d in flight and %d live flows after %d panics",
+			state.Queued, state.Stock, state.LiveFlows, state.Panics)
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package recording
+
+import (
+	"cmp"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// History is what happened to a machine from outside, as its recording tells it: enough to ask what another configuration
+// would have made of it.
+type History struct {
+	// From and To are the times of the first and the last event.
+	From, To time.Time
+	// Config and Scheduling are the configuration at the beginning.
+	Config     dispatch.Config
+	Scheduling scheduling.Config
+	// Visits are the requests in the order of their arrival. Those that were there at the beginning arrive at From.
+	Visits []*Visit
+	// Changes are the changes of the endpoints, by time. The first one is the pool at the beginning.
+	Changes []PoolChange
+}
+
+// Visit is one request.
+type Visit struct {
+	At       time.Time
+	Arrival  dispatch.Arrival // without its owner and its placement
+	Placed   *scheduling.Recalled
+	PassedOn bool
+	// Dispatched, FirstByte and Ended, the last two of which may be as early as the event before them, are when it was sent to an engine, when its answer began, and when it ended, in
+	// whatever way; zero: not until the end of the recording, or not at all.
+	Dispatched, FirstByte, Ended time.Time
+	// Outcome is how it ended.
+	Outcome dispatch.Outcome
+	// Cost is what it has cost, or fairqueue.UnknownCost.
+	Cost fairqueue.Cost
+}
+
+// PoolChange is a change of the endpoints.
+type PoolChange struct {
+	At       time.Time
+	Snapshot *scheduling.Snapshot
+	Ready    []stock.Backend
+	Foreign  []stock.Foreign
+}
+
+// History replays a recording and returns what happened. It takes memory in proportion to the recording. What Replay says
+// about differences and forged files holds here too.
+func (f *Format) History(in io.Reader) (h *History, err error) {
+	p, file, err := f.open(in)
+	if err != nil {
+		return nil, err
+	}
+	defer p.contain(&err)
+	w := &historian{player: p, byNumber: map[uint64]*Visit{}}
+	w.history.Config = p.machine.Config()
+	w.history.Scheduling = p.board.Scheduler().Config()
+	w.begin()
+	p.watch = w
+	if err := p.playAll(file); err != nil {
+		return nil, err
+	}
+	h = &w.history
+	h.From, h.To = p.summary.From, p.summary.To
+	for _, v := range h.Visits {
+		if v.At.IsZero() {
+			v.At = h.From
+		}
+	}
+	h.Changes[0].At = h.From
+	return h, nil
+}
+
+// historian watches a player.
+type historian struct {
+	*player
+	history  History
+	byNumber map[uint64]*Visit // of those that may have further events
+	latest   time.Time         // of the last event that has a time
+}
+
+// at returns the time of the event; one that needs none has that of the event before it.
+func (w *historian) at() time.Time {
+	if !w.now.IsZero() {
+		w.latest = w.now
+	}
+	return w.latest
+}
+
+// begin notes what is there at the beginning.
+func (w *historian) begin() {
+	snapshot := w.board.Snapshot()
+	pool := PoolChange{Snapshot: snapshot}
+	for i := range snapshot.Len() {
+		if e := snapshot.At(i); e.Ready {
+			pool.Ready = append(pool.Ready, stock.Backend{ID: stock.BackendID(e.ID), Slots: int32(min(e.Slots, math.MaxInt32))})
+		}
+	}
+	w.history.Changes = append(w.history.Changes, pool)
+	names := map[int]string{}
+	for _, t := range w.machine.Tiers(nil) {
+		names[t.ID] = t.Name
+	}
+	var present []*request
+	for _, r := range w.requests {
+		if s := r.Stage(); s != dispatch.StageEnded && s != dispatch.StageNew {
+			present = append(present, r)
+		}
+	}
+	slices.SortFunc(present, func(a, b *request) int { return cmp.Compare(a.Number(), b.Number()) })
+	for _, r := range present {
+		v := w.add(r, &dispatch.Arrival{
+			Flow: r.Flow(), TierName: names[r.Tier()], Path: r.Path(), Cost: r.Cost(), Tokens: r.Tokens(),
+		})
+		v.At = time.Time{}
+		w.byNumber[r.Number()] = v
+	}
+}
+
+func (w *historian) add(r *request, a *dispatch.Arrival) *Visit {
+	v := &Visit{At: w.at(), Arrival: *a, Cost: fairqueue.UnknownCost, PassedOn: w.kind == passOn}
+	v.Arrival.Owner, v.Arrival.Placement = nil, nil
+	if v.Arrival.TierName == "" {
+		if tiers := w.machine.Config().Queue.Tiers; a.Tier >= 0 && a.Tier < len(tiers) {
+			v.Arrival.TierName = tiers[a.Tier].Name
+		}
+	}
+	if r.query != nil {
+		recalled := r.query.Recalled()
+		v.Placed = &recalled
+	}
+	w.history.Visits = append(w.history.Visits, v)
+	return v
+}
+
+// visit returns what is known of a request.
+func (w *historian) visit(r *dispatch.Waiter) *Visit {
+	if v := w.byNumber[r.Number()]; v != nil {
+		return v
+	}
+	return new(Visit) // it was over before the recording begins
+}
+
+// arrived implements watcher. A request has no number before the machine decides on it: it is the next one.
+func (w *historian) arrived(r *request, a *dispatch.Arrival) {
+	w.byNumber[w.machine.Arrived()+1] = w.add(r, a)
+}
+
+// event implements watcher.
+func (w *historian) event() { w.at() }
+
+// about implements watcher.
+func (w *historian) about(r *request) {
+	if w.kind == firstByte && r.Stage() == dispatch.StageSent {
+		w.visit(&r.Waiter).FirstByte = w.at()
+	}
+}
+
+// completed implements watcher.
+func (w *historian) completed(r *dispatch.Waiter, cost fairqueue.Cost) {
+	v := w.visit(r)
+	if v.Ended.IsZero() {
+		v.Ended = w.at()
+	}
+	v.Cost = cost
+}
+
+// pool implements watcher.
+func (w *historian) pool(ready []stock.Backend, foreign []stock.Foreign) {
+	w.history.Changes = append(w.history.Changes, PoolChange{w.at(), w.board.Snapshot(), ready, foreign})
+}
+
+// decided implements watcher.
+func (w *historian) decided(r *request, v ruling) {
+	of := w.visit(&r.Waiter)
+	switch v.stage {
+	case dispatch.StageGranted, dispatch.StageSent:
+		of.Dispatched = w.at()
+	case dispatch.StageWaiting:
+		of.Dispatched = time.Time{}
+	case dispatch.StageEnded:
+		of.Outcome, of.Ended = v.outcome, w.at()
+	default:
+	}
+}
