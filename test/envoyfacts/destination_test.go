@@ -78,7 +78,9 @@ func TestConcatenatedAnswersMerge(t *testing.T) {
 	x := envoy.post(t, "{}", "x-removed", "4")
 	main := p.accept(t)
 	main.want("request_headers")
-	main.send(codec.WithMetadata(codec.Merged(codec.Encoded(shared), own), "weir", "id", "r-17"))
+	var metadata codec.Metadata
+	metadata.String("id", "r-17")
+	main.send(codec.WithMetadata(codec.Merged(codec.Encoded(shared), own), "weir", &metadata))
 	gate := p.accept(t)
 	if id := gateID(gate.want("response_headers")); id != "r-17" {
 		t.Errorf("the ID in the metadata is %q", id)
