@@ -87,7 +87,7 @@ func (w *workload) goes(j *job) {
 	}{
 		{"the pool", holds(w.going, everyJob), holding{requests: w.pool().requests}},
 		{"its lane", holds(w.going, inLane), holding{requests: w.perBackend.requests * len(lane)}},
-		{"its endpoint", holds(w.going, w.at(e)), holding{tokens: w.perBackend.tokens}},
+		{"its endpoint", holds(w.going, w.at(e)), w.perBackend},
 		{"its flow", holds(w.going, w.of(j.flow)), w.perFlow},
 		{"its flow at its endpoint", holds(w.going, theFlows), w.perFlowThere},
 	} {
@@ -99,20 +99,17 @@ func (w *workload) goes(j *job) {
 	w.going = append(w.going, j)
 }
 
-// mayGo reports whether nothing keeps a request: there is an endpoint that is below its bounds, the flow's caps are not
-// reached, or the flow has nothing in flight, and the pool is below its bound in requests, or empty.
+// mayGo reports whether nothing keeps a request: there is an endpoint that is below its bounds, and the flow's caps are not
+// reached, or the flow has nothing in flight.
 func (w *workload) mayGo(j *job) bool {
-	all, flows := holds(w.going, everyJob), holds(w.going, w.of(j.flow))
-	held := 0
+	flows := holds(w.going, w.of(j.flow))
 	var place bool
 	for _, e := range w.laneOf(j) {
 		there := holds(w.going, w.at(e))
 		its := holds(w.going, func(o *job) bool { return o.flow == j.flow && int(o.Lease().Endpoint()) == e })
-		held += there.requests
-		place = place || (there.tokens < w.perBackend.tokens) && (its.requests == 0 || its.below(w.perFlowThere))
+		place = place || there.below(w.perBackend) && (its.requests == 0 || its.below(w.perFlowThere))
 	}
-	return place && held < w.perBackend.requests*len(w.laneOf(j)) && (flows.requests == 0 || flows.below(w.perFlow)) &&
-		(all.requests == 0 || all.requests < w.pool().requests)
+	return place && (flows.requests == 0 || flows.below(w.perFlow))
 }
 
 // follow checks what an event has led to. own is the request that has arrived in it, or nil.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // fleet is the Placer of the exploration: it picks the ready endpoint of the lane with the fewest requests, and
@@ -16,6 +17,8 @@ type fleet struct {
 	reserved [2]int
 	foreign  [2]int   // others' requests
 	tokens   [2]int64 // of ours
+	lower    [2]int   // the bounds of requests, rounded up
+	upper    [2]int
 	least    [2]int64 // the bounds of tokens; 0: none
 	most     [2]int64
 	changed  []Endpoint // what TakeChanges returns
@@ -47,8 +50,23 @@ func (f *fleet) SetForeign(e Endpoint, n int, _ int64) bool {
 	return true
 }
 
-// SetBounds: they are the scene's.
-func (f *fleet) SetBounds(Endpoint, int64, int64) bool { return true }
+// SetBounds is told by the machine, in one test of endpoints that are not in the fleet too.
+func (f *fleet) SetBounds(e Endpoint, lower, upper int64) bool {
+	in := int(e) < len(f.upper)
+	if in {
+		f.lower[e], f.upper[e] = stock.Micro(lower).Ceil(), stock.Micro(upper).Ceil()
+	}
+	return in
+}
+
+// room reports whether an endpoint has less than its own bound.
+func (f *fleet) room(e Endpoint, bound Bound) bool {
+	own := f.upper[e]
+	if bound == BelowLower {
+		own = f.lower[e]
+	}
+	return own == 0 || f.held(e) < own
+}
 
 // SetTokenBounds is told by the machine, in one test of endpoints that are not in the fleet too.
 func (f *fleet) SetTokenBounds(e Endpoint, lower, upper int64) bool {
@@ -95,15 +113,11 @@ func (f *fleet) below(p Placement, bound Bound, change int) bool {
 	if bound >= Unbounded || p.(reach) == "" || f.scene.upper == 0 {
 		return true
 	}
-	held, room := change, 0
-	for _, e := range f.ready(p) {
-		held += f.held(e)
-		room += f.scene.upper
-		if bound == BelowLower {
-			room += f.scene.lower - f.scene.upper
-		}
+	if change == 0 {
+		return slices.ContainsFunc(f.ready(p), func(e Endpoint) bool { return f.room(e, bound) })
 	}
-	return held == 0 || held < room
+	// Without one of them, at an endpoint with no more than it may have, there is room.
+	return len(f.ready(p)) > 0
 }
 
 func (f *fleet) pick(p Placement, bound Bound, except *EndpointSet) Endpoint {
@@ -112,10 +126,10 @@ func (f *fleet) pick(p Placement, bound Bound, except *EndpointSet) Endpoint {
 		return best
 	}
 	for _, e := range f.ready(p) {
-		if f.scene.limit > 0 && f.held(e) >= f.scene.limit || bound != AnyReady && !f.TakesTokens(e, 0) {
-			continue
-		}
-		if !except.Has(e) && (best == NoEndpoint || f.held(e) < f.held(best)) {
+		switch {
+		case f.scene.limit > 0 && f.held(e) >= f.scene.limit, bound < Unbounded && !f.room(e, BelowUpper):
+		case bound != AnyReady && !f.TakesTokens(e, 0), except.Has(e):
+		case best == NoEndpoint || f.held(e) < f.held(best):
 			best = e
 		}
 	}

@@ -55,6 +55,12 @@ func (w *world) belowCaps(s *subject) bool {
 // tenant is below its caps.
 func (w *world) couldGo(s *subject) bool { return s.waits() && w.belowCaps(s) }
 
+// awaitsRoom reports whether the request's tenant is at its cap at some endpoint of its lane, and the others are full.
+func (w *world) awaitsRoom(s *subject) bool {
+	full := w.full(s)
+	return w.fleet.Meets(s.kind.lane, full) && w.fleet.pick(s.kind.lane, BelowUpper, full) == NoEndpoint
+}
+
 // fits reports whether the request can be placed now within a bound.
 func (w *world) fits(s *subject, bound Bound) bool {
 	return w.belowCaps(s) && w.fleet.pick(s.kind.lane, bound, w.full(s)) != NoEndpoint
@@ -86,6 +92,9 @@ func (w *world) mayWait(s *subject) error {
 	if w.belowLower() && w.ledger.Available(tier) > 0 && w.fits(s, BelowLower) {
 		return fmt.Errorf("%v waits, and could go", s)
 	}
+	if e := w.idles(s); e != NoEndpoint {
+		return fmt.Errorf("%v waits, and endpoint %d has room for it, of which no more is reserved", s, e)
+	}
 	if e := w.lacksTokens(s); e != NoEndpoint {
 		return fmt.Errorf("%v waits, and endpoint %d could do with more tokens", s, e)
 	}
@@ -99,6 +108,34 @@ func (w *world) mayWait(s *subject) error {
 		return fmt.Errorf("%v waits, and could preempt %v", s, v)
 	}
 	return nil
+}
+
+// idles is an endpoint that the request may use and that has less than its own lower bound, in requests and tokens,
+// whatever others hold: those that are full, or too full because they have shrunk, and those that are gone. Where stock
+// is reserved that is for the highest tier only. NoEndpoint: there is none.
+func (w *world) idles(s *subject) Endpoint {
+	reserves := slices.ContainsFunc(w.config.Tiers, func(t TierConfig) bool { return t.ReservedFloor > 0 || t.ReservedPerSlot > 0 })
+	if reserves && s.w.queued.Tier != w.byRank[0] || !w.belowCaps(s) || w.config.Stock.Unbounded {
+		return NoEndpoint
+	}
+	for _, e := range w.fleet.ready(s.kind.lane) {
+		most := w.scene.lower
+		if w.scene.upper == 0 {
+			most = w.most(e)
+		}
+		held, tokens := w.fleet.foreign[e], stock.Tokens(0)
+		for _, o := range w.subjects {
+			if o.holds() && o.w.reservation.Endpoint() == e {
+				held++
+				tokens += o.tokens
+			}
+		}
+		bounded := w.config.Stock.Tokens.Watermark > 0
+		if held < most && !w.full(s).Has(e) && (!bounded || tokens < w.config.Stock.Tokens.Lower) && (w.scene.limit == 0 || held < w.scene.limit) {
+			return e
+		}
+	}
+	return NoEndpoint
 }
 
 // lacksTokens is an endpoint that the request may use and that has fewer tokens than its lower bound, in a pool with room
@@ -125,7 +162,15 @@ func (w *world) lacksTokens(s *subject) Endpoint {
 func (w *world) heldApart() bool {
 	over := w.released.Add(w.config.ReleaseSpacing)
 	at, asks := w.Next(w.clock)
-	return w.spaced && w.ledger.Stock() > 0 && w.clock.Before(over) && asks && !at.After(over)
+	return w.spaced && w.atReady() > 0 && w.clock.Before(over) && asks && !at.After(over)
+}
+
+// atReady is what the ready endpoints hold.
+func (w *world) atReady() (n int) {
+	for _, e := range w.fleet.ready(reach("")) {
+		n += w.fleet.held(e)
+	}
+	return n
 }
 
 // unlimited reports whether promotions have no budget.
@@ -147,13 +192,17 @@ func (w *world) starves(s *subject) bool {
 
 // promotes reports whether the stock lets a starved head through.
 func (w *world) promotes() bool {
-	held := 0
+	return w.belowUpper() && (w.unlimited() || w.promotedAtReady() < w.promotable())
+}
+
+// promotedAtReady is how many promoted leases there are at ready endpoints.
+func (w *world) promotedAtReady() (n int) {
 	for _, s := range w.subjects {
-		if s.holds() && s.promoted {
-			held++
+		if s.holds() && s.w.held.Promoted() && w.fleet.CanServe(reach(""), s.w.reservation.Endpoint()) {
+			n++
 		}
 	}
-	return w.belowUpper() && (w.unlimited() || held < w.promotable())
+	return n
 }
 
 // promotable is how many promoted leases there may be.
@@ -192,7 +241,7 @@ func (w *world) goesWithout(s, v *subject) bool {
 	}
 	total, at := w.config.MaxInFlightPerFlow, w.config.MaxInFlightPerFlowPerBackend
 	return (total == 0 || n < total) && (at == 0 || there < at) && w.fleet.CanTakeOver(s.kind.lane, e) &&
-		w.fleet.TakesTokens(e, -int64(v.tokens))
+		w.fleet.held(e) <= w.most(e) && w.fleet.TakesTokens(e, -int64(v.tokens))
 }
 
 // preemptible reports whether the request holds a lease that it may lose.

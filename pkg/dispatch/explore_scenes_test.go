@@ -239,6 +239,23 @@ func scenes() []*scene {
 			others: 1,
 		},
 		{
+			name: "shrinks", depth: 6, requests: 6, crowd: []int8{3, 3, 2, 3}, pool: [][]int{{0, 2}, {1, 2}, {2, 2}}, start: 2,
+			kinds: []arrivalKind{{0, "a", ""}, {0, "b", "0"}, {1, "a", "1"}, {1, "b", ""}},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true, ReservedFloor: 1}, {}}
+			},
+		},
+		{
+			name: "shrinks-and-caps", depth: 6, requests: 5, crowd: []int8{1, 1, 0, 1}, pool: [][]int{{1, 2}, {2, 1}, {2, 2}}, start: 2,
+			kinds: []arrivalKind{{0, "a", ""}, {1, "b", ""}},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
+				c.MaxInFlightPerFlowPerBackend = 1
+			},
+		},
+		{
 			name: "caps-and-others", depth: 4, requests: 4, crowd: []int8{0, 0, 1}, pool: twoEndpoints(), start: 2, lower: 1, upper: 2,
 			kinds: []arrivalKind{{0, "a", ""}, {0, "b", "0"}},
 			config: func(c *Config) {

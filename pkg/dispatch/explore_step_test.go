@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -39,12 +40,16 @@ func (w *world) look(in input) glance {
 	tier := w.tierOf(kind.tier)
 	arrival := &subject{kind: kind, w: &Waiter{}}
 	arrival.w.queued.Tier, arrival.w.flow = tier, &flowAccount{}
+	before := false
 	for _, s := range w.subjects {
 		if w.couldGo(s) && (w.config.Queue.TierMode == fairqueue.Weighted || !w.before(tier, s.w.queued.Tier)) {
-			g.stands = fmt.Errorf("%v overtakes %v, which could go", arrival, s)
+			before = true
+			if !w.awaitsRoom(s) { // else it may stand before the arrival, and need not
+				g.stands = fmt.Errorf("%v overtakes %v, which could go", arrival, s)
+			}
 		}
 	}
-	if g.stands == nil && !starved && w.belowUpper() && w.ledger.Available(tier) > 0 && w.fits(arrival, BelowUpper) {
+	if !before && !starved && w.belowUpper() && w.ledger.Available(tier) > 0 && w.fits(arrival, BelowUpper) {
 		g.mustGo = fmt.Errorf("%v does not go at once, and nobody stands before it", arrival)
 	}
 	return g
@@ -80,7 +85,6 @@ func (w *world) stepAgrees(g glance) error {
 			return fmt.Errorf("%v goes, and its time is over", s)
 		}
 	}
-	held := w.ledger.Stock() + w.ledger.Foreign()
 	lost := uint64(0)
 	if now := w.lost(); now > g.preempted { // a reload forgets the counts of tiers that are gone
 		lost = now - g.preempted
@@ -88,19 +92,15 @@ func (w *world) stepAgrees(g glance) error {
 	switch {
 	case !w.config.Enabled, g.in.op == passesOn:
 		return nil // whoever comes or waits goes, whatever the bounds
-	case len(went) > 0 && held > w.ledger.Capacity():
-		return fmt.Errorf("%d went, and %d of %d are held", len(went), held, w.ledger.Capacity())
-	case lost > 0 && held > w.ledger.Capacity():
-		return fmt.Errorf("a victim over capacity: %d of %d are held", held, w.ledger.Capacity())
 	case lost > 0 && w.config.Stock.Unbounded && g.in.op != reloads:
 		return fmt.Errorf("a victim of a stock without a bound")
 	case lost > uint64(len(went)):
 		return fmt.Errorf("%d victims for %d admissions", lost, len(went))
-	case w.risen() > g.promoted && !w.unlimited() && w.ledger.Promoted() > w.promotable():
-		return fmt.Errorf("promoted, and there are %d of %d", w.ledger.Promoted(), w.promotable())
+	case w.risen() > g.promoted && !w.unlimited() && w.promotedAtReady() > w.promotable():
+		return fmt.Errorf("promoted, and there are %d of %d", w.promotedAtReady(), w.promotable())
 	}
 	if spaced := w.config.ReleaseSpacing > 0 && w.clock.Before(g.released.Add(w.config.ReleaseSpacing)); spaced &&
-		lost == 0 && g.in.op != cancels && w.ledger.Stock() > 1 {
+		lost == 0 && g.in.op != cancels && w.atReady() > 1 {
 		for _, s := range went {
 			if s.last == StageWaiting {
 				return fmt.Errorf("%v is released too soon after another", s)
@@ -116,8 +116,8 @@ func (w *world) stepAgrees(g glance) error {
 		return fmt.Errorf("%v is promoted, and nobody is starved for whom there was room", went[0])
 	}
 	for _, s := range went {
-		if e := s.w.reservation.Endpoint(); w.scene.others > 0 && lost == 0 && g.in.op != isServed && w.fleet.held(e) > w.scene.upper {
-			return fmt.Errorf("%v goes to endpoint %d, which then holds %d of %d", s, e, w.fleet.held(e), w.scene.upper)
+		if e := s.w.reservation.Endpoint(); g.in.op != isServed && w.fleet.held(e) > w.most(e) {
+			return fmt.Errorf("%v goes to endpoint %d, which then holds %d of %d", s, e, w.fleet.held(e), w.most(e))
 		}
 		total, at := w.config.MaxInFlightPerFlow, w.config.MaxInFlightPerFlowPerBackend
 		if total > 0 && w.sameTenant(s, NoEndpoint) > total || at > 0 && w.sameTenant(s, s.w.reservation.Endpoint()) > at {
@@ -159,6 +159,17 @@ func (w *world) stepAgrees(g glance) error {
 	return w.displacementAgrees(g, a)
 }
 
+// most is how many requests an endpoint may hold before it takes no more.
+func (w *world) most(e Endpoint) int {
+	switch {
+	case w.config.Stock.Unbounded:
+		return math.MaxInt
+	case w.scene.upper > 0:
+		return w.scene.upper
+	}
+	return w.scene.pool[w.level][e]
+}
+
 // lentAge reports whether somebody of the tier of s, which was promoted, is starved and had room before s took its place.
 func (w *world) lentAge(s *subject) bool {
 	old := func(o *subject) bool { return w.clock.Sub(w.queue.Arrived(&o.w.queued)) >= tick }
@@ -197,9 +208,10 @@ func (w *world) victimAgrees(preemptor *subject) error {
 func (w *world) couldTake(preemptor, o, v *subject) bool {
 	e := o.w.reservation.Endpoint()
 	n, there := w.sameTenant(preemptor, NoEndpoint)-1, w.sameTenant(preemptor, e)
-	tokens := int64(0)
+	held, tokens := w.fleet.held(e), int64(0)
 	if preemptor.w.reservation.Endpoint() == e {
 		there--
+		held--
 		tokens -= int64(preemptor.tokens)
 	}
 	if v.kind.key() == preemptor.kind.key() {
@@ -208,6 +220,7 @@ func (w *world) couldTake(preemptor, o, v *subject) bool {
 		}
 	}
 	if v.wasAt == e {
+		held++
 		tokens += int64(v.tokens)
 	}
 	if o.kind.key() == preemptor.kind.key() {
@@ -215,7 +228,7 @@ func (w *world) couldTake(preemptor, o, v *subject) bool {
 	}
 	total, at := w.config.MaxInFlightPerFlow, w.config.MaxInFlightPerFlowPerBackend
 	return (total == 0 || n < total) && (at == 0 || there < at) && w.fleet.CanTakeOver(preemptor.kind.lane, e) &&
-		w.fleet.TakesTokens(e, tokens-int64(o.tokens))
+		held <= w.most(e) && w.fleet.TakesTokens(e, tokens-int64(o.tokens))
 }
 
 // goesFirst reports whether, of two possible victims of a tier, a is to be preempted before b.

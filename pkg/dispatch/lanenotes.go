@@ -328,7 +328,7 @@ func (m *Machine) victimFits(e Endpoint) (above fairqueue.TierSet) {
 		return 0
 	}
 	for i, id := range slices.Backward(m.byRank) {
-		if h := m.victims.tiers[id].byEndpoint[e]; h != nil && len(h.leases) > 0 && m.takesTokens(e, h.most[0]) {
+		if h := m.victims.tiers[id].byEndpoint[e]; h != nil && len(h.leases) > 0 && m.takesWithout(e, h.most[0]) {
 			for _, higher := range m.byRank[:i] {
 				above = above.With(higher)
 			}

@@ -248,6 +248,7 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 	m.uncountLease(l)
 	m.addTokensAt(l, -l.held.Tokens())
 	l.reservation = r
+	m.ledger.Move(&l.held, stock.BackendID(e))
 	m.addTokensAt(l, l.held.Tokens())
 	if counted {
 		m.countLease(l)

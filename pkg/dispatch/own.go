@@ -64,7 +64,7 @@ func (m *Machine) ownVictim(w *Waiter, tier int) (first *Lease) {
 	for _, v := range a.victims[max(0, len(a.victims)-mostLooks):] {
 		switch e := v.Endpoint(); {
 		case first != nil && !m.victims.before(v, first) || !m.belowCapsWithout(t, v) || !m.placer.CanServe(w.placement, e):
-		case m.takesTokens(e, v.held.Tokens()):
+		case m.takesWithout(e, v.held.Tokens()):
 			first = v
 		default:
 			m.awaitTokens(t, e)

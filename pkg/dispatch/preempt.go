@@ -66,7 +66,7 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 			}
 			return true
 		},
-		enough: m.takesTokens,
+		enough: m.takesWithout,
 	}
 	for i := len(m.byRank) - 1; i >= 0 && m.byRank[i] != tier; i-- {
 		var v *Lease

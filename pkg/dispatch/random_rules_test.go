@@ -257,7 +257,7 @@ func (x *run) mayPromote(r *request) {
 	}
 	held := 0
 	for _, o := range x.running {
-		if o.promoted {
+		if e := x.endpoint(o.at); o.promoted && e != nil && e.Ready {
 			held++
 		}
 	}

@@ -93,30 +93,52 @@ func (o *world) at(id scheduling.EndpointID) (n int, tokens stock.Tokens) {
 	return n, tokens
 }
 
-// poolBelow reports whether the whole stock, with so many requests fewer, is below a bound of the pool. One request may
-// always be in flight.
-func (o *world) poolBelow(upper bool, fewer int) bool {
-	ready, room := 0, false
-	bound, held := int64(0), len(o.running)-fewer
-	lowerTokens, upperTokens := o.tokenBounds()
-	for i := range o.pool {
-		e := &o.pool[i]
-		if !e.Ready {
-			continue
-		}
-		ready++
-		least, most := o.bounds(e)
-		_, tokens := o.at(e.ID)
-		held += o.foreign[e.ID].Requests
+// space is the requests that some endpoints have room for. Each has what it lacks of its own bound; if that is less than a
+// request, it may borrow the rest from others that have less to spare. held is what is there.
+func (o *world) space(endpoints []*scheduling.Endpoint, upper bool) (space, held int) {
+	const one = 1_000_000
+	spare := int64(0)
+	for _, e := range endpoints {
+		own, most := o.bounds(e)
 		if upper {
-			bound += most
-			room = room || upperTokens == 0 || tokens < upperTokens
-		} else {
-			bound += least
-			room = room || lowerTokens == 0 || tokens < lowerTokens
+			own = most
+		}
+		n, _ := o.at(e.ID)
+		held += n
+		switch lacks := own - int64(n)*one; {
+		case lacks >= 0:
+			space += int(lacks / one)
+			spare += lacks % one
+		default: // of what it has too much only the part of a request is others'
+			spare += lacks % one
 		}
 	}
-	return ready > 0 && (held <= 0 || int64(held)*1_000_000 < bound && room)
+	return space + max(0, int((spare+one-1)/one)), held
+}
+
+// ready are the endpoints that are.
+func (o *world) ready() (ready []*scheduling.Endpoint) {
+	for i := range o.pool {
+		if o.pool[i].Ready {
+			ready = append(ready, &o.pool[i])
+		}
+	}
+	return ready
+}
+
+// poolBelow reports whether the stock is below a bound of the pool. One request may always be in flight.
+func (o *world) poolBelow(upper bool) bool {
+	lowerTokens, upperTokens := o.tokenBounds()
+	below := func(e *scheduling.Endpoint) bool {
+		_, tokens := o.at(e.ID)
+		most := lowerTokens
+		if upper {
+			most = upperTokens
+		}
+		return most == 0 || tokens < most
+	}
+	space, held := o.space(o.ready(), upper)
+	return len(o.ready()) > 0 && (held == 0 || space > 0 && slices.ContainsFunc(o.ready(), below))
 }
 
 // capacity is the most leases below the upper bound.
@@ -134,16 +156,13 @@ func (o *world) capacity() int {
 // available is what capacity and reservations leave to a tier.
 func (o *world) available(tier int) int {
 	capacity := o.capacity()
-	free, remaining := capacity, capacity
-	for i := range o.pool {
-		if o.pool[i].Ready {
-			free -= o.foreign[o.pool[i].ID].Requests
-		}
-	}
-	inflight := map[int]int{}
+	remaining := capacity
+	free, _ := o.space(o.ready(), true)
+	inflight := map[int]int{} // at ready endpoints
 	for _, r := range o.running {
-		free--
-		inflight[r.w.Granted().Tier()]++
+		if slices.ContainsFunc(o.ready(), func(e *scheduling.Endpoint) bool { return e.ID == r.at }) {
+			inflight[r.w.Granted().Tier()]++
+		}
 	}
 	for i, t := range o.config.Queue.Tiers { // highest first; a tier that drains reserves nothing
 		cfg, id := o.config.Tiers[i], o.named[t.Name]
@@ -207,29 +226,28 @@ func (o *world) atCap(r *request) bool {
 func (o *world) opens(e *scheduling.Endpoint) bool {
 	n, tokens := o.at(e.ID)
 	_, most := o.tokenBounds()
-	return (e.MaxInFlight == 0 || n < e.MaxInFlight) && (most == 0 || tokens < most)
+	_, upper := o.bounds(e)
+	return (e.MaxInFlight == 0 || n < e.MaxInFlight) && (most == 0 || tokens < most) && int64(n)*1_000_000 < max(upper, 1)
 }
 
 // roomFor looks for room for a request.
 func (o *world) roomFor(r *request) (f room) {
-	held, lower, upper := 0, int64(0), int64(0)
+	var lane []*scheduling.Endpoint
 	for i := range o.pool {
 		e := &o.pool[i]
 		if !o.serves(r, e) {
 			continue
 		}
 		f.ready = true
-		n, _ := o.at(e.ID)
-		held += n
-		l, u := o.bounds(e)
-		lower, upper = lower+l, upper+u
+		lane = append(lane, e)
 		full := o.full(r, e.ID)
 		f.capped = f.capped || full
 		f.below = f.below || !full
 		f.open = f.open || !full && o.opens(e)
 	}
-	f.lower = held == 0 || int64(held)*1_000_000 < lower
-	f.upper = held == 0 || int64(held)*1_000_000 < upper
+	lower, held := o.space(lane, false)
+	upper, _ := o.space(lane, true)
+	f.lower, f.upper = held == 0 || lower > 0, held == 0 || upper > 0
 	return f
 }
 
@@ -246,7 +264,7 @@ func (o *world) mightGo(r *request) bool { return o.roomFor(r).below && !o.atCap
 
 // mayGo reports whether a request may go now: within the lower bound, for a release, or the upper, for a bypass.
 func (o *world) mayGo(r *request, upper bool) bool {
-	if !o.poolBelow(upper, 0) || o.available(r.w.Tier()) <= 0 || o.atCap(r) {
+	if !o.poolBelow(upper) || o.available(r.w.Tier()) <= 0 || o.atCap(r) {
 		return false
 	}
 	f := o.roomFor(r)
@@ -256,12 +274,18 @@ func (o *world) mayGo(r *request, upper bool) bool {
 // mayBePromoted is mayGo for the head of a starved tier.
 func (o *world) mayBePromoted(r *request) bool {
 	f := o.roomFor(r)
-	return o.poolBelow(true, 0) && !o.atCap(r) && f.open && f.upper
+	return o.poolBelow(true) && !o.atCap(r) && f.open && f.upper
+}
+
+// busy reports whether a ready endpoint has a request.
+func (o *world) busy() bool {
+	_, held := o.space(o.ready(), true)
+	return held > 0
 }
 
 // heldApart reports whether a release must wait for the one before.
 func (o *world) heldApart() bool {
-	return o.config.ReleaseSpacing > 0 && len(o.running) > 0 && o.now.Before(o.released.Add(o.config.ReleaseSpacing))
+	return o.config.ReleaseSpacing > 0 && o.busy() && o.now.Before(o.released.Add(o.config.ReleaseSpacing))
 }
 
 // above reports whether the tier of a is higher than that of b.

@@ -84,8 +84,9 @@ func (c *contest) lasts(d time.Duration) {
 
 // Requests that claim 200,000 tokens each, of a pool of three endpoints that hold 5,000, and that engines refuse after 25 ms,
 // may close all endpoints again and again: of any endpoint or pinned to each, of one tenant, or of a dozen at a time that
-// are new with each request. A tenant with more clients than the pool takes keeps nearly all that it has alone, and one with
-// a single client waits for no more than two refusals.
+// are new with each request. A tenant with more clients than the pool takes keeps nine tenths of what it has alone, since
+// the slots of an endpoint that is full by tokens are no other's, and one with a single client waits for no more than two
+// refusals.
 func TestRefusalsStarveNobody(t *testing.T) {
 	const refusedAfter, answeredAfter, length = 25 * time.Millisecond, 100 * time.Millisecond, 20 * time.Second
 	for _, discipline := range []fairqueue.Discipline{fairqueue.WFQ, fairqueue.VTC} {
@@ -132,7 +133,7 @@ func TestRefusalsStarveNobody(t *testing.T) {
 				}
 				got := fmt.Sprintf("discipline %d, beside %s, %d clients: %d answers, waits of up to %v; %d refusals",
 					discipline, attack.name, honest, answers, longest, refusals)
-				if alone := 3 * 16 * int(length/answeredAfter); honest > 1 && answers < alone*95/100 {
+				if alone := 3 * 16 * int(length/answeredAfter); honest > 1 && answers < alone*90/100 {
 					t.Errorf("%s; it has %d alone", got, alone)
 				}
 				if honest == 1 && (longest > 2*refusedAfter || refusals < 2000) {

@@ -53,20 +53,20 @@ func (m *Machine) release() {
 }
 
 // tooSoon reports whether Config.ReleaseSpacing has not yet passed since the last release. It is false while nothing is
-// in flight.
+// at the ready backends.
 func (m *Machine) tooSoon() bool {
-	return m.config.ReleaseSpacing > 0 && m.ledger.Stock() > 0 && m.now.Before(m.released.Add(m.config.ReleaseSpacing))
+	return m.config.ReleaseSpacing > 0 && m.ledger.AtReady() > 0 && m.now.Before(m.released.Add(m.config.ReleaseSpacing))
 }
 
 // mayPromote reports whether the stock permits the release of a starved head: it is below the upper bound, and the
-// promoted leases in flight are below max(1, budget × capacity).
+// promoted leases at ready backends are below max(1, budget × capacity).
 func (m *Machine) mayPromote() bool {
 	if !m.belowUpper() {
 		return false
 	}
 	budget := m.config.Queue.PromotionBudget
 	limit := max(1, int(budget*int64(m.ledger.Capacity())/1_000_000))
-	return budget >= 1_000_000 || m.ledger.Promoted() < limit
+	return budget >= 1_000_000 || m.ledger.PromotedAtReady() < limit
 }
 
 // place places the candidate and grants it, or parks its flow, closes its lane, or makes it the preemptor.
@@ -108,7 +108,7 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	l := (*Lease)(w)
 	l.reservation = r
 	l.held = stock.NewLease(w.queued.Tier, l.held.Tokens(), promoted)
-	m.ledger.Take(&l.held)
+	m.ledger.Take(&l.held, stock.BackendID(r.Endpoint()))
 	m.addTokensAt(l, l.held.Tokens())
 	m.flows.addLease(w.flow, l.held.Tokens())
 	m.countLease(l)

@@ -110,7 +110,7 @@ func TestOnePlaceRousesOneClass(t *testing.T) {
 }
 
 // One that was roused, and leaves before the band lets it go, rouses the next, whether or not it waits elsewhere too: here
-// for endpoint 1, which has room while the pool has none, until a request ends at endpoint 0.
+// for endpoint 1, which has room in the band, until enough requests end elsewhere.
 func TestWhoLeavesRousesTheNext(t *testing.T) {
 	for name, leave := range map[string]func(x *shared, roused *Waiter){
 		"cancelled": func(x *shared, roused *Waiter) { x.Cancel(x.clock, roused, OutcomeClientCancelled) },
@@ -120,7 +120,7 @@ func TestWhoLeavesRousesTheNext(t *testing.T) {
 		},
 	} {
 		for _, elsewhere := range []bool{false, true} {
-			x := newShared(t, 2, 3, bounded(100), func(c *Config) { c.MaxInFlightPerFlowPerBackend = 1 })
+			x := newShared(t, 2, 3, bounded(100), func(c *Config) { perBackend(c, 2, 4); c.MaxInFlightPerFlowPerBackend = 1 })
 			arrives := func(flow string, tokens stock.Tokens, deadline time.Duration, at ...int) *Waiter {
 				w := new(Waiter)
 				a := Arrival{Flow: flow, Tokens: tokens, Placement: x.placement(at...)}
@@ -134,8 +134,7 @@ func TestWhoLeavesRousesTheNext(t *testing.T) {
 				arrives(flow, 1, 0, 0)
 			}
 			ends := arrives("c", 1, 0, 0)
-			arrives("d", 1, 0, 1)
-			arrives("e", 1, 0, 1)
+			later := []*Waiter{ends, arrives("d", 1, 0, 1), arrives("e", 1, 0, 1)}
 			giant := arrives("f", 100, 0, 1)
 			roused := arrives("a", 1, time.Second)
 			next := arrives("b", 1, 0)
@@ -144,10 +143,15 @@ func TestWhoLeavesRousesTheNext(t *testing.T) {
 			}
 			x.TrueUp(x.clock, giant.Lease(), 1, 50)
 			if roused.Stage() != StageWaiting || next.Stage() != StageWaiting {
-				t.Fatalf("%s: stages %d, %d: the pool is full", name, roused.Stage(), next.Stage())
+				t.Fatalf("%s: stages %d, %d: the pool is in its band", name, roused.Stage(), next.Stage())
 			}
 			leave(x, roused)
-			x.Complete(x.clock, ends.Lease(), fairqueue.UnknownCost)
+			for _, w := range later {
+				if next.Stage() != StageWaiting {
+					t.Fatalf("%s, elsewhere %t: stage %d in the band", name, elsewhere, next.Stage())
+				}
+				x.Complete(x.clock, w.Lease(), fairqueue.UnknownCost)
+			}
 			if next.Stage() != StageGranted || next.Lease().Endpoint() != 1 {
 				t.Errorf("%s, elsewhere %t: stage %d", name, elsewhere, next.Stage())
 			}

@@ -172,6 +172,16 @@ func (x *lives) held(tenant string, e int, without *Waiter) (h holding) {
 	return h
 }
 
+// at is the number of leases at an endpoint, where more may be than its bound of 6: Envoy has moved some there.
+func (x *lives) at(e Endpoint) (n int) {
+	for _, l := range x.all {
+		if l.Lease() != nil && l.Lease().Endpoint() == e {
+			n++
+		}
+	}
+	return n
+}
+
 // capsLet reports whether the caps let a tenant have one more request at an endpoint if one of its own was not there.
 func (x *lives) capsLet(tenant string, e int, without *Waiter) bool {
 	cfg := x.Config()
@@ -201,7 +211,7 @@ func (x *lives) follow() {
 		}
 		for _, v := range x.all {
 			if v.Lease() != nil && v.Flow() == w.Flow() && v.Tier() > w.Tier() && v.Lease().victimIndex > 0 &&
-				slices.Contains(w.lane, int(v.Lease().Endpoint())) && x.capsLet(w.Flow(), int(v.Lease().Endpoint()), v.Waiter) {
+				slices.Contains(w.lane, int(v.Lease().Endpoint())) && x.at(v.Lease().Endpoint()) <= 6 && x.capsLet(w.Flow(), int(v.Lease().Endpoint()), v.Waiter) {
 				x.t.Fatalf("%s waits in tier %d, and could take its lease of tier %d at %d", w.Flow(), w.Tier(), v.Tier(), v.Lease().Endpoint())
 			}
 		}

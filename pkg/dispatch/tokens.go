@@ -18,9 +18,10 @@ func (m *Machine) belowUpper() bool {
 	return m.ledger.BelowUpper() && (!m.bounded() || m.placer.BelowTokens(BelowUpper))
 }
 
-// takesTokens reports whether an endpoint would take another request of any size if so many tokens there were free.
-func (m *Machine) takesTokens(e Endpoint, free stock.Tokens) bool {
-	return m.placer.TakesTokens(e, -int64(free))
+// takesWithout reports whether an endpoint would take another request, of any size, once a lease there with so many tokens
+// is settled. The ledger has settled leases at once, the placer has released them only when the event's work is done.
+func (m *Machine) takesWithout(e Endpoint, tokens stock.Tokens) bool {
+	return m.ledger.TakesWithoutOne(stock.BackendID(e)) && m.placer.TakesTokens(e, -int64(tokens))
 }
 
 // addTokensAt changes the tokens that l takes at its endpoints. If there are fewer than before, requests may go there that

@@ -133,13 +133,7 @@ func TestTokensStayWithinTheirBounds(t *testing.T) {
 				t.Fatalf("what is at endpoint %d takes %d, and took %d before the last one", e, sum, sum-size)
 			}
 		}
-		var all int64
-		for e := range 6 {
-			n, _ := at(e)
-			all += n
-		}
 		for _, w := range waiting {
-			var held, room int64
 			below := false
 			lane := w.subset
 			if lane == nil {
@@ -147,12 +141,10 @@ func TestTokensStayWithinTheirBounds(t *testing.T) {
 			}
 			for _, e := range lane {
 				n, sum := at(e)
-				held += n
-				room += slots
-				below = below || sum < bound
+				below = below || sum < bound && n < slots
 			}
-			if below && held < room && all < 6*slots {
-				t.Fatalf("a request for %v waits: %d of %d requests there, %d in all", w.subset, held, room, all)
+			if below {
+				t.Fatalf("a request for %v waits, and an endpoint there is below both bounds", w.subset)
 			}
 		}
 	}

@@ -115,15 +115,6 @@ var rows = map[string]func(t *testing.T, l load) bool{
 		x.come(l.requests, 0, "a", l)
 		return x.waits(0, "b")
 	},
-	"the pool's bounds as sums over its backends": func(t *testing.T, l load) bool {
-		x := unitsTest{newShared(t, 3, 4, inUnits)}
-		for range 3 {
-			for _, w := range x.come(l.requests, 0, "a", l) {
-				x.ServedElsewhere(x.clock, w.Lease(), 0)
-			}
-		}
-		return x.waits(0, "b")
-	},
 	"a lane's bounds, summed over its backends": func(t *testing.T, l load) bool {
 		x := unitsTest{newShared(t, 3, 4, inUnits)}
 		x.come(2*l.requests, 0, "a", load{1, l.cost, min(l.tokens, 250)}, 0, 1)
@@ -133,7 +124,7 @@ var rows = map[string]func(t *testing.T, l load) bool{
 		}
 		return x.waits(0, "b", 0, 1)
 	},
-	"a backend's own bound, for all lanes: `upperBoundTokensPerBackend`": func(t *testing.T, l load) bool {
+	"a backend's own bound, for all lanes": func(t *testing.T, l load) bool {
 		x := unitsTest{newShared(t, 3, 4, inUnits)}
 		for _, w := range x.come(l.requests, 0, "a", l) {
 			x.ServedElsewhere(x.clock, w.Lease(), 0)

@@ -122,7 +122,10 @@ func TestPanicsOfNobody(t *testing.T) {
 			complete(held[0])
 			complete(held[1])
 		},
-		"the endpoints change": func(b *bench, _ []*Lease) { b.SetBackends(numbered(2), nil, out) },
+		"the endpoints change": func(b *bench, _ []*Lease) {
+			b.backends.ready[1] = true
+			b.SetBackends(numbered(2), nil, out)
+		},
 		"a reload": func(b *bench, _ []*Lease) {
 			cfg := b.config
 			perBackend(&cfg, 5, 5)
@@ -133,6 +136,7 @@ func TestPanicsOfNobody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, ready(2), func(c *Config) { perBackend(c, 1, 1) }, func(b *bench) {
+				b.backends.ready[1] = false
 				b.SetBackends(numbered(1), nil, nil)
 				held := b.holds(1)
 				b.mustReload(func(c *Config) { perBackend(c, 2, 2) })

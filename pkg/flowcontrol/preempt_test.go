@@ -182,7 +182,9 @@ func TestDefectOnlyArrivalsPreempt(t *testing.T) {
 		complete(first.lease)
 		complete(waiter.lease)
 	})
-	inBubble(t, ready(1), smg(2), func(b *bench) {
+	inBubble(t, ready(2), smg(2), func(b *bench) {
+		b.backends.ready[1] = false
+		b.SetBackends(numbered(1), nil, nil)
 		stream := b.arrives(b.t.Context(), of(bulk))
 		other := b.arrives(b.t.Context(), of(system))
 		if err := stream.lease.OnFirstByte(); err != nil {
@@ -193,6 +195,7 @@ func TestDefectOnlyArrivalsPreempt(t *testing.T) {
 		// Two backends more: bulk comes in, and one goes again: over capacity nobody is preempted, at it the head is.
 		low := b.arrives(b.t.Context(), of(bulk))
 		b.want(low, "waits")
+		b.backends.ready[1] = true
 		b.SetBackends(numbered(2), nil, nil)
 		b.want(waiter, "dispatched")
 		b.want(low, "dispatched")

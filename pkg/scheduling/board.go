@@ -13,10 +13,11 @@ const (
 	BelowLower Bound = iota
 	// BelowUpper is for a bypass or a starved head.
 	BelowUpper
-	// Unbounded only requires an endpoint that takes another request, as far as its own limits go.
+	// Unbounded only requires an endpoint that takes another request, as far as its own limits and its bound of tokens go.
+	// Any that is below its upper bound of requests comes before all that are not.
 	Unbounded
-	// AnyReady only requires a ready endpoint below its MaxInFlight, even if all are full by tokens: it is for requests that
-	// are passed on without queueing. Any that is not full comes before all that are.
+	// AnyReady only requires a ready endpoint below its MaxInFlight, even if all are full: it is for requests that are passed
+	// on without queueing. Any that is not full comes before all that are, and those that are full by tokens come last.
 	AnyReady
 )
 
@@ -135,7 +136,8 @@ func (b *Board) revise(p int32) {
 }
 
 // SetBounds sets a ready endpoint's share of a lane's hysteresis band, in millionths of a request; with 0 a lane can
-// have one request in flight at a time. It reports whether the endpoint is in the pool. Bounds below 0 count as 0.
+// have one request in flight at a time. Above 0, the upper one, rounded up, is also the most requests that are placed
+// there. It reports whether the endpoint is in the pool. Bounds below 0 count as 0.
 func (b *Board) SetBounds(id EndpointID, lower, upper int64) bool {
 	p, ok := b.ring.position(id)
 	if !ok {
@@ -145,7 +147,7 @@ func (b *Board) SetBounds(id EndpointID, lower, upper int64) bool {
 	if s := &b.spots[p]; s.lower != lower || s.upper != upper {
 		b.forgetLanes() // they have its old bounds in their sums
 		b.ofReady.subtract(s)
-		s.lower, s.upper = lower, upper
+		s.bound(lower, upper)
 		b.ofReady.add(s)
 		b.changed(p)
 	}
@@ -162,7 +164,7 @@ func (b *Board) SetForeign(id EndpointID, requests int, theirs int64) bool {
 	}
 	foreign := int32(max(0, min(requests, maxForeign)))
 	if s := &b.spots[p]; s.foreign != foreign || s.tokens.foreign != theirs {
-		b.ofReady.held += int64(foreign - s.foreign)
+		b.ofReady.recount(s, s.held(), s.inFlight+foreign)
 		s.foreign = foreign
 		b.changeTokens(p, func(t *tokens) { t.foreign = theirs })
 	}
@@ -229,10 +231,10 @@ func (b *Board) changed(p int32) {
 // count changes the number of requests in flight at an endpoint of the pool.
 func (b *Board) count(p, by int32) {
 	s := &b.spots[p]
-	s.inFlight += by
 	if s.ready {
-		b.ofReady.held += int64(by)
+		b.ofReady.recount(s, s.held(), s.held()+by)
 	}
+	s.inFlight += by
 	b.changed(p)
 }
 
@@ -301,7 +303,7 @@ func (b *Board) CanServe(q *Query, id EndpointID) bool {
 // CanTakeOver reports whether the request could take the place of one that is counted at the endpoint: the endpoint is
 // ready and in its lane, and the lane is below its upper bound without that one.
 func (b *Board) CanTakeOver(q *Query, id EndpointID) bool {
-	return b.CanServe(q, id) && b.laneHasRoomFor(q, BelowUpper, -1)
+	return b.CanServe(q, id) && b.laneHasRoomFor(q, BelowUpper, 1)
 }
 
 // refresh updates a query to the board's snapshot and scheduler.

@@ -28,15 +28,16 @@
 // merge, or get another name ([Regrouping]). [Snapshot.Next] compares the two before the lock, in O(models). One more or one
 // less endpoint of the same models, and readiness, regroup nothing.
 //
-// In a lane that is not the whole pool, Place refuses while
+// In a lane that is not the whole pool, Place refuses while there is no room, over the lane's ready endpoints:
 //
-//	Σ held(e) × 1,000,000  >=  Σ bound(e)      both over the lane's ready endpoints
-//	held(e) = inFlight(e) + foreign(e)
+//	room    = Σ max(0, whole(e) − held(e)) + max(0, Σ rest(e) − endpoints with held(e) > whole(e) and a rest)
+//	held(e) = inFlight(e) + foreign(e),  whole(e) + rest(e) = bound(e),  rest(e) < 1 request
 //
 // with bound the endpoint's lower or upper bound in millionths of a request, which [Board.SetBounds] sets; inFlight are
 // all leases there, whatever their lane, and foreign is what other replicas have there ([Board.SetForeign]). A lane with a
 // ready endpoint and nothing held there always has room. The band of the whole pool belongs to the stock ledger and is not
-// checked here. An endpoint's MaxInFlight is a hard limit of what is held there, in every lane.
+// checked here. In every lane an endpoint that holds its own upper bound, rounded up, gets no more; its MaxInFlight is a
+// limit also of requests that are passed on.
 //
 // Where the tokens at an endpoint are bounded ([Board.SetTokenBounds]), it is full, in every lane, while
 //

@@ -56,7 +56,7 @@ func (b *Board) Explain(q *Query) Decision {
 	d.Chosen, d.Fallbacks = q.Chosen()
 	b.refresh(q)
 	lane := b.laneSums(q)
-	d.Stock, d.LowerBound, d.UpperBound = int(lane.held), lane.lower, lane.upper
+	d.Stock, d.LowerBound, d.UpperBound = int(lane.held), lane.bounds.lower, lane.bounds.upper
 	d.BelowLower, d.BelowUpper = b.laneHasRoomFor(q, BelowLower, 0), b.laneHasRoomFor(q, BelowUpper, 0)
 	d.Candidates = make([]Candidate, 0, b.snap.Len())
 	for p := range b.spots {
@@ -78,6 +78,9 @@ func (b *Board) explainOne(q *Query, p int32) Candidate {
 	}
 	if s.held() >= s.limit {
 		c.Failed = append(c.Failed, Failure{Filter: filterMaxInFlight, Reason: "as many in flight as it may have"})
+	}
+	if s.full() {
+		c.Failed = append(c.Failed, Failure{Filter: filterBound, Reason: "as many requests there as its upper bound"})
 	}
 	if s.tokens.full() {
 		c.Failed = append(c.Failed, Failure{Filter: filterTokens, Reason: "its requests take as many tokens as it may"})

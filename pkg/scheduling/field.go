@@ -3,8 +3,9 @@ package scheduling
 import "math/bits"
 
 // field is the set of endpoints that one pick chooses from: the ready endpoints of a lane that are below their limits and,
-// unless the bound is AnyReady, not full by tokens, except those that the request may not use. For the whole pool and for large lanes the best is known. Small lanes, and
-// lanes with exceptions, are searched, in blocks of 64 whose best total is known.
+// unless the bound is Unbounded or AnyReady, not full, except those that the request may not use. For the whole pool and
+// for large lanes the best is known. Small lanes, and lanes with exceptions, are searched, in blocks of 64 whose best total
+// is known.
 type field struct {
 	pool    *tournament // by position; an endpoint that cannot be picked is out
 	ring    *ring
@@ -22,7 +23,11 @@ type field struct {
 func (b *Board) fieldOf(q *Query, bound Bound, without []uint64, start int32) *field {
 	f := &b.field
 	least := notFull
-	if bound == AnyReady {
+	switch bound {
+	case BelowLower, BelowUpper:
+	case Unbounded:
+		least = fullByRequests
+	case AnyReady:
 		least = 0
 	}
 	*f = field{pool: &b.pool, ring: b.ring, reach: q.reach, without: without, spots: b.spots, ratings: q.ratings, least: least, start: start}

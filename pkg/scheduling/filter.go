@@ -11,6 +11,9 @@ const (
 // the endpoint has a limit.
 const filterMaxInFlight = "max-in-flight"
 
+// filterBound is that name for an endpoint's own upper bound of requests.
+const filterBound = "bound"
+
 // filterTokens is that name for the bound of an endpoint's tokens.
 const filterTokens = "tokens"
 

@@ -90,7 +90,7 @@ func (l *laneState) follow(b *Board) {
 			continue
 		}
 		s := &b.spots[p]
-		l.held += int64(s.held() - l.counts[i])
+		l.recount(s, l.counts[i], s.held())
 		l.counts[i] = s.held()
 		l.tree.set(i, s.leaf())
 	}

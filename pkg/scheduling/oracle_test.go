@@ -83,19 +83,27 @@ func (o *oracle) load(e Endpoint) *big.Rat {
 	return load
 }
 
-// room reports whether the lane's band has room for another request; a lane that is the whole pool has no band here.
+// room reports whether the lane's band has room for another request; a lane that is the whole pool has no band here. There
+// is room where an endpoint lacks a whole request of its bound, or where, without what endpoints have above their bound
+// rounded up, all together have less than all their bounds.
 func (o *oracle) room(lane []Endpoint, name string, bound Bound) bool {
-	var held, band int64
+	var held, room int64
+	lacks := false
 	for _, e := range lane {
-		held += o.held(e.ID)
+		own := o.bounds[e.ID][1]
 		if bound == BelowLower {
-			band += o.bounds[e.ID][0]
-		} else {
-			band += o.bounds[e.ID][1]
+			own = o.bounds[e.ID][0]
 		}
+		left := own - o.held(e.ID)*Millionths
+		for left <= -Millionths {
+			left += Millionths
+		}
+		held += o.held(e.ID)
+		room += left
+		lacks = lacks || left >= Millionths
 	}
 	confined := name != "" || len(lane) < len(o.lane(Ask{})) // see board_test.go, TestQueriesFollowTheBoard
-	return bound >= Unbounded || !confined || held == 0 || big.NewRat(held, 1).Cmp(big.NewRat(band, Millionths)) < 0
+	return bound >= Unbounded || !confined || held == 0 || lacks || room > 0
 }
 
 func (o *oracle) place(x waiting, bound Bound, except []EndpointID) (EndpointID, []string) {
@@ -123,7 +131,7 @@ func (o *oracle) favoured(x waiting, order []Endpoint) Endpoint {
 	}
 	for _, id := range x.known.Near {
 		for _, e := range order {
-			if e.ID != id || o.full(e) != o.full(best) {
+			if e.ID != id || o.full(e) != o.full(best) || o.taken(e) != o.taken(best) {
 				continue
 			}
 			most := new(big.Int).Add(o.price(best, x.known.Prompt-x.known.Floor), new(big.Int).Div(o.price(best, x.known.Prompt-x.known.Floor), big.NewInt(4)))
@@ -159,17 +167,29 @@ func (o *oracle) price(e Endpoint, uncached int64) *big.Int {
 // choice returns the endpoints that the request may go to, best first.
 func (o *oracle) choice(x waiting, lane []Endpoint, bound Bound, except []EndpointID, after EndpointID) []Endpoint {
 	refused := func(e Endpoint) bool { return slices.Contains(except, e.ID) }
-	if order := slices.DeleteFunc(o.ranked(x, lane, after), refused); len(order) > 0 || bound != AnyReady {
+	order := slices.DeleteFunc(o.ranked(x, lane, after), refused)
+	if room := slices.DeleteFunc(slices.Clone(order), o.taken); len(room) > 0 || bound < Unbounded {
+		return room
+	}
+	if len(order) > 0 || bound == Unbounded {
 		return order
 	}
 	return slices.DeleteFunc(o.order(x, lane, after), func(e Endpoint) bool { return refused(e) || o.limited(e) })
 }
 
-// ranked returns the endpoints below their limit, best first, with equals in ring order after an endpoint.
+// ranked returns the endpoints below their limit, best first, with equals in ring order after an endpoint. Those that are
+// below their bound of requests come first.
 func (o *oracle) ranked(x waiting, lane []Endpoint, after EndpointID) []Endpoint {
-	return o.order(x, slices.DeleteFunc(slices.Clone(lane), func(e Endpoint) bool {
+	order := o.order(x, slices.DeleteFunc(slices.Clone(lane), func(e Endpoint) bool {
 		return o.limited(e) || o.full(e)
 	}), after)
+	slices.SortStableFunc(order, func(a, b Endpoint) int { return cmp.Compare(asInt(o.taken(a)), asInt(o.taken(b))) })
+	return order
+}
+
+// taken reports whether the endpoint has as many requests as its upper bound allows.
+func (o *oracle) taken(e Endpoint) bool {
+	return o.bounds[e.ID][1] > 0 && o.held(e.ID)*Millionths >= o.bounds[e.ID][1]
 }
 
 // limited reports whether the endpoint has as many requests as it may have.

@@ -363,7 +363,9 @@ func (w *world) check() {
 		if w.b.CanServe(x.q, c.ID) != serves {
 			t.Fatalf("CanServe(%+v, %d) = %v", x.ask, c.ID, !serves)
 		}
-		failed := slices.DeleteFunc(slices.Clone(c.Failed), func(f Failure) bool { return f.Filter == filterMaxInFlight || f.Filter == filterTokens })
+		failed := slices.DeleteFunc(slices.Clone(c.Failed), func(f Failure) bool {
+			return f.Filter == filterMaxInFlight || f.Filter == filterTokens || f.Filter == filterBound
+		})
 		if (len(failed) == 0) != serves {
 			t.Fatalf("%+v: endpoint %d fails %+v", x.ask, c.ID, c.Failed)
 		}

@@ -49,24 +49,29 @@ func best(f *field, by comparison, random *rand.Rand) int32 {
 	return f.draw(random, top)
 }
 
-// candidate is an endpoint and what the request costs there. All that are not full by tokens come before all that are.
+// candidate is an endpoint and what the request costs there. All that are not full come before those that are full by
+// requests, and these before those that are full by tokens.
 type candidate struct {
-	full bool
+	full int8 // 0 to 2
 	cost Cost
 }
 
 func (f *field) candidate(by comparison, p int32, cached int64) candidate {
-	return candidate{f.pool.of(int(p)) < notFull, by.cost(f.spots[p].load(), f.ratings.uncached(cached))}
+	c := candidate{cost: by.cost(f.spots[p].load(), f.ratings.uncached(cached))}
+	switch total := f.pool.of(int(p)); {
+	case total < fullByRequests:
+		c.full = 2
+	case total < notFull:
+		c.full = 1
+	}
+	return c
 }
 
 // compare returns less than 0 if c is better than d, and 0 if they are equal.
 func (c candidate) compare(d candidate) int {
 	switch {
 	case c.full != d.full:
-		if d.full {
-			return -1
-		}
-		return 1
+		return int(c.full - d.full)
 	case c.cost < d.cost:
 		return -1
 	case c.cost > d.cost:

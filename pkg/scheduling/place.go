@@ -54,15 +54,14 @@ func (b *Board) start() int32 {
 	return b.ring.after(b.last)
 }
 
-// laneHasRoomFor reports whether the lane is below the bound with what is held there changed by the given number of
-// requests. It compares exactly, in millionths.
-func (b *Board) laneHasRoomFor(q *Query, bound Bound, change int64) bool {
+// laneHasRoomFor reports whether the lane is below the bound once so many requests are gone from an endpoint that does not
+// hold more than its own bound, rounded up. It compares exactly, in millionths.
+func (b *Board) laneHasRoomFor(q *Query, bound Bound, gone int64) bool {
 	if bound >= Unbounded || q.lane == "" && q.reach.whole {
 		return true
 	}
 	lane := b.laneSums(q)
-	held := lane.held + change
-	return held == 0 || held*Millionths < lane.bound(bound)
+	return lane.held <= gone || lane.room(bound, gone)
 }
 
 // laneSums returns the sums over the ready endpoints of the query's lane.

@@ -214,14 +214,20 @@ func TestLaneBand(t *testing.T) {
 		wantPlaced(t, b, prepare(t, b, Ask{}), BelowLower, 0, 1, 2, 0, 1, 2)
 		wantPlaced(t, b, prepare(t, b, subsetOf("10.0.0.1")), BelowLower, NoEndpoint)
 	})
-	t.Run("the whole pool is the ledger's", func(t *testing.T) {
+	t.Run("the whole pool's sum is the ledger's, each endpoint's bound is here", func(t *testing.T) {
 		b := three(t, mustNew(t))
 		q := prepare(t, b, Ask{})
-		for range 100 {
-			if b.Place(q, BelowLower, nil).Empty() {
-				t.Fatal("not placed")
-			}
+		wantPlaced(t, b, q, BelowLower, 0, 1, 2, 0, 1, 2, 0, 1, 2, NoEndpoint) // 3 of 2.2 each
+		wantPlaced(t, b, q, Unbounded, 0)
+		wantPlaced(t, b, q, AnyReady, 1)
+	})
+	t.Run("an endpoint above its own bound leaves the others theirs", func(t *testing.T) {
+		b := three(t, mustNew(t))
+		for range 9 {
+			b.PlaceAt(prepare(t, b, Ask{}), 0)
 		}
+		wantPlaced(t, b, prepare(t, b, subsetOf("10.0.0.1", "10.0.0.2")), BelowLower, 1, 1, NoEndpoint) // 2 of 1.8
+		wantPlaced(t, b, prepare(t, b, Ask{}), BelowUpper, 2, 2, 1, 2, NoEndpoint)
 	})
 	t.Run("an idle lane can always be placed", func(t *testing.T) {
 		b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"))

@@ -129,7 +129,11 @@ func checkInvariants(t testing.TB, b *Board) {
 			t.Fatalf("endpoint %d has a stale total", m.ID)
 		}
 		leaf := s.total
-		if s.tokens.upper == 0 || s.tokens.own+s.tokens.foreign < s.tokens.upper {
+		switch byTokens := s.tokens.upper > 0 && s.tokens.own+s.tokens.foreign >= s.tokens.upper; {
+		case byTokens:
+		case s.upper > 0 && int64(s.inFlight+s.foreign)*Millionths >= s.upper:
+			leaf += fullByRequests
+		default:
 			leaf += notFull
 		}
 		if !m.Ready || m.MaxInFlight > 0 && int(s.inFlight+s.foreign) >= m.MaxInFlight {
@@ -140,9 +144,7 @@ func checkInvariants(t testing.TB, b *Board) {
 		}
 		sum += int(s.inFlight)
 		if m.Ready {
-			ofReady.held += int64(s.inFlight + s.foreign)
-			ofReady.lower += s.lower
-			ofReady.upper += s.upper
+			sumUp(&ofReady, &s)
 		}
 	}
 	if b.ofReady != ofReady {
@@ -153,9 +155,7 @@ func checkInvariants(t testing.TB, b *Board) {
 		l.follow(b)
 		var want sums
 		for i, p := range l.reach.ready {
-			want.held += int64(b.spots[p].inFlight + b.spots[p].foreign)
-			want.lower += b.spots[p].lower
-			want.upper += b.spots[p].upper
+			sumUp(&want, &b.spots[p])
 			if l.tree.of(i) != b.pool.of(int(p)) {
 				t.Fatalf("position %d has %d in its lane, %d in the pool", p, l.tree.of(i), b.pool.of(int(p)))
 			}
@@ -174,6 +174,24 @@ func checkInvariants(t testing.TB, b *Board) {
 	if sum != b.total {
 		t.Fatalf("the counts sum up to %d, the total is %d", sum, b.total)
 	}
+}
+
+// sumUp adds a ready endpoint: what it holds counts up to the first whole number that is not below its bound.
+func sumUp(x *sums, s *spot) {
+	held := int64(s.inFlight + s.foreign)
+	x.held += held
+	x.whole.lower += max(0, s.lower/Millionths-held)
+	x.whole.upper += max(0, s.upper/Millionths-held)
+	if held*Millionths > s.lower && s.lower%Millionths > 0 {
+		x.filled.lower++
+	}
+	if held*Millionths > s.upper && s.upper%Millionths > 0 {
+		x.filled.upper++
+	}
+	x.rest.lower += s.lower % Millionths
+	x.rest.upper += s.upper % Millionths
+	x.bounds.lower += s.lower
+	x.bounds.upper += s.upper
 }
 
 // checkTournament checks that each node has the better total of its children, and the number of entrants that have it.

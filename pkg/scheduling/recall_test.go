@@ -41,8 +41,8 @@ func TestRecalledQueryGetsTheSame(t *testing.T) {
 	a.SetSnapshot(snapshot)
 	b.SetSnapshot(snapshot)
 	for i := range pool {
-		a.SetBounds(EndpointID(i), Millionths/20, Millionths/10)
-		b.SetBounds(EndpointID(i), Millionths/20, Millionths/10)
+		a.SetBounds(EndpointID(i), Millionths/20, 4*Millionths)
+		b.SetBounds(EndpointID(i), Millionths/20, 4*Millionths)
 	}
 	var originals, recalled []*Query
 	for _, ask := range asks {
@@ -66,7 +66,7 @@ func TestRecalledQueryGetsTheSame(t *testing.T) {
 					t.Fatalf("%+v in round %d has room: %t, and recalled it has not", asks[i], round, a.HasRoom(q, bound, nil))
 				}
 			}
-			bound := []Bound{BelowUpper, Unbounded}[round%2]
+			bound := []Bound{BelowLower, Unbounded}[round%2]
 			want, got := a.Place(q, bound, nil), b.Place(again, bound, nil)
 			if got != want || !slices.Equal(q.Destinations(nil), again.Destinations(nil)) {
 				t.Fatalf("%+v in round %d is at %v, and recalled at %v", asks[i], round, q.Destinations(nil), again.Destinations(nil))

@@ -12,6 +12,9 @@ func TestSignals(t *testing.T) {
 	s := mustNew(t, func(c *Config) { c.TieBreak = TieFirst })
 	s.by = shortLine{}
 	b := three(t, s)
+	for id := range EndpointID(3) {
+		b.SetBounds(id, 20*Millionths, 20*Millionths)
+	}
 	q := prepare(t, b, Ask{})
 	wantPlaced(t, b, q, BelowLower, 0, 0)
 	set := func(id EndpointID, waiting int32, known bool) {
@@ -27,10 +30,13 @@ func TestSignals(t *testing.T) {
 	set(2, 4, true)
 	set(9, 0, false)
 	wantPlaced(t, b, q, BelowLower, 1)
-	b.SetBounds(1, 1_800_000, 2_200_001)
+	b.SetBounds(1, 19*Millionths, 20*Millionths+1)
 	b.SetSnapshot(changed(b.Snapshot(), func(e *Endpoint) { e.Slots++ }))
 	wantPlaced(t, b, q, BelowLower, 1)
 	setPool(b, 2, ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"))
+	for id := range EndpointID(2) {
+		b.SetBounds(id, 20*Millionths, 20*Millionths)
+	}
 	wantPlaced(t, b, q, BelowLower, 1)
 	setPool(b, 3, ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), ready(2, "10.0.0.3:80"))
 	wantPlaced(t, b, q, BelowLower, 2) // a new engine

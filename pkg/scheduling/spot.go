@@ -27,6 +27,8 @@ type spot struct {
 	inFlight     int32
 	foreign      int32 // requests of others there; 0 unless it is ready
 	lower, upper int64 // its share of a lane's band, in millionths of a request
+	whole        sides // of both, the whole requests, and the rest in millionths
+	rest         sides
 	tokens       tokens
 	signals      Signals
 	total        Standing // updated when the load changes
@@ -42,13 +44,25 @@ func (s *spot) become(v vital) {
 	}
 }
 
-// leaf returns the endpoint's total in the tournament, where those that are not full by tokens come before all that are.
+// bound sets the endpoint's share of a lane's band.
+func (s *spot) bound(lower, upper int64) {
+	s.lower, s.upper = lower, upper
+	s.whole, s.rest = sides{lower / Millionths, upper / Millionths}, sides{lower % Millionths, upper % Millionths}
+}
+
+// full reports whether as many requests are there as the endpoint's own upper bound allows. Without a bound it never is.
+func (s *spot) full() bool { return s.upper > 0 && int64(s.held())*Millionths >= s.upper }
+
+// leaf returns the endpoint's total in the tournament, where those that are not full come before those that are full by
+// requests, and these before those that are full by tokens.
 func (s *spot) leaf() Standing {
 	switch {
 	case !s.ready || s.held() >= s.limit:
 		return out
 	case s.tokens.full():
 		return s.total
+	case s.full():
+		return s.total + fullByRequests
 	}
 	return s.total + notFull
 }
@@ -73,30 +87,65 @@ func (s *spot) share() Share {
 	return share
 }
 
-// sums are over ready endpoints: the requests there, and the bounds in millionths of a request.
-type sums struct{ held, lower, upper int64 }
+// sides are what belongs to the lower and to the upper bounds.
+type sides struct{ lower, upper int64 }
 
-// add adds an endpoint, if it is ready.
-func (x *sums) add(s *spot) {
-	if s.ready {
-		x.held += int64(s.held())
-		x.lower += s.lower
-		x.upper += s.upper
-	}
-}
-
-// subtract is the opposite of add.
-func (x *sums) subtract(s *spot) {
-	if s.ready {
-		x.held -= int64(s.held())
-		x.lower -= s.lower
-		x.upper -= s.upper
-	}
-}
-
-func (x *sums) bound(which Bound) int64 {
+// of returns what belongs to a bound.
+func (x sides) of(which Bound) int64 {
 	if which == BelowUpper {
 		return x.upper
 	}
 	return x.lower
+}
+
+// sums are over ready endpoints.
+type sums struct {
+	held int64 // requests there
+	// The room below the lower and the upper bounds has two parts. Whole requests of each endpoint's bound are for it alone:
+	// whole is how many are free. What is left of the bounds adds up to rest, in millionths, and filled is the number of
+	// endpoints that hold a request on theirs. (ADR 0134; the ledger counts the whole pool's in the same way.)
+	whole, rest, filled sides
+	bounds              sides // in millionths of a request
+}
+
+// room reports whether there is room below a bound once so many of the requests are gone that fill a rest.
+func (x *sums) room(which Bound, gone int64) bool {
+	return x.whole.of(which) > 0 || (x.filled.of(which)-gone)*Millionths < x.rest.of(which)
+}
+
+// add adds an endpoint, if it is ready.
+func (x *sums) add(s *spot) { x.count(s, 1) }
+
+// subtract is the opposite of add.
+func (x *sums) subtract(s *spot) { x.count(s, -1) }
+
+func (x *sums) count(s *spot, sign int64) {
+	if s.ready {
+		x.hold(s, s.held(), sign)
+		x.bounds.lower += sign * s.lower
+		x.bounds.upper += sign * s.upper
+		x.rest.lower += sign * s.rest.lower
+		x.rest.upper += sign * s.rest.upper
+	}
+}
+
+// recount changes the requests at a ready endpoint.
+func (x *sums) recount(s *spot, from, to int32) {
+	x.hold(s, from, -1)
+	x.hold(s, to, 1)
+}
+
+// hold counts, or discounts, the requests at an endpoint.
+func (x *sums) hold(s *spot, n int32, sign int64) {
+	held := int64(n)
+	x.held += sign * held
+	hold := func(whole, filled *int64, own, rest int64) {
+		if held < own {
+			*whole += sign * (own - held)
+		} else if held > own && rest > 0 {
+			*filled += sign
+		}
+	}
+	hold(&x.whole.lower, &x.filled.lower, s.whole.lower, s.rest.lower)
+	hold(&x.whole.upper, &x.filled.upper, s.whole.upper, s.rest.upper)
 }

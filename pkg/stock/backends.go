@@ -25,28 +25,50 @@ type Foreign struct {
 	Held Amount
 }
 
-// readyBackend is a ready backend with its contribution to the bounds.
-type readyBackend struct {
+// backend is a backend that is ready or holds a lease.
+type backend struct {
 	Backend
-	bounds  Bounds
-	foreign int // requests
+	ready bool
+
+	// Requests held there.
+	own      int // leases
+	promoted int // of them, those granted by promotion
+	foreign  int // what others hold; 0 unless it is ready
+	byTier   []int32
+
+	bounds Bounds // what it contributes to the pool's while it is ready
 }
+
+func (b *backend) held() int { return b.own + b.foreign }
 
 // SetBackends replaces the set of ready backends; of two with one ID the last counts. Backends that stay keep their
 // foreign stock.
 func (l *Ledger) SetBackends(ready []Backend) {
-	before, at := l.backends, l.at
-	l.backends, l.at = make([]readyBackend, 0, len(ready)), make(map[BackendID]int, len(ready))
-	l.requests, l.foreign = sums{}, 0
+	before, was := l.backends, l.at
+	l.backends, l.at = make([]backend, 0, len(ready)), make(map[BackendID]int, len(ready))
+	l.ready, l.requests, l.atReady = 0, sums{}, atReady{}
+	for i := range l.accounts {
+		l.accounts[i].atReady = 0
+	}
 	for _, b := range ready {
-		entry := readyBackend{Backend: b}
-		if i, stays := at[b.ID]; stays {
-			entry.foreign = before[i].foreign
-		}
 		if i, twice := l.at[b.ID]; twice {
-			l.change(i, b)
-		} else {
-			l.enter(entry)
+			l.discount(i)
+			l.backends[i].Backend = b
+			l.count(i)
+			continue
+		}
+		entry := backend{}
+		if i, known := was[b.ID]; known {
+			entry = before[i]
+		}
+		entry.Backend, entry.ready = b, true
+		l.count(l.enter(entry))
+	}
+	for i := range before {
+		b := &before[i]
+		if _, stays := l.at[b.ID]; !stays && b.own > 0 {
+			b.ready, b.foreign = false, 0
+			l.enter(*b)
 		}
 	}
 	l.rebound()
@@ -55,30 +77,27 @@ func (l *Ledger) SetBackends(ready []Backend) {
 // SetBackend adds a ready backend, or changes the one with its ID, and returns what it now contributes to the bounds.
 func (l *Ledger) SetBackend(b Backend) Bounds {
 	i, known := l.at[b.ID]
-	if !known {
-		i = l.enter(readyBackend{Backend: b})
+	if known {
+		l.discount(i)
 	} else {
-		l.change(i, b)
+		i = l.enter(backend{Backend: b})
 	}
+	l.backends[i].Backend, l.backends[i].ready = b, true
+	l.count(i)
 	l.rebound()
 	return l.backends[i].bounds
 }
 
 // RemoveBackend removes a backend that is no longer ready, with its foreign stock, and reports whether it was among the
-// ready ones. Leases there stay until they are settled.
+// ready ones. Leases there stay until they are settled, and count for nothing until it is ready again.
 func (l *Ledger) RemoveBackend(id BackendID) bool {
 	i, known := l.at[id]
-	if !known {
+	if !known || !l.backends[i].ready {
 		return false
 	}
 	l.discount(i)
-	delete(l.at, id)
-	last := len(l.backends) - 1
-	if i < last {
-		l.backends[i] = l.backends[last]
-		l.at[l.backends[i].ID] = i
-	}
-	l.backends = l.backends[:last]
+	l.backends[i].ready, l.backends[i].foreign = false, 0
+	l.forgetIfEmpty(i)
 	l.rebound()
 	return true
 }
@@ -88,49 +107,107 @@ func (l *Ledger) RemoveBackend(id BackendID) bool {
 // ones; at others nothing counts.
 func (l *Ledger) SetForeign(f Foreign) (counts Amount, ready bool) {
 	i, known := l.at[f.ID]
-	if !known {
+	if !known || !l.backends[i].ready {
 		return Amount{}, false
 	}
 	counts = Amount{max(0, min(f.Held.Requests, MaxPerBackend)), clampTokens(f.Held.Tokens)}
-	l.discount(i)
-	l.backends[i].foreign = counts.Requests
-	l.count(i)
+	change := counts.Requests - l.backends[i].foreign
+	l.hold(i, change)
+	l.backends[i].foreign += change
+	l.atReady.foreign += change
 	return counts, true
 }
 
-// change replaces what is known of a backend.
-func (l *Ledger) change(i int, b Backend) {
-	l.discount(i)
-	l.backends[i].Backend = b
-	l.count(i)
-}
-
 // enter appends a backend, and returns its position.
-func (l *Ledger) enter(entry readyBackend) int {
+func (l *Ledger) enter(b backend) int {
 	i := len(l.backends)
-	l.backends = append(l.backends, entry)
-	l.at[entry.ID] = i
-	l.count(i)
+	l.backends = append(l.backends, b)
+	l.at[b.ID] = i
 	return i
 }
 
-// count computes a backend's contribution and adds it to the sums.
+// forgetIfEmpty removes a backend that is not ready and holds no lease.
+func (l *Ledger) forgetIfEmpty(i int) {
+	if b := &l.backends[i]; b.ready || b.own > 0 {
+		return
+	}
+	delete(l.at, l.backends[i].ID)
+	last := len(l.backends) - 1
+	if i < last {
+		l.backends[i] = l.backends[last]
+		l.at[l.backends[i].ID] = i
+	}
+	l.backends[last] = backend{}
+	l.backends = l.backends[:last]
+}
+
+// count computes a backend's contribution to the bounds and, if it is ready, adds that and what it holds to the sums.
 func (l *Ledger) count(i int) {
 	b := &l.backends[i]
 	b.bounds = l.config.BoundsOf(b.Backend)
-	l.requests.add(b.bounds.Requests)
-	l.foreign += b.foreign
+	if b.ready {
+		l.requests.add(b.bounds.Requests)
+		l.sum(b, 1)
+	}
 }
 
-// discount subtracts a backend's contribution from the sums.
+// discount subtracts from the sums what count has added.
 func (l *Ledger) discount(i int) {
+	if b := &l.backends[i]; b.ready {
+		l.requests.subtract(b.bounds.Requests)
+		l.sum(b, -1)
+	}
+}
+
+// sum adds, or subtracts, what a ready backend holds.
+func (l *Ledger) sum(b *backend, sign int) {
+	l.ready += sign
+	l.atReady.held += sign * b.held()
+	l.atReady.foreign += sign * b.foreign
+	l.atReady.promoted += sign * b.promoted
+	l.atReady.lower.add(b.bounds.Requests.Lower, b.held(), sign)
+	l.atReady.upper.add(b.bounds.Requests.Upper, b.held(), sign)
+	for tier, n := range b.byTier {
+		l.accounts[tier].atReady += sign * int(n)
+	}
+}
+
+// hold counts so many more requests at a ready backend, or fewer; its own count has not changed yet.
+func (l *Ledger) hold(i, change int) {
 	b := &l.backends[i]
-	l.requests.subtract(b.bounds.Requests)
-	l.foreign -= b.foreign
+	l.atReady.held += change
+	for _, held := range [...]struct{ n, sign int }{{b.held(), -1}, {b.held() + change, 1}} {
+		l.atReady.lower.add(b.bounds.Requests.Lower, held.n, held.sign)
+		l.atReady.upper.add(b.bounds.Requests.Upper, held.n, held.sign)
+	}
+}
+
+// change counts a lease more at a backend, or one less.
+func (l *Ledger) change(lease *Lease, by int) {
+	i, known := l.at[lease.backend]
+	if !known {
+		i = l.enter(backend{Backend: Backend{ID: lease.backend}})
+	}
+	b, promoted := &l.backends[i], 0
+	if lease.promoted {
+		promoted = by
+	}
+	if b.ready {
+		l.hold(i, by)
+		l.atReady.promoted += promoted
+		l.accounts[lease.tier].atReady += by
+	}
+	b.own += by
+	b.promoted += promoted
+	for len(b.byTier) <= int(lease.tier) {
+		b.byTier = append(b.byTier, 0)
+	}
+	b.byTier[lease.tier] += int32(by)
+	l.forgetIfEmpty(i)
 }
 
 // rebound derives the limits from the sums, and the reservations from the capacity.
 func (l *Ledger) rebound() {
-	l.lower, l.upper = int(l.requests.lower.ceil()), int(l.requests.upper.ceil())
+	l.capacity = int(l.requests.upper.ceil())
 	l.reserve()
 }

@@ -50,24 +50,31 @@ func TestForeignStock(t *testing.T) {
 	if counts, ready := l.SetForeign(Foreign{0, Amount{15, 1500}}); !ready || counts != (Amount{15, 1500}) || l.Stock() != 0 || l.Tokens() != 0 || l.Capacity() != 24 || !l.BelowLower() {
 		t.Errorf("15 foreign: stock %d, tokens %d, below lower %t", l.Stock(), l.Tokens(), l.BelowLower())
 	}
-	lease := take(l, 1, 1)[0]
-	if l.BelowLower() || l.Headroom(0) != 8 {
-		t.Errorf("15 foreign and 1 of ours of 16: below lower %t, headroom %d of 24", l.BelowLower(), l.Headroom(0))
+	if l.Headroom(0) != 12 {
+		t.Errorf("15 foreign at one of two: headroom %d, want the 12 of the other", l.Headroom(0))
 	}
-	l.SetForeign(Foreign{1, Amount{Requests: 3}})
+	lease := take(l, 1, 1)[0]
+	if !l.BelowLower() || l.Headroom(0) != 11 {
+		t.Errorf("and 1 of ours at the other: below lower %t, headroom %d of 24", l.BelowLower(), l.Headroom(0))
+	}
+	l.SetForeign(Foreign{1, Amount{Requests: 7}})
+	if l.BelowLower() || l.Headroom(0) != 4 {
+		t.Errorf("and 7 foreign there: below lower %t, headroom %d of 24", l.BelowLower(), l.Headroom(0))
+	}
 	l.Settle(lease)
-	if l.BelowLower() || l.Foreign() != 18 {
+	l.SetForeign(Foreign{1, Amount{Requests: 8}})
+	if l.BelowLower() || l.Foreign() != 23 {
 		t.Errorf("others keep the pool busy: below lower %t, foreign %d", l.BelowLower(), l.Foreign())
 	}
-	if counts, ready := l.SetForeign(Foreign{9, Amount{5, 5}}); ready || counts != (Amount{}) || l.Foreign() != 18 {
+	if counts, ready := l.SetForeign(Foreign{9, Amount{5, 5}}); ready || counts != (Amount{}) || l.Foreign() != 23 {
 		t.Errorf("at a backend that is not there: %d", l.Foreign())
 	}
 	l.SetBackend(Backend{ID: 0, Slots: 3}) // stays, with its foreign stock
 	l.SetForeign(Foreign{0, Amount{Requests: 5}})
 	l.SetBackends([]Backend{{ID: 0}, {ID: 2}})
 	l.Configure(DefaultConfig())
-	if l.Foreign() != 5 || l.BelowUpper() {
-		t.Errorf("after changes: foreign %d, below upper %t of 4.4", l.Foreign(), l.BelowUpper())
+	if l.Foreign() != 5 || !l.BelowUpper() || l.Headroom(0) != 2 {
+		t.Errorf("after changes: foreign %d, below upper %t of 4.4, headroom %d", l.Foreign(), l.BelowUpper(), l.Headroom(0))
 	}
 	l.RemoveBackend(0)
 	if l.Foreign() != 0 || !l.BelowLower() {
@@ -88,7 +95,7 @@ func TestForeignStockUsesNoReservation(t *testing.T) {
 		t.Errorf("system %d, bulk %d, want 5 and 1", l.Available(system), l.Available(bulk))
 	}
 	l.SetForeign(Foreign{0, Amount{Requests: 12}})
-	if l.Available(system) != 0 || l.Headroom(system) != -2 || l.AvailableTo() != 0 {
+	if l.Available(system) != 0 || l.Headroom(system) != 0 || l.AvailableTo() != 0 {
 		t.Errorf("system %d, headroom %d", l.Available(system), l.Headroom(system))
 	}
 }

@@ -100,10 +100,22 @@ func withTokens(tokens TokensConfig) Config {
 	return c
 }
 
+// emptiest returns the ready backend with the most room below its upper bound, or else with the fewest requests.
+func (l *Ledger) emptiest() (at BackendID) {
+	most := math.MinInt
+	for i := range l.backends {
+		b := &l.backends[i]
+		if left := b.bounds.Requests.Upper.Ceil() - b.held(); b.ready && left > most {
+			at, most = b.ID, left
+		}
+	}
+	return at
+}
+
 // takeWhile takes leases while may allows it, at most n.
 func takeWhile(l *Ledger, may func(*Ledger) bool, n int) (taken int) {
 	for taken < n && may(l) {
-		l.Take(&Lease{tokens: 1})
+		l.Take(&Lease{tokens: 1}, l.emptiest())
 		taken++
 	}
 	return taken
@@ -119,7 +131,7 @@ func TestFiveBypass(t *testing.T) {
 		if !l.BelowUpper() {
 			t.Fatalf("stock %d does not let number %d bypass", l.Stock(), i+1)
 		}
-		l.Take(&leases[i])
+		l.Take(&leases[i], l.emptiest())
 	}
 	if l.BelowUpper() {
 		t.Fatal("the sixth bypasses")
@@ -158,7 +170,7 @@ func TestWorkConservation(t *testing.T) {
 		t.Error("an idle pool releases nobody")
 	}
 	var lease Lease
-	l.Take(&lease)
+	l.Take(&lease, 0)
 	if l.BelowLower() {
 		t.Error("stock 1 is below a lower bound of 0")
 	}

@@ -9,6 +9,14 @@
 // bound; waiting requests are released while stock < lower bound. Bounds are decimals in millionths, summed and compared
 // exactly: 2 × 1.1 × 25 is 55. So under a backlog the stock stands at the lower bound rounded up.
 //
+// "Below" means that there is room at some ready backend (ADR 0134). A bound has whole requests, which are for its backend
+// alone, and a rest below one; the rests add up, and a backend holds at most one request on its rest:
+//
+//	room = Σ max(0, whole − held) + max(0, ceil(Σ rest) − backends that hold a request on their rest)
+//
+// With whole bounds that is Σ max(0, bound − held). So stock above the bound of a backend that has shrunk keeps no other
+// one idle, nor do leases at backends that are not ready, which count for nothing until these are ready again.
+//
 // With Config.Unbounded there is no bound in requests, for engines that are known to queue well themselves: each backend
 // contributes a thousand million requests. Nothing waits for the stock, and reservations hold back nothing that is missed.
 //
@@ -41,9 +49,11 @@
 // clamped from the highest tier down to what remains if the sum exceeds the capacity, and recomputed whenever the
 // capacity changes. A tier may still take
 //
-//	available(t) = capacity − foreign − Σ inflight − Σ_{higher} max(0, reserved − inflight)
+//	available(t) = room − Σ_{higher} max(0, reserved − inflight)
 //
-// but never less than 0: unused reservations of higher tiers are withheld, a tier's own and lower ones are not. Leases
+// but never less than 0: unused reservations of higher tiers are withheld, a tier's own and lower ones are not; room is that
+// below the upper bounds, and inflight are the leases at ready backends. Without a shrink, room is capacity − foreign − Σ
+// inflight. Leases
 // survive a shrinking capacity. (After SMG's priority scheduler; our capacity is 0 without a ready backend.)
 //
 // # Invariants

@@ -15,6 +15,7 @@ func clampTokens(tokens Tokens) Tokens { return max(0, min(tokens, MaxTokens)) }
 // structure. Only the ledger can change its tokens, so that settling subtracts exactly what was counted.
 type Lease struct {
 	tokens   Tokens
+	backend  BackendID
 	tier     uint8
 	promoted bool
 	held     bool
@@ -38,12 +39,13 @@ func (l *Lease) Promoted() bool { return l.promoted }
 // Held reports whether the lease has been taken and not settled.
 func (l *Lease) Held() bool { return l.held }
 
-// Take adds a lease to the stock. It panics if the lease is held already.
-func (l *Ledger) Take(lease *Lease) {
+// Take adds a lease at a backend to the stock. It panics if the lease is held already.
+func (l *Ledger) Take(lease *Lease, at BackendID) {
 	if lease.held {
 		panic("stock: lease taken twice")
 	}
-	lease.held = true
+	lease.held, lease.backend = true, at
+	l.change(lease, 1)
 	l.held.Requests++
 	l.held.Tokens += lease.tokens
 	l.accounts[lease.tier].inflight++
@@ -64,6 +66,13 @@ func (l *Ledger) Adjust(lease *Lease, tokens Tokens) bool {
 	return true
 }
 
+// Move moves a held lease to another backend.
+func (l *Ledger) Move(lease *Lease, to BackendID) {
+	l.change(lease, -1)
+	lease.backend = to
+	l.change(lease, 1)
+}
+
 // Settle removes the lease from the stock, with its latest tokens, and reports whether it was held; if not, nothing
 // changes.
 func (l *Ledger) Settle(lease *Lease) bool {
@@ -71,6 +80,7 @@ func (l *Ledger) Settle(lease *Lease) bool {
 		return false
 	}
 	lease.held = false
+	l.change(lease, -1)
 	l.held.Requests--
 	l.held.Tokens -= lease.tokens
 	l.accounts[lease.tier].inflight--

@@ -3,19 +3,28 @@ package stock
 // Ledger is the account of leases and capacity. It is not safe for concurrent use: its owner has a lock.
 type Ledger struct {
 	config   Config
-	backends []readyBackend // the ready ones, unordered
+	backends []backend // those that are ready or hold a lease, unordered
 	at       map[BackendID]int
 
-	// Derived from the backends.
-	requests     sums
-	foreign      int
-	lower, upper int // rounded up
+	// Derived from the ready backends.
+	ready    int // their number
+	requests sums
+	capacity int // the sum of their upper bounds, rounded up
+	atReady  atReady
 
 	order    []Reservation // by rank, highest first
 	accounts [MaxTiers]account
 
 	held     Amount // the leases taken and not settled
 	promoted int    // of these, the ones granted by promotion
+}
+
+// atReady is what the ready backends hold, in requests.
+type atReady struct {
+	held         int // leases, and what others hold
+	foreign      int // of it, what others hold
+	promoted     int // leases granted by promotion
+	lower, upper room
 }
 
 // New returns an empty ledger without backends.
@@ -28,8 +37,8 @@ func New(cfg Config) *Ledger {
 // Configure changes the bounds of every backend; leases and foreign stock stay.
 func (l *Ledger) Configure(cfg Config) {
 	l.config = cfg
-	l.requests, l.foreign = sums{}, 0
 	for i := range l.backends {
+		l.discount(i)
 		l.count(i)
 	}
 	l.rebound()
@@ -42,42 +51,60 @@ func (l *Ledger) Stock() int { return l.held.Requests }
 func (l *Ledger) Tokens() Tokens { return l.held.Tokens }
 
 // Foreign returns the number of requests that others hold at the ready backends.
-func (l *Ledger) Foreign() int { return l.foreign }
+func (l *Ledger) Foreign() int { return l.atReady.foreign }
 
 // Promoted returns the number of leases held that were granted by promotion.
 func (l *Ledger) Promoted() int { return l.promoted }
 
+// PromotedAtReady returns the number of leases at ready backends that were granted by promotion.
+func (l *Ledger) PromotedAtReady() int { return l.atReady.promoted }
+
 // Ready returns the number of ready backends.
-func (l *Ledger) Ready() int { return len(l.backends) }
+func (l *Ledger) Ready() int { return l.ready }
+
+// AtReady returns the number of requests that the ready backends hold: leases, and what others hold.
+func (l *Ledger) AtReady() int { return l.atReady.held }
 
 // Band returns the pool's band in requests.
 func (l *Ledger) Band() Band { return l.requests.band() }
 
 // Unbounded reports whether the stock has no bound in requests, which takes a ready backend.
-func (l *Ledger) Unbounded() bool { return l.config.Unbounded && len(l.backends) > 0 }
+func (l *Ledger) Unbounded() bool { return l.config.Unbounded && l.ready > 0 }
 
 // Bounds returns what a ready backend contributes to the pool's bounds; ok is false if the backend is not ready.
 func (l *Ledger) Bounds(id BackendID) (Bounds, bool) {
-	if i, known := l.at[id]; known {
+	if i, known := l.at[id]; known && l.backends[i].ready {
 		return l.backends[i].bounds, true
 	}
 	return Bounds{}, false
 }
 
 // Capacity returns the upper bound in requests, rounded up, in leases.
-func (l *Ledger) Capacity() int { return l.upper }
+func (l *Ledger) Capacity() int { return l.capacity }
 
 // BelowUpper reports whether the band in requests lets an arrival or a starved head through.
-func (l *Ledger) BelowUpper() bool { return l.below(l.upper, 0) }
+func (l *Ledger) BelowUpper() bool { return l.below(&l.atReady.upper, 0) }
 
 // BelowLower reports whether the band in requests lets a waiting request through.
-func (l *Ledger) BelowLower() bool { return l.below(l.lower, 0) }
+func (l *Ledger) BelowLower() bool { return l.below(&l.atReady.lower, 0) }
 
-// BelowUpperWithoutOne reports whether BelowUpper would hold once some lease is settled.
-func (l *Ledger) BelowUpperWithoutOne() bool { return l.below(l.upper, 1) }
+// BelowUpperWithoutOne reports whether BelowUpper would hold once a lease is settled at any ready backend for which
+// TakesWithoutOne holds.
+func (l *Ledger) BelowUpperWithoutOne() bool { return l.below(&l.atReady.upper, 1) }
 
-// below reports whether the stock is below a bound once so many requests are gone.
-func (l *Ledger) below(bound, gone int) bool {
-	requests := l.held.Requests + l.foreign - gone
-	return len(l.backends) > 0 && (requests <= 0 || requests < bound)
+// below reports whether there is room below a bound once so many requests are gone, or nothing is at the ready backends.
+func (l *Ledger) below(r *room, gone int) bool {
+	return l.ready > 0 && (l.atReady.held <= gone || r.left(gone) > 0)
+}
+
+// TakesWithoutOne reports whether a backend is ready, and would be below its own upper bound once a lease there is
+// settled.
+func (l *Ledger) TakesWithoutOne(id BackendID) bool {
+	i, known := l.at[id]
+	if !known || !l.backends[i].ready {
+		return false
+	}
+	b := &l.backends[i]
+	held := b.held() - 1
+	return held <= 0 || held < b.bounds.Requests.Upper.Ceil()
 }

@@ -15,7 +15,7 @@ func TestSettleOnce(t *testing.T) {
 	if l.Settle(&lease) || lease.Held() {
 		t.Error("settled without being held")
 	}
-	l.Take(&lease)
+	l.Take(&lease, 0)
 	if l.Stock() != 1 || l.Tokens() != 40 || l.Promoted() != 1 || l.Inflight(3) != 1 || !lease.Held() {
 		t.Errorf("after taking: %+v", l)
 	}
@@ -25,13 +25,13 @@ func TestSettleOnce(t *testing.T) {
 	if l.Stock() != 0 || l.Tokens() != 0 || l.Promoted() != 0 || l.InUse() != 0 {
 		t.Errorf("after settling: stock %d, tokens %d, promoted %d", l.Stock(), l.Tokens(), l.Promoted())
 	}
-	l.Take(&lease)
+	l.Take(&lease, 0)
 	defer func() {
 		if recover() == nil {
 			t.Error("taken twice without a panic")
 		}
 	}()
-	l.Take(&lease)
+	l.Take(&lease, 0)
 }
 
 // The holder of a lease cannot change its tokens, so that nothing of it can remain in the ledger.
@@ -44,7 +44,7 @@ func TestSettleGivesBackWhatWasTaken(t *testing.T) {
 	}
 	l := New(DefaultConfig())
 	l.SetBackends(pool(1))
-	l.Take(&lease)
+	l.Take(&lease, 0)
 	if lease.Tier() != 1 || lease.Tokens() != 100 || lease.Promoted() || l.Tokens() != 100 {
 		t.Errorf("taken: %+v", lease)
 	}
@@ -91,11 +91,12 @@ func runLedger(t *testing.T, data []byte) {
 	l := New(d.config)
 	var settled []*heldLease
 	for len(data) > 0 {
-		switch below(12) {
+		switch below(13) {
 		case 0, 1, 2:
 			lease := NewLease(below(4), Tokens(1+below(50)), below(4) == 0)
-			l.Take(&lease)
-			d.held = append(d.held, &heldLease{&lease, lease.tokens})
+			at := BackendID(below(5))
+			l.Take(&lease, at)
+			d.held = append(d.held, &heldLease{&lease, lease.tokens, at})
 		case 3, 4:
 			if n := len(d.held); n > 0 {
 				i := below(n)
@@ -120,6 +121,12 @@ func runLedger(t *testing.T, data []byte) {
 				if !l.Adjust(lease.Lease, lease.standsFor) {
 					t.Fatal("a held lease was not adjusted")
 				}
+			}
+		case 12:
+			if n := len(d.held); n > 0 {
+				lease := d.held[below(n)]
+				lease.at = BackendID(below(5))
+				l.Move(lease.Lease, lease.at)
 			}
 		case 7: // all at once; backends that stay keep their foreign stock
 			ready, foreign := map[BackendID]Backend{}, map[BackendID]Amount{}
@@ -192,24 +199,28 @@ type definitions struct {
 type heldLease struct {
 	*Lease
 	standsFor Tokens
+	at        BackendID
 }
 
+// inflight returns the leases of a tier at ready backends.
 func (d *definitions) inflight(tier int) (n int) {
 	for _, lease := range d.held {
-		if lease.Tier() == tier {
+		if _, ready := d.ready[lease.at]; ready && lease.Tier() == tier {
 			n++
 		}
 	}
 	return n
 }
 
-// requests returns the number of all requests, ours and others'.
-func (d *definitions) requests() int64 {
-	n := len(d.held)
-	for _, foreign := range d.foreign {
-		n += foreign.Requests
+// at returns the number of requests at a backend, ours and others'.
+func (d *definitions) at(id BackendID) int {
+	n := d.foreign[id].Requests
+	for _, lease := range d.held {
+		if lease.at == id {
+			n++
+		}
 	}
-	return int64(n)
+	return n
 }
 
 // bound returns one bound of one backend: the reported one, else the explicit one, else the watermark plus or minus the
@@ -226,26 +237,57 @@ func (d *definitions) bound(reports, explicit, watermark, sign int64) *big.Rat {
 	}
 }
 
+// own returns one backend's own lower (-1) or upper (1) bound in requests.
+func (d *definitions) own(b Backend, sign int64) *big.Rat {
+	slots, lower := b.Slots, d.config.LowerBoundPerBackend
+	if slots == 0 {
+		slots = int32(d.config.SlotsPerBackend)
+	}
+	if sign > 0 {
+		lower = -1
+	}
+	return d.bound(int64(slots), int64(lower), int64(d.config.WatermarkPerBackend), sign)
+}
+
 // bounds returns the pool's lower (-1) or upper (1) bound in requests.
 func (d *definitions) bounds(sign int64) *big.Rat {
 	requests := new(big.Rat)
 	for _, b := range d.ready {
-		slots, lower := b.Slots, d.config.LowerBoundPerBackend
-		if slots == 0 {
-			slots = int32(d.config.SlotsPerBackend)
-		}
-		if sign > 0 {
-			lower = -1
-		}
-		requests.Add(requests, d.bound(int64(slots), int64(lower), int64(d.config.WatermarkPerBackend), sign))
+		requests.Add(requests, d.own(b, sign))
 	}
 	return requests
 }
 
-// below reports whether the stock is below a bound after some requests are gone.
-func (d *definitions) below(sign, gone int64) bool {
-	requests := d.requests() - gone
-	return len(d.ready) > 0 && (requests <= 0 || big.NewRat(requests, 1).Cmp(d.bounds(sign)) < 0)
+// room returns the requests that fit below the lower (-1) or upper (1) bounds, with one request less at the backend
+// without. A backend has what it lacks of its own bound; if that is less than a request, it may borrow the rest from others
+// that have less to spare. held is what is there.
+func (d *definitions) room(sign int64, without BackendID) (room, held int) {
+	spare := new(big.Rat)
+	for id, b := range d.ready {
+		n := d.at(id)
+		if id == without {
+			n--
+		}
+		held += n
+		lacks := new(big.Rat).Sub(d.own(b, sign), big.NewRat(int64(n), 1))
+		for lacks.Cmp(big.NewRat(1, 1)) >= 0 {
+			room++
+			lacks.Sub(lacks, big.NewRat(1, 1))
+		}
+		for lacks.Cmp(big.NewRat(-1, 1)) <= 0 { // it has too many, which is nobody else's
+			lacks.Add(lacks, big.NewRat(1, 1))
+		}
+		spare.Add(spare, lacks)
+	}
+	return room + max(0, ceil(spare)), held
+}
+
+const nowhere BackendID = -1
+
+// below reports whether the stock is below a bound after a request is gone from a backend.
+func (d *definitions) below(sign int64, without BackendID) bool {
+	room, held := d.room(sign, without)
+	return len(d.ready) > 0 && (held == 0 || room > 0)
 }
 
 func ceil(r *big.Rat) int {
@@ -258,14 +300,31 @@ func ceil(r *big.Rat) int {
 
 func (d *definitions) compare(t *testing.T, l *Ledger) {
 	t.Helper()
-	if want := d.below(-1, 0); l.BelowLower() != want {
+	if want := d.below(-1, nowhere); l.BelowLower() != want {
 		t.Fatalf("%+v: below the lower bound: %t", d, !want)
 	}
-	if want := d.below(1, 0); l.BelowUpper() != want {
+	if want := d.below(1, nowhere); l.BelowUpper() != want {
 		t.Fatalf("%+v: below the upper bound: %t", d, !want)
 	}
-	if want := d.below(1, 1); l.BelowUpperWithoutOne() != want {
-		t.Fatalf("%+v: below the upper bound without one: %t", d, !want)
+	for id := range BackendID(5) {
+		b, ready := d.ready[id]
+		n := d.at(id)
+		takes := ready && (n <= 1 || big.NewRat(int64(n-1), 1).Cmp(d.own(b, 1)) < 0)
+		if l.TakesWithoutOne(id) != takes {
+			t.Fatalf("%+v: backend %d takes another without one: %t", d, id, !takes)
+		}
+		if takes && n > 0 && l.BelowUpperWithoutOne() && !d.below(1, id) {
+			t.Fatalf("%+v: below the upper bound without one at backend %d: true", d, id)
+		}
+		if d.whole() && takes && n > 0 && !l.BelowUpperWithoutOne() {
+			t.Fatalf("%+v: below the upper bound without one at backend %d: false", d, id)
+		}
+		// No other backend is the reason that one gets nothing which has room for a whole request.
+		for sign, below := range map[int64]bool{-1: l.BelowLower(), 1: l.BelowUpper()} {
+			if room := ready && big.NewRat(int64(n+1), 1).Cmp(d.own(b, sign)) <= 0; room && !below {
+				t.Fatalf("%+v: backend %d has room, and nothing goes there", d, id)
+			}
+		}
 	}
 	tokens := Tokens(0)
 	for _, lease := range d.held {
@@ -279,7 +338,11 @@ func (d *definitions) compare(t *testing.T, l *Ledger) {
 		t.Fatalf("capacity %d (%d), stock %d (%d), tokens %d (%d), foreign %d (%d), ready %d (%d)", l.Capacity(), capacity,
 			l.Stock(), len(d.held), l.Tokens(), tokens, l.Foreign(), foreign, l.Ready(), len(d.ready))
 	}
-	remaining, free := capacity, capacity-len(d.held)-foreign
+	room, held := d.room(1, nowhere)
+	if l.AtReady() != held || l.PromotedAtReady() != d.promoted() {
+		t.Fatalf("%d at ready backends (%d), %d promoted (%d)", l.AtReady(), held, l.PromotedAtReady(), d.promoted())
+	}
+	remaining, free := capacity, room
 	for _, r := range d.byRank {
 		desired := ceil(new(big.Rat).Mul(big.NewRat(int64(r.PerSlot), 1_000_000), big.NewRat(int64(capacity), 1)))
 		reserved := min(capacity, max(r.Floor, desired), remaining)
@@ -290,4 +353,24 @@ func (d *definitions) compare(t *testing.T, l *Ledger) {
 		}
 		free -= max(0, reserved-d.inflight(r.Tier))
 	}
+}
+
+// whole reports whether every bound is a whole number of requests.
+func (d *definitions) whole() bool {
+	for _, b := range d.ready {
+		if !d.own(b, 1).IsInt() {
+			return false
+		}
+	}
+	return true
+}
+
+// promoted returns the promoted leases at ready backends.
+func (d *definitions) promoted() (n int) {
+	for _, lease := range d.held {
+		if _, ready := d.ready[lease.at]; ready && lease.Promoted() {
+			n++
+		}
+	}
+	return n
 }

@@ -8,8 +8,12 @@ const MaxTiers = 64
 // TierSet is a set of tiers by their identifiers.
 type TierSet uint64
 
-// account is the account of one tier.
-type account struct{ inflight, reserved int }
+// account is the account of one tier, in leases.
+type account struct {
+	inflight int // held
+	atReady  int // of them, those at ready backends
+	reserved int
+}
 
 // Reservation is a tier's baseline.
 type Reservation struct {
@@ -77,9 +81,9 @@ func (l *Ledger) Headroom(tier int) int {
 }
 
 // free returns the unused capacity.
-func (l *Ledger) free() int { return l.Capacity() - l.held.Requests - l.foreign }
+func (l *Ledger) free() int { return l.atReady.upper.left(0) }
 
-func (a *account) unused() int { return max(0, a.reserved-a.inflight) }
+func (a *account) unused() int { return max(0, a.reserved-a.atReady) }
 
 // AvailableTo returns the set of tiers to which something is available.
 func (l *Ledger) AvailableTo() TierSet {

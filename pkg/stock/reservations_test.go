@@ -43,7 +43,7 @@ func smgDefaults() []Reservation {
 func takeFor(l *Ledger, tier, n int) (taken []*Lease) {
 	for len(taken) < n && l.Available(tier) > 0 {
 		lease := &Lease{tier: uint8(tier)}
-		l.Take(lease)
+		l.Take(lease, l.emptiest())
 		taken = append(taken, lease)
 	}
 	return taken

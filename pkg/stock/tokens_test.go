@@ -21,7 +21,7 @@ func take(l *Ledger, n int, tokens Tokens) []*Lease {
 	for i := range leases {
 		lease := NewLease(0, tokens, false)
 		leases[i] = &lease
-		l.Take(leases[i])
+		l.Take(leases[i], l.emptiest())
 	}
 	return leases
 }

@@ -28,7 +28,7 @@ func TestUnbounded(t *testing.T) {
 		if !l.BelowLower() || !l.BelowUpper() || l.Available(2) <= 0 || l.AvailableTo() != 0b111 {
 			t.Fatalf("with %d leases something is closed", i)
 		}
-		l.Take(&leases[i])
+		l.Take(&leases[i], l.emptiest())
 	}
 	if !l.Unbounded() || l.Reserved(0) != 0 || l.Reserved(1) != 0 {
 		t.Errorf("unbounded %v, reserved %d and %d", l.Unbounded(), l.Reserved(0), l.Reserved(1))

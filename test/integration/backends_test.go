@@ -317,3 +317,34 @@ func TestProbedByDefault(t *testing.T) {
 		})
 	}
 }
+
+// A rolling update: an engine leaves with all its streams running, and another comes in its place. The new one has work at
+// once, as much as it can run, and only streams that end there make room for more.
+func TestARollingUpdateLeavesNoEngineIdle(t *testing.T) {
+	t.Parallel()
+	old, fresh := newValve(), newValve()
+	s := start(t, setup{
+		models: []modelsim.Config{old.on(recorded(8)), fresh.on(recorded(8))},
+		file:   true, config: "profile: recommended\nrequestQueueController: { slotsPerBackend: 4 }\n",
+	})
+	s.listEndpoints(s.listed(1)...)
+	var load sync.WaitGroup
+	for range 20 {
+		load.Go(func() { wantServed(t, "a request of the update", s.send(ask{})) })
+	}
+	s.epp.waitFor(4, "weir_stock_level")
+	s.epp.waitFor(16, "weir_queue_length")
+
+	s.listEndpoints(fmt.Sprintf("{ address: %q }", s.models[1].Address()))
+	s.epp.waitFor(12, "weir_queue_length")
+	s.epp.waitFor(8, "weir_stock_level") // 4 still run at the old one
+	old.open()
+	s.epp.waitFor(4, "weir_stock_level")
+	s.epp.waitFor(12, "weir_queue_length")
+	fresh.open()
+	load.Wait()
+	if n, m := len(s.models[0].Records()), len(s.models[1].Records()); n != 4 || m != 16 {
+		t.Errorf("%d at the old engine, %d at the new one", n, m)
+	}
+	s.epp.settled()
+}
