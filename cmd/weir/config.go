@@ -57,7 +57,7 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 	}
 }
 
-// checkConfigArguments returns what is wrong with the arguments of `weir config COMMAND FILE`, or nil.
+// checkConfigArguments returns the problems of the arguments of `weir config COMMAND FILE`, or nil.
 func checkConfigArguments(args []string, profile, from, endpoints string, withEndpoints bool) error {
 	const known = "show, validate or import"
 	if len(args) == 0 {

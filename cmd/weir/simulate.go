@@ -158,7 +158,7 @@ func (o *simulateOptions) check() error {
 	return errors.Join(problems...)
 }
 
-// run simulates each configuration, and prints what came of it.
+// run simulates each configuration, and prints the result.
 func (o *simulateOptions) run(stdout, stderr io.Writer) error {
 	runs, workload, err := o.inputs()
 	if err != nil {
@@ -245,7 +245,7 @@ func (o *simulateOptions) draw(reports []*simulate.Report) error {
 	return os.WriteFile(o.plots, drawn.Bytes(), 0o644)
 }
 
-// configurations reads the configurations, with what is wrong with them.
+// configurations reads the configurations and lists their problems.
 func (o *simulateOptions) configurations() (runs []simulate.Options, problems []error) {
 	add := func(name string, source config.Source) {
 		d, err := config.Load(source)

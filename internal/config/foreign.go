@@ -23,8 +23,8 @@ var foreignKeys = map[string]string{
 	"parser":             "leave it out: Weir knows a request's format by its path",
 }
 
-// foreign returns what is wrong with a document that is another endpoint picker's, one problem for each of its keys;
-// nil for any other document.
+// foreign returns the problems of a document that is another endpoint picker's, one problem for each of its keys; nil
+// for any other document.
 func foreign(root *yaml.Node) Problems {
 	if root == nil || root.Kind != yaml.MappingNode {
 		return nil

@@ -14,7 +14,7 @@ import (
 func reserve(address string) (reserved string, release func(), err error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || at.Port() != 0 {
-		return address, func() {}, nil // what is wrong with it is said where it is used
+		return address, func() {}, nil // its problems are reported where it is used
 	}
 	family, name := syscall.AF_INET6, syscall.Sockaddr(&syscall.SockaddrInet6{Addr: at.Addr().As16()})
 	if at.Addr().Is4() {

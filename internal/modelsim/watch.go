@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// watch wakes those who wait for a change of the statistics. A change nobody waits for costs one atomic load.
+// watch wakes the waiters for a change of the statistics. A change no request waits for costs one atomic load.
 type watch struct {
 	watchers atomic.Int32
 	mu       sync.Mutex

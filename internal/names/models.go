@@ -47,7 +47,7 @@ func (c *cluster) readModels(n *Names, list []*kubeapi.InferenceModel) {
 	}
 }
 
-// modelOf returns an InferenceModel's model, or what is wrong with it.
+// modelOf returns an InferenceModel's model, or its problems.
 func modelOf(o *kubeapi.InferenceModel) (m Model, ps invalid.Problems) {
 	from := Origin{KindModel, o.Name}
 	m = Model{Name: o.Spec.ModelName, Criticality: o.Spec.Criticality, CriticalityFrom: from, TargetsFrom: from}

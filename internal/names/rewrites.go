@@ -34,7 +34,7 @@ func (c *cluster) readRewrites(n *Names, list []*kubeapi.InferenceModelRewrite) 
 	}
 }
 
-// rulesOf returns the targets of each rule, or what is wrong with the resource.
+// rulesOf returns the targets of each rule, or the problems of the resource.
 func rulesOf(r *kubeapi.InferenceModelRewrite) (rules [][]Target, ps invalid.Problems) {
 	for i, rule := range r.Spec.Rules {
 		at := invalid.At("spec", "rules", i)

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// targetsOf returns the targets of a list, or adds what is wrong with it. A target that comes twice has both weights.
+// targetsOf returns the targets of a list, or adds its problems. A target that comes twice has both weights.
 func targetsOf(ps *invalid.Problems, at invalid.Path, nameField string, list []kubeapi.TargetModel) []Target {
 	var targets []Target
 	places := make(map[string]int, len(list))

@@ -14,7 +14,7 @@ import (
 var imports = []string{
 	"cmp", "container/heap", "errors", "fmt", "iter", "maps", "math", "math/bits", "math/rand/v2",
 	"net/netip", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
-	"github.com/weir-epp/weir/pkg/invalid", // values that say what is wrong with a Config
+	"github.com/weir-epp/weir/pkg/invalid", // values that say the problems of a Config
 }
 
 // impure are the names of allowed packages that read a clock, wait, or speak to the outside world.

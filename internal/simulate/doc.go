@@ -7,12 +7,12 @@
 //
 // # The event loop
 //
-// There are three kinds of events: an engine does something (a first token, an end), the machine's timer is due, a request
-// arrives. The earliest goes first; at the same instant engines go before the timer and this before arrivals, engines and
-// arrivals among themselves in their order. After each event the machine's question, whether a preemptor's client is still
-// there, is answered with yes; the verdicts are carried out: a granted request is submitted to its engine, a preempted one
-// is aborted there. What that makes an engine do at once is queued, and handled before time goes on. A run is over when
-// there are no more arrivals, no engine has work and nobody waits.
+// There are three kinds of events: an engine does something (a first token, an end), the machine's timer is due, a
+// request arrives. The earliest goes first; at the same instant engines go before the timer and this before arrivals,
+// engines and arrivals among themselves in their order. After each event the machine's question, whether a preemptor's
+// client is still there, is answered with yes; the verdicts are carried out: a granted request is submitted to its
+// engine, a preempted one is aborted there. What that makes an engine do at once is queued, and handled before time
+// goes on. A run is over when there are no more arrivals, no engine has work and no request waits.
 //
 // # What is left out
 //
@@ -26,6 +26,6 @@
 //   - The same options, configuration and workload give the same report, to the byte.
 //   - Each request that arrives has exactly one outcome; at the end nothing is in flight at the machine, the board or an
 //     engine. ([Run] returns an error otherwise, rather than figures.)
-//   - Memory is bounded by what is in flight, waiting and cached: requests are read from their source one by one, and
-//     what is told of them is sums, counts and histograms.
+//   - Memory is bounded by the requests in flight, waiting and cached: requests are read from their source one by one,
+//     and what is told of them is sums, counts and histograms.
 package simulate

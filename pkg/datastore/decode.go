@@ -72,7 +72,7 @@ func oneDocument(content []byte) error {
 	return nil
 }
 
-// walk descends into the decoded values and collects what is wrong with them.
+// walk descends into the decoded values and collects their problems.
 type walk struct {
 	problems []error
 }

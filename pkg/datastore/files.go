@@ -127,7 +127,7 @@ func (f *Files) look(again bool) {
 	}
 }
 
-// note stores and logs what is wrong with the watch, if it has changed.
+// note stores and logs the problems of the watch, if it has changed.
 func (f *Files) note(err error) {
 	before := f.Err()
 	switch {

@@ -228,8 +228,8 @@ func sameEndpoint(a, b scheduling.Endpoint) bool {
 		slices.Equal(a.Models, b.Models) && maps.Equal(a.Labels, b.Labels)
 }
 
-// Invalid returns what is wrong with the endpoints file now, or nil if nothing is or there is no file. While it is not
-// nil, the pool is the last good one.
+// Invalid returns the problems of the endpoints file now, or nil without problems or a file. While it is not nil, the
+// pool is the last good one.
 func (s *Store) Invalid() error {
 	if err := s.invalid.Load(); err != nil {
 		return *err

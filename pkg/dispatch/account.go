@@ -16,7 +16,7 @@ type flowAccount struct {
 	tenant   *tenant
 	waiting  int // being admitted or in the queue
 	inflight int
-	tokens   stock.Tokens // of what is in flight
+	tokens   stock.Tokens // of the requests in flight
 	pace     pace
 	told     time.Time // its last place in the drain schedule
 	victims  []*Lease  // its leases that may be preempted, by age, if flows are capped
@@ -218,7 +218,7 @@ func (f *flowAccounts) removeLease(a *flowAccount, tokens stock.Tokens) {
 	f.restIfIdle(a)
 }
 
-// addTokens changes the tokens of what is in flight.
+// addTokens changes the tokens of the requests in flight.
 func (a *flowAccount) addTokens(by stock.Tokens) {
 	a.tokens += by
 	a.tenant.tokens += by

@@ -11,8 +11,8 @@ import (
 
 // SetBackends sets the ready backends, sorted by ID; the Placer must already have the same endpoints. Waiters that can
 // go now are released; leases at a removed backend stay until they are complete. The caller must not change the slice
-// afterwards. foreign says what others hold at some of them from now on; what they hold at a backend that was ready before
-// stays if it is not listed, and at one that was not it is nothing.
+// afterwards. foreign has the stock of others at some of them from now on; what they hold at a backend that was ready
+// before stays if it is not listed, and at one that was not it is nothing.
 func (m *Machine) SetBackends(now time.Time, ready []stock.Backend, foreign []stock.Foreign) {
 	m.begin(now)
 	m.pending.reopen = true // unless the changes are few
@@ -117,15 +117,15 @@ func ascending(list []stock.Backend, first, last int) bool {
 	return true
 }
 
-// SetForeign sets what others hold at some of the backends, which counts as stock there; at one that is not ready it does
-// not count. Waiters that can go now are released.
+// SetForeign sets the stock of others at some of the backends, which counts as stock there; at one that is not ready it
+// does not count. Waiters that can go now are released.
 func (m *Machine) SetForeign(now time.Time, changes []stock.Foreign) {
 	m.begin(now)
 	m.countForeign(changes)
 	m.run()
 }
 
-// countForeign passes what others hold to the ledger, and what counts of it to the Placer.
+// countForeign passes the stock of others to the ledger, and what counts of it to the Placer.
 func (m *Machine) countForeign(changes []stock.Foreign) {
 	for _, f := range changes {
 		if counts, ready := m.ledger.SetForeign(f); ready {

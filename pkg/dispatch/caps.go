@@ -146,7 +146,7 @@ func (m *Machine) park(w *Waiter) {
 // rouses the next as soon as it has gone or changed. While it waits the others need not be looked at: where one of them could
 // go, it could.
 
-// rouseAt rouses those who await room at e.
+// rouseAt rouses the flows that await room at e.
 func (m *Machine) rouseAt(e Endpoint) {
 	if m.endpointLimit().none() || len(m.lanes.notes) == 0 {
 		return

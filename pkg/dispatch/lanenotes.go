@@ -24,8 +24,8 @@ type laneNote struct {
 	// searching has the tiers whose waiters must search for a victim in this lane; laneNotes.searching lists this note
 	// for each of them.
 	searching fairqueue.TierSet
-	// vain has the tiers of which nobody in the lane has a victim because of caps, and vainBeside those of which nobody has
-	// who awaits room. They search again after any change in the lane.
+	// vain has the tiers of which no waiter in the lane has a victim because of caps, and vainBeside the tiers of which
+	// no waiter that awaits room has one. They search again after any change in the lane.
 	vain, vainBeside fairqueue.TierSet
 	// swaps are, by tier, the tenants whose waiters found a victim of their own in vain, because the lane or the pool would
 	// still be at its upper bound. roomier has the tiers for which Machine.roomier lists this note.
@@ -158,8 +158,8 @@ func (s *laneNotes) drop(n *laneNote) {
 	}
 }
 
-// tidy drops up to two notes of lanes in which nobody waits. Each new note calls it, so that there are never many more
-// notes than lanes with waiters.
+// tidy drops up to two notes of lanes without waiters. Each new note calls it, so that there are never many more notes
+// than lanes with waiters.
 func (s *laneNotes) tidy(waits func(fairqueue.Lane) bool) {
 	for range 2 {
 		if len(s.all) < fewNotes {

@@ -262,10 +262,10 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 	m.run()
 }
 
-// Complete settles the lease: the stock falls, and waiters for it are released. cost is what the request has really
-// cost, to which the charges of its tier and class and of the flows on its path are corrected in the same step;
-// UsageLate takes it if it is not known yet. Only the first call has an effect; it reports whether this was the first.
-// If nothing waits and the cost is unknown, now may be zero.
+// Complete settles the lease: the stock falls, and waiters for it are released. cost is the real cost of the request,
+// to which the charges of its tier and class and of the flows on its path are corrected in the same step; UsageLate
+// takes it if it is not known yet. Only the first call has an effect; it reports whether this was the first. If nothing
+// waits and the cost is unknown, now may be zero.
 func (m *Machine) Complete(now time.Time, l *Lease, cost fairqueue.Cost) (settled bool) {
 	m.begin(now)
 	w := l.Waiter()

@@ -90,7 +90,7 @@ func (m *Machine) freeReservation(r Reservation) {
 	}
 }
 
-// roomAt lets those who wait for room at an endpoint, or for their tenant's cap there, be looked at again.
+// roomAt lets the waiters for room at an endpoint, or for their tenant's cap there, be looked at again.
 func (m *Machine) roomAt(e Endpoint) {
 	if len(m.lanes.notes) > 0 {
 		m.madeRoom(e)

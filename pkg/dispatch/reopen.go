@@ -91,9 +91,9 @@ func (m *Machine) concerned(changed []Endpoint, regrouped []fairqueue.Lane) (lan
 	return lanes
 }
 
-// touchFullIn touches the tenants that wait in one of the lanes, which are all that are concerned, and are at their cap at
-// some endpoint: what is left of the lane may be such endpoints. It looks at those who wait there or at all at their cap,
-// whoever are fewer.
+// touchFullIn touches the tenants that wait in one of the lanes, which are all that are concerned, and are at their cap
+// at some endpoint: what is left of the lane may be such endpoints. It looks at the tenants that wait there, or at all
+// at their cap, whichever are fewer.
 func (m *Machine) touchFullIn(lanes []*laneNote) {
 	waiting := 0
 	for _, n := range lanes {

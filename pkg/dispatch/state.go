@@ -135,9 +135,9 @@ type FlowState struct {
 	// Weight is its weight. Entitled is the share of its tier that it is entitled to in this class, 0 to 1.
 	Weight   float64
 	Entitled float64
-	// Why is what it waits for: "stock" (for the stock to fall), "cap" (its tenant, in all tiers, is at a cap of what is in flight),
-	// "endpoint" (no endpoint that it may use has room, or none is ready), "reservation" (the free stock is held for
-	// higher tiers) or "spacing" (for Config.ReleaseSpacing since the last release).
+	// Why is the reason of its wait: "stock" (for the stock to fall), "cap" (its tenant, in all tiers, is at a cap of
+	// the requests in flight), "endpoint" (no endpoint that it may use has room, or none is ready), "reservation" (the
+	// free stock is held for higher tiers) or "spacing" (for Config.ReleaseSpacing since the last release).
 	Why string
 }
 

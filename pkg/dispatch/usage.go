@@ -42,8 +42,8 @@ func (m *Machine) TrueUp(now time.Time, l *Lease, to fairqueue.Cost, tokens stoc
 // nothing of them; the bound is for whoever repeats its events, and must find them again.
 const MostLate = 8192
 
-// TakesUsage reports whether UsageLate has an effect: w is complete, what it has cost is not known, and fewer than
-// MostLate requests have been completed like that since.
+// TakesUsage reports whether UsageLate has an effect: w is complete, its cost is not known, and fewer than MostLate
+// requests have been completed like that since.
 func (m *Machine) TakesUsage(w *Waiter) bool { return w.lacking > 0 && m.lacking-w.lacking < MostLate }
 
 // UsageLate corrects the charges of a request that is complete to its actual cost, once. Its stock was settled with its

@@ -167,7 +167,7 @@ func (e *Estimator) entry(flow, name string) *entry {
 	return x
 }
 
-// model is what is known of a model over all flows.
+// model is the state of a model over all flows.
 type model struct {
 	name    string
 	entries int // that point here

@@ -8,7 +8,7 @@ const (
 	MaxModels = 8
 )
 
-// entry is what is known of a flow with a model.
+// entry is the state of a flow with a model.
 type entry struct {
 	model *model // nil only until the estimator has set it
 	name  string // of the model

@@ -23,7 +23,7 @@ func (st *mainStream) cost() (fairqueue.Cost, flowcontrol.Tokens) {
 	return fairqueue.Cost(estimated.Cost), flowcontrol.Tokens(estimated.Stock)
 }
 
-// actualCost returns what the request has really cost, or fairqueue.UnknownCost if it was not charged in tokens. It is
+// actualCost returns the real cost of the request, or fairqueue.UnknownCost if it was not charged in tokens. It is
 // called once, when the answer has ended, and lets the estimator learn from it.
 func (st *mainStream) actualCost() fairqueue.Cost {
 	g, r, s := &st.grant, &st.response, st.server

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/metering"
 )
 
-// response is what is known of the response to a request, as it passes.
+// response is the state of the response to a request, as it passes.
 type response struct {
 	// status is that of its headers; 0 if none were seen.
 	status int

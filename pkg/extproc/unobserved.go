@@ -57,7 +57,7 @@ func envoyOf(ctx context.Context) netip.Addr {
 	return a.AddrPort().Addr().Unmap()
 }
 
-// of returns what is known of an Envoy. The caller holds mu.
+// of returns the state of an Envoy. The caller holds mu.
 func (u *unobserved) of(envoy netip.Addr, now time.Time) *endings {
 	o := u.envoys[envoy]
 	if o == nil {

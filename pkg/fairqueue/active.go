@@ -77,8 +77,9 @@ func (q *FairRequestQueue) TrueUp(now time.Time, r *Request, to Cost) {
 	q.correctTier(r, to)
 }
 
-// Refund takes back all charges of r, which is in flight and comes to nothing: like TrueUp to a cost of nothing, so a flow
-// that has begun anew meanwhile gets no credit by it. (Requeue is for those that wait again, and will be charged again.)
+// Refund takes back all charges of r, which is in flight and comes to nothing: like TrueUp to a cost of nothing, so a
+// flow that has begun anew meanwhile gets no credit by it. (Requeue is for requests that wait again, and will be
+// charged again.)
 func (q *FairRequestQueue) Refund(now time.Time, r *Request) {
 	q.correct(now, r, 0, discipline.trueUp)
 	q.correctTier(r, 0)

@@ -55,8 +55,8 @@ func (f *flow) unsettleIn(r *Request) {
 // Fairness is how evenly the flows of a tier have been served in the last window.
 type Fairness struct {
 	Tier int
-	// Gap is the largest difference between two flows in cost served over weight. Bound is what it may be, by the largest
-	// costs of the two, the errors of their estimates, and what they had in flight.
+	// Gap is the largest difference between two flows in cost served over weight. Bound is what it may be, by the
+	// largest costs of the two, the errors of their estimates, and their requests in flight.
 	Gap, Bound float64
 }
 

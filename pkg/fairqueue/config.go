@@ -19,7 +19,7 @@ const (
 	Reserved CapacityMode = iota
 	// Shared lets all flows use TotalCapacity. When the queue is full, an arrival displaces a less entitled waiter.
 	Shared
-	// Reject lets all flows use TotalCapacity, and reserves nothing. A full queue rejects the arrival, whoever it is.
+	// Reject lets all flows use TotalCapacity, and reserves nothing. A full queue rejects the arrival, of any flow.
 	Reject
 )
 

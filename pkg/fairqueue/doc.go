@@ -33,11 +33,12 @@
 // their order. Here it is by arrival or, with NewcomerFirst, in favour of a flow that has not been served since it became
 // backlogged.
 //
-// Virtual time and a flow's start belong to a lane (standing.go): lanes go on at different speeds. A lane in which nobody
-// waits is where the furthest of its level is. What a request is charged moves its flow in the lane of the request, and in
-// the lanes that Request.CountAlsoIn names, where the flow competes for the same backends. So all that follows holds for
-// the flows of one lane, whatever is done in others. When lanes' names come to mean other sets of backends, requests move
-// between lanes (regroup.go): flows that go from one lane to another together stand to each other as they stood.
+// Virtual time and a flow's start belong to a lane (standing.go): lanes go on at different speeds. A lane without
+// waiters is where the furthest of its level is. What a request is charged moves its flow in the lane of the request,
+// and in the lanes that Request.CountAlsoIn names, where the flow competes for the same backends. So all that follows
+// holds for the flows of one lane, whatever is done in others. When lanes' names come to mean other sets of backends,
+// requests move between lanes (regroup.go): flows that go from one lane to another together stand to each other as they
+// stood.
 //
 // Tags are deferred: only the head of a flow has one. It is computed from the flow's start, which is the maximum in the
 // formula at the time when the flow becomes backlogged or its previous request is popped. For sequences of push and pop
@@ -77,16 +78,16 @@
 // over both flows' requests in flight. Then the starts' movements differ by at most l_f + l_g + 2E, as the counters of vtc:
 //
 //   - When f goes, its tag is at most g's, so then S_f − S_g <= l_g. Until f goes again, the difference grows only by
-//     corrections of what was in flight at that moment, which are E in all: what g pops later can be refunded no further
-//     than it was charged. No start is moved to virtual time meanwhile, since that is never later than the tags of those
-//     who can go, but for what corrections have put them behind it.
+//     corrections of requests in flight at that moment, which are E in all: what g pops later can be refunded no
+//     further than it was charged. No start is moved to virtual time meanwhile, since that is never later than the tags
+//     of those who can go, but for what corrections have put them behind it.
 //   - If f has not gone since both wait, it began at virtual time, which was a tag not after g's, so at most l_g after S_g
 //     and what was refunded to g since; or at its own start, which at its last pop was not after g's tag either, or, if g
 //     came later, not after g's floor.
 //   - So S_f − S_g is between −l_f − E and l_g + E all the time.
 //
-// The service attained differs by that and what is in flight. TestBoundOfTrueUps asserts it over random workloads, and
-// TestAdversaryOfEstimates by one that is built to break it.
+// The service attained differs by that and the requests in flight. TestBoundOfTrueUps asserts it over random workloads,
+// and TestAdversaryOfEstimates by one that is built to break it.
 //
 // # Cost of operations
 //

@@ -16,13 +16,13 @@ import "math/bits"
 // savings are spent. A class that is served out of turn, by Claim, owes the cost, up to mostOwed; its debt remains when
 // it becomes empty.
 //
-// A cost above the estimate is owed too. A cost below it is a credit of its own:
-// it first pays what the class owes, and when it covers the class's head, the class is served with it at once. That is no
-// turn: nobody earns, and the cursor stays. With exact costs the class would have been served that much more in its last
-// turn. (Added to the deficit, it would keep the class from earning its next quantum, or be cut off by the cap: classes of
-// 300 and 100 shared 3:2 when estimates were ten times too high.) So with classes that always wait, each spends its quanta
-// on actual costs, but for the errors of what is in flight, the heads and what mostOwed cuts off. Credit is lost with the
-// last waiter. While a class is empty corrections add up, and what is above 0 is lost when it has a waiter again.
+// A cost above the estimate is owed too. A cost below it is a credit of its own: it first pays what the class owes, and
+// when it covers the class's head, the class is served with it at once. That is no turn: nobody earns, and the cursor
+// stays. With exact costs the class would have been served that much more in its last turn. (Added to the deficit, it
+// would keep the class from earning its next quantum, or be cut off by the cap: classes of 300 and 100 shared 3:2 when
+// estimates were ten times too high.) So with classes that always wait, each spends its quanta on actual costs, but for
+// the errors of the requests in flight, the heads and what mostOwed cuts off. Credit is lost with the last waiter.
+// While a class is empty corrections add up, and what is above 0 is lost when it has a waiter again.
 //
 // Deficits are within ±2^33. A turn visits each class once at most, whatever the quanta and costs: if nobody can pay, it
 // computes how many quanta the first one lacks. It ends at the first class that can pay with at most one quantum, so where
@@ -148,7 +148,7 @@ func (s *drrShare) offset() {
 
 func (d drr) tag(l *level, s *share, head *Request) VirtualTime {
 	i, from := l.subject.place, d.begins(l)
-	quanta := int64(0) // it has been given back what its head costs
+	quanta := int64(0) // it has been given back the cost of its head
 	if s.credit < int64(head.Cost) {
 		quanta = max(1, l.subject.needs(head.Cost))
 	}
@@ -247,7 +247,7 @@ func (d drr) adjust(l *level, s *share, r *Request, to Cost, p *receipt) (moved 
 	return VirtualTime(to) > p.charged && d.trueUp(l, s, r, to, p)
 }
 
-// trueUp gives back what r has cost less than it was charged, which is a cost here, or takes what it has cost more.
+// trueUp gives back the part of its charge that r has not cost, or takes the cost beyond its charge.
 func (drr) trueUp(_ *level, s *share, _ *Request, to Cost, p *receipt) (moved bool) {
 	s.credit = max(-mostOwed, min(s.credit+int64(p.charged)-int64(to), mostOwed))
 	s.offset()

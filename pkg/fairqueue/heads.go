@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// HeadIn returns the request that goes next among those that wait in a lane of a tier and are not parked, whether the
-// lane is open or closed; nil if there is none.
+// HeadIn returns the request that goes next among the waiters in a lane of a tier that are not parked, whether the lane
+// is open or closed; nil if there is none.
 func (q *FairRequestQueue) HeadIn(tier int, lane Lane) *Request {
 	if tier < 0 || tier >= maxTiers || q.byID[tier] == nil {
 		return nil

@@ -143,7 +143,7 @@ func (st *standing) corrected(by VirtualTime) {
 	st.refunds = VirtualTime(max(-int64(largestLag), min(int64(st.refunds+by), int64(largestLag))))
 }
 
-// branchIn returns the branch of f's siblings in a lane, or nil if nobody waits there.
+// branchIn returns the branch of f's siblings in a lane, or nil if no request waits there.
 func (f *flow) branchIn(lane Lane) *branch {
 	if f.above != nil {
 		if fl := f.above.laneOf(lane); fl != nil {

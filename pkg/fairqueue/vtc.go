@@ -5,9 +5,10 @@ package fairqueue
 //
 // # Rule
 //
-// Each flow has a counter in each lane that it uses, its start there (standing.go). A dispatch, waited for or not, adds cost/weight to it. Of the flows that can go
-// the one with the least counter goes first: what its head costs does not matter. In flight, a charge may be raised;
-// at the end or later it is corrected to the actual cost, at the weight that the flow had at the dispatch.
+// Each flow has a counter in each lane that it uses, its start there (standing.go). A dispatch, waited for or not, adds
+// cost/weight to it. Of the flows that can go the one with the least counter goes first: the cost of its head does not
+// matter. In flight, a charge may be raised; at the end or later it is corrected to the actual cost, at the weight that
+// the flow had at the dispatch.
 //
 // The virtual time of a lane is the largest counter with which a flow was dispatched in it; that of the level is the
 // largest of its lanes, and lanes without waiters have the level's. A flow that gets a request in a lane where nothing
@@ -31,20 +32,20 @@ package fairqueue
 // value, until the end of the interval, of the sum of |actual − charged|/weight over both flows' requests in flight.
 // Then their counters' movements differ by at most l_f + l_g + 2E:
 //
-//   - When f goes, its counter is at most g's, so then S_f − S_g <= l_f. Until f goes again, the difference grows only by
-//     corrections of what was in flight at that moment, which are E in all: what g dispatches later can be refunded no
-//     further than it was charged.
+//   - When f goes, its counter is at most g's, so then S_f − S_g <= l_f. Until f goes again, the difference grows only
+//     by corrections of requests in flight at that moment, which are E in all: what g dispatches later can be refunded
+//     no further than it was charged.
 //   - If f has not gone since both wait, and it came last, it was lifted to at most l_f after virtual time, which was a
 //     counter not above g's, but for corrections; or it kept its own counter, which was at most l_f after the virtual time
 //     at its last dispatch, and g's is later than that, by the order or by a lift. It was lifted to virtual time at least,
 //     and g's counter is at most l_g after that, but for corrections.
 //   - So S_f − S_g is between −l_g − E and l_f + E all the time.
 //
-// If the interval begins when f, which was parked, may go again, f is behind by one request more: 2l_f + l_g + 2E.
-// The difference of the service attained is that, and what is in flight. With exact costs and at most D requests in
-// flight it is at most (D+1)(l_f + l_g). Requests out of turn (promotion, preemption) and debts beyond largestLead are not
-// covered. Dispatches in other lanes move no counter of this one, unless the flow competes there with a rival that waits
-// for these backends too (Request.CountAlsoIn): then they are charged here, and the bound is for what is charged.
+// If the interval begins when f, which was parked, may go again, f is behind by one request more: 2l_f + l_g + 2E. The
+// difference of the service attained is that, and the requests in flight. With exact costs and at most D requests in
+// flight it is at most (D+1)(l_f + l_g). Requests out of turn (promotion, preemption) and debts beyond largestLead are
+// not covered. Dispatches in other lanes move no counter of this one, unless the flow competes there with a rival that
+// waits for these backends too (Request.CountAlsoIn): then they are charged here, and the bound is for what is charged.
 //
 // # Where this differs
 //
@@ -129,7 +130,7 @@ func (v vtc) bypassed(l *level, s *share, r *Request, p *receipt) (moved bool) {
 	}
 	st.lift(v.reference(s, st, at, r))
 	if in := s.flow.branchIn(r.Lane); in != nil {
-		in.virtual = in.virtual.later(st.start) // those who wait there are at their caps, and bank nothing
+		in.virtual = in.virtual.later(st.start) // the waiters there are at their caps, and bank nothing
 	}
 	s.flow.unsettleIn(r)
 	return v.dispatch(l, s, st, r, p)

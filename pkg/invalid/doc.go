@@ -1,4 +1,4 @@
-// Package invalid describes what is wrong with a configuration.
+// Package invalid describes the problems of a configuration.
 //
 // A package that is configured checks its own Config and reports every [Problem] at once: the Go field, the value and
 // what is wanted. It knows no file, key or flag. Whoever filled in the Config from a file or from flags knows where

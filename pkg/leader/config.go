@@ -15,7 +15,7 @@ type Config struct {
 	// MinRetryPeriod and at most half of LeaseDuration.
 	RetryPeriod time.Duration
 	// TakeoverWindow is how long it takes until a record that no newer one follows counts as nothing, at most
-	// MaxTakeoverWindow; 0: what others have in flight is not counted.
+	// MaxTakeoverWindow; 0: the requests of others in flight do not count.
 	TakeoverWindow time.Duration
 }
 

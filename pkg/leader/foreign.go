@@ -37,7 +37,7 @@ type Endpoint struct {
 	Most Held
 }
 
-// Held is what is in flight at an endpoint.
+// Held has the requests in flight at an endpoint.
 type Held struct {
 	Requests int
 	Tokens   int64
@@ -50,7 +50,7 @@ type foreign struct {
 	replicas map[string]*replica
 }
 
-// replica is what is known of a Lease of a replica.
+// replica is the state of a Lease of a replica.
 type replica struct {
 	id        metav1.ObjectMeta // name, UID and version, as last seen
 	there     bool              // it was listed last time
@@ -195,8 +195,8 @@ func (f *foreign) left(now time.Time, p process) int {
 // fallen returns what counts of n, rounded up.
 func fallen[N int | int64](n N, left int) N { return (n*N(left) + fallSteps - 1) / fallSteps }
 
-// stock returns what others have in flight at each of the endpoints. However many records there are, and whatever they
-// claim, at an endpoint counts no more than its bound, which falls as the newest of them does.
+// stock returns the requests of others in flight at each of the endpoints. However many records there are, and whatever
+// they claim, at an endpoint counts no more than its bound, which falls as the newest of them does.
 func (f *foreign) stock(now time.Time, endpoints []Endpoint) []Held {
 	counts, newest := make([]Held, len(endpoints)), make([]int, len(endpoints)) // newest: what is left of that record
 	var position map[string]int

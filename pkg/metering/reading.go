@@ -11,7 +11,7 @@ const (
 	Body     Way = "body"     // Weir has read it in the response body
 )
 
-// Reading is what is known of the usage of one response as it passes. The zero value knows nothing, and reads no body.
+// Reading has the usage of one response, as far as it has passed. The zero value knows nothing, and reads no body.
 type Reading struct {
 	reader *usage.Reader // nil if the body is not read
 	told   usage.Tokens  // by Envoy

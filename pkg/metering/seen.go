@@ -5,7 +5,7 @@ import "time"
 // lastAnswers is how many answers Seen counts at most.
 const lastAnswers = 1000
 
-// Seen is what is known of the usage of the requests that were charged in tokens.
+// Seen counts the sources of usage of the requests that were charged in tokens.
 type Seen struct {
 	// Last is when usage last came by each way; one by which none has come is missing.
 	Last map[Way]time.Time

@@ -22,7 +22,7 @@ const (
 	failed                    // the event has panicked
 	noted                     // something beside it has
 	verdict                   // what became of a request
-	foreign                   // what others hold at the backends has changed
+	foreign                   // the stock of others at the backends has changed
 	signals                   // an engine's signals have changed
 	raised                    // a request costs more than was thought
 	trueUp                    // what a request has really cost is known

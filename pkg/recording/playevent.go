@@ -233,8 +233,8 @@ func (p *player) arrive(k kind, now time.Time) error {
 	return err
 }
 
-// The smallest numbers of bytes that an endpoint's cached tokens, a ranked endpoint, a backend, and what others hold at one
-// take.
+// The smallest numbers of bytes that an endpoint's cached tokens, a ranked endpoint, a backend, and the stock of others
+// at one take.
 const leastCached, leastNear, leastBackend, leastForeign = 2, 1, 3, 3
 
 // ratings reads what was known of a request's prompt.
@@ -296,7 +296,7 @@ func (p *player) backends(now time.Time) error {
 	return err
 }
 
-// others reads what others hold at some of the backends.
+// others reads the stock of others at some of the backends.
 func (p *player) others() []stock.Foreign {
 	changes := make([]stock.Foreign, 0, p.in.count(leastForeign))
 	for range cap(changes) {

@@ -164,7 +164,7 @@ func (r *Recorder) Refuse(now time.Time, key string, o dispatch.Outcome, retryAf
 	r.number(uint64(retryAfter))
 }
 
-// Backends records a change of the endpoints, with what others hold there. The board must have the new ones already.
+// Backends records a change of the endpoints, with the stock of others there. The board must have the new ones already.
 func (r *Recorder) Backends(now time.Time, ready []stock.Backend, foreign []stock.Foreign) {
 	r.event(backends, now)
 	r.change()
@@ -177,13 +177,13 @@ func (r *Recorder) Backends(now time.Time, ready []stock.Backend, foreign []stoc
 	r.others(foreign)
 }
 
-// Foreign records what others hold at some of the backends.
+// Foreign records the stock of others at some of the backends.
 func (r *Recorder) Foreign(now time.Time, changes []stock.Foreign) {
 	r.event(foreign, now)
 	r.others(changes)
 }
 
-// others writes what others hold at some of the backends.
+// others writes the stock of others at some of the backends.
 func (r *Recorder) others(changes []stock.Foreign) {
 	r.number(uint64(len(changes)))
 	for _, f := range changes {

@@ -31,7 +31,7 @@ type Board struct {
 	ring    *ring               // of snap, or of an older snapshot with the same endpoints
 	spots   []spot              // by position
 	before  []spot              // memory for the next pool's spots
-	gone    map[EndpointID]left // what is in flight at endpoints that left the pool
+	gone    map[EndpointID]left // the requests in flight at endpoints that left the pool
 	last    EndpointID          // the last one picked, after which rotation continues
 	total   int                 // sum of all counts
 	ofReady sums                // of the ready endpoints
@@ -52,7 +52,7 @@ type Board struct {
 	field field // of the current pick
 }
 
-// left is what is in flight at an endpoint that left the pool: one request at least.
+// left has the requests in flight at an endpoint that left the pool: one request at least.
 type left struct {
 	inFlight int32
 	tokens   int64

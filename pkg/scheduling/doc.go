@@ -6,12 +6,12 @@
 //
 // # Two phases
 //
-// [Scheduler.Prepare] does everything that depends only on the request and on a snapshot, before any lock: it normalises
-// the subset, applies the filters and names the lane; [Query.Rate] tells what is known of its prompt. [Board.Place] runs
-// under the caller's lock and only compares live numbers: it picks the best of the prepared candidates and counts the
-// request there, in one step, so that of two simultaneous picks the second sees the first. A [Query] that was prepared
-// on another snapshot than the board's (because it waited in a queue) is filtered again automatically; its ratings are by
-// endpoint ID and hold on any snapshot.
+// [Scheduler.Prepare] does everything that depends only on the request and on a snapshot, before any lock: it
+// normalises the subset, applies the filters and names the lane; [Query.Rate] adds the ratings of its prompt.
+// [Board.Place] runs under the caller's lock and only compares live numbers: it picks the best of the prepared
+// candidates and counts the request there, in one step, so that of two simultaneous picks the second sees the first. A
+// [Query] that was prepared on another snapshot than the board's (because it waited in a queue) is filtered again
+// automatically; its ratings are by endpoint ID and hold on any snapshot.
 //
 // Queries ([Board.HasRoom], [Board.HasReady], [Board.CanServe], [Board.CanTakeOver]) change nothing that a pick depends
 // on, and draw no random number.

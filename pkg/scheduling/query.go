@@ -31,8 +31,8 @@ func (q *Query) renew(s *Scheduler, snap *Snapshot) {
 	q.reach, q.lane = s.reachOf(snap, &q.constraint), s.laneName(snap, &q.constraint)
 }
 
-// Rate tells what is known of the request's prompt; nil: nothing. It must be called before the request is offered to a
-// board, whose owner's lock guards the ratings from then on.
+// Rate adds the ratings of the request's prompt; nil: none. It must be called before the request is offered to a board,
+// whose owner's lock guards the ratings from then on.
 func (q *Query) Rate(r *Ratings) { q.ratings = r }
 
 // Ratings returns what Rate was told.

@@ -15,8 +15,9 @@ const (
 // MaxPrompt is the most tokens of a prompt that count.
 const MaxPrompt = 1 << 22
 
-// Ratings is what is known of a prompt before it is placed: how much of it the engines have cached. It is an input of the
-// decision, by endpoint, and holds on any snapshot. The zero value means that nothing is known, and all endpoints are alike.
+// Ratings describe a prompt before it is placed: how much of it the engines have cached. It is an input of the
+// decision, by endpoint, and holds on any snapshot. The zero value means that nothing is known, and all endpoints are
+// alike.
 type Ratings struct {
 	// Prompt is its length in tokens; 0 means that nothing is known.
 	Prompt int64

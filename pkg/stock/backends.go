@@ -19,7 +19,7 @@ type Amount struct {
 	Tokens   Tokens
 }
 
-// Foreign is what others hold at a backend.
+// Foreign is the stock of others at a backend.
 type Foreign struct {
 	ID   BackendID
 	Held Amount
@@ -74,7 +74,7 @@ func (l *Ledger) SetBackends(ready []Backend) {
 	l.rebound()
 }
 
-// SetBackend adds a ready backend, or changes the one with its ID, and returns what it now contributes to the bounds.
+// SetBackend adds a ready backend, or changes the one with its ID, and returns its new part of the bounds.
 func (l *Ledger) SetBackend(b Backend) Bounds {
 	i, known := l.at[b.ID]
 	if known {
@@ -102,9 +102,9 @@ func (l *Ledger) RemoveBackend(id BackendID) bool {
 	return true
 }
 
-// SetForeign replaces what others hold at a backend, and returns what of it counts: each number is clamped to 0 to
-// MaxPerBackend or MaxTokens. The ledger itself counts the requests. ready reports whether the backend is among the ready
-// ones; at others nothing counts.
+// SetForeign replaces the stock of others at a backend, and returns what of it counts: each number is clamped to 0 to
+// MaxPerBackend or MaxTokens. The ledger itself counts the requests. ready reports whether the backend is among the
+// ready ones; at others nothing counts.
 func (l *Ledger) SetForeign(f Foreign) (counts Amount, ready bool) {
 	i, known := l.at[f.ID]
 	if !known || !l.backends[i].ready {

@@ -51,7 +51,7 @@ func (o *Options) invalidConfig(err error) error {
 }
 
 // loadConfig returns the configuration to use and the text that it was made from. If the given one is invalid and the
-// options ask for the defaults of its profile instead, invalid is what is wrong with it.
+// options ask for the defaults of its profile instead, invalid has its problems.
 func loadConfig(o *Options, log logr.Logger) (d config.Document, text []byte, invalid, err error) {
 	source := o.configSource()
 	if o.ConfigFile != "" {
@@ -68,7 +68,7 @@ func loadConfig(o *Options, log logr.Logger) (d config.Document, text []byte, in
 		return d, nil, nil, o.invalidConfig(err)
 	}
 	invalid = err
-	// The defaults of the intended profile, if it exists; with the flags, unless they are what is wrong.
+	// The defaults of the intended profile, if it exists; with the flags, unless these cause the problems.
 	profile := d.Profile
 	if _, err := config.Profile(profile); err != nil {
 		profile = ""

@@ -33,7 +33,7 @@ func inFlightOf(total int, loads []load) leader.InFlight {
 	return f
 }
 
-// foreignChanged is called when what others have in flight may have changed.
+// foreignChanged is called when the requests of others in flight may have changed.
 func (p *Pool) foreignChanged() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,8 +42,8 @@ func (p *Pool) foreignChanged() {
 	}
 }
 
-// foreign returns what others have in flight at the ready endpoints, by their records or by what engines show, where it is
-// not what the controller knows. The caller holds mu, and tells the controller.
+// foreign returns the requests of others in flight at the ready endpoints, by their records or by what engines show,
+// where it is not what the controller knows. The caller holds mu, and tells the controller.
 func (p *Pool) foreign() (changes []stock.Foreign) {
 	var counts []leader.Held
 	if p.replication != nil {

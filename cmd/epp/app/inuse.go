@@ -19,7 +19,7 @@ type configuration struct {
 	document config.Document
 	since    time.Time // when it came into use
 	reloads  int       // how often it was changed since the start
-	refused  error     // what is wrong with the newest one; nil: it is in use
+	refused  error     // the problems of the newest one; nil: it is in use
 }
 
 // current returns the document in use.
@@ -39,7 +39,7 @@ func (c *configuration) use(d config.Document, now time.Time) {
 	c.document, c.since, c.refused = d, now, nil
 }
 
-// refuse records what is wrong with the newest document; nil: it is the one in use.
+// refuse records the problems of the newest document; nil: it is the one in use.
 func (c *configuration) refuse(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +57,7 @@ func (c *configuration) summary(now time.Time) string {
 	return text
 }
 
-// page returns the whole document as YAML, below comments with its source, its age, what is wrong with a newer one, and
+// page returns the whole document as YAML, below comments with its source, its age, the problems of a newer one, and
 // its warnings.
 func (c *configuration) page() ([]byte, error) {
 	c.mu.Lock()

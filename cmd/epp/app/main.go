@@ -57,7 +57,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// validate reports what is wrong with the configuration of valid options and with their endpoints, and returns the exit
+// validate reports the problems of the configuration of valid options and with their endpoints, and returns the exit
 // code. It opens nothing but these files.
 func validate(o *Options, stdout, stderr io.Writer) int {
 	d, _, invalid, err := loadConfig(o, o.Log)

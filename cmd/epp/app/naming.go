@@ -12,7 +12,7 @@ import (
 // nameSource has resources that name objectives and models beside the configuration file: those of the cluster. It calls
 // Pool.resourcesChanged with all of them.
 type nameSource interface {
-	// Judge takes what has become of each resource, each time that may have changed. It returns at once.
+	// Judge takes the result for each resource, each time that may have changed. It returns at once.
 	Judge([]names.Verdict)
 }
 

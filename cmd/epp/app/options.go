@@ -102,8 +102,8 @@ type Options struct {
 	LeaderElection bool
 	// LeaderEndpointSlice is the EndpointSlice in which the leader enters itself; empty: none (--leader-endpoint-slice).
 	LeaderEndpointSlice string
-	// Leader configures the election and the records of what replicas have in flight (--leader-election-lease-duration,
-	// --leader-election-retry-period, --takeover-window).
+	// Leader configures the election and the records of the requests in flight of replicas
+	// (--leader-election-lease-duration, --leader-election-retry-period, --takeover-window).
 	Leader leader.Config
 	// ProbePath is the path of the HTTP GET that probes whether an endpoint is ready; empty: endpoints are ready when
 	// they are listed (--probe-path).
@@ -224,7 +224,7 @@ func (o *Options) Validate() error {
 	return errors.Join(problems...)
 }
 
-// validateSource checks that there is one source of endpoints, and returns what is wrong with it if that is Kubernetes.
+// validateSource checks that there is one source of endpoints, and returns the problems of Kubernetes as the source.
 func (o *Options) validateSource(bad func(flag, format string, args ...any)) invalid.Problems {
 	if !o.kubernetes() {
 		if len(o.Endpoints) == 0 && o.EndpointsFile == "" {
@@ -261,7 +261,7 @@ func (o *Options) validateSource(bad func(flag, format string, args ...any)) inv
 	return invalid.Of(o.kube().Validate())
 }
 
-// validateScrape returns what is wrong with the scraping.
+// validateScrape returns the problems of the scraping.
 func (o *Options) validateScrape() (problems invalid.Problems) {
 	problems.Under(invalid.At("Scrape"), o.Scrape.Validate())
 	return problems

@@ -20,8 +20,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Pool is everything that belongs to one pool of model servers: which endpoints there are, what is in flight there, the
-// queue, the streams of its requests and its metrics. A process may have several.
+// Pool is everything that belongs to one pool of model servers: which endpoints there are, the requests in flight
+// there, the queue, the streams of its requests and its metrics. A process may have several.
 type Pool struct {
 	// Immutable.
 	log        logr.Logger

@@ -128,8 +128,8 @@ func (r *replication) need(resource schema.GroupResource, name string, verbs ...
 	}
 }
 
-// run keeps the Leases until ctx is done. It is a source of the cluster: requests come here only once it is known what
-// others have in flight.
+// run keeps the Leases until ctx is done. It is a source of the cluster: requests come here only once the requests of
+// others in flight are known.
 func (r *replication) run(ctx context.Context, synced func()) error {
 	granted := make([]<-chan struct{}, len(r.needs))
 	for i, p := range r.needs {

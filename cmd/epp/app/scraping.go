@@ -97,7 +97,7 @@ func withHeard(snapshot *scheduling.Snapshot, counts []leader.Held, heard map[sc
 	return counts
 }
 
-// engineOf returns what is known of an endpoint's engine; known is false if its metrics have never been read.
+// engineOf returns the state of an endpoint's engine; known is false if its metrics have never been read.
 func (p *Pool) engineOf(id scheduling.EndpointID) (status scrape.Status, known bool) {
 	if p.scraper == nil {
 		return status, false

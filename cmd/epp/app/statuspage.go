@@ -16,7 +16,7 @@ import (
 )
 
 // statusPage writes, as text, what an operator asks first: what is running, whether the configuration is the newest,
-// what waits, what is in flight, and where.
+// what waits, the requests in flight, and where.
 func (a *App) statusPage(out io.Writer, now time.Time) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }

@@ -35,8 +35,8 @@
 //
 // # Invariants
 //
-//   - At most Slots sequences run; nobody waits while a slot is free, except until the step in progress ends or for KV
-//     blocks.
+//   - At most Slots sequences run; no request waits while a slot is free, except until the step in progress ends or for
+//     KV blocks.
 //   - Sequences join the batch in arrival order; a preempted one comes before all that have never run.
 //   - A block that a sequence holds is never evicted; one that none holds counts as free.
 //   - Each submitted sequence ends exactly once, Finished or Aborted, and then holds no slot and no block.

@@ -29,7 +29,7 @@ const (
 	acceptBurst     = 50
 )
 
-// acceptance says what has become of each resource: in the log what is not in use, once for each generation, and in the
+// acceptance says the result for each resource: in the log what is not in use, once for each generation, and in the
 // condition Accepted whether it is. Where the CRD has no status, an Event says what is not in use. It owns no field but
 // that condition, and leaves it alone where another controller owns it.
 type acceptance struct {

@@ -69,7 +69,7 @@ func selectorOf(text string) (labels.Selector, error) {
 	return selector, nil
 }
 
-// checkPorts reports what is wrong with the ports of a pool.
+// checkPorts reports the problems of the ports of a pool.
 func checkPorts(ports []int) error {
 	if len(ports) < 1 || len(ports) > MaxPorts {
 		return fmt.Errorf("must be 1 to %d ports", MaxPorts)

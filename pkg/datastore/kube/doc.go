@@ -2,11 +2,11 @@
 // a datastore.Store. Connect makes the connection to the apiserver.
 //
 // A [Cluster] is what the sources of one pool share: the connection, the permissions (asked for by name before they are
-// used), Events, and whether all sources have synced. [Cluster.Follow] follows objects of one kind, and keeps nothing in
-// memory but what its caller reads. [Source] is the source of pods: it follows the InferencePool (or has a selector), and
-// the pods that this selects; when several change at a time it tells the store once. [Names] is the source of objectives
-// and models: it follows the resources that name them, hands all of them to whoever merges them (internal/names), and says
-// of each what became of it.
+// used), Events, and whether all sources have synced. [Cluster.Follow] follows objects of one kind, and keeps nothing
+// in memory but what its caller reads. [Source] is the source of pods: it follows the InferencePool (or has a
+// selector), and the pods that this selects; when several change at a time it tells the store once. [Names] is the
+// source of objectives and models: it follows the resources that name them, hands all of them to whoever merges them
+// (internal/names), and reports the result for each.
 //
 // # Invariants
 //

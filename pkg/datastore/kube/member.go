@@ -23,7 +23,7 @@ type member struct {
 	address netip.Addr // invalid: it has none yet, or a bad one
 	ready   bool
 	annotated
-	problem string // what is wrong with its annotations or its address; empty: nothing
+	problem string // the problems of its annotations or its address; empty: nothing
 }
 
 // memberOf returns what matters of a pod. It is ready if its condition Ready says so and it does not end: from the moment

@@ -63,7 +63,7 @@ func (s *Source) followed(m *members, selector labels.Selector) Following {
 	}
 }
 
-// set replaces what is known of a pod, and reports whether it has a problem that was not known.
+// set replaces the state of a pod, and reports whether it has a problem that was not known.
 func (m *members) set(now *member) (problem bool) {
 	m.mu.Lock()
 	before := m.byUID[now.uid]

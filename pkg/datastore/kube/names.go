@@ -54,7 +54,7 @@ func NewNames(cluster *Cluster, config NamesConfig, log logr.Logger) *Names {
 	return n
 }
 
-// Judge takes what has become of each resource, and says it: in the log, and in the resource's status or an Event.
+// Judge takes the result for each resource, and reports it: in the log, and in the resource's status or an Event.
 func (n *Names) Judge(verdicts []names.Verdict) { n.accepted.judge(verdicts) }
 
 // run follows the resources until ctx is done.

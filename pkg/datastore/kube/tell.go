@@ -35,8 +35,8 @@ func newTelling(c client.Client, log logr.Logger) *telling {
 	}
 }
 
-// Tell says what is wrong with an object: in the log, and as an Event about it. It returns at once, and reports whether it
-// was said: if there is too much to tell, some of it is left out.
+// Tell reports the problems of an object: in the log, and as an Event about it. It returns at once, and reports whether
+// it was said: if there is too much to tell, some of it is left out.
 func (c *Cluster) Tell(about client.Object, reason, note string) bool {
 	t := c.telling
 	gvk, err := apiutil.GVKForObject(about, c.manager.GetScheme())

@@ -35,7 +35,7 @@ type Parts struct {
 	Failed func(Reason)
 }
 
-// Status is what is known of an endpoint's page.
+// Status is the state of an endpoint's page.
 type Status struct {
 	Reading
 	// At is when the newest page was read; zero: never.
@@ -176,7 +176,7 @@ func (s *Scraper) idle() bool {
 	return !s.leads
 }
 
-// forget forgets what is known of a target, and tells the owner. The caller holds telling.
+// forget forgets the state of a target, and tells the owner. The caller holds telling.
 func (t *target) forget(s *Scraper) {
 	t.load = load{}
 	if t.told {
@@ -185,7 +185,7 @@ func (t *target) forget(s *Scraper) {
 	}
 }
 
-// Status returns what is known of an endpoint's page; known is false if the endpoint is not followed.
+// Status returns the state of an endpoint's page; known is false if the endpoint is not followed.
 func (s *Scraper) Status(id scheduling.EndpointID) (status Status, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

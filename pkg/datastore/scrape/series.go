@@ -32,7 +32,7 @@ type quantity uint8
 const (
 	running     quantity = iota // requests in the batch
 	waiting                     // requests in the engine's queue
-	lacking                     // those that wait for room
+	lacking                     // the waiters for room
 	cacheUsed                   // the used share of the KV cache
 	cacheBlocks                 // blocks of the KV cache
 	blockTokens                 // tokens of a block

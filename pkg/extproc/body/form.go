@@ -21,7 +21,7 @@ const maxBoundary = 70
 type Form struct {
 	// Part is the number of the part, from 1, or 0 for the form as a whole.
 	Part int
-	// Problem is what is wrong there.
+	// Problem describes the problem there.
 	Problem string
 }
 
@@ -160,8 +160,8 @@ const crlf = "\r\n"
 // maxHead is how many bytes the headers of a part may have. python-multipart accepts 4096 for each.
 const maxHead = 16 << 10
 
-// read reads a part's headers, including the blank line after them, through lines, which is set to read head. It returns
-// what is wrong with them, or "".
+// read reads a part's headers, including the blank line after them, through lines, which is set to read head. It
+// returns a problem, or "".
 func (p *part) read(head []byte, lines *bufio.Reader) (problem string) {
 	if len(head) > maxHead {
 		return fmt.Sprintf("its headers have more than %d bytes", maxHead)
@@ -191,7 +191,7 @@ func (p *part) read(head []byte, lines *bufio.Reader) (problem string) {
 	return ""
 }
 
-// nameIn returns the name of a part, and notes whether it is a file. It returns what is wrong with the name, or "".
+// nameIn returns the name of a part, and notes whether it is a file. It returns a problem of the name, or "".
 func (p *part) nameIn(header textproto.MIMEHeader) (name, problem string) {
 	dispositions := header.Values("Content-Disposition")
 	if len(dispositions) != 1 {

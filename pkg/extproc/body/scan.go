@@ -53,7 +53,7 @@ type Fields struct {
 type Syntax struct {
 	// Offset is the byte where the scan stopped.
 	Offset int
-	// Problem is what is wrong there.
+	// Problem describes the problem there.
 	Problem string
 }
 

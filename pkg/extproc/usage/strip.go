@@ -19,7 +19,7 @@ type Strip struct {
 	cr, dropLF bool
 }
 
-// eventKind is what is known of the event that the next byte belongs to.
+// eventKind is the kind, as far as it is read, of the event that the next byte belongs to.
 type eventKind uint8
 
 const (
