@@ -121,11 +121,10 @@ func (d *decider) confirm() {
 
 // setTimer sets the timer as the controller does: it only moves it forward.
 func (d *decider) setTimer() {
-	at, waits := d.machine.Next(d.now)
-	switch {
-	case !waits:
+	left, waits := d.machine.Next(d.now)
+	if !waits {
 		d.timer = time.Time{}
-	case d.timer.IsZero() || at.Before(d.timer):
+	} else if at := d.now.Add(left); d.timer.IsZero() || at.Before(d.timer) {
 		d.timer = at
 	}
 }

@@ -30,9 +30,9 @@ func TestExpiryTogetherIsSplitIntoEvents(t *testing.T) {
 			b.clock = b.clock.Add(ttl / 2)
 			ended, events := 0, 0
 			for b.queue.Len() > 1 || holder != nil {
-				if at, asks := b.Next(b.clock); !asks || at.After(b.clock) {
+				if in, asks := b.Next(b.clock); !asks || in > 0 {
 					if ended < many {
-						t.Fatalf("%d of %d have ended, and the next event is at %v", ended, many, at)
+						t.Fatalf("%d of %d have ended, and the next event is in %v", ended, many, in)
 					}
 					break
 				}
@@ -98,7 +98,7 @@ func TestOverdueWaitersTakeNothing(t *testing.T) {
 			b.complete(victim)
 		}
 		for range 4 {
-			if at, asks := b.Next(b.clock); asks && !at.After(b.clock) {
+			if in, asks := b.Next(b.clock); asks && in <= 0 {
 				b.event(func() { b.Advance(b.clock) })
 			}
 		}
@@ -133,7 +133,7 @@ func TestOverdueWaitersPreemptNobody(t *testing.T) {
 		}
 	})
 	b.want(victim, StageSent)
-	for at, asks := b.Next(b.clock); asks && !at.After(b.clock); at, asks = b.Next(b.clock) {
+	for in, asks := b.Next(b.clock); asks && in <= 0; in, asks = b.Next(b.clock) {
 		b.event(func() { b.Advance(b.clock) })
 	}
 	for _, w := range due {

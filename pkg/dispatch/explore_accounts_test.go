@@ -81,7 +81,8 @@ func (w *world) accountsAgree() error {
 
 // asksInTime: the machine is to be asked again exactly while somebody waits, and not behind what is due next.
 func (w *world) asksInTime() error {
-	at, asks := w.Next(w.clock)
+	in, asks := w.Next(w.clock)
+	at := w.clock.Add(in)
 	if asks != (w.queue.Len() > 0) {
 		return fmt.Errorf("%d wait, to be asked again: %t", w.queue.Len(), asks)
 	}

@@ -73,7 +73,7 @@ func (w *world) before(a, b int) bool { return slices.Index(w.byRank, a) < slice
 func (w *world) mayWait(s *subject) error {
 	tier := s.w.queued.Tier
 	if w.someOverdue() { // the rest is for the next event
-		if at, asks := w.Next(w.clock); w.scene.batch == 0 || !asks || at.After(w.clock) {
+		if in, asks := w.Next(w.clock); w.scene.batch == 0 || !asks || in > 0 {
 			return fmt.Errorf("%v waits, the time of somebody is over, and the next event is not at once", s)
 		}
 		return nil
@@ -161,8 +161,8 @@ func (w *world) lacksTokens(s *subject) Endpoint {
 // heldApart reports whether releases wait for their spacing, and the timer will go off when it is over.
 func (w *world) heldApart() bool {
 	over := w.released.Add(w.config.ReleaseSpacing)
-	at, asks := w.Next(w.clock)
-	return w.spaced && w.atReady() > 0 && w.clock.Before(over) && asks && !at.After(over)
+	in, asks := w.Next(w.clock)
+	return w.spaced && w.atReady() > 0 && w.clock.Before(over) && asks && !w.clock.Add(in).After(over)
 }
 
 // atReady is what the ready endpoints hold.

@@ -216,7 +216,8 @@ func (w *world) completeWith(s *subject, cost fairqueue.Cost) {
 // advance lets one tick go by. Advance is called on the way whenever it is due.
 func (w *world) advance() {
 	for until := w.clock.Add(tick); w.clock.Before(until); {
-		next, due := w.Next(w.clock)
+		in, due := w.Next(w.clock)
+		next := w.clock.Add(in)
 		if !due || !next.Before(until) {
 			w.clock = until
 		} else {

@@ -336,26 +336,23 @@ func (m *Machine) Advance(now time.Time) {
 	m.run()
 }
 
-// Next returns when Advance is due if no event comes before; ok is false if nothing waits.
-func (m *Machine) Next(now time.Time) (at time.Time, ok bool) {
+// Next returns how long after now Advance is due if no event comes before; ok is false if nothing waits.
+func (m *Machine) Next(now time.Time) (left time.Duration, ok bool) {
 	if m.queue.Len() == 0 {
-		return at, false
+		return 0, false
 	}
-	left := m.config.ExpiryCleanupInterval
+	left = m.config.ExpiryCleanupInterval
 	if d, ok := m.queue.UntilDeadline(now); ok {
 		left = min(left, d)
 	}
 	if s, ok := m.queue.UntilStarvation(now); ok {
 		left = min(left, s)
 	}
-	at = now.Add(left)
-	if !m.retryAt.IsZero() && m.retryAt.Before(at) {
-		at = m.retryAt
+	if !m.retryAt.IsZero() {
+		left = min(left, m.retryAt.Sub(now))
 	}
 	if m.spaced {
-		if soon := m.released.Add(m.config.ReleaseSpacing); soon.Before(at) {
-			at = soon
-		}
+		left = min(left, m.released.Add(m.config.ReleaseSpacing).Sub(now))
 	}
-	return at, true
+	return left, true
 }

@@ -156,8 +156,9 @@ func TestPanicsLoseNobodyWhoCanGo(t *testing.T) {
 	last := waiters[mostPanics-1]
 	b.want(last, StageWaiting)
 	b.fleet.sick = false
-	at, ok := b.Next(b.clock)
-	if wait := at.Sub(b.clock); !ok || wait < 10*time.Millisecond || wait > 11*time.Millisecond {
+	wait, ok := b.Next(b.clock)
+	at := b.clock.Add(wait)
+	if !ok || wait < 10*time.Millisecond || wait > 11*time.Millisecond {
 		t.Errorf("tried again after %v", wait)
 	}
 	b.clock = at.Add(-1)

@@ -444,7 +444,7 @@ func (x *run) waitsRightly(r *request) {
 		x.failf("conserving: %v waits, and no endpoint is ready that it may use", r)
 	case !x.mayGo(r, false):
 	case x.heldApart():
-		if at, _ := x.m.Next(x.now); at.After(x.released.Add(x.config.ReleaseSpacing)) {
+		if in, _ := x.m.Next(x.now); x.now.Add(in).After(x.released.Add(x.config.ReleaseSpacing)) {
 			x.failf("timer: %v waits for the spacing of releases, and nobody is called then", r)
 		}
 	default:

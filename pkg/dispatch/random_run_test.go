@@ -157,7 +157,8 @@ func (x *run) ends(r *request) {
 
 // step does what is due next: an action, or what the machine has asked to be called for.
 func (x *run) step() {
-	at, asks := x.m.Next(x.now)
+	in, asks := x.m.Next(x.now)
+	at := x.now.Add(in)
 	if asks != (len(x.waiting) > 0) {
 		x.failf("timer: %d wait, to be asked again: %t", len(x.waiting), asks)
 	}

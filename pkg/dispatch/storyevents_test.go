@@ -214,7 +214,8 @@ func (s *story) correct(how string, c *character, a arguments) {
 func (s *story) advance(by time.Duration, late bool) {
 	begun, end := s.now, s.now.Add(by)
 	for !late {
-		at, rings := s.m.Next(s.now)
+		in, rings := s.m.Next(s.now)
+		at := s.now.Add(in)
 		if !rings || at.After(end) {
 			break
 		}

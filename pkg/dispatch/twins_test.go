@@ -423,8 +423,8 @@ func (x *twin) next() string {
 // tell is all that a caller can learn after an event.
 func (x *twin) tell(kind int, said string) string {
 	x.foreignAgrees()
-	at, asks := x.Next(x.clock)
-	b := fmt.Appendf(nil, "kind %d: %s; next %v %t; %+v; verdicts", kind, said, at.Sub(x.clock), asks, x.State())
+	in, asks := x.Next(x.clock)
+	b := fmt.Appendf(nil, "kind %d: %s; next %v %t; %+v; verdicts", kind, said, in, asks, x.State())
 	for _, w := range x.Verdicts() {
 		b = fmt.Appendf(b, " %d", x.numbers[w])
 	}

@@ -126,11 +126,11 @@ func (c *RequestQueueController) callBack(step func()) {
 // arm sets the timer to the next time at which something is due. It only moves the timer forward: if it fires too
 // early, nothing is due and it is set again.
 func (c *RequestQueueController) arm(now time.Time) {
-	at, waits := c.machine.Next(now)
+	left, waits := c.machine.Next(now)
 	switch {
-	case waits && (c.armed.IsZero() || at.Before(c.armed)):
-		c.armed = at
-		c.timer.Reset(max(0, at.Sub(now)))
+	case waits && (c.armed.IsZero() || left < c.armed.Sub(now)):
+		c.armed = now.Add(left)
+		c.timer.Reset(max(0, left))
 	case !waits && !c.armed.IsZero():
 		c.timer.Stop()
 		c.armed = time.Time{}
