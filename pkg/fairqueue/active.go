@@ -144,14 +144,14 @@ func (q *FairRequestQueue) returned(f *flow, r *Request) {
 // flowOf returns r's flow in class c, whether any request waits in it or not. If the flow has been forgotten, it returns
 // nil, or a new one if wanted is set.
 func (q *FairRequestQueue) flowOf(c *class, r *Request, wanted bool) (f *flow) {
-	if f = c.known(r); f != nil && q.config.levels() == 1 && (f.position.tracked || f.position.resting || !wanted) {
+	if f = c.known(r); f != nil && q.config.levels() == 1 && (f.tracked || f.resting || !wanted) {
 		return f // nearly always
 	}
 	f = nil
 	for depth := range q.config.levels() {
 		above, key := f, c.keyAt(r, depth)
 		siblings := siblingsUnder(c, above)
-		if f = siblings.flows.known[key]; wanted && (f == nil || !f.position.tracked && !f.position.resting) {
+		if f = siblings.flows.known[key]; wanted && (f == nil || !f.tracked && !f.resting) {
 			f = siblings.flows.claim(key, f)
 			q.prepare(f, c, above, key)
 			siblings.flows.rest(f)

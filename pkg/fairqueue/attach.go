@@ -59,11 +59,8 @@ func (c *class) recount(fl *flowLane, r *Request, by int) {
 	c.tier.queued += by
 	cost := int64(by) * int64(r.Cost)
 	for f := fl.flow; f != nil; f = f.above {
-		f.queued += by
 		f.cost += cost
-		if f.siblings.shed.enabled {
-			f.siblings.shed.update(f)
-		}
+		f.siblings.shed.recount(f, by)
 	}
 	c.recountLanes(fl, by)
 }

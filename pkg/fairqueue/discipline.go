@@ -99,10 +99,10 @@ type siblings struct {
 
 // share is a discipline's state of one sharer: a class or a flow.
 type share struct {
-	flow   *flow // nil if the sharer is a class
-	weight Weight
+	flow *flow // nil if the sharer is a class
 	wfqShare
 	*drrShare // a class's; nil if the sharer is a flow, which thousands of have no room for it
+	weight    Weight
 }
 
 // receipt records what one pop has charged to one sharer.

@@ -13,10 +13,9 @@ import (
 
 // shedding is a flow's state for displacement.
 type shedding struct {
-	queued int    // its key in the share tree
-	id     uint64 // order of tracking: the last tie-break
-	last   uint64 // when it was last displaced; 0 if never
-	node   shareNode
+	id   uint64 // order of tracking: the last tie-break
+	last uint64 // when it was last displaced; 0 if never
+	node shareNode
 }
 
 // compareRatio compares a/v with b/w exactly.
@@ -51,13 +50,13 @@ func (s *sheddingOrder) track(f *flow) {
 	f.shed = shedding{id: s.tracked}
 }
 
-// update must be called in shared mode after f's queue has changed: f is added with its first request and removed with
-// its last.
-func (s *sheddingOrder) update(f *flow) {
-	if f.shed.queued > 0 {
+// recount adds to f's number of waiting requests, by which flows are ordered: f joins the order with its first request and
+// leaves it with its last.
+func (s *sheddingOrder) recount(f *flow, by int) {
+	if s.enabled && f.queued > 0 {
 		s.shares.remove(f)
 	}
-	if f.shed.queued = f.queued; f.queued > 0 {
+	if f.queued += by; s.enabled && f.queued > 0 {
 		s.shares.insert(f)
 	}
 }

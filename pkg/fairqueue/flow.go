@@ -5,6 +5,7 @@ import "iter"
 // flow is a tracked flow: one with waiting requests, of its own or of flows under it. It is forgotten when the last of
 // them leaves. It has four cache lines, and with thousands of flows each costs a miss: the first two are used by every
 // push and pop, the third by the discipline, the third and the fourth by a walk through the share tree.
+// TestFlowFitsItsSize counts them.
 type flow struct {
 	class    *class
 	siblings *siblings          // the siblings that it belongs to
@@ -13,16 +14,19 @@ type flow struct {
 	lanes    []*flowLane        // its lanes with waiting requests; usually one
 	byLane   map[Lane]*flowLane // the same lanes, if there are more than fewLanes
 
-	queued   int
 	cost     int64 // Σ cost of its waiting requests
 	capacity int   // its flowCapacity
 	inflight int32 // requests in flight, if the discipline needs them
-	depth    int32 // 0 for the class's own
+	depth    int8  // 0 for the class's own
+	newcomer bool  // goes first among equal tags: NewcomerFirst, and not served since it became backlogged
+	tracked  bool
+	resting  bool // nothing waits, but something is in flight
 	position tablePosition
 
 	share
-	reserves int // the part of capacity that is reserved, for the class's own flows
+	queued   int
 	shed     shedding
+	reserves int // the part of capacity that is reserved, for the class's own flows
 	key      string
 }
 
@@ -58,7 +62,7 @@ func (c *class) known(r *Request) *flow { return c.flows.known[c.flowKey(r)] }
 
 // findIn returns the flow that r would wait in, which is f or under it; nil if it is not tracked. f is what known returns.
 func (c *class) findIn(f *flow, r *Request) *flow {
-	if f == nil || !f.position.tracked {
+	if f == nil || !f.tracked {
 		return nil
 	}
 	for f != nil && f.under != nil {
@@ -96,7 +100,7 @@ func (q *FairRequestQueue) track(c *class, r *Request, known *flow) *flow {
 	key := c.flowKey(r)
 	for depth := 1; depth < q.config.levels(); depth++ {
 		f := known
-		if f == nil || !f.position.tracked {
+		if f == nil || !f.tracked {
 			f = q.newFlow(c, above, key, known)
 		}
 		above, key = f, c.keyAt(r, depth)

@@ -27,8 +27,6 @@ type flowTable struct {
 
 // tablePosition is a flow's position in its flowTable.
 type tablePosition struct {
-	tracked      bool
-	resting      bool  // nothing waits, but something is in flight
 	older, newer *flow // neighbours among the tracked, or the kept, flows
 }
 
@@ -38,7 +36,7 @@ func (t *flowTable) len() int { return t.tracked }
 
 // find returns a tracked flow, or nil.
 func (t *flowTable) find(key string) *flow {
-	if f := t.known[key]; f != nil && f.position.tracked {
+	if f := t.known[key]; f != nil && f.tracked {
 		return f
 	}
 	return nil
@@ -59,7 +57,7 @@ func (t *flowTable) all() iter.Seq[*flow] {
 func (t *flowTable) idle() iter.Seq[*flow] {
 	return func(yield func(*flow) bool) {
 		for _, f := range t.known {
-			if !f.position.tracked && !yield(f) {
+			if !f.tracked && !yield(f) {
 				return
 			}
 		}
@@ -68,7 +66,7 @@ func (t *flowTable) idle() iter.Seq[*flow] {
 
 // track starts tracking a flow that was claimed.
 func (t *flowTable) track(f *flow) {
-	f.position = tablePosition{tracked: true, older: t.last}
+	f.tracked, f.resting, f.position = true, false, tablePosition{older: t.last}
 	if t.last != nil {
 		t.last.position.newer = f
 	} else {
@@ -86,14 +84,14 @@ func (t *flowTable) claim(key string, f *flow) *flow {
 		f = take(&t.free)
 		f.key = key
 		t.known[key] = f
-	case !f.position.resting:
+	case !f.resting:
 		t.unkeep(f)
 	}
 	return f
 }
 
 // rest keeps a flow that was claimed known while it has requests in flight.
-func (t *flowTable) rest(f *flow) { f.position = tablePosition{resting: true} }
+func (t *flowTable) rest(f *flow) { f.tracked, f.resting, f.position = false, true, tablePosition{} }
 
 // drop stops tracking f, which rests while it has requests in flight.
 func (t *flowTable) drop(f *flow) {
@@ -103,7 +101,7 @@ func (t *flowTable) drop(f *flow) {
 	}
 	unlink(f, &t.first, &t.last)
 	if f.inflight > 0 {
-		f.position = tablePosition{resting: true}
+		t.rest(f)
 		return
 	}
 	t.keep(f)
@@ -112,7 +110,7 @@ func (t *flowTable) drop(f *flow) {
 // keep keeps the entry of f, which is no longer active, for a while.
 func (t *flowTable) keep(f *flow) {
 	f.under = nil
-	f.position = tablePosition{older: t.newest}
+	f.tracked, f.resting, f.position = false, false, tablePosition{older: t.newest}
 	if t.newest != nil {
 		t.newest.position.newer = f
 	} else {

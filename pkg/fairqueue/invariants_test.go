@@ -115,19 +115,19 @@ func flowTableProblem(t *flowTable, fail failf) {
 			fail("flow %q is known as %q", f.key, key)
 		}
 		switch {
-		case f.position.tracked:
+		case f.tracked:
 			tracked++
-		case f.position.resting:
+		case f.resting:
 			resting++
 		}
-		if f.position.tracked != (f.queued > 0) || f.position.resting != (f.queued == 0 && f.inflight > 0) {
-			fail("flow %q: tracked %t, resting %t, with %d queued and %d in flight", key, f.position.tracked, f.position.resting,
+		if f.tracked != (f.queued > 0) || f.resting != (f.queued == 0 && f.inflight > 0) {
+			fail("flow %q: tracked %t, resting %t, with %d queued and %d in flight", key, f.tracked, f.resting,
 				f.queued, f.inflight)
 		}
 	}
 	inOrder := 0
 	for f := range t.all() {
-		if inOrder++; !f.position.tracked || t.known[f.key] != f {
+		if inOrder++; !f.tracked || t.known[f.key] != f {
 			fail("tracked flow %q is out of place", f.key)
 		}
 	}
@@ -138,7 +138,7 @@ func flowTableProblem(t *flowTable, fail failf) {
 	var last *flow
 	for f := t.oldest; f != nil; last, f = f, f.position.newer {
 		kept++
-		if f.position.tracked || f.position.resting || f.position.older != last || t.known[f.key] != f {
+		if f.tracked || f.resting || f.position.older != last || t.known[f.key] != f {
 			fail("kept flow %q is out of place", f.key)
 			return
 		}
@@ -406,7 +406,7 @@ func sheddingProblem(in *siblings, fail failf) {
 		}
 		n := &f.shed.node
 		for _, child := range []*flow{n.left, n.right} {
-			if child != nil && child.shed.node.priority > n.priority {
+			if child != nil && child.priority() > f.priority() {
 				fail("share tree: flow %q is below a lower priority", child.key)
 			}
 		}
@@ -416,8 +416,8 @@ func sheddingProblem(in *siblings, fail failf) {
 		}
 		last = f
 		inTree++
-		if in.flows.find(f.key) != f || f.shed.queued != f.queued {
-			fail("share tree: flow %q is not tracked, or lies under %d of its %d", f.key, f.shed.queued, f.queued)
+		if in.flows.find(f.key) != f || f.queued == 0 {
+			fail("share tree: flow %q is not tracked, or has %d requests", f.key, f.queued)
 		}
 		least := lessRecent(lessRecent(f, left), walk(n.right))
 		if n.least != least {

@@ -119,7 +119,7 @@ func (r *Request) also() []Lane {
 
 // receiptOf returns r's receipt at a depth: 0 is the class's own flow, 1 the flow under it and so on, and classDepth the
 // class.
-func (r *Request) receiptOf(depth int32) *receipt {
+func (r *Request) receiptOf(depth int8) *receipt {
 	if depth == 0 {
 		return &r.paid
 	}

@@ -8,12 +8,14 @@ type shareTree struct{ root *flow }
 // shareNode is a flow's node in the tree.
 type shareNode struct {
 	left, right *flow
-	priority    uint64
 	least       *flow // least recently displaced in this subtree
 }
 
+// priority returns the flow's priority in the treap.
+func (f *flow) priority() uint64 { return scramble(f.shed.id) }
+
 func shareBefore(f, g *flow) bool {
-	if c := compareRatio(int64(f.shed.queued), f.weight, int64(g.shed.queued), g.weight); c != 0 {
+	if c := compareRatio(int64(f.queued), f.weight, int64(g.queued), g.weight); c != 0 {
 		return c < 0
 	}
 	return f.shed.id < g.shed.id
@@ -40,9 +42,9 @@ func (f *flow) pull() {
 
 // insert descends to where f's priority belongs and splits only what is below.
 func (s *shareTree) insert(f *flow) {
-	f.shed.node = shareNode{priority: scramble(f.shed.id)}
+	f.shed.node = shareNode{}
 	at := &s.root
-	for *at != nil && (*at).shed.node.priority >= f.shed.node.priority {
+	for *at != nil && (*at).priority() >= f.priority() {
 		n := &(*at).shed.node
 		n.least = lessRecent(n.least, f)
 		if shareBefore(*at, f) {
@@ -65,7 +67,7 @@ func (s *shareTree) remove(f *flow) {
 func (s *shareTree) leastRecentAbove(total int64, weights Weight) *flow {
 	var best *flow
 	for f := s.root; f != nil; {
-		if compareRatio(int64(f.shed.queued), f.weight, total, weights) > 0 {
+		if compareRatio(int64(f.queued), f.weight, total, weights) > 0 {
 			best = lessRecent(lessRecent(f, leastOf(f.shed.node.right)), best)
 			f = f.shed.node.left
 		} else {
@@ -87,7 +89,7 @@ func (s *shareTree) most() *flow {
 	}
 	most := last
 	for f := s.root; f != nil; {
-		if compareRatio(int64(f.shed.queued), f.weight, int64(last.shed.queued), last.weight) == 0 {
+		if compareRatio(int64(f.queued), f.weight, int64(last.queued), last.weight) == 0 {
 			most, f = f, f.shed.node.left
 		} else {
 			f = f.shed.node.right
@@ -119,7 +121,7 @@ func merge(left, right *flow) *flow {
 		return right
 	case right == nil:
 		return left
-	case left.shed.node.priority > right.shed.node.priority:
+	case left.priority() > right.priority():
 		left.shed.node.right = merge(left.shed.node.right, right)
 		left.pull()
 		return left

@@ -97,7 +97,7 @@ func (s *stateWriter) earned(q *FairRequestQueue, r *Request) {
 func (s *stateWriter) receipts(c *class, r *Request) {
 	for depth, in := 0, &c.siblings; in != nil; depth++ {
 		s.text(c.keyAt(r, depth))
-		in.discipline.describeReceipt(&in.level, r.receiptOf(int32(depth)), s.number)
+		in.discipline.describeReceipt(&in.level, r.receiptOf(int8(depth)), s.number)
 		f := in.flows.find(c.keyAt(r, depth))
 		if in = nil; f != nil {
 			in = f.under

@@ -77,7 +77,7 @@ func (vtc) active() bool { return true }
 func (vtc) chargesBypasses() bool { return true }
 
 func (vtc) begin(l *level, s *share) {
-	s.newcomer = l.newcomerFirst
+	s.flow.newcomer = l.newcomerFirst
 	if s.flow.siblings.flows.len() == 1 {
 		l.since = l.virtual
 	}
@@ -140,7 +140,7 @@ func (v vtc) bypassed(l *level, s *share, r *Request, p *receipt) (moved bool) {
 func (v vtc) dispatch(l *level, s *share, st *standing, r *Request, p *receipt) (moved bool) {
 	l.virtual = l.virtual.later(st.start)
 	l.rebase()
-	s.newcomer = false
+	s.flow.newcomer = false
 	p.charged, p.weight = 0, s.weight
 	return s.correct(l, st, increment(r.Cost, s.weight), st.floor, r, p)
 }
@@ -191,7 +191,7 @@ func (vtc) describe(l *level, s *share, number func(int64)) {
 		number(int64(l.since - l.virtual))
 		return
 	}
-	number(one(s.newcomer))
+	number(one(s.flow.newcomer))
 	s.describe(l, number, func(*standing) {})
 }
 

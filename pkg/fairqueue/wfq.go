@@ -12,7 +12,6 @@ type wfqLevel struct {
 
 // wfqShare is wfq's state of a sharer, and vtc's: only one of them serves at a level, and a flow has no room for both.
 type wfqShare struct {
-	newcomer  bool       // goes first among equal tags: NewcomerFirst, and not served since it became backlogged
 	standing             // in the lane that it used first
 	elsewhere *elsewhere // in other lanes; nil if there is none
 }
@@ -28,7 +27,7 @@ func (wfq) active() bool { return true }
 
 func (wfq) chargesBypasses() bool { return false } // the seed: a bypassed request leaves no tag
 
-func (wfq) begin(l *level, s *share) { s.newcomer = l.newcomerFirst }
+func (wfq) begin(l *level, s *share) { s.flow.newcomer = l.newcomerFirst }
 
 func (w wfq) join(l *level, s *share, in *branch, alone bool, r *Request) (moved bool) {
 	if alone {
@@ -58,7 +57,7 @@ func (wfq) tag(_ *level, s *share, head *Request) VirtualTime {
 func (wfq) charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) (moved bool) {
 	in, st := r.branchOf(s.flow), s.waitsIn(r.Lane)
 	p.start, p.charged, p.weight = st.start, tag-st.start, s.weight
-	if s.newcomer {
+	if s.flow.newcomer {
 		p.weight = -s.weight
 	}
 	to := tag
@@ -72,7 +71,7 @@ func (wfq) charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) (
 	if st.start != tag {
 		st.floor = st.start // others went on while it could not go, and no refund makes up for that
 	}
-	st.refunds, s.newcomer = in.virtual-st.start, false
+	st.refunds, s.flow.newcomer = in.virtual-st.start, false
 	s.moveOthers(l, p.charged, r)
 	return st.start != p.start
 }
@@ -90,7 +89,7 @@ func (w wfq) refund(l *level, s *share, r *Request, p *receipt) (moved bool) {
 		w.enter(st, virtual)
 		st.entered = true
 	}
-	was, newcomer, least := st.start, s.newcomer, l.virtual-largestLag
+	was, newcomer, least := st.start, s.flow.newcomer, l.virtual-largestLag
 	st.corrected(p.charged)
 	if least.before(st.start) {
 		st.start = least.later(st.start - p.charged)
@@ -99,10 +98,10 @@ func (w wfq) refund(l *level, s *share, r *Request, p *receipt) (moved bool) {
 		st.floor = st.start
 	}
 	if st.start == p.start {
-		s.newcomer = p.weight < 0
+		s.flow.newcomer = p.weight < 0
 	}
 	s.moveOthers(l, -p.charged, r)
-	return st.start != was || s.newcomer != newcomer
+	return st.start != was || s.flow.newcomer != newcomer
 }
 
 func (w wfq) adjust(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool) {
@@ -139,7 +138,7 @@ func (wfq) describe(l *level, s *share, number func(int64)) {
 	if s == nil {
 		return // virtual times are relative to the level's
 	}
-	number(one(s.newcomer))
+	number(one(s.flow.newcomer))
 	s.describe(l, number, func(st *standing) { number(int64(st.refunds)) })
 }
 
