@@ -36,8 +36,12 @@ func (d *Document) FlowcontrolConfig() flowcontrol.Config {
 		t := &cfg.Tiers[i]
 		t.ReservedFloor, t.ReservedPerSlot = min(t.ReservedFloor, 0), min(t.ReservedPerSlot, 0)
 	}
-	if d.RequestQueueController.unbounded() {
+	switch slots := d.RequestQueueController.SlotsPerBackend; {
+	case slots == nil:
+	case *slots == Unbounded:
 		cfg.Stock.SlotsPerBackend, cfg.Stock.Unbounded = 0, true
+	case *slots == Auto:
+		cfg.Stock.SlotsPerBackend, cfg.Stock.Follow = 0, d.automatic()
 	}
 	cfg.Queue.Priorities = d.PolicyClass.PriorityHeader != "" || d.PolicyClass.StrictPriorityHeader != ""
 	for i, c := range d.Classes {

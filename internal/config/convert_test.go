@@ -80,7 +80,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], t
 			"TieBreak:1 TierMode:1 PromotionBudget:250000 GuaranteedTop:false Tiers:[{Name:one Weight:3000000 QueueSize:0 QueueTimeout:6s " +
 			"StarvationThreshold:5s}] Classes:[{Name:c Quantum:9 Order:1}] Order:2 Cursor:1 Priorities:true Levels:0}",
 		"{WatermarkPerBackend:9 PercentageDeviationForBounds:200000 LowerBoundPerBackend:8 UpperBoundPerBackend:10 SlotsPerBackend:4 " +
-			"Unbounded:false Tokens:{Watermark:90 Lower:80 Upper:100}}",
+			"Follow:false Unbounded:false Tokens:{Watermark:90 Lower:80 Upper:100}}",
 		"[{ReservedFloor:1 ReservedPerSlot:125000 CanPreempt:true}]", "false", "true", "false", "4", "12", "6", "1", "7ms",
 		"120", "60",
 	} {

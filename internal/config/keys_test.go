@@ -20,7 +20,7 @@ func TestEveryFieldHasItsKey(t *testing.T) {
 		config  reflect.Type
 		without []string
 	}{
-		controllerPart: {reflect.TypeFor[flowcontrol.Config](), []string{"Queue.Levels", "Queue.Priorities", "Stock.Unbounded"}},
+		controllerPart: {reflect.TypeFor[flowcontrol.Config](), []string{"Queue.Levels", "Queue.Priorities", "Stock.Unbounded", "Stock.Follow"}},
 		streamsPart: {reflect.TypeFor[extproc.Config](), []string{
 			"OneFlow", "HashFlowKeys", "RoutesByModel", "LongestWait", "ClearRouteCache", "OtherTargets[].Name", "OtherTargets[].Weight",
 		}},

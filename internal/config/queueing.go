@@ -73,12 +73,14 @@ type RequestQueueController struct {
 	//
 	// Default: The band around the watermark is the proposal's.
 	UpperBoundPerBackend *int64 `yaml:"upperBoundPerBackend" default:"null" unset:"-1" sets:"controller.Stock.UpperBoundPerBackend" flag:"upper-bound-per-backend" help:"<requests> per backend below which an arrival passes an empty queue (default the profile's, or derived from a watermark that is given)"`
-	// Batch slots of a backend that does not report them: replaces the watermark and both bounds; null: unknown. From 1
-	// to 1000000, or unbounded: every backend takes any number of requests, also if it reports slots. Requests then
-	// wait only for a ready backend, a bound in tokens or a cap, so shares, tiers and reservations have no effect.
+	// Batch slots of a backend that does not report them: replaces the watermark and both bounds; null: unknown. With
+	// auto the bound of each backend follows its engine's metrics (--scrape-path), from 64 or the median learned for its
+	// model; a watermark or bound that is stated goes before auto. From 1 to 1000000, or unbounded: every backend takes
+	// any number of requests, also if it reports slots. Requests then wait only for a ready backend, a bound in tokens
+	// or a cap, so shares, tiers and reservations have no effect.
 	//
 	// Default: An engine's slots are known only where it reports them, or its operator says so.
-	SlotsPerBackend *Slots `yaml:"slotsPerBackend" default:"null" unset:"0" sets:"controller.Stock.SlotsPerBackend" page:"first" flag:"slots-per-backend" help:"batch <slots> of a backend that does not report them, which it is kept filled to, or unbounded"`
+	SlotsPerBackend *Slots `yaml:"slotsPerBackend" default:"null" unset:"0" sets:"controller.Stock.SlotsPerBackend" page:"first" flag:"slots-per-backend" help:"batch <slots> of a backend that does not report them, which it is kept filled to; auto: found by its metrics; or unbounded (also --slots)"`
 	// Tokens of the requests that each backend should have, weighted by tokens.stockWeights; 0: only requests count.
 	// The stock is then below a bound if it is so in requests and in tokens: in tokens, if that of one of the backends
 	// is. And a backend gets no request of any lane while its requests take its upper bound or more. From 0 to

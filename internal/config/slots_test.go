@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // slotsPerBackend is a number or the word unbounded, which survives being written, and is warned about once.
@@ -34,6 +36,54 @@ func TestUnboundedSlots(t *testing.T) {
 	}
 }
 
+// With slotsPerBackend auto the bounds follow the engines, unless numbers are stated, which are kept.
+func TestAutomaticSlots(t *testing.T) {
+	for text, want := range map[string]struct {
+		follow bool
+		warns  string
+	}{
+		"slotsPerBackend: auto":                          {true, ""},
+		"slotsPerBackend: 'auto'":                        {true, ""},
+		"slotsPerBackend: auto, watermarkPerBackend: 31": {false, "slotsPerBackend: auto: has no effect"},
+		"slotsPerBackend: auto, watermarkPerBackend: 70, lowerBoundPerBackend: 66, upperBoundPerBackend: 80": {
+			false, "lowerBoundPerBackend: 66: under load",
+		},
+	} {
+		for _, profile := range []string{"recommended", "wfq", "dynamo-drr"} {
+			if profile != "recommended" && strings.Contains(text, "PerBackend: 31") {
+				continue // the profile's own lower bound would be above it
+			}
+			d, err := Load(source("profile: " + profile + "\nrequestQueueController: { " + text + " }"))
+			if profile == "recommended" && strings.Contains(text, "PerBackend: 31") {
+				d, err = Load(source("profile: wfq\nrequestQueueController: { " + text + " }"))
+			}
+			if err != nil {
+				t.Fatalf("%s, %s: %v", profile, text, err)
+			}
+			cfg := d.FlowcontrolConfig().Stock
+			if cfg.Follow != want.follow || cfg.SlotsPerBackend != 0 || cfg.Unbounded || cfg.Validate() != nil {
+				t.Errorf("%s, %s: %+v", profile, text, cfg)
+			}
+			if want.follow {
+				if b := cfg.BoundsOf(stock.Backend{}).Requests; b.Lower != 64*stock.One || b.Upper != b.Lower || b.Watermark != b.Lower {
+					t.Errorf("%s: begins with %+v", profile, b)
+				}
+			}
+			written, err := d.Marshal()
+			if again, err2 := Load(source(string(written))); err != nil || err2 != nil || again.FlowcontrolConfig().Stock != cfg {
+				t.Errorf("%s, %s: %v, %v, written as\n%s", profile, text, err, err2, written)
+			}
+			w := d.Warnings()
+			if warned := slices.ContainsFunc(w, func(p Problem) bool { return strings.Contains(p.Error(), want.warns) }); want.warns != "" && !warned {
+				t.Errorf("%s, %s: warned %v", profile, text, w)
+			}
+			if slices.ContainsFunc(w, func(p Problem) bool { return strings.Contains(p.Error(), "PerBackend") }) && want.warns == "" {
+				t.Errorf("%s, %s: warned %v", profile, text, w)
+			}
+		}
+	}
+}
+
 // Where something else makes requests wait, or nothing would without it, there is no warning.
 func TestUnboundedIsWarnedAboutWhereNothingWaits(t *testing.T) {
 	for _, more := range []string{"watermarkTokensPerBackend: 1000", "enabled: false"} {
@@ -50,10 +100,10 @@ func TestUnboundedIsWarnedAboutWhereNothingWaits(t *testing.T) {
 func TestBadSlots(t *testing.T) {
 	for text, want := range map[string]string{
 		"-1": "-1: must be from 1 to 1000000", "0": "0: must be from 1 to 1000000", "1000001": "1000001: must be from 1 to 1000000",
-		"Unbounded": `"Unbounded": must be a whole number or unbounded`, "many": `"many": must be a whole number or unbounded`,
-		"'64'": `"64": must be a whole number or unbounded`, "1.5": "1.5: must be a whole number or unbounded",
-		"-9223372036854775808": "must be a whole number or unbounded", "99999999999999999999": "must be a whole number or unbounded",
-		"[]": "must be a whole number or unbounded",
+		"Unbounded": `"Unbounded": must be a whole number, auto or unbounded`, "many": `"many": must be a whole number, auto or unbounded`,
+		"'64'": `"64": must be a whole number, auto or unbounded`, "1.5": "1.5: must be a whole number, auto or unbounded",
+		"-9223372036854775808": "must be a whole number, auto or unbounded", "99999999999999999999": "must be a whole number, auto or unbounded",
+		"[]": "must be a whole number, auto or unbounded",
 	} {
 		_, err := Load(source("requestQueueController: { slotsPerBackend: " + text + " }"))
 		if err == nil || !strings.Contains(err.Error(), "requestQueueController.slotsPerBackend: ") || !strings.Contains(err.Error(), want) {

@@ -119,6 +119,12 @@ func (d Document) bandWarnings(warn warner) {
 	if c.SlotsPerBackend == nil || err != nil {
 		return
 	}
+	if *c.SlotsPerBackend == Auto {
+		if d.statesBounds() {
+			warn("requestQueueController.slotsPerBackend", "auto: has no effect, since watermarkPerBackend or a bound is stated")
+		}
+		return
+	}
 	own := profile.RequestQueueController
 	for _, bound := range []struct {
 		path       string
@@ -141,7 +147,7 @@ func (d Document) watermarkWarning(warn warner) {
 	c := d.RequestQueueController
 	profile, err := Profile(d.Profile)
 	own := profile.RequestQueueController
-	if !c.Enabled || c.SlotsPerBackend != nil || err != nil || c.WatermarkPerBackend == own.WatermarkPerBackend &&
+	if !c.Enabled || c.SlotsPerBackend != nil && *c.SlotsPerBackend != Auto || d.automatic() || err != nil || c.WatermarkPerBackend == own.WatermarkPerBackend &&
 		reflect.DeepEqual(c.LowerBoundPerBackend, own.LowerBoundPerBackend) {
 		return
 	}
@@ -167,9 +173,9 @@ func (d Document) mostPerBackend() (n int64, bounded bool) {
 	switch c := d.RequestQueueController; {
 	case !c.Enabled:
 		return 0, false
-	case c.unbounded():
+	case c.unbounded(), d.automatic():
 		return 0, false
-	case c.SlotsPerBackend != nil:
+	case c.SlotsPerBackend != nil && *c.SlotsPerBackend != Auto:
 		return int64(*c.SlotsPerBackend), true
 	case c.UpperBoundPerBackend != nil:
 		return *c.UpperBoundPerBackend, true

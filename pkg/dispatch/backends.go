@@ -16,11 +16,12 @@ import (
 func (m *Machine) SetBackends(now time.Time, ready []stock.Backend, foreign []stock.Foreign) {
 	m.begin(now)
 	m.pending.reopen = true // unless the changes are few
-	changed, all := m.tellLedger(ready, m.changed[:0])
+	changed, all := m.tellLedger(m.withLearned(ready), m.changed[:0])
 	m.countForeign(foreign)
 	if !all {
 		changed, all = m.placer.TakeChanges(changed)
 	}
+	m.forgetEngines(changed, all)
 	if m.changed = changed; !all {
 		m.reopenFor(changed)
 		m.pending.reopen = false
@@ -135,9 +136,12 @@ func (m *Machine) countForeign(changes []stock.Foreign) {
 	}
 }
 
-// SetSignals passes an engine's signals on to the Placer.
+// SetSignals passes an engine's signals on to the Placer. Where bounds follow the engines, the endpoint's may change.
 func (m *Machine) SetSignals(now time.Time, e Endpoint, s Signals) {
 	m.begin(now)
 	m.placer.SetSignals(e, s)
+	if len(m.engines) > 0 {
+		m.followEngine(e, &s)
+	}
 	m.run()
 }

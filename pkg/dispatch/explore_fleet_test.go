@@ -98,6 +98,8 @@ func (f *fleet) TakesTokens(e Endpoint, change int64) bool {
 // SetSignals: it heeds none.
 func (f *fleet) SetSignals(Endpoint, Signals) bool { return true }
 
+func (f *fleet) Held(e Endpoint) int { return f.held(e) }
+
 func (f *fleet) ready(p Placement) (ready []Endpoint) {
 	for e, n := range f.slots {
 		if n > 0 && f.has(p.(reach), Endpoint(e)) {

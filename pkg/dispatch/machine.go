@@ -18,8 +18,9 @@ type Machine struct {
 
 	queue   *fairqueue.FairRequestQueue
 	ledger  *stock.Ledger
-	ready   []stock.Backend // as the ledger has them
-	inOrder bool            // ascending by ID, so without duplicates
+	ready   []stock.Backend      // as the ledger has them
+	engines map[Endpoint]*engine // those whose bound follows them; empty: none
+	inOrder bool                 // ascending by ID, so without duplicates
 	flows   flowAccounts
 
 	now      time.Time // of the current event
@@ -273,6 +274,9 @@ func (m *Machine) Complete(now time.Time, l *Lease, cost fairqueue.Cost) (settle
 		return false
 	}
 	w.stage, w.outcome = StageEnded, OutcomeDispatched
+	if len(m.engines) > 0 {
+		m.settledAt(l.Endpoint())
+	}
 	m.settle(w) // first, so that no error in what follows can leave the lease held
 	m.follow(w)
 	if cost != fairqueue.UnknownCost {

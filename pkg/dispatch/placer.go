@@ -92,4 +92,6 @@ type Placer interface {
 	TakesTokens(e Endpoint, change int64) bool
 	// SetSignals sets the signals of one endpoint's engine, and reports whether the endpoint is in the pool.
 	SetSignals(e Endpoint, s Signals) bool
+	// Held returns how many requests are at an endpoint of the pool, those of others included.
+	Held(e Endpoint) int
 }

@@ -37,6 +37,7 @@ func (m *Machine) Configure(now time.Time, cfg Config) error {
 	m.adopt(cfg)
 	m.recountLeases()
 	m.ledger.Configure(cfg.Stock)
+	m.refollow()
 	m.tellBounds()
 	m.victims.reorder(cfg.VictimOrder)
 	m.rankTiers()

@@ -44,6 +44,7 @@ var rewrite = flag.Bool("rewrite", false, "write the answers of the stories into
 //	raise NAME, usage NAME   cost, tokens: the answer has outgrown its estimate; the usage is known in flight, or after the end
 //	move NAME ENGINE         Envoy went on to a fallback, which serves the request
 //	others ENGINE KEY=VALUE  what other replicas of Weir have there: requests, tokens
+//	says ENGINE KEY=VALUE …  its metrics: running, waiting, preempted, produced (tokens), slots; without any: they cannot be read
 //	cancel NAME …            the client goes away
 //	advance DURATION         time goes by; the timer rings when the machine has asked for it, or with "late" is late
 //	reload                   like config, while requests wait

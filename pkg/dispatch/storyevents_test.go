@@ -58,6 +58,13 @@ func (s *story) perform(command string, a arguments, block string) {
 				Held: stock.Amount{Requests: a.number("requests", 0), Tokens: stock.Tokens(a.number("tokens", 0))},
 			}})
 		})
+	case "says":
+		s.event(nil, func() {
+			s.m.SetSignals(s.now, s.endpointOf(a.words[0]), scheduling.Signals{
+				Known: len(a.named) > 0, Running: int32(a.number("running", 0)), Waiting: int32(a.number("waiting", 0)),
+				Preemptions: int64(a.number("preempted", 0)), Produced: int64(a.number("produced", 0)), Slots: int32(a.number("slots", 0)),
+			})
+		})
 	case "move":
 		c := s.request(a.words[0])
 		s.event(nil, func() { s.m.ServedElsewhere(s.now, c.w.Granted(), s.endpointOf(a.words[1])) })

@@ -162,6 +162,8 @@ func (d *desk) SetForeign(Endpoint, int, int64) bool { return true }
 
 func (d *desk) SetSignals(Endpoint, dispatch.Signals) bool { return true }
 
+func (d *desk) Held(Endpoint) int { return d.reserved }
+
 func (d *desk) Release(*dispatch.Reservation)                               { d.reserved-- }
 func (*desk) HasReady(Placement, *dispatch.EndpointSet) bool                { return true }
 func (*desk) Meets(Placement, *dispatch.EndpointSet) bool                   { return false }

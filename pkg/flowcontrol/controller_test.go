@@ -45,6 +45,7 @@ func (anywhere) AddTokens(Endpoint, int64)                                      
 func (anywhere) BelowTokens(dispatch.Bound) bool                                  { return true }
 func (anywhere) TakesTokens(Endpoint, int64) bool                                 { return true }
 func (anywhere) SetSignals(Endpoint, dispatch.Signals) bool                       { return true }
+func (anywhere) Held(Endpoint) int                                                { return 0 }
 func (anywhere) Traits(Placement, []scheduling.Trait) []scheduling.Trait          { return nil }
 func (anywhere) TraitsOf(Endpoint, []scheduling.Trait) ([]scheduling.Trait, bool) { return nil, true }
 

@@ -129,6 +129,7 @@ func (d *driver) someConfig() dispatch.Config {
 	c.EnqueueAll = !d.chance(4)
 	c.HoldWhenEmpty = !d.chance(4)
 	c.Stock.WatermarkPerBackend = 1 + d.lot.IntN(4)
+	c.Stock.Follow = d.chance(2)
 	if d.chance(3) {
 		c.MaxInFlightPerFlow = 3 + d.lot.IntN(5)
 	}
@@ -237,9 +238,14 @@ func (d *driver) measure() {
 		d.recorder.Foreign(d.now, changes)
 		d.call(func() { d.machine.SetForeign(d.now, changes) })
 	case d.chance(3):
-		e, s := dispatch.Endpoint(d.lot.IntN(7)), dispatch.Signals{Known: true, Running: d.lot.Int32N(9), CacheUsed: d.lot.Int32N(1000)}
-		d.recorder.Signals(d.now, e, s)
-		d.call(func() { d.machine.SetSignals(d.now, e, s) })
+		e := dispatch.Endpoint(d.lot.IntN(7))
+		s := dispatch.Signals{CacheUsed: d.lot.Int32N(1000), CacheTokens: d.lot.Int64N(1 << 40), Preemptions: d.lot.Int64N(9)}
+		for range 1 + d.lot.IntN(4) { // bounds follow what is said twice
+			s.Known, s.Running, s.Waiting, s.Slots = !d.chance(9), d.lot.Int32N(9), d.lot.Int32N(4), d.lot.Int32N(9)/8*5
+			s.Produced += d.lot.Int64N(1000)
+			d.recorder.Signals(d.now, e, s)
+			d.call(func() { d.machine.SetSignals(d.now, e, s) })
+		}
 	case held == nil:
 	case d.chance(2):
 		to, tokens := fairqueue.Cost(d.lot.IntN(60)), stock.Tokens(d.lot.IntN(60))

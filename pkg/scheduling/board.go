@@ -249,6 +249,14 @@ func (b *Board) Stock(id EndpointID) int {
 	return int(b.gone[id].inFlight)
 }
 
+// Held returns the number of requests at an endpoint of the snapshot, those of others included.
+func (b *Board) Held(id EndpointID) int {
+	if p, ok := b.ring.position(id); ok {
+		return int(b.spots[p].held())
+	}
+	return 0
+}
+
 // Share is what an endpoint has in flight, and, if it is ready, what others have there and its share of a lane's band in
 // millionths of a request.
 type Share struct {

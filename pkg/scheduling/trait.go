@@ -8,6 +8,9 @@ type Trait struct {
 	any   bool // it serves any model
 }
 
+// IsModel reports whether the trait is a model, or any.
+func (t Trait) IsModel() bool { return t.model != "" || t.any }
+
 // Traits appends to some the traits of which an endpoint must have one to be in the request's lane. A lane of the whole
 // pool asks for none.
 func (b *Board) Traits(q *Query, some []Trait) []Trait {

@@ -27,6 +27,9 @@ func (c *Config) requestsOf(slots int) Band {
 	if slots <= 0 {
 		slots = c.SlotsPerBackend
 	}
+	if slots <= 0 && c.Follow {
+		slots = StartSlots
+	}
 	if slots > 0 {
 		return exactly(int64(min(slots, MaxPerBackend)))
 	}

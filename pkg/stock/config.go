@@ -19,6 +19,9 @@ type Config struct {
 	LowerBoundPerBackend, UpperBoundPerBackend int
 	// SlotsPerBackend, more than 0, sets all three for a backend that reports no slots.
 	SlotsPerBackend int
+	// Follow sets all three for a backend that reports no slots to a bound that its caller learns from the engine (Learned),
+	// and to StartSlots before that.
+	Follow bool
 	// Unbounded removes the bounds in requests of every backend, whatever it reports.
 	Unbounded bool
 	// Tokens bounds the stock in tokens as well.

@@ -69,6 +69,12 @@ func newFlags() *flags {
 		f.set.AddFlagSet(g.set)
 	}
 	f.foreign(f.set)
+	f.set.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "slots" {
+			name = "slots-per-backend"
+		}
+		return pflag.NormalizedName(name)
+	})
 	return f
 }
 

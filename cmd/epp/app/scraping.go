@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"maps"
+	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -11,11 +12,16 @@ import (
 	"github.com/weir-epp/weir/pkg/datastore/scrape"
 	"github.com/weir-epp/weir/pkg/leader"
 	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // scrape makes the part that reads the metrics of the engines, if there is one.
 func (p *Pool) scrape(cfg scrape.Config, log logr.Logger) error {
 	if cfg.Path == "" {
+		if p.flow.Stock.Follow {
+			log.Info(warningPrefix + "requestQueueController.slotsPerBackend: auto: without --scrape-path no engine's metrics are read, " +
+				"so the bound of each endpoint is the slots that its source states, else " + strconv.Itoa(stock.StartSlots))
+		}
 		return nil
 	}
 	failures := prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -11,7 +11,7 @@ import (
 // the file and the flags have changed in the profile.
 func (a *App) inUse(d *config.Document) []any {
 	c := d.RequestQueueController
-	lower, upper := bounds(&c)
+	lower, upper := bounds(d)
 	stated := []string{}
 	if profile, err := config.Profile(d.Profile); err == nil {
 		stated = append(stated, config.Changed(profile, *d)...)
@@ -31,8 +31,9 @@ func (a *App) inUse(d *config.Document) []any {
 }
 
 // bounds returns the lower and the upper bound of a backend that reports no slots.
-func bounds(c *config.RequestQueueController) (lower, upper string) {
-	if c.SlotsPerBackend != nil {
+func bounds(d *config.Document) (lower, upper string) {
+	c := &d.RequestQueueController
+	if c.SlotsPerBackend != nil && (*c.SlotsPerBackend != config.Auto || d.FlowcontrolConfig().Stock.Follow) {
 		return fmt.Sprint(*c.SlotsPerBackend), fmt.Sprint(*c.SlotsPerBackend)
 	}
 	watermark := config.Decimal(c.WatermarkPerBackend)

@@ -357,7 +357,7 @@ func (s *Scraper) failed(t *target, url string, err error) {
 		return
 	}
 	t.warned = true
-	s.log.Info("WARNING: --scrape-path: the metrics of the endpoint cannot be read, so its own requests are all that counts there",
+	s.log.Info("WARNING: --scrape-path: the metrics of the endpoint cannot be read: only Weir's own requests count there, and its bound stays",
 		"address", t.address, "url", url, "reason", string(reason), "error", err.Error())
 }
 

@@ -1,0 +1,218 @@
+package dispatch_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// mostInside is how many requests may wait inside an engine whose bound is right.
+func mostInside(bound int) float64 { return max(2, float64(bound)/16) }
+
+// inside lets time go by, and returns how many requests have waited inside an engine, on average over its scrapes.
+func (p *plant) inside(i int, d time.Duration) float64 {
+	sum, n := 0, 0
+	p.watch = func() { sum += p.engines[i].load.Waiting; n++ }
+	p.run(d)
+	p.watch = func() {}
+	return float64(sum) / float64(n)
+}
+
+// wantBound checks that a bound is that of an engine with so many slots: no less, and little more.
+func (p *plant) wantBound(what string, r, i, slots int) {
+	p.Helper()
+	if b := p.bound(r, i); b < slots || float64(b) > float64(slots)+mostInside(slots) {
+		p.Errorf("%s: the bound is %d, and the engine has %d slots", what, b, slots)
+	}
+}
+
+// The bound of an engine is found within 30 s, whatever the length of answers; then next to nothing waits inside, and the
+// engine does as much as with the best fixed bound.
+func TestBoundFollowsItsEngine(t *testing.T) {
+	for _, slots := range []int{8, 16, 64, 256} {
+		for _, answers := range []struct {
+			name        string
+			least, most int
+		}{{"short", 30, 30}, {"middling", 150, 250}, {"long", 2000, 2000}, {"mixed", 30, 2000}} {
+			t.Run(fmt.Sprintf("%d slots, %s answers", slots, answers.name), func(t *testing.T) {
+				loaded := func(fixed int) *plant {
+					p := newPlant(t, 1, fixed, slotsOf(slots))
+					p.size = func(lot *rand.Rand) (int, int) {
+						return 100 + lot.IntN(200), answers.least + lot.IntN(answers.most-answers.least+1)
+					}
+					p.clients(p.weirs[0], "a", 700, time.Hour)
+					return p
+				}
+				p := loaded(0)
+				p.run(30 * time.Second)
+				p.wantBound("after 30 s", 0, 0, slots)
+				p.run(4 * time.Minute) // of long answers, what was sent at first ends only now
+				rate := p.rate(3 * time.Minute)
+				if n := p.inside(0, time.Minute); n > mostInside(slots) {
+					t.Errorf("%.1f wait inside", n)
+				}
+				p.wantBound("after 8 min", 0, 0, slots)
+				best := 0.0
+				for _, fixed := range []int{slots, slots + slots/8, slots + slots/4} {
+					q := loaded(fixed)
+					q.run(270 * time.Second)
+					best = max(best, q.rate(3*time.Minute))
+				}
+				if rate < .98*best {
+					t.Errorf("%.0f tokens/s, and %.0f with the best fixed bound", rate, best)
+				}
+			})
+		}
+	}
+}
+
+// Engines of one pool each get their own bound.
+func TestUnequalEngines(t *testing.T) {
+	p := newPlant(t, 1, 0, slotsOf(16), slotsOf(64), slotsOf(256))
+	p.clients(p.weirs[0], "a", 900, time.Hour)
+	p.run(90 * time.Second)
+	for i, u := range p.engines {
+		p.wantBound("an engine of three", 0, i, u.cfg.Slots)
+	}
+}
+
+// An engine that restarts with more slots gets them, and one that restarts as it was keeps its bound.
+func TestRestartedEngine(t *testing.T) {
+	p := newPlant(t, 1, 0, slotsOf(16))
+	p.clients(p.weirs[0], "a", 400, time.Hour)
+	p.run(60 * time.Second)
+	p.restart(0)
+	p.run(5 * time.Second)
+	p.wantBound("as it was", 0, 0, 16)
+	p.engines[0].cfg.Slots = 128
+	p.restart(0)
+	p.run(30 * time.Second)
+	p.wantBound("with more slots", 0, 0, 128)
+}
+
+// Prompts that fill the engine's memory before its slots: the bound is what fits, and the engine does as much as with the
+// best fixed one.
+func TestMemoryBeforeSlots(t *testing.T) {
+	cfg := slotsOf(256)
+	cfg.Blocks = 100_000 / cfg.BlockSize // about 40 requests
+	long := func(lot *rand.Rand) (int, int) { return 2000 + lot.IntN(400), 100 + lot.IntN(200) }
+	rateOf := func(fixed int) (*plant, float64) {
+		p := newPlant(t, 1, fixed, cfg)
+		p.size = long
+		p.clients(p.weirs[0], "a", 300, time.Hour)
+		p.run(60 * time.Second)
+		return p, p.rate(2 * time.Minute)
+	}
+	p, rate := rateOf(0)
+	before := p.engines[0].Load().Preemptions
+	n := p.inside(0, time.Minute)
+	if bound := p.bound(0, 0); n > mostInside(bound) || bound > 60 {
+		t.Errorf("a bound of %d, %.1f wait inside", bound, n)
+	}
+	if n := p.engines[0].Load().Preemptions - before; n > 12 {
+		t.Errorf("%d preemptions in a minute", n)
+	}
+	best := 0.0
+	for _, fixed := range []int{30, 40, 45, 50, 64} {
+		_, r := rateOf(fixed)
+		best = max(best, r)
+	}
+	if rate < .98*best {
+		t.Errorf("%.0f tokens/s, and %.0f with the best fixed bound", rate, best)
+	}
+}
+
+// An engine that hangs gets no larger bound, also when its clients give up.
+func TestHungEngine(t *testing.T) {
+	p := newPlant(t, 1, 0, slotsOf(64), slotsOf(64))
+	p.clients(p.weirs[0], "a", 300, time.Hour)
+	p.run(20 * time.Second)
+	before := p.bound(0, 0)
+	u := p.engines[0]
+	u.hung = true
+	p.run(30 * time.Second)
+	if b := p.bound(0, 0); b > before {
+		t.Errorf("the bound grew from %d to %d", before, b)
+	}
+	for range 20 {
+		for id, v := range u.visits { // one of them; the engine does not notice
+			delete(u.visits, id)
+			p.answered(v)
+			break
+		}
+		p.run(time.Second)
+	}
+	if b := p.bound(0, 0); b > before {
+		t.Errorf("the bound grew from %d to %d while clients gave up", before, b)
+	}
+	p.wantBound("the other one", 0, 1, 64)
+}
+
+// Hours with hardly a request change nothing.
+func TestIdleHours(t *testing.T) {
+	p := newPlant(t, 1, 0, slotsOf(16), slotsOf(256))
+	p.clients(p.weirs[0], "a", 600, time.Minute)
+	p.run(3 * time.Minute)
+	small, large := p.bound(0, 0), p.bound(0, 1)
+	p.clients(p.weirs[0], "b", 3, 5*time.Hour)
+	p.run(5 * time.Hour)
+	if a, b := p.bound(0, 0), p.bound(0, 1); a != small || b != large {
+		t.Errorf("%d and %d became %d and %d", small, large, a, b)
+	}
+}
+
+// Two replicas that know of each other only by the engine's metrics share it, and keep it as full as one would.
+func TestTwoReplicas(t *testing.T) {
+	p := newPlant(t, 2, 0, slotsOf(64))
+	p.clients(p.weirs[0], "a", 200, time.Hour)
+	p.run(20 * time.Second)
+	p.clients(p.weirs[1], "b", 200, time.Hour)
+	p.run(40 * time.Second)
+	n := p.inside(0, time.Minute)
+	rate := p.rate(time.Minute)
+	one := newPlant(t, 1, 0, slotsOf(64))
+	one.clients(one.weirs[0], "a", 200, time.Hour)
+	one.run(time.Minute)
+	if alone := one.rate(time.Minute); rate < .98*alone {
+		t.Errorf("%.0f tokens/s, and %.0f with one", rate, alone)
+	}
+	a, b := p.weirs[0].board.Stock(0), p.weirs[1].board.Stock(0)
+	if n > mostInside(64) || min(a, b) < 24 {
+		t.Errorf("%.1f wait inside; one has %d requests, the other %d", n, a, b)
+	}
+}
+
+// Requests of somebody else take places, and give them back.
+func TestStrangers(t *testing.T) {
+	p := newPlant(t, 1, 0, slotsOf(64))
+	p.clients(p.weirs[0], "a", 200, time.Hour)
+	p.run(20 * time.Second)
+	p.strangers(0, 20, time.Minute)
+	p.run(30 * time.Second)
+	if n := p.inside(0, 20*time.Second); n > mostInside(64) {
+		t.Errorf("%.1f wait inside", n)
+	}
+	p.run(time.Minute)
+	if n := p.weirs[0].board.Stock(0); n < 64 {
+		t.Errorf("%d requests at an engine of 64 slots that is ours alone again", n)
+	}
+}
+
+// Without metrics the bound stays: the one that was learned, or that of a backend of which nothing is known.
+func TestMetricsStop(t *testing.T) {
+	p := newPlant(t, 1, 0, slotsOf(16), slotsOf(16))
+	p.engines[1].mute = true
+	p.clients(p.weirs[0], "a", 300, time.Hour)
+	p.run(30 * time.Second)
+	before := p.bound(0, 0)
+	p.engines[0].mute = true
+	p.run(10 * time.Minute)
+	if a, b := p.bound(0, 0), p.bound(0, 1); a != before || b != 64 {
+		t.Errorf("bounds %d, which was %d, and %d", a, before, b)
+	}
+	p.engines[0].mute, p.engines[1].mute = false, false
+	p.run(time.Minute)
+	p.wantBound("read again", 0, 0, 16)
+	p.wantBound("read at last", 0, 1, 16)
+}

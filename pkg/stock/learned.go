@@ -1,0 +1,102 @@
+package stock
+
+import "time"
+
+// StartSlots is the bound of a backend of which nothing is known, in requests: a usual --max-num-seqs of a vLLM on one
+// accelerator.
+const StartSlots = 64
+
+// What a bound that follows its engine is made by.
+const (
+	overfull  = 2                // waiting requests that are no accident
+	quietTime = 10 * time.Second // without growth after a preemption
+)
+
+// Report is what an engine says of itself, in requests, with what its backend holds by the ledger.
+type Report struct {
+	// Running and Waiting are the requests inside the engine: in its batch, and in its queue for want of room.
+	Running, Waiting int
+	// Preemptions and Produced, its tokens, are counters since the engine's start; Produced is 0 if it is unknown.
+	Preemptions, Produced int64
+	// Held is what the backend holds, others' included. Wanted is true while a request waits that could go there.
+	Held   int
+	Wanted bool
+}
+
+// Learned is a bound that follows its engine; see the package comment for the rule. The zero value is not valid.
+type Learned struct {
+	bound   int
+	moved   bool  // it is no longer what it began with
+	shrunk  bool  // it has been less than before
+	settled bool  // a request has ended since the bound last grew
+	grownAt int64 // Report.Produced when it last grew
+
+	// Of the last report.
+	known   bool
+	crowded bool // it had overfull waiting requests
+	last    Report
+
+	quiet time.Time // it does not grow before
+}
+
+// NewLearned returns a bound that begins with start, clamped to 1 to MaxPerBackend.
+func NewLearned(start int) Learned { return Learned{bound: max(1, min(start, MaxPerBackend))} }
+
+// Bound returns the bound in requests, 1 to MaxPerBackend.
+func (l *Learned) Bound() int { return l.bound }
+
+// Moved reports whether the engine has ever changed the bound, so that it says something of engines like it.
+func (l *Learned) Moved() bool { return l.moved }
+
+// Settled says that a request at the backend has ended.
+func (l *Learned) Settled() { l.settled = true }
+
+// Forget says that the engine's reports have stopped: the bound stays, and what was in a row is not any more.
+func (l *Learned) Forget() { l.known, l.crowded = false, false }
+
+// Follow takes a report, and reports whether the bound has changed.
+func (l *Learned) Follow(now time.Time, r Report) (changed bool) {
+	before := l.bound
+	restarted := l.known && (r.Preemptions < l.last.Preemptions || r.Produced < l.last.Produced)
+	if restarted {
+		l.shrunk, l.crowded, l.grownAt = false, false, 0
+	}
+	crowded := r.Waiting >= overfull
+	switch preempted := l.known && r.Preemptions > l.last.Preemptions; {
+	case preempted:
+		l.quiet = now.Add(quietTime)
+		l.set(min(l.bound, r.Running))
+	case crowded && l.crowded && r.Running <= l.last.Running:
+		l.set(r.Running + 1)
+	case l.mayGrow(now, &r):
+		grown := l.bound + 1
+		if !l.shrunk {
+			grown = l.bound + (l.bound+3)/4
+		}
+		l.set(grown)
+		l.settled, l.grownAt = false, r.Produced
+	}
+	l.known, l.crowded, l.last = true, crowded, r
+	return l.bound != before
+}
+
+// mayGrow reports whether more would be of use: requests wait, none of them inside the engine, and the engine works.
+func (l *Learned) mayGrow(now time.Time, r *Report) bool {
+	return r.Wanted && r.Waiting == 0 && r.Held >= l.bound && l.known && l.works(r) && !now.Before(l.quiet)
+}
+
+// works reports whether the engine has done something since the bound last grew: an engine that hangs does not. Each of the
+// running requests has got a token, or where tokens are not known one of them has ended.
+func (l *Learned) works(r *Report) bool {
+	if r.Produced > 0 {
+		return r.Produced > l.last.Produced && r.Produced-l.grownAt >= int64(r.Running)
+	}
+	return l.settled
+}
+
+func (l *Learned) set(bound int) {
+	bound = max(1, min(bound, MaxPerBackend))
+	l.moved = l.moved || bound != l.bound
+	l.shrunk = l.shrunk || bound < l.bound
+	l.bound = bound
+}

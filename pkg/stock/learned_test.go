@@ -1,0 +1,160 @@
+package stock
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// The rule, one report per line, a second apart.
+func TestLearned(t *testing.T) {
+	full := func(held int) Report { return Report{Held: held, Wanted: true} }
+	says := func(r Report, running, waiting int, counters ...int64) Report {
+		r.Running, r.Waiting = running, waiting
+		if len(counters) > 0 {
+			r.Produced = counters[0]
+		}
+		if len(counters) > 1 {
+			r.Preemptions = counters[1]
+		}
+		return r
+	}
+	type step struct {
+		Report
+		want int
+	}
+	for name, steps := range map[string][]step{
+		"two that wait, twice in a row": {
+			{says(full(64), 16, 48), 64}, {says(full(64), 16, 48), 17}, {says(full(64), 16, 47), 17},
+		},
+		"one that waits is none":             {{says(full(64), 63, 1), 64}, {says(full(64), 63, 1), 64}, {says(full(64), 63, 1), 64}},
+		"once is an accident":                {{says(full(64), 16, 48), 64}, {says(full(64), 64, 0), 64}, {says(full(64), 16, 48), 64}},
+		"an engine that still fills":         {{says(full(64), 4, 60), 64}, {says(full(64), 6, 58), 64}, {says(full(64), 6, 58), 7}},
+		"never less than what it runs":       {{says(full(64), 16, 9), 64}, {says(full(64), 16, 9), 17}, {says(full(64), 12, 9), 13}, {says(full(64), 12, 9), 13}},
+		"also where others fill it":          {{says(full(64), 0, 9), 64}, {says(full(64), 0, 9), 1}},
+		"it shrinks where nobody waits here": {{says(Report{Held: 30}, 16, 14), 64}, {says(Report{Held: 30}, 16, 14), 17}},
+		"a quarter more, then one":           {{says(full(64), 64, 0, 1), 64}, {says(full(64), 64, 0, 99), 80}, {says(full(80), 70, 10, 200), 80}, {says(full(80), 70, 10, 300), 71}, {says(full(71), 70, 1, 400), 71}, {says(full(71), 70, 0, 500), 72}},
+		"not while nobody waits here":        {{says(Report{Held: 64}, 64, 0, 1), 64}, {says(Report{Held: 64}, 64, 0, 99), 64}},
+		"not while there is room":            {{says(full(63), 63, 0, 1), 64}, {says(full(63), 63, 0, 99), 64}},
+		"not while one waits inside":         {{says(full(64), 63, 1, 1), 64}, {says(full(64), 63, 1, 99), 64}},
+		"not while it hangs":                 {{says(full(64), 64, 0, 5), 64}, {says(full(64), 64, 0, 5), 64}, {says(full(64), 64, 0, 5), 64}},
+		"not before each has had a token":    {{says(full(64), 64, 0, 1), 64}, {says(full(64), 64, 0, 63), 64}, {says(full(64), 64, 0, 64), 80}},
+		"a preemption, and ten seconds": {
+			{says(full(64), 64, 0, 1, 5), 64},
+			{says(full(64), 50, 14, 99, 6), 50},
+			{says(full(50), 50, 0, 199, 6), 50},
+			{says(full(50), 50, 0, 299, 6), 50},
+			{says(full(50), 50, 0, 399, 6), 50},
+			{says(full(50), 50, 0, 499, 6), 50},
+			{says(full(50), 50, 0, 599, 6), 50},
+			{says(full(50), 50, 0, 699, 6), 50},
+			{says(full(50), 50, 0, 799, 6), 50},
+			{says(full(50), 50, 0, 899, 6), 50},
+			{says(full(50), 50, 0, 999, 6), 50},
+			{says(full(50), 50, 0, 1999, 6), 51},
+		},
+		"what it had preempted before": {{says(full(64), 64, 0, 1, 500), 64}, {says(full(64), 64, 0, 99, 500), 80}},
+		"a restart":                    {{says(full(64), 16, 48, 100), 64}, {says(full(64), 16, 48, 200), 17}, {says(full(17), 16, 0, 20), 17}, {says(full(17), 17, 0, 90), 22}},
+	} {
+		l, now := NewLearned(StartSlots), time.Unix(1000, 0)
+		for i, s := range steps {
+			before := l.Bound()
+			if changed := l.Follow(now, s.Report); changed != (l.Bound() != before) {
+				t.Errorf("%s, report %d: says that it changed: %v", name, i+1, changed)
+			}
+			if l.Bound() != s.want {
+				t.Errorf("%s, report %d: %+v: %d, want %d", name, i+1, s.Report, l.Bound(), s.want)
+				break
+			}
+			now = now.Add(time.Second)
+		}
+		if last := steps[len(steps)-1].want; l.Moved() != (last != StartSlots) {
+			t.Errorf("%s: moved: %v", name, l.Moved())
+		}
+	}
+}
+
+// Without a counter of tokens an end shows that the engine works; each one is good for one growth.
+func TestLearnedWithoutTokens(t *testing.T) {
+	l, r := NewLearned(8), Report{Running: 8, Held: 8, Wanted: true}
+	now := time.Unix(1000, 0)
+	follow := func(want int) {
+		t.Helper()
+		now = now.Add(time.Second)
+		if l.Follow(now, r); l.Bound() != want {
+			t.Errorf("%d, want %d", l.Bound(), want)
+		}
+		r.Held = l.Bound()
+	}
+	follow(8)
+	follow(8)
+	l.Settled()
+	follow(10)
+	follow(10)
+	l.Settled()
+	follow(13)
+}
+
+// Silence ends what was in a row, and the bound stays.
+func TestLearnedForgets(t *testing.T) {
+	l, now := NewLearned(64), time.Unix(1000, 0)
+	crowded := Report{Running: 16, Waiting: 48, Held: 64, Wanted: true}
+	l.Follow(now, crowded)
+	l.Forget()
+	if l.Follow(now.Add(time.Minute), crowded); l.Bound() != 64 {
+		t.Errorf("two reports with a silence between: %d", l.Bound())
+	}
+	if l.Follow(now.Add(time.Minute), crowded); l.Bound() != 17 {
+		t.Errorf("two reports in a row: %d", l.Bound())
+	}
+	l.Forget()
+	if l.Bound() != 17 {
+		t.Errorf("silence changed the bound to %d", l.Bound())
+	}
+	if b := NewLearned(0); b.Bound() != 1 {
+		t.Errorf("begins with %d", b.Bound())
+	}
+	if b := NewLearned(MaxPerBackend + 1); b.Bound() != MaxPerBackend {
+		t.Errorf("begins with %d", b.Bound())
+	}
+}
+
+// Whatever engines say: a bound is at least 1 and never below what the engine runs because of what waits there; it grows
+// only while somebody waits here, nobody waits there and it is full, by a quarter at most, and not within 10 s of a
+// preemption; and it changes only in a report.
+func TestLearnedIsBounded(t *testing.T) {
+	for seed := range uint64(200) {
+		lot := rand.New(rand.NewPCG(seed, 1))
+		l, now := NewLearned(1+lot.IntN(300)), time.Unix(1000, 0)
+		var last Report
+		preempted, quiet := int64(0), time.Time{}
+		for i := range 500 {
+			now = now.Add(time.Duration(lot.IntN(3000)) * time.Millisecond)
+			before := l.Bound()
+			r := Report{
+				Running: lot.IntN(2 * before), Held: lot.IntN(2*before + 1), Wanted: lot.IntN(3) > 0, Produced: last.Produced + int64(lot.IntN(1000)),
+			}
+			if lot.IntN(2) == 0 {
+				r.Waiting = lot.IntN(4)
+			}
+			if lot.IntN(20) == 0 {
+				preempted++
+			}
+			if r.Preemptions = preempted; i > 0 && preempted > last.Preemptions {
+				quiet = now.Add(10 * time.Second)
+			}
+			l.Follow(now, r)
+			switch after := l.Bound(); {
+			case after < 1 || after < before && after < min(before, r.Running):
+				t.Fatalf("seed %d: %d became %d by %+v", seed, before, after, r)
+			case after < before && r.Waiting < 2 && r.Preemptions == last.Preemptions:
+				t.Fatalf("seed %d: %d became %d, though nothing waits there: %+v", seed, before, after, r)
+			case after > before && r.Waiting >= 2 && after != r.Running+1:
+				t.Fatalf("seed %d: %d became %d beside %+v", seed, before, after, r)
+			case after > before && r.Waiting < 2 && (!r.Wanted || r.Waiting > 0 || r.Held < before || now.Before(quiet) || after > before+(before+3)/4):
+				t.Fatalf("seed %d: %d became %d by %+v", seed, before, after, r)
+			}
+			last = r
+		}
+	}
+}
