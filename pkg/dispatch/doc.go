@@ -21,9 +21,8 @@
 //	   ▲                 │ preempted: rejected
 //	   └─ preempted: waits again
 //
-// A request's real cost may be known while it is in flight (Raise, TrueUp), at its end (Complete) or later
-// (UsageLate, for the last MostLate requests): the charges of its class and of the flows on its path are corrected, and
-// while it is in flight its stock as well.
+// A request's real cost may be known while it is in flight (Raise, TrueUp) or at its end (Complete): the charges of its
+// class and of the flows on its path are corrected, and while it is in flight its stock as well.
 //
 // A request has two numbers. Its cost is what the queue charges: what its tenant pays. Its tokens are what it takes of the
 // stock, in the engines' memory: the band, the caps and the order of victims count these (ADR 0076). Where they are

@@ -28,10 +28,7 @@ const (
 	truesUp        // it is known to be cheap
 	completesCheap // a stream ends, and its cost is known
 	completesDear
-	isLateCheap // its cost is known after its end
-	isLateDear
-	othersComplete // so many that the last one only may still say what it has cost
-	fires          // the timer, at once, since the time of others is over too
+	fires // the timer, at once, since the time of others is over too
 )
 
 // input is one step: the index is that of a kind, of a request, by arrival, or of an endpoint.
@@ -230,12 +227,9 @@ func (w *world) tell(in input) string {
 		return fmt.Sprintf("shrinks to %v", w.scene.pool[w.level-1])
 	case reloads:
 		return "reloads"
-	case othersComplete:
-		return "others complete"
 	default:
 		return fmt.Sprintf("%s: number %d, %v", []string{
 			raises: "is dear", truesUp: "is cheap", completesCheap: "completes, cheap", completesDear: "completes, dear",
-			isLateCheap: "was cheap", isLateDear: "was dear",
 		}[in.op], in.index+1, w.subjects[in.index])
 	}
 }

@@ -39,7 +39,7 @@ func scenes() []*scene {
 		},
 		{
 			name: "usage-in-weighted-tiers", depth: wholeLives, requests: 4, crowd: []int8{1}, pool: [][]int{{2}},
-			usage: []op{truesUp, completesDear, isLateDear},
+			usage: []op{truesUp, completesDear},
 			kinds: []arrivalKind{{0, "a", ""}, {1, "a", ""}},
 			config: func(c *Config) {
 				threeTiers(c, 100_000)
@@ -97,7 +97,7 @@ func scenes() []*scene {
 		},
 		{
 			name: "usage-in-flows", depth: wholeLives, requests: 3, crowd: []int8{1}, pool: [][]int{{1}},
-			usage: []op{raises, truesUp, completesDear, isLateDear},
+			usage: []op{raises, truesUp, completesDear},
 			kinds: []arrivalKind{{0, "a", ""}, {0, "b", ""}, {1, "b", ""}},
 			config: func(c *Config) {
 				threeTiers(c, 100_000)
@@ -108,7 +108,7 @@ func scenes() []*scene {
 		},
 		{
 			name: "usage-in-finish-tags", depth: wholeLives, requests: 3, crowd: []int8{1}, pool: [][]int{{1}},
-			usage: []op{truesUp, completesDear, isLateDear},
+			usage: []op{truesUp, completesDear},
 			kinds: []arrivalKind{{0, "a", ""}, {0, "b", ""}, {1, "b", ""}},
 			config: func(c *Config) {
 				threeTiers(c, 100_000)
@@ -302,7 +302,7 @@ func scenes() []*scene {
 		},
 		{
 			name: "reload-of-classes", depth: 6, requests: 4, crowd: []int8{1}, pool: [][]int{{1}},
-			usage:  []op{truesUp, completesDear, isLateDear},
+			usage:  []op{truesUp, completesDear},
 			kinds:  []arrivalKind{{0, "a", ""}, {1, "a/x", ""}, {1, "a/y", ""}},
 			config: func(c *Config) { inClasses(c); unstarved(c) },
 			reload: func(c *Config) { // y is the first, and x has another name
@@ -359,7 +359,7 @@ func scenes() []*scene {
 		},
 		{
 			name: "uncharged", depth: 6, requests: 3, crowd: []int8{1}, pool: [][]int{{1}}, passOn: true,
-			usage:  []op{raises, truesUp, completesDear, isLateCheap},
+			usage:  []op{raises, truesUp, completesDear},
 			kinds:  []arrivalKind{{0, "a", ""}, {1, "a", ""}},
 			config: func(c *Config) { preemptingCounters(c) },
 			reload: func(c *Config) { preemptingCounters(c); c.Enabled = false },

@@ -61,7 +61,7 @@ func (w *world) state() digest {
 		l := s.w.Granted()
 		switch {
 		case w.scene.usage != nil:
-			if l.held.Held() || s.takesUsage() {
+			if l.held.Held() {
 				charged = append(charged, s)
 			}
 		case s.w.stage == StageGranted:
@@ -84,11 +84,11 @@ func (w *world) state() digest {
 		case first || second:
 			return int(one(first)) - int(one(second))
 		}
-		return cmp.Or(cmp.Compare(w.describe(a), w.describe(b)), cmp.Compare(a.later, b.later))
+		return cmp.Compare(w.describe(a), w.describe(b))
 	})
 	for _, s := range charged {
 		returning = append(returning, &s.w.queued)
-		b = append(b, one(s.takesUsage()), byte(s.later), byte(s.later>>8), one(s.w.preemptible))
+		b = append(b, one(s.w.preemptible))
 		b = binary.BigEndian.AppendUint64(b, w.describe(s))
 	}
 	slices.SortFunc(victims, func(a, b *subject) int { return int(a.w.victimAge) - int(b.w.victimAge) })

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -119,7 +118,6 @@ func newWorld(s *scene) (*world, error) {
 		return nil, err
 	}
 	w.Machine = m
-	w.lacking = math.MaxUint32 // the next one wraps
 	if s.batch > 0 {
 		w.mostExpired = s.batch
 	}
@@ -208,7 +206,6 @@ func (w *world) completeWith(s *subject, cost fairqueue.Cost) {
 	if s.preempted {
 		s.outcome = OutcomePreempted
 	}
-	w.noteEnd(s, cost)
 	w.event(func() { w.Complete(w.clock, s.w.Granted(), cost) })
 	w.event(func() { w.Complete(w.clock, s.w.Granted(), fairqueue.UnknownCost) })
 }

@@ -25,7 +25,6 @@ type Machine struct {
 
 	now      time.Time // of the current event
 	arrived  uint64    // number of requests that ever arrived
-	lacking  uint32    // number of those that were complete before their cost was known, without 0 when it wraps
 	draining bool
 	released time.Time // the last completed release from the queue; zero: the next may follow at once
 	spaced   bool      // the last run left a head waiting for Config.ReleaseSpacing
@@ -264,8 +263,8 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 }
 
 // Complete settles the lease: the stock falls, and waiters for it are released. cost is the real cost of the request,
-// to which the charges of its tier and class and of the flows on its path are corrected in the same step; UsageLate
-// takes it if it is not known yet. Only the first call has an effect; it reports whether this was the first. If nothing
+// to which the charges of its tier and class and of the flows on its path are corrected in the same step,
+// unless it is fairqueue.UnknownCost. Only the first call has an effect; it reports whether this was the first. If nothing
 // waits and the cost is unknown, now may be zero.
 func (m *Machine) Complete(now time.Time, l *Lease, cost fairqueue.Cost) (settled bool) {
 	m.begin(now)
@@ -281,10 +280,6 @@ func (m *Machine) Complete(now time.Time, l *Lease, cost fairqueue.Cost) (settle
 	m.follow(w)
 	if cost != fairqueue.UnknownCost {
 		m.queue.TrueUp(now, &w.queued, cost)
-	} else {
-		m.lacking = max(1, m.lacking+1)
-		w.lacking = m.lacking
-		w.placement = nil // it may be kept for long
 	}
 	m.queue.Completed(&w.queued)
 	m.run()

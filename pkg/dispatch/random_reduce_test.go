@@ -52,7 +52,7 @@ func smallerThan(s *scene) (all []*scene) {
 			add(func(c *scene) { c.loads[i].fates = fates{} })
 			for _, fate := range []func(*fates){
 				func(f *fates) { f.leave = 0 }, func(f *fates) { f.abandon = 0 }, func(f *fates) { f.slow = 0 },
-				func(f *fates) { f.deadline = 0 }, func(f *fates) { f.grow, f.early, f.late, f.never = 0, 0, 0, 0 },
+				func(f *fates) { f.deadline = 0 }, func(f *fates) { f.grow, f.early, f.never = 0, 0, 0 },
 				func(f *fates) { f.move = 0 }, func(f *fates) { f.passOn = 0 }, func(f *fates) { f.hurried = 0 },
 			} {
 				f := l.fates

@@ -57,7 +57,7 @@ type plan struct {
 	firstByte            time.Duration
 	abandons             bool // when it is granted and not yet sent
 	grows, early         bool // the cost is raised, or known, in flight
-	late, never          bool // it is known after the end, or not at all
+	never                bool // it is not known
 	moves                int  // a fallback serves it, by position; below 0: none does
 	passesOn             bool
 	gone                 bool // its client has left when it is asked whether to preempt
@@ -81,7 +81,7 @@ func planned(s *scene, l *load, number int) plan {
 	p.firstByte = time.Duration(r.Int64N(int64(p.runs)))
 	leaves, abandons, slow, deadline := chance(r, l.fates.leave), chance(r, l.fates.abandon), chance(r, l.fates.slow), chance(r, l.fates.deadline)
 	p.grows, p.early = chance(r, l.fates.grow), chance(r, l.fates.early)
-	p.late, p.never = chance(r, l.fates.late), chance(r, l.fates.never)
+	p.never = chance(r, l.fates.never)
 	moves, hurried := chance(r, l.fates.move), chance(r, l.fates.hurried)
 	p.passesOn, p.gone = chance(r, l.fates.passOn), chance(r, l.fates.leave)
 	wait := time.Duration(1+r.IntN(3000)) * time.Millisecond

@@ -340,7 +340,7 @@ func (x *run) goesOn(r *request) {
 			return
 		}
 		cost := r.actual
-		if r.late || r.never {
+		if r.never {
 			cost = fairqueue.UnknownCost
 		}
 		x.event(fmt.Sprintf("%v completes", r), func() {
@@ -359,13 +359,7 @@ func (x *run) goesOn(r *request) {
 				x.failf("settled: %v is settled twice", r)
 			}
 		}, nil)
-		if !r.late {
-			x.shares.forgets(r)
-			return
-		}
-		x.in(r.runs, func() {
-			x.event(fmt.Sprintf("%v has cost %d", r, r.actual), func() { x.m.UsageLate(x.now, &r.w, r.actual) }, func() { x.shares.known(r) })
-		})
+		x.shares.forgets(r)
 	})
 }
 

@@ -62,7 +62,6 @@ type fates struct {
 	deadline int // the client has a deadline
 	grow     int // the cost is raised in flight, if it was estimated too low
 	early    int // the cost is known in flight
-	late     int // the cost is known after the end
 	never    int // the cost is never known
 	move     int // a fallback serves it
 	passOn   int // it is no inference
@@ -132,10 +131,10 @@ func (s *scene) contend(r *rand.Rand) {
 			l.cost, l.spread, l.estimates, l.factor, l.fates = first.cost, 1, exact, 1, fates{}
 		}
 	}
-	if s.most = 2 * s.most; chance(r, 25) { // what costs less than was charged is known later
+	if s.most = 2 * s.most; chance(r, 25) { // what costs less than was charged is known at the end
 		first.estimates, first.cost = greedy, max(2, first.cost)
 		for i := range s.loads {
-			s.loads[i].fates = fates{late: 100}
+			s.loads[i].fates = fates{}
 		}
 	}
 	if len(s.loads) > 2 && chance(r, 40) {
@@ -354,7 +353,7 @@ func randomLoad(r *rand.Rand, id int, s *scene) load {
 	if chance(r, 40) {
 		l.fates = fates{
 			leave: r.IntN(20), abandon: r.IntN(10), slow: r.IntN(30), deadline: r.IntN(20), grow: r.IntN(60), early: r.IntN(40),
-			late: r.IntN(40), never: r.IntN(20), move: r.IntN(10), passOn: r.IntN(5), hurried: r.IntN(50),
+			never: r.IntN(20), move: r.IntN(10), passOn: r.IntN(5), hurried: r.IntN(50),
 		}
 	}
 	return l

@@ -206,13 +206,10 @@ func (s *story) inFlight() (some []*character) {
 func (s *story) correct(how string, c *character, a arguments) {
 	cost, tokens := fairqueue.Cost(a.number("cost", 0)), stock.Tokens(a.number("tokens", 0))
 	s.event(nil, func() {
-		switch {
-		case how == "raise":
+		if how == "raise" {
 			s.m.Raise(s.now, c.w.Granted(), cost, tokens)
-		case c.w.Lease() != nil:
+		} else {
 			s.m.TrueUp(s.now, c.w.Granted(), cost, tokens)
-		default:
-			s.m.UsageLate(s.now, &c.w, cost)
 		}
 	})
 }

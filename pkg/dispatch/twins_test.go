@@ -401,8 +401,8 @@ func (x *twin) next() string {
 			x.event(func() { x.Drain(x.clock) })
 		}
 	case kind == 15:
-		cost := fairqueue.Cost(x.below(40))
-		x.event(func() { x.UsageLate(x.clock, w, cost) })
+		cost := fairqueue.Cost(x.below(40)) // its stream has ended, or ends by it
+		said = fmt.Sprint(x.Complete(x.clock, (*Lease)(w), cost))
 	case kind == 16:
 		cost, how := fairqueue.Cost(x.below(40)), x.Raise
 		if cost%2 == 0 {

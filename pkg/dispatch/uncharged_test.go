@@ -7,7 +7,7 @@ import (
 )
 
 // A request that was never charged (it was passed on, by PassOn or by Enabled false) takes and gives back its lease
-// like any other, whatever its cost turns out to be, in flight, at its end or later, and its flow's account stays what
+// like any other, whatever its cost turns out to be, in flight or at its end, and its flow's account stays what
 // it was.
 func TestWhatWasPassedOnIsNotCharged(t *testing.T) {
 	for name, discipline := range map[string]fairqueue.Discipline{"wfq": fairqueue.WFQ, "vtc": fairqueue.VTC} {
@@ -26,10 +26,6 @@ func TestWhatWasPassedOnIsNotCharged(t *testing.T) {
 					"corrected": func(w *Waiter) {
 						b.TrueUp(b.clock, (*Lease)(w), 3, 3)
 						b.Complete(b.clock, (*Lease)(w), fairqueue.UnknownCost)
-					},
-					"late": func(w *Waiter) {
-						b.Complete(b.clock, (*Lease)(w), fairqueue.UnknownCost)
-						b.UsageLate(b.clock, w, 5)
 					},
 				} {
 					w := new(Waiter)

@@ -24,7 +24,7 @@ func (m *Machine) Raise(now time.Time, l *Lease, to fairqueue.Cost, tokens stock
 
 // TrueUp corrects what a request in flight is charged to its actual cost, and what it takes of the stock to its actual
 // tokens, which may be less than before; tokens less than 1 mean that these are not known. A lease that is settled stays
-// as it was; see UsageLate.
+// as it was.
 func (m *Machine) TrueUp(now time.Time, l *Lease, to fairqueue.Cost, tokens stock.Tokens) {
 	m.begin(now)
 	if !l.held.Held() {
@@ -35,26 +35,6 @@ func (m *Machine) TrueUp(now time.Time, l *Lease, to fairqueue.Cost, tokens stoc
 	}
 	m.follow(l.Waiter())
 	m.queue.TrueUp(now, &l.queued, to)
-	m.run()
-}
-
-// MostLate is the number of completed requests, the last ones, whose cost may still become known. The machine keeps
-// nothing of them; the bound is for whoever repeats its events, and must find them again.
-const MostLate = 8192
-
-// TakesUsage reports whether UsageLate has an effect: w is complete, its cost is not known, and fewer than MostLate
-// requests have been completed like that since.
-func (m *Machine) TakesUsage(w *Waiter) bool { return w.lacking > 0 && m.lacking-w.lacking < MostLate }
-
-// UsageLate corrects the charges of a request that is complete to its actual cost, once. Its stock was settled with its
-// lease. Without TakesUsage it has no effect.
-func (m *Machine) UsageLate(now time.Time, w *Waiter, cost fairqueue.Cost) {
-	m.begin(now)
-	if !m.TakesUsage(w) {
-		return
-	}
-	w.lacking = 0
-	m.queue.TrueUp(now, &w.queued, cost)
 	m.run()
 }
 

@@ -56,35 +56,26 @@ func usages(t *testing.T) (b *bench, first *Waiter, goes func(n int) string) {
 }
 
 // A completion that says what the request has cost corrects the charge in the same step: whoever goes next is chosen by
-// it. Usage that comes late does the same from then on, once, and so does nothing that was known before.
-func TestUsageAtCompletionAndLate(t *testing.T) {
+// it. A completion that does not know keeps what was known before.
+func TestUsageAtCompletion(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(b *bench, first *Waiter)
 		want string
 	}{
 		"unknown": {func(b *bench, w *Waiter) { b.Complete(b.clock, (*Lease)(w), fairqueue.UnknownCost) }, "yxyxyx"},
 		"known":   {func(b *bench, w *Waiter) { b.Complete(b.clock, (*Lease)(w), 4) }, "yyyyxy"},
-		"late": {func(b *bench, w *Waiter) {
+		"before": {func(b *bench, w *Waiter) {
+			b.TrueUp(b.clock, (*Lease)(w), 4, 4)
 			b.Complete(b.clock, (*Lease)(w), fairqueue.UnknownCost)
-			b.UsageLate(b.clock, w, 4)
 		}, "yyyyxy"},
-		"late twice": {func(b *bench, w *Waiter) {
-			b.Complete(b.clock, (*Lease)(w), fairqueue.UnknownCost)
-			b.UsageLate(b.clock, w, 4)
-			b.UsageLate(b.clock, w, 1)
-		}, "yyyyxy"},
-		"known, then late": {func(b *bench, w *Waiter) {
-			b.Complete(b.clock, (*Lease)(w), 4)
-			b.UsageLate(b.clock, w, 1)
-		}, "yyyyxy"},
-		"before, then late": {func(b *bench, w *Waiter) {
+		"corrected": {func(b *bench, w *Waiter) {
 			b.TrueUp(b.clock, (*Lease)(w), 9, 9)
-			b.Complete(b.clock, (*Lease)(w), fairqueue.UnknownCost)
-			b.UsageLate(b.clock, w, 4)
+			b.Complete(b.clock, (*Lease)(w), 4)
 		}, "yyyyxy"},
-		"not complete yet": {func(b *bench, w *Waiter) {
-			b.UsageLate(b.clock, w, 4)
+		"after the end": {func(b *bench, w *Waiter) {
 			b.Complete(b.clock, (*Lease)(w), fairqueue.UnknownCost)
+			b.TrueUp(b.clock, (*Lease)(w), 4, 4)
+			b.Complete(b.clock, (*Lease)(w), 4)
 		}, "yxyxyx"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,38 +86,6 @@ func TestUsageAtCompletionAndLate(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Usage is taken for the last MostLate requests that lacked it, whoever they are; those that had it do not count. One that
-// was preempted, or never went, has none.
-func TestUsageIsTakenForTheLast(t *testing.T) {
-	b := newBench(t, []int{1}, nil)
-	lives := func(cost fairqueue.Cost) *Waiter {
-		w := b.arrives(2, "f", "", StageSent)
-		b.event(func() { b.Complete(b.clock, (*Lease)(w), cost) })
-		return w
-	}
-	old, known := lives(fairqueue.UnknownCost), lives(7)
-	for range MostLate - 1 {
-		lives(fairqueue.UnknownCost)
-		lives(7)
-	}
-	if !b.TakesUsage(old) || b.TakesUsage(known) {
-		t.Errorf("usage is taken of one whose cost is unknown: %t, known: %t", b.TakesUsage(old), b.TakesUsage(known))
-	}
-	lives(fairqueue.UnknownCost)
-	if b.TakesUsage(old) {
-		t.Errorf("usage is taken of one that %d have followed", MostLate)
-	}
-	victim := b.arrives(2, "f", "", StageSent)
-	high := b.arrives(0, "f", "", StageSent)
-	waiter := b.arrives(2, "f", "", StageWaiting)
-	if victim.Outcome() != OutcomePreempted || b.TakesUsage(victim) || b.TakesUsage(high) || b.TakesUsage(waiter) {
-		t.Error("usage is taken of one that is not complete")
-	}
-	b.event(func() { b.Cancel(b.clock, waiter, OutcomeClientCancelled) })
-	b.complete(high)
-	b.nothing("at the end")
 }
 
 // A flow whose requests turn out to take as many tokens as it may hold stands in nobody's way any more: its waiters could not

@@ -54,9 +54,8 @@ type Waiter struct {
 
 	stage     Stage
 	outcome   Outcome
-	waiting   bool   // it is counted as waiting in its flow
-	wasQueued bool   // it was in the queue
-	lacking   uint32 // its number among those that were complete before their cost was known, from 1; 0: it is not one
+	waiting   bool // it is counted as waiting in its flow
+	wasQueued bool // it was in the queue
 
 	waited  time.Duration
 	retry   time.Duration

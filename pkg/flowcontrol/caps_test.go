@@ -79,15 +79,15 @@ func TestCapInCost(t *testing.T) {
 				light := costs("light", 99)
 				b.want(light, "dispatched")
 
-				first.lease.OnUsage(40, 40)
-				b.want(third, "waits") // 100 is not below 100
-				first.lease.OnUsage(39, 39)
+				first.lease.OnCost(61, 61)
+				complete(second.lease) // 61 are left
 				b.want(third, "dispatched")
 				fourth := costs("heavy", 1)
-				complete(second.lease) // 99 are left
+				b.want(fourth, "waits") // 121 is not below 100
+				complete(first.lease)
 				b.want(fourth, "dispatched")
-				fifth := costs("heavy", 1)
-				b.want(fifth, "waits")
+				b.want(costs("heavy", 39), "dispatched")
+				b.want(costs("heavy", 1), "waits") // 100 is not below 100
 				light.lease.OnCost(100, 100)
 				b.want(costs("light", 1), "waits")
 			})

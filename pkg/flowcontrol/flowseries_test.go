@@ -152,8 +152,7 @@ func TestRejectionAfterTheSeriesWereDropped(t *testing.T) {
 	}
 }
 
-// The real cost of a flow's requests, and the error of their charges, count once for each request, whenever it
-// becomes known.
+// The real cost of a flow's requests, and the error of their charges, count once for each request.
 func TestActualCostsByFlow(t *testing.T) {
 	inBubble(t, ready(100), nil, func(b *bench) {
 		ask := func(flow string) *Lease {
@@ -163,20 +162,15 @@ func TestActualCostsByFlow(t *testing.T) {
 			}
 			return l
 		}
-		atEnd, late, before, never, raised := ask("a"), ask("a"), ask("b"), ask("b"), ask("c")
+		atEnd, dear, cheap, never, raised := ask("a"), ask("a"), ask("b"), ask("b"), ask("c")
 		unsent, once := ask("c"), ask("d")
 		atEnd.OnRequestComplete(Completion{Cost: 40})
-		atEnd.OnUsage(70, 0)
-		late.OnRequestComplete(Completion{})
-		late.OnRequestComplete(Completion{Cost: 70}) // a deferred one
-		late.OnUsage(150, 0)
-		late.OnUsage(150, 0)
-		before.OnUsage(90, 0)
-		before.OnRequestComplete(Completion{})
-		before.OnUsage(90, 0)
-		once.OnUsage(30, 0)
-		once.OnRequestComplete(Completion{})
+		dear.OnRequestComplete(Completion{Cost: 150})
+		dear.OnRequestComplete(Completion{Cost: 70}) // a deferred one
+		cheap.OnRequestComplete(Completion{Cost: 90})
+		once.OnRequestComplete(Completion{Cost: 30})
 		never.OnRequestComplete(Completion{})
+		never.OnRequestComplete(Completion{Cost: 70})
 		raised.OnCost(300, 0)
 		raised.OnRequestComplete(Completion{Cost: 250})
 		unsent.OnRequestComplete(Completion{Unsent: true, Cost: 1})

@@ -22,8 +22,6 @@ type waiter struct {
 	preempted chan struct{} // closed at preemption; nil if it cannot be preempted
 	held      bool          // it has a lease, or had one
 	told      bool          // its preemption has been counted
-	counted   bool          // the actual cost is in the metrics
-	actual    int32         // the actual cost as told by OnUsage before the end, at most fairqueue.MaxCost
 }
 
 // Lease is one request's holding of stock, from dispatch to completion. It is settled exactly once, by
@@ -76,25 +74,6 @@ func (l *Lease) OnCost(to fairqueue.Cost, tokens Tokens) {
 	l.controller().machine.Raise(now, l.Granted(), to, tokens)
 }
 
-// OnUsage corrects the request's cost to its actual cost, and its tokens in the stock, which are 0 if they are not known.
-// After OnRequestComplete it works once, if that did not know the cost, for the last dispatch.MostLate requests; it then
-// corrects what the request's class and flow were charged, since the stock is settled.
-func (l *Lease) OnUsage(cost fairqueue.Cost, tokens Tokens) {
-	now := time.Now()
-	l.controller().mu.Lock()
-	if l.controller().machine.TakesUsage(&l.Waiter) && !l.counted {
-		l.counted = true
-		defer l.flowSeries.cost(l.Cost(), cost) // when the lock is released
-	}
-	defer l.controller().end(now, nil)
-	if l.Stage() == dispatch.StageEnded {
-		l.controller().machine.UsageLate(now, &l.Waiter, cost)
-	} else {
-		l.actual = int32(min(cost, fairqueue.MaxCost))
-		l.controller().machine.TrueUp(now, l.Granted(), cost, tokens)
-	}
-}
-
 // OnRequestComplete settles the lease: the stock falls, and waiters for it are released. Only the first call counts, so
 // it may be deferred and called early as well.
 func (l *Lease) OnRequestComplete(done Completion) {
@@ -110,8 +89,8 @@ func (l *Lease) OnRequestComplete(done Completion) {
 	}
 }
 
-// complete settles the lease, and returns the actual cost if it is known now and no metric has it yet. For a preempted
-// lease, which was settled before, the first call returns its rejection.
+// complete settles the lease, and returns the actual cost if this settles it and the cost is known. For a preempted lease,
+// which was settled before, the first call returns its rejection.
 func (c *RequestQueueController) complete(w *waiter, done Completion) (settled bool, actual fairqueue.Cost, preempted *Rejection) {
 	c.mu.Lock()
 	var now time.Time
@@ -120,13 +99,9 @@ func (c *RequestQueueController) complete(w *waiter, done Completion) (settled b
 	}
 	defer c.end(now, nil)
 	settled = w.Stage() != dispatch.StageEnded
-	if actual = done.Cost; actual == fairqueue.UnknownCost {
-		actual = fairqueue.Cost(w.actual)
+	if settled && !done.Unsent {
+		actual = done.Cost
 	}
-	if !settled || done.Unsent {
-		actual = fairqueue.UnknownCost
-	}
-	w.counted = w.counted || actual != fairqueue.UnknownCost
 	c.machine.Complete(now, w.Granted(), done.Cost)
 	if !settled && w.Outcome() == OutcomePreempted && !w.told {
 		w.told = true

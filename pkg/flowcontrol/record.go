@@ -22,8 +22,6 @@ type Recorder interface {
 	Foreign(now time.Time, changes []stock.Foreign)
 	Signals(now time.Time, e Endpoint, s dispatch.Signals)
 	Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens)
-	TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens)
-	UsageLate(now time.Time, w *dispatch.Waiter, cost fairqueue.Cost)
 	Configure(now time.Time, cfg dispatch.Config)
 	Drain(now time.Time)
 	Advance(now time.Time)
@@ -122,21 +120,6 @@ func (m *machine) Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost, tok
 		m.recorder.Raise(now, l, to, tokens)
 	}
 	m.Machine.Raise(now, l, to, tokens)
-}
-
-func (m *machine) TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens) {
-	if m.recorder != nil {
-		m.recorder.TrueUp(now, l, to, tokens)
-	}
-	m.Machine.TrueUp(now, l, to, tokens)
-}
-
-// UsageLate is not recorded if the machine does not take it, since then the request may be forgotten.
-func (m *machine) UsageLate(now time.Time, w *dispatch.Waiter, cost fairqueue.Cost) {
-	if m.recorder != nil && m.TakesUsage(w) {
-		m.recorder.UsageLate(now, w, cost)
-	}
-	m.Machine.UsageLate(now, w, cost)
 }
 
 func (m *machine) Configure(now time.Time, cfg dispatch.Config) error {

@@ -57,6 +57,6 @@ type Completion struct {
 	// Unsent means that the destination could not be sent, because the client or its proxy had just gone: the request
 	// ends as cancelled, not as dispatched.
 	Unsent bool
-	// Cost is the real cost of the request, or fairqueue.UnknownCost, the zero value; Lease.OnUsage can tell it later.
+	// Cost is the real cost of the request, or fairqueue.UnknownCost, the zero value.
 	Cost fairqueue.Cost
 }

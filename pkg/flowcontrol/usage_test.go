@@ -6,9 +6,9 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// The stream tells what a request has cost when it knows: at its end, or once after it. The class pays the difference, so
-// that the other one goes as often as it takes.
-func TestUsageAfterTheEndCountsOnce(t *testing.T) {
+// The stream tells the cost of a request at its end, once. The class pays the difference, so that the other one goes as
+// often as it takes.
+func TestUsageCountsOnce(t *testing.T) {
 	change := func(c *Config) {
 		c.Stock.SlotsPerBackend = 1
 		c.Queue.Classes = []fairqueue.ClassConfig{{Name: "x", Quantum: 1}, {Name: "y", Quantum: 1}}
@@ -20,10 +20,8 @@ func TestUsageAfterTheEndCountsOnce(t *testing.T) {
 	}{
 		"not known":   {func(l *Lease) { l.OnRequestComplete(Completion{}) }, "yxyx"},
 		"at the end":  {func(l *Lease) { l.OnRequestComplete(Completion{Cost: 3}) }, "yyyx"},
-		"before it":   {func(l *Lease) { l.OnUsage(3, 3); l.OnRequestComplete(Completion{}) }, "yyyx"},
-		"after it":    {func(l *Lease) { l.OnRequestComplete(Completion{}); l.OnUsage(3, 3) }, "yyyx"},
-		"twice":       {func(l *Lease) { l.OnRequestComplete(Completion{}); l.OnUsage(3, 3); l.OnUsage(1, 1) }, "yyyx"},
-		"known again": {func(l *Lease) { l.OnRequestComplete(Completion{Cost: 3}); l.OnUsage(1, 1) }, "yyyx"},
+		"after it":    {func(l *Lease) { l.OnRequestComplete(Completion{}); l.OnRequestComplete(Completion{Cost: 3}) }, "yxyx"},
+		"known again": {func(l *Lease) { l.OnRequestComplete(Completion{Cost: 3}); l.OnRequestComplete(Completion{Cost: 1}) }, "yyyx"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, ready(1), change, func(b *bench) {
@@ -79,10 +77,6 @@ func TestTokensAreNotTheCost(t *testing.T) {
 		held("and one without", 510)
 		l.OnCost(20, 600)
 		held("outgrown", 610)
-		l.OnUsage(15, 300)
-		held("known", 310)
-		l.OnUsage(12, 0)
-		held("only the cost known", 310)
 		l.OnRequestComplete(Completion{Cost: 12})
 		held("complete", 10)
 	})

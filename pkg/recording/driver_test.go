@@ -60,7 +60,6 @@ type driver struct {
 	recorder  *recording.Recorder
 	now       time.Time
 	alive     []*life
-	completed []*life
 	version   uint64
 	counts    map[string]int // what has happened
 	verdicts  [][2]int       // where they are in the present segment
@@ -218,7 +217,6 @@ func (d *driver) step() {
 		d.change()
 	case n < 98:
 		d.measure()
-		d.usage()
 	default:
 		d.reload()
 	}
@@ -337,25 +335,7 @@ func (d *driver) finish() {
 		}
 		d.recorder.Complete(d.now, l.Lease(), cost)
 		d.call(func() { d.machine.Complete(d.now, l.Lease(), cost) })
-		d.completed = append(d.completed, l)
 	}
-}
-
-// usage is what one of the last complete requests has cost, or one that was complete long ago.
-func (d *driver) usage() {
-	if len(d.completed) == 0 {
-		return
-	}
-	l := d.completed[max(0, len(d.completed)-1-d.lot.IntN(50))]
-	if d.chance(10) {
-		l = d.completed[d.lot.IntN(len(d.completed))]
-	}
-	cost := fairqueue.Cost(d.lot.IntN(60))
-	if d.machine.TakesUsage(&l.Waiter) {
-		d.recorder.UsageLate(d.now, &l.Waiter, cost)
-		d.counts["late usage"]++
-	}
-	d.call(func() { d.machine.UsageLate(d.now, &l.Waiter, cost) })
 }
 
 func (d *driver) firstByte() {

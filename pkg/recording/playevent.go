@@ -55,15 +55,6 @@ func (p *player) begin(k kind, now time.Time) error {
 		return p.held(func(l *dispatch.Lease) { m.Raise(now, l, fairqueue.Cost(p.in.signed()), stock.Tokens(p.in.signed())) })
 	case trueUp:
 		return p.held(func(l *dispatch.Lease) { m.TrueUp(now, l, fairqueue.Cost(p.in.signed()), stock.Tokens(p.in.signed())) })
-	case usageLate:
-		return p.about(func(r *request) {
-			cost := fairqueue.Cost(p.in.signed())
-			if p.watch != nil {
-				p.watch.completed(&r.Waiter, cost)
-			}
-			m.UsageLate(now, &r.Waiter, cost)
-			delete(p.requests, r.Number())
-		})
 	case configure:
 		return p.configure(now)
 	case drain:
@@ -152,8 +143,7 @@ func (p *player) held(part func(*dispatch.Lease)) error {
 	})
 }
 
-// complete repeats a completion. A request whose cost is not known yet can be the subject of one more event, as long as the
-// machine accepts it.
+// complete repeats a completion.
 func (p *player) complete(now time.Time) error {
 	return p.held(func(l *dispatch.Lease) {
 		w := l.Waiter()
@@ -162,20 +152,7 @@ func (p *player) complete(now time.Time) error {
 			p.watch.completed(w, cost)
 		}
 		p.machine.Complete(now, l, cost)
-		if !p.machine.TakesUsage(w) {
-			delete(p.requests, w.Number())
-			return
-		}
-		if r := p.requests[w.Number()]; r != nil {
-			r.query = nil
-		}
-		if len(p.lacking) < dispatch.MostLate {
-			p.lacking = append(p.lacking, w.Number())
-			return
-		}
-		delete(p.requests, p.lacking[p.oldest])
-		p.lacking[p.oldest] = w.Number()
-		p.oldest = (p.oldest + 1) % dispatch.MostLate
+		delete(p.requests, w.Number())
 	})
 }
 

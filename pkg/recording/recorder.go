@@ -219,12 +219,6 @@ func (r *Recorder) TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost, t
 	r.cost(trueUp, now, l, to, tokens)
 }
 
-// UsageLate records what a request that is complete has really cost. The machine must take it.
-func (r *Recorder) UsageLate(now time.Time, w *dispatch.Waiter, cost fairqueue.Cost) {
-	r.about(usageLate, now, w)
-	r.signed(int64(cost))
-}
-
 func (r *Recorder) cost(k kind, now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens) {
 	w := l.Waiter()
 	if w.Lease() == nil {

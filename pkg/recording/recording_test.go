@@ -29,9 +29,6 @@ func TestReplayComesToTheSame(t *testing.T) {
 			counts[what] += n
 		}
 	}
-	if counts["late usage"] < 200 {
-		t.Errorf("%d late usages: the runs are too tame", counts["late usage"])
-	}
 	for _, must := range []string{"preempted", "displaced", "ttl-expired", "deadline-exceeded", "no-endpoint"} {
 		if counts["5 "+must] < 20 {
 			t.Errorf("%d requests ended as %s: the runs are too tame", counts["5 "+must], must)

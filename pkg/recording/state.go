@@ -17,8 +17,6 @@ type state struct {
 	machine  *dispatch.Machine
 	board    *scheduling.Board
 	requests map[uint64]*request
-	lacking  []uint64 // a ring of the last requests that were complete before their cost was known
-	oldest   int      // its index in lacking, once that is full
 }
 
 // request is a request in a replay.
