@@ -28,6 +28,7 @@ func commands() []command {
 		{"replay", "repeat the recording of an epp with --record, and compare the decisions", runReplay},
 		{"explain", "explain the wait of a request in a recording, the requests before it, and its endpoint", runExplain},
 		{"simulate", "play a workload or a trace against configurations, in virtual time before simulated engines", runSimulate},
+		{"engine", "serve a simulated engine over HTTP, as a vLLM would, to measure any picker before it", runEngine},
 		{"version", "print the version", runVersion},
 		{"noop-processor", "", runNoopProcessor},
 		{"model-servers", "", runModelServers},

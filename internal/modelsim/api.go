@@ -33,8 +33,10 @@ type answer struct {
 	model        string // the served model's name as JSON, with its quotes
 	prompts      []int  // tokens of each prompt
 	tokens       []int  // produced by each answer of each prompt
+	cached       []int  // of each answer's prompt, tokens that the cache had
 	limit        int    // output limit of each answer
 	includeUsage bool
+	details      bool // the usage says how much of the prompt was cached
 
 	sent  []int // tokens of each answer that the stream has sent
 	event int   // number of the stream's next event, where events are numbered
@@ -42,6 +44,15 @@ type answer struct {
 
 // promptTokens returns the usage's input: each prompt once, however many answers it gets.
 func (a *answer) promptTokens() int { return sum(a.prompts) }
+
+// cachedTokens returns the cached part of promptTokens: each prompt's for its first answer.
+func (a *answer) cachedTokens() int {
+	total, choices := 0, len(a.cached)/len(a.prompts)
+	for i := range a.prompts {
+		total += a.cached[i*choices]
+	}
+	return total
+}
 
 // outputTokens returns the usage's output: of all answers.
 func (a *answer) outputTokens() int { return sum(a.tokens) }

@@ -31,6 +31,20 @@ type Config struct {
 	// MaxModelLen is the largest total of prompt and output tokens; longer requests get 400. Zero means no limit.
 	MaxModelLen int
 
+	// PrefixCaching keeps the blocks of prompts in the KV cache for the prompts that begin alike, as a vLLM does. Only with
+	// Engine.Step.
+	PrefixCaching bool
+
+	// PromptTokensDetails reports the cached tokens of prompts in the usage of the OpenAI APIs, as a vLLM does with
+	// --enable-prompt-tokens-details.
+	PromptTokensDetails bool
+
+	// MaxBodyBytes is the largest body of a request; a larger one gets 413. Zero means no limit.
+	MaxBodyBytes int
+
+	// Faults serves [FaultsPath], at which clients make the server fail.
+	Faults bool
+
 	// BytesPerToken is the number of JSON bytes of a prompt that make a token, at least 1.
 	BytesPerToken int
 
@@ -104,6 +118,8 @@ func (c Config) Validate() error {
 	}
 	check(c.Model != "", "Model", `""`, "a name")
 	check(c.MaxModelLen >= 0, "MaxModelLen", c.MaxModelLen, "0 or more")
+	check(c.MaxBodyBytes >= 0, "MaxBodyBytes", c.MaxBodyBytes, "0 or more")
+	check(!c.PrefixCaching || c.Engine.BlockSize > 0, "PrefixCaching", c.PrefixCaching, "false without Engine.BlockSize")
 	check(c.BytesPerToken >= 1, "BytesPerToken", c.BytesPerToken, "1 or more")
 	check(c.DefaultOutputTokens >= 1, "DefaultOutputTokens", c.DefaultOutputTokens, "1 or more")
 	check(c.EarlyStop >= 0 && c.EarlyStop <= 1, "EarlyStop", c.EarlyStop, "between 0 and 1")

@@ -23,6 +23,16 @@
 // given as token IDs count exactly. The count of output tokens is the request's limit or [Config.DefaultOutputTokens],
 // cut short at random with [Config.EarlyStop].
 //
+// # The prefix cache
+//
+// With [Config.PrefixCaching] the blocks of a prompt are its JSON, BytesPerToken times BlockSize bytes each, or as many token
+// IDs; prompts that begin with the same bytes share them, unless their cache_salt differs. With [Config.PromptTokensDetails]
+// the usage of the OpenAI APIs has the cached tokens, null if there are none; that of /v1/responses always has them.
+//
+// # Faults
+//
+// Tests call [Handler.Inject]. With [Config.Faults] clients post a [Fault] to [FaultsPath].
+//
 // # Invariants
 //
 //   - Started = Completed + Failed + Aborted + those in flight, always.

@@ -9,11 +9,12 @@ import (
 
 // inference is what a request asks for, the same for all APIs.
 type inference struct {
-	model        string // empty: the served one
-	prompts      []int  // tokens of each prompt
-	choices      int    // answers to each prompt
-	limit        int    // output tokens of each answer at most
-	limited      bool   // the request set the limit itself
+	model        string     // empty: the served one
+	prompts      []int      // tokens of each prompt
+	blocks       [][]uint64 // hashes of each prompt's blocks
+	choices      int        // answers to each prompt
+	limit        int        // output tokens of each answer at most
+	limited      bool       // the request set the limit itself
 	stream       bool
 	includeUsage bool
 	ignoreEOS    bool
@@ -114,6 +115,7 @@ func (h *Handler) readPrompts(api api, o object, in *inference) error {
 	}
 	if key != "prompt" || raw[0] != '[' {
 		in.prompts = []int{h.textTokens(len(raw) + len(o["system"]) + len(o["instructions"]))}
+		in.blocks = [][]uint64{h.textBlocks(o.salt(), o["system"], o["instructions"], raw)}
 		return nil
 	}
 	var list []json.RawMessage
@@ -121,17 +123,17 @@ func (h *Handler) readPrompts(api api, o object, in *inference) error {
 		return fmt.Errorf("%s: want a text, texts, or token IDs", key)
 	}
 	if c := list[0][0]; c != '"' && c != '[' {
-		in.prompts = []int{len(list)}
+		in.prompts, in.blocks = []int{len(list)}, [][]uint64{h.idBlocks(o.salt(), list)}
 		return nil
 	}
 	for _, one := range list {
-		tokens := h.textTokens(len(one))
+		tokens, blocks := h.textTokens(len(one)), h.textBlocks(o.salt(), one)
 		if one[0] == '[' {
 			var ids []json.RawMessage
 			_ = json.Unmarshal(one, &ids) // valid: it is part of a valid list
-			tokens = max(len(ids), 1)
+			tokens, blocks = max(len(ids), 1), h.idBlocks(o.salt(), ids)
 		}
-		in.prompts = append(in.prompts, tokens)
+		in.prompts, in.blocks = append(in.prompts, tokens), append(in.blocks, blocks)
 	}
 	return nil
 }

@@ -25,7 +25,13 @@ func (a *answer) openAIUsage(dst []byte) []byte {
 	dst = strconv.AppendInt(dst, int64(in), 10)
 	dst = field(dst, "total_tokens", in+out)
 	dst = field(dst, "completion_tokens", out)
-	return append(dst, `,"prompt_tokens_details":null}`...)
+	cached := a.cachedTokens()
+	if !a.details || cached == 0 { // as in vLLM, none is null
+		return append(dst, `,"prompt_tokens_details":null}`...)
+	}
+	dst = append(dst, `,"prompt_tokens_details":{"cached_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(cached), 10)
+	return append(dst, "}}"...)
 }
 
 func (a *answer) openAIWhole(dst []byte, api api) []byte {

@@ -34,18 +34,20 @@ type work struct {
 	// Guarded by runner.mu.
 	ids    []engine.ID
 	tokens []int // produced by each sequence
+	cached []int // tokens of each sequence's prompt that the cache had
 	ended  []bool
 	left   int // sequences not ended
 
 	notify chan struct{} // of capacity 1: signals possible news
 }
 
-// start submits a sequence for each output length, in order.
-func (r *runner) start(prompts, outputs []int, streamed bool) *work {
-	n := len(outputs)
+// start submits a sequence for each job, in order.
+func (r *runner) start(jobs []engine.Job) *work {
+	n := len(jobs)
 	w := &work{
 		ids:    make([]engine.ID, n),
 		tokens: make([]int, n),
+		cached: make([]int, n),
 		ended:  make([]bool, n),
 		left:   n,
 		notify: make(chan struct{}, 1),
@@ -53,8 +55,8 @@ func (r *runner) start(prompts, outputs []int, streamed bool) *work {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	for i := range outputs {
-		id, events := r.core.Submit(now, engine.Job{Prompt: prompts[i], Output: outputs[i], Streamed: streamed})
+	for i := range jobs {
+		id, events := r.core.Submit(now, jobs[i])
 		w.ids[i] = id
 		r.choices[id] = choiceOf{w, i}
 		r.deliver(events)
@@ -100,6 +102,13 @@ func (r *runner) await(ctx context.Context, w *work, seen []int) (done bool, err
 	}
 }
 
+// cachedOf copies how many tokens of each sequence's prompt the cache had. They are known from its first token on.
+func (r *runner) cachedOf(w *work, cached []int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	copy(cached, w.cached)
+}
+
 // timerLateness is more than the runtime's timers are late on a machine that is not overloaded.
 const timerLateness = 2 * time.Millisecond
 
@@ -127,7 +136,7 @@ func (r *runner) deliver(events []engine.Event) {
 	for _, ev := range events {
 		at := r.choices[ev.ID]
 		w := at.work
-		w.tokens[at.index] = ev.Tokens
+		w.tokens[at.index], w.cached[at.index] = ev.Tokens, ev.Cached
 		if ev.End != engine.Going {
 			delete(r.choices, ev.ID)
 			w.ended[at.index] = true

@@ -2,8 +2,12 @@ package modelsim
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
+	"strconv"
 	"time"
+
+	"github.com/weir-epp/weir/internal/modelsim/engine"
 )
 
 // visit is one inference request being served.
@@ -29,8 +33,16 @@ func (h *Handler) infer(w http.ResponseWriter, r *http.Request, api api) {
 		v.end()
 	}()
 
-	_, err := body.ReadFrom(r.Body)
+	from := r.Body
+	if most := h.cfg.MaxBodyBytes; most > 0 {
+		from = http.MaxBytesReader(w, from, int64(most))
+	}
+	_, err := body.ReadFrom(from)
 	v.record(r, body.Bytes())
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		v.refuse(http.StatusRequestEntityTooLarge, "the body has more than "+strconv.Itoa(h.cfg.MaxBodyBytes)+" bytes")
+		return
+	}
 	if err != nil {
 		v.outcome = Aborted
 		return
@@ -65,12 +77,14 @@ func (v *visit) work(body []byte) {
 	}
 	a := v.h.answerTo(in, v.number)
 	v.worked = a
-	prompts, outputs := make([]int, len(a.tokens)), make([]int, len(a.tokens))
-	for i := range outputs {
-		prompts[i] = in.prompts[i/in.choices]
-		outputs[i] = v.h.outputTokens(in, a.key+uint64(i)<<32)
+	jobs := make([]engine.Job, len(a.tokens))
+	for i := range jobs {
+		prompt := i / in.choices
+		jobs[i] = engine.Job{
+			Prompt: in.prompts[prompt], Output: v.h.outputTokens(in, a.key+uint64(i)<<32), Blocks: in.blocks[prompt], Streamed: in.stream,
+		}
 	}
-	work := v.h.runner.start(prompts, outputs, in.stream)
+	work := v.h.runner.start(jobs)
 	// Whatever happens, the engine's work ends here.
 	defer v.h.runner.abandon(work, a.tokens)
 	if in.stream {
@@ -93,8 +107,10 @@ func (h *Handler) answerTo(in *inference, number uint64) *answer {
 		model:        h.model,
 		prompts:      in.prompts,
 		tokens:       make([]int, n),
+		cached:       make([]int, n),
 		limit:        in.limit,
 		includeUsage: in.includeUsage,
+		details:      h.cfg.PromptTokensDetails,
 		sent:         make([]int, n),
 	}
 }
@@ -107,6 +123,7 @@ func (v *visit) answer(a *answer, work *work) error {
 			return err
 		}
 	}
+	v.h.runner.cachedOf(work, a.cached)
 	body := a.whole(make([]byte, 0, 512+10*a.outputTokens()), v.api)
 	v.firstToken()
 	return v.whole(http.StatusOK, body)
@@ -135,6 +152,7 @@ func (v *visit) stream(a *answer, work *work) error {
 			}
 		}
 		if done {
+			v.h.runner.cachedOf(work, a.cached)
 			buf = a.closing(buf, v.api)
 		}
 		if err := v.send(buf); err != nil {

@@ -145,14 +145,24 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/metrics":
 		w.Header()["Content-Type"] = textType
 		_, _ = w.Write(h.exposition())
+	case FaultsPath:
+		if !h.cfg.Faults {
+			notFound(w)
+			return
+		}
+		h.serveFaults(w, r)
 	case "/v1/models":
 		w.Header()["Content-Type"] = jsonType
 		_, _ = w.Write(h.modelList())
 	default:
-		w.Header()["Content-Type"] = jsonType
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = w.Write([]byte(`{"detail":"Not Found"}`))
+		notFound(w)
 	}
+}
+
+func notFound(w http.ResponseWriter) {
+	w.Header()["Content-Type"] = jsonType
+	w.WriteHeader(http.StatusNotFound)
+	_, _ = w.Write([]byte(`{"detail":"Not Found"}`))
 }
 
 func (h *Handler) modelList() []byte {

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+	"github.com/weir-epp/weir/internal/modelsim/engine"
+)
+
+const engineAbout = `It serves the simulated engine of weir simulate over HTTP, as a vLLM would: /v1/chat/completions, /v1/completions,
+/v1/messages, /v1/responses, streamed and not, with /metrics, /v1/models and /health, until a signal. A token of a prompt is
+a number of bytes of its JSON; answers are words without a meaning, as many as the request's limit allows.
+
+POST /debug/faults makes it fail: {"status": 500, "requests": 10}, {"delay": "5m"} or {"reset": "mid-answer"}, for all
+requests without a number of them. GET lists faults, DELETE ends them.
+`
+
+// mostEngineBody is the largest body that an engine takes, in bytes.
+const mostEngineBody = 64 << 20
+
+// engineOptions are the flags of `weir engine`.
+type engineOptions struct {
+	host            string
+	port, count     int
+	model           string
+	slots, kvTokens int
+	block, budget   int
+	prefill         int // tokens per second
+	step, perSeq    time.Duration
+	bytesPerToken   int
+	maxModelLen     int
+	output          int
+	earlyStop       float64
+	caching         bool
+	details         bool
+	seed            uint64
+}
+
+// runEngine is `weir engine`.
+func runEngine(args []string, stdout, stderr io.Writer) int {
+	var o engineOptions
+	set := flagSet("weir engine")
+	o.flags(set)
+	if code, ok := readFlags(set, engineAbout, args, o.check, stdout, stderr); !ok {
+		return code
+	}
+	if err := o.serve(stdout, nil); err != nil {
+		_, _ = fmt.Fprintf(stderr, "weir engine: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+func (o *engineOptions) flags(set *pflag.FlagSet) {
+	set.IntVar(&o.port, "port", 8000, "port; 0: any that is free")
+	set.StringVar(&o.host, "host", "127.0.0.1", "`address` to listen on")
+	set.IntVar(&o.count, "count", 1, "number of engines, on successive ports")
+	set.StringVar(&o.model, "model", "simulated", "name of the served model")
+	set.IntVar(&o.slots, "slots", 64, "sequences that the engine runs at once (a vLLM's --max-num-seqs)")
+	set.IntVar(&o.kvTokens, "kv-tokens", 600_000, "tokens that the KV cache has room for")
+	set.IntVar(&o.block, "block-tokens", 16, "tokens in a block of the KV cache")
+	set.IntVar(&o.budget, "token-budget", 8192, "most tokens of a step (a vLLM's --max-num-batched-tokens)")
+	set.IntVar(&o.prefill, "prefill-tokens-per-second", 15_928, "tokens of prompts that are computed in a second")
+	set.DurationVar(&o.step, "step-time", 12*time.Millisecond, "time of a step, in which each running sequence gains a token")
+	set.DurationVar(&o.perSeq, "step-time-per-sequence", 60*time.Microsecond, "time of a step for each running sequence")
+	set.IntVar(&o.bytesPerToken, "bytes-per-token", 4, "bytes of a prompt's JSON that count as a token")
+	set.IntVar(&o.maxModelLen, "max-model-len", 0, "most tokens of prompt and answer together; 0: as the KV cache allows")
+	set.IntVar(&o.output, "output-tokens", 128, "tokens of an answer whose request has no limit")
+	set.Float64Var(&o.earlyStop, "early-stop", 0, "probability at each token that the answer ends before its limit, 0 to 1")
+	set.BoolVar(&o.caching, "enable-prefix-caching", true, "reuse the blocks of prompts that begin alike")
+	set.BoolVar(&o.details, "enable-prompt-tokens-details", false, "report the cached tokens of a prompt in the usage")
+	set.Uint64Var(&o.seed, "seed", 1, "seed of texts and early stops")
+}
+
+// check reports every flag that is out of its range.
+func (o *engineOptions) check() error {
+	var problems []error
+	bad := func(flag, format string, args ...any) {
+		problems = append(problems, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
+	}
+	within := func(flag string, value, least, most int) {
+		if value < least || value > most {
+			bad(flag, "%d: must be from %d to %d", value, least, most)
+		}
+	}
+	within("port", o.port, 0, 65_535)
+	within("count", o.count, 1, 1000)
+	if o.port > 0 && o.port+o.count-1 > 65_535 {
+		bad("count", "%d: there are no %d ports from %d on", o.count, o.count, o.port)
+	}
+	if net.ParseIP(o.host) == nil && o.host != "localhost" {
+		bad("host", "%q: must be an IP address", o.host)
+	}
+	if o.model == "" {
+		bad("model", "must be a name")
+	}
+	within("slots", o.slots, 1, 1<<20)
+	within("kv-tokens", o.kvTokens, 1, 1<<40)
+	within("block-tokens", o.block, 1, 1<<16)
+	if o.kvTokens < o.block {
+		bad("kv-tokens", "%d: has no room for a block of %d", o.kvTokens, o.block)
+	}
+	within("token-budget", o.budget, 1, 1<<30)
+	within("prefill-tokens-per-second", o.prefill, 1, 1_000_000_000)
+	between := func(flag string, value, least time.Duration) {
+		if value < least || value > time.Minute {
+			bad(flag, "%v: must be from %v to %v", value, least, time.Minute)
+		}
+	}
+	between("step-time", o.step, time.Microsecond)
+	between("step-time-per-sequence", o.perSeq, 0)
+	within("bytes-per-token", o.bytesPerToken, 1, 1000)
+	within("max-model-len", o.maxModelLen, 0, 1<<40)
+	within("output-tokens", o.output, 1, 1<<22)
+	if !(o.earlyStop >= 0 && o.earlyStop <= 1) {
+		bad("early-stop", "%v: must be from 0 to 1", o.earlyStop)
+	}
+	return errors.Join(problems...)
+}
+
+// config returns the configuration of one engine.
+func (o *engineOptions) config() modelsim.Config {
+	cfg := modelsim.DefaultConfig()
+	cfg.Model, cfg.Seed, cfg.Records = o.model, o.seed, 0
+	cfg.Engine = engine.Config{
+		Slots: o.slots, TokenBudget: o.budget, BlockSize: o.block, Blocks: o.kvTokens / o.block, Seed: o.seed,
+		Step: engine.StepTime{Base: o.step, PerSequence: o.perSeq, PerToken: time.Second / time.Duration(o.prefill)},
+	}
+	cfg.MaxModelLen, cfg.BytesPerToken, cfg.DefaultOutputTokens, cfg.EarlyStop = o.maxModelLen, o.bytesPerToken, o.output, o.earlyStop
+	cfg.PrefixCaching, cfg.PromptTokensDetails = o.caching, o.details
+	cfg.MaxBodyBytes, cfg.Faults = mostEngineBody, true
+	return cfg
+}
+
+// serve serves until a signal, or until stop is closed if it is not nil.
+func (o *engineOptions) serve(stdout io.Writer, stop <-chan struct{}) error {
+	cfg := o.config()
+	for i := range o.count {
+		port := o.port
+		if port > 0 {
+			port += i
+		}
+		cfg.Address = net.JoinHostPort(o.host, strconv.Itoa(port))
+		cfg.Seed++
+		cfg.Engine.Seed++
+		server, err := modelsim.Start(cfg)
+		if err != nil {
+			return err
+		}
+		defer server.Close()
+		if _, err := fmt.Fprintf(stdout, "engine %s at %s\n", o.model, server.URL()); err != nil {
+			return err
+		}
+	}
+	if stop != nil {
+		<-stop
+		return nil
+	}
+	return serveUntilSignal(nil, func() {})
+}
