@@ -32,7 +32,7 @@ func readFlags(
 		return 0, false
 	}
 	if err == nil && set.NArg() > 0 {
-		err = fmt.Errorf("%q: there are no arguments but flags", set.Arg(0))
+		err = arguments.Unexpected(set, set.Arg(0), args)
 	}
 	if err == nil {
 		err = check()

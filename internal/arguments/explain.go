@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -18,7 +20,13 @@ func Explain(set *pflag.FlagSet, err error) error {
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
 		set.VisitAll(func(flag *pflag.Flag) { names = append(names, "--"+flag.Name) })
-		return fmt.Errorf("%w%s", err, spelling.Suggest("--"+unknown.GetSpecifiedName(), names))
+		name := "--" + unknown.GetSpecifiedName()
+		suggestion := spelling.Suggest(name, names)
+		if suggestion == "" {
+			longer := slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, name+"-") })
+			suggestion = spelling.Either(longer)
+		}
+		return fmt.Errorf("%w%s", err, suggestion)
 	}
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
@@ -26,6 +34,18 @@ func Explain(set *pflag.FlagSet, err error) error {
 	}
 	flag := invalid.GetFlag()
 	return fmt.Errorf("--%s: %q: %s", flag.Name, invalid.GetValue(), allowed(flag.Value.Type(), invalid.Unwrap()))
+}
+
+// Unexpected returns the problem with an argument that is no flag, among all of them. pflag takes no value for a bool
+// flag from the argument behind it.
+func Unexpected(set *pflag.FlagSet, argument string, all []string) error {
+	if i := slices.Index(all, argument); i > 0 {
+		name := strings.TrimPrefix(all[i-1], "--")
+		if flag := set.Lookup(name); flag != nil && name != all[i-1] && flag.Value.Type() == "bool" {
+			return fmt.Errorf("--%s %s: write --%s=%s", name, argument, name, argument)
+		}
+	}
+	return fmt.Errorf("%q: there are no arguments but flags", argument)
 }
 
 // allowed describes the values that a kind of flag accepts. The kinds are pflag's own; any other describes them itself,

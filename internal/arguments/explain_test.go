@@ -61,3 +61,23 @@ func TestExplain(t *testing.T) {
 		t.Error("who asks for help is not recognised any more")
 	}
 }
+
+// A bool flag takes no value from the next argument, and the error says how to write it.
+func TestUnexpected(t *testing.T) {
+	set := pflag.NewFlagSet("x", pflag.ContinueOnError)
+	set.Bool("secure", true, "")
+	set.Int("number", 0, "")
+	for want, args := range map[string][]string{
+		"--secure false: write --secure=false":    {"--number", "1", "--secure", "false"},
+		`"now": there are no arguments but flags`: {"now", "--secure"},
+		`"a": there are no arguments but flags`:   {"--number", "1", "a"},
+		`"b": there are no arguments but flags`:   {"--secure=true", "b"},
+	} {
+		if err := set.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		if got := Unexpected(set, set.Arg(0), args).Error(); got != want {
+			t.Errorf("%q: %s, want %s", args, got, want)
+		}
+	}
+}

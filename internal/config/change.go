@@ -20,7 +20,7 @@ func Reload(source Source, running Document) (Document, error) {
 	if _, err := Profile(d.Profile); err == nil && problems.readable() { // else everything would seem to have changed
 		problems = append(problems, d.frozenProblems(running)...)
 	}
-	return d, problems.locate(lines).err()
+	return d, d.inText(problems.locate(lines)).err()
 }
 
 // readable reports whether the text could be parsed at all.

@@ -26,6 +26,7 @@ type decoder struct {
 	lines    map[string]int // path -> line
 	nodes    int
 
+	ours         bool // the text is a Document
 	replaceTiers bool // the text's list of tiers is the whole list
 }
 
@@ -188,7 +189,7 @@ func (dec *decoder) decodeStruct(path string, node *yaml.Node, target reflect.Va
 		i := slices.Index(names, name)
 		switch {
 		case i < 0:
-			dec.report(join(path, key.Value), key, "unknown field%s", spelling.Suggest(key.Value, names))
+			dec.report(join(path, key.Value), key, unknownField+"%s", dec.suggest(path, key.Value, names))
 		case given[name] != "":
 			dec.report(join(path, key.Value), key, "given twice (also as %s)", given[name])
 		case name == "tiers" && path == "":
@@ -199,6 +200,27 @@ func (dec *decoder) decodeStruct(path string, node *yaml.Node, target reflect.Va
 			dec.decode(join(path, name), value, target.Field(i))
 		}
 	}
+}
+
+// unknownField begins the problem of a key that does not exist.
+const unknownField = "unknown field"
+
+// suggest returns the key that was meant by one that its section does not have: one that is spelled alike, or that
+// other sections have.
+func (dec *decoder) suggest(path, name string, names []string) string {
+	if strings.HasPrefix(path, "tenantPolicies.") && name == "tier" { // the glossary's word
+		name = "class"
+	}
+	if s := spelling.Suggest(name, names); s != "" {
+		return s
+	}
+	var elsewhere []string
+	for _, k := range keys() {
+		if dec.ours && strings.HasSuffix(k.path, "."+name) && !strings.Contains(k.path, "[]") {
+			elsewhere = append(elsewhere, k.path)
+		}
+	}
+	return spelling.Either(elsewhere)
 }
 
 func (dec *decoder) decodeMap(path string, node *yaml.Node, target reflect.Value) {

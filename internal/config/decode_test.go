@@ -20,7 +20,7 @@ func source(text string) Source {
 // Decode returns the document of a YAML text over its profile, without validating its values. The error is Problems.
 func Decode(text []byte) (Document, error) {
 	d, dec := overlay(source(string(text)))
-	return d, dec.problems.locate(dec.lines).err()
+	return d, d.inText(dec.problems.locate(dec.lines)).err()
 }
 
 // problemsOf returns the messages of an error, one per problem.

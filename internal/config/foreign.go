@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -23,14 +24,25 @@ var foreignKeys = map[string]string{
 	"parser":             "leave it out: Weir knows a request's format by its path",
 }
 
-// foreign returns the problems of a document that is another endpoint picker's, one problem for each of its keys; nil
-// for any other document.
+// envoyKeys begin the bootstrap of an Envoy.
+var envoyKeys = []string{"static_resources", "dynamic_resources"}
+
+// foreign returns the problems of a document that is Envoy's, or another endpoint picker's, one problem for each of its
+// keys; nil for any other document.
 func foreign(root *yaml.Node) Problems {
 	if root == nil || root.Kind != yaml.MappingNode {
 		return nil
 	}
 	var problems Problems
 	theirs := false
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if key := root.Content[i]; slices.Contains(envoyKeys, key.Value) {
+			return Problems{{
+				Path: key.Value, Line: key.Line, Message: "is Envoy's configuration, which Envoy reads by envoy -c; " +
+					"Weir's keys are in docs/config.md, and config/weir.yaml is an example",
+			}}
+		}
+	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
 		if key.Value == "apiVersion" && isForeign(value.Value) {

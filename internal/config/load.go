@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -23,13 +25,13 @@ type Source struct {
 func Load(source Source) (Document, error) {
 	d, lines, problems := layers(source)
 	problems = append(problems, d.unsupported()...)
-	return d, problems.locate(lines).err()
+	return d, d.inText(problems.locate(lines)).err()
 }
 
 // Show is Load without checking whether this build implements all of it.
 func Show(source Source) (Document, error) {
 	d, lines, problems := layers(source)
-	return d, problems.locate(lines).err()
+	return d, d.inText(problems.locate(lines)).err()
 }
 
 // layers returns a source's document with the problems of its text and its values.
@@ -41,12 +43,29 @@ func layers(source Source) (d Document, lines map[string]int, problems Problems)
 	if source.Override != nil {
 		source.Override(&d)
 	}
-	return d, dec.lines, append(problems, d.nameOrigins(d.problems(), before, dec.lines)...)
+	return d, dec.lines, append(problems, problems.instead(d.nameOrigins(d.problems(), before, dec.lines))...)
 }
 
-// derive changes what follows from the keys that a layer names. A watermark replaces the bounds of the layer below, which
-// are those of another watermark, and the profile's minDrain is never longer than the file's drainWindow.
+// instead returns the later problems that the text's own do not explain: a key that is missing in a section with an
+// unknown one was probably meant by that.
+func (ps Problems) instead(later Problems) Problems {
+	return slices.DeleteFunc(later, func(missing Problem) bool {
+		return missing.Found == `""` && slices.ContainsFunc(ps, func(p Problem) bool {
+			return strings.HasPrefix(p.Message, unknownField) && section(p.Path) == section(missing.Path)
+		})
+	})
+}
+
+// section returns the path of the section that a key is in.
+func section(path string) string { return path[:max(strings.LastIndexByte(path, '.'), 0)] }
+
+// derive changes what follows from the keys that a layer names. A watermark replaces the bounds of the layer below,
+// which are those of another watermark; the profile's minDrain is never longer than the file's drainWindow, nor its
+// flowCapacity larger than the file's totalCapacity.
 func (d *Document) derive(named func(path string) bool) {
+	if q := &d.FairRequestQueue; named("fairRequestQueue.totalCapacity") && !named("fairRequestQueue.flowCapacity") {
+		q.FlowCapacity = min(q.FlowCapacity, max(q.TotalCapacity, 1))
+	}
 	const at = "requestQueueController."
 	c := &d.RequestQueueController
 	if named(at + "watermarkPerBackend") {
@@ -102,6 +121,7 @@ func (d Document) Validate() error { return d.problems().err() }
 func overlay(source Source) (Document, *decoder) {
 	root, problems := parseYAML(source.Text)
 	dec := newDecoder(root)
+	dec.ours = true
 	dec.problems = problems
 	name := source.Profile
 	if name == "" {

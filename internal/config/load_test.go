@@ -134,11 +134,8 @@ func TestLoadReportsEverything(t *testing.T) {
 func TestProblemsOfDefaults(t *testing.T) {
 	const advice = "; to keep n batch slots busy, set watermarkPerBackend, lowerBoundPerBackend and upperBoundPerBackend all to n"
 	for text, want := range map[string][]string{
-		"fairRequestQueue: { totalCapacity: 50 }": {
-			"fairRequestQueue.flowCapacity: 100 (the default of profile wfq): must be at most totalCapacity (50)",
-		},
-		"profile: recommended\nfairRequestQueue: { totalCapacity: 50 }": {
-			"fairRequestQueue.flowCapacity: 1000 (the default of profile recommended): must be at most totalCapacity (50)",
+		"fairRequestQueue: { flowCapacity: 1001 }": {
+			"fairRequestQueue.flowCapacity: 1001: must be at most totalCapacity (1000) (line 1)",
 		},
 		"fairRequestQueue: { totalCapacity: 50, flowCapacity: 100 }": { // written, although it is the default
 			"fairRequestQueue.flowCapacity: 100: must be at most totalCapacity (50) (line 1)",
@@ -152,7 +149,6 @@ func TestProblemsOfDefaults(t *testing.T) {
 		},
 		"profile: none\nfairRequestQueue: { totalCapacity: 50 }": { // the profile is what is wrong first of all
 			`profile: "none": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare (line 1)`,
-			"fairRequestQueue.flowCapacity: 1000: must be at most totalCapacity (50)",
 		},
 	} {
 		_, err := Load(source(text))
@@ -208,13 +204,20 @@ func TestNumbersTooLarge(t *testing.T) {
 	}
 }
 
-// A tier of the file is named by its place among the tiers in use, with its own line in the file.
+// A tier that the file changes is named, and one of a whole list has its place in it, each with its own line in the
+// file; so has a tier that the profile lacks, or that comes twice. Other keys that a message names go by the same rule.
 func TestTierProblemsHaveTheirLines(t *testing.T) {
 	for text, want := range map[string][]string{
 		"tiers:\n- { name: default, weight: 0 }\n- { name: sheddable, queueSize: many }": {
-			"tiers[1].weight: 0: must be from 0.001 to 1000000 (line 2)",
-			`tiers[2].queueSize: "many": must be a whole number (line 3)`,
+			"tiers[default].weight: 0: must be from 0.001 to 1000000 (line 2)",
+			`tiers[sheddable].queueSize: "many": must be a whole number (line 3)`,
 		},
+		"tiers:\n- { name: sheddable, canPrempt: true }\n- { name: shedable, weight: 0 }": {
+			`tiers[sheddable].canPrempt: unknown field (did you mean canPreempt?) (line 2)`,
+			`tiers[1].name: "shedable": not a tier of the profile (critical, default, sheddable) (did you mean sheddable?); to use this ` +
+				`list instead of the profile's, add the line "replaceTiers: true" (line 3)`,
+		},
+		"profile: smg-priority\ntiers:\n- { name: bulk, minPriority: 200 }": {"tiers[bulk].minPriority: 200: must be below that of the tiers above (0) (line 3)"},
 		"replaceTiers: true\ntiers:\n- { name: gold, minPriority: 3, weight: 0 }\n- { name: sheddable, weight: 0 }": {
 			"tiers[0].weight: 0: must be from 0.001 to 1000000 (line 3)",
 			"tiers[1].weight: 0: must be from 0.001 to 1000000 (line 4)",
@@ -309,5 +312,44 @@ func TestMinDrainFollowsTheWindow(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "must be at most drainWindow (2s)") {
 			t.Error(err)
 		}
+	}
+}
+
+// A totalCapacity that is stated alone lowers the profile's flowCapacity.
+func TestFlowCapacityFollows(t *testing.T) {
+	for text, want := range map[string]int64{
+		"totalCapacity: 500": 500, "totalCapacity: 5000": 1000, "totalCapacity: 500, flowCapacity: 20": 20, "flowCapacity: 20": 20,
+	} {
+		d, err := Load(Source{Profile: ProfileRecommended, Text: []byte("fairRequestQueue: { " + text + " }")})
+		if err != nil || d.FairRequestQueue.FlowCapacity != want {
+			t.Errorf("%s: %d, %v; want %d", text, d.FairRequestQueue.FlowCapacity, err, want)
+		}
+	}
+	for _, text := range []string{"totalCapacity: 500, flowCapacity: 501", "totalCapacity: 0"} {
+		if _, err := Load(Source{Profile: ProfileRecommended, Text: []byte("fairRequestQueue: { " + text + " }")}); err == nil {
+			t.Errorf("%s: no problem", text)
+		}
+	}
+}
+
+// A key in another section, by another word, or of Envoy's file has one problem, with a hint.
+func TestMisplacedKeys(t *testing.T) {
+	for text, want := range map[string]string{
+		"slotsPerBackend: 8": "slotsPerBackend: unknown field (did you mean requestQueueController.slotsPerBackend?) (line 1)",
+		"requestQueueController: { queueTTL: 8s }": "requestQueueController.queueTTL: unknown field (did you mean " +
+			"fairRequestQueue.queueTTL?) (line 1)",
+		"name: a": "name: unknown field (line 1)", // many have it
+		"tenantPolicies: { team-b: { tier: sheddable } }": "tenantPolicies.team-b.tier: unknown field (did you mean class?) (line 1)",
+		"node: { id: a }\nstatic_resources: {}\nadmin: {}": "static_resources: is Envoy's configuration, which Envoy reads by envoy -c; " +
+			"Weir's keys are in docs/config.md, and config/weir.yaml is an example (line 2)",
+	} {
+		_, err := Load(source(text))
+		if got := problemsOf(t, err); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %q\nwant %q", text, got, want)
+		}
+	}
+	_, err := Load(source("tenantPolicies: { a: {}, b: { tier: default } }"))
+	if got := problemsOf(t, err); len(got) != 2 {
+		t.Errorf("a policy that says nothing: %q", got)
 	}
 }

@@ -6,7 +6,8 @@ type FairRequestQueue struct {
 	//
 	// Default: The proposal's; excess requests are told when to come back, instead of waiting for nothing.
 	TotalCapacity int64 `yaml:"totalCapacity" default:"1000" sets:"controller.Queue.TotalCapacity" flag:"total-capacity" help:"most <requests> queued at a time, over all flows"`
-	// Maximum number of queued requests in one flow. From 1 to totalCapacity.
+	// Maximum number of queued requests in one flow. From 1 to totalCapacity; if the file states that alone, it lowers
+	// the profile's flowCapacity.
 	//
 	// Default: The proposal's; ten flows can fill the queue, not one.
 	FlowCapacity int64 `yaml:"flowCapacity" default:"100" sets:"controller.Queue.FlowCapacity" flag:"flow-capacity" help:"most <requests> queued at a time in one flow"`

@@ -135,7 +135,7 @@ func (k key) pattern() string {
 	return k.path
 }
 
-var place = regexp.MustCompile(`\[\d\]|\.any|\.shed`)
+var place = regexp.MustCompile(`\[(\d|default)\]|\.any|\.shed`)
 
 // problemsAt returns the problems of a file that are those of the values of a key.
 func problemsAt(file, key string) []Problem {

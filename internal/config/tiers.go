@@ -2,7 +2,9 @@ package config
 
 import (
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -32,8 +34,8 @@ func (dec *decoder) decodeTiers(path string, node *yaml.Node, target reflect.Val
 	for i, item := range node.Content {
 		place := i // among the tiers in use, which is where all else looks for it
 		if name := nameOf(item); !whole && ranks[i] < 0 {
-			dec.decode(index(path, i), item, reflect.ValueOf(&listed[i]).Elem()) // for its other problems
-			dec.report(index(path, i)+".name", item, "%q: not a tier of the profile (%s)%s; to use this list instead of the "+
+			dec.decode(index(path, ^i), item, reflect.ValueOf(&listed[i]).Elem()) // for its other problems
+			dec.report(index(path, ^i)+".name", item, "%q: not a tier of the profile (%s)%s; to use this list instead of the "+
 				"profile's, add the line \"replaceTiers: true\"", name, strings.Join(names, ", "), spelling.Suggest(name, names))
 			continue
 		}
@@ -60,11 +62,36 @@ func (dec *decoder) decodeTiers(path string, node *yaml.Node, target reflect.Val
 	merged := slices.Clone(known)
 	for i, rank := range ranks {
 		if slices.Contains(ranks[:i], rank) {
-			dec.report(index(path, i), node.Content[i], "%s: listed twice", listed[i].Name)
+			dec.report(index(path, ^i), node.Content[i], "%s: listed twice", listed[i].Name)
 		}
 		merged[rank] = listed[i]
 	}
 	target.Set(reflect.ValueOf(merged))
+}
+
+// tierIndex finds a tier in a path or a message.
+var tierIndex = regexp.MustCompile(`\btiers\[(-?[0-9]+)\]`)
+
+// inText returns the problems with paths that the text has. Its list of tiers changes tiers of the profile by name, so a
+// place among the tiers in use says nothing to its author: the tier's name stands there. A tier that the profile lacks,
+// or that is listed twice, has its place in the text, which is the complement of the index here.
+func (d Document) inText(ps Problems) Problems {
+	named := func(text string) string {
+		return tierIndex.ReplaceAllStringFunc(text, func(found string) string {
+			i, _ := strconv.Atoi(tierIndex.FindStringSubmatch(found)[1])
+			switch {
+			case i < 0:
+				return index("tiers", ^i)
+			case d.ReplaceTiers || i >= len(d.Tiers):
+				return found
+			}
+			return "tiers[" + d.Tiers[i].Name + "]"
+		})
+	}
+	for i := range ps {
+		ps[i].Path, ps[i].Message = named(ps[i].Path), named(ps[i].Message)
+	}
+	return ps
 }
 
 // TierNames returns the names of the tiers, highest first.

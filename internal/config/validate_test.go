@@ -150,7 +150,7 @@ func TestWarnings(t *testing.T) {
 		"recommended":  {"profile: recommended", nil},
 		"a threshold that never fires, and one that does; a queue that never queues": {
 			"tiers: [ { name: default, starvationThreshold: 29s, queueSize: 0 }, { name: sheddable, starvationThreshold: 30s } ]",
-			[]string{"tiers[2].starvationThreshold: 30s: never fires, since a waiter of this tier expires after 30s"},
+			[]string{"tiers[sheddable].starvationThreshold: 30s: never fires, since a waiter of this tier expires after 30s"},
 		},
 		"queueing off": {
 			"requestQueueController: { enabled: false, enqueueAll: true }",
@@ -159,21 +159,21 @@ func TestWarnings(t *testing.T) {
 		"weighted tiers": {
 			"fairRequestQueue: { tierMode: weighted }\ntiers: [ { name: critical, weight: 7, canPreempt: true, starvationThreshold: 1s } ]",
 			[]string{
-				"tiers[0].starvationThreshold: 1s: has no effect: weighted tiers need no starvation guard",
-				"tiers[0].canPreempt: true: has no effect: weighted tiers do not preempt",
+				"tiers[critical].starvationThreshold: 1s: has no effect: weighted tiers need no starvation guard",
+				"tiers[critical].canPreempt: true: has no effect: weighted tiers do not preempt",
 			},
 		},
 		"strict tiers": {
 			"tiers: [ { name: critical, weight: 7, canPreempt: true }, { name: sheddable, canPreempt: true } ]",
 			[]string{
-				"tiers[0].weight: 7: has no effect, since fairRequestQueue.tierMode is strict",
-				"tiers[2].canPreempt: true: has no effect, since there is no lower tier",
+				"tiers[critical].weight: 7: has no effect, since fairRequestQueue.tierMode is strict",
+				"tiers[sheddable].canPreempt: true: has no effect, since there is no lower tier",
 			},
 		},
 		"a reservation of the profile's that is raised, for a tier that nobody may use": {
 			"profile: smg-priority\ntiers: [ { name: interactive, reservedFloor: 12 } ]",
 			[]string{
-				"tiers[1].reservedFloor: 12: not held: no tenant may use tier interactive (criticality.maxClass is default, and " +
+				"tiers[interactive].reservedFloor: 12: not held: no tenant may use tier interactive (criticality.maxClass is default, and " +
 					"no tenant's policy goes higher than default)",
 			},
 		},
@@ -193,14 +193,14 @@ func TestWarnings(t *testing.T) {
 		"a share that nobody may use": {
 			"tiers: [ { name: critical, reservedPerSlot: 0.75 } ]\ncriticality: { maxClass: Standard }",
 			[]string{
-				"tiers[0].reservedPerSlot: 0.75: not held: no tenant may use tier critical (criticality.maxClass is Standard, and " +
+				"tiers[critical].reservedPerSlot: 0.75: not held: no tenant may use tier critical (criticality.maxClass is Standard, and " +
 					"no tenant's policy goes higher than default)",
 			},
 		},
 		"a queue larger than its only flow": {
 			"profile: smg-priority\ncriticality: { maxClass: system }\nfairRequestQueue: { flowCapacity: 600 }",
 			[]string{
-				"tiers[3].queueSize: 1024: never reached: with flows.discipline none a tier has one flow, of which at most " +
+				"tiers[bulk].queueSize: 1024: never reached: with flows.discipline none a tier has one flow, of which at most " +
 					"fairRequestQueue.flowCapacity (600) wait",
 			},
 		},
@@ -282,7 +282,7 @@ func TestWarnings(t *testing.T) {
 		},
 		"a floor above a backend's bound": {
 			"profile: recommended\ntiers: [ { name: critical, reservedFloor: 65 }, { name: default, reservedFloor: 64 } ]",
-			[]string{"tiers[0].reservedFloor: 65: takes 2 backends of 64 requests each: with fewer ready, lower tiers get the rest " +
+			[]string{"tiers[critical].reservedFloor: 65: takes 2 backends of 64 requests each: with fewer ready, lower tiers get the rest " +
 				"of the capacity"},
 		},
 		"all three bounds": {

@@ -40,7 +40,7 @@ func (d Document) warnings(imported bool) []Problem {
 			}
 		}
 	}
-	return ws
+	return d.inText(ws)
 }
 
 type warner func(path, format string, args ...any)

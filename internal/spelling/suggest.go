@@ -26,7 +26,26 @@ func Suggest(written string, names []string) string {
 	if best == "" {
 		return ""
 	}
-	return " (did you mean " + best + "?)"
+	return Either([]string{best})
+}
+
+// most is the largest number of names that a suggestion has.
+const most = 3
+
+// Either returns " (did you mean X, Y or Z?)" with all of the names; "" if there are none, or more than three.
+func Either(names []string) string {
+	if len(names) == 0 || len(names) > most {
+		return ""
+	}
+	text := names[0]
+	for i, name := range names[1:] {
+		if i == len(names)-2 {
+			text += " or " + name
+		} else {
+			text += ", " + name
+		}
+	}
+	return " (did you mean " + text + "?)"
 }
 
 // nearest returns the known name with the fewest edits: at most one, plus a quarter of the length.

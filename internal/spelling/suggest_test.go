@@ -30,3 +30,17 @@ func TestSuggest(t *testing.T) {
 		}
 	}
 }
+
+// Either lists up to three names.
+func TestEither(t *testing.T) {
+	for want, names := range map[string][]string{
+		"": nil, " (did you mean a?)": {"a"}, " (did you mean a or b?)": {"a", "b"}, " (did you mean a, b or c?)": {"a", "b", "c"},
+	} {
+		if got := Either(names); got != want {
+			t.Errorf("%q: %q, want %q", names, got, want)
+		}
+	}
+	if got := Either([]string{"a", "b", "c", "d"}); got != "" {
+		t.Errorf("four: %q", got)
+	}
+}

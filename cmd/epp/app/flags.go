@@ -209,7 +209,7 @@ func (f *flags) parse(args []string) error {
 	f.ProbeGuessed = !f.set.Changed("probe-path")
 	var problems []error
 	if f.set.NArg() > 0 {
-		problems = append(problems, fmt.Errorf("%q: there are no arguments but flags", f.set.Arg(0)))
+		problems = append(problems, arguments.Unexpected(f.set, f.set.Arg(0), args))
 	}
 	if f.set.Changed("metrics-endpoint-auth") {
 		f.MetricsEndpointAuth = &f.metricsAuth
