@@ -132,7 +132,7 @@ func (q *FairRequestQueue) Expires(r *Request) time.Time { return q.epoch.Add(r.
 func (q *FairRequestQueue) Expired(now time.Time, r *Request) bool { return q.since(now) >= r.due }
 
 // TTLOver reports whether the TTL of r, which was pushed, is over at now and was not later than its client's own deadline.
-// Of a request whose time in the queue is over, it tells which of the two ended it; if they are equal it was the TTL.
+// It tells which of the two ended a request whose time in the queue is over; if they are equal it was the TTL.
 func (q *FairRequestQueue) TTLOver(now time.Time, r *Request) bool {
 	return q.Expired(now, r) && !r.ownDue
 }

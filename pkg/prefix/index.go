@@ -113,10 +113,10 @@ func (x *Index) Clear(id scheduling.EndpointID) {
 
 func (x *Index) clear(e *engine) {
 	for e.fresh.n > 0 {
-		x.drop(e, &e.fresh, e.fresh.tail)
+		x.drop(&e.fresh, e.fresh.tail)
 	}
 	for e.proven.n > 0 {
-		x.drop(e, &e.proven, e.proven.tail)
+		x.drop(&e.proven, e.proven.tail)
 	}
 	e.trust = trust{}
 }
@@ -124,15 +124,15 @@ func (x *Index) clear(e *engine) {
 // insert notes that the endpoint gets the blocks. Those that it had are proven: they have been asked for again.
 func (x *Index) insert(e *engine, keys []uint64) {
 	keys = keys[:min(len(keys), e.limit)]
-	for i := len(keys) - 1; i >= 0; i-- { // the deepest first, so that a block is never older than those that follow it
-		if n := x.find(keys[i], e.id); n != 0 {
+	for _, key := range slices.Backward(keys) { // the deepest first, so that a block is never older than those that follow it
+		if n := x.find(key, e.id); n != 0 {
 			x.nodes.at(n).promote(x, e, n)
 			continue
 		}
 		n := x.nodes.take()
-		*x.nodes.at(n) = node{key: keys[i], at: int32(e.id)}
+		*x.nodes.at(n) = node{key: key, at: int32(e.id)}
 		x.table.add(&x.nodes, n)
-		x.holders.add(keys[i])
+		x.holders.add(key)
 		e.fresh.push(&x.nodes, n)
 	}
 	x.shrink(e)
@@ -159,7 +159,7 @@ func (x *Index) shrink(e *engine) {
 		e.fresh.push(&x.nodes, i)
 	}
 	for e.fresh.n+e.proven.n > e.limit {
-		x.drop(e, &e.fresh, e.fresh.tail)
+		x.drop(&e.fresh, e.fresh.tail)
 	}
 }
 
@@ -173,12 +173,12 @@ func (x *Index) takeBack(e *engine, keys []uint64) {
 		if x.nodes.at(n).proven() {
 			return
 		}
-		x.drop(e, &e.fresh, n)
+		x.drop(&e.fresh, n)
 	}
 }
 
 // drop removes a node from a segment and from the index.
-func (x *Index) drop(e *engine, from *segment, n uint32) {
+func (x *Index) drop(from *segment, n uint32) {
 	from.remove(&x.nodes, n)
 	x.table.remove(&x.nodes, n)
 	x.holders.subtract(x.nodes.at(n).key)

@@ -169,7 +169,7 @@ func TestClosedUnderPrefixes(t *testing.T) {
 	}
 }
 
-// What an endpoint had is gone when it leaves, is not ready, or another engine takes its ID; others keep what they have.
+// An endpoint loses its blocks when it leaves, is not ready, or another engine takes its ID; others keep theirs.
 func TestEndpointsThatChange(t *testing.T) {
 	for name, change := range map[string]func(*Endpoint){
 		"not ready": func(e *Endpoint) { e.Ready = false }, "another key": func(e *Endpoint) { e.Key = "other" }, "gone": func(e *Endpoint) { e.ID = 9 },

@@ -454,7 +454,7 @@ func (d *driver) bytes() []byte {
 
 // rate says something of the prompt of every third request: of endpoints that there are, and of one that may be gone.
 func (d *driver) rate(q *scheduling.Query) {
-	l := rand.New(rand.NewPCG(uint64(d.machine.Arrived()), 77)) // the driver's own lot stays what it was
+	l := rand.New(rand.NewPCG(d.machine.Arrived(), 77)) // the driver's own lot stays what it was
 	if l.IntN(3) > 0 {
 		return
 	}

@@ -16,7 +16,7 @@ type Query struct {
 	state      *laneState
 	stateLives uint64
 
-	// What is known of the prompt, told before the lock; nil: nothing. It is by ID, so it holds on any snapshot.
+	// ratings of the prompt, told before the lock; nil: none. They are by ID, so they hold on any snapshot.
 	ratings *Ratings
 
 	// The choice, as positions in placedOn: the chosen endpoint, then the fallbacks.

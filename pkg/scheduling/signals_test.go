@@ -43,7 +43,7 @@ func TestSignals(t *testing.T) {
 	set(2, 9, true)
 	set(1, 9, true)
 	wantPlaced(t, b, q, BelowLower, 0)
-	if d := b.Explain(q); d.Candidates[0].Total != Standing(MostStanding/6) {
+	if d := b.Explain(q); d.Candidates[0].Total != MostStanding/6 {
 		t.Errorf("%+v", d.Candidates[0])
 	}
 }

@@ -6,7 +6,7 @@ import "time"
 // accelerator.
 const StartSlots = 64
 
-// What a bound that follows its engine is made by.
+// Parameters of a bound that follows its engine.
 const (
 	overfull  = 2                // waiting requests that are no accident
 	quietTime = 10 * time.Second // without growth after a preemption
@@ -31,10 +31,9 @@ type Learned struct {
 	settled bool  // a request has ended since the bound last grew
 	grownAt int64 // Report.Produced when it last grew
 
-	// Of the last report.
-	known   bool
-	crowded bool // it had overfull waiting requests
 	last    Report
+	known   bool // there is a last report
+	crowded bool // it had overfull waiting requests
 
 	quiet time.Time // it does not grow before
 }

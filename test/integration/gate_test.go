@@ -19,14 +19,22 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// before starts Weir and an Envoy with the named configuration, in front of a model server of the test's own.
+// before starts Weir and an Envoy with the named configuration, in front of a model server of the test's own, which gets
+// what clients send. Weir's own questions are answered with 404.
 func before(t *testing.T, server http.Handler, with setup) *scene {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &http.Server{Handler: server, Protocols: new(http.Protocols)}
+	clients := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.UserAgent(), "weir-") {
+			http.NotFound(w, r)
+			return
+		}
+		server.ServeHTTP(w, r)
+	})
+	h := &http.Server{Handler: clients, Protocols: new(http.Protocols)}
 	h.Protocols.SetHTTP1(true)
 	go func() { _ = h.Serve(listener) }()
 	t.Cleanup(func() { _ = h.Close() })

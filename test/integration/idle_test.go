@@ -28,7 +28,10 @@ func TestIdleUsesNoCPU(t *testing.T) {
 	for i := range models {
 		models[i] = modelsim.Instant()
 	}
-	s := start(t, setup{models: models, config: `flows: { key: ["header:x-llm-d-inference-fairness-id"] }` + "\n"})
+	s := start(t, setup{
+		models: models, flags: []string{"--scrape-path="},
+		config: `flows: { key: ["header:x-llm-d-inference-fairness-id"] }` + "\n",
+	})
 
 	tenants := make(chan int)
 	var workers sync.WaitGroup
