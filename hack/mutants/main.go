@@ -2,13 +2,23 @@
 //
 //	go run ./hack/mutants pick -n 300 -seed 1 ./pkg > hack/mutants/mutants.tsv
 //	go run ./hack/mutants run [-only pkg/dispatch] [-deep] [-skip TestLong] hack/mutants/mutants.tsv > killed.tsv
+//	go run ./hack/mutants where hack/mutants/mutants.tsv
 //
 // A mutant is a line of a function and what it becomes: another operator, a condition turned round, a statement left
 // out. It is named by its package, its function and the text of the line, so that it is found again where the code has
 // moved. Run builds the tests with the changed line as an overlay, so nothing is written into the tree: first those of
 // the mutant's own package, then those of the packages that import it, until one fails.
 //
-// Run prints the list with one more column: the test that failed, or one of the words below.
+// Run prints the list with two more columns: the test that failed, or one of the words below; and the remark that the
+// list had. Where the list names a test already, run asks that one first, so that a list is repeated in a tenth of the
+// time that it took. Where prints the present file and line of each mutant, or gone.
+//
+// mutants.tsv beside this file has 320 mutants of commit d2cc98d (pick -n 320 -seed 1 ./pkg) and the test that killed
+// each there. Where only the words of a line have changed since, the line after it has its mutant in the new words. A
+// remark tells a surviving mutant that changes nothing for a caller ("equivalent") from a missing test. This command
+// shows the mutants that were killed and no longer are, in about an hour:
+//
+//	go run ./hack/mutants run hack/mutants/mutants.tsv >now.tsv; diff hack/mutants/mutants.tsv now.tsv
 package main
 
 import (
@@ -33,7 +43,7 @@ func main() {
 
 func run(arguments []string) error {
 	if len(arguments) == 0 {
-		return fmt.Errorf("want pick or run")
+		return fmt.Errorf("want pick, run or where")
 	}
 	flags := flag.NewFlagSet(arguments[0], flag.ContinueOnError)
 	switch arguments[0] {
@@ -64,11 +74,35 @@ func run(arguments []string) error {
 		if err := flags.Parse(arguments[1:]); err != nil {
 			return err
 		}
-		if flags.NArg() != 1 {
-			return fmt.Errorf("run wants one list of mutants, not %d", flags.NArg())
+		return repeat(flags, func(entries []entry, sites []site) error { return try(entries, sites, *only, *skip, *deep) })
+	case "where":
+		if err := flags.Parse(arguments[1:]); err != nil {
+			return err
 		}
-		return try(flags.Arg(0), *only, *skip, *deep)
+		return repeat(flags, func(entries []entry, sites []site) error { return show(os.Stdout, entries, sites) })
 	default:
-		return fmt.Errorf("want pick or run, not %q", arguments[0])
+		return fmt.Errorf("want pick, run or where, not %q", arguments[0])
 	}
+}
+
+// repeat calls f with the entries of the list that the arguments name, and the sites of today's tree.
+func repeat(flags *flag.FlagSet, f func([]entry, []site) error) error {
+	if flags.NArg() != 1 {
+		return fmt.Errorf("%s wants one list of mutants, not %d", flags.Name(), flags.NArg())
+	}
+	list := flags.Arg(0)
+	file, err := os.Open(list)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	entries, err := read(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", list, err)
+	}
+	sites, err := find("pkg", "internal", "cmd")
+	if err != nil {
+		return err
+	}
+	return f(entries, sites)
 }

@@ -100,14 +100,15 @@ func TestMutantsAreFoundAgain(t *testing.T) {
 	if err := write(&list, mutants); err != nil {
 		t.Fatal(err)
 	}
-	mutants, err := read(strings.NewReader(list.String()))
+	entries, err := read(strings.NewReader(list.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	moved := strings.NewReplacer("Drop() {", "Less() {\n\tprintln()", "(q *Queue) Push", "(q *Line) Push").Replace(code)
 	lines := strings.Split(moved, "\n")
 	sites := sitesOf(t, moved)
-	for _, m := range mutants {
+	for _, e := range entries {
+		m := e.mutant
 		at, ok := locate(sites, m)
 		if !ok {
 			t.Errorf("%v is gone", m)

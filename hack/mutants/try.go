@@ -34,9 +34,15 @@ func (m mutant) String() string {
 	return strings.Join([]string{m.dir, m.function, strconv.Itoa(m.nth), m.old, m.new}, "\t")
 }
 
-// read parses a list. Further columns, such as the test that killed, are ignored.
-func read(in io.Reader) ([]mutant, error) {
-	var all []mutant
+// entry is a line of a list: a mutant, the test that killed it or the word in its place, and a remark.
+type entry struct {
+	mutant
+	killer, remark string // "" if the list has not got them
+}
+
+// read parses a list.
+func read(in io.Reader) ([]entry, error) {
+	var all []entry
 	lines := bufio.NewScanner(in)
 	for number := 1; lines.Scan(); number++ {
 		fields := strings.Split(lines.Text(), "\t")
@@ -47,26 +53,34 @@ func read(in io.Reader) ([]mutant, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: column 3: %w", number, err)
 		}
-		all = append(all, mutant{dir: fields[0], function: fields[1], nth: nth, old: fields[3], new: fields[4]})
+		e := entry{mutant: mutant{dir: fields[0], function: fields[1], nth: nth, old: fields[3], new: fields[4]}}
+		if len(fields) > 5 {
+			e.killer = fields[5]
+		}
+		if len(fields) > 6 {
+			e.remark = fields[6]
+		}
+		all = append(all, e)
 	}
 	return all, lines.Err()
 }
 
+// show prints where each mutant is now.
+func show(out io.Writer, entries []entry, sites []site) error {
+	for _, e := range entries {
+		now := gone
+		if at, ok := locate(sites, e.mutant); ok {
+			now = fmt.Sprintf("%s:%d", at.file, at.line+1)
+		}
+		if _, err := fmt.Fprintf(out, "%s\t%s\t%s => %s\n", now, e.function, e.old, e.new); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // try runs the tests with each mutant of the list and prints which test failed.
-func try(list, only, skip string, deep bool) error {
-	file, err := os.Open(list)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	mutants, err := read(file)
-	if err != nil {
-		return fmt.Errorf("%s: %w", list, err)
-	}
-	sites, err := find("pkg", "internal", "cmd")
-	if err != nil {
-		return err
-	}
+func try(entries []entry, sites []site, only, skip string, deep bool) error {
 	overlay, err := newOverlay()
 	if err != nil {
 		return err
@@ -77,17 +91,17 @@ func try(list, only, skip string, deep bool) error {
 		return err
 	}
 	kinds := map[string]int{}
-	for _, m := range mutants {
-		if only != "" && m.dir != only {
+	for _, e := range entries {
+		if only != "" && e.dir != only {
 			continue
 		}
 		verdict := gone
-		if at, ok := locate(sites, m); ok {
+		if at, ok := locate(sites, e.mutant); ok {
 			packages := append([]string{"./" + filepath.Dir(at.file)}, importers["./"+filepath.Dir(at.file)]...)
 			if !deep && len(packages) > 3 {
 				packages = packages[:3]
 			}
-			if verdict, err = overlay.verdict(m.new, at, skip, packages); err != nil {
+			if verdict, err = overlay.verdict(e, at, skip, packages); err != nil {
 				return err
 			}
 		}
@@ -97,7 +111,7 @@ func try(list, only, skip string, deep bool) error {
 		default:
 			kinds["killed"]++
 		}
-		fmt.Printf("%s\t%s\n", m, verdict)
+		fmt.Println(strings.TrimSuffix(fmt.Sprintf("%s\t%s\t%s", e.mutant, verdict, e.remark), "\t"))
 	}
 	fmt.Fprintf(os.Stderr, "%d killed, %d survived, %d gone, %d do not build\n",
 		kinds["killed"], kinds[survived], kinds[gone], kinds[broken])
@@ -182,13 +196,20 @@ func (o *overlay) builds(s site) (bool, error) {
 	return err == nil, err
 }
 
-// verdict is the test that fails with the line, or survived or broken. It asks one package after the other.
-func (o *overlay) verdict(line string, at place, skip string, packages []string) (string, error) {
-	if err := o.change(at, line); err != nil {
+// verdict is the test that fails with the mutant, or survived or broken. It asks the test that killed it last, then one
+// package after the other.
+func (o *overlay) verdict(e entry, at place, skip string, packages []string) (string, error) {
+	if err := o.change(at, e.new); err != nil {
 		return "", err
 	}
+	if p, test, ok := strings.Cut(e.killer, ":"); ok && !strings.Contains(test, " ") {
+		output, err := o.test("./"+p, "-run", "^"+test+"$")
+		if found := failed.FindSubmatch(output); err != nil && found != nil && string(found[1]) == test {
+			return e.killer, nil
+		}
+	}
 	for _, p := range packages {
-		output, err := o.test(p, skip)
+		output, err := o.test(p, "-skip", skip)
 		if err == nil {
 			continue
 		}
@@ -206,10 +227,11 @@ func (o *overlay) verdict(line string, at place, skip string, packages []string)
 	return survived, nil
 }
 
-func (o *overlay) test(directory, skip string) ([]byte, error) {
+func (o *overlay) test(directory string, choice ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience+time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, "go", "test", "-overlay", o.list(), "-vet=off", "-failfast", "-timeout", patience.String(), "-skip", skip, directory)
+	arguments := []string{"test", "-overlay", o.list(), "-vet=off", "-failfast", "-timeout", patience.String()}
+	command := exec.CommandContext(ctx, "go", append(append(arguments, choice...), directory)...)
 	output, err := command.CombinedOutput()
 	if ctx.Err() != nil {
 		return append(output, "\npanic: test timed out"...), err
