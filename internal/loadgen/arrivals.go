@@ -12,7 +12,7 @@ import (
 // DefaultMaxInFlight is the limit of an open loop that sets none.
 const DefaultMaxInFlight = 1024
 
-// Arrivals is a process by which requests arrive: a [ClosedLoop] or an [OpenLoop].
+// Arrivals is a process by which requests arrive: a [ClosedLoop], an [OpenLoop] or a [Schedule].
 type Arrivals interface {
 	validate() error
 	// run sends the session's requests and returns when all of them have ended.
@@ -115,7 +115,43 @@ func (l OpenLoop) due() func() time.Duration {
 }
 
 func (l OpenLoop) run(ctx context.Context, s *session) {
-	room := l.MaxInFlight
+	next := l.due()
+	s.runOpen(ctx, l.MaxInFlight, func() (time.Duration, bool) { return next(), true })
+}
+
+// Schedule sends each request at its time, however long the answers take.
+type Schedule struct {
+	// At are the times of the requests since the workload's begin, in order; there are as many requests at most.
+	At []time.Duration
+	// MaxInFlight is that of an OpenLoop.
+	MaxInFlight int
+}
+
+func (l Schedule) validate() error {
+	if l.MaxInFlight < 0 {
+		return fmt.Errorf("schedule: max in flight must not be negative, not %d", l.MaxInFlight)
+	}
+	for i, at := range l.At {
+		if at < 0 || i > 0 && at < l.At[i-1] {
+			return fmt.Errorf("schedule: request %d is at %v, before the one before it", i, at)
+		}
+	}
+	return nil
+}
+
+func (l Schedule) run(ctx context.Context, s *session) {
+	i := 0
+	s.runOpen(ctx, l.MaxInFlight, func() (at time.Duration, more bool) {
+		if i == len(l.At) {
+			return 0, false
+		}
+		i++
+		return l.At[i-1], true
+	})
+}
+
+// runOpen sends requests when they are due, by the time since the workload's begin, until there are no more.
+func (s *session) runOpen(ctx context.Context, room int, next func() (due time.Duration, more bool)) {
 	if room == 0 {
 		room = DefaultMaxInFlight
 	}
@@ -125,9 +161,12 @@ func (l OpenLoop) run(ctx context.Context, s *session) {
 	// There is one exchanger per request in flight. Idle ones are reused, the most recent first.
 	var idle exchangerStack
 	made := 0
-	next := l.due()
 	for {
-		due := s.begin.Add(next())
+		at, more := next()
+		if !more {
+			return
+		}
+		due := s.begin.Add(at)
 		if !due.Before(s.end) || !sleepUntil(ctx, due) {
 			return
 		}

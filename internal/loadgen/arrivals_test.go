@@ -2,7 +2,10 @@ package loadgen
 
 import (
 	"math"
+	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -114,5 +117,58 @@ func TestPoissonRunsAreRepeatable(t *testing.T) {
 	}
 	if len(runs[0]) != 200 || !slices.Equal(runs[0], runs[1]) {
 		t.Errorf("two runs of one seed differ: %v, %v", runs[0], runs[1])
+	}
+}
+
+// A schedule's requests are sent at their times, beyond MaxInFlight not at all, each with its own headers.
+func TestScheduleKeepsItsTimes(t *testing.T) {
+	var seen []string
+	server := func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header.Get("X-Number")+r.Header.Get("X-All"))
+		takes(time.Second)(w, r)
+	}
+	inBubble(t, server, func(b *bubble) {
+		w := load(Schedule{At: []time.Duration{0, time.Second / 2, 2 * time.Second, 2 * time.Second, 2 * time.Second}, MaxInFlight: 2})
+		w.Request.Header = http.Header{"X-All": {"!"}}
+		w.Request.Headers = func(i int) http.Header { return http.Header{"X-Number": {strconv.Itoa(i)}} }
+		results := b.run(w)
+		wantTimes(b, "starts", starts(results), 0, time.Second/2, 2*time.Second, 2*time.Second, 2*time.Second)
+		if last := results[4]; last.Fault() != "unsent" {
+			b.Errorf("%+v, want unsent", last)
+		}
+		slices.Sort(seen)
+		if got := strings.Join(seen, " "); got != "0! 1! 2! 3!" {
+			b.Errorf("headers %s", got)
+		}
+	})
+	if err := (Schedule{At: []time.Duration{2, 1}}).validate(); err == nil {
+		t.Error("times out of order are taken")
+	}
+}
+
+// The tokens that an answer reports are its result's, of a stream and of a whole answer.
+func TestUsageOfAnswers(t *testing.T) {
+	const usage = `{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}`
+	for _, stream := range []bool{false, true} {
+		server := func(w http.ResponseWriter, _ *http.Request) {
+			if stream {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = w.Write([]byte("data: {}\n\ndata: " + usage + "\n\ndata: [DONE]\n\n"))
+				return
+			}
+			_, _ = w.Write([]byte(usage))
+		}
+		inBubble(t, server, func(b *bubble) {
+			w := load(Schedule{At: []time.Duration{0}})
+			w.Request.Usage, w.Request.Stream = true, stream
+			r := b.run(w)[0]
+			if u := r.Usage; !r.UsageKnown || u.Input != 9 || u.Output != 2 || u.Cached != 4 {
+				b.Errorf("stream %v: %+v", stream, r)
+			}
+			w.Request.Usage = false
+			if r = b.run(w)[0]; r.UsageKnown {
+				b.Errorf("stream %v: read unasked: %+v", stream, r)
+			}
+		})
 	}
 }

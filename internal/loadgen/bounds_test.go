@@ -138,6 +138,11 @@ func TestOnlyLoopback(t *testing.T) {
 			t.Errorf("%s is taken", url)
 		}
 	}
+	for _, url := range []string{"https://example.com", "http://10.0.0.1:1"} {
+		if _, err := NewClient(ClientConfig{BaseURL: url, Anywhere: true}); err != nil {
+			t.Errorf("%s, anywhere: %v", url, err)
+		}
+	}
 	inBubble(t, takes(0), func(b *bubble) {
 		w := load(ClosedLoop{Workers: 1})
 		w.Request.Path = "//example.com/"

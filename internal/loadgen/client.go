@@ -16,8 +16,10 @@ var ErrNotLoopback = errors.New("not a loopback address")
 // ClientConfig says where requests go, and how.
 type ClientConfig struct {
 	// BaseURL is the scheme, host and port, such as http://127.0.0.1:10000. It must be plain HTTP to a loopback
-	// address.
+	// address, unless Anywhere is set.
 	BaseURL string
+	// Anywhere allows any host, and HTTPS: an operator has named it.
+	Anywhere bool
 	// H2C selects HTTP/2 without TLS, with many requests on a connection; otherwise it is HTTP/1.1 with keep-alive.
 	H2C bool
 	// Dial replaces the network, for tests in memory; nil dials BaseURL.
@@ -37,10 +39,10 @@ func NewClient(config ClientConfig) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loadgen: base URL: %w", err)
 	}
-	if base.Scheme != "http" || base.Host == "" {
+	if base.Scheme != "http" && !(config.Anywhere && base.Scheme == "https") || base.Host == "" {
 		return nil, fmt.Errorf("loadgen: base URL %q: want http://host:port", config.BaseURL)
 	}
-	if host := base.Hostname(); host != "localhost" && !net.ParseIP(host).IsLoopback() {
+	if host := base.Hostname(); !config.Anywhere && host != "localhost" && !net.ParseIP(host).IsLoopback() {
 		return nil, fmt.Errorf("loadgen: base URL %q: %w", config.BaseURL, ErrNotLoopback)
 	}
 	dial := config.Dial

@@ -2,15 +2,15 @@
 // the first token, the whole time, rejections with their reasons, by tenant.
 //
 // A [Plan] holds [Workload]s. A workload is one tenant's requests ([Template]) and the law of their arrivals:
-// [ClosedLoop] (each worker sends its next request when the last one is answered) or [OpenLoop] (requests arrive at a
-// rate, whatever the answers do). [Run] carries a plan out and returns a [Report]; [Summarise] reduces it to counts,
+// [ClosedLoop] (each worker sends its next request when the last one is answered), [OpenLoop] (requests arrive at a
+// rate, whatever the answers do) or [Schedule] (each has its time). [Run] carries a plan out and returns a [Report]; [Summarise] reduces it to counts,
 // throughput and exact percentiles; [WriteTable] and [Figure] show it. [Interleave] repeats scenarios in turn, so
 // that what the machine does meanwhile falls on all of them alike.
 //
 // Invariants:
 //
 //   - Every workload is bounded in requests and in time; a plan without both is an error, and nothing is sent.
-//   - No load leaves the machine: a [Client] takes a loopback address or none.
+//   - No load leaves the machine unless [ClientConfig].Anywhere says so: a [Client] takes a loopback address or none.
 //   - Memory is bounded: the results of a workload are one slice, allocated before its first request and written in
 //     place, each slot by one goroutine; no answer's body is kept.
 //   - An open loop measures from the moment a request was due, not from when it could be sent, and a request that

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/weir-epp/weir/pkg/extproc/usage"
 )
 
 // readBuffer is the size of an exchanger's buffer: a chunk of a stream, or a part of a large answer.
@@ -34,7 +37,7 @@ func (e *exchanger) send(ctx context.Context, index int, start time.Time) {
 	}
 	for {
 		*result = Result{Tenant: result.Tenant, Start: result.Start, Attempts: result.Attempts + 1}
-		result.Err = e.attempt(ctx, body, start, result)
+		result.Err = e.attempt(ctx, index, body, start, result)
 		result.Total = time.Since(start)
 		wait, again := s.workload.Retry.next(result, index)
 		if !again || !sleepUntil(ctx, time.Now().Add(wait)) {
@@ -44,14 +47,14 @@ func (e *exchanger) send(ctx context.Context, index int, start time.Time) {
 }
 
 // attempt sends the request once, reads the answer to its end, and fills in the result.
-func (e *exchanger) attempt(ctx context.Context, body []byte, start time.Time, result *Result) error {
+func (e *exchanger) attempt(ctx context.Context, index int, body []byte, start time.Time, result *Result) error {
 	if timeout := e.session.workload.Timeout; timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, timeout, ErrTimeout)
 		defer cancel()
 	}
 	// The transport itself, not http.Client: no redirects, no cookies, half the allocations.
-	response, err := e.session.client.transport.RoundTrip(e.session.request(ctx, body))
+	response, err := e.session.client.transport.RoundTrip(e.session.request(ctx, index, body))
 	if err != nil {
 		return fault(ctx, err)
 	}
@@ -76,10 +79,17 @@ func (e *exchanger) attempt(ctx context.Context, body []byte, start time.Time, r
 // read reads a body to its end.
 func (e *exchanger) read(body io.Reader, stream bool, start time.Time, result *Result) error {
 	var scanner dataScanner
+	var tokens *usage.Reader
+	if e.session.workload.Request.Usage {
+		tokens = usage.NewReader(stream)
+	}
 	for {
 		n, err := body.Read(e.buffer)
 		if n > 0 {
 			result.Bytes += int64(n)
+			if tokens != nil {
+				tokens.Write(e.buffer[:n])
+			}
 			seen := !stream
 			if stream {
 				scanner.scan(e.buffer[:n])
@@ -91,6 +101,10 @@ func (e *exchanger) read(body io.Reader, stream bool, start time.Time, result *R
 		}
 		if err != nil {
 			result.Events, result.Done = scanner.lines, scanner.done
+			if tokens != nil {
+				counts := tokens.Counts()
+				result.Usage, result.UsageKnown = counts.Tokens(false)
+			}
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
@@ -99,10 +113,15 @@ func (e *exchanger) read(body io.Reader, stream bool, start time.Time, result *R
 	}
 }
 
-// request is one request of the template. The headers are shared: the transport only reads them.
-func (s *session) request(ctx context.Context, body []byte) *http.Request {
+// request is one request of the template. Headers may be shared: the transport only reads them.
+func (s *session) request(ctx context.Context, index int, body []byte) *http.Request {
+	header := s.header
+	if s.workload.Request.Headers != nil {
+		header = header.Clone()
+		maps.Copy(header, s.workload.Request.Headers(index))
+	}
 	request := http.Request{
-		Method: s.method, URL: s.address, Host: s.workload.Request.Host, Header: s.header,
+		Method: s.method, URL: s.address, Host: s.workload.Request.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	if len(body) > 0 {

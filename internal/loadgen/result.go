@@ -3,6 +3,8 @@ package loadgen
 import (
 	"errors"
 	"time"
+
+	"github.com/weir-epp/weir/pkg/extproc/usage"
 )
 
 // The faults of a request that got no complete answer, besides those of the network.
@@ -45,6 +47,9 @@ type Result struct {
 	Events int
 	// Done reports whether the stream's last data line was [DONE].
 	Done bool
+	// Usage is the tokens that the answer reported, with UsageKnown if it did. Only with Template.Usage.
+	Usage      usage.Tokens
+	UsageKnown bool
 	// RetryAfterMS, RetryAfter, ShouldRetry and Reason are the response headers retry-after-ms, retry-after,
 	// x-should-retry and x-weir-reason, empty where absent.
 	RetryAfterMS, RetryAfter, ShouldRetry, Reason string

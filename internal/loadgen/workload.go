@@ -21,9 +21,13 @@ type Template struct {
 	Host string
 	// Header is sent with every request and must not change during a run.
 	Header http.Header
+	// Headers returns those of request i besides Header, or nil. It may be nil, and is called as Body is.
+	Headers func(i int) http.Header
 	// Body returns the body of request i (0, 1, 2, …, in the order of sending); nil means none. It is called from many
 	// goroutines at once, and must not change what it has returned.
 	Body func(i int) []byte
+	// Usage reads the tokens that an answer reports.
+	Usage bool
 	// Stream means that the answer should be a stream of server-sent events: the Accept header asks for it, and a 2xx
 	// answer that is not a stream, or has no data line, is a fault.
 	Stream bool
@@ -39,7 +43,7 @@ func FixedBody(body string) func(i int) []byte {
 type Workload struct {
 	// Tenant labels the results. The header that names the tenant to the server is the template's.
 	Tenant string
-	// Arrivals is a ClosedLoop or an OpenLoop.
+	// Arrivals is a ClosedLoop, an OpenLoop or a Schedule.
 	Arrivals Arrivals
 	// Request is what is sent.
 	Request Template

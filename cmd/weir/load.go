@@ -1,0 +1,312 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/weir-epp/weir/internal/arguments"
+	"github.com/weir-epp/weir/internal/loadgen"
+	"github.com/weir-epp/weir/internal/simulate"
+)
+
+const loadAbout = `Usage:
+  weir load TRACE --to URL [flags]
+
+It sends the requests of a trace to an OpenAI API, each at its time, with prompts made of its hashes: equal hashes are equal
+text. TRACE is a trace as weir simulate has it (.csv, or JSON lines), or a file of clients (.yaml). It prints how they
+waited, what was refused, and how many tokens engines had cached by their own usage. Load is bounded in requests, time and
+connections.
+`
+
+// loadOptions are the flags of `weir load`.
+type loadOptions struct {
+	file        string
+	to          string
+	api         string
+	model       string
+	headers     []string
+	flowHeader  string
+	tierHeader  string
+	flow        string
+	speed       float64
+	repeat      int
+	requests    int
+	duration    time.Duration
+	timeout     time.Duration
+	connections int
+	block       int
+	bytes       int
+	ignoreEOS   bool
+	seed        uint64
+	json        bool
+
+	header http.Header // of all requests, from headers
+}
+
+// runLoad is `weir load`.
+func runLoad(args []string, stdout, stderr io.Writer) int {
+	var o loadOptions
+	set := flagSet("weir load")
+	o.flags(set)
+	help := fmt.Sprintf("%s\nFlags:\n%s", loadAbout, set.FlagUsagesWrapped(120))
+	err := arguments.Explain(set, set.Parse(args))
+	if errors.Is(err, pflag.ErrHelp) {
+		_, _ = fmt.Fprint(stdout, help)
+		return 0
+	}
+	if err == nil {
+		err = o.check(set.Args())
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(stderr, "weir load: %v\n%s", err, help)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := o.run(ctx, stdout, stderr); err != nil {
+		_, _ = fmt.Fprintf(stderr, "weir load: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+func (o *loadOptions) flags(set *pflag.FlagSet) {
+	set.StringVar(&o.to, "to", "", "`URL` of the API, without /v1: http://127.0.0.1:8000")
+	set.StringVar(&o.api, "api", "chat", "chat (/v1/chat/completions) or completions (/v1/completions)")
+	set.StringVar(&o.model, "model", "simulated", "name of the model")
+	set.StringArrayVar(&o.headers, "header", nil, "`NAME: VALUE` of a header of each request; may be repeated")
+	set.StringVar(&o.flowHeader, "flow-header", "x-llm-d-inference-fairness-id", "header that names a request's flow; empty: none")
+	set.StringVar(&o.tierHeader, "tier-header", "x-llm-d-inference-objective", "header that names a request's tier, if the trace does; empty: none")
+	set.StringVar(&o.flow, "flow", "trace", "flow of a trace's requests that name none")
+	set.Float64Var(&o.speed, "speed", 1, "how much faster the requests are sent, 0.001 to 1000")
+	set.IntVar(&o.repeat, "repeat", 1, "how often a trace is played, one after the other, each time with other prefixes")
+	set.IntVar(&o.requests, "requests", 100_000, "most requests, 1 to 1000000")
+	set.DurationVar(&o.duration, "duration", 10*time.Minute, "longest time of sending, 1s to 24h")
+	set.DurationVar(&o.timeout, "timeout", 10*time.Minute, "longest time of a request, 1s to 24h")
+	set.IntVar(&o.connections, "connections", 1024, "most requests in flight, 1 to 65536; more are not sent, and counted")
+	set.IntVar(&o.block, "block-tokens", simulate.DefaultBlock, "tokens of a prompt for each hash of a trace")
+	set.IntVar(&o.bytes, "bytes-per-token", simulate.BytesPerToken, "bytes of a prompt for each of its tokens")
+	set.BoolVar(&o.ignoreEOS, "ignore-eos", true, "ask for answers of the trace's length by ignore_eos, which a vLLM knows")
+	set.Uint64Var(&o.seed, "seed", 1, "seed of texts, and of the clients of a .yaml")
+	set.BoolVar(&o.json, "json", false, "print the whole result as JSON, instead of a table")
+}
+
+// check reports every argument that is out of its range.
+func (o *loadOptions) check(args []string) error {
+	var problems []error
+	bad := func(flag, format string, args ...any) {
+		problems = append(problems, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
+	}
+	if len(args) == 1 {
+		o.file = args[0]
+	} else {
+		problems = append(problems, errors.New("must be followed by one TRACE"))
+	}
+	if u, err := url.Parse(o.to); o.to == "" {
+		bad("to", "missing: must be the URL of an API, such as http://127.0.0.1:8000")
+	} else if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+		bad("to", "%q: must be http://HOST:PORT or https://HOST:PORT", o.to)
+	}
+	if o.api != apiChat && o.api != apiCompletions {
+		bad("api", "%q: must be chat or completions", o.api)
+	}
+	o.header = http.Header{}
+	for _, header := range o.headers {
+		name, value, ok := strings.Cut(header, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			bad("header", "%q: must be NAME: VALUE", header)
+			continue
+		}
+		o.header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	if !(o.speed >= 0.001 && o.speed <= 1000) {
+		bad("speed", "%v: must be from 0.001 to 1000", o.speed)
+	}
+	within := func(flag string, value, least, most int) {
+		if value < least || value > most {
+			bad(flag, "%d: must be from %d to %d", value, least, most)
+		}
+	}
+	within("repeat", o.repeat, 1, 1_000_000)
+	within("requests", o.requests, 1, 1_000_000)
+	within("connections", o.connections, 1, 65_536)
+	within("block-tokens", o.block, 1, 1<<16)
+	within("bytes-per-token", o.bytes, 1, 1000)
+	for _, limit := range []struct {
+		flag  string
+		value time.Duration
+	}{{"duration", o.duration}, {"timeout", o.timeout}} {
+		if limit.value < time.Second || limit.value > 24*time.Hour {
+			bad(limit.flag, "%v: must be from 1s to 24h", limit.value)
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// run sends the load and prints what came of it.
+func (o *loadOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
+	requests, err := o.read()
+	if err != nil {
+		return err
+	}
+	client, err := loadgen.NewClient(loadgen.ClientConfig{BaseURL: strings.TrimRight(o.to, "/"), Anywhere: true})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	bar := newProgress(stderr, 1)
+	var show loadgen.Progress
+	if bar.bar != nil {
+		show = bar.begin("sending")
+	}
+	report, err := loadgen.Run(ctx, client, o.plan(requests), show)
+	bar.end()
+	if report == nil {
+		return err
+	}
+	figures := loadFigures(requests, report)
+	figures.Left = len(requests) - len(report.Tracks[0].Results)
+	if o.json {
+		err = figures.writeJSON(stdout)
+	} else {
+		err = figures.writeTable(stdout)
+	}
+	if err == nil && figures.All.Answered == 0 {
+		err = fmt.Errorf("%s answered none of %d requests", o.to, figures.All.Requests)
+	}
+	return err
+}
+
+// read reads the requests, all of them, so that nothing is sent of a trace that has a wrong line.
+func (o *loadOptions) read() ([]simulate.Request, error) {
+	source, done, err := o.source()
+	if err != nil {
+		return nil, err
+	}
+	var requests []simulate.Request
+	for len(requests) < o.requests {
+		r, err := source.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, errors.Join(err, done())
+		}
+		if r.At > o.duration {
+			break
+		}
+		requests = append(requests, r)
+	}
+	if len(requests) == 0 {
+		return nil, errors.Join(fmt.Errorf("%s: no request within %v", o.file, o.duration), done())
+	}
+	return requests, done()
+}
+
+func (o *loadOptions) source() (simulate.Source, func() error, error) {
+	if strings.HasSuffix(o.file, ".yaml") || strings.HasSuffix(o.file, ".yml") {
+		text, err := readInput(o.file)
+		if err != nil {
+			return nil, nil, err
+		}
+		w, err := simulate.DecodeWorkload(text)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", o.file, err)
+		}
+		o.block = w.Block()
+		return &faster{w.Requests(o.seed), o.speed}, func() error { return nil }, nil
+	}
+	if _, err := os.Stat(o.file); err != nil {
+		return nil, nil, err
+	}
+	trace := simulate.OpenTrace(o.file, func() (io.ReadCloser, error) { return os.Open(o.file) }, simulate.TraceOptions{
+		Speed: o.speed, Flow: o.flow, Most: o.requests, Repeat: o.repeat, Block: o.block,
+	})
+	return trace, trace.Close, nil
+}
+
+// faster is a source that is played faster.
+type faster struct {
+	simulate.Source
+	speed float64
+}
+
+// Next implements simulate.Source.
+func (f *faster) Next() (simulate.Request, error) {
+	r, err := f.Source.Next()
+	r.At = time.Duration(float64(r.At) / f.speed)
+	return r, err
+}
+
+// The values of --api.
+const (
+	apiChat        = "chat"
+	apiCompletions = "completions"
+)
+
+// plan returns what is sent.
+func (o *loadOptions) plan(requests []simulate.Request) loadgen.Plan {
+	at := make([]time.Duration, len(requests))
+	for i := range requests {
+		at[i] = requests[i].At
+	}
+	template := loadgen.Template{
+		Path: "/v1/chat/completions", Header: o.header, Usage: true, Stream: true,
+		Headers: func(i int) http.Header { return o.headersOf(&requests[i]) },
+		Body:    func(i int) []byte { return o.body(&requests[i], uint64(i)) },
+	}
+	if o.api == apiCompletions {
+		template.Path = "/v1/completions"
+	}
+	return loadgen.Plan{
+		Workloads: []loadgen.Workload{{
+			Tenant: "load", Arrivals: loadgen.Schedule{At: at, MaxInFlight: o.connections}, Request: template,
+			Requests: len(requests), Duration: at[len(at)-1] + time.Second, Timeout: o.timeout,
+		}},
+		Drain: o.timeout,
+	}
+}
+
+// headersOf returns the headers of one request.
+func (o *loadOptions) headersOf(r *simulate.Request) http.Header {
+	h := http.Header{"Content-Type": {"application/json"}}
+	if o.flowHeader != "" {
+		h.Set(o.flowHeader, r.Flow)
+	}
+	if o.tierHeader != "" && r.Tier != "" {
+		h.Set(o.tierHeader, r.Tier)
+	}
+	return h
+}
+
+// body returns the body of one request. Its prompt's JSON has the bytes of its tokens, as far as it can be so short.
+func (o *loadOptions) body(r *simulate.Request, number uint64) []byte {
+	before, after := `"messages":[{"role":"user","content":"`, `"}]`
+	overhead := len(before) - len(`"messages":`) + len(after)
+	if o.api == apiCompletions {
+		before, after, overhead = `"prompt":"`, `"`, 2
+	}
+	bytes := max(1, r.Prompt*o.bytes-overhead)
+	texts := simulate.Texts{BlockBytes: o.block * o.bytes, Seed: o.seed}
+	body := make([]byte, 0, bytes+len(o.model)+256)
+	model, _ := json.Marshal(o.model) // a string always has a JSON form
+	body = fmt.Appendf(body, `{"model":%s,%s`, model, before)
+	body = texts.Append(body, r, bytes, number)
+	body = fmt.Appendf(body, `%s,"max_tokens":%d,"stream":true,"stream_options":{"include_usage":true}`, after, r.Output)
+	if o.ignoreEOS {
+		body = append(body, `,"ignore_eos":true`...)
+	}
+	return append(body, '}')
+}

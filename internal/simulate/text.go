@@ -1,0 +1,38 @@
+package simulate
+
+// Texts is how the prompts of requests become text.
+type Texts struct {
+	// BlockBytes is the length of the text of a hash, above 0.
+	BlockBytes int
+	// Seed determines the words.
+	Seed uint64
+}
+
+// textWords are the words of prompts. None needs escaping in JSON.
+var textWords = [...]string{
+	"anchor ", "birch ", "canal ", "dawn ", "ember ", "field ", "granite ", "harbour ", "inlet ", "jetty ", "kelp ", "lantern ",
+	"meadow ", "north ", "orchard ", "pier ", "quarry ", "ridge ", "shore ", "thicket ", "upland ", "vessel ", "wharf ", "yarrow ",
+}
+
+// Append appends a text of so many bytes for a request's prompt: BlockBytes for each of its hashes, equal for equal hashes.
+// The rest, or all of it without hashes, is the text of number, which is the request's own.
+func (t *Texts) Append(dst []byte, r *Request, bytes int, number uint64) []byte {
+	for _, hash := range r.Blocks {
+		if bytes <= 0 {
+			return dst
+		}
+		n := min(t.BlockBytes, bytes)
+		dst = appendWords(dst, mixed(t.Seed)^hash, n)
+		bytes -= n
+	}
+	return appendWords(dst, mixed(mixed(t.Seed+1)+number), bytes)
+}
+
+// appendWords appends words that the key determines, cut to so many bytes.
+func appendWords(dst []byte, key uint64, bytes int) []byte {
+	end := len(dst) + max(0, bytes)
+	for i := uint64(0); len(dst) < end; i++ {
+		dst = append(dst, textWords[mixed(key+i)%uint64(len(textWords))]...)
+	}
+	return dst[:end]
+}
