@@ -2,67 +2,65 @@
 // query that was made for it. The program's machine places so, and so do those that repeat its recordings.
 package placement
 
-import (
-	"github.com/weir-epp/weir/pkg/dispatch"
-	"github.com/weir-epp/weir/pkg/scheduling"
-)
+import "github.com/weir-epp/weir/pkg/scheduling"
 
-type placer struct{ *scheduling.Board }
+// Placer is the machine's view of a board: a dispatch.Placer. The machine uses it under the controller's lock. A placement
+// is a *scheduling.Query.
+type Placer struct{ *scheduling.Board }
 
-// On returns the machine's view of a board. The machine uses it under the controller's lock.
-func On(board *scheduling.Board) dispatch.Placer { return placer{board} }
+// On returns the machine's view of a board.
+func On(board *scheduling.Board) Placer { return Placer{board} }
 
-// queryOf is the query behind a placement; whoever offers a request has made it.
-func queryOf(p dispatch.Placement) *scheduling.Query { return p.(*scheduling.Query) }
+func queryOf(p any) *scheduling.Query { return p.(*scheduling.Query) }
 
 // Place implements dispatch.Placer.
-func (b placer) Place(
-	p dispatch.Placement, bound scheduling.Bound, except *scheduling.EndpointSet,
+func (b Placer) Place(
+	p any, bound scheduling.Bound, except *scheduling.EndpointSet,
 ) scheduling.Reservation {
 	return b.Board.Place(queryOf(p), bound, except)
 }
 
 // HasRoom implements dispatch.Placer.
-func (b placer) HasRoom(p dispatch.Placement, bound scheduling.Bound, except *scheduling.EndpointSet) bool {
+func (b Placer) HasRoom(p any, bound scheduling.Bound, except *scheduling.EndpointSet) bool {
 	return b.Board.HasRoom(queryOf(p), bound, except)
 }
 
 // PlaceAt implements dispatch.Placer.
-func (b placer) PlaceAt(p dispatch.Placement, e scheduling.EndpointID) scheduling.Reservation {
+func (b Placer) PlaceAt(p any, e scheduling.EndpointID) scheduling.Reservation {
 	return b.Board.PlaceAt(queryOf(p), e)
 }
 
 // HasReady implements dispatch.Placer.
-func (b placer) HasReady(p dispatch.Placement, except *scheduling.EndpointSet) bool {
+func (b Placer) HasReady(p any, except *scheduling.EndpointSet) bool {
 	return b.Board.HasReady(queryOf(p), except)
 }
 
 // Meets implements dispatch.Placer.
-func (b placer) Meets(p dispatch.Placement, set *scheduling.EndpointSet) bool {
+func (b Placer) Meets(p any, set *scheduling.EndpointSet) bool {
 	return b.Board.Meets(queryOf(p), set)
 }
 
 // CanServe implements dispatch.Placer.
-func (b placer) CanServe(p dispatch.Placement, e scheduling.EndpointID) bool {
+func (b Placer) CanServe(p any, e scheduling.EndpointID) bool {
 	return b.Board.CanServe(queryOf(p), e)
 }
 
 // CanTakeOver implements dispatch.Placer.
-func (b placer) CanTakeOver(p dispatch.Placement, e scheduling.EndpointID) bool {
+func (b Placer) CanTakeOver(p any, e scheduling.EndpointID) bool {
 	return b.Board.CanTakeOver(queryOf(p), e)
 }
 
 // Reach implements dispatch.Placer.
-func (b placer) Reach(
-	p dispatch.Placement, some []scheduling.EndpointID,
+func (b Placer) Reach(
+	p any, some []scheduling.EndpointID,
 ) (endpoints []scheduling.EndpointID, whole bool) {
 	return b.Board.Reach(queryOf(p), some)
 }
 
 // Lane implements dispatch.Placer.
-func (b placer) Lane(p dispatch.Placement) string { return b.Board.Lane(queryOf(p)) }
+func (b Placer) Lane(p any) string { return b.Board.Lane(queryOf(p)) }
 
 // Traits implements dispatch.Placer.
-func (b placer) Traits(p dispatch.Placement, some []scheduling.Trait) []scheduling.Trait {
+func (b Placer) Traits(p any, some []scheduling.Trait) []scheduling.Trait {
 	return b.Board.Traits(queryOf(p), some)
 }

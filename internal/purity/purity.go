@@ -12,8 +12,9 @@ import (
 
 // imports are the packages that the core may import; of those in impure, only some names.
 var imports = []string{
-	"cmp", "container/heap", "errors", "fmt", "iter", "maps", "math", "math/bits", "math/rand/v2",
+	"cmp", "errors", "fmt", "iter", "maps", "math", "math/bits", "math/rand/v2",
 	"net/netip", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
+	"github.com/weir-epp/weir/internal/heap",
 	"github.com/weir-epp/weir/pkg/invalid", // values that say the problems of a Config
 }
 

@@ -1,12 +1,11 @@
 package simulate
 
 import (
-	"cmp"
-	"container/heap"
 	"errors"
 	"time"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/heap"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/fairqueue"
@@ -39,7 +38,8 @@ type recorded struct {
 	engines  map[scheduling.EndpointID]int
 	arrivals []*recording.Visit // that have not arrived
 	changes  []recording.PoolChange
-	plans    plans
+	plans    heap.Heap[*plan]
+	planned  int // plans ever made
 	accounts accounts
 }
 
@@ -136,10 +136,11 @@ func (s *services) of(v *recording.Visit) time.Duration {
 
 // plan is what happens to a request at a time.
 type plan struct {
-	at    time.Time
-	kind  planKind
-	visit *recordedVisit
-	order int
+	at     time.Time
+	kind   planKind
+	visit  *recordedVisit
+	order  int
+	number int32 // in the heap
 }
 
 type planKind uint8
@@ -150,34 +151,19 @@ const (
 	planDeparture // of its client
 )
 
-// plans is a heap by time, then in the order of their making.
-type plans struct {
-	list []plan
-	made int
+// Key orders plans by time, then in the order of their making.
+func (p *plan) Key() heap.Key {
+	k := heap.At(p.at)
+	k.Seq = uint64(p.order)
+	return k
 }
 
-func (p *plans) Len() int { return len(p.list) }
-func (p *plans) Less(i, j int) bool {
-	a, b := &p.list[i], &p.list[j]
-	return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.order, b.order)) < 0
-}
-func (p *plans) Swap(i, j int) { p.list[i], p.list[j] = p.list[j], p.list[i] }
-
-// Push implements heap.Interface.
-func (p *plans) Push(x any) { p.list = append(p.list, x.(plan)) }
-
-// Pop implements heap.Interface.
-func (p *plans) Pop() any {
-	last := len(p.list) - 1
-	x := p.list[last]
-	p.list[last].visit = nil
-	p.list = p.list[:last]
-	return x
-}
+// Handle returns the plan's number in the heap.
+func (p *plan) Handle() *int32 { return &p.number }
 
 func (r *recorded) plan(at time.Time, kind planKind, v *recordedVisit) {
-	r.plans.made++
-	heap.Push(&r.plans, plan{at, kind, v, r.plans.made})
+	r.planned++
+	r.plans.Push(&plan{at: at, kind: kind, visit: v, order: r.planned})
 }
 
 // since returns a time of the recording as one of the run.
@@ -194,8 +180,8 @@ func (r *recorded) run() error {
 				next, at = do, when
 			}
 		}
-		if len(r.plans.list) > 0 {
-			offer(r.plans.list[0].at, r.carryOutPlan)
+		if r.plans.Len() > 0 {
+			offer(r.plans.Min().at, r.carryOutPlan)
 		}
 		if len(r.changes) > 0 {
 			offer(r.since(r.changes[0].At), r.change)
@@ -317,7 +303,8 @@ func (r *recorded) obey(v *recordedVisit) {
 
 // carryOutPlan does what is planned next.
 func (r *recorded) carryOutPlan() error {
-	p := heap.Pop(&r.plans).(plan)
+	p := r.plans.Min()
+	r.plans.Remove(p)
 	v := p.visit
 	ended := v.Stage() == dispatch.StageEnded
 	switch {

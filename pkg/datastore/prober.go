@@ -1,7 +1,6 @@
 package datastore
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/weir-epp/weir/internal/heap"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -55,7 +55,7 @@ type prober struct {
 	// mu is the innermost lock: the store's mu is acquired before it.
 	mu      sync.Mutex
 	targets map[scheduling.EndpointID]*target
-	due     dueHeap // the targets that are not being probed
+	due     heap.Heap[*target] // the targets that are not being probed
 }
 
 type target struct {
@@ -63,8 +63,12 @@ type target struct {
 	address string
 	health  health
 	due     time.Time
-	at      int // index in the heap; -1 while it is being probed
+	number  int32 // in the heap; 0 while it is being probed
 }
+
+func (t *target) Key() heap.Key { return heap.At(t.due) }
+
+func (t *target) Handle() *int32 { return &t.number }
 
 func newProber(config ProbeConfig, log logr.Logger, changed func()) *prober {
 	return &prober{
@@ -88,13 +92,13 @@ func (p *prober) follow(listed []scheduling.Endpoint) {
 		t := p.targets[e.ID]
 		if t == nil || t.address != e.Address {
 			t = &target{id: e.ID, address: e.Address, due: now}
-			heap.Push(&p.due, t)
+			p.due.Push(t)
 		}
 		next[e.ID] = t
 	}
 	for id, t := range p.targets {
-		if next[id] != t && t.at >= 0 {
-			heap.Remove(&p.due, t.at)
+		if next[id] != t && t.number != 0 {
+			p.due.Remove(t)
 		}
 	}
 	p.targets = next
@@ -162,13 +166,15 @@ func (p *prober) run(ctx context.Context) {
 func (p *prober) next() (*target, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.due) == 0 {
+	if p.due.Len() == 0 {
 		return nil, 0
 	}
-	if wait := time.Until(p.due[0].due); wait > 0 {
+	t := p.due.Min()
+	if wait := time.Until(t.due); wait > 0 {
 		return nil, wait
 	}
-	return heap.Pop(&p.due).(*target), 0
+	p.due.Remove(t)
+	return t, 0
 }
 
 // examine probes one target and records the result.
@@ -210,7 +216,7 @@ func (p *prober) record(t *target, alive bool, err error) finding {
 		return sameAsBefore // it was removed from the list meanwhile
 	}
 	t.due = time.Now().Add(p.config.Interval)
-	heap.Push(&p.due, t)
+	p.due.Push(t)
 	p.awaken()
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		return sameAsBefore
@@ -280,31 +286,3 @@ func httpProbe(transport http.RoundTripper, config ProbeConfig) func(context.Con
 type statusError int
 
 func (s statusError) Error() string { return "status " + strconv.Itoa(int(s)) }
-
-// dueHeap is a heap of targets by due time.
-type dueHeap []*target
-
-func (h dueHeap) Len() int           { return len(h) }
-func (h dueHeap) Less(i, j int) bool { return h[i].due.Before(h[j].due) }
-
-func (h dueHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].at, h[j].at = i, j
-}
-
-// Push implements heap.Interface.
-func (h *dueHeap) Push(x any) {
-	t := x.(*target)
-	t.at = len(*h)
-	*h = append(*h, t)
-}
-
-// Pop implements heap.Interface.
-func (h *dueHeap) Pop() any {
-	last := len(*h) - 1
-	t := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	t.at = -1
-	return t
-}

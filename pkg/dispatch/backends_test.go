@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
@@ -66,7 +67,7 @@ func TestTheBoardIsToldTheBounds(t *testing.T) {
 	}
 	board := scheduling.NewBoard(s, nil)
 	cfg := DefaultConfig()
-	m, err := New(cfg, onBoard{board}, rand.New(rand.NewPCG(1, 2)))
+	m, err := New(cfg, placement.On(board), rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
 		t.Fatal(err)
 	}

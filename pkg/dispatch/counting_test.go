@@ -1,67 +1,70 @@
 package dispatch
 
-import "github.com/weir-epp/weir/pkg/scheduling"
+import (
+	"github.com/weir-epp/weir/internal/placement"
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
 
 // countingBoard counts the calls of the board, and of these the ones that look at every endpoint of a lane.
 type countingBoard struct {
-	onBoard
+	placement.Placer
 	calls, explored int
 }
 
 func (b *countingBoard) Place(p Placement, bound Bound, except *EndpointSet) Reservation {
 	b.calls++
-	return b.onBoard.Place(p, bound, except)
+	return b.Placer.Place(p, bound, except)
 }
 
 func (b *countingBoard) HasRoom(p Placement, bound Bound, except *EndpointSet) bool {
 	b.calls++
-	return b.onBoard.HasRoom(p, bound, except)
+	return b.Placer.HasRoom(p, bound, except)
 }
 
 func (b *countingBoard) PlaceAt(p Placement, e Endpoint) Reservation {
 	b.calls++
-	return b.onBoard.PlaceAt(p, e)
+	return b.Placer.PlaceAt(p, e)
 }
 
 func (b *countingBoard) Release(r *Reservation) {
 	b.calls++
-	b.onBoard.Release(r)
+	b.Placer.Release(r)
 }
 
 func (b *countingBoard) HasReady(p Placement, except *EndpointSet) bool {
 	b.calls++
-	return b.onBoard.HasReady(p, except)
+	return b.Placer.HasReady(p, except)
 }
 
 func (b *countingBoard) Meets(p Placement, set *EndpointSet) bool {
 	b.calls++
-	return b.onBoard.Meets(p, set)
+	return b.Placer.Meets(p, set)
 }
 
 func (b *countingBoard) CanServe(p Placement, e Endpoint) bool {
 	b.calls++
-	return b.onBoard.CanServe(p, e)
+	return b.Placer.CanServe(p, e)
 }
 
 func (b *countingBoard) CanTakeOver(p Placement, e Endpoint) bool {
 	b.calls++
-	return b.onBoard.CanTakeOver(p, e)
+	return b.Placer.CanTakeOver(p, e)
 }
 
 func (b *countingBoard) Reach(p Placement, some []Endpoint) ([]Endpoint, bool) {
 	b.calls++
 	b.explored++
-	return b.onBoard.Reach(p, some)
+	return b.Placer.Reach(p, some)
 }
 
 func (b *countingBoard) Traits(p Placement, some []scheduling.Trait) []scheduling.Trait {
 	b.calls++
-	return b.onBoard.Traits(p, some)
+	return b.Placer.Traits(p, some)
 }
 
 // countsCalls has a machine ask a placer that counts, from now on.
 func countsCalls(x *shared) *countingBoard {
-	c := &countingBoard{onBoard: onBoard{x.board}}
+	c := &countingBoard{Placer: placement.On(x.board)}
 	x.placer = c
 	return c
 }

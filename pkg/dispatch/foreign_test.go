@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
@@ -37,7 +38,7 @@ func newShared(t *testing.T, endpoints, bound int, changes ...func(*Config)) *sh
 		change(&cfg)
 	}
 	x := &shared{t: t, board: scheduling.NewBoard(s, nil), scheduler: s, clock: epoch}
-	if x.Machine, err = New(cfg, onBoard{x.board}, rand.New(rand.NewPCG(1, 2))); err != nil {
+	if x.Machine, err = New(cfg, placement.On(x.board), rand.New(rand.NewPCG(1, 2))); err != nil {
 		t.Fatal(err)
 	}
 	ready := make([]int, endpoints)

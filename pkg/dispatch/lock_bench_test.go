@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
@@ -54,7 +55,7 @@ func newTable(b *testing.B, endpoints int, models func(i int) []string, change f
 		x.ready = append(x.ready, stock.Backend{ID: stock.BackendID(i)})
 	}
 	x.snapshot = scheduling.NewSnapshot(1, pool)
-	if x.Machine, err = New(cfg, onBoard{x.board}, rand.New(rand.NewPCG(1, 2))); err != nil {
+	if x.Machine, err = New(cfg, placement.On(x.board), rand.New(rand.NewPCG(1, 2))); err != nil {
 		b.Fatal(err)
 	}
 	x.set(x.snapshot, x.ready)
@@ -320,44 +321,3 @@ func BenchmarkLock(b *testing.B) {
 		))
 	})
 }
-
-// onBoard is a Placer on a board.
-type onBoard struct{ *scheduling.Board }
-
-func (b onBoard) Place(p Placement, bound Bound, except *EndpointSet) Reservation {
-	return b.Board.Place(p.(*scheduling.Query), bound, except)
-}
-
-func (b onBoard) HasRoom(p Placement, bound Bound, except *EndpointSet) bool {
-	return b.Board.HasRoom(p.(*scheduling.Query), bound, except)
-}
-
-func (b onBoard) HasReady(p Placement, except *EndpointSet) bool {
-	return b.Board.HasReady(p.(*scheduling.Query), except)
-}
-
-func (b onBoard) Meets(p Placement, set *EndpointSet) bool {
-	return b.Board.Meets(p.(*scheduling.Query), set)
-}
-
-func (b onBoard) PlaceAt(p Placement, e Endpoint) Reservation {
-	return b.Board.PlaceAt(p.(*scheduling.Query), e)
-}
-
-func (b onBoard) CanServe(p Placement, e Endpoint) bool {
-	return b.Board.CanServe(p.(*scheduling.Query), e)
-}
-
-func (b onBoard) CanTakeOver(p Placement, e Endpoint) bool {
-	return b.Board.CanTakeOver(p.(*scheduling.Query), e)
-}
-
-func (b onBoard) Reach(p Placement, some []Endpoint) ([]Endpoint, bool) {
-	return b.Board.Reach(p.(*scheduling.Query), some)
-}
-
-func (b onBoard) Traits(p Placement, some []scheduling.Trait) []scheduling.Trait {
-	return b.Board.Traits(p.(*scheduling.Query), some)
-}
-
-func (b onBoard) Lane(p Placement) string { return b.Board.Lane(p.(*scheduling.Query)) }

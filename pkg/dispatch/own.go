@@ -25,7 +25,7 @@ func (v *victims) listVictims(on bool, accounts *flowAccounts) {
 		return
 	}
 	for i := range v.tiers {
-		for _, h := range v.tiers[i].used {
+		for h := range v.tiers[i].used.All() {
 			for _, l := range h.leases {
 				l.flow.listVictim(l)
 			}

@@ -3,7 +3,7 @@ package dispatch
 import "github.com/weir-epp/weir/pkg/scheduling"
 
 // Placement is a request's constraint on endpoints. Only the Placer looks into it.
-type Placement any
+type Placement = any
 
 // Endpoint is an endpoint's number at the Placer.
 type Endpoint = scheduling.EndpointID

@@ -1,7 +1,6 @@
 package dispatch_test
 
 import (
-	"container/heap"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-epp/weir/internal/heap"
 	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
@@ -27,7 +27,7 @@ type run struct {
 	scheduler *scheduling.Scheduler
 	board     *scheduling.Board
 	snapshot  *scheduling.Snapshot
-	agenda    agenda
+	agenda    heap.Heap[*action]
 	order     uint64
 	requests  int
 	sent      map[int]int // requests by load
@@ -54,7 +54,7 @@ func (x *run) failf(format string, of ...any) { panic(broken{fmt.Errorf(format, 
 // in does something after a time.
 func (x *run) in(d time.Duration, do func()) {
 	x.order++
-	heap.Push(&x.agenda, action{x.now.Add(d), x.order, do})
+	x.agenda.Push(&action{at: x.now.Add(d), order: x.order, do: do})
 }
 
 // play lives through a scene; the error is the first property that does not hold.
@@ -70,7 +70,7 @@ func play(s *scene, traces bool) (x *run, err error) {
 		}
 	}()
 	x.begin()
-	for len(x.agenda) > 0 || x.m.Waiting() > 0 {
+	for x.agenda.Len() > 0 || x.m.Waiting() > 0 {
 		x.step()
 	}
 	x.isAtRest()
@@ -162,7 +162,7 @@ func (x *run) step() {
 	if asks != (len(x.waiting) > 0) {
 		x.failf("timer: %d wait, to be asked again: %t", len(x.waiting), asks)
 	}
-	if asks && (len(x.agenda) == 0 || !x.agenda[0].at.Before(at)) {
+	if asks && (x.agenda.Len() == 0 || !x.agenda.Min().at.Before(at)) {
 		if at.Before(x.now) {
 			x.failf("timer: it stands %v back", x.now.Sub(at))
 		}
@@ -170,7 +170,8 @@ func (x *run) step() {
 		x.event("the timer", func() { x.m.Advance(x.now) }, nil)
 		return
 	}
-	a := heap.Pop(&x.agenda).(action)
+	a := x.agenda.Min()
+	x.agenda.Remove(a)
 	x.now = a.at
 	a.do()
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
@@ -32,7 +33,7 @@ func newFleetOf(t *testing.T, endpoints int, models func(i int) []string, change
 		t.Fatal(err)
 	}
 	x := &fleetOf{
-		t: t, scheduler: s, board: &countingBoard{onBoard: onBoard{scheduling.NewBoard(s, nil)}},
+		t: t, scheduler: s, board: &countingBoard{Placer: placement.On(scheduling.NewBoard(s, nil))},
 		snapshot: scheduling.NewSnapshot(0, nil), clock: time.Unix(1_000_000, 0),
 	}
 	cfg := DefaultConfig()

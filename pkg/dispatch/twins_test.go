@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
@@ -128,7 +129,7 @@ type twin struct {
 
 // failingBoard is a board that panics now and then.
 type failingBoard struct {
-	onBoard
+	placement.Placer
 	fails int // questions to go until it panics; 0: it does not
 }
 
@@ -142,17 +143,17 @@ func (b *failingBoard) ask() {
 
 func (b *failingBoard) Place(p Placement, bound Bound, except *EndpointSet) Reservation {
 	b.ask()
-	return b.onBoard.Place(p, bound, except)
+	return b.Placer.Place(p, bound, except)
 }
 
 func (b *failingBoard) HasRoom(p Placement, bound Bound, except *EndpointSet) bool {
 	b.ask()
-	return b.onBoard.HasRoom(p, bound, except)
+	return b.Placer.HasRoom(p, bound, except)
 }
 
 func (b *failingBoard) HasReady(p Placement, except *EndpointSet) bool {
 	b.ask()
-	return b.onBoard.HasReady(p, except)
+	return b.Placer.HasReady(p, except)
 }
 
 func newTwin(t *testing.T, events []byte) *twin {
@@ -162,7 +163,7 @@ func newTwin(t *testing.T, events []byte) *twin {
 		t.Fatal(err)
 	}
 	x.counters = x.below(3) == 0
-	x.scheduler, x.board = s, &failingBoard{onBoard: onBoard{scheduling.NewBoard(s, rand.New(rand.NewPCG(3, 4)))}}
+	x.scheduler, x.board = s, &failingBoard{Placer: placement.On(scheduling.NewBoard(s, rand.New(rand.NewPCG(3, 4))))}
 	if x.Machine, err = New(x.configuration(), x.board, rand.New(rand.NewPCG(1, 2))); err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,7 @@
 package dispatch
 
 import (
-	"container/heap"
-
+	"github.com/weir-epp/weir/internal/heap"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -22,17 +21,17 @@ type victims struct {
 // victimTier holds the victims of one tier.
 type victimTier struct {
 	byEndpoint map[Endpoint]*victimHeap
-	used       usedHeap // those that are not empty
+	used       heap.Heap[*victimHeap] // those that are not empty, the one with the first victim on top
 	n          int
 }
 
 // victimHeap holds the victims at one endpoint, the first to be preempted on top.
 type victimHeap struct {
-	owner     *victims
-	endpoint  Endpoint
-	leases    []*Lease
-	most      []stock.Tokens // for each, the most tokens that the end of one frees, of it and those below it
-	usedIndex int            // index in used
+	owner      *victims
+	endpoint   Endpoint
+	leases     []*Lease
+	most       []stock.Tokens // for each, the most tokens that the end of one frees, of it and those below it
+	usedNumber int32          // in used; 0 if it is empty
 }
 
 // push adds l.
@@ -124,6 +123,19 @@ func (h *victimHeap) first(at int, best *Lease, enough func(stock.Tokens) bool, 
 	return h.first(2*at+2, h.first(2*at+1, best, enough, looks), enough, looks)
 }
 
+// Key is that of the first victim, in the order of before.
+func (h *victimHeap) Key() heap.Key {
+	l := h.leases[0]
+	k := heap.Key{Seq: -l.victimAge}
+	if h.owner.order == LeastCostFirst {
+		k.Value = uint64(l.held.Tokens())
+	}
+	return k
+}
+
+// Handle returns the number among the endpoints that have victims.
+func (h *victimHeap) Handle() *int32 { return &h.usedNumber }
+
 // before reports whether a is preempted before b; both are of one tier.
 func (v *victims) before(a, b *Lease) bool {
 	if v.order == LeastCostFirst && a.held.Tokens() != b.held.Tokens() {
@@ -152,9 +164,9 @@ func (v *victims) add(l *Lease) {
 	}
 	h.push(l)
 	if len(h.leases) == 1 {
-		heap.Push(&t.used, h)
+		t.used.Push(h)
 	} else if h.leases[0] == l {
-		heap.Fix(&t.used, h.usedIndex)
+		t.used.Fix(h)
 	}
 	t.n++
 	v.n++
@@ -171,12 +183,12 @@ func (v *victims) remove(l *Lease) {
 	t := &v.tiers[l.held.Tier()]
 	h := t.byEndpoint[l.Endpoint()]
 	if len(h.leases) == 1 {
-		heap.Remove(&t.used, h.usedIndex)
+		t.used.Remove(h)
 	}
 	first := l.victimIndex == 1
 	h.remove(int(l.victimIndex) - 1)
 	if first && len(h.leases) > 0 {
-		heap.Fix(&t.used, h.usedIndex)
+		t.used.Fix(h)
 	}
 	t.n--
 	v.n--
@@ -204,7 +216,7 @@ func (want *wantedVictim) in(h *victimHeap) *Lease {
 func (v *victims) first(tier int, lane *laneNote, want *wantedVictim) *Lease {
 	t := &v.tiers[tier]
 	if lane.whole || len(lane.endpoints) > fewEnds {
-		return t.firstBelow(0, nil, want)
+		return t.first(want)
 	}
 	var best *Lease
 	if t.n == 0 {
@@ -222,22 +234,20 @@ func (v *victims) first(tier int, lane *laneNote, want *wantedVictim) *Lease {
 	return best
 }
 
-// firstBelow returns the first wanted victim at an endpoint below an index of the heap, or best if that comes first. It
-// skips whatever is after best.
-func (t *victimTier) firstBelow(at int, best *Lease, want *wantedVictim) *Lease {
-	if at >= len(t.used) {
-		return best
-	}
-	h := t.used[at]
-	if best != nil && !h.owner.before(h.leases[0], best) {
-		return best
-	}
-	if want.at(h.endpoint) {
-		if l := want.in(h); l != nil && (best == nil || h.owner.before(l, best)) {
-			best = l
+// first returns the first wanted victim at any endpoint; nil if there is none. It leaves out all that are after one found.
+func (t *victimTier) first(want *wantedVictim) (best *Lease) {
+	t.used.Walk(func(h *victimHeap) bool {
+		if best != nil && !h.owner.before(h.leases[0], best) {
+			return false
 		}
-	}
-	return t.firstBelow(2*at+2, t.firstBelow(2*at+1, best, want), want)
+		if want.at(h.endpoint) {
+			if l := want.in(h); l != nil && (best == nil || h.owner.before(l, best)) {
+				best = l
+			}
+		}
+		return true
+	})
+	return best
 }
 
 // reorder changes the order.
@@ -247,44 +257,13 @@ func (v *victims) reorder(order VictimOrder) {
 	}
 	v.order = order
 	for i := range v.tiers {
-		for _, h := range v.tiers[i].used {
+		for h := range v.tiers[i].used.All() {
 			leases := h.leases
 			h.leases, h.most = nil, nil
 			for _, l := range leases {
 				h.push(l)
 			}
 		}
-		heap.Init(&v.tiers[i].used)
-		for at, h := range v.tiers[i].used {
-			h.usedIndex = at
-		}
+		v.tiers[i].used.FixAll()
 	}
-}
-
-// usedHeap holds the endpoints that have victims, the one with the first victim on top. It implements heap.Interface.
-type usedHeap []*victimHeap
-
-func (u usedHeap) Len() int { return len(u) }
-
-func (u usedHeap) Less(i, j int) bool { return u[i].owner.before(u[i].leases[0], u[j].leases[0]) }
-
-func (u usedHeap) Swap(i, j int) {
-	u[i], u[j] = u[j], u[i]
-	u[i].usedIndex, u[j].usedIndex = i, j
-}
-
-// Push implements heap.Interface.
-func (u *usedHeap) Push(x any) {
-	h := x.(*victimHeap)
-	h.usedIndex = len(*u)
-	*u = append(*u, h)
-}
-
-// Pop implements heap.Interface.
-func (u *usedHeap) Pop() any {
-	last := len(*u) - 1
-	h := (*u)[last]
-	(*u)[last] = nil
-	*u = (*u)[:last]
-	return h
 }

@@ -437,7 +437,7 @@ func BenchmarkAmongManyArrivals(b *testing.B) {
 			}
 			limit := memory.bytes()
 			for b.Loop() {
-				loser := memory.most[0].newest
+				loser := memory.most.Min().newest
 				identity := loser.identity
 				a := arrival{stream: nobody{}}
 				memory.expect(&a, "new", time.Now(), time.Minute, 0)

@@ -1,11 +1,11 @@
 package extproc
 
 import (
-	"container/heap"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/weir-epp/weir/internal/heap"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -21,8 +21,8 @@ type bodyMemory struct {
 	held       int64 // bytes of all bodies
 	incomplete int64 // bytes of the bodies that have an owner
 	owners     map[string]*owner
-	most       ownerHeap
-	due        dueHeap
+	most       heap.Heap[*owner]
+	due        heap.Heap[*dueBody]
 	timer      *time.Timer
 	armed      bool // the timer is
 	armedFor   time.Time
@@ -157,34 +157,13 @@ type owner struct {
 	identity string
 	bytes    int64    // of those bodies
 	newest   *arrival // of those bodies, in the order in which they got their first bytes
-	place    int      // in the heap
+	number   int32    // in the heap
 }
 
-// ownerHeap has the owner with the most bytes first.
-type ownerHeap []*owner
+// Key puts the owner with the most bytes first.
+func (o *owner) Key() heap.Key { return heap.Key{Value: uint64(-o.bytes)} }
 
-func (h ownerHeap) Len() int           { return len(h) }
-func (h ownerHeap) Less(i, j int) bool { return h[i].bytes > h[j].bytes }
-func (h ownerHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
-}
-
-// Push implements heap.Interface.
-func (h *ownerHeap) Push(x any) {
-	o := x.(*owner)
-	o.place = len(*h)
-	*h = append(*h, o)
-}
-
-// Pop implements heap.Interface.
-func (h *ownerHeap) Pop() any {
-	last := len(*h) - 1
-	o := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return o
-}
+func (o *owner) Handle() *int32 { return &o.number }
 
 // chargeOwner charges n bytes of an awaited body to its owner. The caller holds b.mu.
 func (b *bodyMemory) chargeOwner(a *arrival, n int64) {
@@ -198,7 +177,7 @@ func (b *bodyMemory) chargeOwner(a *arrival, n int64) {
 	}
 	b.incomplete += n
 	o.bytes += n
-	heap.Fix(&b.most, o.place)
+	b.most.Fix(o)
 }
 
 // ownerOf returns the owner with an identity, which is created if there is none. The caller holds b.mu.
@@ -210,7 +189,7 @@ func (b *bodyMemory) ownerOf(identity string) *owner {
 		}
 		o = &owner{identity: identity}
 		b.owners[identity] = o
-		heap.Push(&b.most, o)
+		b.most.Push(o)
 	}
 	return o
 }
@@ -230,10 +209,10 @@ func (b *bodyMemory) disown(a *arrival) {
 	b.incomplete -= a.charged
 	o.bytes -= a.charged
 	if o.newest == nil {
-		heap.Remove(&b.most, o.place)
+		b.most.Remove(o)
 		delete(b.owners, o.identity)
 	} else {
-		heap.Fix(&b.most, o.place)
+		b.most.Fix(o)
 	}
 }
 
@@ -241,10 +220,10 @@ func (b *bodyMemory) disown(a *arrival) {
 // where a's owner counts with the bytes it asks for. It returns nil if that body is a itself, or if there is none. The
 // caller holds b.mu.
 func (b *bodyMemory) victim(a *arrival, n int64) *arrival {
-	if len(b.most) == 0 {
+	if b.most.Len() == 0 {
 		return nil
 	}
-	o := b.most[0]
+	o := b.most.Min()
 	if a.awaited {
 		own := b.owners[a.identity]
 		asked := n

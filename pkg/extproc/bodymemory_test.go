@@ -145,7 +145,7 @@ func TestWhoLosesABodyIsWhoHasTheMost(t *testing.T) {
 		for _, k := range all {
 			memory.release(&k.arrival)
 		}
-		if memory.bytes() != 0 || memory.incomplete != 0 || len(memory.owners) != 0 || len(memory.due) != 0 {
+		if memory.bytes() != 0 || memory.incomplete != 0 || len(memory.owners) != 0 || memory.due.Len() != 0 {
 			t.Fatalf("seed %d: something is left: %d bytes, %d owners", seed, memory.bytes(), len(memory.owners))
 		}
 		memory.timer.Stop()

@@ -1,5 +1,7 @@
 package fairqueue
 
+import "github.com/weir-epp/weir/internal/heap"
+
 // class is a policy class. Classes share a tier, and flows share a class. Without Config.Classes each tier has exactly
 // one. Within a class, lanes come first: each lane orders the flows that wait in it, and below each of those the flows
 // under it.
@@ -20,11 +22,11 @@ type class struct {
 	left *flowLane // stands for none: it is the flowLane of requests that have left the class by a pop or a bypass
 
 	lanes   map[Lane]*classLane
-	open    heap[*classLane] // open lanes with a flow that is not parked
-	busy    heap[*laneBusy]  // if guarded: lanes with room only above the lower bound, where only a starved head may go
-	aged    heap[*laneAge]   // if guarded: lanes with room below the upper bound, by their oldest request
-	guarded bool             // the starvation guard applies to the tier, so ages are kept
-	stuck   int              // sum of classLane.stuck
+	open    heap.Heap[*classLane] // open lanes with a flow that is not parked
+	busy    heap.Heap[*laneBusy]  // if guarded: lanes with room only above the lower bound, where only a starved head may go
+	aged    heap.Heap[*laneAge]   // if guarded: lanes with room below the upper bound, by their oldest request
+	guarded bool                  // the starvation guard applies to the tier, so ages are kept
+	stuck   int                   // sum of classLane.stuck
 
 	freeFlowLanes []*flowLane
 	freeLanes     []*classLane
@@ -47,8 +49,8 @@ func newClass(t *tier, cfg ClassConfig, q *FairRequestQueue) *class {
 
 // head returns the class's next request: the one with the least tag in the open lanes, or nil if there is none.
 func (c *class) head() *Request {
-	if l := c.open.min(); l != nil {
-		return l.flows.min().head
+	if l := c.open.Min(); l != nil {
+		return l.flows.Min().head
 	}
 	return nil
 }
@@ -56,17 +58,17 @@ func (c *class) head() *Request {
 // starvedHead returns the class's next request if its tier is promoted: the one with the least tag in the lanes with room
 // below the upper bound, or nil if there is none.
 func (c *class) starvedHead() *Request {
-	busy := c.busy.min()
-	if busy == nil || c.open.len() > 0 && c.open.items[0].key.before(c.busy.items[0].key) {
+	busy := c.busy.Min()
+	if busy == nil || c.open.Len() > 0 && c.open.MinKey().Before(c.busy.MinKey()) {
 		return c.head()
 	}
-	return busy.lane.flows.min().head
+	return busy.lane.flows.Min().head
 }
 
 // headIn returns the next request in a lane, open or closed, ignoring parked flows; nil if there is none.
 func (c *class) headIn(lane Lane) *Request {
 	if l := c.lanes[lane]; l != nil {
-		if fl := l.flows.min(); fl != nil {
+		if fl := l.flows.Min(); fl != nil {
 			return fl.head
 		}
 	}
@@ -75,8 +77,8 @@ func (c *class) headIn(lane Lane) *Request {
 
 // oldest returns the request that has waited longest in a lane with room below its upper bound, or nil if there is none.
 func (c *class) oldest() *Request {
-	if a := c.aged.min(); a != nil {
-		return a.lane.ages.min().oldest()
+	if a := c.aged.Min(); a != nil {
+		return a.lane.ages.Min().oldest()
 	}
 	return nil
 }
@@ -103,7 +105,7 @@ func (c *class) reindex(fl *flowLane) {
 			break
 		}
 		fl = fl.above
-		if first := fl.under.flows.min(); first != nil {
+		if first := fl.under.flows.Min(); first != nil {
 			fl.head = first.head
 			fl.retag()
 		} else {
@@ -115,7 +117,7 @@ func (c *class) reindex(fl *flowLane) {
 
 // reindexLane restores the class's orders of lanes after a change in l.
 func (c *class) reindexLane(l *classLane) {
-	some := l.flows.len() > 0
+	some := l.flows.Len() > 0
 	setMember(&c.open, l, some && l.state == LaneOpen)
 	if c.guarded {
 		c.reindexGuarded(l, some && l.roomAbove())
@@ -168,16 +170,16 @@ func (c *class) guard(on bool) {
 				fl.under.guard(on)
 			}
 		}
-		for a := range l.rooms.all() {
+		for a := range l.rooms.All() {
 			setMember(&l.roomAges, (*awaitingAge)(a), on)
 		}
-		c.reindexGuarded(l, on && l.ages.len() > 0 && l.roomAbove())
+		c.reindexGuarded(l, on && l.ages.Len() > 0 && l.roomAbove())
 	}
 }
 
 // guard is class.guard for the flows of a branch and those under them.
 func (b *branch) guard(on bool) {
-	for fl := range b.flows.all() {
+	for fl := range b.flows.All() {
 		if fl.under != nil {
 			fl.under.guard(on)
 		}

@@ -3,6 +3,8 @@ package fairqueue
 import (
 	"iter"
 	"time"
+
+	"github.com/weir-epp/weir/internal/heap"
 )
 
 // deadlines holds the waiting requests by expiry time. Requests with the same TTL arrive in that order, so each is
@@ -10,12 +12,12 @@ import (
 // or a requeue) goes to a heap.
 type deadlines struct {
 	first, last *Request
-	odd         heap[*Request]
+	odd         heap.Heap[*oddDue]
 }
 
 func (d *deadlines) push(r *Request) {
-	if d.last != nil && r.key().before(d.last.key()) {
-		d.odd.push(r)
+	if d.last != nil && r.key().Before(d.last.key()) {
+		d.odd.Push((*oddDue)(r))
 		return
 	}
 	if r.sooner = d.last; d.last != nil {
@@ -27,8 +29,8 @@ func (d *deadlines) push(r *Request) {
 }
 
 func (d *deadlines) remove(r *Request) {
-	if d.odd.contains(r) {
-		d.odd.remove(r)
+	if r.inDue != 0 {
+		d.odd.Remove((*oddDue)(r))
 		return
 	}
 	if r.sooner != nil {
@@ -46,10 +48,10 @@ func (d *deadlines) remove(r *Request) {
 
 // min returns the request that expires next; nil if there is none.
 func (d *deadlines) min() *Request {
-	if d.odd.len() == 0 {
+	if d.odd.Len() == 0 {
 		return d.first
 	}
-	if r := d.odd.min(); d.first == nil || r.key().before(d.first.key()) {
+	if r := (*Request)(d.odd.Min()); d.first == nil || r.key().Before(d.first.key()) {
 		return r
 	}
 	return d.first
@@ -58,8 +60,8 @@ func (d *deadlines) min() *Request {
 // all iterates over the waiting requests, roughly in order of expiry: those in the heap come before the list.
 func (d *deadlines) all() iter.Seq[*Request] {
 	return func(yield func(*Request) bool) {
-		for r := range d.odd.all() {
-			if !yield(r) {
+		for r := range d.odd.All() {
+			if !yield((*Request)(r)) {
 				return
 			}
 		}

@@ -25,7 +25,7 @@ func (q *FairRequestQueue) FirstIn(tier int, lane Lane, awaits bool, could func(
 			return c.awaitingIn(lane, could)
 		}
 		if l := c.lanes[lane]; l != nil {
-			if first := l.flows.first(func(fl *flowLane) bool { return could(fl.head) }); first != nil {
+			if first := l.flows.First(func(fl *flowLane) bool { return could(fl.head) }); first != nil {
 				return first.head
 			}
 		}
@@ -51,7 +51,7 @@ func SortHeads(heads []*Request) {
 			return 0
 		case class(a) != class(b):
 			return cmp.Compare(slices.Index(class(a).tier.classes, class(a)), slices.Index(class(b).tier.classes, class(b)))
-		case a.flowLane.outermost().key().before(b.flowLane.outermost().key()):
+		case a.flowLane.outermost().Key().Before(b.flowLane.outermost().Key()):
 			return -1
 		default:
 			return 1
@@ -101,7 +101,7 @@ func (q *FairRequestQueue) OthersWait(r *Request, lane Lane) bool {
 	if l == nil {
 		return false
 	}
-	flows := l.flows.len() + len(l.parked)
+	flows := l.flows.Len() + len(l.parked)
 	if f := c.flows.find(c.flowKey(r)); f != nil && f.laneOf(lane) != nil {
 		flows--
 	}

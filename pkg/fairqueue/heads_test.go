@@ -30,37 +30,3 @@ func TestSortHeadsIsOneOrder(t *testing.T) {
 		}
 	}
 }
-
-// numbered is an element of a heap.
-type numbered struct {
-	seq    uint64
-	number int32
-}
-
-func (n *numbered) key() key { return key{seq: n.seq} }
-
-func (n *numbered) handle() *int32 { return &n.number }
-
-// The first element of a heap that will do is the least of those, and few others are looked at.
-func TestFirstThatWillDo(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 500 {
-		var h heap[*numbered]
-		n := random.IntN(300)
-		for _, i := range random.Perm(n) {
-			h.push(&numbered{seq: uint64(i)})
-		}
-		from := random.IntN(n + 20)
-		looked := 0
-		got := h.first(func(x *numbered) bool {
-			looked++
-			return int(x.seq) >= from
-		})
-		if want := from < n; (got != nil) != want || want && got.seq != uint64(from) {
-			t.Fatalf("from %d of %d: %+v", from, n, got)
-		}
-		if looked > min(n, heapArity*(from+1)) {
-			t.Fatalf("from %d of %d: looked at %d", from, n, looked)
-		}
-	}
-}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+
+	"github.com/weir-epp/weir/internal/heap"
 )
 
 // checkInvariants returns what is wrong with the queue's state, or nil. It checks the list in the package comment by
@@ -46,7 +48,7 @@ func checkInvariants(q *FairRequestQueue) (err error) {
 	for _, t := range q.tiers {
 		for _, c := range t.classes {
 			for name, l := range c.lanes {
-				if n := l.rooms.len(); n > 0 {
+				if n := l.rooms.Len(); n > 0 {
 					awaiting[name] += n
 				}
 			}
@@ -70,7 +72,7 @@ func deadlinesProblem(d *deadlines, fail failf) {
 	heapProblem(&d.odd, "odd deadlines", fail)
 	var last *Request
 	for r := d.first; r != nil; last, r = r, r.later {
-		if r.sooner != last || r.inDue != 0 || last != nil && r.key().before(last.key()) {
+		if r.sooner != last || r.inDue != 0 || last != nil && r.key().Before(last.key()) {
 			fail("deadlines: request %d is out of order", r.seq)
 			return
 		}
@@ -84,26 +86,9 @@ func listed(d *deadlines, r *Request) bool {
 	return r.inDue == 0 && (r.sooner != nil && r.sooner.later == r || d.first == r)
 }
 
-func heapProblem[T heapItem](h *heap[T], name string, fail failf) {
-	if numbers := max(0, len(h.element)-1); len(h.items)+len(h.free) != numbers || len(h.index) != len(h.element) {
-		fail("%s: %d elements and %d free numbers of %d", name, len(h.items), len(h.free), numbers)
-		return
-	}
-	for i, x := range h.items {
-		of := h.element[x.number]
-		if *of.handle() != x.number || int(h.index[x.number]) != i {
-			fail("%s: the element at %d, number %d, believes to be number %d at %d", name, i, x.number, *of.handle(),
-				h.index[x.number])
-			return
-		}
-		if x.key != of.key() {
-			fail("%s: the element at %d lies there by %v, its key is %v", name, i, x.key, of.key())
-			return
-		}
-		if parent := h.items[max(0, i-1)/heapArity]; x.key.before(parent.key) {
-			fail("%s: the element at %d is before its parent", name, i)
-			return
-		}
+func heapProblem[T heap.Item](h *heap.Heap[T], name string, fail failf) {
+	if err := h.Problem(); err != nil {
+		fail("%s: %v", name, err)
 	}
 }
 
@@ -197,13 +182,13 @@ func classProblem(q *FairRequestQueue, c *class, waiting map[*Request]bool, fail
 			fail("lane %q is kept as %q", l.name, name)
 		}
 		// A lane is in its class's heap if and only if it is open and has a flow that is not parked.
-		some := len(l.flows.items) > 0
-		if in := within(&c.open, l); in != (some && l.state == LaneOpen) {
+		some := l.flows.Len() > 0
+		if in := c.open.Holds(l); in != (some && l.state == LaneOpen) {
 			fail("lane %q: state %d, flows %t, among the open ones %t", name, l.state, some, in)
 		}
 		want := c.guarded && some && (l.state == LaneOpen || l.state == LaneBusy)
 		wantBusy := want && l.state == LaneBusy
-		if aged, busy := within(&c.aged, &l.oldest), within(&c.busy, &l.busy); aged != want || busy != wantBusy {
+		if aged, busy := c.aged.Holds(&l.oldest), c.busy.Holds(&l.busy); aged != want || busy != wantBusy {
 			fail("lane %q: state %d, flows %t, among the aged ones %t, the busy ones %t", name, l.state, some, aged, busy)
 		}
 	}
@@ -238,11 +223,6 @@ func siblingsProblem(
 		sheddingProblem(in, fail)
 	}
 	return queued, flowLanes
-}
-
-func within[T heapItem](h *heap[T], x T) bool {
-	number := *x.handle()
-	return number > 0 && int(number) < len(h.element) && h.element[number].handle() == x.handle()
 }
 
 // flowProblem checks a flow and its lines, or the flows under it.
@@ -283,7 +263,7 @@ func flowProblem(q *FairRequestQueue, c *class, f *flow, waiting map[*Request]bo
 			fail("flow %q lane %q: tag %d, want %d", f.key, fl.lane.name, fl.tag, tag)
 		}
 		b := fl.ownBranch()
-		if in := within(&b.flows, fl); in == (fl.parked > 0) || (in && c.guarded) != within(&b.ages, (*age)(fl)) {
+		if in := b.flows.Holds(fl); in == (fl.parked > 0) || (in && c.guarded) != b.ages.Holds((*age)(fl)) {
 			fail("flow %q lane %q: parked %t, in its lane's heap %t", f.key, fl.lane.name, fl.parked > 0, in)
 		}
 		queued += n
@@ -310,7 +290,7 @@ func branchProblem(fl *flowLane, fail failf) (queued int) {
 			queued += part.queued
 		}
 	}
-	if first := fl.under.flows.min(); first == nil || fl.head != first.head {
+	if first := fl.under.flows.Min(); first == nil || fl.head != first.head {
 		fail("flow %q lane %q: its head is not that of the first under it", fl.flow.key, fl.lane.name)
 	}
 	return queued
@@ -331,14 +311,14 @@ func lineProblem(q *FairRequestQueue, fl *flowLane, waiting map[*Request]bool, f
 		if newest == nil || r.seq > newest.seq {
 			newest = r
 		}
-		if first == nil || rankKey(r).before(rankKey(first)) {
+		if first == nil || rankKey(r).Before(rankKey(first)) {
 			first = r
 		}
 		if waiting[r] {
 			fail("request %d waits twice", r.seq)
 		}
 		waiting[r] = true
-		if !listed(&q.due, r) && !within(&q.due.odd, r) || r.due > r.deadline() || r.ownDue && r.due != r.deadline() {
+		if !listed(&q.due, r) && !q.due.odd.Holds((*oddDue)(r)) || r.due > r.deadline() || r.ownDue && r.due != r.deadline() {
 			fail("request %d: not among the deadlines, or at another one", r.seq)
 		}
 		cost += int64(r.Cost)
@@ -355,11 +335,11 @@ func lineProblem(q *FairRequestQueue, fl *flowLane, waiting map[*Request]bool, f
 }
 
 // rankKey returns the key by which requests of one flow are ordered.
-func rankKey(r *Request) key {
+func rankKey(r *Request) heap.Key {
 	if r.extra == nil {
-		return key{0, r.seq}
+		return heap.Key{Value: 0, Seq: r.seq}
 	}
-	return key{r.extra.rank, r.seq}
+	return heap.Key{Value: r.extra.rank, Seq: r.seq}
 }
 
 // laneProblem checks a lane's counts against its flows. It returns the number of the class's own flows that wait in it.
@@ -379,8 +359,8 @@ func laneProblem(c *class, l *classLane, fail failf) int {
 					fail("lane %q: flow %q is not where it is parked", l.name, f.key)
 				}
 			}
-			awaits := within(&l.rooms, (*awaiting)(fl))
-			if awaits && fl.parked == 0 || (awaits && c.guarded) != within(&l.roomAges, (*awaitingAge)(fl)) {
+			awaits := l.rooms.Holds((*awaiting)(fl))
+			if awaits && fl.parked == 0 || (awaits && c.guarded) != l.roomAges.Holds((*awaitingAge)(fl)) {
 				fail("lane %q: flow %q awaits room: %t, parked %t", l.name, f.key, awaits, fl.parked > 0)
 			}
 		}

@@ -1,5 +1,7 @@
 package fairqueue
 
+import "github.com/weir-epp/weir/internal/heap"
+
 // flowLane is a flow's part of a lane: the requests that wait there, or those of the flows under it. It exists while a
 // request waits in it.
 type flowLane struct {
@@ -22,12 +24,12 @@ type flowLane struct {
 
 // branch orders the sharers of one level in one lane.
 type branch struct {
-	flows   heap[*flowLane] // those that are not parked
-	ages    heap[*age]      // the same ones, if the tier has a starvation threshold
-	virtual VirtualTime     // vtc: the lane's virtual time
+	flows   heap.Heap[*flowLane] // those that are not parked
+	ages    heap.Heap[*age]      // the same ones, if the tier has a starvation threshold
+	virtual VirtualTime          // vtc: the lane's virtual time
 }
 
-func (b *branch) small() bool { return b.flows.small() && b.ages.small() }
+func (b *branch) small() bool { return b.flows.Small() && b.ages.Small() }
 
 // ownBranch returns the branch that fl belongs to.
 func (fl *flowLane) ownBranch() *branch {
@@ -66,32 +68,32 @@ func (fl *flowLane) outermost() *flowLane {
 // arrival sequence gets that far.
 const behind = 1 << 63
 
-func (fl *flowLane) key() key {
-	k := key{uint64(fl.tag), fl.head.seq}
+func (fl *flowLane) Key() heap.Key {
+	k := heap.Key{Value: uint64(fl.tag), Seq: fl.head.seq}
 	if !fl.flow.newcomer {
-		k.seq |= behind
+		k.Seq |= behind
 	}
 	return k
 }
 
-func (fl *flowLane) handle() *int32 { return &fl.number }
+func (fl *flowLane) Handle() *int32 { return &fl.number }
 
 // age orders flowLanes by their oldest request, for the starvation guard.
 type age flowLane
 
-func (a *age) key() key {
+func (a *age) Key() heap.Key {
 	if a.under != nil {
-		return a.under.ages.items[0].key
+		return a.under.ages.MinKey()
 	}
-	return key{seq: a.line.oldest.seq}
+	return heap.Key{Seq: a.line.oldest.seq}
 }
 
-func (a *age) handle() *int32 { return &a.ageNumber }
+func (a *age) Handle() *int32 { return &a.ageNumber }
 
 // oldest returns the request that has waited longest.
 func (a *age) oldest() *Request {
 	for a.under != nil {
-		a = a.under.ages.min()
+		a = a.under.ages.Min()
 	}
 	return a.line.oldest
 }
@@ -118,38 +120,38 @@ type classLane struct {
 	class    *class
 	name     Lane
 	state    LaneState
-	queued   int                // waiting requests
-	capped   int                // of these, the ones in parked flowLanes
-	parked   []*flowLane        // of flows that are at their cap, so that their heads cannot go
-	rooms    heap[*awaiting]    // of these, the ones that could go if others made room
-	roomAges heap[*awaitingAge] // the same ones, if the tier has a starvation threshold
-	number   int32              // number in the class's heap of open lanes
+	queued   int                     // waiting requests
+	capped   int                     // of these, the ones in parked flowLanes
+	parked   []*flowLane             // of flows that are at their cap, so that their heads cannot go
+	rooms    heap.Heap[*awaiting]    // of these, the ones that could go if others made room
+	roomAges heap.Heap[*awaitingAge] // the same ones, if the tier has a starvation threshold
+	number   int32                   // number in the class's heap of open lanes
 	busy     laneBusy
 	oldest   laneAge
 }
 
 // small reports whether the lane, empty, occupies little memory.
 func (c *classLane) small() bool {
-	return c.branch.small() && c.rooms.small() && c.roomAges.small() && cap(c.parked) <= 64
+	return c.branch.small() && c.rooms.Small() && c.roomAges.Small() && cap(c.parked) <= 64
 }
 
-func (c *classLane) key() key { return c.flows.items[0].key }
+func (c *classLane) Key() heap.Key { return c.flows.MinKey() }
 
-func (c *classLane) handle() *int32 { return &c.number }
+func (c *classLane) Handle() *int32 { return &c.number }
 
 // awaiting is a flowLane that is parked until another's lease makes room.
 type awaiting flowLane
 
-func (a *awaiting) key() key { return (*flowLane)(a).key() }
+func (a *awaiting) Key() heap.Key { return (*flowLane)(a).Key() }
 
-func (a *awaiting) handle() *int32 { return &a.awaits }
+func (a *awaiting) Handle() *int32 { return &a.awaits }
 
 // awaitingAge orders the same flowLanes by their oldest request.
 type awaitingAge flowLane
 
-func (a *awaitingAge) key() key { return (*age)(a).key() }
+func (a *awaitingAge) Key() heap.Key { return (*age)(a).Key() }
 
-func (a *awaitingAge) handle() *int32 { return &a.awaitsAge }
+func (a *awaitingAge) Handle() *int32 { return &a.awaitsAge }
 
 // roomAbove reports whether there may be room below the upper bound.
 func (c *classLane) roomAbove() bool { return c.state == LaneOpen || c.state == LaneBusy }
@@ -160,9 +162,9 @@ type laneBusy struct {
 	number int32
 }
 
-func (b *laneBusy) key() key { return b.lane.key() }
+func (b *laneBusy) Key() heap.Key { return b.lane.Key() }
 
-func (b *laneBusy) handle() *int32 { return &b.number }
+func (b *laneBusy) Handle() *int32 { return &b.number }
 
 // laneAge orders lanes by their oldest request that could go.
 type laneAge struct {
@@ -170,9 +172,9 @@ type laneAge struct {
 	number int32
 }
 
-func (a *laneAge) key() key { return a.lane.ages.items[0].key }
+func (a *laneAge) Key() heap.Key { return a.lane.ages.MinKey() }
 
-func (a *laneAge) handle() *int32 { return &a.number }
+func (a *laneAge) Handle() *int32 { return &a.number }
 
 // stuck returns the number of requests that could not go even if there were room, because their lane has no ready
 // endpoint or their flow is at its cap. They do not prevent a bypass.
@@ -184,13 +186,13 @@ func (c *classLane) stuck() int {
 }
 
 // setMember adds x to h, removes it, or fixes its position, so that h contains x exactly if want is set.
-func setMember[T heapItem](h *heap[T], x T, want bool) {
-	switch in := h.contains(x); {
+func setMember[T heap.Item](h *heap.Heap[T], x T, want bool) {
+	switch in := h.Contains(x); {
 	case want && in:
-		h.fix(x)
+		h.Fix(x)
 	case want:
-		h.push(x)
+		h.Push(x)
 	case in:
-		h.remove(x)
+		h.Remove(x)
 	}
 }

@@ -115,7 +115,7 @@ func TestLittleIsKeptOfACrowd(t *testing.T) {
 		t.Errorf("a flow that waited in many lanes keeps room for %d", n)
 	}
 	for _, l := range q.top.classes[0].freeLanes {
-		if !l.flows.small() || !l.ages.small() {
+		if !l.flows.Small() || !l.ages.Small() {
 			t.Error("a lane with large heaps is kept")
 		}
 	}

@@ -75,7 +75,7 @@ func (l *line) remove(r *Request) {
 func (l *line) all() iter.Seq[*Request] {
 	return func(yield func(*Request) bool) {
 		if l.row != nil {
-			for r := range l.row.next.all() {
+			for r := range l.row.next.All() {
 				if !yield(r.request) {
 					return
 				}

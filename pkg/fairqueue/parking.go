@@ -43,7 +43,7 @@ func (q *FairRequestQueue) Lanes(some []*Request) []*Request {
 	for _, t := range q.tiers {
 		for _, c := range t.classes {
 			for _, l := range c.lanes {
-				if fl := l.flows.min(); fl != nil {
+				if fl := l.flows.Min(); fl != nil {
 					some = append(some, fl.head)
 				}
 			}
@@ -72,10 +72,10 @@ func (q *FairRequestQueue) AwaitRoom(r *Request) {
 	if fl.parked == 0 || fl.awaits != 0 {
 		return
 	}
-	fl.lane.rooms.push((*awaiting)(fl))
+	fl.lane.rooms.Push((*awaiting)(fl))
 	q.awaiting[fl.lane.name]++
 	if fl.lane.class.guarded {
-		fl.lane.roomAges.push((*awaitingAge)(fl))
+		fl.lane.roomAges.Push((*awaitingAge)(fl))
 	}
 }
 
@@ -105,7 +105,7 @@ func (q *FairRequestQueue) Awaiting(name Lane, could func(*Request) bool, heads 
 // there is none.
 func (c *class) awaitingIn(lane Lane, could func(*Request) bool) *Request {
 	if l := c.lanes[lane]; l != nil {
-		if a := l.rooms.first(func(a *awaiting) bool { return could(a.head) }); a != nil {
+		if a := l.rooms.First(func(a *awaiting) bool { return could(a.head) }); a != nil {
 			return a.head
 		}
 	}
@@ -120,8 +120,8 @@ func (t *tier) oldestAwaiting(lane Lane, could func(*Request) bool) *Request {
 		if !c.guarded || l == nil {
 			continue
 		}
-		a := l.roomAges.first(func(a *awaitingAge) bool { return could(a.head) })
-		if a != nil && (oldest == nil || a.key().before(oldest.key())) {
+		a := l.roomAges.First(func(a *awaitingAge) bool { return could(a.head) })
+		if a != nil && (oldest == nil || a.Key().Before(oldest.Key())) {
 			oldest = a
 		}
 	}
@@ -133,9 +133,9 @@ func (t *tier) oldestAwaiting(lane Lane, could func(*Request) bool) *Request {
 
 // reorder restores the order of a flowLane whose head or oldest request has changed among those that await room.
 func (c *classLane) reorder(fl *flowLane) {
-	c.rooms.fix((*awaiting)(fl))
+	c.rooms.Fix((*awaiting)(fl))
 	if fl.awaitsAge != 0 {
-		c.roomAges.fix((*awaitingAge)(fl))
+		c.roomAges.Fix((*awaitingAge)(fl))
 	}
 }
 
@@ -179,11 +179,11 @@ func (fl *flowLane) unpark() bool {
 	l.parked = l.parked[:last]
 	fl.parked = 0
 	if fl.awaits != 0 {
-		l.rooms.remove((*awaiting)(fl))
+		l.rooms.Remove((*awaiting)(fl))
 		l.class.tier.queue.awaitsNoMore(l.name)
 	}
 	if fl.awaitsAge != 0 {
-		l.roomAges.remove((*awaitingAge)(fl))
+		l.roomAges.Remove((*awaitingAge)(fl))
 	}
 	return true
 }
@@ -198,7 +198,7 @@ func (q *FairRequestQueue) awaitsNoMore(name Lane) {
 // FlowsIn returns the number of flows that wait in a lane, counted in each class.
 func (q *FairRequestQueue) FlowsIn(name Lane) (n int) {
 	for l := range q.everywhere(name) {
-		n += l.flows.len() + len(l.parked)
+		n += l.flows.Len() + len(l.parked)
 	}
 	return n
 }
@@ -206,7 +206,7 @@ func (q *FairRequestQueue) FlowsIn(name Lane) (n int) {
 // HeadsIn appends to heads the first request of each flow that waits in a lane and is not parked there, in every class.
 func (q *FairRequestQueue) HeadsIn(name Lane, heads []*Request) []*Request {
 	for l := range q.everywhere(name) {
-		for fl := range l.flows.all() {
+		for fl := range l.flows.All() {
 			heads = append(heads, fl.head)
 		}
 	}
@@ -226,7 +226,7 @@ func (q *FairRequestQueue) ParkedIn(name Lane, heads []*Request) []*Request {
 // InLane appends to some one request that waits in a lane, for each class in which any does.
 func (q *FairRequestQueue) InLane(name Lane, some []*Request) []*Request {
 	for l := range q.everywhere(name) {
-		if fl := l.flows.min(); fl != nil {
+		if fl := l.flows.Min(); fl != nil {
 			some = append(some, fl.head)
 		} else {
 			some = append(some, l.parked[0].head)
@@ -252,7 +252,7 @@ func (q *FairRequestQueue) LaneNames(names []Lane) []Lane {
 // AllInLane appends to some every request that waits in a lane, in no particular order.
 func (q *FairRequestQueue) AllInLane(name Lane, some []*Request) []*Request {
 	for l := range q.everywhere(name) {
-		for fl := range l.flows.all() {
+		for fl := range l.flows.All() {
 			some = fl.requests(some)
 		}
 		for _, fl := range l.parked {
@@ -265,7 +265,7 @@ func (q *FairRequestQueue) AllInLane(name Lane, some []*Request) []*Request {
 // requests appends to some every request that waits in fl.
 func (fl *flowLane) requests(some []*Request) []*Request {
 	if fl.under != nil {
-		for part := range fl.under.flows.all() {
+		for part := range fl.under.flows.All() {
 			some = part.requests(some)
 		}
 		return some

@@ -1,6 +1,10 @@
 package fairqueue
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-epp/weir/internal/heap"
+)
 
 // Lane names a set of backends that a request may use; "" is the whole pool.
 type Lane string
@@ -151,6 +155,11 @@ func (r *Request) chargedTo() *class {
 	return r.flowLane.lane.class
 }
 
-func (r *Request) key() key { return key{uint64(r.due), r.seq} }
+func (r *Request) key() heap.Key { return heap.Key{Value: uint64(r.due), Seq: r.seq} }
 
-func (r *Request) handle() *int32 { return &r.inDue }
+// oddDue is a request in the heap of deadlines.
+type oddDue Request
+
+func (r *oddDue) Key() heap.Key { return (*Request)(r).key() }
+
+func (r *oddDue) Handle() *int32 { return &r.inDue }

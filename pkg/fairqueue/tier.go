@@ -35,7 +35,7 @@ func (t *tier) couldGo() int { return t.queued - t.stuck }
 // canGo reports whether a waiter could go below the lower bound, given the present state of the lanes.
 func (t *tier) canGo() bool {
 	for _, c := range t.classes {
-		if c.open.len() > 0 {
+		if c.open.Len() > 0 {
 			return true
 		}
 	}

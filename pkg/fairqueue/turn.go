@@ -1,5 +1,7 @@
 package fairqueue
 
+import "github.com/weir-epp/weir/internal/heap"
+
 // head returns the tier's next request, or nil if there is none in an open lane.
 func (t *tier) head() *Request {
 	if len(t.classes) == 1 {
@@ -34,14 +36,14 @@ func (t *tier) turn(offer func(*class) *Request) (best *Request) {
 	if len(t.classes) == 1 {
 		return offer(t.classes[0])
 	}
-	var least key
+	var least heap.Key
 	for _, c := range t.classes {
 		t.visits++
 		r := offer(c)
 		if r == nil {
 			continue
 		}
-		if k := (key{uint64(c.turnTag(r)), r.seq}); best == nil || k.before(least) {
+		if k := (heap.Key{Value: uint64(c.turnTag(r)), Seq: r.seq}); best == nil || k.Before(least) {
 			best, least = r, k
 		}
 	}

@@ -89,8 +89,8 @@ func (v vtc) join(l *level, s *share, in *branch, alone bool, r *Request) (moved
 	}
 	st := s.at(r.Lane)
 	to := v.reference(s, st, in.virtual, r)
-	if in.flows.len() > 0 {
-		least := VirtualTime(in.flows.items[0].key.value)
+	if in.flows.Len() > 0 {
+		least := VirtualTime(in.flows.MinKey().Value)
 		to = to.later(least.earlier(in.virtual + increment(r.Cost, s.weight)))
 	}
 	return st.lift(to)

@@ -74,6 +74,7 @@ type sequence struct {
 	started time.Time
 	service time.Duration
 	due     time.Time // of the next token, or of the end when not streamed
+	number  int32     // in the heap; 0 if it is not in it
 }
 
 // timing is one of the two models of how long work takes.

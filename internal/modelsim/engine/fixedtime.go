@@ -1,22 +1,22 @@
 package engine
 
 import (
-	"container/heap"
-	"slices"
 	"time"
+
+	"github.com/weir-epp/weir/internal/heap"
 )
 
 // fixedTime gives each sequence the same service time, whatever the batch.
 type fixedTime struct {
 	engine *Engine
-	dues   dueHeap
+	dues   heap.Heap[*sequence]
 }
 
 func (t *fixedTime) next() (time.Time, bool) {
-	if len(t.dues) == 0 {
+	if t.dues.Len() == 0 {
 		return time.Time{}, false
 	}
-	return t.dues[0].due, true
+	return t.dues.Min().due, true
 }
 
 func (t *fixedTime) fill(now time.Time) {
@@ -28,12 +28,12 @@ func (t *fixedTime) fill(now time.Time) {
 		s.started = now
 		s.service = e.jittered(e.cfg.ServiceTime)
 		s.due = s.dueAfter(0)
-		heap.Push(&t.dues, s)
+		t.dues.Push(s)
 	}
 }
 
 func (t *fixedTime) step(now time.Time) {
-	s := t.dues[0]
+	s := t.dues.Min()
 	if !s.Streamed {
 		t.engine.produce(s, now, s.Output)
 		return
@@ -41,13 +41,13 @@ func (t *fixedTime) step(now time.Time) {
 	t.engine.produce(s, now, 1)
 	if s.running {
 		s.due = s.dueAfter(s.produced)
-		heap.Fix(&t.dues, 0)
+		t.dues.Fix(s)
 	}
 }
 
 func (t *fixedTime) sync(time.Time) {}
 
-func (t *fixedTime) forget(s *sequence) { heap.Remove(&t.dues, slices.Index(t.dues, s)) }
+func (t *fixedTime) forget(s *sequence) { t.dues.Remove(s) }
 
 // dueAfter returns when the next token is due after the given number of tokens: the k-th of n at k/n of the service
 // time; without streaming only the last one is reported.
@@ -59,27 +59,12 @@ func (s *sequence) dueAfter(tokens int) time.Time {
 	return s.started.Add(time.Duration(float64(s.service) * part))
 }
 
-// dueHeap orders sequences by the time of their next event, then by arrival.
-type dueHeap []*sequence
-
-func (h dueHeap) Len() int { return len(h) }
-func (h dueHeap) Less(i, j int) bool {
-	if h[i].due.Equal(h[j].due) {
-		return h[i].id < h[j].id
-	}
-	return h[i].due.Before(h[j].due)
+// Key orders sequences by the time of their next event, then by arrival.
+func (s *sequence) Key() heap.Key {
+	k := heap.At(s.due)
+	k.Seq = uint64(s.id)
+	return k
 }
-func (h dueHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
-// Push implements heap.Interface.
-func (h *dueHeap) Push(x any) { *h = append(*h, x.(*sequence)) }
-
-// Pop implements heap.Interface.
-func (h *dueHeap) Pop() any {
-	old := *h
-	last := len(old) - 1
-	s := old[last]
-	old[last] = nil
-	*h = old[:last]
-	return s
-}
+// Handle returns the sequence's number in the heap.
+func (s *sequence) Handle() *int32 { return &s.number }

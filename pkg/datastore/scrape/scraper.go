@@ -1,7 +1,6 @@
 package scrape
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"maps"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/weir-epp/weir/internal/heap"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -59,7 +59,7 @@ type Scraper struct {
 	mu      sync.Mutex
 	leads   bool
 	targets map[scheduling.EndpointID]*target
-	due     dueHeap // the targets that are not being scraped
+	due     heap.Heap[*target] // the targets that are not being scraped
 }
 
 // target is a ready endpoint.
@@ -67,7 +67,7 @@ type target struct {
 	id      scheduling.EndpointID
 	address string
 	due     time.Time
-	at      int // index in the heap; -1 while it is being scraped
+	number  int32 // in the heap; 0 while it is being scraped
 
 	status Status // this and the next are guarded by the scraper's mu
 	stop   func() // ends the scrape that is under way; nil: none is
@@ -81,6 +81,10 @@ type target struct {
 	warned   bool // of the failures since the last success
 	told     bool // the owner knows something other than nothing
 }
+
+func (t *target) Key() heap.Key { return heap.At(t.due) }
+
+func (t *target) Handle() *int32 { return &t.number }
 
 // New returns a scraper that follows nothing, and leads.
 func New(config Config, parts Parts, log logr.Logger) *Scraper {
@@ -116,15 +120,15 @@ func (s *Scraper) Follow(snapshot *scheduling.Snapshot) {
 		t := s.targets[e.ID]
 		if t == nil || t.address != e.Address {
 			t = &target{id: e.ID, address: e.Address, due: now.Add(s.somewhere())}
-			heap.Push(&s.due, t)
+			s.due.Push(t)
 		}
 		next[e.ID] = t
 	}
 	for id, t := range s.targets {
 		switch {
 		case next[id] == t:
-		case t.at >= 0:
-			heap.Remove(&s.due, t.at)
+		case t.number != 0:
+			s.due.Remove(t)
 		case t.stop != nil:
 			t.stop()
 		}
@@ -158,10 +162,10 @@ func (s *Scraper) lead(leads bool) (forget []*target) {
 	}
 	s.leads = leads
 	now := time.Now()
-	for _, t := range s.due {
+	for t := range s.due.All() {
 		t.due = now.Add(s.somewhere())
 	}
-	heap.Init(&s.due)
+	s.due.FixAll()
 	if !leads {
 		forget = slices.Collect(maps.Values(s.targets))
 	}
@@ -245,13 +249,15 @@ func (s *Scraper) Run(ctx context.Context) {
 func (s *Scraper) next() (*target, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.due) == 0 || !s.leads {
+	if s.due.Len() == 0 || !s.leads {
 		return nil, 0
 	}
-	if wait := time.Until(s.due[0].due); wait > 0 {
+	t := s.due.Min()
+	if wait := time.Until(t.due); wait > 0 {
 		return nil, wait
 	}
-	return heap.Pop(&s.due).(*target), 0
+	s.due.Remove(t)
+	return t, 0
 }
 
 // scrape reads one target's page, and tells the owner of it.
@@ -314,7 +320,7 @@ func (s *Scraper) again(t *target, now, due time.Time, reading Reading, err erro
 		t.status = Status{Reading: reading, At: now}
 	}
 	t.due, t.stop = due, nil
-	heap.Push(&s.due, t)
+	s.due.Push(t)
 	s.awaken()
 	return true
 }
@@ -359,32 +365,4 @@ func (s *Scraper) failed(t *target, url string, err error) {
 	t.warned = true
 	s.log.Info("WARNING: --scrape-path: the metrics of the endpoint cannot be read: only Weir's own requests count there, and its bound stays",
 		"address", t.address, "url", url, "reason", string(reason), "error", err.Error())
-}
-
-// dueHeap is a heap of targets by due time.
-type dueHeap []*target
-
-func (h dueHeap) Len() int           { return len(h) }
-func (h dueHeap) Less(i, j int) bool { return h[i].due.Before(h[j].due) }
-
-func (h dueHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].at, h[j].at = i, j
-}
-
-// Push implements heap.Interface.
-func (h *dueHeap) Push(x any) {
-	t := x.(*target)
-	t.at = len(*h)
-	*h = append(*h, t)
-}
-
-// Pop implements heap.Interface.
-func (h *dueHeap) Pop() any {
-	last := len(*h) - 1
-	t := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	t.at = -1
-	return t
 }
