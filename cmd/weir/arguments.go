@@ -38,7 +38,7 @@ func readFlags(
 		err = check()
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "%s: %v\n%s", set.Name(), err, help)
+		_, _ = fmt.Fprintf(stderr, "%s: %v\n%s --help lists the flags\n", set.Name(), err, set.Name())
 		return 2, false
 	}
 	return 0, true

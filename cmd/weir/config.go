@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/weir-epp/weir/internal/arguments"
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/pkg/datastore"
 	"github.com/weir-epp/weir/pkg/scheduling"
@@ -34,7 +35,7 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 	profile := set.String("profile", "", "")
 	from := set.String("from", "", "")
 	endpoints := set.String("endpoints", "", "")
-	err := set.Parse(args)
+	err := arguments.Explain(set, set.Parse(args))
 	usage := configUsage + config.ProfileList() + "\n"
 	if errors.Is(err, pflag.ErrHelp) || set.Arg(0) == "help" {
 		_, _ = fmt.Fprint(stdout, usage)

@@ -37,7 +37,7 @@ func TestConfigCommand(t *testing.T) {
 	checkCommands(t, map[string]commandTest{
 		"config help":    {[]string{"config", "help"}, 0, []string{"weir config validate [--profile NAME] FILE"}, nil},
 		"help of config": {[]string{"config", "--help"}, 0, []string{"weir config validate [--profile NAME] FILE", config.ProfileList()}, nil},
-		"unknown flag":   {[]string{"config", "show", "--profil=wfq"}, 2, nil, []string{"unknown flag", "Usage:"}},
+		"unknown flag":   {[]string{"config", "show", "--profil=wfq"}, 2, nil, []string{"(did you mean --profile?)", "Usage:"}},
 		"unknown profile": {
 			[]string{"config", "show", "--profile=wqf"}, 1, nil, []string{`profile: "wqf": must be one of wfq, recommended`},
 		},

@@ -238,6 +238,9 @@ func TestArguments(t *testing.T) {
 		if !strings.Contains(stderr.String(), want) {
 			t.Errorf("%s: %q is not in stderr:\n%s", arguments, want, stderr.String())
 		}
+		if lines := strings.Count(stderr.String(), "\n"); strings.Contains(arguments, "--") && lines > 2 {
+			t.Errorf("%s: the error scrolls away before %d lines", arguments, lines)
+		}
 	}
 	for _, arguments := range []string{"demo --help", "bench --help", "bench flood -h", "bench proxy --help", "bench usage --help"} {
 		var stdout, stderr output

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"time"
 
@@ -119,7 +120,7 @@ curl -s %[2]s/metrics | grep ^weir_
 curl -s %[6]s/debug/config
 
 # what it has decided, and that it would decide the same again
-curl -s %[6]s/debug/recording > weir.recording && bin/weir replay weir.recording
+curl -sf %[6]s/debug/recording > weir.recording && %[7]s replay weir.recording
 `
 
 // demoFlags are what the demo's epps have beside their configurations.
@@ -127,7 +128,8 @@ var demoFlags = []string{"--record=16"}
 
 // keep prints what to try, and waits.
 func (d *demoSetting) keep(ctx context.Context, length time.Duration, w io.Writer) error {
-	_, _ = fmt.Fprintf(w, demoKeep, d.weir.URL(), d.epp.MetricsURL, strings.ToLower(fairnessHeader), length, demoModel, d.epp.DebugURL)
+	_, _ = fmt.Fprintf(w, demoKeep, d.weir.URL(), d.epp.MetricsURL, strings.ToLower(fairnessHeader), length, demoModel, d.epp.DebugURL,
+		os.Args[0])
 	timer := time.NewTimer(length)
 	defer timer.Stop()
 	select {

@@ -50,6 +50,7 @@ func (quickController) TryEnqueue(context.Context, *flowcontrol.Request) (Lease,
 func (quickController) PassOn(*flowcontrol.Request) (Lease, error) { return quickLease{}, nil }
 
 func (quickController) Waiting() int { return 0 }
+func (quickController) Ready() int   { return 1 }
 
 func (quickController) Refuse(_, _, _ string, err error) *flowcontrol.Rejection {
 	return rejectionOf(err)

@@ -18,6 +18,8 @@ type Controller interface {
 	Refuse(flow, model, targetModel string, err error) *flowcontrol.Rejection
 	// Waiting returns the number of requests in the queue.
 	Waiting() int
+	// Ready returns the number of endpoints that are ready.
+	Ready() int
 	// PassOn places r without queueing. The error is a *flowcontrol.Rejection.
 	PassOn(r *flowcontrol.Request) (Lease, error)
 }
@@ -66,6 +68,8 @@ func (c controlled) TryEnqueue(ctx context.Context, r *flowcontrol.Request) (Lea
 }
 
 func (c controlled) Waiting() int { return c.State().Queued }
+
+func (c controlled) Ready() int { return c.State().Ready }
 
 func (c controlled) PassOn(r *flowcontrol.Request) (Lease, error) {
 	l, err := c.RequestQueueController.PassOn(r)

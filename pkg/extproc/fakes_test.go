@@ -38,6 +38,7 @@ type fakeController struct {
 	preempt chan struct{}
 	boom    string // panics in the named method; in Waiting only once
 	waiting int
+	away    bool          // no endpoint is ready
 	queued  time.Duration // of the leases
 
 	requests []*flowcontrol.Request
@@ -99,6 +100,13 @@ func (c *fakeController) Waiting() int {
 		panic("boom")
 	}
 	return c.waiting
+}
+
+func (c *fakeController) Ready() int {
+	if c.away {
+		return 0
+	}
+	return 1
 }
 
 func (c *fakeController) Refuse(flow, model, _ string, err error) *flowcontrol.Rejection {

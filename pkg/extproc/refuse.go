@@ -70,19 +70,27 @@ var flowFull = map[request.Sharing]string{
 	request.OfAnonymous: "Too many requests without a tenant are waiting. Please retry later.",
 }
 
-const onlyFlowFull = "Too many requests from all callers are waiting. Please retry later."
+const (
+	onlyFlowFull = "Too many requests from all callers are waiting. Please retry later."
+	noneReady    = "The request waited too long in the queue, and no model server is ready. Please retry later."
+)
 
-// wordedForCaller returns the rejection with a message that says whose flow is full, if it is not the caller's own: a
-// caller that asks for the first time has no requests waiting.
+// wordedForCaller returns the rejection with a message for its case, if there is one.
 func (st *mainStream) wordedForCaller(rej *flowcontrol.Rejection) *flowcontrol.Rejection {
-	if rej.Outcome != flowcontrol.OutcomeFlowFull {
-		return rej
-	}
-	text := onlyFlowFull
-	if !st.cfg.OneFlow {
-		if text = flowFull[st.request.Sharing()]; text == "" {
-			return rej
+	text := ""
+	switch rej.Outcome {
+	case flowcontrol.OutcomeFlowFull: // a caller that asks for the first time has no requests waiting
+		text = flowFull[st.request.Sharing()]
+		if st.cfg.OneFlow {
+			text = onlyFlowFull
 		}
+	case flowcontrol.OutcomeTTLExpired: // else wrong addresses look like a full queue
+		if st.server.controller.Ready() == 0 {
+			text = noneReady
+		}
+	}
+	if text == "" {
+		return rej
 	}
 	told := *rej
 	told.Err = &fieldError{sentinel: rej.Err, message: text}

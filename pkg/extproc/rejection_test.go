@@ -224,3 +224,19 @@ func TestFlowFullSaysWhoseFlow(t *testing.T) {
 		})
 	}
 }
+
+// A request that waited in vain while no model server was ready says so: with wrong addresses it looked like a full queue.
+func TestTTLWithoutModelServers(t *testing.T) {
+	for away, want := range map[bool]string{
+		false: `"message":"The request waited too long in the queue. Please retry later."`,
+		true:  `"message":"The request waited too long in the queue, and no model server is ready. Please retry later."`,
+	} {
+		inBubble(t, "NONE/NONE", nil, func(c *conversation) {
+			c.controller.reject, c.controller.away = flowcontrol.ErrExpiredTTL, away
+			c.say(chat("x-gateway-model-name", "m"))
+			if body := c.heardBody(); !strings.Contains(body, want) || !strings.Contains(body, `"code":"ttl-expired"`) {
+				t.Errorf("away %v: %s", away, body)
+			}
+		})
+	}
+}

@@ -94,8 +94,9 @@ type fileReader struct {
 
 // Errors of files.
 var (
-	errNoRecording = errors.New("this is no recording of this version of Weir")
-	errTruncated   = errors.New("the recording is cut off")
+	errNoRecording = errors.New("this is no recording of this version of Weir (epp serves one at /debug/recording if it was " +
+		"started with --record=16)")
+	errTruncated = errors.New("the recording is cut off")
 )
 
 // openFile reads the beginning of a file, up to its checkpoint. It reads no more than the first line of something else.

@@ -30,9 +30,11 @@ func newDebugServer(a *App) *http.Server {
 		_, _ = page.WriteTo(w)
 	})
 	mux.HandleFunc("GET /debug/flows", a.flowsPage)
-	if a.pool.recorder != nil {
-		mux.HandleFunc("GET /debug/recording", a.recordingPage)
+	recordingPage := a.recordingPage
+	if a.pool.recorder == nil {
+		recordingPage = noRecordingPage
 	}
+	mux.HandleFunc("GET /debug/recording", recordingPage)
 	if a.options.Pprof {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)
 		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)

@@ -73,6 +73,11 @@ type recordingReading struct {
 	rests      time.Time // when the pause after the last copy ends
 }
 
+// noRecordingPage answers in an epp that records nothing.
+func noRecordingPage(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "nothing is recorded: start epp with --record=16, which keeps the last 16 MiB of decisions", http.StatusNotFound)
+}
+
 // recordingPage writes the recording as a file. It has one reader at a time, because a copy of the recording is in memory
 // meanwhile, and it waits until the pause after the last copy is over.
 func (a *App) recordingPage(w http.ResponseWriter, r *http.Request) {

@@ -62,8 +62,9 @@ flows: { key: ["header:x-tenant"], weights: { sk-secret: 2 }, capacities: { sk-s
 
 // Without --record there is no recording.
 func TestNoRecordingUnasked(t *testing.T) {
-	if status, _ := start(t, testOptions()).debug("/debug/recording"); status != http.StatusNotFound {
-		t.Errorf("%d, want 404", status)
+	status, text := start(t, testOptions()).debug("/debug/recording")
+	if status != http.StatusNotFound || !strings.Contains(text, "--record=16") {
+		t.Errorf("%d %q, want 404 and the flag", status, text)
 	}
 }
 
