@@ -200,7 +200,7 @@ metadata:
 	e := w.epp("--pool-name=chat")
 	e.ready(true)
 	e.want("10.0.0.1:8000")
-	e.logs("a record of what a replica has in flight is not valid")
+	e.logs("a replica's record is not valid and does not count")
 	e.wantMetric(`weir_foreign_stock{pool="chat"}`, 0)
 	r := e.send("chat")
 	if got := r.granted(t); got != "10.0.0.1:8000" {

@@ -140,6 +140,10 @@ type upstream struct {
 func newUpstream(t *testing.T) *upstream {
 	u := &upstream{models: map[string]int{}}
 	u.Server = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.UserAgent(), "weir-") { // Weir's own questions
+			http.NotFound(out, r)
+			return
+		}
 		var asked struct{ Model string }
 		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
 			t.Error(err)
