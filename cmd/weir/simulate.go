@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -40,6 +41,7 @@ type simulateOptions struct {
 	kvTokens        int
 	block           int
 	seed            uint64
+	seeds           int
 	firstTokens     bool
 	speed           float64
 	repeat          int
@@ -68,6 +70,7 @@ func runSimulate(args []string, stdout, stderr io.Writer) int {
 	set.IntVar(&o.kvTokens, "kv-tokens", 600_000, "tokens that the KV cache of an engine has room for")
 	set.IntVar(&o.block, "block-tokens", simulate.DefaultBlock, "tokens in a block of the KV cache, and of a trace's hash_ids")
 	set.Uint64Var(&o.seed, "seed", 1, "seed of arrivals, lengths and ties")
+	set.IntVar(&o.seeds, "seeds", 1, "number of runs of each configuration, with as many seeds from --seed on; the result has medians")
 	set.BoolVar(&o.firstTokens, "first-tokens", false, "Weir sees first tokens, as with the first-token gate")
 	set.Float64Var(&o.speed, "speed", 1, "how much faster the requests of a trace arrive, 0.001 to 1000")
 	set.IntVar(&o.repeat, "repeat", 1, "how often a trace is played, one after the other, each time with other prefixes")
@@ -124,6 +127,7 @@ func (o *simulateOptions) check() error {
 	within("slots", o.slots, 1, 1<<20)
 	within("kv-tokens", o.kvTokens, 1, 1<<40)
 	within("block-tokens", o.block, 1, 1<<16)
+	within("seeds", o.seeds, 1, 1000)
 	within("repeat", o.repeat, 1, 1_000_000)
 	within("requests", o.requests, 0, 1<<40)
 	if !(o.speed >= 0.001 && o.speed <= 1000) {
@@ -133,11 +137,14 @@ func (o *simulateOptions) check() error {
 		without("--trace", "speed", "repeat", "requests", "flow")
 	}
 	if o.recording != "" {
-		without("--workload or --trace", "engines", "slots", "kv-tokens", "block-tokens", "first-tokens", "record")
+		without("--workload or --trace", "engines", "slots", "kv-tokens", "block-tokens", "first-tokens", "record", "seeds")
 	}
 	configs := len(o.configs) + len(o.profiles)
 	if o.record != "" && configs > 1 {
 		bad("record", "%d configurations: only one can be recorded", configs)
+	}
+	if o.record != "" && o.seeds > 1 {
+		bad("record", "has no use with several --seeds")
 	}
 	if o.recording != "" {
 		configs++ // that of the recording
@@ -318,10 +325,13 @@ func (o *simulateOptions) pool() []simulate.Engines {
 	return []simulate.Engines{e}
 }
 
-// simulateAll runs the simulations, as many at once as there are processors.
+// simulateAll runs the simulations, as many at once as there are processors, each with all seeds.
 func (o *simulateOptions) simulateAll(
 	runs []simulate.Options, workload *simulate.Workload, show func(done, total int),
 ) ([]*simulate.Report, error) {
+	if o.seeds > 1 {
+		return o.simulateSeeds(runs, workload, show)
+	}
 	reports := make([]*simulate.Report, len(runs))
 	var mu sync.Mutex // guards parts
 	parts := make([]float64, len(runs))
@@ -341,7 +351,7 @@ func (o *simulateOptions) simulateAll(
 			}
 		}
 		all.Go(func() (err error) {
-			source, done, err := o.source(workload)
+			source, done, err := o.source(workload, runs[i].Seed)
 			if err != nil {
 				return err
 			}
@@ -353,10 +363,35 @@ func (o *simulateOptions) simulateAll(
 	return reports, all.Wait()
 }
 
+// simulateSeeds runs each simulation with several seeds, and returns the median of each.
+func (o *simulateOptions) simulateSeeds(
+	runs []simulate.Options, workload *simulate.Workload, show func(done, total int),
+) ([]*simulate.Report, error) {
+	var all []simulate.Options
+	for i := range runs {
+		for n := range o.seeds {
+			run := runs[i]
+			run.Seed = o.seed + uint64(n)
+			all = append(all, run)
+		}
+	}
+	each := *o
+	each.seeds = 1
+	reports, err := each.simulateAll(all, workload, show)
+	if err != nil {
+		return nil, err
+	}
+	medians := make([]*simulate.Report, 0, len(runs))
+	for one := range slices.Chunk(reports, o.seeds) {
+		medians = append(medians, simulate.Median(one))
+	}
+	return medians, nil
+}
+
 // source returns the requests, from the first on.
-func (o *simulateOptions) source(workload *simulate.Workload) (source simulate.Source, done func() error, err error) {
+func (o *simulateOptions) source(workload *simulate.Workload, seed uint64) (source simulate.Source, done func() error, err error) {
 	if workload != nil {
-		return workload.Requests(o.seed), func() error { return nil }, nil
+		return workload.Requests(seed), func() error { return nil }, nil
 	}
 	info, err := os.Stat(o.trace)
 	if err != nil {

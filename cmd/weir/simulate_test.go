@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,6 +86,31 @@ func TestSimulateJSON(t *testing.T) {
 	}
 	if c := reports[0]; c.Name != "c" || c.All.Requests == 0 || c.All.Answered != c.All.Requests || len(c.Flows) != 2 || len(c.Engines) != 1 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// Several seeds give the medians of their runs.
+func TestSimulateSeeds(t *testing.T) {
+	files := map[string]string{"w.yaml": fewRequests}
+	args := []string{"--workload", "w.yaml", "--profile", "wfq", "--json", "--engines", "1"}
+	result := func(more ...string) []simulate.Report {
+		code, out, stderr := simulated(t, files, append(args, more...)...)
+		var reports []simulate.Report
+		if err := json.Unmarshal([]byte(out), &reports); err != nil || code != 0 {
+			t.Fatalf("code %d, %v: %s", code, err, stderr)
+		}
+		return reports
+	}
+	var requests []int
+	for _, seed := range []string{"4", "5", "6"} {
+		requests = append(requests, result("--seed", seed)[0].All.Requests)
+	}
+	slices.Sort(requests)
+	if r := result("--seed", "4", "--seeds", "3"); len(r) != 1 || r[0].Runs != 3 || r[0].All.Requests != requests[1] || requests[0] == requests[2] {
+		t.Errorf("%d reports, the first %+v, of runs with %v requests", len(r), r[0].All, requests)
+	}
+	if code, _, stderr := simulated(t, files, "--workload", "w.yaml", "--record", "r", "--seeds", "0"); code == 0 || !strings.Contains(stderr, "--seeds: 0: must be from 1 to 1000") {
+		t.Error(stderr)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 type Report struct {
 	// Name is that of the configuration.
 	Name string `json:"name"`
+	// Runs is the number of runs of which this is the median; 0: it is one run.
+	Runs int `json:"runs,omitempty"`
 	// Seconds is the time from the first arrival's clock to the end of the last answer.
 	Seconds float64 `json:"seconds"`
 	// TooLong is the number of requests that fit no engine's KV cache; they did not arrive.
