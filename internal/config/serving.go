@@ -222,7 +222,7 @@ type Scheduling struct {
 	//
 	// Default: Each leaves out only endpoints that cannot serve the request.
 	Filters []string `yaml:"filters" default:"[ready, subset, model]" sets:"scheduling.Filters" page:"rare"`
-	// Scores that make one endpoint better than another.
+	// Comparison of endpoints: least-stock, or none, with which all are alike.
 	//
 	// Default: Least requests is right while nothing is known of an engine's load or cache.
 	Scorers []Scorer `yaml:"scorers" default:"[{name: least-stock}]" sets:"scheduling.Scorers" page:"rare"`
@@ -230,6 +230,26 @@ type Scheduling struct {
 	//
 	// Default: There is no other.
 	Picker string `yaml:"picker" default:"max-score" sets:"scheduling.Picker" page:"rare"`
+	// Part of a request that says which endpoint has its prompt in its KV cache: prefix (the beginning of its prompt, for which
+	// the request body is read), session (the name of its session) or off. A request then goes where it has the fewest
+	// tokens to read, times how full the endpoint is. docs/routing.md says how to read its metrics.
+	//
+	// Default: It costs the reading of bodies, and is worth nothing where prompts have nothing in common.
+	Affinity string `yaml:"affinity" default:"off" sets:"streams.Affinity.Mode" page:"first"`
+	// Requests whose prompts are compared: all (those for one model) or flow (those of one flow). Where tenants must not learn
+	// from the time of an answer whether another has sent a prompt, flow.
+	//
+	// Default: A system prompt that tenants share is read once.
+	AffinityScope string `yaml:"affinityScope" default:"all" sets:"streams.Affinity.Scope"`
+	// Where the name of a session is, with affinity session: header:NAME, cookie:NAME or body:prompt_cache_key.
+	//
+	// Default: The field of OpenAI's API for it.
+	AffinitySession string `yaml:"affinitySession" default:"body:prompt_cache_key" sets:"streams.Affinity.Session"`
+	// Secret from which prompts are hashed, the same for all replicas. Clients that do not know it cannot make two prompts
+	// that look alike.
+	//
+	// Default: Replicas compare alike without being told; a pool of hostile clients needs one.
+	AffinitySeed string `yaml:"affinitySeed" default:"''" sets:"streams.Affinity.Seed"`
 	// Choice among equally good endpoints: rotate (the next in turn), first or random.
 	//
 	// Default: Spreads requests over equally good endpoints without chance, so that a replay decides the same.
@@ -243,10 +263,10 @@ type Scheduling struct {
 
 // Scorer is a scorer and its weight.
 type Scorer struct {
-	// Name of the scorer: least-stock (fewest requests dispatched and not complete).
+	// Name of the comparison: least-stock (fewest requests dispatched and not complete).
 	Name string `yaml:"name" sets:"scheduling.Scorers[].Name" page:"rare"`
-	// Weight of its score in the sum. From 1 to 1000.
+	// Without effect, since there is one comparison. From 1 to 1000.
 	//
-	// Default: Equal until the operator says otherwise.
+	// Default: It changes nothing.
 	Weight int64 `yaml:"weight" default:"1" sets:"scheduling.Scorers[].Weight" page:"rare"`
 }

@@ -17,6 +17,7 @@ func (st *mainStream) offer() error {
 	s.metrics.countTier(q, st.cfg.Tiers)
 	model, target := q.Labels()
 	cost, tokens := st.cost()
+	st.grant.affinity = st.rate(placement)
 	r := &flowcontrol.Request{
 		ID:          st.line.id,
 		Flow:        q.Flow,
@@ -45,10 +46,41 @@ func (st *mainStream) offer() error {
 	}
 	st.state.enter(granted)
 	st.grant.take(lease)
+	if st.grant.affinity != nil && lease != nil {
+		st.grant.affinity.Granted()
+	}
 	if !st.modes.echoesResponse { // otherwise the main stream is its own gate
 		st.link = s.links.open(&st.grant, q, st.begun)
 	}
 	return st.answerRequest()
+}
+
+// bytesPerToken is what a token has in a prompt whose length nobody estimates.
+const bytesPerToken = 4
+
+// leastSession is the length of a session's prompt in tokens of which nothing is known.
+const leastSession = 1000
+
+// rate asks which endpoints have the request's prompt cached. It returns nil if nobody knows.
+func (st *mainStream) rate(placement Placement) Affinity {
+	q := &st.request
+	if q.PromptUnknown {
+		st.server.metrics.promptsUnknown.Inc()
+		st.server.once.warn(st.server.log, "affinity", "scheduling.affinity knows nothing of a request, because its body is not "+
+			"read, or names no session: it goes where fewest are. Prefixes need a request_body_mode of BUFFERED or "+
+			"FULL_DUPLEX_STREAMED, and requestBody other than never", "request_body_mode", st.modes.request.String())
+	}
+	if len(q.Prompt.Keys) == 0 && q.Session == 0 || q.PassesOn {
+		return nil
+	}
+	prompt := Prompt{Blocks: &q.Prompt, Session: q.Session, Tokens: int64(q.Prompt.Bytes) / bytesPerToken}
+	switch c := st.grant.charge; {
+	case c != nil && c.Estimated().Input > 0:
+		prompt.Tokens = c.Estimated().Input
+	case q.Session != 0:
+		prompt.Tokens = max(leastSession, q.ContentLength/bytesPerToken)
+	}
+	return st.server.picker.Rate(placement, prompt)
 }
 
 // onQueued is called in the stream's goroutine just before the request waits.

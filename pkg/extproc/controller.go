@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
@@ -40,11 +41,32 @@ type Picker interface {
 	// if no endpoint can ever take the request, whose outcome is then unknown-model if the error is
 	// flowcontrol.ErrUnknownModel and the configuration names neither the model nor its target, else no-endpoint.
 	Prepare(model string, subset request.Subset) (Placement, error)
+	// Rate tells the placement which endpoints have the prompt cached. It returns nil if nobody knows.
+	Rate(p Placement, prompt Prompt) Affinity
 	// Locate returns the endpoint at an address, and reports whether it is known.
 	Locate(address string) (flowcontrol.Endpoint, bool)
 	// Lists reports whether an endpoint of the pool, ready or not, lists the model. An endpoint without a list may serve
 	// any model, and does not count.
 	Lists(model string) bool
+}
+
+// Prompt is what a request says of its prompt, to those who know which engines have it cached.
+type Prompt struct {
+	// Blocks are those of its text, and Session is the key of its session; 0: none. One of them says something.
+	Blocks  *body.Blocks
+	Session uint64
+	// Tokens is its length in tokens, as it is estimated.
+	Tokens int64
+}
+
+// Affinity follows a prompt that was rated. Its methods are called once at most, Granted first.
+type Affinity interface {
+	// Granted tells that the request has its endpoint.
+	Granted()
+	// Failed tells that no engine has read the prompt to its end.
+	Failed()
+	// Reported tells how many of its tokens the engine had cached by its own report.
+	Reported(cached int64)
 }
 
 // Placement is a prepared placement. After the grant it knows the destination.

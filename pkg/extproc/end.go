@@ -49,6 +49,22 @@ func (st *mainStream) complete() {
 	c := flowcontrol.Completion{Status: st.response.status, Unsent: st.grant.sent.IsZero()}
 	defer func() { st.grant.lease.OnRequestComplete(c) }()
 	c.Cost = st.actualCost()
+	st.tellAffinity(&c)
+}
+
+// tellAffinity tells what became of the prompt.
+func (st *mainStream) tellAffinity(c *flowcontrol.Completion) {
+	a := st.grant.affinity
+	if a == nil {
+		return
+	}
+	if c.Unsent || c.Status/100 == 5 {
+		a.Failed()
+		return
+	}
+	if r := st.response.reading.Report(st.request.PromptOnly); r.Known && r.Whole {
+		a.Reported(r.Cached)
+	}
 }
 
 // countUsage counts the tokens that the response reported. A response that was cut short has reported only a part.

@@ -187,6 +187,8 @@ type fakePicker struct {
 	boom      bool   // Chosen panics
 	onChosen  func() // called by Chosen; nil for nothing
 	lists     []string
+	prompt    Prompt
+	affinity  Affinity // nil: nobody knows
 }
 
 func (p *fakePicker) Prepare(model string, subset request.Subset) (Placement, error) {
@@ -194,6 +196,13 @@ func (p *fakePicker) Prepare(model string, subset request.Subset) (Placement, er
 	defer p.mu.Unlock()
 	p.model, p.subset = model, subset
 	return p, p.err
+}
+
+func (p *fakePicker) Rate(_ Placement, prompt Prompt) Affinity {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.prompt = prompt
+	return p.affinity
 }
 
 func (p *fakePicker) Locate(address string) (flowcontrol.Endpoint, bool) {

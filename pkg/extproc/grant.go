@@ -18,6 +18,8 @@ type grant struct {
 	queued time.Time
 	// charge is what it is charged in tokens; nil if it is charged otherwise (cost.go).
 	charge *metering.Charge
+	// affinity follows its prompt; nil if nobody knows who has it cached.
+	affinity Affinity
 	// lease is nil until it is granted.
 	lease Lease
 	// preempted is nil if it cannot be preempted, or no longer.

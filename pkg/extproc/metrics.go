@@ -24,6 +24,7 @@ type metrics struct {
 	upstreamStatus  *prometheus.CounterVec
 	usageTokens     *prometheus.CounterVec
 	unknownUsage    prometheus.Counter
+	promptsUnknown  prometheus.Counter
 	// estimatedTokens are those of input and of output.
 	estimatedTokensVec *prometheus.CounterVec
 	estimatedTokens    [2]prometheus.Counter
@@ -79,6 +80,10 @@ func newMetrics(streams, bytes func() int64) *metrics {
 			Name: "weir_extproc_usage_unknown_total",
 			Help: "Requests whose usage did not become known, with cost: tokens. They keep the charge of their estimate, or a higher one.",
 		}),
+		promptsUnknown: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "weir_affinity_unknown_total",
+			Help: "Requests of which scheduling.affinity knew nothing: their body was not read, or names no session.",
+		}),
 		usageTokens: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_extproc_usage_tokens_total",
 			Help: "Tokens that answers reported, where they are read.",
@@ -120,7 +125,7 @@ func (m *metrics) register(r prometheus.Registerer, further ...prometheus.Collec
 	var errs []error
 	for _, c := range append(further, []prometheus.Collector{
 		m.streams, m.bodyBytes, m.streamsTotal, m.unexpected, m.panics, m.headersSeconds, m.firstToken,
-		m.unknownPriority, m.clamps, m.upstreamStatus, m.usageTokens, m.estimatedTokensVec, m.unknownUsage,
+		m.unknownPriority, m.clamps, m.upstreamStatus, m.usageTokens, m.estimatedTokensVec, m.unknownUsage, m.promptsUnknown,
 		m.gateStreams, m.gateUnknown, m.placedBefore,
 	}...) {
 		errs = append(errs, r.Register(c))

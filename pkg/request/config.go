@@ -38,6 +38,8 @@ type Config struct {
 	PassOn PassOnPolicy
 	// PassOnPaths are more such paths, as clients send them and without the query (passOnPaths).
 	PassOnPaths []string
+	// Affinity is how requests say what engines have cached (scheduling.affinity).
+	Affinity Affinity
 	// Limits bounds sizes (limits).
 	Limits Limits
 	// DeadlineHeaders names request headers in which an outer hop states the client's deadline
@@ -179,6 +181,7 @@ func DefaultConfig() Config {
 		TrustedHeaders: TrustedHeaders{Model: "x-gateway-model-name"},
 		RequestBody:    BodyAuto,
 		PassOn:         PassOnPick,
+		Affinity:       Affinity{Mode: AffinityOff, Scope: ScopeAll, Session: sessionBody},
 		Limits:         Limits{MaxBodyBytes: 32 << 20, MaxBodyBytesTotal: 1 << 30, MaxHeaderBytes: 60<<10 - 512, MaxHeaders: 98, BodyTimeout: 30 * time.Second},
 		RoutesByModel:  true,
 	}

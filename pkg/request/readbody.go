@@ -11,36 +11,42 @@ import (
 // ReadBody is the second step. It completes the value with the body; if whole is not set, b is the first part of a body
 // whose rest does not come (BUFFERED_PARTIAL). The request is to be refused with the error. Nothing of b is kept.
 func (q *Request) ReadBody(b []byte, whole bool) error {
-	if err := q.readModel(b, whole); err != nil {
+	var f body.Fields
+	if err := q.readModel(&f, b, whole); err != nil {
 		return err
 	}
 	q.complete()
+	if whole {
+		q.affine(&f, b)
+	} else {
+		q.affine(nil, nil)
+	}
 	return nil
 }
 
-func (q *Request) readModel(b []byte, whole bool) error {
+func (q *Request) readModel(f *body.Fields, b []byte, whole bool) (err error) {
 	lacking := q.Model == "" && q.needsModel()
 	if !whole {
 		return q.readPart(len(b), lacking && q.API != NoAPI)
 	}
-	f, err := scan(b, q.contentType)
+	*f, err = scan(b, q.contentType)
 	if err != nil {
 		if q.API != NoAPI || lacking && mayNameModel(b, q.contentType) {
 			return malformed("", fmt.Sprintf("The request body is not valid: %v.", err))
 		}
-		f = body.Fields{} // this path may take any body
+		*f = body.Fields{} // this path may take any body
 	}
 	if len(f.Model) > MaxModelBytes { // even if the header names another model
 		return modelTooLong()
 	}
 	if lacking && q.API != NoAPI && f.Model == "" {
-		return malformed("model", "The field \"model\" is "+whyNoModel(&f)+".")
+		return malformed("model", "The field \"model\" is "+whyNoModel(f)+".")
 	}
 	if q.Model == "" && f.Model != "" {
 		q.setModel(f.Model)
 	}
-	q.edit(&f)
-	q.measure(&f)
+	q.edit(f)
+	q.measure(f)
 	return nil
 }
 

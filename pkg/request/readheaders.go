@@ -38,10 +38,12 @@ func (q *Request) ReadHeaders(r *Rules, h *Headers, in *Input) (needsBody bool, 
 	q.Class = r.classOf(h)
 	q.Deadline = r.deadline(h, in.Now)
 	q.readSize(h)
+	q.readSession(h)
 	if q.needsBody(h, in) {
 		return true, r.cfg.Limits.checkAnnounced(q.ContentLength, in.Mode)
 	}
 	q.complete()
+	q.affine(nil, nil)
 	return false, nil
 }
 

@@ -65,6 +65,11 @@ type Request struct {
 	// Edits are the replacements in the body. AsksUsage is set if one of them asks for the usage of the answer.
 	Edits     []body.Edit
 	AsksUsage bool
+	// Prompt has the blocks of its prompt, where affinity compares these, and Session the key of its session, where it
+	// compares that; 0: none. PromptUnknown is set if it has neither, because its body was not read or names no session.
+	Prompt        body.Blocks
+	Session       uint64
+	PromptUnknown bool
 	// PartNotRewritten is set if the model is not replaced because Envoy shows only a part of the body.
 	PartNotRewritten bool
 
@@ -75,6 +80,7 @@ type Request struct {
 	identity    identity
 	path        string // the entry of inferencePaths, or ""
 	contentType string
+	session     string // as a header names it
 	envoyRead   *EnvoyRead
 	declared    int // the rank of the tier that is declared; noRank: none
 	asksUsage   bool

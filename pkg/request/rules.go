@@ -25,14 +25,18 @@ type Rules struct {
 	single        Slots // the headers that a request may have only once
 	scalar        Slots // those of them whose value cannot be a list
 	unread        Slots // the synonyms that the configuration does not name
-	cheapPaths    map[string]bool
-	models        map[string]*modelTargets
-	otherModels   *modelTargets          // nil: each is its own target
-	named         map[string]bool        // the models and targets that the configuration names
-	objectives    map[string]int         // rank by objective
-	tenants       map[string]tenantTiers // by tenant
-	otherTenant   int                    // highest rank of tenants without a policy
-	defaultRank   int
+
+	// For affinity: the hash of the seed, and the place of a session's name.
+	seed        uint64
+	session     sessionSource
+	cheapPaths  map[string]bool
+	models      map[string]*modelTargets
+	otherModels *modelTargets          // nil: each is its own target
+	named       map[string]bool        // the models and targets that the configuration names
+	objectives  map[string]int         // rank by objective
+	tenants     map[string]tenantTiers // by tenant
+	otherTenant int                    // highest rank of tenants without a policy
+	defaultRank int
 }
 
 // NewRules returns the rules of a valid configuration.
@@ -76,6 +80,7 @@ func NewRules(cfg *Config) *Rules {
 		r.objectiveIn = append(r.objectiveIn, r.names.add(name))
 	}
 	r.compilePolicyClass(&cfg.PolicyClass)
+	r.compileAffinity()
 	r.sortHeaders()
 	r.compileModels()
 	r.compileTiers()

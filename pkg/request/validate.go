@@ -53,6 +53,7 @@ func (c *Config) Validate() error {
 			ps.Add(at, path, "must be a path as clients send it: from its first slash, without the query")
 		}
 	}
+	c.Affinity.check(&ps)
 	c.Limits.check(&ps, invalid.At("Limits"))
 	return ps.Err()
 }

@@ -38,6 +38,15 @@ func (q *Query) Rate(r *Ratings) { q.ratings = r }
 // Ratings returns what Rate was told.
 func (q *Query) Ratings() *Ratings { return q.ratings }
 
+// Placed returns the endpoint that was chosen, or NoEndpoint. Like Chosen it may be called without the lock once the request
+// cannot be placed again.
+func (q *Query) Placed() EndpointID {
+	if q.nChosen == 0 {
+		return NoEndpoint
+	}
+	return q.placedOn.ring.ids[q.chosen[0]]
+}
+
 // Ready appends to some the ready endpoints of the request's lane, ascending, on the snapshot on which it was prepared.
 func (q *Query) Ready(some []EndpointID) []EndpointID {
 	for _, p := range q.reach.ready {

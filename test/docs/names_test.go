@@ -134,6 +134,10 @@ var others = map[string]string{
 	"as":                                   "kubectl",
 	"priority-scheduler-enabled":           "SMG",
 	"priority-scheduler-default-max-class": "SMG",
+	"enable-prompt-tokens-details":         "vLLM",
+	"enable-cache-report":                  "SGLang",
+	"routing-logic":                        "production-stack",
+	"session-key":                          "production-stack",
 }
 
 // Every flag that a page names is epp's or weir's, or listed above.

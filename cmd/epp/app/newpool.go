@@ -15,6 +15,7 @@ import (
 	"github.com/weir-epp/weir/pkg/datastore"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/prefix"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -34,6 +35,7 @@ func newPool(
 	}
 	p.board = scheduling.NewBoard(p.scheduler, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
 	p.prepared.Store(&prepared{p.scheduler, p.board.Snapshot()})
+	p.index = prefix.New(prefix.DefaultConfig())
 	p.flow, p.naming.file = o.converted(d)
 	var named names.Names
 	p.streams, named = p.naming.merge(p.naming.file, names.Resources{})
@@ -44,12 +46,12 @@ func newPool(
 	if err := p.record(o); err != nil {
 		return nil, err
 	}
-	if err := register(p.registerer, append(p.controller.Collectors(), newLoadMetrics(p))...); err != nil {
+	if err := register(p.registerer, append(p.controller.Collectors(), newLoadMetrics(p), newAffinityMetrics(p.index))...); err != nil {
 		return nil, err
 	}
 	p.server, err = extproc.NewServer(p.streams, extproc.Dependencies{
 		Controller: extproc.Controlled(p.controller),
-		Picker:     picker{&p.prepared},
+		Picker:     picker{&p.prepared, p.index},
 		Log:        log.WithName("extproc"),
 		Registerer: p.registerer, NameRequests: p.recorder != nil,
 	})

@@ -3,17 +3,22 @@ package app
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/prefix"
 	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
 // picker is extproc's view of scheduling: it prepares a query against the newest snapshot, before the controller's
 // lock.
-type picker struct{ prepared *atomic.Pointer[prepared] }
+type picker struct {
+	prepared *atomic.Pointer[prepared]
+	index    *prefix.Index
+}
 
 // Prepare implements extproc.Picker.
 func (p picker) Prepare(model string, subset request.Subset) (extproc.Placement, error) {
@@ -28,6 +33,44 @@ func (p picker) Prepare(model string, subset request.Subset) (extproc.Placement,
 	}
 	return query, nil
 }
+
+// affinity implements extproc.Affinity.
+type affinity struct {
+	index  *prefix.Index
+	query  *scheduling.Query
+	prefix prefix.Prefix
+	placed prefix.Placement
+}
+
+// ids are reused by Rate.
+var ids = sync.Pool{New: func() any { return new([]scheduling.EndpointID) }}
+
+// Rate implements extproc.Picker. It asks the index, outside the controller's lock.
+func (p picker) Rate(placement extproc.Placement, prompt extproc.Prompt) extproc.Affinity {
+	a := &affinity{index: p.index, query: placement.(*scheduling.Query)}
+	if prompt.Session != 0 {
+		a.prefix = prefix.Session(prompt.Session, prompt.Tokens)
+	} else {
+		a.prefix = prefix.Prefix{Keys: prompt.Blocks.Keys, Ends: prompt.Blocks.Ends, Bytes: prompt.Blocks.Bytes, Tokens: prompt.Tokens}
+	}
+	all := ids.Get().(*[]scheduling.EndpointID)
+	*all = a.query.Ready((*all)[:0])
+	ratings := p.index.Match(&a.prefix, *all)
+	ids.Put(all)
+	a.query.Rate(&ratings)
+	return a
+}
+
+// Granted implements extproc.Affinity.
+func (a *affinity) Granted() {
+	a.placed = a.index.Place(&a.prefix, a.query.Ratings(), a.query.Placed())
+}
+
+// Failed implements extproc.Affinity.
+func (a *affinity) Failed() { a.index.TakeBack(a.placed) }
+
+// Reported implements extproc.Affinity.
+func (a *affinity) Reported(cached int64) { a.index.Report(a.placed, cached) }
 
 // Locate implements extproc.Picker.
 func (p picker) Locate(address string) (flowcontrol.Endpoint, bool) {

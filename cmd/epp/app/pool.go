@@ -15,6 +15,7 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/leader"
+	"github.com/weir-epp/weir/pkg/prefix"
 	"github.com/weir-epp/weir/pkg/recording"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
@@ -31,6 +32,7 @@ type Pool struct {
 	controller *flowcontrol.RequestQueueController
 	server     *extproc.Server
 	recorder   *recording.Recorder // nil: none
+	index      *prefix.Index       // what the endpoints have cached
 	cluster    *kube.Cluster       // nil: the endpoints do not come from Kubernetes
 	naming     naming              // its own comments say what guards it
 
@@ -73,6 +75,7 @@ func (p *Pool) changed(published *scheduling.Snapshot) {
 			p.log.Error(err, "following the models of the endpoints")
 		}
 	}
+	p.index.SetEndpoints(cachesOf(published))
 	p.prepared.Store(&prepared{p.scheduler, published})
 	p.controller.SetBackends(ready, p.foreign(), func() { p.board.SetSnapshot(published) })
 	p.log.Info("endpoints", "version", published.Version(), "listed", published.Len(), "ready", len(ready))

@@ -78,6 +78,15 @@ func (p *promptParts) sum() (all Prompt) {
 // part measures the value of one of these keys.
 func (s *scanner) part(k promptKey) error {
 	start := s.i
+	err := s.measure(k)
+	if k <= tools {
+		s.spans[k] = span{start, s.i}
+	}
+	return err
+}
+
+func (s *scanner) measure(k promptKey) error {
+	start := s.i
 	s.parts[k] = Prompt{}
 	if k == tools {
 		err := s.value(1)

@@ -45,6 +45,10 @@ type Fields struct {
 	// Rest is the length of all other values that an engine may show to the model, in bytes, and PairsRest that of the values
 	// that Pairs measures.
 	Rest, PairsRest int64
+	// spans are the values of the first keys of the prompt, which templates show, and of cache_salt and prompt_cache_key.
+	// They end at 0 if the body has none.
+	spans               [tools + 1]span
+	cacheSalt, cacheKey span
 	// ModelRaw reports whether the model is plain text and not a JSON string, as in a form.
 	ModelRaw bool
 }
@@ -98,6 +102,8 @@ type scanner struct {
 	under    []byte
 	loose    loose
 	medium   medium
+	// spans are where the parts stand that templates show.
+	spans [tools + 1]span
 }
 
 func (s *scanner) fail(problem string) error { return &Syntax{Offset: s.i, Problem: problem} }
@@ -129,6 +135,7 @@ func (s *scanner) top(f *Fields) error {
 	f.AskUsage = Edit{Start: s.i, End: s.i, Text: askAll}
 	err = s.members(func(key []byte) error { return s.field(key, f) })
 	f.Prompt, f.Pairs = s.parts.sum(), s.parts.pairs()
+	f.spans = s.spans
 	if err != nil {
 		return err
 	}
@@ -245,6 +252,12 @@ func (s *scanner) field(key []byte, f *Fields) error {
 		return err
 	}
 	err := s.value(1)
+	switch string(key) {
+	case "cache_salt":
+		f.cacheSalt = span{start, s.i}
+	case "prompt_cache_key":
+		f.cacheKey = span{start, s.i}
+	}
 	if c := s.b[start]; (c == '"' || c == '[' || c == '{') && !slices.Contains(noPrompt, string(key)) {
 		f.Rest += int64(s.i - start)
 	}

@@ -1,0 +1,95 @@
+package extproc
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/weir-epp/weir/pkg/request"
+)
+
+// affinityLog is an Affinity that remembers what it was told.
+type affinityLog struct{ told []string }
+
+func (a *affinityLog) Granted() { a.told = append(a.told, "granted") }
+func (a *affinityLog) Failed()  { a.told = append(a.told, "failed") }
+func (a *affinityLog) Reported(cached int64) {
+	a.told = append(a.told, fmt.Sprint("reported ", cached))
+}
+
+func byPrefix(c *Config) { inTokens(c); c.Affinity.Mode = request.AffinityPrefix }
+
+// A prompt is rated before its request is offered, noted at the grant, and taken back if no engine has read it; what the
+// engine reports as cached is passed on.
+func TestAffinityFollowsAPrompt(t *testing.T) {
+	body := `{"model":"m","prompt":"` + strings.Repeat("words ", 1000) + `"}`
+	usage := `{"usage":{"prompt_tokens":1500,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":1024}}}`
+	for name, test := range map[string]struct {
+		goOn func(c *conversation)
+		want string
+	}{
+		"answered": {func(c *conversation) {
+			c.say(responseHeaders("200", false, "content-type", "application/json"))
+			c.say(responseBodyOf(usage, true))
+		}, "granted, reported 1024"},
+		"answered without usage": {func(c *conversation) {
+			c.say(responseHeaders("200", false, "content-type", "application/json"))
+			c.say(responseBodyOf("{}", true))
+		}, "granted"},
+		"failed": {func(c *conversation) { c.say(responseHeaders("503", true)) }, "granted, failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, "FULL_DUPLEX/FULL_DUPLEX", byPrefix, func(c *conversation) {
+				log := &affinityLog{}
+				c.picker.affinity = log
+				c.say(chat("x-gateway-model-name", "m", "content-length", fmt.Sprint(len(body))))
+				c.heard()
+				c.say(requestBodyOf(body, true))
+				c.heard()
+				if p := c.picker.prompt; p.Blocks == nil || len(p.Blocks.Keys) != 5 || p.Session != 0 || p.Tokens < 1400 || p.Tokens > 1600 {
+					t.Errorf("rated %+v", p)
+				}
+				test.goOn(c)
+				c.settled(1)
+				if got := strings.Join(log.told, ", "); got != test.want {
+					t.Errorf("told %s, want %s", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// A request that is refused is not noted anywhere.
+func TestAffinityOfARefusedRequest(t *testing.T) {
+	inBubble(t, "BUFFERED/NONE", byPrefix, func(c *conversation) {
+		log := &affinityLog{}
+		c.picker.affinity, c.controller.boom = log, "TryEnqueue"
+		c.say(chat("x-gateway-model-name", "m"))
+		c.say(requestBodyOf(`{"model":"m","prompt":"`+strings.Repeat("words ", 1000)+`"}`, true))
+		c.settled(1)
+		if len(log.told) > 0 {
+			t.Errorf("told %v", log.told)
+		}
+	})
+}
+
+// Where bodies do not come, requests go on without affinity, which is said once and counted each time.
+func TestAffinityWithoutBodies(t *testing.T) {
+	for _, mode := range []string{"NONE/NONE", "STREAMED/NONE"} {
+		inBubble(t, mode, byPrefix, func(c *conversation) {
+			for i := range 3 {
+				if i > 0 {
+					c = c.open(mode)
+				}
+				c.say(chat("x-gateway-model-name", "m", "content-length", "4096"))
+				c.end()
+			}
+			if got := c.counted("weir_affinity_unknown_total"); got != 3 {
+				t.Errorf("%s: counted %v", mode, got)
+			}
+			if n := c.logged.has("scheduling.affinity"); n != 1 || len(c.controller.leases) != 3 {
+				t.Errorf("%s: %d warnings, %d granted", mode, n, len(c.controller.leases))
+			}
+		})
+	}
+}

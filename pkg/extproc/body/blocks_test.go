@@ -1,0 +1,165 @@
+package body
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func blocksOf(t testing.TB, body string, seed uint64) Blocks {
+	t.Helper()
+	f, err := Scan([]byte(body))
+	if err != nil {
+		t.Fatalf("%v of %.80s", err, body)
+	}
+	return f.Blocks([]byte(body), seed)
+}
+
+// shared returns how many blocks two bodies have in common.
+func shared(t testing.TB, a, b string) int {
+	x, y := blocksOf(t, a, 1).Keys, blocksOf(t, b, 1).Keys
+	n := 0
+	for n < min(len(x), len(y)) && x[n] == y[n] {
+		n++
+	}
+	return n
+}
+
+func words(n int, word string) string { return strings.Repeat(word+" ", n/(len(word)+1)+1)[:n] }
+
+// The turns of a conversation share every block of the earlier one, whatever else the bodies have and in whatever order.
+func TestTurnsShareBlocks(t *testing.T) {
+	system, first, answer := words(3000, "system"), words(1500, "first"), words(700, "answer")
+	turn1 := `{"model":"m","user":"1","messages":[{"role":"system","content":"` + system + `"},{"role":"user","content":"` + first + `"}]}`
+	turn2 := `{ "messages" : [ {"content":"` + system + `","role":"system","name":"x"} , {"role":"user","content":"` + first + `"},
+		{"role":"assistant","content":"` + answer + `"},{"role":"user","content":"more"}], "user":"2","max_tokens":7}`
+	if n, all := shared(t, turn1, turn2), len(blocksOf(t, turn1, 1).Keys); n != all || all != 3+2 {
+		t.Errorf("%d of %d blocks are shared", n, all)
+	}
+	other := strings.Replace(turn2, "system system", "sYstem system", 1)
+	if n := shared(t, turn1, other); n != 0 {
+		t.Errorf("%d blocks are shared with another system prompt", n)
+	}
+	later := strings.Replace(turn2, "first first", "first First", 1)
+	if n := shared(t, turn1, later); n != 3 {
+		t.Errorf("%d blocks are shared with another question", n)
+	}
+}
+
+// Templates show the tools and the system prompt first: a difference there ends every match.
+func TestOrderOfTemplates(t *testing.T) {
+	message := `"messages":[{"role":"user","content":"` + words(5000, "a") + `"}]`
+	plain := `{` + message + `}`
+	for _, with := range []string{`"tools":[{"type":"function"}]`, `"system":"s"`, `"instructions":"i"`, `"cache_salt":"x"`} {
+		one, after := `{`+with+`,`+message+`}`, `{`+message+`,`+with+`}`
+		if n := shared(t, plain, one); n != 0 {
+			t.Errorf("%s: %d blocks are shared without it", with, n)
+		}
+		if n, all := shared(t, one, after), len(blocksOf(t, one, 1).Keys); n != all || n == 0 {
+			t.Errorf("%s: %d of %d are shared with another order of keys", with, n, all)
+		}
+	}
+}
+
+// A prompt of one text has whole blocks only, since it may go on; of 1 KiB, and 8 KiB after the first 512; and no more than
+// a bound.
+func TestBlocksOfAPrompt(t *testing.T) {
+	for _, c := range []struct{ bytes, blocks int }{
+		{1023, 0}, {1024, 1}, {5000, 4}, {512 << 10, 512}, {520<<10 - 1, 512}, {520 << 10, 513}, {30 << 20, mostBlocks},
+	} {
+		for _, key := range []string{"prompt", "input"} {
+			b := blocksOf(t, fmt.Sprintf(`{"%s":"%s"}`, key, words(c.bytes, "words")), 1)
+			if len(b.Keys) != c.blocks || len(b.Ends) != c.blocks || int(b.Bytes) != c.bytes {
+				t.Errorf("%s of %d bytes: %d blocks of %d", key, c.bytes, len(b.Keys), b.Bytes)
+			}
+			if n := len(b.Ends); n > 0 && n < mostBlocks && c.bytes-int(b.Ends[n-1]) >= largeBlockBytes || !slices.IsSorted(b.Ends) {
+				t.Errorf("%s of %d bytes: ends %d", key, c.bytes, b.Ends[n-1])
+			}
+		}
+	}
+	if n := shared(t, `{"prompt":"`+words(3500, "x")+`"}`, `{"prompt":"`+words(9000, "x")+`"}`); n != 3 {
+		t.Errorf("%d blocks are shared with a longer prompt", n)
+	}
+	if n := shared(t, `{"prompt":"`+words(3500, "x")+`"}`, `{"input":"`+words(3500, "x")+`"}`); n != 0 {
+		t.Errorf("%d blocks are shared with an input", n)
+	}
+}
+
+// Media are hashed, and are no bytes of text.
+func TestMediaAreNoText(t *testing.T) {
+	body := func(image string) string {
+		return `{"messages":[{"role":"user","content":[{"type":"text","text":"` + words(2000, "look") +
+			`"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + image + `"}}]},{"role":"user","content":"` + words(2000, "and") + `"}]}`
+	}
+	a, b := blocksOf(t, body(strings.Repeat("QUJD", 9000)), 1), blocksOf(t, body(strings.Repeat("QUJE", 9000)), 1)
+	if a.Bytes > 4300 || !slices.Equal(a.Ends, b.Ends) || a.Keys[1] != b.Keys[1] || a.Keys[2] == b.Keys[2] || len(a.Keys) != 5 {
+		t.Errorf("%d bytes of text, ends %v, keys %x and %x", a.Bytes, a.Ends, a.Keys, b.Keys)
+	}
+}
+
+// Without the seed no key can be told, and of two seeds no keys are equal.
+func TestSeed(t *testing.T) {
+	body := `{"prompt_cache_key":"s1","prompt":"` + words(9000, "x") + `"}`
+	a, b := blocksOf(t, body, 1), blocksOf(t, body, 2)
+	for i := range a.Keys {
+		if a.Keys[i] == b.Keys[i] {
+			t.Errorf("block %d has one key with two seeds", i)
+		}
+	}
+	f, _ := Scan([]byte(body))
+	one, ok := f.SessionKey([]byte(body), 1)
+	two, _ := f.SessionKey([]byte(body), 2)
+	if !ok || one == two {
+		t.Errorf("session %x and %x, %t", one, two, ok)
+	}
+	for _, none := range []string{`{"prompt_cache_key":""}`, `{"prompt_cache_key":null}`, `{}`, `{"prompt_cache_key":7}`} {
+		f, _ := Scan([]byte(none))
+		if _, ok := f.SessionKey([]byte(none), 1); ok {
+			t.Errorf("%s has a session", none)
+		}
+	}
+}
+
+// FuzzBlocks checks that no body that can be read ends in a panic, and that blocks are as doc.go has them.
+func FuzzBlocks(f *testing.F) {
+	f.Add([]byte(`{"messages":[{"role":"user","content":[{"a":[1,{"b":null}]},"x\"y"]},"z",[1],7],"tools":[],"prompt":["a",[1,2]],"input":{"a":{}},"system":true}`))
+	f.Add([]byte(`{"messages":{"a":1},"prompt":null,"input":[ ],"cache_salt":[1]}`))
+	r := rand.New(rand.NewPCG(1, 2))
+	long, _ := json.Marshal(map[string]any{"messages": []any{map[string]any{"role": "u", "content": words(5000, fmt.Sprint(r.Uint64()))}}})
+	f.Add(long)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		fields, err := Scan(b)
+		if err != nil {
+			return
+		}
+		got := fields.Blocks(b, 7)
+		if len(got.Keys) != len(got.Ends) || !slices.IsSorted(got.Ends) || len(got.Ends) > 0 && got.Ends[len(got.Ends)-1] > got.Bytes || int(got.Bytes) > len(b) {
+			t.Errorf("%+v", got)
+		}
+		if again := fields.Blocks(slices.Clone(b), 7); !slices.Equal(again.Keys, got.Keys) {
+			t.Error("the same body has other keys")
+		}
+	})
+}
+
+// BenchmarkBlocks measures what the keys of a body of 400 KB cost besides the scan.
+func BenchmarkBlocks(b *testing.B) {
+	var s strings.Builder
+	s.WriteString(`{"model":"m","messages":[`)
+	for i := range 100 {
+		fmt.Fprintf(&s, `{"role":"user","content":"%s"},`, words(4000, fmt.Sprint("word", i)))
+	}
+	body := []byte(s.String()[:s.Len()-1] + `]}`)
+	f, err := Scan(body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		f.Blocks(body, 1)
+	}
+}

@@ -1,0 +1,150 @@
+package integration
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// cachingServer has a KV cache with room for a third of the prefixes of the tests here, beside what runs.
+func cachingServer() modelsim.Config {
+	cfg := modelsim.TinyVLLM()
+	cfg.PrefixCaching, cfg.PromptTokensDetails = true, true
+	cfg.Engine.BlockSize, cfg.Engine.Blocks = 16, 1200
+	return cfg
+}
+
+const (
+	groups      = 24
+	groupTokens = 1024 // that the prompts of a group share
+	ownTokens   = 100
+)
+
+// prompt is the text of a prompt of a group.
+func groupPrompt(group, number int) string {
+	word := func(n int, text string) string { return strings.Repeat(text, 4*n/len(text)+1)[:4*n] }
+	return word(groupTokens, fmt.Sprintf("of group %d ", group)) + word(ownTokens, fmt.Sprintf("number %d ", number))
+}
+
+// hits sends requests of the groups in random order, and returns the part of the tokens of their prompts that the engines
+// had cached by their own counters, in percent. request makes one.
+func hits(s *scene, requests, workers int, request func(group, number int) ask) float64 {
+	s.t.Helper()
+	lot := rand.New(rand.NewPCG(1, 2))
+	work := make(chan ask, requests)
+	for i := range requests {
+		work <- request(lot.IntN(groups), i)
+	}
+	close(work)
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for a := range work {
+				wantServed(s.t, "a request", s.send(a))
+			}
+		})
+	}
+	all.Wait()
+	var prompt, cached uint64
+	for i, m := range s.models {
+		stats := m.Stats()
+		prompt, cached = prompt+stats.PromptTokens, cached+stats.CachedTokens
+		s.t.Logf("engine %d: %d requests, %d of %d tokens cached", i, stats.Completed, stats.CachedTokens, stats.PromptTokens)
+	}
+	if prompt < uint64(requests*groupTokens) {
+		s.t.Fatalf("the engines have read %d tokens", prompt)
+	}
+	return 100 * float64(cached) / float64(prompt)
+}
+
+func completionOf(group, number int) ask {
+	return ask{path: "/v1/completions", body: fmt.Sprintf(`{"model":"tiny","prompt":%q,"max_tokens":8}`, groupPrompt(group, number))}
+}
+
+// 24 groups of prompts that begin alike, on engines whose caches have room for a third of them: with affinity each engine
+// has its groups, and without it every engine has to read every prompt again and again.
+func TestPrefixesFindTheirEngine(t *testing.T) {
+	t.Parallel()
+	for _, engines := range []int{3, 4} {
+		rate := map[string]float64{}
+		for _, affinity := range []string{"off", "prefix"} {
+			t.Run(fmt.Sprint(engines, " engines, ", affinity), func(t *testing.T) {
+				models := make([]modelsim.Config, engines)
+				for i := range models {
+					models[i] = cachingServer()
+				}
+				s := start(t, setup{
+					models: models,
+					config: "requestQueueController: { slotsPerBackend: 8 }\nscheduling: { affinity: " + affinity + " }\nusage: auto\n",
+				})
+				rate[affinity] = hits(s, 600, 12, completionOf)
+				t.Logf("%.1f %% of the tokens were cached", rate[affinity])
+				placed, chosen := s.epp.value("weir_affinity_tokens_total", "kind", "prompt"), s.epp.value("weir_affinity_tokens_total", "kind", "chosen")
+				if affinity == "off" && placed+chosen > 0 || affinity == "prefix" && (chosen < placed/2 || placed < 600*groupTokens/2) {
+					t.Errorf("weir_affinity_tokens_total: %v of %v", chosen, placed)
+				}
+			})
+		}
+		if rate["prefix"] < 70 || rate["prefix"] < rate["off"]+20 {
+			t.Errorf("%d engines: %.1f %% of the tokens were cached, %.1f %% without affinity", engines, rate["prefix"], rate["off"])
+		}
+	}
+}
+
+// A session is known by a header, a cookie or a field of the body, and its requests go to one engine.
+func TestSessionsFindTheirEngine(t *testing.T) {
+	t.Parallel()
+	for source, request := range map[string]func(group, number int) ask{
+		"header:x-session": func(group, number int) ask {
+			a := completionOf(group, number)
+			a.header = []string{"x-session", fmt.Sprint(group)}
+			return a
+		},
+		"cookie:session": func(group, number int) ask {
+			a := completionOf(group, number)
+			a.header = []string{"cookie", fmt.Sprintf("theme=dark; session=%d", group)}
+			return a
+		},
+		"body:prompt_cache_key": func(group, number int) ask {
+			return ask{path: "/v1/completions", body: fmt.Sprintf(
+				`{"model":"tiny","prompt":%q,"max_tokens":8,"prompt_cache_key":"s%d"}`, groupPrompt(group, number), group)}
+		},
+	} {
+		t.Run(source, func(t *testing.T) {
+			s := start(t, setup{
+				models: []modelsim.Config{cachingServer(), cachingServer(), cachingServer()},
+				config: "requestQueueController: { slotsPerBackend: 8 }\nscheduling: { affinity: session, affinitySession: " + source + " }\n",
+			})
+			if rate := hits(s, 400, 12, request); rate < 65 {
+				t.Errorf("%.1f %% of the tokens were cached", rate)
+			}
+			if n := s.epp.value("weir_affinity_unknown_total"); n > 0 {
+				t.Errorf("%v requests had no session", n)
+			}
+		})
+	}
+}
+
+// Where Envoy shows no bodies, requests are served as without affinity, and Weir says so once.
+func TestPrefixesWithoutBodies(t *testing.T) {
+	t.Parallel()
+	s := start(t, setup{
+		envoys: []string{"header-only"}, models: []modelsim.Config{cachingServer(), cachingServer()},
+		config: "requestQueueController: { slotsPerBackend: 8 }\nscheduling: { affinity: prefix }\n",
+	})
+	hits(s, 40, 4, func(group, number int) ask {
+		a := completionOf(group, number)
+		a.header = []string{"x-gateway-model-name", "tiny"}
+		return a
+	})
+	if n := s.epp.value("weir_affinity_unknown_total"); n != 40 {
+		t.Errorf("%v requests are counted as unknown", n)
+	}
+	if n := strings.Count(s.epp.log.String(), "knows nothing of a request"); n != 1 {
+		t.Errorf("%d lines about it", n)
+	}
+}
