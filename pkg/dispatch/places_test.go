@@ -66,6 +66,61 @@ func TestTimesToldAreBounded(t *testing.T) {
 	}
 }
 
+// A crowd of 1,000 clients that are rejected at one moment comes back one by one, a few at most within the same 10 ms, and
+// none before the queue has drained: whatever the reason, of one flow or many, with a rate that is known or not.
+func TestACrowdComesBackOneByOne(t *testing.T) {
+	now := time.Now()
+	var steady pace
+	for i := range 100 {
+		steady.drained(now.Add(time.Duration(i-100)*20*time.Millisecond), 10)
+	}
+	for name, c := range map[string]struct {
+		rate    pace
+		waiting int
+		drain   time.Duration
+	}{
+		"unknown rate":         {pace{}, 100, time.Second},
+		"one released in 20ms": {steady, 100, 2 * time.Second},
+		"nothing waits":        {steady, 0, time.Second},
+		"a long queue":         {steady, 2000, 25 * time.Second},
+	} {
+		for _, flows := range []int{1, 30, 1000} {
+			for reason, told := range map[string]func(c *clients, flow string, s schedule) time.Duration{
+				"queue-full": func(c *clients, flow string, s schedule) time.Duration { return c.rejected(now, flow, s) },
+				"flow-full":  func(c *clients, _ string, s schedule) time.Duration { return c.takeOwn(now, s) },
+				"no-memory":  func(c *clients, _ string, s schedule) time.Duration { return c.spread(s) },
+			} {
+				var crowd clients
+				slots, same := map[time.Duration]int{}, map[int64]int{}
+				for i := range 1000 {
+					wait := told(&crowd, fmt.Sprint(i%flows), c.rate.schedule(now, c.waiting, 10))
+					if wait < c.drain {
+						t.Fatalf("%s, %s, %d flows: told %v, and the queue drains in %v", reason, name, flows, wait, c.drain)
+					}
+					slots[wait/(10*time.Millisecond)]++
+					same[wait.Milliseconds()]++
+				}
+				if most := slices.Max(slices.Collect(maps.Values(slots))); most > 6 {
+					t.Errorf("%s, %s, %d flows: %d come back within 10 ms", reason, name, flows, most)
+				}
+				if len(same) < 950 {
+					t.Errorf("%s, %s, %d flows: 1,000 clients come back at %d moments", reason, name, flows, len(same))
+				}
+			}
+		}
+	}
+	for reason, told := range map[string]func(*places) time.Duration{"preempted": (*places).soon, "no-endpoint": (*places).later} {
+		var p places
+		slots := map[time.Duration]int{} // 100 of 10 ms
+		for range 1000 {
+			slots[told(&p)/(10*time.Millisecond)]++
+		}
+		if most := slices.Max(slices.Collect(maps.Values(slots))); most > 13 || len(slots) < 100 {
+			t.Errorf("%s: of 1,000 that come back within a second, %d come within 10 ms", reason, most)
+		}
+	}
+}
+
 // 200 rejections of one burst get 200 different moments between the time that the queue needs to drain and twice that.
 // Moments of different flows are spaced as the queue drains.
 func TestBurstOfRejectionsIsSpreadAtTheDrainRate(t *testing.T) {
@@ -98,14 +153,14 @@ func TestBurstOfRejectionsIsSpreadAtTheDrainRate(t *testing.T) {
 // However often a flow is rejected, and comes back early, another one's first rejection is told when the queue has drained,
 // or one place later.
 func TestNoFlowPushesBackAnother(t *testing.T) {
-	for _, own := range []bool{false, true} { // by the pool's pace, and by its own
+	for _, own := range []bool{false, true} { // for lack of room in the queue, and because it is full itself
 		var s pace
 		var c clients
 		now := time.Now()
 		for range 3000 {
 			now = now.Add(7 * time.Millisecond)
 			if own {
-				c.takeOwn(now, c.flow("noisy"), s.schedule(now, 300, 1)) // 3 s
+				c.takeOwn(now, s.schedule(now, 300, 1)) // 3 s
 			} else {
 				c.rejected(now, "noisy", s.schedule(now, 300, 1))
 			}

@@ -8,8 +8,9 @@ import "time"
 //
 // The schedule is as long as the present queue needs to drain: it begins when the queue will have drained, and ends at
 // twice that time, at the latest after placeLast. Each flow takes one place of it at a time: its further rejections, and
-// all beyond the end, are spread over the schedule evenly. So however many rejections there are, a flow does not push back
-// others, and no client is told a later time than the end.
+// all beyond the end, are spread evenly over the schedule, beside its places. So however many rejections there are, a flow
+// does not push back others, and no client is told a later time than the end. A flow that is full has a schedule of its own,
+// over which its rejections are spread, so that a thousand flows that are full at once are not told the same time.
 const (
 	placeDefault = 10 * time.Millisecond // for a queue that has not drained yet
 	placeLeast   = time.Millisecond
@@ -46,6 +47,8 @@ func share(d time.Duration, n uint64) time.Duration {
 type places struct {
 	next time.Time // of the pool's schedule
 	n    uint64    // number of rejections that were spread
+	own  uint64    // number of rejections of full flows that were spread since none was awaited
+	last time.Time // at which one of those is awaited
 }
 
 // take returns the time until the next free place of the pool's schedule, and takes it. The flow's last place is in told:
@@ -65,19 +68,30 @@ func (p *places) take(now time.Time, told *time.Time, s schedule) time.Duration 
 	return wait
 }
 
-// takeOwn is take for a schedule of the flow's own: its first place is free.
-func (p *places) takeOwn(now time.Time, told *time.Time, s schedule) time.Duration {
-	if told.After(now) {
-		return p.spread(s)
+// takeOwn returns a time for a rejection of a flow that is full, spread over the flow's own schedule together with those of
+// other full flows. The first one, when no client of another is awaited any more, is the schedule's first time.
+func (p *places) takeOwn(now time.Time, s schedule) time.Duration {
+	if now.After(p.last) {
+		p.own = 0
 	}
-	*told = now.Add(s.first)
-	return s.first
+	wait := s.first + share(s.last-s.first, p.own)
+	p.own++
+	if at := now.Add(wait); at.After(p.last) {
+		p.last = at
+	}
+	return wait
 }
 
-// spread returns the next of the times that are spread evenly over a schedule.
+// spread returns the next of the times that are spread evenly over a schedule, none of them at a place: 1 ms beside at least,
+// as far as the places are that far apart.
 func (p *places) spread(s schedule) time.Duration {
 	p.n++
-	return s.first + share(s.last-s.first, p.n)
+	wait := share(s.last-s.first, p.n)
+	if s.step > 2*placeLeast {
+		after, free := wait%s.step, s.step-2*placeLeast
+		wait += placeLeast + (after<<20/s.step)*free>>20 - after
+	}
+	return s.first + min(wait, s.last-s.first)
 }
 
 // soon returns a time for clients that may retry at once, spread over 1 to 1,000 ms.
@@ -102,7 +116,7 @@ func (m *Machine) retryAfter(w *Waiter, o Outcome) time.Duration {
 		if w.waiting {
 			waiting-- // the request itself
 		}
-		return m.places.takeOwn(m.now, &w.flow.told, w.flow.pace.schedule(m.now, waiting, m.ledger.Capacity()))
+		return m.places.takeOwn(m.now, w.flow.pace.schedule(m.now, waiting, m.ledger.Capacity()))
 	case OutcomeQueueFull, OutcomeShed, OutcomeDisplaced, OutcomeTTLExpired:
 		return m.places.take(m.now, &w.flow.told, m.pace.schedule(m.now, m.queue.Len(), m.ledger.Capacity()))
 	default:
