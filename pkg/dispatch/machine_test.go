@@ -2,8 +2,10 @@ package dispatch
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -319,4 +321,57 @@ func TestDisplacedAreCounted(t *testing.T) {
 	if low.Outcome() != OutcomeDisplaced || tiers[2].Displaced != 1 || tiers[1].Displaced != 0 {
 		t.Errorf("%v, %+v", low.Outcome(), tiers)
 	}
+}
+
+// A cap needs flows: even the smallest one is refused where the discipline knows none.
+func TestACapNeedsFlows(t *testing.T) {
+	for field, set := range map[string]func(*Config){
+		"MaxInFlightPerFlow":                 func(c *Config) { c.MaxInFlightPerFlow = 1 },
+		"MaxInFlightPerFlowPerBackend":       func(c *Config) { c.MaxInFlightPerFlowPerBackend = 1 },
+		"MaxTokensInFlightPerFlow":           func(c *Config) { c.MaxTokensInFlightPerFlow = 1 },
+		"MaxTokensInFlightPerFlowPerBackend": func(c *Config) { c.MaxTokensInFlightPerFlowPerBackend = 1 },
+	} {
+		cfg := DefaultConfig()
+		set(&cfg)
+		if err := cfg.Validate(); err != nil {
+			t.Errorf("%s: %v", field, err)
+		}
+		cfg.Queue.Discipline = fairqueue.OneFlow
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), field+": 1: must be 0") {
+			t.Errorf("%s without flows: %v", field, err)
+		}
+	}
+}
+
+// Preemptions are counted by two tiers. Once either is gone, a new tier with its identifier starts at zero.
+func TestPreemptionsOfFormerTiersAreForgotten(t *testing.T) {
+	for _, gone := range []string{"high", "low"} {
+		b := newBench(t, []int{1}, nil)
+		b.arrives(2, "v", "", StageSent)
+		b.complete(b.arrives(0, "p", "", StageSent))
+		if got := b.Preemptions(); !maps.Equal(got, map[[2]string]uint64{{"low", "high"}: 1}) {
+			t.Fatalf("%v", got)
+		}
+		cfg := b.Config()
+		at := slices.IndexFunc(cfg.Queue.Tiers, func(c fairqueue.TierConfig) bool { return c.Name == gone })
+		cfg.Queue.Tiers = slices.Delete(slices.Clone(cfg.Queue.Tiers), at, at+1)
+		cfg.Tiers = slices.Delete(slices.Clone(cfg.Tiers), at, at+1)
+		b.configures(cfg)
+		renewed := cfg
+		renewed.Queue.Tiers = append(slices.Clone(cfg.Queue.Tiers), fairqueue.TierConfig{Name: "new", QueueSize: -1})
+		renewed.Tiers = append(slices.Clone(cfg.Tiers), TierConfig{})
+		b.configures(renewed)
+		if got := b.Preemptions(); len(got) > 0 {
+			t.Errorf("%q is gone, and %v", gone, got)
+		}
+	}
+}
+
+func (b *bench) configures(cfg Config) {
+	b.t.Helper()
+	b.event(func() {
+		if err := b.Configure(b.clock, cfg); err != nil {
+			b.t.Fatal(err)
+		}
+	})
 }

@@ -99,3 +99,34 @@ func TestParkedLeaveNoLargeStructures(t *testing.T) {
 		}
 	}
 }
+
+// A lane in which all flows are parked still tells of a request that waits there.
+func TestInLaneOfParkedFlows(t *testing.T) {
+	q := queue(t, DefaultConfig())
+	r := &Request{Flow: "a", Cost: 1, Lane: "l"}
+	mustPush(t, q, r)
+	q.ParkFlow(r)
+	if got := q.InLane("l", nil); !slices.Equal(got, []*Request{r}) {
+		t.Errorf("%v wait in the lane, want %v", got, r)
+	}
+}
+
+// Only a popped request goes back: not one that waits, and not one that has never come.
+func TestRequeueOfAnUnpoppedRequestPanics(t *testing.T) {
+	q := queue(t, DefaultConfig())
+	waiting := &Request{Flow: "a", Cost: 1}
+	mustPush(t, q, waiting)
+	for what, r := range map[string]*Request{"that waits": waiting, "that never came": {Flow: "b", Cost: 1}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a request %s was requeued", what)
+				}
+			}()
+			q.Requeue(r)
+		}()
+	}
+	if q.Len() != 1 {
+		t.Errorf("%d requests wait, want 1", q.Len())
+	}
+}

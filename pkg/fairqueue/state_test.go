@@ -105,3 +105,19 @@ func (w *walk) do(op, tier, flow int) string {
 		return what(head)
 	}
 }
+
+// Of the tiers' last promotions only the order is state: the next promotion goes to the tier that has waited longest for
+// one, whatever their numbers are.
+func TestStateHasTheOrderOfPromotions(t *testing.T) {
+	state := func(middle, low uint64) string {
+		q := queue(t, fourTiers(100_000))
+		q.tiers[2].promoted, q.tiers[3].promoted = middle, low
+		return string(q.AppendState(nil, start, time.Minute))
+	}
+	if state(5, 3) == state(3, 5) {
+		t.Error("whichever was promoted last, the state is the same")
+	}
+	if state(5, 3) != state(9, 4) {
+		t.Error("the same order of promotions gives two states")
+	}
+}

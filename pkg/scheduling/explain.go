@@ -1,5 +1,7 @@
 package scheduling
 
+import "slices"
+
 // Decision explains what a board would do with a request now, for humans and as JSON.
 type Decision struct {
 	// Version is that of the board's snapshot.
@@ -72,7 +74,8 @@ func (b *Board) explainOne(q *Query, p int32) Candidate {
 		c.Tokens, c.TokenBound = s.tokens.held(), s.tokens.upper
 	}
 	for _, name := range b.scheduler.config.Filters {
-		if f, _ := filterByName(name); !f.passes(&q.constraint, m) {
+		f := filters[slices.IndexFunc(filters, func(f filter) bool { return f.name == name })]
+		if !f.passes(&q.constraint, m) {
 			c.Failed = append(c.Failed, Failure{Filter: f.name, Reason: f.reason(&q.constraint, m)})
 		}
 	}

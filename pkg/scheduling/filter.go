@@ -46,15 +46,6 @@ var filters = []filter{
 	},
 }
 
-func filterByName(name string) (filter, bool) {
-	for _, f := range filters {
-		if f.name == name {
-			return f, true
-		}
-	}
-	return filter{}, false
-}
-
 func filterNames() []string {
 	names := make([]string, 0, len(filters))
 	for _, f := range filters {

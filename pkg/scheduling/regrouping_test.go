@@ -133,4 +133,29 @@ func TestUnloadedAdapterDividesItsLane(t *testing.T) {
 	if b, c := next.laneOf("b"), next.laneOf("c"); b != "model=a" || c != "model=c" {
 		t.Errorf("b has the lane %q, c has %q", b, c)
 	}
+	subset := subsetLane(subsetOf("10.0.0.1:1").Subset.canonical())
+	heirs, known, changed = next.regrouping.Heirs(subset + " model=a")
+	if want := []string{subset + " model=a", subset + " model=c"}; !known || !changed || !slices.Equal(heirs, want) {
+		t.Errorf("within a subset they are in %q now, known %t, changed %t; want %q", heirs, known, changed, want)
+	}
+}
+
+// A lane asks for traits only by a filter in use: a model that no filter reads rules out no endpoint.
+func TestTraitsFollowTheFilters(t *testing.T) {
+	for _, test := range []struct {
+		filter string
+		ask    Ask
+		want   int // an endpoint's address, or a model and any model
+	}{
+		{FilterModel, Ask{Model: "a"}, 2},
+		{FilterModel, Ask{}, 0},
+		{FilterModel, subsetOf("10.0.0.1:1"), 0},
+		{FilterSubset, Ask{Model: "a"}, 0},
+		{FilterSubset, subsetOf("10.0.0.1:1"), 1},
+	} {
+		b := poolOf(t, mustNew(t, func(c *Config) { c.Filters = []string{FilterReady, test.filter} }), ready(0, "10.0.0.1:1", "a"))
+		if got := b.Traits(prepare(t, b, test.ask), nil); len(got) != test.want {
+			t.Errorf("%s, %+v: traits %+v, want %d", test.filter, test.ask, got, test.want)
+		}
+	}
 }
