@@ -375,3 +375,28 @@ func (b *bench) configures(cfg Config) {
 		}
 	})
 }
+
+// noTakeOver is a fleet in which every placement at a given endpoint panics.
+type noTakeOver struct{ *fleet }
+
+func (noTakeOver) PlaceAt(Placement, Endpoint) Reservation { panic("no take-over") }
+
+// A preemptor whose take-over panics ends after as many panics as any other waiter. Its victim keeps its lease, and the
+// next preemptor takes it.
+func TestPreemptorWhoseTakeOverPanics(t *testing.T) {
+	b := newBench(t, []int{1}, func(c *Config) { c.Tiers[0].CanPreempt = false })
+	victim := b.arrives(2, "v", "", StageSent)
+	w := b.arrives(0, "p", "", StageWaiting)
+	cfg := b.Config()
+	cfg.Tiers = slices.Clone(cfg.Tiers)
+	cfg.Tiers[0].CanPreempt = true
+	b.placer = noTakeOver{b.fleet}
+	b.configures(cfg)
+	if w.Outcome() != OutcomeInternal || b.State().Panics != panicsEnd {
+		t.Errorf("%v after %d panics, want %v after %d", w.Outcome(), b.State().Panics, OutcomeInternal, panicsEnd)
+	}
+	b.want(victim, StageSent)
+	b.placer = b.fleet
+	b.complete(b.arrives(1, "next", "", StageSent))
+	b.nothing("at the end")
+}

@@ -106,7 +106,7 @@ func (w *walk) do(op, tier, flow int) string {
 	}
 }
 
-// Of the tiers' last promotions only the order is state: the next promotion goes to the tier that has waited longest for
+// Only the order of the tiers' last promotions is state: the next promotion goes to the tier that has waited longest for
 // one, whatever their numbers are.
 func TestStateHasTheOrderOfPromotions(t *testing.T) {
 	state := func(middle, low uint64) string {
