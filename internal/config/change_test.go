@@ -19,8 +19,8 @@ func TestChanged(t *testing.T) {
 		"profile: recommended": {
 			"profile", "fairRequestQueue.flowCapacity", "fairRequestQueue.capacityMode", "fairRequestQueue.topTier",
 			"requestQueueController.enqueueAll", "requestQueueController.watermarkPerBackend",
-			"requestQueueController.lowerBoundPerBackend", "requestQueueController.upperBoundPerBackend", "flows.key",
-			"flows.discipline", "flows.tieBreak", "tiers[1].starvationThreshold", "tiers[2].starvationThreshold",
+			"requestQueueController.lowerBoundPerBackend", "requestQueueController.upperBoundPerBackend",
+			"requestQueueController.slotsPerBackend", "flows.key", "flows.discipline", "flows.tieBreak", "tiers[1].starvationThreshold", "tiers[2].starvationThreshold",
 			"responses.preset", "criticality.default", "cost",
 		},
 	} {

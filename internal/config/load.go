@@ -60,14 +60,19 @@ func (ps Problems) instead(later Problems) Problems {
 func section(path string) string { return path[:max(strings.LastIndexByte(path, '.'), 0)] }
 
 // derive changes what follows from the keys that a layer names. A watermark replaces the bounds of the layer below,
-// which are those of another watermark; the profile's minDrain is never longer than the file's drainWindow, nor its
-// flowCapacity larger than the file's totalCapacity.
+// which are those of another watermark; a watermark or a bound replaces slotsPerBackend: auto of the layer below; the
+// profile's minDrain is never longer than the file's drainWindow, nor its flowCapacity larger than the file's
+// totalCapacity.
 func (d *Document) derive(named func(path string) bool) {
 	if q := &d.FairRequestQueue; named("fairRequestQueue.totalCapacity") && !named("fairRequestQueue.flowCapacity") {
 		q.FlowCapacity = min(q.FlowCapacity, max(q.TotalCapacity, 1))
 	}
 	const at = "requestQueueController."
 	c := &d.RequestQueueController
+	states := named(at+"watermarkPerBackend") || named(at+"lowerBoundPerBackend") || named(at+"upperBoundPerBackend")
+	if slots := c.SlotsPerBackend; states && slots != nil && *slots == Auto && !named(at+"slotsPerBackend") {
+		c.SlotsPerBackend = nil
+	}
 	if named(at + "watermarkPerBackend") {
 		c.deriveBounds(!named(at+"lowerBoundPerBackend"), !named(at+"upperBoundPerBackend"))
 	}

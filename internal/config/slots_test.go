@@ -84,6 +84,50 @@ func TestAutomaticSlots(t *testing.T) {
 	}
 }
 
+// With recommended nobody sets slots: auto is its default. A watermark or a bound that a file or a flag states is kept, also
+// where it is the number of the profile, and nothing warns of the auto that it replaces.
+func TestRecommendedFindsTheSlots(t *testing.T) {
+	d, err := Load(source("profile: recommended"))
+	if cfg := d.FlowcontrolConfig().Stock; err != nil || !cfg.Follow {
+		t.Fatalf("%v: %+v", err, cfg)
+	}
+	const all = "watermarkPerBackend: 64, lowerBoundPerBackend: 64, upperBoundPerBackend: 64"
+	for text, want := range map[string]stock.Micro{
+		all: 64 * stock.One, "upperBoundPerBackend: 64": 64 * stock.One, "lowerBoundPerBackend: 64": 64 * stock.One,
+		"slotsPerBackend: 24": 24 * stock.One, "slotsPerBackend: null": 64 * stock.One,
+		"watermarkPerBackend: 24, lowerBoundPerBackend: 24, upperBoundPerBackend: 24": 24 * stock.One,
+	} {
+		d, err := Load(source("profile: recommended\nrequestQueueController: { " + text + " }"))
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		cfg := d.FlowcontrolConfig().Stock
+		if b := cfg.BoundsOf(stock.Backend{}).Requests; cfg.Follow || b.Upper != want || b.Lower != want {
+			t.Errorf("%s: %+v", text, cfg)
+		}
+		if w := d.Warnings(); len(w) > 0 {
+			t.Errorf("%s: warned %v", text, w)
+		}
+		for _, marshal := range []func(Document) ([]byte, error){Document.Marshal, Document.MarshalOverlay} {
+			written, err := marshal(d)
+			if again, err2 := Load(source(string(written))); err != nil || err2 != nil || again.FlowcontrolConfig().Stock != cfg {
+				t.Errorf("%s: %v, %v, written as\n%s", text, err, err2, written)
+			}
+		}
+	}
+	var from Document
+	for _, f := range Flags(&from) {
+		if f.Name != "upper-bound-per-backend" {
+			continue
+		}
+		*f.Value.(*int64) = 70
+		d, err := Load(Source{Text: []byte("profile: recommended"), Override: func(to *Document) { Override(to, &from, []Flag{f}) }})
+		if cfg := d.FlowcontrolConfig().Stock; err != nil || cfg.Follow || cfg.BoundsOf(stock.Backend{}).Requests.Upper != 70*stock.One {
+			t.Errorf("--%s: %v, %+v", f.Name, err, cfg)
+		}
+	}
+}
+
 // Where something else makes requests wait, or nothing would without it, there is no warning.
 func TestUnboundedIsWarnedAboutWhereNothingWaits(t *testing.T) {
 	for _, more := range []string{"watermarkTokensPerBackend: 1000", "enabled: false"} {

@@ -281,7 +281,7 @@ func TestWarnings(t *testing.T) {
 			},
 		},
 		"a floor above a backend's bound": {
-			"profile: recommended\ntiers: [ { name: critical, reservedFloor: 65 }, { name: default, reservedFloor: 64 } ]",
+			"profile: recommended\nrequestQueueController: { slotsPerBackend: 64 }\ntiers: [ { name: critical, reservedFloor: 65 }, { name: default, reservedFloor: 64 } ]",
 			[]string{"tiers[critical].reservedFloor: 65: takes 2 backends of 64 requests each: with fewer ready, lower tiers get the rest " +
 				"of the capacity"},
 		},

@@ -185,6 +185,18 @@ func (r *runner) load() (load engine.Load, maxLoad, maxRunning int) {
 	return r.core.Load(), r.maxLoad, r.maxRunning
 }
 
+// published returns the load that the engine publishes now.
+func (r *runner) published() engine.Load {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		now := time.Now()
+		r.deliver(r.core.Advance(now))
+		r.arm(now)
+	}
+	return r.core.Published()
+}
+
 // close stops the timer; works that have not ended never will.
 func (r *runner) close() {
 	r.mu.Lock()

@@ -120,12 +120,23 @@ func (v *visit) firstToken() {
 	v.h.log.change(v.place, v.number, func(r *Record) { r.FirstToken = now })
 }
 
+// published returns Stats with the load that the engine publishes.
+func (h *Handler) published() Stats {
+	if h.cfg.Instant {
+		return h.Stats()
+	}
+	load := h.runner.published()
+	s := h.Stats()
+	s.Running, s.Waiting, s.GeneratedTokens = load.Running, load.Waiting, load.GeneratedTokens
+	return s
+}
+
 // labelEscaper escapes a label's value for the text format.
 var labelEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 // exposition returns the metrics in Prometheus' text format, under vLLM's names.
 func (h *Handler) exposition() []byte {
-	s := h.Stats()
+	s := h.published()
 	labels := `engine="0",model_name="` + labelEscaper.Replace(h.cfg.Model) + `"`
 	var b bytes.Buffer
 	metric := func(name, kind, help, labels string, value float64) {

@@ -92,6 +92,13 @@ func (d *decider) setBackends(next *scheduling.Snapshot, ready []stock.Backend, 
 	d.machine.SetBackends(d.now, ready, foreign)
 }
 
+func (d *decider) setSignals(e dispatch.Endpoint, s dispatch.Signals) {
+	if d.recorder != nil {
+		d.recorder.Signals(d.now, e, s)
+	}
+	d.machine.SetSignals(d.now, e, s)
+}
+
 // make makes the machine and its board, without endpoints.
 func (d *decider) make(cfg *dispatch.Config, placing scheduling.Config, seed uint64) (err error) {
 	if d.scheduler, err = scheduling.New(placing); err != nil {

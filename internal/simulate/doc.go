@@ -7,8 +7,8 @@
 //
 // # The event loop
 //
-// There are three kinds of events: an engine does something (a first token, an end), the machine's timer is due, a
-// request arrives. The earliest goes first; at the same instant engines go before the timer and this before arrivals,
+// There are four kinds of events: an engine does something (a first token, an end), the machine's timer is due, a
+// request arrives, and where bounds follow the engines, an engine's metrics are read, each second. The earliest goes first; at the same instant engines go before the timer and this before arrivals,
 // engines and arrivals among themselves in their order. After each event the machine's question, whether a preemptor's
 // client is still there, is answered with yes; the verdicts are carried out: a granted request is submitted to its
 // engine, a preempted one is aborted there. What that makes an engine do at once is queued, and handled before time

@@ -38,6 +38,7 @@ type recorded struct {
 	engines  map[scheduling.EndpointID]int
 	arrivals []*recording.Visit // that have not arrived
 	changes  []recording.PoolChange
+	reports  []recording.Report
 	plans    heap.Heap[*plan]
 	planned  int // plans ever made
 	accounts accounts
@@ -82,7 +83,7 @@ func RunRecorded(o *RecordedOptions, h *recording.History) (*Report, error) {
 	if len(h.Visits) == 0 {
 		return nil, errors.New("the recording has no arrivals")
 	}
-	r.arrivals, r.changes = h.Visits, h.Changes
+	r.arrivals, r.changes, r.reports = h.Visits, h.Changes, h.Reports
 	r.accounts.init(len(r.engines))
 	if err := r.run(); err != nil {
 		return nil, err
@@ -169,7 +170,7 @@ func (r *recorded) plan(at time.Time, kind planKind, v *recordedVisit) {
 // since returns a time of the recording as one of the run.
 func (r *recorded) since(t time.Time) time.Time { return epoch.Add(t.Sub(r.history.From)) }
 
-// run is the event loop: what was planned goes before changes of the endpoints, these before the timer, and this before
+// run is the event loop: what was planned goes before changes of the endpoints, these before reports of engines, these before the timer, and this before
 // arrivals of the same instant.
 func (r *recorded) run() error {
 	for {
@@ -185,6 +186,9 @@ func (r *recorded) run() error {
 		}
 		if len(r.changes) > 0 {
 			offer(r.since(r.changes[0].At), r.change)
+		}
+		if len(r.reports) > 0 {
+			offer(r.since(r.reports[0].At), r.report)
 		}
 		if !r.timer.IsZero() {
 			offer(r.timer, r.fireTimer)
@@ -220,6 +224,15 @@ func (r *recorded) change() error {
 	c := r.changes[0]
 	r.changes = r.changes[1:]
 	r.setBackends(c.Snapshot, c.Ready, c.Foreign)
+	r.carryOut(nil)
+	return nil
+}
+
+// report tells the machine what an engine says of itself.
+func (r *recorded) report() error {
+	told := r.reports[0]
+	r.reports = r.reports[1:]
+	r.setSignals(told.Endpoint, told.Signals)
 	r.carryOut(nil)
 	return nil
 }

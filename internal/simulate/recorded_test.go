@@ -36,7 +36,7 @@ func recordingOf(t *testing.T, workload, config string, firstTokens bool) (*Repo
 
 // A recording tells what happened, and its arrivals under its own configuration come to the same again.
 func TestARecordingUnderItsOwnConfiguration(t *testing.T) {
-	for _, c := range []struct{ workload, config string }{{"weights", "small"}, {"groups", "small"}, {"tiers", "preempt"}} {
+	for _, c := range []struct{ workload, config string }{{"weights", "small"}, {"groups", "small"}, {"tiers", "preempt"}, {"crowd", "auto"}} {
 		was, h := recordingOf(t, c.workload, c.config, true)
 		again, err := RunRecorded(&RecordedOptions{Name: Recorded, Seed: 1}, h)
 		if err != nil {

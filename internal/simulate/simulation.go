@@ -37,6 +37,7 @@ type simulation struct {
 	meter   metering.Meter
 	engines []*server
 	agenda  *agenda
+	scrapes scrapes
 
 	next     Request // the next arrival
 	more     bool    // there is one
@@ -120,6 +121,7 @@ func (s *simulation) openEngines(of []Engines) error {
 		return errors.New("simulate: there is no engine")
 	}
 	s.agenda = newAgenda(len(s.engines))
+	s.scrapes = newScrapes(len(s.engines), s.machine.Config().Stock.Follow)
 	s.setBackends(scheduling.NewSnapshot(1, endpoints), ready, nil)
 	s.carryOut(nil)
 	return nil
@@ -146,6 +148,13 @@ func (s *simulation) run() error {
 		}
 		if next == nothing {
 			return s.atRest()
+		}
+		if e, when, due := s.scrapes.before(at, ok); due {
+			s.accounts.pass(when, s)
+			s.now = when
+			s.scrape(e)
+			s.settle()
+			continue
 		}
 		s.accounts.pass(at, s)
 		s.now = at

@@ -49,8 +49,7 @@ type unit struct {
 	*engine.Engine
 	cfg    engine.Config
 	visits map[engine.ID]*visit
-	load   engine.Load // as it was published at the end of the last step
-	step   time.Time   // when that was
+	load   engine.Load // as it was published at the last scrape
 	scrape time.Time   // the next
 	mute   bool        // its page cannot be read
 	hung   bool        // it does nothing any more
@@ -239,7 +238,6 @@ func (p *plant) run(d time.Duration) {
 		default:
 			u := p.engines[which]
 			events := slices.Clone(u.Advance(at))
-			u.load, u.step = u.Load(), at // as vLLM publishes it: what the step that begins now has left waiting
 			p.ended(u, events)
 		}
 	}
@@ -251,11 +249,7 @@ func (p *plant) scrape(i int) {
 	u.scrape = u.scrape.Add(time.Second)
 	if !u.hung {
 		p.ended(u, slices.Clone(u.Advance(p.now)))
-		if load := u.Load(); p.now.Sub(u.step) > 600*time.Millisecond {
-			u.load = load // many steps since, in which nothing ended
-		} else {
-			u.load.GeneratedTokens = load.GeneratedTokens
-		}
+		u.load = u.Published()
 	}
 	s := scheduling.Signals{
 		Known: true, Running: int32(u.load.Running), Waiting: int32(u.load.Waiting),

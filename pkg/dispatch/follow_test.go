@@ -77,6 +77,23 @@ func TestUnequalEngines(t *testing.T) {
 	}
 }
 
+// An engine that falls to 16 slots takes nothing from the other one, which stays full.
+func TestOneOfTwoFalls(t *testing.T) {
+	p := newPlant(t, 1, 0, slotsOf(64), slotsOf(64))
+	p.clients(p.weirs[0], "a", 400, time.Hour)
+	p.run(40 * time.Second)
+	p.engines[0].cfg.Slots = 16
+	p.restart(0)
+	least := 64
+	p.watch = func() { least = min(least, p.engines[1].load.Running) }
+	p.run(30 * time.Second)
+	p.wantBound("the one that fell", 0, 0, 16)
+	p.wantBound("the other", 0, 1, 64)
+	if least < 63 {
+		t.Errorf("the other one ran %d of 64", least)
+	}
+}
+
 // An engine that restarts with more slots gets them, and one that restarts as it was keeps its bound.
 func TestRestartedEngine(t *testing.T) {
 	p := newPlant(t, 1, 0, slotsOf(16))

@@ -132,10 +132,11 @@ func (e *explanation) event() {
 	e.waiting.note(e.machine.FlowOf(e.now, &e.request.Waiter))
 }
 
-// about, completed and pool implement watcher.
-func (e *explanation) about(*request)                             {}
-func (e *explanation) completed(*dispatch.Waiter, fairqueue.Cost) {}
-func (e *explanation) pool([]stock.Backend, []stock.Foreign)      {}
+// about, completed, pool and reported implement watcher.
+func (e *explanation) about(*request)                               {}
+func (e *explanation) completed(*dispatch.Waiter, fairqueue.Cost)   {}
+func (e *explanation) pool([]stock.Backend, []stock.Foreign)        {}
+func (e *explanation) reported(dispatch.Endpoint, dispatch.Signals) {}
 
 // decided follows a verdict.
 func (e *explanation) decided(r *request, v ruling) {

@@ -25,6 +25,8 @@ type History struct {
 	Visits []*Visit
 	// Changes are the changes of the endpoints, by time. The first one is the pool at the beginning.
 	Changes []PoolChange
+	// Reports are those of the engines, by time.
+	Reports []Report
 }
 
 // Visit is one request.
@@ -48,6 +50,13 @@ type PoolChange struct {
 	Snapshot *scheduling.Snapshot
 	Ready    []stock.Backend
 	Foreign  []stock.Foreign
+}
+
+// Report is what an engine has said of itself.
+type Report struct {
+	At       time.Time
+	Endpoint dispatch.Endpoint
+	Signals  dispatch.Signals
 }
 
 // History replays a recording and returns what happened. It takes memory in proportion to the recording. What Replay says
@@ -174,6 +183,11 @@ func (w *historian) completed(r *dispatch.Waiter, cost fairqueue.Cost) {
 // pool implements watcher.
 func (w *historian) pool(ready []stock.Backend, foreign []stock.Foreign) {
 	w.history.Changes = append(w.history.Changes, PoolChange{w.at(), w.board.Snapshot(), ready, foreign})
+}
+
+// reported implements watcher.
+func (w *historian) reported(e dispatch.Endpoint, s dispatch.Signals) {
+	w.history.Reports = append(w.history.Reports, Report{w.at(), e, s})
 }
 
 // decided implements watcher.

@@ -50,6 +50,9 @@ func (p *player) begin(k kind, now time.Time) error {
 			Running: int32(p.in.signed()), Waiting: int32(p.in.signed()), CacheUsed: int32(p.in.signed()), CacheTokens: p.in.signed(),
 			Preemptions: p.in.signed(), Produced: p.in.signed(), Slots: int32(p.in.signed()), Known: p.in.number() == 1,
 		}
+		if p.watch != nil && !p.in.broken {
+			p.watch.reported(e, s)
+		}
 		return p.call(func() { m.SetSignals(now, e, s) })
 	case raised:
 		return p.held(func(l *dispatch.Lease) { m.Raise(now, l, fairqueue.Cost(p.in.signed()), stock.Tokens(p.in.signed())) })

@@ -79,6 +79,8 @@ type watcher interface {
 	completed(w *dispatch.Waiter, cost fairqueue.Cost)
 	// pool is called for each change of the endpoints, after the machine has handled it.
 	pool(ready []stock.Backend, foreign []stock.Foreign)
+	// reported is called for each report of an engine, before the machine handles it.
+	reported(e dispatch.Endpoint, s dispatch.Signals)
 	// decided is called for each verdict that was as recorded.
 	decided(r *request, v ruling)
 }

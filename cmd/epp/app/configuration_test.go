@@ -105,7 +105,7 @@ func TestDefaultProfile(t *testing.T) {
 		if d := r.Config(); changed == "" && !reflect.DeepEqual(d, recommended) || d.Profile != config.ProfileRecommended {
 			t.Errorf("%q: in use: %+v", text, d)
 		}
-		want := `"profile":"recommended","lowerBoundPerBackend":"64","upperBoundPerBackend":"64","cost":"tokens","usage":"auto",` +
+		want := `"profile":"recommended","lowerBoundPerBackend":"auto","upperBoundPerBackend":"auto","cost":"tokens","usage":"auto",` +
 			`"learned":"slots of 0 of 1 endpoints","stated":[]`
 		if changed != "" {
 			want = changed

@@ -87,6 +87,8 @@ type timing interface {
 	step(now time.Time)
 	// sync brings up to date what has happened by now without an event.
 	sync(now time.Time)
+	// began returns the running and waiting sequences that the step in progress has begun with.
+	began() (running, waiting int)
 	// forget drops a sequence that has just left the running ones.
 	forget(s *sequence)
 }
@@ -195,6 +197,15 @@ func (e *Engine) Load() Load {
 		EvictedBlocks:   e.cache.evictions,
 		Preemptions:     e.preemptions,
 	}
+}
+
+// Published returns Load as vLLM publishes it, at the end of each step: Running and Waiting are those that the step in
+// progress has begun with, so requests that have arrived since, and may join the next one, do not wait yet. In fixed time it
+// is Load.
+func (e *Engine) Published() Load {
+	l := e.Load()
+	l.Running, l.Waiting = e.time.began()
+	return l
 }
 
 // advance does everything that is due until now. Aborts go before other work of the same instant.

@@ -47,6 +47,10 @@ func (t *fixedTime) step(now time.Time) {
 
 func (t *fixedTime) sync(time.Time) {}
 
+func (t *fixedTime) began() (running, waiting int) {
+	return len(t.engine.running), len(t.engine.waiting)
+}
+
 func (t *fixedTime) forget(s *sequence) { t.dues.Remove(s) }
 
 // dueAfter returns when the next token is due after the given number of tokens: the k-th of n at k/n of the service

@@ -16,6 +16,8 @@ type stepTime struct {
 	length  time.Duration // of each step of the run
 	steps   int           // of the run that have not ended; 0: no step is in progress
 	blocked *sequence     // the head of the queue that could not join the batch; nil if nobody waited
+
+	running, waiting int // when the step in progress began
 }
 
 func (t *stepTime) next() (time.Time, bool) {
@@ -71,6 +73,7 @@ func (t *stepTime) fill(now time.Time) {
 		e.join(s)
 		schedule(s, n)
 	}
+	t.running, t.waiting = len(e.running), len(e.waiting)
 	if len(t.batch) == 0 {
 		return
 	}
@@ -127,7 +130,10 @@ func (t *stepTime) pass(steps int) {
 		t.engine.cache.grow(s, s.computed+1) // there is room, by equalSteps
 	}
 	t.engine.generated += uint64(steps) * uint64(len(t.batch))
+	t.running, t.waiting = len(t.engine.running), len(t.engine.waiting)
 }
+
+func (t *stepTime) began() (running, waiting int) { return t.running, t.waiting }
 
 // step ends the run in progress: each sequence whose known tokens are all computed gains one.
 func (t *stepTime) step(now time.Time) {

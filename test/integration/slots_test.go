@@ -1,0 +1,121 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+	"github.com/weir-epp/weir/internal/modelsim/engine"
+)
+
+// batching is a model server of some slots, with the engine of the figures about routing.
+func batching(slots int) modelsim.Config {
+	cfg := modelsim.TinyVLLM()
+	cfg.Engine = engine.Reference()
+	cfg.Engine.Slots = slots
+	cfg.Records = 0
+	return cfg
+}
+
+// bound is the bound of one of the scene's model servers.
+func (s *scene) bound(i int) int {
+	s.t.Helper()
+	return int(s.epp.value("weir_endpoint_bound", "endpoint", s.models[i].Address()))
+}
+
+// waitForBound waits until a bound is that of an engine with so many slots.
+func (s *scene) waitForBound(i, slots int) {
+	s.t.Helper()
+	within(s.t, 30*time.Second, fmt.Sprintf("the bound of %d slots", slots), func() error {
+		if b := s.bound(i); b < slots || b > slots+max(2, slots/16) {
+			return fmt.Errorf("%d", b)
+		}
+		return nil
+	})
+}
+
+// Without stated slots each bound comes from 64 to its engine's 16 or 256 slots within 30 s, and little waits inside. One
+// that restarts with fewer takes nothing from the other.
+func TestSlotsAreFound(t *testing.T) {
+	t.Parallel()
+	s := start(t, setup{models: []modelsim.Config{batching(16), batching(256)}, config: "profile: recommended"})
+	for i := range s.models {
+		if b := s.bound(i); b != 64 {
+			t.Errorf("a bound of %d at the start", b)
+		}
+	}
+	var load sync.WaitGroup
+	var over atomic.Bool
+	defer load.Wait()
+	defer over.Store(true)
+	for range 400 {
+		load.Go(func() {
+			for !over.Load() {
+				s.send(ask{body: `{"model":"tiny","prompt":"hello","max_tokens":100}`, path: "/v1/completions"})
+			}
+		})
+	}
+	s.waitForBound(0, 16)
+	s.waitForBound(1, 256)
+	inside := func(i, slots int) {
+		t.Helper()
+		sum := 0.0
+		for range 10 {
+			time.Sleep(500 * time.Millisecond)
+			sum += s.epp.value("weir_endpoint_waiting", "endpoint", s.models[i].Address())
+		}
+		if most := max(2, float64(slots)/16); sum/10 > most {
+			t.Errorf("%d slots: %.1f wait inside, want at most %v", slots, sum/10, most)
+		}
+	}
+	inside(0, 16)
+	inside(1, 256)
+
+	address := s.models[1].Address()
+	s.models[1].Close()
+	fallen := batching(16)
+	fallen.Address = address
+	var err error
+	if s.models[1], err = modelsim.Start(fallen); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.models[1].Close() })
+	idle := 0
+	within(t, 30*time.Second, "the bound of the one that fell", func() error {
+		time.Sleep(100 * time.Millisecond)
+		if s.models[0].Stats().Running < 14 {
+			idle++
+		}
+		if b := s.bound(1); b < 16 || b > 18 {
+			return fmt.Errorf("%d", b)
+		}
+		return nil
+	})
+	if idle > 5 { // the other one's clients come back within some milliseconds
+		t.Errorf("the other engine was not full in %d of its samples", idle)
+	}
+	s.waitForBound(0, 16)
+}
+
+// Without metrics that can be read the bound is 64, or the number that is stated, and one line for each endpoint says so.
+func TestWithoutMetricsOfTheEngine(t *testing.T) {
+	t.Parallel()
+	for config, want := range map[string]int{"": 64, "requestQueueController: { slotsPerBackend: 24 }": 24} {
+		s := start(t, setup{
+			models: []modelsim.Config{batching(16)}, config: "profile: recommended\n" + config, flags: []string{"--scrape-path=/nothing"},
+		})
+		within(t, 30*time.Second, "the line", func() error {
+			if n := strings.Count(s.epp.log.String(), "the metrics of the endpoint cannot be read"); n != 1 {
+				return fmt.Errorf("%d lines", n)
+			}
+			return nil
+		})
+		if b := s.bound(0); b != want {
+			t.Errorf("%q: a bound of %d", config, b)
+		}
+	}
+}
