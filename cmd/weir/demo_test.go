@@ -20,7 +20,7 @@ import (
 func TestDemo(t *testing.T) {
 	dir := t.TempDir()
 	c := begin(t, "demo", "--length=3s", "--png", "--out="+dir, "--keep", eppBuilt())
-	c.stdout.waitFor(t, "weir replay")
+	c.stdout.waitFor(t, os.Args[0]+" replay ")
 	text := c.stdout.String()
 	for _, want := range []string{
 		sceneWithout, sceneWith, sceneNoPriority, scenePriority, quietTenant, noisyTenant, interactiveTenant, bulkTenant,
