@@ -50,6 +50,40 @@ func TestNamesArePure(t *testing.T) {
 	}
 }
 
+// The files of a stream have an order in which each uses later ones only: server.go first, the codec's last.
+func TestStreamsRunDown(t *testing.T) {
+	fset := token.NewFileSet()
+	for _, line := range Circle(fset, sources(t, fset, filepath.Join("..", "..", "pkg", "extproc"))) {
+		t.Error(line)
+	}
+}
+
+// A circle is found through functions, methods, types, variables and constants, and files that only share fields or
+// import the same packages are in none.
+func TestCircle(t *testing.T) {
+	for _, c := range []struct{ a, b, want string }{
+		{"func f() { g() }", "func g() { f() }", "a.go uses g of b.go; b.go uses f of a.go"},
+		{"type T struct{}; func f() { U{}.m() }", "type U struct{}; func (U) m() { _ = T{} }", "a.go uses U of b.go; b.go uses T of a.go"},
+		{"const c = v; var w = d", "var v = 1; const d = c", "a.go uses d of b.go; b.go uses c of a.go"},
+		{"type T struct{ u *U }", "type U struct{ n int }; func (u *U) f() {}", ""},
+		{"type T struct{ n int }; func f() U { return U{} }", `import "x/time"; type U struct{ time.X }; func (u U) n() {}`, ""},
+		{"func f() { g() }", "func g() {}; func h() { g() }", ""},
+	} {
+		fset := token.NewFileSet()
+		var files []*ast.File
+		for name, source := range map[string]string{"a.go": c.a, "b.go": c.b} {
+			f, err := parser.ParseFile(fset, name, "package p; "+source, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, f)
+		}
+		if got := strings.Join(Circle(fset, files), "; "); got != c.want {
+			t.Errorf("%s, %s: %q, want %q", c.a, c.b, got, c.want)
+		}
+	}
+}
+
 // sources returns the package's files without its tests.
 func sources(t *testing.T, fset *token.FileSet, dir string) (files []*ast.File) {
 	t.Helper()

@@ -15,7 +15,7 @@ func (st *mainStream) answerHeadersEarly() error {
 	if k.remove == 0 && len(st.request.Own) == 0 {
 		return st.wire.Send(emptyRequestHeaders)
 	}
-	return st.wire.Send(st.cfg.reply(k, ownPart{remove: st.request.Own}))
+	return st.wire.Send(st.cfg.replies.reply(k, ownPart{remove: st.request.Own}))
 }
 
 // answerRequest tells Envoy where a granted request goes. From then on the stream watches the response.
@@ -45,7 +45,7 @@ func (st *mainStream) sendDestination() (next state, err error) {
 				own.setContentLength(len(own.body))
 			}
 		}
-		err = st.wire.Send(st.cfg.reply(k, own))
+		err = st.wire.Send(st.cfg.replies.reply(k, own))
 		if edited {
 			st.body.drop()
 		}
@@ -66,7 +66,7 @@ func (st *mainStream) sendDestination() (next state, err error) {
 	if next == placedNoHeaders || !st.request.Bodyless && st.modes.canSkipBody() {
 		k.noBody, k.noHeaders, k.responseBody = true, next == placedNoHeaders, st.modes.response
 	}
-	return next, st.wire.Send(st.cfg.reply(k, own))
+	return next, st.wire.Send(st.cfg.replies.reply(k, own))
 }
 
 // needsNoHeaders reports whether this stream can do without the response headers, which saves a message: the request can
@@ -99,7 +99,7 @@ func (st *mainStream) answerFullDuplex(k replyKey, own ownPart) error {
 			k.remove |= request.ContentLengthSlot
 		}
 	}
-	if err := st.wire.Send(st.cfg.reply(k, own)); err != nil {
+	if err := st.wire.Send(st.cfg.replies.reply(k, own)); err != nil {
 		return err
 	}
 	if b.seen {

@@ -182,7 +182,7 @@ func TestNoTimerWithoutArrivals(t *testing.T) {
 		standing := func() bool {
 			b.server.memory.mu.Lock()
 			defer b.server.memory.mu.Unlock()
-			return b.server.memory.armed
+			return b.server.memory.due.armed
 		}
 		c := b.open("BUFFERED/NONE")
 		c.say(chat())

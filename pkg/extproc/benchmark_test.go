@@ -188,7 +188,7 @@ func BenchmarkWire(b *testing.B) {
 	servers := []struct {
 		name   string
 		server extprocv3.ExternalProcessorServer
-	}{{"noop", &noop{placed: c.shared(k)}}, {"weir", bench.server}}
+	}{{"noop", &noop{placed: c.replies.shared(k)}}, {"weir", bench.server}}
 	message := chat(append(envoyHeaders, "x-gateway-model-name", "m")...)
 	message.ProtocolConfig = &extprocv3.ProtocolConfiguration{RequestBodyMode: requestModes[request.Buffered]}
 	for _, s := range servers {

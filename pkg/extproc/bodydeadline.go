@@ -1,11 +1,9 @@
 package extproc
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/weir-epp/weir/internal/heap"
-	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
 // bytesPerSecond is how many bytes extend the deadline of a body by one second. A body may arrive at this rate forever.
@@ -24,56 +22,74 @@ func (d *deadline) at() time.Time {
 	return d.end.Add(time.Duration(d.received/bytesPerSecond) * time.Second)
 }
 
-// dueBody is an awaited body, the one with the earliest key first. A body that receives a part keeps its key until the key is
-// due, so that parts cost nothing here.
-type dueBody arrival
+// Key makes the body with the earliest key the first one.
+func (d *deadline) Key() heap.Key { return heap.At(d.key) }
 
-func (a *dueBody) Key() heap.Key { return heap.At(a.deadline.key) }
+func (d *deadline) Handle() *int32 { return &d.number }
 
-func (a *dueBody) Handle() *int32 { return &a.deadline.number }
+func (d *deadline) due() *deadline { return d }
 
-// schedule adds a body to the heap. The caller holds b.mu.
-func (b *bodyMemory) schedule(a *arrival) {
-	a.deadline.key = a.deadline.at()
-	b.due.Push((*dueBody)(a))
-	b.arm()
+// deadlines are those of awaited bodies, and a timer at the earliest key. A body that receives a part keeps its key until
+// the key is due, so that parts cost nothing here. The zero value has none.
+type deadlines[B interface {
+	heap.Item
+	due() *deadline
+}] struct {
+	bodies   heap.Heap[B]
+	timer    *time.Timer
+	armed    bool // the timer is
+	armedFor time.Time
 }
 
-// unschedule removes a body from the heap. The timer stays armed, since another body usually follows; if none does, the
-// timer fires once for nothing. The caller holds b.mu.
-func (b *bodyMemory) unschedule(a *arrival) { b.due.Remove((*dueBody)(a)) }
+// add adds a body. The timer calls expire.
+func (d *deadlines[B]) add(body B, expire func()) {
+	of := body.due()
+	of.key = of.at()
+	d.bodies.Push(body)
+	d.arm(expire)
+}
 
-// arm sets the timer to the earliest key, unless it is set to an earlier time. The caller holds b.mu.
-func (b *bodyMemory) arm() {
-	if b.due.Len() == 0 {
+// remove removes a body. The timer stays armed, since another body usually follows; if none does, the timer fires once for
+// nothing.
+func (d *deadlines[B]) remove(body B) { d.bodies.Remove(body) }
+
+// arm sets the timer to the earliest key, unless it is set to an earlier time.
+func (d *deadlines[B]) arm(expire func()) {
+	if d.bodies.Len() == 0 {
 		return
 	}
-	first := b.due.Min().deadline.key
-	if b.armed && !first.Before(b.armedFor) {
+	first := d.bodies.Min().due().key
+	if d.armed && !first.Before(d.armedFor) {
 		return
 	}
-	b.armed, b.armedFor = true, first
-	if wait := time.Until(first); b.timer == nil {
-		b.timer = time.AfterFunc(wait, b.expire)
+	d.armed, d.armedFor = true, first
+	if wait := time.Until(first); d.timer == nil {
+		d.timer = time.AfterFunc(wait, expire)
 	} else {
-		b.timer.Reset(wait)
+		d.timer.Reset(wait)
 	}
 }
 
-// expire expels the bodies whose deadline has passed. The timer calls it.
-func (b *bodyMemory) expire() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := time.Now()
-	for b.due.Len() > 0 && !b.due.Min().deadline.key.After(now) {
-		a := (*arrival)(b.due.Min())
-		if at := a.deadline.at(); at.After(now) { // it has received more since
-			a.deadline.key = at
-			b.due.Fix((*dueBody)(a))
-			continue
+// late returns a body whose deadline has passed, if there is one.
+func (d *deadlines[B]) late(now time.Time) (body B, ok bool) {
+	for d.bodies.Len() > 0 {
+		body = d.bodies.Min()
+		of := body.due()
+		if of.key.After(now) {
+			break
 		}
-		b.expel(a, fmt.Errorf("extproc: %d bytes have arrived: %w", a.charged, flowcontrol.ErrBodyTimeout))
+		at := of.at()
+		if !at.After(now) {
+			return body, true
+		}
+		of.key = at // it has received more since
+		d.bodies.Fix(body)
 	}
-	b.armed = false
-	b.arm()
+	return body, false
+}
+
+// fired sets the timer again after it has fired.
+func (d *deadlines[B]) fired(expire func()) {
+	d.armed = false
+	d.arm(expire)
 }

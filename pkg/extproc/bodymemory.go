@@ -22,10 +22,7 @@ type bodyMemory struct {
 	incomplete int64 // bytes of the bodies that have an owner
 	owners     map[string]*owner
 	most       heap.Heap[*owner]
-	due        heap.Heap[*dueBody]
-	timer      *time.Timer
-	armed      bool // the timer is
-	armedFor   time.Time
+	due        deadlines[*arrival]
 }
 
 // mostExpelled is how many bodies may be expelled to make room for one part of another.
@@ -43,7 +40,7 @@ type arrival struct {
 	identity     string // of the owner
 	owner        *owner // nil if the body is not awaited or holds nothing
 	older, newer *arrival
-	deadline     deadline
+	deadline
 }
 
 // expect begins to await a body. It has to be whole within timeout of begun, and one second more for every 64 KiB received
@@ -53,7 +50,7 @@ func (b *bodyMemory) expect(a *arrival, identity string, begun time.Time, timeou
 	defer b.mu.Unlock()
 	a.awaited, a.identity = true, identity
 	a.deadline = deadline{end: begun.Add(timeout), received: announced}
-	b.schedule(a)
+	b.due.add(a, b.expire)
 }
 
 // charge charges n more bytes for a body of which received more bytes arrived, within a limit for all bodies. The error
@@ -107,6 +104,17 @@ func (b *bodyMemory) release(a *arrival) {
 	a.charged = 0
 }
 
+// expire expels the bodies whose deadline has passed. The timer calls it.
+func (b *bodyMemory) expire() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	for a, late := b.due.late(now); late; a, late = b.due.late(now) {
+		b.expel(a, fmt.Errorf("extproc: %d bytes have arrived: %w", a.charged, flowcontrol.ErrBodyTimeout))
+	}
+	b.due.fired(b.expire)
+}
+
 // expel releases an awaited body because of err, and tells its stream. The caller holds b.mu.
 func (b *bodyMemory) expel(a *arrival, err error) {
 	b.leave(a)
@@ -121,7 +129,7 @@ func (b *bodyMemory) leave(a *arrival) {
 		return
 	}
 	a.awaited = false
-	b.unschedule(a)
+	b.due.remove(a)
 	if a.owner != nil {
 		b.disown(a)
 	}

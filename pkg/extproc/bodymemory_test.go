@@ -145,10 +145,10 @@ func TestWhoLosesABodyIsWhoHasTheMost(t *testing.T) {
 		for _, k := range all {
 			memory.release(&k.arrival)
 		}
-		if memory.bytes() != 0 || memory.incomplete != 0 || len(memory.owners) != 0 || memory.due.Len() != 0 {
+		if memory.bytes() != 0 || memory.incomplete != 0 || len(memory.owners) != 0 || memory.due.bodies.Len() != 0 {
 			t.Fatalf("seed %d: something is left: %d bytes, %d owners", seed, memory.bytes(), len(memory.owners))
 		}
-		memory.timer.Stop()
+		memory.due.timer.Stop()
 	}
 	if lost < 300 || refused < 300 {
 		t.Errorf("%d were lost and %d refused: the test shows little", lost, refused)
@@ -176,7 +176,7 @@ func TestOnePartTurnsAwayAFew(t *testing.T) {
 	for i := range small {
 		memory.release(&small[i])
 	}
-	memory.timer.Stop()
+	memory.due.timer.Stop()
 }
 
 // A part or the end of a body that was expelled a moment ago gets the reason as an error, and holds no memory.

@@ -74,7 +74,7 @@ func benchmarkChunks(b *testing.B, mode modev3.ProcessingMode_BodySendMode) {
 	}
 	with, without := weir(UsageAuto), weir(UsageNone)
 	c := with.config.Load()
-	placed := c.shared(replyKey{destination: "10.0.0.1:8000", remove: request.ContentLengthSlot})
+	placed := c.replies.shared(replyKey{destination: "10.0.0.1:8000", remove: request.ContentLengthSlot})
 	noop := &noopChunks{placed: placed, echo: mode == modev3.ProcessingMode_FULL_DUPLEX_STREAMED}
 	var clients []extprocv3.ExternalProcessorClient
 	for _, server := range []extprocv3.ExternalProcessorServer{noop, without, with} {

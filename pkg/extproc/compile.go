@@ -10,15 +10,17 @@ type compiled struct {
 	Config
 	rules      *request.Rules
 	rejections rejections
-	replies    replyCache
+	replies    replies
 	// readsBody is set if the usage is read from response bodies.
 	readsBody bool
 }
 
 // compile compiles a valid configuration.
 func compile(cfg *Config) *compiled {
+	rules := request.NewRules(&cfg.Config)
 	return &compiled{
-		Config: *cfg, rules: request.NewRules(&cfg.Config), rejections: newRejections(cfg.Responses),
+		Config: *cfg, rules: rules, rejections: newRejections(cfg.Responses),
+		replies:   replies{rules: rules, clearRouteCache: cfg.ClearRouteCache},
 		readsBody: cfg.Usage == UsageBody || cfg.Usage == UsageAuto && cfg.Cost == CostTokens,
 	}
 }

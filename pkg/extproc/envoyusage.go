@@ -42,9 +42,3 @@ func (st *mainStream) readEnvoyUsage(m *extprocv3.ProcessingRequest) {
 	}
 	st.response.reading.Tell(t)
 }
-
-// maxTokens is the largest number of tokens that is taken from anybody.
-const maxTokens = 1 << 40
-
-// tokens returns a number of tokens, at most maxTokens.
-func tokens(n uint64) int64 { return int64(min(n, maxTokens)) }

@@ -144,3 +144,9 @@ func headOf(h *extprocv3.HttpHeaders) (r responseHead) {
 	}
 	return r
 }
+
+// maxTokens is the largest number of tokens that is taken from anybody.
+const maxTokens = 1 << 40
+
+// tokens returns a number of tokens, at most maxTokens.
+func tokens(n uint64) int64 { return int64(min(n, maxTokens)) }

@@ -88,6 +88,7 @@ func (st *mainStream) wordedForCaller(rej *flowcontrol.Rejection) *flowcontrol.R
 		if st.server.controller.Ready() == 0 {
 			text = noneReady
 		}
+	default:
 	}
 	if text == "" {
 		return rej

@@ -95,8 +95,8 @@ func (o *ownPart) setContentLength(n int) {
 }
 
 // reply returns the reply for k with a request's own part. A request without one gets the shared reply.
-func (c *compiled) reply(k replyKey, own ownPart) *extprocv3.ProcessingResponse {
-	return own.addTo(c.shared(k), k.phase, c.ClearRouteCache)
+func (c *replies) reply(k replyKey, own ownPart) *extprocv3.ProcessingResponse {
+	return own.addTo(c.shared(k), k.phase, c.clearRouteCache)
 }
 
 // addTo returns an encoded reply with the own part added, or the shared one if there is nothing to add.
@@ -145,36 +145,39 @@ func (p phase) reply(common *extprocv3.CommonResponse) *extprocv3.ProcessingResp
 	}
 }
 
-// replyCache keeps shared replies: most requests of a pool get one of a few.
-type replyCache struct {
-	mu      sync.RWMutex
-	replies map[replyKey]*extprocv3.ProcessingResponse
+// replies makes the replies with a destination, and keeps shared ones: most requests of a pool get one of a few.
+type replies struct {
+	rules           *request.Rules // name the headers to remove
+	clearRouteCache bool
+
+	mu   sync.RWMutex
+	kept map[replyKey]*extprocv3.ProcessingResponse
 }
 
 // maxReplies bounds the cache, which is emptied when it is full. A reply takes about 400 bytes.
 const maxReplies = 4096
 
 // shared returns the reply for k that all requests share.
-func (c *compiled) shared(k replyKey) *extprocv3.ProcessingResponse {
-	c.replies.mu.RLock()
-	r := c.replies.replies[k]
-	c.replies.mu.RUnlock()
+func (c *replies) shared(k replyKey) *extprocv3.ProcessingResponse {
+	c.mu.RLock()
+	r := c.kept[k]
+	c.mu.RUnlock()
 	if r != nil {
 		return r
 	}
 	r = codec.Encoded(c.newReply(k))
-	c.replies.mu.Lock()
-	if c.replies.replies == nil || len(c.replies.replies) >= maxReplies {
-		c.replies.replies = make(map[replyKey]*extprocv3.ProcessingResponse)
+	c.mu.Lock()
+	if c.kept == nil || len(c.kept) >= maxReplies {
+		c.kept = make(map[replyKey]*extprocv3.ProcessingResponse)
 	}
-	c.replies.replies[k] = r
-	c.replies.mu.Unlock()
+	c.kept[k] = r
+	c.mu.Unlock()
 	return r
 }
 
-func (c *compiled) newReply(k replyKey) *extprocv3.ProcessingResponse {
+func (c *replies) newReply(k replyKey) *extprocv3.ProcessingResponse {
 	common := &extprocv3.CommonResponse{HeaderMutation: c.mutation(k)}
-	common.ClearRouteCache = c.ClearRouteCache && common.HeaderMutation != nil
+	common.ClearRouteCache = c.clearRouteCache && common.HeaderMutation != nil
 	r := k.phase.reply(common)
 	if k.destination != "" {
 		r.DynamicMetadata = &structpb.Struct{Fields: map[string]*structpb.Value{
@@ -202,7 +205,7 @@ func (c *compiled) newReply(k replyKey) *extprocv3.ProcessingResponse {
 
 // mutation returns the mutation that names the destination and removes the control headers, or nil if there is nothing
 // to change.
-func (c *compiled) mutation(k replyKey) *extprocv3.HeaderMutation {
+func (c *replies) mutation(k replyKey) *extprocv3.HeaderMutation {
 	if k.destination == "" && k.remove == 0 {
 		return nil
 	}

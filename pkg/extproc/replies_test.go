@@ -65,11 +65,11 @@ func TestOwnPartOfAReply(t *testing.T) {
 			},
 		} {
 			c := compile(new(DefaultConfig()))
-			c.ClearRouteCache = clear
-			shared := c.shared(test.k)
+			c.replies.clearRouteCache = clear
+			shared := c.replies.shared(test.k)
 			before := proto.Clone(shared)
 			for own, part := range replyParts() {
-				got := c.reply(test.k, part)
+				got := c.replies.reply(test.k, part)
 				if text := render(decoded(got)); text != test.want[own] {
 					t.Errorf("%s, %s:\n got %s\nwant %s", name, own, text, test.want[own])
 				}
@@ -77,7 +77,7 @@ func TestOwnPartOfAReply(t *testing.T) {
 					t.Errorf("%s, %s: shared %v", name, own, got == shared)
 				}
 			}
-			if !proto.Equal(shared, before) || c.shared(test.k) != shared {
+			if !proto.Equal(shared, before) || c.replies.shared(test.k) != shared {
 				t.Errorf("%s: the shared reply has changed to %v", name, shared)
 			}
 		}
@@ -94,7 +94,7 @@ func BenchmarkReply(b *testing.B) {
 		b.Run(own, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				r = c.reply(k, part)
+				r = c.replies.reply(k, part)
 			}
 		})
 	}

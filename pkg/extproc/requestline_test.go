@@ -233,7 +233,7 @@ func TestNothingIsSaidForNothing(t *testing.T) {
 		wire := newConnection(&newBench(t, nil).server.shared, &fakeStream{ctx: t.Context()}, time.Now())
 		st := newMainStream(wire, chat())
 		k := replyKey{destination: "10.0.0.1:8000"}
-		if st.cfg.reply(k, st.ownPart()) != st.cfg.shared(k) {
+		if st.cfg.replies.reply(k, st.ownPart()) != st.cfg.replies.shared(k) {
 			t.Error("the reply is a copy")
 		}
 	})
