@@ -115,7 +115,7 @@ func TestLoadReportsEverything(t *testing.T) {
 		"fairRequestQueue.flowCapacity: 20: must be at most totalCapacity (10) (line 6)",
 		`fairRequestQueue.tierMode: "even": must be one of strict, weighted (line 7)`,
 		`flows.discipline: "fairshare": not supported yet (line 9)`,
-		`flows.order: "efd": must be one of fcfs, wspt, edf (line 9)`,
+		`flows.order: "efd": must be one of fcfs, wspt, edf, locality (line 9)`,
 		"fairRequestQueue.queueTTL: 2h: must be above 0s and at most 1h (line 8)",
 		"flows.weights.a: 0: must be from 0.001 to 1000000 (line 9)",
 		`flows.key[0]: "tenant": must be model, header:NAME, metadata:NAMESPACE/PATH or attribute:NAME (line 9)`,

@@ -40,11 +40,19 @@ type Flows struct {
 	//
 	// Default: The proposal's; equals go in the order of their arrival.
 	TieBreak string `yaml:"tieBreak" default:"arrival" sets:"controller.Queue.TieBreak"`
-	// Order within a flow: fcfs (first come, first served), wspt (least cost over 1 + priority first) or edf (earliest
-	// deadline first: the one in deadlineHeaders, or else the end of the TTL). Classes can have an order of their own.
+	// Order within a flow: fcfs (first come, first served), wspt (least cost over 1 + priority first), edf (earliest
+	// deadline first: the one in deadlineHeaders, or else the end of the TTL) or locality (as fcfs, but of the first 8 the
+	// one goes that has least to lose at the engine with room, since its prompt is cached there or nowhere; no request is
+	// overtaken more than 64 times, or after half of the time to its client's deadline). Classes can have an order of their own.
 	//
 	// Default: The first request goes first; other orders need lengths or deadlines that clients state truthfully.
 	Order string `yaml:"order" default:"fcfs" sets:"controller.Queue.Order"`
+	// Cost by which a flow of weight 1 may be ahead of the flow whose turn it is, and go nevertheless because it has less to
+	// lose at the engine with room; in units of cost. The share of a flow over any time is off by that at most. From 0 to 1073741824; 0:
+	// flows go in turn, which discipline none requires.
+	//
+	// Default: The proposal's order of flows does not ask what engines have cached.
+	LocalityQuantum int64 `yaml:"localityQuantum" default:"0" sets:"controller.Queue.LocalityQuantum"`
 }
 
 // Tier is one strict priority level.
@@ -91,7 +99,7 @@ type Class struct {
 	Name string `yaml:"name" sets:"controller.Queue.Classes[].Name"`
 	// Credit of the class in each round, in cost units. From 1 to 1073741824.
 	Quantum int64 `yaml:"quantum" sets:"controller.Queue.Classes[].Quantum"`
-	// Order within each flow of the class: fcfs, wspt or edf; empty: flows.order.
+	// Order within each flow of the class: fcfs, wspt, edf or locality; empty: flows.order.
 	//
 	// Default: Classes differ in their shares; most order their requests alike.
 	Order string `yaml:"order" default:"''" sets:"controller.Queue.Classes[].Order"`

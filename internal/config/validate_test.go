@@ -24,6 +24,14 @@ func TestValidate(t *testing.T) {
 				"requestQueueController.maxInFlightPerFlowPerBackend: 2: must be 0 with flows.discipline none, which knows no flows",
 			},
 		},
+		"a quantum of flows without flows": {
+			func(d *Document) { d.Flows.Discipline, d.Flows.LocalityQuantum = DisciplineNone, 5 },
+			[]string{"flows.localityQuantum: 5: must be 0 with discipline none, which knows no flows"},
+		},
+		"a quantum that is no cost": {
+			func(d *Document) { d.Flows.LocalityQuantum = 1 << 31 },
+			[]string{"flows.localityQuantum: 2147483648: must be from 0 to 1073741824"},
+		},
 		"watermark = lower = upper": {
 			func(d *Document) {
 				c := &d.RequestQueueController
@@ -92,7 +100,7 @@ func TestValidate(t *testing.T) {
 				`classes[0].name: "a/b": must consist of letters, digits, '_', '.' and '-'`,
 				`classes[1].name: "": must be given`,
 				"classes[1].quantum: 0: must be from 1 to 1073741824",
-				`classes[1].order: "lcfs": must be one of fcfs, wspt, edf (did you mean fcfs?)`,
+				`classes[1].order: "lcfs": must be one of fcfs, wspt, edf, locality (did you mean fcfs?)`,
 				`fairRequestQueue.cursor: "leap": must be one of stay, advance`,
 				"policyClass.headers: 3 headers: must be at most 2",
 				`policyClass.headers[1]: "a": must be unique`,

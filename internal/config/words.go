@@ -25,6 +25,7 @@ const (
 	FlowTieArrival  = "arrival"
 	FlowTieNewcomer = "newcomer"
 	OrderEDF        = "edf"
+	OrderLocality   = "locality"
 	UnknownShared   = string(request.UnknownModelsShared)
 
 	// The sources of a flow's identity.
@@ -68,7 +69,7 @@ var enumerations = map[string]enumeration{
 	"classes[].order": orders,
 }
 
-var orders = enumeration{{"fcfs", fairqueue.FCFS}, {"wspt", fairqueue.WSPT}, {OrderEDF, fairqueue.EDF}}
+var orders = enumeration{{"fcfs", fairqueue.FCFS}, {"wspt", fairqueue.WSPT}, {OrderEDF, fairqueue.EDF}, {OrderLocality, fairqueue.Locality}}
 
 // words returns the words alone.
 func (e enumeration) words() []string {

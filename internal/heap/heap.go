@@ -100,6 +100,34 @@ func (h *Heap[T]) firstBelow(i int, least *Key, best *T, will func(T) bool) *Key
 	return least
 }
 
+// MostLeast is the number of elements that Least looks at.
+const MostLeast = 8
+
+// Least calls look with the least elements in their order, at most MostLeast of them, until look returns false. look changes
+// nothing in the heap.
+func (h *Heap[T]) Least(look func(T) bool) {
+	var next [1 + (arity-1)*MostLeast]int // where the next may be
+	n := min(1, len(h.items))
+	for looked := 0; n > 0 && looked < MostLeast; looked++ {
+		best := 0
+		for i := range n {
+			if h.items[next[i]].key.Before(h.items[next[best]].key) {
+				best = i
+			}
+		}
+		at := next[best]
+		if !look(h.element[h.items[at].number]) {
+			return
+		}
+		n--
+		next[best] = next[n]
+		for child := at*arity + 1; child < min((at+1)*arity+1, len(h.items)); child++ {
+			next[n] = child
+			n++
+		}
+	}
+}
+
 // Push adds x.
 func (h *Heap[T]) Push(x T) {
 	if len(h.element) == 0 { // number 0 is not used

@@ -55,6 +55,18 @@ func TestHeapIsASortedList(t *testing.T) {
 			if h.Len() != len(list) || len(slices.Collect(h.All())) != len(list) {
 				t.Fatalf("%d elements, want %d", h.Len(), len(list))
 			}
+			sorted := slices.SortedFunc(slices.Values(list), before)
+			looks, stop := 0, 1+random.IntN(10)
+			h.Least(func(x *numbered) bool {
+				if x != sorted[looks] {
+					t.Fatalf("%d. of the least is another one", looks)
+				}
+				looks++
+				return looks < stop
+			})
+			if looks != min(stop, 8, len(list)) {
+				t.Fatalf("it looks at %d of %d, want %d or 8", looks, len(list), stop)
+			}
 			if len(list) > 0 && (h.Min() != slices.MinFunc(list, before) || h.MinKey() != h.Min().key) {
 				t.Fatal("another one is the least")
 			}

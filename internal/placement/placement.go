@@ -20,6 +20,13 @@ func (b Placer) Place(
 	return b.Board.Place(queryOf(p), bound, except)
 }
 
+// Regret implements dispatch.Placer.
+func (b Placer) Regret(
+	p any, bound scheduling.Bound, except *scheduling.EndpointSet,
+) (tokens int64, ok bool) {
+	return b.Board.Regret(queryOf(p), bound, except)
+}
+
 // HasRoom implements dispatch.Placer.
 func (b Placer) HasRoom(p any, bound scheduling.Bound, except *scheduling.EndpointSet) bool {
 	return b.Board.HasRoom(queryOf(p), bound, except)

@@ -16,6 +16,11 @@ func (b *countingBoard) Place(p Placement, bound Bound, except *EndpointSet) Res
 	return b.Placer.Place(p, bound, except)
 }
 
+func (b *countingBoard) Regret(p Placement, bound Bound, except *EndpointSet) (int64, bool) {
+	b.calls++
+	return b.Placer.Regret(p, bound, except)
+}
+
 func (b *countingBoard) HasRoom(p Placement, bound Bound, except *EndpointSet) bool {
 	b.calls++
 	return b.Placer.HasRoom(p, bound, except)

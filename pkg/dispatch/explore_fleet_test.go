@@ -122,6 +122,9 @@ func (f *fleet) below(p Placement, bound Bound, change int) bool {
 	return len(f.ready(p)) > 0
 }
 
+// Regret is 0: the exploration knows no prompts.
+func (f *fleet) Regret(Placement, Bound, *EndpointSet) (int64, bool) { return 0, true }
+
 func (f *fleet) pick(p Placement, bound Bound, except *EndpointSet) Endpoint {
 	best := NoEndpoint
 	if !f.below(p, bound, 0) {

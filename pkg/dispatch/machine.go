@@ -16,12 +16,14 @@ type Machine struct {
 	placer Placer
 	random *rand.Rand
 
-	queue   *fairqueue.FairRequestQueue
-	ledger  *stock.Ledger
-	ready   []stock.Backend      // as the ledger has them
-	engines map[Endpoint]*engine // those whose bound follows them; empty: none
-	inOrder bool                 // ascending by ID, so without duplicates
-	flows   flowAccounts
+	queue    *fairqueue.FairRequestQueue
+	ledger   *stock.Ledger
+	ready    []stock.Backend      // as the ledger has them
+	engines  map[Endpoint]*engine // those whose bound follows them; empty: none
+	matches  bool                 // requests may take another's turn
+	competes bool                 // those of other flows, too
+	inOrder  bool                 // ascending by ID, so without duplicates
+	flows    flowAccounts
 
 	now      time.Time // of the current event
 	arrived  uint64    // number of requests that ever arrived
@@ -49,6 +51,8 @@ type Machine struct {
 	preemptor *Waiter   // the waiter that may preempt if its client is still there
 	pending   pending   // work that remains to be done
 	verdicts  []*Waiter // on requests other than the event's own
+	overtaken []Overtaken
+	saved     int64     // by the present match, in tokens
 	retryAt   time.Time // after too many panics; zero if none
 
 	mostExpired int // the constant, but in tests
@@ -97,6 +101,7 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 // adopt makes cfg the configuration.
 func (m *Machine) adopt(cfg Config) {
 	m.config = cfg
+	m.matches, m.competes = cfg.Queue.LooksForMatches(), cfg.mayCompete()
 	m.victims.listVictims(m.capped(), &m.flows)
 }
 
@@ -140,6 +145,9 @@ func (m *Machine) begin(now time.Time) {
 	m.pending.failures, m.pending.expired, m.pending.overdue = 0, 0, false
 	if len(m.verdicts) > 0 {
 		m.verdicts = renew(m.verdicts)
+	}
+	if len(m.overtaken) > 0 {
+		m.overtaken = renew(m.overtaken)
 	}
 }
 

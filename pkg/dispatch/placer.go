@@ -43,6 +43,9 @@ type Placer interface {
 	// empty if none can take p now: none is ready, or the stock of p's lane is not below the bound. A lane with a ready
 	// endpoint and stock 0 can always be placed (work conservation).
 	Place(p Placement, bound Bound, except *EndpointSet) Reservation
+	// Regret returns how many more tokens of p's prompt would have to be read where Place would put it than where the most of it
+	// is cached; 0 if nothing is known of it. ok is false if Place would find no endpoint.
+	Regret(p Placement, bound Bound, except *EndpointSet) (tokens int64, ok bool)
 	// HasRoom reports whether Place would find an endpoint. Like all queries it changes nothing.
 	HasRoom(p Placement, bound Bound, except *EndpointSet) bool
 	// PlaceAt reserves e for p. It is called only after CanServe(p, e) or CanTakeOver. A preemptor takes over its

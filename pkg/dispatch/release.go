@@ -81,6 +81,9 @@ func (m *Machine) place(next *fairqueue.Candidate) {
 		if next.Promoted {
 			bound = BelowUpper
 		}
+		if m.matches && !next.Promoted {
+			w, full = m.match(next, w, full)
+		}
 		if r := m.placer.Place(w.placement, bound, full); !r.Empty() {
 			m.take(w, r, next.Promoted)
 			m.grant(next, w)
@@ -98,6 +101,11 @@ func (m *Machine) place(next *fairqueue.Candidate) {
 		}
 	}
 	m.asking = nil
+	m.answered(w)
+}
+
+// answered notes that the placer has not panicked for w.
+func (m *Machine) answered(w *Waiter) {
 	if t := w.trouble; t != nil && m.now.After(t.struck) {
 		t.panics = 0 // not consecutive
 	}
@@ -122,6 +130,9 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 // grant removes the candidate, which has its lease, from the queue.
 func (m *Machine) grant(next *fairqueue.Candidate, w *Waiter) {
 	w.queued.CountAlsoIn(m.countsIn(w, w.reservation.Endpoint()))
+	if m.matches {
+		m.noteOvertaken(next, w)
+	}
 	m.queue.Pop(*next)
 	m.uncountWaiter(w)
 	m.counts.successes++

@@ -34,6 +34,7 @@ var rewrite = flag.Bool("rewrite", false, "write the answers of the stories into
 //	                         "engine NAME gone" takes it out of the pool
 //	ready NAME, unready NAME
 //	arrive FLOW KEY=VALUE …  tier (the configured default), class, cost, tokens, model, subset=ENGINE,…, deadline, n;
+//	                         prompt (tokens), cached=ENGINE:TOKENS,… (how many of these each engine has), floor (all others);
 //	                         requests are named by flow and number: alice1, alice2. With "slow" the stream learns of a
 //	                         grant only by "told"
 //	pass FLOW                a request that is no inference arrives, and does not queue
@@ -52,6 +53,7 @@ var rewrite = flag.Bool("rewrite", false, "write the answers of the stories into
 //	show                     the stock, and who waits for what
 //	accounts                 the last line of each story: how each request has ended
 //
+// A verdict says whose turn a request has taken or whom it has overtaken in its flow, and how many tokens of prompts that saves.
 // A verdict has where a request goes and how long it has waited; or what it waits for, in the words of /debug/flows; or its
 // outcome, which is the reason in x-weir-reason, and its Retry-After. After each event every request is where the verdicts
 // have it, and the accounts of machine and board are the sums over the requests.
@@ -375,6 +377,18 @@ func (s *story) arrive(how string, a arguments) {
 		s.refused[o]++
 		s.say(c.name, "%s", rejection(o, s.m.Refuse(s.now, o)))
 		return
+	}
+	if prompt := a.number("prompt", 0); prompt > 0 {
+		r := &scheduling.Ratings{Prompt: int64(prompt), Floor: int64(a.number("floor", 0))}
+		for _, of := range a.list("cached") {
+			name, tokens, _ := strings.Cut(of, ":")
+			n, err := strconv.Atoi(tokens)
+			if err != nil {
+				s.Fatal(err)
+			}
+			r.Above = append(r.Above, scheduling.Cached{ID: s.endpointOf(name), Tokens: int64(n)})
+		}
+		q.Rate(r)
 	}
 	arrival := dispatch.Arrival{
 		Flow: flow, TierName: s.defaultTier(), Cost: fairqueue.Cost(a.number("cost", 1)),

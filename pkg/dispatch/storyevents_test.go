@@ -130,8 +130,23 @@ func (s *story) verdict(c *character) {
 	case w.Lease().Promoted():
 		s.say(c.name, "to %s after %v, promoted", s.nameOf(w.Lease().Endpoint()), w.Waited())
 	default:
-		s.say(c.name, "to %s after %v", s.nameOf(w.Lease().Endpoint()), w.Waited())
+		s.say(c.name, "to %s after %v%s", s.nameOf(w.Lease().Endpoint()), w.Waited(), s.overtaken(c))
 	}
+}
+
+// overtaken says whom a request has overtaken, because of what an engine has cached of it.
+func (s *story) overtaken(c *character) string {
+	var names []string
+	saved := int64(0)
+	for _, o := range s.m.Overtaken() {
+		if o.By == &c.w {
+			names, saved = append(names, o.Waiter.Owner().(*character).name), o.Saved
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", before %s, which saves %d tokens", s.shorten(names), saved)
 }
 
 // rejection is how a rejection looks to a client.

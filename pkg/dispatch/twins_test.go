@@ -146,6 +146,11 @@ func (b *failingBoard) Place(p Placement, bound Bound, except *EndpointSet) Rese
 	return b.Placer.Place(p, bound, except)
 }
 
+func (b *failingBoard) Regret(p Placement, bound Bound, except *EndpointSet) (int64, bool) {
+	b.ask()
+	return b.Placer.Regret(p, bound, except)
+}
+
 func (b *failingBoard) HasRoom(p Placement, bound Bound, except *EndpointSet) bool {
 	b.ask()
 	return b.Placer.HasRoom(p, bound, except)

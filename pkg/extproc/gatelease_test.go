@@ -35,8 +35,11 @@ func (onePlace) Meets(flowcontrol.Placement, *scheduling.EndpointSet) bool      
 func (onePlace) CanServe(flowcontrol.Placement, flowcontrol.Endpoint) bool        { return true }
 func (onePlace) CanTakeOver(_ flowcontrol.Placement, _ flowcontrol.Endpoint) bool { return true }
 
-func (onePlace) Lane(flowcontrol.Placement) string                      { return "" }
-func (onePlace) AddTokens(flowcontrol.Endpoint, int64)                  {}
+func (onePlace) Lane(flowcontrol.Placement) string     { return "" }
+func (onePlace) AddTokens(flowcontrol.Endpoint, int64) {}
+func (onePlace) Regret(flowcontrol.Placement, scheduling.Bound, *scheduling.EndpointSet) (int64, bool) {
+	return 0, true
+}
 func (onePlace) TakesTokens(flowcontrol.Endpoint, int64) bool           { return true }
 func (onePlace) TakeRegrouping() *scheduling.Regrouping                 { return nil }
 func (onePlace) SetBounds(flowcontrol.Endpoint, int64, int64) bool      { return true }

@@ -23,7 +23,7 @@ func (q *FairRequestQueue) Bypassed(now time.Time, r *Request) {
 	c := t.classOf(r)
 	f, stale := q.flowOf(c, r, true), false
 	q.departed(f, r)
-	r.aside = true
+	r.turns = r.turns.with(aside, true)
 	for ; f != nil; f = f.above {
 		if f.siblings.discipline.bypassed(&f.siblings.level, &f.share, r, r.receiptOf(f.depth)) {
 			f.retag(nil)
@@ -45,7 +45,7 @@ func (q *FairRequestQueue) Completed(r *Request) {
 	c, f := r.chargedTo(), r.flow
 	r.inFlight, r.flow = false, nil
 	for ; f != nil; f = f.above {
-		if f.above == nil && q.attained != nil && !r.aside {
+		if f.above == nil && q.attained != nil && !r.turns.has(aside) {
 			q.attained.add(f, r, r.paid.charged, r.paid.charged-increment(r.Cost, r.paid.weight))
 		}
 		if f.inflight--; f.inflight == 0 && f.queued == 0 {
@@ -110,7 +110,7 @@ func (q *FairRequestQueue) correct(
 		if how(f.siblings.discipline, &f.siblings.level, &f.share, r, to, r.receiptOf(f.depth)) {
 			f.retag(nil)
 		}
-		if f.above == nil && q.attained != nil && !r.inFlight && !r.aside {
+		if f.above == nil && q.attained != nil && !r.inFlight && !r.turns.has(aside) {
 			by := r.paid.charged - was
 			q.attained.add(f, r, by, by)
 		}

@@ -74,7 +74,7 @@ func (q *FairRequestQueue) Fairness() (tiers []Fairness) {
 				continue
 			}
 			if gap := l.most.service - l.least.service; gap > worst.Gap {
-				worst.Gap, worst.Bound = gap, l.most.slack()+l.least.slack()
+				worst.Gap, worst.Bound = gap, l.most.slack()+l.least.slack()+l.most.ahead(q)+l.least.ahead(q)
 			}
 		}
 		if !t.removed {
@@ -89,6 +89,12 @@ type attainment struct {
 	service        float64
 	largest, error float64
 	inflight       float64
+	weight         Weight
+}
+
+// ahead is what the flow may be ahead of others, or behind them, because requests take another's turn.
+func (a *attainment) ahead(q *FairRequestQueue) float64 {
+	return inCost(increment(q.config.LocalityQuantum, a.weight))
 }
 
 // slack is the flow's part of the bound.
@@ -108,7 +114,7 @@ func (a *attained) compare(q *FairRequestQueue) (lanes []*compared) {
 	get := func(fl *flowLane) *attainment {
 		x := of[fl]
 		if x == nil {
-			x = &attainment{largest: inCost(increment(fl.head.Cost, fl.flow.weight)), inflight: float64(fl.flow.inflight)}
+			x = &attainment{largest: inCost(increment(fl.head.Cost, fl.flow.weight)), inflight: float64(fl.flow.inflight), weight: fl.flow.weight}
 			of[fl], waiting = x, append(waiting, fl)
 		}
 		return x

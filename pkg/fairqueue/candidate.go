@@ -22,9 +22,10 @@ type Candidate struct {
 	Starved *Request
 
 	queue   *FairRequestQueue
-	changes uint64  // q.changes when it was made
-	allowed TierSet // Peek's argument, for the account of weighted tiers
-	claimed bool    // it does not go by its class's turn
+	changes uint64   // q.changes when it was made
+	allowed TierSet  // Peek's argument, for the account of weighted tiers
+	claimed bool     // it does not go by its class's turn
+	turn    *Request // the one whose turn it takes; nil if that is its own
 }
 
 // Peek returns the request that goes next among those that allowed permits. It changes nothing except tags that depend on
@@ -98,10 +99,13 @@ func (q *FairRequestQueue) Pop(c Candidate) {
 	if c.queue != q || c.changes != q.changes {
 		panic("fairqueue: Pop of a candidate that is not the queue's, or not any more")
 	}
-	if r.flowLane.head != r {
+	if r.flowLane.head != r && c.turn == nil {
 		panic("fairqueue: Pop of a request that is not the head of its line")
 	}
 	q.changes++
+	if c.turn != nil {
+		c.overtake()
+	}
 	cl := r.flowLane.flow.class
 	q.dispatched()
 	if c.Promoted {
@@ -113,7 +117,7 @@ func (q *FairRequestQueue) Pop(c Candidate) {
 	q.queued--
 	q.due.remove(r)
 	q.departed(r.flowLane.flow, r)
-	r.aside = c.claimed
+	r.turns = r.turns.with(aside, c.claimed)
 	cl.pop(&c)
 	r.flowLane = cl.left
 	q.left(cl)

@@ -6,14 +6,19 @@ func (c *class) pop(of *Candidate) {
 	r, stale := of.Request, false
 	for fl := r.flowLane; fl != nil; fl = fl.above {
 		f, in := fl.flow, fl.flow.siblings
-		in.claimed = of.claimed
-		if in.discipline.charge(&in.level, &f.share, r, fl.tag, r.receiptOf(f.depth)) && len(f.lanes) > 1 {
+		in.claimed, in.another = of.claimed, of.turn != nil
+		tag := fl.tag
+		if in.another {
+			in.least = VirtualTime(fl.ownBranch().flows.MinKey().Value)
+			tag = in.discipline.tag(&in.level, &f.share, r)
+		}
+		if in.discipline.charge(&in.level, &f.share, r, tag, r.receiptOf(f.depth)) && len(f.lanes) > 1 {
 			f.retag(fl) // the line in r's lane gets its tag when r has left
 		}
 		stale = stale || in.stale
 	}
 	if len(c.tier.classes) == 1 {
-		c.detach(r)
+		c.leave(of)
 		if r.extra != nil {
 			r.extra.paid[classDepth] = receipt{} // of an earlier pop
 		}
@@ -25,12 +30,24 @@ func (c *class) pop(of *Candidate) {
 	}
 }
 
+// leave removes a candidate, of which the flows have been charged, from its line.
+func (c *class) leave(of *Candidate) {
+	r := of.Request
+	fl := r.flowLane
+	head := fl.head
+	c.detach(r)
+	if head != r { // it has gone before the head, whose tag its charge has moved
+		fl.retag()
+		c.reindex(fl)
+	}
+}
+
 // popShared removes a candidate and charges the class, which shares its tier.
 func (c *class) popShared(of *Candidate) {
 	t, r := c.tier, of.Request
 	turn := c.turnTag(r)
 	t.claimed, t.outOfOrder = of.claimed, of.Promoted
-	c.detach(r)
+	c.leave(of)
 	p := r.receiptOf(classDepth)
 	p.weight = c.weight
 	t.discipline.charge(&t.level, &c.share, r, turn, p)

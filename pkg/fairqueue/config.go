@@ -87,6 +87,9 @@ type Config struct {
 	Classes []ClassConfig
 	// Order is the order of the requests within each flow where there are no Classes, which have orders of their own.
 	Order Order
+	// LocalityQuantum is how much of its cost, over its weight, a flow may be ahead of the one whose turn it is and go
+	// nevertheless, because a request of it has less to lose at the place that is free; 0 to MaxCost, and 0 with OneFlow.
+	LocalityQuantum Cost
 	// Cursor is where the next turn of the classes begins.
 	Cursor Cursor
 	// Priorities makes Path.Strict and Path.Priority count in the order of requests.
@@ -216,6 +219,9 @@ func (w Weight) decimal() invalid.Shown {
 // checkSharing checks the fields that are about classes and flows.
 func (c *Config) checkSharing(ps *invalid.Problems) {
 	invalid.Within(ps, invalid.At("Levels"), c.Levels, 0, MaxFlowLevels)
+	if invalid.Within(ps, invalid.At("LocalityQuantum"), c.LocalityQuantum, 0, MaxCost) && c.LocalityQuantum > 0 && c.Discipline == OneFlow {
+		ps.Add(invalid.At("LocalityQuantum"), int64(c.LocalityQuantum), "must be 0 with %s none, which knows no flows", invalid.At("Discipline"))
+	}
 	if n := len(c.Classes); n > MaxClasses {
 		ps.Add(invalid.At("Classes"), invalid.Shown(fmt.Sprintf("%d classes", n)), "must be at most %d", MaxClasses)
 	}
@@ -227,6 +233,11 @@ func (c *Config) checkSharing(ps *invalid.Problems) {
 		}
 		invalid.Within(ps, invalid.At("Classes", i, "Quantum"), class.Quantum, 1, MaxCost)
 	}
+}
+
+// LooksForMatches reports whether any request may take another's turn.
+func (c *Config) LooksForMatches() bool {
+	return c.LocalityQuantum > 0 || slices.ContainsFunc(c.classes(), func(cc ClassConfig) bool { return cc.Order == Locality })
 }
 
 // levels returns the number of flows that a request names.

@@ -43,6 +43,9 @@ func (d *duel) push() {
 		Flow: choose(d, "a", "b", "c", "d"), Tier: d.below(5), Lane: choose[Lane](d, "", "", "x", "y"),
 		Cost: choose[Cost](d, 1, 1, 1, 2, 5, 40),
 	}
+	if d.matching { // more of them in each line
+		r.Tier, r.Lane = r.Tier%2, r.Lane[:0]
+	}
 	if d.below(4) == 0 {
 		r.Within = time.Duration(1+d.below(30)) * time.Second
 	}
@@ -91,6 +94,7 @@ func (d *duel) pop() {
 	}
 	c := d.q.Peek(d.now, admit)
 	want, promoted := d.o.peek(d.now, admit)
+	d.o.now, d.o.turn = d.now, nil
 	d.note("peek %x %t: %s promoted=%t", uint64(admit.Tiers), admit.Promote, d.show(d.waiters[c.Request]), c.Promoted)
 	d.same("candidate", c.Request, want)
 	if c.Promoted != promoted {
@@ -105,6 +109,9 @@ func (d *duel) pop() {
 	if d.below(8) == 0 {
 		d.blockOne(want)
 		return
+	}
+	if d.matching && !promoted {
+		c, want = d.match(c, want)
 	}
 	c.Request.CountAlsoIn(choose(d, nil, nil, []Lane{"x", "y"}, []Lane{"", "y"}))
 	d.note("pop, counting in %q too", c.Request.also())
@@ -233,6 +240,7 @@ func (d *duel) requeue() {
 
 // bypass lets an arrival go without waiting, and perhaps end at once.
 func (d *duel) bypass() {
+	d.o.turn = nil
 	r := &Request{
 		Flow: choose(d, "a", "b", "c", "d"), Tier: d.below(3), Lane: choose[Lane](d, "", "x"), Cost: choose[Cost](d, 1, 5, 40),
 	}

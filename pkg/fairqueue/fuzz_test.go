@@ -45,6 +45,8 @@ type duel struct {
 	testing.TB
 	data     []byte
 	offset   uint64
+	matching bool // requests take others' turns
+	taken    int  // and have
 	q        *FairRequestQueue
 	o        *oracle
 	now      time.Time
@@ -57,8 +59,10 @@ type duel struct {
 	history  []string
 }
 
-func newDuel(t testing.TB, data []byte, offset uint64) *duel {
-	d := &duel{TB: t, data: data, offset: offset, now: time.Unix(1_700_000_000, 0), waiters: map[*Request]*waiter{}}
+func newDuel(t testing.TB, data []byte, offset uint64) *duel { return begin(t, data, offset, false) }
+
+func begin(t testing.TB, data []byte, offset uint64, matching bool) *duel {
+	d := &duel{TB: t, data: data, offset: offset, matching: matching, now: time.Unix(1_700_000_000, 0), waiters: map[*Request]*waiter{}}
 	cfg := d.config(Config{
 		CapacityMode: CapacityMode(d.below(3)), TierMode: TierMode(d.below(4) / 3), Discipline: choose(d, WFQ, WFQ, WFQ, WFQ, VTC, VTC, VTC, OneFlow),
 	})
@@ -95,6 +99,14 @@ func (d *duel) config(cfg Config) Config {
 	cfg.PromotionBudget = choose[int64](d, 100_000, 0, 500_000, 1_000_000)
 	cfg.GuaranteedTop = d.below(2) == 0
 	cfg.TieBreak = choose(d, ByArrival, NewcomerFirst)
+	if d.matching {
+		cfg.Order = choose(d, Locality, Locality, FCFS)
+		if cfg.LocalityQuantum = choose[Cost](d, 0, 1, 3, 20, 1000); cfg.Discipline == OneFlow {
+			cfg.LocalityQuantum = 0
+		}
+		cfg.FlowCapacities = nil
+		cfg.TotalCapacity, cfg.FlowCapacity, cfg.QueueTTL = cfg.TotalCapacity+20, cfg.FlowCapacity+20, cfg.QueueTTL+time.Hour
+	}
 	cfg.Tiers = nil
 	names := []string{"system", "high", "middle", "low", "bulk"}
 	for first, n := d.below(3), 1+d.below(3); n > 0; n-- {

@@ -27,6 +27,8 @@ type branch struct {
 	flows   heap.Heap[*flowLane] // those that are not parked
 	ages    heap.Heap[*age]      // the same ones, if the tier has a starvation threshold
 	virtual VirtualTime          // vtc: the lane's virtual time
+	front   VirtualTime          // vtc: if matched, the furthest counter to which a turn of another flow has brought one
+	matched bool                 // vtc: virtual time has not passed the front
 }
 
 func (b *branch) small() bool { return b.flows.Small() && b.ages.Small() }

@@ -18,6 +18,16 @@ func (l *line) head() *Request {
 	return l.row.first()
 }
 
+// first calls look with the requests that go first in their order, at most mostLooked of them, until look returns false.
+func (l *line) first(look func(*Request) bool) {
+	if l.row != nil {
+		l.row.next.Least(func(r *inRow) bool { return look(r.request) })
+		return
+	}
+	for r, n := l.oldest, 0; r != nil && n < mostLooked && look(r); r, n = r.next, n+1 {
+	}
+}
+
 func (l *line) insert(r *Request) { l.insertAfter(r, nil) }
 
 // insertAfter is insert for a request that comes somewhere after another one, if that is not nil.

@@ -17,7 +17,10 @@ type oracle struct {
 	tracked       int // flows ever tracked
 	promotions    int
 	displacements int
-	credit        int64 // of promotions, in millionths
+	credit        int64     // of promotions, in millionths
+	now           time.Time // of the last pop
+	turn          *waiter   // the one whose turn is taken by the one that goes
+	least         int64     // and its tag
 }
 
 type oracleTier struct {
@@ -56,6 +59,8 @@ type waiter struct {
 	shared   []*oracleTier         // the tiers that shared it
 	weights  []int64               // and their weights
 	earned   map[*oracleTier]int64 // by its pop, where they were not reset since
+	byOwn    int                   // how often its flow has overtaken it
+	byOther  int                   // and another, in its turn
 }
 
 func newOracle(cfg Config) *oracle {
@@ -70,7 +75,7 @@ func newOracle(cfg Config) *oracle {
 }
 
 func newOracleTier(id int, cfg TierConfig) *oracleTier {
-	return &oracleTier{id: id, cfg: cfg, flows: map[string]*oracleFlow{}, past: map[string]*oracleFlow{}, lanes: map[Lane]LaneState{}, counters: counters{reached: map[Lane]int64{}}}
+	return &oracleTier{id: id, cfg: cfg, flows: map[string]*oracleFlow{}, past: map[string]*oracleFlow{}, lanes: map[Lane]LaneState{}, counters: counters{reached: map[Lane]int64{}, fronts: map[Lane]int64{}}}
 }
 
 func (o *oracle) key(flow string) string {

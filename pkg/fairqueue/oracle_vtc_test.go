@@ -21,6 +21,7 @@ type seat struct {
 type counters struct {
 	accounts map[seat]*account
 	reached  map[Lane]int64 // the virtual time of the lanes with waiters; wfq's as well
+	fronts   map[Lane]int64 // how far flows have come that took others' turns, where virtual time has not passed that
 	since    int64          // virtual time when somebody began to wait
 }
 
@@ -68,6 +69,7 @@ func (o *oracle) opens(w *waiter) (there []*waiter) {
 	there = o.of(func(v *waiter) bool { return v.tier == w.tier && v.r.Lane == w.r.Lane })
 	if len(there) == 0 {
 		w.tier.reached[w.r.Lane] = w.tier.virtual
+		delete(w.tier.fronts, w.r.Lane)
 	}
 	return there
 }
@@ -88,13 +90,16 @@ func (o *oracle) joins(w *waiter) {
 			first = t.account(v.flow, lane).counter
 		}
 	}
+	if front, matched := t.fronts[lane]; matched && first <= front {
+		first = least // it is behind those that took others' turns, not late
+	}
 	a.raiseTo(max(least, min(first, t.reached[lane]+o.increment(w))))
 }
 
 // goes charges the flow of w, which goes in its lane, or at once.
 func (o *oracle) goes(w *waiter) {
 	t, a := w.tier, w.tier.account(w.flow, w.r.Lane)
-	t.virtual = max(t.virtual, a.counter)
+	t.virtual = max(t.virtual, o.reaches(a.counter))
 	w.weight, w.charged = int64(o.cfg.weight(w.flow)), o.increment(w)
 	a.counter += w.charged
 	for _, l := range o.others(w) {
@@ -104,7 +109,13 @@ func (o *oracle) goes(w *waiter) {
 
 func (o *oracle) popByCounter(w *waiter) {
 	t := w.tier
-	t.reached[w.r.Lane] = max(t.reached[w.r.Lane], t.account(w.flow, w.r.Lane).counter)
+	t.reached[w.r.Lane] = max(t.reached[w.r.Lane], o.reaches(t.account(w.flow, w.r.Lane).counter))
+	if front, matched := t.fronts[w.r.Lane]; matched && front < t.reached[w.r.Lane] {
+		delete(t.fronts, w.r.Lane)
+	}
+	if counter := t.account(w.flow, w.r.Lane).counter; o.reaches(counter) < counter {
+		t.fronts[w.r.Lane] = max(t.fronts[w.r.Lane], counter+o.increment(w))
+	}
 	t.flows[w.flow].newcomer = false
 	o.goes(w)
 }

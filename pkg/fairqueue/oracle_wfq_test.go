@@ -35,7 +35,7 @@ func (o *oracle) popByFinish(w *waiter, f *oracleFlow) {
 	t, p := w.tier, f.place(w.r.Lane)
 	w.start, w.charged, w.newcomer, w.weight = p.start, o.increment(w), f.newcomer, int64(o.cfg.weight(w.flow))
 	finish := p.start + w.charged
-	now := max(t.reached[w.r.Lane], finish)
+	now := max(t.reached[w.r.Lane], o.reaches(finish))
 	t.reached[w.r.Lane], t.virtual = now, max(t.virtual, now)
 	p.start = finish
 	if passed := now - max(0, p.refunded); passed > finish {

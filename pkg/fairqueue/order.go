@@ -12,6 +12,9 @@ const (
 	WSPT
 	// EDF is earliest deadline first: the client's own deadline, or else the end of the TTL.
 	EDF
+	// Locality is first come, first served, but one of the first that wait may go before the others, because it has less to
+	// lose at the place that is free (locality.go).
+	Locality
 )
 
 // order is the order of one flow's requests in one lane: by rank, which may roll over, then by arrival.

@@ -264,7 +264,8 @@ func (s *share) setStandings(all []standing) {
 func (g *regrouping) join(fl *flowLane) {
 	f, heir := fl.flow, fl.lane.name
 	if fl.alone() {
-		fl.ownBranch().virtual = g.arrival(f.siblings, heir)
+		in := fl.ownBranch()
+		in.virtual, in.matched = g.arrival(f.siblings, heir), false
 	}
 	if f.in(heir) == nil {
 		st, _ := g.standing(f, heir)

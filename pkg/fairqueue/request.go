@@ -46,8 +46,8 @@ type Request struct {
 	later    *Request
 	inDue    int32 // its number in the heap of deadlines; 0 if it is in the list
 	inFlight bool  // it is counted as in flight, which only some disciplines need
-	aside    bool  // it did not go in its flow's turn
 	ownDue   bool  // it expires at its client's deadline, before its TTL ends
+	turns    turns
 
 	extra *extra
 	paid  receipt // what its pop has charged to the class's own flow

@@ -192,6 +192,13 @@ func (s *share) describe(l *level, number func(int64), more func(*standing)) {
 		more(st)
 	}
 	for _, fl := range s.flow.lanes {
-		number(int64(fl.ownBranch().virtual - l.virtual))
+		in := fl.ownBranch()
+		number(int64(in.virtual - l.virtual))
+		if s.flow.class.tier.queue.config.LocalityQuantum == 0 {
+			continue
+		}
+		if number(one(in.matched)); in.matched {
+			number(int64(in.front - l.virtual))
+		}
 	}
 }

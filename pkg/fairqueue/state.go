@@ -210,6 +210,10 @@ func (s *stateWriter) request(c *class, r *Request) {
 	now := s.now.Sub(q.epoch)
 	s.number(int64(min(now-r.arrived, c.tier.config.StarvationThreshold)))
 	s.number(int64(min(r.due-now, s.horizon)))
+	if q.config.LocalityQuantum > 0 || c.config.Order == Locality {
+		s.number(int64(r.turns))
+		s.number(int64(max(0, min(r.arrived+r.Within/2-now, s.horizon))))
+	}
 	if c.order != nil {
 		left := r.deadline() - r.arrived
 		s.number(int64(r.extra.rank - c.order.rank(now, now+left, r)))

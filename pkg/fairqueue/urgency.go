@@ -16,11 +16,15 @@ const MaxStrict = mostStrict
 
 // rankOf returns the rank of r with this score, which is clamped to scoreBits.
 func rankOf(r *Request, score int64) uint64 {
-	strict := 0
-	if r.Path != nil {
-		strict = max(0, min(r.Path.Strict, mostStrict))
+	return uint64(mostStrict-r.strict())<<scoreBits | uint64(max(0, min(score, mostScore)))
+}
+
+// strict returns the request's Path.Strict, clamped to 0 to MaxStrict.
+func (r *Request) strict() int {
+	if r.Path == nil {
+		return 0
 	}
-	return uint64(mostStrict-strict)<<scoreBits | uint64(max(0, min(score, mostScore)))
+	return max(0, min(r.Path.Strict, mostStrict))
 }
 
 // priority returns the request's Path.Priority, clamped to 0 to 2^31.

@@ -13,7 +13,8 @@ package fairqueue
 // The virtual time of a lane is the largest counter with which a flow was dispatched in it; that of the level is the
 // largest of its lanes, and lanes without waiters have the level's. A flow that gets a request in a lane where nothing
 // of it waits is lifted there: to the lane's virtual time, and on to the least counter of the flows that wait in it, but
-// no further than that request's own charge. So neither idle time nor a request held open banks anything, a slow lane is
+// no further than that request's own charge, and only where none of them is there because it took the turns of others
+// (locality.go). So neither idle time nor a request held open banks anything, a slow lane is
 // no burden to those who come to it, and charges of others that are refunded later hold back nobody who comes meanwhile.
 // A flow that was parked is then behind by its head's charge at most, whether the others waited or went at once. Only dispatches move virtual time: it stands still
 // while nobody is active.
@@ -85,11 +86,11 @@ func (vtc) begin(l *level, s *share) {
 
 func (v vtc) join(l *level, s *share, in *branch, alone bool, r *Request) (moved bool) {
 	if alone {
-		in.virtual = l.virtual
+		in.virtual, in.matched = l.virtual, false
 	}
 	st := s.at(r.Lane)
 	to := v.reference(s, st, in.virtual, r)
-	if in.flows.Len() > 0 {
+	if in.flows.Len() > 0 && !(in.matched && !in.front.before(VirtualTime(in.flows.MinKey().Value))) {
 		least := VirtualTime(in.flows.MinKey().Value)
 		to = to.later(least.earlier(in.virtual + increment(r.Cost, s.weight)))
 	}
@@ -119,8 +120,16 @@ func (vtc) tag(_ *level, s *share, head *Request) VirtualTime { return s.waitsIn
 
 func (v vtc) charge(l *level, s *share, r *Request, _ VirtualTime, p *receipt) (moved bool) {
 	in, st := r.branchOf(s.flow), s.waitsIn(r.Lane)
-	in.virtual = in.virtual.later(st.start)
-	return v.dispatch(l, s, st, r, p)
+	at := st.start
+	if l.another {
+		at = l.least
+	}
+	in.virtual = in.virtual.later(at)
+	in.matched = in.matched && !in.front.before(in.virtual)
+	if front := st.start + increment(r.Cost, s.weight); at != st.start && !(in.matched && front.before(in.front)) {
+		in.front, in.matched = front, true
+	}
+	return v.dispatch(l, s, st, at, r, p)
 }
 
 func (v vtc) bypassed(l *level, s *share, r *Request, p *receipt) (moved bool) {
@@ -133,12 +142,12 @@ func (v vtc) bypassed(l *level, s *share, r *Request, p *receipt) (moved bool) {
 		in.virtual = in.virtual.later(st.start) // the waiters there are at their caps, and bank nothing
 	}
 	s.flow.unsettleIn(r)
-	return v.dispatch(l, s, st, r, p)
+	return v.dispatch(l, s, st, st.start, r, p)
 }
 
-// dispatch moves virtual time to the counter of s, and charges it.
-func (v vtc) dispatch(l *level, s *share, st *standing, r *Request, p *receipt) (moved bool) {
-	l.virtual = l.virtual.later(st.start)
+// dispatch moves virtual time to this, which is the counter of s in its turn, and charges s.
+func (v vtc) dispatch(l *level, s *share, st *standing, at VirtualTime, r *Request, p *receipt) (moved bool) {
+	l.virtual = l.virtual.later(at)
 	l.rebase()
 	s.flow.newcomer = false
 	p.charged, p.weight = 0, s.weight

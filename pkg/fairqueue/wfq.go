@@ -64,6 +64,9 @@ func (wfq) charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) (
 	if most := in.virtual + p.charged; l.claimed && most.before(tag) {
 		to = most // out of turn, so what the share owes stays a debt
 	}
+	if l.another {
+		to = l.least // so that those who come are not behind the ones that wait
+	}
 	in.virtual = in.virtual.later(to)
 	l.virtual = l.virtual.later(in.virtual)
 	l.rebase()

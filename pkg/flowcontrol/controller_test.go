@@ -36,13 +36,16 @@ type anywhere struct{}
 func (anywhere) Lane(Placement) string                          { return "" }
 func (anywhere) Reach(Placement, []Endpoint) ([]Endpoint, bool) { return nil, true }
 
-func (anywhere) TakeChanges(some []Endpoint) ([]Endpoint, bool)                   { return some, true }
-func (anywhere) TakeRegrouping() *dispatch.Regrouping                             { return nil }
-func (anywhere) SetBounds(Endpoint, int64, int64) bool                            { return true }
-func (anywhere) SetTokenBounds(Endpoint, int64, int64) bool                       { return true }
-func (anywhere) SetForeign(Endpoint, int, int64) bool                             { return true }
-func (anywhere) AddTokens(Endpoint, int64)                                        {}
-func (anywhere) BelowTokens(dispatch.Bound) bool                                  { return true }
+func (anywhere) TakeChanges(some []Endpoint) ([]Endpoint, bool) { return some, true }
+func (anywhere) TakeRegrouping() *dispatch.Regrouping           { return nil }
+func (anywhere) SetBounds(Endpoint, int64, int64) bool          { return true }
+func (anywhere) SetTokenBounds(Endpoint, int64, int64) bool     { return true }
+func (anywhere) SetForeign(Endpoint, int, int64) bool           { return true }
+func (anywhere) AddTokens(Endpoint, int64)                      {}
+func (anywhere) BelowTokens(dispatch.Bound) bool                { return true }
+func (anywhere) Regret(dispatch.Placement, dispatch.Bound, *dispatch.EndpointSet) (int64, bool) {
+	return 0, true
+}
 func (anywhere) TakesTokens(Endpoint, int64) bool                                 { return true }
 func (anywhere) SetSignals(Endpoint, dispatch.Signals) bool                       { return true }
 func (anywhere) Held(Endpoint) int                                                { return 0 }

@@ -119,9 +119,15 @@ func (d *driver) someConfig() dispatch.Config {
 	}
 	if d.classes != nil {
 		c.Queue.Priorities = d.classes.IntN(2) == 0
+		if d.classes.IntN(2) == 0 {
+			c.Queue.Order = fairqueue.Locality
+			if c.Queue.Discipline != fairqueue.OneFlow {
+				c.Queue.LocalityQuantum = fairqueue.Cost(d.classes.IntN(500))
+			}
+		}
 		for _, name := range []string{"a", "b", "c"}[:d.classes.IntN(4)] {
 			c.Queue.Classes = append(c.Queue.Classes, fairqueue.ClassConfig{
-				Name: name, Quantum: fairqueue.Cost(1 + d.classes.IntN(30)), Order: fairqueue.Order(d.classes.IntN(3)),
+				Name: name, Quantum: fairqueue.Cost(1 + d.classes.IntN(30)), Order: fairqueue.Order(d.classes.IntN(4)),
 			})
 		}
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // Explain says what happened: how many requests went before this one, of whose tier and flow, where it went, and how it
@@ -125,6 +127,53 @@ func TestExplainSaysByWhichRight(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(said)
+	}
+}
+
+// Explain says which requests have overtaken one because of what engines have cached, and what that has saved.
+func TestExplainSaysWhatOvertakingSaves(t *testing.T) {
+	d := newQuietDriverOf(t, func(c *dispatch.Config) {
+		c.Queue.Order, c.Queue.LocalityQuantum = fairqueue.Locality, 10
+	})
+	d.snapshot = scheduling.NewSnapshot(2, []scheduling.Endpoint{
+		{ID: 0, Address: "10.0.0.1:80", Ready: true}, {ID: 1, Address: "10.0.0.2:80", Ready: true},
+	})
+	d.board.SetSnapshot(d.snapshot)
+	ready := []stock.Backend{{ID: 0}, {ID: 1}}
+	d.recorder.Backends(d.now, ready, nil)
+	d.call(func() { d.machine.SetBackends(d.now, ready, nil) })
+	offer := func(flow, name string, cached ...scheduling.Cached) *life {
+		p := d.anywhere()
+		if len(cached) > 0 {
+			p.(*scheduling.Query).Rate(&scheduling.Ratings{Prompt: 5000, Above: cached})
+		}
+		return d.offered(dispatch.Arrival{Flow: flow, Tier: 1, Cost: 1, Placement: p}, name)
+	}
+	first := offer("z", "first")
+	offer("z", "other")
+	offer("a", "the one", scheduling.Cached{ID: 1, Tokens: 4000})
+	another := offer("b", "of another", scheduling.Cached{ID: 0, Tokens: 3000})
+	offer("c", "a bystander")
+	d.complete(first)
+	own := offer("a", "of its own", scheduling.Cached{ID: 0, Tokens: 3000})
+	d.complete(another)
+	d.complete(own)
+	said, err := d.explain(d.bytes(), "the one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"* 2: an engine with room had more of its prompt cached, so it took this one's turn",
+		"It was overtaken by 2 of them, for a saving of 8000 tokens that no engine had to read.",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it is not said that %q:\n%s", want, said)
+		}
+	}
+	if said, err = d.explain(d.bytes(), "a bystander"); err != nil ||
+		!strings.Contains(said, "* 2: an engine with room had more of its prompt cached, so it took another one's turn") ||
+		strings.Contains(said, "overtaken by") {
+		t.Errorf("%v\n%s", err, said)
 	}
 }
 

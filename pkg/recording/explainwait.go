@@ -2,6 +2,7 @@ package recording
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,9 @@ type waiting struct {
 	total   int            // number of requests that went before it
 	inTier  int            // of these, in its tier
 	ofFlow  int            // of these, of its flow and tier
+
+	overtaken int   // number of requests that took its turn, or were behind it in its line
+	saved     int64 // by that, in tokens
 
 	costs                  bool    // requests in its tier had costs other than 1
 	costInTier, costOfFlow float64 // their costs
@@ -64,6 +68,12 @@ func (e *explanation) wentBefore(r *request) {
 	}
 	w.rights[right]++
 	w.total++
+	for _, o := range e.machine.Overtaken() {
+		if o.By == &r.Waiter && o.Waiter == &e.request.Waiter {
+			w.overtaken++
+			w.saved += o.Saved
+		}
+	}
 	if r.Tier() == e.request.Tier() {
 		w.inTier++
 		w.costInTier += float64(r.Cost())
@@ -91,6 +101,10 @@ func (e *explanation) rightOf(r *request) string {
 	switch {
 	case e.ranksAbove(r.Tier(), own.Tier()):
 		return "its tier is higher"
+	case e.overtook(r, own):
+		return "an engine with room had more of its prompt cached, so it took this one's turn"
+	case e.overtook(r, nil):
+		return "an engine with room had more of its prompt cached, so it took another one's turn"
 	case r.Lease() != nil && r.Lease().Promoted():
 		return "it had waited beyond its tier's starvation threshold"
 	case inLine && sameFlow && byArrival && r.Number() < own.Number():
@@ -116,6 +130,13 @@ func (e *explanation) rightOf(r *request) string {
 	}
 }
 
+// overtook reports whether r has overtaken a request, or any if that is nil, in the event.
+func (e *explanation) overtook(r, request *request) bool {
+	return slices.ContainsFunc(e.machine.Overtaken(), func(o dispatch.Overtaken) bool {
+		return o.By == &r.Waiter && (request == nil || o.Waiter == &request.Waiter)
+	})
+}
+
 // sameLine reports whether r and the request are of one tier and class, in which no weights decide between them: they are
 // of one flow, or the discipline is none.
 func (e *explanation) sameLine(r *request) bool {
@@ -128,7 +149,8 @@ func (e *explanation) oneFlow() bool { return e.machine.Config().Queue.Disciplin
 
 // byArrival reports whether arrival alone orders the requests of the request's line.
 func (e *explanation) byArrival() bool {
-	return e.order() == fairqueue.FCFS && !e.machine.Config().Queue.Priorities
+	o := e.order()
+	return (o == fairqueue.FCFS || o == fairqueue.Locality) && !e.machine.Config().Queue.Priorities
 }
 
 // order returns the order of the request's line.
@@ -191,6 +213,9 @@ func (e *explanation) sayWait() {
 			e.say("They are:")
 		}
 		e.lines = append(e.lines, w.before...)
+	}
+	if w.overtaken > 0 {
+		e.say("It was overtaken by %d of them, for a saving of %d tokens that no engine had to read.", w.overtaken, w.saved)
 	}
 	if w.inTier > 0 && !e.oneFlow() { // with one flow there are no shares
 		e.say("Its flow, of weight %g, was entitled to %s of its tier while it waited, and got %d of its %d releases (%.0f %%)%s.",

@@ -22,6 +22,40 @@ func (b *Board) HasRoom(q *Query, bound Bound, except *EndpointSet) bool {
 	return b.laneHasRoomFor(q, bound, 0) && b.fieldOf(q, bound, except.on(b.ring), 0).some()
 }
 
+// Regret returns how many more tokens of its prompt an engine would have to read where Place would put the request than where
+// the most of it is cached among the ready endpoints of its lane. ok is false if Place would find no endpoint. Without ratings
+// there is nothing to regret, and it looks at nothing. It changes nothing and draws no random number.
+func (b *Board) Regret(q *Query, bound Bound, except *EndpointSet) (tokens int64, ok bool) {
+	r := q.ratings
+	if r == nil || r.Prompt <= 0 || len(r.Above) == 0 {
+		return 0, true
+	}
+	b.refresh(q)
+	most := b.mostCached(q)
+	if most == r.Floor {
+		return 0, true
+	}
+	if !b.laneHasRoomFor(q, bound, 0) {
+		return 0, false
+	}
+	p := b.scheduler.picker.pick(b.fieldOf(q, bound, except.on(b.ring), b.start()), b.scheduler.by, nil)
+	if p < 0 {
+		return 0, false
+	}
+	return r.uncached(r.Cached(b.ring.ids[p])) - r.uncached(most), true
+}
+
+// mostCached returns the most tokens of a rated request's prompt that a ready endpoint of its lane has cached.
+func (b *Board) mostCached(q *Query) int64 {
+	most := q.ratings.Floor
+	for _, c := range q.ratings.Above {
+		if p, ok := b.ring.position(c.ID); ok && q.reach.has(p) {
+			most = max(most, c.Tokens)
+		}
+	}
+	return most
+}
+
 // PlaceAt counts the request at the given endpoint, whatever the bounds and limits. It panics unless CanServe(q, id). A
 // preemptor takes over its victim's endpoint this way.
 func (b *Board) PlaceAt(q *Query, id EndpointID) Reservation {

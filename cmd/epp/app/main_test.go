@@ -65,7 +65,7 @@ func TestMainExits(t *testing.T) {
 			1, nil,
 			[]string{
 				"--config-text: invalid, 4 problems:", "spam: unknown field (line 2)",
-				`flows.order: "sfcs": must be one of fcfs, wspt, edf (did you mean fcfs?) (line 1)`,
+				`flows.order: "sfcs": must be one of fcfs, wspt, edf, locality (did you mean fcfs?) (line 1)`,
 				"fairRequestQueue.totalCapacity: 0 (from a flag): must be at least 1",
 				"requestQueueController.percentageDeviationForBounds: 1.5 (from a flag): must be above 0 and below 1",
 			},
