@@ -10,6 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/recording"
+	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -34,6 +35,7 @@ type recorded struct {
 	decider
 	history  *recording.History
 	charged  bool // in the units of the recording; otherwise each request costs 1
+	rated    bool // the ratings of the recording's prompts count
 	service  services
 	engines  map[scheduling.EndpointID]int
 	arrivals []*recording.Visit // that have not arrived
@@ -63,12 +65,13 @@ const defaultService = time.Second
 // then; one that reached none, or was not seen to its end, as long as the mean of its flow. Its client leaves when it did, and the
 // endpoints change when they did.
 func RunRecorded(o *RecordedOptions, h *recording.History) (*Report, error) {
-	r := &recorded{history: h, charged: true, service: servicesOf(h), engines: map[scheduling.EndpointID]int{}}
+	r := &recorded{history: h, charged: true, rated: true, service: servicesOf(h), engines: map[scheduling.EndpointID]int{}}
 	cfg, placing := h.Config, h.Scheduling
 	if o.Config != nil {
 		cfg, placing = o.Config.FlowcontrolConfig().Config, o.Config.SchedulingConfig()
 		streams := o.Config.ExtprocConfig()
 		r.charged = streams.Cost == extproc.CostTokens
+		r.rated = streams.Affinity.Mode != request.AffinityOff
 	}
 	if err := r.decider.make(&cfg, placing, o.Seed); err != nil {
 		return nil, err
@@ -256,6 +259,9 @@ func (r *recorded) letArrive() error {
 	placed := scheduling.Recalled{}
 	if of.Placed != nil {
 		placed = *of.Placed
+	}
+	if !r.rated {
+		placed.Ratings = nil
 	}
 	a.Placement = placed.Query()
 	if left(of) {

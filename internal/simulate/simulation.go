@@ -14,6 +14,7 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc/usage"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/metering"
+	"github.com/weir-epp/weir/pkg/prefix"
 	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
@@ -34,10 +35,11 @@ type simulation struct {
 	defaultTier int
 
 	decider
-	meter   metering.Meter
-	engines []*server
-	agenda  *agenda
-	scrapes scrapes
+	meter    metering.Meter
+	affinity *affinity // nil: none
+	engines  []*server
+	agenda   *agenda
+	scrapes  scrapes
 
 	next     Request // the next arrival
 	more     bool    // there is one
@@ -68,6 +70,11 @@ type visit struct {
 	engine  int
 	id      engine.ID // 0: it is at no engine
 	aborted bool      // preempted: its engine still works on it
+
+	// With affinity, and a prompt that has a key.
+	query  *scheduling.Query
+	prompt prefix.Prefix
+	placed prefix.Placement
 }
 
 // newSimulation makes everything that takes part.
@@ -122,6 +129,7 @@ func (s *simulation) openEngines(of []Engines) error {
 	}
 	s.agenda = newAgenda(len(s.engines))
 	s.scrapes = newScrapes(len(s.engines), s.machine.Config().Stock.Follow)
+	s.affinity = newAffinity(&s.streams.Affinity, endpoints, s.engines[0].config.BlockSize)
 	s.setBackends(scheduling.NewSnapshot(1, endpoints), ready, nil)
 	s.carryOut(nil)
 	return nil
@@ -228,6 +236,9 @@ func (s *simulation) letArrive() error {
 	if err != nil {
 		return fmt.Errorf("simulate: %w", err)
 	}
+	if s.affinity != nil {
+		s.affinity.rate(v, query)
+	}
 	a.Placement = query
 	s.arrive(&v.Waiter, &a)
 	s.carryOut(v)
@@ -255,6 +266,9 @@ func (s *simulation) obey(v *visit) {
 	case dispatch.StageEnded:
 		if v.id != 0 && !v.aborted { // preempted
 			v.aborted = true
+			if s.affinity != nil {
+				s.affinity.failed(v)
+			}
 			s.note(v.engine, s.engines[v.engine].Abort(s.now, v.id))
 		}
 		if v.Outcome() != dispatch.OutcomeDispatched {
@@ -270,6 +284,9 @@ func (s *simulation) submit(v *visit) {
 	s.told(&v.Waiter)
 	v.engine, v.granted = int(v.Granted().Endpoint()), s.now
 	s.accounts.granted(v)
+	if s.affinity != nil {
+		s.affinity.granted(v)
+	}
 	e := s.engines[v.engine]
 	id, events := e.Submit(s.now, engine.Job{Prompt: v.asked.Prompt, Output: v.asked.Output, Blocks: v.asked.Blocks, First: true})
 	v.id = id
@@ -317,6 +334,9 @@ func (s *simulation) handle(e int, event *engine.Event) {
 		return
 	}
 	cost := s.costOf(v, event)
+	if s.affinity != nil {
+		s.affinity.reported(v, event.Cached, s.streams.Usage)
+	}
 	s.accounts.finished(v, event.At, use{
 		event.Cached, event.Tokens, int64(max(1, cost)), int64(v.asked.Prompt) + int64(event.Tokens),
 	})

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Prints the tables of docs/routing.md, medians of six seeds, and draws docs/routing.svg: bin/weir with the files of
+# config/simulate. With a file as argument, Mooncake's conversation trace, it has the columns of that trace too.
+# (https://github.com/kvcache-ai/Mooncake, FAST25-release/traces/conversation_trace.jsonl)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+files=config/simulate
+configs=()
+for name in off-64 prefix-64 off-unbounded prefix-unbounded; do configs+=(--config "$files/$name.yaml"); done
+
+table() { # TITLE ARGUMENTS
+	echo "## $1"
+	shift
+	bin/weir simulate "$@" "${configs[@]}" --seeds=6 2>/dev/null | grep -v -e ' tenant-' -e '^─*  ' || true
+	echo
+}
+
+for workload in groups groups-of-tenants hot bursts zipf; do
+	table "$workload" --workload "$files/$workload.yaml"
+done
+if [ $# -gt 0 ]; then
+	table "conversation, twice as fast" --trace "$1" --speed=2
+	table "conversation, three times as fast" --trace "$1" --speed=3
+	table "conversation, four times as fast, 3M KV tokens" --trace "$1" --speed=4 --kv-tokens=3000000
+fi
+bin/weir simulate --workload "$files/groups-of-tenants.yaml" "${configs[@]}" --plots=docs/routing.svg >/dev/null 2>&1

@@ -1,0 +1,101 @@
+package simulate
+
+import (
+	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/prefix"
+	"github.com/weir-epp/weir/pkg/request"
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// affinity is the index of prompts, asked and told as extproc does. Nil: the configuration has none.
+type affinity struct {
+	index *prefix.Index
+	scope request.AffinityScope
+	block int // bytes of text for each hash of a request
+	ids   []scheduling.EndpointID
+}
+
+// newAffinity returns the affinity of a configuration for the endpoints; nil if it is not by prefixes. The index does not
+// know the engines' sizes, as it does not in epp.
+func newAffinity(cfg *request.Affinity, endpoints []scheduling.Endpoint, blockTokens int) *affinity {
+	if cfg.Mode != request.AffinityPrefix {
+		return nil
+	}
+	a := &affinity{index: prefix.New(prefix.DefaultConfig()), scope: cfg.Scope, block: blockTokens * BytesPerToken}
+	var all []prefix.Endpoint
+	for i := range endpoints {
+		all = append(all, prefix.Endpoint{ID: endpoints[i].ID, Key: endpoints[i].Key, Ready: endpoints[i].Ready})
+	}
+	a.index.SetEndpoints(all)
+	return a
+}
+
+// The blocks into which package body cuts a prompt, in bytes of text.
+const (
+	keyBytes      = 1 << 10
+	largeKeyBytes = 8 << 10
+	manyKeys      = 512
+	mostKeys      = 4096
+)
+
+// prompt returns a request's prompt as the index sees it: blocks of the length of package body's, of the text that its
+// hashes stand for. tokens is the prompt's length as it is estimated.
+func (a *affinity) prompt(r *Request, tokens int64) prefix.Prefix {
+	p := prefix.Prefix{Bytes: uint32(r.Prompt * BytesPerToken), Tokens: tokens}
+	key := mixed(1)
+	if a.scope == request.ScopeFlow {
+		key = textHash(r.Flow)
+	}
+	hashed := 0 // of the request's hashes
+	for size, end := keyBytes, keyBytes; end <= r.Prompt*BytesPerToken && len(p.Keys) < mostKeys; end += size {
+		upTo := (end + a.block - 1) / a.block
+		if upTo > len(r.Blocks) {
+			break
+		}
+		for ; hashed < upTo; hashed++ {
+			key = mixed(key ^ r.Blocks[hashed])
+		}
+		p.Keys, p.Ends = append(p.Keys, mixed(key+uint64(end))), append(p.Ends, uint32(end))
+		if len(p.Keys) >= manyKeys {
+			size = largeKeyBytes
+		}
+	}
+	return p
+}
+
+// rate asks who has a request's prompt, before it is offered.
+func (a *affinity) rate(v *visit, query *scheduling.Query) {
+	tokens := int64(v.asked.Prompt)
+	if v.charge != nil && v.charge.Estimated().Input > 0 {
+		tokens = v.charge.Estimated().Input
+	}
+	v.prompt = a.prompt(&v.asked, tokens)
+	if len(v.prompt.Keys) == 0 {
+		return
+	}
+	a.ids = query.Ready(a.ids[:0])
+	ratings := a.index.Match(&v.prompt, a.ids)
+	query.Rate(&ratings)
+	v.query = query
+}
+
+// granted notes that a request goes to the endpoint of its grant.
+func (a *affinity) granted(v *visit) {
+	if v.query != nil {
+		v.placed = a.index.Place(&v.prompt, v.query.Ratings(), v.query.Placed())
+	}
+}
+
+// failed takes a prompt out again that no engine has read to its end.
+func (a *affinity) failed(v *visit) {
+	if v.query != nil {
+		a.index.TakeBack(v.placed)
+	}
+}
+
+// reported notes what an engine has reported as cached, if Weir reads usage.
+func (a *affinity) reported(v *visit, cached int, by extproc.UsageWay) {
+	if v.query != nil && by != extproc.UsageNone {
+		a.index.Report(v.placed, int64(cached))
+	}
+}
