@@ -34,6 +34,8 @@ type request struct {
 	sent     bool
 	streams  bool
 	charges  []*charge
+	byOwn    int // how often its flow has overtaken it, and how often others have in its turn
+	byOther  int
 }
 
 // phase is where a request is.

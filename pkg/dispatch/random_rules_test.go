@@ -200,6 +200,7 @@ func (x *run) granted(r *request) {
 		x.mayPromote(r)
 	}
 	ordered := x.linesByArrival(r)
+	x.overtakes(r, promoted)
 	for _, o := range x.waiting {
 		switch {
 		case o == r:

@@ -43,6 +43,7 @@ type run struct {
 type tallies struct {
 	requests, grants, bypasses, preemptions, promotions, rejections, regroupings, turns int
 	windows, comparedWFQ, comparedVTC                                                   int // of shares
+	overtakenByOwn, overtakenByOther                                                    int
 }
 
 // broken is the panic of a property that does not hold.
@@ -218,6 +219,9 @@ func (x *run) arrives(r *request) {
 		return
 	}
 	r.query, r.lane = q, x.board.Lane(q)
+	if x.scene.prompts {
+		x.rates(r)
+	}
 	a := dispatch.Arrival{
 		Flow: r.load.flow, TierName: r.load.tier, Path: r.load.path, Cost: r.cost, Tokens: r.tokens, Placement: q, Owner: r,
 	}

@@ -20,6 +20,7 @@ type scene struct {
 	config  dispatch.Config
 	pool    []scheduling.Endpoint
 	models  bool // endpoints list models
+	prompts bool // something is known of prompts
 	loads   []load
 	changes []change
 	most    int           // requests

@@ -10,9 +10,9 @@ import (
 // shares checks that sharers have their shares: the flows of a class, and those under a flow. Two that wait for the same
 // engines, and may go, throughout an interval, get service in the ratio of their weights, within
 //
-//	l_f + l_g + 3E
+//	l_f + l_g + 3E + Q/w_f + Q/w_g
 //
-// where l is the largest cost over weight of a request of each (twice that, if it was at a cap before), and E the largest sum, at any time so far, of what the
+// where Q is the quantum by which a flow may be ahead because its requests take others' turns, l is the largest cost over weight of a request of each (twice that, if it was at a cap before), and E the largest sum, at any time so far, of what the
 // estimates of both's requests whose cost is not known are wrong by. (The packages' bound is l_f + l_g + 2E for the
 // counters; what a refund does not lower, because idle time banks nothing, is one E more for the service.) It holds
 // whatever happens for other engines. What a sharer gets of other engines may count here too, or not: of the one that is
@@ -379,6 +379,14 @@ func (s *shares) watch(a, b *seat) {
 	s.run.counts.windows++
 }
 
+// ahead is what the sharer may be ahead of others, or behind, since requests take others' turns.
+func (f *sharer) ahead(x *run) float64 {
+	if f.key.depth > 0 {
+		return 0
+	}
+	return float64(x.config.Queue.LocalityQuantum) / f.weight
+}
+
 // difference is by how much each is ahead of the other.
 func (w *window) difference() [2]float64 {
 	return [2]float64{w.a.here - w.b.total(), w.b.here - w.a.total()}
@@ -392,7 +400,7 @@ func (w *window) stillPure() bool {
 func (s *shares) check() {
 	for _, w := range s.windows {
 		w.pure = w.stillPure()
-		bound := w.a.most() + w.b.most() + 3*(w.a.of.most+w.b.of.most) + 1e-3
+		bound := w.a.most() + w.b.most() + 3*(w.a.of.most+w.b.of.most) + w.a.of.ahead(s.run) + w.b.of.ahead(s.run) + 1e-3
 		for i, d := range w.difference() {
 			from := w.behind[i] // once one of them is charged for other engines, the whole interval counts
 			if w.pure {

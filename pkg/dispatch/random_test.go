@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -66,6 +68,40 @@ func TestRandomRegroupings(t *testing.T) {
 	}
 }
 
+// TestRandomMatches plays scenes in which engines have cached prompts, and requests take others' turns for it. Where nothing
+// is known of prompts, nobody does.
+func TestRandomMatches(t *testing.T) {
+	matching := func(prompts bool) func(seed uint64) *scene {
+		return func(seed uint64) *scene {
+			s, r := newScene(seed), rand.New(rand.NewPCG(seed, 5))
+			looks := func(c *dispatch.Config) {
+				if c.Queue.Order = some(r, fairqueue.Locality, fairqueue.Locality, fairqueue.FCFS); c.Queue.Discipline != fairqueue.OneFlow {
+					c.Queue.LocalityQuantum = fairqueue.Cost(some(r, 0, 1, 10, 100, 5000))
+				}
+				for i := range c.Queue.Classes {
+					c.Queue.Classes[i].Order = some(r, c.Queue.Classes[i].Order, fairqueue.Locality)
+				}
+			}
+			s.prompts = prompts
+			looks(&s.config)
+			for i := range s.changes {
+				if s.changes[i].config != nil {
+					looks(s.changes[i].config)
+				}
+			}
+			return s
+		}
+	}
+	runs := *randomRuns / 2
+	total := playScenes(t, runs, matching(true))
+	if total.overtakenByOwn < 10*runs || total.overtakenByOther < 2*runs {
+		t.Errorf("%d scenes: only %d and %d were overtaken", runs, total.overtakenByOwn, total.overtakenByOther)
+	}
+	if total := playScenes(t, runs/4, matching(false)); total.overtakenByOwn+total.overtakenByOther > 0 {
+		t.Errorf("requests were overtaken for nothing: %+v", total)
+	}
+}
+
 func playScenes(t *testing.T, runs int, scenes func(seed uint64) *scene) (total tallies) {
 	t.Helper()
 	for seed := *randomSeed; seed < *randomSeed+uint64(runs); seed++ {
@@ -97,6 +133,8 @@ func (n *tallies) add(o tallies) {
 	n.comparedVTC += o.comparedVTC
 	n.regroupings += o.regroupings
 	n.turns += o.turns
+	n.overtakenByOwn += o.overtakenByOwn
+	n.overtakenByOther += o.overtakenByOther
 }
 
 // property is the name of the property that an error says does not hold.
