@@ -3,9 +3,9 @@
 //
 // A [Plan] holds [Workload]s. A workload is one tenant's requests ([Template]) and the law of their arrivals:
 // [ClosedLoop] (each worker sends its next request when the last one is answered), [OpenLoop] (requests arrive at a
-// rate, whatever the answers do) or [Schedule] (each has its time). [Run] carries a plan out and returns a [Report]; [Summarise] reduces it to counts,
-// throughput and exact percentiles; [WriteTable] and [Figure] show it. [Interleave] repeats scenarios in turn, so
-// that what the machine does meanwhile falls on all of them alike.
+// rate, whatever the answers do) or [Schedule] (each has its time). [Run] carries a plan out and returns a [Report];
+// [Summarise] reduces it to counts, throughput and exact percentiles; [WriteTable] and [Figure] show it. [Interleave]
+// repeats scenarios in turn, so that other load of the machine falls on all of them alike.
 //
 // Invariants:
 //

@@ -3,7 +3,7 @@
 //
 // # Which resources count
 //
-// Resources count whose poolRef names the pool: its name, its group and the kind InferencePool; the namespace is the
+// A resource counts if its poolRef names the pool: its name, its group and the kind InferencePool; the namespace is the
 // pool's, since only that is watched. An InferenceModel may name the pool in either group, and one that names no group
 // means the old one. A resource that is being deleted is gone.
 //
@@ -12,7 +12,7 @@
 // A model or an objective that the file names is the file's alone: the whole model, or the objective's priority. Otherwise
 //
 //	an objective's priority   is that of the InferenceObjective of this name, 0 if it has none
-//	a model's targets         are those of the first that there is of: the InferenceModelRewrites' rules that match the
+//	a model's targets         are those of the first found: the InferenceModelRewrites' rules that match the
 //	                          name, their rules that match every name, the InferenceModel's, its own name
 //	a model's criticality     is the InferenceModel's, Standard if it has none; without an InferenceModel it is undeclared
 //

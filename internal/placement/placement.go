@@ -1,5 +1,6 @@
-// Package placement is dispatch's view of scheduling: the board, which knows what a request asks of its endpoints by the
-// query that was made for it. The program's machine places so, and so do those that repeat its recordings.
+// Package placement lets dispatch place requests on a scheduling board: it hands the board the query of each request,
+// which has the request's demands on its endpoints. The machine of epp places requests through it, and so do the
+// machines that repeat its recordings.
 package placement
 
 import "github.com/weir-epp/weir/pkg/scheduling"

@@ -1,3 +1,3 @@
-// Package shown is how figures are shown, wherever they come from: durations as text, tables, and the colours, texts and
-// axes of pictures. It knows nothing of what it shows.
+// Package shown formats figures for people: durations as text, tables, and the colours, texts and axes of pictures. It
+// knows nothing of their meaning.
 package shown

@@ -1,18 +1,19 @@
 // Package simulate runs Weir's decisions in virtual time before simulated engines: what a configuration makes of a workload,
 // in seconds instead of hours, the same in every run.
 //
-// It owns the clock, the workloads and the accounts of a simulation, and no rule of a decision: requests are decided on by
-// the packages that decide in production, a [dispatch.Machine] that places on a [scheduling.Board], charged by
-// [metering.Meter], all of them made from a configuration as epp makes them; engines are those of modelsim/engine.
+// It owns the clock, the workloads and the accounts of a simulation, and no rule of a decision: the decisions are
+// those of a [dispatch.Machine] on a [scheduling.Board], the charges those of a [metering.Meter], all made from a
+// configuration as epp makes them; the engines are those of modelsim/engine.
 //
 // # The event loop
 //
 // There are four kinds of events: an engine does something (a first token, an end), the machine's timer is due, a
-// request arrives, and where bounds follow the engines, an engine's metrics are read, each second. The earliest goes first; at the same instant engines go before the timer and this before arrivals,
-// engines and arrivals among themselves in their order. After each event the machine's question, whether a preemptor's
-// client is still there, is answered with yes; the verdicts are carried out: a granted request is submitted to its
-// engine, a preempted one is aborted there. What that makes an engine do at once is queued, and handled before time
-// goes on. A run is over when there are no more arrivals, no engine has work and no request waits.
+// request arrives, and where bounds follow the engines, an engine's metrics are read, each second. The earliest goes
+// first; at the same instant engines go before the timer, and the timer before arrivals; engines and arrivals keep
+// their order. After each event the machine's question, whether a preemptor's client is still there, is answered with
+// yes; the verdicts are carried out: a granted request is submitted to its engine, a preempted one is aborted there.
+// Its consequences at an engine are queued, and handled before time goes on. A run is over when there are no more
+// arrivals, no engine has work and no request waits.
 //
 // # What is left out
 //

@@ -11,8 +11,8 @@
 // and from 1 to MaxCost. Weights are decimals in millionths. An estimate takes the whole prompt as uncached.
 //
 // A request's part of the stock, the memory of the engine, is the same sum with weights of its own: a token of an
-// answer is dearer to produce than one of a prompt to read, and both take as much memory. There the prompt counts no less
-// than that of a new flow, as measured by nothing that its own flow has taught (Held, below).
+// answer is dearer to produce than one of a prompt to read, and both take as much memory. There a prompt counts no
+// less than that of a new flow, so a flow cannot teach Weir that its own prompts are small (Held, below).
 //
 // # Input
 //

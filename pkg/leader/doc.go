@@ -11,8 +11,8 @@
 //     deadline and its users exit; here that would stop all traffic because of an outage that concerns none of it.)
 //   - A follower takes the Lease when it has not changed for its duration, by the follower's own clock: it counts from the
 //     moment when it first saw the version (resourceVersion) that it still sees. Times in the object are for people. So
-//     clocks may differ by any amount. It begins anew when it could not look for more than two retry periods: the holder
-//     could not renew the Lease either, so an outage of the apiserver moves nobody.
+//     clocks may differ by any amount. After more than two retry periods without a look it begins to count anew: the
+//     holder could not renew the Lease either, so an outage of the apiserver does not move the leadership.
 //   - A Lease without a holder is taken at once, and so is one that an earlier process of the same pod holds. One that was
 //     deleted is made again by its holder at once, by others only when its duration has passed.
 //   - Every write names the version that it replaces, so that of two writers one wins and the other one reads again.
@@ -33,16 +33,17 @@
 // # What others have in flight
 //
 // [Replicas] keeps a Lease for each replica, elected or alone, with a [Record]: what this process has in flight by
-// endpoint. It is written every retry period, at once when the process begins to drain, and once more at its end. While a
-// process drains, it and those that read so do that four times as often: each knows all that the other one has dispatched,
-// but for the last half of a retry period. Others read the records and count them as foreign stock. Of a record that no newer one follows,
+// endpoint. It is written every retry period, at once when the process begins to drain, and once more at its end. While
+// a process drains, it and those that read so do that four times as often: each knows all that the other one has
+// dispatched, but for the last half of a retry period. Others read the records and count them as foreign stock. Of a
+// record that no newer one follows,
 //
 //	⌈ total × (60 − ⌊60 × age / window⌋) / 60 ⌉
 //
-// is counted: it falls to 0 over the takeover window, in 60 equal steps, and each endpoint's part with it. Age is measured by the reader's clock, from the
-// moment when it first saw the record. Of a record that is there when the reader starts, the age is the difference of two
-// times that the apiserver wrote: in that Lease and in the reader's own. So a new process counts what one killed a moment
-// ago still runs, and not what one left behind yesterday.
+// is counted: it falls to 0 over the takeover window, in 60 equal steps, and each endpoint's part with it. Age is
+// measured by the reader's clock, from the moment when it first saw the record. Of a record that is there when the
+// reader starts, the age is the difference of two times that the apiserver wrote: in that Lease and in the reader's
+// own. So a new process counts what one killed a moment ago still runs, and not what one left behind yesterday.
 //
 // Each process has a boot ID. Records of different boots add up, also under one pod's name: a restarted container counts
 // what its earlier processes left at the engines, and hands these records on in its own, which replaces theirs.

@@ -1,5 +1,5 @@
-// Package recording records what a decision machine is told and what it decides, and repeats it. The machine is pure
-// (package dispatch): the same events lead to the same verdicts. So its events tell everything about what it did.
+// Package recording records the events and the verdicts of a decision machine, and repeats them. The machine is pure
+// (package dispatch): the same events lead to the same verdicts. So the events alone tell everything that it did.
 //
 // # What is recorded
 //
@@ -7,7 +7,7 @@
 // A record is a byte for its kind, a time as the difference to the one before, and numbers of variable length. An arrival
 // has its flow, tier, cost and deadline, its constraint on endpoints (model, subset, scores computed before its arrival),
 // the name of its lane, and its ID in logs. Records are in segments, in which a text is written once and then as a number.
-// Endpoints and configurations are recorded when they change, of the endpoints only the difference. Bodies and headers are
+// Changes of the configuration are recorded whole, changes of the endpoints by their difference. Bodies and headers are
 // not recorded.
 //
 // # What is kept

@@ -4,14 +4,14 @@
 // A [Cluster] is what the sources of one pool share: the connection, the permissions (asked for by name before they are
 // used), Events, and whether all sources have synced. [Cluster.Follow] follows objects of one kind, and keeps nothing
 // in memory but what its caller reads. [Source] is the source of pods: it follows the InferencePool (or has a
-// selector), and the pods that this selects; when several change at a time it tells the store once. [Names] is the
-// source of objectives and models: it follows the resources that name them, hands all of them to whoever merges them
-// (internal/names), and reports the result for each.
+// selector), and the pods that it selects; several changes at a time reach the store as one. [Names] is the
+// source of objectives and models: it follows the resources that name them, hands them all to
+// internal/names, which merges them, and reports the result for each.
 //
 // # Invariants
 //
 //   - A pod's identity is its UID: a pod with the name or the address of another one is another endpoint, and an object
-//     of any kind that takes the place of another of its name ends that one, also if nobody saw it end.
+//     that replaces another of its kind and name ends that one, even if its end was not seen.
 //   - From the deletion timestamp on a pod is not ready, whatever its conditions say.
 //   - What is known stays in use while the apiserver is away, when the InferencePool is deleted or makes no sense, and,
 //     when its selector changes, until all pods of the new one are known.
