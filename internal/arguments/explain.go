@@ -16,8 +16,7 @@ import (
 // Explain rewords an error of the set's Parse if it is about a value or an unknown flag; any other error is returned
 // unchanged.
 func Explain(set *pflag.FlagSet, err error) error {
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
 		set.VisitAll(func(flag *pflag.Flag) { names = append(names, "--"+flag.Name) })
 		name := "--" + unknown.GetSpecifiedName()

@@ -163,6 +163,3 @@ func (e *Env) Clients() *kubernetes.Clientset { return e.clients }
 
 // Objects returns the administrator's client for objects of any kind.
 func (e *Env) Objects() *dynamic.DynamicClient { return e.objects }
-
-// CA returns the certificate authority of the apiserver in PEM.
-func (e *Env) CA() []byte { return e.admin.CAData }

@@ -40,6 +40,14 @@ func ours(names ...string) (paths []string) {
 	return paths
 }
 
+// The simulated engine has no clock either: it runs in virtual time too.
+func TestSimulatedEngineIsPure(t *testing.T) {
+	fset := token.NewFileSet()
+	for _, problem := range Problems(fset, sources(t, fset, filepath.Join("..", "modelsim", "engine"))) {
+		t.Error(problem)
+	}
+}
+
 // The merge of the names is pure too: values of the API are all that it imports besides.
 func TestNamesArePure(t *testing.T) {
 	fset := token.NewFileSet()

@@ -62,38 +62,21 @@ func scenes() []*scene {
 		},
 		{
 			name: "usage-and-victims", depth: 7, requests: 4, crowd: []int8{2}, pool: [][]int{{2, 0}, {2, 2}}, start: 1,
-			usage: []op{raises, completesDear},
-			kinds: []arrivalKind{{0, "a", ""}, {0, "b", "1"}, {1, "a", ""}, {1, "c", "0"}},
-			config: func(c *Config) {
-				threeTiers(c, 100_000)
-				unstarved(c)
-				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
-				c.Stock.Tokens = stock.TokensConfig{Watermark: 3, Lower: 3, Upper: 3}
-			},
+			usage:  []op{raises, completesDear},
+			kinds:  []arrivalKind{{0, "a", ""}, {0, "b", "1"}, {1, "a", ""}, {1, "c", "0"}},
+			config: tokensOfTwoTiers,
 		},
 		{
 			name: "usage-of-tenants-and-victims", depth: 6, requests: 4, crowd: []int8{2}, pool: [][]int{{2, 0}, {2, 2}}, start: 1,
-			usage: []op{raises, completesDear},
-			kinds: []arrivalKind{{0, "a", ""}, {0, "b", ""}, {1, "a", ""}, {1, "c", "0"}},
-			config: func(c *Config) {
-				threeTiers(c, 100_000)
-				unstarved(c)
-				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
-				c.Stock.Tokens = stock.TokensConfig{Watermark: 3, Lower: 3, Upper: 3}
-				c.MaxInFlightPerFlowPerBackend = 1
-			},
+			usage:  []op{raises, completesDear},
+			kinds:  []arrivalKind{{0, "a", ""}, {0, "b", ""}, {1, "a", ""}, {1, "c", "0"}},
+			config: func(c *Config) { tokensOfTwoTiers(c); c.MaxInFlightPerFlowPerBackend = 1 },
 		},
 		{
 			name: "usage-of-roused-tenants", depth: 6, requests: 6, crowd: []int8{1, 3, 4}, pool: [][]int{{2, 2}},
-			usage: []op{raises},
-			kinds: []arrivalKind{{0, "a", ""}, {1, "a", ""}, {1, "b", ""}, {1, "b", "0"}, {1, "c", ""}},
-			config: func(c *Config) {
-				threeTiers(c, 100_000)
-				unstarved(c)
-				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
-				c.Stock.Tokens = stock.TokensConfig{Watermark: 3, Lower: 3, Upper: 3}
-				c.MaxInFlightPerFlowPerBackend = 1
-			},
+			usage:  []op{raises},
+			kinds:  []arrivalKind{{0, "a", ""}, {1, "a", ""}, {1, "b", ""}, {1, "b", "0"}, {1, "c", ""}},
+			config: func(c *Config) { tokensOfTwoTiers(c); c.MaxInFlightPerFlowPerBackend = 1 },
 		},
 		{
 			name: "usage-in-flows", depth: wholeLives, requests: 3, crowd: []int8{1}, pool: [][]int{{1}},
@@ -408,6 +391,14 @@ func threeTiers(c *Config, budget int64) {
 		c.Queue.Tiers = append(c.Queue.Tiers, fairqueue.TierConfig{Name: name, QueueSize: -1, StarvationThreshold: tick})
 	}
 	c.Tiers = []TierConfig{{CanPreempt: true}, {CanPreempt: true}, {}}
+}
+
+// tokensOfTwoTiers bounds tokens to 3 for each endpoint; the higher tier may preempt.
+func tokensOfTwoTiers(c *Config) {
+	threeTiers(c, 100_000)
+	unstarved(c)
+	c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
+	c.Stock.Tokens = stock.TokensConfig{Watermark: 3, Lower: 3, Upper: 3}
 }
 
 // unstarved has nobody starve.

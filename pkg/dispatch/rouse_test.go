@@ -163,14 +163,7 @@ func TestWhoLeavesRousesTheNext(t *testing.T) {
 // request of a higher tier takes over the lease whose end makes the room.
 func TestWhoComesToItsCapRousesTheNext(t *testing.T) {
 	x := newShared(t, 2, 9, preempting, func(c *Config) { c.MaxInFlightPerFlowPerBackend = 1 })
-	arrives := func(tier int, flow string, tokens stock.Tokens, at ...int) *Waiter {
-		w := new(Waiter)
-		x.Arrive(x.clock, w, Arrival{Flow: flow, Tier: tier, Tokens: tokens, Placement: x.placement(at...)})
-		for x.Preemptor() != nil {
-			x.Preempt(x.clock)
-		}
-		return w
-	}
+	arrives := x.enters
 	for _, flow := range []string{"a", "b"} {
 		x.FirstByte(arrives(1, flow, 1, 0).Lease())
 	}

@@ -120,25 +120,25 @@ func (m *Machine) Fairness() (tiers []Fairness) {
 	return tiers
 }
 
-// FlowState is the state of one flow with waiting requests.
+// FlowState is the state of one flow with waiting requests, also as JSON.
 type FlowState struct {
-	Flow string
-	Tier string
+	Flow string `json:"flow"`
+	Tier string `json:"tier"`
 	// Class is its class within the tier; empty without configured classes.
-	Class string
+	Class string `json:"class,omitempty"`
 	// Waiting and InFlight are numbers of requests; WaitingCost is the cost of the waiting ones.
-	Waiting     int
-	WaitingCost int64
-	InFlight    int
+	Waiting     int   `json:"waiting"`
+	WaitingCost int64 `json:"waitingCost"`
+	InFlight    int   `json:"inFlight"`
 	// Since is how long its oldest waiter has waited, in seconds.
-	Since float64
+	Since float64 `json:"sinceSeconds"`
 	// Weight is its weight. Entitled is the share of its tier that it is entitled to in this class, 0 to 1.
-	Weight   float64
-	Entitled float64
+	Weight   float64 `json:"weight"`
+	Entitled float64 `json:"entitledShare"`
 	// Why is the reason of its wait: "stock" (for the stock to fall), "cap" (its tenant, in all tiers, is at a cap of
 	// the requests in flight), "endpoint" (no endpoint that it may use has room, or none is ready), "reservation" (the
 	// free stock is held for higher tiers) or "spacing" (for Config.ReleaseSpacing since the last release).
-	Why string
+	Why string `json:"why"`
 }
 
 // Flows returns the states of up to limit flows with waiting requests, roughly those first that expire first. A flow that

@@ -148,14 +148,7 @@ func TestASmallVictimHidesNobody(t *testing.T) {
 func TestACapBesideAVictimBlocksNobody(t *testing.T) {
 	for _, inFront := range []int{1, 30} {
 		x := newShared(t, 2, 1+inFront, func(c *Config) { twoTiers(c); perBackend(c, 1+inFront, 1+inFront); c.MaxInFlightPerFlowPerBackend = 1 })
-		arrives := func(tier int, flow string, at ...int) *Waiter {
-			w := new(Waiter)
-			x.Arrive(x.clock, w, Arrival{Flow: flow, Tier: tier, Placement: x.placement(at...)})
-			for x.Preemptor() != nil {
-				x.Preempt(x.clock)
-			}
-			return w
-		}
+		arrives := func(tier int, flow string, at ...int) *Waiter { return x.enters(tier, flow, 0, at...) }
 		for i := range inFront { // at their cap where the victim is
 			w := arrives(0, fmt.Sprint(i), 0)
 			x.FirstByte(w.Lease())
@@ -184,14 +177,7 @@ func TestACapBesideAVictimBlocksNobody(t *testing.T) {
 // Arrivals at their cap beside a victim leave nothing behind, however many preempt elsewhere at once.
 func TestCapsBesideVictimsLeaveNothing(t *testing.T) {
 	x := newShared(t, 2, 2, func(c *Config) { twoTiers(c); perBackend(c, 2, 2); c.MaxInFlightPerFlowPerBackend = 1 })
-	arrives := func(tier int, flow string, at ...int) *Waiter {
-		w := new(Waiter)
-		x.Arrive(x.clock, w, Arrival{Flow: flow, Tier: tier, Placement: x.placement(at...)})
-		for x.Preemptor() != nil {
-			x.Preempt(x.clock)
-		}
-		return w
-	}
+	arrives := func(tier int, flow string, at ...int) *Waiter { return x.enters(tier, flow, 0, at...) }
 	x.FirstByte(arrives(0, "a", 0).Lease())
 	x.FirstByte(arrives(1, "streaming", 1).Lease())
 	preempted := 0
@@ -216,14 +202,7 @@ func TestCapsBesideVictimsLeaveNothing(t *testing.T) {
 func TestAWaiterAtItsCapLooksElsewhere(t *testing.T) {
 	for _, queued := range []bool{false, true} {
 		x := newShared(t, 2, 9, preempting, func(c *Config) { c.MaxInFlightPerFlowPerBackend = 1 })
-		arrives := func(tier int, flow string, tokens stock.Tokens, at ...int) *Waiter {
-			w := new(Waiter)
-			x.Arrive(x.clock, w, Arrival{Flow: flow, Tier: tier, Tokens: tokens, Placement: x.placement(at...)})
-			for x.Preemptor() != nil {
-				x.Preempt(x.clock)
-			}
-			return w
-		}
+		arrives := x.enters
 		arrives(0, "a", 1, 0)
 		if queued { // what is there cannot be preempted when the waiter comes
 			streaming := arrives(1, "s", 120, 1)
@@ -244,4 +223,14 @@ func TestAWaiterAtItsCapLooksElsewhere(t *testing.T) {
 			t.Errorf("stages %d, %d", high.Stage(), low.Stage())
 		}
 	}
+}
+
+// enters has a request come that may use the endpoints at these indices. The clients of preemptors stay.
+func (x *shared) enters(tier int, flow string, tokens stock.Tokens, at ...int) *Waiter {
+	w := new(Waiter)
+	x.Arrive(x.clock, w, Arrival{Flow: flow, Tier: tier, Tokens: tokens, Placement: x.placement(at...)})
+	for x.Preemptor() != nil {
+		x.Preempt(x.clock)
+	}
+	return w
 }

@@ -78,9 +78,6 @@ func (e *Estimator) Configure(cfg Config) {
 	}
 }
 
-// Weights returns the weights in force.
-func (e *Estimator) Weights() Weights { return e.cfg.Weights }
-
 // Estimate predicts what a request will use.
 func (e *Estimator) Estimate(r *Request) Estimate {
 	x, m := e.flows.find(r.Flow, r.Model), e.models[r.Model]

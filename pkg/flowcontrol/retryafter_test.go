@@ -84,17 +84,7 @@ func TestWhoComesBackEarlyPushesNobodyOut(t *testing.T) {
 	inBubble(t, ready(1), small(4), func(b *bench) {
 		over, end := context.WithCancel(b.t.Context())
 		for range 6 {
-			go func() {
-				for over.Err() == nil {
-					l, err := b.TryEnqueue(over, one("a"))
-					if err != nil {
-						time.Sleep(10 * time.Millisecond) // its place was taken by a hair
-						continue
-					}
-					time.Sleep(4 * time.Second)
-					l.OnRequestComplete(Completion{Status: 200})
-				}
-			}()
+			go b.sendsUntil(over, 4*time.Second)
 		}
 		synctest.Wait()
 		time.Sleep(5050 * time.Millisecond) // two were released; and nobody asks in the middle of two releases
@@ -179,17 +169,7 @@ func TestSlotsThatEndTogether(t *testing.T) {
 		inBubble(t, ready(1), change, func(b *bench) {
 			over, end := context.WithCancel(b.t.Context())
 			for range 64 + waiting + 20 { // some are always turned away
-				go func() {
-					for over.Err() == nil {
-						l, err := b.TryEnqueue(over, one("a"))
-						if err != nil {
-							time.Sleep(10 * time.Millisecond)
-							continue
-						}
-						time.Sleep(10 * time.Second)
-						l.OnRequestComplete(Completion{Status: 200})
-					}
-				}()
+				go b.sendsUntil(over, 10*time.Second)
 			}
 			time.Sleep(20*time.Second + time.Millisecond)
 			drain := time.Duration(waiting) * 10 * time.Second / 64
@@ -205,5 +185,18 @@ func TestSlotsThatEndTogether(t *testing.T) {
 			end()
 			time.Sleep(time.Minute)
 		})
+	}
+}
+
+// sendsUntil sends one request after the other until over ends; each is served for so long.
+func (b *bench) sendsUntil(over context.Context, served time.Duration) {
+	for over.Err() == nil {
+		l, err := b.TryEnqueue(over, one("a"))
+		if err != nil {
+			time.Sleep(10 * time.Millisecond) // its place was taken by a hair
+			continue
+		}
+		time.Sleep(served)
+		l.OnRequestComplete(Completion{Status: 200})
 	}
 }

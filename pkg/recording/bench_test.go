@@ -26,14 +26,7 @@ func BenchmarkRecorded(b *testing.B) {
 			r := newRunning(b, mode == "on")
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				lease, err := r.controller.TryEnqueue(context.Background(), r.request(i))
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := lease.OnFirstByte(); err != nil {
-					b.Fatal(err)
-				}
-				lease.OnRequestComplete(flowcontrol.Completion{Status: 200})
+				r.life(b, i)
 			}
 		})
 	}
@@ -72,16 +65,7 @@ func BenchmarkRecorded(b *testing.B) {
 func BenchmarkFollower(b *testing.B) {
 	b.Run("request", func(b *testing.B) {
 		r := newRunning(b, true)
-		life := func(i int) {
-			lease, err := r.controller.TryEnqueue(context.Background(), r.request(i))
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := lease.OnFirstByte(); err != nil {
-				b.Fatal(err)
-			}
-			lease.OnRequestComplete(flowcontrol.Completion{Status: 200})
-		}
+		life := func(i int) { r.life(b, i) }
 		for i := 0; b.Loop(); i++ {
 			if i%4000 == 0 {
 				b.StopTimer()
@@ -182,4 +166,16 @@ func (r *running) request(i int) *flowcontrol.Request {
 		panic(err)
 	}
 	return &flowcontrol.Request{Flow: flows[i%len(flows)], Model: "m", TargetModel: "m", Cost: 1, Placement: q, ID: r.ids[i%len(r.ids)]}
+}
+
+// life takes a request from its arrival to its end.
+func (r *running) life(b *testing.B, i int) {
+	lease, err := r.controller.TryEnqueue(context.Background(), r.request(i))
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := lease.OnFirstByte(); err != nil {
+		b.Fatal(err)
+	}
+	lease.OnRequestComplete(flowcontrol.Completion{Status: 200})
 }

@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -87,12 +88,7 @@ func (g *Regrouping) Heirs(lane string) (heirs []string, known, changed bool) {
 
 // Regrouped returns the lanes without a subset that do not go on as they were, ascending, as far as they are known.
 func (g *Regrouping) Regrouped() []string {
-	lanes := make([]string, 0, len(g.heirs))
-	for lane := range g.heirs {
-		lanes = append(lanes, lane)
-	}
-	slices.Sort(lanes)
-	return lanes
+	return slices.Sorted(maps.Keys(g.heirs))
 }
 
 // splitLane splits a lane's name into its subset and its models, which may each be "".

@@ -145,18 +145,6 @@ func TestFiveBypass(t *testing.T) {
 	checkLedger(t, l)
 }
 
-// Stock exactly at a bound is not below it.
-func TestAtTheBound(t *testing.T) {
-	l := New(DefaultConfig())
-	l.SetBackends(pool(10)) // 18, 20, 22
-	if n := takeWhile(l, (*Ledger).BelowLower, 100); n != 18 {
-		t.Errorf("%d released below a lower bound of 18", n)
-	}
-	if n := 18 + takeWhile(l, (*Ledger).BelowUpper, 100); n != 22 {
-		t.Errorf("%d bypass below an upper bound of 22", n)
-	}
-}
-
 // With a ready backend and stock 0 a release is allowed whatever the bounds; without a backend, never.
 func TestWorkConservation(t *testing.T) {
 	cfg := DefaultConfig()

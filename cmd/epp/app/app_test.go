@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
 // One request from beginning to end, over TLS with the self-signed certificate: headers in, destination out, one
@@ -137,13 +139,13 @@ func TestFlowsPage(t *testing.T) {
 	_, text := r.debug("/debug/flows?limit=5")
 	var page struct {
 		Queued, Flows, Stock int
-		Waiting              []waitingFlow
+		Waiting              []flowcontrol.FlowState
 	}
 	if err := json.Unmarshal([]byte(text), &page); err != nil || page.Queued != 1 || page.Flows != 1 || page.Stock != 1 ||
 		len(page.Waiting) != 1 {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	want := waitingFlow{
+	want := flowcontrol.FlowState{
 		Flow: "chat/chat", Tier: "critical", Waiting: 1, WaitingCost: 1, InFlight: 1, Since: page.Waiting[0].Since, Weight: 2,
 		Entitled: 1, Why: "stock",
 	}
@@ -155,15 +157,7 @@ func TestFlowsPage(t *testing.T) {
 // Endpoints come and go with their file: a request that waits for the first one is granted when it comes.
 func TestEndpointsFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "endpoints.yaml")
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(file+".new", file); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := func(text string) { t.Helper(); writeFile(t, file, text) }
 	write("endpoints: []\n")
 	o := testOptions()
 	o.Endpoints, o.EndpointsFile = nil, file

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
 // How many flows /debug/flows shows by default and at most (?limit=).
@@ -18,21 +20,7 @@ type waitingFlows struct {
 	Flows  int `json:"flows"`  // flows with waiting requests, shown or not
 	Stock  int `json:"stock"`  // leases held
 	// Waiting has up to limit flows, roughly in the order in which their requests expire.
-	Waiting []waitingFlow `json:"waiting"`
-}
-
-// waitingFlow is flowcontrol.FlowState, with the names of its fields on the page.
-type waitingFlow struct {
-	Flow        string  `json:"flow"`
-	Tier        string  `json:"tier"`
-	Class       string  `json:"class,omitempty"`
-	Waiting     int     `json:"waiting"`
-	WaitingCost int64   `json:"waitingCost"`
-	InFlight    int     `json:"inFlight"`
-	Since       float64 `json:"sinceSeconds"`
-	Weight      float64 `json:"weight"`
-	Entitled    float64 `json:"entitledShare"`
-	Why         string  `json:"why"`
+	Waiting []flowcontrol.FlowState `json:"waiting"`
 }
 
 // flowsPage writes the flows with waiting requests as JSON.
@@ -46,14 +34,11 @@ func (a *App) flowsPage(w http.ResponseWriter, r *http.Request) {
 		}
 		limit = n
 	}
-	state, waiting := a.pool.controller.State(), []waitingFlow{}
-	for _, f := range a.pool.controller.Flows(limit) {
-		waiting = append(waiting, waitingFlow(f))
-	}
+	state := a.pool.controller.State()
 	w.Header().Set("Content-Type", "application/json")
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
 	_ = out.Encode(waitingFlows{ // an error: the reader is gone
-		Queued: state.Queued, Flows: state.Flows, Stock: state.Stock, Waiting: waiting,
+		Queued: state.Queued, Flows: state.Flows, Stock: state.Stock, Waiting: a.pool.controller.Flows(limit),
 	})
 }

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -104,11 +105,7 @@ func (m *members) endpoints(ports []int) []scheduling.Endpoint {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.sorted == nil {
-		m.sorted = make([]*member, 0, len(m.byUID))
-		for _, one := range m.byUID {
-			m.sorted = append(m.sorted, one)
-		}
-		slices.SortFunc(m.sorted, olderFirst)
+		m.sorted = slices.SortedFunc(maps.Values(m.byUID), olderFirst)
 	}
 	endpoints := make([]scheduling.Endpoint, 0, len(m.sorted)*len(ports))
 	for _, one := range m.sorted {

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -67,11 +68,7 @@ func (l *nameList) complete() bool {
 func (l *nameList) all() []client.Object {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := make([]client.Object, 0, len(l.byName))
-	for _, o := range l.byName {
-		all = append(all, o)
-	}
-	return all
+	return slices.Collect(maps.Values(l.byName))
 }
 
 // find returns the resource of a name, or nil.
