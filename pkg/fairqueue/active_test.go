@@ -273,3 +273,21 @@ func TestATagThatChangesWithTime(t *testing.T) {
 		}
 	}
 }
+
+// A request that comes back is in flight nowhere any more: neither in its flow nor in the flows above.
+func TestRequeuedIsNotInFlight(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Discipline, cfg.Levels = VTC, 2
+	q := queue(t, cfg)
+	r := &Request{Flow: "tenant", Path: &Path{Under: []string{"user"}}, Cost: 1}
+	mustPush(t, q, r)
+	if popNext(q) != r {
+		t.Fatal("another request went")
+	}
+	q.Requeue(r)
+	for f := r.flowLane.flow; f != nil; f = f.above {
+		if f.inflight != 0 {
+			t.Errorf("at depth %d: %d in flight", f.depth, f.inflight)
+		}
+	}
+}
