@@ -1,15 +1,17 @@
 package simulate
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// shipped runs a workload of config/simulate against a configuration of it.
-func shipped(t *testing.T, workload, name string) *Report {
+// shippedInput returns a workload and a configuration of config/simulate.
+func shippedInput(t *testing.T, workload, name string) (*Workload, config.Document) {
 	t.Helper()
 	read := func(name string) []byte {
 		text, err := os.ReadFile(filepath.Join("..", "..", "config", "simulate", name+".yaml"))
@@ -26,11 +28,76 @@ func shipped(t *testing.T, workload, name string) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return &w, d
+}
+
+// shipped runs a workload of config/simulate against a configuration of it.
+func shipped(t *testing.T, workload, name string) *Report {
+	t.Helper()
+	w, d := shippedInput(t, workload, name)
 	r, err := Run(&Options{Name: name, Config: d, Engines: w.Pool(), Weights: w.Weights(), Seed: 1}, w.Requests(1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// sampled is a source that calls a function before each request.
+type sampled struct {
+	Source
+	sample func(now time.Duration)
+}
+
+// Next implements Source.
+func (s *sampled) Next() (Request, error) {
+	r, err := s.Source.Next()
+	if err == nil {
+		s.sample(r.At)
+	}
+	return r, err
+}
+
+// A queue that looks for a match stays fair: of 8 tenants that wait all the time, two never differ in what they were granted
+// by more than ADR 0146 says: a largest charge of each and Q of each. Without a match it is a charge of each.
+func TestTenantsHaveTheirSharesOfMatches(t *testing.T) {
+	const charge = 6144 + 1200 + 1000
+	for _, c := range []struct {
+		configuration string
+		quantum       int
+	}{{"prefix-64", 0}, {"locality-64", 20_000}} {
+		w, d := shippedInput(t, "groups-of-tenants", c.configuration)
+		requests := &sampled{Source: w.Requests(1)}
+		s, err := newSimulation(&Options{Config: d, Engines: w.Pool(), Seed: 1}, requests)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, worst := map[string]int{}, 0
+		requests.sample = func(now time.Duration) {
+			if now < 20*time.Second || now > 95*time.Second {
+				return
+			}
+			least, most := math.MaxInt, 0
+			for key, f := range s.accounts.flows {
+				if int(f.wait.n) == f.arrived {
+					t.Fatalf("%s: at %v nothing of %s waits", c.configuration, now, key)
+				}
+				if _, known := from[key]; !known {
+					from[key] = int(f.wait.n)
+				}
+				served := int(f.wait.n) - from[key]
+				least, most = min(least, served), max(most, served)
+			}
+			worst = max(worst, (most-least)*charge)
+		}
+		if err := s.run(); err != nil {
+			t.Fatal(err)
+		}
+		bound := 2*charge + 2*c.quantum
+		t.Logf("%s: %d tokens apart, of at most %d", c.configuration, worst, bound)
+		if worst > bound || len(from) != 8 {
+			t.Errorf("%s: %d tenants are %d tokens apart, want at most %d", c.configuration, len(from), worst, bound)
+		}
+	}
 }
 
 // The files of docs/routing.md's tables have their result: affinity is worth most where engines hold the backlog, little
@@ -46,6 +113,8 @@ func TestAffinityIsWorthWhatThePageSays(t *testing.T) {
 		{"groups", "off-unbounded", 30, 40, 13_500, 75},
 		{"groups", "prefix-unbounded", 75, 83, 20_000, 27},
 		{"groups-of-tenants", "prefix-unbounded", 75, 83, 19_000, 27},
+		{"groups", "locality-64", 58, 70, 17_500, 45},
+		{"groups-of-tenants", "locality-64", 70, 80, 20_000, 30},
 		{"hot", "off-64", 80, 84, 14_000, 1},
 		{"hot", "prefix-64", 80, 84, 14_000, 1},
 		{"bursts", "off-64", 70, 77, 4_000, 1.3},
