@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
@@ -205,46 +204,4 @@ func TestEveryOrder(t *testing.T) {
 	if want := 7*2 + 5*2 + 3; len(seen) != want {
 		t.Errorf("%d different orders, want %d; the outcomes were %v", len(seen), want, outcomes)
 	}
-}
-
-// TestFirstTokenRacesPreemption lets three goroutines ask the lease at the same instant.
-func TestFirstTokenRacesPreemption(t *testing.T) {
-	wins := [2]int{}
-	for range 300 {
-		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, nil)
-			b.seeGate()
-			b.controller.preempt = make(chan struct{})
-			main, id := b.granted()
-			g := b.openGate()
-			g.arrives(id, sse())
-			synctest.Wait()
-			taken := make(chan bool)
-			lease := b.controller.leases[0]
-			go func() {
-				time.Sleep(time.Nanosecond)
-				taken <- lease.tryPreempt()
-			}()
-			go func() {
-				time.Sleep(time.Nanosecond)
-				g.say(responseBodyOf("data: x\n\n", false))
-			}()
-			preempted := <-taken
-			atGate, atMain := g.heard(), main.heard()
-			if preempted {
-				wins[0]++
-				if atGate != "" || atMain != "immediate 503 preempted" {
-					t.Errorf("preempted, and the gate says %q, the main stream %q", atGate, atMain)
-				}
-				g.end()
-			} else {
-				wins[1]++
-				if atGate != "response-headers; response-body" || atMain != "" {
-					t.Errorf("not preempted, and the gate says %q, the main stream %q", atGate, atMain)
-				}
-			}
-			main.settled(1)
-		})
-	}
-	t.Logf("preemption won %d times, the first token %d times", wins[0], wins[1])
 }

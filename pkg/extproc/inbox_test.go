@@ -79,21 +79,3 @@ func TestWithoutProtocolConfig(t *testing.T) {
 		}
 	})
 }
-
-// A message that makes no sense in its state gets an empty answer and is counted.
-func TestUnexpectedMessages(t *testing.T) {
-	inBubble(t, "NONE/NONE", nil, func(c *conversation) {
-		c.say(chat())
-		c.heard()
-		c.say(chat())
-		c.say(responseHeaders("200", false))
-		c.say(responseHeaders("200", false))
-		if got := c.heard(); got != "headers; response-headers; response-headers" {
-			t.Errorf("got %s", got)
-		}
-		if n := c.metric("weir_extproc_unexpected_messages_total/request headers") + c.metric("weir_extproc_unexpected_messages_total/response headers"); n != 2 {
-			t.Errorf("%v counted", n)
-		}
-		c.settled(1)
-	})
-}

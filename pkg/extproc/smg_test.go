@@ -1,7 +1,6 @@
 package extproc
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/weir-epp/weir/pkg/request"
@@ -39,36 +38,6 @@ func TestTiersNotGivenAreCounted(t *testing.T) {
 			}
 			if test.clamped > 0 && c.metric("weir_priority_clamps_total/interactive") != 1 {
 				t.Errorf("%s: clamped otherwise", test.name)
-			}
-		})
-	}
-}
-
-// A preempted request gets SMG's answer, in the shape of the API that was called.
-func TestSMGPreempted(t *testing.T) {
-	for path, want := range map[string]string{
-		"/v1/chat/completions": `"type":"server_error","code":"scheduler_preempted"`,
-		"/v1/completions":      `"type":"server_error","code":"scheduler_preempted"`,
-		"/v1/embeddings":       `"type":"server_error","code":"scheduler_preempted"`,
-		"/v1/messages":         `{"type":"error","error":{"type":"overloaded_error",`,
-	} {
-		inBubble(t, "NONE/NONE", smgLike, func(c *conversation) {
-			c.controller.preempt = make(chan struct{})
-			m := chat()
-			m.GetRequestHeaders().GetHeaders().GetHeaders()[1].RawValue = []byte(path)
-			c.say(m)
-			c.heard()
-			close(c.controller.preempt)
-			r := c.stream.take()[0].GetImmediateResponse()
-			headers := map[string]string{}
-			for _, h := range r.GetHeaders().GetSetHeaders() {
-				headers[h.GetHeader().GetKey()] = headerValue(h.GetHeader())
-			}
-			if r.GetStatus().GetCode() != 503 || headers["x-smg-preempted"] != "true" || headers["retry-after"] != "1" {
-				t.Errorf("%s: %v %v", path, r.GetStatus(), headers)
-			}
-			if !strings.Contains(string(r.GetBody()), want) {
-				t.Errorf("%s: %s", path, r.GetBody())
 			}
 		})
 	}

@@ -96,25 +96,3 @@ func TestWireHoldAndGrant(t *testing.T) {
 		}
 	})
 }
-
-// Envoy resets the stream of a client that is gone: the waiting request leaves at once.
-func TestWireResetWhileQueued(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, nil)
-		b.controller.hold = true
-		client, stop := b.dial()
-		defer stop()
-		ctx, cancel := context.WithCancel(t.Context())
-		s, err := client.Process(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		send(t, s, chat("x-gateway-model-name", "m"))
-		receive(t, s)
-		cancel()
-		synctest.Wait()
-		if b.controller.outcomes != 1 || b.server.Streams() != 0 {
-			t.Errorf("%d outcomes, %d streams", b.controller.outcomes, b.server.Streams())
-		}
-	})
-}

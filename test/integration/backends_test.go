@@ -118,18 +118,6 @@ func TestHeldUntilABackendComes(t *testing.T) {
 	s.epp.settled()
 }
 
-// If no backend becomes ready, the wait ends with the TTL.
-func TestHeldUntilTheTTL(t *testing.T) {
-	t.Parallel()
-	s := start(t, setup{
-		models: []modelsim.Config{recorded(8)}, file: true,
-		config: "fairRequestQueue: { queueTTL: 200ms }\n",
-	})
-	s.listEndpoints()
-	wantRejection(t, s.send(ask{}), rejection{status: 503, reason: "ttl-expired"})
-	s.epp.settled()
-}
-
 // Requests that are passed on without queueing cannot wait either.
 func TestPassedOnWithoutBackends(t *testing.T) {
 	t.Parallel()
@@ -262,20 +250,6 @@ func TestProbedBackends(t *testing.T) {
 	}
 	if n := len(back.Records()); n != 2 {
 		t.Errorf("the backend that is back got %d of 4, want its half", n)
-	}
-}
-
-// A backend that answers the probe with an error is not ready.
-func TestProbeThatFails(t *testing.T) {
-	t.Parallel()
-	s := start(t, setup{
-		models: []modelsim.Config{recorded(8)},
-		flags:  []string{"--probe-path=/no-such-page", "--probe-interval=100ms"},
-		config: "fairRequestQueue: { queueTTL: 500ms }\n",
-	})
-	wantRejection(t, s.send(ask{}), rejection{status: 503, reason: "ttl-expired"})
-	if n := s.epp.value("weir_ready_backends"); n != 0 {
-		t.Errorf("ready backends: %v, want 0", n)
 	}
 }
 

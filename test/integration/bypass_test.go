@@ -10,23 +10,6 @@ import (
 // slow returns a model server whose requests do not end by themselves within a test.
 func slow() modelsim.Config { return modelsim.Fixed(1000, time.Hour) }
 
-// Without contention a request goes through at once, and its stock is returned.
-func TestBypassWhenIdle(t *testing.T) {
-	t.Parallel()
-	s := start(t, setup{})
-	got := s.send(ask{})
-	if got.err != nil || got.status != 200 {
-		t.Fatalf("got %d %v %s", got.status, got.err, got.body)
-	}
-	s.epp.settled()
-	if n := s.epp.value("weir_bypass_total"); n != 1 {
-		t.Errorf("bypass_total is %v, want 1", n)
-	}
-	if n := s.epp.outcomes()["dispatched"]; n != 1 {
-		t.Errorf("dispatched %d, want 1", n)
-	}
-}
-
 // The seed's example: two backends, watermark 2 ± 10 %. Five bypass an empty queue, since stock 4 is below 4.4; the
 // rest wait.
 func TestFiveBypassTheRestWait(t *testing.T) {

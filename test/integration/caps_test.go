@@ -53,27 +53,6 @@ func TestFlowAtItsCapBlocksNobody(t *testing.T) {
 	}
 }
 
-// A flow at its cap also leaves room to those that wait behind it: with the backend full, a freed slot goes to the next
-// request that may have it.
-func TestFlowAtItsCapIsPassedInTheQueue(t *testing.T) {
-	t.Parallel()
-	v := newValve()
-	s := start(t, setup{models: []modelsim.Config{v.on(recorded(2))}, config: roomy(2, "maxInFlightPerFlow: 1")})
-	s.wantBypasses(from("other"))
-	s.wantBypasses(from("heavy"))
-	s.fill(2, from("heavy"))
-	s.fill(1, from("light")) // behind heavy's
-	v.pass(1)                // other's request ends: heavy may not have its slot
-	s.epp.waitFor(2, "weir_queue_length")
-	s.epp.waitFor(2, "weir_stock_level")
-	v.open()
-	s.epp.settled()
-	want := []string{"other", "heavy", "light", "heavy", "heavy"}
-	if got := tenants(s.models[0]); !slices.Equal(got, want) {
-		t.Errorf("served %v, want %v", got, want)
-	}
-}
-
 // With the cap at each endpoint a flow's requests spread, one each, and its next waits although both endpoints have
 // room; it goes where one of its own ends. There are never two of it at one endpoint.
 func TestCapAtEachEndpoint(t *testing.T) {
@@ -118,30 +97,6 @@ func TestCapAtEachEndpoint(t *testing.T) {
 	if got := s.epp.outcomes(); got["dispatched"] != 6 || len(got) != 1 {
 		t.Errorf("outcomes are %v, want 6 dispatched", got)
 	}
-}
-
-// If a cap is lifted at run time, the requests that it held go at once; lowering a cap ends nothing.
-func TestCapsChangeAtRunTime(t *testing.T) {
-	t.Parallel()
-	v := newValve()
-	file := newConfigFile(t, roomy(8, "maxInFlightPerFlow: 1"))
-	s := start(t, setup{models: []modelsim.Config{v.on(recorded(8))}, flags: []string{"--config-file=" + file.path}})
-	s.wantBypasses(from("heavy"))
-	s.fill(4, from("heavy"))
-	file.write(roomy(8, "maxInFlightPerFlow: 3"))
-	s.epp.waitFor(3, "weir_stock_level")
-	s.epp.waitFor(2, "weir_queue_length")
-	file.write(roomy(8, "maxInFlightPerFlow: 2"))
-	s.epp.reloaded(2, 0, 1)
-	s.epp.waitFor(3, "weir_stock_level")
-	v.pass(1)
-	s.epp.waitFor(2, "weir_stock_level")
-	s.epp.waitFor(2, "weir_queue_length")
-	v.pass(1)
-	s.epp.waitFor(1, "weir_queue_length")
-	s.epp.waitFor(2, "weir_stock_level")
-	v.open()
-	s.epp.settled()
 }
 
 // twoPerTenant has tiers that preempt, 8 slots, and at most 2 requests of a tenant in flight.

@@ -56,16 +56,3 @@ func TestFallbacks(t *testing.T) {
 		t.Errorf("the second attempt went to the dead one: %v", retried)
 	}
 }
-
-// With two of three dead, the list still has all of them.
-func TestFallbacksToTheLast(t *testing.T) {
-	t.Parallel()
-	s := start(t, setup{config: walking, models: []modelsim.Config{recorded(8), recorded(8), recorded(8)}})
-	s.models[0].Close()
-	s.models[1].Close()
-	for range 9 {
-		wantServed(t, "a request", s.send(ask{}))
-	}
-	s.epp.settled()
-	s.logged("attempts", 3.0)
-}

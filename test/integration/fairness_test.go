@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/weir-epp/weir/internal/modelsim"
 )
@@ -143,40 +142,6 @@ func floodBesideAQuietFlow(t *testing.T, flows string, most int) {
 	if got := s.epp.outcomes(); len(got) != 1 {
 		t.Errorf("outcomes are %v: none was to be turned away", got)
 	}
-}
-
-// The same without a valve: two requests per second beside the flood, over five seconds, on a server of 100 ms per
-// request. The flood's grants between the quiet client's sending and its grant are counted: one more than the bound can
-// slip in while the request is on its way.
-func TestTwoRequestsPerSecondBesideAFlood(t *testing.T) {
-	t.Parallel()
-	cfg := recorded(1)
-	cfg.Engine.ServiceTime = 100 * time.Millisecond
-	s := start(t, setup{models: []modelsim.Config{cfg}, config: byTenant + single})
-	var flood sync.WaitGroup
-	var over atomic.Bool
-	for range 64 {
-		flood.Go(func() {
-			for !over.Load() {
-				wantServed(t, "the flood", s.send(from("flood")))
-			}
-		})
-	}
-	s.epp.waitFor(63, "weir_queue_length")
-	ticks := time.NewTicker(500 * time.Millisecond)
-	defer ticks.Stop()
-	for range 10 {
-		<-ticks.C
-		before := len(s.models[0].Records())
-		wantServed(t, "the quiet flow", s.send(from("quiet")))
-		order := tenants(s.models[0])[before:]
-		if n := slices.Index(order, "quiet"); n < 0 || n > 2 {
-			t.Errorf("%d grants to the flood while the quiet one came and waited", n)
-		}
-	}
-	over.Store(true)
-	flood.Wait()
-	s.epp.settled()
 }
 
 // No later request overtakes waiting ones, even inside the band, where the stock would let an arrival bypass an empty

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -177,56 +176,6 @@ func TestOrderWithinAFlow(t *testing.T) {
 	if n := s.epp.value("weir_queue_latency_seconds", "success", "true", "model", "tiny"); n != 3 {
 		t.Errorf("observed waits: %v, want 3", n)
 	}
-}
-
-// With queueing off, everything goes at once, whatever the bounds, and the stock is still counted (A16).
-func TestQueueingDisabled(t *testing.T) {
-	t.Parallel()
-	v := newValve()
-	s := start(t, setup{models: v.one(), config: "requestQueueController: { enabled: false }\n"})
-	for range 9 { // the upper bound is 2.2
-		s.begin(ask{})
-	}
-	s.epp.waitFor(9, "weir_stock_level")
-	if n := s.epp.value("weir_queue_length"); n != 0 {
-		t.Errorf("%v wait", n)
-	}
-	v.open()
-	s.epp.settled()
-	if got := s.epp.outcomes(); got["dispatched"] != 9 || len(got) != 1 {
-		t.Errorf("outcomes are %v, want 9 dispatched", got)
-	}
-}
-
-// Clients of /v1/messages expect errors of another shape.
-func TestRejectionOfMessages(t *testing.T) {
-	t.Parallel()
-	v := newValve()
-	s := start(t, setup{models: v.one(), config: byTenant + single + "fairRequestQueue: { queueTTL: 50ms }\n"})
-	s.begin(from("a"))
-	s.epp.waitFor(1, "weir_stock_level")
-	a := from("a")
-	a.path = "/v1/messages"
-	wantAnthropicRejection(t, s.send(a), rejection{status: 503, reason: "ttl-expired", kind: "overloaded_error"})
-}
-
-// The status is configurable, the reason is not: the endpoint-picker protocol of the Gateway API wants 429.
-func TestRejectionStatuses(t *testing.T) {
-	t.Parallel()
-	v := newValve()
-	s := start(t, setup{models: v.one(), config: byTenant + single + `
-fairRequestQueue: { totalCapacity: 1, flowCapacity: 1, queueTTL: 10m }
-responses: { preset: gateway, status: { no-endpoint: 502 } }
-`})
-	s.begin(from("a"))
-	s.epp.waitFor(1, "weir_stock_level")
-	s.begin(from("a"))
-	s.epp.waitFor(1, "weir_queue_length")
-	wantRejection(t, s.send(from("a")), rejection{status: 429, reason: "flow-full", kind: "rate_limit_error"})
-	wantRejection(t, s.send(from("b")), rejection{status: 429, reason: "queue-full", kind: "rate_limit_error"})
-	a := from("b")
-	a.path = "/v1/messages"
-	wantAnthropicRejection(t, s.send(a), rejection{status: http.StatusTooManyRequests, reason: "queue-full", kind: "rate_limit_error"})
 }
 
 // A client's own deadline, in a header that an outer hop sets, ends its wait before the TTL does (parity A6).

@@ -209,50 +209,6 @@ limits: { maxBodyBytes: 0 }
 	s.epp.settled()
 }
 
-// A mounted ConfigMap changes by a swapped symbolic link; the file itself is never written.
-func TestReloadOfAConfigMap(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	mount := func(version, text string) {
-		t.Helper()
-		data := filepath.Join(dir, version)
-		if err := os.Mkdir(data, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		configFile{t: t, path: filepath.Join(data, "weir.yaml")}.write(text)
-		if err := os.Symlink(version, filepath.Join(dir, "..data_tmp")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	mount("..2026_1", single)
-	path := filepath.Join(dir, "weir.yaml")
-	if err := os.Symlink(filepath.Join("..data", "weir.yaml"), path); err != nil {
-		t.Fatal(err)
-	}
-	v := newValve()
-	s := start(t, setup{models: v.one(), flags: []string{"--config-file=" + path}})
-	s.begin(ask{})
-	s.epp.waitFor(1, "weir_stock_level")
-	s.fill(3, ask{})
-
-	mount("..2026_2", "requestQueueController: { watermarkPerBackend: 2, lowerBoundPerBackend: 2, upperBoundPerBackend: 2 }\n")
-	s.epp.reloaded(1, 0, 1)
-	s.epp.waitFor(2, "weir_stock_level")
-	mount("..2026_3", "requestQueueController: { watermarkPerBackend: none }\n")
-	s.epp.reloaded(1, 1, 0)
-	if err := os.RemoveAll(filepath.Join(dir, "..2026_1")); err != nil { // as the kubelet does
-		t.Fatal(err)
-	}
-	mount("..2026_4", "requestQueueController: { watermarkPerBackend: 4, lowerBoundPerBackend: 4, upperBoundPerBackend: 4 }\n")
-	s.epp.reloaded(2, 1, 1)
-	s.epp.waitFor(4, "weir_stock_level")
-	v.open()
-	s.epp.settled()
-}
-
 // SIGHUP, which other programs use for that, rereads the configuration and ends nothing: neither epp nor a waiting
 // request. Without a file, Weir logs that there is none.
 func TestHangupReloads(t *testing.T) {

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"sync"
@@ -205,43 +204,4 @@ func (p *pending) over() bool {
 	default:
 		return false
 	}
-}
-
-// With tiers that share by weight instead of rank, under a permanent backlog each gets its share of the grants.
-func TestWeightedTiers(t *testing.T) {
-	t.Parallel()
-	const grants, workers = 1000, 24
-	shares := map[string]float64{"critical": 0.7, "default": 0.2, "sheddable": 0.1}
-	v := newValve()
-	s := start(t, setup{models: v.one(), edit: unhurried, config: `
-fairRequestQueue: { capacityMode: shared, tierMode: weighted, queueTTL: 10m }
-requestQueueController: { enqueueAll: true, watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }
-criticality: { header: x-class }
-flows: { key: ["header:x-tenant"] }
-tiers: [ { name: critical, weight: 70 }, { name: default, weight: 20 }, { name: sheddable, weight: 10 } ]
-`})
-	s.begin(inTier("default"))
-	s.epp.waitFor(1, "weir_stock_level")
-	var stops []func()
-	for tier := range shares {
-		stops = append(stops, s.flood(workers, inTier(tier)))
-		s.epp.waitFor(workers, "weir_tier_queue_length", "tier", tier)
-	}
-	v.pass(1 + grants)
-	served := map[string]int{}
-	for _, tier := range tenants(s.models[0])[1 : 1+grants] {
-		served[tier]++
-	}
-	for tier, share := range shares {
-		if got := float64(served[tier]) / grants; math.Abs(got-share) > 0.02 {
-			t.Errorf("%s got %v of the grants, want %v ± 0.02", tier, got, share)
-		}
-	}
-	var all sync.WaitGroup
-	for _, stop := range stops {
-		all.Go(stop)
-	}
-	v.open()
-	all.Wait()
-	s.epp.settled()
 }

@@ -1,8 +1,6 @@
 package app
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/weir-epp/weir/internal/child"
 	"github.com/weir-epp/weir/internal/config"
-	"github.com/weir-epp/weir/internal/envoystream"
 )
 
 // reloading is an App whose configuration file a test changes.
@@ -226,53 +223,6 @@ func TestReloadMendsAnInvalidStart(t *testing.T) {
 	}
 }
 
-// Requests come and go while tiers, bounds and weights change: none is lost, and the accounts are 0 at the end.
-func TestReloadUnderLoad(t *testing.T) {
-	texts := [][]byte{
-		[]byte("profile: recommended"),
-		[]byte("profile: recommended\ntiers: [ { name: default, starvationThreshold: 1ms, queueSize: 900 } ]\n" +
-			"requestQueueController: { lowerBoundPerBackend: 1, watermarkPerBackend: 1, upperBoundPerBackend: 1, numPoppers: 1 }"),
-		[]byte("profile: recommended\nreplaceTiers: true\ntiers: [ { name: default, minPriority: 0, canPreempt: true }, { name: new } ]\n" +
-			"requestQueueController: { maxInFlightPerFlow: 3, victimOrder: least-cost }\nscheduling: { filters: [ready] }"),
-		[]byte("profile: recommended\nflows: { weights: { a: 3 } }\nfairRequestQueue: { totalCapacity: -1 }"),
-	}
-	r := startReloading(t, string(texts[0]), func(o *Options) { o.Profile = "" })
-	const clients, each = 8, 25
-	done := make(chan error, clients)
-	for range clients {
-		go func() {
-			for range each {
-				if err := exchange(t.Context(), r.running); err != nil {
-					done <- err
-					return
-				}
-			}
-			done <- nil
-		}()
-	}
-	for i, left := 1, clients; left > 0; i++ {
-		fields, err := r.reload(texts[i%len(texts)])
-		if wrong := bytes.Contains(texts[i%len(texts)], []byte("-1")); wrong != (err != nil) || !wrong && len(fields) == 0 {
-			t.Fatalf("reload %d: %v, %v", i, fields, err)
-		}
-		for more := true; more; {
-			select {
-			case err := <-done:
-				if left--; err != nil {
-					t.Error(err)
-				}
-			default:
-				more = false
-			}
-		}
-	}
-	eventually(t, "the accounts are 0", func() bool {
-		s := r.pool.controller.State()
-		return s.Queued == 0 && s.Stock == 0 && s.LiveFlows == 0
-	})
-	r.metric(`weir_requests_total{outcome="dispatched"} 200`)
-}
-
 // On request the program reads its files again, whether they have changed or not, and logs the result.
 func TestReloadOnDemand(t *testing.T) {
 	r := startReloading(t, "fairRequestQueue: { queueTTL: 7s }", nil)
@@ -291,25 +241,5 @@ func TestReloadOnDemand(t *testing.T) {
 	without.Reload()
 	if got := strings.Count(log.String(), "there is no file to read again"); got != 1 {
 		t.Errorf("%d lines:\n%s", got, log.String())
-	}
-}
-
-// exchange is one request to its end.
-func exchange(ctx context.Context, r *running) error {
-	stream, err := envoystream.Open(ctx, r.conn, envoystream.First("chat"))
-	if err != nil {
-		return err
-	}
-	for {
-		m, err := stream.Recv()
-		switch {
-		case err != nil:
-			return err
-		case m.GetOverrideMessageTimeout() != nil:
-		case m.GetImmediateResponse() != nil:
-			return errors.New(m.GetImmediateResponse().GetDetails())
-		default:
-			return stream.CloseSend()
-		}
 	}
 }
