@@ -62,41 +62,6 @@ func TestClassesShareByQuantum(t *testing.T) {
 	}
 }
 
-// Within a class the priorities of the headers count: strict ones first, then the least cost over 1 + priority. A class
-// that is unknown is the first, which keeps the order of arrival.
-func TestOrderWithinAClass(t *testing.T) {
-	t.Parallel()
-	v := newValve()
-	s := start(t, setup{models: v.one(), config: twoClasses})
-	s.begin(inClass("gold", "plug", 1))
-	s.epp.waitFor(1, "weir_stock_level")
-	for i, r := range []ask{
-		inClass("iron", "large", 900), inClass("iron", "small", 10),
-		inClass("iron", "urgent", 900, "x-dynamo-request-priority", "99"),
-		inClass("iron", "strict", 1000, "x-dynamo-request-strict-priority", "1"),
-		inClass("nobody's", "first", 512), inClass("gold", "second", 1),
-	} {
-		s.begin(r)
-		s.epp.waitFor(float64(i+1), "weir_queue_length")
-	}
-	v.open()
-	s.epp.settled()
-	var iron, gold []string
-	for _, tag := range tenants(s.models[0])[1:] {
-		if tag == "first" || tag == "second" {
-			gold = append(gold, tag)
-		} else {
-			iron = append(iron, tag)
-		}
-	}
-	if got := strings.Join(iron, " "); got != "strict urgent small large" {
-		t.Errorf("iron: %s", got)
-	}
-	if got := strings.Join(gold, " "); got != "first second" {
-		t.Errorf("gold: %s", got)
-	}
-}
-
 // promptOf is a request of a class for a prompt of about so many tokens.
 func promptOf(class, tag string, tokens int) ask {
 	return ask{

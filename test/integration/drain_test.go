@@ -232,25 +232,6 @@ func TestDrainTimeoutCutsNoAnswer(t *testing.T) {
 	}
 }
 
-// A second signal ends the process without waiting for the drain.
-func TestSecondSignalEndsAtOnce(t *testing.T) {
-	t.Parallel()
-	s := start(t, setup{models: []modelsim.Config{slow()}, config: oneAtATime("5m"), flags: []string{"--drain-timeout=10m"}})
-	s.begin(ask{})
-	s.epp.waitFor(1, "weir_stock_level")
-	s.epp.signal(syscall.SIGTERM)
-	eventually(t, "draining", func() error {
-		if got := s.epp.serving("readiness"); got != healthv1.HealthCheckResponse_NOT_SERVING {
-			return fmt.Errorf("readiness is %v", got)
-		}
-		return nil
-	})
-	s.epp.signal(syscall.SIGTERM)
-	if code := s.epp.exitCode(patience); code != 1 {
-		t.Errorf("exit code %d, want 1", code)
-	}
-}
-
 // A proxy learns only after a while that a replica is not ready. Until then, 5 s by default, one that has nothing to do
 // still answers: the filter fails closed here, so a request that Weir does not take is a 503.
 func TestIdleReplicaAnswersUntilProxiesKnow(t *testing.T) {

@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
@@ -28,29 +27,6 @@ func separate(t *testing.T, with setup, first, second, third ask) {
 	s.epp.waitFor(2, "weir_active_flows")
 	v.open()
 	s.epp.settled()
-}
-
-// In the seed a flow is a model with its target.
-func TestFlowByModel(t *testing.T) {
-	t.Parallel()
-	separate(t, setup{config: "models: [ { name: alias, targets: [ { name: tiny } ] } ]\n"},
-		ask{body: chat("alias", false), tenant: "a"}, ask{body: chat("alias", true), tenant: "b"}, ask{tenant: "a"})
-}
-
-// The first source that a request has determines its flow. The ecosystem's header has an older name, which counts only
-// if it is configured itself: a client that sends only the older name has no tenant, and Weir logs it.
-func TestFlowByHeader(t *testing.T) {
-	t.Parallel()
-	const key = `flows: { key: ["header:x-llm-d-inference-fairness-id", "model"] }` + "\n"
-	t.Run("two tenants", func(t *testing.T) {
-		separate(t, setup{config: key}, ask{tenant: "a"}, ask{tenant: "a", body: chat("other", false)}, ask{tenant: "b"})
-	})
-	old := ask{header: []string{"x-gateway-inference-fairness-id", "a"}}
-	t.Run("old name", func(t *testing.T) { separate(t, setup{config: key}, old, ask{}, ask{tenant: "a"}) })
-	t.Run("old name, named", func(t *testing.T) {
-		separate(t, setup{config: strings.Replace(key, "x-llm-d", "x-gateway", 1)}, old, old, ask{tenant: "a"})
-	})
-	t.Run("none", func(t *testing.T) { separate(t, setup{config: key}, ask{}, ask{}, ask{tenant: "a"}) })
 }
 
 // Requests without an identity share one flow, whatever models they name, whose places are those that its name has; a
