@@ -109,43 +109,31 @@ func TestAnnouncedLengthCountsAsReceived(t *testing.T) {
 		"9223372036854775808": 30 * time.Second, // no number
 		"1e9":                 30 * time.Second,
 	} {
-		inBubble(t, "BUFFERED/NONE", nil, func(c *conversation) {
-			c.say(chat("content-length", announced))
-			c.heard()
-			time.Sleep(want - 1)
-			early := c.heard()
-			time.Sleep(time.Nanosecond)
-			if got := c.heard(); early != "" || got != timedOut {
-				t.Errorf("%q: %q before %v, then %q", announced, early, want, got)
-			}
-			c.settled(1)
-		})
+		wantTimeout(t, "BUFFERED/NONE", announced, want)
 	}
+}
+
+// wantTimeout checks when a body of an announced length, which does not come, is given up.
+func wantTimeout(t *testing.T, mode, announced string, want time.Duration) {
+	t.Helper()
+	inBubble(t, mode, nil, func(c *conversation) {
+		c.say(chat("content-length", announced))
+		c.heard()
+		time.Sleep(want - 1)
+		early := c.heard()
+		time.Sleep(time.Nanosecond)
+		if got := c.heard(); early != "" || got != timedOut {
+			t.Errorf("%s: %q: %q before %v, then %q", mode, announced, early, want, got)
+		}
+		c.settled(1)
+	})
 }
 
 // Where Weir sees the bytes as they arrive, an announced length gains no time. In BUFFERED_PARTIAL it may exceed the limit,
 // and gains no more time than the limit does.
 func TestAnnouncedLengthElsewhere(t *testing.T) {
-	for mode, want := range map[string]time.Duration{
-		"FULL_DUPLEX/NONE":      30 * time.Second,
-		"BUFFERED_PARTIAL/NONE": 542 * time.Second, // 32 MiB
-	} {
-		inBubble(t, mode, nil, func(c *conversation) {
-			announced := "33554432"
-			if mode == "BUFFERED_PARTIAL/NONE" {
-				announced = "999999999999"
-			}
-			c.say(chat("content-length", announced))
-			c.heard()
-			time.Sleep(want - 1)
-			early := c.heard()
-			time.Sleep(time.Nanosecond)
-			if got := c.heard(); early != "" || got != timedOut {
-				t.Errorf("%s: %q before %v, then %q", mode, early, want, got)
-			}
-			c.settled(1)
-		})
-	}
+	wantTimeout(t, "FULL_DUPLEX/NONE", "33554432", 30*time.Second)
+	wantTimeout(t, "BUFFERED_PARTIAL/NONE", "999999999999", 542*time.Second) // of 32 MiB
 }
 
 // If the body ends or the client leaves at the instant of the timeout, there is one outcome, and nothing after the last
