@@ -204,3 +204,39 @@ func TestWrongFaults(t *testing.T) {
 		}
 	})
 }
+
+// Blocks have the tokens that they should, and stand for everything before their end.
+func TestBlocksOfPrompts(t *testing.T) {
+	h, err := NewHandler(caching())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	text := func(parts ...string) []uint64 {
+		var raw [][]byte
+		for _, part := range parts {
+			raw = append(raw, []byte(part))
+		}
+		return h.textBlocks(1, raw...)
+	}
+	a := text(strings.Repeat("a", 70)) // blocks of 16 bytes
+	for _, c := range []struct {
+		name           string
+		blocks         []uint64
+		length, common int
+	}{
+		{"itself", a, 4, 4},
+		{"in parts", text(strings.Repeat("a", 30), "", strings.Repeat("a", 40)), 4, 4},
+		{"three blocks, to the byte", text(strings.Repeat("a", 48) + strings.Repeat("b", 16)), 4, 3},
+		{"a byte less", text(strings.Repeat("a", 47) + strings.Repeat("b", 17)), 4, 2},
+		{"another beginning", text("b" + strings.Repeat("a", 63)), 4, 0},
+	} {
+		common := 0
+		for common < min(len(a), len(c.blocks)) && a[common] == c.blocks[common] {
+			common++
+		}
+		if len(c.blocks) != c.length || common != c.common {
+			t.Errorf("%s: %d blocks, %d in common; want %d and %d", c.name, len(c.blocks), common, c.length, c.common)
+		}
+	}
+}

@@ -1,10 +1,14 @@
 package simulate
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
 
+	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/placement"
+	"github.com/weir-epp/weir/pkg/recording"
 	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
@@ -78,5 +82,97 @@ func TestPromptsFindTheirEngine(t *testing.T) {
 		if (hits >= 6) != want {
 			t.Errorf("affinity %s: %d engines of 8 have more than 70 %% hits: %s", affinity, hits, fmt.Sprint(r.Engines))
 		}
+	}
+}
+
+// withAffinity returns a configuration of testdata with affinity by prefixes, or another mode.
+func withAffinity(t *testing.T, name, mode string) config.Document {
+	t.Helper()
+	d := readConfig(t, name)
+	d.Scheduling.Affinity = mode
+	return d
+}
+
+// The index is told what engines have reported, and forgets prompts that were preempted: it has those of the answered
+// requests, all different here, and no other.
+func TestIndexIsToldTheEnd(t *testing.T) {
+	w := readWorkload(t, "tiers")
+	w.BlockTokens = 512
+	var requests []Request
+	for source := w.Requests(1); ; {
+		r, err := source.Next()
+		if err != nil {
+			break
+		}
+		r.Prompt = 1024
+		r.Blocks = []uint64{mixed(uint64(len(requests))), mixed(uint64(len(requests)) + 1<<40)}
+		requests = append(requests, r)
+	}
+	s, err := newSimulation(&Options{
+		Config: withAffinity(t, "preempt", "prefix"), Engines: w.Pool(), Weights: w.Weights(), Seed: 1, FirstTokens: true,
+	}, &list{requests})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.run(); err != nil {
+		t.Fatal(err)
+	}
+	all := s.report("x").All
+	if all.Rejected["preempted"] == 0 {
+		t.Fatalf("nothing was preempted: %+v", all)
+	}
+	if got, want := s.affinity.index.Size().Nodes, 4*all.Answered; got != want {
+		t.Errorf("the index has %d blocks, want the 4 of each of %d answered requests", got, all.Answered)
+	}
+
+	w = readWorkload(t, "groups")
+	if s, err = newSimulation(&Options{
+		Config: withAffinity(t, "small", "prefix"), Engines: w.Pool(), Weights: w.Weights(), Seed: 1,
+	}, w.Requests(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.run(); err != nil {
+		t.Fatal(err)
+	}
+	all = s.report("x").All
+	if totals := s.affinity.index.Totals(); totals.Reported != all.CachedTokens || totals.Chosen == 0 {
+		t.Errorf("%+v, and engines had %d tokens cached", totals, all.CachedTokens)
+	}
+}
+
+// The ratings of a recording count under a configuration with affinity, and not under one without.
+func TestRatingsOfARecording(t *testing.T) {
+	w := readWorkload(t, "groups")
+	run, err := Run(&Options{
+		Config: withAffinity(t, "small", "prefix"), Engines: w.Pool(), Weights: w.Weights(), Seed: 1, Record: true,
+	}, w.Requests(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	format, err := recording.NewFormat(placement.On(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := func(mode string) string {
+		h, err := format.History(bytes.NewReader(run.Recording))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := RecordedOptions{Seed: 1}
+		if mode != "" {
+			d := withAffinity(t, "small", mode)
+			o.Config = &d
+		}
+		r, err := RunRecorded(&o, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(r.Over.Held)
+	}
+	if held("prefix") != held("") {
+		t.Error("its own configuration differs from that of the recording")
+	}
+	if held("prefix") == held("off") {
+		t.Error("affinity that is off goes by the recording's ratings")
 	}
 }
